@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// Account is the operating system's user as whom a private server runs.
+type Account struct {
+	name     string
+	uid, gid uint32
+	other    bool // not the user of this process
+}
+
+// AccountFor picks the account: that of this process, or, since servers refuse to run as root or had better not, the
+// first of the candidates that exists.
+func AccountFor(candidates ...string) (Account, error) {
+	if os.Geteuid() != 0 {
+		return Account{}, nil
+	}
+	for _, name := range candidates {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, errUID := strconv.ParseUint(u.Uid, 10, 32)
+		gid, errGID := strconv.ParseUint(u.Gid, 10, 32)
+		if errUID != nil || errGID != nil {
+			continue
+		}
+		return Account{name: name, uid: uint32(uid), gid: uint32(gid), other: true}, nil
+	}
+	return Account{}, fmt.Errorf("find a user to run the server as: root is not suitable, and none of %v exists", candidates)
+}
+
+// Own gives a file or folder to the account.
+func (a Account) Own(path string) error {
+	if !a.other {
+		return nil
+	}
+	return os.Chown(path, int(a.uid), int(a.gid))
+}
+
+// Command prepares a program to run as the account, in folder dir, which is its home and takes its temporary files, in
+// an environment that depends on nothing outside.
+func (a Account) Command(dir, path string, args ...string) *exec.Cmd {
+	cmd := exec.Command(path, args...)
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "LC_ALL=C", "TZ=UTC"}
+	// Ctrl-C in a terminal reaches the whole process group: it is for wirecheck, which then ends the server itself.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if a.other {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: a.uid, Gid: a.gid}
+	}
+	return cmd
+}
+
+// tempDir is the folder for temporary files that the account can reach.
+func (a Account) tempDir() string {
+	dir := os.TempDir()
+	if a.other && !searchable(dir) {
+		return "/tmp"
+	}
+	return dir
+}
+
+// searchable reports whether every user may pass through dir and all folders above it.
+func searchable(dir string) bool {
+	for {
+		info, err := os.Stat(dir)
+		if err != nil || info.Mode().Perm()&0o001 == 0 {
+			return false
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return true
+		}
+		dir = parent
+	}
+}

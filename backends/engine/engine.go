@@ -1,0 +1,72 @@
+// Package engine holds what the backends have in common: the descriptor of a product, and the machinery by which a
+// private throwaway server of it is started and removed without a trace.
+package engine
+
+import "context"
+
+// Protocol is a wire protocol.
+type Protocol string
+
+// The wire protocols.
+const (
+	ProtocolPostgres Protocol = "postgres"
+	ProtocolMySQL    Protocol = "mysql"
+)
+
+// Descriptor says what wirecheck must know of one product.
+type Descriptor struct {
+	Name     string   // as in history.Event.Engine and as ENGINE on the command line: "postgres"
+	Title    string   // for people: "PostgreSQL"
+	Schemes  []string // of URLs that name a server of this product
+	Protocol Protocol
+	Port     int    // the product's registered port
+	Install  string // the command that installs the server on Debian and Ubuntu
+	// Levels are the isolation levels that the product offers, weakest first.
+	Levels []Level
+	// Default is the SQL name of the level that a new session has unless it is configured otherwise.
+	Default string
+	// Aborts reports whether an error with this code ended the whole transaction on the server, so that the session is
+	// outside of any transaction afterwards. An error that leaves a failed transaction behind, which the client must
+	// still roll back, is not of this kind (PostgreSQL: every error inside a transaction block).
+	Aborts func(code string) bool
+	// Retry reports whether an error with this code says that the transaction lost against a concurrent one and may
+	// succeed when it is repeated: deadlock, serialization failure, lock timeout.
+	Retry func(code string) bool
+	// System reports whether a schema belongs to the product itself. Nothing in it is ever instrumented.
+	System func(schema string) bool
+	// Start starts a private server from the binaries on the machine. ctx limits the start, not the server's life.
+	Start func(ctx context.Context, o Options) (*Server, error)
+}
+
+// Level is one isolation level of a product.
+type Level struct {
+	SQL     string // as SET TRANSACTION ISOLATION LEVEL takes it: "REPEATABLE READ"
+	History string // as history.Event.Level has it: "repeatable read"
+	// Behaves is the level in the theory's terms that the product gives under this name: PostgreSQL's READ UNCOMMITTED
+	// is "read committed", its REPEATABLE READ "snapshot" (PostgreSQL manual, 13.2).
+	Behaves string
+}
+
+// Options says how a private server is to be started. The zero value starts one with the superuser alone.
+type Options struct {
+	// Settings are server settings that win over ours: {"innodb_snapshot_isolation": "ON"}.
+	Settings map[string]string
+	// Users are made in addition to the superuser. They may log in from loopback and nothing more until somebody grants
+	// them something.
+	Users []User
+	// Password is the superuser's. Empty means that one is made up.
+	Password string
+	// TLS turns on TLS with a certificate for localhost and 127.0.0.1, signed by an authority made for this server.
+	TLS bool
+	// Bin is the folder of the server's binaries. Empty means that they are looked for.
+	Bin string
+}
+
+// User is an account of a private server.
+type User struct {
+	Name     string
+	Password string
+	// Method is how the user proves who they are, in the product's own words. PostgreSQL: scram-sha-256 (default), md5,
+	// password, trust, cert. MariaDB: mysql_native_password (default), ed25519. MySQL: caching_sha2_password (default).
+	Method string
+}

@@ -1,0 +1,52 @@
+// Package mariadb is the backend for MariaDB: its levels and error classes, and how to start a private server.
+// Instrumentation is shared with MySQL (package backends/mysql).
+package mariadb
+
+import (
+	"wirecheck/backends/engine"
+	"wirecheck/backends/mysql"
+)
+
+// Descriptor describes MariaDB.
+func Descriptor() engine.Descriptor {
+	return engine.Descriptor{
+		Name:     "mariadb",
+		Title:    "MariaDB",
+		Schemes:  []string{"mariadb"},
+		Protocol: engine.ProtocolMySQL,
+		Port:     3306,
+		Install:  Install,
+		Levels:   Levels(false),
+		Default:  "REPEATABLE READ",
+		Aborts:   Aborts(false, false),
+		Retry:    Retry,
+		System:   mysql.System,
+		Start:    Start,
+	}
+}
+
+// Install is the command that installs the server on Debian and Ubuntu.
+const Install = "apt-get install -y mariadb-server mariadb-client"
+
+// Levels are MariaDB's. With innodb_snapshot_isolation, which is on by default from 11.6.2, REPEATABLE READ refuses to
+// overwrite what the snapshot does not show (error 1020), which makes it snapshot isolation; without, reads come from a
+// snapshot and writes act on the latest rows, for which the theory has no stronger name than read committed.
+func Levels(snapshotIsolation bool) []engine.Level {
+	levels := mysql.Levels()
+	if snapshotIsolation {
+		levels[2].Behaves = "snapshot"
+	}
+	return levels
+}
+
+// Aborts tells which errors roll the whole transaction back: those of MySQL, and 1020 (ER_CHECKREAD) if
+// innodb_snapshot_isolation is on.
+func Aborts(snapshotIsolation, rollbackOnTimeout bool) func(code string) bool {
+	base := mysql.Aborts(rollbackOnTimeout)
+	return func(code string) bool {
+		return base(code) || snapshotIsolation && code == "1020"
+	}
+}
+
+// Retry reports whether the error number says that the transaction lost against a concurrent one.
+func Retry(code string) bool { return mysql.Retry(code) || code == "1020" }

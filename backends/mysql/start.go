@@ -1,0 +1,217 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	driver "github.com/go-sql-driver/mysql"
+
+	"wirecheck/backends/engine"
+)
+
+const (
+	superuser    = "root"
+	connectLimit = 5 * time.Second // for one attempt to connect to the private server
+)
+
+// Product is what starting a private server needs to know of a member of the MySQL family.
+type Product struct {
+	Name string
+	// Find gives the path of the server's program; dir is where to look, or empty.
+	Find func(dir string) (string, error)
+	// Install fills a new data folder.
+	Install func(ctx context.Context, f *engine.Folder, program, data string) error
+	// Args are the product's own arguments.
+	Args []string
+	// Superuser are statements, one a line, that give the superuser the password on loopback; CreateUser makes another.
+	Superuser  func(password string) []string
+	CreateUser func(engine.User) (string, error)
+}
+
+// Start starts a private MySQL server. The superuser is called root. Tried on MySQL 9.7.4; no test does, since Debian has
+// no package of it.
+func Start(ctx context.Context, o engine.Options) (*engine.Server, error) {
+	return StartProduct(ctx, o, Product{
+		Name: "mysql",
+		Find: find,
+		Install: func(ctx context.Context, f *engine.Folder, program, data string) error {
+			return engine.Output(ctx, f, program, "--no-defaults", "--initialize-insecure", "--datadir="+data)
+		},
+		Args: []string{"--mysqlx=OFF", "--innodb-flush-log-at-trx-commit=0", "--sync-binlog=0"},
+		Superuser: func(password string) []string {
+			return []string{
+				"CREATE USER 'root'@'%' IDENTIFIED BY " + Quote(password),
+				"GRANT ALL ON *.* TO 'root'@'%' WITH GRANT OPTION",
+			}
+		},
+		CreateUser: createUser,
+	})
+}
+
+// find finds MySQL's own mysqld. Where MariaDB is installed, mysqld is MariaDB.
+func find(dir string) (string, error) {
+	path, err := FindProgram(dir, "mysqld")
+	if err != nil {
+		return "", fmt.Errorf("find a MySQL server: %w; install it with: %s", err, Install)
+	}
+	version, err := exec.Command(path, "--no-defaults", "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("find a MySQL server: ask %s for its version: %w", path, err)
+	}
+	if strings.Contains(string(version), "MariaDB") {
+		return "", fmt.Errorf("find a MySQL server: %s is MariaDB; install it with: %s", path, Install)
+	}
+	return path, nil
+}
+
+// FindProgram looks for one of the names in dir, or, if that is empty, in PATH and /usr/sbin, which is not in
+// everybody's PATH.
+func FindProgram(dir string, names ...string) (string, error) {
+	for _, name := range names {
+		if dir != "" {
+			if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+				return path, nil
+			}
+			continue
+		}
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+		if path, err := exec.LookPath(filepath.Join("/usr/sbin", name)); err == nil {
+			return path, nil
+		}
+	}
+	if dir == "" {
+		dir = "PATH and /usr/sbin"
+	}
+	return "", fmt.Errorf("no %s in %s", strings.Join(names, " or "), dir)
+}
+
+func createUser(u engine.User) (string, error) {
+	switch u.Method {
+	case "":
+		return fmt.Sprintf("CREATE USER %s@'%%' IDENTIFIED BY %s", Quote(u.Name), Quote(u.Password)), nil
+	case "caching_sha2_password", "sha256_password", "mysql_native_password":
+		return fmt.Sprintf("CREATE USER %s@'%%' IDENTIFIED WITH %s BY %s", Quote(u.Name), u.Method, Quote(u.Password)), nil
+	}
+	return "", fmt.Errorf("user %s: unknown method %q", u.Name, u.Method)
+}
+
+// StartProduct starts a private server of a member of the family.
+func StartProduct(ctx context.Context, o engine.Options, p Product) (*engine.Server, error) {
+	program, err := p.Find(o.Bin)
+	if err != nil {
+		return nil, err
+	}
+	account, err := engine.AccountFor("mysql", "nobody")
+	if err != nil {
+		return nil, err
+	}
+	f, err := engine.NewFolder(p.Name, account)
+	if err != nil {
+		return nil, err
+	}
+	s := &engine.Server{User: superuser, Password: o.Password}
+	if s.Password == "" {
+		s.Password = engine.NewPassword()
+	}
+	if err := prepare(ctx, f, s, program, o, p); err != nil {
+		return nil, errors.Join(fmt.Errorf("prepare %s server: %w", p.Name, err), f.Remove())
+	}
+	return engine.Launch(ctx, f, s, engine.Program{
+		Engine:    p.Name,
+		Path:      program,
+		Args:      func(port int) []string { return arguments(f, port, o, p) },
+		Socket:    f.Join("run/socket"),
+		Stop:      syscall.SIGKILL, // nothing needs to be kept, and nothing is left outside of the folder
+		PortTaken: "Address already in use",
+		Ready:     ready,
+	})
+}
+
+func prepare(ctx context.Context, f *engine.Folder, s *engine.Server, program string, o engine.Options, p Product) error {
+	for _, dir := range []string{"data", "run"} {
+		if err := f.Mkdir(dir); err != nil {
+			return err
+		}
+	}
+	if err := p.Install(ctx, f, program, f.Join("data")); err != nil {
+		return err
+	}
+	if o.TLS {
+		if err := s.EnableTLS(f, superuser); err != nil {
+			return err
+		}
+	}
+	stmts := p.Superuser(s.Password)
+	for _, u := range o.Users {
+		stmt, err := p.CreateUser(u)
+		if err != nil {
+			return err
+		}
+		stmts = append(stmts, stmt)
+	}
+	return f.Write("init.sql", []byte(strings.Join(stmts, ";\n")+";\n"))
+}
+
+// arguments makes the command line. As little as possible differs from the server's defaults.
+func arguments(f *engine.Folder, port int, o engine.Options, p Product) []string {
+	set := map[string]string{
+		"datadir":      f.Join("data"),
+		"tmpdir":       f.Join("tmp"),
+		"socket":       f.Join("run/socket"),
+		"pid-file":     f.Join("run/pid"),
+		"port":         fmt.Sprint(port),
+		"bind-address": "127.0.0.1",
+		"init-file":    f.Join("init.sql"), // runs before the server takes connections
+	}
+	if o.TLS {
+		set["ssl-ca"], set["ssl-cert"], set["ssl-key"] = f.Join("tls/ca.pem"), f.Join("tls/server.pem"), f.Join("tls/server.key")
+	}
+	for name, value := range o.Settings {
+		set[strings.ReplaceAll(name, "_", "-")] = value
+	}
+	args := append([]string{"--no-defaults", "--skip-name-resolve"}, p.Args...)
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		args = append(args, "--"+name+"="+set[name])
+	}
+	return args
+}
+
+// ready asks over TCP, and asks for the data folder too: another server may have got the port.
+func ready(ctx context.Context, s *engine.Server) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, connectLimit)
+	defer cancel()
+	cfg := driver.NewConfig()
+	cfg.User, cfg.Passwd, cfg.Net, cfg.Addr = s.User, s.Password, "tcp", s.Address()
+	cfg.Logger = &driver.NopLogger{} // refused connections are expected here
+	connector, err := driver.NewConnector(cfg)
+	if err != nil {
+		return err
+	}
+	db := sql.OpenDB(connector)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	var version, data string
+	if err := db.QueryRowContext(ctx, "SELECT VERSION(), @@datadir").Scan(&version, &data); err != nil {
+		return err
+	}
+	if filepath.Clean(data) != filepath.Join(s.Folder(), "data") {
+		return fmt.Errorf("another server with data folder %s answers", data)
+	}
+	s.Version = version
+	return nil
+}
+
+// Quote makes a string literal.
+func Quote(s string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(s) + "'"
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"wirecheck/history"
+	"wirecheck/oracle"
+	"wirecheck/oracle/isolation"
+	"wirecheck/report"
+)
+
+// newCheckCommand makes "wirecheck check". The flag --format is the root's.
+func newCheckCommand() *cobra.Command {
+	var level, input string
+	var strict bool
+	cmd := &cobra.Command{
+		Use:   "check HISTORY",
+		Short: "Judge a recorded history",
+		Long: `Check reads a history that "wirecheck proxy --record" wrote, as a stream, and reports the isolation anomalies in it:
+the same ones, with the same ids, as were reported live. A HISTORY of - is standard input.
+
+Exit status: 0 nothing found, 1 something found, 2 the history could not be read, 3 nothing found, but the history holds
+no statement that could be judged.`,
+		Example: `  wirecheck check shop.jsonl
+  wirecheck check --format sarif shop.jsonl > shop.sarif
+  wirecheck check --level serializable shop.jsonl   # judge as if all transactions had asked for SERIALIZABLE
+  zcat shop.jsonl.gz | wirecheck check -`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			format, err := cmd.Flags().GetString("format")
+			if err != nil {
+				return err
+			}
+			if !slices.Contains(report.Formats, format) {
+				return fmt.Errorf("unknown format %q: use one of %s", format, strings.Join(report.Formats, ", "))
+			}
+			if input != "native" {
+				return fmt.Errorf("unknown input %q: use native", input)
+			}
+			l, err := levelName(level)
+			if err != nil {
+				return err
+			}
+			return check(cmd, args[0], isolation.Options{Level: l, Strict: strict}, format)
+		},
+	}
+	cmd.Flags().StringVar(&level, "level", "", "judge as if every transaction had run at this level (default: the recorded ones)")
+	cmd.Flags().StringVar(&input, "input", "native", "format of the history: native")
+	cmd.Flags().BoolVar(&strict, "strict", false, "also report cycles that need session order or real time")
+	return cmd
+}
+
+// levelName reads a level as people write it.
+func levelName(s string) (string, error) {
+	known := []string{oracle.ReadUncommitted, oracle.ReadCommitted, oracle.RepeatableRead, oracle.Snapshot, oracle.Serializable}
+	name := strings.ToLower(strings.NewReplacer("-", " ", "_", " ").Replace(s))
+	if name != "" && !slices.Contains(known, name) {
+		return "", fmt.Errorf("unknown level %q: use one of %s", s, strings.Join(known, ", "))
+	}
+	return name, nil
+}
+
+// check judges one history and prints the result.
+func check(cmd *cobra.Command, path string, opts isolation.Options, format string) error {
+	in, name := cmd.InOrStdin(), "standard input"
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return fmt.Errorf("open history: %w", err)
+		}
+		defer f.Close() // read only: nothing can be lost
+		in, name = f, path
+	}
+	r, err := history.NewReader(in, name)
+	if err != nil {
+		return err
+	}
+	c := isolation.New(opts)
+	var e history.Event
+	for {
+		if err := r.Next(&e); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return err
+		}
+		c.Add(&e)
+	}
+	c.Finish()
+	if r.Warning() != "" {
+		fmt.Fprintln(cmd.ErrOrStderr(), "wirecheck: warning:", r.Warning())
+	}
+	result := report.Result{Source: path, Findings: c.Summary(), Coverage: c.Coverage()}
+	if err := printResult(cmd.OutOrStdout(), result, format); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	switch v := c.Coverage(); {
+	case len(result.Findings) > 0:
+		return exitFound
+	case v.Exact == 0 && v.Approximate+v.Opaque > 0, v.Exact == 0 && v.Transactions == 0:
+		return exitUnknown
+	}
+	return nil
+}
+
+// printResult writes the result, in colour at a terminal.
+func printResult(w io.Writer, r report.Result, format string) error {
+	f, ok := w.(*os.File)
+	if format != "text" || !ok || !term.IsTerminal(int(f.Fd())) {
+		return report.Write(w, r, format)
+	}
+	if err := report.ColorText(w, r.Findings); err != nil {
+		return err
+	}
+	return report.Summary(w, r)
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"wirecheck/history"
+)
+
+const lostUpdate = `s1 session postgres "15.4"
+s2 session postgres "15.4"
+s1 t1 begin "read committed"
+s2 t2 begin "read committed"
+t1 r public.stock.1@0 -- SELECT n FROM stock WHERE id = 1
+t2 r public.stock.1@0 -- SELECT n FROM stock WHERE id = 1
+t1 w public.stock.1 0>1 -- UPDATE stock SET n = 8 WHERE id = 1
+t1 commit
+t2 w public.stock.1 1>2 -- UPDATE stock SET n = 8 WHERE id = 1
+t2 commit
+`
+
+// writeHistory writes a history in text form as a file.
+func writeHistory(t *testing.T, text string) string {
+	t.Helper()
+	events, err := history.ParseText(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "h.jsonl")
+	w, err := history.Create(path, history.Header{Engine: "postgres", Run: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range events {
+		if err := w.Write(&events[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// runCheck executes the check command under a root like the program's.
+func runCheck(t *testing.T, args ...string) (exitStatus, string, string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	root := newRootCommand(&stdout, &stderr)
+	if c, _, err := root.Find([]string{"check"}); err != nil || c.Name() != "check" {
+		root.AddCommand(newCheckCommand())
+	}
+	root.SetArgs(append([]string{"check"}, args...))
+	status := execute(context.Background(), root, &stderr)
+	return status, stdout.String(), stderr.String()
+}
+
+func TestCheckStatus(t *testing.T) {
+	bad := filepath.Join(t.TempDir(), "bad")
+	if err := os.WriteFile(bad, []byte("hello\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cut := writeHistory(t, lostUpdate)
+	data, err := os.ReadFile(cut)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(cut, data[:len(data)-5], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	clean := strings.Replace(lostUpdate, "t2 r public.stock.1@0", "t2 lock public.stock.2@0", 1)
+	opaque := "s1 session postgres \"15.4\"\ns1 t1 begin\nt1 stmt opaque\nt1 commit\n"
+	for _, tt := range []struct {
+		name           string
+		args           []string
+		status         exitStatus
+		stdout, stderr string // substrings
+	}{
+		{"found", []string{writeHistory(t, lostUpdate)}, exitFound, "ANOMALY: LOST UPDATE (P4, G-single, cycle rw ww)", ""},
+		{"coverage", []string{writeHistory(t, lostUpdate)}, exitFound, "found: 1 (violations: 0, anomalies: 1)\ncoverage: 4 exact, 0 approximate, 0 opaque\n", ""},
+		{"level", []string{"--level", "repeatable-read", writeHistory(t, lostUpdate)}, exitFound, "VIOLATION: LOST UPDATE", ""},
+		{"clean", []string{writeHistory(t, clean)}, exitClean, "nothing found\ncoverage: 4 exact", ""},
+		{"opaque", []string{writeHistory(t, opaque)}, exitUnknown, "nothing found\ncoverage: 0 exact, 0 approximate, 1 opaque\n", ""},
+		{"cut off", []string{cut}, exitClean, "1 transaction not ended", "the last line is cut off and was left out"},
+		{"no file", []string{filepath.Join(t.TempDir(), "none")}, exitFailed, "", "no such file"},
+		{"no history", []string{bad}, exitFailed, "", "bad:1: this is not a wirecheck history"},
+		{"wrong level", []string{"--level", "chaos", bad}, exitFailed, "", `unknown level "chaos"`},
+		{"wrong input", []string{"--input", "elle", bad}, exitFailed, "", `unknown input "elle"`},
+		{"no argument", nil, exitFailed, "", "accepts 1 arg"},
+	} {
+		status, stdout, stderr := runCheck(t, tt.args...)
+		if status != tt.status || !strings.Contains(stdout, tt.stdout) || !strings.Contains(stderr, tt.stderr) {
+			t.Errorf("%s: status %d, want %d; stdout:\n%s\nstderr:\n%s", tt.name, status, tt.status, stdout, stderr)
+		}
+	}
+}
+
+func TestCheckFormats(t *testing.T) {
+	path := writeHistory(t, lostUpdate)
+	for format, want := range map[string]string{"json": `"class": "G-single"`, "junit": `<testsuite name="wirecheck `, "sarif": `"version": "2.1.0"`} {
+		status, stdout, stderr := runCheck(t, "--format", format, path)
+		if status != exitFound || !strings.Contains(stdout, want) {
+			t.Errorf("%s: status %d, stdout:\n%s\nstderr:\n%s", format, status, stdout, stderr)
+		}
+		if format != "junit" && !json.Valid([]byte(stdout)) {
+			t.Errorf("%s: not JSON:\n%s", format, stdout)
+		}
+	}
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wirecheck/backends/instrument"
+	"wirecheck/rewrite"
+)
+
+// passwordVariable names the environment variable that holds the password if the URL has none.
+const passwordVariable = "WIRECHECK_PASSWORD"
+
+// instrumentFlags are the flags of the instrument commands.
+type instrumentFlags struct {
+	tables   []string
+	capture  string
+	lockWait time.Duration
+}
+
+func newInstrumentCommand(c *common) *cobra.Command {
+	var f instrumentFlags
+	cmd := &cobra.Command{
+		Use:   "instrument",
+		Short: "Add or remove the hidden columns by which row versions are seen",
+		Long: `On MariaDB and MySQL, wirecheck sees row versions by two invisible columns, wc_row_id and wc_writers, which SELECT *
+and INSERT without a column list do not notice. "add" gives them to the tables of a database, "remove" takes them away
+without a trace, "status" says which tables have them and how exactly each table can be seen.
+
+On PostgreSQL nothing needs to be added: the server keeps what is needed with every row.
+
+The URL names the server and the database: postgres://user@host:5432/database, mariadb://user@host:3306/database.
+Without a database all databases of a MariaDB or MySQL server are meant, except the server's own. The password may be
+in the URL or in the environment variable ` + passwordVariable + `. MariaDB and MySQL URLs take ?tls=true, ?tls=skip-verify,
+?ca=FILE and ?socket=PATH; PostgreSQL URLs take what libpq does.
+
+Locks: "remove" needs the table for a moment only. "add" copies each table (MariaDB, MySQL: writers of that table wait
+meanwhile; PostgreSQL with --capture columns: readers too). A table that is in use for longer than --lock-wait is left
+as it is and reported. The run can be interrupted and repeated at any time: a table is changed as a whole or not at all.`,
+		Example: `  wirecheck instrument status mariadb://app@127.0.0.1:3306/shop
+  wirecheck instrument add mariadb://root@127.0.0.1:3306/shop --tables 'account,order*'
+  wirecheck instrument remove mariadb://root@127.0.0.1:3306/shop`,
+		Args: cobra.NoArgs, // a misspelt subcommand is an error
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	flags := cmd.PersistentFlags()
+	flags.StringSliceVar(&f.tables, "tables", nil, "patterns of tables, as in 'account,shop.order*' (default: all)")
+	flags.StringVar(&f.capture, "capture", string(rewrite.CaptureAuto), "how row versions are seen: auto, columns, native")
+	flags.DurationVar(&f.lockWait, "lock-wait", instrument.DefaultLockWait, "longest wait for a table that others use")
+	for _, verb := range []struct{ name, short string }{
+		{"add", "Add the hidden columns"},
+		{"remove", "Remove the hidden columns"},
+		{"status", "Say which tables have the hidden columns, and what of each table cannot be seen"},
+	} {
+		cmd.AddCommand(&cobra.Command{
+			Use:   verb.name + " URL",
+			Short: verb.short,
+			Example: fmt.Sprintf("  wirecheck instrument %s mariadb://root@127.0.0.1:3306/shop\n  wirecheck instrument %s postgres://postgres@127.0.0.1:5432/shop",
+				verb.name, verb.name),
+			Args: oneURL,
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return runInstrument(cmd.Context(), c, verb.name, args[0], f)
+			},
+		})
+	}
+	return cmd
+}
+
+// oneURL is what the arguments must be.
+func oneURL(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("one URL is needed, as in: %s", strings.TrimSpace(strings.Split(cmd.Example, "\n")[0]))
+	}
+	return nil
+}
+
+// instrumentReport is what the commands say.
+type instrumentReport struct {
+	Engine   string              `json:"engine"`
+	Version  string              `json:"version"`
+	Database string              `json:"database,omitempty"`
+	Capture  rewrite.Capture     `json:"capture"`
+	Note     string              `json:"note,omitempty"`
+	Tables   []instrument.Result `json:"tables"`
+	Changed  int                 `json:"changed"`
+	Failed   int                 `json:"failed"`
+}
+
+func runInstrument(ctx context.Context, c *common, verb, url string, f instrumentFlags) (err error) {
+	if err := c.needFormat("text", "json"); err != nil {
+		return err
+	}
+	capture := rewrite.Capture(f.capture)
+	switch capture {
+	case rewrite.CaptureAuto, rewrite.CaptureColumns, rewrite.CaptureNative:
+	default:
+		return fmt.Errorf("unknown capture %q: known are auto, columns, native", f.capture)
+	}
+	db, err := instrument.Open(ctx, url, instrument.Options{
+		Capture: capture, Tables: f.tables, Password: os.Getenv(passwordVariable), LockWait: f.lockWait,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	report := instrumentReport{
+		Engine: db.Engine.Title, Version: db.Version, Database: db.Name, Capture: db.Capture, Note: instrumentNote(db, verb),
+		Tables: []instrument.Result{},
+	}
+	do := map[string]func(context.Context, instrument.Table) instrument.Result{
+		"add": db.Add, "remove": db.Remove,
+		"status": func(_ context.Context, t instrument.Table) instrument.Result { return instrument.Result{Table: t} },
+	}[verb]
+	for i, t := range db.Tables {
+		if ctx.Err() != nil {
+			break
+		}
+		if c.progress() && verb != "status" {
+			fmt.Fprintf(c.stderr, "\r\x1b[K%s: %d of %d: %s", verb, i+1, len(db.Tables), t)
+		}
+		r := do(ctx, t)
+		report.Tables = append(report.Tables, r)
+		if r.How != "" {
+			report.Changed++
+		}
+		if r.Error != "" {
+			report.Failed++
+		}
+	}
+	if c.progress() && verb != "status" {
+		fmt.Fprint(c.stderr, "\r\x1b[K")
+	}
+	if err := report.write(c, verb); err != nil {
+		return err
+	}
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("interrupted: %d of %d tables are done; run it again to go on", len(report.Tables)-report.Failed, len(db.Tables))
+	case report.Failed > 0:
+		return fmt.Errorf("%d of %d tables could not be changed", report.Failed, len(db.Tables))
+	}
+	return nil
+}
+
+// instrumentNote says what a person should know about the capture.
+func instrumentNote(db *instrument.Database, verb string) string {
+	switch {
+	case db.Native() && verb == "add":
+		return db.Engine.Title + " itself tells what is needed: nothing to add"
+	case db.Engine.Name == "postgres" && db.Capture == rewrite.CaptureColumns && verb != "remove":
+		return "on PostgreSQL the columns are visible to SELECT * of whoever does not come through a proxy with --capture columns; native capture needs none"
+	}
+	return ""
+}
+
+func (r *instrumentReport) write(c *common, verb string) error {
+	if c.format == "json" {
+		return json.NewEncoder(c.stdout).Encode(r)
+	}
+	name := r.Database
+	if name == "" {
+		name = "all databases"
+	}
+	fmt.Fprintf(c.stdout, "%s %s, %s, capture %s\n", r.Engine, r.Version, name, r.Capture)
+	if r.Note != "" {
+		fmt.Fprintln(c.stdout, r.Note)
+	}
+	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	if len(r.Tables) > 0 {
+		fmt.Fprintln(w, "TABLE\tCOLUMNS\tROWS\tNOTES")
+	}
+	for _, t := range r.Tables {
+		rows := "-"
+		if t.Table.Rows >= 0 {
+			rows = fmt.Sprintf("~%d", t.Table.Rows)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.Table, t.Table.State, rows, instrumentNotes(t))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if verb == "status" {
+		return nil
+	}
+	_, err := fmt.Fprintf(c.stdout, "%d changed, %d as they were, %d failed\n", r.Changed, len(r.Tables)-r.Changed-r.Failed, r.Failed)
+	return err
+}
+
+// instrumentNotes is the last column of a table's line.
+func instrumentNotes(r instrument.Result) string {
+	var notes []string
+	for _, s := range []string{r.Error, r.How} {
+		if s != "" {
+			notes = append(notes, s)
+		}
+	}
+	if r.Table.Cannot != "" {
+		notes = append(notes, "left alone: "+r.Table.Cannot)
+	}
+	return strings.Join(append(notes, r.Table.Limits...), "; ")
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"wirecheck/history"
+	"wirecheck/oracle"
+	"wirecheck/oracle/isolation"
+	"wirecheck/proxy"
+	"wirecheck/proxy/mysqlwire"
+	"wirecheck/proxy/pgwire"
+	"wirecheck/proxy/record"
+	"wirecheck/report"
+	"wirecheck/rewrite"
+	"wirecheck/rewrite/postgres"
+)
+
+// live joins what the proxies record with the oracle that judges it while it happens: every event goes to the history
+// file, then to the checker, and what it completes is told to the session, the log and the stream.
+type live struct {
+	recorder *record.Recorder
+	log      zerolog.Logger
+	onFind   func(oracle.Finding) // called for each finding, in order; may be nil
+	// postgres has an observer for each way to observe: listeners share what is known of the servers' catalogs.
+	postgres map[observation]*pgwire.Observer
+
+	mu      sync.Mutex // guards what follows: the sink and those who ask for results
+	writer  *history.Writer
+	checker *isolation.Checker
+	stream  func(oracle.Finding) error
+	err     error // the first error of a file; what is recorded from then on is incomplete
+}
+
+// liveOptions says what is done with events and findings.
+type liveOptions struct {
+	Record io.WriteCloser // the history; nil: none is written
+	// Stream gets each finding as a line of JSON when it is found; nil: none.
+	Stream io.Writer
+	OnFind func(oracle.Finding)
+	// Strict and MaxTxns are the checker's.
+	Strict  bool
+	MaxTxns int
+	Log     zerolog.Logger
+	Now     time.Time
+}
+
+func newLive(o liveOptions) (*live, error) {
+	l := &live{log: o.Log, onFind: o.OnFind, postgres: map[observation]*pgwire.Observer{}, checker: isolation.New(isolation.Options{Strict: o.Strict, MaxTxns: o.MaxTxns})}
+	run := runName(o.Now)
+	if o.Record != nil {
+		w, err := history.NewWriter(o.Record, history.Header{Started: o.Now.UnixNano(), Run: run})
+		if err != nil {
+			return nil, err
+		}
+		l.writer = w
+	}
+	if o.Stream != nil {
+		l.stream = func(f oracle.Finding) error { return report.JSONLine(o.Stream, f) }
+	}
+	l.recorder = record.NewRecorder(run, l.sink)
+	return l, nil
+}
+
+// runName is short, and different for each process: the nanosecond of its start in base 36.
+func runName(now time.Time) string {
+	const digits = "0123456789abcdefghijklmnopqrstuvwxyz"
+	n := uint64(now.UnixMicro())
+	var b []byte
+	for ; n > 0; n /= 36 {
+		b = append(b, digits[n%36])
+	}
+	return string(b)
+}
+
+// sink is the recorder's: it is never called by two goroutines at once.
+func (l *live) sink(ev *history.Event) []record.Warning {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.writer != nil {
+		l.keep("write the history", l.writer.Write(ev))
+	}
+	var due []record.Warning
+	for _, f := range l.checker.Add(ev) {
+		w := report.Warning(f)
+		l.log.Warn().Str("finding", f.ID).Str("class", string(f.Class)).Str("name", f.Title()).Str("kind", string(f.Kind)).
+			Str("level", f.Level).Strs("tables", f.Tables).Uint64("session", f.Session).Msg("anomaly found")
+		if l.stream != nil {
+			l.keep("write the findings", l.stream(f))
+		}
+		if l.onFind != nil {
+			l.onFind(f)
+		}
+		if f.Session == ev.Session {
+			due = append(due, record.Warning{
+				SQLState: w.SQLState, Code: w.Code, Message: w.Message, Detail: w.Detail, Hint: w.Hint,
+				Schema: w.Schema, Table: w.Table, Finding: w.Finding,
+			})
+		}
+	}
+	return due
+}
+
+// keep remembers the first error of a file, and says it at once.
+func (l *live) keep(what string, err error) {
+	if err != nil && l.err == nil {
+		l.err = fmt.Errorf("%s: %w", what, err)
+		l.log.Error().Err(l.err).Msg("the record is incomplete from here on")
+	}
+}
+
+// flush brings the history up to date on disk.
+func (l *live) flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.writer != nil {
+		l.keep("write the history", l.writer.Flush())
+	}
+}
+
+// finish ends the record and gives all findings with the coverage.
+func (l *live) finish() ([]oracle.Finding, isolation.Coverage, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.checker.Finish()
+	if l.writer != nil {
+		l.err = errors.Join(l.err, l.writer.Close())
+		l.writer = nil
+	}
+	return l.checker.Summary(), l.checker.Coverage(), l.err
+}
+
+// observation is how one listener observes.
+type observation struct {
+	capture rewrite.Capture
+	warn    bool
+	limits  record.Limits
+}
+
+// handler makes the session loop for a listener.
+func (l *live) handler(c proxy.Config, o observation) (proxy.Handler, error) {
+	switch {
+	case c.Protocol == proxy.Postgres && c.Mode == proxy.Pass:
+		return pgwire.New(nil), nil
+	case c.Protocol == proxy.Postgres:
+		if l.postgres[o] == nil {
+			l.postgres[o] = pgwire.NewObserver(pgwire.ObserverConfig{
+				Rewriter: postgres.New(o.capture), Recorder: l.recorder, Limits: o.limits, Silent: !o.warn,
+			})
+		}
+		return pgwire.New(l.postgres[o]), nil
+	case c.Protocol == proxy.MySQL && c.Mode == proxy.Pass:
+		return mysqlwire.New(nil), nil
+	case c.Protocol == proxy.MySQL:
+		// One for each listener: the catalogs that it keeps are those of one server.
+		return mysqlwire.New(&mysqlwire.Observer{Recorder: l.recorder, Limits: o.limits, Capture: o.capture, Warn: o.warn}), nil
+	}
+	return nil, fmt.Errorf("no session loop for protocol %q", c.Protocol)
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"wirecheck/internal/testserver"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	testserver.Main(m)
+}
+
+// TestExitStatus runs a command that ends in each of the possible ways.
+func TestExitStatus(t *testing.T) {
+	interrupted, cancel := context.WithCancel(t.Context())
+	cancel()
+	tests := []struct {
+		name   string
+		ctx    context.Context
+		err    error
+		status exitStatus
+		said   string
+	}{
+		{"nothing found", t.Context(), nil, exitClean, ""},
+		{"something found", t.Context(), exitFound, exitFound, ""},
+		{"not decided", t.Context(), fmt.Errorf("wrapped: %w", exitUnknown), exitUnknown, ""},
+		{"could not work", t.Context(), errors.New("no such file"), exitFailed, "wirecheck: no such file\n"},
+		{"interrupted", interrupted, fmt.Errorf("read: %w", context.Canceled), exitFailed, "wirecheck: interrupted\n"},
+		{"something else broke as the signal came", interrupted, errors.New("disk full"), exitFailed, "wirecheck: disk full\n"},
+		{"an inner context ended", t.Context(), context.Canceled, exitFailed, "wirecheck: context canceled\n"},
+	}
+	for _, test := range tests {
+		var said bytes.Buffer
+		cmd := &cobra.Command{SilenceErrors: true, SilenceUsage: true, RunE: func(*cobra.Command, []string) error { return test.err }}
+		cmd.SetArgs(nil)
+		status := execute(test.ctx, cmd, &said)
+		if status != test.status || said.String() != test.said {
+			t.Errorf("%s: exit status %d, said %q; want %d and %q", test.name, status, said.String(), test.status, test.said)
+		}
+	}
+}
+
+func TestUsageErrors(t *testing.T) {
+	tests := []struct {
+		args []string
+		want string
+	}{
+		{[]string{"versoin"}, "Did you mean this?\n\tversion"},
+		{[]string{"version", "--colour"}, "unknown flag: --colour (see: wirecheck version --help)"},
+		{[]string{"version", "extra"}, `unknown command "extra"`},
+		{[]string{"version", "--format", "xml"}, `unknown format "xml"`},
+		{[]string{"version", "--format", "sarif"}, "this command gives no sarif: use text or json"},
+		{[]string{"version", "--log-level", "loud"}, `unknown log level "loud"`},
+		{[]string{"instrument", "ad"}, `unknown command "ad"`},
+	}
+	for _, test := range tests {
+		out, said, status := command(t, test.args...)
+		if status != exitFailed || out != "" || !strings.HasPrefix(said, "wirecheck: ") || !strings.Contains(said, test.want) {
+			t.Errorf("%v: exit status %d, printed %q, said %q; want %q", test.args, status, out, said, test.want)
+		}
+	}
+}
+
+func TestEveryCommandExplainsItself(t *testing.T) {
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		if cmd.Short == "" || cmd.Example == "" && cmd.Name() != "help" && cmd.Name() != "completion" {
+			t.Errorf("%s: has no description or no example", cmd.CommandPath())
+		}
+		for _, line := range strings.Split(cmd.Long+"\n"+cmd.Example, "\n") {
+			if len(line) > 160 {
+				t.Errorf("%s: a line of the help is %d characters long", cmd.CommandPath(), len(line))
+			}
+		}
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+	}
+	var b bytes.Buffer
+	walk(newRootCommand(&b, &b))
+}
+
+func TestCompletion(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		if out, said, status := command(t, "completion", shell); status != exitClean || !strings.Contains(out, "wirecheck") {
+			t.Errorf("%s: exit status %d, said %q", shell, status, said)
+		}
+	}
+	out, _, _ := command(t, "__complete", "instrument", "")
+	for _, want := range []string{"add", "remove", "status"} {
+		if !strings.Contains(out, want+"\t") {
+			t.Errorf("completion of instrument lacks %s: %q", want, out)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	info := &debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}, Settings: []debug.BuildSetting{
+		{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: "true"},
+	}}
+	if got := readVersion(info, true).String(); !strings.HasPrefix(got, "wirecheck v1.2.3 abc of 2026-01-02T03:04:05Z (modified), go1.") {
+		t.Errorf("version: got %q", got)
+	}
+	if got := readVersion(nil, false).String(); !strings.HasPrefix(got, "wirecheck (devel), go1.") {
+		t.Errorf("version of an unknown build: got %q", got)
+	}
+	out, _, status := command(t, "version", "--format", "json")
+	var v versionInfo
+	if err := json.Unmarshal([]byte(out), &v); err != nil || status != exitClean || v.Version == "" || v.Go == "" {
+		t.Errorf("version --format json: %v, exit status %d, %q", err, status, out)
+	}
+}

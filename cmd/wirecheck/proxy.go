@@ -1,0 +1,273 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"wirecheck/configs"
+	"wirecheck/oracle"
+	"wirecheck/proxy"
+	"wirecheck/proxy/record"
+	"wirecheck/report"
+	"wirecheck/rewrite"
+)
+
+// flushEvery is how far the history on disk may be behind.
+const flushEvery = time.Second
+
+func newProxyCommand(c *common) *cobra.Command {
+	var f proxyFlags
+	cmd := &cobra.Command{
+		Use:   "proxy",
+		Short: "Stand between clients and servers, and tell of anomalies as they happen",
+		Long: `proxy listens for clients and forwards each connection to a server. Clients authenticate with the server itself, so
+no passwords are configured here.
+
+In mode observe it also sees which row versions each statement reads and writes, judges the traffic while it happens,
+and warns the session in which an anomaly became complete: PostgreSQL clients get a WARNING, MySQL clients a row of
+SHOW WARNINGS. In mode pass it only forwards.
+
+MariaDB and MySQL tables need the hidden columns first: wirecheck instrument add. PostgreSQL needs nothing.
+
+Each --listen takes the first --upstream of the same protocol. Everything can be said in a file, too: --config.
+It runs until it gets SIGINT or SIGTERM, lets open transactions finish, and prints what it found.`,
+		Example: `  wirecheck proxy --listen postgres://127.0.0.1:6432 --upstream postgres://127.0.0.1:5432
+  wirecheck proxy --listen mysql://127.0.0.1:6033 --upstream mariadb://127.0.0.1:3306 --record history.jsonl
+  wirecheck proxy --config wirecheck.yaml --warn=off`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := c.needFormat("text", "json", "junit", "sarif"); err != nil {
+				return err
+			}
+			config, err := configs.Load(f.config, os.Getenv, func(config *configs.Config) error { return f.apply(cmd, config) })
+			if err != nil {
+				return err
+			}
+			return runProxy(cmd.Context(), c, config)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.config, "config", "", "configuration file (YAML); flags win over it")
+	flags.StringArrayVar(&f.listen, "listen", nil, "URL to listen on: postgres://127.0.0.1:6432, mysql://127.0.0.1:6033")
+	flags.StringArrayVar(&f.upstream, "upstream", nil, "URL of the server: postgres://, mariadb:// or mysql://host:port")
+	flags.StringVar(&f.mode, "mode", "", "observe (default) or pass, for all listeners")
+	flags.StringVar(&f.capture, "capture", "", "how row versions are seen: auto (default), columns, native; for all listeners")
+	f.warn = true
+	flags.Var(&f.warn, "warn", "warn clients in their sessions, for all listeners")
+	flags.StringVar(&f.record, "record", "", "write the history to this new file")
+	flags.StringVar(&f.report, "report", "", "write findings to this file as text, when they are found")
+	flags.StringVar(&f.stream, "stream", "", `write findings to this file as JSON lines, when they are found; "-" is stdout`)
+	flags.BoolVar(&f.strict, "strict", false, "also report what only session order or real time forbids")
+	return cmd
+}
+
+type proxyFlags struct {
+	config, mode, capture, record, report, stream string
+	listen, upstream                              []string
+	warn                                          configs.Switch
+	strict                                        bool
+}
+
+// apply puts the flags that were given over the configuration.
+func (f *proxyFlags) apply(cmd *cobra.Command, c *configs.Config) error {
+	given := cmd.Flags().Changed
+	if given("listen") || given("upstream") {
+		if err := c.SetURLs(f.listen, f.upstream); err != nil {
+			return fmt.Errorf("--listen and --upstream: %w", err)
+		}
+	}
+	for i := range c.Listeners {
+		l := &c.Listeners[i]
+		if given("mode") {
+			l.Mode = f.mode
+		}
+		if given("capture") {
+			l.Capture = f.capture
+		}
+		if given("warn") {
+			l.Warn = f.warn
+		}
+	}
+	for name, set := range map[string]func(){
+		"record": func() { c.Record = f.record }, "report": func() { c.Report = f.report },
+		"stream": func() { c.Stream = f.stream }, "strict": func() { c.Strict = f.strict },
+	} {
+		if given(name) {
+			set()
+		}
+	}
+	return nil
+}
+
+// garbage is the garbage collector's percentage (runtime/debug.SetGCPercent) while traffic is observed. What the checker
+// remembers lives long and is small, a few tens of MiB as a rule, so collecting less often costs little memory and gives back a
+// good part of the time that observing takes.
+const garbage = 200
+
+// runProxy serves until ctx ends, then prints what was found. A run that watched nothing has nothing to print.
+func runProxy(ctx context.Context, c *common, config configs.Config) (err error) {
+	out, err := openOutputs(c, config)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.close()) }()
+	l, err := newLive(liveOptions{
+		Record: out.record, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Log: c.log, Now: time.Now(),
+		OnFind: out.found,
+	})
+	if err != nil {
+		return err
+	}
+	if observes(config) {
+		defer debug.SetGCPercent(debug.SetGCPercent(garbage))
+	}
+	p, err := listen(ctx, c, config, l)
+	if err != nil {
+		_, _, e := l.finish()
+		return errors.Join(err, e)
+	}
+	if err := serve(ctx, p, l); err != nil {
+		_, _, e := l.finish()
+		return errors.Join(err, e)
+	}
+	findings, coverage, err := l.finish()
+	if observes(config) { // a file that could not be written does not make the findings untrue
+		if e := printResult(c.stdout, report.Result{Findings: findings, Coverage: coverage}, c.format); e != nil {
+			err = errors.Join(err, fmt.Errorf("write report: %w", e))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if len(findings) > 0 {
+		return exitFound
+	}
+	return nil
+}
+
+func observes(config configs.Config) bool {
+	for _, l := range config.Listeners {
+		if l.Mode == string(proxy.Observe) {
+			return true
+		}
+	}
+	return false
+}
+
+// serve runs the proxy until ctx ends and keeps the history on disk up to date meanwhile.
+func serve(ctx context.Context, p *proxy.Proxy, l *live) error {
+	g, gctx := errgroup.WithContext(context.WithoutCancel(ctx))
+	served := make(chan struct{})
+	g.Go(func() error {
+		defer close(served)
+		return p.Serve(ctx)
+	})
+	g.Go(func() error {
+		tick := time.NewTicker(flushEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-served:
+				return nil
+			case <-gctx.Done():
+				return nil
+			case <-tick.C:
+				l.flush()
+			}
+		}
+	})
+	return g.Wait()
+}
+
+// listen opens all listeners of the configuration.
+func listen(ctx context.Context, c *common, config configs.Config, l *live) (*proxy.Proxy, error) {
+	var list []proxy.Config
+	settings := map[string]observation{}
+	for i, cfg := range config.Listeners {
+		pc, err := proxyConfig(config, cfg)
+		if err != nil {
+			return nil, err
+		}
+		if pc.Name == "" {
+			pc.Name = pc.Listen.String()
+		}
+		if _, taken := settings[pc.Name]; taken {
+			pc.Name = fmt.Sprintf("%s (%d)", pc.Name, i+1)
+		}
+		settings[pc.Name] = observation{
+			capture: rewrite.Capture(cfg.Capture), warn: bool(cfg.Warn), limits: record.Limits{Accesses: config.Limits.Accesses},
+		}
+		list = append(list, pc)
+	}
+	return proxy.Listen(ctx, c.log, func(pc proxy.Config) (proxy.Handler, error) { return l.handler(pc, settings[pc.Name]) }, list...)
+}
+
+// outputs are the files that a run of the proxy writes.
+type outputs struct {
+	record io.WriteCloser // closed by the history's writer
+	stream io.Writer
+	report *os.File
+	found  func(oracle.Finding)
+	files  []*os.File
+	err    error
+}
+
+// openOutputs opens the files. Recorded data may be confidential, so only the owner may read it. A history is never
+// written over.
+func openOutputs(c *common, config configs.Config) (*outputs, error) {
+	o := &outputs{}
+	open := func(path string, flags int) (*os.File, error) {
+		f, err := os.OpenFile(path, flags|os.O_WRONLY|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, errors.Join(err, o.close())
+		}
+		return f, nil
+	}
+	if config.Report != "" {
+		f, err := open(config.Report, os.O_APPEND)
+		if err != nil {
+			return nil, fmt.Errorf("open the report: %w", err)
+		}
+		o.report, o.files = f, append(o.files, f)
+		o.found = func(f oracle.Finding) {
+			if err := report.Text(o.report, []oracle.Finding{f}); err != nil && o.err == nil {
+				o.err = fmt.Errorf("write the report: %w", err)
+			}
+		}
+	}
+	switch config.Stream {
+	case "":
+	case "-":
+		o.stream = c.stdout
+	default:
+		f, err := open(config.Stream, os.O_APPEND)
+		if err != nil {
+			return nil, fmt.Errorf("open the stream of findings: %w", err)
+		}
+		o.stream, o.files = f, append(o.files, f)
+	}
+	if config.Record != "" {
+		f, err := open(config.Record, os.O_EXCL)
+		if err != nil {
+			return nil, fmt.Errorf("open the history: %w (it is never written over: choose a new name)", err)
+		}
+		o.record = f
+	}
+	return o, nil
+}
+
+func (o *outputs) close() error {
+	errs := []error{o.err}
+	for _, f := range o.files {
+		errs = append(errs, f.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"io"
+	mathrand "math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// common is what all commands share: the flags that they have in common, and where they write.
+type common struct {
+	format     string
+	seed       uint64
+	logLevel   string
+	noProgress bool
+
+	stdout, stderr io.Writer      // results; logs, progress and errors
+	log            zerolog.Logger // ready when a command runs
+}
+
+// formats are the values of --format. A command that cannot give one of them refuses it (see needFormat).
+var formats = []string{"text", "json", "junit", "sarif"}
+
+func newRootCommand(stdout, stderr io.Writer) *cobra.Command {
+	c := &common{stdout: stdout, stderr: stderr}
+	root := &cobra.Command{
+		Use:   "wirecheck",
+		Short: "See the isolation anomalies of an application, live",
+		Long: `wirecheck stands between clients and PostgreSQL, MariaDB or MySQL. It sees which version of which row every
+statement reads and writes, and says which anomalies (lost update, write skew, read skew, ...) the isolation level
+lets through: which transactions, which statements, which rows, and what to do about it.
+
+Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its work, 3 could not decide.`,
+		Example: `  wirecheck demo
+  wirecheck proxy --listen postgres://127.0.0.1:6432 --upstream postgres://127.0.0.1:5432 --mode observe
+  wirecheck check history.jsonl`,
+		SilenceUsage:      true,
+		SilenceErrors:     true, // run prints them
+		PersistentPreRunE: func(*cobra.Command, []string) error { return c.setUp() },
+	}
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w (see: %s --help)", err, cmd.CommandPath())
+	})
+	flags := root.PersistentFlags()
+	flags.StringVar(&c.format, "format", "text", "form of the results: "+strings.Join(formats, ", "))
+	flags.Uint64Var(&c.seed, "seed", 0, "seed of everything random; 0 chooses one and prints it")
+	flags.StringVar(&c.logLevel, "log-level", "info", "least important log lines to write: debug, info, warn, error, off")
+	flags.BoolVar(&c.noProgress, "no-progress", false, "show no progress, also on a terminal")
+
+	root.AddCommand(
+		newCheckCommand(),
+		newDemoCommand(c),
+		newProxyCommand(c),
+		newInstrumentCommand(c),
+		newVersionCommand(c),
+	)
+	return root
+}
+
+// setUp checks the common flags and makes the logger.
+func (c *common) setUp() error {
+	if !slices.Contains(formats, c.format) {
+		return fmt.Errorf("unknown format %q: known are %s", c.format, strings.Join(formats, ", "))
+	}
+	levels := map[string]zerolog.Level{
+		"debug": zerolog.DebugLevel, "info": zerolog.InfoLevel, "warn": zerolog.WarnLevel, "error": zerolog.ErrorLevel, "off": zerolog.Disabled,
+	}
+	level, ok := levels[c.logLevel]
+	if !ok {
+		return fmt.Errorf("unknown log level %q: known are debug, info, warn, error, off", c.logLevel)
+	}
+	out := c.stderr
+	if terminal(out) {
+		out = zerolog.ConsoleWriter{Out: out, TimeFormat: time.TimeOnly}
+	}
+	c.log = zerolog.New(out).Level(level).With().Timestamp().Logger()
+	return nil
+}
+
+// needFormat refuses a format that the command cannot give.
+func (c *common) needFormat(known ...string) error {
+	if slices.Contains(known, c.format) {
+		return nil
+	}
+	return fmt.Errorf("this command gives no %s: use %s", c.format, strings.Join(known, " or "))
+}
+
+// progress reports whether progress may be shown on stderr.
+func (c *common) progress() bool { return !c.noProgress && terminal(c.stderr) }
+
+// random makes the one random source of a run and tells its seed, which repeats the run.
+func (c *common) random() *mathrand.Rand {
+	if c.seed == 0 {
+		var b [8]byte
+		rand.Read(b[:])                               // never fails (crypto/rand, since Go 1.24)
+		c.seed = binary.LittleEndian.Uint64(b[:]) | 1 // not 0
+		c.log.Info().Uint64("seed", c.seed).Msg("seed chosen")
+	}
+	return mathrand.New(mathrand.NewPCG(c.seed, 0))
+}
+
+func terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"wirecheck/internal/shop"
+)
+
+// stage plays a scripted interleaving on real connections. A step that the server makes wait is left waiting, which the
+// server's own lock views tell, and the script goes on with the other sessions.
+type stage struct {
+	t      *testing.T
+	target shop.Target // where the actors connect: the proxy
+	side   shop.Client // a direct connection that looks at the locks
+	level  string
+	actors map[string]*actor
+	told   []string // what happened, for the failure message
+}
+
+type actor struct {
+	name    string
+	client  shop.Client
+	pid     string
+	answer  chan answer
+	waiting string   // the step that has no answer yet
+	queue   []string // steps that came while it waited
+	failed  bool
+	heard   []string
+}
+
+type answer struct {
+	rows string
+	err  error
+}
+
+func newStage(t *testing.T, ctx context.Context, direct, through shop.Target, level string) *stage {
+	t.Helper()
+	side, err := direct.Connect(ctx, shop.Driver)
+	if err != nil {
+		t.Fatalf("side connection: %v", err)
+	}
+	s := &stage{t: t, target: through, side: side, level: level, actors: map[string]*actor{}}
+	t.Cleanup(s.close)
+	return s
+}
+
+func (s *stage) close() {
+	for _, a := range s.actors {
+		if a.waiting == "" {
+			a.client.Close()
+		}
+	}
+	s.side.Close()
+}
+
+func (s *stage) actor(ctx context.Context, name string) *actor {
+	s.t.Helper()
+	if a := s.actors[name]; a != nil {
+		return a
+	}
+	c, err := s.target.Connect(ctx, shop.Driver)
+	if err != nil {
+		s.t.Fatalf("connect session %s: %v", name, err)
+	}
+	a := &actor{name: name, client: c, answer: make(chan answer, 1)}
+	s.actors[name] = a
+	query := "SELECT pg_backend_pid()"
+	set := "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL "
+	if s.target.Engine != "postgres" {
+		query, set = "SELECT CONNECTION_ID()", "SET SESSION TRANSACTION ISOLATION LEVEL "
+	}
+	if a.pid, err = c.Do(ctx, query); err != nil {
+		s.t.Fatalf("session %s: %v", name, err)
+	}
+	if _, err := c.Do(ctx, set+s.level); err != nil {
+		s.t.Fatalf("session %s: set the level: %v", name, err)
+	}
+	return a
+}
+
+// play runs steps such as "1 begin", "2 update ...". After an error a session skips its steps up to its commit or
+// rollback, which becomes a rollback, as an application would do it.
+func (s *stage) play(ctx context.Context, steps []string) {
+	s.t.Helper()
+	for _, step := range steps {
+		who, sql, ok := strings.Cut(step, " ")
+		if !ok {
+			s.t.Fatalf("step %q: no statement", step)
+		}
+		a := s.actor(ctx, who)
+		a.queue = append(a.queue, sql)
+		s.proceed(ctx)
+	}
+	for _, a := range s.actors {
+		for a.waiting != "" {
+			s.await(ctx, a)
+			s.proceed(ctx)
+		}
+	}
+}
+
+// proceed sends the queued steps of all sessions that are free, until each is done or waits.
+func (s *stage) proceed(ctx context.Context) {
+	s.t.Helper()
+	for moved := true; moved; {
+		moved = false
+		for _, name := range slices.Sorted(maps.Keys(s.actors)) {
+			if a := s.actors[name]; a.waiting == "" && len(a.queue) > 0 {
+				s.send(ctx, a)
+				moved = true
+			}
+		}
+	}
+}
+
+func (s *stage) send(ctx context.Context, a *actor) {
+	s.t.Helper()
+	sql := a.queue[0]
+	a.queue = a.queue[1:]
+	if a.failed {
+		if sql != "commit" && sql != "rollback" {
+			return
+		}
+		sql, a.failed = "rollback", false
+	}
+	a.waiting = sql
+	go func() {
+		rows, err := a.client.Do(ctx, sql)
+		a.answer <- answer{rows, err}
+	}()
+	s.settle(ctx)
+}
+
+// settle waits until each session has its answer or waits for a lock.
+func (s *stage) settle(ctx context.Context) {
+	s.t.Helper()
+	for _, a := range s.actors {
+		for a.waiting != "" {
+			select {
+			case ans := <-a.answer:
+				s.answered(ctx, a, ans)
+				continue
+			case <-time.After(2 * time.Millisecond): // the lock views send no event; this is the pause between two looks
+			}
+			if s.blocked(ctx, a) {
+				break
+			}
+		}
+	}
+}
+
+func (s *stage) await(ctx context.Context, a *actor) {
+	s.t.Helper()
+	select {
+	case ans := <-a.answer:
+		s.answered(ctx, a, ans)
+	case <-ctx.Done():
+		s.t.Fatalf("session %s still waits for %q\n%s", a.name, a.waiting, strings.Join(s.told, "\n"))
+	}
+}
+
+func (s *stage) answered(ctx context.Context, a *actor, ans answer) {
+	s.t.Helper()
+	line := fmt.Sprintf("%s  %s", a.name, a.waiting)
+	if ans.rows != "" {
+		line += "  -> " + ans.rows
+	}
+	if ans.err != nil {
+		line += "  ERROR " + ans.err.Error()
+		a.failed = true
+	}
+	a.waiting = ""
+	s.told = append(s.told, line)
+	if ans.err != nil {
+		return
+	}
+	heard, err := a.client.Heard(ctx)
+	if err != nil {
+		s.t.Fatalf("session %s: %v", a.name, err)
+	}
+	for _, h := range heard {
+		s.told = append(s.told, "     "+strings.ReplaceAll(h, "\n", "\n     "))
+	}
+	for _, h := range heard {
+		if strings.Contains(h, "WC-") || strings.Contains(h, "01WC") {
+			a.heard = append(a.heard, h)
+		}
+	}
+}
+
+func (s *stage) blocked(ctx context.Context, a *actor) bool {
+	s.t.Helper()
+	if s.target.Engine == "postgres" {
+		got, err := s.side.Do(ctx, "SELECT cardinality(pg_blocking_pids("+a.pid+"))")
+		if err != nil {
+			s.t.Fatalf("ask for blockers: %v", err)
+		}
+		return got != "0"
+	}
+	status, err := s.side.Do(ctx, "SHOW ENGINE INNODB STATUS")
+	if err != nil {
+		s.t.Fatalf("ask for lock waits: %v", err)
+	}
+	// The status has one block per transaction; what stands before the list belongs to the last deadlock.
+	_, list, _ := strings.Cut(status, "LIST OF TRANSACTIONS FOR EACH SESSION")
+	for _, block := range strings.Split(list, "---TRANSACTION") {
+		if strings.Contains(block, "LOCK WAIT") && strings.Contains(block, "thread id "+a.pid+",") {
+			return true
+		}
+	}
+	return false
+}

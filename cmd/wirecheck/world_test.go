@@ -1,0 +1,238 @@
+package main
+
+import (
+	"bytes"
+	first "cmp"
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
+
+	"wirecheck/backends/instrument"
+	"wirecheck/history"
+	"wirecheck/internal/shop"
+	"wirecheck/internal/testserver"
+	"wirecheck/oracle"
+	"wirecheck/oracle/isolation"
+	"wirecheck/proxy"
+	"wirecheck/report"
+	"wirecheck/rewrite"
+)
+
+// world is a database of a real server with its tables, ready to be observed.
+type world struct {
+	direct shop.Target
+	admin  shop.Target // the same as the superuser, who may look at the locks
+	side   shop.Client
+	server testserver.Database
+	// capture is CaptureAuto if it is empty.
+	capture rewrite.Capture
+}
+
+func newWorld(t *testing.T, engine string, tables ...string) *world {
+	t.Helper()
+	var s *testserver.Server
+	if engine == "postgres" {
+		s = testserver.Postgres(t)
+	} else {
+		s = testserver.MariaDB(t)
+	}
+	d := s.Database(t)
+	w := &world{direct: shop.Target{Engine: engine, Host: d.Host, Port: d.Port, User: d.User, Password: d.Password, Database: d.Name}}
+	w.server = d
+	w.admin = w.direct
+	w.admin.User, w.admin.Password = s.User, s.Server.Password
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var err error
+	if w.side, err = w.direct.Connect(ctx, shop.Driver); err != nil {
+		t.Fatalf("connect to %s: %v", engine, err)
+	}
+	t.Cleanup(func() { w.side.Close() })
+	w.run(t, tables...)
+	w.instrumentAll(t)
+	return w
+}
+
+func (w *world) run(t *testing.T, statements ...string) {
+	t.Helper()
+	for _, sql := range statements {
+		if _, err := w.side.Do(context.Background(), sql); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+}
+
+// through is a proxy in observe mode in front of the world's server.
+type through struct {
+	target shop.Target
+	file   string // the recorded history
+	live   *live
+	first  *atomic.Int64 // wall clock of the first finding
+	end    func() error
+}
+
+// results is what a proxy found while it ran.
+type results struct {
+	findings []oracle.Finding
+	coverage isolation.Coverage
+	report   string
+}
+
+// observe runs the statements directly and then starts a proxy, so that they are not part of its history.
+func (w *world) observe(t *testing.T, statements ...string) *through {
+	t.Helper()
+	w.run(t, statements...)
+	th := &through{target: w.direct, file: filepath.Join(t.TempDir(), "history.jsonl")}
+	f, err := os.OpenFile(th.file, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)
+	th.first = &atomic.Int64{}
+	found := func(oracle.Finding) { th.first.CompareAndSwap(0, time.Now().UnixNano()) }
+	if th.live, err = newLive(liveOptions{Record: f, OnFind: found, Log: log, Now: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	protocol := proxy.Postgres
+	if w.direct.Engine != "postgres" {
+		protocol = proxy.MySQL
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	p, err := proxy.Listen(ctx, log, func(c proxy.Config) (proxy.Handler, error) {
+		return th.live.handler(c, observation{capture: first.Or(w.capture, rewrite.CaptureAuto), warn: true})
+	}, proxy.Config{
+		Listen: proxy.Address{Network: "tcp", Addr: "127.0.0.1:0"}, Protocol: protocol, Mode: proxy.Observe,
+		Upstream: proxy.Address{Network: "tcp", Addr: net.JoinHostPort(w.direct.Host, strconv.Itoa(w.direct.Port))},
+	})
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	th.target.Port = p.Addrs()[0].(*net.TCPAddr).Port
+	done := make(chan error, 1)
+	go func() { done <- p.Serve(ctx) }()
+	ended := false
+	th.end = func() error {
+		if ended {
+			return nil
+		}
+		ended = true
+		cancel()
+		return <-done
+	}
+	t.Cleanup(func() {
+		if err := th.end(); err != nil {
+			t.Errorf("proxy: %v", err)
+		}
+	})
+	return th
+}
+
+// stop ends the proxy and gives what it found. The recorded history must say the same.
+func (th *through) stop(t *testing.T) results {
+	t.Helper()
+	if err := th.end(); err != nil {
+		t.Fatalf("proxy: %v", err)
+	}
+	findings, coverage, err := th.live.finish()
+	if err != nil {
+		t.Fatalf("finish: %v", err)
+	}
+	var b bytes.Buffer
+	if err := report.Write(&b, report.Result{Findings: findings, Coverage: coverage}, "text"); err != nil {
+		t.Fatal(err)
+	}
+	again, coverageAgain := judgeFile(t, th.file)
+	if diff := cmp.Diff(findings, again); diff != "" {
+		t.Errorf("the recorded history says something else than the live run (-live +recorded):\n%s", diff)
+	}
+	if diff := cmp.Diff(coverage, coverageAgain); diff != "" {
+		t.Errorf("coverage of the recorded history (-live +recorded):\n%s", diff)
+	}
+	return results{findings, coverage, b.String()}
+}
+
+// judgeFile does what wirecheck check does.
+func judgeFile(t *testing.T, path string) ([]oracle.Finding, isolation.Coverage) {
+	t.Helper()
+	c := isolation.New(isolation.Options{})
+	for ev := range recorded(t, path) {
+		c.Add(&ev)
+	}
+	c.Finish()
+	return c.Summary(), c.Coverage()
+}
+
+// recorded gives the events of a history file, which must be whole. Each is the receiver's to keep.
+func recorded(t *testing.T, path string) iter.Seq[history.Event] {
+	t.Helper()
+	return func(yield func(history.Event) bool) {
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		r, err := history.NewReader(f, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			var ev history.Event
+			if err := r.Next(&ev); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if !yield(ev) {
+				return
+			}
+		}
+		if r.Warning() != "" {
+			t.Error(r.Warning())
+		}
+	}
+}
+
+// instrumentAll adds the hidden columns to all tables of the database, where the engine needs them.
+func (w *world) instrumentAll(t *testing.T) {
+	t.Helper()
+	db, err := instrument.Open(context.Background(), w.server.URL(), instrument.Options{Capture: w.capture})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, table := range db.Tables {
+		if r := db.Add(context.Background(), table); r.Error != "" {
+			t.Fatalf("instrument %s: %v", table, r.Error)
+		}
+	}
+}
+
+// globally runs a statement as the superuser, and another one when the test ends.
+func (w *world) globally(t *testing.T, do, undo string) {
+	t.Helper()
+	c, err := w.admin.Connect(context.Background(), shop.Driver)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Do(context.Background(), do); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := c.Do(context.Background(), undo); err != nil {
+			t.Errorf("%s: %v", undo, err)
+		}
+		c.Close()
+	})
+}

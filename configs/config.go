@@ -1,0 +1,269 @@
+// Package configs holds the configuration of wirecheck: one struct, its defaults, how it is read from a YAML file, and
+// what must hold of it. The files beside it are examples.
+package configs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Config is what wirecheck proxy can be told.
+type Config struct {
+	Listeners []Listener `yaml:"listeners"`
+	Record    string     `yaml:"record"` // history file; empty: none
+	Report    string     `yaml:"report"` // file of findings for people; empty: none
+	Stream    string     `yaml:"stream"` // file of findings as JSON lines, "-" for stdout; empty: none
+	Strict    bool       `yaml:"strict"` // also report anomalies that need session order or real time
+	Limits    Limits     `yaml:"limits"`
+	Timeouts  Timeouts   `yaml:"timeouts"`
+}
+
+// Listener is one address and the server behind it.
+type Listener struct {
+	Name     string `yaml:"name"`     // for the log; empty: the address
+	Listen   string `yaml:"listen"`   // URL: the scheme is the protocol, the rest the address
+	Upstream string `yaml:"upstream"` // URL of the server
+	Mode     string `yaml:"mode"`
+	Capture  string `yaml:"capture"`
+	Warn     Switch `yaml:"warn"` // tell clients about anomalies in their sessions
+	TLS      TLS    `yaml:"tls"`
+}
+
+// TLS is how a listener encrypts on both sides.
+type TLS struct {
+	Client   ClientTLS   `yaml:"client"`
+	Upstream UpstreamTLS `yaml:"upstream"`
+}
+
+// ClientTLS names PEM files. Without a certificate one is made up at the start.
+type ClientTLS struct {
+	Cert string `yaml:"cert"`
+	Key  string `yaml:"key"`
+	CA   string `yaml:"ca"` // of client certificates; set: clients must show one
+}
+
+// UpstreamTLS says when the server is spoken to with TLS, and what of its certificate is checked.
+type UpstreamTLS struct {
+	Mode       string `yaml:"mode"`
+	Verify     string `yaml:"verify"`
+	CA         string `yaml:"ca"`
+	ServerName string `yaml:"server_name"`
+	Cert       string `yaml:"cert"` // what wirecheck shows to the server
+	Key        string `yaml:"key"`
+}
+
+// Limits bound what is held in memory.
+type Limits struct {
+	Sessions     int  `yaml:"sessions"`     // client connections of one listener at a time
+	Statement    Size `yaml:"statement"`    // a longer statement passes as it is, opaque
+	Row          Size `yaml:"row"`          // of one row out of which hidden columns must be cut; a longer one makes its statement opaque
+	Prepared     int  `yaml:"prepared"`     // prepared statements remembered of one session
+	Accesses     int  `yaml:"accesses"`     // row versions kept of one statement; with more it is approximate
+	Transactions int  `yaml:"transactions"` // ended transactions kept while an older one stays open
+}
+
+// Timeouts bound waits. There is none for idle sessions: that is the server's affair.
+type Timeouts struct {
+	Connect   time.Duration `yaml:"connect"`   // to the server
+	Handshake time.Duration `yaml:"handshake"` // from accepting a client to the end of its authentication
+	Shutdown  time.Duration `yaml:"shutdown"`  // for sessions to finish their transactions at the end
+}
+
+// Size is a number of bytes, written as 65536, 64KiB, 1MiB or 1GiB.
+type Size int
+
+// Switch is on or off.
+type Switch bool
+
+// The values that settings may have, the default first.
+var (
+	modes          = []string{"observe", "pass", "control"}
+	captures       = []string{"auto", "columns", "native"}
+	upstreamModes  = []string{"mirror", "require", "off"}
+	verifications  = []string{"none", "ca", "full"}
+	listenSchemes  = []string{"postgres", "mysql"}
+	serverProtocol = map[string]string{"postgres": "postgres", "postgresql": "postgres", "mysql": "mysql", "mariadb": "mysql"}
+)
+
+// Default is what holds where nothing is said. It has no listeners: they have no default address.
+func Default() Config {
+	return Config{
+		Limits: Limits{
+			Sessions: 10_000, Statement: 1 << 20, Row: 1 << 20, Prepared: 10_000,
+			Accesses: 10_000, Transactions: 100_000,
+		},
+		Timeouts: Timeouts{Connect: 10 * time.Second, Handshake: time.Minute, Shutdown: 10 * time.Second},
+	}
+}
+
+// DefaultListener is what holds of a listener where nothing is said.
+func DefaultListener() Listener {
+	return Listener{
+		Mode: modes[0], Capture: captures[0], Warn: true,
+		TLS: TLS{Upstream: UpstreamTLS{Mode: upstreamModes[0], Verify: verifications[0]}},
+	}
+}
+
+// UnmarshalYAML fills in the defaults of a listener.
+func (l *Listener) UnmarshalYAML(unmarshal func(any) error) error {
+	type plain Listener // without this method
+	p := plain(DefaultListener())
+	if err := unmarshal(&p); err != nil {
+		return err
+	}
+	*l = Listener(p)
+	return nil
+}
+
+// Load makes the configuration: the defaults, over them the file (none if path is empty), over that the environment's
+// URLs, and over all of them the flags, which set changes. The result is valid.
+func Load(path string, getenv func(string) string, set func(*Config) error) (Config, error) {
+	c := Default()
+	if path != "" {
+		if err := c.read(path); err != nil {
+			return Config{}, err
+		}
+	}
+	if err := c.SetURLs(fields(getenv("WIRECHECK_LISTEN")), fields(getenv("WIRECHECK_UPSTREAM"))); err != nil {
+		return Config{}, fmt.Errorf("WIRECHECK_LISTEN and WIRECHECK_UPSTREAM: %w", err)
+	}
+	if set != nil {
+		if err := set(&c); err != nil {
+			return Config{}, err
+		}
+	}
+	if err := c.Validate(); err != nil {
+		if path != "" {
+			return Config{}, fmt.Errorf("configuration %s:\n%w", path, err)
+		}
+		return Config{}, fmt.Errorf("configuration:\n%w", err)
+	}
+	return c, nil
+}
+
+func (c *Config) read(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("read configuration: %w", err)
+	}
+	defer f.Close()
+	if err := c.decode(f); err != nil {
+		return fmt.Errorf("configuration %s:\n%w", path, err)
+	}
+	return nil
+}
+
+// decode reads one YAML document over what c has. The errors name line and column.
+func (c *Config) decode(r io.Reader) error {
+	d := yaml.NewDecoder(r, yaml.Strict())
+	if err := d.Decode(c); err != nil && !errors.Is(err, io.EOF) { // an empty file says nothing
+		return errors.New(strings.TrimSpace(yaml.FormatError(err, false, true)))
+	}
+	var more any
+	if err := d.Decode(&more); !errors.Is(err, io.EOF) {
+		return errors.New("there is more than one document in it")
+	}
+	return nil
+}
+
+// SetURLs puts listeners in place of those that c has: one for each URL of listen, in front of the upstream of the same
+// protocol. With upstreams alone, they take the places of those of c's listeners of the same protocol. It is what
+// --listen and --upstream do.
+func (c *Config) SetURLs(listen, upstream []string) error {
+	if len(listen) == 0 {
+		for _, u := range upstream {
+			found := false
+			for i := range c.Listeners {
+				if protocol(c.Listeners[i].Listen) == protocol(u) {
+					c.Listeners[i].Upstream, found = u, true
+				}
+			}
+			if !found {
+				return fmt.Errorf("no listener speaks the protocol of upstream %s", Redact(u))
+			}
+		}
+		return nil
+	}
+	var listeners []Listener
+	used := make([]bool, len(upstream))
+	for _, url := range listen {
+		l := DefaultListener()
+		l.Listen = url
+		i := slices.IndexFunc(upstream, func(u string) bool { return protocol(u) == protocol(url) })
+		if i >= 0 {
+			l.Upstream, used[i] = upstream[i], true
+		}
+		listeners = append(listeners, l)
+	}
+	if i := slices.Index(used, false); i >= 0 {
+		return fmt.Errorf("no listener for upstream %s: each listener takes the first upstream of its protocol", Redact(upstream[i]))
+	}
+	c.Listeners = listeners
+	return nil
+}
+
+// UnmarshalYAML reads a size.
+func (s *Size) UnmarshalYAML(unmarshal func(any) error) error {
+	var text string
+	if err := unmarshal(&text); err != nil {
+		return err
+	}
+	digits, factor := text, 1
+	for unit, n := range map[string]int{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
+		if d, ok := strings.CutSuffix(text, unit); ok {
+			digits, factor = strings.TrimSpace(d), n
+		}
+	}
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 0 || n > math.MaxInt/factor {
+		return fmt.Errorf("%q is no size: write 65536, 64KiB, 1MiB or 1GiB", text)
+	}
+	*s = Size(n * factor)
+	return nil
+}
+
+// UnmarshalYAML reads on or off.
+func (s *Switch) UnmarshalYAML(unmarshal func(any) error) error {
+	var text string
+	if err := unmarshal(&text); err != nil {
+		return err
+	}
+	return s.Set(text)
+}
+
+// Set makes Switch a flag.
+func (s *Switch) Set(text string) error {
+	switch text {
+	case "on", "true":
+		*s = true
+	case "off", "false":
+		*s = false
+	default:
+		return fmt.Errorf("%q is neither on nor off", text)
+	}
+	return nil
+}
+
+// String gives on or off.
+func (s Switch) String() string {
+	if s {
+		return "on"
+	}
+	return "off"
+}
+
+// Type is what the help says of the flag.
+func (s Switch) Type() string { return "on|off" }
+
+func fields(s string) []string {
+	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' })
+}

@@ -1,0 +1,155 @@
+package configs
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Validate says everything that is wrong with c, one problem a line.
+func (c *Config) Validate() error {
+	p := &problems{}
+	if len(c.Listeners) == 0 {
+		p.add("listeners", "there are none: say --listen and --upstream, or list them in the configuration")
+	}
+	seen := map[string]int{}
+	for i, l := range c.Listeners {
+		at := fmt.Sprintf("listeners[%d]", i)
+		l.validate(p, at)
+		if first, ok := seen[l.Listen]; ok && l.Listen != "" && !strings.HasSuffix(l.Listen, ":0") {
+			p.add(at+".listen", "%s is that of listeners[%d] too", Redact(l.Listen), first)
+		}
+		seen[l.Listen] = i
+	}
+	files := map[string]string{}
+	for _, f := range []struct{ at, path string }{{"record", c.Record}, {"report", c.Report}, {"stream", c.Stream}} {
+		if other, ok := files[f.path]; ok && f.path != "" {
+			p.add(f.at, "%s is the file of %s too", f.path, other)
+		}
+		files[f.path] = f.at
+	}
+	for _, n := range []struct {
+		at    string
+		value int
+	}{
+		{"limits.sessions", c.Limits.Sessions}, {"limits.statement", int(c.Limits.Statement)}, {"limits.row", int(c.Limits.Row)},
+		{"limits.prepared", c.Limits.Prepared}, {"limits.accesses", c.Limits.Accesses}, {"limits.transactions", c.Limits.Transactions},
+		{"timeouts.connect", int(c.Timeouts.Connect)}, {"timeouts.handshake", int(c.Timeouts.Handshake)}, {"timeouts.shutdown", int(c.Timeouts.Shutdown)},
+	} {
+		if n.value <= 0 {
+			p.add(n.at, "it must be more than 0")
+		}
+	}
+	return errors.Join(p.errs...)
+}
+
+func (l *Listener) validate(p *problems, at string) {
+	listen := p.address(at+".listen", l.Listen, listenSchemes)
+	upstream := p.address(at+".upstream", l.Upstream, []string{"postgres", "postgresql", "mysql", "mariadb"})
+	if listen && upstream && protocol(l.Listen) != protocol(l.Upstream) {
+		p.add(at+".upstream", "%s speaks another protocol than %s", Redact(l.Upstream), Redact(l.Listen))
+	}
+	p.oneOf(at+".mode", l.Mode, modes)
+	if l.Mode == "control" {
+		p.add(at+".mode", "control is not available yet: use observe or pass")
+	}
+	p.oneOf(at+".capture", l.Capture, captures)
+	if l.Capture == "native" && protocol(l.Upstream) == "mysql" {
+		p.add(at+".capture", "MariaDB and MySQL have no native capture: use auto or columns")
+	}
+	p.pair(at+".tls.client", l.TLS.Client.Cert, l.TLS.Client.Key)
+	p.pair(at+".tls.upstream", l.TLS.Upstream.Cert, l.TLS.Upstream.Key)
+	p.oneOf(at+".tls.upstream.mode", l.TLS.Upstream.Mode, upstreamModes)
+	p.oneOf(at+".tls.upstream.verify", l.TLS.Upstream.Verify, verifications)
+}
+
+// problems collects what is wrong.
+type problems struct{ errs []error }
+
+func (p *problems) add(at, format string, args ...any) {
+	p.errs = append(p.errs, fmt.Errorf("  %s: %s", at, fmt.Sprintf(format, args...)))
+}
+
+func (p *problems) oneOf(at, value string, known []string) {
+	if !slices.Contains(known, value) {
+		p.add(at, "%q is not one of %s", value, strings.Join(known, ", "))
+	}
+}
+
+func (p *problems) pair(at, cert, key string) {
+	if (cert == "") != (key == "") {
+		p.add(at, "cert and key go together")
+	}
+}
+
+// address checks a URL and reports whether it is one.
+func (p *problems) address(at, raw string, schemes []string) bool {
+	if raw == "" {
+		p.add(at, "it is missing")
+		return false
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		p.add(at, "it is no URL: it should look like %s://127.0.0.1:6432", schemes[0]) // the error would show a password
+		return false
+	}
+	before := len(p.errs)
+	if !slices.Contains(schemes, u.Scheme) {
+		p.add(at, "%s: the scheme is not one of %s", u.Redacted(), strings.Join(schemes, ", "))
+	}
+	if u.User != nil {
+		p.add(at, "%s: leave the user out: clients authenticate themselves with the server", u.Redacted())
+	}
+	switch _, _, socket := SplitAddress(raw); {
+	case socket && u.Host != "":
+		p.add(at, "%s: a host or a path of a socket, not both", u.Redacted())
+	case !socket && u.Hostname() == "" && u.Port() == "":
+		p.add(at, "%s: the address is missing", u.Redacted())
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.Atoi(port); err != nil || n > 65535 {
+			p.add(at, "%s: there is no port %s", u.Redacted(), port)
+		}
+	}
+	if u.RawQuery != "" || u.Fragment != "" {
+		p.add(at, "%s: it takes no parameters: TLS has settings of its own", u.Redacted())
+	}
+	return len(p.errs) == before
+}
+
+// ports are those that are meant where a URL names none.
+var ports = map[string]string{"postgres": "5432", "mysql": "3306"}
+
+// SplitAddress gives the protocol ("postgres" or "mysql") and the address of a valid URL: host:port, or, for
+// postgres:///run/postgresql/.s.PGSQL.5432, the path of a socket.
+func SplitAddress(raw string) (proto, address string, socket bool) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "", "", false
+	}
+	proto = serverProtocol[u.Scheme]
+	if u.Host == "" && len(u.Path) > 1 {
+		return proto, u.Path, true
+	}
+	if u.Port() != "" {
+		return proto, u.Host, false
+	}
+	return proto, u.Host + ":" + ports[proto], false
+}
+
+func protocol(raw string) string {
+	p, _, _ := SplitAddress(raw)
+	return p
+}
+
+// Redact hides the password of a URL.
+func Redact(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "(no URL)"
+	}
+	return u.Redacted()
+}

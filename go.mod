@@ -1,0 +1,44 @@
+module wirecheck
+
+go 1.26.0
+
+require (
+	github.com/go-mysql-org/go-mysql v1.14.0 // typed MySQL packets and constants at the edges of proxy/mysqlwire
+	github.com/go-sql-driver/mysql v1.10.1 // our own connections to MariaDB and MySQL: backends, demo, tests
+	github.com/goccy/go-yaml v1.19.2 // the configuration file: strict, errors with line and column
+	github.com/google/go-cmp v0.7.0 // tests: differences that can be read
+	github.com/jackc/pgproto3/v2 v2.3.3 // typed PostgreSQL messages at the edges of proxy/pgwire
+	github.com/jackc/pgx/v5 v5.12.0 // our own connections to PostgreSQL: backends, demo, tests
+	github.com/pganalyze/pg_query_go/v6 v6.2.5 // PostgreSQL's own grammar (C)
+	github.com/pingcap/tidb/pkg/parser v0.0.0-20260418072757-ce92298d1124 // the grammar of the MySQL family
+	github.com/rs/zerolog v1.35.1 // the log
+	github.com/spf13/cobra v1.10.2 // the command line, its help and completion
+	golang.org/x/sync v0.24.0 // errgroup: goroutines that are waited for
+	golang.org/x/term v0.47.0 // whether an output is a terminal
+	google.golang.org/protobuf v1.33.0 // to compare pg_query_go's trees
+	pgregory.net/rapid v1.3.0 // tests: random histories, shrunk
+)
+
+require (
+	filippo.io/edwards25519 v1.2.0 // indirect
+	github.com/coreos/go-semver v0.3.1 // indirect
+	github.com/google/uuid v1.6.0 // indirect
+	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	github.com/jackc/chunkreader/v2 v2.0.0 // indirect
+	github.com/jackc/pgio v1.0.0 // indirect
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/klauspost/compress v1.18.4 // indirect
+	github.com/mattn/go-colorable v0.1.14 // indirect
+	github.com/mattn/go-isatty v0.0.20 // indirect
+	github.com/pingcap/errors v0.11.5-0.20250523034308-74f78ae071ee // indirect
+	github.com/pingcap/failpoint v0.0.0-20251231045439-91d91e123837 // indirect
+	github.com/pingcap/log v1.1.1-0.20241212030209-7e3ff8601a2a // indirect
+	github.com/spf13/pflag v1.0.9 // indirect
+	go.uber.org/atomic v1.11.0 // indirect
+	go.uber.org/multierr v1.11.0 // indirect
+	go.uber.org/zap v1.27.1 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/text v0.41.0 // indirect
+	gopkg.in/natefinch/lumberjack.v2 v2.2.1 // indirect
+)

@@ -1,0 +1,594 @@
+package history
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Reader reads a history line by line.
+type Reader struct {
+	name    string
+	buf     *bufio.Reader
+	long    []byte // a line longer than the buffer
+	line    int
+	header  Header
+	warning string
+	words   map[string]string
+}
+
+// maxLine is the longest line that is believed to be one.
+const maxLine = 256 << 20
+
+// NewReader reads the header. The name is used in errors.
+func NewReader(r io.Reader, name string) (*Reader, error) {
+	hr := &Reader{name: name, buf: bufio.NewReaderSize(r, 1<<20), words: map[string]string{}}
+	line, whole, err := hr.next()
+	if errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: is empty: a history begins with a header line", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := hr.readHeader(line); err != nil {
+		if !whole {
+			return nil, hr.fail("the header line is cut off: nothing was recorded")
+		}
+		return nil, err
+	}
+	return hr, nil
+}
+
+// Header is the file's first line.
+func (r *Reader) Header() Header { return r.header }
+
+// Warning tells, after the end, that the last line was cut off (by a crash of the recorder) and left out; empty if not.
+func (r *Reader) Warning() string { return r.warning }
+
+// Line is the number of the line that Next read last.
+func (r *Reader) Line() int { return r.line }
+
+// Next reads the next event into e. The slices in e are used again by the next call; the strings stay valid. At the end
+// it returns io.EOF.
+func (r *Reader) Next(e *Event) error {
+	for {
+		line, whole, err := r.next()
+		if err != nil {
+			return err
+		}
+		if len(line) == 0 {
+			continue
+		}
+		p := parser{s: string(line), r: r}
+		acc, tokens := e.Accesses[:0], e.Tokens[:0]
+		*e = Event{Accesses: acc, Tokens: tokens}
+		err = p.event(e)
+		if err == nil {
+			return nil
+		}
+		if !whole {
+			r.warning = fmt.Sprintf("%s:%d: the last line is cut off and was left out", r.name, r.line)
+			return io.EOF
+		}
+		return r.fail(err.Error())
+	}
+}
+
+func (r *Reader) fail(what string) error {
+	return fmt.Errorf("%s:%d: %s", r.name, r.line, what)
+}
+
+// next reads one line without its end; whole tells that it had one.
+func (r *Reader) next() (line []byte, whole bool, err error) {
+	r.long = r.long[:0]
+	for {
+		part, err := r.buf.ReadSlice('\n')
+		switch {
+		case err == nil:
+			r.line++
+			if len(r.long) > 0 {
+				part = append(r.long, part...)
+				r.long = part
+			}
+			return bytes.TrimRight(part, "\r\n"), true, nil
+		case errors.Is(err, bufio.ErrBufferFull):
+			r.long = append(r.long, part...)
+			if len(r.long) > maxLine {
+				r.line++
+				return nil, false, r.fail("the line is longer than 256 MiB: this is not a history")
+			}
+		case errors.Is(err, io.EOF):
+			if len(r.long)+len(part) == 0 {
+				return nil, false, io.EOF
+			}
+			r.line++
+			r.long = append(r.long, part...)
+			return r.long, false, nil
+		default:
+			return nil, false, fmt.Errorf("read %s: %w", r.name, err)
+		}
+	}
+}
+
+const notHistory = "this is not a wirecheck history: the first line must be {\"wirecheck\":\"history\",...}; for another format say --input"
+
+func (r *Reader) readHeader(line []byte) error {
+	p := parser{s: string(line), r: r}
+	kind, version := "", uint64(0)
+	err := p.object(func(key string) (err error) {
+		switch key {
+		case "wirecheck":
+			kind, err = p.str()
+		case "version":
+			version, err = p.uint()
+			if err == nil && version != FormatVersion {
+				// What else the header holds is that version's business.
+				return errVersion
+			}
+		case "engine":
+			r.header.Engine, err = p.str()
+		case "started":
+			r.header.Started, err = p.int()
+		case "run":
+			r.header.Run, err = p.str()
+		default:
+			return unknownKey(key)
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, errVersion):
+		return r.fail(fmt.Sprintf("the history has version %d and this program reads version %d: use the wirecheck that wrote it", version, FormatVersion))
+	case kind != "history":
+		return r.fail(notHistory)
+	case err != nil:
+		return r.fail(err.Error())
+	case version == 0:
+		return r.fail("the header has no version: it was written by hand? Version 1 is the only one")
+	}
+	if err := p.rest(); err != nil {
+		return r.fail(err.Error())
+	}
+	return nil
+}
+
+var errVersion = errors.New("other version")
+
+func unknownKey(key string) error {
+	return fmt.Errorf("unknown key %s: it was written by a newer wirecheck, or by hand (docs/FORMATS.md lists the keys)", strconv.Quote(key))
+}
+
+// parser reads one line of JSON. Its strings share the line's memory.
+type parser struct {
+	s string
+	i int
+	r *Reader
+}
+
+func (p *parser) event(e *Event) error {
+	err := p.object(func(key string) (err error) {
+		switch key {
+		case "e":
+			e.Kind, err = word[EventKind](p)
+		case "s":
+			e.Session, err = p.uint()
+		case "t":
+			e.Txn, err = p.uint()
+		case "from":
+			e.From, err = p.uint()
+		case "to":
+			e.To, err = p.uint()
+		case "at":
+			e.At, err = p.int()
+		case "engine":
+			e.Engine, err = word[string](p)
+		case "server":
+			e.Server, err = word[string](p)
+		case "db":
+			e.Database, err = word[string](p)
+		case "user":
+			e.User, err = word[string](p)
+		case "client":
+			e.Client, err = word[string](p)
+		case "backend":
+			e.Backend, err = p.uint()
+		case "level":
+			e.Level, err = word[string](p)
+		case "implicit":
+			e.Implicit, err = p.bool()
+		case "n":
+			e.N, err = p.small()
+		case "sql":
+			e.SQL, err = word[string](p)
+		case "verb":
+			e.Verb, err = word[string](p)
+		case "acc":
+			err = p.array(func() error {
+				if len(e.Accesses) < cap(e.Accesses) {
+					e.Accesses = e.Accesses[:len(e.Accesses)+1]
+					e.Accesses[len(e.Accesses)-1] = Access{}
+				} else {
+					e.Accesses = append(e.Accesses, Access{})
+				}
+				return p.access(&e.Accesses[len(e.Accesses)-1])
+			})
+		case "coverage":
+			e.Coverage, err = word[Coverage](p)
+		case "why":
+			e.Why, err = word[string](p)
+		case "current_read":
+			e.CurrentRead, err = p.bool()
+		case "predicate":
+			e.Predicate, err = p.bool()
+		case "undoes_from":
+			e.UndoesFrom, err = p.small()
+		case "tokens":
+			err = p.array(func() error {
+				t, err := p.str()
+				e.Tokens = append(e.Tokens, t)
+				return err
+			})
+		case "error":
+			e.Error = &ServerError{}
+			err = p.object(func(key string) (err error) {
+				switch key {
+				case "code":
+					e.Error.Code, err = word[string](p)
+				case "message":
+					e.Error.Message, err = word[string](p)
+				default:
+					return unknownKey("error." + key)
+				}
+				return err
+			})
+		case "outcome":
+			e.Outcome, err = word[Outcome](p)
+		case "pending":
+			e.Pending, err = p.bool()
+		default:
+			return unknownKey(key)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := p.rest(); err != nil {
+		return err
+	}
+	return e.check()
+}
+
+// check says what no reader of the event could make sense of.
+func (e *Event) check() error {
+	switch e.Kind {
+	case EventSession, EventClose, EventStmt:
+	case EventBegin, EventEnd:
+		if e.Txn == 0 {
+			return fmt.Errorf("a %s event needs t, the transaction's number", e.Kind)
+		}
+	case "":
+		return errors.New("the event has no kind (key e)")
+	default:
+		return fmt.Errorf("unknown kind of event %q", string(e.Kind))
+	}
+	if e.Session == 0 {
+		return fmt.Errorf("a %s event needs s, the session's number", e.Kind)
+	}
+	switch e.Outcome {
+	case "", OutcomeCommitted, OutcomeAborted, OutcomeUnknown:
+	default:
+		return fmt.Errorf("unknown outcome %q", string(e.Outcome))
+	}
+	switch e.Coverage {
+	case CoverageNone, CoverageExact, CoverageApproximate, CoverageOpaque:
+	default:
+		return fmt.Errorf("unknown coverage %q", string(e.Coverage))
+	}
+	for i := range e.Accesses {
+		switch a := &e.Accesses[i]; a.Op {
+		case OpRead, OpLock, OpMatch, OpInsert, OpUpdate, OpDelete:
+		default:
+			return fmt.Errorf("unknown operation %q", string(a.Op))
+		}
+	}
+	return nil
+}
+
+func (p *parser) access(a *Access) error {
+	return p.object(func(key string) (err error) {
+		switch key {
+		case "op":
+			a.Op, err = word[Op](p)
+		case "row":
+			err = p.object(func(key string) (err error) {
+				switch key {
+				case "table":
+					a.Row.Table, err = word[string](p)
+				case "key":
+					a.Row.Key, err = p.str()
+				default:
+					return unknownKey("row." + key)
+				}
+				return err
+			})
+		case "name":
+			a.Name, err = p.str()
+		case "version":
+			a.Version, err = p.str()
+		case "writer":
+			a.Writer, err = p.str()
+		case "prev":
+			a.Prev, err = p.str()
+		case "prev_writer":
+			a.PrevWriter, err = p.str()
+		case "order":
+			a.Order, err = p.uint()
+		case "prev_order":
+			a.PrevOrder, err = p.uint()
+		case "as_of":
+			a.AsOf, err = p.uint()
+		case "approx":
+			a.Approx, err = p.bool()
+		default:
+			return unknownKey("acc." + key)
+		}
+		return err
+	})
+}
+
+func (p *parser) space() {
+	for p.i < len(p.s) && (p.s[p.i] == ' ' || p.s[p.i] == '\t') {
+		p.i++
+	}
+}
+
+func (p *parser) syntax(want string) error {
+	if p.i >= len(p.s) {
+		return fmt.Errorf("the line ends where %s was expected", want)
+	}
+	return fmt.Errorf("column %d: found %q where %s was expected", p.i+1, p.s[p.i], want)
+}
+
+// take steps over c after white space, if it is there.
+func (p *parser) take(c byte) bool {
+	p.space()
+	if p.i < len(p.s) && p.s[p.i] == c {
+		p.i++
+		return true
+	}
+	return false
+}
+
+func (p *parser) rest() error {
+	p.space()
+	if p.i < len(p.s) {
+		return p.syntax("the end of the line")
+	}
+	return nil
+}
+
+// object reads an object and calls field with each key; field reads the value.
+func (p *parser) object(field func(key string) error) error {
+	if !p.take('{') {
+		return p.syntax("{")
+	}
+	if p.take('}') {
+		return nil
+	}
+	for {
+		key, err := p.str()
+		if err != nil {
+			return err
+		}
+		if !p.take(':') {
+			return p.syntax(":")
+		}
+		if err := field(key); err != nil {
+			return err
+		}
+		if p.take('}') {
+			return nil
+		}
+		if !p.take(',') {
+			return p.syntax(", or }")
+		}
+	}
+}
+
+func (p *parser) array(element func() error) error {
+	if !p.take('[') {
+		return p.syntax("[")
+	}
+	if p.take(']') {
+		return nil
+	}
+	for {
+		if err := element(); err != nil {
+			return err
+		}
+		if p.take(']') {
+			return nil
+		}
+		if !p.take(',') {
+			return p.syntax(", or ]")
+		}
+	}
+}
+
+func (p *parser) digits() (string, error) {
+	p.space()
+	start := p.i
+	if p.i < len(p.s) && p.s[p.i] == '-' {
+		p.i++
+	}
+	for p.i < len(p.s) && p.s[p.i] >= '0' && p.s[p.i] <= '9' {
+		p.i++
+	}
+	if p.i == start {
+		return "", p.syntax("a number")
+	}
+	return p.s[start:p.i], nil
+}
+
+func (p *parser) uint() (uint64, error) {
+	d, err := p.digits()
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseUint(d, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("column %d: %s is no whole number from 0 to 2^64-1", p.i-len(d)+1, d)
+	}
+	return n, nil
+}
+
+func (p *parser) int() (int64, error) {
+	d, err := p.digits()
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(d, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("column %d: %s is no whole number of 64 bits", p.i-len(d)+1, d)
+	}
+	return n, nil
+}
+
+// small reads a number of a statement.
+func (p *parser) small() (int, error) {
+	n, err := p.uint()
+	if err == nil && n > math.MaxInt32 {
+		return 0, fmt.Errorf("column %d: %d is too large", p.i, n)
+	}
+	return int(n), err
+}
+
+func (p *parser) bool() (bool, error) {
+	p.space()
+	switch {
+	case strings.HasPrefix(p.s[p.i:], "true"):
+		p.i += 4
+		return true, nil
+	case strings.HasPrefix(p.s[p.i:], "false"):
+		p.i += 5
+		return false, nil
+	}
+	return false, p.syntax("true or false")
+}
+
+// maxWords bounds the strings that are kept once for all lines.
+const maxWords = 8192
+
+// word reads a string of which there are few different ones in a file, such as a statement's text.
+func word[T ~string](p *parser) (T, error) {
+	s, err := p.str()
+	if err != nil || s == "" {
+		return T(s), err
+	}
+	if w, ok := p.r.words[s]; ok {
+		return T(w), nil
+	}
+	w := strings.Clone(s)
+	if len(p.r.words) < maxWords {
+		p.r.words[w] = w
+	}
+	return T(w), nil
+}
+
+func (p *parser) str() (string, error) {
+	if !p.take('"') {
+		return "", p.syntax("a string")
+	}
+	for i := p.i; i < len(p.s); i++ {
+		switch c := p.s[i]; {
+		case c == '"':
+			s := p.s[p.i:i]
+			p.i = i + 1
+			return s, nil
+		case c == '\\':
+			return p.escaped(i)
+		case c < 0x20:
+			p.i = i
+			return "", p.syntax("the rest of a string")
+		}
+	}
+	p.i = len(p.s)
+	return "", p.syntax("the end of a string")
+}
+
+// escaped reads the rest of a string whose first backslash is at i.
+func (p *parser) escaped(i int) (string, error) {
+	b := append([]byte(nil), p.s[p.i:i]...)
+	for i < len(p.s) {
+		c := p.s[i]
+		switch {
+		case c == '"':
+			p.i = i + 1
+			return string(b), nil
+		case c < 0x20:
+			p.i = i
+			return "", p.syntax("the rest of a string")
+		case c != '\\':
+			b = append(b, c)
+			i++
+			continue
+		}
+		if i+1 >= len(p.s) {
+			break
+		}
+		i += 2
+		switch e := p.s[i-1]; e {
+		case '"', '\\', '/':
+			b = append(b, e)
+		case 'n':
+			b = append(b, '\n')
+		case 't':
+			b = append(b, '\t')
+		case 'r':
+			b = append(b, '\r')
+		case 'b':
+			b = append(b, '\b')
+		case 'f':
+			b = append(b, '\f')
+		case 'u':
+			u, ok := p.hex(i)
+			if !ok {
+				p.i = min(i, len(p.s))
+				return "", p.syntax("four hexadecimal digits")
+			}
+			i += 4
+			if u >= 0xd800 && u < 0xdc00 && strings.HasPrefix(p.s[i:], `\u`) {
+				if lo, ok := p.hex(i + 2); ok && lo >= 0xdc00 && lo < 0xe000 {
+					i += 6
+					b = utf8.AppendRune(b, (u-0xd800)<<10+(lo-0xdc00)+0x10000)
+					continue
+				}
+			}
+			if u >= 0xdc80 && u < 0xdd00 {
+				b = append(b, byte(u)) // see appendString
+			} else {
+				b = utf8.AppendRune(b, u)
+			}
+		default:
+			p.i = i - 1
+			return "", p.syntax("an escape")
+		}
+	}
+	p.i = len(p.s)
+	return "", p.syntax("the end of a string")
+}
+
+func (p *parser) hex(i int) (rune, bool) {
+	if i+4 > len(p.s) {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(p.s[i:i+4], 16, 16)
+	return rune(n), err == nil
+}

@@ -1,0 +1,154 @@
+// Package history holds the nouns that everything else speaks of: rows, versions, statements, transactions, and the
+// events from which a history is made. It imports only the standard library and does no input or output of its own
+// beyond encoding and decoding.
+package history
+
+// Row names one row of one table for as long as it lives.
+type Row struct {
+	Table string `json:"table"` // schema-qualified: "public.account", "shop.coupon"
+	Key   string `json:"key"`   // unique within Table and never reused for another row while the first one lives
+}
+
+// Op says what a statement did to a row.
+type Op string
+
+// The operations. OpLock is a locking read (SELECT ... FOR UPDATE or FOR SHARE, a read under two-phase locking).
+const (
+	OpRead   Op = "read"
+	OpLock   Op = "lock"
+	OpInsert Op = "insert"
+	OpUpdate Op = "update"
+	OpDelete Op = "delete"
+	// OpMatch is an UPDATE that found the row and changed nothing in it, where the engine then creates no version (MySQL
+	// family): Version is the current one, which it read under its lock and which had the assigned values already.
+	OpMatch Op = "match"
+)
+
+// Writes reports whether op creates a version (a deletion creates the dead version, Adya 1999, section 4.1).
+func (op Op) Writes() bool { return op == OpInsert || op == OpUpdate || op == OpDelete }
+
+// Places in a row's version order that are not numbers of versions.
+const (
+	OrderUnknown uint64 = 0 // the version has a place, but it was not seen
+	OrderInitial uint64 = 1 // older than every version whose writing the history holds
+)
+
+// Access is one row version that a statement read, or the version change that it made.
+type Access struct {
+	Op  Op  `json:"op"`
+	Row Row `json:"row"`
+	// Name is what people know the row by, as far as the statement told it: "id=1". No verdict depends on it.
+	Name string `json:"name,omitempty"`
+	// Version is the version read (OpRead, OpLock) or created (OpInsert, OpUpdate); unique within Row. It is empty for
+	// OpDelete, and for a read whose version could not be seen (Approx is set then).
+	Version string `json:"version,omitempty"`
+	// Writer is the token of the transaction that created the version read. A token belongs to one transaction, which
+	// lists its own in Event.Tokens. Empty where it is the accessing transaction itself or unknown.
+	Writer string `json:"writer,omitempty"`
+	// Prev and PrevWriter tell the version that a write replaced, where the engine tells it.
+	Prev       string `json:"prev,omitempty"`
+	PrevWriter string `json:"prev_writer,omitempty"`
+	// Order is the place of Version in the row's version order: it grows strictly along the order. For a deletion it is
+	// the place of the dead version. OrderUnknown and OrderInitial have their own meanings.
+	Order uint64 `json:"order,omitempty"`
+	// PrevOrder is the place of Prev, in the same scale.
+	PrevOrder uint64 `json:"prev_order,omitempty"`
+	// AsOf bounds the place of a version read: its Order is less than AsOf. 0 where there is no bound. With it a version
+	// whose writing was never seen still precedes every version whose Order is AsOf or more.
+	AsOf uint64 `json:"as_of,omitempty"`
+	// Approx says that the statement may have done this; no finding may rest on it.
+	Approx bool `json:"approx,omitempty"`
+}
+
+// EventKind tells events apart.
+type EventKind string
+
+// The kinds of events, in the order in which they occur for one transaction.
+const (
+	EventSession EventKind = "session" // a client connected
+	EventBegin   EventKind = "begin"   // a transaction began (explicit, or one autocommit statement)
+	EventStmt    EventKind = "stmt"    // a statement was answered
+	EventEnd     EventKind = "end"     // a transaction ended
+	EventClose   EventKind = "close"   // the client left
+)
+
+// Outcome is how a transaction ended.
+type Outcome string
+
+// The outcomes. A connection lost during COMMIT leaves OutcomeUnknown: the transaction may have committed.
+const (
+	OutcomeCommitted Outcome = "committed"
+	OutcomeAborted   Outcome = "aborted"
+	OutcomeUnknown   Outcome = "unknown"
+)
+
+// Coverage says how much of a statement's reads and writes its Accesses tell.
+type Coverage string
+
+// The coverages. A statement that touches no watched table (SET, SELECT 1, BEGIN) has CoverageNone.
+const (
+	CoverageNone        Coverage = ""
+	CoverageExact       Coverage = "exact"
+	CoverageApproximate Coverage = "approximate"
+	CoverageOpaque      Coverage = "opaque"
+)
+
+// Event is one line of a history. Which fields are set depends on Kind.
+type Event struct {
+	Kind    EventKind `json:"e"`
+	Session uint64    `json:"s,omitempty"` // wirecheck's own number of the client connection, from 1
+	Txn     uint64    `json:"t,omitempty"` // number of the transaction, unique in the history, from 1
+	// From and To are ticks of the recorder's logical clock: From was taken before the first byte of the statement (or
+	// of the transaction's first statement) went to the server, To after the answer came. A.To < B.From means that A was
+	// over before B began; nothing else follows from ticks.
+	From uint64 `json:"from,omitempty"`
+	To   uint64 `json:"to,omitempty"`
+	// At is the wall clock in nanoseconds since 1970, for people only; no verdict depends on it.
+	At int64 `json:"at,omitempty"`
+
+	// EventSession
+	Engine   string `json:"engine,omitempty"` // "postgres", "mariadb", "mysql"
+	Server   string `json:"server,omitempty"` // the server's version string
+	Database string `json:"db,omitempty"`
+	User     string `json:"user,omitempty"`
+	Client   string `json:"client,omitempty"`  // application_name or the driver's program name, if it said one
+	Backend  uint64 `json:"backend,omitempty"` // backend pid or connection id
+
+	// EventBegin
+	Level    string `json:"level,omitempty"`    // "read uncommitted", "read committed", "repeatable read", "snapshot", "serializable"; empty: not known
+	Implicit bool   `json:"implicit,omitempty"` // autocommit
+
+	// EventStmt
+	N        int      `json:"n,omitempty"` // number of the statement in its transaction, from 1
+	SQL      string   `json:"sql,omitempty"`
+	Verb     string   `json:"verb,omitempty"` // "select", "insert", "update", "delete", "replace", "merge", "copy", "ddl", "begin", "commit", "rollback", "savepoint", "rollback to", "release", "set", "other"
+	Accesses []Access `json:"acc,omitempty"`
+	Coverage Coverage `json:"coverage,omitempty"`
+	Why      string   `json:"why,omitempty"` // why Coverage is not exact
+	// CurrentRead says that every column this UPDATE assigned is computed by the server from the row's current version
+	// (SET v = v + 1), so that the statement read what it replaced, under its lock.
+	CurrentRead bool `json:"current_read,omitempty"`
+	// Predicate says that the statement chose its rows by a condition other than equality with a whole unique key, so
+	// that rows it did not match matter too (predicate dependencies, Adya 1999, section 4.4.1).
+	Predicate bool `json:"predicate,omitempty"`
+	// UndoesFrom is set on a ROLLBACK TO SAVEPOINT that succeeded: what the transaction's statements with this number
+	// and later ones wrote never happened.
+	UndoesFrom int `json:"undoes_from,omitempty"`
+	// Tokens are names under which this transaction's versions are known, as far as they became known with this
+	// statement or (EventBegin) from the start.
+	Tokens []string `json:"tokens,omitempty"`
+	// Error is set if the server refused the statement. Its writes then did not happen.
+	Error *ServerError `json:"error,omitempty"`
+
+	// EventEnd
+	Outcome Outcome `json:"outcome,omitempty"`
+	// Pending says that the engine will tell some of this ended transaction's writes later (MySQL family, autocommit):
+	// an EventStmt with the same Txn and N follows, with the missing Accesses, or the session's EventClose.
+	Pending bool `json:"pending,omitempty"`
+}
+
+// ServerError is a server's error as data.
+type ServerError struct {
+	Code    string `json:"code"` // SQLSTATE for PostgreSQL, the error number for the MySQL family
+	Message string `json:"message,omitempty"`
+}

@@ -1,0 +1,89 @@
+// Command bench measures what wirecheck costs, on private servers that it starts and ends: throughput through the
+// proxy against a direct connection, a bare TCP forwarder and pgbouncer, and the proxy's memory while a gibibyte passes.
+//
+// The machine may be shared and noisy, so nothing is compared across time: every round runs each target once, one
+// after the other, and what is printed are ratios of medians, with the smallest and largest ratio of a single round.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"strings"
+	"time"
+)
+
+type options struct {
+	wirecheck string
+	length    time.Duration
+	rounds    int
+	only      string
+}
+
+func main() {
+	if len(os.Args) == 4 && os.Args[1] == "forward" {
+		exit(forward(os.Args[2], os.Args[3]))
+	}
+	var o options
+	flag.StringVar(&o.wirecheck, "wirecheck", "bin/wirecheck", "the program to measure")
+	flag.DurationVar(&o.length, "length", 4*time.Second, "length of one run")
+	flag.IntVar(&o.rounds, "rounds", 5, "runs of each target")
+	flag.StringVar(&o.only, "only", "", "comma-separated parts to run: postgres, mariadb, memory (default: all)")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	exit(run(ctx, o))
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func run(ctx context.Context, o options) error {
+	fmt.Printf("machine: %d cores, %s, %s, kernel %s\n", runtime.NumCPU(), cpuModel(), runtime.Version(), kernel())
+	fmt.Printf("each figure: median of %d alternated runs of %s; in brackets the smallest and largest ratio of one round\n\n", o.rounds, o.length)
+	wanted := func(part string) bool {
+		return o.only == "" || strings.Contains(","+o.only+",", ","+part+",")
+	}
+	for _, part := range []struct {
+		name string
+		run  func(context.Context, options) error
+	}{{"postgres", benchPostgres}, {"mariadb", benchMariaDB}, {"memory", benchMemory}} {
+		if !wanted(part.name) {
+			continue
+		}
+		if err := part.run(ctx, o); err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+	return nil
+}
+
+func cpuModel() string {
+	data, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return "unknown processor"
+	}
+	for _, line := range strings.Split(string(data), "\n") {
+		if name, ok := strings.CutPrefix(line, "model name"); ok {
+			return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(name), ":"))
+		}
+	}
+	return "unknown processor"
+}
+
+func kernel() string {
+	out, err := exec.Command("uname", "-r").Output()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(out))
+}

@@ -1,0 +1,133 @@
+// Package imports holds the rules about who may import whom, and checks packages against them. The rules keep the core
+// of wirecheck (history, oracles, rewriting, scheduling) runnable without the world around it.
+package imports
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Package is what `go list -json` says of a package.
+type Package struct {
+	ImportPath string
+	Standard   bool
+	Imports    []string // what its files import, tests left out
+	Deps       []string // what these import in turn, too
+}
+
+// Rule forbids imports to some packages.
+type Rule struct {
+	// Of are the packages that the rule is about, and Except those that it is not about. In both, as in Never, a path
+	// within the module stands for the package and all below it.
+	Of, Except []string
+	// Never are packages that must not be imported, Direct those that must not be named by the packages themselves but
+	// may be used by what they import.
+	Never, Direct []string
+	// StandardOnly forbids everything but the standard library.
+	StandardOnly bool
+	Why          string
+}
+
+// Rules are the project's.
+func Rules() []Rule {
+	pure := []string{"oracle", "rewrite", "scheduler"}
+	return []Rule{
+		{
+			Of: []string{"history"}, StandardOnly: true,
+			Why: "history holds the nouns that everything speaks of, so it depends on nothing",
+		},
+		{
+			Of: pure, Never: []string{"proxy", "backends", "lab", "configs", "cmd", "internal"},
+			Why: "oracles, rewriting and scheduling run without servers and sockets; what they need executed they are handed as a small interface",
+		},
+		{
+			Of: append([]string{"history"}, pure...), Direct: []string{"net", "os/exec", "math/rand", "math/rand/v2", "crypto/rand", "github.com/rs/zerolog"},
+			Why: "no sockets, programs, randomness or log in the core: the same input gives the same verdict",
+		},
+		{
+			// rewrite/postgres prints dates that are keys; TestNoClock sees to it that it does not ask what time it is.
+			Of: append([]string{"history"}, pure...), Except: []string{"rewrite/postgres"}, Direct: []string{"time"},
+			Why: "no clock in the core: the same input gives the same verdict",
+		},
+		{
+			Of: pure, Direct: []string{"os"},
+			Why: "no files, environment or process in the core; a history's own file is package history's affair",
+		},
+		{
+			Of: []string{"proxy"}, Never: []string{"oracle", "scheduler", "backends", "lab", "configs", "cmd"},
+			Why: "the proxy knows neither oracles nor scheduling policy nor products: it calls a gate and hands statements to a recorder",
+		},
+		{
+			Of: []string{"backends"}, Never: []string{"proxy", "oracle", "scheduler", "lab", "configs", "cmd"},
+			Why: "a backend knows its product and nothing of what is done with it",
+		},
+		{
+			Of: []string{"configs"}, Never: []string{"proxy", "oracle", "scheduler", "backends", "lab", "cmd", "internal"},
+			Why: "the configuration is data; only cmd joins it with the parts",
+		},
+		{
+			Of: []string{"report"}, Never: []string{"proxy", "scheduler", "backends", "lab", "configs", "cmd"},
+			Why: "a report is made from findings alone, live or long after",
+		},
+		{
+			Of: []string{""}, Except: []string{"cmd"}, Never: []string{"cmd"},
+			Why: "cmd joins the parts; no part knows it",
+		},
+		{
+			Of: []string{""}, Except: []string{"internal/testserver"},
+			Direct: []string{"testing", "github.com/google/go-cmp/cmp", "pgregory.net/rapid", "wirecheck/internal/testserver"},
+			Why:    "what is for tests stays in tests",
+		},
+		{
+			Of: []string{""}, Except: []string{"proxy/pgwire"}, Direct: []string{"github.com/jackc/pgproto3/v2"},
+			Why: "pgproto3/v2 is frozen; behind one package it can be exchanged",
+		},
+	}
+}
+
+// Check gives a line for each import that breaks a rule. module is the path of the module that the rules speak of.
+func Check(module string, rules []Rule, packages []Package) []string {
+	var broken []string
+	for _, r := range rules {
+		for _, p := range packages {
+			if !covers(module, r.Of, p.ImportPath) || covers(module, r.Except, p.ImportPath) {
+				continue
+			}
+			for _, path := range r.breaks(module, p, packages) {
+				broken = append(broken, fmt.Sprintf("%s imports %s: %s", p.ImportPath, path, r.Why))
+			}
+		}
+	}
+	slices.Sort(broken)
+	return slices.Compact(broken)
+}
+
+// breaks lists the imports of p that the rule forbids.
+func (r Rule) breaks(module string, p Package, packages []Package) []string {
+	var bad []string
+	for _, path := range p.Deps {
+		if r.StandardOnly && !standard(path, packages) || covers(module, r.Never, path) {
+			bad = append(bad, path)
+		}
+	}
+	for _, path := range p.Imports {
+		if slices.Contains(r.Direct, path) {
+			bad = append(bad, path)
+		}
+	}
+	return bad
+}
+
+// covers reports whether path is one of the module's folders or below it; the folder "" is the whole module.
+func covers(module string, folders []string, path string) bool {
+	return slices.ContainsFunc(folders, func(folder string) bool {
+		full := strings.TrimSuffix(module+"/"+folder, "/")
+		return path == full || strings.HasPrefix(path, full+"/")
+	})
+}
+
+func standard(path string, packages []Package) bool {
+	i := slices.IndexFunc(packages, func(p Package) bool { return p.ImportPath == path })
+	return i >= 0 && packages[i].Standard
+}

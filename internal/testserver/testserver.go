@@ -1,0 +1,279 @@
+// Package testserver gives tests private database servers: one of each product for the whole test binary, started when
+// the first test asks for it, and a fresh database for each test. A server that is not installed fails the test; it
+// never skips it.
+//
+// A package that uses it has
+//
+//	func TestMain(m *testing.M) { testserver.Main(m) }
+package testserver
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	driver "github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
+
+	"wirecheck/backends/engine"
+	"wirecheck/backends/mariadb"
+	"wirecheck/backends/postgres"
+)
+
+// startLimit bounds the start of a server on a busy machine.
+const startLimit = 2 * time.Minute
+
+// The accounts that every server has besides its superuser. App owns the tests' databases; the others are its members
+// on PostgreSQL and have its rights on MariaDB.
+const (
+	App         = "app"         // PostgreSQL: scram-sha-256; MariaDB: mysql_native_password
+	AppMD5      = "app_md5"     // PostgreSQL
+	AppClear    = "app_clear"   // PostgreSQL: cleartext password
+	AppTrust    = "app_trust"   // PostgreSQL: no password asked
+	AppCert     = "app_cert"    // PostgreSQL: client certificate (Server.Authority issues it)
+	AppEd25519  = "app_ed25519" // MariaDB
+	AppPassword = "app secret"  // of all of them
+)
+
+// Server is a private server shared by the tests of one binary.
+type Server struct {
+	*engine.Server
+}
+
+// shared are the servers of this test binary. They are the one piece of state that tests of a package share; Run owns
+// its end.
+type shared struct {
+	running   atomic.Bool
+	postgres  slot
+	mariadb   slot
+	databases atomic.Int64
+}
+
+var servers shared
+
+// slot holds one server, started at most once.
+type slot struct {
+	mu     sync.Mutex
+	server *Server
+	err    error
+}
+
+// Run runs the package's tests and then ends the servers. It returns the status for os.Exit.
+func Run(m *testing.M) int {
+	servers.running.Store(true)
+	status := m.Run()
+	servers.running.Store(false)
+	if err := errors.Join(servers.postgres.close(), servers.mariadb.close()); err != nil {
+		fmt.Fprintf(os.Stderr, "testserver: %v\n", err)
+		return 1
+	}
+	return status
+}
+
+// Main is Run and os.Exit in one.
+func Main(m *testing.M) { os.Exit(Run(m)) }
+
+// Postgres gives the PostgreSQL server.
+func Postgres(t testing.TB) *Server {
+	t.Helper()
+	return servers.postgres.get(t, postgres.Start, engine.Options{
+		TLS: true,
+		Users: []engine.User{
+			{Name: App, Password: AppPassword},
+			{Name: AppMD5, Password: AppPassword, Method: "md5"},
+			{Name: AppClear, Password: AppPassword, Method: "password"},
+			{Name: AppTrust, Password: AppPassword, Method: "trust"},
+			{Name: AppCert, Password: AppPassword, Method: "cert"},
+		},
+	})
+}
+
+// MariaDB gives the MariaDB server.
+func MariaDB(t testing.TB) *Server {
+	t.Helper()
+	return servers.mariadb.get(t, mariadb.Start, engine.Options{
+		TLS: true,
+		Users: []engine.User{
+			{Name: App, Password: AppPassword},
+			{Name: AppEd25519, Password: AppPassword, Method: "ed25519"},
+		},
+	})
+}
+
+func (sl *slot) get(t testing.TB, start func(context.Context, engine.Options) (*engine.Server, error), o engine.Options) *Server {
+	t.Helper()
+	if !servers.running.Load() {
+		t.Fatal("testserver: the package's TestMain must call testserver.Main, which ends the servers")
+	}
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	if sl.server == nil && sl.err == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+		defer cancel()
+		var s *engine.Server
+		if s, sl.err = start(ctx, o); sl.err == nil {
+			sl.server = &Server{s}
+			sl.err = sl.server.setUp(ctx)
+		}
+	}
+	if sl.err != nil {
+		t.Fatalf("testserver: %v", sl.err)
+	}
+	return sl.server
+}
+
+func (sl *slot) close() error {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	if sl.server == nil {
+		return nil
+	}
+	return sl.server.Close()
+}
+
+// setUp does what is needed once per server.
+func (s *Server) setUp(ctx context.Context) error {
+	if s.Engine != "postgres" {
+		return nil
+	}
+	return s.admin(ctx, fmt.Sprintf("GRANT %s TO %s, %s, %s, %s", App, AppMD5, AppClear, AppTrust, AppCert))
+}
+
+// admin executes statements as the superuser.
+func (s *Server) admin(ctx context.Context, stmts ...string) error {
+	d := Database{Server: s, Host: s.Host, Port: s.Port, User: s.User, Password: s.Password}
+	if s.Engine == "postgres" {
+		d.Name = "postgres"
+	}
+	return d.exec(ctx, stmts...)
+}
+
+// Database makes an empty database that belongs to App, and drops it after the test.
+func (s *Server) Database(t testing.TB) Database {
+	t.Helper()
+	d := Database{
+		Server: s, Host: s.Host, Port: s.Port, User: App, Password: AppPassword,
+		Name: fmt.Sprintf("test_%d", servers.databases.Add(1)),
+	}
+	create := []string{fmt.Sprintf("CREATE DATABASE %s OWNER %s", d.Name, App)}
+	drop := fmt.Sprintf("DROP DATABASE %s WITH (FORCE)", d.Name)
+	if s.Engine != "postgres" {
+		create = []string{
+			"CREATE DATABASE " + d.Name,
+			fmt.Sprintf("GRANT ALL ON %s.* TO %s@'%%', %s@'%%'", d.Name, App, AppEd25519),
+		}
+		drop = "DROP DATABASE " + d.Name
+	}
+	if err := s.admin(t.Context(), create...); err != nil {
+		t.Fatalf("testserver: create database: %v", err)
+	}
+	t.Cleanup(func() {
+		select {
+		case <-s.Done(): // a test ended the server
+			return
+		default:
+		}
+		if err := s.admin(context.Background(), drop); err != nil {
+			t.Errorf("testserver: drop database: %v", err)
+		}
+	})
+	return d
+}
+
+// Database says how to reach one database. The fields may be changed: a copy with Host and Port of a proxy, or with
+// another User, is a Database too.
+type Database struct {
+	Server         *Server
+	Host           string
+	Port           int
+	User, Password string
+	Name           string
+	// TLS encrypts the connection and checks the server's certificate.
+	TLS bool
+}
+
+// At is the same database reached at another address.
+func (d Database) At(host string, port int) Database {
+	d.Host, d.Port = host, port
+	return d
+}
+
+// As is the same database as another user; all have the same password, except the superuser.
+func (d Database) As(user string) Database {
+	d.User, d.Password = user, AppPassword
+	if user == d.Server.User {
+		d.Password = d.Server.Password
+	}
+	return d
+}
+
+// Address is host:port.
+func (d Database) Address() string { return fmt.Sprintf("%s:%d", d.Host, d.Port) }
+
+// URL names the database with user and password: postgres:// (as libpq and pgx take it) or mariadb://.
+func (d Database) URL() string {
+	u := url.URL{Scheme: d.Server.Engine, User: url.UserPassword(d.User, d.Password), Host: d.Address(), Path: "/" + d.Name}
+	if d.Server.Engine == "postgres" {
+		q := url.Values{"sslmode": {"disable"}}
+		if d.TLS {
+			q = url.Values{"sslmode": {"verify-full"}, "sslrootcert": {d.Server.CAFile}}
+		}
+		u.RawQuery = q.Encode()
+	}
+	return u.String()
+}
+
+// MySQLConfig is the configuration of go-sql-driver for the database (MariaDB).
+func (d Database) MySQLConfig() *driver.Config {
+	cfg := driver.NewConfig()
+	cfg.User, cfg.Passwd, cfg.Net, cfg.Addr, cfg.DBName = d.User, d.Password, "tcp", d.Address(), d.Name
+	if d.TLS {
+		cfg.TLS = d.Server.tlsConfig()
+	}
+	return cfg
+}
+
+// Postgres connects with pgx (PostgreSQL). The connection is closed after the test.
+func (d Database) Postgres(t testing.TB) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), d.URL())
+	if err != nil {
+		t.Fatalf("connect to %s: %v", d.Address(), err)
+	}
+	t.Cleanup(func() {
+		if err := conn.Close(context.Background()); err != nil {
+			t.Logf("close connection to %s: %v", d.Address(), err)
+		}
+	})
+	return conn
+}
+
+// MariaDB gives a pool of connections with go-sql-driver (MariaDB). It is closed after the test.
+func (d Database) MariaDB(t testing.TB) *sql.DB {
+	t.Helper()
+	db, err := d.pool()
+	if err != nil {
+		t.Fatalf("open %s: %v", d.Address(), err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Logf("close %s: %v", d.Address(), err)
+		}
+	})
+	return db
+}
+
+// Exec executes statements on one connection, of either product.
+func (d Database) Exec(t testing.TB, stmts ...string) {
+	t.Helper()
+	if err := d.exec(t.Context(), stmts...); err != nil {
+		t.Fatal(err)
+	}
+}

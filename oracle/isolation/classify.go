@@ -1,0 +1,201 @@
+package isolation
+
+import "wirecheck/oracle"
+
+// hop is one edge of a reported cycle: from t.
+type hop struct {
+	t *txn
+	e edge
+}
+
+// choose picks one edge for each step of a cycle, so that the best everyday name fits, and gives that name.
+func choose(p []step, class oracle.Class, mask kinds) ([]hop, string) {
+	if len(p) == 2 {
+		return choosePair(p, class, mask)
+	}
+	hops := make([]hop, len(p))
+	for i, s := range p {
+		hops[i] = hop{s.t, *pick(s, class, mask)}
+	}
+	if class == oracle.G1c && count1(hops, edgeWR) == 0 {
+		for i, s := range p {
+			if e := s.first(edgeWR); e != nil {
+				hops[i].e = *e
+				break
+			}
+		}
+	}
+	hops = shorten(hops)
+	if len(hops) == 2 {
+		return hops, namePair(hops, class)
+	}
+	return hops, nameLong(hops, class)
+}
+
+// pick prefers, for a hop that is not rw, what was read to what was overwritten: it says more about what went wrong.
+func pick(s step, class oracle.Class, mask kinds) *edge {
+	order := []kinds{edgeWR, edgeWW, edgeSO, edgeRT}
+	if class == oracle.G0 {
+		order = []kinds{edgeWW, edgeSO, edgeRT}
+	}
+	if s.rw {
+		order = []kinds{edgeRW}
+	}
+	for _, k := range order {
+		if k&mask == 0 {
+			continue
+		}
+		if e := s.first(k); e != nil {
+			return e
+		}
+	}
+	panic("isolation: a cycle passes where there is no edge")
+}
+
+func (s step) first(k kinds) *edge {
+	for i := range s.l.edges {
+		if s.l.edges[i].kind == k {
+			return &s.l.edges[i]
+		}
+	}
+	return nil
+}
+
+func count1(hops []hop, k kinds) int {
+	n := 0
+	for _, h := range hops {
+		if h.e.kind == k {
+			n++
+		}
+	}
+	return n
+}
+
+// rank orders the names that the edges of a pair allow: the more telling first.
+var rank = map[string]int{
+	oracle.NameLostUpdate: 1, oracle.NameVanishes: 2, oracle.NameReadSkew: 3, oracle.NameNonRepeatableRead: 4,
+	oracle.NameWriteSkew: 1, oracle.NameReadWriteSkew: 5, oracle.NameDirtyWrite: 1, oracle.NameCircularFlow: 1, "": 9,
+}
+
+// choosePair tries all edges between two transactions.
+func choosePair(p []step, class oracle.Class, mask kinds) (best []hop, name string) {
+	for i := range p[0].l.edges {
+		for j := range p[1].l.edges {
+			a, b := p[0].l.edges[i], p[1].l.edges[j]
+			if (a.kind == edgeRW) != p[0].rw || (b.kind == edgeRW) != p[1].rw || a.kind&mask == 0 || b.kind&mask == 0 {
+				continue
+			}
+			if class == oracle.G0 && (a.kind == edgeWR || b.kind == edgeWR) {
+				continue
+			}
+			if class == oracle.G1c && a.kind != edgeWR && b.kind != edgeWR && (p[0].l.kinds|p[1].l.kinds)&edgeWR != 0 {
+				continue
+			}
+			hops := []hop{{p[0].t, a}, {p[1].t, b}}
+			if n := namePair(hops, class); best == nil || rank[n] < rank[name] {
+				best, name = hops, n
+			}
+		}
+	}
+	if best == nil {
+		panic("isolation: a cycle passes where there is no edge")
+	}
+	return best, name
+}
+
+// namePair names a cycle of two transactions (notes of IsoRel, section 2.4; Berenson 1995 for A5A and A5B).
+func namePair(h []hop, class oracle.Class) string {
+	switch class {
+	case oracle.G0, oracle.G1c:
+		return nameLong(h, class)
+	case oracle.G2Item:
+		if h[0].e.kind == edgeRW && h[1].e.kind == edgeRW && !h[0].e.sameRow(&h[1].e) {
+			return oracle.NameWriteSkew
+		}
+		return ""
+	case oracle.GSingle:
+	default:
+		return ""
+	}
+	r, o := h[0], h[1] // r.t read the old version
+	if r.e.kind != edgeRW {
+		r, o = o, r
+	}
+	same := r.e.sameRow(&o.e)
+	switch {
+	case o.e.kind == edgeWW && same && staleAtWrite(r, o):
+		return oracle.NameLostUpdate
+	case o.e.kind == edgeWW && !same:
+		return oracle.NameReadWriteSkew
+	case o.e.kind == edgeWR && same && r.t.matched(o.e.to, o.e.toStmt):
+		// Both derived the same new value from the same old one, so the second UPDATE changed nothing.
+		return oracle.NameLostUpdate
+	case o.e.kind == edgeWR && same:
+		return oracle.NameNonRepeatableRead
+	// In one statement there is no order: seeing part of a transaction there vanishes, too (MAV, Bailis 2013, 5.1.2).
+	case o.e.kind == edgeWR && o.e.toStmt <= r.e.fromStmt && r.e.fromStmt >= 0:
+		return oracle.NameVanishes
+	case o.e.kind == edgeWR:
+		return oracle.NameReadSkew
+	}
+	return ""
+}
+
+// nameLong names a longer cycle where a name fits.
+func nameLong(h []hop, class oracle.Class) string {
+	switch class {
+	case oracle.G0:
+		return oracle.NameDirtyWrite
+	case oracle.G1c:
+		return oracle.NameCircularFlow
+	case oracle.GSingle:
+		if count1(h, edgeWR) == len(h)-1 {
+			return oracle.NameReadSkew
+		}
+	case oracle.GNonadjacent:
+		if len(h) == 4 && count1(h, edgeRW) == 2 && count1(h, edgeWR) == 2 {
+			return oracle.NameLongFork
+		}
+	}
+	return ""
+}
+
+// staleAtWrite reports whether the last thing that the reader r.t saw of the row before it wrote it was still older than
+// the other transaction's version. If it read again and saw that version, the update is not lost.
+func staleAtWrite(r, o hop) bool {
+	last := (*version)(nil)
+	for i := range r.t.accesses {
+		a := &r.t.accesses[i]
+		if a.stmt > o.e.toStmt && o.e.toStmt >= 0 {
+			break
+		}
+		if a.op.Writes() || a.own || a.node == nil {
+			continue
+		}
+		probe := edge{from: a.node, to: a.node}
+		if probe.sameRow(&r.e) {
+			last = a.node
+		}
+	}
+	return last == nil || last == r.e.from || last.order > 0 && last.order < r.e.to.order
+}
+
+// shorten merges neighbours of a cycle that go through versions of one row: if A precedes B there and B precedes C by
+// ww, then A precedes C. So a stale read of a row that several transactions then wrote is told with two transactions.
+func shorten(h []hop) []hop {
+	for i := 0; len(h) > 2 && i < len(h); {
+		j := (i + 1) % len(h)
+		a, b := h[i].e, h[j].e
+		if b.kind != edgeWW || a.kind != edgeWW && a.kind != edgeRW || a.to != b.from {
+			i++
+			continue
+		}
+		h[i].e.to, h[i].e.toStmt = b.to, b.toStmt
+		h = append(h[:j:j], h[j+1:]...)
+		if j < i {
+			i--
+		}
+		i = 0
+	}
+	return h
+}

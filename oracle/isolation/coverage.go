@@ -1,0 +1,107 @@
+package isolation
+
+import (
+	"fmt"
+	"strings"
+
+	"wirecheck/history"
+)
+
+// Coverage counts what was seen and what could not be judged.
+type Coverage struct {
+	Exact       int `json:"exact"`       // statements whose accesses are all known
+	Approximate int `json:"approximate"` // statements some of whose accesses are not
+	Opaque      int `json:"opaque"`      // statements that touch tables and tell nothing
+	Predicates  int `json:"predicates"`  // statements whose predicate reads were not judged (no phantoms)
+
+	ApproxAccesses int `json:"approx_accesses"` // accesses left out because they are not certain
+	UnknownWriters int `json:"unknown_writers"` // reads of versions whose writer is not, or no longer, known
+	Transactions   int `json:"transactions"`
+	Committed      int `json:"committed"`
+	Aborted        int `json:"aborted"`
+	Unknown        int `json:"unknown"`    // transactions whose outcome is not known ...
+	Inferred       int `json:"inferred"`   // ... of which so many must have committed, as their versions were seen
+	Unfinished     int `json:"unfinished"` // still open at the end
+	Partial        int `json:"partial"`    // too large: their reads were not judged
+	Forgotten      int `json:"forgotten"`  // dropped while they could still have been on a cycle (Options.MaxTxns)
+	Overflow       int `json:"overflow"`   // findings whose repeats cannot be recognised (Options.MaxFingerprints)
+}
+
+// String is the coverage line. What is zero and not expected is left out.
+func (v Coverage) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "coverage: %d exact, %d approximate, %d opaque", v.Exact, v.Approximate, v.Opaque)
+	if v.Predicates > 0 {
+		fmt.Fprintf(&b, "; predicates not judged (%d %s)", v.Predicates, plural(v.Predicates, "statement"))
+	}
+	say := func(n int, what, more string) {
+		if n > 0 {
+			fmt.Fprintf(&b, "; %d %s%s", n, plural(n, what), more)
+		}
+	}
+	say(v.UnknownWriters, "read", " of unknown writers")
+	say(v.Unknown-v.Inferred, "transaction", " of unknown outcome")
+	say(v.Unfinished, "transaction", " not ended")
+	say(v.Partial, "transaction", " too large to judge in full")
+	say(v.Forgotten, "transaction", " forgotten early (one stayed open too long)")
+	return b.String()
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return what
+	}
+	return what + "s"
+}
+
+// count counts a statement.
+func (v *Coverage) count(e *history.Event) {
+	switch e.Coverage {
+	case history.CoverageExact:
+		v.Exact++
+	case history.CoverageApproximate:
+		v.Approximate++
+	case history.CoverageOpaque:
+		v.Opaque++
+	}
+	if e.Predicate {
+		v.Predicates++
+	}
+}
+
+// change corrects the count of a statement of which more became known.
+func (v *Coverage) change(was, is history.Coverage) {
+	for c, d := range map[history.Coverage]int{was: -1, is: 1} {
+		switch c {
+		case history.CoverageExact:
+			v.Exact += d
+		case history.CoverageApproximate:
+			v.Approximate += d
+		case history.CoverageOpaque:
+			v.Opaque += d
+		}
+	}
+}
+
+// unknownWriters counts t's reads of versions whose writer was never found.
+func (v *Coverage) unknownWriters(t *txn) {
+	if t.state != stateCommitted {
+		return
+	}
+	for i := range t.accesses {
+		a := &t.accesses[i]
+		if n := a.node; n != nil && !a.op.Writes() && !a.own && n.is == unknownWriter && n.writer == nil && n.order != history.OrderInitial {
+			v.UnknownWriters++
+		}
+	}
+}
+
+// Coverage is what was seen up to now.
+func (c *Checker) Coverage() Coverage {
+	v := c.coverage
+	v.Unfinished = len(c.open)
+	for _, t := range c.ended {
+		v.unknownWriters(t)
+	}
+	return v
+}

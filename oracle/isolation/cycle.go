@@ -1,0 +1,429 @@
+package isolation
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"wirecheck/oracle"
+)
+
+// kinds is a set of edge kinds.
+type kinds uint8
+
+const (
+	edgeWW kinds = 1 << iota
+	edgeWR
+	edgeRW
+	edgeSO
+	edgeRT
+
+	edgeData = edgeWW | edgeWR | edgeRW
+)
+
+// kind is the public name of a set of one.
+func (k kinds) kind() oracle.EdgeKind {
+	switch k {
+	case edgeWW:
+		return oracle.EdgeWW
+	case edgeWR:
+		return oracle.EdgeWR
+	case edgeRW:
+		return oracle.EdgeRW
+	case edgeSO:
+		return oracle.EdgeSO
+	}
+	return oracle.EdgeRT
+}
+
+// link is all that is known to lead from one transaction to another.
+type link struct {
+	to    *txn
+	kinds kinds
+	edges []edge
+}
+
+// edge is one dependency and its evidence.
+type edge struct {
+	kind     kinds
+	from, to *version
+	fromStmt int32 // index in its transaction; -1: not captured
+	toStmt   int32
+}
+
+// sameRow reports whether both edges go through one row, as far as known.
+func (e *edge) sameRow(o *edge) bool {
+	if e.from == nil || o.from == nil {
+		return false
+	}
+	for _, a := range []*version{e.from, e.to} {
+		for _, b := range []*version{o.from, o.to} {
+			if a == b || a.row != nil && a.row == b.row || a.row != nil && b.row != nil && a.row.table == b.row.table && a.row.key == b.row.key {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// newEdge is a kind of edge between two transactions that was not there before.
+type newEdge struct{ from, to *txn }
+
+// maxEvidence is how many edges of one kind between two transactions are kept.
+const maxEvidence = 16
+
+// outMap is the number of successors from which a map finds them.
+const outMap = 16
+
+func (t *txn) link(to *txn) *link {
+	if t.outTo != nil {
+		return t.outTo[to]
+	}
+	for _, l := range t.out {
+		if l.to == to {
+			return l
+		}
+	}
+	return nil
+}
+
+func (c *Checker) addEdge(kind kinds, from, to *txn, fromV, toV *version, fromStmt, toStmt int32) {
+	if from == to || from == nil || to == nil || from.gone || to.gone || from.state != stateCommitted || to.state != stateCommitted {
+		return
+	}
+	l := from.link(to)
+	if l == nil {
+		l = &link{to: to}
+		from.out = append(from.out, l)
+		to.in++
+		if from.outTo != nil {
+			from.outTo[to] = l
+		} else if len(from.out) > outMap {
+			from.outTo = make(map[*txn]*link, 2*outMap)
+			for _, o := range from.out {
+				from.outTo[o.to] = o
+			}
+		}
+	}
+	if l.kinds&kind == 0 {
+		l.kinds |= kind
+		c.edges = append(c.edges, newEdge{from, to})
+	}
+	n := 0
+	for i := range l.edges {
+		o := &l.edges[i]
+		if o.kind != kind {
+			continue
+		}
+		if o.from == fromV && o.to == toV && o.fromStmt == fromStmt && o.toStmt == toStmt {
+			return
+		}
+		n++
+	}
+	if n < maxEvidence {
+		l.edges = append(l.edges, edge{kind, fromV, toV, fromStmt, toStmt})
+	}
+}
+
+// search looks for cycles that the event at hand completed, that is, cycles through its new edges. Nearly all of them
+// touch the transaction that ended last.
+func (c *Checker) search(session uint64) {
+	if len(c.edges) == 0 {
+		return
+	}
+	last := c.ended[len(c.ended)-1]
+	sources := []*txn{last}
+	for _, e := range c.edges {
+		if e.from != last && e.to != last && !contains(sources, e.from) {
+			sources = append(sources, e.from)
+		}
+	}
+	for _, s := range sources {
+		if s.in == 0 || len(s.out) == 0 {
+			continue
+		}
+		mask := edgeData
+		if c.walk(s, anyCycle(mask)) != nil {
+			c.classes(s, session, mask, "")
+			continue
+		}
+		if !c.opts.Strict {
+			continue
+		}
+		if mask |= edgeSO; c.walk(s, anyCycle(mask)) != nil {
+			c.classes(s, session, mask, oracle.SuffixProcess)
+		} else if mask |= edgeRT; c.walk(s, anyCycle(mask)) != nil {
+			c.classes(s, session, mask, oracle.SuffixRealtime)
+		}
+	}
+}
+
+func contains(list []*txn, t *txn) bool {
+	for _, x := range list {
+		if x == t {
+			return true
+		}
+	}
+	return false
+}
+
+// classes reports the shortest cycle through s of each class, most severe first. A cycle over all the transactions of a
+// more severe one says nothing new and is left out.
+func (c *Checker) classes(s *txn, session uint64, mask kinds, suffix string) {
+	var had [][]step
+	for _, cl := range classWalks {
+		best := []step(nil)
+		for _, w := range cl.walks {
+			w.mask &= mask
+			if cl.class == oracle.G0 && suffix != "" {
+				w.mask |= mask & (edgeSO | edgeRT)
+			}
+			if p := c.walk(s, w); p != nil && (best == nil || len(p) < len(best)) {
+				best = p
+			}
+		}
+		if best != nil && !simple(best) {
+			best = c.simpleCycle(s, cl.walks)
+		}
+		if best == nil || covers(best, had) {
+			continue
+		}
+		had = append(had, best)
+		c.report(best, cl.class, suffix, mask, session)
+	}
+}
+
+// covers reports whether p passes through all transactions of one of the others.
+func covers(p []step, others [][]step) bool {
+	for _, o := range others {
+		all := true
+		for _, x := range o {
+			in := false
+			for _, y := range p {
+				in = in || x.t == y.t
+			}
+			all = all && in
+		}
+		if all {
+			return true
+		}
+	}
+	return false
+}
+
+// step is one hop of a cycle: from t by a link, over an rw edge or over one of the others.
+type step struct {
+	t  *txn
+	l  *link
+	rw bool
+}
+
+// automaton says which closed walks are looked for. States are small numbers; next gives the state after a hop.
+type automaton struct {
+	mask  kinds
+	start uint8
+	next  func(state uint8, rw bool) (uint8, bool)
+	final func(state uint8) bool
+}
+
+const maxStates = 6
+
+// place marks a transaction as visited in a state.
+type place uint32
+
+// visit is one entry of the search's queue.
+type visit struct {
+	t      *txn
+	l      *link // by which it was reached from parent
+	parent int32
+	state  uint8
+	rw     bool
+}
+
+// walk finds the shortest closed walk from s to s that a accepts, breadth first.
+func (c *Checker) walk(s *txn, a automaton) []step {
+	c.mark++
+	epoch := place(c.mark)
+	q := append(c.queue[:0], visit{t: s, parent: -1, state: a.start})
+	defer func() { c.queue = q[:0] }()
+	for i := 0; i < len(q); i++ {
+		at := q[i]
+		for _, l := range at.t.out {
+			k := l.kinds & a.mask
+			if k == 0 || l.to.gone {
+				continue
+			}
+			for _, rw := range [2]bool{false, true} {
+				if rw && k&edgeRW == 0 || !rw && k&^edgeRW == 0 {
+					continue
+				}
+				state, ok := a.next(at.state, rw)
+				if !ok {
+					continue
+				}
+				if l.to == s {
+					if a.final(state) {
+						return path(q, visit{t: s, l: l, parent: int32(i), rw: rw})
+					}
+					continue
+				}
+				if l.to.places[state] == epoch {
+					continue
+				}
+				l.to.places[state] = epoch
+				q = append(q, visit{t: l.to, l: l, parent: int32(i), state: state, rw: rw})
+			}
+		}
+	}
+	return nil
+}
+
+// path follows the parents back.
+func path(q []visit, last visit) []step {
+	var out []step
+	for v := last; v.parent >= 0; v = q[v.parent] {
+		out = append(out, step{t: q[v.parent].t, l: v.l, rw: v.rw})
+	}
+	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
+		out[i], out[j] = out[j], out[i]
+	}
+	return out
+}
+
+func simple(p []step) bool {
+	for i := range p {
+		for j := range p[:i] {
+			if p[i].t == p[j].t {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func anyCycle(mask kinds) automaton {
+	return automaton{mask: mask,
+		next:  func(uint8, bool) (uint8, bool) { return 0, true },
+		final: func(uint8) bool { return true }}
+}
+
+// classWalks are the classes of cycles, most severe first (anomalies: Adya 1999, section 4.2; Cerone and Gotsman 2016).
+var classWalks = []struct {
+	class oracle.Class
+	walks []automaton
+}{
+	{oracle.G0, []automaton{anyCycle(edgeWW)}},
+	{oracle.G1c, []automaton{anyCycle(edgeWW | edgeWR | edgeSO | edgeRT)}},
+	{oracle.GSingle, []automaton{{
+		mask: edgeData | edgeSO | edgeRT,
+		next: func(s uint8, rw bool) (uint8, bool) {
+			if rw {
+				return 1, s == 0
+			}
+			return s, true
+		},
+		final: func(s uint8) bool { return s == 1 },
+	}}},
+	{oracle.GNonadjacent, []automaton{nonadjacent(false), nonadjacent(true)}},
+	{oracle.G2Item, []automaton{{
+		mask:  edgeData | edgeSO | edgeRT,
+		next:  func(s uint8, rw bool) (uint8, bool) { return count(s, rw), true },
+		final: func(s uint8) bool { return s == 2 },
+	}}},
+}
+
+// count counts rw edges up to two.
+func count(n uint8, rw bool) uint8 {
+	if rw && n < 2 {
+		return n + 1
+	}
+	return n
+}
+
+// nonadjacent accepts walks with two or more rw edges, no two of them in a row, also not the last and the first. A state
+// is twice the count of rw edges, plus one if the last hop was one. Whether the first hop is one is fixed.
+func nonadjacent(firstRW bool) automaton {
+	return automaton{
+		mask:  edgeData | edgeSO | edgeRT,
+		start: 6,
+		next: func(s uint8, rw bool) (uint8, bool) {
+			n, last := s/2, s%2 == 1
+			if s == 6 {
+				if rw != firstRW {
+					return 0, false
+				}
+				n, last = 0, false
+			}
+			if rw && last {
+				return 0, false
+			}
+			n = count(n, rw)
+			if rw {
+				return 2*n + 1, true
+			}
+			return 2 * n, true
+		},
+		final: func(s uint8) bool { return s/2 == 2 && !(firstRW && s%2 == 1) },
+	}
+}
+
+// maxSteps bounds the search for a simple cycle where the shortest closed walk passes a transaction twice.
+const maxSteps = 20_000
+
+// simpleCycle looks depth first for a cycle that one of the automata accepts; nil if there is none within maxSteps hops.
+func (c *Checker) simpleCycle(s *txn, walks []automaton) []step {
+	for _, a := range walks {
+		left := maxSteps
+		on := map[*txn]bool{s: true}
+		var p []step
+		var visit func(t *txn, state uint8) bool
+		visit = func(t *txn, state uint8) bool {
+			for _, l := range t.out {
+				for _, rw := range [2]bool{false, true} {
+					if l.kinds&a.mask == 0 || rw && l.kinds&edgeRW == 0 || !rw && l.kinds&a.mask&^edgeRW == 0 || l.to.gone {
+						continue
+					}
+					next, ok := a.next(state, rw)
+					if left--; !ok || left < 0 {
+						continue
+					}
+					p = append(p, step{t, l, rw})
+					if l.to == s && a.final(next) {
+						return true
+					}
+					if !on[l.to] {
+						on[l.to] = true
+						if visit(l.to, next) {
+							return true
+						}
+						delete(on, l.to)
+					}
+					p = p[:len(p)-1]
+				}
+			}
+			return false
+		}
+		if visit(s, a.start) {
+			return p
+		}
+	}
+	return nil
+}
+
+// setKey names a class and a set of transactions; for a dirty read, which has a direction, in their order.
+func setKey(class oracle.Class, ts []*txn) string {
+	ids := make([]uint64, len(ts))
+	for i, t := range ts {
+		ids[i] = t.id
+	}
+	if class != oracle.G1a && class != oracle.G1b {
+		slices.Sort(ids)
+	}
+	var b strings.Builder
+	b.WriteString(string(class))
+	for _, id := range ids {
+		b.WriteByte(' ')
+		b.WriteString(strconv.FormatUint(id, 10))
+	}
+	return b.String()
+}

@@ -1,0 +1,293 @@
+package isolation
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"wirecheck/history"
+	"wirecheck/oracle"
+)
+
+// report makes a finding of a cycle.
+func (c *Checker) report(p []step, class oracle.Class, suffix string, mask kinds, session uint64) {
+	hops, name := choose(p, class, mask)
+	ts := make([]*txn, len(hops))
+	for i, h := range hops {
+		ts[i] = h.t
+	}
+	// The label T1 goes to the transaction with the smallest number, so that texts do not depend on who ended last.
+	first := 0
+	for i := range ts {
+		if ts[i].id < ts[first].id {
+			first = i
+		}
+	}
+	hops = append(append([]hop{}, hops[first:]...), hops[:first]...)
+	ts = append(append([]*txn{}, ts[first:]...), ts[:first]...)
+	class += oracle.Class(suffix)
+	if suffix != "" {
+		name = ""
+	}
+	edges := make([]edge, len(hops))
+	to := make([]int, len(hops))
+	for i := range hops {
+		edges[i], to[i] = hops[i].e, (i+1)%len(hops)
+	}
+	c.emit(class, name, ts, edges, to, session)
+}
+
+// dirtyRead makes a finding of one committed read of a version that never was, or was not final.
+func (c *Checker) dirtyRead(class oracle.Class, name string, v *version, r reader) {
+	if v.writer == nil || v.writer == r.t || r.t.state != stateCommitted {
+		return
+	}
+	e := edge{kind: edgeWR, from: v, to: v, fromStmt: v.wstmt, toStmt: r.access().stmt}
+	c.emit(class, name, []*txn{v.writer, r.t}, []edge{e}, []int{1}, c.ended[len(c.ended)-1].session.id)
+}
+
+// emit fills in and reports a finding; edge i leaves transaction i and leads to transaction to[i].
+func (c *Checker) emit(class oracle.Class, name string, ts []*txn, edges []edge, to []int, session uint64) {
+	key := setKey(class, ts)
+	if c.reported[key] {
+		return
+	}
+	c.reported[key] = true
+	ts[0].sets = append(ts[0].sets, key)
+
+	f := oracle.Finding{Oracle: Descriptor.Name, Class: class, Name: name, Session: session, Seen: 1}
+	for i, t := range ts {
+		f.Transactions = append(f.Transactions, t.public(i, edges, to))
+	}
+	tables := map[string]bool{}
+	for i := range edges {
+		e := &edges[i]
+		pub := oracle.Edge{From: i, To: to[i], Kind: e.kind.kind(), FromStatement: ts[i].number(e.fromStmt), ToStatement: ts[to[i]].number(e.toStmt)}
+		if e.from != nil {
+			pub.Row, pub.FromVersion, pub.ToVersion = rowOf(e), e.from.label(), e.to.label()
+			if pub.Name = e.from.rowLabel(); pub.Name == "" {
+				pub.Name = e.to.rowLabel()
+			}
+			if pub.Row.Table != "" && !tables[pub.Row.Table] {
+				tables[pub.Row.Table] = true
+				f.Tables = append(f.Tables, pub.Row.Table)
+			}
+		}
+		pub.Text = sentence(&f, &pub, e, class, e.kind == edgeWR && ts[to[i]].matched(e.to, e.toStmt))
+		f.Edges = append(f.Edges, pub)
+	}
+	// Told best from the stale read on.
+	for i := range f.Edges {
+		if f.Edges[i].Kind == oracle.EdgeRW {
+			f.Edges = append(append([]oracle.Edge{}, f.Edges[i:]...), f.Edges[:i]...)
+			break
+		}
+	}
+	sort.Strings(f.Tables)
+	c.judge(&f, ts, anew(edges))
+	f.ID = f.Fingerprint()
+	f.FirstAt = c.ended[len(c.ended)-1].endedAt
+	if old := c.seen[f.ID]; old != nil {
+		old.Seen++
+		f.Seen, f.FirstAt = old.Seen, old.FirstAt
+		if !c.opts.Repeats {
+			return
+		}
+	} else if len(c.seen) < c.opts.MaxFingerprints {
+		kept := f
+		c.seen[f.ID] = &kept
+		c.order = append(c.order, f.ID)
+	} else {
+		c.coverage.Overflow++
+	}
+	c.found = append(c.found, f)
+}
+
+// judge says what was promised. A cycle of transactions at different levels is promised to be absent only where every
+// one of them ran at a level that promises it: a weaker participant may be the one to blame, so it is never a violation.
+// (PostgreSQL's manual, 13.2.3, says so of SERIALIZABLE itself.) The level of a G1a's aborted writer does not matter:
+// nothing is promised to it.
+//
+// renewed says that the cycle rests on a row that was deleted and made anew under its key. A snapshot protects rows, not
+// keys: PostgreSQL's REPEATABLE READ lets a transaction insert a key that it still sees in the row which another one
+// deleted (seen with 15; then it sees two rows with one primary key). Only SERIALIZABLE promises to prevent that.
+func (c *Checker) judge(f *oracle.Finding, ts []*txn, renewed bool) {
+	product := ts[0].session.info.Engine
+	f.Level = ts[0].level
+	if f.Class == oracle.G1a {
+		f.Level = ts[1].level
+	}
+	ph, ok := oracle.PhenomenonOf(f.Class, f.Name)
+	f.Promised = ok
+	for _, t := range ts {
+		if t.state != stateCommitted {
+			continue
+		}
+		if t.level != f.Level {
+			f.Level = "mixed"
+		}
+		held, source := oracle.Promised(t.session.info.Engine, t.level, ph)
+		f.Promised = f.Promised && held && (!renewed || t.level == oracle.Serializable)
+		if f.Promised && f.Source == "" {
+			f.Source = source
+		}
+	}
+	f.Kind = oracle.KindAnomaly
+	if f.Promised {
+		f.Kind = oracle.KindViolation
+	} else {
+		f.Source = ""
+	}
+	if ok && renewed {
+		ph = oracle.Phenomenon(oracle.G2Item)
+	}
+	if ok {
+		f.PreventedBy = oracle.Weakest(product, ph)
+	}
+	f.Remedies = oracle.Remedies(product, f)
+}
+
+// anew reports whether one of the edges leads to a row's new life and another one is an anti-dependency.
+func anew(edges []edge) bool {
+	again, anti := false, false
+	for i := range edges {
+		e := &edges[i]
+		anti = anti || e.kind == edgeRW
+		again = again || (e.kind == edgeWW || e.kind == edgeRW) && (e.from.del || e.to.inserted())
+	}
+	return again && anti
+}
+
+// inserted reports whether a captured INSERT made the version.
+func (v *version) inserted() bool {
+	if v.writer == nil {
+		return false
+	}
+	return slices.ContainsFunc(v.writer.accesses, func(a access) bool { return a.node == v && a.op == history.OpInsert })
+}
+
+// public is the transaction's part in a finding.
+func (t *txn) public(i int, edges []edge, to []int) oracle.Transaction {
+	in := &t.session.info
+	p := oracle.Transaction{Label: fmt.Sprintf("T%d", i+1), ID: t.id, Session: t.session.id, Engine: in.Engine, Server: in.Server,
+		Database: in.Database, User: in.User, Client: in.Client, Backend: in.Backend, Level: t.level, Implicit: t.implicit,
+		From: t.from, To: t.to, EndedAt: t.endedAt}
+	p.Outcome = map[state]history.Outcome{stateCommitted: history.OutcomeCommitted, stateAborted: history.OutcomeAborted}[t.state]
+	var idx []int
+	for k := range edges {
+		if k == i && edges[k].fromStmt >= 0 {
+			idx = append(idx, int(edges[k].fromStmt))
+		}
+		if to[k] == i && edges[k].toStmt >= 0 {
+			idx = append(idx, int(edges[k].toStmt))
+		}
+	}
+	if t.state == stateCommitted {
+		// What else the transaction did with the rows at hand shows how it used what it read.
+		idx = append(idx, t.related(edges)...)
+	}
+	sort.Ints(idx)
+	for k, x := range idx {
+		if k > 0 && idx[k-1] == x {
+			continue
+		}
+		s := &t.stmts[x]
+		p.Statements = append(p.Statements, oracle.Statement{N: s.n, SQL: s.sql, Verb: s.verb, From: s.from, To: s.to, At: s.at})
+	}
+	return p
+}
+
+// maxRelated is how many more statements of a transaction are shown.
+const maxRelated = 8
+
+// related are the statements of t that read or wrote a row of one of the edges.
+func (t *txn) related(edges []edge) []int {
+	var out []int
+	for i := range t.accesses {
+		a := &t.accesses[i]
+		if a.node == nil || len(out) == maxRelated {
+			continue
+		}
+		probe := edge{from: a.node, to: a.node}
+		for k := range edges {
+			if probe.sameRow(&edges[k]) {
+				out = append(out, int(a.stmt))
+				break
+			}
+		}
+	}
+	return out
+}
+
+// number is the history's number of statement index i; 0 if it was not captured.
+func (t *txn) number(i int32) int {
+	if i < 0 {
+		return 0
+	}
+	return t.stmts[i].n
+}
+
+// rowOf names the row of an edge, with its key if any of the versions tells it.
+func rowOf(e *edge) history.Row {
+	if e.from.row == nil {
+		return e.to.name()
+	}
+	return e.from.name()
+}
+
+// sentence says why edge e leads from its transaction to the other. match says that the read of a wr edge is an UPDATE
+// that changed nothing.
+func sentence(f *oracle.Finding, p *oracle.Edge, e *edge, class oracle.Class, match bool) string {
+	a, b := f.Transactions[p.From].Label, f.Transactions[p.To].Label
+	row := p.RowText()
+	at := func(txn, n int) string {
+		if n == 0 {
+			return "in a statement that was not captured"
+		}
+		for _, s := range f.Transactions[txn].Statements {
+			if s.N == n && s.SQL != "" {
+				return fmt.Sprintf("in statement %d (%s)", n, shortSQL(s.SQL))
+			}
+		}
+		return fmt.Sprintf("in statement %d", n)
+	}
+	from, to := at(p.From, p.FromStatement), at(p.To, p.ToStatement)
+	then := "then wrote version " + p.ToVersion
+	if e.to != nil && e.to.del {
+		then = "then deleted it"
+	}
+	switch {
+	case class == oracle.G1a:
+		how := "was rolled back"
+		if f.Transactions[p.From].Outcome == history.OutcomeCommitted {
+			how = "undid that statement"
+		}
+		return fmt.Sprintf("%s read version %s of %s %s; %s had written it %s and %s", b, p.ToVersion, row, to, a, from, how)
+	case class == oracle.G1b:
+		return fmt.Sprintf("%s read version %s of %s %s; %s had written it %s and replaced it itself before it committed", b, p.ToVersion, row, to, a, from)
+	case e.kind == edgeWW:
+		return fmt.Sprintf("%s wrote version %s of %s %s; %s %s %s", a, p.FromVersion, row, from, b, then, to)
+	case e.kind == edgeWR && match:
+		return fmt.Sprintf("%s found version %s of %s %s, which %s had written %s, and had nothing to change in it", b, p.ToVersion, row, to, a, from)
+	case e.kind == edgeWR:
+		return fmt.Sprintf("%s read version %s of %s %s, which %s had written %s", b, p.ToVersion, row, to, a, from)
+	case e.kind == edgeRW:
+		return fmt.Sprintf("%s read version %s of %s %s; %s %s %s", a, p.FromVersion, row, from, b, then, to)
+	case e.kind == edgeSO:
+		return fmt.Sprintf("%s ended before %s began in the same session", a, b)
+	}
+	return fmt.Sprintf("%s was answered (tick %d) before %s was sent (tick %d)", a, f.Transactions[p.From].To, b, f.Transactions[p.To].From)
+}
+
+// maxSQL is how much of a statement a sentence quotes.
+const maxSQL = 80
+
+// shortSQL is a statement on one line, cut if it is long.
+func shortSQL(sql string) string {
+	s := strings.Join(strings.Fields(sql), " ")
+	if r := []rune(s); len(r) > maxSQL {
+		return string(r[:maxSQL-1]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,280 @@
+package isolation
+
+import (
+	"math/bits"
+	"slices"
+
+	"wirecheck/history"
+)
+
+// What may be forgotten.
+//
+// Take an ended transaction T. A cycle that is found in the future and passes T enters it by an edge X -> T: X wrote or
+// read something before T did. Suppose that every transaction that was open when T ended has ended as well; call T
+// settled then. A transaction that begins later finds T's versions in place: it cannot write a version before one of
+// T's, and T cannot have read one of its versions. It could only read a version that T had replaced, a stale read, which
+// is why Options.Keep more transactions are kept than needed (and since begin events may be late by as much).
+// So all edges into settled transactions are there already. A transaction that no path reaches from an unsettled one
+// will never be reached from one, hence it will never be on a new cycle: cycles among settled transactions only have
+// been found when the last of them ended. All such transactions, cycles of them included, are forgotten in one sweep: mark what
+// is reachable from the unsettled ones, drop the rest. Sweeps come when as much has been added as was left over by
+// the last one, so their cost per transaction is constant.
+//
+// What readers of a forgotten transaction's versions need later is the version's place alone: an edge from a forgotten
+// transaction leads nowhere new, but the reader's own rw edge starts at that place. Reads that name their
+// place (MySQL family) bring it along; for the others it is remembered in places, which is bounded too. If it is lost,
+// an edge is missing, never wrong.
+
+// sweepStep is how many transactions are added between sweeps at least.
+func (c *Checker) sweepStep() int {
+	if c.opts.Keep > 256 {
+		return c.opts.Keep
+	}
+	return 256
+}
+
+// settle advances the settled part and sweeps when it is time.
+func (c *Checker) settle() {
+	if c.opts.Keep < 0 {
+		return
+	}
+	for c.settled < len(c.ended)-c.opts.Keep && (c.openFirst == nil || c.openFirst.begin > c.ended[c.settled].end) {
+		c.settled++
+	}
+	if len(c.ended) >= c.sweepAt || len(c.ended) > c.opts.MaxTxns {
+		c.sweep()
+	}
+}
+
+func (c *Checker) sweep() {
+	c.mark++
+	stack := append([]*txn{}, c.ended[c.settled:]...)
+	for _, t := range stack {
+		t.mark = c.mark
+	}
+	for len(stack) > 0 {
+		t := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		for _, l := range t.out {
+			if l.to.mark != c.mark && !l.to.gone {
+				l.to.mark = c.mark
+				stack = append(stack, l.to)
+			}
+		}
+	}
+	var drop []*txn
+	keep := make([]*txn, 0, len(c.ended))
+	settled := 0
+	for i, t := range c.ended {
+		if t.mark != c.mark {
+			drop = append(drop, t)
+			continue
+		}
+		if i < c.settled {
+			settled++
+		}
+		keep = append(keep, t)
+	}
+	if over := len(keep) - c.opts.MaxTxns; over > 0 {
+		// Something stays open. The oldest go, and some more, so that this does not happen with each event.
+		over = min(over+c.opts.MaxTxns/10, len(keep))
+		c.coverage.Forgotten += over
+		drop = append(drop, keep[:over]...)
+		keep = append([]*txn{}, keep[over:]...)
+		settled = max(settled-over, 0)
+		for _, t := range drop {
+			t.gone = true
+		}
+		for _, t := range keep {
+			t.dropGone()
+		}
+	}
+	c.forget(drop)
+	c.ended, c.settled = keep, settled
+	c.sweepAt = len(keep) + max(c.sweepStep(), len(keep)/2)
+}
+
+// dropGone takes out links to forgotten transactions.
+func (t *txn) dropGone() {
+	out := t.out[:0]
+	for _, l := range t.out {
+		if l.to.gone {
+			delete(t.outTo, l.to)
+			continue
+		}
+		out = append(out, l)
+	}
+	clear(t.out[len(out):])
+	t.out = out
+}
+
+// forget drops transactions and what only they needed.
+func (c *Checker) forget(drop []*txn) {
+	for _, t := range drop {
+		t.gone = true
+	}
+	c.mark++
+	for _, t := range drop {
+		c.coverage.unknownWriters(t)
+		for _, tok := range t.tokens {
+			if c.tokens[tok] == t {
+				delete(c.tokens, tok)
+			}
+		}
+		for _, key := range t.sets {
+			delete(c.reported, key)
+		}
+		if t.session.last == t {
+			t.session.last = nil
+		}
+		if c.late[t.id] == t {
+			delete(c.late, t.id)
+			t.session.late = slices.DeleteFunc(t.session.late, func(o *txn) bool { return o == t })
+		}
+	}
+	if c.opts.Strict {
+		keep := c.frontier[:0]
+		for _, f := range c.frontier {
+			if !f.gone {
+				keep = append(keep, f)
+			}
+		}
+		clear(c.frontier[len(keep):])
+		c.frontier = keep
+	}
+	for _, t := range drop {
+		for _, v := range t.touched {
+			if v.mark != c.mark {
+				v.mark = c.mark
+				c.release(v)
+			}
+		}
+		for _, l := range t.out {
+			l.to.in--
+		}
+		*t = txn{id: t.id, gone: true, session: t.session}
+	}
+	for i := range c.queue[:cap(c.queue)] {
+		c.queue[:cap(c.queue)][i] = visit{}
+	}
+}
+
+// release takes forgotten transactions out of v, and v out of its row if nobody needs it any more.
+func (c *Checker) release(v *version) {
+	kept := v.readers[:0]
+	for _, r := range v.readers {
+		if !r.t.gone {
+			kept = append(kept, r)
+		}
+	}
+	clear(v.readers[len(kept):])
+	v.readers = kept
+	if v.writer != nil && v.writer.gone {
+		if v.is == live && v.order > history.OrderInitial && v.row != nil {
+			c.places.put(v, v.order)
+		}
+		v.writer = nil
+		if v.is == live {
+			v.is = forgotten
+		}
+	}
+	p := v.prev
+	c.dropIdle(v)
+	if p != nil {
+		c.dropIdle(p)
+	}
+}
+
+// dropIdle drops v unless a kept transaction wrote or read it, or wrote its successor by link: somebody who read v may
+// still end.
+func (c *Checker) dropIdle(v *version) {
+	if v.dropped || v.writer != nil || len(v.readers) > 0 || v.next != nil && v.next.writer != nil {
+		return
+	}
+	v.dropped = true
+	if v.next != nil {
+		v.next.prev = nil
+	}
+	if v.prev != nil {
+		v.prev.next = nil
+	}
+	v.prev, v.next = nil, nil
+	if v.row != nil {
+		v.row.remove(v)
+	}
+	if v.table.byID != nil && v.table.byID[v.id] == v {
+		delete(v.table.byID, v.id)
+	}
+	if v.token == "" {
+		return
+	}
+	list := c.pending[v.token]
+	for i, u := range list {
+		if u == v {
+			list = append(list[:i], list[i+1:]...)
+			break
+		}
+	}
+	if len(list) == 0 {
+		delete(c.pending, v.token)
+	} else {
+		c.pending[v.token] = list
+	}
+}
+
+// places remembers the places of versions by their 128-bit hash, in two generations: when the young one is full it
+// becomes the old one, and what is asked for in the old one moves to the young one.
+type places struct {
+	limit int
+	young map[[2]uint64]uint64
+	old   map[[2]uint64]uint64
+}
+
+func (p *places) put(v *version, order uint64) { p.putHash(hash(v), order) }
+
+func (p *places) putHash(h [2]uint64, order uint64) {
+	if p.young == nil || len(p.young) >= p.limit {
+		p.old, p.young = p.young, map[[2]uint64]uint64{}
+	}
+	p.young[h] = order
+}
+
+// get is the place of v; 0 if it is not remembered.
+func (p *places) get(v *version) uint64 {
+	if p.young == nil {
+		return 0
+	}
+	h := hash(v)
+	if order := p.young[h]; order != 0 {
+		return order
+	}
+	order := p.old[h]
+	if order != 0 {
+		p.putHash(h, order)
+	}
+	return order
+}
+
+// hash is FNV-1a with 128 bits over table, key and version.
+func hash(v *version) [2]uint64 {
+	const primeLo = 0x13b // the prime is 2^88 + 0x13b
+	hi, lo := uint64(0x6c62272e07bb0142), uint64(0x62b821756295c58d)
+	add := func(s string) {
+		for i := 0; i <= len(s); i++ {
+			c := byte(0xff) // ends the string; not a byte of UTF-8
+			if i < len(s) {
+				c = s[i]
+			}
+			lo ^= uint64(c)
+			h, l := bits.Mul64(lo, primeLo)
+			h += lo<<24 + hi*primeLo
+			hi, lo = h, l
+		}
+	}
+	add(v.table.name)
+	if v.row != nil {
+		add(v.row.key)
+	}
+	add(v.id)
+	return [2]uint64{hi, lo}
+}

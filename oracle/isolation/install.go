@@ -1,0 +1,557 @@
+package isolation
+
+import (
+	"wirecheck/history"
+	"wirecheck/oracle"
+)
+
+// record is scratch for one row while one transaction is installed.
+type record struct {
+	plain []int32  // external plain reads that a later current read would supersede
+	last  *version // last live write
+}
+
+// install makes a committed transaction a node: its reads and writes enter the rows' versions, then edges are drawn
+// between it and the nodes that are there already. What arrives later draws its own edges to this one. Called again, it
+// takes in the accesses that were told late.
+func (c *Checker) install(t *txn) {
+	again := t.state == stateCommitted
+	from := t.installed
+	t.state, t.installed = stateCommitted, len(t.accesses)
+	revealed, limbo := c.register(t, from)
+	revealed = append(revealed, c.adopt(t)...)
+	for i := from; i < len(t.accesses); i++ {
+		a := &t.accesses[i]
+		if a.node == nil || a.own {
+			continue
+		}
+		if a.op.Writes() {
+			c.writeEdges(a.node)
+			if p := c.readByUpdate(t, a); p != nil {
+				c.readEdges(t, int32(i), p)
+			}
+		} else {
+			c.readEdges(t, int32(i), a.node)
+		}
+	}
+	for _, v := range revealed {
+		c.writeEdges(v)
+	}
+	if !again {
+		c.orderEdges(t)
+	}
+	for _, w := range limbo {
+		if w.state == stateLimbo {
+			c.coverage.Inferred++
+			c.install(w)
+		}
+	}
+}
+
+// register enters t's accesses from number first on. It returns versions whose writers this made known and transactions of unknown outcome
+// that must have committed.
+func (c *Checker) register(t *txn, first int) (revealed []*version, limbo []*txn) {
+	c.mark++
+	var recs []record
+	recOf := func(v *version) *record {
+		mark, rec := &v.mark, &v.rec
+		if v.row != nil {
+			mark, rec = &v.row.mark, &v.row.rec
+		}
+		if *mark != c.mark {
+			*mark, *rec = c.mark, int32(len(recs))
+			recs = append(recs, record{})
+		}
+		return &recs[*rec]
+	}
+	trust := t.level != "" && t.level != oracle.ReadUncommitted
+	know := func(v *version, token string, trust bool) {
+		t.touched = append(t.touched, v)
+		if c.know(v, token, trust) {
+			revealed = append(revealed, v)
+		}
+		if w := v.inLimbo(c); w != nil && trust {
+			limbo = append(limbo, w)
+		}
+	}
+	for i := first; i < len(t.accesses); i++ {
+		a := &t.accesses[i]
+		st := &t.stmts[a.stmt]
+		if !a.op.Writes() {
+			v := c.node(a.table, a.key, a.ver)
+			a.node = v
+			v.named(a.name)
+			a.own = v.writer == t || a.writer != "" && c.tokens[a.writer] == t
+			if t.partial || a.own {
+				a.own = true
+				continue
+			}
+			c.place(v, a.order, a.asOf)
+			know(v, a.writer, trust)
+			rec := recOf(v)
+			switch {
+			case a.op == history.OpLock, a.op == history.OpMatch && st.current:
+				supersede(t, rec)
+			case a.op == history.OpMatch:
+				// What was to be assigned came from what the transaction had read before: that read stands.
+			default:
+				rec.plain = append(rec.plain, int32(i))
+			}
+			v.readers = append(v.readers, reader{t, int32(i)})
+			continue
+		}
+		var p, v *version
+		if a.prev != "" {
+			p = c.node(a.table, a.key, a.prev)
+			if p.writer != t {
+				c.place(p, a.prevO, 0)
+				// Engines let a write wait for the one that it replaces to commit, at every level.
+				know(p, a.prevW, true)
+			}
+		}
+		if a.op == history.OpDelete {
+			v = c.deletion(t, a)
+		} else {
+			v = c.node(a.table, a.key, a.ver)
+		}
+		if v == nil {
+			continue
+		}
+		v.named(a.name)
+		by := v
+		if p != nil {
+			by = p
+		}
+		rec := recOf(by)
+		if v.row == nil {
+			v.mark, v.rec = c.mark, by.recIndex()
+		}
+		if st.current && a.op == history.OpUpdate {
+			supersede(t, rec)
+			if p != nil && p.writer != t && !t.partial {
+				p.readers = append(p.readers, reader{t, int32(i)})
+			}
+		} else if !st.failed {
+			rec.plain = rec.plain[:0]
+		}
+		if v.writer != nil && v.writer != t {
+			continue // two transactions claim the version: believe the first
+		}
+		t.touched = append(t.touched, v)
+		if st.failed {
+			if v.is != live {
+				v.writer, v.is, v.wstmt = t, dead, a.stmt
+				c.place(v, a.order, 0)
+				a.node = v
+			}
+			continue
+		}
+		v.writer, v.is, v.wstmt = t, live, a.stmt
+		c.place(v, a.order, 0)
+		a.node = v
+		if rec.last != nil && rec.last != v {
+			rec.last.inter = true
+		}
+		v.inter = false
+		rec.last = v
+		if p != nil {
+			join(p, v)
+		}
+	}
+	return revealed, limbo
+}
+
+// named keeps what people know the row of v by.
+func (v *version) named(name string) {
+	if name != "" && v.row != nil && v.row.label == "" {
+		v.row.label = name
+	}
+}
+
+func (v *version) recIndex() int32 {
+	if v.row != nil {
+		return v.row.rec
+	}
+	return v.rec
+}
+
+func supersede(t *txn, rec *record) {
+	for _, i := range rec.plain {
+		t.accesses[i].superseded = true
+	}
+	rec.plain = rec.plain[:0]
+}
+
+// readByUpdate is the version that a CurrentRead update read; nil if there is none or it is t's own.
+func (c *Checker) readByUpdate(t *txn, a *access) *version {
+	if t.partial || a.op != history.OpUpdate || a.prev == "" || !t.stmts[a.stmt].current {
+		return nil
+	}
+	if p := c.node(a.table, a.key, a.prev); p.writer != t {
+		return p
+	}
+	return nil
+}
+
+// inLimbo is the writer of v if its outcome is unknown so far.
+func (v *version) inLimbo(c *Checker) *txn {
+	w := v.writer
+	if w == nil && v.token != "" {
+		w = c.tokens[v.token]
+	}
+	if w != nil && w.state == stateLimbo && v.is == unknownWriter {
+		return w
+	}
+	return nil
+}
+
+// know tells that the writer of v goes by token, and reports whether that makes v a version of a committed transaction
+// that had not told of it. If it is not believed (trust) that the reader sees committed versions only, and the writer
+// undid some of its work, the version may be one of those undone: then nothing is said.
+func (c *Checker) know(v *version, token string, trust bool) bool {
+	if v.writer != nil || v.is != unknownWriter {
+		return false
+	}
+	w := c.tokens[token]
+	if token == "" || w == nil || w.state == stateOpen || w.state == stateLimbo {
+		if token != "" && v.token == "" {
+			v.token = token
+			c.pending[token] = append(c.pending[token], v)
+		}
+		if w == nil && v.order != history.OrderInitial && v.row != nil {
+			if order := c.places.get(v); order != 0 {
+				c.place(v, order, 0)
+				v.is = forgotten
+			}
+		}
+		return false
+	}
+	return c.reveal(v, w, trust)
+}
+
+// reveal makes v a version of w, which has ended and did not list it.
+func (c *Checker) reveal(v *version, w *txn, trust bool) bool {
+	if w.undone && !trust {
+		return false
+	}
+	v.writer, v.wstmt = w, -1
+	w.touched = append(w.touched, v)
+	if w.state == stateAborted {
+		v.is = dead
+		return false
+	}
+	v.is = live
+	if v.row == nil || v.order == 0 {
+		return true
+	}
+	for _, u := range v.row.ordered {
+		if u == v || u.writer != w || u.is != live {
+			continue
+		}
+		if u.order > v.order {
+			v.inter = true
+		} else if u.order < v.order && !u.inter {
+			u.inter = true
+			c.intermediate(u)
+		}
+	}
+	return true
+}
+
+// adopt gives t the versions that were seen before its tokens or its end were known.
+func (c *Checker) adopt(t *txn) (revealed []*version) {
+	for _, tok := range t.tokens {
+		list := c.pending[tok]
+		if list == nil {
+			continue
+		}
+		delete(c.pending, tok)
+		for _, v := range list {
+			v.token = ""
+			if v.writer != nil || v.is == live {
+				continue
+			}
+			if c.reveal(v, t, v.trusted()) {
+				revealed = append(revealed, v)
+			} else if v.is == dead {
+				c.aborted(v)
+			}
+		}
+	}
+	return revealed
+}
+
+// trusted reports whether v was read at a level that shows committed versions only, or was replaced.
+func (v *version) trusted() bool {
+	if v.next != nil {
+		return true
+	}
+	for _, r := range v.readers {
+		if l := r.t.level; l != "" && l != oracle.ReadUncommitted {
+			return true
+		}
+	}
+	return false
+}
+
+// installAborted marks what a rolled-back transaction wrote.
+func (c *Checker) installAborted(t *txn) {
+	t.state = stateAborted
+	for i := range t.accesses {
+		a := &t.accesses[i]
+		if !a.op.Writes() || a.op == history.OpDelete {
+			continue
+		}
+		v := c.node(a.table, a.key, a.ver)
+		t.touched = append(t.touched, v)
+		if v.writer != nil || v.is == forgotten {
+			continue
+		}
+		v.writer, v.is, v.wstmt = t, dead, a.stmt
+		a.node = v
+		c.place(v, a.order, 0)
+		c.aborted(v)
+	}
+	c.adopt(t)
+}
+
+// installLimbo keeps a transaction of unknown outcome aside, until a version of it is seen.
+func (c *Checker) installLimbo(t *txn) {
+	t.state = stateLimbo
+	seen := false
+	for i := range t.accesses {
+		a := &t.accesses[i]
+		if !a.op.Writes() || a.op == history.OpDelete || t.stmts[a.stmt].failed {
+			continue
+		}
+		v := c.node(a.table, a.key, a.ver)
+		t.touched = append(t.touched, v)
+		if v.writer == nil && v.is == unknownWriter {
+			v.writer = t
+			seen = seen || v.trusted()
+		}
+	}
+	for _, tok := range t.tokens {
+		for _, v := range c.pending[tok] {
+			seen = seen || v.trusted()
+		}
+	}
+	if seen {
+		c.coverage.Inferred++
+		c.install(t)
+	}
+}
+
+// writeEdges draws the edges of a version that a committed transaction wrote.
+func (c *Checker) writeEdges(v *version) {
+	w := v.writer
+	if w == nil {
+		return
+	}
+	if v.is == dead {
+		c.aborted(v)
+		return
+	}
+	if v.is != live {
+		return
+	}
+	next := v.nextInstalled()
+	for _, r := range v.readers {
+		c.addWR(v, r)
+		if next != nil {
+			c.addRW(r, v, next)
+		}
+	}
+	if v.inter {
+		c.intermediate(v)
+		return
+	}
+	if next != nil {
+		c.addEdge(edgeWW, w, next.writer, v, next, v.wstmt, next.wstmt)
+	}
+	stop := uint64(0)
+	u := v.before()
+	for i := 0; u != nil && i < maxWalk; i++ {
+		if u.writer != w {
+			for _, r := range u.readers {
+				c.addRW(r, u, v)
+			}
+		}
+		if u.installed() && u.writer != w {
+			c.addEdge(edgeWW, u.writer, w, u, v, u.wstmt, v.wstmt)
+			stop = u.order
+			break
+		}
+		u = u.before()
+	}
+	if v.row == nil || v.order == 0 {
+		return
+	}
+	floats := v.row.floats
+	for i := len(floats) - 1; i >= 0 && floats[i].asOf > stop; i-- {
+		f := floats[i]
+		if f.asOf > v.order || f.asOf == 0 || f.next != nil {
+			continue
+		}
+		for _, r := range f.readers {
+			c.addRW(r, f, v)
+		}
+	}
+}
+
+// readEdges draws the edges of t's access number i, which read v.
+func (c *Checker) readEdges(t *txn, i int32, v *version) {
+	switch {
+	case v.is == dead:
+		c.dirtyRead(oracle.G1a, oracle.NameAbortedRead, v, reader{t, i})
+		return // not in the version order: it has no successor
+	case v.is == live && v.writer != nil && v.writer != t:
+		c.addWR(v, reader{t, i})
+		if v.inter {
+			c.dirtyRead(oracle.G1b, oracle.NameIntermediateRead, v, reader{t, i})
+		}
+	}
+	if next := v.nextInstalled(); next != nil {
+		c.addRW(reader{t, i}, v, next)
+	}
+}
+
+// addWR draws the dependency of a read on the writer of v. An UPDATE that changed nothing depends on that writer only
+// if the writer itself depended on the row: if it wrote blindly, the two could have come in the other order, with the
+// same result.
+func (c *Checker) addWR(v *version, r reader) {
+	if r.access().op == history.OpMatch && !v.writer.used(v) {
+		return
+	}
+	c.addEdge(edgeWR, v.writer, r.t, v, v, v.wstmt, r.access().stmt)
+}
+
+// used reports whether t read the row of v, its own version, or computed v from the row.
+func (t *txn) used(v *version) bool {
+	if v.wstmt >= 0 && t.stmts[v.wstmt].current {
+		return true
+	}
+	self := edge{from: v, to: v}
+	for i := range t.accesses {
+		a := &t.accesses[i]
+		if a.node == nil || a.own || a.op.Writes() {
+			continue
+		}
+		if probe := (edge{from: a.node, to: a.node}); probe.sameRow(&self) {
+			return true
+		}
+	}
+	return false
+}
+
+// matched reports whether statement number stmt of t is an UPDATE that found v and changed nothing in it.
+func (t *txn) matched(v *version, stmt int32) bool {
+	for i := range t.accesses {
+		if a := &t.accesses[i]; a.op == history.OpMatch && a.node == v && a.stmt == stmt {
+			return true
+		}
+	}
+	return false
+}
+
+// addRW draws the anti-dependency from a read of v to the writer of the later version n.
+func (c *Checker) addRW(r reader, v, n *version) {
+	a := r.access()
+	if r.t == n.writer || a.superseded || a.op.Writes() {
+		return // an UPDATE that read v replaced it itself
+	}
+	if v.is == dead || v.row == nil && currentLater(r, v) {
+		return
+	}
+	c.addEdge(edgeRW, r.t, n.writer, v, n, a.stmt, n.wstmt)
+	if w := r.t.wroteAfter(n); w != nil {
+		// The reader overwrote, perhaps by way of others, what it had not seen: one edge stands for the ww path, so that
+		// a lost update is told as one of two transactions, however many wrote in between.
+		c.addEdge(edgeWW, n.writer, r.t, n, w, n.wstmt, w.wstmt)
+	}
+}
+
+// wroteAfter gives a version of t's that comes after n in the same row; nil if there is none.
+func (t *txn) wroteAfter(n *version) *version {
+	for i := range t.accesses {
+		a := &t.accesses[i]
+		if w := a.node; a.op.Writes() && w != nil && w != n && w.writer == t && w.is == live && n.precedes(w) {
+			return w
+		}
+	}
+	return nil
+}
+
+// precedes reports whether w is known to come after v in the same row.
+func (v *version) precedes(w *version) bool {
+	if v.row != nil && v.row == w.row && v.order != 0 && w.order != 0 {
+		return v.order < w.order
+	}
+	for u, i := v.next, 0; u != nil && i < maxWalk; u, i = u.next, i+1 {
+		if u == w {
+			return true
+		}
+	}
+	return false
+}
+
+// currentLater reports whether r's transaction later made a current read of the same row, for rows known by their chain
+// of versions only: there register cannot know that two versions are of one row.
+func currentLater(r reader, v *version) bool {
+	if r.access().op != history.OpRead {
+		return false
+	}
+	for u, i := v, 0; u != nil && i < maxWalk; u, i = u.next, i+1 {
+		for _, o := range u.readers {
+			if o.t == r.t && o.acc > r.acc && o.access().op != history.OpRead {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// aborted reports the committed readers of a version that was rolled back.
+func (c *Checker) aborted(v *version) {
+	for _, r := range v.readers {
+		c.dirtyRead(oracle.G1a, oracle.NameAbortedRead, v, r)
+	}
+}
+
+// intermediate reports the committed readers of a version that its writer replaced itself.
+func (c *Checker) intermediate(v *version) {
+	for _, r := range v.readers {
+		c.dirtyRead(oracle.G1b, oracle.NameIntermediateRead, v, r)
+	}
+}
+
+// orderEdges draws session-order and real-time edges (Options.Strict).
+func (c *Checker) orderEdges(t *txn) {
+	if !c.opts.Strict {
+		return
+	}
+	if l := t.session.last; l != nil && l != t {
+		c.addEdge(edgeSO, l, t, nil, nil, -1, -1)
+	}
+	t.session.last = t
+	for _, p := range t.rt {
+		c.addEdge(edgeRT, p, t, nil, nil, -1, -1)
+	}
+	// Elle's frontier: what ended before t began is reached through t from now on.
+	keep := c.frontier[:0]
+	for _, f := range c.frontier {
+		if f.to >= t.from && !f.gone {
+			keep = append(keep, f)
+		}
+	}
+	c.frontier = append(keep, t)
+}
+
+// realTimeBegin keeps who had ended when t began.
+func (c *Checker) realTimeBegin(t *txn) {
+	for _, f := range c.frontier {
+		if f.to < t.from {
+			t.rt = append(t.rt, f)
+		}
+	}
+}

@@ -1,0 +1,497 @@
+// Package isolation finds isolation anomalies in a history while it is being recorded (IsoRel, ISSTA 2025, with Adya's
+// item dependencies and Elle's names).
+//
+// # Graph
+//
+// Nodes are committed transactions. T precedes U by an edge
+//   - ww, if T and U wrote versions of one row and T's comes first,
+//   - wr, if U read T's version,
+//   - rw, if T read a version that precedes one of U's,
+//
+// each drawn to the next version whose writer is known. Versions in between may be missing: written by clients that do
+// not go through the proxy, or by statements that could not be captured. Leaving them out is sound. If T's version x1 is
+// followed by the unseen x2 of X and by U's x3, then the true graph has T -ww-> X -ww-> U, and our T -ww-> U stands for
+// that path; likewise rw stands for rw;ww*. wr edges are exact. So a cycle found here is a closed walk of the true graph
+// with the same number of rw edges. A closed walk splits into cycles none of which has more rw edges than the walk, so
+// the true anomaly is at least as severe as the one reported, and a promise to prevent the reported class covers it.
+//
+// # Time
+//
+// Answers race: a reader's events may arrive before those of the writer. A transaction's accesses are therefore only
+// kept while it is open, and enter the graph when it ends (install.go). An edge appears when the later of its two ends
+// does, and a cycle when the last one does. Tokens not known by then are resolved when the transaction that owns them ends.
+//
+// # What is believed
+//
+// Accesses marked Approx are dropped: without a read there is no edge, without a write a path is contracted, as above.
+// A plain read that the same transaction followed by a locking read of the row, or by an UPDATE that computes from the
+// current row, is superseded: what the transaction went on with was current, so no rw edge leaves the plain read
+// (IsoRel, section 3.4). A transaction whose outcome is unknown counts as committed once a committed transaction at
+// more than READ UNCOMMITTED read or replaced its version.
+//
+// # Memory
+//
+// See forget.go.
+package isolation
+
+import (
+	"slices"
+	"sort"
+
+	"wirecheck/history"
+	"wirecheck/oracle"
+)
+
+// Descriptor describes this oracle.
+var Descriptor = oracle.Oracle{
+	Name: "isolation",
+	Doc: `finds dependency cycles and dirty reads among committed transactions
+Needs only a history, live or recorded. From IsoRel (ISSTA 2025), TxCheck's item dependencies (OSDI 2023), Adya and Elle.`,
+}
+
+// Options sets what a Checker reports and how much it remembers. The zero value is good for a live proxy.
+type Options struct {
+	// Strict also reports cycles that need session order or real time (classes -process and -realtime).
+	Strict bool
+	// Repeats reports every occurrence; otherwise a fingerprint is reported the first time and then only counted.
+	Repeats bool
+	// Level, if set, takes the place of the level that each transaction ran at.
+	Level string
+	// Keep is how many ended transactions are kept at least, however old: it guards against events that arrive late and
+	// lets stale reads that far back be found. 0 means DefaultKeep; negative means that nothing is ever forgotten.
+	Keep int
+	// MaxTxns is how many ended transactions are kept at most, when one that stays open holds them back. 0 means
+	// DefaultMaxTxns.
+	MaxTxns int
+	// MaxAccesses is how many accesses of one transaction are kept. The reads of a larger one are not judged. 0 means
+	// DefaultMaxAccesses.
+	MaxAccesses int
+	// MaxPlaces is how many places of versions by forgotten writers are remembered. 0 means DefaultMaxPlaces.
+	MaxPlaces int
+	// MaxFingerprints is how many different findings are remembered. 0 means DefaultMaxFingerprints.
+	MaxFingerprints int
+}
+
+// The default limits.
+const (
+	DefaultKeep            = 2000
+	DefaultMaxTxns         = 100_000
+	DefaultMaxAccesses     = 200_000
+	DefaultMaxPlaces       = 1 << 20
+	DefaultMaxFingerprints = 10_000
+)
+
+// Checker judges a history event by event. It has one owner: it is not safe for concurrent use.
+type Checker struct {
+	opts     Options
+	sessions map[uint64]*session
+	open     map[uint64]*txn // transactions begun and not ended
+	late     map[uint64]*txn // ended ones, some of whose writes are still to be told
+	tables   map[string]*table
+	tokens   map[string]*txn       // of transactions that are not forgotten
+	pending  map[string][]*version // versions seen whose writer's token belongs to nobody yet
+
+	seq       uint64 // number of the event, the checker's own clock
+	openFirst *txn   // open transactions in the order of their begin
+	openLast  *txn
+	ended     []*txn // not forgotten, in the order of their end
+	settled   int    // ended[:settled] can get no new edge from others, see forget.go
+	sweepAt   int    // len(ended) at which to sweep next
+	places    places
+
+	edges    []newEdge // made by the event at hand
+	found    []oracle.Finding
+	seen     map[string]*oracle.Finding // by fingerprint
+	order    []string                   // fingerprints in order of appearance
+	overflow int                        // findings whose fingerprint was not remembered
+	reported map[string]bool            // sets of transactions reported, see txn.sets
+	coverage Coverage
+	frontier []*txn // strict: committed transactions with no committed real-time successor
+	mark     uint32 // epoch of marks in txn and row
+	queue    []visit
+}
+
+// New makes a Checker.
+func New(opts Options) *Checker {
+	or := func(v *int, d int) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	or(&opts.Keep, DefaultKeep)
+	or(&opts.MaxTxns, DefaultMaxTxns)
+	or(&opts.MaxAccesses, DefaultMaxAccesses)
+	or(&opts.MaxPlaces, DefaultMaxPlaces)
+	or(&opts.MaxFingerprints, DefaultMaxFingerprints)
+	c := &Checker{
+		opts:     opts,
+		sessions: map[uint64]*session{},
+		open:     map[uint64]*txn{},
+		late:     map[uint64]*txn{},
+		tables:   map[string]*table{},
+		tokens:   map[string]*txn{},
+		pending:  map[string][]*version{},
+		seen:     map[string]*oracle.Finding{},
+		reported: map[string]bool{},
+	}
+	c.places.limit = opts.MaxPlaces
+	c.sweepAt = c.sweepStep()
+	return c
+}
+
+// session is one client connection.
+type session struct {
+	id   uint64
+	info history.Event // the EventSession
+	txn  *txn          // open transaction
+	// late are ended transactions some of whose writes are still to be told (history.Event.Pending).
+	late []*txn
+	last *txn // strict: the last committed transaction
+}
+
+// state is what is known of a transaction's outcome.
+type state uint8
+
+const (
+	stateOpen      state = iota
+	stateCommitted       // a node of the graph
+	stateAborted
+	stateLimbo // outcome unknown, and none of its versions seen
+)
+
+// txn is one transaction.
+type txn struct {
+	id        uint64
+	session   *session
+	level     string
+	implicit  bool
+	state     state
+	begin     uint64 // Checker.seq at its begin and end
+	end       uint64
+	from, to  uint64 // ticks
+	endedAt   int64
+	installed int // accesses that entered the graph
+	stmts     []stmt
+	accesses  []access
+	tokens    []string
+	undone    bool // some of its writes were undone, or may have been
+	partial   bool // accesses are missing: its reads are not judged
+
+	prevOpen, nextOpen *txn
+
+	// node of the graph
+	out     []*link
+	outTo   map[*txn]*link // built when out grows long
+	in      int            // links that lead here, for a quick answer only
+	rt      []*txn         // strict: real-time predecessors, found at its begin
+	touched []*version     // versions that hold this transaction as writer or reader
+	sets    []string       // keys of Checker.reported in which it takes part
+	gone    bool           // forgotten
+
+	mark   uint32 // epoch, for sweeps and searches
+	places [maxStates]place
+}
+
+// stmt is one statement of a transaction.
+type stmt struct {
+	n        int
+	sql      string
+	verb     string
+	from, to uint64
+	at       int64
+	current  bool // CurrentRead
+	failed   bool // the server refused it, or it was undone by ROLLBACK TO SAVEPOINT
+	coverage history.Coverage
+}
+
+// access is one history.Access of a kept transaction.
+type access struct {
+	op     history.Op
+	stmt   int32 // index of its statement
+	table  *table
+	key    string
+	name   string
+	ver    string
+	writer string
+	prev   string
+	prevW  string
+	order  uint64
+	prevO  uint64
+	asOf   uint64
+
+	node *version // what it read or wrote, once installed
+	// superseded marks a plain read that a later current read of the same transaction made irrelevant.
+	superseded bool
+	own        bool // read its own version
+}
+
+// Add takes the next event of the history and returns what it completed. The event is not kept, its strings are.
+func (c *Checker) Add(e *history.Event) []oracle.Finding {
+	c.seq++
+	c.found = nil
+	switch e.Kind {
+	case history.EventSession:
+		s := c.sessionOf(e.Session)
+		s.info = *e
+		s.info.Accesses, s.info.Tokens = nil, nil
+	case history.EventBegin:
+		c.beginTxn(e)
+	case history.EventStmt:
+		c.statement(e)
+	case history.EventEnd:
+		if t := c.open[e.Txn]; t != nil {
+			c.endTxn(t, e)
+		}
+	case history.EventClose:
+		c.closeSession(e)
+	}
+	return c.found
+}
+
+// Finish ends the history. Transactions still open stay without a verdict: they are counted in Coverage. The result is
+// what this completed; it is empty today, as every verdict falls when an event arrives.
+func (c *Checker) Finish() []oracle.Finding {
+	c.coverage.Unfinished = len(c.open)
+	return nil
+}
+
+// Summary gives the first finding of each fingerprint, in order of appearance, with its final count in Seen.
+func (c *Checker) Summary() []oracle.Finding {
+	out := make([]oracle.Finding, 0, len(c.order))
+	for _, id := range c.order {
+		out = append(out, *c.seen[id])
+	}
+	return out
+}
+
+// Kept is how many transactions are in memory, for tests and metrics.
+func (c *Checker) Kept() int { return len(c.open) + len(c.ended) }
+
+func (c *Checker) sessionOf(id uint64) *session {
+	s := c.sessions[id]
+	if s == nil {
+		s = &session{id: id, info: history.Event{Kind: history.EventSession, Session: id}}
+		c.sessions[id] = s
+	}
+	return s
+}
+
+func (c *Checker) beginTxn(e *history.Event) *txn {
+	s := c.sessionOf(e.Session)
+	if s.txn != nil {
+		// A recorder that begins a second transaction lost the end of the first.
+		c.finishTxn(s.txn, history.OutcomeUnknown)
+	}
+	t := &txn{id: e.Txn, session: s, level: e.Level, implicit: e.Implicit, begin: c.seq, from: e.From}
+	if c.opts.Level != "" {
+		t.level = c.opts.Level
+	}
+	s.txn = t
+	c.open[t.id] = t
+	t.prevOpen = c.openLast
+	if c.openLast != nil {
+		c.openLast.nextOpen = t
+	} else {
+		c.openFirst = t
+	}
+	c.openLast = t
+	c.coverage.Transactions++
+	c.addTokens(t, e.Tokens)
+	if c.opts.Strict {
+		c.realTimeBegin(t)
+	}
+	return t
+}
+
+func (c *Checker) addTokens(t *txn, tokens []string) {
+	for _, tok := range tokens {
+		if tok == "" || c.tokens[tok] != nil {
+			continue
+		}
+		c.tokens[tok] = t
+		t.tokens = append(t.tokens, tok)
+	}
+}
+
+func (c *Checker) statement(e *history.Event) {
+	t := c.open[e.Txn]
+	if t == nil {
+		if t = c.late[e.Txn]; t != nil {
+			c.finishLate(t, e)
+			return
+		}
+		c.coverage.count(e)
+		return // outside a transaction (SET and the like), or of one that was already taken for lost
+	}
+	if i := t.statementIndex(e.N); i >= 0 {
+		c.addLate(t, i, e)
+		return
+	}
+	c.coverage.count(e)
+	c.addTokens(t, e.Tokens)
+	if e.Level != "" && c.opts.Level == "" {
+		t.level = e.Level // SET TRANSACTION after BEGIN
+	}
+	if e.UndoesFrom > 0 && e.Error == nil {
+		t.undo(e.UndoesFrom)
+	}
+	if e.Error != nil && e.Coverage != history.CoverageNone {
+		t.undone = true
+	}
+	i := int32(len(t.stmts))
+	t.stmts = append(t.stmts, stmt{n: e.N, sql: e.SQL, verb: e.Verb, from: e.From, to: e.To, at: e.At,
+		current: e.CurrentRead, failed: e.Error != nil, coverage: e.Coverage})
+	c.addAccesses(t, i, e)
+}
+
+// statementIndex finds the statement with number n; -1 if there was none yet.
+func (t *txn) statementIndex(n int) int32 {
+	for i := len(t.stmts) - 1; i >= 0 && n > 0 && t.stmts[i].n >= n; i-- {
+		if t.stmts[i].n == n {
+			return int32(i)
+		}
+	}
+	return -1
+}
+
+// addLate adds what was told later of statement i of an open transaction.
+func (c *Checker) addLate(t *txn, i int32, e *history.Event) {
+	c.addTokens(t, e.Tokens)
+	t.stmts[i].current = t.stmts[i].current || e.CurrentRead
+	if was := t.stmts[i].coverage; was != e.Coverage {
+		c.coverage.change(was, e.Coverage)
+		t.stmts[i].coverage = e.Coverage
+	}
+	ordered := int(i) == len(t.stmts)-1
+	c.addAccesses(t, i, e)
+	if !ordered {
+		sort.SliceStable(t.accesses, func(a, b int) bool { return t.accesses[a].stmt < t.accesses[b].stmt })
+	}
+}
+
+// finishLate adds the writes of an ended transaction that were still to be told. Its end did not wait for them: whoever
+// met one of its versions meanwhile knows them by its token.
+func (c *Checker) finishLate(t *txn, e *history.Event) {
+	delete(c.late, t.id)
+	t.session.late = slices.DeleteFunc(t.session.late, func(o *txn) bool { return o == t })
+	i := t.statementIndex(e.N)
+	if i < 0 {
+		return
+	}
+	c.addTokens(t, e.Tokens)
+	if was := t.stmts[i].coverage; was != e.Coverage {
+		c.coverage.change(was, e.Coverage)
+		t.stmts[i].coverage = e.Coverage
+	}
+	c.addAccesses(t, i, e)
+	c.edges = c.edges[:0]
+	switch t.state {
+	case stateCommitted:
+		c.install(t)
+	case stateAborted:
+		c.installAborted(t)
+	}
+	c.search(t.session.id)
+}
+
+// addAccesses keeps the accesses of e as those of statement i.
+func (c *Checker) addAccesses(t *txn, i int32, e *history.Event) {
+	if len(e.Accesses) <= c.opts.MaxAccesses {
+		t.accesses = slices.Grow(t.accesses, len(e.Accesses))
+	}
+	for k := range e.Accesses {
+		a := &e.Accesses[k]
+		if a.Approx {
+			c.coverage.ApproxAccesses++
+			continue
+		}
+		if len(t.accesses) >= c.opts.MaxAccesses {
+			if !t.partial {
+				t.partial = true
+				c.coverage.Partial++
+			}
+			break
+		}
+		if !a.Op.Writes() && a.Version == "" || a.Op.Writes() && a.Op != history.OpDelete && a.Version == "" {
+			continue // nothing can be said about it
+		}
+		t.accesses = append(t.accesses, access{op: a.Op, stmt: i, table: c.tableOf(a.Row.Table), key: a.Row.Key, name: a.Name, ver: a.Version,
+			writer: a.Writer, prev: a.Prev, prevW: a.PrevWriter, order: a.Order, prevO: a.PrevOrder, asOf: a.AsOf})
+	}
+}
+
+// undo marks what a ROLLBACK TO SAVEPOINT undid.
+func (t *txn) undo(from int) {
+	t.undone = true
+	for i := range t.stmts {
+		if t.stmts[i].n >= from {
+			t.stmts[i].failed = true
+		}
+	}
+}
+
+func (c *Checker) endTxn(t *txn, e *history.Event) {
+	t.to, t.endedAt = e.To, e.At
+	c.addTokens(t, e.Tokens)
+	out := e.Outcome
+	if out == "" {
+		out = history.OutcomeUnknown
+	}
+	if e.Pending { // before the end, which may already forget t
+		c.late[t.id] = t
+		t.session.late = append(t.session.late, t)
+	}
+	c.finishTxn(t, out)
+}
+
+func (c *Checker) closeSession(e *history.Event) {
+	s := c.sessions[e.Session]
+	if s == nil {
+		return
+	}
+	if t := s.txn; t != nil {
+		// The server rolls back what a client leaves open. A connection lost during COMMIT has had its own end event.
+		t.to, t.endedAt = e.To, e.At
+		c.finishTxn(t, history.OutcomeAborted)
+	}
+	for _, t := range s.late {
+		delete(c.late, t.id) // they will not be told
+	}
+	s.late = nil
+	delete(c.sessions, e.Session)
+}
+
+// finishTxn takes t out of the open ones, installs it and looks for what that completed.
+func (c *Checker) finishTxn(t *txn, out history.Outcome) {
+	delete(c.open, t.id)
+	if t.session.txn == t {
+		t.session.txn = nil
+	}
+	if t.prevOpen != nil {
+		t.prevOpen.nextOpen = t.nextOpen
+	} else {
+		c.openFirst = t.nextOpen
+	}
+	if t.nextOpen != nil {
+		t.nextOpen.prevOpen = t.prevOpen
+	} else {
+		c.openLast = t.prevOpen
+	}
+	t.prevOpen, t.nextOpen = nil, nil
+	t.end = c.seq
+	c.ended = append(c.ended, t)
+	c.edges = c.edges[:0]
+	switch out {
+	case history.OutcomeCommitted:
+		c.coverage.Committed++
+		c.install(t)
+	case history.OutcomeAborted:
+		c.coverage.Aborted++
+		c.installAborted(t)
+	default:
+		c.coverage.Unknown++
+		c.installLimbo(t)
+	}
+	c.search(t.session.id)
+	c.settle()
+}

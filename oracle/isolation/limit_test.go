@@ -1,0 +1,103 @@
+package isolation
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"wirecheck/history"
+)
+
+// size counts what a checker holds besides transactions.
+func (c *Checker) size() (versions, other int) {
+	for _, tb := range c.tables {
+		for _, r := range tb.rows {
+			versions += len(r.ordered) + len(r.floats)
+			for _, v := range append(append([]*version{}, r.ordered...), r.floats...) {
+				other += len(v.readers)
+			}
+		}
+		versions += len(tb.byID)
+		for _, v := range tb.byID {
+			other += len(v.readers)
+		}
+	}
+	return versions, other + len(c.tokens) + len(c.pending) + len(c.reported)
+}
+
+// TestEndlessStream: what is held after many events is no more than after some.
+func TestEndlessStream(t *testing.T) {
+	for seed := range uint64(6) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		d := newToy(rng.IntN, 6, 12)
+		c := New(Options{Keep: 50})
+		for i := range 40_000 {
+			d.step()
+			for k := range d.out {
+				c.Add(&d.out[k])
+			}
+			d.out = d.out[:0]
+			if i%1000 != 0 {
+				continue
+			}
+			if v, o := c.size(); v > 4000 || o > 20_000 || c.Kept() > 1500 {
+				t.Fatalf("seed %d (keyed %v, asOf %v), after %d steps: %d transactions, %d versions, %d readers, tokens and the like", seed, d.keyed, d.asOf, i, c.Kept(), v, o)
+			}
+		}
+	}
+}
+
+// TestOpenForever: one transaction that never ends holds back all others, up to the limit.
+func TestOpenForever(t *testing.T) {
+	c := New(Options{Keep: 10, MaxTxns: 500, Repeats: true})
+	add := func(text string) int {
+		n := 0
+		for _, e := range parse(t, "s1 session postgres \"15\"\n"+text) {
+			if e.Kind != history.EventSession {
+				n += len(c.Add(&e))
+			}
+		}
+		return n
+	}
+	add(`s9 t1 begin "read committed"; t1 r x@0`)
+	found := 0
+	for i := range 2000 {
+		found += add(fmt.Sprintf(`s1 t%[1]d begin "read committed"; s2 t%[2]d begin "read committed"; t%[1]d r r%[1]d@0; t%[2]d r r%[1]d@0; t%[1]d w r%[1]d 0>1; t%[2]d w r%[1]d 1>2; t%[1]d commit; t%[2]d commit`, 2*i+2, 2*i+3))
+		if c.Kept() > 502 {
+			t.Fatalf("%d transactions kept", c.Kept())
+		}
+	}
+	if found != 2000 {
+		t.Errorf("%d findings, want 2000", found)
+	}
+	v := c.Coverage()
+	if v.Forgotten == 0 || !strings.Contains(v.String(), "forgotten early (one stayed open too long)") {
+		t.Errorf("the coverage does not tell: %s", v)
+	}
+}
+
+// TestTooLarge: of a transaction with too many accesses the reads are not judged, since the one that makes up for a stale
+// read may be among those left out.
+func TestTooLarge(t *testing.T) {
+	const text = two + `t2 r x@0; t2 r y@0; t2 r z@0; t1 w x 0>1; t1 commit; t2 lock x@1; t2 w x 1>2; t2 commit`
+	for n := 1; n < 6; n++ {
+		fs, c := run(Options{MaxAccesses: n}, parse(t, text))
+		if len(fs) != 0 || n < 5 != (c.Coverage().Partial == 1) {
+			t.Errorf("at most %d accesses: %s, %s", n, briefs(fs), c.Coverage())
+		}
+	}
+}
+
+// TestMaxFingerprints: findings beyond the limit are still reported, but no longer recognised.
+func TestMaxFingerprints(t *testing.T) {
+	text := ""
+	for i := range 3 {
+		text += fmt.Sprintf(`s1 t%[1]d begin; s2 t%[2]d begin; t%[1]d r a%[3]d.x@0; t%[2]d r a%[3]d.x@0; t%[1]d w a%[3]d.x 0>1; t%[2]d w a%[3]d.x 1>2; t%[1]d commit; t%[2]d commit
+`, 2*i+1, 2*i+2, i)
+	}
+	fs, c := run(Options{MaxFingerprints: 2}, parse(t, text))
+	if len(fs) != 3 || len(c.Summary()) != 2 || c.Coverage().Overflow != 1 {
+		t.Errorf("%d findings, %d remembered, %d beyond", len(fs), len(c.Summary()), c.Coverage().Overflow)
+	}
+}

@@ -1,0 +1,343 @@
+package isolation
+
+import (
+	"sort"
+	"strconv"
+
+	"wirecheck/history"
+)
+
+// table is one table of the history.
+type table struct {
+	name string
+	rows map[string]*row // by key
+	// byID finds versions without a row key: rows of tables without primary key, and updates that change the key, are
+	// identified by the chain of their versions (history.Access.Prev). Version ids are unique within the table then.
+	// It is filled once the table is seen to need it. A nil entry means that the id was met in two rows.
+	byID map[string]*version
+}
+
+// row is a row with a key: its versions in their order.
+type row struct {
+	table   *table
+	key     string
+	label   string     // what people know it by, if a statement told it
+	ordered []*version // order known, ascending
+	floats  []*version // only an upper bound (asOf) known, ascending by it
+	byID    map[string]*version
+
+	mark uint32 // epoch and index of the scratch record while a transaction is installed
+	rec  int32
+}
+
+// A version's standing.
+type standing uint8
+
+const (
+	unknownWriter standing = iota // not seen, open, or not yet told
+	live                          // by a committed transaction
+	dead                          // by a rolled-back transaction or statement
+	forgotten                     // by a committed transaction that is no longer kept
+)
+
+// version is one version of a row.
+type version struct {
+	table  *table
+	row    *row // nil: known by links only
+	id     string
+	order  uint64
+	asOf   uint64
+	token  string // the writer's, while it is in Checker.pending
+	writer *txn   // kept writer, see standing; or a transaction in limbo
+	wstmt  int32  // index of the writing statement; -1: not captured
+	is     standing
+	inter  bool // not the last version that its writer gave the row
+	del    bool // the dead version of a deletion
+
+	prev, next *version // immediate neighbours, where a write told them
+	readers    []reader
+
+	mark    uint32
+	rec     int32
+	dropped bool
+}
+
+// reader is one read of a version by a committed transaction: access number acc of t.
+type reader struct {
+	t   *txn
+	acc int32
+}
+
+func (r reader) access() *access { return &r.t.accesses[r.acc] }
+
+func (c *Checker) tableOf(name string) *table {
+	tb := c.tables[name]
+	if tb == nil {
+		tb = &table{name: name, rows: map[string]*row{}}
+		c.tables[name] = tb
+	}
+	return tb
+}
+
+// mapFrom is how many versions a row has before a map finds them.
+const mapFrom = 16
+
+// node finds or makes a version.
+func (c *Checker) node(tb *table, key, id string) *version {
+	if key == "" {
+		if tb.byID == nil {
+			tb.index()
+		}
+		v := tb.byID[id]
+		if v == nil {
+			v = &version{table: tb, id: id, wstmt: -1}
+			tb.byID[id] = v
+		}
+		return v
+	}
+	r := tb.rows[key]
+	if r == nil {
+		r = &row{table: tb, key: key}
+		tb.rows[key] = r
+	}
+	if v := r.find(id); v != nil {
+		return v
+	}
+	v := (*version)(nil)
+	if tb.byID != nil {
+		if u := tb.byID[id]; u != nil && u.row == nil {
+			v = u
+		}
+	}
+	if v == nil {
+		v = &version{table: tb, id: id, wstmt: -1}
+		if tb.byID != nil {
+			if _, met := tb.byID[id]; met {
+				tb.byID[id] = nil
+			} else {
+				tb.byID[id] = v
+			}
+		}
+	}
+	v.row = r
+	r.insert(v)
+	return v
+}
+
+// index fills byID from the rows that have keys.
+func (tb *table) index() {
+	tb.byID = map[string]*version{}
+	for _, r := range tb.rows {
+		for _, list := range [][]*version{r.ordered, r.floats} {
+			for _, v := range list {
+				if _, met := tb.byID[v.id]; met {
+					tb.byID[v.id] = nil
+				} else {
+					tb.byID[v.id] = v
+				}
+			}
+		}
+	}
+}
+
+// deletion makes the dead version of a deletion.
+func (c *Checker) deletion(t *txn, a *access) *version {
+	// The id cannot be met in a history: versions are named by engines, which use no such sign.
+	id := "\x00deleted " + strconv.FormatUint(t.id, 10) + "." + strconv.Itoa(int(a.stmt)) + " " + a.prev
+	if a.key == "" && a.prev == "" {
+		return nil // neither a row nor a link
+	}
+	v := c.node(a.table, a.key, id)
+	v.del = true
+	return v
+}
+
+func (r *row) find(id string) *version {
+	if r.byID != nil {
+		return r.byID[id]
+	}
+	for i := len(r.ordered) - 1; i >= 0; i-- {
+		if r.ordered[i].id == id {
+			return r.ordered[i]
+		}
+	}
+	for i := len(r.floats) - 1; i >= 0; i-- {
+		if r.floats[i].id == id {
+			return r.floats[i]
+		}
+	}
+	return nil
+}
+
+// insert puts v in its place. Of two versions with equal places the one that came first stays first.
+func (r *row) insert(v *version) {
+	if v.order > 0 {
+		r.ordered = insertAt(r.ordered, v, func(u *version) bool { return u.order > v.order })
+	} else {
+		r.floats = insertAt(r.floats, v, func(u *version) bool { return u.asOf > v.asOf })
+	}
+	if r.byID != nil {
+		r.byID[v.id] = v
+		return
+	}
+	if len(r.ordered)+len(r.floats) > mapFrom {
+		r.byID = make(map[string]*version, 2*mapFrom)
+		for _, u := range r.ordered {
+			r.byID[u.id] = u
+		}
+		for _, u := range r.floats {
+			r.byID[u.id] = u
+		}
+	}
+}
+
+// insertAt puts v before the first element for which after holds; most arrive last.
+func insertAt(list []*version, v *version, after func(*version) bool) []*version {
+	i := len(list)
+	if i > 0 && after(list[i-1]) {
+		i = sort.Search(len(list), func(k int) bool { return after(list[k]) })
+	}
+	list = append(list, nil)
+	copy(list[i+1:], list[i:])
+	list[i] = v
+	return list
+}
+
+// remove takes v out; empty rows leave their table.
+func (r *row) remove(v *version) {
+	r.unplace(v)
+	if r.byID != nil {
+		delete(r.byID, v.id)
+	}
+	if len(r.ordered)+len(r.floats) == 0 {
+		delete(r.table.rows, r.key)
+	}
+}
+
+// unplace takes v out of its list.
+func (r *row) unplace(v *version) {
+	list, from := &r.floats, sort.Search(len(r.floats), func(k int) bool { return r.floats[k].asOf >= v.asOf })
+	if v.order > 0 {
+		list, from = &r.ordered, sort.Search(len(r.ordered), func(k int) bool { return r.ordered[k].order >= v.order })
+	}
+	for i := from; i < len(*list); i++ {
+		if (*list)[i] != v {
+			continue
+		}
+		if i == 0 {
+			(*list)[0] = nil
+			*list = (*list)[1:]
+			return
+		}
+		copy((*list)[i:], (*list)[i+1:])
+		(*list)[len(*list)-1] = nil
+		*list = (*list)[:len(*list)-1]
+		return
+	}
+}
+
+// place tells v's place or a bound of it.
+func (c *Checker) place(v *version, order, asOf uint64) {
+	if v.order > 0 || order == 0 && (asOf == 0 || v.asOf != 0 && v.asOf <= asOf) {
+		return
+	}
+	if v.row != nil {
+		v.row.unplace(v)
+		defer v.row.insert(v)
+	}
+	if order > 0 {
+		v.order = order
+	} else {
+		v.asOf = asOf
+	}
+}
+
+// join tells that v replaced p. A contradiction with what is known is ignored: no edge is better than a wrong one.
+func join(p, v *version) {
+	if p == v || p.next != nil || v.prev != nil || p.order > 0 && v.order > 0 && p.order >= v.order {
+		return
+	}
+	for u, i := v.next, 0; u != nil; u, i = u.next, i+1 {
+		if u == p || i == maxWalk {
+			return
+		}
+	}
+	p.next, v.prev = v, p
+}
+
+// maxWalk bounds every walk along the versions of a row, so that a history that contradicts itself cannot hang us.
+const maxWalk = 1 << 16
+
+// after is the next known version.
+func (v *version) after() *version {
+	switch {
+	case v.next != nil:
+		return v.next
+	case v.row == nil:
+		return nil
+	}
+	list := v.row.ordered
+	at := len(list)
+	switch {
+	case v.order > 0:
+		at = sort.Search(len(list), func(i int) bool { return list[i].order > v.order })
+	case v.asOf > 0:
+		at = sort.Search(len(list), func(i int) bool { return list[i].order >= v.asOf })
+	}
+	if at == len(list) {
+		return nil
+	}
+	return list[at]
+}
+
+// before is the version known to precede v most closely.
+func (v *version) before() *version {
+	if v.prev != nil || v.row == nil || v.order == 0 {
+		return v.prev
+	}
+	list := v.row.ordered
+	at := sort.Search(len(list), func(i int) bool { return list[i].order >= v.order })
+	if at == 0 {
+		return nil
+	}
+	return list[at-1]
+}
+
+// installed reports whether v is a version of the graph: the last one that a committed, kept transaction gave the row.
+func (v *version) installed() bool { return v.is == live && !v.inter && v.writer != nil }
+
+// nextInstalled is the next installed version by another writer than v's.
+func (v *version) nextInstalled() *version {
+	n := v.after()
+	for i := 0; n != nil && i < maxWalk; i++ {
+		if n.installed() && (v.writer == nil || n.writer != v.writer) {
+			return n
+		}
+		n = n.after()
+	}
+	return nil
+}
+
+// name is the row's name for people. Rows without key are named by their table alone.
+func (v *version) name() history.Row {
+	if v.row == nil {
+		return history.Row{Table: v.table.name}
+	}
+	return history.Row{Table: v.table.name, Key: v.row.key}
+}
+
+// rowLabel is what people know the row of v by; empty if that was not told.
+func (v *version) rowLabel() string {
+	if v.row == nil {
+		return ""
+	}
+	return v.row.label
+}
+
+// label is the version's name for people.
+func (v *version) label() string {
+	if v.del {
+		return "deleted"
+	}
+	return v.id
+}

@@ -1,0 +1,165 @@
+// Package oracle holds what all oracles share: the descriptor of an oracle, the form of a finding, the names of the
+// anomalies, and, as data, what each product promises at each isolation level. It is pure: no clock, no input or output.
+package oracle
+
+import "wirecheck/history"
+
+// Oracle describes one oracle for lists and help texts.
+type Oracle struct {
+	Name string // as in --oracle and the package's name
+	Doc  string // first line: what it finds; then what it needs and where it comes from
+}
+
+// Kind says what a finding means for its reader.
+type Kind string
+
+// The kinds (DESIGN section 2).
+const (
+	KindViolation Kind = "violation" // the product broke what it promises at that level
+	KindAnomaly   Kind = "anomaly"   // the level allows it, but no serial execution could have produced it
+	KindPermitted Kind = "permitted" // looks like a violation, and the vendor documents why it is none
+	KindUnknown   Kind = "unknown"   // could not be decided
+)
+
+// Class is the formal name of an anomaly (Adya 1999; G-nonadjacent after Cerone and Gotsman 2016). Cycles that need
+// session order or real time carry the suffixes SuffixProcess and SuffixRealtime, as in Elle.
+type Class string
+
+// The classes, most severe first.
+const (
+	G0           Class = "G0"            // cycle of ww
+	G1a          Class = "G1a"           // aborted read
+	G1b          Class = "G1b"           // intermediate read
+	G1c          Class = "G1c"           // cycle of ww and wr with at least one wr
+	GSingle      Class = "G-single"      // cycle with exactly one rw
+	GNonadjacent Class = "G-nonadjacent" // cycle with two or more rw, no two of them adjacent
+	G2Item       Class = "G2-item"       // any other cycle with rw
+)
+
+// The suffixes of classes whose cycle needs a session-order or a real-time edge.
+const (
+	SuffixProcess  = "-process"
+	SuffixRealtime = "-realtime"
+)
+
+// The everyday names.
+const (
+	NameDirtyWrite        = "dirty write"
+	NameAbortedRead       = "aborted read"
+	NameIntermediateRead  = "intermediate read"
+	NameCircularFlow      = "circular information flow"
+	NameLostUpdate        = "lost update"
+	NameNonRepeatableRead = "non-repeatable read"
+	NameVanishes          = "observed transaction vanishes"
+	NameReadSkew          = "read skew"
+	NameReadWriteSkew     = "read-write skew"
+	NameWriteSkew         = "write skew"
+	NameLongFork          = "long fork"
+)
+
+// EdgeKind is the kind of a dependency between two transactions.
+type EdgeKind string
+
+// The kinds of edges (notation of Adya 1999, section 3.2; so and rt as in Elle).
+const (
+	EdgeWW EdgeKind = "ww" // From's version precedes To's version of the row
+	EdgeWR EdgeKind = "wr" // To read From's version
+	EdgeRW EdgeKind = "rw" // From read a version that precedes To's version
+	EdgeSO EdgeKind = "so" // same session, From ended before To began
+	EdgeRT EdgeKind = "rt" // From was answered before To was sent
+)
+
+// Statement is a statement that takes part in a finding.
+type Statement struct {
+	N    int    `json:"n"`
+	SQL  string `json:"sql,omitempty"`
+	Verb string `json:"verb,omitempty"`
+	From uint64 `json:"from,omitempty"` // ticks, see history.Event
+	To   uint64 `json:"to,omitempty"`
+	At   int64  `json:"at,omitempty"` // wall clock, nanoseconds since 1970; 0: not known
+}
+
+// Transaction is a transaction that takes part in a finding.
+type Transaction struct {
+	Label    string          `json:"label"` // "T1", "T2", ... in the finding's texts
+	ID       uint64          `json:"txn"`   // number in the history
+	Session  uint64          `json:"session"`
+	Engine   string          `json:"engine,omitempty"`
+	Server   string          `json:"server,omitempty"`
+	Database string          `json:"database,omitempty"`
+	User     string          `json:"user,omitempty"`
+	Client   string          `json:"client,omitempty"`
+	Backend  uint64          `json:"backend,omitempty"`
+	Level    string          `json:"level,omitempty"` // empty: not known
+	Implicit bool            `json:"implicit,omitempty"`
+	Outcome  history.Outcome `json:"outcome"`
+	From     uint64          `json:"from,omitempty"`
+	To       uint64          `json:"to,omitempty"`
+	EndedAt  int64           `json:"ended_at,omitempty"`
+	// Statements are those that carry an edge, in order.
+	Statements []Statement `json:"statements,omitempty"`
+}
+
+// Edge is one dependency of a finding and the evidence for it. From and To index Finding.Transactions.
+type Edge struct {
+	From int         `json:"from"`
+	To   int         `json:"to"`
+	Kind EdgeKind    `json:"kind"`
+	Row  history.Row `json:"row,omitzero"`
+	// Name is what people know the row by ("id=1"), where a statement told it.
+	Name string `json:"name,omitempty"`
+	// FromVersion is the version that From wrote (ww, wr) or read (rw); ToVersion the one that To wrote (ww, rw) or
+	// read (wr). A deletion's version is printed as "deleted".
+	FromVersion string `json:"from_version,omitempty"`
+	ToVersion   string `json:"to_version,omitempty"`
+	// FromStatement and ToStatement are numbers within their transactions; 0: that statement was not captured and the
+	// write is known by the version's own stamp.
+	FromStatement int    `json:"from_statement,omitempty"`
+	ToStatement   int    `json:"to_statement,omitempty"`
+	Text          string `json:"text"` // one sentence that says why From precedes To
+}
+
+// Finding is one result of an oracle.
+type Finding struct {
+	Oracle string `json:"oracle"`
+	ID     string `json:"id"` // fingerprint, "WC-2f81c0": equal for the same anomaly of the same statements
+	Kind   Kind   `json:"kind"`
+	Class  Class  `json:"class"`
+	Name   string `json:"name,omitempty"` // everyday name; empty where none fits
+	// Session is the session whose event completed the finding.
+	Session uint64 `json:"session"`
+	// Transactions take part, for a cycle in its order. Edges follow one another around the cycle, from a stale read on if
+	// there is one; Edges[0] need not leave Transactions[0].
+	Transactions []Transaction `json:"transactions"`
+	Edges        []Edge        `json:"edges"`
+	Tables       []string      `json:"tables"` // sorted
+	// Level is the level that all transactions ran at, or "mixed", or empty if not known.
+	Level string `json:"level,omitempty"`
+	// Promised says that the product promises to prevent this at the level of every transaction that takes part.
+	Promised bool `json:"promised"`
+	// PreventedBy is the weakest level of the product that prevents it; empty if none does or the product is unknown.
+	PreventedBy string   `json:"prevented_by,omitempty"`
+	Source      string   `json:"source,omitempty"` // where the promise is written down
+	Remedies    []string `json:"remedies"`         // cheapest first
+	Seen        int      `json:"seen"`             // how often this fingerprint was found up to now
+	FirstAt     int64    `json:"first_at,omitempty"`
+}
+
+// Title is the everyday name, or the class where there is none.
+func (f *Finding) Title() string {
+	if f.Name != "" {
+		return f.Name
+	}
+	return string(f.Class)
+}
+
+// RowText names the edge's row for people.
+func (e *Edge) RowText() string {
+	switch {
+	case e.Name != "":
+		return e.Row.Table + " " + e.Name
+	case e.Row.Key != "":
+		return e.Row.Table + " " + e.Row.Key
+	}
+	return "a row of " + e.Row.Table
+}

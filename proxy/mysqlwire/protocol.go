@@ -1,0 +1,180 @@
+package mysqlwire
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/go-mysql-org/go-mysql/mysql"
+
+	"wirecheck/history"
+)
+
+// Capabilities that go-mysql does not name (MariaDB Knowledge Base, "Connection", capabilities; MySQL manual, "Group
+// Capability Flags").
+const (
+	capOptionalMetadata = 1 << 25 // CLIENT_OPTIONAL_RESULTSET_METADATA
+	capZstd             = 1 << 26 // CLIENT_ZSTD_COMPRESSION_ALGORITHM
+	capQueryAttributes  = 1 << 27 // CLIENT_QUERY_ATTRIBUTES
+
+	// MariaDB's own, in the upper half of the 64 bits.
+	capProgress         = 1 << 32
+	capBulk             = 1 << 34
+	capExtendedMetadata = 1 << 35
+	capCacheMetadata    = 1 << 36
+)
+
+// capFollowed are the capabilities that a session which is understood may have. Compression would hide the packets;
+// query attributes and optional metadata change the form of packets and exist to be chosen, so that not offering them
+// is what an older server does. MariaDB's COM_MULTI was never released, its bulk unit results (11.5) are left out.
+const capFollowed = (1<<32-1)&^(uint64(mysql.CLIENT_COMPRESS)|capOptionalMetadata|capZstd|capQueryAttributes) |
+	capProgress | capBulk | capExtendedMetadata | capCacheMetadata
+
+// Bits of the server's status (MySQL manual, "SERVER_STATUS_flags_enum").
+const (
+	statusInTrans     = mysql.SERVER_STATUS_IN_TRANS
+	statusAutocommit  = mysql.SERVER_STATUS_AUTOCOMMIT
+	statusMoreResults = mysql.SERVER_MORE_RESULTS_EXISTS
+	statusCursor      = mysql.SERVER_STATUS_CURSOR_EXISTS
+)
+
+// First bytes of answers.
+const (
+	markOK    = 0x00
+	markInfo  = 0xfb // LOCAL INFILE request; NULL in a text row
+	markEOF   = 0xfe
+	markERR   = 0xff
+	progress  = 0xffff // the error number of MariaDB's progress reports
+	packetEOF = 9      // an EOF packet is shorter
+)
+
+var errMalformed = errors.New("malformed packet")
+
+// lenenc reads a length-encoded integer and returns it and what follows.
+func lenenc(b []byte) (uint64, []byte, error) {
+	if len(b) == 0 {
+		return 0, nil, errMalformed
+	}
+	n := 0
+	switch b[0] {
+	default:
+		return uint64(b[0]), b[1:], nil
+	case 0xfc:
+		n = 2
+	case 0xfd:
+		n = 3
+	case 0xfe:
+		n = 8
+	case 0xfb, 0xff:
+		return 0, nil, errMalformed
+	}
+	if len(b) < 1+n {
+		return 0, nil, errMalformed
+	}
+	var v uint64
+	for i := n; i > 0; i-- {
+		v = v<<8 | uint64(b[i])
+	}
+	return v, b[1+n:], nil
+}
+
+// lenencString reads a length-encoded string.
+func lenencString(b []byte) (s, rest []byte, err error) {
+	n, rest, err := lenenc(b)
+	if err != nil || n > uint64(len(rest)) {
+		return nil, nil, errMalformed
+	}
+	return rest[:n], rest[n:], nil
+}
+
+func appendLenencString[T string | []byte](to []byte, s T) []byte {
+	to = append(to, mysql.PutLengthEncodedInt(uint64(len(s)))...)
+	return append(to, s...)
+}
+
+// okPacket is where the parts of an OK packet lie (MySQL manual, "OK_Packet").
+type okPacket struct {
+	affected uint64
+	insertID uint64
+	status   uint16
+	warnings uint16
+	at       int // offset of status in the packet; the warnings follow
+}
+
+func parseOK(b []byte) (okPacket, error) {
+	var ok okPacket
+	var err error
+	rest := b[min(1, len(b)):]
+	if ok.affected, rest, err = lenenc(rest); err != nil {
+		return ok, err
+	}
+	if ok.insertID, rest, err = lenenc(rest); err != nil {
+		return ok, err
+	}
+	if len(rest) < 4 {
+		return ok, errMalformed
+	}
+	ok.at = len(b) - len(rest)
+	ok.status = binary.LittleEndian.Uint16(rest)
+	ok.warnings = binary.LittleEndian.Uint16(rest[2:])
+	return ok, nil
+}
+
+// encodeOK makes an OK packet without info text.
+func encodeOK(affected, insertID uint64, status, warnings uint16) []byte {
+	b := []byte{markOK}
+	b = append(b, mysql.PutLengthEncodedInt(affected)...)
+	b = append(b, mysql.PutLengthEncodedInt(insertID)...)
+	b = binary.LittleEndian.AppendUint16(b, status)
+	return binary.LittleEndian.AppendUint16(b, warnings)
+}
+
+// errPacket is an error as the server sends it.
+type errPacket struct {
+	code    uint16
+	state   string
+	message string
+}
+
+func parseERR(b []byte) errPacket {
+	if len(b) < 3 {
+		return errPacket{message: "malformed error packet"}
+	}
+	e := errPacket{code: binary.LittleEndian.Uint16(b[1:])}
+	rest := b[3:]
+	if len(rest) >= 6 && rest[0] == '#' {
+		e.state, rest = string(rest[1:6]), rest[6:]
+	}
+	e.message = string(rest)
+	return e
+}
+
+// encode makes the packet. Before the client said that it speaks the 4.1 protocol there is no SQLSTATE in it.
+func (e errPacket) encode(withState bool) []byte {
+	b := []byte{markERR, byte(e.code), byte(e.code >> 8)}
+	if withState {
+		b = append(b, '#')
+		b = append(b, e.state...)
+	}
+	return append(b, e.message...)
+}
+
+func (e errPacket) history() *history.ServerError {
+	return &history.ServerError{Code: utoa(uint64(e.code)), Message: e.message}
+}
+
+// The errors that the proxy itself reports, numbered like the server's or the client library's nearest.
+func errorUnreachable(why string) errPacket {
+	return errPacket{2003, "HY000", "Can't connect to the server (wirecheck: " + why + ")"}
+}
+
+func errorOrder(why string) errPacket {
+	return errPacket{mysql.ER_NET_PACKETS_OUT_OF_ORDER, "08S01", "Got packets out of order (wirecheck: " + why + ")"}
+}
+
+func errorLost(why string) errPacket {
+	return errPacket{2013, "HY000", "Lost connection to the server during query (wirecheck: " + why + ")"}
+}
+
+func errorShutdown() errPacket {
+	return errPacket{mysql.ER_SERVER_SHUTDOWN, "08S01", "Server shutdown in progress"}
+}

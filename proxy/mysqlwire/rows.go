@@ -1,0 +1,285 @@
+package mysqlwire
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/go-mysql-org/go-mysql/mysql"
+)
+
+// columns is what must be known of a result set's columns to cut rows.
+type columns struct {
+	types  []byte // of all columns, the hidden ones included
+	hidden int    // columns at the end that the client did not ask for
+	binary bool   // rows of the binary protocol
+}
+
+// typeOf is the type in a column definition: its tail has a fixed length (MySQL manual, "Column Definition": charset,
+// length, type, flags, decimals, two bytes of filler).
+func typeOf(def []byte) (byte, error) {
+	if len(def) < 13 {
+		return 0, errMalformed
+	}
+	return def[len(def)-6], nil
+}
+
+// shown is the number of columns that the client sees.
+func (c *columns) shown() int { return len(c.types) - c.hidden }
+
+// bitmap is the length of a binary row's header byte and null bitmap; the bitmap begins with two unused bits (MySQL manual, "Binary
+// Protocol Resultset Row").
+func bitmap(columns int) int { return 1 + (columns+7+2)/8 }
+
+// walker finds the columns of a row that may not be there as a whole yet.
+type walker struct {
+	columns *columns
+	nulls   []byte // binary: the header byte and the null bitmap
+	column  int    // the next one
+	at      int    // where it begins
+}
+
+// start places the walker before the first column. It reports whether the row is long enough for that.
+func (w *walker) start(row []byte) bool {
+	if !w.columns.binary {
+		return true
+	}
+	n := bitmap(len(w.columns.types))
+	if len(row) < n {
+		return false
+	}
+	w.nulls, w.at = row[:n], n
+	return true
+}
+
+// next finds the extent of the next column: its value is row[from:to], or null. The row may end within the value; more
+// is false where not even its length is there.
+func (w *walker) next(row []byte) (from, to int, null, more bool, err error) {
+	if w.at > len(row) {
+		return 0, 0, false, false, nil
+	}
+	rest := row[w.at:]
+	if w.columns.binary {
+		if bit := w.column + 2; w.nulls[1+bit/8]&(1<<(bit%8)) != 0 {
+			w.column++
+			return w.at, w.at, true, true, nil
+		}
+		if size, fixed := binarySize(w.columns.types[w.column]); fixed {
+			return w.step(w.at, w.at+size)
+		}
+	}
+	if len(rest) == 0 || len(rest) < lenencSize(rest[0]) {
+		return 0, 0, false, false, nil
+	}
+	if rest[0] == markInfo && !w.columns.binary {
+		w.column++
+		w.at++
+		return w.at, w.at, true, true, nil
+	}
+	n, after, err := lenenc(rest)
+	if err != nil || n > 1<<40 {
+		return 0, 0, false, false, errMalformed
+	}
+	from = len(row) - len(after)
+	return w.step(from, from+int(n))
+}
+
+func (w *walker) step(from, to int) (int, int, bool, bool, error) {
+	w.column++
+	w.at = to
+	return from, to, false, true, nil
+}
+
+func lenencSize(first byte) int {
+	switch first {
+	case 0xfc:
+		return 3
+	case 0xfd:
+		return 4
+	case 0xfe:
+		return 9
+	}
+	return 1
+}
+
+// binarySize is the length of a value in the binary protocol; not fixed are those with a length in front, of which the
+// temporal ones have one byte, which reads as a length-encoded integer.
+func binarySize(typ byte) (n int, fixed bool) {
+	switch typ {
+	case mysql.MYSQL_TYPE_NULL:
+		return 0, true
+	case mysql.MYSQL_TYPE_TINY:
+		return 1, true
+	case mysql.MYSQL_TYPE_SHORT, mysql.MYSQL_TYPE_YEAR:
+		return 2, true
+	case mysql.MYSQL_TYPE_LONG, mysql.MYSQL_TYPE_INT24, mysql.MYSQL_TYPE_FLOAT:
+		return 4, true
+	case mysql.MYSQL_TYPE_LONGLONG, mysql.MYSQL_TYPE_DOUBLE:
+		return 8, true
+	}
+	return 0, false
+}
+
+// cut takes a whole row apart: shown is the row for the client, hidden the values of the hidden columns (nil: NULL). What is
+// returned is valid as long as row; scratch is used where a binary row's null bitmap becomes shorter.
+func (c *columns) cut(row, scratch []byte) (shown []byte, hidden [][]byte, err error) {
+	w := walker{columns: c}
+	if !w.start(row) {
+		return nil, nil, errMalformed
+	}
+	end := w.at
+	for w.column < len(c.types) {
+		if w.column == c.shown() {
+			end = w.at
+		}
+		from, to, null, more, err := w.next(row)
+		if err != nil || !more || to > len(row) {
+			return nil, nil, errMalformed
+		}
+		switch {
+		case w.column <= c.shown():
+		case null:
+			hidden = append(hidden, nil)
+		default:
+			hidden = append(hidden, row[from:to])
+		}
+	}
+	if w.at != len(row) {
+		return nil, nil, errMalformed
+	}
+	if c.hidden == 0 {
+		end = w.at
+	}
+	if !c.binary {
+		return row[:end], hidden, nil
+	}
+	scratch = append(scratch[:0], c.nulls(row)...)
+	return append(scratch, row[bitmap(len(c.types)):end]...), hidden, nil
+}
+
+// nulls makes the header and null bitmap of the row for the client.
+func (c *columns) nulls(row []byte) []byte {
+	b := slices.Clone(row[:bitmap(c.shown())])
+	if used := (c.shown() + 2) % 8; used != 0 {
+		b[len(b)-1] &= 1<<used - 1
+	}
+	return b
+}
+
+// longRow relays a row that is longer than what is held in memory. The cut is at the row's end and shortens it by less
+// than a frame, so no more than two frames are held: then the first of them is surely the client's.
+func (s *session) longRow(c *columns) error {
+	var held []byte
+	w := walker{columns: c}
+	for started := false; ; {
+		f, err := s.server.peek()
+		if err != nil {
+			return err
+		}
+		s.server.r += headerSize
+		for left := f.n; left > 0; {
+			if _, err := s.server.need(1); err != nil {
+				return unexpected(err)
+			}
+			k := min(left, s.server.buffered())
+			held = append(held, s.server.in[s.server.r:s.server.r+k]...)
+			s.server.r += k
+			left -= k
+		}
+		if !started {
+			if started = w.start(held); !started {
+				return errMalformed
+			}
+			if c.binary {
+				all, head := bitmap(len(c.types)), c.nulls(held)
+				w.nulls = slices.Clone(held[:all])
+				held = slices.Replace(held, 0, all, head...)
+				w.at = len(head)
+			}
+		}
+		for w.column < c.shown() {
+			_, _, _, more, err := w.next(held)
+			if err != nil {
+				return err
+			}
+			if !more {
+				break
+			}
+		}
+		for f.n == frameMax && len(held) > 2*frameMax {
+			if err := s.toClient(held[:frameMax]); err != nil {
+				return err
+			}
+			held = slices.Delete(held, 0, frameMax)
+			w.at -= frameMax
+		}
+		if f.n < frameMax {
+			break
+		}
+	}
+	if w.column < c.shown() || w.at > len(held) {
+		return errMalformed
+	}
+	return s.toClientFrames(held[:w.at])
+}
+
+// toClient writes one frame with the next sequence number.
+func (s *session) toClient(payload []byte) error {
+	if err := s.client.header(len(payload), s.seq); err != nil {
+		return err
+	}
+	s.seq++
+	return s.client.write(payload)
+}
+
+// toClientFrames writes a packet of any length.
+func (s *session) toClientFrames(payload []byte) error {
+	for len(payload) >= frameMax {
+		if err := s.toClient(payload[:frameMax]); err != nil {
+			return err
+		}
+		payload = payload[frameMax:]
+	}
+	return s.toClient(payload)
+}
+
+// conceal lets hide change or drop a row of the client's columns.
+func (c *columns) conceal(row []byte, hide func([][]byte) bool) (changed []byte, keep bool, err error) {
+	all := columns{types: c.types[:c.shown()], binary: c.binary}
+	w := walker{columns: &all}
+	if !w.start(row) {
+		return nil, false, errMalformed
+	}
+	cells := make([][]byte, len(all.types))
+	head := w.at
+	for w.column < len(all.types) {
+		i := w.column
+		from, to, null, more, err := w.next(row)
+		if err != nil || !more || to > len(row) {
+			return nil, false, errMalformed
+		}
+		if !null {
+			cells[i] = row[from:to:to]
+		}
+	}
+	before := slices.Clone(cells)
+	if !hide(cells) {
+		return nil, false, nil
+	}
+	if slices.EqualFunc(before, cells, bytes.Equal) {
+		return row, true, nil
+	}
+	changed = slices.Clone(row[:head])
+	for i, cell := range cells {
+		_, fixed := binarySize(all.types[i])
+		switch {
+		case cell == nil && c.binary:
+		case cell == nil:
+			changed = append(changed, markInfo)
+		case c.binary && fixed:
+			changed = append(changed, cell...)
+		default:
+			changed = appendLenencString(changed, cell)
+		}
+	}
+	return changed, true, nil
+}

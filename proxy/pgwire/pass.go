@@ -1,0 +1,247 @@
+package pgwire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/jackc/pgproto3/v2"
+	"golang.org/x/sync/errgroup"
+)
+
+// passBuffer is the size of the buffers in pass mode, that of io.Copy.
+const passBuffer = 1 << 15
+
+// passing is a session in pass mode. Bytes are copied; the walkers look at the headers that fly by only to know when the
+// session is idle, which is when it can be ended politely.
+type passing struct {
+	*session
+	requests, answers walker
+
+	mu          sync.Mutex
+	outstanding int  // requests that end with a ReadyForQuery and have not had it
+	open        bool // messages of the extended protocol were sent since the last of these
+	idle        bool // the last ReadyForQuery said that no transaction is open
+	draining    bool
+	gone        bool // the client's connection is broken
+	terminated  bool // the client said goodbye
+	leaving     bool // nothing more goes to the server
+	clientLeft  bool // its stream ended
+	serverLeft  bool
+}
+
+func (s *session) pass() error {
+	p := &passing{session: s, idle: true}
+	var g errgroup.Group
+	ended := make(chan struct{})
+	g.Go(func() error {
+		err := p.forward()
+		p.mu.Lock()
+		p.gone = err != nil
+		p.clientLeft = !p.serverLeft
+		p.mu.Unlock()
+		return p.clientEnded(err)
+	})
+	g.Go(func() error {
+		defer close(ended)
+		err := p.backward()
+		p.mu.Lock()
+		p.serverLeft = true
+		p.mu.Unlock()
+		return p.serverEnded(err)
+	})
+	g.Go(func() error {
+		select {
+		case <-ended:
+		case <-s.Draining:
+			p.mu.Lock()
+			p.draining = true
+			p.mu.Unlock()
+			_ = s.server.SetReadDeadline(past) // wakes backward, which then looks whether it may leave
+		}
+		return nil
+	})
+	return p.farewell(g.Wait())
+}
+
+// farewell tells the client why the session ended, if there is something to tell and a place to put it.
+func (p *passing) farewell(err error) error {
+	left := p.serverLeft && !p.terminated && !p.clientLeft && !p.leaving && p.answers.last != 'E' // after an error the server has said why
+	switch {
+	case !p.answers.between():
+	case errors.Is(err, errLength):
+		p.fatal(&pgproto3.ErrorResponse{Code: invalidMessage, Message: "invalid message length"})
+	case left:
+		p.fatal(p.lost(&sideError{server, "read from", io.EOF}))
+	}
+	return err
+}
+
+// forward copies from the client to the server.
+func (p *passing) forward() error {
+	buf := make([]byte, passBuffer)
+	n := copy(buf, p.fromClient.buf[p.fromClient.r:p.fromClient.w]) // what came together with the last authentication message
+	for {
+		if n > 0 {
+			if ok, err := p.sending(buf[:n]); !ok {
+				return err
+			}
+			if _, err := p.server.Write(buf[:n]); err != nil {
+				return &sideError{server, "write to", err}
+			}
+		}
+		k, err := p.client.Read(buf)
+		if k == 0 && err != nil {
+			return endOf(client, err)
+		}
+		n = k
+	}
+}
+
+// sending counts the requests in b. It returns false if b must not be sent.
+func (p *passing) sending(b []byte) (bool, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.leaving {
+		return false, nil
+	}
+	p.requests.walk(b, func(kind, _ byte) {
+		switch kind {
+		case 'Q', 'S', 'F':
+			p.outstanding++
+			p.open = false
+		case 'P', 'B', 'D', 'E', 'C':
+			p.open = true
+		case 'X':
+			p.terminated = true
+		}
+	})
+	if p.requests.lost {
+		return false, fmt.Errorf("read from client: %w", errLength)
+	}
+	return true, nil
+}
+
+// backward copies from the server to the client.
+func (p *passing) backward() error {
+	buf := make([]byte, passBuffer)
+	n := copy(buf, p.fromServer.buf[p.fromServer.r:p.fromServer.w])
+	for {
+		if n > 0 {
+			turned := false
+			p.answers.walk(buf[:n], func(kind, first byte) {
+				if kind == 'Z' {
+					p.ready(first)
+					turned = true
+				}
+			})
+			if _, err := p.client.Write(buf[:n]); err != nil {
+				return &sideError{client, "write to", err}
+			}
+			if turned && p.leave(false) {
+				return nil
+			}
+		}
+		k, err := p.server.Read(buf)
+		n = k
+		if k > 0 || err == nil {
+			continue
+		}
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return endOf(server, err)
+		}
+		if err := p.server.SetReadDeadline(noTime); err != nil {
+			return fmt.Errorf("set deadline: %w", err)
+		}
+		// The context is asked after its deadline was taken away, so that it is not missed.
+		if must := p.ctx.Err() != nil || p.stopped(); p.leave(must) {
+			return nil
+		}
+	}
+}
+
+// ready takes note of a ReadyForQuery.
+func (p *passing) ready(status byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.outstanding = max(p.outstanding-1, 0)
+	p.idle = status == 'I'
+}
+
+// stopped reports whether there is nobody left to send to.
+func (p *passing) stopped() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.gone
+}
+
+// leave ends the session if it should end and may: between two messages, and, unless it must, when it is idle.
+func (p *passing) leave(must bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !must && (!p.draining || !p.idle || p.open || p.outstanding > 0) {
+		return false
+	}
+	p.leaving = true
+	if p.answers.between() && p.draining {
+		p.toClient.buf = p.toClient.buf[:0]
+		p.fatal(shuttingDown())
+	}
+	return true
+}
+
+// endOf makes the end of a connection no error.
+func endOf(s side, err error) error {
+	e := quiet(err)
+	if e == nil {
+		return nil
+	}
+	return &sideError{s, "read from", e}
+}
+
+// walker follows the headers in a stream of messages, in whatever pieces they come.
+type walker struct {
+	head [headerLen]byte // as far as it came
+	have int
+	rest int  // bytes of the present message that are still to come
+	lost bool // a length made no sense
+	last byte // kind of the present message
+}
+
+// between reports whether the stream stands between two messages.
+func (w *walker) between() bool { return !w.lost && w.have == 0 && w.rest == 0 }
+
+// walk calls see with the kind and the first byte of the body (0 if there is none) of each message that begins in b.
+func (w *walker) walk(b []byte, see func(kind, first byte)) {
+	for len(b) > 0 && !w.lost {
+		if w.rest > 0 {
+			k := min(w.rest, len(b))
+			b, w.rest = b[k:], w.rest-k
+			continue
+		}
+		if w.have < headerLen {
+			k := copy(w.head[w.have:], b)
+			w.have += k
+			b = b[k:]
+			if w.have < headerLen {
+				return
+			}
+		}
+		size := binary.BigEndian.Uint32(w.head[1:])
+		first := byte(0)
+		switch {
+		case size < 4 || size > maxMessage+4:
+			w.lost = true
+			return
+		case size > 4 && len(b) == 0:
+			return
+		case size > 4:
+			first = b[0]
+		}
+		w.rest, w.have, w.last = int(size)-4, 0, w.head[0]
+		see(w.last, first)
+	}
+}

@@ -1,0 +1,226 @@
+// Package pgwire relays one session of the PostgreSQL frontend/backend protocol, version 3 (manual, chapter 55).
+//
+// It relays frames: a message is decoded only where it must be understood or rewritten; the others, and whatever is not
+// understood, pass as the bytes that came. Everything streams through two buffers per direction, whatever the length of
+// a message. Authentication is relayed, so no password is known here.
+//
+// In pass mode the two connections are joined after authentication; the only thing that is looked at is whether the
+// session is idle, so that it can be ended politely. In observe mode two goroutines share a session: one reads the
+// client, one reads the server. The first puts an entry into a queue for each message that will be answered, the second
+// takes the entries out as the answers come, so that each answer is known to belong to its request however deeply the
+// client pipelines.
+package pgwire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"github.com/jackc/pgproto3/v2"
+	"golang.org/x/sync/errgroup"
+
+	"wirecheck/proxy"
+)
+
+// Handler serves sessions of the PostgreSQL protocol.
+type Handler struct {
+	observer *Observer // nil in pass mode
+}
+
+// New makes a Handler. Without an observer sessions are only passed through.
+func New(o *Observer) *Handler { return &Handler{observer: o} }
+
+var _ proxy.Handler = (*Handler)(nil)
+
+// farewell is how long the last message to a client may take.
+const farewell = time.Second
+
+// session is one client connection and its upstream connection.
+type session struct {
+	*proxy.Session
+	observer *Observer
+	ctx      context.Context // ends when the session must end at once; kept here because both goroutines wait on connections only
+
+	client, server net.Conn // as they are spoken to, TLS included; server is nil until it is dialled
+	fromClient     *reader
+	toClient       *writer
+	fromServer     *reader
+	toServer       *writer
+
+	clientTLS  bool // TLS with the client ends here
+	serverTLS  bool
+	sameCert   bool // the client sees the certificate that the server has
+	startup    startupMessage
+	backend    uint32
+	parameters map[string]string // as the server reported them
+	handedOver bool              // a joined connection needs no further care
+}
+
+// Serve implements proxy.Handler.
+func (h *Handler) Serve(ctx context.Context, p *proxy.Session) error {
+	s := h.session(ctx, p)
+	stop := context.AfterFunc(ctx, s.interrupt)
+	defer stop()
+	err := s.run()
+	if s.server != nil {
+		// The server learns from the end of the connection that the client is gone, as it would without us.
+		err = errors.Join(err, ignoreClosed(s.server.Close()))
+	}
+	return s.verdict(err)
+}
+
+// Refuse implements proxy.Handler.
+func (h *Handler) Refuse(ctx context.Context, p *proxy.Session) error {
+	s := h.session(ctx, p)
+	stop := context.AfterFunc(ctx, s.interrupt)
+	defer stop()
+	return s.verdict(s.refuse(&pgproto3.ErrorResponse{
+		Code:    "53300",
+		Message: "sorry, too many clients already",
+		Detail:  fmt.Sprintf("wirecheck serves at most %d sessions on this listener.", p.Config.Limits.Sessions),
+	}))
+}
+
+func (h *Handler) session(ctx context.Context, p *proxy.Session) *session {
+	s := &session{Session: p, ctx: ctx, client: p.Client, parameters: make(map[string]string)}
+	if p.Config.Mode == proxy.Observe {
+		s.observer = h.observer
+	}
+	return s
+}
+
+// interrupt makes every wait on a connection end.
+func (s *session) interrupt() {
+	_ = s.Client.SetDeadline(past) // a connection that is closed already needs no deadline
+}
+
+var past = time.Unix(1, 0)
+
+// verdict leaves of an error what is worth a warning: a client that leaves is none, nor is the end of the process.
+func (s *session) verdict(err error) error {
+	if err == nil || s.ctx.Err() != nil {
+		return nil
+	}
+	var e *sideError
+	if errors.As(err, &e) && e.side == client && errors.Is(e.err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+func (s *session) run() error {
+	if err := s.Client.SetDeadline(time.Now().Add(s.Config.Timeouts.Startup)); err != nil {
+		return fmt.Errorf("set deadline: %w", err)
+	}
+	ready, err := s.begin()
+	if err != nil || !ready {
+		return err
+	}
+	return s.relay()
+}
+
+// relay is the life of the session after authentication.
+func (s *session) relay() error {
+	if err := s.Client.SetDeadline(time.Time{}); err != nil {
+		return fmt.Errorf("set deadline: %w", err)
+	}
+	if s.ctx.Err() != nil { // the deadline of interrupt may just have been taken away
+		return s.ctx.Err()
+	}
+	stop := context.AfterFunc(s.ctx, func() { _ = s.server.SetDeadline(past) })
+	defer stop()
+	if !s.observed() {
+		return s.pass()
+	}
+	return s.observe()
+}
+
+// observed reports whether the session's statements are looked at.
+func (s *session) observed() bool { return s.observer != nil && !s.startup.replication() }
+
+// join copies bytes both ways until one side ends. It is for what is not understood: TLS that does not end here, GSSAPI
+// encryption, protocols other than 3.
+func (s *session) join() error {
+	for _, c := range []net.Conn{s.Client, s.server} {
+		if err := c.SetDeadline(time.Time{}); err != nil {
+			return fmt.Errorf("set deadline: %w", err)
+		}
+	}
+	if s.ctx.Err() != nil {
+		return s.ctx.Err()
+	}
+	stop := context.AfterFunc(s.ctx, func() { _ = s.server.SetDeadline(past) })
+	defer stop()
+	var g errgroup.Group
+	g.Go(func() error {
+		_, err := io.Copy(s.server, s.client)
+		return s.clientEnded(err)
+	})
+	g.Go(func() error {
+		_, err := io.Copy(s.client, s.server)
+		return s.serverEnded(err)
+	})
+	return g.Wait()
+}
+
+// clientEnded passes on that the client sends no more. A client that merely closed its sending half still gets its
+// answers, and the server notices the end as it would without us.
+func (s *session) clientEnded(err error) error {
+	if err == nil {
+		if c, ok := s.server.(interface{ CloseWrite() error }); ok && c.CloseWrite() == nil {
+			return nil
+		}
+	}
+	_ = s.server.SetDeadline(past) // wakes the other direction
+	return quiet(err)
+}
+
+// serverEnded ends the session, as the end of a server's connection does.
+func (s *session) serverEnded(err error) error {
+	_ = s.Client.SetReadDeadline(past) // wakes the other direction
+	return quiet(err)
+}
+
+// quiet drops the error of a wait that was ended on purpose.
+func quiet(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// fatal says goodbye to the client. It is best effort: there may be nobody left to read it.
+func (s *session) fatal(e *pgproto3.ErrorResponse) {
+	e.Severity, e.SeverityUnlocalized = "FATAL", "FATAL"
+	if err := s.Client.SetDeadline(time.Now().Add(farewell)); err != nil {
+		return
+	}
+	text, err := e.Encode(nil)
+	if err != nil { // it is too long, so it is not ours
+		return
+	}
+	if s.toClient == nil {
+		_, _ = s.client.Write(text)
+		return
+	}
+	if _, err := s.toClient.Write(text); err == nil {
+		_ = s.toClient.flush()
+	}
+}
+
+// shuttingDown is what an idle session's client is told at the end, as by a server that is shut down (ProcessInterrupts,
+// src/backend/tcop/postgres.c).
+func shuttingDown() *pgproto3.ErrorResponse {
+	return &pgproto3.ErrorResponse{Code: "57P01", Message: "terminating connection because wirecheck is shutting down"}
+}

@@ -1,0 +1,100 @@
+package pgwire_test
+
+import (
+	"context"
+	"net"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"wirecheck/internal/testserver"
+	"wirecheck/proxy"
+	"wirecheck/proxy/pgwire"
+)
+
+func TestMain(m *testing.M) { testserver.Main(m) }
+
+// running is a proxy that serves in the background until its test ends.
+type running struct {
+	addr *net.TCPAddr
+	stop func()
+	done chan error
+}
+
+// start starts a proxy with one listener.
+func start(t testing.TB, c proxy.Config, o *pgwire.Observer) *running {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	c.Protocol = proxy.Postgres
+	if c.Listen.Addr == "" {
+		c.Listen = proxy.Address{Network: "tcp", Addr: "127.0.0.1:0"}
+	}
+	if c.Timeouts.Grace == 0 {
+		c.Timeouts.Grace = 2 * time.Second
+	}
+	log := zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)
+	p, err := proxy.Listen(ctx, log, func(proxy.Config) (proxy.Handler, error) { return pgwire.New(o), nil }, c)
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	r := &running{done: make(chan error, 1)}
+	r.addr, _ = p.Addrs()[0].(*net.TCPAddr)
+	go func() { r.done <- p.Serve(ctx) }()
+	stopped := false
+	r.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		select {
+		case err := <-r.done:
+			if err != nil {
+				t.Errorf("serve: %v", err)
+			}
+		case <-time.After(30 * time.Second):
+			t.Error("the proxy does not end")
+		}
+		leaks(t)
+	}
+	t.Cleanup(r.stop)
+	return r
+}
+
+// leaks fails if a goroutine of a session still runs, although all proxies ended. A goroutine that is about to end after
+// it has said so is waited for.
+func leaks(t testing.TB) {
+	t.Helper()
+	buf := make([]byte, 1<<20)
+	for try := 0; ; try++ {
+		stacks := string(buf[:runtime.Stack(buf, true)])
+		var found []string
+		for _, g := range strings.Split(stacks, "\n\n") {
+			if strings.Contains(g, "wirecheck/proxy/pgwire.(") || strings.Contains(g, "wirecheck/proxy.(*Proxy).session") {
+				found = append(found, g)
+			}
+		}
+		switch {
+		case len(found) == 0:
+			return
+		case try > 200:
+			t.Errorf("%d goroutines leaked:\n%s", len(found), strings.Join(found, "\n\n"))
+			return
+		}
+		time.Sleep(5 * time.Millisecond) // there is no event for the end of a goroutine
+	}
+}
+
+// upstream is the address of a test server.
+func upstream(s *testserver.Server) proxy.Address {
+	return proxy.Address{Network: "tcp", Addr: s.Address()}
+}
+
+// through is the database as it is reached through the proxy.
+func (r *running) through(d testserver.Database) testserver.Database {
+	return d.At("127.0.0.1", r.addr.Port)
+}

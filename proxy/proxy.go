@@ -1,0 +1,351 @@
+// Package proxy accepts client connections and gives each of them, together with a way to its upstream server, to the
+// wire protocol's own session loop (packages proxy/pgwire and proxy/mysqlwire). It knows neither protocol, neither
+// oracles nor scheduling.
+//
+// One client connection is one upstream connection. The end is graceful: when the context of Serve ends, nothing more
+// is accepted, each session is told (Session.Draining) and has Timeouts.Grace to come to a quiet point; after that its
+// context ends and its client connection is closed.
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+)
+
+// Protocol is a wire protocol.
+type Protocol string
+
+// The wire protocols.
+const (
+	Postgres Protocol = "postgres"
+	MySQL    Protocol = "mysql"
+)
+
+// Mode is what is done with the traffic.
+type Mode string
+
+// The modes. Pass only forwards; observe also rewrites, records and warns.
+const (
+	Pass    Mode = "pass"
+	Observe Mode = "observe"
+)
+
+// Address is where to listen or to dial.
+type Address struct {
+	Network string // "tcp" or "unix"
+	Addr    string // host:port, or the path of the socket
+}
+
+// ParseAddress reads host:port, a path, or unix:path.
+func ParseAddress(s string) (Address, error) {
+	if path, ok := strings.CutPrefix(s, "unix:"); ok {
+		s = path
+		if !strings.HasPrefix(s, "/") && !strings.HasPrefix(s, ".") {
+			s = "./" + s
+		}
+	}
+	if strings.HasPrefix(s, "/") || strings.HasPrefix(s, ".") {
+		return Address{Network: "unix", Addr: s}, nil
+	}
+	if _, _, err := net.SplitHostPort(s); err != nil {
+		return Address{}, fmt.Errorf("address %q: %w", s, err)
+	}
+	return Address{Network: "tcp", Addr: s}, nil
+}
+
+// String gives a form that ParseAddress reads.
+func (a Address) String() string {
+	if a.Network == "unix" {
+		return "unix:" + a.Addr
+	}
+	return a.Addr
+}
+
+// Timeouts limit waits. A zero field takes the default.
+type Timeouts struct {
+	Dial    time.Duration // to connect to the upstream; default 10 s
+	Startup time.Duration // from accepting a client to the end of its authentication; default 60 s, as PostgreSQL's authentication_timeout
+	Grace   time.Duration // for sessions to finish their transactions at the end; default 10 s
+}
+
+// Limits bound what is held. A zero field takes the default.
+type Limits struct {
+	Sessions int // client connections of one listener at a time; default 10 000
+	Text     int // bytes of one statement that is looked at; longer ones pass as they are, opaque; default 1 MiB
+	Row      int // bytes of one row that is held in memory where a part of it must be cut off; default 1 MiB
+	Prepared int // prepared statements remembered of one session; default 10 000
+}
+
+// Config is one listener and the server behind it.
+type Config struct {
+	Name        string // for the log; default the listen address
+	Listen      Address
+	Protocol    Protocol
+	Upstream    Address
+	Mode        Mode
+	ClientTLS   ClientTLS
+	UpstreamTLS UpstreamTLS
+	Timeouts    Timeouts
+	Limits      Limits
+}
+
+func (c Config) withDefaults() Config {
+	if c.Name == "" {
+		c.Name = c.Listen.String()
+	}
+	def := func(v *int, d int) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	wait := func(v *time.Duration, d time.Duration) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	wait(&c.Timeouts.Dial, 10*time.Second)
+	wait(&c.Timeouts.Startup, 60*time.Second)
+	wait(&c.Timeouts.Grace, 10*time.Second)
+	def(&c.Limits.Sessions, 10_000)
+	def(&c.Limits.Text, 1<<20)
+	def(&c.Limits.Row, 1<<20)
+	def(&c.Limits.Prepared, 10_000)
+	return c
+}
+
+// Handler is a wire protocol's session loop.
+type Handler interface {
+	// Serve speaks with one client until it leaves. It closes every connection that it dialled and waits for every
+	// goroutine that it started; the client's connection is closed by the caller. It returns when ctx ends. The error
+	// says why wirecheck could not do its work; a client that leaves is none.
+	Serve(ctx context.Context, s *Session) error
+	// Refuse tells a client, in its protocol, that there are too many of them.
+	Refuse(ctx context.Context, s *Session) error
+}
+
+// Session is one client connection as it is given to a Handler.
+type Session struct {
+	ID       uint64 // unique in the process, from 1
+	Client   net.Conn
+	Config   *Config
+	Log      zerolog.Logger
+	Draining <-chan struct{} // closed when the process wants to end: finish the transaction, then leave
+
+	tls *certificates
+}
+
+// Dial connects to the session's upstream.
+func (s *Session) Dial(ctx context.Context) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.Config.Timeouts.Dial)
+	defer cancel()
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, s.Config.Upstream.Network, s.Config.Upstream.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", s.Config.Upstream, Reason(err))
+	}
+	return conn, nil
+}
+
+// Reason takes the addresses and calls off a network error, which the message around it names already.
+func Reason(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return errors.New("no answer in time")
+	}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	var call *os.SyscallError
+	if errors.As(err, &call) {
+		err = call.Err
+	}
+	return err
+}
+
+// Proxy is a set of listeners.
+type Proxy struct {
+	listeners []*listener
+	log       zerolog.Logger
+	sessions  atomic.Uint64
+}
+
+type listener struct {
+	config  Config
+	handler Handler
+	tls     *certificates
+	socket  net.Listener
+	open    atomic.Int64
+}
+
+// Listen opens the listeners of the configs; handler gives the session loop for one of them.
+func Listen(ctx context.Context, log zerolog.Logger, handler func(Config) (Handler, error), configs ...Config) (*Proxy, error) {
+	p := &Proxy{log: log}
+	for _, c := range configs {
+		l, err := listen(ctx, c.withDefaults(), handler)
+		if err != nil {
+			return nil, errors.Join(err, p.Close())
+		}
+		p.listeners = append(p.listeners, l)
+	}
+	return p, nil
+}
+
+func listen(ctx context.Context, c Config, handler func(Config) (Handler, error)) (*listener, error) {
+	certs, err := newCertificates(&c)
+	if err != nil {
+		return nil, fmt.Errorf("listener %s: %w", c.Name, err)
+	}
+	h, err := handler(c)
+	if err != nil {
+		return nil, fmt.Errorf("listener %s: %w", c.Name, err)
+	}
+	var lc net.ListenConfig
+	socket, err := lc.Listen(ctx, c.Listen.Network, c.Listen.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", c.Listen, Reason(err))
+	}
+	return &listener{config: c, handler: h, tls: certs, socket: socket}, nil
+}
+
+// Addrs gives the addresses of the listeners, in the order of the configs, with the ports that the system chose.
+func (p *Proxy) Addrs() []net.Addr {
+	addrs := make([]net.Addr, len(p.listeners))
+	for i, l := range p.listeners {
+		addrs[i] = l.socket.Addr()
+	}
+	return addrs
+}
+
+// Close closes the listeners of a Proxy that is not served.
+func (p *Proxy) Close() error {
+	var errs []error
+	for _, l := range p.listeners {
+		if err := l.socket.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, fmt.Errorf("close listener %s: %w", l.config.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Serve accepts and serves clients until ctx ends, then ends gracefully. When it returns, no goroutine of a session
+// runs any more and the listeners are closed. The error says what made it end before ctx did.
+func (p *Proxy) Serve(ctx context.Context) error {
+	// Sessions outlive ctx by the grace time; each gets an own context that its listener ends.
+	var g errgroup.Group
+	failed, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for _, l := range p.listeners {
+		g.Go(func() error {
+			err := p.serve(failed, l)
+			if err != nil {
+				cancel() // one listener that cannot go on ends all
+			}
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+func (p *Proxy) serve(ctx context.Context, l *listener) error {
+	hard, kill := context.WithCancel(context.WithoutCancel(ctx))
+	defer kill()
+	var g errgroup.Group
+	g.Go(func() error { // ends accepting
+		<-ctx.Done()
+		if err := l.socket.Close(); err != nil {
+			return fmt.Errorf("close listener %s: %w", l.config.Name, err)
+		}
+		return nil
+	})
+	p.log.Info().Str("listener", l.config.Name).Stringer("address", l.socket.Addr()).
+		Stringer("upstream", l.config.Upstream).Str("protocol", string(l.config.Protocol)).Str("mode", string(l.config.Mode)).Msg("listening")
+	var sessions errgroup.Group
+	err := p.accept(ctx, l, func(conn net.Conn) {
+		sessions.Go(func() error {
+			p.session(ctx, hard, l, conn)
+			return nil
+		})
+	})
+	grace := time.AfterFunc(l.config.Timeouts.Grace, kill)
+	defer grace.Stop()
+	if err != nil {
+		kill()
+		_ = l.socket.Close() // the socket is broken already; err says how
+		return errors.Join(err, sessions.Wait())
+	}
+	return errors.Join(sessions.Wait(), g.Wait())
+}
+
+// accept hands over connections until ctx ends or the socket is broken.
+func (p *Proxy) accept(ctx context.Context, l *listener, start func(net.Conn)) error {
+	pause := time.Duration(0)
+	for {
+		conn, err := l.socket.Accept()
+		switch {
+		case err == nil:
+			pause = 0
+			start(conn)
+		case ctx.Err() != nil:
+			return nil
+		case passing(err):
+			// Out of file descriptors or memory for a moment: those that have a connection go on. There is no event that
+			// tells when it is over, so we try again ever more slowly, as net/http does.
+			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+			p.log.Warn().Err(err).Str("listener", l.config.Name).Dur("pause", pause).Msg("accept refused")
+			select {
+			case <-ctx.Done():
+			case <-time.After(pause):
+			}
+		default:
+			return fmt.Errorf("accept on %s: %w", l.config.Listen, err)
+		}
+	}
+}
+
+// passing reports whether accepting may succeed later.
+func passing(err error) bool {
+	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.EINTR} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// session serves one client connection. soft ends when the process wants to end, hard when the grace time is over.
+func (p *Proxy) session(soft, hard context.Context, l *listener, conn net.Conn) {
+	start := time.Now()
+	id := p.sessions.Add(1)
+	log := p.log.With().Uint64("session", id).Str("listener", l.config.Name).Logger()
+	s := &Session{ID: id, Client: conn, Config: &l.config, Log: log, Draining: soft.Done(), tls: l.tls}
+	ctx, cancel := context.WithCancel(hard)
+	defer cancel()
+
+	serve := l.handler.Serve
+	if open := l.open.Add(1); open > int64(l.config.Limits.Sessions) {
+		log.Warn().Int64("open", open-1).Msg("too many sessions")
+		serve = l.handler.Refuse
+	}
+	defer l.open.Add(-1)
+	log.Info().Stringer("client", conn.RemoteAddr()).Msg("session opened")
+	err := serve(ctx, s)
+	closing := conn.Close()
+	if errors.Is(closing, net.ErrClosed) {
+		closing = nil
+	}
+	done := log.Info()
+	if err = errors.Join(err, closing); err != nil {
+		done = log.Warn().Err(err)
+	}
+	done.Dur("duration", time.Since(start)).Msg("session closed")
+}

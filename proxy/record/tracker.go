@@ -1,0 +1,530 @@
+package record
+
+import (
+	"slices"
+
+	"wirecheck/history"
+	"wirecheck/rewrite"
+)
+
+// Limits bound what a Tracker keeps.
+type Limits struct {
+	Accesses int // facts kept of one statement; the rest is counted and makes its coverage approximate. 0: DefaultAccesses
+}
+
+// DefaultAccesses is how many facts of one statement are kept unless Limits says otherwise.
+const DefaultAccesses = 10_000
+
+// Tracker follows the transactions of one session and records its events. It belongs to the goroutine of its session
+// loop, except that Sending may be called by the goroutine that sends while another one reads answers, if the caller
+// holds one lock around both.
+//
+// A request's life: Sending before its bytes go out, Answer when its answer begins, Done when it is complete, Status
+// when the server has said whether a transaction is open. A request that the server will skip gets Drop.
+type Tracker struct {
+	rec     *Recorder
+	session uint64
+	engine  string
+	limits  Limits
+
+	level     string // of the session's next transactions
+	nextLevel string // of the very next one only (MySQL family)
+	txn       *txn   // open, or nil
+	flying    int    // tickets sent, not yet done or dropped
+	commits   int    // of these, statements that may commit something
+	pending   []late // ended transactions whose writes come with the session's log
+	due       []Warning
+	spare     []history.Access // room for the next statement's, see Answer
+}
+
+type txn struct {
+	id        uint64
+	level     string
+	implicit  bool
+	from      uint64
+	begun     bool // its EventBegin is recorded
+	n         int  // statements so far
+	failed    bool // implicit: one of its statements failed
+	ends      bool // a statement that commits implicitly was refused: perhaps it committed before that
+	saves     []savepoint
+	held      []held // statements that wait for the log, and those behind them
+	logged    bool
+	collected map[string]bool // tokens told so far
+}
+
+// held is a statement that is not recorded yet. logs says that the log tells some of what it did.
+type held struct {
+	ev   *history.Event
+	logs bool
+}
+
+type savepoint struct {
+	name string
+	next int // number of the first statement after it
+}
+
+type late struct {
+	txn uint64
+	n   int
+	ev  *history.Event
+}
+
+// Ticket is a request on its way.
+type Ticket struct {
+	plan *rewrite.Plan
+	from uint64
+	txn  *txn
+	n    int
+	set  bool // txn and n are known
+}
+
+// Running is a request whose answer has begun.
+type Running struct {
+	ticket   *Ticket
+	limit    int
+	accesses []history.Access
+	dropped  int
+	opaque   string
+	told     bool // a row was decoded, see rewrite.Plan.WithRows
+}
+
+// Result is how a request ended.
+type Result struct {
+	Err     *history.ServerError // nil if it succeeded
+	Aborted bool                 // MySQL family: this error rolled back the whole transaction
+	Tag     string               // PostgreSQL: the command tag
+}
+
+// NewTracker records that a session was opened. open holds what is known of it (Engine, Server, Database, User,
+// Client, Backend, At); its Kind and Session are set here.
+func NewTracker(rec *Recorder, open history.Event, limits Limits) *Tracker {
+	if limits.Accesses <= 0 {
+		limits.Accesses = DefaultAccesses
+	}
+	t := &Tracker{rec: rec, session: rec.sessions.Add(1), engine: open.Engine, limits: limits}
+	open.Kind, open.Session, open.From = history.EventSession, t.session, rec.Tick()
+	t.record(&open)
+	return t
+}
+
+// Session is the number of the session in the history.
+func (t *Tracker) Session() uint64 { return t.session }
+
+// SetLevel sets the level of the session's next transactions, as the server told it.
+func (t *Tracker) SetLevel(level string) { t.level = level }
+
+// InTransaction reports whether a transaction is open as far as answers have told.
+func (t *Tracker) InTransaction() bool { return t.txn != nil }
+
+// Sending announces a statement right before its bytes go to the server.
+func (t *Tracker) Sending(p *rewrite.Plan) *Ticket {
+	tk := &Ticket{plan: p, from: t.rec.Tick()}
+	if t.flying == 0 {
+		t.place(tk)
+	}
+	t.flying++
+	if mayCommit(p) {
+		t.commits++
+	}
+	return tk
+}
+
+// mayCommit reports whether the server may have committed something once p was sent, its answer unseen.
+func mayCommit(p *rewrite.Plan) bool {
+	return p.Control.Verb == rewrite.ControlCommit || p.Control.Ends || touches(p) && p.Verb != "select"
+}
+
+// touches reports whether p reads or writes tables, or may.
+func touches(p *rewrite.Plan) bool { return p.Coverage != history.CoverageNone }
+
+func inside(p *rewrite.Plan) bool {
+	switch p.Control.Verb {
+	case rewrite.ControlBegin, rewrite.ControlCommit, rewrite.ControlRollback:
+		return false
+	}
+	return true
+}
+
+// place finds the transaction to which a ticket belongs. It is called when all earlier answers are known, so that the
+// open transaction is the right one.
+func (t *Tracker) place(tk *Ticket) {
+	if tk.set {
+		return
+	}
+	tk.set = true
+	if t.txn == nil && touches(tk.plan) && inside(tk.plan) && !tk.plan.Control.Ends {
+		t.txn = t.newTxn(tk.from, true)
+	}
+	if t.txn == nil {
+		return
+	}
+	tk.txn = t.txn
+	if !inside(tk.plan) {
+		return
+	}
+	t.txn.n++
+	tk.n = t.txn.n
+	if touches(tk.plan) {
+		t.begin(t.txn)
+	}
+}
+
+func (t *Tracker) newTxn(from uint64, implicit bool) *txn {
+	x := &txn{level: t.level, implicit: implicit, from: from}
+	if t.nextLevel != "" {
+		x.level, t.nextLevel = t.nextLevel, ""
+	}
+	return x
+}
+
+// begin records the transaction's beginning, unless it is recorded.
+func (t *Tracker) begin(x *txn) {
+	if x.begun {
+		return
+	}
+	x.begun = true
+	x.id = t.rec.txns.Add(1)
+	ev := &history.Event{Kind: history.EventBegin, Session: t.session, Txn: x.id, From: x.from, Level: x.level, Implicit: x.implicit}
+	if t.engine != "postgres" { // there the server's own transaction ids are the tokens
+		ev.Tokens = []string{t.rec.Token(x.id)}
+	}
+	t.record(ev)
+}
+
+// Stamp is what the statement's writes are to be marked with (Plan.Stamp). It needs all earlier answers, so a session
+// that stamps sends one statement at a time.
+func (t *Tracker) Stamp(tk *Ticket) string {
+	t.place(tk)
+	if tk.txn == nil {
+		return t.rec.Stamp(0, 0)
+	}
+	t.begin(tk.txn)
+	return t.rec.Stamp(tk.txn.id, tk.n)
+}
+
+// Drop takes back a ticket whose statement the server skipped (PostgreSQL, after an error until Sync).
+func (t *Tracker) Drop(tk *Ticket) {
+	t.flying--
+	if mayCommit(tk.plan) {
+		t.commits--
+	}
+}
+
+// Answer says that the answer to the ticket begins. Answers come in the order of Sending.
+func (t *Tracker) Answer(tk *Ticket) *Running {
+	t.place(tk)
+	r := &Running{ticket: tk, limit: t.limits.Accesses, accesses: t.spare}
+	t.spare = nil
+	return r
+}
+
+// Add keeps facts that were decoded from a row of the answer, which may be none.
+func (r *Running) Add(a ...history.Access) {
+	r.told = true
+	if room := r.limit - len(r.accesses); len(a) > room {
+		r.dropped += len(a) - room
+		a = a[:room]
+	}
+	r.accesses = append(r.accesses, a...)
+}
+
+// Opaque says that the answer did not tell what the plan promised.
+func (r *Running) Opaque(why string) { r.opaque = why }
+
+// Plan is the plan of the statement that runs.
+func (r *Running) Plan() *rewrite.Plan { return r.ticket.plan }
+
+// Done says that the statement was answered, and returns the warnings that became due.
+func (t *Tracker) Done(r *Running, res Result) []Warning {
+	tk := r.ticket
+	p := tk.plan
+	t.Drop(tk) // it flies no more
+	to := t.rec.Tick()
+	if p.Control.Ends && t.txn != nil {
+		// The MySQL family commits the open transaction before it executes such a statement; if it refused the
+		// statement, the refusal may have come before the commit, which the next status tells.
+		if res.Err == nil {
+			t.end(history.OutcomeCommitted, to)
+		} else {
+			t.txn.ends = true
+		}
+	}
+	if p.Control.Ends && t.txn == nil && touches(p) && inside(p) { // DDL is a transaction of its own
+		t.txn = t.newTxn(tk.from, true)
+		t.begin(t.txn)
+		t.txn.n, tk.txn, tk.n = 1, t.txn, 1
+	}
+	if tk.n > 0 && tk.txn != nil && tk.txn == t.txn {
+		t.statement(r, res, to)
+	}
+	if res.Err != nil {
+		t.refused(tk, res, to)
+	} else {
+		t.control(tk, res, to)
+	}
+	return t.warnings()
+}
+
+// statement records one statement of the open transaction.
+func (t *Tracker) statement(r *Running, res Result, to uint64) {
+	p, x := r.ticket.plan, r.ticket.txn
+	if !x.begun { // nothing was read or written yet
+		return
+	}
+	ev := &history.Event{
+		Kind: history.EventStmt, Session: t.session, Txn: x.id, N: r.ticket.n, From: r.ticket.from, To: to,
+		SQL: p.Text, Verb: p.Verb, Accesses: r.accesses, Coverage: p.Coverage, Why: p.Why,
+		CurrentRead: p.CurrentRead, Predicate: p.Predicate, Error: res.Err,
+	}
+	if r.told && p.WithRows != "" {
+		ev.Coverage, ev.Why = p.WithRows, ""
+	}
+	switch {
+	case r.opaque != "":
+		ev.Coverage, ev.Why = history.CoverageOpaque, r.opaque
+		if len(ev.Accesses) > 0 {
+			ev.Coverage = history.CoverageApproximate
+		}
+	case r.dropped > 0 && ev.Coverage == history.CoverageExact:
+		ev.Coverage, ev.Why = history.CoverageApproximate, "more rows than are kept of one statement"
+	}
+	for i := range ev.Accesses {
+		a := &ev.Accesses[i]
+		if !a.Op.Writes() || a.Writer == "" {
+			continue
+		}
+		if !x.collected[a.Writer] {
+			if x.collected == nil {
+				x.collected = make(map[string]bool, 1)
+			}
+			x.collected[a.Writer] = true
+			ev.Tokens = append(ev.Tokens, a.Writer)
+		}
+		a.Writer = ""
+	}
+	if p.Control.Verb == rewrite.ControlRollbackTo && res.Err == nil {
+		if i := x.savepoint(p.Control.Name); i >= 0 {
+			ev.UndoesFrom = x.saves[i].next
+		}
+	}
+	logs := p.Log && res.Err == nil
+	if logs && x.implicit {
+		t.pending = append(t.pending, late{txn: x.id, n: ev.N, ev: ev})
+	}
+	if logs && !x.implicit {
+		x.logged = true
+	}
+	if x.logged {
+		x.held = append(x.held, held{ev, logs})
+		return
+	}
+	t.record(ev)
+	if cap(ev.Accesses) <= maxSpare {
+		t.spare = ev.Accesses[:0] // the sink has copied what it keeps
+	}
+}
+
+// maxSpare bounds the room that a session keeps for accesses between statements.
+const maxSpare = 1024
+
+func (x *txn) savepoint(name string) int {
+	for i := len(x.saves) - 1; i >= 0; i-- {
+		if x.saves[i].name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// refused follows what an error does to the transaction.
+func (t *Tracker) refused(tk *Ticket, res Result, to uint64) {
+	x := t.txn
+	if x == nil {
+		return
+	}
+	switch {
+	case res.Aborted:
+		t.end(history.OutcomeAborted, to)
+	case tk.plan.Control.Verb == rewrite.ControlCommit && t.engine == "postgres":
+		t.end(history.OutcomeAborted, to)
+	case tk.plan.Control.Verb == rewrite.ControlCommit:
+		t.end(history.OutcomeUnknown, to)
+	case x.implicit:
+		x.failed = true
+	}
+}
+
+// control follows what a statement that succeeded does to the transaction and the session.
+func (t *Tracker) control(tk *Ticket, res Result, to uint64) {
+	c := tk.plan.Control
+	switch c.Verb {
+	case rewrite.ControlBegin:
+		switch {
+		case t.txn == nil:
+			t.txn = t.newTxn(tk.from, false)
+		case t.txn.implicit:
+			// PostgreSQL: BEGIN in a request of several statements takes the earlier ones into the transaction.
+			t.txn.implicit = false
+		}
+		if c.Level != "" {
+			t.txn.level = c.Level
+		}
+		if touches(tk.plan) { // WITH CONSISTENT SNAPSHOT reads, in effect
+			t.begin(t.txn)
+		}
+	case rewrite.ControlCommit, rewrite.ControlRollback:
+		t.finish(c, res, to)
+	case rewrite.ControlSavepoint:
+		if t.txn != nil {
+			t.txn.saves = append(t.txn.saves, savepoint{c.Name, t.txn.n + 1})
+		}
+	case rewrite.ControlRelease:
+		if t.txn != nil {
+			if i := t.txn.savepoint(c.Name); i >= 0 {
+				t.txn.saves = t.txn.saves[:i]
+			}
+		}
+	case rewrite.ControlRollbackTo:
+		if t.txn != nil {
+			if i := t.txn.savepoint(c.Name); i >= 0 {
+				t.txn.saves = t.txn.saves[:i+1]
+			}
+		}
+	case rewrite.ControlLevel:
+		t.setLevel(c)
+	}
+}
+
+func (t *Tracker) finish(c rewrite.Control, res Result, to uint64) {
+	var level string
+	if t.txn != nil {
+		level = t.txn.level
+		outcome := history.OutcomeCommitted
+		// COMMIT of a failed transaction is answered with the tag ROLLBACK (PostgreSQL manual, COMMIT).
+		if c.Verb == rewrite.ControlRollback || res.Tag == "ROLLBACK" {
+			outcome = history.OutcomeAborted
+		}
+		t.end(outcome, to)
+	}
+	if c.Chain {
+		t.txn = t.newTxn(t.rec.Tick(), false)
+		if level != "" {
+			t.txn.level = level
+		}
+	}
+}
+
+func (t *Tracker) setLevel(c rewrite.Control) {
+	switch c.Scope {
+	case rewrite.ScopeSession:
+		t.level = c.Level
+	case rewrite.ScopeNext:
+		t.nextLevel = c.Level
+	case rewrite.ScopeTransaction:
+		if t.txn != nil && !t.txn.begun {
+			t.txn.level = c.Level
+		}
+	}
+}
+
+// Status says whether the server has a transaction open after all that was answered so far.
+func (t *Tracker) Status(open bool) []Warning {
+	switch {
+	case !open && t.txn != nil:
+		outcome := history.OutcomeUnknown // ended by something that we did not understand
+		switch {
+		case t.txn.implicit && t.txn.failed:
+			outcome = history.OutcomeAborted
+		case t.txn.implicit, t.txn.ends:
+			outcome = history.OutcomeCommitted
+		}
+		t.end(outcome, t.rec.Tick())
+	case open && t.txn == nil:
+		t.txn = t.newTxn(t.rec.Tick(), false)
+	case open:
+		t.txn.ends = false
+		// A transaction that began without BEGIN stays open: autocommit is off. What its first statement logged follows
+		// as a late form of it.
+		t.txn.implicit = false
+	}
+	return t.warnings()
+}
+
+// end records the end of the open transaction.
+func (t *Tracker) end(outcome history.Outcome, to uint64) {
+	x := t.txn
+	t.txn = nil
+	if !x.begun {
+		return
+	}
+	lost := outcome != history.OutcomeAborted
+	t.flush(x, lost)
+	waits := slices.ContainsFunc(t.pending, func(l late) bool { return l.txn == x.id })
+	t.record(&history.Event{Kind: history.EventEnd, Session: t.session, Txn: x.id, From: x.from, To: to, Outcome: outcome, Pending: waits})
+}
+
+// flush records the statements that wait for the log. lost says that the log did not come although it was needed.
+func (t *Tracker) flush(x *txn, lost bool) {
+	for _, h := range x.held {
+		if lost && h.logs && h.ev.Coverage == history.CoverageExact {
+			h.ev.Coverage, h.ev.Why = history.CoverageApproximate, "the session's log, which tells the rest of it, could not be fetched"
+		}
+		t.record(h.ev)
+	}
+	x.held, x.logged = nil, false
+}
+
+// PendingLog reports whether statements ran whose log was not fetched (MySQL family).
+func (t *Tracker) PendingLog() bool {
+	return len(t.pending) > 0 || t.txn != nil && t.txn.logged
+}
+
+// Logged gives the fetched log: what each stamped statement of this session overwrote, by stamp. truncated says that
+// the log was full, so that some is missing.
+func (t *Tracker) Logged(entries map[string][]history.Access, truncated bool) []Warning {
+	add := func(ev *history.Event) {
+		ev.Accesses = append(ev.Accesses, entries[t.rec.Stamp(ev.Txn, ev.N)]...)
+		if truncated && ev.Coverage == history.CoverageExact {
+			ev.Coverage, ev.Why = history.CoverageApproximate, "it overwrote more rows than its log could take"
+		}
+	}
+	for _, l := range t.pending {
+		ev := *l.ev
+		ev.Accesses = nil
+		add(&ev)
+		t.record(&ev)
+	}
+	t.pending = nil
+	if x := t.txn; x != nil && x.logged {
+		for _, h := range x.held {
+			if h.logs {
+				add(h.ev)
+			}
+		}
+		t.flush(x, false)
+	}
+	return t.warnings()
+}
+
+// Close records that the session is gone. What was open is aborted, unless something that commits was under way.
+func (t *Tracker) Close() []Warning {
+	if t.txn != nil {
+		outcome := history.OutcomeAborted
+		if t.commits > 0 {
+			outcome = history.OutcomeUnknown
+		}
+		t.end(outcome, t.rec.Tick())
+	}
+	t.record(&history.Event{Kind: history.EventClose, Session: t.session, To: t.rec.Tick()})
+	return t.warnings()
+}
+
+func (t *Tracker) record(ev *history.Event) {
+	t.due = append(t.due, t.rec.record(ev)...)
+}
+
+func (t *Tracker) warnings() []Warning {
+	w := t.due
+	t.due = nil
+	return w
+}

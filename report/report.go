@@ -1,0 +1,62 @@
+// Package report turns findings into what people and tools read: text, JSON, JUnit and SARIF, and the warnings that go
+// to a client over the wire. It prints only what is known, and the same input gives the same bytes.
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"wirecheck/oracle"
+)
+
+// Result is what a run found.
+type Result struct {
+	Source   string // the history or trace that was judged; empty for a live run
+	Findings []oracle.Finding
+	Coverage fmt.Stringer // printed as a line; in JSON with its fields. May be nil
+}
+
+// Formats are the names that Write knows.
+var Formats = []string{"text", "json", "junit", "sarif"}
+
+// Write writes r in one of Formats.
+func Write(w io.Writer, r Result, format string) error {
+	switch format {
+	case "text":
+		if err := Text(w, r.Findings); err != nil {
+			return err
+		}
+		return Summary(w, r)
+	case "json":
+		return JSON(w, r)
+	case "junit":
+		return JUnit(w, r)
+	case "sarif":
+		return SARIF(w, r)
+	}
+	return fmt.Errorf("unknown format %q: known are %v", format, Formats)
+}
+
+// JSON writes one object with all findings and the coverage.
+func JSON(w io.Writer, r Result) error {
+	findings := r.Findings
+	if findings == nil {
+		findings = []oracle.Finding{}
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(struct {
+		Source   string           `json:"source,omitempty"`
+		Findings []oracle.Finding `json:"findings"`
+		Coverage fmt.Stringer     `json:"coverage,omitempty"`
+	}{r.Source, findings, r.Coverage})
+}
+
+// JSONLine writes one finding as one line, for streams.
+func JSONLine(w io.Writer, f oracle.Finding) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(f)
+}

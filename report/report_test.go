@@ -1,0 +1,152 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"wirecheck/history"
+	"wirecheck/oracle"
+	"wirecheck/oracle/isolation"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// result judges testdata/shop.txt.
+func result(t *testing.T) Result {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata", "shop.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	events, err := history.ParseText(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := isolation.New(isolation.Options{})
+	for i := range events {
+		e := &events[i]
+		if e.Kind == history.EventSession {
+			e.User, e.Client, e.Backend, e.Database = "ann", "shop", 7000+e.Session, "shop"
+		}
+		if e.Kind == history.EventEnd {
+			e.At = 1_700_000_000_123_000_000
+		}
+		c.Add(e)
+	}
+	c.Finish()
+	return Result{Source: "shop.jsonl", Findings: c.Summary(), Coverage: c.Coverage()}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), string(got)); d != "" {
+		t.Errorf("%s (-want +got; go test ./report -update writes it anew):\n%s", name, d)
+	}
+}
+
+func TestGolden(t *testing.T) {
+	r := result(t)
+	for _, format := range Formats {
+		var b bytes.Buffer
+		if err := Write(&b, r, format); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "shop."+format, b.Bytes())
+		switch format {
+		case "json", "sarif":
+			if !json.Valid(b.Bytes()) {
+				t.Errorf("%s is not JSON", format)
+			}
+		case "junit":
+			var s junitSuite
+			if err := xml.Unmarshal(b.Bytes(), &s); err != nil || s.Failures != len(r.Findings) || len(s.Cases) != s.Tests {
+				t.Errorf("JUnit: %v, %d failures, %d cases of %d", err, s.Failures, len(s.Cases), s.Tests)
+			}
+		}
+	}
+	if err := Write(&bytes.Buffer{}, r, "html"); err == nil {
+		t.Error("an unknown format was accepted")
+	}
+}
+
+func TestNothingFound(t *testing.T) {
+	for format, want := range map[string]string{
+		"text": "nothing found\n", "json": `"findings": []`, "junit": `tests="1" failures="0"`, "sarif": `"results": []`,
+	} {
+		var b bytes.Buffer
+		if err := Write(&b, Result{}, format); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%s: %s does not contain %s", format, b.String(), want)
+		}
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	var b bytes.Buffer
+	for _, f := range result(t).Findings {
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		if err := e.Encode(Warning(f)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden(t, "shop.warnings", b.Bytes())
+}
+
+func TestDigit(t *testing.T) {
+	for _, tt := range []struct {
+		class oracle.Class
+		name  string
+		want  int
+	}{
+		{oracle.G0, oracle.NameDirtyWrite, 0}, {oracle.G1a, oracle.NameAbortedRead, 1}, {oracle.G1b, oracle.NameIntermediateRead, 1},
+		{oracle.G1c, oracle.NameCircularFlow, 1}, {oracle.GSingle, oracle.NameLostUpdate, 2}, {oracle.GSingle, oracle.NameReadSkew, 3},
+		{oracle.GSingle, oracle.NameNonRepeatableRead, 3}, {oracle.GSingle, oracle.NameVanishes, 3}, {oracle.GSingle, oracle.NameReadWriteSkew, 8},
+		{oracle.GSingle, "", 8}, {oracle.G2Item, oracle.NameWriteSkew, 4}, {oracle.G2Item, "", 4}, {oracle.GNonadjacent, oracle.NameLongFork, 8},
+		{oracle.GSingle + oracle.SuffixRealtime, "", 8},
+	} {
+		if got := Digit(&oracle.Finding{Class: tt.class, Name: tt.name}); got != tt.want {
+			t.Errorf("Digit(%s, %s) = %d, want %d", tt.class, tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestColor(t *testing.T) {
+	var plain, color bytes.Buffer
+	r := result(t)
+	if err := Text(&plain, r.Findings); err != nil {
+		t.Fatal(err)
+	}
+	if err := ColorText(&color, r.Findings); err != nil {
+		t.Fatal(err)
+	}
+	if bytes.ContainsRune(plain.Bytes(), 0x1b) || !bytes.ContainsRune(color.Bytes(), 0x1b) {
+		t.Error("colour where none was asked for, or none where it was")
+	}
+	strip := strings.NewReplacer("\x1b[1;31m", "", "\x1b[1;33m", "", "\x1b[0m", "")
+	if d := cmp.Diff(plain.String(), strip.Replace(color.String())); d != "" {
+		t.Errorf("(-plain +color):\n%s", d)
+	}
+}

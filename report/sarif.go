@@ -1,0 +1,114 @@
+package report
+
+import (
+	"encoding/json"
+	"io"
+	"sort"
+	"strings"
+
+	"wirecheck/oracle"
+)
+
+// The part of SARIF 2.1.0 (OASIS standard, 2020) that we use.
+type (
+	sarifLog struct {
+		Schema  string     `json:"$schema"`
+		Version string     `json:"version"`
+		Runs    []sarifRun `json:"runs"`
+	}
+	sarifRun struct {
+		Tool        sarifTool         `json:"tool"`
+		Results     []sarifResult     `json:"results"`
+		Invocations []sarifInvocation `json:"invocations,omitempty"`
+	}
+	sarifTool struct {
+		Driver sarifDriver `json:"driver"`
+	}
+	sarifDriver struct {
+		Name  string      `json:"name"`
+		Rules []sarifRule `json:"rules"`
+	}
+	sarifRule struct {
+		ID   string    `json:"id"`
+		Text sarifText `json:"shortDescription"`
+	}
+	sarifText struct {
+		Text string `json:"text"`
+	}
+	sarifResult struct {
+		RuleID       string            `json:"ruleId"`
+		Level        string            `json:"level"`
+		Message      sarifText         `json:"message"`
+		Locations    []sarifLocation   `json:"locations,omitempty"`
+		Fingerprints map[string]string `json:"partialFingerprints"`
+		Occurrences  int               `json:"occurrenceCount,omitempty"`
+	}
+	sarifLocation struct {
+		Physical *sarifPhysical `json:"physicalLocation,omitempty"`
+		Logical  []sarifLogical `json:"logicalLocations,omitempty"`
+	}
+	sarifPhysical struct {
+		Artifact struct {
+			URI string `json:"uri"`
+		} `json:"artifactLocation"`
+	}
+	sarifLogical struct {
+		Name string `json:"fullyQualifiedName"`
+		Kind string `json:"kind"`
+	}
+	sarifInvocation struct {
+		Successful    bool                `json:"executionSuccessful"`
+		Notifications []sarifNotification `json:"toolExecutionNotifications"`
+	}
+	sarifNotification struct {
+		Level   string    `json:"level"`
+		Message sarifText `json:"message"`
+	}
+)
+
+// ruleID is a rule's name: the everyday name with dashes, or the class.
+func ruleID(f *oracle.Finding) string { return strings.ReplaceAll(f.Title(), " ", "-") }
+
+// SARIF writes a static analysis log: a violation is an error, an anomaly a warning.
+func SARIF(w io.Writer, r Result) error {
+	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "wirecheck", Rules: []sarifRule{}}}, Results: []sarifResult{}}
+	rules := map[string]string{}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		id := ruleID(f)
+		rules[id] = f.Title() + " (" + string(f.Class) + ")"
+		level := "warning"
+		if f.Kind == oracle.KindViolation {
+			level = "error"
+		}
+		var text strings.Builder
+		if err := Text(&text, []oracle.Finding{*f}); err != nil {
+			return err
+		}
+		res := sarifResult{RuleID: id, Level: level, Message: sarifText{text.String()}, Occurrences: f.Seen,
+			Fingerprints: map[string]string{"wirecheck/v1": f.ID}}
+		var loc sarifLocation
+		if r.Source != "" {
+			loc.Physical = &sarifPhysical{}
+			loc.Physical.Artifact.URI = r.Source
+		}
+		for _, t := range f.Tables {
+			loc.Logical = append(loc.Logical, sarifLogical{t, "table"})
+		}
+		if loc.Physical != nil || loc.Logical != nil {
+			res.Locations = []sarifLocation{loc}
+		}
+		run.Results = append(run.Results, res)
+	}
+	for id, text := range rules {
+		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{id, sarifText{text}})
+	}
+	sort.Slice(run.Tool.Driver.Rules, func(i, j int) bool { return run.Tool.Driver.Rules[i].ID < run.Tool.Driver.Rules[j].ID })
+	if r.Coverage != nil {
+		run.Invocations = []sarifInvocation{{true, []sarifNotification{{"note", sarifText{r.Coverage.String()}}}}}
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
+}

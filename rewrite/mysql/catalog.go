@@ -1,0 +1,193 @@
+package mysql
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"wirecheck/rewrite"
+)
+
+const userSchemas = " NOT IN ('information_schema','performance_schema','mysql','sys')"
+
+// CatalogQuery asks for everything that LoadCatalog needs, as far as the session's user may see it. Each row is a kind,
+// a schema, a table and up to four more texts.
+func CatalogQuery() string {
+	return "SELECT 'V' k,VERSION() a,IFNULL(DATABASE(),'') b,CAST(@@lower_case_table_names AS CHAR) c,'' d,'' e,'' f" +
+		" UNION ALL SELECT 'T',TABLE_SCHEMA,TABLE_NAME,TABLE_TYPE,IFNULL(ENGINE,''),'','' FROM information_schema.TABLES WHERE TABLE_SCHEMA" + userSchemas +
+		" UNION ALL SELECT 'C',TABLE_SCHEMA,TABLE_NAME,COLUMN_NAME,COLUMN_TYPE,EXTRA,CAST(ORDINAL_POSITION AS CHAR) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA" + userSchemas +
+		" UNION ALL SELECT 'I',TABLE_SCHEMA,TABLE_NAME,INDEX_NAME,IFNULL(COLUMN_NAME,''),CAST(NON_UNIQUE AS CHAR),CAST(SEQ_IN_INDEX AS CHAR) FROM information_schema.STATISTICS WHERE TABLE_SCHEMA" + userSchemas +
+		" UNION ALL SELECT DISTINCT 'G',EVENT_OBJECT_SCHEMA,EVENT_OBJECT_TABLE,'','','','' FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA" + userSchemas +
+		" UNION ALL SELECT DISTINCT 'R',UNIQUE_CONSTRAINT_SCHEMA,REFERENCED_TABLE_NAME,UPDATE_RULE,DELETE_RULE,'','' FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA" + userSchemas +
+		" UNION ALL SELECT DISTINCT 'F',ROUTINE_SCHEMA,ROUTINE_NAME,'','','','' FROM information_schema.ROUTINES WHERE ROUTINE_TYPE='FUNCTION' AND ROUTINE_SCHEMA" + userSchemas +
+		" UNION ALL SELECT DISTINCT 'P',TABLE_SCHEMA,TABLE_NAME,'','','','' FROM information_schema.COLUMN_PRIVILEGES WHERE TABLE_SCHEMA" + userSchemas
+}
+
+// LoadCatalog makes a catalog from the rows of CatalogQuery; NULLs are empty.
+func LoadCatalog(rows [][]string) (*rewrite.Catalog, error) {
+	l := loader{
+		cat:     &rewrite.Catalog{Relations: make(map[rewrite.RelationName]*rewrite.Relation), ByName: make(map[string][]*rewrite.Relation), Functions: make(map[string]rewrite.FunctionKind)},
+		columns: make(map[*rewrite.Relation][]placed[rewrite.Attribute]),
+		indexes: make(map[*rewrite.Relation]map[string]*index),
+	}
+	for _, r := range rows {
+		if len(r) != 7 {
+			return nil, fmt.Errorf("a catalog row has %d columns", len(r))
+		}
+	}
+	for _, kind := range []string{"V", "T", "C", "I", "G", "R", "F", "P"} { // tables before what belongs to them
+		for _, r := range rows {
+			if r[0] != kind {
+				continue
+			}
+			if err := l.row(r); err != nil {
+				return nil, fmt.Errorf("catalog row %q: %w", r, err)
+			}
+		}
+	}
+	if l.cat.Version == "" {
+		return nil, fmt.Errorf("the catalog names no version")
+	}
+	for rel := range l.columns {
+		l.finish(rel)
+	}
+	return l.cat, nil
+}
+
+type placed[T any] struct {
+	place int
+	v     T
+}
+
+type index struct {
+	columns []placed[string]
+	unique  bool
+}
+
+type loader struct {
+	cat     *rewrite.Catalog
+	columns map[*rewrite.Relation][]placed[rewrite.Attribute]
+	indexes map[*rewrite.Relation]map[string]*index
+}
+
+func (l *loader) fold(s string) string {
+	if l.cat.FoldNames {
+		return strings.ToLower(s)
+	}
+	return s
+}
+
+func (l *loader) relation(schema, name string) *rewrite.Relation {
+	return l.cat.Relations[rewrite.RelationName{Schema: l.fold(schema), Name: l.fold(name)}]
+}
+
+func (l *loader) row(r []string) error {
+	switch r[0] {
+	case "V":
+		l.cat.Version, l.cat.Database, l.cat.FoldNames = r[1], r[2], r[3] != "0"
+		return nil
+	case "F":
+		l.cat.Functions[strings.ToLower(r[2])] |= rewrite.FunctionUser
+		return nil
+	case "T":
+		l.table(r)
+		return nil
+	}
+	rel := l.relation(r[1], r[2])
+	if rel == nil {
+		return nil // made since, or not visible
+	}
+	switch r[0] {
+	case "C":
+		place, err := strconv.Atoi(r[6])
+		if err != nil {
+			return err
+		}
+		extra := strings.ToUpper(r[5])
+		l.columns[rel] = append(l.columns[rel], placed[rewrite.Attribute]{place, rewrite.Attribute{
+			Name: r[3], Type: r[4],
+			Hidden:    strings.Contains(extra, "INVISIBLE"),
+			Generated: strings.Contains(extra, " GENERATED") && !strings.Contains(extra, "DEFAULT_GENERATED") || strings.Contains(extra, "VIRTUAL") || strings.Contains(extra, "PERSISTENT"),
+			Auto:      strings.Contains(extra, "AUTO_INCREMENT"),
+		}})
+	case "I":
+		place, err := strconv.Atoi(r[6])
+		if err != nil {
+			return err
+		}
+		if l.indexes[rel] == nil {
+			l.indexes[rel] = make(map[string]*index)
+		}
+		ix := l.indexes[rel][r[3]]
+		if ix == nil {
+			ix = &index{unique: r[5] == "0"}
+			l.indexes[rel][r[3]] = ix
+		}
+		ix.columns = append(ix.columns, placed[string]{place, r[4]})
+	case "G":
+		rel.HasTriggers = true
+	case "R":
+		for _, rule := range r[3:5] {
+			rel.Cascades = rel.Cascades || rule != "RESTRICT" && rule != "NO ACTION"
+		}
+	case "P":
+		rel.ColumnGrants = true
+	}
+	return nil
+}
+
+func (l *loader) table(r []string) {
+	rel := &rewrite.Relation{
+		RelationName: rewrite.RelationName{Schema: r[1], Name: r[2]},
+		Engine:       r[4], Readable: true, Rows: -1,
+	}
+	switch t := strings.ToUpper(r[3]); {
+	case t == "BASE TABLE":
+		rel.Kind = "table"
+	case strings.Contains(t, "VIEW"):
+		rel.Kind = "view"
+	case t == "SEQUENCE":
+		rel.Kind = "sequence"
+	default: // SYSTEM VERSIONED, TEMPORARY: a no-op UPDATE is not one there, or it is not everybody's
+		rel.Kind = "other"
+	}
+	name := rewrite.RelationName{Schema: l.fold(r[1]), Name: l.fold(r[2])}
+	l.cat.Relations[name] = rel
+	l.cat.ByName[name.Name] = append(l.cat.ByName[name.Name], rel)
+	l.columns[rel] = nil
+}
+
+func (l *loader) finish(rel *rewrite.Relation) {
+	columns := l.columns[rel]
+	slices.SortFunc(columns, func(a, b placed[rewrite.Attribute]) int { return a.place - b.place })
+	ours := 0
+	for _, c := range columns {
+		rel.Columns = append(rel.Columns, c.v)
+		if c.v.Name == columnRowID && strings.HasPrefix(c.v.Type, "bigint") || c.v.Name == columnWriters && strings.HasPrefix(c.v.Type, "varchar") {
+			ours++
+		}
+	}
+	rel.Instrumented = ours == 2
+	names := make([]string, 0, len(l.indexes[rel]))
+	for name := range l.indexes[rel] {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		ix := l.indexes[rel][name]
+		slices.SortFunc(ix.columns, func(a, b placed[string]) int { return a.place - b.place })
+		list := make([]string, len(ix.columns))
+		for i, c := range ix.columns {
+			list[i] = c.v
+		}
+		if name == "PRIMARY" {
+			rel.Key = list
+		} else {
+			rel.Indexes = append(rel.Indexes, list)
+		}
+		if ix.unique {
+			rel.Unique = append(rel.Unique, list)
+		}
+	}
+}

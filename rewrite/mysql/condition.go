@@ -1,0 +1,228 @@
+package mysql
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"wirecheck/history"
+)
+
+// What DISTINCT, UNION and their relatives read cannot be told by a column of their answer, so it goes to the log: by a
+// last part of the WHERE condition, which is always true. MariaDB evaluates the parts of AND in the order in which they
+// stand, and this one, which assigns a variable and needs columns that no index holds, is neither evaluated beforehand
+// nor handed to an index; so it is evaluated for each row that fulfils the rest, once.
+//
+// That was compared with the rows that fulfil the condition, and the plans with those of the client's statement
+// (TestConditionLogs), for ref, range, index and full scans, index conditions, index merges, constant tables, temporary
+// tables, and sorts; the plans differ by "Using where" alone. It does not hold for conditions with RAND() or user
+// variables, which the server moves behind the others, for subqueries, for joins (the rows of a join buffer are
+// evaluated in another order), nor where the server answers from an index alone (loose scans, MIN and MAX).
+
+// listLimit is how many values IN may list: MariaDB makes a join of 1000 and more (in_predicate_conversion_threshold).
+const listLimit = 100
+
+// logged adds the part of the condition that logs what n reads from its one table. It reports whether it did; if not it
+// has said why.
+func (s *statement) logged(n *ast.SelectStmt, all finding, list []source, op history.Op, first int) bool {
+	switch {
+	case s.r.flavor != MariaDB:
+		s.partial("DISTINCT and the like on this server")
+	case s.several:
+		s.partial("several statements in one request")
+	case len(list) != 1 || all.sub != 1:
+		s.partial("DISTINCT and the like of several tables")
+	case n.Limit != nil:
+		s.partial("the first rows of DISTINCT and the like")
+	case n.Having != nil:
+		s.partial("HAVING with DISTINCT and the like")
+	case all.window, len(n.WindowSpecs) > 0: // over the groups of a constant table it is not evaluated (10.11.19)
+		s.partial("window functions with DISTINCT, groups and the like")
+	case indexed(all.extremes, list):
+		s.partial("MIN or MAX of an index")
+	case !plainCondition(n.Where):
+		s.partial("a condition whose parts may be evaluated in another order")
+	case s.covered(n, all, list, &list[0]):
+		s.partial("DISTINCT and the like that an index may answer")
+	default:
+		return s.logCondition(&list[0], op, first)
+	}
+	return false
+}
+
+// logCondition puts the text in. first is the token SELECT.
+func (s *statement) logCondition(src *source, op history.Op, first int) bool {
+	t := s.text
+	depth := t.tokens[first].depth
+	end := first + 1
+	for end < len(t.tokens) && t.tokens[end].depth >= depth && !(t.tokens[end].depth == depth && t.is(end,
+		"GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "OFFSET", "FETCH", "PROCEDURE", "FOR", "LOCK", "INTO", "UNION", "EXCEPT", "INTERSECT", "MINUS")) {
+		end++
+	}
+	kind := "r"
+	if op == history.OpLock {
+		kind = "l"
+	}
+	where := t.find(first, depth, "WHERE")
+	if where < 0 || where > end {
+		add := " WHERE " + captured(kind, src)
+		s.edits = append(s.edits, edit{at: t.tokens[end-1].end, add: add + " ", check: " WHERE wc_probe "})
+		return true
+	}
+	if where+1 >= end {
+		s.partial("WHERE is not understood")
+		return false
+	}
+	s.edits = append(s.edits, edit{at: t.tokens[where+1].start, add: "(", check: "("},
+		edit{at: t.tokens[end-1].end, add: ") AND " + captured(kind, src) + " ", check: ") AND wc_probe "})
+	return true
+}
+
+// captured is a condition that appends the row to the log and is true. The first branch never runs; it makes the server
+// see, before it folds constants, that the log changes within the statement (its LENGTH would be taken once, and the
+// limit would not hold).
+func captured(op string, src *source) string {
+	return "IF(" + src.ref + "." + columnRowID + " IS NULL,(@wc_log:='') IS NULL,IF(LENGTH(@wc_log)<" + fmt.Sprint(logLimit) + "," +
+		logEntry(op, src) + " IS NOT NULL,1))"
+}
+
+// inLog makes the plan that of a SELECT which tells by the log alone what it reads.
+func (s *statement) inLog() {
+	s.plan.Stamp, s.plan.Log = true, true
+	s.plan.Coverage = history.CoverageExact
+}
+
+// setOperation plans UNION and the like. Each SELECT of it logs what it reads.
+func (s *statement) setOperation(n *ast.SetOprStmt) {
+	const what = "UNION, EXCEPT or INTERSECT"
+	all := walk(n)
+	if all.sub > 0 || s.callsStored(all) {
+		s.plan.Predicate = true
+	} else {
+		return
+	}
+	arms := armsOf(n.SelectList)
+	var firsts []int
+	for i := range s.text.tokens {
+		if s.text.is(i, "SELECT") {
+			firsts = append(firsts, i)
+		}
+	}
+	if n.With != nil || n.Limit != nil || s.callsStored(all) || len(arms) == 0 || len(arms) != len(firsts) || all.queries != len(arms)+1 {
+		s.opaque(what)
+		return
+	}
+	op := history.OpRead
+	if s.session.LockingReads {
+		op = history.OpLock
+	}
+	for i, arm := range arms {
+		if arm.Kind != ast.SelectStmtKindSelect || arm.LockInfo != nil || arm.With != nil || arm.Limit != nil {
+			s.opaque(what)
+			return
+		}
+		if arm.From == nil {
+			continue
+		}
+		list, ok := s.sources(arm.From.TableRefs, nil)
+		if !ok {
+			s.opaque(what)
+			return
+		}
+		watched := false
+		for j := range list {
+			if list[j].why != "" {
+				s.partial(list[j].why)
+			}
+			watched = watched || list[j].watched() && list[j].why == ""
+		}
+		if watched && s.logged(arm, walk(arm), list, op, firsts[i]) {
+			s.arms++
+			s.inLog()
+		}
+	}
+	if s.plan.Coverage == history.CoverageNone && len(s.why) > 0 {
+		s.opaque(strings.Join(s.why, "; "))
+	}
+}
+
+// armsOf lists the SELECTs of a set operation in the order of the text; none if there is something else among them.
+func armsOf(n *ast.SetOprSelectList) []*ast.SelectStmt {
+	if n == nil || n.With != nil || n.Limit != nil {
+		return nil
+	}
+	var arms []*ast.SelectStmt
+	for _, s := range n.Selects {
+		switch s := s.(type) {
+		case *ast.SelectStmt:
+			arms = append(arms, s)
+		case *ast.SetOprSelectList:
+			inner := armsOf(s)
+			if inner == nil {
+				return nil
+			}
+			arms = append(arms, inner...)
+		default:
+			return nil
+		}
+	}
+	return arms
+}
+
+// probedConditions counts the SELECTs whose condition ends with the probe.
+func probedConditions(arms []*ast.SelectStmt) (n int) {
+	for _, arm := range arms {
+		if endsWithProbe(arm.Where) {
+			n++
+		}
+	}
+	return n
+}
+
+func endsWithProbe(e ast.ExprNode) bool {
+	if b, ok := e.(*ast.BinaryOperationExpr); ok && b.Op.String() == "and" {
+		e = b.R
+	}
+	return isProbe(e)
+}
+
+// plainCondition reports whether the condition consists of parts that are known to be evaluated in their order.
+func plainCondition(e ast.ExprNode) bool {
+	if e == nil {
+		return true
+	}
+	var v plainVisitor
+	e.Accept(&v)
+	return !v.other
+}
+
+type plainVisitor struct{ other bool }
+
+// Enter implements ast.Visitor.
+func (v *plainVisitor) Enter(n ast.Node) (ast.Node, bool) {
+	switch n := n.(type) {
+	case *ast.ColumnNameExpr, *ast.ColumnName, *value, *param, *ast.BinaryOperationExpr, *ast.UnaryOperationExpr, *ast.ParenthesesExpr,
+		*ast.BetweenExpr, *ast.IsNullExpr, *ast.IsTruthExpr, *ast.RowExpr, *ast.CaseExpr, *ast.WhenClause, *ast.FuncCastExpr,
+		*ast.TimeUnitExpr, *ast.PatternRegexpExpr, *ast.PatternLikeOrIlikeExpr:
+	case *ast.PatternInExpr:
+		v.other = v.other || n.Sel != nil || len(n.List) > listLimit
+	case *ast.FuncCallExpr:
+		v.other = v.other || n.Schema.O != "" || !slices.Contains(plainFunctions, n.FnName.L)
+	default:
+		v.other = true
+	}
+	return n, v.other
+}
+
+// Leave implements ast.Visitor.
+func (v *plainVisitor) Leave(n ast.Node) (ast.Node, bool) { return n, !v.other }
+
+// plainFunctions depend on their arguments, or are the same within a statement.
+var plainFunctions = []string{
+	"abs", "ceil", "ceiling", "coalesce", "concat", "concat_ws", "curdate", "current_date", "current_timestamp", "date", "date_add", "date_sub",
+	"datediff", "day", "dayofmonth", "floor", "from_unixtime", "greatest", "hour", "if", "ifnull", "isnull", "lcase", "least", "left", "length",
+	"lower", "ltrim", "minute", "mod", "month", "now", "nullif", "right", "round", "rtrim", "second", "strcmp", "substr", "substring", "trim",
+	"truncate", "ucase", "unix_timestamp", "upper", "weekday", "year", "yearweek",
+}

@@ -1,0 +1,82 @@
+package mysql
+
+import (
+	"fmt"
+	"strings"
+
+	"wirecheck/rewrite"
+)
+
+// writersSize is the length of wc_writers: a count, three stamps, separators.
+const writersSize = 20 + 1 + 3*stampLimit + 3
+
+// Instrumentable reports whether the hidden columns can be added to a table, and if not why.
+func Instrumentable(rel *rewrite.Relation) (why string, ok bool) {
+	switch {
+	case rel.Kind != "table" && rel.Kind != "partitioned":
+		return "a " + rel.Kind, false
+	case !strings.EqualFold(rel.Engine, "InnoDB"):
+		return "storage engine " + rel.Engine, false
+	}
+	return "", true
+}
+
+// Setup is what a connection executes before AddColumns and RemoveColumns: rows that the sql_mode of today would refuse
+// (zero dates) are copied as they are.
+func Setup() []string { return []string{"SET SESSION sql_mode=''"} }
+
+// AddColumns are the statements that give a table the hidden columns. They may be executed again. An ALTER TABLE is
+// atomic, so a crash leaves a table with both columns or with none.
+//
+// The row id is the server's UUID_SHORT(): MariaDB evaluates the default for each existing row while it copies the table,
+// which fires neither triggers nor ON UPDATE CURRENT_TIMESTAMP, and for each new one, so that a primary key that is
+// inserted again gets another id. wc_writers cannot fill itself by DEFAULT (@wc_t): MariaDB 10.11.19 accepts
+// that, ignores the value in sessions other than the first, and crashes with several of them (measured).
+func AddColumns(flavor Flavor, rel *rewrite.Relation) []string {
+	ifNot := ""
+	if flavor == MariaDB {
+		ifNot = "IF NOT EXISTS "
+	}
+	invisible := " INVISIBLE"
+	if flavor == TiDB {
+		invisible = ""
+	}
+	var adds []string
+	if flavor == MariaDB || !has(rel, columnRowID) {
+		adds = append(adds, fmt.Sprintf("ADD COLUMN %s%s BIGINT UNSIGNED NOT NULL DEFAULT (UUID_SHORT())%s", ifNot, columnRowID, invisible))
+	}
+	if flavor == MariaDB || !has(rel, columnWriters) {
+		adds = append(adds, fmt.Sprintf("ADD COLUMN %s%s VARCHAR(%d) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT '0:'%s", ifNot, columnWriters, writersSize, invisible))
+	}
+	if len(adds) == 0 {
+		return nil
+	}
+	return []string{"ALTER TABLE " + quoteName(rel.Schema) + "." + quoteName(rel.Name) + " " + strings.Join(adds, ", ")}
+}
+
+// RemoveColumns are the statements that take the hidden columns away. They may be executed again.
+func RemoveColumns(flavor Flavor, rel *rewrite.Relation) []string {
+	ifExists := ""
+	if flavor == MariaDB {
+		ifExists = "IF EXISTS "
+	}
+	var drops []string
+	for _, c := range []string{columnRowID, columnWriters} {
+		if flavor == MariaDB || has(rel, c) {
+			drops = append(drops, "DROP COLUMN "+ifExists+c)
+		}
+	}
+	if len(drops) == 0 {
+		return nil
+	}
+	return []string{"ALTER TABLE " + quoteName(rel.Schema) + "." + quoteName(rel.Name) + " " + strings.Join(drops, ", ")}
+}
+
+func has(rel *rewrite.Relation, column string) bool {
+	for _, c := range rel.Columns {
+		if strings.EqualFold(c.Name, column) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,339 @@
+package mysql
+
+import (
+	"errors"
+	"strings"
+)
+
+// The lexer knows just enough of the language to find the places where text is put in: words, quoted text, comments and
+// the depth of parentheses (MariaDB knowledge base, "Identifier Names" and "Comment Syntax"; MySQL manual, 11.1, 11.7).
+// The parser says what a statement means; the two must agree before anything is rewritten.
+
+type tokenKind uint8
+
+const (
+	tokWord   tokenKind = iota // unquoted identifier or keyword
+	tokIdent                   // quoted identifier, or a word right after a dot
+	tokString                  // quoted text
+	tokNumber                  //
+	tokParam                   // ?
+	tokVar                     // @name
+	tokSysVar                  // @@name
+	tokSymbol                  // one character
+)
+
+type token struct {
+	start, end int
+	depth      int32 // of parentheses around it; both parentheses of a pair have the outer depth
+	kind       tokenKind
+	executable bool // within /*! */ or /*M! */
+}
+
+var errText = errors.New("unterminated text or comment")
+
+// lex cuts sql into tokens.
+func lex(sql string, mode Mode) ([]token, error) {
+	l := lexer{sql: sql, mode: mode, tokens: make([]token, 0, 16+len(sql)/5)}
+	for l.at < len(sql) {
+		if err := l.next(); err != nil {
+			return nil, err
+		}
+	}
+	if l.executable {
+		return nil, errText
+	}
+	return l.tokens, nil
+}
+
+type lexer struct {
+	sql        string
+	mode       Mode
+	at         int
+	depth      int32
+	executable bool
+	tokens     []token
+}
+
+func (l *lexer) peek(n int) byte {
+	if l.at+n < len(l.sql) {
+		return l.sql[l.at+n]
+	}
+	return 0
+}
+
+func (l *lexer) add(kind tokenKind, end int) {
+	l.tokens = append(l.tokens, token{start: l.at, end: end, depth: l.depth, kind: kind, executable: l.executable})
+	l.at = end
+}
+
+func (l *lexer) next() error {
+	switch c := l.sql[l.at]; {
+	case c == ' ' || c >= '\t' && c <= '\r':
+		l.at++
+	case c == '#', c == '-' && l.peek(1) == '-' && (l.at+2 == len(l.sql) || l.peek(2) <= ' '):
+		if i := strings.IndexByte(l.sql[l.at:], '\n'); i >= 0 {
+			l.at += i + 1
+		} else {
+			l.at = len(l.sql)
+		}
+	case c == '/' && l.peek(1) == '*':
+		return l.comment()
+	case c == '*' && l.peek(1) == '/' && l.executable:
+		l.executable = false
+		l.at += 2
+	case c == '\'':
+		return l.quoted(tokString, 0)
+	case c == '"':
+		if l.mode&AnsiQuotes != 0 {
+			return l.quoted(tokIdent, 0)
+		}
+		return l.quoted(tokString, 0)
+	case c == '`':
+		return l.quoted(tokIdent, 0)
+	case c == '@':
+		return l.variable()
+	case c == '?':
+		l.add(tokParam, l.at+1)
+	case c == '(':
+		l.add(tokSymbol, l.at+1)
+		l.depth++
+	case c == ')':
+		l.depth--
+		l.add(tokSymbol, l.at+1)
+	case wordByte(c):
+		l.word()
+	default:
+		l.add(tokSymbol, l.at+1)
+	}
+	return nil
+}
+
+func (l *lexer) comment() error {
+	head := l.sql[l.at:]
+	if strings.HasPrefix(head, "/*!") || strings.HasPrefix(head, "/*M!") {
+		if l.executable {
+			return errText // nested: the version numbers decide
+		}
+		l.executable = true
+		l.at += strings.IndexByte(head, '!') + 1
+		for n := 0; n < 6 && l.peek(0) >= '0' && l.peek(0) <= '9'; n++ {
+			l.at++
+		}
+		return nil
+	}
+	end := strings.Index(head[2:], "*/")
+	if end < 0 {
+		return errText
+	}
+	l.at += end + 4
+	return nil
+}
+
+// quoted reads text in quotes; skip characters stand before the first quote.
+func (l *lexer) quoted(kind tokenKind, skip int) error {
+	quote := l.sql[l.at+skip]
+	escapes := kind != tokIdent && quote != '`' && l.mode&NoBackslashEscapes == 0
+	for i := l.at + skip + 1; i < len(l.sql); i++ {
+		switch c := l.sql[i]; {
+		case c == '\\' && escapes:
+			i++
+		case c == quote && i+1 < len(l.sql) && l.sql[i+1] == quote:
+			i++
+		case c == quote:
+			l.add(kind, i+1)
+			return nil
+		}
+	}
+	return errText
+}
+
+func (l *lexer) variable() error {
+	kind, i := tokVar, 1
+	if l.peek(1) == '@' {
+		kind, i = tokSysVar, 2
+	}
+	switch c := l.peek(i); c {
+	case '`':
+		return l.quotedVariable(kind, i)
+	case '\'', '"':
+		if kind == tokVar {
+			return l.quotedVariable(kind, i)
+		}
+	}
+	end := l.at + i
+	for end < len(l.sql) && (wordByte(l.sql[end]) || l.sql[end] == '.') {
+		end++
+	}
+	if end == l.at+i {
+		kind, end = tokSymbol, l.at+1
+	}
+	l.add(kind, end)
+	return nil
+}
+
+func (l *lexer) quotedVariable(kind tokenKind, skip int) error {
+	start := l.at
+	if err := l.quoted(tokString, skip); err != nil {
+		return err
+	}
+	last := &l.tokens[len(l.tokens)-1]
+	last.kind, last.start = kind, start
+	return nil
+}
+
+func (l *lexer) word() {
+	end := l.at
+	digits := true
+	for end < len(l.sql) && wordByte(l.sql[end]) {
+		digits = digits && l.sql[end] >= '0' && l.sql[end] <= '9'
+		end++
+	}
+	text := l.sql[l.at:end]
+	afterDot := l.at > 0 && l.sql[l.at-1] == '.' && len(l.tokens) > 0 && l.tokens[len(l.tokens)-1].end == l.at
+	switch {
+	case digits:
+		if end < len(l.sql) && l.sql[end] == '.' && !afterDot {
+			end++
+			for end < len(l.sql) && (l.sql[end] >= '0' && l.sql[end] <= '9') {
+				end++
+			}
+		}
+		l.add(tokNumber, l.exponent(end))
+	case text[0] >= '0' && text[0] <= '9' && !afterDot && number(text):
+		if strings.ContainsAny(text[len(text)-1:], "eE") && !strings.HasPrefix(text, "0x") && end+1 < len(l.sql) &&
+			(l.sql[end] == '+' || l.sql[end] == '-') && l.sql[end+1] >= '0' && l.sql[end+1] <= '9' {
+			end++
+			for end < len(l.sql) && l.sql[end] >= '0' && l.sql[end] <= '9' {
+				end++
+			}
+		}
+		l.add(tokNumber, end)
+	case afterDot:
+		l.add(tokIdent, end)
+	default:
+		l.add(tokWord, end)
+	}
+}
+
+// exponent extends a number that ends at end by its exponent.
+func (l *lexer) exponent(end int) int {
+	i := end
+	if i >= len(l.sql) || l.sql[i]|0x20 != 'e' {
+		return end
+	}
+	if i++; i < len(l.sql) && (l.sql[i] == '+' || l.sql[i] == '-') {
+		i++
+	}
+	first := i
+	for i < len(l.sql) && l.sql[i] >= '0' && l.sql[i] <= '9' {
+		i++
+	}
+	if i == first {
+		return end
+	}
+	return i
+}
+
+// number reports whether text, which begins with a digit and has other characters, is a number: 0x1f, 0b1, 1e5, or the
+// beginning of 1e+5.
+func number(text string) bool {
+	only := func(s, set string) bool { return s != "" && strings.Trim(s, set) == "" }
+	switch {
+	case strings.HasPrefix(text, "0x") && only(text[2:], "0123456789abcdefABCDEF"),
+		strings.HasPrefix(text, "0b") && only(text[2:], "01"):
+		return true
+	}
+	mantissa := strings.TrimLeft(text, "0123456789")
+	return mantissa != "" && mantissa[0]|0x20 == 'e' && strings.Trim(mantissa[1:], "0123456789") == ""
+}
+
+func wordByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '$' || c >= 0x80
+}
+
+// text is a statement with its tokens.
+type text struct {
+	sql    string
+	tokens []token
+}
+
+func (t *text) at(i int) string {
+	if i < 0 || i >= len(t.tokens) {
+		return ""
+	}
+	return t.sql[t.tokens[i].start:t.tokens[i].end]
+}
+
+// is reports whether token i is one of the given keywords or symbols.
+func (t *text) is(i int, words ...string) bool {
+	if i < 0 || i >= len(t.tokens) || t.tokens[i].kind != tokWord && t.tokens[i].kind != tokSymbol {
+		return false
+	}
+	s := t.at(i)
+	for _, w := range words {
+		if strings.EqualFold(s, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// seq reports whether the tokens from i on are the given keywords.
+func (t *text) seq(i int, words ...string) bool {
+	for n, w := range words {
+		if !t.is(i+n, w) {
+			return false
+		}
+	}
+	return true
+}
+
+// find gives the first token from i on, at the given depth, that is one of the words; -1 if there is none.
+func (t *text) find(i int, depth int32, words ...string) int {
+	for ; i < len(t.tokens); i++ {
+		if t.tokens[i].depth < depth {
+			return -1
+		}
+		if t.tokens[i].depth == depth && t.is(i, words...) {
+			return i
+		}
+	}
+	return -1
+}
+
+// close gives the token that closes the parenthesis at i; -1 if there is none.
+func (t *text) close(i int) int {
+	return t.find(i+1, t.tokens[i].depth, ")")
+}
+
+// name gives the identifier that token i is, unquoted.
+func (t *text) name(i int) (string, bool) {
+	if i < 0 || i >= len(t.tokens) {
+		return "", false
+	}
+	s := t.at(i)
+	switch t.tokens[i].kind {
+	case tokWord:
+		return s, true
+	case tokIdent:
+		if q := s[0]; q == '`' || q == '"' {
+			return strings.ReplaceAll(s[1:len(s)-1], string([]byte{q, q}), string([]byte{q})), true
+		}
+		return s, true
+	}
+	return "", false
+}
+
+// qualified reads [schema.]name from token i on and gives the token after it.
+func (t *text) qualified(i int) (schema, name string, next int, ok bool) {
+	name, ok = t.name(i)
+	if !ok {
+		return "", "", i, false
+	}
+	if t.is(i+1, ".") {
+		schema = name
+		name, ok = t.name(i + 2)
+		return schema, name, i + 3, ok
+	}
+	return "", name, i + 1, true
+}

@@ -1,0 +1,496 @@
+package mysql
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"wirecheck/history"
+	"wirecheck/rewrite"
+)
+
+// groupEntry is the most that one row takes in the column that GROUP_CONCAT makes: row id, space, writers, separator;
+// with its name some more.
+const (
+	groupEntry      = 20 + 1 + writersSize + 1
+	groupEntryNamed = groupEntry + 400
+)
+
+// groupRows is the most rows of a group that are named.
+const groupRows = 1000
+
+// query plans a SELECT.
+func (s *statement) query(n *ast.SelectStmt) {
+	p := s.plan
+	all := walk(n)
+	if s.callsStored(all) {
+		s.partial("a stored function")
+	}
+	if n.Kind != ast.SelectStmtKindSelect {
+		if n.Kind == ast.SelectStmtKindTable {
+			s.opaque("TABLE")
+		} else if all.sub > 0 || len(s.why) > 0 {
+			s.opaque("VALUES with queries")
+		}
+		return
+	}
+	if n.SelectIntoOpt != nil {
+		s.opaque("its result goes to variables or a file")
+		return
+	}
+	var ctes []string
+	if n.With != nil {
+		for _, c := range n.With.CTEs {
+			ctes = append(ctes, c.Name.O)
+		}
+	}
+	var list []source
+	if n.From != nil {
+		var ok bool
+		if list, ok = s.sources(n.From.TableRefs, ctes); !ok {
+			s.opaque("a FROM clause that is not understood")
+			return
+		}
+	}
+	nested := all.sub
+	if n.From != nil {
+		nested--
+	}
+	if nested > 0 {
+		s.partial("what subqueries read is not seen")
+	}
+	s.readable(n, all, list)
+	if p.Coverage == history.CoverageNone {
+		if len(s.why) > 0 { // no table that we know of, but something
+			s.opaque(strings.Join(s.why, "; "))
+		}
+	}
+}
+
+// readable adds the columns that tell what was read, one for each source that can be seen.
+func (s *statement) readable(n *ast.SelectStmt, all finding, list []source) {
+	p := s.plan
+	op, locking := history.OpRead, s.session.LockingReads
+	if n.LockInfo != nil && n.LockInfo.LockType != ast.SelectLockNone {
+		op, locking = history.OpLock, true
+		if len(n.LockInfo.Tables) > 0 && len(n.LockInfo.Tables) < len(list) {
+			op = history.OpRead // FOR UPDATE OF: the others are plain reads; a read is the weaker fact
+		}
+	}
+	if s.session.LockingReads {
+		op = history.OpLock
+	}
+	var seen []source
+	for i := range list {
+		src := &list[i]
+		switch {
+		case !src.watched():
+		case src.why != "":
+			s.partial(src.why)
+		case locking && s.covered(n, all, list, src):
+			s.partial("a locking read that an index covers")
+		case n.Limit != nil && n.OrderBy == nil && s.covered(n, all, list, src):
+			s.partial("the first rows of an index that covers the query") // others would be the first
+		case (n.GroupBy != nil || n.OrderBy != nil && len(list) > 1) && s.covered(n, all, list, src):
+			// Without the covering index the server may come to use a temporary table, or to use none, and the flags
+			// of the client's columns tell (MariaDB 10.11.19).
+			s.partial("groups or order of an index that covers the query")
+		case !locking && s.covered(n, all, list, src) && !s.orderless(n, all, list, src):
+			// With more columns the server reads the table instead of the index: the rows come in another order, and the
+			// status flags say that no index was used (MariaDB 10.11.19).
+			s.partial("rows of an index that covers the query")
+		default:
+			seen = append(seen, *src)
+		}
+	}
+	p.Predicate = s.predicate(n.Where, list)
+	if len(seen) == 0 {
+		return
+	}
+	grouped := n.GroupBy != nil || s.aggregates(n)
+	switch {
+	case n.Distinct, grouped && (walk(n.Fields).window || len(n.WindowSpecs) > 0), n.GroupBy != nil && n.GroupBy.Rollup:
+		if first := s.outerSelect(); first < 0 || !s.logged(n, all, list, op, first) {
+			s.opaque(strings.Join(append(s.why, "DISTINCT, ROLLUP, or window functions over groups"), "; "))
+			return
+		}
+		s.inLog()
+		return
+	case n.GroupBy != nil:
+		s.groups(n, all, seen, op, locking)
+		return
+	case grouped && len(all.aggregates) == 0:
+		s.opaque("aggregates of an outer query")
+		return
+	case grouped && (locking || len(all.extremes) == len(all.aggregates)) && indexed(all.extremes, list):
+		// They may come from the end of an index without reading, or locking, anything else.
+		s.opaque("MIN or MAX of an index")
+		return
+	}
+	rows, named := 0, true
+	if grouped {
+		named = s.session.GroupConcat/groupEntryNamed >= groupRows
+		if rows = min(groupRows, int(min(s.session.GroupConcat, 1<<24)/groupEntry)); rows < 1 || s.r.flavor != MariaDB {
+			s.opaque("groups that cannot be listed here")
+			return
+		}
+		if n.Having != nil || n.Limit != nil {
+			s.partial("rows of groups that are not in the answer")
+		}
+	}
+	at := s.selectListEnd()
+	if at < 0 {
+		s.opaque("the end of the select list is not certain")
+		return
+	}
+	var add strings.Builder
+	tables := make([]told, len(seen))
+	for i := range seen {
+		tables[i].table = seen[i].table()
+		if _, _, values := nameParts(&seen[i]); named && len(values) > 0 {
+			tables[i].key = keyNames(seen[i].rel)
+		}
+		if grouped {
+			fmt.Fprintf(&add, ",GROUP_CONCAT(%s SEPARATOR ';' LIMIT %d)", seen[i].version(named), rows)
+		} else {
+			add.WriteString("," + seen[i].version(true))
+		}
+	}
+	s.edits = append(s.edits, edit{at: at, add: add.String(), check: strings.Repeat(",wc_probe", len(seen)) + " "})
+	p.Hidden = len(seen)
+	p.Coverage = history.CoverageExact
+	p.Decode = decodeReads(tables, op, grouped, rows)
+}
+
+// groups plans a SELECT with GROUP BY. What it reads goes to the log, by an assignment within COUNT, which is evaluated
+// for each row of each group. GROUP_CONCAT would make the server group in another way, and then metadata (flags,
+// lengths) and even a MIN(bit) come out differently (MariaDB 10.11.19).
+func (s *statement) groups(n *ast.SelectStmt, all finding, seen []source, op history.Op, locking bool) {
+	switch {
+	case s.r.flavor != MariaDB:
+		s.opaque("GROUP BY on this server")
+		return
+	case s.several:
+		s.opaque("several statements in one request")
+		return
+	case locking && slices.ContainsFunc(all.aggregates, func(f string) bool { return f == "min" || f == "max" }):
+		s.opaque("MIN or MAX")
+		return
+	case locking && len(all.aggregates) == 0:
+		s.opaque("GROUP BY that an index may answer")
+		return
+	}
+	at := s.selectListEnd()
+	if at < 0 {
+		s.opaque("the end of the select list is not certain")
+		return
+	}
+	kind := "r"
+	if op == history.OpLock {
+		kind = "l"
+	}
+	var add strings.Builder
+	for i := range seen {
+		// The branch that never runs has its reason at captured. The missing row of an outer join makes NULL.
+		fmt.Fprintf(&add, ",COUNT(IF(0,@wc_log:='',IF(LENGTH(@wc_log)<%d,@wc_log:=IFNULL(%s,@wc_log),1)))", logLimit, appended(kind, &seen[i]))
+	}
+	s.edits = append(s.edits, edit{at: at, add: add.String(), check: strings.Repeat(",wc_probe", len(seen)) + " "})
+	p := s.plan
+	p.Hidden, p.Stamp, p.Log = len(seen), true, true
+	p.Coverage = history.CoverageExact
+	p.Decode = func([][]byte) ([]history.Access, error) { return nil, nil }
+}
+
+// indexed reports whether one of the expressions may be a column of an index: MIN and MAX of an expression are never
+// taken from an index.
+func indexed(list []ast.ExprNode, sources []source) bool {
+	return slices.ContainsFunc(list, func(e ast.ExprNode) bool {
+		for {
+			p, ok := e.(*ast.ParenthesesExpr)
+			if !ok {
+				break
+			}
+			e = p.Expr
+		}
+		c, ok := e.(*ast.ColumnNameExpr)
+		return ok && slices.ContainsFunc(sources, func(src source) bool {
+			in := func(ix []string) bool { return containsFold(ix, c.Name.Name.O) }
+			return src.rel == nil || in(src.rel.Key) || slices.ContainsFunc(src.rel.Indexes, in)
+		})
+	})
+}
+
+// aggregates reports whether the query's own parts, not those of subqueries, use aggregate functions.
+func (s *statement) aggregates(n *ast.SelectStmt) bool {
+	for _, f := range n.Fields.Fields {
+		if f.Expr != nil && ast.HasAggFlag(f.Expr) {
+			return true
+		}
+	}
+	if n.Having != nil && ast.HasAggFlag(n.Having.Expr) {
+		return true
+	}
+	if n.OrderBy != nil {
+		for _, item := range n.OrderBy.Items {
+			if ast.HasAggFlag(item.Expr) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// told is what the hidden column of one table tells: versions of its rows, and their keys if it has some.
+type told struct {
+	table string
+	key   []string
+}
+
+// decodeReads reads the hidden columns of a row.
+func decodeReads(tables []told, op history.Op, grouped bool, limit int) func([][]byte) ([]history.Access, error) {
+	return func(hidden [][]byte) ([]history.Access, error) {
+		if len(hidden) != len(tables) {
+			return nil, fmt.Errorf("%d hidden columns where %d were added", len(hidden), len(tables))
+		}
+		out := make([]history.Access, 0, len(hidden))
+		partial := false
+		for i, cell := range hidden {
+			if cell == nil {
+				continue
+			}
+			if !grouped {
+				a, err := decodeRead(string(cell), tables[i], op)
+				if err != nil {
+					return out, err
+				}
+				out = append(out, a)
+				continue
+			}
+			n := 0
+			for one := range strings.SplitSeq(string(cell), ";") {
+				a, err := decodeRead(one, tables[i], op)
+				if err != nil {
+					return out, err
+				}
+				if n++; !slices.Contains(out, a) || n > 64 {
+					out = append(out, a)
+				}
+			}
+			partial = partial || n >= limit
+		}
+		if partial {
+			return out, rewrite.ErrPartial
+		}
+		return out, nil
+	}
+}
+
+// selectListEnd gives the offset behind the select list of the statement's outermost SELECT; -1 if it is not certain.
+func (s *statement) selectListEnd() int {
+	if i := s.outerSelect(); i >= 0 {
+		return s.text.listEnd(i)
+	}
+	return -1
+}
+
+// outerSelect gives the token SELECT of the statement's outermost query, or -1.
+func (s *statement) outerSelect() int {
+	t := s.text
+	for i := range t.tokens {
+		if !t.is(i, "SELECT") {
+			continue
+		}
+		// With WITH, the bodies stand in parentheses; without, the first SELECT is the outermost.
+		if t.is(0, "WITH") && t.tokens[i].depth != t.tokens[0].depth {
+			continue
+		}
+		return i
+	}
+	return -1
+}
+
+// listEnd gives the offset behind the select list of the SELECT at token i that has a FROM clause.
+func (t *text) listEnd(i int) int {
+	from := t.find(i+1, t.tokens[i].depth, "FROM")
+	if from < i+2 {
+		return -1
+	}
+	return t.tokens[from-1].end
+}
+
+// covered reports whether a secondary index may hold all columns of src that the query uses: then reading more of it
+// would lock the clustered index records too, which the client's own statement leaves alone.
+func (s *statement) covered(n *ast.SelectStmt, all finding, list []source, src *source) bool {
+	if len(src.rel.Indexes) == 0 || s.pointKey(n.Where, list, src) {
+		return false
+	}
+	if all.wildcard {
+		// Some wildcard: of this table unless it is qualified by another one.
+		for _, f := range n.Fields.Fields {
+			if f.WildCard != nil && (f.WildCard.Table.O == "" || strings.EqualFold(f.WildCard.Table.O, src.alias)) {
+				return s.holds(src, src.visible())
+			}
+		}
+	}
+	var used []string
+	for _, c := range all.columns {
+		if s.owns(c, list, src, all.sub) && !slices.Contains(used, c.Name.L) {
+			used = append(used, c.Name.L)
+		}
+	}
+	return s.holds(src, used)
+}
+
+// orderless reports whether the client cannot notice that src is read from the table although an index covers the
+// query: at most one row is read; or all are read, and come to one result that does not depend on their order, or in the
+// order of the primary key. (With a condition the status flags may tell whether an index was used.)
+func (s *statement) orderless(n *ast.SelectStmt, all finding, list []source, src *source) bool {
+	if !strings.Contains(s.plan.Text, "<=>") && s.point(n.Where, list, src, src.rel.Unique) { // a unique key holds many NULLs
+		return true
+	}
+	switch {
+	case len(list) > 1 || n.Where != nil || n.GroupBy != nil || n.Distinct:
+		return false
+	case s.aggregates(n):
+		if len(all.aggregates) == 0 || slices.ContainsFunc(all.aggregates, func(f string) bool {
+			return !slices.Contains([]string{"count", "min", "max", "sum", "avg"}, f)
+		}) {
+			return false
+		}
+		return !slices.ContainsFunc(all.columns, func(c *ast.ColumnName) bool { return !exactNumber(src.column(c.Name.O)) })
+	case n.OrderBy == nil || len(src.rel.Key) == 0:
+		return false
+	}
+	var ordered []string
+	for _, item := range n.OrderBy.Items {
+		if c, ok := item.Expr.(*ast.ColumnNameExpr); ok && s.owns(c.Name, list, src, all.sub) {
+			ordered = append(ordered, c.Name.Name.L)
+		}
+	}
+	return !slices.ContainsFunc(src.rel.Key, func(c string) bool { return !containsFold(ordered, c) })
+}
+
+// exactNumber reports whether sums of a column are the same in any order.
+func exactNumber(c *rewrite.Attribute) bool {
+	if c == nil {
+		return false
+	}
+	switch typeName(c.Type) {
+	case "tinyint", "smallint", "mediumint", "int", "integer", "bigint", "decimal", "numeric", "year":
+		return true
+	}
+	return false
+}
+
+// holds reports whether one secondary index, with the primary key that each has, holds the columns.
+func (s *statement) holds(src *source, used []string) bool {
+	for _, ix := range src.rel.Indexes {
+		if !slices.ContainsFunc(used, func(c string) bool { return !containsFold(ix, c) && !containsFold(src.rel.Key, c) }) {
+			return true
+		}
+	}
+	return false
+}
+
+func containsFold(list []string, s string) bool {
+	return slices.ContainsFunc(list, func(t string) bool { return strings.EqualFold(s, t) })
+}
+
+func (src *source) visible() []string {
+	var names []string
+	for _, c := range src.rel.Columns {
+		if !c.Hidden {
+			names = append(names, strings.ToLower(c.Name))
+		}
+	}
+	return names
+}
+
+func (src *source) column(name string) *rewrite.Attribute {
+	for i := range src.rel.Columns {
+		if strings.EqualFold(src.rel.Columns[i].Name, name) {
+			return &src.rel.Columns[i]
+		}
+	}
+	return nil
+}
+
+// owns reports whether a column name certainly means a column of src.
+func (s *statement) owns(c *ast.ColumnName, list []source, src *source, queries int) bool {
+	if c.Table.O != "" {
+		return strings.EqualFold(c.Table.O, src.alias)
+	}
+	if src.column(c.Name.O) == nil || queries > 1 {
+		return false
+	}
+	for i := range list {
+		if other := &list[i]; other.alias != src.alias && (other.rel == nil || other.column(c.Name.O) != nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// predicate reports whether rows are chosen otherwise than by equality with a whole unique key of each table.
+func (s *statement) predicate(where ast.ExprNode, list []source) bool {
+	for i := range list {
+		if list[i].rel != nil && !s.point(where, list, &list[i], list[i].rel.Unique) {
+			return true
+		}
+		if list[i].rel == nil && list[i].why != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// pointKey reports whether the primary key is given.
+func (s *statement) pointKey(where ast.ExprNode, list []source, src *source) bool {
+	return len(src.rel.Key) > 0 && s.point(where, list, src, [][]string{src.rel.Key})
+}
+
+// point reports whether the condition equates all columns of one of the keys with something that is not of src.
+func (s *statement) point(where ast.ExprNode, list []source, src *source, keys [][]string) bool {
+	var fixed []string
+	var look func(ast.ExprNode)
+	look = func(e ast.ExprNode) {
+		switch e := e.(type) {
+		case *ast.ParenthesesExpr:
+			look(e.Expr)
+		case *ast.BinaryOperationExpr:
+			switch e.Op.String() {
+			case "and":
+				look(e.L)
+				look(e.R)
+			case "eq", "nulleq":
+				fixed = append(fixed, s.equated(e.L, e.R, list, src)...)
+				fixed = append(fixed, s.equated(e.R, e.L, list, src)...)
+			}
+		}
+	}
+	if where != nil {
+		look(where)
+	}
+	return slices.ContainsFunc(keys, func(k []string) bool {
+		return len(k) > 0 && !slices.ContainsFunc(k, func(c string) bool { return !containsFold(fixed, c) })
+	})
+}
+
+// equated gives the column of src that l is, if r is a literal, a parameter or a variable.
+func (s *statement) equated(l, r ast.ExprNode, list []source, src *source) []string {
+	c, ok := l.(*ast.ColumnNameExpr)
+	if !ok || !s.owns(c.Name, list, src, 1) {
+		return nil
+	}
+	switch r := r.(type) {
+	case ast.ValueExpr, *ast.VariableExpr:
+		return []string{c.Name.Name.L}
+	case *ast.UnaryOperationExpr:
+		if _, ok := r.V.(ast.ValueExpr); ok {
+			return []string{c.Name.Name.L}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,361 @@
+package mysql
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"wirecheck/history"
+	"wirecheck/internal/testserver"
+)
+
+// The client's statements answer alike with CLIENT_FOUND_ROWS and under other modes.
+func TestFormsFoundRows(t *testing.T) {
+	p := newPair(t, clientFoundRows)
+	for _, forms := range [][]form{updates, inserts, deletes} {
+		runForms(t, p, forms)
+	}
+}
+
+func TestFormsOtherModes(t *testing.T) {
+	for _, mode := range []string{"", "ANSI_QUOTES", "ONLY_FULL_GROUP_BY,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,PAD_CHAR_TO_FULL_LENGTH", "NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,IGNORE_SPACE,HIGH_NOT_PRECEDENCE"} {
+		t.Run(mode, func(t *testing.T) {
+			p := newPair(t, 0)
+			for _, s := range []*side{p.plain, p.wired} {
+				s.exec(t, "SET sql_mode='"+mode+"'")
+			}
+			p.load(t)
+			for _, forms := range [][]form{selects, updates, inserts, deletes} {
+				for _, f := range forms {
+					p.check(t, f.sql)
+				}
+			}
+			p.check(t, `SELECT "id" FROM account WHERE "owner" = 'ann'`)
+			p.check(t, `SELECT a."id" FROM "account" a`)
+			p.check(t, `UPDATE "account" SET "balance" = 5 WHERE "id" = 1`)
+			p.check(t, `SELECT '\' FROM account -- '`)
+		})
+	}
+}
+
+// Whatever the client's character set and collation are, nothing changes for it.
+func TestFormsCharacterSets(t *testing.T) {
+	for _, names := range []string{"latin1", "latin5", "binary", "utf8mb4 COLLATE utf8mb4_unicode_520_nopad_ci"} {
+		t.Run(names, func(t *testing.T) {
+			p := newPair(t, 0)
+			// the session's variables get their character set from the first SET
+			p.wired.exec(t, SetToken("T1.1.first"))
+			for _, s := range []*side{p.plain, p.wired} {
+				s.exec(t, "SET NAMES "+names)
+			}
+			p.load(t)
+			for _, forms := range [][]form{updates[:30], inserts[:20], deletes[:10], selects[:30]} {
+				for _, f := range forms {
+					p.check(t, f.sql)
+				}
+			}
+			p.check(t, "UPDATE kinds SET v = 'x', c = 'y', t = 'z', e = 'a', j = '{}', i = 7, d = 9, dt = '2001-01-01' WHERE id = 1")
+		})
+	}
+}
+
+func TestParameters(t *testing.T) {
+	p := newPair(t, 0)
+	for _, f := range []struct {
+		form
+		args []string
+	}{
+		{form{"SELECT * FROM account WHERE id = ?", exact, 1}, []string{"2"}},
+		{form{"SELECT ?, note FROM account WHERE id = ? LIMIT ?", exact, 1}, []string{"x", "2", "1"}},
+		{form{"UPDATE account SET balance = ?, owner = ? WHERE id = ?", exact, 1}, []string{"5", "eve", "1"}},
+		{form{"UPDATE account SET balance = ? WHERE id = ?", exact, 1}, []string{"100", "1"}},
+		{form{"UPDATE account SET balance = balance + ? WHERE id = ? LIMIT ?", exact, 1}, []string{"5", "1", "1"}},
+		{form{"INSERT INTO account (id, owner, balance) VALUES (?, ?, ?), (?, ?, ?)", exact, 0}, []string{"10", "a", "1", "11", "b", "2"}},
+		{form{"INSERT INTO account VALUES (?, ?, ?, NULL, NULL)", exact, 0}, []string{"10", "a", "1"}},
+		{form{"INSERT INTO item (account_id, name, qty) VALUES (?, ?, ?) ON DUPLICATE KEY UPDATE qty = ?", exact, 1}, []string{"1", "pen", "1", "77"}},
+		{form{"DELETE FROM account WHERE id = ? OR balance > ?", exact, 3}, []string{"1", "250"}},
+		{form{"REPLACE INTO account VALUES (?, ?, ?, NULL, NULL)", approx, 0}, []string{"1", "a", "1"}},
+	} {
+		plan, accesses := p.check(t, f.sql, f.args...)
+		if plan.Coverage != f.coverage || len(accesses) != f.n {
+			t.Errorf("%s: coverage %q (%s), %d accesses; want %q, %d", f.sql, plan.Coverage, plan.Why, len(accesses), f.coverage, f.n)
+		}
+	}
+}
+
+// TestAddedStatementsAndDiagnostics measures the table in log.go.
+func TestAddedStatementsAndDiagnostics(t *testing.T) {
+	s := newSide(t, testserver.MariaDB(t), 0)
+	client := []string{"INSERT INTO item (account_id, name) VALUES (8, 'a'), (8, 'b')", "SELECT SQL_CALC_FOUND_ROWS CAST('x' AS SIGNED) FROM account LIMIT 1", "UPDATE account SET balance = 'y1' WHERE id < 3"}
+	ask := func(t *testing.T, added string) []string {
+		t.Helper()
+		s.exec(t, "BEGIN")
+		defer s.exec(t, "ROLLBACK")
+		s.exec(t, "SET sql_mode=''")
+		s.exec(t, client[0])
+		s.exec(t, client[1])
+		r := s.exec(t, client[2])
+		if r.affected != 2 || r.warnings == 0 {
+			t.Fatalf("the client's own statement: %+v", r)
+		}
+		if added != "" {
+			s.exec(t, added)
+		}
+		row := s.texts(t, "SELECT ROW_COUNT(), FOUND_ROWS(), @@warning_count")[0]
+		return append(row, fmt.Sprint(len(s.texts(t, "SHOW WARNINGS"))), s.texts(t, "SELECT LAST_INSERT_ID() > 0")[0][0])
+	}
+	want := ask(t, "")
+	if diff := cmp.Diff([]string{"2", "4", "2", "2", "1"}, want); diff != "" {
+		t.Fatalf("without us (-want +got):\n%s", diff)
+	}
+	set, fetched := append([]string{"0"}, want[1:]...), append([]string{"-1", "1"}, want[2:]...)
+	if diff := cmp.Diff(set, ask(t, SetToken("T1.1.x"))); diff != "" {
+		t.Errorf("after SET (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(fetched, ask(t, FetchLog())); diff != "" {
+		t.Errorf("after SELECT (-want +got):\n%s", diff)
+	}
+}
+
+func TestLogIsBounded(t *testing.T) {
+	p := newPair(t, 0)
+	p.wired.exec(t, "INSERT INTO bare SELECT seq, 'x' FROM seq_1_to_5000")
+	for _, sql := range []string{"UPDATE bare SET a = a + 1", "UPDATE bare SET a = a", "DELETE FROM bare"} {
+		script := p.rewriter.Script(sql, p.catalog, p.session)
+		p.wired.exec(t, SetToken("T9.1.test"))
+		p.wired.exec(t, script.SQL)
+		value := p.wired.texts(t, FetchLog())[0][0]
+		entries, truncated, err := DecodeLog([]byte(value))
+		if err != nil || !truncated || len(value) > logLimit+1000 || len(entries["T9.1.test"]) < 500 {
+			t.Errorf("%s: log of %d bytes, %d entries, truncated %v, error %v", sql, len(value), len(entries["T9.1.test"]), truncated, err)
+		}
+		if again := p.wired.texts(t, FetchLog())[0][0]; again != "" {
+			t.Errorf("%s: the log is not empty after it was fetched", sql)
+		}
+	}
+}
+
+// A table comes out of instrumentation as it went in, byte for byte.
+func TestAddAndRemoveColumns(t *testing.T) {
+	p := newPair(t, 0) // the columns are there
+	for _, rel := range p.tables {
+		show := "SHOW CREATE TABLE " + quoteName(rel.Name)
+		want := p.plain.texts(t, show)[0]
+		rows := func(s *side) []string {
+			var list []string
+			for _, r := range s.texts(t, "SELECT * FROM "+quoteName(rel.Name)) {
+				list = append(list, strings.Join(r, "|"))
+			}
+			return list
+		}
+		cells := [][]byte{[]byte(rel.Name), []byte(p.wired.texts(t, show)[0][1])}
+		script := p.rewriter.Script(show, p.catalog, p.session)
+		if !script.Plans[0].Conceal(cells) || string(cells[1]) != want[1] {
+			t.Errorf("%s: concealed it is\n%s\nwant\n%s", rel.Name, cells[1], want[1])
+		}
+		for range 2 { // they may be executed again
+			for _, sql := range append(AddColumns(MariaDB, rel), RemoveColumns(MariaDB, rel)...) {
+				if rel.Instrumented {
+					p.wired.exec(t, sql)
+				}
+			}
+		}
+		if diff := cmp.Diff(want, p.wired.texts(t, show)[0]); diff != "" {
+			t.Errorf("%s (-before +after):\n%s", rel.Name, diff)
+		}
+		if diff := cmp.Diff(rows(p.plain), rows(p.wired)); diff != "" {
+			t.Errorf("%s (-before +after):\n%s", rel.Name, diff)
+		}
+	}
+}
+
+func TestConcealColumns(t *testing.T) {
+	p := newPair(t, 0)
+	for _, sql := range []string{
+		"SHOW COLUMNS FROM account", "SHOW FULL COLUMNS FROM account", "show full fields in account", "DESC account", "DESCRIBE account", "EXPLAIN account",
+		"SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_NAME = 'account' AND TABLE_SCHEMA = DATABASE() ORDER BY ORDINAL_POSITION",
+		"SELECT c.COLUMN_NAME, c.COLUMN_TYPE FROM information_schema.`columns` c WHERE c.TABLE_NAME = 'account' AND TABLE_SCHEMA = DATABASE() ORDER BY c.ORDINAL_POSITION",
+		"SHOW INDEX FROM account", "SHOW CREATE VIEW rich",
+	} {
+		conceal := p.rewriter.Script(sql, p.catalog, p.session).Plans[0].Conceal
+		var got [][]string
+		for _, row := range p.wired.texts(t, sql) {
+			cells := make([][]byte, len(row))
+			for i := range row {
+				cells[i] = []byte(row[i])
+			}
+			if conceal == nil || conceal(cells) {
+				got = append(got, row)
+			}
+		}
+		if diff := cmp.Diff(p.plain.texts(t, sql), got); diff != "" && !strings.Contains(sql, "VIEW") && !strings.Contains(sql, "INDEX") {
+			t.Errorf("%s (-plain +wired):\n%s", sql, diff)
+		}
+	}
+}
+
+func TestCatalog(t *testing.T) {
+	p := newPair(t, 0)
+	for _, want := range []struct {
+		name                     string
+		kind                     string
+		columns, key, unique     int
+		triggers, cascades, ours bool
+	}{
+		{"account", "table", 7, 1, 1, false, false, true},
+		{"item", "table", 6, 1, 2, false, false, true},
+		{"bare", "table", 4, 0, 0, false, false, true},
+		{"pair", "table", 5, 2, 2, false, false, true},
+		{"parent", "table", 4, 1, 1, false, true, true},
+		{"child", "table", 4, 1, 1, false, false, true},
+		{"watched", "table", 4, 1, 1, true, false, true},
+		{"old", "table", 2, 1, 1, false, false, false},
+		{"rich", "view", 3, 0, 0, false, false, false},
+		{"größe", "table", 6, 1, 1, false, false, true},
+	} {
+		rel := p.catalog.ByName[want.name]
+		var mine int
+		for i, r := range rel {
+			if r.Schema == p.wired.db.Name {
+				mine = i
+			}
+		}
+		if len(rel) == 0 {
+			t.Errorf("%s is missing", want.name)
+			continue
+		}
+		r := rel[mine]
+		if r.Kind != want.kind || len(r.Columns) != want.columns || len(r.Key) != want.key || len(r.Unique) != want.unique || r.HasTriggers != want.triggers || r.Cascades != want.cascades || r.Instrumented != want.ours {
+			t.Errorf("%s: got %+v", want.name, *r)
+		}
+	}
+	if p.catalog.Functions["twice"] == 0 || p.catalog.Version == "" || p.catalog.Database != p.wired.db.Name {
+		t.Errorf("got functions %v, version %q, database %q", p.catalog.Functions, p.catalog.Version, p.catalog.Database)
+	}
+	kinds := p.catalog.ByName["kinds"][0]
+	for _, c := range kinds.Columns {
+		if generated := c.Name == "sg" || c.Name == "vg"; c.Generated != generated || c.Hidden != HiddenColumn(c.Name) && kinds.Instrumented {
+			t.Errorf("column %+v", c)
+		}
+	}
+}
+
+func TestSessionFacts(t *testing.T) {
+	s := newSide(t, testserver.MariaDB(t), 0)
+	s.exec(t, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+	s.exec(t, "SET autocommit=0, sql_mode='ANSI_QUOTES,NO_BACKSLASH_ESCAPES', group_concat_max_len=5000")
+	f, err := DecodeSession(s.texts(t, SessionQuery()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Facts{Version: f.Version, Flavor: MariaDB, Level: "read committed", Session: Session{Mode: AnsiQuotes | NoBackslashEscapes, GroupConcat: 5000}}
+	if f != want {
+		t.Errorf("got %+v, want %+v", f, want)
+	}
+	s.exec(t, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+	s.exec(t, "SET innodb_snapshot_isolation=ON, sql_mode='ORACLE'")
+	if f, err = DecodeSession(s.texts(t, SessionQuery())); err != nil || f.Level != "snapshot" || f.Session.Mode&Foreign == 0 {
+		t.Errorf("got %+v, %v", f, err)
+	}
+	s.exec(t, "SET sql_mode='', collation_connection='ucs2_bin'")
+	if f, err = DecodeSession(s.texts(t, SessionQuery())); err != nil || f.Session.Mode&Foreign == 0 {
+		t.Errorf("got %+v, %v", f, err)
+	}
+}
+
+// Reads under SERIALIZABLE lock, so nothing may be read that the client's own statement would not touch.
+func TestLockingReadsUnderSerializable(t *testing.T) {
+	p := newPair(t, 0)
+	p.session.LockingReads = true
+	for _, f := range []form{
+		{"SELECT balance FROM account WHERE balance = 200", opaque, 0},
+		{"SELECT note FROM account WHERE balance = 200", exact, 1},
+		{"SELECT * FROM account WHERE id = 1", exact, 1},
+		{"SELECT id FROM account WHERE id = 1", exact, 1},
+		{"SELECT a.id, i.name FROM account a JOIN item i ON i.account_id = a.id", opaque, 0},
+		{"SELECT a.note, i.name FROM account a JOIN item i ON i.account_id = a.id", approx, 3},
+		{"SELECT SUM(qty) FROM item", exact, 4},
+		{"SELECT COUNT(*) FROM item", opaque, 0},
+		{"SELECT MAX(note) FROM account", exact, 4},
+		{"SELECT MAX(id) FROM account", opaque, 0},
+		{"SELECT DISTINCT note FROM account WHERE id > 1", exact, 3},
+		{"SELECT DISTINCT balance FROM account", opaque, 0},
+		{"SELECT note FROM account UNION SELECT b FROM bare", exact, 8},
+	} {
+		plan, accesses := p.check(t, f.sql)
+		if plan.Coverage != f.coverage || len(accesses) != f.n {
+			t.Errorf("%s: coverage %q (%s), %d accesses; want %q, %d", f.sql, plan.Coverage, plan.Why, len(accesses), f.coverage, f.n)
+		}
+		for _, a := range accesses {
+			if a.Op != history.OpLock {
+				t.Errorf("%s: %+v", f.sql, a)
+			}
+		}
+	}
+}
+
+var lockLine = regexp.MustCompile(`(\d+ lock struct)\(s\), heap size \d+, (\d+) (row lock)\(s\)(, undo log entries \d+)?`)
+
+// The same locks are held after a statement and after what is sent for it.
+func TestLocksAreTheSame(t *testing.T) {
+	p := newPair(t, 0)
+	srv := testserver.MariaDB(t)
+	root := dial(t, srv.Database(t).As(srv.User), 0)
+	seen := 0
+	locks := func(s *side, sql string) (string, bool) {
+		s.exec(t, "BEGIN")
+		defer s.exec(t, "ROLLBACK")
+		if s == p.wired {
+			s.exec(t, SetToken("T1.1.x"))
+			sql = p.rewriter.Script(sql, p.catalog, p.session).SQL
+		}
+		if r := s.conn.query(t, sql); r.err != "" {
+			return "", false
+		}
+		id := "MariaDB thread id " + s.texts(t, "SELECT CONNECTION_ID()")[0][0] + ","
+		status := string(root.query(t, "SHOW ENGINE INNODB STATUS").rows[0][2])
+		_, status, _ = strings.Cut(status, "LIST OF TRANSACTIONS")
+		for trx := range strings.SplitSeq(status, "---TRANSACTION ") {
+			if m := lockLine.FindStringSubmatch(trx); strings.Contains(trx, id) && m != nil {
+				if m[2] != "0" {
+					seen++
+				}
+				return strings.Join(m[1:], " "), true
+			}
+		}
+		return "none", true
+	}
+	// The optimizer chooses the order of a semijoin by statistics, which InnoDB gathers on its own time: both databases
+	// must have the same ones, or also what is sent unchanged locks differently.
+	for _, s := range []*side{p.plain, p.wired} {
+		for _, table := range s.texts(t, "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE = 'BASE TABLE'") {
+			s.conn.query(t, "ANALYZE TABLE `"+table[0]+"`")
+		}
+	}
+	for _, level := range []string{"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"} {
+		for _, s := range []*side{p.plain, p.wired} {
+			s.exec(t, "SET SESSION TRANSACTION ISOLATION LEVEL "+level)
+		}
+		p.session.LockingReads = level == "SERIALIZABLE"
+		for _, forms := range [][]form{selects, updates, inserts, deletes} {
+			for _, f := range forms {
+				if f.n < 0 || strings.Contains(f.sql, "@@") {
+					continue // refused, or names the database
+				}
+				want, ok := locks(p.plain, f.sql)
+				if !ok {
+					continue
+				}
+				if got, _ := locks(p.wired, f.sql); got != want {
+					t.Errorf("%s: %s: locks %s, without us %s", level, f.sql, got, want)
+				}
+			}
+		}
+	}
+	if seen < 200 {
+		t.Errorf("only %d statements with locks", seen)
+	}
+}

@@ -1,0 +1,160 @@
+package mysql
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Mode is the part of sql_mode and of the character sets that changes how text is read or evaluated.
+type Mode uint16
+
+// The modes that matter here.
+const (
+	AnsiQuotes Mode = 1 << iota
+	NoBackslashEscapes
+	PipesAsConcat
+	IgnoreSpace
+	HighNotPrecedence
+	// Simultaneous is MariaDB's SIMULTANEOUS_ASSIGNMENT: SET lists are not evaluated from left to right.
+	Simultaneous
+	// Foreign says that the text cannot be read byte by byte (gbk, sjis, ...), that texts made here would be changed by
+	// the character sets (ucs2, utf16, utf32), that the grammar is another one (sql_mode ORACLE, MSSQL), or that the binary log would
+	// warn of our functions (binlog_format=STATEMENT): nothing is rewritten.
+	Foreign
+)
+
+// Session is what the rewriting of a statement depends on besides its text and the catalog. It is comparable.
+type Session struct {
+	Database        string // the default database; empty if there is none
+	Mode            Mode
+	MultiStatements bool // the client may send several statements in one text
+	// LockingReads says that a plain SELECT locks what it reads: the level is SERIALIZABLE, and a transaction is open or
+	// autocommit is off (InnoDB: then it is LOCK IN SHARE MODE).
+	LockingReads bool
+	GroupConcat  uint64 // group_concat_max_len
+	Temporary    string // see WithTemporary
+}
+
+// WithTemporary adds the qualified name of a temporary table, which hides a table of that name (Plan.Temporary).
+func (s Session) WithTemporary(name string) Session {
+	names := strings.Split(s.Temporary, "\n")
+	if name == "" || slices.Contains(names, name) {
+		return s
+	}
+	names = append(names, name)
+	slices.Sort(names)
+	s.Temporary = strings.TrimLeft(strings.Join(names, "\n"), "\n")
+	return s
+}
+
+func (s Session) temporary(name string) bool {
+	if s.Temporary == "" {
+		return false
+	}
+	return slices.ContainsFunc(strings.Split(s.Temporary, "\n"), func(t string) bool { return strings.EqualFold(t, name) })
+}
+
+// Facts is what SessionQuery tells.
+type Facts struct {
+	Version    string
+	Flavor     Flavor
+	Level      string // of the next transactions, as history.Event.Level
+	Autocommit bool
+	FoldNames  bool // lower_case_table_names is not 0
+	// Session has Mode and GroupConcat set; the other fields the session loop knows better.
+	Session Session
+}
+
+// SessionQuery asks for what a session must know when it begins, and again after Plan.Control.Verb is ControlReset.
+// It is one SHOW statement, so that a server that lacks a variable still answers; each row is a name and a value.
+func SessionQuery() string {
+	return "SHOW SESSION VARIABLES WHERE Variable_name IN ('version','version_comment','tx_isolation','transaction_isolation','autocommit'," +
+		"'sql_mode','innodb_snapshot_isolation','character_set_client','character_set_connection','character_set_results'," +
+		"'group_concat_max_len','log_bin','binlog_format','lower_case_table_names','tidb_txn_mode')"
+}
+
+// DecodeSession reads the rows of SessionQuery.
+func DecodeSession(rows [][]string) (Facts, error) {
+	v := make(map[string]string, len(rows))
+	for _, r := range rows {
+		if len(r) != 2 {
+			return Facts{}, fmt.Errorf("a variable has %d columns", len(r))
+		}
+		v[strings.ToLower(r[0])] = r[1]
+	}
+	f := Facts{Version: v["version"], Flavor: FlavorOf(v["version"])}
+	f.Autocommit = on(v["autocommit"])
+	f.FoldNames = v["lower_case_table_names"] != "" && v["lower_case_table_names"] != "0"
+	level := v["transaction_isolation"]
+	if level == "" {
+		level = v["tx_isolation"]
+	}
+	f.Level = levelOf(level)
+	if f.Level == "" {
+		return Facts{}, fmt.Errorf("isolation level %q is not known", level)
+	}
+	if f.Level == "repeatable read" && (on(v["innodb_snapshot_isolation"]) || f.Flavor == TiDB) {
+		f.Level = "snapshot"
+	}
+	f.Session.Mode = modeOf(v["sql_mode"])
+	for _, cs := range []string{v["character_set_client"], v["character_set_connection"], v["character_set_results"]} {
+		if !plainCharset(cs) {
+			f.Session.Mode |= Foreign
+		}
+	}
+	if on(v["log_bin"]) && strings.EqualFold(v["binlog_format"], "STATEMENT") {
+		f.Session.Mode |= Foreign
+	}
+	n, err := strconv.ParseUint(v["group_concat_max_len"], 10, 64)
+	if err != nil {
+		return Facts{}, fmt.Errorf("group_concat_max_len: %w", err)
+	}
+	f.Session.GroupConcat = n
+	return f, nil
+}
+
+func on(s string) bool { return s == "1" || strings.EqualFold(s, "ON") }
+
+// levelOf gives the name that history.Event.Level has for a level; empty if it is none.
+func levelOf(s string) string {
+	s = strings.ToLower(strings.ReplaceAll(s, "-", " "))
+	switch s {
+	case "read uncommitted", "read committed", "repeatable read", "serializable":
+		return s
+	}
+	return ""
+}
+
+func modeOf(s string) Mode {
+	var m Mode
+	for name := range strings.SplitSeq(strings.ToUpper(s), ",") {
+		switch name {
+		case "ANSI_QUOTES", "ANSI":
+			m |= AnsiQuotes
+		case "NO_BACKSLASH_ESCAPES":
+			m |= NoBackslashEscapes
+		case "PIPES_AS_CONCAT":
+			m |= PipesAsConcat
+		case "IGNORE_SPACE":
+			m |= IgnoreSpace
+		case "HIGH_NOT_PRECEDENCE":
+			m |= HighNotPrecedence
+		case "SIMULTANEOUS_ASSIGNMENT":
+			m |= Simultaneous
+		case "ORACLE", "MSSQL", "DB2", "POSTGRESQL", "MAXDB":
+			m |= Foreign
+		}
+	}
+	return m
+}
+
+// plainCharset reports whether ASCII characters are single bytes in the character set and no part of other characters.
+func plainCharset(s string) bool {
+	switch strings.ToLower(s) {
+	case "big5", "cp932", "sjis", "gbk", "gb18030", "gb2312", "euckr", "ucs2", "utf16", "utf16le", "utf32", "filename", "swe7":
+		return false
+	}
+	return true
+}

@@ -1,0 +1,188 @@
+package mysql
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"wirecheck/rewrite"
+)
+
+// source is one item of a FROM clause.
+type source struct {
+	rel   *rewrite.Relation // nil for a derived table, a common table expression or a table that is not known
+	alias string            // the name by which columns are qualified
+	ref   string            // the same as SQL text, with schema where there is no alias
+	why   string            // why its reads cannot be seen; empty if they can
+}
+
+func (src *source) table() string { return src.rel.String() }
+
+// version is the SQL text of a source's row id, writers and, if named, its key; NULL for the missing row of an outer
+// join.
+func (src *source) version(named bool) string {
+	name := ""
+	if named {
+		name = nameOf(src, false)
+	}
+	return "CONCAT(" + src.ref + "." + columnRowID + ",' '," + src.ref + "." + columnWriters + name + ")"
+}
+
+func quoteName(s string) string { return "`" + strings.ReplaceAll(s, "`", "``") + "`" }
+
+// resolve finds the relation that a name means; why is set if it cannot be rewritten.
+func (s *statement) resolve(schema, name string) (rel *rewrite.Relation, why string) {
+	if schema == "" {
+		schema = s.session.Database
+	}
+	k, n := schema, name
+	if s.catalog.FoldNames {
+		k, n = strings.ToLower(schema), strings.ToLower(name)
+	}
+	if systemSchema(schema) {
+		return nil, ""
+	}
+	if schema == "" {
+		if found := s.catalog.ByName[n]; len(found) == 1 {
+			rel = found[0]
+		}
+	} else {
+		rel = s.catalog.Relations[rewrite.RelationName{Schema: k, Name: n}]
+	}
+	switch {
+	case rel == nil:
+		return nil, "a table that is not known"
+	case s.session.temporary(rel.String()):
+		return nil, "a temporary table"
+	case rel.Kind != "table" && rel.Kind != "partitioned":
+		return rel, "a " + rel.Kind
+	case !rel.Instrumented:
+		return rel, "a table that is not instrumented"
+	case rel.ColumnGrants || !rel.Readable:
+		return rel, "a table of which not all columns may be read"
+	}
+	return rel, ""
+}
+
+func systemSchema(s string) bool {
+	switch strings.ToLower(s) {
+	case "information_schema", "performance_schema", "mysql", "sys":
+		return true
+	}
+	return false
+}
+
+// sources lists what a FROM clause names, from left to right. ok is false if there is something unknown in it.
+func (s *statement) sources(n ast.ResultSetNode, ctes []string) (list []source, ok bool) {
+	switch n := n.(type) {
+	case nil:
+		return nil, true
+	case *ast.Join:
+		left, ok := s.sources(n.Left, ctes)
+		if !ok || n.Right == nil {
+			return left, ok
+		}
+		right, ok := s.sources(n.Right, ctes)
+		return append(left, right...), ok
+	case *ast.TableSource:
+		name, isTable := n.Source.(*ast.TableName)
+		if !isTable {
+			if _, join := n.Source.(*ast.Join); join {
+				return s.sources(n.Source, ctes)
+			}
+			return []source{{alias: n.AsName.O, why: "a derived table"}}, true
+		}
+		return []source{s.source(name, n.AsName.O, ctes)}, true
+	case *ast.TableName:
+		return []source{s.source(n, "", ctes)}, true
+	}
+	return nil, false
+}
+
+func (s *statement) source(n *ast.TableName, alias string, ctes []string) source {
+	src := source{alias: alias}
+	if alias == "" {
+		src.alias = n.Name.O
+	}
+	if n.Schema.O == "" && slices.ContainsFunc(ctes, func(c string) bool { return strings.EqualFold(c, n.Name.O) }) {
+		src.why = "a common table expression"
+		return src
+	}
+	src.rel, src.why = s.resolve(n.Schema.O, n.Name.O)
+	if n.AsOf != nil || n.TableSample != nil {
+		src.why = "a sample or an old state of a table"
+	}
+	src.ref = quoteName(src.alias)
+	if alias == "" && n.Schema.O != "" {
+		src.ref = quoteName(n.Schema.O) + "." + src.ref
+	}
+	return src
+}
+
+// watched reports whether there is something to see in it.
+func (src *source) watched() bool { return src.rel != nil || src.why != "" }
+
+// finding is what a walk over a tree found.
+type finding struct {
+	queries    int            // SELECTs
+	sub        int            // nested in others, with tables of their own
+	aggregates []string       // their names in lower case
+	extremes   []ast.ExprNode // arguments of MIN and MAX
+	window     bool
+	functions  []string
+	columns    []*ast.ColumnName
+	wildcard   bool
+	setVar     bool // @a := 1
+}
+
+// walk looks for what matters in n; it does not go into other statements than n's own parts.
+func walk(n ast.Node) finding {
+	var f finding
+	if n != nil {
+		n.Accept(&f)
+	}
+	return f
+}
+
+// Enter implements ast.Visitor.
+func (f *finding) Enter(n ast.Node) (ast.Node, bool) {
+	switch n := n.(type) {
+	case *ast.SelectStmt:
+		f.queries++
+		if n.From != nil {
+			f.sub++
+		}
+	case *ast.SetOprStmt:
+		f.queries++
+	case *ast.AggregateFuncExpr:
+		name := strings.ToLower(n.F)
+		f.aggregates = append(f.aggregates, name)
+		if name == "min" || name == "max" {
+			f.extremes = append(f.extremes, n.Args...)
+		}
+	case *ast.WindowFuncExpr:
+		f.window = true
+	case *ast.FuncCallExpr:
+		f.functions = append(f.functions, n.FnName.L)
+	case *ast.ColumnNameExpr:
+		f.columns = append(f.columns, n.Name)
+	case *ast.SelectField:
+		if n.WildCard != nil {
+			f.wildcard = true
+		}
+	case *ast.VariableExpr:
+		if n.Value != nil {
+			f.setVar = true
+		}
+	}
+	return n, false
+}
+
+// Leave implements ast.Visitor.
+func (f *finding) Leave(n ast.Node) (ast.Node, bool) { return n, true }
+
+// stored reports whether one of the functions is a stored one.
+func (s *statement) callsStored(f finding) bool {
+	return slices.ContainsFunc(f.functions, s.stored)
+}

@@ -1,0 +1,508 @@
+package mysql
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"wirecheck/history"
+)
+
+// inserted is the SQL text of the stamp of a new row.
+const inserted = "IFNULL(CONCAT('1:',@wc_t),'0:')"
+
+// target resolves the one table that a statement writes; ok is false if the statement stays as it is.
+func (s *statement) target(refs *ast.TableRefsClause) (source, bool) {
+	if refs == nil || refs.TableRefs == nil || refs.TableRefs.Right != nil {
+		s.opaque("it writes several tables")
+		return source{}, false
+	}
+	list, ok := s.sources(refs.TableRefs, nil)
+	if !ok || len(list) != 1 {
+		s.opaque("it writes several tables")
+		return source{}, false
+	}
+	src := list[0]
+	if src.rel == nil && src.why == "" {
+		src.why = "a system table"
+	}
+	if src.rel != nil {
+		s.plan.Writes = []string{src.table()}
+	}
+	switch {
+	case src.why != "":
+		s.opaque(src.why)
+	case s.several:
+		s.opaque("several statements in one request")
+	case src.rel.HasTriggers:
+		s.opaque("a table with triggers")
+	case src.rel.Engine != "" && !strings.EqualFold(src.rel.Engine, "InnoDB"):
+		s.opaque("a table of another storage engine")
+	case s.session.Mode&Simultaneous != 0:
+		s.opaque("sql_mode SIMULTANEOUS_ASSIGNMENT")
+	default:
+		return src, true
+	}
+	return src, false
+}
+
+// update plans a single-table UPDATE.
+func (s *statement) update(n *ast.UpdateStmt) {
+	if n.MultipleTable || n.With != nil {
+		s.noteTargets(n.TableRefs)
+		s.opaque("it writes several tables")
+		return
+	}
+	src, ok := s.target(n.TableRefs)
+	if !ok {
+		return
+	}
+	all := walk(n)
+	if all.sub > 0 {
+		s.partial("what subqueries read is not seen")
+	}
+	if s.callsStored(all) {
+		s.opaque("a stored function")
+		return
+	}
+	if src.rel.Cascades {
+		s.partial("foreign keys may change other tables")
+	}
+	t := s.text
+	depth := t.tokens[0].depth
+	set := t.find(1, depth, "SET")
+	if set < 0 || set+1 >= len(t.tokens) {
+		s.opaque("SET is not found")
+		return
+	}
+	end := t.find(set, depth, "WHERE", "ORDER", "LIMIT", "RETURNING")
+	if end < 0 {
+		end = len(t.tokens)
+	}
+	if !s.stampAssignments(n.List, &src, t.tokens[set+1].start, t.tokens[end-1].end, !n.IgnoreErr) {
+		return
+	}
+	if n.IgnoreErr {
+		s.partial("UPDATE IGNORE may leave rows as they were")
+	}
+	p := s.plan
+	p.Coverage = history.CoverageExact
+	p.CurrentRead = s.current(n.List, &src)
+	p.Predicate = s.predicate(n.Where, []source{src})
+}
+
+// noteTargets lists the tables of a statement that stays as it is.
+func (s *statement) noteTargets(refs *ast.TableRefsClause) {
+	if refs == nil {
+		return
+	}
+	list, _ := s.sources(refs.TableRefs, nil)
+	for i := range list {
+		if list[i].rel != nil {
+			s.plan.Writes = append(s.plan.Writes, list[i].table())
+		}
+	}
+}
+
+// stampAssignments puts in, before and behind a list of assignments, what marks a row that they really change. The list
+// is evaluated from left to right, and a column may be assigned twice (MariaDB knowledge base, UPDATE; measured):
+//
+//	SET wc_writers = IF((@wc_o := <assigned columns>) IS NULL, '', wc_writers),   -- unchanged, but the old values are kept
+//	    <the client's assignments>,
+//	    wc_writers = IF(@wc_o = <assigned columns>, <log, then wc_writers>, <log, then the next value>)
+//
+// The text made of the assigned columns is a function of their values, so if it differs the row differs, and the server
+// counts it as changed without us. A row that keeps its values was found all the same, and read under its lock: the second
+// of two sessions that both compute the same new value must be seen (history.OpMatch). Where the text is equal although the row differs (-0.0 and 0.0, a DST change) the version
+// keeps its old name, which only hides it.
+func (s *statement) stampAssignments(list []*ast.Assignment, src *source, first, last int, log bool) bool {
+	if s.r.flavor != MariaDB { // MySQL warns of assignments to variables (1287), which the client would see
+		s.opaque("UPDATE on this server")
+		return false
+	}
+	var columns []string
+	for _, a := range list {
+		c := src.column(a.Column.Name.O)
+		if c == nil {
+			s.opaque("a column that is not known")
+			return false
+		}
+		if c.Generated || containsFold(columns, c.Name) {
+			continue
+		}
+		columns = append(columns, c.Name)
+	}
+	if len(columns) == 0 {
+		s.opaque("no column is assigned")
+		return false
+	}
+	parts := make([]string, len(columns))
+	for i, c := range columns {
+		part, ok := signature(src.ref+"."+quoteName(c), src.column(c).Type)
+		if !ok {
+			s.opaque("a column of a type that is not known")
+			return false
+		}
+		parts[i] = part
+	}
+	all := "CAST(CONCAT_WS('~'," + strings.Join(parts, ",") + ") AS BINARY)"
+	w := src.ref + "." + columnWriters
+	same := w
+	next := "CONCAT(SUBSTRING_INDEX(" + w + ",':',1)+1,':',SUBSTRING_INDEX(SUBSTRING_INDEX(" + w + ",':',-1),',',-2),',',IFNULL(@wc_t,''))"
+	if log {
+		logged := func(op, value string) string {
+			return "IF(LENGTH(@wc_log)<" + fmt.Sprint(logLimit) + " AND " + logEntry(op, src) + " IS NULL,''," + value + ")"
+		}
+		same, next = logged("m", same), logged("u", next)
+		s.plan.Log = true
+	}
+	s.plan.Stamp = true
+	s.edits = append(s.edits,
+		edit{at: first, add: w + "=IF((@wc_o:=" + all + ") IS NULL,''," + w + "),", check: " " + columnWriters + "=1,"},
+		edit{at: last, add: "," + w + "=IF(@wc_o=" + all + "," + same + "," + next + ")", check: "," + columnWriters + "=1 "})
+	return true
+}
+
+// logEntry is the SQL text that appends a row's entry to the log. It is never NULL where the log is set.
+func logEntry(op string, src *source) string { return "(@wc_log:=" + appended(op, src) + ")" }
+
+func appended(op string, src *source) string {
+	return "CONCAT(CAST(@wc_log AS BINARY),'" + op + " " + escapeName(src.table()) + " '," + src.ref + "." + columnRowID +
+		",' '," + src.ref + "." + columnWriters + ",' ',IFNULL(@wc_t,'')" + nameOf(src, true) + ",';')"
+}
+
+// signature is SQL text for a column's value as a string without NULL: numbers and times as they print, texts in hex,
+// long ones by their digest.
+func signature(ref, typ string) (string, bool) {
+	_, rest, _ := strings.Cut(typ, "(")
+	switch typeName(typ) {
+	case "tinyint", "smallint", "mediumint", "int", "integer", "bigint", "decimal", "numeric", "year", "date", "time", "datetime", "timestamp":
+		return "IFNULL(" + ref + ",'N')", true
+	case "float", "double", "real":
+		return "IFNULL(" + ref + "*1e0,'N')", true
+	case "bit", "enum", "set":
+		return "IFNULL(" + ref + "+0,'N')", true
+	case "char", "varchar", "binary", "varbinary":
+		var n int
+		if _, err := fmt.Sscanf(rest, "%d", &n); err == nil && n <= 128 {
+			return "IFNULL(HEX(" + ref + "),'N')", true
+		}
+		return "IFNULL(MD5(" + ref + "),'N')", true
+	case "tinytext", "text", "mediumtext", "longtext", "tinyblob", "blob", "mediumblob", "longblob", "json":
+		return "IFNULL(MD5(" + ref + "),'N')", true
+	}
+	return "", false
+}
+
+// current reports whether every assigned value is computed by the server from the row itself.
+func (s *statement) current(list []*ast.Assignment, src *source) bool {
+	for _, a := range list {
+		f := walk(a.Expr)
+		if f.sub > 0 || !slices.ContainsFunc(f.columns, func(c *ast.ColumnName) bool { return src.column(c.Name.O) != nil }) {
+			switch e := a.Expr.(type) {
+			case *ast.DefaultExpr:
+				continue
+			case *ast.FuncCallExpr:
+				if len(e.Args) == 0 { // NOW(), CURRENT_TIMESTAMP
+					continue
+				}
+			}
+			return false
+		}
+	}
+	return true
+}
+
+// delete plans a single-table DELETE: its condition gets a last part that appends the row to the log, and is true. In
+// MariaDB the parts of AND are evaluated in order, and a single-table DELETE evaluates its condition exactly for the
+// rows that it has locked and deletes if it is true (measured; 11.1 and later may turn subqueries into joins).
+func (s *statement) delete(n *ast.DeleteStmt) {
+	if n.IsMultiTable || n.With != nil {
+		s.noteTargets(n.TableRefs)
+		s.opaque("it writes several tables")
+		return
+	}
+	src, ok := s.target(n.TableRefs)
+	if !ok {
+		return
+	}
+	all := walk(n)
+	s.plan.Predicate = s.predicate(n.Where, []source{src})
+	switch {
+	case s.r.flavor != MariaDB:
+		s.opaque("DELETE on this server")
+		return
+	case all.sub > 0:
+		s.opaque("DELETE with subqueries")
+		return
+	case s.callsStored(all):
+		s.opaque("a stored function")
+		return
+	case n.IgnoreErr:
+		s.opaque("DELETE IGNORE")
+		return
+	case n.Order != nil:
+		s.opaque("DELETE with ORDER BY")
+		return
+	}
+	if src.rel.Cascades {
+		s.partial("foreign keys may change other tables")
+	}
+	capture := captured("d", &src)
+	t := s.text
+	depth := t.tokens[0].depth
+	end := t.find(1, depth, "ORDER", "LIMIT", "RETURNING")
+	if end < 0 {
+		end = len(t.tokens)
+	}
+	if where := t.find(1, depth, "WHERE"); where >= 0 {
+		if where+1 >= end {
+			s.opaque("WHERE is not understood")
+			return
+		}
+		s.edits = append(s.edits, edit{at: t.tokens[where+1].start, add: "(", check: "("},
+			edit{at: t.tokens[end-1].end, add: ") AND " + capture, check: ") AND wc_probe "})
+	} else {
+		s.edits = append(s.edits, edit{at: t.tokens[end-1].end, add: " WHERE " + capture, check: " WHERE wc_probe "})
+	}
+	s.plan.Stamp, s.plan.Log = true, true
+	s.plan.Coverage = history.CoverageExact
+}
+
+// insert plans INSERT and REPLACE.
+func (s *statement) insert(n *ast.InsertStmt) {
+	src, ok := s.target(n.Table)
+	if !ok {
+		return
+	}
+	all := walk(n)
+	if s.callsStored(all) {
+		s.opaque("a stored function")
+		return
+	}
+	if all.sub > 0 {
+		s.partial("what its query reads is not seen")
+	}
+	if n.IsReplace {
+		s.partial("rows that REPLACE deletes are not seen")
+	}
+	if src.rel.Cascades && (n.IsReplace || len(n.OnDuplicate) > 0) {
+		s.partial("foreign keys may change other tables")
+	}
+	if !s.insertStamp(n, &src) {
+		return
+	}
+	if len(n.OnDuplicate) > 0 && n.Select != nil {
+		s.opaque("INSERT ... SELECT ... ON DUPLICATE KEY UPDATE")
+		return
+	}
+	if len(n.OnDuplicate) > 0 && !s.onDuplicate(n, &src) {
+		return
+	}
+	s.plan.Stamp = true
+	s.plan.Coverage = history.CoverageExact
+}
+
+// insertStamp adds the column wc_writers and its value for each row.
+func (s *statement) insertStamp(n *ast.InsertStmt, src *source) bool {
+	t := s.text
+	i := 1
+	for t.is(i, "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO") {
+		if t.is(i, "DELAYED") {
+			s.opaque("INSERT DELAYED")
+			return false
+		}
+		i++
+	}
+	_, _, i, ok := t.qualified(i)
+	if ok && t.is(i, "PARTITION") && t.is(i+1, "(") {
+		if i = t.close(i+1) + 1; i == 0 {
+			ok = false
+		}
+	}
+	if !ok || i >= len(t.tokens) {
+		s.opaque("the table is not found")
+		return false
+	}
+	if n.Setlist {
+		return s.insertSet(i)
+	}
+	if i = s.insertColumns(n, src, i); i < 0 {
+		return false
+	}
+	switch {
+	case t.is(i, "VALUES", "VALUE") && n.Select == nil:
+		return s.insertRows(i+1, len(n.Lists))
+	case t.is(i, "SELECT") && n.Select != nil:
+		return s.insertSelect(n.Select, i)
+	}
+	s.opaque("the form of this INSERT")
+	return false
+}
+
+// insertColumns extends or adds the list of columns and gives the token behind it, or -1.
+func (s *statement) insertColumns(n *ast.InsertStmt, src *source, i int) int {
+	t := s.text
+	if t.is(i, "(") && !t.is(i+1, "SELECT", "WITH", "(") {
+		end := t.close(i)
+		if end < 0 || len(n.Columns) == 0 || n.Select == nil && len(n.Lists[0]) == 0 {
+			s.opaque("an INSERT without columns")
+			return -1
+		}
+		s.edits = append(s.edits, edit{at: t.tokens[end-1].end, add: "," + columnWriters, check: "," + columnWriters})
+		return end + 1
+	}
+	if n.Select == nil && (len(n.Lists) == 0 || len(n.Lists[0]) == 0) {
+		s.opaque("an INSERT without columns")
+		return -1
+	}
+	var names []string
+	for _, c := range src.rel.Columns {
+		if !c.Hidden {
+			names = append(names, quoteName(c.Name))
+		}
+	}
+	if n.Select == nil && len(n.Lists[0]) != len(names) {
+		s.opaque("an INSERT with another number of columns") // an error, or the catalog is old
+		return -1
+	}
+	list := " (" + strings.Join(append(names, columnWriters), ",") + ") "
+	s.edits = append(s.edits, edit{at: t.tokens[i-1].end, add: list, check: list})
+	return i
+}
+
+// insertRows adds the stamp to each row of VALUES.
+func (s *statement) insertRows(i, rows int) bool {
+	t := s.text
+	for n := 0; n < rows; n++ {
+		end := -1
+		if i < len(t.tokens) && t.is(i, "(") {
+			end = t.close(i)
+		}
+		if end < i+2 {
+			s.opaque("a row of VALUES is not found")
+			return false
+		}
+		s.edits = append(s.edits, edit{at: t.tokens[end-1].end, add: "," + inserted, check: ",wc_probe "})
+		if i = end + 1; n+1 < rows {
+			if !t.is(i, ",") {
+				s.opaque("a row of VALUES is not found")
+				return false
+			}
+			i++
+		}
+	}
+	return true
+}
+
+func (s *statement) insertSet(i int) bool {
+	t := s.text
+	if !t.is(i, "SET") || i+1 >= len(t.tokens) {
+		s.opaque("SET is not found")
+		return false
+	}
+	end := t.find(i, t.tokens[i].depth, "ON", "RETURNING")
+	if end < 0 {
+		end = len(t.tokens)
+	}
+	s.edits = append(s.edits, edit{at: t.tokens[end-1].end, add: "," + columnWriters + "=" + inserted, check: "," + columnWriters + "=1 "})
+	return true
+}
+
+// insertSelect adds the stamp to the select list.
+func (s *statement) insertSelect(n ast.ResultSetNode, i int) bool {
+	sel, ok := n.(*ast.SelectStmt)
+	if !ok || sel.Kind != ast.SelectStmtKindSelect || sel.IsInBraces || sel.With != nil {
+		s.opaque("INSERT from UNION and the like")
+		return false
+	}
+	if sel.From == nil {
+		s.opaque("INSERT from a SELECT without tables")
+		return false
+	}
+	at := s.text.listEnd(i)
+	if at < 0 {
+		s.opaque("the end of the select list is not certain")
+		return false
+	}
+	s.edits = append(s.edits, edit{at: at, add: "," + inserted, check: ",wc_probe "})
+	return true
+}
+
+// onDuplicate marks the rows that ON DUPLICATE KEY UPDATE changes.
+func (s *statement) onDuplicate(n *ast.InsertStmt, src *source) bool {
+	t := s.text
+	depth := t.tokens[0].depth
+	for i := 1; i < len(t.tokens); i++ {
+		if t.tokens[i].depth != depth || !t.seq(i, "ON", "DUPLICATE", "KEY", "UPDATE") || i+4 >= len(t.tokens) {
+			continue
+		}
+		end := t.find(i, depth, "RETURNING")
+		if end < 0 {
+			end = len(t.tokens)
+		}
+		if n.IgnoreErr {
+			s.partial("INSERT IGNORE may leave rows as they were")
+		}
+		return s.stampAssignments(n.OnDuplicate, src, t.tokens[i+4].start, t.tokens[end-1].end, !n.IgnoreErr)
+	}
+	s.opaque("ON DUPLICATE KEY UPDATE is not found")
+	return false
+}
+
+// agrees reports whether the text with the added parts is what was meant: parsed again, each stands in its place.
+func (s *statement) agrees(n ast.StmtNode) bool {
+	switch n := n.(type) {
+	case *ast.SelectStmt:
+		if s.plan.Hidden == 0 {
+			return endsWithProbe(n.Where)
+		}
+		return probes(n, s.plan.Hidden)
+	case *ast.SetOprStmt:
+		return probedConditions(armsOf(n.SelectList)) == s.arms
+	case *ast.UpdateStmt:
+		return len(n.List) >= 3 && isWriters(n.List[0].Column) && isWriters(n.List[len(n.List)-1].Column)
+	case *ast.DeleteStmt:
+		return endsWithProbe(n.Where)
+	case *ast.InsertStmt:
+		return s.agreesInsert(n)
+	}
+	return false
+}
+
+func probes(n *ast.SelectStmt, count int) bool {
+	if n.Fields == nil || len(n.Fields.Fields) <= count {
+		return false
+	}
+	tail := n.Fields.Fields[len(n.Fields.Fields)-count:]
+	return !slices.ContainsFunc(tail, func(f *ast.SelectField) bool { return !isProbe(f.Expr) || f.AsName.O != "" })
+}
+
+func (s *statement) agreesInsert(n *ast.InsertStmt) bool {
+	if n.Setlist || len(n.Columns) > 0 {
+		if len(n.Columns) == 0 || !isWriters(n.Columns[len(n.Columns)-1]) {
+			return false
+		}
+	}
+	for _, row := range n.Lists {
+		if len(row) != len(n.Columns) || !n.Setlist && !isProbe(row[len(row)-1]) {
+			return false
+		}
+	}
+	if sel, ok := n.Select.(*ast.SelectStmt); ok && !probes(sel, 1) {
+		return false
+	}
+	if len(n.OnDuplicate) > 0 {
+		return len(n.OnDuplicate) >= 3 && isWriters(n.OnDuplicate[0].Column) && isWriters(n.OnDuplicate[len(n.OnDuplicate)-1].Column)
+	}
+	return true
+}
+
+func isWriters(c *ast.ColumnName) bool { return c.Name.L == columnWriters }
+
+func isProbe(e ast.ExprNode) bool {
+	c, ok := e.(*ast.ColumnNameExpr)
+	return ok && c.Name.Name.L == "wc_probe"
+}

@@ -1,0 +1,283 @@
+// Package postgres is the PostgreSQL dialect of package rewrite. It understands a statement with PostgreSQL's own
+// grammar (libpg_query), adds text at byte offsets so that the answer tells which row versions were read and written,
+// and never prints a tree. The versions are those that PostgreSQL itself keeps: tableoid, ctid and xmin (manual, 5.5).
+// What it does not understand, or cannot change without the client noticing, it leaves alone and says why.
+//
+// # The order of rows
+//
+// Without ORDER BY, or among rows that it leaves equal, rows come as the plan has it, and asking for versions may change
+// the plan (each seen with 15). Left as they were, by a second scan beside the client's untouched query: queries of one
+// table of 500 rows or more that an index alone can answer, GROUP BY (an aggregate with DISTINCT, or many groups of
+// versions, makes the server sort in place of hashing) and aggregates that show their order. Outer joins that the server
+// can leave out stay left out. What is left, where no second scan is cheap: an index-only scan that becomes a bitmap or
+// sequential scan in a join, with LIMIT, of a table of more than maxGroupRows rows, or below an ORDER BY with ties; and
+// GROUP BY over FROM clauses with subqueries, functions or outer joins, or over large tables.
+//
+// # Portals
+//
+// A second scan puts a window function on top of the query. UPDATE ... WHERE CURRENT OF, which can name a portal of the
+// extended protocol, then refuses a query with a subquery in its conditions, or that an index alone can answer, that it
+// would have taken.
+//
+// # Capture by columns
+//
+// With rewrite.CaptureColumns the versions are those of the columns wc_row_id and wc_writers (columns.go), which
+// PostgreSQL cannot hide: stars, TABLE, INSERT and COPY without a list of columns, NATURAL JOIN and whole rows are written
+// out without them (columns_conceal.go). A client can notice them all the same:
+//
+//   - in answers about columns: psql's \d, information_schema, pg_attribute, the columns' numbers in RowDescription if
+//     other columns were added later, the DETAIL of a violated constraint ("Failing row contains"), sizes and plans;
+//   - a whole row in the client's own select list (SELECT t FROM t) is of type record instead of the table's; whole rows
+//     that are stored, passed to the user's functions or come out of a subquery keep the columns;
+//   - CREATE TABLE (LIKE t) copies them, and MERGE ... INSERT without a list may put values into them;
+//   - functions of the user's that return SETOF t or have SELECT * in their body, which is not rewritten (with RETURNS
+//     TABLE it then even fails), and stars over a join with an alias and a list of names;
+//   - where the catalog is not known: in texts that are too long, not UTF-8 or not understood, and for a table that an
+//     earlier statement of the same text changes.
+//
+// What of this the text tells is counted: Plan.Why says "the hidden columns show".
+//
+// An UPDATE of a table with triggers or rules, which could see the stamp, or with privileges on columns, is not stamped
+// and opaque. A stamp names a transaction by the id that the server gave it; these names mean nothing in another cluster
+// and may come again there: after a restore, take the columns away and add them anew.
+package postgres
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"wirecheck/history"
+	"wirecheck/rewrite"
+)
+
+// Session is what must be known of a session besides the catalog. The zero value is a session of which nothing is
+// known but that it has no temporary tables and speaks UTF-8.
+type Session struct {
+	// SearchPath holds the schemas in the order in which the server looks for names (current_schemas(true)); nil if it
+	// is not known. Then an unqualified name is understood only if one schema has it.
+	SearchPath []string
+	// Temp says that the session may have temporary tables: they hide others of the same name. See Plan.Temp.
+	Temp bool
+	// TempNames are the names of these tables; nil if they are not known. Not nil, no other name is hidden.
+	TempNames []string
+	// Encoding is client_encoding as the server reported it; empty means UTF8.
+	Encoding string
+	// Backslashes says that standard_conforming_strings is off, so that a backslash in a plain literal is an escape.
+	Backslashes bool
+}
+
+func (s Session) utf8() bool { return s.Encoding == "" || strings.EqualFold(s.Encoding, "UTF8") }
+
+// Limits of what is worth to be understood.
+const (
+	maxText   = 256 << 10 // longer texts are left alone
+	maxCached = 32 << 10  // longer texts are not kept
+	maxKept   = 16 << 20  // bytes of texts kept
+	maxHidden = 32        // tables whose versions are added to one statement
+)
+
+// Rewriter makes plans of statements. It is safe for concurrent use.
+type Rewriter struct {
+	capture rewrite.Capture
+	cache   *cache
+}
+
+// New makes a rewriter. See columns.go for what CaptureColumns does.
+func New(capture rewrite.Capture) *Rewriter {
+	return &Rewriter{capture: capture, cache: newCache(maxKept)}
+}
+
+// Script makes the plans for the text of a simple query. c may be nil: then nothing is known of tables, and the script
+// is only understood. The result is shared: it must not be changed.
+func (r *Rewriter) Script(sql string, c *rewrite.Catalog, s Session) *rewrite.Script {
+	return r.script(sql, c, s, false)
+}
+
+// Statement makes the plan for the text of a Parse message: one statement, which may have parameters.
+func (r *Rewriter) Statement(sql string, c *rewrite.Catalog, s Session) *rewrite.Script {
+	return r.script(sql, c, s, true)
+}
+
+func (r *Rewriter) script(sql string, c *rewrite.Catalog, s Session, single bool) *rewrite.Script {
+	key := cacheKey{sql: sql, catalog: c, facts: s.facts(single)}
+	if found := r.cache.get(key); found != nil {
+		return found.script
+	}
+	var lits []literal
+	ok := false
+	if len(sql) <= maxCached && !s.Backslashes && (s.utf8() && utf8.ValidString(sql) || ascii(sql)) {
+		if key.sql, lits, ok = shape(sql); ok {
+			key.shape = true
+			if t := r.cache.get(key); t != nil {
+				return t.fill(sql, lits)
+			}
+		}
+	}
+	sc, spans, adds := r.make(sql, c, s, single)
+	if len(sql) > maxCached {
+		return sc
+	}
+	if !ok || !templated(sc, sql) || len(adds) != len(sc.Plans[0].Edits) {
+		key.sql, key.shape, lits = sql, false, nil
+	}
+	r.cache.put(key, &template{script: sc, lits: lits, spans: spans, adds: adds})
+	return sc
+}
+
+func (s Session) facts(single bool) string {
+	var b strings.Builder
+	for _, f := range []bool{s.Temp, s.utf8(), s.Backslashes, single} {
+		if f {
+			b.WriteByte('1')
+		} else {
+			b.WriteByte('0')
+		}
+	}
+	for _, p := range s.SearchPath {
+		b.WriteByte(0)
+		b.WriteString(p)
+	}
+	if s.Temp && s.TempNames != nil {
+		b.WriteByte(1)
+		for _, n := range s.TempNames {
+			b.WriteByte(0)
+			b.WriteString(n)
+		}
+	}
+	return b.String()
+}
+
+// make understands a text. Whatever goes wrong leaves it alone.
+func (r *Rewriter) make(sql string, c *rewrite.Catalog, s Session, single bool) (sc *rewrite.Script, spans []literal, adds []string) {
+	if r.capture == rewrite.CaptureColumns {
+		return r.makeColumns(sql, c, s, single)
+	}
+	return r.makeNative(sql, c, s, single)
+}
+
+// makeNative understands a text that shows no hidden columns.
+func (r *Rewriter) makeNative(sql string, c *rewrite.Catalog, s Session, single bool) (sc *rewrite.Script, spans []literal, adds []string) {
+	defer func() {
+		// The parser and the tree belong to others; a statement that makes them stumble is forwarded untouched.
+		if p := recover(); p != nil {
+			sc, spans, adds = unparsed(sql, "it could not be understood"), nil, nil
+		}
+	}()
+	switch {
+	case len(sql) > maxText:
+		return unparsed(sql, "it is too long to be understood"), nil, nil
+	case strings.IndexByte(sql, 0) >= 0:
+		return unparsed(sql, "it contains a zero byte"), nil, nil
+	case !utf8.ValidString(sql) || !s.utf8() && !ascii(sql):
+		return unparsed(sql, "its text is not in UTF-8"), nil, nil
+	case s.Backslashes && strings.IndexByte(sql, '\\') >= 0:
+		return unparsed(sql, "it has backslashes while standard_conforming_strings is off"), nil, nil
+	}
+	tree, err := pg.Parse(sql)
+	if err != nil {
+		return unparsed(sql, "it could not be parsed"), nil, nil
+	}
+	if single && len(tree.Stmts) > 1 { // the server will refuse it
+		return unparsed(sql, "it has several statements"), nil, nil
+	}
+	sc = &rewrite.Script{SQL: sql}
+	var edits []rewrite.Edit
+	var list []*statement
+	var toks []*pg.ScanToken
+	for _, raw := range tree.Stmts {
+		from, to := bounds(sql, raw)
+		x := &statement{sql: sql, from: from, to: to, catalog: c, session: s, native: r.capture != rewrite.CaptureColumns}
+		span := trim(sql, from, to)
+		spans = append(spans, span)
+		x.plan = &rewrite.Plan{Text: sql[span.at:span.end]}
+		x.scan = func() ([]*pg.ScanToken, error) {
+			if toks != nil {
+				return toks, nil
+			}
+			res, err := pg.Scan(sql)
+			if err != nil {
+				return nil, err
+			}
+			toks = code(res.Tokens)
+			return toks, nil
+		}
+		x.understand(raw.Stmt)
+		if x.plan.Schema || x.plan.Control.Verb == rewrite.ControlReset {
+			c = nil // what follows in the text may mean other tables
+		}
+		sc.Plans = append(sc.Plans, x.plan)
+		slices.SortStableFunc(x.edits, func(a, b rewrite.Edit) int { return a.At - b.At })
+		edits = append(edits, x.edits...)
+		list = append(list, x)
+	}
+	if len(edits) == 0 {
+		return sc, spans, nil
+	}
+	adds = make([]string, len(edits))
+	for i := range edits {
+		adds[i] = edits[i].Add
+		edits[i].Add = resolve(adds[i], sql, func(at int) int { return at })
+	}
+	sent := rewrite.Apply(sql, edits)
+	if !proven(sent, tree, list) {
+		for _, p := range sc.Plans {
+			if p.Hidden > 0 {
+				p.Hidden, p.NoRows, p.Decode = 0, false, nil
+				p.Coverage, p.WithRows, p.Why = history.CoverageOpaque, "", "its text could not be extended safely"
+			}
+		}
+		return sc, spans, nil
+	}
+	sc.SQL = sent
+	for _, p := range sc.Plans {
+		p.Edits = edits
+	}
+	return sc, spans, adds
+}
+
+func unparsed(sql, why string) *rewrite.Script {
+	return &rewrite.Script{SQL: sql, Unparsed: true, Plans: []*rewrite.Plan{{
+		Text: sql, Verb: "other", Coverage: history.CoverageOpaque, Why: why,
+	}}}
+}
+
+// trim leaves white space around a statement out.
+func trim(sql string, from, to int) literal {
+	text := sql[from:to]
+	rest := strings.TrimLeft(text, " \t\r\n\f\v")
+	at := from + len(text) - len(rest)
+	return literal{at, at + len(strings.TrimRight(rest, " \t\r\n\f\v"))}
+}
+
+func ascii(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// bounds gives the part of the text that is one statement's.
+func bounds(sql string, raw *pg.RawStmt) (from, to int) {
+	from = int(raw.StmtLocation)
+	to = len(sql)
+	if raw.StmtLen > 0 {
+		to = from + int(raw.StmtLen)
+	}
+	return from, to
+}
+
+// code leaves the comments out.
+func code(all []*pg.ScanToken) []*pg.ScanToken {
+	out := make([]*pg.ScanToken, 0, len(all))
+	for _, t := range all {
+		if t.Token != pg.Token_SQL_COMMENT && t.Token != pg.Token_C_COMMENT {
+			out = append(out, t)
+		}
+	}
+	return out
+}

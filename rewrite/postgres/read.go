@@ -1,0 +1,619 @@
+package postgres
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
+
+	"wirecheck/history"
+	"wirecheck/rewrite"
+)
+
+func (x *statement) selectStmt(s *pg.SelectStmt) {
+	x.plan.Verb = "select"
+	c := x.content(s)
+	if c.into != nil {
+		x.plan.Verb, x.plan.Schema = "ddl", true
+		x.plan.Temp = c.into.Relpersistence == "t" || strings.HasPrefix(c.into.Schemaname, "pg_temp")
+		x.opaque("SELECT INTO is left alone")
+		return
+	}
+	x.settings(c)
+	for _, f := range c.user {
+		x.missing("function %s may read and write tables", f)
+	}
+	x.writes(c)
+	if len(c.tables) == 0 {
+		x.finish()
+		return
+	}
+	x.plan.Predicate = true
+	defer x.enter(s.WithClause)()
+	switch {
+	case x.catalog == nil:
+		x.opaque("the catalog is not known")
+	case s.Op == pg.SetOperation_SETOP_UNION && s.All:
+		x.unionAll(s, c)
+	default:
+		x.query(s, c)
+	}
+}
+
+// query appends the versions of a SELECT's tables to its target list, or tells them by scans.
+func (x *statement) query(s *pg.SelectStmt, c content) {
+	grouped, why := x.form(s)
+	if (why != "" || grouped && x.ordered(s) || len(s.DistinctClause) > 0 || !grouped && x.covered(s)) && x.whole(s, c) {
+		return
+	}
+	if why != "" {
+		x.opaque("%s", why)
+		return
+	}
+	list, why := x.askable(s)
+	if why != "" {
+		x.opaque("%s", why)
+		return
+	}
+	if len(list) == 0 {
+		if !x.whole(s, c) {
+			x.opaque("it reads tables where they cannot be asked for row versions")
+		}
+		return
+	}
+	at := x.targetEnd(s)
+	var add []string
+	if grouped {
+		if add = x.askGroups(s, list); add == nil {
+			if !x.whole(s, c) {
+				x.opaque("it aggregates a large table")
+			}
+			return
+		}
+	} else {
+		for _, src := range list {
+			add = append(add, x.ask(src, history.OpRead, false))
+		}
+	}
+	x.facts = len(list)
+	if x.facts < len(c.tables) && !locks(s) && !c.writes {
+		sub := x.subqueries(s, grouped)
+		for _, sc := range sub.inside {
+			add = append(add, x.askScan(sc, false))
+			x.facts += sc.tables
+		}
+		x.facts += sub.none
+		x.silent = sub.silent
+		if len(sub.outside) > 0 && !x.wrap(sub.outside) {
+			x.missing("its end was not found")
+		}
+	}
+	x.edits = append(x.edits, rewrite.Edit{At: at, Add: ", " + strings.Join(add, ", ")})
+	x.incomplete(c)
+	if len(list) == 1 && list[0].up == "" && len(c.tables) == 1 {
+		x.plan.Predicate = !pinned(s.WhereClause, list[0])
+	}
+	x.finish()
+}
+
+// whole tells what a query reads by scans of all of it. If that is not possible nothing changes.
+func (x *statement) whole(s *pg.SelectStmt, c content) bool {
+	if c.writes || locks(s) {
+		return false
+	}
+	before := *x
+	list, ok := x.entire(s)
+	columns := len(s.TargetList)
+	for _, sc := range list {
+		for _, src := range sc.list {
+			columns += len(src.rel.Columns)
+		}
+	}
+	if !ok || len(list) == 0 || len(list) > maxHidden || columns > maxColumns {
+		*x = before
+		return false
+	}
+	x.edits, x.parts, x.arms, x.facts, x.inner = nil, nil, nil, 0, 0
+	x.silent = !emptyTells(s) || c.sets
+	if s.Op == pg.SetOperation_SETOP_NONE && len(s.ValuesLists) == 0 {
+		grouped, doubt := x.aggregates(s)
+		sub := x.subqueries(s, grouped || doubt != "" || len(s.GroupClause) > 0 || s.HavingClause != nil)
+		list = append(list, sub.outside...)
+		x.facts += sub.none
+		x.silent = x.silent || sub.silent
+	}
+	if !x.wrap(list) {
+		*x = before
+		return false
+	}
+	if x.facts < len(c.tables) {
+		x.missing("it reads tables in subqueries")
+	}
+	x.finish()
+	return true
+}
+
+// plainAggregates are aggregate functions whose result does not depend on the order of what they aggregate, as far as
+// their values are exact.
+var plainAggregates = map[string]bool{
+	"count": true, "sum": true, "avg": true, "min": true, "max": true, "bool_and": true, "bool_or": true, "every": true,
+}
+
+// ordered reports whether collecting versions in an aggregate query could change the order of its rows, as an aggregate
+// with DISTINCT or one that needs much memory keeps the server from hashing, or what it aggregates.
+func (x *statement) ordered(s *pg.SelectStmt) bool {
+	found := len(s.GroupClause) > 0 || s.HavingClause != nil
+	walkAll(s.TargetList, func(m proto.Message) bool {
+		if f, ok := m.(*pg.FuncCall); ok {
+			name := lastName(f.Funcname)
+			found = found || x.function(name)&rewrite.FunctionAggregate != 0 && !plainAggregates[name]
+		}
+		return !found
+	})
+	return found
+}
+
+// askable finds the tables of a SELECT whose versions can be appended to its target list.
+func (x *statement) askable(s *pg.SelectStmt) (list []source, why string) {
+	list, ok := x.sources(s.FromClause, s.TargetList)
+	switch {
+	case !ok:
+		return nil, "two tables have the same name"
+	case len(list) > maxHidden:
+		return nil, fmt.Sprintf("more than %d tables", maxHidden)
+	case wide(s.TargetList, list):
+		return nil, "it has very many columns"
+	case x.targetEnd(s) < 0:
+		return nil, "the end of its select list was not found"
+	}
+	x.locked(s, list)
+	list = x.kept(s, list, true)
+	if len(s.DistinctClause) > 0 {
+		x.missing("DISTINCT ON shows one row of each group only")
+	}
+	return list, ""
+}
+
+// kept leaves out the tables of outer joins that the server need not read, since nothing refers to them and a unique
+// index lets them add no rows: asking for their versions would make it read them. shown says that the select list is
+// the client's answer, so that all of it is needed.
+func (x *statement) kept(s *pg.SelectStmt, list []source, shown bool) []source {
+	var nullable []*pg.RangeVar
+	walkAll(s.FromClause, func(m proto.Message) bool {
+		switch j, _ := m.(*pg.JoinExpr); j.GetJointype() {
+		case pg.JoinType_JOIN_LEFT:
+			nullable = append(nullable, tables([]*pg.Node{j.Rarg})...)
+		case pg.JoinType_JOIN_RIGHT:
+			nullable = append(nullable, tables([]*pg.Node{j.Larg})...)
+		}
+		_, sub := m.(*pg.SelectStmt)
+		return !sub
+	})
+	if len(nullable) == 0 {
+		return list
+	}
+	unused := map[string]bool{}
+	star := false
+	for _, rv := range nullable {
+		ref := rv.Relname
+		if rv.Alias != nil {
+			ref = rv.Alias.Aliasname
+		}
+		unused[ref] = true
+		note := func(m proto.Message) bool {
+			if r, ok := m.(*pg.ColumnRef); ok {
+				star = star || len(r.Fields) == 1 && r.Fields[0].GetAStar() != nil
+				unused[ref] = unused[ref] && !x.columnOf(r, rv) && r.Fields[0].GetString_().GetSval() != ref
+			}
+			return true
+		}
+		if shown {
+			walkAll(s.TargetList, note)
+		}
+		for _, part := range [][]*pg.Node{{s.WhereClause}, s.GroupClause, {s.HavingClause}, s.SortClause} {
+			walkAll(part, note)
+		}
+	}
+	return slices.DeleteFunc(list, func(src source) bool {
+		if star || src.up != "" || !unused[src.ref] || src.cols != nil || len(src.rel.Unique) == 0 {
+			return false
+		}
+		x.missing("the server may leave %s out", src.rel.RelationName)
+		return true
+	})
+}
+
+// covered reports whether the server may answer a query from an index alone, in the order of the index. Asking for
+// versions takes that way from it, and the rows might come in another order.
+func (x *statement) covered(s *pg.SelectStmt) bool {
+	if len(s.FromClause) != 1 || len(s.SortClause) > 0 || len(s.LockingClause) > 0 {
+		return false
+	}
+	rv := s.FromClause[0].GetRangeVar()
+	if rv == nil || x.scope[rv.Relname] > 0 {
+		return false
+	}
+	rel, _ := x.resolve(rv)
+	if rel == nil || rel.Rows >= 0 && rel.Rows < minCovered {
+		return false
+	}
+	src := source{rel: rel, ref: rv.Relname}
+	if rv.Alias != nil {
+		src.ref = rv.Alias.Aliasname
+	}
+	if pinned(s.WhereClause, src) {
+		return false
+	}
+	var names []string
+	walk(s, func(m proto.Message) bool {
+		if r, ok := m.(*pg.ColumnRef); ok {
+			names = append(names, r.Fields[len(r.Fields)-1].GetString_().GetSval()) // "" for a star
+		}
+		return true
+	})
+	covers := func(ix []string) bool {
+		return !slices.ContainsFunc(names, func(n string) bool { return n == "" || !slices.Contains(ix, n) })
+	}
+	return slices.ContainsFunc(rel.Indexes, covers) || slices.ContainsFunc(rel.Unique, covers)
+}
+
+// minCovered is how many rows a table has at least for the server to prefer an index to reading it all.
+const minCovered = 500
+
+// maxColumns is below the 1664 columns that a result can have (manual, appendix K).
+const maxColumns = 1500
+
+// wide reports whether a target list may have so many columns that it has no place for more.
+func wide(outputs []*pg.Node, list []source) bool {
+	n := len(outputs)
+	for _, s := range list {
+		n += len(s.rel.Columns)
+	}
+	return n > maxColumns
+}
+
+// askGroups asks for the versions behind each row of an aggregate query; nil if the tables are too large.
+func (x *statement) askGroups(s *pg.SelectStmt, list []source) []string {
+	if s.HavingClause != nil {
+		x.missing("HAVING hides groups")
+	}
+	if len(s.GroupClause) > 0 && (s.LimitCount != nil || s.LimitOffset != nil) {
+		x.missing("LIMIT hides groups")
+	}
+	single := len(list) == 1 && list[0].up == "" && len(s.FromClause) == 1 && s.FromClause[0].GetRangeVar() != nil
+	if slices.ContainsFunc(list, func(src source) bool { return src.rel.Rows > maxGroupRows }) {
+		return nil
+	}
+	var add []string
+	for _, src := range list {
+		add = append(add, x.askGroup(src, small(list, maxGroupBytes), !single))
+	}
+	return add
+}
+
+// incomplete notes what the captured tables do not tell.
+func (x *statement) incomplete(c content) {
+	if x.facts < len(c.tables) {
+		x.missing("it reads tables in subqueries")
+	}
+	if c.sets {
+		x.missing("a function that returns a set may drop rows")
+	}
+}
+
+// unionAll asks each arm of a UNION ALL for its versions: nothing is compared, so rows stay what they are. All arms
+// get the same number of columns.
+func (x *statement) unionAll(s *pg.SelectStmt, c content) {
+	type arm struct {
+		at   int
+		list []source
+	}
+	var arms []arm
+	width := 1
+	var visit func(s *pg.SelectStmt) string
+	visit = func(s *pg.SelectStmt) string {
+		defer x.enter(s.WithClause)()
+		if s.Op == pg.SetOperation_SETOP_UNION && s.All {
+			if why := visit(s.Larg); why != "" {
+				return why
+			}
+			return visit(s.Rarg)
+		}
+		grouped, why := x.form(s)
+		if grouped {
+			why = "aggregates in a set operation"
+		}
+		if why != "" {
+			return why
+		}
+		list, why := x.askable(s)
+		if why != "" {
+			return why
+		}
+		width = max(width, len(list))
+		arms = append(arms, arm{x.targetEnd(s), list})
+		x.facts += len(list)
+		return ""
+	}
+	before := *x
+	if why := visit(s); why != "" || x.facts < len(c.tables) {
+		told := *x
+		if *x = before; x.whole(s, c) {
+			return
+		}
+		if *x = told; why != "" {
+			x.opaque("%s", why)
+			return
+		}
+	}
+	if x.facts == 0 {
+		x.opaque("no table of its FROM clauses can be asked for row versions")
+		return
+	}
+	for i, a := range arms {
+		x.parts = nil
+		var add strings.Builder
+		for _, src := range a.list {
+			add.WriteString(", " + x.ask(src, history.OpRead, false, fmt.Sprintf("'%d'", i)))
+		}
+		for n := len(a.list); n < width; n++ {
+			text := "NULL"
+			if n == 0 {
+				text = fmt.Sprintf("'%d '", i)
+			}
+			fmt.Fprintf(&add, ", %s::pg_catalog.text AS %s", text, quote(x.hiddenName(n+1)))
+		}
+		x.edits = append(x.edits, rewrite.Edit{At: a.at, Add: add.String()})
+		x.arms = append(x.arms, x.parts)
+	}
+	x.incomplete(c)
+	x.finish()
+}
+
+// form says whether a SELECT groups rows, and why the versions of its tables cannot be appended to its target list.
+func (x *statement) form(s *pg.SelectStmt) (grouped bool, why string) {
+	switch {
+	case s.Op != pg.SetOperation_SETOP_NONE:
+		return false, "set operation"
+	case len(s.ValuesLists) > 0:
+		return false, "VALUES"
+	case len(s.TargetList) == 0:
+		return false, "it has no columns"
+	}
+	for _, d := range s.DistinctClause {
+		if d.Node == nil { // DISTINCT without ON is a list of one empty node
+			return false, "DISTINCT"
+		}
+	}
+	aggregate, doubt := x.aggregates(s)
+	grouped = aggregate || len(s.GroupClause) > 0 || s.HavingClause != nil
+	if grouped {
+		return true, ""
+	}
+	return false, doubt
+}
+
+// aggregates says whether s has a call of an aggregate function, or may have one. A call inside a subquery belongs to s
+// as well if all its column references do (manual, 4.2.7).
+func (x *statement) aggregates(s *pg.SelectStmt) (sure bool, doubt string) {
+	var inside []*pg.SelectStmt // the subqueries around
+	var visit func(m proto.Message) bool
+	visit = func(m proto.Message) bool {
+		switch n := m.(type) {
+		case *pg.SelectStmt:
+			inside = append(inside, n)
+			walkParts(n.ProtoReflect(), visit)
+			inside = inside[:len(inside)-1]
+			return false
+		case *pg.GroupingFunc:
+			sure = sure || len(inside) == 0
+		case *pg.FuncCall:
+			name := lastName(n.Funcname)
+			if n.Over != nil || x.function(name)&rewrite.FunctionAggregate == 0 {
+				return true
+			}
+			if len(inside) > 0 && x.local(n, inside[len(inside)-1]) {
+				return true
+			}
+			if len(inside) == 0 && x.function(name)&rewrite.FunctionPlain == 0 {
+				sure = true
+			} else {
+				doubt = name + " may be an aggregate function of the outer query"
+			}
+		}
+		return true
+	}
+	walkAll(s.TargetList, visit)
+	walkAll(s.SortClause, visit)
+	walkAll(s.DistinctClause, visit)
+	walkAll(s.WindowClause, visit)
+	return sure, doubt
+}
+
+// local reports whether an aggregate call certainly belongs to the SELECT in which it stands: it has no column
+// references, or one of a table of that SELECT.
+func (x *statement) local(call *pg.FuncCall, s *pg.SelectStmt) bool {
+	some, own := false, false
+	walk(call, func(m proto.Message) bool {
+		ref, ok := m.(*pg.ColumnRef)
+		if !ok {
+			return true
+		}
+		some = true
+		for _, f := range s.FromClause {
+			walk(f, func(m proto.Message) bool {
+				if rv, ok := m.(*pg.RangeVar); ok {
+					own = own || x.columnOf(ref, rv)
+				}
+				_, sub := m.(*pg.SelectStmt)
+				return !sub
+			})
+		}
+		return true
+	})
+	return own || !some
+}
+
+// columnOf reports whether a column reference certainly is to a column of a table.
+func (x *statement) columnOf(ref *pg.ColumnRef, rv *pg.RangeVar) bool {
+	name := rv.Relname
+	if rv.Alias != nil {
+		name = rv.Alias.Aliasname
+	}
+	switch f := ref.Fields; {
+	case len(f) == 2:
+		return f[0].GetString_().GetSval() == name
+	case len(f) == 1 && len(rv.GetAlias().GetColnames()) == 0:
+		return x.hasColumn(rv, f[0].GetString_().GetSval())
+	}
+	return false
+}
+
+// locks reports whether any part of a query locks rows.
+func locks(s *pg.SelectStmt) bool {
+	found := false
+	walk(s, func(m proto.Message) bool {
+		_, is := m.(*pg.LockingClause)
+		found = found || is
+		return !found
+	})
+	return found
+}
+
+// locked marks the sources that a FOR UPDATE or FOR SHARE clause locks.
+func (x *statement) locked(s *pg.SelectStmt, list []source) {
+	for _, n := range s.LockingClause {
+		l := n.GetLockingClause()
+		of := map[string]bool{}
+		for _, r := range l.LockedRels {
+			of[r.GetRangeVar().GetRelname()] = true
+		}
+		for i := range list {
+			if len(of) == 0 || of[list[i].ref] {
+				list[i].lock = true
+			}
+		}
+	}
+}
+
+// clauses are the keywords that may follow a target list. All are fully reserved and none is a label without AS
+// (manual, appendix C), so outside of parentheses they end the list, but for the exceptions in targetEnd.
+var clauses = map[pg.Token]bool{
+	pg.Token_FROM: true, pg.Token_INTO: true, pg.Token_WHERE: true, pg.Token_GROUP_P: true, pg.Token_HAVING: true,
+	pg.Token_WINDOW: true, pg.Token_UNION: true, pg.Token_INTERSECT: true, pg.Token_EXCEPT: true, pg.Token_ORDER: true,
+	pg.Token_LIMIT: true, pg.Token_OFFSET: true, pg.Token_FETCH: true, pg.Token_FOR: true,
+}
+
+const (
+	tokenOpen  = pg.Token_ASCII_40
+	tokenClose = pg.Token_ASCII_41
+	tokenDot   = pg.Token_ASCII_46
+	tokenEnd   = pg.Token_ASCII_59
+)
+
+// targetEnd is the place behind the last item of a select list, or -1.
+func (x *statement) targetEnd(s *pg.SelectStmt) int {
+	last := s.TargetList[len(s.TargetList)-1].GetResTarget()
+	if last == nil {
+		return -1
+	}
+	return clauseEnd(x.tokens(int(last.Location)))
+}
+
+// clauseEnd is the place behind the clause that begins with the first token, or -1. The keywords of through do not
+// end it.
+func clauseEnd(toks []*pg.ScanToken, through ...pg.Token) int {
+	depth := 0
+	for i, t := range toks {
+		switch {
+		case i == 0:
+		case depth == 0 && (t.Token == tokenClose || t.Token == tokenEnd):
+			return int(toks[i-1].End)
+		case depth == 0 && clauses[t.Token] && !slices.Contains(through, t.Token):
+			switch toks[i-1].Token {
+			case pg.Token_AS, tokenDot: // a label or a field name
+			case pg.Token_DISTINCT: // IS DISTINCT FROM
+			case pg.Token_WITHIN: // WITHIN GROUP
+			default:
+				return int(toks[i-1].End)
+			}
+		}
+		switch t.Token {
+		case tokenOpen:
+			depth++
+		case tokenClose:
+			depth--
+		}
+	}
+	if len(toks) == 0 {
+		return -1
+	}
+	return int(toks[len(toks)-1].End)
+}
+
+// pinned reports whether a condition fixes a whole unique key of the source by equality with constants or parameters,
+// so that at most one row, known beforehand, can match.
+func pinned(where *pg.Node, s source) bool {
+	fixed := fixedColumns(where, s.ref)
+	return slices.ContainsFunc(s.rel.Unique, func(u []string) bool {
+		for _, c := range u {
+			if s.cols[c] != "" {
+				c = s.cols[c]
+			}
+			if c == "" || !fixed[c] {
+				return false
+			}
+		}
+		return len(u) > 0
+	})
+}
+
+// fixedColumns are the columns that a condition fixes by equality with constants or parameters.
+func fixedColumns(where *pg.Node, ref string) map[string]bool {
+	fixed := map[string]bool{}
+	var visit func(n *pg.Node)
+	visit = func(n *pg.Node) {
+		if b := n.GetBoolExpr(); b != nil && b.Boolop == pg.BoolExprType_AND_EXPR {
+			for _, a := range b.Args {
+				visit(a)
+			}
+		}
+		e := n.GetAExpr()
+		if e == nil || e.Kind != pg.A_Expr_Kind_AEXPR_OP || len(e.Name) != 1 || lastName(e.Name) != "=" {
+			return
+		}
+		for _, side := range [2][2]*pg.Node{{e.Lexpr, e.Rexpr}, {e.Rexpr, e.Lexpr}} {
+			if name := column(side[0], ref); name != "" && fixedValue(side[1]) {
+				fixed[name] = true
+			}
+		}
+	}
+	visit(where)
+	return fixed
+}
+
+// column gives the name of a column reference without qualifier or with that of ref.
+func column(n *pg.Node, ref string) string {
+	f := n.GetColumnRef().GetFields()
+	if len(f) == 2 && f[0].GetString_().GetSval() == ref {
+		f = f[1:]
+	}
+	if len(f) != 1 {
+		return ""
+	}
+	return f[0].GetString_().GetSval()
+}
+
+func fixedValue(n *pg.Node) bool {
+	switch v := n.GetNode().(type) {
+	case *pg.Node_AConst, *pg.Node_ParamRef:
+		return true
+	case *pg.Node_TypeCast:
+		return fixedValue(v.TypeCast.Arg)
+	case *pg.Node_AExpr: // -1
+		return v.AExpr.Lexpr == nil && fixedValue(v.AExpr.Rexpr)
+	}
+	return false
+}

@@ -1,0 +1,162 @@
+package postgres
+
+import (
+	"sort"
+	"strings"
+
+	"wirecheck/rewrite"
+)
+
+// Clients of the simple protocol write values into the text, so that hardly any text comes twice. Texts that differ in
+// the values of their literals only have the same shape, and nothing in a plan depends on these values, but for
+// settings. So a plan is made once per shape and its places are moved.
+
+// literal is the place of one literal in a text.
+type literal struct{ at, end int }
+
+// shape replaces the numbers and plain quoted literals of a text by marks. ok is false if there are none, or if the
+// text has something that is left to the real parser (other kinds of quotes, numbers that run into words).
+func shape(sql string) (text string, lits []literal, ok bool) {
+	if strings.IndexByte(sql, 0) >= 0 {
+		return "", nil, false
+	}
+	out := make([]byte, 0, len(sql))
+	n := len(sql)
+	for i := 0; i < n; {
+		c := sql[i]
+		start := i
+		switch {
+		case word(c):
+			for i < n && (word(sql[i]) || digit(sql[i]) || sql[i] == '$') {
+				i++
+			}
+			if i < n && sql[i] == '\'' || i+1 < n && sql[i] == '&' && (sql[i+1] == '\'' || sql[i+1] == '"') {
+				return "", nil, false // E'', B'', U&'' and the like
+			}
+		case digit(c) || c == '.' && i+1 < n && digit(sql[i+1]):
+			for i < n && (digit(sql[i]) || sql[i] == '.') {
+				i++
+			}
+			if i < n && (word(sql[i]) || sql[i] == '$') {
+				return "", nil, false // 1e5, 0x1F, junk
+			}
+			if dots := strings.Count(sql[start:i], "."); dots > 1 {
+				return "", nil, false
+			}
+			lits = append(lits, literal{start, i})
+			out = append(out, 0) // no text has a zero byte
+			continue
+		case c == '\'':
+			for i++; ; i++ {
+				if i >= n {
+					return "", nil, false
+				}
+				if sql[i] == '\'' {
+					if i++; i >= n || sql[i] != '\'' {
+						break
+					}
+				}
+			}
+			lits = append(lits, literal{start, i})
+			out = append(out, 1)
+			continue
+		case c == '"':
+			j := strings.IndexByte(sql[i+1:], '"')
+			if j < 0 {
+				return "", nil, false
+			}
+			i += j + 2
+		case c == '$':
+			for i++; i < n && digit(sql[i]); i++ {
+			}
+			if i == start+1 || i < n && (word(sql[i]) || sql[i] == '$') {
+				return "", nil, false // a dollar quote
+			}
+		case c == '-' && i+1 < n && sql[i+1] == '-':
+			for i < n && sql[i] != '\n' && sql[i] != '\r' {
+				i++
+			}
+		case c == '/' && i+1 < n && sql[i+1] == '*':
+			for depth := 0; ; {
+				switch {
+				case i+1 >= n:
+					return "", nil, false
+				case sql[i] == '/' && sql[i+1] == '*':
+					depth, i = depth+1, i+2
+					continue
+				case sql[i] == '*' && sql[i+1] == '/':
+					depth, i = depth-1, i+2
+				default:
+					i++
+				}
+				if depth == 0 {
+					break
+				}
+			}
+		case c < 2:
+			return "", nil, false
+		default:
+			i++
+		}
+		out = append(out, sql[start:i]...)
+	}
+	return string(out), lits, len(lits) > 0
+}
+
+func digit(c byte) bool { return '0' <= c && c <= '9' }
+
+func word(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || c >= 0x80
+}
+
+// template is a script of which the places are known well enough to move them.
+type template struct {
+	script *rewrite.Script
+	lits   []literal
+	spans  []literal // of each plan's text
+	adds   []string  // of each edit, copies of the client's text not resolved
+}
+
+// templated reports whether the plans of a script hold for all texts of its shape.
+func templated(sc *rewrite.Script, sql string) bool {
+	if sc.Unparsed || len(sc.Plans) == 0 || strings.Contains(strings.ToLower(sql), "set_config") {
+		return false
+	}
+	for _, p := range sc.Plans {
+		if p.Verb == "set" {
+			return false
+		}
+	}
+	return true
+}
+
+// fill makes the script of a text of the template's shape.
+func (t *template) fill(sql string, lits []literal) *rewrite.Script {
+	sc := &rewrite.Script{SQL: sql, Plans: make([]*rewrite.Plan, len(t.script.Plans))}
+	plans := make([]rewrite.Plan, len(t.script.Plans))
+	// move gives the place in sql of a place in the template's text, which is not inside of a literal.
+	move := func(at int) int {
+		next := sort.Search(len(lits), func(i int) bool { return t.lits[i].end > at })
+		if next == 0 {
+			return at
+		}
+		return at + lits[next-1].end - t.lits[next-1].end
+	}
+	var edits []rewrite.Edit
+	if old := t.script.Plans[0].Edits; len(old) > 0 {
+		edits = make([]rewrite.Edit, len(old))
+		for i, e := range old {
+			at := move(e.At)
+			edits[i] = rewrite.Edit{At: at, Cut: move(e.At+e.Cut) - at, Add: resolve(t.adds[i], sql, move)}
+		}
+		sc.SQL = rewrite.Apply(sql, edits)
+	}
+	for i, p := range t.script.Plans {
+		plans[i] = *p
+		from := move(t.spans[i].at)
+		plans[i].Text = sql[from:move(t.spans[i].end)]
+		plans[i].Edits = edits
+		sc.Plans[i] = &plans[i]
+	}
+	return sc
+}

@@ -1,0 +1,455 @@
+package postgres
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
+
+	"wirecheck/history"
+	"wirecheck/rewrite"
+)
+
+// source is a table of a FROM clause that can be asked for its versions.
+type source struct {
+	rel  *rewrite.Relation
+	ref  string            // the name by which its columns are qualified
+	cols map[string]string // names of renamed columns; nil if none is
+	lock bool
+	// up is set for a table inside a subquery or a common table expression: what shows its version outside.
+	up  string
+	how part
+}
+
+// sources finds the tables of a FROM clause. What cannot be asked is noted as missing. ok is false if the names are
+// ambiguous, so that nothing can be added. outputs is the target list or RETURNING list that can see the clause.
+func (x *statement) sources(from, outputs []*pg.Node) (list []source, ok bool) {
+	refs := map[string]int{}
+	hidden := 0 // depth of joins with an alias, which hides the names inside
+	name := func(ref string) {
+		if hidden == 0 {
+			refs[ref]++
+		}
+	}
+	var visit func(n *pg.Node)
+	visit = func(n *pg.Node) {
+		switch f := n.Node.(type) {
+		case *pg.Node_RangeVar:
+			rv := f.RangeVar
+			ref := rv.Relname
+			if rv.Alias != nil {
+				ref = rv.Alias.Aliasname
+			}
+			name(ref)
+			if c := x.ctes[rv.Relname]; rv.Schemaname == "" && x.scope[rv.Relname] > 0 {
+				if hidden == 0 && c.uses == 1 && c.query != nil && x.visible(outputs, ref) {
+					list = append(list, x.expose(c.query, ref)...)
+				}
+				return
+			}
+			if !x.watched(rv) {
+				return
+			}
+			if hidden > 0 {
+				x.missing("%s is inside a join with an alias", rv.Relname)
+				return
+			}
+			if s, ok := x.source(rv, ref); ok {
+				list = append(list, s)
+			}
+		case *pg.Node_JoinExpr:
+			if a := f.JoinExpr.JoinUsingAlias; a != nil {
+				name(a.Aliasname)
+			}
+			if a := f.JoinExpr.Alias; a != nil {
+				name(a.Aliasname)
+				hidden++
+				defer func() { hidden-- }()
+			}
+			visit(f.JoinExpr.Larg)
+			visit(f.JoinExpr.Rarg)
+		case *pg.Node_RangeTableSample:
+			visit(f.RangeTableSample.Relation)
+		case *pg.Node_RangeSubselect:
+			ref := f.RangeSubselect.GetAlias().GetAliasname()
+			if ref == "" {
+				return
+			}
+			name(ref)
+			if q := f.RangeSubselect.Subquery.GetSelectStmt(); hidden == 0 && q != nil && x.visible(outputs, ref) {
+				list = append(list, x.expose(q, ref)...)
+			}
+		case *pg.Node_RangeFunction:
+			if a := f.RangeFunction.Alias; a != nil {
+				name(a.Aliasname)
+			}
+		}
+	}
+	for _, n := range from {
+		visit(n)
+	}
+	for _, n := range refs {
+		if n > 1 {
+			return nil, false
+		}
+	}
+	return list, true
+}
+
+// cte is a common table expression of the statement.
+type cte struct {
+	query *pg.SelectStmt // nil if it is not a plain SELECT, or two have the name
+	uses  int
+}
+
+// findCTEs lists the common table expressions of the statement, nested ones too, and how often their names are used.
+func (x *statement) findCTEs(m proto.Message) {
+	x.ctes = map[string]*cte{}
+	walk(m, func(m proto.Message) bool {
+		if e, ok := m.(*pg.CommonTableExpr); ok {
+			c := &cte{query: e.Ctequery.GetSelectStmt()}
+			if x.ctes[e.Ctename] != nil || e.SearchClause != nil || e.CycleClause != nil {
+				c.query = nil
+			}
+			x.ctes[e.Ctename] = c
+		}
+		if w, ok := m.(*pg.WithClause); ok && w.Recursive {
+			for _, n := range w.Ctes {
+				x.ctes[n.GetCommonTableExpr().GetCtename()] = &cte{}
+			}
+			return false
+		}
+		return true
+	})
+	if len(x.ctes) == 0 {
+		return
+	}
+	walk(m, func(m proto.Message) bool {
+		if rv, ok := m.(*pg.RangeVar); ok && rv.Schemaname == "" && x.ctes[rv.Relname] != nil {
+			x.ctes[rv.Relname].uses++
+		}
+		return true
+	})
+}
+
+// enter makes the names of a WITH clause known until the returned function is called.
+func (x *statement) enter(with *pg.WithClause) func() {
+	if x.scope == nil {
+		x.scope = map[string]int{}
+	}
+	add := func(n int) {
+		for _, c := range with.GetCtes() {
+			x.scope[c.GetCommonTableExpr().GetCtename()] += n
+		}
+	}
+	add(1)
+	return func() { add(-1) }
+}
+
+// visible reports whether a column can be added to the FROM item ref without being seen: no star takes it up, and
+// nothing refers to the whole row.
+func (x *statement) visible(outputs []*pg.Node, ref string) bool {
+	for _, n := range outputs {
+		if f := n.GetResTarget().GetVal().GetColumnRef().GetFields(); len(f) == 1 && f[0].GetAStar() != nil {
+			return false
+		}
+	}
+	ok := true
+	walk(x.node, func(m proto.Message) bool {
+		if r, is := m.(*pg.ColumnRef); is && len(r.Fields) > 0 && r.Fields[0].GetString_().GetSval() == ref {
+			ok = ok && len(r.Fields) > 1 && r.Fields[len(r.Fields)-1].GetAStar() == nil
+		}
+		return ok
+	})
+	return ok
+}
+
+// expose adds the versions of a subquery's tables to its columns, and gives them as sources of the query around it.
+// The expressions are not volatile, so the subquery is planned as before.
+func (x *statement) expose(s *pg.SelectStmt, ref string) []source {
+	grouped, why := x.form(s)
+	if grouped || why != "" || s.IntoClause != nil {
+		return nil
+	}
+	defer x.enter(s.WithClause)()
+	list, ok := x.sources(s.FromClause, s.TargetList)
+	at := x.targetEnd(s)
+	if !ok || at < 0 || wide(s.TargetList, list) {
+		return nil
+	}
+	x.locked(s, list)
+	list = x.kept(s, list, false)
+	if len(s.DistinctClause) > 0 {
+		x.missing("DISTINCT ON shows one row of each group only")
+	}
+	var out []source
+	var add strings.Builder
+	for _, in := range list {
+		how := in.how
+		expr := in.up
+		if expr == "" {
+			how = part{}
+			expr = "pg_catalog.concat_ws(' ', " + x.version(in, &how) + ")"
+		}
+		x.inner++
+		name := fmt.Sprintf("%sinner %d", x.hiddenPrefix(), x.inner)
+		fmt.Fprintf(&add, ", %s AS %s", expr, quote(name))
+		out = append(out, source{rel: in.rel, ref: ref, lock: in.lock, up: quote(ref) + "." + quote(name), how: how})
+	}
+	if len(out) > 0 {
+		x.edits = append(x.edits, rewrite.Edit{At: at, Add: add.String()})
+	}
+	return out
+}
+
+// source looks at one table that a statement reads.
+func (x *statement) source(rv *pg.RangeVar, ref string) (source, bool) {
+	rel, why := x.resolve(rv)
+	if rel == nil {
+		x.missing("%s", why)
+		return source{}, false
+	}
+	if why := unreadable(rel); why != "" {
+		x.missing("%s", why)
+		return source{}, false
+	}
+	if !x.native && !rel.Instrumented {
+		x.missing("%s does not have the hidden columns", rel.RelationName)
+		return source{}, false
+	}
+	if rel.RowSecurity {
+		x.missing("row security policies of %s may read other tables", rel.RelationName)
+	}
+	s := source{rel: rel, ref: ref}
+	if names := rv.GetAlias().GetColnames(); len(names) > 0 {
+		s.cols = map[string]string{}
+		for i, n := range names {
+			name := n.GetString_().GetSval()
+			if i >= len(rel.Columns) || name == "tableoid" || name == "ctid" || name == "xmin" || name == "xmax" {
+				x.missing("the columns of %s are renamed", rel.RelationName)
+				return source{}, false
+			}
+			s.cols[rel.Columns[i].Name] = name
+		}
+	}
+	return s, true
+}
+
+// unreadable says why the versions of a table's rows cannot be asked for.
+func unreadable(rel *rewrite.Relation) string {
+	switch {
+	case rel.Kind == "view", rel.Kind == "matview":
+		return fmt.Sprintf("%s is a view", rel.RelationName)
+	case rel.Kind == "foreign":
+		return fmt.Sprintf("%s is a foreign table", rel.RelationName)
+	case rel.Kind != "table" && rel.Kind != "partitioned":
+		return fmt.Sprintf("%s is not a table", rel.RelationName)
+	case rel.Inherits:
+		return fmt.Sprintf("%s has an inheritance parent or child", rel.RelationName)
+	case !rel.Readable:
+		return fmt.Sprintf("the user may not read all of %s", rel.RelationName)
+	}
+	return ""
+}
+
+// plainKeys are the types whose text is the same whatever the session's settings are, and ASCII without blanks.
+var plainKeys = map[string]bool{
+	"int2": true, "int4": true, "int8": true, "oid": true, "numeric": true, "bool": true, "uuid": true, "inet": true,
+	"cidr": true, "macaddr": true, "macaddr8": true,
+}
+
+// sentKeys are types whose text depends on settings: their binary form is taken.
+var sentKeys = map[string]string{
+	"date": "date_send", "time": "time_send", "timetz": "timetz_send", "timestamp": "timestamp_send",
+	"timestamptz": "timestamptz_send", "interval": "interval_send", "float4": "float4send", "float8": "float8send",
+	"bytea": "byteasend",
+}
+
+// textKeys are types whose text is any text of the database's encoding.
+var textKeys = map[string]bool{"text": true, "varchar": true, "bpchar": true, "name": true, "enum": true}
+
+// keyColumns are the columns that name a row of rel: the primary key of the table, or for a partition that of the
+// partitioned table at the top, so that a row has one name whichever table the statement names.
+func keyColumns(rel *rewrite.Relation) []string {
+	if rel.Root != nil {
+		return rel.Root.Key
+	}
+	return rel.Key
+}
+
+// key gives the expressions of a row's key; hex says that the text comes in hexadecimal. Nothing if there is no key
+// that every session sees alike.
+func (x *statement) key(s source) (expr string, hex bool) {
+	cols := keyColumns(s.rel)
+	var list []string
+	text := false
+	for _, c := range cols {
+		i := slices.IndexFunc(s.rel.Columns, func(a rewrite.Attribute) bool { return a.Name == c })
+		if i < 0 {
+			return "", false
+		}
+		name := c
+		if s.cols[c] != "" {
+			name = s.cols[c]
+		}
+		e := quote(s.ref) + "." + quote(name)
+		typ := s.rel.Columns[i].Type
+		switch {
+		case plainKeys[typ]:
+		case sentKeys[typ] != "":
+			e = "pg_catalog.encode(pg_catalog." + sentKeys[typ] + "(" + e + "), 'hex')"
+		case textKeys[typ] && x.catalog.Encoding == "UTF8":
+			text = true
+			if len(cols) > 1 {
+				e = "pg_catalog.quote_literal(" + e + ")"
+			}
+		default:
+			return "", false
+		}
+		list = append(list, e)
+	}
+	expr = strings.Join(list, ", ")
+	if text && !x.session.utf8() {
+		// The client's encoding may lack characters of the key, which would be an error.
+		return "pg_catalog.encode(pg_catalog.convert_to(pg_catalog.concat_ws(' ', " + expr + "), 'UTF8'), 'hex')", true
+	}
+	return expr, false
+}
+
+// ask gives the hidden column for a source and notes how it is read. What first holds comes before the first column.
+func (x *statement) ask(s source, op history.Op, upsert bool, first ...string) string {
+	p := x.part(s, op)
+	upsert = upsert && x.native // the hidden columns tell it themselves
+	p.upsert = upsert
+	ref := quote(s.ref)
+	var list []string
+	if len(x.parts) == 0 {
+		list = append(list, first...)
+	}
+	if p.lsn {
+		list = append(list, position)
+	}
+	if upsert {
+		list = append(list, ref+".xmax")
+	}
+	if x.linked && len(x.parts) == 0 {
+		p.linked = true
+		old := "pg_catalog.current_setting('" + oldVersion + "')"
+		list = append(list, "pg_catalog.octet_length("+old+")", old)
+	}
+	list = append(list, x.version(s, &p))
+	return x.hidden(p, "pg_catalog.concat_ws(' ', "+strings.Join(list, ", ")+")")
+}
+
+// oldVersion is the setting in which an UPDATE that links versions keeps the one that it is about to replace.
+const oldVersion = "wirecheck.old"
+
+// remember gives a condition that is always true and keeps the version for which it was evaluated last.
+func (x *statement) remember(s source) string {
+	ref := quote(s.ref)
+	list := ref + ".ctid, " + ref + ".xmin"
+	if key, _ := x.key(s); key != "" {
+		list += ", " + key
+	}
+	return "pg_catalog.set_config('" + oldVersion + "', pg_catalog.concat_ws(' ', " + list + "), true) IS NOT NULL"
+}
+
+const position = "pg_catalog.pg_current_wal_insert_lsn()"
+
+// part makes the description of the next hidden column.
+func (x *statement) part(s source, op history.Op) part {
+	if s.lock && op == history.OpRead {
+		op = history.OpLock
+	}
+	return part{
+		rel: s.rel, op: op, horizon: uint32(x.catalog.Horizon), catalog: x.catalog,
+		// The position is the same for all tables of a row. In recovery the function is an error (manual, 9.27.3).
+		lsn: x.native && len(x.parts) == 0 && !x.catalog.Standby,
+	}
+}
+
+// hidden adds a hidden column.
+func (x *statement) hidden(p part, expr string) string {
+	x.parts = append(x.parts, p)
+	return expr + " AS " + quote(x.hiddenName(len(x.parts)))
+}
+
+// version gives the expressions that name a row version.
+func (x *statement) version(s source, p *part) string {
+	if s.up != "" {
+		p.key, p.hex, p.cols, p.columns = s.how.key, s.how.hex, s.how.cols, s.how.columns
+		return s.up
+	}
+	if !x.native {
+		return x.columnVersion(s, p)
+	}
+	ref := quote(s.ref)
+	// VACUUM FULL and CLUSTER copy the rows to another file, where a version may get the place that an earlier one of the
+	// same transaction had. A table's first file has the table's number.
+	list := "nullif(pg_catalog.pg_relation_filenode(" + ref + ".tableoid), " + ref + ".tableoid), " + ref + ".tableoid, " + ref + ".ctid, "
+	if p.top = p.op == history.OpInsert && s.rel.Kind == "partitioned"; p.top {
+		// A row that was routed to a partition has no xmin yet in RETURNING: "cannot retrieve a system column in this
+		// context" (seen with 15). The transaction's id tells the writer, but behind a savepoint xmin is another one.
+		x.missing("rows that are routed to a partition do not tell their version")
+		list += "pg_catalog.pg_current_xact_id_if_assigned()"
+	} else {
+		list += ref + ".xmin"
+	}
+	if key, hex := x.key(s); key != "" {
+		p.key, p.hex, p.cols = true, hex, keyed(s.rel)
+		list += ", " + key
+	}
+	return list
+}
+
+// maxGroupBytes is how large the tables of an aggregate query may be for their versions to be collected: the server
+// holds what it collects in memory. The parallel plans that collecting prevents are not made for such tables
+// (min_parallel_table_scan_size is 8 MB).
+const maxGroupBytes = 4 << 20
+
+// askGroup gives the hidden column that collects the versions of a source in each group. guard is a condition that is
+// evaluated once and says that the tables are small enough.
+func (x *statement) askGroup(s source, guard string, distinct bool) string {
+	p := x.part(s, history.OpRead)
+	p.group = true
+	what := "pg_catalog.concat_ws(' ', " + x.version(s, &p) + ")"
+	if distinct {
+		// In a join a row may come many times.
+		what = "DISTINCT " + what
+	}
+	list := fmt.Sprintf("coalesce(pg_catalog.json_agg(%s) FILTER (WHERE %s)::pg_catalog.text, '[]')", what, guard)
+	if p.lsn {
+		list = position + ", " + list
+	}
+	return x.hidden(p, fmt.Sprintf("CASE WHEN %s THEN pg_catalog.concat_ws(' ', %s) END", guard, list))
+}
+
+// maxGroupRows is how many rows the server may estimate a table to have for an aggregate query of it to be changed:
+// with larger ones the collecting would cost the client a parallel plan, or the index that answers min and max.
+const maxGroupRows = 50_000
+
+// small is the condition that tables are not larger than that, in bytes each.
+func small(list []source, limit int) string {
+	var sizes []string
+	for _, s := range list {
+		size := fmt.Sprintf("pg_catalog.pg_relation_size(%d)", s.rel.OID)
+		if s.rel.Kind == "partitioned" {
+			size = fmt.Sprintf("(SELECT pg_catalog.sum(pg_catalog.pg_relation_size(relid)) FROM pg_catalog.pg_partition_tree(%d))", s.rel.OID)
+		}
+		sizes = append(sizes, fmt.Sprintf("%s < %d", size, limit))
+	}
+	return "(SELECT " + strings.Join(sizes, " AND ") + ")"
+}
+
+// hiddenName is a column name that the client's text does not mention: ORDER BY and GROUP BY may name result columns.
+func (x *statement) hiddenName(i int) string { return fmt.Sprintf("%s%d", x.hiddenPrefix(), i) }
+
+func (x *statement) hiddenPrefix() string {
+	name := "wirecheck"
+	for strings.Contains(x.sql, name+" ") {
+		name += "_"
+	}
+	return name + " "
+}

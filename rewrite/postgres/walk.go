@@ -1,0 +1,101 @@
+package postgres
+
+import (
+	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// walk visits every message of a tree, parents first, as long as visit says to go into it.
+func walk(m proto.Message, visit func(proto.Message) bool) {
+	if m == nil || !m.ProtoReflect().IsValid() {
+		return
+	}
+	walkMessage(m.ProtoReflect(), visit)
+}
+
+func walkMessage(m protoreflect.Message, visit func(proto.Message) bool) {
+	if visit(m.Interface()) {
+		walkParts(m, visit)
+	}
+}
+
+// walkParts visits what is below m.
+func walkParts(m protoreflect.Message, visit func(proto.Message) bool) {
+	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		if fd.Kind() != protoreflect.MessageKind {
+			return true
+		}
+		if !fd.IsList() {
+			walkMessage(v.Message(), visit)
+			return true
+		}
+		l := v.List()
+		for i := range l.Len() {
+			walkMessage(l.Get(i).Message(), visit)
+		}
+		return true
+	})
+}
+
+func walkAll(nodes []*pg.Node, visit func(proto.Message) bool) {
+	for _, n := range nodes {
+		walk(n, visit)
+	}
+}
+
+// same compares two trees, places in the text aside.
+func same(a, b protoreflect.Message) bool {
+	if a.IsValid() != b.IsValid() || a.Descriptor() != b.Descriptor() {
+		return false
+	}
+	equal, n := true, 0
+	a.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		if place(fd) {
+			return true
+		}
+		n++
+		equal = b.Has(fd) && sameValue(fd, v, b.Get(fd))
+		return equal
+	})
+	if !equal {
+		return false
+	}
+	b.Range(func(fd protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
+		if !place(fd) {
+			n--
+		}
+		return true
+	})
+	return n == 0
+}
+
+func sameValue(fd protoreflect.FieldDescriptor, a, b protoreflect.Value) bool {
+	message := fd.Kind() == protoreflect.MessageKind
+	switch {
+	case fd.IsList():
+		x, y := a.List(), b.List()
+		if x.Len() != y.Len() {
+			return false
+		}
+		for i := range x.Len() {
+			if message && !same(x.Get(i).Message(), y.Get(i).Message()) || !message && !x.Get(i).Equal(y.Get(i)) {
+				return false
+			}
+		}
+		return true
+	case message:
+		return same(a.Message(), b.Message())
+	default:
+		return a.Equal(b)
+	}
+}
+
+// place tells fields that hold a place in the text.
+func place(fd protoreflect.FieldDescriptor) bool {
+	switch fd.Name() {
+	case "location", "stmt_location", "stmt_len", "arg_location":
+		return fd.Kind() == protoreflect.Int32Kind
+	}
+	return false
+}

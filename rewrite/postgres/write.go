@@ -1,0 +1,385 @@
+package postgres
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
+
+	"wirecheck/history"
+	"wirecheck/rewrite"
+)
+
+// writes notes what is written inside of a statement, and that it is not seen.
+func (x *statement) writes(c content) {
+	for _, t := range c.targets {
+		x.plan.Writes = append(x.plan.Writes, x.named(t))
+	}
+	if len(c.targets) > 0 {
+		x.missing("it writes inside WITH")
+	}
+}
+
+// named gives the qualified name of a table, as far as it is known.
+func (x *statement) named(rv *pg.RangeVar) string {
+	if rel, _ := x.resolve(rv); rel != nil {
+		if rel.Root != nil {
+			rel = rel.Root
+		}
+		return rel.String()
+	}
+	if rv.Schemaname != "" {
+		return rv.Schemaname + "." + rv.Relname
+	}
+	return rv.Relname
+}
+
+// write is an INSERT, UPDATE or DELETE in one form.
+type write struct {
+	node      proto.Message
+	relation  *pg.RangeVar
+	with      *pg.WithClause
+	from      []*pg.Node // other tables that RETURNING can see
+	where     *pg.Node
+	returning []*pg.Node
+	op        history.Op
+	upsert    bool
+}
+
+func (x *statement) insertStmt(s *pg.InsertStmt) {
+	x.plan.Verb = "insert"
+	w := write{node: s, relation: s.Relation, with: s.WithClause, returning: s.ReturningList, op: history.OpInsert}
+	src := s.SelectStmt.GetSelectStmt()
+	x.plan.Predicate = src != nil && len(src.ValuesLists) == 0 && refersTables(src)
+	if oc := s.OnConflictClause; oc != nil {
+		switch oc.Action {
+		case pg.OnConflictAction_ONCONFLICT_UPDATE:
+			w.upsert = true
+			x.plan.CurrentRead = currentRead(oc.TargetList, s.Relation, x)
+			if oc.WhereClause != nil {
+				x.missing("ON CONFLICT ... WHERE does not tell which rows it passed over")
+			}
+		default:
+			x.missing("ON CONFLICT DO NOTHING does not tell which rows it met")
+		}
+	}
+	if src != nil && x.many(src) {
+		x.writeOpaque(w, "it may insert very many rows")
+		return
+	}
+	x.write(w)
+}
+
+func (x *statement) updateStmt(s *pg.UpdateStmt) {
+	x.plan.Verb = "update"
+	x.plan.CurrentRead = currentRead(s.TargetList, s.Relation, x)
+	x.write(write{node: s, relation: s.Relation, with: s.WithClause, from: s.FromClause, where: s.WhereClause,
+		returning: s.ReturningList, op: history.OpUpdate})
+}
+
+func (x *statement) deleteStmt(s *pg.DeleteStmt) {
+	x.plan.Verb = "delete"
+	x.write(write{node: s, relation: s.Relation, with: s.WithClause, from: s.UsingClause, where: s.WhereClause,
+		returning: s.ReturningList, op: history.OpDelete})
+}
+
+func (x *statement) writeOpaque(w write, format string, args ...any) {
+	x.plan.Writes = append(x.plan.Writes[:0], x.named(w.relation))
+	x.opaque(format, args...)
+}
+
+func (x *statement) write(w write) {
+	c := x.content(w.node)
+	x.settings(c)
+	for _, f := range c.user {
+		x.missing("function %s may read and write tables", f)
+	}
+	for _, t := range c.targets {
+		x.plan.Writes = append(x.plan.Writes, x.named(t))
+	}
+	slices.Sort(x.plan.Writes)
+	x.plan.Writes = slices.Compact(x.plan.Writes)
+	if len(c.targets) > 1 {
+		x.missing("it writes inside WITH")
+	}
+	if w.op != history.OpInsert {
+		x.plan.Predicate = true
+	}
+	if w.where.GetCurrentOfExpr() != nil {
+		x.opaque("WHERE CURRENT OF")
+		return
+	}
+	rel, why := x.resolve(w.relation)
+	if rel == nil {
+		x.opaque("%s", why)
+		return
+	}
+	if why := unreturning(rel); why != "" {
+		x.opaque("%s", why)
+		return
+	}
+	if why := unstamped(rel); !x.native && (w.upsert || w.op == history.OpUpdate) && why != "" {
+		x.opaque("%s", why)
+		return
+	}
+	if !x.native && !rel.Instrumented {
+		x.opaque("%s does not have the hidden columns", rel.RelationName)
+		return
+	}
+	if x.native && rel.Kind == "partitioned" && (w.upsert || w.op == history.OpUpdate && moves(w.node, rel)) {
+		x.opaque("rows of %s may be routed to another partition", rel.RelationName)
+		return
+	}
+	if w.op != history.OpInsert && w.where == nil && rel.Rows > maxRows {
+		x.opaque("it may change very many rows")
+		return
+	}
+	target := source{rel: rel, ref: w.relation.Relname}
+	if a := w.relation.Alias; a != nil {
+		target.ref = a.Aliasname
+	}
+	defer x.enter(w.with)()
+	others, ok := x.sources(w.from, w.returning)
+	if !ok || slices.ContainsFunc(others, func(s source) bool { return s.ref == target.ref }) {
+		x.opaque("two tables have the same name")
+		return
+	}
+	if len(others) >= maxHidden || wide(w.returning, append(others, target)) {
+		x.opaque("it has very many tables or columns")
+		return
+	}
+	toks := x.tokens(x.from)
+	if len(toks) == 0 {
+		x.opaque("its end was not found")
+		return
+	}
+	if x.linked = x.native && x.links(w, target, len(c.tables)+len(c.user)); x.linked {
+		x.link(w, target)
+	}
+	list := []string{x.ask(target, w.op, w.upsert)}
+	for _, s := range others {
+		list = append(list, x.ask(s, history.OpRead, false))
+	}
+	add := " RETURNING "
+	if len(w.returning) > 0 {
+		add = ", "
+	}
+	x.plan.NoRows = len(w.returning) == 0
+	x.edits = append(x.edits, rewrite.Edit{At: int(toks[len(toks)-1].End), Add: add + strings.Join(list, ", ")})
+	x.facts = len(list)
+	if len(c.tables) > len(list) {
+		x.missing("it reads tables in subqueries")
+	}
+	if w.op != history.OpInsert && len(w.from) == 0 {
+		x.plan.Predicate = !pinned(w.where, target)
+	}
+	x.sideEffects(w, rel)
+	x.finish()
+}
+
+// links reports whether an UPDATE should tell the version that it replaces, and can. It should if the row has no key
+// or gets another one. It can if rows go one by one from the scan of the only table to their update: then the
+// condition that link adds is evaluated last for the very version that is replaced, also if that was found by
+// EvalPlanQual after waiting for another transaction.
+func (x *statement) links(w write, target source, others int) bool {
+	s, ok := w.node.(*pg.UpdateStmt)
+	if !ok || others > 1 || len(s.FromClause) > 0 || s.WithClause != nil || refersSubquery(s) || target.rel.Kind != "table" {
+		return false
+	}
+	if key, _ := x.key(target); key == "" {
+		return true
+	}
+	for _, t := range s.TargetList {
+		if slices.Contains(keyColumns(target.rel), t.GetResTarget().GetName()) {
+			return true
+		}
+	}
+	return false
+}
+
+// link adds the condition that remembers a version to the WHERE clause. Without a place for it there is no link.
+func (x *statement) link(w write, target source) {
+	s := w.node.(*pg.UpdateStmt)
+	last := s.TargetList[len(s.TargetList)-1].GetResTarget()
+	toks := x.tokens(int(last.GetLocation()))
+	depth, where, end := 0, -1, -1
+	for i, t := range toks {
+		if depth == 0 && i > 0 && toks[i-1].Token != pg.Token_AS && toks[i-1].Token != tokenDot {
+			switch t.Token {
+			case pg.Token_WHERE:
+				where = int(t.End)
+			case pg.Token_RETURNING:
+				end = int(toks[i-1].End)
+			}
+		}
+		switch t.Token {
+		case tokenOpen:
+			depth++
+		case tokenClose:
+			depth--
+		}
+		if end >= 0 {
+			break
+		}
+	}
+	if end < 0 && len(toks) > 0 {
+		end = int(toks[len(toks)-1].End)
+	}
+	if end < 0 || (where < 0) != (s.WhereClause == nil) {
+		x.linked = false
+		return
+	}
+	if where < 0 {
+		x.edits = append(x.edits, rewrite.Edit{At: end, Add: " WHERE " + x.remember(target)})
+		return
+	}
+	x.edits = append(x.edits, rewrite.Edit{At: where, Add: " ("}, rewrite.Edit{At: end, Add: ") AND " + x.remember(target)})
+}
+
+// sideEffects notes what else changes when rows of rel do.
+func (x *statement) sideEffects(w write, rel *rewrite.Relation) {
+	if rel.HasTriggers {
+		x.missing("triggers on %s may read and write tables", rel.RelationName)
+	}
+	if rel.Cascades && w.op != history.OpInsert {
+		x.missing("foreign keys that refer to %s may change other tables", rel.RelationName)
+	}
+	var targets []*pg.Node
+	switch s := w.node.(type) {
+	case *pg.UpdateStmt:
+		targets = s.TargetList
+	case *pg.InsertStmt:
+		targets = s.OnConflictClause.GetTargetList()
+	}
+	for _, t := range targets {
+		if x.native && !x.linked && slices.Contains(keyColumns(rel), t.GetResTarget().GetName()) {
+			x.missing("it assigns a key column, so the row's former name is not seen")
+		}
+	}
+}
+
+// moves reports whether an UPDATE may assign a column of the partition key, which is part of the primary key if there
+// is one.
+func moves(m proto.Message, rel *rewrite.Relation) bool {
+	key := keyColumns(rel)
+	if s, ok := m.(*pg.UpdateStmt); ok && len(key) > 0 {
+		for _, t := range s.TargetList {
+			if slices.Contains(key, t.GetResTarget().GetName()) {
+				return true
+			}
+		}
+		return false
+	}
+	return true
+}
+
+// unreturning says why RETURNING cannot be added to a write of rel.
+func unreturning(rel *rewrite.Relation) string {
+	if why := unreadable(rel); why != "" {
+		return why
+	}
+	switch {
+	case rel.HasRules:
+		return fmt.Sprintf("%s has rules", rel.RelationName)
+	case rel.RowSecurity:
+		// RETURNING makes the policies for SELECT apply to what is written (manual, CREATE POLICY).
+		return fmt.Sprintf("%s has row security", rel.RelationName)
+	}
+	return ""
+}
+
+// maxRows is how many rows a statement may seem to change before RETURNING is thought too expensive: the server keeps
+// the rows until the statement is done.
+const maxRows = 1_000_000
+
+// many reports whether the source of an INSERT may be very large.
+func (x *statement) many(s *pg.SelectStmt) bool {
+	many := false
+	walk(s, func(m proto.Message) bool {
+		switch n := m.(type) {
+		case *pg.FuncCall:
+			many = many || lastName(n.Funcname) == "generate_series"
+		case *pg.SelectStmt:
+			for _, f := range n.FromClause {
+				rv := f.GetRangeVar()
+				if rv == nil || n.WhereClause != nil || n.LimitCount != nil {
+					continue
+				}
+				if rel, _ := x.resolve(rv); rel != nil && rel.Rows > maxRows {
+					many = true
+				}
+			}
+		}
+		return !many
+	})
+	return many
+}
+
+func refersTables(m proto.Message) bool {
+	found := false
+	walk(m, func(m proto.Message) bool {
+		if _, ok := m.(*pg.RangeVar); ok {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+// currentRead reports whether every column that is assigned is computed by the server from the row's current version,
+// or without anything that the client may have taken from an earlier read. At least one is of the former kind.
+func currentRead(targets []*pg.Node, rv *pg.RangeVar, x *statement) bool {
+	ref := rv.Relname
+	if rv.Alias != nil {
+		ref = rv.Alias.Aliasname
+	}
+	some := false
+	for _, t := range targets {
+		if !x.native && t.GetResTarget().GetName() == rewrite.ColumnWriters {
+			continue // ours
+		}
+		own, client := false, false
+		walk(t.GetResTarget().GetVal(), func(m proto.Message) bool {
+			switch n := m.(type) {
+			case *pg.SubLink:
+				client = true // its reads are those of the statement's snapshot
+			case *pg.ColumnRef:
+				f := n.Fields
+				switch {
+				case len(f) == 1 && x.hasColumn(rv, f[0].GetString_().GetSval()):
+					own = true
+				case len(f) == 2 && f[0].GetString_().GetSval() == ref:
+					own = true
+				}
+			case *pg.A_Const, *pg.ParamRef:
+				client = true
+			}
+			return true
+		})
+		sub := refersSubquery(t)
+		if sub || !own && client {
+			return false
+		}
+		some = some || own
+	}
+	return some
+}
+
+func (x *statement) hasColumn(rv *pg.RangeVar, name string) bool {
+	rel, _ := x.resolve(rv)
+	return rel != nil && slices.ContainsFunc(rel.Columns, func(a rewrite.Attribute) bool { return a.Name == name })
+}
+
+func refersSubquery(m proto.Message) bool {
+	found := false
+	walk(m, func(m proto.Message) bool {
+		switch m.(type) {
+		case *pg.SubLink, *pg.MultiAssignRef:
+			found = true
+		}
+		return !found
+	})
+	return found
+}

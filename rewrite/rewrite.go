@@ -1,0 +1,170 @@
+// Package rewrite says how one SQL statement is sent so that its answer tells which row versions it read and wrote,
+// and how that answer is taken apart again. A Plan is made once per statement text by one of the dialects (packages
+// rewrite/postgres and rewrite/mysql); what is not rewritten is forwarded byte for byte.
+package rewrite
+
+import (
+	"errors"
+
+	"wirecheck/history"
+)
+
+// ErrPartial is what Plan.Decode returns with accesses that are true but not all.
+var ErrPartial = errors.New("more rows were read than the answer can name")
+
+// Script is the client's text of one request: mostly one statement, several with multi-statements or a simple query.
+type Script struct {
+	SQL   string  // what to send; the client's own text where no Plan changes anything
+	Plans []*Plan // one for each statement that the server will answer, in order; empty statements have none
+	// Unparsed says that the text could not be understood: it is sent as it is, there is one Plan of verb "other" with
+	// Why set, and the session must expect any number of answers.
+	Unparsed bool
+}
+
+// Changed reports whether anything is sent differently from the client's text.
+func (s *Script) Changed(client string) bool { return s.SQL != client }
+
+// Edit is a piece of text put into (Add) or in place of (Cut bytes of) the client's text at byte offset At of it.
+type Edit struct {
+	At  int
+	Cut int
+	Add string
+}
+
+// Plan tells what to do with one statement of a Script.
+type Plan struct {
+	Text string // the client's text of this statement alone
+	Verb string // as history.Event.Verb
+	// Edits lead from the client's text of the whole Script to Script.SQL; they are ordered by At and do not overlap.
+	// They also serve to map error positions back (MapPosition).
+	Edits []Edit
+	// Hidden is how many columns were added at the end of each row of the answer. They are stripped from the column
+	// definitions and rows before the client sees them, and given to Accesses.
+	Hidden int
+	// NoRows says that the client's own statement returns no rows: all columns, and the rows themselves, are hidden.
+	NoRows bool
+	// Decode reads the hidden columns of one row (nil for NULL, in the text format). It is nil when Hidden is 0.
+	// An error that is ErrPartial comes with the accesses that are known.
+	Decode func(hidden [][]byte) ([]history.Access, error)
+
+	// Conceal hides the hidden columns where the answer itself is about columns (SHOW CREATE TABLE, SHOW COLUMNS,
+	// information_schema): it may change the cells of a row (nil for NULL, in the text format) and reports whether the
+	// client sees the row at all. It is nil for other statements.
+	Conceal func(row [][]byte) (keep bool)
+
+	Coverage history.Coverage // what an answer that succeeds will tell
+	Why      string           // why Coverage is not exact
+	// WithRows is the coverage of an answer that has at least one row, where that is more than Coverage: for some forms
+	// the rows tell everything, and no rows nothing. It is empty for other statements.
+	WithRows    history.Coverage
+	CurrentRead bool // see history.Event
+	Predicate   bool // see history.Event
+
+	Control Control  // what the statement does to the transaction or the session
+	Writes  []string // tables written, schema-qualified where known
+	Schema  bool     // the statement may change the catalog (DDL): read it again before the next rewriting
+
+	// Temp says that the statement creates a temporary table: from then on an unqualified name may mean it
+	// (PostgreSQL).
+	Temp bool
+
+	// Stamp says that the statement marks what it writes with the transaction's token (MySQL family): the session must
+	// see to it that the token is set on the server before this statement runs.
+	Stamp bool
+	// Log says that the statement appends what it overwrote to the session's log on the server (MySQL family), which
+	// the session fetches later.
+	Log bool
+	// Diagnostics says that the statement asks for what the previous statement left behind (ROW_COUNT(), FOUND_ROWS(),
+	// SHOW WARNINGS, GET DIAGNOSTICS, @@warning_count and the like), so no statement of ours may come between.
+	Diagnostics bool
+	// Temporary is the qualified name of a temporary table that the statement creates (MySQL family): from then on it
+	// hides a table of that name from this session.
+	Temporary string
+}
+
+// ControlVerb is a transaction or session control operation.
+type ControlVerb string
+
+// The control verbs that a session must follow to know its transactions and their levels.
+const (
+	ControlNone       ControlVerb = ""
+	ControlBegin      ControlVerb = "begin"
+	ControlCommit     ControlVerb = "commit"
+	ControlRollback   ControlVerb = "rollback"
+	ControlSavepoint  ControlVerb = "savepoint"
+	ControlRollbackTo ControlVerb = "rollback to"
+	ControlRelease    ControlVerb = "release"
+	ControlLevel      ControlVerb = "level"      // sets an isolation level, see Control.Scope
+	ControlAutocommit ControlVerb = "autocommit" // MySQL family: SET autocommit
+	ControlReset      ControlVerb = "reset"      // RESET ALL, DISCARD ALL, or a setting changed in a way we cannot follow: ask the server again
+	ControlDatabase   ControlVerb = "database"   // USE: Control.Name is the default database from now on
+	ControlLocks      ControlVerb = "locks"      // LOCK/UNLOCK TABLES
+)
+
+// Scope says for how long a level that is set holds.
+type Scope string
+
+// The scopes of SET TRANSACTION and its relatives.
+const (
+	ScopeTransaction Scope = "transaction" // the current transaction (PostgreSQL), SET LOCAL
+	ScopeNext        Scope = "next"        // the next transaction only (MySQL: SET TRANSACTION without SESSION)
+	ScopeSession     Scope = "session"
+)
+
+// Control is the control part of a statement.
+type Control struct {
+	Verb  ControlVerb
+	Name  string // of the savepoint, folded as the server folds it, or of the database
+	Level string // as history.Event.Level; empty if the statement names none
+	Scope Scope
+	Chain bool // COMMIT AND CHAIN, ROLLBACK AND CHAIN
+	On    bool // ControlAutocommit: the new value
+	Ends  bool // the statement commits an open transaction first (MySQL: BEGIN, DDL, ...)
+}
+
+// MapPosition maps a character position (from 1, as in PostgreSQL's ErrorResponse field P) in the sent text back to the
+// client's text. A position inside added text maps to the place where the text was added.
+func MapPosition(client string, edits []Edit, pos int) int {
+	out, in := 0, 0 // characters of the sent and of the client's text passed so far
+	count := func(s string) int {
+		n := 0
+		for range s {
+			n++
+		}
+		return n
+	}
+	at := 0
+	for _, e := range edits {
+		plain := count(client[at:e.At])
+		if pos <= out+plain {
+			return in + (pos - out)
+		}
+		out, in = out+plain, in+plain
+		add := count(e.Add)
+		if pos <= out+add {
+			return in + 1
+		}
+		out, in = out+add, in+count(client[e.At:e.At+e.Cut])
+		at = e.At + e.Cut
+	}
+	return in + (pos - out)
+}
+
+// Apply makes the text to send from the client's text.
+func Apply(client string, edits []Edit) string {
+	if len(edits) == 0 {
+		return client
+	}
+	n := len(client)
+	for _, e := range edits {
+		n += len(e.Add)
+	}
+	b := make([]byte, 0, n)
+	at := 0
+	for _, e := range edits {
+		b = append(b, client[at:e.At]...)
+		b = append(b, e.Add...)
+		at = e.At + e.Cut
+	}
+	return string(append(b, client[at:]...))
+}

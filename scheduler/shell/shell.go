@@ -1,0 +1,389 @@
+// Package shell is the part of the scheduler that lives in the world: it holds the callers back, asks the server's lock views
+// who waits for whom, and looks at the clock. What is decided is decided by scheduler.Core.
+package shell
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"wirecheck/scheduler"
+)
+
+// ErrStuck says that every session that is left waits, and that the server did not end it in time.
+var ErrStuck = errors.New("all sessions wait for one another or for somebody else, and the server does not end it")
+
+// errGone ends the wait of a session that left.
+var errGone = errors.New("the session has left")
+
+// Wait is what the server's lock views say of one session's step.
+type Wait struct {
+	Blocked bool
+	For     []scheduler.Session // whom it waits for, as far as it is told
+	// Foreign says that it waits for none of the sessions but for somebody else, who will go on by themselves.
+	Foreign bool
+	// Cycle says that the wait is part of a circle, which the server is about to break.
+	Cycle bool
+}
+
+// believable reports whether the wait lasts until another session moves.
+func (w Wait) believable() bool { return w.Blocked && !w.Cycle && !w.Foreign }
+
+// Look asks the server which of the sessions wait for a lock right now, and answers in their order.
+type Look func(ctx context.Context, sessions []scheduler.Session) ([]Wait, error)
+
+// Limits are the shell's. The zero value of a field means what stands there.
+type Limits struct {
+	// Grace is how long a step may take before the lock views are asked for the first time. Most steps are done by then.
+	Grace time.Duration // 250 us
+	// Think is how long a session may think, after its last step, before the others go on without it. 0: for ever.
+	Think time.Duration
+	// Slow is how long a step may take that neither finishes nor is seen waiting, before it is taken as waiting all the
+	// same. 0: for ever, unless there is no Look, where it is DefaultSlow.
+	Slow time.Duration
+	// Stuck is how long to wait for the server where every session waits. 0: DefaultStuck.
+	Stuck time.Duration
+}
+
+// The defaults of Limits.
+const (
+	DefaultGrace = 250 * time.Microsecond
+	DefaultSlow  = 2 * time.Second // WriteCheck 5.3.1, maxWait
+	DefaultStuck = 60 * time.Second
+)
+
+// The pause between two looks grows with the time that a step has taken already.
+const (
+	pauseShare = 8
+	pauseLimit = 5 * time.Millisecond
+)
+
+// Shell holds sessions back until scheduler.Core picks them. All methods may be called by several goroutines, but those about one
+// session only by one at a time.
+type Shell struct {
+	look   Look
+	limits Limits
+
+	mu      sync.Mutex // guards what follows
+	core    *scheduler.Core
+	gates   []gate
+	changes int      // counts steps that finished and sessions that left
+	marks   []string // why the run may not be repeatable
+	failed  error    // set when Run has ended: nobody is let go any more
+	over    bool
+
+	event chan struct{} // has room for one: something was told to core
+}
+
+// gate is where one session waits.
+type gate struct {
+	open    chan error // gets nil when the step may go
+	waiting bool
+	since   time.Time // when the session began to think, or its step was let go
+	doubted time.Time // when it was last asked anew whether the step waits
+	guessed bool      // the step was taken as waiting without being seen so
+}
+
+// New makes a shell around a fresh core. look is nil where the server cannot tell who waits: then limits.Slow decides.
+func New(strategy scheduler.Strategy, look Look, limits Limits) *Shell {
+	if limits.Grace <= 0 {
+		limits.Grace = DefaultGrace
+	}
+	if limits.Slow <= 0 && look == nil {
+		limits.Slow = DefaultSlow
+	}
+	if limits.Stuck <= 0 {
+		limits.Stuck = DefaultStuck
+	}
+	return &Shell{look: look, limits: limits, core: scheduler.NewCore(strategy), event: make(chan struct{}, 1)}
+}
+
+// Join adds a session, which is expected to Enter with a step or to Leave.
+func (sh *Shell) Join() scheduler.Session {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	s := sh.core.Join()
+	sh.gates = append(sh.gates, gate{open: make(chan error, 1), since: time.Now()})
+	sh.tell()
+	return s
+}
+
+// Enter offers a step and returns when it may go. An error says that it must not.
+func (sh *Shell) Enter(ctx context.Context, s scheduler.Session, name string) (scheduler.Step, error) {
+	sh.mu.Lock()
+	if sh.over {
+		defer sh.mu.Unlock()
+		return scheduler.Step{}, cmp.Or(sh.failed, errGone)
+	}
+	step := sh.core.Offer(s, name)
+	g := &sh.gates[s]
+	g.waiting = true
+	open := g.open
+	sh.tell()
+	sh.mu.Unlock()
+	select {
+	case err := <-open:
+		return step, err
+	case <-ctx.Done():
+		sh.Leave(s)
+		return step, ctx.Err()
+	}
+}
+
+// Finish says that the session's step has its whole answer; victim as in Core.Finish.
+func (sh *Shell) Finish(s scheduler.Session, victim bool) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.over || !sh.core.Running(s) {
+		return // the session has left meanwhile
+	}
+	sh.core.Finish(s, victim)
+	sh.moved(s)
+}
+
+// Leave says that the session is gone, and that the server has let go of its locks.
+func (sh *Shell) Leave(s scheduler.Session) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.over || sh.core.Gone(s) {
+		return
+	}
+	sh.core.Leave(s)
+	if g := &sh.gates[s]; g.waiting {
+		g.waiting = false
+		g.open <- errGone
+	}
+	sh.moved(s)
+}
+
+func (sh *Shell) moved(s scheduler.Session) {
+	now := time.Now()
+	sh.changes++
+	sh.gates[s].since, sh.gates[s].guessed = now, false
+	for i := range sh.gates {
+		sh.gates[i].doubted = now
+	}
+	sh.tell()
+}
+
+// tell wakes Run.
+func (sh *Shell) tell() {
+	select {
+	case sh.event <- struct{}{}:
+	default:
+	}
+}
+
+// Trace gives the schedule so far.
+func (sh *Shell) Trace() []scheduler.Event {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return slices.Clone(sh.core.Trace())
+}
+
+// Marks says why the run may go differently the next time: sessions that thought for too long, steps that were taken as
+// waiting without being seen so. It is empty if the run is repeatable.
+func (sh *Shell) Marks() []string {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return slices.Clone(sh.marks)
+}
+
+// Run lets steps go until ctx ends or, if untilQuiet is true, until all sessions are gone or idle. The error is ErrStuck,
+// that of a look, or that of ctx. All who still wait at a gate get it.
+func (sh *Shell) Run(ctx context.Context, untilQuiet bool) error {
+	err := sh.run(ctx, untilQuiet)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.over, sh.failed = true, err
+	for i := range sh.gates {
+		if g := &sh.gates[i]; g.waiting {
+			g.waiting = false
+			g.open <- cmp.Or(err, errGone)
+		}
+	}
+	return err
+}
+
+func (sh *Shell) run(ctx context.Context, untilQuiet bool) error {
+	for {
+		d, changes := sh.decide()
+		var err error
+		switch d.Verdict {
+		case scheduler.Go:
+		case scheduler.Unsettled:
+			err = sh.settle(ctx, d, changes)
+		case scheduler.Stuck:
+			err = sh.await(ctx, sh.limits.Stuck, ErrStuck)
+		case scheduler.Quiet:
+			if untilQuiet {
+				return nil
+			}
+			err = sh.await(ctx, 0, nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// decide asks core, and lets the step go if it says so.
+func (sh *Shell) decide() (scheduler.Decision, int) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	d := sh.core.Next()
+	if d.Verdict == scheduler.Go {
+		g := &sh.gates[d.Step.Session]
+		g.waiting, g.guessed, g.since = false, false, time.Now()
+		g.doubted = g.since
+		g.open <- nil
+	}
+	return d, sh.changes
+}
+
+// await waits for an event; after limit, unless that is 0, it gives expired.
+func (sh *Shell) await(ctx context.Context, limit time.Duration, expired error) error {
+	var over <-chan time.Time
+	if limit > 0 {
+		t := time.NewTimer(limit)
+		defer t.Stop()
+		over = t.C
+	}
+	select {
+	case <-sh.event:
+		return nil
+	case <-over:
+		return expired
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// settle does one thing that may bring the sessions closer to being settled: it waits for an event, or looks who waits,
+// or gives up on those that take too long.
+func (sh *Shell) settle(ctx context.Context, d scheduler.Decision, changes int) error {
+	now := time.Now()
+	think := sh.oldest(d.Think, now, since)
+	if sh.limits.Think > 0 && think >= sh.limits.Think {
+		sh.giveUpThinking(d.Think, now)
+		return nil
+	}
+	if len(d.Ask) == 0 {
+		return sh.await(ctx, sh.remaining(sh.limits.Think, think), nil)
+	}
+	age, youngest := sh.oldest(d.Ask, now, doubted), sh.youngest(d.Ask, now)
+	switch {
+	case sh.limits.Slow > 0 && age >= sh.limits.Slow:
+		sh.giveUpRunning(d.Ask, now)
+		return nil
+	case sh.look == nil:
+		return sh.await(ctx, sh.sooner(sh.limits.Slow-age, sh.remaining(sh.limits.Think, think)), nil)
+	case youngest < sh.limits.Grace:
+		return sh.await(ctx, sh.limits.Grace-youngest, nil)
+	}
+	waits, err := sh.look(ctx, d.Ask)
+	if err != nil {
+		return fmt.Errorf("ask who waits for whom: %w", err)
+	}
+	if sh.believe(d.Ask, waits, changes) {
+		return nil
+	}
+	select {
+	case <-sh.event: // something has happened meanwhile
+		return nil
+	default:
+	}
+	if pause := min(youngest/pauseShare, pauseLimit); pause >= time.Millisecond {
+		return sh.await(ctx, pause, nil) // shorter ones are as long as the look itself
+	}
+	return ctx.Err()
+}
+
+// remaining is what is left of a limit; 0 for no limit.
+func (sh *Shell) remaining(limit, spent time.Duration) time.Duration {
+	if limit <= 0 {
+		return 0
+	}
+	return max(limit-spent, time.Nanosecond)
+}
+
+// sooner is the smaller of two limits of which 0 is none.
+func (sh *Shell) sooner(a, b time.Duration) time.Duration {
+	if a <= 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// believe tells core of the waits that were seen, unless something has happened since changes was read. It reports
+// whether there was any.
+func (sh *Shell) believe(asked []scheduler.Session, waits []Wait, changes int) bool {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if changes != sh.changes {
+		return true // asked before a step finished: not true any more, perhaps
+	}
+	any := false
+	for i, s := range asked {
+		if waits[i].believable() {
+			sh.core.Wait(s, waits[i].For)
+			any = true
+		}
+	}
+	return any
+}
+
+// oldest is the time since the earliest of the sessions' times that of gives.
+func (sh *Shell) oldest(sessions []scheduler.Session, now time.Time, of func(*gate) time.Time) (age time.Duration) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	for _, s := range sessions {
+		age = max(age, now.Sub(of(&sh.gates[s])))
+	}
+	return age
+}
+
+// youngest is the time since the last of the sessions' steps was let go.
+func (sh *Shell) youngest(sessions []scheduler.Session, now time.Time) time.Duration {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	age := now.Sub(sh.gates[sessions[0]].since)
+	for _, s := range sessions[1:] {
+		age = min(age, now.Sub(sh.gates[s].since))
+	}
+	return age
+}
+
+func since(g *gate) time.Time   { return g.since }
+func doubted(g *gate) time.Time { return g.doubted }
+
+func (sh *Shell) giveUpThinking(sessions []scheduler.Session, now time.Time) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	for _, s := range sessions {
+		if now.Sub(sh.gates[s].since) >= sh.limits.Think && sh.core.Thinking(s) {
+			sh.core.Idle(s)
+			sh.marks = append(sh.marks, fmt.Sprintf("session %d had no statement for %v, and the others went on without it", s+1, sh.limits.Think))
+		}
+	}
+}
+
+func (sh *Shell) giveUpRunning(sessions []scheduler.Session, now time.Time) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	for _, s := range sessions {
+		g := &sh.gates[s]
+		if now.Sub(g.doubted) < sh.limits.Slow || !sh.core.Asked(s) {
+			continue
+		}
+		sh.core.Wait(s, nil)
+		if !g.guessed {
+			g.guessed = true
+			sh.marks = append(sh.marks, fmt.Sprintf("session %d: a statement took more than %v and was taken as waiting; the server does not show it", s+1, sh.limits.Slow))
+		}
+	}
+}

@@ -34,11 +34,15 @@ const (
 // Mode is what is done with the traffic.
 type Mode string
 
-// The modes. Pass only forwards; observe also rewrites, records and warns.
+// The modes. Pass only forwards; observe also rewrites, records and warns; control also decides who goes next.
 const (
 	Pass    Mode = "pass"
 	Observe Mode = "observe"
+	Control Mode = "control"
 )
+
+// Observes reports whether statements are rewritten and recorded.
+func (m Mode) Observes() bool { return m == Observe || m == Control }
 
 // Address is where to listen or to dial.
 type Address struct {
@@ -97,6 +101,7 @@ type Config struct {
 	UpstreamTLS UpstreamTLS
 	Timeouts    Timeouts
 	Limits      Limits
+	Gate        Gate // mode control: who goes next; nil in the other modes
 }
 
 func (c Config) withDefaults() Config {
@@ -140,6 +145,8 @@ type Session struct {
 	Config   *Config
 	Log      zerolog.Logger
 	Draining <-chan struct{} // closed when the process wants to end: finish the transaction, then leave
+	// Backend is the server's number of the connection, as its lock views and KILL know it; 0 until it is known.
+	Backend uint64
 
 	tls *certificates
 }
@@ -339,6 +346,9 @@ func (p *Proxy) session(soft, hard context.Context, l *listener, conn net.Conn) 
 	defer l.open.Add(-1)
 	log.Info().Stringer("client", conn.RemoteAddr()).Msg("session opened")
 	err := serve(ctx, s)
+	if l.config.Gate != nil {
+		l.config.Gate.Left(s)
+	}
 	closing := conn.Close()
 	if errors.Is(closing, net.ErrClosed) {
 		closing = nil

@@ -182,6 +182,7 @@ func (s *session) relayError(a *answer, st *statement, f frame) (more bool, err 
 	}
 	a.failed, a.err = true, e
 	aborted := s.aborts(e.code)
+	s.victim = s.victim || e.code == mysql.ER_LOCK_DEADLOCK
 	due := s.tracker.Done(st.running, record.Result{Err: e.history(), Aborted: aborted})
 	if aborted {
 		s.status &^= statusInTrans

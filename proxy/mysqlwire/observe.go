@@ -49,11 +49,13 @@ type watching struct {
 	stampedApart   bool             // a savepoint came since: what follows may be undone apart from it, or it already is
 
 	scratch []byte
+	victim  bool // the last command's transaction was chosen to break a deadlock
 }
 
 // observe is the session after the server's OK to the login, which is not yet relayed.
-func (s *session) observe(_ context.Context, seq byte, ok []byte) error {
+func (s *session) observe(ctx context.Context, seq byte, ok []byte) error {
 	s.seq = seq
+	s.ps.Backend = uint64(s.greeting.thread)
 	s.statements = make(map[uint32]*prepared)
 	s.tracker = record.NewTracker(s.observer.Recorder, history.Event{
 		Engine: s.greeting.flavor(),
@@ -67,7 +69,7 @@ func (s *session) observe(_ context.Context, seq byte, ok []byte) error {
 	if err := s.logIn(ok); err != nil {
 		return s.verdict(err)
 	}
-	return s.verdict(s.commands())
+	return s.verdict(s.commands(ctx))
 }
 
 // logIn relays an OK to a login after our own first questions: what a client could notice of them is undone.
@@ -110,7 +112,7 @@ func (s *session) verdict(err error) error {
 }
 
 // commands relays commands until the client leaves.
-func (s *session) commands() error {
+func (s *session) commands(ctx context.Context) error {
 	for {
 		if s.draining && !s.inTransaction() {
 			return s.fail(1, errorShutdown(), nil)
@@ -141,7 +143,7 @@ func (s *session) commands() error {
 			return s.badClient(errSequence{f.seq, 0}, "command")
 		}
 		s.seq = 1
-		quit, err := s.command(f)
+		quit, err := s.inTurn(ctx, f)
 		if err != nil || quit {
 			return err
 		}

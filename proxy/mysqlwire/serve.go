@@ -43,7 +43,7 @@ func (h *Handler) Serve(ctx context.Context, ps *proxy.Session) error {
 	})
 	defer stop()
 	o := h.observer
-	if ps.Config.Mode != proxy.Observe {
+	if !ps.Config.Mode.Observes() {
 		o = nil
 	}
 	if o == nil && !endsTLS(ps.Config) {

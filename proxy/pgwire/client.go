@@ -25,6 +25,9 @@ func (o *observing) requests() error {
 
 // request relays one message.
 func (o *observing) request(f frame) error {
+	if err := o.enter(f); err != nil {
+		return err
+	}
 	switch f.kind {
 	case 'Q':
 		return o.query(f)
@@ -84,6 +87,9 @@ func (o *observing) push(e *entry) bool {
 		o.open = true
 	case simpleQuery:
 		o.open = false // it ends the transaction that the others began
+	}
+	if o.gated.active && e.turns() && !e.ours {
+		e.last, o.gated.ending = true, true
 	}
 	o.seq++
 	e.seq = o.seq

@@ -50,6 +50,7 @@ type observing struct {
 	schema  bool             // this session changed the schema, perhaps in a transaction that is still open
 	mute    bool             // client_min_messages leaves warnings out
 	due     []record.Warning
+	gated   turn
 
 	// Of the goroutine that reads the server:
 	held    []byte // a CommandComplete that waits for the ReadyForQuery behind it
@@ -71,6 +72,7 @@ func (s *session) observe() error {
 		status:     'I',
 	}
 	o.news = sync.NewCond(&o.mu)
+	o.Backend = uint64(o.backend)
 	o.fromClient.before = o.toServer.flush
 	o.tracker = record.NewTracker(s.observer.recorder, history.Event{
 		Engine: "postgres", Server: s.parameters["server_version"], Database: s.startup.database(), User: s.startup.params["user"],
@@ -209,6 +211,7 @@ func (o *observing) lose(why string) {
 		return
 	}
 	o.lost = why
+	o.ungate()
 	o.Log.Warn().Str("why", why).Msg("session is not observed any more")
 	o.queue.items = nil
 	o.news.Broadcast()

@@ -87,7 +87,7 @@ func (h *Handler) Refuse(ctx context.Context, p *proxy.Session) error {
 
 func (h *Handler) session(ctx context.Context, p *proxy.Session) *session {
 	s := &session{Session: p, ctx: ctx, client: p.Client, parameters: make(map[string]string)}
-	if p.Config.Mode == proxy.Observe {
+	if p.Config.Mode.Observes() {
 		s.observer = h.observer
 	}
 	return s

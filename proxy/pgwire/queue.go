@@ -37,6 +37,7 @@ type entry struct {
 	tag     string          // simpleQuery that was not understood: the last command tag
 	failed  bool
 	spent   *string // execute: the name of a portal that cannot be executed again
+	last    bool    // its ReadyForQuery ends the turn, see Gate
 	copying bool    // a CopyInResponse came, its CommandComplete or error did not
 
 	undo     undo

@@ -153,6 +153,7 @@ func (o *observing) stray(f frame) error {
 	o.mu.Lock()
 	o.status = body[0]
 	ws := o.tracker.Status(o.status != 'I')
+	o.turnOver(nil)
 	o.mu.Unlock()
 	return o.readyForQuery(ws, body[0])
 }
@@ -377,11 +378,15 @@ func (o *observing) failure(f frame, e *entry) error {
 	return o.toClient.message('E', body)
 }
 
+// deadlockDetected is the SQLSTATE of a deadlock's victim (manual, appendix A).
+const deadlockDetected = "40P01"
+
 // failed follows what an error does to the requests.
 func (o *observing) failed(e *entry, failed *serverError) (ws []record.Warning) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	result := record.Result{Err: &history.ServerError{Code: failed.code, Message: failed.message}}
+	o.gated.victim = o.gated.victim || failed.code == deadlockDetected
 	copying := e.copying
 	e.copying = false
 	if copying && e.request == execute {
@@ -512,6 +517,7 @@ func (o *observing) turn(f frame, e *entry) error {
 	o.status = status
 	o.queue.pop()
 	ws = append(ws, o.tracker.Status(status != 'I')...)
+	o.turnOver(e)
 	if status == 'I' {
 		if o.schema {
 			o.database.changes.Add(1) // now others see it

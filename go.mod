@@ -3,7 +3,7 @@ module wirecheck
 go 1.26.0
 
 require (
-	github.com/go-mysql-org/go-mysql v1.14.0 // typed MySQL packets and constants at the edges of proxy/mysqlwire
+	github.com/go-mysql-org/go-mysql v1.14.0 // typed MySQL packets and constants at the edges of proxy/mysqlwire; logging in for the lab (backends/mysql)
 	github.com/go-sql-driver/mysql v1.10.1 // our own connections to MariaDB and MySQL: backends, demo, tests
 	github.com/goccy/go-yaml v1.19.2 // the configuration file: strict, errors with line and column
 	github.com/google/go-cmp v0.7.0 // tests: differences that can be read

@@ -36,6 +36,16 @@ type Descriptor struct {
 	System func(schema string) bool
 	// Start starts a private server from the binaries on the machine. ctx limits the start, not the server's life.
 	Start func(ctx context.Context, o Options) (*Server, error)
+	// Connect opens a connection, and Watch one that looks at the others.
+	Connect func(ctx context.Context, t Target) (Conn, error)
+	Watch   func(ctx context.Context, t Target) (Watcher, error)
+	// Outcome says what a step did to its session's transaction; err is what Conn.Do returned.
+	Outcome func(a Answer, err error) Outcome
+	// SetLevel gives the statement that makes a level (Level.SQL) the session's, from the next transaction on.
+	SetLevel func(level string) string
+	// LabSettings are settings for a private server in which schedules are executed (Options.Settings): they make what
+	// the engine does to sessions that wait quick and repeatable.
+	LabSettings map[string]string
 }
 
 // Level is one isolation level of a product.

@@ -19,9 +19,13 @@ func Descriptor() engine.Descriptor {
 		Levels:   Levels(false),
 		Default:  "REPEATABLE READ",
 		Aborts:   Aborts(false, false),
-		Retry:    Retry,
+		Retry:    mysql.Retry,
 		System:   mysql.System,
 		Start:    Start,
+		Connect:  mysql.Connect,
+		Watch:    Watch,
+		Outcome:  mysql.Outcome,
+		SetLevel: mysql.SetLevel,
 	}
 }
 
@@ -47,6 +51,3 @@ func Aborts(snapshotIsolation, rollbackOnTimeout bool) func(code string) bool {
 		return base(code) || snapshotIsolation && code == "1020"
 	}
 }
-
-// Retry reports whether the error number says that the transaction lost against a concurrent one.
-func Retry(code string) bool { return mysql.Retry(code) || code == "1020" }

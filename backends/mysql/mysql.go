@@ -19,6 +19,10 @@ func Descriptor() engine.Descriptor {
 		Retry:    Retry,
 		System:   System,
 		Start:    Start,
+		Connect:  Connect,
+		Watch:    Watch,
+		Outcome:  Outcome,
+		SetLevel: SetLevel,
 	}
 }
 
@@ -51,14 +55,14 @@ func Aborts(rollbackOnTimeout bool) func(code string) bool {
 }
 
 // Retry reports whether the error number says that the transaction lost against a concurrent one: lock wait timeout,
-// deadlock, NOWAIT (3572).
-func Retry(code string) bool {
-	switch code {
-	case "1205", "1213", "3572":
-		return true
-	}
-	return false
-}
+// deadlock, NOWAIT.
+func Retry(code string) bool { return class(code).Retry }
+
+// Outcome says what a step did to its session's transaction.
+func Outcome(a engine.Answer, err error) engine.Outcome { return engine.Judge(class, a, err) }
+
+// SetLevel gives the statement that makes a level the session's.
+func SetLevel(level string) string { return "SET SESSION TRANSACTION ISOLATION LEVEL " + level }
 
 // System reports whether the schema is the product's own.
 func System(schema string) bool {

@@ -25,29 +25,57 @@ func Descriptor() engine.Descriptor {
 			{SQL: "SERIALIZABLE", History: "serializable", Behaves: "serializable"},
 		},
 		Default: "READ COMMITTED",
-		Aborts:  Aborts,
-		Retry:   Retry,
+		Aborts:  func(code string) bool { return class(code).Aborts },
+		Retry:   func(code string) bool { return class(code).Retry },
 		System:  System,
 		Start:   Start,
+		Connect: Connect,
+		Watch:   Watch,
+		Outcome: func(a engine.Answer, err error) engine.Outcome { return engine.Judge(class, a, err) },
+		SetLevel: func(level string) string {
+			return "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL " + level
+		},
+		LabSettings: LabSettings(),
 	}
 }
 
 // Install is the command that installs the server on Debian and Ubuntu.
 const Install = "apt-get install -y postgresql"
 
-// Aborts reports whether an error with this SQLSTATE leaves the session outside of any transaction. None does: inside a
-// transaction block every error leaves a failed transaction that the client must roll back (ReadyForQuery 'E'), and the
-// errors that end the transaction for good (class 57P, idle-in-transaction timeout 25P03) end the session with it.
-func Aborts(string) bool { return false }
+// LabSettings make a deadlock end after a millisecond, not a second: then the victim is the statement that closed the circle, as
+// long as every other has waited for a millisecond before it; with a second the victim is whoever waited first, by timers.
+// Autovacuum takes locks and snapshots of its own, and a background that works at moments of its own choosing.
+func LabSettings() map[string]string {
+	return map[string]string{"deadlock_timeout": "1ms", "autovacuum": "off"}
+}
 
-// Retry reports whether the SQLSTATE is a serialization failure or a deadlock (PostgreSQL manual, 13.5), or a lock
-// timeout.
-func Retry(code string) bool {
+// class sorts errors (PostgreSQL manual, appendix A, "Error Codes", and 13.5, "Serialization Failure Handling"). No error
+// leaves the session outside of any transaction: inside a transaction block every one leaves a failed transaction that the client must
+// roll back (ReadyForQuery 'E'), COMMIT's own errors apart, and those that end the transaction for good end the session.
+func class(code string) engine.ErrorClass {
 	switch code {
-	case "40001", "40P01", "55P03":
-		return true
+	case "40001":
+		return engine.ErrorClass{Reason: engine.ReasonSerialization, Retry: true}
+	case "40P01":
+		return engine.ErrorClass{Reason: engine.ReasonDeadlock, Retry: true}
+	case "55P03": // lock_timeout, and NOWAIT: the code is one
+		return engine.ErrorClass{Reason: engine.ReasonNoWait, Retry: true}
+	case "25P02":
+		return engine.ErrorClass{Reason: engine.ReasonFailed}
+	case "57014": // statement_timeout, pg_cancel_backend
+		return engine.ErrorClass{Reason: engine.ReasonCancelled}
+	case "57P01", "57P05", "25P03", "25P04": // pg_terminate_backend and shutdown; idle_session, idle_in_transaction_session, transaction_timeout
+		return engine.ErrorClass{Reason: engine.ReasonKilled, Gone: true}
+	case "57P02", "57P03", "57P04": // a crash of another session, starting or stopping, database dropped
+		return engine.ErrorClass{Reason: engine.ReasonServer, Gone: true}
 	}
-	return false
+	switch {
+	case strings.HasPrefix(code, "XX"): // internal error, corrupted data
+		return engine.ErrorClass{Reason: engine.ReasonInternal}
+	case strings.HasPrefix(code, "08"):
+		return engine.ErrorClass{Reason: engine.ReasonServer, Gone: true}
+	}
+	return engine.ErrorClass{Reason: engine.ReasonOther}
 }
 
 // System reports whether the schema is PostgreSQL's own. Names that begin with pg_ are reserved (manual, 5.9.5).

@@ -1,0 +1,161 @@
+package engine
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+)
+
+// Target is a server, a database on it, and who logs in there.
+type Target struct {
+	Engine string // Descriptor.Name
+	Host   string
+	Port   int
+	// Socket is the path of a Unix socket (PostgreSQL: of its folder). It is used where Host is empty.
+	Socket   string
+	User     string
+	Password string
+	Database string // empty: none (MySQL family), or the user's (PostgreSQL)
+	// TLS encrypts the connection; nil does not.
+	TLS *tls.Config
+	// Dial connects; nil means net.Dialer. A lab passes one that leads through an in-process proxy.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Warnings makes connections to the MySQL family fetch the warnings of each step that had some (SHOW WARNINGS: one
+	// more round trip) and give them as Answer.Notices. PostgreSQL sends its notices by itself.
+	Warnings bool
+}
+
+// Address is the network and the address to connect to.
+func (t Target) Address() (network, address string) {
+	if t.Host == "" && t.Socket != "" {
+		return "unix", t.Socket
+	}
+	return "tcp", net.JoinHostPort(t.Host, strconv.Itoa(t.Port))
+}
+
+// Target gives the private server as a target: its superuser, by TCP, without a database.
+func (s *Server) Target() Target {
+	return Target{Engine: s.Engine, Host: s.Host, Port: s.Port, User: s.User, Password: s.Password}
+}
+
+// Conn is one connection of our own. It belongs to one goroutine at a time, except ID and Close: closing it while
+// another goroutine waits in Do makes Do return an error at once. The server may go on waiting for a lock in the
+// meantime; Watcher.Kill ends that.
+type Conn interface {
+	// ID is the server's number of the connection, as its lock views and KILL know it.
+	ID() uint64
+	// Do sends one step, which may hold several statements, as one message in the text protocol, and reads the whole
+	// answer. What the server refuses is in Answer.Err. An error means that the connection cannot be used any more: the
+	// server died, somebody killed it, ctx ended. What had been answered until then is still in the Answer.
+	Do(ctx context.Context, sql string) (Answer, error)
+	Close() error
+}
+
+// Answer is what one step brought back.
+type Answer struct {
+	Results []Result     // one for each statement that was answered, in order
+	Err     *ServerError // the error that ended the step, or nil
+	Notices []Notice     // in order of arrival
+	// Before and After are what the server said of the session's transaction before the step and after it.
+	Before, After Transaction
+}
+
+// InTransaction reports whether a transaction is open after the step, a failed one included.
+func (a Answer) InTransaction() bool { return a.After != Idle }
+
+// Failed reports whether the transaction has failed and must be rolled back (PostgreSQL).
+func (a Answer) Failed() bool { return a.After == Failed }
+
+// Transaction is what a server says of a session's transaction.
+type Transaction uint8
+
+// The states of a session. MySQL's and MariaDB's transactions never are Failed.
+const (
+	Idle   Transaction = iota // outside of a transaction
+	Open                      // in one
+	Failed                    // in one that has failed: everything but its end is refused
+)
+
+// Result is the answer to one statement.
+type Result struct {
+	Tag          string    // "SELECT 2", "UPDATE 1", "BEGIN"; the MySQL family has none
+	Columns      []Column  // nil where the statement returns no rows
+	Rows         [][]Value // in text form; a nil Value is NULL. COPY TO STDOUT: one Value a line, without Columns
+	Affected     int64
+	LastInsertID uint64 // MySQL family
+	Warnings     int    // how many the server has (MySQL family)
+}
+
+// Value is one field as the server sent it, or nil for NULL.
+type Value = []byte
+
+// Column describes one column of a result.
+type Column struct {
+	Name    string
+	Type    string // the product's name of it: "int4", "varchar"; "user-defined" for what the database defines itself
+	OID     uint32 // PostgreSQL
+	Numeric bool   // psql would align it to the right
+}
+
+// ServerError is an error that the server answered with.
+type ServerError struct {
+	Code     string // SQLSTATE (PostgreSQL) or error number (MySQL family)
+	SQLState string
+	Severity string // PostgreSQL: ERROR, FATAL, PANIC
+	Message  string
+	Detail   string
+	Hint     string
+	// Constraint, Table and Position are PostgreSQL's.
+	Constraint, Table string
+	Position          int
+	// Aborted: this error rolled the transaction back, where its code alone does not tell.
+	Aborted bool
+}
+
+func (e *ServerError) Error() string {
+	if e.Severity != "" {
+		return fmt.Sprintf("%s: %s (%s)", e.Severity, e.Message, e.Code)
+	}
+	return fmt.Sprintf("%s (%s)", e.Message, e.Code)
+}
+
+// Notice is a message that came beside an answer: a notice or warning, or (with Channel) a LISTEN notification.
+type Notice struct {
+	Severity, Code, Message, Detail, Hint string
+	Channel, Payload                      string
+	PID                                   uint64
+}
+
+// Exec executes a step of which nothing but success is expected.
+func Exec(ctx context.Context, c Conn, sql string) error {
+	_, err := Query(ctx, c, sql)
+	return err
+}
+
+// Query executes a step and gives the rows of its last statement. The server's refusal is an error here.
+func Query(ctx context.Context, c Conn, sql string) ([][]Value, error) {
+	a, err := c.Do(ctx, sql)
+	if err == nil && a.Err != nil {
+		err = a.Err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("execute %s: %w", shorten(sql), err)
+	}
+	if len(a.Results) == 0 {
+		return nil, nil
+	}
+	return a.Results[len(a.Results)-1].Rows, nil
+}
+
+// shorten makes a statement fit into a message.
+func shorten(sql string) string {
+	const most = 200
+	sql = strings.Join(strings.Fields(sql), " ")
+	if len(sql) > most {
+		return sql[:most] + "..."
+	}
+	return sql
+}

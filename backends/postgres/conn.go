@@ -1,0 +1,219 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"wirecheck/backends/engine"
+)
+
+// maxMessage bounds one message of the server's (a row, mostly), so that a broken length does not eat the memory.
+const maxMessage = 1 << 30
+
+// conn is a connection in the simple protocol. pgconn logs in; what follows is read message by message, since the order
+// of notices, results and errors is part of what a step shows.
+type conn struct {
+	net   net.Conn
+	front *pgproto3.Frontend
+	id    uint64
+	state engine.Transaction
+}
+
+// Connect opens a connection.
+func Connect(ctx context.Context, t engine.Target) (engine.Conn, error) {
+	hijacked, err := connect(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return hijacked, nil
+}
+
+func connect(ctx context.Context, t engine.Target) (*conn, error) {
+	pc, err := login(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	h, err := pc.Hijack()
+	if err != nil {
+		return nil, fmt.Errorf("connect to postgres: %w", err)
+	}
+	h.Frontend.SetMaxBodyLen(maxMessage)
+	return &conn{net: h.Conn, front: h.Frontend, id: uint64(h.PID)}, nil
+}
+
+func login(ctx context.Context, t engine.Target) (*pgconn.PgConn, error) {
+	cfg, err := pgconn.ParseConfig("sslmode=disable host=localhost") // no service file, no environment's TLS
+	if err != nil {
+		return nil, fmt.Errorf("connect to postgres: %w", err)
+	}
+	_, address := t.Address()
+	cfg.Host, cfg.Port = t.Host, uint16(t.Port)
+	if cfg.Host == "" {
+		cfg.Host = t.Socket
+	}
+	cfg.User, cfg.Password, cfg.Database = t.User, t.Password, t.Database
+	cfg.TLSConfig, cfg.Fallbacks = t.TLS, nil
+	cfg.RuntimeParams = map[string]string{}
+	if t.Dial != nil {
+		cfg.DialFunc = t.Dial
+		cfg.LookupFunc = func(_ context.Context, host string) ([]string, error) { return []string{host}, nil }
+	}
+	pc, err := pgconn.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("connect to postgres at %s: %w", address, err)
+	}
+	return pc, nil
+}
+
+func (c *conn) ID() uint64 { return c.id }
+
+// Close says good-bye and closes. The limit is for a peer that does not read; Do may be waiting in another goroutine.
+func (c *conn) Close() error {
+	if buf, err := (&pgproto3.Terminate{}).Encode(nil); err == nil {
+		_ = c.net.SetDeadline(time.Now().Add(100 * time.Millisecond))
+		_, _ = c.net.Write(buf) // a courtesy
+	}
+	if err := c.net.Close(); err != nil {
+		return fmt.Errorf("close connection to postgres: %w", err)
+	}
+	return nil
+}
+
+func (c *conn) Do(ctx context.Context, sql string) (engine.Answer, error) {
+	a := engine.Answer{Before: c.state}
+	if strings.ContainsRune(sql, 0) {
+		return a, fmt.Errorf("send statement: it contains a zero byte, which the protocol cannot carry")
+	}
+	stop := engine.CutOff(ctx, c.net)
+	err := c.do(sql, &a)
+	if e := stop(); err != nil && e != nil {
+		err = e
+	}
+	a.After = c.state
+	return a, err
+}
+
+func (c *conn) do(sql string, a *engine.Answer) error {
+	c.front.SendQuery(&pgproto3.Query{String: sql})
+	if err := c.front.Flush(); err != nil {
+		return fmt.Errorf("send statement: %w", err)
+	}
+	r := reader{answer: a}
+	for {
+		msg, err := c.front.Receive()
+		if err != nil {
+			return fmt.Errorf("read answer: %w", err)
+		}
+		switch m := msg.(type) {
+		case *pgproto3.ReadyForQuery:
+			c.state = transaction(m.TxStatus)
+			return nil
+		case *pgproto3.CopyInResponse:
+			c.front.Send(&pgproto3.CopyFail{Message: "COPY FROM STDIN has no data here"})
+			if err := c.front.Flush(); err != nil {
+				return fmt.Errorf("refuse COPY: %w", err)
+			}
+		case *pgproto3.CopyBothResponse:
+			return fmt.Errorf("read answer: replication is not supported")
+		default:
+			r.take(msg)
+		}
+	}
+}
+
+func transaction(status byte) engine.Transaction {
+	switch status {
+	case 'T':
+		return engine.Open
+	case 'E':
+		return engine.Failed
+	}
+	return engine.Idle
+}
+
+// reader puts the messages of an answer together.
+type reader struct {
+	answer *engine.Answer
+	result engine.Result // of the statement whose answer is being read
+}
+
+func (r *reader) take(msg pgproto3.BackendMessage) {
+	switch m := msg.(type) {
+	case *pgproto3.RowDescription:
+		r.result.Columns = columns(m.Fields)
+	case *pgproto3.DataRow:
+		r.result.Rows = append(r.result.Rows, copyRow(m.Values))
+	case *pgproto3.CopyData:
+		r.result.Rows = append(r.result.Rows, []engine.Value{append([]byte{}, m.Data...)})
+	case *pgproto3.CommandComplete:
+		r.result.Tag = string(m.CommandTag)
+		r.result.Affected = affected(r.result.Tag)
+		r.end()
+	case *pgproto3.EmptyQueryResponse:
+		r.end()
+	case *pgproto3.ErrorResponse:
+		r.result = engine.Result{} // rows before the error are no result
+		r.answer.Err = &engine.ServerError{
+			Code: m.Code, SQLState: m.Code, Severity: m.Severity, Message: m.Message, Detail: m.Detail, Hint: m.Hint,
+			Constraint: m.ConstraintName, Table: m.TableName, Position: int(m.Position),
+		}
+	case *pgproto3.NoticeResponse:
+		r.answer.Notices = append(r.answer.Notices, engine.Notice{
+			Severity: m.Severity, Code: m.Code, Message: m.Message, Detail: m.Detail, Hint: m.Hint,
+		})
+	case *pgproto3.NotificationResponse:
+		r.answer.Notices = append(r.answer.Notices, engine.Notice{Channel: m.Channel, Payload: m.Payload, PID: uint64(m.PID)})
+	}
+}
+
+func (r *reader) end() {
+	r.answer.Results = append(r.answer.Results, r.result)
+	r.result = engine.Result{}
+}
+
+// copyRow takes a row out of the connection's buffer, into one block of memory.
+func copyRow(values [][]byte) []engine.Value {
+	size := 0
+	for _, v := range values {
+		size += len(v)
+	}
+	block := make([]byte, 0, size)
+	row := make([]engine.Value, len(values))
+	for i, v := range values {
+		if v == nil {
+			continue
+		}
+		start := len(block)
+		block = append(block, v...)
+		row[i] = block[start:len(block):len(block)]
+	}
+	return row
+}
+
+// affected reads the number at the end of a command tag: "INSERT 0 3", "UPDATE 1". SELECT's is not of rows changed.
+func affected(tag string) int64 {
+	i := strings.LastIndexByte(tag, ' ')
+	if i < 0 || strings.HasPrefix(tag, "SELECT") {
+		return 0
+	}
+	n, err := strconv.ParseInt(tag[i+1:], 10, 64)
+	if err != nil {
+		return 0 // "CREATE TABLE"
+	}
+	return n
+}
+
+func columns(fields []pgproto3.FieldDescription) []engine.Column {
+	cols := make([]engine.Column, len(fields))
+	for i, f := range fields {
+		cols[i] = engine.Column{Name: string(f.Name), Type: typeName(f.DataTypeOID), OID: f.DataTypeOID, Numeric: numeric(f.DataTypeOID)}
+	}
+	return cols
+}

@@ -1,0 +1,182 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"wirecheck/backends/engine"
+)
+
+// looking is the watcher's query. pg_blocking_pids tells, uncached, who holds a lock that a session waits for or stands
+// before it in the lock's queue (PostgreSQL manual, 9.27, "Session Information Functions"); a transaction that waits for a
+// safe snapshot has a function of its own. Only for a session that waits is it looked up what for. That row is gone if the
+// lock was granted meanwhile: then the session does not wait.
+const looking = `
+SELECT p, b, s, CASE WHEN b <> '{}' THEN
+  (SELECT locktype || ' ' || mode FROM pg_catalog.pg_lock_status() AS l WHERE NOT l.granted AND l.pid = p LIMIT 1) END
+FROM (SELECT p, pg_catalog.pg_blocking_pids(p) AS b, pg_catalog.pg_safe_snapshot_blocking_pids(p) AS s
+      FROM unnest($1::int4[]) WITH ORDINALITY AS u(p, n) ORDER BY n OFFSET 0) AS x`
+
+const lookName = "wirecheck_look"
+
+// watcher looks at the sessions of a server. Circles follow from who waits for whom, soft blocks (places in a queue)
+// included: PostgreSQL breaks them after deadlock_timeout, by an error or by rearranging the queue.
+type watcher struct {
+	conn  *pgconn.PgConn
+	array []byte // the parameter, reused
+}
+
+// Watch opens a side connection.
+func Watch(ctx context.Context, t engine.Target) (engine.Watcher, error) {
+	pc, err := login(ctx, t)
+	if err != nil {
+		return nil, fmt.Errorf("watch locks: %w", err)
+	}
+	if _, err := pc.Prepare(ctx, lookName, looking, nil); err != nil {
+		return nil, errors.Join(fmt.Errorf("watch locks: %w", err), pc.Close(context.WithoutCancel(ctx)))
+	}
+	return &watcher{conn: pc}, nil
+}
+
+func (w *watcher) Look(ctx context.Context, ids []uint64) ([]engine.Wait, error) {
+	w.array = append(w.array[:0], '{')
+	for i, id := range ids {
+		if i > 0 {
+			w.array = append(w.array, ',')
+		}
+		w.array = strconv.AppendUint(w.array, id, 10)
+	}
+	w.array = append(w.array, '}')
+	r := w.conn.ExecPrepared(ctx, lookName, [][]byte{w.array}, nil, nil)
+	waits := make([]engine.Wait, 0, len(ids))
+	var bad error
+	for r.NextRow() {
+		wait, err := waitOf(r.Values(), ids)
+		bad = errors.Join(bad, err)
+		waits = append(waits, wait)
+	}
+	if _, err := r.Close(); err != nil {
+		return nil, fmt.Errorf("look at locks: %w", err)
+	}
+	if bad == nil && len(waits) != len(ids) {
+		bad = fmt.Errorf("%d rows for %d sessions", len(waits), len(ids))
+	}
+	if bad != nil {
+		return nil, fmt.Errorf("look at locks: %w", bad)
+	}
+	engine.MarkCycles(ids, waits)
+	return waits, nil
+}
+
+// waitOf reads a row: pid, blockers, safe snapshot's blockers, "locktype mode" or NULL.
+func waitOf(row [][]byte, ids []uint64) (engine.Wait, error) {
+	blockers, err := parsePIDs(row[1])
+	if err != nil {
+		return engine.Wait{}, err
+	}
+	kind := engine.WaitSnapshot
+	if len(blockers) == 0 {
+		if blockers, err = parsePIDs(row[2]); err != nil {
+			return engine.Wait{}, err
+		}
+	} else {
+		if row[3] == nil || short(string(row[3])) {
+			return engine.Wait{}, nil
+		}
+		kind = kindOf(string(row[3]))
+	}
+	if len(blockers) == 0 {
+		return engine.Wait{}, nil
+	}
+	w := engine.Wait{Blocked: true, Kind: kind}
+	for _, pid := range blockers {
+		if slices.Contains(ids, pid) {
+			w.For = append(w.For, pid)
+		} else {
+			w.Foreign = true // pid 0 is a prepared transaction
+		}
+	}
+	slices.Sort(w.For)
+	w.For = slices.Compact(w.For)
+	return w, nil
+}
+
+// parsePIDs reads an int4[] in text form.
+func parsePIDs(text []byte) ([]uint64, error) {
+	if len(text) < 2 || text[0] != '{' || text[len(text)-1] != '}' {
+		return nil, fmt.Errorf("read process ids: %q is no array", text)
+	}
+	var pids []uint64
+	for text = text[1 : len(text)-1]; len(text) > 0; {
+		end := slices.Index(text, ',')
+		if end < 0 {
+			end = len(text)
+		}
+		pid, err := strconv.ParseUint(string(text[:end]), 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("read process ids: %w", err)
+		}
+		pids = append(pids, pid)
+		text = text[min(end+1, len(text)):]
+	}
+	return pids, nil
+}
+
+// lockType takes "transactionid ShareLock" apart.
+func lockType(lock string) string {
+	for i := range len(lock) {
+		if lock[i] == ' ' {
+			return lock[:i]
+		}
+	}
+	return lock
+}
+
+// short reports whether a lock is one that the server holds within a statement only, for microseconds: the wait ends by itself
+// (PostgreSQL manual, table 28.12: extend, frozenid, page, spectoken).
+func short(lock string) bool {
+	switch lockType(lock) {
+	case "extend", "frozenid", "page", "spectoken":
+		return true
+	}
+	return false
+}
+
+// kindOf says in our words what pg_locks calls locktype and mode.
+func kindOf(lock string) engine.WaitKind {
+	switch lockType(lock) {
+	case "transactionid", "tuple":
+		// Row locks are not in memory: whoever needs a row waits for the end of the transaction that has it, and who comes
+		// after that one queues for the tuple (PostgreSQL manual, 54.12, pg_locks).
+		return engine.WaitRow
+	case "virtualxid":
+		return engine.WaitTransaction // CREATE INDEX CONCURRENTLY and the like
+	case "relation":
+		return engine.WaitTable
+	case "object", "userlock":
+		return engine.WaitMetadata
+	case "advisory":
+		return engine.WaitAdvisory
+	}
+	return engine.WaitOther
+}
+
+func (w *watcher) Kill(ctx context.Context, id uint64) error {
+	_, err := w.conn.Exec(ctx, "SELECT pg_catalog.pg_terminate_backend("+strconv.FormatUint(id, 10)+")").ReadAll()
+	if err != nil {
+		return fmt.Errorf("end session %d: %w", id, err)
+	}
+	return nil
+}
+
+func (w *watcher) Close() error {
+	if err := w.conn.Close(context.Background()); err != nil {
+		return fmt.Errorf("close watcher: %w", err)
+	}
+	return nil
+}

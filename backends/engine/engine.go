@@ -43,6 +43,9 @@ type Descriptor struct {
 	Outcome func(a Answer, err error) Outcome
 	// SetLevel gives the statement that makes a level (Level.SQL) the session's, from the next transaction on.
 	SetLevel func(level string) string
+	// Discard is a statement that makes a session outside of a transaction as new: no settings, locks, prepared statements or
+	// temporary tables are left. Empty: the product has none, and a new connection does it.
+	Discard string
 	// LabSettings are settings for a private server in which schedules are executed (Options.Settings): they make what
 	// the engine does to sessions that wait quick and repeatable.
 	LabSettings map[string]string

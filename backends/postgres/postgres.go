@@ -35,6 +35,7 @@ func Descriptor() engine.Descriptor {
 		SetLevel: func(level string) string {
 			return "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL " + level
 		},
+		Discard:     "DISCARD ALL",
 		LabSettings: LabSettings(),
 	}
 }

@@ -1,0 +1,165 @@
+// Package lab executes schedules of several sessions on a real server, one case after the other, and tells what really
+// happened: who waited for whom, who was resumed, who was aborted and why, what each step returned.
+//
+// A Lab keeps its connections from case to case. Who goes next is decided by scheduler.Core, who waits by the server's lock
+// views, what an error means for the rest of a session's steps by the backend's table.
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"wirecheck/backends/engine"
+	"wirecheck/scenario"
+	"wirecheck/scheduler/shell"
+)
+
+// Config says where and how a Lab executes.
+type Config struct {
+	Backend engine.Descriptor
+	// Target is the server and the database, which is the lab's own: cases create and drop in it what they like. Its Dial may
+	// lead through a proxy that watches.
+	Target engine.Target
+	// Side is the same server for the connection that looks at the locks and kills; it never leads through a proxy.
+	Side  engine.Target
+	Level engine.Level // of every session
+	// Limits are the scheduler's. Case bounds one case, from its setup to its teardown; default one minute.
+	Limits shell.Limits
+	Case   time.Duration
+}
+
+// Lab executes cases in one database. It belongs to one goroutine at a time.
+type Lab struct {
+	config  Config
+	watcher engine.Watcher
+	control *session   // executes setup, teardown and final queries
+	members []*session // by their place in the scenario
+}
+
+// session is one connection of the lab.
+type session struct {
+	conn   engine.Conn
+	inside bool // a transaction is open
+	dirty  bool // something that was executed may have left traces: settings, locks, temporary tables, a transaction
+	lost   bool // the connection cannot be used any more
+}
+
+// do executes one step.
+func (s *session) do(ctx context.Context, sql string) (engine.Answer, error) {
+	a, err := s.conn.Do(ctx, sql)
+	s.inside, s.lost = a.InTransaction(), err != nil
+	s.dirty = s.dirty || s.inside || s.lost || !plain(sql)
+	return a, err
+}
+
+const (
+	caseLimit = time.Minute      // the default of Config.Case
+	killLimit = 10 * time.Second // to end what a case that was given up left running
+)
+
+// Open connects to the server.
+func Open(ctx context.Context, c Config) (*Lab, error) {
+	if c.Case <= 0 {
+		c.Case = caseLimit
+	}
+	l := &Lab{config: c}
+	var err error
+	if l.watcher, err = c.Backend.Watch(ctx, c.Side); err != nil {
+		return nil, fmt.Errorf("open the connection that looks at the locks: %w", err)
+	}
+	if l.control, err = l.connect(ctx); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// Close ends the lab's connections. What cases left in the database is the caller's affair.
+func (l *Lab) Close() error {
+	var errs []error
+	for _, s := range append(l.members, l.control) {
+		if s != nil && s.conn != nil {
+			errs = append(errs, s.conn.Close())
+		}
+	}
+	if l.watcher != nil {
+		errs = append(errs, l.watcher.Close())
+	}
+	l.members, l.control, l.watcher = nil, nil, nil
+	return errors.Join(errs...)
+}
+
+// connect opens a session at the lab's level.
+func (l *Lab) connect(ctx context.Context) (*session, error) {
+	conn, err := l.config.Backend.Connect(ctx, l.config.Target)
+	if err != nil {
+		return nil, fmt.Errorf("open a session: %w", err)
+	}
+	s := &session{conn: conn}
+	if err := l.setLevel(ctx, s); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return s, nil
+}
+
+func (l *Lab) setLevel(ctx context.Context, s *session) error {
+	if err := engine.Exec(ctx, s.conn, l.config.Backend.SetLevel(l.config.Level.SQL)); err != nil {
+		return fmt.Errorf("set the isolation level: %w", err)
+	}
+	return nil
+}
+
+// ready sees to it that the scenario's sessions are there and as new.
+func (l *Lab) ready(ctx context.Context, spec *scenario.Spec) error {
+	for len(l.members) < len(spec.Sessions) {
+		l.members = append(l.members, nil)
+	}
+	for i, s := range l.members {
+		if s != nil && !s.dirty || s == nil && i >= len(spec.Sessions) {
+			continue
+		}
+		if err := l.renew(ctx, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// renew makes a session as new: by the server's own means where it has some, or by a new connection.
+func (l *Lab) renew(ctx context.Context, i int) error {
+	if s := l.members[i]; s != nil && !s.lost && l.config.Backend.Discard != "" {
+		if s.inside {
+			if err := engine.Exec(ctx, s.conn, "ROLLBACK"); err != nil {
+				return err
+			}
+		}
+		if err := engine.Exec(ctx, s.conn, l.config.Backend.Discard); err != nil {
+			return err
+		}
+		s.inside, s.dirty = false, false
+		return l.setLevel(ctx, s)
+	}
+	if err := l.discard(ctx, i); err != nil {
+		return err
+	}
+	s, err := l.connect(ctx)
+	l.members[i] = s
+	return err
+}
+
+// discard ends a session and waits until the server has let go of everything that it held.
+func (l *Lab) discard(ctx context.Context, i int) error {
+	s := l.members[i]
+	if s == nil {
+		return nil
+	}
+	l.members[i] = nil
+	if s.inside && !s.lost {
+		// A server may send its last byte before it has rolled back; the answer to ROLLBACK comes after that.
+		if err := engine.Exec(ctx, s.conn, "ROLLBACK"); err != nil {
+			return errors.Join(err, s.conn.Close())
+		}
+	}
+	return s.conn.Close()
+}

@@ -1,0 +1,52 @@
+package lab
+
+import (
+	"wirecheck/backends/engine"
+	"wirecheck/scenario"
+)
+
+// Result is what the execution of one permutation did.
+type Result struct {
+	Permutation *scenario.Permutation
+	// Setup are the answers of the setup blocks and the sessions' setups, Teardown those of the teardowns, in order.
+	Setup, Teardown []Output
+	Events          []Event
+	Finals          []engine.Answer // of the scenario's final queries
+	// Trouble says why the case could not be executed to its end: the server is gone, or it stood still. What had happened
+	// until then is there; nothing can be concluded from what had not.
+	Trouble error
+	// Marks say why another run may go differently, see shell.Shell.Marks.
+	Marks []string
+	// Crashed says that the server is gone, or ended a connection that nobody asked it to end.
+	Crashed bool
+}
+
+// Output is what a block outside of the schedule brought back.
+type Output struct {
+	Session int // -1: the connection that executes setup and teardown
+	SQL     string
+	Answer  engine.Answer
+}
+
+// EventKind is what happened to a step.
+type EventKind string
+
+// The kinds of events.
+const (
+	Ran     EventKind = "ran"     // it was submitted and finished
+	Waits   EventKind = "waits"   // it was submitted and waits for a lock
+	Resumed EventKind = "resumed" // it had waited and has finished
+	Skipped EventKind = "skipped" // it was not submitted, see Event.Why
+)
+
+// Event is one line of the schedule as it happened.
+type Event struct {
+	Kind    EventKind
+	Place   int // in the permutation's steps
+	Step    *scenario.Step
+	Wait    engine.WaitKind // Waits: what for
+	For     []int           // Waits: the sessions that it waits for, as far as the server tells
+	Answer  engine.Answer   // Ran, Resumed
+	Outcome engine.Outcome  // Ran, Resumed
+	Why     string          // Skipped
+}

@@ -1,0 +1,286 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"wirecheck/backends/engine"
+	"wirecheck/scenario"
+	"wirecheck/scheduler"
+	"wirecheck/scheduler/shell"
+)
+
+// Run executes one permutation of a scenario: setup, steps, final queries, teardown. An error means that the case is wrong
+// or could not be begun (its setup was refused); what happens later is in the Result.
+func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation) (*Result, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, l.config.Case, fmt.Errorf("the case took more than %v", l.config.Case))
+	defer cancel()
+	if err := l.ready(ctx, spec); err != nil {
+		return nil, err
+	}
+	r := &Result{Permutation: p}
+	if err := l.setUp(ctx, spec, r); err != nil {
+		return nil, err
+	}
+	l.execute(ctx, spec, p, r)
+	if r.Trouble == nil {
+		r.Trouble = l.tearDown(ctx, spec, r)
+	}
+	return r, nil
+}
+
+// setUp executes the setup blocks.
+func (l *Lab) setUp(ctx context.Context, spec *scenario.Spec, r *Result) error {
+	for i := range spec.Setup {
+		b := &spec.Setup[i]
+		if err := l.block(ctx, l.control, -1, b, &r.Setup); err != nil {
+			return fmt.Errorf("%s:%d: setup: %w", spec.Name, b.Pos.Line, err)
+		}
+	}
+	for i, s := range spec.Sessions {
+		if s.Setup == nil {
+			continue
+		}
+		if err := l.block(ctx, l.members[i], i, s.Setup, &r.Setup); err != nil {
+			return fmt.Errorf("%s:%d: setup of session %s: %w", spec.Name, s.Setup.Pos.Line, s.Name, err)
+		}
+	}
+	return nil
+}
+
+// block executes one setup or teardown.
+func (l *Lab) block(ctx context.Context, s *session, n int, b *scenario.Block, out *[]Output) error {
+	a, err := s.do(ctx, b.SQL)
+	*out = append(*out, Output{Session: n, SQL: b.SQL, Answer: a})
+	if err != nil {
+		return err
+	}
+	if a.Err != nil {
+		return a.Err
+	}
+	return nil
+}
+
+// tearDown executes final queries and teardowns. Refused teardowns are only reported in the answers.
+func (l *Lab) tearDown(ctx context.Context, spec *scenario.Spec, r *Result) error {
+	for i, s := range spec.Sessions {
+		m := l.members[i]
+		if s.Teardown != nil && m != nil {
+			var refused *engine.ServerError
+			if err := l.block(ctx, m, i, s.Teardown, &r.Teardown); err != nil && !errors.As(err, &refused) {
+				r.Crashed = true
+				return fmt.Errorf("teardown of session %s: %w", s.Name, err)
+			}
+		}
+	}
+	if err := l.quiesce(ctx); err != nil {
+		return err
+	}
+	for _, sql := range spec.Finals() {
+		a, err := l.control.conn.Do(ctx, sql)
+		if err != nil {
+			r.Crashed = true
+			return fmt.Errorf("final query: %w", err)
+		}
+		r.Finals = append(r.Finals, a)
+	}
+	if spec.Teardown != nil {
+		var refused *engine.ServerError
+		if err := l.block(ctx, l.control, -1, spec.Teardown, &r.Teardown); err != nil && !errors.As(err, &refused) {
+			r.Crashed = true
+			return fmt.Errorf("teardown: %w", err)
+		}
+	}
+	return nil
+}
+
+// quiesce ends what sessions left open, so that nobody waits for them: transactions, and locks that outlive them.
+func (l *Lab) quiesce(ctx context.Context) error {
+	for i, m := range l.members {
+		if m != nil && m.dirty {
+			if err := l.renew(ctx, i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// execution is one permutation under way.
+type execution struct {
+	lab   *Lab
+	spec  *scenario.Spec
+	perm  *scenario.Permutation
+	shell *shell.Shell
+	plans [][]int // by session: places in the permutation
+
+	mu        sync.Mutex        // guards what follows
+	done      []Event           // by place; Kind is empty for steps that were not submitted
+	submitted [][]int           // by session: the places of the steps that were submitted, in order
+	waits     []engine.WaitKind // by place: what the step was last seen waiting for
+}
+
+// execute runs the steps.
+func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, r *Result) {
+	order := make([]string, len(p.Steps))
+	x := &execution{
+		lab: l, spec: spec, perm: p, plans: make([][]int, len(spec.Sessions)), done: make([]Event, len(p.Steps)),
+		submitted: make([][]int, len(spec.Sessions)), waits: make([]engine.WaitKind, len(p.Steps)),
+	}
+	for i, ps := range p.Steps {
+		order[i] = strconv.Itoa(i)
+		x.plans[ps.Step.Session] = append(x.plans[ps.Step.Session], i)
+		x.done[i] = Event{Place: i, Step: ps.Step}
+	}
+	x.shell = shell.New(scheduler.Listed(order), x.look, l.config.Limits)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var g errgroup.Group
+	for i := range spec.Sessions {
+		s := x.shell.Join()
+		g.Go(func() error { return x.session(ctx, s, x.plans[i]) })
+	}
+	err := x.shell.Run(ctx, true)
+	if err != nil {
+		cancel(err)
+		l.killAll()
+	}
+	lost := g.Wait()
+	r.Marks = x.shell.Marks()
+	r.Events = x.events()
+	switch {
+	case lost != nil && err == nil:
+		r.Trouble, r.Crashed = lost, true
+	case err != nil:
+		r.Trouble = err
+	}
+}
+
+// session executes one session's steps, in their turn.
+func (x *execution) session(ctx context.Context, s scheduler.Session, places []int) error {
+	defer x.shell.Leave(s)
+	m := x.lab.members[s]
+	skip := ""
+	for _, place := range places {
+		st := x.perm.Steps[place].Step
+		if skip != "" && !begins(st.SQL) && !ends(st.SQL) {
+			x.note(func() { x.done[place].Kind, x.done[place].Why = Skipped, skip })
+			continue
+		}
+		skip = ""
+		if _, err := x.shell.Enter(ctx, s, strconv.Itoa(place)); err != nil {
+			return nil // the shell says why
+		}
+		x.note(func() { x.submitted[s] = append(x.submitted[s], place) })
+		a, err := m.do(ctx, st.SQL)
+		o := x.lab.config.Backend.Outcome(a, err)
+		x.note(func() { ev := &x.done[place]; ev.Kind, ev.Answer, ev.Outcome = Ran, a, o })
+		x.shell.Finish(s, o.Reason == engine.ReasonDeadlock)
+		switch {
+		case err != nil:
+			return fmt.Errorf("session %s, step %s: %w", x.spec.Sessions[s].Name, st.Name, err)
+		case o.Reason != "" && o.Effect == engine.EffectRolledBack && a.Before != engine.Idle:
+			skip = "the server had rolled back its transaction"
+		}
+	}
+	return nil
+}
+
+// note changes what is shared under the lock.
+func (x *execution) note(change func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	change()
+}
+
+// look translates between the scheduler's numbers and the server's.
+func (x *execution) look(ctx context.Context, sessions []scheduler.Session) ([]shell.Wait, error) {
+	ids := make([]uint64, 0, len(x.plans))
+	who := make(map[uint64]scheduler.Session, len(x.plans))
+	for _, s := range sessions {
+		ids = append(ids, x.lab.members[s].conn.ID())
+	}
+	for i := range x.plans { // those who are not asked about are interesting all the same: they may be waited for
+		id := x.lab.members[i].conn.ID()
+		who[id] = scheduler.Session(i)
+		if len(ids) < len(x.plans) && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	waits, err := x.lab.watcher.Look(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]shell.Wait, len(sessions))
+	for i, s := range sessions {
+		w := waits[i]
+		out[i] = shell.Wait{Blocked: w.Blocked, Foreign: w.Foreign && len(w.For) == 0, Cycle: w.Cycle}
+		for _, id := range w.For {
+			if other, ok := who[id]; ok {
+				out[i].For = append(out[i].For, other)
+			}
+		}
+		if w.Blocked && !w.Cycle {
+			x.note(func() { x.waits[last(x.submitted[s])] = w.Kind })
+		}
+	}
+	return out, nil
+}
+
+func last(list []int) int { return list[len(list)-1] }
+
+// killAll ends the sessions on the server, so that those that wait there come back.
+func (l *Lab) killAll() {
+	ctx, cancel := context.WithTimeout(context.Background(), killLimit)
+	defer cancel()
+	for _, m := range l.members {
+		if m != nil {
+			m.dirty = true
+			_ = l.watcher.Kill(ctx, m.conn.ID()) // if the server is gone, so is what waits in it
+			_ = m.conn.Close()
+		}
+	}
+}
+
+// events puts what the steps brought back into the order of the schedule.
+func (x *execution) events() []Event {
+	var out []Event
+	for _, t := range x.shell.Trace() {
+		if t.Kind == scheduler.EventLeave {
+			continue
+		}
+		s := t.Step.Session
+		ev := x.done[x.submitted[s][t.Step.N]]
+		switch t.Kind {
+		case scheduler.EventWait:
+			ev = Event{Kind: Waits, Place: ev.Place, Step: ev.Step, Wait: x.waits[ev.Place]}
+			for _, other := range t.For {
+				ev.For = append(ev.For, int(other))
+			}
+		case scheduler.EventResume:
+			ev.Kind = Resumed
+		}
+		out = append(out, ev)
+		if t.Kind != scheduler.EventWait {
+			out = append(out, x.skippedAfter(s, ev.Place)...)
+		}
+	}
+	return out
+}
+
+// skippedAfter are the steps of the session that were left out right behind a place.
+func (x *execution) skippedAfter(s scheduler.Session, place int) (out []Event) {
+	for _, p := range x.plans[s][slices.Index(x.plans[s], place)+1:] {
+		if x.done[p].Kind != Skipped {
+			break
+		}
+		out = append(out, x.done[p])
+	}
+	return out
+}

@@ -1,0 +1,86 @@
+package lab
+
+import "strings"
+
+// firstWord is the first word of a text in capitals, behind comments.
+func firstWord(sql string) string {
+	for {
+		sql = strings.TrimLeft(sql, " \t\r\n;(")
+		switch {
+		case strings.HasPrefix(sql, "--"), strings.HasPrefix(sql, "#"):
+			_, rest, _ := strings.Cut(sql, "\n")
+			sql = rest
+		case strings.HasPrefix(sql, "/*") && !strings.HasPrefix(sql, "/*!"):
+			_, rest, _ := strings.Cut(sql, "*/")
+			sql = rest
+		default:
+			end := strings.IndexFunc(sql, func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_') })
+			if end < 0 {
+				end = len(sql)
+			}
+			return strings.ToUpper(sql[:end])
+		}
+	}
+}
+
+// begins reports whether a step starts a transaction.
+func begins(sql string) bool {
+	switch firstWord(sql) {
+	case "BEGIN", "START":
+		return true
+	}
+	return false
+}
+
+// ends reports whether a step ends a transaction.
+func ends(sql string) bool {
+	switch firstWord(sql) {
+	case "COMMIT", "ROLLBACK", "END", "ABORT":
+		return true
+	}
+	return false
+}
+
+// harmless are the words in front of a parenthesis that leave nothing in a session.
+var harmless = map[string]bool{
+	"AND": true, "AS": true, "AVG": true, "COALESCE": true, "COUNT": true, "EXISTS": true, "IN": true, "MAX": true, "MIN": true, "NOT": true, "ON": true,
+	"OR": true, "SELECT": true, "SUM": true, "VALUES": true, "WHERE": true,
+}
+
+// plain reports whether a step surely leaves nothing in its session when its transaction is over: no settings, variables,
+// temporary tables, session-level locks. Every function may do anything to the session, if it is not known. It errs on
+// the side of no.
+func plain(sql string) bool {
+	switch firstWord(sql) {
+	case "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "TABLE", "VALUES", "WITH":
+	default:
+		return false
+	}
+	if strings.ContainsAny(strings.TrimRight(sql, "; \t\r\n"), "@;") {
+		return false
+	}
+	word, before := "", "" // the last two words
+	for i := 0; i < len(sql); i++ {
+		switch {
+		case isWord(sql[i]):
+			start := i
+			for i < len(sql) && isWord(sql[i]) {
+				i++
+			}
+			word, before = strings.ToUpper(sql[start:i]), word
+			i--
+		case sql[i] == '(':
+			if word != "" && !harmless[word] && before != "INTO" {
+				return false
+			}
+			word = ""
+		case sql[i] > ' ':
+			word = ""
+		}
+	}
+	return true
+}
+
+func isWord(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
+}

@@ -64,20 +64,29 @@ func Start(ctx context.Context, o engine.Options) (*engine.Server, error) {
 // find finds MySQL's own mysqld. Where MariaDB is installed, mysqld is MariaDB.
 func find(dir string) (string, error) {
 	path, err := FindProgram(dir, "mysqld")
+	if err == nil {
+		err = notMariaDB(path)
+	}
 	if err != nil && dir == "" {
-		path, err = exec.LookPath(filepath.Join(engine.Installed(), "mysql", "bin", "mysqld"))
+		if other, e := exec.LookPath(filepath.Join(engine.Installed(), "mysql", "bin", "mysqld")); e == nil {
+			path, err = other, notMariaDB(other)
+		}
 	}
 	if err != nil {
 		return "", fmt.Errorf("find a MySQL server: %w; install it with: %s", err, Install)
 	}
+	return path, nil
+}
+
+func notMariaDB(path string) error {
 	version, err := exec.Command(path, "--no-defaults", "--version").Output()
 	if err != nil {
-		return "", fmt.Errorf("find a MySQL server: ask %s for its version: %w", path, err)
+		return fmt.Errorf("ask %s for its version: %w", path, err)
 	}
 	if strings.Contains(string(version), "MariaDB") {
-		return "", fmt.Errorf("find a MySQL server: %s is MariaDB; install it with: %s", path, Install)
+		return fmt.Errorf("%s is MariaDB", path)
 	}
-	return path, nil
+	return nil
 }
 
 // FindProgram looks for one of the names in dir, or, if that is empty, in PATH and /usr/sbin, which is not in

@@ -38,6 +38,21 @@ func AccountFor(candidates ...string) (Account, error) {
 	return Account{}, fmt.Errorf("find a user to run the server as: root is not suitable, and none of %v exists", candidates)
 }
 
+// AccountForProgram is AccountFor, unless only this process's user can reach the program: then it is that one.
+func AccountForProgram(program string, candidates ...string) (Account, error) {
+	real, err := filepath.EvalSymlinks(program)
+	if err != nil {
+		return Account{}, fmt.Errorf("find a user to run the server as: %w", err)
+	}
+	if os.Geteuid() == 0 && !searchable(filepath.Dir(real)) {
+		return Account{}, nil
+	}
+	return AccountFor(candidates...)
+}
+
+// Root reports whether programs of the account run as the superuser.
+func (a Account) Root() bool { return !a.other && os.Geteuid() == 0 }
+
 // Own gives a file or folder to the account.
 func (a Account) Own(path string) error {
 	if !a.other {

@@ -26,6 +26,8 @@ func Descriptor() engine.Descriptor {
 		Watch:    Watch,
 		Outcome:  mysql.Outcome,
 		SetLevel: mysql.SetLevel,
+
+		LabSettings: LabSettings(),
 	}
 }
 

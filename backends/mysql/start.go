@@ -44,7 +44,11 @@ func Start(ctx context.Context, o engine.Options) (*engine.Server, error) {
 		Name: "mysql",
 		Find: find,
 		Install: func(ctx context.Context, f *engine.Folder, program, data string) error {
-			return engine.Output(ctx, f, program, "--no-defaults", "--initialize-insecure", "--datadir="+data)
+			args := []string{"--no-defaults", "--initialize-insecure", "--datadir=" + data}
+			if f.Account.Root() {
+				args = append(args, "--user=root")
+			}
+			return engine.Output(ctx, f, program, args...)
 		},
 		Args: []string{"--mysqlx=OFF", "--innodb-flush-log-at-trx-commit=0", "--sync-binlog=0"},
 		Superuser: func(password string) []string {
@@ -60,17 +64,29 @@ func Start(ctx context.Context, o engine.Options) (*engine.Server, error) {
 // find finds MySQL's own mysqld. Where MariaDB is installed, mysqld is MariaDB.
 func find(dir string) (string, error) {
 	path, err := FindProgram(dir, "mysqld")
+	if err == nil {
+		err = notMariaDB(path)
+	}
+	if err != nil && dir == "" {
+		if other, e := exec.LookPath(filepath.Join(engine.Installed(), "mysql", "bin", "mysqld")); e == nil {
+			path, err = other, notMariaDB(other)
+		}
+	}
 	if err != nil {
 		return "", fmt.Errorf("find a MySQL server: %w; install it with: %s", err, Install)
 	}
+	return path, nil
+}
+
+func notMariaDB(path string) error {
 	version, err := exec.Command(path, "--no-defaults", "--version").Output()
 	if err != nil {
-		return "", fmt.Errorf("find a MySQL server: ask %s for its version: %w", path, err)
+		return fmt.Errorf("ask %s for its version: %w", path, err)
 	}
 	if strings.Contains(string(version), "MariaDB") {
-		return "", fmt.Errorf("find a MySQL server: %s is MariaDB; install it with: %s", path, Install)
+		return fmt.Errorf("%s is MariaDB", path)
 	}
-	return path, nil
+	return nil
 }
 
 // FindProgram looks for one of the names in dir, or, if that is empty, in PATH and /usr/sbin, which is not in
@@ -112,7 +128,7 @@ func StartProduct(ctx context.Context, o engine.Options, p Product) (*engine.Ser
 	if err != nil {
 		return nil, err
 	}
-	account, err := engine.AccountFor("mysql", "nobody")
+	account, err := engine.AccountForProgram(program, "mysql", "nobody")
 	if err != nil {
 		return nil, err
 	}
@@ -181,6 +197,9 @@ func arguments(f *engine.Folder, port int, o engine.Options, p Product) []string
 		set[strings.ReplaceAll(name, "_", "-")] = value
 	}
 	args := append([]string{"--no-defaults", "--skip-name-resolve"}, p.Args...)
+	if f.Account.Root() {
+		args = append(args, "--user=root") // it refuses unless told
+	}
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		args = append(args, "--"+name+"="+set[name])
 	}

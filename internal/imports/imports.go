@@ -31,11 +31,15 @@ type Rule struct {
 
 // Rules are the project's.
 func Rules() []Rule {
-	pure := []string{"oracle", "rewrite", "scheduler"}
+	pure := []string{"oracle", "rewrite", "scheduler", "scenario"}
 	return []Rule{
 		{
 			Of: []string{"history"}, StandardOnly: true,
 			Why: "history holds the nouns that everything speaks of, so it depends on nothing",
+		},
+		{
+			Of: []string{"scenario"}, Never: []string{"oracle", "rewrite", "scheduler"},
+			Why: "a scenario is text and orders of steps: what SQL touches and what oracles find it is handed as functions",
 		},
 		{
 			Of: pure, Never: []string{"proxy", "backends", "lab", "configs", "cmd", "internal"},

@@ -1,0 +1,525 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Truth is true, false or not known. The zero value is Unknown.
+type Truth int
+
+// The three truths.
+const (
+	Unknown Truth = iota
+	False
+	True
+)
+
+func (t Truth) String() string { return [...]string{"unknown", "false", "true"}[t] }
+
+func truth(b bool) Truth {
+	if b {
+		return True
+	}
+	return False
+}
+
+// Results is what a condition asks of a run.
+type Results interface {
+	// Step gives the result of a step, or of a final query (final, final1, final2, ...); false if it was not executed. If a
+	// permutation has the step more than once, it is the last one's.
+	Step(name string) (StepResult, bool)
+	// Found says whether the oracle reported something, and whether it was asked and could decide.
+	Found(oracle string) (found, known bool)
+	// Crashed reports whether the server ended or a connection was lost.
+	Crashed() bool
+}
+
+// StepResult is what one step returned.
+type StepResult struct {
+	Rows     [][]Value // of its last statement that returned rows
+	Affected int64     // rows inserted, updated or deleted, as the engine counts them
+	Error    string    // the engine's code (SQLSTATE, or MySQL's number); empty: it succeeded
+	Blocked  bool      // it waited for another session, even if it went on later
+}
+
+// Value is one column of a row, as text.
+type Value struct {
+	Text string
+	Null bool
+}
+
+// Condition is a parsed condition of an outcome line.
+type Condition struct{ root node }
+
+// Eval says whether the condition holds. It is Unknown only where an oracle would have to be asked that was not.
+//
+// A step that was not executed or that failed returned no rows, not even none: rows, count and affected are false for it.
+func (c Condition) Eval(r Results) Truth { return c.root.eval(r) }
+
+// String gives the condition as it is written in a file.
+func (c Condition) String() string { return c.root.String() }
+
+// Steps names the steps that the condition looks at, each once, in order.
+func (c Condition) Steps() []string {
+	var names []string
+	c.root.steps(func(name string) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	})
+	return names
+}
+
+func and(a, b Condition) Condition { return Condition{junction{"and", []node{a.root, b.root}}} }
+
+// node is a part of a condition.
+type node interface {
+	eval(Results) Truth
+	steps(yield func(string))
+	String() string
+}
+
+// junction is a list of parts joined by and, or by or.
+type junction struct {
+	word  string
+	parts []node
+}
+
+func (j junction) eval(r Results) Truth {
+	decisive := False
+	if j.word == "or" {
+		decisive = True
+	}
+	result := True + False - decisive
+	for _, p := range j.parts {
+		switch p.eval(r) {
+		case decisive:
+			return decisive
+		case Unknown:
+			result = Unknown
+		}
+	}
+	return result
+}
+
+func (j junction) steps(yield func(string)) {
+	for _, p := range j.parts {
+		p.steps(yield)
+	}
+}
+
+func (j junction) String() string {
+	var texts []string
+	for _, p := range j.parts {
+		text := p.String()
+		if _, nested := p.(junction); nested {
+			text = "(" + text + ")"
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, " "+j.word+" ")
+}
+
+type negation struct{ of node }
+
+func (n negation) eval(r Results) Truth {
+	t := n.of.eval(r)
+	if t == Unknown {
+		return Unknown
+	}
+	return True + False - t
+}
+
+func (n negation) steps(yield func(string)) { n.of.steps(yield) }
+
+func (n negation) String() string {
+	if _, nested := n.of.(junction); nested {
+		return "not (" + n.of.String() + ")"
+	}
+	return "not " + n.of.String()
+}
+
+// term is one statement about a step, an oracle or the server.
+type term struct {
+	word  string // rows, count, affected, ok, failed, blocked, found, crashed
+	of    string // the step or oracle
+	how   string // rows: are, contain, lack
+	rows  [][]Value
+	n     int64    // count, affected
+	codes []string // failed: one of these, if any
+}
+
+func (t term) steps(yield func(string)) {
+	if t.word != "found" && t.word != "crashed" {
+		yield(t.of)
+	}
+}
+
+func (t term) eval(r Results) Truth {
+	switch t.word {
+	case "crashed":
+		return truth(r.Crashed())
+	case "found":
+		found, known := r.Found(t.of)
+		if !known {
+			return Unknown
+		}
+		return truth(found)
+	}
+	st, ran := r.Step(t.of)
+	switch t.word {
+	case "ok":
+		return truth(ran && st.Error == "")
+	case "failed":
+		return truth(ran && st.Error != "" && (len(t.codes) == 0 || slices.Contains(t.codes, st.Error)))
+	case "blocked":
+		return truth(ran && st.Blocked)
+	}
+	if !ran || st.Error != "" {
+		return False
+	}
+	switch t.word {
+	case "count":
+		return truth(int64(len(st.Rows)) == t.n)
+	case "affected":
+		return truth(st.Affected == t.n)
+	}
+	return truth(compareRows(t.how, st.Rows, t.rows))
+}
+
+// compareRows compares rows as multisets: the order in which a server returns them is not looked at.
+func compareRows(how string, got, want [][]Value) bool {
+	left := slices.Clone(got)
+	missing := 0
+	for _, row := range want {
+		i := slices.IndexFunc(left, func(x []Value) bool { return slices.Equal(x, row) })
+		if i < 0 {
+			missing++
+			continue
+		}
+		left = slices.Delete(left, i, i+1)
+	}
+	switch how {
+	case "are":
+		return missing == 0 && len(left) == 0
+	case "contain":
+		return missing == 0
+	}
+	return missing == len(want) // lack: none of them is there
+}
+
+func (t term) String() string {
+	switch t.word {
+	case "crashed":
+		return t.word
+	case "rows":
+		rows := make([]string, len(t.rows))
+		for i, row := range t.rows {
+			rows[i] = RowText(row)
+		}
+		if len(rows) == 0 {
+			rows = []string{"none"}
+		}
+		return fmt.Sprintf("rows(%s) %s %s", quoteName(t.of), t.how, strings.Join(rows, ", "))
+	case "count", "affected":
+		return fmt.Sprintf("%s(%s) = %d", t.word, quoteName(t.of), t.n)
+	case "failed":
+		if len(t.codes) > 0 {
+			return fmt.Sprintf("failed(%s) with %s", quoteName(t.of), strings.Join(t.codes, ", "))
+		}
+	case "found":
+		return fmt.Sprintf("found(%s)", t.of)
+	}
+	return fmt.Sprintf("%s(%s)", t.word, quoteName(t.of))
+}
+
+// RowText gives a row as conditions write it: values joined by |, quoted where needed, NULL for NULL.
+func RowText(row []Value) string {
+	texts := make([]string, len(row))
+	for i, v := range row {
+		switch {
+		case v.Null:
+			texts[i] = "NULL"
+		case v.Text == "" || v.Text == "NULL" || v.Text == "none" || v.Text == "and" || v.Text == "or" || strings.ContainsAny(v.Text, " \t,|()'\"="):
+			texts[i] = "'" + strings.ReplaceAll(v.Text, "'", "''") + "'"
+		default:
+			texts[i] = v.Text
+		}
+	}
+	return strings.Join(texts, "|")
+}
+
+// ParseCondition reads a condition:
+//
+//	condition = conjunction { "or" conjunction }
+//	conjunction = negated { "and" negated }
+//	negated = [ "not" ] ( "(" condition ")" | term )
+//	term = "rows(" STEP ")" ( "are" | "contain" | "lack" ) ( ROW { "," ROW } | "none" )
+//	     | ( "count(" | "affected(" ) STEP ")" "=" NUMBER
+//	     | "ok(" STEP ")" | "failed(" STEP ")" [ "with" CODE { "," CODE } ] | "blocked(" STEP ")"
+//	     | "found(" ORACLE ")" | "crashed"
+//	ROW = VALUE { "|" VALUE }
+func ParseCondition(text string) (Condition, error) {
+	p := &conditionParser{text: text}
+	if err := p.advance(); err != nil {
+		return Condition{}, err
+	}
+	root, err := p.junction("or")
+	if err != nil {
+		return Condition{}, err
+	}
+	if p.kind != endOfCondition {
+		return Condition{}, p.expected("and, or, or the end of the line")
+	}
+	return Condition{root}, nil
+}
+
+// The kinds of tokens in a condition, besides the punctuation itself.
+const (
+	wordInCondition   = 'w'
+	stringInCondition = 's' // '...'
+	nameInCondition   = 'n' // "..."
+	endOfCondition    = 'e'
+)
+
+type conditionParser struct {
+	text  string
+	at    int
+	depth int
+	kind  byte
+	word  string
+}
+
+// advance reads the next token.
+func (p *conditionParser) advance() error {
+	for p.at < len(p.text) && (p.text[p.at] == ' ' || p.text[p.at] == '\t') {
+		p.at++
+	}
+	if p.at == len(p.text) {
+		p.kind, p.word = endOfCondition, ""
+		return nil
+	}
+	switch c := p.text[p.at]; c {
+	case '(', ')', ',', '|', '=':
+		p.kind, p.word = c, string(c)
+		p.at++
+		return nil
+	case '\'', '"':
+		return p.quoted(c)
+	}
+	end := p.at
+	for end < len(p.text) && !strings.ContainsRune(" \t(),|='\"", rune(p.text[end])) {
+		end++
+	}
+	p.kind, p.word = wordInCondition, p.text[p.at:end]
+	p.at = end
+	return nil
+}
+
+func (p *conditionParser) quoted(quote byte) error {
+	p.kind = stringInCondition
+	if quote == '"' {
+		p.kind = nameInCondition
+	}
+	var b strings.Builder
+	for i := p.at + 1; i < len(p.text); i++ {
+		if p.text[i] != quote {
+			b.WriteByte(p.text[i])
+			continue
+		}
+		if i+1 < len(p.text) && p.text[i+1] == quote {
+			b.WriteByte(quote)
+			i++
+			continue
+		}
+		p.word, p.at = b.String(), i+1
+		return nil
+	}
+	return fmt.Errorf("the quote %c in %q is not closed", quote, p.text[p.at:])
+}
+
+func (p *conditionParser) expected(what string) error {
+	if p.kind == endOfCondition {
+		return fmt.Errorf("found the end of the line, expected %s", what)
+	}
+	return fmt.Errorf("found %q, expected %s", p.word, what)
+}
+
+func (p *conditionParser) is(word string) bool { return p.kind == wordInCondition && p.word == word }
+
+// junction reads parts joined by the word; or binds less than and.
+func (p *conditionParser) junction(word string) (node, error) {
+	next := p.negated
+	if word == "or" {
+		next = func() (node, error) { return p.junction("and") }
+	}
+	first, err := next()
+	if err != nil {
+		return nil, err
+	}
+	parts := []node{first}
+	for p.is(word) {
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+		part, err := next()
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 1 {
+		return first, nil
+	}
+	return junction{word, parts}, nil
+}
+
+const maxConditionDepth = 100
+
+func (p *conditionParser) negated() (node, error) {
+	if p.depth++; p.depth > maxConditionDepth {
+		return nil, fmt.Errorf("more than %d parentheses and nots inside each other", maxConditionDepth)
+	}
+	defer func() { p.depth-- }()
+	switch {
+	case p.is("not"):
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+		of, err := p.negated()
+		return negation{of}, err
+	case p.kind == '(':
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+		inner, err := p.junction("or")
+		if err != nil {
+			return nil, err
+		}
+		return inner, p.take(')', ")")
+	}
+	return p.term()
+}
+
+// take goes over a token of the kind, or complains.
+func (p *conditionParser) take(kind byte, what string) error {
+	if p.kind != kind {
+		return p.expected(what)
+	}
+	return p.advance()
+}
+
+func (p *conditionParser) term() (node, error) {
+	const terms = "rows(STEP), count(STEP), affected(STEP), ok(STEP), failed(STEP), blocked(STEP), found(ORACLE), crashed, not or ("
+	if p.kind != wordInCondition || !slices.Contains([]string{"rows", "count", "affected", "ok", "failed", "blocked", "found", "crashed"}, p.word) {
+		return nil, p.expected(terms)
+	}
+	t := term{word: p.word}
+	if err := p.advance(); err != nil || t.word == "crashed" {
+		return t, err
+	}
+	if err := p.take('(', "( after "+t.word); err != nil {
+		return nil, err
+	}
+	if p.kind != wordInCondition && p.kind != nameInCondition {
+		return nil, p.expected("a name in the parentheses after " + t.word)
+	}
+	t.of = p.word
+	if t.word == "found" {
+		if err := oneOf("oracle", append([]string{"isolation"}, judgeNames...), t.of); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	if err := p.take(')', ")"); err != nil {
+		return nil, err
+	}
+	err := p.rest(&t)
+	return t, err
+}
+
+// rest reads what stands after the parentheses of a term.
+func (p *conditionParser) rest(t *term) error {
+	switch {
+	case t.word == "rows":
+		return p.rowList(t)
+	case t.word == "count" || t.word == "affected":
+		if err := p.take('=', "= and a number"); err != nil {
+			return err
+		}
+		n, err := strconv.ParseInt(p.word, 10, 64)
+		if p.kind != wordInCondition || err != nil || n < 0 {
+			return p.expected("a number after =")
+		}
+		t.n = n
+		return p.advance()
+	case t.word == "failed" && p.is("with"):
+		for {
+			if err := p.advance(); err != nil {
+				return err
+			}
+			if p.kind != wordInCondition {
+				return p.expected("an error code after failed(...) with")
+			}
+			t.codes = append(t.codes, p.word)
+			if err := p.advance(); err != nil || p.kind != ',' {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *conditionParser) rowList(t *term) error {
+	if p.kind != wordInCondition || !slices.Contains([]string{"are", "contain", "lack"}, p.word) {
+		return p.expected("are, contain or lack after rows(...)")
+	}
+	t.how = p.word
+	if err := p.advance(); err != nil {
+		return err
+	}
+	if p.is("none") && t.how == "are" {
+		return p.advance()
+	}
+	for {
+		row, err := p.row()
+		if err != nil {
+			return err
+		}
+		t.rows = append(t.rows, row)
+		if p.kind != ',' {
+			return nil
+		}
+		if err := p.advance(); err != nil {
+			return err
+		}
+	}
+}
+
+func (p *conditionParser) row() ([]Value, error) {
+	var row []Value
+	for {
+		if p.kind != wordInCondition && p.kind != stringInCondition || p.is("and") || p.is("or") || p.is("none") {
+			return nil, p.expected("a value of a row, such as 1|10, NULL or 'some text'")
+		}
+		row = append(row, p.value())
+		if err := p.advance(); err != nil || p.kind != '|' {
+			return row, err
+		}
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (p *conditionParser) value() Value {
+	if p.is("NULL") {
+		return Value{Null: true}
+	}
+	return Value{Text: p.word}
+}

@@ -25,6 +25,9 @@ type Config struct {
 	// Side is the same server for the connection that looks at the locks and kills; it never leads through a proxy.
 	Side  engine.Target
 	Level engine.Level // of every session
+	// After is executed in each session when its steps are done; empty: nothing. A proxy that learns what a statement did
+	// only with the next one needs it.
+	After string
 	// Limits are the scheduler's. Case bounds one case, from its setup to its teardown; default one minute.
 	Limits shell.Limits
 	Case   time.Duration

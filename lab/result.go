@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"slices"
+
 	"wirecheck/backends/engine"
 	"wirecheck/scenario"
 )
@@ -17,9 +19,14 @@ type Result struct {
 	Trouble error
 	// Marks say why another run may go differently, see shell.Shell.Marks.
 	Marks []string
+	// Backends are the server's numbers of the sessions, as lock views and histories have them.
+	Backends []uint64
 	// Crashed says that the server is gone, or ended a connection that nobody asked it to end.
 	Crashed bool
 }
+
+// Session finds the session that the server knows by a number; -1 if it is none of the scenario's.
+func (r *Result) Session(backend uint64) int { return slices.Index(r.Backends, backend) }
 
 // Output is what a block outside of the schedule brought back.
 type Output struct {

@@ -25,6 +25,9 @@ func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 		return nil, err
 	}
 	r := &Result{Permutation: p}
+	for i := range spec.Sessions {
+		r.Backends = append(r.Backends, l.members[i].conn.ID())
+	}
 	if err := l.setUp(ctx, spec, r); err != nil {
 		return nil, err
 	}
@@ -80,7 +83,8 @@ func (l *Lab) tearDown(ctx context.Context, spec *scenario.Spec, r *Result) erro
 		}
 	}
 	if err := l.quiesce(ctx); err != nil {
-		return err
+		r.Crashed = true
+		return fmt.Errorf("end the sessions' transactions: %w", err)
 	}
 	for _, sql := range spec.Finals() {
 		a, err := l.control.conn.Do(ctx, sql)
@@ -103,6 +107,11 @@ func (l *Lab) tearDown(ctx context.Context, spec *scenario.Spec, r *Result) erro
 // quiesce ends what sessions left open, so that nobody waits for them: transactions, and locks that outlive them.
 func (l *Lab) quiesce(ctx context.Context) error {
 	for i, m := range l.members {
+		if m != nil && !m.lost && l.config.After != "" {
+			if _, err := m.do(ctx, l.config.After); err != nil {
+				return err
+			}
+		}
 		if m != nil && m.dirty {
 			if err := l.renew(ctx, i); err != nil {
 				return err

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,6 +37,8 @@ type live struct {
 	checker *isolation.Checker
 	stream  func(oracle.Finding) error
 	err     error // the first error of a file; what is recorded from then on is incomplete
+	// open are the events by which the sessions that are open began, where they are needed again (see restart).
+	open map[uint64]history.Event
 }
 
 // liveOptions says what is done with events and findings.
@@ -51,7 +55,7 @@ type liveOptions struct {
 }
 
 func newLive(o liveOptions) (*live, error) {
-	l := &live{log: o.Log, onFind: o.OnFind, postgres: map[observation]*pgwire.Observer{}, checker: isolation.New(isolation.Options{Strict: o.Strict, MaxTxns: o.MaxTxns})}
+	l := &live{log: o.Log, onFind: o.OnFind, open: map[uint64]history.Event{}, postgres: map[observation]*pgwire.Observer{}, checker: isolation.New(isolation.Options{Strict: o.Strict, MaxTxns: o.MaxTxns})}
 	run := runName(o.Now)
 	if o.Record != nil {
 		w, err := history.NewWriter(o.Record, history.Header{Started: o.Now.UnixNano(), Run: run})
@@ -82,6 +86,12 @@ func runName(now time.Time) string {
 func (l *live) sink(ev *history.Event) []record.Warning {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	switch ev.Kind {
+	case history.EventSession:
+		l.open[ev.Session] = *ev
+	case history.EventClose:
+		delete(l.open, ev.Session)
+	}
 	if l.writer != nil {
 		l.keep("write the history", l.writer.Write(ev))
 	}
@@ -123,6 +133,25 @@ func (l *live) flush() {
 	}
 }
 
+// restart begins a new judgement: what happened before is forgotten, but for the sessions that are open.
+func (l *live) restart() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.checker = isolation.New(isolation.Options{})
+	for _, id := range slices.Sorted(maps.Keys(l.open)) {
+		ev := l.open[id]
+		l.checker.Add(&ev)
+	}
+}
+
+// judgement gives what was found since the last restart.
+func (l *live) judgement() judged {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.checker.Finish()
+	return judged{l.checker.Summary(), l.checker.Coverage()}
+}
+
 // finish ends the record and gives all findings with the coverage.
 func (l *live) finish() ([]oracle.Finding, isolation.Coverage, error) {
 	l.mu.Lock()
@@ -137,9 +166,10 @@ func (l *live) finish() ([]oracle.Finding, isolation.Coverage, error) {
 
 // observation is how one listener observes.
 type observation struct {
-	capture rewrite.Capture
-	warn    bool
-	limits  record.Limits
+	capture    rewrite.Capture
+	warn       bool
+	limits     record.Limits
+	instrument mysqlwire.Instrument // MySQL family: which new tables get the hidden columns
 }
 
 // handler makes the session loop for a listener.
@@ -158,7 +188,7 @@ func (l *live) handler(c proxy.Config, o observation) (proxy.Handler, error) {
 		return mysqlwire.New(nil), nil
 	case c.Protocol == proxy.MySQL:
 		// One for each listener: the catalogs that it keeps are those of one server.
-		return mysqlwire.New(&mysqlwire.Observer{Recorder: l.recorder, Limits: o.limits, Capture: o.capture, Warn: o.warn}), nil
+		return mysqlwire.New(&mysqlwire.Observer{Recorder: l.recorder, Limits: o.limits, Capture: o.capture, Warn: o.warn, Instrument: o.instrument}), nil
 	}
 	return nil, fmt.Errorf("no session loop for protocol %q", c.Protocol)
 }

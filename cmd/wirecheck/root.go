@@ -28,7 +28,7 @@ type common struct {
 }
 
 // formats are the values of --format. A command that cannot give one of them refuses it (see needFormat).
-var formats = []string{"text", "json", "junit", "sarif"}
+var formats = []string{"text", "json", "junit", "sarif", "isolationtester"}
 
 func newRootCommand(stdout, stderr io.Writer) *cobra.Command {
 	c := &common{stdout: stdout, stderr: stderr}
@@ -62,6 +62,7 @@ Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its wo
 		newCheckCommand(),
 		newDemoCommand(c),
 		newProxyCommand(c),
+		newRunCommand(c),
 		newInstrumentCommand(c),
 		newVersionCommand(c),
 	)

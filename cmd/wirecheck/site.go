@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"wirecheck/backends"
+	"wirecheck/backends/engine"
+	"wirecheck/oracle"
+	"wirecheck/oracle/isolation"
+	"wirecheck/proxy"
+	"wirecheck/proxy/mysqlwire"
+	"wirecheck/rewrite"
+)
+
+// site is a server on which scenarios are executed: a private one, or one that a URL names.
+type site struct {
+	engine  engine.Descriptor
+	version string
+	target  engine.Target  // with a user who may create databases, without a database
+	server  *engine.Server // nil: it is not ours
+}
+
+// openSite starts a private server (a bare name), or takes the one that a URL names.
+func openSite(ctx context.Context, name string) (*site, error) {
+	if strings.Contains(name, "://") {
+		return siteAt(name)
+	}
+	d, err := backends.ByName(name)
+	if err != nil {
+		return nil, err
+	}
+	server, err := d.Start(ctx, engine.Options{Settings: d.LabSettings})
+	if err != nil {
+		return nil, err
+	}
+	return &site{engine: d, version: server.Version, target: server.Target(), server: server}, nil
+}
+
+// siteAt reads a URL. The password may be in the environment.
+func siteAt(raw string) (*site, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil, errors.New("the engine's URL cannot be read: it should look like postgres://user:password@host:5432/database, with % escapes in the password")
+	}
+	d, err := backends.ByName(u.Scheme)
+	if err != nil {
+		return nil, fmt.Errorf("engine %s: %w", u.Redacted(), err)
+	}
+	port := d.Port
+	if p := u.Port(); p != "" {
+		if port, err = strconv.Atoi(p); err != nil {
+			return nil, fmt.Errorf("engine %s: port %q: %w", u.Redacted(), p, err)
+		}
+	}
+	password, given := u.User.Password()
+	if !given {
+		password = os.Getenv(passwordVariable)
+	}
+	return &site{engine: d, target: engine.Target{
+		Engine: d.Name, Host: u.Hostname(), Port: port, User: u.User.Username(), Password: password,
+		Database: strings.TrimPrefix(u.Path, "/"),
+	}}, nil
+}
+
+// Close ends a server that is ours.
+func (s *site) Close() error {
+	if s.server == nil {
+		return nil
+	}
+	return s.server.Close()
+}
+
+// lens is a proxy in front of a site, in this process, that sees what goes through.
+type lens struct {
+	live *live
+	port int
+	stop func() error
+}
+
+// openLens starts the proxy. Tables that are created through it get the hidden columns where the product needs them.
+func openLens(ctx context.Context, c *common, s *site) (*lens, error) {
+	log := c.log.Level(demoLog)
+	l, err := newLive(liveOptions{Log: log, Now: time.Now()})
+	if err != nil {
+		return nil, err
+	}
+	protocol := proxy.Postgres
+	if s.engine.Protocol == engine.ProtocolMySQL {
+		protocol = proxy.MySQL
+	}
+	network, address := s.target.Address()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	p, err := proxy.Listen(ctx, log, func(pc proxy.Config) (proxy.Handler, error) {
+		return l.handler(pc, observation{capture: rewrite.CaptureAuto, instrument: mysqlwire.InstrumentAuto})
+	}, proxy.Config{
+		Listen: proxy.Address{Network: "tcp", Addr: "127.0.0.1:0"}, Protocol: protocol, Mode: proxy.Observe,
+		Upstream: proxy.Address{Network: network, Addr: address},
+	})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	var g errgroup.Group
+	g.Go(func() error { return p.Serve(ctx) })
+	return &lens{live: l, port: p.Addrs()[0].(*net.TCPAddr).Port, stop: func() error {
+		cancel()
+		err := g.Wait()
+		_, _, e := l.finish()
+		return errors.Join(err, e)
+	}}, nil
+}
+
+// through is the target as it is reached through the proxy.
+func (l *lens) through(t engine.Target) engine.Target {
+	t.Host, t.Port, t.Socket = "127.0.0.1", l.port, ""
+	return t
+}
+
+// judged is what the isolation oracle said of a case.
+type judged struct {
+	findings []oracle.Finding
+	coverage isolation.Coverage
+}
+
+// findLevel finds a level of the product by one of its names.
+func findLevel(d engine.Descriptor, name string) (engine.Level, error) {
+	want, err := levelName(name)
+	if err != nil {
+		return engine.Level{}, err
+	}
+	var known []string
+	for _, l := range d.Levels {
+		if l.History == want {
+			return l, nil
+		}
+		known = append(known, l.History)
+	}
+	return engine.Level{}, fmt.Errorf("%s has no level %q: it has %s", d.Title, name, strings.Join(known, ", "))
+}

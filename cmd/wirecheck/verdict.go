@@ -1,0 +1,340 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"slices"
+	"strings"
+
+	"wirecheck/backends/engine"
+	"wirecheck/lab"
+	"wirecheck/oracle"
+	"wirecheck/scenario"
+)
+
+// caseReport is the verdict over one permutation, for programs.
+type caseReport struct {
+	Spec        string   `json:"spec"`
+	Engine      string   `json:"engine"`
+	Level       string   `json:"level,omitempty"`
+	N           int      `json:"n,omitempty"`
+	Permutation string   `json:"permutation,omitempty"`
+	Found       []string `json:"found"`             // names of the anomalies, sorted
+	Outcomes    []string `json:"outcomes"`          // of the scenario's own, those that the results show
+	Wrong       []string `json:"wrong,omitempty"`   // what is not as the scenario expects
+	Unknown     string   `json:"unknown,omitempty"` // why it could not be decided
+	Expects     bool     `json:"expects"`           // the scenario says what is expected
+	Crashed     bool     `json:"crashed,omitempty"`
+	Marks       []string `json:"marks,omitempty"`
+
+	Findings []oracle.Finding `json:"findings,omitempty"`
+}
+
+// judge compares what happened with what the scenario expects.
+func judge(spec *scenario.Spec, t scenario.Target, d *done) caseReport {
+	r := caseReport{Permutation: d.Permutation.String(), Found: []string{}, Outcomes: []string{}, Marks: d.Marks, Crashed: d.Crashed, Findings: d.findings}
+	for i := range d.findings {
+		r.Found = append(r.Found, d.findings[i].Title())
+	}
+	slices.Sort(r.Found)
+	r.Found = slices.Compact(r.Found)
+	if d.Trouble != nil {
+		r.Unknown = d.Trouble.Error()
+		return r
+	}
+	results := caseResults{spec: spec, d: d}
+	for _, o := range spec.Outcomes(d.Permutation) {
+		if o.Condition.Eval(results) == scenario.True {
+			r.Outcomes = append(r.Outcomes, o.Name)
+		}
+	}
+	if d.judge {
+		if want, ok := spec.Expect(d.Permutation, t); ok {
+			r.Expects = true
+			r.Wrong = append(r.Wrong, compareFound(want, d.findings)...)
+		}
+	}
+	if want, ok := spec.Observe(d.Permutation, t); ok {
+		r.Expects = true
+		for _, o := range want {
+			if slices.Contains(r.Outcomes, o.Outcome) != o.Holds {
+				r.Wrong = append(r.Wrong, fmt.Sprintf("the results should %sshow %s", map[bool]string{false: "not "}[o.Holds], o.Outcome))
+			}
+		}
+	}
+	return r
+}
+
+// compareFound says what is missing and what is too much. An expectation names an anomaly or its class.
+func compareFound(want []string, found []oracle.Finding) (wrong []string) {
+	fits := func(name string, f *oracle.Finding) bool {
+		return strings.EqualFold(name, f.Title()) || strings.EqualFold(name, string(f.Class))
+	}
+	for _, name := range want {
+		if !slices.ContainsFunc(found, func(f oracle.Finding) bool { return fits(name, &f) }) {
+			wrong = append(wrong, "expected "+name+", which was not found")
+		}
+	}
+	for i := range found {
+		if !slices.ContainsFunc(want, func(name string) bool { return fits(name, &found[i]) }) {
+			wrong = append(wrong, "found "+found[i].Title()+", which was not expected")
+		}
+	}
+	return wrong
+}
+
+// caseResults is what conditions ask of a case.
+type caseResults struct {
+	spec *scenario.Spec
+	d    *done
+}
+
+// Step implements scenario.Results.
+func (c caseResults) Step(name string) (result scenario.StepResult, ok bool) {
+	for i := range c.d.Finals {
+		if name == "final" && i == 0 || name == fmt.Sprintf("final%d", i+1) {
+			return stepResult(c.d.Finals[i]), true
+		}
+	}
+	blocked := false
+	for _, ev := range c.d.Events {
+		if ev.Step.Name != name {
+			continue
+		}
+		switch ev.Kind {
+		case lab.Waits:
+			blocked = true
+		case lab.Ran, lab.Resumed:
+			result, ok = stepResult(ev.Answer), true
+			result.Blocked = ev.Kind == lab.Resumed
+			blocked = false
+		}
+	}
+	if blocked { // it waited to the end
+		return scenario.StepResult{Blocked: true}, true
+	}
+	return result, ok
+}
+
+// stepResult is the part of an answer that conditions speak of.
+func stepResult(a engine.Answer) scenario.StepResult {
+	var s scenario.StepResult
+	for _, r := range a.Results {
+		if r.Columns == nil {
+			s.Affected = r.Affected
+			continue
+		}
+		s.Rows = nil
+		for _, row := range r.Rows {
+			values := make([]scenario.Value, len(row))
+			for i, v := range row {
+				values[i] = scenario.Value{Text: string(v), Null: v == nil}
+			}
+			s.Rows = append(s.Rows, values)
+		}
+	}
+	if a.Err != nil {
+		s.Error = a.Err.Code
+	}
+	return s
+}
+
+// Found implements scenario.Results.
+func (c caseResults) Found(name string) (found, known bool) {
+	if name != "isolation" || !c.d.judge {
+		return false, false
+	}
+	return len(c.d.findings) > 0, true
+}
+
+// Crashed implements scenario.Results.
+func (c caseResults) Crashed() bool { return c.d.Crashed }
+
+// printer writes the results of one file at one level.
+type printer struct {
+	c     *common
+	out   *bytes.Buffer
+	spec  *scenario.Spec
+	site  *site
+	level engine.Level
+}
+
+func (p *printer) begin() {
+	switch p.c.format {
+	case "text":
+		if p.out.Len() > 0 {
+			fmt.Fprintln(p.out)
+		}
+		fmt.Fprintf(p.out, "%s on %s at %s\n", p.spec.Name, p.site.engine.Title, p.level.SQL)
+	case "isolationtester":
+		fmt.Fprintf(p.out, "Parsed test spec with %d sessions\n", len(p.spec.Sessions))
+	}
+}
+
+func (p *printer) permutation(n int, d *done, r caseReport) error {
+	switch p.c.format {
+	case "isolationtester":
+		return d.IsolationTester(p.out, p.spec)
+	case "text":
+		fmt.Fprintf(p.out, "\npermutation %d: %s\n", n, d.Permutation)
+		if err := d.Text(p.out, p.spec); err != nil {
+			return err
+		}
+		p.verdict(d, r)
+	}
+	return nil
+}
+
+// verdict says what the oracles and the scenario's own conditions say.
+func (p *printer) verdict(d *done, r caseReport) {
+	for _, name := range r.Outcomes {
+		fmt.Fprintf(p.out, "outcome: %s\n", name)
+	}
+	if d.judge {
+		if len(d.findings) == 0 {
+			fmt.Fprintln(p.out, "isolation: nothing found")
+		}
+		for i := range d.findings {
+			p.finding(d, &d.findings[i])
+		}
+		fmt.Fprintln(p.out, d.coverage)
+	}
+	if r.Unknown != "" {
+		fmt.Fprintf(p.out, "unknown: %s\n", r.Unknown)
+	}
+	for _, w := range r.Wrong {
+		fmt.Fprintf(p.out, "NOT AS EXPECTED: %s\n", w)
+	}
+}
+
+// finding tells of one finding in the words of the scenario: sessions and steps in place of transactions and statements,
+// since these have numbers that differ from run to run.
+func (p *printer) finding(d *done, f *oracle.Finding) {
+	blame := "allowed at this level"
+	if f.Promised {
+		blame = "promised not to happen at this level: a DBMS bug"
+	}
+	fmt.Fprintf(p.out, "isolation: %s (%s), %s\n", f.Title(), f.Class, blame)
+	for _, e := range f.Edges {
+		from, to := p.who(d, &f.Transactions[e.From], e.FromStatement), p.who(d, &f.Transactions[e.To], e.ToStatement)
+		row := e.Row.Table
+		if e.Name != "" {
+			row += " " + e.Name
+		}
+		var text string
+		switch e.Kind {
+		case oracle.EdgeWW:
+			text = fmt.Sprintf("%s wrote %s, then %s wrote it", from, row, to)
+		case oracle.EdgeWR:
+			text = fmt.Sprintf("%s wrote %s, and %s read that", from, row, to)
+		case oracle.EdgeRW:
+			text = fmt.Sprintf("%s read %s as it was before %s wrote it", from, row, to)
+		default:
+			text = fmt.Sprintf("%s came before %s (%s)", from, to, e.Kind)
+		}
+		fmt.Fprintf(p.out, "  %s (%s)\n", text, e.Kind)
+	}
+}
+
+// who names a transaction's session and the step that carries an edge.
+func (p *printer) who(d *done, t *oracle.Transaction, statement int) string {
+	session := d.Session(t.Backend)
+	name := fmt.Sprintf("a transaction of backend %d", t.Backend)
+	if session >= 0 {
+		name = p.spec.Sessions[session].Name
+	}
+	for _, s := range t.Statements {
+		if s.N != statement || session < 0 {
+			continue
+		}
+		for _, st := range p.spec.Sessions[session].Steps {
+			if strings.Contains(st.SQL, strings.TrimSpace(s.SQL)) {
+				return name + " in " + st.Name
+			}
+		}
+	}
+	return name
+}
+
+// summary prints what concerns all cases.
+func (r *runner) summary() error {
+	switch r.c.format {
+	case "json":
+		e := json.NewEncoder(r.c.stdout)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		return e.Encode(struct {
+			Cases []caseReport `json:"cases"`
+		}{r.cases})
+	case "junit":
+		return r.junit()
+	case "text":
+		wrong, unknown, found := 0, 0, 0
+		for _, cr := range r.cases {
+			switch {
+			case len(cr.Wrong) > 0:
+				wrong++
+			case cr.Unknown != "":
+				unknown++
+			case len(cr.Found) > 0:
+				found++
+			}
+		}
+		_, err := fmt.Fprintf(r.c.stdout, "\ncases: %d, with findings: %d, not as expected: %d, unknown: %d\n", len(r.cases), found, wrong, unknown)
+		return err
+	}
+	return nil
+}
+
+// junitCase is a test case of JUnit's XML form.
+type junitCase struct {
+	Class   string        `xml:"classname,attr"`
+	Name    string        `xml:"name,attr"`
+	Failure *junitFailure `xml:"failure,omitempty"`
+	Error   *junitFailure `xml:"error,omitempty"`
+}
+
+type junitFailure struct {
+	Message string `xml:"message,attr"`
+}
+
+func (r *runner) junit() error {
+	suite := struct {
+		XMLName  xml.Name    `xml:"testsuite"`
+		Name     string      `xml:"name,attr"`
+		Tests    int         `xml:"tests,attr"`
+		Failures int         `xml:"failures,attr"`
+		Errors   int         `xml:"errors,attr"`
+		Cases    []junitCase `xml:"testcase"`
+	}{Name: "wirecheck run", Tests: len(r.cases)}
+	for _, cr := range r.cases {
+		jc := junitCase{Class: cr.Spec, Name: fmt.Sprintf("%s %s: %s", cr.Engine, cr.Level, cr.Permutation)}
+		wrong := cr.Wrong
+		if !cr.Expects {
+			for _, f := range cr.Found {
+				wrong = append(wrong, "found "+f)
+			}
+		}
+		switch {
+		case len(wrong) > 0:
+			jc.Failure = &junitFailure{strings.Join(wrong, "; ")}
+			suite.Failures++
+		case cr.Unknown != "":
+			jc.Error = &junitFailure{"unknown: " + cr.Unknown}
+			suite.Errors++
+		}
+		suite.Cases = append(suite.Cases, jc)
+	}
+	if _, err := fmt.Fprint(r.c.stdout, xml.Header); err != nil {
+		return err
+	}
+	e := xml.NewEncoder(r.c.stdout)
+	e.Indent("", "  ")
+	if err := e.Encode(suite); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(r.c.stdout)
+	return err
+}

@@ -17,8 +17,9 @@ import (
 )
 
 // Run executes one permutation of a scenario: setup, steps, final queries, teardown. An error means that the case is wrong
-// or could not be begun (its setup was refused); what happens later is in the Result.
-func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation) (*Result, error) {
+// or could not be begun (its setup was refused); what happens later is in the Result. prepared is called when the setup is
+// done, before the first step.
+func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, prepared func()) (*Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.config.Case, fmt.Errorf("the case took more than %v", l.config.Case))
 	defer cancel()
 	if err := l.ready(ctx, spec); err != nil {
@@ -31,6 +32,7 @@ func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 	if err := l.setUp(ctx, spec, r); err != nil {
 		return nil, err
 	}
+	prepared()
 	l.execute(ctx, spec, p, r)
 	if r.Trouble == nil {
 		r.Trouble = l.tearDown(ctx, spec, r)

@@ -401,16 +401,18 @@ func openBench(ctx context.Context, c *common, s *site, level engine.Level, judg
 
 // run executes and judges one permutation.
 func (b *bench) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation) (*done, error) {
+	prepared := func() {}
 	if b.lens != nil {
-		b.lens.live.restart()
+		prepared = b.lens.live.restart // what the setup did is not judged
 	}
-	r, err := b.lab.Run(ctx, spec, p)
+	r, err := b.lab.Run(ctx, spec, p, prepared)
 	if err != nil {
 		return nil, err
 	}
 	d := &done{Result: r}
 	if b.lens != nil {
 		d.judged, d.judge = b.lens.live.judgement(), true
+		d.coverage.UnknownWriters = 0 // what nobody is known to have written is the setup's
 	}
 	return d, nil
 }

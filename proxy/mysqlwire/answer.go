@@ -228,9 +228,9 @@ func (s *session) finish(a *answer, st *statement, b []byte, t terminator, rowle
 	if !st.plan.Diagnostics {
 		s.serverWarnings = t.warnings
 	}
-	if !more && st.plan.Schema && rowless {
+	if !more && a.createsTable() {
 		b = bytes.Clone(b)
-		if err := s.afterDDL(st.plan); err != nil {
+		if err := s.afterDDL(); err != nil {
 			return false, err
 		}
 	}

@@ -323,10 +323,20 @@ func (s *session) late(due []record.Warning) { s.due = append(s.due, due...) }
 
 var createTable = regexp.MustCompile(`(?is)^\s*(?:/\*.*?\*/\s*)*CREATE\s+(?:OR\s+REPLACE\s+)?TABLE\b`)
 
-// afterDDL gives a table that was just created the hidden columns, before the client hears of it. The server's
+// createsTable reports whether one of the statements is a CREATE TABLE.
+func (a *answer) createsTable() bool {
+	for _, st := range a.statements {
+		if st.plan.Schema && createTable.MatchString(st.plan.Text) {
+			return true
+		}
+	}
+	return false
+}
+
+// afterDDL gives tables that were just created the hidden columns, before the client hears of it. The server's
 // warnings, which our statements clear, are kept.
-func (s *session) afterDDL(p *rewrite.Plan) error {
-	if s.observer.Instrument == InstrumentOff || s.blind && !s.asked || s.inTransaction() || s.once != "" || !createTable.MatchString(p.Text) {
+func (s *session) afterDDL() error {
+	if s.observer.Instrument == InstrumentOff || s.blind && !s.asked || s.inTransaction() || s.once != "" {
 		return nil
 	}
 	if err := s.saveFoundRows(); err != nil {

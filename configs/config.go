@@ -19,10 +19,11 @@ import (
 // Config is what wirecheck proxy can be told.
 type Config struct {
 	Listeners []Listener `yaml:"listeners"`
-	Record    string     `yaml:"record"` // history file; empty: none
-	Report    string     `yaml:"report"` // file of findings for people; empty: none
-	Stream    string     `yaml:"stream"` // file of findings as JSON lines, "-" for stdout; empty: none
-	Strict    bool       `yaml:"strict"` // also report anomalies that need session order or real time
+	Record    string     `yaml:"record"`  // history file; empty: none
+	Report    string     `yaml:"report"`  // file of findings for people; empty: none
+	Stream    string     `yaml:"stream"`  // file of findings as JSON lines, "-" for stdout; empty: none
+	Strict    bool       `yaml:"strict"`  // also report anomalies that need session order or real time
+	Control   Control    `yaml:"control"` // of the listener in mode control
 	Limits    Limits     `yaml:"limits"`
 	Timeouts  Timeouts   `yaml:"timeouts"`
 }
@@ -61,6 +62,15 @@ type UpstreamTLS struct {
 	Key        string `yaml:"key"`
 }
 
+// Control says how mode control decides who goes next.
+type Control struct {
+	Schedule string        `yaml:"schedule"` // random, pct, pct:DEPTH, or a file that a run has saved
+	Sessions int           `yaml:"sessions"` // how many sessions must have a statement before the first decision
+	Think    time.Duration `yaml:"think"`    // a client that sends nothing for longer is not waited for
+	Locks    string        `yaml:"locks"`    // URL of the server for somebody who may look at its locks; empty: nobody
+	Save     string        `yaml:"save"`     // file for the schedule; empty: it is printed only
+}
+
 // Limits bound what is held in memory.
 type Limits struct {
 	Sessions     int  `yaml:"sessions"`     // client connections of one listener at a time
@@ -97,6 +107,7 @@ var (
 // Default is what holds where nothing is said. It has no listeners: they have no default address.
 func Default() Config {
 	return Config{
+		Control: Control{Schedule: "random", Sessions: 2, Think: time.Second},
 		Limits: Limits{
 			Sessions: 10_000, Statement: 1 << 20, Row: 1 << 20, Prepared: 10_000,
 			Accesses: 10_000, Transactions: 100_000,

@@ -15,7 +15,7 @@ func (c *Config) Validate() error {
 	if len(c.Listeners) == 0 {
 		p.add("listeners", "there are none: say --listen and --upstream, or list them in the configuration")
 	}
-	seen := map[string]int{}
+	seen, controlled := map[string]int{}, 0
 	for i, l := range c.Listeners {
 		at := fmt.Sprintf("listeners[%d]", i)
 		l.validate(p, at)
@@ -23,6 +23,12 @@ func (c *Config) Validate() error {
 			p.add(at+".listen", "%s is that of listeners[%d] too", Redact(l.Listen), first)
 		}
 		seen[l.Listen] = i
+		if l.Mode == "control" {
+			if controlled++; controlled > 1 {
+				p.add(at+".mode", "only one listener can be in mode control")
+			}
+			c.Control.validate(p, l.Upstream)
+		}
 	}
 	files := map[string]string{}
 	for _, f := range []struct{ at, path string }{{"record", c.Record}, {"report", c.Report}, {"stream", c.Stream}} {
@@ -53,9 +59,6 @@ func (l *Listener) validate(p *problems, at string) {
 		p.add(at+".upstream", "%s speaks another protocol than %s", Redact(l.Upstream), Redact(l.Listen))
 	}
 	p.oneOf(at+".mode", l.Mode, modes)
-	if l.Mode == "control" {
-		p.add(at+".mode", "control is not available yet: use observe or pass")
-	}
 	p.oneOf(at+".capture", l.Capture, captures)
 	if l.Capture == "native" && protocol(l.Upstream) == "mysql" {
 		p.add(at+".capture", "MariaDB and MySQL have no native capture: use auto or columns")
@@ -64,6 +67,21 @@ func (l *Listener) validate(p *problems, at string) {
 	p.pair(at+".tls.upstream", l.TLS.Upstream.Cert, l.TLS.Upstream.Key)
 	p.oneOf(at+".tls.upstream.mode", l.TLS.Upstream.Mode, upstreamModes)
 	p.oneOf(at+".tls.upstream.verify", l.TLS.Upstream.Verify, verifications)
+}
+
+func (c *Control) validate(p *problems, upstream string) {
+	if c.Schedule == "" {
+		p.add("control.schedule", "it is empty: say random, pct, pct:DEPTH or the name of a file")
+	}
+	if c.Sessions < 1 {
+		p.add("control.sessions", "it must be more than 0")
+	}
+	if c.Think <= 0 {
+		p.add("control.think", "it must be more than 0")
+	}
+	if c.Locks != "" && protocol(c.Locks) != protocol(upstream) {
+		p.add("control.locks", "%s speaks another protocol than %s", Redact(c.Locks), Redact(upstream))
+	}
 }
 
 // problems collects what is wrong.

@@ -196,12 +196,12 @@ func playHalves(ctx context.Context, c *common, halves []*demoHalf) (_ []oracle.
 	defer stop()
 	quiet := *c
 	quiet.log = c.log.Level(demoLog)
-	p, err := listen(ctx, &quiet, config, l)
+	p, err := listen(ctx, &quiet, config, l, nil)
 	if err != nil {
 		return nil, err
 	}
 	var g errgroup.Group
-	g.Go(func() error { return serve(ctx, p, l) })
+	g.Go(func() error { return serve(ctx, p, l, nil) })
 	for i, h := range halves {
 		h.proxy = h.direct
 		h.proxy.Port = p.Addrs()[i].(*net.TCPAddr).Port

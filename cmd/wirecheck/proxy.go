@@ -35,13 +35,21 @@ In mode observe it also sees which row versions each statement reads and writes,
 and warns the session in which an anomaly became complete: PostgreSQL clients get a WARNING, MySQL clients a row of
 SHOW WARNINGS. In mode pass it only forwards.
 
+In mode control it also decides who goes next: each statement is held back until the scheduler picks it, so that an
+application's own test meets a chosen interleaving, and with the same --seed, or the saved --schedule, meets it again. For
+that the clients must do the same each time. The first decision waits until --sessions clients have a statement; a client
+that sends nothing for --think is not waited for, and the run is then marked as not repeatable. --locks names the server
+for a user who may look at its locks; without it, a statement that takes long is taken as waiting.
+
 MariaDB and MySQL tables need the hidden columns first: wirecheck instrument add. PostgreSQL needs nothing.
 
 Each --listen takes the first --upstream of the same protocol. Everything can be said in a file, too: --config.
 It runs until it gets SIGINT or SIGTERM, lets open transactions finish, and prints what it found.`,
 		Example: `  wirecheck proxy --listen postgres://127.0.0.1:6432 --upstream postgres://127.0.0.1:5432
   wirecheck proxy --listen mysql://127.0.0.1:6033 --upstream mariadb://127.0.0.1:3306 --record history.jsonl
-  wirecheck proxy --config wirecheck.yaml --warn=off`,
+  wirecheck proxy --config wirecheck.yaml --warn=off
+  wirecheck proxy --mode control --seed 7 --locks postgres://postgres@127.0.0.1:5432/shop \
+      --listen postgres://127.0.0.1:6432 --upstream postgres://127.0.0.1:5432 --save-schedule failing.schedule`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.needFormat("text", "json", "junit", "sarif"); err != nil {
@@ -58,7 +66,12 @@ It runs until it gets SIGINT or SIGTERM, lets open transactions finish, and prin
 	flags.StringVar(&f.config, "config", "", "configuration file (YAML); flags win over it")
 	flags.StringArrayVar(&f.listen, "listen", nil, "URL to listen on: postgres://127.0.0.1:6432, mysql://127.0.0.1:6033")
 	flags.StringArrayVar(&f.upstream, "upstream", nil, "URL of the server: postgres://, mariadb:// or mysql://host:port")
-	flags.StringVar(&f.mode, "mode", "", "observe (default) or pass, for all listeners")
+	flags.StringVar(&f.mode, "mode", "", "observe (default), pass or control, for all listeners")
+	flags.StringVar(&f.schedule, "schedule", "", "mode control: random (default), pct, pct:DEPTH, or a file that --save-schedule wrote")
+	flags.IntVar(&f.sessions, "sessions", 0, "mode control: how many clients the first decision waits for (default 2)")
+	flags.DurationVar(&f.think, "think", 0, "mode control: how long a client may send nothing before the others go on (default 1s)")
+	flags.StringVar(&f.locks, "locks", "", "mode control: URL of the server for a user who may look at its locks")
+	flags.StringVar(&f.save, "save-schedule", "", "mode control: write the schedule to this file")
 	flags.StringVar(&f.capture, "capture", "", "how row versions are seen: auto (default), columns, native; for all listeners")
 	f.warn = true
 	flags.Var(&f.warn, "warn", "warn clients in their sessions, for all listeners")
@@ -74,6 +87,10 @@ type proxyFlags struct {
 	listen, upstream                              []string
 	warn                                          configs.Switch
 	strict                                        bool
+
+	schedule, locks, save string // mode control
+	sessions              int
+	think                 time.Duration
 }
 
 // apply puts the flags that were given over the configuration.
@@ -99,6 +116,9 @@ func (f *proxyFlags) apply(cmd *cobra.Command, c *configs.Config) error {
 	for name, set := range map[string]func(){
 		"record": func() { c.Record = f.record }, "report": func() { c.Report = f.report },
 		"stream": func() { c.Stream = f.stream }, "strict": func() { c.Strict = f.strict },
+		"schedule": func() { c.Control.Schedule = f.schedule }, "sessions": func() { c.Control.Sessions = f.sessions },
+		"think": func() { c.Control.Think = f.think }, "locks": func() { c.Control.Locks = f.locks },
+		"save-schedule": func() { c.Control.Save = f.save },
 	} {
 		if given(name) {
 			set()
@@ -129,16 +149,22 @@ func runProxy(ctx context.Context, c *common, config configs.Config) (err error)
 	if observes(config) {
 		defer debug.SetGCPercent(debug.SetGCPercent(garbage))
 	}
-	p, err := listen(ctx, c, config, l)
+	gate, err := controlGate(ctx, c, config)
+	var p *proxy.Proxy
+	if err == nil {
+		p, err = listen(ctx, c, config, l, gate)
+	}
+	if err == nil {
+		err = serve(ctx, p, l, gate)
+	}
 	if err != nil {
 		_, _, e := l.finish()
 		return errors.Join(err, e)
 	}
-	if err := serve(ctx, p, l); err != nil {
-		_, _, e := l.finish()
-		return errors.Join(err, e)
-	}
 	findings, coverage, err := l.finish()
+	if gate != nil {
+		err = errors.Join(err, tellSchedule(c, config, gate))
+	}
 	if observes(config) { // a file that could not be written does not make the findings untrue
 		if e := printResult(c.stdout, report.Result{Findings: findings, Coverage: coverage}, c.format); e != nil {
 			err = errors.Join(err, fmt.Errorf("write report: %w", e))
@@ -155,17 +181,56 @@ func runProxy(ctx context.Context, c *common, config configs.Config) (err error)
 
 func observes(config configs.Config) bool {
 	for _, l := range config.Listeners {
-		if l.Mode == string(proxy.Observe) {
+		if proxy.Mode(l.Mode).Observes() {
 			return true
 		}
 	}
 	return false
 }
 
-// serve runs the proxy until ctx ends and keeps the history on disk up to date meanwhile.
-func serve(ctx context.Context, p *proxy.Proxy, l *live) error {
+// controlGate makes the gate of the listener in mode control; nil if there is none.
+func controlGate(ctx context.Context, c *common, config configs.Config) (*controller, error) {
+	for _, l := range config.Listeners {
+		if l.Mode == string(proxy.Control) {
+			return newController(ctx, config.Control, c.random().IntN, c.log)
+		}
+	}
+	return nil, nil
+}
+
+// tellSchedule prints the schedule of a controlled run, and saves it where that is wanted.
+func tellSchedule(c *common, config configs.Config, gate *controller) error {
+	if path := config.Control.Save; path != "" {
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+		if err != nil {
+			return fmt.Errorf("save the schedule: %w", err)
+		}
+		if err := errors.Join(gate.report(f, c.seed), f.Close()); err != nil {
+			return fmt.Errorf("save the schedule: %w", err)
+		}
+	}
+	if c.format != "text" {
+		return nil
+	}
+	return gate.report(c.stdout, c.seed)
+}
+
+// serve runs the proxy until ctx ends and keeps the history on disk up to date meanwhile. gate is nil but in mode control.
+func serve(ctx context.Context, p *proxy.Proxy, l *live, gate *controller) error {
 	g, gctx := errgroup.WithContext(context.WithoutCancel(ctx))
 	served := make(chan struct{})
+	if gate != nil {
+		scheduling, stop := context.WithCancel(gctx)
+		g.Go(func() error {
+			<-served // until then sessions may finish their transactions
+			stop()
+			return nil
+		})
+		g.Go(func() error {
+			defer stop()
+			return gate.run(scheduling)
+		})
+	}
 	g.Go(func() error {
 		defer close(served)
 		return p.Serve(ctx)
@@ -188,7 +253,7 @@ func serve(ctx context.Context, p *proxy.Proxy, l *live) error {
 }
 
 // listen opens all listeners of the configuration.
-func listen(ctx context.Context, c *common, config configs.Config, l *live) (*proxy.Proxy, error) {
+func listen(ctx context.Context, c *common, config configs.Config, l *live, gate *controller) (*proxy.Proxy, error) {
 	var list []proxy.Config
 	settings := map[string]observation{}
 	for i, cfg := range config.Listeners {
@@ -204,6 +269,9 @@ func listen(ctx context.Context, c *common, config configs.Config, l *live) (*pr
 		}
 		settings[pc.Name] = observation{
 			capture: rewrite.Capture(cfg.Capture), warn: bool(cfg.Warn), limits: record.Limits{Accesses: config.Limits.Accesses},
+		}
+		if pc.Mode == proxy.Control {
+			pc.Gate = gate
 		}
 		list = append(list, pc)
 	}

@@ -1,0 +1,358 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"wirecheck/backends/engine"
+	"wirecheck/configs"
+	"wirecheck/proxy"
+	"wirecheck/scheduler"
+	"wirecheck/scheduler/shell"
+)
+
+// controller is the gate of mode control: it gives the clients' sessions numbers that do not depend on who connected first, and
+// lets the scheduler pick whose statement goes next.
+type controller struct {
+	shell  *shell.Shell
+	look   engine.Watcher // nil: nobody may look at the locks
+	config configs.Control
+	log    zerolog.Logger
+
+	mu       sync.Mutex // guards what follows
+	arriving []arrival  // sessions with a first statement that wait for the others
+	number   map[uint64]scheduler.Session
+	backends []uint64 // by number
+	present  int      // sessions that have a number and have not left
+	texts    [][]string
+	marks    []string
+
+	looking sync.Mutex // guards the use of look
+}
+
+// arrival is a session with its first statement.
+type arrival struct {
+	session *proxy.Session
+	text    string
+	ready   chan struct{}
+}
+
+// newController makes the gate. intn is the run's source of random numbers.
+func newController(ctx context.Context, cc configs.Control, intn func(int) int, log zerolog.Logger) (*controller, error) {
+	strategy, err := controlStrategy(cc.Schedule, intn)
+	if err != nil {
+		return nil, err
+	}
+	k := &controller{config: cc, log: log, number: map[uint64]scheduler.Session{}}
+	var look shell.Look
+	if cc.Locks != "" {
+		s, err := siteAt(cc.Locks)
+		if err != nil {
+			return nil, fmt.Errorf("control.locks: %w", err)
+		}
+		if k.look, err = s.engine.Watch(ctx, s.target); err != nil {
+			return nil, fmt.Errorf("control.locks: %w", err)
+		}
+		look = k.waits
+	} else {
+		k.marks = append(k.marks, fmt.Sprintf("no --locks URL was given: a statement that takes more than %v is taken as waiting", shell.DefaultSlow))
+	}
+	k.shell = shell.New(strategy, look, shell.Limits{Think: cc.Think})
+	return k, nil
+}
+
+// controlStrategy reads random, pct, pct:DEPTH or the name of a file with a schedule.
+func controlStrategy(schedule string, intn func(int) int) (scheduler.Strategy, error) {
+	word, arg, has := strings.Cut(schedule, ":")
+	switch {
+	case schedule == "random":
+		return scheduler.Random(intn), nil
+	case word == "pct":
+		depth := 3
+		if has {
+			var err error
+			if depth, err = strconv.Atoi(arg); err != nil || depth < 1 {
+				return nil, fmt.Errorf("schedule %q: the depth must be a number from 1, as in pct:3", schedule)
+			}
+		}
+		return scheduler.PCT(depth, pctSteps, intn), nil
+	}
+	f, err := os.Open(schedule)
+	if err != nil {
+		return nil, fmt.Errorf("schedule: %w (known are random, pct, pct:DEPTH and files)", err)
+	}
+	defer f.Close() // read only: nothing can be lost
+	order, err := readSchedule(f, schedule)
+	if err != nil {
+		return nil, err
+	}
+	return scheduler.Recorded(order), nil
+}
+
+// pctSteps is how many steps the changes of priority are spread over: those of a usual test.
+const pctSteps = 50
+
+// readSchedule reads lines that begin with a session's number, from 1. What follows in the line is for people.
+func readSchedule(r io.Reader, name string) ([]scheduler.Session, error) {
+	var order []scheduler.Session
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		fields := strings.Fields(lines.Text())
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		s, err := strconv.Atoi(fields[0])
+		if err != nil || s < 1 {
+			return nil, fmt.Errorf("%s:%d:1: found %q, expected the number of a session, from 1", name, n, fields[0])
+		}
+		order = append(order, scheduler.Session(s-1))
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("read schedule %s: %w", name, err)
+	}
+	return order, nil
+}
+
+// run schedules until ctx ends.
+func (k *controller) run(ctx context.Context) error {
+	err := k.shell.Run(ctx, false)
+	if k.look != nil {
+		err = errors.Join(err, k.look.Close())
+	}
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// Enter implements proxy.Gate.
+func (k *controller) Enter(ctx context.Context, s *proxy.Session, text string) error {
+	n, err := k.admitted(ctx, s, text)
+	if err != nil {
+		return err
+	}
+	k.mu.Lock()
+	k.texts[n] = append(k.texts[n], text)
+	k.mu.Unlock()
+	_, err = k.shell.Enter(ctx, n, "")
+	return err
+}
+
+// admitted gives the session's number. The first sessions of a run wait until all that are expected have a statement, and
+// are numbered by what they say, not by when they came.
+func (k *controller) admitted(ctx context.Context, s *proxy.Session, text string) (scheduler.Session, error) {
+	k.mu.Lock()
+	if n, ok := k.number[s.ID]; ok {
+		k.mu.Unlock()
+		return n, nil
+	}
+	if k.present > 0 { // one that comes later
+		n := k.join(s)
+		k.mu.Unlock()
+		return n, nil
+	}
+	a := arrival{s, text, make(chan struct{})}
+	k.arriving = append(k.arriving, a)
+	if len(k.arriving) >= k.config.Sessions {
+		k.admit()
+	}
+	k.mu.Unlock()
+	patience := time.NewTimer(k.config.Think)
+	defer patience.Stop()
+	select {
+	case <-a.ready:
+	case <-patience.C:
+		k.mu.Lock()
+		if missing := k.config.Sessions - len(k.arriving); len(k.arriving) > 0 && missing > 0 {
+			k.marks = append(k.marks, fmt.Sprintf("%d of %d sessions had a statement within %v, and the schedule began with them", len(k.arriving), k.config.Sessions, k.config.Think))
+			k.admit()
+		}
+		k.mu.Unlock()
+		<-a.ready
+	case <-ctx.Done():
+		k.mu.Lock()
+		k.arriving = slices.DeleteFunc(k.arriving, func(x arrival) bool { return x.session == s })
+		k.mu.Unlock()
+		return 0, ctx.Err()
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.number[s.ID], nil
+}
+
+// admit gives numbers to those who have arrived. mu is held.
+func (k *controller) admit() {
+	slices.SortStableFunc(k.arriving, func(a, b arrival) int {
+		return cmp.Or(strings.Compare(a.text, b.text), cmp.Compare(a.session.ID, b.session.ID))
+	})
+	for _, a := range k.arriving {
+		k.join(a.session)
+	}
+	for _, a := range k.arriving {
+		close(a.ready)
+	}
+	k.arriving = nil
+}
+
+// join gives a session a number. mu is held.
+func (k *controller) join(s *proxy.Session) scheduler.Session {
+	n := k.shell.Join()
+	k.number[s.ID] = n
+	k.backends = append(k.backends, s.Backend)
+	k.texts = append(k.texts, nil)
+	k.present++
+	return n
+}
+
+// Done implements proxy.Gate.
+func (k *controller) Done(s *proxy.Session, victim bool) {
+	k.mu.Lock()
+	n, ok := k.number[s.ID]
+	k.mu.Unlock()
+	if ok {
+		k.shell.Finish(n, victim)
+	}
+}
+
+// Left implements proxy.Gate.
+func (k *controller) Left(s *proxy.Session) {
+	k.mu.Lock()
+	n, ok := k.number[s.ID]
+	if ok {
+		delete(k.number, s.ID)
+		k.present--
+	}
+	k.mu.Unlock()
+	if !ok {
+		return
+	}
+	k.awaitGone(s.Backend)
+	k.shell.Leave(n)
+}
+
+// goneLimit bounds the wait for a server to let go of what a session held that has left.
+const goneLimit = 5 * time.Second
+
+// awaitGone waits until the server has ended a session, so that its locks are gone when the others are asked whether they
+// wait.
+func (k *controller) awaitGone(backend uint64) {
+	if k.look == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), goneLimit)
+	defer cancel()
+	for {
+		k.looking.Lock()
+		there, err := k.look.Alive(ctx, backend)
+		k.looking.Unlock()
+		if err != nil {
+			k.log.Warn().Err(err).Uint64("backend", backend).Msg("it is not known whether the server has ended a session that left")
+		}
+		if err != nil || !there {
+			return
+		}
+	}
+}
+
+// waits translates between the scheduler's numbers and the server's.
+func (k *controller) waits(ctx context.Context, sessions []scheduler.Session) ([]shell.Wait, error) {
+	k.mu.Lock()
+	who := make(map[uint64]scheduler.Session, len(k.backends))
+	ids := make([]uint64, 0, len(k.backends))
+	for _, s := range sessions {
+		ids = append(ids, k.backends[s])
+	}
+	for n, id := range k.backends {
+		who[id] = scheduler.Session(n)
+	}
+	for _, n := range k.number { // the others who are there may be waited for
+		if id := k.backends[n]; !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	k.mu.Unlock()
+	slices.Sort(ids[len(sessions):])
+	k.looking.Lock()
+	defer k.looking.Unlock()
+	waits, err := k.look.Look(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]shell.Wait, len(sessions))
+	for i := range sessions {
+		out[i] = shell.Wait{Blocked: waits[i].Blocked, Foreign: waits[i].Foreign && len(waits[i].For) == 0, Cycle: waits[i].Cycle}
+		for _, id := range waits[i].For {
+			out[i].For = append(out[i].For, who[id])
+		}
+	}
+	return out, nil
+}
+
+// report writes the schedule as it happened, in the form that --schedule reads, and what may be different the next time.
+func (k *controller) report(w io.Writer, seed uint64) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "# the schedule, %s", k.config.Schedule)
+	if seed != 0 {
+		fmt.Fprintf(out, ", seed %d", seed)
+	}
+	fmt.Fprintln(out)
+	for _, ev := range k.shell.Trace() {
+		n := ev.Step.Session
+		switch ev.Kind {
+		case scheduler.EventRun:
+			fmt.Fprintf(out, "%d %s\n", n+1, k.text(ev.Step))
+		case scheduler.EventWait:
+			fmt.Fprintf(out, "%d %s\n#   session %d waits%s\n", n+1, k.text(ev.Step), n+1, waitedFor(ev.For))
+		case scheduler.EventResume:
+			fmt.Fprintf(out, "#   session %d goes on\n", n+1)
+		case scheduler.EventLeave:
+			fmt.Fprintf(out, "#   session %d leaves\n", n+1)
+		}
+	}
+	marks := append(slices.Clone(k.marks), k.shell.Marks()...)
+	for _, m := range marks {
+		fmt.Fprintf(out, "# may be different the next time: %s\n", m)
+	}
+	if len(marks) == 0 {
+		fmt.Fprintln(out, "# repeatable: every decision followed from what the sessions did")
+	}
+	return out.Flush()
+}
+
+// text is a step's statement on one line. k.mu is held.
+func (k *controller) text(st scheduler.Step) string {
+	texts := k.texts[st.Session]
+	if st.N >= len(texts) {
+		return "?"
+	}
+	line := []rune(strings.Join(strings.Fields(texts[st.N]), " "))
+	if len(line) > 120 {
+		line = append(line[:117], '.', '.', '.')
+	}
+	return string(line)
+}
+
+func waitedFor(sessions []scheduler.Session) string {
+	if len(sessions) == 0 {
+		return ""
+	}
+	names := make([]string, len(sessions))
+	for i, s := range sessions {
+		names[i] = strconv.Itoa(int(s) + 1)
+	}
+	return " for session " + strings.Join(names, ", ")
+}

@@ -35,6 +35,8 @@ func Descriptor() engine.Descriptor {
 		SetLevel: func(level string) string {
 			return "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL " + level
 		},
+		Find:        Find,
+		Lab:         Lab(),
 		LabSettings: LabSettings(),
 	}
 }

@@ -2,7 +2,10 @@
 // private throwaway server of it is started and removed without a trace.
 package engine
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Protocol is a wire protocol.
 type Protocol string
@@ -46,6 +49,14 @@ type Descriptor struct {
 	// Discard is a statement that makes a session outside of a transaction as new: no settings, locks, prepared statements or
 	// temporary tables are left. Empty: the product has none, and a new connection does it.
 	Discard string
+	// Find lists the servers of the product on the machine. Start takes the first unless told otherwise.
+	Find func() []Found
+	// Silent reports whether the engine shows nothing when this statement waits for a lock. Then a time limit is the only
+	// sign: Patience is a good one. nil: it shows all waits.
+	Silent   func(sql string, inTransaction bool) bool
+	Patience time.Duration
+	// Lab says how databases for executing schedules are made, filled and removed.
+	Lab Lab
 	// LabSettings are settings for a private server in which schedules are executed (Options.Settings): they make what
 	// the engine does to sessions that wait quick and repeatable.
 	LabSettings map[string]string
@@ -53,7 +64,9 @@ type Descriptor struct {
 
 // Level is one isolation level of a product.
 type Level struct {
-	SQL     string // as SET TRANSACTION ISOLATION LEVEL takes it: "REPEATABLE READ"
+	// SQL is what SET TRANSACTION ISOLATION LEVEL takes: "REPEATABLE READ". Where a product gives snapshot isolation under another
+	// level's name and with another setting (MariaDB, TiDB) it is "SNAPSHOT", which Descriptor.SetLevel understands.
+	SQL     string
 	History string // as history.Event.Level has it: "repeatable read"
 	// Behaves is the level in the theory's terms that the product gives under this name: PostgreSQL's READ UNCOMMITTED
 	// is "read committed", its REPEATABLE READ "snapshot" (PostgreSQL manual, 13.2).

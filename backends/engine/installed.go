@@ -14,3 +14,9 @@ func Installed() string {
 	}
 	return filepath.Join(cache, "wirecheck-engines")
 }
+
+// Found is one server program on the machine.
+type Found struct {
+	Name string // what tells it from others of the product: "2025-11", "15"; empty if there is only one
+	Bin  string // the folder of its programs (Options.Bin)
+}

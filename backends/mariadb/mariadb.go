@@ -16,7 +16,7 @@ func Descriptor() engine.Descriptor {
 		Protocol: engine.ProtocolMySQL,
 		Port:     3306,
 		Install:  Install,
-		Levels:   Levels(false),
+		Levels:   append(Levels(false), snapshot),
 		Default:  "REPEATABLE READ",
 		Aborts:   Aborts(false, false),
 		Retry:    mysql.Retry,
@@ -25,7 +25,9 @@ func Descriptor() engine.Descriptor {
 		Connect:  mysql.Connect,
 		Watch:    Watch,
 		Outcome:  mysql.Outcome,
-		SetLevel: mysql.SetLevel,
+		SetLevel: SetLevel,
+		Find:     Find,
+		Lab:      mysql.Lab(),
 
 		LabSettings: LabSettings(),
 	}
@@ -43,6 +45,19 @@ func Levels(snapshotIsolation bool) []engine.Level {
 		levels[2].Behaves = "snapshot"
 	}
 	return levels
+}
+
+// snapshot is the level that REPEATABLE READ becomes in sessions with innodb_snapshot_isolation (10.6.18, 10.11.8, 11.4.2 and
+// later). The setting stays on in the session.
+var snapshot = engine.Level{SQL: "SNAPSHOT", History: "snapshot", Behaves: "snapshot"}
+
+// SetLevel gives the statements that make a level the session's. It leaves innodb_snapshot_isolation as the server has it
+// unless the level is SNAPSHOT.
+func SetLevel(level string) string {
+	if level == snapshot.SQL {
+		return "SET SESSION innodb_snapshot_isolation = ON; " + mysql.SetLevel("REPEATABLE READ")
+	}
+	return mysql.SetLevel(level)
 }
 
 // Aborts tells which errors roll the whole transaction back: those of MySQL, and 1020 (ER_CHECKREAD) if

@@ -3,6 +3,7 @@ package mariadb
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	"wirecheck/backends/engine"
 	"wirecheck/backends/mysql"
@@ -35,6 +36,15 @@ func Start(ctx context.Context, o engine.Options) (*engine.Server, error) {
 		Superuser:  superuser,
 		CreateUser: createUser,
 	})
+}
+
+// Find lists the servers on the machine.
+func Find() []engine.Found {
+	path, err := mysql.FindProgram("", "mariadbd")
+	if err != nil {
+		return nil
+	}
+	return []engine.Found{{Bin: filepath.Dir(path)}}
 }
 
 func install(ctx context.Context, f *engine.Folder, _, data string) error {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-mysql-org/go-mysql/client"
@@ -23,6 +24,7 @@ const (
 	maxPayload = 1<<24 - 1 // of one packet; a longer message comes in several
 	maxMessage = 1 << 30   // as the servers' largest max_allowed_packet
 
+	collation   = "utf8mb4_general_ci" // all of Unicode, and known to every version
 	lockTimeout = "1205"
 )
 
@@ -89,6 +91,9 @@ func login(ctx context.Context, t engine.Target, network, address string) (*conn
 		if t.TLS != nil {
 			c.SetTLSConfig(t.TLS)
 		}
+		if err := c.SetCollation(collation); err != nil {
+			return err
+		}
 		for _, capability := range []uint32{protocol.CLIENT_QUERY_ATTRIBUTES, protocol.CLIENT_DEPRECATE_EOF, protocol.CLIENT_COMPRESS} {
 			c.UnsetCapability(capability)
 		}
@@ -142,8 +147,11 @@ func (c *conn) do(sql string, a *engine.Answer) error {
 		if err := c.ping(); err != nil {
 			return err
 		}
-		if a.Err.Code == lockTimeout && a.Before == engine.Open && c.state == engine.Idle {
+		switch over := a.Before == engine.Open && c.state == engine.Idle; {
+		case over && a.Err.Code == lockTimeout:
 			return c.rolledBack(a.Err)
+		case over && commits(sql):
+			a.Err.Aborted = true // optimistic transactions learn of all their errors at COMMIT (TiDB)
 		}
 	}
 	if n := len(a.Results); c.warnings && a.Err == nil && n > 0 && a.Results[n-1].Warnings > 0 {
@@ -153,7 +161,7 @@ func (c *conn) do(sql string, a *engine.Answer) error {
 }
 
 // lost reports whether the server closes the connection after an error with this number.
-func lost(code string) bool { return class(code).Gone }
+func lost(code string) bool { return Class(code).Gone }
 
 func (c *conn) ping() error {
 	if err := c.send(protocol.COM_PING, ""); err != nil {
@@ -163,6 +171,13 @@ func (c *conn) ping() error {
 		return fmt.Errorf("read answer to PING: %w", err)
 	}
 	return nil
+}
+
+// commits reports whether a step ends in COMMIT.
+func commits(sql string) bool {
+	sql = strings.TrimRight(sql, "; \t\r\n")
+	last := strings.TrimSpace(sql[strings.LastIndexByte(sql, ';')+1:])
+	return len(last) >= len("COMMIT") && strings.EqualFold(last[:len("COMMIT")], "COMMIT")
 }
 
 // rolledBack asks whether a lock wait time-out after which no transaction is open has rolled it back. Otherwise the statement,

@@ -2,9 +2,9 @@ package mysql
 
 import "wirecheck/backends/engine"
 
-// class sorts error numbers of MySQL and MariaDB (MySQL error message reference; MySQL manual, "InnoDB Error Handling"). A lock wait
+// Class sorts error numbers of MySQL and MariaDB (MySQL error message reference; MySQL manual, "InnoDB Error Handling"). A lock wait
 // time-out rolls back the statement alone unless innodb_rollback_on_timeout is on, which the connection asks for.
-func class(code string) engine.ErrorClass {
+func Class(code string) engine.ErrorClass {
 	switch code {
 	case "1213", // InnoDB, and the metadata locks
 		"3058": // GET_LOCK: nothing is rolled back

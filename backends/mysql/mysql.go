@@ -23,6 +23,8 @@ func Descriptor() engine.Descriptor {
 		Watch:    Watch,
 		Outcome:  Outcome,
 		SetLevel: SetLevel,
+		Find:     Find,
+		Lab:      Lab(),
 	}
 }
 
@@ -56,10 +58,10 @@ func Aborts(rollbackOnTimeout bool) func(code string) bool {
 
 // Retry reports whether the error number says that the transaction lost against a concurrent one: lock wait timeout,
 // deadlock, NOWAIT.
-func Retry(code string) bool { return class(code).Retry }
+func Retry(code string) bool { return Class(code).Retry }
 
 // Outcome says what a step did to its session's transaction.
-func Outcome(a engine.Answer, err error) engine.Outcome { return engine.Judge(class, a, err) }
+func Outcome(a engine.Answer, err error) engine.Outcome { return engine.Judge(Class, a, err) }
 
 // SetLevel gives the statement that makes a level the session's.
 func SetLevel(level string) string { return "SET SESSION TRANSACTION ISOLATION LEVEL " + level }

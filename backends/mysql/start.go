@@ -57,20 +57,31 @@ func Start(ctx context.Context, o engine.Options) (*engine.Server, error) {
 				"GRANT ALL ON *.* TO 'root'@'%' WITH GRANT OPTION",
 			}
 		},
-		CreateUser: createUser,
+		CreateUser: CreateUser,
 	})
+}
+
+// Find lists the servers on the machine: that in PATH, then one installed beside the packages.
+func Find() []engine.Found {
+	var found []engine.Found
+	if path, err := FindProgram("", "mysqld"); err == nil && notMariaDB(path) == nil {
+		found = append(found, engine.Found{Bin: filepath.Dir(path)})
+	}
+	dir := filepath.Join(engine.Installed(), "mysql", "bin")
+	if path, err := FindProgram(dir, "mysqld"); err == nil && notMariaDB(path) == nil {
+		found = append(found, engine.Found{Name: "installed", Bin: dir})
+	}
+	return found
 }
 
 // find finds MySQL's own mysqld. Where MariaDB is installed, mysqld is MariaDB.
 func find(dir string) (string, error) {
+	if found := Find(); dir == "" && len(found) > 0 {
+		dir = found[0].Bin
+	}
 	path, err := FindProgram(dir, "mysqld")
 	if err == nil {
 		err = notMariaDB(path)
-	}
-	if err != nil && dir == "" {
-		if other, e := exec.LookPath(filepath.Join(engine.Installed(), "mysql", "bin", "mysqld")); e == nil {
-			path, err = other, notMariaDB(other)
-		}
 	}
 	if err != nil {
 		return "", fmt.Errorf("find a MySQL server: %w; install it with: %s", err, Install)
@@ -112,7 +123,8 @@ func FindProgram(dir string, names ...string) (string, error) {
 	return "", fmt.Errorf("no %s in %s", strings.Join(names, " or "), dir)
 }
 
-func createUser(u engine.User) (string, error) {
+// CreateUser gives the statement that makes a user.
+func CreateUser(u engine.User) (string, error) {
 	switch u.Method {
 	case "":
 		return fmt.Sprintf("CREATE USER %s@'%%' IDENTIFIED BY %s", Quote(u.Name), Quote(u.Password)), nil
@@ -234,3 +246,6 @@ func ready(ctx context.Context, s *engine.Server) (err error) {
 func Quote(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(s) + "'"
 }
+
+// Identifier quotes a name.
+func Identifier(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }

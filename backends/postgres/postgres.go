@@ -36,6 +36,8 @@ func Descriptor() engine.Descriptor {
 			return "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL " + level
 		},
 		Discard:     "DISCARD ALL",
+		Find:        Find,
+		Lab:         Lab(),
 		LabSettings: LabSettings(),
 	}
 }

@@ -66,21 +66,46 @@ func Start(ctx context.Context, o engine.Options) (*engine.Server, error) {
 	return s, nil
 }
 
-// binaries finds the folder of the server's programs: dir if given, else Debian's newest version, else that of the
-// initdb in PATH.
-func binaries(dir string) (string, error) {
-	if dir == "" {
-		dir = newest("/usr/lib/postgresql/*/bin/postgres")
+// Find lists the servers on the machine: Debian's, newest first, and that of the initdb in PATH.
+func Find() []engine.Found {
+	var found []engine.Found
+	matches, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
+	if err != nil {
+		return nil
 	}
-	if dir == "" {
-		if path, err := exec.LookPath("initdb"); err == nil {
-			if path, err = filepath.EvalSymlinks(path); err == nil {
-				dir = filepath.Dir(path)
+	for _, m := range matches {
+		dir := filepath.Dir(m)
+		found = append(found, engine.Found{Name: filepath.Base(filepath.Dir(dir)), Bin: dir})
+	}
+	slices.SortFunc(found, func(a, b engine.Found) int { return version(b.Name) - version(a.Name) })
+	if path, err := exec.LookPath("initdb"); err == nil {
+		if path, err = filepath.EvalSymlinks(path); err == nil {
+			dir := filepath.Dir(path)
+			if !slices.ContainsFunc(found, func(f engine.Found) bool { return f.Bin == dir }) {
+				found = append(found, engine.Found{Bin: dir})
 			}
 		}
 	}
+	return found
+}
+
+// version reads the number that Debian's folders are named by.
+func version(name string) int {
+	v, err := strconv.Atoi(name)
+	if err != nil {
+		return 0
+	}
+	return v
+}
+
+// binaries finds the folder of the server's programs: dir if given, else the first that Find finds.
+func binaries(dir string) (string, error) {
 	if dir == "" {
-		return "", fmt.Errorf("find a PostgreSQL server: neither in /usr/lib/postgresql nor in PATH; install it with: %s", Install)
+		found := Find()
+		if len(found) == 0 {
+			return "", fmt.Errorf("find a PostgreSQL server: neither in /usr/lib/postgresql nor in PATH; install it with: %s", Install)
+		}
+		dir = found[0].Bin
 	}
 	for _, name := range []string{"initdb", "postgres"} {
 		if _, err := exec.LookPath(filepath.Join(dir, name)); err != nil {
@@ -88,22 +113,6 @@ func binaries(dir string) (string, error) {
 		}
 	}
 	return dir, nil
-}
-
-// newest gives the folder of the match with the greatest version number in its path, or nothing.
-func newest(pattern string) string {
-	best, found := -1, ""
-	matches, err := filepath.Glob(pattern)
-	if err != nil {
-		return ""
-	}
-	for _, m := range matches {
-		dir := filepath.Dir(m)
-		if v, err := strconv.Atoi(filepath.Base(filepath.Dir(dir))); err == nil && v > best {
-			best, found = v, dir
-		}
-	}
-	return found
 }
 
 // Binary finds a client program of PostgreSQL's, such as psql, pgbench or pg_dump, of the same version as the server

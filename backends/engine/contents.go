@@ -1,0 +1,243 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Table is a table of a lab and its rows.
+type Table struct {
+	Name    string // for people: "t", or "s.t" outside of the usual schema
+	Columns []Column
+	Rows    [][]Value // in canonical order: equal contents give equal rows
+
+	quoted, only string // as statements take it
+	generated    []bool // of Columns: the server computes them
+}
+
+// Contents is what the tables of a lab held when it was remembered. Reset brings it back.
+type Contents struct {
+	Tables []Table
+	// Resettable is false where rows cannot be put back as they were (triggers on the MySQL family, foreign keys without the right to
+	// ignore them on PostgreSQL): then clear the database and set it up anew.
+	Resettable  bool
+	Fingerprint string // of the definitions
+
+	quick, thorough string // the messages
+	lab             Lab
+}
+
+// PrepareConn makes a connection to a lab's database ready for ReadTables, Remember and Reset. It must not be one that executes
+// steps, since it changes settings.
+func (l Lab) PrepareConn(ctx context.Context, c Conn) error {
+	if l.Prepare == "" {
+		return nil
+	}
+	if err := Exec(ctx, c, l.Prepare); err != nil {
+		return fmt.Errorf("prepare a lab's connection: %w", err)
+	}
+	return nil
+}
+
+// ReadTables reads all rows of all tables, without loss. It costs two round trips.
+func (l Lab) ReadTables(ctx context.Context, c Conn) ([]Table, error) {
+	tables, err := l.tables(ctx, c)
+	if err != nil || len(tables) == 0 {
+		return nil, err
+	}
+	if err := l.ReadRows(ctx, c, tables); err != nil {
+		return nil, err
+	}
+	return tables, nil
+}
+
+// ReadRows reads the rows of tables whose definition is known, in one round trip.
+func (l Lab) ReadRows(ctx context.Context, c Conn, tables []Table) error {
+	var sql strings.Builder
+	for _, t := range tables {
+		sql.WriteString("SELECT ")
+		for i, col := range t.Columns {
+			if i > 0 {
+				sql.WriteString(", ")
+			}
+			sql.WriteString(l.Expression(l.Identifier(col.Name), col.Type))
+		}
+		sql.WriteString(" FROM " + t.only + ";")
+	}
+	a, err := c.Do(ctx, sql.String())
+	if err == nil && a.Err != nil {
+		err = a.Err
+	}
+	if err == nil && len(a.Results) < len(tables) {
+		err = fmt.Errorf("%d answers for %d tables", len(a.Results), len(tables))
+	}
+	if err != nil {
+		return fmt.Errorf("read tables: %w", err)
+	}
+	for i := range tables {
+		tables[i].Rows = a.Results[i].Rows
+		slices.SortFunc(tables[i].Rows, compareRows)
+	}
+	return nil
+}
+
+// compareRows orders rows by their values' bytes, NULL first.
+func compareRows(a, b []Value) int {
+	for i := range a {
+		switch {
+		case a[i] == nil && b[i] == nil:
+		case a[i] == nil:
+			return -1
+		case b[i] == nil:
+			return 1
+		default:
+			if c := bytes.Compare(a[i], b[i]); c != 0 {
+				return c
+			}
+		}
+	}
+	return 0
+}
+
+// tables reads the definitions.
+func (l Lab) tables(ctx context.Context, c Conn) ([]Table, error) {
+	rows, err := Query(ctx, c, l.Columns)
+	if err != nil {
+		return nil, fmt.Errorf("list tables: %w", err)
+	}
+	var tables []Table
+	for _, row := range rows {
+		name := string(row[0])
+		if n := len(tables); n == 0 || tables[n-1].quoted != string(row[1]) {
+			tables = append(tables, Table{Name: name, quoted: string(row[1]), only: string(row[2])})
+		}
+		t := &tables[len(tables)-1]
+		t.Columns = append(t.Columns, Column{Name: string(row[3]), Type: string(row[4])})
+		t.generated = append(t.generated, string(row[5]) == "t" || string(row[5]) == "1")
+	}
+	return tables, nil
+}
+
+// Remember keeps all rows, counters and definitions of a lab's database, for Reset.
+func (l Lab) Remember(ctx context.Context, c Conn) (*Contents, error) {
+	s := &Contents{lab: l}
+	var err error
+	if s.Tables, err = l.ReadTables(ctx, c); err != nil {
+		return nil, err
+	}
+	counters, err := l.Counters(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("read counters: %w", err)
+	}
+	blocked, err := yes(ctx, c, l.Blocks)
+	if err != nil {
+		return nil, fmt.Errorf("look for triggers and foreign keys: %w", err)
+	}
+	s.Resettable = !blocked
+	if s.Fingerprint, err = l.Fingerprint(ctx, c); err != nil {
+		return nil, fmt.Errorf("read definitions: %w", err)
+	}
+	var empty, fill strings.Builder
+	var names []string
+	for _, t := range s.Tables {
+		empty.WriteString("DELETE FROM " + t.only + ";")
+		fill.Write(l.insert(t))
+		names = append(names, t.quoted)
+	}
+	after := l.After
+	for _, counter := range counters {
+		fill.WriteString(counter + ";")
+	}
+	s.quick = l.Before + empty.String() + fill.String() + after
+	if len(names) > 0 {
+		s.thorough = l.Before + l.Truncate(names) + fill.String() + after
+	}
+	return s, nil
+}
+
+// insert makes the statement that puts a table's rows back; nothing if it has none.
+func (l Lab) insert(t Table) []byte {
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	b := append([]byte("INSERT INTO "), t.quoted...)
+	separator := " ("
+	for i, c := range t.Columns {
+		if !t.generated[i] {
+			b = append(append(b, separator...), l.Identifier(c.Name)...)
+			separator = ", "
+		}
+	}
+	if separator == " (" { // nothing but generated columns
+		b = append(b, " ("...)
+	}
+	b = append(append(append(b, ')'), l.Insert...), " VALUES "...)
+	for n, row := range t.Rows {
+		if n > 0 {
+			b = append(b, ", "...)
+		}
+		separator = "("
+		for i, v := range row {
+			if t.generated[i] {
+				continue
+			}
+			b = append(b, separator...)
+			separator = ", "
+			if v == nil {
+				b = append(b, "NULL"...)
+			} else {
+				b = l.Literal(b, v, t.Columns[i].Type)
+			}
+		}
+		if separator == "(" {
+			b = append(b, '(')
+		}
+		b = append(b, ')')
+	}
+	return append(b, ';')
+}
+
+// Reset puts the remembered rows and counters back, in one message. The definitions must be as they were: see Changed. A quick
+// reset deletes and inserts; on InnoDB deleted rows may linger and change which gaps a statement locks. A thorough one leaves nothing of
+// earlier rows: use it to confirm what was found, and where the pattern of blocking is what is judged.
+func (s *Contents) Reset(ctx context.Context, c Conn, thorough bool) error {
+	if !s.Resettable {
+		return fmt.Errorf("reset lab: it has triggers or foreign keys that cannot be switched off; clear it and set it up anew")
+	}
+	sql := s.quick
+	if thorough {
+		sql = s.thorough
+	}
+	if sql == "" {
+		return nil
+	}
+	if err := Exec(ctx, c, sql); err != nil {
+		return fmt.Errorf("reset lab: %w", err)
+	}
+	if thorough { // TRUNCATE is a change of definition for some products' catalogs
+		return s.renew(ctx, c)
+	}
+	return nil
+}
+
+func (s *Contents) renew(ctx context.Context, c Conn) (err error) {
+	if s.Fingerprint, err = s.lab.Fingerprint(ctx, c); err != nil {
+		return fmt.Errorf("read definitions: %w", err)
+	}
+	return nil
+}
+
+// Changed reports whether definitions have changed since the contents were remembered.
+func (s *Contents) Changed(ctx context.Context, c Conn) (bool, error) {
+	now, err := s.lab.Fingerprint(ctx, c)
+	if err != nil {
+		return false, fmt.Errorf("read definitions: %w", err)
+	}
+	return now != s.Fingerprint, nil
+}
+
+func sortedKeys(m map[string]bool) []string { return slices.Sorted(maps.Keys(m)) }

@@ -231,6 +231,7 @@ func (p *parser) checkDirective(d Directive, file bool) {
 	k := all[slices.IndexFunc(all, func(k key) bool { return k.name == d.Key })]
 	if !file && !k.local {
 		p.fail(d.Pos, "#wirecheck: %s tells %s for the whole file; put an empty line between it and the permutation", d.Key, k.what)
+		return
 	}
 	if k.once {
 		for _, other := range p.spec.Directives {

@@ -47,6 +47,7 @@ type parser struct {
 	pending  []Directive
 	lastLine int
 	begun    bool // the header is over
+	lost     bool // nothing was read as expected since a problem: what follows is not told, it may be its consequence
 }
 
 func (p *parser) fail(pos Pos, format string, args ...any) { p.lex.fail(pos, format, args...) }
@@ -121,6 +122,7 @@ func (p *parser) found() string {
 func (p *parser) expect(k kind, after string) (token, bool) {
 	if p.tok.kind == k {
 		t := p.tok
+		p.lost = false
 		p.advance()
 		return t, true
 	}
@@ -129,9 +131,9 @@ func (p *parser) expect(k kind, after string) (token, bool) {
 }
 
 func (p *parser) unexpected(want string) {
-	if p.tok.kind != kindBad {
+	if p.tok.kind != kindBad && !p.lost {
 		hint := ""
-		if keywords[string(p.tok.kind)] && strings.HasPrefix(want, string(kindName)) {
+		if keywords[string(p.tok.kind)] && strings.HasPrefix(want, string(kindName)+" after") {
 			hint = fmt.Sprintf("; to use the word as a name, quote it: %q", string(p.tok.kind))
 		}
 		p.fail(p.tok.pos, "found %s, expected %s%s", p.found(), want, hint)
@@ -140,6 +142,7 @@ func (p *parser) unexpected(want string) {
 
 // recover skips to where reading can go on after a problem.
 func (p *parser) recover() {
+	p.lost = true
 	for p.tok.kind != kindEnd && (!keywords[string(p.tok.kind)] || p.tok.kind == "notices") {
 		p.advance()
 	}

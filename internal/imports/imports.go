@@ -38,7 +38,7 @@ func Rules() []Rule {
 			Why: "history holds the nouns that everything speaks of, so it depends on nothing",
 		},
 		{
-			Of: []string{"scenario"}, Never: []string{"oracle", "rewrite", "scheduler"},
+			Of: []string{"scenario"}, StandardOnly: true,
 			Why: "a scenario is text and orders of steps: what SQL touches and what oracles find it is handed as functions",
 		},
 		{

@@ -113,8 +113,9 @@ const (
 )
 
 type client struct {
-	phase phase
-	at    int // the next step
+	phase  phase
+	at     int  // the next step
+	waited uint // bit n: step n has waited
 }
 
 // world is one state of everything.
@@ -126,6 +127,7 @@ type world struct {
 	verdict Decision
 	seen    *sight // a look whose news is on its way
 	picks   int
+	picked  Session
 	told    string // the last decision, and the trace that led to it
 	quit    bool
 	path    *path
@@ -194,7 +196,7 @@ type event struct {
 func (w *world) events() []event {
 	var list []event
 	if w.server.Clone().Tick() {
-		list = append(list, event{"tick", 0, func(w *world, _ Session) { w.server.Tick() }})
+		list = append(list, event{"tick", 0, (*world).tick})
 	}
 	for i, cl := range w.clients {
 		s := Session(i)
@@ -223,6 +225,15 @@ func (w *world) events() []event {
 		}
 	}
 	return list
+}
+
+func (w *world) tick(Session) {
+	w.server.Tick()
+	for i := range w.clients {
+		if cl := &w.clients[i]; w.server.WaitsFor(i) != nil {
+			cl.waited |= 1 << (cl.at - 1)
+		}
+	}
 }
 
 func (w *world) offer(s Session) {
@@ -298,6 +309,7 @@ func (w *world) decide() {
 		return
 	}
 	w.picks++
+	w.picked = w.verdict.Step.Session
 	w.told = traceText(w.d.Trace()) + "go " + w.verdict.Step.Name
 	cl := &w.clients[w.verdict.Step.Session]
 	if cl.phase != hungUp {
@@ -309,44 +321,54 @@ func (w *world) decide() {
 // checker goes through all states of a scenario.
 type checker struct {
 	sc      scenario
-	seen    map[string]struct{}
-	traces  []string // by number of picks; all worlds must agree
-	end     string   // the whole trace
-	states  int
-	maximum int  // states; 0: no limit
-	cut     bool // the limit was met
+	ids     map[string]int // of states, by key
+	worlds  []*world       // by id
+	before  [][]int        // by id: the states from which it can be reached at once
+	ends    []int          // the states in which all is over
+	traces  []string       // by number of picks; all worlds must agree
+	end     string         // the whole trace
+	maximum int            // of states; 0: no limit
+	cut     bool           // the limit was met
 }
 
 // check tries all orders of events and returns the first failure.
 func check(sc scenario, maximum int) (*checker, error) {
-	ch := &checker{sc: sc, seen: map[string]struct{}{}, maximum: maximum}
-	return ch, ch.visit(newWorld(&ch.sc))
+	ch := &checker{sc: sc, ids: map[string]int{}, maximum: maximum}
+	if _, err := ch.visit(newWorld(&ch.sc)); err != nil {
+		return ch, err
+	}
+	return ch, ch.progress()
 }
 
-func (ch *checker) visit(w *world) error {
+// visit goes through the worlds that can come after w, and gives w's number.
+func (ch *checker) visit(w *world) (int, error) {
 	key := w.key()
-	if _, seen := ch.seen[key]; seen {
-		return nil
+	if id, seen := ch.ids[key]; seen {
+		return id, nil
 	}
-	if ch.maximum > 0 && ch.states >= ch.maximum {
-		ch.cut = true
-		return nil
+	id := len(ch.worlds)
+	ch.ids[key] = id
+	ch.worlds, ch.before = append(ch.worlds, w), append(ch.before, nil)
+	if ch.maximum > 0 && len(ch.worlds) > ch.maximum {
+		ch.cut, ch.ends = true, append(ch.ends, id) // not known to be one, but not known to be none
+		return id, nil
 	}
-	ch.seen[key] = struct{}{}
-	ch.states++
 	events := w.events()
 	if len(events) == 0 {
-		return ch.finished(w)
+		ch.ends = append(ch.ends, id)
+		return id, ch.finished(w)
 	}
 	for _, e := range events {
-		if err := ch.step(w, e); err != nil {
-			return err
+		after, err := ch.step(w, e)
+		if err != nil {
+			return id, err
 		}
+		ch.before[after] = append(ch.before[after], id)
 	}
-	return nil
+	return id, nil
 }
 
-func (ch *checker) step(w *world, e event) (err error) {
+func (ch *checker) step(w *world, e event) (id int, err error) {
 	next := w.clone()
 	next.path = &path{w.path, fmt.Sprintf("%s %d", e.name, e.s)}
 	defer func() {
@@ -357,10 +379,28 @@ func (ch *checker) step(w *world, e event) (err error) {
 	e.do(next, e.s)
 	if next.picks > w.picks {
 		if err := ch.compare(next); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	return ch.visit(next)
+}
+
+// progress checks that the end can be reached from every state: nobody waits for something that does not come.
+func (ch *checker) progress() error {
+	alive := make([]bool, len(ch.worlds))
+	for todo := slices.Clone(ch.ends); len(todo) > 0; {
+		id := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if !alive[id] {
+			alive[id] = true
+			todo = append(todo, ch.before[id]...)
+		}
+	}
+	if dead := slices.Index(alive, false); dead >= 0 {
+		w := ch.worlds[dead]
+		return ch.failed(w, "the end is out of reach, and Core says %+v", w.verdict)
+	}
+	return nil
 }
 
 // compare checks that the decision just made, and the trace that led to it, are those of the other orders.
@@ -409,7 +449,7 @@ func (ch *checker) finished(w *world) error {
 	return ch.complete(w)
 }
 
-// complete checks that the trace has each step once, resumed if it waited.
+// complete checks that the trace has each step once, resumed if it waited, and no wait that was none.
 func (ch *checker) complete(w *world) error {
 	begun, ended, gone := map[Step]int{}, map[Step]int{}, 0
 	for _, e := range w.d.Trace() {
@@ -419,6 +459,9 @@ func (ch *checker) complete(w *world) error {
 			ended[e.Step]++
 		case EventWait:
 			begun[e.Step]++
+			if w.clients[e.Step.Session].waited&(1<<e.Step.N) == 0 {
+				return ch.failed(w, "step %v is told to have waited, and has not", e.Step)
+			}
 		case EventResume:
 			ended[e.Step]++
 		case EventLeave:

@@ -2,10 +2,10 @@
 // and meet it again with the same seed.
 //
 // Core is the deciding part: pure, without clock, goroutine or socket. It is told what the sessions do (Offer, Wait, Finish,
-// Idle, Leave) and answers (Next) only when no session may still move by itself. So its decisions, and its trace, do not
-// depend on the order in which packets happen to arrive. A wait is believed only until any step finishes: then it has to be
-// told again. The protocol of execution is that of WriteCheck (VLDB 2025), 5.3, but for its time limit of two seconds:
-// who waits is asked of the server's lock views.
+// Idle, Withdraw, Leave) and answers (Next) only when no session may still move by itself. So its decisions, and its trace,
+// do not depend on the order in which packets happen to arrive. Waits are believed only until any step finishes or is let
+// go: then they have to be told again. The protocol of execution is that of WriteCheck (VLDB 2025), 5.3, but for its time
+// limit of two seconds: who waits is asked of the server's lock views.
 //
 // Package scheduler/shell is the part that lives in the world: it holds callers back until Core picks them, and asks who
 // waits for whom.
@@ -36,7 +36,8 @@ const (
 	EventWait
 	// EventResume: a step that waited has finished.
 	EventResume
-	// EventLeave: the session is gone, with the steps that it had not finished.
+	// EventLeave: the session is gone, and with it the step that it had with the server. If it had none, the step is the
+	// one that would have been next, without a name.
 	EventLeave
 )
 

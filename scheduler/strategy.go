@@ -1,6 +1,9 @@
 package scheduler
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // listed follows an order of steps by name.
 type listed struct {
@@ -21,7 +24,7 @@ func Listed(order []string) Strategy {
 }
 
 func (l *listed) Pick(candidates []Step) int {
-	best, at := 0, len(l.place)
+	best, at := 0, math.MaxInt
 	for i, st := range candidates {
 		if p, ok := l.place[st.Name]; ok && p < at {
 			best, at = i, p
@@ -66,20 +69,21 @@ func (r random) Pick(candidates []Step) int { return r.intn(len(candidates)) }
 // pct is probabilistic concurrency testing.
 type pct struct {
 	intn     func(n int) int
-	priority []int // by session; the highest goes
-	changes  map[int]int
-	lowest   int
+	priority []int         // by session; the highest goes
+	changes  map[int][]int // by decision: the priorities, below all first ones, that sessions fall to
 	taken    int
 }
 
 // PCT is probabilistic concurrency testing (Burckhardt et al., ASPLOS 2010, section 3): each session gets a random priority,
 // the highest goes, and at depth-1 random ones among the first steps decisions the session that would go falls below all
-// others. A bug that needs depth ordering constraints among n sessions and k steps is met with a chance of at least
+// that have not fallen yet. Which of the fallen is the lowest is as random as the decisions: the paper's bound needs that.
+// A bug that needs depth ordering constraints among n sessions and k steps is met with a chance of at least
 // 1/(n*k^(depth-1)).
 func PCT(depth, steps int, intn func(n int) int) Strategy {
-	p := &pct{intn: intn, changes: map[int]int{}}
-	for range depth - 1 {
-		p.changes[intn(max(steps, 1))]++
+	p := &pct{intn: intn, changes: map[int][]int{}}
+	for i := range depth - 1 {
+		at := intn(max(steps, 1))
+		p.changes[at] = append(p.changes[at], i-depth)
 	}
 	return p
 }
@@ -88,23 +92,27 @@ func (p *pct) Pick(candidates []Step) int {
 	// A session gets its place among the others when it is first seen.
 	for _, st := range candidates {
 		for int(st.Session) >= len(p.priority) {
-			at := p.intn(len(p.priority) + 1)
-			for i := range p.priority {
-				if p.priority[i] >= at {
-					p.priority[i]++
-				}
-			}
-			p.priority = append(p.priority, at)
+			p.join()
 		}
 	}
 	best := p.best(candidates)
-	for ; p.changes[p.taken] > 0; p.changes[p.taken]-- {
-		p.lowest--
-		p.priority[candidates[best].Session] = p.lowest
+	for _, low := range p.changes[p.taken] {
+		p.priority[candidates[best].Session] = low
 		best = p.best(candidates)
 	}
 	p.taken++
 	return best
+}
+
+// join puts one more session anywhere among those that have not fallen. Their priorities are 0, 1, 2...
+func (p *pct) join() {
+	at := p.intn(len(p.priority) + 1)
+	for i := range p.priority {
+		if p.priority[i] >= at {
+			p.priority[i]++
+		}
+	}
+	p.priority = append(p.priority, at)
 }
 
 func (p *pct) best(candidates []Step) int {

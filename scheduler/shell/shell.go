@@ -17,8 +17,11 @@ import (
 // ErrStuck says that every session that is left waits, and that the server did not end it in time.
 var ErrStuck = errors.New("all sessions wait for one another or for somebody else, and the server does not end it")
 
-// errGone ends the wait of a session that left.
-var errGone = errors.New("the session has left")
+// What Enter says of a session that left, and after the end of Run.
+var (
+	errGone = errors.New("the session has left")
+	errOver = errors.New("the scheduler has ended")
+)
 
 // Wait is what the server's lock views say of one session's step.
 type Wait struct {
@@ -33,7 +36,8 @@ type Wait struct {
 // believable reports whether the wait lasts until another session moves.
 func (w Wait) believable() bool { return w.Blocked && !w.Cycle && !w.Foreign }
 
-// Look asks the server which of the sessions wait for a lock right now, and answers in their order.
+// Look asks the server which of the sessions wait for a lock, and answers in their order. The answer must be of one moment:
+// a list that is put together while the sessions move may show all of them waiting when at no time all were.
 type Look func(ctx context.Context, sessions []scheduler.Session) ([]Wait, error)
 
 // Limits are the shell's. The zero value of a field means what stands there.
@@ -43,9 +47,9 @@ type Limits struct {
 	// Think is how long a session may think, after its last step, before the others go on without it. 0: for ever.
 	Think time.Duration
 	// Slow is how long a step may take that neither finishes nor is seen waiting, before it is taken as waiting all the
-	// same. 0: for ever, unless there is no Look, where it is DefaultSlow.
+	// same. It counts anew when another step finishes. 0: for ever, unless there is no Look, where it is DefaultSlow.
 	Slow time.Duration
-	// Stuck is how long to wait for the server where every session waits. 0: DefaultStuck.
+	// Stuck is how long to wait for the server where every session waits and none is idle. 0: DefaultStuck.
 	Stuck time.Duration
 }
 
@@ -62,8 +66,8 @@ const (
 	pauseLimit = 5 * time.Millisecond
 )
 
-// Shell holds sessions back until scheduler.Core picks them. All methods may be called by several goroutines, but those about one
-// session only by one at a time.
+// Shell holds sessions back until scheduler.Core picks them. All methods may be called by several goroutines. Those about one
+// session must come one after another, except for Leave.
 type Shell struct {
 	look   Look
 	limits Limits
@@ -112,12 +116,14 @@ func (sh *Shell) Join() scheduler.Session {
 	return s
 }
 
-// Enter offers a step and returns when it may go. An error says that it must not.
+// Enter offers a step and returns when it may go. An error says that it must not. If ctx ends first, the session is
+// awaited until it enters again or, as is due when a client is lost, leaves: only then it is known that the server has let
+// go of its locks.
 func (sh *Shell) Enter(ctx context.Context, s scheduler.Session, name string) (scheduler.Step, error) {
 	sh.mu.Lock()
-	if sh.over {
+	if err := sh.closed(s); err != nil {
 		defer sh.mu.Unlock()
-		return scheduler.Step{}, cmp.Or(sh.failed, errGone)
+		return scheduler.Step{}, err
 	}
 	step := sh.core.Offer(s, name)
 	g := &sh.gates[s]
@@ -129,17 +135,41 @@ func (sh *Shell) Enter(ctx context.Context, s scheduler.Session, name string) (s
 	case err := <-open:
 		return step, err
 	case <-ctx.Done():
-		sh.Leave(s)
-		return step, ctx.Err()
+		return step, sh.turnBack(s, context.Cause(ctx))
 	}
+}
+
+// closed says why the session cannot enter, if so.
+func (sh *Shell) closed(s scheduler.Session) error {
+	switch {
+	case sh.over:
+		return cmp.Or(sh.failed, errOver)
+	case sh.core.Gone(s):
+		return errGone
+	}
+	return nil
+}
+
+// turnBack takes the session away from its gate, unless that was opened just now.
+func (sh *Shell) turnBack(s scheduler.Session, why error) error {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	g := &sh.gates[s]
+	if !g.waiting {
+		return <-g.open
+	}
+	sh.core.Withdraw(s)
+	g.waiting, g.since = false, time.Now()
+	sh.tell()
+	return why
 }
 
 // Finish says that the session's step has its whole answer; victim as in Core.Finish.
 func (sh *Shell) Finish(s scheduler.Session, victim bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if sh.over || !sh.core.Running(s) {
-		return // the session has left meanwhile
+	if sh.over || sh.core.Gone(s) {
+		return
 	}
 	sh.core.Finish(s, victim)
 	sh.moved(s)
@@ -163,7 +193,7 @@ func (sh *Shell) Leave(s scheduler.Session) {
 func (sh *Shell) moved(s scheduler.Session) {
 	now := time.Now()
 	sh.changes++
-	sh.gates[s].since, sh.gates[s].guessed = now, false
+	sh.gates[s].since = now
 	for i := range sh.gates {
 		sh.gates[i].doubted = now
 	}
@@ -193,8 +223,8 @@ func (sh *Shell) Marks() []string {
 	return slices.Clone(sh.marks)
 }
 
-// Run lets steps go until ctx ends or, if untilQuiet is true, until all sessions are gone or idle. The error is ErrStuck,
-// that of a look, or that of ctx. All who still wait at a gate get it.
+// Run lets steps go until ctx ends or, if untilQuiet is true, until all sessions that have joined are gone or idle. The
+// error is ErrStuck, that of a look, or that of ctx. All who still wait at a gate get it. Run is called once.
 func (sh *Shell) Run(ctx context.Context, untilQuiet bool) error {
 	err := sh.run(ctx, untilQuiet)
 	sh.mu.Lock()
@@ -203,7 +233,7 @@ func (sh *Shell) Run(ctx context.Context, untilQuiet bool) error {
 	for i := range sh.gates {
 		if g := &sh.gates[i]; g.waiting {
 			g.waiting = false
-			g.open <- cmp.Or(err, errGone)
+			g.open <- cmp.Or(err, errOver)
 		}
 	}
 	return err
@@ -218,7 +248,11 @@ func (sh *Shell) run(ctx context.Context, untilQuiet bool) error {
 		case scheduler.Unsettled:
 			err = sh.settle(ctx, d, changes)
 		case scheduler.Stuck:
-			err = sh.await(ctx, sh.limits.Stuck, ErrStuck)
+			limit := sh.limits.Stuck
+			if len(d.Idle) > 0 {
+				limit = 0 // one of them may yet let go of what the others wait for
+			}
+			err = sh.await(ctx, limit, ErrStuck)
 		case scheduler.Quiet:
 			if untilQuiet {
 				return nil
@@ -267,44 +301,45 @@ func (sh *Shell) await(ctx context.Context, limit time.Duration, expired error) 
 // or gives up on those that take too long.
 func (sh *Shell) settle(ctx context.Context, d scheduler.Decision, changes int) error {
 	now := time.Now()
-	think := sh.oldest(d.Think, now, since)
-	if sh.limits.Think > 0 && think >= sh.limits.Think {
+	think := sh.oldest(d.Think, now)
+	switch youngest := sh.youngest(d.Ask, now); {
+	case sh.limits.Think > 0 && think >= sh.limits.Think:
 		sh.giveUpThinking(d.Think, now)
 		return nil
-	}
-	if len(d.Ask) == 0 {
-		return sh.await(ctx, sh.remaining(sh.limits.Think, think), nil)
-	}
-	age, youngest := sh.oldest(d.Ask, now, doubted), sh.youngest(d.Ask, now)
-	switch {
-	case sh.limits.Slow > 0 && age >= sh.limits.Slow:
-		sh.giveUpRunning(d.Ask, now)
-		return nil
-	case sh.look == nil:
-		return sh.await(ctx, sh.sooner(sh.limits.Slow-age, sh.remaining(sh.limits.Think, think)), nil)
+	case len(d.Ask) == 0:
+		return sh.await(ctx, remaining(sh.limits.Think, think), nil)
 	case youngest < sh.limits.Grace:
 		return sh.await(ctx, sh.limits.Grace-youngest, nil)
+	case sh.look == nil:
+		if sh.believe(d.Ask, make([]Wait, len(d.Ask)), changes) {
+			return nil
+		}
+		return sh.await(ctx, sooner(remaining(sh.limits.Slow, sh.patience(d.Ask, now)), remaining(sh.limits.Think, think)), nil)
+	default:
+		return sh.ask(ctx, d.Ask, changes, min(youngest/pauseShare, pauseLimit))
 	}
-	waits, err := sh.look(ctx, d.Ask)
+}
+
+// ask looks who waits. Unless that settles everything, it ends with a pause.
+func (sh *Shell) ask(ctx context.Context, sessions []scheduler.Session, changes int, pause time.Duration) error {
+	waits, err := sh.look(ctx, sessions)
 	if err != nil {
 		return fmt.Errorf("ask who waits for whom: %w", err)
 	}
-	if sh.believe(d.Ask, waits, changes) {
+	if len(waits) != len(sessions) {
+		return fmt.Errorf("ask who waits for whom: %d answers for %d sessions", len(waits), len(sessions))
+	}
+	if sh.believe(sessions, waits, changes) {
 		return nil
 	}
-	select {
-	case <-sh.event: // something has happened meanwhile
-		return nil
-	default:
+	if pause < time.Millisecond {
+		return context.Cause(ctx) // a shorter pause is as long as the look itself
 	}
-	if pause := min(youngest/pauseShare, pauseLimit); pause >= time.Millisecond {
-		return sh.await(ctx, pause, nil) // shorter ones are as long as the look itself
-	}
-	return ctx.Err()
+	return sh.await(ctx, pause, nil)
 }
 
 // remaining is what is left of a limit; 0 for no limit.
-func (sh *Shell) remaining(limit, spent time.Duration) time.Duration {
+func remaining(limit, spent time.Duration) time.Duration {
 	if limit <= 0 {
 		return 0
 	}
@@ -312,54 +347,51 @@ func (sh *Shell) remaining(limit, spent time.Duration) time.Duration {
 }
 
 // sooner is the smaller of two limits of which 0 is none.
-func (sh *Shell) sooner(a, b time.Duration) time.Duration {
+func sooner(a, b time.Duration) time.Duration {
 	if a <= 0 || b > 0 && b < a {
 		return b
 	}
 	return a
 }
 
-// believe tells core of the waits that were seen, unless something has happened since changes was read. It reports
-// whether there was any.
+// believe tells core that all the steps that are with the server wait, if all of them were seen waiting or have taken too
+// long. If something has happened since changes was read, what was seen is not true any more, perhaps. It reports whether
+// there is something to decide.
 func (sh *Shell) believe(asked []scheduler.Session, waits []Wait, changes int) bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if changes != sh.changes {
-		return true // asked before a step finished: not true any more, perhaps
+		return true
 	}
-	any := false
+	now := time.Now()
+	whom := make(map[scheduler.Session][]scheduler.Session, len(asked))
 	for i, s := range asked {
-		if waits[i].believable() {
-			sh.core.Wait(s, waits[i].For)
-			any = true
+		if !waits[i].believable() && !sh.slow(s, now) {
+			return false
+		}
+		whom[s] = waits[i].For
+	}
+	for i, s := range asked {
+		if !waits[i].believable() {
+			sh.guess(s)
 		}
 	}
-	return any
+	sh.core.Wait(whom)
+	return true
 }
 
-// oldest is the time since the earliest of the sessions' times that of gives.
-func (sh *Shell) oldest(sessions []scheduler.Session, now time.Time, of func(*gate) time.Time) (age time.Duration) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	for _, s := range sessions {
-		age = max(age, now.Sub(of(&sh.gates[s])))
+// slow reports whether the session's step has taken too long, counted from when another step finished last.
+func (sh *Shell) slow(s scheduler.Session, now time.Time) bool {
+	return sh.limits.Slow > 0 && now.Sub(sh.gates[s].doubted) >= sh.limits.Slow
+}
+
+// guess notes that a step was taken as waiting.
+func (sh *Shell) guess(s scheduler.Session) {
+	if g := &sh.gates[s]; !g.guessed {
+		g.guessed = true
+		sh.marks = append(sh.marks, fmt.Sprintf("session %d: a statement took more than %v and was taken as waiting; the server does not show it", s+1, sh.limits.Slow))
 	}
-	return age
 }
-
-// youngest is the time since the last of the sessions' steps was let go.
-func (sh *Shell) youngest(sessions []scheduler.Session, now time.Time) time.Duration {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	age := now.Sub(sh.gates[sessions[0]].since)
-	for _, s := range sessions[1:] {
-		age = min(age, now.Sub(sh.gates[s].since))
-	}
-	return age
-}
-
-func since(g *gate) time.Time   { return g.since }
-func doubted(g *gate) time.Time { return g.doubted }
 
 func (sh *Shell) giveUpThinking(sessions []scheduler.Session, now time.Time) {
 	sh.mu.Lock()
@@ -372,18 +404,36 @@ func (sh *Shell) giveUpThinking(sessions []scheduler.Session, now time.Time) {
 	}
 }
 
-func (sh *Shell) giveUpRunning(sessions []scheduler.Session, now time.Time) {
+// oldest is the longest that one of the sessions has been thinking.
+func (sh *Shell) oldest(sessions []scheduler.Session, now time.Time) (age time.Duration) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	for _, s := range sessions {
-		g := &sh.gates[s]
-		if now.Sub(g.doubted) < sh.limits.Slow || !sh.core.Asked(s) {
-			continue
-		}
-		sh.core.Wait(s, nil)
-		if !g.guessed {
-			g.guessed = true
-			sh.marks = append(sh.marks, fmt.Sprintf("session %d: a statement took more than %v and was taken as waiting; the server does not show it", s+1, sh.limits.Slow))
+		age = max(age, now.Sub(sh.gates[s].since))
+	}
+	return age
+}
+
+// youngest is the time since the last of the sessions' steps was let go; 0 if there are none.
+func (sh *Shell) youngest(sessions []scheduler.Session, now time.Time) (age time.Duration) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	for i, s := range sessions {
+		if spent := now.Sub(sh.gates[s].since); i == 0 || spent < age {
+			age = spent
 		}
 	}
+	return age
+}
+
+// patience is the time since the last of the sessions' steps was doubted.
+func (sh *Shell) patience(sessions []scheduler.Session, now time.Time) (age time.Duration) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	for i, s := range sessions {
+		if spent := now.Sub(sh.gates[s].doubted); i == 0 || spent < age {
+			age = spent
+		}
+	}
+	return age
 }

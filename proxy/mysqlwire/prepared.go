@@ -57,6 +57,9 @@ func (s *session) prepare(f frame) error {
 		fm = s.form(sql)
 	}
 	p := &prepared{sql: sql}
+	if fm.plan.ParsedApart {
+		fm = s.apartForm(sql, fm)
+	}
 	refused, err := s.relayPrepare(p, fm, !fm.plain)
 	if err != nil {
 		return err
@@ -234,16 +237,23 @@ func (s *session) prepareOwn(fm *form) (bool, error) {
 	if err := s.server.put(0, []byte{mysql.COM_STMT_PREPARE}, []byte(fm.sql)); err != nil {
 		return false, err
 	}
+	refused, err := s.prepareOwnAnswer(fm)
+	return refused == nil && err == nil, err
+}
+
+// prepareOwnAnswer reads the answer to the preparation of a form for ourselves.
+func (s *session) prepareOwnAnswer(fm *form) (refused *errPacket, err error) {
 	f, err := s.nextPacket()
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	b, err := s.take(f)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	if f.first != markOK || len(b) < 9 {
-		return false, nil
+		e := parseERR(b)
+		return &e, nil
 	}
 	fm.id = binary.LittleEndian.Uint32(b[1:])
 	columns, params := int(binary.LittleEndian.Uint16(b[5:])), int(binary.LittleEndian.Uint16(b[7:]))
@@ -253,13 +263,13 @@ func (s *session) prepareOwn(fm *form) (bool, error) {
 	}
 	for range skip {
 		if f, err = s.nextPacket(); err != nil {
-			return false, err
+			return nil, err
 		}
 		if _, err = s.take(f); err != nil {
-			return false, err
+			return nil, err
 		}
 	}
-	return true, nil
+	return nil, nil
 }
 
 // lookup finds the statement that a command names.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-mysql-org/go-mysql/mysql"
 
-	"wirecheck/history"
 	"wirecheck/proxy/record"
 	"wirecheck/rewrite"
 )
@@ -78,7 +77,7 @@ func shorten(text string, n int) string {
 func (s *session) clearWarnings(p *rewrite.Plan) {
 	switch {
 	case p.Diagnostics:
-	case p.Coverage != history.CoverageNone || p.Schema:
+	case s.forgetsWarnings(p):
 		s.listed = nil
 	default:
 		s.listedOld = true

@@ -75,7 +75,7 @@ func (s *statement) opaque(why string) {
 	s.edits = nil
 	s.plan.Edits = nil
 	s.plan.Hidden, s.plan.Decode, s.plan.NoRows = 0, nil, false
-	s.plan.Stamp, s.plan.Log, s.plan.CurrentRead = false, false, false
+	s.plan.Stamp, s.plan.Log, s.plan.ParsedApart, s.plan.CurrentRead = false, false, false, false
 	s.plan.Coverage, s.plan.Why = history.CoverageOpaque, why
 }
 

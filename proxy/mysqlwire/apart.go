@@ -1,7 +1,12 @@
 package mysqlwire
 
 import (
+	"bytes"
 	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
 
@@ -25,7 +30,7 @@ func (s *session) apart(r request, sql string) request {
 
 // execApart reads the answer to the preparation and sends the execution. ok is false if the client's own text must be
 // sent; its reason is why. An error that the client's own text would have met as well stays in the input as the answer.
-func (s *session) execApart() (why string, ok bool, err error) {
+func (s *session) execApart(a *answer) (why string, ok bool, err error) {
 	f, err := s.nextPacket()
 	if err != nil {
 		return "", false, err
@@ -40,7 +45,7 @@ func (s *session) execApart() (why string, ok bool, err error) {
 		}
 	}
 	fm := &form{}
-	refused, err := s.prepareOwnAnswer(fm)
+	refused, warnings, err := s.prepareOwnAnswer(fm)
 	if err != nil {
 		return "", false, err
 	}
@@ -50,12 +55,159 @@ func (s *session) execApart() (why string, ok bool, err error) {
 		}
 		return "the server did not prepare it: " + refused.message, false, nil
 	}
+	if plan := a.statements[0].plan; warnings != plan.ParsedApart {
+		ok, err := s.keepFront(plan.ParsedApart, warnings)
+		if err != nil {
+			return "", false, err
+		}
+		if !ok {
+			return "the warnings of its own text cannot be told from ours", false, s.server.put(0, closeCommand(fm.id))
+		}
+		a.front = len(s.front)
+	}
 	// No flags, one iteration, no parameters (MySQL manual, "COM_STMT_EXECUTE").
 	execute := binary.LittleEndian.AppendUint32([]byte{mysql.COM_STMT_EXECUTE}, fm.id)
 	if err := s.server.put(0, append(execute, 0, 1, 0, 0, 0)); err != nil {
 		return "", false, err
 	}
 	return "", true, s.server.put(0, closeCommand(fm.id))
+}
+
+// codeDeprecated is ER_WARN_DEPRECATED_SYNTAX; its text tells what is meant.
+const codeDeprecated = "1287"
+
+const assignmentText = "Setting user variables within expressions is deprecated"
+
+// keepFront asks for the warnings of a preparation and keeps those that are of the client's own text (VALUES(c), &&, an
+// assignment) for its answer and for SHOW WARNINGS, where they stand in front of those of the execution. It reports false
+// if ours are not all among them (max_error_count), or not as many as they should be.
+func (s *session) keepFront(ours, all int) (bool, error) {
+	if err := s.ownQuery("SHOW WARNINGS"); err != nil {
+		return false, err
+	}
+	if err := s.ownQuery("SELECT @@max_error_count," + s.foundRows()); err != nil {
+		return false, err
+	}
+	list, refused, err := s.ownAnswer()
+	if err != nil {
+		return false, err
+	}
+	facts, refusedFacts, err := s.ownAnswer()
+	if err != nil || refused != nil || refusedFacts != nil || len(list) != all || len(facts) != 1 || len(facts[0]) != 2 {
+		return false, err
+	}
+	s.frontMax = atoi(string(facts[0][0]))
+	if s.found == nil {
+		s.keepFoundRows(string(facts[0][1]))
+		s.foundKept = false
+	}
+	s.foundNow = math.MaxUint64
+	s.front = nil
+	for _, row := range list {
+		if len(row) != 3 {
+			return false, nil
+		}
+		code, message := string(row[1]), string(row[2])
+		if ours > 0 && code == codeDeprecated && strings.HasPrefix(message, assignmentText) {
+			ours--
+			continue
+		}
+		s.front = append(s.front, listed{string(row[0]), uint16(atoi(code)), message})
+	}
+	return ours == 0, nil
+}
+
+// addWarnings adds n to the warnings that an OK packet counts, in its number and in its text ("Rows matched: 1  Changed: 1
+// Warnings: 0"; MySQL manual, "OK_Packet": the text has its length in front).
+func addWarnings(b []byte, t terminator, n int) ([]byte, error) {
+	b = bytes.Clone(b)
+	binary.LittleEndian.PutUint16(b[t.warningsAt:], uint16(min(int(t.warnings)+n, math.MaxUint16)))
+	head := b[:t.warningsAt+2]
+	if len(b) == len(head) {
+		return b, nil
+	}
+	size, rest, err := lenenc(b[len(head):])
+	if err != nil || size > uint64(len(rest)) {
+		return nil, fmt.Errorf("read the text of an OK: %w", errMalformed)
+	}
+	info, rest := string(rest[:size]), rest[size:]
+	const label = "Warnings: "
+	if i := strings.LastIndex(info, label); i >= 0 {
+		if had, err := strconv.Atoi(info[i+len(label):]); err == nil {
+			info = info[:i+len(label)] + strconv.Itoa(had+n)
+		}
+	}
+	return append(appendLenencString(bytes.Clone(head), info), rest...), nil
+}
+
+// inWindow keeps those of the server's rows of SHOW WARNINGS that the client asked for, behind the ones in front.
+func (s *session) inWindow(l *listing) func([][]byte) bool {
+	at := len(s.front)
+	return func([][]byte) bool {
+		at++
+		l.seen++
+		return l.has(at-1) && at <= s.frontMax
+	}
+}
+
+// has reports whether row i of the whole list was asked for.
+func (l *listing) has(i int) bool { return i >= l.offset && i-l.offset < l.limit }
+
+// prependWarnings sends the rows of SHOW WARNINGS that stand in front of the server's.
+func (s *session) prependWarnings(cols *columns) error {
+	if s.listing == nil || len(cols.types) != 3 {
+		return nil
+	}
+	for i, w := range s.front {
+		if !s.listing.has(i) {
+			continue
+		}
+		if err := s.toClientFrames(w.row(cols)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendInWindow sends the rows behind the server's.
+func (s *session) appendInWindow(l *listing, cols *columns) error {
+	for i, w := range s.listed {
+		if !l.has(len(s.front) + l.seen + i) {
+			continue
+		}
+		if err := s.toClientFrames(w.row(cols)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A text that is executed as a prepared statement changes FOUND_ROWS(), which UPDATE and DELETE leave alone (measured on 9.7.4). So what sets
+// the stamp keeps it on the server, where it is read again if somebody asks.
+
+// foundRows is SQL text for what FOUND_ROWS() says to the client.
+func (s *session) foundRows() string {
+	if s.foundKept {
+		return "@wc_r"
+	}
+	return "FOUND_ROWS()"
+}
+
+// noteExecute notes that the client executed a prepared statement: on MySQL any of them may set FOUND_ROWS() anew.
+func (s *session) noteExecute() {
+	if s.rewriter.Flavor() == dialect.MySQL {
+		s.found, s.foundKept = nil, false
+	}
+}
+
+// setToken is the statement that sets the stamp in front of a statement that may be parsed apart.
+func (s *session) setToken(stamp string, apart bool) string {
+	sql := dialect.SetToken(stamp)
+	if apart && s.found == nil && !s.foundKept {
+		s.foundKept, s.foundNow = true, math.MaxUint64
+		sql += ",@wc_r=FOUND_ROWS()"
+	}
+	return sql
 }
 
 // meantForClient reports whether an error says something about the session rather than about the text: a lock wait that was too
@@ -81,7 +233,7 @@ func (s *session) fetchQuietly(stamp string) error {
 	if err := s.ownQuery(q[0]); err != nil {
 		return err
 	}
-	return s.ownQuery(q[1] + ",FOUND_ROWS()")
+	return s.ownQuery(q[1] + "," + s.foundRows())
 }
 
 // logAnswer reads the answers to what fetched the log: refused says that the stamp was not set, lost that the log is gone.

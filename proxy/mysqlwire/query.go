@@ -51,8 +51,11 @@ func (s *session) text(sql string) error {
 		return err
 	}
 	r := request{plans: script.Plans, send: s.sendQuery(script.SQL)}
-	if script.Plans[0].ParsedApart {
+	switch p := script.Plans[0]; {
+	case p.ParsedApart > 0:
 		r = s.apart(r, script.SQL)
+	case len(s.front) > 0 && showWarnings.MatchString(sql): // without its LIMIT, which is ours to apply
+		r.send = s.sendQuery("SHOW WARNINGS")
 	}
 	if script.Changed(sql) {
 		r.again = func(why string) error {
@@ -118,7 +121,7 @@ func forwarded(plans []*rewrite.Plan, why string) []*rewrite.Plan {
 	out := make([]*rewrite.Plan, len(plans))
 	for i, p := range plans {
 		q := *p
-		q.Edits, q.Hidden, q.NoRows, q.Decode, q.Stamp, q.Log, q.ParsedApart = nil, 0, false, nil, false, false, false
+		q.Edits, q.Hidden, q.NoRows, q.Decode, q.Stamp, q.Log, q.ParsedApart = nil, 0, false, nil, false, false, 0
 		if q.Coverage != history.CoverageNone && (p.Hidden > 0 || p.Stamp || p.Log) {
 			q.Coverage, q.Why = history.CoverageOpaque, why
 		}
@@ -178,7 +181,7 @@ func (s *session) perform(r request) error {
 	case fetch:
 		err = s.sendFetch(stamp)
 	case stamp != "":
-		err = s.ownQuery(dialect.SetToken(stamp))
+		err = s.ownQuery(s.setToken(stamp, r.apart))
 	}
 	if err != nil {
 		return err
@@ -188,7 +191,7 @@ func (s *session) perform(r request) error {
 			return err
 		}
 		for tries := 1; refused != nil && tries < stampTries; tries++ {
-			if _, refused, err = s.ownRows(dialect.SetToken(stamp)); err != nil {
+			if _, refused, err = s.ownRows(s.setToken(stamp, r.apart)); err != nil {
 				return err
 			}
 			s.stamps(stamp, refused)
@@ -211,7 +214,7 @@ func (s *session) perform(r request) error {
 		return err
 	}
 	if r.apart {
-		why, ok, err := s.execApart()
+		why, ok, err := s.execApart(a)
 		if err != nil {
 			return err
 		}
@@ -332,6 +335,7 @@ func (s *session) logArrives(stamp string) (refused *errPacket, err error) {
 	s.foundNow = 1 // the row of this answer
 	if s.found == nil {
 		s.keepFoundRows(string(rows[0][2]))
+		s.foundKept = false
 	}
 	entries, truncated, err := dialect.DecodeLog(rows[0][0])
 	if err != nil {
@@ -442,7 +446,7 @@ var setsFoundRows = regexp.MustCompile(`(?is)^[\s(]*(?:(?:/\*.*?\*/|#[^\n]*\n|--
 
 // noteFoundRows notes that the client's own statement has set FOUND_ROWS() anew.
 func (s *session) noteFoundRows(p *rewrite.Plan) {
-	if s.found != nil && setsFoundRows.MatchString(p.Text) {
-		s.found = nil
+	if (s.found != nil || s.foundKept) && setsFoundRows.MatchString(p.Text) {
+		s.found, s.foundKept = nil, false
 	}
 }

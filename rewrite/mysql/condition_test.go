@@ -19,12 +19,12 @@ func TestConditionLogs(t *testing.T) {
 		s.exec(t, "CREATE TABLE many (id INT PRIMARY KEY, k INT, m INT, c VARCHAR(40), note TEXT, u INT NULL, KEY k (k), KEY m (m, k), UNIQUE KEY u (u), KEY c (c(3)))")
 	}
 	p.load(t)
-	for _, sql := range AddColumns(MariaDB, p.catalog.Relations[rewrite.RelationName{Schema: p.wired.db.Name, Name: "many"}]) {
+	for _, sql := range AddColumns(flavor(), p.catalog.Relations[rewrite.RelationName{Schema: p.wired.db.Name, Name: "many"}]) {
 		p.wired.exec(t, sql)
 	}
 	p.load(t)
 	for _, s := range []*side{p.plain, p.wired} {
-		s.exec(t, "INSERT INTO many (id,k,m,c,note,u) SELECT seq, seq%10, seq%23, CONCAT('c',seq%7), CONCAT('n',seq%5), IF(seq%3, seq, NULL) FROM seq_1_to_400")
+		s.exec(t, "INSERT INTO many (id,k,m,c,note,u) SELECT seq, seq%10, seq%23, CONCAT('c',seq%7), CONCAT('n',seq%5), IF(seq%3, seq, NULL) FROM "+sequence(400))
 		s.exec(t, "ANALYZE TABLE many PERSISTENT FOR ALL")
 	}
 	settings := []string{
@@ -82,7 +82,7 @@ func TestConditionLogs(t *testing.T) {
 				if diff := cmp.Diff(want.rows, got.rows); diff != "" || want.warnings != got.warnings {
 					t.Errorf("%s: warnings %d and %d (-plain +wired):\n%s", sql, want.warnings, got.warnings, diff)
 				}
-				log, truncated, err := DecodeLog([]byte(p.wired.texts(t, FetchLog())[0][0]))
+				log, truncated, err := DecodeLog([]byte(p.wired.fetchLog(t)))
 				if err != nil || truncated {
 					t.Fatal(sql, truncated, err)
 				}
@@ -90,7 +90,7 @@ func TestConditionLogs(t *testing.T) {
 				for _, a := range log["T1.1.x"] {
 					read = append(read, a.Row.Key)
 				}
-				for _, r := range p.wired.texts(t, "SELECT wc_row_id FROM many"+where) {
+				for _, r := range p.wired.texts(t, "SELECT "+keyOf(p.catalog.ByName["many"][0])+" FROM many"+where) {
 					fulfil = append(fulfil, r[0])
 				}
 				slices.Sort(read)

@@ -50,7 +50,7 @@ func TestNames(t *testing.T) {
 	} {
 		p.wired.exec(t, "CREATE TABLE named ("+test.columns+", v INT DEFAULT 0, PRIMARY KEY ("+test.key+"))")
 		p.load(t)
-		for _, sql := range AddColumns(MariaDB, p.catalog.ByName["named"][0]) {
+		for _, sql := range AddColumns(flavor(), p.catalog.ByName["named"][0]) {
 			p.wired.exec(t, sql)
 		}
 		p.load(t)
@@ -65,7 +65,7 @@ func TestNames(t *testing.T) {
 			p.wired.exec(t, SetToken("T1.1.x"))
 			script := p.rewriter.Script(sql, p.catalog, p.session)
 			r := p.wired.exec(t, script.SQL)
-			log, _, err := DecodeLog([]byte(p.wired.texts(t, FetchLog())[0][0]))
+			log, _, err := DecodeLog([]byte(p.wired.fetchLog(t)))
 			if err != nil {
 				t.Fatalf("%s: %v", sql, err)
 			}

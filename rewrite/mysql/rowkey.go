@@ -17,7 +17,7 @@ import (
 // Tables without a primary key get ids for the rows that they have (AddColumns).
 
 // noKey stands for a row that has no name.
-const noKey = "?"
+const noKey = "-"
 
 // rowKey is SQL text that names a row; it holds no space, comma or semicolon.
 func rowKey(flavor Flavor, src *source) string {
@@ -43,7 +43,7 @@ func keyParts(src *source) []string {
 			return nil
 		}
 		ref := src.ref + "." + quoteName(c.Name)
-		part, ok := signature(ref, c.Type)
+		part, ok := signature(MySQL, ref, c.Type)
 		if !ok {
 			return nil
 		}
@@ -65,4 +65,12 @@ func keyParts(src *source) []string {
 // then (MySQL).
 func (s *statement) renames(assigned []string, src *source) bool {
 	return s.r.flavor == MySQL && slices.ContainsFunc(src.rel.Key, func(c string) bool { return containsFold(assigned, c) })
+}
+
+// assignments counts what MySQL warns of in the added texts.
+func assignments(edits []edit) (n int) {
+	for _, e := range edits {
+		n += strings.Count(e.add, ":=")
+	}
+	return n
 }

@@ -136,7 +136,7 @@ func (s *statement) stampAssignments(list []*ast.Assignment, src *source, first,
 	}
 	parts := make([]string, len(columns))
 	for i, c := range columns {
-		part, ok := signature(src.ref+"."+quoteName(c), src.column(c).Type)
+		part, ok := signature(s.r.flavor, src.ref+"."+quoteName(c), src.column(c).Type)
 		if !ok {
 			s.opaque("a column of a type that is not known")
 			return false
@@ -161,7 +161,7 @@ func (s *statement) stampAssignments(list []*ast.Assignment, src *source, first,
 		same, next = logged("m", same), logged("u", next)
 		s.plan.Log = true
 	}
-	s.plan.Stamp, s.plan.ParsedApart = true, s.r.flavor == MySQL
+	s.plan.Stamp = true
 	end := ""
 	if renamed {
 		id := src.ref + "." + columnRowID
@@ -183,7 +183,11 @@ func appended(op string, src *source) string {
 
 // signature is SQL text for a column's value as a string without NULL: numbers and times as they print, texts in hex,
 // long ones by their digest.
-func signature(ref, typ string) (string, bool) {
+func signature(flavor Flavor, ref, typ string) (string, bool) {
+	digest := "IFNULL(MD5(" + ref + "),'N')"
+	if flavor == MySQL { // 9.6 and later have no MD5
+		digest = "IFNULL(SHA2(" + ref + ",224),'N')"
+	}
 	_, rest, _ := strings.Cut(typ, "(")
 	switch typeName(typ) {
 	case "tinyint", "smallint", "mediumint", "int", "integer", "bigint", "decimal", "numeric", "year", "date", "time", "datetime", "timestamp":
@@ -197,9 +201,9 @@ func signature(ref, typ string) (string, bool) {
 		if _, err := fmt.Sscanf(rest, "%d", &n); err == nil && n <= 128 {
 			return "IFNULL(HEX(" + ref + "),'N')", true
 		}
-		return "IFNULL(MD5(" + ref + "),'N')", true
+		return digest, true
 	case "tinytext", "text", "mediumtext", "longtext", "tinyblob", "blob", "mediumblob", "longblob", "json":
-		return "IFNULL(MD5(" + ref + "),'N')", true
+		return digest, true
 	}
 	return "", false
 }
@@ -272,7 +276,7 @@ func (s *statement) delete(n *ast.DeleteStmt) {
 	} else {
 		s.edits = append(s.edits, edit{at: t.tokens[end-1].end, add: " WHERE " + capture, check: " WHERE wc_probe "})
 	}
-	s.plan.Stamp, s.plan.Log, s.plan.ParsedApart = true, true, s.r.flavor == MySQL
+	s.plan.Stamp, s.plan.Log = true, true
 	s.plan.Coverage = history.CoverageExact
 }
 

@@ -38,6 +38,7 @@ type reply struct {
 	columns  [][]byte // the column definitions
 	rows     [][][]byte
 	next     []reply
+	refused  bool // the preparation failed
 }
 
 func dial(t testing.TB, db testserver.Database, capabilities uint32) *wire {
@@ -177,7 +178,7 @@ func (w *wire) execute(t testing.TB, sql string, args []string) reply {
 	w.command(t, 0x16, []byte(sql))
 	p := w.read(t)
 	if p[0] == 0xff {
-		return reply{err: fmt.Sprintf("%d %s", binary.LittleEndian.Uint16(p[1:]), p[3:])}
+		return reply{refused: true, err: fmt.Sprintf("%d %s", binary.LittleEndian.Uint16(p[1:]), p[3:])}
 	}
 	id, columns, params := p[1:5], binary.LittleEndian.Uint16(p[5:]), binary.LittleEndian.Uint16(p[7:])
 	for _, n := range []uint16{params, columns} {

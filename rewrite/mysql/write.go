@@ -145,11 +145,15 @@ func (s *statement) stampAssignments(list []*ast.Assignment, src *source, first,
 	}
 	all := "CAST(CONCAT_WS('~'," + strings.Join(parts, ",") + ") AS BINARY)"
 	w := src.ref + "." + columnWriters
-	note := "(@wc_o:=" + all + ") IS NULL"
+	never := " IS NULL"
+	if s.r.flavor == MySQL { // it does not evaluate what cannot be NULL to find out that it is not (9.7.4, without strict mode)
+		never = "='!'"
+	}
+	note := "(@wc_o:=" + all + ")" + never
 	renamed := s.renames(columns, src)
 	if renamed { // when the last assignment is made the key is the new one
 		old := *src
-		note += " OR (@wc_k:=" + src.key + ") IS NULL"
+		note += " OR (@wc_k:=" + src.key + ")" + never
 		old.key, src = "@wc_k", &old
 	}
 	same := w

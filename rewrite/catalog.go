@@ -87,4 +87,5 @@ type Attribute struct {
 	Hidden    bool   // INVISIBLE, or one of ours
 	Generated bool
 	Auto      bool // AUTO_INCREMENT, identity, serial
+	Touched   bool // ON UPDATE CURRENT_TIMESTAMP
 }

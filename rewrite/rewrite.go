@@ -74,6 +74,10 @@ type Plan struct {
 	// Log says that the statement appends what it overwrote to the session's log on the server (MySQL family), which
 	// the session fetches later.
 	Log bool
+	// ParsedApart says that the server warns when it parses the text that was made, but not when it executes it (MySQL:
+	// 1287 for assignments within expressions). So the session prepares it, where the client's own text would be sent,
+	// and executes that; the client's own PREPARE gets the client's own text. It is the number of these warnings, or 0.
+	ParsedApart int
 	// Diagnostics says that the statement asks for what the previous statement left behind (ROW_COUNT(), FOUND_ROWS(),
 	// SHOW WARNINGS, GET DIAGNOSTICS, @@warning_count and the like), so no statement of ours may come between.
 	Diagnostics bool

@@ -28,6 +28,7 @@ const (
 	errInterrupted      = 1317
 	errAlgorithm        = 1845 // ER_ALTER_OPERATION_NOT_SUPPORTED
 	errAlgorithmBecause = 1846 // ER_ALTER_OPERATION_NOT_SUPPORTED_REASON
+	errRowVersions      = 4092 // ER_INNODB_MAX_ROW_VERSION: too many instant changes since the table was last copied
 )
 
 // mysqlServer is a member of the MySQL family. All is done on one connection, whose session settings let the server
@@ -154,6 +155,9 @@ WHERE t.TABLE_SCHEMA NOT IN ('information_schema', 'mysql', 'performance_schema'
 		case s.binlog && !key:
 			t.Limits = append(t.Limits, "it has no primary key and the binary log is on: a replica compares whole rows, and gives its own row ids")
 		}
+		if key {
+			t.key = []string{"PRIMARY"}
+		}
 		t.fixed = t.Cannot != ""
 		tables = append(tables, t)
 		return nil
@@ -162,6 +166,9 @@ WHERE t.TABLE_SCHEMA NOT IN ('information_schema', 'mysql', 'performance_schema'
 		return nil, err
 	}
 	if err := s.states(ctx, tables); err != nil {
+		return nil, err
+	}
+	if err := s.touched(ctx, tables); err != nil {
 		return nil, err
 	}
 	return tables, s.limits(ctx, tables)
@@ -210,6 +217,22 @@ FROM information_schema.COLUMNS c WHERE LOWER(c.COLUMN_NAME) IN ('` + rewrite.Co
 	return err
 }
 
+// touched notes the columns that an UPDATE changes by itself.
+func (s *mysqlServer) touched(ctx context.Context, tables []Table) error {
+	const list = `SELECT c.TABLE_SCHEMA, c.TABLE_NAME, c.COLUMN_NAME FROM information_schema.COLUMNS c WHERE c.EXTRA LIKE '%on update%'`
+	return s.query(ctx, list, "c.TABLE_SCHEMA", func(scan func(...any) error) error {
+		var t Table
+		var column string
+		if err := scan(&t.Schema, &t.Name, &column); err != nil {
+			return err
+		}
+		if i := slices.IndexFunc(tables, func(o Table) bool { return o.String() == t.String() }); i >= 0 {
+			tables[i].touched = append(tables[i].touched, column)
+		}
+		return nil
+	})
+}
+
 // limits notes what changes rows behind the back of the statement.
 func (s *mysqlServer) limits(ctx context.Context, tables []Table) error {
 	find := func(name string) *Table {
@@ -228,6 +251,7 @@ func (s *mysqlServer) limits(ctx context.Context, tables []Table) error {
 		}
 		t2 := find(t.String())
 		t2.Limits = append(t2.Limits, "what trigger "+name+" reads and writes is not seen")
+		t2.triggers = true
 		return nil
 	})
 	if err != nil {
@@ -261,6 +285,10 @@ func relation(t Table) *rewrite.Relation {
 	for _, name := range t.columns {
 		rel.Columns = append(rel.Columns, rewrite.Attribute{Name: name})
 	}
+	for _, name := range t.touched {
+		rel.Columns = append(rel.Columns, rewrite.Attribute{Name: name, Touched: true})
+	}
+	rel.Key, rel.HasTriggers = t.key, t.triggers
 	return rel
 }
 
@@ -272,24 +300,35 @@ var algorithms = []struct{ clause, how string }{
 }
 
 // alter executes ALTER TABLE statements, each of them in the first way that works. A statement is atomic (MariaDB 10.6,
-// MySQL 8.0).
+// MySQL 8.0), and those that were done are not done again.
 func (s *mysqlServer) alter(ctx context.Context, stmts []string) (how string, err error) {
+	if len(stmts) == 0 {
+		return "", nil
+	}
+	worst, filled := 0, ""
 	for _, text := range stmts {
-		for _, a := range algorithms {
-			how = a.how
+		if !strings.HasPrefix(text, "ALTER") {
+			if err := s.exec(ctx, text); err != nil {
+				return "", err
+			}
+			filled = ", then filled with row ids"
+			continue
+		}
+		for i, a := range algorithms {
+			worst = max(worst, i)
 			err = s.exec(ctx, text+a.clause)
-			if c := code(err); c != errAlgorithm && c != errAlgorithmBecause {
+			if !slices.Contains([]uint16{errAlgorithm, errAlgorithmBecause, errRowVersions}, code(err)) {
 				break
 			}
 		}
 		if code(err) == errLockWait {
-			return "", fmt.Errorf("it was in use for longer than %v, and nothing was changed", s.wait)
+			return "", fmt.Errorf("it was in use for longer than %v; try again", s.wait)
 		}
 		if err != nil {
 			return "", err
 		}
 	}
-	return how, nil
+	return algorithms[worst].how + filled, nil
 }
 
 // exec executes a statement; if ctx ends, the statement is killed on the server, which would otherwise go on with it

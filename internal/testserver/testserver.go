@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,6 +25,7 @@ import (
 
 	"wirecheck/backends/engine"
 	"wirecheck/backends/mariadb"
+	"wirecheck/backends/mysql"
 	"wirecheck/backends/postgres"
 )
 
@@ -33,7 +35,7 @@ const startLimit = 2 * time.Minute
 // The accounts that every server has besides its superuser. App owns the tests' databases; the others are its members
 // on PostgreSQL and have its rights on MariaDB.
 const (
-	App         = "app"         // PostgreSQL: scram-sha-256; MariaDB: mysql_native_password
+	App         = "app"         // PostgreSQL: scram-sha-256; MariaDB: mysql_native_password; MySQL: caching_sha2_password
 	AppMD5      = "app_md5"     // PostgreSQL
 	AppClear    = "app_clear"   // PostgreSQL: cleartext password
 	AppTrust    = "app_trust"   // PostgreSQL: no password asked
@@ -53,6 +55,7 @@ type shared struct {
 	running   atomic.Bool
 	postgres  slot
 	mariadb   slot
+	mysql     slot
 	databases atomic.Int64
 }
 
@@ -70,7 +73,7 @@ func Run(m *testing.M) int {
 	servers.running.Store(true)
 	status := m.Run()
 	servers.running.Store(false)
-	if err := errors.Join(servers.postgres.close(), servers.mariadb.close()); err != nil {
+	if err := errors.Join(servers.postgres.close(), servers.mariadb.close(), servers.mysql.close()); err != nil {
 		fmt.Fprintf(os.Stderr, "testserver: %v\n", err)
 		return 1
 	}
@@ -105,6 +108,55 @@ func MariaDB(t testing.TB) *Server {
 			{Name: AppEd25519, Password: AppPassword, Method: "ed25519"},
 		},
 	})
+}
+
+// The environment variables of MySQL: Debian has no package of it, so only those who have it test with it (make
+// test-engines).
+const (
+	// FamilyVariable names the product that Family gives: mariadb (also if it is empty) or mysql.
+	FamilyVariable = "WIRECHECK_TEST_FAMILY"
+	// BinVariable names the folder of mysqld; empty means the folder wirecheck-engines/mysql/bin in the user's cache
+	// folder, if there is one, or PATH.
+	BinVariable = "WIRECHECK_MYSQL_BIN"
+)
+
+// Family gives the server of the MySQL family that the tests of this run are about: MariaDB, or MySQL if the
+// environment asks for it.
+func Family(t testing.TB) *Server {
+	t.Helper()
+	switch product := os.Getenv(FamilyVariable); product {
+	case "", "mariadb":
+		return MariaDB(t)
+	case "mysql":
+		return MySQL(t)
+	default:
+		t.Fatalf("testserver: %s=%s: only mariadb and mysql are known", FamilyVariable, product)
+		return nil
+	}
+}
+
+// IsMySQL reports whether Family gives MySQL.
+func IsMySQL() bool { return os.Getenv(FamilyVariable) == "mysql" }
+
+// MySQL gives the MySQL server.
+func MySQL(t testing.TB) *Server {
+	t.Helper()
+	bin := os.Getenv(BinVariable)
+	if cache, err := os.UserCacheDir(); bin == "" && err == nil {
+		if dir := filepath.Join(cache, "wirecheck-engines", "mysql", "bin"); isDir(dir) {
+			bin = dir
+		}
+	}
+	return servers.mysql.get(t, mysql.Start, engine.Options{
+		Bin: bin, TLS: true,
+		Users:    []engine.User{{Name: App, Password: AppPassword}},
+		Settings: map[string]string{"local_infile": "ON", "log_bin_trust_function_creators": "ON", "innodb_buffer_pool_size": "64M", "performance_schema": "ON"},
+	})
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 func (sl *slot) get(t testing.TB, start func(context.Context, engine.Options) (*engine.Server, error), o engine.Options) *Server {
@@ -167,7 +219,10 @@ func (s *Server) Database(t testing.TB) Database {
 	if s.Engine != "postgres" {
 		create = []string{
 			"CREATE DATABASE " + d.Name,
-			fmt.Sprintf("GRANT ALL ON %s.* TO %s@'%%', %s@'%%'", d.Name, App, AppEd25519),
+			fmt.Sprintf("GRANT ALL ON %s.* TO %s@'%%'", d.Name, App),
+		}
+		if s.Engine == "mariadb" {
+			create = append(create, fmt.Sprintf("GRANT ALL ON %s.* TO %s@'%%'", d.Name, AppEd25519))
 		}
 		drop = "DROP DATABASE " + d.Name
 	}
@@ -255,7 +310,7 @@ func (d Database) Postgres(t testing.TB) *pgx.Conn {
 	return conn
 }
 
-// MariaDB gives a pool of connections with go-sql-driver (MariaDB). It is closed after the test.
+// MariaDB gives a pool of connections with go-sql-driver (MariaDB, MySQL). It is closed after the test.
 func (d Database) MariaDB(t testing.TB) *sql.DB {
 	t.Helper()
 	db, err := d.pool()

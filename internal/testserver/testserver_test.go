@@ -71,3 +71,23 @@ func TestDatabasesAreSeparate(t *testing.T) {
 		b.Exec(t, "CREATE TABLE t (b text)", "INSERT INTO t VALUES ('x')")
 	}
 }
+
+func TestMySQLUsers(t *testing.T) {
+	if !testserver.IsMySQL() {
+		t.Skip("make test-engines runs this")
+	}
+	d := testserver.MySQL(t).Database(t)
+	d.Exec(t, "CREATE TABLE t (a int)", "INSERT INTO t VALUES (7)")
+	for _, user := range []string{testserver.App, d.Server.User} {
+		for _, encrypted := range []bool{false, true} {
+			d := d.As(user)
+			d.TLS = encrypted
+			var a int
+			var cipher string
+			row := d.MariaDB(t).QueryRowContext(t.Context(), "SELECT a, VARIABLE_VALUE FROM t, performance_schema.session_status WHERE VARIABLE_NAME = 'Ssl_cipher'")
+			if err := row.Scan(&a, &cipher); err != nil || a != 7 || (cipher != "") != encrypted {
+				t.Errorf("user %s, TLS %v: got %d, cipher %q, %v; want 7", user, encrypted, a, cipher, err)
+			}
+		}
+	}
+}

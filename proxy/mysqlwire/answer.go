@@ -43,7 +43,9 @@ type answer struct {
 	// client's own text can be sent instead.
 	hold func(errPacket) bool
 	held bool // hold said yes
-	last terminator
+	// front is how many warnings were kept back when the statement was parsed apart.
+	front int
+	last  terminator
 }
 
 // terminator is the packet that ends a result: OK, EOF or an OK in place of EOF.
@@ -225,8 +227,17 @@ func (s *session) finish(a *answer, st *statement, b []byte, t terminator, rowle
 		a.next++
 	}
 	s.noteFoundRows(st.plan)
+	if a.prepared != nil {
+		s.noteExecute()
+	}
+	if a.front > 0 {
+		if b, err = addWarnings(b, t, a.front); err != nil {
+			return false, err
+		}
+		t.warnings = uint16(min(int(t.warnings)+a.front, math.MaxUint16))
+	}
 	if !st.plan.Diagnostics {
-		s.serverWarnings = t.warnings
+		s.serverWarnings = t.warnings - uint16(a.front)
 	}
 	if !more && a.createsTable() {
 		b = bytes.Clone(b)
@@ -410,6 +421,9 @@ func (s *session) endsRows(f frame) bool {
 
 // relayRows relays rows and what ends them.
 func (s *session) relayRows(a *answer, st *statement, cols *columns) (more bool, err error) {
+	if err := s.prependWarnings(cols); err != nil {
+		return false, err
+	}
 	plain := cols.hidden == 0 && st.plan.Conceal == nil
 	for {
 		f, err := s.nextPacket()

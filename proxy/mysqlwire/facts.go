@@ -3,6 +3,7 @@ package mysqlwire
 import (
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -131,7 +132,8 @@ func (s *session) saveFoundRows() error {
 	if s.found != nil {
 		return nil
 	}
-	rows, refused, err := s.ownRows("SELECT FOUND_ROWS()")
+	rows, refused, err := s.ownRows("SELECT " + s.foundRows())
+	s.foundKept = false
 	if err != nil || refused != nil || len(rows) != 1 || len(rows[0]) != 1 {
 		return err
 	}
@@ -155,14 +157,12 @@ var foundRows = regexp.MustCompile(`(?i)FOUND_ROWS`)
 // ROW_COUNT() was 0, as after COMMIT, it is put back too; a statement that asks for both after another change of rows
 // gets -1 for it.
 func (s *session) restoreFoundRows(script *rewrite.Script) error {
-	if s.found == nil || *s.found > foundRowsMax || *s.found == s.foundNow {
-		return nil
+	if s.foundKept && asksFoundRows(script) {
+		if err := s.saveFoundRows(); err != nil {
+			return err
+		}
 	}
-	asks := false
-	for _, p := range script.Plans {
-		asks = asks || p.Diagnostics && foundRows.MatchString(p.Text)
-	}
-	if !asks {
+	if s.found == nil || *s.found > foundRowsMax || *s.found == s.foundNow || !asksFoundRows(script) {
 		return nil
 	}
 	n := *s.found
@@ -172,6 +172,10 @@ func (s *session) restoreFoundRows(script *rewrite.Script) error {
 	}
 	_, _, err := s.ownRows("SET @wc_log=@wc_log")
 	return err
+}
+
+func asksFoundRows(script *rewrite.Script) bool {
+	return slices.ContainsFunc(script.Plans, func(p *rewrite.Plan) bool { return p.Diagnostics && foundRows.MatchString(p.Text) })
 }
 
 // rowsQuery is a query that answers n rows.

@@ -57,6 +57,9 @@ func (s *session) prepare(f frame) error {
 		fm = s.form(sql)
 	}
 	p := &prepared{sql: sql}
+	if fm.plan.ParsedApart > 0 {
+		fm = s.apartForm(sql, fm)
+	}
 	refused, err := s.relayPrepare(p, fm, !fm.plain)
 	if err != nil {
 		return err
@@ -234,16 +237,26 @@ func (s *session) prepareOwn(fm *form) (bool, error) {
 	if err := s.server.put(0, []byte{mysql.COM_STMT_PREPARE}, []byte(fm.sql)); err != nil {
 		return false, err
 	}
+	refused, _, err := s.prepareOwnAnswer(fm)
+	return refused == nil && err == nil, err
+}
+
+// prepareOwnAnswer reads the answer to the preparation of a form for ourselves, with the number of warnings.
+func (s *session) prepareOwnAnswer(fm *form) (refused *errPacket, warnings int, err error) {
 	f, err := s.nextPacket()
 	if err != nil {
-		return false, err
+		return nil, 0, err
 	}
 	b, err := s.take(f)
 	if err != nil {
-		return false, err
+		return nil, 0, err
 	}
 	if f.first != markOK || len(b) < 9 {
-		return false, nil
+		e := parseERR(b)
+		return &e, 0, nil
+	}
+	if len(b) >= 12 {
+		warnings = int(binary.LittleEndian.Uint16(b[10:]))
 	}
 	fm.id = binary.LittleEndian.Uint32(b[1:])
 	columns, params := int(binary.LittleEndian.Uint16(b[5:])), int(binary.LittleEndian.Uint16(b[7:]))
@@ -253,13 +266,13 @@ func (s *session) prepareOwn(fm *form) (bool, error) {
 	}
 	for range skip {
 		if f, err = s.nextPacket(); err != nil {
-			return false, err
+			return nil, 0, err
 		}
 		if _, err = s.take(f); err != nil {
-			return false, err
+			return nil, 0, err
 		}
 	}
-	return true, nil
+	return nil, warnings, nil
 }
 
 // lookup finds the statement that a command names.

@@ -22,6 +22,7 @@ type request struct {
 	// again sends the client's own text after the server said that ours does not fit the tables any more, or would not let
 	// us mark it. nil: ours is the client's own, or it is too long to be kept.
 	again func(why string) error
+	apart bool // what is sent only prepares the statement (apart.go)
 }
 
 // query relays COM_QUERY.
@@ -50,6 +51,12 @@ func (s *session) text(sql string) error {
 		return err
 	}
 	r := request{plans: script.Plans, send: s.sendQuery(script.SQL)}
+	switch p := script.Plans[0]; {
+	case p.ParsedApart > 0:
+		r = s.apart(r, script.SQL)
+	case len(s.front) > 0 && showWarnings.MatchString(sql): // without its LIMIT, which is ours to apply
+		r.send = s.sendQuery("SHOW WARNINGS")
+	}
 	if script.Changed(sql) {
 		r.again = func(why string) error {
 			return s.perform(request{plans: forwarded(script.Plans, why), send: s.sendQuery(sql)})
@@ -114,7 +121,7 @@ func forwarded(plans []*rewrite.Plan, why string) []*rewrite.Plan {
 	out := make([]*rewrite.Plan, len(plans))
 	for i, p := range plans {
 		q := *p
-		q.Edits, q.Hidden, q.NoRows, q.Decode, q.Stamp, q.Log = nil, 0, false, nil, false, false
+		q.Edits, q.Hidden, q.NoRows, q.Decode, q.Stamp, q.Log, q.ParsedApart = nil, 0, false, nil, false, false, 0
 		if q.Coverage != history.CoverageNone && (p.Hidden > 0 || p.Stamp || p.Log) {
 			q.Coverage, q.Why = history.CoverageOpaque, why
 		}
@@ -172,9 +179,9 @@ func (s *session) perform(r request) error {
 	var err error
 	switch {
 	case fetch:
-		err = s.ownQuery(fetchQuery(stamp))
+		err = s.sendFetch(stamp)
 	case stamp != "":
-		err = s.ownQuery(dialect.SetToken(stamp))
+		err = s.ownQuery(s.setToken(stamp, r.apart))
 	}
 	if err != nil {
 		return err
@@ -184,7 +191,7 @@ func (s *session) perform(r request) error {
 			return err
 		}
 		for tries := 1; refused != nil && tries < stampTries; tries++ {
-			if _, refused, err = s.ownRows(dialect.SetToken(stamp)); err != nil {
+			if _, refused, err = s.ownRows(s.setToken(stamp, r.apart)); err != nil {
 				return err
 			}
 			s.stamps(stamp, refused)
@@ -205,6 +212,18 @@ func (s *session) perform(r request) error {
 	}
 	if err := own(); err != nil {
 		return err
+	}
+	if r.apart {
+		why, ok, err := s.execApart(a)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			for _, st := range a.statements {
+				s.tracker.Drop(st.ticket)
+			}
+			return r.again(why)
+		}
 	}
 	first.running = s.tracker.Answer(first.ticket)
 	if refused != nil && stamp != "" {
@@ -281,12 +300,20 @@ func fetchQuery(stamp string) string {
 	return sql + ",@wc_t:='" + stamp + "'" // letters, digits and dots (record.NewRecorder)
 }
 
+// sendFetch puts into the output what fetches the log and sets the stamp.
+func (s *session) sendFetch(stamp string) error {
+	if s.rewriter.Flavor() == dialect.MySQL {
+		return s.fetchQuietly(stamp)
+	}
+	return s.ownQuery(fetchQuery(stamp))
+}
+
 // fetchLog fetches the log now, if there is one: the session is about to lose it.
 func (s *session) fetchLog() error {
 	if !s.tracker.PendingLog() {
 		return nil
 	}
-	if err := s.ownQuery(fetchQuery("")); err != nil {
+	if err := s.sendFetch(""); err != nil {
 		return err
 	}
 	_, err := s.logArrives("")
@@ -295,19 +322,20 @@ func (s *session) fetchLog() error {
 
 // logArrives reads the answer to fetchQuery.
 func (s *session) logArrives(stamp string) (refused *errPacket, err error) {
-	rows, refused, err := s.ownAnswer()
+	rows, refused, lost, err := s.logAnswer(stamp)
 	if err != nil {
 		return nil, err
 	}
 	s.stamps(stamp, refused)
 	s.logged = 0
-	if refused != nil || len(rows) != 1 || len(rows[0]) < 3 {
+	if lost || len(rows) != 1 || len(rows[0]) < 3 {
 		s.late(s.tracker.Logged(nil, true))
 		return refused, nil
 	}
 	s.foundNow = 1 // the row of this answer
 	if s.found == nil {
 		s.keepFoundRows(string(rows[0][2]))
+		s.foundKept = false
 	}
 	entries, truncated, err := dialect.DecodeLog(rows[0][0])
 	if err != nil {
@@ -428,7 +456,7 @@ var setsFoundRows = regexp.MustCompile(`(?is)^[\s(]*(?:(?:/\*.*?\*/|#[^\n]*\n|--
 
 // noteFoundRows notes that the client's own statement has set FOUND_ROWS() anew.
 func (s *session) noteFoundRows(p *rewrite.Plan) {
-	if s.found != nil && setsFoundRows.MatchString(p.Text) {
-		s.found = nil
+	if (s.found != nil || s.foundKept) && setsFoundRows.MatchString(p.Text) {
+		s.found, s.foundKept = nil, false
 	}
 }

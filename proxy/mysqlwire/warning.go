@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-mysql-org/go-mysql/mysql"
 
-	"wirecheck/history"
 	"wirecheck/proxy/record"
 	"wirecheck/rewrite"
 )
@@ -76,9 +75,12 @@ func shorten(text string, n int) string {
 // list at once, any other one when it brings a warning of its own (MariaDB 10.11: SHOW WARNINGS after SELECT 1 still
 // shows the list of the statement before).
 func (s *session) clearWarnings(p *rewrite.Plan) {
+	if !p.Diagnostics {
+		s.front = nil
+	}
 	switch {
 	case p.Diagnostics:
-	case p.Coverage != history.CoverageNone || p.Schema:
+	case s.forgetsWarnings(p):
 		s.listed = nil
 	default:
 		s.listedOld = true
@@ -94,12 +96,12 @@ var (
 // question, or there are none.
 func (s *session) withWarnings(p *rewrite.Plan) *rewrite.Plan {
 	s.listing = nil
-	if len(s.listed) == 0 || !p.Diagnostics || p.Hidden > 0 {
+	if len(s.front)+len(s.listed) == 0 || !p.Diagnostics || p.Hidden > 0 {
 		return p
 	}
 	merged := *p
 	if countWarnings.MatchString(p.Text) {
-		merged.Conceal = addTo(len(s.listed))
+		merged.Conceal = addTo(len(s.front) + len(s.listed))
 		return &merged
 	}
 	m := showWarnings.FindStringSubmatch(p.Text)
@@ -114,6 +116,10 @@ func (s *session) withWarnings(p *rewrite.Plan) *rewrite.Plan {
 		l.limit, l.offset = atoi(m[1]), atoi(m[3])
 	}
 	s.listing = l
+	if len(s.front) > 0 {
+		merged.Conceal = s.inWindow(l)
+		return &merged
+	}
 	merged.Conceal = func([][]byte) bool {
 		l.seen++
 		return true
@@ -161,6 +167,9 @@ func (s *session) appendWarnings(cols *columns) error {
 	s.listing = nil
 	if l == nil || len(cols.types) != 3 {
 		return nil
+	}
+	if len(s.front) > 0 {
+		return s.appendInWindow(l, cols)
 	}
 	skip := max(0, l.offset-int(s.serverWarnings))
 	for i, w := range s.listed {

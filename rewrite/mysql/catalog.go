@@ -110,6 +110,7 @@ func (l *loader) row(r []string) error {
 			Hidden:    strings.Contains(extra, "INVISIBLE"),
 			Generated: strings.Contains(extra, " GENERATED") && !strings.Contains(extra, "DEFAULT_GENERATED") || strings.Contains(extra, "VIRTUAL") || strings.Contains(extra, "PERSISTENT"),
 			Auto:      strings.Contains(extra, "AUTO_INCREMENT"),
+			Touched:   strings.Contains(extra, "ON UPDATE"),
 		}})
 	case "I":
 		place, err := strconv.Atoi(r[6])

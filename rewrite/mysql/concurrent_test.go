@@ -48,8 +48,8 @@ func TestConcurrentWritersMakeChains(t *testing.T) {
 					stamp := fmt.Sprintf("T%d.%d.chain", id, n+1)
 					side.conn.query(t, SetToken(stamp))
 					plan := p.rewriter.Script(sql, p.catalog, p.session)
-					r := side.conn.query(t, plan.SQL)
-					log, _, err := DecodeLog(side.conn.query(t, FetchLog()).rows[0][0])
+					r := side.conn.send(t, plan)
+					log, _, err := DecodeLog([]byte(side.fetchLog(t)))
 					if err != nil {
 						t.Error(err)
 						return

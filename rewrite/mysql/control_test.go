@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -172,14 +173,23 @@ func TestFlavors(t *testing.T) {
 		{MySQL, "SELECT note FROM account", exact},
 		{MySQL, "INSERT INTO account (id) VALUES (1)", exact},
 		{MySQL, "SELECT COUNT(note) FROM account", opaque},
-		{MySQL, "UPDATE account SET balance = 1", opaque}, // warning 1287
-		{MySQL, "INSERT INTO account (id) VALUES (1) ON DUPLICATE KEY UPDATE id = 2", opaque},
-		{MySQL, "DELETE FROM account", opaque},
+		{MySQL, "UPDATE account SET balance = 1", exact},
+		{MySQL, "INSERT INTO account (id) VALUES (1) ON DUPLICATE KEY UPDATE id = 2", exact},
+		{MySQL, "DELETE FROM account", exact},
+		{MySQL, "SELECT note, COUNT(*) FROM account GROUP BY note", opaque},
+		{TiDB, "UPDATE account SET balance = 1", opaque},
 		{TiDB, "SELECT note FROM account", opaque}, // no invisible columns
 	} {
 		p := New(test.flavor, rewrite.CaptureAuto).Script(test.sql, cat, Session{Database: "shop"}).Plans[0]
 		if p.Coverage != test.coverage || p.Coverage == opaque && (len(p.Edits) > 0 || p.Stamp || p.Log || p.Hidden > 0) {
 			t.Errorf("%s: %s: %+v", test.flavor, test.sql, p)
+		}
+		assigns := 0
+		for _, e := range p.Edits {
+			assigns += strings.Count(e.Add, ":=")
+		}
+		if p.ParsedApart != assigns {
+			t.Errorf("%s: %s: ParsedApart %d, %d assignments", test.flavor, test.sql, p.ParsedApart, assigns)
 		}
 	}
 	for version, want := range map[string]Flavor{"10.11.19-MariaDB-0+deb12u1": MariaDB, "5.5.5-10.6.1-MariaDB": MariaDB, "9.7.4": MySQL, "8.0.11-TiDB-v8.5.0": TiDB} {

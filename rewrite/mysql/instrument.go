@@ -32,7 +32,12 @@ func Setup() []string { return []string{"SET SESSION sql_mode=''"} }
 // which fires neither triggers nor ON UPDATE CURRENT_TIMESTAMP, and for each new one, so that a primary key that is
 // inserted again gets another id. wc_writers cannot fill itself by DEFAULT (@wc_t): MariaDB 10.11.19 accepts
 // that, ignores the value in sessions other than the first, and crashes with several of them (measured).
+//
+// MySQL: see rowkey.go. wc_writers comes last, so that a table that has it has all.
 func AddColumns(flavor Flavor, rel *rewrite.Relation) []string {
+	if flavor == MySQL {
+		return addQuietly(rel)
+	}
 	ifNot := ""
 	if flavor == MariaDB {
 		ifNot = "IF NOT EXISTS "
@@ -46,12 +51,44 @@ func AddColumns(flavor Flavor, rel *rewrite.Relation) []string {
 		adds = append(adds, fmt.Sprintf("ADD COLUMN %s%s BIGINT UNSIGNED NOT NULL DEFAULT (UUID_SHORT())%s", ifNot, columnRowID, invisible))
 	}
 	if flavor == MariaDB || !has(rel, columnWriters) {
-		adds = append(adds, fmt.Sprintf("ADD COLUMN %s%s VARCHAR(%d) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT '0:'%s", ifNot, columnWriters, writersSize, invisible))
+		adds = append(adds, addWriters(ifNot, invisible))
 	}
 	if len(adds) == 0 {
 		return nil
 	}
 	return []string{"ALTER TABLE " + quoteName(rel.Schema) + "." + quoteName(rel.Name) + " " + strings.Join(adds, ", ")}
+}
+
+func addWriters(ifNot, invisible string) string {
+	return fmt.Sprintf("ADD COLUMN %s%s VARCHAR(%d) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT '0:'%s", ifNot, columnWriters, writersSize, invisible)
+}
+
+// addQuietly is AddColumns for MySQL, in steps that the server carries out at once for a table of any size (ALGORITHM=INSTANT).
+// A table without a primary key is filled with ids; ON UPDATE CURRENT_TIMESTAMP is kept from doing its work by assigning
+// the column. A table with triggers is not, since they would run; its rows are not seen anyway.
+func addQuietly(rel *rewrite.Relation) []string {
+	if has(rel, columnWriters) && has(rel, columnRowID) {
+		return nil
+	}
+	alter := "ALTER TABLE " + quoteName(rel.Schema) + "." + quoteName(rel.Name) + " "
+	var list []string
+	if !has(rel, columnRowID) {
+		list = append(list, alter+"ADD COLUMN "+columnRowID+" BIGINT UNSIGNED NULL DEFAULT 0 INVISIBLE")
+	}
+	list = append(list, alter+"ALTER COLUMN "+columnRowID+" SET DEFAULT (UUID_SHORT())")
+	if len(rel.Key) == 0 && !rel.HasTriggers {
+		fill := "UPDATE " + quoteName(rel.Schema) + "." + quoteName(rel.Name) + " SET " + columnRowID + "=UUID_SHORT()"
+		for _, c := range rel.Columns {
+			if c.Touched {
+				fill += "," + quoteName(c.Name) + "=" + quoteName(c.Name)
+			}
+		}
+		list = append(list, fill+" WHERE "+columnRowID+"=0")
+	}
+	if !has(rel, columnWriters) {
+		list = append(list, alter+addWriters("", " INVISIBLE"))
+	}
+	return list
 }
 
 // RemoveColumns are the statements that take the hidden columns away. They may be executed again.

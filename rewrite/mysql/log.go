@@ -49,6 +49,16 @@ func cleanStamp(stamp string) string {
 // FetchLog is the query whose one row's first column is the session's log; it empties the log.
 func FetchLog() string { return "SELECT @wc_log,@wc_log:=''" }
 
+// FetchLogQuietly is FetchLog for MySQL, which warns of assignments within expressions: two statements, of which the second
+// gives the row. The first one sets the stamp; empty takes it away.
+func FetchLogQuietly(stamp string) [2]string {
+	value := "NULL"
+	if stamp != "" {
+		value = "'" + cleanStamp(stamp) + "'"
+	}
+	return [2]string{"SET @wc_f=IFNULL(@wc_log,''),@wc_log='',@wc_t=" + value, "SELECT @wc_f,''"}
+}
+
 // DecodeLog takes the log apart: what each stamped statement updated, deleted, or read (found unchanged, or where a
 // hidden column could not tell it), by stamp. truncated says that the log was full, so that some is missing.
 func DecodeLog(value []byte) (entries map[string][]history.Access, truncated bool, err error) {
@@ -63,6 +73,10 @@ func DecodeLog(value []byte) (entries map[string][]history.Access, truncated boo
 		stamp, access, err := decodeEntry(entry)
 		if err != nil {
 			return nil, false, err
+		}
+		if access.Row.Key == noKey {
+			truncated = true
+			continue
 		}
 		entries[stamp] = append(entries[stamp], access)
 	}

@@ -13,9 +13,9 @@ func TestUnchangedRowsAreMatches(t *testing.T) {
 	p := newPair(t, 0)
 	rel := p.wired.db.Name + ".account"
 	p.wired.exec(t, SetToken("T1.1.run"))
-	p.wired.exec(t, p.rewriter.Script("UPDATE account SET balance = 101 WHERE id = 1", p.catalog, p.session).SQL)
-	p.wired.exec(t, FetchLog())
-	id := p.wired.texts(t, "SELECT wc_row_id FROM account WHERE id = 1")[0][0]
+	p.wired.conn.send(t, p.rewriter.Script("UPDATE account SET balance = 101 WHERE id = 1", p.catalog, p.session))
+	p.wired.fetchLog(t)
+	id := p.wired.texts(t, "SELECT "+keyOf(p.catalog.ByName["account"][0])+" FROM account WHERE id = 1")[0][0]
 	row := history.Row{Table: rel, Key: id}
 	match := []history.Access{{Op: history.OpMatch, Row: row, Version: "1:T1.1.run", Writer: "T1.run", Order: 2}}
 	changed := []history.Access{{Op: history.OpUpdate, Row: row, Version: "2:T2.1.run", Prev: "1:T1.1.run", PrevWriter: "T1.run", PrevOrder: 2, Order: 3}}
@@ -38,8 +38,8 @@ func TestUnchangedRowsAreMatches(t *testing.T) {
 		p.wired.exec(t, "BEGIN")
 		before := p.wired.texts(t, "SELECT *, wc_writers FROM account WHERE id = 1")[0]
 		p.wired.exec(t, SetToken("T2.1.run"))
-		r := p.wired.exec(t, p.rewriter.Script(test.sql, p.catalog, p.session).SQL)
-		log, _, err := DecodeLog([]byte(p.wired.texts(t, FetchLog())[0][0]))
+		r := p.wired.conn.send(t, p.rewriter.Script(test.sql, p.catalog, p.session))
+		log, _, err := DecodeLog([]byte(p.wired.fetchLog(t)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestLostUpdateOfACounter(t *testing.T) {
 	if r := other.conn.replies(t, false); r.err != "" || r.affected != 0 {
 		t.Fatalf("the second: %+v", r)
 	}
-	log, _, err := DecodeLog([]byte(other.texts(t, FetchLog())[0][0]))
+	log, _, err := DecodeLog([]byte(other.fetchLog(t)))
 	if got := log["T2.1.run"]; err != nil || len(got) != 1 || got[0].Op != history.OpMatch || got[0].Writer != "T1.run" || got[0].Order != 2 {
 		t.Errorf("the second read %+v, %v", got, err)
 	}

@@ -95,6 +95,9 @@ func New(flavor Flavor, capture rewrite.Capture) *Rewriter {
 	return r
 }
 
+// Flavor is the product that the Rewriter is for.
+func (r *Rewriter) Flavor() Flavor { return r.flavor }
+
 // Script analyses the text of a COM_QUERY. catalog may be nil: then nothing is rewritten. The Script is shared and must
 // not be changed.
 func (r *Rewriter) Script(sql string, catalog *rewrite.Catalog, s Session) *rewrite.Script {

@@ -48,13 +48,16 @@ func TestNames(t *testing.T) {
 		{"a INT, b INT, c INT, d INT, e INT", "a,b,c,d,e", "1,2,3,4,5", "a=1, b=2, c=3, d=4"},
 		{"a VARCHAR(100)", "a", "REPEAT('🎉',30)", "a='" + strings.Repeat("🎉", 13) + "…"},
 	} {
+		if flavor() == MySQL && (strings.HasPrefix(test.columns, "a UUID") || strings.HasPrefix(test.columns, "a INET6")) {
+			continue // it has no such types
+		}
 		p.wired.exec(t, "CREATE TABLE named ("+test.columns+", v INT DEFAULT 0, PRIMARY KEY ("+test.key+"))")
 		p.load(t)
-		for _, sql := range AddColumns(MariaDB, p.catalog.ByName["named"][0]) {
+		for _, sql := range AddColumns(flavor(), p.catalog.ByName["named"][0]) {
 			p.wired.exec(t, sql)
 		}
 		p.load(t)
-		p.wired.exec(t, "INSERT INTO named VALUES ("+test.values+",0)")
+		p.wired.exec(t, p.rewriter.Script("INSERT INTO named VALUES ("+test.values+",0)", p.catalog, p.session).SQL)
 		ops := map[string]history.Op{
 			"SELECT * FROM named": history.OpRead, "SELECT v FROM named WHERE v = 0 FOR UPDATE": history.OpLock, "SELECT SUM(v) FROM named": history.OpRead,
 			"SELECT v, COUNT(*) FROM named GROUP BY v": history.OpRead,
@@ -64,8 +67,15 @@ func TestNames(t *testing.T) {
 			p.wired.exec(t, "BEGIN")
 			p.wired.exec(t, SetToken("T1.1.x"))
 			script := p.rewriter.Script(sql, p.catalog, p.session)
-			r := p.wired.exec(t, script.SQL)
-			log, _, err := DecodeLog([]byte(p.wired.texts(t, FetchLog())[0][0]))
+			if (&form{coverage: exact}).expected(script.Plans[0]) != exact {
+				p.wired.exec(t, "ROLLBACK")
+				continue
+			}
+			r := p.wired.conn.send(t, script)
+			if r.err != "" {
+				t.Fatalf("%s: %s", script.SQL, r.err)
+			}
+			log, _, err := DecodeLog([]byte(p.wired.fetchLog(t)))
 			if err != nil {
 				t.Fatalf("%s: %v", sql, err)
 			}

@@ -265,6 +265,10 @@ func decodeReads(tables []told, op history.Op, grouped bool, limit int) func([][
 				if err != nil {
 					return out, err
 				}
+				if a.Row.Key == noKey {
+					partial = true
+					continue
+				}
 				out = append(out, a)
 				continue
 			}

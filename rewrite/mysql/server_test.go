@@ -88,7 +88,7 @@ func TestParameters(t *testing.T) {
 
 // TestAddedStatementsAndDiagnostics measures the table in log.go.
 func TestAddedStatementsAndDiagnostics(t *testing.T) {
-	s := newSide(t, testserver.MariaDB(t), 0)
+	s := newSide(t, testserver.Family(t), 0)
 	client := []string{"INSERT INTO item (account_id, name) VALUES (8, 'a'), (8, 'b')", "SELECT SQL_CALC_FOUND_ROWS CAST('x' AS SIGNED) FROM account LIMIT 1", "UPDATE account SET balance = 'y1' WHERE id < 3"}
 	ask := func(t *testing.T, added string) []string {
 		t.Helper()
@@ -122,17 +122,17 @@ func TestAddedStatementsAndDiagnostics(t *testing.T) {
 
 func TestLogIsBounded(t *testing.T) {
 	p := newPair(t, 0)
-	p.wired.exec(t, "INSERT INTO bare SELECT seq, 'x' FROM seq_1_to_5000")
+	p.wired.exec(t, "INSERT INTO bare SELECT seq, 'x' FROM "+sequence(5000))
 	for _, sql := range []string{"UPDATE bare SET a = a + 1", "UPDATE bare SET a = a", "DELETE FROM bare"} {
 		script := p.rewriter.Script(sql, p.catalog, p.session)
 		p.wired.exec(t, SetToken("T9.1.test"))
-		p.wired.exec(t, script.SQL)
-		value := p.wired.texts(t, FetchLog())[0][0]
+		p.wired.conn.send(t, script)
+		value := p.wired.fetchLog(t)
 		entries, truncated, err := DecodeLog([]byte(value))
 		if err != nil || !truncated || len(value) > logLimit+1000 || len(entries["T9.1.test"]) < 500 {
 			t.Errorf("%s: log of %d bytes, %d entries, truncated %v, error %v", sql, len(value), len(entries["T9.1.test"]), truncated, err)
 		}
-		if again := p.wired.texts(t, FetchLog())[0][0]; again != "" {
+		if again := p.wired.fetchLog(t); again != "" {
 			t.Errorf("%s: the log is not empty after it was fetched", sql)
 		}
 	}
@@ -157,7 +157,7 @@ func TestAddAndRemoveColumns(t *testing.T) {
 			t.Errorf("%s: concealed it is\n%s\nwant\n%s", rel.Name, cells[1], want[1])
 		}
 		for range 2 { // they may be executed again
-			for _, sql := range append(AddColumns(MariaDB, rel), RemoveColumns(MariaDB, rel)...) {
+			for _, sql := range append(AddColumns(flavor(), rel), RemoveColumns(flavor(), rel)...) {
 				if rel.Instrumented {
 					p.wired.exec(t, sql)
 				}
@@ -244,14 +244,14 @@ func TestCatalog(t *testing.T) {
 }
 
 func TestSessionFacts(t *testing.T) {
-	s := newSide(t, testserver.MariaDB(t), 0)
+	s := newSide(t, testserver.Family(t), 0)
 	s.exec(t, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
 	s.exec(t, "SET autocommit=0, sql_mode='ANSI_QUOTES,NO_BACKSLASH_ESCAPES', group_concat_max_len=5000")
 	f, err := DecodeSession(s.texts(t, SessionQuery()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Facts{Version: f.Version, Flavor: MariaDB, Level: "read committed", Session: Session{Mode: AnsiQuotes | NoBackslashEscapes, GroupConcat: 5000}}
+	want := Facts{Version: f.Version, Flavor: flavor(), Level: "read committed", Session: Session{Mode: AnsiQuotes | NoBackslashEscapes, GroupConcat: 5000}}
 	if f != want {
 		t.Errorf("got %+v, want %+v", f, want)
 	}
@@ -302,7 +302,7 @@ var lockLine = regexp.MustCompile(`(\d+ lock struct)\(s\), heap size \d+, (\d+) 
 // The same locks are held after a statement and after what is sent for it.
 func TestLocksAreTheSame(t *testing.T) {
 	p := newPair(t, 0)
-	srv := testserver.MariaDB(t)
+	srv := testserver.Family(t)
 	root := dial(t, srv.Database(t).As(srv.User), 0)
 	seen := 0
 	locks := func(s *side, sql string) (string, bool) {

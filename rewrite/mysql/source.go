@@ -14,6 +14,7 @@ type source struct {
 	rel   *rewrite.Relation // nil for a derived table, a common table expression or a table that is not known
 	alias string            // the name by which columns are qualified
 	ref   string            // the same as SQL text, with schema where there is no alias
+	key   string            // SQL text that names the row
 	why   string            // why its reads cannot be seen; empty if they can
 }
 
@@ -26,7 +27,7 @@ func (src *source) version(named bool) string {
 	if named {
 		name = nameOf(src, false)
 	}
-	return "CONCAT(" + src.ref + "." + columnRowID + ",' '," + src.ref + "." + columnWriters + name + ")"
+	return "CONCAT(" + src.key + ",' '," + src.ref + "." + columnWriters + name + ")"
 }
 
 func quoteName(s string) string { return "`" + strings.ReplaceAll(s, "`", "``") + "`" }
@@ -117,6 +118,7 @@ func (s *statement) source(n *ast.TableName, alias string, ctes []string) source
 	if alias == "" && n.Schema.O != "" {
 		src.ref = quoteName(n.Schema.O) + "." + src.ref
 	}
+	src.key = rowKey(s.r.flavor, &src)
 	return src
 }
 

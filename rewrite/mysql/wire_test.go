@@ -14,7 +14,7 @@ import (
 )
 
 // wire is a client that shows what the server sends byte for byte, which drivers do not (MySQL manual, "Client/Server
-// Protocol"; mysql_native_password, protocol 4.1, no TLS).
+// Protocol"; mysql_native_password or caching_sha2_password, protocol 4.1, no TLS).
 type wire struct {
 	conn net.Conn
 	r    *bufio.Reader
@@ -38,6 +38,7 @@ type reply struct {
 	columns  [][]byte // the column definitions
 	rows     [][][]byte
 	next     []reply
+	refused  bool // the preparation failed
 }
 
 func dial(t testing.TB, db testserver.Database, capabilities uint32) *wire {
@@ -61,6 +62,13 @@ func dial(t testing.TB, db testserver.Database, capabilities uint32) *wire {
 	out = append(binary.LittleEndian.AppendUint32(out, 1<<24), 45)
 	out = append(out, make([]byte, 23)...)
 	out = append(append(out, db.User...), 0)
+	if flavor() == MySQL {
+		out = append(append(out, 32), cachingScramble(db.Password, salt)...)
+		out = append(append(out, db.Name...), 0)
+		w.write(t, append(append(out, "caching_sha2_password"...), 0))
+		w.cachingPassword(t, db.Password, salt)
+		return w
+	}
 	h1 := sha1.Sum([]byte(db.Password))
 	h2 := sha1.Sum(h1[:])
 	h3 := sha1.Sum(append(bytes.Clone(salt), h2[:]...))
@@ -170,7 +178,7 @@ func (w *wire) execute(t testing.TB, sql string, args []string) reply {
 	w.command(t, 0x16, []byte(sql))
 	p := w.read(t)
 	if p[0] == 0xff {
-		return reply{err: fmt.Sprintf("%d %s", binary.LittleEndian.Uint16(p[1:]), p[3:])}
+		return reply{refused: true, err: fmt.Sprintf("%d %s", binary.LittleEndian.Uint16(p[1:]), p[3:])}
 	}
 	id, columns, params := p[1:5], binary.LittleEndian.Uint16(p[5:]), binary.LittleEndian.Uint16(p[7:])
 	for _, n := range []uint16{params, columns} {

@@ -107,7 +107,7 @@ func (s *statement) noteTargets(refs *ast.TableRefsClause) {
 }
 
 // stampAssignments puts in, before and behind a list of assignments, what marks a row that they really change. The list
-// is evaluated from left to right, and a column may be assigned twice (MariaDB knowledge base, UPDATE; measured):
+// is evaluated from left to right, and a column may be assigned twice (MariaDB knowledge base and MySQL manual, UPDATE; measured):
 //
 //	SET wc_writers = IF((@wc_o := <assigned columns>) IS NULL, '', wc_writers),   -- unchanged, but the old values are kept
 //	    <the client's assignments>,
@@ -118,10 +118,6 @@ func (s *statement) noteTargets(refs *ast.TableRefsClause) {
 // of two sessions that both compute the same new value must be seen (history.OpMatch). Where the text is equal although the row differs (-0.0 and 0.0, a DST change) the version
 // keeps its old name, which only hides it.
 func (s *statement) stampAssignments(list []*ast.Assignment, src *source, first, last int, log bool) bool {
-	if s.r.flavor != MariaDB { // MySQL warns of assignments to variables (1287), which the client would see
-		s.opaque("UPDATE on this server")
-		return false
-	}
 	var columns []string
 	for _, a := range list {
 		c := src.column(a.Column.Name.O)
@@ -140,7 +136,7 @@ func (s *statement) stampAssignments(list []*ast.Assignment, src *source, first,
 	}
 	parts := make([]string, len(columns))
 	for i, c := range columns {
-		part, ok := signature(src.ref+"."+quoteName(c), src.column(c).Type)
+		part, ok := signature(s.r.flavor, src.ref+"."+quoteName(c), src.column(c).Type)
 		if !ok {
 			s.opaque("a column of a type that is not known")
 			return false
@@ -149,6 +145,17 @@ func (s *statement) stampAssignments(list []*ast.Assignment, src *source, first,
 	}
 	all := "CAST(CONCAT_WS('~'," + strings.Join(parts, ",") + ") AS BINARY)"
 	w := src.ref + "." + columnWriters
+	never := " IS NULL"
+	if s.r.flavor == MySQL { // it does not evaluate what cannot be NULL to find out that it is not (9.7.4, without strict mode)
+		never = "='!'"
+	}
+	note := "(@wc_o:=" + all + ")" + never
+	renamed := s.renames(columns, src)
+	if renamed { // when the last assignment is made the key is the new one
+		old := *src
+		note += " OR (@wc_k:=" + src.key + ")" + never
+		old.key, src = "@wc_k", &old
+	}
 	same := w
 	next := "CONCAT(SUBSTRING_INDEX(" + w + ",':',1)+1,':',SUBSTRING_INDEX(SUBSTRING_INDEX(" + w + ",':',-1),',',-2),',',IFNULL(@wc_t,''))"
 	if log {
@@ -159,9 +166,14 @@ func (s *statement) stampAssignments(list []*ast.Assignment, src *source, first,
 		s.plan.Log = true
 	}
 	s.plan.Stamp = true
+	end := ""
+	if renamed {
+		id := src.ref + "." + columnRowID
+		end = "," + id + "=IF(" + id + "=0 AND @wc_o<>" + all + ",UUID_SHORT()," + id + ")"
+	}
 	s.edits = append(s.edits,
-		edit{at: first, add: w + "=IF((@wc_o:=" + all + ") IS NULL,''," + w + "),", check: " " + columnWriters + "=1,"},
-		edit{at: last, add: "," + w + "=IF(@wc_o=" + all + "," + same + "," + next + ")", check: "," + columnWriters + "=1 "})
+		edit{at: first, add: w + "=IF(" + note + ",''," + w + "),", check: " " + columnWriters + "=1,"},
+		edit{at: last, add: "," + w + "=IF(@wc_o=" + all + "," + same + "," + next + ")" + end, check: "," + columnWriters + "=1 "})
 	return true
 }
 
@@ -169,13 +181,17 @@ func (s *statement) stampAssignments(list []*ast.Assignment, src *source, first,
 func logEntry(op string, src *source) string { return "(@wc_log:=" + appended(op, src) + ")" }
 
 func appended(op string, src *source) string {
-	return "CONCAT(CAST(@wc_log AS BINARY),'" + op + " " + escapeName(src.table()) + " '," + src.ref + "." + columnRowID +
+	return "CONCAT(CAST(@wc_log AS BINARY),'" + op + " " + escapeName(src.table()) + " '," + src.key +
 		",' '," + src.ref + "." + columnWriters + ",' ',IFNULL(@wc_t,'')" + nameOf(src, true) + ",';')"
 }
 
 // signature is SQL text for a column's value as a string without NULL: numbers and times as they print, texts in hex,
 // long ones by their digest.
-func signature(ref, typ string) (string, bool) {
+func signature(flavor Flavor, ref, typ string) (string, bool) {
+	digest := "IFNULL(MD5(" + ref + "),'N')"
+	if flavor == MySQL { // 9.6 and later have no MD5
+		digest = "IFNULL(SHA2(" + ref + ",224),'N')"
+	}
 	_, rest, _ := strings.Cut(typ, "(")
 	switch typeName(typ) {
 	case "tinyint", "smallint", "mediumint", "int", "integer", "bigint", "decimal", "numeric", "year", "date", "time", "datetime", "timestamp":
@@ -189,9 +205,9 @@ func signature(ref, typ string) (string, bool) {
 		if _, err := fmt.Sscanf(rest, "%d", &n); err == nil && n <= 128 {
 			return "IFNULL(HEX(" + ref + "),'N')", true
 		}
-		return "IFNULL(MD5(" + ref + "),'N')", true
+		return digest, true
 	case "tinytext", "text", "mediumtext", "longtext", "tinyblob", "blob", "mediumblob", "longblob", "json":
-		return "IFNULL(MD5(" + ref + "),'N')", true
+		return digest, true
 	}
 	return "", false
 }
@@ -231,9 +247,6 @@ func (s *statement) delete(n *ast.DeleteStmt) {
 	all := walk(n)
 	s.plan.Predicate = s.predicate(n.Where, []source{src})
 	switch {
-	case s.r.flavor != MariaDB:
-		s.opaque("DELETE on this server")
-		return
 	case all.sub > 0:
 		s.opaque("DELETE with subqueries")
 		return

@@ -28,17 +28,41 @@ type Config struct {
 	// After is executed in each session when its steps are done; empty: nothing. A proxy that learns what a statement did
 	// only with the next one needs it.
 	After string
+	// Hidden tells the names of columns that are not the scenario's, and not shown.
+	Hidden func(column string) bool
+	// Reset says how the database gets back to where setup left it, in front of each permutation.
+	Reset Reset
 	// Limits are the scheduler's. Case bounds one case, from its setup to its teardown; default one minute.
 	Limits shell.Limits
 	Case   time.Duration
 }
 
+// Reset is a way to begin anew.
+type Reset int
+
+// The ways to begin anew.
+const (
+	// Setup executes the scenario's setup before each permutation and its teardown after it, as isolationtester does. What
+	// the teardown leaves is removed, so that no permutation sees another one's traces.
+	Setup Reset = iota
+	// Thorough executes setup once, and then puts rows and counters back, where the definitions stay as they were; nothing is
+	// left of earlier rows.
+	Thorough
+	// Quick does the same by DELETE and INSERT: the fastest, but on InnoDB deleted rows may linger for a while and change
+	// which gaps a statement locks.
+	Quick
+)
+
 // Lab executes cases in one database. It belongs to one goroutine at a time.
 type Lab struct {
-	config  Config
-	watcher engine.Watcher
-	control *session   // executes setup, teardown and final queries
-	members []*session // by their place in the scenario
+	config   Config
+	watcher  engine.Watcher
+	side     engine.Conn      // clears, resets and reads tables; it never leads through a proxy
+	empty    string           // the fingerprint of the database without anything in it
+	control  *session         // executes setup, teardown and final queries
+	members  []*session       // by their place in the scenario
+	current  *scenario.Spec   // whose setup the database is in, unless Reset is Setup
+	contents *engine.Contents // what that setup left
 }
 
 // session is one connection of the lab.
@@ -72,10 +96,25 @@ func Open(ctx context.Context, c Config) (*Lab, error) {
 	if l.watcher, err = c.Backend.Watch(ctx, c.Side); err != nil {
 		return nil, fmt.Errorf("open the connection that looks at the locks: %w", err)
 	}
-	if l.control, err = l.connect(ctx); err != nil {
+	err = l.open(ctx)
+	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
+}
+
+func (l *Lab) open(ctx context.Context) (err error) {
+	if l.side, err = l.config.Backend.Connect(ctx, l.config.Side); err != nil {
+		return fmt.Errorf("open the connection that reads tables: %w", err)
+	}
+	if err = l.config.Backend.Lab.PrepareConn(ctx, l.side); err != nil {
+		return err
+	}
+	if l.empty, err = l.config.Backend.Lab.Fingerprint(ctx, l.side); err != nil {
+		return fmt.Errorf("read the empty database: %w", err)
+	}
+	l.control, err = l.connect(ctx)
+	return err
 }
 
 // Close ends the lab's connections. What cases left in the database is the caller's affair.
@@ -86,10 +125,13 @@ func (l *Lab) Close() error {
 			errs = append(errs, s.conn.Close())
 		}
 	}
+	if l.side != nil {
+		errs = append(errs, l.side.Close())
+	}
 	if l.watcher != nil {
 		errs = append(errs, l.watcher.Close())
 	}
-	l.members, l.control, l.watcher = nil, nil, nil
+	l.members, l.control, l.side, l.watcher = nil, nil, nil, nil
 	return errors.Join(errs...)
 }
 

@@ -14,6 +14,7 @@ type Result struct {
 	Setup, Teardown []Output
 	Events          []Event
 	Finals          []engine.Answer // of the scenario's final queries
+	Tables          []engine.Table  // all tables at the end, before the teardown
 	// Trouble says why the case could not be executed to its end: the server is gone, or it stood still. What had happened
 	// until then is there; nothing can be concluded from what had not.
 	Trouble error

@@ -25,6 +25,9 @@ func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 	if err := l.ready(ctx, spec); err != nil {
 		return nil, err
 	}
+	if err := l.begin(ctx, spec); err != nil {
+		return nil, err
+	}
 	r := &Result{Permutation: p}
 	for i := range spec.Sessions {
 		r.Backends = append(r.Backends, l.members[i].conn.ID())
@@ -37,16 +40,53 @@ func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 	if r.Trouble == nil {
 		r.Trouble = l.tearDown(ctx, spec, r)
 	}
+	if r.Trouble != nil {
+		l.current, l.contents = nil, nil
+	}
 	return r, nil
 }
 
-// setUp executes the setup blocks.
-func (l *Lab) setUp(ctx context.Context, spec *scenario.Spec, r *Result) error {
-	for i := range spec.Setup {
-		b := &spec.Setup[i]
-		if err := l.block(ctx, l.control, -1, b, &r.Setup); err != nil {
-			return fmt.Errorf("%s:%d: setup: %w", spec.Name, b.Pos.Line, err)
+// begin makes the database ready for setUp: as it was when the setup had been done, or empty.
+func (l *Lab) begin(ctx context.Context, spec *scenario.Spec) error {
+	b := l.config.Backend.Lab
+	if l.current == spec && l.contents != nil && l.contents.Resettable {
+		changed, err := l.contents.Changed(ctx, l.side)
+		if err != nil {
+			return err
 		}
+		if !changed {
+			return l.contents.Reset(ctx, l.side, l.config.Reset == Thorough)
+		}
+	}
+	l.current, l.contents = nil, nil
+	now, err := b.Fingerprint(ctx, l.side)
+	if err != nil {
+		return fmt.Errorf("look for what is left in the database: %w", err)
+	}
+	if now != l.empty {
+		if err := engine.Exec(ctx, l.side, b.Clear(l.config.Side.Database)); err != nil {
+			return fmt.Errorf("clear the database: %w", err)
+		}
+	}
+	return nil
+}
+
+// setUp executes the setup blocks, unless begin has brought back what they did.
+func (l *Lab) setUp(ctx context.Context, spec *scenario.Spec, r *Result) error {
+	if l.current != spec {
+		for i := range spec.Setup {
+			b := &spec.Setup[i]
+			if err := l.block(ctx, l.control, -1, b, &r.Setup); err != nil {
+				return fmt.Errorf("%s:%d: setup: %w", spec.Name, b.Pos.Line, err)
+			}
+		}
+	}
+	if l.config.Reset != Setup && l.current != spec {
+		var err error
+		if l.contents, err = l.config.Backend.Lab.Remember(ctx, l.side); err != nil {
+			return err
+		}
+		l.current = spec
 	}
 	for i, s := range spec.Sessions {
 		if s.Setup == nil {
@@ -96,7 +136,12 @@ func (l *Lab) tearDown(ctx context.Context, spec *scenario.Spec, r *Result) erro
 		}
 		r.Finals = append(r.Finals, a)
 	}
-	if spec.Teardown != nil {
+	var err error
+	if r.Tables, err = l.tables(ctx); err != nil {
+		r.Crashed = true
+		return err
+	}
+	if spec.Teardown != nil && l.config.Reset == Setup {
 		var refused *engine.ServerError
 		if err := l.block(ctx, l.control, -1, spec.Teardown, &r.Teardown); err != nil && !errors.As(err, &refused) {
 			r.Crashed = true
@@ -104,6 +149,25 @@ func (l *Lab) tearDown(ctx context.Context, spec *scenario.Spec, r *Result) erro
 		}
 	}
 	return nil
+}
+
+// tables reads all tables, without columns that are not the scenario's.
+func (l *Lab) tables(ctx context.Context) ([]engine.Table, error) {
+	b := l.config.Backend.Lab
+	if l.contents != nil {
+		if changed, err := l.contents.Changed(ctx, l.side); err == nil && !changed {
+			tables := slices.Clone(l.contents.Tables)
+			return tables, b.ReadRows(ctx, l.side, tables)
+		}
+	}
+	tables, err := b.ReadTables(ctx, l.side)
+	if err != nil || l.config.Hidden == nil {
+		return tables, err
+	}
+	for i := range tables {
+		tables[i].Hide(l.config.Hidden)
+	}
+	return tables, nil
 }
 
 // quiesce ends what sessions left open, so that nobody waits for them: transactions, and locks that outlive them.
@@ -232,6 +296,13 @@ func (x *execution) look(ctx context.Context, sessions []scheduler.Session) ([]s
 	for i, s := range sessions {
 		w := waits[i]
 		out[i] = shell.Wait{Blocked: w.Blocked, Foreign: w.Foreign && len(w.For) == 0, Cycle: w.Cycle}
+		if silent := x.lab.config.Backend.Silent; silent != nil {
+			x.note(func() {
+				if silent(x.done[last(x.submitted[s])].Step.SQL, x.lab.members[s].inside) {
+					out[i].Patience = x.lab.config.Backend.Patience
+				}
+			})
+		}
 		for _, id := range w.For {
 			if other, ok := who[id]; ok {
 				out[i].For = append(out[i].For, other)

@@ -32,6 +32,10 @@ func (r *Result) Text(w io.Writer, spec *scenario.Spec) error {
 			t.answer(r.Finals[i])
 		}
 	}
+	for _, tab := range r.Tables {
+		fmt.Fprintf(out, "  table %s\n", tab.Name)
+		table(out, "    ", engine.Result{Columns: tab.Columns, Rows: tab.Rows})
+	}
 	for _, o := range r.Teardown {
 		t.output(o)
 	}

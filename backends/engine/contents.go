@@ -19,6 +19,21 @@ type Table struct {
 	generated    []bool // of Columns: the server computes them
 }
 
+// Hide takes columns away.
+func (t *Table) Hide(hidden func(column string) bool) {
+	for i := len(t.Columns) - 1; i >= 0; i-- {
+		if !hidden(t.Columns[i].Name) {
+			continue
+		}
+		t.Columns = slices.Delete(slices.Clone(t.Columns), i, i+1)
+		t.generated = slices.Delete(slices.Clone(t.generated), i, i+1)
+		for n, row := range t.Rows {
+			t.Rows[n] = slices.Delete(slices.Clone(row), i, i+1)
+		}
+	}
+	slices.SortFunc(t.Rows, compareRows)
+}
+
 // Contents is what the tables of a lab held when it was remembered. Reset brings it back.
 type Contents struct {
 	Tables []Table

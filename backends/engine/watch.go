@@ -15,6 +15,8 @@ import "context"
 type Watcher interface {
 	// Look tells of each of the connections whether it waits for a lock right now, in their order.
 	Look(ctx context.Context, ids []uint64) ([]Wait, error)
+	// Alive reports whether the server still has the connection, and so may hold its locks.
+	Alive(ctx context.Context, id uint64) (bool, error)
 	// Kill ends a connection on the server, whatever it is doing. That it is gone already is no error.
 	Kill(ctx context.Context, id uint64) error
 	Close() error

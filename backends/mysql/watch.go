@@ -232,6 +232,19 @@ func (w *Watcher) unlisted(ctx context.Context, s Status, ids []uint64, waits []
 	return nil
 }
 
+// Alive looks for the connection in the process list, which it leaves when it has been cleaned up.
+func (w *Watcher) Alive(ctx context.Context, id uint64) (bool, error) { return Alive(ctx, w.conn, id) }
+
+// Alive looks for a connection in the process list.
+func Alive(ctx context.Context, c engine.Conn, id uint64) (bool, error) {
+	rows, err := engine.Query(ctx, c, "SHOW PROCESSLIST")
+	if err != nil {
+		return false, fmt.Errorf("look for session %d: %w", id, err)
+	}
+	want := strconv.FormatUint(id, 10)
+	return slices.ContainsFunc(rows, func(row []engine.Value) bool { return string(row[0]) == want }), nil
+}
+
 // Kill ends a connection.
 func (w *Watcher) Kill(ctx context.Context, id uint64) error {
 	a, err := w.conn.Do(ctx, "KILL "+strconv.FormatUint(id, 10))

@@ -166,6 +166,16 @@ func kindOf(lock string) engine.WaitKind {
 	return engine.WaitOther
 }
 
+// Alive looks for the backend among those that report their activity. A backend takes itself off that list after it has
+// let go of its locks (proc_exit, src/backend/storage/ipc/ipc.c: before_shmem_exit callbacks come first).
+func (w *watcher) Alive(ctx context.Context, id uint64) (bool, error) {
+	r, err := w.conn.Exec(ctx, "SELECT count(*) FROM pg_catalog.pg_stat_get_activity("+strconv.FormatUint(id, 10)+")").ReadAll()
+	if err != nil {
+		return false, fmt.Errorf("look for session %d: %w", id, err)
+	}
+	return string(r[0].Rows[0][0]) != "0", nil
+}
+
 func (w *watcher) Kill(ctx context.Context, id uint64) error {
 	_, err := w.conn.Exec(ctx, "SELECT pg_catalog.pg_terminate_backend("+strconv.FormatUint(id, 10)+")").ReadAll()
 	if err != nil {

@@ -77,6 +77,11 @@ func (w *watcher) Look(ctx context.Context, ids []uint64) ([]engine.Wait, error)
 	return waits, nil
 }
 
+// Alive looks for the connection in the process list.
+func (w *watcher) Alive(ctx context.Context, id uint64) (bool, error) {
+	return mysql.Alive(ctx, w.conn, id)
+}
+
 // Kill ends a connection.
 func (w *watcher) Kill(ctx context.Context, id uint64) error {
 	// An id that is unknown is no error here.

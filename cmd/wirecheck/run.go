@@ -8,13 +8,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
+	dialect "wirecheck/rewrite/mysql"
 	"wirecheck/scenario"
 )
 
@@ -356,9 +356,7 @@ func (r *runner) end() error {
 type bench struct {
 	lab  *lab.Lab
 	lens *lens
-	site *site
-	name string // of the database
-	conn engine.Conn
+	labs *engine.Labs
 }
 
 // done is a case that was executed.
@@ -369,28 +367,28 @@ type done struct {
 }
 
 func openBench(ctx context.Context, c *common, s *site, level engine.Level, judge bool) (_ *bench, err error) {
-	b := &bench{site: s, name: "wirecheck_lab"}
+	b := &bench{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close(ctx))
 		}
 	}()
-	if b.conn, err = s.engine.Connect(ctx, s.target); err != nil {
+	if b.labs, err = engine.OpenLabs(ctx, s.engine, s.target); err != nil {
 		return nil, err
 	}
-	if err := engine.Exec(ctx, b.conn, "CREATE DATABASE "+b.name); err != nil {
-		b.name = ""
+	for _, name := range b.labs.Swept {
+		c.log.Info().Str("database", name).Msg("removed a database that an earlier run had left behind")
+	}
+	target, err := b.labs.Create(ctx)
+	if err != nil {
 		return nil, err
 	}
-	target := s.target
-	target.Database = b.name
-	side := target
-	config := lab.Config{Backend: s.engine, Target: target, Side: side, Level: level}
+	config := lab.Config{Backend: s.engine, Target: target, Side: target, Level: level}
 	if judge {
 		if b.lens, err = openLens(ctx, c, s); err != nil {
 			return nil, err
 		}
-		config.Target = b.lens.through(target)
+		config.Target, config.Hidden = b.lens.through(target), dialect.HiddenColumn
 		if s.engine.Protocol == engine.ProtocolMySQL {
 			config.After = "DO 0"
 		}
@@ -426,18 +424,11 @@ func (b *bench) close(ctx context.Context) error {
 	if b.lens != nil {
 		errs = append(errs, b.lens.stop())
 	}
-	if b.conn != nil {
-		if b.name != "" && b.site.server == nil {
-			errs = append(errs, engine.Exec(ctx, b.conn, "DROP DATABASE "+b.name))
-		} else if b.name != "" {
-			errs = append(errs, engine.Exec(ctx, b.conn, "DROP DATABASE "+b.name))
-		}
-		errs = append(errs, b.conn.Close())
+	if b.labs != nil {
+		errs = append(errs, b.labs.Close(ctx))
 	}
 	return errors.Join(errs...)
 }
 
 // independence says which steps may change places without effect; without a parser for the product, none.
 func independence(*scenario.Spec, *site, engine.Level) scenario.Independent { return nil }
-
-var _ = slices.Contains[[]string]

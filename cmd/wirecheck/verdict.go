@@ -219,7 +219,7 @@ func (p *printer) finding(d *done, f *oracle.Finding) {
 	fmt.Fprintf(p.out, "isolation: %s (%s), %s\n", f.Title(), f.Class, blame)
 	for _, e := range f.Edges {
 		from, to := p.who(d, &f.Transactions[e.From], e.FromStatement), p.who(d, &f.Transactions[e.To], e.ToStatement)
-		row := e.Row.Table
+		_, row, _ := strings.Cut(e.Row.Table, ".") // the schema is the lab's own
 		if e.Name != "" {
 			row += " " + e.Name
 		}

@@ -31,6 +31,9 @@ type Wait struct {
 	Foreign bool
 	// Cycle says that the wait is part of a circle, which the server is about to break.
 	Cycle bool
+	// Patience says that the server shows nothing of it if this step waits: when it has taken that long it is taken as
+	// waiting, and the run is marked. 0: the server shows it.
+	Patience time.Duration
 }
 
 // believable reports whether the wait lasts until another session moves.
@@ -366,30 +369,32 @@ func (sh *Shell) believe(asked []scheduler.Session, waits []Wait, changes int) b
 	now := time.Now()
 	whom := make(map[scheduler.Session][]scheduler.Session, len(asked))
 	for i, s := range asked {
-		if !waits[i].believable() && !sh.slow(s, now) {
+		if !waits[i].believable() && !sh.slow(s, waits[i].Patience, now) {
 			return false
 		}
 		whom[s] = waits[i].For
 	}
 	for i, s := range asked {
 		if !waits[i].believable() {
-			sh.guess(s)
+			sh.guess(s, sooner(waits[i].Patience, sh.limits.Slow))
 		}
 	}
 	sh.core.Wait(whom)
 	return true
 }
 
-// slow reports whether the session's step has taken too long, counted from when another step finished last.
-func (sh *Shell) slow(s scheduler.Session, now time.Time) bool {
-	return sh.limits.Slow > 0 && now.Sub(sh.gates[s].doubted) >= sh.limits.Slow
+// slow reports whether the session's step has taken too long, counted from when another step finished last. patience is
+// its own limit, or 0.
+func (sh *Shell) slow(s scheduler.Session, patience time.Duration, now time.Time) bool {
+	limit := sooner(patience, sh.limits.Slow)
+	return limit > 0 && now.Sub(sh.gates[s].doubted) >= limit
 }
 
 // guess notes that a step was taken as waiting.
-func (sh *Shell) guess(s scheduler.Session) {
+func (sh *Shell) guess(s scheduler.Session, limit time.Duration) {
 	if g := &sh.gates[s]; !g.guessed {
 		g.guessed = true
-		sh.marks = append(sh.marks, fmt.Sprintf("session %d: a statement took more than %v and was taken as waiting; the server does not show it", s+1, sh.limits.Slow))
+		sh.marks = append(sh.marks, fmt.Sprintf("session %d: a statement took more than %v and was taken as waiting; the server does not show it", s+1, limit))
 	}
 }
 

@@ -108,7 +108,7 @@ func drawScenario(rng *rand.Rand, sessions, steps int) [][]toy.Step {
 
 // TestModelDrawn goes through all orders of events of random scenarios of four sessions with four steps each.
 func TestModelDrawn(t *testing.T) {
-	runs := 500
+	runs := 300
 	if testing.Short() {
 		runs = 15
 	}

@@ -108,7 +108,7 @@ func drawScenario(rng *rand.Rand, sessions, steps int) [][]toy.Step {
 
 // TestModelDrawn goes through all orders of events of random scenarios of four sessions with four steps each.
 func TestModelDrawn(t *testing.T) {
-	runs := 500
+	runs := 300
 	if testing.Short() {
 		runs = 15
 	}
@@ -128,13 +128,13 @@ func TestModelDrawn(t *testing.T) {
 	t.Logf("%d scenarios, %d decisions, %d states, all orders of events", runs, decisions, states)
 }
 
-// TestModelQuitters lets one session leave at any time. The trace depends on when; but nobody must hang, or go twice.
-func TestModelQuitters(t *testing.T) {
+// TestModelDisturbed lets one untimely thing happen at any time. The trace depends on when; but nobody must hang, or go twice.
+func TestModelDisturbed(t *testing.T) {
 	states, cut := 0, 0
 	for seed := range 30 {
 		rng := rand.New(rand.NewPCG(uint64(seed), 5))
 		ch, err := check(scenario{
-			sessions: drawScenario(rng, 3, 3), policy: toy.Policy(seed % 2), quitters: true,
+			sessions: drawScenario(rng, 3, 3), policy: toy.Policy(seed % 2), disturbed: true,
 			strategy: func() Strategy { return hashed(seed) }, decider: newShelled,
 		}, 20_000)
 		if err != nil {

@@ -16,7 +16,9 @@ import (
 // decider is Core with what the shell does for it, or a mutant of that.
 type decider interface {
 	Offer(s Session, name string) Step
+	Withdraw(s Session)
 	Finish(s Session, victim bool)
+	Idle(s Session)
 	Leave(s Session)
 	Next() Decision
 	Trace() []Event
@@ -81,11 +83,11 @@ func bit(b bool) byte {
 
 // scenario is what is played.
 type scenario struct {
-	sessions [][]toy.Step
-	policy   toy.Policy
-	strategy func() Strategy
-	decider  func(sessions int, strategy Strategy) decider
-	quitters bool // sessions may leave at any time: then the trace depends on when, and is not compared
+	sessions  [][]toy.Step
+	policy    toy.Policy
+	strategy  func() Strategy
+	decider   func(sessions int, strategy Strategy) decider
+	disturbed bool // something untimely happens once: then the trace depends on when, and is not compared
 }
 
 func (sc scenario) String() string {
@@ -129,7 +131,7 @@ type world struct {
 	picks   int
 	picked  Session
 	told    string // the last decision, and the trace that led to it
-	quit    bool
+	calm    bool   // nothing untimely happens any more
 	path    *path
 }
 
@@ -177,7 +179,7 @@ func (w *world) key() string {
 	b.WriteString(w.server.Key())
 	b.WriteByte('|')
 	b.WriteString(w.d.key())
-	b.WriteByte(bit(w.quit))
+	b.WriteByte(bit(w.calm))
 	if w.seen != nil {
 		b.WriteByte(bit(w.seen.fresh))
 		b.WriteString(w.seen.encoded)
@@ -212,9 +214,9 @@ func (w *world) events() []event {
 		case cl.phase == hungUp:
 			list = append(list, event{"leave", s, (*world).leave})
 		}
-		if w.sc.quitters && !w.quit && cl.phase != hungUp && cl.phase != left {
-			list = append(list, event{"quit", s, func(w *world, s Session) { w.quit = true; w.hangUp(s) }})
-		}
+	}
+	if w.sc.disturbed && !w.calm {
+		list = append(list, w.disturbances()...)
 	}
 	switch {
 	case w.seen != nil:
@@ -225,6 +227,40 @@ func (w *world) events() []event {
 		}
 	}
 	return list
+}
+
+// disturbances lists what may happen at any time, once: a session is lost, or thinks for too long, or takes its offer back,
+// or a lock wait times out.
+func (w *world) disturbances() (list []event) {
+	once := func(name string, s Session, do func(w *world, s Session)) {
+		list = append(list, event{name, s, func(w *world, s Session) { w.calm = true; do(w, s) }})
+	}
+	for i, cl := range w.clients {
+		s := Session(i)
+		if cl.phase != hungUp && cl.phase != left {
+			once("quit", s, (*world).hangUp)
+		}
+		switch {
+		case cl.phase == atHome && slices.Contains(w.verdict.Think, s):
+			once("idle", s, (*world).idle)
+		case cl.phase == atGate:
+			once("withdraw", s, (*world).withdraw)
+		case cl.phase == submitted && w.server.WaitsFor(i) != nil:
+			once("time out", s, func(w *world, s Session) { w.server.TimeOut(int(s)) })
+		}
+	}
+	return list
+}
+
+func (w *world) idle(s Session) {
+	w.d.Idle(s)
+	w.decide()
+}
+
+func (w *world) withdraw(s Session) {
+	w.clients[s].phase = atHome
+	w.d.Withdraw(s)
+	w.decide()
 }
 
 func (w *world) tick(Session) {
@@ -405,7 +441,7 @@ func (ch *checker) progress() error {
 
 // compare checks that the decision just made, and the trace that led to it, are those of the other orders.
 func (ch *checker) compare(w *world) error {
-	if ch.sc.quitters {
+	if ch.sc.disturbed {
 		return nil
 	}
 	for len(ch.traces) <= w.picks {
@@ -435,7 +471,7 @@ func (ch *checker) finished(w *world) error {
 	if w.verdict.Verdict != Quiet {
 		return ch.failed(w, "all sessions are gone, and Core says %+v", w.verdict)
 	}
-	if ch.sc.quitters {
+	if ch.sc.disturbed {
 		return nil
 	}
 	w.told = traceText(w.d.Trace())

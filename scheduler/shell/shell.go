@@ -29,18 +29,17 @@ type Wait struct {
 	For     []scheduler.Session // whom it waits for, as far as it is told
 	// Foreign says that it waits for none of the sessions but for somebody else, who will go on by themselves.
 	Foreign bool
-	// Cycle says that the wait is part of a circle, which the server is about to break.
+	// Cycle says that the wait is part of a circle, which the server is about to break. Shell finds those by itself that
+	// For shows.
 	Cycle bool
 	// Patience says that the server shows nothing of it if this step waits: when it has taken that long it is taken as
 	// waiting, and the run is marked. 0: the server shows it.
 	Patience time.Duration
 }
 
-// believable reports whether the wait lasts until another session moves.
-func (w Wait) believable() bool { return w.Blocked && !w.Cycle && !w.Foreign }
-
 // Look asks the server which of the sessions wait for a lock, and answers in their order. The answer must be of one moment:
-// a list that is put together while the sessions move may show all of them waiting when at no time all were.
+// a list that is put together while the sessions move may show all of them waiting when at no time all were. The shell may
+// change the slice.
 type Look func(ctx context.Context, sessions []scheduler.Session) ([]Wait, error)
 
 // Limits are the shell's. The zero value of a field means what stands there.
@@ -52,7 +51,8 @@ type Limits struct {
 	// Slow is how long a step may take that neither finishes nor is seen waiting, before it is taken as waiting all the
 	// same. It counts anew when another step finishes. 0: for ever, unless there is no Look, where it is DefaultSlow.
 	Slow time.Duration
-	// Stuck is how long to wait for the server where every session waits and none is idle. 0: DefaultStuck.
+	// Stuck is how long to wait for the server where every session waits and none is idle, and where it has a circle of
+	// waits to break. 0: DefaultStuck.
 	Stuck time.Duration
 }
 
@@ -91,7 +91,7 @@ type gate struct {
 	open    chan error // gets nil when the step may go
 	waiting bool
 	since   time.Time // when the session began to think, or its step was let go
-	doubted time.Time // when it was last asked anew whether the step waits
+	doubted time.Time // when its step was let go, or another one finished since
 	guessed bool      // the step was taken as waiting without being seen so
 }
 
@@ -304,8 +304,9 @@ func (sh *Shell) await(ctx context.Context, limit time.Duration, expired error) 
 // or gives up on those that take too long.
 func (sh *Shell) settle(ctx context.Context, d scheduler.Decision, changes int) error {
 	now := time.Now()
-	think := sh.oldest(d.Think, now)
-	switch youngest := sh.youngest(d.Ask, now); {
+	_, think := sh.ages(d.Think, now, since)
+	youngest, _ := sh.ages(d.Ask, now, since)
+	switch {
 	case sh.limits.Think > 0 && think >= sh.limits.Think:
 		sh.giveUpThinking(d.Think, now)
 		return nil
@@ -317,7 +318,8 @@ func (sh *Shell) settle(ctx context.Context, d scheduler.Decision, changes int) 
 		if sh.believe(d.Ask, make([]Wait, len(d.Ask)), changes) {
 			return nil
 		}
-		return sh.await(ctx, sooner(remaining(sh.limits.Slow, sh.patience(d.Ask, now)), remaining(sh.limits.Think, think)), nil)
+		patience, _ := sh.ages(d.Ask, now, doubted)
+		return sh.await(ctx, sooner(remaining(sh.limits.Slow, patience), remaining(sh.limits.Think, think)), nil)
 	default:
 		return sh.ask(ctx, d.Ask, changes, min(youngest/pauseShare, pauseLimit))
 	}
@@ -332,6 +334,7 @@ func (sh *Shell) ask(ctx context.Context, sessions []scheduler.Session, changes 
 	if len(waits) != len(sessions) {
 		return fmt.Errorf("ask who waits for whom: %d answers for %d sessions", len(waits), len(sessions))
 	}
+	findCircles(sessions, waits)
 	if sh.believe(sessions, waits, changes) {
 		return nil
 	}
@@ -369,18 +372,24 @@ func (sh *Shell) believe(asked []scheduler.Session, waits []Wait, changes int) b
 	now := time.Now()
 	whom := make(map[scheduler.Session][]scheduler.Session, len(asked))
 	for i, s := range asked {
-		if !waits[i].believable() && !sh.slow(s, waits[i].Patience, now) {
+		if !sh.lasting(waits[i], s, now) && !sh.slow(s, waits[i].Patience, now) {
 			return false
 		}
 		whom[s] = waits[i].For
 	}
 	for i, s := range asked {
-		if !waits[i].believable() {
+		if !sh.lasting(waits[i], s, now) {
 			sh.guess(s, sooner(waits[i].Patience, sh.limits.Slow))
 		}
 	}
 	sh.core.Wait(whom)
 	return true
+}
+
+// lasting reports whether the session waits until another one moves. A circle does if the server has not broken it in time:
+// some never do.
+func (sh *Shell) lasting(w Wait, s scheduler.Session, now time.Time) bool {
+	return w.Blocked && !w.Foreign && (!w.Cycle || now.Sub(sh.gates[s].doubted) >= sh.limits.Stuck)
 }
 
 // slow reports whether the session's step has taken too long, counted from when another step finished last. patience is
@@ -409,36 +418,19 @@ func (sh *Shell) giveUpThinking(sessions []scheduler.Session, now time.Time) {
 	}
 }
 
-// oldest is the longest that one of the sessions has been thinking.
-func (sh *Shell) oldest(sessions []scheduler.Session, now time.Time) (age time.Duration) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	for _, s := range sessions {
-		age = max(age, now.Sub(sh.gates[s].since))
-	}
-	return age
-}
-
-// youngest is the time since the last of the sessions' steps was let go; 0 if there are none.
-func (sh *Shell) youngest(sessions []scheduler.Session, now time.Time) (age time.Duration) {
+// ages gives the least and the greatest time since what of tells of the sessions; 0 if there are none.
+func (sh *Shell) ages(sessions []scheduler.Session, now time.Time, of func(*gate) time.Time) (least, greatest time.Duration) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	for i, s := range sessions {
-		if spent := now.Sub(sh.gates[s].since); i == 0 || spent < age {
-			age = spent
+		age := now.Sub(of(&sh.gates[s]))
+		greatest = max(greatest, age)
+		if i == 0 || age < least {
+			least = age
 		}
 	}
-	return age
+	return least, greatest
 }
 
-// patience is the time since the last of the sessions' steps was doubted.
-func (sh *Shell) patience(sessions []scheduler.Session, now time.Time) (age time.Duration) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	for i, s := range sessions {
-		if spent := now.Sub(sh.gates[s].doubted); i == 0 || spent < age {
-			age = spent
-		}
-	}
-	return age
-}
+func since(g *gate) time.Time   { return g.since }
+func doubted(g *gate) time.Time { return g.doubted }

@@ -431,3 +431,47 @@ func TestLateLookIsDiscarded(t *testing.T) {
 		w.end()
 	})
 }
+
+// TestCircle: who waits in a circle is about to be ended by the server, or to go on, so a third session is held back. If the
+// server does nothing, the circle is believed in the end.
+func TestCircle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, 3, Limits{Stuck: 5 * time.Second}, false, false)
+		one, two, three := w.enter(t.Context(), 0), w.enter(t.Context(), 1), w.enter(t.Context(), 2)
+		w.goes(one)
+		w.show(0, Wait{Blocked: true, For: []scheduler.Session{1}})
+		w.goes(two)
+		w.show(1, Wait{Blocked: true, For: []scheduler.Session{2, 0}})
+		w.held(three, 5*time.Second-ms)
+		w.goes(three)
+		w.marks()
+		w.end()
+	})
+}
+
+func TestFindCircles(t *testing.T) {
+	blocked := func(whom ...scheduler.Session) Wait { return Wait{Blocked: true, For: whom} }
+	for _, c := range []struct {
+		name  string
+		waits []Wait // of the sessions 1, 2, 3...
+		want  []bool
+	}{
+		{"none waits", []Wait{{}, {}}, []bool{false, false}},
+		{"a chain", []Wait{blocked(2), blocked(3), {}}, []bool{false, false, false}},
+		{"two", []Wait{blocked(2), blocked(1)}, []bool{true, true}},
+		{"three, and one that waits for them", []Wait{blocked(2), blocked(0, 3), blocked(1), blocked(1)}, []bool{true, true, true, false}},
+		{"one that runs", []Wait{blocked(2), {For: []scheduler.Session{1}}}, []bool{false, false}},
+		{"somebody unknown", []Wait{blocked(0), blocked(7)}, []bool{false, false}},
+		{"said by the server", []Wait{{Blocked: true, Cycle: true}}, []bool{true}},
+	} {
+		sessions := []scheduler.Session{1, 2, 3, 4}[:len(c.waits)]
+		findCircles(sessions, c.waits)
+		var got []bool
+		for _, w := range c.waits {
+			got = append(got, w.Cycle)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+}

@@ -248,6 +248,14 @@ func (sv *Server) Disconnect(s int) {
 	sv.rollback(s)
 }
 
+// TimeOut ends a wait for a row: the step fails, and the session keeps what it holds.
+func (sv *Server) TimeOut(s int) {
+	ss := &sv.sessions[s]
+	r := sv.row(ss.step.Rows[ss.at])
+	r.queue = slices.DeleteFunc(slices.Clone(r.queue), func(other int) bool { return other == s })
+	ss.state = answered
+}
+
 // Answer takes the answer to the session's step, if there is one.
 func (sv *Server) Answer(s int) (victim, ok bool) {
 	ss := &sv.sessions[s]

@@ -17,9 +17,12 @@ func play(t *testing.T, policy Policy, lines string) string {
 			continue
 		}
 		s := int(line[0] - '1')
-		if line[2:] == "disconnect" {
+		switch line[2:] {
+		case "disconnect":
 			sv.Disconnect(s)
-		} else {
+		case "time out":
+			sv.TimeOut(s)
+		default:
 			steps, err := Parse(line[2:])
 			if err != nil {
 				t.Fatal(err)
@@ -57,6 +60,7 @@ func TestServer(t *testing.T) {
 		{name: "first waiter dies", policy: First, lines: "1 lock a\n2 lock b\n1 lock b\n2 lock a", want: "1\n2\n1[1]\n1! 2"},
 		{name: "no circle, nobody dies", policy: First, lines: "1 lock a\n2 lock b\n2 lock a\n1 lock c", want: "1\n2\n2[0]\n1 2[0]"},
 		{name: "disconnect", lines: "1 lock a\n2 lock a\n3 lock a\n2 disconnect\n1 disconnect", want: "1\n2[0]\n2[0] 3[0 1]\n3[0]\n3"},
+		{name: "time out", lines: "1 lock a\n2 lock b a\n3 lock a\n4 lock b\n2 time out\n1 commit\n2 commit", want: "1\n2[0]\n2[0] 3[0 1]\n2[0] 3[0 1] 4[1]\n2 3[0] 4[1]\n1 3 4[1]\n2 4"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := play(t, c.policy, c.lines); got != c.want {

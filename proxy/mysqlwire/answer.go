@@ -227,9 +227,6 @@ func (s *session) finish(a *answer, st *statement, b []byte, t terminator, rowle
 		a.next++
 	}
 	s.noteFoundRows(st.plan)
-	if a.prepared != nil {
-		s.noteExecute()
-	}
 	if a.front > 0 {
 		if b, err = addWarnings(b, t, a.front); err != nil {
 			return false, err

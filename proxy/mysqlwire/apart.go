@@ -85,7 +85,7 @@ func (s *session) keepFront(ours, all int) (bool, error) {
 	if err := s.ownQuery("SHOW WARNINGS"); err != nil {
 		return false, err
 	}
-	if err := s.ownQuery("SELECT @@max_error_count," + s.foundRows()); err != nil {
+	if err := s.ownQuery("SELECT @@max_error_count,FOUND_ROWS()"); err != nil {
 		return false, err
 	}
 	list, refused, err := s.ownAnswer()
@@ -99,7 +99,6 @@ func (s *session) keepFront(ours, all int) (bool, error) {
 	s.frontMax = atoi(string(facts[0][0]))
 	if s.found == nil {
 		s.keepFoundRows(string(facts[0][1]))
-		s.foundKept = false
 	}
 	s.foundNow = math.MaxUint64
 	s.front = nil
@@ -182,36 +181,13 @@ func (s *session) appendInWindow(l *listing, cols *columns) error {
 	return nil
 }
 
-// A text that is executed as a prepared statement changes FOUND_ROWS(), which UPDATE and DELETE leave alone (measured on 9.7.4). So what sets
-// the stamp keeps it on the server, where it is read again if somebody asks.
-
-// foundRows is SQL text for what FOUND_ROWS() says to the client.
-func (s *session) foundRows() string {
-	if s.foundKept {
-		return "@wc_r"
-	}
-	return "FOUND_ROWS()"
+// setsFound reports whether a statement sets FOUND_ROWS() anew. On MySQL UPDATE does too, to the rows that it found.
+func (s *session) setsFound(p *rewrite.Plan) bool {
+	return setsFoundRows.MatchString(p.Text) || p.Verb == "update" && s.rewriter.Flavor() == dialect.MySQL
 }
 
-// noteExecute notes that the client executed a prepared statement: on MySQL any of them may set FOUND_ROWS() anew.
-func (s *session) noteExecute() {
-	if s.rewriter.Flavor() == dialect.MySQL {
-		s.found, s.foundKept = nil, false
-	}
-}
-
-// setToken is the statement that sets the stamp in front of a statement that may be parsed apart.
-func (s *session) setToken(stamp string, apart bool) string {
-	sql := dialect.SetToken(stamp)
-	if apart && s.found == nil && !s.foundKept {
-		s.foundKept, s.foundNow = true, math.MaxUint64
-		sql += ",@wc_r=FOUND_ROWS()"
-	}
-	return sql
-}
-
-// meantForClient reports whether an error says something about the session rather than about the text: a lock wait that was too
-// long (for a table that is being changed), the end of the server, KILL QUERY.
+// meantForClient reports whether an error says something about the session rather than about the text: a lock wait that
+// was too long (for a table that is being changed), the end of the server, KILL QUERY.
 func meantForClient(code uint16) bool {
 	switch code {
 	case 1053, 1205, 1213, 1317, 3169:
@@ -233,7 +209,7 @@ func (s *session) fetchQuietly(stamp string) error {
 	if err := s.ownQuery(q[0]); err != nil {
 		return err
 	}
-	return s.ownQuery(q[1] + "," + s.foundRows())
+	return s.ownQuery(q[1] + ",FOUND_ROWS()")
 }
 
 // logAnswer reads the answers to what fetched the log: refused says that the stamp was not set, lost that the log is gone.

@@ -121,7 +121,7 @@ func TestGoMySQLClient(t *testing.T) {
 }
 
 func TestUnixSocketAndEmptyPassword(t *testing.T) {
-	d := testserver.MariaDB(t).Database(t)
+	d := testserver.Family(t).Database(t)
 	root := d.As(d.Server.User)
 	root.Exec(t, "CREATE USER nobody@'%'", "GRANT ALL ON "+d.Name+".* TO nobody@'%'")
 	t.Cleanup(func() {
@@ -146,7 +146,7 @@ func TestUnixSocketAndEmptyPassword(t *testing.T) {
 }
 
 func TestSafeUpdatesLeavesTheCatalogWhole(t *testing.T) {
-	d := testserver.MariaDB(t).Database(t)
+	d := testserver.Family(t).Database(t)
 	k := &sink{}
 	through := startProxy(t, d, proxy.Config{Mode: proxy.Observe}, observer(k))
 	c := dialRaw(t, through, baseCaps)
@@ -164,7 +164,7 @@ func TestSafeUpdatesLeavesTheCatalogWhole(t *testing.T) {
 
 // TestChangedBehindOurBack has a table lose its columns, or its instrumented form, without the proxy seeing it.
 func TestChangedBehindOurBack(t *testing.T) {
-	d := testserver.MariaDB(t).Database(t)
+	d := testserver.Family(t).Database(t)
 	k := &sink{}
 	through := startProxy(t, d, proxy.Config{Mode: proxy.Observe}, observer(k))
 	c := dialRaw(t, through, baseCaps)
@@ -189,7 +189,7 @@ func TestChangedBehindOurBack(t *testing.T) {
 // TestPreparedAndSerializable executes one prepared statement at two levels: under SERIALIZABLE it locks, and may need
 // another form.
 func TestPreparedAndSerializable(t *testing.T) {
-	d := testserver.MariaDB(t).Database(t)
+	d := testserver.Family(t).Database(t)
 	through := startProxy(t, d, proxy.Config{Mode: proxy.Observe}, observer(&sink{}))
 	c := dialRaw(t, through, baseCaps)
 	c.query("CREATE TABLE t (id INT PRIMARY KEY, k INT, v INT, KEY (k))")

@@ -19,7 +19,7 @@ func TestDifferentialFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := testserver.MariaDB(t).Database(t)
+	d := testserver.Family(t).Database(t)
 	d.Exec(t, "CREATE TABLE seen (id INT PRIMARY KEY)")
 	for name, test := range map[string]struct {
 		caps     uint64
@@ -54,7 +54,7 @@ func TestDifferentialFile(t *testing.T) {
 // TestNewTablesFollow creates a table through the proxy in a schema whose other tables were instrumented since the proxy
 // has read the catalog.
 func TestNewTablesFollow(t *testing.T) {
-	d := testserver.MariaDB(t).Database(t)
+	d := testserver.Family(t).Database(t)
 	o := observer(&sink{})
 	o.Instrument = mysqlwire.InstrumentFollow
 	at := startProxy(t, d, proxy.Config{Mode: proxy.Observe}, o)

@@ -132,8 +132,7 @@ func (s *session) saveFoundRows() error {
 	if s.found != nil {
 		return nil
 	}
-	rows, refused, err := s.ownRows("SELECT " + s.foundRows())
-	s.foundKept = false
+	rows, refused, err := s.ownRows("SELECT FOUND_ROWS()")
 	if err != nil || refused != nil || len(rows) != 1 || len(rows[0]) != 1 {
 		return err
 	}
@@ -157,11 +156,6 @@ var foundRows = regexp.MustCompile(`(?i)FOUND_ROWS`)
 // ROW_COUNT() was 0, as after COMMIT, it is put back too; a statement that asks for both after another change of rows
 // gets -1 for it.
 func (s *session) restoreFoundRows(script *rewrite.Script) error {
-	if s.foundKept && asksFoundRows(script) {
-		if err := s.saveFoundRows(); err != nil {
-			return err
-		}
-	}
 	if s.found == nil || *s.found > foundRowsMax || *s.found == s.foundNow || !asksFoundRows(script) {
 		return nil
 	}

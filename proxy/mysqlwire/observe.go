@@ -44,7 +44,6 @@ type watching struct {
 	found          *uint64          // what FOUND_ROWS() says to the client, if statements of ours changed it
 	foundNow       uint64           // what it says on the server then; the most if that is not known
 	changedRows    int64            // what ROW_COUNT() says to the client
-	foundKept      bool             // it is in @wc_r on the server (apart.go)
 	front          []listed         // rows that SHOW WARNINGS has in front of the server's (apart.go)
 	frontMax       int              // max_error_count then
 	logged         uint64           // rows that were logged since the log was fetched
@@ -83,7 +82,7 @@ func (s *session) logIn(ok []byte) error {
 	}
 	s.status = p.status
 	s.serverWarnings = p.warnings
-	s.listed, s.front, s.found, s.foundKept, s.logged, s.stamped = nil, nil, nil, false, 0, ""
+	s.listed, s.front, s.found, s.logged, s.stamped = nil, nil, nil, 0, ""
 	if err := s.ask(); err != nil {
 		return err
 	}

@@ -51,13 +51,13 @@ func observer(k *sink) *mysqlwire.Observer {
 }
 
 func TestObserveLogins(t *testing.T) {
-	d := testserver.MariaDB(t).Database(t)
+	d := testserver.Family(t).Database(t)
 	testLogins(t, startProxy(t, d, proxy.Config{Mode: proxy.Observe}, observer(&sink{})), "observe")
 }
 
 // TestHistory follows one session's reads and writes from version to version.
 func TestHistory(t *testing.T) {
-	d := testserver.MariaDB(t).Database(t)
+	d := testserver.Family(t).Database(t)
 	k := &sink{}
 	c := dialRaw(t, startProxy(t, d, proxy.Config{Mode: proxy.Observe}, observer(k)), baseCaps)
 	for _, sql := range []string{"CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 10), (2, 20)", "UPDATE t SET v = 5 WHERE id = 2",

@@ -63,7 +63,7 @@ func serve(t *testing.T, c proxy.Config, o *mysqlwire.Observer) net.Addr {
 }
 
 func TestPassLogins(t *testing.T) {
-	d := testserver.MariaDB(t).Database(t)
+	d := testserver.Family(t).Database(t)
 	own := proxy.ClientTLS{}
 	own.Cert, own.Key = certFiles(t)
 	for name, c := range map[string]proxy.Config{

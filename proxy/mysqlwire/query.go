@@ -181,7 +181,7 @@ func (s *session) perform(r request) error {
 	case fetch:
 		err = s.sendFetch(stamp)
 	case stamp != "":
-		err = s.ownQuery(s.setToken(stamp, r.apart))
+		err = s.ownQuery(dialect.SetToken(stamp))
 	}
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func (s *session) perform(r request) error {
 			return err
 		}
 		for tries := 1; refused != nil && tries < stampTries; tries++ {
-			if _, refused, err = s.ownRows(s.setToken(stamp, r.apart)); err != nil {
+			if _, refused, err = s.ownRows(dialect.SetToken(stamp)); err != nil {
 				return err
 			}
 			s.stamps(stamp, refused)
@@ -335,7 +335,6 @@ func (s *session) logArrives(stamp string) (refused *errPacket, err error) {
 	s.foundNow = 1 // the row of this answer
 	if s.found == nil {
 		s.keepFoundRows(string(rows[0][2]))
-		s.foundKept = false
 	}
 	entries, truncated, err := dialect.DecodeLog(rows[0][0])
 	if err != nil {
@@ -456,7 +455,7 @@ var setsFoundRows = regexp.MustCompile(`(?is)^[\s(]*(?:(?:/\*.*?\*/|#[^\n]*\n|--
 
 // noteFoundRows notes that the client's own statement has set FOUND_ROWS() anew.
 func (s *session) noteFoundRows(p *rewrite.Plan) {
-	if (s.found != nil || s.foundKept) && setsFoundRows.MatchString(p.Text) {
-		s.found, s.foundKept = nil, false
+	if s.found != nil && s.setsFound(p) {
+		s.found = nil
 	}
 }

@@ -3,7 +3,10 @@ package mysqlwire_test
 import (
 	"bufio"
 	"bytes"
+	"crypto/rsa"
+	"crypto/x509"
 	"encoding/binary"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net"
@@ -31,7 +34,7 @@ const baseCaps = uint64(mysql.CLIENT_LONG_PASSWORD | mysql.CLIENT_LONG_FLAG | my
 	mysql.CLIENT_SECURE_CONNECTION | mysql.CLIENT_MULTI_STATEMENTS | mysql.CLIENT_MULTI_RESULTS | mysql.CLIENT_PS_MULTI_RESULTS |
 	mysql.CLIENT_PLUGIN_AUTH | mysql.CLIENT_CONNECT_WITH_DB | mysql.CLIENT_LOCAL_FILES)
 
-// dialRaw logs in with mysql_native_password.
+// dialRaw logs in with mysql_native_password or caching_sha2_password.
 func dialRaw(t *testing.T, d testserver.Database, caps uint64) *rawClient {
 	t.Helper()
 	conn, err := net.Dial("tcp", d.Address())
@@ -49,9 +52,7 @@ func dialRaw(t *testing.T, d testserver.Database, caps uint64) *rawClient {
 	salt := bytes.Clone(greeting[end+4 : end+12])
 	salt = append(salt, greeting[end+31:end+43]...)
 	c.write(1, c.login(d, salt))
-	if _, b := c.packet(); len(b) == 0 || b[0] != 0 {
-		t.Fatalf("login: got % x, want OK", b)
-	}
+	c.finishLogin(d, salt)
 	return c
 }
 
@@ -62,10 +63,42 @@ func (c *rawClient) login(d testserver.Database, salt []byte) []byte {
 	b = append(b, make([]byte, 19)...)
 	b = binary.LittleEndian.AppendUint32(b, uint32(c.caps>>32))
 	b = append(append(b, d.User...), 0)
-	auth := mysql.CalcNativePassword(salt, []byte(d.Password))
+	auth, method := mysql.CalcNativePassword(salt, []byte(d.Password)), "mysql_native_password"
+	if testserver.IsMySQL() {
+		auth, method = mysql.CalcCachingSha2Password(salt, []byte(d.Password)), "caching_sha2_password"
+	}
 	b = append(append(b, byte(len(auth))), auth...)
 	b = append(append(b, d.Name...), 0)
-	return append(b, "mysql_native_password\x00"...)
+	return append(b, method+"\x00"...)
+}
+
+// finishLogin reads on to the server's OK. caching_sha2_password may ask for the password, encrypted with the server's key
+// (MySQL manual, "Caching SHA-2 Pluggable Authentication").
+func (c *rawClient) finishLogin(d testserver.Database, salt []byte) {
+	c.t.Helper()
+	seq, b := c.packet()
+	if len(b) == 2 && b[0] == 1 && b[1] == 4 {
+		c.write(seq+1, []byte{2})
+		if seq, b = c.packet(); len(b) < 2 || b[0] != 1 {
+			c.t.Fatalf("login: got %q, want a public key", b)
+		}
+		block, _ := pem.Decode(b[1:])
+		key, err := x509.ParsePKIXPublicKey(block.Bytes)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		sealed, err := mysql.EncryptPassword(d.Password, salt, key.(*rsa.PublicKey))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		c.write(seq+1, sealed)
+		_, b = c.packet()
+	} else if len(b) == 2 && b[0] == 1 && b[1] == 3 {
+		_, b = c.packet()
+	}
+	if len(b) == 0 || b[0] != 0 {
+		c.t.Fatalf("login: got % x, want OK", b)
+	}
 }
 
 func (c *rawClient) write(seq byte, payload []byte) {

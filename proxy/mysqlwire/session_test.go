@@ -24,7 +24,7 @@ import (
 func modes(t *testing.T, test func(t *testing.T, d, through testserver.Database)) {
 	for _, mode := range []proxy.Mode{proxy.Pass, proxy.Observe} {
 		t.Run(string(mode), func(t *testing.T) {
-			d := testserver.MariaDB(t).Database(t)
+			d := testserver.Family(t).Database(t)
 			test(t, d, startProxy(t, d, proxy.Config{Mode: mode}, observer(&sink{})))
 		})
 	}
@@ -117,7 +117,7 @@ func TestClientVanishes(t *testing.T) {
 }
 
 func TestDrain(t *testing.T) {
-	d := testserver.MariaDB(t).Database(t)
+	d := testserver.Family(t).Database(t)
 	d.Exec(t, "CREATE TABLE t (id INT PRIMARY KEY)")
 	c := proxy.Config{
 		Listen: proxy.Address{Network: "tcp", Addr: "127.0.0.1:0"}, Upstream: proxy.Address{Network: "tcp", Addr: d.Address()},
@@ -153,7 +153,7 @@ func TestDrain(t *testing.T) {
 }
 
 func TestGarbageAfterLogin(t *testing.T) {
-	d := testserver.MariaDB(t).Database(t)
+	d := testserver.Family(t).Database(t)
 	through := startProxy(t, d, proxy.Config{Mode: proxy.Observe}, observer(&sink{}))
 	for name, bytes := range map[string]string{
 		"wrong sequence":  "\x01\x00\x00\x07\x0e",
@@ -174,7 +174,7 @@ func TestGarbageAfterLogin(t *testing.T) {
 }
 
 func TestGarbageBeforeLogin(t *testing.T) {
-	d := testserver.MariaDB(t).Database(t)
+	d := testserver.Family(t).Database(t)
 	through := startProxy(t, d, proxy.Config{Mode: proxy.Observe}, observer(&sink{}))
 	for name, bytes := range map[string]string{
 		"HTTP":           "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -205,7 +205,7 @@ func TestGarbageBeforeLogin(t *testing.T) {
 }
 
 func TestLongPackets(t *testing.T) {
-	d := testserver.MariaDB(t).Database(t)
+	d := testserver.Family(t).Database(t)
 	root := d.As(d.Server.User)
 	root.Exec(t, "SET GLOBAL max_allowed_packet = 128*1024*1024")
 	const size = 20 << 20

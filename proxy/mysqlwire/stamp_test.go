@@ -98,7 +98,7 @@ func TestRefusedStamp(t *testing.T) {
 				name += ", prepared"
 			}
 			t.Run(name, func(t *testing.T) {
-				d := testserver.MariaDB(t).Database(t)
+				d := testserver.Family(t).Database(t)
 				var count atomic.Int64
 				k := &sink{}
 				c := dialRaw(t, startProxy(t, spoiled(t, d, &count), proxy.Config{Mode: proxy.Observe}, observer(k)), baseCaps)

@@ -41,7 +41,7 @@ func expectRows(t *testing.T, c *rawClient, sql string, want ...string) {
 }
 
 func TestWarnings(t *testing.T) {
-	d := testserver.MariaDB(t).Database(t)
+	d := testserver.Family(t).Database(t)
 	k := &sink{warn: "UPDATE t"}
 	c := dialRaw(t, startProxy(t, d, proxy.Config{Mode: proxy.Observe}, observer(k)), baseCaps)
 	c.query("SET sql_mode=''")
@@ -86,7 +86,7 @@ func TestWarnings(t *testing.T) {
 }
 
 func TestWarningsOff(t *testing.T) {
-	d := testserver.MariaDB(t).Database(t)
+	d := testserver.Family(t).Database(t)
 	o := observer(&sink{warn: "UPDATE t"})
 	o.Warn = false
 	c := dialRaw(t, startProxy(t, d, proxy.Config{Mode: proxy.Observe}, o), baseCaps)
@@ -98,7 +98,7 @@ func TestWarningsOff(t *testing.T) {
 }
 
 func TestWarningsOnTheCommandLine(t *testing.T) {
-	d := testserver.MariaDB(t).Database(t)
+	d := testserver.Family(t).Database(t)
 	through := startProxy(t, d, proxy.Config{Mode: proxy.Observe}, observer(&sink{warn: "UPDATE t"}))
 	out, err := mariadb(through, "--show-warnings", "-v", "-e", "CREATE TABLE t (id INT PRIMARY KEY, v INT); INSERT INTO t VALUES (1,1); UPDATE t SET v = 2; SELECT * FROM t")
 	if want := "Warning (Code 51002): " + ours; err != nil || strings.Count(out, want) != 1 {

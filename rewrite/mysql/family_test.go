@@ -68,7 +68,7 @@ func (f *form) expected(plan *rewrite.Plan) history.Coverage {
 			}
 		}
 	}
-	if flavor() == MySQL && plan.Verb == "select" && (strings.Contains(plan.Why, "on this server") || strings.Contains(plan.Why, "cannot be listed here")) {
+	if flavor() == MySQL && plan.Verb == "select" && (strings.Contains(plan.Why, "on this server") || strings.Contains(plan.Why, "an index that covers") || strings.Contains(plan.Why, "cannot be listed here")) {
 		return plan.Coverage
 	}
 	return f.coverage

@@ -97,6 +97,8 @@ func (s *statement) readable(n *ast.SelectStmt, all finding, list []source) {
 			// Without the covering index the server may come to use a temporary table, or to use none, and the flags
 			// of the client's columns tell (MariaDB 10.11.19).
 			s.partial("groups or order of an index that covers the query")
+		case !locking && s.r.flavor == MySQL && s.keyCovered(n, all, list, src):
+			s.partial("rows of an index that covers the query")
 		case !locking && s.covered(n, all, list, src) && !s.orderless(n, all, list, src):
 			// With more columns the server reads the table instead of the index: the rows come in another order, and the
 			// status flags say that no index was used (MariaDB 10.11.19).
@@ -145,6 +147,11 @@ func (s *statement) readable(n *ast.SelectStmt, all finding, list []source) {
 		s.opaque("the end of the select list is not certain")
 		return
 	}
+	space := ""
+	if s.r.flavor == MySQL && s.session.Mode&IgnoreSpace != 0 {
+		// There the name of the last column has the space behind it, if it ends with a word (9.7.4).
+		at, space = s.text.fromBehind(at), " "
+	}
 	var add strings.Builder
 	tables := make([]told, len(seen))
 	for i := range seen {
@@ -158,7 +165,7 @@ func (s *statement) readable(n *ast.SelectStmt, all finding, list []source) {
 			add.WriteString("," + seen[i].version(true))
 		}
 	}
-	s.edits = append(s.edits, edit{at: at, add: add.String(), check: strings.Repeat(",wc_probe", len(seen)) + " "})
+	s.edits = append(s.edits, edit{at: at, add: add.String() + space, check: strings.Repeat(",wc_probe", len(seen)) + " "})
 	p.Hidden = len(seen)
 	p.Coverage = history.CoverageExact
 	p.Decode = decodeReads(tables, op, grouped, rows)
@@ -324,6 +331,16 @@ func (t *text) listEnd(i int) int {
 	return t.tokens[from-1].end
 }
 
+// fromBehind gives the offset of the first token at or behind offset at.
+func (t *text) fromBehind(at int) int {
+	for _, tok := range t.tokens {
+		if tok.start >= at {
+			return tok.start
+		}
+	}
+	return at
+}
+
 // covered reports whether a secondary index may hold all columns of src that the query uses: then reading more of it
 // would lock the clustered index records too, which the client's own statement leaves alone.
 func (s *statement) covered(n *ast.SelectStmt, all finding, list []source, src *source) bool {
@@ -347,12 +364,56 @@ func (s *statement) covered(n *ast.SelectStmt, all finding, list []source, src *
 	return s.holds(src, used)
 }
 
+// keyCovered reports whether the primary key holds all columns of src that the query uses, and no condition bounds it:
+// MySQL takes that for the scan of an index, and with more columns for one of the table, which the status flags tell.
+func (s *statement) keyCovered(n *ast.SelectStmt, all finding, list []source, src *source) bool {
+	key := src.rel.Key
+	if len(key) == 0 || s.boundsKey(n.Where, list, src) {
+		return false
+	}
+	in := func(columns []string) bool {
+		return !slices.ContainsFunc(columns, func(c string) bool { return !containsFold(key, c) })
+	}
+	if all.wildcard && !in(src.visible()) {
+		return false
+	}
+	return !slices.ContainsFunc(all.columns, func(c *ast.ColumnName) bool { return s.owns(c, list, src, all.sub) && !containsFold(key, c.Name.O) })
+}
+
+// boundsKey reports whether the condition certainly compares the first column of the primary key with values.
+func (s *statement) boundsKey(e ast.ExprNode, list []source, src *source) bool {
+	first := func(e ast.ExprNode) bool {
+		c, ok := e.(*ast.ColumnNameExpr)
+		return ok && s.owns(c.Name, list, src, 1) && strings.EqualFold(c.Name.Name.O, src.rel.Key[0])
+	}
+	constant := func(e ast.ExprNode) bool { f := walk(e); return e != nil && len(f.columns) == 0 && f.queries == 0 }
+	switch e := e.(type) {
+	case *ast.ParenthesesExpr:
+		return s.boundsKey(e.Expr, list, src)
+	case *ast.BetweenExpr:
+		return !e.Not && first(e.Expr) && constant(e.Left) && constant(e.Right)
+	case *ast.PatternInExpr:
+		return !e.Not && e.Sel == nil && first(e.Expr) && !slices.ContainsFunc(e.List, func(v ast.ExprNode) bool { return !constant(v) })
+	case *ast.BinaryOperationExpr:
+		switch e.Op.String() {
+		case "and":
+			return s.boundsKey(e.L, list, src) || s.boundsKey(e.R, list, src)
+		case "eq", "nulleq", "lt", "le", "gt", "ge":
+			return first(e.L) && constant(e.R) || first(e.R) && constant(e.L)
+		}
+	}
+	return false
+}
+
 // orderless reports whether the client cannot notice that src is read from the table although an index covers the
 // query: at most one row is read; or all are read, and come to one result that does not depend on their order, or in the
 // order of the primary key. (With a condition the status flags may tell whether an index was used.)
 func (s *statement) orderless(n *ast.SelectStmt, all finding, list []source, src *source) bool {
 	if !strings.Contains(s.plan.Text, "<=>") && s.point(n.Where, list, src, src.rel.Unique) { // a unique key holds many NULLs
 		return true
+	}
+	if s.r.flavor == MySQL { // the status flags tell whether the whole table or a whole index was read
+		return false
 	}
 	switch {
 	case len(list) > 1 || n.Where != nil || n.GroupBy != nil || n.Distinct:

@@ -1,0 +1,79 @@
+package mysqlwire_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/go-mysql-org/go-mysql/mysql"
+
+	"wirecheck/history"
+	"wirecheck/internal/testserver"
+	"wirecheck/proxy"
+)
+
+// deprecated are statements of whose own text MySQL warns where it parses it, with questions for these warnings.
+var deprecated = []string{
+	"CREATE TABLE dep (id INT PRIMARY KEY, v INT, s VARCHAR(3))", "INSERT INTO dep VALUES (1,1,'a'),(2,2,'b')",
+	"INSERT INTO dep (id,v) VALUES (1,5) ON DUPLICATE KEY UPDATE v = VALUES(v)", "SHOW WARNINGS", "SHOW WARNINGS LIMIT 1", "SHOW WARNINGS LIMIT 1, 5",
+	"SHOW COUNT(*) WARNINGS", "SELECT @@warning_count", "SHOW ERRORS", "SELECT 1", "SHOW WARNINGS",
+	"UPDATE dep SET v = '7x', s = 'long text' WHERE id = 1 && v > 0", "SHOW WARNINGS", "SHOW WARNINGS LIMIT 2 OFFSET 1", "SHOW WARNINGS LIMIT 0", "SHOW WARNINGS LIMIT 9, 9",
+	"UPDATE dep SET v = @n := 3 WHERE id = 2 && 1", "SHOW WARNINGS", "SHOW COUNT(*) WARNINGS",
+	"UPDATE dep SET id = 1 WHERE id = 2 && 1", "SHOW WARNINGS", "SHOW WARNINGS LIMIT 1,1", "SHOW ERRORS", "SELECT @@warning_count", "SELECT @@error_count",
+	"UPDATE dep SET nosuch = 1 WHERE id = 2 && 1", "SHOW WARNINGS", "UPDATE dep SET v = 1 WHERE id = 2 && (SELECT", "SHOW WARNINGS",
+	"UPDATE dep SET v = '8x' WHERE id = 1", "GET DIAGNOSTICS @d = NUMBER, @r = ROW_COUNT", "GET DIAGNOSTICS CONDITION 1 @e = MYSQL_ERRNO", "SELECT @d, @r, @e", "SHOW WARNINGS",
+	"UPDATE dep SET v = 8 WHERE id = 1", "GET DIAGNOSTICS @d = NUMBER, @r = ROW_COUNT", "SELECT @d, @r", "SELECT FOUND_ROWS()", "SHOW WARNINGS",
+	"DELETE FROM dep WHERE id = 2 && 1", "SHOW WARNINGS", "SELECT ROW_COUNT()", "INSERT INTO dep VALUES (2,2,'b')",
+	"SET max_error_count=2", "UPDATE dep SET v = '9x', s = 'long text' WHERE id && 1", "SHOW WARNINGS", "SELECT @@warning_count", "SHOW WARNINGS LIMIT 1, 1",
+	"SET max_error_count=1", "UPDATE dep SET v = '3x', s = 'long text' WHERE id && 1", "SHOW WARNINGS", "SELECT @@warning_count", "UPDATE dep SET v = '4x'", "SHOW WARNINGS",
+	"SET max_error_count=0", "UPDATE dep SET v = '5x', s = 'long text' WHERE id && 1", "SHOW WARNINGS", "SELECT @@warning_count", "UPDATE dep SET v = '6x'", "SHOW WARNINGS",
+	"SET max_error_count=DEFAULT", "SELECT * FROM dep", "DROP TABLE dep",
+}
+
+// What is parsed apart is captured all the same, also where the server warns of the client's own text, and after the
+// server had to parse it once more because others changed the table.
+func TestParsedApart(t *testing.T) {
+	if !testserver.IsMySQL() {
+		t.Skip("make test-engines runs this")
+	}
+	d := testserver.MySQL(t).Database(t)
+	k := &sink{}
+	c := dialRaw(t, startProxy(t, d, proxy.Config{Mode: proxy.Observe}, observer(k)), baseCaps)
+	c.query("CREATE TABLE t (id INT PRIMARY KEY, v INT)")
+	c.query("INSERT INTO t VALUES (1,1),(2,2),(3,3)")
+	c.query("INSERT INTO t (id,v) VALUES (1,5) ON DUPLICATE KEY UPDATE v = VALUES(v)")
+	c.query("UPDATE t SET v = 6 WHERE id = 1 && 1")
+	r := c.do(mysql.COM_STMT_PREPARE, []byte("UPDATE t SET v = v + 1 WHERE id = 2"))
+	id := r.packets[0][1:5]
+	execute := append(append([]byte{}, id...), 0, 1, 0, 0, 0)
+	for range 2 {
+		if n := c.okWarnings(c.do(mysql.COM_STMT_EXECUTE, execute).last()); n != 0 {
+			t.Errorf("execute: %d warnings, want 0", n)
+		}
+		expectRows(t, c, "SHOW WARNINGS")
+		d.Exec(t, "CREATE INDEX behind ON t (v)", "DROP INDEX behind ON t")
+	}
+	c.query("DELETE FROM t WHERE id > 2")
+	c.query("SELECT * FROM t WHERE id < 3 ORDER BY id")
+	c.query("SELECT 1")
+	want := map[string]history.Op{"INSERT INTO t (id": history.OpUpdate, "UPDATE t SET v = 6": history.OpUpdate, "UPDATE t SET v = v": history.OpUpdate, "DELETE": history.OpDelete}
+	got := make(map[string][]history.Access)
+	for _, ev := range k.all() {
+		for head := range want {
+			if strings.HasPrefix(ev.SQL, head) {
+				got[head] = append(got[head], ev.Accesses...)
+				if ev.Coverage != history.CoverageExact {
+					t.Errorf("%s: coverage %s (%s)", ev.SQL, ev.Coverage, ev.Why)
+				}
+			}
+		}
+	}
+	for head, op := range want {
+		n := 1
+		if strings.HasPrefix(head, "UPDATE t SET v = v") {
+			n = 2
+		}
+		if len(got[head]) != n || got[head][0].Op != op {
+			t.Errorf("%s: got %+v, want %d of %s", head, got[head], n, op)
+		}
+	}
+}

@@ -61,7 +61,7 @@ type Labs struct {
 	Swept  []string // databases of dead owners that OpenLabs removed
 
 	mu    sync.Mutex
-	owner Conn            // guarded by mu
+	owner Conn            // guarded by mu, except its ID
 	next  int             // guarded by mu
 	made  map[string]bool // guarded by mu
 }
@@ -182,6 +182,9 @@ func (l *Labs) drop(ctx context.Context, name string) error {
 	delete(l.made, name)
 	return nil
 }
+
+// Owner is the server's number of the connection that holds the owner's lock.
+func (l *Labs) Owner() uint64 { return l.owner.ID() }
 
 // Close drops what is left and lets go of the lock. What cannot be dropped, because the server is gone, the next OpenLabs
 // finds.

@@ -9,7 +9,7 @@ import (
 
 // Watch opens a watcher for MariaDB.
 func Watch(ctx context.Context, t engine.Target) (engine.Watcher, error) {
-	w, err := mysql.NewWatcher(ctx, t, printedLocks)
+	w, err := mysql.NewWatcher(ctx, t, mysql.Blockers{Find: printedLocks})
 	if err != nil {
 		return nil, err
 	}
@@ -24,7 +24,7 @@ func LabSettings() map[string]string {
 
 // printedLocks finds out who waits for whom from the locks in the status. Where the server does not print them, or not
 // all, it does not know.
-func printedLocks(_ context.Context, _ engine.Conn, s mysql.Status) (map[string][]string, bool, error) {
+func printedLocks(_ context.Context, _ engine.Conn, s *mysql.Status, _ [][]engine.Value) (map[string][]string, bool, error) {
 	graph, exact := map[string][]string{}, !s.Truncated
 	for _, waiter := range s.Transactions {
 		exact = exact && !waiter.Suppressed

@@ -27,9 +27,14 @@ const (
 // looking is one round trip: row and table locks of InnoDB, and the other locks by the sessions' states.
 const looking = "SHOW ENGINE INNODB STATUS; SHOW PROCESSLIST"
 
-// Blockers finds out who waits for whom among transactions of which some wait for locks of InnoDB. exact tells that what it
-// found is all there is. A waiter that is not a key of the map does not wait any more.
-type Blockers func(ctx context.Context, c engine.Conn, s Status) (waits map[string][]string, exact bool, err error)
+// Blockers finds out who waits for whom for locks of InnoDB.
+type Blockers struct {
+	// Ask is one more statement of the round trip; or nothing.
+	Ask string
+	// Find makes the graph: a transaction's id, and those it waits for. exact tells that this is all there is: a waiter that has no
+	// entry does not wait any more. It may add transactions that the status does not list.
+	Find func(ctx context.Context, c engine.Conn, s *Status, answer [][]engine.Value) (waits map[string][]string, exact bool, err error)
+}
 
 // Watcher looks at the sessions of a MySQL or MariaDB server. The clock is asked only where the server does not tell who
 // waits for whom.
@@ -63,11 +68,11 @@ func NewWatcher(ctx context.Context, t engine.Target, blockers Blockers) (*Watch
 
 // Look says who waits.
 func (w *Watcher) Look(ctx context.Context, ids []uint64) ([]engine.Wait, error) {
-	a, err := w.conn.Do(ctx, looking)
+	a, err := w.conn.Do(ctx, looking+w.blockers.Ask)
 	if err == nil && a.Err != nil {
 		err = a.Err
 	}
-	if err == nil && (len(a.Results) != 2 || len(a.Results[0].Rows) != 1 || len(a.Results[0].Rows[0]) != 3) {
+	if err == nil && (len(a.Results) < 2 || len(a.Results[0].Rows) != 1 || len(a.Results[0].Rows[0]) != 3) {
 		err = errors.New("the server's status has an unknown form")
 	}
 	if err != nil {
@@ -76,7 +81,11 @@ func (w *Watcher) Look(ctx context.Context, ids []uint64) ([]engine.Wait, error)
 	waits := make([]engine.Wait, len(ids))
 	states(a.Results[1], ids, waits)
 	status := ParseStatus(a.Results[0].Rows[0][2])
-	if err := w.innodb(ctx, status, ids, waits); err != nil {
+	graph, exact, err := w.blockers.Find(ctx, w.conn, &status, a.Results[len(a.Results)-1].Rows)
+	if err == nil {
+		err = w.innodb(ctx, status, graph, exact, ids, waits)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("look at locks: %w", err)
 	}
 	return waits, nil
@@ -122,7 +131,7 @@ func stateKind(state string) engine.WaitKind {
 }
 
 // innodb adds the waits for locks of InnoDB.
-func (w *Watcher) innodb(ctx context.Context, s Status, ids []uint64, waits []engine.Wait) error {
+func (w *Watcher) innodb(ctx context.Context, s Status, graph map[string][]string, exact bool, ids []uint64, waits []engine.Wait) error {
 	var waiters []Transaction
 	listed := 0
 	for _, t := range s.Transactions {
@@ -141,10 +150,6 @@ func (w *Watcher) innodb(ctx context.Context, s Status, ids []uint64, waits []en
 	w.forget(waiters)
 	if len(waiters) == 0 {
 		return nil
-	}
-	graph, exact, err := w.blockers(ctx, w.conn, s)
-	if err != nil {
-		return err
 	}
 	connection := make(map[string]uint64, len(s.Transactions))
 	for _, t := range s.Transactions {
@@ -262,7 +267,7 @@ func (w *Watcher) Close() error { return w.conn.Close() }
 
 // Watch opens a watcher for MySQL.
 func Watch(ctx context.Context, t engine.Target) (engine.Watcher, error) {
-	w, err := NewWatcher(ctx, t, lockWaits)
+	w, err := NewWatcher(ctx, t, Blockers{Ask: lockWaits, Find: findLockWaits})
 	if err != nil {
 		return nil, err
 	}
@@ -271,15 +276,65 @@ func Watch(ctx context.Context, t engine.Target) (engine.Watcher, error) {
 
 // lockWaits asks MySQL who waits for whom. The columns with threads are wrong when another session has moved the waiting lock (a page
 // split, an implicit lock made explicit); those with transactions are right (seen on MySQL 9.7).
-func lockWaits(ctx context.Context, c engine.Conn, _ Status) (map[string][]string, bool, error) {
-	rows, err := engine.Query(ctx, c,
-		"SELECT REQUESTING_ENGINE_TRANSACTION_ID, BLOCKING_ENGINE_TRANSACTION_ID FROM performance_schema.data_lock_waits")
+const lockWaits = "; SELECT REQUESTING_ENGINE_TRANSACTION_ID, BLOCKING_ENGINE_TRANSACTION_ID FROM performance_schema.data_lock_waits"
+
+// findLockWaits reads the answer. The status does not list transactions that have written nothing yet and only locked rows for
+// sharing (seen on MySQL 9.7): those are looked up.
+func findLockWaits(ctx context.Context, c engine.Conn, s *Status, answer [][]engine.Value) (map[string][]string, bool, error) {
+	graph := make(map[string][]string, len(answer))
+	listed := make(map[string]bool, len(s.Transactions))
+	for _, t := range s.Transactions {
+		listed[t.ID] = true
+	}
+	var unlisted []string
+	for _, row := range answer {
+		waiter, blocker := string(row[0]), string(row[1])
+		graph[waiter] = append(graph[waiter], blocker)
+		for _, id := range []string{waiter, blocker} {
+			if !listed[id] {
+				listed[id] = true
+				unlisted = append(unlisted, id)
+			}
+		}
+	}
+	if len(unlisted) == 0 {
+		return graph, true, nil
+	}
+	added, err := lookUp(ctx, c, strings.Join(unlisted, ", "))
 	if err != nil {
 		return nil, false, err
 	}
-	graph := map[string][]string{}
-	for _, row := range rows {
-		graph[string(row[0])] = append(graph[string(row[0])], string(row[1]))
-	}
+	s.Transactions = append(s.Transactions, added...)
 	return graph, true, nil
+}
+
+// lookUp finds the connections of transactions, and what they wait for. A transaction's locks on tables are made by its own thread, and
+// stay with it.
+func lookUp(ctx context.Context, c engine.Conn, ids string) ([]Transaction, error) {
+	const locks = " FROM performance_schema.data_locks l "
+	a, err := c.Do(ctx, "SELECT DISTINCT l.ENGINE_TRANSACTION_ID, t.PROCESSLIST_ID"+locks+"JOIN performance_schema.threads t USING (THREAD_ID)"+
+		" WHERE l.LOCK_TYPE = 'TABLE' AND l.ENGINE_TRANSACTION_ID IN ("+ids+") AND t.PROCESSLIST_ID IS NOT NULL;"+
+		"SELECT l.ENGINE_TRANSACTION_ID, l.LOCK_TYPE, l.LOCK_MODE"+locks+"WHERE l.LOCK_STATUS = 'WAITING' AND l.ENGINE_TRANSACTION_ID IN ("+ids+")")
+	if err == nil && a.Err != nil {
+		err = a.Err
+	}
+	if err != nil {
+		return nil, err
+	}
+	waiting := map[string]*Lock{}
+	for _, row := range a.Results[1].Rows {
+		mode := strings.Split(string(row[2]), ",") // "X,GAP,INSERT_INTENTION", "S,REC_NOT_GAP", "AUTO_INC"
+		waiting[string(row[0])] = &Lock{
+			Record: string(row[1]) == "RECORD", Table: "?", Mode: strings.ReplaceAll(mode[0], "_", "-"), Insertion: slices.Contains(mode, "INSERT_INTENTION"),
+		}
+	}
+	var found []Transaction
+	for _, row := range a.Results[0].Rows {
+		id, err := strconv.ParseUint(string(row[1]), 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("read the connection of a transaction: %w", err)
+		}
+		found = append(found, Transaction{ID: string(row[0]), Connection: id, Waiting: waiting[string(row[0])]})
+	}
+	return found, nil
 }

@@ -1,0 +1,214 @@
+package backendtest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"wirecheck/backends/engine"
+)
+
+// outcomeCase provokes one error.
+type outcomeCase struct {
+	name  string
+	on    []string
+	other string // what another session does first, and leaves open
+	level string // SetLevel, before setup
+	setup string // what the session does first
+	// meanwhile is what the other session does between setup and step, so that the step has something to lose against.
+	meanwhile string
+	step      string
+	want      engine.Outcome
+	after     engine.Transaction
+	committed string // what a third session then sees of SELECT v FROM t WHERE id = 1 after the session's ROLLBACK
+}
+
+func outcome(e engine.Effect, r engine.Reason, retry bool) engine.Outcome {
+	return engine.Outcome{Effect: e, Reason: r, Retry: retry}
+}
+
+var outcomeCases = []outcomeCase{
+	{name: "done", on: all, setup: "BEGIN; UPDATE t SET v = 1 WHERE id = 1", step: "COMMIT", want: outcome(engine.EffectNone, "", false), committed: "1"},
+	{name: "constraint, autocommit", on: all, step: "INSERT INTO t VALUES (1, 1, 1)", want: outcome(engine.EffectStatement, engine.ReasonOther, false), committed: "10"},
+	{name: "constraint", on: pg, setup: "BEGIN; UPDATE t SET v = 1 WHERE id = 1", step: "INSERT INTO t VALUES (1, 1, 1)",
+		want: outcome(engine.EffectFailed, engine.ReasonOther, false), after: engine.Failed, committed: "10"},
+	{name: "constraint", on: family, setup: "BEGIN; UPDATE t SET v = 1 WHERE id = 1", step: "INSERT INTO t VALUES (1, 1, 1)",
+		want: outcome(engine.EffectStatement, engine.ReasonOther, false), after: engine.Open, committed: "10"},
+	{name: "serialization, update", on: pg, level: "REPEATABLE READ", setup: "BEGIN; SELECT * FROM t", meanwhile: "UPDATE t SET v = 2 WHERE id = 1",
+		step: "UPDATE t SET v = 1 WHERE id = 1", want: outcome(engine.EffectFailed, engine.ReasonSerialization, true), after: engine.Failed, committed: "2"},
+	{name: "serialization, commit", on: pg, level: "SERIALIZABLE", setup: "BEGIN; SELECT sum(v) FROM t; UPDATE t SET v = 1 WHERE id = 1",
+		meanwhile: "BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT sum(v) FROM t; UPDATE t SET v = 2 WHERE id = 2; COMMIT",
+		step:      "COMMIT", want: outcome(engine.EffectRolledBack, engine.ReasonSerialization, true), committed: "10"},
+	{name: "behind the snapshot", on: []string{"mariadb"}, level: "SNAPSHOT", setup: "BEGIN; SELECT * FROM t", meanwhile: "UPDATE t SET v = 2 WHERE id = 1",
+		step: "UPDATE t SET v = 1 WHERE id = 1", want: outcome(engine.EffectRolledBack, engine.ReasonSerialization, true), committed: "2"},
+	{name: "optimistic conflict", on: []string{"tidb"}, level: "SNAPSHOT", setup: "BEGIN; UPDATE t SET v = 1 WHERE id = 1", meanwhile: "UPDATE t SET v = 2 WHERE id = 1",
+		step: "COMMIT", want: outcome(engine.EffectRolledBack, engine.ReasonSerialization, true), committed: "2"},
+	{name: "optimistic constraint", on: []string{"tidb"}, level: "SNAPSHOT", setup: "BEGIN; UPDATE t SET v = 1 WHERE id = 1; INSERT INTO t VALUES (9, 9, 9)",
+		meanwhile: "INSERT INTO t VALUES (9, 1, 1)", step: "COMMIT", want: outcome(engine.EffectRolledBack, engine.ReasonSerialization, true), committed: "10"},
+	{name: "lock wait time-out", on: pg, other: "BEGIN; UPDATE t SET v = 2 WHERE id = 1", setup: "SET lock_timeout = '20ms'; BEGIN",
+		step: "UPDATE t SET v = 1 WHERE id = 1", want: outcome(engine.EffectFailed, engine.ReasonNoWait, true), after: engine.Failed, committed: "10"},
+	{name: "lock wait time-out", on: family, other: "BEGIN; UPDATE t SET v = 2 WHERE id = 2", setup: "SET innodb_lock_wait_timeout = 1; BEGIN; UPDATE t SET v = 1 WHERE id = 1",
+		step: "UPDATE t SET v = 1 WHERE id = 2", want: outcome(engine.EffectStatement, engine.ReasonLockTimeout, true), after: engine.Open, committed: "10"},
+	{name: "lock wait time-out after an implicit commit", on: innodb, other: "BEGIN; SELECT * FROM t", setup: "SET lock_wait_timeout = 1; BEGIN; UPDATE t SET v = 1 WHERE id = 1",
+		step: "ALTER TABLE t ADD x int", want: outcome(engine.EffectCommitted, engine.ReasonLockTimeout, true), committed: "1"},
+	{name: "NOWAIT", on: pg, other: "BEGIN; UPDATE t SET v = 2 WHERE id = 1", setup: "BEGIN", step: "SELECT * FROM t FOR UPDATE NOWAIT",
+		want: outcome(engine.EffectFailed, engine.ReasonNoWait, true), after: engine.Failed, committed: "10"},
+	{name: "NOWAIT", on: []string{"mysql", "tidb"}, other: "BEGIN; UPDATE t SET v = 2 WHERE id = 1", setup: "BEGIN; UPDATE t SET v = 3 WHERE id = 2",
+		step: "SELECT * FROM t WHERE id = 1 FOR UPDATE NOWAIT", want: outcome(engine.EffectStatement, engine.ReasonNoWait, true), after: engine.Open, committed: "10"},
+	{name: "NOWAIT", on: []string{"mariadb"}, other: "BEGIN; UPDATE t SET v = 2 WHERE id = 1", setup: "BEGIN; UPDATE t SET v = 3 WHERE id = 2",
+		step: "SELECT * FROM t WHERE id = 1 FOR UPDATE NOWAIT", want: outcome(engine.EffectStatement, engine.ReasonLockTimeout, true), after: engine.Open, committed: "10"},
+	{name: "implicit commit", on: family, setup: "BEGIN; UPDATE t SET v = 1 WHERE id = 1", step: "CREATE TABLE t (a int)",
+		want: outcome(engine.EffectCommitted, engine.ReasonOther, false), committed: "1"},
+	{name: "statement time-out", on: pg, setup: "SET statement_timeout = '20ms'; BEGIN", step: "SELECT pg_sleep(5)",
+		want: outcome(engine.EffectFailed, engine.ReasonCancelled, false), after: engine.Failed, committed: "10"},
+	{name: "statement time-out", on: []string{"mariadb"}, setup: "SET max_statement_time = 0.02; BEGIN; UPDATE t SET v = 1 WHERE id = 1", step: "SELECT SLEEP(5)",
+		want: outcome(engine.EffectStatement, engine.ReasonCancelled, false), after: engine.Open, committed: "10"},
+	{name: "deferred constraint", on: pg, setup: "CREATE TABLE d (a int UNIQUE DEFERRABLE INITIALLY DEFERRED); BEGIN; UPDATE t SET v = 1 WHERE id = 1; INSERT INTO d VALUES (1), (1)",
+		step: "COMMIT", want: outcome(engine.EffectRolledBack, engine.ReasonOther, false), committed: "10"},
+	{name: "internal", on: pg, setup: "BEGIN", step: "DO $$BEGIN RAISE 'x' USING ERRCODE = 'XX000'; END$$",
+		want: outcome(engine.EffectFailed, engine.ReasonInternal, false), after: engine.Failed, committed: "10"},
+}
+
+func testOutcomes(t *testing.T, w *world) {
+	for _, c := range outcomeCases {
+		if !w.is(c.on...) {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			r := w.room(t)
+			other, s := r.session(), r.session()
+			if c.other != "" {
+				other.do(c.other)
+			}
+			if c.level != "" {
+				s.do(w.engine.SetLevel(c.level))
+			}
+			if c.setup != "" {
+				s.do(c.setup)
+			}
+			if c.meanwhile != "" {
+				other.do(c.meanwhile)
+			}
+			a, got := s.try(c.step)
+			if got != c.want || a.After != c.after {
+				t.Errorf("%s: got %s, transaction %d (%v); want %s, transaction %d", c.step, word(got), a.After, a.Err, word(c.want), c.after)
+			}
+			if c.want.Effect == engine.EffectRolledBack && w.engine.Aborts(a.Err.Code) == w.postgres() && c.level != "SNAPSHOT" {
+				t.Errorf("Aborts(%s) is %v", a.Err.Code, w.engine.Aborts(a.Err.Code))
+			}
+			if a.Err != nil && w.engine.Retry(a.Err.Code) != c.want.Retry {
+				t.Errorf("Retry(%s) is %v", a.Err.Code, !c.want.Retry)
+			}
+			if c.after == engine.Failed {
+				w.failed(t, s)
+			}
+			s.do("ROLLBACK")
+			other.do("ROLLBACK")
+			if got := r.session().rows("SELECT v FROM t WHERE id = 1"); got != c.committed {
+				t.Errorf("afterwards v is %s, want %s", got, c.committed)
+			}
+		})
+	}
+}
+
+// failed: in a failed transaction everything is refused, and COMMIT is a rollback.
+func (w *world) failed(t *testing.T, s *session) {
+	t.Helper()
+	if _, got := s.try("SELECT 1"); got != outcome(engine.EffectFailed, engine.ReasonFailed, false) {
+		t.Errorf("in the failed transaction: %s", word(got))
+	}
+	a, got := s.try("COMMIT")
+	if got.Effect != engine.EffectRolledBack || got.Reason != "" || a.InTransaction() || a.Results[0].Tag != "ROLLBACK" {
+		t.Errorf("COMMIT of the failed transaction: %s, %+v", word(got), a)
+	}
+}
+
+// testKilled: a session that is ended from outside, idle, in a transaction, or waiting; and a statement that is cancelled.
+func testKilled(t *testing.T, w *world) {
+	r := w.room(t)
+	holder := r.session()
+	holder.do("BEGIN; UPDATE t SET v = 0 WHERE id = 1")
+	idle := r.session()
+	idle.do("BEGIN; UPDATE t SET v = 0 WHERE id = 2")
+	r.kill(idle)
+	if _, got := idle.try("COMMIT"); got.Effect != engine.EffectGone || got.Reason != engine.ReasonKilled && got.Reason != engine.ReasonServer {
+		t.Errorf("killed while idle: %s", word(got))
+	}
+	if got := r.session().rows("SELECT v FROM t WHERE id = 2"); got != "20" {
+		t.Errorf("its transaction left %s, want 20", got)
+	}
+	waiting := r.session()
+	p := waiting.start("BEGIN; UPDATE t SET v = 1 WHERE id = 1")
+	p.blocked(holder)
+	r.kill(waiting)
+	if _, got := p.wait(); got.Effect != engine.EffectGone {
+		t.Errorf("killed while waiting: %s, %v", word(got), p.err)
+	}
+	r.kill(waiting) // gone already
+	cancelled := r.session()
+	cancelled.do("BEGIN")
+	p = cancelled.start("UPDATE t SET v = 1 WHERE id = 1")
+	p.blocked(holder)
+	verb := "KILL QUERY"
+	if w.is("tidb") {
+		verb = "KILL TIDB QUERY"
+	}
+	holder.do(choose(w, fmt.Sprintf("SELECT pg_cancel_backend(%d)", cancelled.conn.ID()), fmt.Sprintf("%s %d", verb, cancelled.conn.ID())))
+	want := outcome(engine.EffectStatement, engine.ReasonCancelled, false)
+	if w.postgres() {
+		want.Effect = engine.EffectFailed
+	}
+	if _, got := p.wait(); got != want {
+		t.Errorf("cancelled: %s, %v, want %s", word(got), p.a.Err, word(want))
+	}
+}
+
+func (r *room) kill(s *session) {
+	r.t.Helper()
+	if err := r.watcher.Kill(r.t.Context(), s.conn.ID()); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// testServerDies: the server ends while one session is idle and another one waits.
+func testServerDies(t *testing.T, w *world) {
+	target := w.server.Target()
+	target.Database = w.engine.Lab.Maintenance
+	connect := func() engine.Conn {
+		c, err := w.engine.Connect(t.Context(), target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+	idle, busy := connect(), connect()
+	watcher, err := w.engine.Watch(t.Context(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = watcher.Close() })
+	done := make(chan engine.Outcome)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		a, err := busy.Do(ctx, choose(w, "SELECT pg_sleep(60)", "SELECT SLEEP(60)"))
+		done <- w.engine.Outcome(a, err)
+	}()
+	if _, err := watcher.Look(t.Context(), []uint64{busy.ID()}); err != nil {
+		t.Error(err)
+	}
+	if err := w.server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-done; got.Effect != engine.EffectGone {
+		t.Errorf("busy: %s", word(got))
+	}
+	a, err := idle.Do(t.Context(), "SELECT 1")
+	if got := w.engine.Outcome(a, err); got.Effect != engine.EffectGone || err == nil {
+		t.Errorf("idle: %s, %v", word(got), err)
+	}
+	if _, err := watcher.Look(t.Context(), []uint64{busy.ID()}); err == nil {
+		t.Error("the watcher has not noticed")
+	}
+}

@@ -1,0 +1,207 @@
+package backendtest
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"wirecheck/backends/engine"
+)
+
+// waitCase is one way in which a session waits for another.
+type waitCase struct {
+	name    string
+	on      []string // products
+	holder  string
+	waiter  string
+	kind    engine.WaitKind
+	release string
+	blocker bool // the watcher must say for whom
+}
+
+var (
+	all    = []string{"postgres", "mariadb", "mysql", "tidb"}
+	innodb = []string{"mariadb", "mysql"}
+	family = []string{"mariadb", "mysql", "tidb"}
+	pg     = []string{"postgres"}
+)
+
+// waitCases are the waits that each product must show, and how.
+var waitCases = []waitCase{
+	{"row", all, "BEGIN; UPDATE t SET v = 11 WHERE id = 1", "BEGIN; UPDATE t SET v = 12 WHERE id = 1", engine.WaitRow, "COMMIT", true},
+	{"row, delete", all, "BEGIN; DELETE FROM t WHERE id = 1", "BEGIN; UPDATE t SET v = 12 WHERE id = 1", engine.WaitRow, "ROLLBACK", true},
+	{"row, autocommit", []string{"postgres", "mariadb", "mysql"}, "BEGIN; UPDATE t SET v = 11 WHERE id = 1", "DELETE FROM t WHERE v = 10", engine.WaitRow, "COMMIT", true},
+	{"locking read", all, "BEGIN; SELECT * FROM t WHERE id = 1 FOR UPDATE", "BEGIN; SELECT * FROM t WHERE id = 1 FOR UPDATE", engine.WaitRow, "COMMIT", true},
+	{"shared read", pg, "BEGIN; SELECT * FROM t WHERE id = 1 FOR SHARE", "BEGIN; UPDATE t SET v = 0 WHERE id = 1", engine.WaitRow, "COMMIT", true},
+	{"shared read", innodb, "BEGIN; SELECT * FROM t WHERE id = 1 LOCK IN SHARE MODE", "BEGIN; UPDATE t SET v = 0 WHERE id = 1", engine.WaitRow, "COMMIT", true},
+	{"read for sharing", innodb, "BEGIN; UPDATE t SET v = 11 WHERE id = 1", "BEGIN; SELECT * FROM t WHERE id = 1 LOCK IN SHARE MODE", engine.WaitRow, "COMMIT", true},
+	{"serializable read", innodb, "BEGIN; UPDATE t SET v = 11 WHERE id = 1", "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE; BEGIN; SELECT * FROM t", engine.WaitRow, "COMMIT", true},
+	{"unique insert", all, "BEGIN; INSERT INTO t VALUES (7, 1, 1)", "BEGIN; INSERT INTO t VALUES (7, 2, 2)", engine.WaitRow, "ROLLBACK", true},
+	{"gap", innodb, "BEGIN; SELECT * FROM t WHERE k BETWEEN 3 AND 4 FOR UPDATE", "BEGIN; INSERT INTO t VALUES (3, 3, 3)", engine.WaitGap, "COMMIT", true},
+	{"end of index", innodb, "BEGIN; SELECT * FROM t WHERE id > 5 FOR UPDATE", "BEGIN; INSERT INTO t VALUES (9, 3, 3)", engine.WaitGap, "COMMIT", true},
+	{"table", pg, "BEGIN; LOCK TABLE t IN EXCLUSIVE MODE", "UPDATE t SET v = 1", engine.WaitTable, "COMMIT", true},
+	{"definition", pg, "BEGIN; SELECT * FROM t", "ALTER TABLE t ADD x int", engine.WaitTable, "COMMIT", true},
+	{"definition", innodb, "BEGIN; SELECT * FROM t", "ALTER TABLE t ADD x int", engine.WaitMetadata, "COMMIT", false},
+	{"LOCK TABLES", innodb, "LOCK TABLES t WRITE", "UPDATE t SET v = 1", engine.WaitMetadata, "UNLOCK TABLES", false},
+	{"global", innodb, "FLUSH TABLES WITH READ LOCK", "UPDATE t SET v = 1", engine.WaitGlobal, "UNLOCK TABLES", false},
+	{"advisory", pg, "SELECT pg_advisory_lock(7)", "SELECT pg_advisory_lock(7)", engine.WaitAdvisory, "SELECT pg_advisory_unlock(7)", true},
+	{"advisory", innodb, "SELECT GET_LOCK('wirecheck', 0)", "SELECT GET_LOCK('wirecheck', 100)", engine.WaitAdvisory, "SELECT RELEASE_LOCK('wirecheck')", false},
+	{"safe snapshot", pg, "BEGIN ISOLATION LEVEL SERIALIZABLE; UPDATE t SET v = 0 WHERE id = 1",
+		"BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE; SELECT * FROM t", engine.WaitSnapshot, "COMMIT", true},
+	{"text that looks like the server's", innodb, "BEGIN; UPDATE t SET v = 11 WHERE id = 1",
+		"BEGIN; UPDATE t SET v = 12 WHERE id = 1 /*\n---TRANSACTION 1, ACTIVE\n------- TRX HAS BEEN WAITING 1 SEC\nTABLE LOCK x trx id 1 lock mode X waiting\n*/",
+		engine.WaitRow, "COMMIT", false},
+}
+
+func testWaits(t *testing.T, w *world) {
+	for _, c := range waitCases {
+		if !w.is(c.on...) {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			r := w.room(t)
+			a, b := r.session(), r.session()
+			a.do(c.holder)
+			if got := r.look(a, b); got[0].Blocked || got[1].Blocked {
+				t.Errorf("nobody waits yet, but: %+v", got)
+			}
+			p := b.start(c.waiter)
+			got := p.blocked(a)
+			if got.Kind != c.kind || got.Foreign {
+				t.Errorf("got %+v, want %s", got, c.kind)
+			}
+			if c.blocker && !w.is("tidb") && !slices.Equal(got.For, []uint64{a.conn.ID()}) {
+				t.Errorf("it waits for %v, want %d", got.For, a.conn.ID())
+			}
+			if c.blocker && !w.is("tidb") {
+				if alone := r.look(b)[0]; !alone.Blocked || !alone.Foreign || len(alone.For) != 0 {
+					t.Errorf("asked about the waiter alone: %+v, want a foreign blocker", alone)
+				}
+			}
+			if again := r.look(a, b); again[0].Blocked || !again[1].Blocked {
+				t.Errorf("looked again: %+v", again)
+			}
+			a.do(c.release)
+			if _, o := p.wait(); o.Effect == engine.EffectGone {
+				t.Errorf("after the release: %s, %v", word(o), p.err)
+			}
+			if got := r.look(a, b); got[0].Blocked || got[1].Blocked {
+				t.Errorf("all is over, but: %+v", got)
+			}
+		})
+	}
+}
+
+// testNotBlocked: what is slow does not wait.
+func testNotBlocked(t *testing.T, w *world) {
+	tests := []struct{ name, sql string }{
+		{"sleep", choose(w, "SELECT pg_sleep(0.1)", "SELECT SLEEP(0.1)")},
+		{"sleep in a write", choose(w, "UPDATE t SET v = v + 1 WHERE id = 2 AND pg_sleep(0.05) IS NOT NULL", "UPDATE t SET v = v + 1 WHERE id = 2 AND SLEEP(0.05) = 0")},
+		{"work", choose(w, "SELECT count(*) FROM generate_series(1, 1000000) g WHERE g % 3 = 0", "SELECT BENCHMARK(500000, SHA2('x', 256))")},
+		{"insert", "BEGIN; INSERT INTO t VALUES (8, 8, 8); DELETE FROM t WHERE id = 8; COMMIT"},
+	}
+	if w.is("tidb") { // one-shot writes show nothing when they wait; those in transactions are what could be mistaken
+		tests[1].sql = "BEGIN PESSIMISTIC; UPDATE t SET v = v + 1 WHERE id = 2; SELECT SLEEP(0.05); COMMIT"
+	} else if !w.is("mariadb") {
+		tests = append(tests, struct{ name, sql string }{"skip locked", "SELECT * FROM t ORDER BY id FOR UPDATE SKIP LOCKED"})
+	} else {
+		tests = append(tests, struct{ name, sql string }{"skip locked", "SELECT * FROM t WHERE id = 1 FOR UPDATE SKIP LOCKED"})
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := w.room(t)
+			holder, s := r.session(), r.session()
+			holder.do("BEGIN; UPDATE t SET v = 0 WHERE id = 1")
+			for range 5 {
+				s.start(test.sql).never()
+			}
+			holder.do("ROLLBACK")
+		})
+	}
+}
+
+// testThreeSessions: two wait for one; its end wakes one of them, which lets the other wait on.
+func testThreeSessions(t *testing.T, w *world) {
+	r := w.room(t)
+	a, b, c := r.session(), r.session(), r.session()
+	a.do("BEGIN; UPDATE t SET v = 1 WHERE id = 1")
+	pb := b.start("BEGIN; UPDATE t SET v = 2 WHERE id = 1")
+	pb.blocked(a, c)
+	pc := c.start("BEGIN; UPDATE t SET v = 3 WHERE id = 1")
+	pc.blocked(a, b)
+	if both := r.look(b, c); !both[0].Blocked || !both[1].Blocked {
+		t.Errorf("two wait, but: %+v", both)
+	}
+	a.do("COMMIT")
+	first, second := pb, pc
+	if w.is("tidb") { // the order of waking is not promised
+		select {
+		case <-pb.done:
+		case <-pc.done:
+			first, second = pc, pb
+		}
+	}
+	first.succeed()
+	second.blocked(first.session)
+	first.session.do("COMMIT")
+	second.succeed()
+	second.session.do("COMMIT")
+}
+
+// testDeadlock: a circle is never believed, and its end is told as it is.
+func testDeadlock(t *testing.T, w *world) {
+	tests := []struct {
+		name        string
+		first, last string // what each session does at its beginning
+		firstDies   bool   // it is the one that waits already
+	}{
+		{"the last one is the victim", "", "", false},
+		{"the first one is the victim", "", "UPDATE t SET v = v + 1, k = k + 10 WHERE id > 2; INSERT INTO t VALUES (20, 1, 1), (21, 1, 1), (22, 1, 1)", true},
+	}
+	if w.postgres() {
+		tests[1].first, tests[1].last = "SET deadlock_timeout = '200ms'", "SET deadlock_timeout = '10s'"
+	}
+	if w.is("tidb") {
+		tests = tests[:1] // whoever closes the circle
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := w.room(t)
+			a, b := r.session(), r.session()
+			a.do("BEGIN;" + test.first)
+			a.do("UPDATE t SET v = 1 WHERE id = 1")
+			b.do("BEGIN;" + test.last)
+			b.do("UPDATE t SET v = 2 WHERE id = 2")
+			pa := a.start("UPDATE t SET v = 1 WHERE id = 2")
+			pa.blocked(b)
+			time.Sleep(5 * time.Millisecond) // PostgreSQL: the first waiter's look for a circle is over
+			pb := b.start("UPDATE t SET v = 2 WHERE id = 1")
+			for !pa.answered() && !pb.answered() {
+				if got := r.look(a, b); got[0].Blocked && !got[0].Cycle && got[1].Blocked && !got[1].Cycle {
+					t.Errorf("a circle is taken for waits: %+v", got)
+				}
+			}
+			victim, other := pb, pa
+			if test.firstDies {
+				victim, other = pa, pb
+			}
+			select {
+			case <-victim.done:
+			case <-time.After(limit):
+				t.Fatal("the victim is not told")
+			}
+			got, want := r.engine.Outcome(victim.a, victim.err), engine.Outcome{Effect: engine.EffectRolledBack, Reason: engine.ReasonDeadlock, Retry: true}
+			if w.postgres() {
+				want.Effect = engine.EffectFailed
+			}
+			if got != want || victim.a.InTransaction() != w.postgres() {
+				t.Errorf("victim: got %s in transaction %v, want %s", word(got), victim.a.InTransaction(), word(want))
+			}
+			if w.postgres() {
+				victim.session.do("ROLLBACK")
+			}
+			other.succeed()
+			other.session.do("COMMIT")
+		})
+	}
+}

@@ -37,6 +37,7 @@ func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 	}
 	prepared()
 	l.execute(ctx, spec, p, r)
+	l.altered = l.altered || slices.ContainsFunc(spec.Sessions, alters)
 	if r.Trouble == nil {
 		r.Trouble = l.tearDown(ctx, spec, r)
 	}
@@ -50,7 +51,7 @@ func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 func (l *Lab) begin(ctx context.Context, spec *scenario.Spec) error {
 	b := l.config.Backend.Lab
 	if l.current == spec && l.contents != nil && l.contents.Resettable {
-		changed, err := l.contents.Changed(ctx, l.side)
+		changed, err := l.changed(ctx)
 		if err != nil {
 			return err
 		}
@@ -71,6 +72,27 @@ func (l *Lab) begin(ctx context.Context, spec *scenario.Spec) error {
 	return nil
 }
 
+// changed reports whether definitions are not as they were when contents were remembered. The server is only asked if
+// something was executed that can have changed them: its catalogs are slow to read.
+func (l *Lab) changed(ctx context.Context) (bool, error) {
+	if !l.altered {
+		return false, nil
+	}
+	changed, err := l.contents.Changed(ctx, l.side)
+	l.altered = changed || err != nil
+	return changed, err
+}
+
+// alters reports whether something in a session may change definitions. It errs on the side of yes.
+func alters(s *scenario.Session) bool {
+	for _, b := range []*scenario.Block{s.Setup, s.Teardown} {
+		if b != nil && !plain(b.SQL) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(s.Steps, func(st *scenario.Step) bool { return !plain(st.SQL) })
+}
+
 // setUp executes the setup blocks, unless begin has brought back what they did.
 func (l *Lab) setUp(ctx context.Context, spec *scenario.Spec, r *Result) error {
 	if l.current != spec {
@@ -86,7 +108,7 @@ func (l *Lab) setUp(ctx context.Context, spec *scenario.Spec, r *Result) error {
 		if l.contents, err = l.config.Backend.Lab.Remember(ctx, l.side); err != nil {
 			return err
 		}
-		l.current = spec
+		l.current, l.altered = spec, false
 	}
 	for i, s := range spec.Sessions {
 		if s.Setup == nil {
@@ -155,7 +177,7 @@ func (l *Lab) tearDown(ctx context.Context, spec *scenario.Spec, r *Result) erro
 func (l *Lab) tables(ctx context.Context) ([]engine.Table, error) {
 	b := l.config.Backend.Lab
 	if l.contents != nil {
-		if changed, err := l.contents.Changed(ctx, l.side); err == nil && !changed {
+		if changed, err := l.changed(ctx); err == nil && !changed {
 			tables := slices.Clone(l.contents.Tables)
 			return tables, b.ReadRows(ctx, l.side, tables)
 		}

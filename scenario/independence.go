@@ -39,21 +39,26 @@ type Traits struct {
 }
 
 // Independence makes an Independent relation from what the statements touch. Two steps are independent if no statement of
-// one depends on one of the other; statements depend on each other
+// one depends on one of the other. Statements depend on each other if one writes what the other reads or writes, and
+// further, if their transactions are connected:
 //
-//   - if one writes what the other reads or writes;
-//   - if their transactions are connected, that is, share a table that one of them writes, or both share with others that
-//     are connected, and in addition both can block (the order decides who waits and who is the deadlock's victim), or one
-//     ends its transaction and the other can block or takes the snapshot, or both end theirs;
-//   - if their transactions are connected and the engine certifies transactions, unless one is a BEGIN or local.
+//   - if both can block: the order decides who waits, and who is the deadlock's victim;
+//   - if one can let go of locks, by ending its transaction or as a deadlock's victim, and the other can block, ends its own
+//     or takes its snapshot, or reads what any of the connected transactions writes: whoever waited goes on, to the end
+//     of what it has submitted by then;
+//   - if the engine certifies transactions, unless one is a BEGIN.
 //
+// Two transactions are connected if one writes what the other reads or writes, if they are of the same session and a
+// statement in it can block (it delays all that follow), or if both are connected with a third.
 // A statement outside a transaction is a transaction of its own that ends with it. A transaction with an unknown
-// statement is connected with all. Tables are the grain: rows and predicates are not looked at. The relation holds for
-// runs in which the steps of an aborted transaction that are left are not executed.
+// statement is connected with all. Tables are the grain: rows and predicates are not looked at.
+//
+// The relation holds for runs in which a step waits its turn in the permutation, those of a session that is blocked are made up
+// for in the same order, and the steps of an aborted transaction that are left are not executed.
 func Independence(s *Spec, analyze Analyze, traits Traits) Independent {
 	a := analysis{traits: traits, steps: make(map[*Step][]act)}
-	for _, session := range s.Sessions {
-		a.session(session, analyze)
+	for i, session := range s.Sessions {
+		a.session(i, session, analyze)
 	}
 	a.connect()
 	return func(x, y *Step) bool {
@@ -77,13 +82,16 @@ type act struct {
 	txn      *txn
 	blocks   bool // can wait for others, or be waited for
 	snapshot bool // takes its transaction's snapshot
-	ends     bool // lets go of locks, shows or undoes writes
+	ends     bool // ends its transaction, or a part of it
+	releases bool // can let go of locks: it ends, or is a deadlock's victim while others wait for locks it has
 }
 
 type txn struct {
+	session       int
 	reads, writes []string
 	unknown       bool
-	group         int // of connected transactions
+	blocks        bool // some statement can
+	group         int  // of connected transactions
 }
 
 type analysis struct {
@@ -92,14 +100,14 @@ type analysis struct {
 	steps  map[*Step][]act
 }
 
-func (a *analysis) begin() *txn {
-	t := &txn{}
+func (a *analysis) begin(session int) *txn {
+	t := &txn{session: session}
 	a.txns = append(a.txns, t)
 	return t
 }
 
 // session follows a session's statements, those of its setup first, and tells to which transaction each belongs.
-func (a *analysis) session(s *Session, analyze Analyze) {
+func (a *analysis) session(number int, s *Session, analyze Analyze) {
 	var open *txn
 	snapshot := false
 	one := func(f Footprint) act {
@@ -109,11 +117,11 @@ func (a *analysis) session(s *Session, analyze Analyze) {
 		x := act{Footprint: f}
 		switch {
 		case f.Action == ActBegin:
-			open, snapshot = a.begin(), f.Snapshot || a.traits.SnapshotAtBegin
+			open, snapshot = a.begin(number), f.Snapshot || a.traits.SnapshotAtBegin
 			x.txn, x.snapshot = open, snapshot
 			return x
 		case open == nil:
-			x.txn = a.begin()
+			x.txn = a.begin(number)
 			x.ends = f.Action == ActWrite || f.Action == ActRead && a.traits.ReadsLock
 		default:
 			x.txn = open
@@ -135,6 +143,8 @@ func (a *analysis) session(s *Session, analyze Analyze) {
 				open, snapshot = nil, false
 			}
 		}
+		x.releases = x.ends || x.blocks && t.blocks
+		t.blocks = t.blocks || x.blocks
 		return x
 	}
 	if s.Setup != nil {
@@ -158,7 +168,7 @@ func (a *analysis) connect() {
 		changed = false
 		for _, t := range a.txns {
 			for _, u := range a.txns {
-				if t.group != u.group && t.conflicts(u) {
+				if t.group != u.group && (t.conflicts(u) || t.session == u.session && a.sessionBlocks(t.session)) {
 					t.group = min(t.group, u.group)
 					u.group = t.group
 					changed = true
@@ -166,6 +176,10 @@ func (a *analysis) connect() {
 			}
 		}
 	}
+}
+
+func (a *analysis) sessionBlocks(session int) bool {
+	return slices.ContainsFunc(a.txns, func(t *txn) bool { return t.session == session && t.blocks })
 }
 
 func (t *txn) conflicts(u *txn) bool {
@@ -192,10 +206,12 @@ func (a *analysis) depend(p, q act) bool {
 	case a.traits.Certifies:
 		return true
 	}
-	return p.blocks && q.blocks || p.ends && a.minds(q, p) || q.ends && a.minds(p, q)
+	return p.blocks && q.blocks || p.releases && a.minds(q) || q.releases && a.minds(p)
 }
 
-// minds reports whether x can tell whether another transaction, connected with its own, has ended.
-func (a *analysis) minds(x, end act) bool {
-	return x.ends || x.blocks || x.snapshot || share(x.Reads, end.txn.writes)
+// minds reports whether x can tell whether transactions of other sessions, connected with its own, went on.
+func (a *analysis) minds(x act) bool {
+	return x.ends || x.blocks || x.snapshot || slices.ContainsFunc(a.txns, func(t *txn) bool {
+		return t.group == x.txn.group && t.session != x.txn.session && share(x.Reads, t.writes)
+	})
 }

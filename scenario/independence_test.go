@@ -85,6 +85,7 @@ func TestIndependence(t *testing.T) {
 		{"begin in a transaction", "begin|w A|!begin", "!r B", Traits{}, false},
 		{"several statements in a step", "!begin; r A; end", "!w A", Traits{}, false},
 		{"several statements, nothing in common", "!begin; r A; end", "!w B", Traits{}, true},
+		{"end lets another session go on that writes what is read", "begin|r A|!r C|end", "begin|w A|!end", Traits{}, true},
 		{"empty step", "!;", "!w B", Traits{}, false},
 	}
 	for _, test := range tests {
@@ -123,6 +124,19 @@ func TestIndependenceOfSetup(t *testing.T) {
 	s := mustParse(t, "session s setup {begin} step a {w A} step b {end} session u setup {begin} step c {r B} step d {r A}")
 	if in := Independence(s, toy, Traits{}); !in(s.Step("a"), s.Step("c")) || in(s.Step("b"), s.Step("c")) || in(s.Step("a"), s.Step("b")) {
 		t.Errorf("a transaction that the setup began is not followed")
+	}
+}
+
+// TestIndependenceOfWaiting: the end of u lets v go on, whose second statement writes what s reads.
+func TestIndependenceOfWaiting(t *testing.T) {
+	const start = "session s step a {r A} step b {r A} step c {r C} session u step d {begin} step e {w A} step f {end} session v step g {w A} "
+	s := mustParse(t, start+"step h {w C}")
+	if Independence(s, toy, Traits{})(s.Step("c"), s.Step("f")) {
+		t.Errorf("a read and the end that lets its writer go on are independent")
+	}
+	s = mustParse(t, start+"step h {w D}")
+	if in := Independence(s, toy, Traits{}); in(s.Step("a"), s.Step("f")) || !in(s.Step("c"), s.Step("f")) {
+		t.Errorf("c alone is a transaction without anything in common with the others")
 	}
 }
 

@@ -93,8 +93,8 @@ func (pr *printer) directives(ds []Directive) {
 func (pr *printer) name(name string) string { return pr.oneLine(quoteName(name), "a name") }
 
 func (pr *printer) oneLine(text, what string) string {
-	if strings.ContainsAny(text, "\n\x00") || what != "a name" && what != "a permutation" && strings.Contains(text, "\r") {
-		pr.fail("%s holds a newline or zero byte: %q", what, text)
+	if strings.Contains(text, "\n") || what != "a name" && what != "a permutation" && strings.Contains(text, "\r") {
+		pr.fail("%s holds a line end: %q", what, text)
 	}
 	return text
 }

@@ -32,7 +32,11 @@ func (r *Result) Text(w io.Writer, spec *scenario.Spec) error {
 			t.answer(r.Finals[i])
 		}
 	}
-	for _, tab := range r.Tables {
+	tables := r.Tables
+	if len(r.Finals) > 0 {
+		tables = nil // the scenario itself says what to look at
+	}
+	for _, tab := range tables {
 		fmt.Fprintf(out, "  table %s\n", tab.Name)
 		table(out, "    ", engine.Result{Columns: tab.Columns, Rows: tab.Rows})
 	}

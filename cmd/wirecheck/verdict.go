@@ -216,7 +216,11 @@ func (p *printer) finding(d *done, f *oracle.Finding) {
 	if f.Promised {
 		blame = "promised not to happen at this level: a DBMS bug"
 	}
-	fmt.Fprintf(p.out, "isolation: %s (%s), %s\n", f.Title(), f.Class, blame)
+	title := string(f.Class)
+	if f.Name != "" {
+		title = fmt.Sprintf("%s (%s)", f.Name, f.Class)
+	}
+	fmt.Fprintf(p.out, "isolation: %s, %s\n", title, blame)
 	for _, e := range f.Edges {
 		from, to := p.who(d, &f.Transactions[e.From], e.FromStatement), p.who(d, &f.Transactions[e.To], e.ToStatement)
 		_, row, _ := strings.Cut(e.Row.Table, ".") // the schema is the lab's own

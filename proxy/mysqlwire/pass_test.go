@@ -78,7 +78,7 @@ func TestPassLogins(t *testing.T) {
 
 func testLogins(t *testing.T, through testserver.Database, name string) {
 	if testserver.IsMySQL() {
-		t.Skip("other accounts and another client: TestCachingSHA2")
+		t.Skip("other accounts and another client: TestCachingSHA2OnMySQL")
 	}
 	for _, user := range []string{testserver.App, testserver.AppEd25519} {
 		for _, encrypted := range []string{"--skip-ssl", "--ssl"} {

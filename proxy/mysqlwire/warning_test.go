@@ -65,6 +65,11 @@ func TestWarnings(t *testing.T) {
 	expectRows(t, c, "SELECT @@warning_count", "2")
 	expectRows(t, c, "SHOW ERRORS")
 
+	if testserver.IsMySQL() { // it cannot prepare SHOW WARNINGS, and each statement has a list of its own
+		c.query("SELECT 1")
+		expectRows(t, c, "SHOW WARNINGS")
+		return
+	}
 	r := c.do(mysql.COM_STMT_PREPARE, []byte("SHOW WARNINGS"))
 	id := binary.LittleEndian.Uint32(r.packets[0][1:])
 	r = c.do(mysql.COM_STMT_EXECUTE, executeArg(id, 0, nil))

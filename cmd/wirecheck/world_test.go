@@ -42,9 +42,12 @@ type world struct {
 func newWorld(t *testing.T, engine string, tables ...string) *world {
 	t.Helper()
 	var s *testserver.Server
-	if engine == "postgres" {
+	switch engine {
+	case "postgres":
 		s = testserver.Postgres(t)
-	} else {
+	case "mysql":
+		s = testserver.MySQL(t)
+	default:
 		s = testserver.MariaDB(t)
 	}
 	d := s.Database(t)

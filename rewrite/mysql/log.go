@@ -56,7 +56,7 @@ func FetchLogQuietly(stamp string) [2]string {
 	if stamp != "" {
 		value = "'" + cleanStamp(stamp) + "'"
 	}
-	return [2]string{"SET @wc_f=IFNULL(@wc_log,''),@wc_log='',@wc_t=" + value, "SELECT @wc_f,''"}
+	return [2]string{"SET @wc_t=" + value + ",@wc_f=IFNULL(@wc_log,''),@wc_log=''", "SELECT @wc_f,''"}
 }
 
 // DecodeLog takes the log apart: what each stamped statement updated, deleted, or read (found unchanged, or where a

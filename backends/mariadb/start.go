@@ -44,7 +44,7 @@ func Find() []engine.Found {
 	if err != nil {
 		return nil
 	}
-	return []engine.Found{{Bin: filepath.Dir(path)}}
+	return []engine.Found{{Bin: filepath.Dir(path), Version: []string{path, "--no-defaults", "--version"}}}
 }
 
 func install(ctx context.Context, f *engine.Folder, _, data string) error {

@@ -65,11 +65,11 @@ func Start(ctx context.Context, o engine.Options) (*engine.Server, error) {
 func Find() []engine.Found {
 	var found []engine.Found
 	if path, err := FindProgram("", "mysqld"); err == nil && notMariaDB(path) == nil {
-		found = append(found, engine.Found{Bin: filepath.Dir(path)})
+		found = append(found, engine.Found{Bin: filepath.Dir(path), Version: versionOf(path)})
 	}
 	dir := filepath.Join(engine.Installed(), "mysql", "bin")
 	if path, err := FindProgram(dir, "mysqld"); err == nil && notMariaDB(path) == nil {
-		found = append(found, engine.Found{Name: "installed", Bin: dir})
+		found = append(found, engine.Found{Name: "installed", Bin: dir, Version: versionOf(path)})
 	}
 	return found
 }
@@ -89,8 +89,11 @@ func find(dir string) (string, error) {
 	return path, nil
 }
 
+func versionOf(path string) []string { return []string{path, "--no-defaults", "--version"} }
+
 func notMariaDB(path string) error {
-	version, err := exec.Command(path, "--no-defaults", "--version").Output()
+	ask := versionOf(path)
+	version, err := exec.Command(ask[0], ask[1:]...).Output()
 	if err != nil {
 		return fmt.Errorf("ask %s for its version: %w", path, err)
 	}

@@ -75,14 +75,14 @@ func Find() []engine.Found {
 	}
 	for _, m := range matches {
 		dir := filepath.Dir(m)
-		found = append(found, engine.Found{Name: filepath.Base(filepath.Dir(dir)), Bin: dir})
+		found = append(found, engine.Found{Name: filepath.Base(filepath.Dir(dir)), Bin: dir, Version: []string{m, "--version"}})
 	}
 	slices.SortFunc(found, func(a, b engine.Found) int { return version(b.Name) - version(a.Name) })
 	if path, err := exec.LookPath("initdb"); err == nil {
 		if path, err = filepath.EvalSymlinks(path); err == nil {
 			dir := filepath.Dir(path)
 			if !slices.ContainsFunc(found, func(f engine.Found) bool { return f.Bin == dir }) {
-				found = append(found, engine.Found{Bin: dir})
+				found = append(found, engine.Found{Bin: dir, Version: []string{filepath.Join(dir, "postgres"), "--version"}})
 			}
 		}
 	}

@@ -26,7 +26,7 @@ const (
 func Find() []engine.Found {
 	var found []engine.Found
 	if path, err := exec.LookPath(program); err == nil {
-		found = append(found, engine.Found{Bin: filepath.Dir(path)})
+		found = append(found, engine.Found{Bin: filepath.Dir(path), Version: []string{path, "-V"}})
 	}
 	paths, err := filepath.Glob(filepath.Join(engine.Installed(), "tidb-*", program))
 	if err != nil {
@@ -37,7 +37,7 @@ func Find() []engine.Found {
 	for _, path := range paths {
 		if _, err := exec.LookPath(path); err == nil {
 			dir := filepath.Dir(path)
-			found = append(found, engine.Found{Name: strings.TrimPrefix(filepath.Base(dir), "tidb-"), Bin: dir})
+			found = append(found, engine.Found{Name: strings.TrimPrefix(filepath.Base(dir), "tidb-"), Bin: dir, Version: []string{path, "-V"}})
 		}
 	}
 	return found

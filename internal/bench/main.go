@@ -1,5 +1,6 @@
 // Command bench measures what wirecheck costs, on private servers that it starts and ends: throughput through the
-// proxy against a direct connection, a bare TCP forwarder and pgbouncer, and the proxy's memory while a gibibyte passes.
+// proxy against a direct connection, a bare TCP forwarder and pgbouncer, the proxy's memory while a gibibyte passes,
+// and how soon a blocked statement is known to be blocked.
 //
 // The machine may be shared and noisy, so nothing is compared across time: every round runs each target once, one
 // after the other, and what is printed are ratios of medians, with the smallest and largest ratio of a single round.
@@ -32,7 +33,7 @@ func main() {
 	flag.StringVar(&o.wirecheck, "wirecheck", "bin/wirecheck", "the program to measure")
 	flag.DurationVar(&o.length, "length", 4*time.Second, "length of one run")
 	flag.IntVar(&o.rounds, "rounds", 5, "runs of each target")
-	flag.StringVar(&o.only, "only", "", "comma-separated parts to run: postgres, mariadb, memory (default: all)")
+	flag.StringVar(&o.only, "only", "", "comma-separated parts to run: postgres, mariadb, memory, waits (default: all)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -56,7 +57,7 @@ func run(ctx context.Context, o options) error {
 	for _, part := range []struct {
 		name string
 		run  func(context.Context, options) error
-	}{{"postgres", benchPostgres}, {"mariadb", benchMariaDB}, {"memory", benchMemory}} {
+	}{{"postgres", benchPostgres}, {"mariadb", benchMariaDB}, {"memory", benchMemory}, {"waits", benchWaits}} {
 		if !wanted(part.name) {
 			continue
 		}

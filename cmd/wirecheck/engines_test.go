@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"wirecheck/backends"
+	"wirecheck/backends/engine"
+)
+
+func TestEnginesList(t *testing.T) {
+	out, said, status := command(t, "engines", "list", "--format", "json")
+	var list []engineInfo
+	if err := json.Unmarshal([]byte(out), &list); err != nil || status != exitClean {
+		t.Fatalf("%v, exit status %d, said %q", err, status, said)
+	}
+	for _, name := range []string{"postgres", "mariadb"} {
+		i := slices.IndexFunc(list, func(e engineInfo) bool { return e.Name == name })
+		if i < 0 || len(list[i].Programs) == 0 || list[i].Programs[0].Version == "" || !slices.Contains(list[i].Levels, "repeatable read") {
+			t.Errorf("%s: %+v", name, list)
+		}
+	}
+	if len(list) != len(backends.All()) {
+		t.Errorf("%d products, want %d", len(list), len(backends.All()))
+	}
+	out, _, status = command(t, "engines", "list")
+	if status != exitClean || !strings.Contains(out, "PostgreSQL\n  levels   read uncommitted, read committed, repeatable read, serializable (default: read committed)\n  start    postgres") {
+		t.Errorf("exit status %d, printed:\n%s", status, out)
+	}
+}
+
+// TestEnginesMissing: what is not installed is said plainly, with what installs it.
+func TestEnginesMissing(t *testing.T) {
+	var b bytes.Buffer
+	printEngines(&b, listEngines([]engine.Descriptor{{
+		Name: "none", Title: "None", Install: "get it", Default: "SERIALIZABLE", Levels: []engine.Level{{SQL: "SERIALIZABLE"}},
+		Find: func() []engine.Found { return nil },
+	}}))
+	if want := "None\n  levels   serializable (default: serializable)\n  start    not on this machine; install it with: get it\n"; b.String() != want {
+		t.Errorf("got %q, want %q", b.String(), want)
+	}
+	for _, args := range [][]string{{"engines", "start", "nosuch"}, {"engines", "start", "postgres:1"}, {"engines", "start"}} {
+		if out, said, status := command(t, args...); status != exitFailed || out != "" || said == "" {
+			t.Errorf("%v: exit status %d, printed %q, said %q", args, status, out, said)
+		}
+	}
+}
+
+// TestEnginesStart: the server serves until SIGTERM, and nothing is left of it.
+func TestEnginesStart(t *testing.T) {
+	for _, name := range []string{"postgres", "mariadb"} {
+		t.Run(name, func(t *testing.T) {
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := &program{cmd: exec.Command(self, "engines", "start", name, "--format", "json")}
+			p.cmd.Env = append(os.Environ(), asProgram+"=1")
+			p.cmd.Stderr = &p.stderr
+			stdout, err := p.cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { p.cmd.Process.Kill(); p.cmd.Wait() }) // both fail where the test has ended it, as it should
+			line, err := bufio.NewReader(stdout).ReadBytes('\n')
+			if err != nil {
+				t.Fatalf("%v; it said: %s", err, p.stderr.String())
+			}
+			var s startedServer
+			if err := json.Unmarshal(line, &s); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(s.Folder); err != nil {
+				t.Error(err)
+			}
+			connect := exec.Command("sh", "-c", s.Connect)
+			connect.Stdin = strings.NewReader("SELECT 40 + 2;\n")
+			if out, err := connect.CombinedOutput(); err != nil || !strings.Contains(string(out), "42") {
+				t.Errorf("%s: %v\n%s", s.Connect, err, out)
+			}
+			if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.cmd.Wait(); err != nil {
+				t.Errorf("%v; it said: %s", err, p.stderr.String())
+			}
+			if _, err := os.Stat(s.Folder); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the folder is still there: %v", err)
+			}
+		})
+	}
+}

@@ -147,6 +147,8 @@ type Session struct {
 	Draining <-chan struct{} // closed when the process wants to end: finish the transaction, then leave
 	// Backend is the server's number of the connection, as its lock views and KILL know it; 0 until it is known.
 	Backend uint64
+	// User and Program are who logged in, and what the client calls itself (application_name, program_name).
+	User, Program string
 
 	tls *certificates
 }

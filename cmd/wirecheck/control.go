@@ -49,6 +49,11 @@ type arrival struct {
 	ready   chan struct{}
 }
 
+// compare orders sessions by what they say of themselves and begin with; 0 if that is the same.
+func (a arrival) compare(b arrival) int {
+	return cmp.Or(strings.Compare(a.session.Program, b.session.Program), strings.Compare(a.session.User, b.session.User), strings.Compare(a.text, b.text))
+}
+
 // newController makes the gate. intn is the run's source of random numbers.
 func newController(ctx context.Context, cc configs.Control, intn func(int) int, log zerolog.Logger) (*controller, error) {
 	strategy, err := controlStrategy(cc.Schedule, intn)
@@ -151,7 +156,7 @@ func (k *controller) Enter(ctx context.Context, s *proxy.Session, text string) e
 }
 
 // admitted gives the session's number. The first sessions of a run wait until all that are expected have a statement, and
-// are numbered by what they say, not by when they came.
+// are numbered by their names and what they say, not by when they came.
 func (k *controller) admitted(ctx context.Context, s *proxy.Session, text string) (scheduler.Session, error) {
 	k.mu.Lock()
 	if n, ok := k.number[s.ID]; ok {
@@ -194,11 +199,14 @@ func (k *controller) admitted(ctx context.Context, s *proxy.Session, text string
 
 // admit gives numbers to those who have arrived. mu is held.
 func (k *controller) admit() {
-	slices.SortStableFunc(k.arriving, func(a, b arrival) int {
-		return cmp.Or(strings.Compare(a.text, b.text), cmp.Compare(a.session.ID, b.session.ID))
+	slices.SortFunc(k.arriving, func(a, b arrival) int {
+		return cmp.Or(a.compare(b), cmp.Compare(a.session.ID, b.session.ID))
 	})
-	for _, a := range k.arriving {
-		k.join(a.session)
+	for i, a := range k.arriving {
+		n := k.join(a.session)
+		if i > 0 && k.arriving[i-1].compare(a) == 0 {
+			k.marks = append(k.marks, fmt.Sprintf("sessions %d and %d began alike and are numbered by who connected first; give each client a name of its own (application_name, program_name)", n, n+1))
+		}
 	}
 	for _, a := range k.arriving {
 		close(a.ready)

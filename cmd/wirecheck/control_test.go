@@ -173,6 +173,16 @@ func TestControlFile(t *testing.T) {
 	}
 }
 
+// TestControlAlike: clients that nothing tells apart are numbered by who came first, and the run is marked.
+func TestControlAlike(t *testing.T) {
+	w := newWorld(t, "mariadb", "CREATE TABLE counter (id INT PRIMARY KEY, n INT)", "INSERT INTO counter VALUES (1, 0)")
+	cc := configs.Control{Schedule: "random", Sessions: 2, Think: 10 * time.Second, Locks: w.locks()}
+	got := w.control(t, cc, 1, increment(1), increment(1))
+	if !strings.Contains(got.schedule, "sessions 1 and 2 began alike") || strings.Contains(got.schedule, "# repeatable") {
+		t.Errorf("the run is not marked:\n%s", got.schedule)
+	}
+}
+
 // TestControlThinking: a client that says nothing stalls nobody, and the run is marked.
 func TestControlThinking(t *testing.T) {
 	w := newWorld(t, "postgres", "CREATE TABLE counter (id INT PRIMARY KEY, n INT)", "INSERT INTO counter VALUES (1, 0)")

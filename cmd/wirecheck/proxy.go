@@ -37,7 +37,8 @@ SHOW WARNINGS. In mode pass it only forwards.
 
 In mode control it also decides who goes next: each statement is held back until the scheduler picks it, so that an
 application's own test meets a chosen interleaving, and with the same --seed, or the saved --schedule, meets it again. For
-that the clients must do the same each time. The first decision waits until --sessions clients have a statement; a client
+that the clients must do the same each time, and be told apart: by application_name or program_name, by user, or by their
+first statement. The first decision waits until --sessions clients have a statement; a client
 that sends nothing for --think is not waited for, and the run is then marked as not repeatable. --locks names the server
 for a user who may look at its locks; without it, a statement that takes long is taken as waiting.
 

@@ -57,7 +57,7 @@ type watching struct {
 // observe is the session after the server's OK to the login, which is not yet relayed.
 func (s *session) observe(ctx context.Context, seq byte, ok []byte) error {
 	s.seq = seq
-	s.ps.Backend = uint64(s.greeting.thread)
+	s.ps.Backend, s.ps.User, s.ps.Program = uint64(s.greeting.thread), s.user, s.program
 	s.statements = make(map[uint32]*prepared)
 	s.tracker = record.NewTracker(s.observer.Recorder, history.Event{
 		Engine: s.greeting.flavor(),

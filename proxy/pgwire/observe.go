@@ -73,6 +73,7 @@ func (s *session) observe() error {
 	}
 	o.news = sync.NewCond(&o.mu)
 	o.Backend = uint64(o.backend)
+	o.User, o.Program = s.startup.params["user"], s.parameters["application_name"]
 	o.fromClient.before = o.toServer.flush
 	o.tracker = record.NewTracker(s.observer.recorder, history.Event{
 		Engine: "postgres", Server: s.parameters["server_version"], Database: s.startup.database(), User: s.startup.params["user"],

@@ -49,6 +49,7 @@ func Run(t *testing.T, d engine.Descriptor) {
 		{"NotBlocked", testNotBlocked},
 		{"ThreeSessions", testThreeSessions},
 		{"Deadlock", testDeadlock},
+		{"HiddenCircle", testHiddenCircle},
 		{"Outcomes", testOutcomes},
 		{"Killed", testKilled},
 		{"Labs", testLabs},

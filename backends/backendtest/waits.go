@@ -154,9 +154,22 @@ func testDeadlock(t *testing.T, w *world) {
 		name        string
 		first, last string // what each session does at its beginning
 		firstDies   bool   // it is the one that waits already
+		server      string // what is set on the server meanwhile
 	}{
-		{"the last one is the victim", "", "", false},
-		{"the first one is the victim", "", "UPDATE t SET v = v + 1, k = k + 10 WHERE id > 2; INSERT INTO t VALUES (20, 1, 1), (21, 1, 1), (22, 1, 1)", true},
+		{"the last one is the victim", "", "", false, ""},
+		{"the first one is the victim", "", "UPDATE t SET v = v + 1, k = k + 10 WHERE id > 2; INSERT INTO t VALUES (20, 1, 1), (21, 1, 1), (22, 1, 1)", true, ""},
+	}
+	if w.is("mariadb") { // as on a server that is not ours: then it does not tell who waits for whom
+		const setting = "SET GLOBAL innodb_status_output_locks = "
+		defer func() {
+			if err := engine.Exec(t.Context(), w.owner(t), setting+"ON"); err != nil {
+				t.Error(err)
+			}
+		}()
+		for _, test := range tests {
+			test.name, test.server = test.name+", locks not printed", setting+"OFF"
+			tests = append(tests, test)
+		}
 	}
 	if w.postgres() {
 		tests[1].first, tests[1].last = "SET deadlock_timeout = '200ms'", "SET deadlock_timeout = '10s'"
@@ -168,6 +181,9 @@ func testDeadlock(t *testing.T, w *world) {
 		t.Run(test.name, func(t *testing.T) {
 			r := w.room(t)
 			a, b := r.session(), r.session()
+			if test.server != "" {
+				a.do(test.server)
+			}
 			a.do("BEGIN;" + test.first)
 			a.do("UPDATE t SET v = 1 WHERE id = 1")
 			b.do("BEGIN;" + test.last)
@@ -203,5 +219,40 @@ func testDeadlock(t *testing.T, w *world) {
 			other.succeed()
 			other.session.do("COMMIT")
 		})
+	}
+}
+
+// testHiddenCircle: a waits for b and c, and c for a. InnoDB follows one edge of each waiter's, so it may not see the circle before b
+// has gone; until then these are waits like any other, and whoever executes a schedule must not wait for their end.
+func testHiddenCircle(t *testing.T, w *world) {
+	if !w.is(innodb...) {
+		t.Skipf("%s looks at all edges, or locks nothing for sharing", w.engine.Title)
+	}
+	r := w.room(t)
+	a, b, c := r.session(), r.session(), r.session()
+	a.do("BEGIN; UPDATE t SET v = 0 WHERE id = 2")
+	b.do("BEGIN; SELECT * FROM t WHERE id = 1 LOCK IN SHARE MODE")
+	c.do("BEGIN; SELECT * FROM t WHERE id = 1 LOCK IN SHARE MODE")
+	pa := a.start("UPDATE t SET v = 0 WHERE id = 1")
+	pa.blocked(b, c)
+	pc := c.start("UPDATE t SET v = 1 WHERE id = 2")
+	for began := time.Now(); !pa.answered() && !pc.answered(); {
+		got := r.look(a, b, c)
+		if got[0].Blocked && !got[0].Cycle && got[2].Blocked && !got[2].Cycle {
+			t.Logf("the server did not see the circle; the waits were believed after %s", time.Since(began).Round(time.Millisecond))
+			break
+		}
+		if time.Since(began) > limit {
+			t.Fatalf("neither an error nor waits to be believed: %+v", got)
+		}
+	}
+	b.do("COMMIT")
+	_, first := pa.wait()
+	if first.Effect == engine.EffectNone {
+		a.do("COMMIT")
+	}
+	_, second := pc.wait()
+	if (first.Reason == engine.ReasonDeadlock) == (second.Reason == engine.ReasonDeadlock) {
+		t.Errorf("a: %s, c: %s; want one victim", word(first), word(second))
 	}
 }

@@ -309,7 +309,7 @@ func (c *conn) status(flags uint16) (more bool) {
 
 // resultSet reads columns and rows. p is the packet with the number of columns.
 func (c *conn) resultSet(a *engine.Answer, p []byte) (more bool, err error) {
-	count, _, n := protocol.LengthEncodedInt(p)
+	count, _, n := lengthInt(p)
 	if n != len(p) || count == 0 || count > 1<<16 {
 		return false, errors.New("a result without a number of columns")
 	}

@@ -50,6 +50,7 @@ func Run(t *testing.T, d engine.Descriptor) {
 		{"ThreeSessions", testThreeSessions},
 		{"Deadlock", testDeadlock},
 		{"HiddenCircle", testHiddenCircle},
+		{"LongStatus", testLongStatus},
 		{"Outcomes", testOutcomes},
 		{"Killed", testKilled},
 		{"Labs", testLabs},

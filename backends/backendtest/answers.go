@@ -142,6 +142,9 @@ func testAnswers(t *testing.T, w *world) {
 			t.Errorf("a wrong password logs in: %v", c.Close())
 		}
 	})
+	if _, ok := s.conn.(engine.Resetter); ok {
+		t.Run("reset", func(t *testing.T) { testSessionReset(t, r) })
+	}
 	if w.postgres() {
 		testNotices(t, r)
 	} else {
@@ -175,6 +178,34 @@ func testNotices(t *testing.T, r *room) {
 	if a := s.do(""); len(a.Results) != 1 || a.Results[0].Tag != "" {
 		t.Errorf("an empty step: %+v", a)
 	}
+}
+
+// testSessionReset: nothing of a session is left but its number, its database and how it reads text.
+func testSessionReset(t *testing.T, r *room) {
+	s, other := r.session(), r.session()
+	conn := s.conn.(engine.Resetter)
+	id := s.conn.ID()
+	s.do("SET @a = 1, SESSION sql_mode = '', time_zone = '+03:00'; CREATE TEMPORARY TABLE temp (a int); SELECT GET_LOCK('reset', 0); BEGIN; UPDATE t SET v = 0 WHERE id = 1")
+	before := other.rows("SELECT @@sql_mode, @@time_zone, @@character_set_client, @@character_set_results, @@collation_connection")
+	if err := conn.Reset(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.rows("SELECT @@sql_mode, @@time_zone, @@character_set_client, @@character_set_results, @@collation_connection"); got != before {
+		t.Errorf("settings: %s, a new session's %s", got, before)
+	}
+	if a := s.do("SELECT @a, CONNECTION_ID(), DATABASE()"); a.InTransaction() || printRows(a.Results[0].Rows) != fmt.Sprintf("NULL|%d|%s", id, r.target.Database) {
+		t.Errorf("%+v", a)
+	}
+	if a, _ := s.try("SELECT * FROM temp"); a.Err == nil {
+		t.Error("a temporary table is left")
+	}
+	if got := other.rows("SELECT GET_LOCK('reset', 0)"); got != "1" {
+		t.Errorf("GET_LOCK after the reset: %s", got)
+	}
+	if got := other.rows("SELECT v FROM t WHERE id = 1"); got != "10" {
+		t.Errorf("the transaction left %s", got)
+	}
+	other.do("UPDATE t SET v = v WHERE id = 1")
 }
 
 // testWarnings: warnings are counted, and fetched on demand (MySQL family).

@@ -49,6 +49,8 @@ func Run(t *testing.T, d engine.Descriptor) {
 		{"NotBlocked", testNotBlocked},
 		{"ThreeSessions", testThreeSessions},
 		{"Deadlock", testDeadlock},
+		{"HiddenCircle", testHiddenCircle},
+		{"LongStatus", testLongStatus},
 		{"Outcomes", testOutcomes},
 		{"Killed", testKilled},
 		{"Labs", testLabs},

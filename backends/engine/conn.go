@@ -54,6 +54,12 @@ type Conn interface {
 	Close() error
 }
 
+// Resetter is a Conn that can be made as new without connecting again: no transaction, settings, locks, temporary tables or prepared
+// statements are left. Its number and its database stay.
+type Resetter interface {
+	Reset(ctx context.Context) error
+}
+
 // Answer is what one step brought back.
 type Answer struct {
 	Results []Result     // one for each statement that was answered, in order

@@ -26,6 +26,8 @@ const (
 
 	collation   = "utf8mb4_general_ci" // all of Unicode, and known to every version
 	lockTimeout = "1205"
+
+	comResetConnection = 0x1f // go-mysql has no name for it
 )
 
 // conn is a connection in the text protocol. go-mysql logs in; what follows is read packet by packet, since its results
@@ -130,6 +132,27 @@ func (c *conn) Do(ctx context.Context, sql string) (engine.Answer, error) {
 	}
 	a.After = c.state
 	return a, err
+}
+
+// Reset makes the session as new (COM_RESET_CONNECTION; MySQL 5.7.3, MariaDB 10.2.4, TiDB). The character set goes back to the server's
+// default with the rest, so it is set again.
+func (c *conn) Reset(ctx context.Context) error {
+	stop := engine.CutOff(ctx, c.net)
+	err := c.send(comResetConnection, "")
+	var a engine.Answer
+	if err == nil {
+		_, err = c.answer(&a)
+	}
+	if err == nil && a.Err != nil {
+		err = a.Err
+	}
+	if e := stop(); err != nil && e != nil {
+		err = e
+	}
+	if err != nil {
+		return fmt.Errorf("reset session: %w", err)
+	}
+	return engine.Exec(ctx, c, "SET NAMES utf8mb4 COLLATE "+collation)
 }
 
 func (c *conn) do(sql string, a *engine.Answer) error {
@@ -309,7 +332,7 @@ func (c *conn) status(flags uint16) (more bool) {
 
 // resultSet reads columns and rows. p is the packet with the number of columns.
 func (c *conn) resultSet(a *engine.Answer, p []byte) (more bool, err error) {
-	count, _, n := protocol.LengthEncodedInt(p)
+	count, _, n := lengthInt(p)
 	if n != len(p) || count == 0 || count > 1<<16 {
 		return false, errors.New("a result without a number of columns")
 	}

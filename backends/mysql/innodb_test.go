@@ -146,6 +146,16 @@ func TestPackets(t *testing.T) {
 	if diff := cmp.Diff([]engine.Value{[]byte("a"), nil, {}, []byte("bc")}, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
+	for _, text := range []string{"", "\xfc", "\xfc\x01", "\xfd\x01\x02", "\xfe\x01\x02\x03\x04\x05\x06\x07", "\xff\x01"} {
+		if _, _, n := lengthInt([]byte(text)); n != 0 {
+			t.Errorf("%q is read as an integer of %d bytes", text, n)
+		}
+	}
+	for text, want := range map[string]uint64{"\xfa": 250, "\xfc\x01\x02": 0x201, "\xfd\x01\x02\x03": 0x30201, "\xfe\x01\x00\x00\x00\x00\x00\x00\x80": 1<<63 + 1} {
+		if v, null, n := lengthInt([]byte(text + "x")); v != want || null || n != len(text) {
+			t.Errorf("%q is read as %d, null %v, %d bytes", text, v, null, n)
+		}
+	}
 	def := []byte("\x03def\x01d\x01t\x01t\x01a\x01a\x0c\x21\x00\x0a\x00\x00\x00\x03\x21\x00\x00\x00\x00")
 	if c, err := column(def); err != nil || c.Name != "a" || c.Type != "int unsigned" || !c.Numeric {
 		t.Errorf("column: %+v, %v", c, err)

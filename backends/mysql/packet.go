@@ -16,13 +16,42 @@ const binaryCharset = 63
 
 var errShort = errors.New("a packet is cut short")
 
+// lengthInt reads a length-encoded integer and how many bytes it takes: none if it is cut short (MySQL internals manual, "Integer
+// Types").
+func lengthInt(p []byte) (v uint64, null bool, n int) {
+	if len(p) == 0 {
+		return 0, false, 0
+	}
+	switch p[0] {
+	case 0xfb:
+		return 0, true, 1
+	case 0xfc:
+		n = 2
+	case 0xfd:
+		n = 3
+	case 0xfe:
+		n = 8
+	case 0xff:
+		return 0, false, 0
+	default:
+		return uint64(p[0]), false, 1
+	}
+	if len(p) <= n {
+		return 0, false, 0
+	}
+	for i := n; i > 0; i-- {
+		v = v<<8 | uint64(p[i])
+	}
+	return v, false, n + 1
+}
+
 // okPacket reads an OK packet: result and status flags (MySQL internals manual, "OK_Packet").
 func okPacket(p []byte) (r engine.Result, status uint16, err error) {
 	p = p[1:]
-	affected, _, n := protocol.LengthEncodedInt(p)
-	p = p[min(n, len(p)):]
-	last, _, m := protocol.LengthEncodedInt(p)
-	p = p[min(m, len(p)):]
+	affected, _, n := lengthInt(p)
+	p = p[n:]
+	last, _, m := lengthInt(p)
+	p = p[m:]
 	if n == 0 || m == 0 || len(p) < 4 {
 		return r, 0, errShort
 	}
@@ -51,8 +80,8 @@ func textRow(p []byte, columns int) ([]engine.Value, error) {
 	block := append(make([]byte, 0, len(p)), p...)
 	row := make([]engine.Value, columns)
 	for i := range row {
-		length, null, n := protocol.LengthEncodedInt(block)
-		if n == 0 || n > len(block) || uint64(len(block)-n) < length && !null {
+		length, null, n := lengthInt(block)
+		if n == 0 || uint64(len(block)-n) < length && !null {
 			return nil, fmt.Errorf("read a row of %d columns: %w", columns, errShort)
 		}
 		block = block[n:]
@@ -73,8 +102,8 @@ func column(p []byte) (engine.Column, error) {
 	const fixed = 13 // charset, length, type, flags, decimals, filler
 	var name []byte
 	for i := range 6 { // catalog, schema, table, original table, name, original name
-		length, null, n := protocol.LengthEncodedInt(p)
-		if n == 0 || null || n > len(p) || uint64(len(p)-n) < length {
+		length, null, n := lengthInt(p)
+		if n == 0 || null || uint64(len(p)-n) < length {
 			return engine.Column{}, fmt.Errorf("read a column: %w", errShort)
 		}
 		if i == 4 {

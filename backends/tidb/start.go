@@ -103,7 +103,8 @@ func prepare(f *engine.Folder, s *engine.Server, o engine.Options) error {
 			return err
 		}
 	}
-	config := fmt.Sprintf("temp-dir = %q\ntmp-storage-path = %q\n[log]\nlevel = \"warn\"\n", f.Join("tmp"), f.Join("tmp"))
+	// Telemetry was on by default until 7.4, and would send facts about this server to its makers.
+	config := fmt.Sprintf("temp-dir = %q\ntmp-storage-path = %q\nenable-telemetry = false\n[log]\nlevel = \"warn\"\n", f.Join("tmp"), f.Join("tmp"))
 	if o.TLS {
 		if err := s.EnableTLS(f, superuser); err != nil {
 			return err

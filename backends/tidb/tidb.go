@@ -87,8 +87,10 @@ func System(schema string) bool {
 func Silent(sql string, inTransaction bool) bool {
 	word, _, _ := strings.Cut(strings.TrimLeft(sql, " \t\r\n("), " ")
 	switch strings.ToUpper(strings.TrimRight(word, "; \t\r\n")) {
-	case "SELECT", "TABLE", "WITH", "INSERT", "UPDATE", "DELETE", "REPLACE":
-		return !inTransaction || strings.Contains(strings.ToUpper(sql), "GET_LOCK")
+	case "SELECT", "DO", "TABLE", "VALUES", "WITH": // outside of a transaction they take no locks
+		return strings.Contains(strings.ToUpper(sql), "GET_LOCK")
+	case "INSERT", "UPDATE", "DELETE", "REPLACE":
+		return !inTransaction
 	case "BEGIN", "START", "ROLLBACK", "SET", "SHOW", "USE", "EXPLAIN", "DESC", "DESCRIBE", "SAVEPOINT", "RELEASE":
 		return false
 	}

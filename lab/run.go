@@ -76,7 +76,7 @@ func (l *Lab) block(ctx context.Context, s *session, n int, b *scenario.Block, o
 func (l *Lab) tearDown(ctx context.Context, spec *scenario.Spec, r *Result) error {
 	for i, s := range spec.Sessions {
 		m := l.members[i]
-		if s.Teardown != nil && m != nil {
+		if s.Teardown != nil && m != nil && !m.lost {
 			var refused *engine.ServerError
 			if err := l.block(ctx, m, i, s.Teardown, &r.Teardown); err != nil && !errors.As(err, &refused) {
 				r.Crashed = true
@@ -115,7 +115,7 @@ func (l *Lab) quiesce(ctx context.Context) error {
 			}
 		}
 		if m != nil && m.dirty {
-			if err := l.renew(ctx, i); err != nil {
+			if err := l.renew(ctx, i, m.name); err != nil {
 				return err
 			}
 		}
@@ -135,6 +135,8 @@ type execution struct {
 	done      []Event           // by place; Kind is empty for steps that were not submitted
 	submitted [][]int           // by session: the places of the steps that were submitted, in order
 	waits     []engine.WaitKind // by place: what the step was last seen waiting for
+	launched  int               // counts the steps that were submitted
+	heard     []Heard
 }
 
 // execute runs the steps.
@@ -164,7 +166,7 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 	}
 	lost := g.Wait()
 	r.Marks = x.shell.Marks()
-	r.Events = x.events()
+	r.Events, r.Heard = x.events(), x.heard
 	switch {
 	case lost != nil && err == nil:
 		r.Trouble, r.Crashed = lost, true
@@ -188,12 +190,19 @@ func (x *execution) session(ctx context.Context, s scheduler.Session, places []i
 		if _, err := x.shell.Enter(ctx, s, strconv.Itoa(place)); err != nil {
 			return nil // the shell says why
 		}
-		x.note(func() { x.submitted[s] = append(x.submitted[s], place) })
-		a, err := m.do(ctx, st.SQL)
+		x.note(func() {
+			x.submitted[s] = append(x.submitted[s], place)
+			x.launched++
+		})
+		a, err := x.do(ctx, int(s), m, st.SQL)
 		o := x.lab.config.Backend.Outcome(a, err)
-		x.note(func() { ev := &x.done[place]; ev.Kind, ev.Answer, ev.Outcome = Ran, a, o })
+		ended := err != nil && a.Err != nil && o.Reason == engine.ReasonKilled && ctx.Err() == nil
+		x.note(func() { ev := &x.done[place]; ev.Kind, ev.Answer, ev.Outcome, ev.Lost = Ran, a, o, ended })
 		x.shell.Finish(s, o.Reason == engine.ReasonDeadlock)
 		switch {
+		case ended:
+			x.skipRest(places, place)
+			return nil
 		case err != nil:
 			return fmt.Errorf("session %s, step %s: %w", x.spec.Sessions[s].Name, st.Name, err)
 		case o.Reason != "" && o.Effect == engine.EffectRolledBack && a.Before != engine.Idle:
@@ -201,6 +210,35 @@ func (x *execution) session(ctx context.Context, s scheduler.Session, places []i
 		}
 	}
 	return nil
+}
+
+// skipRest notes that the session's steps after a place are left out.
+func (x *execution) skipRest(places []int, place int) {
+	x.note(func() {
+		for _, p := range places[slices.Index(places, place)+1:] {
+			x.done[p].Kind, x.done[p].Why = Skipped, "its connection had been ended"
+		}
+	})
+}
+
+// do executes a step's SQL and keeps its notices: as they arrive or, where the connection does not tell, with the answer.
+func (x *execution) do(ctx context.Context, n int, m *session, sql string) (engine.Answer, error) {
+	heard := 0
+	hear := func(notice engine.Notice) {
+		heard++
+		x.note(func() { x.heard = append(x.heard, Heard{Session: n, Launched: x.launched, Notice: notice}) })
+	}
+	m.heard = hear
+	a, err := m.do(ctx, sql)
+	m.heard = nil
+	if heard == 0 {
+		for _, notice := range a.Notices {
+			if notice.Channel == "" {
+				hear(notice)
+			}
+		}
+	}
+	return a, err
 }
 
 // note changes what is shared under the lock.
@@ -238,6 +276,9 @@ func (x *execution) look(ctx context.Context, sessions []scheduler.Session) ([]s
 			}
 		}
 		if w.Blocked && !w.Cycle {
+			if c, ok := x.lab.members[s].conn.(engine.Settler); ok {
+				c.Settle(ctx)
+			}
 			x.note(func() { x.waits[last(x.submitted[s])] = w.Kind })
 		}
 	}

@@ -14,11 +14,14 @@ import (
 
 // looking is the watcher's query. pg_blocking_pids tells, uncached, who holds a lock that a session waits for or stands
 // before it in the lock's queue (PostgreSQL manual, 9.27, "Session Information Functions"); a transaction that waits for a
-// safe snapshot has a function of its own. Only for a session that waits is it looked up what for. That row is gone if the
-// lock was granted meanwhile: then the session does not wait.
+// safe snapshot has a function of its own. Only for a session that waits is it looked up what for: itself or, since
+// pg_blocking_pids speaks for them too, one of its parallel workers. That row is gone if the lock was granted meanwhile: then
+// the session does not wait.
 const looking = `
-SELECT p, b, s, CASE WHEN b <> '{}' THEN
-  (SELECT locktype || ' ' || mode FROM pg_catalog.pg_lock_status() AS l WHERE NOT l.granted AND l.pid = p LIMIT 1) END
+SELECT p, b, s, CASE WHEN b <> '{}' THEN COALESCE(
+  (SELECT locktype || ' ' || mode FROM pg_catalog.pg_lock_status() AS l WHERE NOT l.granted AND l.pid = p LIMIT 1),
+  (SELECT locktype || ' ' || mode FROM pg_catalog.pg_lock_status() AS l JOIN pg_catalog.pg_stat_get_activity(NULL) AS a USING (pid)
+   WHERE NOT l.granted AND a.leader_pid = p LIMIT 1)) END
 FROM (SELECT p, pg_catalog.pg_blocking_pids(p) AS b, pg_catalog.pg_safe_snapshot_blocking_pids(p) AS s
       FROM unnest($1::int4[]) WITH ORDINALITY AS u(p, n) ORDER BY n OFFSET 0) AS x`
 

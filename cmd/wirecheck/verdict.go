@@ -161,6 +161,9 @@ type printer struct {
 	level engine.Level
 }
 
+// unusedStep begins the one warning that isolationtester has too.
+const unusedStep = "unused step name: "
+
 func (p *printer) begin() {
 	switch p.c.format {
 	case "text":
@@ -169,6 +172,11 @@ func (p *printer) begin() {
 		}
 		fmt.Fprintf(p.out, "%s on %s at %s\n", p.spec.Name, p.site.engine.Title, p.level.SQL)
 	case "isolationtester":
+		for _, w := range p.spec.Warnings {
+			if strings.HasPrefix(w.Text, unusedStep) {
+				fmt.Fprintln(p.out, w.Text)
+			}
+		}
 		fmt.Fprintf(p.out, "Parsed test spec with %d sessions\n", len(p.spec.Sessions))
 	}
 }

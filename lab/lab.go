@@ -86,7 +86,9 @@ func Open(ctx context.Context, c Config) (*Lab, error) {
 func (l *Lab) Close() error {
 	var errs []error
 	for _, s := range append(l.members, l.control) {
-		if s != nil && s.conn != nil {
+		if s != nil && s.lost {
+			_ = s.conn.Close() // it is closed already, or the server has
+		} else if s != nil {
 			errs = append(errs, s.conn.Close())
 		}
 	}
@@ -194,5 +196,8 @@ func (l *Lab) discard(ctx context.Context, i int) error {
 			return errors.Join(err, s.conn.Close())
 		}
 	}
-	return s.conn.Close()
+	if err := s.conn.Close(); err != nil && !s.lost {
+		return err
+	}
+	return nil
 }

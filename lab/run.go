@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -34,8 +35,13 @@ func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 	}
 	prepared()
 	l.execute(ctx, spec, p, r)
-	if r.Trouble == nil {
-		r.Trouble = l.tearDown(ctx, spec, r)
+	if r.Trouble != nil { // the next case may use the database all the same
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), killLimit)
+		defer cancel()
+	}
+	if err := l.tearDown(ctx, spec, r); r.Trouble == nil {
+		r.Trouble = err
 	}
 	return r, nil
 }
@@ -136,6 +142,7 @@ type execution struct {
 	submitted [][]int           // by session: the places of the steps that were submitted, in order
 	waits     []engine.WaitKind // by place: what the step was last seen waiting for
 	launched  int               // counts the steps that were submitted
+	over      []chan struct{}   // by place: closed when the step has finished
 	heard     []Heard
 }
 
@@ -150,6 +157,7 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 		order[i] = strconv.Itoa(i)
 		x.plans[ps.Step.Session] = append(x.plans[ps.Step.Session], i)
 		x.done[i] = Event{Place: i, Step: ps.Step}
+		x.over = append(x.over, make(chan struct{}))
 	}
 	x.shell = shell.New(scheduler.Listed(order), x.look, l.config.Limits)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -187,6 +195,7 @@ func (x *execution) session(ctx context.Context, s scheduler.Session, places []i
 			continue
 		}
 		skip = ""
+		x.awaitMarked(ctx, places, place)
 		if _, err := x.shell.Enter(ctx, s, strconv.Itoa(place)); err != nil {
 			return nil // the shell says why
 		}
@@ -198,6 +207,7 @@ func (x *execution) session(ctx context.Context, s scheduler.Session, places []i
 		o := x.lab.config.Backend.Outcome(a, err)
 		ended := err != nil && a.Err != nil && o.Reason == engine.ReasonKilled && ctx.Err() == nil
 		x.note(func() { ev := &x.done[place]; ev.Kind, ev.Answer, ev.Outcome, ev.Lost = Ran, a, o, ended })
+		close(x.over[place])
 		x.shell.Finish(s, o.Reason == engine.ReasonDeadlock)
 		switch {
 		case ended:
@@ -210,6 +220,44 @@ func (x *execution) session(ctx context.Context, s scheduler.Session, places []i
 		}
 	}
 	return nil
+}
+
+// markedLimit bounds the wait for a step that a marker names. It only passes where the markers are wrong.
+const markedLimit = 10 * time.Second
+
+// awaitMarked waits for the steps that the markers of the session's last step name, if it is the session's turn: by them
+// that step is not done before those are, although the server says so (the answer to pg_cancel_backend comes before the end
+// of what it cancels). Nobody else is let go meanwhile.
+func (x *execution) awaitMarked(ctx context.Context, places []int, place int) {
+	at := slices.Index(places, place)
+	if at == 0 || x.launches() < place {
+		return
+	}
+	limit := time.NewTimer(markedLimit)
+	defer limit.Stop()
+	for _, marker := range x.perm.Steps[places[at-1]].Markers {
+		if marker.Kind != scenario.MarkStep {
+			continue
+		}
+		for other := range place {
+			if x.perm.Steps[other].Step != marker.Step {
+				continue
+			}
+			select {
+			case <-x.over[other]:
+			case <-limit.C:
+				return
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// launches counts the steps that were submitted.
+func (x *execution) launches() (n int) {
+	x.note(func() { n = x.launched })
+	return n
 }
 
 // skipRest notes that the session's steps after a place are left out.
@@ -293,7 +341,7 @@ func (l *Lab) killAll() {
 	defer cancel()
 	for _, m := range l.members {
 		if m != nil {
-			m.dirty = true
+			m.dirty, m.lost = true, true
 			_ = l.watcher.Kill(ctx, m.conn.ID()) // if the server is gone, so is what waits in it
 			_ = m.conn.Close()
 		}

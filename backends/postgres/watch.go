@@ -56,12 +56,12 @@ func (w *watcher) Look(ctx context.Context, ids []uint64) ([]engine.Wait, error)
 	}
 	w.array = append(w.array, '}')
 	r := w.conn.ExecPrepared(ctx, lookName, [][]byte{w.array}, nil, nil)
-	waits := make([]engine.Wait, 0, len(ids))
+	waits, brief := make([]engine.Wait, 0, len(ids)), make([]bool, 0, len(ids))
 	var bad error
 	for r.NextRow() {
-		wait, err := waitOf(r.Values(), ids)
+		wait, short, err := waitOf(r.Values(), ids)
 		bad = errors.Join(bad, err)
-		waits = append(waits, wait)
+		waits, brief = append(waits, wait), append(brief, short)
 	}
 	if _, err := r.Close(); err != nil {
 		return nil, fmt.Errorf("look at locks: %w", err)
@@ -72,31 +72,54 @@ func (w *watcher) Look(ctx context.Context, ids []uint64) ([]engine.Wait, error)
 	if bad != nil {
 		return nil, fmt.Errorf("look at locks: %w", bad)
 	}
+	dropBrief(ids, waits, brief)
 	engine.MarkCycles(ids, waits)
 	return waits, nil
 }
 
-// waitOf reads a row: pid, blockers, safe snapshot's blockers, "locktype mode" or NULL.
-func waitOf(row [][]byte, ids []uint64) (engine.Wait, error) {
+// dropBrief takes back the waits for locks that are held within a statement only, unless whoever holds one waits in turn.
+func dropBrief(ids []uint64, waits []engine.Wait, brief []bool) {
+	lasting := func(pid uint64) bool {
+		i := slices.Index(ids, pid)
+		return i >= 0 && waits[i].Blocked && !brief[i]
+	}
+	for again := true; again; {
+		again = false
+		for i, b := range brief {
+			if b && slices.ContainsFunc(waits[i].For, lasting) {
+				brief[i], again = false, true
+			}
+		}
+	}
+	for i, b := range brief {
+		if b {
+			waits[i] = engine.Wait{}
+		}
+	}
+}
+
+// waitOf reads a row: pid, blockers, safe snapshot's blockers, "locktype mode" or NULL. brief says that the lock is one that
+// is held within a statement only.
+func waitOf(row [][]byte, ids []uint64) (w engine.Wait, brief bool, err error) {
 	blockers, err := parsePIDs(row[1])
 	if err != nil {
-		return engine.Wait{}, err
+		return engine.Wait{}, false, err
 	}
 	kind := engine.WaitSnapshot
 	if len(blockers) == 0 {
 		if blockers, err = parsePIDs(row[2]); err != nil {
-			return engine.Wait{}, err
+			return engine.Wait{}, false, err
 		}
 	} else {
-		if row[3] == nil || short(string(row[3])) {
-			return engine.Wait{}, nil
+		if row[3] == nil {
+			return engine.Wait{}, false, nil
 		}
-		kind = kindOf(string(row[3]))
+		brief, kind = short(string(row[3])), kindOf(string(row[3]))
 	}
 	if len(blockers) == 0 {
-		return engine.Wait{}, nil
+		return engine.Wait{}, false, nil
 	}
-	w := engine.Wait{Blocked: true, Kind: kind}
+	w = engine.Wait{Blocked: true, Kind: kind}
 	for _, pid := range blockers {
 		if slices.Contains(ids, pid) {
 			w.For = append(w.For, pid)
@@ -106,7 +129,7 @@ func waitOf(row [][]byte, ids []uint64) (engine.Wait, error) {
 	}
 	slices.Sort(w.For)
 	w.For = slices.Compact(w.For)
-	return w, nil
+	return w, brief, nil
 }
 
 // parsePIDs reads an int4[] in text form.
@@ -140,8 +163,8 @@ func lockType(lock string) string {
 	return lock
 }
 
-// short reports whether a lock is one that the server holds within a statement only, for microseconds: the wait ends by itself
-// (PostgreSQL manual, table 28.12: extend, frozenid, page, spectoken).
+// short reports whether a lock is one that the server holds within a statement only, mostly for microseconds: the wait ends
+// by itself (PostgreSQL manual, table 28.12: extend, frozenid, page, spectoken).
 func short(lock string) bool {
 	switch lockType(lock) {
 	case "extend", "frozenid", "page", "spectoken":

@@ -25,6 +25,8 @@ type Config struct {
 	// Side is the same server for the connection that looks at the locks and kills; it never leads through a proxy.
 	Side  engine.Target
 	Level engine.Level // of every session
+	// Application is what the sessions call themselves on the server, followed by a slash and the session's name.
+	Application string
 	// After is executed in each session when its steps are done; empty: nothing. A proxy that learns what a statement did
 	// only with the next one needs it.
 	After string
@@ -69,9 +71,11 @@ type Lab struct {
 // session is one connection of the lab.
 type session struct {
 	conn   engine.Conn
-	inside bool // a transaction is open
-	dirty  bool // something that was executed may have left traces: settings, locks, temporary tables, a transaction
-	lost   bool // the connection cannot be used any more
+	name   string
+	heard  func(engine.Notice) // while a permutation is executed
+	inside bool                // a transaction is open
+	dirty  bool                // something that was executed may have left traces: settings, locks, temporary tables, a transaction
+	lost   bool                // the connection cannot be used any more
 }
 
 // do executes one step.
@@ -114,7 +118,7 @@ func (l *Lab) open(ctx context.Context) (err error) {
 	if l.empty, err = l.config.Backend.Lab.Fingerprint(ctx, l.side); err != nil {
 		return fmt.Errorf("read the empty database: %w", err)
 	}
-	l.control, err = l.connect(ctx)
+	l.control, err = l.connect(ctx, "control connection")
 	return err
 }
 
@@ -122,7 +126,9 @@ func (l *Lab) open(ctx context.Context) (err error) {
 func (l *Lab) Close() error {
 	var errs []error
 	for _, s := range append(l.members, l.control) {
-		if s != nil && s.conn != nil {
+		if s != nil && s.lost {
+			_ = s.conn.Close() // it is closed already, or the server has
+		} else if s != nil {
 			errs = append(errs, s.conn.Close())
 		}
 	}
@@ -137,12 +143,22 @@ func (l *Lab) Close() error {
 }
 
 // connect opens a session at the lab's level.
-func (l *Lab) connect(ctx context.Context) (*session, error) {
-	conn, err := l.config.Backend.Connect(ctx, l.config.Target)
+func (l *Lab) connect(ctx context.Context, name string) (*session, error) {
+	s := &session{name: name}
+	target := l.config.Target
+	if l.config.Application != "" {
+		target.Application = l.config.Application + "/" + name
+	}
+	target.Heard = func(n engine.Notice) {
+		if s.heard != nil {
+			s.heard(n)
+		}
+	}
+	conn, err := l.config.Backend.Connect(ctx, target)
 	if err != nil {
 		return nil, fmt.Errorf("open a session: %w", err)
 	}
-	s := &session{conn: conn}
+	s.conn = conn
 	if err := l.setLevel(ctx, s); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
@@ -162,10 +178,26 @@ func (l *Lab) ready(ctx context.Context, spec *scenario.Spec) error {
 		l.members = append(l.members, nil)
 	}
 	for i, s := range l.members {
-		if s != nil && !s.dirty || s == nil && i >= len(spec.Sessions) {
+		if i >= len(spec.Sessions) {
+			if s != nil && s.dirty {
+				if err := l.discard(ctx, i); err != nil {
+					return err
+				}
+			}
 			continue
 		}
-		if err := l.renew(ctx, i); err != nil {
+		name := spec.Sessions[i].Name
+		// What it is called on the server was said when it connected.
+		renamed := s != nil && l.config.Application != "" && s.name != name
+		if s != nil && !s.dirty && !renamed {
+			continue
+		}
+		if renamed {
+			if err := l.discard(ctx, i); err != nil {
+				return err
+			}
+		}
+		if err := l.renew(ctx, i, name); err != nil {
 			return err
 		}
 	}
@@ -173,7 +205,7 @@ func (l *Lab) ready(ctx context.Context, spec *scenario.Spec) error {
 }
 
 // renew makes a session as new: by the server's own means where it has some, or by a new connection.
-func (l *Lab) renew(ctx context.Context, i int) error {
+func (l *Lab) renew(ctx context.Context, i int, name string) error {
 	if s := l.members[i]; s != nil && !s.lost && l.config.Backend.Discard != "" {
 		if s.inside {
 			if err := engine.Exec(ctx, s.conn, "ROLLBACK"); err != nil {
@@ -189,7 +221,7 @@ func (l *Lab) renew(ctx context.Context, i int) error {
 	if err := l.discard(ctx, i); err != nil {
 		return err
 	}
-	s, err := l.connect(ctx)
+	s, err := l.connect(ctx, name)
 	l.members[i] = s
 	return err
 }
@@ -207,5 +239,8 @@ func (l *Lab) discard(ctx context.Context, i int) error {
 			return errors.Join(err, s.conn.Close())
 		}
 	}
-	return s.conn.Close()
+	if err := s.conn.Close(); err != nil && !s.lost {
+		return err
+	}
+	return nil
 }

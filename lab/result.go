@@ -15,6 +15,8 @@ type Result struct {
 	Events          []Event
 	Finals          []engine.Answer // of the scenario's final queries
 	Tables          []engine.Table  // all tables at the end, before the teardown
+	// Heard are the notices of the steps as they arrived.
+	Heard []Heard
 	// Trouble says why the case could not be executed to its end: the server is gone, or it stood still. What had happened
 	// until then is there; nothing can be concluded from what had not.
 	Trouble error
@@ -28,6 +30,15 @@ type Result struct {
 
 // Session finds the session that the server knows by a number; -1 if it is none of the scenario's.
 func (r *Result) Session(backend uint64) int { return slices.Index(r.Backends, backend) }
+
+// Heard is a notice with the moment of its arrival.
+type Heard struct {
+	Session int
+	// Launched is how many steps had been submitted when it arrived. All that arrives before the next step is submitted is
+	// in the order of each session, but not of the sessions among one another.
+	Launched int
+	Notice   engine.Notice
+}
 
 // Output is what a block outside of the schedule brought back.
 type Output struct {
@@ -57,4 +68,7 @@ type Event struct {
 	Answer  engine.Answer   // Ran, Resumed
 	Outcome engine.Outcome  // Ran, Resumed
 	Why     string          // Skipped
+	// Lost says that the step's connection ended with it, because somebody asked the server to end it: the other sessions
+	// go on.
+	Lost bool
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -38,8 +39,13 @@ func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 	prepared()
 	l.execute(ctx, spec, p, r)
 	l.altered = l.altered || slices.ContainsFunc(spec.Sessions, alters)
-	if r.Trouble == nil {
-		r.Trouble = l.tearDown(ctx, spec, r)
+	if r.Trouble != nil { // the next case may use the database all the same
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), killLimit)
+		defer cancel()
+	}
+	if err := l.tearDown(ctx, spec, r); r.Trouble == nil {
+		r.Trouble = err
 	}
 	if r.Trouble != nil {
 		l.current, l.contents = nil, nil
@@ -138,7 +144,7 @@ func (l *Lab) block(ctx context.Context, s *session, n int, b *scenario.Block, o
 func (l *Lab) tearDown(ctx context.Context, spec *scenario.Spec, r *Result) error {
 	for i, s := range spec.Sessions {
 		m := l.members[i]
-		if s.Teardown != nil && m != nil {
+		if s.Teardown != nil && m != nil && !m.lost {
 			var refused *engine.ServerError
 			if err := l.block(ctx, m, i, s.Teardown, &r.Teardown); err != nil && !errors.As(err, &refused) {
 				r.Crashed = true
@@ -201,7 +207,7 @@ func (l *Lab) quiesce(ctx context.Context) error {
 			}
 		}
 		if m != nil && m.dirty {
-			if err := l.renew(ctx, i); err != nil {
+			if err := l.renew(ctx, i, m.name); err != nil {
 				return err
 			}
 		}
@@ -221,6 +227,9 @@ type execution struct {
 	done      []Event           // by place; Kind is empty for steps that were not submitted
 	submitted [][]int           // by session: the places of the steps that were submitted, in order
 	waits     []engine.WaitKind // by place: what the step was last seen waiting for
+	launched  int               // counts the steps that were submitted
+	over      []chan struct{}   // by place: closed when the step has finished
+	heard     []Heard
 }
 
 // execute runs the steps.
@@ -234,6 +243,7 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 		order[i] = strconv.Itoa(i)
 		x.plans[ps.Step.Session] = append(x.plans[ps.Step.Session], i)
 		x.done[i] = Event{Place: i, Step: ps.Step}
+		x.over = append(x.over, make(chan struct{}))
 	}
 	x.shell = shell.New(scheduler.Listed(order), x.look, l.config.Limits)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -250,7 +260,7 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 	}
 	lost := g.Wait()
 	r.Marks = x.shell.Marks()
-	r.Events = x.events()
+	r.Events, r.Heard = x.events(), x.heard
 	switch {
 	case lost != nil && err == nil:
 		r.Trouble, r.Crashed = lost, true
@@ -271,15 +281,24 @@ func (x *execution) session(ctx context.Context, s scheduler.Session, places []i
 			continue
 		}
 		skip = ""
+		x.awaitMarked(ctx, places, place)
 		if _, err := x.shell.Enter(ctx, s, strconv.Itoa(place)); err != nil {
 			return nil // the shell says why
 		}
-		x.note(func() { x.submitted[s] = append(x.submitted[s], place) })
-		a, err := m.do(ctx, st.SQL)
+		x.note(func() {
+			x.submitted[s] = append(x.submitted[s], place)
+			x.launched++
+		})
+		a, err := x.do(ctx, int(s), m, st.SQL)
 		o := x.lab.config.Backend.Outcome(a, err)
-		x.note(func() { ev := &x.done[place]; ev.Kind, ev.Answer, ev.Outcome = Ran, a, o })
+		ended := err != nil && a.Err != nil && o.Reason == engine.ReasonKilled && ctx.Err() == nil
+		x.note(func() { ev := &x.done[place]; ev.Kind, ev.Answer, ev.Outcome, ev.Lost = Ran, a, o, ended })
+		close(x.over[place])
 		x.shell.Finish(s, o.Reason == engine.ReasonDeadlock)
 		switch {
+		case ended:
+			x.skipRest(places, place)
+			return nil
 		case err != nil:
 			return fmt.Errorf("session %s, step %s: %w", x.spec.Sessions[s].Name, st.Name, err)
 		case o.Reason != "" && o.Effect == engine.EffectRolledBack && a.Before != engine.Idle:
@@ -287,6 +306,73 @@ func (x *execution) session(ctx context.Context, s scheduler.Session, places []i
 		}
 	}
 	return nil
+}
+
+// markedLimit bounds the wait for a step that a marker names. It only passes where the markers are wrong.
+const markedLimit = 10 * time.Second
+
+// awaitMarked waits for the steps that the markers of the session's last step name, if it is the session's turn: by them
+// that step is not done before those are, although the server says so (the answer to pg_cancel_backend comes before the end
+// of what it cancels). Nobody else is let go meanwhile.
+func (x *execution) awaitMarked(ctx context.Context, places []int, place int) {
+	at := slices.Index(places, place)
+	if at == 0 || x.launches() < place {
+		return
+	}
+	limit := time.NewTimer(markedLimit)
+	defer limit.Stop()
+	for _, marker := range x.perm.Steps[places[at-1]].Markers {
+		if marker.Kind != scenario.MarkStep {
+			continue
+		}
+		for other := range place {
+			if x.perm.Steps[other].Step != marker.Step {
+				continue
+			}
+			select {
+			case <-x.over[other]:
+			case <-limit.C:
+				return
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// launches counts the steps that were submitted.
+func (x *execution) launches() (n int) {
+	x.note(func() { n = x.launched })
+	return n
+}
+
+// skipRest notes that the session's steps after a place are left out.
+func (x *execution) skipRest(places []int, place int) {
+	x.note(func() {
+		for _, p := range places[slices.Index(places, place)+1:] {
+			x.done[p].Kind, x.done[p].Why = Skipped, "its connection had been ended"
+		}
+	})
+}
+
+// do executes a step's SQL and keeps its notices: as they arrive or, where the connection does not tell, with the answer.
+func (x *execution) do(ctx context.Context, n int, m *session, sql string) (engine.Answer, error) {
+	heard := 0
+	hear := func(notice engine.Notice) {
+		heard++
+		x.note(func() { x.heard = append(x.heard, Heard{Session: n, Launched: x.launched, Notice: notice}) })
+	}
+	m.heard = hear
+	a, err := m.do(ctx, sql)
+	m.heard = nil
+	if heard == 0 {
+		for _, notice := range a.Notices {
+			if notice.Channel == "" {
+				hear(notice)
+			}
+		}
+	}
+	return a, err
 }
 
 // note changes what is shared under the lock.
@@ -331,6 +417,9 @@ func (x *execution) look(ctx context.Context, sessions []scheduler.Session) ([]s
 			}
 		}
 		if w.Blocked && !w.Cycle {
+			if c, ok := x.lab.members[s].conn.(engine.Settler); ok {
+				c.Settle(ctx)
+			}
 			x.note(func() { x.waits[last(x.submitted[s])] = w.Kind })
 		}
 	}
@@ -345,7 +434,7 @@ func (l *Lab) killAll() {
 	defer cancel()
 	for _, m := range l.members {
 		if m != nil {
-			m.dirty = true
+			m.dirty, m.lost = true, true
 			_ = l.watcher.Kill(ctx, m.conn.ID()) // if the server is gone, so is what waits in it
 			_ = m.conn.Close()
 		}

@@ -26,6 +26,11 @@ type Target struct {
 	// Warnings makes connections to the MySQL family fetch the warnings of each step that had some (SHOW WARNINGS: one
 	// more round trip) and give them as Answer.Notices. PostgreSQL sends its notices by itself.
 	Warnings bool
+	// Application is what a connection calls itself where the product has a place for that (PostgreSQL: application_name).
+	Application string
+	// Heard is told of each notice as it arrives, which may be long before the step that it belongs to is done; nil: nobody
+	// is. PostgreSQL only: the others send nothing before the answer.
+	Heard func(Notice)
 }
 
 // Address is the network and the address to connect to.
@@ -58,6 +63,13 @@ type Conn interface {
 // statements are left. Its number and its database stay.
 type Resetter interface {
 	Reset(ctx context.Context) error
+}
+
+// Settler is a Conn that hears notices as they arrive (Target.Heard).
+type Settler interface {
+	// Settle waits until Heard was told of all that the server has sent until now. It is meant for when the session is known
+	// to wait in the server.
+	Settle(ctx context.Context)
 }
 
 // Answer is what one step brought back.

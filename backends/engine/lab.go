@@ -140,8 +140,21 @@ func (l *Labs) Create(ctx context.Context) (Target, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.next++
+	return l.create(ctx, fmt.Sprintf("%s%08x_%d", LabPrefix, l.run, l.next))
+}
+
+// Make makes an empty database of that name, which must not be there yet. If its owner is killed, nobody removes it: it is
+// for servers that go with their owners.
+func (l *Labs) Make(ctx context.Context, name string) (Target, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.create(ctx, name)
+}
+
+// create makes a database. mu is held.
+func (l *Labs) create(ctx context.Context, name string) (Target, error) {
 	t := l.target
-	t.Database = fmt.Sprintf("%s%08x_%d", LabPrefix, l.run, l.next)
+	t.Database = name
 	l.made[t.Database] = true // before it is there: a failure half way leaves something to drop
 	if err := Exec(ctx, l.owner, l.engine.Lab.Create(t.Database)); err != nil {
 		return Target{}, fmt.Errorf("make lab: %w", err)

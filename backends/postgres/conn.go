@@ -24,6 +24,8 @@ type conn struct {
 	front *pgproto3.Frontend
 	id    uint64
 	state engine.Transaction
+	meter *meter              // nil unless somebody hears
+	heard func(engine.Notice) // or nil
 }
 
 // Connect opens a connection.
@@ -36,6 +38,10 @@ func Connect(ctx context.Context, t engine.Target) (engine.Conn, error) {
 }
 
 func connect(ctx context.Context, t engine.Target) (*conn, error) {
+	c := &conn{heard: t.Heard}
+	if t.Heard != nil {
+		t.Dial = c.metered(t.Dial)
+	}
 	pc, err := login(ctx, t)
 	if err != nil {
 		return nil, err
@@ -45,7 +51,8 @@ func connect(ctx context.Context, t engine.Target) (*conn, error) {
 		return nil, fmt.Errorf("connect to postgres: %w", err)
 	}
 	h.Frontend.SetMaxBodyLen(maxMessage)
-	return &conn{net: h.Conn, front: h.Frontend, id: uint64(h.PID)}, nil
+	c.net, c.front, c.id = h.Conn, h.Frontend, uint64(h.PID)
+	return c, nil
 }
 
 func login(ctx context.Context, t engine.Target) (*pgconn.PgConn, error) {
@@ -61,6 +68,9 @@ func login(ctx context.Context, t engine.Target) (*pgconn.PgConn, error) {
 	cfg.User, cfg.Password, cfg.Database = t.User, t.Password, t.Database
 	cfg.TLSConfig, cfg.Fallbacks = t.TLS, nil
 	cfg.RuntimeParams = map[string]string{}
+	if t.Application != "" {
+		cfg.RuntimeParams["application_name"] = t.Application
+	}
 	if t.Dial != nil {
 		cfg.DialFunc = t.Dial
 		cfg.LookupFunc = func(_ context.Context, host string) ([]string, error) { return []string{host}, nil }
@@ -105,7 +115,7 @@ func (c *conn) do(sql string, a *engine.Answer) error {
 	if err := c.front.Flush(); err != nil {
 		return fmt.Errorf("send statement: %w", err)
 	}
-	r := reader{answer: a}
+	r := reader{answer: a, heard: c.heard}
 	for {
 		msg, err := c.front.Receive()
 		if err != nil {
@@ -141,7 +151,8 @@ func transaction(status byte) engine.Transaction {
 // reader puts the messages of an answer together.
 type reader struct {
 	answer *engine.Answer
-	result engine.Result // of the statement whose answer is being read
+	result engine.Result       // of the statement whose answer is being read
+	heard  func(engine.Notice) // or nil
 }
 
 func (r *reader) take(msg pgproto3.BackendMessage) {
@@ -165,9 +176,11 @@ func (r *reader) take(msg pgproto3.BackendMessage) {
 			Constraint: m.ConstraintName, Table: m.TableName, Position: int(m.Position),
 		}
 	case *pgproto3.NoticeResponse:
-		r.answer.Notices = append(r.answer.Notices, engine.Notice{
-			Severity: m.Severity, Code: m.Code, Message: m.Message, Detail: m.Detail, Hint: m.Hint,
-		})
+		n := engine.Notice{Severity: m.Severity, Code: m.Code, Message: m.Message, Detail: m.Detail, Hint: m.Hint}
+		r.answer.Notices = append(r.answer.Notices, n)
+		if r.heard != nil {
+			r.heard(n)
+		}
 	case *pgproto3.NotificationResponse:
 		r.answer.Notices = append(r.answer.Notices, engine.Notice{Channel: m.Channel, Payload: m.Payload, PID: uint64(m.PID)})
 	}

@@ -14,11 +14,14 @@ import (
 
 // looking is the watcher's query. pg_blocking_pids tells, uncached, who holds a lock that a session waits for or stands
 // before it in the lock's queue (PostgreSQL manual, 9.27, "Session Information Functions"); a transaction that waits for a
-// safe snapshot has a function of its own. Only for a session that waits is it looked up what for. That row is gone if the
-// lock was granted meanwhile: then the session does not wait.
+// safe snapshot has a function of its own. Only for a session that waits is it looked up what for: itself or, since
+// pg_blocking_pids speaks for them too, one of its parallel workers. That row is gone if the lock was granted meanwhile: then
+// the session does not wait.
 const looking = `
-SELECT p, b, s, CASE WHEN b <> '{}' THEN
-  (SELECT locktype || ' ' || mode FROM pg_catalog.pg_lock_status() AS l WHERE NOT l.granted AND l.pid = p LIMIT 1) END
+SELECT p, b, s, CASE WHEN b <> '{}' THEN COALESCE(
+  (SELECT locktype || ' ' || mode FROM pg_catalog.pg_lock_status() AS l WHERE NOT l.granted AND l.pid = p LIMIT 1),
+  (SELECT locktype || ' ' || mode FROM pg_catalog.pg_lock_status() AS l JOIN pg_catalog.pg_stat_get_activity(NULL) AS a USING (pid)
+   WHERE NOT l.granted AND a.leader_pid = p LIMIT 1)) END
 FROM (SELECT p, pg_catalog.pg_blocking_pids(p) AS b, pg_catalog.pg_safe_snapshot_blocking_pids(p) AS s
       FROM unnest($1::int4[]) WITH ORDINALITY AS u(p, n) ORDER BY n OFFSET 0) AS x`
 
@@ -53,12 +56,12 @@ func (w *watcher) Look(ctx context.Context, ids []uint64) ([]engine.Wait, error)
 	}
 	w.array = append(w.array, '}')
 	r := w.conn.ExecPrepared(ctx, lookName, [][]byte{w.array}, nil, nil)
-	waits := make([]engine.Wait, 0, len(ids))
+	waits, brief := make([]engine.Wait, 0, len(ids)), make([]bool, 0, len(ids))
 	var bad error
 	for r.NextRow() {
-		wait, err := waitOf(r.Values(), ids)
+		wait, short, err := waitOf(r.Values(), ids)
 		bad = errors.Join(bad, err)
-		waits = append(waits, wait)
+		waits, brief = append(waits, wait), append(brief, short)
 	}
 	if _, err := r.Close(); err != nil {
 		return nil, fmt.Errorf("look at locks: %w", err)
@@ -69,31 +72,54 @@ func (w *watcher) Look(ctx context.Context, ids []uint64) ([]engine.Wait, error)
 	if bad != nil {
 		return nil, fmt.Errorf("look at locks: %w", bad)
 	}
+	dropBrief(ids, waits, brief)
 	engine.MarkCycles(ids, waits)
 	return waits, nil
 }
 
-// waitOf reads a row: pid, blockers, safe snapshot's blockers, "locktype mode" or NULL.
-func waitOf(row [][]byte, ids []uint64) (engine.Wait, error) {
+// dropBrief takes back the waits for locks that are held within a statement only, unless whoever holds one waits in turn.
+func dropBrief(ids []uint64, waits []engine.Wait, brief []bool) {
+	lasting := func(pid uint64) bool {
+		i := slices.Index(ids, pid)
+		return i >= 0 && waits[i].Blocked && !brief[i]
+	}
+	for again := true; again; {
+		again = false
+		for i, b := range brief {
+			if b && slices.ContainsFunc(waits[i].For, lasting) {
+				brief[i], again = false, true
+			}
+		}
+	}
+	for i, b := range brief {
+		if b {
+			waits[i] = engine.Wait{}
+		}
+	}
+}
+
+// waitOf reads a row: pid, blockers, safe snapshot's blockers, "locktype mode" or NULL. brief says that the lock is one that
+// is held within a statement only.
+func waitOf(row [][]byte, ids []uint64) (w engine.Wait, brief bool, err error) {
 	blockers, err := parsePIDs(row[1])
 	if err != nil {
-		return engine.Wait{}, err
+		return engine.Wait{}, false, err
 	}
 	kind := engine.WaitSnapshot
 	if len(blockers) == 0 {
 		if blockers, err = parsePIDs(row[2]); err != nil {
-			return engine.Wait{}, err
+			return engine.Wait{}, false, err
 		}
 	} else {
-		if row[3] == nil || short(string(row[3])) {
-			return engine.Wait{}, nil
+		if row[3] == nil {
+			return engine.Wait{}, false, nil
 		}
-		kind = kindOf(string(row[3]))
+		brief, kind = short(string(row[3])), kindOf(string(row[3]))
 	}
 	if len(blockers) == 0 {
-		return engine.Wait{}, nil
+		return engine.Wait{}, false, nil
 	}
-	w := engine.Wait{Blocked: true, Kind: kind}
+	w = engine.Wait{Blocked: true, Kind: kind}
 	for _, pid := range blockers {
 		if slices.Contains(ids, pid) {
 			w.For = append(w.For, pid)
@@ -103,7 +129,7 @@ func waitOf(row [][]byte, ids []uint64) (engine.Wait, error) {
 	}
 	slices.Sort(w.For)
 	w.For = slices.Compact(w.For)
-	return w, nil
+	return w, brief, nil
 }
 
 // parsePIDs reads an int4[] in text form.
@@ -137,8 +163,8 @@ func lockType(lock string) string {
 	return lock
 }
 
-// short reports whether a lock is one that the server holds within a statement only, for microseconds: the wait ends by itself
-// (PostgreSQL manual, table 28.12: extend, frozenid, page, spectoken).
+// short reports whether a lock is one that the server holds within a statement only, mostly for microseconds: the wait ends
+// by itself (PostgreSQL manual, table 28.12: extend, frozenid, page, spectoken).
 func short(lock string) bool {
 	switch lockType(lock) {
 	case "extend", "frozenid", "page", "spectoken":

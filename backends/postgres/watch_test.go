@@ -35,7 +35,7 @@ func TestWaitOf(t *testing.T) {
 		{"a prepared transaction", "{0,7}", "{}", "advisory ExclusiveLock", engine.Wait{Blocked: true, Kind: engine.WaitAdvisory, Foreign: true, For: []uint64{7}}},
 		{"safe snapshot", "{}", "{7}", "", engine.Wait{Blocked: true, Kind: engine.WaitSnapshot, For: []uint64{7}}},
 		{"granted meanwhile", "{7}", "{}", "", engine.Wait{}},
-		{"for microseconds", "{7}", "{}", "extend ExclusiveLock", engine.Wait{}},
+		{"for microseconds", "{7}", "{}", "extend ExclusiveLock", engine.Wait{Blocked: true, Kind: engine.WaitOther, For: []uint64{7}}},
 		{"unknown", "{7}", "{}", "applytransaction X", engine.Wait{Blocked: true, Kind: engine.WaitOther, For: []uint64{7}}},
 	}
 	for _, test := range tests {
@@ -43,8 +43,8 @@ func TestWaitOf(t *testing.T) {
 		if test.lock != "" {
 			row[3] = []byte(test.lock)
 		}
-		got, err := waitOf(row, ids)
-		if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
+		got, brief, err := waitOf(row, ids)
+		if diff := cmp.Diff(test.want, got); err != nil || diff != "" || brief != (test.lock == "extend ExclusiveLock") {
 			t.Errorf("%s: %v (-want +got):\n%s", test.name, err, diff)
 		}
 	}

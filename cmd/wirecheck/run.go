@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,7 +77,7 @@ func runScenarios(ctx context.Context, c *common, f runFlags, paths []string) (e
 	if f.oracles != "isolation" && f.oracles != "none" {
 		return fmt.Errorf("unknown oracle %q: known are isolation, none", f.oracles)
 	}
-	specs, err := readSpecs(paths, c.stderr)
+	specs, err := readSpecs(c, paths)
 	if err != nil {
 		return err
 	}
@@ -93,7 +92,7 @@ func runScenarios(ctx context.Context, c *common, f runFlags, paths []string) (e
 }
 
 // readSpecs reads all files before anything is executed, and says all that is wrong with them.
-func readSpecs(paths []string, warnings io.Writer) ([]*scenario.Spec, error) {
+func readSpecs(c *common, paths []string) ([]*scenario.Spec, error) {
 	var specs []*scenario.Spec
 	var errs []error
 	for _, path := range paths {
@@ -108,7 +107,9 @@ func readSpecs(paths []string, warnings io.Writer) ([]*scenario.Spec, error) {
 			continue
 		}
 		for _, w := range spec.Warnings {
-			fmt.Fprintln(warnings, "wirecheck: warning:", w)
+			if c.format != "isolationtester" || !strings.HasPrefix(w.Text, unusedStep) { // there it is part of the result
+				fmt.Fprintln(c.stderr, "wirecheck: warning:", w)
+			}
 		}
 		specs = append(specs, spec)
 	}
@@ -160,7 +161,8 @@ func (r *runner) spec(ctx context.Context, spec *scenario.Spec) error {
 		}
 		var out bytes.Buffer
 		if err := r.onSite(ctx, spec, s, &out); err != nil {
-			return err
+			_, e := r.c.stdout.Write(out.Bytes()) // what came before it
+			return errors.Join(err, e)
 		}
 		if err := r.emit(spec, s, out.Bytes()); err != nil {
 			return err
@@ -215,7 +217,7 @@ func (r *runner) targetOf(s *site, l engine.Level) scenario.Target {
 
 // atLevel executes all permutations of a file at one level.
 func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *site, level engine.Level, out *bytes.Buffer) (err error) {
-	b, err := openBench(ctx, r.c, s, level, r.f.oracles == "isolation")
+	b, err := openBench(ctx, r.c, s, level, spec.Name, r.f.oracles == "isolation")
 	if err != nil {
 		return err
 	}
@@ -366,7 +368,7 @@ type done struct {
 	judge bool
 }
 
-func openBench(ctx context.Context, c *common, s *site, level engine.Level, judge bool) (_ *bench, err error) {
+func openBench(ctx context.Context, c *common, s *site, level engine.Level, file string, judge bool) (_ *bench, err error) {
 	b := &bench{}
 	defer func() {
 		if err != nil {
@@ -379,11 +381,20 @@ func openBench(ctx context.Context, c *common, s *site, level engine.Level, judg
 	for _, name := range b.labs.Swept {
 		c.log.Info().Str("database", name).Msg("removed a database that an earlier run had left behind")
 	}
-	target, err := b.labs.Create(ctx)
+	var target engine.Target
+	if c.format == "isolationtester" && s.server != nil {
+		target, err = b.labs.Make(ctx, "isolation_regression") // some of PostgreSQL's specs name it
+	} else {
+		target, err = b.labs.Create(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
-	config := lab.Config{Backend: s.engine, Target: target, Side: target, Level: level}
+	config := lab.Config{
+		Backend: s.engine, Target: target, Side: target, Level: level,
+		// PostgreSQL's specs know their sessions by what pg_isolation_regress calls them.
+		Application: "isolation/" + strings.TrimSuffix(filepath.Base(file), ".spec"),
+	}
 	if judge {
 		if b.lens, err = openLens(ctx, c, s); err != nil {
 			return nil, err

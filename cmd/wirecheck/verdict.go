@@ -161,6 +161,9 @@ type printer struct {
 	level engine.Level
 }
 
+// unusedStep begins the one warning that isolationtester has too.
+const unusedStep = "unused step name: "
+
 func (p *printer) begin() {
 	switch p.c.format {
 	case "text":
@@ -169,6 +172,14 @@ func (p *printer) begin() {
 		}
 		fmt.Fprintf(p.out, "%s on %s at %s\n", p.spec.Name, p.site.engine.Title, p.level.SQL)
 	case "isolationtester":
+		var unused []string
+		for _, w := range p.spec.Warnings {
+			if strings.HasPrefix(w.Text, unusedStep) {
+				unused = append(unused, w.Text+"\n")
+			}
+		}
+		slices.Sort(unused)
+		fmt.Fprint(p.out, strings.Join(unused, ""))
 		fmt.Fprintf(p.out, "Parsed test spec with %d sessions\n", len(p.spec.Sessions))
 	}
 }

@@ -1,5 +1,6 @@
 # make demo      show wirecheck at work on private servers (installs PostgreSQL and MariaDB with apt if missing)
 # make test      all tests, real servers included
+# make test-engines  the tests of the MySQL family again, against MySQL (WIRECHECK_MYSQL_BIN, or PATH)
 # make check     the fast part of it, before each commit
 # make bench     what the proxy and the checker cost
 # make soak      the load tests at full length, LOAD each
@@ -16,7 +17,7 @@ LOAD ?= 60s
 RACE = ./proxy/... ./cmd/... ./internal/... ./backends/...
 PURE = ./history/... ./oracle/... ./report/... ./configs/...
 
-.PHONY: build demo test check bench soak fuzz fmt vet clean
+.PHONY: build demo test test-engines check bench soak fuzz fmt vet clean
 
 build:
 	$(GO) build -trimpath -o bin/wirecheck ./cmd/wirecheck
@@ -32,6 +33,12 @@ test: fmt vet
 	$(GO) test -timeout 10m -count=1 ./rewrite/...
 	$(GO) test -timeout 15m -count=1 -race $(RACE)
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=2000x
+
+# A missing MySQL fails these tests.
+test-engines:
+	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 ./rewrite/mysql ./proxy/mysqlwire
+	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 -run MySQL ./internal/testserver ./backends/instrument
+	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 -run 'Anomalies|TruthOnMariaDB' ./cmd/wirecheck
 
 check: fmt vet
 	$(GO) test $(PURE) ./internal/imports/...

@@ -43,8 +43,7 @@ in the URL or in the environment variable ` + passwordVariable + `. MariaDB and 
 ?ca=FILE and ?socket=PATH; PostgreSQL URLs take what libpq does.
 
 Locks: "remove" needs the table for a moment only. "add" copies each table (MariaDB: writers of that table wait meanwhile;
-PostgreSQL with --capture columns: readers too), or changes it at once (MySQL; tables without a primary key are filled by
-an UPDATE). A table that is in use for longer than --lock-wait is left as it is and reported. The run can be interrupted
+PostgreSQL with --capture columns: readers too), or changes it at once and fills it by an UPDATE (MySQL). A table that is in use for longer than --lock-wait is left as it is and reported. The run can be interrupted
 and repeated at any time.`,
 		Example: `  wirecheck instrument status mariadb://app@127.0.0.1:3306/shop
   wirecheck instrument add mariadb://root@127.0.0.1:3306/shop --tables 'account,order*'

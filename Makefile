@@ -1,6 +1,6 @@
 # make demo      show wirecheck at work on private servers (installs PostgreSQL and MariaDB with apt if missing)
 # make test      all tests, real servers included
-# make test-engines  the conformance suite on MySQL and both TiDB versions too; each must be on the machine
+# make test-engines  tests against MySQL and both TiDB versions too; each must be on the machine
 # make check     the fast part of it, before each commit
 # make bench     what the proxy and the checker cost
 # make soak      the load tests at full length, LOAD each
@@ -38,6 +38,9 @@ test: fmt vet
 ENGINES ?= mysql tidb:2025-11 tidb:2023-01
 test-engines:
 	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(GO) test -timeout 20m -count=1 -race -run TestConformance ./backends
+	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 ./rewrite/mysql ./proxy/mysqlwire
+	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 -run MySQL ./internal/testserver ./backends/instrument
+	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 -run 'Anomalies|TruthOnMariaDB' ./cmd/wirecheck
 
 check: fmt vet
 	$(GO) test $(PURE) ./internal/imports/...

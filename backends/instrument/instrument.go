@@ -45,7 +45,6 @@ type Table struct {
 	fixed   bool     // its columns are not to be changed
 	columns []string // those of the hidden columns that it has
 	// What adding them on MySQL needs to know.
-	key      []string // not empty: it has a primary key
 	touched  []string // columns with ON UPDATE CURRENT_TIMESTAMP
 	triggers bool
 }

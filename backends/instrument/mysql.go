@@ -155,9 +155,6 @@ WHERE t.TABLE_SCHEMA NOT IN ('information_schema', 'mysql', 'performance_schema'
 		case s.binlog && !key:
 			t.Limits = append(t.Limits, "it has no primary key and the binary log is on: a replica compares whole rows, and gives its own row ids")
 		}
-		if key {
-			t.key = []string{"PRIMARY"}
-		}
 		t.fixed = t.Cannot != ""
 		tables = append(tables, t)
 		return nil
@@ -288,7 +285,7 @@ func relation(t Table) *rewrite.Relation {
 	for _, name := range t.touched {
 		rel.Columns = append(rel.Columns, rewrite.Attribute{Name: name, Touched: true})
 	}
-	rel.Key, rel.HasTriggers = t.key, t.triggers
+	rel.HasTriggers = t.triggers
 	return rel
 }
 

@@ -42,9 +42,9 @@ Without a database all databases of a MariaDB or MySQL server are meant, except 
 in the URL or in the environment variable ` + passwordVariable + `. MariaDB and MySQL URLs take ?tls=true, ?tls=skip-verify,
 ?ca=FILE and ?socket=PATH; PostgreSQL URLs take what libpq does.
 
-Locks: "remove" needs the table for a moment only. "add" copies each table (MariaDB, MySQL: writers of that table wait
-meanwhile; PostgreSQL with --capture columns: readers too). A table that is in use for longer than --lock-wait is left
-as it is and reported. The run can be interrupted and repeated at any time: a table is changed as a whole or not at all.`,
+Locks: "remove" needs the table for a moment only. "add" copies each table (MariaDB: writers of that table wait meanwhile;
+PostgreSQL with --capture columns: readers too), or changes it at once and fills it by an UPDATE (MySQL). A table that is in use for longer than --lock-wait is left as it is and reported. The run can be interrupted
+and repeated at any time.`,
 		Example: `  wirecheck instrument status mariadb://app@127.0.0.1:3306/shop
   wirecheck instrument add mariadb://root@127.0.0.1:3306/shop --tables 'account,order*'
   wirecheck instrument remove mariadb://root@127.0.0.1:3306/shop`,

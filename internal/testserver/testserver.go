@@ -150,7 +150,7 @@ func MySQL(t testing.TB) *Server {
 	return servers.mysql.get(t, mysql.Start, engine.Options{
 		Bin: bin, TLS: true,
 		Users:    []engine.User{{Name: App, Password: AppPassword}},
-		Settings: map[string]string{"local_infile": "ON", "log_bin_trust_function_creators": "ON", "innodb_buffer_pool_size": "64M", "performance_schema": "ON"},
+		Settings: map[string]string{"local_infile": "ON", "log_bin_trust_function_creators": "ON", "innodb_buffer_pool_size": "64M", "performance_schema": "ON", "max_connections": "2000"},
 	})
 }
 

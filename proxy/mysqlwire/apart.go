@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -181,9 +182,12 @@ func (s *session) appendInWindow(l *listing, cols *columns) error {
 	return nil
 }
 
-// setsFound reports whether a statement sets FOUND_ROWS() anew. On MySQL UPDATE does too, to the rows that it found.
+var doStatement = regexp.MustCompile(`(?i)^\s*DO\b`)
+
+// setsFound reports whether a statement sets FOUND_ROWS() anew. On MySQL UPDATE does too, to the rows that it found, and DO.
 func (s *session) setsFound(p *rewrite.Plan) bool {
-	return setsFoundRows.MatchString(p.Text) || p.Verb == "update" && s.rewriter.Flavor() == dialect.MySQL
+	return setsFoundRows.MatchString(p.Text) ||
+		s.rewriter.Flavor() == dialect.MySQL && (p.Verb == "update" || doStatement.MatchString(p.Text))
 }
 
 // meantForClient reports whether an error says something about the session rather than about the text: a lock wait that

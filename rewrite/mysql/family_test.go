@@ -119,6 +119,3 @@ func cachingScramble(password string, salt []byte) []byte {
 func keyOf(rel *rewrite.Relation) string {
 	return rowKey(flavor(), &source{rel: rel, ref: quoteName(rel.Name)})
 }
-
-// renamed reports whether a row is named by its primary key.
-func renamed(r history.Row) bool { return flavor() == MySQL && strings.HasPrefix(r.Key, "k_") }

@@ -63,9 +63,9 @@ func addWriters(ifNot, invisible string) string {
 	return fmt.Sprintf("ADD COLUMN %s%s VARCHAR(%d) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT '0:'%s", ifNot, columnWriters, writersSize, invisible)
 }
 
-// addQuietly is AddColumns for MySQL, in steps that the server carries out at once for a table of any size (ALGORITHM=INSTANT).
-// A table without a primary key is filled with ids; ON UPDATE CURRENT_TIMESTAMP is kept from doing its work by assigning
-// the column. A table with triggers is not, since they would run; its rows are not seen anyway.
+// addQuietly is AddColumns for MySQL: changes of the table that the server carries out at once (ALGORITHM=INSTANT), and an
+// UPDATE that gives each row its id. ON UPDATE CURRENT_TIMESTAMP is kept from doing its work by assigning the column. A table
+// with triggers is not filled, since they would run; its rows are not seen anyway.
 func addQuietly(rel *rewrite.Relation) []string {
 	if has(rel, columnWriters) && has(rel, columnRowID) {
 		return nil
@@ -76,7 +76,7 @@ func addQuietly(rel *rewrite.Relation) []string {
 		list = append(list, alter+"ADD COLUMN "+columnRowID+" BIGINT UNSIGNED NULL DEFAULT 0 INVISIBLE")
 	}
 	list = append(list, alter+"ALTER COLUMN "+columnRowID+" SET DEFAULT (UUID_SHORT())")
-	if len(rel.Key) == 0 && !rel.HasTriggers {
+	if !rel.HasTriggers {
 		fill := "UPDATE " + quoteName(rel.Schema) + "." + quoteName(rel.Name) + " SET " + columnRowID + "=UUID_SHORT()"
 		for _, c := range rel.Columns {
 			if c.Touched {

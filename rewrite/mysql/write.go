@@ -150,12 +150,6 @@ func (s *statement) stampAssignments(list []*ast.Assignment, src *source, first,
 		never = "='!'"
 	}
 	note := "(@wc_o:=" + all + ")" + never
-	renamed := s.renames(columns, src)
-	if renamed { // when the last assignment is made the key is the new one
-		old := *src
-		note += " OR (@wc_k:=" + src.key + ")" + never
-		old.key, src = "@wc_k", &old
-	}
 	same := w
 	next := "CONCAT(SUBSTRING_INDEX(" + w + ",':',1)+1,':',SUBSTRING_INDEX(SUBSTRING_INDEX(" + w + ",':',-1),',',-2),',',IFNULL(@wc_t,''))"
 	if log {
@@ -166,14 +160,9 @@ func (s *statement) stampAssignments(list []*ast.Assignment, src *source, first,
 		s.plan.Log = true
 	}
 	s.plan.Stamp = true
-	end := ""
-	if renamed {
-		id := src.ref + "." + columnRowID
-		end = "," + id + "=IF(" + id + "=0 AND @wc_o<>" + all + ",UUID_SHORT()," + id + ")"
-	}
 	s.edits = append(s.edits,
 		edit{at: first, add: w + "=IF(" + note + ",''," + w + "),", check: " " + columnWriters + "=1,"},
-		edit{at: last, add: "," + w + "=IF(@wc_o=" + all + "," + same + "," + next + ")" + end, check: "," + columnWriters + "=1 "})
+		edit{at: last, add: "," + w + "=IF(@wc_o=" + all + "," + same + "," + next + ")", check: "," + columnWriters + "=1 "})
 	return true
 }
 

@@ -76,6 +76,9 @@ const maxEvidence = 16
 const outMap = 16
 
 func (t *txn) link(to *txn) *link {
+	if n := len(t.out); n > 0 && t.out[n-1].to == to { // nearly always, when the newest transaction enters the graph
+		return t.out[n-1]
+	}
 	if t.outTo != nil {
 		return t.outTo[to]
 	}

@@ -80,7 +80,7 @@ func (s *session) readCatalog() error {
 
 // resetDiagnostics makes FOUND_ROWS() and ROW_COUNT() say what they say on a new connection.
 func (s *session) resetDiagnostics() error {
-	for _, sql := range []string{"SELECT 1 FROM DUAL WHERE FALSE", "SET @wc_log=''"} {
+	for _, sql := range []string{"SELECT 1 FROM DUAL WHERE FALSE", dialect.NewLog()} {
 		if _, _, err := s.ownRows(sql); err != nil {
 			return err
 		}

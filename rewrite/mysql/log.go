@@ -33,8 +33,16 @@ const stampLimit = 48
 
 // SetToken is the statement that makes stamp the name of what the session's next statements write.
 func SetToken(stamp string) string {
-	return "SET @wc_t='" + cleanStamp(stamp) + "',@wc_log=IFNULL(@wc_log,'')"
+	return "SET @wc_t='" + cleanStamp(stamp) + "',@wc_log=IFNULL(@wc_log," + emptyLog + ")"
 }
+
+// emptyLog is the SQL text of a log without entries. It is binary, and CONCAT of something binary is, so that no character
+// set matters and the server need not count characters in what is there already: a cast of the log to BINARY in each
+// entry cost 3.5 us for each of the 100 rows of a range (MariaDB 10.11.19). All that goes into it is ASCII.
+const emptyLog = "_binary''"
+
+// NewLog is the statement that gives a new session an empty log.
+func NewLog() string { return "SET @wc_log=" + emptyLog }
 
 func cleanStamp(stamp string) string {
 	clean := strings.Map(func(r rune) rune {
@@ -47,7 +55,7 @@ func cleanStamp(stamp string) string {
 }
 
 // FetchLog is the query whose one row's first column is the session's log; it empties the log.
-func FetchLog() string { return "SELECT @wc_log,@wc_log:=''" }
+func FetchLog() string { return "SELECT @wc_log,@wc_log:=" + emptyLog }
 
 // DecodeLog takes the log apart: what each stamped statement updated, deleted, or read (found unchanged, or where a
 // hidden column could not tell it), by stamp. truncated says that the log was full, so that some is missing.

@@ -169,7 +169,7 @@ func (s *statement) stampAssignments(list []*ast.Assignment, src *source, first,
 func logEntry(op string, src *source) string { return "(@wc_log:=" + appended(op, src) + ")" }
 
 func appended(op string, src *source) string {
-	return "CONCAT(CAST(@wc_log AS BINARY),'" + op + " " + escapeName(src.table()) + " '," + src.ref + "." + columnRowID +
+	return "CONCAT(@wc_log,'" + op + " " + escapeName(src.table()) + " '," + src.ref + "." + columnRowID +
 		",' '," + src.ref + "." + columnWriters + ",' ',IFNULL(@wc_t,'')" + nameOf(src, true) + ",';')"
 }
 

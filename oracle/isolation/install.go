@@ -488,6 +488,9 @@ func (c *Checker) addRW(r reader, v, n *version) {
 
 // wroteAfter gives a version of t's that comes after n in the same row; nil if there is none.
 func (t *txn) wroteAfter(n *version) *version {
+	if r := n.row; r != nil && n.order != 0 && n.next == nil && len(r.ordered) > 0 && r.ordered[len(r.ordered)-1] == n {
+		return nil // nothing does, see precedes
+	}
 	for _, i := range t.writes {
 		if w := t.accesses[i].node; w != nil && w != n && w.writer == t && w.is == live && n.precedes(w) {
 			return w

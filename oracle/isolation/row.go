@@ -25,6 +25,7 @@ type row struct {
 	ordered []*version // order known, ascending
 	floats  []*version // only an upper bound (asOf) known, ascending by it
 	byID    map[string]*version
+	first   [1]*version // room for ordered: most rows have one version
 
 	mark uint32 // epoch and index of the scratch record while a transaction is installed
 	rec  int32
@@ -102,6 +103,7 @@ func (c *Checker) node(tb *table, key, id string) *version {
 	r := tb.rows[key]
 	if r == nil {
 		r = &row{table: tb, key: key}
+		r.ordered = r.first[:0]
 		tb.rows[key] = r
 	}
 	if v := r.find(id); v != nil {

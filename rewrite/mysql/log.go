@@ -33,7 +33,7 @@ const stampLimit = 48
 
 // SetToken is the statement that makes stamp the name of what the session's next statements write.
 func SetToken(stamp string) string {
-	return "SET @wc_t='" + cleanStamp(stamp) + "',@wc_log=IFNULL(@wc_log," + emptyLog + ")"
+	return "SET @wc_t='" + CleanStamp(stamp) + "',@wc_log=IFNULL(@wc_log," + emptyLog + ")"
 }
 
 // emptyLog is the SQL text of a log without entries. It is binary, and CONCAT of something binary is, so that no character
@@ -44,7 +44,8 @@ const emptyLog = "_binary''"
 // NewLog is the statement that gives a new session an empty log.
 func NewLog() string { return "SET @wc_log=" + emptyLog }
 
-func cleanStamp(stamp string) string {
+// CleanStamp is a stamp that may stand in a quoted literal, and is no longer than the hidden column can take.
+func CleanStamp(stamp string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r == '.' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
 			return r

@@ -191,12 +191,20 @@ func (t *template) fill(sql string, m mold) *rewrite.Script {
 	plan := *t.script.Plans[0]
 	plan.Text = sql[m.from:m.end]
 	script := &rewrite.Script{SQL: sql, Plans: []*rewrite.Plan{&plan}}
-	if old := plan.Edits; len(old) > 0 {
-		plan.Edits = make([]rewrite.Edit, len(old))
-		for i, e := range old {
-			plan.Edits[i] = rewrite.Edit{At: move(e.At), Add: e.Add}
-		}
+	if len(plan.Edits) > 0 {
+		plan.Edits, plan.Marked = moved(plan.Edits, move), moved(plan.Marked, move)
 		script.SQL = rewrite.Apply(sql, plan.Edits)
 	}
 	return script
+}
+
+func moved(edits []rewrite.Edit, move func(int) int) []rewrite.Edit {
+	if edits == nil {
+		return nil
+	}
+	out := make([]rewrite.Edit, len(edits))
+	for i, e := range edits {
+		out[i] = rewrite.Edit{At: move(e.At), Add: e.Add}
+	}
+	return out
 }

@@ -63,17 +63,30 @@ func FetchLog() string { return "SELECT @wc_log,@wc_log:=" + emptyLog }
 func DecodeLog(value []byte) (entries map[string][]history.Access, truncated bool, err error) {
 	truncated = len(value) >= logLimit
 	entries = make(map[string][]history.Access)
-	for rest := string(value); rest != ""; {
+	text := string(value)
+	last, list := "", []history.Access(nil) // entries of one statement stand together
+	for rest := text; rest != ""; {
 		entry, after, ok := strings.Cut(rest, ";")
 		if !ok {
 			return nil, false, fmt.Errorf("log entry %q has no end", rest)
 		}
-		rest = after
 		stamp, access, err := decodeEntry(entry)
 		if err != nil {
 			return nil, false, err
 		}
-		entries[stamp] = append(entries[stamp], access)
+		if stamp != last || list == nil {
+			if list != nil {
+				entries[last] = list
+			}
+			if last, list = stamp, entries[stamp]; list == nil {
+				list = make([]history.Access, 0, 1+len(after)/(len(entry)+1))
+			}
+		}
+		list = append(list, access)
+		rest = after
+	}
+	if list != nil {
+		entries[last] = list
 	}
 	return entries, truncated, nil
 }
@@ -81,8 +94,16 @@ func DecodeLog(value []byte) (entries map[string][]history.Access, truncated boo
 // decodeEntry reads "u schema.table rowid writers stamp key"; a table without a key has none. The first letter: read,
 // locking read, match without a change, update, delete.
 func decodeEntry(entry string) (string, history.Access, error) {
-	f := strings.SplitN(entry, " ", 6) // times have spaces
-	if len(f) < 5 || len(f[0]) != 1 || !strings.Contains("rlmud", f[0]) {
+	var f [6]string // times have spaces
+	n, rest, more := 0, entry, true
+	for ; n < len(f) && more; n++ {
+		if n == len(f)-1 {
+			f[n], more = rest, false
+			continue
+		}
+		f[n], rest, more = strings.Cut(rest, " ")
+	}
+	if n < 5 || len(f[0]) != 1 || !strings.Contains("rlmud", f[0]) {
 		return "", history.Access{}, fmt.Errorf("log entry %q is not understood", entry)
 	}
 	table, err := unescapeName(f[1])
@@ -94,12 +115,12 @@ func decodeEntry(entry string) (string, history.Access, error) {
 		return "", history.Access{}, err
 	}
 	name := ""
-	if len(f) == 6 {
+	if n == 6 {
 		if name, err = readName(f[5], nil); err != nil {
 			return "", history.Access{}, err
 		}
 	}
-	if op, ok := readOps[f[0]]; ok {
+	if op, ok := readOp(f[0][0]); ok {
 		return f[4], history.Access{
 			Op: op, Row: history.Row{Table: table, Key: f[2]}, Name: name,
 			Version: old.version(), Writer: old.token(), Order: old.order(),
@@ -117,13 +138,24 @@ func decodeEntry(entry string) (string, history.Access, error) {
 	return f[4], a, nil
 }
 
-// readOps are the letters of entries that tell a version that was read.
-var readOps = map[string]history.Op{"r": history.OpRead, "l": history.OpLock, "m": history.OpMatch}
+// readOp gives the operation of entries that tell a version that was read.
+func readOp(letter byte) (history.Op, bool) {
+	switch letter {
+	case 'r':
+		return history.OpRead, true
+	case 'l':
+		return history.OpLock, true
+	case 'm':
+		return history.OpMatch, true
+	}
+	return "", false
+}
 
 // writers is a value of wc_writers.
 type writers struct {
 	count uint64
 	last  string // stamp of the last writer
+	name  string // the version's name, if it stands in the value as it is
 }
 
 func parseWriters(s string) (writers, error) {
@@ -133,13 +165,23 @@ func parseWriters(s string) (writers, error) {
 		return writers{}, fmt.Errorf("%q is no value of %s", s, columnWriters)
 	}
 	if i := strings.LastIndexByte(tail, ','); i >= 0 {
-		tail = tail[i+1:]
+		return writers{count: n, last: tail[i+1:]}, nil
 	}
-	return writers{n, tail}, nil
+	w := writers{count: n, last: tail}
+	if count[0] != '0' || n == 0 && len(count) == 1 {
+		w.name = s
+	}
+	return w, nil
 }
 
 // version is the version's name within its row.
-func (w writers) version() string { return strconv.FormatUint(w.count, 10) + ":" + w.last }
+func (w writers) version() string {
+	if w.name != "" {
+		return w.name
+	}
+	b := make([]byte, 0, 64)
+	return string(append(append(strconv.AppendUint(b, w.count, 10), ':'), w.last...))
+}
 
 // order is the version's place: history.OrderInitial for a row that was not written through wirecheck.
 func (w writers) order() uint64 { return w.count + 1 }

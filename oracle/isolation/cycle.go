@@ -41,6 +41,7 @@ type link struct {
 	to    *txn
 	kinds kinds
 	edges []edge
+	first [1]edge // room for edges: most links have one
 }
 
 // edge is one dependency and its evidence.
@@ -97,6 +98,7 @@ func (c *Checker) addEdge(kind kinds, from, to *txn, fromV, toV *version, fromSt
 	l := from.link(to)
 	if l == nil {
 		l = &link{to: to}
+		l.edges = l.first[:0]
 		from.out = append(from.out, l)
 		to.in++
 		if from.outTo != nil {

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -63,14 +64,13 @@ func FetchLog() string { return "SELECT @wc_log,@wc_log:=" + emptyLog }
 func DecodeLog(value []byte) (entries map[string][]history.Access, truncated bool, err error) {
 	truncated = len(value) >= logLimit
 	entries = make(map[string][]history.Access)
-	text := string(value)
 	last, list := "", []history.Access(nil) // entries of one statement stand together
-	for rest := text; rest != ""; {
-		entry, after, ok := strings.Cut(rest, ";")
+	for rest := value; len(rest) > 0; {
+		entry, after, ok := bytes.Cut(rest, []byte(";"))
 		if !ok {
 			return nil, false, fmt.Errorf("log entry %q has no end", rest)
 		}
-		stamp, access, err := decodeEntry(entry)
+		stamp, access, err := decodeEntry(string(entry)) // each a text of its own: rows that are kept do not keep the whole log
 		if err != nil {
 			return nil, false, err
 		}

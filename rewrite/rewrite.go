@@ -5,6 +5,7 @@ package rewrite
 
 import (
 	"errors"
+	"strings"
 
 	"wirecheck/history"
 )
@@ -71,6 +72,9 @@ type Plan struct {
 	// Stamp says that the statement marks what it writes with the transaction's token (MySQL family): the session must
 	// see to it that the token is set on the server before this statement runs.
 	Stamp bool
+	// Marked are the edits that put the stamp itself into the text, at StampMark, instead of the name of the variable that
+	// holds it (MySQL family): sent so, the statement needs no token on the server. It is nil where Stamp is not set.
+	Marked []Edit
 	// Log says that the statement appends what it overwrote to the session's log on the server (MySQL family), which
 	// the session fetches later.
 	Log bool
@@ -84,6 +88,20 @@ type Plan struct {
 	// Temporary is the qualified name of a temporary table that the statement creates (MySQL family): from then on it
 	// hides a table of that name from this session.
 	Temporary string
+}
+
+// StampMark stands for the stamp in Plan.Marked. No text that is added has it otherwise.
+const StampMark = "\x00"
+
+// WithStamp makes the text to send from the client's text of the whole Script, of which p is the only Plan: Script.SQL
+// with the stamp in it.
+func (p *Plan) WithStamp(client, stamp string) string {
+	edits := make([]Edit, len(p.Marked))
+	for i, e := range p.Marked {
+		e.Add = strings.ReplaceAll(e.Add, StampMark, stamp)
+		edits[i] = e
+	}
+	return Apply(client, edits)
 }
 
 // ControlVerb is a transaction or session control operation.

@@ -129,9 +129,9 @@ func (f *proxyFlags) apply(cmd *cobra.Command, c *configs.Config) error {
 }
 
 // garbage is the garbage collector's percentage (runtime/debug.SetGCPercent) while traffic is observed. What the checker
-// remembers lives long and is small, a few tens of MiB as a rule, so collecting less often costs little memory and gives back a
-// good part of the time that observing takes.
-const garbage = 200
+// remembers lives long and is small, a few tens of MiB as a rule (100 where each transaction reads hundreds of rows), so
+// collecting less often costs little memory and gives back a good part of the time that observing takes.
+const garbage = 300
 
 // runProxy serves until ctx ends, then prints what was found. A run that watched nothing has nothing to print.
 func runProxy(ctx context.Context, c *common, config configs.Config) (err error) {

@@ -23,6 +23,7 @@ type options struct {
 	length    time.Duration
 	rounds    int
 	only      string
+	match     string // regular expression: the workloads to run
 }
 
 func main() {
@@ -33,7 +34,8 @@ func main() {
 	flag.StringVar(&o.wirecheck, "wirecheck", "bin/wirecheck", "the program to measure")
 	flag.DurationVar(&o.length, "length", 4*time.Second, "length of one run")
 	flag.IntVar(&o.rounds, "rounds", 5, "runs of each target")
-	flag.StringVar(&o.only, "only", "", "comma-separated parts to run: postgres, mariadb, memory, waits (default: all)")
+	flag.StringVar(&o.only, "only", "", "comma-separated parts to run: postgres, mariadb, mariadb-single (each query of the mix by itself; not among the default), memory, waits")
+	flag.StringVar(&o.match, "match", "", "run only the workloads whose name with its clients, as printed, matches this regular expression")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -52,12 +54,12 @@ func run(ctx context.Context, o options) error {
 	fmt.Printf("machine: %d cores, %s, %s, kernel %s\n", runtime.NumCPU(), cpuModel(), runtime.Version(), kernel())
 	fmt.Printf("each figure: median of %d alternated runs of %s; in brackets the smallest and largest ratio of one round\n\n", o.rounds, o.length)
 	wanted := func(part string) bool {
-		return o.only == "" || strings.Contains(","+o.only+",", ","+part+",")
+		return o.only == "" && part != "mariadb-single" || strings.Contains(","+o.only+",", ","+part+",")
 	}
 	for _, part := range []struct {
 		name string
 		run  func(context.Context, options) error
-	}{{"postgres", benchPostgres}, {"mariadb", benchMariaDB}, {"memory", benchMemory}, {"waits", benchWaits}} {
+	}{{"postgres", benchPostgres}, {"mariadb", benchMariaDB}, {"mariadb-single", benchMariaDBSingle}, {"memory", benchMemory}, {"waits", benchWaits}} {
 		if !wanted(part.name) {
 			continue
 		}

@@ -13,7 +13,53 @@ import (
 
 const sysbenchTables, sysbenchRows = "2", "10000"
 
-func benchMariaDB(ctx context.Context, o options) (err error) {
+// transactions is where sysbench tells the throughput.
+const transactions = `transactions:\s+[0-9]+\s+\(([0-9.]+) per sec`
+
+// sysbenchLoad makes a load of a script of sysbench.
+type sysbenchLoad func(script string, args ...string) func(ctx context.Context, port, clients int) (float64, error)
+
+// withoutForwarder are the targets of workloads whose answers are not only small.
+var withoutForwarder = []string{"direct", "pass", "observe"}
+
+func benchMariaDB(ctx context.Context, o options) error {
+	return sysbenchWorkloads(ctx, o, func(load sysbenchLoad) []workload {
+		return []workload{
+			{name: "point select, prepared", run: load("oltp_point_select")},
+			{name: "point select, text", run: load("oltp_point_select", "--db-ps-mode=disable")},
+			{name: "read-write, prepared", run: load("oltp_read_write"), targets: withoutForwarder},
+			{name: "read-write, text", run: load("oltp_read_write", "--db-ps-mode=disable"), targets: withoutForwarder},
+		}
+	})
+}
+
+// benchMariaDBSingle measures the queries of sysbench's read-write mix by themselves: reads as autocommit statements, a
+// write with its BEGIN and COMMIT.
+func benchMariaDBSingle(ctx context.Context, o options) error {
+	all := []string{"point_selects", "simple_ranges", "sum_ranges", "order_ranges", "distinct_ranges", "index_updates", "non_index_updates", "delete_inserts"}
+	return sysbenchWorkloads(ctx, o, func(load sysbenchLoad) (list []workload) {
+		for _, mode := range []struct{ name, arg string }{{"prepared", "--db-ps-mode=auto"}, {"text", "--db-ps-mode=disable"}} {
+			for i, one := range all {
+				args := []string{mode.arg}
+				for _, other := range all {
+					n := "0"
+					if other == one {
+						n = "1"
+					}
+					args = append(args, "--"+other+"="+n)
+				}
+				if i < 5 {
+					args = append(args, "--skip-trx=on")
+				}
+				list = append(list, workload{name: one + ", " + mode.name, run: load("oltp_read_write", args...), targets: withoutForwarder})
+			}
+		}
+		return list
+	})
+}
+
+// sysbenchWorkloads runs workloads against a private server.
+func sysbenchWorkloads(ctx context.Context, o options, workloads func(sysbenchLoad) []workload) (err error) {
 	s, err := mariadb.Start(ctx, engine.Options{})
 	if err != nil {
 		return err
@@ -71,22 +117,17 @@ func benchMariaDB(ctx context.Context, o options) (err error) {
 			return err
 		}
 	}
-	load := func(script, pattern string, args ...string) func(context.Context, int, int) (float64, error) {
+	load := func(script string, args ...string) func(context.Context, int, int) (float64, error) {
 		return func(ctx context.Context, port, clients int) (float64, error) {
-			out, err := sysbench(ctx, port, script, append(args, "--threads="+strconv.Itoa(clients), "--time="+strconv.Itoa(max(1, int(o.length.Seconds()))), "run")...)
+			all := append([]string{"--threads=" + strconv.Itoa(clients), "--time=" + strconv.Itoa(max(1, int(o.length.Seconds()))), "run"}, args...)
+			out, err := sysbench(ctx, port, script, all...)
 			if err != nil {
 				return 0, err
 			}
-			return number(out, pattern)
+			return number(out, transactions)
 		}
 	}
-	const transactions = `transactions:\s+[0-9]+\s+\(([0-9.]+) per sec`
-	for _, w := range []workload{
-		{name: "point select, prepared", run: load("oltp_point_select", transactions)},
-		{name: "point select, text", run: load("oltp_point_select", transactions, "--db-ps-mode=disable")},
-		{name: "read-write, prepared", run: load("oltp_read_write", transactions), targets: []string{"direct", "pass", "observe"}},
-		{name: "read-write, text", run: load("oltp_read_write", transactions, "--db-ps-mode=disable"), targets: []string{"direct", "pass", "observe"}},
-	} {
+	for _, w := range workloads(load) {
 		for _, clients := range []int{1, 8} {
 			if err := measure(ctx, o, w, clients, targets, ratios); err != nil {
 				return err

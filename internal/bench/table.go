@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -22,6 +23,12 @@ type workload struct {
 
 // measure runs a workload's rounds and prints its line of ratios.
 func measure(ctx context.Context, o options, w workload, clients int, targets []target, ratios [][2]string) error {
+	name := fmt.Sprintf("%-24s %d client(s)", w.name, clients)
+	if wanted, err := regexp.MatchString(o.match, name); err != nil {
+		return fmt.Errorf("-match: %w", err)
+	} else if !wanted {
+		return nil
+	}
 	results := map[string][]float64{}
 	var used []target
 	for _, t := range targets {
@@ -42,7 +49,7 @@ func measure(ctx context.Context, o options, w workload, clients int, targets []
 	for _, t := range used {
 		parts = append(parts, fmt.Sprintf("%s %.0f/s", t.name, median(results[t.name])))
 	}
-	fmt.Printf("%-24s %d client(s): %s\n", w.name, clients, strings.Join(parts, ", "))
+	fmt.Printf("%s: %s\n", name, strings.Join(parts, ", "))
 	for _, r := range ratios {
 		a, b := results[r[0]], results[r[1]]
 		if a == nil || b == nil {

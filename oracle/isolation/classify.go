@@ -169,7 +169,7 @@ func staleAtWrite(r, o hop) bool {
 		if a.stmt > o.e.toStmt && o.e.toStmt >= 0 {
 			break
 		}
-		if a.op.Writes() || a.own || a.node == nil {
+		if a.op.writes() || a.own || a.node == nil {
 			continue
 		}
 		probe := edge{from: a.node, to: a.node}

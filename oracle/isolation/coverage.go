@@ -90,7 +90,7 @@ func (v *Coverage) unknownWriters(t *txn) {
 	}
 	for i := range t.accesses {
 		a := &t.accesses[i]
-		if n := a.node; n != nil && !a.op.Writes() && !a.own && n.is == unknownWriter && n.writer == nil && n.order != history.OrderInitial {
+		if n := a.node; n != nil && !a.op.writes() && !a.own && n.is == unknownWriter && n.writer == nil && n.order != history.OrderInitial {
 			v.UnknownWriters++
 		}
 	}

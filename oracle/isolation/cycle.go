@@ -41,6 +41,7 @@ type link struct {
 	to    *txn
 	kinds kinds
 	edges []edge
+	first [1]edge // room for edges: most links have one
 }
 
 // edge is one dependency and its evidence.
@@ -76,6 +77,9 @@ const maxEvidence = 16
 const outMap = 16
 
 func (t *txn) link(to *txn) *link {
+	if n := len(t.out); n > 0 && t.out[n-1].to == to { // nearly always, when the newest transaction enters the graph
+		return t.out[n-1]
+	}
 	if t.outTo != nil {
 		return t.outTo[to]
 	}
@@ -94,6 +98,7 @@ func (c *Checker) addEdge(kind kinds, from, to *txn, fromV, toV *version, fromSt
 	l := from.link(to)
 	if l == nil {
 		l = &link{to: to}
+		l.edges = l.first[:0]
 		from.out = append(from.out, l)
 		to.in++
 		if from.outTo != nil {

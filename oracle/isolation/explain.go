@@ -164,7 +164,7 @@ func (v *version) inserted() bool {
 	if v.writer == nil {
 		return false
 	}
-	return slices.ContainsFunc(v.writer.accesses, func(a access) bool { return a.node == v && a.op == history.OpInsert })
+	return slices.ContainsFunc(v.writer.accesses, func(a access) bool { return a.node == v && a.op == opInsert })
 }
 
 // public is the transaction's part in a finding.

@@ -1,13 +1,15 @@
 package isolation
 
 import (
+	"slices"
+
 	"wirecheck/history"
 	"wirecheck/oracle"
 )
 
 // record is scratch for one row while one transaction is installed.
 type record struct {
-	plain []int32  // external plain reads that a later current read would supersede
+	plain int32    // one more than the number of the last external plain read that a later current read would supersede; 0: none
 	last  *version // last live write
 }
 
@@ -25,15 +27,16 @@ func (c *Checker) install(t *txn) {
 		if a.node == nil || a.own {
 			continue
 		}
-		if a.op.Writes() {
+		if a.op.writes() {
 			c.writeEdges(a.node)
-			if p := c.readByUpdate(t, a); p != nil {
+			if p := c.readByUpdate(t, i); p != nil {
 				c.readEdges(t, int32(i), p)
 			}
 		} else {
 			c.readEdges(t, int32(i), a.node)
 		}
 	}
+	c.entered(t)
 	for _, v := range revealed {
 		c.writeEdges(v)
 	}
@@ -52,7 +55,14 @@ func (c *Checker) install(t *txn) {
 // that must have committed.
 func (c *Checker) register(t *txn, first int) (revealed []*version, limbo []*txn) {
 	c.mark++
-	var recs []record
+	recs := c.recs[:0]
+	defer func() {
+		clear(recs)
+		if c.recs = nil; cap(recs) <= spareTold {
+			c.recs = recs
+		}
+	}()
+	t.touched = slices.Grow(t.touched, len(t.accesses)-first)
 	recOf := func(v *version) *record {
 		mark, rec := &v.mark, &v.rec
 		if v.row != nil {
@@ -75,49 +85,49 @@ func (c *Checker) register(t *txn, first int) (revealed []*version, limbo []*txn
 		}
 	}
 	for i := first; i < len(t.accesses); i++ {
-		a := &t.accesses[i]
+		a, said := &t.accesses[i], t.toldBy(i)
 		st := &t.stmts[a.stmt]
-		if !a.op.Writes() {
-			v := c.node(a.table, a.key, a.ver)
+		if !a.op.writes() {
+			v := c.node(said.table, said.key, said.ver)
 			a.node = v
-			v.named(a.name)
-			a.own = v.writer == t || a.writer != "" && c.tokens[a.writer] == t
+			v.named(said.name)
+			a.own = v.writer == t || said.writer != "" && c.tokens[said.writer] == t
 			if t.partial || a.own {
 				a.own = true
 				continue
 			}
-			c.place(v, a.order, a.asOf)
-			know(v, a.writer, trust)
+			c.place(v, said.order, said.asOf)
+			know(v, said.writer, trust)
 			rec := recOf(v)
 			switch {
-			case a.op == history.OpLock, a.op == history.OpMatch && st.current:
+			case a.op == opLock, a.op == opMatch && st.current:
 				supersede(t, rec)
-			case a.op == history.OpMatch:
+			case a.op == opMatch:
 				// What was to be assigned came from what the transaction had read before: that read stands.
 			default:
-				rec.plain = append(rec.plain, int32(i))
+				a.older, rec.plain = rec.plain, int32(i)+1
 			}
 			v.readers = append(v.readers, reader{t, int32(i)})
 			continue
 		}
 		var p, v *version
-		if a.prev != "" {
-			p = c.node(a.table, a.key, a.prev)
+		if said.prev != "" {
+			p = c.node(said.table, said.key, said.prev)
 			if p.writer != t {
-				c.place(p, a.prevO, 0)
+				c.place(p, said.prevO, 0)
 				// Engines let a write wait for the one that it replaces to commit, at every level.
-				know(p, a.prevW, true)
+				know(p, said.prevW, true)
 			}
 		}
-		if a.op == history.OpDelete {
-			v = c.deletion(t, a)
+		if a.op == opDelete {
+			v = c.deletion(t, a.stmt, said)
 		} else {
-			v = c.node(a.table, a.key, a.ver)
+			v = c.node(said.table, said.key, said.ver)
 		}
 		if v == nil {
 			continue
 		}
-		v.named(a.name)
+		v.named(said.name)
 		by := v
 		if p != nil {
 			by = p
@@ -126,13 +136,13 @@ func (c *Checker) register(t *txn, first int) (revealed []*version, limbo []*txn
 		if v.row == nil {
 			v.mark, v.rec = c.mark, by.recIndex()
 		}
-		if st.current && a.op == history.OpUpdate {
+		if st.current && a.op == opUpdate {
 			supersede(t, rec)
 			if p != nil && p.writer != t && !t.partial {
 				p.readers = append(p.readers, reader{t, int32(i)})
 			}
 		} else if !st.failed {
-			rec.plain = rec.plain[:0]
+			rec.plain = 0
 		}
 		if v.writer != nil && v.writer != t {
 			continue // two transactions claim the version: believe the first
@@ -141,14 +151,15 @@ func (c *Checker) register(t *txn, first int) (revealed []*version, limbo []*txn
 		if st.failed {
 			if v.is != live {
 				v.writer, v.is, v.wstmt = t, dead, a.stmt
-				c.place(v, a.order, 0)
+				c.place(v, said.order, 0)
 				a.node = v
 			}
 			continue
 		}
 		v.writer, v.is, v.wstmt = t, live, a.stmt
-		c.place(v, a.order, 0)
+		c.place(v, said.order, 0)
 		a.node = v
+		t.writes = append(t.writes, int32(i))
 		if rec.last != nil && rec.last != v {
 			rec.last.inter = true
 		}
@@ -176,18 +187,19 @@ func (v *version) recIndex() int32 {
 }
 
 func supersede(t *txn, rec *record) {
-	for _, i := range rec.plain {
-		t.accesses[i].superseded = true
+	for i := rec.plain; i > 0; i = t.accesses[i-1].older {
+		t.accesses[i-1].superseded = true
 	}
-	rec.plain = rec.plain[:0]
+	rec.plain = 0
 }
 
-// readByUpdate is the version that a CurrentRead update read; nil if there is none or it is t's own.
-func (c *Checker) readByUpdate(t *txn, a *access) *version {
-	if t.partial || a.op != history.OpUpdate || a.prev == "" || !t.stmts[a.stmt].current {
+// readByUpdate is the version that a CurrentRead update, access number i, read; nil if there is none or it is t's own.
+func (c *Checker) readByUpdate(t *txn, i int) *version {
+	a, said := &t.accesses[i], t.toldBy(i)
+	if t.partial || a.op != opUpdate || said.prev == "" || !t.stmts[a.stmt].current {
 		return nil
 	}
-	if p := c.node(a.table, a.key, a.prev); p.writer != t {
+	if p := c.node(said.table, said.key, said.prev); p.writer != t {
 		return p
 	}
 	return nil
@@ -296,20 +308,22 @@ func (v *version) trusted() bool {
 
 // installAborted marks what a rolled-back transaction wrote.
 func (c *Checker) installAborted(t *txn) {
-	t.state = stateAborted
-	for i := range t.accesses {
-		a := &t.accesses[i]
-		if !a.op.Writes() || a.op == history.OpDelete {
+	from := t.installed
+	t.state, t.installed = stateAborted, len(t.accesses)
+	defer c.entered(t)
+	for i := from; i < len(t.accesses); i++ {
+		a, said := &t.accesses[i], t.toldBy(i)
+		if !a.op.writes() || a.op == opDelete {
 			continue
 		}
-		v := c.node(a.table, a.key, a.ver)
+		v := c.node(said.table, said.key, said.ver)
 		t.touched = append(t.touched, v)
 		if v.writer != nil || v.is == forgotten {
 			continue
 		}
 		v.writer, v.is, v.wstmt = t, dead, a.stmt
 		a.node = v
-		c.place(v, a.order, 0)
+		c.place(v, said.order, 0)
 		c.aborted(v)
 	}
 	c.adopt(t)
@@ -321,10 +335,11 @@ func (c *Checker) installLimbo(t *txn) {
 	seen := false
 	for i := range t.accesses {
 		a := &t.accesses[i]
-		if !a.op.Writes() || a.op == history.OpDelete || t.stmts[a.stmt].failed {
+		if !a.op.writes() || a.op == opDelete || t.stmts[a.stmt].failed {
 			continue
 		}
-		v := c.node(a.table, a.key, a.ver)
+		said := t.toldBy(i)
+		v := c.node(said.table, said.key, said.ver)
 		t.touched = append(t.touched, v)
 		if v.writer == nil && v.is == unknownWriter {
 			v.writer = t
@@ -420,7 +435,7 @@ func (c *Checker) readEdges(t *txn, i int32, v *version) {
 // if the writer itself depended on the row: if it wrote blindly, the two could have come in the other order, with the
 // same result.
 func (c *Checker) addWR(v *version, r reader) {
-	if r.access().op == history.OpMatch && !v.writer.used(v) {
+	if r.access().op == opMatch && !v.writer.used(v) {
 		return
 	}
 	c.addEdge(edgeWR, v.writer, r.t, v, v, v.wstmt, r.access().stmt)
@@ -434,7 +449,7 @@ func (t *txn) used(v *version) bool {
 	self := edge{from: v, to: v}
 	for i := range t.accesses {
 		a := &t.accesses[i]
-		if a.node == nil || a.own || a.op.Writes() {
+		if a.node == nil || a.own || a.op.writes() {
 			continue
 		}
 		if probe := (edge{from: a.node, to: a.node}); probe.sameRow(&self) {
@@ -447,7 +462,7 @@ func (t *txn) used(v *version) bool {
 // matched reports whether statement number stmt of t is an UPDATE that found v and changed nothing in it.
 func (t *txn) matched(v *version, stmt int32) bool {
 	for i := range t.accesses {
-		if a := &t.accesses[i]; a.op == history.OpMatch && a.node == v && a.stmt == stmt {
+		if a := &t.accesses[i]; a.op == opMatch && a.node == v && a.stmt == stmt {
 			return true
 		}
 	}
@@ -457,7 +472,7 @@ func (t *txn) matched(v *version, stmt int32) bool {
 // addRW draws the anti-dependency from a read of v to the writer of the later version n.
 func (c *Checker) addRW(r reader, v, n *version) {
 	a := r.access()
-	if r.t == n.writer || a.superseded || a.op.Writes() {
+	if r.t == n.writer || a.superseded || a.op.writes() {
 		return // an UPDATE that read v replaced it itself
 	}
 	if v.is == dead || v.row == nil && currentLater(r, v) {
@@ -473,9 +488,11 @@ func (c *Checker) addRW(r reader, v, n *version) {
 
 // wroteAfter gives a version of t's that comes after n in the same row; nil if there is none.
 func (t *txn) wroteAfter(n *version) *version {
-	for i := range t.accesses {
-		a := &t.accesses[i]
-		if w := a.node; a.op.Writes() && w != nil && w != n && w.writer == t && w.is == live && n.precedes(w) {
+	if r := n.row; r != nil && n.order != 0 && n.next == nil && len(r.ordered) > 0 && r.ordered[len(r.ordered)-1] == n {
+		return nil // nothing does, see precedes
+	}
+	for _, i := range t.writes {
+		if w := t.accesses[i].node; w != nil && w != n && w.writer == t && w.is == live && n.precedes(w) {
 			return w
 		}
 	}
@@ -498,12 +515,12 @@ func (v *version) precedes(w *version) bool {
 // currentLater reports whether r's transaction later made a current read of the same row, for rows known by their chain
 // of versions only: there register cannot know that two versions are of one row.
 func currentLater(r reader, v *version) bool {
-	if r.access().op != history.OpRead {
+	if r.access().op != opRead {
 		return false
 	}
 	for u, i := v, 0; u != nil && i < maxWalk; u, i = u.next, i+1 {
 		for _, o := range u.readers {
-			if o.t == r.t && o.acc > r.acc && o.access().op != history.OpRead {
+			if o.t == r.t && o.acc > r.acc && o.access().op != opRead {
 				return true
 			}
 		}

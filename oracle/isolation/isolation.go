@@ -109,6 +109,9 @@ type Checker struct {
 	frontier []*txn // strict: committed transactions with no committed real-time successor
 	mark     uint32 // epoch of marks in txn and row
 	queue    []visit
+	spare    []told   // room for the next transaction's
+	recs     []record // room for register's
+	last     *table   // the table of the last access
 }
 
 // New makes a Checker.
@@ -173,6 +176,8 @@ type txn struct {
 	installed int // accesses that entered the graph
 	stmts     []stmt
 	accesses  []access
+	told      []told  // of accesses[installed:]: what they said, until it is in the graph
+	writes    []int32 // the accesses in the graph that write
 	tokens    []string
 	undone    bool // some of its writes were undone, or may have been
 	partial   bool // accesses are missing: its reads are not judged
@@ -204,10 +209,21 @@ type stmt struct {
 	coverage history.Coverage
 }
 
-// access is one history.Access of a kept transaction.
+// access is one history.Access of a kept transaction. Most of the memory of a Checker is accesses, so what they said is
+// kept apart (told) and let go when it is in the graph.
 type access struct {
-	op     history.Op
-	stmt   int32 // index of its statement
+	node *version // what it read or wrote, once installed
+	stmt int32    // index of its statement
+	// older is one more than the number of the plain read of the same row that came before this one (see record.plain).
+	older int32
+	op    op
+	// superseded marks a plain read that a later current read of the same transaction made irrelevant.
+	superseded bool
+	own        bool // read its own version
+}
+
+// told is what an access said.
+type told struct {
 	table  *table
 	key    string
 	name   string
@@ -218,11 +234,42 @@ type access struct {
 	order  uint64
 	prevO  uint64
 	asOf   uint64
+}
 
-	node *version // what it read or wrote, once installed
-	// superseded marks a plain read that a later current read of the same transaction made irrelevant.
-	superseded bool
-	own        bool // read its own version
+// toldBy is what access number i, which is not in the graph yet, said.
+func (t *txn) toldBy(i int) *told { return &t.told[i-(len(t.accesses)-len(t.told))] }
+
+// op is a history.Op in a byte.
+type op uint8
+
+const (
+	opNone op = iota
+	opRead
+	opLock
+	opMatch
+	opInsert // from here on they write
+	opUpdate
+	opDelete
+)
+
+func (o op) writes() bool { return o >= opInsert }
+
+func opOf(o history.Op) op {
+	switch o {
+	case history.OpRead:
+		return opRead
+	case history.OpLock:
+		return opLock
+	case history.OpMatch:
+		return opMatch
+	case history.OpInsert:
+		return opInsert
+	case history.OpUpdate:
+		return opUpdate
+	case history.OpDelete:
+		return opDelete
+	}
+	return opNone
 }
 
 // Add takes the next event of the history and returns what it completed. The event is not kept, its strings are.
@@ -365,8 +412,18 @@ func (c *Checker) addLate(t *txn, i int32, e *history.Event) {
 	ordered := int(i) == len(t.stmts)-1
 	c.addAccesses(t, i, e)
 	if !ordered {
-		sort.SliceStable(t.accesses, func(a, b int) bool { return t.accesses[a].stmt < t.accesses[b].stmt })
+		sort.Stable(byStatement{t})
 	}
+}
+
+// byStatement sorts the accesses of an open transaction.
+type byStatement struct{ t *txn }
+
+func (b byStatement) Len() int           { return len(b.t.accesses) }
+func (b byStatement) Less(i, k int) bool { return b.t.accesses[i].stmt < b.t.accesses[k].stmt }
+func (b byStatement) Swap(i, k int) {
+	b.t.accesses[i], b.t.accesses[k] = b.t.accesses[k], b.t.accesses[i]
+	b.t.told[i], b.t.told[k] = b.t.told[k], b.t.told[i]
 }
 
 // finishLate adds the writes of an ended transaction that were still to be told. Its end did not wait for them: whoever
@@ -396,8 +453,11 @@ func (c *Checker) finishLate(t *txn, e *history.Event) {
 
 // addAccesses keeps the accesses of e as those of statement i.
 func (c *Checker) addAccesses(t *txn, i int32, e *history.Event) {
-	if len(e.Accesses) <= c.opts.MaxAccesses {
-		t.accesses = slices.Grow(t.accesses, len(e.Accesses))
+	if n := len(e.Accesses); n > 0 && n <= c.opts.MaxAccesses {
+		if t.told == nil {
+			t.told, c.spare = c.spare, nil
+		}
+		t.accesses, t.told = slices.Grow(t.accesses, n), slices.Grow(t.told, n)
 	}
 	for k := range e.Accesses {
 		a := &e.Accesses[k]
@@ -415,9 +475,22 @@ func (c *Checker) addAccesses(t *txn, i int32, e *history.Event) {
 		if !a.Op.Writes() && a.Version == "" || a.Op.Writes() && a.Op != history.OpDelete && a.Version == "" {
 			continue // nothing can be said about it
 		}
-		t.accesses = append(t.accesses, access{op: a.Op, stmt: i, table: c.tableOf(a.Row.Table), key: a.Row.Key, name: a.Name, ver: a.Version,
+		t.accesses = append(t.accesses, access{op: opOf(a.Op), stmt: i})
+		t.told = append(t.told, told{table: c.tableOf(a.Row.Table), key: a.Row.Key, name: a.Name, ver: a.Version,
 			writer: a.Writer, prev: a.Prev, prevW: a.PrevWriter, order: a.Order, prevO: a.PrevOrder, asOf: a.AsOf})
 	}
+}
+
+// spareTold bounds the room that is kept for what the next transaction's accesses say.
+const spareTold = 4096
+
+// entered lets go what t's accesses said: it is in the graph.
+func (c *Checker) entered(t *txn) {
+	if cap(t.told) > cap(c.spare) && cap(t.told) <= spareTold {
+		clear(t.told)
+		c.spare = t.told[:0]
+	}
+	t.told = nil
 }
 
 // undo marks what a ROLLBACK TO SAVEPOINT undid.

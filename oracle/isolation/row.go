@@ -25,6 +25,7 @@ type row struct {
 	ordered []*version // order known, ascending
 	floats  []*version // only an upper bound (asOf) known, ascending by it
 	byID    map[string]*version
+	first   [1]*version // room for ordered: most rows have one version
 
 	mark uint32 // epoch and index of the scratch record while a transaction is installed
 	rec  int32
@@ -71,11 +72,15 @@ type reader struct {
 func (r reader) access() *access { return &r.t.accesses[r.acc] }
 
 func (c *Checker) tableOf(name string) *table {
+	if c.last != nil && c.last.name == name {
+		return c.last
+	}
 	tb := c.tables[name]
 	if tb == nil {
 		tb = &table{name: name, rows: map[string]*row{}}
 		c.tables[name] = tb
 	}
+	c.last = tb
 	return tb
 }
 
@@ -98,6 +103,7 @@ func (c *Checker) node(tb *table, key, id string) *version {
 	r := tb.rows[key]
 	if r == nil {
 		r = &row{table: tb, key: key}
+		r.ordered = r.first[:0]
 		tb.rows[key] = r
 	}
 	if v := r.find(id); v != nil {
@@ -141,9 +147,9 @@ func (tb *table) index() {
 }
 
 // deletion makes the dead version of a deletion.
-func (c *Checker) deletion(t *txn, a *access) *version {
+func (c *Checker) deletion(t *txn, stmt int32, a *told) *version {
 	// The id cannot be met in a history: versions are named by engines, which use no such sign.
-	id := "\x00deleted " + strconv.FormatUint(t.id, 10) + "." + strconv.Itoa(int(a.stmt)) + " " + a.prev
+	id := "\x00deleted " + strconv.FormatUint(t.id, 10) + "." + strconv.Itoa(int(stmt)) + " " + a.prev
 	if a.key == "" && a.prev == "" {
 		return nil // neither a row nor a link
 	}

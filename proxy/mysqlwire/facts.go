@@ -81,12 +81,12 @@ func (s *session) readCatalog() error {
 
 // resetDiagnostics makes FOUND_ROWS() and ROW_COUNT() say what they say on a new connection.
 func (s *session) resetDiagnostics() error {
-	for _, sql := range []string{"SELECT 1 FROM DUAL WHERE FALSE", "SET @wc_log=''"} {
-		if _, _, err := s.ownRows(sql); err != nil {
-			return err
-		}
+	if _, _, err := s.ownRows("SELECT 1 FROM DUAL WHERE FALSE"); err != nil {
+		return err
 	}
-	return nil
+	_, refused, err := s.ownRows(dialect.NewLog())
+	s.hasLog = err == nil && refused == nil
+	return err
 }
 
 // refresh brings settings and tables up to date before the statements of script, if that is needed for them and cannot

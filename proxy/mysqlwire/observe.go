@@ -48,6 +48,7 @@ type watching struct {
 	frontMax       int              // max_error_count then
 	logged         uint64           // rows that were logged since the log was fetched
 	stamped        string           // token of the transaction whose stamp the server may hold; empty if it surely holds none
+	hasLog         bool             // the server's log variable is set
 	stampedApart   bool             // a savepoint came since: what follows may be undone apart from it, or it already is
 
 	scratch []byte
@@ -82,7 +83,7 @@ func (s *session) logIn(ok []byte) error {
 	}
 	s.status = p.status
 	s.serverWarnings = p.warnings
-	s.listed, s.front, s.found, s.logged, s.stamped = nil, nil, nil, 0, ""
+	s.listed, s.front, s.found, s.logged, s.stamped, s.hasLog = nil, nil, nil, 0, "", false
 	if err := s.ask(); err != nil {
 		return err
 	}

@@ -19,6 +19,8 @@ type request struct {
 	send     func() error // puts the command into the output to the server
 	binary   bool
 	prepared *prepared
+	// mark makes send put out the text that has the stamp in itself. nil: the text takes it from the server's variable.
+	mark func(stamp string)
 	// again sends the client's own text after the server said that ours does not fit the tables any more, or would not let
 	// us mark it. nil: ours is the client's own, or it is too long to be kept.
 	again func(why string) error
@@ -56,6 +58,10 @@ func (s *session) text(sql string) error {
 		r = s.apart(r, script.SQL)
 	case len(s.front) > 0 && showWarnings.MatchString(sql): // without its LIMIT, which is ours to apply
 		r.send = s.sendQuery("SHOW WARNINGS")
+	case p.Marked != nil && len(script.Plans) == 1 && (s.hasLog || !p.Log):
+		text := script.SQL
+		r.send = func() error { return s.sendQuery(text)() }
+		r.mark = func(stamp string) { text = p.WithStamp(sql, dialect.CleanStamp(stamp)) }
 	}
 	if script.Changed(sql) {
 		r.again = func(why string) error {
@@ -121,7 +127,7 @@ func forwarded(plans []*rewrite.Plan, why string) []*rewrite.Plan {
 	out := make([]*rewrite.Plan, len(plans))
 	for i, p := range plans {
 		q := *p
-		q.Edits, q.Hidden, q.NoRows, q.Decode, q.Stamp, q.Log, q.ParsedApart = nil, 0, false, nil, false, false, 0
+		q.Edits, q.Marked, q.Hidden, q.NoRows, q.Decode, q.Stamp, q.Log, q.ParsedApart = nil, nil, 0, false, nil, false, false, 0
 		if q.Coverage != history.CoverageNone && (p.Hidden > 0 || p.Stamp || p.Log) {
 			q.Coverage, q.Why = history.CoverageOpaque, why
 		}
@@ -164,6 +170,10 @@ func (s *session) perform(r request) error {
 	stamp := ""
 	if first.plan.Stamp {
 		stamp = s.tracker.Stamp(first.ticket)
+	}
+	if stamp != "" && r.mark != nil {
+		r.mark(stamp)
+		stamp = "" // the server need not hold it
 	}
 	var refused *errPacket
 	own := func() (err error) { // the answer to our own statement
@@ -264,6 +274,7 @@ func (s *session) stamps(stamp string, refused *errPacket) {
 		return // the old one or the new one
 	}
 	s.stamped, s.stampedApart = dialect.StampToken(stamp), false
+	s.hasLog = s.hasLog || refused == nil
 }
 
 // fetchEvery is the number of logged rows after which the log is fetched within a transaction, so that it does not
@@ -335,6 +346,10 @@ func (s *session) logArrives(stamp string) (refused *errPacket, err error) {
 	s.foundNow = 1 // the row of this answer
 	if s.found == nil {
 		s.keepFoundRows(string(rows[0][2]))
+	}
+	if rows[0][0] == nil { // somebody else set the variable
+		s.late(s.tracker.Logged(nil, true))
+		return nil, nil
 	}
 	entries, truncated, err := dialect.DecodeLog(rows[0][0])
 	if err != nil {

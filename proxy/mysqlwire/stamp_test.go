@@ -80,17 +80,18 @@ func TestRefusedStamp(t *testing.T) {
 		before  []string
 		refused int64 // statements of ours that the server refuses from here on
 		sql     string
-		want    string // wc_writers of row 1
+		want    string // wc_writers of row 1, if all statements are prepared
 		exact   bool
+		text    string // the same if all are texts, which hold their stamps themselves: there is nothing to refuse
 	}{
-		{"insert, once", []string{"INSERT INTO t VALUES (9,9)"}, 1, "INSERT INTO t VALUES (1,1)", "1:T2.1.test", true},
-		{"insert", []string{"INSERT INTO t VALUES (9,9)"}, 3, "INSERT INTO t VALUES (1,1)", "0:", false},
-		{"first of all", nil, 3, "INSERT INTO t VALUES (1,1)", "0:", false},
-		{"update behind an update", []string{"INSERT INTO t VALUES (1,1)", "UPDATE t SET v = 2 WHERE id = 1"}, 3, "UPDATE t SET v = 3 WHERE id = 1", "2:T1.1.test,T2.1.test", false},
-		{"update behind an update, once", []string{"INSERT INTO t VALUES (1,1)", "UPDATE t SET v = 2 WHERE id = 1"}, 1, "UPDATE t SET v = 3 WHERE id = 1", "3:T1.1.test,T2.1.test,T3.1.test", true},
-		{"in a transaction", []string{"INSERT INTO t VALUES (1,1)", "BEGIN", "UPDATE t SET v = 2 WHERE id = 1"}, 3, "UPDATE t SET v = 3 WHERE id = 1", "3:T1.1.test,T2.1.test,T2.1.test", false},
-		{"behind a savepoint", []string{"INSERT INTO t VALUES (1,1)", "BEGIN", "UPDATE t SET v = 2 WHERE id = 1", "SAVEPOINT s"}, 3, "UPDATE t SET v = 3 WHERE id = 1", "2:T1.1.test,T2.1.test", false},
-		{"behind an undone statement", []string{"INSERT INTO t VALUES (1,1)", "BEGIN", "SAVEPOINT s", "UPDATE t SET v = 2 WHERE id = 1", "ROLLBACK TO s"}, 3, "UPDATE t SET v = 3 WHERE id = 1", "1:T1.1.test", false},
+		{"insert, once", []string{"INSERT INTO t VALUES (9,9)"}, 1, "INSERT INTO t VALUES (1,1)", "1:T2.1.test", true, "1:T2.1.test"},
+		{"insert", []string{"INSERT INTO t VALUES (9,9)"}, 3, "INSERT INTO t VALUES (1,1)", "0:", false, "1:T2.1.test"},
+		{"first of all", nil, 3, "INSERT INTO t VALUES (1,1)", "0:", false, "1:T1.1.test"},
+		{"update behind an update", []string{"INSERT INTO t VALUES (1,1)", "UPDATE t SET v = 2 WHERE id = 1"}, 3, "UPDATE t SET v = 3 WHERE id = 1", "2:T1.1.test,T2.1.test", false, "3:T1.1.test,T2.1.test,T3.1.test"},
+		{"update behind an update, once", []string{"INSERT INTO t VALUES (1,1)", "UPDATE t SET v = 2 WHERE id = 1"}, 1, "UPDATE t SET v = 3 WHERE id = 1", "3:T1.1.test,T2.1.test,T3.1.test", true, "3:T1.1.test,T2.1.test,T3.1.test"},
+		{"in a transaction", []string{"INSERT INTO t VALUES (1,1)", "BEGIN", "UPDATE t SET v = 2 WHERE id = 1"}, 3, "UPDATE t SET v = 3 WHERE id = 1", "3:T1.1.test,T2.1.test,T2.1.test", false, "3:T1.1.test,T2.1.test,T2.2.test"},
+		{"behind a savepoint", []string{"INSERT INTO t VALUES (1,1)", "BEGIN", "UPDATE t SET v = 2 WHERE id = 1", "SAVEPOINT s"}, 3, "UPDATE t SET v = 3 WHERE id = 1", "2:T1.1.test,T2.1.test", false, "3:T1.1.test,T2.1.test,T2.3.test"},
+		{"behind an undone statement", []string{"INSERT INTO t VALUES (1,1)", "BEGIN", "SAVEPOINT s", "UPDATE t SET v = 2 WHERE id = 1", "ROLLBACK TO s"}, 3, "UPDATE t SET v = 3 WHERE id = 1", "1:T1.1.test", false, "2:T1.1.test,T2.4.test"},
 	} {
 		for _, prepared := range []bool{false, true} {
 			name := test.name
@@ -108,19 +109,27 @@ func TestRefusedStamp(t *testing.T) {
 						t.Fatalf("%s: %q", sql, p)
 					}
 				}
-				ok("CREATE TABLE t (id INT PRIMARY KEY, v INT)")
-				for _, sql := range test.before {
-					ok(sql)
-				}
-				r := c.do(mysql.COM_STMT_PREPARE, []byte(test.sql))
-				count.Store(test.refused)
-				if prepared {
-					id := r.packets[0][1:5]
-					if p := c.do(mysql.COM_STMT_EXECUTE, append(bytes.Clone(id), 0, 1, 0, 0, 0)).last(); p[0] == 0xff {
+				run := func(sql string, refused int64) {
+					t.Helper()
+					if !prepared {
+						count.Store(refused)
+						ok(sql)
+						return
+					}
+					r := c.do(mysql.COM_STMT_PREPARE, []byte(sql))
+					count.Store(refused)
+					if p := c.do(mysql.COM_STMT_EXECUTE, append(bytes.Clone(r.packets[0][1:5]), 0, 1, 0, 0, 0)).last(); p[0] == 0xff {
 						t.Fatalf("execute: %q", p)
 					}
-				} else {
-					ok(test.sql)
+				}
+				ok("CREATE TABLE t (id INT PRIMARY KEY, v INT)")
+				for _, sql := range test.before {
+					run(sql, 0)
+				}
+				run(test.sql, test.refused)
+				want, exact := test.want, test.exact
+				if !prepared {
+					want, exact = test.text, true
 				}
 				count.Store(0)
 				ok("COMMIT")
@@ -128,8 +137,8 @@ func TestRefusedStamp(t *testing.T) {
 				if err := d.MariaDB(t).QueryRow("SELECT wc_writers FROM t WHERE id = 1").Scan(&got); err != nil {
 					t.Fatal(err)
 				}
-				if got != test.want {
-					t.Errorf("the row carries %q, want %q", got, test.want)
+				if got != want {
+					t.Errorf("the row carries %q, want %q", got, want)
 				}
 				var coverage history.Coverage
 				for _, ev := range k.all() {
@@ -137,7 +146,7 @@ func TestRefusedStamp(t *testing.T) {
 						coverage = ev.Coverage
 					}
 				}
-				if (coverage == history.CoverageExact) != test.exact {
+				if (coverage == history.CoverageExact) != exact {
 					t.Errorf("coverage is %s", coverage)
 				}
 			})

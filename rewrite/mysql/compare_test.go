@@ -311,10 +311,19 @@ func (p *pair) try(t *testing.T, sql string, prepared bool, args []string) (*rew
 	_, before := p.state(t, p.wired)
 	p.stamp++
 	stamp := fmt.Sprintf("T%d.1.test", p.stamp)
-	p.wired.exec(t, SetToken(stamp))
+	sent := script.SQL
+	if plan.Marked != nil && !prepared { // as sessions send it: the variable must not matter
+		sent = plan.WithStamp(mine, stamp)
+		p.wired.exec(t, SetToken("T0.0.wrong"))
+	} else {
+		p.wired.exec(t, SetToken(stamp))
+	}
+	if plan.Stamp != (plan.Marked != nil) || strings.ContainsAny(script.SQL+sent, "\x00") {
+		t.Errorf("%s: stamps, but is not marked, or marks are left: %q", sql, sent)
+	}
 	want, _, _ := p.answerOf(t, p.plain, strings.ReplaceAll(sql, "@@db", p.plain.db.Name), nil, prepared, args)
 	p.diagnose(t, p.plain, &want)
-	got, accesses, partial := p.answerOf(t, p.wired, script.SQL, plan, prepared, args)
+	got, accesses, partial := p.answerOf(t, p.wired, sent, plan, prepared, args)
 	p.diagnose(t, p.wired, &got)
 	if flavor() == MariaDB && plan.Verb != "select" && want.Error == "" && got.Error == "" {
 		want.Diag[1], got.Diag[1] = "", "" // FOUND_ROWS() belongs to an earlier query, or a subquery

@@ -84,7 +84,7 @@ func (s *statement) logCondition(src *source, op history.Op, first int) bool {
 // see, before it folds constants, that the log changes within the statement (its LENGTH would be taken once, and the
 // limit would not hold).
 func captured(op string, src *source) string {
-	return "IF(" + src.key + " IS NULL,(@wc_log:='') IS NULL,IF(LENGTH(@wc_log)<" + fmt.Sprint(logLimit) + "," +
+	return "IF(" + src.key + " IS NULL,(@wc_log:=" + emptyLog + ") IS NULL,IF(LENGTH(@wc_log)<" + fmt.Sprint(logLimit) + "," +
 		logEntry(op, src) + " IS NOT NULL,1))"
 }
 

@@ -77,15 +77,17 @@ type Rewriter struct {
 }
 
 type key struct {
-	sql      string
+	sql      string // a text, or a shape
+	shape    bool
 	catalog  *rewrite.Catalog
 	session  Session
 	prepared bool
 }
 
 type entry struct {
-	key    key
-	script *rewrite.Script
+	key      key
+	script   *rewrite.Script
+	template *template // of a shape
 }
 
 // New makes a Rewriter. CaptureAuto and CaptureColumns are the same here; with CaptureNative nothing is rewritten.
@@ -114,27 +116,57 @@ func (r *Rewriter) cached(k key) *rewrite.Script {
 	if len(k.sql) > cacheTextSize {
 		return r.script(k)
 	}
-	r.mu.Lock()
-	if e, ok := r.cache[k]; ok {
-		r.used.MoveToFront(e)
-		script := e.Value.(*entry).script
-		r.mu.Unlock()
-		return script
+	if e := r.get(k); e != nil {
+		return e.script
 	}
-	r.mu.Unlock()
+	if !k.prepared {
+		if m, ok := shape(k.sql, k.session.Mode); ok {
+			return r.shaped(k, m)
+		}
+	}
 	script := r.script(k)
+	r.put(&entry{key: k, script: script})
+	return script
+}
+
+// shaped makes the script of a text from that of another text of its shape, if there was one.
+func (r *Rewriter) shaped(k key, m mold) *rewrite.Script {
+	s := k
+	s.sql, s.shape = m.shape, true
+	if e := r.get(s); e != nil {
+		if e.template != nil {
+			return e.template.fill(k.sql, m)
+		}
+		return r.script(k) // the shape is known not to do
+	}
+	script := r.script(k)
+	r.put(&entry{key: s, template: templateOf(script, m)})
+	return script
+}
+
+func (r *Rewriter) get(k key) *entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, ok := r.cache[k]; ok {
-		return script
+	e, ok := r.cache[k]
+	if !ok {
+		return nil
 	}
-	r.cache[k] = r.used.PushFront(&entry{k, script})
+	r.used.MoveToFront(e)
+	return e.Value.(*entry)
+}
+
+func (r *Rewriter) put(e *entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.cache[e.key]; ok {
+		return
+	}
+	r.cache[e.key] = r.used.PushFront(e)
 	if r.used.Len() > cacheEntries {
 		oldest := r.used.Back()
 		delete(r.cache, oldest.Value.(*entry).key)
 		r.used.Remove(oldest)
 	}
-	return script
 }
 
 // script analyses the whole text.

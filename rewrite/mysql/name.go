@@ -97,6 +97,14 @@ func keyNames(rel *rewrite.Relation) []string { return rel.Key[:min(len(rel.Key)
 
 // readName makes a row's name from the values that nameOf added. columns are the names; nil if the values have theirs.
 func readName(text string, columns []string) (string, error) {
+	if name, ok := soleName(text, columns); ok {
+		return name, nil
+	}
+	return fullName(text, columns)
+}
+
+// fullName is readName for all keys.
+func fullName(text string, columns []string) (string, error) {
 	values := strings.Split(text, ",")
 	if columns == nil {
 		columns = make([]string, len(values))
@@ -138,6 +146,18 @@ func readName(text string, columns []string) (string, error) {
 		b.WriteString(quoteText(raw, textLimit(texts)))
 	}
 	return shorten(b.String(), nameLimit), nil
+}
+
+// soleName is readName for a single number or time, as most keys are.
+func soleName(text string, columns []string) (string, bool) {
+	if len(columns) > 1 || columns != nil && len(columns) == 0 || strings.IndexByte(text, ',') >= 0 || len(text) > nameLimit {
+		return "", false
+	}
+	if columns != nil {
+		return columns[0] + "=" + text, text != "" && text[0] != 'x' && len(columns[0])+1+len(text) <= nameLimit
+	}
+	name, value, ok := strings.Cut(text, "=")
+	return text, ok && !strings.HasPrefix(value, "x") && strings.IndexByte(name, '%') < 0
 }
 
 // quoteText prints a text of at most limit characters, or in hex what is no text.

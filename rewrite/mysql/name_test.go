@@ -123,3 +123,35 @@ func TestNamesAreShort(t *testing.T) {
 		t.Errorf("without a key: %s", got)
 	}
 }
+
+// TestSoleNames: the short way to a name gives what the long one gives.
+func TestSoleNames(t *testing.T) {
+	long := strings.Repeat("9", nameLimit)
+	short := 0
+	for _, text := range []string{"", "5", "-5", "x", "x41", "5,6", "2020-01-01 10:00:00", "a=5", "a=", "=5", "a=x41", "a=x4", "a%20b=5", "a=5,b=6", "a=b=c", long, "a=" + long, "a=" + long[:nameLimit-2], "é"} {
+		for _, columns := range [][]string{nil, {}, {"a"}, {"id"}, {"a", "b"}, {long}} {
+			got, ok := soleName(text, columns)
+			if !ok {
+				continue
+			}
+			short++
+			if want, err := fullName(text, columns); err != nil || got != want {
+				t.Errorf("%q %q: %q, want %q, %v", text, columns, got, want, err)
+			}
+		}
+	}
+	if short < 10 {
+		t.Errorf("only %d names took the short way", short)
+	}
+}
+
+// TestWritersName: a version's name is the same whether it stands in the column or is put together.
+func TestWritersName(t *testing.T) {
+	for value, want := range map[string]string{
+		"0:": "0:", "1:T1.1.x": "1:T1.1.x", "12:T1.1.x,T2.1.x": "12:T2.1.x", "007:T1.1.x": "7:T1.1.x", "00:": "0:", "3:,T1.1.x": "3:T1.1.x",
+	} {
+		if w, err := parseWriters(value); err != nil || w.version() != want {
+			t.Errorf("%q: %q, %v, want %q", value, w.version(), err, want)
+		}
+	}
+}

@@ -73,7 +73,7 @@ func (s *statement) analyse() {
 // opaque leaves the statement as it is.
 func (s *statement) opaque(why string) {
 	s.edits = nil
-	s.plan.Edits = nil
+	s.plan.Edits, s.plan.Marked = nil, nil
 	s.plan.Hidden, s.plan.Decode, s.plan.NoRows = 0, nil, false
 	s.plan.Stamp, s.plan.Log, s.plan.ParsedApart, s.plan.CurrentRead = false, false, 0, false
 	s.plan.Coverage, s.plan.Why = history.CoverageOpaque, why
@@ -164,13 +164,15 @@ func (s *statement) finish(parsed string) {
 		return
 	}
 	whole := make([]rewrite.Edit, len(s.edits))
+	marked := make([]rewrite.Edit, len(s.edits))
 	check := make([]rewrite.Edit, len(s.edits))
 	for i, e := range s.edits {
 		if i > 0 && e.at < s.edits[i-1].at {
 			s.opaque("edits out of order")
 			return
 		}
-		whole[i] = rewrite.Edit{At: e.at, Add: e.add}
+		whole[i] = rewrite.Edit{At: e.at, Add: stampVariable.Replace(e.add)}
+		marked[i] = rewrite.Edit{At: e.at, Add: stampLiteral.Replace(e.add)}
 		check[i] = rewrite.Edit{At: e.at - s.base, Add: e.check}
 	}
 	again, err := s.r.parse(rewrite.Apply(parsed, check), s.session.Mode)
@@ -179,8 +181,11 @@ func (s *statement) finish(parsed string) {
 		return
 	}
 	p.Edits = whole
-	if s.r.flavor == MySQL {
+	switch {
+	case s.r.flavor == MySQL: // its statements are prepared apart from their execution, so the stamp cannot stand in them
 		p.ParsedApart = assignments(s.edits)
+	case p.Stamp:
+		p.Marked = marked
 	}
 	if len(s.why) > 0 {
 		p.Coverage, p.Why = history.CoverageApproximate, strings.Join(s.why, "; ")

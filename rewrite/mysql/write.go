@@ -8,10 +8,21 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"wirecheck/history"
+	"wirecheck/rewrite"
 )
 
-// inserted is the SQL text of the stamp of a new row.
-const inserted = "IFNULL(CONCAT('1:',@wc_t),'0:')"
+// The SQL texts of the stamp, and of the stamps of a new row. The marks stand for them in an edit; statement.finish puts
+// them in. No name has one of these characters (MariaDB knowledge base, "Identifier Names": U+0000 is not allowed, and the
+// others are escaped by escapeName or refused by markable).
+const (
+	stampMark, stampText       = "\x00", "IFNULL(@wc_t,'')"
+	insertedMark, insertedText = "\x01", "IFNULL(CONCAT('1:',@wc_t),'0:')"
+)
+
+var (
+	stampVariable = strings.NewReplacer(stampMark, stampText, insertedMark, insertedText)
+	stampLiteral  = strings.NewReplacer(stampMark, "'"+rewrite.StampMark+"'", insertedMark, "'1:"+rewrite.StampMark+"'")
+)
 
 // target resolves the one table that a statement writes; ok is false if the statement stays as it is.
 func (s *statement) target(refs *ast.TableRefsClause) (source, bool) {
@@ -151,7 +162,7 @@ func (s *statement) stampAssignments(list []*ast.Assignment, src *source, first,
 	}
 	note := "(@wc_o:=" + all + ")" + never
 	same := w
-	next := "CONCAT(SUBSTRING_INDEX(" + w + ",':',1)+1,':',SUBSTRING_INDEX(SUBSTRING_INDEX(" + w + ",':',-1),',',-2),',',IFNULL(@wc_t,''))"
+	next := "CONCAT(SUBSTRING_INDEX(" + w + ",':',1)+1,':',SUBSTRING_INDEX(SUBSTRING_INDEX(" + w + ",':',-1),',',-2),','," + stampMark + ")"
 	if log {
 		logged := func(op, value string) string {
 			return "IF(LENGTH(@wc_log)<" + fmt.Sprint(logLimit) + " AND " + logEntry(op, src) + " IS NULL,''," + value + ")"
@@ -170,8 +181,8 @@ func (s *statement) stampAssignments(list []*ast.Assignment, src *source, first,
 func logEntry(op string, src *source) string { return "(@wc_log:=" + appended(op, src) + ")" }
 
 func appended(op string, src *source) string {
-	return "CONCAT(CAST(@wc_log AS BINARY),'" + op + " " + escapeName(src.table()) + " '," + src.key +
-		",' '," + src.ref + "." + columnWriters + ",' ',IFNULL(@wc_t,'')" + nameOf(src, true) + ",';')"
+	return "CONCAT(@wc_log,'" + op + " " + escapeName(src.table()) + " '," + src.key +
+		",' '," + src.ref + "." + columnWriters + ",' '," + stampMark + nameOf(src, true) + ",';')"
 }
 
 // signature is SQL text for a column's value as a string without NULL: numbers and times as they print, texts in hex,
@@ -387,7 +398,7 @@ func (s *statement) insertRows(i, rows int) bool {
 			s.opaque("a row of VALUES is not found")
 			return false
 		}
-		s.edits = append(s.edits, edit{at: t.tokens[end-1].end, add: "," + inserted, check: ",wc_probe "})
+		s.edits = append(s.edits, edit{at: t.tokens[end-1].end, add: "," + insertedMark, check: ",wc_probe "})
 		if i = end + 1; n+1 < rows {
 			if !t.is(i, ",") {
 				s.opaque("a row of VALUES is not found")
@@ -409,7 +420,7 @@ func (s *statement) insertSet(i int) bool {
 	if end < 0 {
 		end = len(t.tokens)
 	}
-	s.edits = append(s.edits, edit{at: t.tokens[end-1].end, add: "," + columnWriters + "=" + inserted, check: "," + columnWriters + "=1 "})
+	s.edits = append(s.edits, edit{at: t.tokens[end-1].end, add: "," + columnWriters + "=" + insertedMark, check: "," + columnWriters + "=1 "})
 	return true
 }
 
@@ -429,7 +440,7 @@ func (s *statement) insertSelect(n ast.ResultSetNode, i int) bool {
 		s.opaque("the end of the select list is not certain")
 		return false
 	}
-	s.edits = append(s.edits, edit{at: at, add: "," + inserted, check: ",wc_probe "})
+	s.edits = append(s.edits, edit{at: at, add: "," + insertedMark, check: ",wc_probe "})
 	return true
 }
 

@@ -34,6 +34,8 @@ type Blockers struct {
 	// Find makes the graph: a transaction's id, and those it waits for. exact tells that this is all there is: a waiter that has no
 	// entry does not wait any more. It may add transactions that the status does not list.
 	Find func(ctx context.Context, c engine.Conn, s *Status, answer [][]engine.Value) (waits map[string][]string, exact bool, err error)
+	// Metadata adds for whom sessions wait that wait for other locks than InnoDB's; nil: nobody knows.
+	Metadata func(ctx context.Context, c engine.Conn, ids []uint64, waits []engine.Wait) error
 }
 
 // Watcher looks at the sessions of a MySQL or MariaDB server. The clock is asked only where the server does not tell who
@@ -84,6 +86,9 @@ func (w *Watcher) Look(ctx context.Context, ids []uint64) ([]engine.Wait, error)
 	graph, exact, err := w.blockers.Find(ctx, w.conn, &status, a.Results[len(a.Results)-1].Rows)
 	if err == nil {
 		err = w.innodb(ctx, status, graph, exact, ids, waits)
+	}
+	if err == nil && w.blockers.Metadata != nil {
+		err = w.blockers.Metadata(ctx, w.conn, ids, waits)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look at locks: %w", err)
@@ -267,7 +272,7 @@ func (w *Watcher) Close() error { return w.conn.Close() }
 
 // Watch opens a watcher for MySQL.
 func Watch(ctx context.Context, t engine.Target) (engine.Watcher, error) {
-	w, err := NewWatcher(ctx, t, Blockers{Ask: lockWaits, Find: findLockWaits})
+	w, err := NewWatcher(ctx, t, Blockers{Ask: lockWaits, Find: findLockWaits, Metadata: metadataBlockers})
 	if err != nil {
 		return nil, err
 	}

@@ -15,9 +15,9 @@ import (
 const (
 	// settleTime is how long one lock request must have been seen waiting. TiDB shows LockWaiting during every request of a
 	// pessimistic lock, contended or not: up to 4.2 ms with the same start time were seen under load (8.5).
-	settleTime = 6 * time.Millisecond
+	settleTime = 8 * time.Millisecond
 	// settleLooks is in how many looks. A look takes 0.3 ms, and longer where the machine is busy, as the request then does.
-	settleLooks = 12
+	settleLooks = 20
 )
 
 // looking lists the transactions that wait for a lock. data_lock_waits stays empty without a TiKV server.

@@ -14,8 +14,8 @@ FUZZTIME ?= 1m
 LOAD ?= 60s
 
 # Packages with goroutines run under the race detector; the others have none.
-RACE = ./proxy/... ./cmd/... ./internal/... ./backends/...
-PURE = ./history/... ./oracle/... ./report/... ./configs/...
+RACE = ./proxy/... ./cmd/... ./internal/... ./backends/... ./lab/... ./scheduler/...
+PURE = ./history/... ./oracle/... ./report/... ./configs/... ./scenario/...
 
 .PHONY: build demo test test-engines check bench soak fuzz fmt vet clean
 
@@ -38,6 +38,10 @@ test: fmt vet
 ENGINES ?= mysql tidb:2025-11 tidb:2023-01
 test-engines:
 	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(GO) test -timeout 20m -count=1 -race -run TestConformance ./backends
+	@case " $(ENGINES) " in *" mysql"*) $(MAKE) --no-print-directory test-mysql ;; esac
+
+# The tests of the MySQL family once more, against MySQL.
+test-mysql:
 	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 ./rewrite/mysql ./proxy/mysqlwire
 	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 -run MySQL ./internal/testserver ./backends/instrument
 	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 -run 'Anomalies|TruthOnMariaDB' ./cmd/wirecheck
@@ -54,6 +58,7 @@ vet:
 bench: build
 	$(GO) run ./internal/bench
 	$(GO) run ./internal/bench/check
+	$(GO) run ./internal/bench/cases
 
 soak:
 	$(GO) test -count=1 -timeout 60m -v -run 'Quiet|Racy' ./cmd/wirecheck -load $(LOAD)

@@ -14,8 +14,8 @@ FUZZTIME ?= 1m
 LOAD ?= 60s
 
 # Packages with goroutines run under the race detector; the others have none.
-RACE = ./proxy/... ./cmd/... ./internal/... ./backends/... ./lab/... ./scheduler/...
-PURE = ./history/... ./oracle/... ./report/... ./configs/... ./scenario/...
+RACE = ./proxy/... ./cmd/... ./internal/... ./backends/... ./lab/... ./scheduler/shell/...
+PURE = ./history/... ./oracle/... ./report/... ./configs/... ./scenario/... ./scheduler ./scheduler/toy
 
 .PHONY: build demo test test-engines check bench soak fuzz fmt vet clean
 

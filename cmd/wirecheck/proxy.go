@@ -218,6 +218,8 @@ func tellSchedule(c *common, config configs.Config, gate *controller) error {
 
 // serve runs the proxy until ctx ends and keeps the history on disk up to date meanwhile. gate is nil but in mode control.
 func serve(ctx context.Context, p *proxy.Proxy, l *live, gate *controller) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	g, gctx := errgroup.WithContext(context.WithoutCancel(ctx))
 	served := make(chan struct{})
 	if gate != nil {
@@ -229,6 +231,7 @@ func serve(ctx context.Context, p *proxy.Proxy, l *live, gate *controller) error
 		})
 		g.Go(func() error {
 			defer stop()
+			defer end() // nobody is let go any more
 			return gate.run(scheduling)
 		})
 	}

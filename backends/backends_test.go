@@ -273,13 +273,25 @@ func TestMariaDBIsNotMySQL(t *testing.T) {
 }
 
 func TestByName(t *testing.T) {
-	for name, want := range map[string]string{"postgres": "postgres", "postgresql": "postgres", "mysql": "mysql", "mariadb": "mariadb"} {
+	for name, want := range map[string]string{"postgres": "postgres", "postgresql": "postgres", "mysql": "mysql", "mariadb": "mariadb", "tidb": "tidb"} {
 		if d, err := backends.ByName(name); err != nil || d.Name != want {
 			t.Errorf("%s: got %q, %v; want %q", name, d.Name, err, want)
 		}
 	}
 	if _, err := backends.ByName("Postgres "); err == nil {
 		t.Error("a name with a space was found")
+	}
+	p, err := backends.ByName("postgres")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range p.Find() {
+		if d, err := backends.ByName("postgres:" + f.Name); err != nil || d.Name != "postgres" {
+			t.Errorf("version %s: %v", f.Name, err)
+		}
+	}
+	if _, err := backends.ByName("postgres:7.1"); err == nil || !strings.Contains(err.Error(), "there is postgres:") {
+		t.Errorf("a version that is not there: %v", err)
 	}
 }
 

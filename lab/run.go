@@ -225,7 +225,8 @@ type execution struct {
 
 	mu        sync.Mutex        // guards what follows
 	done      []Event           // by place; Kind is empty for steps that were not submitted
-	submitted [][]int           // by session: the places of the steps that were submitted, in order
+	submitted [][]int           // by session: the places of the steps that were offered, in order
+	inside    []bool            // by session: a transaction was open when the last of them was
 	waits     []engine.WaitKind // by place: what the step was last seen waiting for
 	launched  int               // counts the steps that were submitted
 	over      []chan struct{}   // by place: closed when the step has finished
@@ -237,7 +238,7 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 	order := make([]string, len(p.Steps))
 	x := &execution{
 		lab: l, spec: spec, perm: p, plans: make([][]int, len(spec.Sessions)), done: make([]Event, len(p.Steps)),
-		submitted: make([][]int, len(spec.Sessions)), waits: make([]engine.WaitKind, len(p.Steps)),
+		submitted: make([][]int, len(spec.Sessions)), inside: make([]bool, len(spec.Sessions)), waits: make([]engine.WaitKind, len(p.Steps)),
 	}
 	for i, ps := range p.Steps {
 		order[i] = strconv.Itoa(i)
@@ -282,13 +283,15 @@ func (x *execution) session(ctx context.Context, s scheduler.Session, places []i
 		}
 		skip = ""
 		x.awaitMarked(ctx, places, place)
+		// Before it is let go: from then on the locks may be looked at.
+		x.note(func() {
+			x.submitted[s] = append(x.submitted[s], place)
+			x.inside[s] = m.inside
+		})
 		if _, err := x.shell.Enter(ctx, s, strconv.Itoa(place)); err != nil {
 			return nil // the shell says why
 		}
-		x.note(func() {
-			x.submitted[s] = append(x.submitted[s], place)
-			x.launched++
-		})
+		x.note(func() { x.launched++ })
 		a, err := x.do(ctx, int(s), m, st.SQL)
 		o := x.lab.config.Backend.Outcome(a, err)
 		ended := err != nil && a.Err != nil && o.Reason == engine.ReasonKilled && ctx.Err() == nil
@@ -406,7 +409,7 @@ func (x *execution) look(ctx context.Context, sessions []scheduler.Session) ([]s
 		out[i] = shell.Wait{Blocked: w.Blocked, Foreign: w.Foreign && len(w.For) == 0, Cycle: w.Cycle}
 		if silent := x.lab.config.Backend.Silent; silent != nil {
 			x.note(func() {
-				if silent(x.done[last(x.submitted[s])].Step.SQL, x.lab.members[s].inside) {
+				if silent(x.done[last(x.submitted[s])].Step.SQL, x.inside[s]) {
 					out[i].Patience = x.lab.config.Backend.Patience
 				}
 			})

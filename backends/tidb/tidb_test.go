@@ -19,3 +19,11 @@ func TestSilent(t *testing.T) {
 		}
 	}
 }
+
+func TestStaysInside(t *testing.T) {
+	for sql, want := range map[string]bool{"update t set v = 1": true, " (SELECT 1)": true, "COMMIT": false, "BEGIN": false, "ALTER TABLE t ADD x int": false, "": false} {
+		if got := staysInside(sql); got != want {
+			t.Errorf("%q: got %v", sql, got)
+		}
+	}
+}

@@ -90,11 +90,11 @@ func (w *watcher) Look(ctx context.Context, ids []uint64) ([]engine.Wait, error)
 	return waits, nil
 }
 
-<<<<<<< HEAD
 // Alive looks for the connection in the process list.
 func (w *watcher) Alive(ctx context.Context, id uint64) (bool, error) {
 	return mysql.Alive(ctx, w.conn, id)
-=======
+}
+
 // dangerous reports whether some session may be ending its transaction right now. In old versions, reading TIDB_TRX at that moment can crash the
 // server ("unlock of unlocked mutex" in SessionVars.GetRelatedTableForMDL, seen on that of January 2023, once in some thousand
 // transactions). Then there is nothing to see either: what ends a transaction shows no wait.
@@ -123,7 +123,6 @@ func staysInside(sql string) bool {
 		return true
 	}
 	return false
->>>>>>> heads/backends
 }
 
 // Kill ends a connection.

@@ -206,17 +206,14 @@ func (l *Lab) ready(ctx context.Context, spec *scenario.Spec) error {
 
 // renew makes a session as new: by the server's own means where it has some, or by a new connection.
 func (l *Lab) renew(ctx context.Context, i int, name string) error {
-	if s := l.members[i]; s != nil && !s.lost && l.config.Backend.Discard != "" {
-		if s.inside {
-			if err := engine.Exec(ctx, s.conn, "ROLLBACK"); err != nil {
-				return err
-			}
+	if s := l.members[i]; s != nil && !s.lost {
+		switch done, err := l.reset(ctx, s); {
+		case err != nil:
+			return fmt.Errorf("reset session %d: %w", s.conn.ID(), err)
+		case done:
+			s.inside, s.dirty = false, false
+			return l.setLevel(ctx, s)
 		}
-		if err := engine.Exec(ctx, s.conn, l.config.Backend.Discard); err != nil {
-			return err
-		}
-		s.inside, s.dirty = false, false
-		return l.setLevel(ctx, s)
 	}
 	if err := l.discard(ctx, i); err != nil {
 		return err
@@ -224,6 +221,22 @@ func (l *Lab) renew(ctx context.Context, i int, name string) error {
 	s, err := l.connect(ctx, name)
 	l.members[i] = s
 	return err
+}
+
+// reset makes a session as new by the server's own means; done is false if there are none.
+func (l *Lab) reset(ctx context.Context, s *session) (done bool, err error) {
+	if r, ok := s.conn.(engine.Resetter); ok {
+		return true, r.Reset(ctx)
+	}
+	if l.config.Backend.Discard == "" {
+		return false, nil
+	}
+	if s.inside {
+		if err := engine.Exec(ctx, s.conn, "ROLLBACK"); err != nil {
+			return false, err
+		}
+	}
+	return true, engine.Exec(ctx, s.conn, l.config.Backend.Discard)
 }
 
 // discard ends a session and waits until the server has let go of everything that it held.

@@ -27,6 +27,9 @@ type Config struct {
 	Level engine.Level // of every session
 	// Application is what the sessions call themselves on the server, followed by a slash and the session's name.
 	Application string
+	// Keep lets sessions go on from case to case with what they have set, but for open transactions, as isolationtester does
+	// with the permutations of a file. Otherwise each case has sessions as new.
+	Keep bool
 	// After is executed in each session when its steps are done; empty: nothing. A proxy that learns what a statement did
 	// only with the next one needs it.
 	After string
@@ -51,6 +54,7 @@ type session struct {
 	inside bool                // a transaction is open
 	dirty  bool                // something that was executed may have left traces: settings, locks, temporary tables, a transaction
 	lost   bool                // the connection cannot be used any more
+	limits bool                // something that was executed may have set how long the session's statements wait
 }
 
 // do executes one step.
@@ -58,6 +62,7 @@ func (s *session) do(ctx context.Context, sql string) (engine.Answer, error) {
 	a, err := s.conn.Do(ctx, sql)
 	s.inside, s.lost = a.InTransaction(), err != nil
 	s.dirty = s.dirty || s.inside || s.lost || !plain(sql)
+	s.limits = s.limits || limits.MatchString(sql)
 	return a, err
 }
 
@@ -163,16 +168,21 @@ func (l *Lab) ready(ctx context.Context, spec *scenario.Spec) error {
 
 // renew makes a session as new: by the server's own means where it has some, or by a new connection.
 func (l *Lab) renew(ctx context.Context, i int, name string) error {
-	if s := l.members[i]; s != nil && !s.lost && l.config.Backend.Discard != "" {
+	if s := l.members[i]; s != nil && !s.lost && (l.config.Keep || l.config.Backend.Discard != "") {
 		if s.inside {
 			if err := engine.Exec(ctx, s.conn, "ROLLBACK"); err != nil {
 				return err
 			}
+			s.inside = false
+		}
+		if l.config.Keep {
+			s.dirty = false
+			return nil
 		}
 		if err := engine.Exec(ctx, s.conn, l.config.Backend.Discard); err != nil {
 			return err
 		}
-		s.inside, s.dirty = false, false
+		s.dirty, s.limits = false, false
 		return l.setLevel(ctx, s)
 	}
 	if err := l.discard(ctx, i); err != nil {

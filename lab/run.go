@@ -18,7 +18,7 @@ import (
 )
 
 // Run executes one permutation of a scenario: setup, steps, final queries, teardown. An error means that the case is wrong
-// or could not be begun (its setup was refused); what happens later is in the Result. prepared is called when the setup is
+// or could not be begun; if its setup was refused, what came before that is in the Result. What happens later is there only. prepared is called when the setup is
 // done, before the first step.
 func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, prepared func()) (*Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.config.Case, fmt.Errorf("the case took more than %v", l.config.Case))
@@ -31,7 +31,7 @@ func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 		r.Backends = append(r.Backends, l.members[i].conn.ID())
 	}
 	if err := l.setUp(ctx, spec, r); err != nil {
-		return nil, err
+		return r, err
 	}
 	prepared()
 	l.execute(ctx, spec, p, r)
@@ -141,7 +141,10 @@ type execution struct {
 	done      []Event           // by place; Kind is empty for steps that were not submitted
 	submitted [][]int           // by session: the places of the steps that were submitted, in order
 	waits     []engine.WaitKind // by place: what the step was last seen waiting for
+	begun     []bool            // by place: the step was submitted or is left out
 	launched  int               // counts the steps that were submitted
+	limited   []bool            // by session: see session.limits
+	waitsFor  map[int][]int     // by place: whom a step waited for that the server was left to end, see endsByItself
 	over      []chan struct{}   // by place: closed when the step has finished
 	heard     []Heard
 }
@@ -151,7 +154,8 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 	order := make([]string, len(p.Steps))
 	x := &execution{
 		lab: l, spec: spec, perm: p, plans: make([][]int, len(spec.Sessions)), done: make([]Event, len(p.Steps)),
-		submitted: make([][]int, len(spec.Sessions)), waits: make([]engine.WaitKind, len(p.Steps)),
+		submitted: make([][]int, len(spec.Sessions)), waits: make([]engine.WaitKind, len(p.Steps)), begun: make([]bool, len(p.Steps)),
+		waitsFor: map[int][]int{},
 	}
 	for i, ps := range p.Steps {
 		order[i] = strconv.Itoa(i)
@@ -163,6 +167,9 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var g errgroup.Group
+	for i := range spec.Sessions {
+		x.limited = append(x.limited, l.members[i].limits)
+	}
 	for i := range spec.Sessions {
 		s := x.shell.Join()
 		g.Go(func() error { return x.session(ctx, s, x.plans[i]) })
@@ -191,7 +198,7 @@ func (x *execution) session(ctx context.Context, s scheduler.Session, places []i
 	for _, place := range places {
 		st := x.perm.Steps[place].Step
 		if skip != "" && !begins(st.SQL) && !ends(st.SQL) {
-			x.note(func() { x.done[place].Kind, x.done[place].Why = Skipped, skip })
+			x.note(func() { x.done[place].Kind, x.done[place].Why, x.begun[place] = Skipped, skip, true })
 			continue
 		}
 		skip = ""
@@ -202,6 +209,8 @@ func (x *execution) session(ctx context.Context, s scheduler.Session, places []i
 		x.note(func() {
 			x.submitted[s] = append(x.submitted[s], place)
 			x.launched++
+			x.begun[place] = true
+			x.limited[s] = x.limited[s] || limits.MatchString(st.SQL)
 		})
 		a, err := x.do(ctx, int(s), m, st.SQL)
 		o := x.lab.config.Backend.Outcome(a, err)
@@ -264,7 +273,7 @@ func (x *execution) launches() (n int) {
 func (x *execution) skipRest(places []int, place int) {
 	x.note(func() {
 		for _, p := range places[slices.Index(places, place)+1:] {
-			x.done[p].Kind, x.done[p].Why = Skipped, "its connection had been ended"
+			x.done[p].Kind, x.done[p].Why, x.begun[p] = Skipped, "its connection had been ended", true
 		}
 	})
 }
@@ -323,14 +332,46 @@ func (x *execution) look(ctx context.Context, sessions []scheduler.Session) ([]s
 				out[i].For = append(out[i].For, other)
 			}
 		}
-		if w.Blocked && !w.Cycle {
-			if c, ok := x.lab.members[s].conn.(engine.Settler); ok {
-				c.Settle(ctx)
-			}
-			x.note(func() { x.waits[last(x.submitted[s])] = w.Kind })
+		if w.Blocked && !w.Cycle && !out[i].Foreign {
+			out[i].Foreign = x.seen(ctx, s, w.Kind, out[i].For)
 		}
 	}
 	return out, nil
+}
+
+// seen notes what a session's step was seen waiting for, and reports whether it ends by itself.
+func (x *execution) seen(ctx context.Context, s scheduler.Session, kind engine.WaitKind, whom []scheduler.Session) (ends bool) {
+	if c, ok := x.lab.members[s].conn.(engine.Settler); ok {
+		c.Settle(ctx)
+	}
+	ends = x.endsByItself(s)
+	x.note(func() {
+		place := last(x.submitted[s])
+		x.waits[place] = kind
+		if _, told := x.waitsFor[place]; ends && !told {
+			x.waitsFor[place] = numbers(whom)
+		}
+	})
+	return ends
+}
+
+func numbers(sessions []scheduler.Session) []int {
+	out := make([]int, len(sessions))
+	for i, s := range sessions {
+		out[i] = int(s)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// endsByItself reports whether the others are to stay where they are until the session's step ends: by the order it is the
+// session's turn, and the server is going to end the step, since the scenario has set how long it may wait. isolationtester
+// waits in any case; where only others can end the step, which would be for ever, they go first here (scheduler.Listed).
+func (x *execution) endsByItself(s scheduler.Session) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	next := slices.Index(x.begun, false)
+	return next >= 0 && x.perm.Steps[next].Step.Session == int(s) && x.limited[s]
 }
 
 func last(list []int) int { return list[len(list)-1] }
@@ -359,12 +400,14 @@ func (x *execution) events() []Event {
 		ev := x.done[x.submitted[s][t.Step.N]]
 		switch t.Kind {
 		case scheduler.EventWait:
-			ev = Event{Kind: Waits, Place: ev.Place, Step: ev.Step, Wait: x.waits[ev.Place]}
-			for _, other := range t.For {
-				ev.For = append(ev.For, int(other))
-			}
+			ev = Event{Kind: Waits, Place: ev.Place, Step: ev.Step, Wait: x.waits[ev.Place], For: numbers(t.For)}
 		case scheduler.EventResume:
 			ev.Kind = Resumed
+		case scheduler.EventRun:
+			if whom, waited := x.waitsFor[ev.Place]; waited {
+				out = append(out, Event{Kind: Waits, Place: ev.Place, Step: ev.Step, Wait: x.waits[ev.Place], For: whom})
+				ev.Kind = Resumed
+			}
 		}
 		out = append(out, ev)
 		if t.Kind != scheduler.EventWait {

@@ -261,7 +261,7 @@ func (t *tester) block(o Output, what string) {
 	}
 	if err := o.Answer.Err; err != nil {
 		fmt.Fprintf(t.w, "%s failed: %s:  %s\n", what, severity(err), err.Message)
-		for _, more := range [][2]string{{"DETAIL", err.Detail}, {"HINT", err.Hint}} {
+		for _, more := range [][2]string{{"DETAIL", err.Detail}, {"HINT", err.Hint}, {"CONTEXT", err.Where}} {
 			if more[1] != "" {
 				fmt.Fprintf(t.w, "%s:  %s\n", more[0], more[1])
 			}

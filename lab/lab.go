@@ -27,6 +27,9 @@ type Config struct {
 	Level engine.Level // of every session
 	// Application is what the sessions call themselves on the server, followed by a slash and the session's name.
 	Application string
+	// Keep lets sessions go on from case to case with what they have set, but for open transactions, as isolationtester does
+	// with the permutations of a file. Otherwise each case has sessions as new.
+	Keep bool
 	// After is executed in each session when its steps are done; empty: nothing. A proxy that learns what a statement did
 	// only with the next one needs it.
 	After string
@@ -76,6 +79,7 @@ type session struct {
 	inside bool                // a transaction is open
 	dirty  bool                // something that was executed may have left traces: settings, locks, temporary tables, a transaction
 	lost   bool                // the connection cannot be used any more
+	limits bool                // something that was executed may have set how long the session's statements wait
 }
 
 // do executes one step.
@@ -83,6 +87,7 @@ func (s *session) do(ctx context.Context, sql string) (engine.Answer, error) {
 	a, err := s.conn.Do(ctx, sql)
 	s.inside, s.lost = a.InTransaction(), err != nil
 	s.dirty = s.dirty || s.inside || s.lost || !plain(sql)
+	s.limits = s.limits || limits.MatchString(sql)
 	return a, err
 }
 
@@ -210,8 +215,11 @@ func (l *Lab) renew(ctx context.Context, i int, name string) error {
 		switch done, err := l.reset(ctx, s); {
 		case err != nil:
 			return fmt.Errorf("reset session %d: %w", s.conn.ID(), err)
-		case done:
+		case done && l.config.Keep:
 			s.inside, s.dirty = false, false
+			return nil
+		case done:
+			s.inside, s.dirty, s.limits = false, false, false
 			return l.setLevel(ctx, s)
 		}
 	}
@@ -225,16 +233,19 @@ func (l *Lab) renew(ctx context.Context, i int, name string) error {
 
 // reset makes a session as new by the server's own means; done is false if there are none.
 func (l *Lab) reset(ctx context.Context, s *session) (done bool, err error) {
-	if r, ok := s.conn.(engine.Resetter); ok {
+	if r, ok := s.conn.(engine.Resetter); ok && !l.config.Keep {
 		return true, r.Reset(ctx)
 	}
-	if l.config.Backend.Discard == "" {
+	if l.config.Backend.Discard == "" && !l.config.Keep {
 		return false, nil
 	}
 	if s.inside {
 		if err := engine.Exec(ctx, s.conn, "ROLLBACK"); err != nil {
 			return false, err
 		}
+	}
+	if l.config.Keep {
+		return true, nil
 	}
 	return true, engine.Exec(ctx, s.conn, l.config.Backend.Discard)
 }

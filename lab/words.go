@@ -1,6 +1,9 @@
 package lab
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // firstWord is the first word of a text in capitals, behind comments.
 func firstWord(sql string) string {
@@ -46,6 +49,10 @@ var harmless = map[string]bool{
 	"AND": true, "AS": true, "AVG": true, "COALESCE": true, "COUNT": true, "EXISTS": true, "IN": true, "MAX": true, "MIN": true, "NOT": true, "ON": true,
 	"OR": true, "SELECT": true, "SUM": true, "VALUES": true, "WHERE": true,
 }
+
+// limits finds settings that make a server end by itself a statement that waits: PostgreSQL's, MySQL's and MariaDB's, and TiDB's,
+// which has MySQL's.
+var limits = regexp.MustCompile(`(?i)\b(lock_timeout|statement_timeout|transaction_timeout|(innodb_)?lock_wait_timeout|max_execution_time|max_statement_time)\b`)
 
 // plain reports whether a step surely leaves nothing in its session when its transaction is over: no settings, variables,
 // temporary tables, session-level locks. Every function may do anything to the session, if it is not known. It errs on

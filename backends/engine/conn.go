@@ -126,6 +126,7 @@ type ServerError struct {
 	Message  string
 	Detail   string
 	Hint     string
+	Where    string // PostgreSQL: the context, such as the function
 	// Constraint, Table and Position are PostgreSQL's.
 	Constraint, Table string
 	Position          int

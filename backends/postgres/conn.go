@@ -172,7 +172,7 @@ func (r *reader) take(msg pgproto3.BackendMessage) {
 	case *pgproto3.ErrorResponse:
 		r.result = engine.Result{} // rows before the error are no result
 		r.answer.Err = &engine.ServerError{
-			Code: m.Code, SQLState: m.Code, Severity: m.Severity, Message: m.Message, Detail: m.Detail, Hint: m.Hint,
+			Code: m.Code, SQLState: m.Code, Severity: m.Severity, Message: m.Message, Detail: m.Detail, Hint: m.Hint, Where: m.Where,
 			Constraint: m.ConstraintName, Table: m.TableName, Position: int(m.Position),
 		}
 	case *pgproto3.NoticeResponse:

@@ -235,7 +235,7 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *site, leve
 		}
 		done, err := b.run(ctx, spec, perm)
 		if err != nil {
-			return err
+			return errors.Join(err, p.refused(done))
 		}
 		report := judge(spec, r.targetOf(s, level), done)
 		report.Spec, report.Engine, report.Level, report.N = spec.Name, s.engine.Name, level.History, n
@@ -394,6 +394,7 @@ func openBench(ctx context.Context, c *common, s *site, level engine.Level, file
 		Backend: s.engine, Target: target, Side: target, Level: level,
 		// PostgreSQL's specs know their sessions by what pg_isolation_regress calls them.
 		Application: "isolation/" + strings.TrimSuffix(filepath.Base(file), ".spec"),
+		Keep:        c.format == "isolationtester",
 	}
 	if judge {
 		if b.lens, err = openLens(ctx, c, s); err != nil {
@@ -415,10 +416,10 @@ func (b *bench) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permut
 		prepared = b.lens.live.restart // what the setup did is not judged
 	}
 	r, err := b.lab.Run(ctx, spec, p, prepared)
-	if err != nil {
-		return nil, err
-	}
 	d := &done{Result: r}
+	if err != nil {
+		return d, err
+	}
 	if b.lens != nil {
 		d.judged, d.judge = b.lens.live.judgement(), true
 		d.coverage.UnknownWriters = 0 // what nobody is known to have written is the setup's

@@ -198,6 +198,14 @@ func (p *printer) permutation(n int, d *done, r caseReport) error {
 	return nil
 }
 
+// refused prints a case whose setup the server refused, where the format has words for that.
+func (p *printer) refused(d *done) error {
+	if p.c.format != "isolationtester" || d.Result == nil {
+		return nil
+	}
+	return d.IsolationTester(p.out, p.spec)
+}
+
 // verdict says what the oracles and the scenario's own conditions say.
 func (p *printer) verdict(d *done, r caseReport) {
 	for _, name := range r.Outcomes {

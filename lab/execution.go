@@ -1,0 +1,328 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"wirecheck/backends/engine"
+	"wirecheck/scenario"
+	"wirecheck/scheduler"
+	"wirecheck/scheduler/shell"
+)
+
+// execution is one permutation under way.
+type execution struct {
+	lab   *Lab
+	spec  *scenario.Spec
+	perm  *scenario.Permutation
+	shell *shell.Shell
+	plans [][]int // by session: places in the permutation
+
+	mu        sync.Mutex        // guards what follows
+	done      []Event           // by place; Kind is empty for steps that were not submitted
+	submitted [][]int           // by session: the places of the steps that were offered, in order
+	inside    []bool            // by session: a transaction was open when the last of them was
+	waits     []engine.WaitKind // by place: what the step was last seen waiting for
+	begun     []bool            // by place: the step was submitted or is left out
+	launched  int               // counts the steps that were submitted
+	limited   []bool            // by session: see session.limits
+	waitsFor  map[int][]int     // by place: whom a step waited for that the server was left to end, see endsByItself
+	over      []chan struct{}   // by place: closed when the step has finished
+	heard     []Heard
+}
+
+// execute runs the steps.
+func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, r *Result) {
+	order := make([]string, len(p.Steps))
+	x := &execution{
+		lab: l, spec: spec, perm: p, plans: make([][]int, len(spec.Sessions)), done: make([]Event, len(p.Steps)),
+		submitted: make([][]int, len(spec.Sessions)), inside: make([]bool, len(spec.Sessions)), waits: make([]engine.WaitKind, len(p.Steps)),
+		begun: make([]bool, len(p.Steps)), waitsFor: map[int][]int{},
+	}
+	for i, ps := range p.Steps {
+		order[i] = strconv.Itoa(i)
+		x.plans[ps.Step.Session] = append(x.plans[ps.Step.Session], i)
+		x.done[i] = Event{Place: i, Step: ps.Step}
+		x.over = append(x.over, make(chan struct{}))
+	}
+	x.shell = shell.New(scheduler.Listed(order), x.look, l.config.Limits)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var g errgroup.Group
+	for i := range spec.Sessions {
+		x.limited = append(x.limited, l.members[i].limits)
+	}
+	for i := range spec.Sessions {
+		s := x.shell.Join()
+		g.Go(func() error { return x.session(ctx, s, x.plans[i]) })
+	}
+	err := x.shell.Run(ctx, true)
+	if err != nil {
+		cancel(err)
+		l.killAll()
+	}
+	lost := g.Wait()
+	r.Marks = x.shell.Marks()
+	r.Events, r.Heard = x.events(), x.heard
+	switch {
+	case lost != nil && err == nil:
+		r.Trouble, r.Crashed = lost, true
+	case err != nil:
+		r.Trouble = err
+	}
+}
+
+// session executes one session's steps, in their turn.
+func (x *execution) session(ctx context.Context, s scheduler.Session, places []int) error {
+	defer x.shell.Leave(s)
+	m := x.lab.members[s]
+	skip := ""
+	for _, place := range places {
+		st := x.perm.Steps[place].Step
+		if skip != "" && !begins(st.SQL) && !ends(st.SQL) {
+			x.note(func() { x.done[place].Kind, x.done[place].Why, x.begun[place] = Skipped, skip, true })
+			continue
+		}
+		skip = ""
+		x.awaitMarked(ctx, places, place)
+		// Before it is let go: from then on the locks may be looked at.
+		x.note(func() {
+			x.submitted[s] = append(x.submitted[s], place)
+			x.inside[s] = m.inside
+		})
+		if _, err := x.shell.Enter(ctx, s, strconv.Itoa(place)); err != nil {
+			return nil // the shell says why
+		}
+		x.note(func() {
+			x.launched++
+			x.begun[place] = true
+			x.limited[s] = x.limited[s] || limits.MatchString(st.SQL)
+		})
+		a, err := x.do(ctx, int(s), m, st.SQL)
+		o := x.lab.config.Backend.Outcome(a, err)
+		ended := err != nil && a.Err != nil && o.Reason == engine.ReasonKilled && ctx.Err() == nil
+		x.note(func() { ev := &x.done[place]; ev.Kind, ev.Answer, ev.Outcome, ev.Lost = Ran, a, o, ended })
+		close(x.over[place])
+		x.shell.Finish(s, o.Reason == engine.ReasonDeadlock)
+		switch {
+		case ended:
+			x.skipRest(places, place)
+			return nil
+		case err != nil:
+			return fmt.Errorf("session %s, step %s: %w", x.spec.Sessions[s].Name, st.Name, err)
+		case o.Reason != "" && o.Effect == engine.EffectRolledBack && a.Before != engine.Idle:
+			skip = "the server had rolled back its transaction"
+		}
+	}
+	return nil
+}
+
+// markedLimit bounds the wait for a step that a marker names. It only passes where the markers are wrong.
+const markedLimit = 10 * time.Second
+
+// awaitMarked waits for the steps that the markers of the session's last step name, if it is the session's turn: by them
+// that step is not done before those are, although the server says so (the answer to pg_cancel_backend comes before the end
+// of what it cancels). Nobody else is let go meanwhile.
+func (x *execution) awaitMarked(ctx context.Context, places []int, place int) {
+	at := slices.Index(places, place)
+	if at == 0 || x.launches() < place {
+		return
+	}
+	limit := time.NewTimer(markedLimit)
+	defer limit.Stop()
+	for _, marker := range x.perm.Steps[places[at-1]].Markers {
+		if marker.Kind != scenario.MarkStep {
+			continue
+		}
+		for other := range place {
+			if x.perm.Steps[other].Step != marker.Step {
+				continue
+			}
+			select {
+			case <-x.over[other]:
+			case <-limit.C:
+				return
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// launches counts the steps that were submitted.
+func (x *execution) launches() (n int) {
+	x.note(func() { n = x.launched })
+	return n
+}
+
+// skipRest notes that the session's steps after a place are left out.
+func (x *execution) skipRest(places []int, place int) {
+	x.note(func() {
+		for _, p := range places[slices.Index(places, place)+1:] {
+			x.done[p].Kind, x.done[p].Why, x.begun[p] = Skipped, "its connection had been ended", true
+		}
+	})
+}
+
+// do executes a step's SQL and keeps its notices: as they arrive or, where the connection does not tell, with the answer.
+func (x *execution) do(ctx context.Context, n int, m *session, sql string) (engine.Answer, error) {
+	heard := 0
+	hear := func(notice engine.Notice) {
+		heard++
+		x.note(func() { x.heard = append(x.heard, Heard{Session: n, Launched: x.launched, Notice: notice}) })
+	}
+	m.heard = hear
+	a, err := m.do(ctx, sql)
+	m.heard = nil
+	if heard == 0 {
+		for _, notice := range a.Notices {
+			if notice.Channel == "" {
+				hear(notice)
+			}
+		}
+	}
+	return a, err
+}
+
+// note changes what is shared under the lock.
+func (x *execution) note(change func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	change()
+}
+
+// look translates between the scheduler's numbers and the server's.
+func (x *execution) look(ctx context.Context, sessions []scheduler.Session) ([]shell.Wait, error) {
+	ids := make([]uint64, 0, len(x.plans))
+	who := make(map[uint64]scheduler.Session, len(x.plans))
+	for _, s := range sessions {
+		ids = append(ids, x.lab.members[s].conn.ID())
+	}
+	for i := range x.plans { // those who are not asked about are interesting all the same: they may be waited for
+		id := x.lab.members[i].conn.ID()
+		who[id] = scheduler.Session(i)
+		if len(ids) < len(x.plans) && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	waits, err := x.lab.watcher.Look(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]shell.Wait, len(sessions))
+	for i, s := range sessions {
+		w := waits[i]
+		out[i] = shell.Wait{Blocked: w.Blocked, Foreign: w.Foreign && len(w.For) == 0, Cycle: w.Cycle}
+		if silent := x.lab.config.Backend.Silent; silent != nil {
+			x.note(func() {
+				if silent(x.done[last(x.submitted[s])].Step.SQL, x.inside[s]) {
+					out[i].Patience = x.lab.config.Backend.Patience
+				}
+			})
+		}
+		for _, id := range w.For {
+			if other, ok := who[id]; ok {
+				out[i].For = append(out[i].For, other)
+			}
+		}
+		if w.Blocked && !w.Cycle && !out[i].Foreign {
+			out[i].Foreign = x.seen(ctx, s, w.Kind, out[i].For)
+		}
+	}
+	return out, nil
+}
+
+// seen notes what a session's step was seen waiting for, and reports whether it ends by itself.
+func (x *execution) seen(ctx context.Context, s scheduler.Session, kind engine.WaitKind, whom []scheduler.Session) (ends bool) {
+	if c, ok := x.lab.members[s].conn.(engine.Settler); ok {
+		c.Settle(ctx)
+	}
+	ends = x.endsByItself(s)
+	x.note(func() {
+		place := last(x.submitted[s])
+		x.waits[place] = kind
+		if _, told := x.waitsFor[place]; ends && !told {
+			x.waitsFor[place] = numbers(whom)
+		}
+	})
+	return ends
+}
+
+func numbers(sessions []scheduler.Session) []int {
+	out := make([]int, len(sessions))
+	for i, s := range sessions {
+		out[i] = int(s)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// endsByItself reports whether the others are to stay where they are until the session's step ends: by the order it is the
+// session's turn, and the server is going to end the step, since the scenario has set how long it may wait. isolationtester
+// waits in any case; where only others can end the step, which would be for ever, they go first here (scheduler.Listed).
+func (x *execution) endsByItself(s scheduler.Session) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	next := slices.Index(x.begun, false)
+	return next >= 0 && x.perm.Steps[next].Step.Session == int(s) && x.limited[s]
+}
+
+func last(list []int) int { return list[len(list)-1] }
+
+// killAll ends the sessions on the server, so that those that wait there come back.
+func (l *Lab) killAll() {
+	ctx, cancel := context.WithTimeout(context.Background(), killLimit)
+	defer cancel()
+	for _, m := range l.members {
+		if m != nil {
+			m.dirty, m.lost = true, true
+			_ = l.watcher.Kill(ctx, m.conn.ID()) // if the server is gone, so is what waits in it
+			_ = m.conn.Close()
+		}
+	}
+}
+
+// events puts what the steps brought back into the order of the schedule.
+func (x *execution) events() []Event {
+	var out []Event
+	for _, t := range x.shell.Trace() {
+		if t.Kind == scheduler.EventLeave {
+			continue
+		}
+		s := t.Step.Session
+		ev := x.done[x.submitted[s][t.Step.N]]
+		switch t.Kind {
+		case scheduler.EventWait:
+			ev = Event{Kind: Waits, Place: ev.Place, Step: ev.Step, Wait: x.waits[ev.Place], For: numbers(t.For)}
+		case scheduler.EventResume:
+			ev.Kind = Resumed
+		case scheduler.EventRun:
+			if whom, waited := x.waitsFor[ev.Place]; waited {
+				out = append(out, Event{Kind: Waits, Place: ev.Place, Step: ev.Step, Wait: x.waits[ev.Place], For: whom})
+				ev.Kind = Resumed
+			}
+		}
+		out = append(out, ev)
+		if t.Kind != scheduler.EventWait {
+			out = append(out, x.skippedAfter(s, ev.Place)...)
+		}
+	}
+	return out
+}
+
+// skippedAfter are the steps of the session that were left out right behind a place.
+func (x *execution) skippedAfter(s scheduler.Session, place int) (out []Event) {
+	for _, p := range x.plans[s][slices.Index(x.plans[s], place)+1:] {
+		if x.done[p].Kind != Skipped {
+			break
+		}
+		out = append(out, x.done[p])
+	}
+	return out
+}

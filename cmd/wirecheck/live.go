@@ -36,7 +36,8 @@ type live struct {
 	writer  *history.Writer
 	checker *isolation.Checker
 	stream  func(oracle.Finding) error
-	err     error // the first error of a file; what is recorded from then on is incomplete
+	err     error              // the first error of a file; what is recorded from then on is incomplete
+	before  isolation.Coverage // of what prepared left out
 	// open are the events by which the sessions that are open began, where they are needed again (see restart).
 	open map[uint64]history.Event
 }
@@ -137,19 +138,27 @@ func (l *live) flush() {
 func (l *live) restart() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.checker = isolation.New(isolation.Options{})
+	l.checker, l.before = isolation.New(isolation.Options{}), isolation.Coverage{}
 	for _, id := range slices.Sorted(maps.Keys(l.open)) {
 		ev := l.open[id]
 		l.checker.Add(&ev)
 	}
 }
 
-// judgement gives what was found since the last restart.
+// prepared says that what happened since the restart was the setup. It stays in the graph: which version is older than
+// another one, and that a session is in a transaction, is known from it. It is not counted.
+func (l *live) prepared() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.before = l.checker.Coverage()
+}
+
+// judgement gives what was found since the last restart, and what was seen since it was prepared.
 func (l *live) judgement() judged {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.checker.Finish()
-	return judged{l.checker.Summary(), l.checker.Coverage()}
+	return judged{l.checker.Summary(), l.checker.Coverage().Since(l.before)}
 }
 
 // finish ends the record and gives all findings with the coverage.

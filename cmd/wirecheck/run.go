@@ -413,7 +413,8 @@ func openBench(ctx context.Context, c *common, s *site, level engine.Level, file
 func (b *bench) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation) (*done, error) {
 	prepared := func() {}
 	if b.lens != nil {
-		prepared = b.lens.live.restart // what the setup did is not judged
+		b.lens.live.restart()
+		prepared = b.lens.live.prepared
 	}
 	r, err := b.lab.Run(ctx, spec, p, prepared)
 	d := &done{Result: r}

@@ -54,6 +54,24 @@ func plural(n int, what string) string {
 	return what + "s"
 }
 
+// Since is what was counted after an earlier moment. Transactions that are open, or whose writers are unknown, are those of now.
+func (v Coverage) Since(before Coverage) Coverage {
+	v.Exact -= before.Exact
+	v.Approximate -= before.Approximate
+	v.Opaque -= before.Opaque
+	v.Predicates -= before.Predicates
+	v.ApproxAccesses -= before.ApproxAccesses
+	v.Transactions -= before.Transactions
+	v.Committed -= before.Committed
+	v.Aborted -= before.Aborted
+	v.Unknown -= before.Unknown
+	v.Inferred -= before.Inferred
+	v.Partial -= before.Partial
+	v.Forgotten -= before.Forgotten
+	v.Overflow -= before.Overflow
+	return v
+}
+
 // count counts a statement.
 func (v *Coverage) count(e *history.Event) {
 	switch e.Coverage {

@@ -28,7 +28,7 @@ type common struct {
 }
 
 // formats are the values of --format. A command that cannot give one of them refuses it (see needFormat).
-var formats = []string{"text", "json", "junit", "sarif", "isolationtester"}
+var formats = []string{"text", "json", "junit", "sarif", "isolationtester", "matrix"}
 
 func newRootCommand(stdout, stderr io.Writer) *cobra.Command {
 	c := &common{stdout: stdout, stderr: stderr}

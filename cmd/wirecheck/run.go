@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,10 +20,10 @@ import (
 
 // runFlags are the flags of wirecheck run.
 type runFlags struct {
-	engine, permutations, oracles string
-	levels                        []string
-	update                        bool
-	mode                          scenario.Mode // of permutations, where it is given
+	permutations, oracles string
+	engines, levels       []string
+	update                bool
+	mode                  scenario.Mode // of permutations, where it is given
 }
 
 func newRunCommand(c *common) *cobra.Command {
@@ -40,6 +41,9 @@ A SCENARIO is a file in PostgreSQL's isolation spec format, as its own isolation
 ENGINE is a bare name (postgres, mariadb, ...), which starts a private throwaway server, or a URL of a server on which
 the user may create databases. Scenarios only touch a database made for them, and it is dropped at the end.
 
+With --format matrix it prints a Markdown table for each engine: the scenarios' outcomes by isolation level, whether they
+were let through or how they were prevented, and whether the isolation oracle agrees with that (docs/HERMITAGE.md).
+
 The result has nothing in it that differs from run to run. With --update it is stored beside the scenario; from then on
 a run that prints something else fails.
 
@@ -47,6 +51,7 @@ Exit status: 0 as expected, or nothing found where nothing is expected; 1 someth
 another result than the stored one; 2 wirecheck could not do its work; 3 it could not decide.`,
 		Example: `  wirecheck run write-skew.spec --engine postgres --level "repeatable read"
   wirecheck run testdata/hermitage/*.spec --engine mariadb --permutations all
+  wirecheck run testdata/hermitage/*.spec --engine postgres,mariadb --level all --format matrix
   wirecheck run deadlock.spec --engine postgres://postgres@127.0.0.1:5432 --format isolationtester`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -61,8 +66,8 @@ another result than the stored one; 2 wirecheck could not do its work; 3 it coul
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.engine, "engine", "", "where to execute: a name (private server) or a URL; default: what the scenario names, else postgres")
-	flags.StringSliceVar(&f.levels, "level", nil, "isolation levels, as in 'repeatable read'; default: what the scenario names, else the product's default")
+	flags.StringSliceVar(&f.engines, "engine", nil, "where to execute, one or more: names (private servers) or URLs; default: what the scenario names, else postgres")
+	flags.StringSliceVar(&f.levels, "level", nil, "isolation levels, as in 'repeatable read', or all; default: what the scenario names, else the product's default")
 	flags.StringVar(&f.oracles, "oracle", "isolation", "oracles that judge: isolation, none")
 	flags.StringVar(&f.permutations, "permutations", "listed", "which orders: listed, all, random:N, pct:N,D")
 	flags.BoolVar(&f.update, "update", false, "store the result beside the scenario")
@@ -71,7 +76,7 @@ another result than the stored one; 2 wirecheck could not do its work; 3 it coul
 
 // runScenarios executes the files, engine by engine.
 func runScenarios(ctx context.Context, c *common, f runFlags, paths []string) (err error) {
-	if err := c.needFormat("text", "json", "junit", "isolationtester"); err != nil {
+	if err := c.needFormat("text", "json", "junit", "isolationtester", "matrix"); err != nil {
 		return err
 	}
 	if f.oracles != "isolation" && f.oracles != "none" {
@@ -83,6 +88,9 @@ func runScenarios(ctx context.Context, c *common, f runFlags, paths []string) (e
 	}
 	r := &runner{c: c, f: f, sites: map[string]*site{}}
 	defer func() { err = errors.Join(err, r.close()) }()
+	if c.format == "matrix" {
+		return r.matrix(ctx, specs)
+	}
 	for _, spec := range specs {
 		if err := r.spec(ctx, spec); err != nil {
 			return err
@@ -147,8 +155,8 @@ func (r *runner) site(ctx context.Context, name string) (*site, error) {
 
 // spec executes one file on the engines and at the levels that are asked for.
 func (r *runner) spec(ctx context.Context, spec *scenario.Spec) error {
-	engines := []string{r.f.engine}
-	if r.f.engine == "" {
+	engines := r.f.engines
+	if len(engines) == 0 {
 		engines = []string{"postgres"}
 		if named := spec.Engines(); len(named) > 0 {
 			engines = named
@@ -174,6 +182,9 @@ func (r *runner) spec(ctx context.Context, spec *scenario.Spec) error {
 // levels are those at which a scenario is executed on a product.
 func (r *runner) levels(spec *scenario.Spec, d engine.Descriptor) ([]engine.Level, error) {
 	names := r.f.levels
+	if slices.Equal(names, []string{"all"}) {
+		return d.Levels, nil
+	}
 	if len(names) == 0 {
 		names = spec.Levels()
 	}
@@ -201,7 +212,7 @@ func (r *runner) onSite(ctx context.Context, spec *scenario.Spec, s *site, out *
 		return err
 	}
 	for _, level := range levels {
-		if !spec.For(nil, r.targetOf(s, level)) && r.f.engine == "" {
+		if !spec.For(nil, r.targetOf(s, level)) && len(r.f.engines) == 0 {
 			continue
 		}
 		if err := r.atLevel(ctx, spec, s, level, out); err != nil {

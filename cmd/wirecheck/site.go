@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,7 +44,29 @@ func openSite(ctx context.Context, name string) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &site{engine: d, version: server.Version, target: server.Target(), server: server}, nil
+	version := server.Version
+	if _, chosen, ok := strings.Cut(name, ":"); ok {
+		version += " " + chosen // both are words that a scenario may speak of: "tidb 2023-01"
+	}
+	return &site{engine: d, version: version, target: server.Target(), server: server}, nil
+}
+
+// missing is the product of an engine that is known and of which no server is on this machine; nil if there is one, or if
+// the name is a URL. The error says that the name is unknown.
+func missing(name string) (*engine.Descriptor, error) {
+	if strings.Contains(name, "://") {
+		return nil, nil
+	}
+	product, version, chosen := strings.Cut(name, ":")
+	d, err := backends.ByName(product)
+	if err != nil {
+		return nil, err
+	}
+	there := slices.ContainsFunc(d.Find(), func(f engine.Found) bool { return !chosen || f.Name == version })
+	if there {
+		return nil, nil
+	}
+	return &d, nil
 }
 
 // siteAt reads a URL. The password may be in the environment.

@@ -11,6 +11,7 @@ import (
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
 	"wirecheck/oracle"
+	"wirecheck/oracle/isolation"
 	"wirecheck/scenario"
 )
 
@@ -29,7 +30,17 @@ type caseReport struct {
 	Crashed     bool     `json:"crashed,omitempty"`
 	Marks       []string `json:"marks,omitempty"`
 
-	Findings []oracle.Finding `json:"findings,omitempty"`
+	Findings []oracle.Finding    `json:"findings,omitempty"`
+	Coverage *isolation.Coverage `json:"coverage,omitempty"` // absent if the isolation oracle did not judge
+}
+
+// unseen says that the isolation oracle cannot have found anything.
+const unseen = "isolation: nothing of what the statements read and wrote could be seen"
+
+// unseen reports whether the isolation oracle judged nothing: then that it found nothing says nothing.
+func (d *done) unseen() bool {
+	v := d.coverage
+	return d.judge && len(d.findings) == 0 && v.Exact+v.Approximate == 0 && v.Opaque > 0
 }
 
 // judge compares what happened with what the scenario expects.
@@ -40,17 +51,26 @@ func judge(spec *scenario.Spec, t scenario.Target, d *done) caseReport {
 	}
 	slices.Sort(r.Found)
 	r.Found = slices.Compact(r.Found)
+	if d.judge {
+		r.Coverage = &d.coverage
+	}
 	if d.Trouble != nil {
 		r.Unknown = d.Trouble.Error()
 		return r
 	}
 	results := caseResults{spec: spec, d: d}
+	undecided := map[string]bool{}
 	for _, o := range spec.Outcomes(d.Permutation) {
-		if o.Condition.Eval(results) == scenario.True {
+		switch o.Condition.Eval(results) {
+		case scenario.True:
 			r.Outcomes = append(r.Outcomes, o.Name)
+		case scenario.Unknown:
+			undecided[o.Name] = true
 		}
 	}
-	if d.judge {
+	if d.unseen() {
+		r.Unknown = unseen
+	} else if d.judge {
 		if want, ok := spec.Expect(d.Permutation, t); ok {
 			r.Expects = true
 			r.Wrong = append(r.Wrong, compareFound(want, d.findings)...)
@@ -59,6 +79,10 @@ func judge(spec *scenario.Spec, t scenario.Target, d *done) caseReport {
 	if want, ok := spec.Observe(d.Permutation, t); ok {
 		r.Expects = true
 		for _, o := range want {
+			if undecided[o.Outcome] {
+				r.Unknown = "the outcome " + o.Outcome + " depends on an oracle that did not judge"
+				continue
+			}
 			if slices.Contains(r.Outcomes, o.Outcome) != o.Holds {
 				r.Wrong = append(r.Wrong, fmt.Sprintf("the results should %sshow %s", map[bool]string{false: "not "}[o.Holds], o.Outcome))
 			}
@@ -143,7 +167,7 @@ func stepResult(a engine.Answer) scenario.StepResult {
 
 // Found implements scenario.Results.
 func (c caseResults) Found(name string) (found, known bool) {
-	if name != "isolation" || !c.d.judge {
+	if name != "isolation" || !c.d.judge || c.d.unseen() {
 		return false, false
 	}
 	return len(c.d.findings) > 0, true
@@ -212,7 +236,7 @@ func (p *printer) verdict(d *done, r caseReport) {
 		fmt.Fprintf(p.out, "outcome: %s\n", name)
 	}
 	if d.judge {
-		if len(d.findings) == 0 {
+		if len(d.findings) == 0 && !d.unseen() {
 			fmt.Fprintln(p.out, "isolation: nothing found")
 		}
 		for i := range d.findings {

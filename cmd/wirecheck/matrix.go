@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"wirecheck/backends/engine"
+	"wirecheck/lab"
+	"wirecheck/oracle"
+	"wirecheck/scenario"
+)
+
+// phenomena says which phenomenon an outcome of the Hermitage scenarios is (testdata/hermitage). predicate: the dependencies
+// that make it one are between a condition and the rows that it passed over, which the isolation oracle does not judge; it
+// may still see the phenomenon where rows were read besides.
+var phenomena = map[string]struct {
+	is        oracle.Phenomenon
+	predicate bool
+}{
+	"G0":                    {is: oracle.PG0},
+	"G1a":                   {is: oracle.PG1a},
+	"G1b":                   {is: oracle.PG1b},
+	"G1c":                   {is: oracle.PG1c},
+	"OTV":                   {is: oracle.POTV},
+	"PMP":                   {is: oracle.PGSingle, predicate: true},
+	"PMP-write":             {is: oracle.PGSingle, predicate: true},
+	"P4":                    {is: oracle.P4},
+	"G-single":              {is: oracle.PGSingle},
+	"G-single-dependencies": {is: oracle.PGSingle},
+	"G-single-write-1":      {is: oracle.PGSingle, predicate: true},
+	"G-single-write-2":      {is: oracle.PGSingle, predicate: true},
+	"G2-item":               {is: oracle.PG2Item},
+	"G2":                    {is: oracle.PG2Item, predicate: true},
+	"G2-two-edges":          {is: oracle.PG2Item},
+}
+
+// The relations of what the oracle says to what the results show.
+const (
+	agrees    = "agrees"
+	notJudged = "not judged"
+	disagrees = "**disagrees**"
+)
+
+// matrixCell is one outcome on one engine at one level.
+type matrixCell struct {
+	results string // what the data say: "let through", "prevented: blocked"
+	oracle  string // what the isolation oracle found; empty: it was not asked
+	verdict string // agrees, notJudged, disagrees; empty: there is nothing to compare
+	why     string // of notJudged and disagrees
+}
+
+func (m matrixCell) String() string {
+	parts := []string{m.results}
+	if m.oracle != "" {
+		parts = append(parts, "oracle: "+m.oracle)
+	}
+	if m.verdict != "" {
+		parts = append(parts, m.verdict)
+	}
+	text := strings.Join(parts, "; ")
+	if m.why != "" {
+		text += " (" + m.why + ")"
+	}
+	return strings.ReplaceAll(text, "|", `\|`)
+}
+
+// matrix executes the files on all engines and prints a table for each. An engine that is not installed is said to be.
+func (r *runner) matrix(ctx context.Context, specs []*scenario.Spec) error {
+	if len(r.f.engines) == 0 {
+		return errors.New("--format matrix needs --engine: one or more, separated by commas")
+	}
+	var all []matrixCell
+	for i, name := range r.f.engines {
+		d, err := missing(name)
+		if err != nil {
+			return err
+		}
+		var out bytes.Buffer
+		if i > 0 {
+			fmt.Fprintln(&out)
+		}
+		if d != nil {
+			fmt.Fprintf(&out, "## %s (`%s`)\n\nNot installed. What installs it: `%s`\n", d.Title, name, d.Install)
+		} else {
+			cells, err := r.matrixOf(ctx, name, specs, &out)
+			if err != nil {
+				return err
+			}
+			all = append(all, cells...)
+		}
+		if _, err := r.c.stdout.Write(out.Bytes()); err != nil {
+			return fmt.Errorf("write the matrix: %w", err)
+		}
+	}
+	for _, verdict := range []string{disagrees, ""} {
+		for _, cell := range all {
+			switch {
+			case verdict == disagrees && cell.verdict == disagrees:
+				return exitFound
+			case verdict == "" && strings.HasPrefix(cell.results, "unknown"):
+				return exitUnknown
+			}
+		}
+	}
+	return nil
+}
+
+// matrixOf executes the files on one engine, level by level, and writes the table.
+func (r *runner) matrixOf(ctx context.Context, name string, specs []*scenario.Spec, out *bytes.Buffer) ([]matrixCell, error) {
+	s, err := r.site(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	levels, err := r.levels(&scenario.Spec{}, s.engine)
+	if err != nil {
+		return nil, err
+	}
+	rows, header := make([][]string, len(specs)), []string{"scenario"}
+	var all []matrixCell
+	for _, level := range levels {
+		header = append(header, oracle.LevelName(s.engine.Name, level.History))
+		cells, err := r.matrixAt(ctx, s, level, specs)
+		if err != nil {
+			return nil, fmt.Errorf("%s at %s: %w", s.engine.Title, level.SQL, err)
+		}
+		all = append(all, cells...)
+		for i, cell := range cells {
+			rows[i] = append(rows[i], cell.String())
+		}
+	}
+	fmt.Fprintf(out, "## %s (`%s`)\n\nVersion %s.\n\n", s.engine.Title, name, s.version)
+	fmt.Fprintf(out, "| %s |\n|%s\n", strings.Join(header, " | "), strings.Repeat("---|", len(header)))
+	for i, spec := range specs {
+		fmt.Fprintf(out, "| %s | %s |\n", strings.TrimSuffix(filepath.Base(spec.Name), ".spec"), strings.Join(rows[i], " | "))
+	}
+	return all, nil
+}
+
+// matrixAt executes the files at one level, in one database: the first permutation of each that is meant for it.
+func (r *runner) matrixAt(ctx context.Context, s *site, level engine.Level, specs []*scenario.Spec) (cells []matrixCell, err error) {
+	b, err := openBench(ctx, r.c, s, level, r.f.oracles == "isolation")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.close(ctx)) }()
+	t := r.targetOf(s, level)
+	for _, spec := range specs {
+		if r.c.progress() {
+			fmt.Fprintf(r.c.stderr, "\r\x1b[K%s, %s, %s", filepath.Base(spec.Name), s.engine.Title, level.SQL)
+		}
+		cell := matrixCell{results: "not meant for it"}
+		for perm := range spec.Orders(r.mode(spec), r.choice(spec, s, level)) {
+			if !spec.For(perm, t) {
+				continue
+			}
+			done, err := b.run(ctx, spec, perm)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", spec.Name, err)
+			}
+			cell = cellOf(judge(spec, t, done), done, spec.Outcomes(perm))
+			break
+		}
+		cells = append(cells, cell)
+	}
+	if r.c.progress() {
+		fmt.Fprint(r.c.stderr, "\r\x1b[K")
+	}
+	return cells, nil
+}
+
+// cellOf compares what the results show with what the oracle found.
+func cellOf(report caseReport, d *done, outcomes []scenario.Outcome) matrixCell {
+	if d.Trouble != nil {
+		return matrixCell{results: "unknown: " + d.Trouble.Error()}
+	}
+	through := len(report.Outcomes) > 0
+	cell := matrixCell{results: "let through"}
+	if !through {
+		cell.results = "prevented: " + prevention(d.Events)
+	}
+	if !d.judge {
+		return cell
+	}
+	cell.oracle = "nothing"
+	if len(report.Found) > 0 {
+		cell.oracle = strings.Join(report.Found, ", ")
+	}
+	if len(report.Wrong) > 0 {
+		cell.verdict, cell.why = disagrees, strings.Join(report.Wrong, ", ")
+		return cell
+	}
+	if d.unseen() {
+		cell.oracle, cell.verdict, cell.why = notJudged, "", "nothing seen"
+		return cell
+	}
+	if len(outcomes) == 1 {
+		cell.verdict, cell.why = agreement(outcomes[0].Name, through, d)
+	}
+	return cell
+}
+
+// agreement compares what the results say of one of the Hermitage scenarios with what the oracle found. Anomalies of other
+// kinds may be there besides: what a scenario is about is not all that happens in it. The scenarios' expect lines name them.
+func agreement(outcome string, through bool, d *done) (verdict, why string) {
+	p, known := phenomena[outcome]
+	if !known {
+		return "", ""
+	}
+	found := slices.ContainsFunc(d.findings, func(f oracle.Finding) bool {
+		is, ok := oracle.PhenomenonOf(f.Class, f.Name)
+		return ok && is == p.is
+	})
+	switch {
+	case found == through:
+		return agrees, ""
+	case found:
+		return disagrees, fmt.Sprintf("the results do not show %s", outcome)
+	case p.predicate && d.coverage.Predicates > 0:
+		return notJudged, "predicates"
+	}
+	return disagrees, fmt.Sprintf("the results show %s, which should be reported as %s", outcome, p.is)
+}
+
+// prevention says by what a schedule was kept from going wrong: somebody was aborted, or else had to wait; if neither
+// happened, it was by what the reads were shown.
+func prevention(events []lab.Event) string {
+	waited := false
+	for _, ev := range events {
+		if ev.Outcome.Reason != "" && ev.Outcome.Reason != engine.ReasonOther {
+			return fmt.Sprintf("aborted (%s)", ev.Outcome.Reason)
+		}
+		waited = waited || ev.Kind == lab.Waits
+	}
+	if waited {
+		return "blocked"
+	}
+	return "snapshot"
+}

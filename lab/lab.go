@@ -72,6 +72,7 @@ type session struct {
 	inside bool // a transaction is open
 	dirty  bool // something that was executed may have left traces: settings, locks, temporary tables, a transaction
 	lost   bool // the connection cannot be used any more
+	tells  bool // conn is an engine.Checker whose server tells
 }
 
 // do executes one step.
@@ -152,6 +153,12 @@ func (l *Lab) connect(ctx context.Context) (*session, error) {
 func (l *Lab) setLevel(ctx context.Context, s *session) error {
 	if err := engine.Exec(ctx, s.conn, l.config.Backend.SetLevel(l.config.Level.SQL)); err != nil {
 		return fmt.Errorf("set the isolation level: %w", err)
+	}
+	if c, ok := s.conn.(engine.Checker); ok {
+		var err error
+		if s.tells, err = c.Tell(ctx); err != nil {
+			return fmt.Errorf("ask whether the server tells of its looks for deadlocks: %w", err)
+		}
 	}
 	return nil
 }

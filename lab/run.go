@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -221,6 +222,7 @@ type execution struct {
 	done      []Event           // by place; Kind is empty for steps that were not submitted
 	submitted [][]int           // by session: the places of the steps that were submitted, in order
 	waits     []engine.WaitKind // by place: what the step was last seen waiting for
+	waitSeen  []time.Time       // by place: when a wait was first seen of which it is not known that it has looked for a deadlock
 }
 
 // execute runs the steps.
@@ -228,7 +230,7 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 	order := make([]string, len(p.Steps))
 	x := &execution{
 		lab: l, spec: spec, perm: p, plans: make([][]int, len(spec.Sessions)), done: make([]Event, len(p.Steps)),
-		submitted: make([][]int, len(spec.Sessions)), waits: make([]engine.WaitKind, len(p.Steps)),
+		submitted: make([][]int, len(spec.Sessions)), waitSeen: make([]time.Time, len(p.Steps)), waits: make([]engine.WaitKind, len(p.Steps)),
 	}
 	for i, ps := range p.Steps {
 		order[i] = strconv.Itoa(i)
@@ -316,7 +318,7 @@ func (x *execution) look(ctx context.Context, sessions []scheduler.Session) ([]s
 	}
 	out := make([]shell.Wait, len(sessions))
 	for i, s := range sessions {
-		w := waits[i]
+		w := x.lasting(s, waits[i])
 		out[i] = shell.Wait{Blocked: w.Blocked, Foreign: w.Foreign && len(w.For) == 0, Cycle: w.Cycle}
 		if silent := x.lab.config.Backend.Silent; silent != nil {
 			x.note(func() {
@@ -335,6 +337,30 @@ func (x *execution) look(ctx context.Context, sessions []scheduler.Session) ([]s
 		}
 	}
 	return out, nil
+}
+
+// checkLimit is how long to wait for the server's word that a waiter has looked for a deadlock. A session that changed what it
+// is told (client_min_messages) never hears it.
+const checkLimit = 200 * time.Millisecond
+
+// lasting is a session's wait if it has looked for a deadlock, where the server does that by the clock and says so; until then,
+// none. A step that is let go earlier could close a circle before, and timers would choose the victim.
+func (x *execution) lasting(s scheduler.Session, w engine.Wait) engine.Wait {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	m, seen := x.lab.members[s], &x.waitSeen[last(x.submitted[s])]
+	switch {
+	case !w.Blocked:
+		*seen = time.Time{}
+		return w
+	case !m.tells || w.Kind == engine.WaitSnapshot || m.conn.(engine.Checker).Checked():
+		return w
+	case seen.IsZero():
+		*seen = time.Now()
+	case time.Since(*seen) > checkLimit:
+		return w
+	}
+	return engine.Wait{}
 }
 
 func last(list []int) int { return list[len(list)-1] }

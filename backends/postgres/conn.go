@@ -6,6 +6,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -24,6 +25,8 @@ type conn struct {
 	front *pgproto3.Frontend
 	id    uint64
 	state engine.Transaction
+	// checked: the server has looked for a deadlock since the present wait began, see checked.go.
+	checked atomic.Bool
 }
 
 // Connect opens a connection.
@@ -101,6 +104,7 @@ func (c *conn) Do(ctx context.Context, sql string) (engine.Answer, error) {
 }
 
 func (c *conn) do(sql string, a *engine.Answer) error {
+	c.checked.Store(false)
 	c.front.SendQuery(&pgproto3.Query{String: sql})
 	if err := c.front.Flush(); err != nil {
 		return fmt.Errorf("send statement: %w", err)
@@ -123,7 +127,9 @@ func (c *conn) do(sql string, a *engine.Answer) error {
 		case *pgproto3.CopyBothResponse:
 			return fmt.Errorf("read answer: replication is not supported")
 		default:
-			r.take(msg)
+			if !c.logged(msg) {
+				r.take(msg)
+			}
 		}
 	}
 }

@@ -221,7 +221,7 @@ type execution struct {
 	mu        sync.Mutex        // guards what follows
 	done      []Event           // by place; Kind is empty for steps that were not submitted
 	submitted [][]int           // by session: the places of the steps that were submitted, in order
-	waits     []engine.WaitKind // by place: what the step was last seen waiting for
+	waits     []engine.WaitKind // by place: what the step waits for, see waitFor
 	waitSeen  []time.Time       // by place: when a wait was first seen of which it is not known that it has looked for a deadlock
 }
 
@@ -273,10 +273,10 @@ func (x *execution) session(ctx context.Context, s scheduler.Session, places []i
 			continue
 		}
 		skip = ""
+		x.note(func() { x.submitted[s] = append(x.submitted[s], place) }) // before it is let go: then look may ask for it
 		if _, err := x.shell.Enter(ctx, s, strconv.Itoa(place)); err != nil {
 			return nil // the shell says why
 		}
-		x.note(func() { x.submitted[s] = append(x.submitted[s], place) })
 		a, err := m.do(ctx, st.SQL)
 		o := x.lab.config.Backend.Outcome(a, err)
 		x.note(func() { ev := &x.done[place]; ev.Kind, ev.Answer, ev.Outcome = Ran, a, o })
@@ -316,7 +316,7 @@ func (x *execution) look(ctx context.Context, sessions []scheduler.Session) ([]s
 	if err != nil {
 		return nil, err
 	}
-	out := make([]shell.Wait, len(sessions))
+	out, kinds := make([]shell.Wait, len(sessions)), make([]engine.WaitKind, len(sessions))
 	for i, s := range sessions {
 		w := x.lasting(s, waits[i])
 		out[i] = shell.Wait{Blocked: w.Blocked, Foreign: w.Foreign && len(w.For) == 0, Cycle: w.Cycle}
@@ -332,11 +332,22 @@ func (x *execution) look(ctx context.Context, sessions []scheduler.Session) ([]s
 				out[i].For = append(out[i].For, other)
 			}
 		}
-		if w.Blocked && !w.Cycle {
-			x.note(func() { x.waits[last(x.submitted[s])] = w.Kind })
-		}
+		kinds[i] = w.Kind
+	}
+	if !slices.ContainsFunc(out, func(w shell.Wait) bool { return !w.Blocked || w.Cycle }) {
+		x.note(func() { x.waitFor(sessions, kinds) })
 	}
 	return out, nil
+}
+
+// waitFor remembers what steps wait for that are told to wait: when all do, for the first time. What a look shows in between
+// depends on when it came. x.mu is held.
+func (x *execution) waitFor(sessions []scheduler.Session, kinds []engine.WaitKind) {
+	for i, s := range sessions {
+		if kind := &x.waits[last(x.submitted[s])]; *kind == "" {
+			*kind = kinds[i]
+		}
+	}
 }
 
 // checkLimit is how long to wait for the server's word that a waiter has looked for a deadlock. A session that changed what it

@@ -15,7 +15,9 @@ import (
 // repeats is how often the same seed is run: short in `make test`, 200 times in `make soak`.
 var repeats = flag.Int("repeats", 20, "how often TestSameSeedSameOutput runs each seed")
 
-// circles has three sessions that wait for one another in circles, for rows, gaps and ends of transactions.
+// circles has three sessions that wait for one another in circles of two and three, and for the outcome of an INSERT. No
+// row is wanted by all three: PostgreSQL does not say which of two goes first that waited for a third's row, see docs/ARCHITECTURE.md,
+// "The lab".
 const circles = `
 setup { CREATE TABLE t (id int PRIMARY KEY, n int) }
 setup { INSERT INTO t VALUES (1, 0), (2, 0), (3, 0), (9, 0) }
@@ -24,24 +26,25 @@ teardown { DROP TABLE t }
 session s1
 step a1 { BEGIN }
 step a2 { UPDATE t SET n = n + 1 WHERE id = 1 }
-step a3 { UPDATE t SET n = n * 2 WHERE id = 2 }
-step a4 { SELECT * FROM t WHERE id < 4 ORDER BY id FOR UPDATE }
+step a3 { UPDATE t SET n = n * 2 + 1 WHERE id = 2 }
+step a4 { SELECT * FROM t WHERE id = 9 FOR UPDATE }
 step a5 { COMMIT }
 
 session s2
 step b1 { BEGIN }
-step b2 { UPDATE t SET n = n + 10 WHERE id = 2 }
+step b2 { UPDATE t SET n = n + 10 WHERE id = 9 }
 step b3 { INSERT INTO t VALUES (4, 40) }
-step b4 { UPDATE t SET n = n + 10 WHERE id IN (1, 3) }
-step b5 { COMMIT }
+step b4 { UPDATE t SET n = n + 10 WHERE id = 2 }
+step b5 { UPDATE t SET n = n + 10 WHERE id = 3 }
+step b6 { COMMIT }
 
 session s3
 step c1 { BEGIN }
 step c2 { SELECT n FROM t WHERE id = 3 FOR UPDATE }
-step c3 { INSERT INTO t VALUES (4, 44) }
-step c4 { DELETE FROM t WHERE id = 1 }
+step c3 { DELETE FROM t WHERE id = 1 }
+step c4 { INSERT INTO t VALUES (4, 44) }
 step c5 { COMMIT }
-step c6 { UPDATE t SET n = -1 }
+step c6 { UPDATE t SET n = -1 WHERE id = 1 }
 `
 
 // busy keeps as many processors busy as there are goroutines, until the test ends.

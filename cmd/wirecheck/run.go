@@ -263,7 +263,7 @@ func (r *runner) mode(spec *scenario.Spec) scenario.Mode {
 // choice gives what generated permutations need: each file has the same random numbers whatever ran before it.
 func (r *runner) choice(spec *scenario.Spec, s *site, level engine.Level) scenario.Choice {
 	mode := r.mode(spec)
-	choice := scenario.Choice{Independent: independence(spec, s, level)}
+	choice := scenario.Choice{Independent: independence(spec, s.engine, level)}
 	if mode.Kind == scenario.KindRandom || mode.Kind == scenario.KindPCT {
 		seed, given := spec.Seed()
 		if given && r.c.seed == 0 {
@@ -429,6 +429,3 @@ func (b *bench) close(ctx context.Context) error {
 	}
 	return errors.Join(errs...)
 }
-
-// independence says which steps may change places without effect; without a parser for the product, none.
-func independence(*scenario.Spec, *site, engine.Level) scenario.Independent { return nil }

@@ -63,6 +63,7 @@ type Lab struct {
 	members  []*session       // by their place in the scenario
 	current  *scenario.Spec   // whose setup the database is in, unless Reset is Setup
 	contents *engine.Contents // what that setup left
+	outputs  []Output         // what that setup brought back
 	altered  bool             // something was executed since that may have changed definitions
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -103,7 +104,9 @@ func (l *Lab) setUp(ctx context.Context, spec *scenario.Spec, r *Result) error {
 				return fmt.Errorf("%s:%d: setup: %w", spec.Name, b.Pos.Line, err)
 			}
 		}
+		l.outputs = r.Setup
 	}
+	r.Setup = slices.Clone(l.outputs)
 	if l.config.Reset != Setup && l.current != spec {
 		var err error
 		if l.contents, err = l.config.Backend.Lab.Remember(ctx, l.side); err != nil {
@@ -222,6 +225,7 @@ type execution struct {
 	done      []Event           // by place; Kind is empty for steps that were not submitted
 	submitted [][]int           // by session: the places of the steps that were submitted, in order
 	waits     []engine.WaitKind // by place: what the step waits for, see waitFor
+	seen      []engine.Wait     // by session: what the last look showed
 	waitSeen  []time.Time       // by place: when a wait was first seen of which it is not known that it has looked for a deadlock
 }
 
@@ -230,7 +234,7 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 	order := make([]string, len(p.Steps))
 	x := &execution{
 		lab: l, spec: spec, perm: p, plans: make([][]int, len(spec.Sessions)), done: make([]Event, len(p.Steps)),
-		submitted: make([][]int, len(spec.Sessions)), waitSeen: make([]time.Time, len(p.Steps)), waits: make([]engine.WaitKind, len(p.Steps)),
+		submitted: make([][]int, len(spec.Sessions)), waitSeen: make([]time.Time, len(p.Steps)), seen: make([]engine.Wait, len(spec.Sessions)), waits: make([]engine.WaitKind, len(p.Steps)),
 	}
 	for i, ps := range p.Steps {
 		order[i] = strconv.Itoa(i)
@@ -246,7 +250,9 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 		g.Go(func() error { return x.session(ctx, s, x.plans[i]) })
 	}
 	err := x.shell.Run(ctx, true)
+	still := ""
 	if err != nil {
+		still = x.underWay()
 		cancel(err)
 		l.killAll()
 	}
@@ -258,7 +264,31 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 		r.Trouble, r.Crashed = lost, true
 	case err != nil:
 		r.Trouble = err
+		if still != "" {
+			r.Trouble = fmt.Errorf("%w: %s", err, still)
+		}
 	}
+}
+
+// underWay says which steps are with the server, and what they wait for.
+func (x *execution) underWay() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var list []string
+	for s, places := range x.submitted {
+		if len(places) == 0 || x.done[last(places)].Kind != "" || !x.shell.Running(scheduler.Session(s)) {
+			continue
+		}
+		text := fmt.Sprintf("%s is still in %s", x.spec.Sessions[s].Name, x.done[last(places)].Step.Name)
+		switch w := x.seen[s]; {
+		case w.Foreign && len(w.For) == 0:
+			text += fmt.Sprintf(", which waits (%s) for a session that is not part of the scenario", w.Kind)
+		case w.Blocked:
+			text += fmt.Sprintf(", which waits (%s)", w.Kind)
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, "; ")
 }
 
 // session executes one session's steps, in their turn.
@@ -319,6 +349,7 @@ func (x *execution) look(ctx context.Context, sessions []scheduler.Session) ([]s
 	out, kinds := make([]shell.Wait, len(sessions)), make([]engine.WaitKind, len(sessions))
 	for i, s := range sessions {
 		w := x.lasting(s, waits[i])
+		x.note(func() { x.seen[s] = waits[i] })
 		out[i] = shell.Wait{Blocked: w.Blocked, Foreign: w.Foreign && len(w.For) == 0, Cycle: w.Cycle}
 		if silent := x.lab.config.Backend.Silent; silent != nil {
 			x.note(func() {

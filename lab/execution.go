@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,7 +29,9 @@ type execution struct {
 	done      []Event           // by place; Kind is empty for steps that were not submitted
 	submitted [][]int           // by session: the places of the steps that were offered, in order
 	inside    []bool            // by session: a transaction was open when the last of them was
-	waits     []engine.WaitKind // by place: what the step was last seen waiting for
+	waits     []engine.WaitKind // by place: what the step waits for, see waitFor
+	seen      []engine.Wait     // by session: what the last look showed
+	waitSeen  []time.Time       // by place: when a wait was first seen of which it is not known that it has looked for a deadlock
 	begun     []bool            // by place: the step was submitted or is left out
 	launched  int               // counts the steps that were submitted
 	limited   []bool            // by session: see session.limits
@@ -43,7 +46,8 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 	x := &execution{
 		lab: l, spec: spec, perm: p, plans: make([][]int, len(spec.Sessions)), done: make([]Event, len(p.Steps)),
 		submitted: make([][]int, len(spec.Sessions)), inside: make([]bool, len(spec.Sessions)), waits: make([]engine.WaitKind, len(p.Steps)),
-		begun: make([]bool, len(p.Steps)), waitsFor: map[int][]int{},
+		begun: make([]bool, len(p.Steps)), waitsFor: map[int][]int{}, waitSeen: make([]time.Time, len(p.Steps)),
+		seen: make([]engine.Wait, len(spec.Sessions)),
 	}
 	for i, ps := range p.Steps {
 		order[i] = strconv.Itoa(i)
@@ -63,7 +67,9 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 		g.Go(func() error { return x.session(ctx, s, x.plans[i]) })
 	}
 	err := x.shell.Run(ctx, true)
+	still := ""
 	if err != nil {
+		still = x.underWay()
 		cancel(err)
 		l.killAll()
 	}
@@ -75,7 +81,31 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 		r.Trouble, r.Crashed = lost, true
 	case err != nil:
 		r.Trouble = err
+		if still != "" {
+			r.Trouble = fmt.Errorf("%w: %s", err, still)
+		}
 	}
+}
+
+// underWay says which steps are with the server, and what they wait for.
+func (x *execution) underWay() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var list []string
+	for s, places := range x.submitted {
+		if len(places) == 0 || x.done[last(places)].Kind != "" || !x.shell.Running(scheduler.Session(s)) {
+			continue
+		}
+		text := fmt.Sprintf("%s is still in %s", x.spec.Sessions[s].Name, x.done[last(places)].Step.Name)
+		switch w := x.seen[s]; {
+		case w.Foreign && len(w.For) == 0:
+			text += fmt.Sprintf(", which waits (%s) for a session that is not part of the scenario", w.Kind)
+		case w.Blocked:
+			text += fmt.Sprintf(", which waits (%s)", w.Kind)
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, "; ")
 }
 
 // session executes one session's steps, in their turn.
@@ -215,9 +245,10 @@ func (x *execution) look(ctx context.Context, sessions []scheduler.Session) ([]s
 	if err != nil {
 		return nil, err
 	}
-	out := make([]shell.Wait, len(sessions))
+	out, kinds := make([]shell.Wait, len(sessions)), make([]engine.WaitKind, len(sessions))
 	for i, s := range sessions {
-		w := waits[i]
+		x.note(func() { x.seen[s] = waits[i] })
+		w := x.lasting(s, waits[i])
 		out[i] = shell.Wait{Blocked: w.Blocked, Foreign: w.Foreign && len(w.For) == 0, Cycle: w.Cycle}
 		if silent := x.lab.config.Backend.Silent; silent != nil {
 			x.note(func() {
@@ -231,27 +262,65 @@ func (x *execution) look(ctx context.Context, sessions []scheduler.Session) ([]s
 				out[i].For = append(out[i].For, other)
 			}
 		}
+		kinds[i] = w.Kind
 		if w.Blocked && !w.Cycle && !out[i].Foreign {
-			out[i].Foreign = x.seen(ctx, s, w.Kind, out[i].For)
+			out[i].Foreign = x.toEnd(ctx, s, out[i].For)
 		}
+	}
+	if !slices.ContainsFunc(out, func(w shell.Wait) bool { return !w.Blocked || w.Cycle }) {
+		x.note(func() { x.waitFor(sessions, kinds) })
 	}
 	return out, nil
 }
 
-// seen notes what a session's step was seen waiting for, and reports whether it ends by itself.
-func (x *execution) seen(ctx context.Context, s scheduler.Session, kind engine.WaitKind, whom []scheduler.Session) (ends bool) {
+// toEnd reports whether a session's step, which waits, ends by itself, and notes whom it waits for then.
+func (x *execution) toEnd(ctx context.Context, s scheduler.Session, whom []scheduler.Session) (ends bool) {
 	if c, ok := x.lab.members[s].conn.(engine.Settler); ok {
 		c.Settle(ctx)
 	}
-	ends = x.endsByItself(s)
-	x.note(func() {
-		place := last(x.submitted[s])
-		x.waits[place] = kind
-		if _, told := x.waitsFor[place]; ends && !told {
-			x.waitsFor[place] = numbers(whom)
-		}
-	})
+	if ends = x.endsByItself(s); ends {
+		x.note(func() {
+			place := last(x.submitted[s])
+			if _, told := x.waitsFor[place]; !told {
+				x.waitsFor[place] = numbers(whom)
+			}
+		})
+	}
 	return ends
+}
+
+// waitFor remembers what steps wait for that are told to wait: when all do, for the first time. What a look shows in between
+// depends on when it came. x.mu is held.
+func (x *execution) waitFor(sessions []scheduler.Session, kinds []engine.WaitKind) {
+	for i, s := range sessions {
+		if kind := &x.waits[last(x.submitted[s])]; *kind == "" {
+			*kind = kinds[i]
+		}
+	}
+}
+
+// checkLimit is how long to wait for the server's word that a waiter has looked for a deadlock. A session that changed what it
+// is told (client_min_messages) never hears it.
+const checkLimit = 200 * time.Millisecond
+
+// lasting is a session's wait if it has looked for a deadlock, where the server does that by the clock and says so; until then,
+// none. A step that is let go earlier could close a circle before, and timers would choose the victim.
+func (x *execution) lasting(s scheduler.Session, w engine.Wait) engine.Wait {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	m, seen := x.lab.members[s], &x.waitSeen[last(x.submitted[s])]
+	switch {
+	case !w.Blocked:
+		*seen = time.Time{}
+		return w
+	case !m.tells || w.Kind == engine.WaitSnapshot || m.conn.(engine.Checker).Checked():
+		return w
+	case seen.IsZero():
+		*seen = time.Now()
+	case time.Since(*seen) > checkLimit:
+		return w
+	}
+	return engine.Wait{}
 }
 
 func numbers(sessions []scheduler.Session) []int {

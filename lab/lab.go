@@ -68,6 +68,7 @@ type Lab struct {
 	members  []*session       // by their place in the scenario
 	current  *scenario.Spec   // whose setup the database is in, unless Reset is Setup
 	contents *engine.Contents // what that setup left
+	outputs  []Output         // what that setup brought back
 	altered  bool             // something was executed since that may have changed definitions
 }
 
@@ -80,6 +81,7 @@ type session struct {
 	dirty  bool                // something that was executed may have left traces: settings, locks, temporary tables, a transaction
 	lost   bool                // the connection cannot be used any more
 	limits bool                // something that was executed may have set how long the session's statements wait
+	tells  bool                // conn is an engine.Checker whose server tells
 }
 
 // do executes one step.
@@ -173,6 +175,12 @@ func (l *Lab) connect(ctx context.Context, name string) (*session, error) {
 func (l *Lab) setLevel(ctx context.Context, s *session) error {
 	if err := engine.Exec(ctx, s.conn, l.config.Backend.SetLevel(l.config.Level.SQL)); err != nil {
 		return fmt.Errorf("set the isolation level: %w", err)
+	}
+	if c, ok := s.conn.(engine.Checker); ok {
+		var err error
+		if s.tells, err = c.Tell(ctx); err != nil {
+			return fmt.Errorf("ask whether the server tells of its looks for deadlocks: %w", err)
+		}
 	}
 	return nil
 }

@@ -101,7 +101,9 @@ func (l *Lab) setUp(ctx context.Context, spec *scenario.Spec, r *Result) error {
 				return fmt.Errorf("%s:%d: setup: %w", spec.Name, b.Pos.Line, err)
 			}
 		}
+		l.outputs = r.Setup
 	}
+	r.Setup = slices.Clone(l.outputs)
 	if l.config.Reset != Setup && l.current != spec {
 		var err error
 		if l.contents, err = l.config.Backend.Lab.Remember(ctx, l.side); err != nil {

@@ -36,6 +36,7 @@ type Traits struct {
 	SnapshotAtBegin bool // BEGIN takes the snapshot (TiDB), not the first statement
 	ReadsLock       bool // plain reads take locks (MySQL family, SERIALIZABLE)
 	Certifies       bool // the engine judges transactions by all that they read and wrote (PostgreSQL, SERIALIZABLE)
+	ErrorsRelease   bool // whatever statement fails in a transaction, its locks are gone (PostgreSQL)
 }
 
 // Independence makes an Independent relation from what the statements touch. Two steps are independent if no statement of
@@ -43,7 +44,7 @@ type Traits struct {
 // further, if their transactions are connected:
 //
 //   - if both can block: the order decides who waits, and who is the deadlock's victim;
-//   - if one can let go of locks, by ending its transaction or as a deadlock's victim, and the other can block, ends its own
+//   - if one can let go of locks, by ending its transaction, as a deadlock's victim or by failing, and the other can block, ends its own
 //     or takes its snapshot, or reads what any of the connected transactions writes: whoever waited goes on, to the end
 //     of what it has submitted by then;
 //   - if the engine certifies transactions, unless one is a BEGIN.
@@ -83,7 +84,7 @@ type act struct {
 	blocks   bool // can wait for others, or be waited for
 	snapshot bool // takes its transaction's snapshot
 	ends     bool // ends its transaction, or a part of it
-	releases bool // can let go of locks: it ends, or is a deadlock's victim while others wait for locks it has
+	releases bool // can let go of locks: it ends, or fails, as a deadlock's victim at least, while others wait for locks it has
 }
 
 type txn struct {
@@ -143,7 +144,7 @@ func (a *analysis) session(number int, s *Session, analyze Analyze) {
 				open, snapshot = nil, false
 			}
 		}
-		x.releases = x.ends || x.blocks && t.blocks
+		x.releases = x.ends || (x.blocks || a.traits.ErrorsRelease) && t.blocks
 		t.blocks = t.blocks || x.blocks
 		return x
 	}
@@ -195,7 +196,7 @@ func (a *analysis) depend(p, q act) bool {
 	switch {
 	case p.Action == ActUnknown || q.Action == ActUnknown:
 		return true
-	case p.Action == ActLocal || q.Action == ActLocal:
+	case p.Action == ActLocal && !p.releases || q.Action == ActLocal && !q.releases:
 		return false
 	case share(p.Writes, q.Writes) || share(p.Writes, q.Reads) || share(p.Reads, q.Writes):
 		return true

@@ -6,6 +6,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -26,6 +27,8 @@ type conn struct {
 	state engine.Transaction
 	meter *meter              // nil unless somebody hears
 	heard func(engine.Notice) // or nil
+	// checked: the server has looked for a deadlock since the present wait began, see checked.go.
+	checked atomic.Bool
 }
 
 // Connect opens a connection.
@@ -111,6 +114,7 @@ func (c *conn) Do(ctx context.Context, sql string) (engine.Answer, error) {
 }
 
 func (c *conn) do(sql string, a *engine.Answer) error {
+	c.checked.Store(false)
 	c.front.SendQuery(&pgproto3.Query{String: sql})
 	if err := c.front.Flush(); err != nil {
 		return fmt.Errorf("send statement: %w", err)
@@ -133,7 +137,9 @@ func (c *conn) do(sql string, a *engine.Answer) error {
 		case *pgproto3.CopyBothResponse:
 			return fmt.Errorf("read answer: replication is not supported")
 		default:
-			r.take(msg)
+			if !c.logged(msg) {
+				r.take(msg)
+			}
 		}
 	}
 }

@@ -45,11 +45,12 @@ func Descriptor() engine.Descriptor {
 // Install is the command that installs the server on Debian and Ubuntu.
 const Install = "apt-get install -y postgresql"
 
-// LabSettings make a deadlock end after a millisecond, not a second: then the victim is the statement that closed the circle, as
-// long as every other has waited for a millisecond before it; with a second the victim is whoever waited first, by timers.
+// LabSettings make a deadlock end after a millisecond, not a second, and the server tell when a waiter has looked for one: then the
+// victim is the statement that closed the circle, as long as every other has looked before (engine.Checker); with a second the victim
+// is whoever waited first, by timers.
 // Autovacuum takes locks and snapshots of its own, and a background that works at moments of its own choosing.
 func LabSettings() map[string]string {
-	return map[string]string{"deadlock_timeout": "1ms", "autovacuum": "off"}
+	return map[string]string{"deadlock_timeout": "1ms", "log_lock_waits": "on", "autovacuum": "off"}
 }
 
 // class sorts errors (PostgreSQL manual, appendix A, "Error Codes", and 13.5, "Serialization Failure Handling"). No error

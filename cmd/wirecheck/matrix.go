@@ -143,7 +143,7 @@ func (r *runner) matrixOf(ctx context.Context, name string, specs []*scenario.Sp
 
 // matrixAt executes the files at one level, in one database: the first permutation of each that is meant for it.
 func (r *runner) matrixAt(ctx context.Context, s *site, level engine.Level, specs []*scenario.Spec) (cells []matrixCell, err error) {
-	b, err := openBench(ctx, r.c, s, level, r.f.oracles == "isolation")
+	b, err := openBench(ctx, r.c, s, lab.Config{Level: level, Case: r.f.limit}, r.f.oracles == "isolation")
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (r *runner) matrixAt(ctx context.Context, s *site, level engine.Level, spec
 			fmt.Fprintf(r.c.stderr, "\r\x1b[K%s, %s, %s", filepath.Base(spec.Name), s.engine.Title, level.SQL)
 		}
 		cell := matrixCell{results: "not meant for it"}
-		for perm := range spec.Orders(r.mode(spec), r.choice(spec, s, level)) {
+		for perm := range spec.Orders(r.mode(spec), r.choice(spec, s, level, &runCount{})) {
 			if !spec.For(perm, t) {
 				continue
 			}

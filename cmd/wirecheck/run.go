@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/big"
+	mathrand "math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +26,7 @@ type runFlags struct {
 	permutations, oracles string
 	engines, levels       []string
 	update                bool
+	limit                 time.Duration // of one permutation
 	mode                  scenario.Mode // of permutations, where it is given
 }
 
@@ -44,8 +48,8 @@ the user may create databases. Scenarios only touch a database made for them, an
 With --format matrix it prints a Markdown table for each engine: the scenarios' outcomes by isolation level, whether they
 were let through or how they were prevented, and whether the isolation oracle agrees with that (docs/HERMITAGE.md).
 
-The result has nothing in it that differs from run to run. With --update it is stored beside the scenario; from then on
-a run that prints something else fails.
+The result has nothing in it that differs from run to run. With --update it is stored beside the scenario, as
+NAME.ENGINE.out; from then on a run with the same flags that prints something else fails.
 
 Exit status: 0 as expected, or nothing found where nothing is expected; 1 something found that was not expected, or
 another result than the stored one; 2 wirecheck could not do its work; 3 it could not decide.`,
@@ -70,6 +74,7 @@ another result than the stored one; 2 wirecheck could not do its work; 3 it coul
 	flags.StringSliceVar(&f.levels, "level", nil, "isolation levels, as in 'repeatable read', or all; default: what the scenario names, else the product's default")
 	flags.StringVar(&f.oracles, "oracle", "isolation", "oracles that judge: isolation, none")
 	flags.StringVar(&f.permutations, "permutations", "listed", "which orders: listed, all, random:N, pct:N,D")
+	flags.DurationVar(&f.limit, "limit", time.Minute, "how long one permutation may take before it is given up as unknown")
 	flags.BoolVar(&f.update, "update", false, "store the result beside the scenario")
 	return cmd
 }
@@ -93,7 +98,7 @@ func runScenarios(ctx context.Context, c *common, f runFlags, paths []string) (e
 	}
 	for _, spec := range specs {
 		if err := r.spec(ctx, spec); err != nil {
-			return err
+			return errors.Join(err, r.summary())
 		}
 	}
 	return r.end()
@@ -126,10 +131,11 @@ func readSpecs(c *common, paths []string) ([]*scenario.Spec, error) {
 
 // runner executes scenarios one after the other. Servers are started once.
 type runner struct {
-	c     *common
-	f     runFlags
-	sites map[string]*site
-	cases []caseReport
+	c      *common
+	f      runFlags
+	sites  map[string]*site
+	cases  []caseReport
+	counts []runCount
 }
 
 func (r *runner) close() error {
@@ -153,7 +159,8 @@ func (r *runner) site(ctx context.Context, name string) (*site, error) {
 	return s, nil
 }
 
-// spec executes one file on the engines and at the levels that are asked for.
+// spec executes one file on the engines and at the levels that are asked for. What fails is a case that failed; an error ends
+// the whole run.
 func (r *runner) spec(ctx context.Context, spec *scenario.Spec) error {
 	engines := r.f.engines
 	if len(engines) == 0 {
@@ -167,16 +174,59 @@ func (r *runner) spec(ctx context.Context, spec *scenario.Spec) error {
 		if err != nil {
 			return err
 		}
-		var out bytes.Buffer
-		if err := r.onSite(ctx, spec, s, &out); err != nil {
-			_, e := r.c.stdout.Write(out.Bytes()) // what came before it
-			return errors.Join(err, e)
-		}
-		if err := r.emit(spec, s, out.Bytes()); err != nil {
+		levels, err := r.levels(spec, s.engine)
+		if err != nil {
 			return err
+		}
+		levels = slices.DeleteFunc(levels, func(l engine.Level) bool { return !spec.For(nil, r.targetOf(s, l)) && len(r.f.engines) == 0 })
+		if r.c.format == "text" && len(r.cases) > 0 && len(levels) > 0 {
+			fmt.Fprintln(r.c.stdout)
+		}
+		var out bytes.Buffer
+		whole := true
+		for _, level := range levels {
+			err := r.atLevel(ctx, spec, s, level, &out)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if err == nil {
+				continue
+			}
+			whole = false
+			r.failed(spec, s, level, err)
+			if s, err = r.revive(ctx, name); err != nil {
+				return err
+			}
+		}
+		if whole {
+			if err := r.compare(spec, s, levels, out.Bytes()); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// failed says that a scenario could not be executed to its end.
+func (r *runner) failed(spec *scenario.Spec, s *site, level engine.Level, err error) {
+	fmt.Fprintf(r.c.stderr, "wirecheck: %s on %s at %s: %v\n", spec.Name, s.engine.Title, level.SQL, err)
+	if !errors.Is(err, errDied) { // else the case itself is among the cases
+		r.cases = append(r.cases, caseReport{Spec: spec.Name, Engine: s.engine.Name, Level: level.History, Failed: err.Error(), Found: []string{}, Outcomes: []string{}})
+	}
+}
+
+// revive starts a private server anew if it has died. A server of somebody else's is left as it is.
+func (r *runner) revive(ctx context.Context, name string) (*site, error) {
+	s := r.sites[name]
+	if s.server == nil {
+		return s, nil
+	}
+	if conn, err := s.engine.Connect(ctx, s.target); err == nil {
+		return s, conn.Close()
+	}
+	_ = s.Close() // it has died: that is no news
+	delete(r.sites, name)
+	return r.site(ctx, name)
 }
 
 // levels are those at which a scenario is executed on a product.
@@ -206,62 +256,103 @@ func (r *runner) levels(spec *scenario.Spec, d engine.Descriptor) ([]engine.Leve
 	return []engine.Level{l}, err
 }
 
-func (r *runner) onSite(ctx context.Context, spec *scenario.Spec, s *site, out *bytes.Buffer) error {
-	levels, err := r.levels(spec, s.engine)
-	if err != nil {
-		return err
-	}
-	for _, level := range levels {
-		if !spec.For(nil, r.targetOf(s, level)) && len(r.f.engines) == 0 {
-			continue
-		}
-		if err := r.atLevel(ctx, spec, s, level, out); err != nil {
-			return fmt.Errorf("%s on %s at %s: %w", spec.Name, s.engine.Title, level.SQL, err)
-		}
-	}
-	return nil
-}
-
 func (r *runner) targetOf(s *site, l engine.Level) scenario.Target {
 	return scenario.Target{Engine: s.engine.Name, Version: s.version, Level: l.History}
 }
 
+// errDied says that the server ended in the middle of a permutation.
+var errDied = errors.New("the server ended, or ended a connection, in the middle; the remaining permutations were not run")
+
 // atLevel executes all permutations of a file at one level.
 func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *site, level engine.Level, out *bytes.Buffer) (err error) {
-	b, err := openBench(ctx, r.c, s, level, spec.Name, r.f.oracles == "isolation")
+	mode := r.mode(spec)
+	b, err := openBench(ctx, r.c, s, lab.Config{
+		Level: level, Case: r.f.limit, Reset: resetFor(spec, mode),
+		// PostgreSQL's specs know their sessions by what pg_isolation_regress calls them.
+		Application: "isolation/" + strings.TrimSuffix(filepath.Base(spec.Name), ".spec"),
+		Keep:        r.c.format == "isolationtester",
+	}, r.f.oracles == "isolation")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.close(ctx)) }()
+	died := false
+	defer func() {
+		if e := b.close(ctx); !died {
+			err = errors.Join(err, e)
+		}
+	}()
 	p := printer{c: r.c, out: out, spec: spec, site: s, level: level}
 	p.begin()
-	n := 0
-	for perm := range spec.Orders(r.mode(spec), r.choice(spec, s, level)) {
+	count := runCount{Spec: spec.Name, Engine: s.engine.Name, Version: s.version, Level: level.History, Permutations: mode.String()}
+	choice := r.choice(spec, s, level, &count)
+	for perm := range spec.Orders(mode, choice) {
 		if !spec.For(perm, r.targetOf(s, level)) {
 			continue
 		}
-		n++
+		count.Run++
 		if r.c.progress() {
-			fmt.Fprintf(r.c.stderr, "\r\x1b[K%s, %s, %s: permutation %d", filepath.Base(spec.Name), s.engine.Title, level.SQL, n)
+			fmt.Fprintf(r.c.stderr, "\r\x1b[K%s, %s, %s: permutation %d", filepath.Base(spec.Name), s.engine.Title, level.SQL, count.Run)
 		}
 		done, err := b.run(ctx, spec, perm)
+		r.clearProgress()
 		if err != nil {
 			return errors.Join(err, p.refused(done))
-		}
-		report := judge(spec, r.targetOf(s, level), done)
-		report.Spec, report.Engine, report.Level, report.N = spec.Name, s.engine.Name, level.History, n
-		r.cases = append(r.cases, report)
-		if err := p.permutation(n, done, report); err != nil {
-			return err
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		report := judge(spec, r.targetOf(s, level), done)
+		report.Spec, report.Engine, report.Level, report.N = spec.Name, s.engine.Name, level.History, count.Run
+		r.cases = append(r.cases, report)
+		if err := p.permutation(count.Run, done, report); err != nil {
+			return err
+		}
+		if done.Crashed {
+			died = true
+			return errDied
+		}
 	}
+	r.counts = append(r.counts, count)
+	return p.end(count)
+}
+
+func (r *runner) clearProgress() {
 	if r.c.progress() {
 		fmt.Fprint(r.c.stderr, "\r\x1b[K")
 	}
-	return nil
+}
+
+// runCount says how many of the possible orders were run.
+type runCount struct {
+	Spec         string   `json:"spec"`
+	Engine       string   `json:"engine"`
+	Version      string   `json:"version"`
+	Level        string   `json:"level"`
+	Permutations string   `json:"permutations"`
+	Seed         *uint64  `json:"seed,omitempty"`
+	Run          int      `json:"run"`
+	Possible     *big.Int `json:"interleavings"`
+}
+
+// text is what people read; nothing where the scenario itself lists what is run.
+func (c runCount) text() string {
+	n := plural(c.Possible, "interleaving", "interleavings")
+	switch {
+	case c.Possible.IsInt64() && c.Possible.Int64() == int64(c.Run):
+		return fmt.Sprintf("%d of %s", c.Run, n)
+	case c.Seed != nil:
+		return fmt.Sprintf("%d of %s, %s, seed %d", c.Run, n, c.Permutations, *c.Seed)
+	case c.Permutations == string(scenario.KindAll):
+		return fmt.Sprintf("%d of %s; the others cannot differ", c.Run, n)
+	}
+	return ""
+}
+
+func plural(n *big.Int, one, many string) string {
+	if n.IsInt64() && n.Int64() == 1 {
+		return "1 " + one
+	}
+	return n.String() + " " + many
 }
 
 // mode is which permutations are run: what the flag says, else what the file says.
@@ -274,30 +365,56 @@ func (r *runner) mode(spec *scenario.Spec) scenario.Mode {
 }
 
 // choice gives what generated permutations need: each file has the same random numbers whatever ran before it.
-func (r *runner) choice(spec *scenario.Spec, s *site, level engine.Level) scenario.Choice {
-	mode := r.mode(spec)
-	choice := scenario.Choice{Independent: independence(spec, s, level)}
-	if mode.Kind == scenario.KindRandom || mode.Kind == scenario.KindPCT {
-		seed, given := spec.Seed()
-		if given && r.c.seed == 0 {
-			r.c.seed = seed
-		}
-		choice.Intn = r.c.random().IntN
+func (r *runner) choice(spec *scenario.Spec, s *site, level engine.Level, count *runCount) scenario.Choice {
+	count.Possible = spec.Interleavings()
+	choice := scenario.Choice{}
+	switch r.mode(spec).Kind {
+	case scenario.KindAll:
+		choice.Independent = independence(spec, s.engine, level)
+	case scenario.KindRandom, scenario.KindPCT:
+		seed := r.seed(spec)
+		count.Seed = &seed
+		choice.Intn = mathrand.New(mathrand.NewPCG(seed, 0)).IntN
 	}
 	return choice
 }
 
-// emit prints what a file's execution said, and compares it with what is stored.
-func (r *runner) emit(spec *scenario.Spec, s *site, out []byte) error {
-	if _, err := r.c.stdout.Write(out); err != nil {
-		return fmt.Errorf("write the result: %w", err)
+// seed is that of the flag, else the file's, else one that is chosen.
+func (r *runner) seed(spec *scenario.Spec) uint64 {
+	if r.c.seed != 0 {
+		return r.c.seed
 	}
-	if r.c.format != "text" && r.c.format != "isolationtester" {
+	if seed, given := spec.Seed(); given {
+		return seed
+	}
+	r.c.random()
+	return r.c.seed
+}
+
+// question says what a result is the answer to: results are only compared if it is the same.
+func (r *runner) question(spec *scenario.Spec, levels []engine.Level) string {
+	names := make([]string, len(levels))
+	for i, l := range levels {
+		names[i] = l.History
+	}
+	mode := r.mode(spec)
+	q := fmt.Sprintf("# wirecheck run: levels %s; permutations %s; oracle %s; format %s", strings.Join(names, ", "), mode, r.f.oracles, r.c.format)
+	if mode.Kind == scenario.KindRandom || mode.Kind == scenario.KindPCT {
+		q += fmt.Sprintf("; seed %d", r.seed(spec))
+	}
+	return q + "\n"
+}
+
+// compare holds what was printed against what is stored, or stores it.
+func (r *runner) compare(spec *scenario.Spec, s *site, levels []engine.Level, out []byte) error {
+	if r.c.format != "text" && r.c.format != "isolationtester" || len(out) == 0 {
 		return nil
 	}
 	path := strings.TrimSuffix(spec.Name, ".spec") + "." + s.engine.Name + ".out"
+	question := r.question(spec, levels)
+	now := append([]byte(question), out...)
 	if r.f.update {
-		if err := os.WriteFile(path, out, 0o644); err != nil {
+		if err := os.WriteFile(path, now, 0o644); err != nil {
 			return fmt.Errorf("store the result: %w", err)
 		}
 		return nil
@@ -309,18 +426,16 @@ func (r *runner) emit(spec *scenario.Spec, s *site, out []byte) error {
 	if err != nil {
 		return fmt.Errorf("read the stored result: %w", err)
 	}
-	if line, got, want := firstDifference(out, stored); line > 0 && sameQuestion(out, stored) {
+	if !bytes.HasPrefix(stored, []byte(question)) {
+		first, _, _ := bytes.Cut(stored, []byte("\n"))
+		fmt.Fprintf(r.c.stderr, "wirecheck: %s was not compared: it is the result of other flags\n  this run: %s  stored:   %s\n", path, question, first)
+		return nil
+	}
+	if line, got, want := firstDifference(now, stored); line > 0 {
 		fmt.Fprintf(r.c.stderr, "wirecheck: %s:%d: the result is another one than the stored one\n  got:  %s\n  want: %s\n(--update stores the new one)\n", path, line, got, want)
 		r.cases = append(r.cases, caseReport{Spec: spec.Name, Engine: s.engine.Name, Wrong: []string{"another result than in " + path}})
 	}
 	return nil
-}
-
-// sameQuestion reports whether two results were printed for the same levels and permutations: their first lines are alike.
-func sameQuestion(a, b []byte) bool {
-	first, _, _ := bytes.Cut(a, []byte("\n"))
-	stored, _, _ := bytes.Cut(b, []byte("\n"))
-	return bytes.Equal(first, stored)
 }
 
 // firstDifference gives the first line, from 1, in which two texts differ, and what stands there; 0 if there is none.
@@ -346,15 +461,15 @@ func (r *runner) end() error {
 	if err := r.summary(); err != nil {
 		return err
 	}
-	found, unknown := false, false
+	failed, found, unknown := false, false, false
 	for _, cr := range r.cases {
-		if cr.Crashed {
-			return exitFailed
-		}
+		failed = failed || cr.Crashed || cr.Failed != ""
 		found = found || len(cr.Wrong) > 0 || !cr.Expects && len(cr.Found) > 0
 		unknown = unknown || cr.Unknown != ""
 	}
 	switch {
+	case failed:
+		return exitFailed
 	case found:
 		return exitFound
 	case unknown:
@@ -363,6 +478,22 @@ func (r *runner) end() error {
 		return errors.New("nothing was executed: no scenario is meant for this engine and level")
 	}
 	return nil
+}
+
+// resetFor is how the database gets back to its beginning between permutations. Where many are run, the setup is executed once, if
+// a teardown has nothing to tell.
+func resetFor(spec *scenario.Spec, mode scenario.Mode) lab.Reset {
+	if mode.Kind == scenario.KindListed && len(spec.Permutations) > 0 {
+		return lab.Setup
+	}
+	if spec.Teardown != nil {
+		for statement := range strings.SplitSeq(strings.TrimRight(spec.Teardown.SQL, "; \n"), ";") {
+			if first, _, _ := strings.Cut(strings.TrimSpace(statement), " "); !strings.EqualFold(first, "DROP") {
+				return lab.Setup
+			}
+		}
+	}
+	return lab.Thorough
 }
 
 // bench is a lab with what it needs: a database of its own and, if it is to be judged, a proxy that sees what happens.
@@ -379,7 +510,7 @@ type done struct {
 	judge bool
 }
 
-func openBench(ctx context.Context, c *common, s *site, level engine.Level, file string, judge bool) (_ *bench, err error) {
+func openBench(ctx context.Context, c *common, s *site, config lab.Config, judge bool) (_ *bench, err error) {
 	b := &bench{}
 	defer func() {
 		if err != nil {
@@ -401,13 +532,9 @@ func openBench(ctx context.Context, c *common, s *site, level engine.Level, file
 	if err != nil {
 		return nil, err
 	}
-	config := lab.Config{
-		Backend: s.engine, Target: target, Side: target, Level: level,
-		// PostgreSQL's specs know their sessions by what pg_isolation_regress calls them.
-		Application: "isolation/" + strings.TrimSuffix(filepath.Base(file), ".spec"),
-		Keep:        c.format == "isolationtester",
-	}
+	config.Backend, config.Target, config.Side = s.engine, target, target
 	if judge {
+		config.Reset = lab.Setup // what the proxy knows of the rows begins with the setup
 		if b.lens, err = openLens(ctx, c, s); err != nil {
 			return nil, err
 		}
@@ -453,6 +580,3 @@ func (b *bench) close(ctx context.Context) error {
 	}
 	return errors.Join(errs...)
 }
-
-// independence says which steps may change places without effect; without a parser for the product, none.
-func independence(*scenario.Spec, *site, engine.Level) scenario.Independent { return nil }

@@ -21,6 +21,7 @@ import (
 	"wirecheck/proxy"
 	"wirecheck/proxy/mysqlwire"
 	"wirecheck/rewrite"
+	dialect "wirecheck/rewrite/mysql"
 )
 
 // site is a server on which scenarios are executed: a private one, or one that a URL names.
@@ -34,7 +35,11 @@ type site struct {
 // openSite starts a private server (a bare name), or takes the one that a URL names.
 func openSite(ctx context.Context, name string) (*site, error) {
 	if strings.Contains(name, "://") {
-		return siteAt(name)
+		s, err := siteAt(name)
+		if err != nil {
+			return nil, err
+		}
+		return s, s.ask(ctx)
 	}
 	d, err := backends.ByName(name)
 	if err != nil {
@@ -93,6 +98,37 @@ func siteAt(raw string) (*site, error) {
 		Engine: d.Name, Host: u.Hostname(), Port: port, User: u.User.Username(), Password: password,
 		Database: strings.TrimPrefix(u.Path, "/"),
 	}}, nil
+}
+
+// ask finds out the server's version, and whether it is the product that the URL says.
+func (s *site) ask(ctx context.Context) error {
+	t := s.target
+	if t.Database == "" {
+		t.Database = s.engine.Lab.Maintenance
+	}
+	conn, err := s.engine.Connect(ctx, t)
+	if err != nil {
+		return err
+	}
+	question := "SELECT VERSION()"
+	if s.engine.Protocol == engine.ProtocolPostgres {
+		question = "SHOW server_version"
+	}
+	rows, err := engine.Query(ctx, conn, question)
+	if err = errors.Join(err, conn.Close()); err != nil {
+		return err
+	}
+	if len(rows) != 1 || len(rows[0]) != 1 {
+		return errors.New("ask for the server's version: no answer")
+	}
+	s.version = string(rows[0][0])
+	if is := string(dialect.FlavorOf(s.version)); s.engine.Protocol == engine.ProtocolMySQL && is != s.engine.Name {
+		return fmt.Errorf("the server says that it is %s %s: use %s:// in place of %s://", is, s.version, is, s.engine.Name)
+	}
+	if _, version, ok := strings.Cut(s.version, "-TiDB-v"); ok {
+		s.version = version
+	}
+	return nil
 }
 
 // Close ends a server that is ours.

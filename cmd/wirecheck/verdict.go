@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
 	"wirecheck/oracle"
-	"wirecheck/oracle/isolation"
 	"wirecheck/scenario"
 )
 
@@ -28,10 +26,11 @@ type caseReport struct {
 	Unknown     string   `json:"unknown,omitempty"` // why it could not be decided
 	Expects     bool     `json:"expects"`           // the scenario says what is expected
 	Crashed     bool     `json:"crashed,omitempty"`
+	Failed      string   `json:"failed,omitempty"` // why it could not be executed
 	Marks       []string `json:"marks,omitempty"`
 
-	Findings []oracle.Finding    `json:"findings,omitempty"`
-	Coverage *isolation.Coverage `json:"coverage,omitempty"` // absent if the isolation oracle did not judge
+	Findings []oracle.Finding `json:"findings,omitempty"`
+	runJSON
 }
 
 // unseen says that the isolation oracle cannot have found anything.
@@ -45,15 +44,12 @@ func (d *done) unseen() bool {
 
 // judge compares what happened with what the scenario expects.
 func judge(spec *scenario.Spec, t scenario.Target, d *done) caseReport {
-	r := caseReport{Permutation: d.Permutation.String(), Found: []string{}, Outcomes: []string{}, Marks: d.Marks, Crashed: d.Crashed, Findings: d.findings}
+	r := caseReport{Permutation: d.Permutation.String(), Found: []string{}, Outcomes: []string{}, Marks: d.Marks, Crashed: d.Crashed, Findings: d.findings, runJSON: jsonOf(spec, d)}
 	for i := range d.findings {
 		r.Found = append(r.Found, d.findings[i].Title())
 	}
 	slices.Sort(r.Found)
 	r.Found = slices.Compact(r.Found)
-	if d.judge {
-		r.Coverage = &d.coverage
-	}
 	if d.Trouble != nil {
 		r.Unknown = d.Trouble.Error()
 		return r
@@ -183,12 +179,14 @@ type printer struct {
 	spec  *scenario.Spec
 	site  *site
 	level engine.Level
+	shown int // bytes of out that are on stdout
 }
 
 // unusedStep begins the one warning that isolationtester has too.
 const unusedStep = "unused step name: "
 
 func (p *printer) begin() {
+	p.shown = p.out.Len()
 	switch p.c.format {
 	case "text":
 		if p.out.Len() > 0 {
@@ -211,13 +209,25 @@ func (p *printer) begin() {
 func (p *printer) permutation(n int, d *done, r caseReport) error {
 	switch p.c.format {
 	case "isolationtester":
-		return d.IsolationTester(p.out, p.spec)
+		if err := d.IsolationTester(p.out, p.spec); err != nil {
+			return err
+		}
 	case "text":
 		fmt.Fprintf(p.out, "\npermutation %d: %s\n", n, d.Permutation)
 		if err := d.Text(p.out, p.spec); err != nil {
 			return err
 		}
 		p.verdict(d, r)
+	}
+	return p.flush()
+}
+
+// flush shows what was written since the last time.
+func (p *printer) flush() error {
+	_, err := p.c.stdout.Write(p.out.Bytes()[p.shown:])
+	p.shown = p.out.Len()
+	if err != nil {
+		return fmt.Errorf("write the result: %w", err)
 	}
 	return nil
 }
@@ -228,6 +238,14 @@ func (p *printer) refused(d *done) error {
 		return nil
 	}
 	return d.IsolationTester(p.out, p.spec)
+}
+
+// end says how many of the possible orders were run.
+func (p *printer) end(count runCount) error {
+	if text := count.text(); p.c.format == "text" && text != "" {
+		fmt.Fprintf(p.out, "\n%s\n", text)
+	}
+	return p.flush()
 }
 
 // verdict says what the oracles and the scenario's own conditions say.
@@ -309,18 +327,15 @@ func (p *printer) who(d *done, t *oracle.Transaction, statement int) string {
 func (r *runner) summary() error {
 	switch r.c.format {
 	case "json":
-		e := json.NewEncoder(r.c.stdout)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		return e.Encode(struct {
-			Cases []caseReport `json:"cases"`
-		}{r.cases})
+		return r.printJSON()
 	case "junit":
 		return r.junit()
 	case "text":
-		wrong, unknown, found := 0, 0, 0
+		wrong, unknown, found, failed := 0, 0, 0, 0
 		for _, cr := range r.cases {
 			switch {
+			case cr.Failed != "":
+				failed++
 			case len(cr.Wrong) > 0:
 				wrong++
 			case cr.Unknown != "":
@@ -329,7 +344,11 @@ func (r *runner) summary() error {
 				found++
 			}
 		}
-		_, err := fmt.Fprintf(r.c.stdout, "\ncases: %d, with findings: %d, not as expected: %d, unknown: %d\n", len(r.cases), found, wrong, unknown)
+		text := fmt.Sprintf("\ncases: %d, with findings: %d, not as expected: %d, unknown: %d", len(r.cases), found, wrong, unknown)
+		if failed > 0 {
+			text += fmt.Sprintf(", not executed: %d", failed)
+		}
+		_, err := fmt.Fprintln(r.c.stdout, text)
 		return err
 	}
 	return nil
@@ -357,7 +376,7 @@ func (r *runner) junit() error {
 		Cases    []junitCase `xml:"testcase"`
 	}{Name: "wirecheck run", Tests: len(r.cases)}
 	for _, cr := range r.cases {
-		jc := junitCase{Class: cr.Spec, Name: fmt.Sprintf("%s %s: %s", cr.Engine, cr.Level, cr.Permutation)}
+		jc := junitCase{Class: cr.Spec, Name: strings.TrimSuffix(fmt.Sprintf("%s %s: %s", cr.Engine, cr.Level, cr.Permutation), ": ")}
 		wrong := cr.Wrong
 		if !cr.Expects {
 			for _, f := range cr.Found {
@@ -365,6 +384,9 @@ func (r *runner) junit() error {
 			}
 		}
 		switch {
+		case cr.Failed != "":
+			jc.Error = &junitFailure{"not executed: " + cr.Failed}
+			suite.Errors++
 		case len(wrong) > 0:
 			jc.Failure = &junitFailure{strings.Join(wrong, "; ")}
 			suite.Failures++

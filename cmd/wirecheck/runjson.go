@@ -1,0 +1,160 @@
+package main
+
+import (
+	"encoding/json"
+
+	"wirecheck/backends/engine"
+	"wirecheck/lab"
+	"wirecheck/oracle/isolation"
+	"wirecheck/scenario"
+)
+
+// The JSON form of what a permutation did. docs/FORMATS.md, "Results of wirecheck run", describes it.
+
+type eventJSON struct {
+	Kind    string   `json:"kind"`
+	Session string   `json:"session"`
+	Step    string   `json:"step,omitempty"`
+	SQL     string   `json:"sql"`
+	Wait    string   `json:"wait,omitempty"`
+	For     []string `json:"for,omitempty"`
+	Why     string   `json:"why,omitempty"`
+	Effect  string   `json:"effect,omitempty"`
+	Reason  string   `json:"reason,omitempty"`
+	Retry   bool     `json:"retry,omitempty"`
+	answerJSON
+}
+
+type answerJSON struct {
+	Results []resultJSON `json:"results,omitempty"`
+	Error   *errorJSON   `json:"error,omitempty"`
+	Notices []noticeJSON `json:"notices,omitempty"`
+}
+
+type resultJSON struct {
+	Columns  []string    `json:"columns,omitempty"`
+	Rows     [][]*string `json:"rows,omitempty"` // null is NULL
+	Affected int64       `json:"affected,omitempty"`
+}
+
+type errorJSON struct {
+	Code     string `json:"code"`
+	SQLState string `json:"sqlstate,omitempty"`
+	Severity string `json:"severity,omitempty"`
+	Message  string `json:"message"`
+	Detail   string `json:"detail,omitempty"`
+	Hint     string `json:"hint,omitempty"`
+}
+
+type noticeJSON struct {
+	Severity string `json:"severity,omitempty"`
+	Code     string `json:"code,omitempty"`
+	Message  string `json:"message,omitempty"`
+	Channel  string `json:"channel,omitempty"`
+	Payload  string `json:"payload,omitempty"`
+}
+
+type outputJSON struct {
+	Session string `json:"session,omitempty"` // empty: the connection that executes setup, final queries and teardown
+	SQL     string `json:"sql"`
+	answerJSON
+}
+
+type tableJSON struct {
+	Name string `json:"name"`
+	resultJSON
+}
+
+// runJSON is what happened.
+type runJSON struct {
+	Setup    []outputJSON `json:"setup,omitempty"`
+	Events   []eventJSON  `json:"events,omitempty"`
+	Finals   []outputJSON `json:"finals,omitempty"`
+	Tables   []tableJSON  `json:"tables,omitempty"`
+	Teardown []outputJSON `json:"teardown,omitempty"`
+	// Coverage is absent if the isolation oracle did not judge.
+	Coverage *isolation.Coverage `json:"coverage,omitempty"`
+}
+
+func jsonOf(spec *scenario.Spec, d *done) runJSON {
+	r := runJSON{Setup: outputsJSON(spec, d.Setup), Teardown: outputsJSON(spec, d.Teardown)}
+	for _, ev := range d.Events {
+		r.Events = append(r.Events, eventOf(spec, ev))
+	}
+	for i, sql := range spec.Finals() {
+		if i < len(d.Finals) {
+			r.Finals = append(r.Finals, outputJSON{SQL: sql, answerJSON: answerOf(d.Finals[i])})
+		}
+	}
+	for _, t := range d.Tables {
+		r.Tables = append(r.Tables, tableJSON{Name: t.Name, resultJSON: resultOf(engine.Result{Columns: t.Columns, Rows: t.Rows})})
+	}
+	if d.judge {
+		r.Coverage = &d.coverage
+	}
+	return r
+}
+
+func eventOf(spec *scenario.Spec, ev lab.Event) eventJSON {
+	e := eventJSON{
+		Kind: string(ev.Kind), Session: spec.Sessions[ev.Step.Session].Name, Step: ev.Step.Name, SQL: ev.Step.SQL, Wait: string(ev.Wait),
+		Why: ev.Why, Effect: string(ev.Outcome.Effect), Reason: string(ev.Outcome.Reason), Retry: ev.Outcome.Retry, answerJSON: answerOf(ev.Answer),
+	}
+	for _, s := range ev.For {
+		e.For = append(e.For, spec.Sessions[s].Name)
+	}
+	return e
+}
+
+func outputsJSON(spec *scenario.Spec, outputs []lab.Output) (list []outputJSON) {
+	for _, o := range outputs {
+		j := outputJSON{SQL: o.SQL, answerJSON: answerOf(o.Answer)}
+		if o.Session >= 0 {
+			j.Session = spec.Sessions[o.Session].Name
+		}
+		list = append(list, j)
+	}
+	return list
+}
+
+func answerOf(a engine.Answer) (j answerJSON) {
+	for _, r := range a.Results {
+		j.Results = append(j.Results, resultOf(r))
+	}
+	if e := a.Err; e != nil {
+		j.Error = &errorJSON{Code: e.Code, SQLState: e.SQLState, Severity: e.Severity, Message: e.Message, Detail: e.Detail, Hint: e.Hint}
+	}
+	for _, n := range a.Notices {
+		j.Notices = append(j.Notices, noticeJSON{Severity: n.Severity, Code: n.Code, Message: n.Message, Channel: n.Channel, Payload: n.Payload})
+	}
+	return j
+}
+
+func resultOf(r engine.Result) resultJSON {
+	j := resultJSON{Affected: r.Affected}
+	for _, c := range r.Columns {
+		j.Columns = append(j.Columns, c.Name)
+	}
+	for _, row := range r.Rows {
+		values := make([]*string, len(row))
+		for i, v := range row {
+			if v != nil {
+				s := string(v)
+				values[i] = &s
+			}
+		}
+		j.Rows = append(j.Rows, values)
+	}
+	return j
+}
+
+// printJSON writes everything.
+func (r *runner) printJSON() error {
+	e := json.NewEncoder(r.c.stdout)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(struct {
+		Runs  []runCount   `json:"runs"`
+		Cases []caseReport `json:"cases"`
+	}{append([]runCount{}, r.counts...), append([]caseReport{}, r.cases...)})
+}

@@ -1,0 +1,220 @@
+package mysql
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"wirecheck/rewrite"
+)
+
+// Touches says what the statements of a text do, one by one. plain reports whether a name, in lower case, is that of a table of
+// which all is known that a statement on it touches; nil: of none. It reads texts as a session with the default sql_mode does.
+func (r *Rewriter) Touches(sql string, plain func(table string) bool) []rewrite.Touch {
+	opaque := []rewrite.Touch{{Kind: rewrite.TouchOpaque}}
+	tokens, err := lex(sql, 0)
+	if err != nil || len(sql) > cacheTextSize {
+		return opaque
+	}
+	if slices.ContainsFunc(tokens, func(t token) bool { return t.executable }) {
+		return opaque
+	}
+	whole := &text{sql, tokens}
+	parts := split(whole)
+	if slices.ContainsFunc(parts, compound) {
+		return []rewrite.Touch{touchCompound(whole)}
+	}
+	all := make([]rewrite.Touch, 0, len(parts))
+	for _, part := range parts {
+		all = append(all, r.touch(part, plain))
+	}
+	return all
+}
+
+// touchCompound is for texts with statements that have statements in them. Of those, triggers belong to tables; every name in
+// the text is taken for a table's.
+func touchCompound(t *text) rewrite.Touch {
+	if !t.is(0, "CREATE") || t.find(0, 0, "TRIGGER") < 0 || t.find(0, 0, "PROCEDURE", "FUNCTION", "EVENT", "PACKAGE") >= 0 {
+		return rewrite.Touch{}
+	}
+	define := rewrite.Touch{Kind: rewrite.TouchDefine}
+	for i := range t.tokens {
+		if name, ok := t.name(i); ok {
+			define.Writes = append(define.Writes, strings.ToLower(name))
+		}
+	}
+	return define
+}
+
+func (r *Rewriter) touch(t *text, plain func(string) bool) rewrite.Touch {
+	control := &statement{r: r, text: t, plan: &rewrite.Plan{}}
+	switch {
+	case t.is(0, "SELECT", "WITH", "TABLE", "VALUES", "(", "INSERT", "REPLACE", "UPDATE", "DELETE"):
+		return r.touchRows(t, plain)
+	case t.is(0, "BEGIN"), t.seq(0, "START", "TRANSACTION"):
+		return rewrite.Touch{Kind: rewrite.TouchBegin, Snapshot: slices.ContainsFunc(words(t), func(w string) bool { return w == "SNAPSHOT" })}
+	case t.is(0, "COMMIT", "ROLLBACK") && (control.chains(0) || t.find(0, 0, "RELEASE") >= 0):
+		return rewrite.Touch{}
+	case t.is(0, "COMMIT"):
+		return rewrite.Touch{Kind: rewrite.TouchEnd}
+	case t.is(0, "ROLLBACK"):
+		return rewrite.Touch{Kind: rewrite.TouchEnd, Partial: t.find(0, 0, "TO") >= 0}
+	case t.is(0, "SAVEPOINT"), t.seq(0, "RELEASE", "SAVEPOINT"):
+		return rewrite.Touch{Kind: rewrite.TouchLocal}
+	case t.is(0, "SET"):
+		return touchSet(control)
+	case t.is(0, "DO", "SHOW", "EXPLAIN", "DESC", "DESCRIBE"):
+		return rewrite.Touch{Kind: rewrite.TouchUnknown}
+	case t.is(0, "CREATE", "ALTER", "DROP"):
+		return r.touchDefinition(t)
+	}
+	return rewrite.Touch{}
+}
+
+func words(t *text) []string {
+	list := make([]string, len(t.tokens))
+	for i := range t.tokens {
+		list[i] = strings.ToUpper(t.at(i))
+	}
+	return list
+}
+
+// touchSet knows SET TRANSACTION of the session, and variables of the user's.
+func touchSet(s *statement) rewrite.Touch {
+	t := s.text
+	j := 1
+	if t.is(j, "SESSION", "LOCAL") {
+		j++
+	}
+	if t.is(j, "TRANSACTION") {
+		return rewrite.Touch{Kind: rewrite.TouchLocal, Level: s.levelWords(j + 1)}
+	}
+	for i := range t.tokens {
+		if _, named := t.name(i); i > 0 && named {
+			return rewrite.Touch{} // a setting, a function, a query
+		}
+		if t.tokens[i].kind == tokSysVar {
+			return rewrite.Touch{}
+		}
+	}
+	return rewrite.Touch{Kind: rewrite.TouchLocal}
+}
+
+// toucher collects what a tree mentions.
+type toucher struct {
+	tables, ctes []string
+	locks        bool
+	strange      bool // something of which it is not known what it touches
+}
+
+func (v *toucher) Enter(n ast.Node) (ast.Node, bool) {
+	switch n := n.(type) {
+	case *ast.TableName:
+		name := n.Name.L
+		if n.Schema.L != "" {
+			name = n.Schema.L + "." + name
+		}
+		v.tables = append(v.tables, name)
+	case *ast.CommonTableExpression:
+		v.ctes = append(v.ctes, n.Name.L)
+	case *ast.SelectStmt:
+		v.locks = v.locks || n.LockInfo != nil && n.LockInfo.LockType != ast.SelectLockNone
+		v.strange = v.strange || n.SelectIntoOpt != nil
+	case *ast.FuncCallExpr:
+		v.strange = v.strange || !rewrite.Harmless(n.FnName.L)
+	case *ast.VariableExpr:
+		v.strange = v.strange || n.IsSystem
+	}
+	return n, false
+}
+
+func (v *toucher) Leave(n ast.Node) (ast.Node, bool) { return n, true }
+
+func (r *Rewriter) mentioned(t *text) (ast.StmtNode, *toucher, error) {
+	n, err := r.parse(t.sql[t.tokens[0].start:t.tokens[len(t.tokens)-1].end], 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	v := &toucher{}
+	n.Accept(v)
+	return n, v, nil
+}
+
+// touchRows is for statements that read and write rows. What a writing statement reads it locks (MySQL manual, 17.7.3, "Locks Set by
+// Different SQL Statements in InnoDB"), at some levels at least.
+func (r *Rewriter) touchRows(t *text, plain func(string) bool) rewrite.Touch {
+	n, v, err := r.mentioned(t)
+	if err != nil || v.strange {
+		return rewrite.Touch{Kind: rewrite.TouchUnknown}
+	}
+	var tables []string
+	for _, name := range v.tables {
+		switch {
+		case plain != nil && plain(name):
+			tables = append(tables, name)
+		case !slices.Contains(v.ctes, name):
+			return rewrite.Touch{Kind: rewrite.TouchUnknown}
+		}
+	}
+	switch n.(type) {
+	case *ast.SelectStmt, *ast.SetOprStmt:
+		if !v.locks {
+			return rewrite.Touch{Kind: rewrite.TouchRead, Reads: tables}
+		}
+	case *ast.InsertStmt, *ast.UpdateStmt, *ast.DeleteStmt:
+	default:
+		return rewrite.Touch{Kind: rewrite.TouchUnknown}
+	}
+	return rewrite.Touch{Kind: rewrite.TouchWrite, Writes: tables}
+}
+
+// touchDefinition is for the statements that define something.
+func (r *Rewriter) touchDefinition(t *text) rewrite.Touch {
+	n, v, err := r.mentioned(t)
+	if err != nil {
+		return rewrite.Touch{}
+	}
+	define := rewrite.Touch{Kind: rewrite.TouchDefine, Writes: v.tables}
+	switch n := n.(type) {
+	case *ast.CreateTableStmt:
+		if !v.strange && len(v.tables) == 1 && plainTable(n) {
+			return rewrite.Touch{Kind: rewrite.TouchDefine, Plain: v.tables}
+		}
+		if n.TemporaryKeyword != ast.TemporaryNone {
+			return rewrite.Touch{}
+		}
+	case *ast.CreateIndexStmt:
+		if !v.strange {
+			define.Writes = nil
+		}
+	case *ast.CreateViewStmt:
+		define.Writes = nil // what reads it names what is no table
+	case *ast.AlterTableStmt, *ast.DropTableStmt:
+	default:
+		return rewrite.Touch{}
+	}
+	return define
+}
+
+// plainTable reports whether a new table has no ties to others and is InnoDB's or TiDB's.
+func plainTable(n *ast.CreateTableStmt) bool {
+	if n.TemporaryKeyword != ast.TemporaryNone || n.ReferTable != nil || n.Select != nil || n.Partition != nil {
+		return false
+	}
+	for _, c := range n.Constraints {
+		if c.Tp == ast.ConstraintForeignKey {
+			return false
+		}
+	}
+	for _, c := range n.Cols {
+		for _, o := range c.Options {
+			if o.Tp == ast.ColumnOptionReference {
+				return false
+			}
+		}
+	}
+	return !slices.ContainsFunc(n.Options, func(o *ast.TableOption) bool {
+		return o.Tp == ast.TableOptionEngine && !strings.EqualFold(o.StrValue, "innodb")
+	})
+}

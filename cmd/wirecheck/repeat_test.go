@@ -98,8 +98,8 @@ func TestSameSeedSameOutput(t *testing.T) {
 					if err := c.setUp(); err != nil {
 						t.Fatal(err)
 					}
-					r := &runner{c: c, f: runFlags{engine: engine, oracles: "isolation", mode: mode}, sites: map[string]*site{engine: server}}
-					specs, err := readSpecs([]string{path}, &said)
+					r := &runner{c: c, f: runFlags{engines: []string{engine}, oracles: "isolation", mode: mode}, sites: map[string]*site{engine: server}}
+					specs, err := readSpecs(c, []string{path})
 					if err != nil {
 						t.Fatal(err)
 					}

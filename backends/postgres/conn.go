@@ -6,6 +6,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -26,6 +27,7 @@ type conn struct {
 	state engine.Transaction
 	meter *meter              // nil unless somebody hears
 	heard func(engine.Notice) // or nil
+	busy  atomic.Bool         // somebody is in Do
 }
 
 // Connect opens a connection.
@@ -101,6 +103,8 @@ func (c *conn) Do(ctx context.Context, sql string) (engine.Answer, error) {
 	if strings.ContainsRune(sql, 0) {
 		return a, fmt.Errorf("send statement: it contains a zero byte, which the protocol cannot carry")
 	}
+	c.busy.Store(true)
+	defer c.busy.Store(false)
 	stop := engine.CutOff(ctx, c.net)
 	err := c.do(sql, &a)
 	if e := stop(); err != nil && e != nil {

@@ -29,6 +29,7 @@ type conn struct {
 	heard func(engine.Notice) // or nil
 	// checked: the server has looked for a deadlock since the present wait began, see checked.go.
 	checked atomic.Bool
+	busy    atomic.Bool // somebody is in Do
 }
 
 // Connect opens a connection.
@@ -104,6 +105,8 @@ func (c *conn) Do(ctx context.Context, sql string) (engine.Answer, error) {
 	if strings.ContainsRune(sql, 0) {
 		return a, fmt.Errorf("send statement: it contains a zero byte, which the protocol cannot carry")
 	}
+	c.busy.Store(true)
+	defer c.busy.Store(false)
 	stop := engine.CutOff(ctx, c.net)
 	err := c.do(sql, &a)
 	if e := stop(); err != nil && e != nil {

@@ -64,9 +64,9 @@ func (c *conn) metered(dial func(context.Context, string, string) (net.Conn, err
 }
 
 // Settle implements engine.Settler. On loopback what a server sent before it began to wait has arrived by the time that
-// its wait is seen; a proxy in between may still hold something back.
+// its wait is seen; a proxy in between may still hold something back. If the step is done meanwhile, all of it was read.
 func (c *conn) Settle(ctx context.Context) {
-	for c.meter != nil && !c.meter.settled() && ctx.Err() == nil {
+	for c.meter != nil && c.busy.Load() && !c.meter.settled() && ctx.Err() == nil {
 		time.Sleep(settlePause)
 	}
 }

@@ -1,0 +1,36 @@
+package lab
+
+import (
+	"testing"
+
+	"wirecheck/backends/engine"
+)
+
+func TestLimits(t *testing.T) {
+	for sql, want := range map[string]bool{
+		"SET lock_timeout = '10ms'":                         true,
+		"begin; set local STATEMENT_TIMEOUT to 5; select 1": true,
+		"SET SESSION innodb_lock_wait_timeout = 1":          true,
+		"SET lock_wait_timeout = 1":                         true,
+		"SELECT set_config('lock_timeout', '1s', false)":    true,
+		"SELECT /*+ MAX_EXECUTION_TIME(10) */ * FROM t":     true,
+		"SET deadlock_timeout = '1ms'":                      false,
+		"SELECT my_lock_timeout, statement_timeouts FROM t": false,
+		"SET idle_in_transaction_session_timeout = '1s'":    false,
+		"UPDATE t SET v = 1":                                false,
+	} {
+		if got := limits.MatchString(sql); got != want {
+			t.Errorf("%s: got %v, want %v", sql, got, want)
+		}
+	}
+}
+
+func TestLooksNumeric(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": true, "1": true, "-1.5e3": true, "1 2": true, ".5": true, "1-": false, "e1": false, "1e": false, "0x1": false, "١": false, "+1": false,
+	} {
+		if got := looksNumeric(engine.Value(text)); got != want {
+			t.Errorf("%q: got %v, want %v", text, got, want)
+		}
+	}
+}

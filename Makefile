@@ -1,6 +1,7 @@
 # make demo      show wirecheck at work on private servers (installs PostgreSQL and MariaDB with apt if missing)
 # make test      all tests, real servers included
 # make test-engines  tests against MySQL and both TiDB versions too; each must be on the machine
+# make hermitage what every level of every engine lets through, as Markdown (docs/HERMITAGE.md); exit status 1 if the oracle disagrees
 # make check     the fast part of it, before each commit
 # make bench     what the proxy and the checker cost
 # make soak      the load tests at full length, LOAD each
@@ -17,7 +18,7 @@ LOAD ?= 60s
 RACE = ./proxy/... ./cmd/... ./internal/... ./backends/... ./lab/... ./scheduler/shell/...
 PURE = ./history/... ./oracle/... ./report/... ./configs/... ./scenario/... ./scheduler ./scheduler/toy
 
-.PHONY: build demo test test-engines check bench soak fuzz fmt vet clean
+.PHONY: build demo test test-engines test-mysql hermitage check bench soak fuzz fmt vet clean
 
 build:
 	$(GO) build -trimpath -o bin/wirecheck ./cmd/wirecheck
@@ -38,6 +39,7 @@ test: fmt vet
 ENGINES ?= mysql tidb:2025-11 tidb:2023-01
 test-engines:
 	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(GO) test -timeout 20m -count=1 -race -run TestConformance ./backends
+	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(GO) test -timeout 20m -count=1 -race -run 'TestHermitage|TestCases' ./cmd/wirecheck
 	@case " $(ENGINES) " in *" mysql"*) $(MAKE) --no-print-directory test-mysql ;; esac
 
 # The tests of the MySQL family once more, against MySQL.
@@ -45,6 +47,15 @@ test-mysql:
 	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 ./rewrite/mysql ./proxy/mysqlwire
 	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 -run MySQL ./internal/testserver ./backends/instrument
 	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 -run 'Anomalies|TruthOnMariaDB' ./cmd/wirecheck
+
+# An engine that is not on the machine is said to be missing.
+comma = ,
+empty =
+HERMITAGE = g0 g1a g1b g1c otv pmp pmp-write p4 g-single g-single-dependencies g-single-write-1 g-single-write-2 g2-item g2 g2-two-edges
+hermitage:
+	@$(MAKE) --no-print-directory build >&2
+	@./bin/wirecheck run $(HERMITAGE:%=testdata/hermitage/%.spec) --level all --format matrix \
+		--engine $(subst $(empty) $(empty),$(comma),$(strip postgres mariadb $(ENGINES)))
 
 check: fmt vet
 	$(GO) test $(PURE) ./internal/imports/...

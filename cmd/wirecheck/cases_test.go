@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"wirecheck/lab"
+	"wirecheck/scenario"
+)
+
+// TestCases executes the known cases of testdata/cases on each engine and at each level that they are for, and compares
+// what the results show with the cases' observe lines. Nothing watches: the added columns of MariaDB and MySQL hide some of
+// the bugs.
+func TestCases(t *testing.T) {
+	specs, err := readSpecs(&common{stderr: t.Output()}, glob(t, "../../testdata/cases/*.spec"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range engines() {
+		t.Run(name, func(t *testing.T) {
+			c := &common{stdout: t.Output(), stderr: t.Output(), noProgress: true}
+			r := &runner{c: c, f: runFlags{oracles: "none"}, sites: map[string]*site{}}
+			defer func() {
+				if err := r.close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			s, err := r.site(t.Context(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			for _, level := range s.engine.Levels {
+				b, err := openBench(t.Context(), c, s, lab.Config{Level: level}, false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, spec := range specs {
+					if target := r.targetOf(s, level); spec.For(spec.Permutations[0], target) {
+						checkCase(t, b, spec, target)
+						n++
+					}
+				}
+				if err := b.close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+			if n < 20 {
+				t.Errorf("%d cases were executed", n)
+			}
+		})
+	}
+}
+
+// checkCase executes one case and compares.
+func checkCase(t *testing.T, b *bench, spec *scenario.Spec, target scenario.Target) {
+	t.Helper()
+	done, err := b.run(t.Context(), spec, spec.Permutations[0])
+	if err != nil {
+		t.Errorf("%s at %s: %v", spec.Name, target.Level, err)
+		return
+	}
+	report := judge(spec, target, done)
+	want, says := spec.Observe(spec.Permutations[0], target)
+	switch {
+	case done.Trouble != nil || done.Crashed || len(report.Wrong) > 0:
+		t.Errorf("%s at %s: %v, crashed %v, %v", spec.Name, target.Level, report.Wrong, done.Crashed, done.Trouble)
+	case len(spec.Raw()) > 0 && says:
+		twin := *spec
+		twin.Setup = nil
+		for _, sql := range spec.Raw() {
+			twin.Setup = append(twin.Setup, scenario.Block{SQL: sql})
+		}
+		other, err := b.run(t.Context(), &twin, spec.Permutations[0])
+		if err != nil {
+			t.Errorf("%s at %s, without metadata: %v", spec.Name, target.Level, err)
+			return
+		}
+		if differ := answers(done) != answers(other); differ != want[0].Holds {
+			t.Errorf("%s at %s: the answers are\n%s\nand without metadata\n%s", spec.Name, target.Level, answers(done), answers(other))
+		}
+	case report.Unknown != "" && slices.ContainsFunc(want, func(o scenario.Observation) bool { return o.Holds }):
+		t.Errorf("%s at %s: %s", spec.Name, target.Level, report.Unknown)
+	}
+}
+
+// answers are what the steps returned: rows without regard to their order, or the error's code.
+func answers(d *done) string {
+	var lines []string
+	for _, ev := range d.Events {
+		if ev.Answer.Err != nil {
+			lines = append(lines, ev.Step.Name+": error "+ev.Answer.Err.Code)
+		}
+		for _, result := range ev.Answer.Results {
+			for _, row := range result.Rows {
+				lines = append(lines, fmt.Sprintf("%s: %q", ev.Step.Name, row))
+			}
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"wirecheck/backends/engine"
+	"wirecheck/lab"
+	"wirecheck/oracle"
+	"wirecheck/oracle/isolation"
+)
+
+// enginesVariable names further engines to test on, as in package backends: "mysql tidb:2025-11". Each must be on the machine.
+const enginesVariable = "WIRECHECK_TEST_ENGINES"
+
+func engines() []string {
+	return append([]string{"postgres", "mariadb"}, strings.Fields(os.Getenv(enginesVariable))...)
+}
+
+// TestHermitage executes the Hermitage scenarios at every level and compares each cell with docs/HERMITAGE.md. The scenarios
+// themselves say what should be observed and found; a cell that disagrees has exit status 1.
+func TestHermitage(t *testing.T) {
+	specs := glob(t, "../../testdata/hermitage/*.spec")
+	document, err := os.ReadFile("../../docs/HERMITAGE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := tables(string(document))
+	for _, name := range engines() {
+		t.Run(name, func(t *testing.T) {
+			args := append([]string{"run", "--engine", name, "--level", "all", "--format", "matrix"}, specs...)
+			out, said, status := command(t, args...)
+			if status != exitClean {
+				t.Errorf("exit status %d, said:\n%s", status, said)
+			}
+			got := tables(out)[name]
+			if len(got) != len(specs)*len(strings.Split(strings.SplitN(out, "\n|---", 2)[1], "---|")[1:]) {
+				t.Errorf("%d cells for %d scenarios:\n%s", len(got), len(specs), out)
+			}
+			for at, cell := range got {
+				if want[name][at] != cell {
+					t.Errorf("%s:\n got %q\nwant %q\n(the table in docs/HERMITAGE.md is what make hermitage printed; change it there, with the reason)", at, cell, want[name][at])
+				}
+			}
+			for at := range want[name] {
+				if _, ok := got[at]; !ok {
+					t.Errorf("%s: in docs/HERMITAGE.md, but not executed", at)
+				}
+			}
+		})
+	}
+}
+
+var headline = regexp.MustCompile("^## .*\\(`(.*)`\\)$")
+
+// tables reads what --format matrix printed: by engine, then by scenario and level.
+func tables(text string) map[string]map[string]string {
+	all := map[string]map[string]string{}
+	name, levels := "", []string(nil)
+	lines := bufio.NewScanner(strings.NewReader(text))
+	for lines.Scan() {
+		if m := headline.FindStringSubmatch(lines.Text()); m != nil {
+			name, levels = m[1], nil
+			all[name] = map[string]string{}
+			continue
+		}
+		row, ok := strings.CutPrefix(lines.Text(), "| ")
+		if !ok || name == "" {
+			continue
+		}
+		cells := strings.Split(strings.TrimSuffix(row, " |"), " | ")
+		if levels == nil {
+			levels = cells[1:]
+			continue
+		}
+		for i, cell := range cells[1:] {
+			all[name][cells[0]+" at "+levels[i]] = cell
+		}
+	}
+	return all
+}
+
+func glob(t *testing.T, pattern string) []string {
+	t.Helper()
+	paths, err := filepath.Glob(pattern)
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%s: %v, %v", pattern, paths, err)
+	}
+	return paths
+}
+
+func TestAgreement(t *testing.T) {
+	find := func(class oracle.Class, name string) []oracle.Finding { return []oracle.Finding{{Class: class, Name: name}} }
+	tests := []struct {
+		outcome    string
+		through    bool
+		findings   []oracle.Finding
+		predicates int
+		want       string
+	}{
+		{"P4", true, find(oracle.GSingle, oracle.NameLostUpdate), 0, agrees},
+		{"P4", true, find(oracle.GSingle, oracle.NameReadSkew), 0, disagrees},
+		{"P4", true, nil, 3, disagrees},
+		{"P4", false, nil, 0, agrees},
+		{"P4", false, find(oracle.GSingle, oracle.NameLostUpdate), 0, disagrees},
+		{"OTV", false, find(oracle.GSingle, oracle.NameReadSkew), 0, agrees},
+		{"OTV", true, find(oracle.GSingle, oracle.NameVanishes), 0, agrees},
+		{"G1c", false, find(oracle.G2Item, oracle.NameWriteSkew), 0, agrees},
+		{"G1c", true, find(oracle.G2Item, oracle.NameWriteSkew), 0, disagrees},
+		{"G2", true, nil, 2, notJudged},
+		{"G2", true, nil, 0, disagrees}, // the oracle does not say that it left something out
+		{"G2", false, nil, 0, agrees},
+		{"G2", false, find(oracle.G2Item, oracle.NameWriteSkew), 2, disagrees},
+		{"PMP-write", true, find(oracle.GSingle, oracle.NameReadWriteSkew), 1, agrees},
+		{"somebody's own", true, nil, 0, ""},
+	}
+	for _, test := range tests {
+		d := &done{judge: true, judged: judged{findings: test.findings, coverage: isolation.Coverage{Exact: 1, Predicates: test.predicates}}}
+		if got, why := agreement(test.outcome, test.through, d); got != test.want {
+			t.Errorf("%s, let through %v, found %v: %s (%s), want %s", test.outcome, test.through, test.findings, got, why, test.want)
+		}
+	}
+}
+
+func TestPrevention(t *testing.T) {
+	ran, waits := lab.Event{Kind: lab.Ran}, lab.Event{Kind: lab.Waits}
+	failed := func(r engine.Reason) lab.Event { return lab.Event{Kind: lab.Ran, Outcome: engine.Outcome{Reason: r}} }
+	tests := []struct {
+		events []lab.Event
+		want   string
+	}{
+		{[]lab.Event{ran, ran}, "snapshot"},
+		{[]lab.Event{ran, waits, ran}, "blocked"},
+		{[]lab.Event{waits, failed(engine.ReasonDeadlock), ran}, "aborted (deadlock)"},
+		{[]lab.Event{ran, failed(engine.ReasonSerialization), failed(engine.ReasonFailed)}, "aborted (serialization failure)"},
+		{[]lab.Event{waits, failed(engine.ReasonOther)}, "blocked"}, // a duplicate key, say, is the statement's own fault
+	}
+	for _, test := range tests {
+		if got := prevention(test.events); got != test.want {
+			t.Errorf("%v: %s, want %s", test.events, got, test.want)
+		}
+	}
+}
+
+// TestMatrixSays: what disagrees, cannot be seen or is not there is said, and decides the exit status.
+func TestMatrixSays(t *testing.T) {
+	const body = `
+setup { CREATE TABLE t (id int PRIMARY KEY, n int) }
+setup { INSERT INTO t VALUES (1, 10) }
+teardown { DROP TABLE t }
+session a
+step b1 { BEGIN }
+step r1 { SELECT n FROM t WHERE id = 1 }
+step w1 { UPDATE t SET n = 11 WHERE id = 1 }
+step c1 { COMMIT }
+session b
+step w2 { UPDATE t SET n = 12 WHERE id = 1 }
+permutation b1 r1 w2 w1 c1
+`
+	tests := []struct {
+		head, engine, want string
+		status             exitStatus
+	}{
+		{"#wirecheck: outcome P4: rows(r1) are 10 and ok(w2) and ok(c1)\n", "postgres", "| let through; oracle: lost update; agrees |", exitClean},
+		{"#wirecheck: outcome P4: not ok(c1)\n", "postgres", "| prevented: snapshot; oracle: lost update; **disagrees** (the results do not show P4) |", exitFound},
+		{"#wirecheck: outcome G0: ok(c1)\n", "postgres", "| let through; oracle: lost update; **disagrees** (the results show G0, which should be reported as G0) |", exitFound},
+		{"#wirecheck: outcome P4: ok(c1)\n#wirecheck: expect: none\n", "postgres", "**disagrees** (found lost update, which was not expected)", exitFound},
+		{"#wirecheck: outcome own: ok(c1)\n", "postgres", "| let through; oracle: lost update |", exitClean},
+		{"", "tidb:nosuch", "## TiDB (`tidb:nosuch`)\n\nNot installed.", exitClean},
+		{"", "nosuch", "", exitFailed},
+	}
+	for _, test := range tests {
+		path := filepath.Join(t.TempDir(), "case.spec")
+		if err := os.WriteFile(path, []byte(test.head+body), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		out, said, status := command(t, "run", path, "--engine", test.engine, "--format", "matrix")
+		if status != test.status || !strings.Contains(out, test.want) {
+			t.Errorf("%q on %s: exit status %d, want %d; said %q, printed:\n%s\nwant in it: %s", test.head, test.engine, status, test.status, said, out, test.want)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"wirecheck/backends/engine"
@@ -125,7 +126,9 @@ func (l *Lab) Close() error {
 	var errs []error
 	for _, s := range append(l.members, l.control) {
 		if s != nil && s.conn != nil {
-			errs = append(errs, s.conn.Close())
+			if err := s.conn.Close(); !errors.Is(err, net.ErrClosed) { // killAll may have done it
+				errs = append(errs, err)
+			}
 		}
 	}
 	if l.side != nil {
@@ -215,5 +218,8 @@ func (l *Lab) discard(ctx context.Context, i int) error {
 			return errors.Join(err, s.conn.Close())
 		}
 	}
-	return s.conn.Close()
+	if err := s.conn.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
 }

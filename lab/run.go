@@ -242,6 +242,7 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 		x.done[i] = Event{Place: i, Step: ps.Step}
 	}
 	x.shell = shell.New(scheduler.Listed(order), x.look, l.config.Limits)
+	outer := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var g errgroup.Group
@@ -264,6 +265,7 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 		r.Trouble, r.Crashed = lost, true
 	case err != nil:
 		r.Trouble = err
+		r.Crashed = outer.Err() == nil && !errors.Is(err, shell.ErrStuck) // the lock views could not be asked
 		if still != "" {
 			r.Trouble = fmt.Errorf("%w: %s", err, still)
 		}

@@ -216,7 +216,7 @@ func (p *printer) verdict(d *done, r caseReport) {
 		fmt.Fprintf(p.out, "outcome: %s\n", name)
 	}
 	if d.judge {
-		if len(d.findings) == 0 {
+		if len(d.findings) == 0 && d.Trouble == nil {
 			fmt.Fprintln(p.out, "isolation: nothing found")
 		}
 		for i := range d.findings {
@@ -293,6 +293,9 @@ func (r *runner) summary() error {
 	case "junit":
 		return r.junit()
 	case "text":
+		if len(r.cases) == 0 {
+			return nil
+		}
 		wrong, unknown, found, failed := 0, 0, 0, 0
 		for _, cr := range r.cases {
 			switch {

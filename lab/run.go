@@ -37,6 +37,11 @@ func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 	if err := l.setUp(ctx, spec, r); err != nil {
 		return nil, err
 	}
+	if pin := l.config.Backend.Lab.Pin; pin != "" {
+		if err := engine.Exec(ctx, l.side, pin); err != nil {
+			return nil, err
+		}
+	}
 	prepared()
 	l.execute(ctx, spec, p, r)
 	l.altered = l.altered || slices.ContainsFunc(spec.Sessions, alters)
@@ -45,8 +50,19 @@ func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 	}
 	if r.Trouble != nil {
 		l.current, l.contents = nil, nil
+		if !r.Crashed {
+			return r, l.unpin(context.WithoutCancel(ctx))
+		}
 	}
 	return r, nil
+}
+
+// unpin lets the server clear away what it likes again.
+func (l *Lab) unpin(ctx context.Context) error {
+	if l.config.Backend.Lab.Pin == "" {
+		return nil
+	}
+	return engine.Exec(ctx, l.side, "COMMIT")
 }
 
 // begin makes the database ready for setUp: as it was when the setup had been done, or empty.
@@ -153,6 +169,10 @@ func (l *Lab) tearDown(ctx context.Context, spec *scenario.Spec, r *Result) erro
 	if err := l.quiesce(ctx); err != nil {
 		r.Crashed = true
 		return fmt.Errorf("end the sessions' transactions: %w", err)
+	}
+	if err := l.unpin(ctx); err != nil {
+		r.Crashed = true
+		return err
 	}
 	for _, sql := range spec.Finals() {
 		a, err := l.control.conn.Do(ctx, sql)

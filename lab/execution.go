@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -56,6 +57,7 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 		x.over = append(x.over, make(chan struct{}))
 	}
 	x.shell = shell.New(scheduler.Listed(order), x.look, l.config.Limits)
+	outer := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var g errgroup.Group
@@ -81,6 +83,7 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 		r.Trouble, r.Crashed = lost, true
 	case err != nil:
 		r.Trouble = err
+		r.Crashed = outer.Err() == nil && !errors.Is(err, shell.ErrStuck) // the lock views could not be asked
 		if still != "" {
 			r.Trouble = fmt.Errorf("%w: %s", err, still)
 		}

@@ -29,6 +29,11 @@ func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 	if err := l.setUp(ctx, spec, r); err != nil {
 		return r, err
 	}
+	if pin := l.config.Backend.Lab.Pin; pin != "" {
+		if err := engine.Exec(ctx, l.side, pin); err != nil {
+			return nil, err
+		}
+	}
 	prepared()
 	l.execute(ctx, spec, p, r)
 	l.altered = l.altered || slices.ContainsFunc(spec.Sessions, alters)
@@ -44,6 +49,14 @@ func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 		l.current, l.contents = nil, nil
 	}
 	return r, nil
+}
+
+// unpin lets the server clear away what it likes again.
+func (l *Lab) unpin(ctx context.Context) error {
+	if l.config.Backend.Lab.Pin == "" {
+		return nil
+	}
+	return engine.Exec(ctx, l.side, "COMMIT")
 }
 
 // begin makes the database ready for setUp: as it was when the setup had been done, or empty.
@@ -150,6 +163,10 @@ func (l *Lab) tearDown(ctx context.Context, spec *scenario.Spec, r *Result) erro
 	if err := l.quiesce(ctx); err != nil {
 		r.Crashed = true
 		return fmt.Errorf("end the sessions' transactions: %w", err)
+	}
+	if err := l.unpin(ctx); err != nil {
+		r.Crashed = true
+		return err
 	}
 	for _, sql := range spec.Finals() {
 		a, err := l.control.conn.Do(ctx, sql)

@@ -14,6 +14,9 @@ import (
 // Lab says how lab databases of the MySQL family are made, filled and removed.
 func Lab() engine.Lab {
 	return engine.Lab{
+		// Purge takes delete-marked records away, and with them lock structures, whose number decides who is the victim of a
+		// deadlock (MySQL manual, 17.7.5.2).
+		Pin:  "START TRANSACTION WITH CONSISTENT SNAPSHOT",
 		Lock: func(run uint32) string { return "SELECT GET_LOCK('" + lockName(run) + "', 0)" },
 		Alive: func(run uint32) string { // by trying: TiDB has IS_USED_LOCK in later versions only
 			return "SELECT IF(GET_LOCK('" + lockName(run) + "', 0) = 1, RELEASE_LOCK('" + lockName(run) + "') < 0, 1)"

@@ -94,7 +94,9 @@ func glob(t *testing.T, pattern string) []string {
 }
 
 func TestAgreement(t *testing.T) {
-	find := func(class oracle.Class, name string) []oracle.Finding { return []oracle.Finding{{Class: class, Name: name}} }
+	find := func(class oracle.Class, name string) []oracle.Finding {
+		return []oracle.Finding{{Class: class, Name: name}}
+	}
 	tests := []struct {
 		outcome    string
 		through    bool

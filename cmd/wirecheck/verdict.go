@@ -254,7 +254,7 @@ func (p *printer) verdict(d *done, r caseReport) {
 		fmt.Fprintf(p.out, "outcome: %s\n", name)
 	}
 	if d.judge {
-		if len(d.findings) == 0 && !d.unseen() {
+		if len(d.findings) == 0 && !d.unseen() && d.Trouble == nil {
 			fmt.Fprintln(p.out, "isolation: nothing found")
 		}
 		for i := range d.findings {

@@ -38,13 +38,17 @@ func touchCompound(t *text) rewrite.Touch {
 	if !t.is(0, "CREATE") || t.find(0, 0, "TRIGGER") < 0 || t.find(0, 0, "PROCEDURE", "FUNCTION", "EVENT", "PACKAGE") >= 0 {
 		return rewrite.Touch{}
 	}
-	define := rewrite.Touch{Kind: rewrite.TouchDefine}
+	return rewrite.Touch{Kind: rewrite.TouchDefine, Writes: names(t)}
+}
+
+// names are all words of a text that may be a table's name.
+func names(t *text) (list []string) {
 	for i := range t.tokens {
 		if name, ok := t.name(i); ok {
-			define.Writes = append(define.Writes, strings.ToLower(name))
+			list = append(list, strings.ToLower(name))
 		}
 	}
-	return define
+	return list
 }
 
 func (r *Rewriter) touch(t *text, plain func(string) bool) rewrite.Touch {
@@ -176,6 +180,9 @@ func (r *Rewriter) touchDefinition(t *text) rewrite.Touch {
 		return rewrite.Touch{}
 	}
 	define := rewrite.Touch{Kind: rewrite.TouchDefine, Writes: v.tables}
+	if slices.Contains(words(t), "REFERENCES") {
+		define.Writes = names(t) // the parser's trees hide some of the tables
+	}
 	switch n := n.(type) {
 	case *ast.CreateTableStmt:
 		if !v.strange && len(v.tables) == 1 && plainTable(n) {

@@ -94,7 +94,9 @@ func glob(t *testing.T, pattern string) []string {
 }
 
 func TestAgreement(t *testing.T) {
-	find := func(class oracle.Class, name string) []oracle.Finding { return []oracle.Finding{{Class: class, Name: name}} }
+	find := func(class oracle.Class, name string) []oracle.Finding {
+		return []oracle.Finding{{Class: class, Name: name}}
+	}
 	tests := []struct {
 		outcome    string
 		through    bool
@@ -181,6 +183,18 @@ permutation b1 r1 w2 w1 c1
 		out, said, status := command(t, "run", path, "--engine", test.engine, "--format", "matrix")
 		if status != test.status || !strings.Contains(out, test.want) {
 			t.Errorf("%q on %s: exit status %d, want %d; said %q, printed:\n%s\nwant in it: %s", test.head, test.engine, status, test.status, said, out, test.want)
+		}
+	}
+}
+
+// TestFindingNamesSteps: of steps with the same text, a finding names the one that it is about.
+func TestFindingNamesSteps(t *testing.T) {
+	for _, name := range []string{"postgres", "mariadb"} {
+		out, said, status := command(t, "run", "../../testdata/hermitage/otv.spec", "--engine", name, "--level", "read committed")
+		for _, want := range []string{"t3 in r3a read test id=1 as it was before t2 in w2a wrote it", "and t3 in r3c read that"} {
+			if status != exitClean || !strings.Contains(out, want) {
+				t.Errorf("%s: exit status %d, said %q, printed:\n%s\nwant in it: %s", name, status, said, out, want)
+			}
 		}
 	}
 }

@@ -12,7 +12,8 @@ import (
 
 // Run executes one permutation of a scenario: setup, steps, final queries, teardown. An error means that the case is wrong
 // or could not be begun; if its setup was refused, what came before that is in the Result. What happens later is in the
-// Result only. prepared is called when the setup is done, before the first step.
+// Result only. prepared is called when the setup is done, before the sessions' own setups, which may begin transactions
+// that the steps go on with.
 func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, prepared func()) (*Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.config.Case, fmt.Errorf("the case took more than %v", l.config.Case))
 	defer cancel()
@@ -26,7 +27,7 @@ func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 	for i := range spec.Sessions {
 		r.Backends = append(r.Backends, l.members[i].conn.ID())
 	}
-	if err := l.setUp(ctx, spec, r); err != nil {
+	if err := l.setUp(ctx, spec, r, prepared); err != nil {
 		return r, err
 	}
 	if pin := l.config.Backend.Lab.Pin; pin != "" {
@@ -34,7 +35,6 @@ func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 			return nil, err
 		}
 	}
-	prepared()
 	l.execute(ctx, spec, p, r)
 	l.altered = l.altered || slices.ContainsFunc(spec.Sessions, alters)
 	if r.Trouble != nil { // the next case may use the database all the same
@@ -106,7 +106,7 @@ func alters(s *scenario.Session) bool {
 }
 
 // setUp executes the setup blocks, unless begin has brought back what they did.
-func (l *Lab) setUp(ctx context.Context, spec *scenario.Spec, r *Result) error {
+func (l *Lab) setUp(ctx context.Context, spec *scenario.Spec, r *Result, prepared func()) error {
 	if l.current != spec {
 		for i := range spec.Setup {
 			b := &spec.Setup[i]
@@ -124,6 +124,7 @@ func (l *Lab) setUp(ctx context.Context, spec *scenario.Spec, r *Result) error {
 		}
 		l.current, l.altered = spec, false
 	}
+	prepared()
 	for i, s := range spec.Sessions {
 		if s.Setup == nil {
 			continue

@@ -186,3 +186,47 @@ permutation b1 r1 w2 w1 c1
 		}
 	}
 }
+
+// TestFindingNamesSteps: of steps with the same text, a finding names the one that it is about.
+func TestFindingNamesSteps(t *testing.T) {
+	for _, name := range []string{"postgres", "mariadb"} {
+		out, said, status := command(t, "run", "../../testdata/hermitage/otv.spec", "--engine", name, "--level", "read committed")
+		for _, want := range []string{"t3 in r3a read test id=1 as it was before t2 in w2a wrote it", "and t3 in r3c read that"} {
+			if status != exitClean || !strings.Contains(out, want) {
+				t.Errorf("%s: exit status %d, said %q, printed:\n%s\nwant in it: %s", name, status, said, out, want)
+			}
+		}
+	}
+}
+
+// TestSetupIsInitial: what the setup wrote comes first, also if it was not seen being written (here the table is made in the
+// same text), and in transactions that the sessions' setups began. Each session writes before it reads.
+func TestSetupIsInitial(t *testing.T) {
+	const text = `
+setup { CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 10), (2, 20); }
+teardown { DROP TABLE t; }
+session a
+setup { BEGIN; }
+step w1 { UPDATE t SET n = 11 WHERE id = 1; }
+step r1 { SELECT n FROM t WHERE id = 2; }
+step c1 { COMMIT; }
+session b
+setup { BEGIN; }
+step w2 { UPDATE t SET n = 21 WHERE id = 2; }
+step r2 { SELECT n FROM t WHERE id = 1; }
+step c2 { COMMIT; }
+permutation w1 w2 r1 r2 c1 c2
+permutation w1 r1 c1 w2 r2 c2
+permutation w2 w1 r2 r1 c2 c1
+`
+	path := filepath.Join(t.TempDir(), "case.spec")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, level := range []string{"read committed", "repeatable read"} {
+		out, said, status := command(t, "run", path, "--engine", "postgres", "--level", level)
+		if status != exitFound || strings.Count(out, "write skew (G2-item)") != 2 || strings.Count(out, "nothing found") != 1 {
+			t.Errorf("%s: exit status %d, said %q, printed:\n%s", level, status, said, out)
+		}
+	}
+}

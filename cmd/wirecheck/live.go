@@ -146,11 +146,14 @@ func (l *live) restart() {
 }
 
 // prepared says that what happened since the restart was the setup. It stays in the graph: which version is older than
-// another one, and that a session is in a transaction, is known from it. It is not counted.
+// another one is known from it, as far as it was seen; on PostgreSQL all of it is known to be initial. It is not counted.
 func (l *live) prepared() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.before = l.checker.Coverage()
+	for _, o := range l.postgres {
+		o.Renew()
+	}
 }
 
 // judgement gives what was found since the last restart, and what was seen since it was prepared.

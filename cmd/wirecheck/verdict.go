@@ -314,13 +314,39 @@ func (p *printer) who(d *done, t *oracle.Transaction, statement int) string {
 		if s.N != statement || session < 0 {
 			continue
 		}
-		for _, st := range p.spec.Sessions[session].Steps {
-			if strings.Contains(st.SQL, strings.TrimSpace(s.SQL)) {
-				return name + " in " + st.Name
-			}
+		if step := stepOf(d, session, s); step != "" {
+			return name + " in " + step
 		}
 	}
 	return name
+}
+
+// stepOf finds the step that was a statement of a transaction: one with its text, at its place in a transaction of the
+// session. Where steps hold several statements the places are not known; then it is the first with its text.
+func stepOf(d *done, session int, s oracle.Statement) (step string) {
+	place := 0
+	for _, ev := range d.Events {
+		if ev.Step.Session != session || ev.Kind != lab.Ran && ev.Kind != lab.Resumed {
+			continue
+		}
+		if ev.Answer.Before == engine.Idle {
+			place = 0
+			if ev.Answer.After != engine.Idle {
+				continue // BEGIN has no number
+			}
+		}
+		place++
+		if s.SQL == "" || !strings.Contains(ev.Step.SQL, strings.TrimSpace(s.SQL)) {
+			continue
+		}
+		if place == s.N {
+			return ev.Step.Name
+		}
+		if step == "" {
+			step = ev.Step.Name
+		}
+	}
+	return step
 }
 
 // summary prints what concerns all cases.

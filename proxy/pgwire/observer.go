@@ -91,6 +91,17 @@ func (o *Observer) keepHorizon(d *database, c *rewrite.Catalog) {
 	postgres.KeepHorizon(c, d.first)
 }
 
+// Renew takes everything that was written up to now for initial: the next reading of a database's catalog says which
+// transactions these are. It is for those who begin a new judgement, while no session is in a transaction.
+func (o *Observer) Renew() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, d := range o.databases {
+		d.first = nil
+		d.changes.Add(1)
+	}
+}
+
 // learned keeps a catalog whose reading began when the database had seen that many changes.
 func (o *Observer) learned(d *database, r readerKey, c *rewrite.Catalog, changes uint64) {
 	o.mu.Lock()

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"errors"
 	"slices"
 
 	"wirecheck/history"
@@ -218,14 +219,20 @@ func (t *Tracker) Answer(tk *Ticket) *Running {
 	return r
 }
 
-// Add keeps facts that were decoded from a row of the answer, which may be none.
-func (r *Running) Add(a ...history.Access) {
-	r.told = true
-	if room := r.limit - len(r.accesses); len(a) > room {
-		r.dropped += len(a) - room
-		a = a[:room]
+// Decode keeps the facts, which may be none, that p reads in the hidden columns of a row of the answer. What came before
+// an error stays, and if it is rewrite.ErrPartial what came with it too.
+func (r *Running) Decode(p *rewrite.Plan, hidden [][]byte) error {
+	list, err := p.Decode(r.accesses, hidden)
+	if err != nil && !errors.Is(err, rewrite.ErrPartial) {
+		return err
 	}
-	r.accesses = append(r.accesses, a...)
+	r.told = true
+	if over := len(list) - r.limit; over > 0 {
+		r.dropped += over
+		list = list[:r.limit]
+	}
+	r.accesses = list
+	return err
 }
 
 // Opaque says that the answer did not tell what the plan promised.

@@ -124,7 +124,7 @@ func decodeEntry(entry string) (string, history.Access, error) {
 	if err != nil {
 		return "", history.Access{}, err
 	}
-	old, err := parseWriters(f[3])
+	old, err := parseWriters([]byte(f[3]))
 	if err != nil {
 		return "", history.Access{}, err
 	}
@@ -147,7 +147,7 @@ func decodeEntry(entry string) (string, history.Access, error) {
 	if f[0] == "d" {
 		a.Op = history.OpDelete
 	} else {
-		a.Version = writers{count: old.count + 1, last: f[4]}.version()
+		a.Version = writers{count: old.count + 1, last: []byte(f[4])}.version()
 	}
 	return f[4], a, nil
 }
@@ -168,77 +168,97 @@ func readOp(letter byte) (history.Op, bool) {
 // writers is a value of wc_writers.
 type writers struct {
 	count uint64
-	last  string // stamp of the last writer
-	name  string // the version's name, if it stands in the value as it is
+	last  []byte // stamp of the last writer
 }
 
-func parseWriters(s string) (writers, error) {
-	count, tail, ok := strings.Cut(s, ":")
-	n, err := strconv.ParseUint(count, 10, 63)
-	if !ok || err != nil {
+// countLimit bounds the number of writes that is believed.
+const countLimit = 1 << 62
+
+func parseWriters(s []byte) (writers, error) {
+	w := writers{}
+	i := 0
+	for ; i < len(s) && '0' <= s[i] && s[i] <= '9' && w.count < countLimit/10; i++ {
+		w.count = w.count*10 + uint64(s[i]-'0')
+	}
+	if i == 0 || i == len(s) || s[i] != ':' {
 		return writers{}, fmt.Errorf("%q is no value of %s", s, columnWriters)
 	}
-	if i := strings.LastIndexByte(tail, ','); i >= 0 {
-		return writers{count: n, last: tail[i+1:]}, nil
-	}
-	w := writers{count: n, last: tail}
-	if count[0] != '0' || n == 0 && len(count) == 1 {
-		w.name = s
+	w.last = s[i+1:]
+	if i := bytes.LastIndexByte(w.last, ','); i >= 0 {
+		w.last = w.last[i+1:]
 	}
 	return w, nil
 }
 
-// version is the version's name within its row.
-func (w writers) version() string {
-	if w.name != "" {
-		return w.name
-	}
-	b := make([]byte, 0, 64)
-	return string(append(append(strconv.AppendUint(b, w.count, 10), ':'), w.last...))
+// appendVersion appends the version's name within its row.
+func (w writers) appendVersion(b []byte) []byte {
+	return append(append(strconv.AppendUint(b, w.count, 10), ':'), w.last...)
 }
+
+// version is the version's name within its row.
+func (w writers) version() string { return string(w.appendVersion(make([]byte, 0, 64))) }
 
 // order is the version's place: history.OrderInitial for a row that was not written through wirecheck.
 func (w writers) order() uint64 { return w.count + 1 }
 
 // token is the token of the transaction that wrote the version; empty if it is not known.
-func (w writers) token() string { return StampToken(w.last) }
+func (w writers) token() string { return string(appendToken(make([]byte, 0, stampLimit), w.last)) }
 
 // StampToken gives the token of the transaction to which a stamp's statement belongs: T7.k3f9 for T7.2.k3f9.
 func StampToken(stamp string) string {
-	txn, rest, ok := strings.Cut(stamp, ".")
-	_, run, ok2 := strings.Cut(rest, ".")
-	if !ok || !ok2 {
-		return ""
+	return string(appendToken(make([]byte, 0, stampLimit), []byte(stamp)))
+}
+
+// appendToken appends the token that belongs to a stamp, nothing if it is none.
+func appendToken(b, stamp []byte) []byte {
+	i := bytes.IndexByte(stamp, '.')
+	k := bytes.IndexByte(stamp[i+1:], '.')
+	if i < 0 || k < 0 {
+		return b
 	}
-	return txn + "." + run
+	return append(append(b, stamp[:i]...), stamp[i+1+k:]...)
 }
 
 // decodeRead reads "rowid writers key", the hidden column of one table.
-func decodeRead(cell string, from told, op history.Op) (history.Access, error) {
-	id, stamp, ok := strings.Cut(cell, " ")
+func decodeRead(cell []byte, from told, op history.Op) (history.Access, error) {
+	id, stamp, ok := bytes.Cut(cell, space)
 	if !ok {
 		return history.Access{}, fmt.Errorf("%q names no version", cell)
 	}
-	name := ""
+	var key []byte
 	if from.key != nil {
-		var key string
-		var err error
-		if stamp, key, ok = strings.Cut(stamp, " "); !ok {
+		if stamp, key, ok = bytes.Cut(stamp, space); !ok {
 			return history.Access{}, fmt.Errorf("%q has no key", cell)
-		}
-		if name, err = readName(key, from.key); err != nil {
-			return history.Access{}, err
 		}
 	}
 	w, err := parseWriters(stamp)
 	if err != nil {
 		return history.Access{}, err
 	}
-	return history.Access{
-		Op: op, Row: history.Row{Table: from.table, Key: id}, Name: name,
-		Version: w.version(), Writer: w.token(), Order: w.order(),
-	}, nil
+	// All texts are pieces of one string: a row is read far more often than its texts are kept.
+	var room [192]byte
+	b := append(room[:0], id...)
+	version := len(b)
+	b = w.appendVersion(b)
+	token := len(b)
+	b = appendToken(b, w.last)
+	label := len(b)
+	sole := isSole(key, from.key)
+	if sole {
+		b = append(append(append(b, from.key[0]...), '='), key...)
+	}
+	all := string(b)
+	a := history.Access{
+		Op: op, Row: history.Row{Table: from.table, Key: all[:version]}, Name: all[label:],
+		Version: all[version:token], Writer: all[token:label], Order: w.order(),
+	}
+	if from.key != nil && !sole {
+		a.Name, err = readName(string(key), from.key)
+	}
+	return a, err
 }
+
+var space = []byte(" ")
 
 // escapeName makes a name that holds no space, comma, semicolon, equals sign, quote, backslash or non-ASCII byte.
 func escapeName(s string) string {

@@ -81,7 +81,7 @@ func TestNames(t *testing.T) {
 			}
 			got := log["T1.1.x"]
 			for _, row := range r.rows {
-				a, err := script.Plans[0].Decode(row[len(row)-script.Plans[0].Hidden:])
+				a, err := script.Plans[0].Decode(nil, row[len(row)-script.Plans[0].Hidden:])
 				if err != nil {
 					t.Errorf("%s: %v", sql, err)
 				}
@@ -150,7 +150,7 @@ func TestWritersName(t *testing.T) {
 	for value, want := range map[string]string{
 		"0:": "0:", "1:T1.1.x": "1:T1.1.x", "12:T1.1.x,T2.1.x": "12:T2.1.x", "007:T1.1.x": "7:T1.1.x", "00:": "0:", "3:,T1.1.x": "3:T1.1.x",
 	} {
-		if w, err := parseWriters(value); err != nil || w.version() != want {
+		if w, err := parseWriters([]byte(value)); err != nil || w.version() != want {
 			t.Errorf("%q: %q, %v, want %q", value, w.version(), err, want)
 		}
 	}

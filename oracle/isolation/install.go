@@ -18,6 +18,11 @@ type record struct {
 // takes in the accesses that were told late.
 func (c *Checker) install(t *txn) {
 	again := t.state == stateCommitted
+	if !again {
+		c.fresh = t
+		c.freshMark++
+		defer func() { c.fresh = nil }()
+	}
 	from := t.installed
 	t.state, t.installed = stateCommitted, len(t.accesses)
 	revealed, limbo := c.register(t, from)
@@ -62,7 +67,6 @@ func (c *Checker) register(t *txn, first int) (revealed []*version, limbo []*txn
 			c.recs = recs
 		}
 	}()
-	t.touched = slices.Grow(t.touched, len(t.accesses)-first)
 	recOf := func(v *version) *record {
 		mark, rec := &v.mark, &v.rec
 		if v.row != nil {
@@ -76,7 +80,6 @@ func (c *Checker) register(t *txn, first int) (revealed []*version, limbo []*txn
 	}
 	trust := t.level != "" && t.level != oracle.ReadUncommitted
 	know := func(v *version, token string, trust bool) {
-		t.touched = append(t.touched, v)
 		if c.know(v, token, trust) {
 			revealed = append(revealed, v)
 		}
@@ -91,7 +94,7 @@ func (c *Checker) register(t *txn, first int) (revealed []*version, limbo []*txn
 			v := c.node(said.table, said.key, said.ver)
 			a.node = v
 			v.named(said.name)
-			a.own = v.writer == t || said.writer != "" && c.tokens[said.writer] == t
+			a.own = v.writer == t || t.goesBy(said.writer)
 			if t.partial || a.own {
 				a.own = true
 				continue
@@ -114,6 +117,7 @@ func (c *Checker) register(t *txn, first int) (revealed []*version, limbo []*txn
 		if said.prev != "" {
 			p = c.node(said.table, said.key, said.prev)
 			if p.writer != t {
+				t.touched = append(t.touched, p)
 				c.place(p, said.prevO, 0)
 				// Engines let a write wait for the one that it replaces to commit, at every level.
 				know(p, said.prevW, true)
@@ -172,6 +176,9 @@ func (c *Checker) register(t *txn, first int) (revealed []*version, limbo []*txn
 	return revealed, limbo
 }
 
+// goesBy reports whether token is one of t's. It has few.
+func (t *txn) goesBy(token string) bool { return slices.Contains(t.tokens, token) }
+
 // named keeps what people know the row of v by.
 func (v *version) named(name string) {
 	if name != "" && v.row != nil && v.row.label == "" {
@@ -207,11 +214,14 @@ func (c *Checker) readByUpdate(t *txn, i int) *version {
 
 // inLimbo is the writer of v if its outcome is unknown so far.
 func (v *version) inLimbo(c *Checker) *txn {
+	if v.is != unknownWriter {
+		return nil
+	}
 	w := v.writer
 	if w == nil && v.token != "" {
 		w = c.tokens[v.token]
 	}
-	if w != nil && w.state == stateLimbo && v.is == unknownWriter {
+	if w != nil && w.state == stateLimbo {
 		return w
 	}
 	return nil

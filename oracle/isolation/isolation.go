@@ -112,6 +112,9 @@ type Checker struct {
 	spare    []told   // room for the next transaction's
 	recs     []record // room for register's
 	last     *table   // the table of the last access
+
+	fresh     *txn   // the transaction that is being made a node, see Checker.link
+	freshMark uint32 // epoch of txn.fresh
 }
 
 // New makes a Checker.
@@ -189,11 +192,12 @@ type txn struct {
 	outTo   map[*txn]*link // built when out grows long
 	in      int            // links that lead here, for a quick answer only
 	rt      []*txn         // strict: real-time predecessors, found at its begin
-	touched []*version     // versions that hold this transaction as writer or reader
+	touched []*version     // versions that hold this transaction as writer or reader, but for those of its reads
 	sets    []string       // keys of Checker.reported in which it takes part
 	gone    bool           // forgotten
 
 	mark   uint32 // epoch, for sweeps and searches
+	fresh  uint32 // Checker.freshMark when a link to Checker.fresh was made last
 	places [maxStates]place
 }
 

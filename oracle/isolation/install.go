@@ -63,7 +63,7 @@ func (c *Checker) register(t *txn, first int) (revealed []*version, limbo []*txn
 	recs := c.recs[:0]
 	defer func() {
 		clear(recs)
-		if c.recs = nil; cap(recs) <= spareTold {
+		if c.recs = nil; cap(recs) <= spareLength {
 			c.recs = recs
 		}
 	}()
@@ -87,11 +87,15 @@ func (c *Checker) register(t *txn, first int) (revealed []*version, limbo []*txn
 			limbo = append(limbo, w)
 		}
 	}
+	t.look()
 	for i := first; i < len(t.accesses); i++ {
 		a, said := &t.accesses[i], t.toldBy(i)
 		st := &t.stmts[a.stmt]
 		if !a.op.writes() {
-			v := c.node(said.table, said.key, said.ver)
+			v := said.was
+			if v == nil {
+				v = c.node(said.table, said.key, said.ver)
+			}
 			a.node = v
 			v.named(said.name)
 			a.own = v.writer == t || t.goesBy(said.writer)
@@ -109,6 +113,9 @@ func (c *Checker) register(t *txn, first int) (revealed []*version, limbo []*txn
 				// What was to be assigned came from what the transaction had read before: that read stands.
 			default:
 				a.older, rec.plain = rec.plain, int32(i)+1
+			}
+			if v.readers == nil {
+				v.readers = make([]reader, 0, firstReaders)
 			}
 			v.readers = append(v.readers, reader{t, int32(i)})
 			continue
@@ -174,6 +181,28 @@ func (c *Checker) register(t *txn, first int) (revealed []*version, limbo []*txn
 		}
 	}
 	return revealed, limbo
+}
+
+// firstReaders is for how many readers of a version there is room from the first one on.
+const firstReaders = 4
+
+// look finds the rows of the accesses that are not in the graph yet, and the version where it is the row's last one, as most
+// versions read are. Nearly all of that time the processor waits for memory, and in loops that do nothing else it waits
+// for several rows at once.
+func (t *txn) look() {
+	for i := range t.told {
+		if said := &t.told[i]; said.key != "" {
+			said.row = said.table.row(said.key)
+		}
+	}
+	for i := range t.told {
+		said := &t.told[i]
+		if r := said.row; r != nil && len(r.ordered) > 0 {
+			if v := r.ordered[len(r.ordered)-1]; v.id == said.ver {
+				said.was = v
+			}
+		}
+	}
 }
 
 // goesBy reports whether token is one of t's. It has few.

@@ -326,8 +326,13 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 		return
 	}
 	t.record(ev)
-	if cap(ev.Accesses) <= maxSpare {
-		t.spare = ev.Accesses[:0] // the sink has copied what it keeps
+	t.reuse(ev.Accesses)
+}
+
+// reuse keeps the room of accesses that were recorded: the sink has copied what it keeps.
+func (t *Tracker) reuse(room []history.Access) {
+	if cap(room) <= maxSpare && cap(room) > cap(t.spare) {
+		t.spare = room[:0]
 	}
 }
 
@@ -477,6 +482,7 @@ func (t *Tracker) flush(x *txn, lost bool) {
 			h.ev.Coverage, h.ev.Why = history.CoverageApproximate, "the session's log, which tells the rest of it, could not be fetched"
 		}
 		t.record(h.ev)
+		t.reuse(h.ev.Accesses)
 	}
 	x.held, x.logged = nil, false
 }

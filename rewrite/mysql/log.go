@@ -75,15 +75,17 @@ func DecodeLog(value []byte) (entries map[string][]history.Access, truncated boo
 	truncated = len(value) >= logLimit
 	entries = make(map[string][]history.Access)
 	last, list := "", []history.Access(nil) // entries of one statement stand together
+	table := ""
 	for rest := value; len(rest) > 0; {
 		entry, after, ok := bytes.Cut(rest, []byte(";"))
 		if !ok {
 			return nil, false, fmt.Errorf("log entry %q has no end", rest)
 		}
-		stamp, access, err := decodeEntry(string(entry)) // each a text of its own: rows that are kept do not keep the whole log
+		stamp, access, err := decodeEntry(entry, last, table)
 		if err != nil {
 			return nil, false, err
 		}
+		table = access.Row.Table
 		if access.Row.Key == noKey {
 			truncated, rest = true, after
 			continue
@@ -106,50 +108,67 @@ func DecodeLog(value []byte) (entries map[string][]history.Access, truncated boo
 }
 
 // decodeEntry reads "u schema.table rowid writers stamp key"; a table without a key has none. The first letter: read,
-// locking read, match without a change, update, delete.
-func decodeEntry(entry string) (string, history.Access, error) {
-	var f [6]string // times have spaces
+// locking read, match without a change, update, delete. stamp and table are those of the entry before, which are mostly
+// the same and then need no new text.
+func decodeEntry(entry []byte, stamp, table string) (string, history.Access, error) {
+	fail := func(err error) (string, history.Access, error) { return "", history.Access{}, err }
+	var f [6][]byte // times have spaces
 	n, rest, more := 0, entry, true
 	for ; n < len(f) && more; n++ {
 		if n == len(f)-1 {
 			f[n], more = rest, false
 			continue
 		}
-		f[n], rest, more = strings.Cut(rest, " ")
+		f[n], rest, more = bytes.Cut(rest, space)
 	}
-	if n < 5 || len(f[0]) != 1 || !strings.Contains("rlmud", f[0]) {
-		return "", history.Access{}, fmt.Errorf("log entry %q is not understood", entry)
+	if n < 5 || len(f[0]) != 1 || !bytes.Contains([]byte("rlmud"), f[0]) {
+		return fail(fmt.Errorf("log entry %q is not understood", entry))
 	}
-	table, err := unescapeName(f[1])
-	if err != nil {
-		return "", history.Access{}, err
+	if string(f[4]) != stamp {
+		stamp = string(f[4])
 	}
-	old, err := parseWriters([]byte(f[3]))
-	if err != nil {
-		return "", history.Access{}, err
-	}
-	name := ""
-	if n == 6 {
-		if name, err = readName(f[5], nil); err != nil {
-			return "", history.Access{}, err
+	if bytes.IndexByte(f[1], '%') >= 0 || string(f[1]) != table { // the entry's name is escaped, table is not
+		var err error
+		if table, err = unescapeName(string(f[1])); err != nil {
+			return fail(err)
 		}
 	}
+	old, err := parseWriters(f[3])
+	if err != nil {
+		return fail(err)
+	}
+	// Texts of its own, all pieces of one string: rows that are kept do not keep the whole log.
+	var room [192]byte
+	b := append(room[:0], f[2]...)
+	version := len(b)
+	b = old.appendVersion(b)
+	token := len(b)
+	b = appendToken(b, old.last)
+	label := len(b)
+	all := string(append(b, f[5]...))
+	name, before := all[label:], history.Access{
+		Row: history.Row{Table: table, Key: all[:version]}, Version: all[version:token], Writer: all[token:label], Order: old.order(),
+	}
+	if n == 6 {
+		if name, err = readName(name, nil); err != nil {
+			return fail(err)
+		}
+	}
+	before.Name = name
 	if op, ok := readOp(f[0][0]); ok {
-		return f[4], history.Access{
-			Op: op, Row: history.Row{Table: table, Key: f[2]}, Name: name,
-			Version: old.version(), Writer: old.token(), Order: old.order(),
-		}, nil
+		before.Op = op
+		return stamp, before, nil
 	}
 	a := history.Access{
-		Op: history.OpUpdate, Row: history.Row{Table: table, Key: f[2]}, Name: name,
-		Prev: old.version(), PrevWriter: old.token(), PrevOrder: old.order(), Order: old.count + 2,
+		Op: history.OpUpdate, Row: before.Row, Name: name,
+		Prev: before.Version, PrevWriter: before.Writer, PrevOrder: before.Order, Order: old.count + 2,
 	}
-	if f[0] == "d" {
+	if f[0][0] == 'd' {
 		a.Op = history.OpDelete
 	} else {
-		a.Version = writers{count: old.count + 1, last: []byte(f[4])}.version()
+		a.Version = writers{count: old.count + 1, last: f[4]}.version()
 	}
-	return f[4], a, nil
+	return stamp, a, nil
 }
 
 // readOp gives the operation of entries that tell a version that was read.

@@ -44,9 +44,10 @@ type Plan struct {
 	Hidden int
 	// NoRows says that the client's own statement returns no rows: all columns, and the rows themselves, are hidden.
 	NoRows bool
-	// Decode reads the hidden columns of one row (nil for NULL, in the text format). It is nil when Hidden is 0.
-	// An error that is ErrPartial comes with the accesses that are known.
-	Decode func(hidden [][]byte) ([]history.Access, error)
+	// Decode reads the hidden columns of one row (nil for NULL, in the text format) and appends what they tell to list.
+	// It is nil when Hidden is 0. An error that is ErrPartial comes with the accesses that are known; what comes with
+	// another one is not to be used. The cells are not kept.
+	Decode func(list []history.Access, hidden [][]byte) ([]history.Access, error)
 
 	// Conceal hides the hidden columns where the answer itself is about columns (SHOW CREATE TABLE, SHOW COLUMNS,
 	// information_schema): it may change the cells of a row (nil for NULL, in the text format) and reports whether the

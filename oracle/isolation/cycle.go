@@ -76,14 +76,26 @@ const maxEvidence = 16
 // outMap is the number of successors from which a map finds them.
 const outMap = 16
 
-func (t *txn) link(to *txn) *link {
-	if n := len(t.out); n > 0 && t.out[n-1].to == to { // nearly always, when the newest transaction enters the graph
-		return t.out[n-1]
+// link finds what leads from one transaction to another. A transaction that just enters the graph is the end of many new
+// links, and it is marked in their beginnings which of them are made already, so that nothing is searched.
+func (c *Checker) link(from, to *txn) *link {
+	if to == c.fresh && from.fresh != c.freshMark {
+		return nil
 	}
-	if t.outTo != nil {
-		return t.outTo[to]
+	n := len(from.out)
+	if n > 0 && from.out[n-1].to == to {
+		return from.out[n-1]
 	}
-	for _, l := range t.out {
+	if n > outMap && from.outTo == nil {
+		from.outTo = make(map[*txn]*link, 2*n)
+		for _, l := range from.out {
+			from.outTo[l.to] = l
+		}
+	}
+	if from.outTo != nil {
+		return from.outTo[to]
+	}
+	for _, l := range from.out {
 		if l.to == to {
 			return l
 		}
@@ -95,7 +107,7 @@ func (c *Checker) addEdge(kind kinds, from, to *txn, fromV, toV *version, fromSt
 	if from == to || from == nil || to == nil || from.gone || to.gone || from.state != stateCommitted || to.state != stateCommitted {
 		return
 	}
-	l := from.link(to)
+	l := c.link(from, to)
 	if l == nil {
 		l = &link{to: to}
 		l.edges = l.first[:0]
@@ -103,12 +115,10 @@ func (c *Checker) addEdge(kind kinds, from, to *txn, fromV, toV *version, fromSt
 		to.in++
 		if from.outTo != nil {
 			from.outTo[to] = l
-		} else if len(from.out) > outMap {
-			from.outTo = make(map[*txn]*link, 2*outMap)
-			for _, o := range from.out {
-				from.outTo[o.to] = o
-			}
 		}
+	}
+	if to == c.fresh {
+		from.fresh = c.freshMark
 	}
 	if l.kinds&kind == 0 {
 		l.kinds |= kind

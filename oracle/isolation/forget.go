@@ -143,11 +143,11 @@ func (c *Checker) forget(drop []*txn) {
 		c.frontier = keep
 	}
 	for _, t := range drop {
+		for i := range t.accesses {
+			c.releaseOnce(t.accesses[i].node)
+		}
 		for _, v := range t.touched {
-			if v.mark != c.mark {
-				v.mark = c.mark
-				c.release(v)
-			}
+			c.releaseOnce(v)
 		}
 		for _, l := range t.out {
 			l.to.in--
@@ -156,6 +156,14 @@ func (c *Checker) forget(drop []*txn) {
 	}
 	for i := range c.queue[:cap(c.queue)] {
 		c.queue[:cap(c.queue)][i] = visit{}
+	}
+}
+
+// releaseOnce releases v, which may be nil, once in a sweep.
+func (c *Checker) releaseOnce(v *version) {
+	if v != nil && v.mark != c.mark {
+		v.mark = c.mark
+		c.release(v)
 	}
 }
 

@@ -18,6 +18,11 @@ type record struct {
 // takes in the accesses that were told late.
 func (c *Checker) install(t *txn) {
 	again := t.state == stateCommitted
+	if !again {
+		c.fresh = t
+		c.freshMark++
+		defer func() { c.fresh = nil }()
+	}
 	from := t.installed
 	t.state, t.installed = stateCommitted, len(t.accesses)
 	revealed, limbo := c.register(t, from)
@@ -58,11 +63,10 @@ func (c *Checker) register(t *txn, first int) (revealed []*version, limbo []*txn
 	recs := c.recs[:0]
 	defer func() {
 		clear(recs)
-		if c.recs = nil; cap(recs) <= spareTold {
+		if c.recs = nil; cap(recs) <= spareLength {
 			c.recs = recs
 		}
 	}()
-	t.touched = slices.Grow(t.touched, len(t.accesses)-first)
 	recOf := func(v *version) *record {
 		mark, rec := &v.mark, &v.rec
 		if v.row != nil {
@@ -76,7 +80,6 @@ func (c *Checker) register(t *txn, first int) (revealed []*version, limbo []*txn
 	}
 	trust := t.level != "" && t.level != oracle.ReadUncommitted
 	know := func(v *version, token string, trust bool) {
-		t.touched = append(t.touched, v)
 		if c.know(v, token, trust) {
 			revealed = append(revealed, v)
 		}
@@ -84,14 +87,18 @@ func (c *Checker) register(t *txn, first int) (revealed []*version, limbo []*txn
 			limbo = append(limbo, w)
 		}
 	}
+	t.look()
 	for i := first; i < len(t.accesses); i++ {
 		a, said := &t.accesses[i], t.toldBy(i)
 		st := &t.stmts[a.stmt]
 		if !a.op.writes() {
-			v := c.node(said.table, said.key, said.ver)
+			v := said.was
+			if v == nil {
+				v = c.node(said.table, said.key, said.ver)
+			}
 			a.node = v
 			v.named(said.name)
-			a.own = v.writer == t || said.writer != "" && c.tokens[said.writer] == t
+			a.own = v.writer == t || t.goesBy(said.writer)
 			if t.partial || a.own {
 				a.own = true
 				continue
@@ -107,6 +114,9 @@ func (c *Checker) register(t *txn, first int) (revealed []*version, limbo []*txn
 			default:
 				a.older, rec.plain = rec.plain, int32(i)+1
 			}
+			if v.readers == nil {
+				v.readers = make([]reader, 0, firstReaders)
+			}
 			v.readers = append(v.readers, reader{t, int32(i)})
 			continue
 		}
@@ -114,6 +124,7 @@ func (c *Checker) register(t *txn, first int) (revealed []*version, limbo []*txn
 		if said.prev != "" {
 			p = c.node(said.table, said.key, said.prev)
 			if p.writer != t {
+				t.touched = append(t.touched, p)
 				c.place(p, said.prevO, 0)
 				// Engines let a write wait for the one that it replaces to commit, at every level.
 				know(p, said.prevW, true)
@@ -172,6 +183,31 @@ func (c *Checker) register(t *txn, first int) (revealed []*version, limbo []*txn
 	return revealed, limbo
 }
 
+// firstReaders is for how many readers of a version there is room from the first one on.
+const firstReaders = 4
+
+// look finds the rows of the accesses that are not in the graph yet, and the version where it is the row's last one, as most
+// versions read are. Nearly all of that time the processor waits for memory, and in loops that do nothing else it waits
+// for several rows at once.
+func (t *txn) look() {
+	for i := range t.told {
+		if said := &t.told[i]; said.key != "" {
+			said.row = said.table.row(said.key)
+		}
+	}
+	for i := range t.told {
+		said := &t.told[i]
+		if r := said.row; r != nil && len(r.ordered) > 0 {
+			if v := r.ordered[len(r.ordered)-1]; v.id == said.ver {
+				said.was = v
+			}
+		}
+	}
+}
+
+// goesBy reports whether token is one of t's. It has few.
+func (t *txn) goesBy(token string) bool { return slices.Contains(t.tokens, token) }
+
 // named keeps what people know the row of v by.
 func (v *version) named(name string) {
 	if name != "" && v.row != nil && v.row.label == "" {
@@ -207,11 +243,14 @@ func (c *Checker) readByUpdate(t *txn, i int) *version {
 
 // inLimbo is the writer of v if its outcome is unknown so far.
 func (v *version) inLimbo(c *Checker) *txn {
+	if v.is != unknownWriter {
+		return nil
+	}
 	w := v.writer
 	if w == nil && v.token != "" {
 		w = c.tokens[v.token]
 	}
-	if w != nil && w.state == stateLimbo && v.is == unknownWriter {
+	if w != nil && w.state == stateLimbo {
 		return w
 	}
 	return nil

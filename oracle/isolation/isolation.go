@@ -109,9 +109,12 @@ type Checker struct {
 	frontier []*txn // strict: committed transactions with no committed real-time successor
 	mark     uint32 // epoch of marks in txn and row
 	queue    []visit
-	spare    []told   // room for the next transaction's
+	spare    spare    // room for the next transactions'
 	recs     []record // room for register's
 	last     *table   // the table of the last access
+
+	fresh     *txn   // the transaction that is being made a node, see Checker.link
+	freshMark uint32 // epoch of txn.fresh
 }
 
 // New makes a Checker.
@@ -189,11 +192,12 @@ type txn struct {
 	outTo   map[*txn]*link // built when out grows long
 	in      int            // links that lead here, for a quick answer only
 	rt      []*txn         // strict: real-time predecessors, found at its begin
-	touched []*version     // versions that hold this transaction as writer or reader
+	touched []*version     // versions that hold this transaction as writer or reader, but for those of its reads
 	sets    []string       // keys of Checker.reported in which it takes part
 	gone    bool           // forgotten
 
 	mark   uint32 // epoch, for sweeps and searches
+	fresh  uint32 // Checker.freshMark when a link to Checker.fresh was made last
 	places [maxStates]place
 }
 
@@ -234,6 +238,9 @@ type told struct {
 	order  uint64
 	prevO  uint64
 	asOf   uint64
+
+	row *row     // see Checker.look
+	was *version // the version read, if it was the row's last one
 }
 
 // toldBy is what access number i, which is not in the graph yet, said.
@@ -455,7 +462,10 @@ func (c *Checker) finishLate(t *txn, e *history.Event) {
 func (c *Checker) addAccesses(t *txn, i int32, e *history.Event) {
 	if n := len(e.Accesses); n > 0 && n <= c.opts.MaxAccesses {
 		if t.told == nil {
-			t.told, c.spare = c.spare, nil
+			t.told = take(&c.spare.told)
+			if t.accesses == nil {
+				t.accesses = take(&c.spare.accesses)
+			}
 		}
 		t.accesses, t.told = slices.Grow(t.accesses, n), slices.Grow(t.told, n)
 	}
@@ -481,16 +491,48 @@ func (c *Checker) addAccesses(t *txn, i int32, e *history.Event) {
 	}
 }
 
-// spareTold bounds the room that is kept for what the next transaction's accesses say.
-const spareTold = 4096
+// spare is room for the accesses of open transactions and for what they say, which would grow anew in each transaction.
+type spare struct {
+	told     [][]told
+	accesses [][]access
+}
 
-// entered lets go what t's accesses said: it is in the graph.
-func (c *Checker) entered(t *txn) {
-	if cap(t.told) > cap(c.spare) && cap(t.told) <= spareTold {
-		clear(t.told)
-		c.spare = t.told[:0]
+// spareLength bounds each piece of room that is kept, spareRooms their number.
+const (
+	spareLength = 2048
+	spareRooms  = 16
+	// spareSlack is how much more room than it needs a transaction may keep.
+	spareSlack = 8
+)
+
+// take takes the latest piece of room, if there is one.
+func take[T any](rooms *[][]T) []T {
+	n := len(*rooms) - 1
+	if n < 0 {
+		return nil
 	}
+	room := (*rooms)[n]
+	(*rooms)[n] = nil
+	*rooms = (*rooms)[:n]
+	return room
+}
+
+// give keeps a slice that is not needed any more as room, unless it is too large or there is enough.
+func give[T any](rooms *[][]T, room []T) {
+	if cap(room) > 0 && cap(room) <= spareLength && len(*rooms) < spareRooms {
+		clear(room)
+		*rooms = append(*rooms, room[:0])
+	}
+}
+
+// entered lets go what t's accesses said: it is in the graph. The accesses themselves stay, in no more room than they need.
+func (c *Checker) entered(t *txn) {
+	give(&c.spare.told, t.told)
 	t.told = nil
+	if room := t.accesses; cap(room)-len(room) > spareSlack {
+		t.accesses = slices.Clone(room)
+		give(&c.spare.accesses, room)
+	}
 }
 
 // undo marks what a ROLLBACK TO SAVEPOINT undid.

@@ -12,7 +12,7 @@ import (
 // size counts what a checker holds besides transactions.
 func (c *Checker) size() (versions, other int) {
 	for _, tb := range c.tables {
-		for _, r := range tb.rows {
+		for r := range tb.all {
 			versions += len(r.ordered) + len(r.floats)
 			for _, v := range append(append([]*version{}, r.ordered...), r.floats...) {
 				other += len(v.readers)

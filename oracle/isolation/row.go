@@ -10,7 +10,10 @@ import (
 // table is one table of the history.
 type table struct {
 	name string
-	rows map[string]*row // by key
+	rows map[string]*row // by key, but for keys that are numbers
+	// numbered are the rows whose keys are numbers, as hidden row ids are: without the key's text there is less to
+	// fetch from memory.
+	numbered map[uint64]*row
 	// byID finds versions without a row key: rows of tables without primary key, and updates that change the key, are
 	// identified by the chain of their versions (history.Access.Prev). Version ids are unique within the table then.
 	// It is filled once the table is seen to need it. A nil entry means that the id was met in two rows.
@@ -77,7 +80,7 @@ func (c *Checker) tableOf(name string) *table {
 	}
 	tb := c.tables[name]
 	if tb == nil {
-		tb = &table{name: name, rows: map[string]*row{}}
+		tb = &table{name: name, rows: map[string]*row{}, numbered: map[uint64]*row{}}
 		c.tables[name] = tb
 	}
 	c.last = tb
@@ -100,12 +103,7 @@ func (c *Checker) node(tb *table, key, id string) *version {
 		}
 		return v
 	}
-	r := tb.rows[key]
-	if r == nil {
-		r = &row{table: tb, key: key}
-		r.ordered = r.first[:0]
-		tb.rows[key] = r
-	}
+	r := tb.row(key)
 	if v := r.find(id); v != nil {
 		return v
 	}
@@ -130,10 +128,70 @@ func (c *Checker) node(tb *table, key, id string) *version {
 	return v
 }
 
+// row finds or makes the row with a key.
+func (tb *table) row(key string) *row {
+	n, isNumber := number(key)
+	r := (*row)(nil)
+	if isNumber {
+		r = tb.numbered[n]
+	} else {
+		r = tb.rows[key]
+	}
+	if r != nil {
+		return r
+	}
+	r = &row{table: tb, key: key}
+	r.ordered = r.first[:0]
+	if isNumber {
+		tb.numbered[n] = r
+	} else {
+		tb.rows[key] = r
+	}
+	return r
+}
+
+// drop takes out a row.
+func (tb *table) drop(r *row) {
+	if n, ok := number(r.key); ok {
+		delete(tb.numbered, n)
+	} else {
+		delete(tb.rows, r.key)
+	}
+}
+
+// all gives the rows in no order.
+func (tb *table) all(yield func(*row) bool) {
+	for _, r := range tb.numbered {
+		if !yield(r) {
+			return
+		}
+	}
+	for _, r := range tb.rows {
+		if !yield(r) {
+			return
+		}
+	}
+}
+
+// number is the value of a key that is a decimal number as it is printed: no other key is the same number.
+func number(key string) (n uint64, ok bool) {
+	if len(key) == 0 || len(key) > 19 || key[0] == '0' && len(key) > 1 { // 20 digits may be too many for 64 bits
+		return 0, false
+	}
+	for i := range len(key) {
+		d := key[i] - '0'
+		if d > 9 {
+			return 0, false
+		}
+		n = n*10 + uint64(d)
+	}
+	return n, true
+}
+
 // index fills byID from the rows that have keys.
 func (tb *table) index() {
 	tb.byID = map[string]*version{}
-	for _, r := range tb.rows {
+	for r := range tb.all {
 		for _, list := range [][]*version{r.ordered, r.floats} {
 			for _, v := range list {
 				if _, met := tb.byID[v.id]; met {
@@ -216,7 +274,7 @@ func (r *row) remove(v *version) {
 		delete(r.byID, v.id)
 	}
 	if len(r.ordered)+len(r.floats) == 0 {
-		delete(r.table.rows, r.key)
+		r.table.drop(r)
 	}
 }
 
@@ -314,6 +372,11 @@ func (v *version) installed() bool { return v.is == live && !v.inter && v.writer
 
 // nextInstalled is the next installed version by another writer than v's.
 func (v *version) nextInstalled() *version {
+	if v.next == nil && v.row != nil && v.order > 0 {
+		if list := v.row.ordered; len(list) > 0 && list[len(list)-1] == v {
+			return nil // as nearly always
+		}
+	}
 	n := v.after()
 	for i := 0; n != nil && i < maxWalk; i++ {
 		if n.installed() && (v.writer == nil || n.writer != v.writer) {

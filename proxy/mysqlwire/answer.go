@@ -507,12 +507,13 @@ func (s *session) decode(st *statement, hidden [][]byte) {
 	if st.running == nil || st.plan.Decode == nil {
 		return
 	}
-	accesses, err := st.plan.Decode(hidden)
-	if err != nil {
+	switch err := st.running.Decode(st.plan, hidden); {
+	case err == nil:
+	case errors.Is(err, rewrite.ErrPartial):
+		st.running.Opaque(err.Error())
+	default:
 		st.running.Opaque("the hidden columns are not understood: " + err.Error())
-		return
 	}
-	st.running.Add(accesses...)
 }
 
 // relayInfile relays the server's request for a local file and the client's packets up to the empty one that ends it.

@@ -186,6 +186,9 @@ var doStatement = regexp.MustCompile(`(?i)^\s*DO\b`)
 
 // setsFound reports whether a statement sets FOUND_ROWS() anew. On MySQL UPDATE does too, to the rows that it found, and DO.
 func (s *session) setsFound(p *rewrite.Plan) bool {
+	if word, _, ok := strings.Cut(p.Text[:min(len(p.Text), 8)], " "); ok && strings.EqualFold(word, "SELECT") {
+		return true // as most do, without a search
+	}
 	return setsFoundRows.MatchString(p.Text) ||
 		s.rewriter.Flavor() == dialect.MySQL && (p.Verb == "update" || doStatement.MatchString(p.Text))
 }

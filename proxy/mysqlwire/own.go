@@ -58,10 +58,11 @@ func (s *session) ownAnswer() (rows [][][]byte, refused *errPacket, err error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("read our own statement's answer: %w", err)
 		}
+		kept := make([][]byte, len(row))
 		for i := range row {
-			row[i] = bytes.Clone(row[i])
+			kept[i] = bytes.Clone(row[i])
 		}
-		rows = append(rows, row)
+		rows = append(rows, kept)
 	}
 }
 

@@ -199,7 +199,13 @@ func (c *conn) put(seq byte, payload ...[]byte) error {
 }
 
 func (c *conn) header(n int, seq byte) error {
-	return c.write([]byte{byte(n), byte(n >> 8), byte(n >> 16), seq})
+	if len(c.out)+headerSize > cap(c.out) {
+		if err := c.send(); err != nil {
+			return err
+		}
+	}
+	c.out = append(c.out, byte(n), byte(n>>8), byte(n>>16), seq)
+	return nil
 }
 
 // write appends to the output buffer and writes it out where it is full.

@@ -12,6 +12,8 @@ type columns struct {
 	types  []byte // of all columns, the hidden ones included
 	hidden int    // columns at the end that the client did not ask for
 	binary bool   // rows of the binary protocol
+
+	cells [][]byte // room for the hidden values of a row
 }
 
 // typeOf is the type in a column definition: its tail has a fixed length (MySQL manual, "Column Definition": charset,
@@ -120,13 +122,14 @@ func binarySize(typ byte) (n int, fixed bool) {
 }
 
 // cut takes a whole row apart: shown is the row for the client, hidden the values of the hidden columns (nil: NULL). What is
-// returned is valid as long as row; scratch is used where a binary row's null bitmap becomes shorter.
+// returned is valid as long as row, and until the next cut; scratch is used where a binary row's null bitmap becomes shorter.
 func (c *columns) cut(row, scratch []byte) (shown []byte, hidden [][]byte, err error) {
 	w := walker{columns: c}
 	if !w.start(row) {
 		return nil, nil, errMalformed
 	}
 	end := w.at
+	hidden = c.cells[:0]
 	for w.column < len(c.types) {
 		if w.column == c.shown() {
 			end = w.at
@@ -146,19 +149,20 @@ func (c *columns) cut(row, scratch []byte) (shown []byte, hidden [][]byte, err e
 	if w.at != len(row) {
 		return nil, nil, errMalformed
 	}
+	c.cells = hidden
 	if c.hidden == 0 {
 		end = w.at
 	}
 	if !c.binary {
 		return row[:end], hidden, nil
 	}
-	scratch = append(scratch[:0], c.nulls(row)...)
+	scratch = c.appendNulls(scratch[:0], row)
 	return append(scratch, row[bitmap(len(c.types)):end]...), hidden, nil
 }
 
-// nulls makes the header and null bitmap of the row for the client.
-func (c *columns) nulls(row []byte) []byte {
-	b := slices.Clone(row[:bitmap(c.shown())])
+// appendNulls appends the header and null bitmap of the row for the client to b, which is empty.
+func (c *columns) appendNulls(b, row []byte) []byte {
+	b = append(b, row[:bitmap(c.shown())]...)
 	if used := (c.shown() + 2) % 8; used != 0 {
 		b[len(b)-1] &= 1<<used - 1
 	}
@@ -190,7 +194,7 @@ func (s *session) longRow(c *columns) error {
 				return errMalformed
 			}
 			if c.binary {
-				all, head := bitmap(len(c.types)), c.nulls(held)
+				all, head := bitmap(len(c.types)), c.appendNulls(nil, held)
 				w.nulls = slices.Clone(held[:all])
 				held = slices.Replace(held, 0, all, head...)
 				w.at = len(head)

@@ -171,12 +171,9 @@ func (o *observing) decode(b []byte, plan *rewrite.Plan, run *record.Running) {
 		}
 		cells, b = append(cells, v), rest
 	}
-	found, err := plan.Decode(cells)
-	switch {
+	switch err := run.Decode(plan, cells); {
 	case err == nil:
-		run.Add(found...)
 	case errors.Is(err, rewrite.ErrPartial):
-		run.Add(found...)
 		run.Opaque(err.Error())
 	default:
 		run.Opaque("a row's hidden part cannot be read")

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"errors"
 	"slices"
 
 	"wirecheck/history"
@@ -218,14 +219,20 @@ func (t *Tracker) Answer(tk *Ticket) *Running {
 	return r
 }
 
-// Add keeps facts that were decoded from a row of the answer, which may be none.
-func (r *Running) Add(a ...history.Access) {
-	r.told = true
-	if room := r.limit - len(r.accesses); len(a) > room {
-		r.dropped += len(a) - room
-		a = a[:room]
+// Decode keeps the facts, which may be none, that p reads in the hidden columns of a row of the answer. What came before
+// an error stays, and if it is rewrite.ErrPartial what came with it too.
+func (r *Running) Decode(p *rewrite.Plan, hidden [][]byte) error {
+	list, err := p.Decode(r.accesses, hidden)
+	if err != nil && !errors.Is(err, rewrite.ErrPartial) {
+		return err
 	}
-	r.accesses = append(r.accesses, a...)
+	r.told = true
+	if over := len(list) - r.limit; over > 0 {
+		r.dropped += over
+		list = list[:r.limit]
+	}
+	r.accesses = list
+	return err
 }
 
 // Opaque says that the answer did not tell what the plan promised.
@@ -319,8 +326,13 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 		return
 	}
 	t.record(ev)
-	if cap(ev.Accesses) <= maxSpare {
-		t.spare = ev.Accesses[:0] // the sink has copied what it keeps
+	t.reuse(ev.Accesses)
+}
+
+// reuse keeps the room of accesses that were recorded: the sink has copied what it keeps.
+func (t *Tracker) reuse(room []history.Access) {
+	if cap(room) <= maxSpare && cap(room) > cap(t.spare) {
+		t.spare = room[:0]
 	}
 }
 
@@ -470,6 +482,7 @@ func (t *Tracker) flush(x *txn, lost bool) {
 			h.ev.Coverage, h.ev.Why = history.CoverageApproximate, "the session's log, which tells the rest of it, could not be fetched"
 		}
 		t.record(h.ev)
+		t.reuse(h.ev.Accesses)
 	}
 	x.held, x.logged = nil, false
 }

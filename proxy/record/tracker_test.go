@@ -101,7 +101,7 @@ func plan(sql string) *rewrite.Plan {
 func (s *story) do(sql string, status string, res Result, acc ...history.Access) []Warning {
 	tk := s.trk.Sending(plan(sql))
 	r := s.trk.Answer(tk)
-	r.Add(acc...)
+	told(s.t, r, acc...)
 	w := s.trk.Done(r, res)
 	switch status {
 	case "I":
@@ -110,6 +110,15 @@ func (s *story) do(sql string, status string, res Result, acc ...history.Access)
 		w = append(w, s.trk.Status(true)...)
 	}
 	return w
+}
+
+// told gives r what a row of its answer tells.
+func told(t *testing.T, r *Running, acc ...history.Access) {
+	t.Helper()
+	p := &rewrite.Plan{Decode: func(list []history.Access, _ [][]byte) ([]history.Access, error) { return append(list, acc...), nil }}
+	if err := r.Decode(p, nil); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (s *story) want(lines ...string) {
@@ -337,7 +346,7 @@ func TestTrackerCoverageThatNeedsRows(t *testing.T) {
 		p.Coverage, p.Why, p.WithRows = history.CoverageApproximate, "an answer without rows tells nothing", history.CoverageExact
 		r := s.trk.Answer(s.trk.Sending(p))
 		if rows {
-			r.Add()
+			told(t, r)
 		}
 		s.trk.Done(r, Result{})
 		s.trk.Status(false)

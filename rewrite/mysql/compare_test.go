@@ -235,7 +235,7 @@ func (p *pair) answerOf(t testing.TB, s *side, sql string, plan *rewrite.Plan, p
 		if n == len(row) {
 			continue
 		}
-		got, err := plan.Decode(row[n:])
+		got, err := plan.Decode(nil, row[n:])
 		if errors.Is(err, rewrite.ErrPartial) {
 			partial = err
 		} else if err != nil {
@@ -399,13 +399,13 @@ func (p *pair) verify(t *testing.T, sql string, plan *rewrite.Plan, stamp string
 			if alive && a.Name != was.name && (a.Op == history.OpDelete || a.Name != is.name) {
 				t.Errorf("%s: row %v: %+v is named %q and %q", sql, r, a, was.name, is.name)
 			}
-			old, err := parseWriters(was.writers)
+			old, err := parseWriters([]byte(was.writers))
 			if err != nil || a.Prev != old.version() || a.PrevOrder != old.order() || a.Order != a.PrevOrder+1 {
 				t.Errorf("%s: row %v: %+v does not follow %q", sql, r, a, was.writers)
 			}
 			if alive && len(log[stamp]) == len(changed)+done { // otherwise rows were updated twice
-				now, err := parseWriters(is.writers)
-				if err != nil || a.Version != now.version() || a.Order != now.order() || now.last != stamp {
+				now, err := parseWriters([]byte(is.writers))
+				if err != nil || a.Version != now.version() || a.Order != now.order() || string(now.last) != stamp {
 					t.Errorf("%s: row %v: %+v is not %q", sql, r, a, is.writers)
 				}
 			}
@@ -422,7 +422,7 @@ func (p *pair) verify(t *testing.T, sql string, plan *rewrite.Plan, stamp string
 		if _, ok := before[r]; ok || plan.Coverage == history.CoverageOpaque {
 			continue
 		}
-		if w, err := parseWriters(is.writers); err != nil || w.last != stamp {
+		if w, err := parseWriters([]byte(is.writers)); err != nil || string(w.last) != stamp {
 			t.Errorf("%s: new row %v has %q", sql, r, is.writers)
 		}
 	}
@@ -436,7 +436,7 @@ func (p *pair) verifyRead(t *testing.T, sql string, a history.Access, rows map[h
 		t.Errorf("%s: it read %v, which is not there", sql, a.Row)
 		return
 	}
-	if w, err := parseWriters(r.writers); err != nil || w.version() != a.Version || w.order() != a.Order || a.Name != r.name {
+	if w, err := parseWriters([]byte(r.writers)); err != nil || w.version() != a.Version || w.order() != a.Order || a.Name != r.name {
 		t.Errorf("%s: it read %+v, the row has %q", sql, a, r.writers)
 	}
 }

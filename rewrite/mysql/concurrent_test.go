@@ -61,7 +61,7 @@ func TestConcurrentWritersMakeChains(t *testing.T) {
 					d.accesses = append(d.accesses, log[stamp]...)
 					for _, row := range r.rows {
 						if n := len(row) - plan.Plans[0].Hidden; n < len(row) {
-							a, err := plan.Plans[0].Decode(row[n:])
+							a, err := plan.Plans[0].Decode(nil, row[n:])
 							if err != nil {
 								t.Error(err)
 								return

@@ -75,15 +75,17 @@ func DecodeLog(value []byte) (entries map[string][]history.Access, truncated boo
 	truncated = len(value) >= logLimit
 	entries = make(map[string][]history.Access)
 	last, list := "", []history.Access(nil) // entries of one statement stand together
+	table := ""
 	for rest := value; len(rest) > 0; {
 		entry, after, ok := bytes.Cut(rest, []byte(";"))
 		if !ok {
 			return nil, false, fmt.Errorf("log entry %q has no end", rest)
 		}
-		stamp, access, err := decodeEntry(string(entry)) // each a text of its own: rows that are kept do not keep the whole log
+		stamp, access, err := decodeEntry(entry, last, table)
 		if err != nil {
 			return nil, false, err
 		}
+		table = access.Row.Table
 		if access.Row.Key == noKey {
 			truncated, rest = true, after
 			continue
@@ -106,50 +108,67 @@ func DecodeLog(value []byte) (entries map[string][]history.Access, truncated boo
 }
 
 // decodeEntry reads "u schema.table rowid writers stamp key"; a table without a key has none. The first letter: read,
-// locking read, match without a change, update, delete.
-func decodeEntry(entry string) (string, history.Access, error) {
-	var f [6]string // times have spaces
+// locking read, match without a change, update, delete. stamp and table are those of the entry before, which are mostly
+// the same and then need no new text.
+func decodeEntry(entry []byte, stamp, table string) (string, history.Access, error) {
+	fail := func(err error) (string, history.Access, error) { return "", history.Access{}, err }
+	var f [6][]byte // times have spaces
 	n, rest, more := 0, entry, true
 	for ; n < len(f) && more; n++ {
 		if n == len(f)-1 {
 			f[n], more = rest, false
 			continue
 		}
-		f[n], rest, more = strings.Cut(rest, " ")
+		f[n], rest, more = bytes.Cut(rest, space)
 	}
-	if n < 5 || len(f[0]) != 1 || !strings.Contains("rlmud", f[0]) {
-		return "", history.Access{}, fmt.Errorf("log entry %q is not understood", entry)
+	if n < 5 || len(f[0]) != 1 || !bytes.Contains([]byte("rlmud"), f[0]) {
+		return fail(fmt.Errorf("log entry %q is not understood", entry))
 	}
-	table, err := unescapeName(f[1])
-	if err != nil {
-		return "", history.Access{}, err
+	if string(f[4]) != stamp {
+		stamp = string(f[4])
+	}
+	if bytes.IndexByte(f[1], '%') >= 0 || string(f[1]) != table { // the entry's name is escaped, table is not
+		var err error
+		if table, err = unescapeName(string(f[1])); err != nil {
+			return fail(err)
+		}
 	}
 	old, err := parseWriters(f[3])
 	if err != nil {
-		return "", history.Access{}, err
+		return fail(err)
 	}
-	name := ""
+	// Texts of its own, all pieces of one string: rows that are kept do not keep the whole log.
+	var room [192]byte
+	b := append(room[:0], f[2]...)
+	version := len(b)
+	b = old.appendVersion(b)
+	token := len(b)
+	b = appendToken(b, old.last)
+	label := len(b)
+	all := string(append(b, f[5]...))
+	name, before := all[label:], history.Access{
+		Row: history.Row{Table: table, Key: all[:version]}, Version: all[version:token], Writer: all[token:label], Order: old.order(),
+	}
 	if n == 6 {
-		if name, err = readName(f[5], nil); err != nil {
-			return "", history.Access{}, err
+		if name, err = readName(name, nil); err != nil {
+			return fail(err)
 		}
 	}
+	before.Name = name
 	if op, ok := readOp(f[0][0]); ok {
-		return f[4], history.Access{
-			Op: op, Row: history.Row{Table: table, Key: f[2]}, Name: name,
-			Version: old.version(), Writer: old.token(), Order: old.order(),
-		}, nil
+		before.Op = op
+		return stamp, before, nil
 	}
 	a := history.Access{
-		Op: history.OpUpdate, Row: history.Row{Table: table, Key: f[2]}, Name: name,
-		Prev: old.version(), PrevWriter: old.token(), PrevOrder: old.order(), Order: old.count + 2,
+		Op: history.OpUpdate, Row: before.Row, Name: name,
+		Prev: before.Version, PrevWriter: before.Writer, PrevOrder: before.Order, Order: old.count + 2,
 	}
-	if f[0] == "d" {
+	if f[0][0] == 'd' {
 		a.Op = history.OpDelete
 	} else {
 		a.Version = writers{count: old.count + 1, last: f[4]}.version()
 	}
-	return f[4], a, nil
+	return stamp, a, nil
 }
 
 // readOp gives the operation of entries that tell a version that was read.
@@ -168,77 +187,97 @@ func readOp(letter byte) (history.Op, bool) {
 // writers is a value of wc_writers.
 type writers struct {
 	count uint64
-	last  string // stamp of the last writer
-	name  string // the version's name, if it stands in the value as it is
+	last  []byte // stamp of the last writer
 }
 
-func parseWriters(s string) (writers, error) {
-	count, tail, ok := strings.Cut(s, ":")
-	n, err := strconv.ParseUint(count, 10, 63)
-	if !ok || err != nil {
+// countLimit bounds the number of writes that is believed.
+const countLimit = 1 << 62
+
+func parseWriters(s []byte) (writers, error) {
+	w := writers{}
+	i := 0
+	for ; i < len(s) && '0' <= s[i] && s[i] <= '9' && w.count < countLimit/10; i++ {
+		w.count = w.count*10 + uint64(s[i]-'0')
+	}
+	if i == 0 || i == len(s) || s[i] != ':' {
 		return writers{}, fmt.Errorf("%q is no value of %s", s, columnWriters)
 	}
-	if i := strings.LastIndexByte(tail, ','); i >= 0 {
-		return writers{count: n, last: tail[i+1:]}, nil
-	}
-	w := writers{count: n, last: tail}
-	if count[0] != '0' || n == 0 && len(count) == 1 {
-		w.name = s
+	w.last = s[i+1:]
+	if i := bytes.LastIndexByte(w.last, ','); i >= 0 {
+		w.last = w.last[i+1:]
 	}
 	return w, nil
 }
 
-// version is the version's name within its row.
-func (w writers) version() string {
-	if w.name != "" {
-		return w.name
-	}
-	b := make([]byte, 0, 64)
-	return string(append(append(strconv.AppendUint(b, w.count, 10), ':'), w.last...))
+// appendVersion appends the version's name within its row.
+func (w writers) appendVersion(b []byte) []byte {
+	return append(append(strconv.AppendUint(b, w.count, 10), ':'), w.last...)
 }
+
+// version is the version's name within its row.
+func (w writers) version() string { return string(w.appendVersion(make([]byte, 0, 64))) }
 
 // order is the version's place: history.OrderInitial for a row that was not written through wirecheck.
 func (w writers) order() uint64 { return w.count + 1 }
 
 // token is the token of the transaction that wrote the version; empty if it is not known.
-func (w writers) token() string { return StampToken(w.last) }
+func (w writers) token() string { return string(appendToken(make([]byte, 0, stampLimit), w.last)) }
 
 // StampToken gives the token of the transaction to which a stamp's statement belongs: T7.k3f9 for T7.2.k3f9.
 func StampToken(stamp string) string {
-	txn, rest, ok := strings.Cut(stamp, ".")
-	_, run, ok2 := strings.Cut(rest, ".")
-	if !ok || !ok2 {
-		return ""
+	return string(appendToken(make([]byte, 0, stampLimit), []byte(stamp)))
+}
+
+// appendToken appends the token that belongs to a stamp, nothing if it is none.
+func appendToken(b, stamp []byte) []byte {
+	i := bytes.IndexByte(stamp, '.')
+	k := bytes.IndexByte(stamp[i+1:], '.')
+	if i < 0 || k < 0 {
+		return b
 	}
-	return txn + "." + run
+	return append(append(b, stamp[:i]...), stamp[i+1+k:]...)
 }
 
 // decodeRead reads "rowid writers key", the hidden column of one table.
-func decodeRead(cell string, from told, op history.Op) (history.Access, error) {
-	id, stamp, ok := strings.Cut(cell, " ")
+func decodeRead(cell []byte, from told, op history.Op) (history.Access, error) {
+	id, stamp, ok := bytes.Cut(cell, space)
 	if !ok {
 		return history.Access{}, fmt.Errorf("%q names no version", cell)
 	}
-	name := ""
+	var key []byte
 	if from.key != nil {
-		var key string
-		var err error
-		if stamp, key, ok = strings.Cut(stamp, " "); !ok {
+		if stamp, key, ok = bytes.Cut(stamp, space); !ok {
 			return history.Access{}, fmt.Errorf("%q has no key", cell)
-		}
-		if name, err = readName(key, from.key); err != nil {
-			return history.Access{}, err
 		}
 	}
 	w, err := parseWriters(stamp)
 	if err != nil {
 		return history.Access{}, err
 	}
-	return history.Access{
-		Op: op, Row: history.Row{Table: from.table, Key: id}, Name: name,
-		Version: w.version(), Writer: w.token(), Order: w.order(),
-	}, nil
+	// All texts are pieces of one string: a row is read far more often than its texts are kept.
+	var room [192]byte
+	b := append(room[:0], id...)
+	version := len(b)
+	b = w.appendVersion(b)
+	token := len(b)
+	b = appendToken(b, w.last)
+	label := len(b)
+	sole := isSole(key, from.key)
+	if sole {
+		b = append(append(append(b, from.key[0]...), '='), key...)
+	}
+	all := string(b)
+	a := history.Access{
+		Op: op, Row: history.Row{Table: from.table, Key: all[:version]}, Name: all[label:],
+		Version: all[version:token], Writer: all[token:label], Order: w.order(),
+	}
+	if from.key != nil && !sole {
+		a.Name, err = readName(string(key), from.key)
+	}
+	return a, err
 }
+
+var space = []byte(" ")
 
 // escapeName makes a name that holds no space, comma, semicolon, equals sign, quote, backslash or non-ASCII byte.
 func escapeName(s string) string {

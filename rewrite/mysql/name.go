@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"bytes"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -154,10 +155,15 @@ func soleName(text string, columns []string) (string, bool) {
 		return "", false
 	}
 	if columns != nil {
-		return columns[0] + "=" + text, text != "" && text[0] != 'x' && len(columns[0])+1+len(text) <= nameLimit
+		return columns[0] + "=" + text, isSole([]byte(text), columns)
 	}
 	name, value, ok := strings.Cut(text, "=")
 	return text, ok && !strings.HasPrefix(value, "x") && strings.IndexByte(name, '%') < 0
+}
+
+// isSole reports whether text is the single value, a number or a time, of a key whose column is known.
+func isSole(text []byte, columns []string) bool {
+	return len(columns) == 1 && len(text) > 0 && text[0] != 'x' && len(columns[0])+1+len(text) <= nameLimit && bytes.IndexByte(text, ',') < 0
 }
 
 // quoteText prints a text of at most limit characters, or in hex what is no text.

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"wirecheck/history"
 )
 
@@ -81,7 +83,7 @@ func TestNames(t *testing.T) {
 			}
 			got := log["T1.1.x"]
 			for _, row := range r.rows {
-				a, err := script.Plans[0].Decode(row[len(row)-script.Plans[0].Hidden:])
+				a, err := script.Plans[0].Decode(nil, row[len(row)-script.Plans[0].Hidden:])
 				if err != nil {
 					t.Errorf("%s: %v", sql, err)
 				}
@@ -150,8 +152,35 @@ func TestWritersName(t *testing.T) {
 	for value, want := range map[string]string{
 		"0:": "0:", "1:T1.1.x": "1:T1.1.x", "12:T1.1.x,T2.1.x": "12:T2.1.x", "007:T1.1.x": "7:T1.1.x", "00:": "0:", "3:,T1.1.x": "3:T1.1.x",
 	} {
-		if w, err := parseWriters(value); err != nil || w.version() != want {
+		if w, err := parseWriters([]byte(value)); err != nil || w.version() != want {
 			t.Errorf("%q: %q, %v, want %q", value, w.version(), err, want)
+		}
+	}
+}
+
+// TestLogEntriesSideBySide: what an entry takes over from the one before it is really the same.
+func TestLogEntriesSideBySide(t *testing.T) {
+	log := "r d.a%2520 1 1:T1.1.x T9.1.x id=1;r d.a%20 2 007:T1.1.x,T2.3.x T9.1.x id=2;r d.b 3 0: T9.1.x;u d.b 3 5:T2.3.x T9.2.x id=a=b;m d.b 4 1:T1.1.x T9.1.x;"
+	got, truncated, err := DecodeLog([]byte(log))
+	if err != nil || truncated {
+		t.Fatal(truncated, err)
+	}
+	row := func(table, key string) history.Row { return history.Row{Table: table, Key: key} }
+	want := map[string][]history.Access{
+		"T9.1.x": {
+			{Op: history.OpRead, Row: row("d.a%20", "1"), Name: "id=1", Version: "1:T1.1.x", Writer: "T1.x", Order: 2},
+			{Op: history.OpRead, Row: row("d.a ", "2"), Name: "id=2", Version: "7:T2.3.x", Writer: "T2.x", Order: 8},
+			{Op: history.OpRead, Row: row("d.b", "3"), Version: "0:", Order: history.OrderInitial},
+			{Op: history.OpMatch, Row: row("d.b", "4"), Version: "1:T1.1.x", Writer: "T1.x", Order: 2},
+		},
+		"T9.2.x": {{Op: history.OpUpdate, Row: row("d.b", "3"), Name: "id=a=b", Prev: "5:T2.3.x", PrevWriter: "T2.x", PrevOrder: 6, Version: "6:T9.2.x", Order: 7}},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	for _, bad := range []string{"r d.a 1 1:T1.1.x T9.1.x", "r d.a 1 x:T1.1.x T9.1.x;", "x d.a 1 1:T1.1.x T9.1.x;", "r d.a 1 1:;", "r d.a%2 1 1: T9.1.x;", "rl d.a 1 1: T9.1.x;"} {
+		if _, _, err := DecodeLog([]byte(bad)); err == nil {
+			t.Errorf("%q is taken", bad)
 		}
 	}
 }

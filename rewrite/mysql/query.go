@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -207,7 +208,7 @@ func (s *statement) groups(n *ast.SelectStmt, all finding, seen []source, op his
 	p := s.plan
 	p.Hidden, p.Stamp, p.Log = len(seen), true, true
 	p.Coverage = history.CoverageExact
-	p.Decode = func([][]byte) ([]history.Access, error) { return nil, nil }
+	p.Decode = func(list []history.Access, _ [][]byte) ([]history.Access, error) { return list, nil }
 }
 
 // indexed reports whether one of the expressions may be a column of an index: MIN and MAX of an expression are never
@@ -256,19 +257,19 @@ type told struct {
 }
 
 // decodeReads reads the hidden columns of a row.
-func decodeReads(tables []told, op history.Op, grouped bool, limit int) func([][]byte) ([]history.Access, error) {
-	return func(hidden [][]byte) ([]history.Access, error) {
+func decodeReads(tables []told, op history.Op, grouped bool, limit int) func([]history.Access, [][]byte) ([]history.Access, error) {
+	return func(out []history.Access, hidden [][]byte) ([]history.Access, error) {
+		before := len(out)
 		if len(hidden) != len(tables) {
-			return nil, fmt.Errorf("%d hidden columns where %d were added", len(hidden), len(tables))
+			return out, fmt.Errorf("%d hidden columns where %d were added", len(hidden), len(tables))
 		}
-		out := make([]history.Access, 0, len(hidden))
 		partial := false
 		for i, cell := range hidden {
 			if cell == nil {
 				continue
 			}
 			if !grouped {
-				a, err := decodeRead(string(cell), tables[i], op)
+				a, err := decodeRead(cell, tables[i], op)
 				if err != nil {
 					return out, err
 				}
@@ -280,12 +281,12 @@ func decodeReads(tables []told, op history.Op, grouped bool, limit int) func([][
 				continue
 			}
 			n := 0
-			for one := range strings.SplitSeq(string(cell), ";") {
+			for one := range bytes.SplitSeq(cell, []byte(";")) {
 				a, err := decodeRead(one, tables[i], op)
 				if err != nil {
 					return out, err
 				}
-				if n++; !slices.Contains(out, a) || n > 64 {
+				if n++; !slices.Contains(out[before:], a) || n > 64 {
 					out = append(out, a)
 				}
 			}

@@ -184,8 +184,8 @@ func comparePlans(t *testing.T, sql string, got, want *rewrite.Script) {
 			for k := range cells {
 				cells[k] = []byte(cell)
 			}
-			a, err1 := p.Decode(cells)
-			b, err2 := got.Plans[i].Decode(cells)
+			a, err1 := p.Decode(nil, cells)
+			b, err2 := got.Plans[i].Decode(nil, cells)
 			if diff := cmp.Diff(a, b); diff != "" || (err1 == nil) != (err2 == nil) {
 				t.Fatalf("%q: %v, %v: decoded otherwise:\n%s", sql, err1, err2, diff)
 			}

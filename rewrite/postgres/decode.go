@@ -43,12 +43,11 @@ type part struct {
 var errHidden = errors.New("malformed hidden value")
 
 // decoder gives the Decode function for hidden columns.
-func decoder(parts []part) func([][]byte) ([]history.Access, error) {
-	return func(hidden [][]byte) ([]history.Access, error) {
+func decoder(parts []part) func([]history.Access, [][]byte) ([]history.Access, error) {
+	return func(out []history.Access, hidden [][]byte) ([]history.Access, error) {
 		if len(hidden) != len(parts) {
 			return nil, fmt.Errorf("%w: %d columns, not %d", errHidden, len(hidden), len(parts))
 		}
-		out := make([]history.Access, 0, len(parts))
 		var lsn uint64
 		var partial error
 		for i := range parts {
@@ -114,14 +113,14 @@ func decoder(parts []part) func([][]byte) ([]history.Access, error) {
 
 // armDecoder gives the number of hidden columns of a UNION ALL and their Decode function. The first column begins with
 // the number of the arm from which the row is.
-func armDecoder(arms [][]part) (int, func([][]byte) ([]history.Access, error)) {
+func armDecoder(arms [][]part) (int, func([]history.Access, [][]byte) ([]history.Access, error)) {
 	width := 1
-	decode := make([]func([][]byte) ([]history.Access, error), len(arms))
+	decode := make([]func([]history.Access, [][]byte) ([]history.Access, error), len(arms))
 	for i, parts := range arms {
 		width = max(width, len(parts))
 		decode[i] = decoder(parts)
 	}
-	return width, func(hidden [][]byte) ([]history.Access, error) {
+	return width, func(list []history.Access, hidden [][]byte) ([]history.Access, error) {
 		if len(hidden) != width {
 			return nil, fmt.Errorf("%w: %d columns, not %d", errHidden, len(hidden), width)
 		}
@@ -131,7 +130,7 @@ func armDecoder(arms [][]part) (int, func([][]byte) ([]history.Access, error)) {
 			return nil, errHidden
 		}
 		columns := append([][]byte{rest}, hidden[1:]...)
-		return decode[i](columns[:len(arms[i])])
+		return decode[i](list, columns[:len(arms[i])])
 	}
 }
 

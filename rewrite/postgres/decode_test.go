@@ -68,7 +68,7 @@ func TestDecode(t *testing.T) {
 		{"link too long", with(plain, func(p *part) { p.op, p.linked = history.OpUpdate, true }), "0/10 99 (0,1) 999 1 16400 (0,2) 1002 2", nil},
 		{"odd hex", with(plain, func(p *part) { p.hex = true }), "0/10 16400 (0,1) 1001 616", nil},
 	} {
-		got, err := decoder([]part{f.p})([][]byte{[]byte(f.in)})
+		got, err := decoder([]part{f.p})([]history.Access{}, [][]byte{[]byte(f.in)})
 		if (err != nil) != (f.want == nil) {
 			t.Errorf("%s: %v", f.name, err)
 		} else if d := cmp.Diff(f.want, got); err == nil && d != "" {
@@ -76,7 +76,7 @@ func TestDecode(t *testing.T) {
 		}
 	}
 	grouped := with(plain, func(p *part) { p.group = true })
-	if _, err := decoder([]part{grouped})([][]byte{nil}); !errors.Is(err, rewrite.ErrPartial) {
+	if _, err := decoder([]part{grouped})(nil, [][]byte{nil}); !errors.Is(err, rewrite.ErrPartial) {
 		t.Errorf("too many versions: %v", err)
 	}
 }
@@ -98,7 +98,7 @@ func FuzzDecode(f *testing.F) {
 		if flags&32 != 0 {
 			_, decode = armDecoder([][]part{{}, {p}})
 		}
-		acc, err := decode([][]byte{in})
+		acc, err := decode(nil, [][]byte{in})
 		if err != nil {
 			return
 		}

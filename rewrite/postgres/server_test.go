@@ -166,7 +166,7 @@ func take(t testing.TB, r reader, p *rewrite.Plan) (answer, []history.Access) {
 	for r.NextRow() {
 		row := r.Values()
 		if p != nil && p.Decode != nil {
-			got, err := p.Decode(row[keep:])
+			got, err := p.Decode(nil, row[keep:])
 			if err != nil && !errors.Is(err, rewrite.ErrPartial) {
 				t.Errorf("decode %q: %v", row[keep:], err)
 			}

@@ -245,6 +245,7 @@ type execution struct {
 	done      []Event           // by place; Kind is empty for steps that were not submitted
 	submitted [][]int           // by session: the places of the steps that were submitted, in order
 	waits     []engine.WaitKind // by place: what the step waits for, see waitFor
+	with      []bool            // by session: its step is with the server
 	seen      []engine.Wait     // by session: what the last look showed
 	waitSeen  []time.Time       // by place: when a wait was first seen of which it is not known that it has looked for a deadlock
 }
@@ -254,7 +255,7 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 	order := make([]string, len(p.Steps))
 	x := &execution{
 		lab: l, spec: spec, perm: p, plans: make([][]int, len(spec.Sessions)), done: make([]Event, len(p.Steps)),
-		submitted: make([][]int, len(spec.Sessions)), waitSeen: make([]time.Time, len(p.Steps)), seen: make([]engine.Wait, len(spec.Sessions)), waits: make([]engine.WaitKind, len(p.Steps)),
+		submitted: make([][]int, len(spec.Sessions)), waitSeen: make([]time.Time, len(p.Steps)), seen: make([]engine.Wait, len(spec.Sessions)), with: make([]bool, len(spec.Sessions)), waits: make([]engine.WaitKind, len(p.Steps)),
 	}
 	for i, ps := range p.Steps {
 		order[i] = strconv.Itoa(i)
@@ -271,6 +272,9 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 		g.Go(func() error { return x.session(ctx, s, x.plans[i]) })
 	}
 	err := x.shell.Run(ctx, true)
+	if err == nil && outer.Err() != nil {
+		err = context.Cause(outer) // sessions have left for this reason
+	}
 	still := ""
 	if err != nil {
 		still = x.underWay()
@@ -298,7 +302,7 @@ func (x *execution) underWay() string {
 	defer x.mu.Unlock()
 	var list []string
 	for s, places := range x.submitted {
-		if len(places) == 0 || x.done[last(places)].Kind != "" || !x.shell.Running(scheduler.Session(s)) {
+		if !x.with[s] {
 			continue
 		}
 		text := fmt.Sprintf("%s is still in %s", x.spec.Sessions[s].Name, x.done[last(places)].Step.Name)
@@ -329,7 +333,12 @@ func (x *execution) session(ctx context.Context, s scheduler.Session, places []i
 		if _, err := x.shell.Enter(ctx, s, strconv.Itoa(place)); err != nil {
 			return nil // the shell says why
 		}
+		x.note(func() { x.with[s] = true })
 		a, err := m.do(ctx, st.SQL)
+		if err != nil && ctx.Err() != nil {
+			return nil // the case is given up: see underWay
+		}
+		x.note(func() { x.with[s] = false })
 		o := x.lab.config.Backend.Outcome(a, err)
 		x.note(func() { ev := &x.done[place]; ev.Kind, ev.Answer, ev.Outcome = Ran, a, o })
 		x.shell.Finish(s, o.Reason == engine.ReasonDeadlock)

@@ -4,7 +4,7 @@
 # make hermitage what every level of every engine lets through, as Markdown (docs/HERMITAGE.md); exit status 1 if the oracle disagrees
 # make check     the fast part of it, before each commit
 # make bench     what the proxy and the checker cost
-# make soak      the load tests at full length, LOAD each
+# make soak      the load tests at full length, LOAD each; 200 times the same schedules; pruning on thousands of runs
 # make fuzz      fuzz the decoders and rewriters, FUZZTIME each
 # make build     bin/wirecheck
 
@@ -73,6 +73,7 @@ bench: build
 
 soak:
 	$(GO) test -count=1 -timeout 60m -v -run 'Quiet|Racy' ./cmd/wirecheck -load $(LOAD)
+	$(GO) test -count=1 -timeout 60m -v -run 'TestSameSeedSameOutput|TestPrunedRuns' ./cmd/wirecheck -repeats 200 -prune-runs 3000
 
 # Each fuzz target by itself, as go test wants it.
 fuzz:

@@ -31,6 +31,7 @@ type execution struct {
 	submitted [][]int           // by session: the places of the steps that were offered, in order
 	inside    []bool            // by session: a transaction was open when the last of them was
 	waits     []engine.WaitKind // by place: what the step waits for, see waitFor
+	with      []bool            // by session: its step is with the server
 	seen      []engine.Wait     // by session: what the last look showed
 	waitSeen  []time.Time       // by place: when a wait was first seen of which it is not known that it has looked for a deadlock
 	begun     []bool            // by place: the step was submitted or is left out
@@ -48,7 +49,7 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 		lab: l, spec: spec, perm: p, plans: make([][]int, len(spec.Sessions)), done: make([]Event, len(p.Steps)),
 		submitted: make([][]int, len(spec.Sessions)), inside: make([]bool, len(spec.Sessions)), waits: make([]engine.WaitKind, len(p.Steps)),
 		begun: make([]bool, len(p.Steps)), waitsFor: map[int][]int{}, waitSeen: make([]time.Time, len(p.Steps)),
-		seen: make([]engine.Wait, len(spec.Sessions)),
+		seen: make([]engine.Wait, len(spec.Sessions)), with: make([]bool, len(spec.Sessions)),
 	}
 	for i, ps := range p.Steps {
 		order[i] = strconv.Itoa(i)
@@ -69,6 +70,9 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 		g.Go(func() error { return x.session(ctx, s, x.plans[i]) })
 	}
 	err := x.shell.Run(ctx, true)
+	if err == nil && outer.Err() != nil {
+		err = context.Cause(outer) // sessions have left for this reason
+	}
 	still := ""
 	if err != nil {
 		still = x.underWay()
@@ -96,7 +100,7 @@ func (x *execution) underWay() string {
 	defer x.mu.Unlock()
 	var list []string
 	for s, places := range x.submitted {
-		if len(places) == 0 || x.done[last(places)].Kind != "" || !x.shell.Running(scheduler.Session(s)) {
+		if !x.with[s] {
 			continue
 		}
 		text := fmt.Sprintf("%s is still in %s", x.spec.Sessions[s].Name, x.done[last(places)].Step.Name)
@@ -136,11 +140,18 @@ func (x *execution) session(ctx context.Context, s scheduler.Session, places []i
 			x.launched++
 			x.begun[place] = true
 			x.limited[s] = x.limited[s] || limits.MatchString(st.SQL)
+			x.with[s] = true
 		})
 		a, err := x.do(ctx, int(s), m, st.SQL)
+		if err != nil && ctx.Err() != nil {
+			return nil // the case is given up: see underWay
+		}
 		o := x.lab.config.Backend.Outcome(a, err)
 		ended := err != nil && a.Err != nil && o.Reason == engine.ReasonKilled && ctx.Err() == nil
-		x.note(func() { ev := &x.done[place]; ev.Kind, ev.Answer, ev.Outcome, ev.Lost = Ran, a, o, ended })
+		x.note(func() {
+			ev := &x.done[place]
+			x.with[s], ev.Kind, ev.Answer, ev.Outcome, ev.Lost = false, Ran, a, o, ended
+		})
 		close(x.over[place])
 		x.shell.Finish(s, o.Reason == engine.ReasonDeadlock)
 		switch {

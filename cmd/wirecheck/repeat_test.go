@@ -2,13 +2,16 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"flag"
-	"os"
-	"path/filepath"
+	"io"
+	"math/rand/v2"
 	"runtime"
 	"strings"
 	"testing"
 
+	"wirecheck/backends/engine"
+	"wirecheck/lab"
 	"wirecheck/scenario"
 )
 
@@ -67,57 +70,66 @@ func busy(t *testing.T, goroutines int) {
 	}
 }
 
-// TestSameSeedSameOutput runs the same seed again and again while others need the processors: what is printed is the
-// same, byte by byte, with deadlocks among it.
+// TestSameSeedSameOutput runs the same seeds again and again while others need the processors: what is printed is the same, byte by
+// byte, with deadlocks among it.
 func TestSameSeedSameOutput(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "circles.spec")
-	if err := os.WriteFile(path, []byte(circles), 0o600); err != nil {
-		t.Fatal(err)
+	spec := parse(t, circles)
+	for _, name := range []string{"postgres", "mariadb"} {
+		t.Run(name, func(t *testing.T) {
+			s, err := openSite(t.Context(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { s.Close() })
+			level, err := findLevel(s.engine, s.engine.Default)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := &common{format: "text", logLevel: "warn", stdout: io.Discard, stderr: io.Discard}
+			if err := c.setUp(); err != nil {
+				t.Fatal(err)
+			}
+			b, err := openBench(t.Context(), c, s, lab.Config{Level: level}, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { b.close(context.Background()) })
+			busy(t, 2)
+			want := ""
+			for n := range *repeats {
+				got := schedules(t, b, c, s, level, spec)
+				if n == 0 {
+					want = got
+					if strings.Count(got, "... waits") < 10 || !strings.Contains(strings.ToLower(got), "deadlock") {
+						t.Errorf("hardly anything happens:\n%s", got)
+					}
+				}
+				if line, g, w := firstDifference([]byte(got), []byte(want)); line > 0 {
+					t.Fatalf("run %d of %d differs in line %d:\n got %s\nwant %s\nthe whole of it:\n%s\n\nwanted:\n%s", n+1, *repeats, line, g, w, got, want)
+				}
+			}
+		})
 	}
-	for _, engine := range []string{"postgres", "mariadb"} {
-		for _, permutations := range []string{"random:6", "pct:6,3"} {
-			t.Run(engine+"/"+permutations, func(t *testing.T) {
-				mode, err := scenario.ParsePermutations(permutations)
-				if err != nil {
-					t.Fatal(err)
-				}
-				server, err := openSite(t.Context(), engine)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer func() {
-					if err := server.Close(); err != nil {
-						t.Error(err)
-					}
-				}()
-				busy(t, 2)
-				want := ""
-				for n := range *repeats {
-					var out, said bytes.Buffer
-					c := &common{format: "text", logLevel: "warn", seed: 11, stdout: &out, stderr: &said}
-					if err := c.setUp(); err != nil {
-						t.Fatal(err)
-					}
-					r := &runner{c: c, f: runFlags{engines: []string{engine}, oracles: "isolation", mode: mode}, sites: map[string]*site{engine: server}}
-					specs, err := readSpecs(c, []string{path})
-					if err != nil {
-						t.Fatal(err)
-					}
-					if err := r.spec(t.Context(), specs[0]); err != nil {
-						t.Fatalf("run %d: %v\n%s", n, err, said.String())
-					}
-					got := out.String()
-					if n == 0 {
-						want = got
-						if strings.Count(got, "... waits") < 5 || !strings.Contains(strings.ToLower(got), "deadlock") {
-							t.Errorf("hardly anything happens:\n%s", got)
-						}
-					}
-					if line, g, w := firstDifference([]byte(got), []byte(want)); line > 0 {
-						t.Fatalf("run %d of %d differs in line %d:\n got %s\nwant %s\nthe whole of it:\n%s", n+1, *repeats, line, g, w, got)
-					}
-				}
-			})
+}
+
+// schedules runs some random interleavings, always the same ones, and gives what is printed.
+func schedules(t *testing.T, b *bench, c *common, s *site, level engine.Level, spec *scenario.Spec) string {
+	t.Helper()
+	var out bytes.Buffer
+	p := printer{c: c, out: &out, spec: spec, site: s, level: level}
+	p.begin()
+	n := 0
+	for _, mode := range []scenario.Mode{{Kind: scenario.KindRandom, N: 4}, {Kind: scenario.KindPCT, N: 4, Depth: 3}} {
+		for perm := range spec.Orders(mode, scenario.Choice{Intn: rand.New(rand.NewPCG(11, 0)).IntN}) {
+			n++
+			d, err := b.run(t.Context(), spec, perm)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.permutation(n, d, judge(spec, scenario.Target{Engine: s.engine.Name, Level: level.History}, d)); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
+	return out.String()
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -192,7 +193,7 @@ func (p *printer) begin() {
 		if p.out.Len() > 0 {
 			fmt.Fprintln(p.out)
 		}
-		fmt.Fprintf(p.out, "%s on %s at %s\n", p.spec.Name, p.site.engine.Title, p.level.SQL)
+		fmt.Fprintf(p.out, "%s on %s at %s\n", filepath.Base(p.spec.Name), p.site.engine.Title, p.level.SQL)
 	case "isolationtester":
 		var unused []string
 		for _, w := range p.spec.Warnings {

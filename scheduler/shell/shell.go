@@ -211,13 +211,6 @@ func (sh *Shell) tell() {
 	}
 }
 
-// Running reports whether the session's step is with the server.
-func (sh *Shell) Running(s scheduler.Session) bool {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	return sh.core.Running(s)
-}
-
 // Trace gives the schedule so far.
 func (sh *Shell) Trace() []scheduler.Event {
 	sh.mu.Lock()

@@ -282,6 +282,13 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 		l.killAll()
 	}
 	lost := g.Wait()
+	if err != nil { // killAll has closed the connections
+		for _, m := range l.members {
+			if m != nil {
+				m.dirty, m.lost = true, true
+			}
+		}
+	}
 	r.Marks = x.shell.Marks()
 	r.Events = x.events()
 	switch {
@@ -444,7 +451,6 @@ func (l *Lab) killAll() {
 	defer cancel()
 	for _, m := range l.members {
 		if m != nil {
-			m.dirty = true
 			_ = l.watcher.Kill(ctx, m.conn.ID()) // if the server is gone, so is what waits in it
 			_ = m.conn.Close()
 		}

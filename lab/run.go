@@ -380,6 +380,9 @@ func (x *execution) look(ctx context.Context, sessions []scheduler.Session) ([]s
 			ids = append(ids, id)
 		}
 	}
+	// A case that is given up in the middle of a look must not cost the connection.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killLimit)
+	defer cancel()
 	waits, err := x.lab.watcher.Look(ctx, ids)
 	if err != nil {
 		return nil, err

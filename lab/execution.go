@@ -80,6 +80,13 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 		l.killAll()
 	}
 	lost := g.Wait()
+	if err != nil { // killAll has closed the connections
+		for _, m := range l.members {
+			if m != nil {
+				m.dirty, m.lost = true, true
+			}
+		}
+	}
 	r.Marks = x.shell.Marks()
 	r.Events, r.Heard = x.events(), x.heard
 	switch {
@@ -255,6 +262,9 @@ func (x *execution) look(ctx context.Context, sessions []scheduler.Session) ([]s
 			ids = append(ids, id)
 		}
 	}
+	// A case that is given up in the middle of a look must not cost the connection.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killLimit)
+	defer cancel()
 	waits, err := x.lab.watcher.Look(ctx, ids)
 	if err != nil {
 		return nil, err
@@ -364,7 +374,6 @@ func (l *Lab) killAll() {
 	defer cancel()
 	for _, m := range l.members {
 		if m != nil {
-			m.dirty, m.lost = true, true
 			_ = l.watcher.Kill(ctx, m.conn.ID()) // if the server is gone, so is what waits in it
 			_ = m.conn.Close()
 		}

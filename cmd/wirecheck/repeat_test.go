@@ -52,8 +52,13 @@ step c6 { UPDATE t SET n = -1 WHERE id = 1 }
 
 // busy keeps as many processors busy as there are goroutines, until the test ends.
 func busy(t *testing.T, goroutines int) {
+	// They take the machine's processors, not the Go scheduler's, which would add ten milliseconds to every message.
+	before := runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + goroutines)
 	stop := make(chan struct{})
-	t.Cleanup(func() { close(stop) })
+	t.Cleanup(func() {
+		close(stop)
+		runtime.GOMAXPROCS(before)
+	})
 	for range goroutines {
 		go func() {
 			for n := 0; ; n++ {
@@ -100,7 +105,7 @@ func TestSameSeedSameOutput(t *testing.T) {
 				got := schedules(t, b, c, s, level, spec)
 				if n == 0 {
 					want = got
-					if strings.Count(got, "... waits") < 10 || !strings.Contains(strings.ToLower(got), "deadlock") {
+					if strings.Count(got, "... waits") < 8 || !strings.Contains(strings.ToLower(got), "deadlock") {
 						t.Errorf("hardly anything happens:\n%s", got)
 					}
 				}
@@ -119,7 +124,7 @@ func schedules(t *testing.T, b *bench, c *common, s *site, level engine.Level, s
 	p := printer{c: c, out: &out, spec: spec, site: s, level: level}
 	p.begin()
 	n := 0
-	for _, mode := range []scenario.Mode{{Kind: scenario.KindRandom, N: 4}, {Kind: scenario.KindPCT, N: 4, Depth: 3}} {
+	for _, mode := range []scenario.Mode{{Kind: scenario.KindRandom, N: 3}, {Kind: scenario.KindPCT, N: 2, Depth: 3}} {
 		for perm := range spec.Orders(mode, scenario.Choice{Intn: rand.New(rand.NewPCG(11, 0)).IntN}) {
 			n++
 			d, err := b.run(t.Context(), spec, perm)

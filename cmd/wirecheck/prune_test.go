@@ -18,7 +18,7 @@ import (
 )
 
 // pruneRuns is how many interleavings TestPrunedRunsShowEverything runs on each server and level.
-var pruneRuns = flag.Int("prune-runs", 60, "interleavings that TestPrunedRunsShowEverything runs at each level")
+var pruneRuns = flag.Int("prune-runs", 30, "interleavings that TestPrunedRunsShowEverything runs at each level")
 
 func parse(t *testing.T, src string) *scenario.Spec {
 	t.Helper()

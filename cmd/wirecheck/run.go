@@ -17,7 +17,6 @@ import (
 
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
-	dialect "wirecheck/rewrite/mysql"
 	"wirecheck/scenario"
 )
 
@@ -267,7 +266,7 @@ var errDied = errors.New("the server ended, or ended a connection, in the middle
 func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *site, level engine.Level, out *bytes.Buffer) (err error) {
 	mode := r.mode(spec)
 	b, err := openBench(ctx, r.c, s, lab.Config{
-		Level: level, Case: r.f.limit, Reset: resetFor(spec, mode),
+		Level: level, Case: r.f.limit, Reset: r.resetFor(spec, mode),
 		// PostgreSQL's specs know their sessions by what pg_isolation_regress calls them.
 		Application: "isolation/" + strings.TrimSuffix(filepath.Base(spec.Name), ".spec"),
 		Keep:        r.c.format == "isolationtester",
@@ -482,8 +481,8 @@ func (r *runner) end() error {
 
 // resetFor is how the database gets back to its beginning between permutations. Where many are run, the setup is executed once, if
 // a teardown has nothing to tell.
-func resetFor(spec *scenario.Spec, mode scenario.Mode) lab.Reset {
-	if mode.Kind == scenario.KindListed && len(spec.Permutations) > 0 {
+func (r *runner) resetFor(spec *scenario.Spec, mode scenario.Mode) lab.Reset {
+	if mode.Kind == scenario.KindListed && len(spec.Permutations) > 0 || r.c.format == "isolationtester" {
 		return lab.Setup
 	}
 	if spec.Teardown != nil {
@@ -494,89 +493,4 @@ func resetFor(spec *scenario.Spec, mode scenario.Mode) lab.Reset {
 		}
 	}
 	return lab.Thorough
-}
-
-// bench is a lab with what it needs: a database of its own and, if it is to be judged, a proxy that sees what happens.
-type bench struct {
-	lab  *lab.Lab
-	lens *lens
-	labs *engine.Labs
-}
-
-// done is a case that was executed.
-type done struct {
-	*lab.Result
-	judged
-	judge bool
-}
-
-func openBench(ctx context.Context, c *common, s *site, config lab.Config, judge bool) (_ *bench, err error) {
-	b := &bench{}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, b.close(ctx))
-		}
-	}()
-	if b.labs, err = engine.OpenLabs(ctx, s.engine, s.target); err != nil {
-		return nil, err
-	}
-	for _, name := range b.labs.Swept {
-		c.log.Info().Str("database", name).Msg("removed a database that an earlier run had left behind")
-	}
-	var target engine.Target
-	if c.format == "isolationtester" && s.server != nil {
-		target, err = b.labs.Make(ctx, "isolation_regression") // some of PostgreSQL's specs name it
-	} else {
-		target, err = b.labs.Create(ctx)
-	}
-	if err != nil {
-		return nil, err
-	}
-	config.Backend, config.Target, config.Side = s.engine, target, target
-	if judge {
-		config.Reset = lab.Setup // what the proxy knows of the rows begins with the setup
-		if b.lens, err = openLens(ctx, c, s); err != nil {
-			return nil, err
-		}
-		config.Target, config.Hidden = b.lens.through(target), dialect.HiddenColumn
-		if s.engine.Protocol == engine.ProtocolMySQL {
-			config.After = "DO 0"
-		}
-	}
-	b.lab, err = lab.Open(ctx, config)
-	return b, err
-}
-
-// run executes and judges one permutation.
-func (b *bench) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation) (*done, error) {
-	prepared := func() {}
-	if b.lens != nil {
-		b.lens.live.restart()
-		prepared = b.lens.live.prepared
-	}
-	r, err := b.lab.Run(ctx, spec, p, prepared)
-	d := &done{Result: r}
-	if err != nil {
-		return d, err
-	}
-	if b.lens != nil {
-		d.judged, d.judge = b.lens.live.judgement(), true
-		d.coverage.UnknownWriters = 0 // what nobody is known to have written is the setup's
-	}
-	return d, nil
-}
-
-func (b *bench) close(ctx context.Context) error {
-	ctx = context.WithoutCancel(ctx)
-	var errs []error
-	if b.lab != nil {
-		errs = append(errs, b.lab.Close())
-	}
-	if b.lens != nil {
-		errs = append(errs, b.lens.stop())
-	}
-	if b.labs != nil {
-		errs = append(errs, b.labs.Close(ctx))
-	}
-	return errors.Join(errs...)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -238,7 +239,7 @@ func (p *printer) refused(d *done) error {
 	if p.c.format != "isolationtester" || d.Result == nil {
 		return nil
 	}
-	return d.IsolationTester(p.out, p.spec)
+	return errors.Join(d.IsolationTester(p.out, p.spec), p.flush())
 }
 
 // end says how many of the possible orders were run.

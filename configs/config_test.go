@@ -73,11 +73,12 @@ listeners:
   - {listen: "http://:1", mode: watch, capture: magic}
   - {listen: "mysql://:1", upstream: "postgres://db", mode: control, tls: {client: {cert: x}, upstream: {mode: maybe, verify: hope, key: y}}}
   - {listen: "mysql://:1", upstream: "mariadb://root:secret@db/?tls=true", capture: native}
-  - {listen: "postgres://:70000", upstream: "postgres://host/path", capture: columns}
+  - {listen: "postgres://:70000", upstream: "postgres://host/path", capture: columns, mode: control}
   - {listen: "postgres://", upstream: "://secret"}
 record: x
 report: x
 limits: {sessions: 0}
+control: {schedule: "", sessions: 0, think: 0s, locks: "mariadb://db"}
 timeouts: {shutdown: -1s}
 `, []string{
 			"listeners[0].listen: http://:1: the scheme is not one of postgres, mysql",
@@ -85,7 +86,11 @@ timeouts: {shutdown: -1s}
 			`listeners[0].mode: "watch" is not one of observe, pass, control`,
 			`listeners[0].capture: "magic" is not one of auto, columns, native`,
 			"listeners[1].upstream: postgres://db speaks another protocol than mysql://:1",
-			"listeners[1].mode: control is not available yet: use observe or pass",
+			"listeners[3].mode: only one listener can be in mode control",
+			"control.schedule: it is empty: say random, pct",
+			"control.sessions: it must be more than 0",
+			"control.think: it must be more than 0",
+			"control.locks: mariadb://db speaks another protocol than postgres://db",
 			"listeners[1].tls.client: cert and key go together",
 			"listeners[1].tls.upstream: cert and key go together",
 			`listeners[1].tls.upstream.mode: "maybe" is not one of mirror, require, off`,

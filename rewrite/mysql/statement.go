@@ -22,11 +22,15 @@ type statement struct {
 	edits []edit // in any order
 	why   []string
 	arms  int // SELECTs of a set operation that log what they read
+
+	veils    []edit // what is written out so that ordinary columns of ours do not show (veil.go)
+	veilList *edit  // the list of columns of an INSERT, where what is seen does not bring one
 }
 
 // edit is text put in. check stands for it in the text that is parsed again to see that it stands where it was meant.
 type edit struct {
 	at    int
+	cut   int
 	add   string
 	check string
 }
@@ -44,6 +48,7 @@ func (s *statement) analyse() {
 	}
 	s.plan.Verb = "other"
 	if s.control(i) {
+		s.veilView()
 		return
 	}
 	switch {
@@ -123,10 +128,6 @@ func (s *statement) dml() {
 		s.opaque("the catalog is not known")
 		return
 	}
-	if s.r.flavor == TiDB { // it has no invisible columns
-		s.opaque("this server cannot be instrumented")
-		return
-	}
 	if s.r.capture == rewrite.CaptureNative || s.session.Mode&Foreign != 0 {
 		s.opaque("this session cannot be instrumented")
 		return
@@ -138,6 +139,10 @@ func (s *statement) dml() {
 	node, err := s.r.parse(sql, s.session.Mode)
 	if err != nil {
 		s.opaque("the parser does not know it")
+		return
+	}
+	if s.r.flavor.visible() && !s.veil(node) {
+		s.opaque(showing)
 		return
 	}
 	switch n := node.(type) {
@@ -161,23 +166,26 @@ func (s *statement) dml() {
 func (s *statement) finish(parsed string) {
 	p := s.plan
 	if p.Coverage == history.CoverageOpaque || len(s.edits) == 0 {
+		s.putVeil(parsed)
 		return
+	}
+	if len(s.veils) > 0 {
+		s.edits = inOrder(append(s.edits, s.veils...))
 	}
 	whole := make([]rewrite.Edit, len(s.edits))
 	marked := make([]rewrite.Edit, len(s.edits))
-	check := make([]rewrite.Edit, len(s.edits))
 	for i, e := range s.edits {
 		if i > 0 && e.at < s.edits[i-1].at {
 			s.opaque("edits out of order")
 			return
 		}
-		whole[i] = rewrite.Edit{At: e.at, Add: stampVariable.Replace(e.add)}
-		marked[i] = rewrite.Edit{At: e.at, Add: stampLiteral.Replace(e.add)}
-		check[i] = rewrite.Edit{At: e.at - s.base, Add: e.check}
+		whole[i] = rewrite.Edit{At: e.at, Cut: e.cut, Add: stampVariable.Replace(e.add)}
+		marked[i] = rewrite.Edit{At: e.at, Cut: e.cut, Add: stampLiteral.Replace(e.add)}
 	}
-	again, err := s.r.parse(rewrite.Apply(parsed, check), s.session.Mode)
+	again, err := s.r.parse(rewrite.Apply(parsed, s.checks(s.edits)), s.session.Mode)
 	if err != nil || !s.agrees(again) {
 		s.opaque("the places to put text in are not certain")
+		s.putVeil(parsed)
 		return
 	}
 	p.Edits = whole

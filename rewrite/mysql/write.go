@@ -92,7 +92,12 @@ func (s *statement) update(n *ast.UpdateStmt) {
 	if end < 0 {
 		end = len(t.tokens)
 	}
-	if !s.stampAssignments(n.List, &src, t.tokens[set+1].start, t.tokens[end-1].end, !n.IgnoreErr) {
+	if s.r.flavor == TiDB {
+		ok = s.stampChanged(n.List, &src, set, end, !n.IgnoreErr)
+	} else {
+		ok = s.stampAssignments(n.List, &src, t.tokens[set+1].start, t.tokens[end-1].end, !n.IgnoreErr)
+	}
+	if !ok {
 		return
 	}
 	if n.IgnoreErr {
@@ -161,13 +166,9 @@ func (s *statement) stampAssignments(list []*ast.Assignment, src *source, first,
 		never = "='!'"
 	}
 	note := "(@wc_o:=" + all + ")" + never
-	same := w
-	next := "CONCAT(SUBSTRING_INDEX(" + w + ",':',1)+1,':',SUBSTRING_INDEX(SUBSTRING_INDEX(" + w + ",':',-1),',',-2),','," + stampMark + ")"
+	same, next := w, nextWriters(w)
 	if log {
-		logged := func(op, value string) string {
-			return "IF(LENGTH(@wc_log)<" + fmt.Sprint(logLimit) + " AND " + logEntry(op, src) + " IS NULL,''," + value + ")"
-		}
-		same, next = logged("m", same), logged("u", next)
+		same, next = logging("m", src, same), logging("u", src, next)
 		s.plan.Log = true
 	}
 	s.plan.Stamp = true
@@ -175,6 +176,16 @@ func (s *statement) stampAssignments(list []*ast.Assignment, src *source, first,
 		edit{at: first, add: w + "=IF(" + note + ",''," + w + "),", check: " " + columnWriters + "=1,"},
 		edit{at: last, add: "," + w + "=IF(@wc_o=" + all + "," + same + "," + next + ")", check: "," + columnWriters + "=1 "})
 	return true
+}
+
+// nextWriters is SQL text for the value of wc_writers, which w is, after one more write.
+func nextWriters(w string) string {
+	return "CONCAT(SUBSTRING_INDEX(" + w + ",':',1)+1,':',SUBSTRING_INDEX(SUBSTRING_INDEX(" + w + ",':',-1),',',-2),','," + stampMark + ")"
+}
+
+// logging is SQL text for a value that is put into a row, which is logged by the way.
+func logging(op string, src *source, value string) string {
+	return "IF(LENGTH(@wc_log)<" + fmt.Sprint(logLimit) + " AND " + logEntry(op, src) + " IS NULL,''," + value + ")"
 }
 
 // logEntry is the SQL text that appends a row's entry to the log. It is never NULL where the log is set.
@@ -311,7 +322,9 @@ func (s *statement) insert(n *ast.InsertStmt) {
 		s.opaque("INSERT ... SELECT ... ON DUPLICATE KEY UPDATE")
 		return
 	}
-	if len(n.OnDuplicate) > 0 && !s.onDuplicate(n, &src) {
+	if len(n.OnDuplicate) > 0 && len(n.Lists) > 1 && s.r.flavor == TiDB { // nothing tells how many of the rows its last attempt changed
+		s.partial("rows that ON DUPLICATE KEY UPDATE changes are not seen")
+	} else if len(n.OnDuplicate) > 0 && !s.onDuplicate(n, &src) {
 		return
 	}
 	s.plan.Stamp = true
@@ -321,21 +334,12 @@ func (s *statement) insert(n *ast.InsertStmt) {
 // insertStamp adds the column wc_writers and its value for each row.
 func (s *statement) insertStamp(n *ast.InsertStmt, src *source) bool {
 	t := s.text
-	i := 1
-	for t.is(i, "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO") {
-		if t.is(i, "DELAYED") {
-			s.opaque("INSERT DELAYED")
-			return false
-		}
-		i++
+	if t.is(1, "DELAYED") {
+		s.opaque("INSERT DELAYED")
+		return false
 	}
-	_, _, i, ok := t.qualified(i)
-	if ok && t.is(i, "PARTITION") && t.is(i+1, "(") {
-		if i = t.close(i+1) + 1; i == 0 {
-			ok = false
-		}
-	}
-	if !ok || i >= len(t.tokens) {
+	i, ok := s.behindTable()
+	if !ok {
 		s.opaque("the table is not found")
 		return false
 	}
@@ -355,6 +359,22 @@ func (s *statement) insertStamp(n *ast.InsertStmt, src *source) bool {
 	return false
 }
 
+// behindTable gives the token behind the table of an INSERT or REPLACE.
+func (s *statement) behindTable() (int, bool) {
+	t := s.text
+	i := 1
+	for t.is(i, "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO") {
+		i++
+	}
+	_, _, i, ok := t.qualified(i)
+	if ok && t.is(i, "PARTITION") && t.is(i+1, "(") {
+		if i = t.close(i+1) + 1; i == 0 {
+			ok = false
+		}
+	}
+	return i, ok && i < len(t.tokens)
+}
+
 // insertColumns extends or adds the list of columns and gives the token behind it, or -1.
 func (s *statement) insertColumns(n *ast.InsertStmt, src *source, i int) int {
 	t := s.text
@@ -371,12 +391,7 @@ func (s *statement) insertColumns(n *ast.InsertStmt, src *source, i int) int {
 		s.opaque("an INSERT without columns")
 		return -1
 	}
-	var names []string
-	for _, c := range src.rel.Columns {
-		if !c.Hidden {
-			names = append(names, quoteName(c.Name))
-		}
-	}
+	names := src.clientColumns()
 	if n.Select == nil && len(n.Lists[0]) != len(names) {
 		s.opaque("an INSERT with another number of columns") // an error, or the catalog is old
 		return -1
@@ -476,6 +491,9 @@ func (s *statement) agrees(n ast.StmtNode) bool {
 	case *ast.SetOprStmt:
 		return probedConditions(armsOf(n.SelectList)) == s.arms
 	case *ast.UpdateStmt:
+		if s.r.flavor == TiDB {
+			return len(n.List) >= 2 && isWriters(n.List[len(n.List)-1].Column)
+		}
 		return len(n.List) >= 3 && isWriters(n.List[0].Column) && isWriters(n.List[len(n.List)-1].Column)
 	case *ast.DeleteStmt:
 		return endsWithProbe(n.Where)
@@ -507,7 +525,7 @@ func (s *statement) agreesInsert(n *ast.InsertStmt) bool {
 	if sel, ok := n.Select.(*ast.SelectStmt); ok && !probes(sel, 1) {
 		return false
 	}
-	if len(n.OnDuplicate) > 0 {
+	if len(n.OnDuplicate) > 0 && s.plan.Log {
 		return len(n.OnDuplicate) >= 3 && isWriters(n.OnDuplicate[0].Column) && isWriters(n.OnDuplicate[len(n.OnDuplicate)-1].Column)
 	}
 	return true

@@ -192,7 +192,8 @@ func (s *mysqlServer) query(ctx context.Context, text, schemaColumn string, row 
 }
 
 func (s *mysqlServer) states(ctx context.Context, tables []Table) error {
-	const list = `SELECT c.TABLE_SCHEMA, c.TABLE_NAME, LOWER(c.COLUMN_NAME), c.EXTRA LIKE '%INVISIBLE%'
+	const list = `SELECT c.TABLE_SCHEMA, c.TABLE_NAME, LOWER(c.COLUMN_NAME),
+  c.EXTRA LIKE '%INVISIBLE%' OR VERSION() LIKE '%TiDB%' AND c.DATA_TYPE = 'varchar'
 FROM information_schema.COLUMNS c WHERE LOWER(c.COLUMN_NAME) IN ('` + rewrite.ColumnRowID + `', '` + rewrite.ColumnWriters + `')`
 	ours := map[string]map[string]bool{}
 	err := s.query(ctx, list, "c.TABLE_SCHEMA", func(scan func(...any) error) error {

@@ -153,7 +153,7 @@ func (s *session) prepareAnswer(p *prepared, fm *form, try bool) (refused *errPa
 	}
 	s.last = p
 	b = bytes.Clone(b)
-	if columns > 0 && readsHandler(fm.plan) {
+	if columns > 0 && s.mayShow(fm.plan) {
 		return nil, s.relayPreparedHandler(p, fm, b, columns, params)
 	}
 	binary.LittleEndian.PutUint16(b[5:], uint16(columns-fm.plan.Hidden))

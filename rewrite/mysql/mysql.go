@@ -140,9 +140,9 @@ func (r *Rewriter) shaped(k key, m mold) *rewrite.Script {
 		return r.script(k) // the shape is known not to do
 	}
 	script := r.script(k)
-	e := &entry{key: s}
-	if r.flavor != TiDB || k.session.Mode&Foreign != 0 || len(script.Plans) != 1 || script.Plans[0].Verb != "update" { // stampChanged repeats literals
-		e.template = templateOf(script, m)
+	e := &entry{key: s, template: templateOf(script, m)}
+	if r.flavor == TiDB && e.template != nil && script.Plans[0].Verb == "update" { // stampChanged repeats literals
+		e.template = nil
 	}
 	r.put(e)
 	return script

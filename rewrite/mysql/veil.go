@@ -6,7 +6,6 @@ import (
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
-	"wirecheck/history"
 	"wirecheck/rewrite"
 )
 
@@ -333,10 +332,4 @@ func (src *source) clientColumns() (names []string) {
 		}
 	}
 	return names
-}
-
-// unveiled is the end of a statement of which nothing can be seen and whose columns may show.
-func (s *statement) unveiled() {
-	s.opaque(showing)
-	s.plan.Coverage = history.CoverageOpaque
 }

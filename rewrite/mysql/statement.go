@@ -209,6 +209,9 @@ func (s *statement) shim() (string, bool) {
 		sql = sql[:from-s.base] + strings.Repeat(" ", to-from) + sql[to-s.base:]
 	}
 	end := t.tokens[len(t.tokens)-1].end
+	if s.r.flavor == TiDB && s.plan.Verb != "select" {
+		return sql, true // the parser is its own
+	}
 	switch s.plan.Verb {
 	case "select":
 		for i := range t.tokens {
@@ -218,7 +221,7 @@ func (s *statement) shim() (string, bool) {
 			}
 		}
 		// LOCK IN SHARE MODE NOWAIT | SKIP LOCKED | WAIT n (MariaDB)
-		if i := t.find(0, depth, "LOCK"); i >= 0 && t.seq(i, "LOCK", "IN", "SHARE", "MODE") && i+4 < len(t.tokens) {
+		if i := t.find(0, depth, "LOCK"); s.r.flavor != TiDB && i >= 0 && t.seq(i, "LOCK", "IN", "SHARE", "MODE") && i+4 < len(t.tokens) {
 			blank(t.tokens[i+4].start, end)
 		}
 	case "insert", "replace", "delete":

@@ -194,7 +194,7 @@ func (r *Rewriter) script(k key) *rewrite.Script {
 	}
 	var edits []rewrite.Edit
 	for _, part := range parts {
-		st := &statement{r: r, text: part, catalog: k.catalog, session: k.session, several: len(parts) > 1, plan: &rewrite.Plan{}}
+		st := &statement{r: r, text: part, catalog: k.catalog, session: k.session, several: len(parts) > 1, prepared: k.prepared, plan: &rewrite.Plan{}}
 		st.analyse()
 		edits = append(edits, st.plan.Edits...)
 		script.Plans = append(script.Plans, st.plan)

@@ -11,12 +11,13 @@ import (
 
 // statement is one statement under analysis.
 type statement struct {
-	r       *Rewriter
-	text    *text
-	catalog *rewrite.Catalog
-	session Session
-	several bool // one of several in its request
-	plan    *rewrite.Plan
+	r        *Rewriter
+	text     *text
+	catalog  *rewrite.Catalog
+	session  Session
+	several  bool // one of several in its request
+	prepared bool // sent as COM_STMT_PREPARE
+	plan     *rewrite.Plan
 
 	base  int    // offset of the statement in the whole text
 	edits []edit // in any order

@@ -43,7 +43,7 @@ func (s *statement) stampChanged(list []*ast.Assignment, src *source, set, end i
 		}
 		columns = append(columns, c.Name)
 		before, ok := signature(s.r.flavor, src.ref+"."+quoteName(c.Name), c.Type)
-		after, ok2 := assignedSignature(s.r.flavor, texts[i], a.Expr, c.Type)
+		after, ok2 := s.assignedSignature(src, texts[i], a.Expr, c.Type)
 		if !ok || !ok2 {
 			s.opaque("whether it changes the row cannot be computed beforehand on this server")
 			return false
@@ -84,9 +84,9 @@ func (s *statement) assigned(set, end int) (texts []string) {
 }
 
 // assignedSignature is the signature of the value that a column of type typ takes from an expression. ok is false where that is
-// not certain: then the statement stays as it is.
-func assignedSignature(flavor Flavor, text string, e ast.ExprNode, typ string) (string, bool) {
-	var v repeatable
+// not certain, or where a second evaluation would warn a second time: then the statement stays as it is.
+func (s *statement) assignedSignature(src *source, text string, e ast.ExprNode, typ string) (string, bool) {
+	v := repeatable{src: src}
 	if e == nil || !plainCondition(e) {
 		return "", false
 	}
@@ -94,73 +94,130 @@ func assignedSignature(flavor Flavor, text string, e ast.ExprNode, typ string) (
 		return "", false
 	}
 	text = "(" + text + ")"
-	_, size, _ := strings.Cut(strings.TrimSuffix(strings.Fields(strings.ToLower(typ))[0], ")"), "(")
+	size := sizeOf(typ)
 	switch name := typeName(typ); name {
 	case "tinyint", "smallint", "mediumint", "int", "integer", "bigint":
 		as := "SIGNED"
 		if strings.Contains(strings.ToLower(typ), "unsigned") {
 			as = "UNSIGNED"
 		}
-		text = "CAST(" + text + "+0 AS " + as + ")"
-		return "IFNULL(" + text + ",'N')", !v.words
+		return "IFNULL(CAST(" + text + " AS " + as + "),'N')", v.numeric(0)
 	case "decimal", "numeric":
-		text = "CAST(" + text + " AS DECIMAL(" + size + "))"
-		return "IFNULL(" + text + ",'N')", !v.words && size != ""
+		_, digits, _ := strings.Cut(size, ",")
+		scale, err := strconv.Atoi(digits)
+		return "IFNULL(CAST(" + text + " AS DECIMAL(" + size + ")),'N')", err == nil && v.numeric(scale)
 	case "double", "real":
-		return "IFNULL(" + text + "*1e0,'N')", !v.words
+		return "IFNULL(" + text + "*1e0,'N')", v.numeric(scaleFloat)
 	case "char":
 		text = "RTRIM(CAST(" + text + " AS CHAR))"
 	case "varchar", "tinytext", "text", "mediumtext", "longtext":
 		text = "CAST(" + text + " AS CHAR)"
 	case "varbinary", "tinyblob", "blob", "mediumblob", "longblob":
 		text = "CAST(" + text + " AS BINARY)"
-	case "date":
-		text = "CAST(" + text + " AS DATE)"
-	case "datetime", "timestamp", "time":
-		if size == "" {
-			size = "0"
+	case "date", "datetime", "timestamp", "time":
+		if size != "" {
+			size = "(" + size + ")"
 		}
-		as := "DATETIME"
-		if name == "time" {
-			as = "TIME"
-		}
-		text = "CAST(" + text + " AS " + as + "(" + size + "))"
+		text = "CAST(" + text + " AS " + strings.Replace(strings.ToUpper(name), "TIMESTAMP", "DATETIME", 1) + size + ")"
 	default:
 		return "", false
 	}
-	return signature(flavor, text, typ)
+	return signature(s.r.flavor, text, typ)
 }
+
+// sizeOf is what stands in parentheses behind a type's name.
+func sizeOf(typ string) string {
+	_, size, _ := strings.Cut(typ, "(")
+	size, _, _ = strings.Cut(size, ")")
+	return size
+}
+
+// scaleFloat stands for the scale of what is no exact number.
+const scaleFloat = 1 << 16
 
 // repeatable looks for what makes it uncertain that an expression, evaluated twice, gives the same and no further warning.
 type repeatable struct {
+	src   *source
 	not   bool
 	words bool // a text that is no number
+	scale int  // at most so many digits behind the point
+	most  int  // of one operand
+	times bool // a product is in it
+}
+
+// numeric reports whether the expression is certainly a number with at most so many digits behind the point.
+func (v *repeatable) numeric(scale int) bool {
+	if v.times {
+		return !v.words && v.scale <= scale
+	}
+	return !v.words && v.most <= scale
+}
+
+func (v *repeatable) operand(scale int) {
+	v.scale, v.most = min(v.scale+scale, scaleFloat), max(v.most, scale)
 }
 
 // Enter implements ast.Visitor.
 func (v *repeatable) Enter(n ast.Node) (ast.Node, bool) {
 	switch n := n.(type) {
-	case *param:
-		v.not = true // it cannot stand twice in the text
+	case *param: // it cannot stand twice in the text
+		v.not = true
+	case *ast.FuncCallExpr, *ast.FuncCastExpr: // what they give may be of another kind than what they take, or they may warn
+		v.words = true
 	case *value:
-		if s, ok := n.v.(string); ok {
-			if _, err := strconv.ParseFloat(s, 64); err != nil {
-				v.words = true
-			}
-		}
+		v.literal(n)
+	case *ast.ColumnName:
+		v.column(n)
 	case *ast.BinaryOperationExpr:
 		switch n.Op.String() {
 		case "div", "intdiv", "mod": // by zero, it warns
 			v.not = true
+		case "mul":
+			v.times = true
 		}
-	case *ast.FuncCastExpr:
-		v.not = true // it may warn
 	}
 	return n, v.not
 }
 
 // Leave implements ast.Visitor.
 func (v *repeatable) Leave(n ast.Node) (ast.Node, bool) { return n, !v.not }
+
+func (v *repeatable) literal(n *value) {
+	text, ok := n.v.(string)
+	if !ok {
+		if f, ok := n.v.(float64); ok && f != 0 {
+			v.operand(scaleFloat)
+		}
+		return
+	}
+	whole, fraction, _ := strings.Cut(text, ".")
+	if !digits(whole) || strings.Trim(fraction, "0123456789") != "" {
+		v.words = true
+	}
+	v.operand(len(fraction))
+}
+
+func (v *repeatable) column(n *ast.ColumnName) {
+	c := v.src.column(n.Name.O)
+	if c == nil {
+		v.not = true
+		return
+	}
+	switch typeName(c.Type) {
+	case "tinyint", "smallint", "mediumint", "int", "integer", "bigint":
+	case "decimal", "numeric":
+		_, digits, _ := strings.Cut(sizeOf(c.Type), ",")
+		scale, err := strconv.Atoi(digits)
+		if err != nil {
+			scale = scaleFloat
+		}
+		v.operand(scale)
+	case "double", "real", "float":
+		v.operand(scaleFloat)
+	default:
+		v.words = true
+	}
+}
 
 // Attempt keeps of a statement's entries of the log, in the order in which they were made, those of its last attempt: count is
 // how many rows it found, by the server's answer.

@@ -51,6 +51,8 @@ func (s *statement) target(refs *ast.TableRefsClause) (source, bool) {
 		s.opaque("a table with triggers")
 	case src.rel.Engine != "" && !strings.EqualFold(src.rel.Engine, "InnoDB"):
 		s.opaque("a table of another storage engine")
+	case s.prepared && s.r.flavor == TiDB: // 1105: it keeps no plans of statements with variables
+		s.opaque("a prepared statement, where the server would warn of our variables")
 	case s.session.Mode&Simultaneous != 0:
 		s.opaque("sql_mode SIMULTANEOUS_ASSIGNMENT")
 	default:

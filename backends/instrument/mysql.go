@@ -111,10 +111,14 @@ func (s *mysqlServer) setUp(ctx context.Context, db *Database) error {
 		return err
 	}
 	s.conn = conn
-	if err := conn.QueryRowContext(ctx, "SELECT VERSION(), CONNECTION_ID(), @@log_bin").Scan(&db.Version, &s.id, &s.binlog); err != nil {
+	if err := conn.QueryRowContext(ctx, "SELECT VERSION(), CONNECTION_ID()").Scan(&db.Version, &s.id); err != nil {
 		return err
 	}
-	s.flavor = dialect.FlavorOf(db.Version)
+	if s.flavor = dialect.FlavorOf(db.Version); s.flavor != dialect.TiDB { // not each version of it knows of a binary log
+		if err := conn.QueryRowContext(ctx, "SELECT @@log_bin").Scan(&s.binlog); err != nil {
+			return err
+		}
+	}
 	for _, set := range []string{
 		// A table is copied with the values and options that it has, valid by today's rules or not: zero dates, an
 		// AUTO_INCREMENT value of 0, a row format that the strict mode refuses, a foreign key to a table that is gone.

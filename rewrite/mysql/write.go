@@ -272,6 +272,9 @@ func (s *statement) delete(n *ast.DeleteStmt) {
 	case n.Order != nil:
 		s.opaque("DELETE with ORDER BY")
 		return
+	case n.Limit != nil && s.r.flavor == TiDB: // another plan would find other rows first
+		s.opaque("DELETE with LIMIT")
+		return
 	}
 	if src.rel.Cascades {
 		s.partial("foreign keys may change other tables")

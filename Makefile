@@ -41,6 +41,8 @@ test-engines:
 	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 ./rewrite/mysql ./proxy/mysqlwire
 	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 -run MySQL ./internal/testserver ./backends/instrument
 	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 -run 'Anomalies|TruthOnMariaDB' ./cmd/wirecheck
+	WIRECHECK_TEST_FAMILY=tidb $(GO) test -timeout 20m -count=1 -run OnTiDB ./rewrite/mysql ./proxy/mysqlwire ./backends/instrument
+	WIRECHECK_TEST_FAMILY=tidb $(GO) test -timeout 20m -count=1 -run 'Anomalies|TruthOnMariaDB|TiDB' ./cmd/wirecheck
 
 check: fmt vet
 	$(GO) test $(PURE) ./internal/imports/...

@@ -47,6 +47,9 @@ func (w *mariaTruth) next() int64 {
 // mariaConflict reports whether an error ended the transaction, or the statement at least: what is to be expected of conflicts.
 func mariaConflict(err error) bool {
 	var e *mysql.MySQLError
+	if errors.As(err, &e) && e.Number == 1105 { // TiDB: "pessimistic lock retry limit reached"
+		return strings.Contains(e.Message, "retry limit")
+	}
 	return errors.As(err, &e) && slices.Contains([]uint16{1213, 1205, 1020, 1062, 1412, 8002, 8028, 9007}, e.Number)
 }
 

@@ -60,7 +60,7 @@ func (s *session) prepare(f frame) error {
 	if fm.plan.ParsedApart > 0 {
 		fm = s.apartForm(sql, fm)
 	}
-	refused, err := s.relayPrepare(p, fm, !fm.plain)
+	refused, err := s.relayPrepare(p, fm, !fm.plain && !s.onTiDB())
 	if err != nil {
 		return err
 	}

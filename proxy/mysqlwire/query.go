@@ -240,11 +240,14 @@ func (s *session) perform(r request) error {
 	if refused != nil && stamp != "" {
 		first.running.Opaque("its stamp could not be set: " + refused.message)
 	}
-	if r.again != nil {
+	if r.again != nil && !s.onTiDB() { // there the client's own text would have our columns before it
 		a.hold = func(e errPacket) bool { return s.seq == 1 && dialect.Stale(e.code, e.message) }
 	}
 	if err := s.relayAnswer(a); err != nil {
 		return err
+	}
+	if a.failed && s.onTiDB() && dialect.Stale(a.err.code, a.err.message) {
+		s.observer.changed()
 	}
 	if a.held {
 		s.observer.changed()

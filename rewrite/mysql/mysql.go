@@ -8,6 +8,8 @@
 // (condition.go). What cannot be seen exactly, or not without the client noticing, is left as it is, and Plan.Why says
 // why.
 //
+// TiDB has no invisible columns, and other rules for UPDATE: see veil.go and tidb.go.
+//
 // # What the catalog must be right about
 //
 // An INSERT without a list of columns gets one, as an invisible column can only be named, so the catalog must know the

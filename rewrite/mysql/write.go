@@ -180,16 +180,6 @@ func (s *statement) stampAssignments(list []*ast.Assignment, src *source, first,
 	return true
 }
 
-// nextWriters is SQL text for the value of wc_writers, which w is, after one more write.
-func nextWriters(w string) string {
-	return "CONCAT(SUBSTRING_INDEX(" + w + ",':',1)+1,':',SUBSTRING_INDEX(SUBSTRING_INDEX(" + w + ",':',-1),',',-2),','," + stampMark + ")"
-}
-
-// logging is SQL text for a value that is put into a row, which is logged by the way.
-func logging(op string, src *source, value string) string {
-	return "IF(LENGTH(@wc_log)<" + fmt.Sprint(logLimit) + " AND " + logEntry(op, src) + " IS NULL,''," + value + ")"
-}
-
 // logEntry is the SQL text that appends a row's entry to the log. It is never NULL where the log is set.
 func logEntry(op string, src *source) string { return "(@wc_log:=" + appended(op, src) + ")" }
 

@@ -47,6 +47,8 @@ test-mysql:
 	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 ./rewrite/mysql ./proxy/mysqlwire
 	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 -run MySQL ./internal/testserver ./backends/instrument
 	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 -run 'Anomalies|TruthOnMariaDB' ./cmd/wirecheck
+	WIRECHECK_TEST_FAMILY=tidb $(GO) test -timeout 20m -count=1 -run OnTiDB ./rewrite/mysql ./proxy/mysqlwire ./backends/instrument
+	WIRECHECK_TEST_FAMILY=tidb $(GO) test -timeout 20m -count=1 -run 'Anomalies|TruthOnMariaDB|TiDB' ./cmd/wirecheck
 
 # An engine that is not on the machine is said to be missing.
 comma = ,

@@ -111,10 +111,14 @@ func (s *mysqlServer) setUp(ctx context.Context, db *Database) error {
 		return err
 	}
 	s.conn = conn
-	if err := conn.QueryRowContext(ctx, "SELECT VERSION(), CONNECTION_ID(), @@log_bin").Scan(&db.Version, &s.id, &s.binlog); err != nil {
+	if err := conn.QueryRowContext(ctx, "SELECT VERSION(), CONNECTION_ID()").Scan(&db.Version, &s.id); err != nil {
 		return err
 	}
-	s.flavor = dialect.FlavorOf(db.Version)
+	if s.flavor = dialect.FlavorOf(db.Version); s.flavor != dialect.TiDB { // not each version of it knows of a binary log
+		if err := conn.QueryRowContext(ctx, "SELECT @@log_bin").Scan(&s.binlog); err != nil {
+			return err
+		}
+	}
 	for _, set := range []string{
 		// A table is copied with the values and options that it has, valid by today's rules or not: zero dates, an
 		// AUTO_INCREMENT value of 0, a row format that the strict mode refuses, a foreign key to a table that is gone.
@@ -192,7 +196,8 @@ func (s *mysqlServer) query(ctx context.Context, text, schemaColumn string, row 
 }
 
 func (s *mysqlServer) states(ctx context.Context, tables []Table) error {
-	const list = `SELECT c.TABLE_SCHEMA, c.TABLE_NAME, LOWER(c.COLUMN_NAME), c.EXTRA LIKE '%INVISIBLE%'
+	const list = `SELECT c.TABLE_SCHEMA, c.TABLE_NAME, LOWER(c.COLUMN_NAME),
+  c.EXTRA LIKE '%INVISIBLE%' OR VERSION() LIKE '%TiDB%' AND c.DATA_TYPE = 'varchar'
 FROM information_schema.COLUMNS c WHERE LOWER(c.COLUMN_NAME) IN ('` + rewrite.ColumnRowID + `', '` + rewrite.ColumnWriters + `')`
 	ours := map[string]map[string]bool{}
 	err := s.query(ctx, list, "c.TABLE_SCHEMA", func(scan func(...any) error) error {

@@ -211,10 +211,14 @@ func TestAnomaliesThroughTheProxy(t *testing.T) {
 		"mariadb":  {"READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"},
 	}
 	engines := []string{"postgres", "mariadb"}
-	if testserver.IsMySQL() {
+	switch {
+	case testserver.IsMySQL():
 		engines = []string{"mysql"}
+	case testserver.IsTiDB():
+		engines = []string{"tidb"}
 	}
 	levels["mysql"] = levels["mariadb"]
+	levels["tidb"] = []string{"READ COMMITTED", "REPEATABLE READ", tidbOptimistic}
 	for _, engine := range engines {
 		w := newWorld(t, engine, "CREATE TABLE test (id INT PRIMARY KEY, value INT)")
 		for _, level := range levels[engine] {
@@ -260,9 +264,13 @@ func (in interleaving) judge(t *testing.T, w *world, level string) (*stage, resu
 	return s, got
 }
 
-// lets gives what is let through; MySQL's InnoDB is as MariaDB's without snapshot isolation.
+// lets gives what is let through; MySQL's InnoDB is as MariaDB's without snapshot isolation, and so are TiDB's pessimistic
+// transactions. Its optimistic ones are as PostgreSQL's snapshots.
 func (in interleaving) lets(engine, level string) []string {
-	if engine == "mysql" {
+	switch {
+	case engine == "tidb" && level == tidbOptimistic:
+		engine, level = "postgres", "REPEATABLE READ"
+	case engine == "mysql", engine == "tidb":
 		engine = "mariadb"
 	}
 	return in.let[engine+" "+level]

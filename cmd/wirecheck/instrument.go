@@ -37,6 +37,8 @@ without a trace, "status" says which tables have them and how exactly each table
 
 On PostgreSQL nothing needs to be added: the server keeps what is needed with every row.
 
+TiDB has no invisible columns: there they are ordinary ones, which only a proxy hides. Use it for tests, not for a database that others use.
+
 The URL names the server and the database: postgres://user@host:5432/database, mariadb://user@host:3306/database.
 Without a database all databases of a MariaDB or MySQL server are meant, except the server's own. The password may be
 in the URL or in the environment variable ` + passwordVariable + `. MariaDB and MySQL URLs take ?tls=true, ?tls=skip-verify,
@@ -155,6 +157,8 @@ func instrumentNote(db *instrument.Database, verb string) string {
 	switch {
 	case db.Native() && verb == "add":
 		return db.Engine.Title + " itself tells what is needed: nothing to add"
+	case db.Engine.Name == "tidb" && verb != "remove":
+		return "on TiDB the columns are visible to whoever does not come through a proxy in observe mode, and an INSERT without a column list fails there: for tests"
 	case db.Engine.Name == "postgres" && db.Capture == rewrite.CaptureColumns && verb != "remove":
 		return "on PostgreSQL the columns are visible to SELECT * of whoever does not come through a proxy with --capture columns; native capture needs none"
 	}

@@ -32,6 +32,7 @@ type actor struct {
 	queue   []string // steps that came while it waited
 	failed  bool
 	heard   []string
+	looks   int // how often it was seen to wait for a lock since its last answer (TiDB)
 }
 
 type answer struct {
@@ -78,7 +79,11 @@ func (s *stage) actor(ctx context.Context, name string) *actor {
 	if a.pid, err = c.Do(ctx, query); err != nil {
 		s.t.Fatalf("session %s: %v", name, err)
 	}
-	if _, err := c.Do(ctx, set+s.level); err != nil {
+	set += s.level
+	if s.level == tidbOptimistic {
+		set = "SET SESSION tidb_txn_mode = 'optimistic'"
+	}
+	if _, err := c.Do(ctx, set); err != nil {
 		s.t.Fatalf("session %s: set the level: %v", name, err)
 	}
 	return a
@@ -129,7 +134,7 @@ func (s *stage) send(ctx context.Context, a *actor) {
 		}
 		sql, a.failed = "rollback", false
 	}
-	a.waiting = sql
+	a.waiting, a.looks = sql, 0
 	go func() {
 		rows, err := a.client.Do(ctx, sql)
 		a.answer <- answer{rows, err}
@@ -203,6 +208,9 @@ func (s *stage) blocked(ctx context.Context, a *actor) bool {
 		}
 		return got != "0"
 	}
+	if s.target.Engine == "tidb" {
+		return s.blockedOnTiDB(ctx, a)
+	}
 	status, err := s.side.Do(ctx, "SHOW ENGINE INNODB STATUS")
 	if err != nil {
 		s.t.Fatalf("ask for lock waits: %v", err)
@@ -215,4 +223,22 @@ func (s *stage) blocked(ctx context.Context, a *actor) bool {
 		}
 	}
 	return false
+}
+
+// tidbOptimistic stands for optimistic transactions as a level.
+const tidbOptimistic = "SNAPSHOT"
+
+// blockedOnTiDB believes that a session waits when it was seen to do so in many looks: TiDB shows each request for a lock as a wait,
+// for some milliseconds.
+func (s *stage) blockedOnTiDB(ctx context.Context, a *actor) bool {
+	got, err := s.side.Do(ctx, "SELECT COUNT(*) FROM information_schema.TIDB_TRX WHERE STATE = 'LockWaiting' AND SESSION_ID = "+a.pid)
+	if err != nil {
+		s.t.Fatalf("ask for lock waits: %v", err)
+	}
+	if got == "0" {
+		a.looks = 0
+		return false
+	}
+	a.looks++
+	return a.looks >= 20
 }

@@ -47,6 +47,8 @@ func newWorld(t *testing.T, engine string, tables ...string) *world {
 		s = testserver.Postgres(t)
 	case "mysql":
 		s = testserver.MySQL(t)
+	case "tidb":
+		s = testserver.TiDB(t)
 	default:
 		s = testserver.MariaDB(t)
 	}

@@ -27,6 +27,7 @@ import (
 	"wirecheck/backends/mariadb"
 	"wirecheck/backends/mysql"
 	"wirecheck/backends/postgres"
+	"wirecheck/backends/tidb"
 )
 
 // startLimit bounds the start of a server on a busy machine.
@@ -56,6 +57,7 @@ type shared struct {
 	postgres  slot
 	mariadb   slot
 	mysql     slot
+	tidb      slot
 	databases atomic.Int64
 }
 
@@ -73,7 +75,7 @@ func Run(m *testing.M) int {
 	servers.running.Store(true)
 	status := m.Run()
 	servers.running.Store(false)
-	if err := errors.Join(servers.postgres.close(), servers.mariadb.close(), servers.mysql.close()); err != nil {
+	if err := errors.Join(servers.postgres.close(), servers.mariadb.close(), servers.mysql.close(), servers.tidb.close()); err != nil {
 		fmt.Fprintf(os.Stderr, "testserver: %v\n", err)
 		return 1
 	}
@@ -113,11 +115,13 @@ func MariaDB(t testing.TB) *Server {
 // The environment variables of MySQL: Debian has no package of it, so only those who have it test with it (make
 // test-engines).
 const (
-	// FamilyVariable names the product that Family gives: mariadb (also if it is empty) or mysql.
+	// FamilyVariable names the product that Family gives: mariadb (also if it is empty), mysql or tidb.
 	FamilyVariable = "WIRECHECK_TEST_FAMILY"
 	// BinVariable names the folder of mysqld; empty means the folder wirecheck-engines/mysql/bin in the user's cache
 	// folder, if there is one, or PATH.
 	BinVariable = "WIRECHECK_MYSQL_BIN"
+	// TiDBVariable names the folder of tidb-server; empty means that of the newest one on the machine.
+	TiDBVariable = "WIRECHECK_TIDB_BIN"
 )
 
 // Family gives the server of the MySQL family that the tests of this run are about: MariaDB, or MySQL if the
@@ -129,14 +133,27 @@ func Family(t testing.TB) *Server {
 		return MariaDB(t)
 	case "mysql":
 		return MySQL(t)
+	case "tidb":
+		return TiDB(t)
 	default:
-		t.Fatalf("testserver: %s=%s: only mariadb and mysql are known", FamilyVariable, product)
+		t.Fatalf("testserver: %s=%s: only mariadb, mysql and tidb are known", FamilyVariable, product)
 		return nil
 	}
 }
 
 // IsMySQL reports whether Family gives MySQL.
 func IsMySQL() bool { return os.Getenv(FamilyVariable) == "mysql" }
+
+// IsTiDB reports whether Family gives TiDB.
+func IsTiDB() bool { return os.Getenv(FamilyVariable) == "tidb" }
+
+// TiDB gives the TiDB server.
+func TiDB(t testing.TB) *Server {
+	t.Helper()
+	return servers.tidb.get(t, tidb.Start, engine.Options{
+		Bin: os.Getenv(TiDBVariable), Users: []engine.User{{Name: App, Password: AppPassword}},
+	})
+}
 
 // MySQL gives the MySQL server.
 func MySQL(t testing.TB) *Server {

@@ -39,6 +39,7 @@ type answer struct {
 	err      errPacket // if failed
 	cursor   bool      // rows are to be fetched
 	affected uint64
+	matched  int // rows that an UPDATE found (TiDB)
 	// hold keeps an error that says that the text we made does not fit any more away from the client, so that the
 	// client's own text can be sent instead.
 	hold func(errPacket) bool
@@ -147,6 +148,9 @@ func (s *session) relayResult(a *answer, st *statement, f frame) (more bool, err
 			return false, fmt.Errorf("read the server's OK: %w", err)
 		}
 		a.affected, s.changedRows = ok.affected, int64(ok.affected)
+		if st.plan.Log && s.onTiDB() {
+			a.matched = matchedRows(b[ok.at+4:])
+		}
 		return s.finish(a, st, b, terminator{ok.status, ok.warnings, ok.at, ok.at + 2}, true)
 	case f.first == markEOF && f.n < packetEOF:
 		b, err := s.take(f)
@@ -183,7 +187,7 @@ func (s *session) relayError(a *answer, st *statement, f frame) (more bool, err 
 		return false, nil
 	}
 	a.failed, a.err = true, e
-	aborted := s.aborts(e.code)
+	aborted := s.aborts(e.code) || s.commitFails(st.plan, e.code)
 	s.victim = s.victim || e.code == mysql.ER_LOCK_DEADLOCK
 	due := s.tracker.Done(st.running, record.Result{Err: e.history(), Aborted: aborted})
 	if aborted {
@@ -264,7 +268,7 @@ func (s *session) relayResultSet(a *answer, st *statement, f frame) (more bool, 
 	// MariaDB tells in a further byte whether the metadata follows.
 	follows := s.caps&capCacheMetadata == 0 || len(rest) == 0 || rest[0] != 0
 	var held [][]byte
-	if hidden == 0 && follows && readsHandler(st.plan) {
+	if hidden == 0 && follows && s.mayShow(st.plan) {
 		rest = bytes.Clone(rest)
 		if held, hidden, err = s.holdDefinitions(int(count)); err != nil {
 			return false, err

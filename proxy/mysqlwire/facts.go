@@ -40,12 +40,7 @@ func (s *session) ask() error {
 		return nil
 	}
 	s.blind = false
-	s.snapshot = false
-	for _, r := range rows {
-		if strings.EqualFold(r[0], "innodb_snapshot_isolation") && (r[1] == "1" || strings.EqualFold(r[1], "ON")) {
-			s.snapshot = true
-		}
-	}
+	s.snapshot = s.facts.Snapshot
 	s.env.Mode, s.env.GroupConcat = s.facts.Session.Mode, s.facts.Session.GroupConcat
 	s.autocommit = s.facts.Autocommit
 	s.level = s.facts.Level
@@ -232,6 +227,9 @@ func (s *session) current() dialect.Session {
 
 // named corrects the level that a statement names: with innodb_snapshot_isolation REPEATABLE READ is another one.
 func (s *session) named(p *rewrite.Plan) *rewrite.Plan {
+	if s.onTiDB() {
+		return s.namedOnTiDB(p)
+	}
 	if !s.snapshot || p.Control.Level != "repeatable read" {
 		return p
 	}

@@ -3,9 +3,10 @@ package mysqlwire
 import (
 	"bytes"
 	"encoding/binary"
-	"strings"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
+
+	dialect "wirecheck/rewrite/mysql"
 )
 
 // greeting is the server's first packet (MySQL manual, "Protocol::HandshakeV10"; the reserved bytes hold MariaDB's own
@@ -64,10 +65,7 @@ func (g *greeting) extended() int { return g.lower + 2 + 1 + 2 + 2 + 1 + 6 }
 
 // flavor is the engine, as history.Event.Engine names it.
 func (g *greeting) flavor() string {
-	if strings.Contains(strings.ToLower(g.version), "mariadb") {
-		return "mariadb"
-	}
-	return "mysql"
+	return string(dialect.FlavorOf(g.version))
 }
 
 // with is the greeting for the client, with other capabilities.

@@ -47,6 +47,7 @@ type watching struct {
 	front          []listed         // rows that SHOW WARNINGS has in front of the server's (apart.go)
 	frontMax       int              // max_error_count then
 	logged         uint64           // rows that were logged since the log was fetched
+	attempts       map[string]int   // by stamp, the entries of the log of the attempt that lasted (tidb.go)
 	stamped        string           // token of the transaction whose stamp the server may hold; empty if it surely holds none
 	hasLog         bool             // the server's log variable is set
 	stampedApart   bool             // a savepoint came since: what follows may be undone apart from it, or it already is

@@ -30,8 +30,11 @@ type Observer struct {
 
 // AbortsByDefault knows the errors that roll back the whole transaction at the servers' default settings: a deadlock
 // (1213), and on MariaDB with innodb_snapshot_isolation a changed row (1020). A lock wait timeout (1205) undoes the
-// statement alone (MariaDB and MySQL, innodb_rollback_on_timeout).
+// statement alone (MariaDB and MySQL, innodb_rollback_on_timeout). TiDB has its own numbers.
 func AbortsByDefault(engine string, code uint16) bool {
+	if engine == "tidb" {
+		return abortsOnTiDB(code)
+	}
 	return code == 1213 || code == 1020 && engine == "mariadb"
 }
 

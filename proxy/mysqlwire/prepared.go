@@ -60,7 +60,7 @@ func (s *session) prepare(f frame) error {
 	if fm.plan.ParsedApart > 0 {
 		fm = s.apartForm(sql, fm)
 	}
-	refused, err := s.relayPrepare(p, fm, !fm.plain)
+	refused, err := s.relayPrepare(p, fm, !fm.plain && !s.onTiDB())
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (s *session) prepareAnswer(p *prepared, fm *form, try bool) (refused *errPa
 	}
 	s.last = p
 	b = bytes.Clone(b)
-	if columns > 0 && readsHandler(fm.plan) {
+	if columns > 0 && s.mayShow(fm.plan) {
 		return nil, s.relayPreparedHandler(p, fm, b, columns, params)
 	}
 	binary.LittleEndian.PutUint16(b[5:], uint16(columns-fm.plan.Hidden))

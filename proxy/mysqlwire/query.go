@@ -171,6 +171,7 @@ func (s *session) perform(r request) error {
 	if first.plan.Stamp {
 		stamp = s.tracker.Stamp(first.ticket)
 	}
+	name := stamp
 	if stamp != "" && r.mark != nil {
 		r.mark(stamp)
 		stamp = "" // the server need not hold it
@@ -239,15 +240,21 @@ func (s *session) perform(r request) error {
 	if refused != nil && stamp != "" {
 		first.running.Opaque("its stamp could not be set: " + refused.message)
 	}
-	if r.again != nil {
+	if r.again != nil && !s.onTiDB() { // there the client's own text would have our columns before it
 		a.hold = func(e errPacket) bool { return s.seq == 1 && dialect.Stale(e.code, e.message) }
 	}
 	if err := s.relayAnswer(a); err != nil {
 		return err
 	}
+	if a.failed && s.onTiDB() && dialect.Stale(a.err.code, a.err.message) {
+		s.observer.changed()
+	}
 	if a.held {
 		s.observer.changed()
 		return r.again("the tables were changed")
+	}
+	if first.plan.Log && s.onTiDB() {
+		s.attempted(name, first.plan, a)
 	}
 	if first.plan.Log {
 		s.logged += max(a.affected, 1) // rows that an UPDATE matched without changing them are logged too
@@ -356,6 +363,7 @@ func (s *session) logArrives(stamp string) (refused *errPacket, err error) {
 		s.ps.Log.Warn().Err(err).Msg("the log of a session is not understood")
 		entries, truncated = nil, true
 	}
+	s.lasting(entries)
 	s.late(s.tracker.Logged(entries, truncated))
 	return nil, nil
 }

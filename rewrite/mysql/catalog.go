@@ -9,7 +9,7 @@ import (
 	"wirecheck/rewrite"
 )
 
-const userSchemas = " NOT IN ('information_schema','performance_schema','mysql','sys')"
+const userSchemas = " NOT IN ('information_schema','performance_schema','mysql','sys','INFORMATION_SCHEMA','PERFORMANCE_SCHEMA','METRICS_SCHEMA')"
 
 // CatalogQuery asks for everything that LoadCatalog needs, as far as the session's user may see it. Each row is a kind,
 // a schema, a table and up to four more texts.
@@ -107,7 +107,7 @@ func (l *loader) row(r []string) error {
 		extra := strings.ToUpper(r[5])
 		l.columns[rel] = append(l.columns[rel], placed[rewrite.Attribute]{place, rewrite.Attribute{
 			Name: r[3], Type: r[4],
-			Hidden:    strings.Contains(extra, "INVISIBLE"),
+			Hidden:    strings.Contains(extra, "INVISIBLE") || HiddenColumn(r[3]) && FlavorOf(l.cat.Version).visible(),
 			Generated: strings.Contains(extra, " GENERATED") && !strings.Contains(extra, "DEFAULT_GENERATED") || strings.Contains(extra, "VIRTUAL") || strings.Contains(extra, "PERSISTENT"),
 			Auto:      strings.Contains(extra, "AUTO_INCREMENT"),
 			Touched:   strings.Contains(extra, "ON UPDATE"),
@@ -165,7 +165,7 @@ func (l *loader) finish(rel *rewrite.Relation) {
 	ours := 0
 	for _, c := range columns {
 		rel.Columns = append(rel.Columns, c.v)
-		if c.v.Name == columnRowID && strings.HasPrefix(c.v.Type, "bigint") || c.v.Name == columnWriters && strings.HasPrefix(c.v.Type, "varchar") {
+		if c.v.Name == columnRowID && (strings.HasPrefix(c.v.Type, "bigint") || c.v.Type == "varchar(36)") || c.v.Name == columnWriters && strings.HasPrefix(c.v.Type, "varchar") {
 			ours++
 		}
 	}

@@ -99,6 +99,9 @@ func (s *statement) begin(i int) {
 		if t.seq(i, "WITH", "CONSISTENT", "SNAPSHOT") {
 			p.Coverage = history.CoverageExact // its snapshot is taken now
 		}
+		if s.r.flavor == TiDB && t.is(i, "OPTIMISTIC") {
+			p.Control.Level = "snapshot"
+		}
 	}
 }
 
@@ -170,7 +173,7 @@ func (s *statement) set(i int) {
 	s.assignments(i)
 }
 
-// levelWords finds ISOLATION LEVEL words.
+// levelWords finds ISOLATION LEVEL words. What REPEATABLE READ means the session knows (Facts.Snapshot).
 func (s *statement) levelWords(i int) string {
 	t := s.text
 	for ; i < len(t.tokens); i++ {
@@ -179,19 +182,10 @@ func (s *statement) levelWords(i int) string {
 			if !t.is(i+2, "SERIALIZABLE") {
 				words += " " + t.at(i+3)
 			}
-			return s.snapshotLevel(levelOf(words))
+			return levelOf(words)
 		}
 	}
 	return ""
-}
-
-// snapshotLevel names REPEATABLE READ as the session's server means it. The session loop corrects it on MariaDB with
-// innodb_snapshot_isolation=ON (Facts.Level knows).
-func (s *statement) snapshotLevel(level string) string {
-	if level == "repeatable read" && s.r.flavor == TiDB {
-		return "snapshot"
-	}
-	return level
 }
 
 // assignments follows SET name = value, ... .
@@ -255,7 +249,7 @@ func (s *statement) assignment(i, end int) (rewrite.Control, bool) {
 		}
 		return reset, true
 	case "tx_isolation", "transaction_isolation":
-		if level := s.snapshotLevel(levelOf(value)); level != "" {
+		if level := levelOf(value); level != "" {
 			c := rewrite.Control{Verb: rewrite.ControlLevel, Level: level, Scope: rewrite.ScopeSession}
 			if !session { // SET @@transaction_isolation: the next transaction only (MySQL manual, 15.3.7)
 				c.Scope = rewrite.ScopeNext

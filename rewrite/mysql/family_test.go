@@ -19,8 +19,11 @@ import (
 // The tests with a server run against MariaDB, or against MySQL if the environment asks for it (make test-engines).
 
 func flavor() Flavor {
-	if testserver.IsMySQL() {
+	switch {
+	case testserver.IsMySQL():
 		return MySQL
+	case testserver.IsTiDB():
+		return TiDB
 	}
 	return MariaDB
 }
@@ -41,7 +44,7 @@ func sequence(n int) string {
 // fetchLog fetches the log as the proxy does.
 func (s *side) fetchLog(t testing.TB) string {
 	t.Helper()
-	if flavor() == MariaDB {
+	if flavor() != MySQL {
 		return s.texts(t, FetchLog())[0][0]
 	}
 	q := FetchLogQuietly("")

@@ -33,19 +33,19 @@ func Setup() []string { return []string{"SET SESSION sql_mode=''"} }
 // inserted again gets another id. wc_writers cannot fill itself by DEFAULT (@wc_t): MariaDB 10.11.19 accepts
 // that, ignores the value in sessions other than the first, and crashes with several of them (measured).
 //
-// MySQL: see rowkey.go. wc_writers comes last, so that a table that has it has all.
+// MySQL: see rowkey.go, TiDB: tidb.go. wc_writers comes last, so that a table that has it has all.
 func AddColumns(flavor Flavor, rel *rewrite.Relation) []string {
-	if flavor == MySQL {
+	switch flavor {
+	case MySQL:
 		return addQuietly(rel)
+	case TiDB:
+		return addVisibly(rel)
 	}
 	ifNot := ""
 	if flavor == MariaDB {
 		ifNot = "IF NOT EXISTS "
 	}
-	invisible := " INVISIBLE"
-	if flavor == TiDB {
-		invisible = ""
-	}
+	const invisible = " INVISIBLE"
 	var adds []string
 	if flavor == MariaDB || !has(rel, columnRowID) {
 		adds = append(adds, fmt.Sprintf("ADD COLUMN %s%s BIGINT UNSIGNED NOT NULL DEFAULT (UUID_SHORT())%s", ifNot, columnRowID, invisible))

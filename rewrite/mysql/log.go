@@ -209,6 +209,16 @@ func parseWriters(s []byte) (writers, error) {
 	return w, nil
 }
 
+// nextWriters is SQL text for the value of wc_writers, which w is, after one more write.
+func nextWriters(w string) string {
+	return "CONCAT(SUBSTRING_INDEX(" + w + ",':',1)+1,':',SUBSTRING_INDEX(SUBSTRING_INDEX(" + w + ",':',-1),',',-2),','," + stampMark + ")"
+}
+
+// logging is SQL text for a value that is put into a row, which is logged by the way.
+func logging(op string, src *source, value string) string {
+	return "IF(LENGTH(@wc_log)<" + fmt.Sprint(logLimit) + " AND " + logEntry(op, src) + " IS NULL,''," + value + ")"
+}
+
 // appendVersion appends the version's name within its row.
 func (w writers) appendVersion(b []byte) []byte {
 	return append(append(strconv.AppendUint(b, w.count, 10), ':'), w.last...)

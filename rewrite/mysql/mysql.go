@@ -8,6 +8,8 @@
 // (condition.go). What cannot be seen exactly, or not without the client noticing, is left as it is, and Plan.Why says
 // why.
 //
+// TiDB has no invisible columns, and other rules for UPDATE: see veil.go and tidb.go.
+//
 // # What the catalog must be right about
 //
 // An INSERT without a list of columns gets one, as an invisible column can only be named, so the catalog must know the
@@ -140,7 +142,11 @@ func (r *Rewriter) shaped(k key, m mold) *rewrite.Script {
 		return r.script(k) // the shape is known not to do
 	}
 	script := r.script(k)
-	r.put(&entry{key: s, template: templateOf(script, m)})
+	e := &entry{key: s, template: templateOf(script, m)}
+	if r.flavor == TiDB && e.template != nil && script.Plans[0].Verb == "update" { // stampChanged repeats literals
+		e.template = nil
+	}
+	r.put(e)
 	return script
 }
 
@@ -190,7 +196,7 @@ func (r *Rewriter) script(k key) *rewrite.Script {
 	}
 	var edits []rewrite.Edit
 	for _, part := range parts {
-		st := &statement{r: r, text: part, catalog: k.catalog, session: k.session, several: len(parts) > 1, plan: &rewrite.Plan{}}
+		st := &statement{r: r, text: part, catalog: k.catalog, session: k.session, several: len(parts) > 1, prepared: k.prepared, plan: &rewrite.Plan{}}
 		st.analyse()
 		edits = append(edits, st.plan.Edits...)
 		script.Plans = append(script.Plans, st.plan)

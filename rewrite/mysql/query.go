@@ -98,7 +98,7 @@ func (s *statement) readable(n *ast.SelectStmt, all finding, list []source) {
 			// Without the covering index the server may come to use a temporary table, or to use none, and the flags
 			// of the client's columns tell (MariaDB 10.11.19).
 			s.partial("groups or order of an index that covers the query")
-		case !locking && s.r.flavor == MySQL && s.keyCovered(n, all, list, src):
+		case !locking && s.r.flavor != MariaDB && s.keyCovered(n, all, list, src):
 			s.partial("rows of an index that covers the query")
 		case !locking && s.covered(n, all, list, src) && !s.orderless(n, all, list, src):
 			// With more columns the server reads the table instead of the index: the rows come in another order, and the
@@ -413,7 +413,7 @@ func (s *statement) orderless(n *ast.SelectStmt, all finding, list []source, src
 	if !strings.Contains(s.plan.Text, "<=>") && s.point(n.Where, list, src, src.rel.Unique) { // a unique key holds many NULLs
 		return true
 	}
-	if s.r.flavor == MySQL { // the status flags tell whether the whole table or a whole index was read
+	if s.r.flavor != MariaDB { // MySQL's status flags tell whether the whole table or a whole index was read
 		return false
 	}
 	switch {

@@ -19,7 +19,7 @@ const noKey = "-"
 // rowKey is SQL text that names a row; it holds no space, comma or semicolon.
 func rowKey(flavor Flavor, src *source) string {
 	id := src.ref + "." + columnRowID
-	if flavor != MySQL {
+	if flavor != MySQL { // on TiDB a row without an id has noKey in it
 		return id
 	}
 	return "IFNULL(NULLIF(" + id + ",0),'" + noKey + "')"

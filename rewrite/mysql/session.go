@@ -63,6 +63,7 @@ type Facts struct {
 	Level      string // of the next transactions, as history.Event.Level
 	Autocommit bool
 	FoldNames  bool // lower_case_table_names is not 0
+	Snapshot   bool // REPEATABLE READ is snapshot isolation (innodb_snapshot_isolation; TiDB's optimistic transactions)
 	// Session has Mode and GroupConcat set; the other fields the session loop knows better.
 	Session Session
 }
@@ -95,7 +96,14 @@ func DecodeSession(rows [][]string) (Facts, error) {
 	if f.Level == "" {
 		return Facts{}, fmt.Errorf("isolation level %q is not known", level)
 	}
-	if f.Level == "repeatable read" && (on(v["innodb_snapshot_isolation"]) || f.Flavor == TiDB) {
+	f.Snapshot = on(v["innodb_snapshot_isolation"])
+	if f.Flavor == TiDB { // optimistic transactions read from a snapshot at each level (TiDB docs, "Transaction Isolation Levels")
+		f.Snapshot = strings.EqualFold(v["tidb_txn_mode"], "optimistic")
+		if f.Snapshot && f.Level == "read committed" {
+			f.Level = "repeatable read"
+		}
+	}
+	if f.Level == "repeatable read" && f.Snapshot {
 		f.Level = "snapshot"
 	}
 	f.Session.Mode = modeOf(v["sql_mode"])

@@ -204,7 +204,7 @@ func moved(edits []rewrite.Edit, move func(int) int) []rewrite.Edit {
 	}
 	out := make([]rewrite.Edit, len(edits))
 	for i, e := range edits {
-		out[i] = rewrite.Edit{At: move(e.At), Add: e.Add}
+		out[i] = rewrite.Edit{At: move(e.At), Cut: e.Cut, Add: e.Add} // no literal is cut out
 	}
 	return out
 }

@@ -11,22 +11,27 @@ import (
 
 // statement is one statement under analysis.
 type statement struct {
-	r       *Rewriter
-	text    *text
-	catalog *rewrite.Catalog
-	session Session
-	several bool // one of several in its request
-	plan    *rewrite.Plan
+	r        *Rewriter
+	text     *text
+	catalog  *rewrite.Catalog
+	session  Session
+	several  bool // one of several in its request
+	prepared bool // sent as COM_STMT_PREPARE
+	plan     *rewrite.Plan
 
 	base  int    // offset of the statement in the whole text
 	edits []edit // in any order
 	why   []string
 	arms  int // SELECTs of a set operation that log what they read
+
+	veils    []edit // what is written out so that ordinary columns of ours do not show (veil.go)
+	veilList *edit  // the list of columns of an INSERT, where what is seen does not bring one
 }
 
 // edit is text put in. check stands for it in the text that is parsed again to see that it stands where it was meant.
 type edit struct {
 	at    int
+	cut   int
 	add   string
 	check string
 }
@@ -44,6 +49,7 @@ func (s *statement) analyse() {
 	}
 	s.plan.Verb = "other"
 	if s.control(i) {
+		s.veilView()
 		return
 	}
 	switch {
@@ -123,10 +129,6 @@ func (s *statement) dml() {
 		s.opaque("the catalog is not known")
 		return
 	}
-	if s.r.flavor == TiDB { // it has no invisible columns
-		s.opaque("this server cannot be instrumented")
-		return
-	}
 	if s.r.capture == rewrite.CaptureNative || s.session.Mode&Foreign != 0 {
 		s.opaque("this session cannot be instrumented")
 		return
@@ -138,6 +140,10 @@ func (s *statement) dml() {
 	node, err := s.r.parse(sql, s.session.Mode)
 	if err != nil {
 		s.opaque("the parser does not know it")
+		return
+	}
+	if s.r.flavor.visible() && !s.veil(node) {
+		s.opaque(showing)
 		return
 	}
 	switch n := node.(type) {
@@ -161,23 +167,26 @@ func (s *statement) dml() {
 func (s *statement) finish(parsed string) {
 	p := s.plan
 	if p.Coverage == history.CoverageOpaque || len(s.edits) == 0 {
+		s.putVeil(parsed)
 		return
+	}
+	if len(s.veils) > 0 {
+		s.edits = inOrder(append(s.edits, s.veils...))
 	}
 	whole := make([]rewrite.Edit, len(s.edits))
 	marked := make([]rewrite.Edit, len(s.edits))
-	check := make([]rewrite.Edit, len(s.edits))
 	for i, e := range s.edits {
 		if i > 0 && e.at < s.edits[i-1].at {
 			s.opaque("edits out of order")
 			return
 		}
-		whole[i] = rewrite.Edit{At: e.at, Add: stampVariable.Replace(e.add)}
-		marked[i] = rewrite.Edit{At: e.at, Add: stampLiteral.Replace(e.add)}
-		check[i] = rewrite.Edit{At: e.at - s.base, Add: e.check}
+		whole[i] = rewrite.Edit{At: e.at, Cut: e.cut, Add: stampVariable.Replace(e.add)}
+		marked[i] = rewrite.Edit{At: e.at, Cut: e.cut, Add: stampLiteral.Replace(e.add)}
 	}
-	again, err := s.r.parse(rewrite.Apply(parsed, check), s.session.Mode)
+	again, err := s.r.parse(rewrite.Apply(parsed, s.checks(s.edits)), s.session.Mode)
 	if err != nil || !s.agrees(again) {
 		s.opaque("the places to put text in are not certain")
+		s.putVeil(parsed)
 		return
 	}
 	p.Edits = whole
@@ -201,6 +210,9 @@ func (s *statement) shim() (string, bool) {
 		sql = sql[:from-s.base] + strings.Repeat(" ", to-from) + sql[to-s.base:]
 	}
 	end := t.tokens[len(t.tokens)-1].end
+	if s.r.flavor == TiDB && s.plan.Verb != "select" {
+		return sql, true // the parser is its own
+	}
 	switch s.plan.Verb {
 	case "select":
 		for i := range t.tokens {
@@ -210,7 +222,7 @@ func (s *statement) shim() (string, bool) {
 			}
 		}
 		// LOCK IN SHARE MODE NOWAIT | SKIP LOCKED | WAIT n (MariaDB)
-		if i := t.find(0, depth, "LOCK"); i >= 0 && t.seq(i, "LOCK", "IN", "SHARE", "MODE") && i+4 < len(t.tokens) {
+		if i := t.find(0, depth, "LOCK"); s.r.flavor != TiDB && i >= 0 && t.seq(i, "LOCK", "IN", "SHARE", "MODE") && i+4 < len(t.tokens) {
 			blank(t.tokens[i+4].start, end)
 		}
 	case "insert", "replace", "delete":

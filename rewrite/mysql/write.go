@@ -51,6 +51,8 @@ func (s *statement) target(refs *ast.TableRefsClause) (source, bool) {
 		s.opaque("a table with triggers")
 	case src.rel.Engine != "" && !strings.EqualFold(src.rel.Engine, "InnoDB"):
 		s.opaque("a table of another storage engine")
+	case s.prepared && s.r.flavor == TiDB: // 1105: it keeps no plans of statements with variables
+		s.opaque("a prepared statement, where the server would warn of our variables")
 	case s.session.Mode&Simultaneous != 0:
 		s.opaque("sql_mode SIMULTANEOUS_ASSIGNMENT")
 	default:
@@ -92,7 +94,12 @@ func (s *statement) update(n *ast.UpdateStmt) {
 	if end < 0 {
 		end = len(t.tokens)
 	}
-	if !s.stampAssignments(n.List, &src, t.tokens[set+1].start, t.tokens[end-1].end, !n.IgnoreErr) {
+	if s.r.flavor == TiDB {
+		ok = s.stampChanged(n.List, &src, set, end, !n.IgnoreErr)
+	} else {
+		ok = s.stampAssignments(n.List, &src, t.tokens[set+1].start, t.tokens[end-1].end, !n.IgnoreErr)
+	}
+	if !ok {
 		return
 	}
 	if n.IgnoreErr {
@@ -161,13 +168,9 @@ func (s *statement) stampAssignments(list []*ast.Assignment, src *source, first,
 		never = "='!'"
 	}
 	note := "(@wc_o:=" + all + ")" + never
-	same := w
-	next := "CONCAT(SUBSTRING_INDEX(" + w + ",':',1)+1,':',SUBSTRING_INDEX(SUBSTRING_INDEX(" + w + ",':',-1),',',-2),','," + stampMark + ")"
+	same, next := w, nextWriters(w)
 	if log {
-		logged := func(op, value string) string {
-			return "IF(LENGTH(@wc_log)<" + fmt.Sprint(logLimit) + " AND " + logEntry(op, src) + " IS NULL,''," + value + ")"
-		}
-		same, next = logged("m", same), logged("u", next)
+		same, next = logging("m", src, same), logging("u", src, next)
 		s.plan.Log = true
 	}
 	s.plan.Stamp = true
@@ -259,6 +262,9 @@ func (s *statement) delete(n *ast.DeleteStmt) {
 	case n.Order != nil:
 		s.opaque("DELETE with ORDER BY")
 		return
+	case n.Limit != nil && s.r.flavor == TiDB: // another plan would find other rows first
+		s.opaque("DELETE with LIMIT")
+		return
 	}
 	if src.rel.Cascades {
 		s.partial("foreign keys may change other tables")
@@ -311,7 +317,9 @@ func (s *statement) insert(n *ast.InsertStmt) {
 		s.opaque("INSERT ... SELECT ... ON DUPLICATE KEY UPDATE")
 		return
 	}
-	if len(n.OnDuplicate) > 0 && !s.onDuplicate(n, &src) {
+	if len(n.OnDuplicate) > 0 && len(n.Lists) > 1 && s.r.flavor == TiDB { // nothing tells how many of the rows its last attempt changed
+		s.partial("rows that ON DUPLICATE KEY UPDATE changes are not seen")
+	} else if len(n.OnDuplicate) > 0 && !s.onDuplicate(n, &src) {
 		return
 	}
 	s.plan.Stamp = true
@@ -321,21 +329,12 @@ func (s *statement) insert(n *ast.InsertStmt) {
 // insertStamp adds the column wc_writers and its value for each row.
 func (s *statement) insertStamp(n *ast.InsertStmt, src *source) bool {
 	t := s.text
-	i := 1
-	for t.is(i, "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO") {
-		if t.is(i, "DELAYED") {
-			s.opaque("INSERT DELAYED")
-			return false
-		}
-		i++
+	if t.is(1, "DELAYED") {
+		s.opaque("INSERT DELAYED")
+		return false
 	}
-	_, _, i, ok := t.qualified(i)
-	if ok && t.is(i, "PARTITION") && t.is(i+1, "(") {
-		if i = t.close(i+1) + 1; i == 0 {
-			ok = false
-		}
-	}
-	if !ok || i >= len(t.tokens) {
+	i, ok := s.behindTable()
+	if !ok {
 		s.opaque("the table is not found")
 		return false
 	}
@@ -355,6 +354,22 @@ func (s *statement) insertStamp(n *ast.InsertStmt, src *source) bool {
 	return false
 }
 
+// behindTable gives the token behind the table of an INSERT or REPLACE.
+func (s *statement) behindTable() (int, bool) {
+	t := s.text
+	i := 1
+	for t.is(i, "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO") {
+		i++
+	}
+	_, _, i, ok := t.qualified(i)
+	if ok && t.is(i, "PARTITION") && t.is(i+1, "(") {
+		if i = t.close(i+1) + 1; i == 0 {
+			ok = false
+		}
+	}
+	return i, ok && i < len(t.tokens)
+}
+
 // insertColumns extends or adds the list of columns and gives the token behind it, or -1.
 func (s *statement) insertColumns(n *ast.InsertStmt, src *source, i int) int {
 	t := s.text
@@ -371,12 +386,7 @@ func (s *statement) insertColumns(n *ast.InsertStmt, src *source, i int) int {
 		s.opaque("an INSERT without columns")
 		return -1
 	}
-	var names []string
-	for _, c := range src.rel.Columns {
-		if !c.Hidden {
-			names = append(names, quoteName(c.Name))
-		}
-	}
+	names := src.clientColumns()
 	if n.Select == nil && len(n.Lists[0]) != len(names) {
 		s.opaque("an INSERT with another number of columns") // an error, or the catalog is old
 		return -1
@@ -476,6 +486,9 @@ func (s *statement) agrees(n ast.StmtNode) bool {
 	case *ast.SetOprStmt:
 		return probedConditions(armsOf(n.SelectList)) == s.arms
 	case *ast.UpdateStmt:
+		if s.r.flavor == TiDB {
+			return len(n.List) >= 2 && isWriters(n.List[len(n.List)-1].Column)
+		}
 		return len(n.List) >= 3 && isWriters(n.List[0].Column) && isWriters(n.List[len(n.List)-1].Column)
 	case *ast.DeleteStmt:
 		return endsWithProbe(n.Where)
@@ -507,7 +520,7 @@ func (s *statement) agreesInsert(n *ast.InsertStmt) bool {
 	if sel, ok := n.Select.(*ast.SelectStmt); ok && !probes(sel, 1) {
 		return false
 	}
-	if len(n.OnDuplicate) > 0 {
+	if len(n.OnDuplicate) > 0 && s.plan.Log {
 		return len(n.OnDuplicate) >= 3 && isWriters(n.OnDuplicate[0].Column) && isWriters(n.OnDuplicate[len(n.OnDuplicate)-1].Column)
 	}
 	return true

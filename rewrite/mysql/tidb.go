@@ -1,0 +1,248 @@
+package mysql
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"wirecheck/history"
+	"wirecheck/rewrite"
+)
+
+// TiDB differs from MariaDB in this (measured on TiDB of November 2025 and of January 2023):
+//
+//   - It has no invisible columns, so what would show them is written out (veil.go).
+//   - The expressions of an UPDATE's SET list see the row as it was, whatever was assigned before, so nothing in the statement
+//     can look at the new values. Whether the row changes is computed from the client's own expressions, once more, as the
+//     columns' types would take them (stampChanged). ON DUPLICATE KEY UPDATE sees new values, as MariaDB's.
+//   - A statement that meets a write conflict is executed again by the server, and both attempts append to the log. The
+//     entries of the last one come last; how many they are the answer tells (Attempt).
+//   - wc_row_id is a UUID, as there is no UUID_SHORT().
+//
+// Adding columns, a condition or an assignment changes neither the locks nor, for rows found by their key, the plan.
+
+// visible reports whether the hidden columns are ordinary ones.
+func (f Flavor) visible() bool { return f == TiDB }
+
+// stampChanged puts in, behind the assignments of an UPDATE, what marks a row that they really change.
+func (s *statement) stampChanged(list []*ast.Assignment, src *source, set, end int, log bool) bool {
+	texts := s.assigned(set, end)
+	if len(texts) != len(list) {
+		s.opaque("the assignments are not certain")
+		return false
+	}
+	var same []string
+	var columns []string
+	for i, a := range list {
+		c := src.column(a.Column.Name.O)
+		if c == nil || c.Generated || containsFold(columns, c.Name) {
+			s.opaque("a column that is not known, or assigned twice")
+			return false
+		}
+		columns = append(columns, c.Name)
+		before, ok := signature(s.r.flavor, src.ref+"."+quoteName(c.Name), c.Type)
+		after, ok2 := s.assignedSignature(src, texts[i], a.Expr, c.Type)
+		if !ok || !ok2 {
+			s.opaque("whether it changes the row cannot be computed beforehand on this server")
+			return false
+		}
+		same = append(same, before+"="+after)
+	}
+	w := src.ref + "." + columnWriters
+	kept, next := w, nextWriters(w)
+	if log {
+		kept, next = logging("m", src, kept), logging("u", src, next)
+		s.plan.Log = true
+	}
+	s.plan.Stamp = true
+	s.edits = append(s.edits, edit{
+		at: s.text.tokens[end-1].end, add: "," + w + "=IF(" + strings.Join(same, " AND ") + "," + kept + "," + next + ")",
+		check: "," + columnWriters + "=1 ",
+	})
+	return true
+}
+
+// assigned gives the texts of the values that are assigned between the tokens set and end.
+func (s *statement) assigned(set, end int) (texts []string) {
+	t := s.text
+	depth := t.tokens[set].depth
+	for i := set + 1; i < end; {
+		stop := t.find(i, depth, ",")
+		if stop < 0 || stop > end {
+			stop = end
+		}
+		eq := t.find(i, depth, "=")
+		if eq < 0 || eq+1 >= stop {
+			return nil
+		}
+		texts = append(texts, t.sql[t.tokens[eq+1].start:t.tokens[stop-1].end])
+		i = stop + 1
+	}
+	return texts
+}
+
+// assignedSignature is the signature of the value that a column of type typ takes from an expression. ok is false where that is
+// not certain, or where a second evaluation would warn a second time: then the statement stays as it is.
+func (s *statement) assignedSignature(src *source, text string, e ast.ExprNode, typ string) (string, bool) {
+	v := repeatable{src: src}
+	if e == nil || !plainCondition(e) {
+		return "", false
+	}
+	if e.Accept(&v); v.not {
+		return "", false
+	}
+	text = "(" + text + ")"
+	size := sizeOf(typ)
+	switch name := typeName(typ); name {
+	case "tinyint", "smallint", "mediumint", "int", "integer", "bigint":
+		as := "SIGNED"
+		if strings.Contains(strings.ToLower(typ), "unsigned") {
+			as = "UNSIGNED"
+		}
+		return "IFNULL(CAST(" + text + " AS " + as + "),'N')", v.numeric(0)
+	case "decimal", "numeric":
+		_, digits, _ := strings.Cut(size, ",")
+		scale, err := strconv.Atoi(digits)
+		return "IFNULL(CAST(" + text + " AS DECIMAL(" + size + ")),'N')", err == nil && v.numeric(scale)
+	case "double", "real":
+		return "IFNULL(" + text + "*1e0,'N')", v.numeric(scaleFloat)
+	case "char":
+		text = "RTRIM(CAST(" + text + " AS CHAR))"
+	case "varchar", "tinytext", "text", "mediumtext", "longtext":
+		text = "CAST(" + text + " AS CHAR)"
+	case "varbinary", "tinyblob", "blob", "mediumblob", "longblob":
+		text = "CAST(" + text + " AS BINARY)"
+	case "date", "datetime", "timestamp", "time":
+		if size != "" {
+			size = "(" + size + ")"
+		}
+		text = "CAST(" + text + " AS " + strings.Replace(strings.ToUpper(name), "TIMESTAMP", "DATETIME", 1) + size + ")"
+	default:
+		return "", false
+	}
+	return signature(s.r.flavor, text, typ)
+}
+
+// sizeOf is what stands in parentheses behind a type's name.
+func sizeOf(typ string) string {
+	_, size, _ := strings.Cut(typ, "(")
+	size, _, _ = strings.Cut(size, ")")
+	return size
+}
+
+// scaleFloat stands for the scale of what is no exact number.
+const scaleFloat = 1 << 16
+
+// repeatable looks for what makes it uncertain that an expression, evaluated twice, gives the same and no further warning.
+type repeatable struct {
+	src   *source
+	not   bool
+	words bool // a text that is no number
+	scale int  // at most so many digits behind the point
+	most  int  // of one operand
+	times bool // a product is in it
+}
+
+// numeric reports whether the expression is certainly a number with at most so many digits behind the point.
+func (v *repeatable) numeric(scale int) bool {
+	if v.times {
+		return !v.words && v.scale <= scale
+	}
+	return !v.words && v.most <= scale
+}
+
+func (v *repeatable) operand(scale int) {
+	v.scale, v.most = min(v.scale+scale, scaleFloat), max(v.most, scale)
+}
+
+// Enter implements ast.Visitor.
+func (v *repeatable) Enter(n ast.Node) (ast.Node, bool) {
+	switch n := n.(type) {
+	case *param: // it cannot stand twice in the text
+		v.not = true
+	case *ast.FuncCallExpr, *ast.FuncCastExpr: // what they give may be of another kind than what they take, or they may warn
+		v.words = true
+	case *value:
+		v.literal(n)
+	case *ast.ColumnName:
+		v.column(n)
+	case *ast.BinaryOperationExpr:
+		switch n.Op.String() {
+		case "div", "intdiv", "mod": // by zero, it warns
+			v.not = true
+		case "mul":
+			v.times = true
+		}
+	}
+	return n, v.not
+}
+
+// Leave implements ast.Visitor.
+func (v *repeatable) Leave(n ast.Node) (ast.Node, bool) { return n, !v.not }
+
+func (v *repeatable) literal(n *value) {
+	text, ok := n.v.(string)
+	if !ok {
+		if f, ok := n.v.(float64); ok && f != 0 {
+			v.operand(scaleFloat)
+		}
+		return
+	}
+	whole, fraction, _ := strings.Cut(text, ".")
+	if !digits(whole) || strings.Trim(fraction, "0123456789") != "" {
+		v.words = true
+	}
+	v.operand(len(fraction))
+}
+
+func (v *repeatable) column(n *ast.ColumnName) {
+	c := v.src.column(n.Name.O)
+	if c == nil {
+		v.not = true
+		return
+	}
+	switch typeName(c.Type) {
+	case "tinyint", "smallint", "mediumint", "int", "integer", "bigint":
+	case "decimal", "numeric":
+		_, digits, _ := strings.Cut(sizeOf(c.Type), ",")
+		scale, err := strconv.Atoi(digits)
+		if err != nil {
+			scale = scaleFloat
+		}
+		v.operand(scale)
+	case "double", "real", "float":
+		v.operand(scaleFloat)
+	default:
+		v.words = true
+	}
+}
+
+// Attempt keeps of a statement's entries of the log, in the order in which they were made, those of its last attempt: count is
+// how many rows it found, by the server's answer.
+func Attempt(entries []history.Access, count int) []history.Access {
+	return entries[max(0, len(entries)-max(0, count)):]
+}
+
+// addVisibly is AddColumns for TiDB. ADD COLUMN refuses a default that differs from row to row (error 1674), though ALTER
+// COLUMN ... SET DEFAULT takes it for rows to come; existing rows get their ids by an UPDATE, which sets ON UPDATE columns to themselves.
+func addVisibly(rel *rewrite.Relation) []string {
+	table := quoteName(rel.Schema) + "." + quoteName(rel.Name)
+	alter := "ALTER TABLE " + table + " "
+	if has(rel, columnWriters) && has(rel, columnRowID) {
+		return nil
+	}
+	var list []string
+	if !has(rel, columnRowID) {
+		list = append(list, fmt.Sprintf("%sADD COLUMN %s VARCHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT '%s'", alter, columnRowID, noKey))
+	}
+	fill := "UPDATE " + table + " SET " + columnRowID + "=UUID()"
+	for _, c := range rel.Columns {
+		if c.Touched {
+			fill += "," + quoteName(c.Name) + "=" + quoteName(c.Name)
+		}
+	}
+	return append(list, alter+"ALTER COLUMN "+columnRowID+" SET DEFAULT (UUID())",
+		fill+" WHERE "+columnRowID+"='"+noKey+"'", alter+addWriters("", ""))
+}

@@ -1,0 +1,335 @@
+package mysql
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"wirecheck/rewrite"
+)
+
+// Where the hidden columns are ordinary ones (TiDB), what would show them, or count them, is written out: *, TABLE t, INSERT
+// without a list of columns, NATURAL JOIN. That is done for every statement that is understood, also where what it reads or writes
+// cannot be seen. What cannot be written out with certainty goes through as it is, opaque: then the session takes the
+// columns out of the answer if they are its last ones, and otherwise they show.
+
+// showing is why such a statement is not seen.
+const showing = "it may show the hidden columns, which are ordinary ones on this server"
+
+// veil finds what must be written out in a statement. It reports whether that is certain.
+func (s *statement) veil(n ast.Node) bool {
+	v := veiler{s: s, ok: true}
+	n.Accept(&cteNames{&v.ctes})
+	n.Accept(&v)
+	if insert, is := n.(*ast.InsertStmt); is {
+		v.insert(insert)
+	}
+	if v.ok {
+		s.veils = v.edits
+	}
+	return v.ok
+}
+
+// veilView does the same for CREATE VIEW, whose columns are those of its SELECT for ever.
+func (s *statement) veilView() {
+	if !s.r.flavor.visible() || s.catalog == nil || s.session.Mode&Foreign != 0 || !s.text.is(0, "CREATE") {
+		return
+	}
+	n, err := s.r.parse(s.plan.Text, s.session.Mode)
+	if view, ok := n.(*ast.CreateViewStmt); err == nil && ok && view.Select != nil && s.veil(view.Select) {
+		s.putVeil(s.plan.Text)
+	}
+}
+
+// putVeil makes the plan's edits of what is written out alone.
+func (s *statement) putVeil(parsed string) {
+	list := s.veils
+	if s.veilList != nil {
+		list = append([]edit{*s.veilList}, list...)
+	}
+	list = inOrder(list)
+	if _, err := s.r.parse(rewrite.Apply(parsed, s.checks(list)), s.session.Mode); err != nil {
+		return
+	}
+	s.plan.Edits = nil
+	for _, e := range list {
+		s.plan.Edits = append(s.plan.Edits, rewrite.Edit{At: e.at, Cut: e.cut, Add: e.add})
+	}
+}
+
+// checks are the edits of the text that is parsed again.
+func (s *statement) checks(list []edit) []rewrite.Edit {
+	out := make([]rewrite.Edit, len(list))
+	for i, e := range list {
+		out[i] = rewrite.Edit{At: e.at - s.base, Cut: e.cut, Add: e.check}
+	}
+	return out
+}
+
+// inOrder sorts edits; what is cut out stands before what is put in behind it.
+func inOrder(list []edit) []edit {
+	slices.SortStableFunc(list, func(a, b edit) int {
+		if a.at != b.at {
+			return a.at - b.at
+		}
+		return b.cut - a.cut
+	})
+	return list
+}
+
+// cteNames collects the names of common table expressions.
+type cteNames struct{ list *[]string }
+
+// Enter implements ast.Visitor.
+func (v *cteNames) Enter(n ast.Node) (ast.Node, bool) {
+	if c, ok := n.(*ast.CommonTableExpression); ok {
+		*v.list = append(*v.list, c.Name.O)
+	}
+	return n, false
+}
+
+// Leave implements ast.Visitor.
+func (v *cteNames) Leave(n ast.Node) (ast.Node, bool) { return n, true }
+
+type veiler struct {
+	s     *statement
+	ctes  []string
+	edits []edit
+	ok    bool
+}
+
+// Enter implements ast.Visitor.
+func (v *veiler) Enter(n ast.Node) (ast.Node, bool) {
+	if q, ok := n.(*ast.SelectStmt); ok && q.From != nil {
+		v.query(q)
+	}
+	return n, !v.ok
+}
+
+// Leave implements ast.Visitor.
+func (v *veiler) Leave(n ast.Node) (ast.Node, bool) { return n, v.ok }
+
+func (v *veiler) edit(at, cut int, add string) {
+	v.edits = append(v.edits, edit{at: at, cut: cut, add: add, check: add})
+}
+
+// query writes out one SELECT.
+func (v *veiler) query(n *ast.SelectStmt) {
+	list, ok := v.s.sources(n.From.TableRefs, v.ctes)
+	if !slices.ContainsFunc(list, func(src source) bool { return src.shows() }) {
+		v.ok = v.ok && ok
+		return
+	}
+	if !ok {
+		v.ok = false
+		return
+	}
+	if n.Kind == ast.SelectStmtKindTable {
+		v.table(&list[0])
+		return
+	}
+	merged, ok := v.merged(n.From.TableRefs, list)
+	if !ok {
+		v.ok = false
+		return
+	}
+	for _, f := range n.Fields.Fields {
+		if f.WildCard != nil {
+			v.wildcard(f, list, merged)
+		}
+	}
+}
+
+// shows reports whether * of the table has our columns.
+func (src *source) shows() bool {
+	return src.rel != nil && (has(src.rel, columnRowID) || has(src.rel, columnWriters))
+}
+
+// fields are the client's columns of a source as SQL text, without those of skip.
+func (src *source) fields(skip []string) []string {
+	if !src.shows() {
+		ref := src.ref
+		if ref == "" {
+			ref = quoteName(src.alias)
+		}
+		return []string{ref + ".*"}
+	}
+	var out []string
+	for _, c := range src.rel.Columns {
+		if !c.Hidden && !containsFold(skip, c.Name) {
+			out = append(out, src.ref+"."+quoteName(c.Name))
+		}
+	}
+	return out
+}
+
+// wildcard writes out *, t.* or s.t.*.
+func (v *veiler) wildcard(f *ast.SelectField, list []source, merged []string) {
+	t := v.s.text
+	first := slices.IndexFunc(t.tokens, func(tok token) bool { return tok.start == v.s.base+f.Offset })
+	last, table := first, f.WildCard.Table.O
+	if table != "" {
+		last += 2
+	}
+	if f.WildCard.Schema.O != "" {
+		last += 2
+	}
+	if first < 0 || !t.is(last, "*") {
+		v.ok = false
+		return
+	}
+	var columns []string
+	if table == "" {
+		for _, c := range merged {
+			columns = append(columns, list[0].ref+"."+quoteName(c))
+		}
+	}
+	for i := range list {
+		src := &list[i]
+		switch {
+		case table == "":
+			if src.alias == "" {
+				v.ok = false
+				return
+			}
+			columns = append(columns, src.fields(merged)...)
+		case strings.EqualFold(table, src.alias) && (f.WildCard.Schema.O == "" || src.rel != nil && strings.EqualFold(f.WildCard.Schema.O, src.rel.Schema)):
+			columns = append(columns, src.fields(nil)...)
+		}
+	}
+	if len(columns) == 0 {
+		return // the server's error
+	}
+	from := t.tokens[first].start
+	v.edit(from, t.tokens[last].end-from, strings.Join(columns, ","))
+}
+
+// table writes out TABLE t, if there is one only.
+func (v *veiler) table(src *source) {
+	t := v.s.text
+	at := -1
+	for i := range t.tokens {
+		if t.is(i, "TABLE") {
+			if at >= 0 {
+				v.ok = false
+				return
+			}
+			at = i
+		}
+	}
+	if at < 0 {
+		v.ok = false
+		return
+	}
+	tok := t.tokens[at]
+	v.edit(tok.start, tok.end-tok.start, "SELECT "+strings.Join(src.fields(nil), ",")+" FROM")
+}
+
+// merged gives the columns that NATURAL JOIN or USING make one, in the order in which * shows them first. A NATURAL JOIN gets
+// USING instead, as it would compare our columns too. Only joins of two tables that keep the left one's rows are understood.
+func (v *veiler) merged(n ast.ResultSetNode, list []source) (columns []string, ok bool) {
+	j, isJoin := n.(*ast.Join)
+	if !isJoin || j.Right == nil {
+		if isJoin {
+			return v.merged(j.Left, list)
+		}
+		return nil, true
+	}
+	if !joinsByName(n) {
+		return nil, true
+	}
+	_, left := j.Left.(*ast.TableSource)
+	right, isSource := j.Right.(*ast.TableSource)
+	if !left || !isSource || len(list) != 2 || list[0].rel == nil || list[1].rel == nil || j.Tp == ast.RightJoin {
+		return nil, false
+	}
+	in := list[1].visible()
+	if !j.NaturalJoin {
+		in = nil
+		for _, c := range j.Using {
+			in = append(in, c.Name.L)
+		}
+	}
+	for _, c := range list[0].rel.Columns {
+		if !c.Hidden && containsFold(in, c.Name) {
+			columns = append(columns, c.Name)
+		}
+	}
+	if !j.NaturalJoin {
+		return columns, len(columns) == len(in)
+	}
+	return columns, len(columns) > 0 && v.using(right, columns)
+}
+
+func joinsByName(n ast.ResultSetNode) bool {
+	switch n := n.(type) {
+	case *ast.Join:
+		return n.NaturalJoin || len(n.Using) > 0 || joinsByName(n.Left) || n.Right != nil && joinsByName(n.Right)
+	case *ast.TableSource:
+		j, ok := n.Source.(*ast.Join)
+		return ok && joinsByName(j)
+	}
+	return false
+}
+
+// using makes a NATURAL JOIN with a table one with USING.
+func (v *veiler) using(right *ast.TableSource, columns []string) bool {
+	t := v.s.text
+	at := slices.IndexFunc(t.tokens, func(tok token) bool { return strings.EqualFold(t.sql[tok.start:tok.end], "NATURAL") })
+	if at < 0 || t.find(at+1, t.tokens[at].depth, "NATURAL") >= 0 {
+		return false
+	}
+	join := t.find(at, t.tokens[at].depth, "JOIN")
+	_, _, i, ok := t.qualified(join + 1)
+	if join < 0 || !ok {
+		return false
+	}
+	if right.AsName.O != "" {
+		if t.is(i, "AS") {
+			i++
+		}
+		if name, ok := t.name(i); !ok || !strings.EqualFold(name, right.AsName.O) {
+			return false
+		}
+		i++
+	}
+	if t.is(i, "USE", "IGNORE", "FORCE", "PARTITION", "TABLESAMPLE", "AS") {
+		return false
+	}
+	quoted := make([]string, len(columns))
+	for i, c := range columns {
+		quoted[i] = quoteName(c)
+	}
+	v.edit(t.tokens[at].start, t.tokens[at].end-t.tokens[at].start, "")
+	v.edit(t.tokens[i-1].end, 0, " USING ("+strings.Join(quoted, ",")+") ")
+	return true
+}
+
+// insert gives an INSERT the list of columns that it lacks.
+func (v *veiler) insert(n *ast.InsertStmt) {
+	if n.Setlist || len(n.Columns) > 0 || n.Select == nil && (len(n.Lists) == 0 || len(n.Lists[0]) == 0) || n.Table == nil {
+		return
+	}
+	list, ok := v.s.sources(n.Table.TableRefs, nil)
+	if !ok || len(list) != 1 || !list[0].shows() {
+		return
+	}
+	i, ok := v.s.behindTable()
+	if !ok || v.s.text.is(i, "(") && !v.s.text.is(i+1, "SELECT", "WITH", "(", "TABLE", "VALUES") {
+		v.ok = v.ok && ok
+		return
+	}
+	add := " (" + strings.Join(list[0].clientColumns(), ",") + ") "
+	v.s.veilList = &edit{at: v.s.text.tokens[i-1].end, add: add, check: add}
+}
+
+// clientColumns are the quoted names of the columns that the client knows, in order.
+func (src *source) clientColumns() (names []string) {
+	for _, c := range src.rel.Columns {
+		if !c.Hidden {
+			names = append(names, quoteName(c.Name))
+		}
+	}
+	return names
+}

@@ -37,16 +37,18 @@ without a trace, "status" says which tables have them and how exactly each table
 
 On PostgreSQL nothing needs to be added: the server keeps what is needed with every row.
 
-TiDB has no invisible columns: there they are ordinary ones, which only a proxy hides. Use it for tests, not for a database that others use.
+TiDB has no invisible columns: there they are ordinary ones, which only a proxy hides. Use it for tests, not for a
+database that others use.
 
 The URL names the server and the database: postgres://user@host:5432/database, mariadb://user@host:3306/database.
 Without a database all databases of a MariaDB or MySQL server are meant, except the server's own. The password may be
 in the URL or in the environment variable ` + passwordVariable + `. MariaDB and MySQL URLs take ?tls=true, ?tls=skip-verify,
 ?ca=FILE and ?socket=PATH; PostgreSQL URLs take what libpq does.
 
-Locks: "remove" needs the table for a moment only. "add" copies each table (MariaDB: writers of that table wait meanwhile;
-PostgreSQL with --capture columns: readers too), or changes it at once and fills it by an UPDATE (MySQL). A table that is in use for longer than --lock-wait is left as it is and reported. The run can be interrupted
-and repeated at any time.`,
+Locks: "remove" needs the table for a moment only. "add" copies each table (MariaDB: writers of that table wait
+meanwhile; PostgreSQL with --capture columns: readers too), or changes it at once and fills it by an UPDATE (MySQL). A
+table that is in use for longer than --lock-wait is left as it is and reported. The run can be interrupted and
+repeated at any time.`,
 		Example: `  wirecheck instrument status mariadb://app@127.0.0.1:3306/shop
   wirecheck instrument add mariadb://root@127.0.0.1:3306/shop --tables 'account,order*'
   wirecheck instrument remove mariadb://root@127.0.0.1:3306/shop`,

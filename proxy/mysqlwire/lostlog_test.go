@@ -20,7 +20,7 @@ func TestLostLog(t *testing.T) {
 		{"left alone", "SET @log = NULL", history.CoverageExact, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d := testserver.MariaDB(t).Database(t)
+			d := testserver.Family(t).Database(t)
 			k := &sink{}
 			c := dialRaw(t, startProxy(t, d, proxy.Config{Mode: proxy.Observe}, observer(k)), baseCaps)
 			const update = "UPDATE t SET v = 2 WHERE id = 1"
@@ -32,6 +32,9 @@ func TestLostLog(t *testing.T) {
 			for _, ev := range k.all() {
 				if ev.Kind != history.EventStmt || ev.SQL != update {
 					continue
+				}
+				if testserver.IsMySQL() { // there the statement that sets the stamp makes a new log
+					test.want, test.accesses = history.CoverageExact, 1
 				}
 				if ev.Coverage != test.want || len(ev.Accesses) != test.accesses {
 					t.Errorf("coverage %s (%s) with %d accesses, want %s with %d", ev.Coverage, ev.Why, len(ev.Accesses), test.want, test.accesses)

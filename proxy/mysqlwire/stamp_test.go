@@ -3,6 +3,7 @@ package mysqlwire_test
 import (
 	"bytes"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -111,7 +112,7 @@ func TestRefusedStamp(t *testing.T) {
 				}
 				run := func(sql string, refused int64) {
 					t.Helper()
-					if !prepared {
+					if control := !strings.Contains(sql, " t "); !prepared || control { // MySQL does not prepare BEGIN
 						count.Store(refused)
 						ok(sql)
 						return
@@ -128,7 +129,7 @@ func TestRefusedStamp(t *testing.T) {
 				}
 				run(test.sql, test.refused)
 				want, exact := test.want, test.exact
-				if !prepared {
+				if !prepared && !testserver.IsMySQL() { // there the stamp is a variable for texts, too
 					want, exact = test.text, true
 				}
 				count.Store(0)

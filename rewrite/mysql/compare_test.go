@@ -327,7 +327,8 @@ func (p *pair) try(t *testing.T, sql string, prepared bool, args []string) (*rew
 	} else {
 		p.wired.exec(t, SetToken(stamp))
 	}
-	if plan.Stamp != (plan.Marked != nil) || strings.ContainsAny(script.SQL+sent, "\x00") {
+	// On MySQL texts are parsed apart from their execution, so the stamp is a variable.
+	if marked := plan.Stamp && flavor() != MySQL; marked != (plan.Marked != nil) || strings.ContainsAny(script.SQL+sent, "\x00") {
 		t.Errorf("%s: stamps, but is not marked, or marks are left: %q", sql, sent)
 	}
 	want, _, _ := p.answerOf(t, p.plain, strings.ReplaceAll(sql, "@@db", p.plain.db.Name), nil, prepared, args)

@@ -5,22 +5,25 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"wirecheck/backends"
+	"wirecheck/backends/engine"
 	"wirecheck/internal/shop"
 )
 
 // stage plays a scripted interleaving on real connections. A step that the server makes wait is left waiting, which the
 // server's own lock views tell, and the script goes on with the other sessions.
 type stage struct {
-	t      *testing.T
-	target shop.Target // where the actors connect: the proxy
-	side   shop.Client // a direct connection that looks at the locks
-	level  string
-	actors map[string]*actor
-	told   []string // what happened, for the failure message
+	t       *testing.T
+	target  shop.Target    // where the actors connect: the proxy
+	watcher engine.Watcher // looks at the locks
+	level   string
+	actors  map[string]*actor
+	told    []string // what happened, for the failure message
 }
 
 type actor struct {
@@ -32,7 +35,6 @@ type actor struct {
 	queue   []string // steps that came while it waited
 	failed  bool
 	heard   []string
-	looks   int // how often it was seen to wait for a lock since its last answer (TiDB)
 }
 
 type answer struct {
@@ -42,11 +44,17 @@ type answer struct {
 
 func newStage(t *testing.T, ctx context.Context, direct, through shop.Target, level string) *stage {
 	t.Helper()
-	side, err := direct.Connect(ctx, shop.Driver)
+	d, err := backends.ByName(direct.Engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	watcher, err := d.Watch(ctx, engine.Target{
+		Engine: direct.Engine, Host: direct.Host, Port: direct.Port, User: direct.User, Password: direct.Password, Database: direct.Database,
+	})
 	if err != nil {
 		t.Fatalf("side connection: %v", err)
 	}
-	s := &stage{t: t, target: through, side: side, level: level, actors: map[string]*actor{}}
+	s := &stage{t: t, target: through, watcher: watcher, level: level, actors: map[string]*actor{}}
 	t.Cleanup(s.close)
 	return s
 }
@@ -57,7 +65,7 @@ func (s *stage) close() {
 			a.client.Close()
 		}
 	}
-	s.side.Close()
+	s.watcher.Close()
 }
 
 func (s *stage) actor(ctx context.Context, name string) *actor {
@@ -134,7 +142,7 @@ func (s *stage) send(ctx context.Context, a *actor) {
 		}
 		sql, a.failed = "rollback", false
 	}
-	a.waiting, a.looks = sql, 0
+	a.waiting = sql
 	go func() {
 		rows, err := a.client.Do(ctx, sql)
 		a.answer <- answer{rows, err}
@@ -201,44 +209,22 @@ func (s *stage) answered(ctx context.Context, a *actor, ans answer) {
 
 func (s *stage) blocked(ctx context.Context, a *actor) bool {
 	s.t.Helper()
-	if s.target.Engine == "postgres" {
-		got, err := s.side.Do(ctx, "SELECT cardinality(pg_blocking_pids("+a.pid+"))")
+	names := slices.Sorted(maps.Keys(s.actors))
+	ids := make([]uint64, len(names))
+	for i, name := range names {
+		id, err := strconv.ParseUint(s.actors[name].pid, 10, 64)
 		if err != nil {
-			s.t.Fatalf("ask for blockers: %v", err)
+			s.t.Fatalf("session %s: %v", name, err)
 		}
-		return got != "0"
+		ids[i] = id
 	}
-	if s.target.Engine == "tidb" {
-		return s.blockedOnTiDB(ctx, a)
-	}
-	status, err := s.side.Do(ctx, "SHOW ENGINE INNODB STATUS")
+	waits, err := s.watcher.Look(ctx, ids)
 	if err != nil {
 		s.t.Fatalf("ask for lock waits: %v", err)
 	}
-	// The status has one block per transaction; what stands before the list belongs to the last deadlock.
-	_, list, _ := strings.Cut(status, "LIST OF TRANSACTIONS FOR EACH SESSION")
-	for _, block := range strings.Split(list, "---TRANSACTION") {
-		if strings.Contains(block, "LOCK WAIT") && strings.Contains(block, "thread id "+a.pid+",") {
-			return true
-		}
-	}
-	return false
+	w := waits[slices.Index(names, a.name)]
+	return w.Blocked && !w.Cycle
 }
 
 // tidbOptimistic stands for optimistic transactions as a level.
 const tidbOptimistic = "SNAPSHOT"
-
-// blockedOnTiDB believes that a session waits when it was seen to do so in many looks: TiDB shows each request for a lock as a wait,
-// for some milliseconds.
-func (s *stage) blockedOnTiDB(ctx context.Context, a *actor) bool {
-	got, err := s.side.Do(ctx, "SELECT COUNT(*) FROM information_schema.TIDB_TRX WHERE STATE = 'LockWaiting' AND SESSION_ID = "+a.pid)
-	if err != nil {
-		s.t.Fatalf("ask for lock waits: %v", err)
-	}
-	if got == "0" {
-		a.looks = 0
-		return false
-	}
-	a.looks++
-	return a.looks >= 20
-}

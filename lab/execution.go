@@ -273,18 +273,13 @@ func (x *execution) look(ctx context.Context, sessions []scheduler.Session) ([]s
 	for i, s := range sessions {
 		x.note(func() { x.seen[s] = waits[i] })
 		w := x.lasting(s, waits[i])
-		out[i] = shell.Wait{Blocked: w.Blocked, Foreign: w.Foreign && len(w.For) == 0, Cycle: w.Cycle}
+		out[i] = ShellWait(w, who)
 		if silent := x.lab.config.Backend.Silent; silent != nil {
 			x.note(func() {
 				if silent(x.done[last(x.submitted[s])].Step.SQL, x.inside[s]) {
 					out[i].Patience = x.lab.config.Backend.Patience
 				}
 			})
-		}
-		for _, id := range w.For {
-			if other, ok := who[id]; ok {
-				out[i].For = append(out[i].For, other)
-			}
 		}
 		kinds[i] = w.Kind
 		if w.Blocked && !w.Cycle && !out[i].Foreign {
@@ -295,6 +290,17 @@ func (x *execution) look(ctx context.Context, sessions []scheduler.Session) ([]s
 		x.note(func() { x.waitFor(sessions, kinds) })
 	}
 	return out, nil
+}
+
+// ShellWait is a wait in the scheduler's words: who gives the sessions behind the server's numbers.
+func ShellWait(w engine.Wait, who map[uint64]scheduler.Session) shell.Wait {
+	out := shell.Wait{Blocked: w.Blocked, Foreign: w.Foreign && len(w.For) == 0, Cycle: w.Cycle}
+	for _, id := range w.For {
+		if other, ok := who[id]; ok {
+			out.For = append(out.For, other)
+		}
+	}
+	return out
 }
 
 // toEnd reports whether a session's step, which waits, ends by itself, and notes whom it waits for then.

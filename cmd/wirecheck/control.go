@@ -18,6 +18,7 @@ import (
 
 	"wirecheck/backends/engine"
 	"wirecheck/configs"
+	"wirecheck/lab"
 	"wirecheck/proxy"
 	"wirecheck/scheduler"
 	"wirecheck/scheduler/shell"
@@ -300,10 +301,7 @@ func (k *controller) waits(ctx context.Context, sessions []scheduler.Session) ([
 	}
 	out := make([]shell.Wait, len(sessions))
 	for i := range sessions {
-		out[i] = shell.Wait{Blocked: waits[i].Blocked, Foreign: waits[i].Foreign && len(waits[i].For) == 0, Cycle: waits[i].Cycle}
-		for _, id := range waits[i].For {
-			out[i].For = append(out[i].For, who[id])
-		}
+		out[i] = lab.ShellWait(waits[i], who)
 	}
 	return out, nil
 }

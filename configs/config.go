@@ -101,7 +101,7 @@ var (
 	upstreamModes  = []string{"mirror", "require", "off"}
 	verifications  = []string{"none", "ca", "full"}
 	listenSchemes  = []string{"postgres", "mysql"}
-	serverProtocol = map[string]string{"postgres": "postgres", "postgresql": "postgres", "mysql": "mysql", "mariadb": "mysql"}
+	serverProtocol = map[string]string{"postgres": "postgres", "postgresql": "postgres", "mysql": "mysql", "mariadb": "mysql", "tidb": "mysql"}
 )
 
 // Default is what holds where nothing is said. It has no listeners: they have no default address.

@@ -186,3 +186,13 @@ func TestSplitAddress(t *testing.T) {
 		}
 	}
 }
+
+// TestControlLocks: who looks at the locks speaks the listener's protocol, whatever the product is called.
+func TestControlLocks(t *testing.T) {
+	for locks, want := range map[string]bool{"tidb://root@db:4000": true, "mariadb://root@db:3306": true, "postgres://db": false} {
+		path := file(t, "listeners: [{listen: 'mysql://:6033', upstream: 'mysql://db', mode: control}]\ncontrol: {locks: '"+locks+"'}\n")
+		if _, err := Load(path, noenv, nil); (err == nil) != want {
+			t.Errorf("%s: %v, want accepted: %v", locks, err, want)
+		}
+	}
+}

@@ -29,6 +29,7 @@ import (
 type controller struct {
 	shell  *shell.Shell
 	look   engine.Watcher // nil: nobody may look at the locks
+	engine engine.Descriptor
 	config configs.Control
 	log    zerolog.Logger
 
@@ -68,6 +69,7 @@ func newController(ctx context.Context, cc configs.Control, intn func(int) int, 
 		if err != nil {
 			return nil, fmt.Errorf("control.locks: %w", err)
 		}
+		k.engine = s.engine
 		if k.look, err = s.engine.Watch(ctx, s.target); err != nil {
 			return nil, fmt.Errorf("control.locks: %w", err)
 		}
@@ -291,6 +293,13 @@ func (k *controller) waits(ctx context.Context, sessions []scheduler.Session) ([
 			ids = append(ids, id)
 		}
 	}
+	patience := make([]time.Duration, len(sessions))
+	for i, s := range sessions {
+		// Whether a transaction is open is not known here; in one the server shows the wait, and is believed first.
+		if texts := k.texts[s]; k.engine.Silent != nil && k.engine.Silent(texts[len(texts)-1], false) {
+			patience[i] = k.engine.Patience
+		}
+	}
 	k.mu.Unlock()
 	slices.Sort(ids[len(sessions):])
 	k.looking.Lock()
@@ -302,6 +311,7 @@ func (k *controller) waits(ctx context.Context, sessions []scheduler.Session) ([
 	out := make([]shell.Wait, len(sessions))
 	for i := range sessions {
 		out[i] = lab.ShellWait(waits[i], who)
+		out[i].Patience = patience[i]
 	}
 	return out, nil
 }

@@ -16,11 +16,14 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
+	"wirecheck/backends"
+	"wirecheck/backends/engine"
 	"wirecheck/configs"
 	"wirecheck/internal/shop"
 	"wirecheck/oracle"
 	"wirecheck/proxy"
 	"wirecheck/rewrite"
+	"wirecheck/scheduler"
 )
 
 // controlled is one run in mode control.
@@ -190,5 +193,28 @@ func TestControlThinking(t *testing.T) {
 	got := w.control(t, cc, 1, increment(1), increment(2)) // a third one is expected
 	if !strings.Contains(got.schedule, "2 of 3 sessions had a statement") {
 		t.Errorf("the run is not marked:\n%s", got.schedule)
+	}
+}
+
+// blindWatcher sees nobody wait.
+type blindWatcher struct{ engine.Watcher }
+
+func (blindWatcher) Look(_ context.Context, ids []uint64) ([]engine.Wait, error) {
+	return make([]engine.Wait, len(ids)), nil
+}
+
+// TestControlSilent: a statement of which the server shows nothing is given only so much time, another one all it needs.
+func TestControlSilent(t *testing.T) {
+	d, err := backends.ByName("tidb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &controller{look: blindWatcher{}, engine: d, backends: []uint64{7, 8}, texts: [][]string{{"BEGIN", "UPDATE t SET v = 1"}, {"SELECT v FROM t"}}}
+	waits, err := k.waits(t.Context(), []scheduler.Session{0, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if waits[0].Patience != d.Patience || d.Patience == 0 || waits[1].Patience != 0 {
+		t.Errorf("patience %v and %v, want %v and none", waits[0].Patience, waits[1].Patience, d.Patience)
 	}
 }

@@ -1,0 +1,249 @@
+package rewrite
+
+import "strings"
+
+// Statement describes one SQL statement by its text alone: nothing is known of the server, its tables and its functions. What
+// the text does not tell, and what depends on the catalog (views, triggers, defaults such as AUTO_INCREMENT or now(), the type
+// of a column), is not in it. All clauses are pieces of the text, cut out at byte offsets; no tree is ever printed.
+//
+// Names are without quotes and as the server keeps them: PostgreSQL's unquoted names are in lower case; the MySQL family's are
+// as they were written, and compare without regard to case if they are columns, aliases or common table expressions, or, with
+// lower_case_table_names other than 0, tables and schemas.
+type Statement struct {
+	Text string // this statement alone, without semicolon and without comments around it
+	At   int    // byte offset of Text in the script
+	Verb string // as history.Event.Verb
+
+	// Unparsed says that the grammar at hand does not have this statement, so that only Text, At, Verb (by the leading keyword),
+	// Control and DDL are known, and Volatile and Variables are set. Why says why.
+	Unparsed bool
+	Why      string
+
+	Control Control // what it does to the transaction or the session
+	Begin   Begin   // of BEGIN and START TRANSACTION, also of PostgreSQL's SET TRANSACTION
+	DDL     bool    // it may change the catalog, or removes all rows at once (TRUNCATE)
+	Ends    bool    // it commits an open transaction first (MySQL family: BEGIN, DDL, ...); the same as Control.Ends
+
+	Locking Locking    // of the SELECT itself; that of subqueries is in Tables
+	Tables  []TableUse // every mention of a table, in the order of the text as far as the grammar keeps it
+
+	Clauses Clauses // SELECT, UPDATE and DELETE
+
+	// Assignments are those of UPDATE ... SET and of the MySQL family's INSERT ... SET, in order. AssignAt is the byte offset in
+	// Text just behind the last one, so that ", c = 7" can be put in; 0 if there are none.
+	Assignments []Assignment
+	AssignAt    int
+	Insert      *Insert // INSERT and REPLACE; nil for all others
+	Returning   bool    // it has a RETURNING clause
+	Ignore      bool    // MySQL family: UPDATE IGNORE, DELETE IGNORE, INSERT IGNORE
+
+	// Predicate says that it chooses rows by more than the values it is given: each SELECT, UPDATE and DELETE of a table, with or
+	// without WHERE, INSERT ... SELECT, MERGE, and each statement with a subquery that names a table.
+	Predicate bool
+	// Of the outermost SELECT:
+	Aggregate    bool // it calls an aggregate function, or has GROUP BY or HAVING
+	Distinct     bool // DISTINCT, DISTINCT ON
+	Window       bool // it calls a window function
+	SetOperation bool // UNION, EXCEPT, INTERSECT
+	Limit        bool // LIMIT, OFFSET or FETCH, of UPDATE and DELETE too; not that of a subquery
+	HasSubquery  bool // there is a query within the statement: in an expression, in FROM, in WITH, or the SELECT of an INSERT
+
+	Parameters int // placeholders: how many ? there are, or the highest $n
+
+	// Volatile says why the same statement on the same database may give another result or leave another state; empty if it
+	// cannot. LIMIT without ORDER BY is such a reason; LIMIT with an ORDER BY that leaves ties is not seen. A function that is
+	// not known is one, too.
+	Volatile string
+	// Variables says that it depends on what its session did before: user and system variables, LAST_INSERT_ID(), ROW_COUNT(),
+	// FOUND_ROWS(), currval, lastval, current_setting, temporary tables where the text tells, EXECUTE, cursors.
+	Variables bool
+
+	queries Addressing
+}
+
+// Begin are the options of a transaction besides its level, which is in Control.
+type Begin struct {
+	ReadOnly    bool // READ ONLY
+	ReadWrite   bool // READ WRITE is written out
+	Deferrable  bool // PostgreSQL: DEFERRABLE
+	Snapshot    bool // MySQL family: WITH CONSISTENT SNAPSHOT
+	Optimistic  bool // TiDB: BEGIN OPTIMISTIC
+	Pessimistic bool // TiDB: BEGIN PESSIMISTIC
+}
+
+// Lock is the strength of a row lock.
+type Lock string
+
+// The strengths, weakest first.
+const (
+	LockNone        Lock = ""
+	LockKeyShare    Lock = "key share"     // PostgreSQL: FOR KEY SHARE
+	LockShare       Lock = "share"         // FOR SHARE, LOCK IN SHARE MODE
+	LockNoKeyUpdate Lock = "no key update" // PostgreSQL: FOR NO KEY UPDATE
+	LockUpdate      Lock = "update"        // FOR UPDATE
+)
+
+// Stronger reports whether l is stronger than other.
+func (l Lock) Stronger(other Lock) bool { return l.rank() > other.rank() }
+
+func (l Lock) rank() int {
+	for i, o := range [...]Lock{LockNone, LockKeyShare, LockShare, LockNoKeyUpdate, LockUpdate} {
+		if l == o {
+			return i
+		}
+	}
+	return -1
+}
+
+// Locking is the locking clause of a SELECT. Of several clauses (PostgreSQL) it has the strongest lock, and is NoWait or
+// SkipLocked if one of them is.
+type Locking struct {
+	Lock       Lock
+	NoWait     bool
+	SkipLocked bool
+	Wait       bool     // MariaDB, TiDB: WAIT n, also with n = 0
+	Of         []string // FOR UPDATE OF: the names given; nil for all tables
+}
+
+// Place says where in a statement a table is mentioned.
+type Place string
+
+// The places. A mention within a subquery of a common table expression is in the PlaceCTE: the outermost place counts.
+const (
+	PlaceMain     Place = ""         // the statement's own target or table references
+	PlaceSubquery Place = "subquery" // a subquery in an expression
+	PlaceDerived  Place = "derived"  // a subquery in FROM
+	PlaceCTE      Place = "cte"      // a common table expression
+	PlaceSelect   Place = "select"   // the SELECT of INSERT, CREATE TABLE AS and the like, or an arm of a set operation
+)
+
+// SourceKind says what a mention means.
+type SourceKind string
+
+// The kinds.
+const (
+	SourceTable    SourceKind = "table"    // a table or a view
+	SourceCTE      SourceKind = "cte"      // the name of a common table expression that is visible here
+	SourceDerived  SourceKind = "derived"  // a subquery or VALUES in FROM; what it reads has mentions of its own
+	SourceFunction SourceKind = "function" // a function in FROM
+)
+
+// TableUse is one mention of a table, or of what stands like a table in a list of table references.
+type TableUse struct {
+	Kind   SourceKind
+	Schema string // as written; empty if the name is not qualified
+	Name   string // empty for a subquery
+	Alias  string // empty if there is none
+	SQL    string // the table's name as SQL text, quoted and qualified as in the statement; empty for a subquery
+	Ref    string // SQL text that qualifies columns of this mention: the quoted alias, or else the name
+	Target bool   // the statement writes it; in UPDATE and DELETE of several tables only what it names to be changed
+	Read   bool   // its rows are read: false for the target of INSERT ... VALUES
+	Lock   Lock   // the lock that a SELECT's locking clause takes on it
+	Place  Place
+	Depth  int // how many queries are around the one that names it
+}
+
+// Derived reports whether the mention is not a table.
+func (u TableUse) Derived() bool { return u.Kind != SourceTable }
+
+// Targets lists the mentions that are written.
+func (s *Statement) Targets() []TableUse {
+	return s.uses(func(u TableUse) bool { return u.Target })
+}
+
+// Reads lists the tables whose rows are read.
+func (s *Statement) Reads() []TableUse {
+	return s.uses(func(u TableUse) bool { return u.Read && u.Kind == SourceTable })
+}
+
+// Main lists the tables and their likes in the outermost table references, the target among them.
+func (s *Statement) Main() []TableUse {
+	return s.uses(func(u TableUse) bool { return u.Place == PlaceMain })
+}
+
+func (s *Statement) uses(keep func(TableUse) bool) (list []TableUse) {
+	for _, u := range s.Tables {
+		if keep(u) {
+			list = append(list, u)
+		}
+	}
+	return list
+}
+
+// Clauses are the texts of a statement's own clauses. A clause that the statement lacks is empty.
+type Clauses struct {
+	With string // WITH ..., with the keyword
+	// From are the table references without FROM: of an UPDATE or DELETE those that a SELECT of the same rows has (PostgreSQL:
+	// the target, a comma, what follows FROM or USING).
+	From    string
+	Where   string // the condition without WHERE
+	GroupBy string // without GROUP BY
+	Having  string // without HAVING
+	Window  string // without WINDOW
+	OrderBy string // without ORDER BY
+	Limit   string // LIMIT ..., OFFSET ..., FETCH ..., with the keywords
+}
+
+// Assignment is one column's new value.
+type Assignment struct {
+	Column string // the column's name
+	Table  string // the qualifier, if it is written (UPDATE of several tables): an alias or a table's name
+	Expr   string // the text of the value; DEFAULT is a value. Of PostgreSQL's (a, b) = (...) it is the whole right side, for each
+	At     int    // byte offset of Expr in Statement.Text
+}
+
+// Insert are the parts of INSERT and REPLACE. Offsets are in Statement.Text.
+type Insert struct {
+	Columns  []string // the column list; nil if none is written
+	ColumnAt int      // where ", c" is put in behind the last column; 0 if there is no list, or an empty one
+	// NewListAt is where a list of columns " (a, b)" is put in if there is none; 0 if there is one, or none can be.
+	NewListAt int
+
+	Rows     [][]string // the values of each row of VALUES; of INSERT ... SET one row
+	RowAt    []int      // where ", 7" is put in behind the last value of each row; 0 for an empty row. Nil for INSERT ... SET
+	Select   string     // the text of the query, where the rows come from one; empty if they do not
+	Defaults bool       // PostgreSQL: DEFAULT VALUES
+	Set      bool       // MySQL family: INSERT ... SET a = 1; the assignments are in Statement.Assignments
+
+	Conflict bool // ON DUPLICATE KEY UPDATE, ON CONFLICT
+	Nothing  bool // ON CONFLICT DO NOTHING
+	// Updates are the assignments of ON DUPLICATE KEY UPDATE and ON CONFLICT DO UPDATE; UpdateAt as Statement.AssignAt.
+	Updates  []Assignment
+	UpdateAt int
+}
+
+// Addressing is what a dialect found out about the query that Addressed makes.
+type Addressing struct {
+	Why     string // why there is none; empty if there is one
+	Unorder bool   // the order does not choose rows and cannot be asked for: ORDER BY is left out
+}
+
+// Address sets what Addressed goes by. It is for the dialects.
+func (s *Statement) Address(a Addressing) { s.queries = a }
+
+// Addressed makes a query that gives exprs, a list of expressions, for each row that the statement addresses: those that an
+// UPDATE or DELETE changes, or that a SELECT without groups gives, a join's once for each combination. It locks nothing. Names
+// in exprs mean what they mean in the statement's own condition. It is false if there is no such query (groups, set
+// operations, no tables, a part that writes), or none that is certain.
+func (s *Statement) Addressed(exprs string) (string, bool) {
+	if s.Unparsed || s.queries.Why != "" || s.Clauses.From == "" {
+		return "", false
+	}
+	var b strings.Builder
+	c := &s.Clauses
+	part := func(keyword, text string) {
+		if text != "" {
+			b.WriteString(keyword + text)
+		}
+	}
+	if c.With != "" {
+		b.WriteString(c.With + " ")
+	}
+	b.WriteString("SELECT " + exprs + " FROM " + c.From)
+	part(" WHERE ", c.Where)
+	if !s.queries.Unorder {
+		part(" ORDER BY ", c.OrderBy)
+	}
+	part(" ", c.Limit)
+	return b.String(), true
+}

@@ -15,6 +15,11 @@ import (
 // Result only. prepared is called when the setup is done, before the sessions' own setups, which may begin transactions
 // that the steps go on with.
 func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, prepared func()) (*Result, error) {
+	return l.run(ctx, spec, p, nil, prepared)
+}
+
+// run is Run; settings are statements that are executed in each session before its own setup.
+func (l *Lab) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, settings [][]string, prepared func()) (*Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.config.Case, fmt.Errorf("the case took more than %v", l.config.Case))
 	defer cancel()
 	if err := l.ready(ctx, spec); err != nil {
@@ -29,6 +34,13 @@ func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 	}
 	if err := l.setUp(ctx, spec, r, prepared); err != nil {
 		return r, err
+	}
+	for i, list := range settings {
+		for _, sql := range list {
+			if err := l.block(ctx, l.members[i], i, &scenario.Block{SQL: sql}, &r.Setup); err != nil {
+				return r, fmt.Errorf("setup of session %s: %w", spec.Sessions[i].Name, err)
+			}
+		}
 	}
 	if pin := l.config.Backend.Lab.Pin; pin != "" {
 		if err := engine.Exec(ctx, l.side, pin); err != nil {
@@ -62,7 +74,7 @@ func (l *Lab) unpin(ctx context.Context) error {
 // begin makes the database ready for setUp: as it was when the setup had been done, or empty.
 func (l *Lab) begin(ctx context.Context, spec *scenario.Spec) error {
 	b := l.config.Backend.Lab
-	if l.current == spec && l.contents != nil && l.contents.Resettable {
+	if l.is(spec) && l.contents != nil && l.contents.Resettable {
 		changed, err := l.changed(ctx)
 		if err != nil {
 			return err
@@ -82,6 +94,12 @@ func (l *Lab) begin(ctx context.Context, spec *scenario.Spec) error {
 		}
 	}
 	return nil
+}
+
+// is reports whether the database is in the state that the scenario's setup leaves.
+func (l *Lab) is(spec *scenario.Spec) bool {
+	same := func(a, b scenario.Block) bool { return a.SQL == b.SQL }
+	return l.current != nil && slices.EqualFunc(l.current.Setup, spec.Setup, same)
 }
 
 // changed reports whether definitions are not as they were when contents were remembered. The server is only asked if
@@ -107,7 +125,7 @@ func alters(s *scenario.Session) bool {
 
 // setUp executes the setup blocks, unless begin has brought back what they did.
 func (l *Lab) setUp(ctx context.Context, spec *scenario.Spec, r *Result, prepared func()) error {
-	if l.current != spec {
+	if !l.is(spec) {
 		for i := range spec.Setup {
 			b := &spec.Setup[i]
 			if err := l.block(ctx, l.control, -1, b, &r.Setup); err != nil {
@@ -117,7 +135,7 @@ func (l *Lab) setUp(ctx context.Context, spec *scenario.Spec, r *Result, prepare
 		l.outputs = r.Setup
 	}
 	r.Setup = slices.Clone(l.outputs)
-	if l.config.Reset != Setup && l.current != spec {
+	if l.config.Reset != Setup && !l.is(spec) {
 		var err error
 		if l.contents, err = l.config.Backend.Lab.Remember(ctx, l.side); err != nil {
 			return err

@@ -143,6 +143,9 @@ type Finding struct {
 	Remedies    []string `json:"remedies"`         // cheapest first
 	Seen        int      `json:"seen"`             // how often this fingerprint was found up to now
 	FirstAt     int64    `json:"first_at,omitempty"`
+	// Difference is the evidence of the re-executing oracles (wss, troc, txcheck); nil for those that find cycles. Then
+	// Transactions and Edges are empty.
+	Difference *Difference `json:"difference,omitempty"`
 }
 
 // Title is the everyday name, or the class where there is none.

@@ -169,6 +169,9 @@ func isWord(c byte) bool {
 // Fingerprint makes a finding's id from the class, the tables, the statement shapes and the kinds of edges, never from
 // values. A cycle has no first edge: the least rotation is taken, so that it does not matter where the search began.
 func (f *Finding) Fingerprint() string {
+	if f.Difference != nil {
+		return f.fingerprint()
+	}
 	parts := make([]string, len(f.Edges))
 	for i, e := range f.Edges {
 		parts[i] = strings.Join([]string{string(e.Kind), e.Row.Table,

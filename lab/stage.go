@@ -1,0 +1,303 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"wirecheck/backends/engine"
+	"wirecheck/oracle/schedule"
+	"wirecheck/rewrite"
+	"wirecheck/scenario"
+)
+
+// Describe takes a text apart into statements, as a dialect of package rewrite does.
+type Describe func(sql string) ([]rewrite.Statement, error)
+
+// Stage lets a re-executing oracle execute what it wants in a lab's database (schedule.Stage). The lab must reset quickly or
+// thoroughly (Config.Reset).
+type Stage struct {
+	lab      *Lab
+	version  string
+	describe Describe
+	spec     *scenario.Spec // the setup and the sessions
+}
+
+// NewStage makes a stage of a lab. version is the server's, for Schedule.Version.
+func NewStage(l *Lab, version string, describe Describe) *Stage {
+	return &Stage{lab: l, version: version, describe: describe}
+}
+
+// stageLimit bounds one statement: one session at a time executes, so nothing should wait for long.
+const stageLimit = 10 * time.Second
+
+// Prepare implements schedule.Stage.
+func (s *Stage) Prepare(ctx context.Context, setup []string, sessions int) error {
+	s.spec = &scenario.Spec{Name: "stage"}
+	for _, sql := range setup {
+		s.spec.Setup = append(s.spec.Setup, scenario.Block{SQL: sql})
+	}
+	for i := range sessions {
+		s.spec.Sessions = append(s.spec.Sessions, &scenario.Session{Name: "s" + strconv.Itoa(i+1)})
+	}
+	return s.Reset(ctx)
+}
+
+// Reset implements schedule.Stage.
+func (s *Stage) Reset(ctx context.Context) error {
+	if s.spec == nil {
+		return errors.New("reset a stage: it was not prepared")
+	}
+	// Sessions first: what they hold open keeps tables from being reset.
+	if err := s.lab.ready(ctx, s.spec); err != nil {
+		return err
+	}
+	if err := s.lab.begin(ctx, s.spec); err != nil {
+		return err
+	}
+	return s.lab.setUp(ctx, s.spec, &Result{}, func() {})
+}
+
+// Execute implements schedule.Stage.
+func (s *Stage) Execute(ctx context.Context, session int, sql string) (schedule.Step, error) {
+	m := s.lab.members[session]
+	if m.lost {
+		return schedule.Step{}, fmt.Errorf("session %d's connection is gone", session+1)
+	}
+	b := s.lab.config.Backend
+	limit, cancel := context.WithTimeout(ctx, stageLimit)
+	defer cancel()
+	a, err := m.do(limit, sql)
+	o := b.Outcome(a, err)
+	s.lab.altered = s.lab.altered || !plain(sql)
+	if err != nil && ctx.Err() != nil {
+		return schedule.Step{}, context.Cause(ctx)
+	}
+	if err != nil && limit.Err() != nil {
+		kill, cancel := context.WithTimeout(context.WithoutCancel(ctx), killLimit)
+		defer cancel()
+		if err := s.lab.watcher.Kill(kill, m.conn.ID()); err != nil {
+			return schedule.Step{}, fmt.Errorf("end a statement that took more than %v: %w", stageLimit, err)
+		}
+		o = engine.Outcome{Effect: engine.EffectGone, Reason: engine.ReasonLockTimeout}
+		err = nil
+	}
+	if err != nil && a.Err == nil {
+		return schedule.Step{}, fmt.Errorf("execute on the stage: %w", err)
+	}
+	statements, err := s.describe(sql)
+	if err != nil {
+		return schedule.Step{}, err
+	}
+	steps := split(schedule.Step{Session: session, Before: state(a.Before), After: state(a.After), Effect: string(o.Effect), Reason: string(o.Reason)}, sql, statements, a)
+	return steps[len(steps)-1], nil
+}
+
+// Tables implements schedule.Stage.
+func (s *Stage) Tables(ctx context.Context) ([]schedule.Table, error) {
+	tables, err := s.lab.tables(ctx)
+	return tablesOf(tables), err
+}
+
+// Load implements schedule.Stage.
+func (s *Stage) Load(ctx context.Context, tables []schedule.Table) error {
+	if s.lab.contents == nil {
+		return errors.New("load a stage: it was not prepared")
+	}
+	rows := make([]engine.Table, len(tables))
+	for i, t := range tables {
+		rows[i] = engine.Table{Name: t.Name, Rows: t.Rows}
+		for _, c := range t.Columns {
+			rows[i].Columns = append(rows[i].Columns, engine.Column{Name: c.Name, Type: c.Type})
+		}
+	}
+	return s.lab.contents.Load(ctx, s.lab.side, rows)
+}
+
+// Run implements schedule.Stage.
+func (s *Stage) Run(ctx context.Context, sessions []schedule.Session, orders []schedule.Order) (*schedule.Schedule, error) {
+	if s.spec == nil {
+		return nil, errors.New("run on a stage: it was not prepared")
+	}
+	spec := &scenario.Spec{Name: "stage", Setup: s.spec.Setup}
+	for _, from := range sessions {
+		spec.Sessions = append(spec.Sessions, &scenario.Session{Name: from.Name})
+	}
+	p := &scenario.Permutation{}
+	for _, o := range orders {
+		session := spec.Sessions[o.Session]
+		st := &scenario.Step{Name: o.Name, SQL: o.SQL, Session: o.Session, Index: len(session.Steps)}
+		session.Steps = append(session.Steps, st)
+		p.Steps = append(p.Steps, scenario.PermutationStep{Step: st})
+	}
+	settings := make([][]string, len(sessions))
+	for i := range sessions {
+		for _, st := range sessions[i].Setup {
+			settings[i] = append(settings[i], st.Text)
+		}
+	}
+	r, err := s.lab.run(ctx, spec, p, settings, func() {})
+	if err != nil {
+		return nil, err
+	}
+	return s.Schedule(spec, r)
+}
+
+// Schedule gives what a lab's execution of a scenario did in the oracles' words.
+func (s *Stage) Schedule(spec *scenario.Spec, r *Result) (*schedule.Schedule, error) {
+	out := &schedule.Schedule{
+		Product: s.lab.config.Backend.Name, Version: s.version, Level: s.lab.config.Level.History,
+		Final: tablesOf(r.Tables), Crashed: r.Crashed, Marks: r.Marks,
+	}
+	if r.Trouble != nil {
+		out.Trouble = r.Trouble.Error()
+	}
+	for i := range spec.Setup {
+		out.Setup = append(out.Setup, spec.Setup[i].SQL)
+	}
+	for _, session := range spec.Sessions {
+		out.Sessions = append(out.Sessions, schedule.Session{Name: session.Name})
+	}
+	tick := 0
+	next := func() int { tick++; return tick }
+	for _, o := range r.Setup {
+		if o.Session < 0 {
+			continue
+		}
+		steps, err := s.steps(schedule.Step{Session: o.Session, Name: "setup", Sent: next()}, o.SQL, o.Answer, s.lab.config.Backend.Outcome(o.Answer, nil))
+		if err != nil {
+			return nil, err
+		}
+		begun := o.Answer.Before != engine.Idle
+		for _, st := range steps {
+			if begun = begun || st.After != schedule.Idle; begun {
+				st.Done = next()
+				out.Steps = append(out.Steps, st)
+			} else {
+				out.Sessions[o.Session].Setup = append(out.Sessions[o.Session].Setup, st.Statement)
+			}
+		}
+	}
+	sent, waits := map[int]int{}, map[int]Event{}
+	for _, ev := range r.Events {
+		switch ev.Kind {
+		case Waits:
+			if _, again := sent[ev.Place]; !again {
+				sent[ev.Place] = next()
+			}
+			waits[ev.Place] = ev
+		case Ran, Resumed:
+			if sent[ev.Place] == 0 {
+				sent[ev.Place] = next()
+			}
+			wait, waited := waits[ev.Place]
+			steps, err := s.steps(schedule.Step{Session: ev.Step.Session, Name: ev.Step.Name, Sent: sent[ev.Place], Waited: waited, For: wait.For}, ev.Step.SQL, ev.Answer, ev.Outcome)
+			if err != nil {
+				return nil, err
+			}
+			for _, st := range steps {
+				st.Done = next()
+				out.Steps = append(out.Steps, st)
+			}
+		}
+	}
+	return out, nil
+}
+
+// steps takes an executed step apart.
+func (s *Stage) steps(like schedule.Step, sql string, a engine.Answer, o engine.Outcome) ([]schedule.Step, error) {
+	statements, err := s.describe(sql)
+	if err != nil {
+		return nil, err
+	}
+	like.Before, like.After, like.Effect, like.Reason = state(a.Before), state(a.After), string(o.Effect), string(o.Reason)
+	return split(like, sql, statements, a), nil
+}
+
+// split makes a step for each statement that was executed. Where the answers cannot be told apart it is one step of verb
+// "script".
+func split(like schedule.Step, sql string, statements []rewrite.Statement, a engine.Answer) []schedule.Step {
+	ran := len(a.Results)
+	if a.Err != nil {
+		ran++
+	}
+	if len(statements) == 1 && ran <= 1 {
+		ran = 1 // a connection that ended has no answer
+	}
+	if ran == 0 || ran > len(statements) || ran < len(statements) && a.Err == nil {
+		like.Statement = rewrite.Statement{Text: sql, Verb: "script", Unparsed: true}
+		if n := len(a.Results); n > 0 {
+			like.Answer = answerOf(a.Results[n-1])
+		}
+		like.Answer.Err = errorOf(a.Err)
+		return []schedule.Step{like}
+	}
+	steps := make([]schedule.Step, ran)
+	now := like.Before
+	for i := range steps {
+		st := like
+		st.Statement = statements[i]
+		if i < len(a.Results) {
+			st.Answer = answerOf(a.Results[i])
+		}
+		st.Before = now
+		if i < ran-1 {
+			now = following(now, statements[i])
+			st.After, st.Effect, st.Reason = now, string(engine.EffectNone), ""
+		} else {
+			st.Answer.Err = errorOf(a.Err)
+		}
+		steps[i] = st
+	}
+	return steps
+}
+
+// following is the state after a statement that was done in the middle of a script.
+func following(now schedule.State, st rewrite.Statement) schedule.State {
+	switch st.Control.Verb {
+	case rewrite.ControlBegin:
+		return schedule.Open
+	case rewrite.ControlCommit, rewrite.ControlRollback:
+		if !st.Control.Chain {
+			return schedule.Idle
+		}
+	}
+	return now
+}
+
+func state(t engine.Transaction) schedule.State {
+	return [...]schedule.State{engine.Idle: schedule.Idle, engine.Open: schedule.Open, engine.Failed: schedule.Failed}[t]
+}
+
+func answerOf(r engine.Result) schedule.Answer {
+	return schedule.Answer{Columns: columnsOf(r.Columns), Rows: r.Rows, Affected: r.Affected}
+}
+
+func errorOf(e *engine.ServerError) *schedule.Error {
+	if e == nil {
+		return nil
+	}
+	return &schedule.Error{Code: e.Code, Message: e.Message}
+}
+
+func columnsOf(columns []engine.Column) []schedule.Column {
+	if columns == nil {
+		return nil
+	}
+	out := make([]schedule.Column, len(columns))
+	for i, c := range columns {
+		out[i] = schedule.Column{Name: c.Name, Type: c.Type}
+	}
+	return out
+}
+
+func tablesOf(tables []engine.Table) []schedule.Table {
+	out := make([]schedule.Table, len(tables))
+	for i, t := range tables {
+		out[i] = schedule.Table{Name: t.Name, Columns: columnsOf(t.Columns), Rows: slices.Clone(t.Rows)}
+	}
+	return out
+}

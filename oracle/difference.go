@@ -1,0 +1,70 @@
+package oracle
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// The classes of what the re-executing oracles find: which comparison failed. Finding.Name says what differed.
+const (
+	WSSTx   Class = "wss-tx"   // transaction-level write-specific serializability (WriteCheck, definition 1)
+	WSSStmt Class = "wss-stmt" // statement-level (WriteCheck, definition 2)
+	Troc    Class = "troc"     // the statement's own database view (Troc, section III-E)
+	TxCheck Class = "txcheck"  // a topological order of the statement-dependency graph (TxCheck, section 3)
+	Crash   Class = "crash"    // the server or a connection ended, or an internal error
+)
+
+// What differed.
+const (
+	NameFinalState = "different final state"
+	NameResult     = "different result"
+	NameWrite      = "different success of a write" // done on one side, refused on the other for a reason that is no error of one side only
+	NameError      = "error on one side only"       // a result on one side and an error on the other, or two different errors
+	NameBlocking   = "a statement did not wait"
+	NameDeadlock   = "a deadlock that no locks explain"
+	NameCrash      = "crash"
+	NameInternal   = "internal error"
+)
+
+// Difference is the evidence of a finding that compares two executions: what was expected by which rule, and what was seen.
+type Difference struct {
+	// Rule says in one sentence what was expected and by which rule of which paper or manual.
+	Rule string `json:"rule"`
+	// Step is the scenario's step that differs, Session its session and SQL its text; all empty where only the final state differs.
+	Step    string `json:"step,omitempty"`
+	Session string `json:"session,omitempty"`
+	SQL     string `json:"sql,omitempty"`
+	// Table is the table that differs in the final state.
+	Table    string `json:"table,omitempty"`
+	Expected Side   `json:"expected"`
+	Observed Side   `json:"observed"`
+	// Reference is the execution that gave what was expected, a statement a line, each with its session's name in front:
+	// "T1: UPDATE t SET ...".
+	Reference []string `json:"reference,omitempty"`
+	// Reason is why the vendor permits it, and the vendor's own words' place (Finding.Source); for KindPermitted only. Cause is
+	// its short name, by which such findings are counted: "semi-consistent read".
+	Reason string `json:"reason,omitempty"`
+	Cause  string `json:"cause,omitempty"`
+	// Reproduced and Attempts say how often the finding was there when the case was executed again. Flaky is
+	// true if that was not every time.
+	Reproduced int  `json:"reproduced"`
+	Attempts   int  `json:"attempts"`
+	Flaky      bool `json:"flaky,omitempty"`
+}
+
+// Side is one of the two results that are compared.
+type Side struct {
+	Text    string      `json:"text,omitempty"` // in words, where it is no set of rows: "waits for T2", "error 1213: ..."
+	Columns []string    `json:"columns,omitempty"`
+	Rows    [][]*string `json:"rows,omitempty"` // nil is NULL
+	// Omitted counts rows that are left out here since both sides have them.
+	Omitted int `json:"omitted,omitempty"`
+}
+
+// fingerprint is that of a finding with a Difference: the same oracle, rule, cause and statement gives the same one, whatever the values.
+func (f *Finding) fingerprint() string {
+	d := f.Difference
+	sum := sha256.Sum256([]byte(strings.Join([]string{string(f.Class), f.Name, d.Cause, d.Table, Shape(d.SQL)}, "\x02")))
+	return "WC-" + hex.EncodeToString(sum[:3])
+}

@@ -1,0 +1,114 @@
+// Package schedule holds what the re-executing oracles (wss, troc, txcheck) share: one execution of several sessions as it
+// really happened, statement by statement, and the small interface through which an oracle executes something itself.
+//
+// It is pure. Statements are described by rewrite.Statement, which the dialects make (rewrite/mysql, rewrite/postgres).
+package schedule
+
+import (
+	"wirecheck/history"
+	"wirecheck/rewrite"
+)
+
+// Schedule is one execution: the actual concurrent schedule (WriteCheck, section 5.3), which differs from the submitted order
+// where statements waited or transactions were aborted.
+type Schedule struct {
+	Product string // as history.Event.Engine: "mariadb"
+	Version string // as the server tells it: "10.11.19"
+	// Level is the level that every session begins at, as history.Event.Level. What a transaction really ran at is
+	// Transaction.Level.
+	Level string
+	// Setup are the statements that made the database, in order. No statement of Steps is among them.
+	Setup    []string
+	Sessions []Session
+	// Steps are all statements that were executed, in the order in which they finished: one that waited stands where it was
+	// resumed. A step of the scenario that holds several statements is several here.
+	Steps []Step
+	Final []Table // all tables at the end, when every transaction had ended
+	// Trouble says why the execution did not come to its end; nothing can be concluded then. Crashed says that the server
+	// ended, or ended a connection that nobody asked it to end.
+	Trouble string
+	Crashed bool
+	// Marks say why another execution of the same may go differently.
+	Marks []string
+}
+
+// Session is one client connection.
+type Session struct {
+	Name string
+	// Setup are the statements executed in the session before the first step of any session. They are the session's settings; a
+	// transaction that they leave open is in Steps, as if its statements had been steps.
+	Setup []rewrite.Statement
+}
+
+// State is what the server says of a session's transaction.
+type State uint8
+
+// The states.
+const (
+	Idle   State = iota // outside of a transaction
+	Open                // in one
+	Failed              // in one that has failed: everything but its end is refused (PostgreSQL)
+)
+
+// Step is a statement as it was executed.
+type Step struct {
+	Session   int    // index in Schedule.Sessions
+	Name      string // of the scenario's step; several statements may share it
+	Statement rewrite.Statement
+	// Sent and Done are moments: they count what was sent and what finished, of all sessions, from 1. Everything that was done
+	// before a step was sent has a smaller Done than its Sent.
+	Sent, Done int
+	// Waited says that it waited for a lock, For the sessions that it waited for as far as the server tells.
+	Waited bool
+	For    []int
+	Answer Answer
+	// Before and After are the states of the session's transaction.
+	Before, After State
+	// Effect is what became of the transaction and Reason why the statement failed, in the words of backends/engine
+	// (Outcome): "done", "statement failed", "transaction failed", "rolled back", "committed, then failed", "connection
+	// gone"; "deadlock", "serialization failure", "lock wait time-out", ...
+	Effect, Reason string
+}
+
+// Failed reports whether the statement was refused.
+func (s *Step) Failed() bool { return s.Answer.Err != nil || s.Effect == "connection gone" }
+
+// Answer is what one statement brought back.
+type Answer struct {
+	Columns  []Column // nil where the statement returns no rows
+	Rows     [][]Value
+	Affected int64
+	Err      *Error
+}
+
+// Error is a refusal.
+type Error struct {
+	Code    string // SQLSTATE (PostgreSQL) or error number (MySQL family)
+	Message string
+}
+
+// Value is one field in the server's text form; nil is NULL.
+type Value = []byte
+
+// Column describes one column.
+type Column struct {
+	Name string
+	Type string // the product's name of it
+}
+
+// Table is a table and its rows, in canonical order: equal contents give equal rows.
+type Table struct {
+	Name    string
+	Columns []Column
+	Rows    [][]Value
+}
+
+// Order is a step to be executed: in which session, called what.
+type Order struct {
+	Session int
+	Name    string
+	SQL     string
+}
+
+// Outcome of a transaction, as in histories.
+type Outcome = history.Outcome

@@ -1,0 +1,28 @@
+package schedule
+
+import "context"
+
+// Stage executes what an oracle wants executed: one database of its own on the engine that is tested, with as many sessions as
+// the case has. It belongs to one goroutine at a time. Statements that the server refuses are answers, not errors; an error means
+// that the stage cannot go on (the server is gone, ctx has ended).
+type Stage interface {
+	// Prepare makes the database what the statements leave in it, from nothing, with that many sessions at the case's level
+	// (Schedule.Level), and remembers it for Reset. Statements beyond a case's own setup may add columns and tables. What the server
+	// refuses is an error here. Preparing what is there already costs no more than Reset.
+	Prepare(ctx context.Context, setup []string, sessions int) error
+	// Reset brings the tables back to what Prepare made, and makes all sessions as new: no transactions, settings, locks or
+	// temporary tables are left.
+	Reset(ctx context.Context) error
+	// Execute executes one statement in a session and waits for its answer. It fills Step but for Name, Sent, Done, Waited and For,
+	// which are zero. Sessions begin outside of a transaction, with the settings of a new connection. A statement that would wait for another session of the stage ends, after a time limit, with an
+	// answer whose Reason is "lock wait time-out".
+	Execute(ctx context.Context, session int, sql string) (Step, error)
+	// Tables reads all tables, on a connection of its own: it sees what is committed.
+	Tables(ctx context.Context) ([]Table, error)
+	// Load puts rows in the place of those that tables have; tables that are not named stay as they are. Columns that the
+	// server generates are left out. No triggers and no foreign keys are looked at.
+	Load(ctx context.Context, tables []Table) error
+	// Run resets, executes each session's settings (Session.Setup), and executes steps as a case is executed: submitted in this
+	// order, as far as waits allow.
+	Run(ctx context.Context, sessions []Session, orders []Order) (*Schedule, error)
+}

@@ -1,0 +1,198 @@
+package schedule
+
+import (
+	"regexp"
+	"strings"
+
+	"wirecheck/history"
+	"wirecheck/oracle"
+	"wirecheck/rewrite"
+)
+
+// Transaction is one transaction of a schedule: an explicit one, or one autocommit statement.
+type Transaction struct {
+	Session int
+	N       int // number within its session, from 1
+	// Steps index Schedule.Steps, BEGIN and COMMIT included. A statement that commits implicitly (MySQL family: DDL) is a
+	// transaction of its own behind the one that it ends.
+	Steps    []int
+	Explicit bool
+	Level    string // that it ran at, as history.Event.Level: MariaDB's and TiDB's snapshot isolation is "snapshot"
+	ReadOnly bool
+	Outcome  history.Outcome // a transaction that was open at the end is aborted
+	// Begin and End are the moments at which its first statement was sent and its last one was done; a transaction that was open at
+	// the end of the schedule has an End behind all others.
+	Begin, End int
+}
+
+// setting is what a session's transactions run at.
+type setting struct {
+	level, next        string
+	snapshot           bool // MariaDB: innodb_snapshot_isolation
+	optimistic         bool // TiDB: tidb_txn_mode
+	readOnly, nextOnly bool
+}
+
+var (
+	snapshotSetting   = regexp.MustCompile(`(?i)\binnodb_snapshot_isolation\s*:?=\s*(on|1|true|off|0|false)\b`)
+	optimisticSetting = regexp.MustCompile(`(?i)\btidb_txn_mode\s*:?=\s*['"]?(optimistic|pessimistic)?`)
+)
+
+// note follows a statement that sets something for later transactions.
+func (s *setting) note(st *rewrite.Statement) {
+	if m := snapshotSetting.FindStringSubmatch(st.Text); m != nil {
+		v := strings.ToLower(m[1])
+		s.snapshot = v == "on" || v == "1" || v == "true"
+	}
+	if m := optimisticSetting.FindStringSubmatch(st.Text); m != nil {
+		s.optimistic = !strings.EqualFold(m[1], "pessimistic")
+	}
+	c := st.Control
+	if c.Verb != rewrite.ControlLevel {
+		return
+	}
+	switch c.Scope {
+	case rewrite.ScopeSession:
+		if c.Level != "" {
+			s.level = c.Level
+		}
+		s.readOnly = st.Begin.ReadOnly || s.readOnly && !st.Begin.ReadWrite
+	case rewrite.ScopeNext:
+		if c.Level != "" {
+			s.next = c.Level
+		}
+		s.nextOnly = st.Begin.ReadOnly
+	}
+}
+
+// Transactions takes the schedule apart, in the order of their ends: the First Commit/Rollback First Scheduled order
+// (WriteCheck, section 3.3). Statements outside of transactions that only set something belong to none.
+func (s *Schedule) Transactions() []Transaction {
+	open := make([]*Transaction, len(s.Sessions))
+	settings := make([]setting, len(s.Sessions))
+	counts := make([]int, len(s.Sessions))
+	for i := range settings {
+		settings[i].level = s.Level
+		if s.Level == oracle.Snapshot { // how MariaDB and TiDB give snapshot isolation
+			settings[i].level, settings[i].snapshot, settings[i].optimistic = oracle.RepeatableRead, true, true
+		}
+		for n := range s.Sessions[i].Setup {
+			settings[i].note(&s.Sessions[i].Setup[n])
+		}
+	}
+	var out []Transaction
+	end := func(session, moment int, outcome history.Outcome) {
+		t := open[session]
+		t.End, t.Outcome = moment, outcome
+		out = append(out, *t)
+		open[session] = nil
+	}
+	last := 0
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		n := st.Session
+		last = max(last, st.Done)
+		c := st.Statement.Control
+		if open[n] != nil && st.Statement.Ends && st.Effect != "connection gone" { // an implicit commit
+			end(n, st.Done, history.OutcomeCommitted)
+		}
+		ends := c.Verb == rewrite.ControlCommit || c.Verb == rewrite.ControlRollback
+		if open[n] == nil {
+			idle := st.Before == Idle && st.After == Idle
+			if idle && (c.Verb != rewrite.ControlNone && c.Verb != rewrite.ControlDatabase || st.Statement.Verb == "set") && st.Effect != "connection gone" {
+				settings[n].note(&st.Statement)
+				continue
+			}
+			counts[n]++
+			open[n] = settings[n].begin(s.Product, st)
+			open[n].Session, open[n].N, open[n].Begin = n, counts[n], st.Sent
+		}
+		t := open[n]
+		t.Steps = append(t.Steps, i)
+		if c.Verb == rewrite.ControlLevel && st.Answer.Err == nil {
+			if c.Scope == rewrite.ScopeTransaction {
+				if c.Level != "" {
+					t.Level = settings[n].real(s.Product, c.Level, t.Level == oracle.Snapshot)
+				}
+				t.ReadOnly = st.Statement.Begin.ReadOnly || t.ReadOnly && !st.Statement.Begin.ReadWrite
+			} else {
+				settings[n].note(&st.Statement)
+			}
+		}
+		switch {
+		case st.Effect == "connection gone":
+			outcome := history.OutcomeAborted
+			if c.Verb == rewrite.ControlCommit || st.Before == Idle {
+				outcome = history.OutcomeUnknown
+			}
+			end(n, st.Done, outcome)
+		case st.Effect == "committed, then failed":
+			end(n, st.Done, history.OutcomeCommitted)
+		case st.Effect == "rolled back" && st.After == Idle:
+			end(n, st.Done, history.OutcomeAborted)
+		case ends && c.Chain && st.Answer.Err == nil:
+			end(n, st.Done, outcomeOf(st))
+			counts[n]++
+			next := *t
+			open[n] = &Transaction{Session: n, N: counts[n], Explicit: true, Level: next.Level, ReadOnly: next.ReadOnly, Begin: st.Done}
+		case st.After == Idle:
+			end(n, st.Done, outcomeOf(st))
+		}
+	}
+	for n := range open {
+		if open[n] != nil {
+			last++
+			end(n, last, history.OutcomeAborted)
+		}
+	}
+	return out
+}
+
+// outcomeOf is how a transaction ended with a step, after which its session is outside of one.
+func outcomeOf(st *Step) history.Outcome {
+	if st.Statement.Control.Verb == rewrite.ControlRollback || st.Answer.Err != nil {
+		return history.OutcomeAborted
+	}
+	return history.OutcomeCommitted
+}
+
+// begin makes the transaction that a step begins.
+func (s *setting) begin(product string, st *Step) *Transaction {
+	level := s.level
+	t := &Transaction{Explicit: st.After != Idle, ReadOnly: s.readOnly || s.nextOnly}
+	if s.next != "" {
+		level = s.next
+	}
+	s.next, s.nextOnly = "", false
+	optimistic := s.optimistic
+	if st.Statement.Control.Verb == rewrite.ControlBegin {
+		b := st.Statement.Begin
+		if st.Statement.Control.Level != "" {
+			level = st.Statement.Control.Level
+		}
+		optimistic = (optimistic || b.Optimistic) && !b.Pessimistic
+		t.ReadOnly = b.ReadOnly || t.ReadOnly && !b.ReadWrite
+	}
+	t.Level = s.real(product, level, optimistic)
+	return t
+}
+
+// real is the level that a product gives under a name.
+func (s *setting) real(product, level string, optimistic bool) string {
+	if level == oracle.RepeatableRead && (product == "mariadb" && s.snapshot || product == "tidb" && optimistic) {
+		return oracle.Snapshot
+	}
+	return level
+}
+
+// Of finds the transaction of a step among those of Transactions; nil if it belongs to none.
+func Of(transactions []Transaction, step int) *Transaction {
+	for i := range transactions {
+		for _, n := range transactions[i].Steps {
+			if n == step {
+				return &transactions[i]
+			}
+		}
+	}
+	return nil
+}

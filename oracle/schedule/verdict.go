@@ -1,0 +1,13 @@
+package schedule
+
+import "wirecheck/oracle"
+
+// Verdict is what a re-executing oracle says of one schedule.
+type Verdict struct {
+	Findings []oracle.Finding // with Difference set; Reproduced, Attempts and Flaky are the caller's to fill
+	// Unknown says why nothing, or not all, could be decided; empty: it was decided.
+	Unknown string
+	// Notes say what was left out of the comparison and why, a sentence each: silence about what was not compared would be read
+	// as agreement.
+	Notes []string
+}

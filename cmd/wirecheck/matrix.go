@@ -143,7 +143,7 @@ func (r *runner) matrixOf(ctx context.Context, name string, specs []*scenario.Sp
 
 // matrixAt executes the files at one level, in one database: the first permutation of each that is meant for it.
 func (r *runner) matrixAt(ctx context.Context, s *site, level engine.Level, specs []*scenario.Spec) (cells []matrixCell, err error) {
-	b, err := openBench(ctx, r.c, s, lab.Config{Level: level, Case: r.f.limit}, r.f.oracles == "isolation")
+	b, err := openBench(ctx, r.c, s, lab.Config{Level: level, Case: r.f.limit}, panel{isolation: r.f.oracles != "none"})
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (r *runner) matrixAt(ctx context.Context, s *site, level engine.Level, spec
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", spec.Name, err)
 			}
-			cell = cellOf(judge(spec, t, done), done, spec.Outcomes(perm))
+			cell = cellOf(verdictOf(spec, t, done), done, spec.Outcomes(perm))
 			break
 		}
 		cells = append(cells, cell)

@@ -35,6 +35,9 @@ type caseReport struct {
 
 	Findings []oracle.Finding `json:"findings,omitempty"`
 	Rulings  []ruling         `json:"rulings,omitempty"` // what the re-executing oracles said besides
+	// Case is a scenario file that shows the findings with one command; Kept is where it was stored (--out).
+	Case string `json:"case,omitempty"`
+	Kept string `json:"kept,omitempty"`
 	runJSON
 }
 
@@ -312,6 +315,9 @@ func (p *printer) verdict(d *done, r caseReport) {
 	}
 	for _, v := range d.rulings {
 		p.ruling(v)
+	}
+	if r.Kept != "" {
+		fmt.Fprintf(p.out, "shown by: wirecheck run %s --engine %s\n", r.Kept, p.site.engine.Name)
 	}
 	if r.Unknown != "" {
 		fmt.Fprintf(p.out, "unknown: %s\n", r.Unknown)

@@ -65,7 +65,7 @@ var (
 		"DELETE QUICK FROM t WHERE s = 'b' ORDER BY id DESC LIMIT 1",
 		"DELETE x FROM t AS x JOIN u USING (id) WHERE u.v < 3",
 		"DELETE FROM x USING t AS x JOIN n ON n.x = x.id WHERE n.id > 1",
-		"SELECT `id` FROM `t` FORCE INDEX FOR ORDER BY (PRIMARY) WHERE v > 1 ORDER BY -v LIMIT 1, 2 LOCK IN SHARE MODE",
+		"SELECT `id` FROM `t` FORCE INDEX FOR ORDER BY (PRIMARY) WHERE v > 1 ORDER BY -v LIMIT 1, 2 FOR UPDATE",
 	}
 	insertsOfAll = []string{
 		"INSERT INTO t (id, v, s) VALUES (10, 1, 'a'), (11, 2, concat('x', ', ')), (12, (SELECT max(u.v) FROM u), 'VALUES (1)')",

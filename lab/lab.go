@@ -84,6 +84,17 @@ type session struct {
 	tells  bool                // conn is an engine.Checker whose server tells
 }
 
+// Thorough makes resets thorough until it is called with false: what was found is confirmed from a database in which nothing is
+// left of earlier rows. A lab that sets up anew each time does not change.
+func (l *Lab) Thorough(on bool) {
+	if l.config.Reset == Setup {
+		return
+	}
+	if l.config.Reset = Quick; on {
+		l.config.Reset = Thorough
+	}
+}
+
 // do executes one step.
 func (s *session) do(ctx context.Context, sql string) (engine.Answer, error) {
 	a, err := s.conn.Do(ctx, sql)

@@ -6,26 +6,47 @@ import (
 
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
-	dialect "wirecheck/rewrite/mysql"
 	"wirecheck/scenario"
+
+	dialect "wirecheck/rewrite/mysql"
 )
 
-// bench is a lab with what it needs: a database of its own and, if it is to be judged, a proxy that sees what happens.
+// bench is a lab with what its oracles need: a proxy that sees what happens for the isolation oracle, databases of their own
+// for those that re-execute.
+//
+// The isolation oracle needs hidden columns, and these make some bugs vanish. So where others judge, too, a case is executed
+// twice: as it is for them, and watched for the isolation oracle.
 type bench struct {
-	lab  *lab.Lab
-	lens *lens
-	labs *engine.Labs
+	panel   panel
+	lab     *lab.Lab   // executes the case: watched, if nobody but the isolation oracle judges
+	primary *lab.Stage // of lab
+	watched *lab.Lab   // executes it for the isolation oracle; lab, or one more
+	lens    *lens      // nil: the isolation oracle does not judge
+	labs    *engine.Labs
+
+	config   lab.Config // of plain labs
+	version  string
+	describe lab.Describe
+	stages   map[string]*lab.Stage // by oracle
+	extra    []*lab.Lab            // to be closed
+	seed     uint64                // of what oracles choose
+	orders   int
+	// attempts is how often a case in which something was found is executed again; sparing: not for what is permitted.
+	attempts int
+	sparing  bool
 }
 
 // done is a case that was executed.
 type done struct {
 	*lab.Result
 	judged
-	judge bool
+	judge   bool        // the isolation oracle judged
+	watched *lab.Result // the execution that it judged; Result, if there was only one
+	rulings []ruling
 }
 
-func openBench(ctx context.Context, c *common, s *site, config lab.Config, judge bool) (_ *bench, err error) {
-	b := &bench{}
+func openBench(ctx context.Context, c *common, s *site, config lab.Config, p panel) (_ *bench, err error) {
+	b := &bench{panel: p, version: s.version, describe: describer(s.engine), stages: map[string]*lab.Stage{}, seed: c.seed, orders: 1, attempts: attempts}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close(ctx))
@@ -47,42 +68,75 @@ func openBench(ctx context.Context, c *common, s *site, config lab.Config, judge
 		return nil, err
 	}
 	config.Backend, config.Target, config.Side = s.engine, target, target
-	if judge {
-		config.Reset = lab.Setup // what the proxy knows of the rows begins with the setup
-		if b.lens, err = openLens(ctx, c, s); err != nil {
+	if len(p.judges) > 0 && config.Reset == lab.Setup {
+		config.Reset = lab.Quick // stages begin anew many times
+	}
+	b.config = config
+	if p.isolation {
+		if len(p.judges) > 0 {
+			if target, err = b.labs.Create(ctx); err != nil {
+				return nil, err
+			}
+		}
+		if b.watched, err = b.openWatched(ctx, c, s, config, target); err != nil {
 			return nil, err
 		}
-		config.Target, config.Hidden = b.lens.through(target), dialect.HiddenColumn
-		if s.engine.Protocol == engine.ProtocolMySQL {
-			config.After = "DO 0"
+		if b.lab = b.watched; len(p.judges) == 0 {
+			return b, nil
 		}
+		b.extra = append(b.extra, b.watched)
 	}
-	b.lab, err = lab.Open(ctx, config)
-	return b, err
+	if b.lab, err = lab.Open(ctx, config); err != nil {
+		return nil, err
+	}
+	b.primary = lab.NewStage(b.lab, b.version, b.describe)
+	return b, nil
+}
+
+// openWatched opens a lab behind a proxy that sees what happens.
+func (b *bench) openWatched(ctx context.Context, c *common, s *site, config lab.Config, target engine.Target) (*lab.Lab, error) {
+	var err error
+	if b.lens, err = openLens(ctx, c, s, b.panel.record); err != nil {
+		return nil, err
+	}
+	config.Reset = lab.Setup // what the proxy knows of the rows begins with the setup
+	config.Target, config.Side, config.Hidden = b.lens.through(target), target, dialect.HiddenColumn
+	if s.engine.Protocol == engine.ProtocolMySQL {
+		config.After = "DO 0"
+	}
+	return lab.Open(ctx, config)
 }
 
 // run executes and judges one permutation.
 func (b *bench) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation) (*done, error) {
-	prepared := func() {}
+	d := &done{}
 	if b.lens != nil {
 		b.lens.live.restart()
-		prepared = b.lens.live.prepared
-	}
-	r, err := b.lab.Run(ctx, spec, p, prepared)
-	d := &done{Result: r}
-	if err != nil {
-		return d, err
-	}
-	if b.lens != nil {
+		r, err := b.watched.Run(ctx, spec, p, b.lens.live.prepared)
+		d.Result, d.watched = r, r
+		if err != nil {
+			return d, err
+		}
 		d.judged, d.judge = b.lens.live.judgement(), true
 		d.coverage.UnknownWriters = 0 // what nobody is known to have written is the setup's
+		if len(b.panel.judges) == 0 || r.Crashed {
+			return d, nil
+		}
 	}
-	return d, nil
+	r, err := b.lab.Run(ctx, spec, p, func() {})
+	if d.Result = r; err != nil {
+		return d, err
+	}
+	d.rulings, err = b.rule(ctx, spec, p, r)
+	return d, err
 }
 
 func (b *bench) close(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	var errs []error
+	for _, l := range b.extra {
+		errs = append(errs, l.Close())
+	}
 	if b.lab != nil {
 		errs = append(errs, b.lab.Close())
 	}

@@ -33,7 +33,7 @@ func TestCases(t *testing.T) {
 			}
 			n := 0
 			for _, level := range s.engine.Levels {
-				b, err := openBench(t.Context(), c, s, lab.Config{Level: level}, false)
+				b, err := openBench(t.Context(), c, s, lab.Config{Level: level}, panel{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -62,7 +62,7 @@ func checkCase(t *testing.T, b *bench, spec *scenario.Spec, target scenario.Targ
 		t.Errorf("%s at %s: %v", spec.Name, target.Level, err)
 		return
 	}
-	report := judge(spec, target, done)
+	report := verdictOf(spec, target, done)
 	want, says := spec.Observe(spec.Permutations[0], target)
 	switch {
 	case done.Trouble != nil || done.Crashed || len(report.Wrong) > 0:

@@ -75,6 +75,7 @@ func (r *runner) matrix(ctx context.Context, specs []*scenario.Spec) error {
 		return errors.New("--format matrix needs --engine: one or more, separated by commas")
 	}
 	var all []matrixCell
+	var rows []oracleRow
 	for i, name := range r.f.engines {
 		d, err := missing(name)
 		if err != nil {
@@ -86,6 +87,12 @@ func (r *runner) matrix(ctx context.Context, specs []*scenario.Spec) error {
 		}
 		if d != nil {
 			fmt.Fprintf(&out, "## %s (`%s`)\n\nNot installed. What installs it: `%s`\n", d.Title, name, d.Install)
+		} else if len(r.panel(&scenario.Spec{}).judges) > 0 {
+			list, err := r.oracleMatrixOf(ctx, name, specs, &out)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, list...)
 		} else {
 			cells, err := r.matrixOf(ctx, name, specs, &out)
 			if err != nil {
@@ -96,6 +103,12 @@ func (r *runner) matrix(ctx context.Context, specs []*scenario.Spec) error {
 		if _, err := r.c.stdout.Write(out.Bytes()); err != nil {
 			return fmt.Errorf("write the matrix: %w", err)
 		}
+	}
+	if slices.ContainsFunc(rows, func(row oracleRow) bool { return len(row.wrong) > 0 }) {
+		return exitFound
+	}
+	if slices.ContainsFunc(rows, func(row oracleRow) bool { return row.unknown }) {
+		return exitUnknown
 	}
 	for _, verdict := range []string{disagrees, ""} {
 		for _, cell := range all {
@@ -143,7 +156,7 @@ func (r *runner) matrixOf(ctx context.Context, name string, specs []*scenario.Sp
 
 // matrixAt executes the files at one level, in one database: the first permutation of each that is meant for it.
 func (r *runner) matrixAt(ctx context.Context, s *site, level engine.Level, specs []*scenario.Spec) (cells []matrixCell, err error) {
-	b, err := openBench(ctx, r.c, s, lab.Config{Level: level, Case: r.f.limit}, r.f.oracles == "isolation")
+	b, err := openBench(ctx, r.c, s, lab.Config{Level: level, Case: r.f.limit}, panel{isolation: r.f.oracles != "none"})
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +175,7 @@ func (r *runner) matrixAt(ctx context.Context, s *site, level engine.Level, spec
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", spec.Name, err)
 			}
-			cell = cellOf(judge(spec, t, done), done, spec.Outcomes(perm))
+			cell = cellOf(verdictOf(spec, t, done), done, spec.Outcomes(perm))
 			break
 		}
 		cells = append(cells, cell)

@@ -94,7 +94,7 @@ func TestSameSeedSameOutput(t *testing.T) {
 			if err := c.setUp(); err != nil {
 				t.Fatal(err)
 			}
-			b, err := openBench(t.Context(), c, s, lab.Config{Level: level}, true)
+			b, err := openBench(t.Context(), c, s, lab.Config{Level: level}, panel{isolation: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,7 +131,7 @@ func schedules(t *testing.T, b *bench, c *common, s *site, level engine.Level, s
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := p.permutation(n, d, judge(spec, scenario.Target{Engine: s.engine.Name, Level: level.History}, d)); err != nil {
+			if err := p.permutation(n, d, verdictOf(spec, scenario.Target{Engine: s.engine.Name, Level: level.History}, d)); err != nil {
 				t.Fatal(err)
 			}
 		}

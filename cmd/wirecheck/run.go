@@ -23,6 +23,7 @@ import (
 // runFlags are the flags of wirecheck run.
 type runFlags struct {
 	permutations, oracles string
+	out                   string // folder for scenarios that show what was found
 	engines, levels       []string
 	update                bool
 	limit                 time.Duration // of one permutation
@@ -71,7 +72,8 @@ another result than the stored one; 2 wirecheck could not do its work; 3 it coul
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.engines, "engine", nil, "where to execute, one or more: names (private servers) or URLs; default: what the scenario names, else postgres")
 	flags.StringSliceVar(&f.levels, "level", nil, "isolation levels, as in 'repeatable read', or all; default: what the scenario names, else the product's default")
-	flags.StringVar(&f.oracles, "oracle", "isolation", "oracles that judge: isolation, none")
+	flags.StringVar(&f.oracles, "oracle", "", "oracles that judge: "+oracleNames()+", all, none; default: what the scenario names, else isolation")
+	flags.StringVar(&f.out, "out", "", "folder in which to store a scenario for each permutation in which something was found; default: none")
 	flags.StringVar(&f.permutations, "permutations", "listed", "which orders: listed, all, random:N, pct:N,D")
 	flags.DurationVar(&f.limit, "limit", time.Minute, "how long one permutation may take before it is given up as unknown")
 	flags.BoolVar(&f.update, "update", false, "store the result beside the scenario")
@@ -83,8 +85,8 @@ func runScenarios(ctx context.Context, c *common, f runFlags, paths []string) (e
 	if err := c.needFormat("text", "json", "junit", "isolationtester", "matrix"); err != nil {
 		return err
 	}
-	if f.oracles != "isolation" && f.oracles != "none" {
-		return fmt.Errorf("unknown oracle %q: known are isolation, none", f.oracles)
+	if _, err := seat(f.oracles); err != nil {
+		return err
 	}
 	specs, err := readSpecs(c, paths)
 	if err != nil {
@@ -270,7 +272,7 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *site, leve
 		// PostgreSQL's specs know their sessions by what pg_isolation_regress calls them.
 		Application: "isolation/" + strings.TrimSuffix(filepath.Base(spec.Name), ".spec"),
 		Keep:        r.c.format == "isolationtester",
-	}, r.f.oracles == "isolation")
+	}, r.panel(spec))
 	if err != nil {
 		return err
 	}
@@ -300,8 +302,11 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *site, leve
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		report := judge(spec, r.targetOf(s, level), done)
+		report := verdictOf(spec, r.targetOf(s, level), done)
 		report.Spec, report.Engine, report.Level, report.N = spec.Name, s.engine.Name, level.History, count.Run
+		if err := r.keep(spec, perm, s, &report); err != nil {
+			return err
+		}
 		r.cases = append(r.cases, report)
 		if err := p.permutation(count.Run, done, report); err != nil {
 			return err
@@ -354,6 +359,22 @@ func plural(n *big.Int, one, many string) string {
 	return n.String() + " " + many
 }
 
+// panel is who judges: whom the flag names, else whom the file names.
+func (r *runner) panel(spec *scenario.Spec) panel {
+	list := r.f.oracles
+	if list == "" {
+		list = isolationName
+		if named := spec.Oracles(); len(named) > 0 {
+			list = strings.Join(named, ",")
+		}
+	}
+	p, err := seat(list)
+	if err != nil { // the file names an oracle that is not there yet, or misspells it: that is no reason not to execute it
+		return panel{isolation: true}
+	}
+	return p
+}
+
 // mode is which permutations are run: what the flag says, else what the file says.
 func (r *runner) mode(spec *scenario.Spec) scenario.Mode {
 	if r.f.mode.Kind != "" {
@@ -397,7 +418,7 @@ func (r *runner) question(spec *scenario.Spec, levels []engine.Level) string {
 		names[i] = l.History
 	}
 	mode := r.mode(spec)
-	q := fmt.Sprintf("# wirecheck run: levels %s; permutations %s; oracle %s; format %s", strings.Join(names, ", "), mode, r.f.oracles, r.c.format)
+	q := fmt.Sprintf("# wirecheck run: levels %s; permutations %s; oracle %s; format %s", strings.Join(names, ", "), mode, r.panel(spec).names(), r.c.format)
 	if mode.Kind == scenario.KindRandom || mode.Kind == scenario.KindPCT {
 		q += fmt.Sprintf("; seed %d", r.seed(spec))
 	}

@@ -22,16 +22,22 @@ type caseReport struct {
 	Level       string   `json:"level,omitempty"`
 	N           int      `json:"n,omitempty"`
 	Permutation string   `json:"permutation,omitempty"`
-	Found       []string `json:"found"`             // names of the anomalies, sorted
-	Outcomes    []string `json:"outcomes"`          // of the scenario's own, those that the results show
-	Wrong       []string `json:"wrong,omitempty"`   // what is not as the scenario expects
-	Unknown     string   `json:"unknown,omitempty"` // why it could not be decided
-	Expects     bool     `json:"expects"`           // the scenario says what is expected
+	Found       []string `json:"found"`               // names of the anomalies and classes of the differences, sorted
+	Permitted   []string `json:"permitted,omitempty"` // differences that the product documents: the class and the cause
+	Flaky       []string `json:"flaky,omitempty"`     // differences that were not there each time the case was executed again
+	Outcomes    []string `json:"outcomes"`            // of the scenario's own, those that the results show
+	Wrong       []string `json:"wrong,omitempty"`     // what is not as the scenario expects
+	Unknown     string   `json:"unknown,omitempty"`   // why it could not be decided
+	Expects     bool     `json:"expects"`             // the scenario says what is expected
 	Crashed     bool     `json:"crashed,omitempty"`
 	Failed      string   `json:"failed,omitempty"` // why it could not be executed
 	Marks       []string `json:"marks,omitempty"`
 
 	Findings []oracle.Finding `json:"findings,omitempty"`
+	Rulings  []ruling         `json:"rulings,omitempty"` // what the re-executing oracles said besides
+	// Case is a scenario file that shows the findings with one command; Kept is where it was stored (--out).
+	Case string `json:"case,omitempty"`
+	Kept string `json:"kept,omitempty"`
 	runJSON
 }
 
@@ -44,14 +50,33 @@ func (d *done) unseen() bool {
 	return d.judge && len(d.findings) == 0 && v.Exact+v.Approximate == 0 && v.Opaque > 0
 }
 
-// judge compares what happened with what the scenario expects.
-func judge(spec *scenario.Spec, t scenario.Target, d *done) caseReport {
-	r := caseReport{Permutation: d.Permutation.String(), Found: []string{}, Outcomes: []string{}, Marks: d.Marks, Crashed: d.Crashed, Findings: d.findings, runJSON: jsonOf(spec, d)}
+// verdictOf compares what happened with what the scenario expects.
+func verdictOf(spec *scenario.Spec, t scenario.Target, d *done) caseReport {
+	r := caseReport{Permutation: d.Permutation.String(), Found: []string{}, Outcomes: []string{}, Marks: d.Marks, Crashed: d.Crashed, runJSON: jsonOf(spec, d)}
+	r.Findings, r.Rulings = slices.Clone(d.findings), d.rulings
 	for i := range d.findings {
 		r.Found = append(r.Found, d.findings[i].Title())
 	}
-	slices.Sort(r.Found)
-	r.Found = slices.Compact(r.Found)
+	for _, v := range d.rulings {
+		r.Findings = append(r.Findings, v.findings...)
+		for i := range v.findings {
+			switch f := &v.findings[i]; {
+			case f.Difference.Flaky:
+				r.Flaky = append(r.Flaky, string(f.Class))
+			case f.Kind == oracle.KindPermitted:
+				r.Permitted = append(r.Permitted, fmt.Sprintf("%s (%s)", f.Class, f.Difference.Cause))
+			default:
+				r.Found = append(r.Found, string(f.Class))
+			}
+		}
+		if v.Unknown != "" && r.Unknown == "" {
+			r.Unknown = v.Oracle + ": " + v.Unknown
+		}
+	}
+	for _, list := range []*[]string{&r.Found, &r.Permitted, &r.Flaky} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
 	if d.Trouble != nil {
 		r.Unknown = d.Trouble.Error()
 		return r
@@ -68,10 +93,10 @@ func judge(spec *scenario.Spec, t scenario.Target, d *done) caseReport {
 	}
 	if d.unseen() {
 		r.Unknown = unseen
-	} else if d.judge {
+	} else if d.judge || len(d.rulings) > 0 {
 		if want, ok := spec.Expect(d.Permutation, t); ok {
 			r.Expects = true
-			r.Wrong = append(r.Wrong, compareFound(want, d.findings)...)
+			r.Wrong = append(r.Wrong, compareFound(d.judgesOf(want), r.Findings)...)
 		}
 	}
 	if want, ok := spec.Observe(d.Permutation, t); ok {
@@ -89,7 +114,19 @@ func judge(spec *scenario.Spec, t scenario.Target, d *done) caseReport {
 	return r
 }
 
-// compareFound says what is missing and what is too much. An expectation names an anomaly or its class.
+// judgesOf leaves of what is expected that about which somebody judged who could decide.
+func (d *done) judgesOf(want []string) (out []string) {
+	for _, name := range want {
+		ruled := func(v ruling) bool { return v.Unknown == "" && slices.Contains(v.classes, oracle.Class(name)) }
+		if slices.ContainsFunc(d.rulings, ruled) || d.judge && !slices.ContainsFunc(judges, func(j judge) bool { return slices.Contains(j.classes, oracle.Class(name)) }) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// compareFound says what is missing and what is too much. An expectation names an anomaly or its class. What is permitted may
+// be expected, and is never too much; what did not repeat is neither.
 func compareFound(want []string, found []oracle.Finding) (wrong []string) {
 	fits := func(name string, f *oracle.Finding) bool {
 		return strings.EqualFold(name, f.Title()) || strings.EqualFold(name, string(f.Class))
@@ -100,6 +137,9 @@ func compareFound(want []string, found []oracle.Finding) (wrong []string) {
 		}
 	}
 	for i := range found {
+		if d := found[i].Difference; d != nil && (d.Flaky || found[i].Kind == oracle.KindPermitted) {
+			continue
+		}
 		if !slices.ContainsFunc(want, func(name string) bool { return fits(name, &found[i]) }) {
 			wrong = append(wrong, "found "+found[i].Title()+", which was not expected")
 		}
@@ -165,10 +205,19 @@ func stepResult(a engine.Answer) scenario.StepResult {
 
 // Found implements scenario.Results.
 func (c caseResults) Found(name string) (found, known bool) {
-	if name != "isolation" || !c.d.judge || c.d.unseen() {
-		return false, false
+	if name == isolationName && c.d.judge && !c.d.unseen() {
+		return len(c.d.findings) > 0, true
 	}
-	return len(c.d.findings) > 0, true
+	for _, v := range c.d.rulings {
+		if !slices.Contains(v.classes, oracle.Class(name)) {
+			continue
+		}
+		found = slices.ContainsFunc(v.findings, func(f oracle.Finding) bool {
+			return string(f.Class) == name && f.Kind != oracle.KindPermitted && !f.Difference.Flaky
+		})
+		return found, found || v.Unknown == ""
+	}
+	return false, false
 }
 
 // Crashed implements scenario.Results.
@@ -264,6 +313,12 @@ func (p *printer) verdict(d *done, r caseReport) {
 		}
 		fmt.Fprintln(p.out, d.coverage)
 	}
+	for _, v := range d.rulings {
+		p.ruling(v)
+	}
+	if r.Kept != "" {
+		fmt.Fprintf(p.out, "shown by: wirecheck run %s --engine %s\n", r.Kept, p.site.engine.Name)
+	}
 	if r.Unknown != "" {
 		fmt.Fprintf(p.out, "unknown: %s\n", r.Unknown)
 	}
@@ -307,7 +362,7 @@ func (p *printer) finding(d *done, f *oracle.Finding) {
 
 // who names a transaction's session and the step that carries an edge.
 func (p *printer) who(d *done, t *oracle.Transaction, statement int) string {
-	session := d.Session(t.Backend)
+	session := d.watched.Session(t.Backend)
 	name := fmt.Sprintf("a transaction of backend %d", t.Backend)
 	if session >= 0 {
 		name = p.spec.Sessions[session].Name
@@ -327,7 +382,7 @@ func (p *printer) who(d *done, t *oracle.Transaction, statement int) string {
 // session. Where steps hold several statements the places are not known; then it is the first with its text.
 func stepOf(d *done, session int, s oracle.Statement) (step string) {
 	place := 0
-	for _, ev := range d.Events {
+	for _, ev := range d.watched.Events {
 		if ev.Step.Session != session || ev.Kind != lab.Ran && ev.Kind != lab.Resumed {
 			continue
 		}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	mathrand "math/rand/v2"
+	"slices"
+	"strings"
+
+	"wirecheck/backends/engine"
+	"wirecheck/lab"
+	"wirecheck/oracle"
+	"wirecheck/oracle/crash"
+	"wirecheck/oracle/schedule"
+	"wirecheck/rewrite"
+	"wirecheck/rewrite/mysql"
+	"wirecheck/rewrite/postgres"
+	"wirecheck/scenario"
+)
+
+// judge is an oracle that looks at one execution and, but for the simplest, executes something itself.
+type judge struct {
+	oracle.Oracle
+	// judges are its names in scenario files: found(wss-tx), expect: wss-tx.
+	classes []oracle.Class
+	// own says that it needs a database of its own; else it may use the one in which the case was executed.
+	own   bool
+	check func(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o judgeOptions) (schedule.Verdict, error)
+}
+
+// judgeOptions is what judges need besides.
+type judgeOptions struct {
+	describe lab.Describe
+	intn     func(int) int
+	orders   int // txcheck: topological orders for each case
+}
+
+// judges are all of them, in the order in which they are asked.
+var judges = []judge{
+	{
+		Oracle: crash.Descriptor, classes: []oracle.Class{oracle.Crash},
+		check: func(_ context.Context, s *schedule.Schedule, _ schedule.Stage, _ judgeOptions) (schedule.Verdict, error) {
+			return crash.Check(s), nil
+		},
+	},
+}
+
+// isolationName is the oracle that finds cycles: it watches, and re-executes nothing.
+const isolationName = "isolation"
+
+// panel is which oracles judge.
+type panel struct {
+	isolation bool
+	judges    []judge
+	record    io.Writer // gets the history that the isolation oracle judges; nil: nobody does
+}
+
+// oracleNames lists all oracles.
+func oracleNames() string {
+	names := []string{isolationName}
+	for _, j := range judges {
+		names = append(names, j.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// seat reads a list of oracles: "wss,troc", "all", "none".
+func seat(list string) (panel, error) {
+	var p panel
+	names := strings.Split(list, ",")
+	for _, name := range names {
+		name = strings.TrimSpace(name)
+		i := slices.IndexFunc(judges, func(j judge) bool { return j.Name == name })
+		switch {
+		case name == "none" && len(names) == 1:
+		case name == "all":
+			p = panel{isolation: true, judges: judges}
+		case name == isolationName:
+			p.isolation = true
+		case i < 0:
+			return p, fmt.Errorf("unknown oracle %q: known are %s, all, none", name, oracleNames())
+		case !slices.ContainsFunc(p.judges, func(j judge) bool { return j.Name == name }):
+			p.judges = append(p.judges, judges[i])
+		}
+	}
+	return p, nil
+}
+
+// names lists the oracles, for people and results.
+func (p panel) names() string {
+	var names []string
+	if p.isolation {
+		names = append(names, isolationName)
+	}
+	for _, j := range p.judges {
+		names = append(names, j.Name)
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ",")
+}
+
+// describer gives the dialect's way to take a text apart.
+func describer(d engine.Descriptor) lab.Describe {
+	if d.Protocol == engine.ProtocolPostgres {
+		return postgres.Describe
+	}
+	return mysql.New(mysql.Flavor(d.Name), rewrite.CaptureNative).Describe
+}
+
+// ruling is what one judge said of a case.
+type ruling struct {
+	Oracle  string   `json:"oracle"`
+	Unknown string   `json:"unknown,omitempty"`
+	Notes   []string `json:"notes,omitempty"`
+
+	findings []oracle.Finding
+	classes  []oracle.Class
+}
+
+// attempts is how often a case with a finding is executed again before the finding is reported.
+const attempts = 3
+
+// rule asks all judges about an execution, and executes the case again where one of them found something.
+func (b *bench) rule(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, r *lab.Result) ([]ruling, error) {
+	if len(b.panel.judges) == 0 {
+		return nil, nil
+	}
+	s, err := b.primary.Schedule(spec, r)
+	if err != nil {
+		return nil, err
+	}
+	var out []ruling
+	for _, j := range b.panel.judges {
+		v, err := b.ask(ctx, j, s)
+		if err != nil {
+			return nil, err
+		}
+		if b.worth(v.Findings) && !s.Crashed {
+			if err := b.confirm(ctx, spec, p, j, &v); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, ruling{Oracle: j.Name, Unknown: v.Unknown, Notes: v.Notes, findings: v.Findings, classes: j.classes})
+	}
+	return out, nil
+}
+
+// worth reports whether findings are to be confirmed.
+func (b *bench) worth(findings []oracle.Finding) bool {
+	return b.attempts > 0 && slices.ContainsFunc(findings, func(f oracle.Finding) bool { return !b.sparing || f.Kind != oracle.KindPermitted })
+}
+
+// ask lets one judge judge. It has the same random numbers for the same schedule whatever was asked before.
+func (b *bench) ask(ctx context.Context, j judge, s *schedule.Schedule) (schedule.Verdict, error) {
+	stage := b.primary
+	if j.own {
+		var err error
+		if stage, err = b.stage(ctx, j.Name); err != nil {
+			return schedule.Verdict{}, err
+		}
+	}
+	v, err := j.check(ctx, s, stage, judgeOptions{describe: b.describe, intn: mathrand.New(mathrand.NewPCG(b.seed, 1)).IntN, orders: b.orders})
+	if err != nil {
+		return v, fmt.Errorf("oracle %s: %w", j.Name, err)
+	}
+	return v, nil
+}
+
+// confirm executes the case again, from a thorough reset, and counts how often the findings are there again.
+func (b *bench) confirm(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, j judge, v *schedule.Verdict) error {
+	b.lab.Thorough(true)
+	defer b.lab.Thorough(false)
+	for range b.attempts {
+		r, err := b.lab.Run(ctx, spec, p, func() {})
+		if err != nil {
+			return err
+		}
+		s, err := b.primary.Schedule(spec, r)
+		if err != nil {
+			return err
+		}
+		again := schedule.Verdict{}
+		if r.Trouble == nil && !r.Crashed {
+			if again, err = b.ask(ctx, j, s); err != nil {
+				return err
+			}
+		}
+		for i := range v.Findings {
+			d := v.Findings[i].Difference
+			d.Attempts++
+			if slices.ContainsFunc(again.Findings, func(f oracle.Finding) bool { return f.ID == v.Findings[i].ID }) {
+				d.Reproduced++
+			}
+			d.Flaky = d.Reproduced < d.Attempts
+		}
+		if r.Crashed {
+			return nil // the others are not reproduced either
+		}
+	}
+	return nil
+}
+
+// stage opens a database of an oracle's own when it is first asked for.
+func (b *bench) stage(ctx context.Context, name string) (*lab.Stage, error) {
+	if s := b.stages[name]; s != nil {
+		return s, nil
+	}
+	target, err := b.labs.Create(ctx)
+	if err != nil {
+		return nil, err
+	}
+	config := b.config
+	config.Target, config.Side, config.Hidden, config.After, config.Application = target, target, nil, "", ""
+	l, err := lab.Open(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	b.extra = append(b.extra, l)
+	s := lab.NewStage(l, b.version, b.describe)
+	b.stages[name] = s
+	return s, nil
+}

@@ -1,0 +1,37 @@
+package crash
+
+import (
+	"testing"
+
+	"wirecheck/oracle"
+	"wirecheck/oracle/schedule"
+	"wirecheck/rewrite"
+)
+
+func TestCheck(t *testing.T) {
+	step := func(reason, effect string) schedule.Step {
+		return schedule.Step{Name: "a", Statement: rewrite.Statement{Text: "SELECT 1"}, Reason: reason, Effect: effect, Answer: schedule.Answer{Err: &schedule.Error{Code: "XX000", Message: "oops"}}}
+	}
+	for _, test := range []struct {
+		name    string
+		s       schedule.Schedule
+		want    string // the finding's name; empty: none
+		unknown bool
+	}{
+		{"internal error", schedule.Schedule{Steps: []schedule.Step{step("internal error", "transaction failed")}}, oracle.NameInternal, false},
+		{"an error of the statement's own", schedule.Schedule{Steps: []schedule.Step{step("error", "transaction failed")}}, "", false},
+		{"crash", schedule.Schedule{Crashed: true, Trouble: "EOF", Steps: []schedule.Step{step("server gone", "connection gone")}}, oracle.NameCrash, false},
+		{"a connection that was killed on purpose", schedule.Schedule{Steps: []schedule.Step{step("killed", "connection gone")}}, "", false},
+		{"stood still", schedule.Schedule{Trouble: "the case took more than 1m0s"}, "", true},
+	} {
+		test.s.Sessions = []schedule.Session{{Name: "s1"}}
+		v := Check(&test.s)
+		got := ""
+		if len(v.Findings) == 1 {
+			got = v.Findings[0].Name
+		}
+		if len(v.Findings) > 1 || got != test.want || (v.Unknown != "") != test.unknown {
+			t.Errorf("%s: found %q (%d findings), unknown %q; want %q, unknown %v", test.name, got, len(v.Findings), v.Unknown, test.want, test.unknown)
+		}
+	}
+}

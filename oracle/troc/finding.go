@@ -209,7 +209,7 @@ func shared(a, b []note) (n int) {
 
 // finding fills the common form.
 func (c *check) finding(m *mismatch, cause *Cause) oracle.Finding {
-	f := oracle.Finding{Oracle: Name, Kind: oracle.KindViolation, Class: oracle.Troc, Name: m.name, Level: c.s.Level, Promised: true}
+	f := oracle.Finding{Oracle: Descriptor.Name, Kind: oracle.KindViolation, Class: oracle.Troc, Name: m.name, Level: c.s.Level, Promised: true}
 	d := &oracle.Difference{Rule: m.rule, Table: m.table, Expected: m.want, Observed: m.got, Reference: m.trail}
 	if m.step >= 0 {
 		st := &c.s.Steps[m.step]

@@ -19,8 +19,12 @@ import (
 	"wirecheck/rewrite"
 )
 
-// Name is the oracle's name.
-const Name = "troc"
+// Descriptor describes the oracle.
+var Descriptor = oracle.Oracle{
+	Name: "troc",
+	Doc: `executes each statement alone on the versions that it should see, and compares its result, its waiting and the final state
+It needs a stage to execute on. From Troc (ICSE 2023), extended to PostgreSQL, TiDB, several tables and any number of transactions.`,
+}
 
 // Options are what a caller may choose.
 type Options struct {

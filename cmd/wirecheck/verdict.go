@@ -22,13 +22,13 @@ type caseReport struct {
 	Level       string   `json:"level,omitempty"`
 	N           int      `json:"n,omitempty"`
 	Permutation string   `json:"permutation,omitempty"`
-	Found       []string `json:"found"`             // names of the anomalies and classes of the differences, sorted
+	Found       []string `json:"found"`               // names of the anomalies and classes of the differences, sorted
 	Permitted   []string `json:"permitted,omitempty"` // differences that the product documents: the class and the cause
 	Flaky       []string `json:"flaky,omitempty"`     // differences that were not there each time the case was executed again
-	Outcomes    []string `json:"outcomes"`          // of the scenario's own, those that the results show
-	Wrong       []string `json:"wrong,omitempty"`   // what is not as the scenario expects
-	Unknown     string   `json:"unknown,omitempty"` // why it could not be decided
-	Expects     bool     `json:"expects"`           // the scenario says what is expected
+	Outcomes    []string `json:"outcomes"`            // of the scenario's own, those that the results show
+	Wrong       []string `json:"wrong,omitempty"`     // what is not as the scenario expects
+	Unknown     string   `json:"unknown,omitempty"`   // why it could not be decided
+	Expects     bool     `json:"expects"`             // the scenario says what is expected
 	Crashed     bool     `json:"crashed,omitempty"`
 	Failed      string   `json:"failed,omitempty"` // why it could not be executed
 	Marks       []string `json:"marks,omitempty"`

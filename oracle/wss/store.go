@@ -58,7 +58,7 @@ func (m *model) own(v *version, n int) bool {
 
 // committedBy reports whether a version is committed at a moment.
 func (m *model) committedBy(v *version, moment int) bool {
-	return v.writer < 0 || committed(&m.transactions[v.writer]) && m.transactions[v.writer].End < moment && v.undone == never
+	return v.writer < 0 || committed(&m.transactions[v.writer]) && m.transactions[v.writer].End <= moment && v.undone == never
 }
 
 // pending is the last version that another transaction than the statement's has written and not committed at a moment: that

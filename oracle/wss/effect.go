@@ -129,6 +129,70 @@ func (m *model) onRow(ctx context.Context, n int, table int, values []schedule.V
 	return e, nil
 }
 
+// prefetch evaluates an UPDATE or DELETE on all the rows that it may see at once, and remembers what that tells of each row by itself.
+// Which row became which is only certain for a single one; what is not certain is left to onRow.
+func (m *model) prefetch(ctx context.Context, s store, n, table int, read view, others []schedule.Table) error {
+	st := &m.s.Steps[n]
+	target := m.tables[table]
+	moment := st.Done
+	if !innodb(m.s.Product) {
+		moment = read.moment
+	}
+	name := func(values []schedule.Value) string {
+		one := m.tables[table]
+		one.Rows = [][]schedule.Value{values}
+		return "row" + key(st.Session, st.Statement.Text, append([]schedule.Table{one}, others...))
+	}
+	target.Rows = nil
+	for _, values := range m.shown(s, n, []int{table}, view{moment: moment})[0].Rows {
+		_, known := m.cache[name(values)]
+		if !known && !slices.ContainsFunc(target.Rows, func(r []schedule.Value) bool { return sameValues(r, values) }) {
+			target.Rows = append(target.Rows, values)
+		}
+	}
+	if len(target.Rows) < 2 {
+		return nil
+	}
+	did, after, err := m.load(ctx, st.Session, st.Statement.Text, append([]schedule.Table{target}, others...))
+	if err != nil || did.Answer.Err != nil {
+		return err
+	}
+	d := schedule.DiffRows(target.Rows, tableNamed(after, target.Name).Rows)
+	remove := st.Statement.Verb == "delete"
+	if did.Answer.Affected != int64(len(d.Missing)) || !remove && len(d.Missing) != len(d.Extra) || remove && len(d.Extra) > 0 {
+		return nil
+	}
+	for _, values := range target.Rows {
+		changed := slices.ContainsFunc(d.Missing, func(r []schedule.Value) bool { return sameValues(r, values) })
+		switch {
+		case changed && remove:
+			m.cache[name(values)] = effect{addressed: true}
+		case changed && len(d.Missing) == 1:
+			m.cache[name(values)] = effect{addressed: true, values: d.Extra[0]}
+		case !changed && (remove || m.s.Product == "postgres"): // the MySQL family does not count rows that stay as they are
+			m.cache[name(values)] = effect{values: values}
+		}
+	}
+	if remove || m.s.Product == "postgres" || len(d.Missing) > 0 {
+		return nil
+	}
+	// Nothing was changed, so that the rows are still there.
+	sql, ok := st.Statement.Addressed("1")
+	if !ok {
+		return nil
+	}
+	q, err := m.c.stage.Execute(ctx, st.Session, sql)
+	if err != nil {
+		return fmt.Errorf("wss: model: %w", err)
+	}
+	if q.Answer.Err == nil && len(q.Answer.Rows) == 0 {
+		for _, values := range target.Rows {
+			m.cache[name(values)] = effect{values: values}
+		}
+	}
+	return nil
+}
+
 // onTables evaluates a statement on whole tables.
 func (m *model) onTables(ctx context.Context, n int, tables []schedule.Table) (effect, error) {
 	st := &m.s.Steps[n]

@@ -23,7 +23,8 @@ type model struct {
 	transactions []schedule.Transaction
 	of           []int // by step: the transaction; -1: none
 	tables       []schedule.Table
-	ends         []int // the moments at which transactions were committed
+	keys         [][]int // by table: the columns of InnoDB's clustered index; nil: rows have no such key
+	ends         []int   // the moments at which transactions were committed
 	cache        map[string]effect
 	evaluations  int
 	limit        int
@@ -83,6 +84,14 @@ func (c *check) newModel(s *schedule.Schedule, transactions []schedule.Transacti
 		}
 	}
 	slices.Sort(m.ends)
+	m.keys = make([][]int, len(m.tables))
+	if innodb(s.Product) {
+		for name, columns := range clusteredKeys(s.Setup) {
+			if t := m.table(name); t >= 0 {
+				m.keys[t] = m.columns(t, columns)
+			}
+		}
+	}
 	return m
 }
 
@@ -117,13 +126,25 @@ func (m *model) table(name string) int {
 	})
 }
 
+// columns are the numbers of a table's columns; nil if it has not all of them.
+func (m *model) columns(table int, names []string) (out []int) {
+	for _, name := range names {
+		i := slices.IndexFunc(m.tables[table].Columns, func(c schedule.Column) bool { return strings.EqualFold(c.Name, name) })
+		if i < 0 {
+			return nil
+		}
+		out = append(out, i)
+	}
+	return out
+}
+
 // explain looks for a way in which the schedule can have gone by the rules and that leaves the observed state. Nil: there is none, if
 // exact is true; else it is not known.
 func (m *model) explain(ctx context.Context) (best *explanation, exact bool, err error) {
 	b := branch{}
 	for i, t := range m.tables {
 		for _, values := range t.Rows {
-			b.store = b.store.insert(i, version{writer: -1, undone: never, values: values})
+			b.store, _ = m.insert(b.store, i, version{writer: -1, undone: never, values: values})
 		}
 	}
 	best, err = m.from(ctx, b, 0)
@@ -330,12 +351,15 @@ func (m *model) rows(ctx context.Context, s store, n, target int, read view) ([]
 		}
 		return m.onRow(ctx, n, target, v.values, others)
 	}
+	if err := m.prefetch(ctx, s, n, target, read, others); err != nil {
+		return nil, err
+	}
 	ways := [][]choice{nil}
 	for r := range s {
 		if s[r].table != target {
 			continue
 		}
-		choices, err := m.decide(&s[r], r, n, read, match)
+		choices, err := m.decide(s, &s[r], r, n, read, match)
 		if err != nil {
 			return nil, err
 		}
@@ -363,7 +387,7 @@ func (m *model) rows(ctx context.Context, s store, n, target int, read view) ([]
 			}
 			bad = bad || c.effect.err != nil
 			a.addressed = append(a.addressed, c.row)
-			o.store = o.store.with(c.row, version{m.of[n], m.s.Steps[n].Done, never, c.effect.values})
+			o.store = m.change(o.store, c.row, n, c.effect.values)
 		}
 		if bad {
 			continue // it would have failed, and did not
@@ -457,7 +481,7 @@ func (m *model) apply(ctx context.Context, s store, n int, v view, before, after
 	o := branch{store: s}
 	write := func(r int, values []schedule.Value) {
 		a.addressed = append(a.addressed, r)
-		o.store = o.store.with(r, version{m.of[n], step.Done, never, values})
+		o.store = m.change(o.store, r, n, values)
 	}
 	for _, was := range before {
 		i := m.table(was.Name)
@@ -492,8 +516,9 @@ func (m *model) apply(ctx context.Context, s store, n int, v view, before, after
 			continue
 		}
 		for _, values := range d.Extra {
-			o.store = o.store.insert(i, version{m.of[n], step.Done, never, values})
-			a.addressed = append(a.addressed, len(o.store)-1)
+			var r int
+			o.store, r = m.insert(o.store, i, version{writer: m.of[n], at: step.Done, undone: never, values: values})
+			a.addressed = append(a.addressed, r)
 		}
 	}
 	o.acts = []act{a}

@@ -23,6 +23,9 @@ type effect struct {
 // tooLong says that the model had to evaluate more statements than it may.
 var tooLong = errors.New("the schedule has too many possible executions")
 
+// unloadable says that rows cannot be put into their tables: an old snapshot and a transaction's own rows may break a key together.
+var unloadable = errors.New("what a statement saw cannot be put into the tables again")
+
 // load evaluates a statement on the stage: it fills the tables, executes, and reads them. What was evaluated before is remembered.
 func (m *model) load(ctx context.Context, session int, sql string, tables []schedule.Table) (schedule.Step, []schedule.Table, error) {
 	if m.evaluations++; m.evaluations > m.limit {
@@ -32,7 +35,10 @@ func (m *model) load(ctx context.Context, session int, sql string, tables []sche
 		return schedule.Step{}, nil, err
 	}
 	if err := m.c.stage.Load(ctx, tables); err != nil {
-		return schedule.Step{}, nil, fmt.Errorf("wss: model: %w", err)
+		if ctx.Err() != nil {
+			return schedule.Step{}, nil, fmt.Errorf("wss: model: %w", err)
+		}
+		return schedule.Step{}, nil, fmt.Errorf("%w: %v", unloadable, err)
 	}
 	st, err := m.c.stage.Execute(ctx, session, sql)
 	if err != nil {
@@ -154,6 +160,9 @@ func (m *model) prefetch(ctx context.Context, s store, n, table int, read view, 
 		return nil
 	}
 	did, after, err := m.load(ctx, st.Session, st.Statement.Text, append([]schedule.Table{target}, others...))
+	if errors.Is(err, unloadable) {
+		return nil // row by row, then
+	}
 	if err != nil || did.Answer.Err != nil {
 		return err
 	}

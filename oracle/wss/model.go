@@ -24,7 +24,7 @@ type model struct {
 	of           []int // by step: the transaction; -1: none
 	tables       []schedule.Table
 	keys         [][]int // by table: the columns of InnoDB's clustered index; nil: rows have no such key
-	ends         []int   // the moments at which transactions were committed
+	ends         []int   // the moments at which transactions ended
 	cache        map[string]effect
 	evaluations  int
 	limit        int
@@ -79,9 +79,7 @@ func (c *check) newModel(s *schedule.Schedule, transactions []schedule.Transacti
 		for _, n := range transactions[i].Steps {
 			m.of[n] = i
 		}
-		if committed(&transactions[i]) {
-			m.ends = append(m.ends, transactions[i].End)
-		}
+		m.ends = append(m.ends, transactions[i].End)
 	}
 	slices.Sort(m.ends)
 	m.keys = make([][]int, len(m.tables))
@@ -148,8 +146,8 @@ func (m *model) explain(ctx context.Context) (best *explanation, exact bool, err
 		}
 	}
 	best, err = m.from(ctx, b, 0)
-	if errors.Is(err, tooLong) {
-		m.loose = tooLong.Error()
+	if errors.Is(err, tooLong) || errors.Is(err, unloadable) {
+		m.loose = err.Error()
 		err = nil
 	}
 	return best, m.loose == "", err
@@ -163,6 +161,9 @@ func (m *model) from(ctx context.Context, b branch, n int) (best *explanation, e
 		switch {
 		case t < 0 || isRead(&st.Statement):
 		case st.Statement.Control.Verb == rewrite.ControlRollbackTo && !st.Failed():
+			b.store = m.undo(b.store, t, m.savepoint(t, n), st.Done)
+		case st.After == schedule.Failed && st.Before != schedule.Failed:
+			// PostgreSQL takes everything back at once, to the last savepoint or the beginning, and lets go of its locks.
 			b.store = m.undo(b.store, t, m.savepoint(t, n), st.Done)
 		case !isWrite(&st.Statement) || st.Failed() && concurrent(st.Reason):
 		default:
@@ -191,11 +192,20 @@ func (m *model) from(ctx context.Context, b branch, n int) (best *explanation, e
 	return m.reasons(ctx, b)
 }
 
-// savepoint is the moment of the savepoint that a ROLLBACK TO names.
+// savepoint is the moment of the savepoint to which a step takes its transaction back: the one that ROLLBACK TO names, or the last one.
 func (m *model) savepoint(t, n int) int {
 	steps := m.transactions[t].Steps
+	name := m.s.Steps[n].Statement.Control.Name
+	var released []string
 	for i := slices.Index(steps, n) - 1; i >= 0; i-- {
-		if c := &m.s.Steps[steps[i]].Statement.Control; c.Verb == rewrite.ControlSavepoint && strings.EqualFold(c.Name, m.s.Steps[n].Statement.Control.Name) {
+		c := &m.s.Steps[steps[i]].Statement.Control
+		switch {
+		case c.Verb == rewrite.ControlRelease:
+			released = append(released, strings.ToLower(c.Name))
+		case c.Verb != rewrite.ControlSavepoint:
+		case name == "" && slices.Contains(released, strings.ToLower(c.Name)):
+			released = slices.DeleteFunc(released, func(r string) bool { return r == strings.ToLower(c.Name) })
+		case name == "" || strings.EqualFold(c.Name, name):
 			return m.s.Steps[steps[i]].Done
 		}
 	}
@@ -412,12 +422,14 @@ func (m *model) wholly(ctx context.Context, s store, n int, failed bool) ([]bran
 			targets = append(targets, i)
 		}
 	}
-	if st.Insert == nil && !failed {
+	quiet := m.quiet(s, n, mentioned)
+	if st.Insert == nil && !failed && !quiet {
 		m.loose = "it does not decide on each row by itself: " + st.Text
 	}
 	plain := st.Insert != nil && st.Verb == "insert" && !st.Insert.Conflict && !st.Ignore && st.Insert.Select == "" && !st.HasSubquery && !failed
 	views := m.reads(s, n, mentioned)
-	if st.Insert != nil && st.Insert.Select == "" && !st.HasSubquery {
+	plainValues := st.Insert != nil && st.Insert.Select == "" && !st.HasSubquery
+	if plainValues {
 		views = []view{{moment: step.Done}} // values are given, and keys are looked for among the latest rows
 	}
 	var out []branch
@@ -441,7 +453,9 @@ func (m *model) wholly(ctx context.Context, s store, n int, failed bool) ([]bran
 			if e.err != nil && step.Answer.Err != nil && e.err.Code == step.Answer.Err.Code {
 				return []branch{{store: s, acts: []act{{step: n, read: v, whole: true}}}}, nil
 			}
-			m.loose = "whether it fails depends on more than one row: " + st.Text
+			if !quiet && !plainValues {
+				m.loose = "whether it fails depends on more than one row: " + st.Text
+			}
 			continue
 		}
 		if e.err != nil {
@@ -455,11 +469,25 @@ func (m *model) wholly(ctx context.Context, s store, n int, failed bool) ([]bran
 			out = append(out, o)
 		}
 	}
-	if failed && len(out) == 0 {
+	if failed && m.loose != "" {
 		// What it saw is not known well enough: it did nothing, which is certain.
 		return []branch{{store: s}}, nil
 	}
 	return out, nil
+}
+
+// quiet reports whether tables look the same to a statement whatever moment and view of them it has: nobody else changes them meanwhile.
+func (m *model) quiet(s store, n int, tables []int) bool {
+	step := &m.s.Steps[n]
+	first := ""
+	for i, v := range append([]view{{moment: step.Done}, {moment: step.Sent}, {step.Done, true}, {step.Sent, true}}, m.views(n)...) {
+		k := key(0, "", m.shown(s, n, tables, v))
+		if i > 0 && k != first {
+			return false
+		}
+		first = k
+	}
+	return true
 }
 
 // readsTarget reports whether a statement reads the rows of a table that it writes.

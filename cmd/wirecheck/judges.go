@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	mathrand "math/rand/v2"
 	"slices"
 	"strings"
@@ -12,6 +13,9 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/crash"
 	"wirecheck/oracle/schedule"
+	"wirecheck/oracle/troc"
+	"wirecheck/oracle/txcheck"
+	"wirecheck/oracle/wss"
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/mysql"
 	"wirecheck/rewrite/postgres"
@@ -30,13 +34,30 @@ type judge struct {
 
 // judgeOptions is what judges need besides.
 type judgeOptions struct {
-	describe lab.Describe
-	intn     func(int) int
-	orders   int // txcheck: topological orders for each case
+	intn   func(int) int
+	orders int // txcheck: topological orders for each case
 }
 
 // judges are all of them, in the order in which they are asked.
 var judges = []judge{
+	{
+		Oracle: wss.Oracle(), classes: []oracle.Class{oracle.WSSTx, oracle.WSSStmt},
+		check: func(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, _ judgeOptions) (schedule.Verdict, error) {
+			return wss.Check(ctx, s, stage, wss.Options{})
+		},
+	},
+	{
+		Oracle: troc.Descriptor, classes: []oracle.Class{oracle.Troc}, own: true,
+		check: func(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, _ judgeOptions) (schedule.Verdict, error) {
+			return troc.Check(ctx, s, stage, troc.Options{})
+		},
+	},
+	{
+		Oracle: txcheck.Descriptor, classes: []oracle.Class{oracle.TxCheck}, own: true,
+		check: func(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o judgeOptions) (schedule.Verdict, error) {
+			return txcheck.Check(ctx, s, stage, txcheck.Options{Intn: o.intn, Orders: o.orders})
+		},
+	},
 	{
 		Oracle: crash.Descriptor, classes: []oracle.Class{oracle.Crash},
 		check: func(_ context.Context, s *schedule.Schedule, _ schedule.Stage, _ judgeOptions) (schedule.Verdict, error) {
@@ -52,6 +73,7 @@ const isolationName = "isolation"
 type panel struct {
 	isolation bool
 	judges    []judge
+	record    io.Writer // gets the history that the isolation oracle judges; nil: nobody does
 }
 
 // oracleNames lists all oracles.
@@ -105,7 +127,7 @@ func describer(d engine.Descriptor) lab.Describe {
 	if d.Protocol == engine.ProtocolPostgres {
 		return postgres.Describe
 	}
-	return func(sql string) ([]rewrite.Statement, error) { return mysql.Describe(sql) }
+	return mysql.New(mysql.Flavor(d.Name), rewrite.CaptureNative).Describe
 }
 
 // ruling is what one judge said of a case.
@@ -136,7 +158,7 @@ func (b *bench) rule(ctx context.Context, spec *scenario.Spec, p *scenario.Permu
 		if err != nil {
 			return nil, err
 		}
-		if len(v.Findings) > 0 && !s.Crashed {
+		if b.worth(v.Findings) && !s.Crashed {
 			if err := b.confirm(ctx, spec, p, j, &v); err != nil {
 				return nil, err
 			}
@@ -144,6 +166,11 @@ func (b *bench) rule(ctx context.Context, spec *scenario.Spec, p *scenario.Permu
 		out = append(out, ruling{Oracle: j.Name, Unknown: v.Unknown, Notes: v.Notes, findings: v.Findings, classes: j.classes})
 	}
 	return out, nil
+}
+
+// worth reports whether findings are to be confirmed.
+func (b *bench) worth(findings []oracle.Finding) bool {
+	return b.attempts > 0 && slices.ContainsFunc(findings, func(f oracle.Finding) bool { return !b.sparing || f.Kind != oracle.KindPermitted })
 }
 
 // ask lets one judge judge. It has the same random numbers for the same schedule whatever was asked before.
@@ -155,7 +182,7 @@ func (b *bench) ask(ctx context.Context, j judge, s *schedule.Schedule) (schedul
 			return schedule.Verdict{}, err
 		}
 	}
-	v, err := j.check(ctx, s, stage, judgeOptions{describe: b.describe, intn: mathrand.New(mathrand.NewPCG(b.seed, 1)).IntN, orders: b.orders})
+	v, err := j.check(ctx, s, stage, judgeOptions{intn: mathrand.New(mathrand.NewPCG(b.seed, 1)).IntN, orders: b.orders})
 	if err != nil {
 		return v, fmt.Errorf("oracle %s: %w", j.Name, err)
 	}
@@ -166,7 +193,7 @@ func (b *bench) ask(ctx context.Context, j judge, s *schedule.Schedule) (schedul
 func (b *bench) confirm(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, j judge, v *schedule.Verdict) error {
 	b.lab.Thorough(true)
 	defer b.lab.Thorough(false)
-	for range attempts {
+	for range b.attempts {
 		r, err := b.lab.Run(ctx, spec, p, func() {})
 		if err != nil {
 			return err

@@ -17,6 +17,7 @@ import (
 	"wirecheck/oracle/schedule"
 	"wirecheck/oracle/wss"
 	"wirecheck/rewrite"
+	"wirecheck/rewrite/mysql"
 	"wirecheck/rewrite/postgres"
 	"wirecheck/scenario"
 )
@@ -69,7 +70,7 @@ func describer(d engine.Descriptor) lab.Describe {
 	if d.Protocol == engine.ProtocolPostgres {
 		return postgres.Describe
 	}
-	return func(sql string) ([]rewrite.Statement, error) { return describe(sql) }
+	return mysql.New(mysql.Flavor(d.Name), rewrite.CaptureNative).Describe
 }
 
 // bench executes cases at one level, and judges them.

@@ -137,12 +137,12 @@ func (m *model) onRow(ctx context.Context, n int, table int, values []schedule.V
 
 // prefetch evaluates an UPDATE or DELETE on all the rows that it may see at once, and remembers what that tells of each row by itself.
 // Which row became which is only certain for a single one; what is not certain is left to onRow.
-func (m *model) prefetch(ctx context.Context, s store, n, table int, read view, others []schedule.Table) error {
+func (m *model) prefetch(ctx context.Context, s store, n, table int, scan view, others []schedule.Table) error {
 	st := &m.s.Steps[n]
 	target := m.tables[table]
 	moment := st.Done
 	if !innodb(m.s.Product) {
-		moment = read.moment
+		moment = scan.moment
 	}
 	name := func(values []schedule.Value) string {
 		one := m.tables[table]

@@ -259,7 +259,7 @@ var judgedAs = map[string]map[string]string{
 	"mysql-119707":        {"mariadb serializable": "permitted " + wss.CauseCounter, "mysql serializable": "permitted " + wss.CauseCounter},
 	"hermitage-pmp-write": {"postgres": "permitted " + wss.CauseEvalPlanQual},
 	"isorel-fig1":         {"postgres repeatable read": "permitted " + wss.CauseOlder, "postgres serializable": "permitted " + wss.CauseOlder},
-	"mysql-108528":        {"postgres repeatable read": "permitted " + wss.CauseOlder},
+	"mysql-108528":        {"postgres repeatable read": "permitted " + wss.CauseOlder, "tidb repeatable read": "permitted " + wss.CauseNonlocking},
 	"tidb-42121":          {"tidb": "violation", "tidb repeatable read": "violation"},
 	"tidb-42486":          {"tidb repeatable read": "violation " + wss.CauseEarlySnapshot},
 }

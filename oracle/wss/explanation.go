@@ -151,7 +151,7 @@ func (m *model) readCause(a *act) string {
 	case m.s.Product == "postgres" && relaxed(t.Level):
 		return CauseStatement
 	case m.s.Product == "tidb" && t.Level != oracle.Snapshot:
-		return CauseGap
+		return CauseNonlocking
 	}
 	return CauseOlder
 }

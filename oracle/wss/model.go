@@ -261,16 +261,18 @@ func (m *model) outcomes(ctx context.Context, s store, n int) ([]branch, error) 
 		return m.wholly(ctx, s, n, failed)
 	}
 	var out []branch
-	tables := m.others(st, target)
+	scans := []view{m.views(n)[0]}
 	if m.s.Product == "tidb" { // the moment of its snapshot is not certain
-		tables = append(tables, target)
+		scans = m.reads(s, n, []int{target}, m.views(n))
 	}
-	for _, read := range m.reads(s, n, tables) {
-		list, err := m.rows(ctx, s, n, target, read)
-		if err != nil {
-			return nil, err
+	for _, scan := range scans {
+		for _, read := range m.reads(s, n, m.others(st, target), m.unlocked(n)) {
+			list, err := m.rows(ctx, s, n, target, scan, read)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, list...)
 		}
-		out = append(out, list...)
 	}
 	return out, nil
 }
@@ -327,9 +329,8 @@ func (m *model) shown(s store, n int, tables []int, v view) []schedule.Table {
 	return out
 }
 
-// reads are the views that a statement can have of tables, each different one once.
-func (m *model) reads(s store, n int, tables []int) []view {
-	views := m.views(n)
+// reads are the views that show a statement something else of tables than those before them.
+func (m *model) reads(s store, n int, tables []int, views []view) []view {
 	if len(tables) == 0 {
 		return views[:1]
 	}
@@ -353,7 +354,7 @@ type choice struct {
 }
 
 // rows are the ways in which an UPDATE or DELETE that decides row by row can have gone.
-func (m *model) rows(ctx context.Context, s store, n, target int, read view) ([]branch, error) {
+func (m *model) rows(ctx context.Context, s store, n, target int, scan, read view) ([]branch, error) {
 	others := m.shown(s, n, m.others(&m.s.Steps[n].Statement, target), read)
 	match := func(v *version) (effect, error) {
 		if !v.alive() {
@@ -361,7 +362,7 @@ func (m *model) rows(ctx context.Context, s store, n, target int, read view) ([]
 		}
 		return m.onRow(ctx, n, target, v.values, others)
 	}
-	if err := m.prefetch(ctx, s, n, target, read, others); err != nil {
+	if err := m.prefetch(ctx, s, n, target, scan, others); err != nil {
 		return nil, err
 	}
 	ways := [][]choice{nil}
@@ -369,7 +370,7 @@ func (m *model) rows(ctx context.Context, s store, n, target int, read view) ([]
 		if s[r].table != target {
 			continue
 		}
-		choices, err := m.decide(s, &s[r], r, n, read, match)
+		choices, err := m.decide(s, &s[r], r, n, scan, match)
 		if err != nil {
 			return nil, err
 		}
@@ -427,7 +428,7 @@ func (m *model) wholly(ctx context.Context, s store, n int, failed bool) ([]bran
 		m.loose = "it does not decide on each row by itself: " + st.Text
 	}
 	plain := st.Insert != nil && st.Verb == "insert" && !st.Insert.Conflict && !st.Ignore && st.Insert.Select == "" && !st.HasSubquery && !failed
-	views := m.reads(s, n, mentioned)
+	views := m.reads(s, n, mentioned, m.unlocked(n))
 	plainValues := st.Insert != nil && st.Insert.Select == "" && !st.HasSubquery
 	if plainValues {
 		views = []view{{moment: step.Done}} // values are given, and keys are looked for among the latest rows

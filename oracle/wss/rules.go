@@ -46,6 +46,17 @@ func (m *model) views(n int) []view {
 	return []view{{moment: step.Done}}
 }
 
+// unlocked are the views that a statement can have of what it reads besides its target. They are those of the target but for TiDB's
+// pessimistic transactions, which do not lock what a SELECT within a write reads, and may read it as their snapshot reads do, which is at
+// BEGIN (TiDB docs, pessimistic transaction mode: behaviors, and differences from MySQL InnoDB).
+func (m *model) unlocked(n int) []view {
+	views, t := m.views(n), &m.transactions[m.of[n]]
+	if m.s.Product == "tidb" && t.Level == oracle.RepeatableRead && t.Explicit {
+		views = append(views, view{moment: t.Begin})
+	}
+	return views
+}
+
 // snapshot is when a transaction's first statement was sent that reads or writes rows.
 func (m *model) snapshot(t int) int {
 	for _, n := range m.transactions[t].Steps {
@@ -72,14 +83,14 @@ func (m *model) moments(n int) []int {
 }
 
 // decide gives what an UPDATE or DELETE can have done with a row of its target. None: whatever it did, it must have waited, or failed.
-func (m *model) decide(s store, r *row, i, n int, read view, match func(*version) (effect, error)) ([]choice, error) {
+func (m *model) decide(s store, r *row, i, n int, scan view, match func(*version) (effect, error)) ([]choice, error) {
 	step, t := &m.s.Steps[n], &m.transactions[m.of[n]]
 	now, held := m.visible(r, n, step.Done), m.pending(r, n, step.Done)
 	if innodb(m.s.Product) {
 		return m.decideLocking(s, r, i, n, now, held, match)
 	}
 	optimistic := m.s.Product == "tidb" && t.Level == oracle.Snapshot && t.Explicit
-	seen := m.visible(r, n, read.moment)
+	seen := m.visible(r, n, scan.moment)
 	e, err := match(seen)
 	switch {
 	case err != nil:

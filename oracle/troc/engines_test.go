@@ -3,6 +3,7 @@ package troc_test
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
@@ -20,8 +21,11 @@ func TestCases(t *testing.T) {
 				if !spec.For(spec.Permutations[0], target) || len(spec.Raw()) > 0 {
 					continue
 				}
+				a := time.Now()
 				s := pair.execute(t, spec)
+				b := time.Now()
 				v := pair.check(t, s)
+				t.Log(b.Sub(a), time.Since(b))
 				t.Logf("%-22s %-18s %s", spec.Name, level.History, short(v))
 				show(t, v)
 			}

@@ -278,7 +278,9 @@ func (t *theater) text(q *rewrite.Statement) string {
 
 // write executes a statement that writes, and looks at what it did.
 func (t *theater) write(ctx context.Context, st *schedule.Step, views map[string]relation, tr *trial) error {
-	if err := t.load(ctx, views, false); err != nil {
+	// REPLACE of a row by an equal one counts otherwise than by another one: the row id must not make the difference.
+	anonymous := st.Statement.Verb == "replace"
+	if err := t.load(ctx, views, anonymous); err != nil {
 		return err
 	}
 	done, err := t.do(ctx, st.Session, t.text(&st.Statement))
@@ -304,11 +306,29 @@ func (t *theater) write(ctx context.Context, st *schedule.Step, views map[string
 		if at < 0 {
 			return fmt.Errorf("read the stage: table %s has no row id any more", table.Name)
 		}
+		if anonymous {
+			number(table.Rows, before, at)
+		}
 		if t.differ(tr, table, before, at) {
 			delete(t.loaded, table.Name)
 		}
 	}
 	return nil
+}
+
+// number gives rows without ids those of equal rows that were there before.
+func number(rows [][]schedule.Value, before relation, at int) {
+	left := slices.Clone(before)
+	for n, r := range rows {
+		values := slices.Delete(slices.Clone(r), at, at+1)
+		i := slices.IndexFunc(left, func(t tuple) bool { return sameValues(t.values, values) })
+		if i < 0 {
+			continue
+		}
+		rows[n] = slices.Clone(r)
+		rows[n][at] = schedule.Value(strconv.Itoa(left[i].id))
+		left = slices.Delete(left, i, i+1)
+	}
 }
 
 // differ notes what a statement did to one table. A row with an id that the table did not have is new, and so is all but one of several

@@ -3,6 +3,7 @@ package troc
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/bits"
 	"slices"
 
@@ -203,18 +204,32 @@ func (c *check) doubt(w *world, i int, kind Kind, r roles, mixed string, cand *c
 		set("it waited, and LIMIT counts rows that were there before and after", true)
 	}
 	if c.features.keys && kind.writes() {
-		for _, name := range c.t.names {
-			if _, ok := cand.views[name]; !ok {
-				cand.views[name] = w.view(name, c.txOf[i], moment{at: c.place})
-			}
-		}
-		if c.concurrent(c.txOf[i]) {
-			set("foreign keys look at other tables in their own way", false)
-		}
+		c.others(w, i, cand, set)
 	}
 	// A plain SELECT that waited did so for something else than rows.
 	if st.Waited && kind == KindSelect {
 		set("it waited for something that is not known", false)
+	}
+}
+
+// others adds the tables that foreign keys may lead to. When and how they are looked at is not modelled: if they are not the same at all
+// moments in question, the result is not certain.
+func (c *check) others(w *world, i int, cand *candidate, doubt func(why string, lasting bool)) {
+	x := c.txOf[i]
+	moments := []moment{{at: c.sentAt(i)}, {dirty: true}}
+	for _, snap := range w.txs[x].snapshots {
+		moments = append(moments, moment{at: snap})
+	}
+	for _, name := range c.t.names {
+		rel := w.view(name, x, moment{at: c.place})
+		for _, m := range moments {
+			if !rel.equal(w.view(name, x, m)) {
+				doubt("foreign keys look at table "+name+", which others write", true)
+			}
+		}
+		if _, ok := cand.views[name]; !ok {
+			cand.views[name] = rel
+		}
 	}
 }
 
@@ -315,6 +330,9 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind Kind, r ro
 	if err != nil {
 		return nil, nil, err
 	}
+	if tr, err = c.unique(ctx, from, i, kind, r, cand, tr); err != nil {
+		return nil, nil, err
+	}
 	w := from.clone()
 	c.snap(w, x, i, cand.snaps, certainlyReads(st))
 	if cand.cause != nil {
@@ -382,6 +400,45 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind Kind, r ro
 		}
 	}
 	return alive, nil, nil
+}
+
+// unique executes a write once more where a key decided: a snapshot does not show with which rows a key must be unique. Rows that the
+// statement chooses stay as the snapshot has them, the others are as they are now.
+func (c *check) unique(ctx context.Context, w *world, i int, kind Kind, r roles, cand *candidate, tr *trial) (*trial, error) {
+	st := &c.s.Steps[i]
+	x := c.txOf[i]
+	s, _ := StrategyOf(c.s.Product, c.txs[x].Level, kind)
+	if s.Locked != V4 || kind != KindUpdate || c.s.Product == "tidb" || len(r.locked) != 1 || tr.addressed == nil || !isDuplicate(tr.answer.Err) && !isDuplicate(st.Answer.Err) {
+		return tr, nil
+	}
+	name := r.locked[0]
+	chosen := tr.addressed[name]
+	views := maps.Clone(cand.views)
+	views[name] = relation{}
+	for _, t := range cand.views[name] {
+		if slices.Contains(chosen, t.id) {
+			views[name] = append(views[name], t)
+		}
+	}
+	for _, t := range w.view(name, x, moment{at: c.place}) {
+		if !slices.Contains(chosen, t.id) {
+			views[name] = append(views[name], t)
+		}
+	}
+	slices.SortFunc(views[name], func(a, b tuple) int { return a.id - b.id })
+	other, err := c.t.try(ctx, st, views, true)
+	if err != nil {
+		return nil, err
+	}
+	if again := slices.Clone(other.addressed[name]); again == nil || !sameSet(again, chosen) {
+		cand.uncertain, cand.lasting = "whether its keys are unique cannot be told from its snapshot", true
+		return tr, nil
+	}
+	return other, nil
+}
+
+func sameSet(a, b []int) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(id int) bool { return !slices.Contains(b, id) })
 }
 
 // explained reports whether a refusal has a reason outside of the statement's view: a key that a row has which the snapshot does not

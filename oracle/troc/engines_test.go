@@ -15,20 +15,22 @@ func TestCases(t *testing.T) {
 	specs := cases(t)
 	eachEngine(t, func(t *testing.T, p *place) {
 		for _, level := range p.d.Levels {
-			pair := p.at(t, level)
-			for _, spec := range specs {
-				target := scenario.Target{Engine: p.d.Name, Version: version(p.name), Level: level.History}
-				if !spec.For(spec.Permutations[0], target) || len(spec.Raw()) > 0 {
-					continue
+			t.Run(level.History, func(t *testing.T) {
+				pair := p.at(t, level)
+				for _, spec := range specs {
+					target := scenario.Target{Engine: p.d.Name, Version: version(p.name), Level: level.History}
+					if !spec.For(spec.Permutations[0], target) || len(spec.Raw()) > 0 {
+						continue
+					}
+					a := time.Now()
+					s := pair.execute(t, spec)
+					b := time.Now()
+					v := pair.check(t, s)
+					t.Log(b.Sub(a), time.Since(b))
+					t.Logf("%-22s %-18s %s", spec.Name, level.History, short(v))
+					show(t, v)
 				}
-				a := time.Now()
-				s := pair.execute(t, spec)
-				b := time.Now()
-				v := pair.check(t, s)
-				t.Log(b.Sub(a), time.Since(b))
-				t.Logf("%-22s %-18s %s", spec.Name, level.History, short(v))
-				show(t, v)
-			}
+			})
 		}
 	})
 }

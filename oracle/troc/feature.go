@@ -11,6 +11,8 @@ import (
 // features are what a case's setup has that a view cannot show exactly.
 type features struct {
 	generated map[string][]string // by table: the columns that the server fills in
+	views     map[string]bool     // views that show nothing but tables
+	deferred  bool                // constraints that may be deferred
 	keys      bool                // foreign keys: a statement on one table looks at another one
 }
 
@@ -24,11 +26,13 @@ var (
 		{regexp.MustCompile(`(?i)\bcreate\s+(or\s+replace\s+)?rule\b`), "a table has rules"},
 		{regexp.MustCompile(`(?i)\binherits\s*\(`), "a table inherits from another one"},
 		{regexp.MustCompile(`(?i)\bwith\s+system\s+versioning\b`), "a table has system versioning"},
-		{regexp.MustCompile(`(?i)\bon\s+(delete|update)\s+(cascade|set\s+(null|default))\b`), "a foreign key writes to another table"},
+		{regexp.MustCompile(`(?i)\binitially\s+deferred\b`), "a constraint is deferred"},
 		{regexp.MustCompile(`(?i)\b(enable\s+row\s+level\s+security|create\s+policy)\b`), "a table has row security"},
 	}
+	deferrable = regexp.MustCompile(`(?i)\bdeferrable\b`)
 	references = regexp.MustCompile(`(?i)\breferences\b`)
 	automatic  = regexp.MustCompile(`(?i)\b(auto_increment|auto_random|(small|big)?serial[248]?|identity|nextval|uuid\w*|gen_random_uuid|rand|random|now|current_timestamp|current_date|localtime|localtimestamp|clock_timestamp|statement_timestamp|sysdate|txid_current|pg_current_xact_id)\b`)
+	viewed     = regexp.MustCompile("(?i)^\\s*create\\s+(?:or\\s+replace\\s+)?(?:algorithm\\s*=\\s*\\w+\\s+)?(?:definer\\s*=\\s*\\S+\\s+)?(?:sql\\s+security\\s+\\w+\\s+)?view\\s+[`\"]?([\\w$]+)[`\"]?")
 	definition = regexp.MustCompile("(?i)^\\s*[`\"]?([\\w$]+)[`\"]?\\s")
 	created    = regexp.MustCompile("(?i)\\bcreate\\s+(?:\\w+\\s+)*?table\\s+(?:if\\s+not\\s+exists\\s+)?([`\"]?[\\w$]+[`\"]?(?:\\.[`\"]?[\\w$]+[`\"]?)?)\\s*\\(")
 )
@@ -47,8 +51,12 @@ func featureless(setup []string) string {
 
 // featuresOf looks for what the server fills in. It goes by the texts, and errs on the side of finding something.
 func featuresOf(setup []string, tables []string) features {
-	f := features{generated: map[string][]string{}}
+	f := features{generated: map[string][]string{}, views: map[string]bool{}}
 	for _, sql := range setup {
+		if m := viewed.FindStringSubmatch(sql); m != nil && !automatic.MatchString(sql) {
+			f.views[m[1]] = true
+		}
+		f.deferred = f.deferred || deferrable.MatchString(sql)
 		f.keys = f.keys || references.MatchString(sql)
 		at := created.FindAllStringSubmatchIndex(sql, -1)
 		for n, m := range at {

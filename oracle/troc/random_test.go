@@ -70,18 +70,20 @@ func TestRandom(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				pair := p.at(t, level)
-				var db *generate.Database
-				for i := range *randomCases {
-					if i%5 == 0 {
-						db = g.Database()
+				t.Run(fmt.Sprintf("%s/%d", level.History, sessions), func(t *testing.T) {
+					pair := p.at(t, level)
+					var db *generate.Database
+					for i := range *randomCases {
+						if i%5 == 0 {
+							db = g.Database()
+						}
+						c := g.CaseOn(db)
+						if !n.judge(t, pair, c.Spec) {
+							db = g.Database()
+						}
 					}
-					c := g.CaseOn(db)
-					if !n.judge(t, pair, c.Spec) {
-						db = g.Database()
-					}
-				}
-				t.Logf("%s, %s, %d sessions: %s", p.name, level.History, sessions, n)
+					t.Logf("%s, %s, %d sessions: %s", p.name, level.History, sessions, n)
+				})
 			}
 		}
 	})

@@ -2,6 +2,7 @@ package troc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -168,10 +169,19 @@ func (t *theater) load(ctx context.Context, views map[string]relation, anonymous
 		return nil
 	}
 	if err := t.stage.Load(ctx, tables); err != nil {
-		return fmt.Errorf("load a view: %w", err)
+		clear(t.loaded)
+		clear(t.applied)
+		if again := t.stage.Reset(ctx); again != nil {
+			return fmt.Errorf("load a view: %w", errors.Join(err, again))
+		}
+		return errNoView
 	}
 	return nil
 }
+
+// errNoView says that a view breaks the tables' own constraints, so that nothing can be executed on it: a snapshot shows the row that
+// another transaction has deleted beside the one with the same key that this one has inserted since.
+var errNoView = errors.New("its view is one that the tables cannot hold")
 
 func (t *theater) do(ctx context.Context, session int, sql string) (schedule.Step, error) {
 	for t.applied[session] < len(t.settings[session]) {

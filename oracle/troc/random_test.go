@@ -25,10 +25,13 @@ var (
 	randomSome  = flag.Int("sessions", 0, "this number of sessions only")
 )
 
-// limits are those of generated cases.
-func limits(sessions int) generate.Limits {
+// limits are those of generated cases. Dense ones meet more often: one small table.
+func limits(sessions int, dense bool) generate.Limits {
 	l := generate.DefaultLimits()
 	l.Transactions = sessions
+	if dense {
+		l.Tables, l.Rows, l.Columns, l.ForeignKeys, l.Depth, l.Templates = 1, 4, 2, -1, 1, 20
+	}
 	return l
 }
 
@@ -66,14 +69,19 @@ func TestRandom(t *testing.T) {
 				}
 				n := &tally{causes: map[string]int{}, unknowns: map[string]int{}, notes: map[string]int{}}
 				r := rand.New(rand.NewPCG(*randomSeed, uint64(sessions)))
-				g, err := generate.New(generate.Dialect(p.d.Name), limits(sessions), r.IntN)
-				if err != nil {
-					t.Fatal(err)
+				var generators []*generate.Generator
+				for _, dense := range []bool{false, true} {
+					g, err := generate.New(generate.Dialect(p.d.Name), limits(sessions, dense), r.IntN)
+					if err != nil {
+						t.Fatal(err)
+					}
+					generators = append(generators, g)
 				}
 				t.Run(fmt.Sprintf("%s/%d", level.History, sessions), func(t *testing.T) {
 					pair := p.at(t, level)
 					var db *generate.Database
 					for i := range *randomCases {
+						g := generators[i/5%2]
 						if i%5 == 0 {
 							db = g.Database()
 						}

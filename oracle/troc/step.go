@@ -42,6 +42,11 @@ func (c *check) step(ctx context.Context, from *world, i int) (alive []*world, d
 		c.unknown = why
 		return nil, nil, nil
 	}
+	if st.Effect == "transaction failed" && st.Reason != "transaction has failed before" {
+		for _, w := range alive {
+			w.fail(x)
+		}
+	}
 	if c.txs[x].End != st.Done {
 		return alive, died, nil
 	}
@@ -99,7 +104,10 @@ func (c *check) control(w *world, x, i int) string {
 		return ""
 	}
 	switch q.Control.Verb {
-	case rewrite.ControlBegin, rewrite.ControlCommit, rewrite.ControlRollback, rewrite.ControlRelease, rewrite.ControlLevel, rewrite.ControlAutocommit:
+	case rewrite.ControlRelease:
+		w.release(x, q.Control.Name)
+		return ""
+	case rewrite.ControlBegin, rewrite.ControlCommit, rewrite.ControlRollback, rewrite.ControlLevel, rewrite.ControlAutocommit:
 		return ""
 	case rewrite.ControlSavepoint:
 		w.txs[x].saves = append(slices.Clip(w.txs[x].saves), save{q.Control.Name, i})

@@ -202,6 +202,10 @@ func (c *check) doubt(w *world, i int, kind Kind, r roles, mixed string, cand *c
 	if st.Waited && len(r.locked)+len(r.read) > 1 {
 		set("it waited in the middle of several tables", true)
 	}
+	if st.Waited || c.txs[c.txOf[i]].Level != oracle.ReadUncommitted || c.s.Product == "postgres" {
+	} else if other := c.underWay(i); other != "" {
+		set(other+" is at work and waits, and what it has done so far can be seen", true)
+	}
 	if q.Verb == "merge" {
 		x := c.txOf[i]
 		for _, name := range r.locked {
@@ -223,6 +227,18 @@ func (c *check) doubt(w *world, i int, kind Kind, r roles, mixed string, cand *c
 	}
 }
 
+// underWay names a write of another session that waits while a step is done.
+func (c *check) underWay(i int) string {
+	st := &c.s.Steps[i]
+	for j := range c.s.Steps {
+		o := &c.s.Steps[j]
+		if k, ok := c.kind(j); ok && k.writes() && o.Waited && o.Session != st.Session && o.Sent < st.Done && o.Done > st.Sent {
+			return o.Name
+		}
+	}
+	return ""
+}
+
 // others adds the tables that foreign keys may lead to. When and how they are looked at is not modelled: if they are not the same at all
 // moments in question, the result is not certain.
 func (c *check) others(w *world, i int, cand *candidate, doubt func(why string, lasting bool)) {
@@ -232,7 +248,7 @@ func (c *check) others(w *world, i int, cand *candidate, doubt func(why string, 
 		moments = append(moments, moment{at: snap})
 	}
 	for _, name := range c.t.names {
-		if _, ok := cand.views[name]; ok {
+		if _, ok := cand.views[name]; ok && !c.features.itself[name] {
 			continue
 		}
 		rel := w.view(name, x, moment{at: c.place})
@@ -241,7 +257,12 @@ func (c *check) others(w *world, i int, cand *candidate, doubt func(why string, 
 				doubt("foreign keys look at table "+name+", which others write", true)
 			}
 		}
-		cand.views[name] = rel
+		if _, ok := cand.views[name]; !ok {
+			cand.views[name] = rel
+		}
+	}
+	if c.s.Steps[i].Waited {
+		doubt("it waited, and foreign keys look at other tables in their own way", true)
 	}
 }
 
@@ -406,8 +427,8 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind Kind, r ro
 	}
 	alive = []*world{w}
 	if kind.writes() {
-		alive = c.apply(w, i, r, tr)
-		if m, err := c.intrudes(ctx, w, i, r); err != nil || m != nil && cand.uncertain == "" {
+		alive = c.apply(w, i, r, cand, tr)
+		if m, err := c.intrudes(ctx, alive[0], i, r); err != nil || m != nil && cand.uncertain == "" {
 			if err != nil {
 				return nil, nil, err
 			}
@@ -497,22 +518,47 @@ func (c *check) explained(ctx context.Context, w *world, i int, kind Kind, r rol
 }
 
 // apply puts what a statement did into the history (Troc, III-E4).
-func (c *check) apply(w *world, i int, r roles, tr *trial) []*world {
+func (c *check) apply(w *world, i int, r roles, cand *candidate, tr *trial) []*world {
 	x := c.txOf[i]
+	moved := w.clone() // InnoDB and TiDB keep rows under a key: a change of it removes one record and makes another one
+	perhaps := false
 	for _, name := range c.t.names {
 		for _, t := range tr.changed[name] {
-			w.add(name, t.id, version{tx: x, step: i, values: t.values})
+			before, _ := cand.views[name].find(t.id)
+			primary, maybe := c.features.rekeys(name, c.t.columns[name], before.values, t.values)
+			clustered := c.s.Product != "postgres" && (primary || maybe)
+			perhaps = perhaps || clustered && (maybe && !primary || c.s.Product == "tidb")
+			for _, to := range []*world{w, moved} {
+				if clustered && (to == moved || primary && c.s.Product != "tidb") {
+					to.add(name, t.id, version{tx: x, step: i, deleted: true})
+					to.add(name, to.next, version{tx: x, step: i, values: t.values})
+					to.next++
+					continue
+				}
+				to.add(name, t.id, version{tx: x, step: i, values: t.values})
+			}
 		}
-		for _, id := range tr.deleted[name] {
-			v := version{tx: x, step: i, deleted: true}
-			w.add(name, id, v)
-		}
-		for _, values := range tr.added[name] {
-			w.add(name, w.next, version{tx: x, step: i, values: values})
-			w.next++
+		for _, to := range []*world{w, moved} {
+			for _, id := range tr.deleted[name] {
+				to.add(name, id, version{tx: x, step: i, deleted: true})
+			}
+			for _, values := range tr.added[name] {
+				to.add(name, to.next, version{tx: x, step: i, values: values})
+				to.next++
+			}
 		}
 	}
-	// Rows that were addressed and stayed as they were have a new version all the same: they are the transaction's own writes (III-E4).
+	worlds := c.unchanged(w, i, r, tr)
+	if perhaps {
+		worlds = append(worlds, c.unchanged(moved, i, r, tr)...)
+	}
+	return worlds
+}
+
+// unchanged gives rows that were addressed and stayed as they were a new version all the same: they are the transaction's own writes
+// (Troc, III-E4). Where it makes a difference that engines do not write them, that is another world.
+func (c *check) unchanged(w *world, i int, r roles, tr *trial) []*world {
+	x := c.txOf[i]
 	noop := w.clone()
 	matters := false
 	for _, name := range r.locked {

@@ -202,8 +202,8 @@ func (c *check) doubt(w *world, i int, kind Kind, r roles, mixed string, cand *c
 	if st.Waited && len(r.locked)+len(r.read) > 1 {
 		set("it waited in the middle of several tables", true)
 	}
-	if st.Waited || c.txs[c.txOf[i]].Level != oracle.ReadUncommitted || c.s.Product == "postgres" {
-	} else if other := c.underWay(i); other != "" {
+	dirty := c.txs[c.txOf[i]].Level == oracle.ReadUncommitted && slices.Contains(innodb, c.s.Product) && (kind == KindSelect || len(r.read) > 0)
+	if other := c.underWay(i); dirty && other != "" {
 		set(other+" is at work and waits, and what it has done so far can be seen", true)
 	}
 	if q.Verb == "merge" {

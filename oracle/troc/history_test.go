@@ -460,6 +460,32 @@ func TestHistories(t *testing.T) {
 			A: ROLLBACK
 			final: 1|6 2|0`,
 			[]at{{"mysql mariadb", "rc rr ser", blocking}}},
+		{"a row whose key another transaction has changed is another row", `
+			A: BEGIN
+			A: SELECT * FROM t -> 1|0 2|0
+			B: UPDATE t SET a = 7 WHERE a = 2 -> 1
+			A: DELETE FROM t -> 2
+			A: SELECT * FROM t -> 2|0
+			A: COMMIT
+			final: none`,
+			[]at{{"mysql mariadb tidb", "rr", ""}, {"mysql mariadb tidb", "rc", result}}},
+		{"it is gone if its key is as it was", `
+			A: BEGIN
+			A: SELECT * FROM t -> 1|0 2|0
+			B: UPDATE t SET b = 7 WHERE a = 2 -> 1
+			A: DELETE FROM t -> 2
+			A: SELECT * FROM t -> 2|0
+			A: COMMIT
+			final: none`,
+			[]at{{"mysql mariadb tidb", "rr rc", result}}},
+		{"what a waiting statement has done so far is seen without isolation", `
+			A: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 2 -> 1
+			B: SELECT * FROM t -> 1|7 2|5
+			A: ROLLBACK
+			C@2: UPDATE t SET b = 7 -> 2
+			final: 1|7 2|7`,
+			[]at{{"mysql mariadb", "ru", ""}, {"mysql mariadb", "rc", result}}},
 		{"a key that the snapshot does not show", `
 			A: BEGIN
 			A: SELECT * FROM t -> 1|0 2|0

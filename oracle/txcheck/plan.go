@@ -48,6 +48,7 @@ type plan struct {
 	tables     []table
 	statements []*statement
 	notes      []string
+	untouched  bool // the tables have no columns of ours
 	removed    bool // statements of the schedule are not in it
 	declined   bool // one of them is a write: the case is another one than the schedule
 }
@@ -119,6 +120,12 @@ func newPlan(s *schedule.Schedule, p product) (c *plan, why string) {
 		}
 	}
 	return c, ""
+}
+
+// bare is the case of a schedule that cannot be instrumented: its tables stay as they are, and only the schedule itself is
+// compared.
+func bare(s *schedule.Schedule, p product) *plan {
+	return &plan{product: p, sessions: s.Sessions, tables: tablesOf(&p, s.Final), untouched: true}
 }
 
 // remove notes that a statement is not part of the test case.
@@ -233,6 +240,13 @@ func keyColumn(setup, column string) bool {
 	c := `["` + "`" + `]?\b` + regexp.QuoteMeta(column) + `\b`
 	return regexp.MustCompile(`(?is)`+c+`["`+"`"+`]?\s+(?:[^,;()]|\([^()]*\))*?\b(?:UNIQUE|PRIMARY\s+KEY|SERIAL)\b`).MatchString(setup) ||
 		regexp.MustCompile(`(?is)\b(?:UNIQUE|PRIMARY\s+KEY|EXCLUDE)\b[^,;(]*\((?:[^()]|\([^()]*\))*`+c).MatchString(setup)
+}
+
+// selects reports whether a statement inserts what it reads.
+func (c *plan) selects() bool {
+	return slices.ContainsFunc(c.statements, func(x *statement) bool {
+		return x.step.Statement.Insert != nil && x.step.Statement.Insert.Select != ""
+	})
 }
 
 // without gives the case without some statements.

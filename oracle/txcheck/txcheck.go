@@ -51,12 +51,18 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 	case s.Crashed || s.Trouble != "":
 		return schedule.Verdict{Unknown: "the case was not executed to its end: " + s.Trouble}, nil
 	}
+	k := &check{original: s, stage: stage, options: o}
 	c, why := newPlan(s, p)
 	if why != "" {
-		return schedule.Verdict{Unknown: why}, nil
+		k.verdict.Unknown = why
+		c = bare(s, p)
 	}
-	k := &check{original: s, stage: stage, options: o, plan: c}
-	if err := stage.Prepare(ctx, append(slices.Clone(s.Setup), alterations(&p, c.tables)...), len(c.sessions)+len(c.observers())); err != nil {
+	k.plan = c
+	setup := slices.Clone(s.Setup)
+	if why == "" {
+		setup = append(setup, alterations(&p, c.tables, c.selects())...)
+	}
+	if err := stage.Prepare(ctx, setup, len(c.sessions)+len(c.observers())); err != nil {
 		return schedule.Verdict{}, fmt.Errorf("prepare the instrumented database: %w", err)
 	}
 	if err := k.check(ctx); err != nil {
@@ -87,8 +93,10 @@ func (k *check) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := k.dependencies(ctx); err != nil {
-		return err
+	if k.verdict.Unknown == "" {
+		if err := k.dependencies(ctx); err != nil {
+			return err
+		}
 	}
 	if wrong != nil && !slices.ContainsFunc(k.verdict.Findings, func(f oracle.Finding) bool { return f.Kind == oracle.KindViolation }) {
 		k.refute(wrong)

@@ -27,7 +27,7 @@ func (k *check) control(ctx context.Context) (*difference, error) {
 	}
 	slices.SortStableFunc(list, func(a, b *schedule.Step) int { return a.Sent - b.Sent })
 	for i, st := range list {
-		sql, why := k.plan.plain(st, i+1)
+		sql, why := k.plain.plain(st, i+1)
 		if why != "" {
 			k.note("the schedule itself was not compared: %s", why)
 			return nil, nil
@@ -36,7 +36,7 @@ func (k *check) control(ctx context.Context) (*difference, error) {
 		names[name] = st
 		orders = append(orders, schedule.Order{Session: st.Session, Name: name, SQL: sql})
 	}
-	got, err := k.stage.Run(ctx, k.plan.sessions, orders)
+	got, err := k.stage.Run(ctx, k.plain.sessions, orders)
 	if err != nil {
 		return nil, fmt.Errorf("execute the case again: %w", err)
 	}
@@ -103,10 +103,10 @@ func (k *check) follow(got *schedule.Schedule, names map[string]*schedule.Step) 
 			continue
 		}
 		answer := w.Answer
-		if !k.plan.untouched {
+		if !k.plain.untouched {
 			answer, _ = strip(w.Answer, 0)
 		}
-		if d := compareAnswers(answer, st.Answer, k.plan.counts(&st.Statement)); d != nil {
+		if d := compareAnswers(answer, st.Answer, k.plain.counts(&st.Statement)); d != nil {
 			d.step = st
 			return d
 		}
@@ -120,7 +120,7 @@ func (k *check) follow(got *schedule.Schedule, names map[string]*schedule.Step) 
 		}
 	}
 	final := got.Final
-	if !k.plan.untouched {
+	if !k.plain.untouched {
 		final = stripTables(final)
 	}
 	return compareTables(final, k.original.Final)

@@ -242,6 +242,14 @@ func keyColumn(setup, column string) bool {
 		regexp.MustCompile(`(?is)\b(?:UNIQUE|PRIMARY\s+KEY|EXCLUDE)\b[^,;(]*\((?:[^()]|\([^()]*\))*`+c).MatchString(setup)
 }
 
+// replaces reports whether a statement may leave a row as it is that it finds: with columns of ours REPLACE and ON DUPLICATE KEY
+// UPDATE change it (MySQL family), so that rows are written, and others wait, which otherwise would not.
+func (c *plan) replaces(s *schedule.Schedule) bool {
+	return c.product.family && slices.ContainsFunc(s.Steps, func(x schedule.Step) bool {
+		return x.Statement.Verb == "replace" || x.Statement.Insert != nil && x.Statement.Insert.Conflict
+	})
+}
+
 // selects reports whether a statement inserts what it reads.
 func (c *plan) selects() bool {
 	return slices.ContainsFunc(c.statements, func(x *statement) bool {

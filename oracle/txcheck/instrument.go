@@ -222,6 +222,12 @@ func unfit(p *product, st *rewrite.Statement) string {
 		return st.Volatile
 	case st.Variables:
 		return "it depends on its session's variables"
+	case physical.MatchString(st.Text):
+		return "it may name where the server keeps a row"
+	case st.Limit, st.Window:
+		return "rows that its order leaves equal may come in any order"
+	case st.Verb == "update" && len(st.Main()) > 1:
+		return "a row may be joined with several others, of which one gives the value"
 	case st.Locking.SkipLocked:
 		return "SKIP LOCKED depends on who runs at the same time"
 	case p.visible && showsColumns(st):
@@ -232,11 +238,12 @@ func unfit(p *product, st *rewrite.Statement) string {
 		return ""
 	case len(targets) != 1:
 		return "it writes several tables"
-	case p.family && len(st.Main()) > 1 && st.Verb != "insert" && st.Verb != "replace":
-		return "the order of assignments in an UPDATE of joined tables is not defined"
 	}
 	return ""
 }
+
+// physical finds columns and functions that tell where or when the server wrote a row.
+var physical = regexp.MustCompile(`(?i)\b(?:ctid|xmin|xmax|cmin|cmax|tableoid|_tidb_rowid|pg_column_size|pg_relation_size)\b`)
 
 var (
 	natural = regexp.MustCompile(`(?i)\bNATURAL\b`)

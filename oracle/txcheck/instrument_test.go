@@ -47,7 +47,7 @@ func TestInstrument(t *testing.T) {
 		{"mariadb", "INSERT INTO t SET a = 1", "INSERT INTO t SET a = 1, wc_row_id = 'n7.0'", ""},
 		{"mysql", "INSERT INTO t (a) VALUES (1) ON DUPLICATE KEY UPDATE b = 2", "INSERT INTO t (a, wc_row_id) VALUES (1, 'n7.0') ON DUPLICATE KEY UPDATE b = 2, wc_previous = wc_version, wc_version = 7", ""},
 		{"mysql", "DELETE FROM t WHERE a = 1", "DELETE FROM t WHERE a = 1", ""},
-		{"mysql", "UPDATE t, t AS u SET t.a = 1 WHERE t.a = u.b", "", "the order of assignments in an UPDATE of joined tables is not defined"},
+		{"mysql", "UPDATE t, t AS u SET t.a = 1 WHERE t.a = u.b", "", "a row may be joined with several others, of which one gives the value"},
 		{"tidb", "INSERT INTO t SELECT a, b FROM t", "", "TiDB has no default that could name the rows of INSERT ... SELECT"},
 		{"tidb", "INSERT INTO t VALUES (1, 2)", "INSERT INTO t (`a`, `b`, wc_row_id) VALUES (1, 2, 'n7.0')", ""},
 	}

@@ -63,6 +63,11 @@ func New(dialect Dialect, limits Limits, intn func(n int) int) (*Generator, erro
 			g.favored[f] = true
 		}
 	}
+	for _, one := range [][]string{{"insert", "delete"}, {"begin", "start-transaction"}, {"commit", "rollback"}} {
+		if !g.usable[one[0]] && !g.usable[one[1]] {
+			return nil, fmt.Errorf("generate: the limits exclude both %s and %s; one of them must stay", one[0], one[1])
+		}
+	}
 	return g, nil
 }
 

@@ -59,7 +59,8 @@ type stage struct {
 func (g *Generator) fromTemplate(db *Database) (made []*Transaction, order []int) {
 	var open []template
 	for _, t := range templates() {
-		if g.has("template-" + t.name) {
+		ends := g.has("commit") && (g.has("rollback") || !strings.Contains(t.program, "a"))
+		if g.has("template-"+t.name) && ends {
 			open = append(open, t)
 		}
 	}
@@ -92,6 +93,10 @@ func (g *Generator) fromTemplate(db *Database) (made []*Transaction, order []int
 				if g.has("begin-optimistic") && g.chance(fairly) {
 					g.mark("begin-optimistic")
 					return "BEGIN OPTIMISTIC"
+				}
+				if !g.has("begin") {
+					g.mark("start-transaction")
+					return "START TRANSACTION"
 				}
 				g.mark("begin")
 				return "BEGIN"

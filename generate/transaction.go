@@ -149,9 +149,9 @@ func (g *Generator) start(write bool) (statements []Statement, readOnly bool) {
 		return g.choose([]option{
 			{60, "begin", true, func() string { return "BEGIN" }},
 			{15, "start-transaction", true, func() string { return "START TRANSACTION" }},
-			{3, "begin-read-only", !write, func() string { readOnly = true; return "START TRANSACTION READ ONLY" }},
+			{3, "begin-read-only", !write && g.has("select"), func() string { readOnly = true; return "START TRANSACTION READ ONLY" }},
 			{3, "begin-read-write", true, func() string { return "START TRANSACTION READ WRITE" }},
-			{1, "begin-deferrable", !write, func() string {
+			{1, "begin-deferrable", !write && g.has("select"), func() string {
 				readOnly, deferrable = true, true
 				return "BEGIN ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE"
 			}},
@@ -231,7 +231,8 @@ func (g *Generator) data(db *Database, t *Table, others []Kind, must, may bool) 
 	write := func(kind Kind) func() string {
 		return func() string { st = g.writeInto(db, t, kind); return "" }
 	}
-	updatable := len(t.writable()) > 0
+	updatable := g.has("update-key") || len((&reader{Generator: g, db: db, target: t}).assignable(false)) > 0
+	locks := slices.ContainsFunc([]string{"for-update", "for-share", "lock-in-share-mode", "for-no-key-update", "for-key-share"}, g.usableFeature)
 	options := []struct {
 		kind    Kind
 		feature string
@@ -240,7 +241,7 @@ func (g *Generator) data(db *Database, t *Table, others []Kind, must, may bool) 
 		do      func() string
 	}{
 		{KindSelect, "select", 22, !must, func() string { st = g.read(db, t); return "" }},
-		{KindLock, "for-update", 10, !must && may, func() string { st = g.lock(db, t); return "" }},
+		{KindLock, "select", 10, !must && may && locks, func() string { st = g.lock(db, t); return "" }},
 		{KindInsert, "insert", 18, may, write(KindInsert)},
 		{KindUpsert, "insert", 6, may && g.hasUpsert(), write(KindUpsert)},
 		{KindReplace, "replace", 6, may, write(KindReplace)},
@@ -259,8 +260,11 @@ func (g *Generator) data(db *Database, t *Table, others []Kind, must, may bool) 
 		}
 		ways = append(ways, option{weight + g.favor(o.kind), "", o.can, o.do})
 	}
-	if !g.anyOpen(ways) {
-		return g.read(db, t)
+	if !g.anyOpen(ways) { // nothing but inserting or deleting is left, of which one is always possible
+		if g.has("insert") {
+			return g.writeInto(db, t, KindInsert)
+		}
+		return g.writeInto(db, t, KindDelete)
 	}
 	g.choose(ways)
 	return st

@@ -41,6 +41,7 @@ type Generator struct {
 	marks    map[string]bool // features of the statement that is being made
 	kind     Kind            // of the statement that is being made
 	names    int             // aliases in the statement that is being made
+	hot      []Value         // the row of a table that the transactions of a group are mostly about; nil: none
 }
 
 // New makes a generator. intn gives a uniformly random number in [0, n), as rand.Rand.IntN does. The error says what is wrong

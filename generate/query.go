@@ -466,7 +466,12 @@ func (r *reader) locking() string {
 		r.mark("join-inner")
 		from = r.join(t, sc, "JOIN")
 	}
-	sql := "SELECT " + r.projection(sc) + " FROM " + from + r.where(sc, 1)
+	where := r.where(sc, 1)
+	if len(sc.sources) == 1 && r.has("where") && r.chance(300) {
+		r.mark("where")
+		where = " WHERE " + r.oneRow(t, sc)
+	}
+	sql := "SELECT " + r.projection(sc) + " FROM " + from + where
 	if total := sc.total(); len(total) > 0 && r.limit(rarely) {
 		sql += " ORDER BY " + list(total) + fmt.Sprintf(" LIMIT %d", r.between(1, 2))
 	}

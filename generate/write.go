@@ -387,7 +387,7 @@ func (r *reader) writeWhere(sc *scope, with string) string {
 	if with != "" {
 		return " WHERE EXISTS (SELECT 1 FROM w) AND " + r.condition(sc, 0)
 	}
-	if r.has("where") && r.chance(300) { // one row, which others write, too
+	if r.has("where") && r.chance(400) { // one row, which others write, too
 		r.mark("where")
 		return " WHERE " + r.oneRow(r.target, sc)
 	}
@@ -429,7 +429,11 @@ func (r *reader) oneRow(t *Table, sc *scope) string {
 	if len(t.Rows) == 0 || len(t.Primary) == 0 || sc.sources[0].name != t.Name {
 		return r.compare(r.db, oneOf(r.Generator, sc.refs(nil)))
 	}
-	return t.where(oneOf(r.Generator, t.Rows))
+	row := oneOf(r.Generator, t.Rows)
+	if r.hot != nil && slices.ContainsFunc(t.Rows, func(o []Value) bool { return &o[0] == &r.hot[0] }) && r.chance(800) {
+		row = r.hot
+	}
+	return t.where(row)
 }
 
 // where is the condition that chooses the row by its primary key.

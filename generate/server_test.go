@@ -219,7 +219,7 @@ func TestOnServers(t *testing.T) {
 func acceptance(t *testing.T, p *place) {
 	const count = 120
 	c := &tally{features: map[string]bool{}}
-	for seed := range uint64(count) {
+	for seed := range count * *more {
 		p.one(t, seed, generate.Limits{}, c)
 	}
 	t.Logf("%d statements accepted, %d refused through their own fault (share %.4f), %d constraint violations, %d conflicts, %d after a failure\n%s",
@@ -274,7 +274,7 @@ func inLab(t *testing.T, p *place) {
 		}
 	}()
 	waits, ran := 0, 0
-	for seed := range uint64(25) {
+	for seed := range 25 * *more {
 		k := newGenerator(t, p.dialect, generate.Limits{}, seed).Case()
 		r, err := l.Run(t.Context(), k.Spec, k.Spec.Permutations[0], func() {})
 		if err != nil || r.Trouble != nil || r.Crashed {
@@ -337,7 +337,7 @@ func plans(t *testing.T, p *place) {
 	}
 	settings, back := otherPlans(p.d.Protocol)
 	compared := 0
-	for seed := range uint64(25) {
+	for seed := range 25 * *more {
 		g := newGenerator(t, p.dialect, generate.Limits{}, seed)
 		db := g.Database()
 		if err := p.clear(t.Context()); err != nil {
@@ -374,7 +374,7 @@ func plans(t *testing.T, p *place) {
 // otherRowOrder: executed one session after the other, a case ends with the same rows wherever the rows of the setup were stored.
 func otherRowOrder(t *testing.T, p *place) {
 	compared := 0
-	for seed := range uint64(60) {
+	for seed := range 60 * *more {
 		limits := generate.Limits{Exclude: []string{"foreign-key-self", "insert-multi-row"}}
 		k := newGenerator(t, p.dialect, limits, seed).Case()
 		var ends []string

@@ -346,11 +346,24 @@ func (p *place) build(t *testing.T, seed uint64, setup []generate.Statement) {
 	}
 }
 
+// rotate gives a feature of that kind, another one for each seed, so that rare ones are tried, too.
+func rotate(d generate.Dialect, where string, seed uint64) []string {
+	var names []string
+	for _, f := range generate.Features(d) {
+		if f.Where == where && f.Name != "insert-multi-row" && !f.OptIn {
+			names = append(names, f.Name)
+		}
+	}
+	return []string{names[seed%uint64(len(names))]}
+}
+
 // plans: queries give the same rows whatever the plan is: with other settings, without indexes, with rows stored in another order.
 func plans(t *testing.T, p *place) {
 	compared := 0
 	for seed := range 25 * *more {
-		g := newGenerator(t, p.dialect, generate.Limits{Rows: 8, Exclude: []string{"insert-multi-row", "foreign-key-self"}}, seed)
+		limits := generate.Limits{Rows: 8, Exclude: []string{"insert-multi-row", "foreign-key-self"}}
+		limits.Favor = append(rotate(p.dialect, "Query", seed), "type-varchar")
+		g := newGenerator(t, p.dialect, limits, seed)
 		db := g.Database()
 		var queries, want []string
 		p.build(t, seed, db.Setup)
@@ -386,7 +399,8 @@ func plans(t *testing.T, p *place) {
 func otherRowOrder(t *testing.T, p *place) {
 	compared := 0
 	for seed := range 60 * *more {
-		limits := generate.Limits{Exclude: []string{"foreign-key-self", "insert-multi-row"}}
+		limits := generate.Limits{Rows: 8, Exclude: []string{"foreign-key-self", "insert-multi-row"}, Templates: -1}
+		limits.Favor = rotate(p.dialect, "Write", seed)
 		k := newGenerator(t, p.dialect, limits, seed).Case()
 		var ends []string
 		for _, backwards := range []bool{false, true} {

@@ -81,8 +81,16 @@ func TestParsePrint(t *testing.T) {
 
 // TestGroups: what WriteCheck 5.2 asks of a group of transactions and of a submitted order.
 func TestGroups(t *testing.T) {
-	limits := generate.Limits{Transactions: 4, Statements: 3, Tables: 2, Columns: 2, Rows: 3, ForeignKeys: -1}
-	cases(t, limits, 300, func(t *testing.T, seed uint64, k *generate.Case) {
+	for _, limits := range []generate.Limits{
+		{Transactions: 4, Statements: 3, Tables: 2, Columns: 2, Rows: 3, ForeignKeys: -1},
+		{Transactions: 2, Statements: 2, Tables: 1, Columns: 3, Rows: 2, ForeignKeys: -1, Templates: 100},
+	} {
+		groups(t, limits)
+	}
+}
+
+func groups(t *testing.T, limits generate.Limits) {
+	cases(t, limits, 200, func(t *testing.T, seed uint64, k *generate.Case) {
 		text := func() string { return fmt.Sprintf("seed %d:\n%s", seed, printed(t, seed, k)) }
 		transactions, explicit, writes := 0, 0, false
 		var in []string
@@ -105,7 +113,7 @@ func TestGroups(t *testing.T) {
 					t.Errorf("an autocommit transaction of %d statements: %s", len(tx.Statements), text())
 				case tx.Explicit && ends != generate.KindCommit && ends != generate.KindRollback:
 					t.Errorf("a transaction without end: %s", text())
-				case tx.Explicit && tx.Template == "" && data > 3:
+				case tx.Explicit && data > limits.Statements:
 					t.Errorf("%d statements in a transaction: %s", data, text())
 				}
 				if tx.Explicit {
@@ -113,7 +121,7 @@ func TestGroups(t *testing.T) {
 				}
 			}
 		}
-		if transactions < 2 || transactions > 4 || explicit == 0 || !writes {
+		if transactions < 2 || transactions > limits.Transactions || explicit == 0 || !writes {
 			t.Errorf("%d transactions, %d of them explicit, writes %v: %s", transactions, explicit, writes, text())
 		}
 		var ordered []string
@@ -127,7 +135,7 @@ func TestGroups(t *testing.T) {
 		if diff := cmp.Diff(in, ordered); diff != "" {
 			t.Errorf("the order does not keep the sessions' (-sessions +order):\n%s%s", diff, text())
 		}
-		if len(k.Database.Tables) > 2 || slices.ContainsFunc(k.Database.Tables, func(tb *generate.Table) bool { return len(tb.Columns) > 2 || len(tb.Rows) > 3 }) {
+		if len(k.Database.Tables) > limits.Tables || slices.ContainsFunc(k.Database.Tables, func(tb *generate.Table) bool { return len(tb.Columns) > limits.Columns || len(tb.Rows) > limits.Rows }) {
 			t.Errorf("limits are not kept: %s", text())
 		}
 	})
@@ -190,7 +198,7 @@ func TestExclude(t *testing.T) {
 				}
 				found := 0
 				for _, d := range generate.Dialects() {
-					for seed := range uint64(80) {
+					for seed := range uint64(30) {
 						k := newGenerator(t, d, limits, seed).Case()
 						statements := slices.Clone(k.Database.Setup)
 						for _, st := range k.Order {
@@ -219,7 +227,7 @@ func TestExclude(t *testing.T) {
 func TestExcludeAny(t *testing.T) {
 	for _, d := range generate.Dialects() {
 		for _, f := range generate.Features(d) {
-			for seed := range uint64(6) {
+			for seed := range uint64(3) {
 				k := newGenerator(t, d, generate.Limits{Exclude: []string{f.Name}}, seed).Case()
 				if slices.Contains(k.Features, f.Name) {
 					t.Errorf("%s, seed %d: %s is excluded and there", d, seed, f.Name)

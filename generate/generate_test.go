@@ -266,7 +266,7 @@ func TestNewRefuses(t *testing.T) {
 // TestCoverage: steering finds more combinations in as many cases, and the same ones every time.
 func TestCoverage(t *testing.T) {
 	count := func(d generate.Dialect, steer bool) (n int) {
-		for seed := range uint64(4) {
+		for seed := range uint64(2) {
 			c := &generate.Coverage{}
 			g := newGenerator(t, d, generate.Limits{}, seed)
 			if steer {
@@ -281,7 +281,7 @@ func TestCoverage(t *testing.T) {
 	}
 	for _, d := range generate.Dialects() {
 		plain, steered := count(d, false), count(d, true)
-		t.Logf("%s: %d combinations in 4 times 100 cases, %d with steering", d, plain, steered)
+		t.Logf("%s: %d combinations in 2 times 100 cases, %d with steering", d, plain, steered)
 		if steered*10 < plain*11 {
 			t.Errorf("%s: %d combinations with steering, %d without; want a tenth more", d, steered, plain)
 		}

@@ -107,7 +107,7 @@ func describer(d engine.Descriptor) lab.Describe {
 	if d.Protocol == engine.ProtocolPostgres {
 		return postgres.Describe
 	}
-	return func(sql string) ([]rewrite.Statement, error) { return mysql.Describe(sql) }
+	return mysql.New(mysql.Flavor(d.Name), rewrite.CaptureNative).Describe
 }
 
 // ruling is what one judge said of a case.

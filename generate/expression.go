@@ -19,7 +19,16 @@ func (g *Generator) compare(db *Database, c ref) string {
 		return fmt.Sprintf("%s %s %s", c.sql, oneOf(g, []string{"=", "<>"}), g.value(db.pool, c.Type).SQL)
 	}
 	operators := []string{"=", "=", "=", "<>", "<", ">", "<=", ">="}
+	if c.Class == Integer && g.use("extreme-constant", seldom) {
+		return fmt.Sprintf("%s %s %s", c.sql, oneOf(g, operators), oneOf(g, edges()))
+	}
 	return fmt.Sprintf("%s %s %s", c.sql, oneOf(g, operators), g.value(db.pool, c.Type).SQL)
+}
+
+// edges are numbers at the edges of the integer types, and beyond.
+func edges() []string {
+	return []string{"-129", "-128", "127", "128", "255", "256", "32767", "32768", "65535", "2147483647", "2147483648", "-2147483649",
+		"4294967295", "9223372036854775807", "9223372036854775808"}
 }
 
 // condition makes a condition over the scope's rows.
@@ -49,6 +58,9 @@ func (r *reader) condition(sc *scope, depth int) string {
 		}},
 		{2, "xor", nested, func() string { return fmt.Sprintf("(%s XOR %s)", r.condition(sc, depth-1), r.condition(sc, depth-1)) }},
 		{4, "not", nested, func() string { return "NOT (" + r.condition(sc, depth-1) + ")" }},
+		{3, "is-true", nested, func() string {
+			return "(" + r.condition(sc, depth-1) + ")" + oneOf(r.Generator, []string{" IS TRUE", " IS NOT TRUE", " IS FALSE", " IS NOT FALSE"})
+		}},
 		{4, "subquery-exists", subquery, func() string { return r.exists(sc, depth-1) }},
 		{4, "subquery-in", subquery && comparable, func() string { return r.inSubquery(sc, c, depth-1) }},
 		{2, "subquery-any", subquery && ordered, func() string { return r.anySubquery(sc, c, depth-1) }},
@@ -159,7 +171,7 @@ func (r *reader) expression(sc *scope, c ref, depth int) string {
 
 // typed makes a constant of an enum one of its type where the product would take it as a text.
 func (r *reader) typed(t Type, value string) string {
-	if r.dialect == Postgres && (t.Class == Enum || t.Class == Binary || t.Class == JSON) {
+	if r.dialect == Postgres && (t.Class == Enum || t.Class == Binary || t.Class == JSON || t.Class == UUID) {
 		return value + "::" + strings.ToLower(t.SQL)
 	}
 	return value

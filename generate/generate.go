@@ -57,7 +57,11 @@ func New(dialect Dialect, limits Limits, intn func(n int) int) (*Generator, erro
 	for _, f := range Features(dialect) {
 		included := !f.OptIn || slices.Contains(limits.Include, f.Name) || slices.Contains(limits.Favor, f.Name)
 		g.usable[f.Name] = included && !slices.Contains(limits.Exclude, f.Name)
-		g.favored[f.Name] = slices.Contains(limits.Favor, f.Name)
+	}
+	for _, f := range limits.Favor {
+		for ; f != ""; f = needs(f) {
+			g.favored[f] = true
+		}
 	}
 	return g, nil
 }

@@ -9,6 +9,10 @@ import (
 func (g *Generator) rows(db *Database, t *Table) {
 	const attempts = 20
 	want := g.between(min(2, g.limits.Rows), g.limits.Rows)
+	if create := &db.Setup[len(db.Setup)-1]; g.use("empty-table", seldom) {
+		create.Features = withFeature(create.Features, "empty-table")
+		return
+	}
 	var texts []string
 	for range want {
 		for range attempts {

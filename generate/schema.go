@@ -30,7 +30,8 @@ type Table struct {
 	keys      []key   // that must stay unique, the primary key included
 	checks    []check // that must hold
 	partition *Column
-	indexes   int
+	indexes   int  // how many were made
+	added     int  // columns added by steps, which no statement names
 	foreign   bool // it has foreign keys
 	prefixed  bool // the primary key holds the beginning of a text only
 	apart     bool // no foreign key may name it
@@ -154,6 +155,15 @@ func wholeKey(values []Value) (string, bool) {
 		if v.Null {
 			return "", false
 		}
+		texts[i] = v.Key
+	}
+	return strings.Join(texts, "\x00"), true
+}
+
+// nullsToo is the key of an index that takes NULLs as equal.
+func nullsToo(values []Value) (string, bool) {
+	texts := make([]string, len(values))
+	for i, v := range values {
 		texts[i] = v.Key
 	}
 	return strings.Join(texts, "\x00"), true

@@ -96,6 +96,11 @@ func (g *Generator) transaction(db *Database, hot *Table, others []Kind, explici
 		st.Features = withFeature(st.Features, "autocommit")
 		return &Transaction{Statements: []Statement{st}}
 	}
+	if !explicit && !write {
+		if st, made := g.ddl(table()); made {
+			return &Transaction{Statements: []Statement{st}}
+		}
+	}
 	tx := &Transaction{Explicit: true}
 	start, readOnly := g.start(write)
 	tx.Statements = append(tx.Statements, start...)
@@ -113,6 +118,9 @@ func (g *Generator) transaction(db *Database, hot *Table, others []Kind, explici
 		}))
 	}
 	tx.Statements = append(tx.Statements, g.finish())
+	if start[0].SQL == autocommitOff {
+		tx.Statements = append(tx.Statements, Statement{SQL: "SET autocommit = 1", Kind: KindSet, Features: start[0].Features})
+	}
 	return tx
 }
 
@@ -129,6 +137,9 @@ func (g *Generator) start(write bool) (statements []Statement, readOnly bool) {
 		})
 	}
 	g.begin(KindSet)
+	if g.use("autocommit-off", fairly) {
+		return []Statement{g.end(autocommitOff, nil)}, false
+	}
 	change := g.use("set-transaction", seldom)
 	if change && g.mysqlFamily() { // the next transaction's; inside of one it is refused (MySQL manual, SET TRANSACTION)
 		statements = append(statements, set())
@@ -159,10 +170,33 @@ func (g *Generator) start(write bool) (statements []Statement, readOnly bool) {
 	return statements, readOnly
 }
 
+// autocommitOff begins a transaction with the first statement that follows (MySQL manual, "autocommit, Commit, and Rollback").
+const autocommitOff = "SET autocommit = 0"
+
+// ddl may make a statement that changes the definition of the table.
+func (g *Generator) ddl(t *Table) (st Statement, made bool) {
+	g.begin(KindSchema)
+	switch {
+	case g.use("ddl-index", rarely):
+		columns := g.indexable(t)
+		if len(columns) == 0 {
+			return Statement{}, false
+		}
+		t.indexes++
+		return g.end(fmt.Sprintf("CREATE INDEX %s_i%d ON %s (%s)", t.Name, t.indexes, t.Name, oneOf(g, columns).Name), []string{t.Name}), true
+	case g.use("ddl-add-column", rarely):
+		t.added++
+		return g.end(fmt.Sprintf("ALTER TABLE %s ADD COLUMN d%d INT DEFAULT 1", t.Name, t.added), []string{t.Name}), true
+	case !t.Referenced && g.use("ddl-truncate", rarely):
+		return g.end("TRUNCATE TABLE "+t.Name, []string{t.Name}), true
+	}
+	return Statement{}, false
+}
+
 // partial may add a SAVEPOINT or something with one, and gives the number of those that are there.
 func (g *Generator) partial(tx *Transaction, depth int) int {
 	g.begin(KindPartial)
-	if g.use("savepoint", rarely) || depth == 0 && (g.favored["rollback-to-savepoint"] || g.favored["release-savepoint"]) && g.use("savepoint", often) {
+	if depth < 2 && g.use("savepoint", rarely) {
 		depth++
 		tx.Statements = append(tx.Statements, g.end(fmt.Sprintf("SAVEPOINT p%d", depth), nil))
 		return depth

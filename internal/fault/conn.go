@@ -3,6 +3,7 @@ package fault
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -33,7 +34,7 @@ func (in *Injector) connect(ctx context.Context, t engine.Target) (engine.Conn, 
 	if i := strings.LastIndexByte(t.Application, '/'); i >= 0 {
 		c.session = t.Application[i+1:]
 		in.mu.Lock()
-		in.conns[c.session] = c
+		in.conns = append(in.conns, c)
 		in.mu.Unlock()
 	}
 	return c.complete(), nil
@@ -104,6 +105,14 @@ func (r resetting) Reset(ctx context.Context) error {
 	defer r.of.mu.Unlock()
 	r.of.state = engine.Idle
 	return r.of.Conn.(engine.Resetter).Reset(ctx)
+}
+
+// Close implements engine.Conn.
+func (c *conn) Close() error {
+	c.in.mu.Lock()
+	c.in.conns = slices.DeleteFunc(c.in.conns, func(other *conn) bool { return other == c })
+	c.in.mu.Unlock()
+	return c.Conn.Close()
 }
 
 // Do implements engine.Conn.

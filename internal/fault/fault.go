@@ -55,15 +55,15 @@ type Injector struct {
 	describe func(sql string) ([]rewrite.Statement, error)
 
 	mu    sync.Mutex
-	conns map[string]*conn // by session; guarded by mu
-	fault *fault           // nil: disarmed; guarded by mu
-	last  string           // the effect of the last fault; guarded by mu
+	conns []*conn // of sessions, in the order in which they were opened; guarded by mu
+	fault *fault  // nil: disarmed; guarded by mu
+	last  string  // the effect of the last fault; guarded by mu
 }
 
 // New makes an injector for a backend. server is where the connections lead that the injector needs for itself, whatever a lab's
 // target leads through. describe takes a text apart, as the dialects of package rewrite do.
 func New(d engine.Descriptor, server engine.Target, describe func(sql string) ([]rewrite.Statement, error)) *Injector {
-	return &Injector{engine: d, server: server, describe: describe, conns: map[string]*conn{}}
+	return &Injector{engine: d, server: server, describe: describe}
 }
 
 // Backend is the backend with faults. Only connections that say which session of a scenario they are (Target.Application,
@@ -281,24 +281,19 @@ func (in *Injector) left(c *conn, p *planned, a engine.Answer) {
 }
 
 // writers lists the other sessions whose open transactions have written tables that a statement reads.
-func (in *Injector) writers(c *conn, st *rewrite.Statement) []*conn {
+func (in *Injector) writers(c *conn, st *rewrite.Statement) (list []*conn) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	var names []string
-	for name, other := range in.conns {
+	for _, other := range in.conns {
 		reads := func(table string) bool {
 			return slices.ContainsFunc(st.Reads(), func(u rewrite.TableUse) bool { return strings.EqualFold(u.Name, table) })
 		}
 		if other != c && slices.ContainsFunc(other.wrote, reads) {
-			names = append(names, name)
+			list = append(list, other)
 		}
 	}
-	slices.Sort(names)
-	out := make([]*conn, len(names))
-	for i, name := range names {
-		out[i] = in.conns[name]
-	}
-	return out
+	slices.SortFunc(list, func(a, b *conn) int { return strings.Compare(a.session, b.session) })
+	return list
 }
 
 // affected counts the rows that a step changed.

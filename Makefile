@@ -2,6 +2,7 @@
 # make test      all tests, real servers included
 # make test-engines  tests against MySQL and both TiDB versions too; each must be on the machine
 # make hermitage what every level of every engine lets through, as Markdown (docs/HERMITAGE.md); exit status 1 if the oracle disagrees
+# make cases     what each oracle says of the known cases on every engine, as Markdown (docs/CASES.md)
 # make check     the fast part of it, before each commit
 # make bench     what the proxy and the checker cost
 # make soak      the load tests at full length, LOAD each; 200 times the same schedules; pruning on thousands of runs
@@ -18,7 +19,7 @@ LOAD ?= 60s
 RACE = ./proxy/... ./cmd/... ./internal/... ./backends/... ./lab/... ./scheduler/shell/...
 PURE = ./history/... ./oracle/... ./report/... ./configs/... ./scenario/... ./scheduler ./scheduler/toy
 
-.PHONY: build demo test test-engines test-mysql hermitage check bench soak fuzz fmt vet clean
+.PHONY: build demo test test-engines test-mysql hermitage cases check bench soak fuzz fmt vet clean
 
 build:
 	$(GO) build -trimpath -o bin/wirecheck ./cmd/wirecheck
@@ -60,6 +61,11 @@ hermitage:
 	@./bin/wirecheck run $(HERMITAGE:%=testdata/hermitage/%.spec) --level all --format matrix \
 		--engine $(subst $(empty) $(empty),$(comma),$(strip postgres mariadb $(ENGINES)))
 
+cases:
+	@$(MAKE) --no-print-directory build >&2
+	@./bin/wirecheck run testdata/cases/*.spec --level all --oracle all --format matrix \
+		--engine $(subst $(empty) $(empty),$(comma),$(strip postgres mariadb $(ENGINES)))
+
 check: fmt vet
 	$(GO) test $(PURE) ./internal/imports/...
 
@@ -73,6 +79,7 @@ bench: build
 	$(GO) run ./internal/bench
 	$(GO) run ./internal/bench/check
 	$(GO) run ./internal/bench/cases
+	$(GO) run ./internal/bench/oracles
 
 soak:
 	$(GO) test -count=1 -timeout 60m -v -run 'Quiet|Racy' ./cmd/wirecheck -load $(LOAD)

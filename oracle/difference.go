@@ -42,8 +42,8 @@ type Difference struct {
 	// Reference is the execution that gave what was expected, a statement a line, each with its session's name in front:
 	// "T1: UPDATE t SET ...".
 	Reference []string `json:"reference,omitempty"`
-	// Reason is why the vendor permits it, and the vendor's own words' place (Finding.Source); for KindPermitted only. Cause is
-	// its short name, by which such findings are counted: "semi-consistent read".
+	// Reason is why the product does so, and for KindPermitted why its vendor permits it (Finding.Source has the vendor's own
+	// words' place). Cause is its short name, by which such findings are counted: "semi-consistent read".
 	Reason string `json:"reason,omitempty"`
 	Cause  string `json:"cause,omitempty"`
 	// Reproduced and Attempts say how often the finding was there when the case was executed again. Flaky is

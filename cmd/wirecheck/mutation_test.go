@@ -20,22 +20,26 @@ import (
 	"wirecheck/lab"
 	"wirecheck/oracle"
 	"wirecheck/scenario"
+	"wirecheck/scheduler/shell"
 )
 
 var (
-	mutationFaults  = flag.Int("mutation-faults", 2, "cases with each kind of fault that TestMutation judges")
-	mutationClean   = flag.Int("mutation-clean", 10, "cases without a fault that TestMutation judges at each level")
+	mutationFaults  = flag.Int("mutation-faults", 1, "cases with each kind of fault that TestMutation judges")
+	mutationClean   = flag.Int("mutation-clean", 3, "cases without a fault that TestMutation judges at each level")
 	mutationSeed    = flag.Uint64("mutation-seed", 1, "of the cases and faults of TestMutation")
-	mutationOracles = flag.String("mutation-oracles", "all", "which oracles TestMutation measures")
+	mutationOracles = flag.String("mutation-oracles", "", "which oracles TestMutation measures; empty: those that re-execute")
 	mutationKinds   = flag.String("mutation-kinds", "", "which faults, separated by commas; empty: all")
 )
 
 // TestMutation measures the oracles on generated cases: what share of known faults each of them finds, and that none finds anything
 // in a correct server. docs/MUTATION.md says how the faults are made and what the tables say; make mutation runs it in full.
 func TestMutation(t *testing.T) {
-	p, err := seat(*mutationOracles)
-	if err != nil {
-		t.Fatal(err)
+	p := panel{judges: judges}
+	if *mutationOracles != "" {
+		var err error
+		if p, err = seat(*mutationOracles); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var report strings.Builder
 	defer func() { fmt.Print(report.String()) }()
@@ -69,7 +73,7 @@ func newMutation(t *testing.T, name string, p panel) *mutation {
 	}
 	m := &mutation{t: t, c: c, panel: p, benches: map[string]*bench{}}
 	m.in = fault.New(s.engine, s.target, describer(s.engine))
-	m.hunter = &hunter{arena: &arena{c: c, site: s}, f: huntFlags{group: 10, limits: generate.DefaultLimits()}}
+	m.hunter = &hunter{arena: &arena{c: c, site: s}, f: huntFlags{limits: generate.DefaultLimits()}}
 	spoiled := *s
 	spoiled.engine = m.in.Backend()
 	m.site = &spoiled
@@ -89,7 +93,7 @@ func (m *mutation) bench(level engine.Level) *bench {
 	b := m.benches[level.History]
 	if b == nil {
 		var err error
-		config := lab.Config{Level: level, Case: time.Minute, Reset: lab.Quick, Application: "mutation"}
+		config := lab.Config{Level: level, Case: time.Minute, Reset: lab.Quick, Limits: shell.Limits{Stuck: arenaStuck}, Application: "mutation"}
 		if b, err = openBench(m.t.Context(), m.c, m.site, config, m.panel); err != nil {
 			m.t.Fatal(err)
 		}
@@ -99,27 +103,43 @@ func (m *mutation) bench(level engine.Level) *bench {
 	return b
 }
 
-// generated makes a case; false if the server refuses its setup.
-func (m *mutation) generated(b *bench, i int) (*scenario.Spec, *scenario.Permutation, *lab.Result) {
+// generated makes case i. A group of cases has the same database.
+func (m *mutation) generated(i, group int) (*scenario.Spec, *scenario.Permutation) {
+	m.hunter.f.group = group
 	k, err := m.hunter.generated(i)
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	r, err := b.lab.Run(m.t.Context(), k.Spec, k.Spec.Permutations[0], func() {})
+	return k.Spec, k.Spec.Permutations[0]
+}
+
+// executed gives what a case did; nil if the server refuses its setup, or it did not come to its end. What else goes wrong ends the test.
+func (m *mutation) executed(r *lab.Result, err error, what string) *lab.Result {
+	m.t.Helper()
+	if m.t.Context().Err() != nil {
+		m.t.Fatal(context.Cause(m.t.Context()))
+	}
 	var refused *engine.ServerError
-	if errors.As(err, &refused) || err == nil && r.Trouble != nil {
-		return nil, nil, nil
+	if errors.As(err, &refused) {
+		return nil
 	}
 	if err != nil {
-		m.t.Fatalf("case %d: %v", i, err)
+		m.t.Fatalf("%s: %v", what, err)
 	}
-	return k.Spec, k.Spec.Permutations[0], r
+	if r.Crashed {
+		m.t.Fatalf("%s: the server or a connection ended: %v", what, r.Trouble)
+	}
+	if r.Trouble != nil {
+		return nil
+	}
+	return r
 }
 
 // tally counts what one oracle said.
 type tally struct {
 	found, flaky, unknown int
 	permitted             map[string]int // by cause
+	why                   map[string]int // by reason why it is unknown
 }
 
 // tallies are by oracle.
@@ -127,14 +147,14 @@ type tallies map[string]*tally
 
 func (ts tallies) of(name string) *tally {
 	if ts[name] == nil {
-		ts[name] = &tally{permitted: map[string]int{}}
+		ts[name] = &tally{permitted: map[string]int{}, why: map[string]int{}}
 	}
 	return ts[name]
 }
 
 // count adds what was said of one case, and gives the findings that are none of a correct server.
 func (ts tallies) count(d *done) (found []oracle.Finding) {
-	note := func(name string, findings []oracle.Finding, unknown bool) {
+	note := func(name string, findings []oracle.Finding, unknown string) {
 		t := ts.of(name)
 		flaky, solid := false, false
 		for i := range findings {
@@ -155,65 +175,95 @@ func (ts tallies) count(d *done) (found []oracle.Finding) {
 			t.found++
 		case flaky:
 			t.flaky++
-		case unknown:
+		case unknown != "":
 			t.unknown++
+			t.why[unknown]++
 		}
 	}
 	if d.judge {
 		// An anomaly that the level allows is no sign of a fault.
 		promised := slices.DeleteFunc(slices.Clone(d.findings), func(f oracle.Finding) bool { return !f.Promised })
-		note(isolationName, promised, d.unseen())
+		unseen := ""
+		if d.unseen() {
+			unseen = "not all statements were seen"
+		}
+		note(isolationName, promised, unseen)
 	}
 	for _, v := range d.rulings {
-		note(v.Oracle, v.findings, v.Unknown != "")
+		note(v.Oracle, v.findings, v.Unknown)
 	}
 	return found
 }
 
+// cleanGroup is how many cases without a fault have the same database, as in hunt. Cases with faults have one each: fewer cases are to
+// be as different.
+const cleanGroup = 10
+
 // clean judges cases without a fault at every level: nothing but what is permitted may be found.
 func (m *mutation) clean(out *strings.Builder) {
 	fmt.Fprintf(out, "| level | oracle | cases | found | flaky | unknown | permitted |\n|---|---|---|---|---|---|---|\n")
+	reasons, why := map[string]string{}, map[string]int{}
 	for n, level := range m.site.engine.Levels {
 		b := m.bench(level)
-		all, cases := tallies{}, 0
+		all, cases, given := tallies{}, 0, 0
 		began := time.Now()
 		for i := n * *mutationClean; cases < *mutationClean; i++ {
-			if m.t.Context().Err() != nil {
-				m.t.Fatal(context.Cause(m.t.Context()))
+			if given++; given > 2**mutationClean+20 {
+				m.t.Fatalf("%s: %d of %d cases came to no end", level.SQL, given-1-cases, given-1)
 			}
-			k, err := m.hunter.generated(i)
-			if err != nil {
-				m.t.Fatal(err)
-			}
-			d, err := b.run(m.t.Context(), k.Spec, k.Spec.Permutations[0])
-			var refused *engine.ServerError
-			if errors.As(err, &refused) && i < (n+2)**mutationClean+100 {
-				continue // the setup
-			}
-			if err != nil {
-				m.t.Fatalf("case %d at %s: %v", i, level.SQL, err)
+			spec, perm := m.generated(i, cleanGroup)
+			d, err := b.run(m.t.Context(), spec, perm)
+			if m.executed(d.Result, err, fmt.Sprintf("case %d at %s", i, level.SQL)) == nil {
+				continue
 			}
 			cases++
 			for _, f := range all.count(d) {
-				m.keep(k.Spec, level, i, &f)
+				m.keep(spec, level, i, &f)
+			}
+			for _, v := range d.rulings {
+				for _, f := range v.findings {
+					if f.Kind == oracle.KindPermitted {
+						reasons[f.Difference.Cause] = fmt.Sprintf("%s (%s)", f.Difference.Reason, f.Source)
+					}
+				}
 			}
 		}
 		took := time.Since(began)
 		for _, name := range m.oracles() {
 			t := all.of(name)
-			fmt.Fprintf(out, "| %s | %s | %d | %d | %d | %d | %s |\n", level.History, name, cases, t.found, t.flaky, t.unknown, causes(t.permitted))
+			fmt.Fprintf(out, "| %s | %s | %d | %d | %d | %d | %s |\n", level.History, name, cases, t.found, t.flaky, t.unknown, counted(t.permitted))
+			for reason, n := range t.why {
+				why[name+": "+reason] += n
+			}
 		}
-		fmt.Fprintf(out, "| %s | all, %.1f cases/s | | | | | |\n", level.History, float64(cases)/took.Seconds())
+		fmt.Fprintf(out, "| %s | all: %.1f cases/s | | | | | |\n", level.History, float64(cases)/took.Seconds())
 		fmt.Fprintf(os.Stderr, "%s, %s: %d cases without a fault in %v\n", m.site.engine.Title, level.SQL, cases, took.Round(time.Second))
+	}
+	m.explain(out, reasons, why)
+}
+
+// explain says what was permitted and why, and what was not decided and why not.
+func (m *mutation) explain(out *strings.Builder, reasons map[string]string, why map[string]int) {
+	fmt.Fprintln(out)
+	for _, cause := range slices.Sorted(maps.Keys(reasons)) {
+		fmt.Fprintf(out, "- permitted, %s: %s\n", cause, reasons[cause])
+	}
+	often := slices.Sorted(maps.Keys(why))
+	slices.SortStableFunc(often, func(a, b string) int { return why[b] - why[a] })
+	for _, reason := range often[:min(len(often), mostReasons)] {
+		fmt.Fprintf(out, "- unknown %d times by %s\n", why[reason], reason)
 	}
 }
 
+// mostReasons bounds how many reasons for what is unknown are printed: some name a statement.
+const mostReasons = 15
+
 func (m *mutation) oracles() []string { return strings.Split(m.panel.names(), ",") }
 
-func causes(permitted map[string]int) string {
+func counted(list map[string]int) string {
 	var parts []string
-	for _, cause := range slices.Sorted(maps.Keys(permitted)) {
-		parts = append(parts, fmt.Sprintf("%s %d", cause, permitted[cause]))
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		parts = append(parts, fmt.Sprintf("%s %d", name, list[name]))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -251,7 +301,7 @@ type spoiled struct {
 }
 
 // mostTries bounds the cases that are executed for one in which the fault shows.
-const mostTries = 30
+const mostTries = 200
 
 // faults judges cases with each kind of fault, at all levels in turn.
 func (m *mutation) faults(out *strings.Builder) {
@@ -264,9 +314,6 @@ func (m *mutation) faults(out *strings.Builder) {
 		}
 		s := &spoiled{by: tallies{}}
 		for i := 0; s.visible < *mutationFaults && i < mostTries**mutationFaults; i++ {
-			if m.t.Context().Err() != nil {
-				m.t.Fatal(context.Cause(m.t.Context()))
-			}
 			m.oneFault(kind, i, s)
 		}
 		if s.fired == 0 {
@@ -308,52 +355,65 @@ func percent(n, of int) string {
 // oneFault executes one case with a fault. It is judged if the fault shows: if the execution differs in anything from the one
 // without it, an answer, a wait, a row in the end.
 func (m *mutation) oneFault(kind fault.Kind, i int, s *spoiled) {
-	t := m.t
-	levels := m.site.engine.Levels
-	level := levels[i/m.hunter.f.group%len(levels)]
+	level := m.site.engine.Levels[i%len(m.site.engine.Levels)]
 	b := m.bench(level)
-	spec, perm, truth := m.generated(b, i)
-	if spec == nil {
-		return
-	}
-	s.tried++
+	spec, perm := m.generated(i, 1)
 	var plan []fault.Step
 	for _, st := range perm.Steps {
 		plan = append(plan, fault.Step{Session: spec.Sessions[st.Step.Session].Name, SQL: st.Step.SQL})
 	}
-	b.around = func(execute func() error) error {
-		if err := m.in.Arm(kind, *mutationSeed+uint64(i), level, plan); err != nil {
+	s.tried++
+	what := fmt.Sprintf("case %d with %s at %s", i, kind, level.SQL)
+	armed := false
+	spoil := func(execute func() error) (err error) {
+		if armed, err = m.in.Arm(kind, *mutationSeed+uint64(i), level, plan); err != nil || !armed {
 			return err
 		}
 		return errors.Join(execute(), m.in.Disarm())
 	}
+	b.around = spoil
 	defer func() { b.around = nil }()
-	r, err := b.execute(t.Context(), b.lab, spec, perm, func() {})
-	if err != nil {
-		t.Fatalf("case %d with %s at %s: %v", i, kind, level.SQL, err)
-	}
-	if !m.in.Fired() {
+	execute := func() (*lab.Result, error) { return b.execute(m.t.Context(), b.lab, spec, perm, func() {}) }
+	r, err := execute()
+	if !armed && err == nil {
 		return
 	}
+	r = m.executed(r, err, what)
 	effect := m.in.Effect()
+	if r == nil || effect == "" {
+		return
+	}
 	s.fired++
-	if r.Trouble != nil || text(t, r, spec) == text(t, truth, spec) {
+	b.around = nil
+	truth, err := execute()
+	if truth = m.executed(truth, err, what); truth == nil || text(m.t, r, spec) == text(m.t, truth, spec) {
 		return
 	}
 	s.visible++
-	d, err := b.run(t.Context(), spec, perm)
-	if err != nil {
-		t.Fatalf("case %d with %s at %s: %v", i, kind, level.SQL, err)
+	b.around = spoil
+	d, err := b.run(m.t.Context(), spec, perm)
+	if m.executed(d.Result, err, what) == nil {
+		m.t.Fatalf("%s: it ended the first time, and now: %v, %v", what, err, d.Result)
 	}
 	if again := m.in.Effect(); again != effect {
-		t.Logf("case %d at %s: the same seed did otherwise: %q, then %q", i, level.SQL, effect, again)
+		m.t.Logf("%s: the same seed did otherwise: %q, then %q", what, effect, again)
 	}
 	found := s.by.count(d)
 	if len(slices.DeleteFunc(found, func(f oracle.Finding) bool { return f.Difference != nil && f.Difference.Flaky })) > 0 {
 		s.any++
 	} else if testing.Verbose() {
-		t.Logf("case %d at %s: not found: %s", i, level.SQL, effect)
+		m.t.Logf("%s: not found (%s): %s", what, strings.Join(undecided(d), "; "), effect)
 	}
+}
+
+// undecided lists the oracles that could not decide, and why.
+func undecided(d *done) (list []string) {
+	for _, v := range d.rulings {
+		if v.Unknown != "" {
+			list = append(list, v.Oracle+": unknown: "+v.Unknown)
+		}
+	}
+	return list
 }
 
 func text(t *testing.T, r *lab.Result, spec *scenario.Spec) string {

@@ -77,7 +77,7 @@ func (f *fault) close() (errs []error) {
 func (f *fault) begin(ctx context.Context, c *conn) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.begun || f.kind != StaleRead || f.first == len(f.steps) {
+	if f.begun || f.kind != StaleRead {
 		return
 	}
 	f.begun = true

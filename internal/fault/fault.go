@@ -74,14 +74,15 @@ func (in *Injector) Backend() engine.Descriptor {
 	return d
 }
 
-// Arm makes the next execution of these steps, at this level, have a fault of this kind, unless none of its statements can. The
-// error says that a step cannot be taken apart.
-func (in *Injector) Arm(kind Kind, seed uint64, level engine.Level, steps []Step) error {
+// Arm makes the next execution of these steps, at this level, have a fault of this kind. It is false, and nothing is armed, if
+// none of the statements can have it, by their texts; what comes of it is only seen when they are executed. The error says
+// that a step cannot be taken apart.
+func (in *Injector) Arm(kind Kind, seed uint64, level engine.Level, steps []Step) (bool, error) {
 	f := &fault{in: in, kind: kind, level: level, random: rand.New(rand.NewPCG(seed, uint64(slices.Index(Kinds(), kind))))}
 	for _, st := range steps {
 		list, err := in.describe(st.SQL)
 		if err != nil {
-			return fmt.Errorf("arm a fault: %w", err)
+			return false, fmt.Errorf("arm a fault: %w", err)
 		}
 		p := &planned{session: st.Session, sql: st.SQL}
 		if len(list) == 1 && !list[0].Unparsed {
@@ -89,17 +90,20 @@ func (in *Injector) Arm(kind Kind, seed uint64, level engine.Level, steps []Step
 		}
 		f.steps = append(f.steps, p)
 	}
-	f.choose()
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.fault != nil {
-		return errors.New("arm a fault: one is armed already")
+		return false, errors.New("arm a fault: one is armed already")
+	}
+	in.last = ""
+	if !f.choose() {
+		return false, nil
 	}
 	for _, c := range in.conns {
 		c.next, c.wrote = 0, nil
 	}
-	in.fault, in.last = f, ""
-	return nil
+	in.fault = f
+	return true, nil
 }
 
 // Disarm ends what Arm began. The error is that of a connection of the injector's own: then nothing is known of the fault.
@@ -131,7 +135,6 @@ type fault struct {
 	kind  Kind
 	level engine.Level
 	steps []*planned
-	first int // the step that was chosen; if it cannot have the fault, a later one has it
 
 	mu       sync.Mutex
 	random   *rand.Rand  // guarded by mu
@@ -151,23 +154,25 @@ type planned struct {
 	candidate    bool
 }
 
-// choose finds the steps that may have the fault, and chooses one.
-func (f *fault) choose() {
+// choose finds the steps that may have the fault, and chooses one; it is false if there is none.
+func (f *fault) choose() bool {
 	var candidates []int
 	for i, p := range f.steps {
 		if p.statement != nil && p.statement.Control.Verb == rewrite.ControlAutocommit {
-			return // what is in a transaction cannot be told any more
+			return false // what is in a transaction cannot be told any more
 		}
 		if p.candidate = p.statement != nil && f.suits(i); p.candidate {
 			candidates = append(candidates, i)
 		}
 	}
-	if f.first = len(f.steps); len(candidates) > 0 {
-		f.first = candidates[f.random.IntN(len(candidates))]
+	if len(candidates) == 0 {
+		return false
 	}
-	for i := range f.first {
+	// If the chosen one cannot have it after all, a later one has it.
+	for i := range candidates[f.random.IntN(len(candidates))] {
 		f.steps[i].candidate = false
 	}
+	return true
 }
 
 // suits reports whether the step can have the fault, by its text and the steps around it.
@@ -178,7 +183,7 @@ func (f *fault) suits(i int) bool {
 	case LostWrite:
 		return writes(st) && f.end(i) != rewrite.ControlRollback
 	case RolledBackWrite:
-		return st.Control.Verb == rewrite.ControlRollback && !st.Control.Chain
+		return st.Control.Verb == rewrite.ControlRollback && !st.Control.Chain && f.wrote(i)
 	case DirtyRead, StaleRead:
 		return query && len(st.Reads()) > 0 && !st.Variables
 	case SkippedRow:
@@ -212,6 +217,23 @@ func (f *fault) end(i int) rewrite.ControlVerb {
 		}
 	}
 	return rewrite.ControlNone
+}
+
+// wrote reports whether the transaction that a step ends has a write by the plan.
+func (f *fault) wrote(i int) bool {
+	for _, p := range slices.Backward(f.steps[:i]) {
+		if p.session != f.steps[i].session || p.statement == nil {
+			continue
+		}
+		if writes(p.statement) {
+			return true
+		}
+		switch p.statement.Control.Verb {
+		case rewrite.ControlCommit, rewrite.ControlRollback, rewrite.ControlBegin:
+			return false
+		}
+	}
+	return false
 }
 
 // intn chooses a number in [0, n).

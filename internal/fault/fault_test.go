@@ -213,7 +213,8 @@ func (w *world) play(sc script, d engine.Descriptor, armed *uint64) (text, state
 		plan = append(plan, Step{name, sql})
 	}
 	if armed != nil {
-		fail(w.in.Arm(sc.kind, *armed, level, plan))
+		_, err := w.in.Arm(sc.kind, *armed, level, plan)
+		fail(err)
 	}
 	var out strings.Builder
 	for _, st := range plan {

@@ -26,6 +26,7 @@ import (
 var (
 	mutationFaults  = flag.Int("mutation-faults", 1, "cases with each kind of fault that TestMutation judges")
 	mutationClean   = flag.Int("mutation-clean", 3, "cases without a fault that TestMutation judges at each level")
+	mutationTimes   = flag.Int("mutation-attempts", 1, "how often TestMutation executes a case again in which something was found")
 	mutationSeed    = flag.Uint64("mutation-seed", 1, "of the cases and faults of TestMutation")
 	mutationOracles = flag.String("mutation-oracles", "", "which oracles TestMutation measures; empty: those that re-execute")
 	mutationKinds   = flag.String("mutation-kinds", "", "which faults, separated by commas; empty: all")
@@ -97,7 +98,7 @@ func (m *mutation) bench(level engine.Level) *bench {
 		if b, err = openBench(m.t.Context(), m.c, m.site, config, m.panel); err != nil {
 			m.t.Fatal(err)
 		}
-		b.sparing = true
+		b.sparing, b.attempts = true, *mutationTimes
 		m.benches[level.History] = b
 	}
 	return b

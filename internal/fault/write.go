@@ -266,8 +266,15 @@ func (f *fault) exchanges(t table, rows [][]engine.Value) (list []exchange) {
 	var places []place
 	for i := range rows {
 		for j := range i {
+			differ := 0
 			for col := range t.columns {
-				if !t.columns[col].generated && !equal(rows[i][col], rows[j][col]) {
+				if !equal(rows[i][col], rows[j][col]) {
+					differ++
+				}
+			}
+			for col := range t.columns {
+				// Rows that differ in nothing else would be the same two rows afterwards.
+				if !t.columns[col].generated && differ > 1 && !equal(rows[i][col], rows[j][col]) {
 					places = append(places, place{i, j, col})
 				}
 			}

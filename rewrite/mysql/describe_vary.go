@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
@@ -131,6 +132,9 @@ func (v *varyVisitor) limit(l *ast.Limit, order *ast.OrderByClause) {
 	}
 }
 
+// timeLiterals are the functions as which TiDB's parser has DATE '...' and its like.
+var timeLiterals = []string{ast.DateLiteral, ast.TimeLiteral, ast.TimestampLiteral}
+
 func (v *varyVisitor) call(n *ast.FuncCallExpr) {
 	name := n.FnName.L
 	switch why := varyingNames[name]; {
@@ -138,7 +142,7 @@ func (v *varyVisitor) call(n *ast.FuncCallExpr) {
 		v.add("function " + n.Schema.O + "." + n.FnName.O + " is not known")
 	case name == "unix_timestamp" && len(n.Args) == 0:
 		v.add("function unix_timestamp tells of the clock")
-	case name == "unix_timestamp", steadyNames[name]:
+	case name == "unix_timestamp", steadyNames[name], slices.Contains(timeLiterals, name):
 	case why != "":
 		v.st.Variables = v.st.Variables || why == sessionReason
 		v.add("function " + name + " tells of " + why)

@@ -114,23 +114,25 @@ func (m *mutation) generated(i, group int) (*scenario.Spec, *scenario.Permutatio
 	return k.Spec, k.Spec.Permutations[0]
 }
 
-// executed gives what a case did; nil if the server refuses its setup, or it did not come to its end. What else goes wrong ends the test.
+// executed gives what a case did; nil if there is nothing to judge: the server refused its setup, it did not come to its end, or an
+// oracle failed, which fails the test. What else goes wrong ends the test.
 func (m *mutation) executed(r *lab.Result, err error, what string) *lab.Result {
 	m.t.Helper()
 	if m.t.Context().Err() != nil {
 		m.t.Fatal(context.Cause(m.t.Context()))
 	}
 	var refused *engine.ServerError
-	if errors.As(err, &refused) {
+	switch {
+	case err != nil && r != nil && len(r.Events) > 0:
+		m.t.Errorf("%s: %v", what, err)
 		return nil
-	}
-	if err != nil {
+	case errors.As(err, &refused):
+		return nil
+	case err != nil:
 		m.t.Fatalf("%s: %v", what, err)
-	}
-	if r.Crashed {
+	case r.Crashed:
 		m.t.Fatalf("%s: the server or a connection ended: %v", what, r.Trouble)
-	}
-	if r.Trouble != nil {
+	case r.Trouble != nil:
 		return nil
 	}
 	return r
@@ -390,12 +392,12 @@ func (m *mutation) oneFault(kind fault.Kind, i int, s *spoiled) {
 	if truth = m.executed(truth, err, what); truth == nil || text(m.t, r, spec) == text(m.t, truth, spec) {
 		return
 	}
-	s.visible++
 	b.around = spoil
 	d, err := b.run(m.t.Context(), spec, perm)
-	if m.executed(d.Result, err, what) == nil {
-		m.t.Fatalf("%s: it ended the first time, and now: %v, %v", what, err, d.Result)
+	if m.executed(d.Result, err, what+" ("+effect+")") == nil {
+		return
 	}
+	s.visible++
 	if again := m.in.Effect(); again != effect {
 		m.t.Logf("%s: the same seed did otherwise: %q, then %q", what, effect, again)
 	}

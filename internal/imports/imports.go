@@ -81,7 +81,7 @@ func Rules() []Rule {
 		},
 		{
 			Of: []string{""}, Except: []string{"internal/testserver", "backends/backendtest"},
-			Direct: []string{"testing", "github.com/google/go-cmp/cmp", "pgregory.net/rapid", "wirecheck/internal/testserver"},
+			Direct: []string{"testing", "github.com/google/go-cmp/cmp", "pgregory.net/rapid", "wirecheck/internal/testserver", "wirecheck/internal/fault"},
 			Why:    "what is for tests stays in tests",
 		},
 		{

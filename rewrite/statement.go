@@ -1,6 +1,10 @@
 package rewrite
 
-import "strings"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Statement describes one SQL statement by its text alone: nothing is known of the server, its tables and its functions. What
 // the text does not tell, and what depends on the catalog (views, triggers, defaults such as AUTO_INCREMENT or now(), the type
@@ -51,14 +55,14 @@ type Statement struct {
 	Parameters int // placeholders: how many ? there are, or the highest $n
 
 	// Volatile says why the same statement on the same database may give another result or leave another state; empty if it
-	// cannot. LIMIT without ORDER BY is such a reason; LIMIT with an ORDER BY that leaves ties is not seen. A function that is
-	// not known is one, too.
+	// cannot. LIMIT without ORDER BY is such a reason, and a function that is not known. Not seen are an ORDER BY that leaves ties
+	// (Limit says that there is a LIMIT), an UPDATE that joins a row with several others, and the order of an answer's rows.
 	Volatile string
 	// Variables says that it depends on what its session did before: user and system variables, LAST_INSERT_ID(), ROW_COUNT(),
 	// FOUND_ROWS(), currval, lastval, current_setting, temporary tables where the text tells, EXECUTE, cursors.
 	Variables bool
 
-	queries Addressing
+	Addressing Addressing // what Addressed goes by besides Clauses; the dialects set it
 }
 
 // Begin are the options of a transaction besides its level, which is in Control.
@@ -188,8 +192,11 @@ type Clauses struct {
 type Assignment struct {
 	Column string // the column's name
 	Table  string // the qualifier, if it is written (UPDATE of several tables): an alias or a table's name
-	Expr   string // the text of the value; DEFAULT is a value. Of PostgreSQL's (a, b) = (...) it is the whole right side, for each
+	Expr   string // the text of the value; DEFAULT is a value
 	At     int    // byte offset of Expr in Statement.Text
+	// Partial says that Expr is not the column's whole value (PostgreSQL): of (a, b) = (...) it is the whole right side, for
+	// each column; of a[1] = ... and a.f = ... it is that of a part of the column.
+	Partial bool
 }
 
 // Insert are the parts of INSERT and REPLACE. Offsets are in Statement.Text.
@@ -218,15 +225,12 @@ type Addressing struct {
 	Unorder bool   // the order does not choose rows and cannot be asked for: ORDER BY is left out
 }
 
-// Address sets what Addressed goes by. It is for the dialects.
-func (s *Statement) Address(a Addressing) { s.queries = a }
-
 // Addressed makes a query that gives exprs, a list of expressions, for each row that the statement addresses: those that an
 // UPDATE or DELETE changes, or that a SELECT without groups gives, a join's once for each combination. It locks nothing. Names
 // in exprs mean what they mean in the statement's own condition. It is false if there is no such query (groups, set
 // operations, no tables, a part that writes), or none that is certain.
 func (s *Statement) Addressed(exprs string) (string, bool) {
-	if s.Unparsed || s.queries.Why != "" || s.Clauses.From == "" {
+	if s.Unparsed || s.Addressing.Why != "" || s.Clauses.From == "" {
 		return "", false
 	}
 	var b strings.Builder
@@ -241,9 +245,107 @@ func (s *Statement) Addressed(exprs string) (string, bool) {
 	}
 	b.WriteString("SELECT " + exprs + " FROM " + c.From)
 	part(" WHERE ", c.Where)
-	if !s.queries.Unorder {
+	if !s.Addressing.Unorder {
 		part(" ORDER BY ", c.OrderBy)
 	}
 	part(" ", c.Limit)
 	return b.String(), true
+}
+
+// Reasons joins the reasons why a statement is volatile, each once, in an order that does not depend on that of the walk.
+func Reasons(list []string) string {
+	slices.Sort(list)
+	return strings.Join(slices.Compact(list), "; ")
+}
+
+// String describes the statement for people, one line for each part that it has.
+func (s *Statement) String() string {
+	var b strings.Builder
+	line := func(name string, text any) {
+		if t := fmt.Sprint(text); t != "" && t != "[]" {
+			fmt.Fprintf(&b, "%s: %s\n", name, t)
+		}
+	}
+	line("verb", s.Verb)
+	line("unparsed", s.Why)
+	if s.Control != (Control{}) {
+		line("control", strings.TrimSpace(fmt.Sprintf("%s %s %s %s", s.Control.Verb, s.Control.Name, s.Control.Level, s.Control.Scope)))
+	}
+	line("flags", strings.Join(s.flags(), ", "))
+	if l := s.Locking; l.Lock != LockNone {
+		line("locking", strings.Join(append([]string{string(l.Lock)}, l.Of...), " "))
+	}
+	for _, t := range s.Tables {
+		line("mention", t.String())
+	}
+	c := s.Clauses
+	for _, part := range [][2]string{{"with", c.With}, {"from", c.From}, {"where", c.Where}, {"group by", c.GroupBy}, {"having", c.Having}, {"window", c.Window},
+		{"order by", c.OrderBy}, {"limit", c.Limit}} {
+		line(part[0], part[1])
+	}
+	line("set", assigned(s.Assignments))
+	if in := s.Insert; in != nil {
+		line("columns", strings.Join(in.Columns, ", "))
+		for _, r := range in.Rows {
+			line("row", strings.Join(r, " | "))
+		}
+		line("query", in.Select)
+		line("on conflict", assigned(in.Updates))
+	}
+	line("volatile", s.Volatile)
+	return b.String()
+}
+
+func assigned(list []Assignment) string {
+	var parts []string
+	for _, a := range list {
+		column := a.Column
+		if a.Table != "" {
+			column = a.Table + "." + column
+		}
+		parts = append(parts, column+"="+a.Expr)
+	}
+	return strings.Join(parts, " | ")
+}
+
+// String describes the mention for people.
+func (u TableUse) String() string {
+	words := []string{string(u.Kind)}
+	add := func(is bool, word string) {
+		if is {
+			words = append(words, word)
+		}
+	}
+	add(u.SQL != "", u.SQL)
+	add(u.SQL == "" && u.Name != "", u.Name)
+	add(u.Alias != "", "as "+u.Alias)
+	add(u.Target, "written")
+	add(u.Read, "read")
+	add(u.Lock != LockNone, "locked for "+string(u.Lock))
+	add(u.Place != PlaceMain, fmt.Sprintf("in %s", u.Place))
+	add(u.Depth > 0, fmt.Sprintf("depth %d", u.Depth))
+	return strings.Join(words, " ")
+}
+
+func (s *Statement) flags() (list []string) {
+	in := s.Insert
+	if in == nil {
+		in = &Insert{}
+	}
+	for _, f := range []struct {
+		on   bool
+		name string
+	}{
+		{s.Begin.ReadOnly, "read only"}, {s.Begin.ReadWrite, "read write"}, {s.Begin.Deferrable, "deferrable"}, {s.Begin.Snapshot, "snapshot"},
+		{s.Begin.Optimistic, "optimistic"}, {s.Begin.Pessimistic, "pessimistic"}, {s.Control.Chain, "chain"}, {s.DDL, "ddl"}, {s.Ends, "ends"},
+		{s.Locking.NoWait, "nowait"}, {s.Locking.SkipLocked, "skip locked"}, {s.Locking.Wait, "wait"}, {s.Returning, "returning"}, {s.Ignore, "ignore"},
+		{in.Defaults, "defaults"}, {in.Set, "insert set"}, {in.Conflict, "conflict"}, {in.Nothing, "nothing"},
+		{s.Predicate, "predicate"}, {s.Aggregate, "aggregate"}, {s.Distinct, "distinct"}, {s.Window, "window"}, {s.SetOperation, "set operation"},
+		{s.Limit, "limit"}, {s.HasSubquery, "subquery"}, {s.Parameters > 0, fmt.Sprint(s.Parameters, " parameters")}, {s.Variables, "variables"},
+	} {
+		if f.on {
+			list = append(list, f.name)
+		}
+	}
+	return list
 }

@@ -66,19 +66,8 @@ func (s *statement) stampChanged(list []*ast.Assignment, src *source, set, end i
 
 // assigned gives the texts of the values that are assigned between the tokens set and end.
 func (s *statement) assigned(set, end int) (texts []string) {
-	t := s.text
-	depth := t.tokens[set].depth
-	for i := set + 1; i < end; {
-		stop := t.find(i, depth, ",")
-		if stop < 0 || stop > end {
-			stop = end
-		}
-		eq := t.find(i, depth, "=")
-		if eq < 0 || eq+1 >= stop {
-			return nil
-		}
-		texts = append(texts, t.sql[t.tokens[eq+1].start:t.tokens[stop-1].end])
-		i = stop + 1
+	for _, v := range s.text.assigned(set+1, end) {
+		texts = append(texts, s.text.between(v[0], v[1]))
 	}
 	return texts
 }

@@ -531,14 +531,8 @@ func clauseEnd(toks []*pg.ScanToken, through ...pg.Token) int {
 		case i == 0:
 		case depth == 0 && (t.Token == tokenClose || t.Token == tokenEnd):
 			return int(toks[i-1].End)
-		case depth == 0 && clauses[t.Token] && !slices.Contains(through, t.Token):
-			switch toks[i-1].Token {
-			case pg.Token_AS, tokenDot: // a label or a field name
-			case pg.Token_DISTINCT: // IS DISTINCT FROM
-			case pg.Token_WITHIN: // WITHIN GROUP
-			default:
-				return int(toks[i-1].End)
-			}
+		case depth == 0 && clauses[t.Token] && !slices.Contains(through, t.Token) && beginsClause(toks, i):
+			return int(toks[i-1].End)
 		}
 		switch t.Token {
 		case tokenOpen:
@@ -551,6 +545,18 @@ func clauseEnd(toks []*pg.ScanToken, through ...pg.Token) int {
 		return -1
 	}
 	return int(toks[len(toks)-1].End)
+}
+
+// beginsClause reports whether a keyword, which is not the first token, begins a clause.
+func beginsClause(toks []*pg.ScanToken, i int) bool {
+	switch toks[i-1].Token {
+	case pg.Token_AS, tokenDot: // a label or a field name
+	case pg.Token_DISTINCT: // IS DISTINCT FROM
+	case pg.Token_WITHIN: // WITHIN GROUP
+	default:
+		return true
+	}
+	return false
 }
 
 // pinned reports whether a condition fixes a whole unique key of the source by equality with constants or parameters,

@@ -1,0 +1,345 @@
+package mysql
+
+import (
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"wirecheck/rewrite"
+)
+
+// uses collects the mentions of tables.
+type uses struct {
+	list []rewrite.TableUse
+	sub  bool // there is a query within the statement
+}
+
+// around is what is around a part of a tree.
+type around struct {
+	place rewrite.Place
+	depth int
+	names []string // of the common table expressions that are visible, in lower case
+}
+
+// inner is what is around a query within c.
+func (c around) inner(p rewrite.Place) around {
+	if c.place != rewrite.PlaceMain {
+		p = c.place
+	}
+	return around{p, c.depth + 1, c.names}
+}
+
+// mention is one table source.
+func (u *uses) mention(n *ast.TableName, alias string, c around, m rewrite.TableUse) {
+	m.Kind, m.Schema, m.Name, m.Alias, m.Place, m.Depth = rewrite.SourceTable, n.Schema.O, n.Name.O, alias, c.place, c.depth
+	if !m.Target && m.Schema == "" && containsFold(c.names, m.Name) {
+		m.Kind, m.Lock = rewrite.SourceCTE, rewrite.LockNone
+	}
+	m.SQL = quoteName(m.Name)
+	if m.Schema != "" {
+		m.SQL = quoteName(m.Schema) + "." + m.SQL
+	}
+	m.Ref = m.SQL
+	if alias != "" {
+		m.Ref = quoteName(alias)
+	}
+	u.list = append(u.list, m)
+}
+
+// top is for the statement itself.
+func (u *uses) top(n ast.StmtNode) {
+	switch n := n.(type) {
+	case *ast.SelectStmt, *ast.SetOprStmt:
+		u.query(n, around{})
+	case *ast.InsertStmt:
+		u.insert(n)
+	case *ast.UpdateStmt:
+		c := u.with(n.With, around{})
+		u.from(n.TableRefs, c, nil)
+		u.targets(assignedTables(n))
+		for _, a := range n.List {
+			u.expr(a.Expr, c)
+		}
+		u.rest(c, n.Where, n.Order, n.Limit)
+	case *ast.DeleteStmt:
+		c := u.with(n.With, around{})
+		u.from(n.TableRefs, c, nil)
+		if n.IsMultiTable && n.Tables != nil {
+			u.targets(deletedTables(n))
+		} else {
+			u.targets(nil)
+		}
+		u.rest(c, n.Where, n.Order, n.Limit)
+	default:
+		u.visit(n, around{}, true)
+	}
+}
+
+func (u *uses) insert(n *ast.InsertStmt) {
+	c := around{}
+	reads := n.IsReplace || len(n.OnDuplicate) > 0 // the row that is there
+	if t := soleTable(n.Table); t != nil {
+		u.mention(t, "", c, rewrite.TableUse{Target: true, Read: reads})
+	}
+	if n.Select != nil {
+		u.sub = true
+		u.query(n.Select, c.inner(rewrite.PlaceSelect))
+	}
+	for _, row := range n.Lists {
+		for _, e := range row {
+			u.expr(e, c)
+		}
+	}
+	for _, a := range n.OnDuplicate {
+		u.expr(a.Expr, c)
+	}
+}
+
+// soleTable is the table of an INSERT.
+func soleTable(refs *ast.TableRefsClause) *ast.TableName {
+	if refs == nil || refs.TableRefs == nil || refs.TableRefs.Right != nil {
+		return nil
+	}
+	if src, ok := refs.TableRefs.Left.(*ast.TableSource); ok {
+		t, _ := src.Source.(*ast.TableName)
+		return t
+	}
+	return nil
+}
+
+// named is a name that a statement of several tables changes: an alias or a table.
+type named struct{ schema, name string }
+
+// assignedTables are the tables that an UPDATE of several names in its assignments; none if it may be any of them.
+func assignedTables(n *ast.UpdateStmt) (list []named) {
+	for _, a := range n.List {
+		if a.Column.Table.O == "" {
+			return nil
+		}
+		list = append(list, named{a.Column.Schema.O, a.Column.Table.O})
+	}
+	return list
+}
+
+func deletedTables(n *ast.DeleteStmt) (list []named) {
+	for _, t := range n.Tables.Tables {
+		list = append(list, named{t.Schema.O, t.Name.O})
+	}
+	return list
+}
+
+// targets marks the tables that are changed; all of the statement's own if no names are given.
+func (u *uses) targets(names []named) {
+	for i := range u.list {
+		m := &u.list[i]
+		if m.Place != rewrite.PlaceMain || m.Kind != rewrite.SourceTable {
+			continue
+		}
+		m.Target = names == nil
+		for _, n := range names {
+			alias := m.Alias
+			if alias == "" {
+				alias = m.Name
+			}
+			if strings.EqualFold(n.name, alias) && (n.schema == "" || m.Schema == "" || strings.EqualFold(n.schema, m.Schema)) {
+				m.Target = true
+			}
+		}
+	}
+}
+
+// with goes through the common table expressions. Without RECURSIVE each sees only those before it (MySQL manual, WITH).
+func (u *uses) with(w *ast.WithClause, c around) around {
+	if w == nil {
+		return c
+	}
+	c.names = append([]string(nil), c.names...)
+	if w.IsRecursive {
+		for _, e := range w.CTEs {
+			c.names = append(c.names, e.Name.L)
+		}
+	}
+	for _, e := range w.CTEs {
+		u.sub = true
+		if e.Query != nil && e.Query.Query != nil {
+			u.query(e.Query.Query, c.inner(rewrite.PlaceCTE))
+		}
+		c.names = append(c.names, e.Name.L)
+	}
+	return c
+}
+
+func (u *uses) query(n ast.Node, c around) {
+	switch n := n.(type) {
+	case *ast.SubqueryExpr:
+		u.query(n.Query, c)
+	case *ast.SetOprStmt:
+		c = u.with(n.With, c)
+		u.arms(n.SelectList, c)
+		u.rest(c, nil, n.OrderBy, n.Limit)
+	case *ast.SelectStmt:
+		c = u.with(n.With, c)
+		u.from(n.From, c, n.LockInfo)
+		if n.Fields != nil {
+			u.visit(n.Fields, c, false)
+		}
+		u.rest(c, n.Where, n.OrderBy, n.Limit)
+		if n.GroupBy != nil {
+			u.visit(n.GroupBy, c, false)
+		}
+		if n.Having != nil {
+			u.visit(n.Having, c, false)
+		}
+		for i := range n.WindowSpecs {
+			u.visit(&n.WindowSpecs[i], c, false)
+		}
+		for _, row := range n.Lists {
+			u.visit(row, c, false)
+		}
+	}
+}
+
+// arms are the queries of a set operation.
+func (u *uses) arms(n *ast.SetOprSelectList, c around) {
+	if n == nil {
+		return
+	}
+	c = u.with(n.With, c)
+	if c.place == rewrite.PlaceMain {
+		c.place = rewrite.PlaceSelect
+	}
+	for _, arm := range n.Selects {
+		if list, ok := arm.(*ast.SetOprSelectList); ok {
+			u.arms(list, c)
+			continue
+		}
+		u.query(arm, c)
+	}
+	u.rest(c, nil, n.OrderBy, n.Limit)
+}
+
+func (u *uses) rest(c around, where ast.ExprNode, order *ast.OrderByClause, limit *ast.Limit) {
+	u.expr(where, c)
+	if order != nil {
+		u.visit(order, c, false)
+	}
+	if limit != nil {
+		u.visit(limit, c, false)
+	}
+}
+
+func (u *uses) expr(e ast.ExprNode, c around) {
+	if e != nil {
+		u.visit(e, c, false)
+	}
+}
+
+func (u *uses) visit(n ast.Node, c around, target bool) { n.Accept(&useVisitor{u, c, target}) }
+
+// from goes through table references. A lock is not on what subqueries read (MySQL manual, "Locking Reads").
+func (u *uses) from(refs *ast.TableRefsClause, c around, lock *ast.SelectLockInfo) {
+	if refs != nil && refs.TableRefs != nil {
+		u.source(refs.TableRefs, c, lock)
+	}
+}
+
+func (u *uses) source(n ast.ResultSetNode, c around, lock *ast.SelectLockInfo) {
+	switch n := n.(type) {
+	case *ast.Join:
+		u.source(n.Left, c, lock)
+		if n.Right != nil {
+			u.source(n.Right, c, lock)
+		}
+		if n.On != nil {
+			u.visit(n.On, c, false)
+		}
+	case *ast.TableName:
+		u.mention(n, "", c, rewrite.TableUse{Read: true, Lock: lockOn(lock, n.Name.O)})
+	case *ast.TableSource:
+		switch src := n.Source.(type) {
+		case *ast.TableName:
+			ref := n.AsName.O
+			if ref == "" {
+				ref = src.Name.O
+			}
+			u.mention(src, n.AsName.O, c, rewrite.TableUse{Read: true, Lock: lockOn(lock, ref)})
+		case *ast.Join:
+			u.source(src, c, lock)
+		default:
+			u.sub = true
+			m := rewrite.TableUse{Kind: rewrite.SourceDerived, Alias: n.AsName.O, Read: true, Place: c.place, Depth: c.depth}
+			if m.Alias != "" {
+				m.Ref = quoteName(m.Alias)
+			}
+			u.list = append(u.list, m)
+			u.query(src, c.inner(rewrite.PlaceDerived))
+		}
+	}
+}
+
+// lockOn is the lock that a locking clause takes on the table of that name or alias.
+func lockOn(l *ast.SelectLockInfo, ref string) rewrite.Lock {
+	if l == nil {
+		return rewrite.LockNone
+	}
+	on := len(l.Tables) == 0
+	for _, t := range l.Tables {
+		on = on || strings.EqualFold(t.Name.O, ref)
+	}
+	if !on {
+		return rewrite.LockNone
+	}
+	return strength(l.LockType)
+}
+
+func strength(t ast.SelectLockType) rewrite.Lock {
+	switch t {
+	case ast.SelectLockNone:
+		return rewrite.LockNone
+	case ast.SelectLockForShare, ast.SelectLockForShareNoWait, ast.SelectLockForShareSkipLocked:
+		return rewrite.LockShare
+	}
+	return rewrite.LockUpdate
+}
+
+// useVisitor finds the queries within expressions, and the names within other statements.
+type useVisitor struct {
+	u      *uses
+	c      around
+	target bool // names are those of tables that a definition is about
+}
+
+// Enter implements ast.Visitor.
+func (v *useVisitor) Enter(n ast.Node) (ast.Node, bool) {
+	switch n := n.(type) {
+	case *ast.SubqueryExpr:
+		v.u.sub = true
+		v.u.query(n.Query, v.c.inner(rewrite.PlaceSubquery))
+		return n, true
+	case *ast.SelectStmt, *ast.SetOprStmt: // of a definition
+		v.u.sub = true
+		v.u.query(n, v.c.inner(rewrite.PlaceSelect))
+		return n, true
+	case *ast.ColumnOption: // its reference is not walked through
+		if n.Refer != nil && n.Refer.Table != nil {
+			v.u.mention(n.Refer.Table, "", v.c, rewrite.TableUse{})
+		}
+	case *ast.ReferenceDef:
+		if n.Table != nil {
+			v.u.mention(n.Table, "", v.c, rewrite.TableUse{})
+		}
+		return n, true
+	case *ast.LockTablesStmt:
+		for _, t := range n.TableLocks {
+			v.u.mention(t.Table, "", v.c, rewrite.TableUse{})
+		}
+		return n, true
+	case *ast.TableName:
+		v.u.mention(n, "", v.c, rewrite.TableUse{Target: v.target})
+		return n, true
+	}
+	return n, false
+}
+
+// Leave implements ast.Visitor.
+func (v *useVisitor) Leave(n ast.Node) (ast.Node, bool) { return n, true }

@@ -1,0 +1,162 @@
+package postgres
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"wirecheck/rewrite"
+)
+
+// Describe describes the statements of a script, one by one; empty ones are left out. It reads texts as a session with
+// standard_conforming_strings on does. A statement that the grammar does not have is described as Unparsed. The error says that
+// the text cannot even be cut into statements.
+func Describe(sql string) (list []rewrite.Statement, err error) {
+	defer func() {
+		if p := recover(); p != nil { // the parser and the tree belong to others
+			list, err = nil, fmt.Errorf("describe statement: the parser stumbled: %v", p)
+		}
+	}()
+	switch {
+	case strings.IndexByte(sql, 0) >= 0:
+		return nil, fmt.Errorf("describe statement: a zero byte at byte %d", strings.IndexByte(sql, 0))
+	case !utf8.ValidString(sql):
+		return nil, fmt.Errorf("describe statement: the text is not UTF-8")
+	}
+	toks, err := scanner(sql)()
+	if err != nil {
+		return nil, fmt.Errorf("describe statement: %w", err)
+	}
+	for _, part := range statements(sql, toks) {
+		at := int(part[0].Start)
+		st := describe(sql[at:part[len(part)-1].End])
+		st.At = at
+		list = append(list, st)
+	}
+	return list, nil
+}
+
+// statements cuts tokens into those of each statement: as the grammar does, or where it does not understand the whole text at
+// the semicolons that are not in parentheses.
+func statements(sql string, toks []*pg.ScanToken) (parts [][]*pg.ScanToken) {
+	var ends map[int]bool // places of the semicolons that end a statement; nil: all that are not in parentheses
+	if tree, err := parse(sql); err == nil {
+		ends = map[int]bool{}
+		for _, raw := range tree.Stmts {
+			_, to := bounds(sql, raw)
+			ends[to] = true
+		}
+	}
+	depth, first := 0, 0
+	cut := func(i int) {
+		if i > first {
+			parts = append(parts, toks[first:i])
+		}
+		first = i + 1
+	}
+	for i, t := range toks {
+		switch t.Token {
+		case tokenOpen:
+			depth++
+		case tokenClose:
+			depth--
+		case tokenEnd:
+			if i == first || ends[int(t.Start)] || ends == nil && depth <= 0 {
+				depth = 0
+				cut(i)
+			}
+		}
+	}
+	cut(len(toks))
+	return parts
+}
+
+// parse is for texts that are not too long.
+func parse(sql string) (*pg.ParseResult, error) {
+	if len(sql) > maxText {
+		return nil, fmt.Errorf("the text is longer than %d bytes", maxText)
+	}
+	return pg.Parse(sql)
+}
+
+// describe describes one statement.
+func describe(text string) rewrite.Statement {
+	st := rewrite.Statement{Text: text}
+	tree, err := parse(text)
+	if err != nil || len(tree.Stmts) != 1 {
+		return undescribed(text, err)
+	}
+	n := tree.Stmts[0].Stmt
+	scan := scanner(text)
+	x := &statement{sql: text, to: len(text), native: true, scan: scan, plan: &rewrite.Plan{}}
+	x.understand(n)
+	st.Verb, st.Control = x.plan.Verb, x.plan.Control
+	st.DDL = st.Verb == "ddl"
+	st.Begin = beginOf(n)
+	toks, err := scan()
+	if err != nil {
+		return undescribed(text, err)
+	}
+
+	u := &uses{}
+	u.top(n)
+	st.Tables, st.HasSubquery = u.inOrder(), u.sub
+	st.Predicate = st.Verb == "merge"
+	for _, t := range st.Tables {
+		st.Predicate = st.Predicate || t.Read && t.Kind == rewrite.SourceTable && (st.Verb != "insert" || t.Place != rewrite.PlaceMain)
+	}
+	variation(n, &st)
+
+	d := describer{st: &st, node: n, phrase: phrase{text, toks}}
+	switch s := n.Node.(type) {
+	case *pg.Node_SelectStmt:
+		d.selectStmt(s.SelectStmt)
+	case *pg.Node_UpdateStmt:
+		d.updateStmt(s.UpdateStmt)
+	case *pg.Node_DeleteStmt:
+		d.deleteStmt(s.DeleteStmt)
+	case *pg.Node_InsertStmt:
+		d.insertStmt(s.InsertStmt)
+	case *pg.Node_MergeStmt:
+		st.Returning = len(s.MergeStmt.ReturningList) > 0
+	}
+	return st
+}
+
+// undescribed is for statements that are not in the grammar.
+func undescribed(text string, err error) rewrite.Statement {
+	why := "the text is not one statement"
+	if err != nil {
+		why = err.Error()
+	}
+	st := rewrite.Statement{Text: text, Verb: "other", Unparsed: true, Why: why, Variables: true, Volatile: "a statement that is not understood"}
+	switch word, _, _ := strings.Cut(strings.ToLower(strings.Join(strings.Fields(text), " ")), " "); word {
+	case "select", "insert", "update", "delete", "merge", "copy", "set", "commit", "rollback", "savepoint", "release", "begin":
+		st.Verb = word
+	case "with", "values", "table":
+		st.Verb = "other" // it may write
+	case "create", "alter", "drop", "truncate":
+		st.Verb, st.DDL = "ddl", true
+	}
+	return st
+}
+
+// beginOf reads the options of BEGIN and SET TRANSACTION.
+func beginOf(n *pg.Node) (b rewrite.Begin) {
+	options := n.GetTransactionStmt().GetOptions()
+	if s := n.GetVariableSetStmt(); s != nil && s.Kind == pg.VariableSetKind_VAR_SET_MULTI {
+		options = s.Args
+	}
+	for _, o := range options {
+		on := o.GetDefElem().GetArg().GetAConst().GetIval().GetIval() != 0
+		switch o.GetDefElem().GetDefname() {
+		case "transaction_read_only":
+			b.ReadOnly, b.ReadWrite = on, !on
+		case "transaction_deferrable":
+			b.Deferrable = on
+		}
+	}
+	return b
+}

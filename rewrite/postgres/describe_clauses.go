@@ -1,0 +1,468 @@
+package postgres
+
+import (
+	"slices"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
+
+	"wirecheck/rewrite"
+)
+
+// The clauses of a statement are found by their keywords, which are reserved (manual, appendix C), outside of parentheses. That
+// they are what they seem is proven by parsing a query made of them: its clauses must be the statement's own.
+
+const (
+	tokenComma     = pg.Token_ASCII_44
+	tokenEquals    = pg.Token_ASCII_61
+	tokenBracket   = pg.Token_ASCII_91
+	tokenUnbracket = pg.Token_ASCII_93
+)
+
+// phrase is a run of tokens with the text they stand in.
+type phrase struct {
+	sql  string
+	toks []*pg.ScanToken
+}
+
+func (p phrase) empty() bool { return len(p.toks) == 0 }
+
+func (p phrase) text() string {
+	if p.empty() {
+		return ""
+	}
+	return p.sql[p.toks[0].Start:p.end()]
+}
+
+// end is the place behind the last token.
+func (p phrase) end() int { return int(p.toks[len(p.toks)-1].End) }
+
+func (p phrase) slice(i, j int) phrase {
+	return phrase{p.sql, p.toks[min(i, len(p.toks)):max(min(i, len(p.toks)), min(j, len(p.toks)))]}
+}
+
+func (p phrase) is(i int, t pg.Token) bool { return i >= 0 && i < len(p.toks) && p.toks[i].Token == t }
+
+// at gives the token that begins at a place, or -1.
+func (p phrase) at(place int32) int {
+	return slices.IndexFunc(p.toks, func(t *pg.ScanToken) bool { return t.Start == place })
+}
+
+// find gives the first token from i on, outside of parentheses and brackets, for which ok holds; len if there is none.
+func (p phrase) find(i int, ok func(i int) bool) int {
+	depth := 0
+	for ; i < len(p.toks); i++ {
+		switch p.toks[i].Token {
+		case tokenClose, tokenUnbracket:
+			depth--
+		}
+		if depth == 0 && ok(i) {
+			return i
+		}
+		switch p.toks[i].Token {
+		case tokenOpen, tokenBracket:
+			depth++
+		}
+	}
+	return len(p.toks)
+}
+
+// closing gives the parenthesis that closes the one at i.
+func (p phrase) closing(i int) int {
+	return p.find(i, func(j int) bool { return j > i && p.is(j, tokenClose) })
+}
+
+// keyword reports whether token i is a keyword that begins a clause, and not a label, a field or a part of an operator.
+func (p phrase) keyword(i int, words map[pg.Token]bool) bool {
+	return words[p.toks[i].Token] && (i == 0 || beginsClause(p.toks, i))
+}
+
+// split cuts at commas.
+func (p phrase) split() (parts []phrase) {
+	for i := 0; i < len(p.toks); {
+		j := p.find(i, func(j int) bool { return p.is(j, tokenComma) })
+		parts = append(parts, p.slice(i, j))
+		i = j + 1
+	}
+	return parts
+}
+
+// clause is one clause with its keyword.
+type clause struct {
+	word pg.Token
+	phrase
+}
+
+// clauses cuts at the words, of which each but the repeated ones counts once. What stands before the first one is left out.
+func (p phrase) clauses(words map[pg.Token]bool) (list []clause) {
+	seen := map[pg.Token]bool{}
+	next := func(i int) int {
+		return p.find(i, func(j int) bool { return p.keyword(j, words) && !seen[p.toks[j].Token] })
+	}
+	for i := next(0); i < len(p.toks); {
+		word := p.toks[i].Token
+		seen[word] = word != pg.Token_FOR // of which there may be several
+		j := next(i + 1)
+		list = append(list, clause{word, p.slice(i, j)})
+		i = j
+	}
+	return list
+}
+
+// describer fills the clauses of one statement in.
+type describer struct {
+	st   *rewrite.Statement
+	node *pg.Node
+	phrase
+}
+
+// verbs are the words with which a statement begins behind WITH.
+var verbs = map[pg.Token]bool{
+	pg.Token_SELECT: true, pg.Token_VALUES: true, pg.Token_TABLE: true, pg.Token_INSERT: true, pg.Token_UPDATE: true, pg.Token_DELETE_P: true,
+	pg.Token_MERGE: true,
+}
+
+// body takes parentheses around a query and WITH away.
+func (d *describer) body() phrase {
+	p := d.phrase
+	for p.is(0, tokenOpen) && p.closing(0) == len(p.toks)-1 {
+		p = p.slice(1, len(p.toks)-1)
+	}
+	if !p.is(0, pg.Token_WITH) {
+		return p
+	}
+	i := p.find(1, func(i int) bool {
+		return p.is(i-1, tokenClose) && (verbs[p.toks[i].Token] || p.is(i, tokenOpen)) && !p.is(i+1, pg.Token_AS)
+	})
+	d.st.Clauses.With = p.slice(0, i).text()
+	return p.slice(i, len(p.toks))
+}
+
+func (d *describer) unaddressed(why string) {
+	if d.st.Addressing.Why == "" {
+		d.st.Addressing.Why = why
+	}
+}
+
+func (d *describer) selectStmt(s *pg.SelectStmt) {
+	st := d.st
+	d.locking(s)
+	aggregate, window, strange := calls(s)
+	st.SetOperation = s.Op != pg.SetOperation_SETOP_NONE
+	st.Aggregate = aggregate || len(s.GroupClause) > 0 || s.HavingClause != nil
+	st.Distinct, st.Window = len(s.DistinctClause) > 0, window
+	st.Limit = s.LimitCount != nil || s.LimitOffset != nil
+	p := d.body()
+	if p.is(0, pg.Token_TABLE) {
+		d.fill(append([]clause{{pg.Token_FROM, p.slice(0, 2)}}, p.slice(2, len(p.toks)).clauses(clauses)...))
+	} else if p.is(0, pg.Token_SELECT) && !st.SetOperation {
+		d.fill(p.clauses(clauses))
+	}
+	switch {
+	case st.SetOperation:
+		d.unaddressed("a set operation")
+	case st.Aggregate:
+		d.unaddressed("groups")
+	case len(s.FromClause) == 0:
+		d.unaddressed("no tables")
+	case strange != "":
+		d.unaddressed("function " + strange + " may be an aggregate or return a set")
+	case st.Distinct && (st.Limit || s.DistinctClause[0].GetNode() != nil):
+		d.unaddressed("DISTINCT that chooses rows")
+	case len(s.WindowClause) > 0 && st.Limit:
+		d.unaddressed("a window's name that ORDER BY may use")
+	}
+	switch {
+	case !st.Limit && (len(s.DistinctClause) > 0 || len(s.WindowClause) > 0 || labelled(s)):
+		st.Addressing.Unorder = true
+	case st.Limit && labelled(s):
+		d.unaddressed("ORDER BY names the select list")
+	}
+	d.prove(&pg.SelectStmt{
+		FromClause: s.FromClause, WhereClause: s.WhereClause, GroupClause: s.GroupClause, GroupDistinct: s.GroupDistinct, HavingClause: s.HavingClause,
+		WindowClause: s.WindowClause, SortClause: s.SortClause, LimitCount: s.LimitCount, LimitOffset: s.LimitOffset, LimitOption: s.LimitOption,
+		WithClause: s.WithClause, Op: pg.SetOperation_SETOP_NONE,
+	}, st.SetOperation || len(s.ValuesLists) > 0)
+}
+
+// fill puts the clauses of a SELECT in their places.
+func (d *describer) fill(list []clause) {
+	c := &d.st.Clauses
+	for _, l := range list {
+		rest := l.slice(1, len(l.toks)).text()
+		two := l.slice(2, len(l.toks)).text()
+		switch l.word {
+		case pg.Token_FROM:
+			c.From = rest
+		case pg.Token_WHERE:
+			c.Where = rest
+		case pg.Token_GROUP_P:
+			c.GroupBy = two
+		case pg.Token_HAVING:
+			c.Having = rest
+		case pg.Token_WINDOW:
+			c.Window = rest
+		case pg.Token_ORDER:
+			c.OrderBy = two
+		case pg.Token_LIMIT, pg.Token_OFFSET, pg.Token_FETCH:
+			c.Limit = strings.TrimLeft(c.Limit+" "+l.text(), " ")
+		}
+	}
+}
+
+// prove compares what the clauses mean with what the statement's do. If they differ, there are none.
+func (d *describer) prove(want *pg.SelectStmt, none bool) {
+	c := &d.st.Clauses
+	if writes(want.WithClause) {
+		d.unaddressed("a common table expression that writes")
+	}
+	var b strings.Builder
+	for _, part := range [][2]string{{"", c.With}, {" FROM ", c.From}, {" WHERE ", c.Where}, {" GROUP BY ", c.GroupBy}, {" HAVING ", c.Having},
+		{" WINDOW ", c.Window}, {" ORDER BY ", c.OrderBy}, {" ", c.Limit}} {
+		if part[1] != "" {
+			b.WriteString(part[0] + part[1])
+		}
+		if part[0] == "" {
+			b.WriteString(" SELECT")
+		}
+	}
+	tree, err := pg.Parse(b.String())
+	if !none && err == nil && len(tree.Stmts) == 1 {
+		if got := tree.Stmts[0].Stmt.GetSelectStmt(); got != nil && same(got.ProtoReflect(), want.ProtoReflect()) {
+			return
+		}
+	}
+	*c = rewrite.Clauses{}
+	d.unaddressed("its clauses are not certain")
+}
+
+// writes reports whether a WITH clause changes tables.
+func writes(w *pg.WithClause) bool {
+	found := false
+	walk(w, func(m proto.Message) bool {
+		switch m.(type) {
+		case *pg.InsertStmt, *pg.UpdateStmt, *pg.DeleteStmt, *pg.MergeStmt:
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+// labelled reports whether ORDER BY may mean a column of the select list rather than of a table: by a number or a name (manual,
+// SELECT, "ORDER BY Clause").
+func labelled(s *pg.SelectStmt) bool {
+	names, unknown := map[string]bool{}, false
+	for _, t := range s.TargetList {
+		r := t.GetResTarget()
+		switch v := r.GetVal().GetNode().(type) {
+		case *pg.Node_ColumnRef:
+			if r.Name == "" && (len(v.ColumnRef.Fields) == 1 || len(s.FromClause) == 1 && s.FromClause[0].GetRangeVar() != nil) {
+				continue // the column itself
+			}
+			names[lastName(v.ColumnRef.Fields)] = r.Name == ""
+		case *pg.Node_FuncCall: // its result has the function's name
+			names[lastName(v.FuncCall.Funcname)] = true
+		case *pg.Node_AExpr, *pg.Node_AConst, *pg.Node_BoolExpr, *pg.Node_NullTest, *pg.Node_ParamRef: // these have no name
+		default:
+			unknown = unknown || r.Name == ""
+		}
+		names[r.Name] = true
+	}
+	for _, n := range s.SortClause {
+		e := n.GetSortBy().GetNode()
+		if e.GetAConst() != nil {
+			return true
+		}
+		if r := e.GetColumnRef(); r != nil && len(r.Fields) == 1 && (unknown || names[lastName(r.Fields)]) {
+			return true
+		}
+	}
+	return false
+}
+
+// locking describes FOR UPDATE and the like.
+func (d *describer) locking(s *pg.SelectStmt) {
+	l := &d.st.Locking
+	all := false
+	for _, n := range s.LockingClause {
+		c := n.GetLockingClause()
+		if k := strengths[c.Strength]; k.Stronger(l.Lock) {
+			l.Lock = k
+		}
+		l.NoWait = l.NoWait || c.WaitPolicy == pg.LockWaitPolicy_LockWaitError
+		l.SkipLocked = l.SkipLocked || c.WaitPolicy == pg.LockWaitPolicy_LockWaitSkip
+		all = all || len(c.LockedRels) == 0
+		for _, r := range c.LockedRels {
+			l.Of = append(l.Of, r.GetRangeVar().GetRelname())
+		}
+	}
+	if all {
+		l.Of = nil
+	}
+}
+
+var updateWords = map[pg.Token]bool{pg.Token_UPDATE: true, pg.Token_SET: true, pg.Token_FROM: true, pg.Token_WHERE: true, pg.Token_RETURNING: true}
+
+func (d *describer) updateStmt(s *pg.UpdateStmt) {
+	st := d.st
+	st.Returning = len(s.ReturningList) > 0
+	for _, l := range d.body().clauses(updateWords) {
+		rest := l.slice(1, len(l.toks))
+		switch l.word {
+		case pg.Token_UPDATE:
+			st.Clauses.From = rest.text()
+		case pg.Token_SET:
+			st.Assignments, st.AssignAt = assignments(rest, s.TargetList)
+		case pg.Token_FROM:
+			st.Clauses.From += ", " + rest.text()
+		case pg.Token_WHERE:
+			st.Clauses.Where = rest.text()
+		}
+	}
+	d.changed(s.Relation, s.FromClause, s.WhereClause, s.WithClause)
+}
+
+var deleteWords = map[pg.Token]bool{pg.Token_FROM: true, pg.Token_USING: true, pg.Token_WHERE: true, pg.Token_RETURNING: true}
+
+func (d *describer) deleteStmt(s *pg.DeleteStmt) {
+	st := d.st
+	st.Returning = len(s.ReturningList) > 0
+	for _, l := range d.body().clauses(deleteWords) {
+		rest := l.slice(1, len(l.toks)).text()
+		switch l.word {
+		case pg.Token_FROM:
+			st.Clauses.From = rest
+		case pg.Token_USING:
+			st.Clauses.From += ", " + rest
+		case pg.Token_WHERE:
+			st.Clauses.Where = rest
+		}
+	}
+	d.changed(s.Relation, s.UsingClause, s.WhereClause, s.WithClause)
+}
+
+// changed proves the clauses of UPDATE and DELETE.
+func (d *describer) changed(target *pg.RangeVar, from []*pg.Node, where *pg.Node, with *pg.WithClause) {
+	if where.GetCurrentOfExpr() != nil {
+		d.unaddressed("the row of a cursor")
+	}
+	d.prove(&pg.SelectStmt{
+		FromClause: append([]*pg.Node{tableNode(target)}, from...), WhereClause: where, WithClause: with,
+		LimitOption: pg.LimitOption_LIMIT_OPTION_DEFAULT, Op: pg.SetOperation_SETOP_NONE,
+	}, where.GetCurrentOfExpr() != nil)
+}
+
+// assignments reads what stands behind SET. They are nil, and the place 0, if they are not certain.
+func assignments(p phrase, targets []*pg.Node) (list []rewrite.Assignment, end int) {
+	n := 0
+	take := func(expr phrase, partial bool) bool {
+		if n >= len(targets) || expr.empty() {
+			return false
+		}
+		t := targets[n].GetResTarget()
+		list = append(list, rewrite.Assignment{Column: t.GetName(), Expr: expr.text(), At: int(expr.toks[0].Start), Partial: partial || len(t.GetIndirection()) > 0})
+		n++
+		return true
+	}
+	for _, one := range p.split() {
+		i := one.find(0, func(i int) bool { return one.is(i, tokenEquals) })
+		columns := 1
+		if one.is(0, tokenOpen) { // (a, b) = ...
+			columns = len(one.slice(1, one.closing(0)).split())
+		}
+		for range columns {
+			if !take(one.slice(i+1, len(one.toks)), one.is(0, tokenOpen)) {
+				return nil, 0
+			}
+		}
+	}
+	if n != len(targets) || n == 0 {
+		return nil, 0
+	}
+	return list, p.end()
+}
+
+var insertWords = map[pg.Token]bool{pg.Token_RETURNING: true}
+
+func (d *describer) insertStmt(s *pg.InsertStmt) {
+	st := d.st
+	in := &rewrite.Insert{Conflict: s.OnConflictClause != nil, Defaults: s.SelectStmt == nil}
+	st.Insert, st.Returning = in, len(s.ReturningList) > 0
+	d.unaddressed("an INSERT")
+	p := d.body()
+	if end := p.find(1, func(i int) bool { return st.Returning && p.keyword(i, insertWords) }); end < len(p.toks) {
+		p = p.slice(0, end)
+	}
+	if c := s.OnConflictClause; c != nil {
+		i := p.at(c.Location)
+		if i < 0 {
+			return
+		}
+		d.conflict(in, c, p.slice(i, len(p.toks)))
+		p = p.slice(0, i)
+	}
+	i := p.at(s.Relation.Location)
+	if i < 0 {
+		return
+	}
+	// [database.][schema.]table [AS alias] [(columns)]
+	for i++; p.is(i, tokenDot); i += 2 {
+	}
+	if p.is(i, pg.Token_AS) {
+		i += 2
+	}
+	if len(s.Cols) > 0 {
+		if !p.is(i, tokenOpen) {
+			return
+		}
+		end := p.closing(i)
+		for _, c := range s.Cols {
+			in.Columns = append(in.Columns, c.GetResTarget().GetName())
+		}
+		in.ColumnAt = int(p.toks[end-1].End)
+		i = end + 1
+	} else if s.SelectStmt != nil {
+		in.NewListAt = int(p.toks[i-1].End)
+	}
+	if p.is(i, pg.Token_OVERRIDING) {
+		i += 3
+	}
+	if s.SelectStmt != nil {
+		d.rows(in, s.SelectStmt.GetSelectStmt(), p.slice(i, len(p.toks)))
+	}
+}
+
+// rows describes where an INSERT has its rows from.
+func (d *describer) rows(in *rewrite.Insert, s *pg.SelectStmt, p phrase) {
+	if !p.is(0, pg.Token_VALUES) || len(s.SortClause) > 0 || s.LimitCount != nil || s.LimitOffset != nil || s.Op != pg.SetOperation_SETOP_NONE {
+		in.Select = p.text()
+		return
+	}
+	for _, row := range p.slice(1, len(p.toks)).split() {
+		var values []string
+		at := 0
+		for _, v := range row.slice(1, len(row.toks)-1).split() {
+			values = append(values, v.text())
+			at = v.end()
+		}
+		in.Rows, in.RowAt = append(in.Rows, values), append(in.RowAt, at)
+	}
+	if len(in.Rows) != len(s.ValuesLists) {
+		in.Rows, in.RowAt = nil, nil
+		in.Select = p.text()
+	}
+}
+
+func (d *describer) conflict(in *rewrite.Insert, c *pg.OnConflictClause, p phrase) {
+	in.Nothing = c.Action == pg.OnConflictAction_ONCONFLICT_NOTHING
+	words := map[pg.Token]bool{pg.Token_SET: true, pg.Token_WHERE: true}
+	// ON CONFLICT [(...) [WHERE ...]] DO UPDATE SET ... [WHERE ...]
+	do := p.find(0, func(i int) bool { return p.is(i, pg.Token_DO) })
+	for _, l := range p.slice(do, len(p.toks)).clauses(words) {
+		if l.word == pg.Token_SET {
+			in.Updates, in.UpdateAt = assignments(l.slice(1, len(l.toks)), c.TargetList)
+		}
+	}
+}

@@ -31,6 +31,9 @@ type bench struct {
 	extra    []*lab.Lab            // to be closed
 	seed     uint64                // of what oracles choose
 	orders   int
+	// attempts is how often a case in which something was found is executed again; sparing: not for what is permitted.
+	attempts int
+	sparing  bool
 }
 
 // done is a case that was executed.
@@ -43,7 +46,7 @@ type done struct {
 }
 
 func openBench(ctx context.Context, c *common, s *site, config lab.Config, p panel) (_ *bench, err error) {
-	b := &bench{panel: p, version: s.version, describe: describer(s.engine), stages: map[string]*lab.Stage{}, seed: c.seed, orders: 1}
+	b := &bench{panel: p, version: s.version, describe: describer(s.engine), stages: map[string]*lab.Stage{}, seed: c.seed, orders: 1, attempts: attempts}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close(ctx))
@@ -93,7 +96,7 @@ func openBench(ctx context.Context, c *common, s *site, config lab.Config, p pan
 // openWatched opens a lab behind a proxy that sees what happens.
 func (b *bench) openWatched(ctx context.Context, c *common, s *site, config lab.Config, target engine.Target) (*lab.Lab, error) {
 	var err error
-	if b.lens, err = openLens(ctx, c, s); err != nil {
+	if b.lens, err = openLens(ctx, c, s, b.panel.record); err != nil {
 		return nil, err
 	}
 	config.Reset = lab.Setup // what the proxy knows of the rows begins with the setup

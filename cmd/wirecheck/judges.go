@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	mathrand "math/rand/v2"
 	"slices"
 	"strings"
@@ -52,6 +53,7 @@ const isolationName = "isolation"
 type panel struct {
 	isolation bool
 	judges    []judge
+	record    io.Writer // gets the history that the isolation oracle judges; nil: nobody does
 }
 
 // oracleNames lists all oracles.
@@ -105,7 +107,7 @@ func describer(d engine.Descriptor) lab.Describe {
 	if d.Protocol == engine.ProtocolPostgres {
 		return postgres.Describe
 	}
-	return func(sql string) ([]rewrite.Statement, error) { return mysql.Describe(sql) }
+	return mysql.New(mysql.Flavor(d.Name), rewrite.CaptureNative).Describe
 }
 
 // ruling is what one judge said of a case.
@@ -136,7 +138,7 @@ func (b *bench) rule(ctx context.Context, spec *scenario.Spec, p *scenario.Permu
 		if err != nil {
 			return nil, err
 		}
-		if len(v.Findings) > 0 && !s.Crashed {
+		if b.worth(v.Findings) && !s.Crashed {
 			if err := b.confirm(ctx, spec, p, j, &v); err != nil {
 				return nil, err
 			}
@@ -144,6 +146,11 @@ func (b *bench) rule(ctx context.Context, spec *scenario.Spec, p *scenario.Permu
 		out = append(out, ruling{Oracle: j.Name, Unknown: v.Unknown, Notes: v.Notes, findings: v.Findings, classes: j.classes})
 	}
 	return out, nil
+}
+
+// worth reports whether findings are to be confirmed.
+func (b *bench) worth(findings []oracle.Finding) bool {
+	return b.attempts > 0 && slices.ContainsFunc(findings, func(f oracle.Finding) bool { return !b.sparing || f.Kind != oracle.KindPermitted })
 }
 
 // ask lets one judge judge. It has the same random numbers for the same schedule whatever was asked before.
@@ -166,7 +173,7 @@ func (b *bench) ask(ctx context.Context, j judge, s *schedule.Schedule) (schedul
 func (b *bench) confirm(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, j judge, v *schedule.Verdict) error {
 	b.lab.Thorough(true)
 	defer b.lab.Thorough(false)
-	for range attempts {
+	for range b.attempts {
 		r, err := b.lab.Run(ctx, spec, p, func() {})
 		if err != nil {
 			return err

@@ -75,6 +75,7 @@ func (r *runner) matrix(ctx context.Context, specs []*scenario.Spec) error {
 		return errors.New("--format matrix needs --engine: one or more, separated by commas")
 	}
 	var all []matrixCell
+	var rows []oracleRow
 	for i, name := range r.f.engines {
 		d, err := missing(name)
 		if err != nil {
@@ -86,6 +87,12 @@ func (r *runner) matrix(ctx context.Context, specs []*scenario.Spec) error {
 		}
 		if d != nil {
 			fmt.Fprintf(&out, "## %s (`%s`)\n\nNot installed. What installs it: `%s`\n", d.Title, name, d.Install)
+		} else if len(r.panel(&scenario.Spec{}).judges) > 0 {
+			list, err := r.oracleMatrixOf(ctx, name, specs, &out)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, list...)
 		} else {
 			cells, err := r.matrixOf(ctx, name, specs, &out)
 			if err != nil {
@@ -96,6 +103,12 @@ func (r *runner) matrix(ctx context.Context, specs []*scenario.Spec) error {
 		if _, err := r.c.stdout.Write(out.Bytes()); err != nil {
 			return fmt.Errorf("write the matrix: %w", err)
 		}
+	}
+	if slices.ContainsFunc(rows, func(row oracleRow) bool { return len(row.wrong) > 0 }) {
+		return exitFound
+	}
+	if slices.ContainsFunc(rows, func(row oracleRow) bool { return row.unknown }) {
+		return exitUnknown
 	}
 	for _, verdict := range []string{disagrees, ""} {
 		for _, cell := range all {

@@ -23,6 +23,7 @@ import (
 // runFlags are the flags of wirecheck run.
 type runFlags struct {
 	permutations, oracles string
+	out                   string // folder for scenarios that show what was found
 	engines, levels       []string
 	update                bool
 	limit                 time.Duration // of one permutation
@@ -72,6 +73,7 @@ another result than the stored one; 2 wirecheck could not do its work; 3 it coul
 	flags.StringSliceVar(&f.engines, "engine", nil, "where to execute, one or more: names (private servers) or URLs; default: what the scenario names, else postgres")
 	flags.StringSliceVar(&f.levels, "level", nil, "isolation levels, as in 'repeatable read', or all; default: what the scenario names, else the product's default")
 	flags.StringVar(&f.oracles, "oracle", "", "oracles that judge: "+oracleNames()+", all, none; default: what the scenario names, else isolation")
+	flags.StringVar(&f.out, "out", "", "folder in which to store a scenario for each permutation in which something was found; default: none")
 	flags.StringVar(&f.permutations, "permutations", "listed", "which orders: listed, all, random:N, pct:N,D")
 	flags.DurationVar(&f.limit, "limit", time.Minute, "how long one permutation may take before it is given up as unknown")
 	flags.BoolVar(&f.update, "update", false, "store the result beside the scenario")
@@ -302,6 +304,9 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *site, leve
 		}
 		report := verdictOf(spec, r.targetOf(s, level), done)
 		report.Spec, report.Engine, report.Level, report.N = spec.Name, s.engine.Name, level.History, count.Run
+		if err := r.keep(spec, perm, s, &report); err != nil {
+			return err
+		}
 		r.cases = append(r.cases, report)
 		if err := p.permutation(count.Run, done, report); err != nil {
 			return err

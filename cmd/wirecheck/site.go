@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -146,10 +147,15 @@ type lens struct {
 	stop func() error
 }
 
-// openLens starts the proxy. Tables that are created through it get the hidden columns where the product needs them.
-func openLens(ctx context.Context, c *common, s *site) (*lens, error) {
+// openLens starts the proxy. Tables that are created through it get the hidden columns where the product needs them. The history is
+// written to record, if there is one, which stays open.
+func openLens(ctx context.Context, c *common, s *site, to io.Writer) (*lens, error) {
 	log := c.log.Level(demoLog)
-	l, err := newLive(liveOptions{Log: log, Now: time.Now()})
+	o := liveOptions{Log: log, Now: time.Now()}
+	if to != nil {
+		o.Record = unclosed{to}
+	}
+	l, err := newLive(o)
 	if err != nil {
 		return nil, err
 	}
@@ -178,6 +184,11 @@ func openLens(ctx context.Context, c *common, s *site) (*lens, error) {
 		return errors.Join(err, e)
 	}}, nil
 }
+
+// unclosed is a writer that somebody else closes.
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }
 
 // through is the target as it is reached through the proxy.
 func (l *lens) through(t engine.Target) engine.Target {

@@ -22,19 +22,22 @@ type caseReport struct {
 	Level       string   `json:"level,omitempty"`
 	N           int      `json:"n,omitempty"`
 	Permutation string   `json:"permutation,omitempty"`
-	Found       []string `json:"found"`             // names of the anomalies and classes of the differences, sorted
+	Found       []string `json:"found"`               // names of the anomalies and classes of the differences, sorted
 	Permitted   []string `json:"permitted,omitempty"` // differences that the product documents: the class and the cause
 	Flaky       []string `json:"flaky,omitempty"`     // differences that were not there each time the case was executed again
-	Outcomes    []string `json:"outcomes"`          // of the scenario's own, those that the results show
-	Wrong       []string `json:"wrong,omitempty"`   // what is not as the scenario expects
-	Unknown     string   `json:"unknown,omitempty"` // why it could not be decided
-	Expects     bool     `json:"expects"`           // the scenario says what is expected
+	Outcomes    []string `json:"outcomes"`            // of the scenario's own, those that the results show
+	Wrong       []string `json:"wrong,omitempty"`     // what is not as the scenario expects
+	Unknown     string   `json:"unknown,omitempty"`   // why it could not be decided
+	Expects     bool     `json:"expects"`             // the scenario says what is expected
 	Crashed     bool     `json:"crashed,omitempty"`
 	Failed      string   `json:"failed,omitempty"` // why it could not be executed
 	Marks       []string `json:"marks,omitempty"`
 
 	Findings []oracle.Finding `json:"findings,omitempty"`
 	Rulings  []ruling         `json:"rulings,omitempty"` // what the re-executing oracles said besides
+	// Case is a scenario file that shows the findings with one command; Kept is where it was stored (--out).
+	Case string `json:"case,omitempty"`
+	Kept string `json:"kept,omitempty"`
 	runJSON
 }
 
@@ -312,6 +315,9 @@ func (p *printer) verdict(d *done, r caseReport) {
 	}
 	for _, v := range d.rulings {
 		p.ruling(v)
+	}
+	if r.Kept != "" {
+		fmt.Fprintf(p.out, "shown by: wirecheck run %s --engine %s\n", r.Kept, p.site.engine.Name)
 	}
 	if r.Unknown != "" {
 		fmt.Fprintf(p.out, "unknown: %s\n", r.Unknown)

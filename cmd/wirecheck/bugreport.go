@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"wirecheck/oracle"
+	"wirecheck/scenario"
+)
+
+// coarseSignature says which findings of unreduced cases are probably the same: the oracle's class, what differs, and the verb of
+// the statement that differs.
+func coarseSignature(spec *scenario.Spec, f *oracle.Finding) string {
+	verb := ""
+	if f.Difference != nil {
+		verb, _, _ = strings.Cut(strings.TrimSpace(strings.ToUpper(f.Difference.SQL)), " ")
+	}
+	return strings.Join([]string{string(f.Class), f.Name, verb}, "|")
+}
+
+// marks are words of a statement that make another bug of it.
+var marks = regexp.MustCompile(`(?i)\b(PRIMARY KEY|UNIQUE|INDEX|KEY|NOT NULL|GENERATED|VIRTUAL|STORED|PARTITION|FOREIGN KEY|REFERENCES|CHECK|AUTO_INCREMENT|ENUM|SET|JSON|BLOB|TEXT|CHAR|VARCHAR|BINARY|` +
+	`DECIMAL|NUMERIC|FLOAT|DOUBLE|REAL|DATE|DATETIME|TIMESTAMP|TIME|YEAR|BIT|BOOLEAN|UNSIGNED|COLLATE|VIEW|` +
+	`BEGIN|START|COMMIT|ROLLBACK|SAVEPOINT|INSERT|REPLACE|UPDATE|DELETE|SELECT|IGNORE|DUPLICATE|CONFLICT|JOIN|UNION|EXCEPT|INTERSECT|DISTINCT|GROUP BY|HAVING|LIMIT|FOR UPDATE|FOR SHARE|LOCK IN SHARE MODE|` +
+	`SKIP LOCKED|NOWAIT|EXISTS|IN|ANY|ALL|BETWEEN|LIKE|IS|CASE|CAST|OVER|WITH|OPTIMISTIC|CONSISTENT SNAPSHOT|READ ONLY)\b|[A-Za-z_]+\(`)
+
+// signature says which reduced cases show the same bug: the same oracle and rule, and the same features of schema and statements
+// (Radar, section 4.1: the same abstract metadata and the same keywords), whatever the names and values.
+func signature(small *scenario.Spec, f *oracle.Finding) string {
+	features := map[string]bool{}
+	note := func(where, sql string) {
+		for _, m := range marks.FindAllString(sql, -1) {
+			features[where+strings.Join(strings.Fields(strings.ToLower(m)), " ")] = true
+		}
+	}
+	for _, b := range small.Setup {
+		note("setup ", b.SQL)
+	}
+	for _, ps := range small.Permutations[0].Steps {
+		note("", ps.Step.SQL)
+	}
+	list := []string{string(f.Class), f.Name}
+	if f.Difference != nil {
+		list = append(list, f.Difference.Cause)
+	}
+	var names []string
+	for name := range features {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	sum := sha256.Sum256([]byte(strings.Join(append(list, names...), "\x00")))
+	return fmt.Sprintf("%s-%s", f.Class, hex.EncodeToString(sum[:6]))
+}
+
+// bugReport is the text for an issue tracker.
+func bugReport(s *site, spec *scenario.Spec, b *keptBug) string {
+	var w strings.Builder
+	f := b.Finding
+	fmt.Fprintf(&w, "# %s %s: %s at %s\n\n", s.engine.Title, s.version, f.Title(), oracle.LevelName(s.engine.Name, b.Level))
+	fmt.Fprintf(&w, "## Version and settings\n\n%s %s, every session at %s", s.engine.Title, s.version, oracle.LevelName(s.engine.Name, b.Level))
+	if s.server != nil {
+		fmt.Fprintf(&w, "; a private server with wirecheck's settings for labs:")
+		for _, name := range slices.Sorted(maps.Keys(s.engine.LabSettings)) {
+			fmt.Fprintf(&w, " `%s=%s`", name, s.engine.LabSettings[name])
+		}
+	}
+	fmt.Fprintf(&w, ".\n\n## How to repeat\n\n```sql\n")
+	for _, block := range spec.Setup {
+		fmt.Fprintf(&w, "/* setup */ %s;\n", block.SQL)
+	}
+	for _, session := range spec.Sessions {
+		if session.Setup != nil {
+			fmt.Fprintf(&w, "/* %s */ %s;\n", session.Name, session.Setup.SQL)
+		}
+	}
+	for _, ps := range spec.Permutations[0].Steps {
+		fmt.Fprintf(&w, "/* %s */ %s;\n", spec.Sessions[ps.Step.Session].Name, ps.Step.SQL)
+	}
+	for _, sql := range spec.Finals() {
+		fmt.Fprintf(&w, "/* at the end */ %s;\n", sql)
+	}
+	fmt.Fprintf(&w, "```\n\nThe statements are submitted in this order; one that waits goes on as soon as it can.\n\n")
+	p := printer{out: new(bytes.Buffer)}
+	if f.Difference != nil {
+		d := f.Difference
+		if d.Step != "" {
+			fmt.Fprintf(&w, "The statement that differs: `%s` (%s)\n\n", strings.Join(strings.Fields(d.SQL), " "), d.Session)
+		}
+		p.side("Expected", d.Expected)
+		p.side("Observed", d.Observed)
+		fmt.Fprintf(&w, "```\n%s```\n\n## Why it is wrong\n\n%s\n", p.out.String(), d.Rule)
+		if len(d.Reference) > 0 {
+			fmt.Fprintf(&w, "\nWhat is expected is what these statements give, one after the other:\n\n```sql\n%s\n```\n", strings.Join(d.Reference, "\n"))
+		}
+	} else {
+		fmt.Fprintf(&w, "## Why it is wrong\n\n%s (%s), which the level promises to prevent (%s):\n\n", f.Title(), f.Class, f.Source)
+		for _, e := range f.Edges {
+			fmt.Fprintf(&w, "- %s\n", e.Text)
+		}
+	}
+	fmt.Fprintf(&w, "\nFound by wirecheck, oracle %s. `reproduce.sh` shows it with one command.\n", f.Oracle)
+	return w.String()
+}

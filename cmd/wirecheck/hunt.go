@@ -1,0 +1,479 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	mathrand "math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wirecheck/backends/engine"
+	"wirecheck/generate"
+	"wirecheck/lab"
+	"wirecheck/oracle"
+	"wirecheck/reduce"
+	"wirecheck/scenario"
+)
+
+// huntFlags are the flags of wirecheck hunt.
+type huntFlags struct {
+	engine, oracles, out, known string
+	levels                      []string
+	duration, limit             time.Duration
+	cases, group, tries         int
+	resume                      bool
+	limits                      generate.Limits
+}
+
+func newHuntCommand(c *common) *cobra.Command {
+	f := huntFlags{limits: generate.DefaultLimits()}
+	cmd := &cobra.Command{
+		Use:   "hunt --engine ENGINE",
+		Short: "Generate databases and transactions for hours, and keep the bugs that are found",
+		Long: `hunt makes random databases and transactions, executes them in random orders, and lets the oracles judge. What is found is
+executed three times more, made as small as possible, compared with what was found before, and kept in a folder of its own:
+
+  case.spec       the smallest case          report.md     for an issue tracker
+  original.spec   the case as it was found   reproduce.sh  one command that shows it
+  history.jsonl   what the statements of the smallest case read and wrote (wirecheck check reads it)
+
+A private server that crashes is started again, and the crash is a finding. Ctrl-C ends the hunt; everything is written by then,
+and --resume goes on.
+
+Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its work.`,
+		Example: `  wirecheck hunt --engine mariadb --duration 10m --out found/
+  wirecheck hunt --engine tidb:2023-01 --oracle wss,troc --duration 8h --out found/ --seed 42`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runHunt(cmd.Context(), c, f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.engine, "engine", "", "where to hunt: a name (private server) or a URL")
+	flags.StringVar(&f.oracles, "oracle", "all", "oracles that judge: "+oracleNames()+", all")
+	flags.StringSliceVar(&f.levels, "level", []string{"all"}, "isolation levels, in turn")
+	flags.DurationVar(&f.duration, "duration", 0, "how long to hunt; 0: until --cases or Ctrl-C")
+	flags.IntVar(&f.cases, "cases", 0, "how many cases; 0: until --duration or Ctrl-C")
+	flags.StringVar(&f.out, "out", "found", "folder for what is found")
+	flags.BoolVar(&f.resume, "resume", false, "go on with the hunt whose results are in --out")
+	flags.StringVar(&f.known, "known", "", "file with the signatures of what is known already, one a line: it is counted and not kept")
+	flags.DurationVar(&f.limit, "limit", time.Minute, "how long one case may take before it is given up as unknown")
+	flags.IntVar(&f.group, "group", 10, "cases for each database")
+	flags.IntVar(&f.tries, "tries", 1500, "how many candidates a reduction may try")
+	flags.IntVar(&f.limits.Tables, "tables", f.limits.Tables, "most tables of a database")
+	flags.IntVar(&f.limits.Columns, "columns", f.limits.Columns, "most columns of a table")
+	flags.IntVar(&f.limits.Rows, "rows", f.limits.Rows, "most rows of a table")
+	flags.IntVar(&f.limits.Transactions, "transactions", f.limits.Transactions, "most transactions of a case")
+	flags.IntVar(&f.limits.Statements, "statements", f.limits.Statements, "most statements of a transaction")
+	flags.StringSliceVar(&f.limits.Exclude, "exclude", nil, "features that are not generated (docs/GENERATION.md)")
+	flags.StringSliceVar(&f.limits.Include, "include", nil, "features that are only generated when asked for")
+	return cmd
+}
+
+// hunter is a hunt under way.
+type hunter struct {
+	c       *common
+	f       huntFlags
+	r       *runner // keeps the server
+	site    *site
+	panel   panel
+	levels  []engine.Level
+	benches map[string]*bench // by level
+	cover   *generate.Coverage
+	keeper  *keeper
+	began   time.Time
+	shown   time.Time // when progress was last shown
+	reduced map[string]int
+}
+
+func runHunt(ctx context.Context, c *common, f huntFlags) (err error) {
+	if err := c.needFormat("text", "json"); err != nil {
+		return err
+	}
+	if f.engine == "" {
+		return errors.New("hunt needs --engine: a name such as mariadb, which starts a private server, or a URL")
+	}
+	h := &hunter{c: c, f: f, r: &runner{c: c, sites: map[string]*site{}}, benches: map[string]*bench{}, cover: &generate.Coverage{}, reduced: map[string]int{}}
+	if h.panel, err = seat(f.oracles); err != nil {
+		return err
+	}
+	if h.keeper, err = openKeeper(f.out, f.engine, f.known, f.resume); err != nil {
+		return err
+	}
+	if f.resume {
+		c.seed = h.keeper.state.Seed
+	}
+	c.random()
+	h.keeper.state.Seed = c.seed
+	defer func() { err = errors.Join(err, h.r.close()) }()
+	if h.site, err = h.r.site(ctx, f.engine); err != nil {
+		return err
+	}
+	h.r.f.levels = f.levels
+	if h.levels, err = h.r.levels(&scenario.Spec{}, h.site.engine); err != nil {
+		return err
+	}
+	h.keeper.site = h.site
+	h.began = time.Now()
+	defer func() { err = errors.Join(err, h.closeBenches(ctx)) }()
+	stop := h.loop(ctx)
+	h.r.clearProgress()
+	return errors.Join(stop, h.end())
+}
+
+// loop executes cases until the time, the number of cases or the user ends it.
+func (h *hunter) loop(ctx context.Context) error {
+	for i := h.keeper.state.Next; h.f.cases == 0 || i < h.f.cases; i++ {
+		if ctx.Err() != nil || h.f.duration > 0 && time.Since(h.began) >= h.f.duration {
+			return nil
+		}
+		if err := h.oneCase(ctx, i); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("case %d (seed %d): %w", i, h.c.seed, err)
+		}
+		h.keeper.state.Next = i + 1
+		if err := h.keeper.save(time.Since(h.began)); err != nil {
+			h.c.log.Error().Err(err).Msg("what was found is kept in memory and tried again")
+		}
+		h.progress()
+	}
+	return nil
+}
+
+// generated makes case i: each has random numbers of its own, so that it does not matter what ran before. A group of cases shares a
+// database.
+func (h *hunter) generated(i int) (*generate.Case, error) {
+	source := mathrand.New(mathrand.NewPCG(h.c.seed, uint64(i/h.f.group)))
+	g, err := generate.New(generate.Dialect(h.site.engine.Name), h.f.limits, func(n int) int { return source.IntN(n) })
+	if err != nil {
+		return nil, err
+	}
+	db := g.Database()
+	source = mathrand.New(mathrand.NewPCG(h.c.seed^0x9e3779b97f4a7c15, uint64(i)))
+	g.Steer(h.cover)
+	return g.CaseOn(db), nil
+}
+
+// bench is the one for a level.
+func (h *hunter) bench(ctx context.Context, level engine.Level) (*bench, error) {
+	if b := h.benches[level.History]; b != nil {
+		return b, nil
+	}
+	b, err := openBench(ctx, h.c, h.site, lab.Config{Level: level, Case: h.f.limit, Reset: lab.Quick}, h.panel)
+	if err != nil {
+		return nil, err
+	}
+	b.sparing = true
+	h.benches[level.History] = b
+	return b, nil
+}
+
+func (h *hunter) closeBenches(ctx context.Context) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(h.benches)) {
+		errs = append(errs, h.benches[name].close(ctx))
+	}
+	h.benches = map[string]*bench{}
+	return errors.Join(errs...)
+}
+
+// oneCase makes, executes and judges a case.
+func (h *hunter) oneCase(ctx context.Context, i int) error {
+	k, err := h.generated(i)
+	if err != nil {
+		return err
+	}
+	level := h.levels[i/h.f.group%len(h.levels)]
+	b, err := h.bench(ctx, level)
+	if err != nil {
+		return err
+	}
+	perm := k.Spec.Permutations[0]
+	d, err := b.run(ctx, k.Spec, perm)
+	s := &h.keeper.state
+	var refused *engine.ServerError
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &refused): // the setup
+		s.Cases, s.Refused = s.Cases+1, s.Refused+1
+		return nil
+	case err != nil:
+		return h.broken(ctx, k.Spec, level, err)
+	}
+	s.Cases++
+	h.count(k, d)
+	if d.Crashed {
+		return h.crashed(ctx, k.Spec, level, d)
+	}
+	for _, v := range d.rulings {
+		for n := range v.findings {
+			if err := h.found(ctx, k.Spec, level, &v.findings[n]); err != nil {
+				return err
+			}
+		}
+	}
+	for n := range d.findings {
+		if d.findings[n].Promised {
+			if err := h.found(ctx, k.Spec, level, &d.findings[n]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// count adds what a case was like.
+func (h *hunter) count(k *generate.Case, d *done) {
+	s := &h.keeper.state
+	s.Fresh += h.cover.AddCase(k)
+	for _, ev := range d.Events {
+		if ev.Kind != lab.Ran && ev.Kind != lab.Resumed {
+			continue
+		}
+		s.Statements++
+		if ev.Outcome.Reason == "" || ev.Outcome.Reason != engine.ReasonOther && ev.Outcome.Reason != engine.ReasonFailed || constraint(ev.Answer.Err) {
+			s.Accepted++
+		}
+	}
+	unknown := d.Trouble != nil
+	for _, v := range d.rulings {
+		unknown = unknown || v.Unknown != ""
+	}
+	if unknown {
+		s.Unknown++
+	}
+}
+
+// constraint reports whether an error is the violation of a constraint: the statement itself was understood.
+func constraint(e *engine.ServerError) bool {
+	return e != nil && (strings.HasPrefix(e.Code, "23") || strings.HasPrefix(e.SQLState, "23"))
+}
+
+// broken handles a server that cannot be used any more before a case could begin.
+func (h *hunter) broken(ctx context.Context, spec *scenario.Spec, level engine.Level, err error) error {
+	if h.site.server == nil {
+		return err
+	}
+	select {
+	case <-h.site.server.Done():
+	default:
+		if conn, e := h.site.engine.Connect(ctx, h.site.target); e == nil {
+			return errors.Join(err, conn.Close()) // it lives: the fault is ours
+		}
+	}
+	return h.crashed(ctx, spec, level, &done{Result: &lab.Result{Crashed: true, Trouble: err}})
+}
+
+// crashed keeps a crash and starts the server again.
+func (h *hunter) crashed(ctx context.Context, spec *scenario.Spec, level engine.Level, d *done) error {
+	f := oracle.Finding{Oracle: "crash", Kind: oracle.KindViolation, Class: oracle.Crash, Name: oracle.NameCrash, Level: level.History, Promised: true, Difference: &oracle.Difference{
+		Rule: "no statement of a client ends the server or a connection", Expected: oracle.Side{Text: "an answer"}, Observed: oracle.Side{Text: fmt.Sprint(d.Trouble)},
+	}}
+	for _, v := range d.rulings {
+		for i := range v.findings {
+			if v.findings[i].Class == oracle.Crash && v.findings[i].Name == oracle.NameCrash {
+				f = v.findings[i]
+			}
+		}
+	}
+	h.c.log.Warn().Str("engine", h.f.engine).Err(d.Trouble).Msg("the server crashed; it is started again")
+	if err := h.restart(ctx); err != nil {
+		return err
+	}
+	if h.keeper.state.Crashes++; h.keeper.state.Crashes > 1 && h.reduced[signature(spec, &f)] > 0 {
+		return nil
+	}
+	for range attempts {
+		again, err := h.again(ctx, spec, level, &f)
+		if err != nil {
+			return err
+		}
+		f.Difference.Attempts++
+		if again {
+			f.Difference.Reproduced++
+		}
+		f.Difference.Flaky = f.Difference.Reproduced < f.Difference.Attempts
+	}
+	return h.found(ctx, spec, level, &f)
+}
+
+// restart starts the private server again. One that is somebody else's is only connected to again.
+func (h *hunter) restart(ctx context.Context) error {
+	_ = h.closeBenches(ctx) // the server that they speak of is gone
+	s, err := h.r.revive(ctx, h.f.engine)
+	if err != nil {
+		return err
+	}
+	h.site, h.keeper.site = s, s
+	return nil
+}
+
+// again executes a case once more and reports whether it shows the same finding.
+func (h *hunter) again(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding) (bool, error) {
+	b, err := h.bench(ctx, level)
+	if err != nil {
+		return false, err
+	}
+	whole := b.panel
+	defer func() { b.panel, b.attempts = whole, attempts }()
+	b.attempts = 0
+	b.panel.judges = slices.DeleteFunc(slices.Clone(whole.judges), func(j judge) bool { return j.Name != f.Oracle })
+	if len(b.panel.judges) > 0 && b.lens != nil {
+		lens := b.lens // the isolation oracle is not needed
+		b.lens = nil
+		defer func() { b.lens = lens }()
+	}
+	d, err := b.run(ctx, spec, spec.Permutations[0])
+	var refused *engine.ServerError
+	switch {
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case errors.As(err, &refused):
+		return false, nil
+	case err != nil, d.Crashed:
+		if h.site.server == nil && err != nil {
+			return false, err
+		}
+		if e := h.restart(ctx); e != nil {
+			return false, errors.Join(err, e)
+		}
+		return f.Name == oracle.NameCrash, nil
+	}
+	same := func(other *oracle.Finding) bool {
+		if other.Class != f.Class || other.Name != f.Name || other.Kind != f.Kind {
+			return false
+		}
+		return f.Difference == nil || other.Difference.Rule == f.Difference.Rule
+	}
+	for _, v := range d.rulings {
+		if slices.ContainsFunc(v.findings, func(other oracle.Finding) bool { return same(&other) }) {
+			return true, nil
+		}
+	}
+	return slices.ContainsFunc(d.findings, func(other oracle.Finding) bool { return same(&other) }), nil
+}
+
+// seldom says which of many findings alike are reduced: the first three, and then ever fewer.
+func seldom(n int) bool { return n <= 3 || n&(n-1) == 0 }
+
+// found counts a finding and, if it may be a new one, makes it small and keeps it.
+func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding) error {
+	s := &h.keeper.state
+	switch d := f.Difference; {
+	case f.Kind == oracle.KindPermitted:
+		s.Permitted[fmt.Sprintf("%s: %s", f.Class, d.Cause)]++
+		return nil
+	case d != nil && d.Flaky:
+		s.Flaky++
+		h.keeper.keepFlaky(spec, level, f, h.c.seed)
+		return nil
+	}
+	s.Findings++
+	coarse := coarseSignature(spec, f)
+	if h.reduced[coarse]++; !seldom(h.reduced[coarse]) {
+		return nil
+	}
+	tries := h.f.tries
+	if f.Name == oracle.NameCrash {
+		tries /= 10 // each of them starts a server
+	}
+	small, _, err := reduce.Reduce(ctx, spec, func(ctx context.Context, candidate *scenario.Spec) (bool, error) {
+		return h.again(ctx, candidate, level, f)
+	},
+		reduce.Options{Tries: tries, Progress: func(p reduce.Progress) { h.reducing(p) }})
+	if err != nil && ctx.Err() == nil {
+		return err
+	}
+	evidence := f
+	if ctx.Err() == nil {
+		if e, err := h.evidence(ctx, small, level, f); err != nil {
+			return err
+		} else if e != nil {
+			evidence = e
+		}
+	}
+	h.reduced[signature(small, f)]++
+	return h.keeper.keep(context.WithoutCancel(ctx), h, small, spec, level, evidence)
+}
+
+// evidence is the finding as the smallest case shows it; nil if it does not any more.
+func (h *hunter) evidence(ctx context.Context, small *scenario.Spec, level engine.Level, f *oracle.Finding) (*oracle.Finding, error) {
+	if f.Name == oracle.NameCrash || f.Difference == nil {
+		return nil, nil
+	}
+	b, err := h.bench(ctx, level)
+	if err != nil {
+		return nil, err
+	}
+	d, err := b.run(ctx, small, small.Permutations[0])
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range d.rulings {
+		for i := range v.findings {
+			if g := &v.findings[i]; g.Class == f.Class && g.Name == f.Name && g.Kind == f.Kind {
+				return g, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// progress shows how far the hunt has come, at most once a second.
+func (h *hunter) progress() {
+	if h.c.progress() && time.Since(h.shown) >= time.Second {
+		h.shown = time.Now()
+		fmt.Fprintf(h.c.stderr, "\r\x1b[K%s", h.line())
+	}
+}
+
+func (h *hunter) reducing(p reduce.Progress) {
+	if h.c.progress() && time.Since(h.shown) >= time.Second {
+		h.shown = time.Now()
+		fmt.Fprintf(h.c.stderr, "\r\x1b[K%s; reducing (%s): %d tried, %d sessions, %d steps", h.line(), p.Pass, p.Tried, p.Sessions, p.Steps)
+	}
+}
+
+// line is the progress line.
+func (h *hunter) line() string {
+	s := &h.keeper.state
+	passed := h.keeper.base + time.Since(h.began)
+	accepted := 0.0
+	if s.Statements > 0 {
+		accepted = 100 * float64(s.Accepted) / float64(s.Statements)
+	}
+	return fmt.Sprintf("%d cases, %.1f a second, %.0f%% of statements accepted, %d distinct of %d findings, %d permitted, %d flaky, %d unknown, %d combinations",
+		s.Cases, float64(s.Cases)/max(passed.Seconds(), 0.001), accepted, len(h.keeper.kept), s.Findings, s.permitted(), s.Flaky, s.Unknown, h.cover.Len())
+}
+
+// end prints what the hunt has brought.
+func (h *hunter) end() error {
+	if err := h.keeper.save(time.Since(h.began)); err != nil {
+		h.keeper.dump(h.c.stdout)
+		return err
+	}
+	if h.c.format == "json" {
+		if err := h.keeper.printJSON(h.c.stdout); err != nil {
+			return err
+		}
+	} else {
+		s := &h.keeper.state
+		fmt.Fprintf(h.c.stdout, "%s\nseed %d, %d setups refused, %d crashes\n", h.line(), s.Seed, s.Refused, s.Crashes)
+		for _, cause := range slices.Sorted(maps.Keys(s.Permitted)) {
+			fmt.Fprintf(h.c.stdout, "permitted, %s: %d\n", cause, s.Permitted[cause])
+		}
+		for _, k := range h.keeper.kept {
+			fmt.Fprintf(h.c.stdout, "%s: %s at %s, %s (seen %d times)\n", k.Folder, k.Title, k.Level, k.Size, k.Seen)
+		}
+	}
+	if len(h.keeper.kept) > 0 {
+		return exitFound
+	}
+	return nil
+}

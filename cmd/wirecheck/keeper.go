@@ -1,0 +1,321 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"wirecheck/backends/engine"
+	"wirecheck/lab"
+	"wirecheck/oracle"
+	"wirecheck/scenario"
+)
+
+// keeper is the folder of a hunt. Each folder in it is written beside its place and moved there, so that there is never half of
+// one; what cannot be written (a full disk) stays in memory and is tried again.
+type keeper struct {
+	dir     string
+	site    *site
+	state   huntState
+	base    time.Duration // of earlier runs
+	kept    []*keptBug
+	known   map[string]bool
+	pending []pendingFolder
+}
+
+// huntState is what --resume needs, in state.json.
+type huntState struct {
+	Engine     string         `json:"engine"`
+	Seed       uint64         `json:"seed"`
+	Next       int            `json:"next"` // case
+	Elapsed    time.Duration  `json:"elapsed_ns"`
+	Cases      int            `json:"cases"`
+	Refused    int            `json:"setups_refused"`
+	Statements int            `json:"statements"`
+	Accepted   int            `json:"accepted"`
+	Findings   int            `json:"findings"` // not only distinct ones
+	Flaky      int            `json:"flaky"`
+	Unknown    int            `json:"unknown"`
+	Crashes    int            `json:"crashes"`
+	Fresh      int            `json:"fresh"` // combinations that were new
+	Permitted  map[string]int `json:"permitted"`
+}
+
+func (s *huntState) permitted() (n int) {
+	for _, k := range s.Permitted {
+		n += k
+	}
+	return n
+}
+
+// keptBug is one distinct bug, in finding.json of its folder.
+type keptBug struct {
+	Signature string          `json:"signature"`
+	Folder    string          `json:"folder"`
+	Title     string          `json:"title"`
+	Engine    string          `json:"engine"`
+	Version   string          `json:"version"`
+	Level     string          `json:"level"`
+	Size      string          `json:"size"`
+	Seen      int             `json:"seen"`
+	Finding   *oracle.Finding `json:"finding"`
+}
+
+// pendingFolder is one that could not be written yet.
+type pendingFolder struct {
+	name  string
+	files map[string]string
+}
+
+const stateFile = "state.json"
+
+// openKeeper makes the folder, or goes on with one.
+func openKeeper(dir, engineName, known string, resume bool) (*keeper, error) {
+	k := &keeper{dir: dir, known: map[string]bool{}, state: huntState{Engine: engineName, Permitted: map[string]int{}}}
+	if known != "" {
+		if err := k.readKnown(known); err != nil {
+			return nil, err
+		}
+	}
+	path := filepath.Join(dir, stateFile)
+	text, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist) && resume:
+		return nil, fmt.Errorf("%s is not there: nothing to resume", path)
+	case errors.Is(err, os.ErrNotExist):
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make the folder for what is found: %w", err)
+		}
+		return k, nil
+	case err != nil:
+		return nil, fmt.Errorf("read the hunt's state: %w", err)
+	case !resume:
+		return nil, fmt.Errorf("%s holds the results of a hunt: give --resume to go on with it, or another --out", dir)
+	}
+	if err := json.Unmarshal(text, &k.state); err != nil {
+		return nil, fmt.Errorf("read the hunt's state: %s: %w", path, err)
+	}
+	if k.state.Engine != engineName {
+		return nil, fmt.Errorf("%s is a hunt on %s, not on %s", dir, k.state.Engine, engineName)
+	}
+	if k.state.Permitted == nil {
+		k.state.Permitted = map[string]int{}
+	}
+	k.base = k.state.Elapsed
+	return k, k.readKept()
+}
+
+// readKept reads what earlier runs found.
+func (k *keeper) readKept() error {
+	files, err := filepath.Glob(filepath.Join(k.dir, "*", "finding.json"))
+	if err != nil {
+		return err
+	}
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("read what was found: %w", err)
+		}
+		var b keptBug
+		if err := json.Unmarshal(text, &b); err != nil {
+			return fmt.Errorf("read what was found: %s: %w", path, err)
+		}
+		k.kept = append(k.kept, &b)
+	}
+	return nil
+}
+
+// readKnown reads signatures; what follows a # is a comment.
+func (k *keeper) readKnown(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("read what is known: %w", err)
+	}
+	defer f.Close()
+	scan := bufio.NewScanner(f)
+	for scan.Scan() {
+		line, _, _ := strings.Cut(scan.Text(), "#")
+		if line = strings.TrimSpace(line); line != "" {
+			k.known[line] = true
+		}
+	}
+	if err := scan.Err(); err != nil {
+		return fmt.Errorf("read what is known: %w", err)
+	}
+	return nil
+}
+
+// save writes the state, and what could not be written before.
+func (k *keeper) save(passed time.Duration) error {
+	k.state.Elapsed = k.base + passed
+	var errs []error
+	var left []pendingFolder
+	for _, p := range k.pending {
+		if err := k.writeFolder(p); err != nil {
+			errs, left = append(errs, err), append(left, p)
+		}
+	}
+	k.pending = left
+	text, err := json.MarshalIndent(&k.state, "", "  ")
+	if err == nil {
+		err = replaceFile(filepath.Join(k.dir, stateFile), append(text, '\n'))
+	}
+	return errors.Join(append(errs, err)...)
+}
+
+// replaceFile writes a file beside its place and moves it there.
+func replaceFile(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".writing-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// writeFolder writes a folder beside its place and moves it there.
+func (k *keeper) writeFolder(p pendingFolder) error {
+	temp, err := os.MkdirTemp(k.dir, ".writing-*")
+	if err != nil {
+		return fmt.Errorf("keep what was found: %w", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.files)) {
+		mode := os.FileMode(0o600)
+		if strings.HasSuffix(name, ".sh") {
+			mode = 0o700
+		}
+		if err = os.WriteFile(filepath.Join(temp, name), []byte(p.files[name]), mode); err != nil {
+			break
+		}
+	}
+	to := filepath.Join(k.dir, p.name)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(to), 0o700)
+	}
+	if err == nil {
+		err = os.Rename(temp, to)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("keep what was found: %w", err), os.RemoveAll(temp))
+	}
+	return nil
+}
+
+// keep writes a distinct bug, or counts one that is there.
+func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.Spec, level engine.Level, f *oracle.Finding) error {
+	sign := signature(small, f)
+	if k.known[sign] {
+		return nil
+	}
+	for _, b := range k.kept {
+		if b.Signature == sign {
+			b.Seen++
+			return nil
+		}
+	}
+	t := scenario.Target{Engine: k.site.engine.Name, Level: level.History}
+	b := &keptBug{
+		Signature: sign, Folder: fmt.Sprintf("%s-%03d", f.Class, len(k.kept)+1), Engine: k.site.engine.Name, Version: k.site.version, Level: level.History,
+		Title: fmt.Sprintf("%s: %s", f.Class, f.Title()), Size: sizeOf(small), Seen: 1, Finding: f,
+	}
+	k.kept = append(k.kept, b)
+	files := map[string]string{}
+	for name, spec := range map[string]*scenario.Spec{"case.spec": small, "original.spec": original} {
+		w := witness(spec, spec.Permutations[0], t, []string{f.Oracle}, h.c.seed)
+		text, err := w.Print()
+		if err != nil { // a } in SQL: the format has no way to write it
+			text = fmt.Sprintf("# %v\n", err)
+		}
+		files[name] = text
+	}
+	finding, err := json.MarshalIndent(b, "", "  ")
+	if err != nil {
+		return err
+	}
+	files["finding.json"] = string(finding) + "\n"
+	files["report.md"] = bugReport(k.site, small, b)
+	files["reproduce.sh"] = fmt.Sprintf("#!/bin/sh\n# Shows it on a fresh private server, or on the one whose URL is given.\nexec wirecheck run \"$(dirname \"$0\")/case.spec\" --engine \"${1:-%s}\" --level %q --oracle %s\n", h.f.engine, level.History, f.Oracle)
+	if files["history.jsonl"], err = h.history(ctx, small, level); err != nil {
+		files["history.jsonl"] = ""
+		h.c.log.Warn().Err(err).Str("folder", b.Folder).Msg("the history could not be recorded")
+	}
+	if err := k.writeFolder(pendingFolder{b.Folder, files}); err != nil {
+		k.pending = append(k.pending, pendingFolder{b.Folder, files})
+		h.c.log.Error().Err(err).Msg("what was found is kept in memory and tried again")
+	}
+	return nil
+}
+
+// keepFlaky stores what did not repeat, apart.
+func (k *keeper) keepFlaky(spec *scenario.Spec, level engine.Level, f *oracle.Finding, seed uint64) {
+	const most = 50
+	if k.state.Flaky > most {
+		return
+	}
+	text, err := witness(spec, spec.Permutations[0], scenario.Target{Engine: k.site.engine.Name, Level: level.History}, []string{f.Oracle}, seed).Print()
+	if err != nil {
+		return
+	}
+	finding, err := json.MarshalIndent(f, "", "  ")
+	if err != nil {
+		return
+	}
+	p := pendingFolder{filepath.Join("flaky", fmt.Sprintf("%s-%03d", f.Class, k.state.Flaky)), map[string]string{"case.spec": text, "finding.json": string(finding) + "\n"}}
+	if err := k.writeFolder(p); err != nil {
+		k.pending = append(k.pending, p)
+	}
+}
+
+// dump prints what could not be written anywhere.
+func (k *keeper) dump(w io.Writer) {
+	for _, p := range k.pending {
+		for _, name := range slices.Sorted(maps.Keys(p.files)) {
+			fmt.Fprintf(w, "--- %s/%s\n%s\n", p.name, name, p.files[name])
+		}
+	}
+}
+
+func (k *keeper) printJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(struct {
+		huntState
+		Bugs []*keptBug `json:"bugs"`
+	}{k.state, append([]*keptBug{}, k.kept...)})
+}
+
+// sizeOf says how small a case is.
+func sizeOf(spec *scenario.Spec) string {
+	sessions := map[int]bool{}
+	for _, ps := range spec.Permutations[0].Steps {
+		sessions[ps.Step.Session] = true
+	}
+	return fmt.Sprintf("%d sessions, %d statements, %d in the setup", len(sessions), len(spec.Permutations[0].Steps), len(spec.Setup))
+}
+
+// history executes a case behind a proxy that records what each statement read and wrote.
+func (h *hunter) history(ctx context.Context, spec *scenario.Spec, level engine.Level) (string, error) {
+	var text strings.Builder
+	b, err := openBench(ctx, h.c, h.site, lab.Config{Level: level, Case: h.f.limit}, panel{isolation: true, record: &text})
+	if err != nil {
+		return "", err
+	}
+	_, err = b.run(ctx, spec, spec.Permutations[0])
+	return text.String(), errors.Join(err, b.close(ctx))
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"wirecheck/backends/engine"
+	"wirecheck/lab"
+	"wirecheck/oracle"
+	"wirecheck/scenario"
+)
+
+// oracleRow is what the oracles said of one scenario at one level.
+type oracleRow struct {
+	results string            // what the data show
+	cells   map[string]string // by oracle
+	wrong   []string          // what an oracle that the scenario names should have said, or should not
+	unknown bool
+}
+
+// oracleMatrixOf executes the files on one engine at the levels that they are for, and writes what each oracle says.
+func (r *runner) oracleMatrixOf(ctx context.Context, name string, specs []*scenario.Spec, out io.Writer) ([]oracleRow, error) {
+	s, err := r.site(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	levels, err := r.levels(&scenario.Spec{}, s.engine)
+	if err != nil {
+		return nil, err
+	}
+	var columns []string
+	p := r.panel(&scenario.Spec{})
+	if columns = nil; p.isolation {
+		columns = append(columns, isolationName)
+	}
+	for _, j := range p.judges {
+		columns = append(columns, j.Name)
+	}
+	rows := map[*scenario.Spec][]string{}
+	var all []oracleRow
+	for _, level := range levels {
+		row, err := r.oracleRowsAt(ctx, s, level, p, specs)
+		if err != nil {
+			return nil, fmt.Errorf("%s at %s: %w", s.engine.Title, level.SQL, err)
+		}
+		for i, spec := range specs {
+			if row[i] == nil {
+				continue
+			}
+			all = append(all, *row[i])
+			fields := []string{strings.TrimSuffix(filepath.Base(spec.Name), ".spec"), oracle.LevelName(s.engine.Name, level.History), row[i].results}
+			for _, name := range columns {
+				fields = append(fields, row[i].cells[name])
+			}
+			fields = append(fields, strings.Join(row[i].wrong, "; "))
+			for n := range fields {
+				fields[n] = strings.ReplaceAll(fields[n], "|", `\|`)
+			}
+			rows[spec] = append(rows[spec], "| "+strings.Join(fields, " | ")+" |\n")
+		}
+	}
+	fmt.Fprintf(out, "## %s (`%s`)\n\nVersion %s.\n\n", s.engine.Title, name, s.version)
+	header := append(append([]string{"scenario", "level", "results"}, columns...), "not as it should be")
+	fmt.Fprintf(out, "| %s |\n|%s\n", strings.Join(header, " | "), strings.Repeat("---|", len(header)))
+	for _, spec := range specs {
+		fmt.Fprint(out, strings.Join(rows[spec], ""))
+	}
+	return all, nil
+}
+
+// oracleRowsAt executes the files at one level: the first permutation of each that is meant for it.
+func (r *runner) oracleRowsAt(ctx context.Context, s *site, level engine.Level, p panel, specs []*scenario.Spec) (rows []*oracleRow, err error) {
+	b, err := openBench(ctx, r.c, s, lab.Config{Level: level, Case: r.f.limit}, p)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.close(ctx)) }()
+	rows = make([]*oracleRow, len(specs))
+	t := r.targetOf(s, level)
+	for i, spec := range specs {
+		if r.c.progress() {
+			fmt.Fprintf(r.c.stderr, "\r\x1b[K%s, %s, %s", filepath.Base(spec.Name), s.engine.Title, level.SQL)
+		}
+		for perm := range spec.Orders(r.mode(spec), r.choice(spec, s, level, &runCount{})) {
+			if !spec.For(perm, t) {
+				continue
+			}
+			d, err := b.run(ctx, spec, perm)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", spec.Name, err)
+			}
+			row := oracleRowOf(spec, verdictOf(spec, t, d), d)
+			rows[i] = &row
+			break
+		}
+	}
+	r.clearProgress()
+	return rows, nil
+}
+
+// oracleRowOf says what each oracle says, and whether those that the scenario names speak where the results show what they should
+// speak of. Elsewhere only what is permitted may be said.
+func oracleRowOf(spec *scenario.Spec, report caseReport, d *done) oracleRow {
+	row := oracleRow{results: "nothing wrong", cells: map[string]string{}}
+	shown := slices.DeleteFunc(slices.Clone(report.Outcomes), func(o string) bool { return o == "correct" })
+	if d.Trouble != nil {
+		row.results, row.unknown = "unknown: "+d.Trouble.Error(), true
+	} else if len(shown) > 0 {
+		row.results = strings.Join(shown, ", ")
+	}
+	row.wrong = append(row.wrong, report.Wrong...)
+	say := func(name string, findings []oracle.Finding, unknown string) {
+		words, speaks, bug := cellText(findings)
+		if len(words) == 0 {
+			words = []string{"–"}
+		}
+		if unknown != "" {
+			words = append(words, "unknown: "+unknown)
+		}
+		row.cells[name] = strings.Join(words, ", ")
+		named := slices.Contains(spec.Oracles(), name)
+		switch {
+		case named && len(shown) > 0 && !speaks:
+			row.wrong = append(row.wrong, name+" should speak")
+		case bug && len(shown) == 0 && d.Trouble == nil && name != isolationName:
+			row.wrong = append(row.wrong, name+" should not speak")
+		}
+	}
+	if d.judge {
+		unknown := ""
+		if d.unseen() {
+			unknown = "nothing seen"
+		}
+		say(isolationName, d.findings, unknown)
+	}
+	for _, v := range d.rulings {
+		say(v.Oracle, v.findings, v.Unknown)
+	}
+	return row
+}
+
+// cellText names findings, each once; speaks says that there is one, bug that one is more than permitted.
+func cellText(findings []oracle.Finding) (words []string, speaks, bug bool) {
+	for i := range findings {
+		f := &findings[i]
+		text := f.Title()
+		if diff := f.Difference; diff != nil {
+			text = fmt.Sprintf("%s: %s (%s)", f.Kind, f.Title(), f.Class)
+			if f.Kind == oracle.KindPermitted {
+				text = fmt.Sprintf("permitted: %s (%s)", diff.Cause, f.Class)
+			}
+			if diff.Flaky {
+				text = "flaky " + text
+			}
+			bug = bug || f.Kind != oracle.KindPermitted && !diff.Flaky
+		}
+		speaks = true
+		if !slices.Contains(words, text) {
+			words = append(words, text)
+		}
+	}
+	return words, speaks, bug
+}

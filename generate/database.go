@@ -1,0 +1,520 @@
+package generate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Database makes a database: tables with constraints, rows, indexes, foreign keys and views (Radar, VLDB'24, 3.2.1).
+func (g *Generator) Database() *Database {
+	db := &Database{Dialect: g.dialect, pool: g.stock()}
+	tables := g.few(1, g.limits.Tables)
+	foreign, indexes := g.limits.ForeignKeys, g.limits.Indexes
+	for i := range tables {
+		t := g.table(db, fmt.Sprintf("t%d", i+1), &foreign)
+		db.Tables = append(db.Tables, t)
+		before := g.intn(2) == 0
+		if before {
+			g.indexes(db, t, &indexes)
+		}
+		g.rows(db, t)
+		if !before {
+			g.indexes(db, t, &indexes)
+		}
+		g.trigger(db, t)
+	}
+	for _, t := range db.Tables {
+		g.view(db, t)
+	}
+	return db
+}
+
+// Drop gives the statements that remove the database.
+func (db *Database) Drop() []string {
+	var out, tables []string
+	for _, v := range db.Views {
+		out = append(out, "DROP VIEW IF EXISTS "+v.Name)
+	}
+	for _, t := range slices.Backward(db.Tables) {
+		tables = append(tables, t.Name)
+	}
+	out = append(out, "DROP TABLE IF EXISTS "+list(tables))
+	if db.enum {
+		out = append(out, "DROP TYPE IF EXISTS kind")
+	}
+	return out
+}
+
+// setup adds a statement to the setup.
+func (g *Generator) setup(db *Database, t *Table, kind Kind, text func() string) {
+	var tables []string
+	if t != nil {
+		tables = []string{t.Name}
+	}
+	db.Setup = append(db.Setup, g.statement(kind, tables, text))
+}
+
+// table makes a table and the statement that creates it, and the types that it needs before.
+func (g *Generator) table(db *Database, name string, foreign *int) *Table {
+	t := &Table{Name: name}
+	g.begin(KindSchema)
+	for i := range g.few(1, g.limits.Columns) + g.intn(2) {
+		if i >= g.limits.Columns {
+			break
+		}
+		t.Columns = append(t.Columns, g.column(db, t, fmt.Sprintf("c%d", i+1)))
+	}
+	var constraints []string
+	add := func(text string) {
+		if text != "" {
+			constraints = append(constraints, text)
+		}
+	}
+	g.choosePartition(t)
+	add(g.primaryKey(t))
+	add(g.uniqueConstraint(t))
+	add(g.checkOne(db, t))
+	add(g.checkTwo(t))
+	unlogged := ""
+	if !t.Partitioned && g.use("unlogged", seldom) {
+		unlogged, t.apart = "UNLOGGED ", true
+	}
+	if *foreign > 0 && !t.Partitioned {
+		if text := g.foreignKey(db, t); text != "" {
+			*foreign--
+			add(text)
+		}
+	}
+	var lines []string
+	for _, c := range t.Columns {
+		lines = append(lines, g.definition(t, c))
+	}
+	tail, partitions := g.tableOptions(db, t)
+	sql := fmt.Sprintf("CREATE %sTABLE %s (%s)%s", unlogged, name, list(append(lines, constraints...)), tail)
+	create := g.end(sql, []string{name})
+	if g.dialect == Postgres && !db.enum && slices.Contains(create.Features, "type-enum") {
+		db.enum = true
+		g.begin(KindSchema)
+		g.mark("type-enum")
+		db.Setup = append(db.Setup, g.end("CREATE TYPE kind AS ENUM ("+quoted(enumMembers())+")", nil))
+	}
+	db.Setup = append(db.Setup, create)
+	for _, p := range partitions {
+		db.Setup = append(db.Setup, Statement{SQL: p, Kind: KindSchema, Tables: []string{name}, Features: []string{partitionFeature(create.Features)}})
+	}
+	return t
+}
+
+func partitionFeature(features []string) string {
+	for _, f := range features {
+		if strings.HasPrefix(f, "partition-") {
+			return f
+		}
+	}
+	panic("generate: no partitioning")
+}
+
+// column makes a column. The first one is never generated.
+func (g *Generator) column(db *Database, t *Table, name string) *Column {
+	if len(t.Columns) > 0 {
+		if c := g.generated(t, name); c != nil {
+			return c
+		}
+	}
+	c := &Column{Name: name}
+	c.Type = g.anyType(func(ty Type) bool { return len(t.Columns) > 0 || ty.Class != JSON })
+	g.mark(c.features...)
+	if g.use("not-null", fairly) {
+		c.NotNull = true
+	}
+	// TEXT, BLOB and JSON of the MySQL family have no constant defaults (manual, "Data Type Default Values").
+	if plain := !c.Prefix && c.Class != JSON || g.dialect == Postgres; plain && g.use("default", fairly) {
+		v := g.value(db.pool, c.Type)
+		c.Default = &v
+	}
+	return c
+}
+
+// generated makes a column that is computed from an earlier one, or nil.
+func (g *Generator) generated(t *Table, name string) *Column {
+	base := oneOf(g, t.Columns)
+	if base.Generated != "" {
+		return nil
+	}
+	c := &Column{Name: name}
+	switch {
+	case base.Class == Integer && base.SQL != "BIGINT":
+		c.Type = Type{SQL: "BIGINT", Class: Integer, Least: -1 << 63, Most: 1<<63 - 1, Exact: true}
+		c.Generated = fmt.Sprintf(oneOf(g, []string{"%s + 1", "%s * 2", "ABS(%s)"}), base.Name)
+	case base.Class == Decimal:
+		c.Type = Type{SQL: "DECIMAL(14,2)", Class: Decimal, Exact: true}
+		c.Generated = fmt.Sprintf(oneOf(g, []string{"%s + 1", "%s * 2"}), base.Name)
+	case base.Class == Text && base.SQL == "VARCHAR(20)":
+		c.Type = base.Type
+		c.Type.SQL, c.Type.Length, c.Type.features = "VARCHAR(40)", 40, nil
+		c.Generated = fmt.Sprintf(oneOf(g, []string{"UPPER(%s)", "LOWER(%s)"}), base.Name)
+		if g.intn(2) == 0 {
+			c.Type = Type{SQL: "INT", Class: Integer, Least: -1 << 31, Most: 1<<31 - 1, Exact: true}
+			c.Generated = fmt.Sprintf("LENGTH(%s)", base.Name)
+		}
+	default:
+		return nil
+	}
+	if g.use("generated-stored", fairly/2) {
+		c.Generated = "(" + c.Generated + ") STORED"
+		return c
+	}
+	if g.use("generated-virtual", fairly/2) {
+		c.Generated = "(" + c.Generated + ") VIRTUAL"
+		return c
+	}
+	return nil
+}
+
+// definition writes a column into CREATE TABLE.
+func (g *Generator) definition(t *Table, c *Column) string {
+	parts := []string{c.Name, c.SQL}
+	if c.Collation != "" {
+		parts = append(parts, "COLLATE "+c.Collation)
+	}
+	switch {
+	case c.Generated != "":
+		return strings.Join(append(parts, "GENERATED ALWAYS AS "+c.Generated), " ")
+	case c.auto && g.dialect == Postgres:
+		return strings.Join(append(parts, "GENERATED BY DEFAULT AS IDENTITY"), " ")
+	case c.auto:
+		parts = append(parts, "AUTO_INCREMENT")
+	}
+	if c.NotNull && !slices.Contains(t.Primary, c) {
+		parts = append(parts, "NOT NULL")
+	}
+	if c.Default != nil {
+		parts = append(parts, "DEFAULT "+c.Default.SQL)
+	}
+	return strings.Join(parts, " ")
+}
+
+// choosePartition decides whether the table is partitioned, and by which column: an integer, since RANGE, LIST and HASH of the MySQL
+// family take nothing else.
+func (g *Generator) choosePartition(t *Table) {
+	for _, c := range t.Columns {
+		if c.Class == Integer && c.Generated == "" && !c.auto && t.partition == nil {
+			t.partition = c
+		}
+	}
+	t.Partitioned = t.partition != nil && (g.favoredPartition() || g.chance(rarely)) && len(g.partitionings()) > 0
+	if !t.Partitioned {
+		t.partition = nil
+	}
+}
+
+func (g *Generator) partitionings() []string {
+	var out []string
+	for _, f := range []string{"partition-hash", "partition-range", "partition-list", "partition-key"} {
+		if g.has(f) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func (g *Generator) favoredPartition() bool {
+	return slices.ContainsFunc(g.partitionings(), func(f string) bool { return g.favored[f] })
+}
+
+// indexable are the columns that an index may hold whole.
+func (g *Generator) indexable(t *Table) []*Column {
+	var out []*Column
+	for _, c := range t.Columns {
+		if !c.Prefix && c.Class != JSON && c.Generated == "" {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// withPartition adds the column that the table is partitioned by, which every unique key must hold.
+func (t *Table) withPartition(columns []*Column) []*Column {
+	if t.partition == nil || slices.Contains(columns, t.partition) {
+		return columns
+	}
+	return append(slices.Clone(columns), t.partition)
+}
+
+// primaryKey makes the primary key, if there is to be one.
+func (g *Generator) primaryKey(t *Table) string {
+	columns := g.indexable(t)
+	if !g.chance(850) || len(columns) == 0 && !g.has("primary-key-prefix") {
+		return ""
+	}
+	tail := ""
+	if g.use("primary-key-nonclustered", fairly) {
+		tail = " NONCLUSTERED"
+	}
+	for _, c := range t.Columns {
+		if c.Prefix && !t.Partitioned && g.use("primary-key-prefix", fairly) {
+			t.Primary, t.prefixed = []*Column{c}, true
+			c.NotNull = true
+			t.keys = append(t.keys, key{columns: t.Primary, of: prefixKey(2)})
+			return fmt.Sprintf("PRIMARY KEY (%s(2))", c.Name) + tail
+		}
+	}
+	if len(columns) == 0 || !g.has("primary-key") {
+		return ""
+	}
+	g.mark("primary-key")
+	switch {
+	case len(columns) > 1 && g.use("primary-key-multi-column", fairly):
+		t.Primary = t.withPartition(some(g, columns, 2))
+	case columns[0].Class == Boolean || columns[0].Class == Enum: // with so few values, few rows
+		t.Primary = t.withPartition([]*Column{columns[len(columns)-1]})
+	default:
+		t.Primary = t.withPartition(columns[:1])
+	}
+	for _, c := range t.Primary {
+		c.NotNull = true
+	}
+	if c := t.Primary[0]; len(t.Primary) == 1 && c.Class == Integer && !t.Partitioned && g.use("auto-increment", often) {
+		c.auto, c.Default = true, nil
+	}
+	t.keys = append(t.keys, key{columns: t.Primary, plain: true, of: wholeKey})
+	return "PRIMARY KEY (" + list(namesOf(t.Primary)) + ")" + tail
+}
+
+// prefixKey is the key of an index over the first characters of a text, or bytes of a binary value.
+func prefixKey(n int) func([]Value) (string, bool) {
+	return func(values []Value) (string, bool) {
+		if values[0].Null {
+			return "", false
+		}
+		text := values[0].Key
+		return text[:min(n, len(text))], true
+	}
+}
+
+// uniqueConstraint makes a UNIQUE constraint, or none.
+func (g *Generator) uniqueConstraint(t *Table) string {
+	columns := slices.DeleteFunc(g.indexable(t), func(c *Column) bool {
+		return len(t.Primary) == 1 && t.Primary[0] == c || c.Class == Boolean
+	})
+	if len(columns) == 0 {
+		return ""
+	}
+	var chosen []*Column
+	if len(columns) > 1 && g.use("unique-multi-column", rarely) {
+		chosen = t.withPartition(some(g, columns, 2))
+	} else if g.use("unique", fairly) {
+		chosen = t.withPartition([]*Column{oneOf(g, columns)})
+	} else {
+		return ""
+	}
+	t.keys = append(t.keys, key{columns: chosen, plain: true, of: wholeKey})
+	return "UNIQUE (" + list(namesOf(chosen)) + ")"
+}
+
+// checkOne makes a CHECK constraint over one column, or none.
+func (g *Generator) checkOne(db *Database, t *Table) string {
+	columns := slices.DeleteFunc(t.writable(), func(c *Column) bool {
+		// A default value might not meet it.
+		return !c.Class.Numeric() && c.Class != Text || c.auto || c.Default != nil
+	})
+	if len(columns) == 0 || !g.use("check", fairly/2) {
+		return ""
+	}
+	c := oneOf(g, columns)
+	v := g.value(db.pool, c.Type)
+	condition := fmt.Sprintf("%s <> %s", c.Name, v.SQL)
+	holds := func(x Value) bool { return x.Key != v.Key }
+	if c.Class.Numeric() && v.Number <= 1 && g.intn(2) == 0 {
+		condition, holds = fmt.Sprintf("%s >= %s", c.Name, v.SQL), func(x Value) bool { return x.Number >= v.Number }
+	}
+	t.checks = append(t.checks, check{[]*Column{c}, func(values []Value) bool { return values[0].Null || holds(values[0]) }})
+	return "CHECK (" + condition + ")"
+}
+
+// checkTwo makes a CHECK constraint over two integer columns, or none.
+func (g *Generator) checkTwo(t *Table) string {
+	columns := slices.DeleteFunc(t.writable(), func(c *Column) bool { return c.Class != Integer || c.auto || c.Default != nil })
+	if len(columns) < 2 || !g.use("check-multi-column", fairly) {
+		return ""
+	}
+	a, b := columns[0], columns[1]
+	operator, holds := oneOf(g, []string{"<>", "+"}), func(x, y float64) bool { return x != y }
+	condition := fmt.Sprintf("%s <> %s", a.Name, b.Name)
+	if operator == "+" {
+		condition, holds = fmt.Sprintf("%s + %s >= 0", a.Name, b.Name), func(x, y float64) bool { return x+y >= 0 }
+	}
+	t.checks = append(t.checks, check{[]*Column{a, b}, func(v []Value) bool { return v[0].Null || v[1].Null || holds(v[0].Number, v[1].Number) }})
+	return "CHECK (" + condition + ")"
+}
+
+// foreignKey adds a column that refers to a key of an earlier table or of this one, or none. It is a column of its own, since
+// columns of other constraints and of generated columns may not have all actions (MySQL manual, "FOREIGN KEY Constraints").
+func (g *Generator) foreignKey(db *Database, t *Table) string {
+	var tables []*Table
+	for _, p := range append(slices.Clone(db.Tables), t) {
+		if len(p.Primary) == 1 && !p.Partitioned && !p.prefixed && !p.apart {
+			tables = append(tables, p)
+		}
+	}
+	if len(tables) == 0 || !g.has("foreign-key") || !g.chance(often) && !g.favoredForeignKey() {
+		return ""
+	}
+	parent := oneOf(g, tables)
+	if parent == t && !g.use("foreign-key-self", often) {
+		if parent = tables[0]; parent == t {
+			return ""
+		}
+	}
+	g.mark("foreign-key")
+	to := parent.Primary[0]
+	c := &Column{Name: fmt.Sprintf("c%d", len(t.Columns)+1), Type: to.Type, Parent: to, parentTable: parent}
+	c.Type.features = nil
+	t.Columns = append(t.Columns, c)
+	t.foreign, parent.Referenced = true, true
+	text := fmt.Sprintf("FOREIGN KEY (%s) REFERENCES %s (%s)", c.Name, parent.Name, to.Name)
+	actions := []struct{ sql, feature string }{
+		{"CASCADE", "foreign-key-cascade"}, {"SET NULL", "foreign-key-set-null"}, {"RESTRICT", "foreign-key-restrict"},
+		{"NO ACTION", "foreign-key-no-action"}, {"SET DEFAULT", "foreign-key-set-default"},
+	}
+	for _, event := range []string{"DELETE", "UPDATE"} {
+		for _, a := range actions {
+			if g.use(a.feature, 170) {
+				text += " ON " + event + " " + a.sql
+				break
+			}
+		}
+	}
+	if g.use("foreign-key-deferrable", fairly) {
+		text += " DEFERRABLE INITIALLY DEFERRED"
+	}
+	return text
+}
+
+func (g *Generator) favoredForeignKey() bool {
+	for feature, favored := range g.favored {
+		if favored && strings.HasPrefix(feature, "foreign-key") {
+			return true
+		}
+	}
+	return false
+}
+
+// tableOptions writes what stands behind the columns; partitions are statements of their own in PostgreSQL.
+func (g *Generator) tableOptions(db *Database, t *Table) (tail string, partitions []string) {
+	if t.Partitioned {
+		return g.partitioning(db, t)
+	}
+	nontransactional := !t.foreign && g.use("engine-nontransactional", often)
+	switch {
+	case nontransactional:
+		engines := []string{"MyISAM"}
+		if !slices.ContainsFunc(t.Columns, func(c *Column) bool { return c.Prefix || c.Class == JSON || c.Generated != "" }) {
+			engines = append(engines, "MEMORY")
+		}
+		if g.dialect == MariaDB {
+			engines = append(engines, "Aria")
+		}
+		t.apart = true
+		return " ENGINE = " + oneOf(g, engines), nil
+	case g.use("storage-parameter", rarely):
+		return " WITH (fillfactor = 70)", nil
+	}
+	if g.use("engine", rarely) {
+		tail += " ENGINE = InnoDB"
+	}
+	if g.use("row-format", rarely) {
+		tail += " ROW_FORMAT = " + oneOf(g, []string{"DYNAMIC", "COMPACT", "REDUNDANT"})
+	}
+	return tail, nil
+}
+
+// partitioning writes how the table is partitioned.
+func (g *Generator) partitioning(db *Database, t *Table) (tail string, partitions []string) {
+	ways := g.partitionings()
+	if favored := slices.DeleteFunc(slices.Clone(ways), func(f string) bool { return !g.favored[f] }); len(favored) > 0 {
+		ways = favored
+	}
+	way := oneOf(g, ways)
+	g.mark(way)
+	column, cut := t.partition.Name, oneOf(g, db.pool.numbers[1:3])
+	if g.dialect == Postgres {
+		part := func(n int, bounds string) string {
+			return fmt.Sprintf("CREATE TABLE %s_p%d PARTITION OF %s %s", t.Name, n, t.Name, bounds)
+		}
+		switch way {
+		case "partition-hash":
+			return " PARTITION BY HASH (" + column + ")", []string{
+				part(0, "FOR VALUES WITH (MODULUS 2, REMAINDER 0)"), part(1, "FOR VALUES WITH (MODULUS 2, REMAINDER 1)")}
+		case "partition-range":
+			return " PARTITION BY RANGE (" + column + ")", []string{
+				part(0, fmt.Sprintf("FOR VALUES FROM (MINVALUE) TO (%d)", cut)), part(1, fmt.Sprintf("FOR VALUES FROM (%d) TO (%d)", cut, cut+3)), part(2, "DEFAULT")}
+		}
+		return " PARTITION BY LIST (" + column + ")", []string{part(0, fmt.Sprintf("FOR VALUES IN (0, %d)", cut)), part(1, "DEFAULT")}
+	}
+	switch way {
+	case "partition-hash":
+		return fmt.Sprintf(" PARTITION BY HASH (%s) PARTITIONS 2", column), nil
+	case "partition-key":
+		return fmt.Sprintf(" PARTITION BY KEY (%s) PARTITIONS 2", column), nil
+	case "partition-range":
+		return fmt.Sprintf(" PARTITION BY RANGE (%s) (PARTITION p0 VALUES LESS THAN (%d), PARTITION p1 VALUES LESS THAN (%d), PARTITION p2 VALUES LESS THAN MAXVALUE)",
+			column, cut, cut+3), nil
+	}
+	first, others := []string{"0", fmt.Sprint(cut)}, "DEFAULT"
+	if g.dialect != MariaDB { // no DEFAULT partition in MySQL, nor in older versions of TiDB
+		var rest []string
+		for n := range 101 {
+			if n != 0 && n != cut {
+				rest = append(rest, fmt.Sprint(n))
+			}
+		}
+		others = "VALUES IN (" + list(rest) + ")"
+		t.checks = append(t.checks, check{[]*Column{t.partition}, func(v []Value) bool { return !v[0].Null && v[0].Number >= 0 && v[0].Number <= 100 }})
+	}
+	return fmt.Sprintf(" PARTITION BY LIST (%s) (PARTITION p0 VALUES IN (%s), PARTITION p1 %s)", column, list(first), others), nil
+}
+
+// view makes a view of the table, or none.
+func (g *Generator) view(db *Database, t *Table) {
+	if !g.has("view") || !g.favored["view-read"] && !g.favored["view-write"] && !g.favored["view"] && !g.chance(rarely) {
+		return
+	}
+	g.setup(db, t, KindSchema, func() string {
+		g.mark("view")
+		v := &View{Name: fmt.Sprintf("v%d", len(db.Views)+1), Table: t, Columns: some(g, t.Columns, g.between(1, len(t.Columns)))}
+		db.Views = append(db.Views, v)
+		sql := fmt.Sprintf("CREATE VIEW %s AS SELECT %s FROM %s", v.Name, list(namesOf(v.Columns)), t.Name)
+		if g.intn(2) == 0 {
+			sql += " WHERE " + g.comparison(db, scopeOf(t))
+		}
+		return sql
+	})
+}
+
+// trigger makes a trigger that changes a column of the rows that are updated, or none.
+func (g *Generator) trigger(db *Database, t *Table) {
+	var columns []*Column
+	for _, c := range t.writable() {
+		if c.Class == Integer && !t.inKey(c) && c.Parent == nil && c != t.partition && !slices.ContainsFunc(t.checks, func(k check) bool { return slices.Contains(k.columns, c) }) {
+			columns = append(columns, c)
+		}
+	}
+	if len(columns) == 0 || !g.has("trigger") {
+		return
+	}
+	g.begin(KindSchema)
+	if !g.use("trigger", often) {
+		return
+	}
+	column := oneOf(g, columns).Name
+	if g.dialect != Postgres {
+		db.Setup = append(db.Setup, g.end(fmt.Sprintf("CREATE TRIGGER %s_changes BEFORE UPDATE ON %s FOR EACH ROW SET NEW.%s = 1", t.Name, t.Name, column), []string{t.Name}))
+		return
+	}
+	db.Setup = append(db.Setup, g.end(fmt.Sprintf("CREATE FUNCTION %s_changes() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.%s = 1; RETURN NEW; END $$", t.Name, column), []string{t.Name}))
+	g.begin(KindSchema)
+	g.mark("trigger")
+	db.Setup = append(db.Setup, g.end(fmt.Sprintf("CREATE TRIGGER %s_changes BEFORE UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION %s_changes()", t.Name, t.Name, t.Name), []string{t.Name}))
+}

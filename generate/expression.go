@@ -1,0 +1,237 @@
+package generate
+
+import (
+	"fmt"
+	"strings"
+)
+
+// comparison compares a column with a constant: the simplest condition, and one that indexes and views may hold.
+func (g *Generator) comparison(db *Database, sc *scope) string {
+	c := oneOf(g, sc.refs(nil))
+	return g.compare(db, c)
+}
+
+func (g *Generator) compare(db *Database, c ref) string {
+	switch c.Class {
+	case JSON:
+		return c.sql + " IS NOT NULL"
+	case Boolean, Enum:
+		return fmt.Sprintf("%s %s %s", c.sql, oneOf(g, []string{"=", "<>"}), g.value(db.pool, c.Type).SQL)
+	}
+	operators := []string{"=", "=", "=", "<>", "<", ">", "<=", ">="}
+	return fmt.Sprintf("%s %s %s", c.sql, oneOf(g, operators), g.value(db.pool, c.Type).SQL)
+}
+
+// condition makes a condition over the scope's rows.
+func (r *reader) condition(sc *scope, depth int) string {
+	c := oneOf(r.Generator, sc.refs(nil))
+	comparable := c.Class != JSON
+	ordered := comparable && c.Class != Boolean && c.Class != Enum
+	nested := depth > 0
+	subquery := nested && !r.flat && len(r.readable()) > 0
+	value := func() string { return r.value(r.db.pool, c.Type).SQL }
+	return r.choose([]option{
+		{40, "", true, func() string { return r.compare(r.db, c) }},
+		{8, "", ordered, func() string { return r.computed(sc, c, depth) }},
+		{6, "between", ordered, func() string { return fmt.Sprintf("%s BETWEEN %s AND %s", c.sql, value(), value()) }},
+		{8, "in-list", comparable, func() string { return r.inList(c, value) }},
+		{6, "is-null", true, func() string { return c.sql + oneOf(r.Generator, []string{" IS NULL", " IS NOT NULL"}) }},
+		{3, "null-safe", comparable, func() string { return r.nullSafe(c, value()) }},
+		{8, "like", c.Class == Text, func() string {
+			return c.sql + oneOf(r.Generator, []string{" LIKE ", " NOT LIKE "}) + oneOf(r.Generator, []string{"'a%'", "'%b'", "'%'", "'_'"})
+		}},
+		{8, "json-path", c.Class == JSON, func() string { return r.jsonPart(c) + " = " + r.value(r.db.pool, integer()).SQL }},
+		{2, "implicit-cast", c.Class == Integer, func() string { return fmt.Sprintf("%s = '%s'", c.sql, value()) }},
+		{2, "cast", c.Class.Numeric() || c.Class == Text, func() string { return r.castCondition(c) }},
+		{2, "row-value", comparable, func() string { return r.rowValue(sc, c) }},
+		{14, "and-or", nested, func() string {
+			return fmt.Sprintf("(%s %s %s)", r.condition(sc, depth-1), oneOf(r.Generator, []string{"AND", "AND", "OR"}), r.condition(sc, depth-1))
+		}},
+		{2, "xor", nested, func() string { return fmt.Sprintf("(%s XOR %s)", r.condition(sc, depth-1), r.condition(sc, depth-1)) }},
+		{4, "not", nested, func() string { return "NOT (" + r.condition(sc, depth-1) + ")" }},
+		{4, "subquery-exists", subquery, func() string { return r.exists(sc, depth-1) }},
+		{4, "subquery-in", subquery && comparable, func() string { return r.inSubquery(sc, c, depth-1) }},
+		{2, "subquery-any", subquery && ordered, func() string { return r.anySubquery(sc, c, depth-1) }},
+		{4, "subquery-scalar", subquery && c.Class.Numeric(), func() string {
+			return fmt.Sprintf("%s %s %s", c.sql, oneOf(r.Generator, []string{"=", "<", ">="}), r.scalarSubquery(sc, depth-1))
+		}},
+	})
+}
+
+// integer is a plain type for constants.
+func integer() Type {
+	return Type{SQL: "INT", Class: Integer, Least: -1 << 31, Most: 1<<31 - 1, Exact: true}
+}
+
+// computed compares an expression with a constant, or two columns.
+func (r *reader) computed(sc *scope, c ref, depth int) string {
+	if others := sc.refs(func(o *Column) bool { return o != c.Column && comparableColumns(c.Column, o) }); len(others) > 0 && r.intn(3) > 0 {
+		return fmt.Sprintf("%s %s %s", c.sql, oneOf(r.Generator, []string{"=", "<>", "<", ">="}), oneOf(r.Generator, others).sql)
+	}
+	return fmt.Sprintf("%s %s %s", r.expression(sc, c, depth), oneOf(r.Generator, []string{"=", "<>", "<", ">="}), r.value(r.db.pool, resultOf(c.Type)).SQL)
+}
+
+// resultOf is the type with whose constants an expression of a type is compared.
+func resultOf(t Type) Type {
+	if t.Class == Integer {
+		return integer()
+	}
+	return t
+}
+
+// comparableColumns reports whether two columns can be compared with each other without a conversion that may fail.
+func comparableColumns(a, b *Column) bool {
+	switch {
+	case a.Class.Numeric() && b.Class.Numeric():
+		return true
+	case a.Class != b.Class || a.Class == JSON || a.Class == Enum:
+		return false
+	}
+	return a.Collation == b.Collation
+}
+
+func (r *reader) inList(c ref, value func() string) string {
+	values := make([]string, r.between(2, 3))
+	for i := range values {
+		values[i] = value()
+	}
+	return fmt.Sprintf("%s %s (%s)", c.sql, oneOf(r.Generator, []string{"IN", "IN", "NOT IN"}), list(values))
+}
+
+func (r *reader) nullSafe(c ref, value string) string {
+	if r.dialect == Postgres {
+		return fmt.Sprintf("%s IS %sDISTINCT FROM %s", c.sql, oneOf(r.Generator, []string{"", "NOT "}), value)
+	}
+	return fmt.Sprintf("%s <=> %s", c.sql, oneOf(r.Generator, []string{value, "NULL"}))
+}
+
+// jsonPart reads the first element, a number.
+func (r *reader) jsonPart(c ref) string {
+	if r.dialect == Postgres {
+		return "(" + c.sql + " ->> 0)::int"
+	}
+	return "JSON_EXTRACT(" + c.sql + ", '$[0]')"
+}
+
+func (r *reader) castCondition(c ref) string {
+	if c.Class == Text {
+		if r.dialect == Postgres {
+			return fmt.Sprintf("CAST(%s AS bytea) = %s", strings.ReplaceAll("convert_to(?, 'UTF8')", "?", c.sql), `'\x61'`)
+		}
+		return fmt.Sprintf("CAST(%s AS BINARY) = %s", c.sql, r.value(r.db.pool, c.Type).SQL)
+	}
+	to := "CHAR"
+	if r.dialect == Postgres {
+		to = "text"
+	}
+	return fmt.Sprintf("CAST(%s AS %s) = '%s'", c.sql, to, r.value(r.db.pool, c.Type).SQL)
+}
+
+// rowValue compares two columns at once.
+func (r *reader) rowValue(sc *scope, c ref) string {
+	o := oneOf(r.Generator, sc.refs(func(o *Column) bool { return o.Class != JSON }))
+	pair := func() string {
+		return "(" + r.value(r.db.pool, c.Type).SQL + ", " + r.value(r.db.pool, o.Type).SQL + ")"
+	}
+	if r.intn(2) == 0 {
+		return fmt.Sprintf("(%s, %s) = %s", c.sql, o.sql, pair())
+	}
+	return fmt.Sprintf("(%s, %s) IN (%s, %s)", c.sql, o.sql, pair(), pair())
+}
+
+// expression computes something from a column; the result has the column's class, integers as wide as they get.
+func (r *reader) expression(sc *scope, c ref, depth int) string {
+	value := func() string { return r.value(r.db.pool, c.Type).SQL }
+	numeric := c.Class == Integer || c.Class == Decimal
+	return r.choose([]option{
+		{10, "arithmetic", numeric, func() string { return r.arithmetic(c) }},
+		{6, "function", numeric, func() string { return "ABS(" + c.sql + ")" }},
+		{8, "function", c.Class == Text, func() string { return r.textFunction(c) }},
+		{5, "coalesce", true, func() string {
+			return fmt.Sprintf(oneOf(r.Generator, []string{"COALESCE(%s, %s)", "NULLIF(%s, %s)"}), c.sql, r.typed(c.Type, value()))
+		}},
+		{5, "case", depth > 0, func() string {
+			return fmt.Sprintf("CASE WHEN %s THEN %s ELSE %s END", r.condition(sc, depth-1), r.typed(c.Type, value()), c.sql)
+		}},
+		{1, "", true, func() string { return c.sql }},
+	})
+}
+
+// typed makes a constant of an enum one of its type where the product would take it as a text.
+func (r *reader) typed(t Type, value string) string {
+	if r.dialect == Postgres && (t.Class == Enum || t.Class == Binary || t.Class == JSON) {
+		return value + "::" + strings.ToLower(t.SQL)
+	}
+	return value
+}
+
+// arithmetic stays in range: the values are small, and unsigned ones never get smaller.
+func (r *reader) arithmetic(c ref) string {
+	n := r.between(1, 3)
+	if c.Class == Integer && c.Least == 0 || c.Generated != "" {
+		return fmt.Sprintf("(%s + %d)", c.sql, n)
+	}
+	return fmt.Sprintf(oneOf(r.Generator, []string{"(%s + %d)", "(%s + %d)", "(%s - %d)", "(%s %% %d)"}), c.sql, n)
+}
+
+func (r *reader) textFunction(c ref) string {
+	return fmt.Sprintf(oneOf(r.Generator, []string{"UPPER(%s)", "LOWER(%s)", "SUBSTRING(%s, 1, 2)", "TRIM(%s)"}), c.sql)
+}
+
+// inner makes the FROM of a subquery: one table that the statement may read, and its scope.
+func (r *reader) inner(outer *scope) (from string, sc *scope) {
+	t := oneOf(r.Generator, r.readable())
+	name, from := r.around(t, outer)
+	r.tables = append(r.tables, t.Name)
+	return from, &scope{sources: []source{t.source(name)}, outer: outer, qualified: true}
+}
+
+// innerWhere makes the WHERE of a subquery; correlated ones compare with a column of the query around.
+func (r *reader) innerWhere(sc *scope, depth int) string {
+	if r.chance(often) || r.favored["subquery-correlated"] {
+		c := oneOf(r.Generator, sc.refs(nil))
+		outside := sc.outside(func(o *Column) bool { return comparableColumns(c.Column, o) })
+		if len(outside) > 0 && r.has("subquery-correlated") {
+			r.mark("subquery-correlated")
+			return fmt.Sprintf(" WHERE %s = %s", c.sql, oneOf(r.Generator, outside).sql)
+		}
+	}
+	if r.intn(4) == 0 {
+		return ""
+	}
+	return " WHERE " + r.condition(sc, depth)
+}
+
+func (r *reader) exists(sc *scope, depth int) string {
+	from, inner := r.inner(sc)
+	return oneOf(r.Generator, []string{"EXISTS", "NOT EXISTS"}) + " (SELECT 1 FROM " + from + r.innerWhere(inner, depth) + ")"
+}
+
+func (r *reader) inSubquery(sc *scope, c ref, depth int) string {
+	from, inner := r.inner(sc)
+	others := inner.refs(func(o *Column) bool { return comparableColumns(c.Column, o) })
+	if len(others) == 0 {
+		return "EXISTS (SELECT 1 FROM " + from + r.innerWhere(inner, depth) + ")"
+	}
+	return fmt.Sprintf("%s %s (SELECT %s FROM %s%s)", c.sql, oneOf(r.Generator, []string{"IN", "IN", "NOT IN"}), oneOf(r.Generator, others).sql, from, r.innerWhere(inner, depth))
+}
+
+func (r *reader) anySubquery(sc *scope, c ref, depth int) string {
+	from, inner := r.inner(sc)
+	others := inner.refs(func(o *Column) bool { return comparableColumns(c.Column, o) })
+	if len(others) == 0 {
+		return "EXISTS (SELECT 1 FROM " + from + r.innerWhere(inner, depth) + ")"
+	}
+	return fmt.Sprintf("%s %s (SELECT %s FROM %s%s)", c.sql, oneOf(r.Generator, []string{"= ANY", "> ANY", "<= ALL", "<> ALL"}),
+		oneOf(r.Generator, others).sql, from, r.innerWhere(inner, depth))
+}
+
+// scalarSubquery is a query of one number.
+func (r *reader) scalarSubquery(sc *scope, depth int) string {
+	from, inner := r.inner(sc)
+	what := "COUNT(*)"
+	if numbers := inner.refs(func(c *Column) bool { return c.Class == Integer }); len(numbers) > 0 && r.intn(3) > 0 {
+		what = oneOf(r.Generator, []string{"MAX", "MIN"}) + "(" + oneOf(r.Generator, numbers).sql + ")"
+	}
+	return "(SELECT " + what + " FROM " + from + r.innerWhere(inner, depth) + ")"
+}

@@ -1,0 +1,147 @@
+package generate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// indexes makes secondary indexes of a table.
+func (g *Generator) indexes(db *Database, t *Table, left *int) {
+	for range 2 {
+		if *left == 0 || !g.chance(often) && !g.favoredIndex() {
+			continue
+		}
+		g.begin(KindSchema)
+		if sql := g.index(db, t); sql != "" {
+			*left--
+			db.Setup = append(db.Setup, g.end(sql, []string{t.Name}))
+		}
+	}
+}
+
+func (g *Generator) favoredIndex() bool {
+	for feature, favored := range g.favored {
+		if favored && (strings.HasPrefix(feature, "index") || strings.HasPrefix(feature, "unique-")) {
+			return true
+		}
+	}
+	return false
+}
+
+// index makes an index, or nothing if the table has nothing for it.
+func (g *Generator) index(db *Database, t *Table) string {
+	if !g.has("index") {
+		return ""
+	}
+	t.indexes++
+	name := fmt.Sprintf("%s_i%d", t.Name, t.indexes)
+	if sql := g.uniqueIndex(db, t, name); sql != "" {
+		return sql
+	}
+	columns := slices.DeleteFunc(slices.Clone(t.Columns), func(c *Column) bool { return c.Prefix || c.Class == JSON })
+	create := fmt.Sprintf("CREATE INDEX %s ON %s ", name, t.Name)
+	for _, c := range t.Columns {
+		if g.mysqlFamily() && (c.Class == Text || c.Class == Binary) && c.Generated == "" && g.use("index-prefix", fairly) {
+			g.mark("index")
+			return create + fmt.Sprintf("(%s(2))", c.Name)
+		}
+	}
+	if expression := g.indexExpression(t); expression != "" && g.use("index-functional", fairly) {
+		g.mark("index")
+		return create + "((" + expression + "))"
+	}
+	if len(columns) == 0 {
+		return ""
+	}
+	g.mark("index")
+	if g.use("index-hash", rarely) {
+		return create + "USING HASH (" + oneOf(g, columns).Name + ")"
+	}
+	chosen := []*Column{oneOf(g, columns)}
+	if len(columns) > 1 && g.use("index-multi-column", fairly) {
+		chosen = some(g, columns, 2)
+	}
+	names := namesOf(chosen)
+	if g.use("index-descending", fairly/2) {
+		names[len(names)-1] += " DESC"
+	}
+	sql := create + "(" + list(names) + ")"
+	if g.use("index-include", rarely) {
+		sql += " INCLUDE (" + oneOf(g, t.Columns).Name + ")"
+	}
+	if g.use("index-partial", fairly) {
+		sql += " WHERE " + g.comparison(db, scopeOf(t))
+	}
+	return sql
+}
+
+// uniqueIndex makes a unique index, or nothing. What the rows hold already stays possible.
+func (g *Generator) uniqueIndex(db *Database, t *Table, name string) string {
+	if t.Partitioned {
+		return ""
+	}
+	create := fmt.Sprintf("CREATE UNIQUE INDEX %s ON %s ", name, t.Name)
+	add := func(k key, feature string, frequency int) bool {
+		if !g.has(feature) || !t.fits(k) || !g.use(feature, frequency) {
+			return false
+		}
+		g.mark("index", "index-unique")
+		t.keys = append(t.keys, k)
+		return true
+	}
+	for _, c := range t.Columns {
+		if (c.Class == Text || c.Class == Binary) && c.Generated == "" && c.Parent == nil && g.mysqlFamily() &&
+			add(key{columns: []*Column{c}, of: prefixKey(2)}, "unique-prefix", rarely) {
+			return create + fmt.Sprintf("(%s(2))", c.Name)
+		}
+		if (c.Class == Text && !c.Prefix && c.Generated == "" && c.SQL != "CHAR(5)") && add(key{columns: []*Column{c}, of: wholeKey}, "unique-expression", rarely) {
+			return create + fmt.Sprintf("((LOWER(%s)))", c.Name)
+		}
+		if c.Class == Integer && c.Generated == "" && g.dialect == Postgres {
+			partial := key{columns: []*Column{c}, of: func(v []Value) (string, bool) {
+				text, applies := wholeKey(v)
+				return text, applies && v[0].Number > 1
+			}}
+			if add(partial, "unique-partial", rarely) {
+				return create + fmt.Sprintf("(%s) WHERE %s > 1", c.Name, c.Name)
+			}
+		}
+	}
+	columns := slices.DeleteFunc(g.indexable(t), func(c *Column) bool { return c.Class == Boolean || c.Parent != nil })
+	if len(columns) == 0 {
+		return ""
+	}
+	c := oneOf(g, columns)
+	if add(key{columns: []*Column{c}, plain: true, of: wholeKey}, "index-unique", rarely) {
+		return create + "(" + c.Name + ")"
+	}
+	return ""
+}
+
+// fits reports whether the rows of the setup keep the key.
+func (t *Table) fits(k key) bool {
+	seen := map[string]bool{}
+	for _, row := range t.Rows {
+		text, applies := k.of(t.values(row, k.columns))
+		if applies && seen[text] {
+			return false
+		}
+		seen[text] = applies
+	}
+	return true
+}
+
+// indexExpression gives an expression that an index may hold. TiDB takes few functions (manual, "CREATE INDEX", "Expression index").
+func (g *Generator) indexExpression(t *Table) string {
+	for _, c := range t.Columns {
+		switch {
+		case c.Generated != "" || c.Prefix:
+		case c.Class == Text && c.SQL == "VARCHAR(20)":
+			return oneOf(g, []string{"LOWER", "UPPER"}) + "(" + c.Name + ")"
+		case c.Class == Integer && c.Parent == nil && g.dialect != TiDB:
+			return oneOf(g, []string{c.Name + " + 1", "ABS(" + c.Name + ")"})
+		}
+	}
+	return ""
+}

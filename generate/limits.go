@@ -1,0 +1,74 @@
+package generate
+
+import "fmt"
+
+// Limits bound what is made. A field that is 0 has its default; a negative one means none where that makes sense.
+type Limits struct {
+	// Tables, Columns and Rows are the most tables, columns of a table (foreign keys may add one) and rows of a table in the
+	// setup. Default 3, 3, 5 (IsoRel, ISSTA'25, 3.1.1; Radar, VLDB'24, 3.2.1 has 30 rows).
+	Tables, Columns, Rows int
+	// Indexes and ForeignKeys are the most CREATE INDEX statements and foreign keys in a database. Default 5, 3 (Radar 3.2.1).
+	// Negative: none.
+	Indexes, ForeignKeys int
+	// Transactions is the most of a case, at least 2, default 5; Statements the most that access data in an explicit one, BEGIN
+	// and its end apart, default 5 (WriteCheck, VLDB'25, 5.2). IsoRel has 10 statements, Troc (ICSE'23, III-D) 2
+	// transactions of 10.
+	Transactions, Statements int
+	// Depth is how deep conditions and subqueries are nested. Default 2.
+	Depth int
+	// Templates is the share of cases, in percent, that begin with the pattern of a known anomaly on the generated schema
+	// (IsoRel 6.2). Default 30. Negative: none.
+	Templates int
+	// Exclude names features that are not to be used, Include features that are only used when asked for (Feature.OptIn), and
+	// Favor features that are used whenever they can be; what is favored is included.
+	Exclude, Include, Favor []string
+}
+
+// DefaultLimits are those of the papers.
+func DefaultLimits() Limits {
+	return Limits{Tables: 3, Columns: 3, Rows: 5, Indexes: 5, ForeignKeys: 3, Transactions: 5, Statements: 5, Depth: 2, Templates: 30}
+}
+
+// complete fills in defaults and checks.
+func (l Limits) complete() (Limits, error) {
+	d := DefaultLimits()
+	for _, f := range []struct {
+		name     string
+		value    *int
+		standard int
+		least    int
+		most     int
+	}{
+		{"Tables", &l.Tables, d.Tables, 1, 20},
+		{"Columns", &l.Columns, d.Columns, 1, 30},
+		{"Rows", &l.Rows, d.Rows, 1, 1000},
+		{"Indexes", &l.Indexes, d.Indexes, 0, 50},
+		{"ForeignKeys", &l.ForeignKeys, d.ForeignKeys, 0, 50},
+		{"Transactions", &l.Transactions, d.Transactions, 2, 50},
+		{"Statements", &l.Statements, d.Statements, 1, 200},
+		{"Depth", &l.Depth, d.Depth, 0, 5},
+		{"Templates", &l.Templates, d.Templates, 0, 100},
+	} {
+		switch {
+		case *f.value == 0:
+			*f.value = f.standard
+		case *f.value < 0 && f.least == 0:
+			*f.value = 0
+		}
+		if *f.value < f.least || *f.value > f.most {
+			return l, fmt.Errorf("limit %s is %d: expected %d to %d", f.name, *f.value, f.least, f.most)
+		}
+	}
+	known := map[string]bool{}
+	for _, f := range features() {
+		known[f.Name] = true
+	}
+	for _, list := range [][]string{l.Exclude, l.Include, l.Favor} {
+		for _, name := range list {
+			if !known[name] {
+				return l, fmt.Errorf("limits name the feature %q, which does not exist: docs/GENERATION.md lists them", name)
+			}
+		}
+	}
+	return l, nil
+}

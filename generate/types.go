@@ -1,0 +1,228 @@
+package generate
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Class groups types whose values can be compared with each other.
+type Class int
+
+// The classes.
+const (
+	Integer Class = iota
+	Decimal
+	Float
+	Text
+	Binary
+	Date
+	DateTime
+	Time
+	Year
+	Boolean
+	Enum
+	JSON
+)
+
+// Numeric reports whether the class has numbers.
+func (c Class) Numeric() bool { return c == Integer || c == Decimal || c == Float }
+
+// Type is the type of a column.
+type Type struct {
+	SQL   string // as in CREATE TABLE, without collation
+	Class Class
+	// Least and Most bound integers.
+	Least, Most int64
+	// Length is the most characters or bytes of a text or binary value; 0: no limit that matters.
+	Length int
+	// Collation is the one given to the column; empty: the database's own.
+	Collation string
+	// Exact: equal values are the same value. A text column whose collation takes different texts as equal is not, nor is one whose
+	// collation is not known; then what GROUP BY or MIN shows depends on the plan.
+	Exact bool
+	// Prefix: an index needs a length (TEXT and BLOB of the MySQL family).
+	Prefix bool
+	// features of the type itself
+	features []string
+}
+
+// nationalBinary is the binary collation of the MySQL family's default character set.
+const nationalBinary = "utf8mb4_bin"
+
+// weighted is a type with how common it is.
+type weighted struct {
+	weight int
+	Type
+}
+
+// enumMembers are the members of every ENUM type.
+func enumMembers() []string { return []string{"a", "b", "c"} }
+
+func quoted(texts []string) string { return "'" + strings.Join(texts, "', '") + "'" }
+
+// types are those of the dialect.
+func (g *Generator) types() []weighted {
+	integer := func(weight int, sql string, bits uint, feature string) weighted {
+		return weighted{weight, Type{SQL: sql, Class: Integer, Least: -1 << (bits - 1), Most: 1<<(bits-1) - 1, Exact: true, features: []string{feature}}}
+	}
+	other := func(weight int, sql string, class Class, length int, feature string) weighted {
+		return weighted{weight, Type{SQL: sql, Class: class, Length: length, Exact: class != Text, features: []string{feature}}}
+	}
+	list := []weighted{
+		integer(6, "SMALLINT", 16, "type-smallint"), integer(36, "INT", 32, "type-int"), integer(8, "BIGINT", 64, "type-bigint"),
+		other(7, "DECIMAL(10,2)", Decimal, 0, "type-decimal"), other(4, "DOUBLE PRECISION", Float, 0, "type-double"),
+		other(16, "VARCHAR(20)", Text, 20, "type-varchar"), other(4, "CHAR(5)", Text, 5, "type-char"), other(4, "TEXT", Text, 0, "type-text"),
+		other(5, "DATE", Date, 0, "type-date"), other(2, "TIME", Time, 0, "type-time"), other(4, "BOOLEAN", Boolean, 0, "type-boolean"),
+	}
+	if g.dialect == Postgres {
+		list = append(list, other(3, "REAL", Float, 0, "type-float"), other(3, "BYTEA", Binary, 0, "type-binary"),
+			other(4, "TIMESTAMP", DateTime, 0, "type-datetime"), other(4, "kind", Enum, 0, "type-enum"), other(4, "JSONB", JSON, 0, "type-json"))
+		for i := range list {
+			list[i].Exact = true // PostgreSQL's collations are deterministic unless made otherwise (manual, 24.2.2.4)
+		}
+	} else {
+		list = append(list, integer(4, "TINYINT", 8, "type-tinyint"), integer(2, "MEDIUMINT", 24, "type-mediumint"),
+			other(3, "FLOAT", Float, 0, "type-float"), other(3, "VARBINARY(20)", Binary, 20, "type-binary"), other(1, "BLOB", Binary, 0, "type-blob"),
+			other(4, "DATETIME", DateTime, 0, "type-datetime"), other(1, "YEAR", Year, 0, "type-year"),
+			other(4, "ENUM("+quoted(enumMembers())+")", Enum, 0, "type-enum"), other(4, "JSON", JSON, 0, "type-json"))
+		for i := range list {
+			list[i].Prefix = list[i].SQL == "TEXT" || list[i].SQL == "BLOB"
+		}
+	}
+	return list
+}
+
+// anyType gives a type at random. Only those that fit can be it; at least one does.
+func (g *Generator) anyType(fits func(Type) bool) Type {
+	var chosen Type
+	var options []option
+	for _, w := range g.types() {
+		options = append(options, option{w.weight, w.features[0], fits(w.Type), func() string { chosen = w.Type; return "" }})
+	}
+	if len(options) == 0 || !g.anyOpen(options) {
+		return Type{SQL: "INT", Class: Integer, Least: -1 << 31, Most: 1<<31 - 1, Exact: true}
+	}
+	g.choose(options)
+	switch {
+	case chosen.Class == Integer && g.mysqlFamily() && g.use("type-unsigned", fairly):
+		chosen.Most = 2*chosen.Most + 1 // BIGINT's would not fit; what is made is far below
+		if chosen.SQL == "BIGINT" {
+			chosen.Most = 1<<63 - 1
+		}
+		chosen.SQL, chosen.Least = chosen.SQL+" UNSIGNED", 0
+	case chosen.Class == Text && g.use("collation", fairly):
+		chosen.Collation, chosen.Exact = nationalBinary, true
+		if g.dialect == Postgres {
+			chosen.Collation = `"C"`
+		}
+	case chosen.Class == Text && g.dialect == TiDB:
+		chosen.Exact = false // utf8mb4_bin unless the server is told otherwise
+	}
+	return chosen
+}
+
+// anyOpen reports whether one of the options can be taken.
+func (g *Generator) anyOpen(options []option) bool {
+	for _, o := range options {
+		if o.can && (o.feature == "" || g.has(o.feature)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Value is a constant of a type.
+type Value struct {
+	SQL  string // a literal, NULL included
+	Null bool
+	// Key is the same for values that a unique index may take as equal: texts without regard to case.
+	Key    string
+	Number float64 // of numbers and booleans
+	Text   string  // of texts, without quotes
+}
+
+func null() Value { return Value{SQL: "NULL", Null: true, Key: "NULL"} }
+
+// pool holds the few constants that a database, its conditions and its writes share, so that they meet (Troc III-C calls it value
+// cache).
+type pool struct {
+	numbers []int
+	texts   []string
+}
+
+// stock draws the constants of a database.
+func (g *Generator) stock() pool {
+	return pool{
+		numbers: append([]int{0, 1, 2}, some(g, []int{-1, 3, 4, 5, 7, 10, 11, 20, 42, 100}, 3)...),
+		texts:   append([]string{"", "a", "b"}, some(g, []string{"A", "B", "ab", "aB", "b1", "1", "10", "x y", "it''s", "abcde"}, 3)...),
+	}
+}
+
+// value draws a constant of the type, mostly from the pool; never NULL.
+func (g *Generator) value(p pool, t Type) Value {
+	n := oneOf(g, p.numbers)
+	if g.chance(rarely) {
+		n = g.between(-10, 50)
+	}
+	switch t.Class {
+	case Integer:
+		if t.Least == 0 && n < 0 {
+			n = -n
+		}
+		return number(fmt.Sprint(n), float64(n))
+	case Decimal:
+		cents := oneOf(g, []int{0, 0, 50, 25})
+		if n < 0 {
+			cents = 0
+		}
+		return number(fmt.Sprintf("%d.%02d", n, cents), float64(n)+float64(cents)/100)
+	case Float: // halves are exact in binary
+		if g.chance(300) {
+			return number(fmt.Sprintf("%d.5", max(n, 0)), float64(max(n, 0))+0.5)
+		}
+		return number(fmt.Sprint(n), float64(n))
+	case Text:
+		text := oneOf(g, p.texts)
+		if g.chance(rarely) {
+			text = oneOf(g, []string{"c", "C", "zz", "0"})
+		}
+		return Value{SQL: "'" + text + "'", Key: strings.ToLower(text), Text: text}
+	case Binary:
+		hex := fmt.Sprintf("%02X", max(n, 0)+48)
+		sql := "X'" + hex + "'"
+		if g.dialect == Postgres {
+			sql = `'\x` + hex + "'"
+		}
+		return Value{SQL: sql, Key: hex}
+	case Boolean:
+		if n%2 == 0 {
+			return number("FALSE", 0)
+		}
+		return number("TRUE", 1)
+	case Enum:
+		member := enumMembers()[max(n, 0)%3]
+		return Value{SQL: "'" + member + "'", Key: member}
+	case JSON:
+		sql := fmt.Sprintf("'[%d, %d]'", n, oneOf(g, p.numbers))
+		return Value{SQL: sql, Key: sql}
+	}
+	return g.moment(t.Class, max(n, 0)%28+1)
+}
+
+func number(sql string, n float64) Value { return Value{SQL: sql, Key: fmt.Sprint(n), Number: n} }
+
+// moment draws a date or time for a number from 1 to 28.
+func (g *Generator) moment(class Class, n int) Value {
+	sql := ""
+	switch class {
+	case Date:
+		sql = fmt.Sprintf("DATE '2024-01-%02d'", n)
+	case DateTime:
+		sql = fmt.Sprintf("TIMESTAMP '2024-01-%02d %02d:30:00'", n, n%24)
+	case Time:
+		sql = fmt.Sprintf("TIME '%02d:15:00'", n%24)
+	case Year:
+		return number(fmt.Sprint(2000+n), float64(2000+n))
+	}
+	return Value{SQL: sql, Key: sql}
+}

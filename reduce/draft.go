@@ -1,0 +1,124 @@
+package reduce
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"wirecheck/scenario"
+)
+
+// draft is a scenario in the form in which parts are easily taken away.
+type draft struct {
+	setup      []string
+	sessions   []session
+	steps      []step // in the order of the permutation
+	directives []scenario.Directive
+	teardown   *scenario.Block
+	header     []string
+	name       string
+}
+
+type session struct {
+	name  string
+	setup *scenario.Block
+}
+
+type step struct {
+	session int
+	name    string
+	sql     string
+}
+
+func of(spec *scenario.Spec) draft {
+	d := draft{name: spec.Name, header: spec.Header, directives: spec.Directives, teardown: spec.Teardown}
+	for _, b := range spec.Setup {
+		d.setup = append(d.setup, b.SQL)
+	}
+	for _, s := range spec.Sessions {
+		d.sessions = append(d.sessions, session{s.Name, s.Setup})
+	}
+	for _, ps := range spec.Permutations[0].Steps {
+		d.steps = append(d.steps, step{ps.Step.Session, ps.Step.Name, ps.Step.SQL})
+	}
+	return d
+}
+
+// clone copies what passes change.
+func (d draft) clone() draft {
+	d.setup, d.sessions, d.steps = slices.Clone(d.setup), slices.Clone(d.sessions), slices.Clone(d.steps)
+	return d
+}
+
+// each changes all statements.
+func (d *draft) each(change func(string) string) {
+	for i := range d.setup {
+		d.setup[i] = change(d.setup[i])
+	}
+	for i := range d.steps {
+		d.steps[i].sql = change(d.steps[i].sql)
+	}
+}
+
+func (d *draft) dropSession(i int) {
+	d.sessions = slices.Delete(d.sessions, i, i+1)
+	var kept []step
+	for _, st := range d.steps {
+		switch {
+		case st.session > i:
+			st.session--
+			kept = append(kept, st)
+		case st.session < i:
+			kept = append(kept, st)
+		}
+	}
+	d.steps = kept
+}
+
+// size counts sessions with steps, steps, and the bytes of all statements.
+func (d *draft) size() (sessions, steps, bytes int) {
+	seen := map[int]bool{}
+	for _, st := range d.steps {
+		seen[st.session] = true
+		bytes += len(st.sql)
+	}
+	for _, sql := range d.setup {
+		bytes += len(sql)
+	}
+	return len(seen), len(d.steps), bytes
+}
+
+func (d *draft) key() string {
+	var b strings.Builder
+	for _, sql := range d.setup {
+		b.WriteString(sql + "\x00")
+	}
+	b.WriteString("\x01")
+	for _, s := range d.sessions {
+		b.WriteString(s.name + "\x00")
+	}
+	for _, st := range d.steps {
+		fmt.Fprintf(&b, "%d %s\x00", st.session, st.sql)
+	}
+	return b.String()
+}
+
+// spec makes a scenario of the draft.
+func (d draft) spec() *scenario.Spec {
+	out := &scenario.Spec{Name: d.name, Header: d.header, Directives: d.directives, Teardown: d.teardown}
+	for _, sql := range d.setup {
+		out.Setup = append(out.Setup, scenario.Block{SQL: sql})
+	}
+	p := &scenario.Permutation{}
+	for _, s := range d.sessions {
+		out.Sessions = append(out.Sessions, &scenario.Session{Name: s.name, Setup: s.setup})
+	}
+	for _, st := range d.steps {
+		s := out.Sessions[st.session]
+		made := &scenario.Step{Name: st.name, SQL: st.sql, Session: st.session, Index: len(s.Steps)}
+		s.Steps = append(s.Steps, made)
+		p.Steps = append(p.Steps, scenario.PermutationStep{Step: made})
+	}
+	out.Permutations = []*scenario.Permutation{p}
+	return out
+}

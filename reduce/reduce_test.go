@@ -1,0 +1,195 @@
+package reduce
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"wirecheck/scenario"
+)
+
+const large = `
+setup { CREATE TABLE t (id INT PRIMARY KEY, a INT NOT NULL DEFAULT 0, b VARCHAR(10), CHECK (a < 100)) }
+setup { CREATE TABLE other (x INT) }
+setup { INSERT INTO t (id, a, b) VALUES (1, 10, 'x, (y'), (2, 20, NULL), (3, 30, 'z') }
+setup { INSERT INTO other VALUES (1) }
+
+session s1
+setup { SET x = 1 }
+step a1 { BEGIN }
+step a2 { SELECT count(*) FROM other }
+step a3 { UPDATE t SET a = (a + 1) * 2 WHERE id = 1 AND (b IS NOT NULL OR a > 5) ORDER BY id LIMIT 2 }
+step a4 { COMMIT }
+
+session s2
+step b1 { BEGIN }
+step b2 { DELETE FROM t WHERE id = 2 }
+step b3 { COMMIT }
+
+session s3
+step c1 { SELECT * FROM other }
+
+permutation a1 b1 a2 c1 a3 b2 b3 a4
+`
+
+func parse(t *testing.T, text string) *scenario.Spec {
+	t.Helper()
+	spec, err := scenario.Parse("test", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
+
+// shows asks that a scenario has an update of t after which a delete comes from another session, and table t with column a and
+// two rows.
+func shows(_ context.Context, spec *scenario.Spec) (bool, error) {
+	update, remove := -1, -1
+	for i, ps := range spec.Permutations[0].Steps {
+		if strings.Contains(ps.Step.SQL, "UPDATE t SET a =") {
+			update = i
+		}
+		if strings.Contains(ps.Step.SQL, "DELETE FROM t") {
+			remove = i
+		}
+	}
+	if update < 0 || remove < update || spec.Permutations[0].Steps[update].Step.Session == spec.Permutations[0].Steps[remove].Step.Session {
+		return false, nil
+	}
+	made, rows := false, 0
+	for _, b := range spec.Setup {
+		table, columns := createdColumns(b.SQL)
+		made = made || table == "t" && slices.Contains(columns, "a")
+		if strings.Contains(b.SQL, "INTO t") {
+			rows += len(valueRows(b.SQL))
+		}
+	}
+	return made && rows >= 2, nil
+}
+
+func TestReduce(t *testing.T) {
+	spec, progress, err := Reduce(t.Context(), parse(t, large), shows, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok, _ := shows(t.Context(), spec); !ok {
+		t.Error("the result does not show it any more")
+	}
+	p := spec.Permutations[0]
+	if len(p.Steps) != 2 || len(spec.Sessions) != 2 || len(spec.Setup) != 2 {
+		t.Errorf("%d sessions, %d steps, %d setup statements; want 2, 2, 2: %+v", len(spec.Sessions), len(p.Steps), len(spec.Setup), progress)
+	}
+	if _, columns := createdColumns(spec.Setup[0].SQL); !cmp.Equal(columns, []string{"a"}) {
+		t.Errorf("columns %v of %s", columns, spec.Setup[0].SQL)
+	}
+	for _, ps := range p.Steps {
+		if strings.Contains(ps.Step.SQL, "WHERE") {
+			t.Errorf("the condition is still there: %s", ps.Step.SQL)
+		}
+	}
+	if _, err := spec.Print(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestReduceKeeps: what everything is needed for stays as it is.
+func TestReduceKeeps(t *testing.T) {
+	spec := parse(t, large)
+	want := of(spec)
+	got, _, err := Reduce(t.Context(), spec, func(_ context.Context, s *scenario.Spec) (bool, error) { d := of(s); return d.key() == want.key(), nil }, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := of(got); d.key() != want.key() {
+		t.Errorf("got %s", d.key())
+	}
+}
+
+// TestReduceConfirms: a candidate that shows it only sometimes is not taken.
+func TestReduceConfirms(t *testing.T) {
+	n := 0
+	_, progress, err := Reduce(t.Context(), parse(t, large), func(context.Context, *scenario.Spec) (bool, error) { n++; return n%3 != 0, nil }, Options{Tries: 200})
+	if err != nil || progress.Taken != 0 {
+		t.Errorf("%d candidates were taken, error %v", progress.Taken, err)
+	}
+}
+
+func TestReduceEnds(t *testing.T) {
+	broken := errors.New("server gone")
+	spec, _, err := Reduce(t.Context(), parse(t, large), func(context.Context, *scenario.Spec) (bool, error) { return false, broken }, Options{})
+	if !errors.Is(err, broken) || len(spec.Sessions) != 3 {
+		t.Errorf("got %d sessions, error %v; want the whole scenario and the error", len(spec.Sessions), err)
+	}
+	tried := 0
+	_, progress, err := Reduce(t.Context(), parse(t, large), func(context.Context, *scenario.Spec) (bool, error) { tried++; return false, nil }, Options{Tries: 7})
+	if err != nil || tried != 7 || progress.Tried != 7 {
+		t.Errorf("tried %d of 7, error %v", tried, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	_, _, err = Reduce(ctx, parse(t, large), func(context.Context, *scenario.Spec) (bool, error) { cancel(); return true, nil }, Options{})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: error %v", err)
+	}
+	if _, _, err := Reduce(t.Context(), &scenario.Spec{}, shows, Options{}); err == nil {
+		t.Error("a scenario without a permutation was accepted")
+	}
+}
+
+func TestSimpler(t *testing.T) {
+	for _, test := range []struct{ sql, want string }{
+		{"SELECT a, b FROM t WHERE a = 1", "SELECT a FROM t WHERE a = 1"},
+		{"SELECT a, b FROM t WHERE a = 1", "SELECT b FROM t WHERE a = 1"},
+		{"SELECT a FROM t WHERE a = 1 AND b = 2", "SELECT a FROM t WHERE a = 1"},
+		{"SELECT a FROM t WHERE a = 1 AND b = 2", "SELECT a FROM t WHERE b = 2"},
+		{"SELECT a FROM t WHERE a = 1 AND b = 2", "SELECT a FROM t"},
+		{"SELECT DISTINCT a FROM t", "SELECT a FROM t"},
+		{"SELECT abs(a + 1) FROM t", "SELECT a + 1 FROM t"},
+		{"SELECT (a) FROM t", "SELECT NULL FROM t"},
+		{"SELECT a FROM t JOIN s ON t.a = s.a", "SELECT a FROM t"},
+		{"SELECT a FROM t ORDER BY a LIMIT 1", "SELECT a FROM t ORDER BY a"},
+		{"SELECT ' a  b', c FROM t", "SELECT ' a  b' FROM t"},
+		{"UPDATE t SET a = 1, b = 2", "UPDATE t SET a = 1"},
+		{"CREATE TABLE t (a INT NOT NULL, b INT)", "CREATE TABLE t (a INT, b INT)"},
+	} {
+		if got := simpler(test.sql); !slices.ContainsFunc(got, func(s string) bool { return strings.Join(strings.Fields(s), " ") == strings.Join(strings.Fields(test.want), " ") }) {
+			t.Errorf("%s: no %q among\n%s", test.sql, test.want, strings.Join(got, "\n"))
+		}
+	}
+}
+
+func TestWithoutColumn(t *testing.T) {
+	for _, test := range []struct{ sql, want string }{
+		{"CREATE TABLE t (a INT, b INT DEFAULT (1, 2), PRIMARY KEY (a))", "CREATE TABLE t (a INT, PRIMARY KEY (a))"},
+		{"CREATE TABLE u (a INT, b INT)", "CREATE TABLE u (a INT, b INT)"},
+		{"INSERT INTO t (a, b) VALUES (1, 'x, y'), (2, f(3, 4))", "INSERT INTO t (a) VALUES (1), (2)"},
+		{"INSERT INTO t (b, a) VALUES (1, 2)", "INSERT INTO t (a) VALUES (2)"},
+		{"INSERT INTO t VALUES (1, 2), (3, 4)", "INSERT INTO t VALUES (1), (3)"},
+		{"INSERT INTO u VALUES (1, 2)", "INSERT INTO u VALUES (1, 2)"},
+		{"UPDATE t SET b = 1", "UPDATE t SET b = 1"},
+	} {
+		if got := withoutColumn(test.sql, "t", "b", 1); got != test.want {
+			t.Errorf("%s: got %s, want %s", test.sql, got, test.want)
+		}
+	}
+}
+
+func FuzzSimpler(f *testing.F) {
+	f.Add("SELECT 'a''b', $$x$$ FROM t WHERE (a = 1 AND (b, c) IN (SELECT 1, 2)) -- x")
+	f.Add("INSERT INTO t (a, b) VALUES (1, '\\''), (2, /* , */ 3)")
+	f.Fuzz(func(t *testing.T, sql string) {
+		for _, s := range simpler(sql) {
+			if s == sql {
+				t.Errorf("%q is among its own simpler forms", sql)
+			}
+		}
+		_, columns := createdColumns(sql)
+		for i, c := range columns {
+			withoutColumn(sql, "t", c, i)
+		}
+		withoutRows(sql, func(i int) bool { return i == 0 })
+	})
+}

@@ -124,6 +124,14 @@ func (g *Generator) column(db *Database, t *Table, name string) *Column {
 	}
 	c := &Column{Name: name}
 	c.Type = g.anyType(func(ty Type) bool { return len(t.Columns) > 0 || ty.Class != JSON })
+	if len(db.Tables) > 0 && g.chance(350) { // as in another table, so that they can be joined
+		if like := oneOf(g, oneOf(g, db.Tables).Columns); like.Generated == "" && like.Parent == nil && (len(t.Columns) > 0 || like.Class != JSON) {
+			for _, f := range c.features {
+				delete(g.marks, f)
+			}
+			c.Type = like.Type
+		}
+	}
 	g.mark(c.features...)
 	if g.use("not-null", fairly) {
 		c.NotNull = true
@@ -174,6 +182,7 @@ func (g *Generator) generated(t *Table, name string) *Column {
 
 // definition writes a column into CREATE TABLE.
 func (g *Generator) definition(t *Table, c *Column) string {
+	g.mark(c.features...)
 	parts := []string{c.Name, c.SQL}
 	if c.Collation != "" {
 		parts = append(parts, "COLLATE "+c.Collation)
@@ -190,7 +199,11 @@ func (g *Generator) definition(t *Table, c *Column) string {
 		parts = append(parts, "NOT NULL")
 	}
 	if c.Default != nil {
-		parts = append(parts, "DEFAULT "+c.Default.SQL)
+		sql := c.Default.SQL
+		if c.Class == Date || c.Class == DateTime || c.Class == Time { // the MySQL family wants a text there
+			_, sql, _ = strings.Cut(sql, " ")
+		}
+		parts = append(parts, "DEFAULT "+sql)
 	}
 	return strings.Join(parts, " ")
 }

@@ -57,7 +57,7 @@ func (r *reader) from() (string, *scope) {
 		{2, "join-full", true, join("FULL JOIN")},
 		{3, "join-cross", true, join("CROSS JOIN")},
 		{2, "join-straight", true, join("STRAIGHT_JOIN")},
-		{2, "join-using", true, func() string { return r.joinUsing(t, sc) }},
+		{2, "join-using", len(r.sharing(t)) > 0, func() string { return r.joinUsing(t, sc) }},
 		{2, "join-lateral", true, func() string { return r.lateral(t, sc) }},
 		{4, "derived-table", true, func() string { return r.derived(t, sc) }},
 	})
@@ -112,26 +112,33 @@ func (r *reader) joinCondition(left *scope, right source, equality bool) string 
 	return p[0] + " " + operator + " " + p[1]
 }
 
-// joinUsing joins with another table over a column that both have, of the same type. The column is then named without qualification,
-// so only the others are in scope.
-func (r *reader) joinUsing(t *Table, sc *scope) string {
+// shared is a table that has a column of the same name and type as one of another table.
+type shared struct {
+	*Table
+	column string
+}
+
+// sharing lists what the table can be joined with by USING.
+func (r *reader) sharing(t *Table) []shared {
+	var out []shared
 	for _, other := range r.db.Tables {
-		if other == t {
-			continue
-		}
 		for _, a := range t.Columns {
 			for _, b := range other.Columns {
-				if a.Name == b.Name && comparableColumns(a, b) && a.SQL == b.SQL {
-					r.tables = append(r.tables, other.Name)
-					sc.qualified = true
-					sc.sources = append(sc.sources, other.source(other.Name))
-					return fmt.Sprintf("%s JOIN %s USING (%s)", t.Name, other.Name, a.Name)
+				if other != t && a.Name == b.Name && comparableColumns(a, b) && a.SQL == b.SQL {
+					out = append(out, shared{other, a.Name})
 				}
 			}
 		}
 	}
-	delete(r.marks, "join-using")
-	return t.Name
+	return out
+}
+
+func (r *reader) joinUsing(t *Table, sc *scope) string {
+	other := oneOf(r.Generator, r.sharing(t))
+	r.tables = append(r.tables, other.Name)
+	sc.qualified = true
+	sc.sources = append(sc.sources, other.source(other.Name))
+	return fmt.Sprintf("%s JOIN %s USING (%s)", t.Name, other.Name, other.column)
 }
 
 // lateral joins with a subquery that is evaluated for each row.

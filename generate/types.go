@@ -2,6 +2,7 @@ package generate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -99,8 +100,8 @@ func (g *Generator) anyType(fits func(Type) bool) Type {
 	for _, w := range g.types() {
 		options = append(options, option{w.weight, w.features[0], fits(w.Type), func() string { chosen = w.Type; return "" }})
 	}
-	if len(options) == 0 || !g.anyOpen(options) {
-		return Type{SQL: "INT", Class: Integer, Least: -1 << 31, Most: 1<<31 - 1, Exact: true}
+	if !g.anyOpen(options) {
+		return integer() // something must be there, whatever is excluded
 	}
 	g.choose(options)
 	switch {
@@ -110,8 +111,10 @@ func (g *Generator) anyType(fits func(Type) bool) Type {
 			chosen.Most = 1<<63 - 1
 		}
 		chosen.SQL, chosen.Least = chosen.SQL+" UNSIGNED", 0
+		chosen.features = append(slices.Clone(chosen.features), "type-unsigned")
 	case chosen.Class == Text && g.use("collation", fairly):
 		chosen.Collation, chosen.Exact = nationalBinary, true
+		chosen.features = append(slices.Clone(chosen.features), "collation")
 		if g.dialect == Postgres {
 			chosen.Collation = `"C"`
 		}

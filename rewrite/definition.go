@@ -229,9 +229,6 @@ func (d *definer) createTable(i int) {
 	case d.seq(i, "PARTITION", "OF"):
 		d.out.Parent, i = d.name(i + 2)
 		d.out.Raw = ""
-		if d.is(i, "(") {
-			d.elements(i)
-		}
 		return
 	case d.is(i, "OF"):
 		d.fail("a table of a type")
@@ -366,15 +363,16 @@ func (d *definer) elements(open int) (raw []string) {
 	end := d.close(open)
 	parts := d.parts(open+1, end, d.t[open].Depth+1)
 	for _, p := range parts { // columns first: constraints name them
-		if !d.constraint(p[0]) && !d.is(p[0], "LIKE") && !d.is(p[0]+1, "WITH") {
+		switch {
+		case d.is(p[0], "LIKE") && !d.family:
+			_, next := d.name(p[0] + 1)
+			raw = append(raw, d.text(p[0], next))
+		case !d.constraint(p[0]):
 			raw = append(raw, d.column(p[0], p[1]))
 		}
 	}
 	for _, p := range parts {
 		switch {
-		case d.is(p[0], "LIKE") && !d.family:
-			_, next := d.name(p[0] + 1)
-			raw = append(raw, d.text(p[0], next))
 		case d.is(p[0], "PERIOD") && d.is(p[0]+1, "FOR"):
 			d.fail("a period makes versions of rows")
 		case d.constraint(p[0]):

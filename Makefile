@@ -44,9 +44,10 @@ test-engines:
 
 # The tests of the MySQL family once more, against MySQL.
 test-mysql:
-	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 ./rewrite/mysql ./proxy/mysqlwire
+	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 ./rewrite ./rewrite/mysql ./proxy/mysqlwire
 	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 -run MySQL ./internal/testserver ./backends/instrument
 	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 -run 'Anomalies|TruthOnMariaDB' ./cmd/wirecheck
+	WIRECHECK_TEST_FAMILY=tidb $(GO) test -timeout 20m -count=1 -run OnServers ./rewrite
 	WIRECHECK_TEST_FAMILY=tidb $(GO) test -timeout 20m -count=1 -run OnTiDB ./rewrite/mysql ./proxy/mysqlwire ./backends/instrument
 	WIRECHECK_TEST_FAMILY=tidb $(GO) test -timeout 20m -count=1 -run 'Anomalies|TruthOnMariaDB|TiDB' ./cmd/wirecheck
 

@@ -75,13 +75,9 @@ Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its wo
 
 // hunter is a hunt under way.
 type hunter struct {
-	c       *common
+	*arena
 	f       huntFlags
-	r       *runner // keeps the server
-	site    *site
-	panel   panel
 	levels  []engine.Level
-	benches map[string]*bench // by level
 	cover   *generate.Coverage
 	keeper  *keeper
 	began   time.Time
@@ -96,10 +92,11 @@ func runHunt(ctx context.Context, c *common, f huntFlags) (err error) {
 	if f.engine == "" {
 		return errors.New("hunt needs --engine: a name such as mariadb, which starts a private server, or a URL")
 	}
-	h := &hunter{c: c, f: f, r: &runner{c: c, sites: map[string]*site{}}, benches: map[string]*bench{}, cover: &generate.Coverage{}, reduced: map[string]int{}}
-	if h.panel, err = seat(f.oracles); err != nil {
+	p, err := seat(f.oracles)
+	if err != nil {
 		return err
 	}
+	h := &hunter{f: f, cover: &generate.Coverage{}, reduced: map[string]int{}}
 	if h.keeper, err = openKeeper(f.out, f.engine, f.known, f.resume); err != nil {
 		return err
 	}
@@ -108,17 +105,15 @@ func runHunt(ctx context.Context, c *common, f huntFlags) (err error) {
 	}
 	c.random()
 	h.keeper.state.Seed = c.seed
-	defer func() { err = errors.Join(err, h.r.close()) }()
-	if h.site, err = h.r.site(ctx, f.engine); err != nil {
+	if h.arena, err = openArena(ctx, c, f.engine, p, f.limit); err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, h.close(ctx)) }()
 	h.r.f.levels = f.levels
 	if h.levels, err = h.r.levels(&scenario.Spec{}, h.site.engine); err != nil {
 		return err
 	}
-	h.keeper.site = h.site
 	h.began = time.Now()
-	defer func() { err = errors.Join(err, h.closeBenches(ctx)) }()
 	stop := h.loop(ctx)
 	h.r.clearProgress()
 	return errors.Join(stop, h.end())
@@ -157,29 +152,6 @@ func (h *hunter) generated(i int) (*generate.Case, error) {
 	source = mathrand.New(mathrand.NewPCG(h.c.seed^0x9e3779b97f4a7c15, uint64(i)))
 	g.Steer(h.cover)
 	return g.CaseOn(db), nil
-}
-
-// bench is the one for a level.
-func (h *hunter) bench(ctx context.Context, level engine.Level) (*bench, error) {
-	if b := h.benches[level.History]; b != nil {
-		return b, nil
-	}
-	b, err := openBench(ctx, h.c, h.site, lab.Config{Level: level, Case: h.f.limit, Reset: lab.Quick}, h.panel)
-	if err != nil {
-		return nil, err
-	}
-	b.sparing = true
-	h.benches[level.History] = b
-	return b, nil
-}
-
-func (h *hunter) closeBenches(ctx context.Context) error {
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(h.benches)) {
-		errs = append(errs, h.benches[name].close(ctx))
-	}
-	h.benches = map[string]*bench{}
-	return errors.Join(errs...)
 }
 
 // oneCase makes, executes and judges a case.
@@ -303,62 +275,6 @@ func (h *hunter) crashed(ctx context.Context, spec *scenario.Spec, level engine.
 	return h.found(ctx, spec, level, &f)
 }
 
-// restart starts the private server again. One that is somebody else's is only connected to again.
-func (h *hunter) restart(ctx context.Context) error {
-	_ = h.closeBenches(ctx) // the server that they speak of is gone
-	s, err := h.r.revive(ctx, h.f.engine)
-	if err != nil {
-		return err
-	}
-	h.site, h.keeper.site = s, s
-	return nil
-}
-
-// again executes a case once more and reports whether it shows the same finding.
-func (h *hunter) again(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding) (bool, error) {
-	b, err := h.bench(ctx, level)
-	if err != nil {
-		return false, err
-	}
-	whole := b.panel
-	defer func() { b.panel, b.attempts = whole, attempts }()
-	b.attempts = 0
-	b.panel.judges = slices.DeleteFunc(slices.Clone(whole.judges), func(j judge) bool { return j.Name != f.Oracle })
-	if len(b.panel.judges) > 0 && b.lens != nil {
-		lens := b.lens // the isolation oracle is not needed
-		b.lens = nil
-		defer func() { b.lens = lens }()
-	}
-	d, err := b.run(ctx, spec, spec.Permutations[0])
-	var refused *engine.ServerError
-	switch {
-	case ctx.Err() != nil:
-		return false, context.Cause(ctx)
-	case errors.As(err, &refused):
-		return false, nil
-	case err != nil, d.Crashed:
-		if h.site.server == nil && err != nil {
-			return false, err
-		}
-		if e := h.restart(ctx); e != nil {
-			return false, errors.Join(err, e)
-		}
-		return f.Name == oracle.NameCrash, nil
-	}
-	same := func(other *oracle.Finding) bool {
-		if other.Class != f.Class || other.Name != f.Name || other.Kind != f.Kind {
-			return false
-		}
-		return f.Difference == nil || other.Difference.Rule == f.Difference.Rule
-	}
-	for _, v := range d.rulings {
-		if slices.ContainsFunc(v.findings, func(other oracle.Finding) bool { return same(&other) }) {
-			return true, nil
-		}
-	}
-	return slices.ContainsFunc(d.findings, func(other oracle.Finding) bool { return same(&other) }), nil
-}
-
 // seldom says which of many findings alike are reduced: the first three, and then ever fewer.
 func seldom(n int) bool { return n <= 3 || n&(n-1) == 0 }
 
@@ -371,7 +287,7 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 		return nil
 	case d != nil && d.Flaky:
 		s.Flaky++
-		h.keeper.keepFlaky(spec, level, f, h.c.seed)
+		h.keeper.keepFlaky(h.site.engine.Name, spec, level, f, h.c.seed)
 		return nil
 	}
 	s.Findings++

@@ -24,7 +24,6 @@ import (
 // one; what cannot be written (a full disk) stays in memory and is tried again.
 type keeper struct {
 	dir     string
-	site    *site
 	state   huntState
 	base    time.Duration // of earlier runs
 	kept    []*keptBug
@@ -228,9 +227,9 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 			return nil
 		}
 	}
-	t := scenario.Target{Engine: k.site.engine.Name, Level: level.History}
+	t := scenario.Target{Engine: h.site.engine.Name, Level: level.History}
 	b := &keptBug{
-		Signature: sign, Folder: fmt.Sprintf("%s-%03d", f.Class, len(k.kept)+1), Engine: k.site.engine.Name, Version: k.site.version, Level: level.History,
+		Signature: sign, Folder: fmt.Sprintf("%s-%03d", f.Class, len(k.kept)+1), Engine: h.site.engine.Name, Version: h.site.version, Level: level.History,
 		Title: fmt.Sprintf("%s: %s", f.Class, f.Title()), Size: sizeOf(small), Seen: 1, Finding: f,
 	}
 	k.kept = append(k.kept, b)
@@ -248,7 +247,7 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 		return err
 	}
 	files["finding.json"] = string(finding) + "\n"
-	files["report.md"] = bugReport(k.site, small, b)
+	files["report.md"] = bugReport(h.site, small, b)
 	files["reproduce.sh"] = fmt.Sprintf("#!/bin/sh\n# Shows it on a fresh private server, or on the one whose URL is given.\nexec wirecheck run \"$(dirname \"$0\")/case.spec\" --engine \"${1:-%s}\" --level %q --oracle %s\n", h.f.engine, level.History, f.Oracle)
 	if files["history.jsonl"], err = h.history(ctx, small, level); err != nil {
 		files["history.jsonl"] = ""
@@ -262,12 +261,12 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 }
 
 // keepFlaky stores what did not repeat, apart.
-func (k *keeper) keepFlaky(spec *scenario.Spec, level engine.Level, f *oracle.Finding, seed uint64) {
+func (k *keeper) keepFlaky(product string, spec *scenario.Spec, level engine.Level, f *oracle.Finding, seed uint64) {
 	const most = 50
 	if k.state.Flaky > most {
 		return
 	}
-	text, err := witness(spec, spec.Permutations[0], scenario.Target{Engine: k.site.engine.Name, Level: level.History}, []string{f.Oracle}, seed).Print()
+	text, err := witness(spec, spec.Permutations[0], scenario.Target{Engine: product, Level: level.History}, []string{f.Oracle}, seed).Print()
 	if err != nil {
 		return
 	}

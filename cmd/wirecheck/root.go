@@ -64,6 +64,7 @@ Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its wo
 		newProxyCommand(c),
 		newRunCommand(c),
 		newHuntCommand(c),
+		newReduceCommand(c),
 		newInstrumentCommand(c),
 		newEnginesCommand(c),
 		newVersionCommand(c),

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"wirecheck/backends/engine"
+	"wirecheck/lab"
+	"wirecheck/oracle"
+	"wirecheck/scenario"
+	"wirecheck/scheduler/shell"
+)
+
+// arena is a server on which many cases are executed and judged, at several levels. A private server that crashes is started again.
+type arena struct {
+	c       *common
+	name    string // the engine, as --engine has it
+	limit   time.Duration
+	r       *runner // keeps the server
+	site    *site
+	panel   panel
+	benches map[string]*bench // by level
+}
+
+// arenaStuck is how long the server may take to end a state in which all wait. Servers of labs look for deadlocks at once; that a
+// session waits for one that has no more steps is not ended by anything, and common while a case is made smaller.
+const arenaStuck = 2 * time.Second
+
+// openArena starts the server.
+func openArena(ctx context.Context, c *common, name string, p panel, limit time.Duration) (*arena, error) {
+	a := &arena{c: c, name: name, limit: limit, panel: p, r: &runner{c: c, sites: map[string]*site{}}, benches: map[string]*bench{}}
+	var err error
+	a.site, err = a.r.site(ctx, name)
+	if err != nil {
+		return nil, errors.Join(err, a.r.close())
+	}
+	return a, nil
+}
+
+// close drops the databases and ends the server.
+func (a *arena) close(ctx context.Context) error {
+	return errors.Join(a.closeBenches(ctx), a.r.close())
+}
+
+// bench is the one for a level.
+func (a *arena) bench(ctx context.Context, level engine.Level) (*bench, error) {
+	if b := a.benches[level.History]; b != nil {
+		return b, nil
+	}
+	limits := shell.Limits{Stuck: arenaStuck}
+	b, err := openBench(ctx, a.c, a.site, lab.Config{Level: level, Case: a.limit, Reset: lab.Quick, Limits: limits}, a.panel)
+	if err != nil {
+		return nil, err
+	}
+	b.sparing = true
+	a.benches[level.History] = b
+	return b, nil
+}
+
+func (a *arena) closeBenches(ctx context.Context) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(a.benches)) {
+		errs = append(errs, a.benches[name].close(ctx))
+	}
+	a.benches = map[string]*bench{}
+	return errors.Join(errs...)
+}
+
+// restart starts the private server again. One that is somebody else's is only connected to again.
+func (a *arena) restart(ctx context.Context) error {
+	_ = a.closeBenches(ctx) // the server that they speak of is gone
+	s, err := a.r.revive(ctx, a.name)
+	if err != nil {
+		return err
+	}
+	a.site = s
+	return nil
+}
+
+// again executes a case once more and reports whether it shows the same finding.
+func (a *arena) again(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding) (bool, error) {
+	b, err := a.bench(ctx, level)
+	if err != nil {
+		return false, err
+	}
+	whole := b.panel
+	defer func() { b.panel, b.attempts = whole, attempts }()
+	b.attempts = 0
+	b.panel.judges = slices.DeleteFunc(slices.Clone(whole.judges), func(j judge) bool { return j.Name != f.Oracle })
+	if len(b.panel.judges) > 0 && b.lens != nil {
+		lens := b.lens // the isolation oracle is not needed
+		b.lens = nil
+		defer func() { b.lens = lens }()
+	}
+	d, err := b.run(ctx, spec, spec.Permutations[0])
+	var refused *engine.ServerError
+	switch {
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case errors.As(err, &refused):
+		return false, nil
+	case err != nil, d.Crashed:
+		if a.site.server == nil && err != nil {
+			return false, err
+		}
+		if e := a.restart(ctx); e != nil {
+			return false, errors.Join(err, e)
+		}
+		return f.Name == oracle.NameCrash, nil
+	}
+	same := func(other *oracle.Finding) bool {
+		if other.Class != f.Class || other.Name != f.Name || other.Kind != f.Kind {
+			return false
+		}
+		return f.Difference == nil || other.Difference.Rule == f.Difference.Rule
+	}
+	for _, v := range d.rulings {
+		if slices.ContainsFunc(v.findings, func(other oracle.Finding) bool { return same(&other) }) {
+			return true, nil
+		}
+	}
+	return slices.ContainsFunc(d.findings, func(other oracle.Finding) bool { return same(&other) }), nil
+}

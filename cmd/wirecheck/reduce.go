@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wirecheck/backends/engine"
+	"wirecheck/oracle"
+	"wirecheck/reduce"
+	"wirecheck/scenario"
+)
+
+// reduceFlags are the flags of wirecheck reduce.
+type reduceFlags struct {
+	engine, oracles, level, class, out string
+	permutation, tries                 int
+	duration, limit                    time.Duration
+}
+
+func newReduceCommand(c *common) *cobra.Command {
+	var f reduceFlags
+	cmd := &cobra.Command{
+		Use:   "reduce CASE --engine ENGINE",
+		Short: "Make a case that shows something as small as possible",
+		Long: `reduce takes a scenario in which an oracle finds something and removes sessions, statements, steps of the schedule, tables,
+columns, rows and constraints, and then parts of expressions, as long as the same oracle finds the same kind of thing by the same
+rule, three times for each candidate. The result goes to stdout or to --out. Ctrl-C ends it; the best so far is kept.
+
+Exit status: 0 the case was reduced, 2 wirecheck could not do its work, 3 nothing is found in the case.`,
+		Example: `  wirecheck reduce found/wss-tx-001/original.spec --engine tidb:2023-01 --out small.spec`,
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return runReduce(cmd.Context(), c, f, args[0]) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.engine, "engine", "", "where to execute: a name (private server) or a URL; default: what the case names")
+	flags.StringVar(&f.oracles, "oracle", "", "oracles that judge; default: what the case names, else all")
+	flags.StringVar(&f.level, "level", "", "isolation level; default: what the case names, else the product's default")
+	flags.StringVar(&f.class, "finding", "", "class or name of the finding to keep, such as wss-tx; default: the first one")
+	flags.StringVar(&f.out, "out", "", "file for the result; default: stdout")
+	flags.IntVar(&f.permutation, "permutation", 1, "which of the listed permutations")
+	flags.IntVar(&f.tries, "tries", 2000, "how many candidates may be tried")
+	flags.DurationVar(&f.duration, "duration", 0, "how long it may take; 0: until nothing can be removed")
+	flags.DurationVar(&f.limit, "limit", time.Minute, "how long one candidate may take")
+	return cmd
+}
+
+func runReduce(ctx context.Context, c *common, f reduceFlags, path string) (err error) {
+	if err := c.needFormat("text"); err != nil {
+		return err
+	}
+	specs, err := readSpecs(c, []string{path})
+	if err != nil {
+		return err
+	}
+	spec := specs[0]
+	if f.permutation < 1 || f.permutation > len(spec.Permutations) {
+		return fmt.Errorf("%s has %d listed permutations: there is no permutation %d", path, len(spec.Permutations), f.permutation)
+	}
+	p, name, err := f.chosen(spec)
+	if err != nil {
+		return err
+	}
+	if seed, ok := spec.Seed(); ok && c.seed == 0 {
+		c.seed = seed
+	}
+	c.random()
+	a, err := openArena(ctx, c, name, p, f.limit)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.close(ctx)) }()
+	level, err := f.levelOf(spec, a.site.engine)
+	if err != nil {
+		return err
+	}
+	spec = witness(spec, spec.Permutations[f.permutation-1], scenario.Target{Engine: a.site.engine.Name, Level: level.History}, strings.Split(p.names(), ","), c.seed)
+	found, err := a.find(ctx, spec, level, f.class)
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		fmt.Fprintf(c.stderr, "wirecheck: nothing is found in %s on %s at %s: there is nothing to keep while it is made smaller\n", path, a.site.engine.Title, level.SQL)
+		return exitUnknown
+	}
+	fmt.Fprintf(c.stderr, "keeping: %s: %s (%s)\n", found.Oracle, found.Title(), found.Class)
+	limited := ctx
+	if f.duration > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(ctx, f.duration)
+		defer cancel()
+	}
+	shown := time.Time{}
+	small, progress, err := reduce.Reduce(limited, spec, func(ctx context.Context, candidate *scenario.Spec) (bool, error) {
+		return a.again(ctx, candidate, level, found)
+	}, reduce.Options{
+		Tries: f.tries, Progress: func(p reduce.Progress) {
+			if c.progress() && time.Since(shown) >= time.Second/4 {
+				shown = time.Now()
+				fmt.Fprintf(c.stderr, "\r\x1b[K%s: %d tried, %d taken: %d sessions, %d steps, %d bytes", p.Pass, p.Tried, p.Taken, p.Sessions, p.Steps, p.Bytes)
+			}
+		},
+	})
+	if c.progress() {
+		fmt.Fprint(c.stderr, "\r\x1b[K")
+	}
+	if err != nil && limited.Err() == nil {
+		return err
+	}
+	text, e := small.Print()
+	if e != nil {
+		return e
+	}
+	fmt.Fprintf(c.stderr, "%d candidates tried, %d taken: %s\n", progress.Tried, progress.Taken, sizeOf(small))
+	if err != nil {
+		fmt.Fprintln(c.stderr, "wirecheck: ended early; this is the best so far")
+	}
+	if f.out == "" {
+		_, err := fmt.Fprint(c.stdout, text)
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(f.out), 0o700); err != nil {
+		return err
+	}
+	return replaceFile(f.out, []byte(text))
+}
+
+// chosen are the oracles and the engine.
+func (f *reduceFlags) chosen(spec *scenario.Spec) (panel, string, error) {
+	list := f.oracles
+	if list == "" {
+		if list = strings.Join(spec.Oracles(), ","); list == "" {
+			list = "all"
+		}
+	}
+	p, err := seat(list)
+	if err != nil {
+		return p, "", err
+	}
+	name := f.engine
+	if name == "" {
+		if named := spec.Engines(); len(named) > 0 {
+			name, _, _ = strings.Cut(named[0], " ")
+		} else {
+			return p, "", errors.New("the case names no engine: give --engine")
+		}
+	}
+	return p, name, nil
+}
+
+// levelOf is the level: the flag's, the case's first that the product has, or the product's default.
+func (f *reduceFlags) levelOf(spec *scenario.Spec, d engine.Descriptor) (engine.Level, error) {
+	if f.level != "" {
+		return findLevel(d, f.level)
+	}
+	for _, name := range spec.Levels() {
+		if l, err := findLevel(d, name); err == nil {
+			return l, nil
+		}
+	}
+	return findLevel(d, d.Default)
+}
+
+// find executes a case and gives a finding of it: of a class or name, or the first one that is more than permitted. It is nil if
+// there is none.
+func (a *arena) find(ctx context.Context, spec *scenario.Spec, level engine.Level, class string) (*oracle.Finding, error) {
+	b, err := a.bench(ctx, level)
+	if err != nil {
+		return nil, err
+	}
+	d, err := b.run(ctx, spec, spec.Permutations[0])
+	if err != nil {
+		return nil, err
+	}
+	var all []oracle.Finding
+	for _, v := range d.rulings {
+		all = append(all, v.findings...)
+	}
+	all = append(all, d.findings...)
+	for i := range all {
+		f := &all[i]
+		if class != "" && !strings.EqualFold(class, string(f.Class)) && !strings.EqualFold(class, f.Title()) {
+			continue
+		}
+		if class == "" && f.Kind == oracle.KindPermitted || f.Difference != nil && f.Difference.Flaky {
+			continue
+		}
+		if d.Crashed {
+			return f, a.restart(ctx)
+		}
+		return f, nil
+	}
+	return nil, nil
+}

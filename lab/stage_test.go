@@ -1,0 +1,173 @@
+package lab
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"wirecheck/oracle/schedule"
+	"wirecheck/rewrite"
+	"wirecheck/rewrite/mysql"
+	"wirecheck/rewrite/postgres"
+)
+
+// onStage opens a stage on a private server.
+func onStage(t *testing.T, name string) *Stage {
+	t.Helper()
+	c := place(t, name)
+	c.Reset = Quick
+	describe := Describe(postgres.Describe)
+	if name != "postgres" {
+		describe = mysql.New(mysql.MariaDB, rewrite.CaptureNative).Describe
+	}
+	return NewStage(open(t, c), "1", describe)
+}
+
+// contents are the stage's tables in short.
+func contents(t *testing.T, s *Stage) string {
+	t.Helper()
+	tables, err := s.Tables(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, table := range tables {
+		var rows []string
+		for _, row := range table.Rows {
+			var values []string
+			for _, v := range row {
+				if v == nil {
+					v = []byte("NULL")
+				}
+				values = append(values, string(v))
+			}
+			rows = append(rows, strings.Join(values, "|"))
+		}
+		out = append(out, table.Name+": "+strings.Join(rows, ", "))
+	}
+	return strings.Join(out, "; ")
+}
+
+func execute(t *testing.T, s *Stage, session int, sql string) schedule.Step {
+	t.Helper()
+	st, err := s.Execute(t.Context(), session, sql)
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return st
+}
+
+func TestStage(t *testing.T) {
+	for _, name := range []string{"postgres", "mariadb"} {
+		t.Run(name, func(t *testing.T) {
+			s := onStage(t, name)
+			setup := []string{"CREATE TABLE t (a INT PRIMARY KEY, b VARCHAR(5))", "INSERT INTO t VALUES (1, 'x'), (2, NULL)"}
+			prepare := func(setup ...string) {
+				t.Helper()
+				if err := s.Prepare(t.Context(), setup, 2); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := func(text string) {
+				t.Helper()
+				if got := contents(t, s); got != text {
+					t.Errorf("tables are %q, want %q", got, text)
+				}
+			}
+			prepare(setup...)
+			want("t: 1|x, 2|NULL")
+			execute(t, s, 0, "BEGIN")
+			st := execute(t, s, 0, "UPDATE t SET b = 'y' WHERE a = 2")
+			if st.Before != schedule.Open || st.After != schedule.Open || st.Answer.Affected != 1 || st.Statement.Verb != "update" || st.Effect != "done" {
+				t.Errorf("the update is %+v", st)
+			}
+			want("t: 1|x, 2|NULL") // not committed
+			if st := execute(t, s, 1, "SELECT b FROM t WHERE a = 2"); len(st.Answer.Rows) != 1 || st.Answer.Rows[0][0] != nil || st.After != schedule.Idle {
+				t.Errorf("another session reads %+v", st.Answer)
+			}
+			execute(t, s, 0, "COMMIT")
+			want("t: 1|x, 2|y")
+			if st := execute(t, s, 1, "INSERT INTO t VALUES (1, 'z')"); st.Answer.Err == nil || st.Reason != "error" || !st.Failed() {
+				t.Errorf("a duplicate is answered with %+v", st)
+			}
+			execute(t, s, 1, "BEGIN") // is left open: Reset ends it
+			execute(t, s, 1, "DELETE FROM t")
+			if err := s.Reset(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			want("t: 1|x, 2|NULL")
+
+			tables, err := s.Tables(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			tables[0].Rows = [][]schedule.Value{{[]byte("7"), []byte("q'q")}}
+			if err := s.Load(t.Context(), tables); err != nil {
+				t.Fatal(err)
+			}
+			want("t: 7|q'q")
+			tables[0].Name = "other"
+			if err := s.Load(t.Context(), tables); err == nil || !strings.Contains(err.Error(), "no table other") {
+				t.Errorf("a table that is not there was loaded: %v", err)
+			}
+			prepare(setup...)
+			want("t: 1|x, 2|NULL")
+			execute(t, s, 0, "ALTER TABLE t ADD COLUMN c INT") // another database now: Reset sees it
+			if err := s.Reset(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			want("t: 1|x, 2|NULL")
+			prepare("CREATE TABLE u (x INT)")
+			want("u: ")
+			if err := s.Prepare(t.Context(), []string{"CREATE TABLE"}, 1); err == nil {
+				t.Error("a setup that is no SQL was accepted")
+			}
+		})
+	}
+}
+
+// TestStageRun: statements that wait stand where they were resumed, scripts are taken apart.
+func TestStageRun(t *testing.T) {
+	for _, name := range []string{"postgres", "mariadb"} {
+		t.Run(name, func(t *testing.T) {
+			s := onStage(t, name)
+			if err := s.Prepare(t.Context(), []string{"CREATE TABLE t (a INT PRIMARY KEY)", "INSERT INTO t VALUES (1)"}, 2); err != nil {
+				t.Fatal(err)
+			}
+			got, err := s.Run(t.Context(), []schedule.Session{{Name: "x"}, {Name: "y"}}, []schedule.Order{
+				{Session: 0, Name: "x1", SQL: "BEGIN; UPDATE t SET a = 2"}, {Session: 1, Name: "y1", SQL: "UPDATE t SET a = 3"}, {Session: 0, Name: "x2", SQL: "COMMIT"},
+				{Session: 1, Name: "y2", SQL: "SELECT a FROM t; SELECT nothing"},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var lines []string
+			for _, st := range got.Steps {
+				line := fmt.Sprintf("%s %s: %s", got.Sessions[st.Session].Name, st.Name, st.Statement.Text)
+				if st.Waited {
+					line += " waited" // for whom, not every server tells
+				}
+				if st.Failed() {
+					line += " refused"
+				}
+				lines = append(lines, line)
+			}
+			want := []string{"x x1: BEGIN", "x x1: UPDATE t SET a = 2", "x x2: COMMIT", "y y1: UPDATE t SET a = 3 waited", "y y2: SELECT a FROM t", "y y2: SELECT nothing refused"}
+			if diff := cmp.Diff(want, lines); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			wait := got.Steps[3]
+			if !(wait.Sent > got.Steps[1].Done && wait.Sent < got.Steps[2].Sent && wait.Done > got.Steps[2].Done) {
+				t.Errorf("the wait is from %d to %d, the commit from %d to %d", wait.Sent, wait.Done, got.Steps[2].Sent, got.Steps[2].Done)
+			}
+			if len(got.Final) != 1 || len(got.Final[0].Rows) != 1 || string(got.Final[0].Rows[0][0]) != "3" || got.Trouble != "" {
+				t.Errorf("at the end: %v, trouble %q", got.Final, got.Trouble)
+			}
+			if tx := got.Transactions(); len(tx) != 4 || tx[0].Session != 0 || !tx[0].Explicit || tx[1].Explicit {
+				t.Errorf("transactions: %+v", tx)
+			}
+		})
+	}
+}

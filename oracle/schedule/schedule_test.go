@@ -1,0 +1,173 @@
+package schedule
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"wirecheck/history"
+	"wirecheck/oracle"
+	"wirecheck/rewrite"
+	"wirecheck/rewrite/mysql"
+)
+
+// script makes a schedule of lines "session before>after [effect]: SQL", where states are - (idle), o (open) and f (failed).
+func script(t *testing.T, product, level string, lines ...string) *Schedule {
+	t.Helper()
+	s := &Schedule{Product: product, Level: level}
+	read := mysql.New(mysql.Flavor(mysql.MariaDB), rewrite.CaptureNative)
+	states := map[byte]State{'-': Idle, 'o': Open, 'f': Failed}
+	for n, line := range lines {
+		head, sql, ok := strings.Cut(line, ": ")
+		words := strings.Fields(head)
+		if !ok || len(words) < 2 {
+			t.Fatalf("line %q", line)
+		}
+		var session int
+		if _, err := fmt.Sscanf(words[0], "s%d", &session); err != nil {
+			t.Fatal(err)
+		}
+		for len(s.Sessions) < session {
+			s.Sessions = append(s.Sessions, Session{Name: fmt.Sprintf("s%d", len(s.Sessions)+1)})
+		}
+		list, err := read.Describe(sql)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%s: %d statements, error %v", sql, len(list), err)
+		}
+		st := Step{Session: session - 1, Name: fmt.Sprint("step", n), Statement: list[0], Sent: 2*n + 1, Done: 2*n + 2, Before: states[words[1][0]], After: states[words[1][2]], Effect: "done"}
+		if len(words) > 2 {
+			st.Effect = strings.Join(words[2:], " ")
+			if st.Effect != "rolled back" || st.Statement.Control.Verb == rewrite.ControlNone {
+				st.Answer.Err = &Error{Code: "1213"}
+			}
+		}
+		s.Steps = append(s.Steps, st)
+	}
+	return s
+}
+
+func TestTransactions(t *testing.T) {
+	for _, test := range []struct {
+		name           string
+		product, level string
+		lines          []string
+		want           []string // session, steps, level, outcome, explicit or not, in the order of their ends
+	}{
+		{"the order of their ends", "mariadb", oracle.ReadCommitted,
+			[]string{"s1 ->o: BEGIN", "s2 ->o: BEGIN", "s1 o>o: UPDATE t SET a = 1", "s2 o>o: UPDATE t SET b = 1", "s2 o>-: COMMIT", "s1 o>-: ROLLBACK"},
+			[]string{"s2.1 [1 3 4] read committed committed explicit", "s1.1 [0 2 5] read committed aborted explicit"}},
+		{"autocommit between explicit ones, settings outside", "mariadb", oracle.ReadCommitted,
+			[]string{"s1 ->-: SET @x = 1", "s1 ->-: INSERT INTO t VALUES (1)", "s1 ->- statement failed: INSERT INTO t VALUES (1)", "s1 ->o: BEGIN", "s1 o>-: COMMIT"},
+			[]string{"s1.1 [1] read committed committed implicit", "s1.2 [2] read committed aborted implicit", "s1.3 [3 4] read committed committed explicit"}},
+		{"a level for the next one only", "mariadb", oracle.ReadCommitted,
+			[]string{"s1 ->-: SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", "s1 ->o: BEGIN", "s1 o>-: COMMIT", "s1 ->-: SELECT 1"},
+			[]string{"s1.1 [1 2] serializable committed explicit", "s1.2 [3] read committed committed implicit"}},
+		{"a level for the session", "mariadb", oracle.ReadCommitted,
+			[]string{"s1 ->-: SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE", "s1 ->-: SELECT 1", "s1 ->-: SELECT 1"},
+			[]string{"s1.1 [1] serializable committed implicit", "s1.2 [2] serializable committed implicit"}},
+		{"snapshot isolation by a setting", "mariadb", oracle.RepeatableRead,
+			[]string{"s1 ->-: SET innodb_snapshot_isolation = ON", "s1 ->-: SELECT 1", "s1 ->-: SET innodb_snapshot_isolation = OFF", "s1 ->-: SELECT 1"},
+			[]string{"s1.1 [1] snapshot committed implicit", "s1.2 [3] repeatable read committed implicit"}},
+		{"the setting is MariaDB's", "mysql", oracle.RepeatableRead,
+			[]string{"s1 ->-: SET innodb_snapshot_isolation = ON", "s1 ->-: SELECT 1"},
+			[]string{"s1.1 [1] repeatable read committed implicit"}},
+		{"TiDB's optimistic sessions", "tidb", oracle.RepeatableRead,
+			[]string{"s1 ->-: SET SESSION tidb_txn_mode = 'optimistic'", "s1 ->o: BEGIN", "s1 o>-: COMMIT"},
+			[]string{"s1.1 [1 2] snapshot committed explicit"}},
+		{"a failed commit is an abort", "tidb", oracle.Snapshot,
+			[]string{"s1 ->o: BEGIN", "s1 o>- rolled back: COMMIT"},
+			[]string{"s1.1 [0 1] snapshot aborted explicit"}},
+		{"a deadlock's victim", "mariadb", oracle.RepeatableRead,
+			[]string{"s1 ->o: BEGIN", "s1 o>- rolled back: UPDATE t SET a = 1", "s1 ->-: COMMIT"},
+			[]string{"s1.1 [0 1] repeatable read aborted explicit"}},
+		{"an implicit commit", "mariadb", oracle.RepeatableRead,
+			[]string{"s1 ->o: BEGIN", "s1 o>o: INSERT INTO t VALUES (1)", "s1 o>-: CREATE TABLE u (a INT)", "s1 ->o: BEGIN", "s1 o>o: BEGIN", "s1 o>-: COMMIT"},
+			[]string{"s1.1 [0 1] repeatable read committed explicit", "s1.2 [2] repeatable read committed implicit", "s1.3 [3] repeatable read committed explicit",
+				"s1.4 [4 5] repeatable read committed explicit"}},
+		{"chained", "mariadb", oracle.RepeatableRead,
+			[]string{"s1 ->o: BEGIN", "s1 o>o: COMMIT AND CHAIN", "s1 o>o: SELECT 1", "s1 o>-: ROLLBACK"},
+			[]string{"s1.1 [0 1] repeatable read committed explicit", "s1.2 [2 3] repeatable read aborted explicit"}},
+		{"open at the end, and a lost connection", "mariadb", oracle.RepeatableRead,
+			[]string{"s1 ->o: BEGIN", "s2 ->o: BEGIN", "s2 o>- connection gone: COMMIT", "s3 ->o: BEGIN", "s3 o>- connection gone: SELECT 1"},
+			[]string{"s2.1 [1 2] repeatable read unknown explicit", "s3.1 [3 4] repeatable read aborted explicit", "s1.1 [0] repeatable read aborted explicit"}},
+	} {
+		s := script(t, test.product, test.level, test.lines...)
+		var got []string
+		transactions := s.Transactions()
+		for i, tx := range transactions {
+			kind := "implicit"
+			if tx.Explicit {
+				kind = "explicit"
+			}
+			got = append(got, fmt.Sprintf("s%d.%d %v %s %s %s", tx.Session+1, tx.N, tx.Steps, tx.Level, tx.Outcome, kind))
+			if i > 0 && tx.End < transactions[i-1].End {
+				t.Errorf("%s: %v ends before the one in front of it", test.name, tx)
+			}
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
+	}
+}
+
+func TestTransactionsReadOnly(t *testing.T) {
+	s := script(t, "mariadb", oracle.RepeatableRead, "s1 ->o: START TRANSACTION READ ONLY", "s1 o>-: COMMIT", "s1 ->o: BEGIN", "s1 o>-: COMMIT")
+	list := s.Transactions()
+	if !list[0].ReadOnly || list[1].ReadOnly {
+		t.Errorf("read only: %v, %v; want true, false", list[0].ReadOnly, list[1].ReadOnly)
+	}
+	if tx := Of(list, 3); tx == nil || tx.N != 2 {
+		t.Errorf("step 3 belongs to %v", tx)
+	}
+	if tx := Of(list, 9); tx != nil || list[0].Outcome != history.OutcomeCommitted {
+		t.Errorf("step 9 belongs to %v", tx)
+	}
+}
+
+func TestDiffRows(t *testing.T) {
+	row := func(values ...string) (r []Value) {
+		for _, v := range values {
+			if v == "NULL" {
+				r = append(r, nil)
+			} else {
+				r = append(r, Value(v))
+			}
+		}
+		return r
+	}
+	a, b := [][]Value{row("1", "x"), row("1", "x"), row("2", "NULL")}, [][]Value{row("2", "NULL"), row("1", "x"), row("2", "")}
+	d := DiffRows(a, b)
+	if want := (Difference{Missing: [][]Value{row("1", "x")}, Extra: [][]Value{row("2", "")}}); !cmp.Equal(want, d) {
+		t.Errorf("(-want +got):\n%s", cmp.Diff(want, d))
+	}
+	if d := DiffRows(a, [][]Value{a[2], a[1], a[0]}); !d.Equal() {
+		t.Errorf("another order is a difference: %v", d)
+	}
+	if string(a[0][0]) != "1" || string(a[2][0]) != "2" {
+		t.Error("the rows that were compared are in another order now")
+	}
+}
+
+func TestDiffTables(t *testing.T) {
+	table := func(name, typ string, rows ...string) Table {
+		out := Table{Name: name, Columns: []Column{{"a", typ}}}
+		for _, r := range rows {
+			out.Rows = append(out.Rows, []Value{Value(r)})
+		}
+		return out
+	}
+	got := DiffTables([]Table{table("t", "int", "1"), table("u", "int"), table("v", "int", "1")}, []Table{table("t", "int", "1"), table("v", "text", "1"), table("w", "int")})
+	var texts []string
+	for _, d := range got {
+		texts = append(texts, d.Table+": "+d.Shape)
+	}
+	want := []string{"u: the table is not there", "v: columns [{a text}], not [{a int}]", "w: the table should not be there"}
+	if diff := cmp.Diff(want, texts); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if d := DiffTables([]Table{table("t", "int", "1", "2")}, []Table{table("t", "int", "2", "3")}); len(d) != 1 || len(d[0].Rows.Missing) != 1 || string(d[0].Rows.Extra[0][0]) != "3" {
+		t.Errorf("got %v", d)
+	}
+}

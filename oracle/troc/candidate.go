@@ -1,0 +1,474 @@
+package troc
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"wirecheck/oracle"
+	"wirecheck/oracle/schedule"
+)
+
+// candidate is one way in which a statement may have been executed.
+type candidate struct {
+	views     map[string]relation
+	snaps     []int  // the moments at one of which the snapshot was taken, if this is what happened; nil: it tells nothing of that
+	cause     *Cause // the departure from table II that it is; nil: none
+	uncertain string // why its result is not certain
+	lasting   bool   // what it wrote is not certain either, though its result be as expected
+	rule      string
+}
+
+// choice is a moment for each role.
+type choice struct {
+	locked, read moment
+	snap         int // -1: no snapshot is involved
+	cause        *Cause
+}
+
+// candidates lists the ways in which table II, and what is known of the product, let a statement be executed (Troc, III-E2).
+func (c *check) candidates(ctx context.Context, w *world, i int, kind Kind, r roles) ([]candidate, error) {
+	st := &c.s.Steps[i]
+	x := c.txOf[i]
+	level := c.txs[x].Level
+	strategy, ok := StrategyOf(c.s.Product, level, kind)
+	if !ok {
+		panic(fmt.Sprintf("troc: no line of table II for %s, %s, %s", c.s.Product, level, kind))
+	}
+	var list []candidate
+	for _, ch := range c.choices(w, i, kind, strategy) {
+		views, mixed := map[string]relation{}, ""
+		for _, name := range r.locked {
+			views[name] = w.view(name, x, ch.locked)
+		}
+		for _, name := range r.read {
+			rel := w.view(name, x, ch.read)
+			if have, ok := views[name]; ok && !have.equal(rel) {
+				mixed = "it sees table " + name + " in two ways at once"
+				continue
+			}
+			views[name] = rel
+		}
+		cand := candidate{views: views, cause: ch.cause, rule: c.rule(kind, level, strategy, r)}
+		if ch.snap >= 0 {
+			cand.snaps = []int{ch.snap}
+		}
+		if n := slices.IndexFunc(list, func(o candidate) bool { return o.cause == cand.cause && sameViews(o.views, views) }); n >= 0 {
+			list[n].snaps = append(list[n].snaps, cand.snaps...)
+			continue
+		}
+		if cand.cause != nil && slices.ContainsFunc(list, func(o candidate) bool { return sameViews(o.views, views) }) {
+			continue
+		}
+		c.doubt(w, i, kind, r, mixed, &cand)
+		list = append(list, cand)
+	}
+	if st.Waited && len(r.locked) == 1 && len(r.read) == 0 {
+		more, err := c.departures(ctx, w, i, kind, r.locked[0], &list[0])
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, more...)
+	}
+	return list, nil
+}
+
+func sameViews(a, b map[string]relation) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for name, rel := range a {
+		if other, ok := b[name]; !ok || !rel.equal(other) {
+			return false
+		}
+	}
+	return true
+}
+
+// choices lists the moments at which a statement may see its tables.
+func (c *check) choices(w *world, i int, kind Kind, s Strategy) (list []choice) {
+	st := &c.s.Steps[i]
+	x := c.txOf[i]
+	t := &w.txs[x]
+	innodbs := slices.Contains(innodb, c.s.Product)
+	now, sent := moment{at: c.place}, moment{at: c.sentAt(i)}
+	var snapshots []int
+	switch {
+	case c.s.Product == "postgres" && !t.firm:
+		snapshots = []int{sent.at}
+	case innodbs && !t.firm && (kind == KindSelect || len(t.snapshots) == 0):
+		snapshots = append(slices.Clip(t.snapshots), now.at)
+	default:
+		snapshots = t.snapshots
+	}
+	if s.Locked == V4 || s.Read == V4 {
+		for _, snap := range snapshots {
+			ch := choice{locked: now, read: moment{at: snap}, snap: snap}
+			if s.Locked == V4 {
+				ch.locked = moment{at: snap}
+			}
+			list = append(list, ch)
+		}
+		return list
+	}
+	ch := choice{locked: now, read: now, snap: -1}
+	if s.Locked == V2 {
+		ch.locked = moment{dirty: true}
+	}
+	list = []choice{ch}
+	if s.Read == V2 {
+		list[0].read = moment{dirty: true}
+		if kind != KindSelect { // whether a source table is locked depends on the statement
+			list = append(list, ch)
+		}
+	}
+	if st.Waited { // what it reads without locks it may have read before or after the wait
+		ch.read = sent
+		list = append(list, ch)
+	}
+	level := c.txs[x].Level
+	switch {
+	case innodbs && level == oracle.RepeatableRead && kind.writes():
+		if cause := causeOf(c.s.Product, causeCurrent); cause != nil && len(t.snapshots) > 0 {
+			var old []choice
+			for _, snap := range t.snapshots {
+				old = append(old, choice{locked: now, read: moment{at: snap}, snap: -1})
+			}
+			for n := range list {
+				list[n].cause = cause
+			}
+			list = append(old, list...)
+		}
+	case c.s.Product == "tidb" && level == oracle.RepeatableRead: // which of its reads are current is not documented
+		for _, snap := range t.snapshots {
+			list = append(list, choice{locked: now, read: moment{at: snap}, snap: -1})
+		}
+	}
+	return list
+}
+
+// rule says in words what is expected.
+func (c *check) rule(kind Kind, level string, s Strategy, r roles) string {
+	visibility := map[Visibility]string{
+		V2: "all versions, committed or not (V2)", V3: "its own versions and those that are committed (V1, V3)", V4: "its own versions and those of its snapshot (V1, V4)",
+	}
+	text := fmt.Sprintf("%s at %s sees %s", kind, oracle.LevelName(c.s.Product, level), visibility[s.Locked])
+	if len(r.locked) == 0 {
+		text = fmt.Sprintf("%s at %s sees %s", kind, oracle.LevelName(c.s.Product, level), visibility[s.Read])
+	} else if len(r.read) > 0 && s.Locked != s.Read {
+		text += ", and of tables that it only reads " + visibility[s.Read]
+	}
+	return text + "; executed alone on that view it gives what is expected (" + s.Source + ")"
+}
+
+// doubt says what makes a statement's result uncertain.
+func (c *check) doubt(w *world, i int, kind Kind, r roles, mixed string, cand *candidate) {
+	st := &c.s.Steps[i]
+	q := &st.Statement
+	set := func(why string, lasting bool) {
+		if cand.uncertain == "" {
+			cand.uncertain, cand.lasting = why, lasting
+		}
+	}
+	if mixed != "" {
+		set(mixed, true)
+	}
+	if q.Volatile != "" {
+		set(q.Volatile, true)
+	}
+	if q.Variables {
+		set("it depends on what its session did before", true)
+	}
+	for name := range cand.views {
+		if why, ok := w.taint[name]; ok {
+			set(why, true)
+		}
+	}
+	if kind.writes() {
+		for _, name := range r.locked {
+			var columns []string
+			for _, col := range c.t.columns[name] {
+				columns = append(columns, col.Name)
+			}
+			if c.features.fills(name, columns, q) {
+				set("the server fills in a column of table "+name, true)
+			}
+		}
+	}
+	if st.Waited && len(r.locked)+len(r.read) > 1 {
+		set("it waited in the middle of several tables", true)
+	}
+	if st.Waited && q.Limit {
+		set("it waited, and LIMIT counts rows that were there before and after", true)
+	}
+	if c.features.keys && kind.writes() {
+		for _, name := range c.t.names {
+			if _, ok := cand.views[name]; !ok {
+				cand.views[name] = w.view(name, c.txOf[i], moment{at: c.place})
+			}
+		}
+		if c.concurrent(c.txOf[i]) {
+			set("foreign keys look at other tables in their own way", false)
+		}
+	}
+	// A plain SELECT that waited did so for something else than rows.
+	if st.Waited && kind == KindSelect {
+		set("it waited for something that is not known", false)
+	}
+}
+
+// departures lists the known ways in which a statement on one table that waited departs from table II.
+func (c *check) departures(ctx context.Context, w *world, i int, kind Kind, table string, ideal *candidate) (list []candidate, err error) {
+	st := &c.s.Steps[i]
+	x := c.txOf[i]
+	level := c.txs[x].Level
+	if kind == KindInsert || level != oracle.ReadCommitted && level != oracle.ReadUncommitted || c.s.Product == "tidb" {
+		return nil, nil
+	}
+	sent := c.sentAt(i)
+	before := map[string]relation{table: w.view(table, x, moment{at: sent})}
+	then, err := c.t.address(ctx, st, before)
+	if err != nil {
+		return nil, err
+	}
+	now, err := c.t.address(ctx, st, ideal.views)
+	if err != nil {
+		return nil, err
+	}
+	if then == nil || now == nil {
+		ideal.uncertain, ideal.lasting = "it waited, and which rows it chose cannot be asked for", true
+		return nil, nil
+	}
+	alternative := func(rel relation, cause string) {
+		if known := causeOf(c.s.Product, cause); known != nil {
+			list = append(list, candidate{
+				views: map[string]relation{table: rel}, cause: known, uncertain: ideal.uncertain, lasting: ideal.lasting, rule: ideal.rule,
+			})
+		}
+	}
+	rel := ideal.views[table]
+	if c.s.Product == "postgres" {
+		var gone []int
+		for _, id := range now[table] {
+			if !slices.Contains(then[table], id) {
+				gone = append(gone, id)
+			}
+		}
+		if len(gone) > 0 {
+			alternative(slices.DeleteFunc(slices.Clone(rel), func(t tuple) bool { return !slices.Contains(then[table], t.id) }), causeRecheck)
+		}
+		return list, nil
+	}
+	var moved []int // rows that others changed while it waited, in the order of the scan
+	for _, id := range now[table] {
+		if slices.ContainsFunc(w.newer(table, id, x, sent), func(v version) bool { return !v.same }) {
+			moved = append(moved, id)
+		}
+	}
+	for _, skipped := range subsets(moved) {
+		cause := causeTwoMoments
+		if kind != KindUpdate || slices.ContainsFunc(skipped, func(id int) bool { return slices.Contains(then[table], id) }) {
+			cause = causeMoved
+		}
+		alternative(rel.without(skipped), cause)
+	}
+	return list, nil
+}
+
+// subsets gives all subsets but the empty one; of a long list only its beginnings.
+func subsets(list []int) (out [][]int) {
+	if len(list) > 4 {
+		for i := range list {
+			out = append(out, slices.Clone(list[:i+1]))
+		}
+		return out
+	}
+	for mask := 1; mask < 1<<len(list); mask++ {
+		var s []int
+		for i, v := range list {
+			if mask&(1<<i) != 0 {
+				s = append(s, v)
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// attempt executes a candidate and compares (Troc, III-E4 and III-F).
+func (c *check) attempt(ctx context.Context, from *world, i int, kind Kind, r roles, cand *candidate) (alive []*world, died []death, err error) {
+	st := &c.s.Steps[i]
+	q := &st.Statement
+	x := c.txOf[i]
+	mode := modeOf(c.s.Product, c.txs[x].Level, kind, q)
+	tr, err := c.t.try(ctx, st, cand.views, mode != None)
+	if err != nil {
+		return nil, nil, err
+	}
+	w := from.clone()
+	c.snap(w, x, i, cand.snaps, certainlyReads(st))
+	if cand.cause != nil {
+		w.causes = append(w.causes, note{cause: cand.cause, step: i})
+	}
+	w.trail = append(w.trail, fmt.Sprintf("%s: %s -- on %s", c.name(x), q.Text, describeView(cand.views, 8)))
+	dead := func(m *mismatch, next *world) ([]*world, []death, error) {
+		return nil, []death{{mismatch: *m, causes: w.causes, place: c.place, world: next}}, nil
+	}
+	if name := differ(st, &tr.answer); name != "" {
+		explained, err := c.explained(ctx, w, i, kind, r, tr)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case explained:
+			return []*world{w}, nil, nil
+		case cand.uncertain != "":
+			c.note("%s was not compared: %s", st.Name, cand.uncertain)
+			if kind.writes() && st.Answer.Err == nil {
+				c.taint(w, q, st.Name+": "+cand.uncertain)
+			}
+			return []*world{w}, nil, nil
+		}
+		m := &mismatch{step: i, name: name, rule: cand.rule, want: about(&tr.answer, kind), got: about(&st.Answer, kind), views: cand.views, trail: w.trail}
+		if name == oracle.NameResult && (q.Verb == "select" || q.Returning) {
+			d := diffRows(st.Answer.Columns, tr.answer.Rows, st.Answer.Rows)
+			if !d.Equal() {
+				m.want = side(tr.answer.Columns, d.Missing, len(tr.answer.Rows)-len(d.Missing))
+				m.got = side(st.Answer.Columns, d.Extra, len(st.Answer.Rows)-len(d.Extra))
+			}
+		}
+		return dead(m, w)
+	}
+	if cand.uncertain == "" {
+		m, err := c.refusable(ctx, w, i, kind, mode, r, cand, tr)
+		if err != nil {
+			return nil, nil, err
+		}
+		if m != nil {
+			return dead(m, nil)
+		}
+	}
+	if st.Answer.Err != nil {
+		return []*world{w}, nil, nil
+	}
+	if cand.cause == nil && cand.uncertain == "" {
+		if err := c.unseen(ctx, w, i, kind, r, tr); err != nil {
+			return nil, nil, err
+		}
+	}
+	alive = []*world{w}
+	if kind.writes() {
+		alive = c.apply(w, i, r, tr)
+		if m, err := c.intrudes(ctx, w, i, r); err != nil || m != nil && cand.uncertain == "" {
+			if err != nil {
+				return nil, nil, err
+			}
+			return dead(m, nil)
+		}
+	}
+	for _, w := range alive {
+		c.hold(w, i, kind, mode, r, tr)
+		if kind.writes() && cand.lasting {
+			c.taint(w, q, st.Name+": "+cand.uncertain)
+		}
+	}
+	return alive, nil, nil
+}
+
+// explained reports whether a refusal has a reason outside of the statement's view: a key that a row has which the snapshot does not
+// show.
+func (c *check) explained(ctx context.Context, w *world, i int, kind Kind, r roles, tr *trial) (bool, error) {
+	st := &c.s.Steps[i]
+	x := c.txOf[i]
+	s, _ := StrategyOf(c.s.Product, c.txs[x].Level, kind)
+	if s.Locked != V4 || !kind.writes() {
+		return false, nil
+	}
+	if c.s.Product == "tidb" && isDuplicate(tr.answer.Err) && st.Answer.Err == nil {
+		c.taint(w, &st.Statement, st.Name+": an optimistic transaction may look for duplicates at COMMIT only")
+		return true, nil
+	}
+	if !isDuplicate(st.Answer.Err) {
+		return false, nil
+	}
+	views := map[string]relation{}
+	for _, name := range append(slices.Clone(r.locked), r.read...) {
+		views[name] = w.view(name, x, moment{at: c.place})
+	}
+	other, err := c.t.try(ctx, st, views, false)
+	if err != nil {
+		return false, err
+	}
+	return other.answer.Err != nil && other.answer.Err.Code == st.Answer.Err.Code, nil
+}
+
+// apply puts what a statement did into the history (Troc, III-E4).
+func (c *check) apply(w *world, i int, r roles, tr *trial) []*world {
+	x := c.txOf[i]
+	for _, name := range c.t.names {
+		for _, t := range tr.changed[name] {
+			w.add(name, t.id, version{tx: x, step: i, values: t.values})
+		}
+		for _, id := range tr.deleted[name] {
+			v := version{tx: x, step: i, deleted: true}
+			w.add(name, id, v)
+		}
+		for _, values := range tr.added[name] {
+			w.add(name, w.next, version{tx: x, step: i, values: values})
+			w.next++
+		}
+	}
+	// Rows that were addressed and stayed as they were have a new version all the same: they are the transaction's own writes (III-E4).
+	noop := w.clone()
+	matters := false
+	for _, name := range r.locked {
+		for _, id := range tr.addressed[name] {
+			if slices.Contains(tr.deleted[name], id) || slices.ContainsFunc(tr.changed[name], func(t tuple) bool { return t.id == id }) {
+				continue
+			}
+			at := slices.IndexFunc(w.tables[name], func(r row) bool { return r.id == id })
+			if at < 0 {
+				continue
+			}
+			now := w.latest(&w.tables[name][at], x, moment{at: c.place})
+			if now == nil || now.deleted || now.tx == x {
+				continue
+			}
+			for _, snap := range w.txs[x].snapshots {
+				old := w.latest(&w.tables[name][at], x, moment{at: snap})
+				matters = matters || old == nil || old.deleted || !sameValues(old.values, now.values)
+			}
+			w.add(name, id, version{tx: x, step: i, values: now.values, same: true})
+		}
+	}
+	cause := causeOf(c.s.Product, causeNoop)
+	if s, _ := StrategyOf(c.s.Product, c.txs[x].Level, KindSelect); !matters || cause == nil || s.Read != V4 {
+		return []*world{w}
+	}
+	noop.causes = append(noop.causes, note{cause: cause, step: i})
+	return []*world{w, noop}
+}
+
+// hold notes the locks that a statement has got, if its transaction goes on.
+func (c *check) hold(w *world, i int, kind Kind, mode Mode, r roles, tr *trial) {
+	st := &c.s.Steps[i]
+	x := c.txOf[i]
+	if mode == None || !c.txs[x].Explicit || st.After != schedule.Open || kind == KindInsert {
+		return
+	}
+	innodbs := slices.Contains(innodb, c.s.Product)
+	if innodbs && mode == Share && !whole.MatchString(st.Statement.Text) {
+		return
+	}
+	if tr.addressed == nil {
+		return
+	}
+	for _, name := range r.locked {
+		for _, id := range tr.addressed[name] {
+			w.locks = append(w.locks, lock{tx: x, step: i, table: name, row: id, mode: mode})
+		}
+	}
+	line, ok := LocksOf(c.s.Product, c.txs[x].Level, kind)
+	if ok && line.Predicate && !st.Statement.Limit && len(r.locked) == 1 && len(r.read) == 0 && c.txs[x].Level != oracle.Snapshot {
+		w.ranges = append(w.ranges, predicate{x, i})
+	}
+}

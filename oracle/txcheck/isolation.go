@@ -1,0 +1,4 @@
+package txcheck
+
+// isolation checks item dependencies.
+func (k *check) isolation(got *capture) {}

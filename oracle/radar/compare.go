@@ -113,8 +113,8 @@ func (c *checker) compare(ctx context.Context, st *schedule.Step) error {
 		return nil
 	}
 	f.Name = oracle.NameResult
-	f.Difference.Expected = side(a.Columns, d.Missing, len(a.Rows)-len(d.Missing))
-	f.Difference.Observed = side(b.Columns, d.Extra, len(b.Rows)-len(d.Extra))
+	f.Difference.Expected = schedule.SideOf(a.Columns, d.Missing, len(a.Rows)-len(d.Missing))
+	f.Difference.Observed = schedule.SideOf(b.Columns, d.Extra, len(b.Rows)-len(d.Extra))
 	c.report(f)
 	return nil
 }

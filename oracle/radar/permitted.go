@@ -105,7 +105,7 @@ func told(st *schedule.Step) oracle.Side {
 	if e := st.Answer.Err; e != nil {
 		return oracle.Side{Text: fmt.Sprintf("error %s: %s", e.Code, e.Message)}
 	}
-	return side(st.Answer.Columns, st.Answer.Rows, 0)
+	return schedule.SideOf(st.Answer.Columns, st.Answer.Rows, 0)
 }
 
 // maxPieces bounds how many parts of a query are tried.

@@ -225,7 +225,7 @@ func (c *checker) stored(want, got schedule.Table, d schedule.Difference) {
 	f := oracle.Finding{Kind: oracle.KindViolation, Name: oracle.NameFinalState, Tables: []string{want.Name}, Difference: &oracle.Difference{
 		Rule:     "the rows that INSERT statements wrote are stored alike whatever optional metadata the table has (Radar, section 2.3)",
 		Table:    want.Name,
-		Expected: side(want.Columns, d.Missing, len(want.Rows)-len(d.Missing)), Observed: side(got.Columns, d.Extra, len(got.Rows)-len(d.Extra)),
+		Expected: schedule.SideOf(want.Columns, d.Missing, len(want.Rows)-len(d.Missing)), Observed: schedule.SideOf(got.Columns, d.Extra, len(got.Rows)-len(d.Extra)),
 		Reference: c.reference(""),
 	}}
 	c.report(f)
@@ -250,34 +250,6 @@ func (c *checker) reference(query string) []string {
 		list = append(list, "raw: "+query)
 	}
 	return list
-}
-
-// sideRows is the most rows that a finding shows of each side.
-const sideRows = 20
-
-func side(columns []schedule.Column, rows [][]schedule.Value, same int) oracle.Side {
-	out := oracle.Side{Omitted: same}
-	for _, col := range columns {
-		out.Columns = append(out.Columns, col.Name)
-	}
-	for i, row := range rows {
-		if i == sideRows {
-			out.Omitted += len(rows) - sideRows
-			break
-		}
-		cells := make([]*string, len(row))
-		for n, v := range row {
-			if v != nil {
-				text := string(v)
-				cells[n] = &text
-			}
-		}
-		out.Rows = append(out.Rows, cells)
-	}
-	if len(rows) == 0 && same == 0 {
-		out.Text = "no rows"
-	}
-	return out
 }
 
 // before is asked in front of each statement of the serial execution.

@@ -242,7 +242,9 @@ func (d *definer) createTable(i int) {
 			d.out.Rewrites = true
 			return
 		} else {
-			columns = " (" + strings.Join(d.elements(i), ", ") + ")"
+			if list := d.elements(i); len(list) > 0 {
+				columns = " (" + strings.Join(list, ", ") + ")"
+			}
 			i = end + 1
 		}
 	}

@@ -111,7 +111,7 @@ func told(st *schedule.Step) oracle.Side {
 // maxPieces bounds how many parts of a query are tried.
 const maxPieces = 200
 
-// evaluate looks for a part of a query that gives an error of values if it is evaluated for all rows of the tables, whatever the
+// evaluate looks for a part of a query that gives the same error if it is evaluated for all rows of the tables, whatever the
 // query's conditions. sure is false if the part may have been missed.
 func (c *checker) evaluate(ctx context.Context, stage schedule.Stage, st *rewrite.Statement, session int, code string) (piece string, sure bool, err error) {
 	froms := products(st)
@@ -123,7 +123,7 @@ func (c *checker) evaluate(ctx context.Context, stage schedule.Stage, st *rewrit
 			if err != nil {
 				return "", false, err
 			}
-			if refused != nil && (refused.Code == code || c.valueError(refused.Code)) {
+			if refused != nil && refused.Code == code {
 				return p, sure, nil
 			}
 		}
@@ -240,7 +240,7 @@ func pieces(sql string) []string {
 		if from >= to || to-from == 1 && !wordByte(sql[tokens[from].start]) {
 			return
 		}
-		if p := sql[tokens[from].start:tokens[to-1].end]; !slices.Contains(list, p) {
+		if p := sql[tokens[from].start:tokens[to-1].end]; from > 0 && !slices.Contains(list, p) {
 			list = append(list, p)
 		}
 	}

@@ -177,7 +177,7 @@ func (c *checker) fill(ctx context.Context, rows []schedule.Table) error {
 			continue
 		}
 		known := c.twin.tables[t.Name]
-		if c.twin.unsure != "" || known == nil || known.unsure != "" {
+		if c.twin.unsure != "" || known == nil || known.unsure != "" || !known.complete(t.Columns) {
 			load = append(load, t)
 			continue
 		}
@@ -196,6 +196,13 @@ func (c *checker) fill(ctx context.Context, rows []schedule.Table) error {
 		return nil
 	}
 	return c.o.Raw.Load(ctx, load)
+}
+
+// complete reports whether the text has all columns: others are inherited, or come from a query or another table.
+func (t *table) complete(columns []schedule.Column) bool {
+	return len(columns) == len(t.columns) && !slices.ContainsFunc(columns, func(c schedule.Column) bool {
+		return !slices.ContainsFunc(t.columns, func(d rewrite.ColumnDefinition) bool { return strings.EqualFold(d.Name, c.Name) })
+	})
 }
 
 // written gives a table without the columns that the server computes.

@@ -151,3 +151,53 @@ func (s *stages) oracles() []judge {
 		}},
 	}
 }
+
+// TestTransactions holds the oracles to random cases of several sessions at every level, so also to queries within transactions.
+func TestTransactions(t *testing.T) {
+	eachEngine(t, func(t *testing.T, p *place) {
+		cases, seed := number(t, casesVariable, 15), number(t, seedVariable, 1)
+		tallies := map[string]*counts{}
+		inside := 0
+		for _, level := range p.d.Levels {
+			s := p.stages(t, level)
+			for n := range cases {
+				r := rand.New(rand.NewPCG(uint64(seed+n), 11))
+				g, err := generate.New(generate.Dialect(p.d.Name), generate.Limits{Transactions: 3}, r.IntN)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sch := s.execute(t, g.Case().Spec)
+				wrote := make([]bool, len(sch.Sessions))
+				for i := range sch.Steps {
+					st := &sch.Steps[i]
+					wrote[st.Session] = st.After == schedule.Open && (wrote[st.Session] || st.Statement.Insert != nil || st.Statement.Verb == "update" || st.Statement.Verb == "delete")
+					if st.Statement.Verb == "select" && st.Before == schedule.Open && wrote[st.Session] {
+						inside++
+					}
+				}
+				for _, o := range s.oracles() {
+					if tallies[o.name] == nil {
+						tallies[o.name] = &counts{}
+					}
+					begun := time.Now()
+					v, err := o.check(t.Context(), sch)
+					tallies[o.name].took += time.Since(begun)
+					if err != nil {
+						t.Fatalf("seed %d at %s: %s: %v", seed+n, level.History, o.name, err)
+					}
+					tallies[o.name].judge(t, seed+n, o.name, sch, v)
+				}
+			}
+			if err := p.closeLabs(); err != nil {
+				t.Error(err)
+			}
+		}
+		if inside == 0 {
+			t.Error("no query came after its transaction's own writes")
+		}
+		for name, tally := range tallies {
+			t.Logf("%s: %d cases at each of %d levels (%d queries after own writes), %d notes, %d permitted, %d unknown, %.0f cases a second", name, cases, len(p.d.Levels), inside,
+				tally.notes, tally.permitted, tally.unknown, float64(cases*len(p.d.Levels))/tally.took.Seconds())
+		}
+	})
+}

@@ -1,7 +1,6 @@
 package mysql
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"

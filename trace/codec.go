@@ -172,6 +172,7 @@ func (e *encoder) statement(s *Statement, base int64) {
 		base = s.Start
 	}
 	e.when(fieldEnd, s.End, base)
+	e.signed(fieldTook, s.Took)
 	e.number(fieldFrom, s.From)
 	e.number(fieldTo, s.To)
 	e.number(fieldID, s.ID)
@@ -388,6 +389,8 @@ func (d *decoder) statement(base int64) *Statement {
 			base = s.Start
 		case fieldEnd:
 			s.End = when(v, base)
+		case fieldTook:
+			s.Took = unzigzag(v)
 		case fieldFrom:
 			s.From = v
 		case fieldTo:

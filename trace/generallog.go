@@ -13,9 +13,9 @@ import (
 // the binary protocol stand in the text of Execute.
 type generalLog struct {
 	mySessions
-	at      int64 // the time that was printed last
-	entry   *generalEntry
-	coarse  bool
+	at     int64 // the time that was printed last
+	entry  *generalEntry
+	coarse bool
 }
 
 type generalEntry struct {

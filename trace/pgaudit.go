@@ -42,6 +42,7 @@ func (l *pgLog) auditLine(s *pgSession, e *pgEntry) (handled bool, err error) {
 	}
 	l.audits++
 	s.audit = strings.Clone(id)
+	s.transaction(e.vxid)
 	st := &Statement{SQL: sql, Before: s.follower.status, XID: e.xid, Tables: table, Tags: ParseTags(sql, PostgreSQL)}
 	if !strings.HasSuffix(e.vxid, "/0") {
 		st.Txn = e.vxid

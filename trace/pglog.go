@@ -301,22 +301,34 @@ func (l *pgLog) start(s *pgSession, e *pgEntry, protocol Protocol, name, sql str
 		return err
 	}
 	l.starts++
-	st := l.statement(e, protocol, name, sql)
-	st.Start, st.From = e.at, l.out.tick()
-	if status := titleStatus(e.ps); status != StatusUnknown {
-		s.follower.status = status
-	}
-	st.Before = s.follower.status
 	if s.open != nil { // its end was not logged
 		if err := l.done(s, s.open); err != nil {
 			return err
 		}
 	}
+	st := l.statement(e, protocol, name, sql)
+	st.Start, st.From = e.at, l.out.tick()
+	s.transaction(e.vxid)
+	if status := titleStatus(e.ps); status != StatusUnknown {
+		s.follower.status = status
+	}
+	st.Before = s.follower.status
 	s.open, s.bound, s.audit = st, nil, ""
 	if s.last != nil && st.Before != StatusUnknown && titleStatus(e.ps) != StatusUnknown {
 		s.last.After = st.Before
 	}
 	return nil
+}
+
+// transaction takes the virtual transaction id that a statement has. A new one means that no transaction was open before.
+func (s *pgSession) transaction(vxid string) {
+	if vxid == "" || strings.HasSuffix(vxid, "/0") || vxid == s.vxid {
+		return
+	}
+	if s.vxid != "" {
+		s.follower.status = StatusIdle
+	}
+	s.vxid = strings.Clone(vxid)
 }
 
 // titleStatus is the status that the process title shows while a session is between statements.
@@ -385,8 +397,9 @@ func (l *pgLog) finish(s *pgSession, e *pgEntry, took int64) error {
 	return l.closeStatement(s, st, e)
 }
 
-// interval makes of two readings in milliseconds and a duration in microseconds what they say together.
+// interval sets the times of a statement. The log's are cut to milliseconds, the duration is precise.
 func (l *pgLog) interval(st *Statement, at, took int64) {
+	st.Took = max(took, 1)
 	if l.shortest < 0 || took < l.shortest {
 		l.shortest = took
 	}
@@ -411,6 +424,7 @@ func (l *pgLog) ended1(s *pgSession, e *pgEntry, took int64, protocol Protocol, 
 	l.ended++
 	st := l.statement(e, protocol, name, sql)
 	st.To = l.out.tick()
+	s.transaction(e.vxid)
 	st.Before = s.follower.status
 	l.interval(st, e.at, took)
 	s.bound = nil
@@ -450,6 +464,9 @@ func (l *pgLog) done(s *pgSession, st *Statement) error {
 // failed is an error. It belongs to the statement that is open, or to one that was not logged when it began.
 func (l *pgLog) failed(s *pgSession, e *pgEntry) error {
 	err := &Error{Code: e.state, Message: e.message}
+	if s.open == nil {
+		s.transaction(e.vxid)
+	}
 	fatal := e.level == "FATAL" || e.level == "PANIC"
 	st := s.open
 	if st != nil && e.query != "" && e.query != st.SQL {

@@ -263,6 +263,7 @@ func (l *slowLog) flushEntry() error {
 
 // times takes the best of what an entry tells.
 func (l *slowLog) times(st *Statement, e *slowEntry) {
+	st.Took = e.took
 	if l.least < 0 || e.took < l.least {
 		l.least = e.took
 	}

@@ -101,7 +101,10 @@ func appendStatement(b []byte, st *Statement, o TextOptions) []byte {
 	}
 	b = append(b, "  -> "...)
 	b = appendResults(b, st, o)
-	if st.Start != 0 && st.End != 0 {
+	switch {
+	case st.Took != 0:
+		b = fmt.Appendf(b, "  (%s)", Took(st.Took))
+	case st.Start != 0 && st.End > st.Start:
 		b = fmt.Appendf(b, "  (%s)", Took(st.End-st.Start))
 	}
 	return b
@@ -146,14 +149,15 @@ func appendResults(b []byte, st *Statement, o TextOptions) []byte {
 func appendResult(b []byte, r *Result, o TextOptions) []byte {
 	from := len(b)
 	b = append(b, r.Tag...)
-	if r.Tag == "" && r.Affected != Unknown {
+	rows := r.Count > 0 || r.Columns != nil // sources without columns tell 0 rows also of what returns none
+	if r.Tag == "" && r.Affected != Unknown && (!rows || r.Affected > 0) {
 		b = fmt.Appendf(b, "%d affected", r.Affected)
 	}
-	if r.Count != Unknown && (r.Tag == "" || r.Columns != nil) {
+	if rows && r.Count != Unknown {
 		if len(b) > from {
 			b = append(b, ", "...)
 		}
-		b = fmt.Appendf(b, "%d rows", r.Count)
+		b = append(b, plural(r.Count, "row")...)
 		for i, row := range r.Rows {
 			if i == o.Rows {
 				b = append(b, " ..."...)
@@ -173,6 +177,14 @@ func appendResult(b []byte, r *Result, o TextOptions) []byte {
 		b = append(b, "ok"...)
 	}
 	return b
+}
+
+// plural is a number with a word.
+func plural(n int64, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return strconv.FormatInt(n, 10) + " " + word + "s"
 }
 
 func appendValue(b []byte, v Value) []byte {

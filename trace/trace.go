@@ -98,6 +98,8 @@ type Statement struct {
 
 	// Start and End are wall clock times in nanoseconds since 1970, 0 if not known.
 	Start, End int64
+	// Took is the duration as the server measured it, in nanoseconds, 0 if not known. It may be finer than Start and End.
+	Took int64
 	// From and To are places in the order that the source itself keeps, 0 if not known. a.To < b.From means that a was over before b
 	// began; nothing else follows from them.
 	From, To uint64

@@ -56,6 +56,9 @@ func (m *mySessions) tell(s *mySession) error {
 	if s.info == s.told {
 		return nil
 	}
+	if s.told != (Session{}) {
+		s.info.At = s.seen // when more became known
+	}
 	s.told = s.info
 	info := s.info
 	return m.out.session(s.number, &info)

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // myTalk follows a connection in the protocol of the MySQL family (MySQL source documentation, Client/Server Protocol; MariaDB Knowledge
@@ -15,6 +16,7 @@ type myTalk struct {
 	number uint64
 	info   Session
 	told   Session
+	seen   int64
 	client myStream
 	server myStream
 	phase  myPhase
@@ -238,6 +240,7 @@ func (s *myStream) hold(b []byte, length int) {
 }
 
 func (t *myTalk) fromClient(b []byte, at int64) error {
+	t.seen = at
 	for !t.dark && (len(b) > 0 || len(t.client.buf) > 0) {
 		seq, body, rest, ok := t.client.message(b)
 		if !ok {
@@ -481,6 +484,7 @@ func (t *myTalk) executeParams(c *cursor, st *Statement, p *myPrepared, n int, n
 }
 
 func (t *myTalk) fromServer(b []byte, at int64) error {
+	t.seen = at
 	for !t.dark && (len(b) > 0 || len(t.server.buf) > 0) {
 		_, body, rest, ok := t.server.message(b)
 		if !ok {
@@ -532,6 +536,9 @@ func (t *myTalk) greeting(body []byte) error {
 	}
 	t.info.Version = c.text()
 	t.info.Product = productOf(t.info.Version)
+	if t.info.Product == "mariadb" {
+		t.info.Version = strings.TrimPrefix(t.info.Version, "5.5.5-") // for replicas of old, which know no larger number
+	}
 	t.info.Backend = strconv.FormatUint(c.little(4), 10)
 	c.bytes(9)
 	caps := c.little(2)
@@ -860,6 +867,9 @@ func (t *myTalk) noEOF() bool { return t.capsKnown && t.serverCaps&t.clientCaps&
 func (t *myTalk) tell() error {
 	if t.info == t.told {
 		return nil
+	}
+	if t.told != (Session{}) {
+		t.info.At = t.seen // when more became known
 	}
 	t.told = t.info
 	info := t.info

@@ -191,6 +191,9 @@ func (l *pgLog) tell(s *pgSession) error {
 	if s.info == s.told {
 		return nil
 	}
+	if s.told != (Session{}) {
+		s.info.At = s.seen // when more became known
+	}
 	s.told = s.info
 	info := s.info
 	return l.out.session(s.number, &info)
@@ -356,7 +359,7 @@ func (l *pgLog) duration(s *pgSession, e *pgEntry, took int64, rest string) erro
 		return l.finish(s, e, took)
 	}
 	if sql, ok := strings.CutPrefix(rest, "statement: "); ok {
-		return l.ended1(s, e, took, ProtocolSimple, "", sql)
+		return l.onlyLine(s, e, took, ProtocolSimple, "", sql)
 	}
 	for _, part := range []string{"parse ", "bind ", "execute "} {
 		text, ok := strings.CutPrefix(rest, part)
@@ -370,7 +373,7 @@ func (l *pgLog) duration(s *pgSession, e *pgEntry, took int64, rest string) erro
 		protocol, name := executeName(name)
 		switch part {
 		case "execute ":
-			return l.ended1(s, e, took, protocol, name, sql)
+			return l.onlyLine(s, e, took, protocol, name, sql)
 		case "bind ":
 			s.bound = l.statement(e, protocol, name, sql)
 		}
@@ -412,8 +415,11 @@ func (l *pgLog) interval(st *Statement, at, took int64) {
 	}
 }
 
-// ended1 is the only line of a statement, written at its end.
-func (l *pgLog) ended1(s *pgSession, e *pgEntry, took int64, protocol Protocol, name, sql string) error {
+// onlyLine is the only line of a statement, written at its end.
+func (l *pgLog) onlyLine(s *pgSession, e *pgEntry, took int64, protocol Protocol, name, sql string) error {
+	if s.told == (Session{}) && s.info.Joined {
+		s.info.At = e.at - took
+	}
 	if err := l.tell(s); err != nil {
 		return err
 	}
@@ -634,7 +640,7 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// finish says what the log could not tell.
+// summary hands on what is left and says what the log could not tell.
 func (l *pgLog) summary() error {
 	if err := l.flushAll(); err != nil {
 		return err

@@ -14,6 +14,7 @@ type pgTalk struct {
 	number  uint64
 	info    Session
 	told    Session
+	seen    int64
 	client  pgStream
 	server  pgStream
 	starts  bool // the client's next message has no type
@@ -105,6 +106,7 @@ func certainPgRequest(b []byte) bool {
 }
 
 func (t *pgTalk) fromClient(b []byte, at int64) error {
+	t.seen = at
 	if t.dark || t.cancel {
 		return nil
 	}
@@ -232,6 +234,9 @@ func (t *pgTalk) startup(msg []byte) error {
 func (t *pgTalk) tell() error {
 	if t.info == t.told {
 		return nil
+	}
+	if t.told != (Session{}) {
+		t.info.At = t.seen // when more became known
 	}
 	t.told = t.info
 	info := t.info
@@ -376,6 +381,7 @@ func formatOf(formats []int, i int) int {
 }
 
 func (t *pgTalk) fromServer(b []byte, at int64) error {
+	t.seen = at
 	if t.dark {
 		return nil
 	}

@@ -237,7 +237,13 @@ func (l *slowLog) flushEntry() error {
 		l.out.unknown(e.line, "the entry is not complete", e.text)
 		return nil
 	}
+	st := &Statement{XID: e.xid}
+	l.times(st, e)
+	known := l.byID[e.id] != nil
 	s := l.find(e.id, at)
+	if !known && st.Start != 0 {
+		s.info.At = st.Start
+	}
 	s.info.User, s.info.Client = e.user, e.host
 	if e.schema != "" {
 		s.info.Database = e.schema
@@ -250,8 +256,7 @@ func (l *slowLog) flushEntry() error {
 		return nil
 	}
 	text := strings.TrimSuffix(strings.TrimRight(string(e.text), "\r\n"), ";") // the server adds it
-	st := &Statement{SQL: text, To: l.out.tick(), XID: e.xid, Tags: ParseTags(text, MySQL)}
-	l.times(st, e)
+	st.SQL, st.To, st.Tags = text, l.out.tick(), ParseTags(text, MySQL)
 	if e.errno != "" {
 		st.Error = &Error{Code: e.errno}
 	}

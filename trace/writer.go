@@ -91,7 +91,11 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	b = append(b, text...)
 	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 	tw := &Writer{out: bufio.NewWriterSize(w, 64<<10), zip: zip}
-	if _, err := tw.out.Write(b); err != nil {
+	_, err = tw.out.Write(b)
+	if err == nil {
+		err = tw.out.Flush()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("write trace header: %w", err)
 	}
 	return tw, nil
@@ -124,6 +128,9 @@ func (w *Writer) Write(r *Record) error {
 	}
 	w.record = appendRecord(w.record[:0], r, w.base)
 	if len(w.record) > maxRecord {
+		if err := w.flush(); err != nil { // what stands before it is kept
+			return err
+		}
 		w.err = fmt.Errorf("write trace: a record of session %d takes %d bytes, more than the format's %d", r.Session, len(w.record), maxRecord)
 		return w.err
 	}

@@ -67,6 +67,7 @@ Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its wo
 		newReduceCommand(c),
 		newInstrumentCommand(c),
 		newEnginesCommand(c),
+		newTraceCommand(c),
 		newVersionCommand(c),
 	)
 	return root

@@ -401,20 +401,25 @@ func levelOf(d engine.Descriptor, name string) (string, bool) {
 
 // serve is a session's goroutine.
 func (k *keeper) serve(ctx context.Context, m *session) error {
-	open, lost := false, false
+	open, lost, failed := false, false, false
 	var end *Step
 	for s := range m.orders {
 		if s.Statement == nil {
 			end = s
 			break
 		}
-		if before := k.beforehand(s, open); before != "" {
+		if failed && s.Statement.Before == trace.StatusIdle {
+			// The capture has not how the failed transaction ended: pgaudit, for one, does not log that.
+			_, s.Lost = m.conn.Do(ctx, "ROLLBACK")
+			lost = s.Lost != nil
+		}
+		if before := k.beforehand(s, open); before != "" && !lost {
 			_, s.Lost = m.conn.Do(ctx, before)
 			lost = s.Lost != nil
 		}
 		if !lost {
 			s.Answer, s.Lost = m.conn.Do(ctx, s.SQL)
-			open, lost = s.Answer.InTransaction(), s.Lost != nil
+			open, lost, failed = s.Answer.InTransaction(), s.Lost != nil, s.Answer.Failed()
 		}
 		s.Outcome = k.config.Backend.Outcome(s.Answer, s.Lost)
 		k.done <- outcome{s: m, step: s}
@@ -443,7 +448,7 @@ func (k *keeper) serve(ctx context.Context, m *session) error {
 // beforehand makes PostgreSQL choose the victim that the capture has: the waiter whose deadlock_timeout runs out first finds the circle
 // (manual, 20.12). Other sessions have a longer one.
 func (k *keeper) beforehand(s *Step, open bool) string {
-	if k.config.Backend.Protocol != engine.ProtocolPostgres || s.Statement.Error == nil || s.Statement.Error.Code != "40P01" || !open {
+	if k.config.Backend.Protocol != engine.ProtocolPostgres || s.Statement.Error == nil || !isDeadlock(k.config.Backend, s.Statement.Error) || !open {
 		return ""
 	}
 	return "SET LOCAL deadlock_timeout = '250ms'"
@@ -625,6 +630,9 @@ func (k *keeper) finish(s *Step) {
 	}
 	if s.Skip != "" {
 		k.result.Skipped[s.Skip]++
+	} else if s.standIn != "" {
+		k.result.Skipped[s.standIn]++
+		k.deadlock(s)
 	} else {
 		k.result.Statements++
 		if s.Waited {
@@ -645,14 +653,17 @@ func (k *keeper) finish(s *Step) {
 	}
 }
 
-// deadlock notes the victim of one, with who else was waiting or in a transaction on the same tables.
+// deadlock notes the victim of one, here or in the capture, with who else was waiting.
 func (k *keeper) deadlock(s *Step) {
-	if s.Outcome.Reason != engine.ReasonDeadlock {
-		return
+	d := Deadlock{Session: s.Session, Step: s.N, SQL: s.SQL, Tags: s.Tags(), Replayed: s.Outcome.Reason == engine.ReasonDeadlock}
+	if s.standIn != "" {
+		d.SQL = s.Statement.SQL
 	}
-	d := Deadlock{Session: s.Session, Step: s.N, SQL: s.SQL, Tags: s.Tags()}
 	if e := s.Statement.Error; e != nil {
-		d.Captured = k.config.Backend.Outcome(engine.Answer{Err: &engine.ServerError{Code: e.Code}}, nil).Reason == engine.ReasonDeadlock
+		d.Captured = isDeadlock(k.config.Backend, e)
+	}
+	if !d.Captured && !d.Replayed {
+		return
 	}
 	for _, m := range k.flight {
 		if m.step != s && m.step.Waited {
@@ -668,6 +679,14 @@ func (k *keeper) deadlock(s *Step) {
 	}
 	slices.SortFunc(d.Others, func(a, b Party) int { return compare(int64(a.Session), int64(b.Session)) })
 	k.result.Deadlocks = append(k.result.Deadlocks, d)
+}
+
+// isDeadlock reports whether a capture's error is that of a deadlock's victim. Logs without codes have the message.
+func isDeadlock(d engine.Descriptor, e *trace.Error) bool {
+	if e.Code == "" {
+		return strings.Contains(strings.ToLower(e.Message), "deadlock")
+	}
+	return d.Outcome(engine.Answer{Err: &engine.ServerError{Code: e.Code}}, nil).Reason == engine.ReasonDeadlock
 }
 
 // brief makes a text fit into a line.

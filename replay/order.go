@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"time"
 
 	"wirecheck/trace"
 )
@@ -12,6 +13,12 @@ import (
 // raceMargin is how much earlier one statement must have begun than another one to be sure to have reached its lock first. Logs tell
 // milliseconds, and write a statement down before it has any lock.
 const raceMargin = 3e6 // nanoseconds
+
+// longWait is how much longer than the one before it a statement must have taken to have waited for it, where nothing else tells.
+const longWait = 10 * time.Millisecond
+
+// between is how many places there are between two ticks of a source, for statements that it tells no tick of.
+const between = 1 << 10
 
 // sequence puts a trace's statements into the order in which a replay sends them. It is the order in which they ended, since who ends
 // first had its lock first, except that a statement that was under way for a while when another one began, or when one began that let go
@@ -36,6 +43,7 @@ type sequence struct {
 	late   int
 	eof    bool
 	seq, n int
+	before *Step // axisTo: the step that ended right before the one that is reconstructed
 }
 
 func newSequence(in *trace.Reader, v *Survey, window int, keep func(uint64, *trace.Session) bool, until int64) *sequence {
@@ -121,6 +129,8 @@ func (q *sequence) precedes(x, y *Step) bool {
 	switch {
 	case x.Session == y.Session:
 		return x.lo < y.lo || x.lo == y.lo && x.seq < y.seq
+	case x.after == y:
+		return true
 	case x.lo >= y.lo:
 		return false
 	case y.ends:
@@ -183,13 +193,18 @@ func (q *sequence) reconstruct(s *Step) {
 	if last, ok := q.ended[s.Session]; ok {
 		end = max(end, last+int64(s.took)+1)
 	}
-	if s.Statement != nil {
+	if s.Statement != nil && !s.Statement.Late {
 		end = max(end, s.Statement.End)
 	}
 	q.clock = end
 	q.ended[s.Session] = end
 	s.hi, s.lo = end, end-int64(s.took)
 	s.start = s.lo
+	if y := q.before; y != nil && y.Session != s.Session && s.took > y.took+longWait && s.Statement != nil {
+		// It took long, and ended right behind one that did not: it had waited for that (its commit, or its end as the victim of a deadlock).
+		s.lo, s.after = min(s.lo, y.hi), y
+	}
+	q.before = s
 }
 
 // record reads the file up to the next statement, or end of a session.
@@ -219,7 +234,7 @@ func (q *sequence) step(rec *trace.Record) *Step {
 		s.start = rec.End.At
 		s.lo = rec.End.At
 		if q.axis != axisTime {
-			s.lo = int64(rec.End.Tick)
+			s.lo = int64(rec.End.Tick) * between
 		}
 		s.lo = max(s.lo, q.last[s.Session])
 		s.hi = s.lo
@@ -232,13 +247,18 @@ func (q *sequence) step(rec *trace.Record) *Step {
 	if s.start == 0 && st.End != 0 {
 		s.start = st.End - int64(s.took)
 	}
+	from, to := int64(st.From)*between, int64(st.To)*between
+	if st.Late { // it was written down at some time after it had ended: as early as its session's order allows
+		from, to = q.last[s.Session]+1, q.last[s.Session]+1
+		s.start = 0
+	}
 	switch q.axis {
 	case axisTicks:
-		s.lo, s.hi = int64(st.From), int64(st.To)
+		s.lo, s.hi = from, to
 	case axisFrom:
-		s.lo, s.hi = int64(st.From), int64(st.From)
+		s.lo, s.hi = from, from
 	case axisTo:
-		s.hi = int64(st.To)
+		s.hi = to
 	default:
 		s.lo, s.hi = st.Start, st.End
 		if s.lo == 0 {

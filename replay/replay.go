@@ -127,7 +127,8 @@ type Step struct {
 	lo, hi int64 // when it began and ended in the capture, on the trace's axis
 	start  int64 // by the clock, 0: not known
 	took   time.Duration
-	ends   bool // it ended a transaction, or let go of locks in another way
+	ends   bool  // it ended a transaction, or let go of locks in another way
+	after  *Step // the one that it waited for, as far as its duration tells
 	info   *trace.Session
 	verbs  []rewrite.Statement
 	tables []use
@@ -137,7 +138,8 @@ type Step struct {
 	Waited  bool // it was seen waiting for a lock
 	Lost    error
 	sent    time.Time
-	begun   bool // a BEGIN was put in front: the session was in a transaction when the capture began
+	standIn string // why another statement is sent that fails, as this one did; empty: it is sent itself
+	begun   bool   // a BEGIN was put in front: the session was in a transaction when the capture began
 }
 
 // use is a table that a step touches.
@@ -165,13 +167,14 @@ type Deviation struct {
 	Text    string `json:"text"`
 }
 
-// Deadlock is one that the server ended.
+// Deadlock is one that a server ended.
 type Deadlock struct {
 	Session  uint64      `json:"session"` // the victim
 	Step     int         `json:"step"`
 	SQL      string      `json:"sql"`
 	Tags     []trace.Tag `json:"tags,omitempty"`
-	Captured bool        `json:"captured"` // the capture has it too
+	Captured bool        `json:"captured"` // it is in the capture
+	Replayed bool        `json:"replayed"` // it is in the replay
 	Others   []Party     `json:"others,omitempty"`
 }
 

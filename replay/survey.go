@@ -57,7 +57,7 @@ func Look(open Open) (_ *Survey, err error) {
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	v := &Survey{Errors: true}
-	from, to, both, times, failures := 0, 0, 0, 0, 0
+	from, to, both, times, failures, late := 0, 0, 0, 0, 0, 0
 	sessions := map[uint64]bool{}
 	of := map[uint64]string{}
 	v.databases = map[string]int{}
@@ -87,6 +87,8 @@ func Look(open Open) (_ *Survey, err error) {
 			v.Statements++
 			v.databases[of[rec.Session]]++
 			switch {
+			case st.Late:
+				late++
 			case st.From != 0 && st.To != 0:
 				both++
 			case st.From != 0:
@@ -112,7 +114,7 @@ func Look(open Open) (_ *Survey, err error) {
 			v.Errors = false
 		}
 	}
-	v.axis = chooseAxis(v.Statements, from, to, both, len(sources))
+	v.axis = chooseAxis(v.Statements-late, from, to, both, len(sources))
 	if v.axis == axisTime && times == 0 && v.Statements > 0 {
 		return nil, errors.New("nothing in this trace tells in which order its statements ran: neither times nor places of lines")
 	}

@@ -329,7 +329,7 @@ func (r *replayer) config() (replay.Config, error) {
 			if !r.filter.keeps(id, s) {
 				return false
 			}
-			if s.Database != r.main && !r.maintenance(s.Database) && r.main != "" {
+			if s.Database != r.main && s.Database != "" && r.main != "" {
 				r.left[s.Database]++
 				return false
 			}

@@ -62,28 +62,28 @@ func (r *replayer) text(w io.Writer) {
 	p := &r.report
 	x := p.Replay
 	fmt.Fprintf(w, "%s on %s %s, order %s: %s of %s in %v\n", p.Trace, r.site.engine.Title, p.Version, x.Order,
-		count(x.Statements, "statement", "statements"), count(x.Sessions, "session", "sessions"), x.Elapsed.Round(time.Millisecond))
+		tally(x.Statements, "statement", "statements"), tally(x.Sessions, "session", "sessions"), x.Elapsed.Round(time.Millisecond))
 	fmt.Fprintf(w, "  waited for locks: %d, refused by the server: %d\n", x.Waited, x.Errors)
 	counted(w, "  not replayed", x.Skipped)
 	counted(w, "  left out of the snapshot", p.SnapshotSkipped)
 	for _, name := range slices.Sorted(maps.Keys(p.LeftOut)) {
-		fmt.Fprintf(w, "  left out: %s of database %q (--database)\n", count(p.LeftOut[name], "session", "sessions"), name)
+		fmt.Fprintf(w, "  left out: %s of database %q (--database)\n", tally(p.LeftOut[name], "session", "sessions"), name)
 	}
 	if x.Begun > 0 {
-		fmt.Fprintf(w, "  in a transaction when the capture began: %s; BEGIN was put in front\n", count(x.Begun, "session", "sessions"))
+		fmt.Fprintf(w, "  in a transaction when the capture began: %s; BEGIN was put in front\n", tally(x.Begun, "session", "sessions"))
 	}
 	if x.Left > 0 {
-		fmt.Fprintf(w, "  open when it ended, and rolled back: %s\n", count(x.Left, "transaction", "transactions"))
+		fmt.Fprintf(w, "  open when it ended, and rolled back: %s\n", tally(x.Left, "transaction", "transactions"))
 	}
 	if x.Late > 0 {
-		fmt.Fprintf(w, "  so far out of order in the file that their place is not certain: %s\n", count(x.Late, "statement", "statements"))
+		fmt.Fprintf(w, "  so far out of order in the file that their place is not certain: %s\n", tally(x.Late, "statement", "statements"))
 	}
 	for _, n := range x.Notes {
 		fmt.Fprintf(w, "  note: %s\n", n)
 	}
 	divergence(w, &x.Divergence)
 	if x.Deviated > 0 {
-		fmt.Fprintf(w, "\norder not kept: %s\n", count(x.Deviated, "time", "times"))
+		fmt.Fprintf(w, "\norder not kept: %s\n", tally(x.Deviated, "time", "times"))
 		for i, d := range x.Deviations {
 			if i == firstShown {
 				fmt.Fprintf(w, "  and %d more\n", x.Deviated-i)
@@ -108,14 +108,14 @@ func divergence(w io.Writer, d *replay.Divergence) {
 		return
 	}
 	if d.Same == d.Compared {
-		fmt.Fprintf(w, "divergence: none in %s that the capture tells something of\n", count(d.Compared, "answer", "answers"))
+		fmt.Fprintf(w, "divergence: none in %s that the capture tells something of\n", tally(d.Compared, "answer", "answers"))
 		return
 	}
 	var kinds []string
 	for _, k := range slices.Sorted(maps.Keys(d.Kinds)) {
 		kinds = append(kinds, fmt.Sprintf("%s: %d", k, d.Kinds[k]))
 	}
-	fmt.Fprintf(w, "divergence: %d of %s (%s)\n", d.Compared-d.Same, count(d.Compared, "answer", "answers"), strings.Join(kinds, ", "))
+	fmt.Fprintf(w, "divergence: %d of %s (%s)\n", d.Compared-d.Same, tally(d.Compared, "answer", "answers"), strings.Join(kinds, ", "))
 	for i, x := range d.First {
 		if i == firstShown {
 			fmt.Fprintf(w, "  and %d more\n", d.Compared-d.Same-i)
@@ -126,9 +126,12 @@ func divergence(w io.Writer, d *replay.Divergence) {
 }
 
 func deadlock(w io.Writer, d *replay.Deadlock) {
-	where := "not in the capture"
-	if d.Captured {
-		where = "in the capture, too"
+	where := "in the replay, not in the capture"
+	switch {
+	case d.Captured && d.Replayed:
+		where = "in the capture and in the replay"
+	case d.Captured:
+		where = "in the capture, not in the replay"
 	}
 	fmt.Fprintf(w, "\nDEADLOCK (%s): the server ended statement %d of session %d\n  %s%s\n", where, d.Step, d.Session, d.SQL, tagText(d.Tags))
 	for _, o := range d.Others {
@@ -155,7 +158,7 @@ func counted(w io.Writer, what string, m map[string]int) {
 	}
 }
 
-func count(n int, one, many string) string {
+func tally(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

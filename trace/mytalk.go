@@ -49,8 +49,7 @@ type myPrepared struct {
 	types   []byte
 	long    map[int][]byte
 	columns []Column
-	flags   []uint16
-	kinds   []byte
+	defs    []myColumn
 }
 
 // myCommand is a command that waits for its answer.
@@ -63,8 +62,7 @@ type myCommand struct {
 	left    int // definitions
 	binary  bool
 	columns []Column
-	kinds   []byte
-	flags   []uint16
+	defs    []myColumn
 	keep    *keeper
 	params  int // of a PREPARE's answer
 	id      uint32
@@ -360,7 +358,7 @@ func (t *myTalk) command(body []byte, at int64) error {
 		cmd := &myCommand{code: code, st: st, stmt: t.texts[id], binary: true, state: stateRows}
 		if st.Lost = cmd.stmt == nil; !st.Lost {
 			st.SQL = cmd.stmt.sql
-			cmd.columns, cmd.kinds, cmd.flags = cmd.stmt.columns, cmd.stmt.kinds, cmd.stmt.flags
+			cmd.columns, cmd.defs = cmd.stmt.columns, cmd.stmt.defs
 		}
 		t.push(cmd)
 	case comInitDB:
@@ -410,7 +408,7 @@ func (t *myTalk) queryAttributes(c *cursor) {
 		c.lenencBytes()
 	}
 	for _, k := range kinds {
-		myBinary(c, byte(k), k&0x8000 != 0)
+		myBinary(c, myColumn{kind: byte(k), unsigned: k&0x8000 != 0, decimals: anyDecimals})
 	}
 }
 
@@ -472,7 +470,7 @@ func (t *myTalk) executeParams(c *cursor, st *Statement, p *myPrepared, n int, n
 		if long, ok := p.long[i]; ok {
 			v = Value{Text: string(long)}
 		} else if !v.Null {
-			v = myBinary(c, kind, unsigned)
+			v = myBinary(c, myColumn{kind, unsigned, anyDecimals})
 		}
 		if i < p.params { // what follows are attributes
 			st.Params = append(st.Params, Param{Type: myTypeName(kind, unsigned), Null: v.Null, Binary: v.Binary, Value: v.Text})
@@ -568,7 +566,7 @@ func (t *myTalk) setStatus(status int) {
 
 // step takes a packet of the answer to c.
 func (t *myTalk) step(c *myCommand, body []byte, at int64) error {
-	if body[0] == 0xff && c.state != stateColumns && c.state != stateParams && c.state != statePreparedCols {
+	if body[0] == 0xff && (c.state == stateFirst || c.state == stateRows || c.state == stateMaybeEOF) {
 		return t.refused(c, body, at)
 	}
 	switch c.state {
@@ -658,13 +656,13 @@ func (t *myTalk) resultSet(c *myCommand, body []byte) {
 	if n == 0 || n > 1<<16 || in.bad {
 		return
 	}
-	c.columns, c.kinds, c.flags = nil, nil, nil
+	c.columns, c.defs = nil, nil
 	c.left, c.state = int(n), stateColumns
 	c.keep = newKeeper(t.log.out.o)
 	if !follows {
 		c.state = stateMaybeEOF
 		if c.stmt != nil {
-			c.columns, c.kinds, c.flags = c.stmt.columns, c.stmt.kinds, c.stmt.flags
+			c.columns, c.defs = c.stmt.columns, c.stmt.defs
 		}
 		c.keep.columns(c.columns)
 	}
@@ -678,18 +676,17 @@ func (t *myTalk) column(c *myCommand, body []byte) {
 		in.lenencBytes()
 	}
 	name, _ := in.lenencBytes()
-	var kind byte
-	var flags uint16
+	var def myColumn
 	if len(body) >= 12 {
 		tail := body[len(body)-12:]
-		kind, flags = tail[6], binary.LittleEndian.Uint16(tail[7:])
+		def = myColumn{kind: tail[6], unsigned: tail[7]&0x20 != 0, decimals: int(tail[9])}
 	}
-	c.columns = append(c.columns, Column{Name: string(name), Type: myTypeName(kind, flags&0x20 != 0)})
-	c.kinds, c.flags = append(c.kinds, kind), append(c.flags, flags)
+	c.columns = append(c.columns, Column{Name: string(name), Type: myTypeName(def.kind, def.unsigned)})
+	c.defs = append(c.defs, def)
 	if c.state == stateColumns && c.left == 1 {
 		c.keep.columns(c.columns)
 		if c.stmt != nil {
-			c.stmt.columns, c.stmt.kinds, c.stmt.flags = c.columns, c.kinds, c.flags
+			c.stmt.columns, c.stmt.defs = c.columns, c.defs
 		}
 	}
 }
@@ -713,7 +710,7 @@ func (t *myTalk) rows(c *myCommand, body []byte, at int64) error {
 		c.keep.columns(c.columns)
 	}
 	if c.binary {
-		c.keep.row(myBinaryRow(body, c.kinds, c.flags))
+		c.keep.row(myBinaryRow(body, c.defs))
 		return nil
 	}
 	in := cursor{b: body}
@@ -839,7 +836,7 @@ func (t *myTalk) preparing(c *myCommand, body []byte, at int64) error {
 		if c.left--; c.left > 0 {
 			return nil
 		}
-		c.stmt.columns, c.stmt.kinds, c.stmt.flags = c.columns, c.kinds, c.flags
+		c.stmt.columns, c.stmt.defs = c.columns, c.defs
 		c.state = stateMaybeEOFPrep2
 		if t.noEOF() {
 			t.pop()

@@ -25,17 +25,27 @@ func myTypeName(kind byte, unsigned bool) string {
 	return name
 }
 
+// myColumn is what the definition of a column says of its values.
+type myColumn struct {
+	kind     byte
+	unsigned bool
+	decimals int // of times
+}
+
+// anyDecimals is the number of decimals of what has no fixed one (NOT_FIXED_DEC).
+const anyDecimals = 31
+
 // myBinary reads a value of the binary protocol as the text protocol would have it.
-func myBinary(c *cursor, kind byte, unsigned bool) Value {
+func myBinary(c *cursor, def myColumn) Value {
 	whole := func(n int) Value {
 		v := c.little(n)
-		if unsigned {
+		if def.unsigned {
 			return Value{Text: strconv.FormatUint(v, 10)}
 		}
 		shift := 64 - 8*n
 		return Value{Text: strconv.FormatInt(int64(v<<shift)>>shift, 10)}
 	}
-	switch kind {
+	switch def.kind {
 	case 1:
 		return whole(1)
 	case 2:
@@ -53,9 +63,9 @@ func myBinary(c *cursor, kind byte, unsigned bool) Value {
 	case 6:
 		return Value{Null: true}
 	case 7, 10, 12:
-		return myDate(c, kind == 10)
+		return myDate(c, def)
 	case 11:
-		return myTime(c)
+		return myTime(c, def)
 	}
 	v, null := c.lenencBytes()
 	return Value{Null: null, Text: string(v)}
@@ -69,7 +79,7 @@ func myFloat(f float64, bits int) string {
 	return strconv.FormatFloat(f, 'f', -1, bits)
 }
 
-func myDate(c *cursor, date bool) Value {
+func myDate(c *cursor, def myColumn) Value {
 	n := int(c.byte())
 	in := cursor{b: c.bytes(n)}
 	year, month, day := in.little(2), byte(0), byte(0)
@@ -80,7 +90,7 @@ func myDate(c *cursor, date bool) Value {
 		year = 0
 	}
 	s := fmt.Sprintf("%04d-%02d-%02d", year, month, day)
-	if date {
+	if def.kind == 10 {
 		return Value{Text: s}
 	}
 	var h, m, sec byte
@@ -88,13 +98,10 @@ func myDate(c *cursor, date bool) Value {
 		h, m, sec = in.byte(), in.byte(), in.byte()
 	}
 	s += fmt.Sprintf(" %02d:%02d:%02d", h, m, sec)
-	if n >= 11 {
-		s += fmt.Sprintf(".%06d", in.little(4))
-	}
-	return Value{Text: s}
+	return Value{Text: s + def.fraction(in.little(min(4, max(0, n-7))))}
 }
 
-func myTime(c *cursor) Value {
+func myTime(c *cursor, def myColumn) Value {
 	n := int(c.byte())
 	in := cursor{b: c.bytes(n)}
 	sign := ""
@@ -109,15 +116,24 @@ func myTime(c *cursor) Value {
 		m, sec = in.byte(), in.byte()
 	}
 	s := fmt.Sprintf("%s%02d:%02d:%02d", sign, hours, m, sec)
-	if n >= 12 {
-		s += fmt.Sprintf(".%06d", in.little(4))
+	return Value{Text: s + def.fraction(in.little(min(4, max(0, n-8))))}
+}
+
+// fraction prints microseconds with as many decimals as the column has.
+func (d myColumn) fraction(us uint64) string {
+	s := fmt.Sprintf(".%06d", us)
+	switch {
+	case d.decimals > 0 && d.decimals <= 6:
+		return s[:1+d.decimals]
+	case d.decimals == 0 || us == 0:
+		return ""
 	}
-	return Value{Text: s}
+	return s
 }
 
 // myBinaryRow reads a row of the binary protocol; nil if it is not one, or its columns are not known.
-func myBinaryRow(body []byte, kinds []byte, flags []uint16) []Value {
-	n := len(kinds)
+func myBinaryRow(body []byte, defs []myColumn) []Value {
+	n := len(defs)
 	c := cursor{b: body}
 	if n == 0 || c.byte() != 0 {
 		return nil
@@ -132,7 +148,7 @@ func myBinaryRow(body []byte, kinds []byte, flags []uint16) []Value {
 			row[i] = Value{Null: true}
 			continue
 		}
-		row[i] = myBinary(&c, kinds[i], flags[i]&0x20 != 0)
+		row[i] = myBinary(&c, defs[i])
 	}
 	if c.bad {
 		return nil

@@ -652,7 +652,7 @@ func (l *pgLog) summary() error {
 		l.timesSummary(r)
 	}
 	if r.NoParams > 0 {
-		r.untold("parameters", "log_parameter_max_length = -1")
+		r.untold("parameters of some statements", "log_parameter_max_length = -1, log_parameter_max_length_on_error = -1")
 	}
 	r.untold("results, and how many rows were read and written", "a packet capture tells them")
 	r.untold("isolation levels that nobody asked for by name", "replay with the server's default_transaction_isolation")

@@ -63,6 +63,7 @@ Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its wo
 		newDemoCommand(c),
 		newProxyCommand(c),
 		newRunCommand(c),
+		newReplayCommand(c),
 		newHuntCommand(c),
 		newReduceCommand(c),
 		newInstrumentCommand(c),

@@ -138,19 +138,19 @@ func (m *mutation) executed(r *lab.Result, err error, what string) *lab.Result {
 	return r
 }
 
-// tally counts what one oracle said.
-type tally struct {
+// mutationTally counts what one oracle said.
+type mutationTally struct {
 	found, flaky, unknown int
 	permitted             map[string]int // by cause
 	why                   map[string]int // by reason why it is unknown
 }
 
 // tallies are by oracle.
-type tallies map[string]*tally
+type tallies map[string]*mutationTally
 
-func (ts tallies) of(name string) *tally {
+func (ts tallies) of(name string) *mutationTally {
 	if ts[name] == nil {
-		ts[name] = &tally{permitted: map[string]int{}, why: map[string]int{}}
+		ts[name] = &mutationTally{permitted: map[string]int{}, why: map[string]int{}}
 	}
 	return ts[name]
 }
@@ -337,7 +337,7 @@ func (m *mutation) faults(out *strings.Builder) {
 }
 
 // share says how many cases an oracle found.
-func share(t *tally, of int) string {
+func share(t *mutationTally, of int) string {
 	text := percent(t.found, of)
 	if t.flaky > 0 {
 		text += fmt.Sprintf(", flaky %d", t.flaky)

@@ -234,7 +234,7 @@ func (m *mutation) clean(out *strings.Builder) {
 		took := time.Since(began)
 		for _, name := range m.oracles() {
 			t := all.of(name)
-			fmt.Fprintf(out, "| %s | %s | %d | %d | %d | %d | %s |\n", level.History, name, cases, t.found, t.flaky, t.unknown, counted(t.permitted))
+			fmt.Fprintf(out, "| %s | %s | %d | %d | %d | %d | %s |\n", level.History, name, cases, t.found, t.flaky, t.unknown, mutationCounted(t.permitted))
 			for reason, n := range t.why {
 				why[name+": "+reason] += n
 			}
@@ -263,7 +263,7 @@ const mostReasons = 15
 
 func (m *mutation) oracles() []string { return strings.Split(m.panel.names(), ",") }
 
-func counted(list map[string]int) string {
+func mutationCounted(list map[string]int) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		parts = append(parts, fmt.Sprintf("%s %d", name, list[name]))

@@ -4,6 +4,7 @@
 package dqe
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -37,8 +38,8 @@ const (
 // Check tries the conditions of a schedule's SELECT, UPDATE and DELETE statements on the rows that the setup makes.
 func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Options) (schedule.Verdict, error) {
 	c := &checker{s: s, o: o, stage: stage, family: s.Product != "postgres" && s.Product != "cockroach", tried: map[string]bool{}}
-	if s.Trouble != "" {
-		c.v.Unknown = s.Trouble
+	if s.Trouble != "" || s.Crashed {
+		c.v.Unknown = cmp.Or(s.Trouble, "the server ended")
 		return c.v, nil
 	}
 	if c.read(); c.v.Unknown != "" {

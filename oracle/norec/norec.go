@@ -4,6 +4,7 @@
 package norec
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -24,11 +25,16 @@ var Descriptor = oracle.Oracle{
 // Check compares the conditions of a schedule's queries. It executes the schedule's transactions one after the other on the stage.
 func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage) (schedule.Verdict, error) {
 	c := &checker{s: s, stage: stage, fails: s.Product == "postgres" || s.Product == "cockroach"}
-	if s.Trouble != "" {
-		c.v.Unknown = s.Trouble
+	if s.Trouble != "" || s.Crashed {
+		c.v.Unknown = cmp.Or(s.Trouble, "the server ended")
 		return c.v, nil
 	}
 	if !slices.ContainsFunc(s.Steps, func(st schedule.Step) bool { return st.Statement.Verb == "select" && reason(&st.Statement) == "" }) {
+		for i := range s.Steps {
+			if st := &s.Steps[i].Statement; st.Verb == "select" {
+				c.note("%s: not compared: %s", st.Text, reason(st))
+			}
+		}
 		return c.v, nil
 	}
 	if err := stage.Prepare(ctx, s.Setup, len(s.Sessions)); err != nil {

@@ -31,6 +31,8 @@ type place struct {
 	server *engine.Server
 	labs   *engine.Labs
 	opened []*lab.Lab
+
+	described lab.Describe
 }
 
 func eachEngine(t *testing.T, test func(t *testing.T, p *place)) {
@@ -108,10 +110,12 @@ func (p *place) lab(t *testing.T, level engine.Level) *lab.Lab {
 }
 
 func (p *place) describe() lab.Describe {
-	if p.family() {
-		return mysql.New(mysql.Flavor(p.d.Name), "").Describe
+	if p.described == nil {
+		if p.described = lab.Remember(postgres.Describe); p.family() {
+			p.described = lab.Remember(mysql.New(mysql.Flavor(p.d.Name), "").Describe)
+		}
 	}
-	return postgres.Describe
+	return p.described
 }
 
 func (p *place) define() func(string) rewrite.Definition {
@@ -180,7 +184,7 @@ func TestCases(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			target := scenario.Target{Engine: p.d.Name, Version: p.version(), Level: s0(p.level(p.d.Default))}
+			target := scenario.Target{Engine: p.d.Name, Version: p.version(), Level: p.level(p.d.Default).History}
 			if !spec.For(spec.Permutations[0], target) {
 				continue
 			}
@@ -201,8 +205,6 @@ func TestCases(t *testing.T) {
 		}
 	})
 }
-
-func s0(l engine.Level) string { return l.History }
 
 // tell prints a verdict.
 func tell(v schedule.Verdict) string {

@@ -9,6 +9,7 @@
 package radar
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -45,8 +46,8 @@ type Options struct {
 // that can be compared also on the raw database.
 func Check(ctx context.Context, s *schedule.Schedule, stage Stage, o Options) (schedule.Verdict, error) {
 	c := &checker{s: s, o: o, stage: stage, family: s.Product != "postgres" && s.Product != "cockroach", noted: map[string]bool{}}
-	if s.Trouble != "" {
-		c.v.Unknown = s.Trouble
+	if s.Trouble != "" || s.Crashed {
+		c.v.Unknown = cmp.Or(s.Trouble, "the server ended")
 		return c.v, nil
 	}
 	if !slices.ContainsFunc(s.Steps, func(st schedule.Step) bool { return c.reason(&st.Statement) == "" }) {

@@ -6,6 +6,7 @@ import (
 
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
+	"wirecheck/rewrite"
 	"wirecheck/scenario"
 
 	dialect "wirecheck/rewrite/mysql"
@@ -27,6 +28,7 @@ type bench struct {
 	config   lab.Config // of plain labs
 	version  string
 	describe lab.Describe
+	define   func(sql string) rewrite.Definition
 	stages   map[string]*lab.Stage // by oracle
 	extra    []*lab.Lab            // to be closed
 	// around, if set, calls what executes the case, and nothing that oracles execute: TestMutation has its faults there.
@@ -48,7 +50,7 @@ type done struct {
 }
 
 func openBench(ctx context.Context, c *common, s *site, config lab.Config, p panel) (_ *bench, err error) {
-	b := &bench{panel: p, version: s.version, describe: describer(s.engine), stages: map[string]*lab.Stage{}, seed: c.seed, orders: 1, attempts: attempts}
+	b := &bench{panel: p, version: s.version, describe: describer(s.engine), define: definer(s.engine), stages: map[string]*lab.Stage{}, seed: c.seed, orders: 1, attempts: attempts}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close(ctx))

@@ -138,7 +138,7 @@ func (v *varyVisitor) call(n *ast.FuncCallExpr) {
 		v.add("function " + n.Schema.O + "." + n.FnName.O + " is not known")
 	case name == "unix_timestamp" && len(n.Args) == 0:
 		v.add("function unix_timestamp tells of the clock")
-	case name == "unix_timestamp", steadyNames[name]:
+	case name == "unix_timestamp", steadyNames[name], name == ast.DateLiteral, name == ast.TimeLiteral, name == ast.TimestampLiteral:
 	case why != "":
 		v.st.Variables = v.st.Variables || why == sessionReason
 		v.add("function " + name + " tells of " + why)

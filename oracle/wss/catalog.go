@@ -69,6 +69,25 @@ func clusteredKeys(setup []string) map[string][]string {
 	return out
 }
 
+// selfReference reports whether a table of a setup refers to itself.
+func selfReference(setup []string) bool {
+	for _, sql := range setup {
+		for _, m := range createTable.FindAllStringSubmatchIndex(sql, -1) {
+			for _, item := range items(sql[m[1]:]) {
+				if r := reference.FindStringSubmatch(item); r != nil && strings.EqualFold(unquoted(r[1]), unquoted(sql[m[2]:m[3]])) {
+					return true
+				}
+			}
+		}
+		if words := strings.Fields(sql); len(words) > 2 && strings.EqualFold(words[0], "ALTER") {
+			if r := reference.FindStringSubmatch(sql); r != nil && strings.EqualFold(unquoted(r[1]), unquoted(words[2])) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // names reads a list of columns, without lengths and orders.
 func names(list string) (out []string) {
 	for _, item := range items(list) {

@@ -74,7 +74,7 @@ func (m *model) causes(ctx context.Context, s store, a *act) (out []string, err 
 		if !v.alive() {
 			return false, nil
 		}
-		e, err := m.onRow(ctx, a.step, target, v.values, tables)
+		e, err := m.onRow(ctx, a.step, target, v.values, append(slices.Clip(tables), m.references(s, a.step, append(slices.Clip(others), target))...))
 		return e.addressed, err
 	}
 	for r := range s {

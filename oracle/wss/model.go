@@ -23,6 +23,7 @@ type model struct {
 	transactions []schedule.Transaction
 	of           []int // by step: the transaction; -1: none
 	tables       []schedule.Table
+	linked       bool    // tables refer to others
 	keys         [][]int // by table: the columns of InnoDB's clustered index; nil: rows have no such key
 	ends         []int   // the moments at which transactions ended
 	cache        map[string]effect
@@ -82,6 +83,7 @@ func (c *check) newModel(s *schedule.Schedule, transactions []schedule.Transacti
 		m.ends = append(m.ends, transactions[i].End)
 	}
 	slices.Sort(m.ends)
+	m.linked = reference.MatchString(strings.Join(s.Setup, "\n"))
 	m.keys = make([][]int, len(m.tables))
 	if innodb(s.Product) {
 		for name, columns := range clusteredKeys(s.Setup) {
@@ -97,6 +99,9 @@ func (c *check) newModel(s *schedule.Schedule, transactions []schedule.Transacti
 func (m *model) impossible() string {
 	if hit := opaque.FindString(strings.Join(m.s.Setup, "\n")); hit != "" {
 		return "the setup has " + strings.ToLower(hit)
+	}
+	if selfReference(m.s.Setup) {
+		return "a table refers to itself"
 	}
 	for n := range m.s.Steps {
 		st := &m.s.Steps[n].Statement
@@ -329,6 +334,20 @@ func (m *model) shown(s store, n int, tables []int, v view) []schedule.Table {
 	return out
 }
 
+// references are the tables that foreign keys may lead to, as they are when a statement ends: constraints look at the latest rows.
+func (m *model) references(s store, n int, but []int) []schedule.Table {
+	if !m.linked {
+		return nil
+	}
+	var list []int
+	for i := range m.tables {
+		if !slices.Contains(but, i) {
+			list = append(list, i)
+		}
+	}
+	return m.shown(s, n, list, view{moment: m.s.Steps[n].Done})
+}
+
 // reads are the views that show a statement something else of tables than those before them.
 func (m *model) reads(s store, n int, tables []int, views []view) []view {
 	if len(tables) == 0 {
@@ -355,7 +374,8 @@ type choice struct {
 
 // rows are the ways in which an UPDATE or DELETE that decides row by row can have gone.
 func (m *model) rows(ctx context.Context, s store, n, target int, scan, read view) ([]branch, error) {
-	others := m.shown(s, n, m.others(&m.s.Steps[n].Statement, target), read)
+	mentioned := m.others(&m.s.Steps[n].Statement, target)
+	others := append(m.shown(s, n, mentioned, read), m.references(s, n, append(mentioned, target))...)
 	match := func(v *version) (effect, error) {
 		if !v.alive() {
 			return effect{}, nil
@@ -395,6 +415,9 @@ func (m *model) rows(ctx context.Context, s store, n, target int, scan, read vie
 			}
 			if !c.effect.addressed {
 				continue
+			}
+			if c.effect.err != nil && m.linked && dataError(c.effect.err) {
+				m.loose = "a foreign key decides: " + m.s.Steps[n].Statement.Text
 			}
 			bad = bad || c.effect.err != nil
 			a.addressed = append(a.addressed, c.row)
@@ -446,9 +469,12 @@ func (m *model) wholly(ctx context.Context, s store, n int, failed bool) ([]bran
 				}
 			}
 		}
-		e, err := m.onTables(ctx, n, before)
+		e, err := m.onTables(ctx, n, append(before, m.references(s, n, mentioned)...))
 		if err != nil {
 			return nil, err
+		}
+		if e.err != nil && m.linked && dataError(e.err) != failed {
+			m.loose = "a foreign key may decide: " + st.Text
 		}
 		if failed {
 			if e.err != nil && step.Answer.Err != nil && e.err.Code == step.Answer.Err.Code {

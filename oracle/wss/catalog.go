@@ -7,6 +7,7 @@ import (
 
 var (
 	createTable = regexp.MustCompile("(?is)\\bCREATE\\s+(?:TEMPORARY\\s+|TEMP\\s+|UNLOGGED\\s+)?TABLE\\s+(?:IF\\s+NOT\\s+EXISTS\\s+)?([^\\s(]+)\\s*\\(")
+	quoted      = regexp.MustCompile(`'[^']*'`)
 	counterWord = regexp.MustCompile(`(?i)\b(AUTO_INCREMENT|AUTO_RANDOM|SMALLSERIAL|BIGSERIAL|SERIAL[248]?|GENERATED\s+(?:ALWAYS|BY\s+DEFAULT)\s+AS\s+IDENTITY|NEXTVAL\s*\(|NEXT\s+VALUE\s+FOR)`)
 )
 
@@ -20,7 +21,7 @@ func generatedColumns(setup []string) map[string][]string {
 			table := unquoted(sql[m[2]:m[3]])
 			for _, item := range items(sql[m[1]:]) {
 				words := strings.Fields(item)
-				if len(words) > 1 && counterWord.MatchString(item) {
+				if len(words) > 1 && counterWord.MatchString(quoted.ReplaceAllString(item, "")) {
 					out[table] = append(out[table], unquoted(words[0]))
 				}
 			}

@@ -24,6 +24,7 @@ type model struct {
 	of           []int // by step: the transaction; -1: none
 	tables       []schedule.Table
 	linked       bool    // tables refer to others
+	names        [][]int // by table: the columns of its primary key
 	keys         [][]int // by table: the columns of InnoDB's clustered index; nil: rows have no such key
 	ends         []int   // the moments at which transactions ended
 	cache        map[string]effect
@@ -85,12 +86,14 @@ func (c *check) newModel(s *schedule.Schedule, transactions []schedule.Transacti
 	slices.Sort(m.ends)
 	m.linked = reference.MatchString(strings.Join(s.Setup, "\n"))
 	m.keys = make([][]int, len(m.tables))
-	if innodb(s.Product) {
-		for name, columns := range clusteredKeys(s.Setup) {
-			if t := m.table(name); t >= 0 {
-				m.keys[t] = m.columns(t, columns)
-			}
+	m.names = make([][]int, len(m.tables))
+	for name, columns := range clusteredKeys(s.Setup) {
+		if t := m.table(name); t >= 0 {
+			m.names[t] = m.columns(t, columns)
 		}
+	}
+	if innodb(s.Product) {
+		m.keys = m.names
 	}
 	return m
 }

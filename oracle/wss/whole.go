@@ -135,16 +135,19 @@ func (m *model) apply(ctx context.Context, s store, n int, v view, before, after
 			}
 			rows = append(rows, r)
 		}
-		changed := len(d.Missing) == len(d.Extra) && step.Statement.Verb != "replace"
-		for k, r := range rows {
-			if changed && len(rows) == 1 {
-				write(r, d.Extra[k])
-				continue
+		if step.Statement.Verb == "update" {
+			into := m.pair(i, d)
+			if into == nil && len(rows) > 0 {
+				m.loose = "which row became which is not certain: " + step.Statement.Text
+				return o, false, nil
 			}
-			write(r, nil)
-		}
-		if changed && len(rows) == 1 {
+			for k, r := range rows {
+				write(r, into[k])
+			}
 			continue
+		}
+		for _, r := range rows {
+			write(r, nil)
 		}
 		for _, values := range d.Extra {
 			var r int
@@ -154,6 +157,31 @@ func (m *model) apply(ctx context.Context, s store, n int, v view, before, after
 	}
 	o.acts = []act{a}
 	return o, true, nil
+}
+
+// pair tells what became of each row that an UPDATE changed: a single one, or each by its primary key. Nil: it is not certain.
+func (m *model) pair(table int, d schedule.Difference) (out [][]schedule.Value) {
+	if len(d.Missing) != len(d.Extra) {
+		return nil
+	}
+	if len(d.Missing) == 1 {
+		return d.Extra
+	}
+	name := func(values []schedule.Value) string {
+		row := make([]schedule.Value, len(m.names[table]))
+		for i, c := range m.names[table] {
+			row[i] = values[c]
+		}
+		return key(0, "", []schedule.Table{{Rows: [][]schedule.Value{row}}})
+	}
+	for _, values := range d.Missing {
+		i := slices.IndexFunc(d.Extra, func(r []schedule.Value) bool { return name(r) == name(values) })
+		if i < 0 || len(m.names[table]) == 0 {
+			return nil
+		}
+		out = append(out, d.Extra[i])
+	}
+	return out
 }
 
 // find is a row that has values at the statement's end; used ones are left out.

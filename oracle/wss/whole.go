@@ -49,6 +49,10 @@ func (m *model) wholly(ctx context.Context, s store, n int, failed bool) ([]bran
 		if err != nil {
 			return nil, err
 		}
+		if !quiet && m.readsTarget(st) && (dataError(e.err) || st.Insert != nil && (st.Insert.Conflict || st.Ignore || st.Verb == "replace")) {
+			// It reads its table as of one moment, and looks for keys in it as of another.
+			m.loose = "it writes the table that it reads: " + st.Text
+		}
 		if e.err != nil && m.linked && dataError(e.err) != failed {
 			m.loose = "a foreign key may decide: " + st.Text
 		}

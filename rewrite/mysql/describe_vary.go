@@ -61,6 +61,15 @@ func nameSet(names string) map[string]bool {
 	return m
 }
 
+// steady reports whether a function, or what the parser takes for one, is known to give the same for the same arguments.
+func steady(name string) bool {
+	switch name {
+	case ast.DateLiteral, ast.TimeLiteral, ast.TimestampLiteral: // DATE '2000-01-01' is a call in the parser's tree
+		return true
+	}
+	return steadyNames[name]
+}
+
 // vary says why a statement may give another result another time.
 func vary(n ast.StmtNode, st *rewrite.Statement) {
 	v := &varyVisitor{st: st}
@@ -138,7 +147,7 @@ func (v *varyVisitor) call(n *ast.FuncCallExpr) {
 		v.add("function " + n.Schema.O + "." + n.FnName.O + " is not known")
 	case name == "unix_timestamp" && len(n.Args) == 0:
 		v.add("function unix_timestamp tells of the clock")
-	case name == "unix_timestamp", steadyNames[name], name == ast.DateLiteral, name == ast.TimeLiteral, name == ast.TimestampLiteral:
+	case name == "unix_timestamp", steady(name):
 	case why != "":
 		v.st.Variables = v.st.Variables || why == sessionReason
 		v.add("function " + name + " tells of " + why)
@@ -177,7 +186,7 @@ func (v *own) Enter(n ast.Node) (ast.Node, bool) {
 	case *ast.FuncCallExpr:
 		if name := n.FnName.L; aggregateNames[name] {
 			v.aggregate = true
-		} else if !steadyNames[name] && varyingNames[name] == "" && name != "unix_timestamp" {
+		} else if !steady(name) && varyingNames[name] == "" && name != "unix_timestamp" {
 			v.strange = name
 		}
 	}

@@ -29,7 +29,9 @@ func (g *Generator) index(db *Database, t *Table) string {
 	if sql := g.uniqueIndex(db, t, name); sql != "" {
 		return sql
 	}
-	columns := slices.DeleteFunc(slices.Clone(t.Columns), func(c *Column) bool { return c.Prefix || c.Class == JSON })
+	columns := slices.DeleteFunc(slices.Clone(t.Columns), func(c *Column) bool {
+		return c.Prefix || c.Class == JSON || c.Generated != "" && !g.has("index-generated")
+	})
 	create := fmt.Sprintf("CREATE INDEX %s ON %s ", name, t.Name)
 	for _, c := range t.Columns {
 		if g.mysqlFamily() && (c.Class == Text || c.Class == Binary) && c.Generated == "" && g.use("index-prefix", fairly) {
@@ -84,7 +86,7 @@ func (g *Generator) uniqueIndex(db *Database, t *Table, name string) string {
 	}
 	create := fmt.Sprintf("CREATE UNIQUE INDEX %s ON %s ", name, t.Name)
 	add := func(k key, feature string, frequency int) bool {
-		if !g.has(feature) || !t.fits(k) || !g.use(feature, frequency) {
+		if !g.has("index-unique") || !t.fits(k) || !g.use(feature, frequency) {
 			return false
 		}
 		g.mark("index", "index-unique")

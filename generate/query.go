@@ -20,7 +20,7 @@ func (r *reader) query() string {
 	return r.choose([]option{
 		{60, "", true, func() string { return r.selectRows() }},
 		{10, "aggregate", true, func() string { return r.selectAggregate() }},
-		{8, "group-by", true, func() string { return r.selectGroups() }},
+		{8, "group-by", r.has("aggregate"), func() string { return r.selectGroups() }},
 		{5, "distinct", true, func() string { return r.selectDistinct() }},
 		{2, "distinct-on", true, func() string { return r.selectDistinctOn() }},
 		{3, "union", true, func() string { return r.selectSet("UNION") }},
@@ -153,7 +153,7 @@ func (r *reader) joinUsing(t *Table, sc *scope) string {
 // lateral joins with a subquery that is evaluated for each row.
 func (r *reader) lateral(t *Table, sc *scope) string {
 	sc.qualified = true
-	from, inner := r.inner(sc)
+	from, inner := r.inner(sc, r.readable())
 	name := r.alias()
 	text := fmt.Sprintf("%s JOIN LATERAL (SELECT COUNT(*) AS n FROM %s%s) AS %s ON TRUE", t.Name, from, r.innerWhere(inner, 0), name)
 	sc.sources = append(sc.sources, source{name: name, columns: []*Column{counted("n")}, order: []*Column{counted("n")}})
@@ -220,8 +220,7 @@ func (r *reader) selectRows() string {
 // order makes ORDER BY and LIMIT. A LIMIT stands behind a total order only.
 func (r *reader) order(sc *scope) string {
 	total := sc.total()
-	if len(total) > 0 && r.use("limit", rarely*2) {
-		r.mark("order-by")
+	if len(total) > 0 && r.limit(rarely*2) {
 		sql := " ORDER BY " + list(r.directed(total)) + fmt.Sprintf(" LIMIT %d", r.between(1, 3))
 		if r.use("offset", fairly) {
 			sql += fmt.Sprintf(" OFFSET %d", r.between(0, 2))
@@ -233,6 +232,15 @@ func (r *reader) order(sc *scope) string {
 		return " ORDER BY " + list(r.directed([]string{oneOf(r.Generator, refs).sql}))
 	}
 	return ""
+}
+
+// limit decides whether there is a LIMIT, with the ORDER BY that it needs.
+func (r *reader) limit(frequency int) bool {
+	if !r.has("order-by") || !r.use("limit", frequency) {
+		return false
+	}
+	r.mark("order-by")
+	return true
 }
 
 func (r *reader) directed(columns []string) []string {
@@ -307,8 +315,7 @@ func (r *reader) selectGroups() string {
 	if r.use("having", fairly*2) {
 		sql += fmt.Sprintf(" HAVING COUNT(*) %s %d", oneOf(r.Generator, []string{">", "=", "<="}), r.between(1, 2))
 	}
-	if !r.marks["rollup"] && r.use("limit", rarely) { // the group is its own total order
-		r.mark("order-by")
+	if !r.marks["rollup"] && r.limit(rarely) { // the group is its own total order
 		sql += " ORDER BY " + list(columns) + " LIMIT 2"
 	}
 	return sql
@@ -398,7 +405,11 @@ func (r *reader) selectRecursive() string {
 	from, sc := r.readFrom(t)
 	sc.qualified = true
 	if numbers := sc.refs(func(c *Column) bool { return c.Class.Numeric() }); len(numbers) > 0 {
-		return with + fmt.Sprintf("SELECT %s.n, %s FROM %s LEFT JOIN %s ON %s = %s.n", name, oneOf(r.Generator, sc.refs(nil)).sql, name, from, oneOf(r.Generator, numbers).sql, name)
+		word := "JOIN"
+		if r.use("join-left", 500) {
+			word = "LEFT JOIN"
+		}
+		return with + fmt.Sprintf("SELECT %s.n, %s FROM %s %s %s ON %s = %s.n", name, oneOf(r.Generator, sc.refs(nil)).sql, name, word, from, oneOf(r.Generator, numbers).sql, name)
 	}
 	return with + fmt.Sprintf("SELECT COUNT(*) FROM %s, %s", name, from)
 }
@@ -455,9 +466,13 @@ func (r *reader) locking() string {
 		r.mark("join-inner")
 		from = r.join(t, sc, "JOIN")
 	}
-	sql := "SELECT " + r.projection(sc) + " FROM " + from + r.where(sc, 1)
-	if total := sc.total(); len(total) > 0 && r.use("limit", rarely) {
-		r.mark("order-by")
+	where := r.where(sc, 1)
+	if len(sc.sources) == 1 && r.has("where") && r.chance(300) {
+		r.mark("where")
+		where = " WHERE " + r.oneRow(t, sc)
+	}
+	sql := "SELECT " + r.projection(sc) + " FROM " + from + where
+	if total := sc.total(); len(total) > 0 && r.limit(rarely) {
 		sql += " ORDER BY " + list(total) + fmt.Sprintf(" LIMIT %d", r.between(1, 2))
 	}
 	strength := r.choose([]option{

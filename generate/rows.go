@@ -27,16 +27,23 @@ func (g *Generator) rows(db *Database, t *Table) {
 	if len(texts) == 0 {
 		return
 	}
+	for i, c := range t.Columns {
+		for _, row := range t.Rows {
+			if c.Generated == "" && !row[i].Null {
+				c.samples = append(c.samples, row[i])
+			}
+		}
+	}
 	into := fmt.Sprintf("INSERT INTO %s (%s) VALUES ", t.Name, list(namesOf(t.writable())))
 	if g.has("insert-multi-row") && g.intn(2) == 0 {
 		g.setup(db, t, KindInsert, func() string {
-			g.mark("insert", "insert-multi-row")
+			g.mark("insert-multi-row")
 			return into + list(texts)
 		})
 		return
 	}
 	for _, text := range texts {
-		g.setup(db, t, KindInsert, func() string { g.mark("insert"); return into + text })
+		g.setup(db, t, KindInsert, func() string { return into + text })
 	}
 }
 

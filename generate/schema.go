@@ -47,7 +47,8 @@ type Column struct {
 	// Parent is the column that a foreign key refers to; nil: none.
 	Parent      *Column
 	parentTable *Table
-	auto        bool // it numbers the rows by itself
+	auto        bool    // it numbers the rows by itself
+	samples     []Value // that rows of the setup have, none NULL
 }
 
 // View is a view of one table that shows some columns and rows, all unchanged.

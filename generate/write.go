@@ -155,8 +155,7 @@ func (r *reader) insertSelect(verb string) string {
 	sql := fmt.Sprintf("%s INTO %s (%s) SELECT %s FROM %s WHERE %s", verb, t.Name, list(namesOf(columns)), list(items), from.Name, limited.condition(sc, 1))
 	if total := sc.total(); total != nil {
 		sql += " ORDER BY " + list(total)
-		if r.use("limit", often) {
-			r.mark("order-by")
+		if r.limit(often) {
 			sql += " LIMIT 1"
 		}
 	}
@@ -311,7 +310,7 @@ func (r *reader) update() string {
 	t := r.target
 	sc := scopeOf(t)
 	columns := r.assignable(false)
-	if keys := r.assignable(true); len(columns) == 0 || len(keys) > len(columns) && r.has("update-key") && r.chance(fairly) {
+	if keys := r.assignable(true); len(columns) == 0 || len(keys) > len(columns) && r.use("update-key", fairly) {
 		return r.updateKey(keys, sc)
 	}
 	chosen := some(r.Generator, columns, r.few(1, min(2, len(columns))))
@@ -388,6 +387,10 @@ func (r *reader) writeWhere(sc *scope, with string) string {
 	if with != "" {
 		return " WHERE EXISTS (SELECT 1 FROM w) AND " + r.condition(sc, 0)
 	}
+	if r.has("where") && r.chance(400) { // one row, which others write, too
+		r.mark("where")
+		return " WHERE " + r.oneRow(r.target, sc)
+	}
 	return r.where(sc, r.limits.Depth)
 }
 
@@ -423,10 +426,14 @@ func (r *reader) value2(c *Column) Value {
 
 // oneRow is a condition that one row of the setup meets; without a primary key, several can.
 func (r *reader) oneRow(t *Table, sc *scope) string {
-	if len(t.Rows) == 0 || len(t.Primary) == 0 {
+	if len(t.Rows) == 0 || len(t.Primary) == 0 || sc.sources[0].name != t.Name {
 		return r.compare(r.db, oneOf(r.Generator, sc.refs(nil)))
 	}
-	return t.where(oneOf(r.Generator, t.Rows))
+	row := oneOf(r.Generator, t.Rows)
+	if r.hot != nil && slices.ContainsFunc(t.Rows, func(o []Value) bool { return &o[0] == &r.hot[0] }) && r.chance(800) {
+		row = r.hot
+	}
+	return t.where(row)
 }
 
 // where is the condition that chooses the row by its primary key.

@@ -2,6 +2,7 @@ package troc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -122,6 +123,9 @@ func (c *check) collides(ctx context.Context, w *world, i int, cand *candidate, 
 			return nil, nil
 		}
 		dirty, err := c.t.try(ctx, st, map[string]relation{name: w.view(name, x, moment{dirty: true})}, false)
+		if errors.Is(err, errNoView) {
+			return nil, nil
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -150,7 +154,10 @@ func (c *check) unseen(ctx context.Context, w *world, i int, kind Kind, r roles,
 		return nil
 	}
 	dirty, err := c.t.address(ctx, st, map[string]relation{name: w.view(name, x, moment{dirty: true})})
-	if err != nil || dirty == nil {
+	if errors.Is(err, errNoView) || err == nil && dirty == nil {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	for _, id := range dirty[name] {
@@ -192,6 +199,9 @@ func (c *check) intrudes(ctx context.Context, w *world, i int, r roles) (*mismat
 			}
 			rel := w.view(name, p.tx, moment{dirty: true})
 			after, err := c.t.address(ctx, other, map[string]relation{name: rel})
+			if errors.Is(err, errNoView) {
+				continue
+			}
 			if err != nil {
 				return nil, err
 			}

@@ -2,6 +2,7 @@ package troc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -168,10 +169,19 @@ func (t *theater) load(ctx context.Context, views map[string]relation, anonymous
 		return nil
 	}
 	if err := t.stage.Load(ctx, tables); err != nil {
-		return fmt.Errorf("load a view: %w", err)
+		clear(t.loaded)
+		clear(t.applied)
+		if again := t.stage.Reset(ctx); again != nil {
+			return fmt.Errorf("load a view: %w", errors.Join(err, again))
+		}
+		return errNoView
 	}
 	return nil
 }
+
+// errNoView says that a view breaks the tables' own constraints, so that nothing can be executed on it: a snapshot shows the row that
+// another transaction has deleted beside the one with the same key that this one has inserted since.
+var errNoView = errors.New("its view is one that the tables cannot hold")
 
 func (t *theater) do(ctx context.Context, session int, sql string) (schedule.Step, error) {
 	for t.applied[session] < len(t.settings[session]) {
@@ -278,7 +288,9 @@ func (t *theater) text(q *rewrite.Statement) string {
 
 // write executes a statement that writes, and looks at what it did.
 func (t *theater) write(ctx context.Context, st *schedule.Step, views map[string]relation, tr *trial) error {
-	if err := t.load(ctx, views, false); err != nil {
+	// REPLACE of a row by an equal one counts otherwise than by another one: the row id must not make the difference.
+	anonymous := st.Statement.Verb == "replace"
+	if err := t.load(ctx, views, anonymous); err != nil {
 		return err
 	}
 	done, err := t.do(ctx, st.Session, t.text(&st.Statement))
@@ -304,11 +316,29 @@ func (t *theater) write(ctx context.Context, st *schedule.Step, views map[string
 		if at < 0 {
 			return fmt.Errorf("read the stage: table %s has no row id any more", table.Name)
 		}
+		if anonymous {
+			number(table.Rows, before, at)
+		}
 		if t.differ(tr, table, before, at) {
 			delete(t.loaded, table.Name)
 		}
 	}
 	return nil
+}
+
+// number gives rows without ids those of equal rows that were there before.
+func number(rows [][]schedule.Value, before relation, at int) {
+	left := slices.Clone(before)
+	for n, r := range rows {
+		values := slices.Delete(slices.Clone(r), at, at+1)
+		i := slices.IndexFunc(left, func(t tuple) bool { return sameValues(t.values, values) })
+		if i < 0 {
+			continue
+		}
+		rows[n] = slices.Clone(r)
+		rows[n][at] = schedule.Value(strconv.Itoa(left[i].id))
+		left = slices.Delete(left, i, i+1)
+	}
 }
 
 // differ notes what a statement did to one table. A row with an id that the table did not have is new, and so is all but one of several

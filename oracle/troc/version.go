@@ -243,18 +243,42 @@ func (w *world) end(tx int, s status, at int) {
 func (w *world) back(tx int, name string) bool {
 	t := &w.txs[tx]
 	for i := len(t.saves) - 1; i >= 0; i-- {
-		if !strings.EqualFold(t.saves[i].name, name) {
-			continue
+		if strings.EqualFold(t.saves[i].name, name) {
+			t.saves = slices.Clip(t.saves[:i+1])
+			w.undo(tx, t.saves[i].step)
+			return true
 		}
-		since := t.saves[i].step
-		t.saves = slices.Clip(t.saves[:i+1])
-		w.remove(func(v *version) bool { return v.tx == tx && v.step > since })
-		// Whether the locks taken since are kept differs: what is not certainly held is not held here.
-		w.locks = slices.DeleteFunc(slices.Clone(w.locks), func(l lock) bool { return l.tx == tx && l.step > since })
-		w.ranges = slices.DeleteFunc(slices.Clone(w.ranges), func(p predicate) bool { return p.tx == tx && p.step > since })
-		return true
 	}
 	return false
+}
+
+// release forgets a savepoint and those set since.
+func (w *world) release(tx int, name string) {
+	t := &w.txs[tx]
+	for i := len(t.saves) - 1; i >= 0; i-- {
+		if strings.EqualFold(t.saves[i].name, name) {
+			t.saves = slices.Clip(t.saves[:i])
+			return
+		}
+	}
+}
+
+// fail undoes what a failed transaction cannot keep: all since the last savepoint, to which it may still go back (PostgreSQL manual,
+// ROLLBACK TO SAVEPOINT). Others need not wait for it any more.
+func (w *world) fail(tx int) {
+	since := -1
+	if t := &w.txs[tx]; len(t.saves) > 0 {
+		since = t.saves[len(t.saves)-1].step
+	}
+	w.undo(tx, since)
+}
+
+// undo takes back what a transaction did since a step. Whether the locks taken since are kept differs between products: what is not
+// certainly held is not held here.
+func (w *world) undo(tx, since int) {
+	w.remove(func(v *version) bool { return v.tx == tx && v.step > since })
+	w.locks = slices.DeleteFunc(slices.Clone(w.locks), func(l lock) bool { return l.tx == tx && l.step > since })
+	w.ranges = slices.DeleteFunc(slices.Clone(w.ranges), func(p predicate) bool { return p.tx == tx && p.step > since })
 }
 
 // newer lists the versions of a row that others committed after a moment.

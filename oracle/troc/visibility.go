@@ -25,9 +25,9 @@ const (
 	KindSelect    Kind = iota
 	KindShare          // SELECT ... FOR SHARE
 	KindForUpdate      // SELECT ... FOR UPDATE
-	KindUpdate
+	KindUpdate         // MERGE too
 	KindDelete
-	KindInsert // REPLACE and MERGE too
+	KindInsert // REPLACE too
 )
 
 func (k Kind) String() string {
@@ -64,6 +64,7 @@ var Strategies = []Strategy{
 	{innodb, []string{oracle.RepeatableRead}, locking, V3, V4, "Troc, table II; MySQL manual, 17.7.2.4: a locking read does not lock the tables of a nested subquery"},
 	{innodb, []string{oracle.RepeatableRead}, changes, V3, V3, "Troc, table II; MySQL manual, 17.7.3: shared next-key locks on what a write reads"},
 	{innodb, []string{oracle.Serializable}, all, V3, V3, "Troc, table II (V1: locks keep everything else away); MySQL manual, 17.7.2.1"},
+	{[]string{"mariadb"}, []string{oracle.Snapshot}, changes[2:], V3, V4, "MariaDB manual, innodb_snapshot_isolation; a key is unique among all committed rows"},
 	{[]string{"mariadb"}, []string{oracle.Snapshot}, all, V4, V4, "MariaDB manual, innodb_snapshot_isolation: error 1020 instead of a newer row"},
 
 	{[]string{"tidb"}, []string{oracle.ReadCommitted}, all, V3, V3, "TiDB documentation, transaction isolation levels: READ COMMITTED"},
@@ -72,6 +73,7 @@ var Strategies = []Strategy{
 	{[]string{"tidb"}, []string{oracle.Snapshot}, all, V4, V4, "TiDB documentation, optimistic mode: everything from the snapshot, conflicts show at COMMIT"},
 
 	{[]string{"postgres"}, []string{oracle.ReadUncommitted, oracle.ReadCommitted}, all, V3, V3, "PostgreSQL manual, 13.2.1"},
+	{[]string{"postgres"}, []string{oracle.RepeatableRead, oracle.Serializable}, changes[2:], V3, V4, "PostgreSQL manual, 13.2.2, and 64.5: a key is unique among all committed rows"},
 	{[]string{"postgres"}, []string{oracle.RepeatableRead}, all, V4, V4, "PostgreSQL manual, 13.2.2: snapshot at the first statement, first updater wins"},
 	{[]string{"postgres"}, []string{oracle.Serializable}, all, V4, V4, "PostgreSQL manual, 13.2.3: as REPEATABLE READ, with more refusals"},
 }
@@ -107,11 +109,11 @@ func kindOf(product, level string, explicit bool, st *rewrite.Statement) (k Kind
 			return KindShare, true
 		}
 		return KindSelect, true
-	case "update":
+	case "update", "merge":
 		return KindUpdate, true
 	case "delete":
 		return KindDelete, true
-	case "insert", "replace", "merge":
+	case "insert", "replace":
 		return KindInsert, true
 	}
 	return 0, false

@@ -42,11 +42,11 @@ func TestMutation(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var report strings.Builder
-	defer func() { fmt.Print(report.String()) }()
 	for _, name := range engines() {
 		t.Run(name, func(t *testing.T) {
 			m := newMutation(t, name, p)
+			var report strings.Builder
+			defer func() { fmt.Println(report.String()) }() // also of what was measured before something ended the test
 			fmt.Fprintf(&report, "\n## %s %s\n\n", m.site.engine.Title, m.site.version)
 			m.clean(&report)
 			m.faults(&report)

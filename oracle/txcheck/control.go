@@ -115,8 +115,10 @@ func (k *check) follow(got *schedule.Schedule, names map[string]*schedule.Step) 
 		if i >= len(want) || names[want[i].Name] != st {
 			return apart(st.Name + " was not done in its turn")
 		}
-		if next := i + 1; next < len(k.original.Steps) && together(st, &k.original.Steps[next]) {
-			return apart(st.Name + " and " + k.original.Steps[next].Name + " went on at the same time, in an order that nobody sees")
+		for n := range k.original.Steps[i+1:] {
+			if other := &k.original.Steps[i+1+n]; together(st, other, n == 0) {
+				return apart(st.Name + " and " + other.Name + " went on at the same time, in an order that nobody sees")
+			}
 		}
 		w := want[i]
 		if w.Waited != st.Waited || w.After != st.After && concurrent(w) == "" && concurrent(st) == "" && w.Failed() == st.Failed() {
@@ -153,9 +155,14 @@ func (c *plan) counts(st *rewrite.Statement) bool {
 	return !c.product.family || c.untouched || st.Verb != "replace" && (st.Insert == nil || !st.Insert.Conflict)
 }
 
-// together reports whether two statements, of which b was done next after a, waited at the same time. One event may have let both go,
-// and then the server's own order need not be that of the answers.
-func together(a, b *schedule.Step) bool { return a.Waited && b.Waited && b.Sent < a.Done }
+// together reports whether one event may have let two statements go on that waited at the same time: b was done right after a, or
+// they waited for the same session. Then the server's own order need not be that of the answers.
+func together(a, b *schedule.Step, next bool) bool {
+	if !a.Waited || !b.Waited || b.Sent > a.Done {
+		return false
+	}
+	return next || len(a.For) == 0 || len(b.For) == 0 || slices.ContainsFunc(a.For, func(s int) bool { return slices.Contains(b.For, s) })
+}
 
 // concurrent is why a statement failed, if that depends on other transactions.
 func concurrent(st *schedule.Step) string {

@@ -18,8 +18,8 @@ type Statement struct {
 	At   int    // byte offset of Text in the script
 	Verb string // as history.Event.Verb
 
-	// Unparsed says that the grammar at hand does not have this statement, so that only Text, At, Verb (by the leading keyword),
-	// Control and DDL are known, and Volatile and Variables are set. Why says why.
+	// Unparsed says that the grammar at hand does not have this statement, so that only Text and At are known, and Verb, Control
+	// and DDL as far as the leading words tell. Volatile and Variables are set. Why says why.
 	Unparsed bool
 	Why      string
 
@@ -56,7 +56,8 @@ type Statement struct {
 
 	// Volatile says why the same statement on the same database may give another result or leave another state; empty if it
 	// cannot. LIMIT without ORDER BY is such a reason, and a function that is not known. Not seen are an ORDER BY that leaves ties
-	// (Limit says that there is a LIMIT), an UPDATE that joins a row with several others, and the order of an answer's rows.
+	// (Limit says that there is a LIMIT), an UPDATE that joins a row with several others, columns that are not grouped where the
+	// server allows them, and the order of an answer's rows.
 	Volatile string
 	// Variables says that it depends on what its session did before: user and system variables, LAST_INSERT_ID(), ROW_COUNT(),
 	// FOUND_ROWS(), currval, lastval, current_setting, temporary tables where the text tells, EXECUTE, cursors.
@@ -226,9 +227,12 @@ type Addressing struct {
 }
 
 // Addressed makes a query that gives exprs, a list of expressions, for each row that the statement addresses: those that an
-// UPDATE or DELETE changes, or that a SELECT without groups gives, a join's once for each combination. It locks nothing. Names
-// in exprs mean what they mean in the statement's own condition. It is false if there is no such query (groups, set
-// operations, no tables, a part that writes), or none that is certain.
+// UPDATE or DELETE changes, or that a SELECT without groups gives, a join's once for each combination. It locks nothing but
+// what a subquery of the statement's own asks to lock. Names in exprs mean what they mean in the statement's own condition.
+// It is false if there is no such query (groups, set operations, no tables, a part that writes), or none that is certain.
+//
+// The query evaluates the statement's condition, so a function in it that has effects (see Volatile) has them. Labels in exprs
+// must not be names that ORDER BY uses.
 func (s *Statement) Addressed(exprs string) (string, bool) {
 	if s.Unparsed || s.Addressing.Why != "" || s.Clauses.From == "" {
 		return "", false

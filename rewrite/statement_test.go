@@ -23,7 +23,17 @@ var update = flag.Bool("update", false, "write what is described into testdata")
 // dialects are the ways to describe a script.
 var dialects = map[string]func(string) ([]rewrite.Statement, error){
 	"postgres": postgres.Describe,
-	"mysql":    mysql.New(mysql.MariaDB, rewrite.CaptureAuto).Describe,
+	"mysql":    mysql.New(family(), rewrite.CaptureAuto).Describe,
+}
+
+func family() mysql.Flavor {
+	switch {
+	case testserver.IsMySQL():
+		return mysql.MySQL
+	case testserver.IsTiDB():
+		return mysql.TiDB
+	}
+	return mysql.MariaDB
 }
 
 // described is a case of testdata/describe: comment lines, a script, a line "----", what Describe says of it.
@@ -206,4 +216,71 @@ func updates(s *rewrite.Statement) []rewrite.Assignment {
 		return nil
 	}
 	return s.Insert.Updates
+}
+
+// checkDescriptions looks at what must hold of the descriptions of any text.
+func checkDescriptions(t *testing.T, describe func(string) ([]rewrite.Statement, error), sql string) {
+	list, err := describe(sql)
+	if err != nil {
+		return
+	}
+	end := 0
+	for i := range list {
+		s := &list[i]
+		if s.Text == "" || s.At < end || !strings.HasPrefix(sql[s.At:], s.Text) {
+			t.Fatalf("%q: statement %d is %q at %d, behind %d", sql, i, s.Text, s.At, end)
+		}
+		end = s.At + len(s.Text)
+		if s.Verb == "" || s.Unparsed && (s.Why == "" || s.Volatile == "") {
+			t.Fatalf("%q: %+v", sql, s)
+		}
+		marked(s) // the places are in the text and do not overlap
+		for _, a := range append(slices.Clone(s.Assignments), updates(s)...) {
+			if !strings.HasPrefix(s.Text[a.At:], a.Expr) {
+				t.Fatalf("%q: assignment %+v", sql, a)
+			}
+		}
+		q, ok := s.Addressed("1")
+		if !ok {
+			continue
+		}
+		again, err := describe(q)
+		if err != nil || len(again) != 1 || again[0].Verb != "select" || again[0].Unparsed || again[0].Clauses.From != s.Clauses.From ||
+			again[0].Clauses.Where != s.Clauses.Where || again[0].Clauses.Limit != s.Clauses.Limit {
+			t.Fatalf("%q: the query of its rows %q is described as %+v, %v", s.Text, q, again, err)
+		}
+	}
+}
+
+func FuzzDescribe(f *testing.F) {
+	for name := range dialects {
+		for _, c := range describedIn(f, name) {
+			f.Add(c.sql)
+		}
+	}
+	f.Fuzz(func(t *testing.T, sql string) {
+		for _, describe := range dialects {
+			checkDescriptions(t, describe, sql)
+		}
+	})
+}
+
+// Texts that break off, lack a word or have one twice are described or refused, by both dialects.
+func TestDescribeBroken(t *testing.T) {
+	for name := range dialects {
+		for _, c := range describedIn(t, name) {
+			words := strings.SplitAfter(c.sql, " ")
+			for i := range words {
+				for _, sql := range []string{
+					strings.Join(words[:i], ""), strings.Join(words[i:], ""),
+					strings.Join(slices.Concat(words[:i], words[i+1:]), ""),
+					strings.Join(slices.Concat(words[:i+1], words[i:]), ""),
+				} {
+					for _, describe := range dialects {
+						checkDescriptions(t, describe, sql)
+					}
+				}
+			}
+		}
+	}
 }

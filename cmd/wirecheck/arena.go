@@ -11,6 +11,7 @@ import (
 	"wirecheck/lab"
 	"wirecheck/oracle"
 	"wirecheck/scenario"
+	"wirecheck/scheduler/shell"
 )
 
 // arena is a server on which many cases are executed and judged, at several levels. A private server that crashes is started again.
@@ -23,6 +24,10 @@ type arena struct {
 	panel   panel
 	benches map[string]*bench // by level
 }
+
+// arenaStuck is how long the server may take to end a state in which all wait. Servers of labs look for deadlocks at once; that a
+// session waits for one that has no more steps is not ended by anything, and common while a case is made smaller.
+const arenaStuck = 2 * time.Second
 
 // openArena starts the server.
 func openArena(ctx context.Context, c *common, name string, p panel, limit time.Duration) (*arena, error) {
@@ -45,7 +50,8 @@ func (a *arena) bench(ctx context.Context, level engine.Level) (*bench, error) {
 	if b := a.benches[level.History]; b != nil {
 		return b, nil
 	}
-	b, err := openBench(ctx, a.c, a.site, lab.Config{Level: level, Case: a.limit, Reset: lab.Quick}, a.panel)
+	limits := shell.Limits{Stuck: arenaStuck}
+	b, err := openBench(ctx, a.c, a.site, lab.Config{Level: level, Case: a.limit, Reset: lab.Quick, Limits: limits}, a.panel)
 	if err != nil {
 		return nil, err
 	}

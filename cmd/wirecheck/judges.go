@@ -13,6 +13,9 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/crash"
 	"wirecheck/oracle/schedule"
+	"wirecheck/oracle/troc"
+	"wirecheck/oracle/txcheck"
+	"wirecheck/oracle/wss"
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/mysql"
 	"wirecheck/rewrite/postgres"
@@ -31,13 +34,30 @@ type judge struct {
 
 // judgeOptions is what judges need besides.
 type judgeOptions struct {
-	describe lab.Describe
-	intn     func(int) int
-	orders   int // txcheck: topological orders for each case
+	intn   func(int) int
+	orders int // txcheck: topological orders for each case
 }
 
 // judges are all of them, in the order in which they are asked.
 var judges = []judge{
+	{
+		Oracle: wss.Oracle(), classes: []oracle.Class{oracle.WSSTx, oracle.WSSStmt},
+		check: func(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, _ judgeOptions) (schedule.Verdict, error) {
+			return wss.Check(ctx, s, stage, wss.Options{})
+		},
+	},
+	{
+		Oracle: troc.Descriptor, classes: []oracle.Class{oracle.Troc}, own: true,
+		check: func(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, _ judgeOptions) (schedule.Verdict, error) {
+			return troc.Check(ctx, s, stage, troc.Options{})
+		},
+	},
+	{
+		Oracle: txcheck.Descriptor, classes: []oracle.Class{oracle.TxCheck}, own: true,
+		check: func(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o judgeOptions) (schedule.Verdict, error) {
+			return txcheck.Check(ctx, s, stage, txcheck.Options{Intn: o.intn, Orders: o.orders})
+		},
+	},
 	{
 		Oracle: crash.Descriptor, classes: []oracle.Class{oracle.Crash},
 		check: func(_ context.Context, s *schedule.Schedule, _ schedule.Stage, _ judgeOptions) (schedule.Verdict, error) {
@@ -162,7 +182,7 @@ func (b *bench) ask(ctx context.Context, j judge, s *schedule.Schedule) (schedul
 			return schedule.Verdict{}, err
 		}
 	}
-	v, err := j.check(ctx, s, stage, judgeOptions{describe: b.describe, intn: mathrand.New(mathrand.NewPCG(b.seed, 1)).IntN, orders: b.orders})
+	v, err := j.check(ctx, s, stage, judgeOptions{intn: mathrand.New(mathrand.NewPCG(b.seed, 1)).IntN, orders: b.orders})
 	if err != nil {
 		return v, fmt.Errorf("oracle %s: %w", j.Name, err)
 	}
@@ -174,7 +194,7 @@ func (b *bench) confirm(ctx context.Context, spec *scenario.Spec, p *scenario.Pe
 	b.lab.Thorough(true)
 	defer b.lab.Thorough(false)
 	for range b.attempts {
-		r, err := b.lab.Run(ctx, spec, p, func() {})
+		r, err := b.execute(ctx, b.lab, spec, p, func() {})
 		if err != nil {
 			return err
 		}

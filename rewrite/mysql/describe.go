@@ -63,8 +63,8 @@ func pieces(t *text) (list []piece) {
 }
 
 // nesting is how token i changes the depth of blocks in a compound statement that begins at token first (MariaDB knowledge base
-// and MySQL manual, "Compound Statement Syntax"). IF, LOOP, WHILE and REPEAT are also functions or parts of others, so they
-// count only where a statement begins.
+// and MySQL manual, "Compound Statement Syntax"). IF, LOOP, WHILE, REPEAT and FOR are also functions or parts of others, so they
+// count only where a statement begins; the body itself begins behind FOR EACH ROW or a list of parameters.
 func nesting(t *text, i, first int) int {
 	begins := i == first || t.is(i-1, ";", "BEGIN", "THEN", "ELSE", "DO", "LOOP", "REPEAT", ":", "ATOMIC")
 	switch {
@@ -72,8 +72,8 @@ func nesting(t *text, i, first int) int {
 		return -1
 	case t.is(i-1, "END") && t.is(i, "IF", "CASE", "LOOP", "WHILE", "REPEAT"):
 		return 0
-	case t.is(i, "CASE"), t.is(i, "BEGIN"), begins && t.is(i, "IF", "LOOP", "WHILE", "REPEAT"),
-		begins && t.is(i, "FOR"):
+	case t.is(i, "CASE", "BEGIN"), begins && t.is(i, "IF", "LOOP", "WHILE", "REPEAT", "FOR"),
+		t.is(i-1, "ROW", ")") && t.is(i, "IF", "LOOP", "WHILE", "REPEAT"):
 		return 1
 	}
 	return 0

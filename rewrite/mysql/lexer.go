@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 )
 
@@ -36,11 +37,11 @@ func lex(sql string, mode Mode) ([]token, error) {
 	l := lexer{sql: sql, mode: mode, tokens: make([]token, 0, 16+len(sql)/5)}
 	for l.at < len(sql) {
 		if err := l.next(); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w at byte %d", err, l.at)
 		}
 	}
 	if l.executable {
-		return nil, errText
+		return nil, fmt.Errorf("%w at the end of the text", errText)
 	}
 	return l.tokens, nil
 }

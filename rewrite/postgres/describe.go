@@ -133,10 +133,8 @@ func undescribed(text string, err error) rewrite.Statement {
 	}
 	st := rewrite.Statement{Text: text, Verb: "other", Unparsed: true, Why: why, Variables: true, Volatile: "a statement that is not understood"}
 	switch word, _, _ := strings.Cut(strings.ToLower(strings.Join(strings.Fields(text), " ")), " "); word {
-	case "select", "insert", "update", "delete", "merge", "copy", "set", "commit", "rollback", "savepoint", "release", "begin":
+	case "select", "insert", "update", "delete", "merge", "copy", "set": // WITH may write
 		st.Verb = word
-	case "with", "values", "table":
-		st.Verb = "other" // it may write
 	case "create", "alter", "drop", "truncate":
 		st.Verb, st.DDL = "ddl", true
 	}

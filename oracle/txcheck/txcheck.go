@@ -140,8 +140,7 @@ func (k *check) dependencies(ctx context.Context) error {
 		k.verdict.Unknown = why
 		return nil
 	}
-	_, err = k.judge(ctx)
-	return err
+	return k.judge(ctx)
 }
 
 // refine executes the instrumented case until each statement stands beside its added reads (blocking scheduling, section 4), all

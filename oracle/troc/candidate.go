@@ -215,6 +215,9 @@ func (c *check) doubt(w *world, i int, kind Kind, r roles, mixed string, cand *c
 			}
 		}
 	}
+	if st.Waited && modeOf(c.s.Product, c.txs[c.txOf[i]].Level, kind, q) == KeyShare {
+		set("it waited, and FOR KEY SHARE gives rows that others have changed without their keys as the snapshot has them", false)
+	}
 	if st.Waited && q.Limit {
 		set("it waited, and LIMIT counts rows that were there before and after", true)
 	}

@@ -32,7 +32,7 @@ demo:
 
 test: fmt vet
 	$(GO) test -timeout 10m $(PURE)
-	$(GO) test -timeout 10m -count=1 ./rewrite/...
+	$(GO) test -timeout 10m -count=1 ./rewrite/... ./generate/...
 	$(GO) test -timeout 15m -count=1 -race $(RACE)
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=2000x
 
@@ -41,6 +41,7 @@ ENGINES ?= mysql tidb:2025-11 tidb:2023-01
 test-engines:
 	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(GO) test -timeout 20m -count=1 -race -run TestConformance ./backends
 	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(GO) test -timeout 20m -count=1 -race -run 'TestHermitage|TestCases' ./cmd/wirecheck
+	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(GO) test -timeout 20m -count=1 -run TestOnServers ./generate
 	@case " $(ENGINES) " in *" mysql"*) $(MAKE) --no-print-directory test-mysql ;; esac
 
 # The tests of the MySQL family once more, against MySQL.

@@ -124,6 +124,14 @@ func (g *Generator) column(db *Database, t *Table, name string) *Column {
 	}
 	c := &Column{Name: name}
 	c.Type = g.anyType(func(ty Type) bool { return len(t.Columns) > 0 || ty.Class != JSON })
+	if len(db.Tables) > 0 && g.chance(350) { // as in another table, so that they can be joined
+		if like := oneOf(g, oneOf(g, db.Tables).Columns); like.Generated == "" && like.Parent == nil && (len(t.Columns) > 0 || like.Class != JSON) {
+			for _, f := range c.features {
+				delete(g.marks, f)
+			}
+			c.Type = like.Type
+		}
+	}
 	g.mark(c.features...)
 	if g.use("not-null", fairly) {
 		c.NotNull = true
@@ -132,6 +140,9 @@ func (g *Generator) column(db *Database, t *Table, name string) *Column {
 	if plain := !c.Prefix && c.Class != JSON || g.dialect == Postgres; plain && g.use("default", fairly) {
 		v := g.value(db.pool, c.Type)
 		c.Default = &v
+		if c.Class == Integer && g.use("default-expression", fairly) {
+			c.Default = &Value{SQL: fmt.Sprintf("(%s + 1)", v.SQL), Key: fmt.Sprint(v.Number + 1), Number: v.Number + 1}
+		}
 	}
 	return c
 }
@@ -174,6 +185,7 @@ func (g *Generator) generated(t *Table, name string) *Column {
 
 // definition writes a column into CREATE TABLE.
 func (g *Generator) definition(t *Table, c *Column) string {
+	g.mark(c.features...)
 	parts := []string{c.Name, c.SQL}
 	if c.Collation != "" {
 		parts = append(parts, "COLLATE "+c.Collation)
@@ -190,7 +202,11 @@ func (g *Generator) definition(t *Table, c *Column) string {
 		parts = append(parts, "NOT NULL")
 	}
 	if c.Default != nil {
-		parts = append(parts, "DEFAULT "+c.Default.SQL)
+		sql := c.Default.SQL
+		if c.Class == Date || c.Class == DateTime || c.Class == Time { // the MySQL family wants a text there
+			_, sql, _ = strings.Cut(sql, " ")
+		}
+		parts = append(parts, "DEFAULT "+sql)
 	}
 	return strings.Join(parts, " ")
 }
@@ -309,6 +325,10 @@ func (g *Generator) uniqueConstraint(t *Table) string {
 	} else {
 		return ""
 	}
+	if g.use("unique-nulls-not-distinct", fairly) {
+		t.keys = append(t.keys, key{columns: chosen, plain: true, of: nullsToo})
+		return "UNIQUE NULLS NOT DISTINCT (" + list(namesOf(chosen)) + ")"
+	}
 	t.keys = append(t.keys, key{columns: chosen, plain: true, of: wholeKey})
 	return "UNIQUE (" + list(namesOf(chosen)) + ")"
 }
@@ -358,7 +378,7 @@ func (g *Generator) foreignKey(db *Database, t *Table) string {
 			tables = append(tables, p)
 		}
 	}
-	if len(tables) == 0 || !g.has("foreign-key") || !g.chance(often) && !g.favoredForeignKey() {
+	if len(tables) == 0 || !g.has("foreign-key") || !g.chance(often) && !g.favored["foreign-key"] {
 		return ""
 	}
 	parent := oneOf(g, tables)
@@ -390,15 +410,6 @@ func (g *Generator) foreignKey(db *Database, t *Table) string {
 		text += " DEFERRABLE INITIALLY DEFERRED"
 	}
 	return text
-}
-
-func (g *Generator) favoredForeignKey() bool {
-	for feature, favored := range g.favored {
-		if favored && strings.HasPrefix(feature, "foreign-key") {
-			return true
-		}
-	}
-	return false
 }
 
 // tableOptions writes what stands behind the columns; partitions are statements of their own in PostgreSQL.
@@ -478,7 +489,7 @@ func (g *Generator) partitioning(db *Database, t *Table) (tail string, partition
 
 // view makes a view of the table, or none.
 func (g *Generator) view(db *Database, t *Table) {
-	if !g.has("view") || !g.favored["view-read"] && !g.favored["view-write"] && !g.favored["view"] && !g.chance(rarely) {
+	if !g.has("view") || !g.favored["view"] && !g.chance(rarely) {
 		return
 	}
 	g.setup(db, t, KindSchema, func() string {

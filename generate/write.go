@@ -80,6 +80,10 @@ func (r *reader) tuple(t *Table, columns []*Column, row []Value) string {
 			texts = append(texts, "DEFAULT")
 			continue
 		}
+		if c.Class == Integer && c.Parent == nil && !c.auto && r.use("extreme-value", 5) {
+			texts = append(texts, fmt.Sprint(oneOf(r.Generator, []int64{c.Least, c.Most})))
+			continue
+		}
 		texts = append(texts, row[t.index(c)].SQL)
 	}
 	return "(" + list(texts) + ")"
@@ -151,8 +155,7 @@ func (r *reader) insertSelect(verb string) string {
 	sql := fmt.Sprintf("%s INTO %s (%s) SELECT %s FROM %s WHERE %s", verb, t.Name, list(namesOf(columns)), list(items), from.Name, limited.condition(sc, 1))
 	if total := sc.total(); total != nil {
 		sql += " ORDER BY " + list(total)
-		if r.use("limit", often) {
-			r.mark("order-by")
+		if r.limit(often) {
 			sql += " LIMIT 1"
 		}
 	}
@@ -258,7 +261,7 @@ func (r *reader) replace() string {
 		return r.insertSelect("REPLACE")
 	}
 	columns := r.intoColumns(t)
-	return fmt.Sprintf("REPLACE INTO %s (%s) VALUES %s", t.Name, list(namesOf(columns)), r.tuple(t, columns, r.row(r.db, t)))
+	return fmt.Sprintf("REPLACE INTO %s (%s) VALUES %s", t.Name, list(namesOf(columns)), r.tuple(t, columns, r.row(r.db, t))) + r.returning(t)
 }
 
 // assignable are the columns that UPDATE may set; with keys: also those of keys, which can fail.
@@ -307,11 +310,11 @@ func (r *reader) update() string {
 	t := r.target
 	sc := scopeOf(t)
 	columns := r.assignable(false)
-	if keys := r.assignable(true); len(columns) == 0 || len(keys) > len(columns) && r.has("update-key") && r.chance(fairly) {
+	if keys := r.assignable(true); len(columns) == 0 || len(keys) > len(columns) && r.use("update-key", fairly) {
 		return r.updateKey(keys, sc)
 	}
 	chosen := some(r.Generator, columns, r.few(1, min(2, len(columns))))
-	if (len(r.db.Tables) > 1) && r.use("update-join", rarely) {
+	if len(r.db.Tables) > 1 && r.use("update-join", rarely) {
 		return r.updateJoin(chosen[0])
 	}
 	name := t.Name
@@ -329,6 +332,14 @@ func (r *reader) update() string {
 			}
 		}
 		sets = append(sets, c.Name+" = "+value)
+	}
+	if len(chosen) == 2 && name == t.Name && r.use("update-row", fairly) {
+		var values []string
+		for _, set := range sets {
+			_, value, _ := strings.Cut(set, " = ")
+			values = append(values, value)
+		}
+		sets = []string{fmt.Sprintf("(%s) = ROW (%s)", list(namesOf(chosen)), list(values))}
 	}
 	with := ""
 	if name == t.Name {
@@ -376,6 +387,10 @@ func (r *reader) writeWhere(sc *scope, with string) string {
 	if with != "" {
 		return " WHERE EXISTS (SELECT 1 FROM w) AND " + r.condition(sc, 0)
 	}
+	if r.has("where") && r.chance(400) { // one row, which others write, too
+		r.mark("where")
+		return " WHERE " + r.oneRow(r.target, sc)
+	}
 	return r.where(sc, r.limits.Depth)
 }
 
@@ -411,10 +426,14 @@ func (r *reader) value2(c *Column) Value {
 
 // oneRow is a condition that one row of the setup meets; without a primary key, several can.
 func (r *reader) oneRow(t *Table, sc *scope) string {
-	if len(t.Rows) == 0 || len(t.Primary) == 0 {
+	if len(t.Rows) == 0 || len(t.Primary) == 0 || sc.sources[0].name != t.Name {
 		return r.compare(r.db, oneOf(r.Generator, sc.refs(nil)))
 	}
-	return t.where(oneOf(r.Generator, t.Rows))
+	row := oneOf(r.Generator, t.Rows)
+	if r.hot != nil && slices.ContainsFunc(t.Rows, func(o []Value) bool { return &o[0] == &r.hot[0] }) && r.chance(800) {
+		row = r.hot
+	}
+	return t.where(row)
 }
 
 // where is the condition that chooses the row by its primary key.
@@ -447,7 +466,13 @@ func (r *reader) updateJoin(c *Column) string {
 	if r.dialect == Postgres {
 		return fmt.Sprintf("UPDATE %s SET %s = %s FROM %s WHERE %s AND %s", t.Name, c.Name, value, other.Name, on, flat.condition(both, 1))
 	}
-	return fmt.Sprintf("UPDATE %s JOIN %s ON %s SET %s.%s = %s WHERE %s", t.Name, other.Name, on, t.Name, c.Name, value, flat.condition(both, 1))
+	set := fmt.Sprintf("%s.%s = %s", t.Name, c.Name, value)
+	second := &reader{Generator: r.Generator, db: r.db, target: other}
+	if columns := second.assignable(false); len(columns) > 0 && r.use("update-multi-table", often) {
+		o := oneOf(r.Generator, columns)
+		set += fmt.Sprintf(", %s.%s = %s", other.Name, o.Name, second.assigned(o, ref{o, other.Name + "." + o.Name}))
+	}
+	return fmt.Sprintf("UPDATE %s JOIN %s ON %s SET %s WHERE %s", t.Name, other.Name, on, set, flat.condition(both, 1))
 }
 
 func (r *reader) delete() string {
@@ -491,7 +516,11 @@ func (r *reader) deleteJoin() string {
 	if r.dialect == Postgres {
 		return fmt.Sprintf("DELETE FROM %s USING %s WHERE %s", t.Name, other.Name, on)
 	}
-	return fmt.Sprintf("DELETE %s FROM %s JOIN %s ON %s", t.Name, t.Name, other.Name, on)
+	from := t.Name
+	if r.use("delete-multi-table", often) {
+		from += ", " + other.Name
+	}
+	return fmt.Sprintf("DELETE %s FROM %s JOIN %s ON %s", from, t.Name, other.Name, on)
 }
 
 // merge makes a MERGE with one row as its source, so that no row is met twice (PostgreSQL manual, MERGE).

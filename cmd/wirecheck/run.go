@@ -85,8 +85,10 @@ func runScenarios(ctx context.Context, c *common, f runFlags, paths []string) (e
 	if err := c.needFormat("text", "json", "junit", "isolationtester", "matrix"); err != nil {
 		return err
 	}
-	if _, err := seat(f.oracles); err != nil {
-		return err
+	if f.oracles != "" {
+		if _, err := seat(f.oracles); err != nil {
+			return err
+		}
 	}
 	specs, err := readSpecs(c, paths)
 	if err != nil {

@@ -31,7 +31,7 @@ type Rule struct {
 
 // Rules are the project's.
 func Rules() []Rule {
-	pure := []string{"oracle", "rewrite", "scheduler", "scenario"}
+	pure := []string{"oracle", "rewrite", "scheduler", "scenario", "generate"}
 	return []Rule{
 		{
 			Of: []string{"history"}, StandardOnly: true,

@@ -530,6 +530,9 @@ func (r *reader) absences() {
 	for _, f := range r.facts {
 		for _, s := range []seen{f.view, f.now} {
 			for t, list := range s.tables {
+				if !f.readsTable(t) {
+					continue
+				}
 				for row, l := range lives[t.name] {
 					if _, there := list[row]; there {
 						continue

@@ -3,8 +3,10 @@ package txcheck
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
@@ -19,6 +21,10 @@ import (
 
 // control executes the case as it was submitted, and compares.
 func (k *check) control(ctx context.Context) (*difference, error) {
+	if why := k.unrepeatable(); why != "" {
+		k.note("the schedule itself was not compared: %s", why)
+		return nil, nil
+	}
 	list := make([]*schedule.Step, len(k.original.Steps))
 	names := map[string]*schedule.Step{}
 	var orders []schedule.Order
@@ -27,7 +33,7 @@ func (k *check) control(ctx context.Context) (*difference, error) {
 	}
 	slices.SortStableFunc(list, func(a, b *schedule.Step) int { return a.Sent - b.Sent })
 	for i, st := range list {
-		sql, why := k.plan.plain(st, i+1)
+		sql, why := k.plain.plain(st, i+1)
 		if why != "" {
 			k.note("the schedule itself was not compared: %s", why)
 			return nil, nil
@@ -36,7 +42,7 @@ func (k *check) control(ctx context.Context) (*difference, error) {
 		names[name] = st
 		orders = append(orders, schedule.Order{Session: st.Session, Name: name, SQL: sql})
 	}
-	got, err := k.stage.Run(ctx, k.plan.sessions, orders)
+	got, err := k.stage.Run(ctx, k.plain.sessions, orders)
 	if err != nil {
 		return nil, fmt.Errorf("execute the case again: %w", err)
 	}
@@ -47,13 +53,30 @@ func (k *check) control(ctx context.Context) (*difference, error) {
 	return k.follow(got, names), nil
 }
 
+// unrepeatable says why the case may do something else each time.
+func (k *check) unrepeatable() string {
+	setup := strings.Join(k.original.Setup, ";\n")
+	if m := changing.FindString(setup); m != "" {
+		return "the setup makes another database each time"
+	}
+	if k.original.Product == "tidb" && counting.MatchString(setup) {
+		return "TiDB hands out numbers in advance"
+	}
+	for i := 1; i < len(k.original.Steps); i++ {
+		if a, b := &k.original.Steps[i-1], &k.original.Steps[i]; a.Sent == b.Sent && a.Session == b.Session {
+			return b.Name + " holds several statements"
+		}
+	}
+	return ""
+}
+
 // plain is a statement as it is sent to tables with our columns without being instrumented. why says that it cannot be.
 func (c *plan) plain(st *schedule.Step, number int) (sql, why string) {
 	d := &st.Statement
 	switch {
 	case d.Volatile != "" && d.Verb != "set" && d.Control.Verb == rewrite.ControlNone:
 		return "", st.Name + " may give another result each time: " + d.Volatile
-	case !c.product.visible || d.Unparsed || d.Control.Verb != rewrite.ControlNone:
+	case !c.product.visible || c.untouched || d.Unparsed || d.Control.Verb != rewrite.ControlNone:
 		return d.Text, ""
 	case showsColumns(d):
 		return "", st.Name + " would show the added columns to itself"
@@ -99,11 +122,14 @@ func (k *check) follow(got *schedule.Schedule, names map[string]*schedule.Step) 
 		if concurrent(w) != concurrent(st) {
 			return apart(st.Name + " failed since of other transactions in one of them only")
 		}
-		if concurrent(st) != "" || !comparable(&st.Statement) {
+		if concurrent(st) != "" || !k.plain.comparable(&st.Statement) {
 			continue
 		}
-		answer, _ := strip(w.Answer, 0)
-		if d := compareAnswers(answer, st.Answer, k.plan.counts(&st.Statement)); d != nil {
+		answer := w.Answer
+		if !k.plain.untouched {
+			answer, _ = strip(w.Answer, 0)
+		}
+		if d := compareAnswers(answer, st.Answer, k.plain.counts(&st.Statement)); d != nil {
 			d.step = st
 			return d
 		}
@@ -111,18 +137,17 @@ func (k *check) follow(got *schedule.Schedule, names map[string]*schedule.Step) 
 	if len(want) > len(k.original.Steps) {
 		return apart("more statements were executed again than in the schedule")
 	}
-	for _, st := range k.original.Steps {
-		if st.Statement.DDL {
-			return nil
-		}
+	final := got.Final
+	if !k.plain.untouched {
+		final = stripTables(final)
 	}
-	return compareTables(stripTables(got.Final), k.original.Final)
+	return compareTables(final, k.original.Final)
 }
 
 // counts reports whether the number of changed rows is the same with our columns: a row that REPLACE or ON DUPLICATE KEY UPDATE
 // would leave as it is changes if it has one more column (MySQL family).
 func (c *plan) counts(st *rewrite.Statement) bool {
-	return !c.product.family || st.Verb != "replace" && (st.Insert == nil || !st.Insert.Conflict)
+	return !c.product.family || c.untouched || st.Verb != "replace" && (st.Insert == nil || !st.Insert.Conflict)
 }
 
 // concurrent is why a statement failed, if that depends on other transactions.
@@ -133,14 +158,27 @@ func concurrent(st *schedule.Step) string {
 	return st.Reason
 }
 
-// comparable reports whether the same statement on the same database gives the same result.
-func comparable(st *rewrite.Statement) bool {
+// comparable reports whether the same statement on the same database gives the same result, also in a database of another name and
+// with columns of ours.
+func (c *plan) comparable(st *rewrite.Statement) bool {
 	switch st.Verb {
 	case "select", "insert", "update", "delete", "replace":
-		return st.Volatile == "" && !st.Unparsed
+	default:
+		return false
 	}
-	return false
+	if st.Volatile != "" || st.Unparsed || physical.MatchString(st.Text) {
+		return false
+	}
+	return !slices.ContainsFunc(st.Tables, func(u rewrite.TableUse) bool {
+		if u.Kind != rewrite.SourceTable {
+			return u.Kind == rewrite.SourceFunction && !c.untouched && c.product.visible
+		}
+		return catalog.MatchString(u.Schema+"."+u.Name) || !c.untouched && c.table(u) == nil
+	})
 }
+
+// catalog finds the names of the servers' own tables.
+var catalog = regexp.MustCompile(`(?i)^(?:(?:information_schema|pg_catalog|mysql|performance_schema|sys|metrics_schema)\.|\.pg_)`)
 
 // refute reports that the schedule differs from the control execution.
 func (k *check) refute(d *difference) {

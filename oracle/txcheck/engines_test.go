@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
@@ -104,7 +105,14 @@ func (p *place) describe() lab.Describe {
 }
 
 // check executes a case and judges it.
-func (b *bench) check(t testing.TB, spec *scenario.Spec, p *scenario.Permutation) (*schedule.Schedule, schedule.Verdict) {
+func (b *bench) check(t testing.TB, spec *scenario.Spec, p *scenario.Permutation) schedule.Verdict {
+	t.Helper()
+	_, v := b.timed(t, spec, p)
+	return v
+}
+
+// timed is check, and says how long the oracle took.
+func (b *bench) timed(t testing.TB, spec *scenario.Spec, p *scenario.Permutation) (time.Duration, schedule.Verdict) {
 	t.Helper()
 	r, err := b.lab.Run(t.Context(), spec, p, func() {})
 	if err != nil {
@@ -114,11 +122,12 @@ func (b *bench) check(t testing.TB, spec *scenario.Spec, p *scenario.Permutation
 	if err != nil {
 		t.Fatalf("%s: %v", spec.Name, err)
 	}
+	begun := time.Now()
 	v, err := txcheck.Check(t.Context(), s, b.stage, txcheck.Options{Intn: b.intn})
 	if err != nil {
 		t.Fatalf("%s: %v", spec.Name, err)
 	}
-	return s, v
+	return time.Since(begun), v
 }
 
 // text is what a verdict says, for messages.
@@ -200,7 +209,7 @@ func TestCases(t *testing.T) {
 					if !spec.For(spec.Permutations[0], scenario.Target{Engine: p.engine.Name, Version: p.version, Level: level.History}) {
 						continue
 					}
-					_, v := b.check(t, spec, spec.Permutations[0])
+					v := b.check(t, spec, spec.Permutations[0])
 					short := strings.TrimSuffix(filepath.Base(file), ".spec")
 					t.Logf("%s at %s: %s", short, level.History, said(v))
 					if want := speaks[short+" "+p.engine.Name+" "+level.History]; said(v) != want {

@@ -77,26 +77,35 @@ func tablesOf(p *product, final []schedule.Table) []table {
 	return out
 }
 
-// alterations are the statements that add the columns. All rows get a row id, version 0 and no previous version; rows that are
-// inserted without naming the columns do, too, where the product has defaults for that (INSERT ... SELECT).
-func alterations(p *product, tables []table) (list []string) {
-	for _, t := range tables {
-		add := func(format string) { list = append(list, fmt.Sprintf(format, t.sql)) }
-		switch p.name {
-		case "postgres":
-			add("ALTER TABLE %s ADD COLUMN wc_row_id text NOT NULL DEFAULT gen_random_uuid()::text, ADD COLUMN wc_previous bigint, ADD COLUMN wc_version bigint NOT NULL DEFAULT 0")
-		case "mariadb":
-			add("ALTER TABLE %s ADD COLUMN wc_row_id VARCHAR(40) CHARACTER SET ascii INVISIBLE DEFAULT (uuid()), ADD COLUMN wc_previous BIGINT INVISIBLE, ADD COLUMN wc_version BIGINT INVISIBLE NOT NULL DEFAULT 0")
-		case "mysql": // with the binary log on an expression may not become a default while rows are there (error 1674)
-			add("ALTER TABLE %s ADD COLUMN wc_row_id VARCHAR(40) CHARACTER SET ascii INVISIBLE, ADD COLUMN wc_previous BIGINT INVISIBLE, ADD COLUMN wc_version BIGINT NOT NULL DEFAULT 0 INVISIBLE")
-			add("UPDATE %s SET wc_row_id = uuid()")
-			add("ALTER TABLE %s ALTER COLUMN wc_row_id SET DEFAULT (uuid())")
-		case "tidb":
-			add("ALTER TABLE %s ADD COLUMN wc_row_id VARCHAR(40)")
-			add("ALTER TABLE %s ADD COLUMN wc_previous BIGINT")
-			add("ALTER TABLE %s ADD COLUMN wc_version BIGINT NOT NULL DEFAULT 0")
-			add("UPDATE %s SET wc_row_id = uuid()")
+// alterations are the statements that add the columns. All rows get a row id, version 0 and no previous version. With defaults,
+// rows that are inserted without naming the columns do, too (INSERT ... SELECT).
+func alterations(p *product, tables []table, defaults bool) (list []string) {
+	each := func(format string) {
+		var parts []string
+		for _, t := range tables {
+			parts = append(parts, fmt.Sprintf(format, t.sql))
 		}
+		if len(parts) > 0 {
+			list = append(list, strings.Join(parts, "; "))
+		}
+	}
+	switch p.name {
+	case "postgres":
+		each("ALTER TABLE %s ADD COLUMN wc_row_id text NOT NULL DEFAULT gen_random_uuid()::text, ADD COLUMN wc_previous bigint, ADD COLUMN wc_version bigint NOT NULL DEFAULT 0")
+		return list
+	case "tidb":
+		each("ALTER TABLE %s ADD COLUMN wc_row_id VARCHAR(40)")
+		each("ALTER TABLE %s ADD COLUMN wc_previous BIGINT")
+		each("ALTER TABLE %s ADD COLUMN wc_version BIGINT NOT NULL DEFAULT 0")
+		each("UPDATE %s SET wc_row_id = uuid()")
+		return list
+	}
+	// Columns with constant defaults are added without copying the table, and with the binary log on MySQL refuses others while
+	// rows are there (error 1674).
+	each("ALTER TABLE %s ADD COLUMN wc_row_id VARCHAR(40) CHARACTER SET ascii INVISIBLE, ADD COLUMN wc_previous BIGINT INVISIBLE, ADD COLUMN wc_version BIGINT NOT NULL DEFAULT 0 INVISIBLE")
+	each("UPDATE %s SET wc_row_id = uuid()")
+	if defaults {
+		each("ALTER TABLE %s ALTER COLUMN wc_row_id SET DEFAULT (uuid())")
 	}
 	return list
 }
@@ -213,6 +222,12 @@ func unfit(p *product, st *rewrite.Statement) string {
 		return st.Volatile
 	case st.Variables:
 		return "it depends on its session's variables"
+	case physical.MatchString(st.Text):
+		return "it may name where the server keeps a row"
+	case st.Limit, st.Window:
+		return "rows that its order leaves equal may come in any order"
+	case st.Verb == "update" && len(st.Main()) > 1:
+		return "a row may be joined with several others, of which one gives the value"
 	case st.Locking.SkipLocked:
 		return "SKIP LOCKED depends on who runs at the same time"
 	case p.visible && showsColumns(st):
@@ -223,11 +238,12 @@ func unfit(p *product, st *rewrite.Statement) string {
 		return ""
 	case len(targets) != 1:
 		return "it writes several tables"
-	case p.family && len(st.Main()) > 1 && st.Verb != "insert" && st.Verb != "replace":
-		return "the order of assignments in an UPDATE of joined tables is not defined"
 	}
 	return ""
 }
+
+// physical finds columns and functions that tell where or when the server wrote a row.
+var physical = regexp.MustCompile(`(?i)\b(?:ctid|xmin|xmax|cmin|cmax|tableoid|_tidb_rowid|pg_column_size|pg_relation_size)\b`)
 
 var (
 	natural = regexp.MustCompile(`(?i)\bNATURAL\b`)

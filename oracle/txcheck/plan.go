@@ -48,6 +48,7 @@ type plan struct {
 	tables     []table
 	statements []*statement
 	notes      []string
+	untouched  bool // the tables have no columns of ours
 	removed    bool // statements of the schedule are not in it
 	declined   bool // one of them is a write: the case is another one than the schedule
 }
@@ -58,13 +59,25 @@ var (
 	touched  = regexp.MustCompile(`(?i)\bON\s+UPDATE\s+(?:CURRENT_TIMESTAMP|NOW|LOCALTIME)`)
 	counting = regexp.MustCompile(`(?i)\b(?:AUTO_INCREMENT|AUTO_RANDOM|(?:SMALL|BIG)?SERIAL[248]?|IDENTITY|NEXTVAL|NEXT\s+VALUE)\b`)
 	relating = regexp.MustCompile(`(?i)\b(?:UNIQUE|PRIMARY\s+KEY|EXCLUDE|SERIAL)\b`)
-	foreign  = regexp.MustCompile(`(?i)\bREFERENCES\b`)
+	// changing finds functions by which setup makes another database each time, or a default another value.
+	changing = regexp.MustCompile(`(?i)\b(?:NOW|CURRENT_TIMESTAMP|CURRENT_DATE|CURRENT_TIME|CURDATE|CURTIME|LOCALTIME|LOCALTIMESTAMP|SYSDATE|UTC_TIMESTAMP|UTC_DATE|UTC_TIME|UNIX_TIMESTAMP|` +
+		`CLOCK_TIMESTAMP|STATEMENT_TIMESTAMP|TRANSACTION_TIMESTAMP|TIMEOFDAY|RANDOM|RAND|UUID|UUID_SHORT|UUID_V[0-9]|GEN_RANDOM_UUID|UUID_GENERATE_V[0-9]|CONNECTION_ID|PG_BACKEND_PID|TXID_CURRENT)\s*\(|` +
+		`\bCURRENT_(?:TIMESTAMP|DATE|TIME)\b|\bLOCALTIME(?:STAMP)?\b`)
+	foreign = regexp.MustCompile(`(?i)\bREFERENCES\b`)
 )
 
 // newPlan makes the test case of a schedule. why says what makes it impossible.
 func newPlan(s *schedule.Schedule, p product) (c *plan, why string) {
 	c = &plan{product: p, sessions: s.Sessions, tables: tablesOf(&p, s.Final)}
 	setup := strings.Join(s.Setup, ";\n")
+	if m := changing.FindString(setup); m != "" {
+		return nil, "the setup makes another database each time: " + strings.TrimSpace(strings.TrimRight(m, "("))
+	}
+	for i := 1; i < len(s.Steps); i++ {
+		if a, b := &s.Steps[i-1], &s.Steps[i]; a.Sent == b.Sent && a.Session == b.Session {
+			return nil, b.Name + " holds several statements"
+		}
+	}
 	if m := implicit.FindString(setup); m != "" {
 		return nil, "the database has a definition (" + m + ") by which statements read or write more than their text tells"
 	}
@@ -119,6 +132,12 @@ func newPlan(s *schedule.Schedule, p product) (c *plan, why string) {
 		}
 	}
 	return c, ""
+}
+
+// bare is the case of a schedule that cannot be instrumented: its tables stay as they are, and only the schedule itself is
+// compared.
+func bare(s *schedule.Schedule, p product) *plan {
+	return &plan{product: p, sessions: s.Sessions, tables: tablesOf(&p, s.Final), untouched: true}
 }
 
 // remove notes that a statement is not part of the test case.
@@ -233,6 +252,21 @@ func keyColumn(setup, column string) bool {
 	c := `["` + "`" + `]?\b` + regexp.QuoteMeta(column) + `\b`
 	return regexp.MustCompile(`(?is)`+c+`["`+"`"+`]?\s+(?:[^,;()]|\([^()]*\))*?\b(?:UNIQUE|PRIMARY\s+KEY|SERIAL)\b`).MatchString(setup) ||
 		regexp.MustCompile(`(?is)\b(?:UNIQUE|PRIMARY\s+KEY|EXCLUDE)\b[^,;(]*\((?:[^()]|\([^()]*\))*`+c).MatchString(setup)
+}
+
+// replaces reports whether a statement may leave a row as it is that it finds: with columns of ours REPLACE and ON DUPLICATE KEY
+// UPDATE change it (MySQL family), so that rows are written, and others wait, which otherwise would not.
+func (c *plan) replaces(s *schedule.Schedule) bool {
+	return c.product.family && slices.ContainsFunc(s.Steps, func(x schedule.Step) bool {
+		return x.Statement.Verb == "replace" || x.Statement.Insert != nil && x.Statement.Insert.Conflict
+	})
+}
+
+// selects reports whether a statement inserts what it reads.
+func (c *plan) selects() bool {
+	return slices.ContainsFunc(c.statements, func(x *statement) bool {
+		return x.step.Statement.Insert != nil && x.step.Statement.Insert.Select != ""
+	})
 }
 
 // without gives the case without some statements.

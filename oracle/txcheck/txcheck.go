@@ -51,13 +51,21 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 	case s.Crashed || s.Trouble != "":
 		return schedule.Verdict{Unknown: "the case was not executed to its end: " + s.Trouble}, nil
 	}
+	k := &check{original: s, stage: stage, options: o}
 	c, why := newPlan(s, p)
 	if why != "" {
-		return schedule.Verdict{Unknown: why}, nil
+		k.verdict.Unknown = why
+		c = bare(s, p)
 	}
-	k := &check{original: s, stage: stage, options: o, plan: c}
-	if err := stage.Prepare(ctx, append(slices.Clone(s.Setup), alterations(&p, c.tables)...), len(c.sessions)+len(c.observers())); err != nil {
-		return schedule.Verdict{}, fmt.Errorf("prepare the instrumented database: %w", err)
+	k.plan = c
+	if why != "" || c.replaces(s) {
+		k.plain = bare(s, p)
+		if why != "" {
+			k.plan = k.plain
+		}
+		if err := stage.Prepare(ctx, s.Setup, len(s.Sessions)); err != nil {
+			return schedule.Verdict{}, fmt.Errorf("prepare the database: %w", err)
+		}
 	}
 	if err := k.check(ctx); err != nil {
 		return schedule.Verdict{}, err
@@ -66,12 +74,23 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 	return k.verdict, nil
 }
 
+// instrument makes the instrumented database.
+func (k *check) instrument(ctx context.Context) error {
+	c := k.plan
+	setup := append(slices.Clone(k.original.Setup), alterations(&c.product, c.tables, c.selects())...)
+	if err := k.stage.Prepare(ctx, setup, len(c.sessions)+len(c.observers())); err != nil {
+		return fmt.Errorf("prepare the instrumented database: %w", err)
+	}
+	return nil
+}
+
 // check is one case under way.
 type check struct {
 	original *schedule.Schedule
 	stage    schedule.Stage
 	options  Options
 	plan     *plan
+	plain    *plan    // for the control execution, where it cannot have our columns; else nil
 	first    *capture // of the case with all its statements
 	last     *capture // of the case without cycles
 	agreed   bool     // its topological orders gave the same
@@ -83,12 +102,25 @@ func (k *check) note(format string, args ...any) {
 }
 
 func (k *check) check(ctx context.Context) error {
+	if k.plain == nil {
+		k.plain = k.plan
+		if err := k.instrument(ctx); err != nil {
+			return err
+		}
+	}
 	wrong, err := k.control(ctx)
 	if err != nil {
 		return err
 	}
-	if err := k.dependencies(ctx); err != nil {
-		return err
+	if k.verdict.Unknown == "" {
+		if k.plain != k.plan {
+			if err := k.instrument(ctx); err != nil {
+				return err
+			}
+		}
+		if err := k.dependencies(ctx); err != nil {
+			return err
+		}
 	}
 	if wrong != nil && !slices.ContainsFunc(k.verdict.Findings, func(f oracle.Finding) bool { return f.Kind == oracle.KindViolation }) {
 		k.refute(wrong)

@@ -47,6 +47,7 @@ var rulings = []ruling{
 	{CauseOlder, "tidb", oracle.KindPermitted, "an optimistic transaction sees the state of its beginning, though others were committed before it", "TiDB docs, TiDB Optimistic Transaction Model"},
 	{CauseOlder, "", oracle.KindPermitted, "the transaction with the older snapshot committed last: it comes before the other one in every serial order, if there is one", "PostgreSQL manual, 13.2.2 and 13.2.3; WriteCheck, section 5.4, footnote 4"},
 	{CauseEarlySnapshot, "", oracle.KindViolation, "a write of an optimistic transaction does not see what was committed after BEGIN and before it, and its transaction is not refused: reported and accepted as a bug", "github.com/pingcap/tidb/issues/42486"},
+	{CauseNonlocking, "tidb", oracle.KindPermitted, "what a SELECT within a write reads is not locked, and may be read from the transaction's snapshot", "TiDB docs, TiDB Pessimistic Transaction Mode: behaviors, and differences from MySQL InnoDB"},
 	{CauseNonlocking, "", oracle.KindPermitted, "what an INSERT ... SELECT or an UPDATE reads besides its target is read without locks at this level", "MySQL manual, 17.7.2.3 and 17.7.3"},
 	{CauseWaiters, "", oracle.KindPermitted, "several waiting statements went on at once, and which was first cannot be observed; in another of the possible orders there is no difference", "WriteCheck, section 5.3.1"},
 	{CauseCounter, "postgres", oracle.KindPermitted, "only values that the server takes from a sequence differ: taking one is not undone, and does not wait for other transactions", "PostgreSQL manual, 9.17"},

@@ -23,6 +23,9 @@ type effect struct {
 // tooLong says that the model had to evaluate more statements than it may.
 var tooLong = errors.New("the schedule has too many possible executions")
 
+// unloadable says that rows cannot be put into their tables: an old snapshot and a transaction's own rows may break a key together.
+var unloadable = errors.New("what a statement saw cannot be put into the tables again")
+
 // load evaluates a statement on the stage: it fills the tables, executes, and reads them. What was evaluated before is remembered.
 func (m *model) load(ctx context.Context, session int, sql string, tables []schedule.Table) (schedule.Step, []schedule.Table, error) {
 	if m.evaluations++; m.evaluations > m.limit {
@@ -32,7 +35,10 @@ func (m *model) load(ctx context.Context, session int, sql string, tables []sche
 		return schedule.Step{}, nil, err
 	}
 	if err := m.c.stage.Load(ctx, tables); err != nil {
-		return schedule.Step{}, nil, fmt.Errorf("wss: model: %w", err)
+		if ctx.Err() != nil {
+			return schedule.Step{}, nil, fmt.Errorf("wss: model: %w", err)
+		}
+		return schedule.Step{}, nil, fmt.Errorf("%w: %v", unloadable, err)
 	}
 	st, err := m.c.stage.Execute(ctx, session, sql)
 	if err != nil {
@@ -127,6 +133,73 @@ func (m *model) onRow(ctx context.Context, n int, table int, values []schedule.V
 	}
 	m.cache[k] = e
 	return e, nil
+}
+
+// prefetch evaluates an UPDATE or DELETE on all the rows that it may see at once, and remembers what that tells of each row by itself.
+// Which row became which is only certain for a single one; what is not certain is left to onRow.
+func (m *model) prefetch(ctx context.Context, s store, n, table int, scan view, others []schedule.Table) error {
+	st := &m.s.Steps[n]
+	target := m.tables[table]
+	moment := st.Done
+	if !innodb(m.s.Product) {
+		moment = scan.moment
+	}
+	name := func(values []schedule.Value) string {
+		one := m.tables[table]
+		one.Rows = [][]schedule.Value{values}
+		return "row" + key(st.Session, st.Statement.Text, append([]schedule.Table{one}, others...))
+	}
+	target.Rows = nil
+	for _, values := range m.shown(s, n, []int{table}, view{moment: moment})[0].Rows {
+		_, known := m.cache[name(values)]
+		if !known && !slices.ContainsFunc(target.Rows, func(r []schedule.Value) bool { return sameValues(r, values) }) {
+			target.Rows = append(target.Rows, values)
+		}
+	}
+	if len(target.Rows) < 2 {
+		return nil
+	}
+	did, after, err := m.load(ctx, st.Session, st.Statement.Text, append([]schedule.Table{target}, others...))
+	if errors.Is(err, unloadable) {
+		return nil // row by row, then
+	}
+	if err != nil || did.Answer.Err != nil {
+		return err
+	}
+	d := schedule.DiffRows(target.Rows, tableNamed(after, target.Name).Rows)
+	remove := st.Statement.Verb == "delete"
+	if did.Answer.Affected != int64(len(d.Missing)) || !remove && len(d.Missing) != len(d.Extra) || remove && len(d.Extra) > 0 {
+		return nil
+	}
+	for _, values := range target.Rows {
+		changed := slices.ContainsFunc(d.Missing, func(r []schedule.Value) bool { return sameValues(r, values) })
+		switch {
+		case changed && remove:
+			m.cache[name(values)] = effect{addressed: true}
+		case changed && len(d.Missing) == 1:
+			m.cache[name(values)] = effect{addressed: true, values: d.Extra[0]}
+		case !changed && (remove || m.s.Product == "postgres"): // the MySQL family does not count rows that stay as they are
+			m.cache[name(values)] = effect{values: values}
+		}
+	}
+	if remove || m.s.Product == "postgres" || len(d.Missing) > 0 {
+		return nil
+	}
+	// Nothing was changed, so that the rows are still there.
+	sql, ok := st.Statement.Addressed("1")
+	if !ok {
+		return nil
+	}
+	q, err := m.c.stage.Execute(ctx, st.Session, sql)
+	if err != nil {
+		return fmt.Errorf("wss: model: %w", err)
+	}
+	if q.Answer.Err == nil && len(q.Answer.Rows) == 0 {
+		for _, values := range target.Rows {
+			m.cache[name(values)] = effect{values: values}
+		}
+	}
+	return nil
 }
 
 // onTables evaluates a statement on whole tables.

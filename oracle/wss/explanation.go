@@ -41,6 +41,9 @@ func (m *model) reasons(ctx context.Context, b branch) (*explanation, error) {
 			return nil, err
 		}
 		for _, c := range list {
+			if innodb(m.s.Product) && !relaxed(m.transactions[m.of[a.step]].Level) {
+				return nil, nil // next-key locks keep others from it (MySQL manual, 17.7.1 and 17.7.3)
+			}
 			add(a.step, c)
 		}
 	}
@@ -148,7 +151,7 @@ func (m *model) readCause(a *act) string {
 	case m.s.Product == "postgres" && relaxed(t.Level):
 		return CauseStatement
 	case m.s.Product == "tidb" && t.Level != oracle.Snapshot:
-		return CauseGap
+		return CauseNonlocking
 	}
 	return CauseOlder
 }

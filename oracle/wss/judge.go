@@ -27,17 +27,45 @@ func (c *check) judge(ctx context.Context, found []difference) error {
 		}
 		left = append(left, *d)
 	}
-	if len(left) == 0 {
-		return nil
+	reads, writes := 0, 0
+	for i := range left {
+		if left[i].name == oracle.NameResult {
+			reads++
+		} else {
+			writes++
+		}
 	}
-	j, err := c.cause(ctx)
-	if err != nil {
-		return err
+	var j judgement
+	var err error
+	if writes > 0 {
+		if j, err = c.cause(ctx); err != nil {
+			return err
+		}
+	}
+	if reads > 0 && writes == 0 { // the model knows nothing of what is read
+		if j, err = c.otherOrder(ctx); err != nil {
+			return err
+		}
 	}
 	for i := range left {
 		c.report(&left[i], j)
 	}
 	return nil
+}
+
+// otherOrder judges what was read at SERIALIZABLE: only the order of statements that were resumed at once can explain it.
+func (c *check) otherOrder(ctx context.Context) (judgement, error) {
+	for _, s := range orders(c.s) {
+		other := &check{s: s, stage: c.stage, options: c.options, transactions: s.Transactions(), generated: c.generated}
+		e, err := other.execute(ctx, other.txPlan(other.transactions))
+		if err != nil {
+			return judgement{}, err
+		}
+		if len(other.compare(oracle.WSSTx, e)) == 0 {
+			return judged(CauseWaiters, c.s.Product), nil
+		}
+	}
+	return judgement{kind: oracle.KindViolation, reason: "what a transaction reads at this level is locked until its end"}, nil
 }
 
 func (c *check) report(d *difference, j judgement) {

@@ -23,7 +23,8 @@ type model struct {
 	transactions []schedule.Transaction
 	of           []int // by step: the transaction; -1: none
 	tables       []schedule.Table
-	ends         []int // the moments at which transactions were committed
+	keys         [][]int // by table: the columns of InnoDB's clustered index; nil: rows have no such key
+	ends         []int   // the moments at which transactions ended
 	cache        map[string]effect
 	evaluations  int
 	limit        int
@@ -78,11 +79,17 @@ func (c *check) newModel(s *schedule.Schedule, transactions []schedule.Transacti
 		for _, n := range transactions[i].Steps {
 			m.of[n] = i
 		}
-		if committed(&transactions[i]) {
-			m.ends = append(m.ends, transactions[i].End)
-		}
+		m.ends = append(m.ends, transactions[i].End)
 	}
 	slices.Sort(m.ends)
+	m.keys = make([][]int, len(m.tables))
+	if innodb(s.Product) {
+		for name, columns := range clusteredKeys(s.Setup) {
+			if t := m.table(name); t >= 0 {
+				m.keys[t] = m.columns(t, columns)
+			}
+		}
+	}
 	return m
 }
 
@@ -117,18 +124,30 @@ func (m *model) table(name string) int {
 	})
 }
 
+// columns are the numbers of a table's columns; nil if it has not all of them.
+func (m *model) columns(table int, names []string) (out []int) {
+	for _, name := range names {
+		i := slices.IndexFunc(m.tables[table].Columns, func(c schedule.Column) bool { return strings.EqualFold(c.Name, name) })
+		if i < 0 {
+			return nil
+		}
+		out = append(out, i)
+	}
+	return out
+}
+
 // explain looks for a way in which the schedule can have gone by the rules and that leaves the observed state. Nil: there is none, if
 // exact is true; else it is not known.
 func (m *model) explain(ctx context.Context) (best *explanation, exact bool, err error) {
 	b := branch{}
 	for i, t := range m.tables {
 		for _, values := range t.Rows {
-			b.store = b.store.insert(i, version{writer: -1, undone: never, values: values})
+			b.store, _ = m.insert(b.store, i, version{writer: -1, undone: never, values: values})
 		}
 	}
 	best, err = m.from(ctx, b, 0)
-	if errors.Is(err, tooLong) {
-		m.loose = tooLong.Error()
+	if errors.Is(err, tooLong) || errors.Is(err, unloadable) {
+		m.loose = err.Error()
 		err = nil
 	}
 	return best, m.loose == "", err
@@ -142,6 +161,9 @@ func (m *model) from(ctx context.Context, b branch, n int) (best *explanation, e
 		switch {
 		case t < 0 || isRead(&st.Statement):
 		case st.Statement.Control.Verb == rewrite.ControlRollbackTo && !st.Failed():
+			b.store = m.undo(b.store, t, m.savepoint(t, n), st.Done)
+		case st.After == schedule.Failed && st.Before != schedule.Failed:
+			// PostgreSQL takes everything back at once, to the last savepoint or the beginning, and lets go of its locks.
 			b.store = m.undo(b.store, t, m.savepoint(t, n), st.Done)
 		case !isWrite(&st.Statement) || st.Failed() && concurrent(st.Reason):
 		default:
@@ -170,11 +192,20 @@ func (m *model) from(ctx context.Context, b branch, n int) (best *explanation, e
 	return m.reasons(ctx, b)
 }
 
-// savepoint is the moment of the savepoint that a ROLLBACK TO names.
+// savepoint is the moment of the savepoint to which a step takes its transaction back: the one that ROLLBACK TO names, or the last one.
 func (m *model) savepoint(t, n int) int {
 	steps := m.transactions[t].Steps
+	name := m.s.Steps[n].Statement.Control.Name
+	var released []string
 	for i := slices.Index(steps, n) - 1; i >= 0; i-- {
-		if c := &m.s.Steps[steps[i]].Statement.Control; c.Verb == rewrite.ControlSavepoint && strings.EqualFold(c.Name, m.s.Steps[n].Statement.Control.Name) {
+		c := &m.s.Steps[steps[i]].Statement.Control
+		switch {
+		case c.Verb == rewrite.ControlRelease:
+			released = append(released, strings.ToLower(c.Name))
+		case c.Verb != rewrite.ControlSavepoint:
+		case name == "" && slices.Contains(released, strings.ToLower(c.Name)):
+			released = slices.DeleteFunc(released, func(r string) bool { return r == strings.ToLower(c.Name) })
+		case name == "" || strings.EqualFold(c.Name, name):
 			return m.s.Steps[steps[i]].Done
 		}
 	}
@@ -230,16 +261,18 @@ func (m *model) outcomes(ctx context.Context, s store, n int) ([]branch, error) 
 		return m.wholly(ctx, s, n, failed)
 	}
 	var out []branch
-	tables := m.others(st, target)
+	scans := []view{m.views(n)[0]}
 	if m.s.Product == "tidb" { // the moment of its snapshot is not certain
-		tables = append(tables, target)
+		scans = m.reads(s, n, []int{target}, m.views(n))
 	}
-	for _, read := range m.reads(s, n, tables) {
-		list, err := m.rows(ctx, s, n, target, read)
-		if err != nil {
-			return nil, err
+	for _, scan := range scans {
+		for _, read := range m.reads(s, n, m.others(st, target), m.unlocked(n)) {
+			list, err := m.rows(ctx, s, n, target, scan, read)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, list...)
 		}
-		out = append(out, list...)
 	}
 	return out, nil
 }
@@ -296,9 +329,8 @@ func (m *model) shown(s store, n int, tables []int, v view) []schedule.Table {
 	return out
 }
 
-// reads are the views that a statement can have of tables, each different one once.
-func (m *model) reads(s store, n int, tables []int) []view {
-	views := m.views(n)
+// reads are the views that show a statement something else of tables than those before them.
+func (m *model) reads(s store, n int, tables []int, views []view) []view {
 	if len(tables) == 0 {
 		return views[:1]
 	}
@@ -322,7 +354,7 @@ type choice struct {
 }
 
 // rows are the ways in which an UPDATE or DELETE that decides row by row can have gone.
-func (m *model) rows(ctx context.Context, s store, n, target int, read view) ([]branch, error) {
+func (m *model) rows(ctx context.Context, s store, n, target int, scan, read view) ([]branch, error) {
 	others := m.shown(s, n, m.others(&m.s.Steps[n].Statement, target), read)
 	match := func(v *version) (effect, error) {
 		if !v.alive() {
@@ -330,12 +362,15 @@ func (m *model) rows(ctx context.Context, s store, n, target int, read view) ([]
 		}
 		return m.onRow(ctx, n, target, v.values, others)
 	}
+	if err := m.prefetch(ctx, s, n, target, scan, others); err != nil {
+		return nil, err
+	}
 	ways := [][]choice{nil}
 	for r := range s {
 		if s[r].table != target {
 			continue
 		}
-		choices, err := m.decide(&s[r], r, n, read, match)
+		choices, err := m.decide(s, &s[r], r, n, scan, match)
 		if err != nil {
 			return nil, err
 		}
@@ -363,7 +398,7 @@ func (m *model) rows(ctx context.Context, s store, n, target int, read view) ([]
 			}
 			bad = bad || c.effect.err != nil
 			a.addressed = append(a.addressed, c.row)
-			o.store = o.store.with(c.row, version{m.of[n], m.s.Steps[n].Done, never, c.effect.values})
+			o.store = m.change(o.store, c.row, n, c.effect.values)
 		}
 		if bad {
 			continue // it would have failed, and did not
@@ -388,12 +423,14 @@ func (m *model) wholly(ctx context.Context, s store, n int, failed bool) ([]bran
 			targets = append(targets, i)
 		}
 	}
-	if st.Insert == nil && !failed {
+	quiet := m.quiet(s, n, mentioned)
+	if st.Insert == nil && !failed && !quiet {
 		m.loose = "it does not decide on each row by itself: " + st.Text
 	}
 	plain := st.Insert != nil && st.Verb == "insert" && !st.Insert.Conflict && !st.Ignore && st.Insert.Select == "" && !st.HasSubquery && !failed
-	views := m.reads(s, n, mentioned)
-	if st.Insert != nil && st.Insert.Select == "" && !st.HasSubquery {
+	views := m.reads(s, n, mentioned, m.unlocked(n))
+	plainValues := st.Insert != nil && st.Insert.Select == "" && !st.HasSubquery
+	if plainValues {
 		views = []view{{moment: step.Done}} // values are given, and keys are looked for among the latest rows
 	}
 	var out []branch
@@ -417,7 +454,9 @@ func (m *model) wholly(ctx context.Context, s store, n int, failed bool) ([]bran
 			if e.err != nil && step.Answer.Err != nil && e.err.Code == step.Answer.Err.Code {
 				return []branch{{store: s, acts: []act{{step: n, read: v, whole: true}}}}, nil
 			}
-			m.loose = "whether it fails depends on more than one row: " + st.Text
+			if !quiet && !plainValues {
+				m.loose = "whether it fails depends on more than one row: " + st.Text
+			}
 			continue
 		}
 		if e.err != nil {
@@ -431,11 +470,25 @@ func (m *model) wholly(ctx context.Context, s store, n int, failed bool) ([]bran
 			out = append(out, o)
 		}
 	}
-	if failed && len(out) == 0 {
+	if failed && m.loose != "" {
 		// What it saw is not known well enough: it did nothing, which is certain.
 		return []branch{{store: s}}, nil
 	}
 	return out, nil
+}
+
+// quiet reports whether tables look the same to a statement whatever moment and view of them it has: nobody else changes them meanwhile.
+func (m *model) quiet(s store, n int, tables []int) bool {
+	step := &m.s.Steps[n]
+	first := ""
+	for i, v := range append([]view{{moment: step.Done}, {moment: step.Sent}, {step.Done, true}, {step.Sent, true}}, m.views(n)...) {
+		k := key(0, "", m.shown(s, n, tables, v))
+		if i > 0 && k != first {
+			return false
+		}
+		first = k
+	}
+	return true
 }
 
 // readsTarget reports whether a statement reads the rows of a table that it writes.
@@ -457,7 +510,7 @@ func (m *model) apply(ctx context.Context, s store, n int, v view, before, after
 	o := branch{store: s}
 	write := func(r int, values []schedule.Value) {
 		a.addressed = append(a.addressed, r)
-		o.store = o.store.with(r, version{m.of[n], step.Done, never, values})
+		o.store = m.change(o.store, r, n, values)
 	}
 	for _, was := range before {
 		i := m.table(was.Name)
@@ -492,8 +545,9 @@ func (m *model) apply(ctx context.Context, s store, n int, v view, before, after
 			continue
 		}
 		for _, values := range d.Extra {
-			o.store = o.store.insert(i, version{m.of[n], step.Done, never, values})
-			a.addressed = append(a.addressed, len(o.store)-1)
+			var r int
+			o.store, r = m.insert(o.store, i, version{writer: m.of[n], at: step.Done, undone: never, values: values})
+			a.addressed = append(a.addressed, r)
 		}
 	}
 	o.acts = []act{a}

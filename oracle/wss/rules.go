@@ -46,6 +46,17 @@ func (m *model) views(n int) []view {
 	return []view{{moment: step.Done}}
 }
 
+// unlocked are the views that a statement can have of what it reads besides its target. They are those of the target but for TiDB's
+// pessimistic transactions, which do not lock what a SELECT within a write reads, and may read it as their snapshot reads do, which is at
+// BEGIN (TiDB docs, pessimistic transaction mode: behaviors, and differences from MySQL InnoDB).
+func (m *model) unlocked(n int) []view {
+	views, t := m.views(n), &m.transactions[m.of[n]]
+	if m.s.Product == "tidb" && t.Level == oracle.RepeatableRead && t.Explicit {
+		views = append(views, view{moment: t.Begin})
+	}
+	return views
+}
+
 // snapshot is when a transaction's first statement was sent that reads or writes rows.
 func (m *model) snapshot(t int) int {
 	for _, n := range m.transactions[t].Steps {
@@ -72,14 +83,14 @@ func (m *model) moments(n int) []int {
 }
 
 // decide gives what an UPDATE or DELETE can have done with a row of its target. None: whatever it did, it must have waited, or failed.
-func (m *model) decide(r *row, i, n int, read view, match func(*version) (effect, error)) ([]choice, error) {
+func (m *model) decide(s store, r *row, i, n int, scan view, match func(*version) (effect, error)) ([]choice, error) {
 	step, t := &m.s.Steps[n], &m.transactions[m.of[n]]
 	now, held := m.visible(r, n, step.Done), m.pending(r, n, step.Done)
 	if innodb(m.s.Product) {
-		return m.decideLocking(r, i, n, now, held, match)
+		return m.decideLocking(s, r, i, n, now, held, match)
 	}
 	optimistic := m.s.Product == "tidb" && t.Level == oracle.Snapshot && t.Explicit
-	seen := m.visible(r, n, read.moment)
+	seen := m.visible(r, n, scan.moment)
 	e, err := match(seen)
 	switch {
 	case err != nil:
@@ -101,7 +112,7 @@ func (m *model) decide(r *row, i, n int, read view, match func(*version) (effect
 // decideLocking is decide by InnoDB's rules: a write locks each row that it scans and decides on the row's latest version. At READ
 // COMMITTED and below (MySQL manual, 17.7.2.1) an UPDATE decides on the last committed version whether a locked row matches, and waits
 // only then (semi-consistent read); locks on rows that do not match are released; there are no gap locks.
-func (m *model) decideLocking(r *row, i, n int, now, held *version, match func(*version) (effect, error)) (out []choice, err error) {
+func (m *model) decideLocking(s store, r *row, i, n int, now, held *version, match func(*version) (effect, error)) (out []choice, err error) {
 	step, t := &m.s.Steps[n], &m.transactions[m.of[n]]
 	e, err := match(now)
 	if err != nil {
@@ -126,7 +137,7 @@ func (m *model) decideLocking(r *row, i, n int, now, held *version, match func(*
 	if !step.Waited || !loose || held == nil && !e.addressed {
 		return out, nil
 	}
-	why, err := m.passedBy(r, n, match)
+	why, err := m.passedBy(s, r, n, match)
 	if err != nil || why == tagNone || slices.ContainsFunc(out, func(c choice) bool { return !c.effect.addressed }) {
 		return out, err
 	}
@@ -134,35 +145,65 @@ func (m *model) decideLocking(r *row, i, n int, now, held *version, match func(*
 }
 
 // passedBy tells by which rule an InnoDB statement that waited can have decided against a row before its end.
-func (m *model) passedBy(r *row, n int, match func(*version) (effect, error)) (tag, error) {
-	step := &m.s.Steps[n]
+func (m *model) passedBy(s store, r *row, n int, match func(*version) (effect, error)) (tag, error) {
 	why := tagNone
-	moved := false
-	for _, v := range r.versions {
-		moved = moved || v.writer >= 0 && v.writer != m.of[n] && v.at > step.Sent && len(r.versions) > 1
-	}
 	for _, moment := range m.moments(n)[1:] {
-		v, p := m.visible(r, n, moment), m.pending(r, n, moment)
-		mine, err := match(v)
-		if err != nil {
-			return why, err
-		}
-		theirs, err := match(p)
-		if err != nil {
-			return why, err
-		}
+		at, err := m.passedAt(s, r, n, moment, match)
 		switch {
-		case !v.alive() && p == nil:
-			return tagGap, nil
-		case p == nil && !mine.addressed:
-			return tagReleased, nil
-		case !mine.addressed && !theirs.addressed:
-			return tagReleased, nil
-		case p != nil && step.Statement.Verb == "update" && !mine.addressed:
-			why = tagLocked
-		case moved && why == tagNone:
-			why = tagMoved
+		case err != nil || at == tagGap || at == tagReleased:
+			return at, err
+		case at == tagLocked || why == tagNone:
+			why = at
 		}
 	}
 	return why, nil
+}
+
+// passedAt is passedBy for a decision at one moment.
+func (m *model) passedAt(s store, r *row, n, moment int, match func(*version) (effect, error)) (tag, error) {
+	v, p := m.visible(r, n, moment), m.pending(r, n, moment)
+	if !v.alive() && p == nil {
+		before := m.origin(s, r, moment)
+		if before == nil {
+			return tagGap, nil
+		}
+		// Its key was changed: the question is what it was under the old one.
+		why, err := m.passedAt(s, before, n, moment, match)
+		if why == tagNone {
+			why = tagMoved
+		}
+		return why, err
+	}
+	mine, err := match(v)
+	if err != nil {
+		return tagNone, err
+	}
+	theirs, err := match(p)
+	if err != nil {
+		return tagNone, err
+	}
+	later := func(v version) bool { return v.writer >= 0 && v.writer != m.of[n] && v.at > moment }
+	switch {
+	case !mine.addressed && (p == nil || !theirs.addressed):
+		return tagReleased, nil
+	case p != nil && m.s.Steps[n].Statement.Verb == "update" && !mine.addressed:
+		return tagLocked, nil
+	case m.keys[r.table] == nil && slices.ContainsFunc(r.versions, later):
+		return tagMoved, nil // a secondary index may have led to it
+	}
+	return tagNone, nil
+}
+
+// origin is the row that a later change of the key made a row of, as it was at a moment; nil if there is none.
+func (m *model) origin(s store, r *row, moment int) *row {
+	for i := range r.versions {
+		if v := &r.versions[i]; v.from > 0 && v.at > moment {
+			before := &s[v.from-1]
+			if before.versions[0].at > moment {
+				return m.origin(s, before, moment)
+			}
+			return before
+		}
+	}
+	return nil
 }

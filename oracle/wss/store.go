@@ -14,6 +14,7 @@ type version struct {
 	at     int              // when it was done (Step.Done)
 	undone int              // when its transaction went back to a savepoint before it; else behind everything
 	values []schedule.Value // nil: the row is deleted
+	from   int              // a new key has made it of this row (from 1); 0: of none
 }
 
 const never = math.MaxInt
@@ -21,6 +22,7 @@ const never = math.MaxInt
 // row is one row with all its versions, in the order in which they were written.
 type row struct {
 	table    int // in model.tables
+	key      string
 	versions []version
 }
 
@@ -34,9 +36,44 @@ func (s store) with(r int, v version) store {
 	return s
 }
 
-// insert gives a store that has one more row.
-func (s store) insert(table int, v version) store {
-	return append(slices.Clip(s), row{table, []version{v}})
+// insert gives a store that has one more row, and the row's number. Where rows are found by their key (InnoDB's clustered index), a row
+// that had the same key and is deleted is the same one: its record is used again, with the history that it has.
+func (m *model) insert(s store, table int, v version) (store, int) {
+	key, keyed := m.keyOf(table, v.values)
+	if keyed {
+		for r := range s {
+			if s[r].table == table && s[r].key == key {
+				return s.with(r, v), r
+			}
+		}
+	}
+	return append(slices.Clip(s), row{table, key, []version{v}}), len(s)
+}
+
+// change gives a store in which a statement has changed or deleted a row. A new key makes it another row.
+func (m *model) change(s store, r, n int, values []schedule.Value) store {
+	v := version{writer: m.of[n], at: m.s.Steps[n].Done, undone: never, values: values}
+	if values != nil {
+		if key, keyed := m.keyOf(s[r].table, values); keyed && key != s[r].key {
+			v.from = r + 1
+			s, _ = m.insert(s, s[r].table, v)
+			v.from, v.values = 0, nil
+		}
+	}
+	return s.with(r, v)
+}
+
+// keyOf is what a row is found by; false if a row keeps its place whatever its values are.
+func (m *model) keyOf(table int, values []schedule.Value) (string, bool) {
+	columns := m.keys[table]
+	if len(columns) == 0 {
+		return "", false
+	}
+	row := make([]schedule.Value, len(columns))
+	for i, c := range columns {
+		row[i] = values[c]
+	}
+	return key(0, "", []schedule.Table{{Rows: [][]schedule.Value{row}}}), true
 }
 
 // visible is the last version of a row that a statement sees if its snapshot is of a moment: its own transaction's, or what others have
@@ -58,7 +95,7 @@ func (m *model) own(v *version, n int) bool {
 
 // committedBy reports whether a version is committed at a moment.
 func (m *model) committedBy(v *version, moment int) bool {
-	return v.writer < 0 || committed(&m.transactions[v.writer]) && m.transactions[v.writer].End < moment && v.undone == never
+	return v.writer < 0 || committed(&m.transactions[v.writer]) && m.transactions[v.writer].End <= moment && v.undone == never
 }
 
 // pending is the last version that another transaction than the statement's has written and not committed at a moment: that

@@ -25,7 +25,7 @@ maketime mask_date mask_full mask_null mask_partial md5 microsecond mid minus mi
 nullif nvl nvl2 oct octet_length or ord password period_add period_diff pi plus point position pow power quarter quote radians regexp regexp_instr
 regexp_like regexp_replace regexp_substr repeat replace reverse right rightshift round row rpad rtrim schema sec_to_time second session_user sformat
 sha sha1 sha2 sign sin sleep sm3 soundex space sqrt st_astext st_geomfromtext st_x st_y str_to_date strcmp subdate substr substring substring_index
-subtime system_user tan time time_format time_to_sec timediff timestamp timestampadd timestampdiff to_base64 to_char to_days to_seconds translate trim
+subtime system_user tan tidb_version time time_format time_to_sec timediff timestamp timestampadd timestampdiff to_base64 to_char to_days to_seconds translate trim
 truncate ucase unaryminus unaryplus uncompress uncompressed_length unhex upper user uuid_to_bin uuid_version values vec_as_text vec_cosine_distance
 vec_dims vec_from_text vec_l1_distance vec_l2_distance vec_l2_norm vec_negative_inner_product version week weekday weekofyear weight_string xor year
 yearweek`)

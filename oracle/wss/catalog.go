@@ -29,6 +29,56 @@ func generatedColumns(setup []string) map[string][]string {
 	return out
 }
 
+var (
+	primaryKey    = regexp.MustCompile(`(?i)\bPRIMARY\s+KEY\b`)
+	uniqueWord    = regexp.MustCompile(`(?i)\bUNIQUE\b`)
+	notNull       = regexp.MustCompile(`(?i)\bNOT\s+NULL\b`)
+	keyOfTable    = regexp.MustCompile("(?is)^\\s*(?:CONSTRAINT\\s+\\S+\\s+)?PRIMARY\\s+KEY[^(]*\\((.*)\\)")
+	addPrimaryKey = regexp.MustCompile("(?is)\\bALTER\\s+TABLE\\s+(\\S+)\\s+ADD\\s+(?:CONSTRAINT\\s+\\S+\\s+)?PRIMARY\\s+KEY[^(]*\\(([^)]*)\\)")
+)
+
+// clusteredKeys reads from a setup by which columns InnoDB stores a table's rows (MySQL manual, 17.6.2.1): the primary key, or else a
+// unique column that is NOT NULL. A table that has none keeps its rows where they are.
+func clusteredKeys(setup []string) map[string][]string {
+	out := map[string][]string{}
+	for _, sql := range setup {
+		for _, m := range createTable.FindAllStringSubmatchIndex(sql, -1) {
+			table := unquoted(sql[m[2]:m[3]])
+			var unique []string
+			for _, item := range items(sql[m[1]:]) {
+				words := strings.Fields(item)
+				whole := keyOfTable.FindStringSubmatch(item)
+				switch {
+				case len(words) < 2:
+				case whole != nil:
+					out[table] = names(whole[1])
+				case primaryKey.MatchString(item):
+					out[table] = []string{unquoted(words[0])}
+				case unique == nil && notNull.MatchString(item) && uniqueWord.MatchString(item):
+					unique = []string{unquoted(words[0])}
+				}
+			}
+			if out[table] == nil && unique != nil {
+				out[table] = unique
+			}
+		}
+		for _, m := range addPrimaryKey.FindAllStringSubmatch(sql, -1) {
+			out[unquoted(m[1])] = names(m[2])
+		}
+	}
+	return out
+}
+
+// names reads a list of columns, without lengths and orders.
+func names(list string) (out []string) {
+	for _, item := range items(list) {
+		name, _, _ := strings.Cut(strings.TrimSpace(item), "(")
+		name, _, _ = strings.Cut(strings.TrimSpace(name), " ")
+		out = append(out, unquoted(name))
+	}
+	return out
+}
+
 // items cuts what is behind an opening parenthesis at its commas, up to the closing one.
 func items(text string) (out []string) {
 	depth, start := 0, 0

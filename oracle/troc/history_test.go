@@ -249,6 +249,24 @@ func TestHistories(t *testing.T) {
 			A: COMMIT
 			final: 1|5 2|0`,
 			[]at{{"mysql mariadb", "ru rc rr ser", blocking}, {"postgres", "rc rr ser", blocking}, {"tidb", "rc rr", blocking}}},
+		{"optimistic transactions lock nothing", `
+			A: BEGIN OPTIMISTIC
+			B: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: UPDATE t SET b = 6 WHERE a = 1 -> 1
+			B: COMMIT
+			A: COMMIT -> !9007 serialization failure
+			final: 1|6 2|0`,
+			[]at{{"tidb", "rc rr si", ""}}},
+		{"and are refused at COMMIT", `
+			A: BEGIN OPTIMISTIC
+			B: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: UPDATE t SET b = 6 WHERE a = 1 -> 1
+			B: COMMIT
+			A: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"tidb", "rc rr si", refused}}},
 		{"share locks share", `
 			A: BEGIN
 			B: BEGIN

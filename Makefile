@@ -3,6 +3,7 @@
 # make test-engines  tests against MySQL and both TiDB versions too; each must be on the machine
 # make hermitage what every level of every engine lets through, as Markdown (docs/HERMITAGE.md); exit status 1 if the oracle disagrees
 # make cases     what each oracle says of the known cases on every engine, as Markdown (docs/CASES.md)
+# make mutation  what share of known faults each oracle finds, and that none finds anything without one (docs/MUTATION.md); hours
 # make check     the fast part of it, before each commit
 # make bench     what the proxy and the checker cost
 # make soak      the load tests at full length, LOAD each; 200 times the same schedules; pruning on thousands of runs
@@ -19,7 +20,7 @@ LOAD ?= 60s
 RACE = ./proxy/... ./cmd/... ./internal/... ./backends/... ./lab/... ./scheduler/shell/...
 PURE = ./history/... ./oracle/... ./report/... ./configs/... ./scenario/... ./scheduler ./scheduler/toy
 
-.PHONY: build demo test test-engines test-mysql hermitage cases check bench soak fuzz fmt vet clean
+.PHONY: build demo test test-engines test-mysql hermitage mutation cases check bench soak fuzz fmt vet clean
 
 build:
 	$(GO) build -trimpath -o bin/wirecheck ./cmd/wirecheck
@@ -66,6 +67,14 @@ cases:
 	@$(MAKE) --no-print-directory build >&2
 	@./bin/wirecheck run testdata/cases/*.spec --level all --oracle all --format matrix \
 		--engine $(subst $(empty) $(empty),$(comma),$(strip postgres mariadb $(ENGINES)))
+
+# The tables are on standard output, what was missed and what was found without a fault among the test's lines. SEED gives other cases.
+FAULTS ?= 200
+CASES ?= 2000
+SEED ?= 1
+mutation:
+	$(GO) test -count=1 -timeout 24h -v -run TestMutation ./cmd/wirecheck -mutation-oracles all -mutation-attempts 3 \
+		-mutation-faults $(FAULTS) -mutation-clean $(CASES) -mutation-seed $(SEED)
 
 check: fmt vet
 	$(GO) test $(PURE) ./internal/imports/...

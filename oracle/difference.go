@@ -12,6 +12,10 @@ const (
 	WSSStmt Class = "wss-stmt" // statement-level (WriteCheck, definition 2)
 	Troc    Class = "troc"     // the statement's own database view (Troc, section III-E)
 	TxCheck Class = "txcheck"  // a topological order of the statement-dependency graph (TxCheck, section 3)
+	Radar   Class = "radar"    // the raw database (Radar, section 3.4)
+	TLP     Class = "tlp"      // ternary logic partitioning (Rigger and Su, OOPSLA 2020)
+	NoREC   Class = "norec"    // non-optimizing reference engine construction (Rigger and Su, ESEC/FSE 2020)
+	DQE     Class = "dqe"      // differential query execution (Song et al., ICSE 2023)
 	Crash   Class = "crash"    // the server or a connection ended, or an internal error
 )
 

@@ -155,6 +155,12 @@ func (l Lab) tables(ctx context.Context, c Conn) ([]Table, error) {
 	return tables, nil
 }
 
+// Definitions gives all tables without their rows, for ReadRows.
+func (l Lab) Definitions(ctx context.Context, c Conn) ([]Table, error) { return l.tables(ctx, c) }
+
+// InsertText is the statement that puts a table's rows back; empty if it has none.
+func (l Lab) InsertText(t Table) string { return string(l.insert(t)) }
+
 // Remember keeps all rows, counters and definitions of a lab's database, for Reset.
 func (l Lab) Remember(ctx context.Context, c Conn) (*Contents, error) {
 	s := &Contents{lab: l}

@@ -16,7 +16,7 @@ func (p *printer) ruling(v ruling) {
 		fmt.Fprintf(p.out, "%s: nothing found\n", v.Oracle)
 	}
 	for _, note := range v.Notes {
-		fmt.Fprintf(p.out, "%s: not compared: %s\n", v.Oracle, note)
+		fmt.Fprintf(p.out, "%s: left out: %s\n", v.Oracle, note)
 	}
 }
 

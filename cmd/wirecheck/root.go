@@ -63,10 +63,12 @@ Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its wo
 		newDemoCommand(c),
 		newProxyCommand(c),
 		newRunCommand(c),
+		newReplayCommand(c),
 		newHuntCommand(c),
 		newReduceCommand(c),
 		newInstrumentCommand(c),
 		newEnginesCommand(c),
+		newTraceCommand(c),
 		newVersionCommand(c),
 	)
 	return root

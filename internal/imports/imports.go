@@ -68,6 +68,14 @@ func Rules() []Rule {
 			Why: "a backend knows its product and nothing of what is done with it",
 		},
 		{
+			Of: []string{"trace"}, Never: []string{"proxy", "oracle", "scheduler", "backends", "lab", "replay", "configs", "cmd"},
+			Why: "a trace is what was captured, and nothing of what is done with it",
+		},
+		{
+			Of: []string{"replay"}, Never: []string{"proxy", "report", "configs", "cmd"},
+			Why: "a replay knows servers and traces; who watches it, judges it and prints it is cmd's affair",
+		},
+		{
 			Of: []string{"configs"}, Never: []string{"proxy", "oracle", "scheduler", "backends", "lab", "cmd", "internal"},
 			Why: "the configuration is data; only cmd joins it with the parts",
 		},
@@ -81,7 +89,7 @@ func Rules() []Rule {
 		},
 		{
 			Of: []string{""}, Except: []string{"internal/testserver", "backends/backendtest"},
-			Direct: []string{"testing", "github.com/google/go-cmp/cmp", "pgregory.net/rapid", "wirecheck/internal/testserver"},
+			Direct: []string{"testing", "github.com/google/go-cmp/cmp", "pgregory.net/rapid", "wirecheck/internal/testserver", "wirecheck/internal/fault"},
 			Why:    "what is for tests stays in tests",
 		},
 		{

@@ -1,0 +1,416 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wirecheck/backends/engine"
+	"wirecheck/replay"
+	"wirecheck/scenario"
+	"wirecheck/trace"
+)
+
+// replayFlags are the flags of wirecheck replay.
+type replayFlags struct {
+	engine, snapshot, oracles string
+	order                     string
+	speed                     float64
+	only                      []string
+	until, database           string
+	session                   []string // statements for each session
+	interleavings             string
+	window                    int
+	unit                      string
+	unitGap                   time.Duration
+	out                       string
+	limit                     time.Duration
+	groups                    int
+	failDiverged              bool
+
+	mode scenario.Mode
+}
+
+func newReplayCommand(c *common) *cobra.Command {
+	var f replayFlags
+	cmd := &cobra.Command{
+		Use:   "replay TRACE",
+		Short: "Execute again what an application did, and find what could have gone wrong",
+		Long: `replay executes a capture file (wirecheck trace import) again: one connection for each session, and the order that matters
+kept where sessions wait for each other's locks. It says what came back differently than in the capture, and what the
+oracles say of it. With --interleavings it also takes transactions that stand close to each other, runs them in other
+orders, each from the same starting state, and prints the shortest scenario that goes wrong.
+
+ENGINE is a bare name (postgres, mariadb, ...), which starts a private throwaway server, or a URL of a server on which
+the user may create databases. Only a database made for the replay is touched, and it is dropped at the end.
+
+--order says what a statement waits for besides its own session:
+  commit   everything keeps its place among the commits of the capture (statements that overlapped too, one at a time)
+  object   the same, among statements that use the same tables, one of them to write; others run at once
+  session  nothing but its own session's last statement and the think time (--speed)
+  off      nothing but the clock (--speed)
+A state in which the recorded order and the server's locks contradict each other is resolved and reported.
+
+Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its work, 3 it could not decide.`,
+		Example: `  wirecheck trace import postgresql-*.csv -o shop.wct
+  wirecheck replay shop.wct --snapshot dump.sql --engine postgres
+  wirecheck replay shop.wct --snapshot dump.sql --engine postgres --interleavings random:200 --window 20
+  wirecheck replay shop.wct --engine mariadb --order off --speed 2 --only user=app --until +10m`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			return runReplay(cmd.Context(), c, f, args[0])
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.engine, "engine", "", "where to replay: a name (private server) or a URL; default: a private server of the product that the trace is of")
+	flags.StringVar(&f.snapshot, "snapshot", "", "the database as it was before the first statement: a dump in plain SQL (pg_dump, mysqldump, mariadb-dump; also gzip); default: an empty one")
+	flags.StringVar(&f.order, "order", "commit", "what is waited for: commit, object, session, off")
+	flags.Float64Var(&f.speed, "speed", 0, "how fast the capture's clock goes: 1 as recorded, 2 twice as fast; 0 waits for no clock")
+	flags.StringSliceVar(&f.only, "only", nil, "only these sessions: session=N, user=PATTERN, application=PATTERN; several of one kind are alternatives")
+	flags.StringVar(&f.until, "until", "", "leave out what began then or later: "+timeForms)
+	flags.StringVar(&f.database, "database", "", "the capture's database that is replayed; default: the one with the most statements")
+	flags.StringArrayVar(&f.session, "session-sql", nil, "a statement that each session begins with, as in 'SET search_path = shop'; may be given several times")
+	flags.StringVar(&f.oracles, "oracle", isolationName, "oracles that judge: "+oracleNames()+", all, none")
+	flags.StringVar(&f.interleavings, "interleavings", "", "also run transactions in other orders: random:N, pct:N,D, all")
+	flags.IntVar(&f.window, "window", 20, "how many transactions next to each other are combined")
+	flags.IntVar(&f.groups, "groups", 200, "how many combinations of transactions are run at most")
+	flags.StringVar(&f.unit, "unit", "transaction", "what must be serializable: transaction, or request (the transactions of one request, by its tags or --unit-gap)")
+	flags.DurationVar(&f.unitGap, "unit-gap", 0, "transactions of a session without tags that follow each other within this time are one request; 0: they are not")
+	flags.StringVar(&f.out, "out", "", "folder in which to store scenarios that show what was found; default: they are printed")
+	flags.DurationVar(&f.limit, "limit", time.Minute, "how long one statement, or one interleaving, may take before it is given up")
+	flags.BoolVar(&f.failDiverged, "fail-on-divergence", false, "exit with status 1 if an answer differs from the capture's")
+	return cmd
+}
+
+// check reads the flags that have a form of their own.
+func (f *replayFlags) check() error {
+	if _, err := replay.ParseOrder(f.order); err != nil {
+		return err
+	}
+	if _, err := seat(f.oracles); err != nil {
+		return err
+	}
+	if f.unit != "transaction" && f.unit != "request" {
+		return fmt.Errorf("unit %q: expected transaction or request", f.unit)
+	}
+	if f.speed < 0 {
+		return fmt.Errorf("speed %v: expected 0 or more", f.speed)
+	}
+	if f.window < 2 {
+		return fmt.Errorf("window %d: expected at least 2 transactions", f.window)
+	}
+	if f.interleavings == "" || f.interleavings == "recorded" {
+		return nil
+	}
+	text := f.interleavings
+	if kind, n, ok := strings.Cut(text, ":"); ok && kind == "pct" && !strings.Contains(n, ",") {
+		text += ",3"
+	}
+	mode, err := scenario.ParsePermutations(text)
+	if err != nil || mode.Kind == scenario.KindListed {
+		return fmt.Errorf("interleavings %q: expected recorded, random:N, pct:N,D or all", f.interleavings)
+	}
+	f.mode = mode
+	return nil
+}
+
+// replayer is one run of wirecheck replay.
+type replayer struct {
+	c      *common
+	f      replayFlags
+	path   string
+	survey *replay.Survey
+	site   *site
+	lens   *lens
+	labs   *engine.Labs
+	target engine.Target // the database, not through the lens
+	main   string        // the capture's database
+	left   map[string]int
+	filter sessionFilter
+	report replayReport
+}
+
+func runReplay(ctx context.Context, c *common, f replayFlags, path string) (err error) {
+	if err := c.needFormat("text", "json"); err != nil {
+		return err
+	}
+	r := &replayer{c: c, f: f, path: path}
+	if r.filter, err = parseFilter(f.only); err != nil {
+		return err
+	}
+	if r.survey, err = replay.Look(r.open); err != nil {
+		return err
+	}
+	if r.survey.Statements == 0 {
+		fmt.Fprintf(c.stderr, "wirecheck: %s holds no statement\n", path)
+		return exitUnknown
+	}
+	name := f.engine
+	if name == "" {
+		if len(r.survey.Products) == 0 {
+			return errors.New("the trace does not say which product it is of: name one with --engine")
+		}
+		name = r.survey.Products[0]
+	}
+	if r.site, err = openSite(ctx, name); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.site.Close()) }()
+	if err := r.sameDialect(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.close(ctx)) }()
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	if err := r.run(ctx); err != nil {
+		return err
+	}
+	if err := r.print(); err != nil {
+		return err
+	}
+	return r.status()
+}
+
+func (r *replayer) open() (*trace.Reader, error) { return trace.Open(r.path, trace.ReadOptions{}) }
+
+func (r *replayer) sameDialect() error {
+	if len(r.survey.Products) == 0 {
+		return nil
+	}
+	if mysql := trace.DialectOf(r.survey.Products[0]) == trace.MySQL; mysql != (r.site.engine.Protocol == engine.ProtocolMySQL) {
+		return fmt.Errorf("the trace is of %s, and cannot be replayed on %s", r.survey.Products[0], r.site.engine.Title)
+	}
+	return nil
+}
+
+func (r *replayer) private() bool { return r.site.server != nil }
+
+func (r *replayer) postgres() bool { return r.site.engine.Protocol == engine.ProtocolPostgres }
+
+// prepare makes the database as it was before the first statement.
+func (r *replayer) prepare(ctx context.Context) (err error) {
+	if r.labs, err = engine.OpenLabs(ctx, r.site.engine, r.site.target); err != nil {
+		return err
+	}
+	r.main = r.f.database
+	if r.main == "" {
+		r.main = r.survey.MainDatabase(r.maintenance)
+	}
+	if r.private() && r.main != "" && !r.maintenance(r.main) {
+		r.target, err = r.labs.Make(ctx, r.main) // statements may name it
+	} else {
+		r.target, err = r.labs.Create(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if err := r.accounts(ctx); err != nil {
+		return err
+	}
+	p, err := seat(r.f.oracles)
+	if err != nil {
+		return err
+	}
+	if p.isolation {
+		if r.lens, err = openLens(ctx, r.c, r.site, nil); err != nil {
+			return err
+		}
+	}
+	if r.f.snapshot != "" {
+		if err := r.restore(ctx); err != nil {
+			return err
+		}
+	}
+	if r.lens != nil {
+		r.lens.live.prepared()
+	}
+	return nil
+}
+
+// maintenance reports whether a database of the capture is one of the product's own.
+func (r *replayer) maintenance(name string) bool {
+	switch name {
+	case "", "postgres", "template0", "template1", "mysql", "information_schema", "performance_schema", "sys":
+		return true
+	}
+	return false
+}
+
+// accounts makes the capture's users on a private server, since statements and the snapshot may name them.
+func (r *replayer) accounts(ctx context.Context) error {
+	if !r.private() || !r.postgres() {
+		return nil
+	}
+	conn, err := r.site.engine.Connect(ctx, r.target)
+	if err != nil {
+		return err
+	}
+	sql := []string{"ALTER DATABASE " + quoteName(r.target.Database) + " SET deadlock_timeout = '1s'"}
+	for _, user := range r.survey.Users {
+		if user == r.target.User {
+			continue
+		}
+		sql = append(sql, "CREATE ROLE "+quoteName(user)+" LOGIN SUPERUSER")
+	}
+	for _, s := range sql {
+		if err := engine.Exec(ctx, conn, s); err != nil {
+			return errors.Join(err, conn.Close())
+		}
+	}
+	return conn.Close()
+}
+
+func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// restore brings back the snapshot. In the MySQL family it goes through the lens, which gives new tables their hidden columns.
+func (r *replayer) restore(ctx context.Context) (err error) {
+	target := r.target
+	d := trace.PostgreSQL
+	if !r.postgres() {
+		d = trace.MySQL
+		if r.lens != nil {
+			target = r.lens.through(target)
+		}
+	}
+	conn, err := r.site.engine.Connect(ctx, target)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	s := replay.Snapshot{Conn: conn, Dialect: d, Confined: !r.private()}
+	if err := s.Restore(ctx, r.f.snapshot); err != nil {
+		return err
+	}
+	r.report.SnapshotSkipped = s.Skipped
+	return nil
+}
+
+func (r *replayer) close(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	var errs []error
+	if r.lens != nil {
+		errs = append(errs, r.lens.stop())
+	}
+	if r.labs != nil {
+		errs = append(errs, r.labs.Close(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// config is how the trace is replayed.
+func (r *replayer) config() (replay.Config, error) {
+	until := int64(0)
+	if r.f.until != "" {
+		var err error
+		if until, err = parseMoment(r.f.until, r.survey.First); err != nil {
+			return replay.Config{}, fmt.Errorf("--until: %w", err)
+		}
+	}
+	order, err := replay.ParseOrder(r.f.order)
+	if err != nil {
+		return replay.Config{}, err
+	}
+	r.left = map[string]int{}
+	c := replay.Config{
+		Backend: r.site.engine, Target: r.target, Side: r.target, Describe: replay.Describe(describer(r.site.engine)), Order: order, Speed: r.f.speed,
+		Limits: replay.Limits{Statement: r.f.limit}, Confined: !r.private(), Until: until,
+		Keep: func(id uint64, s *trace.Session) bool {
+			if !r.filter.keeps(id, s) {
+				return false
+			}
+			if s.Database != r.main && s.Database != "" && r.main != "" {
+				r.left[s.Database]++
+				return false
+			}
+			return true
+		},
+		Setup: func(s *trace.Session) []string {
+			var sql []string
+			if r.private() && r.postgres() && s.User != "" && s.User != r.target.User {
+				sql = append(sql, "SET SESSION AUTHORIZATION "+quoteName(s.User))
+			}
+			return append(sql, r.f.session...)
+		},
+	}
+	if r.lens != nil {
+		c.Target = r.lens.through(r.target)
+	}
+	if r.c.progress() {
+		c.Progress = func(done int) {
+			fmt.Fprintf(r.c.stderr, "\r\x1b[K%s: %d of %d statements", r.path, done, r.survey.Statements)
+		}
+	}
+	return c, nil
+}
+
+// run replays the trace, and what it is asked for besides.
+func (r *replayer) run(ctx context.Context) error {
+	config, err := r.config()
+	if err != nil {
+		return err
+	}
+	result, err := replay.Run(ctx, config, r.open, r.survey)
+	if r.c.progress() {
+		fmt.Fprint(r.c.stderr, "\r\x1b[K")
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return err
+	}
+	if r.survey.Warning != "" {
+		result.Notes = append(result.Notes, r.survey.Warning)
+	}
+	r.report.Trace, r.report.Engine, r.report.Version = r.path, r.site.engine.Name, r.site.version
+	r.report.Replay, r.report.LeftOut = result, r.left
+	if r.lens != nil {
+		j := r.lens.live.judgement()
+		j.coverage.UnknownWriters = 0
+		r.report.judged = &j
+		r.report.Findings = j.findings
+	}
+	return nil
+}
+
+// sessionFilter is what --only asks for: alternatives by kind.
+type sessionFilter map[string][]string
+
+func parseFilter(list []string) (sessionFilter, error) {
+	f := sessionFilter{}
+	for _, text := range list {
+		kind, value, ok := strings.Cut(text, "=")
+		if !ok || !slices.Contains([]string{"session", "user", "application"}, kind) {
+			return nil, fmt.Errorf("--only %q: expected session=N, user=PATTERN or application=PATTERN", text)
+		}
+		if _, err := strconv.ParseUint(value, 10, 64); kind == "session" && err != nil {
+			return nil, fmt.Errorf("--only %q: sessions have numbers (wirecheck trace show)", text)
+		}
+		if _, err := path.Match(value, ""); err != nil {
+			return nil, fmt.Errorf("--only %q: %w", text, err)
+		}
+		f[kind] = append(f[kind], value)
+	}
+	return f, nil
+}
+
+func (f sessionFilter) keeps(id uint64, s *trace.Session) bool {
+	is := map[string]string{"session": strconv.FormatUint(id, 10), "user": s.User, "application": s.Application}
+	for kind, patterns := range f {
+		if !slices.ContainsFunc(patterns, func(p string) bool { ok, _ := path.Match(p, is[kind]); return ok }) {
+			return false
+		}
+	}
+	return true
+}

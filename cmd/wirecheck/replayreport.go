@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"wirecheck/oracle"
+	"wirecheck/replay"
+	"wirecheck/report"
+	"wirecheck/trace"
+)
+
+// replayReport is all that a replay has to tell.
+type replayReport struct {
+	Trace           string           `json:"trace"`
+	Engine          string           `json:"engine"`
+	Version         string           `json:"version"`
+	Seed            uint64           `json:"seed,omitempty"`
+	Replay          *replay.Result   `json:"replay"`
+	Findings        []oracle.Finding `json:"findings"`
+	Coverage        fmt.Stringer     `json:"coverage,omitempty"`
+	LeftOut         map[string]int   `json:"left_out,omitempty"` // sessions of other databases
+	SnapshotSkipped map[string]int   `json:"snapshot_skipped,omitempty"`
+
+	judged *judged
+}
+
+// print writes the report.
+func (r *replayer) print() error {
+	p := &r.report
+	p.Seed = r.c.seed
+	if p.judged != nil {
+		p.Coverage = p.judged.coverage
+	}
+	if r.c.format == "json" {
+		e := json.NewEncoder(r.c.stdout)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		if err := e.Encode(p); err != nil {
+			return fmt.Errorf("write the report: %w", err)
+		}
+		return nil
+	}
+	w := bufio.NewWriter(r.c.stdout)
+	r.text(w)
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	return nil
+}
+
+// firstShown is how many of a kind are printed.
+const firstShown = 10
+
+func (r *replayer) text(w io.Writer) {
+	p := &r.report
+	x := p.Replay
+	fmt.Fprintf(w, "%s on %s %s, order %s: %s of %s in %v\n", p.Trace, r.site.engine.Title, p.Version, x.Order,
+		tally(x.Statements, "statement", "statements"), tally(x.Sessions, "session", "sessions"), x.Elapsed.Round(time.Millisecond))
+	fmt.Fprintf(w, "  waited for locks: %d, refused by the server: %d\n", x.Waited, x.Errors)
+	counted(w, "  not replayed", x.Skipped)
+	counted(w, "  left out of the snapshot", p.SnapshotSkipped)
+	for _, name := range slices.Sorted(maps.Keys(p.LeftOut)) {
+		fmt.Fprintf(w, "  left out: %s of database %q (--database)\n", tally(p.LeftOut[name], "session", "sessions"), name)
+	}
+	if x.Begun > 0 {
+		fmt.Fprintf(w, "  in a transaction when the capture began: %s; BEGIN was put in front\n", tally(x.Begun, "session", "sessions"))
+	}
+	if x.Left > 0 {
+		fmt.Fprintf(w, "  open when it ended, and rolled back: %s\n", tally(x.Left, "transaction", "transactions"))
+	}
+	if x.Late > 0 {
+		fmt.Fprintf(w, "  so far out of order in the file that their place is not certain: %s\n", tally(x.Late, "statement", "statements"))
+	}
+	for _, n := range x.Notes {
+		fmt.Fprintf(w, "  note: %s\n", n)
+	}
+	divergence(w, &x.Divergence)
+	if x.Deviated > 0 {
+		fmt.Fprintf(w, "\norder not kept: %s\n", tally(x.Deviated, "time", "times"))
+		for i, d := range x.Deviations {
+			if i == firstShown {
+				fmt.Fprintf(w, "  and %d more\n", x.Deviated-i)
+				break
+			}
+			fmt.Fprintf(w, "  statement %d of session %d: %s\n    %s\n", d.Step, d.Session, d.SQL, d.Text)
+		}
+	}
+	for _, d := range x.Deadlocks {
+		deadlock(w, &d)
+	}
+	if p.judged != nil {
+		fmt.Fprintln(w)
+		_ = report.Text(w, p.judged.findings) // w remembers its error
+		_ = report.Summary(w, report.Result{Findings: p.judged.findings, Coverage: p.judged.coverage})
+	}
+}
+
+func divergence(w io.Writer, d *replay.Divergence) {
+	if d.Compared == 0 {
+		fmt.Fprintln(w, "divergence: unknown: the capture tells nothing of any answer")
+		return
+	}
+	if d.Same == d.Compared {
+		fmt.Fprintf(w, "divergence: none in %s that the capture tells something of\n", tally(d.Compared, "answer", "answers"))
+		return
+	}
+	var kinds []string
+	for _, k := range slices.Sorted(maps.Keys(d.Kinds)) {
+		kinds = append(kinds, fmt.Sprintf("%s: %d", k, d.Kinds[k]))
+	}
+	fmt.Fprintf(w, "divergence: %d of %s (%s)\n", d.Compared-d.Same, tally(d.Compared, "answer", "answers"), strings.Join(kinds, ", "))
+	for i, x := range d.First {
+		if i == firstShown {
+			fmt.Fprintf(w, "  and %d more\n", d.Compared-d.Same-i)
+			break
+		}
+		fmt.Fprintf(w, "  statement %d of session %d, %s: %s%s\n    capture: %s\n    replay:  %s\n", x.Step, x.Session, x.Kind, x.SQL, tagText(x.Tags), x.Want, x.Got)
+	}
+}
+
+func deadlock(w io.Writer, d *replay.Deadlock) {
+	where := "in the replay, not in the capture"
+	switch {
+	case d.Captured && d.Replayed:
+		where = "in the capture and in the replay"
+	case d.Captured:
+		where = "in the capture, not in the replay"
+	}
+	fmt.Fprintf(w, "\nDEADLOCK (%s): the server ended statement %d of session %d\n  %s%s\n", where, d.Step, d.Session, d.SQL, tagText(d.Tags))
+	for _, o := range d.Others {
+		fmt.Fprintf(w, "  against session %d: %s%s\n", o.Session, o.SQL, tagText(o.Tags))
+	}
+	fmt.Fprintln(w, "  Fix: take the locks in the same order everywhere, and retry transactions that the server ends so")
+}
+
+// tagText prints what the application said of a statement.
+func tagText(tags []trace.Tag) string {
+	if len(tags) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, t := range tags {
+		parts = append(parts, t.Key+"="+t.Value)
+	}
+	return " [" + strings.Join(parts, ", ") + "]"
+}
+
+func counted(w io.Writer, what string, m map[string]int) {
+	for _, why := range slices.Sorted(maps.Keys(m)) {
+		fmt.Fprintf(w, "%s: %d: %s\n", what, m[why], why)
+	}
+}
+
+func tally(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// status is how the process ends.
+func (r *replayer) status() error {
+	p := &r.report
+	switch {
+	case len(p.Findings) > 0 || len(p.Replay.Deadlocks) > 0:
+		return exitFound
+	case r.f.failDiverged && p.Replay.Divergence.Count() > 0:
+		return exitFound
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wirecheck/trace"
+)
+
+func newTraceImportCommand(c *common) *cobra.Command {
+	var o trace.ImportOptions
+	var output string
+	var names []string
+	for _, f := range trace.Formats() {
+		names = append(names, f.Name)
+	}
+	cmd := &cobra.Command{
+		Use:   "import FILE... -o FILE",
+		Short: "Make a capture file of server logs or a packet capture",
+		Long: `Import reads what a server logged and says what that could not tell, and how the server is set to tell more. Each file's
+format is recognised, unless --format names it; files of the same format are one log, to be given in its order. They
+may be compressed (gzip, zstd).
+
+  csvlog, jsonlog  PostgreSQL's, best with log_statement = all, log_duration = on, log_connections = on,
+                   log_disconnections = on, log_lock_waits = on, deadlock_timeout = 10ms; also with
+                   log_min_duration_statement = 0 alone, or pgaudit
+  stderr           PostgreSQL's log in text form; --prefix is its log_line_prefix
+  general          the general query log of MySQL and MariaDB: order of starts, no ends
+  slow             the slow query log with long_query_time = 0 (MySQL: log_slow_extra = ON), also Percona Server's
+  audit            MariaDB's server_audit: order of starts and of ends, errors
+  pcap             a packet capture (pcap, pcapng) of unencrypted traffic: everything, with results
+
+Lines that are not understood are counted, and the first ones are shown.
+
+Exit status: 0, or 2 if a file could not be read, or 3 if no statement was found.`,
+		Example: `  wirecheck trace import postgresql-*.csv -o shop.wct
+  wirecheck trace import --format slow mysql-slow.log.gz -o shop.wct
+  tcpdump -i any -s 0 -w shop.pcap port 5432   # for a while, then:
+  wirecheck trace import shop.pcap -o shop.wct`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := needOutput(output); err != nil {
+				return err
+			}
+			return importTrace(cmd, c, args, output, o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Format, "format", "auto", "format of the files: auto, "+strings.Join(names, ", "))
+	f.StringVar(&o.Prefix, "prefix", "", "log_line_prefix of a stderr log (default: one of the usual ones)")
+	f.StringVar(&o.Product, "product", "", "whose the log is, where it does not say so: mysql, mariadb, tidb")
+	f.IntSliceVar(&o.Ports, "port", nil, "ports of servers in a packet capture, for connections that it joins late")
+	f.IntVar(&o.Rows, "rows", trace.DefaultRows, "how many rows of each result are kept; 0 keeps none, a digest tells of all")
+	outputFlag(cmd, &output)
+	return cmd
+}
+
+func importTrace(cmd *cobra.Command, c *common, files []string, output string, o trace.ImportOptions) error {
+	var total int64
+	for _, path := range files {
+		info, err := os.Stat(path)
+		if err != nil {
+			return fmt.Errorf("open log: %w", err)
+		}
+		total += info.Size()
+	}
+	if o.Rows == 0 {
+		o.Rows = -1
+	}
+	bar := newBar(c, "import", total)
+	o.Read = bar.add
+	var reports []*trace.Report
+	err := writeTrace(output, trace.Header{Started: time.Now().UnixNano()}, func(w *trace.Writer) (err error) {
+		o.Out = w.Write
+		reports, err = trace.Import(cmd.Context(), files, o)
+		var sources []trace.Source
+		for _, r := range reports {
+			sources = append(sources, r.Source())
+		}
+		w.SetSources(sources)
+		return err
+	})
+	bar.clear()
+	statements := 0
+	for _, r := range reports {
+		statements += r.Statements
+		if e := r.Text(c.stdout); e != nil && err == nil {
+			err = e
+		}
+	}
+	if err == nil && statements == 0 {
+		fmt.Fprintln(c.stderr, "wirecheck: no statement was found")
+		return exitUnknown
+	}
+	return err
+}
+
+// bar shows on a terminal how much of some bytes was read.
+type bar struct {
+	c           *common
+	what        string
+	total, done int64
+	start, last time.Time
+}
+
+func newBar(c *common, what string, total int64) *bar {
+	return &bar{c: c, what: what, total: total, start: time.Now()}
+}
+
+const (
+	barWidth = 30
+	barEvery = 100 * time.Millisecond
+)
+
+func (b *bar) add(n int64) {
+	b.done += n
+	now := time.Now()
+	if !b.c.progress() || now.Sub(b.last) < barEvery {
+		return
+	}
+	b.last = now
+	full := barWidth
+	if b.total > 0 {
+		full = int(min(b.done*barWidth/b.total, barWidth))
+	}
+	speed := float64(b.done) / 1e6 / max(now.Sub(b.start).Seconds(), 0.001)
+	fmt.Fprintf(b.c.stderr, "\r\x1b[K%s [%s%s] %d of %d MB, %.0f MB/s", b.what, strings.Repeat("#", full), strings.Repeat(".", barWidth-full),
+		b.done/1e6, b.total/1e6, speed)
+}
+
+func (b *bar) clear() {
+	if b.c.progress() {
+		fmt.Fprint(b.c.stderr, "\r\x1b[K")
+	}
+}

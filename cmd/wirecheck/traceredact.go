@@ -1,0 +1,61 @@
+package main
+
+import (
+	"crypto/rand"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"wirecheck/trace"
+)
+
+func newTraceRedactCommand(c *common) *cobra.Command {
+	var o trace.ReadOptions
+	var output string
+	cmd := &cobra.Command{
+		Use:   "redact FILE -o FILE",
+		Short: "Replace all values of a capture file by tokens",
+		Long: `Redact replaces literals, parameters, result rows, sqlcommenter's tags and client addresses by tokens, and leaves out comments
+and the texts of errors. Within the file the same value always has the same token. Numbers stay numbers, dates dates,
+UUIDs UUIDs and strings strings, so the statements still parse. Names of tables, columns, users, databases and
+applications stay. The key is random and not kept.`,
+		Example: `  wirecheck trace redact shop.wct -o redacted.wct`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := needOutput(output); err != nil {
+				return err
+			}
+			key := make([]byte, 32)
+			rand.Read(key) // never fails (crypto/rand, since Go 1.24)
+			return redactTrace(c, args[0], output, o, key)
+		},
+	}
+	outputFlag(cmd, &output)
+	damagedFlag(cmd, &o)
+	return cmd
+}
+
+func redactTrace(c *common, path, output string, o trace.ReadOptions, key []byte) error {
+	r := trace.NewRedactor(key)
+	products := map[uint64]string{}
+	n := 0
+	err := copyTrace(path, output, o, func(h *trace.Header) { h.Redacted = true }, func(w *trace.Writer) error {
+		return readTrace(c, path, o, false, func(rec *trace.Record) error {
+			switch rec.Kind {
+			case trace.KindSession:
+				products[rec.Session] = rec.Open.Product
+			case trace.KindEnd:
+				defer delete(products, rec.Session)
+			case trace.KindStatement:
+				n++
+			}
+			r.Record(rec, products[rec.Session])
+			return w.Write(rec)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stdout, "statements redacted: %d\n", n)
+	return nil
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"wirecheck/trace"
+)
+
+func newTraceShowCommand(c *common) *cobra.Command {
+	var o trace.ReadOptions
+	var from, to string
+	var sessions []uint
+	var asRecorded, failed bool
+	text := trace.TextOptions{}
+	cmd := &cobra.Command{
+		Use:   "show FILE",
+		Short: "Print the statements of a capture file as people read them",
+		Long: `Show prints a line for each statement, in the order in which they began: time (UTC), session, the status of the
+transaction before it (I none, T open, E failed, ? not known), the statement with its parameters, and what it brought:
+rows, affected rows or an error, ? where the source did not tell.
+
+--format json prints an object for each record.`,
+		Example: `  wirecheck trace show shop.wct --session 4 --session 5
+  wirecheck trace show shop.wct --from 09:31:14 --to 09:31:15 --rows 10
+  wirecheck trace show shop.wct --failed`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.needFormat("text", "json"); err != nil {
+				return err
+			}
+			begin, end, err := window(args[0], from, to)
+			if err != nil {
+				return err
+			}
+			only := sessionSet(sessions)
+			out := bufio.NewWriter(c.stdout)
+			var line []byte
+			err = readTrace(c, args[0], o, !asRecorded, func(r *trace.Record) (err error) {
+				if at := r.At(); begin != 0 && at < begin || end != 0 && at >= end || len(only) > 0 && !only[r.Session] {
+					return nil
+				}
+				if failed && (r.Statement == nil || r.Statement.Error == nil) {
+					return nil
+				}
+				if c.format == "json" {
+					line, err = json.Marshal(r)
+					line = append(line, '\n')
+				} else {
+					line = trace.AppendText(line[:0], r, text)
+				}
+				if err == nil {
+					_, err = out.Write(line)
+				}
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if err := out.Flush(); err != nil {
+				return fmt.Errorf("write statements: %w", err)
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&from, "from", "", "leave out what began before: "+timeForms)
+	f.StringVar(&to, "to", "", "leave out what began then or later")
+	f.UintSliceVar(&sessions, "session", nil, "only these sessions")
+	f.BoolVar(&failed, "failed", false, "only statements that failed")
+	f.BoolVar(&asRecorded, "as-recorded", false, "in the order of the file, which is mostly that of ends; needs no sorting")
+	f.BoolVar(&text.Date, "date", false, "print the day with the time")
+	f.IntVar(&text.Rows, "rows", 3, "how many rows of each result are printed")
+	f.IntVar(&text.SQL, "length", 0, "cut texts to this many characters")
+	damagedFlag(cmd, &o)
+	return cmd
+}

@@ -1,0 +1,319 @@
+package replay
+
+import (
+	"container/heap"
+	"errors"
+	"io"
+	"slices"
+	"time"
+
+	"wirecheck/trace"
+)
+
+// raceMargin is how much earlier one statement must have begun than another one to be sure to have reached its lock first. Logs tell
+// milliseconds, and write a statement down before it has any lock.
+const raceMargin = 3e6 // nanoseconds
+
+// longWait is how much longer than the one before it a statement must have taken to have waited for it, where nothing else tells.
+const longWait = 10 * time.Millisecond
+
+// between is how many places there are between two ticks of a source, for statements that it tells no tick of.
+const between = 1 << 10
+
+// sequence puts a trace's statements into the order in which a replay sends them. It is the order in which they ended, since who ends
+// first had its lock first, except that a statement that was under way for a while when another one began, or when one began that let go
+// of locks, comes before that one: it waited, and its snapshot is older. A session's own order is never changed.
+//
+// It reads the trace as a stream: a window for statements that the file has out of order, and those that were under way at one moment.
+type sequence struct {
+	in     *trace.Reader
+	axis   axis
+	keep   func(session uint64, s *trace.Session) bool
+	until  int64
+	byTo   reorder // axisTo only: by the order of ends
+	byLo   reorder // by beginning
+	clock  int64   // axisTo: the reconstructed time
+	ended  map[uint64]int64
+	info   map[uint64]*trace.Session
+	skip   map[uint64]bool // sessions that are not wanted
+	open   []*Step         // begun, and not handed on
+	out    []*Step
+	last   map[uint64]int64 // by session: the end of its last statement
+	passed int64            // the greatest lo that was taken from byLo
+	late   int
+	eof    bool
+	seq, n int
+	before *Step // axisTo: the step that ended right before the one that is reconstructed
+}
+
+func newSequence(in *trace.Reader, v *Survey, window int, keep func(uint64, *trace.Session) bool, until int64) *sequence {
+	return &sequence{
+		in: in, axis: v.axis, keep: keep, until: until, info: map[uint64]*trace.Session{}, skip: map[uint64]bool{}, last: map[uint64]int64{}, ended: map[uint64]int64{},
+		byTo: reorder{room: window, key: func(s *Step) int64 { return s.hi }}, byLo: reorder{room: window, key: func(s *Step) int64 { return s.lo }},
+	}
+}
+
+// next gives the next step; io.EOF at the end.
+func (q *sequence) next() (*Step, error) {
+	for len(q.out) == 0 {
+		s, err := q.begun()
+		if errors.Is(err, io.EOF) {
+			if len(q.open) == 0 {
+				return nil, io.EOF
+			}
+			q.emit(q.first())
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		for y := q.first(); y != nil && y.hi < s.lo; y = q.first() {
+			q.emit(y)
+		}
+		q.open = append(q.open, s)
+	}
+	s := q.out[0]
+	q.out = q.out[1:]
+	q.n++
+	s.N = q.n
+	return s, nil
+}
+
+// first is the step that is under way and ended first.
+func (q *sequence) first() *Step {
+	if len(q.open) == 0 {
+		return nil
+	}
+	return slices.MinFunc(q.open, byEnd)
+}
+
+func byEnd(a, b *Step) int {
+	switch {
+	case a.hi != b.hi:
+		return compare(a.hi, b.hi)
+	case a.lo != b.lo:
+		return compare(a.lo, b.lo)
+	}
+	return compare(int64(a.Session), int64(b.Session))
+}
+
+func compare(a, b int64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// emit hands a step on, behind those that were there before it.
+func (q *sequence) emit(y *Step) {
+	q.open = slices.DeleteFunc(q.open, func(x *Step) bool { return x == y })
+	for {
+		var before []*Step
+		for _, x := range q.open {
+			if q.precedes(x, y) {
+				before = append(before, x)
+			}
+		}
+		if len(before) == 0 {
+			break
+		}
+		q.emit(slices.MinFunc(before, byEnd))
+	}
+	q.out = append(q.out, y)
+}
+
+// precedes reports whether x, which had not ended when y had, is sent before y.
+func (q *sequence) precedes(x, y *Step) bool {
+	switch {
+	case x.Session == y.Session:
+		return x.lo < y.lo || x.lo == y.lo && x.seq < y.seq
+	case x.after == y:
+		return true
+	case x.lo >= y.lo:
+		return false
+	case y.ends:
+		return true
+	}
+	return x.start != 0 && y.start != 0 && x.start+raceMargin < y.start
+}
+
+// begun gives the step that began next.
+func (q *sequence) begun() (*Step, error) {
+	for !q.eof && !q.byLo.full() {
+		s, err := q.read()
+		if errors.Is(err, io.EOF) {
+			q.eof = true
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		q.byLo.push(s)
+	}
+	if q.byLo.Len() == 0 {
+		return nil, io.EOF
+	}
+	s := q.byLo.pop()
+	if s.lo < q.passed {
+		q.late++
+		s.hi = max(s.hi, q.passed)
+		s.lo = q.passed
+	}
+	q.passed = s.lo
+	return s, nil
+}
+
+// read gives the next step of the file, with its place on the axis.
+func (q *sequence) read() (*Step, error) {
+	if q.axis != axisTo {
+		return q.record()
+	}
+	for !q.byTo.full() {
+		s, err := q.record()
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		q.byTo.push(s)
+	}
+	if q.byTo.Len() == 0 {
+		return nil, io.EOF
+	}
+	s := q.byTo.pop()
+	q.reconstruct(s)
+	return s, nil
+}
+
+// reconstruct gives a step a beginning and an end where only the order of ends, durations and a coarse clock are known: the earliest
+// end that they allow, one think time after the other being as short as can be.
+func (q *sequence) reconstruct(s *Step) {
+	end := q.clock + 1
+	if last, ok := q.ended[s.Session]; ok {
+		end = max(end, last+int64(s.took)+1)
+	}
+	if s.Statement != nil && !s.Statement.Late {
+		end = max(end, s.Statement.End)
+	}
+	q.clock = end
+	q.ended[s.Session] = end
+	s.hi, s.lo = end, end-int64(s.took)
+	s.start = s.lo
+	if y := q.before; y != nil && y.Session != s.Session && s.took > y.took+longWait && s.Statement != nil {
+		// It took long, and ended right behind one that did not: it had waited for that (its commit, or its end as the victim of a deadlock).
+		s.lo, s.after = min(s.lo, y.hi), y
+	}
+	q.before = s
+}
+
+// record reads the file up to the next statement, or end of a session.
+func (q *sequence) record() (*Step, error) {
+	for {
+		var rec trace.Record
+		if err := q.in.Next(&rec); err != nil {
+			return nil, err
+		}
+		switch rec.Kind {
+		case trace.KindSession:
+			q.info[rec.Session] = rec.Open
+			q.skip[rec.Session] = q.keep != nil && !q.keep(rec.Session, rec.Open)
+		case trace.KindStatement, trace.KindEnd:
+			if q.skip[rec.Session] || q.until != 0 && rec.At() >= q.until && rec.At() != 0 {
+				continue
+			}
+			return q.step(&rec), nil
+		}
+	}
+}
+
+func (q *sequence) step(rec *trace.Record) *Step {
+	q.seq++
+	s := &Step{Session: rec.Session, Statement: rec.Statement, info: q.info[rec.Session], seq: q.seq}
+	if rec.Kind == trace.KindEnd {
+		s.start = rec.End.At
+		s.lo = rec.End.At
+		if q.axis != axisTime {
+			s.lo = int64(rec.End.Tick) * between
+		}
+		s.lo = max(s.lo, q.last[s.Session])
+		s.hi = s.lo
+		s.ends = true
+		return s
+	}
+	st := rec.Statement
+	s.took = duration(st)
+	s.start = st.Start
+	if s.start == 0 && st.End != 0 {
+		s.start = st.End - int64(s.took)
+	}
+	from, to := int64(st.From)*between, int64(st.To)*between
+	if st.Late { // it was written down at some time after it had ended: as early as its session's order allows
+		from, to = q.last[s.Session]+1, q.last[s.Session]+1
+		s.start = 0
+	}
+	switch q.axis {
+	case axisTicks:
+		s.lo, s.hi = from, to
+	case axisFrom:
+		s.lo, s.hi = from, from
+	case axisTo:
+		s.hi = to
+	default:
+		s.lo, s.hi = st.Start, st.End
+		if s.lo == 0 {
+			s.lo = s.start
+		}
+	}
+	s.hi = max(s.hi, s.lo)
+	q.last[s.Session] = max(q.last[s.Session], s.hi)
+	s.ends = letsGo(st)
+	return s
+}
+
+// reorder is a window that gives steps by a key.
+type reorder struct {
+	room  int
+	key   func(*Step) int64
+	steps []*Step
+	seqs  []int
+	n     int
+}
+
+func (r *reorder) full() bool { return len(r.steps) > r.room }
+
+func (r *reorder) push(s *Step) { heap.Push(r, s) }
+
+func (r *reorder) pop() *Step { return heap.Pop(r).(*Step) }
+
+// Len, Less, Swap, Push and Pop implement heap.Interface.
+func (r *reorder) Len() int { return len(r.steps) }
+
+// Less orders by the key, then as pushed.
+func (r *reorder) Less(i, j int) bool {
+	if a, b := r.key(r.steps[i]), r.key(r.steps[j]); a != b {
+		return a < b
+	}
+	return r.seqs[i] < r.seqs[j]
+}
+
+// Swap swaps.
+func (r *reorder) Swap(i, j int) {
+	r.steps[i], r.steps[j] = r.steps[j], r.steps[i]
+	r.seqs[i], r.seqs[j] = r.seqs[j], r.seqs[i]
+}
+
+// Push appends.
+func (r *reorder) Push(x any) {
+	r.steps, r.seqs = append(r.steps, x.(*Step)), append(r.seqs, r.n)
+	r.n++
+}
+
+// Pop takes the last away.
+func (r *reorder) Pop() any {
+	n := len(r.steps) - 1
+	s := r.steps[n]
+	r.steps[n] = nil
+	r.steps, r.seqs = r.steps[:n], r.seqs[:n]
+	return s
+}

@@ -1,0 +1,182 @@
+package replay
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"wirecheck/backends/engine"
+	"wirecheck/rewrite"
+	"wirecheck/trace"
+)
+
+// duration is how long a statement took, as far as the capture tells.
+func duration(st *trace.Statement) time.Duration {
+	switch {
+	case st.Took > 0:
+		return time.Duration(st.Took)
+	case st.Start != 0 && st.End > st.Start:
+		return time.Duration(st.End - st.Start)
+	}
+	return 0
+}
+
+// letsGo reports whether a statement ended a transaction, or let go of locks in another way: an error rolls PostgreSQL's transaction back
+// at once, and is how the victim of a deadlock ends.
+func letsGo(st *trace.Statement) bool {
+	if st.Error != nil || st.After == trace.StatusIdle && st.Before != trace.StatusIdle {
+		return true
+	}
+	word := strings.ToLower(firstWord(st.SQL))
+	switch word {
+	case "commit", "rollback", "end", "abort", "unlock":
+		return true
+	case "select", "show", "begin", "start", "set", "savepoint", "with":
+		return strings.Contains(strings.ToLower(st.SQL), "unlock")
+	}
+	return st.Before == trace.StatusIdle && st.After == trace.StatusIdle
+}
+
+func firstWord(sql string) string {
+	sql = strings.TrimLeft(sql, " \t\r\n(")
+	for i, r := range sql {
+		if r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {
+			return sql[:i]
+		}
+	}
+	return sql
+}
+
+// preparer makes statements of a trace ready to be sent.
+type preparer struct {
+	config  *Config
+	dialect trace.Dialect
+	system  func(schema string) bool
+	known   map[string][]rewrite.Statement // by text, with placeholders
+}
+
+const knownTexts = 10_000
+
+func newPreparer(c *Config) *preparer {
+	d := trace.PostgreSQL
+	if c.Backend.Protocol == engine.ProtocolMySQL {
+		d = trace.MySQL
+	}
+	return &preparer{config: c, dialect: d, system: c.Backend.System, known: map[string][]rewrite.Statement{}}
+}
+
+// prepare fills in what is sent, or why nothing is.
+func (p *preparer) prepare(s *Step) {
+	st := s.Statement
+	if st == nil {
+		return
+	}
+	switch {
+	case st.Lost:
+		s.Skip = "the capture has not its whole text"
+	case st.NoParams:
+		s.Skip = "the capture has not its parameters"
+	case st.Protocol == trace.ProtocolFetch:
+		s.Skip = "it fetches more rows of a cursor of the wire protocol"
+	case strings.TrimSpace(strings.Trim(st.SQL, "; \t\r\n")) == "":
+		s.Skip = "it is empty"
+	}
+	if s.Skip != "" {
+		if st.Error != nil && st.Before == trace.StatusOpen && st.After == trace.StatusFailed {
+			// What follows rests on the transaction having failed.
+			s.standIn, s.Skip, s.SQL = s.Skip+"; it had failed, and a statement that fails stands in for it", "", "SELECT 1/0"
+		}
+		return
+	}
+	s.verbs = p.describe(st.SQL)
+	if s.Skip = p.refused(st.SQL, s.verbs); s.Skip != "" {
+		return
+	}
+	var err error
+	if s.SQL, err = Inline(st, p.dialect); err != nil {
+		s.Skip = err.Error()
+		return
+	}
+	for _, v := range s.verbs {
+		if s.Volatile == "" {
+			s.Volatile = v.Volatile
+		}
+		for _, t := range v.Tables {
+			if t.Kind == rewrite.SourceTable {
+				s.tables = append(s.tables, use{name: strings.ToLower(t.Name), write: t.Target || t.Lock != rewrite.LockNone})
+			}
+		}
+	}
+}
+
+func (p *preparer) describe(sql string) []rewrite.Statement {
+	if list, ok := p.known[sql]; ok {
+		return list
+	}
+	list, err := p.config.Describe(sql)
+	if err != nil {
+		list = nil
+	}
+	if len(p.known) >= knownTexts {
+		clear(p.known)
+	}
+	p.known[sql] = list
+	return list
+}
+
+// administration are statements about the server, not about the application's data. They are not replayed: accounts and databases are
+// made for the replay, and the rest would change what the replay stands on.
+var administration = regexp.MustCompile(`(?is)^\s*(` +
+	`(create|drop|alter)\s+(or\s+replace\s+)?(database|schema\s+if|user|role|tablespace|server|system|subscription|publication|instance|group\s)` +
+	`|(grant|revoke|flush|reset\s+(master|slave|replica)|purge|shutdown|restart|kill|checkpoint|backup|change\s+(master|replication)|install|uninstall|start\s+(slave|replica)|stop\s+(slave|replica)|binlog|clone)\b` +
+	`|set\s+(global|persist|persist_only|@@global\b|password)` +
+	`|set\s+session\s+authorization|set\s+(local\s+)?role\b` +
+	`)`)
+
+// serverFunctions act on the server or on other sessions by number.
+var serverFunctions = regexp.MustCompile(`(?i)\b(pg_(create|drop)_(logical|physical)_replication_slot|pg_logical_slot_\w+|pg_replication_\w+|pg_terminate_backend|pg_cancel_backend|` +
+	`pg_reload_conf|pg_rotate_logfile|pg_switch_wal|pg_start_backup|pg_stop_backup|pg_backup_start|pg_backup_stop|pg_promote|lo_import|lo_export|pg_read_file|pg_ls_dir)\s*\(`)
+
+var (
+	createDatabase = regexp.MustCompile(`(?is)^\s*(create|drop)\s+(database|schema)\b`)
+	copyStatement  = regexp.MustCompile(`(?is)^\s*copy\b`)
+	loadData       = regexp.MustCompile(`(?is)^\s*load\s+(data|xml)\b|\binto\s+(outfile|dumpfile)\b`)
+)
+
+// refused says why a statement is not replayed at all; empty: it is.
+func (p *preparer) refused(sql string, verbs []rewrite.Statement) string {
+	postgres := p.dialect == trace.PostgreSQL
+	switch {
+	case administration.MatchString(sql), serverFunctions.MatchString(sql), !postgres && createDatabase.MatchString(sql):
+		return "it administers the server"
+	case postgres && copyStatement.MatchString(sql):
+		if toStdout.MatchString(sql) {
+			return ""
+		}
+		return "the data of COPY is not in the capture"
+	case loadData.MatchString(sql):
+		return "it reads or writes a file"
+	}
+	for _, v := range verbs {
+		for _, t := range v.Tables {
+			if t.Schema == "" || t.Kind != rewrite.SourceTable {
+				continue
+			}
+			if t.Target && p.system(strings.ToLower(t.Schema)) {
+				return "it administers the server"
+			}
+			if p.config.Confined && !postgres && !strings.EqualFold(t.Schema, p.config.Target.Database) && !p.system(strings.ToLower(t.Schema)) {
+				return "it names a database that is not the replay's own"
+			}
+		}
+		if p.config.Confined && !postgres && v.Control.Verb == rewrite.ControlDatabase {
+			return "it changes the database"
+		}
+	}
+	if p.config.Confined && !postgres && len(verbs) == 0 {
+		return "nobody here understands it, and it could name another database"
+	}
+	return ""
+}
+
+var toStdout = regexp.MustCompile(`(?is)\bto\s+stdout\b`)

@@ -1,0 +1,208 @@
+// Package replay executes again what a capture file (package trace) says that an application did, on a server that may be another one, and says
+// where what came back differs.
+//
+// Two machines do it. Run (keeper.go) replays a trace as a stream, whatever its length: one connection for each session, and a
+// keeper that holds each statement back until what came before it in the capture is done or is seen waiting for a lock. Window (window.go)
+// takes transactions that stand close to each other and makes scenarios of them, which a lab can execute in other orders.
+//
+// What the capture cannot tell is not compared, and nothing is guessed without saying so. docs/REPLAY.md describes all of it.
+package replay
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"wirecheck/backends/engine"
+	"wirecheck/rewrite"
+	"wirecheck/trace"
+)
+
+// Order is what a statement waits for besides its own session.
+type Order string
+
+// The orders.
+const (
+	// OrderCommit: everything keeps the place that it had among the commits of the capture: what was over before it began is over, and
+	// what had begun has begun.
+	OrderCommit Order = "commit"
+	// OrderObject: the same, but only among statements that use the same tables, one of them to write.
+	OrderObject Order = "object"
+	// OrderSession: each session for itself: a statement comes when the session's last one is done and the think time has passed.
+	OrderSession Order = "session"
+	// OrderOff: nothing is waited for but the time at which the statement was sent.
+	OrderOff Order = "off"
+)
+
+// ParseOrder reads an order.
+func ParseOrder(text string) (Order, error) {
+	switch o := Order(text); o {
+	case OrderCommit, OrderObject, OrderSession, OrderOff:
+		return o, nil
+	}
+	return "", fmt.Errorf("order %q: expected commit, object, session or off", text)
+}
+
+// Describe takes a text apart into statements, as a dialect of package rewrite does.
+type Describe func(sql string) ([]rewrite.Statement, error)
+
+// Config says where and how a trace is replayed.
+type Config struct {
+	Backend engine.Descriptor
+	// Target is the server and the database, which is the replay's own. It may lead through a proxy that watches.
+	Target engine.Target
+	// Side is the same server for the connection that looks at the locks and kills; it never leads through a proxy.
+	Side     engine.Target
+	Describe Describe
+	Order    Order
+	// Speed is how fast the capture's clock goes: 1 as recorded, 2 twice as fast; 0: nobody waits for the clock.
+	Speed  float64
+	Limits Limits
+	// Setup gives the statements that a new session begins with, besides its level; nil: none.
+	Setup func(s *trace.Session) []string
+	// Confined refuses statements that name another database or the server itself: it is somebody else's server.
+	Confined bool
+	// Databases are those of the capture whose statements go to Target; empty: all sessions'.
+	Keep func(session uint64, s *trace.Session) bool
+	// Until is where the replay ends, in the capture's clock (Record.At); 0: at its end.
+	Until int64
+	// Before is called before a step is sent, when everything that the order asks for is settled; nil: nobody is.
+	Before func(ctx context.Context, s *Step) error
+	// Done is called for each step when it is done, in that order, by one goroutine; nil: nobody is.
+	Done func(s *Step)
+	// Progress is called now and then with the number of steps that are done.
+	Progress func(done int)
+}
+
+// Limits bound what is waited for. Zero fields have defaults.
+type Limits struct {
+	// Statement bounds one statement that is not seen waiting, or ten times what it took in the capture, if that is longer.
+	Statement time.Duration
+	// Stuck is how long a state may last in which everything waits for locks and the server does not end it.
+	Stuck time.Duration
+	// Ahead is how many statements are read ahead of the one whose turn it is.
+	Ahead int
+	// Window is how many statements of a trace may be out of order.
+	Window int
+}
+
+// The defaults.
+const (
+	statementLimit = time.Minute
+	stuckLimit     = 3 * time.Second
+	aheadLimit     = 4096
+	windowLimit    = 1 << 16
+	killLimit      = 10 * time.Second
+	grace          = 250 * time.Microsecond // before the lock views are asked about a step: most are done by then
+	pollEvery      = time.Millisecond       // between looks that showed nothing new
+	overlapGrace   = 20 * time.Millisecond  // how long one waits at least for a step that had not ended in the capture either
+)
+
+func (l *Limits) fill() {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	set(&l.Statement, statementLimit)
+	set(&l.Stuck, stuckLimit)
+	if l.Ahead <= 0 {
+		l.Ahead = aheadLimit
+	}
+	if l.Window <= 0 {
+		l.Window = windowLimit
+	}
+}
+
+// Step is one statement of a trace at its place in the replay.
+type Step struct {
+	N         int // place in the order in which steps are sent, from 1
+	Session   uint64
+	Statement *trace.Statement // nil: the session's end
+	SQL       string           // as it is sent: parameters are literals
+	Skip      string           // why it is not sent; empty: it is
+	Volatile  string           // why the same statement may bring another result, as far as its text tells
+
+	seq    int   // place in the file
+	lo, hi int64 // when it began and ended in the capture, on the trace's axis
+	start  int64 // by the clock, 0: not known
+	took   time.Duration
+	ends   bool  // it ended a transaction, or let go of locks in another way
+	after  *Step // the one that it waited for, as far as its duration tells
+	info   *trace.Session
+	verbs  []rewrite.Statement
+	tables []use
+
+	Answer  engine.Answer
+	Outcome engine.Outcome
+	Waited  bool // it was seen waiting for a lock
+	Lost    error
+	sent    time.Time
+	standIn string // why another statement is sent that fails, as this one did; empty: it is sent itself
+	begun   bool   // a BEGIN was put in front: the session was in a transaction when the capture began
+}
+
+// use is a table that a step touches.
+type use struct {
+	name  string
+	write bool
+}
+
+// Tags are what the application said of the statement.
+func (s *Step) Tags() []trace.Tag {
+	if s.Statement == nil {
+		return nil
+	}
+	return s.Statement.Tags
+}
+
+// failed reports whether the server refused the step.
+func (s *Step) failed() bool { return s.Answer.Err != nil || s.Lost != nil }
+
+// Deviation is a place where the recorded order could not be kept.
+type Deviation struct {
+	Step    int    `json:"step"`
+	Session uint64 `json:"session"`
+	SQL     string `json:"sql,omitempty"`
+	Text    string `json:"text"`
+}
+
+// Deadlock is one that a server ended.
+type Deadlock struct {
+	Session  uint64      `json:"session"` // the victim
+	Step     int         `json:"step"`
+	SQL      string      `json:"sql"`
+	Tags     []trace.Tag `json:"tags,omitempty"`
+	Captured bool        `json:"captured"` // it is in the capture
+	Replayed bool        `json:"replayed"` // it is in the replay
+	Others   []Party     `json:"others,omitempty"`
+}
+
+// Party is a session that took part in something, with its statement.
+type Party struct {
+	Session uint64      `json:"session"`
+	SQL     string      `json:"sql,omitempty"`
+	Tags    []trace.Tag `json:"tags,omitempty"`
+}
+
+// Result is what a replay did.
+type Result struct {
+	Order      Order          `json:"order"`
+	Sessions   int            `json:"sessions"`
+	Statements int            `json:"statements"` // that were sent
+	Waited     int            `json:"waited"`     // that were seen waiting for a lock
+	Errors     int            `json:"errors"`     // that the server refused
+	Skipped    map[string]int `json:"skipped"`    // by reason
+	Divergence Divergence     `json:"divergence"`
+	Deadlocks  []Deadlock     `json:"deadlocks"`
+	Deviations []Deviation    `json:"deviations"`      // the first ones
+	Deviated   int            `json:"deviated"`        // all
+	Begun      int            `json:"begun,omitempty"` // sessions that were in a transaction when the capture began
+	Left       int            `json:"left,omitempty"`  // transactions that were open when it ended; they were rolled back
+	Late       int            `json:"late,omitempty"`  // statements that came too far out of order in the file
+	Elapsed    time.Duration  `json:"elapsed_ns"`
+	Notes      []string       `json:"notes,omitempty"`
+}
+
+// maxShown is how many of each kind of thing a result keeps.
+const maxShown = 100

@@ -1,0 +1,153 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"wirecheck/trace"
+)
+
+// axis is what the order of a trace's statements is taken from.
+type axis uint8
+
+const (
+	axisTime  axis = iota // the clock
+	axisTicks             // the source's own order of beginnings and ends
+	axisFrom              // its order of beginnings; ends are not known
+	axisTo                // its order of ends, with durations
+)
+
+// Survey is what a first look at a trace tells.
+type Survey struct {
+	Statements int
+	Sessions   int
+	// First and Last are clock times.
+	First, Last int64
+	// Errors: the capture tells which statements failed.
+	Errors bool
+	// Products, Databases and Users are those of its sessions, sorted; Levels the isolation levels that it tells of sessions.
+	Products, Databases, Users, Levels []string
+	Warning                            string // of the file: its end is missing
+
+	axis      axis
+	databases map[string]int // statements of each
+}
+
+// MainDatabase is the database with the most statements that own does not say is the product's own; empty if there is none.
+func (v *Survey) MainDatabase(own func(name string) bool) string {
+	best := ""
+	for _, name := range v.Databases {
+		if !own(name) && (best == "" || v.databases[name] > v.databases[best]) {
+			best = name
+		}
+	}
+	return best
+}
+
+// Open opens a trace from its beginning.
+type Open func() (*trace.Reader, error)
+
+// Look reads a trace once.
+func Look(open Open) (_ *Survey, err error) {
+	r, err := open()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	v := &Survey{Errors: true}
+	from, to, both, times, failures, late := 0, 0, 0, 0, 0, 0
+	sessions := map[uint64]bool{}
+	of := map[uint64]string{}
+	v.databases = map[string]int{}
+	products, databases, users, levels := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
+	var rec trace.Record
+	for {
+		err := r.Next(&rec)
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		sessions[rec.Session] = true
+		if at := rec.At(); at != 0 {
+			if v.First == 0 || at < v.First {
+				v.First = at
+			}
+			v.Last = max(v.Last, at)
+		}
+		switch rec.Kind {
+		case trace.KindSession:
+			of[rec.Session] = rec.Open.Database
+			products[rec.Open.Product], databases[rec.Open.Database], users[rec.Open.User] = true, true, true
+			levels[rec.Open.Level] = true
+		case trace.KindStatement:
+			st := rec.Statement
+			v.Statements++
+			v.databases[of[rec.Session]]++
+			switch {
+			case st.Late:
+				late++
+			case st.From != 0 && st.To != 0:
+				both++
+			case st.From != 0:
+				from++
+			case st.To != 0:
+				to++
+			}
+			if st.Start != 0 && st.End != 0 {
+				times++
+			}
+			if st.Error != nil {
+				failures++
+			}
+		}
+	}
+	v.Warning = r.Warning()
+	sources := r.Header().Sources
+	if t := r.Totals(); t != nil && len(t.Sources) > 0 {
+		sources = t.Sources
+	}
+	for _, s := range sources {
+		if (s.Format == "general" || s.Format == "slow") && failures == 0 {
+			v.Errors = false
+		}
+	}
+	v.axis = chooseAxis(v.Statements-late, from, to, both, len(sources))
+	if v.axis == axisTime && times == 0 && v.Statements > 0 {
+		return nil, errors.New("nothing in this trace tells in which order its statements ran: neither times nor places of lines")
+	}
+	v.Sessions = len(sessions)
+	v.Products, v.Databases, v.Users, v.Levels = names(products), names(databases), names(users), names(levels)
+	if len(v.Products) > 1 {
+		return nil, fmt.Errorf("the trace is of several products (%v): cut it into one for each (wirecheck trace cut)", v.Products)
+	}
+	return v, nil
+}
+
+// chooseAxis takes the source's own order where all statements have it. Places of several sources cannot be compared.
+func chooseAxis(all, from, to, both, sources int) axis {
+	switch {
+	case sources > 1:
+		return axisTime
+	case both == all:
+		return axisTicks
+	case both+from == all:
+		return axisFrom
+	case both+to == all:
+		return axisTo
+	}
+	return axisTime
+}
+
+func names(set map[string]bool) []string {
+	var list []string
+	for name := range set {
+		if name != "" {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return list
+}

@@ -1,0 +1,243 @@
+package trace
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// conn is a TCP connection: it puts the segments of both directions into order and finds out who speaks what.
+type conn struct {
+	log    *pcapLog
+	key    connKey
+	client netip.AddrPort // not valid: not known yet
+	whole  bool           // seen from its beginning
+	spoke  bool
+	half   [2]half // by whether the sender is key.b
+	talk   talk    // nil: not known yet
+	tries  int
+	deaf   bool // of no interest
+	seen   int64
+}
+
+// talk is a conversation in one of the protocols.
+type talk interface {
+	// message bytes of one side, in order
+	fromClient(b []byte, at int64) error
+	fromServer(b []byte, at int64) error
+	// gap says that bytes of one side are missing in front of what comes next.
+	gap() error
+	flush() error
+	close(at int64, reason string) error
+}
+
+// half is one direction of a connection.
+type half struct {
+	next    uint32 // sequence number
+	known   bool
+	done    bool // FIN
+	waiting []early
+	size    int
+}
+
+// early is a segment that came too early.
+type early struct {
+	seq  uint32
+	at   int64
+	data []byte
+}
+
+// Bounds of what waits for a missing segment.
+const (
+	maxHeld      = 1024
+	maxHeldBytes = 4 << 20
+)
+
+// repeated tells whether a SYN is the one that opened the connection, sent once more.
+func (c *conn) repeated(s *segment) bool {
+	h := &c.half[c.side(s.from)]
+	return h.known && !c.spoke && h.next == s.seq+1
+}
+
+func (c *conn) side(from netip.AddrPort) int {
+	if from == c.key.b {
+		return 1
+	}
+	return 0
+}
+
+func (c *conn) segment(s *segment) error {
+	c.seen = s.at
+	side := c.side(s.from)
+	h := &c.half[side]
+	if s.syn {
+		h.next, h.known = s.seq+1, true
+	}
+	if len(s.data) > 0 {
+		if err := c.take(side, s.seq, s.at, s.data); err != nil {
+			return err
+		}
+		if s.missing > 0 && h.next == s.seq+uint32(len(s.data)) {
+			if err := c.skip(side, h.next+uint32(s.missing)); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case s.reset:
+		return c.log.close(c, s.at, "lost")
+	case s.end && len(h.waiting) == 0:
+		h.done = true
+		if c.half[0].done && c.half[1].done {
+			return c.log.close(c, s.at, "quit")
+		}
+	}
+	return nil
+}
+
+// take takes a segment's data: it is new, partly known, or too early.
+func (c *conn) take(side int, seq uint32, at int64, data []byte) error {
+	h := &c.half[side]
+	if !h.known {
+		h.next, h.known = seq, true
+	}
+	ahead := int32(seq - h.next)
+	switch {
+	case ahead > 0:
+		if ahead > 1<<30 {
+			return nil
+		}
+		h.waiting = append(h.waiting, early{seq, at, slices.Clone(data)})
+		h.size += len(data)
+		if len(h.waiting) > maxHeld || h.size > maxHeldBytes {
+			return c.jump(side)
+		}
+		return nil
+	case int(-ahead) >= len(data):
+		return nil // sent again
+	}
+	data = data[-ahead:]
+	h.next += uint32(len(data))
+	if err := c.hear(side, data, at); err != nil {
+		return err
+	}
+	return c.release(side)
+}
+
+// release takes what waited and fits now.
+func (c *conn) release(side int) error {
+	h := &c.half[side]
+	for i := 0; i < len(h.waiting); i++ {
+		w := h.waiting[i]
+		if int32(w.seq-h.next) > 0 {
+			continue
+		}
+		h.waiting = slices.Delete(h.waiting, i, i+1)
+		h.size -= len(w.data)
+		return c.take(side, w.seq, w.at, w.data)
+	}
+	return nil
+}
+
+// jump gives a missing segment up.
+func (c *conn) jump(side int) error {
+	h := &c.half[side]
+	first := h.waiting[0].seq
+	for _, w := range h.waiting[1:] {
+		if int32(w.seq-first) < 0 {
+			first = w.seq
+		}
+	}
+	return c.skip(side, first)
+}
+
+func (c *conn) skip(side int, to uint32) error {
+	c.half[side].next = to
+	c.log.gaps++
+	if c.talk != nil {
+		if err := c.talk.gap(); err != nil {
+			return err
+		}
+	}
+	return c.release(side)
+}
+
+// maxTries is how many segments are looked at until a connection is taken to be of no interest.
+const maxTries = 64
+
+// hear takes the next bytes of one side.
+func (c *conn) hear(side int, data []byte, at int64) error {
+	c.spoke = true
+	if c.deaf {
+		return nil
+	}
+	from, to := c.key.a, c.key.b
+	if side == 1 {
+		from, to = to, from
+	}
+	if c.talk == nil {
+		c.recognise(from, to, data, at)
+		if c.talk == nil {
+			c.tries++
+			c.deaf = c.tries >= maxTries
+			return nil
+		}
+	}
+	if from == c.client {
+		return c.talk.fromClient(data, at)
+	}
+	return c.talk.fromServer(data, at)
+}
+
+// recognise finds out what a connection is from the first bytes of one side. One that was seen from its beginning tells itself: a server of
+// the MySQL family speaks first, PostgreSQL's client does. In one that was joined late the data must begin like a message.
+func (c *conn) recognise(from, to netip.AddrPort, data []byte, at int64) {
+	var w wire
+	switch {
+	case c.whole && from != c.client && isGreeting(data):
+		w = wireMySQL
+	case c.whole && from == c.client && isStartup(data):
+		w = wirePostgres
+	case c.whole && c.tries == 0:
+		return // perhaps something else altogether
+	default:
+		w = c.guess(from, to, data)
+	}
+	if w == wireUnknown {
+		return
+	}
+	server := c.key.a
+	if c.client == c.key.a {
+		server = c.key.b
+	}
+	c.log.servers[server] = w
+	if w == wireMySQL {
+		c.talk = newMyTalk(c.log, c.client, at, c.whole && c.tries == 0)
+		return
+	}
+	c.talk = newPgTalk(c.log, c.client, at, c.whole && c.tries == 0, from == c.client)
+}
+
+// guess recognises a connection that was joined late.
+func (c *conn) guess(from, to netip.AddrPort, data []byte) wire {
+	port := func(a netip.AddrPort, w wire) bool {
+		known, ok := c.log.servers[a]
+		usual := w == wirePostgres && a.Port() == 5432 || w == wireMySQL && (a.Port() == 3306 || a.Port() == 4000)
+		return ok && known == w || !ok && (usual || slices.Contains(c.log.out.o.Ports, int(a.Port())))
+	}
+	is := func(client netip.AddrPort, w wire) wire {
+		if c.client.IsValid() && c.client != client {
+			return wireUnknown
+		}
+		c.client = client
+		return w
+	}
+	switch {
+	case isPgRequest(data) && !port(from, wirePostgres) && (port(to, wirePostgres) || certainPgRequest(data)):
+		return is(from, wirePostgres)
+	case isPgAnswer(data) && port(from, wirePostgres):
+		return is(to, wirePostgres)
+	case isMyRequest(data) && !port(from, wireMySQL) && (port(to, wireMySQL) || certainMyRequest(data)):
+		return is(from, wireMySQL)
+	}
+	return wireUnknown
+}

@@ -1,0 +1,152 @@
+package trace
+
+import (
+	"path"
+	"strings"
+)
+
+// Cut says which part of a trace is wanted. A zero field asks for nothing in particular.
+type Cut struct {
+	From, To int64           // of Record.At, To excluded
+	Sessions map[uint64]bool // these
+	Tables   []string        // statements that use tables of these names: patterns, with or without schema
+	// Touches gives the tables that a statement's text names, and whether that is known, for statements of which the trace does not tell it.
+	Touches func(product, sql string) (tables []string, known bool)
+}
+
+// Cutter hands on the wanted part. It is given the records in their order, twice if tables are asked for: first all to Look.
+type Cutter struct {
+	c       Cut
+	live    map[uint64]*cutSession
+	wanted  map[uint64]bool // sessions with a statement on the tables
+	Kept    int             // statements
+	Unknown int             // statements that were kept because nobody knows what they touch
+	Midway  int             // sessions that begin in the middle of a transaction
+}
+
+type cutSession struct {
+	info  Session
+	told  bool
+	any   bool
+	dirty bool
+}
+
+// NewCutter makes a Cutter.
+func NewCutter(c Cut) *Cutter {
+	return &Cutter{c: c, live: map[uint64]*cutSession{}, wanted: map[uint64]bool{}}
+}
+
+// Look is the first pass: which sessions use the tables at all.
+func (k *Cutter) Look(r *Record) {
+	s := k.session(r)
+	if r.Kind == KindStatement && k.inside(r) {
+		if uses, plain, _ := k.uses(s.info.Product, r.Statement); uses && !plain {
+			k.wanted[r.Session] = true
+		}
+	}
+}
+
+// Rewind begins the second pass.
+func (k *Cutter) Rewind() { clear(k.live) }
+
+// Keep is the second pass: it hands on what is wanted.
+func (k *Cutter) Keep(r *Record, out func(*Record) error) error {
+	s := k.session(r)
+	if !k.inside(r) || len(k.c.Tables) > 0 && !k.wanted[r.Session] {
+		return nil
+	}
+	switch r.Kind {
+	case KindSession:
+		s.told, s.dirty = true, false
+		return out(r)
+	case KindStatement:
+		if len(k.c.Tables) > 0 {
+			uses, _, known := k.uses(s.info.Product, r.Statement)
+			if !uses {
+				return nil
+			}
+			if !known {
+				k.Unknown++
+			}
+		}
+		k.Kept++
+		if !s.any && (r.Statement.Before == StatusOpen || r.Statement.Before == StatusFailed) {
+			k.Midway++
+		}
+		s.any = true
+	}
+	if !s.told || s.dirty { // it began before the part
+		s.told, s.dirty = true, false
+		info := s.info
+		info.Joined, info.At = true, r.At()
+		if err := out(&Record{Kind: KindSession, Session: r.Session, Open: &info}); err != nil {
+			return err
+		}
+	}
+	return out(r)
+}
+
+func (k *Cutter) session(r *Record) *cutSession {
+	s := k.live[r.Session]
+	if s == nil {
+		s = &cutSession{}
+		k.live[r.Session] = s
+	}
+	if r.Kind == KindSession {
+		s.info, s.dirty = *r.Open, true
+	}
+	return s
+}
+
+// inside tells whether a record is within the times and sessions asked for.
+func (k *Cutter) inside(r *Record) bool {
+	at := r.At()
+	return (k.c.From == 0 || at >= k.c.From) && (k.c.To == 0 || at < k.c.To) && (len(k.c.Sessions) == 0 || k.c.Sessions[r.Session])
+}
+
+// uses tells whether a statement is wanted for its tables. plain says that it names none, as COMMIT.
+func (k *Cutter) uses(product string, st *Statement) (uses, plain, known bool) {
+	var names []string
+	if len(st.Tables) > 0 {
+		for _, t := range st.Tables {
+			names = append(names, t.Name)
+		}
+	} else {
+		sql := st.SQL
+		if st.Prepared != "" {
+			sql = st.Prepared
+		}
+		if names, known = k.c.Touches(product, sql); !known {
+			return true, true, false
+		}
+	}
+	if len(names) == 0 {
+		return true, true, true
+	}
+	for _, n := range names {
+		if matchesTable(k.c.Tables, n) {
+			return true, false, true
+		}
+	}
+	return false, false, true
+}
+
+// matchesTable compares a name with patterns. One without a schema stands for the table in any.
+func matchesTable(patterns []string, name string) bool {
+	name = strings.ToLower(strings.NewReplacer(`"`, "", "`", "").Replace(name))
+	_, bare, qualified := cutLast(name, ".")
+	if !qualified {
+		bare = name
+	}
+	for _, p := range patterns {
+		p = strings.ToLower(p)
+		against := bare
+		if strings.Contains(p, ".") {
+			against = name
+		}
+		if ok, err := path.Match(p, against); err == nil && ok {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,212 @@
+package trace
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+)
+
+// generalLog reads the general query log (MySQL manual, 7.4.3; MariaDB Knowledge Base, General Query Log). An entry is written when the
+// server has received a command, so its order is that of starts. What a statement returned, and when it ended, it does not tell. Values of
+// the binary protocol stand in the text of Execute.
+type generalLog struct {
+	mySessions
+	at     int64 // the time that was printed last
+	entry  *generalEntry
+	coarse bool
+}
+
+type generalEntry struct {
+	line    int
+	at      int64
+	id      string
+	command string
+	text    []byte
+}
+
+func newGeneralLog(out *sink) source { return &generalLog{mySessions: newMySessions(out)} }
+
+// generalLine is the beginning of an entry: time (or tabs), thread id, command, and a tab.
+//
+//	261120  9:31:15<TAB>     6 Query<TAB>START TRANSACTION
+//	<TAB><TAB>     7 Execute<TAB>UPDATE ...
+//	2026-11-20T09:31:15.123456Z<TAB>    7 Query<TAB>...
+var generalLine = regexp.MustCompile(`^(?:(\d{6} [ 0-9]\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(?:Z|[+-]\d\d:\d\d))\t|\t\t) *(\d+) ([A-Z][A-Za-z ]*?)(?:\t|$)`)
+
+func isGeneralLog(head []byte) bool {
+	for i, line := range bytes.Split(head, []byte("\n")) {
+		if i > 200 {
+			break
+		}
+		if m := generalLine.FindSubmatch(bytes.TrimRight(line, "\r")); m != nil && generalCommands[string(m[3])] != commandUnknown {
+			return true
+		}
+	}
+	return false
+}
+
+// What a command means for a trace.
+const (
+	commandUnknown = iota
+	commandConnect
+	commandQuit
+	commandQuery
+	commandExecute
+	commandInitDB
+	commandNothing
+	commandReset
+)
+
+// generalCommands are the names of commands (sql/sql_parse.cc of both servers).
+var generalCommands = map[string]int{
+	"Connect": commandConnect, "Quit": commandQuit, "Query": commandQuery, "Execute": commandExecute, "Init DB": commandInitDB,
+	"Change user": commandConnect, "Prepare": commandNothing, "Close stmt": commandNothing, "Reset stmt": commandNothing,
+	"Long Data": commandNothing, "Fetch": commandNothing, "Field List": commandNothing, "Statistics": commandNothing, "Ping": commandNothing,
+	"Processlist": commandNothing, "Kill": commandNothing, "Debug": commandNothing, "Shutdown": commandNothing, "Refresh": commandNothing,
+	"Set option": commandNothing, "Binlog Dump": commandNothing, "Binlog Dump GTID": commandNothing, "Register Slave": commandNothing,
+	"Register Replica": commandNothing, "Table Dump": commandNothing, "Daemon": commandNothing, "Delayed insert": commandNothing, "Sleep": commandNothing,
+	"Time": commandNothing, "Error": commandNothing, "Create DB": commandNothing, "Drop DB": commandNothing, "Connect Out": commandNothing,
+	"Reset connection": commandReset, "Reset Connection": commandReset, "Clone": commandNothing, "Slave_worker": commandNothing, "Slave_IO": commandNothing,
+	"Slave_SQL": commandNothing, "Com_multi": commandNothing, "Bulk_execute": commandExecute, "Unimpl get tid": commandNothing, "Subscribe Group Replication Stream": commandNothing,
+}
+
+func (l *generalLog) read(in *input) error {
+	for {
+		line, long, err := in.next()
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return err
+		}
+		if err := l.line(in, line, long); err != nil {
+			return err
+		}
+	}
+	return l.flushEntry()
+}
+
+func (l *generalLog) line(in *input, line []byte, long bool) error {
+	var m [][]byte
+	if len(line) > 2 && (line[0] == '\t' || line[0] >= '0' && line[0] <= '9') {
+		m = generalLine.FindSubmatch(bytes.TrimRight(line[:min(len(line), 200)], "\r\n"))
+	}
+	if m != nil && generalCommands[string(m[3])] == commandUnknown {
+		m = nil
+	}
+	if m == nil {
+		return l.more(in, line, long)
+	}
+	if err := l.flushEntry(); err != nil {
+		return err
+	}
+	if len(m[1]) > 0 {
+		at, ok := parseMyTime(string(m[1]))
+		if !ok {
+			l.out.unknown(in.n, "its time cannot be read", line)
+			return nil
+		}
+		l.at = at
+		l.coarse = l.coarse || m[1][4] != '-'
+	}
+	if long {
+		l.out.unknown(in.n, "the line is too long", line)
+		return nil
+	}
+	l.entry = &generalEntry{line: in.n, at: l.at, id: string(m[2]), command: string(m[3]), text: bytes.Clone(line[len(m[0]):])}
+	return nil
+}
+
+// more takes a line that does not begin an entry: of a statement of several lines, or of the server's banner.
+func (l *generalLog) more(in *input, line []byte, long bool) error {
+	if text := strings.TrimRight(string(line[:min(len(line), 1000)]), "\r\n"); l.banner(text) {
+		if err := l.flushEntry(); err != nil {
+			return err
+		}
+		l.out.other("server messages")
+		return nil
+	}
+	switch {
+	case l.entry == nil && len(bytes.TrimSpace(line)) > 0:
+		l.out.unknown(in.n, "it is no entry and belongs to none", line)
+	case l.entry == nil:
+	case long || len(l.entry.text)+len(line) > in.max:
+		l.out.unknown(in.n, "the statement is too long", line)
+		l.entry = nil
+	default:
+		l.entry.text = append(l.entry.text, line...)
+	}
+	return nil
+}
+
+// flushEntry takes the entry that is complete now.
+func (l *generalLog) flushEntry() error {
+	e := l.entry
+	if e == nil {
+		return nil
+	}
+	l.entry = nil
+	text := string(bytes.TrimSuffix(bytes.TrimSuffix(e.text, []byte("\n")), []byte("\r")))
+	switch generalCommands[e.command] {
+	case commandConnect:
+		return l.connect(e, text)
+	case commandQuit:
+		l.find(e.id, e.at)
+		return l.end(e.id, &End{At: e.at, Tick: l.out.tick(), Reason: "quit"})
+	case commandInitDB:
+		s := l.find(e.id, e.at)
+		s.info.Database = strings.Clone(text)
+		return l.tell(s)
+	case commandReset:
+		l.find(e.id, e.at).follower = follower{dialect: MySQL, status: StatusIdle}
+	case commandQuery, commandExecute:
+		s := l.find(e.id, e.at)
+		st := &Statement{SQL: text, Protocol: ProtocolSimple, Start: e.at, From: l.out.tick(), Tags: ParseTags(text, MySQL)}
+		if e.command != "Query" {
+			st.Protocol = ProtocolPrepared
+		}
+		return l.done(s, st)
+	}
+	l.out.other("commands that are no statements")
+	return nil
+}
+
+// connect takes "app@localhost on shop using TCP/IP", or "Access denied for user ...".
+func (l *generalLog) connect(e *generalEntry, text string) error {
+	if strings.HasPrefix(text, "Access denied") {
+		l.out.other("refused logins")
+		return nil
+	}
+	user, rest, ok := strings.Cut(text, " on ")
+	s := l.byID[e.id]
+	if s == nil || e.command == "Connect" {
+		var err error
+		if s, err = l.begin(e.id, e.at); err != nil {
+			return err
+		}
+	}
+	if ok {
+		var host string
+		s.info.User, host, _ = strings.Cut(strings.Clone(user), "@")
+		s.info.Client = host
+		db, _, _ := cutLast(rest, " using ")
+		s.info.Database = strings.Clone(strings.TrimSpace(db))
+	}
+	return l.tell(s)
+}
+
+func (l *generalLog) finish() error {
+	if err := l.flushAll(); err != nil {
+		return err
+	}
+	r := l.out.report
+	r.untold("when statements ended, so who waited for whom", "the slow query log with long_query_time = 0, or MariaDB's server_audit")
+	r.untold("results, affected rows and errors", "a packet capture tells them")
+	r.untold("parameters of prepared statements by themselves: they stand in the text", "")
+	r.untold("isolation levels that nobody asked for by name", "")
+	if l.coarse {
+		r.untold("times to less than a second", "the order of lines is that of starts all the same")
+	}
+	return nil
+}

@@ -1,0 +1,341 @@
+package trace
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Format is a kind of log that can be imported.
+type Format struct {
+	Name  string // as the user calls it
+	Title string
+	// detect looks at the beginning of a file.
+	detect func(head []byte) bool
+	open   func(*sink) source
+}
+
+// source reads the files of one log, in their order.
+type source interface {
+	read(in *input) error
+	// finish hands on what waited for more, and says what the log could not tell.
+	finish() error
+}
+
+// Formats are all that can be imported. Of those that know a file by its looks the first one takes it.
+func Formats() []Format {
+	return []Format{
+		{"pcap", "packet capture", isPcap, newPcap},
+		{"jsonlog", "PostgreSQL jsonlog", isJSONLog, newJSONLog},
+		{"csvlog", "PostgreSQL csvlog", isCSVLog, newCSVLog},
+		{"audit", "MariaDB server_audit", isServerAudit, newServerAudit},
+		{"slow", "slow query log (MySQL, MariaDB, Percona Server)", isSlowLog, newSlowLog},
+		{"general", "general query log (MySQL, MariaDB)", isGeneralLog, newGeneralLog},
+		{"stderr", "PostgreSQL log (stderr)", isStderrLog, newStderrLog},
+	}
+}
+
+// ImportOptions say how logs are read.
+type ImportOptions struct {
+	Format  string                // name of a Format; empty or "auto": each file's own
+	Prefix  string                // log_line_prefix of PostgreSQL's stderr log; empty: one of the usual ones
+	Product string                // mysql, mariadb: for logs that do not say whose they are
+	Ports   []int                 // of servers in a packet capture, besides those that are recognised
+	Read    func(n int64)         // told how many bytes of the files were read, for progress
+	MaxLine int                   // longest line that is kept; 0: DefaultMaxLine
+	Rows    int                   // rows of a result that are kept, 0: DefaultRows; negative: none
+	Out     func(r *Record) error // takes the records; it must not keep them
+}
+
+// Limits of what is kept.
+const (
+	DefaultMaxLine = 64 << 20
+	DefaultRows    = 1000
+	maxRowBytes    = 1 << 20 // of one result
+)
+
+// Import reads logs. Files of the same format are one log, in the order in which they are given (as a rotated log's should be).
+// The reports are also returned if an error ends the import.
+func Import(ctx context.Context, files []string, o ImportOptions) ([]*Report, error) {
+	formats := Formats()
+	if o.Format != "" && o.Format != "auto" {
+		i := slices.IndexFunc(formats, func(f Format) bool { return f.Name == o.Format })
+		if i < 0 {
+			return nil, fmt.Errorf("unknown format %q: known are auto, %s", o.Format, formatNames())
+		}
+		formats = formats[i : i+1]
+		formats[0].detect = func([]byte) bool { return true }
+	}
+	if o.MaxLine <= 0 {
+		o.MaxLine = DefaultMaxLine
+	}
+	im := &importer{ctx: ctx, o: o, formats: formats, open: map[string]int{}}
+	for _, path := range files {
+		if err := im.file(path); err != nil {
+			return im.reports(), err
+		}
+	}
+	for _, l := range im.logs {
+		if err := l.source.finish(); err != nil {
+			return im.reports(), err
+		}
+	}
+	return im.reports(), nil
+}
+
+func formatNames() string {
+	var names []string
+	for _, f := range Formats() {
+		names = append(names, f.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// importer is one import.
+type importer struct {
+	ctx      context.Context
+	o        ImportOptions
+	formats  []Format
+	logs     []*log
+	open     map[string]int // format: index in logs
+	sessions uint64
+	tick     uint64
+}
+
+// log is one log that is being read.
+type log struct {
+	source source
+	sink   *sink
+}
+
+func (im *importer) reports() []*Report {
+	var all []*Report
+	for _, l := range im.logs {
+		all = append(all, l.sink.report)
+	}
+	return all
+}
+
+func (im *importer) file(path string) (err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("open log: %w", err)
+	}
+	defer f.Close() // read only: nothing can be lost
+	return im.stream(f, path)
+}
+
+func (im *importer) stream(r io.Reader, path string) error {
+	raw := bufio.NewReaderSize(&counted{ctx: im.ctx, in: r, read: im.o.Read}, 256<<10)
+	plain, err := decompress(raw)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	head, err := plain.Peek(headSize)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	i := slices.IndexFunc(im.formats, func(f Format) bool { return f.detect(head) })
+	if i < 0 {
+		if len(head) == 0 {
+			return fmt.Errorf("%s is empty: name its format with --format, or leave it out", path)
+		}
+		return fmt.Errorf("%s: none of the formats that wirecheck knows by their looks (%s): name it with --format", path, formatNames())
+	}
+	l := im.log(im.formats[i])
+	l.sink.report.Files = append(l.sink.report.Files, path)
+	in := &input{name: path, r: plain, lines: lines{in: plain, max: im.o.MaxLine}}
+	l.sink.in = in
+	if err := l.source.read(in); err != nil {
+		return fmt.Errorf("import %s as %s: %w", path, im.formats[i].Name, err)
+	}
+	l.sink.report.Lines += in.lines.n
+	return nil
+}
+
+// headSize is how much of a file its format is recognised by.
+const headSize = 32 << 10
+
+// log gives the log of a format, which is opened at its first file.
+func (im *importer) log(f Format) *log {
+	if i, ok := im.open[f.Name]; ok {
+		return im.logs[i]
+	}
+	s := &sink{im: im, o: &im.o, report: &Report{Format: f.Name, Title: f.Title}}
+	l := &log{source: f.open(s), sink: s}
+	im.open[f.Name] = len(im.logs)
+	im.logs = append(im.logs, l)
+	return l
+}
+
+// decompress looks through gzip and zstd.
+func decompress(in *bufio.Reader) (*bufio.Reader, error) {
+	head, err := in.Peek(4)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	switch {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, err
+		}
+		return bufio.NewReaderSize(z, 256<<10), nil
+	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1))
+		if err != nil {
+			return nil, err
+		}
+		return bufio.NewReaderSize(z, 256<<10), nil
+	}
+	return in, nil
+}
+
+// counted tells how much was read, and ends with the context.
+type counted struct {
+	ctx  context.Context
+	in   io.Reader
+	read func(int64)
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := c.in.Read(p)
+	if c.read != nil && n > 0 {
+		c.read(int64(n))
+	}
+	return n, err
+}
+
+// input is one file of a log.
+type input struct {
+	name string
+	r    *bufio.Reader
+	lines
+}
+
+// lines reads lines of bounded length.
+type lines struct {
+	in   *bufio.Reader
+	max  int
+	n    int // number of the line that was read last
+	room []byte
+}
+
+// next gives a line with its line end, valid until the next call. Of a line that is too long it gives the beginning, and says so.
+func (l *lines) next() (line []byte, long bool, err error) {
+	line, err = l.in.ReadSlice('\n')
+	if err == nil {
+		l.n++
+		return line, false, nil
+	}
+	if len(line) == 0 {
+		return nil, false, err
+	}
+	l.n++
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return line, false, err
+	}
+	l.room = append(l.room[:0], line...)
+	for errors.Is(err, bufio.ErrBufferFull) {
+		line, err = l.in.ReadSlice('\n')
+		if len(l.room)+len(line) > l.max {
+			long = true
+			line = line[:0]
+		}
+		l.room = append(l.room, line...)
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	line = l.room
+	if cap(l.room) > 4<<20 {
+		l.room = nil
+	}
+	return line, long, err
+}
+
+// sink takes what a source finds.
+type sink struct {
+	im     *importer
+	o      *ImportOptions
+	in     *input
+	report *Report
+	rec    Record
+}
+
+// newSession gives the number of a new session.
+func (s *sink) newSession() uint64 {
+	s.im.sessions++
+	s.report.Sessions++
+	return s.im.sessions
+}
+
+// tick gives the next place in the order of the log.
+func (s *sink) tick() uint64 {
+	s.im.tick++
+	return s.im.tick
+}
+
+func (s *sink) session(number uint64, o *Session) error {
+	s.rec = Record{Kind: KindSession, Session: number, Open: o}
+	return s.o.Out(&s.rec)
+}
+
+func (s *sink) statement(number uint64, st *Statement) error {
+	s.report.Statements++
+	if len(st.SQL) > MaxText {
+		st.SQL, st.Lost = st.SQL[:MaxText], true
+	}
+	if len(st.Prepared) > MaxText {
+		st.Prepared, st.Lost = st.Prepared[:MaxText], true
+	}
+	if st.Lost {
+		s.report.Lost++
+	}
+	if st.NoParams {
+		s.report.NoParams++
+	}
+	if st.Error != nil {
+		s.report.Errors++
+	}
+	s.rec = Record{Kind: KindStatement, Session: number, Statement: st}
+	return s.o.Out(&s.rec)
+}
+
+func (s *sink) wait(number uint64, w *Wait) error {
+	s.report.Waits++
+	s.rec = Record{Kind: KindWait, Session: number, Wait: w}
+	return s.o.Out(&s.rec)
+}
+
+func (s *sink) end(number uint64, e *End) error {
+	s.rec = Record{Kind: KindEnd, Session: number, End: e}
+	return s.o.Out(&s.rec)
+}
+
+// other counts what was understood and has no place in a trace.
+func (s *sink) other(what string) { s.report.other(what, 1) }
+
+// unknown notes that a line was not understood.
+func (s *sink) unknown(line int, why string, text []byte) {
+	s.report.Unknown++
+	if len(s.report.Samples) < maxSamples {
+		s.report.Samples = append(s.report.Samples, UnknownLine{File: filepath.Base(s.in.name), Line: line, Why: why, Text: sample(text)})
+	}
+}

@@ -1,0 +1,177 @@
+package trace
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// mySessions are the sessions of a log of the MySQL family, by thread id.
+type mySessions struct {
+	out     *sink
+	product string
+	version string
+	byID    map[string]*mySession
+}
+
+// mySession is one of them.
+type mySession struct {
+	number   uint64
+	info     Session
+	told     Session
+	follower follower
+	seen     int64
+}
+
+func newMySessions(out *sink) mySessions {
+	return mySessions{out: out, product: out.o.Product, byID: map[string]*mySession{}}
+}
+
+// find gives the session with a thread id.
+func (m *mySessions) find(id string, at int64) *mySession {
+	s := m.byID[id]
+	if s == nil {
+		s = &mySession{number: m.out.newSession(), info: Session{At: at, Joined: true, Product: m.product, Version: m.version, Backend: strings.Clone(id)}}
+		s.follower.dialect = MySQL
+		m.byID[s.info.Backend] = s
+	}
+	s.seen = at
+	return s
+}
+
+// begin makes a session of which the beginning is in the log. Thread ids come again after a restart.
+func (m *mySessions) begin(id string, at int64) (*mySession, error) {
+	if old := m.byID[id]; old != nil {
+		if err := m.end(id, &End{At: old.seen, Reason: "not logged"}); err != nil {
+			return nil, err
+		}
+	}
+	s := m.find(id, at)
+	s.info.Joined, s.follower.status = false, StatusIdle
+	return s, nil
+}
+
+// tell hands on what became known of a session.
+func (m *mySessions) tell(s *mySession) error {
+	if s.info == s.told {
+		return nil
+	}
+	if s.told != (Session{}) {
+		s.info.At = s.seen // when more became known
+	}
+	s.told = s.info
+	info := s.info
+	return m.out.session(s.number, &info)
+}
+
+// done hands on a statement.
+func (m *mySessions) done(s *mySession, st *Statement) error {
+	if err := m.tell(s); err != nil {
+		return err
+	}
+	st.Before = s.follower.status
+	st.After = s.follower.done(st.SQL, st.Error)
+	if db, ok := useDatabase(st.SQL); ok && st.Error == nil {
+		s.info.Database = db
+	}
+	return m.out.statement(s.number, st)
+}
+
+// end ends a session.
+func (m *mySessions) end(id string, e *End) error {
+	s := m.byID[id]
+	if s == nil {
+		return nil
+	}
+	delete(m.byID, id)
+	if err := m.tell(s); err != nil {
+		return err
+	}
+	return m.out.end(s.number, e)
+}
+
+// restarted ends all sessions: a server writes its name when it starts, and when a log is opened anew.
+func (m *mySessions) restarted() error {
+	for _, id := range sortedKeys(m.byID) {
+		if err := m.end(id, &End{At: m.byID[id].seen, Reason: "the server was started again"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *mySessions) flushAll() error {
+	for _, id := range sortedKeys(m.byID) {
+		if err := m.tell(m.byID[id]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// banner takes the three lines with which a server begins a log:
+//
+//	/usr/sbin/mariadbd, Version: 10.11.19-MariaDB-0+deb12u1-log (Debian 12). started with:
+//	Tcp port: 33306  Unix socket: /srv/db/s.sock
+//	Time		    Id Command	Argument
+func (m *mySessions) banner(line string) bool {
+	if _, v, ok := strings.Cut(line, ", Version: "); ok && strings.HasSuffix(line, "started with:") {
+		v, _, _ = strings.Cut(v, ". started with:")
+		v, _, _ = strings.Cut(v, " ")
+		m.version = strings.Clone(v)
+		m.product = productOf(v)
+		return true
+	}
+	return strings.HasPrefix(line, "Tcp port: ") || strings.HasPrefix(line, "TCP Port: ") || strings.HasPrefix(line, "Time") && strings.Contains(line, " Id Command")
+}
+
+// productOf tells the products of the MySQL family apart by their version.
+func productOf(version string) string {
+	switch v := strings.ToLower(version); {
+	case strings.Contains(v, "mariadb"):
+		return "mariadb"
+	case strings.Contains(v, "tidb"):
+		return "tidb"
+	}
+	return "mysql"
+}
+
+// useDatabase reads USE db.
+func useDatabase(sql string) (string, bool) {
+	f := strings.Fields(strings.TrimRight(sql, "; \t\r\n"))
+	if len(f) == 2 && strings.EqualFold(f[0], "use") {
+		return strings.Trim(f[1], "`"), true
+	}
+	return "", false
+}
+
+// parseMyTime reads the times of the MySQL family's logs: 2026-11-20T09:31:15.123456Z, with an offset where log_timestamps is SYSTEM;
+// and 261120  9:31:15 (MariaDB, MySQL before 5.7), which is in the server's time zone.
+func parseMyTime(s string) (int64, bool) {
+	if len(s) > 10 && s[4] == '-' {
+		t, err := time.Parse(time.RFC3339Nano, s)
+		if err != nil {
+			return 0, false
+		}
+		return t.UnixNano(), true
+	}
+	if len(s) < 14 {
+		return 0, false
+	}
+	s = s[:6] + " " + strings.TrimLeft(s[6:], " ")
+	t, err := time.Parse("060102 15:04:05", s)
+	if err != nil {
+		return 0, false
+	}
+	return t.UnixNano(), true
+}
+
+// parseSeconds reads seconds with decimals as nanoseconds.
+func parseSeconds(s string) (int64, bool) {
+	whole, frac, _ := strings.Cut(s, ".")
+	v, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil || v < 0 || v > 1<<33 || strings.Trim(frac, "0123456789") != "" {
+		return 0, false
+	}
+	return v*1_000_000_000 + fraction(frac), true
+}

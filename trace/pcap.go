@@ -1,0 +1,311 @@
+package trace
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
+)
+
+// pcapLog reads packet captures (pcap, pcapng) of unencrypted traffic of both protocols. It looks at TCP only. What is in a connection is
+// told by what is said in it, not by its port, as servers may listen anywhere; ports only help where a connection was joined late.
+type pcapLog struct {
+	out     *sink
+	conns   map[connKey]*conn
+	order   []*conn // those in conns and some that are gone, in the order in which they were seen first
+	servers map[netip.AddrPort]wire
+	link    int
+	encrypt int
+	gaps    int
+	copies  int
+	partial bool
+}
+
+// connKey is a connection: its two ends, the smaller one first.
+type connKey struct{ a, b netip.AddrPort }
+
+// wire is a protocol.
+type wire uint8
+
+const (
+	wireUnknown wire = iota
+	wirePostgres
+	wireMySQL
+)
+
+// maxConns bounds the connections that are followed at a time.
+const maxConns = 1 << 16
+
+func newPcap(out *sink) source {
+	l := &pcapLog{out: out, conns: map[connKey]*conn{}, servers: map[netip.AddrPort]wire{}}
+	return l
+}
+
+// isPcap knows pcap files by their magic number, in either byte order, with microseconds or nanoseconds, and pcapng by its first block.
+func isPcap(head []byte) bool {
+	if len(head) < 4 {
+		return false
+	}
+	switch binary.BigEndian.Uint32(head) {
+	case 0xa1b2c3d4, 0xd4c3b2a1, 0xa1b23c4d, 0x4d3cb2a1, 0x0a0d0d0a:
+		return true
+	}
+	return false
+}
+
+// packetReader is what pcapgo's readers of both formats are.
+type packetReader interface {
+	ReadPacketData() ([]byte, gopacket.CaptureInfo, error)
+	LinkType() layers.LinkType
+}
+
+// maxPacket is larger than any packet; a length beyond it is a sign of damage.
+const maxPacket = 1 << 20
+
+func (l *pcapLog) read(in *input) error {
+	r, err := openPackets(in)
+	if err != nil {
+		return err
+	}
+	p := newPacketParser(r.LinkType())
+	if p == nil {
+		return fmt.Errorf("packets of link type %s are not supported: capture on an Ethernet interface or on \"any\"", r.LinkType())
+	}
+	for {
+		data, info, err := r.ReadPacketData()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		in.n++
+		if err != nil {
+			// A damaged or cut-off file: packets have no marks by which one could go on behind the damage.
+			l.out.unknown(in.n, "the capture is damaged or cut off here: "+err.Error(), nil)
+			return nil
+		}
+		if err := l.packet(in, p, data, info); err != nil {
+			return err
+		}
+	}
+}
+
+func openPackets(in *input) (packetReader, error) {
+	head, err := in.r.Peek(4)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Equal(head, []byte{0x0a, 0x0d, 0x0d, 0x0a}) {
+		return pcapgo.NewNgReader(in.r, pcapgo.DefaultNgReaderOptions)
+	}
+	r, err := pcapgo.NewReader(in.r)
+	if err != nil {
+		return nil, err
+	}
+	if r.Snaplen() == 0 || r.Snaplen() > maxPacket {
+		r.SetSnaplen(maxPacket)
+	}
+	return r, nil
+}
+
+// packetParser decodes the layers of packets of one link type.
+type packetParser struct {
+	eth     layers.Ethernet
+	vlan    layers.Dot1Q
+	sll     layers.LinuxSLL
+	sll2    layers.LinuxSLL2
+	loop    layers.Loopback
+	ip4     layers.IPv4
+	ip6     layers.IPv6
+	tcp     layers.TCP
+	parser  *gopacket.DecodingLayerParser
+	decoded []gopacket.LayerType
+}
+
+func newPacketParser(link layers.LinkType) *packetParser {
+	p := &packetParser{}
+	var first gopacket.LayerType
+	switch link {
+	case layers.LinkTypeEthernet:
+		first = layers.LayerTypeEthernet
+	case layers.LinkTypeLinuxSLL:
+		first = layers.LayerTypeLinuxSLL
+	case layers.LinkTypeLinuxSLL2:
+		first = layers.LayerTypeLinuxSLL2
+	case layers.LinkTypeNull, layers.LinkTypeLoop:
+		first = layers.LayerTypeLoopback
+	case layers.LinkTypeRaw, layers.LinkTypeIPv4, 12, 14: // 12 and 14: DLT_RAW of some systems
+		first = layers.LayerTypeIPv4
+	case layers.LinkTypeIPv6:
+		first = layers.LayerTypeIPv6
+	default:
+		return nil
+	}
+	p.parser = gopacket.NewDecodingLayerParser(first, &p.eth, &p.vlan, &p.sll, &p.sll2, &p.loop, &p.ip4, &p.ip6, &p.tcp)
+	p.parser.IgnoreUnsupported = true
+	return p
+}
+
+// segment is a TCP segment.
+type segment struct {
+	at       int64
+	from, to netip.AddrPort
+	seq      uint32
+	syn, ack bool
+	end      bool // FIN or RST
+	reset    bool
+	data     []byte
+	missing  int // bytes of it that were not captured
+}
+
+// parse gives the TCP segment of a packet.
+func (p *packetParser) parse(data []byte) (s segment, tcp bool) {
+	if err := p.parser.DecodeLayers(data, &p.decoded); err != nil {
+		// Usually a packet that was cut (snaplen); what was decoded holds.
+		if len(p.decoded) == 0 {
+			return s, false
+		}
+	}
+	var src, dst netip.Addr
+	length := -1
+	for _, t := range p.decoded {
+		switch t {
+		case layers.LayerTypeIPv4:
+			src, dst = address(p.ip4.SrcIP), address(p.ip4.DstIP)
+			length = int(p.ip4.Length) - 4*int(p.ip4.IHL)
+		case layers.LayerTypeIPv6:
+			src, dst = address(p.ip6.SrcIP), address(p.ip6.DstIP)
+			length = int(p.ip6.Length)
+		case layers.LayerTypeTCP:
+			tcp = true
+		}
+	}
+	if !tcp || !src.IsValid() || !dst.IsValid() {
+		return s, false
+	}
+	s = segment{
+		from: netip.AddrPortFrom(src, uint16(p.tcp.SrcPort)), to: netip.AddrPortFrom(dst, uint16(p.tcp.DstPort)), seq: p.tcp.Seq,
+		syn: p.tcp.SYN, ack: p.tcp.ACK, end: p.tcp.FIN || p.tcp.RST, reset: p.tcp.RST, data: p.tcp.Payload,
+	}
+	if whole := length - 4*int(p.tcp.DataOffset); length > 0 && whole >= 0 && whole < len(s.data) {
+		s.data = s.data[:whole] // padding of short frames
+	} else if length > 0 && whole > len(s.data) {
+		s.missing = whole - len(s.data)
+	}
+	return s, true
+}
+
+func address(ip []byte) netip.Addr {
+	a, _ := netip.AddrFromSlice(ip)
+	return a.Unmap()
+}
+
+func (l *pcapLog) packet(in *input, p *packetParser, data []byte, info gopacket.CaptureInfo) error {
+	s, ok := p.parse(data)
+	if !ok {
+		l.out.other("packets that are not TCP")
+		return nil
+	}
+	s.at = info.Timestamp.UnixNano()
+	key := connKey{s.from, s.to}
+	if s.to.Compare(s.from) < 0 {
+		key = connKey{s.to, s.from}
+	}
+	c := l.conns[key]
+	if s.syn && !s.ack && c != nil && !c.repeated(&s) { // the ports are used again
+		if err := l.close(c, s.at, "lost"); err != nil {
+			return err
+		}
+		c = nil
+	}
+	if c == nil {
+		if len(s.data) == 0 && !s.syn {
+			return nil
+		}
+		var err error
+		if c, err = l.newConn(key, &s); err != nil {
+			return err
+		}
+	}
+	if s.missing > 0 {
+		l.partial = true
+	}
+	return c.segment(&s)
+}
+
+func (l *pcapLog) newConn(key connKey, s *segment) (*conn, error) {
+	for len(l.conns) >= maxConns {
+		old := l.order[0]
+		l.order = l.order[1:]
+		if l.conns[old.key] == old {
+			if err := l.close(old, old.seen, "not seen to its end"); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(l.order) > 2*maxConns {
+		kept := l.order[:0]
+		for _, c := range l.order {
+			if l.conns[c.key] == c {
+				kept = append(kept, c)
+			}
+		}
+		l.order = kept
+	}
+	c := &conn{log: l, key: key}
+	if s.syn {
+		c.client = s.from
+		if s.ack {
+			c.client = s.to
+		}
+		c.whole = true
+	}
+	l.conns[key] = c
+	l.order = append(l.order, c)
+	return c, nil
+}
+
+// close ends a connection.
+func (l *pcapLog) close(c *conn, at int64, reason string) error {
+	delete(l.conns, c.key)
+	if c.talk == nil {
+		if c.spoke {
+			l.out.other("connections of other protocols")
+		}
+		return nil
+	}
+	return c.talk.close(at, reason)
+}
+
+func (l *pcapLog) finish() error {
+	for _, c := range l.order {
+		if l.conns[c.key] != c || c.talk == nil {
+			continue
+		}
+		if err := c.talk.flush(); err != nil {
+			return err
+		}
+	}
+	r := l.out.report
+	if l.encrypt > 0 {
+		r.untold(fmt.Sprintf("what was said in %d encrypted or compressed connections", l.encrypt), "clients with TLS and compression off")
+	}
+	if l.gaps > 0 {
+		r.note("%d times packets are missing from connections; the statements around them may be incomplete", l.gaps)
+	}
+	if l.partial {
+		r.note("packets were captured in part only: tcpdump -s 0")
+	}
+	if l.copies > 0 {
+		r.untold(fmt.Sprintf("the data of %d COPY and LOAD DATA LOCAL statements (not kept)", l.copies), "")
+	}
+	if r.Statements == 0 {
+		r.note("no connection of PostgreSQL or the MySQL family was recognised; --port names the ports of servers")
+	}
+	r.untold("isolation levels that nobody asked for by name", "")
+	return nil
+}

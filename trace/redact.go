@@ -1,0 +1,563 @@
+package trace
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Redactor replaces the values of a trace by tokens: literals in texts, parameters, result rows, tags, addresses. The same value has the same
+// token wherever it stands, as long as the key is the same, so that what belonged together still does. A token looks like what it
+// stands for: a number of n digits is a number of n digits, a date a date, a UUID a UUID, other text a word. Numbers of the same
+// length, and dates, are exchanged among each other, so different ones stay different. Order, sums and lengths of texts do not stay.
+//
+// Comments go, except hints; names of tables, columns, users, databases and applications stay.
+type Redactor struct {
+	key   []byte
+	cache map[string]string
+}
+
+// NewRedactor makes a Redactor. Who has the key can find out what short values were, so it must be random and be thrown away.
+func NewRedactor(key []byte) *Redactor { return &Redactor{key: key, cache: map[string]string{}} }
+
+// Record redacts a record in place. products are the sessions' (see Session.Product).
+func (r *Redactor) Record(rec *Record, product string) {
+	switch rec.Kind {
+	case KindSession:
+		if rec.Open.Client != "" {
+			rec.Open.Client = r.word("client", rec.Open.Client)
+		}
+	case KindStatement:
+		r.statement(rec.Statement, DialectOf(product))
+	case KindEnd:
+		if rec.End.Reason != "quit" && rec.End.Reason != "lost" {
+			rec.End.Reason = "ended"
+		}
+	}
+}
+
+func (r *Redactor) statement(st *Statement, d Dialect) {
+	st.SQL = r.SQL(st.SQL, d)
+	st.Prepared = r.SQL(st.Prepared, d)
+	for i := range st.Params {
+		p := &st.Params[i]
+		v := r.value(Value{Null: p.Null, Binary: p.Binary, Text: p.Value}, p.Type)
+		p.Value = v.Text
+	}
+	for i := range st.Results {
+		res := &st.Results[i]
+		res.Digest = "" // it would tell whether rows are guessed right
+		for _, row := range res.Rows {
+			for k := range row {
+				kind := ""
+				if k < len(res.Columns) {
+					kind = res.Columns[k].Type
+				}
+				row[k] = r.value(row[k], kind)
+			}
+		}
+	}
+	if st.Error != nil {
+		st.Error.Message = "" // the server puts values into it
+	}
+	for i := range st.Tags {
+		if t := &st.Tags[i]; t.Key != "traceparent" { // a random number; it leads to the application's traces
+			t.Value = r.word("tag", t.Value)
+		}
+	}
+}
+
+func (r *Redactor) value(v Value, kind string) Value {
+	switch {
+	case v.Null:
+	case v.Binary:
+		v.Text = string(r.bytes([]byte(v.Text)))
+	case kind == "bool" || kind == "BIT":
+	case strings.HasSuffix(kind, "BLOB") && !printable([]byte(v.Text)):
+		v.Text = string(r.bytes([]byte(v.Text)))
+	default:
+		v.Text = r.Text(v.Text)
+	}
+	return v
+}
+
+// sum is the keyed hash of a value.
+func (r *Redactor) sum(class, s string) []byte {
+	h := hmac.New(sha256.New, r.key)
+	h.Write([]byte(class))
+	h.Write([]byte{0})
+	h.Write([]byte(s))
+	return h.Sum(nil)
+}
+
+func (r *Redactor) word(class, s string) string {
+	if s == "" {
+		return ""
+	}
+	return "r" + hex.EncodeToString(r.sum(class, s)[:8])
+}
+
+// bytes gives as many bytes.
+func (r *Redactor) bytes(b []byte) []byte {
+	out := make([]byte, 0, len(b)+sha256.Size)
+	for i := 0; len(out) < len(b); i++ {
+		out = append(out, r.sum("bytes"+strconv.Itoa(i), string(b))...)
+	}
+	return out[:len(b)]
+}
+
+// maxCached bounds the tokens that are remembered.
+const maxCached = 1 << 16
+
+// Text redacts the text of a value.
+func (r *Redactor) Text(s string) string {
+	if s == "" {
+		return ""
+	}
+	if t, ok := r.cache[s]; ok {
+		return t
+	}
+	t := r.text(s)
+	if len(s) < 256 && len(r.cache) < maxCached {
+		r.cache[strings.Clone(s)] = t
+	}
+	return t
+}
+
+func (r *Redactor) text(s string) string {
+	switch lower := strings.ToLower(s); lower {
+	case "t", "f", "true", "false", "yes", "no", "on", "off", "null":
+		return s // two values are no secret, and what takes them takes nothing else
+	}
+	if t, ok := r.number(s); ok {
+		return t
+	}
+	if t, ok := r.moment(s); ok {
+		return t
+	}
+	switch {
+	case len(s) == 36 && isUUID(s):
+		h := hex.EncodeToString(r.sum("uuid", strings.ToLower(s))[:16])
+		return h[:8] + "-" + h[8:12] + "-4" + h[13:16] + "-a" + h[17:20] + "-" + h[20:]
+	case strings.HasPrefix(s, `\x`) && isHex(s[2:]):
+		raw, err := hex.DecodeString(s[2:])
+		if err == nil {
+			return `\x` + hex.EncodeToString(r.bytes(raw))
+		}
+	case s[0] == '{' || s[0] == '[':
+		if t, ok := r.json(s); ok {
+			return t
+		}
+		if t, ok := r.array(s); ok {
+			return t
+		}
+	}
+	if strings.ContainsAny(s, "%") { // a pattern stays one
+		parts := strings.Split(s, "%")
+		for i := range parts {
+			parts[i] = r.word("text", parts[i])
+		}
+		return strings.Join(parts, "%")
+	}
+	return r.word("text", s)
+}
+
+func isHex(s string) bool { return strings.Trim(s, "0123456789abcdefABCDEF") == "" }
+
+func isUUID(s string) bool {
+	return s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' && isHex(strings.ReplaceAll(s, "-", ""))
+}
+
+// number redacts a decimal number, sign and exponent left alone. Whole and fractional digits are exchanged among those of the same
+// length; a number with a leading zero is a code, whose zeros may change.
+func (r *Redactor) number(s string) (string, bool) {
+	body := strings.TrimLeft(s, "+-")
+	sign := s[:len(s)-len(body)]
+	if len(sign) > 1 || body == "" {
+		return "", false
+	}
+	mantissa, exponent := body, ""
+	if i := strings.IndexAny(body, "eE"); i > 0 {
+		mantissa, exponent = body[:i], body[i:]
+		if strings.Trim(strings.TrimLeft(exponent[1:], "+-"), "0123456789") != "" || len(exponent) < 2 {
+			return "", false
+		}
+	}
+	whole, frac, point := strings.Cut(mantissa, ".")
+	if whole+frac == "" || strings.Trim(whole+frac, "0123456789") != "" {
+		return "", false
+	}
+	out := sign + r.digits("whole", whole)
+	if point {
+		out += "." + r.digits("fraction", frac)
+	}
+	return out + exponent, true
+}
+
+// digits exchanges a string of digits for another one of the same length. One without a leading zero gets none.
+func (r *Redactor) digits(class, s string) string {
+	if s == "" {
+		return ""
+	}
+	if len(s) > 18 {
+		b := []byte(s)
+		for i, x := range r.bytes(b) {
+			b[i] = '0' + x%10
+		}
+		if s[0] != '0' && b[0] == '0' {
+			b[0] = '1'
+		}
+		return string(b)
+	}
+	v, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return s // not digits: the caller has looked
+	}
+	size, low := uint64(1), uint64(0)
+	for range s {
+		size *= 10
+	}
+	if len(s) > 1 && s[0] != '0' && class == "whole" {
+		low = size / 10
+	}
+	out := strconv.FormatUint(low+r.exchange(class+strconv.Itoa(len(s))+strconv.FormatBool(low > 0), v-low, size-low), 10)
+	return strings.Repeat("0", len(s)-len(out)) + out
+}
+
+// exchange is a permutation of the numbers below n that the key and the class choose: a Feistel network over the next power of four, applied again
+// until the outcome is below n (Black and Rogaway 2002, Ciphers with Arbitrary Finite Domains, section 4, cycle walking).
+func (r *Redactor) exchange(class string, v, n uint64) uint64 {
+	half := 1
+	for half < 32 && uint64(1)<<(2*half) < n {
+		half++
+	}
+	mask := uint64(1)<<half - 1
+	for {
+		left, right := v>>half, v&mask
+		for round := range 4 {
+			var in [9]byte
+			in[0] = byte(round)
+			binary.BigEndian.PutUint64(in[1:], right)
+			left, right = right, left^binary.BigEndian.Uint64(r.sum(class, string(in[:])))&mask
+		}
+		if v = left<<half | right; v < n {
+			return v
+		}
+	}
+}
+
+// The days among which dates are exchanged: those that all types of both families can hold, else all.
+var (
+	firstDay = time.Date(1971, 1, 1, 0, 0, 0, 0, time.UTC)
+	lastDay  = time.Date(2037, 12, 31, 0, 0, 0, 0, time.UTC)
+)
+
+// moment redacts dates and times: 2026-11-20, 2026-11-20 01:02:03.5, 2026-11-20T01:02:03Z, 01:02:03. What follows the seconds' digits, a
+// zone, stays.
+func (r *Redactor) moment(s string) (string, bool) {
+	date, rest := "", s
+	if len(s) >= 10 && s[4] == '-' && s[7] == '-' {
+		day, err := time.Parse(time.DateOnly, s[:10])
+		if err != nil {
+			return "", false
+		}
+		date, rest = r.day(day), s[10:]
+		if rest == "" {
+			return date, true
+		}
+		if rest[0] != ' ' && rest[0] != 'T' {
+			return "", false
+		}
+		date, rest = date+rest[:1], rest[1:]
+	}
+	if len(rest) < 8 || rest[2] != ':' || rest[5] != ':' {
+		return "", false
+	}
+	h, ok1 := twoDigits(rest)
+	m, ok2 := twoDigits(rest[3:])
+	sec, ok3 := twoDigits(rest[6:])
+	if !ok1 || !ok2 || !ok3 || h > 23 || m > 59 || sec > 59 {
+		return "", false
+	}
+	v := r.exchange("time", uint64(h*3600+m*60+sec), 86400)
+	clock := time.Unix(int64(v), 0).UTC().Format(time.TimeOnly)
+	rest = rest[8:]
+	if strings.HasPrefix(rest, ".") {
+		n := span(rest[1:], func(c byte) bool { return c >= '0' && c <= '9' })
+		clock += "." + r.digits("fraction", rest[1:1+n])
+		rest = rest[1+n:]
+	}
+	if strings.Trim(rest, "0123456789:+-Z ") != "" || len(rest) > 10 {
+		return "", false
+	}
+	return date + clock + rest, true
+}
+
+func (r *Redactor) day(day time.Time) string {
+	first, last := firstDay, lastDay
+	if day.Before(first) || day.After(last) {
+		first, last = time.Date(1000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+	}
+	n := func(t time.Time) uint64 { return uint64((t.Unix() - first.Unix()) / 86400) }
+	if day.Before(first) {
+		return first.Format(time.DateOnly)
+	}
+	return first.AddDate(0, 0, int(r.exchange("day"+first.String(), n(day), n(last)+1))).Format(time.DateOnly)
+}
+
+// json redacts the values of a JSON text; its keys stay.
+func (r *Redactor) json(s string) (string, bool) {
+	d := json.NewDecoder(strings.NewReader(s))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil || d.More() {
+		return "", false
+	}
+	b, err := json.Marshal(r.jsonValue(v))
+	return string(b), err == nil
+}
+
+func (r *Redactor) jsonValue(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, x := range v {
+			v[k] = r.jsonValue(x)
+		}
+	case []any:
+		for i, x := range v {
+			v[i] = r.jsonValue(x)
+		}
+	case json.Number:
+		if t, ok := r.number(v.String()); ok {
+			return json.Number(t)
+		}
+		return json.Number("0")
+	case string:
+		return r.Text(v)
+	}
+	return v
+}
+
+// array redacts the elements of PostgreSQL's array text.
+func (r *Redactor) array(s string) (string, bool) {
+	if len(s) < 2 || s[0] != '{' || s[len(s)-1] != '}' {
+		return "", false
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		switch c := s[i]; c {
+		case '{', '}', ',':
+			b.WriteByte(c)
+			i++
+		case '"':
+			end := i + 1
+			for end < len(s) && s[end] != '"' {
+				if s[end] == '\\' {
+					end++
+				}
+				end++
+			}
+			if end >= len(s) {
+				return "", false
+			}
+			text := strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(s[i+1 : end])
+			b.WriteString(quoteElement(r.Text(text)))
+			i = end + 1
+		default:
+			n := strings.IndexAny(s[i:], `{},"`)
+			if n <= 0 {
+				return "", false
+			}
+			b.WriteString(quoteElement(r.Text(s[i : i+n])))
+			i += n
+		}
+	}
+	return b.String(), true
+}
+
+// SQL redacts the literals of a statement. Numbers that are no data stay: the n of LIMIT n, of ORDER BY n, of types like varchar(n).
+func (r *Redactor) SQL(sql string, d Dialect) string {
+	if sql == "" {
+		return ""
+	}
+	var b strings.Builder
+	b.Grow(len(sql))
+	var p place
+	for l := (lexer{sql: sql, dialect: d}); ; {
+		kind, text, ok := l.next()
+		if !ok {
+			return b.String()
+		}
+		switch kind {
+		case tokenComment:
+			switch {
+			case strings.HasPrefix(text, "/*+"), strings.HasPrefix(text, "/*!"), strings.HasPrefix(text, "/*M!"), text == "*/":
+				b.WriteString(text)
+			default:
+				b.WriteByte(' ')
+			}
+		case tokenString:
+			b.WriteString(r.literal(text, d))
+			p.see(kind, text)
+		case tokenNumber:
+			if p.structural() {
+				b.WriteString(text)
+			} else {
+				b.WriteString(r.numeral(text))
+			}
+			p.see(kind, text)
+		default:
+			b.WriteString(text)
+			p.see(kind, text)
+		}
+	}
+}
+
+// numeral redacts a number of SQL's.
+func (r *Redactor) numeral(s string) string {
+	if len(s) > 2 && s[0] == '0' && (s[1]|0x20 == 'x' || s[1]|0x20 == 'b' || s[1]|0x20 == 'o') {
+		if s[1]|0x20 != 'x' {
+			return s[:2] + strings.Repeat("1", len(s)-2)
+		}
+		h := hex.EncodeToString(r.bytes([]byte(strings.ToLower(s[2:]))))
+		return s[:2] + h[:len(s)-2]
+	}
+	if t, ok := r.number(strings.ReplaceAll(s, "_", "")); ok {
+		return t
+	}
+	return "0"
+}
+
+// literal redacts a string, in its own quotes.
+func (r *Redactor) literal(s string, d Dialect) string {
+	q := strings.IndexAny(s, `'"$`)
+	if q < 0 {
+		return s
+	}
+	prefix := strings.ToLower(s[:q])
+	if s[q] == '$' {
+		end := strings.IndexByte(s[1:], '$') + 2
+		if len(s) < 2*end {
+			return "''"
+		}
+		tag, body := s[:end], s[end:len(s)-end]
+		if strings.ContainsAny(body, ";") || strings.Contains(strings.ToLower(body), "select") {
+			return tag + r.SQL(body, d) + tag // the body of a function or DO
+		}
+		return "'" + strings.ReplaceAll(r.Text(body), "'", "''") + "'"
+	}
+	body := strings.TrimSuffix(s[q+1:], s[q:q+1])
+	switch prefix {
+	case "x":
+		h := hex.EncodeToString(r.bytes([]byte(strings.ToLower(body))))
+		return s[:q] + "'" + h[:len(body)] + "'"
+	case "b":
+		return s[:q] + "'" + strings.Repeat("1", len(body)) + "'"
+	}
+	backslash := d == MySQL || prefix == "e"
+	t := r.Text(unquote(body, s[q], backslash))
+	t = strings.ReplaceAll(t, s[q:q+1], s[q:q+1]+s[q:q+1])
+	if backslash {
+		t = strings.ReplaceAll(t, `\`, `\\`)
+	}
+	return s[:q] + s[q:q+1] + t + s[q:q+1]
+}
+
+// unquote gives the text of a string without its quotes.
+func unquote(s string, quote byte, backslash bool) string {
+	q := string(quote)
+	s = strings.ReplaceAll(s, q+q, q)
+	if !backslash || strings.IndexByte(s, '\\') < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			b.WriteByte(s[i])
+			continue
+		}
+		i++
+		switch s[i] {
+		case 'n':
+			b.WriteByte('\n')
+		case 't':
+			b.WriteByte('\t')
+		case 'r':
+			b.WriteByte('\r')
+		case '0':
+			b.WriteByte(0)
+		default:
+			b.WriteByte(s[i])
+		}
+	}
+	return b.String()
+}
+
+// place knows whether the next number belongs to the structure of the statement.
+type place struct {
+	last   string // token in lower case
+	before string // the one before it
+	by     bool   // behind ORDER BY or GROUP BY
+	sized  int    // within the parentheses of a type
+	depth  int
+	byAt   int
+}
+
+// sizedTypes take numbers in parentheses.
+var sizedTypes = map[string]bool{
+	"char": true, "varchar": true, "character": true, "varying": true, "nchar": true, "nvarchar": true, "binary": true, "varbinary": true, "decimal": true,
+	"numeric": true, "dec": true, "fixed": true, "float": true, "double": true, "real": true, "precision": true, "bit": true, "varbit": true, "int": true,
+	"integer": true, "bigint": true, "smallint": true, "tinyint": true, "mediumint": true, "year": true, "time": true, "timestamp": true, "datetime": true,
+	"timestamptz": true, "interval": true, "text": true, "blob": true, "vector": true, "current_timestamp": true, "now": true, "bpchar": true,
+}
+
+func (p *place) structural() bool {
+	switch {
+	case p.sized > 0:
+		return true
+	case p.last == "limit", p.last == "offset", p.last == "first", p.last == "next", p.last == ",", p.last == "by":
+		return p.last != "," && p.last != "by" || p.by && p.depth == p.byAt || p.before == "limit"
+	}
+	return false
+}
+
+func (p *place) see(kind tokenKind, text string) {
+	if kind == tokenSpace {
+		return
+	}
+	word := strings.ToLower(text)
+	switch {
+	case word == "(":
+		p.depth++
+		if p.sized > 0 || sizedTypes[p.last] {
+			p.sized++
+		}
+	case word == ")":
+		p.depth--
+		p.sized = max(0, p.sized-1)
+	case word == "by" && (p.last == "order" || p.last == "group"):
+		p.by, p.byAt = true, p.depth
+	case kind == tokenWord && word != "asc" && word != "desc" && word != "nulls" && word != "first" && word != "last" && p.by && p.depth <= p.byAt && clauses[word]:
+		p.by = false
+	}
+	if kind == tokenNumber && p.last == "limit" { // LIMIT 10, 20
+		p.before, p.last = "limit", word
+		return
+	}
+	if word == "," && p.before == "limit" {
+		p.last = word
+		return
+	}
+	p.before, p.last = p.last, word
+}
+
+// clauses end ORDER BY and GROUP BY.
+var clauses = map[string]bool{
+	"having": true, "limit": true, "offset": true, "fetch": true, "for": true, "union": true, "intersect": true, "except": true, "order": true, "window": true,
+	"select": true, "where": true, "rows": true, "range": true, "lock": true,
+}

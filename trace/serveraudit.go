@@ -1,0 +1,309 @@
+package trace
+
+import (
+	"bytes"
+	"container/heap"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// serverAudit reads the file of MariaDB's server_audit plugin (MariaDB Knowledge Base, Audit Plugin - Log Format):
+//
+//	time,serverhost,user,host,connection id,query id,operation,database,object,error
+//
+// A statement gets its query id when it begins and its line when it has ended. So the ids tell the order of starts and the lines that of
+// ends. Both together do not tell whether one was over before another began; that follows only where a session's own order comes
+// in between, see began.
+type serverAudit struct {
+	mySessions
+	tables  map[string]tablesOf // of statements that have not ended, by session
+	waiting auditHeap
+	recent  []auditStart
+	floor   auditStart
+	last    map[string]uint64 // the tick at which each session was idle last
+	limit   int               // statements that are as long as the plugin's limit
+	masked  int
+}
+
+type tablesOf struct {
+	id     uint64
+	tables []Table
+}
+
+// auditStart says that the statement with an id, and all with a higher one, began after a tick.
+type auditStart struct{ id, after uint64 }
+
+// auditWindow is within how many statements the order of starts is restored.
+const auditWindow = 1024
+
+func newServerAudit(out *sink) source {
+	l := &serverAudit{mySessions: newMySessions(out), tables: map[string]tablesOf{}, last: map[string]uint64{}}
+	l.product = "mariadb"
+	return l
+}
+
+func isServerAudit(head []byte) bool {
+	for i, line := range bytes.Split(head, []byte("\n")) {
+		if _, ok := splitAudit(string(bytes.TrimRight(line, "\r"))); ok {
+			return true
+		}
+		if i > 50 {
+			break
+		}
+	}
+	return false
+}
+
+// auditLine is a line.
+type auditLine struct {
+	at         int64
+	user, host string
+	thread     string
+	id         uint64
+	op         string
+	db         string
+	object     string
+	code       string
+}
+
+// auditOps are the operations that there are.
+var auditOps = map[string]bool{
+	"CONNECT": true, "DISCONNECT": true, "FAILED_CONNECT": true, "CHANGEUSER": true, "QUERY": true, "READ": true, "WRITE": true, "CREATE": true,
+	"ALTER": true, "RENAME": true, "DROP": true,
+}
+
+func splitAudit(s string) (auditLine, bool) {
+	f := strings.SplitN(s, ",", 9)
+	if len(f) < 9 || !auditOps[f[6]] {
+		return auditLine{}, false
+	}
+	t, err := time.Parse("20060102 15:04:05", f[0])
+	id, err2 := strconv.ParseUint(f[5], 10, 64)
+	_, err3 := strconv.ParseUint(f[4], 10, 64)
+	if err != nil || err2 != nil || err3 != nil {
+		return auditLine{}, false
+	}
+	a := auditLine{at: t.UnixNano(), user: f[2], host: f[3], thread: f[4], id: id, op: f[6], db: f[7]}
+	rest := f[8]
+	if strings.HasPrefix(rest, "'") {
+		end := quoted(rest, 0, true)
+		if end < 2 || rest[end-1] != '\'' {
+			return auditLine{}, false
+		}
+		a.object = unescapeAudit(rest[1 : end-1])
+		rest = rest[end:]
+		if !strings.HasPrefix(rest, ",") {
+			return auditLine{}, false
+		}
+		a.code = rest[1:]
+	} else if object, code, ok := cutLast(rest, ","); ok {
+		a.object, a.code = object, code
+	}
+	return a, true
+}
+
+// unescapeAudit undoes what the plugin does to texts.
+func unescapeAudit(s string) string {
+	if strings.IndexByte(s, '\\') < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			b.WriteByte(s[i])
+			continue
+		}
+		i++
+		switch s[i] {
+		case 'n':
+			b.WriteByte('\n')
+		case 'r':
+			b.WriteByte('\r')
+		case 't':
+			b.WriteByte('\t')
+		case '0':
+			b.WriteByte(0)
+		default:
+			b.WriteByte(s[i])
+		}
+	}
+	return b.String()
+}
+
+func (l *serverAudit) read(in *input) error {
+	for {
+		line, long, err := in.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		text := bytes.TrimRight(line, "\r\n")
+		if len(text) == 0 {
+			continue
+		}
+		a, ok := splitAudit(string(text))
+		switch {
+		case long:
+			l.out.unknown(in.n, "the line is too long", line)
+		case !ok:
+			l.out.unknown(in.n, "this is not a line of server_audit", line)
+		default:
+			if err := l.add(&a); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (l *serverAudit) add(a *auditLine) error {
+	switch a.op {
+	case "FAILED_CONNECT":
+		l.out.other("refused logins")
+		return nil
+	case "CONNECT":
+		s, err := l.begin(a.thread, a.at)
+		if err != nil {
+			return err
+		}
+		l.last[s.info.Backend] = l.out.tick()
+		l.who(s, a)
+		return l.tell(s)
+	case "CHANGEUSER":
+		s := l.find(a.thread, a.at)
+		l.who(s, a)
+		return l.tell(s)
+	case "DISCONNECT":
+		if err := l.drain(0); err != nil {
+			return err
+		}
+		l.find(a.thread, a.at)
+		delete(l.tables, a.thread)
+		delete(l.last, a.thread)
+		return l.end(a.thread, &End{At: a.at, Tick: l.out.tick(), Reason: "quit"})
+	case "QUERY":
+		return l.query(a)
+	}
+	l.out.other("tables of statements")
+	t := l.tables[a.thread]
+	if t.id != a.id {
+		t = tablesOf{id: a.id}
+	}
+	t.tables = mergeTables(t.tables, []Table{{Name: strings.Clone(a.db + "." + a.object), Write: a.op != "READ"}})
+	l.tables[strings.Clone(a.thread)] = t
+	return nil
+}
+
+func (l *serverAudit) who(s *mySession, a *auditLine) {
+	s.info.User, s.info.Client = strings.Clone(a.user), strings.Clone(a.host)
+	if a.db != "" {
+		s.info.Database = strings.Clone(a.db)
+	}
+}
+
+// maxAuditText is the plugin's limit unless server_audit_query_log_limit says otherwise.
+const maxAuditText = 1024
+
+func (l *serverAudit) query(a *auditLine) error {
+	s := l.find(a.thread, a.at)
+	if s.info.User == "" { // joined; the database is the statement's, as a rule the session's too
+		l.who(s, a)
+	}
+	st := &Statement{SQL: a.object, ID: a.id, From: l.began(a), To: l.out.tick(), End: a.at, Tags: ParseTags(a.object, MySQL)}
+	l.last[s.info.Backend] = st.To
+	if len(a.object) == maxAuditText {
+		st.Lost = true
+		l.limit++
+	}
+	if strings.Contains(a.object, "*****") {
+		st.Lost = true
+		l.masked++
+	}
+	if a.code != "0" && a.code != "" {
+		st.Error = &Error{Code: a.code}
+	}
+	if t := l.tables[a.thread]; t.id == a.id {
+		st.Tables = t.tables
+		delete(l.tables, a.thread)
+	}
+	heap.Push(&l.waiting, auditWaiting{s, st})
+	return l.drain(auditWindow)
+}
+
+// began gives a tick after which a statement began. It began after its session's last one had ended, and, as its id was given later, after
+// every statement with a smaller id had begun.
+func (l *serverAudit) began(a *auditLine) uint64 {
+	own := auditStart{a.id, l.last[a.thread]}
+	after := own.after
+	if l.floor.id <= a.id {
+		after = max(after, l.floor.after)
+	}
+	for _, r := range l.recent {
+		if r.id <= a.id {
+			after = max(after, r.after)
+		}
+	}
+	if len(l.recent) == 64 {
+		// The oldest one goes; what it says holds for all ids from its own on.
+		old := l.recent[0]
+		l.recent = append(l.recent[:0], l.recent[1:]...)
+		l.floor = auditStart{max(l.floor.id, old.id), max(l.floor.after, old.after)}
+	}
+	l.recent = append(l.recent, own)
+	return after
+}
+
+// drain hands on statements in the order of their ids until no more than most wait.
+func (l *serverAudit) drain(most int) error {
+	for len(l.waiting) > most {
+		w := heap.Pop(&l.waiting).(auditWaiting)
+		if err := l.done(w.session, w.st); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *serverAudit) finish() error {
+	if err := l.drain(0); err != nil {
+		return err
+	}
+	if err := l.flushAll(); err != nil {
+		return err
+	}
+	r := l.out.report
+	r.untold("when statements began: only their order", "the slow query log with long_query_time = 0 besides, or a packet capture")
+	r.untold("times to less than a second; the order of ends is exact", "")
+	r.untold("results and affected rows", "a packet capture tells them")
+	r.untold("parameters of prepared statements by themselves: they stand in the text", "")
+	r.untold("isolation levels that nobody asked for by name", "")
+	if l.limit > 0 {
+		r.note("%d statements are %d bytes long, where the plugin cuts: server_audit_query_log_limit", l.limit, maxAuditText)
+	}
+	if l.masked > 0 {
+		r.note("%d statements have their passwords masked and cannot be executed as they stand", l.masked)
+	}
+	return nil
+}
+
+// auditWaiting is a statement that waits for those with smaller ids.
+type auditWaiting struct {
+	session *mySession
+	st      *Statement
+}
+
+type auditHeap []auditWaiting
+
+func (h auditHeap) Len() int           { return len(h) }
+func (h auditHeap) Less(i, j int) bool { return h[i].st.ID < h[j].st.ID }
+func (h auditHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *auditHeap) Push(x any)        { *h = append(*h, x.(auditWaiting)) }
+func (h *auditHeap) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return x
+}

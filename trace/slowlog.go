@@ -1,0 +1,310 @@
+package trace
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// slowLog reads the slow query log: MySQL's (manual, 7.4.5), also with log_slow_extra; MariaDB's with any log_slow_verbosity; Percona Server's
+// extended one. An entry is written when its statement has ended, so the order is that of ends. MySQL tells ends to the microsecond, MariaDB
+// seconds only; durations are precise everywhere.
+type slowLog struct {
+	mySessions
+	at     int64 // of the last "# Time:"
+	fine   bool  // that time has a fraction
+	fresh  bool  // that time is this entry's own
+	entry  *slowEntry
+	coarse bool
+	start  bool // entries tell their own start
+	errno  bool // entries tell errors
+	rows   bool // entries tell affected rows
+	least  int64
+}
+
+// slowEntry is an entry that is being read.
+type slowEntry struct {
+	line       int
+	user, host string
+	id         string // thread
+	schema     string
+	at         int64 // end, 0 if not known
+	took       int64
+	start, end int64
+	stamp      int64 // SET timestamp
+	sent       int64
+	affected   int64
+	errno      string
+	xid        uint64
+	command    string // administrator command
+	text       []byte
+	body       bool
+	long       bool
+}
+
+func newSlowLog(out *sink) source { return &slowLog{mySessions: newMySessions(out), least: -1} }
+
+// slowUser begins an entry: # User@Host: app[app] @ localhost [127.0.0.1]  Id:     7
+var slowUser = regexp.MustCompile(`^# User@Host: (.*?)\[(.*?)\] @ *(.*?) *\[(.*?)\](?: +Id: +(\d+))? *$`)
+
+func isSlowLog(head []byte) bool {
+	for _, line := range bytes.Split(head, []byte("\n")) {
+		if slowUser.Match(bytes.TrimRight(line, "\r ")) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *slowLog) read(in *input) error {
+	for {
+		line, long, err := in.next()
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return err
+		}
+		if err := l.line(in, line, long); err != nil {
+			return err
+		}
+	}
+	return l.flushEntry()
+}
+
+func (l *slowLog) line(in *input, line []byte, long bool) error {
+	if bytes.HasPrefix(line, []byte("# ")) || bytes.HasPrefix(line, []byte("#\n")) {
+		if taken, err := l.head(in, strings.TrimRight(string(line[:min(len(line), 64<<10)]), "\r\n "), line); taken || err != nil {
+			return err
+		}
+	}
+	if text := strings.TrimRight(string(line[:min(len(line), 1000)]), "\r\n"); l.banner(text) {
+		l.out.other("server messages")
+		return l.flushEntry()
+	}
+	e := l.entry
+	if e == nil {
+		if len(bytes.TrimSpace(line)) > 0 {
+			l.out.unknown(in.n, "it belongs to no entry", line)
+		}
+		return nil
+	}
+	if !e.body {
+		if l.setting(e, strings.TrimRight(string(line[:min(len(line), 1000)]), "\r\n")) {
+			return nil
+		}
+		e.body = true
+	}
+	if long || len(e.text)+len(line) > in.max {
+		if !e.long {
+			l.out.unknown(in.n, "the statement is too long", line)
+		}
+		e.long = true
+		return nil
+	}
+	e.text = append(e.text, line...)
+	return nil
+}
+
+// head takes a line that begins with #. In a statement's text only what begins the next entry is one.
+func (l *slowLog) head(in *input, s string, line []byte) (taken bool, err error) {
+	if rest, ok := strings.CutPrefix(s, "# Time: "); ok {
+		at, ok := parseMyTime(strings.TrimSpace(rest))
+		if !ok && l.entry != nil && l.entry.body {
+			return false, nil
+		}
+		if err := l.flushEntry(); err != nil {
+			return true, err
+		}
+		if !ok {
+			l.out.unknown(in.n, "its time cannot be read", line)
+			return true, nil
+		}
+		l.at, l.fresh, l.fine = at, true, strings.Contains(rest, ".")
+		l.coarse = l.coarse || !l.fine
+		return true, nil
+	}
+	if m := slowUser.FindStringSubmatch(s); m != nil {
+		if err := l.flushEntry(); err != nil {
+			return true, err
+		}
+		l.entry = &slowEntry{line: in.n, user: m[2], host: m[3], id: m[5], sent: Unknown, affected: Unknown, took: Unknown}
+		if m[2] == "" {
+			l.entry.user = m[1]
+		}
+		if m[4] != "" && m[4] != m[3] {
+			l.entry.host = strings.TrimPrefix(m[3]+" ["+m[4]+"]", " ")
+		}
+		if l.fresh && l.fine {
+			l.entry.at = l.at
+		}
+		l.fresh = false
+		return true, nil
+	}
+	e := l.entry
+	if e == nil || e.body {
+		return false, nil
+	}
+	if command, ok := strings.CutPrefix(s, "# administrator command: "); ok {
+		e.command, e.body = strings.TrimSuffix(command, ";"), true
+		return true, nil
+	}
+	l.facts(e, s)
+	return true, nil
+}
+
+// facts reads "# Query_time: 0.000123  Lock_time: 0.000000 ...". A value may be empty.
+func (l *slowLog) facts(e *slowEntry, s string) {
+	words := strings.Fields(s)
+	for i := 1; i < len(words); i++ {
+		key, ok := strings.CutSuffix(words[i], ":")
+		if !ok || i+1 == len(words) || strings.HasSuffix(words[i+1], ":") {
+			continue
+		}
+		v := words[i+1]
+		switch key {
+		case "Thread_id", "Id":
+			e.id = v
+		case "Schema":
+			e.schema = v
+		case "Query_time":
+			if took, ok := parseSeconds(v); ok {
+				e.took = took
+			}
+		case "Rows_sent":
+			e.sent = parseCount(v)
+		case "Rows_affected":
+			e.affected, l.rows = parseCount(v), true
+		case "Errno", "Last_errno":
+			l.errno = true
+			if v != "0" {
+				e.errno = v
+			}
+		case "Start":
+			if at, ok := parseMyTime(v); ok {
+				e.start, l.start = at, true
+			}
+		case "End":
+			if at, ok := parseMyTime(v); ok {
+				e.end = at
+			}
+		case "InnoDB_trx_id":
+			e.xid, _ = strconv.ParseUint(v, 16, 64)
+		}
+	}
+}
+
+func parseCount(s string) int64 {
+	if v, err := strconv.ParseInt(s, 10, 64); err == nil && v >= 0 {
+		return v
+	}
+	return Unknown
+}
+
+// setting takes the lines that the server puts in front of the statement: use db; SET timestamp=N;
+func (l *slowLog) setting(e *slowEntry, s string) bool {
+	if db, ok := strings.CutPrefix(s, "use "); ok && strings.HasSuffix(db, ";") && e.stamp == 0 {
+		e.schema = strings.ReplaceAll(strings.Trim(strings.TrimSuffix(db, ";"), "`"), "``", "`")
+		return true
+	}
+	rest, ok := strings.CutPrefix(s, "SET ")
+	if !ok || e.stamp != 0 || !strings.Contains(rest, "timestamp=") {
+		return false
+	}
+	for _, part := range strings.Split(strings.TrimSuffix(rest, ";"), ",") { // also last_insert_id, insert_id
+		if v, ok := strings.CutPrefix(part, "timestamp="); ok {
+			if at, ok := parseSeconds(v); ok {
+				e.stamp = at
+			}
+		}
+	}
+	return e.stamp != 0
+}
+
+func (l *slowLog) flushEntry() error {
+	e := l.entry
+	l.entry = nil
+	if e == nil || e.long {
+		return nil
+	}
+	if e.id == "" { // before MySQL 5.7 nothing tells sessions apart
+		e.id = e.user + "@" + e.host
+	}
+	at := max(e.at, e.end, e.stamp, l.at)
+	if e.took == Unknown || e.text == nil && e.command == "" {
+		l.out.unknown(e.line, "the entry is not complete", e.text)
+		return nil
+	}
+	st := &Statement{XID: e.xid}
+	l.times(st, e)
+	known := l.byID[e.id] != nil
+	s := l.find(e.id, at)
+	if !known && st.Start != 0 {
+		s.info.At = st.Start
+	}
+	s.info.User, s.info.Client = e.user, e.host
+	if e.schema != "" {
+		s.info.Database = e.schema
+	}
+	if e.command != "" {
+		l.out.other("commands that are no statements")
+		if e.command == "Quit" {
+			return l.end(e.id, &End{At: at, Tick: l.out.tick(), Reason: "quit"})
+		}
+		return nil
+	}
+	text := strings.TrimSuffix(strings.TrimRight(string(e.text), "\r\n"), ";") // the server adds it
+	st.SQL, st.To, st.Tags = text, l.out.tick(), ParseTags(text, MySQL)
+	if e.errno != "" {
+		st.Error = &Error{Code: e.errno}
+	}
+	if e.sent != Unknown || e.affected != Unknown {
+		st.Results = []Result{{Count: e.sent, Affected: e.affected}}
+	}
+	return l.done(s, st)
+}
+
+// times takes the best of what an entry tells.
+func (l *slowLog) times(st *Statement, e *slowEntry) {
+	st.Took = e.took
+	if l.least < 0 || e.took < l.least {
+		l.least = e.took
+	}
+	switch {
+	case e.start != 0 && e.end != 0:
+		st.Start, st.End = e.start, e.end
+	case e.at != 0:
+		st.Start, st.End = e.at-e.took, e.at
+	case e.stamp != 0: // the second in which it began
+		st.Start, st.End = e.stamp, e.stamp+e.took
+	case l.at != 0:
+		st.Start, st.End = l.at-e.took, l.at
+	}
+}
+
+func (l *slowLog) finish() error {
+	if err := l.flushAll(); err != nil {
+		return err
+	}
+	r := l.out.report
+	r.untold("results", "a packet capture tells them")
+	if !l.errno {
+		r.untold("errors", "log_slow_extra = ON (MySQL 8.0.14 and later), MariaDB's server_audit")
+	}
+	if !l.rows {
+		r.untold("affected rows", "MariaDB and Percona Server tell them (log_slow_verbosity = full)")
+	}
+	if l.coarse {
+		r.untold("starts and ends to less than a second; durations and the order of ends are exact", "MariaDB's server_audit besides, or a packet capture")
+	} else if !l.start {
+		r.untold("starts by themselves: they are the end less the duration", "log_slow_extra = ON (MySQL 8.0.14 and later)")
+	}
+	r.untold("isolation levels that nobody asked for by name", "")
+	r.untold("when sessions began", "")
+	if l.least >= 10_000_000 {
+		r.note("the shortest statement took %d ms: shorter ones may have been left out (long_query_time = 0)", l.least/1_000_000)
+	}
+	return nil
+}

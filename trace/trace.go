@@ -1,0 +1,201 @@
+// Package trace holds what really happened at a server: which session sent which statement when, and what was answered, as far as
+// somebody saw it. It has the capture file format (.wct, docs/FORMATS.md), the readers of the logs and packet captures that
+// production servers leave behind, and what one does with a capture file: order it, cut it, redact it, count it.
+//
+// A trace is not a history: it does not know which row versions were read and written. It is what a replay starts from.
+// What a source did not tell stays unknown here; nothing is guessed unless the field says so.
+package trace
+
+// Kind tells what a Record is.
+type Kind uint8
+
+// The kinds of records.
+const (
+	KindSession   Kind = 1 // a session began, was first seen, or more became known of it
+	KindStatement Kind = 2
+	KindWait      Kind = 3 // a statement waited for a lock, or got it
+	KindEnd       Kind = 4 // a session ended
+)
+
+// Record is one piece of a trace. The field that belongs to its kind is set.
+type Record struct {
+	Kind      Kind       `json:"kind"`
+	Session   uint64     `json:"session"` // number of the session in the file, from 1
+	Open      *Session   `json:"open,omitempty"`
+	Statement *Statement `json:"statement,omitempty"`
+	Wait      *Wait      `json:"wait,omitempty"`
+	End       *End       `json:"end,omitempty"`
+}
+
+// At is a record's place in the order of a trace: the time it began, or what comes next to it, in nanoseconds since 1970.
+func (r *Record) At() int64 {
+	switch r.Kind {
+	case KindSession:
+		return r.Open.At
+	case KindStatement:
+		if r.Statement.Start != 0 {
+			return r.Statement.Start
+		}
+		return r.Statement.End
+	case KindWait:
+		return r.Wait.At
+	case KindEnd:
+		return r.End.At
+	}
+	return 0
+}
+
+// Session is what is known of a session. A later record of the same session holds all of it again, with what is new.
+type Session struct {
+	At          int64  `json:"at,omitempty"`      // when it began, or what follows became known; 0: not known
+	Joined      bool   `json:"joined,omitempty"`  // it was there already: what it did before is not in the trace
+	Product     string `json:"product,omitempty"` // postgres, mariadb, mysql, tidb
+	Version     string `json:"version,omitempty"`
+	User        string `json:"user,omitempty"`
+	Database    string `json:"database,omitempty"`
+	Application string `json:"application,omitempty"`
+	Client      string `json:"client,omitempty"`    // address
+	Backend     string `json:"backend,omitempty"`   // the server's name for it: process id, thread id, connection id
+	Level       string `json:"level,omitempty"`     // isolation level of its transactions unless they ask for another one, as history.Event.Level
+	Encrypted   bool   `json:"encrypted,omitempty"` // it went on where nobody could look
+}
+
+// Protocol is how a statement reached the server.
+type Protocol uint8
+
+// The protocols.
+const (
+	ProtocolUnknown  Protocol = 0
+	ProtocolSimple   Protocol = 1 // as text: PostgreSQL's simple query, COM_QUERY
+	ProtocolPrepared Protocol = 2 // a prepared statement of the wire protocol: Parse, Bind, Execute; COM_STMT_EXECUTE
+	ProtocolExecute  Protocol = 3 // the SQL statement EXECUTE
+	ProtocolFetch    Protocol = 4 // more rows of a portal or cursor of the wire protocol
+)
+
+// Status is what the server says of a session's transaction.
+type Status byte
+
+// The states, as in PostgreSQL's ReadyForQuery.
+const (
+	StatusUnknown Status = 0
+	StatusIdle    Status = 'I'
+	StatusOpen    Status = 'T'
+	StatusFailed  Status = 'E'
+)
+
+// Unknown is the value of numbers that are not known where 0 would be a value.
+const Unknown = -1
+
+// Statement is one statement with its answer.
+type Statement struct {
+	SQL      string   `json:"sql"`
+	Lost     bool     `json:"lost,omitempty"`     // the source does not tell the text, or not all of it
+	Prepared string   `json:"prepared,omitempty"` // ProtocolExecute: the PREPARE behind it
+	Name     string   `json:"name,omitempty"`     // of the prepared statement, if it has one
+	Protocol Protocol `json:"protocol,omitempty"`
+	Params   []Param  `json:"params,omitempty"`
+	NoParams bool     `json:"no_params,omitempty"` // it had parameters that the source does not tell
+
+	// Start and End are wall clock times in nanoseconds since 1970, 0 if not known.
+	Start int64 `json:"start,omitempty"`
+	End   int64 `json:"end,omitempty"`
+	// Took is the duration as the server measured it, in nanoseconds, 0 if not known. It may be finer than Start and End.
+	Took int64 `json:"took,omitempty"`
+	// From and To are places in the order that the source itself keeps, 0 if not known. a.To < b.From means that a was over before b
+	// began; nothing else follows from them.
+	From uint64 `json:"from,omitempty"`
+	To   uint64 `json:"to,omitempty"`
+	// ID is a number that the server gives its statements in the order in which they begin (MariaDB's query id), 0 if not known.
+	ID uint64 `json:"id,omitempty"`
+	// Late says that the source wrote the statement down at an unknown time after it had ended (pgaudit with log_rows).
+	Late bool `json:"late,omitempty"`
+
+	Before Status `json:"before,omitempty"` // of the transaction
+	After  Status `json:"after,omitempty"`
+	Txn    string `json:"txn,omitempty"` // the server's name for the transaction (PostgreSQL: virtual transaction id)
+	XID    uint64 `json:"xid,omitempty"` // its number once it has written (PostgreSQL)
+
+	Results []Result `json:"results,omitempty"`
+	Error   *Error   `json:"error,omitempty"`
+	Tags    []Tag    `json:"tags,omitempty"`   // what sqlcommenter and its like put into a comment
+	Tables  []Table  `json:"tables,omitempty"` // where the source tells them
+}
+
+// Param is the value of a parameter.
+type Param struct {
+	Type   string `json:"type,omitempty"` // the type as the protocol names it (int4, VAR_STRING); empty if not known
+	Null   bool   `json:"null,omitempty"`
+	Binary bool   `json:"binary,omitempty"` // Value is in the protocol's binary form, because its type is not one that we know how to write as text
+	Value  string `json:"value"`            // text form, as in a literal without its quotes
+}
+
+// Result is one answer of a statement; a request of several statements has several.
+type Result struct {
+	Tag      string    `json:"tag,omitempty"` // PostgreSQL's command tag
+	Affected int64     `json:"affected"`      // rows inserted, updated, deleted; Unknown
+	Count    int64     `json:"count"`         // rows returned; Unknown
+	Columns  []Column  `json:"columns,omitempty"`
+	Rows     [][]Value `json:"rows,omitempty"`    // those that were kept
+	Partial  bool      `json:"partial,omitempty"` // not all rows were kept
+	Digest   string    `json:"digest,omitempty"`  // of all rows, also those not kept; empty if they were not seen
+}
+
+// Column is a column of a result.
+type Column struct {
+	Name string `json:"name"`
+	Type string `json:"type,omitempty"`
+}
+
+// Value is a value of a row.
+type Value struct {
+	Null   bool   `json:"null,omitempty"`
+	Binary bool   `json:"binary,omitempty"`
+	Text   string `json:"text"`
+}
+
+// Error is how a server refused a statement.
+type Error struct {
+	Code    string `json:"code"`            // SQLSTATE, or the number in the MySQL family
+	State   string `json:"state,omitempty"` // SQLSTATE, MySQL family, if known
+	Message string `json:"message,omitempty"`
+}
+
+// Tag is a key and a value that the application gave a statement in a comment.
+type Tag struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// Table is a table that a statement used.
+type Table struct {
+	Name  string `json:"name"` // with its schema, if the source tells it
+	Write bool   `json:"write,omitempty"`
+}
+
+// WaitState is what a wait notice says.
+type WaitState uint8
+
+// The states.
+const (
+	WaitBegan    WaitState = 1 // it waits, and has for Took
+	WaitEnded    WaitState = 2 // it has the lock
+	WaitDeadlock WaitState = 3 // it closed a circle
+	WaitGaveUp   WaitState = 4 // it ended without the lock
+)
+
+// Wait is a server's notice that a session waits for a lock.
+type Wait struct {
+	At    int64     `json:"at,omitempty"`
+	Tick  uint64    `json:"tick,omitempty"` // place in the source's own order, as Statement.From
+	State WaitState `json:"state"`
+	Took  int64     `json:"took"`          // nanoseconds so far
+	Lock  string    `json:"lock"`          // as the server names it
+	For   []uint64  `json:"for,omitempty"` // the sessions that hold it, as far as known
+}
+
+// End is the end of a session.
+type End struct {
+	At     int64  `json:"at,omitempty"`
+	Tick   uint64 `json:"tick,omitempty"`
+	Reason string `json:"reason,omitempty"` // quit, lost, killed, or what the server says
+}

@@ -24,6 +24,7 @@ const (
 	causeRecheck    = "only rows of the statement's snapshot are checked again"
 	causeSemi       = "semi-consistent read"
 	causeUnseen     = "rows that are not committed are not looked at"
+	causeDeleted    = "a row deleted since the snapshot is passed over"
 	causeCurrent    = "current read of a subquery"
 )
 
@@ -63,6 +64,11 @@ var Causes = []Cause{
 		causeUnseen, []string{"postgres", "tidb"}, oracle.KindPermitted,
 		"the statement chooses its rows among committed versions, and does not wait for one that is not",
 		"PostgreSQL manual, 13.2.1; TiDB documentation, transaction isolation levels: READ COMMITTED",
+	},
+	{
+		causeDeleted, []string{"mariadb"}, oracle.KindViolation,
+		"with innodb_snapshot_isolation, a locking read or a write that meets a row which the snapshot shows and another transaction has deleted is to be refused with error 1020",
+		"MDEV-40092 (confirmed)",
 	},
 	{
 		causeCurrent, innodb, oracle.KindPermitted,

@@ -100,7 +100,7 @@ func (c *check) passed(w *world, i int, kind Kind, holder int, why string) *mism
 func (w *world) writers(tx int, table string) (list []int) {
 	for _, r := range w.tables[table] {
 		for _, v := range r.versions {
-			if v.tx != initial && v.tx != tx && w.txs[v.tx].status == running && !v.same && !slices.Contains(list, v.tx) {
+			if v.tx != initial && v.tx != tx && w.txs[v.tx].status == running && !w.txs[v.tx].lockless && !v.same && !slices.Contains(list, v.tx) {
 				list = append(list, v.tx)
 			}
 		}

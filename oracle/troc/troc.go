@@ -253,6 +253,12 @@ func (c *check) confirm(ctx context.Context, died []death) (alive []*world, err 
 		if err != nil {
 			return nil, err
 		}
+		if len(answers) == 0 {
+			c.note("%s was not compared: %v", st.Name, errNoView)
+			c.taint(d.world, &st.Statement, st.Name+": "+errNoView.Error())
+			alive = append(alive, d.world)
+			continue
+		}
 		agree := func(a *schedule.Answer) bool { return differ(st, a) == "" }
 		same := slices.ContainsFunc(answers, func(a schedule.Answer) bool { return !sameAnswer(&answers[0], &a) })
 		if slices.ContainsFunc(answers, func(a schedule.Answer) bool { return agree(&a) }) || same {

@@ -54,6 +54,10 @@ func TestDefine(t *testing.T) {
 		{"postgres", "ALTER TABLE t ADD b int REFERENCES u (x), ALTER COLUMN a TYPE bigint USING a + 1", "ALTER TABLE t ADD b int, ALTER COLUMN a TYPE bigint USING a + 1", "t: b int rewrites; FOREIGN KEY(b)->u(x)"},
 		{"postgres", "CREATE DOMAIN d AS varchar(3) COLLATE \"C\" NOT NULL CHECK (value > '')", "CREATE DOMAIN d AS varchar(3) COLLATE \"C\"", ":"},
 		{"postgres", "CREATE MATERIALIZED VIEW v AS SELECT 1", "", "why: a materialized view keeps rows of its own"},
+		{"postgres", "ALTER TABLE t ENABLE ROW LEVEL SECURITY", "", "why: row security decides which rows are seen"},
+		{"postgres", "ALTER TABLE t ENABLE TRIGGER x", "", "t:"},
+		{"postgres", "CREATE RULE r AS ON SELECT TO t DO INSTEAD SELECT 1", "", "why: a rule makes a view of a table"},
+		{"postgres", "CREATE RULE r AS ON INSERT TO t DO INSTEAD NOTHING", "", ":"},
 		{"postgres", "CREATE TYPE e AS ENUM ('a')", "CREATE TYPE e AS ENUM ('a')", ":"},
 	} {
 		define := map[string]func(string) rewrite.Definition{"mysql": mysql.Define, "postgres": postgres.Define}[test.dialect]

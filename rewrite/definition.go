@@ -200,6 +200,8 @@ func (d *definer) create() {
 		d.fail("a materialized view keeps rows of its own")
 	case d.is(i, "DOMAIN"):
 		d.createDomain(i + 1)
+	case d.is(i, "RULE") && d.has("SELECT") && d.has("INSTEAD") && d.seq(i+2, "AS", "ON", "SELECT"):
+		d.fail("a rule makes a view of a table")
 	case d.is(i, "TRIGGER", "RULE", "EVENT") || d.seq(1, "DEFINER") && d.has("TRIGGER", "EVENT"):
 		d.out.Raw, d.out.Kind = "", "trigger"
 	case d.is(i, "STATISTICS", "POLICY", "PUBLICATION", "SUBSCRIPTION", "USER", "ROLE", "PROCEDURE", "DATABASE", "TABLESPACE", "SERVER", "BINDING", "PLACEMENT", "ACCESS"):
@@ -746,6 +748,8 @@ func (d *definer) action(i, to int) string {
 		return all
 	case d.family && d.is(i, "DEFAULT", "CHARACTER", "CHARSET", "COLLATE"):
 		return all
+	case d.is(i, "ENABLE", "FORCE") && d.seq(next, "ROW", "LEVEL"):
+		d.fail("row security decides which rows are seen")
 	case d.seq(i, "ATTACH", "PARTITION"):
 		d.fail("a partition is attached")
 	case d.seq(i, "DETACH", "PARTITION"):

@@ -28,6 +28,14 @@ var (
 	sums = regexp.MustCompile(`(?i)\b(sum|avg|std\w*|var\w*|corr|covar\w*|regr\w*|over|group_concat|\w*agg)\b`)
 )
 
+// causeZero is the short name of a documented use of a constraint in queries.
+const causeZero = "IS NULL finds zero dates of NOT NULL columns"
+
+var (
+	isNull   = regexp.MustCompile(`(?i)\bnull\b|\bisnull\b`)
+	autoNull = regexp.MustCompile(`(?i)\bsql_auto_is_null\b`)
+)
+
 // reason says why a statement is not compared; empty: it is.
 func (c *checker) reason(st *rewrite.Statement) string {
 	bare := quoted.ReplaceAllString(st.Text, "''")
@@ -111,6 +119,11 @@ func (c *checker) compare(ctx context.Context, st *schedule.Step) error {
 	if why != "" {
 		c.note("%s: answers differ: %s", sql, why)
 		return nil
+	}
+	if c.zeros && isNull.MatchString(sql) {
+		f.Kind, f.Source = oracle.KindPermitted, "https://dev.mysql.com/doc/refman/8.4/en/comparison-operators.html#operator_is-null"
+		f.Difference.Cause = causeZero
+		f.Difference.Reason = "IS NULL finds the date '0000-00-00' in a column that is NOT NULL, so that this constraint has a say in the answer"
 	}
 	f.Name = oracle.NameResult
 	f.Difference.Expected = schedule.SideOf(a.Columns, d.Missing, len(a.Rows)-len(d.Missing))

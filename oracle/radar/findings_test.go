@@ -110,6 +110,10 @@ func TestFindings(t *testing.T) {
 		{"an index that is named", "mariadb", table + "SELECT a FROM t FORCE INDEX (PRIMARY);", faulty{}, "note: has to do with metadata"},
 		{"a partition that is named", "postgres", "CREATE TABLE p (a INT NOT NULL, b TEXT) PARTITION BY LIST (a);\nCREATE TABLE p1 PARTITION OF p FOR VALUES IN (1);\nCREATE TABLE p2 PARTITION OF p DEFAULT;\n" +
 			"INSERT INTO p VALUES (1, 'x'), (2, 'y'), (3, 'z');\nSELECT * FROM p WHERE a > 1;\nSELECT * FROM p1;", faulty{}, "note: it names a partition"},
+		{"a zero date", "mariadb", "CREATE TABLE t (a DATE NOT NULL, b INT);\nINSERT INTO t VALUES ('0000-00-00', 1), ('2024-01-01', 2);\nSELECT b FROM t WHERE a IS NULL;", faulty{}, "permitted different result"},
+		{"a zero date, and another difference", "mariadb", "CREATE TABLE t (a DATE NOT NULL, b INT);\nINSERT INTO t VALUES ('0000-00-00', 1), ('2024-01-01', 2);\nSELECT b FROM t WHERE a < '2024-02-02';",
+			faulty{spoil: lose("SELECT b FROM t WHERE a < '2024-02-02'")}, "violation different result"},
+		{"AUTO_INCREMENT columns that are NULL", "mariadb", table + "SET sql_auto_is_null = 1;\nSELECT 1 FROM t WHERE a IS NULL;", faulty{}, "unknown: with sql_auto_is_null, which columns have AUTO_INCREMENT decides what IS NULL finds"},
 		{"many kinds of metadata", "postgres", `CREATE TYPE mood AS ENUM ('sad', 'ok');
 CREATE DOMAIN small AS int CHECK (value < 100) DEFAULT 5;
 CREATE SCHEMA x;

@@ -58,6 +58,14 @@ func Check(ctx context.Context, s *schedule.Schedule, stage Stage, o Options) (s
 		}
 		return c.v, nil
 	}
+	for _, session := range s.Sessions {
+		for _, st := range session.Setup {
+			if autoNull.MatchString(st.Text) {
+				c.v.Unknown = "with sql_auto_is_null, which columns have AUTO_INCREMENT decides what IS NULL finds"
+				return c.v, nil
+			}
+		}
+	}
 	if c.twin = Construct(s.Setup, c.family, o); c.twin.Why != "" {
 		c.v.Unknown = "no raw database: " + c.twin.Why
 		return c.v, nil
@@ -85,7 +93,7 @@ type checker struct {
 	ended  string // why nothing more is compared
 	query  *schedule.Step
 	known  []schedule.Table // the raw database's tables
-	mixed  bool             // session settings may show values otherwise
+	zeros  bool             // a NOT NULL column has a zero date
 }
 
 func (c *checker) note(format string, args ...any) {
@@ -156,6 +164,7 @@ func (c *checker) fit(tables []schedule.Table) ([]schedule.Table, bool) {
 			c.v.Unknown = fmt.Sprintf("table %s has other columns than its twin", t.Name)
 			return nil, false
 		}
+		c.zeros = c.zeros || c.twin.zero(t)
 		for _, row := range t.Rows {
 			fitted := make([]schedule.Value, len(places))
 			for n, place := range places {
@@ -165,6 +174,23 @@ func (c *checker) fit(tables []schedule.Table) ([]schedule.Table, bool) {
 		}
 	}
 	return out, true
+}
+
+// zero reports whether a table has a zero date in a column that is NOT NULL.
+func (t *Twin) zero(rows schedule.Table) bool {
+	known := t.tables[rows.Name]
+	if known == nil || !t.family {
+		return false
+	}
+	for n, col := range rows.Columns {
+		if !slices.ContainsFunc(known.columns, func(d rewrite.ColumnDefinition) bool { return strings.EqualFold(d.Name, col.Name) && d.NotNull }) {
+			continue
+		}
+		if slices.ContainsFunc(rows.Rows, func(row []schedule.Value) bool { return strings.HasPrefix(string(row[n]), "0000-00-00") }) {
+			return true
+		}
+	}
+	return false
 }
 
 // fill compares the rows that the database has with those that were written, and completes those of the raw database by what the
@@ -270,8 +296,8 @@ func (c *checker) before(ctx context.Context, st *schedule.Step, now schedule.St
 	}
 	sql := &st.Statement
 	switch {
-	case sql.Verb == "script":
-		c.end("several statements whose answers cannot be told apart: %s", sql.Text)
+	case autoNull.MatchString(sql.Text):
+		c.end("with sql_auto_is_null, which columns have AUTO_INCREMENT decides what IS NULL finds")
 		return false, nil
 	case sql.Verb == "set" || sql.Control.Verb == rewrite.ControlDatabase:
 		if sql.Control.Verb == rewrite.ControlNone { // a setting, which the twin's session needs too
@@ -279,6 +305,9 @@ func (c *checker) before(ctx context.Context, st *schedule.Step, now schedule.St
 				return false, err
 			}
 		}
+	case sql.Verb == "script":
+		c.end("several statements whose answers cannot be told apart: %s", sql.Text)
+		return false, nil
 	case sql.DDL:
 		return c.define(ctx, st)
 	case sql.Verb == "select":

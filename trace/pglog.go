@@ -33,6 +33,7 @@ type pgLog struct {
 	out      *sink
 	version  string
 	sessions map[string]*pgSession // by process id
+	gone     map[string]string     // by process id: the session that the server ended there
 
 	starts, ends, ended int // statements with a line at the start, at the end, at the end only
 	shortest            int64
@@ -57,7 +58,7 @@ type pgSession struct {
 }
 
 func newPgLog(out *sink) *pgLog {
-	return &pgLog{out: out, sessions: map[string]*pgSession{}, shortest: -1}
+	return &pgLog{out: out, sessions: map[string]*pgSession{}, gone: map[string]string{}, shortest: -1}
 }
 
 // add takes the next entry.
@@ -69,6 +70,10 @@ func (l *pgLog) add(e *pgEntry) error {
 	}
 	if !l.ofClient(e) {
 		l.out.other("server messages")
+		return nil
+	}
+	if l.gone[e.pid] == e.session {
+		l.out.other("messages of sessions that the server had ended")
 		return nil
 	}
 	s, err := l.find(e)
@@ -507,6 +512,7 @@ func (l *pgLog) failed(s *pgSession, e *pgEntry) error {
 		}
 	}
 	if fatal {
+		l.gone[s.info.Backend] = s.id // it may still say that it disconnects
 		return l.close(e.pid, s, &End{At: e.at, Tick: l.out.tick(), Reason: e.message})
 	}
 	return nil
@@ -669,8 +675,8 @@ func (l *pgLog) summary() error {
 	for _, z := range l.zones {
 		r.note("the time zone %s is not known here; its times were read as UTC. log_timezone = UTC avoids that", z)
 	}
-	if l.foreign > 0 && r.Statements == 0 {
-		r.note("the messages are not in English, so no statement was recognised: lc_messages = C")
+	if l.starts+l.ended+l.audits == 0 && l.foreign+r.count("messages to sessions") > 0 {
+		r.note("the messages may not be in English: lc_messages = C")
 	}
 	return nil
 }

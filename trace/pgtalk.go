@@ -60,7 +60,8 @@ type pgPortal struct {
 // pgStream splits a direction into messages.
 type pgStream struct {
 	buf  []byte
-	skip int // bytes of a message that is not looked at
+	skip int    // bytes of a message that is not looked at
+	head []byte // its beginning
 }
 
 // maxMessage is the largest message that is looked at; of larger ones nothing is kept.
@@ -182,7 +183,10 @@ func (s *pgStream) message(b []byte) (kind byte, body, rest []byte, ok bool) {
 		s.buf = nil
 		return 0, nil, nil, false // no message: what follows makes no sense either, until something does
 	case (n > maxMessage || b[0] == 'd') && len(b) < 1+n:
-		s.skip, s.buf = 1+n-len(b), nil
+		s.skip, s.buf, s.head = 1+n-len(b), nil, nil
+		if b[0] == 'Q' || b[0] == 'P' {
+			s.head = slices.Clone(b[5:])
+		}
 		return b[0], nil, nil, true
 	case len(b) < 1+n:
 		s.hold(b, 1+n)
@@ -253,10 +257,12 @@ func (t *pgTalk) push(op *pgOp) {
 // request takes a message of the client.
 func (t *pgTalk) request(kind byte, body []byte, at int64) error {
 	c := cursor{b: body}
+	if body == nil { // too large to be looked at
+		c.b = append(t.client.head, 0)
+	}
 	switch kind {
 	case 'Q':
-		sql := c.text()
-		st := t.statement(ProtocolSimple, sql, at)
+		st := t.statement(ProtocolSimple, c.text(), at)
 		st.Lost = body == nil
 		t.push(&pgOp{kind: 'Q', st: st})
 	case 'P':

@@ -162,10 +162,17 @@ func isMyRequest(b []byte) bool {
 	return n >= 1 && n+4 >= len(b) && (b[4] <= 0x1f && b[4] >= 1 || b[4] == comBulkExecute)
 }
 
-// certainMyRequest tells a query in whole from chance.
+// certainMyRequest tells a request that fills the segment from chance: a query, or the execution of a prepared statement, whose header has a
+// small number, a flag and the constant 1.
 func certainMyRequest(b []byte) bool {
 	n := int(b[0]) | int(b[1])<<8 | int(b[2])<<16
-	return n+4 == len(b) && (b[4] == comQuery || b[4] == comPrepare) && n > 5 && printable(b[5:min(len(b), 40)])
+	switch {
+	case n+4 != len(b) || n < 6:
+		return false
+	case b[4] == comQuery || b[4] == comPrepare:
+		return printable(b[5:min(len(b), 40)])
+	}
+	return b[4] == comExecute && n >= 10 && b[8] == 0 && b[9] < 16 && binary.LittleEndian.Uint32(b[10:]) == 1
 }
 
 func printable(b []byte) bool {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -211,6 +212,30 @@ func TestTraceRefuses(t *testing.T) {
 		}
 		if _, err := os.Stat(dir + "/x.wct"); err == nil {
 			t.Errorf("%s: leaves a file", tt.args)
+		}
+	}
+}
+
+// TestTraceInterrupted ends each command before it begins to read: it says so, and leaves no file.
+func TestTraceInterrupted(t *testing.T) {
+	wct := importShop(t)
+	log := filepath.Join(t.TempDir(), "server.csv")
+	if err := os.WriteFile(log, []byte(shopLog()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	to := filepath.Join(t.TempDir(), "x.wct")
+	for _, args := range [][]string{
+		{"import", log, "-o", to}, {"show", wct}, {"show", "--as-recorded", wct}, {"stats", wct}, {"cut", "--tables", "stock", wct, "-o", to}, {"redact", wct, "-o", to},
+	} {
+		var out, said bytes.Buffer
+		status := run(ctx, append([]string{"trace"}, args...), &out, &said)
+		if status != exitFailed || said.String() != "wirecheck: interrupted\n" {
+			t.Errorf("%v: exit status %d, said %q", args, status, said.String())
+		}
+		if _, err := os.Stat(to); err == nil {
+			t.Errorf("%v: leaves a file", args)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package trace
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -181,6 +182,36 @@ func TestLongLine(t *testing.T) {
 		}
 		if !cmp.Equal(got, want) || reports[0].Unknown != 1 {
 			t.Errorf("%s: %q, unknown lines %d", format, got, reports[0].Unknown)
+		}
+	}
+}
+
+// TestManySessions reads logs of more sessions than are followed at a time, of which none ends: no statement is lost.
+func TestManySessions(t *testing.T) {
+	const n = 1000
+	for _, format := range []string{"csvlog", "general", "audit", "slow"} {
+		var b strings.Builder
+		for i := range n {
+			switch format {
+			case "csvlog":
+				b.WriteString(strings.Replace(strings.Replace(csvStatement("001", fmt.Sprint("SELECT ", i)), ",77,", fmt.Sprintf(",%d,", i), 1), "6b00.4d", fmt.Sprintf("6b00.%x", i), 1))
+			case "general":
+				fmt.Fprintf(&b, "2026-11-20T09:31:15.%06dZ\t    %d Query\tSELECT %d\n", i, i, i)
+			case "audit":
+				fmt.Fprintf(&b, "20261120 09:31:15,vm,app,localhost,%d,%d,QUERY,shop,'SELECT %d',0\n", i, i+1, i)
+			case "slow":
+				b.WriteString(strings.Replace(slowStatement(fmt.Sprint("SELECT ", i)), "Id:     7", fmt.Sprintf("Id: %d", i), 1))
+			}
+		}
+		seen := map[string]bool{}
+		report, err := streamBytes(t, []byte(b.String()), format, ImportOptions{sessions: 10, Out: func(r *Record) error {
+			if r.Kind == KindStatement {
+				seen[r.Statement.SQL] = true
+			}
+			return nil
+		}})
+		if err != nil || report.Sessions != n || len(seen) != n || report.Unknown != 0 {
+			t.Errorf("%s: %v, %d statements, %+v", format, err, len(seen), report)
 		}
 	}
 }

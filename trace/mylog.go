@@ -1,6 +1,8 @@
 package trace
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,12 +33,25 @@ func newMySessions(out *sink) mySessions {
 func (m *mySessions) find(id string, at int64) *mySession {
 	s := m.byID[id]
 	if s == nil {
+		m.forget(m.out.crowded(len(m.byID)))
 		s = &mySession{number: m.out.newSession(), info: Session{At: at, Joined: true, Product: m.product, Version: m.version, Backend: strings.Clone(id)}}
 		s.follower.dialect = MySQL
 		m.byID[s.info.Backend] = s
 	}
 	s.seen = at
 	return s
+}
+
+// forget drops the sessions that were seen least recently; nothing is known of their ends.
+func (m *mySessions) forget(n int) {
+	if n == 0 {
+		return
+	}
+	ids := sortedKeys(m.byID)
+	slices.SortStableFunc(ids, func(a, b string) int { return cmp.Compare(m.byID[a].seen, m.byID[b].seen) })
+	for _, id := range ids[:n] {
+		delete(m.byID, id)
+	}
 }
 
 // begin makes a session of which the beginning is in the log. Thread ids come again after a restart.

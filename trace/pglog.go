@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -164,6 +165,11 @@ func (l *pgLog) find(e *pgEntry) (*pgSession, error) {
 			return nil, err
 		}
 	}
+	if n := l.out.crowded(len(l.sessions)); n > 0 {
+		if err := l.forget(n); err != nil {
+			return nil, err
+		}
+	}
 	pid := strings.Clone(e.pid)
 	s = &pgSession{id: strings.Clone(e.session), number: l.out.newSession(), info: Session{Product: "postgres", Version: l.version, Backend: pid}}
 	s.follower.dialect = PostgreSQL
@@ -175,6 +181,20 @@ func (l *pgLog) find(e *pgEntry) (*pgSession, error) {
 	s.info.At = e.at
 	l.sessions[pid] = s
 	return s, nil
+}
+
+// forget ends the sessions that were seen least recently.
+func (l *pgLog) forget(n int) error {
+	pids := sortedKeys(l.sessions)
+	slices.SortStableFunc(pids, func(a, b string) int { return cmp.Compare(l.sessions[a].seen, l.sessions[b].seen) })
+	for _, pid := range pids[:n] {
+		s := l.sessions[pid]
+		if err := l.close(pid, s, &End{At: s.seen, Reason: stale}); err != nil {
+			return err
+		}
+	}
+	clear(l.gone)
+	return nil
 }
 
 // learn takes what every entry says of its session.

@@ -197,7 +197,7 @@ func decompress(in *bufio.Reader) (*bufio.Reader, error) {
 		}
 		return bufio.NewReaderSize(z, 256<<10), nil
 	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1))
+		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
 		if err != nil {
 			return nil, err
 		}

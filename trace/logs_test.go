@@ -2,6 +2,7 @@ package trace
 
 import (
 	"bytes"
+	"compress/gzip"
 	"flag"
 	"fmt"
 	"net/netip"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/*.out")
@@ -372,4 +374,29 @@ func FuzzTalk(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestCompressed imports logs that were compressed, and several files as one log: a statement that begins in one may end in the next.
+func TestCompressed(t *testing.T) {
+	dir := t.TempDir()
+	end := strings.Replace(strings.Replace(csvStatement("009", "x"), "statement: x", "duration: 8.000 ms", 1), `"idle"`, `"SELECT"`, 1)
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	z.Write([]byte(csvStatement("001", "SELECT 1")))
+	z.Close()
+	e, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for i, data := range [][]byte{zipped.Bytes(), e.EncodeAll([]byte(end), nil)} {
+		files = append(files, filepath.Join(dir, fmt.Sprint(i)))
+		if err := os.WriteFile(files[i], data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	records, report := importFiles(t, files, ImportOptions{})
+	if len(records) != 2 || records[1].Statement.Took != 8e6 || report.Lines != 2 || len(report.Files) != 2 {
+		t.Errorf("%s\n%s", shown(records), reportText(t, report))
+	}
 }

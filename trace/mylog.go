@@ -86,6 +86,9 @@ func (m *mySessions) done(s *mySession, st *Statement) error {
 	}
 	st.Before = s.follower.status
 	st.After = s.follower.done(st.SQL, st.Error)
+	if level := levelOf(st.SQL, MySQL); level != "" && st.Error == nil {
+		s.info.Level = level
+	}
 	if db, ok := useDatabase(st.SQL); ok && st.Error == nil {
 		s.info.Database = db
 	}
@@ -105,16 +108,7 @@ func (m *mySessions) end(id string, e *End) error {
 	return m.out.end(s.number, e)
 }
 
-// restarted ends all sessions: a server writes its name when it starts, and when a log is opened anew.
-func (m *mySessions) restarted() error {
-	for _, id := range sortedKeys(m.byID) {
-		if err := m.end(id, &End{At: m.byID[id].seen, Reason: "the server was started again"}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
+// flushAll tells of sessions that said nothing.
 func (m *mySessions) flushAll() error {
 	for _, id := range sortedKeys(m.byID) {
 		if err := m.tell(m.byID[id]); err != nil {

@@ -792,6 +792,9 @@ func (t *myTalk) done(c *myCommand, at int64) error {
 	t.pop()
 	c.st.End, c.st.To = at, t.log.out.tick()
 	c.st.After = t.follow.status
+	if level := levelOf(c.st.SQL, MySQL); level != "" && c.st.Error == nil {
+		t.info.Level = level
+	}
 	if db, ok := useDatabase(c.st.SQL); ok && c.st.Error == nil {
 		t.info.Database = db
 	}

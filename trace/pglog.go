@@ -484,6 +484,9 @@ func (l *pgLog) done(s *pgSession, st *Statement) error {
 		st.After = s.follower.done(st.SQL, nil)
 		s.open = nil
 	}
+	if level := levelOf(st.SQL, PostgreSQL); level != "" && st.Error == nil {
+		s.info.Level = level
+	}
 	last := s.last
 	s.last = st
 	if last == nil {

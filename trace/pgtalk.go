@@ -643,6 +643,9 @@ func (t *pgTalk) done(op *pgOp) error {
 	}
 	st.Before = t.follow.status
 	st.After = t.follow.done(st.SQL, st.Error)
+	if level := levelOf(st.SQL, PostgreSQL); level != "" && st.Error == nil {
+		t.info.Level = level
+	}
 	return t.release(st)
 }
 

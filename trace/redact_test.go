@@ -203,6 +203,26 @@ func TestEffects(t *testing.T) {
 	}
 }
 
+func TestLevels(t *testing.T) {
+	for _, tt := range []struct {
+		sql  string
+		d    Dialect
+		want string
+	}{
+		{"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", MySQL, "read committed"},
+		{"set session transaction read only, isolation level serializable", MySQL, ""}, // words end at the comma, so it is not known
+		{"SET TRANSACTION ISOLATION LEVEL READ COMMITTED", MySQL, ""},
+		{"SET GLOBAL TRANSACTION ISOLATION LEVEL READ COMMITTED", MySQL, ""},
+		{"SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ", PostgreSQL, "repeatable read"},
+		{"SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", PostgreSQL, ""},
+		{"SELECT 1", PostgreSQL, ""},
+	} {
+		if got := levelOf(tt.sql, tt.d); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.sql, got, tt.want)
+		}
+	}
+}
+
 // FuzzLexer demands that the tokens of any text are the text, and that redacting has an end.
 func FuzzLexer(f *testing.F) {
 	for _, list := range [][]string{redactPostgres, redactMySQL} {

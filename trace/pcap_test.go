@@ -171,3 +171,38 @@ func TestPacketsMissing(t *testing.T) {
 		t.Error(reportText(t, report))
 	}
 }
+
+// TestEncrypted follows connections until they are encrypted, and says that there were such.
+func TestEncrypted(t *testing.T) {
+	greeting := "\x0a8.4.3\x00\x09\x00\x00\x0012345678\x00\xff\xff\x2d\x02\x00\xff\xdf\x15\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00123456789012\x00caching_sha2_password\x00"
+	sslRequest := "\x05\xae\xff\x19\x00\x00\x00\x01\x2d" + strings.Repeat("\x00", 23)
+	for name, said := range map[string][]string{
+		"PostgreSQL": {">\x00\x00\x00\x08\x04\xd2\x16\x2f", "<S", ">\x16\x03\x01\x00\x05hello", "<\x16\x03\x03\x00\x02hi"},
+		"MySQL":      {"<" + myMsg(0, greeting), ">" + myMsg(1, sslRequest), ">\x16\x03\x01\x00\x05hello", "<\x16\x03\x03\x00\x02hi"},
+	} {
+		pieces := []piece{{at: time.Unix(1, 0), open: true}}
+		for i, s := range said {
+			pieces = append(pieces, piece{at: time.Unix(2, int64(i)), server: s[0] == '<', data: []byte(s[1:])})
+		}
+		pieces = append(pieces, piece{at: time.Unix(3, 0)})
+		records, report := importBytes(t, pcapFile(t, packets(t, pieces, 9999), false), ImportOptions{})
+		encrypted := false
+		for _, r := range records {
+			encrypted = encrypted || r.Kind == KindSession && r.Open.Encrypted
+		}
+		if !encrypted || report.Statements != 0 || !strings.Contains(reportText(t, report), "what was said in 1 encrypted or compressed connections") {
+			t.Errorf("%s: %s\n%s", name, shown(records), reportText(t, report))
+		}
+	}
+	// Refused: it goes on in the clear.
+	startup := "\x00\x03\x00\x00user\x00app\x00\x00"
+	pieces := []piece{{at: time.Unix(1, 0), open: true}}
+	for i, s := range []string{">\x00\x00\x00\x08\x04\xd2\x16\x2f", "<N", ">" + string([]byte{0, 0, 0, byte(len(startup) + 4)}) + startup,
+		"<" + pgMsg('R', "\x00\x00\x00\x00") + pgMsg('Z', "I"), ">" + pgMsg('Q', "SELECT 1\x00"), "<" + pgMsg('C', "SELECT 1\x00") + pgMsg('Z', "I")} {
+		pieces = append(pieces, piece{at: time.Unix(2, int64(i)), server: s[0] == '<', data: []byte(s[1:])})
+	}
+	records, report := importBytes(t, pcapFile(t, packets(t, pieces, 9999), false), ImportOptions{})
+	if got := shown(records); report.Statements != 1 || !strings.Contains(got, "user app") || !strings.Contains(got, "I SELECT 1  -> SELECT 1") {
+		t.Errorf("%s\n%s", got, reportText(t, report))
+	}
+}

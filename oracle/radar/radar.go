@@ -93,6 +93,7 @@ type checker struct {
 	ended  string // why nothing more is compared
 	query  *schedule.Step
 	known  []schedule.Table // the raw database's tables
+	made   []string         // how the raw database was made
 	zeros  bool             // a NOT NULL column has a zero date
 }
 
@@ -110,9 +111,10 @@ func (c *checker) prepare(ctx context.Context) error {
 	if err := c.stage.Prepare(ctx, c.s.Setup, n); err != nil {
 		return err
 	}
+	c.made = c.twin.Setup
 	first := c.o.Raw.Prepare(ctx, c.twin.Setup, n)
 	if first != nil && ctx.Err() == nil {
-		c.twin.unsure = first.Error()
+		c.twin.unsure, c.made = first.Error(), c.twin.Bare
 		if second := c.o.Raw.Prepare(ctx, c.twin.Bare, n); second != nil {
 			c.v.Unknown = "the raw database cannot be made: " + second.Error()
 			return nil
@@ -277,7 +279,7 @@ func (c *checker) report(f oracle.Finding) {
 // reference is how the raw database was made, and the query on it.
 func (c *checker) reference(query string) []string {
 	var list []string
-	for _, sql := range c.twin.Bare {
+	for _, sql := range c.made {
 		list = append(list, "raw: "+sql)
 	}
 	if query != "" {
@@ -380,6 +382,7 @@ func (c *checker) define(ctx context.Context, st *schedule.Step) (bool, error) {
 	}
 	// The raw database's tables are loaded by what Prepare remembered: a changed one is a new setup.
 	c.twin.Bare = append(c.twin.Bare, d.Raw)
+	c.made = append(slices.Clone(c.made), d.Raw)
 	if err := c.o.Raw.Prepare(ctx, c.twin.Bare, len(c.s.Sessions)); err != nil {
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)

@@ -139,7 +139,7 @@ func (c *checker) open(ctx context.Context, st *schedule.Step, want, got schedul
 		return "rows that an order leaves tied may come in any order", nil
 	}
 	if len(want.Columns) == len(got.Columns) && len(want.Rows) == len(got.Rows) {
-		if sums.MatchString(bare) && same(d, want.Columns, rounded) {
+		if sums.MatchString(bare) && same(d, want.Columns, summed) {
 			return "floating point numbers, added in another order", nil
 		}
 		if groups.MatchString(bare) && same(d, want.Columns, folded) {

@@ -31,9 +31,6 @@ func SideOf(columns []Column, rows [][]Value, same int) oracle.Side {
 		}
 		out.Rows = append(out.Rows, cells)
 	}
-	if len(rows) == 0 && same == 0 {
-		out.Text = "no rows"
-	}
 	return out
 }
 

@@ -3,8 +3,6 @@ package radar
 import (
 	"strconv"
 	"strings"
-
-	"wirecheck/oracle/schedule"
 )
 
 // summed takes floating point numbers for equal, whatever they are: sums in another order differ in the last digits of what is added, which
@@ -16,6 +14,3 @@ func summed(v, kind string) string {
 	}
 	return "a number"
 }
-
-// folded makes values alike that some collation or type may take for equal.
-func folded(v, _ string) string { return schedule.Fold(v) }

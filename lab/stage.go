@@ -136,7 +136,12 @@ func (s *Stage) Load(ctx context.Context, tables []schedule.Table) error {
 			rows[i].Columns = append(rows[i].Columns, engine.Column{Name: c.Name, Type: c.Type})
 		}
 	}
-	return s.lab.contents.Load(ctx, s.lab.side, rows)
+	err := s.lab.contents.Load(ctx, s.lab.side, rows)
+	var refused *engine.ServerError
+	if errors.As(err, &refused) {
+		return &schedule.Refused{Err: err}
+	}
+	return err
 }
 
 // Run implements schedule.Stage.

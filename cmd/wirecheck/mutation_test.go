@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -42,11 +43,11 @@ func TestMutation(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var report strings.Builder
-	defer func() { fmt.Print(report.String()) }()
 	for _, name := range engines() {
 		t.Run(name, func(t *testing.T) {
 			m := newMutation(t, name, p)
+			var report strings.Builder
+			defer func() { fmt.Println(report.String()) }() // also of what was measured before something ended the test
 			fmt.Fprintf(&report, "\n## %s %s\n\n", m.site.engine.Title, m.site.version)
 			m.clean(&report)
 			m.faults(&report)
@@ -236,7 +237,7 @@ func (m *mutation) clean(out *strings.Builder) {
 			t := all.of(name)
 			fmt.Fprintf(out, "| %s | %s | %d | %d | %d | %d | %s |\n", level.History, name, cases, t.found, t.flaky, t.unknown, mutationCounted(t.permitted))
 			for reason, n := range t.why {
-				why[name+": "+reason] += n
+				why[name+": "+stepName.ReplaceAllString(reason, "a step")] += n
 			}
 		}
 		fmt.Fprintf(out, "| %s | all: %.1f cases/s | | | | | |\n", level.History, float64(cases)/took.Seconds())
@@ -257,6 +258,9 @@ func (m *mutation) explain(out *strings.Builder, reasons map[string]string, why 
 		fmt.Fprintf(out, "- unknown %d times by %s\n", why[reason], reason)
 	}
 }
+
+// stepName is what the generator calls steps.
+var stepName = regexp.MustCompile(`\bs[0-9]+_[0-9]+\b`)
 
 // mostReasons bounds how many reasons for what is unknown are printed: some name a statement.
 const mostReasons = 15

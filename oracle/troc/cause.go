@@ -23,7 +23,9 @@ const (
 	causeNoop       = "an update that changes nothing is not a write"
 	causeRecheck    = "only rows of the statement's snapshot are checked again"
 	causeSemi       = "semi-consistent read"
+	causeInserted   = "semi-consistent read passes an inserted row"
 	causeUnseen     = "rows that are not committed are not looked at"
+	causeDeleted    = "a row deleted since the snapshot is passed over"
 	causeCurrent    = "current read of a subquery"
 )
 
@@ -57,12 +59,27 @@ var Causes = []Cause{
 	{
 		causeSemi, innodb, oracle.KindPermitted,
 		"at this level an UPDATE judges a locked row by its last committed version, and does not wait for one that does not match",
-		"MySQL manual, 17.7.2.1, READ COMMITTED; MDEV-30835",
+		"MySQL manual, 17.7.2.1, READ COMMITTED",
+	},
+	{
+		causeInserted, []string{"mariadb"}, oracle.KindViolation,
+		"an UPDATE did not wait for a row that a running transaction had inserted and of which there is no committed version, where a DELETE waits",
+		"MDEV-30835 (confirmed)",
+	},
+	{
+		causeInserted, []string{"mysql"}, oracle.KindPermitted,
+		"at this level an UPDATE judges a locked row by its last committed version, and passes by a row that has none",
+		"MySQL manual, 17.7.2.1, READ COMMITTED",
 	},
 	{
 		causeUnseen, []string{"postgres", "tidb"}, oracle.KindPermitted,
 		"the statement chooses its rows among committed versions, and does not wait for one that is not",
 		"PostgreSQL manual, 13.2.1; TiDB documentation, transaction isolation levels: READ COMMITTED",
+	},
+	{
+		causeDeleted, []string{"mariadb"}, oracle.KindViolation,
+		"with innodb_snapshot_isolation, a locking read or a write that meets a row which the snapshot shows and another transaction has deleted is to be refused with error 1020",
+		"MDEV-40092 (confirmed)",
 	},
 	{
 		causeCurrent, innodb, oracle.KindPermitted,

@@ -434,7 +434,8 @@ func (t *theater) address(ctx context.Context, st *schedule.Step, views map[stri
 }
 
 // again executes a SELECT once more before something is reported: on tables without row ids, and with the rows put in in the opposite
-// order. stable is false if that makes a difference: then the statement tells of the order of rows or of the row id, not of its view.
+// order. If that makes a difference the statement tells of the order of rows or of the row id, not of its view. No answers: its view
+// cannot be loaded so.
 func (t *theater) again(ctx context.Context, st *schedule.Step, views map[string]relation) (answers []schedule.Answer, err error) {
 	if err := t.bare(ctx, true); err != nil {
 		return nil, err
@@ -447,7 +448,9 @@ func (t *theater) again(ctx context.Context, st *schedule.Step, views map[string
 	}
 	for _, v := range []map[string]relation{views, reversed} {
 		clear(t.loaded)
-		if err := t.load(ctx, v, false); err != nil {
+		if err := t.load(ctx, v, false); errors.Is(err, errNoView) {
+			return nil, t.bare(ctx, false)
+		} else if err != nil {
 			return nil, err
 		}
 		done, err := t.do(ctx, st.Session, st.Statement.Text)

@@ -158,6 +158,32 @@ func TestHistories(t *testing.T) {
 			B: COMMIT -> !9007 serialization failure
 			final: 1|5 2|0`,
 			[]at{{"tidb", "si", ""}}},
+		{"a row deleted since the snapshot is passed over", `
+			B: BEGIN
+			B: SELECT * FROM t -> 1|0 2|0
+			A: DELETE FROM t WHERE a = 1 -> 1
+			B: UPDATE t SET b = 7 -> 1
+			B: COMMIT
+			final: 2|7`,
+			[]at{{"mariadb", "si", "violation: a row deleted since the snapshot is passed over"}, {"postgres", "rr ser", result}, {"mysql mariadb", "rc rr", ""}}},
+		{"a read that the optimizer answers need not take the snapshot", `
+			B: BEGIN
+			B: SELECT * FROM t WHERE a = 9 -> none
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: SELECT * FROM t -> 1|5 2|0
+			B: SELECT * FROM t -> 1|5 2|0
+			B: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"mysql mariadb", "rr", ""}, {"mariadb", "si", ""}, {"postgres", "rr", result}}},
+		{"but takes it once", `
+			B: BEGIN
+			B: SELECT * FROM t WHERE a = 9 -> none
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: SELECT * FROM t -> 1|5 2|0
+			B: SELECT * FROM t -> 1|0 2|0
+			B: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"mysql mariadb", "rr", result}, {"mariadb", "si", result}}},
 		{"another row is no conflict", `
 			B: BEGIN
 			B: SELECT * FROM t -> 1|0 2|0
@@ -223,6 +249,24 @@ func TestHistories(t *testing.T) {
 			A: COMMIT
 			final: 1|5 2|0`,
 			[]at{{"mysql mariadb", "ru rc rr ser", blocking}, {"postgres", "rc rr ser", blocking}, {"tidb", "rc rr", blocking}}},
+		{"optimistic transactions lock nothing", `
+			A: BEGIN OPTIMISTIC
+			B: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: UPDATE t SET b = 6 WHERE a = 1 -> 1
+			B: COMMIT
+			A: COMMIT -> !9007 serialization failure
+			final: 1|6 2|0`,
+			[]at{{"tidb", "rc rr si", ""}}},
+		{"and are refused at COMMIT", `
+			A: BEGIN OPTIMISTIC
+			B: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: UPDATE t SET b = 6 WHERE a = 1 -> 1
+			B: COMMIT
+			A: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"tidb", "rc rr si", refused}}},
 		{"share locks share", `
 			A: BEGIN
 			B: BEGIN
@@ -417,7 +461,7 @@ func TestHistories(t *testing.T) {
 			B: UPDATE t SET b = 9 WHERE b > 5 -> 0
 			A: COMMIT
 			final: 1|0 2|0 3|7`,
-			[]at{{"mysql mariadb", "ru rc", "permitted: semi-consistent read"}, {"postgres", "rc", "permitted: rows that are not committed are not looked at"}, {"postgres", "rr", ""}}},
+			[]at{{"mysql", "ru rc", "permitted: semi-consistent read passes an inserted row"}, {"mariadb", "ru rc", "violation: semi-consistent read passes an inserted row"}, {"postgres", "rc", "permitted: rows that are not committed are not looked at"}, {"postgres", "rr", ""}}},
 		{"a row that is inserted and not committed, and does not match", `
 			A: BEGIN
 			A: INSERT INTO t VALUES (3, 1) -> 1

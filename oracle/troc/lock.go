@@ -107,7 +107,7 @@ func (w *world) meets(tx int, table string, id int, mode Mode) (held, bool) {
 		}
 		for i := range r.versions {
 			v := &r.versions[i]
-			if v.tx == initial || v.tx == tx || w.txs[v.tx].status != running {
+			if v.tx == initial || v.tx == tx || w.txs[v.tx].status != running || w.txs[v.tx].lockless {
 				continue
 			}
 			has := NoKeyUpdate // an UPDATE that changes no key is the least

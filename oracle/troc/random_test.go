@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	randomCases = flag.Int("cases", 6, "random cases for each engine, level and number of sessions")
+	randomCases = flag.Int("cases", 3, "random cases for each engine, level and number of sessions")
 	randomSeed  = flag.Uint64("seed", 1, "of the random cases")
 	randomLevel = flag.String("level", "", "this level only")
 	randomSome  = flag.Int("sessions", 0, "this number of sessions only")

@@ -86,6 +86,7 @@ func (c *check) outcome(x int) status {
 func (c *check) begin(w *world, x, i int) {
 	t := &w.txs[x]
 	t.began = c.sentAt(i)
+	t.lockless = c.s.Product == "tidb" && c.txs[x].Level == oracle.Snapshot
 	st := &c.s.Steps[i].Statement
 	if c.s.Product == "tidb" || st.Control.Verb == rewrite.ControlBegin && st.Begin.Snapshot {
 		t.snapshots, t.firm = []int{t.began}, true

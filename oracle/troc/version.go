@@ -90,6 +90,7 @@ type progress struct {
 	// taken by now. An engine need not take one for a SELECT that its optimizer answers without reading.
 	snapshots []int
 	firm      bool
+	lockless  bool // TiDB: an optimistic transaction, which locks nothing before COMMIT
 	saves     []save
 }
 

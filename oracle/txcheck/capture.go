@@ -27,9 +27,9 @@ const (
 	after     probe = ".AWR"     // After-Write Read: all rows of the target, committed or not, just after
 )
 
-// snapshot is what a transaction's plain reads see, as far as the added reads must know.
+// session is a session of the case, as far as the added reads must know it.
 type session struct {
-	fixed bool // the transaction has its snapshot
+	fixed bool // its transaction has its snapshot
 	tx    int
 }
 
@@ -182,22 +182,21 @@ func parseSet(a schedule.Answer, tables []*table) (seen, error) {
 // fact is what an execution of the instrumented case showed of one statement.
 type fact struct {
 	*statement
-	step     *schedule.Step // in this execution; nil: it was not executed
-	answer   schedule.Answer
-	out      bool   // it is not in the graph: its transaction was rolled back, or this statement was undone
-	why      string // it could not be seen exactly
-	txn      int    // its transaction in this execution
-	reads    []Version
-	bwr      []Version // what the read before it showed of the rows of its condition
-	asked    bool      // bwr was asked
-	before   []Version
-	after    []Version
-	view     seen // what its transaction saw just before; empty if it was not asked
-	now      seen // what was committed just before, and the transaction's own writes
-	hasView  bool
-	hasNow   bool
-	done     int
-	snapshot int // the moment of its transaction's snapshot, where it has one
+	step    *schedule.Step // in this execution; nil: it was not executed
+	answer  schedule.Answer
+	out     bool   // it is not in the graph: its transaction was rolled back, or this statement was undone
+	why     string // it could not be seen exactly
+	txn     int    // its transaction in this execution
+	reads   []Version
+	bwr     []Version // what the read before it showed of the rows of its condition
+	asked   bool      // bwr was asked
+	before  []Version
+	after   []Version
+	view    seen // what its transaction saw just before; empty if it was not asked
+	now     seen // what was committed just before, and the transaction's own writes
+	hasView bool
+	hasNow  bool
+	done    int
 }
 
 // capture is one execution of the instrumented case.

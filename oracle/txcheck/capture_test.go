@@ -291,6 +291,10 @@ func TestFollow(t *testing.T) {
 			s.Steps[2].Answer, s.Steps[2].Reason = schedule.Answer{Err: &schedule.Error{Code: "40001"}}, "serialization failure"
 		}, ""},
 		{"it waited", func(s *schedule.Schedule) { s.Steps[1].Waited = true; s.Steps[2].Answer.Rows = nil }, ""},
+		{"two that waited go on at once", func(s *schedule.Schedule) {
+			s.Steps[1].Waited, s.Steps[2].Waited, s.Steps[2].Sent = true, true, s.Steps[1].Sent
+			s.Steps[1].Answer.Affected = 0
+		}, ""},
 		{"another final state", func(s *schedule.Schedule) { s.Final[0].Rows = rowsOf("1,12") }, oracle.NameFinalState},
 	}
 	for _, test := range tests {

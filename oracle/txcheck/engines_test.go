@@ -24,7 +24,13 @@ import (
 // enginesVariable names further engines to test on, as in package backends: "mysql tidb:2025-11". Each must be on the machine.
 const enginesVariable = "WIRECHECK_TEST_ENGINES"
 
+// onlyVariable names the engines to test on in place of the usual ones.
+const onlyVariable = "WIRECHECK_TXCHECK_ENGINES"
+
 func engines() []string {
+	if only := os.Getenv(onlyVariable); only != "" {
+		return strings.Fields(only)
+	}
 	return append([]string{"postgres", "mariadb"}, strings.Fields(os.Getenv(enginesVariable))...)
 }
 

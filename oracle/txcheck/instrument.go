@@ -91,7 +91,9 @@ func alterations(p *product, tables []table, defaults bool) (list []string) {
 	}
 	switch p.name {
 	case "postgres":
-		each("ALTER TABLE %s ADD COLUMN wc_row_id text NOT NULL DEFAULT gen_random_uuid()::text, ADD COLUMN wc_previous bigint, ADD COLUMN wc_version bigint NOT NULL DEFAULT 0")
+		// A default that is not constant would have the table written anew.
+		each("ALTER TABLE %[1]s ADD COLUMN wc_row_id text, ADD COLUMN wc_previous bigint, ADD COLUMN wc_version bigint NOT NULL DEFAULT 0; " +
+			"UPDATE %[1]s SET wc_row_id = gen_random_uuid()::text; ALTER TABLE %[1]s ALTER COLUMN wc_row_id SET DEFAULT gen_random_uuid()::text")
 		return list
 	case "tidb":
 		each("ALTER TABLE %s ADD COLUMN wc_row_id VARCHAR(40)")

@@ -154,8 +154,8 @@ func sides(columns []schedule.Column, want, got [][]schedule.Value, d schedule.D
 	return side(want, d.Missing), side(got, d.Extra)
 }
 
-// judge executes topological orders and compares. found says that there is a finding.
-func (k *check) judge(ctx context.Context) (found bool, err error) {
+// judge executes topological orders and compares.
+func (k *check) judge(ctx context.Context) error {
 	got := k.last
 	rules := got.truth()
 	var wrong *difference
@@ -167,7 +167,7 @@ func (k *check) judge(ctx context.Context) (found bool, err error) {
 		}
 		d, err := k.orders(ctx, g, k.options.Orders)
 		if err != nil {
-			return false, err
+			return err
 		}
 		if agreed = d == nil; agreed {
 			break
@@ -179,10 +179,10 @@ func (k *check) judge(ctx context.Context) (found bool, err error) {
 	if !agreed {
 		if len(rules) > 1 && k.stale(got) != nil {
 			k.verdict.Unknown = "a write saw other versions than its transaction's snapshot has, and which ones is not defined"
-			return true, nil
+			return nil
 		}
-		k.violation(wrong, "txcheck")
-		return true, nil
+		k.violation(wrong)
+		return nil
 	}
 	k.agreed = true
 	return k.permitted(ctx, got)
@@ -252,7 +252,7 @@ func (k *check) finding(kind oracle.Kind, d *difference) oracle.Finding {
 	return f
 }
 
-func (k *check) violation(d *difference, _ string) {
+func (k *check) violation(d *difference) {
 	f := k.finding(oracle.KindViolation, d)
 	f.Source = "TxCheck (OSDI 2023), theorem 1"
 	f.Remedies = oracle.Remedies(k.original.Product, &f)
@@ -276,18 +276,18 @@ func (k *check) stale(got *capture) *fact {
 
 // permitted looks for the difference that the paper reports where a write sees newer rows than the snapshot that the reads around
 // it see (its figure 1, MySQL bug 108528): the vendors document that.
-func (k *check) permitted(ctx context.Context, got *capture) (found bool, err error) {
+func (k *check) permitted(ctx context.Context, got *capture) error {
 	f := k.stale(got)
 	if f == nil || k.plan.product.name == "tidb" {
-		return false, nil
+		return nil
 	}
 	g := got.graph(bySnapshot)
 	if len(g.Cyclic()) > 0 || g.Text() == got.graph(byCurrent).Text() {
-		return false, nil
+		return nil
 	}
 	d, err := k.orders(ctx, g, 1)
 	if err != nil || d == nil {
-		return false, err
+		return err
 	}
 	out := k.finding(oracle.KindPermitted, d)
 	out.Difference.Cause = "current read in a write"
@@ -296,7 +296,7 @@ func (k *check) permitted(ctx context.Context, got *capture) (found bool, err er
 	out.Source = source(k.original.Product)
 	out.ID = out.Fingerprint()
 	k.verdict.Findings = append(k.verdict.Findings, out)
-	return true, nil
+	return nil
 }
 
 // source is where a product documents that writes do not use the snapshot.

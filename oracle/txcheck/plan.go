@@ -55,7 +55,7 @@ type plan struct {
 
 var (
 	// implicit finds definitions by which a statement writes rows that its text does not tell.
-	implicit = regexp.MustCompile(`(?i)\b(?:TRIGGER|RULE|CASCADE|SET\s+NULL|SET\s+DEFAULT\s+ON|INHERITS|PARTITION\s+OF|TEMPORARY|TEMP|VIEW)\b`)
+	implicit = regexp.MustCompile(`(?i)\b(?:TRIGGER|RULE|ON\s+(?:DELETE|UPDATE)\s+(?:CASCADE|SET)|INHERITS|PARTITION\s+OF|TEMPORARY|TEMP)\b`)
 	touched  = regexp.MustCompile(`(?i)\bON\s+UPDATE\s+(?:CURRENT_TIMESTAMP|NOW|LOCALTIME)`)
 	counting = regexp.MustCompile(`(?i)\b(?:AUTO_INCREMENT|AUTO_RANDOM|(?:SMALL|BIG)?SERIAL[248]?|IDENTITY|NEXTVAL|NEXT\s+VALUE)\b`)
 	relating = regexp.MustCompile(`(?i)\b(?:UNIQUE|PRIMARY\s+KEY|EXCLUDE|SERIAL)\b`)
@@ -171,7 +171,9 @@ func (c *plan) classify(x *statement, setup string) (why string) {
 	case st.Verb == "insert", st.Verb == "update", st.Verb == "delete", st.Verb == "replace":
 		x.role = write
 	default:
-		return x.step.Name + " is of a kind (" + st.Verb + ") that is not described"
+		x.role = write // it may be one
+		c.remove(x, "statements of its kind ("+st.Verb+") are not instrumented")
+		return ""
 	}
 	if st.Unparsed {
 		x.role = write // it may be one

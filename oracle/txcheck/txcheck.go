@@ -15,9 +15,11 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
+	"wirecheck/rewrite"
 )
 
 // Descriptor describes this oracle.
@@ -138,8 +140,7 @@ func (k *check) dependencies(ctx context.Context) error {
 		k.verdict.Unknown = why
 		return nil
 	}
-	_, err = k.judge(ctx)
-	return err
+	return k.judge(ctx)
 }
 
 // refine executes the instrumented case until each statement stands beside its added reads (blocking scheduling, section 4), all
@@ -241,6 +242,10 @@ func unseen(got *capture) *fact {
 		if f.why != "" {
 			return f
 		}
+		if f.level == oracle.ReadUncommitted && f.hasNow && f.role == write && bothWays(f) {
+			f.why = "at READ UNCOMMITTED it reads its table with and without locks"
+			return f
+		}
 		for _, v := range append(f.set(got.truth()[0]), f.before...) {
 			if w := got.writers[v]; w != nil && w.out {
 				f.why = "it read or replaced what " + w.statement.step.Name + " had written and took back"
@@ -299,8 +304,8 @@ func (f *fact) set(by view) (list []Version) {
 	if !f.hasNow {
 		newest = f.view
 	}
-	if f.level == oracle.ReadUncommitted && by == byCurrent && f.role == write {
-		by = byTarget // InnoDB: subqueries see what is not committed, rows to be written do not
+	if f.level == oracle.ReadUncommitted && by == byCurrent && f.role == write && f.hasView {
+		by = uncommitted(&f.statement.step.Statement)
 	}
 	for _, t := range f.tables {
 		if !f.readsTable(t) {
@@ -314,6 +319,30 @@ func (f *fact) set(by view) (list []Version) {
 		list = append(list, one.versions()...)
 	}
 	return list
+}
+
+// uncommitted is the rule for a write at READ UNCOMMITTED. What INSERT ... SELECT and an UPDATE's subqueries read is not locked and so
+// may not be committed; the rows that an UPDATE or DELETE looks for, and what a DELETE's subqueries read, are locked (InnoDB,
+// ha_innobase::store_lock).
+func uncommitted(st *rewrite.Statement) view {
+	switch st.Verb {
+	case "insert", "replace":
+		return bySnapshot
+	case "update":
+		return byTarget
+	}
+	return byCurrent
+}
+
+// bothWays reports whether a write reads its target in two ways at READ UNCOMMITTED.
+func bothWays(f *fact) bool {
+	reads := 0
+	for _, u := range f.statement.step.Statement.Reads() {
+		if strings.EqualFold(u.Name, f.target.name) {
+			reads++
+		}
+	}
+	return f.statement.step.Statement.Verb == "update" && reads > 1
 }
 
 // graph makes the statement-dependency graph of the statements that were committed.

@@ -7,6 +7,7 @@ import (
 
 var (
 	createTable = regexp.MustCompile("(?is)\\bCREATE\\s+(?:TEMPORARY\\s+|TEMP\\s+|UNLOGGED\\s+)?TABLE\\s+(?:IF\\s+NOT\\s+EXISTS\\s+)?([^\\s(]+)\\s*\\(")
+	quoted      = regexp.MustCompile(`'[^']*'`)
 	counterWord = regexp.MustCompile(`(?i)\b(AUTO_INCREMENT|AUTO_RANDOM|SMALLSERIAL|BIGSERIAL|SERIAL[248]?|GENERATED\s+(?:ALWAYS|BY\s+DEFAULT)\s+AS\s+IDENTITY|NEXTVAL\s*\(|NEXT\s+VALUE\s+FOR)`)
 )
 
@@ -20,7 +21,7 @@ func generatedColumns(setup []string) map[string][]string {
 			table := unquoted(sql[m[2]:m[3]])
 			for _, item := range items(sql[m[1]:]) {
 				words := strings.Fields(item)
-				if len(words) > 1 && counterWord.MatchString(item) {
+				if len(words) > 1 && counterWord.MatchString(quoted.ReplaceAllString(item, "")) {
 					out[table] = append(out[table], unquoted(words[0]))
 				}
 			}
@@ -67,6 +68,25 @@ func clusteredKeys(setup []string) map[string][]string {
 		}
 	}
 	return out
+}
+
+// selfReference reports whether a table of a setup refers to itself.
+func selfReference(setup []string) bool {
+	for _, sql := range setup {
+		for _, m := range createTable.FindAllStringSubmatchIndex(sql, -1) {
+			for _, item := range items(sql[m[1]:]) {
+				if r := reference.FindStringSubmatch(item); r != nil && strings.EqualFold(unquoted(r[1]), unquoted(sql[m[2]:m[3]])) {
+					return true
+				}
+			}
+		}
+		if words := strings.Fields(sql); len(words) > 2 && strings.EqualFold(words[0], "ALTER") {
+			if r := reference.FindStringSubmatch(sql); r != nil && strings.EqualFold(unquoted(r[1]), unquoted(words[2])) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // names reads a list of columns, without lengths and orders.

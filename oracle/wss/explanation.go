@@ -74,7 +74,7 @@ func (m *model) causes(ctx context.Context, s store, a *act) (out []string, err 
 		if !v.alive() {
 			return false, nil
 		}
-		e, err := m.onRow(ctx, a.step, target, v.values, tables)
+		e, err := m.onRow(ctx, a.step, target, v.values, append(slices.Clip(tables), m.references(s, a.step, append(slices.Clip(others), target))...))
 		return e.addressed, err
 	}
 	for r := range s {
@@ -136,10 +136,18 @@ func (m *model) wholeCauses(s store, a *act) (out []string) {
 			out = append(out, m.readCause(a))
 		case !u.Read && (st.Insert.Conflict || st.Ignore || st.Verb == "replace" || m.s.Steps[a.step].Failed()) &&
 			len(schedule.DiffTables(due, m.shown(s, a.step, []int{i}, view{moment: m.s.Steps[a.step].Done}))) > 0:
-			out = append(out, CauseGap)
+			out = append(out, m.keyCause(a))
 		}
 	}
 	return out
+}
+
+// keyCause is why a statement that looks for keys found others than it finds in the serial schedule.
+func (m *model) keyCause(a *act) string {
+	if t := &m.transactions[m.of[a.step]]; m.s.Product == "postgres" && !relaxed(t.Level) || t.Level == oracle.Snapshot {
+		return CauseOlder
+	}
+	return CauseGap
 }
 
 // readCause is why a statement that reads without locks saw something else than it sees in the serial schedule.

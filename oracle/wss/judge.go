@@ -47,10 +47,30 @@ func (c *check) judge(ctx context.Context, found []difference) error {
 			return err
 		}
 	}
+	if j.kind == oracle.KindViolation && j.cause == "" {
+		for i := range left {
+			if why := c.arbitrary(&left[i]); why != "" {
+				j = judgement{kind: oracle.KindUnknown, reason: why}
+			}
+		}
+	}
 	for i := range left {
 		c.report(&left[i], j)
 	}
 	return nil
+}
+
+// arbitrary says why a write's success may be another one each time: constraints are checked row by row (MySQL manual, 1.7.2.3;
+// PostgreSQL manual, CREATE TABLE: UNIQUE, not deferrable), so that the order in which a plan comes to the rows decides.
+func (c *check) arbitrary(d *difference) string {
+	if d.name != oracle.NameWrite {
+		return ""
+	}
+	st := &c.s.Steps[d.step]
+	if in := st.Statement.Insert; in != nil && in.Select == "" && len(in.Rows) < 2 {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s): whether a constraint refuses it can depend on the row that comes first", st.Name, st.Statement.Text)
 }
 
 // otherOrder judges what was read at SERIALIZABLE: only the order of statements that were resumed at once can explain it.

@@ -250,7 +250,7 @@ func random(t *testing.T, few int, source func(t *testing.T, s *site, seed int) 
 						}
 					}
 					if v.Unknown != "" {
-						count["unknown: "+strings.SplitN(v.Unknown, ":", 2)[0]]++
+						count["unknown: "+strings.TrimSpace(v.Unknown[strings.IndexByte(v.Unknown, 58)+1:])]++
 						if os.Getenv("STORY") != "" {
 							t.Logf("seed %d, case %d:\n%s", seed, i, story(got, v))
 						}

@@ -10,7 +10,9 @@ var (
 	// modeOnly finds settings that change how transactions are executed, and not what a statement does.
 	modeOnly = regexp.MustCompile(`(?i)\b(autocommit|transaction|isolation|tidb_txn_mode|innodb_snapshot_isolation)`)
 	// opaque finds what makes a write do more than it says.
-	opaque = regexp.MustCompile(`(?i)\b(CREATE\s+(OR\s+REPLACE\s+)?(CONSTRAINT\s+)?TRIGGER|REFERENCES|FOREIGN\s+KEY|CREATE\s+(OR\s+REPLACE\s+)?RULE|INHERITS|ON\s+UPDATE\s+CURRENT_TIMESTAMP)\b`)
+	opaque = regexp.MustCompile(`(?i)\b(CREATE\s+(OR\s+REPLACE\s+)?(CONSTRAINT\s+)?TRIGGER|ON\s+(DELETE|UPDATE)\s+(CASCADE|SET\s+NULL|SET\s+DEFAULT|CURRENT_TIMESTAMP|NOW\b)|CREATE\s+(OR\s+REPLACE\s+)?RULE|INHERITS)`)
+	// reference finds foreign keys, and the tables that they refer to.
+	reference = regexp.MustCompile("(?i)\\bREFERENCES\\s+([^\\s(,]+)")
 	// deferred finds constraints that are checked at the end of a transaction (PostgreSQL manual, CREATE TABLE: DEFERRABLE).
 	deferred = regexp.MustCompile(`(?i)\bDEFERRABLE\b`)
 )

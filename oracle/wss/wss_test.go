@@ -153,6 +153,7 @@ func TestRules(t *testing.T) {
 		{"a statement's lock time-out", "mysql", rr, keyed, "T1: BEGIN\nT1: UPDATE t SET a = 5 WHERE k = 1\nT2: BEGIN\nT2: UPDATE t SET a = 9 WHERE k = 2\nT2: UPDATE t SET a = 8 WHERE k = 1 !1205 lock wait time-out\nT1: COMMIT\nT2: COMMIT", "1|5, 2|9", ""},
 		{"unique violation that the other explains", "mysql", rr, keyed, "T1: BEGIN\nT2: BEGIN\nT1: INSERT INTO t VALUES (3, 3)\nT2> INSERT INTO t VALUES (3, 4)\nT1: COMMIT\nT2< !1062 error\nT2: COMMIT", "1|1, 2|2, 3|3", ""},
 		{"unique violation that nothing explains", "mysql", rr, keyed, "T1: BEGIN\nT1: INSERT INTO t VALUES (3, 3) !1062 error\nT1: COMMIT", "1|1, 2|2", "violation"},
+		{"refused on a row that may come first or not", "mysql", rr, keyed, "T1: BEGIN\nT1: UPDATE t SET k = k + 1 !1062 error\nT1: COMMIT", "1|1, 2|2", "unknown"},
 		{"application dataflow", "mysql", rc, twoRows, "T1: BEGIN\nT1: UPDATE t SET b = @x\nT1: COMMIT", "1|1, 5|1", "unknown"},
 		{"volatile", "mysql", rc, twoRows, "T1: BEGIN\nT1: UPDATE t SET b = RAND()\nT1: COMMIT", "1|1, 5|1", "unknown"},
 	} {

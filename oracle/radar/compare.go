@@ -33,6 +33,7 @@ const causeZero = "IS NULL finds zero dates of NOT NULL columns"
 
 var (
 	isNull   = regexp.MustCompile(`(?i)\bnull\b|\bisnull\b`)
+	showing  = regexp.MustCompile(`(?i)\b(datestyle|intervalstyle|lc_monetary|bytea_output|extra_float_digits|xmloption|role|authorization|reset)\b`)
 	autoNull = regexp.MustCompile(`(?i)\bsql_auto_is_null\b`)
 )
 

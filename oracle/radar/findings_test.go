@@ -110,6 +110,9 @@ func TestFindings(t *testing.T) {
 		{"an index that is named", "mariadb", table + "SELECT a FROM t FORCE INDEX (PRIMARY);", faulty{}, "note: has to do with metadata"},
 		{"a partition that is named", "postgres", "CREATE TABLE p (a INT NOT NULL, b TEXT) PARTITION BY LIST (a);\nCREATE TABLE p1 PARTITION OF p FOR VALUES IN (1);\nCREATE TABLE p2 PARTITION OF p DEFAULT;\n" +
 			"INSERT INTO p VALUES (1, 'x'), (2, 'y'), (3, 'z');\nSELECT * FROM p WHERE a > 1;\nSELECT * FROM p1;", faulty{}, "note: it names a partition"},
+		{"dates in another style", "postgres", "CREATE TABLE t (a DATE PRIMARY KEY);\nINSERT INTO t VALUES ('2024-01-02');\nSET DateStyle = 'SQL, DMY';\nSELECT * FROM t;\nINSERT INTO t VALUES ('2024-03-04');\nSELECT * FROM t;", faulty{}, ""},
+		{"dates in another style, in a transaction", "postgres", "CREATE TABLE t (a DATE PRIMARY KEY);\nINSERT INTO t VALUES ('2024-01-02');\nSET DateStyle = 'SQL, DMY';\nSELECT * FROM t;\nBEGIN;\nINSERT INTO t VALUES ('2024-03-04');\nSELECT * FROM t;",
+			faulty{}, "unknown: in a transaction of a session that shows values otherwise, rows cannot be read without loss"},
 		{"a zero date", "mariadb", "CREATE TABLE t (a DATE NOT NULL, b INT);\nINSERT INTO t VALUES ('0000-00-00', 1), ('2024-01-01', 2);\nSELECT b FROM t WHERE a IS NULL;", faulty{}, "permitted different result"},
 		{"a zero date, and another difference", "mariadb", "CREATE TABLE t (a DATE NOT NULL, b INT);\nINSERT INTO t VALUES ('0000-00-00', 1), ('2024-01-01', 2);\nSELECT b FROM t WHERE a < '2024-02-02';",
 			faulty{spoil: lose("SELECT b FROM t WHERE a < '2024-02-02'")}, "violation different result"},

@@ -93,6 +93,7 @@ type checker struct {
 	ended  string // why nothing more is compared
 	query  *schedule.Step
 	known  []schedule.Table // the raw database's tables
+	shown  []bool           // by session: it shows values otherwise than servers do by default
 	made   []string         // how the raw database was made
 	zeros  bool             // a NOT NULL column has a zero date
 }
@@ -123,9 +124,10 @@ func (c *checker) prepare(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	c.wrote = make([]bool, n)
+	c.wrote, c.shown = make([]bool, n), make([]bool, n)
 	for i, session := range c.s.Sessions {
 		for _, st := range session.Setup {
+			c.shown[i] = c.shown[i] || showing.MatchString(st.Text)
 			if _, err := c.o.Raw.Execute(ctx, i, st.Text); err != nil {
 				return err
 			}
@@ -302,6 +304,7 @@ func (c *checker) before(ctx context.Context, st *schedule.Step, now schedule.St
 		c.end("with sql_auto_is_null, which columns have AUTO_INCREMENT decides what IS NULL finds")
 		return false, nil
 	case sql.Verb == "set" || sql.Control.Verb == rewrite.ControlDatabase:
+		c.shown[st.Session] = c.shown[st.Session] || showing.MatchString(sql.Text)
 		if sql.Control.Verb == rewrite.ControlNone { // a setting, which the twin's session needs too
 			if _, err := c.o.Raw.Execute(ctx, st.Session, sql.Text); err != nil {
 				return false, err
@@ -318,23 +321,39 @@ func (c *checker) before(ctx context.Context, st *schedule.Step, now schedule.St
 			return true, nil
 		}
 		if c.stale {
-			tables, err := c.stage.Visible(ctx, st.Session)
-			if err != nil {
+			if err := c.follow(ctx, st.Session, now); err != nil || c.ended != "" {
 				return false, err
 			}
-			rows, ok := c.fit(tables)
-			if !ok {
-				c.end("%s", c.v.Unknown)
-				return false, nil
-			}
-			if err := c.o.Raw.Load(ctx, rows); err != nil {
-				return false, err
-			}
-			c.stale = false
 		}
 		return false, c.compare(ctx, st)
 	}
 	return true, nil
+}
+
+// follow gives the raw database the rows that a session sees.
+func (c *checker) follow(ctx context.Context, session int, now schedule.State) error {
+	read := c.stage.Tables
+	if now != schedule.Idle {
+		if c.shown[session] {
+			c.end("in a transaction of a session that shows values otherwise, rows cannot be read without loss")
+			return nil
+		}
+		read = func(ctx context.Context) ([]schedule.Table, error) { return c.stage.Visible(ctx, session) }
+	}
+	tables, err := read(ctx)
+	if err != nil {
+		return err
+	}
+	rows, ok := c.fit(tables)
+	if !ok {
+		c.end("%s", c.v.Unknown)
+		return nil
+	}
+	if err := c.o.Raw.Load(ctx, rows); err != nil {
+		return err
+	}
+	c.stale = false
+	return nil
 }
 
 func (c *checker) end(format string, args ...any) {

@@ -55,4 +55,6 @@ func TestDefineGenerated(t *testing.T) {
 	}
 }
 
-func same(a, b rewrite.ColumnDefinition) bool { return a.Name == b.Name && a.Type == b.Type && a.Invisible == b.Invisible }
+func same(a, b rewrite.ColumnDefinition) bool {
+	return a.Name == b.Name && a.Type == b.Type && a.Invisible == b.Invisible
+}

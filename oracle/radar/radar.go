@@ -149,7 +149,7 @@ func (c *checker) prepare(ctx context.Context) error {
 
 // fit makes of the database's tables what the raw database's tables hold.
 func (c *checker) fit(tables []schedule.Table) ([]schedule.Table, bool) {
-	out := make([]schedule.Table, len(c.known))
+	out, there := make([]schedule.Table, len(c.known)), make([]bool, len(c.known))
 	for i, k := range c.known {
 		out[i] = schedule.Table{Name: k.Name, Columns: k.Columns}
 	}
@@ -160,6 +160,7 @@ func (c *checker) fit(tables []schedule.Table) ([]schedule.Table, bool) {
 			c.v.Unknown = fmt.Sprintf("the raw database has no table %s", name)
 			return nil, false
 		}
+		there[i] = true
 		places := make([]int, len(out[i].Columns))
 		for n, col := range out[i].Columns {
 			places[n] = slices.IndexFunc(t.Columns, func(k schedule.Column) bool { return k.Name == col.Name })
@@ -176,6 +177,10 @@ func (c *checker) fit(tables []schedule.Table) ([]schedule.Table, bool) {
 			}
 			out[i].Rows = append(out[i].Rows, fitted)
 		}
+	}
+	if i := slices.Index(there, false); i >= 0 {
+		c.v.Unknown = fmt.Sprintf("the raw database has a table %s, and the database does not", out[i].Name)
+		return nil, false
 	}
 	return out, true
 }
@@ -300,12 +305,28 @@ func (c *checker) before(ctx context.Context, st *schedule.Step, now schedule.St
 	}
 	sql := &st.Statement
 	switch {
+	case sql.DDL && now == schedule.Open && !c.family:
+		c.end("a definition in a transaction: %s", sql.Text)
+		return false, nil
+	case temporary.MatchString(sql.Text):
+		c.end("a temporary table is the session's own: %s", sql.Text)
+		return false, nil
+	case sql.Control.Verb == rewrite.ControlLocks:
+		c.end("which tables are locked decides which can be queried: %s", sql.Text)
+		return false, nil
 	case autoNull.MatchString(sql.Text):
 		c.end("with sql_auto_is_null, which columns have AUTO_INCREMENT decides what IS NULL finds")
 		return false, nil
-	case sql.Verb == "set" || sql.Control.Verb == rewrite.ControlDatabase:
+	case sql.Control.Verb == rewrite.ControlDatabase:
+		c.end("another database: %s", sql.Text)
+		return false, nil
+	case setting.MatchString(sql.Text) && now == schedule.Open && !c.family && sql.Control.Verb != rewrite.ControlLevel:
+		c.end("a setting that ends or is undone with its transaction: %s", sql.Text)
+		return false, nil
+	case setting.MatchString(sql.Text):
+		// The twin's session needs it, too, unless it is about transactions: there is none on the raw database.
 		c.shown[st.Session] = c.shown[st.Session] || showing.MatchString(sql.Text)
-		if sql.Control.Verb == rewrite.ControlNone { // a setting, which the twin's session needs too
+		if v := sql.Control.Verb; v == rewrite.ControlNone || v == rewrite.ControlReset {
 			if _, err := c.o.Raw.Execute(ctx, st.Session, sql.Text); err != nil {
 				return false, err
 			}
@@ -365,7 +386,7 @@ func (c *checker) end(format string, args ...any) {
 func (c *checker) after(st, got *schedule.Step) error {
 	n := st.Session
 	switch v := st.Statement.Control.Verb; {
-	case st.Statement.Verb == "select" || st.Statement.Verb == "set":
+	case st.Statement.Verb == "select" || setting.MatchString(st.Statement.Text):
 		if st.Statement.Volatile != "" {
 			c.stale = true // it may call what writes
 		}

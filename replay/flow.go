@@ -52,8 +52,9 @@ type lit struct {
 	at, end int
 	value   string
 	number  bool
-	column  string // that it is assigned to, inserted into or compared with, in lower case; empty if that is not plain
+	column  string // that it alone is assigned to, inserted into or compared with, in lower case; empty if that is not plain
 	clause  string // set, where, values
+	open    bool   // what follows was not seen
 }
 
 // literals finds the literals of a statement and what they stand beside, by tokens alone.
@@ -63,7 +64,22 @@ func literals(sql string, d trace.Dialect) (list []lit) {
 	depth, place := 0, 0
 	insert, listing := false, false
 	sign := ""
+	cast := false // behind ::
 	for t := range trace.Tokens(sql, d) {
+		if n := len(list); n > 0 && list[n-1].column != "" && t.Kind != trace.TokenSpace && t.Kind != trace.TokenComment && list[n-1].open {
+			// What follows a literal says whether it is the whole value.
+			switch {
+			case t.Text == ":":
+				cast = true
+			case cast && t.Kind == trace.TokenWord:
+				cast = false
+			default:
+				list[n-1].open = false
+				if t.Kind == trace.TokenOther && strings.Contains("+-*/%|^&#<>", t.Text) {
+					list[n-1].column = ""
+				}
+			}
+		}
 		switch t.Kind {
 		case trace.TokenSpace, trace.TokenComment:
 			continue
@@ -103,6 +119,7 @@ func literals(sql string, d trace.Dialect) (list []lit) {
 			case operator == "=":
 				l.column = column
 			}
+			l.open, cast = true, false
 			list = append(list, l)
 			operator, sign = "", ""
 		case trace.TokenOther:
@@ -208,7 +225,7 @@ func (u *Unit) flow(to, n int, l lit, known []cell, inputs map[string]bool) (Flo
 	for i := len(known) - 1; i >= 0; i-- {
 		c := known[i]
 		f := Flow{From: c.step, To: to, Literal: n, row: c.row, column: c.column}
-		if (l.clause == "set" || l.clause == "values") && u.sameTable(c.step, to) && (c.name == l.column || c.alone(l, u.Steps[to].SQL)) && u.addressed(c, to) {
+		if l.column != "" && (l.clause == "set" || l.clause == "values") && u.sameTable(c.step, to) && (c.name == l.column || c.alone(l, u.Steps[to].SQL)) && u.addressed(c, to) {
 			if kind, constant, ok := relation(c.value, l.value); ok {
 				f.Kind, f.Constant = kind, constant
 				return f, true
@@ -227,7 +244,7 @@ func (c cell) alone(l lit, sql string) bool {
 	if c.rows != 1 || c.columns != 1 || l.clause != "set" {
 		return l.clause == "values" && c.rows == 1 && c.columns == 1 && strings.HasPrefix(c.name, "max") && nextTo(c.value, l.value)
 	}
-	return !strings.HasPrefix(c.name, "count")
+	return l.column != "" && !strings.HasPrefix(c.name, "count")
 }
 
 func nextTo(read, written string) bool {
@@ -445,4 +462,44 @@ func replaceLiterals(sql string, values map[string]string, d trace.Dialect) stri
 	}
 	b.WriteString(sql[at:])
 	return b.String()
+}
+
+// Superseded tells which of a unit's reads say nothing that matters: the application read rows that it then locked, or that an UPDATE
+// then computed from as they were by then (IsoRel, 3.4).
+func (u *Unit) Superseded(d trace.Dialect) []bool {
+	out := make([]bool, len(u.Steps))
+	for i, s := range u.Steps {
+		if len(s.verbs) != 1 || s.verbs[0].Verb != "select" || s.verbs[0].Locking.Lock != "" || len(s.tables) != 1 {
+			continue
+		}
+		for _, later := range u.Steps[i+1:] {
+			if len(later.verbs) != 1 || len(later.tables) != 1 || later.tables[0].name != s.tables[0].name || !slices.Equal(conditions(s.SQL, d), conditions(later.SQL, d)) {
+				continue
+			}
+			v := &later.verbs[0]
+			out[i] = out[i] || v.Locking.Lock != "" || v.Verb == "update" && computes(later.SQL, d)
+		}
+	}
+	return out
+}
+
+// conditions are the literals of a statement's conditions.
+func conditions(sql string, d trace.Dialect) (list []string) {
+	for _, l := range literals(sql, d) {
+		if l.clause == "where" {
+			list = append(list, l.column+"="+l.value)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// computes reports whether an UPDATE sets nothing to a value that its text gives.
+func computes(sql string, d trace.Dialect) bool {
+	for _, l := range literals(sql, d) {
+		if l.clause == "set" && l.column != "" {
+			return false
+		}
+	}
+	return true
 }

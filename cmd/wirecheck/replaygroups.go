@@ -376,6 +376,9 @@ func (k *combination) begin(ctx context.Context) (why string, err error) {
 		}
 	}
 	k.masks = replay.NewMasks(k.g.State.Filled)
+	for _, u := range k.g.Units {
+		k.masks.Superseded = append(k.masks.Superseded, u.Superseded(d))
+	}
 	again, err := k.lab.Run(ctx, k.spec, k.recorded, func() {})
 	if err != nil {
 		return "", err

@@ -2,6 +2,8 @@
 # make test      all tests, real servers included
 # make test-engines  tests against MySQL and both TiDB versions too; each must be on the machine
 # make hermitage what every level of every engine lets through, as Markdown (docs/HERMITAGE.md); exit status 1 if the oracle disagrees
+# make cases     what each oracle says of the known cases on every engine, as Markdown (docs/CASES.md)
+# make mutation  what share of known faults each oracle finds, and that none finds anything without one (docs/MUTATION.md); hours
 # make check     the fast part of it, before each commit
 # make bench     what the proxy and the checker cost
 # make soak      the load tests at full length, LOAD each; 200 times the same schedules; pruning on thousands of runs
@@ -18,7 +20,7 @@ LOAD ?= 60s
 RACE = ./proxy/... ./cmd/... ./internal/... ./backends/... ./lab/... ./scheduler/shell/...
 PURE = ./history/... ./oracle/... ./report/... ./configs/... ./scenario/... ./scheduler ./scheduler/toy
 
-.PHONY: build demo test test-engines test-mysql hermitage check bench soak fuzz fmt vet clean
+.PHONY: build demo test test-engines test-mysql hermitage mutation cases check bench soak fuzz fmt vet clean
 
 build:
 	$(GO) build -trimpath -o bin/wirecheck ./cmd/wirecheck
@@ -31,7 +33,7 @@ demo:
 
 test: fmt vet
 	$(GO) test -timeout 10m $(PURE)
-	$(GO) test -timeout 10m -count=1 ./rewrite/...
+	$(GO) test -timeout 10m -count=1 ./rewrite/... ./generate/...
 	$(GO) test -timeout 15m -count=1 -race $(RACE)
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=2000x
 
@@ -40,6 +42,7 @@ ENGINES ?= mysql tidb:2025-11 tidb:2023-01
 test-engines:
 	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(GO) test -timeout 20m -count=1 -race -run TestConformance ./backends
 	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(GO) test -timeout 20m -count=1 -race -run 'TestHermitage|TestCases' ./cmd/wirecheck
+	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(GO) test -timeout 20m -count=1 -run TestOnServers ./generate
 	@case " $(ENGINES) " in *" mysql"*) $(MAKE) --no-print-directory test-mysql ;; esac
 
 # The tests of the MySQL family once more, against MySQL.
@@ -60,6 +63,19 @@ hermitage:
 	@./bin/wirecheck run $(HERMITAGE:%=testdata/hermitage/%.spec) --level all --format matrix \
 		--engine $(subst $(empty) $(empty),$(comma),$(strip postgres mariadb $(ENGINES)))
 
+cases:
+	@$(MAKE) --no-print-directory build >&2
+	@./bin/wirecheck run testdata/cases/*.spec --level all --oracle all --format matrix \
+		--engine $(subst $(empty) $(empty),$(comma),$(strip postgres mariadb $(ENGINES)))
+
+# The tables are on standard output, what was missed and what was found without a fault among the test's lines. SEED gives other cases.
+FAULTS ?= 200
+CASES ?= 2000
+SEED ?= 1
+mutation:
+	$(GO) test -count=1 -timeout 24h -v -run TestMutation ./cmd/wirecheck -mutation-oracles all -mutation-attempts 3 \
+		-mutation-faults $(FAULTS) -mutation-clean $(CASES) -mutation-seed $(SEED)
+
 check: fmt vet
 	$(GO) test $(PURE) ./internal/imports/...
 
@@ -73,6 +89,7 @@ bench: build
 	$(GO) run ./internal/bench
 	$(GO) run ./internal/bench/check
 	$(GO) run ./internal/bench/cases
+	$(GO) run ./internal/bench/oracles
 
 soak:
 	$(GO) test -count=1 -timeout 60m -v -run 'Quiet|Racy' ./cmd/wirecheck -load $(LOAD)

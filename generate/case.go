@@ -2,7 +2,6 @@ package generate
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"wirecheck/scenario"
@@ -28,10 +27,32 @@ type Step struct {
 }
 
 // Case makes a database, transactions and an order.
-func (g *Generator) Case() *Case { return g.CaseOn(g.Database()) }
+func (g *Generator) Case() *Case {
+	return g.best(func() *Case { return g.assemble(g.Database()) })
+}
 
 // CaseOn makes transactions and an order on a database that is there.
 func (g *Generator) CaseOn(db *Database) *Case {
+	return g.best(func() *Case { return g.assemble(db) })
+}
+
+// best makes a case, with a coverage several of which the one is taken that promises the most.
+func (g *Generator) best(make func() *Case) *Case {
+	const candidates = 4
+	best := make()
+	if g.coverage == nil {
+		return best
+	}
+	worth := g.coverage.worth(best)
+	for range candidates - 1 {
+		if other := make(); g.coverage.worth(other) > worth {
+			best, worth = other, g.coverage.worth(other)
+		}
+	}
+	return best
+}
+
+func (g *Generator) assemble(db *Database) *Case {
 	made := g.group(db)
 	c := &Case{Database: db, Sessions: made.sessions}
 	c.Order = g.order(made)
@@ -132,13 +153,4 @@ func (c *Case) spec() *scenario.Spec {
 	}
 	spec.Permutations = []*scenario.Permutation{p}
 	return spec
-}
-
-// Kinds gives the kinds of a case's statements in the submitted order.
-func (c *Case) Kinds() []Kind {
-	var out []Kind
-	for _, st := range c.Order {
-		out = append(out, st.Kind)
-	}
-	return slices.Clip(out)
 }

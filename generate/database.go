@@ -106,15 +106,6 @@ func (g *Generator) table(db *Database, name string, foreign *int) *Table {
 	return t
 }
 
-func partitionFeature(features []string) string {
-	for _, f := range features {
-		if strings.HasPrefix(f, "partition-") {
-			return f
-		}
-	}
-	panic("generate: no partitioning")
-}
-
 // column makes a column. The first one is never generated.
 func (g *Generator) column(db *Database, t *Table, name string) *Column {
 	if len(t.Columns) > 0 {
@@ -124,6 +115,14 @@ func (g *Generator) column(db *Database, t *Table, name string) *Column {
 	}
 	c := &Column{Name: name}
 	c.Type = g.anyType(func(ty Type) bool { return len(t.Columns) > 0 || ty.Class != JSON })
+	if len(db.Tables) > 0 && g.chance(350) { // as in another table, so that they can be joined
+		if like := oneOf(g, oneOf(g, db.Tables).Columns); like.Generated == "" && like.Parent == nil && (len(t.Columns) > 0 || like.Class != JSON) {
+			for _, f := range c.features {
+				delete(g.marks, f)
+			}
+			c.Type = like.Type
+		}
+	}
 	g.mark(c.features...)
 	if g.use("not-null", fairly) {
 		c.NotNull = true
@@ -132,6 +131,9 @@ func (g *Generator) column(db *Database, t *Table, name string) *Column {
 	if plain := !c.Prefix && c.Class != JSON || g.dialect == Postgres; plain && g.use("default", fairly) {
 		v := g.value(db.pool, c.Type)
 		c.Default = &v
+		if c.Class == Integer && g.use("default-expression", fairly) {
+			c.Default = &Value{SQL: fmt.Sprintf("(%s + 1)", v.SQL), Key: fmt.Sprint(v.Number + 1), Number: v.Number + 1}
+		}
 	}
 	return c
 }
@@ -174,6 +176,7 @@ func (g *Generator) generated(t *Table, name string) *Column {
 
 // definition writes a column into CREATE TABLE.
 func (g *Generator) definition(t *Table, c *Column) string {
+	g.mark(c.features...)
 	parts := []string{c.Name, c.SQL}
 	if c.Collation != "" {
 		parts = append(parts, "COLLATE "+c.Collation)
@@ -190,37 +193,13 @@ func (g *Generator) definition(t *Table, c *Column) string {
 		parts = append(parts, "NOT NULL")
 	}
 	if c.Default != nil {
-		parts = append(parts, "DEFAULT "+c.Default.SQL)
+		sql := c.Default.SQL
+		if c.Class == Date || c.Class == DateTime || c.Class == Time { // the MySQL family wants a text there
+			_, sql, _ = strings.Cut(sql, " ")
+		}
+		parts = append(parts, "DEFAULT "+sql)
 	}
 	return strings.Join(parts, " ")
-}
-
-// choosePartition decides whether the table is partitioned, and by which column: an integer, since RANGE, LIST and HASH of the MySQL
-// family take nothing else.
-func (g *Generator) choosePartition(t *Table) {
-	for _, c := range t.Columns {
-		if c.Class == Integer && c.Generated == "" && !c.auto && t.partition == nil {
-			t.partition = c
-		}
-	}
-	t.Partitioned = t.partition != nil && (g.favoredPartition() || g.chance(rarely)) && len(g.partitionings()) > 0
-	if !t.Partitioned {
-		t.partition = nil
-	}
-}
-
-func (g *Generator) partitionings() []string {
-	var out []string
-	for _, f := range []string{"partition-hash", "partition-range", "partition-list", "partition-key"} {
-		if g.has(f) {
-			out = append(out, f)
-		}
-	}
-	return out
-}
-
-func (g *Generator) favoredPartition() bool {
-	return slices.ContainsFunc(g.partitionings(), func(f string) bool { return g.favored[f] })
 }
 
 // indexable are the columns that an index may hold whole.
@@ -232,14 +211,6 @@ func (g *Generator) indexable(t *Table) []*Column {
 		}
 	}
 	return out
-}
-
-// withPartition adds the column that the table is partitioned by, which every unique key must hold.
-func (t *Table) withPartition(columns []*Column) []*Column {
-	if t.partition == nil || slices.Contains(columns, t.partition) {
-		return columns
-	}
-	return append(slices.Clone(columns), t.partition)
 }
 
 // primaryKey makes the primary key, if there is to be one.
@@ -309,6 +280,10 @@ func (g *Generator) uniqueConstraint(t *Table) string {
 	} else {
 		return ""
 	}
+	if g.use("unique-nulls-not-distinct", fairly) {
+		t.keys = append(t.keys, key{columns: chosen, plain: true, of: nullsToo})
+		return "UNIQUE NULLS NOT DISTINCT (" + list(namesOf(chosen)) + ")"
+	}
 	t.keys = append(t.keys, key{columns: chosen, plain: true, of: wholeKey})
 	return "UNIQUE (" + list(namesOf(chosen)) + ")"
 }
@@ -358,7 +333,7 @@ func (g *Generator) foreignKey(db *Database, t *Table) string {
 			tables = append(tables, p)
 		}
 	}
-	if len(tables) == 0 || !g.has("foreign-key") || !g.chance(often) && !g.favoredForeignKey() {
+	if len(tables) == 0 || !g.has("foreign-key") || !g.chance(often) && !g.favored["foreign-key"] {
 		return ""
 	}
 	parent := oneOf(g, tables)
@@ -392,15 +367,6 @@ func (g *Generator) foreignKey(db *Database, t *Table) string {
 	return text
 }
 
-func (g *Generator) favoredForeignKey() bool {
-	for feature, favored := range g.favored {
-		if favored && strings.HasPrefix(feature, "foreign-key") {
-			return true
-		}
-	}
-	return false
-}
-
 // tableOptions writes what stands behind the columns; partitions are statements of their own in PostgreSQL.
 func (g *Generator) tableOptions(db *Database, t *Table) (tail string, partitions []string) {
 	if t.Partitioned {
@@ -430,55 +396,9 @@ func (g *Generator) tableOptions(db *Database, t *Table) (tail string, partition
 	return tail, nil
 }
 
-// partitioning writes how the table is partitioned.
-func (g *Generator) partitioning(db *Database, t *Table) (tail string, partitions []string) {
-	ways := g.partitionings()
-	if favored := slices.DeleteFunc(slices.Clone(ways), func(f string) bool { return !g.favored[f] }); len(favored) > 0 {
-		ways = favored
-	}
-	way := oneOf(g, ways)
-	g.mark(way)
-	column, cut := t.partition.Name, oneOf(g, db.pool.numbers[1:3])
-	if g.dialect == Postgres {
-		part := func(n int, bounds string) string {
-			return fmt.Sprintf("CREATE TABLE %s_p%d PARTITION OF %s %s", t.Name, n, t.Name, bounds)
-		}
-		switch way {
-		case "partition-hash":
-			return " PARTITION BY HASH (" + column + ")", []string{
-				part(0, "FOR VALUES WITH (MODULUS 2, REMAINDER 0)"), part(1, "FOR VALUES WITH (MODULUS 2, REMAINDER 1)")}
-		case "partition-range":
-			return " PARTITION BY RANGE (" + column + ")", []string{
-				part(0, fmt.Sprintf("FOR VALUES FROM (MINVALUE) TO (%d)", cut)), part(1, fmt.Sprintf("FOR VALUES FROM (%d) TO (%d)", cut, cut+3)), part(2, "DEFAULT")}
-		}
-		return " PARTITION BY LIST (" + column + ")", []string{part(0, fmt.Sprintf("FOR VALUES IN (0, %d)", cut)), part(1, "DEFAULT")}
-	}
-	switch way {
-	case "partition-hash":
-		return fmt.Sprintf(" PARTITION BY HASH (%s) PARTITIONS 2", column), nil
-	case "partition-key":
-		return fmt.Sprintf(" PARTITION BY KEY (%s) PARTITIONS 2", column), nil
-	case "partition-range":
-		return fmt.Sprintf(" PARTITION BY RANGE (%s) (PARTITION p0 VALUES LESS THAN (%d), PARTITION p1 VALUES LESS THAN (%d), PARTITION p2 VALUES LESS THAN MAXVALUE)",
-			column, cut, cut+3), nil
-	}
-	first, others := []string{"0", fmt.Sprint(cut)}, "DEFAULT"
-	if g.dialect != MariaDB { // no DEFAULT partition in MySQL, nor in older versions of TiDB
-		var rest []string
-		for n := range 101 {
-			if n != 0 && n != cut {
-				rest = append(rest, fmt.Sprint(n))
-			}
-		}
-		others = "VALUES IN (" + list(rest) + ")"
-		t.checks = append(t.checks, check{[]*Column{t.partition}, func(v []Value) bool { return !v[0].Null && v[0].Number >= 0 && v[0].Number <= 100 }})
-	}
-	return fmt.Sprintf(" PARTITION BY LIST (%s) (PARTITION p0 VALUES IN (%s), PARTITION p1 %s)", column, list(first), others), nil
-}
-
 // view makes a view of the table, or none.
 func (g *Generator) view(db *Database, t *Table) {
-	if !g.has("view") || !g.favored["view-read"] && !g.favored["view-write"] && !g.favored["view"] && !g.chance(rarely) {
+	if !g.has("view") || !g.favored["view"] && !g.chance(rarely) {
 		return
 	}
 	g.setup(db, t, KindSchema, func() string {
@@ -497,7 +417,7 @@ func (g *Generator) view(db *Database, t *Table) {
 func (g *Generator) trigger(db *Database, t *Table) {
 	var columns []*Column
 	for _, c := range t.writable() {
-		if c.Class == Integer && !t.inKey(c) && c.Parent == nil && c != t.partition && !slices.ContainsFunc(t.checks, func(k check) bool { return slices.Contains(k.columns, c) }) {
+		if c.Class == Integer && !t.inKey(c) && c.Parent == nil && !t.constrained(c) {
 			columns = append(columns, c)
 		}
 	}
@@ -509,12 +429,15 @@ func (g *Generator) trigger(db *Database, t *Table) {
 		return
 	}
 	column := oneOf(g, columns).Name
+	add := func(sql string) {
+		g.mark("trigger")
+		db.Setup = append(db.Setup, g.end(sql, []string{t.Name}))
+	}
+	create := fmt.Sprintf("CREATE TRIGGER %s_changes BEFORE UPDATE ON %s FOR EACH ROW ", t.Name, t.Name)
 	if g.dialect != Postgres {
-		db.Setup = append(db.Setup, g.end(fmt.Sprintf("CREATE TRIGGER %s_changes BEFORE UPDATE ON %s FOR EACH ROW SET NEW.%s = 1", t.Name, t.Name, column), []string{t.Name}))
+		add(create + "SET NEW." + column + " = 1")
 		return
 	}
-	db.Setup = append(db.Setup, g.end(fmt.Sprintf("CREATE FUNCTION %s_changes() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.%s = 1; RETURN NEW; END $$", t.Name, column), []string{t.Name}))
-	g.begin(KindSchema)
-	g.mark("trigger")
-	db.Setup = append(db.Setup, g.end(fmt.Sprintf("CREATE TRIGGER %s_changes BEFORE UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION %s_changes()", t.Name, t.Name, t.Name), []string{t.Name}))
+	add(fmt.Sprintf("CREATE FUNCTION %s_changes() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.%s = 1; RETURN NEW; END $$", t.Name, column))
+	add(create + "EXECUTE FUNCTION " + t.Name + "_changes()")
 }

@@ -2,6 +2,7 @@ package generate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -16,10 +17,27 @@ func (g *Generator) compare(db *Database, c ref) string {
 	case JSON:
 		return c.sql + " IS NOT NULL"
 	case Boolean, Enum:
-		return fmt.Sprintf("%s %s %s", c.sql, oneOf(g, []string{"=", "<>"}), g.value(db.pool, c.Type).SQL)
+		return fmt.Sprintf("%s %s %s", c.sql, oneOf(g, []string{"=", "<>"}), g.constant(db, c.Column).SQL)
 	}
 	operators := []string{"=", "=", "=", "<>", "<", ">", "<=", ">="}
-	return fmt.Sprintf("%s %s %s", c.sql, oneOf(g, operators), g.value(db.pool, c.Type).SQL)
+	if c.Class == Integer && g.use("extreme-constant", seldom) {
+		return fmt.Sprintf("%s %s %s", c.sql, oneOf(g, operators), oneOf(g, edges()))
+	}
+	return fmt.Sprintf("%s %s %s", c.sql, oneOf(g, operators), g.constant(db, c.Column).SQL)
+}
+
+// constant draws a value to compare a column with: mostly one that a row has.
+func (g *Generator) constant(db *Database, c *Column) Value {
+	if len(c.samples) > 0 && g.chance(600) {
+		return oneOf(g, c.samples)
+	}
+	return g.value(db.pool, c.Type)
+}
+
+// edges are numbers at the edges of the integer types, and beyond.
+func edges() []string {
+	return []string{"-129", "-128", "127", "128", "255", "256", "32767", "32768", "65535", "2147483647", "2147483648", "-2147483649",
+		"4294967295", "9223372036854775807", "9223372036854775808"}
 }
 
 // condition makes a condition over the scope's rows.
@@ -29,7 +47,7 @@ func (r *reader) condition(sc *scope, depth int) string {
 	ordered := comparable && c.Class != Boolean && c.Class != Enum
 	nested := depth > 0
 	subquery := nested && !r.flat && len(r.readable()) > 0
-	value := func() string { return r.value(r.db.pool, c.Type).SQL }
+	value := func() string { return r.constant(r.db, c.Column).SQL }
 	return r.choose([]option{
 		{40, "", true, func() string { return r.compare(r.db, c) }},
 		{8, "", ordered, func() string { return r.computed(sc, c, depth) }},
@@ -49,9 +67,12 @@ func (r *reader) condition(sc *scope, depth int) string {
 		}},
 		{2, "xor", nested, func() string { return fmt.Sprintf("(%s XOR %s)", r.condition(sc, depth-1), r.condition(sc, depth-1)) }},
 		{4, "not", nested, func() string { return "NOT (" + r.condition(sc, depth-1) + ")" }},
+		{3, "is-true", nested, func() string {
+			return "(" + r.condition(sc, depth-1) + ")" + oneOf(r.Generator, []string{" IS TRUE", " IS NOT TRUE", " IS FALSE", " IS NOT FALSE"})
+		}},
 		{4, "subquery-exists", subquery, func() string { return r.exists(sc, depth-1) }},
-		{4, "subquery-in", subquery && comparable, func() string { return r.inSubquery(sc, c, depth-1) }},
-		{2, "subquery-any", subquery && ordered, func() string { return r.anySubquery(sc, c, depth-1) }},
+		{4, "subquery-in", subquery && len(r.partners(c)) > 0, func() string { return r.inSubquery(sc, c, depth-1) }},
+		{2, "subquery-any", subquery && ordered && len(r.partners(c)) > 0, func() string { return r.anySubquery(sc, c, depth-1) }},
 		{4, "subquery-scalar", subquery && c.Class.Numeric(), func() string {
 			return fmt.Sprintf("%s %s %s", c.sql, oneOf(r.Generator, []string{"=", "<", ">="}), r.scalarSubquery(sc, depth-1))
 		}},
@@ -159,7 +180,7 @@ func (r *reader) expression(sc *scope, c ref, depth int) string {
 
 // typed makes a constant of an enum one of its type where the product would take it as a text.
 func (r *reader) typed(t Type, value string) string {
-	if r.dialect == Postgres && (t.Class == Enum || t.Class == Binary || t.Class == JSON) {
+	if r.dialect == Postgres && (t.Class == Enum || t.Class == Binary || t.Class == JSON || t.Class == UUID) {
 		return value + "::" + strings.ToLower(t.SQL)
 	}
 	return value
@@ -178,9 +199,16 @@ func (r *reader) textFunction(c ref) string {
 	return fmt.Sprintf(oneOf(r.Generator, []string{"UPPER(%s)", "LOWER(%s)", "SUBSTRING(%s, 1, 2)", "TRIM(%s)"}), c.sql)
 }
 
-// inner makes the FROM of a subquery: one table that the statement may read, and its scope.
-func (r *reader) inner(outer *scope) (from string, sc *scope) {
-	t := oneOf(r.Generator, r.readable())
+// partners are the tables that a subquery may read and that have a column that can be compared with that one.
+func (r *reader) partners(c ref) []*Table {
+	return slices.DeleteFunc(r.readable(), func(t *Table) bool {
+		return !slices.ContainsFunc(t.Columns, func(o *Column) bool { return comparableColumns(c.Column, o) })
+	})
+}
+
+// inner makes the FROM of a subquery of one of the tables, and its scope.
+func (r *reader) inner(outer *scope, tables []*Table) (from string, sc *scope) {
+	t := oneOf(r.Generator, tables)
 	name, from := r.around(t, outer)
 	r.tables = append(r.tables, t.Name)
 	return from, &scope{sources: []source{t.source(name)}, outer: outer, qualified: true}
@@ -203,32 +231,26 @@ func (r *reader) innerWhere(sc *scope, depth int) string {
 }
 
 func (r *reader) exists(sc *scope, depth int) string {
-	from, inner := r.inner(sc)
+	from, inner := r.inner(sc, r.readable())
 	return oneOf(r.Generator, []string{"EXISTS", "NOT EXISTS"}) + " (SELECT 1 FROM " + from + r.innerWhere(inner, depth) + ")"
 }
 
 func (r *reader) inSubquery(sc *scope, c ref, depth int) string {
-	from, inner := r.inner(sc)
+	from, inner := r.inner(sc, r.partners(c))
 	others := inner.refs(func(o *Column) bool { return comparableColumns(c.Column, o) })
-	if len(others) == 0 {
-		return "EXISTS (SELECT 1 FROM " + from + r.innerWhere(inner, depth) + ")"
-	}
 	return fmt.Sprintf("%s %s (SELECT %s FROM %s%s)", c.sql, oneOf(r.Generator, []string{"IN", "IN", "NOT IN"}), oneOf(r.Generator, others).sql, from, r.innerWhere(inner, depth))
 }
 
 func (r *reader) anySubquery(sc *scope, c ref, depth int) string {
-	from, inner := r.inner(sc)
+	from, inner := r.inner(sc, r.partners(c))
 	others := inner.refs(func(o *Column) bool { return comparableColumns(c.Column, o) })
-	if len(others) == 0 {
-		return "EXISTS (SELECT 1 FROM " + from + r.innerWhere(inner, depth) + ")"
-	}
 	return fmt.Sprintf("%s %s (SELECT %s FROM %s%s)", c.sql, oneOf(r.Generator, []string{"= ANY", "> ANY", "<= ALL", "<> ALL"}),
 		oneOf(r.Generator, others).sql, from, r.innerWhere(inner, depth))
 }
 
 // scalarSubquery is a query of one number.
 func (r *reader) scalarSubquery(sc *scope, depth int) string {
-	from, inner := r.inner(sc)
+	from, inner := r.inner(sc, r.readable())
 	what := "COUNT(*)"
 	if numbers := inner.refs(func(c *Column) bool { return c.Class == Integer }); len(numbers) > 0 && r.intn(3) > 0 {
 		what = oneOf(r.Generator, []string{"MAX", "MIN"}) + "(" + oneOf(r.Generator, numbers).sql + ")"

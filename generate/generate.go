@@ -41,6 +41,7 @@ type Generator struct {
 	marks    map[string]bool // features of the statement that is being made
 	kind     Kind            // of the statement that is being made
 	names    int             // aliases in the statement that is being made
+	hot      []Value         // the row of a table that the transactions of a group are mostly about; nil: none
 }
 
 // New makes a generator. intn gives a uniformly random number in [0, n), as rand.Rand.IntN does. The error says what is wrong
@@ -57,7 +58,16 @@ func New(dialect Dialect, limits Limits, intn func(n int) int) (*Generator, erro
 	for _, f := range Features(dialect) {
 		included := !f.OptIn || slices.Contains(limits.Include, f.Name) || slices.Contains(limits.Favor, f.Name)
 		g.usable[f.Name] = included && !slices.Contains(limits.Exclude, f.Name)
-		g.favored[f.Name] = slices.Contains(limits.Favor, f.Name)
+	}
+	for _, f := range limits.Favor {
+		for ; f != ""; f = needs(f) {
+			g.favored[f] = true
+		}
+	}
+	for _, one := range [][]string{{"insert", "delete"}, {"begin", "start-transaction"}, {"commit", "rollback"}} {
+		if !g.usable[one[0]] && !g.usable[one[1]] {
+			return nil, fmt.Errorf("generate: the limits exclude both %s and %s; one of them must stay", one[0], one[1])
+		}
 	}
 	return g, nil
 }

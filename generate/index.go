@@ -3,13 +3,12 @@ package generate
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // indexes makes secondary indexes of a table.
 func (g *Generator) indexes(db *Database, t *Table, left *int) {
 	for range 2 {
-		if *left == 0 || !g.chance(often) && !g.favoredIndex() {
+		if *left == 0 || !g.chance(often) && !g.favored["index"] {
 			continue
 		}
 		g.begin(KindSchema)
@@ -18,15 +17,6 @@ func (g *Generator) indexes(db *Database, t *Table, left *int) {
 			db.Setup = append(db.Setup, g.end(sql, []string{t.Name}))
 		}
 	}
-}
-
-func (g *Generator) favoredIndex() bool {
-	for feature, favored := range g.favored {
-		if favored && (strings.HasPrefix(feature, "index") || strings.HasPrefix(feature, "unique-")) {
-			return true
-		}
-	}
-	return false
 }
 
 // index makes an index, or nothing if the table has nothing for it.
@@ -39,7 +29,9 @@ func (g *Generator) index(db *Database, t *Table) string {
 	if sql := g.uniqueIndex(db, t, name); sql != "" {
 		return sql
 	}
-	columns := slices.DeleteFunc(slices.Clone(t.Columns), func(c *Column) bool { return c.Prefix || c.Class == JSON })
+	columns := slices.DeleteFunc(slices.Clone(t.Columns), func(c *Column) bool {
+		return c.Prefix || c.Class == JSON || c.Generated != "" && !g.has("index-generated")
+	})
 	create := fmt.Sprintf("CREATE INDEX %s ON %s ", name, t.Name)
 	for _, c := range t.Columns {
 		if g.mysqlFamily() && (c.Class == Text || c.Class == Binary) && c.Generated == "" && g.use("index-prefix", fairly) {
@@ -59,14 +51,25 @@ func (g *Generator) index(db *Database, t *Table) string {
 		return create + "USING HASH (" + oneOf(g, columns).Name + ")"
 	}
 	chosen := []*Column{oneOf(g, columns)}
+	for _, c := range columns {
+		if c.Generated != "" && g.favored["index-generated"] { // few tables have one
+			chosen[0] = c
+		}
+	}
 	if len(columns) > 1 && g.use("index-multi-column", fairly) {
 		chosen = some(g, columns, 2)
+	}
+	if slices.ContainsFunc(chosen, func(c *Column) bool { return c.Generated != "" }) {
+		g.mark("index-generated")
 	}
 	names := namesOf(chosen)
 	if g.use("index-descending", fairly/2) {
 		names[len(names)-1] += " DESC"
 	}
 	sql := create + "(" + list(names) + ")"
+	if g.use("index-invisible", rarely) {
+		return sql + map[bool]string{true: " IGNORED", false: " INVISIBLE"}[g.dialect == MariaDB]
+	}
 	if g.use("index-include", rarely) {
 		sql += " INCLUDE (" + oneOf(g, t.Columns).Name + ")"
 	}
@@ -83,7 +86,7 @@ func (g *Generator) uniqueIndex(db *Database, t *Table, name string) string {
 	}
 	create := fmt.Sprintf("CREATE UNIQUE INDEX %s ON %s ", name, t.Name)
 	add := func(k key, feature string, frequency int) bool {
-		if !g.has(feature) || !t.fits(k) || !g.use(feature, frequency) {
+		if !g.has("index-unique") || !t.fits(k) || !g.use(feature, frequency) {
 			return false
 		}
 		g.mark("index", "index-unique")

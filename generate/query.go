@@ -20,7 +20,7 @@ func (r *reader) query() string {
 	return r.choose([]option{
 		{60, "", true, func() string { return r.selectRows() }},
 		{10, "aggregate", true, func() string { return r.selectAggregate() }},
-		{8, "group-by", true, func() string { return r.selectGroups() }},
+		{8, "group-by", r.has("aggregate"), func() string { return r.selectGroups() }},
 		{5, "distinct", true, func() string { return r.selectDistinct() }},
 		{2, "distinct-on", true, func() string { return r.selectDistinctOn() }},
 		{3, "union", true, func() string { return r.selectSet("UNION") }},
@@ -57,15 +57,24 @@ func (r *reader) from() (string, *scope) {
 		{2, "join-full", true, join("FULL JOIN")},
 		{3, "join-cross", true, join("CROSS JOIN")},
 		{2, "join-straight", true, join("STRAIGHT_JOIN")},
-		{2, "join-using", true, func() string { return r.joinUsing(t, sc) }},
+		{2, "join-using", len(r.sharing(t)) > 0, func() string { return r.joinUsing(t, sc) }},
 		{2, "join-lateral", true, func() string { return r.lateral(t, sc) }},
 		{4, "derived-table", true, func() string { return r.derived(t, sc) }},
 	})
+	if len(sc.sources) == 2 && sc.sources[1].table != "" && !r.marks["join-using"] && r.has("join-left") && r.use("join-three", fairly) {
+		r.mark("join-left")
+		text = r.extend(text, sc, t, "LEFT JOIN")
+	}
 	return text, sc
 }
 
 // join joins the table with another one or with itself, and extends the scope.
 func (r *reader) join(t *Table, sc *scope, word string) string {
+	return r.extend(t.Name, sc, t, word)
+}
+
+// extend joins what stands there, in which the table is, with another one or that table itself.
+func (r *reader) extend(text string, sc *scope, t *Table, word string) string {
 	other := oneOf(r.Generator, r.db.Tables)
 	name, sql := r.around(other, sc)
 	if other == t {
@@ -83,7 +92,7 @@ func (r *reader) join(t *Table, sc *scope, word string) string {
 	sc.qualified = true
 	left := &scope{sources: slices.Clone(sc.sources), qualified: true}
 	sc.sources = append(sc.sources, other.source(name))
-	text := t.Name + " " + word + " " + sql
+	text += " " + word + " " + sql
 	if word == "CROSS JOIN" {
 		return text
 	}
@@ -112,32 +121,39 @@ func (r *reader) joinCondition(left *scope, right source, equality bool) string 
 	return p[0] + " " + operator + " " + p[1]
 }
 
-// joinUsing joins with another table over a column that both have, of the same type. The column is then named without qualification,
-// so only the others are in scope.
-func (r *reader) joinUsing(t *Table, sc *scope) string {
+// shared is a table that has a column of the same name and type as one of another table.
+type shared struct {
+	*Table
+	column string
+}
+
+// sharing lists what the table can be joined with by USING.
+func (r *reader) sharing(t *Table) []shared {
+	var out []shared
 	for _, other := range r.db.Tables {
-		if other == t {
-			continue
-		}
 		for _, a := range t.Columns {
 			for _, b := range other.Columns {
-				if a.Name == b.Name && comparableColumns(a, b) && a.SQL == b.SQL {
-					r.tables = append(r.tables, other.Name)
-					sc.qualified = true
-					sc.sources = append(sc.sources, other.source(other.Name))
-					return fmt.Sprintf("%s JOIN %s USING (%s)", t.Name, other.Name, a.Name)
+				if other != t && a.Name == b.Name && comparableColumns(a, b) && a.SQL == b.SQL {
+					out = append(out, shared{other, a.Name})
 				}
 			}
 		}
 	}
-	delete(r.marks, "join-using")
-	return t.Name
+	return out
+}
+
+func (r *reader) joinUsing(t *Table, sc *scope) string {
+	other := oneOf(r.Generator, r.sharing(t))
+	r.tables = append(r.tables, other.Name)
+	sc.qualified = true
+	sc.sources = append(sc.sources, other.source(other.Name))
+	return fmt.Sprintf("%s JOIN %s USING (%s)", t.Name, other.Name, other.column)
 }
 
 // lateral joins with a subquery that is evaluated for each row.
 func (r *reader) lateral(t *Table, sc *scope) string {
 	sc.qualified = true
-	from, inner := r.inner(sc)
+	from, inner := r.inner(sc, r.readable())
 	name := r.alias()
 	text := fmt.Sprintf("%s JOIN LATERAL (SELECT COUNT(*) AS n FROM %s%s) AS %s ON TRUE", t.Name, from, r.innerWhere(inner, 0), name)
 	sc.sources = append(sc.sources, source{name: name, columns: []*Column{counted("n")}, order: []*Column{counted("n")}})
@@ -204,8 +220,7 @@ func (r *reader) selectRows() string {
 // order makes ORDER BY and LIMIT. A LIMIT stands behind a total order only.
 func (r *reader) order(sc *scope) string {
 	total := sc.total()
-	if len(total) > 0 && r.use("limit", rarely*2) {
-		r.mark("order-by")
+	if len(total) > 0 && r.limit(rarely*2) {
 		sql := " ORDER BY " + list(r.directed(total)) + fmt.Sprintf(" LIMIT %d", r.between(1, 3))
 		if r.use("offset", fairly) {
 			sql += fmt.Sprintf(" OFFSET %d", r.between(0, 2))
@@ -217,6 +232,15 @@ func (r *reader) order(sc *scope) string {
 		return " ORDER BY " + list(r.directed([]string{oneOf(r.Generator, refs).sql}))
 	}
 	return ""
+}
+
+// limit decides whether there is a LIMIT, with the ORDER BY that it needs.
+func (r *reader) limit(frequency int) bool {
+	if !r.has("order-by") || !r.use("limit", frequency) {
+		return false
+	}
+	r.mark("order-by")
+	return true
 }
 
 func (r *reader) directed(columns []string) []string {
@@ -231,7 +255,7 @@ func (r *reader) directed(columns []string) []string {
 // different texts are equal.
 func (r *reader) aggregate(sc *scope) string {
 	c := oneOf(r.Generator, sc.refs(nil))
-	sortable := c.Class != JSON && c.Class != Boolean && c.Class != Binary && c.Exact && (c.Class != Enum)
+	sortable := c.Class != UUID && c.Class != JSON && c.Class != Boolean && c.Class != Binary && c.Exact && (c.Class != Enum)
 	text := r.choose([]option{
 		{4, "", true, func() string { return "COUNT(*)" }},
 		{3, "", true, func() string { return "COUNT(" + c.sql + ")" }},
@@ -240,6 +264,12 @@ func (r *reader) aggregate(sc *scope) string {
 		{4, "", sortable, func() string { return oneOf(r.Generator, []string{"MIN", "MAX"}) + "(" + c.sql + ")" }},
 		{2, "", c.Class == Integer || c.Class == Decimal, func() string { return "AVG(" + c.sql + ")" }},
 	})
+	if (c.Class == Integer || c.Class == Text && c.Exact) && r.use("group-concat", rarely) {
+		text = "GROUP_CONCAT(" + c.sql + " ORDER BY " + c.sql + ")"
+		if r.dialect == Postgres {
+			text = fmt.Sprintf("string_agg(%s::text, ',' ORDER BY %s)", c.sql, c.sql)
+		}
+	}
 	if r.use("aggregate-filter", rarely) {
 		text += " FILTER (WHERE " + r.compare(r.db, oneOf(r.Generator, sc.refs(nil))) + ")"
 	}
@@ -285,8 +315,7 @@ func (r *reader) selectGroups() string {
 	if r.use("having", fairly*2) {
 		sql += fmt.Sprintf(" HAVING COUNT(*) %s %d", oneOf(r.Generator, []string{">", "=", "<="}), r.between(1, 2))
 	}
-	if !r.marks["rollup"] && r.use("limit", rarely) { // the group is its own total order
-		r.mark("order-by")
+	if !r.marks["rollup"] && r.limit(rarely) { // the group is its own total order
 		sql += " ORDER BY " + list(columns) + " LIMIT 2"
 	}
 	return sql
@@ -332,6 +361,9 @@ func (r *reader) selectSet(operator string) string {
 			return fmt.Sprintf("SELECT COUNT(*) FROM %s %s SELECT 1", from, operator)
 		}
 	}
+	if (operator == "INTERSECT" || operator == "EXCEPT") && r.use("set-all", fairly) {
+		operator += " ALL"
+	}
 	c := oneOf(r.Generator, refs)
 	var others []string
 	for _, t := range r.db.Tables {
@@ -373,7 +405,11 @@ func (r *reader) selectRecursive() string {
 	from, sc := r.readFrom(t)
 	sc.qualified = true
 	if numbers := sc.refs(func(c *Column) bool { return c.Class.Numeric() }); len(numbers) > 0 {
-		return with + fmt.Sprintf("SELECT %s.n, %s FROM %s LEFT JOIN %s ON %s = %s.n", name, oneOf(r.Generator, sc.refs(nil)).sql, name, from, oneOf(r.Generator, numbers).sql, name)
+		word := "JOIN"
+		if r.use("join-left", 500) {
+			word = "LEFT JOIN"
+		}
+		return with + fmt.Sprintf("SELECT %s.n, %s FROM %s %s %s ON %s = %s.n", name, oneOf(r.Generator, sc.refs(nil)).sql, name, word, from, oneOf(r.Generator, numbers).sql, name)
 	}
 	return with + fmt.Sprintf("SELECT COUNT(*) FROM %s, %s", name, from)
 }
@@ -402,6 +438,11 @@ func (r *reader) selectWindow() string {
 		}
 		function = oneOf(r.Generator, functions)
 		over = strings.TrimSpace(over + " ORDER BY " + list(r.directed(total)))
+		if strings.HasPrefix(function, "SUM") || strings.HasPrefix(function, "COUNT") || strings.HasPrefix(function, "FIRST") {
+			if r.use("window-frame", often) {
+				over += oneOf(r.Generator, []string{" ROWS BETWEEN 1 PRECEDING AND CURRENT ROW", " ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING", " ROWS 1 PRECEDING"})
+			}
+		}
 	}
 	return fmt.Sprintf("SELECT %s, %s OVER (%s) FROM %s%s", oneOf(r.Generator, sc.refs(nil)).sql, function, over, from, r.where(sc, 1))
 }
@@ -425,9 +466,13 @@ func (r *reader) locking() string {
 		r.mark("join-inner")
 		from = r.join(t, sc, "JOIN")
 	}
-	sql := "SELECT " + r.projection(sc) + " FROM " + from + r.where(sc, 1)
-	if total := sc.total(); len(total) > 0 && r.use("limit", rarely) {
-		r.mark("order-by")
+	where := r.where(sc, 1)
+	if len(sc.sources) == 1 && r.has("where") && r.chance(300) {
+		r.mark("where")
+		where = " WHERE " + r.oneRow(t, sc)
+	}
+	sql := "SELECT " + r.projection(sc) + " FROM " + from + where
+	if total := sc.total(); len(total) > 0 && r.limit(rarely) {
 		sql += " ORDER BY " + list(total) + fmt.Sprintf(" LIMIT %d", r.between(1, 2))
 	}
 	strength := r.choose([]option{

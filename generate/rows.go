@@ -9,6 +9,10 @@ import (
 func (g *Generator) rows(db *Database, t *Table) {
 	const attempts = 20
 	want := g.between(min(2, g.limits.Rows), g.limits.Rows)
+	if create := &db.Setup[len(db.Setup)-1]; g.use("empty-table", seldom) {
+		create.Features = withFeature(create.Features, "empty-table")
+		return
+	}
 	var texts []string
 	for range want {
 		for range attempts {
@@ -23,16 +27,23 @@ func (g *Generator) rows(db *Database, t *Table) {
 	if len(texts) == 0 {
 		return
 	}
+	for i, c := range t.Columns {
+		for _, row := range t.Rows {
+			if c.Generated == "" && !row[i].Null {
+				c.samples = append(c.samples, row[i])
+			}
+		}
+	}
 	into := fmt.Sprintf("INSERT INTO %s (%s) VALUES ", t.Name, list(namesOf(t.writable())))
 	if g.has("insert-multi-row") && g.intn(2) == 0 {
 		g.setup(db, t, KindInsert, func() string {
-			g.mark("insert", "insert-multi-row")
+			g.mark("insert-multi-row")
 			return into + list(texts)
 		})
 		return
 	}
 	for _, text := range texts {
-		g.setup(db, t, KindInsert, func() string { g.mark("insert"); return into + text })
+		g.setup(db, t, KindInsert, func() string { return into + text })
 	}
 }
 

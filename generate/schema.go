@@ -30,7 +30,8 @@ type Table struct {
 	keys      []key   // that must stay unique, the primary key included
 	checks    []check // that must hold
 	partition *Column
-	indexes   int
+	indexes   int  // how many were made
+	added     int  // columns added by steps, which no statement names
 	foreign   bool // it has foreign keys
 	prefixed  bool // the primary key holds the beginning of a text only
 	apart     bool // no foreign key may name it
@@ -46,7 +47,8 @@ type Column struct {
 	// Parent is the column that a foreign key refers to; nil: none.
 	Parent      *Column
 	parentTable *Table
-	auto        bool // it numbers the rows by itself
+	auto        bool    // it numbers the rows by itself
+	samples     []Value // that rows of the setup have, none NULL
 }
 
 // View is a view of one table that shows some columns and rows, all unchanged.
@@ -154,6 +156,15 @@ func wholeKey(values []Value) (string, bool) {
 		if v.Null {
 			return "", false
 		}
+		texts[i] = v.Key
+	}
+	return strings.Join(texts, "\x00"), true
+}
+
+// nullsToo is the key of an index that takes NULLs as equal.
+func nullsToo(values []Value) (string, bool) {
+	texts := make([]string, len(values))
+	for i, v := range values {
 		texts[i] = v.Key
 	}
 	return strings.Join(texts, "\x00"), true

@@ -91,17 +91,6 @@ func (s *scope) taken(name string) bool {
 	return false
 }
 
-// tablesOf lists the tables that the scope reads.
-func (s *scope) tables() []string {
-	var out []string
-	for _, src := range s.sources {
-		if src.table != "" {
-			out = append(out, src.table)
-		}
-	}
-	return out
-}
-
 // reader makes a query or a write in a database. It notes the tables.
 type reader struct {
 	*Generator

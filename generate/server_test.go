@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/generate"
+	"wirecheck/lab"
 )
 
 // enginesVariable names further engines to test on: "mysql tidb:2025-11". Each must be on the machine.
@@ -117,8 +121,11 @@ func (c *tally) top() string {
 }
 
 // note counts one statement's answer.
-func (c *tally) note(st generate.Statement, e *engine.ServerError) {
+func (c *tally) note(st generate.Statement, a engine.Answer) {
+	e := a.Err
 	switch {
+	case a.Before == engine.Failed && e != nil:
+		c.skipped++
 	case e == nil:
 		c.accepted++
 		for _, f := range st.Features {
@@ -128,8 +135,6 @@ func (c *tally) note(st generate.Statement, e *engine.ServerError) {
 		c.rejected++
 	case isConflict(e.Code):
 		c.conflicts++
-	case e.Code == "25P02":
-		c.skipped++
 	default:
 		c.refusals = append(c.refusals, refusal{st, e})
 	}
@@ -168,7 +173,7 @@ func (p *place) run(ctx context.Context, k *generate.Case, c *tally) error {
 			c.setups = append(c.setups, refusal{st, a.Err})
 			return nil
 		}
-		c.note(st, nil)
+		c.note(st, a)
 	}
 	for _, s := range k.Sessions {
 		for _, tx := range s.Transactions {
@@ -177,36 +182,265 @@ func (p *place) run(ctx context.Context, k *generate.Case, c *tally) error {
 				if err != nil {
 					return fmt.Errorf("%s: %w", st.SQL, err)
 				}
-				c.note(st, a.Err)
+				c.note(st, a)
 			}
 		}
 	}
 	return nil
 }
 
+// one makes and runs the case of a seed.
+func (p *place) one(t *testing.T, seed uint64, limits generate.Limits, c *tally) *generate.Case {
+	t.Helper()
+	g, err := generate.New(p.dialect, limits, seeded(seed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := g.Case()
+	if err := p.run(t.Context(), k, c); err != nil {
+		t.Fatalf("seed %d: %v", seed, err)
+	}
+	return k
+}
+
 func seeded(seed uint64) func(int) int { return rand.New(rand.NewPCG(seed, 0)).IntN }
 
-// TestAcceptance: nearly all statements are valid, and every setup is.
-func TestAcceptance(t *testing.T) {
+// TestOnServers executes what is generated on real servers.
+func TestOnServers(t *testing.T) {
 	eachEngine(t, func(t *testing.T, p *place) {
-		const cases = 120
-		c := &tally{features: map[string]bool{}}
-		for seed := range uint64(cases) {
-			g, err := generate.New(p.dialect, generate.Limits{}, seeded(seed))
-			if err != nil {
+		t.Run("acceptance", func(t *testing.T) { acceptance(t, p) })
+		t.Run("lab", func(t *testing.T) { inLab(t, p) })
+		t.Run("plans", func(t *testing.T) { plans(t, p) })
+		t.Run("rows in another order", func(t *testing.T) { otherRowOrder(t, p) })
+	})
+}
+
+// acceptance: nearly all statements are valid, every setup is, and every feature works.
+func acceptance(t *testing.T, p *place) {
+	const count = 120
+	c := &tally{features: map[string]bool{}}
+	for seed := range count * *more {
+		p.one(t, seed, generate.Limits{}, c)
+	}
+	t.Logf("%d statements accepted, %d refused through their own fault (share %.4f), %d constraint violations, %d conflicts, %d after a failure\n%s",
+		c.accepted, len(c.refusals), c.share(), c.rejected, c.conflicts, c.skipped, c.top())
+	if len(c.setups) > 0 {
+		t.Errorf("%d setups were refused", len(c.setups))
+	}
+	if c.accepted < 1700 || c.share() < 0.90 {
+		t.Errorf("%d statements accepted, share %.3f; want at least 1700 and 0.90", c.accepted, c.share())
+	}
+	// What a statement's own fault is counted as one, in case all of this counts nothing.
+	a, err := p.control.Do(t.Context(), "SELECT nothing FROM nowhere")
+	if err != nil {
+		t.Fatal(err)
+	}
+	near := &tally{features: map[string]bool{}}
+	if near.note(generate.Statement{}, a); len(near.refusals) != 1 || near.accepted != 0 {
+		t.Errorf("an invalid statement is counted as %+v", near)
+	}
+	eachFeature(t, p, c)
+}
+
+// eachFeature sees to it that every feature of the dialect was in a statement that the server accepted: those that the cases so
+// far did not have, in cases that favor them.
+func eachFeature(t *testing.T, p *place, c *tally) {
+	const attempts = 40
+	for _, f := range generate.Features(p.dialect) {
+		for seed := uint64(1000); !c.features[f.Name] && seed < 1000+attempts; seed++ {
+			p.one(t, seed, generate.Limits{Favor: []string{f.Name}}, c)
+		}
+		if !c.features[f.Name] {
+			t.Errorf("%s: no statement with it was accepted in %d cases that favor it", f.Name, attempts)
+		}
+	}
+	t.Logf("with cases that favor features: %d accepted, share %.4f\n%s", c.accepted, c.share(), c.top())
+}
+
+// inLab executes cases as wirecheck run does: in the submitted order, with sessions that wait for each other.
+func inLab(t *testing.T, p *place) {
+	level := p.d.Levels[slices.IndexFunc(p.d.Levels, func(l engine.Level) bool { return l.SQL == p.d.Default })]
+	target, err := p.labs.Create(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := lab.Open(t.Context(), lab.Config{Backend: p.d, Target: target, Side: target, Level: level})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	waits, ran := 0, 0
+	for seed := range 25 * *more {
+		k := newGenerator(t, p.dialect, generate.Limits{}, seed).Case()
+		r, err := l.Run(t.Context(), k.Spec, k.Spec.Permutations[0], func() {})
+		if err != nil || r.Trouble != nil || r.Crashed {
+			t.Fatalf("seed %d: %v, %+v\n%s", seed, err, r, printed(t, seed, k))
+		}
+		for _, e := range r.Events {
+			switch e.Kind {
+			case lab.Waits:
+				waits++
+			case lab.Ran, lab.Resumed:
+				ran++
+			}
+		}
+	}
+	t.Logf("%d steps, %d of which waited", ran, waits)
+	if waits < 5 {
+		t.Errorf("%d steps waited for another session; want at least 5", waits)
+	}
+}
+
+// rows gives what a statement returned, without regard to the order of the rows, or its error's code.
+func (p *place) rows(t *testing.T, sql string) string {
+	t.Helper()
+	a, err := p.control.Do(t.Context(), sql)
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	if a.Err != nil {
+		return "error " + a.Err.Code
+	}
+	var lines []string
+	for _, result := range a.Results {
+		for _, row := range result.Rows {
+			lines = append(lines, fmt.Sprintf("%q", row))
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// otherPlans are settings under which the optimizer chooses other plans, and how to go back.
+func otherPlans(d generate.Dialect) (settings []string, back string) {
+	switch d {
+	case generate.TiDB: // it has no such settings
+		return nil, ""
+	case generate.Postgres:
+		return []string{
+			"SET jit = off; SET enable_seqscan = off; SET enable_bitmapscan = off",
+			"SET jit = off; SET enable_hashjoin = off; SET enable_hashagg = off; SET enable_mergejoin = off",
+			"SET jit = off; SET enable_nestloop = off; SET enable_sort = off; SET enable_indexscan = off",
+		}, "RESET ALL"
+	}
+	return []string{
+		"SET optimizer_switch = 'materialization=off,semijoin=off,derived_merge=off'",
+		"SET optimizer_switch = 'index_merge=off,mrr=on,firstmatch=off,loosescan=off'",
+	}, "SET optimizer_switch = DEFAULT"
+}
+
+// build makes a database empty and executes a setup in it.
+func (p *place) build(t *testing.T, seed uint64, setup []generate.Statement) {
+	t.Helper()
+	if err := p.clear(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, st := range setup {
+		if err := engine.Exec(t.Context(), p.control, st.SQL); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
+}
+
+// rotate gives a feature of that kind, another one for each seed, so that rare ones are tried, too.
+func rotate(d generate.Dialect, where string, seed uint64) []string {
+	var names []string
+	for _, f := range generate.Features(d) {
+		if f.Where == where && f.Name != "insert-multi-row" && !f.OptIn {
+			names = append(names, f.Name)
+		}
+	}
+	return []string{names[seed%uint64(len(names))]}
+}
+
+// plans: queries give the same rows whatever the plan is: with other settings, without indexes, with rows stored in another order.
+func plans(t *testing.T, p *place) {
+	compared := 0
+	for seed := range 25 * *more {
+		limits := generate.Limits{Rows: 8, Exclude: []string{"insert-multi-row", "foreign-key-self"}}
+		limits.Favor = append(rotate(p.dialect, "Query", seed), "type-varchar")
+		g := newGenerator(t, p.dialect, limits, seed)
+		db := g.Database()
+		var queries, want []string
+		p.build(t, seed, db.Setup)
+		for range 20 {
+			queries = append(queries, g.Query(db).SQL)
+			want = append(want, p.rows(t, queries[len(queries)-1]))
+		}
+		compare := func(what string) {
+			for i, q := range queries {
+				if diff := cmp.Diff(want[i], p.rows(t, q)); diff != "" {
+					t.Errorf("seed %d, %s: %s (-before +after):\n%s", seed, what, q, diff)
+				}
+				compared++
+			}
+		}
+		settings, back := otherPlans(p.dialect)
+		for _, setting := range settings {
+			if err := engine.Exec(t.Context(), p.control, setting); err != nil {
 				t.Fatal(err)
 			}
-			if err := p.run(t.Context(), g.Case(), c); err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
+			compare(setting)
+			if err := engine.Exec(t.Context(), p.control, back); err != nil {
+				t.Fatal(err)
 			}
 		}
-		t.Logf("%d statements accepted, %d refused through their own fault (share %.4f), %d constraint violations, %d conflicts, %d after a failure\n%s",
-			c.accepted, len(c.refusals), c.share(), c.rejected, c.conflicts, c.skipped, c.top())
-		if len(c.setups) > 0 {
-			t.Errorf("%d setups were refused", len(c.setups))
+		p.build(t, seed, slices.DeleteFunc(reverseInserts(db.Setup, true), func(st generate.Statement) bool { return slices.Contains(st.Features, "index") }))
+		compare("without indexes, rows in another order")
+	}
+	t.Logf("%d answers compared", compared)
+}
+
+// otherRowOrder: executed one session after the other, a case ends with the same rows wherever the rows of the setup were stored.
+func otherRowOrder(t *testing.T, p *place) {
+	compared := 0
+	for seed := range 60 * *more {
+		limits := generate.Limits{Rows: 8, Exclude: []string{"foreign-key-self", "insert-multi-row"}, Templates: -1}
+		limits.Favor = rotate(p.dialect, "Write", seed)
+		k := newGenerator(t, p.dialect, limits, seed).Case()
+		var ends []string
+		for _, backwards := range []bool{false, true} {
+			turned := *k.Database
+			turned.Setup = reverseInserts(turned.Setup, backwards)
+			again := *k
+			again.Database = &turned
+			c := &tally{features: map[string]bool{}}
+			if err := p.run(t.Context(), &again, c); err != nil {
+				t.Fatal(err)
+			}
+			if len(c.setups) > 0 {
+				t.Fatalf("seed %d: %s", seed, c.top())
+			}
+			end := ""
+			for _, table := range k.Database.Tables {
+				end += table.Name + "\n" + p.rows(t, "SELECT * FROM "+table.Name) + "\n"
+			}
+			ends = append(ends, end)
 		}
-		if c.accepted < 1500 || c.share() < 0.90 {
-			t.Errorf("%d statements accepted, share %.3f; want at least 1500 and 0.90", c.accepted, c.share())
+		if diff := cmp.Diff(ends[0], ends[1]); diff != "" {
+			t.Errorf("seed %d (-forwards +backwards):\n%s\n%s", seed, diff, printed(t, seed, k))
 		}
-	})
+		compared++
+	}
+	t.Logf("%d cases compared", compared)
+}
+
+// reverseInserts puts the INSERT statements of each table in the opposite order.
+func reverseInserts(setup []generate.Statement, backwards bool) []generate.Statement {
+	out := slices.Clone(setup)
+	for i := 0; backwards && i < len(out); i++ {
+		n := i
+		for n < len(out) && out[n].Kind == generate.KindInsert && out[n].Tables[0] == out[i].Tables[0] {
+			n++
+		}
+		if n > i {
+			slices.Reverse(out[i:n])
+			i = n - 1
+		}
+	}
+	return out
 }

@@ -42,6 +42,19 @@ func templates() []template {
 	}
 }
 
+// size counts the template's transactions, and the most statements that access data in one of them.
+func (t template) size() (transactions, statements int) {
+	count := map[byte]int{}
+	for step := range strings.FieldsSeq(t.program) {
+		transactions = max(transactions, int(step[0]-'0'))
+		if len(step) > 2 { // all but the ends
+			count[step[0]]++
+			statements = max(statements, count[step[0]])
+		}
+	}
+	return transactions, statements
+}
+
 func (g *Generator) favoredTemplate() bool {
 	return slices.ContainsFunc(templates(), func(t template) bool { return g.favored["template-"+t.name] })
 }
@@ -52,6 +65,7 @@ type stage struct {
 	t      *Table
 	x, y   []Value
 	column *Column
+	used   map[string]bool // values that the column had or was given
 }
 
 // fromTemplate makes transactions after a template, and the order of their steps as indexes of transactions. It makes none if no table
@@ -59,7 +73,10 @@ type stage struct {
 func (g *Generator) fromTemplate(db *Database) (made []*Transaction, order []int) {
 	var open []template
 	for _, t := range templates() {
-		if g.has("template-" + t.name) {
+		ends := g.has("commit") && (g.has("rollback") || !strings.Contains(t.program, "a"))
+		transactions, statements := t.size()
+		fits := transactions <= g.limits.Transactions && statements <= g.limits.Statements
+		if g.has("template-"+t.name) && ends && fits {
 			open = append(open, t)
 		}
 	}
@@ -93,6 +110,10 @@ func (g *Generator) fromTemplate(db *Database) (made []*Transaction, order []int
 					g.mark("begin-optimistic")
 					return "BEGIN OPTIMISTIC"
 				}
+				if !g.has("begin") {
+					g.mark("start-transaction")
+					return "START TRANSACTION"
+				}
 				g.mark("begin")
 				return "BEGIN"
 			})
@@ -110,12 +131,29 @@ func (g *Generator) stage(db *Database, t *Table) (stage, bool) {
 	}
 	s := stage{reader: &reader{Generator: g, db: db, target: t}, t: t, x: t.Rows[0], y: t.Rows[1]}
 	for _, c := range s.assignable(false) {
-		if c.Parent == nil && c.Class != JSON && !t.constrained(c) {
+		if c.Parent == nil && c.Class != JSON && !t.constrained(c) && (s.column == nil || c.Class == Integer) {
 			s.column = c
-			return s, true
 		}
 	}
-	return stage{}, false
+	if s.column == nil {
+		return stage{}, false
+	}
+	at := t.index(s.column)
+	s.used = map[string]bool{s.x[at].Key: true, s.y[at].Key: true}
+	return s, true
+}
+
+// another draws a value that the column has not had, as long as there is one: a write that changes nothing shows little.
+func (s stage) another() string {
+	v := s.value(s.db.pool, s.column.Type)
+	for range 5 {
+		if !s.used[v.Key] {
+			break
+		}
+		v = s.value(s.db.pool, s.column.Type)
+	}
+	s.used[v.Key] = true
+	return v.SQL
 }
 
 // step makes one step of a program.
@@ -138,13 +176,12 @@ func (s stage) text(word string) string {
 	if word[1:] == "y" {
 		row = s.y
 	}
-	constant := func() string { return s.value(s.db.pool, s.column.Type).SQL }
 	condition := func() string { return s.compare(s.db, ref{s.column, column}) }
 	computed := func() string {
 		if s.column.Class == Integer || s.column.Class == Decimal {
 			return column + " + 1"
 		}
-		return constant()
+		return s.another()
 	}
 	switch word {
 	case "rx", "ry":
@@ -152,7 +189,7 @@ func (s stage) text(word string) string {
 	case "rP":
 		return fmt.Sprintf("SELECT * FROM %s WHERE %s", s.t.Name, condition())
 	case "wx", "wy":
-		return fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s", s.t.Name, column, constant(), s.t.where(row))
+		return fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s", s.t.Name, column, s.another(), s.t.where(row))
 	case "sx": // as it is, or was
 		value := row[s.t.index(s.column)].SQL
 		return fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s", s.t.Name, column, value, s.t.where(row))

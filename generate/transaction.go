@@ -39,14 +39,17 @@ func (g *Generator) group(db *Database) group {
 	add := func(tx *Transaction) {
 		out.sessions = append(out.sessions, &Session{Name: fmt.Sprintf("s%d", len(out.sessions)+1), Transactions: []*Transaction{tx}})
 	}
-	var kinds []Kind
 	hot := oneOf(g, db.Tables)
+	g.hot = nil
+	if len(hot.Rows) > 0 {
+		g.hot = oneOf(g, hot.Rows)
+	}
+	defer func() { g.hot = nil }()
 	want := g.few(2, g.limits.Transactions)
 	if g.chance(g.limits.Templates*10) || g.favoredTemplate() {
 		if made, order := g.fromTemplate(db); made != nil {
 			for _, tx := range made {
 				add(tx)
-				kinds = append(kinds, tx.kinds()...)
 			}
 			out.order = order
 			want = max(len(made), min(want, len(made)+1))
@@ -55,9 +58,8 @@ func (g *Generator) group(db *Database) group {
 	explicit, writes := out.order != nil, out.order != nil
 	for len(out.sessions) < want {
 		last := len(out.sessions) == want-1
-		tx := g.transaction(db, hot, kinds, last && !explicit, last && !writes)
+		tx := g.transaction(db, hot, last && !explicit, last && !writes)
 		explicit, writes = explicit || tx.Explicit, writes || tx.writes()
-		kinds = append(kinds, tx.kinds()...)
 		add(tx)
 	}
 	if n := len(out.sessions); n > 2 && out.order == nil && g.has("several-transactions") && (g.chance(fairly) || g.favored["several-transactions"]) {
@@ -75,16 +77,8 @@ func withFeature(features []string, feature string) []string {
 	return slices.Compact(features)
 }
 
-func (tx *Transaction) kinds() []Kind {
-	var out []Kind
-	for _, st := range tx.Statements {
-		out = append(out, st.Kind)
-	}
-	return out
-}
-
 // transaction makes one transaction, most of whose statements are about the table that all have to do with.
-func (g *Generator) transaction(db *Database, hot *Table, others []Kind, explicit, write bool) *Transaction {
+func (g *Generator) transaction(db *Database, hot *Table, explicit, write bool) *Transaction {
 	table := func() *Table {
 		if g.chance(700) {
 			return hot
@@ -92,19 +86,24 @@ func (g *Generator) transaction(db *Database, hot *Table, others []Kind, explici
 		return oneOf(g, db.Tables)
 	}
 	if !explicit && g.has("autocommit") && g.chance(250) {
-		st := g.data(db, table(), others, write, true)
+		st := g.data(db, table(), write, true)
 		st.Features = withFeature(st.Features, "autocommit")
 		return &Transaction{Statements: []Statement{st}}
+	}
+	if !explicit && !write {
+		if st, made := g.ddl(table()); made {
+			return &Transaction{Statements: []Statement{st}}
+		}
 	}
 	tx := &Transaction{Explicit: true}
 	start, readOnly := g.start(write)
 	tx.Statements = append(tx.Statements, start...)
-	n := g.few(1, g.limits.Statements)
+	n := g.between(1, g.limits.Statements)
 	at := g.intn(n)
 	depth := 0 // savepoints that are there
 	for i := range n {
 		depth = g.partial(tx, depth)
-		tx.Statements = append(tx.Statements, g.data(db, table(), others, write && i == at, !readOnly))
+		tx.Statements = append(tx.Statements, g.data(db, table(), write && i == at, !readOnly))
 	}
 	if depth > 0 && g.has("rollback-to-savepoint") && g.chance(often) {
 		tx.Statements = append(tx.Statements, g.statement(KindPartial, nil, func() string {
@@ -113,6 +112,9 @@ func (g *Generator) transaction(db *Database, hot *Table, others []Kind, explici
 		}))
 	}
 	tx.Statements = append(tx.Statements, g.finish())
+	if start[0].SQL == autocommitOff {
+		tx.Statements = append(tx.Statements, Statement{SQL: "SET autocommit = 1", Kind: KindSet, Features: start[0].Features})
+	}
 	return tx
 }
 
@@ -129,6 +131,9 @@ func (g *Generator) start(write bool) (statements []Statement, readOnly bool) {
 		})
 	}
 	g.begin(KindSet)
+	if g.use("autocommit-off", fairly) {
+		return []Statement{g.end(autocommitOff, nil)}, false
+	}
 	change := g.use("set-transaction", seldom)
 	if change && g.mysqlFamily() { // the next transaction's; inside of one it is refused (MySQL manual, SET TRANSACTION)
 		statements = append(statements, set())
@@ -138,9 +143,9 @@ func (g *Generator) start(write bool) (statements []Statement, readOnly bool) {
 		return g.choose([]option{
 			{60, "begin", true, func() string { return "BEGIN" }},
 			{15, "start-transaction", true, func() string { return "START TRANSACTION" }},
-			{3, "begin-read-only", !write, func() string { readOnly = true; return "START TRANSACTION READ ONLY" }},
+			{3, "begin-read-only", !write && g.has("select"), func() string { readOnly = true; return "START TRANSACTION READ ONLY" }},
 			{3, "begin-read-write", true, func() string { return "START TRANSACTION READ WRITE" }},
-			{1, "begin-deferrable", !write, func() string {
+			{1, "begin-deferrable", !write && g.has("select"), func() string {
 				readOnly, deferrable = true, true
 				return "BEGIN ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE"
 			}},
@@ -159,10 +164,33 @@ func (g *Generator) start(write bool) (statements []Statement, readOnly bool) {
 	return statements, readOnly
 }
 
+// autocommitOff begins a transaction with the first statement that follows (MySQL manual, "autocommit, Commit, and Rollback").
+const autocommitOff = "SET autocommit = 0"
+
+// ddl may make a statement that changes the definition of the table.
+func (g *Generator) ddl(t *Table) (st Statement, made bool) {
+	g.begin(KindSchema)
+	switch {
+	case g.use("ddl-index", rarely):
+		columns := g.indexable(t)
+		if len(columns) == 0 {
+			return Statement{}, false
+		}
+		t.indexes++
+		return g.end(fmt.Sprintf("CREATE INDEX %s_i%d ON %s (%s)", t.Name, t.indexes, t.Name, oneOf(g, columns).Name), []string{t.Name}), true
+	case g.use("ddl-add-column", rarely):
+		t.added++
+		return g.end(fmt.Sprintf("ALTER TABLE %s ADD COLUMN d%d INT DEFAULT 1", t.Name, t.added), []string{t.Name}), true
+	case !t.Referenced && g.use("ddl-truncate", rarely):
+		return g.end("TRUNCATE TABLE "+t.Name, []string{t.Name}), true
+	}
+	return Statement{}, false
+}
+
 // partial may add a SAVEPOINT or something with one, and gives the number of those that are there.
 func (g *Generator) partial(tx *Transaction, depth int) int {
 	g.begin(KindPartial)
-	if g.use("savepoint", rarely) || depth == 0 && (g.favored["rollback-to-savepoint"] || g.favored["release-savepoint"]) && g.use("savepoint", often) {
+	if depth < 2 && g.use("savepoint", rarely) {
 		depth++
 		tx.Statements = append(tx.Statements, g.end(fmt.Sprintf("SAVEPOINT p%d", depth), nil))
 		return depth
@@ -192,12 +220,13 @@ func (g *Generator) finish() Statement {
 }
 
 // data makes a statement that reads or changes rows: a write if it must, none if it may not.
-func (g *Generator) data(db *Database, t *Table, others []Kind, must, may bool) Statement {
+func (g *Generator) data(db *Database, t *Table, must, may bool) Statement {
 	var st Statement
 	write := func(kind Kind) func() string {
 		return func() string { st = g.writeInto(db, t, kind); return "" }
 	}
-	updatable := len(t.writable()) > 0
+	updatable := g.has("update-key") || len((&reader{Generator: g, db: db, target: t}).assignable(false)) > 0
+	locks := slices.ContainsFunc([]string{"for-update", "for-share", "lock-in-share-mode", "for-no-key-update", "for-key-share"}, g.usableFeature)
 	options := []struct {
 		kind    Kind
 		feature string
@@ -206,7 +235,7 @@ func (g *Generator) data(db *Database, t *Table, others []Kind, must, may bool) 
 		do      func() string
 	}{
 		{KindSelect, "select", 22, !must, func() string { st = g.read(db, t); return "" }},
-		{KindLock, "for-update", 10, !must && may, func() string { st = g.lock(db, t); return "" }},
+		{KindLock, "select", 10, !must && may && locks, func() string { st = g.lock(db, t); return "" }},
 		{KindInsert, "insert", 18, may, write(KindInsert)},
 		{KindUpsert, "insert", 6, may && g.hasUpsert(), write(KindUpsert)},
 		{KindReplace, "replace", 6, may, write(KindReplace)},
@@ -216,17 +245,15 @@ func (g *Generator) data(db *Database, t *Table, others []Kind, must, may bool) 
 	}
 	var ways []option
 	for _, o := range options {
-		weight := o.weight
-		if g.coverage != nil {
-			weight = g.coverage.weight(o.kind, others, weight)
+		if g.has(o.feature) {
+			ways = append(ways, option{o.weight + g.favor(o.kind), "", o.can, o.do})
 		}
-		if !g.has(o.feature) {
-			continue
-		}
-		ways = append(ways, option{weight + g.favor(o.kind), "", o.can, o.do})
 	}
-	if !g.anyOpen(ways) {
-		return g.read(db, t)
+	if !g.anyOpen(ways) { // nothing but inserting or deleting is left, of which one is always possible
+		if g.has("insert") {
+			return g.writeInto(db, t, KindInsert)
+		}
+		return g.writeInto(db, t, KindDelete)
 	}
 	g.choose(ways)
 	return st

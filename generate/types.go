@@ -2,6 +2,7 @@ package generate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -22,6 +23,8 @@ const (
 	Boolean
 	Enum
 	JSON
+	UUID
+	Array
 )
 
 // Numeric reports whether the class has numbers.
@@ -76,7 +79,8 @@ func (g *Generator) types() []weighted {
 	}
 	if g.dialect == Postgres {
 		list = append(list, other(3, "REAL", Float, 0, "type-float"), other(3, "BYTEA", Binary, 0, "type-binary"),
-			other(4, "TIMESTAMP", DateTime, 0, "type-datetime"), other(4, "kind", Enum, 0, "type-enum"), other(4, "JSONB", JSON, 0, "type-json"))
+			other(4, "TIMESTAMP", DateTime, 0, "type-datetime"), other(4, "kind", Enum, 0, "type-enum"), other(4, "JSONB", JSON, 0, "type-json"),
+			other(1, "UUID", UUID, 0, "type-uuid"), other(1, "INT[]", Array, 0, "type-array"))
 		for i := range list {
 			list[i].Exact = true // PostgreSQL's collations are deterministic unless made otherwise (manual, 24.2.2.4)
 		}
@@ -84,7 +88,8 @@ func (g *Generator) types() []weighted {
 		list = append(list, integer(4, "TINYINT", 8, "type-tinyint"), integer(2, "MEDIUMINT", 24, "type-mediumint"),
 			other(3, "FLOAT", Float, 0, "type-float"), other(3, "VARBINARY(20)", Binary, 20, "type-binary"), other(1, "BLOB", Binary, 0, "type-blob"),
 			other(4, "DATETIME", DateTime, 0, "type-datetime"), other(1, "YEAR", Year, 0, "type-year"),
-			other(4, "ENUM("+quoted(enumMembers())+")", Enum, 0, "type-enum"), other(4, "JSON", JSON, 0, "type-json"))
+			other(4, "ENUM("+quoted(enumMembers())+")", Enum, 0, "type-enum"), other(4, "JSON", JSON, 0, "type-json"),
+			other(1, "SET("+quoted(enumMembers())+")", Enum, 0, "type-set"), other(1, "UUID", UUID, 0, "type-uuid"))
 		for i := range list {
 			list[i].Prefix = list[i].SQL == "TEXT" || list[i].SQL == "BLOB"
 		}
@@ -99,8 +104,8 @@ func (g *Generator) anyType(fits func(Type) bool) Type {
 	for _, w := range g.types() {
 		options = append(options, option{w.weight, w.features[0], fits(w.Type), func() string { chosen = w.Type; return "" }})
 	}
-	if len(options) == 0 || !g.anyOpen(options) {
-		return Type{SQL: "INT", Class: Integer, Least: -1 << 31, Most: 1<<31 - 1, Exact: true}
+	if !g.anyOpen(options) {
+		return integer() // something must be there, whatever is excluded
 	}
 	g.choose(options)
 	switch {
@@ -110,8 +115,10 @@ func (g *Generator) anyType(fits func(Type) bool) Type {
 			chosen.Most = 1<<63 - 1
 		}
 		chosen.SQL, chosen.Least = chosen.SQL+" UNSIGNED", 0
+		chosen.features = append(slices.Clone(chosen.features), "type-unsigned")
 	case chosen.Class == Text && g.use("collation", fairly):
 		chosen.Collation, chosen.Exact = nationalBinary, true
+		chosen.features = append(slices.Clone(chosen.features), "collation")
 		if g.dialect == Postgres {
 			chosen.Collation = `"C"`
 		}
@@ -202,6 +209,12 @@ func (g *Generator) value(p pool, t Type) Value {
 	case Enum:
 		member := enumMembers()[max(n, 0)%3]
 		return Value{SQL: "'" + member + "'", Key: member}
+	case UUID:
+		sql := fmt.Sprintf("'00000000-0000-4000-8000-%012d'", max(n, 0))
+		return Value{SQL: sql, Key: sql}
+	case Array: // without braces, which a scenario cannot hold
+		sql := fmt.Sprintf("ARRAY[%d, %d]", n, oneOf(g, p.numbers))
+		return Value{SQL: sql, Key: sql}
 	case JSON:
 		sql := fmt.Sprintf("'[%d, %d]'", n, oneOf(g, p.numbers))
 		return Value{SQL: sql, Key: sql}

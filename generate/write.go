@@ -30,235 +30,9 @@ func (g *Generator) writeInto(db *Database, t *Table, kind Kind) Statement {
 	return g.end(sql, r.tables)
 }
 
-// newRow draws a row for an INSERT: mostly one that breaks no constraint as far as the setup's rows tell.
-func (r *reader) newRow(t *Table) []Value {
-	row := r.row(r.db, t)
-	for range 4 {
-		if t.allowed(row) || t.checked(row) && r.chance(rarely) {
-			break
-		}
-		row = r.row(r.db, t)
-		for i, c := range t.Columns {
-			if c.Class == Integer && c.Generated == "" && c.Parent == nil && t.inKey(c) {
-				row[i] = number(fmt.Sprint(r.between(0, 30)), 0)
-				row[i].Number = parse(row[i].SQL)
-			}
-		}
-	}
-	return row
-}
-
-func parse(sql string) (n float64) {
-	for _, digit := range sql {
-		n = n*10 + float64(digit-'0')
-	}
-	return n
-}
-
-// intoColumns are the columns that an INSERT names: all, or all without some of those that have another value.
-func (r *reader) intoColumns(t *Table) []*Column {
-	all := t.writable()
-	some := slices.DeleteFunc(slices.Clone(all), func(c *Column) bool {
-		return c.auto && !r.chance(fairly) || (c.Default != nil || !c.NotNull) && !t.constrained(c) && r.chance(rarely)
-	})
-	if len(some) == 0 {
-		return all
-	}
-	return some
-}
-
 // constrained reports whether a CHECK constraint or the partitioning looks at the column.
 func (t *Table) constrained(c *Column) bool {
 	return c == t.partition || slices.ContainsFunc(t.checks, func(k check) bool { return slices.Contains(k.columns, c) })
-}
-
-// tuple writes a row's values for some columns.
-func (r *reader) tuple(t *Table, columns []*Column, row []Value) string {
-	var texts []string
-	for _, c := range columns {
-		if (c.Default != nil || !c.NotNull) && !t.constrained(c) && r.use("insert-default", seldom) {
-			texts = append(texts, "DEFAULT")
-			continue
-		}
-		texts = append(texts, row[t.index(c)].SQL)
-	}
-	return "(" + list(texts) + ")"
-}
-
-// tuples writes VALUES of one or some rows, different in all keys.
-func (r *reader) tuples(t *Table, columns []*Column, several bool) string {
-	n := 1
-	if several && r.use("insert-multi-row", fairly) {
-		n = r.between(2, 3)
-	}
-	var texts []string
-	scratch := *t
-	for range n {
-		row := r.newRow(&scratch)
-		scratch.Rows = append(slices.Clone(scratch.Rows), row)
-		texts = append(texts, r.tuple(t, columns, row))
-	}
-	return list(texts)
-}
-
-// into gives the object that an INSERT names: the table, or a view that shows all of its columns without default.
-func (r *reader) into() (name string, columns []*Column) {
-	t := r.target
-	for _, v := range r.db.Views {
-		if v.Table == t && !slices.ContainsFunc(t.writable(), func(c *Column) bool { return !slices.Contains(v.Columns, c) }) && r.use("view-write", fairly) {
-			return v.Name, t.writable()
-		}
-	}
-	return t.Name, r.intoColumns(t)
-}
-
-func (r *reader) insert() string {
-	r.mark("insert")
-	t := r.target
-	if r.use("insert-select", rarely*2) {
-		return r.insertSelect("INSERT")
-	}
-	if r.use("insert-set", rarely) {
-		columns := r.intoColumns(t)
-		return "INSERT INTO " + t.Name + " SET " + r.pairs(columns, r.newRow(t))
-	}
-	name, columns := r.into()
-	sql := fmt.Sprintf("INSERT INTO %s (%s) VALUES %s", name, list(namesOf(columns)), r.tuples(t, columns, true))
-	return sql + r.returning(t)
-}
-
-func (r *reader) pairs(columns []*Column, row []Value) string {
-	var texts []string
-	for _, c := range columns {
-		texts = append(texts, c.Name+" = "+row[r.target.index(c)].SQL)
-	}
-	return list(texts)
-}
-
-// insertSelect takes the rows of a table, in a total order where that matters: REPLACE and IGNORE depend on it, and numbers that the
-// table gives to new rows.
-func (r *reader) insertSelect(verb string) string {
-	t := r.target
-	from := oneOf(r.Generator, r.db.Tables)
-	r.tables = append(r.tables, from.Name)
-	sc := scopeOf(from)
-	var items []string
-	columns := t.writable()
-	for _, c := range columns {
-		items = append(items, r.selected(t, c, sc))
-	}
-	limited := &reader{Generator: r.Generator, db: r.db, flat: true}
-	sql := fmt.Sprintf("%s INTO %s (%s) SELECT %s FROM %s WHERE %s", verb, t.Name, list(namesOf(columns)), list(items), from.Name, limited.condition(sc, 1))
-	if total := sc.total(); total != nil {
-		sql += " ORDER BY " + list(total)
-		if r.use("limit", often) {
-			r.mark("order-by")
-			sql += " LIMIT 1"
-		}
-	}
-	return sql
-}
-
-// selected gives what INSERT ... SELECT puts into a column: a column of the same type, moved out of the way of what is there if it is
-// a key, or a constant.
-func (r *reader) selected(t *Table, c *Column, sc *scope) string {
-	same := sc.refs(func(o *Column) bool { return o.SQL == c.SQL && o.Class != Enum && (o.NotNull || !c.NotNull) })
-	if len(same) > 0 && !t.constrained(c) && c.Parent == nil && r.chance(700) {
-		o := oneOf(r.Generator, same)
-		if c.Class == Integer && t.inKey(c) && o.Generated == "" {
-			return fmt.Sprintf("%s + %d", o.sql, r.between(1, 20))
-		}
-		return o.sql
-	}
-	v := r.cell(r.db, t, c)
-	if v.Null {
-		return "NULL"
-	}
-	return r.typed(c.Type, v.SQL)
-}
-
-func (r *reader) returning(t *Table) string {
-	if !r.use("returning", fairly/2) {
-		return ""
-	}
-	return " RETURNING " + oneOf(r.Generator, []string{"*", list(namesOf(some(r.Generator, t.Columns, r.between(1, len(t.Columns)))))})
-}
-
-// upsert makes an INSERT that does something else where a row is in the way.
-func (r *reader) upsert() string {
-	t := r.target
-	columns := r.intoColumns(t)
-	into := fmt.Sprintf("INTO %s (%s) VALUES ", t.Name, list(namesOf(columns)))
-	one := func() string { return r.tuple(t, columns, r.row(r.db, t)) }
-	assignable := r.assignable(false)
-	var target []*Column
-	for _, k := range t.keys {
-		if k.plain && target == nil {
-			target = k.columns
-		}
-	}
-	covers := target != nil && !slices.ContainsFunc(target, func(c *Column) bool { return !slices.Contains(columns, c) })
-	sql := r.choose([]option{
-		{10, "insert-ignore", true, func() string {
-			if r.use("insert-select", rarely) && len(r.ordered()) > 0 {
-				return r.insertSelectIgnore()
-			}
-			return "INSERT IGNORE " + into + one()
-		}},
-		{10, "on-duplicate-key", len(assignable) > 0, func() string {
-			c := oneOf(r.Generator, assignable)
-			value := r.assigned(c, ref{c, t.Name + "." + c.Name})
-			if slices.Contains(columns, c) && r.intn(2) == 0 {
-				value = "VALUES(" + c.Name + ")"
-			}
-			return "INSERT " + into + one() + " ON DUPLICATE KEY UPDATE " + c.Name + " = " + value
-		}},
-		{8, "on-conflict-nothing", true, func() string { return "INSERT " + into + one() + " ON CONFLICT DO NOTHING" }},
-		{12, "on-conflict-update", covers && len(assignable) > 0, func() string {
-			c := oneOf(r.Generator, assignable)
-			value := r.assigned(c, ref{c, t.Name + "." + c.Name})
-			if slices.Contains(columns, c) && r.intn(2) == 0 {
-				value = "excluded." + c.Name
-			}
-			return fmt.Sprintf("INSERT %s%s ON CONFLICT (%s) DO UPDATE SET %s = %s", into, one(), list(namesOf(target)), c.Name, value)
-		}},
-		{1, "", true, func() string { return "INSERT " + into + one() }},
-	})
-	r.mark("insert")
-	if !strings.Contains(sql, " SELECT ") && !strings.Contains(sql, "ON DUPLICATE") {
-		sql += r.returning(t)
-	}
-	return sql
-}
-
-// ordered are the tables that have a total order.
-func (r *reader) ordered() []*Table {
-	return slices.DeleteFunc(slices.Clone(r.db.Tables), func(t *Table) bool { return len(t.Primary) == 0 })
-}
-
-// insertSelectIgnore is INSERT IGNORE ... SELECT from a table with a total order: which of two rows stays depends on it.
-func (r *reader) insertSelectIgnore() string {
-	whole := r.db
-	narrowed := *whole
-	narrowed.Tables = r.ordered()
-	r.db = &narrowed
-	defer func() { r.db = whole }()
-	return r.insertSelect("INSERT IGNORE")
-}
-
-func (r *reader) replace() string {
-	r.mark("replace")
-	t := r.target
-	if len(r.ordered()) > 0 && r.use("replace-select", rarely*2) {
-		whole := r.db
-		narrowed := *whole
-		narrowed.Tables = r.ordered()
-		r.db = &narrowed
-		defer func() { r.db = whole }()
-		return r.insertSelect("REPLACE")
-	}
-	columns := r.intoColumns(t)
-	return fmt.Sprintf("REPLACE INTO %s (%s) VALUES %s", t.Name, list(namesOf(columns)), r.tuple(t, columns, r.row(r.db, t)))
 }
 
 // assignable are the columns that UPDATE may set; with keys: also those of keys, which can fail.
@@ -307,11 +81,11 @@ func (r *reader) update() string {
 	t := r.target
 	sc := scopeOf(t)
 	columns := r.assignable(false)
-	if keys := r.assignable(true); len(columns) == 0 || len(keys) > len(columns) && r.has("update-key") && r.chance(fairly) {
+	if keys := r.assignable(true); len(columns) == 0 || len(keys) > len(columns) && r.use("update-key", fairly) {
 		return r.updateKey(keys, sc)
 	}
 	chosen := some(r.Generator, columns, r.few(1, min(2, len(columns))))
-	if (len(r.db.Tables) > 1) && r.use("update-join", rarely) {
+	if len(r.db.Tables) > 1 && r.use("update-join", rarely) {
 		return r.updateJoin(chosen[0])
 	}
 	name := t.Name
@@ -329,6 +103,14 @@ func (r *reader) update() string {
 			}
 		}
 		sets = append(sets, c.Name+" = "+value)
+	}
+	if len(chosen) == 2 && name == t.Name && r.use("update-row", fairly) {
+		var values []string
+		for _, set := range sets {
+			_, value, _ := strings.Cut(set, " = ")
+			values = append(values, value)
+		}
+		sets = []string{fmt.Sprintf("(%s) = ROW (%s)", list(namesOf(chosen)), list(values))}
 	}
 	with := ""
 	if name == t.Name {
@@ -376,6 +158,10 @@ func (r *reader) writeWhere(sc *scope, with string) string {
 	if with != "" {
 		return " WHERE EXISTS (SELECT 1 FROM w) AND " + r.condition(sc, 0)
 	}
+	if r.has("where") && r.chance(400) { // one row, which others write, too
+		r.mark("where")
+		return " WHERE " + r.oneRow(r.target, sc)
+	}
 	return r.where(sc, r.limits.Depth)
 }
 
@@ -390,10 +176,10 @@ func (r *reader) updateKey(columns []*Column, sc *scope) string {
 		if !value.Null && t.allows(c, value) {
 			break
 		}
-		value = r.value2(c)
+		value = r.present(c)
 	}
 	if value.Null && c.NotNull {
-		value = r.value2(c)
+		value = r.present(c)
 	}
 	if c.Class == Integer && r.intn(2) == 0 && t.inKey(c) && c.Parent == nil && !t.constrained(c) {
 		value.SQL = fmt.Sprint(r.between(0, 30))
@@ -401,8 +187,8 @@ func (r *reader) updateKey(columns []*Column, sc *scope) string {
 	return fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s", t.Name, c.Name, value.SQL, r.oneRow(t, sc))
 }
 
-// value2 draws a value that is not NULL.
-func (r *reader) value2(c *Column) Value {
+// present draws a value that is not NULL, as long as there is one.
+func (r *reader) present(c *Column) Value {
 	if c.Parent != nil {
 		return r.cell(r.db, r.target, c)
 	}
@@ -411,10 +197,14 @@ func (r *reader) value2(c *Column) Value {
 
 // oneRow is a condition that one row of the setup meets; without a primary key, several can.
 func (r *reader) oneRow(t *Table, sc *scope) string {
-	if len(t.Rows) == 0 || len(t.Primary) == 0 {
+	if len(t.Rows) == 0 || len(t.Primary) == 0 || sc.sources[0].name != t.Name {
 		return r.compare(r.db, oneOf(r.Generator, sc.refs(nil)))
 	}
-	return t.where(oneOf(r.Generator, t.Rows))
+	row := oneOf(r.Generator, t.Rows)
+	if r.hot != nil && slices.ContainsFunc(t.Rows, func(o []Value) bool { return &o[0] == &r.hot[0] }) && r.chance(800) {
+		row = r.hot
+	}
+	return t.where(row)
 }
 
 // where is the condition that chooses the row by its primary key.
@@ -447,7 +237,13 @@ func (r *reader) updateJoin(c *Column) string {
 	if r.dialect == Postgres {
 		return fmt.Sprintf("UPDATE %s SET %s = %s FROM %s WHERE %s AND %s", t.Name, c.Name, value, other.Name, on, flat.condition(both, 1))
 	}
-	return fmt.Sprintf("UPDATE %s JOIN %s ON %s SET %s.%s = %s WHERE %s", t.Name, other.Name, on, t.Name, c.Name, value, flat.condition(both, 1))
+	set := fmt.Sprintf("%s.%s = %s", t.Name, c.Name, value)
+	second := &reader{Generator: r.Generator, db: r.db, target: other}
+	if columns := second.assignable(false); len(columns) > 0 && r.use("update-multi-table", often) {
+		o := oneOf(r.Generator, columns)
+		set += fmt.Sprintf(", %s.%s = %s", other.Name, o.Name, second.assigned(o, ref{o, other.Name + "." + o.Name}))
+	}
+	return fmt.Sprintf("UPDATE %s JOIN %s ON %s SET %s WHERE %s", t.Name, other.Name, on, set, flat.condition(both, 1))
 }
 
 func (r *reader) delete() string {
@@ -491,7 +287,11 @@ func (r *reader) deleteJoin() string {
 	if r.dialect == Postgres {
 		return fmt.Sprintf("DELETE FROM %s USING %s WHERE %s", t.Name, other.Name, on)
 	}
-	return fmt.Sprintf("DELETE %s FROM %s JOIN %s ON %s", t.Name, t.Name, other.Name, on)
+	from := t.Name
+	if r.use("delete-multi-table", often) {
+		from += ", " + other.Name
+	}
+	return fmt.Sprintf("DELETE %s FROM %s JOIN %s ON %s", from, t.Name, other.Name, on)
 }
 
 // merge makes a MERGE with one row as its source, so that no row is met twice (PostgreSQL manual, MERGE).
@@ -520,6 +320,6 @@ func (r *reader) merge() string {
 		c := oneOf(r.Generator, set)
 		matched = fmt.Sprintf("UPDATE SET %s = %s", c.Name, r.assigned(c, ref{c, t.Name + "." + c.Name}))
 	}
-	return fmt.Sprintf("MERGE INTO %s USING (VALUES (1)) AS s (n) ON %s WHEN MATCHED THEN %s WHEN NOT MATCHED THEN INSERT (%s) VALUES (%s)",
-		t.Name, strings.Join(on, " AND "), matched, list(namesOf(columns)), list(values))
+	const form = "MERGE INTO %s USING (VALUES (1)) AS s (n) ON %s WHEN MATCHED THEN %s WHEN NOT MATCHED THEN INSERT (%s) VALUES (%s)"
+	return fmt.Sprintf(form, t.Name, strings.Join(on, " AND "), matched, list(namesOf(columns)), list(values))
 }

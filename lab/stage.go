@@ -28,7 +28,29 @@ type Stage struct {
 
 // NewStage makes a stage of a lab. version is the server's, for Schedule.Version.
 func NewStage(l *Lab, version string, describe Describe) *Stage {
-	return &Stage{lab: l, version: version, describe: describe}
+	return &Stage{lab: l, version: version, describe: remembered(describe)}
+}
+
+// describedLimit bounds how many texts' descriptions a stage remembers.
+const describedLimit = 4096
+
+// remembered describes each text once: oracles execute the same statements many times, and parsing one takes longer than executing it.
+func remembered(describe Describe) Describe {
+	known := map[string][]rewrite.Statement{}
+	return func(sql string) ([]rewrite.Statement, error) {
+		if list, ok := known[sql]; ok {
+			return list, nil
+		}
+		list, err := describe(sql)
+		if err != nil {
+			return nil, err
+		}
+		if len(known) == describedLimit {
+			clear(known)
+		}
+		known[sql] = list
+		return list, nil
+	}
 }
 
 // stageLimit bounds one statement: one session at a time executes, so nothing should wait for long.
@@ -114,7 +136,12 @@ func (s *Stage) Load(ctx context.Context, tables []schedule.Table) error {
 			rows[i].Columns = append(rows[i].Columns, engine.Column{Name: c.Name, Type: c.Type})
 		}
 	}
-	return s.lab.contents.Load(ctx, s.lab.side, rows)
+	err := s.lab.contents.Load(ctx, s.lab.side, rows)
+	var refused *engine.ServerError
+	if errors.As(err, &refused) {
+		return &schedule.Refused{Err: err}
+	}
+	return err
 }
 
 // Run implements schedule.Stage.

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -106,6 +107,17 @@ func TestStage(t *testing.T) {
 			tables[0].Rows = [][]schedule.Value{{[]byte("7"), []byte("q'q")}}
 			if err := s.Load(t.Context(), tables); err != nil {
 				t.Fatal(err)
+			}
+			want("t: 7|q'q")
+			row := tables[0].Rows[0]
+			tables[0].Rows = [][]schedule.Value{row, row} // break the key
+			var refused *schedule.Refused
+			if err := s.Load(t.Context(), tables); !errors.As(err, &refused) {
+				t.Errorf("rows that break a key were loaded: %v", err)
+			}
+			tables[0].Rows = [][]schedule.Value{row}
+			if err := s.Load(t.Context(), tables); err != nil {
+				t.Errorf("after a refusal: %v", err)
 			}
 			want("t: 7|q'q")
 			tables[0].Name = "other"

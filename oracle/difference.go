@@ -12,6 +12,10 @@ const (
 	WSSStmt Class = "wss-stmt" // statement-level (WriteCheck, definition 2)
 	Troc    Class = "troc"     // the statement's own database view (Troc, section III-E)
 	TxCheck Class = "txcheck"  // a topological order of the statement-dependency graph (TxCheck, section 3)
+	Radar   Class = "radar"    // the raw database (Radar, section 3.4)
+	TLP     Class = "tlp"      // ternary logic partitioning (Rigger and Su, OOPSLA 2020)
+	NoREC   Class = "norec"    // non-optimizing reference engine construction (Rigger and Su, ESEC/FSE 2020)
+	DQE     Class = "dqe"      // differential query execution (Song et al., ICSE 2023)
 	Crash   Class = "crash"    // the server or a connection ended, or an internal error
 )
 
@@ -42,8 +46,8 @@ type Difference struct {
 	// Reference is the execution that gave what was expected, a statement a line, each with its session's name in front:
 	// "T1: UPDATE t SET ...".
 	Reference []string `json:"reference,omitempty"`
-	// Reason is why the vendor permits it, and the vendor's own words' place (Finding.Source); for KindPermitted only. Cause is
-	// its short name, by which such findings are counted: "semi-consistent read".
+	// Reason is why the product does so, and for KindPermitted why its vendor permits it (Finding.Source has the vendor's own
+	// words' place). Cause is its short name, by which such findings are counted: "semi-consistent read".
 	Reason string `json:"reason,omitempty"`
 	Cause  string `json:"cause,omitempty"`
 	// Reproduced and Attempts say how often the finding was there when the case was executed again. Flaky is

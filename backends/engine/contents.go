@@ -70,8 +70,27 @@ func (l Lab) ReadTables(ctx context.Context, c Conn) ([]Table, error) {
 	return tables, nil
 }
 
+// sortRows puts the rows into canonical order.
+func sortRows(tables []Table) {
+	for i := range tables {
+		slices.SortFunc(tables[i].Rows, compareRows)
+	}
+}
+
 // ReadRows reads the rows of tables whose definition is known, in one round trip.
 func (l Lab) ReadRows(ctx context.Context, c Conn, tables []Table) error {
+	if err := l.readRows(ctx, c, tables); err != nil {
+		return err
+	}
+	sortRows(tables)
+	return nil
+}
+
+// readRows reads the rows in the order in which the server has them.
+func (l Lab) readRows(ctx context.Context, c Conn, tables []Table) error {
+	if len(tables) == 0 {
+		return nil
+	}
 	var sql strings.Builder
 	for _, t := range tables {
 		sql.WriteString("SELECT ")
@@ -95,7 +114,6 @@ func (l Lab) ReadRows(ctx context.Context, c Conn, tables []Table) error {
 	}
 	for i := range tables {
 		tables[i].Rows = a.Results[i].Rows
-		slices.SortFunc(tables[i].Rows, compareRows)
 	}
 	return nil
 }
@@ -147,7 +165,10 @@ func (l Lab) InsertText(t Table) string { return string(l.insert(t)) }
 func (l Lab) Remember(ctx context.Context, c Conn) (*Contents, error) {
 	s := &Contents{lab: l}
 	var err error
-	if s.Tables, err = l.ReadTables(ctx, c); err != nil {
+	if s.Tables, err = l.tables(ctx, c); err != nil {
+		return nil, err
+	}
+	if err = l.readRows(ctx, c, s.Tables); err != nil {
 		return nil, err
 	}
 	counters, err := l.Counters(ctx, c)
@@ -173,6 +194,9 @@ func (l Lab) Remember(ctx context.Context, c Conn) (*Contents, error) {
 	for _, counter := range counters {
 		fill.WriteString(counter + ";")
 	}
+	// The rows go back in the order in which the server had them: without a primary key that is the order in which a statement
+	// comes to them, and which row it waits for.
+	sortRows(s.Tables)
 	s.quick = l.Before + empty.String() + fill.String() + after
 	if len(names) > 0 {
 		s.thorough = l.Before + l.Truncate(names) + fill.String() + after

@@ -6,6 +6,7 @@ import (
 
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
+	"wirecheck/rewrite"
 	"wirecheck/scenario"
 
 	dialect "wirecheck/rewrite/mysql"
@@ -27,10 +28,13 @@ type bench struct {
 	config   lab.Config // of plain labs
 	version  string
 	describe lab.Describe
+	define   func(sql string) rewrite.Definition
 	stages   map[string]*lab.Stage // by oracle
 	extra    []*lab.Lab            // to be closed
-	seed     uint64                // of what oracles choose
-	orders   int
+	// around, if set, calls what executes the case, and nothing that oracles execute: TestMutation has its faults there.
+	around func(execute func() error) error
+	seed   uint64 // of what oracles choose
+	orders int
 	// attempts is how often a case in which something was found is executed again; sparing: not for what is permitted.
 	attempts int
 	sparing  bool
@@ -46,7 +50,7 @@ type done struct {
 }
 
 func openBench(ctx context.Context, c *common, s *site, config lab.Config, p panel) (_ *bench, err error) {
-	b := &bench{panel: p, version: s.version, describe: describer(s.engine), stages: map[string]*lab.Stage{}, seed: c.seed, orders: 1, attempts: attempts}
+	b := &bench{panel: p, version: s.version, describe: describer(s.engine), define: definer(s.engine), stages: map[string]*lab.Stage{}, seed: c.seed, orders: 1, attempts: attempts}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close(ctx))
@@ -112,7 +116,7 @@ func (b *bench) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permut
 	d := &done{}
 	if b.lens != nil {
 		b.lens.live.restart()
-		r, err := b.watched.Run(ctx, spec, p, b.lens.live.prepared)
+		r, err := b.execute(ctx, b.watched, spec, p, b.lens.live.prepared)
 		d.Result, d.watched = r, r
 		if err != nil {
 			return d, err
@@ -123,12 +127,24 @@ func (b *bench) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permut
 			return d, nil
 		}
 	}
-	r, err := b.lab.Run(ctx, spec, p, func() {})
+	r, err := b.execute(ctx, b.lab, spec, p, func() {})
 	if d.Result = r; err != nil {
 		return d, err
 	}
 	d.rulings, err = b.rule(ctx, spec, p, r)
 	return d, err
+}
+
+// execute executes the case itself, as it is executed for all oracles and whenever a finding is confirmed.
+func (b *bench) execute(ctx context.Context, l *lab.Lab, spec *scenario.Spec, p *scenario.Permutation, prepared func()) (r *lab.Result, err error) {
+	run := func() error {
+		r, err = l.Run(ctx, spec, p, prepared)
+		return err
+	}
+	if b.around == nil {
+		return r, run()
+	}
+	return r, b.around(run)
 }
 
 func (b *bench) close(ctx context.Context) error {

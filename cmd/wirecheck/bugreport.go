@@ -104,6 +104,13 @@ func bugReport(s *site, spec *scenario.Spec, b *keptBug) string {
 			fmt.Fprintf(&w, "- %s\n", e.Text)
 		}
 	}
+	if d := f.Difference; d != nil && d.Reason != "" {
+		fmt.Fprintf(&w, "\nWhat probably happens: %s.", strings.TrimSuffix(d.Reason, "."))
+		if f.Source != "" {
+			fmt.Fprintf(&w, " Compare %s.", f.Source)
+		}
+		fmt.Fprintln(&w)
+	}
 	fmt.Fprintf(&w, "\nFound by wirecheck, oracle %s. `reproduce.sh` shows it with one command.\n", f.Oracle)
 	return w.String()
 }

@@ -16,7 +16,7 @@ func (p *printer) ruling(v ruling) {
 		fmt.Fprintf(p.out, "%s: nothing found\n", v.Oracle)
 	}
 	for _, note := range v.Notes {
-		fmt.Fprintf(p.out, "%s: not compared: %s\n", v.Oracle, note)
+		fmt.Fprintf(p.out, "%s: left out: %s\n", v.Oracle, note)
 	}
 }
 
@@ -47,7 +47,11 @@ func (p *printer) difference(name string, f *oracle.Finding) {
 		}
 	}
 	if d.Reason != "" {
-		fmt.Fprintf(p.out, "  why it is permitted: %s\n", d.Reason)
+		why := "explained by"
+		if f.Kind == oracle.KindPermitted {
+			why = "why it is permitted"
+		}
+		fmt.Fprintf(p.out, "  %s: %s\n", why, d.Reason)
 	}
 	if f.Source != "" {
 		fmt.Fprintf(p.out, "  source: %s\n", f.Source)
@@ -74,11 +78,14 @@ func (p *printer) side(name string, s oracle.Side) {
 			}
 			rows[i] = strings.Join(values, "|")
 		}
-		if len(rows) == 0 && s.Omitted == 0 {
+		if len(rows) == 0 {
 			rows = []string{"no rows"}
+			if s.Omitted > 0 {
+				rows = []string{"nothing more"}
+			}
 		}
 		if s.Omitted > 0 {
-			rows = append(rows, fmt.Sprintf("and %d that both have", s.Omitted))
+			rows = append(rows, fmt.Sprintf("besides %d that both have", s.Omitted))
 		}
 		parts = append(parts, strings.Join(rows, ", "))
 	}

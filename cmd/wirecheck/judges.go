@@ -12,7 +12,14 @@ import (
 	"wirecheck/lab"
 	"wirecheck/oracle"
 	"wirecheck/oracle/crash"
+	"wirecheck/oracle/dqe"
+	"wirecheck/oracle/norec"
+	"wirecheck/oracle/radar"
 	"wirecheck/oracle/schedule"
+	"wirecheck/oracle/tlp"
+	"wirecheck/oracle/troc"
+	"wirecheck/oracle/txcheck"
+	"wirecheck/oracle/wss"
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/mysql"
 	"wirecheck/rewrite/postgres"
@@ -26,21 +33,70 @@ type judge struct {
 	classes []oracle.Class
 	// own says that it needs a database of its own; else it may use the one in which the case was executed.
 	own   bool
-	check func(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o judgeOptions) (schedule.Verdict, error)
+	check func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, o judgeOptions) (schedule.Verdict, error)
 }
 
 // judgeOptions is what judges need besides.
 type judgeOptions struct {
 	describe lab.Describe
-	intn     func(int) int
-	orders   int // txcheck: topological orders for each case
+	define   func(sql string) rewrite.Definition
+	// stage opens one more database of the oracle's own.
+	stage  func(ctx context.Context, name string) (*lab.Stage, error)
+	intn   func(int) int
+	orders int // txcheck: topological orders for each case
 }
 
 // judges are all of them, in the order in which they are asked.
 var judges = []judge{
 	{
+		Oracle: wss.Oracle(), classes: []oracle.Class{oracle.WSSTx, oracle.WSSStmt},
+		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ judgeOptions) (schedule.Verdict, error) {
+			return wss.Check(ctx, s, stage, wss.Options{})
+		},
+	},
+	{
+		Oracle: troc.Descriptor, classes: []oracle.Class{oracle.Troc}, own: true,
+		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ judgeOptions) (schedule.Verdict, error) {
+			return troc.Check(ctx, s, stage, troc.Options{})
+		},
+	},
+	{
+		Oracle: txcheck.Descriptor, classes: []oracle.Class{oracle.TxCheck}, own: true,
+		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, o judgeOptions) (schedule.Verdict, error) {
+			return txcheck.Check(ctx, s, stage, txcheck.Options{Intn: o.intn, Orders: o.orders})
+		},
+	},
+	{
+		Oracle: radar.Descriptor, classes: []oracle.Class{oracle.Radar}, own: true,
+		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, o judgeOptions) (schedule.Verdict, error) {
+			raw, err := o.stage(ctx, "radar's raw database")
+			if err != nil {
+				return schedule.Verdict{}, err
+			}
+			return radar.Check(ctx, s, stage, radar.Options{Describe: o.describe, Define: o.define, Raw: raw})
+		},
+	},
+	{
+		Oracle: tlp.Descriptor, classes: []oracle.Class{oracle.TLP},
+		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ judgeOptions) (schedule.Verdict, error) {
+			return tlp.Check(ctx, s, stage)
+		},
+	},
+	{
+		Oracle: norec.Descriptor, classes: []oracle.Class{oracle.NoREC},
+		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ judgeOptions) (schedule.Verdict, error) {
+			return norec.Check(ctx, s, stage)
+		},
+	},
+	{
+		Oracle: dqe.Descriptor, classes: []oracle.Class{oracle.DQE}, own: true,
+		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, o judgeOptions) (schedule.Verdict, error) {
+			return dqe.Check(ctx, s, stage, dqe.Options{Describe: o.describe, Define: o.define})
+		},
+	},
+	{
 		Oracle: crash.Descriptor, classes: []oracle.Class{oracle.Crash},
-		check: func(_ context.Context, s *schedule.Schedule, _ schedule.Stage, _ judgeOptions) (schedule.Verdict, error) {
+		check: func(_ context.Context, s *schedule.Schedule, _ *lab.Stage, _ judgeOptions) (schedule.Verdict, error) {
 			return crash.Check(s), nil
 		},
 	},
@@ -110,6 +166,14 @@ func describer(d engine.Descriptor) lab.Describe {
 	return mysql.New(mysql.Flavor(d.Name), rewrite.CaptureNative).Describe
 }
 
+// definer gives the dialect's way to read what a statement defines.
+func definer(d engine.Descriptor) func(sql string) rewrite.Definition {
+	if d.Protocol == engine.ProtocolPostgres {
+		return postgres.Define
+	}
+	return mysql.Define
+}
+
 // ruling is what one judge said of a case.
 type ruling struct {
 	Oracle  string   `json:"oracle"`
@@ -162,7 +226,7 @@ func (b *bench) ask(ctx context.Context, j judge, s *schedule.Schedule) (schedul
 			return schedule.Verdict{}, err
 		}
 	}
-	v, err := j.check(ctx, s, stage, judgeOptions{describe: b.describe, intn: mathrand.New(mathrand.NewPCG(b.seed, 1)).IntN, orders: b.orders})
+	v, err := j.check(ctx, s, stage, judgeOptions{describe: b.describe, define: b.define, stage: b.stage, intn: mathrand.New(mathrand.NewPCG(b.seed, 1)).IntN, orders: b.orders})
 	if err != nil {
 		return v, fmt.Errorf("oracle %s: %w", j.Name, err)
 	}
@@ -174,7 +238,7 @@ func (b *bench) confirm(ctx context.Context, spec *scenario.Spec, p *scenario.Pe
 	b.lab.Thorough(true)
 	defer b.lab.Thorough(false)
 	for range b.attempts {
-		r, err := b.lab.Run(ctx, spec, p, func() {})
+		r, err := b.execute(ctx, b.lab, spec, p, func() {})
 		if err != nil {
 			return err
 		}

@@ -316,5 +316,6 @@ func (h *hunter) history(ctx context.Context, spec *scenario.Spec, level engine.
 		return "", err
 	}
 	_, err = b.run(ctx, spec, spec.Permutations[0])
-	return text.String(), errors.Join(err, b.close(ctx))
+	err = errors.Join(err, b.close(ctx)) // which writes what is left
+	return text.String(), err
 }

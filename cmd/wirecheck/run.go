@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
 	"wirecheck/scenario"
@@ -40,7 +41,8 @@ permutation; who waits for whom is asked of the server's lock views. It prints t
 each step returned, the final tables, and the verdict of the oracles.
 
 A SCENARIO is a file in PostgreSQL's isolation spec format, as its own isolationtester reads it, for any engine, with
-#wirecheck: lines for what that format has no words for (docs/FORMATS.md, "Scenario files").
+#wirecheck: lines for what that format has no words for (docs/FORMATS.md, "Scenario files"). A file whose name ends in .sql is a
+database and queries of it, by hand or from a dump, as one session: for the oracles radar, tlp, norec and dqe.
 
 ENGINE is a bare name (postgres, mariadb, ...), which starts a private throwaway server, or a URL of a server on which
 the user may create databases. Scenarios only touch a database made for them, and it is dropped at the end.
@@ -85,12 +87,22 @@ func runScenarios(ctx context.Context, c *common, f runFlags, paths []string) (e
 	if err := c.needFormat("text", "json", "junit", "isolationtester", "matrix"); err != nil {
 		return err
 	}
-	if _, err := seat(f.oracles); err != nil {
-		return err
+	if f.oracles != "" {
+		if _, err := seat(f.oracles); err != nil {
+			return err
+		}
 	}
+	paths, scripts := split(paths)
 	specs, err := readSpecs(c, paths)
 	if err != nil {
 		return err
+	}
+	for _, path := range scripts {
+		spec, err := readScript(path, f.engines)
+		if err != nil {
+			return err
+		}
+		specs = append(specs, spec)
 	}
 	r := &runner{c: c, f: f, sites: map[string]*site{}}
 	defer func() { err = errors.Join(err, r.close()) }()
@@ -103,6 +115,38 @@ func runScenarios(ctx context.Context, c *common, f runFlags, paths []string) (e
 		}
 	}
 	return r.end()
+}
+
+// split takes SQL files apart from scenarios.
+func split(paths []string) (specs, scripts []string) {
+	for _, path := range paths {
+		if strings.EqualFold(filepath.Ext(path), ".sql") {
+			scripts = append(scripts, path)
+		} else {
+			specs = append(specs, path)
+		}
+	}
+	return specs, scripts
+}
+
+// readScript reads an SQL file: a database and queries of it (lab.Script). It is in the dialect of the first engine.
+func readScript(path string, engines []string) (*scenario.Spec, error) {
+	name := "postgres"
+	if len(engines) > 0 {
+		name = engines[0]
+	}
+	if scheme, _, ok := strings.Cut(name, "://"); ok {
+		name = scheme
+	}
+	d, err := backends.ByName(name)
+	if err != nil {
+		return nil, err
+	}
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read SQL file: %w", err)
+	}
+	return lab.Script(path, string(src), describer(d))
 }
 
 // readSpecs reads all files before anything is executed, and says all that is wrong with them.

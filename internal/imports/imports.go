@@ -31,7 +31,7 @@ type Rule struct {
 
 // Rules are the project's.
 func Rules() []Rule {
-	pure := []string{"oracle", "rewrite", "scheduler", "scenario"}
+	pure := []string{"oracle", "rewrite", "scheduler", "scenario", "generate"}
 	return []Rule{
 		{
 			Of: []string{"history"}, StandardOnly: true,
@@ -89,7 +89,7 @@ func Rules() []Rule {
 		},
 		{
 			Of: []string{""}, Except: []string{"internal/testserver", "backends/backendtest"},
-			Direct: []string{"testing", "github.com/google/go-cmp/cmp", "pgregory.net/rapid", "wirecheck/internal/testserver"},
+			Direct: []string{"testing", "github.com/google/go-cmp/cmp", "pgregory.net/rapid", "wirecheck/internal/testserver", "wirecheck/internal/fault"},
 			Why:    "what is for tests stays in tests",
 		},
 		{

@@ -20,9 +20,19 @@ type Stage interface {
 	// Tables reads all tables, on a connection of its own: it sees what is committed.
 	Tables(ctx context.Context) ([]Table, error)
 	// Load puts rows in the place of those that tables have; tables that are not named stay as they are. Columns that the
-	// server generates are left out. No triggers and no foreign keys are looked at.
+	// server generates are left out. No triggers and no foreign keys are looked at. Rows that the server does not take, since
+	// they break a key, are a Refused error, after which the stage can still be used.
 	Load(ctx context.Context, tables []Table) error
 	// Run resets, executes each session's settings (Session.Setup), and executes steps as a case is executed: submitted in this
 	// order, as far as waits allow.
 	Run(ctx context.Context, sessions []Session, orders []Order) (*Schedule, error)
 }
+
+// Refused is the error of Stage.Load if the server does not take the rows. What an oracle concludes from a schedule that a server
+// with a bug made may well be such rows.
+type Refused struct{ Err error }
+
+func (r *Refused) Error() string { return "the server refuses the rows: " + r.Err.Error() }
+
+// Unwrap gives the server's own words.
+func (r *Refused) Unwrap() error { return r.Err }

@@ -177,9 +177,12 @@ func (s *setting) begin(product string, st *Step) *Transaction {
 	return t
 }
 
-// real is the level that a product gives under a name.
+// real is the level that a product gives under a name. TiDB's optimistic transactions do not know READ COMMITTED (TiDB documentation,
+// "TiDB Transaction Isolation Levels").
 func (s *setting) real(product, level string, optimistic bool) string {
-	if level == oracle.RepeatableRead && (product == "mariadb" && s.snapshot || product == "tidb" && optimistic) {
+	switch {
+	case product == "mariadb" && level == oracle.RepeatableRead && s.snapshot,
+		product == "tidb" && (level == oracle.RepeatableRead || level == oracle.ReadCommitted) && optimistic:
 		return oracle.Snapshot
 	}
 	return level

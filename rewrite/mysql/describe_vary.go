@@ -25,7 +25,7 @@ maketime mask_date mask_full mask_null mask_partial md5 microsecond mid minus mi
 nullif nvl nvl2 oct octet_length or ord password period_add period_diff pi plus point position pow power quarter quote radians regexp regexp_instr
 regexp_like regexp_replace regexp_substr repeat replace reverse right rightshift round row rpad rtrim schema sec_to_time second session_user sformat
 sha sha1 sha2 sign sin sleep sm3 soundex space sqrt st_astext st_geomfromtext st_x st_y str_to_date strcmp subdate substr substring substring_index
-subtime system_user tan time time_format time_to_sec timediff timestamp timestampadd timestampdiff to_base64 to_char to_days to_seconds translate trim
+subtime system_user tan tidb_version time time_format time_to_sec timediff timestamp timestampadd timestampdiff to_base64 to_char to_days to_seconds translate trim
 truncate ucase unaryminus unaryplus uncompress uncompressed_length unhex upper user uuid_to_bin uuid_version values vec_as_text vec_cosine_distance
 vec_dims vec_from_text vec_l1_distance vec_l2_distance vec_l2_norm vec_negative_inner_product version week weekday weekofyear weight_string xor year
 yearweek`)
@@ -59,6 +59,15 @@ func nameSet(names string) map[string]bool {
 		m[n] = true
 	}
 	return m
+}
+
+// steady reports whether a function, or what the parser takes for one, is known to give the same for the same arguments.
+func steady(name string) bool {
+	switch name {
+	case ast.DateLiteral, ast.TimeLiteral, ast.TimestampLiteral: // DATE '2000-01-01' is a call in the parser's tree
+		return true
+	}
+	return steadyNames[name]
 }
 
 // vary says why a statement may give another result another time.
@@ -138,7 +147,7 @@ func (v *varyVisitor) call(n *ast.FuncCallExpr) {
 		v.add("function " + n.Schema.O + "." + n.FnName.O + " is not known")
 	case name == "unix_timestamp" && len(n.Args) == 0:
 		v.add("function unix_timestamp tells of the clock")
-	case name == "unix_timestamp", steadyNames[name]:
+	case name == "unix_timestamp", steady(name):
 	case why != "":
 		v.st.Variables = v.st.Variables || why == sessionReason
 		v.add("function " + name + " tells of " + why)
@@ -177,7 +186,7 @@ func (v *own) Enter(n ast.Node) (ast.Node, bool) {
 	case *ast.FuncCallExpr:
 		if name := n.FnName.L; aggregateNames[name] {
 			v.aggregate = true
-		} else if !steadyNames[name] && varyingNames[name] == "" && name != "unix_timestamp" {
+		} else if !steady(name) && varyingNames[name] == "" && name != "unix_timestamp" {
 			v.strange = name
 		}
 	}

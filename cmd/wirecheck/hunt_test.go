@@ -1,0 +1,278 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"wirecheck/generate"
+	"wirecheck/history"
+	"wirecheck/oracle"
+	"wirecheck/scenario"
+)
+
+// torn is a case of a known family (MySQL#104833, MDEV-26643): an UPDATE judges its rows at two moments.
+const torn = `
+#wirecheck: final: SELECT * FROM t
+setup { CREATE TABLE t (a INT, b INT, c VARCHAR(5)) }
+setup { CREATE TABLE other (x INT) }
+setup { INSERT INTO t VALUES (NULL, 1, 'x'), (2, 2, 'y'), (NULL, 3, 'z') }
+session s1
+step a1 { BEGIN }
+step a2 { SELECT count(*) FROM other }
+step a3 { UPDATE t SET a = 10 }
+step a4 { COMMIT }
+session s2
+step b1 { BEGIN }
+step b2 { UPDATE t SET b = 20 WHERE a }
+step b3 { INSERT INTO other VALUES (1) }
+step b4 { COMMIT }
+permutation a1 a2 a3 b1 b2 a4 b3 b4
+`
+
+// silent is a command's surroundings in tests.
+func silent(t *testing.T) *common {
+	return &common{stdout: t.Output(), stderr: t.Output(), noProgress: true, seed: 7}
+}
+
+// TestHunterKeeps gives a hunter a case with a bug: it is made small and kept with all that belongs to it; the same bug in another
+// case is counted.
+func TestHunterKeeps(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "found")
+	h := hunterOn(t, "mariadb", "troc", dir)
+	level, err := findLevel(h.site.engine, "read committed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := scenario.Parse("torn.spec", []byte(torn))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		f, err := h.find(t.Context(), spec, level, "troc")
+		if err != nil || f == nil {
+			t.Fatalf("finding %v, error %v", f, err)
+		}
+		if err := h.found(t.Context(), spec, level, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := h.keeper.save(0); err != nil {
+		t.Fatal(err)
+	}
+	if len(h.keeper.kept) != 1 || h.keeper.kept[0].Seen != 2 {
+		t.Fatalf("kept %+v", h.keeper.kept)
+	}
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(dir, "troc-001", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	small, err := scenario.Parse("case.spec", []byte(read("case.spec")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(small.Permutations[0].Steps); n > 5 || len(small.Setup) != 2 || strings.Contains(read("case.spec"), "other") {
+		t.Errorf("the case is not small: %d steps\n%s", n, read("case.spec"))
+	}
+	if original, err := scenario.Parse("original.spec", []byte(read("original.spec"))); err != nil || len(original.Permutations[0].Steps) != 8 {
+		t.Errorf("the original: %v", err)
+	}
+	for _, want := range []string{"MariaDB 10.", "READ COMMITTED", "/* s2 */ UPDATE t SET b = 20", "Expected: ", "Observed: ", "MDEV-26643"} {
+		if !strings.Contains(read("report.md"), want) {
+			t.Errorf("the report lacks %q:\n%s", want, read("report.md"))
+		}
+	}
+	r, err := history.NewReader(strings.NewReader(read("history.jsonl")), "history")
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := 0
+	for e := (history.Event{}); r.Next(&e) == nil; {
+		if e.Kind == history.EventStmt {
+			events++
+		}
+	}
+	if events < 2 {
+		t.Errorf("the history has %d statements", events)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "troc-001", "reproduce.sh")); err != nil || info.Mode().Perm()&0o100 == 0 {
+		t.Errorf("reproduce.sh: %v", err)
+	}
+	if again, err := h.find(t.Context(), small, level, "troc"); err != nil || again == nil {
+		t.Errorf("the small case shows %v, error %v", again, err)
+	}
+}
+
+// hunterOn makes a hunter on a private server, without a loop.
+func hunterOn(t *testing.T, name, oracles, dir string) *hunter {
+	t.Helper()
+	p, err := seat(oracles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &hunter{f: huntFlags{engine: name, tries: 300, limit: time.Minute, group: 5, limits: generate.DefaultLimits()}, cover: &generate.Coverage{}, reduced: map[string]int{}, began: time.Now()}
+	if h.keeper, err = openKeeper(dir, name, "", false); err != nil {
+		t.Fatal(err)
+	}
+	if h.arena, err = openArena(t.Context(), silent(t), name, p, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if h.levels, err = h.r.levels(&scenario.Spec{}, h.site.engine); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// TestHunterSurvives kills the server under a hunt: the crash is noticed and does not repeat, and the hunt goes on.
+func TestHunterSurvives(t *testing.T) {
+	h := hunterOn(t, "postgres", "crash", filepath.Join(t.TempDir(), "found"))
+	for i := range 3 {
+		if err := h.oneCase(t.Context(), i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dead := h.site.server
+	if err := dead.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-dead.Done()
+	if err := h.oneCase(t.Context(), 3); err != nil {
+		t.Fatal(err)
+	}
+	if h.site.server == dead {
+		t.Error("no new server was started")
+	}
+	if err := h.oneCase(t.Context(), 4); err != nil {
+		t.Fatal(err)
+	}
+	s := &h.keeper.state
+	if s.Crashes != 1 || s.Flaky != 1 || len(h.keeper.kept) != 0 || s.Cases < 4 {
+		t.Errorf("%d crashes, %d flaky, %d kept, %d cases; want 1, 1, 0, at least 4", s.Crashes, s.Flaky, len(h.keeper.kept), s.Cases)
+	}
+	if _, err := os.Stat(filepath.Join(h.keeper.dir, "flaky", "crash-001", "case.spec")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestHuntResumes: a second run goes on where the first one ended, with the same seed; results are not mixed by mistake.
+func TestHuntResumes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "found")
+	hunt := func(args ...string) (string, error) {
+		var out bytes.Buffer
+		cmd := newRootCommand(&out, t.Output())
+		cmd.SetArgs(append([]string{"hunt", "--engine", "postgres", "--oracle", "crash", "--out", dir, "--format", "json", "--log-level", "error"}, args...))
+		err := cmd.ExecuteContext(t.Context())
+		return out.String(), err
+	}
+	var first, second huntState
+	out, err := hunt("--cases", "6", "--seed", "9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(out), &first); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := hunt("--cases", "6"); err == nil || !strings.Contains(err.Error(), "--resume") {
+		t.Errorf("a hunt into the same folder: %v", err)
+	}
+	if out, err = hunt("--cases", "9", "--resume"); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(out), &second); err != nil {
+		t.Fatal(err)
+	}
+	if first.Cases != 6 || second.Cases != 9 || second.Seed != 9 || second.Statements <= first.Statements || second.Elapsed <= first.Elapsed {
+		t.Errorf("first %+v\nsecond %+v", first, second)
+	}
+	cmd := newRootCommand(t.Output(), t.Output())
+	cmd.SetArgs([]string{"hunt", "--engine", "mariadb", "--out", dir, "--resume"})
+	if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "not on mariadb") {
+		t.Errorf("another engine: %v", err)
+	}
+}
+
+// TestKeeperDisk: what cannot be written is kept in memory and written later.
+func TestKeeperDisk(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "found")
+	k, err := openKeeper(dir, "postgres", "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	k.pending = append(k.pending, pendingFolder{"a-001", map[string]string{"case.spec": "text"}})
+	if err := k.save(0); err == nil || len(k.pending) != 1 {
+		t.Errorf("error %v, %d pending; want an error and 1", err, len(k.pending))
+	}
+	var out bytes.Buffer
+	k.dump(&out)
+	if !strings.Contains(out.String(), "a-001/case.spec\ntext") {
+		t.Errorf("dumped %q", out.String())
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.save(0); err != nil || len(k.pending) != 0 {
+		t.Errorf("error %v, %d pending", err, len(k.pending))
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "a-001", "case.spec")); err != nil || string(text) != "text" {
+		t.Errorf("%q, %v", text, err)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, ".writing-*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestKnown(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "known")
+	if err := os.WriteFile(path, []byte("# all\nwss-tx-0123  # MDEV-1\n\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k, err := openKeeper(filepath.Join(t.TempDir(), "found"), "postgres", path, false)
+	if err != nil || len(k.known) != 1 || !k.known["wss-tx-0123"] {
+		t.Errorf("known %v, error %v", k.known, err)
+	}
+	if _, err := openKeeper(t.TempDir(), "postgres", path+"x", false); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
+// TestSignature: names and values do not make another bug, features do.
+func TestSignature(t *testing.T) {
+	of := func(text string) string {
+		spec, err := scenario.Parse("x", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return signature(spec, &oracle.Finding{Class: oracle.WSSTx, Name: oracle.NameFinalState, Difference: &oracle.Difference{}})
+	}
+	base := of("setup { CREATE TABLE t (a INT UNIQUE) }\nsession s\nstep x { UPDATE t SET a = 1 }\npermutation x")
+	if same := of("setup { CREATE TABLE u (b INT UNIQUE) }\nsession q\nstep y { UPDATE u SET b = 7 }\npermutation y"); same != base {
+		t.Error("other names and values: another signature")
+	}
+	for _, other := range []string{
+		"setup { CREATE TABLE t (a INT) }\nsession s\nstep x { UPDATE t SET a = 1 }\npermutation x",
+		"setup { CREATE TABLE t (a INT UNIQUE) }\nsession s\nstep x { DELETE FROM t }\npermutation x",
+		"setup { CREATE TABLE t (a INT UNIQUE) }\nsession s\nstep x { UPDATE t SET a = abs(1) }\npermutation x",
+	} {
+		if of(other) == base {
+			t.Errorf("the same signature: %s", other)
+		}
+	}
+}

@@ -1,0 +1,320 @@
+// Package dqe is the oracle of Song et al., "Testing Database Systems via Differential Query Execution" (ICSE 2023): SELECT, UPDATE and
+// DELETE with the same condition access the same rows (section III). Two columns are added to each table, which number its rows and
+// tell which were updated (section III-B).
+package dqe
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"wirecheck/oracle"
+	"wirecheck/oracle/schedule"
+	"wirecheck/rewrite"
+)
+
+// Descriptor describes the oracle.
+var Descriptor = oracle.Oracle{
+	Name: "dqe",
+	Doc: "SELECT, UPDATE and DELETE with the same condition access different rows\n\n" +
+		"Differential query execution (ICSE 2023) with each condition on a single table, on the rows of the setup. It needs a database of its own.",
+}
+
+// Options is what the oracle needs besides.
+type Options struct {
+	Describe func(sql string) ([]rewrite.Statement, error) // of the dialect
+	Define   func(sql string) rewrite.Definition           // of the dialect
+}
+
+// The columns that are added.
+const (
+	rowID   = "wc_dqe_id"
+	updated = "wc_dqe_hit"
+)
+
+// Check tries the conditions of a schedule's SELECT, UPDATE and DELETE statements on the rows that the setup makes.
+func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Options) (schedule.Verdict, error) {
+	c := &checker{s: s, o: o, stage: stage, family: s.Product != "postgres" && s.Product != "cockroach", tried: map[string]bool{}}
+	if s.Trouble != "" || s.Crashed {
+		c.v.Unknown = cmp.Or(s.Trouble, "the server ended")
+		return c.v, nil
+	}
+	if c.read(); c.v.Unknown != "" {
+		return c.v, nil
+	}
+	var list []*schedule.Step
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		switch st.Statement.Verb {
+		case "select", "update", "delete":
+		default:
+			continue
+		}
+		if why := c.reason(&st.Statement); why != "" {
+			c.note("%s: not tried: %s", st.Statement.Text, why)
+			continue
+		}
+		if key := st.Statement.Clauses.From + "\x00" + st.Statement.Clauses.Where; !c.tried[key] {
+			c.tried[key] = true
+			list = append(list, st)
+		}
+	}
+	if len(list) == 0 {
+		return c.v, nil
+	}
+	if err := stage.Prepare(ctx, c.setup(), len(s.Sessions)); err != nil {
+		if ctx.Err() != nil {
+			return c.v, context.Cause(ctx)
+		}
+		c.v.Unknown = "columns cannot be added: " + err.Error()
+		return c.v, nil
+	}
+	for i := range s.Sessions {
+		for _, st := range s.Sessions[i].Setup {
+			if _, err := stage.Execute(ctx, i, st.Text); err != nil {
+				return c.v, err
+			}
+		}
+	}
+	for _, st := range list {
+		if err := c.try(ctx, st); err != nil {
+			return c.v, err
+		}
+	}
+	return c.v, nil
+}
+
+type checker struct {
+	s       *schedule.Schedule
+	o       Options
+	stage   schedule.Stage
+	family  bool
+	tables  []string // in the order of their definitions
+	cascade bool     // a deletion may delete more
+	tried   map[string]bool
+	v       schedule.Verdict
+}
+
+func (c *checker) note(format string, args ...any) {
+	if n := fmt.Sprintf(format, args...); !slices.Contains(c.v.Notes, n) {
+		c.v.Notes = append(c.v.Notes, n)
+	}
+}
+
+var (
+	cascades = regexp.MustCompile(`(?i)\bon\s+delete\s+(cascade|set)\b`)
+	engines  = regexp.MustCompile(`(?i)\bengine\s*=?\s*(myisam|memory|heap|aria|csv|archive|merge|blackhole)\b`)
+)
+
+// read finds the tables.
+func (c *checker) read() {
+	for _, block := range c.s.Setup {
+		statements, err := c.o.Describe(block)
+		if err != nil {
+			c.v.Unknown = err.Error()
+			return
+		}
+		for i := range statements {
+			if !statements[i].DDL {
+				continue
+			}
+			text := statements[i].Text
+			switch d := c.o.Define(text); {
+			case d.Why != "":
+				c.v.Unknown = fmt.Sprintf("%s: %s", d.Why, text)
+			case d.Kind == "trigger":
+				c.v.Unknown = "a trigger may write other rows: " + text
+			case d.Kind == "create table" && engines.MatchString(text):
+				c.note("table %s: its engine takes nothing back", d.Table)
+			case d.Kind == "create table" && d.Parent == "":
+				c.tables = append(c.tables, d.Table)
+			case d.Kind == "drop table", d.Kind == "alter table" && d.Rewrites:
+				c.tables = slices.DeleteFunc(c.tables, func(name string) bool { return name == d.Table })
+			}
+			c.cascade = c.cascade || cascades.MatchString(text)
+		}
+	}
+}
+
+// setup is the case's own, with the added columns.
+func (c *checker) setup() []string {
+	out := slices.Clone(c.s.Setup)
+	for _, t := range c.tables {
+		name := c.quote(t)
+		if !c.family {
+			out = append(out, fmt.Sprintf("ALTER TABLE %s ADD COLUMN IF NOT EXISTS %s serial, ADD COLUMN IF NOT EXISTS %s int DEFAULT 0", name, rowID, updated))
+			continue
+		}
+		out = append(out, fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s BIGINT, ADD COLUMN %s INT DEFAULT 0", name, rowID, updated),
+			"SET @wc_dqe = 0", fmt.Sprintf("UPDATE %s SET %s = (@wc_dqe := @wc_dqe + 1)", name, rowID))
+	}
+	return out
+}
+
+func (c *checker) quote(table string) string {
+	if c.family {
+		return "`" + strings.ReplaceAll(table, "`", "``") + "`"
+	}
+	parts := strings.SplitN(table, ".", 2)
+	for i, p := range parts {
+		parts[i] = `"` + strings.ReplaceAll(p, `"`, `""`) + `"`
+	}
+	return strings.Join(parts, ".")
+}
+
+// reason says why a statement's condition is not tried; empty: it is.
+func (c *checker) reason(st *rewrite.Statement) string {
+	if st.Verb == "select" || st.Unparsed {
+		if why := schedule.Steady(st); why != "" {
+			return why
+		}
+	}
+	main := st.Main()
+	switch {
+	case st.Variables || st.Parameters > 0:
+		return "it depends on what the session did before, or on parameters"
+	case st.Volatile != "" && st.Verb != "select":
+		return st.Volatile
+	case st.Clauses.Where == "":
+		return "it has no condition"
+	case st.SetOperation || st.Clauses.With != "":
+		return "it is not a plain statement on a table"
+	case len(main) != 1 || main[0].Kind != rewrite.SourceTable || !slices.Contains(c.tables, c.name(main[0])):
+		return "it is not about a single table of the setup"
+	case st.Limit && st.Verb != "select":
+		return "LIMIT"
+	}
+	return ""
+}
+
+func (c *checker) name(u rewrite.TableUse) string {
+	if !c.family && u.Schema != "" && u.Schema != "public" {
+		return u.Schema + "." + u.Name
+	}
+	return u.Name
+}
+
+// Queries are the three statements with one condition, and the queries that tell which rows they accessed.
+type Queries struct {
+	Select         string
+	Update, Hits   string // Hits tells which rows were updated
+	Delete, Remain string // Remain tells which rows are left
+}
+
+// Translate makes the three statements of one statement's condition (section III-C).
+func Translate(st *rewrite.Statement, family bool) Queries {
+	u := st.Main()[0]
+	from, where := st.Clauses.From, " WHERE "+st.Clauses.Where
+	q := Queries{
+		Select: "SELECT " + u.Ref + "." + rowID + " FROM " + from + where,
+		Update: "UPDATE " + from + " SET " + updated + " = 1" + where, Hits: "SELECT " + rowID + " FROM " + u.SQL + " WHERE " + updated + " = 1",
+		Delete: "DELETE FROM " + from + where, Remain: "SELECT " + rowID + " FROM " + u.SQL,
+	}
+	if family && u.Alias != "" { // MariaDB before 11.6 has no alias in DELETE of a single table
+		q.Delete = "DELETE " + u.Ref + " FROM " + from + where
+	}
+	return q
+}
+
+// try executes the three statements.
+func (c *checker) try(ctx context.Context, st *schedule.Step) error {
+	q := Translate(&st.Statement, c.family)
+	chosen, err := c.stage.Execute(ctx, st.Session, q.Select)
+	if err != nil {
+		return err
+	}
+	all, err := c.stage.Execute(ctx, st.Session, q.Remain)
+	if err != nil {
+		return err
+	}
+	if e := first(chosen, all); e != nil {
+		c.note("%s: not compared: error %s: %s", q.Select, e.Code, e.Message)
+		return nil
+	}
+	if n := len(schedule.DiffRows(unique(all.Answer.Rows), all.Answer.Rows).Extra); n > 0 {
+		c.v.Unknown = "the server did not number the rows"
+		return nil
+	}
+	hits, err := c.within(ctx, st.Session, q.Update, q.Hits)
+	if err != nil {
+		return err
+	}
+	if hits != nil {
+		c.compare(st, q.Select, q.Update, chosen.Answer.Rows, hits)
+	}
+	if c.cascade {
+		return nil
+	}
+	left, err := c.within(ctx, st.Session, q.Delete, q.Remain)
+	if err != nil || left == nil {
+		return err
+	}
+	c.compare(st, q.Select, q.Delete, chosen.Answer.Rows, schedule.DiffRows(all.Answer.Rows, left).Missing)
+	return nil
+}
+
+func unique(rows [][]schedule.Value) [][]schedule.Value {
+	rows = slices.Clone(rows)
+	slices.SortFunc(rows, schedule.CompareRows)
+	return slices.CompactFunc(rows, func(a, b []schedule.Value) bool { return schedule.CompareRows(a, b) == 0 })
+}
+
+func first(steps ...schedule.Step) *schedule.Error {
+	for _, st := range steps {
+		if st.Answer.Err != nil {
+			return st.Answer.Err
+		}
+	}
+	return nil
+}
+
+// within executes a write and a query in a transaction that is taken back. It gives nil rows, and a note, if the write was refused:
+// constraints may forbid it, and in strict mode the MySQL family refuses to write where a condition has values that it only
+// warns of in a query (MySQL manual, 7.1.11, "Strict SQL Mode").
+func (c *checker) within(ctx context.Context, session int, write, query string) ([][]schedule.Value, error) {
+	var got [4]schedule.Step
+	for i, sql := range [4]string{"BEGIN", write, query, "ROLLBACK"} {
+		if i == 2 && got[1].Answer.Err != nil {
+			continue
+		}
+		var err error
+		if got[i], err = c.stage.Execute(ctx, session, sql); err != nil {
+			return nil, err
+		}
+	}
+	if e := first(got[:]...); e != nil {
+		c.note("%s: not compared: error %s: %s", write, e.Code, e.Message)
+		return nil, nil
+	}
+	if got[2].Answer.Rows == nil {
+		return [][]schedule.Value{}, nil
+	}
+	return got[2].Answer.Rows, nil
+}
+
+func (c *checker) compare(st *schedule.Step, query, write string, want, got [][]schedule.Value) {
+	d := schedule.DiffRows(want, got)
+	if d.Equal() {
+		return
+	}
+	name := c.s.Sessions[st.Session].Name
+	columns := []schedule.Column{{Name: rowID}}
+	f := oracle.Finding{
+		Oracle: Descriptor.Name, Kind: oracle.KindViolation, Class: oracle.DQE, Name: oracle.NameResult, Level: c.s.Level, Promised: true, Seen: 1,
+		Tables: []string{c.name(st.Statement.Main()[0])},
+		Difference: &oracle.Difference{
+			Rule: "DQE, section III: SELECT, UPDATE and DELETE with the same condition access the same rows (numbered in the order of the setup)",
+			Step: st.Name, Session: name, SQL: write,
+			Expected:  schedule.SideOf(columns, d.Missing, len(want)-len(d.Missing)),
+			Observed:  schedule.SideOf(columns, d.Extra, len(got)-len(d.Extra)),
+			Reference: append(slices.Clone(c.setup()[len(c.s.Setup):]), name+": "+query, name+": "+write),
+		},
+	}
+	f.ID = f.Fingerprint()
+	if !slices.ContainsFunc(c.v.Findings, func(o oracle.Finding) bool { return o.ID == f.ID }) {
+		c.v.Findings = append(c.v.Findings, f)
+	}
+}

@@ -1,0 +1,191 @@
+package radar
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"wirecheck/oracle"
+	"wirecheck/oracle/schedule"
+	"wirecheck/rewrite"
+)
+
+var (
+	// strings and quoted names, which are no part of what the expressions below look for
+	quoted = regexp.MustCompile("'(?:[^'\\\\]|''|\\\\.)*'|\"(?:[^\"\\\\]|\"\"|\\\\.)*\"|`[^`]*`")
+	// what names the database or needs optional metadata (Radar, section 3.2.2): the raw database's answer is its own
+	own = regexp.MustCompile(`(?i)\b(current_database|current_catalog|current_schemas?|database|schema|default|values)\s*\(|` +
+		`\b(current_catalog|current_schema|regclass|tableoid|ctid|information_schema|_rowid|_tidb_rowid|against|procedure)\b|\bpg_[a-z_]+|` +
+		`\b(use|force|ignore)\s+(index|key)\b|\bpartition\s*\(|\bfor\s+system_time\b|\binto\b|/\*!|/\*M!`)
+	limits = regexp.MustCompile(`(?i)\b(limit|fetch|offset)\b`)
+	// where the order of rows can show in the answer although there is an ORDER BY: ties
+	ties = regexp.MustCompile(`(?i)\bover\b|\bdistinct\s+on\b|\bwithin\s+group\b|\bgroup_concat\b|\b(array|string|json|jsonb|xml)_?(array|object)?agg\b|\b(json|jsonb)_object_?agg\b`)
+	// where one of several equal values stands for all
+	groups = regexp.MustCompile(`(?i)\b(group\s+by|distinct|union|intersect|except|min|max|greatest|least|mode|percentile_disc)\b`)
+	// where values of rows are calculated with in the rows' order
+	sums = regexp.MustCompile(`(?i)\b(sum|avg|std\w*|var\w*|corr|covar\w*|regr\w*|over|group_concat|\w*agg)\b`)
+)
+
+// causeZero is the short name of a documented use of a constraint in queries.
+const causeZero = "IS NULL finds zero dates of NOT NULL columns"
+
+var (
+	isNull   = regexp.MustCompile(`(?i)\bnull\b|\bisnull\b`)
+	autoNull = regexp.MustCompile(`(?i)\bsql_auto_is_null\b`)
+)
+
+// reason says why a statement is not compared; empty: it is.
+func (c *checker) reason(st *rewrite.Statement) string {
+	bare := quoted.ReplaceAllString(st.Text, "''")
+	switch {
+	case st.Verb != "select":
+		return "no query"
+	case st.Unparsed:
+		return "it is not understood"
+	case st.Volatile != "":
+		return st.Volatile
+	case st.Variables:
+		return "it depends on what the session did before"
+	case st.Parameters > 0:
+		return "it has parameters"
+	case len(st.Reads()) == 0 && !strings.Contains(strings.ToLower(bare), "from"):
+		return "it reads no table"
+	}
+	if m := own.FindString(bare); m != "" {
+		return "it has to do with metadata: " + strings.TrimSpace(m)
+	}
+	outside := bare
+	if i := strings.LastIndex(bare, quoted.ReplaceAllString(st.Clauses.Limit, "''")); i >= 0 && st.Clauses.Limit != "" {
+		outside = bare[:i]
+	}
+	if limits.MatchString(outside) {
+		return "LIMIT in a part of it, whose order may leave ties"
+	}
+	if c.twin != nil {
+		for _, u := range st.Tables {
+			if u.Kind == rewrite.SourceTable && c.twin.partitions[c.twin.nameOf(u)] != "" {
+				return "it names a partition, which the raw database does not have"
+			}
+		}
+	}
+	return ""
+}
+
+// compare executes a query on both databases.
+func (c *checker) compare(ctx context.Context, st *schedule.Step) error {
+	sql := st.Statement.Text
+	got, err := c.stage.Execute(ctx, st.Session, sql)
+	if err != nil {
+		return err
+	}
+	want, err := c.o.Raw.Execute(ctx, st.Session, sql)
+	if err != nil {
+		return err
+	}
+	for _, side := range []schedule.Step{got, want} {
+		switch side.Reason {
+		case "lock wait time-out", "killed", "deadlock", "serialization failure", "internal error":
+			c.note("%s: not compared: %s", sql, side.Reason)
+			return nil
+		}
+	}
+	f := oracle.Finding{Kind: oracle.KindViolation, Difference: &oracle.Difference{
+		Rule: "Radar, section 3.4: a query answers on the database as on the raw database, which has the same rows and no optional metadata",
+		Step: st.Name, Session: c.s.Sessions[st.Session].Name, SQL: sql, Reference: c.reference(sql),
+	}}
+	for _, u := range st.Statement.Reads() {
+		f.Tables = append(f.Tables, c.twin.nameOf(u))
+	}
+	slices.Sort(f.Tables)
+	f.Tables = slices.Compact(f.Tables)
+	if got.Answer.Err != nil || want.Answer.Err != nil {
+		return c.errors(ctx, st, f, &got, &want)
+	}
+	a, b := want.Answer, got.Answer
+	d := schedule.DiffRows(a.Rows, b.Rows)
+	if len(a.Columns) == len(b.Columns) && d.Equal() {
+		return nil
+	}
+	if st.Statement.Limit {
+		c.note("%s: answers differ, which an order with ties permits under LIMIT", sql)
+		return nil
+	}
+	why, err := c.open(ctx, st, a, b, d)
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		c.note("%s: answers differ: %s", sql, why)
+		return nil
+	}
+	if c.zeros && isNull.MatchString(sql) {
+		f.Kind, f.Source = oracle.KindPermitted, "https://dev.mysql.com/doc/refman/8.4/en/comparison-operators.html#operator_is-null"
+		f.Difference.Cause = causeZero
+		f.Difference.Reason = "IS NULL finds the date '0000-00-00' in a column that is NOT NULL, so that this constraint has a say in the answer"
+	}
+	f.Name = oracle.NameResult
+	f.Difference.Expected = schedule.SideOf(a.Columns, d.Missing, len(a.Rows)-len(d.Missing))
+	f.Difference.Observed = schedule.SideOf(b.Columns, d.Extra, len(b.Rows)-len(d.Extra))
+	c.report(f)
+	return nil
+}
+
+// open says why a query may answer either way; empty: it may not.
+func (c *checker) open(ctx context.Context, st *schedule.Step, want, got schedule.Answer, d schedule.Difference) (string, error) {
+	bare := quoted.ReplaceAllString(st.Statement.Text, "''")
+	if st.Statement.Window || ties.MatchString(bare) {
+		return "rows that an order leaves tied may come in any order", nil
+	}
+	if len(want.Columns) == len(got.Columns) && len(want.Rows) == len(got.Rows) {
+		if sums.MatchString(bare) && same(d, want.Columns, rounded) {
+			return "floating point numbers, added in another order", nil
+		}
+		if groups.MatchString(bare) && same(d, want.Columns, folded) {
+			return "which of several equal values stands for them is not defined", nil
+		}
+	}
+	if c.family && (st.Statement.Aggregate || groups.MatchString(bare)) {
+		return c.chooses(ctx, st)
+	}
+	return "", nil
+}
+
+// chooses asks the server whether a query takes a value of any row of a group: with ONLY_FULL_GROUP_BY it is refused then (MySQL
+// manual, 14.19.3, "MySQL Handling of GROUP BY"; MariaDB knowledge base, "SQL_MODE").
+func (c *checker) chooses(ctx context.Context, st *schedule.Step) (string, error) {
+	for _, sql := range []string{"SET @wirecheck_mode = @@sql_mode", "SET SESSION sql_mode = CONCAT(@@sql_mode, ',ONLY_FULL_GROUP_BY')"} {
+		if _, err := c.o.Raw.Execute(ctx, st.Session, sql); err != nil {
+			return "", err
+		}
+	}
+	strict, err := c.o.Raw.Execute(ctx, st.Session, st.Statement.Text)
+	if err != nil {
+		return "", err
+	}
+	if _, err := c.o.Raw.Execute(ctx, st.Session, "SET SESSION sql_mode = @wirecheck_mode"); err != nil {
+		return "", err
+	}
+	if e := strict.Answer.Err; e != nil {
+		return fmt.Sprintf("the server may choose any row of a group (with ONLY_FULL_GROUP_BY: error %s)", e.Code), nil
+	}
+	return "", nil
+}
+
+// same reports whether rows differ only in what normal makes equal.
+func same(d schedule.Difference, columns []schedule.Column, normal func(v, kind string) string) bool {
+	change := func(rows [][]schedule.Value) [][]schedule.Value {
+		out := make([][]schedule.Value, len(rows))
+		for i, row := range rows {
+			out[i] = make([]schedule.Value, len(row))
+			for n, v := range row {
+				if v != nil {
+					out[i][n] = schedule.Value(normal(string(v), columns[n].Type))
+				}
+			}
+		}
+		return out
+	}
+	return schedule.DiffRows(change(d.Missing), change(d.Extra)).Equal()
+}

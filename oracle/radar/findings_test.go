@@ -1,0 +1,187 @@
+package radar_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"wirecheck/lab"
+	"wirecheck/oracle"
+	"wirecheck/oracle/radar"
+	"wirecheck/oracle/schedule"
+)
+
+// faulty is a stage on a server that is wrong about something.
+type faulty struct {
+	radar.Stage
+	setup func(sql string) string                 // what the server does instead of a statement of the setup
+	spoil func(sql string, answer *schedule.Step) // what it does to an answer
+}
+
+func (f faulty) Prepare(ctx context.Context, setup []string, sessions int) error {
+	if f.setup != nil {
+		setup = slices.Clone(setup)
+		for i := range setup {
+			setup[i] = f.setup(setup[i])
+		}
+	}
+	return f.Stage.Prepare(ctx, setup, sessions)
+}
+
+func (f faulty) Execute(ctx context.Context, session int, sql string) (schedule.Step, error) {
+	st, err := f.Stage.Execute(ctx, session, sql)
+	if err == nil && f.spoil != nil {
+		f.spoil(sql, &st)
+	}
+	return st, err
+}
+
+// lose takes the last row from the answers of one query.
+func lose(query string) func(string, *schedule.Step) {
+	return func(sql string, st *schedule.Step) {
+		if sql == query && len(st.Answer.Rows) > 0 {
+			st.Answer.Rows = st.Answer.Rows[:len(st.Answer.Rows)-1]
+		}
+	}
+}
+
+func refuse(query, code string) func(string, *schedule.Step) {
+	return func(sql string, st *schedule.Step) {
+		if sql == query {
+			st.Answer = schedule.Answer{Err: &schedule.Error{Code: code, Message: "made up"}}
+		}
+	}
+}
+
+// TestFindings executes small files on servers that are right or wrong about something.
+func TestFindings(t *testing.T) {
+	const table = "CREATE TABLE t (a INT PRIMARY KEY, b INT NOT NULL DEFAULT 7);\nINSERT INTO t (a) VALUES (1), (2);\nINSERT INTO t VALUES (3, 30);\n"
+	tests := []struct {
+		name    string
+		engines string
+		sql     string
+		stage   faulty
+		want    string // kind and name of the findings, what notes hold; empty: nothing
+	}{
+		{"nothing wrong", "", table + "SELECT * FROM t WHERE b = 7;", faulty{}, ""},
+		{"a lost row", "", table + "SELECT * FROM t WHERE b = 7;", faulty{spoil: lose("SELECT * FROM t WHERE b = 7")}, "violation different result"},
+		{"the order of rows does not matter", "", table + "SELECT * FROM t;", faulty{spoil: func(sql string, st *schedule.Step) {
+			if sql == "SELECT * FROM t" {
+				slices.Reverse(st.Answer.Rows)
+			}
+		}}, ""},
+		{"in a transaction, after its own write", "", table + "BEGIN;\nUPDATE t SET b = 8 WHERE a < 3;\nSELECT a FROM t WHERE b = 8;\nROLLBACK;\nSELECT a FROM t WHERE b = 7;",
+			faulty{spoil: lose("SELECT a FROM t WHERE b = 8")}, "violation different result"},
+		{"after a rollback", "", table + "BEGIN;\nUPDATE t SET b = 8 WHERE a < 3;\nSELECT a FROM t WHERE b = 8;\nROLLBACK;\nSELECT a FROM t WHERE b = 7;",
+			faulty{spoil: lose("SELECT a FROM t WHERE b = 7")}, "violation different result"},
+		{"savepoints, deletions, commits", "", table + "BEGIN;\nDELETE FROM t WHERE a = 1;\nSAVEPOINT p;\nDELETE FROM t;\nSELECT * FROM t;\nROLLBACK TO SAVEPOINT p;\nSELECT * FROM t;\nCOMMIT;\nSELECT * FROM t;", faulty{}, ""},
+		{"a definition between queries", "", table + "SELECT * FROM t;\nCREATE INDEX i ON t (b);\nSELECT * FROM t WHERE b > 7;\nALTER TABLE t ADD COLUMN c INT DEFAULT 5;\nSELECT * FROM t WHERE c = 5;", faulty{}, ""},
+		{"a lost row after a definition", "", table + "ALTER TABLE t ADD COLUMN c INT DEFAULT 5;\nSELECT * FROM t;\nALTER TABLE t ADD COLUMN d INT DEFAULT 6;\nSELECT * FROM t WHERE d = 6;",
+			faulty{spoil: lose("SELECT * FROM t WHERE d = 6")}, "violation different result"},
+		{"an error from nowhere", "postgres", table + "SELECT a FROM t WHERE b = 7;", faulty{spoil: refuse("SELECT a FROM t WHERE b = 7", "22012")}, "violation error on one side only"},
+		{"an error that no values explain", "", table + "SELECT a FROM t WHERE b = 7;", faulty{spoil: refuse("SELECT a FROM t WHERE b = 7", "58030")}, "violation error on one side only"},
+		{"the same error", "postgres", table + "SELECT 1 / (a - 1) FROM t;", faulty{}, ""},
+		{"a join that is left out", "postgres", "CREATE TABLE t1 (c1 INT);\nINSERT INTO t1 VALUES (1);\nCREATE TABLE t2 (c2 INT PRIMARY KEY);\nINSERT INTO t2 VALUES (1);\n" +
+			"SELECT t1.c1 FROM t1 LEFT JOIN t2 ON t2.c2 = t1.c1 AND 1 / (t1.c1 - 1) = 1;", faulty{}, "permitted error on one side only"},
+		{"a join that is left out (MariaDB)", "mariadb", "CREATE TABLE t1 (c1 BIGINT);\nINSERT INTO t1 VALUES (9223372036854775807);\nCREATE TABLE t2 (c2 BIGINT PRIMARY KEY);\nINSERT INTO t2 VALUES (1);\n" +
+			"SELECT t1.c1 FROM t1 LEFT JOIN t2 ON t2.c2 = t1.c1 + 1;", faulty{}, "permitted error on one side only"},
+		{"ties under LIMIT", "", table + "SELECT a FROM t ORDER BY b LIMIT 1;", faulty{spoil: func(sql string, st *schedule.Step) {
+			if strings.Contains(sql, "LIMIT") {
+				st.Answer.Rows[0][0] = schedule.Value("9")
+			}
+		}}, "note: an order with ties"},
+		{"a stored value", "", table + "SELECT 1 FROM t WHERE a > 5;", faulty{setup: func(sql string) string { return strings.Replace(sql, "(3, 30)", "(4, 30)", 1) }}, "violation different final state"},
+		{"a default is the server's affair", "", table + "SELECT 1 FROM t WHERE a > 5;", faulty{setup: func(sql string) string { return strings.Replace(sql, "DEFAULT 7", "DEFAULT 9", 1) }}, ""},
+		{"a column that depends on a group's key", "postgres", table + "SELECT a, b FROM t GROUP BY a;", faulty{}, "note: the raw database lacks what it needs"},
+		{"any row of a group", "mariadb", table + "SELECT b, a FROM t GROUP BY b;", faulty{spoil: func(sql string, st *schedule.Step) {
+			if strings.Contains(sql, "GROUP") {
+				st.Answer.Rows[0][1] = schedule.Value("2")
+			}
+		}}, "note: any row of a group"},
+		{"a wrong group", "mariadb", table + "SELECT b, COUNT(*) FROM t GROUP BY b;", faulty{spoil: func(sql string, st *schedule.Step) {
+			if strings.Contains(sql, "GROUP") {
+				st.Answer.Rows[0][1] = schedule.Value("5")
+			}
+		}}, "violation different result"},
+		{"the clock", "", table + "SELECT a, now() FROM t;", faulty{}, "note: not compared: function now"},
+		{"the database's name", "postgres", table + "SELECT a, current_database() FROM t;", faulty{}, "note: has to do with metadata"},
+		{"an index that is named", "mariadb", table + "SELECT a FROM t FORCE INDEX (PRIMARY);", faulty{}, "note: has to do with metadata"},
+		{"a partition that is named", "postgres", "CREATE TABLE p (a INT NOT NULL, b TEXT) PARTITION BY LIST (a);\nCREATE TABLE p1 PARTITION OF p FOR VALUES IN (1);\nCREATE TABLE p2 PARTITION OF p DEFAULT;\n" +
+			"INSERT INTO p VALUES (1, 'x'), (2, 'y'), (3, 'z');\nSELECT * FROM p WHERE a > 1;\nSELECT * FROM p1;", faulty{}, "note: it names a partition"},
+		{"a zero date", "mariadb", "CREATE TABLE t (a DATE NOT NULL, b INT);\nINSERT INTO t VALUES ('0000-00-00', 1), ('2024-01-01', 2);\nSELECT b FROM t WHERE a IS NULL;", faulty{}, "permitted different result"},
+		{"a zero date, and another difference", "mariadb", "CREATE TABLE t (a DATE NOT NULL, b INT);\nINSERT INTO t VALUES ('0000-00-00', 1), ('2024-01-01', 2);\nSELECT b FROM t WHERE a < '2024-02-02';",
+			faulty{spoil: lose("SELECT b FROM t WHERE a < '2024-02-02'")}, "violation different result"},
+		{"AUTO_INCREMENT columns that are NULL", "mariadb", table + "SET sql_auto_is_null = 1;\nSELECT 1 FROM t WHERE a IS NULL;", faulty{}, "unknown: with sql_auto_is_null, which columns have AUTO_INCREMENT decides what IS NULL finds"},
+		{"many kinds of metadata", "postgres", `CREATE TYPE mood AS ENUM ('sad', 'ok');
+CREATE DOMAIN small AS int CHECK (value < 100) DEFAULT 5;
+CREATE SCHEMA x;
+CREATE SEQUENCE q START 5;
+CREATE TABLE x.u (k text COLLATE "C" PRIMARY KEY, m mood DEFAULT 'ok');
+CREATE TABLE t (id serial PRIMARY KEY, g int GENERATED ALWAYS AS (id * 2) STORED, i bigint GENERATED BY DEFAULT AS IDENTITY, n numeric(5,2) NOT NULL CHECK (n > 0), s small, k text REFERENCES x.u, w timestamptz DEFAULT now(), z int DEFAULT nextval('q'), UNIQUE (n, k), EXCLUDE (n WITH =));
+CREATE INDEX ON t ((n + 1)) WHERE n > 1;
+CREATE VIEW v AS SELECT id, n FROM t WHERE n > 1;
+CREATE TABLE child (extra int) INHERITS (t);
+CREATE TABLE copy (LIKE t INCLUDING ALL);
+CREATE TABLE made AS SELECT 1 AS a, 'x'::text AS b;
+INSERT INTO x.u VALUES ('a', 'sad'), ('b', DEFAULT);
+INSERT INTO t (n, k) VALUES (1.5, 'a'), (2.25, NULL), (3, 'b');
+INSERT INTO child (id, i, n, extra) VALUES (10, 3, 4.5, 1);
+UPDATE t SET n = n + 1 WHERE id = 1;
+ALTER TABLE t ADD COLUMN late int NOT NULL DEFAULT 3, ADD CONSTRAINT c CHECK (late > 0);
+ANALYZE;
+SELECT id, g, i, n, s, k, w, z, late FROM t;
+SELECT * FROM v JOIN t USING (id);
+SELECT m FROM x.u WHERE k = 'b';
+SELECT count(*) FROM child WHERE g = 20;
+SELECT * FROM made, copy;
+`, faulty{}, ""},
+		{"many kinds of metadata (MariaDB)", "mariadb", "CREATE TABLE u (k VARCHAR(5) COLLATE utf8mb4_bin PRIMARY KEY, e ENUM('a','b') DEFAULT 'a') ENGINE=InnoDB;\n" +
+			"CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, g INT AS (n * 2) VIRTUAL, p INT AS (n * 3) PERSISTENT, n DECIMAL(5,2) NOT NULL CHECK (n > 0), k VARCHAR(5) COLLATE utf8mb4_bin, w TIMESTAMP DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP, " +
+			"h INT INVISIBLE DEFAULT 4, f FLOAT, d DOUBLE ZEROFILL, b BIT(3), j JSON, UNIQUE KEY (n, k), KEY (f), FOREIGN KEY (k) REFERENCES u (k) ON DELETE CASCADE) ENGINE=InnoDB AUTO_INCREMENT=5;\n" +
+			"CREATE TABLE part (a INT NOT NULL, b DATE DEFAULT '2024-01-01', PRIMARY KEY (a)) PARTITION BY HASH (a) PARTITIONS 3;\n" +
+			"CREATE TABLE likeness LIKE t;\nCREATE TABLE made (KEY (a)) SELECT 1 AS a;\nCREATE VIEW v AS SELECT id, n FROM t WHERE n > 1;\n" +
+			"INSERT INTO u VALUES ('a', 'b'), ('b', DEFAULT);\nINSERT INTO t (n, k, f, d, b, j) VALUES (1.5, 'a', 0.1, 2, b'101', '{\"a\": 1}'), (2.25, NULL, 3.4e38, NULL, NULL, NULL);\n" +
+			"INSERT INTO part VALUES (1, NULL), (2, '2024-05-05');\nINSERT INTO part (a) VALUES (3);\nALTER TABLE t ADD COLUMN late INT NOT NULL DEFAULT 3 AFTER n, ADD INDEX (late);\nCREATE INDEX i ON t (d);\n" +
+			"SELECT * FROM t;\nSELECT id, g, p, h, w, late FROM t WHERE f > 1;\nSELECT * FROM v JOIN t USING (id);\nSELECT e FROM u WHERE k = 'b';\nSELECT * FROM part WHERE a > 1;\nSELECT * FROM likeness, made;\n", faulty{}, ""},
+	}
+	eachEngine(t, func(t *testing.T, p *place) {
+		s := p.stages(t, p.level(p.d.Default))
+		for _, test := range tests {
+			if test.engines != "" && test.engines != p.d.Name {
+				continue
+			}
+			spec, err := lab.Script(test.name, test.sql, p.describe())
+			if err != nil {
+				t.Fatal(err)
+			}
+			stage := test.stage
+			stage.Stage = s.first
+			v, err := radar.Check(t.Context(), s.execute(t, spec), stage, s.options)
+			if err != nil {
+				t.Errorf("%s: %v", test.name, err)
+				continue
+			}
+			var got []string
+			for _, f := range v.Findings {
+				got = append(got, fmt.Sprintf("%s %s", f.Kind, f.Name))
+				if d := f.Difference; f.Kind == oracle.KindPermitted && (d.Reason == "" || d.Cause == "" || f.Source == "") || f.ID == "" || f.Class != oracle.Radar || len(f.Tables) == 0 {
+					t.Errorf("%s: not complete: %+v", test.name, f)
+				}
+			}
+			for _, n := range v.Notes {
+				if want, ok := strings.CutPrefix(test.want, "note: "); ok && strings.Contains(n, want) {
+					n = want
+				}
+				got = append(got, "note: "+n)
+			}
+			if v.Unknown != "" {
+				got = append(got, "unknown: "+v.Unknown)
+			}
+			if text := strings.Join(got, "; "); text != test.want {
+				t.Errorf("%s: got %s\nwant %s\n%s", test.name, text, test.want, tell(v))
+			}
+		}
+	})
+}

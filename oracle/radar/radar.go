@@ -1,0 +1,392 @@
+// Package radar is the oracle of Song et al., "Detecting Metadata-Related Logic Bugs in Database Systems via Raw Database
+// Construction" (Radar, PVLDB 17(8), 2024). Optional metadata (constraints, indexes, defaults, generated columns, partitions) has no
+// say in what a query answers (section 2.3). So a query answers the same on the database and on its raw database, which has the same
+// tables, columns, types and rows, and no optional metadata (section 3.4).
+//
+// Beyond the paper: the raw database is filled with the values that were written, as far as the text tells, and not from the
+// database under test, whose wrong value it would copy; queries inside transactions are compared, after the transaction's own
+// writes; and the paper's false alarms (section 4.6.2) are recognised.
+package radar
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"wirecheck/oracle"
+	"wirecheck/oracle/schedule"
+	"wirecheck/rewrite"
+)
+
+// Descriptor describes the oracle.
+var Descriptor = oracle.Oracle{
+	Name: "radar",
+	Doc: "a query answers differently once optional metadata is gone\n\n" +
+		"Each query is executed alone, in the state that the transactions before it and its own left, and on a raw database with the same rows " +
+		"and without constraints, indexes, defaults, generated columns and partitions (Radar, VLDB'24). It needs two databases of its own.",
+}
+
+// Stage is what the oracle executes with: a stage that tells what a session sees.
+type Stage interface {
+	schedule.Stage
+	// Visible reads all tables as a session sees them now, its own uncommitted writes included, without loss.
+	Visible(ctx context.Context, session int) ([]schedule.Table, error)
+}
+
+// Options is what the oracle needs besides.
+type Options struct {
+	Describe func(sql string) ([]rewrite.Statement, error) // of the dialect
+	Define   func(sql string) rewrite.Definition           // of the dialect
+	Raw      schedule.Stage                                // another database, for the twin
+}
+
+// Check compares the queries of a schedule. It executes the schedule's transactions one after the other on the stage, and each query
+// that can be compared also on the raw database.
+func Check(ctx context.Context, s *schedule.Schedule, stage Stage, o Options) (schedule.Verdict, error) {
+	c := &checker{s: s, o: o, stage: stage, family: s.Product != "postgres" && s.Product != "cockroach", noted: map[string]bool{}}
+	if s.Trouble != "" || s.Crashed {
+		c.v.Unknown = cmp.Or(s.Trouble, "the server ended")
+		return c.v, nil
+	}
+	if !slices.ContainsFunc(s.Steps, func(st schedule.Step) bool { return c.reason(&st.Statement) == "" }) {
+		for i := range s.Steps {
+			if st := &s.Steps[i].Statement; st.Verb == "select" {
+				c.note("%s: not compared: %s", st.Text, c.reason(st))
+			}
+		}
+		return c.v, nil
+	}
+	for _, session := range s.Sessions {
+		for _, st := range session.Setup {
+			if autoNull.MatchString(st.Text) {
+				c.v.Unknown = "with sql_auto_is_null, which columns have AUTO_INCREMENT decides what IS NULL finds"
+				return c.v, nil
+			}
+		}
+	}
+	if c.twin = Construct(s.Setup, c.family, o); c.twin.Why != "" {
+		c.v.Unknown = "no raw database: " + c.twin.Why
+		return c.v, nil
+	}
+	if err := c.prepare(ctx); err != nil || c.v.Unknown != "" {
+		return c.v, err
+	}
+	err := s.Serial(ctx, stage, schedule.Serial{
+		Before: func(st *schedule.Step, now schedule.State) (bool, error) { return c.before(ctx, st, now) },
+		After:  c.after,
+	})
+	return c.v, err
+}
+
+type checker struct {
+	s      *schedule.Schedule
+	o      Options
+	stage  Stage
+	family bool
+	twin   *Twin
+	v      schedule.Verdict
+	noted  map[string]bool
+	stale  bool   // the raw database's rows are not those that are seen now
+	wrote  []bool // by session: its transaction has written
+	ended  string // why nothing more is compared
+	query  *schedule.Step
+	known  []schedule.Table // the raw database's tables
+	zeros  bool             // a NOT NULL column has a zero date
+}
+
+func (c *checker) note(format string, args ...any) {
+	n := fmt.Sprintf(format, args...)
+	if !c.noted[n] {
+		c.noted[n] = true
+		c.v.Notes = append(c.v.Notes, n)
+	}
+}
+
+// prepare makes both databases, and fills the raw one.
+func (c *checker) prepare(ctx context.Context) error {
+	n := len(c.s.Sessions)
+	if err := c.stage.Prepare(ctx, c.s.Setup, n); err != nil {
+		return err
+	}
+	first := c.o.Raw.Prepare(ctx, c.twin.Setup, n)
+	if first != nil && ctx.Err() == nil {
+		c.twin.unsure = first.Error()
+		if second := c.o.Raw.Prepare(ctx, c.twin.Bare, n); second != nil {
+			c.v.Unknown = "the raw database cannot be made: " + second.Error()
+			return nil
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	c.wrote = make([]bool, n)
+	for i, session := range c.s.Sessions {
+		for _, st := range session.Setup {
+			if _, err := c.o.Raw.Execute(ctx, i, st.Text); err != nil {
+				return err
+			}
+		}
+	}
+	rows, err := c.stage.Tables(ctx)
+	if err != nil {
+		return err
+	}
+	if c.known, err = c.o.Raw.Tables(ctx); err != nil {
+		return err
+	}
+	rows, ok := c.fit(rows)
+	if !ok {
+		return nil
+	}
+	return c.fill(ctx, rows)
+}
+
+// fit makes of the database's tables what the raw database's tables hold.
+func (c *checker) fit(tables []schedule.Table) ([]schedule.Table, bool) {
+	out := make([]schedule.Table, len(c.known))
+	for i, k := range c.known {
+		out[i] = schedule.Table{Name: k.Name, Columns: k.Columns}
+	}
+	for _, t := range tables {
+		name := c.twin.root(t.Name)
+		i := slices.IndexFunc(out, func(k schedule.Table) bool { return k.Name == name })
+		if i < 0 {
+			c.v.Unknown = fmt.Sprintf("the raw database has no table %s", name)
+			return nil, false
+		}
+		places := make([]int, len(out[i].Columns))
+		for n, col := range out[i].Columns {
+			places[n] = slices.IndexFunc(t.Columns, func(k schedule.Column) bool { return k.Name == col.Name })
+		}
+		if len(places) != len(t.Columns) || slices.Contains(places, -1) || t.Name == name && !slices.IsSorted(places) {
+			c.v.Unknown = fmt.Sprintf("table %s has other columns than its twin", t.Name)
+			return nil, false
+		}
+		c.zeros = c.zeros || c.twin.zero(t)
+		for _, row := range t.Rows {
+			fitted := make([]schedule.Value, len(places))
+			for n, place := range places {
+				fitted[n] = row[place]
+			}
+			out[i].Rows = append(out[i].Rows, fitted)
+		}
+	}
+	return out, true
+}
+
+// zero reports whether a table has a zero date in a column that is NOT NULL.
+func (t *Twin) zero(rows schedule.Table) bool {
+	known := t.tables[rows.Name]
+	if known == nil || !t.family {
+		return false
+	}
+	for n, col := range rows.Columns {
+		if !slices.ContainsFunc(known.columns, func(d rewrite.ColumnDefinition) bool { return strings.EqualFold(d.Name, col.Name) && d.NotNull }) {
+			continue
+		}
+		if slices.ContainsFunc(rows.Rows, func(row []schedule.Value) bool { return strings.HasPrefix(string(row[n]), "0000-00-00") }) {
+			return true
+		}
+	}
+	return false
+}
+
+// fill compares the rows that the database has with those that were written, and completes those of the raw database by what the
+// server computed: defaults, generated columns, counters. Where the text does not tell what rows there are, the raw database gets the
+// rows that the database has.
+func (c *checker) fill(ctx context.Context, rows []schedule.Table) error {
+	var load []schedule.Table
+	for i, t := range rows {
+		raw := c.known[i]
+		if schedule.DiffRows(raw.Rows, t.Rows).Equal() {
+			continue
+		}
+		known := c.twin.tables[t.Name]
+		if c.twin.unsure != "" || known == nil || known.unsure != "" || !known.complete(t.Columns) {
+			load = append(load, t)
+			continue
+		}
+		want, got := known.written(raw), known.written(t)
+		d := schedule.DiffRows(want.Rows, got.Rows)
+		if d.Equal() {
+			load = append(load, t)
+			continue
+		}
+		c.stored(want, got, d)
+		if len(want.Columns) < len(t.Columns) { // what the server computed cannot be told apart
+			load = append(load, t)
+		}
+	}
+	if len(load) == 0 {
+		return nil
+	}
+	return c.o.Raw.Load(ctx, load)
+}
+
+// complete reports whether the text has all columns: others are inherited, or come from a query or another table.
+func (t *table) complete(columns []schedule.Column) bool {
+	return len(columns) == len(t.columns) && !slices.ContainsFunc(columns, func(c schedule.Column) bool {
+		return !slices.ContainsFunc(t.columns, func(d rewrite.ColumnDefinition) bool { return strings.EqualFold(d.Name, c.Name) })
+	})
+}
+
+// written gives a table without the columns that the server computes.
+func (t *table) written(full schedule.Table) schedule.Table {
+	out := schedule.Table{Name: full.Name}
+	var places []int
+	for n, col := range full.Columns {
+		if !slices.ContainsFunc(t.columns, func(c rewrite.ColumnDefinition) bool {
+			return strings.EqualFold(c.Name, col.Name) && t.computed[c.Name]
+		}) {
+			out.Columns = append(out.Columns, col)
+			places = append(places, n)
+		}
+	}
+	for _, row := range full.Rows {
+		cut := make([]schedule.Value, len(places))
+		for n, place := range places {
+			cut[n] = row[place]
+		}
+		out.Rows = append(out.Rows, cut)
+	}
+	return out
+}
+
+// stored reports rows that are not those that were written.
+func (c *checker) stored(want, got schedule.Table, d schedule.Difference) {
+	f := oracle.Finding{Kind: oracle.KindViolation, Name: oracle.NameFinalState, Tables: []string{want.Name}, Difference: &oracle.Difference{
+		Rule:     "the rows that INSERT statements wrote are stored alike whatever optional metadata the table has (Radar, section 2.3)",
+		Table:    want.Name,
+		Expected: schedule.SideOf(want.Columns, d.Missing, len(want.Rows)-len(d.Missing)), Observed: schedule.SideOf(got.Columns, d.Extra, len(got.Rows)-len(d.Extra)),
+		Reference: c.reference(""),
+	}}
+	c.report(f)
+}
+
+// report completes a finding and keeps it.
+func (c *checker) report(f oracle.Finding) {
+	f.Oracle, f.Class, f.Level, f.Promised, f.Seen = Descriptor.Name, oracle.Radar, c.s.Level, f.Kind == oracle.KindViolation, 1
+	f.ID = f.Fingerprint()
+	if !slices.ContainsFunc(c.v.Findings, func(o oracle.Finding) bool { return o.ID == f.ID }) {
+		c.v.Findings = append(c.v.Findings, f)
+	}
+}
+
+// reference is how the raw database was made, and the query on it.
+func (c *checker) reference(query string) []string {
+	var list []string
+	for _, sql := range c.twin.Bare {
+		list = append(list, "raw: "+sql)
+	}
+	if query != "" {
+		list = append(list, "raw: "+query)
+	}
+	return list
+}
+
+// before is asked in front of each statement of the serial execution.
+func (c *checker) before(ctx context.Context, st *schedule.Step, now schedule.State) (bool, error) {
+	if c.ended != "" {
+		return false, nil
+	}
+	if now == schedule.Failed {
+		return true, nil
+	}
+	sql := &st.Statement
+	switch {
+	case autoNull.MatchString(sql.Text):
+		c.end("with sql_auto_is_null, which columns have AUTO_INCREMENT decides what IS NULL finds")
+		return false, nil
+	case sql.Verb == "set" || sql.Control.Verb == rewrite.ControlDatabase:
+		if sql.Control.Verb == rewrite.ControlNone { // a setting, which the twin's session needs too
+			if _, err := c.o.Raw.Execute(ctx, st.Session, sql.Text); err != nil {
+				return false, err
+			}
+		}
+	case sql.Verb == "script":
+		c.end("several statements whose answers cannot be told apart: %s", sql.Text)
+		return false, nil
+	case sql.DDL:
+		return c.define(ctx, st)
+	case sql.Verb == "select":
+		if why := c.reason(sql); why != "" {
+			c.note("%s: not compared: %s", sql.Text, why)
+			return true, nil
+		}
+		if c.stale {
+			tables, err := c.stage.Visible(ctx, st.Session)
+			if err != nil {
+				return false, err
+			}
+			rows, ok := c.fit(tables)
+			if !ok {
+				c.end("%s", c.v.Unknown)
+				return false, nil
+			}
+			if err := c.o.Raw.Load(ctx, rows); err != nil {
+				return false, err
+			}
+			c.stale = false
+		}
+		return false, c.compare(ctx, st)
+	}
+	return true, nil
+}
+
+func (c *checker) end(format string, args ...any) {
+	c.ended = fmt.Sprintf(format, args...)
+	c.v.Unknown = c.ended
+}
+
+// after notes what a statement did to the rows.
+func (c *checker) after(st, got *schedule.Step) error {
+	n := st.Session
+	switch v := st.Statement.Control.Verb; {
+	case st.Statement.Verb == "select" || st.Statement.Verb == "set":
+		if st.Statement.Volatile != "" {
+			c.stale = true // it may call what writes
+		}
+	case v == rewrite.ControlCommit || v == rewrite.ControlRollback || v == rewrite.ControlRollbackTo || v == rewrite.ControlBegin:
+		c.stale = c.stale || c.wrote[n]
+		if v != rewrite.ControlRollbackTo {
+			c.wrote[n] = false
+		}
+	case v == rewrite.ControlNone:
+		c.stale, c.wrote[n] = true, true
+	}
+	if got.After != schedule.Open && c.wrote[n] { // rolled back, or committed
+		c.stale = true
+	}
+	return nil
+}
+
+// define executes a definition on both sides.
+func (c *checker) define(ctx context.Context, st *schedule.Step) (bool, error) {
+	d := c.o.Define(st.Statement.Text)
+	if d.Why != "" {
+		c.end("the raw database cannot follow: %s: %s", d.Why, st.Statement.Text)
+		return false, nil
+	}
+	got, err := c.stage.Execute(ctx, st.Session, st.Statement.Text)
+	if err != nil || got.Failed() {
+		return false, err
+	}
+	c.stale = true
+	c.twin.define(&d)
+	if d.Raw == "" {
+		return false, nil
+	}
+	// The raw database's tables are loaded by what Prepare remembered: a changed one is a new setup.
+	c.twin.Bare = append(c.twin.Bare, d.Raw)
+	if err := c.o.Raw.Prepare(ctx, c.twin.Bare, len(c.s.Sessions)); err != nil {
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		c.end("the raw database cannot follow: %v", err)
+		return false, nil
+	}
+	c.known, err = c.o.Raw.Tables(ctx)
+	return false, err
+}

@@ -1,0 +1,194 @@
+package troc
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"wirecheck/oracle/schedule"
+	"wirecheck/rewrite"
+)
+
+// features are what a case's setup has that a view cannot show exactly.
+type features struct {
+	generated map[string][]string // by table: the columns that the server fills in
+	views     map[string]bool     // views that show nothing but tables
+	deferred  bool                // constraints that may be deferred
+	primary   map[string][]string // by table: the columns of the primary key, in lower case
+	unique    map[string][]string // by table: columns of other keys
+	itself    map[string]bool     // tables with a foreign key to themselves
+	keys      bool                // foreign keys: a statement on one table looks at another one
+}
+
+var (
+	unjudged = []struct {
+		pattern *regexp.Regexp
+		why     string
+	}{
+		{regexp.MustCompile(`(?i)\bcreate\s+(or\s+replace\s+)?(definer\s*=\s*\S+\s+)?(constraint\s+)?trigger\b`), "a table has triggers"},
+		{regexp.MustCompile(`(?i)\bengine\s*=?\s*['"]?(myisam|aria|memory|heap|csv|archive|merge|mrg_myisam|blackhole)\b`), "a table is not transactional"},
+		{regexp.MustCompile(`(?i)\bcreate\s+(or\s+replace\s+)?rule\b`), "a table has rules"},
+		{regexp.MustCompile(`(?i)\binherits\s*\(`), "a table inherits from another one"},
+		{regexp.MustCompile(`(?i)\bwith\s+system\s+versioning\b`), "a table has system versioning"},
+		{regexp.MustCompile(`(?i)\binitially\s+deferred\b`), "a constraint is deferred"},
+		{regexp.MustCompile(`(?i)\b(enable\s+row\s+level\s+security|create\s+policy)\b`), "a table has row security"},
+	}
+	deferrable = regexp.MustCompile(`(?i)\bdeferrable\b`)
+	references = regexp.MustCompile(`(?i)\breferences\b`)
+	automatic  = regexp.MustCompile(`(?i)\b(auto_increment|auto_random|(small|big)?serial[248]?|identity|nextval|uuid\w*|gen_random_uuid|rand|random|now|current_timestamp|current_date|localtime|localtimestamp|clock_timestamp|statement_timestamp|sysdate|txid_current|pg_current_xact_id)\b`)
+	viewed     = regexp.MustCompile("(?i)^\\s*create\\s+(?:or\\s+replace\\s+)?(?:algorithm\\s*=\\s*\\w+\\s+)?(?:definer\\s*=\\s*\\S+\\s+)?(?:sql\\s+security\\s+\\w+\\s+)?view\\s+[`\"]?([\\w$]+)[`\"]?")
+	definition = regexp.MustCompile("(?i)^\\s*[`\"]?([\\w$]+)[`\"]?\\s")
+	created    = regexp.MustCompile("(?i)\\bcreate\\s+(?:\\w+\\s+)*?table\\s+(?:if\\s+not\\s+exists\\s+)?([`\"]?[\\w$]+[`\"]?(?:\\.[`\"]?[\\w$]+[`\"]?)?)\\s*\\(")
+)
+
+// featureless says why a setup has something that cannot be judged; empty if it has nothing of the kind.
+func featureless(setup []string) string {
+	for _, sql := range setup {
+		for _, u := range unjudged {
+			if u.pattern.MatchString(sql) {
+				return u.why
+			}
+		}
+	}
+	return ""
+}
+
+// featuresOf looks for what the server fills in. It goes by the texts, and errs on the side of finding something.
+func featuresOf(setup []string, tables []string) features {
+	f := features{
+		generated: map[string][]string{}, views: map[string]bool{}, primary: map[string][]string{}, unique: map[string][]string{}, itself: map[string]bool{},
+	}
+	for _, sql := range setup {
+		if m := viewed.FindStringSubmatch(sql); m != nil && !automatic.MatchString(sql) {
+			f.views[m[1]] = true
+		}
+		f.deferred = f.deferred || deferrable.MatchString(sql)
+		f.keys = f.keys || references.MatchString(sql)
+		at := created.FindAllStringSubmatchIndex(sql, -1)
+		for n, m := range at {
+			name := strings.NewReplacer("`", "", `"`, "").Replace(sql[m[2]:m[3]])
+			name = strings.TrimPrefix(name, "public.")
+			end := len(sql)
+			if n+1 < len(at) {
+				end = at[n+1][0]
+			}
+			f.itself[name] = f.itself[name] || regexp.MustCompile(`(?i)\breferences\s+["`+"`"+`]?`+regexp.QuoteMeta(name)+`\b`).MatchString(sql[m[1]:end])
+			for _, part := range definitions(sql[m[1]:end]) {
+				f.key(name, part)
+				if c := definition.FindStringSubmatch(part); c != nil && automatic.MatchString(part[len(c[0]):]) {
+					f.generated[name] = append(f.generated[name], strings.ToLower(c[1]))
+				}
+			}
+		}
+		if len(at) == 0 && automatic.MatchString(sql) && regexp.MustCompile(`(?i)^\s*alter\b`).MatchString(sql) {
+			for _, t := range tables {
+				if strings.Contains(sql, t) {
+					f.generated[t] = append(f.generated[t], "")
+				}
+			}
+		}
+	}
+	return f
+}
+
+// key reads a column's or a constraint's definition for keys.
+func (f *features) key(table, part string) {
+	lower := strings.ToLower(part)
+	primary, unique := strings.Contains(lower, "primary key"), strings.Contains(lower, "unique")
+	if !primary && !unique {
+		return
+	}
+	into := f.unique
+	if primary {
+		into = f.primary
+	}
+	if c := definition.FindStringSubmatch(part); c != nil && !constraint[strings.ToLower(c[1])] {
+		into[table] = append(into[table], strings.ToLower(c[1]))
+		return
+	}
+	if at := strings.IndexByte(part, '('); at >= 0 {
+		for _, c := range definitions(part[at+1:]) {
+			if m := definition.FindStringSubmatch(c + " "); m != nil {
+				into[table] = append(into[table], strings.ToLower(m[1]))
+			}
+		}
+	}
+}
+
+// constraint are words that begin the definition of something else than a column.
+var constraint = map[string]bool{"primary": true, "unique": true, "constraint": true, "key": true, "index": true, "check": true, "foreign": true}
+
+// rekeys says whether a change of a row from one state to another changes its primary key, and whether it may change what the engine
+// keeps the row under.
+func (f *features) rekeys(table string, columns []schedule.Column, from, to []schedule.Value) (primary, perhaps bool) {
+	for i, c := range columns {
+		if i >= len(from) || i >= len(to) || sameValues(from[i:i+1], to[i:i+1]) {
+			continue
+		}
+		name := strings.ToLower(c.Name)
+		same := strings.EqualFold(strings.TrimRight(string(from[i]), " "), strings.TrimRight(string(to[i]), " ")) // for many collations
+		switch {
+		case slices.Contains(f.primary[table], name) && !same:
+			primary = true
+		case slices.Contains(f.primary[table], name), len(f.primary[table]) == 0 && slices.Contains(f.unique[table], name):
+			perhaps = true
+		}
+	}
+	return primary, perhaps
+}
+
+// definitions cuts what stands between the parentheses of a CREATE TABLE at its commas.
+func definitions(text string) (parts []string) {
+	depth, from := 0, 0
+	var quote byte
+	for i := 0; i < len(text); i++ {
+		switch b := text[i]; {
+		case quote != 0:
+			if b == quote {
+				quote = 0
+			}
+		case b == '\'' || b == '"' || b == '`':
+			quote = b
+		case b == '(':
+			depth++
+		case b == ')':
+			if depth--; depth < 0 {
+				return append(parts, text[from:i])
+			}
+		case b == ',' && depth == 0:
+			parts, from = append(parts, text[from:i]), i+1
+		}
+	}
+	return append(parts, text[from:])
+}
+
+// fills says whether an INSERT lets the server fill in a column.
+func (f *features) fills(table string, columns []string, q *rewrite.Statement) bool {
+	generated := f.generated[table]
+	if len(generated) == 0 || q.Verb != "insert" && q.Verb != "replace" && q.Verb != "merge" {
+		return false
+	}
+	in := q.Insert
+	if in == nil || in.Select != "" || in.Defaults || in.Set || in.Rows == nil {
+		return true
+	}
+	given := in.Columns
+	if given == nil {
+		given = columns
+	}
+	for _, g := range generated {
+		at := slices.IndexFunc(given, func(c string) bool { return strings.EqualFold(c, g) })
+		if at < 0 {
+			return true
+		}
+		for _, r := range in.Rows {
+			if at >= len(r) || !explicit.MatchString(strings.TrimSpace(r[at])) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// explicit are values that no server replaces.
+var explicit = regexp.MustCompile(`^(-?[1-9][0-9]*|'[^']+')$`)

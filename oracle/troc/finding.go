@@ -1,0 +1,241 @@
+package troc
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"wirecheck/oracle"
+	"wirecheck/oracle/schedule"
+)
+
+// mismatch is one difference between what a world expects and what was seen.
+type mismatch struct {
+	step  int // -1: the tables at the end
+	name  string
+	table string
+	rule  string
+	want  oracle.Side
+	got   oracle.Side
+	views map[string]relation // on which the statement was executed; nil where executing it again tells nothing
+	trail []string
+}
+
+// shown bounds the rows of evidence.
+const shown = 20
+
+func side(columns []schedule.Column, rows [][]schedule.Value, common int) (s oracle.Side) {
+	for _, c := range columns {
+		s.Columns = append(s.Columns, c.Name)
+	}
+	s.Rows = [][]*string{}
+	for i, r := range rows {
+		if i == shown {
+			break
+		}
+		list := make([]*string, len(r))
+		for j, v := range r {
+			if v != nil {
+				text := string(v)
+				list[j] = &text
+			}
+		}
+		s.Rows = append(s.Rows, list)
+	}
+	s.Omitted = common
+	if len(rows) > shown {
+		s.Text = fmt.Sprintf("%d more rows", len(rows)-shown)
+	}
+	return s
+}
+
+// about says in words what an answer is.
+func about(a *schedule.Answer, kind Kind) oracle.Side {
+	switch {
+	case a.Err != nil:
+		return oracle.Side{Text: fmt.Sprintf("error %s: %s", a.Err.Code, a.Err.Message)}
+	case !kind.writes() || a.Columns != nil:
+		return side(a.Columns, a.Rows, 0)
+	}
+	return oracle.Side{Text: fmt.Sprintf("%d rows affected", a.Affected)}
+}
+
+// differ says how an answer that was seen differs from one that was expected: the name of the difference, empty if it does not.
+func differ(st *schedule.Step, want *schedule.Answer) string {
+	got := &st.Answer
+	switch {
+	case (got.Err == nil) != (want.Err == nil):
+		return oracle.NameError
+	case got.Err != nil:
+		if got.Err.Code != want.Err.Code {
+			return oracle.NameError
+		}
+		return ""
+	case !diffRows(got.Columns, want.Rows, got.Rows).Equal():
+		return oracle.NameResult
+	case st.Statement.Verb != "select" && got.Affected != want.Affected:
+		return oracle.NameResult
+	}
+	return ""
+}
+
+func sameAnswer(a, b *schedule.Answer) bool {
+	if (a.Err == nil) != (b.Err == nil) {
+		return false
+	}
+	if a.Err != nil {
+		return a.Err.Code == b.Err.Code
+	}
+	return a.Affected == b.Affected && diffRows(a.Columns, a.Rows, b.Rows).Equal()
+}
+
+// diffRows compares rows as multisets. Floating-point numbers that differ in their last digits are the same: a sum depends on the order of
+// its terms.
+func diffRows(columns []schedule.Column, want, got [][]schedule.Value) schedule.Difference {
+	d := schedule.DiffRows(want, got)
+	if d.Equal() || len(d.Missing) != len(d.Extra) {
+		return d
+	}
+	rest := slices.Clone(d.Extra)
+	for _, m := range d.Missing {
+		i := slices.IndexFunc(rest, func(r []schedule.Value) bool { return close(columns, m, r) })
+		if i < 0 {
+			return d
+		}
+		rest = slices.Delete(rest, i, i+1)
+	}
+	return schedule.Difference{}
+}
+
+// close reports whether two rows are equal but for rounding.
+func close(columns []schedule.Column, a, b []schedule.Value) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if (a[i] == nil) != (b[i] == nil) {
+			return false
+		}
+		if bytes.Equal(a[i], b[i]) {
+			continue
+		}
+		if i >= len(columns) {
+			return false
+		}
+		switch kind := strings.ToLower(columns[i].Type); {
+		case strings.Contains(kind, "float"), strings.Contains(kind, "double"), kind == "real":
+		default:
+			return false
+		}
+		x, errX := strconv.ParseFloat(string(a[i]), 64)
+		y, errY := strconv.ParseFloat(string(b[i]), 64)
+		if errX != nil || errY != nil || math.Abs(x-y) > 1e-9*math.Max(math.Abs(x), math.Abs(y)) {
+			return false
+		}
+	}
+	return true
+}
+
+// verdict makes findings of the worlds that are left, or of the last ones that died.
+func (c *check) verdict(worlds []*world) schedule.Verdict {
+	v := schedule.Verdict{Unknown: c.unknown, Notes: c.notes}
+	if len(worlds) == 0 {
+		best := c.lastDeath()
+		if best == nil {
+			panic("troc: no course of the schedule is left, and none has ended")
+		}
+		for _, n := range best.causes {
+			v.Findings = append(v.Findings, c.known(n, best.causes))
+		}
+		v.Findings = append(v.Findings, c.finding(&best.mismatch, nil))
+		return v
+	}
+	best := slices.MinFunc(worlds, func(a, b *world) int { return len(a.causes) - len(b.causes) })
+	for _, n := range best.causes {
+		v.Findings = append(v.Findings, c.known(n, best.causes))
+	}
+	for _, name := range c.t.names {
+		if why, ok := best.taint[name]; ok && v.Unknown == "" {
+			v.Unknown = fmt.Sprintf("table %s was not compared to the end: %s", name, why)
+		}
+	}
+	return v
+}
+
+// lastDeath is that of the world that lived longest, with the fewest causes.
+func (c *check) lastDeath() (best *death) {
+	for i := range c.died {
+		d := &c.died[i]
+		if best == nil || d.place > best.place || d.place == best.place && len(d.causes) < len(best.causes) {
+			best = d
+		}
+	}
+	return best
+}
+
+// known makes the finding of a departure that a world contains. Its evidence is what ended the world that was like it without
+// the departure.
+func (c *check) known(n note, causes []note) oracle.Finding {
+	var evidence *death
+	for i := range c.died {
+		d := &c.died[i]
+		if slices.Contains(d.causes, n) {
+			continue
+		}
+		if evidence == nil || shared(d.causes, causes) > shared(evidence.causes, causes) {
+			evidence = d
+		}
+	}
+	if n.evidence != nil {
+		return c.finding(n.evidence, n.cause)
+	}
+	if evidence == nil { // the worlds were told apart by nothing: cannot be, since one without causes is preferred
+		return c.finding(&mismatch{step: n.step, name: oracle.NameResult, rule: n.cause.Reason}, n.cause)
+	}
+	return c.finding(&evidence.mismatch, n.cause)
+}
+
+func shared(a, b []note) (n int) {
+	for _, x := range a {
+		if slices.Contains(b, x) {
+			n++
+		}
+	}
+	return n
+}
+
+// finding fills the common form.
+func (c *check) finding(m *mismatch, cause *Cause) oracle.Finding {
+	f := oracle.Finding{Oracle: Descriptor.Name, Kind: oracle.KindViolation, Class: oracle.Troc, Name: m.name, Level: c.s.Level, Promised: true}
+	d := &oracle.Difference{Rule: m.rule, Table: m.table, Expected: m.want, Observed: m.got, Reference: m.trail}
+	if m.step >= 0 {
+		st := &c.s.Steps[m.step]
+		d.Step, d.Session, d.SQL = st.Name, c.s.Sessions[st.Session].Name, st.Statement.Text
+		f.Session = uint64(st.Session + 1)
+		if x := c.txOf[m.step]; x >= 0 {
+			f.Level = c.txs[x].Level
+		}
+		for _, u := range st.Statement.Tables {
+			if name, ok := c.t.known(u); ok && !slices.Contains(f.Tables, name) {
+				f.Tables = append(f.Tables, name)
+			}
+		}
+	} else {
+		f.Tables = []string{m.table}
+	}
+	slices.Sort(f.Tables)
+	if s, ok := StrategyOf(c.s.Product, f.Level, KindSelect); ok {
+		f.Source = s.Source
+	}
+	if cause != nil {
+		f.Kind, f.Source = cause.Kind, cause.Source
+		f.Promised = cause.Kind == oracle.KindViolation
+		d.Cause, d.Reason = cause.Name, cause.Reason
+	}
+	f.Difference = d
+	f.ID = f.Fingerprint()
+	return f
+}

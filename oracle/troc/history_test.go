@@ -1,0 +1,654 @@
+package troc_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"wirecheck/oracle"
+	"wirecheck/oracle/schedule"
+	"wirecheck/oracle/troc"
+)
+
+const twoRows = "CREATE TABLE t (a INT PRIMARY KEY, b INT); INSERT INTO t VALUES (1, 0), (2, 0)"
+
+// TestHistories judges hand-made histories. Each rule has one that keeps it and a near miss beside it that breaks it.
+func TestHistories(t *testing.T) {
+	const (
+		ru, rc, rr, si, ser = oracle.ReadUncommitted, oracle.ReadCommitted, oracle.RepeatableRead, oracle.Snapshot, oracle.Serializable
+		result, state       = "violation: " + oracle.NameResult, "violation: " + oracle.NameFinalState
+		blocking, refused   = "violation: " + oracle.NameBlocking, "violation: " + oracle.NameWrite
+		fails               = "violation: " + oracle.NameError
+	)
+	type at struct{ products, levels, want string } // several of each
+	tests := []struct {
+		name, history string
+		at            []at
+	}{
+		{"V1: own writes are seen", `
+			A: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			A: SELECT * FROM t -> 1|5 2|0
+			A: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"mysql mariadb", "ru rc rr ser", ""}, {"postgres", "ru rc rr ser", ""}, {"tidb", "rc rr si", ""}}},
+		{"V1: own writes are not seen", `
+			A: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			A: SELECT * FROM t -> 1|0 2|0
+			A: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"mysql mariadb", "ru rc rr ser", result}, {"postgres", "ru rc rr ser", result}, {"tidb", "rc rr si", result}}},
+		{"V2: what is not committed is seen", `
+			A: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: BEGIN
+			B: SELECT * FROM t -> 1|5 2|0
+			A: ROLLBACK
+			B: COMMIT
+			final: 1|0 2|0`,
+			[]at{{"mysql mariadb", "ru", ""}, {"mysql mariadb", "rc rr", result}, {"postgres", "ru rc rr ser", result}, {"tidb", "rc rr si", result}}},
+		{"V2: what is not committed is not seen", `
+			A: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: BEGIN
+			B: SELECT * FROM t -> 1|0 2|0
+			A: COMMIT
+			B: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"mysql mariadb", "ru", result}, {"mysql mariadb", "rc rr", ""}, {"postgres", "ru rc rr ser", ""}, {"tidb", "rc rr si", ""}}},
+		{"V2: what was rolled back is seen", `
+			A: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			A: ROLLBACK
+			B: SELECT * FROM t -> 1|5 2|0
+			final: 1|0 2|0`,
+			[]at{{"mysql mariadb", "ru rc rr ser", result}, {"postgres", "rc ser", result}}},
+		{"V3: what was committed meanwhile is seen", `
+			B: BEGIN
+			B: SELECT * FROM t -> 1|0 2|0
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: SELECT * FROM t -> 1|5 2|0
+			B: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"mysql mariadb", "ru rc", ""}, {"mysql mariadb", "rr", result}, {"postgres", "ru rc", ""}, {"postgres", "rr ser", result}, {"tidb", "rc", ""}, {"tidb", "rr si", result}}},
+		{"V4: the snapshot stays", `
+			B: BEGIN
+			B: SELECT * FROM t -> 1|0 2|0
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: SELECT * FROM t -> 1|0 2|0
+			B: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"mysql mariadb", "rr", ""}, {"mysql mariadb", "ru rc", result}, {"postgres", "rr ser", ""}, {"postgres", "ru rc", result}, {"tidb", "rr si", ""}, {"tidb", "rc", result}}},
+		{"V4: the snapshot is taken by the first read", `
+			B: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: SELECT * FROM t -> 1|5 2|0
+			B: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"mysql mariadb", "rr", ""}, {"postgres", "rr ser", ""}, {"tidb", "rr si", result}}},
+		{"V4: the snapshot is taken by BEGIN", `
+			B: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: SELECT * FROM t -> 1|0 2|0
+			B: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"mysql mariadb", "rr", result}, {"postgres", "rr ser", result}, {"tidb", "rr si", ""}}},
+		{"V4: the snapshot is taken by WITH CONSISTENT SNAPSHOT", `
+			B: START TRANSACTION WITH CONSISTENT SNAPSHOT
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: SELECT * FROM t -> 1|0 2|0
+			B: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"mysql mariadb", "rr", ""}, {"mysql mariadb", "rc", result}}},
+		{"V4: a write does not take InnoDB's snapshot, but PostgreSQL's", `
+			B: BEGIN
+			B: UPDATE t SET b = 7 WHERE a = 2 -> 1
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: SELECT * FROM t -> 1|5 2|7
+			B: COMMIT
+			final: 1|5 2|7`,
+			[]at{{"mysql mariadb", "rr", ""}, {"postgres", "rr ser", result}}},
+		{"a locking read is current", `
+			B: BEGIN
+			B: SELECT * FROM t -> 1|0 2|0
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: SELECT * FROM t WHERE a = 1 FOR UPDATE -> 1|5
+			B: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"mysql mariadb", "rc rr", ""}, {"tidb", "rc rr", ""}, {"postgres", "rc", ""}, {"postgres", "rr", result}}},
+		{"a locking read is not current", `
+			B: BEGIN
+			B: SELECT * FROM t -> 1|0 2|0
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: SELECT * FROM t WHERE a = 1 FOR UPDATE -> 1|0
+			B: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"mysql mariadb", "rc rr", result}, {"tidb", "rc rr", result}, {"postgres", "rr", refused}}},
+		{"a write is current, and its rows are seen", `
+			B: BEGIN
+			B: SELECT * FROM t -> 1|0 2|0
+			A: INSERT INTO t VALUES (3, 0) -> 1
+			B: UPDATE t SET b = b + 1 -> 3
+			B: SELECT * FROM t -> 1|1 2|1 3|1
+			B: COMMIT
+			final: 1|1 2|1 3|1`,
+			[]at{{"mysql mariadb", "rc rr", ""}, {"tidb", "rc rr", ""}, {"postgres", "rc", ""}, {"postgres", "rr", result}, {"mariadb", "si", result}, {"tidb", "si", result}}},
+		{"first updater wins: refused", `
+			B: BEGIN
+			B: SELECT * FROM t -> 1|0 2|0
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: UPDATE t SET b = 7 WHERE a = 1 -> !40001 serialization failure
+			B: ROLLBACK
+			final: 1|5 2|0`,
+			[]at{{"postgres", "rr ser", ""}}},
+		{"first updater wins: a lost update", `
+			B: BEGIN
+			B: SELECT * FROM t -> 1|0 2|0
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: UPDATE t SET b = 7 WHERE a = 1 -> 1
+			B: COMMIT
+			final: 1|7 2|0`,
+			[]at{{"postgres", "rr ser", refused}, {"mariadb", "si", refused}, {"tidb", "si", refused}, {"postgres mariadb", "rc", ""}, {"mariadb tidb", "rr", ""}}},
+		{"first committer wins: the optimistic COMMIT is refused", `
+			B: BEGIN
+			B: UPDATE t SET b = 7 WHERE a = 1 -> 1
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: COMMIT -> !9007 serialization failure
+			final: 1|5 2|0`,
+			[]at{{"tidb", "si", ""}}},
+		{"a row deleted since the snapshot is passed over", `
+			B: BEGIN
+			B: SELECT * FROM t -> 1|0 2|0
+			A: DELETE FROM t WHERE a = 1 -> 1
+			B: UPDATE t SET b = 7 -> 1
+			B: COMMIT
+			final: 2|7`,
+			[]at{{"mariadb", "si", "violation: a row deleted since the snapshot is passed over"}, {"postgres", "rr ser", result}, {"mysql mariadb", "rc rr", ""}}},
+		{"a read that the optimizer answers need not take the snapshot", `
+			B: BEGIN
+			B: SELECT * FROM t WHERE a = 9 -> none
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: SELECT * FROM t -> 1|5 2|0
+			B: SELECT * FROM t -> 1|5 2|0
+			B: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"mysql mariadb", "rr", ""}, {"mariadb", "si", ""}, {"postgres", "rr", result}}},
+		{"but takes it once", `
+			B: BEGIN
+			B: SELECT * FROM t WHERE a = 9 -> none
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: SELECT * FROM t -> 1|5 2|0
+			B: SELECT * FROM t -> 1|0 2|0
+			B: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"mysql mariadb", "rr", result}, {"mariadb", "si", result}}},
+		{"another row is no conflict", `
+			B: BEGIN
+			B: SELECT * FROM t -> 1|0 2|0
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: UPDATE t SET b = 7 WHERE a = 2 -> 1
+			B: COMMIT
+			final: 1|5 2|7`,
+			[]at{{"postgres", "rr ser", ""}, {"mariadb", "si", ""}, {"tidb", "si", ""}}},
+		{"a row that another transaction has written is passed", `
+			A: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: UPDATE t SET b = b + 1 WHERE a = 1 -> 1
+			A: ROLLBACK
+			final: 1|1 2|0`,
+			[]at{{"mysql mariadb", "ru rc rr ser", blocking}, {"postgres", "rc rr ser", blocking}, {"tidb", "rc rr", ""}}}, // TiDB does not show waits in autocommit
+		{"the same in a transaction", `
+			A: BEGIN
+			B: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: UPDATE t SET b = b + 1 WHERE a = 1 -> 1
+			A: ROLLBACK
+			B: COMMIT
+			final: 1|1 2|0`,
+			[]at{{"mysql mariadb", "rr", blocking}, {"tidb", "rc rr", blocking}, {"tidb", "si", ""}}},
+		{"a row that another transaction has written is waited for", `
+			A: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			A: COMMIT
+			B@2: UPDATE t SET b = b + 1 WHERE a = 1 -> 1
+			final: 1|6 2|0`,
+			[]at{{"mysql mariadb", "ru rc rr ser", ""}, {"postgres", "rc", ""}, {"tidb", "rc rr", ""}}},
+		{"a wait for nothing is none of ours", `
+			A: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			A: COMMIT
+			B@2: UPDATE t SET b = b + 1 WHERE a = 2 -> 1
+			final: 1|5 2|1`,
+			[]at{{"mysql mariadb", "rr ser", ""}, {"postgres", "rc rr ser", ""}}},
+		{"locks of a savepoint that was rolled back to", `
+			A: BEGIN
+			A: SAVEPOINT p
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			A: ROLLBACK TO SAVEPOINT p
+			B: UPDATE t SET b = b + 1 WHERE a = 1 -> 1
+			A: COMMIT
+			final: 1|1 2|0`,
+			[]at{{"mariadb", "rc rr", ""}, {"postgres", "rc rr", ""}}},
+		{"what was before the savepoint stays", `
+			A: BEGIN
+			A: UPDATE t SET b = 4 WHERE a = 1 -> 1
+			A: SAVEPOINT p
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			A: ROLLBACK TO SAVEPOINT p
+			A: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"mariadb", "rc rr", state}, {"postgres", "rc rr", state}}},
+		{"a row that is locked FOR UPDATE is passed", `
+			A: BEGIN
+			B: BEGIN
+			A: SELECT * FROM t WHERE a = 1 FOR UPDATE -> 1|0
+			B: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: COMMIT
+			A: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"mysql mariadb", "ru rc rr ser", blocking}, {"postgres", "rc rr ser", blocking}, {"tidb", "rc rr", blocking}}},
+		{"optimistic transactions lock nothing", `
+			A: BEGIN OPTIMISTIC
+			B: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: UPDATE t SET b = 6 WHERE a = 1 -> 1
+			B: COMMIT
+			A: COMMIT -> !9007 serialization failure
+			final: 1|6 2|0`,
+			[]at{{"tidb", "rc rr si", ""}}},
+		{"and are refused at COMMIT", `
+			A: BEGIN OPTIMISTIC
+			B: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: UPDATE t SET b = 6 WHERE a = 1 -> 1
+			B: COMMIT
+			A: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"tidb", "rc rr si", refused}}},
+		{"share locks share", `
+			A: BEGIN
+			B: BEGIN
+			A: SELECT * FROM t WHERE a = 1 FOR SHARE -> 1|0
+			B: SELECT * FROM t WHERE a = 1 FOR SHARE -> 1|0
+			B: COMMIT
+			A: COMMIT
+			final: 1|0 2|0`,
+			[]at{{"mysql", "rc rr ser", ""}, {"postgres", "rc rr ser", ""}}},
+		{"a share lock is passed", `
+			A: BEGIN
+			B: BEGIN
+			A: SELECT * FROM t WHERE a = 1 FOR SHARE -> 1|0
+			B: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: COMMIT
+			A: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"mysql", "rc rr ser", blocking}, {"postgres", "rc rr ser", blocking}}},
+		{"a share lock may be on an index only", `
+			A: BEGIN
+			B: BEGIN
+			A: SELECT b FROM t WHERE a = 1 FOR SHARE -> 0
+			B: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: COMMIT
+			A: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"mysql", "rc rr ser", ""}, {"postgres", "rc rr ser", blocking}}},
+		{"an update passes key share locks", `
+			A: BEGIN
+			A: SELECT * FROM t WHERE a = 1 FOR KEY SHARE -> 1|0
+			B: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			A: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"postgres", "rc rr ser", ""}}},
+		{"a delete does not", `
+			A: BEGIN
+			A: SELECT * FROM t WHERE a = 1 FOR KEY SHARE -> 1|0
+			B: DELETE FROM t WHERE a = 1 -> 1
+			A: COMMIT
+			final: 2|0`,
+			[]at{{"postgres", "rc rr ser", blocking}}},
+		{"plain reads of SERIALIZABLE lock on InnoDB", `
+			A: BEGIN
+			A: SELECT * FROM t WHERE a = 1 -> 1|0
+			B: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			A: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"mysql mariadb", "ser", blocking}, {"mysql mariadb", "rr", ""}, {"postgres", "ser", ""}}},
+		{"not in autocommit", `
+			A: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: SELECT * FROM t -> 1|0 2|0
+			A: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"mysql mariadb", "ser", ""}}},
+		{"a key that is not committed is inserted", `
+			A: BEGIN
+			A: INSERT INTO t VALUES (3, 0) -> 1
+			B: INSERT INTO t VALUES (3, 1) -> 1
+			A: ROLLBACK
+			final: 1|0 2|0 3|1`,
+			[]at{{"mysql mariadb", "rc rr ser", blocking}, {"postgres", "rc rr ser", blocking}}},
+		{"another key is", `
+			A: BEGIN
+			A: INSERT INTO t VALUES (3, 0) -> 1
+			B: INSERT INTO t VALUES (4, 1) -> 1
+			A: ROLLBACK
+			final: 1|0 2|0 4|1`,
+			[]at{{"mysql mariadb", "rc rr ser", ""}, {"postgres", "rc rr ser", ""}}},
+		{"a key whose deletion is not committed is refused at once", `
+			A: BEGIN
+			A: DELETE FROM t WHERE a = 1 -> 1
+			B: INSERT INTO t VALUES (1, 7) -> !DUP error
+			A: COMMIT
+			final: 2|0`,
+			[]at{{"mysql mariadb", "rc rr ser", blocking}, {"postgres", "rc rr ser", blocking}}},
+		{"a key that is there is refused at once", `
+			A: BEGIN
+			A: DELETE FROM t WHERE a = 1 -> 1
+			B: INSERT INTO t VALUES (2, 7) -> !DUP error
+			A: COMMIT
+			final: 2|0`,
+			[]at{{"mysql mariadb", "rc rr ser", ""}, {"postgres", "rc rr ser", ""}}},
+		{"a key that is there is taken", `
+			B: INSERT INTO t VALUES (2, 7) -> 1
+			final: 1|0 2|0 2|7`,
+			[]at{{"mysql mariadb", "rc rr ser", fails}, {"postgres", "rc rr ser", fails}, {"tidb", "rc rr", fails}}},
+		{"a row comes into what a locking read has locked", `
+			A: BEGIN
+			A: SELECT * FROM t WHERE b < 5 FOR UPDATE -> 1|0 2|0
+			B: INSERT INTO t VALUES (3, 1) -> 1
+			A: COMMIT
+			final: 1|0 2|0 3|1`,
+			[]at{{"mysql mariadb", "rr ser", blocking}, {"mysql mariadb", "ru rc", ""}, {"postgres", "rc rr ser", ""}, {"tidb", "rc rr", ""}}},
+		{"a row comes beside it", `
+			A: BEGIN
+			A: SELECT * FROM t WHERE b < 5 FOR UPDATE -> 1|0 2|0
+			B: INSERT INTO t VALUES (3, 7) -> 1
+			A: COMMIT
+			final: 1|0 2|0 3|7`,
+			[]at{{"mysql mariadb", "rr ser", ""}}},
+		{"a deadlock between two", `
+			A: BEGIN
+			B: BEGIN
+			A: UPDATE t SET b = 1 WHERE a = 1 -> 1
+			B: UPDATE t SET b = 2 WHERE a = 2 -> 1
+			B: UPDATE t SET b = 2 WHERE a = 1 -> !1213 deadlock
+			A@4: UPDATE t SET b = 1 WHERE a = 2 -> 1
+			A: COMMIT
+			final: 1|1 2|1`,
+			[]at{{"mysql mariadb", "rc rr ser", ""}}},
+		{"a deadlock of one", `
+			A: BEGIN
+			A: UPDATE t SET b = 1 WHERE a = 1 -> 1
+			A: UPDATE t SET b = 1 WHERE a = 2 -> !1213 deadlock
+			final: 1|0 2|0`,
+			[]at{{"mysql mariadb tidb", "rc rr", "violation: " + oracle.NameDeadlock}}},
+		{"two waiters, one order", `
+			A: BEGIN
+			A: UPDATE t SET b = 1 WHERE a = 1 -> 1
+			A: COMMIT
+			B@2: UPDATE t SET b = b + 1 WHERE a = 1 -> 1
+			C@2: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			final: 1|5 2|0`,
+			[]at{{"mysql mariadb", "rc rr ser", ""}, {"postgres", "rc", ""}, {"tidb", "rc rr", ""}}},
+		{"two waiters, the other order", `
+			A: BEGIN
+			A: UPDATE t SET b = 1 WHERE a = 1 -> 1
+			A: COMMIT
+			B@2: UPDATE t SET b = b + 1 WHERE a = 1 -> 1
+			C@2: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			final: 1|6 2|0`,
+			[]at{{"mysql mariadb", "rc rr ser", ""}, {"postgres", "rc", ""}, {"tidb", "rc rr", ""}}},
+		{"two waiters, no order", `
+			A: BEGIN
+			A: UPDATE t SET b = 1 WHERE a = 1 -> 1
+			A: COMMIT
+			B@2: UPDATE t SET b = b + 1 WHERE a = 1 -> 1
+			C@2: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			final: 1|2 2|0`,
+			[]at{{"mysql mariadb", "rc rr ser", state}, {"postgres", "rc", state}, {"tidb", "rc rr", state}}},
+		{"rows that match after the wait: the statement has the new view", `
+			A: BEGIN
+			A: UPDATE t SET b = 5 -> 2
+			A: COMMIT
+			B@2: UPDATE t SET b = 9 WHERE a = 1 OR b = 5 -> 2
+			final: 1|9 2|9`,
+			[]at{{"mysql mariadb", "rc rr ser", ""}, {"tidb", "rc rr", ""}, {"postgres", "rc", ""}}},
+		{"rows that match after the wait: PostgreSQL checks those of its snapshot", `
+			A: BEGIN
+			A: UPDATE t SET b = 5 -> 2
+			A: COMMIT
+			B@2: UPDATE t SET b = 9 WHERE a = 2 OR b = 5 -> 1
+			final: 1|5 2|9`,
+			[]at{{"mysql mariadb", "rc ru", "violation: an UPDATE judges its rows at two moments"}, {"mysql mariadb", "rr ser", result}, {"tidb", "rc rr", result},
+				{"postgres", "rc", "permitted: only rows of the statement's snapshot are checked again"}}},
+		{"rows that match after the wait: one that matched before is passed over", `
+			A: BEGIN
+			A: UPDATE t SET b = 5 -> 2
+			A: COMMIT
+			B@2: UPDATE t SET b = 9 WHERE a = 2 OR b = 5 -> 1
+			final: 1|9 2|5`,
+			[]at{{"postgres", "rc", "permitted: only rows of the statement's snapshot are checked again; " + state}, {"mysql", "rr", result}}},
+		{"a record that moved", `
+			A: BEGIN
+			A: UPDATE t SET a = 0 WHERE a = 2 -> 1
+			A: COMMIT
+			B@2: DELETE FROM t -> 1
+			final: 0|0`,
+			[]at{{"mariadb", "rc ru", "violation: a record moved behind the scan"}, {"mysql", "rc ru", "permitted: a record moved behind the scan"}, {"mysql mariadb", "rr ser", result}, {"postgres", "rc", result}}},
+		{"an update that changes nothing", `
+			B: BEGIN
+			B: SELECT * FROM t -> 1|0 2|0
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: UPDATE t SET b = 5 -> 1
+			B: SELECT * FROM t -> 1|0 2|5
+			B: COMMIT
+			final: 1|5 2|5`,
+			[]at{{"mysql mariadb tidb", "rr", "violation: an update that changes nothing is not a write"}, {"mysql mariadb tidb", "rc", result}}},
+		{"an update that changes nothing is seen", `
+			B: BEGIN
+			B: SELECT * FROM t -> 1|0 2|0
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: UPDATE t SET b = 5 -> 1
+			B: SELECT * FROM t -> 1|5 2|5
+			B: COMMIT
+			final: 1|5 2|5`,
+			[]at{{"mysql mariadb tidb", "rr rc", ""}}},
+		{"a row that is inserted and not committed", `
+			A: BEGIN
+			A: INSERT INTO t VALUES (3, 7) -> 1
+			B: UPDATE t SET b = 9 WHERE b > 5 -> 0
+			A: COMMIT
+			final: 1|0 2|0 3|7`,
+			[]at{{"mysql mariadb", "ru rc", "permitted: semi-consistent read"}, {"postgres", "rc", "permitted: rows that are not committed are not looked at"}, {"postgres", "rr", ""}}},
+		{"a row that is inserted and not committed, and does not match", `
+			A: BEGIN
+			A: INSERT INTO t VALUES (3, 1) -> 1
+			B: UPDATE t SET b = 9 WHERE b > 5 -> 0
+			A: COMMIT
+			final: 1|0 2|0 3|1`,
+			[]at{{"mysql mariadb", "ru rc", ""}, {"postgres", "rc", ""}}},
+		{"the tables: a committed write is lost", `
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			final: 1|0 2|0`,
+			[]at{{"mysql mariadb postgres", "rc rr ser", state}, {"tidb", "rc rr", state}}},
+		{"the tables: a write that was rolled back is there", `
+			A: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			A: ROLLBACK
+			final: 1|5 2|0`,
+			[]at{{"mysql mariadb postgres", "rc rr ser", state}}},
+		{"the tables: a transaction that was left open", `
+			A: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			final: 1|0 2|0`,
+			[]at{{"mysql mariadb postgres", "rc rr ser", ""}}},
+		{"the tables: two rows' values are swapped", `
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			final: 1|0 2|5`,
+			[]at{{"mysql mariadb postgres", "rc rr ser", state}}},
+		{"a failed transaction lets go", `
+			A: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			A: INSERT INTO t VALUES (2, 2) -> !23505 error
+			B: UPDATE t SET b = 6 WHERE a = 1 -> 1
+			A: ROLLBACK
+			final: 1|6 2|0`,
+			[]at{{"postgres", "rc rr ser", ""}}},
+		{"a failed statement of InnoDB does not", `
+			A: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			A: INSERT INTO t VALUES (2, 2) -> !1062 error
+			B: UPDATE t SET b = 6 WHERE a = 1 -> 1
+			A: ROLLBACK
+			final: 1|6 2|0`,
+			[]at{{"mysql mariadb", "rc rr ser", blocking}}},
+		{"a row whose key another transaction has changed is another row", `
+			A: BEGIN
+			A: SELECT * FROM t -> 1|0 2|0
+			B: UPDATE t SET a = 7 WHERE a = 2 -> 1
+			A: DELETE FROM t -> 2
+			A: SELECT * FROM t -> 2|0
+			A: COMMIT
+			final: none`,
+			[]at{{"mysql mariadb tidb", "rr", ""}, {"mysql mariadb tidb", "rc", result}}},
+		{"it is gone if its key is as it was", `
+			A: BEGIN
+			A: SELECT * FROM t -> 1|0 2|0
+			B: UPDATE t SET b = 7 WHERE a = 2 -> 1
+			A: DELETE FROM t -> 2
+			A: SELECT * FROM t -> 2|0
+			A: COMMIT
+			final: none`,
+			[]at{{"mysql mariadb tidb", "rr rc", result}}},
+		{"what a waiting statement has done so far is seen without isolation", `
+			A: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 2 -> 1
+			B: SELECT * FROM t -> 1|7 2|5
+			A: ROLLBACK
+			C@2: UPDATE t SET b = 7 -> 2
+			final: 1|7 2|7`,
+			[]at{{"mysql mariadb", "ru", ""}, {"mysql mariadb", "rc", result}}},
+		{"a key that the snapshot does not show", `
+			A: BEGIN
+			A: SELECT * FROM t -> 1|0 2|0
+			B: INSERT INTO t VALUES (3, 3) -> 1
+			A: INSERT INTO t VALUES (3, 4) -> !DUP error
+			A: ROLLBACK
+			final: 1|0 2|0 3|3`,
+			[]at{{"postgres", "rc rr ser", ""}, {"mysql mariadb", "rc rr", ""}, {"mariadb", "si", ""}}},
+	}
+	levels := map[string]string{"ru": ru, "rc": rc, "rr": rr, "si": si, "ser": ser}
+	for _, test := range tests {
+		for _, at := range test.at {
+			for _, product := range strings.Fields(at.products) {
+				for _, level := range strings.Fields(at.levels) {
+					duplicate := "1062"
+					if product == "postgres" {
+						duplicate = "23505"
+					}
+					s := played(t, product, levels[level], twoRows, strings.ReplaceAll(test.history, "DUP", duplicate))
+					v, err := troc.Check(t.Context(), s, &toy{product: product}, troc.Options{})
+					if err != nil {
+						t.Fatalf("%s, %s at %s: %v", test.name, product, levels[level], err)
+					}
+					if got := short(v); got != at.want {
+						t.Errorf("%s, %s at %s: got %q, want %q\n%s", test.name, product, levels[level], got, at.want, account(nil, s, v))
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestSubqueryView: each table of a statement has a view of its own.
+func TestSubqueryView(t *testing.T) {
+	const setup = "CREATE TABLE t (a INT PRIMARY KEY, b INT); CREATE TABLE u (a INT PRIMARY KEY, b INT); INSERT INTO t VALUES (1, 3), (2, 8); INSERT INTO u VALUES (1, 5)"
+	history := func(affected, rows string) string {
+		return `
+			A: BEGIN
+			A: SELECT * FROM u -> 1|5
+			B: UPDATE u SET b = 9 -> 1
+			A: UPDATE t SET b = 4 WHERE b < (SELECT MAX(b) FROM u) -> ` + affected + `
+			A: COMMIT
+			final: ` + rows + `
+			final u: 1|9`
+	}
+	for _, test := range []struct{ product, level, affected, rows, want string }{
+		{"mysql", oracle.RepeatableRead, "2", "1|4 2|4", "permitted: current read of a subquery"},
+		{"mysql", oracle.RepeatableRead, "1", "1|4 2|8", ""},
+		{"mysql", oracle.RepeatableRead, "0", "1|3 2|8", "violation: " + oracle.NameResult},
+		{"mysql", oracle.ReadCommitted, "2", "1|4 2|4", ""},
+		{"mysql", oracle.ReadCommitted, "1", "1|4 2|8", "violation: " + oracle.NameResult},
+		{"postgres", oracle.RepeatableRead, "1", "1|4 2|8", ""},
+		{"postgres", oracle.RepeatableRead, "2", "1|4 2|4", "violation: " + oracle.NameResult},
+		{"postgres", oracle.ReadCommitted, "2", "1|4 2|4", ""},
+	} {
+		s := played(t, test.product, test.level, setup, history(test.affected, test.rows))
+		v, err := troc.Check(t.Context(), s, &toy{product: test.product}, troc.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := short(v); got != test.want {
+			t.Errorf("%s at %s, %s rows: got %q, want %q\n%s", test.product, test.level, test.affected, got, test.want, account(nil, s, v))
+		}
+	}
+}
+
+// TestUnknown: what cannot be decided is said so, and is no finding.
+func TestUnknown(t *testing.T) {
+	const wrong = `
+		A: BEGIN
+		A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+		A: COMMIT
+		final: 1|0 2|0`
+	check := func(s *schedule.Schedule, stage *toy) string {
+		t.Helper()
+		v, err := troc.Check(t.Context(), s, stage, troc.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return short(v)
+	}
+	base := func() *schedule.Schedule { return played(t, "postgres", oracle.ReadCommitted, twoRows, wrong) }
+	if got := check(base(), &toy{product: "postgres"}); got != "violation: "+oracle.NameFinalState {
+		t.Fatalf("the history is not the near miss that it should be: %q", got)
+	}
+	for name, change := range map[string]func(s *schedule.Schedule){
+		"trouble": func(s *schedule.Schedule) { s.Trouble = "it stood still" },
+		"crash":   func(s *schedule.Schedule) { s.Crashed = true },
+		"trigger": func(s *schedule.Schedule) {
+			s.Setup = append(s.Setup, "CREATE TRIGGER x BEFORE UPDATE ON t EXECUTE FUNCTION f()")
+		},
+		"ddl":    func(s *schedule.Schedule) { s.Steps[1].Statement.DDL = true },
+		"script": func(s *schedule.Schedule) { s.Steps[1].Statement.Verb = "script" },
+		"level":  func(s *schedule.Schedule) { s.Level = oracle.Snapshot; s.Product = "cockroach" },
+		"volatile": func(s *schedule.Schedule) {
+			s.Steps[1].Statement.Volatile = "random values"
+		},
+		"unparsed": func(s *schedule.Schedule) { s.Steps[1].Statement.Unparsed = true },
+	} {
+		s := base()
+		change(s)
+		if got := check(s, &toy{product: "postgres"}); !strings.HasPrefix(got, "unknown: ") {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+	refused := &toy{product: "postgres", refuse: errors.New("row size too large")}
+	if got := check(base(), refused); !strings.Contains(got, "unknown: the tables cannot be given row ids: row size too large") {
+		t.Errorf("no row ids: got %q", got)
+	}
+}
+
+// gone is a stage whose server has ended.
+type gone struct{ toy }
+
+func (g *gone) Prepare(context.Context, []string, int) error { return errors.New("the server is gone") }
+
+func TestStageGone(t *testing.T) {
+	s := played(t, "postgres", oracle.ReadCommitted, twoRows, "A: UPDATE t SET b = 5 -> 2\nfinal: 1|5 2|5")
+	if _, err := troc.Check(t.Context(), s, &gone{}, troc.Options{}); err == nil || !strings.Contains(err.Error(), "the server is gone") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,357 @@
+package troc
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"wirecheck/history"
+	"wirecheck/oracle"
+	"wirecheck/oracle/schedule"
+	"wirecheck/rewrite"
+)
+
+// step takes one world through one step. It gives the worlds that agree with what was seen, and the deaths of those that do not.
+func (c *check) step(ctx context.Context, from *world, i int) (alive []*world, died []death, err error) {
+	st := &c.s.Steps[i]
+	w := from.clone()
+	// A statement that commits first (MySQL family: BEGIN) ends the transaction before.
+	for x := range c.txs {
+		if t := &c.txs[x]; x != c.txOf[i] && t.End == st.Done && w.txs[x].status == running {
+			w.end(x, c.outcome(x), c.place)
+		}
+	}
+	x := c.txOf[i]
+	if x < 0 {
+		if st.Answer.Err == nil {
+			c.t.set(st.Session, &st.Statement)
+		}
+		return []*world{w}, nil, nil
+	}
+	if c.txs[x].Steps[0] == i {
+		c.begin(w, x, i)
+	}
+	alive = []*world{w}
+	if c.kindOK(i) {
+		if alive, died, err = c.statement(ctx, w, i); err != nil || c.unknown != "" {
+			return nil, nil, err
+		}
+	} else if why := c.control(w, x, i); why != "" {
+		c.unknown = why
+		return nil, nil, nil
+	}
+	if st.Effect == "transaction failed" && st.Reason != "transaction has failed before" {
+		for _, w := range alive {
+			w.fail(x)
+		}
+	}
+	if c.txs[x].End != st.Done {
+		return alive, died, nil
+	}
+	ended := alive
+	alive = nil
+	for _, w := range ended {
+		if m := c.commits(w, x, i); m != nil {
+			died = append(died, death{mismatch: *m, causes: w.causes, place: c.place})
+			continue
+		}
+		w.end(x, c.outcome(x), c.place)
+		alive = append(alive, w)
+	}
+	return alive, died, nil
+}
+
+func (c *check) kindOK(i int) bool { _, ok := c.kind(i); return ok }
+
+// kind is the kind of a step's statement; ok is false where it neither reads nor writes tables.
+func (c *check) kind(i int) (k Kind, ok bool) {
+	st := &c.s.Steps[i]
+	x := c.txOf[i]
+	if x < 0 {
+		return 0, false
+	}
+	return kindOf(c.s.Product, c.txs[x].Level, c.txs[x].Explicit, &st.Statement)
+}
+
+func (c *check) outcome(x int) status {
+	if c.txs[x].Outcome == history.OutcomeCommitted {
+		return committed
+	}
+	return aborted
+}
+
+// begin notes the start of a transaction, and the snapshot of those that take one then.
+func (c *check) begin(w *world, x, i int) {
+	t := &w.txs[x]
+	t.began = c.sentAt(i)
+	t.lockless = c.s.Product == "tidb" && c.txs[x].Level == oracle.Snapshot
+	st := &c.s.Steps[i].Statement
+	if c.s.Product == "tidb" || st.Control.Verb == rewrite.ControlBegin && st.Begin.Snapshot {
+		t.snapshots, t.firm = []int{t.began}, true
+	}
+}
+
+var constraints = regexp.MustCompile(`(?i)^\s*set\s+constraints\b`)
+
+var harmless = regexp.MustCompile(`(?i)^\s*(show|explain|describe|desc|analyze)\b`)
+
+// control follows a statement that neither reads nor writes tables. It says why nothing can be followed any more.
+func (c *check) control(w *world, x, i int) string {
+	st := &c.s.Steps[i]
+	q := &st.Statement
+	if st.Failed() {
+		return ""
+	}
+	switch q.Control.Verb {
+	case rewrite.ControlRelease:
+		w.release(x, q.Control.Name)
+		return ""
+	case rewrite.ControlBegin, rewrite.ControlCommit, rewrite.ControlRollback, rewrite.ControlLevel, rewrite.ControlAutocommit:
+		return ""
+	case rewrite.ControlSavepoint:
+		w.txs[x].saves = append(slices.Clip(w.txs[x].saves), save{q.Control.Name, i})
+		return ""
+	case rewrite.ControlRollbackTo:
+		if !w.back(x, q.Control.Name) {
+			return st.Name + " goes back to a savepoint that was not seen"
+		}
+		return ""
+	case rewrite.ControlLocks, rewrite.ControlDatabase, rewrite.ControlReset:
+		return st.Name + " changes what later statements mean: " + q.Text
+	}
+	switch {
+	case constraints.MatchString(q.Text):
+		if c.features.deferred {
+			return st.Name + " changes when constraints are looked at"
+		}
+		return ""
+	case q.Verb == "set":
+		c.t.set(st.Session, q)
+		return ""
+	case harmless.MatchString(q.Text):
+		return ""
+	case q.Unparsed:
+		return st.Name + " was not understood: " + q.Why
+	}
+	return st.Name + " is of a kind that is not followed: " + q.Text
+}
+
+// concurrent reports whether another transaction ran at some time since this one's beginning.
+func (c *check) concurrent(x int) bool {
+	return slices.ContainsFunc(c.txs, func(t schedule.Transaction) bool {
+		return t.Session != c.txs[x].Session && t.End >= c.txs[x].Begin && t.Begin <= c.txs[x].End
+	})
+}
+
+// contention are the reasons for which a server refuses a statement since others run, too.
+func contention(reason string) bool {
+	switch reason {
+	case "deadlock", "serialization failure", "lock wait time-out", "lock not available":
+		return true
+	}
+	return false
+}
+
+// commits judges the end of an optimistic transaction: the first that commits wins (TiDB documentation, optimistic transactions).
+func (c *check) commits(w *world, x, i int) *mismatch {
+	if c.s.Product != "tidb" || c.txs[x].Level != oracle.Snapshot || c.outcome(x) != committed || len(w.txs[x].snapshots) != 1 || !c.txs[x].Explicit {
+		return nil
+	}
+	for name, rows := range w.tables {
+		if w.taint[name] != "" {
+			continue
+		}
+		for _, r := range rows {
+			if !slices.ContainsFunc(r.versions, func(v version) bool { return v.tx == x && !v.same }) {
+				continue
+			}
+			for _, v := range w.newer(name, r.id, x, w.txs[x].snapshots[0]) {
+				if v.same {
+					continue
+				}
+				return &mismatch{
+					step: i, name: oracle.NameWrite,
+					rule: fmt.Sprintf("an optimistic transaction that has changed a row is refused if another one has changed it since its snapshot: %s has changed and committed one of %s (TiDB documentation, optimistic mode)", c.name(v.tx), name),
+					want: oracle.Side{Text: "refused: write conflict"}, got: oracle.Side{Text: "committed"}, trail: w.trail,
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// name is a transaction's name for people.
+func (c *check) name(x int) string {
+	t := &c.txs[x]
+	name := c.s.Sessions[t.Session].Name
+	if t.N > 1 {
+		name += fmt.Sprintf(" (transaction %d)", t.N)
+	}
+	return name
+}
+
+// roles are what a statement does with the tables that it mentions.
+type roles struct {
+	locked, read []string // names; a table may be in both
+	strange      string   // a mention that is no table of the case
+	inner        bool     // it writes within a common table expression
+}
+
+func (c *check) roles(kind Kind, q *rewrite.Statement) (r roles) {
+	for _, u := range q.Tables {
+		if u.Kind != rewrite.SourceTable {
+			continue
+		}
+		name, ok := c.t.known(u)
+		if !ok && c.features.views[u.Name] && u.Schema == "" && kind == KindSelect {
+			for _, name := range c.t.names { // a view may show any of them
+				if !slices.Contains(r.read, name) {
+					r.read = append(r.read, name)
+				}
+			}
+			continue
+		}
+		if !ok {
+			r.strange = u.Name
+			continue
+		}
+		locked := u.Target || u.Lock != rewrite.LockNone || kind == KindShare && q.Locking.Lock == rewrite.LockNone
+		r.inner = r.inner || u.Target && u.Place != rewrite.PlaceMain
+		list := &r.read
+		if locked {
+			list = &r.locked
+		}
+		if !slices.Contains(*list, name) {
+			*list = append(*list, name)
+		}
+	}
+	return r
+}
+
+// statement takes a world through a statement that reads or writes tables.
+func (c *check) statement(ctx context.Context, w *world, i int) (alive []*world, died []death, err error) {
+	st := &c.s.Steps[i]
+	q := &st.Statement
+	x := c.txOf[i]
+	kind, _ := c.kind(i)
+	r := c.roles(kind, q)
+	skip := func(why string) ([]*world, []death, error) {
+		c.note("%s was not compared: %s", st.Name, why)
+		if kind.writes() && !st.Failed() {
+			c.taint(w, q, st.Name+": "+why)
+		}
+		c.snap(w, x, i, nil, false)
+		return []*world{w}, nil, nil
+	}
+	switch {
+	case st.Failed() && contention(st.Reason):
+		c.snap(w, x, i, nil, false)
+		if !c.concurrent(x) {
+			return nil, []death{{mismatch: mismatch{
+				step: i, name: oracle.NameDeadlock, rule: "a transaction that runs alone meets no lock and no conflict (Troc, III-E3)",
+				want: oracle.Side{Text: "no other transaction is open"}, got: about(&st.Answer, kind), trail: w.trail,
+			}, causes: w.causes, place: c.place}}, nil
+		}
+		return []*world{w}, nil, nil
+	case st.Failed() && st.Reason != "error":
+		c.snap(w, x, i, nil, false)
+		return []*world{w}, nil, nil
+	case r.strange != "" || q.Unparsed:
+		why := "it names " + r.strange
+		if q.Unparsed {
+			why = "it was not understood: " + q.Why
+		}
+		if kind.writes() && !st.Failed() || q.Verb == "other" {
+			c.unknown = st.Name + ": " + why
+			return nil, nil, nil
+		}
+		return skip(why)
+	case r.inner:
+		if st.Failed() {
+			return skip("it writes within a common table expression")
+		}
+		c.unknown = st.Name + ": it writes within a common table expression"
+		return nil, nil, nil
+	case q.Locking.SkipLocked:
+		return skip("SKIP LOCKED leaves out rows by locks that are not all known")
+	case len(r.locked)+len(r.read) == 0:
+		c.snap(w, x, i, nil, true)
+		return []*world{w}, nil, nil
+	}
+	candidates, err := c.candidates(ctx, w, i, kind, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	for n := range candidates {
+		list, dead, err := c.attempt(ctx, w, i, kind, r, &candidates[n])
+		if err != nil {
+			return nil, nil, err
+		}
+		alive, died = append(alive, list...), append(died, dead...)
+	}
+	return alive, died, nil
+}
+
+// snap notes that a statement may have taken the transaction's snapshot. chosen are the moments at one of which it must have been taken
+// after what was seen; nil: nothing is known of that.
+func (c *check) snap(w *world, x, i int, chosen []int, certain bool) {
+	t := &w.txs[x]
+	if t.firm {
+		if chosen != nil {
+			t.snapshots = chosen
+		}
+		return
+	}
+	switch {
+	case c.s.Product == "postgres":
+		t.snapshots, t.firm = []int{c.sentAt(i)}, true
+	case c.s.Product == "tidb":
+	default:
+		kind, _ := c.kind(i)
+		if chosen != nil {
+			t.snapshots, t.firm = chosen, certain
+		} else if kind == KindSelect && !slices.Contains(t.snapshots, c.place) {
+			t.snapshots = append(slices.Clip(t.snapshots), c.place)
+		}
+	}
+}
+
+// certainlyReads reports whether an answer shows that tables were read to make it, so that the snapshot was taken by then.
+func certainlyReads(st *schedule.Step) bool {
+	return st.Answer.Err == nil && len(st.Answer.Rows) > 0 && !st.Statement.Aggregate && !st.Statement.SetOperation
+}
+
+// whole reports whether a SELECT returns all columns of its tables, so that it cannot be answered from a secondary index alone.
+var whole = regexp.MustCompile(`(?i)^\s*\(*\s*select\s+([\w]+\s*\.\s*)?\*`)
+
+func isDuplicate(e *schedule.Error) bool {
+	return e != nil && (e.Code == "23505" || e.Code == "1062" || e.Code == "1586" || e.Code == "1859")
+}
+
+// describeView says in words on what a statement was executed.
+func describeView(views map[string]relation, limit int) string {
+	var parts []string
+	for name, rel := range views {
+		var rows []string
+		for _, t := range rel {
+			if len(rows) == limit {
+				rows = append(rows, "...")
+				break
+			}
+			var values []string
+			for _, v := range t.values {
+				if v == nil {
+					values = append(values, "NULL")
+				} else {
+					values = append(values, string(v))
+				}
+			}
+			rows = append(rows, "("+strings.Join(values, ", ")+")")
+		}
+		parts = append(parts, name+" = {"+strings.Join(rows, ", ")+"}")
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,330 @@
+package troc_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"wirecheck/oracle/schedule"
+	"wirecheck/rewrite"
+	"wirecheck/rewrite/mysql"
+	"wirecheck/rewrite/postgres"
+)
+
+// toy is a stage without a server. It knows tables with the columns a and b, of which a is the key, and a few forms of statements: it
+// executes one statement alone, and nothing else, so that what a history may show is decided by the oracle.
+type toy struct {
+	product string
+	rows    map[string][]toyRow
+	setup   []string
+	refuse  error // what Prepare says
+}
+
+type toyRow struct{ a, b, id string }
+
+var (
+	toyInsert  = regexp.MustCompile(`^INSERT INTO (\w+)(?: \(a, b\))? VALUES (.*)$`)
+	toyTuple   = regexp.MustCompile(`\(([\w-]+), ([\w-]+)\)`)
+	toyUpdate  = regexp.MustCompile(`^UPDATE (\w+) SET ([ab]) = (b \+ )?([\w-]+)(?: WHERE (.*))?$`)
+	toyDelete  = regexp.MustCompile(`^DELETE FROM (\w+)(?: WHERE (.*))?$`)
+	toySelect  = regexp.MustCompile(`^SELECT (\*|b|\w+\.wc_row_id) FROM (\w+)(?: WHERE (.*?))?(?: FOR UPDATE| FOR SHARE| FOR KEY SHARE| LOCK IN SHARE MODE)?$`)
+	toyLess    = regexp.MustCompile(`^(UPDATE \w+ SET b = [\w-]+ WHERE) b < \(SELECT MAX\(b\) FROM (\w+)\)$`)
+	toyTerm    = regexp.MustCompile(`^([ab]) (=|<|>) ([\w-]+)$`)
+	toyCreated = regexp.MustCompile(`^CREATE TABLE (\w+)`)
+)
+
+func (s *toy) describe(sql string) rewrite.Statement {
+	describe := postgres.Describe
+	if s.product != "postgres" {
+		describe = mysql.New(mysql.Flavor(s.product), rewrite.CaptureNative).Describe
+	}
+	list, err := describe(sql)
+	if err != nil || len(list) != 1 {
+		panic(fmt.Sprintf("%s: %v, %d statements", sql, err, len(list)))
+	}
+	return list[0]
+}
+
+func (s *toy) Prepare(_ context.Context, setup []string, _ int) error {
+	if s.refuse != nil && len(setup) > 0 && strings.HasPrefix(setup[len(setup)-1], "ALTER") {
+		return s.refuse
+	}
+	s.setup = setup
+	return s.Reset(nil)
+}
+
+func (s *toy) Reset(context.Context) error {
+	s.rows = map[string][]toyRow{}
+	for _, sql := range s.setup {
+		if m := toyCreated.FindStringSubmatch(sql); m != nil {
+			s.rows[m[1]] = nil
+		} else if a := s.one(sql); !strings.HasPrefix(sql, "ALTER") && a.Err != nil {
+			return fmt.Errorf("%s: %s", sql, a.Err.Message)
+		}
+	}
+	return nil
+}
+
+func (s *toy) Execute(_ context.Context, _ int, sql string) (schedule.Step, error) {
+	st := schedule.Step{Statement: s.describe(sql), Answer: s.one(sql), Effect: "done"}
+	if st.Answer.Err != nil {
+		st.Effect, st.Reason = "statement failed", "error"
+	}
+	return st, nil
+}
+
+func (s *toy) Tables(context.Context) (list []schedule.Table, err error) {
+	for name, rows := range s.rows {
+		t := schedule.Table{Name: name}
+		for _, c := range []string{"a", "b", "wc_row_id"} {
+			t.Columns = append(t.Columns, schedule.Column{Name: c, Type: "int"})
+		}
+		for _, r := range rows {
+			t.Rows = append(t.Rows, []schedule.Value{schedule.Value(r.a), schedule.Value(r.b), schedule.Value(r.id)})
+		}
+		list = append(list, t)
+	}
+	slices.SortFunc(list, func(a, b schedule.Table) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+func (s *toy) Load(_ context.Context, tables []schedule.Table) error {
+	for _, t := range tables {
+		keys := map[string]bool{}
+		s.rows[t.Name] = nil
+		for _, r := range t.Rows {
+			if keys[string(r[0])] {
+				return fmt.Errorf("two rows with the key %s", r[0])
+			}
+			keys[string(r[0])] = true
+			id := "0"
+			if len(r) == 3 {
+				id = string(r[2])
+			}
+			s.rows[t.Name] = append(s.rows[t.Name], toyRow{string(r[0]), string(r[1]), id})
+		}
+	}
+	return nil
+}
+
+func (s *toy) Run(context.Context, []schedule.Session, []schedule.Order) (*schedule.Schedule, error) {
+	panic("troc runs nothing")
+}
+
+// holds evaluates conditions like "a = 1 OR b > 2".
+func holds(r toyRow, where string) bool {
+	if where == "" {
+		return true
+	}
+	for _, term := range strings.Split(where, " OR ") {
+		m := toyTerm.FindStringSubmatch(term)
+		if m == nil {
+			panic("condition " + where)
+		}
+		have, _ := strconv.Atoi(map[string]string{"a": r.a, "b": r.b}[m[1]])
+		want, _ := strconv.Atoi(m[3])
+		if m[2] == "=" && have == want || m[2] == "<" && have < want || m[2] == ">" && have > want {
+			return true
+		}
+	}
+	return false
+}
+
+// one executes a statement.
+func (s *toy) one(sql string) (a schedule.Answer) {
+	sql = strings.NewReplacer("`", "", `"`, "").Replace(sql)
+	if m := toyLess.FindStringSubmatch(sql); m != nil {
+		most := 0
+		for _, r := range s.rows[m[2]] {
+			b, _ := strconv.Atoi(r.b)
+			most = max(most, b)
+		}
+		sql = fmt.Sprintf("%s b < %d", m[1], most)
+	}
+	if sql, ok := strings.CutSuffix(sql, ")"); ok && strings.Contains(sql, "(SELECT MAX(b) FROM ") { // SELECT t.wc_row_id FROM t WHERE b < (...)
+		front, table, _ := strings.Cut(sql, "(SELECT MAX(b) FROM ")
+		most := 0
+		for _, r := range s.rows[table] {
+			b, _ := strconv.Atoi(r.b)
+			most = max(most, b)
+		}
+		return s.one(fmt.Sprintf("%s%d", front, most))
+	}
+	switch {
+	case toyInsert.MatchString(sql):
+		m := toyInsert.FindStringSubmatch(sql)
+		kept := slices.Clone(s.rows[m[1]])
+		for _, v := range toyTuple.FindAllStringSubmatch(m[2], -1) {
+			s.rows[m[1]] = append(s.rows[m[1]], toyRow{v[1], v[2], "0"})
+			a.Affected++
+		}
+		return s.unique(m[1], kept, a)
+	case toyUpdate.MatchString(sql):
+		m := toyUpdate.FindStringSubmatch(sql)
+		kept := slices.Clone(s.rows[m[1]])
+		for i := range s.rows[m[1]] {
+			r := &s.rows[m[1]][i]
+			if !holds(*r, m[5]) {
+				continue
+			}
+			old := *r
+			value := m[4]
+			if m[3] != "" {
+				x, _ := strconv.Atoi(r.b)
+				y, _ := strconv.Atoi(value)
+				value = strconv.Itoa(x + y)
+			}
+			if m[2] == "a" {
+				r.a = value
+			} else {
+				r.b = value
+			}
+			if s.product == "postgres" || old != *r { // the MySQL family counts rows that change
+				a.Affected++
+			}
+		}
+		return s.unique(m[1], kept, a)
+	case toyDelete.MatchString(sql):
+		m := toyDelete.FindStringSubmatch(sql)
+		n := len(s.rows[m[1]])
+		s.rows[m[1]] = slices.DeleteFunc(slices.Clone(s.rows[m[1]]), func(r toyRow) bool { return holds(r, m[2]) })
+		a.Affected = int64(n - len(s.rows[m[1]]))
+	case toySelect.MatchString(sql):
+		m := toySelect.FindStringSubmatch(sql)
+		a.Columns = []schedule.Column{{Name: "b", Type: "int"}}
+		for _, r := range s.rows[m[2]] {
+			if !holds(r, m[3]) {
+				continue
+			}
+			switch {
+			case m[1] == "b":
+				a.Rows = append(a.Rows, []schedule.Value{schedule.Value(r.b)})
+			case m[1] == "*" && s.product != "mysql" && s.product != "mariadb":
+				a.Columns = []schedule.Column{{Name: "a", Type: "int"}, {Name: "b", Type: "int"}, {Name: "wc_row_id", Type: "int"}}
+				a.Rows = append(a.Rows, []schedule.Value{schedule.Value(r.a), schedule.Value(r.b), schedule.Value(r.id)})
+			case m[1] == "*":
+				a.Columns = []schedule.Column{{Name: "a", Type: "int"}, {Name: "b", Type: "int"}}
+				a.Rows = append(a.Rows, []schedule.Value{schedule.Value(r.a), schedule.Value(r.b)})
+			default:
+				a.Columns = []schedule.Column{{Name: "wc_row_id", Type: "int"}}
+				a.Rows = append(a.Rows, []schedule.Value{schedule.Value(r.id)})
+			}
+		}
+	case strings.HasPrefix(sql, "ALTER"), strings.HasPrefix(sql, "SET"):
+	default:
+		panic("the toy does not know: " + sql)
+	}
+	return a
+}
+
+func (s *toy) unique(table string, kept []toyRow, a schedule.Answer) schedule.Answer {
+	keys := map[string]bool{}
+	for _, r := range s.rows[table] {
+		if keys[r.a] {
+			s.rows[table] = kept
+			code := "1062"
+			if s.product == "postgres" {
+				code = "23505"
+			}
+			return schedule.Answer{Err: &schedule.Error{Code: code, Message: "duplicate key " + r.a}}
+		}
+		keys[r.a] = true
+	}
+	return a
+}
+
+// played makes a schedule of a text. A line is a statement, "session: SQL -> answer". The answer is the number of affected rows, rows as
+// 1|0 2|0 ("none" if there are none), or ! with a code and a reason. "session@3: ..." waited: it was sent behind line 3. The last line
+// may be "final: rows of t", "final u: rows of u".
+func played(t *testing.T, product, level, setup, text string) *schedule.Schedule {
+	t.Helper()
+	s := &schedule.Schedule{Product: product, Version: "toy", Level: level}
+	for _, sql := range strings.Split(setup, ";") {
+		s.Setup = append(s.Setup, strings.TrimSpace(sql))
+	}
+	stage := &toy{product: product}
+	open := map[string]schedule.State{}
+	index := map[string]int{}
+	session := func(name string) int {
+		if _, ok := index[name]; !ok {
+			index[name] = len(s.Sessions)
+			s.Sessions = append(s.Sessions, schedule.Session{Name: name})
+		}
+		return index[name]
+	}
+	rowsOf := func(text string) (rows [][]schedule.Value) {
+		for _, r := range strings.Fields(text) {
+			if r == "none" {
+				continue
+			}
+			var row []schedule.Value
+			for _, v := range strings.Split(r, "|") {
+				row = append(row, schedule.Value(v))
+			}
+			rows = append(rows, row)
+		}
+		return rows
+	}
+	n := 0
+	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		who, what, ok := strings.Cut(strings.TrimSpace(line), ": ")
+		if !ok {
+			t.Fatalf("line %q", line)
+		}
+		if table, ok := strings.CutPrefix(who, "final"); ok {
+			name := strings.TrimSpace(table)
+			if name == "" {
+				name = "t"
+			}
+			s.Final = append(s.Final, schedule.Table{Name: name, Columns: []schedule.Column{{Name: "a", Type: "int"}, {Name: "b", Type: "int"}}, Rows: rowsOf(what)})
+			continue
+		}
+		n++
+		sql, answer, _ := strings.Cut(what, " -> ")
+		st := schedule.Step{Name: fmt.Sprintf("s%d", n), Statement: stage.describe(sql), Sent: 10*n - 5, Done: 10 * n, Effect: "done"}
+		name, at, waited := strings.Cut(who, "@")
+		if waited {
+			after, err := strconv.Atoi(at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			st.Waited, st.Sent = true, 10*after+1
+		}
+		st.Session = session(name)
+		st.Before = open[name]
+		switch st.Statement.Control.Verb {
+		case rewrite.ControlBegin:
+			open[name] = schedule.Open
+		case rewrite.ControlCommit, rewrite.ControlRollback:
+			open[name] = schedule.Idle
+		}
+		switch {
+		case strings.HasPrefix(answer, "!"):
+			code, reason, _ := strings.Cut(answer[1:], " ")
+			st.Answer.Err = &schedule.Error{Code: code, Message: reason}
+			st.Reason, st.Effect = reason, "statement failed"
+			switch {
+			case product == "postgres" && st.Statement.Control.Verb == rewrite.ControlCommit, product != "postgres" && reason != "error" && reason != "lock wait time-out":
+				st.Effect, open[name] = "rolled back", schedule.Idle
+			case product == "postgres" && st.Before != schedule.Idle:
+				st.Effect, open[name] = "transaction failed", schedule.Failed
+			}
+		case st.Statement.Verb == "select":
+			st.Answer.Rows = rowsOf(answer)
+			st.Answer.Columns = []schedule.Column{{Name: "a", Type: "int"}, {Name: "b", Type: "int"}}
+		case answer != "":
+			affected, err := strconv.ParseInt(answer, 10, 64)
+			if err != nil {
+				t.Fatalf("line %q: %v", line, err)
+			}
+			st.Answer.Affected = affected
+		}
+		st.After = open[name]
+		s.Steps = append(s.Steps, st)
+	}
+	return s
+}

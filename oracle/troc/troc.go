@@ -1,0 +1,358 @@
+// Package troc implements transaction oracle construction (Troc, Dou et al., ICSE 2023): each statement of a schedule is executed
+// alone on its own database view, the versions that it should see at its level, and what it really did is compared with that:
+// its result, whether it waited, and in the end the tables.
+//
+// Beyond the paper: any number of transactions, several tables with a view for each role in a statement, PostgreSQL, TiDB's optimistic
+// transactions, MariaDB's innodb_snapshot_isolation. Where the engine may choose (waiters that one COMMIT lets go, the moment of a
+// snapshot) all choices are followed as worlds: what was seen must be possible in one of them. Docs: docs/TROC.md.
+package troc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"wirecheck/history"
+	"wirecheck/oracle"
+	"wirecheck/oracle/schedule"
+	"wirecheck/rewrite"
+)
+
+// Descriptor describes the oracle.
+var Descriptor = oracle.Oracle{
+	Name: "troc",
+	Doc: `executes each statement alone on the versions that it should see, and compares its result, its waiting and the final state
+It needs a stage to execute on. From Troc (ICSE 2023), extended to PostgreSQL, TiDB, several tables and any number of transactions.`,
+}
+
+// Options are what a caller may choose.
+type Options struct {
+	// Worlds bounds how many courses of one schedule are followed at once; 0: 64. Beyond, the verdict is Unknown.
+	Worlds int
+	// Waiters bounds how many statements that one step lets go are tried in all orders; 0: 4.
+	Waiters int
+}
+
+// check is the judgement of one schedule.
+type check struct {
+	s        *schedule.Schedule
+	o        Options
+	t        *theater
+	txs      []schedule.Transaction
+	txOf     []int // by step: its transaction, or -1
+	order    []int // steps in the order in which they took effect
+	place    int   // of the step under way, in order, from 1
+	features features
+	notes    []string
+	died     []death // of all steps
+	unknown  string
+}
+
+// death is the end of a world: what was seen is not possible in it.
+type death struct {
+	mismatch
+	causes []note
+	place  int
+	world  *world // how the world would go on if the comparison were left out
+}
+
+// Check judges a schedule. The error says that the stage cannot go on.
+func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Options) (schedule.Verdict, error) {
+	if o.Worlds == 0 {
+		o.Worlds = 64
+	}
+	if o.Waiters == 0 {
+		o.Waiters = 4
+	}
+	c := &check{s: s, o: o, txs: s.Transactions()}
+	if why := c.undecidable(); why != "" {
+		return schedule.Verdict{Unknown: why}, nil
+	}
+	t, start, err := newTheater(ctx, s, stage, s.Final)
+	var refused errRowID
+	if errors.As(err, &refused) {
+		return schedule.Verdict{Unknown: refused.Error()}, nil
+	}
+	if err != nil {
+		return schedule.Verdict{}, err
+	}
+	c.t = t
+	c.arrange()
+	c.features = featuresOf(s.Setup, t.names)
+	worlds, err := c.follow(ctx, c.first(start))
+	var rows *schedule.Refused
+	if errors.As(err, &rows) {
+		return schedule.Verdict{Unknown: "a view that a statement should have breaks a key"}, nil
+	}
+	if err != nil {
+		return schedule.Verdict{}, err
+	}
+	return c.verdict(worlds), nil
+}
+
+// undecidable says why a schedule is not judged at all; empty if it is.
+func (c *check) undecidable() string {
+	s := c.s
+	switch {
+	case s.Crashed:
+		return "the server, or a connection, ended"
+	case s.Trouble != "":
+		return "the schedule did not come to its end: " + s.Trouble
+	}
+	for i := range s.Steps {
+		st := &s.Steps[i].Statement
+		switch {
+		case st.DDL:
+			return "a step changes definitions: " + s.Steps[i].Name
+		case st.Verb == "script":
+			return "the answers of a step of several statements cannot be told apart: " + s.Steps[i].Name
+		}
+	}
+	for i := range c.txs {
+		t := &c.txs[i]
+		if t.Outcome == history.OutcomeUnknown {
+			return "it is not known whether a transaction was committed"
+		}
+		if _, ok := StrategyOf(s.Product, t.Level, KindSelect); !ok {
+			return fmt.Sprintf("table II has no line for %s at %s", s.Product, t.Level)
+		}
+	}
+	return featureless(s.Setup)
+}
+
+// arrange finds the transactions of steps, and the order in which steps took effect: that in which they finished, except that
+// what let a waiter go precedes it, whichever answer arrived first.
+func (c *check) arrange() {
+	c.txOf = make([]int, len(c.s.Steps))
+	for i := range c.txOf {
+		c.txOf[i] = -1
+		c.order = append(c.order, i)
+	}
+	for n := range c.txs {
+		for _, i := range c.txs[n].Steps {
+			c.txOf[i] = n
+		}
+	}
+	steps := c.s.Steps
+	for i := 1; i < len(c.order); i++ {
+		for j := i; j > 0; j-- {
+			a, b := &steps[c.order[j-1]], &steps[c.order[j]]
+			if !a.Waited || b.Waited || b.Sent > a.Done || b.Sent < a.Sent || a.Session == b.Session {
+				break
+			}
+			c.order[j-1], c.order[j] = c.order[j], c.order[j-1]
+		}
+	}
+}
+
+// sentAt is the place in the order behind which a step was sent.
+func (c *check) sentAt(i int) int {
+	n := 0
+	for _, j := range c.order {
+		if c.s.Steps[j].Done < c.s.Steps[i].Sent {
+			n++
+		}
+	}
+	return n
+}
+
+// first is the world before the first step.
+func (c *check) first(start map[string]relation) *world {
+	w := &world{tables: map[string][]row{}, txs: make([]progress, len(c.txs)), taint: map[string]string{}, next: 1}
+	for name, rel := range start {
+		for _, t := range rel {
+			w.tables[name] = append(w.tables[name], row{t.id, []version{{tx: initial, values: t.values}}})
+			w.next = max(w.next, t.id+1)
+		}
+	}
+	return w
+}
+
+// unit is a number of steps from place on that may have taken effect in any order: waiters that were let go together.
+func (c *check) unit(place int) []int {
+	steps := c.s.Steps
+	n := 1
+	for place+n < len(c.order) && place > 0 {
+		before, next := &steps[c.order[place-1]], &steps[c.order[place+n]]
+		if !steps[c.order[place]].Waited || !next.Waited || next.Sent > before.Done {
+			break
+		}
+		n++
+	}
+	return c.order[place : place+n]
+}
+
+// follow takes the worlds through all steps.
+func (c *check) follow(ctx context.Context, w *world) ([]*world, error) {
+	worlds := []*world{w}
+	for place := 0; place < len(c.order); {
+		unit := c.unit(place)
+		orders := [][]int{unit}
+		if len(unit) > 1 {
+			if len(unit) > c.o.Waiters {
+				c.unknown = fmt.Sprintf("%d statements were let go at once", len(unit))
+				return worlds, nil
+			}
+			orders = permutations(unit)
+		}
+		var next []*world
+		var died []death
+		for _, order := range orders {
+			from := worlds
+			for k, i := range order {
+				c.place = place + k + 1
+				var to []*world
+				for _, w := range from {
+					list, dead, err := c.step(ctx, w, i)
+					if err != nil {
+						return nil, err
+					}
+					to, died = append(to, list...), append(died, dead...)
+					if c.unknown != "" {
+						return worlds, nil
+					}
+				}
+				from = distinct(to)
+			}
+			next = append(next, from...)
+		}
+		place += len(unit)
+		if len(next) == 0 && len(died) > 0 {
+			var err error
+			if next, err = c.confirm(ctx, died); err != nil {
+				return nil, err
+			}
+		}
+		c.died = append(c.died, died...)
+		worlds = distinct(next)
+		switch {
+		case len(worlds) == 0:
+			return nil, nil
+		case len(worlds) > c.o.Worlds:
+			c.unknown = fmt.Sprintf("more than %d courses are possible", c.o.Worlds)
+			return worlds, nil
+		}
+	}
+	return c.finish(worlds), nil
+}
+
+// confirm executes the statements at which the last worlds died once more. Where the answer depends on the order of rows, or on the row
+// id, nothing can be concluded: the world lives on.
+func (c *check) confirm(ctx context.Context, died []death) (alive []*world, err error) {
+	last := 0
+	for _, d := range died {
+		last = max(last, d.place)
+	}
+	for _, d := range died {
+		if d.place != last || d.views == nil || d.world == nil {
+			continue
+		}
+		st := &c.s.Steps[d.step]
+		answers, err := c.t.again(ctx, st, d.views)
+		if err != nil {
+			return nil, err
+		}
+		if len(answers) == 0 {
+			c.note("%s was not compared: %v", st.Name, errNoView)
+			c.taint(d.world, &st.Statement, st.Name+": "+errNoView.Error())
+			alive = append(alive, d.world)
+			continue
+		}
+		agree := func(a *schedule.Answer) bool { return differ(st, a) == "" }
+		same := slices.ContainsFunc(answers, func(a schedule.Answer) bool { return !sameAnswer(&answers[0], &a) })
+		if slices.ContainsFunc(answers, func(a schedule.Answer) bool { return agree(&a) }) || same {
+			c.note("%s was not compared: its answer depends on the order of rows", st.Name)
+			if kind, _ := c.kind(d.step); kind.writes() {
+				c.taint(d.world, &st.Statement, "the effect of "+st.Name+" depends on the order of rows")
+			}
+			alive = append(alive, d.world)
+		}
+	}
+	return alive, nil
+}
+
+// finish ends what is open, and compares the tables (Troc, III-F).
+func (c *check) finish(worlds []*world) (alive []*world) {
+	c.place = len(c.order) + 1
+	for _, w := range worlds {
+		for x := range w.txs {
+			if w.txs[x].status == running {
+				w.end(x, aborted, c.place)
+			}
+		}
+		if m := c.final(w); m != nil {
+			c.died = append(c.died, death{mismatch: *m, causes: w.causes, place: c.place})
+			continue
+		}
+		alive = append(alive, w)
+	}
+	return alive
+}
+
+// final compares a world's tables with those that were seen at the end.
+func (c *check) final(w *world) *mismatch {
+	for _, table := range c.s.Final {
+		if _, ok := w.taint[table.Name]; ok {
+			continue
+		}
+		var want [][]schedule.Value
+		for _, t := range w.view(table.Name, initial, moment{at: c.place}) {
+			want = append(want, t.values)
+		}
+		got := table.Rows
+		if d := diffRows(table.Columns, want, got); !d.Equal() {
+			return &mismatch{
+				step: -1, name: oracle.NameFinalState, table: table.Name,
+				rule: "the committed versions of all rows are what the tables hold at the end (Troc, III-F)",
+				want: side(table.Columns, d.Missing, len(want)-len(d.Missing)), got: side(table.Columns, d.Extra, len(got)-len(d.Extra)), trail: w.trail,
+			}
+		}
+	}
+	return nil
+}
+
+func (c *check) note(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if !slices.Contains(c.notes, text) {
+		c.notes = append(c.notes, text)
+	}
+}
+
+// taint says that what a statement wrote is not certain.
+func (c *check) taint(w *world, q *rewrite.Statement, why string) {
+	for _, u := range q.Targets() {
+		if name, ok := c.t.known(u); ok {
+			if _, is := w.taint[name]; !is {
+				w.taint[name] = why
+			}
+		}
+	}
+}
+
+// distinct leaves out worlds that cannot be told from one with no more causes.
+func distinct(worlds []*world) (out []*world) {
+	slices.SortStableFunc(worlds, func(a, b *world) int { return len(a.causes) - len(b.causes) })
+	seen := map[string]bool{}
+	for _, w := range worlds {
+		k := w.key()
+		if !seen[k] {
+			seen[k] = true
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+func permutations(list []int) (out [][]int) {
+	if len(list) <= 1 {
+		return [][]int{slices.Clone(list)}
+	}
+	for i := range list {
+		rest := slices.Delete(slices.Clone(list), i, i+1)
+		for _, p := range permutations(rest) {
+			out = append(out, append([]int{list[i]}, p...))
+		}
+	}
+	return out
+}

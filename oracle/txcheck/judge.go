@@ -1,0 +1,308 @@
+package txcheck
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"wirecheck/oracle"
+	"wirecheck/oracle/schedule"
+	"wirecheck/rewrite"
+)
+
+var literal = regexp.MustCompile(`^\s*(?:[-+]?[0-9.]+|'(?:[^'\\]|'')*'|(?i:NULL|TRUE|FALSE|DEFAULT))\s*$`)
+
+// computed reports whether an assignment's value is no literal.
+func computed(a rewrite.Assignment) bool { return !literal.MatchString(a.Expr) }
+
+// readsTable reports whether the statement reads rows of a table.
+func (s *statement) readsTable(t *table) bool {
+	for _, u := range s.step.Statement.Reads() {
+		if u.Name == t.name || strings.HasSuffix(t.name, "."+u.Name) || strings.EqualFold(u.Name, t.name) {
+			return true
+		}
+	}
+	return false
+}
+
+// result is what a statement brought back without transactions.
+type result struct {
+	fact   *fact
+	answer schedule.Answer
+}
+
+// replay executes statements in an order without transactions (algorithm 1, ExecuteWithoutTxn).
+func (k *check) replay(ctx context.Context, order []*fact) (results []result, tables []schedule.Table, err error) {
+	if err := k.stage.Reset(ctx); err != nil {
+		return nil, nil, err
+	}
+	for i := range k.plan.sessions {
+		for _, st := range k.plan.sessions[i].Setup {
+			if _, err := k.stage.Execute(ctx, i, st.Text); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	for _, f := range order {
+		st, err := k.stage.Execute(ctx, f.statement.step.Session, f.text)
+		if err != nil {
+			return nil, nil, err
+		}
+		answer, _ := strip(st.Answer, f.hidden)
+		results = append(results, result{f, answer})
+	}
+	if tables, err = k.stage.Tables(ctx); err != nil {
+		return nil, nil, err
+	}
+	return results, stripTables(tables), nil
+}
+
+// difference is what two executions disagree in: a statement's result, or a table.
+type difference struct {
+	name               string         // oracle.NameResult, ...
+	fact               *fact          // nil: a table
+	step               *schedule.Step // as fact, of the schedule itself
+	table              string
+	expected, observed oracle.Side
+	reference          []string
+}
+
+// compare compares the results and final tables of an execution with transactions (observed) with those of the same statements
+// without (algorithm 1). affected says whether counts of changed rows are comparable, too.
+func compare(results []result, observed func(*fact) schedule.Answer, affected func(*fact) bool, want, got []schedule.Table) *difference {
+	for _, r := range results {
+		if r.fact.role == setting {
+			continue
+		}
+		if d := compareAnswers(r.answer, observed(r.fact), affected(r.fact)); d != nil {
+			d.fact = r.fact
+			return d
+		}
+	}
+	return compareTables(want, got)
+}
+
+// compareTables compares the contents of a database.
+func compareTables(want, got []schedule.Table) *difference {
+	for _, t := range schedule.DiffTables(want, got) {
+		d := &difference{name: oracle.NameFinalState, table: t.Table}
+		if t.Shape != "" {
+			d.expected.Text, d.observed.Text = "the table as it was made", t.Shape
+			return d
+		}
+		i := slices.IndexFunc(want, func(x schedule.Table) bool { return x.Name == t.Table })
+		j := slices.IndexFunc(got, func(x schedule.Table) bool { return x.Name == t.Table })
+		d.expected, d.observed = sides(want[i].Columns, want[i].Rows, got[j].Rows, t.Rows)
+		return d
+	}
+	return nil
+}
+
+// compareAnswers compares what a statement returned.
+func compareAnswers(want, got schedule.Answer, affected bool) *difference {
+	errText := func(a schedule.Answer) string {
+		if a.Err == nil {
+			return "no error"
+		}
+		return "error " + a.Err.Code + ": " + a.Err.Message
+	}
+	switch {
+	case (want.Err == nil) != (got.Err == nil), want.Err != nil && want.Err.Code != got.Err.Code:
+		return &difference{name: oracle.NameError, expected: oracle.Side{Text: errText(want)}, observed: oracle.Side{Text: errText(got)}}
+	case want.Err != nil:
+		return nil
+	case !slices.Equal(names(want.Columns), names(got.Columns)):
+		return &difference{name: oracle.NameResult, expected: oracle.Side{Text: fmt.Sprintf("columns %v", names(want.Columns))},
+			observed: oracle.Side{Text: fmt.Sprintf("columns %v", names(got.Columns))}}
+	}
+	if d := schedule.DiffRows(want.Rows, got.Rows); !d.Equal() {
+		e, o := sides(want.Columns, want.Rows, got.Rows, d)
+		return &difference{name: oracle.NameResult, expected: e, observed: o}
+	}
+	if affected && want.Columns == nil && want.Affected != got.Affected {
+		return &difference{name: oracle.NameResult, expected: oracle.Side{Text: fmt.Sprintf("%d rows changed", want.Affected)},
+			observed: oracle.Side{Text: fmt.Sprintf("%d rows changed", got.Affected)}}
+	}
+	return nil
+}
+
+func names(columns []schedule.Column) (list []string) {
+	for _, c := range columns {
+		list = append(list, c.Name)
+	}
+	return list
+}
+
+// sides shows the rows that differ, and how many do not.
+func sides(columns []schedule.Column, want, got [][]schedule.Value, d schedule.Difference) (expected, observed oracle.Side) {
+	side := func(all, differ [][]schedule.Value) oracle.Side {
+		s := oracle.Side{Columns: names(columns), Omitted: len(all) - len(differ), Rows: [][]*string{}}
+		for _, row := range differ {
+			out := make([]*string, len(row))
+			for i, v := range row {
+				if v != nil {
+					text := string(v)
+					out[i] = &text
+				}
+			}
+			s.Rows = append(s.Rows, out)
+		}
+		return s
+	}
+	return side(want, d.Missing), side(got, d.Extra)
+}
+
+// judge executes topological orders and compares.
+func (k *check) judge(ctx context.Context) error {
+	got := k.last
+	rules := got.truth()
+	var wrong *difference
+	agreed := false
+	for n, by := range rules {
+		g := got.graph(by)
+		if n > 0 && (g.Text() == got.graph(rules[0]).Text() || len(g.Cyclic()) > 0) {
+			continue
+		}
+		d, err := k.orders(ctx, g, k.options.Orders)
+		if err != nil {
+			return err
+		}
+		if agreed = d == nil; agreed {
+			break
+		}
+		if wrong == nil {
+			wrong = d
+		}
+	}
+	if !agreed {
+		if len(rules) > 1 && k.stale(got) != nil {
+			k.verdict.Unknown = "a write saw other versions than its transaction's snapshot has, and which ones is not defined"
+			return nil
+		}
+		k.violation(wrong)
+		return nil
+	}
+	k.agreed = true
+	return k.permitted(ctx, got)
+}
+
+// orders executes topological orders of a graph, and gives the first difference.
+func (k *check) orders(ctx context.Context, g *Graph, count int) (*difference, error) {
+	tried := map[string]bool{}
+	for range count {
+		order := g.Order(k.options.Intn)
+		key := fmt.Sprint(order)
+		if tried[key] {
+			continue
+		}
+		tried[key] = true
+		facts := make([]*fact, len(order))
+		for i, n := range order {
+			facts[i] = k.last.fact(g.Nodes[n].Statement)
+		}
+		results, tables, err := k.replay(ctx, facts)
+		if err != nil {
+			return nil, fmt.Errorf("execute without transactions: %w", err)
+		}
+		always := func(*fact) bool { return true }
+		d := compare(results, func(f *fact) schedule.Answer { return f.answer }, always, tables, stripTables(k.last.schedule.Final))
+		if d != nil {
+			d.reference = k.lines(facts)
+			return d, nil
+		}
+	}
+	return nil, nil
+}
+
+// lines are statements as findings show them.
+func (k *check) lines(facts []*fact) (list []string) {
+	for _, f := range facts {
+		list = append(list, k.plan.sessions[f.statement.step.Session].Name+": "+f.statement.step.Statement.Text)
+	}
+	return list
+}
+
+// finding makes a finding of a difference.
+func (k *check) finding(kind oracle.Kind, d *difference) oracle.Finding {
+	f := oracle.Finding{
+		Oracle: Descriptor.Name, Kind: kind, Class: oracle.TxCheck, Name: d.name, Level: k.original.Level, Promised: kind == oracle.KindViolation,
+		Difference: &oracle.Difference{
+			Rule:     "statements in a topological order of their dependencies, executed without transactions, give the same results and the same database (TxCheck, theorem 1)",
+			Expected: d.expected, Observed: d.observed, Reference: d.reference, Table: d.table,
+		},
+	}
+	if d.fact != nil {
+		d.step = d.fact.statement.step
+	}
+	if d.step != nil {
+		st := d.step
+		f.Difference.Step, f.Difference.Session, f.Difference.SQL = st.Name, k.original.Sessions[st.Session].Name, st.Statement.Text
+		f.Session = uint64(st.Session + 1)
+		for _, u := range st.Statement.Tables {
+			if t := k.plan.table(u); t != nil && !slices.Contains(f.Tables, t.name) {
+				f.Tables = append(f.Tables, t.name)
+			}
+		}
+	} else {
+		f.Tables = []string{d.table}
+	}
+	slices.Sort(f.Tables)
+	return f
+}
+
+func (k *check) violation(d *difference) {
+	f := k.finding(oracle.KindViolation, d)
+	f.Source = "TxCheck (OSDI 2023), theorem 1"
+	f.Remedies = oracle.Remedies(k.original.Product, &f)
+	f.ID = f.Fingerprint()
+	k.verdict.Findings = append(k.verdict.Findings, f)
+}
+
+// stale finds a write that referenced other versions than its transaction's plain reads would have: the difference between the
+// snapshot and what is committed.
+func (k *check) stale(got *capture) *fact {
+	for _, f := range got.facts {
+		if f.level != oracle.RepeatableRead && f.level != oracle.Snapshot {
+			continue // no snapshot that stays
+		}
+		if !f.out && f.role == write && f.hasView && f.hasNow && !slices.Equal(f.set(bySnapshot), f.set(byCurrent)) {
+			return f
+		}
+	}
+	return nil
+}
+
+// permitted looks for the difference that the paper reports where a write sees newer rows than the snapshot that the reads around
+// it see (its figure 1, MySQL bug 108528): the vendors document that.
+func (k *check) permitted(ctx context.Context, got *capture) error {
+	f := k.stale(got)
+	if f == nil || k.plan.product.name == "tidb" {
+		return nil
+	}
+	g := got.graph(bySnapshot)
+	if len(g.Cyclic()) > 0 || g.Text() == got.graph(byCurrent).Text() {
+		return nil
+	}
+	d, err := k.orders(ctx, g, 1)
+	if err != nil || d == nil {
+		return err
+	}
+	out := k.finding(oracle.KindPermitted, d)
+	out.Difference.Cause = "current read in a write"
+	out.Difference.Reason = fmt.Sprintf("%s (%s) sees the newest committed rows, also in its subqueries, and not the snapshot that the reads before it see; "+
+		"with the versions that it did see, its dependencies explain all results", f.statement.step.Name, f.statement.step.Statement.Text)
+	out.Source = source(k.original.Product)
+	out.ID = out.Fingerprint()
+	k.verdict.Findings = append(k.verdict.Findings, out)
+	return nil
+}
+
+// source is where a product documents that writes do not use the snapshot.
+func source(product string) string {
+	if product == "mariadb" {
+		return "MariaDB, MDEV-29565; MySQL manual, 17.7.2.3 Consistent Nonlocking Reads (the snapshot applies to SELECT statements, not necessarily to DML statements)"
+	}
+	return "MySQL manual, 17.7.2.3 Consistent Nonlocking Reads: the snapshot applies to SELECT statements, not necessarily to DML statements; MySQL bug 108528"
+}

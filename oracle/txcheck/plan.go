@@ -1,0 +1,296 @@
+package txcheck
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"wirecheck/oracle"
+	"wirecheck/oracle/schedule"
+	"wirecheck/rewrite"
+)
+
+// role is what a statement of the case is to the oracle.
+type role uint8
+
+const (
+	control role = iota // begins and ends transactions, savepoints, sets levels: part of the case, not of the graph
+	setting             // SET: part of both
+	read
+	write
+)
+
+// statement is one statement of the case.
+type statement struct {
+	number  int            // from 1: its place in the schedule, and the version key that it assigns
+	step    *schedule.Step // as it was in the schedule
+	role    role
+	text    string // to be sent, as instrumented
+	hidden  int    // columns to take off what it returns
+	level   string // that its transaction runs at
+	begun   bool   // its transaction is an explicit one
+	tx      int    // its transaction in the schedule; -1: none
+	target  *table // of a write
+	tables  []*table
+	locking bool
+	// constraint names what relates it to other writes besides rows, see Node.Constraint.
+	constraint []string
+	counter    bool // an INSERT into a table that counts its rows by itself
+}
+
+func (s *statement) name() string { return "S" + strconv.Itoa(s.number) }
+
+// plan is a test case: statements in the order in which they are to be done.
+type plan struct {
+	product    product
+	sessions   []schedule.Session
+	tables     []table
+	statements []*statement
+	notes      []string
+	untouched  bool // the tables have no columns of ours
+	removed    bool // statements of the schedule are not in it
+	declined   bool // one of them is a write: the case is another one than the schedule
+}
+
+var (
+	// implicit finds definitions by which a statement writes rows that its text does not tell.
+	implicit = regexp.MustCompile(`(?i)\b(?:TRIGGER|RULE|ON\s+(?:DELETE|UPDATE)\s+(?:CASCADE|SET)|INHERITS|PARTITION\s+OF|TEMPORARY|TEMP)\b`)
+	touched  = regexp.MustCompile(`(?i)\bON\s+UPDATE\s+(?:CURRENT_TIMESTAMP|NOW|LOCALTIME)`)
+	counting = regexp.MustCompile(`(?i)\b(?:AUTO_INCREMENT|AUTO_RANDOM|(?:SMALL|BIG)?SERIAL[248]?|IDENTITY|NEXTVAL|NEXT\s+VALUE)\b`)
+	relating = regexp.MustCompile(`(?i)\b(?:UNIQUE|PRIMARY\s+KEY|EXCLUDE|SERIAL)\b`)
+	// changing finds functions by which setup makes another database each time, or a default another value.
+	changing = regexp.MustCompile(`(?i)\b(?:NOW|CURRENT_TIMESTAMP|CURRENT_DATE|CURRENT_TIME|CURDATE|CURTIME|LOCALTIME|LOCALTIMESTAMP|SYSDATE|UTC_TIMESTAMP|UTC_DATE|UTC_TIME|UNIX_TIMESTAMP|` +
+		`CLOCK_TIMESTAMP|STATEMENT_TIMESTAMP|TRANSACTION_TIMESTAMP|TIMEOFDAY|RANDOM|RAND|UUID|UUID_SHORT|UUID_V[0-9]|GEN_RANDOM_UUID|UUID_GENERATE_V[0-9]|CONNECTION_ID|PG_BACKEND_PID|TXID_CURRENT)\s*\(|` +
+		`\bCURRENT_(?:TIMESTAMP|DATE|TIME)\b|\bLOCALTIME(?:STAMP)?\b`)
+	foreign = regexp.MustCompile(`(?i)\bREFERENCES\b`)
+)
+
+// newPlan makes the test case of a schedule. why says what makes it impossible.
+func newPlan(s *schedule.Schedule, p product) (c *plan, why string) {
+	c = &plan{product: p, sessions: s.Sessions, tables: tablesOf(&p, s.Final)}
+	setup := strings.Join(s.Setup, ";\n")
+	if m := changing.FindString(setup); m != "" {
+		return nil, "the setup makes another database each time: " + strings.TrimSpace(strings.TrimRight(m, "("))
+	}
+	for i := 1; i < len(s.Steps); i++ {
+		if a, b := &s.Steps[i-1], &s.Steps[i]; a.Sent == b.Sent && a.Session == b.Session {
+			return nil, b.Name + " holds several statements"
+		}
+	}
+	if m := implicit.FindString(setup); m != "" {
+		return nil, "the database has a definition (" + m + ") by which statements read or write more than their text tells"
+	}
+	if p.family && touched.MatchString(setup) {
+		return nil, "the database has columns that are set ON UPDATE"
+	}
+	for i := range c.tables {
+		if slices.ContainsFunc(c.tables[i].columns, hiddenColumn) {
+			return nil, "the table " + c.tables[i].name + " has columns with the names of the added ones"
+		}
+	}
+	transactions := s.Transactions()
+	of := make([]int, len(s.Steps))
+	for i := range of {
+		of[i] = -1
+	}
+	for n := range transactions {
+		for _, i := range transactions[n].Steps {
+			of[i] = n
+		}
+	}
+	gone := map[int]bool{} // transactions whose remaining statements have nothing to run in
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		x := &statement{number: i + 1, step: st, text: st.Statement.Text, tx: of[i], level: s.Level}
+		if x.tx >= 0 {
+			t := &transactions[x.tx]
+			x.level, x.begun = t.Level, t.Explicit
+			if gone[x.tx] && st.Statement.Control.Verb != rewrite.ControlCommit && st.Statement.Control.Verb != rewrite.ControlRollback {
+				continue
+			}
+		}
+		if st.Effect == "connection gone" {
+			return nil, "a connection ended"
+		}
+		switch st.Reason {
+		case "deadlock":
+			c.removed = true
+			if st.Effect == "statement failed" {
+				continue
+			}
+			gone[x.tx] = true
+			x.role, x.text = control, "ROLLBACK" // as the server did, so that its locks are let go here
+			c.statements = append(c.statements, x)
+			continue
+		case "lock wait time-out", "lock not available", "cancelled":
+			c.remove(x, "it failed since another transaction held a lock")
+			continue
+		}
+		if why := c.classify(x, setup); why != "" {
+			return nil, why
+		}
+	}
+	return c, ""
+}
+
+// bare is the case of a schedule that cannot be instrumented: its tables stay as they are, and only the schedule itself is
+// compared.
+func bare(s *schedule.Schedule, p product) *plan {
+	return &plan{product: p, sessions: s.Sessions, tables: tablesOf(&p, s.Final), untouched: true}
+}
+
+// remove notes that a statement is not part of the test case.
+func (c *plan) remove(x *statement, why string) {
+	c.removed = true
+	c.declined = c.declined || x.role == write
+	c.notes = append(c.notes, x.step.Name+" is not part of the test case: "+why)
+}
+
+// classify finds the role of a statement, instruments it, and takes it into the case. why says what makes the whole case
+// impossible.
+func (c *plan) classify(x *statement, setup string) (why string) {
+	st := &x.step.Statement
+	switch {
+	case st.DDL:
+		return x.step.Name + " changes definitions"
+	case st.Control.Verb == rewrite.ControlLocks || st.Control.Verb == rewrite.ControlReset || st.Control.Verb == rewrite.ControlDatabase:
+		return x.step.Name + " changes the session in a way that is not followed"
+	case st.Control.Verb != rewrite.ControlNone:
+		if st.Control.Verb == rewrite.ControlLevel && st.Control.Scope == rewrite.ScopeSession && !c.product.family {
+			x.role = control
+		}
+		c.statements = append(c.statements, x)
+		return ""
+	case st.Verb == "set":
+		x.role = setting
+		c.statements = append(c.statements, x)
+		return ""
+	case st.Verb == "select":
+		x.role = read
+	case st.Verb == "insert", st.Verb == "update", st.Verb == "delete", st.Verb == "replace":
+		x.role = write
+	default:
+		x.role = write // it may be one
+		c.remove(x, "statements of its kind ("+st.Verb+") are not instrumented")
+		return ""
+	}
+	if st.Unparsed {
+		x.role = write // it may be one
+		c.remove(x, "it is not understood")
+		return ""
+	}
+	for _, u := range st.Tables {
+		if u.Kind != rewrite.SourceTable {
+			continue
+		}
+		t := c.table(u)
+		if t == nil {
+			c.remove(x, "it names "+u.Name+", which is no table of the case")
+			return ""
+		}
+		if u.Target {
+			x.target = t
+		}
+		if (u.Read || u.Target) && !slices.Contains(x.tables, t) {
+			x.tables = append(x.tables, t)
+		}
+	}
+	x.locking = st.Locking.Lock != rewrite.LockNone || slices.ContainsFunc(st.Tables, func(u rewrite.TableUse) bool { return u.Lock != rewrite.LockNone })
+	if x.role == read {
+		if why := unfit(&c.product, st); why != "" {
+			c.remove(x, why)
+			return ""
+		}
+		c.statements = append(c.statements, x)
+		return ""
+	}
+	in := instrument(&c.product, st, x.target, x.number)
+	if in.why != "" {
+		c.remove(x, in.why)
+		return ""
+	}
+	x.text, x.hidden = in.text, in.hidden
+	c.relate(x, setup)
+	c.statements = append(c.statements, x)
+	return ""
+}
+
+// table finds the table that a mention names.
+func (c *plan) table(u rewrite.TableUse) *table {
+	for i := range c.tables {
+		t := &c.tables[i]
+		name := u.Name
+		if strings.Contains(t.name, ".") && u.Schema != "" {
+			name = u.Schema + "." + u.Name
+		}
+		if t.name == name || c.product.family && strings.EqualFold(t.name, name) {
+			return t
+		}
+	}
+	return nil
+}
+
+// relate finds the constraints that a write may meet: keys, foreign keys and counters, by the setup's text. It errs on the side
+// of yes, which costs an edge too many.
+func (c *plan) relate(x *statement, setup string) {
+	st := &x.step.Statement
+	if foreign.MatchString(setup) {
+		x.constraint = append(x.constraint, "foreign keys")
+	}
+	inserts := st.Verb == "insert" || st.Verb == "replace"
+	if relating.MatchString(setup) && (inserts || st.Verb == "delete" || slices.ContainsFunc(st.Assignments, func(a rewrite.Assignment) bool {
+		return keyColumn(setup, a.Column)
+	})) {
+		x.constraint = append(x.constraint, "keys of "+x.target.name)
+	}
+	if x.counter = inserts && counting.MatchString(setup); x.counter {
+		x.constraint = append(x.constraint, "counter of "+x.target.name)
+	}
+}
+
+// keyColumn reports whether a column may belong to a key: by its own definition (c VARCHAR(5) UNIQUE), or in a key's list.
+func keyColumn(setup, column string) bool {
+	c := `["` + "`" + `]?\b` + regexp.QuoteMeta(column) + `\b`
+	return regexp.MustCompile(`(?is)`+c+`["`+"`"+`]?\s+(?:[^,;()]|\([^()]*\))*?\b(?:UNIQUE|PRIMARY\s+KEY|SERIAL)\b`).MatchString(setup) ||
+		regexp.MustCompile(`(?is)\b(?:UNIQUE|PRIMARY\s+KEY|EXCLUDE)\b[^,;(]*\((?:[^()]|\([^()]*\))*`+c).MatchString(setup)
+}
+
+// replaces reports whether a statement may leave a row as it is that it finds: with columns of ours REPLACE and ON DUPLICATE KEY
+// UPDATE change it (MySQL family), so that rows are written, and others wait, which otherwise would not.
+func (c *plan) replaces(s *schedule.Schedule) bool {
+	return c.product.family && slices.ContainsFunc(s.Steps, func(x schedule.Step) bool {
+		return x.Statement.Verb == "replace" || x.Statement.Insert != nil && x.Statement.Insert.Conflict
+	})
+}
+
+// selects reports whether a statement inserts what it reads.
+func (c *plan) selects() bool {
+	return slices.ContainsFunc(c.statements, func(x *statement) bool {
+		return x.step.Statement.Insert != nil && x.step.Statement.Insert.Select != ""
+	})
+}
+
+// without gives the case without some statements.
+func (c *plan) without(numbers ...int) *plan {
+	out := *c
+	out.statements, out.removed = nil, true
+	for _, x := range c.statements {
+		if slices.Contains(numbers, x.number) {
+			out.declined = out.declined || x.role == write
+			continue
+		}
+		out.statements = append(out.statements, x)
+	}
+	return &out
+}
+
+// ordered gives the case with its statements in another order.
+func (c *plan) ordered(statements []*statement) *plan {
+	out := *c
+	out.statements = statements
+	return &out
+}
+
+// serial reports whether reads of a level take locks, so that they see what is newest.
+func serial(x *statement) bool { return x.level == oracle.Serializable && x.begun }

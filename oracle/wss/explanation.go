@@ -1,0 +1,228 @@
+package wss
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"wirecheck/oracle"
+	"wirecheck/oracle/schedule"
+)
+
+// explanation is why a branch of the model is not like the serial schedule.
+type explanation struct{ judgement }
+
+// better: what is permitted explains all; a known bug is more than nothing known.
+func (e *explanation) better(o *explanation) bool {
+	rank := func(k oracle.Kind) int {
+		return slices.Index([]oracle.Kind{oracle.KindUnknown, oracle.KindViolation, oracle.KindPermitted}, k)
+	}
+	return rank(e.kind) > rank(o.kind)
+}
+
+// reasons compares what each write of a branch saw with what it sees in the serial schedule. Where it decided otherwise on a row, the
+// rule by which it did is a cause. If one of the causes is a known bug, the whole is; else the first is the difference's.
+func (m *model) reasons(ctx context.Context, b branch) (*explanation, error) {
+	var causes, words []string
+	add := func(n int, cause string) {
+		if cause != "" && !slices.Contains(causes, cause) {
+			causes = append(causes, cause)
+			words = append(words, fmt.Sprintf("%s of session %s (%s): %s", m.s.Steps[n].Name, m.s.Sessions[m.s.Steps[n].Session].Name, cause, judged(cause, m.s.Product).reason))
+		}
+	}
+	for i := range b.acts {
+		a := &b.acts[i]
+		if !committed(&m.transactions[m.of[a.step]]) {
+			continue
+		}
+		list, err := m.causes(ctx, b.store, a)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range list {
+			if innodb(m.s.Product) && !relaxed(m.transactions[m.of[a.step]].Level) {
+				return nil, nil // next-key locks keep others from it (MySQL manual, 17.7.1 and 17.7.3)
+			}
+			add(a.step, c)
+		}
+	}
+	if len(causes) == 0 {
+		return &explanation{judgement{kind: oracle.KindUnknown, reason: "each write alone gives what was observed, and saw what it sees in the serial schedule; the serial execution on this server differs from both"}}, nil
+	}
+	first := judged(causes[0], m.s.Product)
+	for _, c := range causes {
+		if j := judged(c, m.s.Product); j.kind == oracle.KindViolation {
+			first = j
+			break
+		}
+	}
+	first.reason = strings.Join(words, "; ")
+	return &explanation{first}, nil
+}
+
+// causes are the rules by which a write decided otherwise than it does in the serial schedule.
+func (m *model) causes(ctx context.Context, s store, a *act) (out []string, err error) {
+	st := &m.s.Steps[a.step].Statement
+	if a.whole {
+		return m.wholeCauses(s, a), nil
+	}
+	target := m.single(st)
+	others := m.others(st, target)
+	used, due := m.shown(s, a.step, others, a.read), m.serialView(s, a.step, others)
+	addressed := func(v *version, tables []schedule.Table) (bool, error) {
+		if !v.alive() {
+			return false, nil
+		}
+		e, err := m.onRow(ctx, a.step, target, v.values, append(slices.Clip(tables), m.references(s, a.step, append(slices.Clip(others), target))...))
+		return e.addressed, err
+	}
+	for r := range s {
+		if s[r].table != target {
+			continue
+		}
+		v := m.serially(&s[r], a.step)
+		want, err := addressed(v, due)
+		if err != nil {
+			return nil, err
+		}
+		got := slices.Contains(a.addressed, r)
+		if want == got {
+			continue
+		}
+		without, err := addressed(v, used)
+		if err != nil {
+			return nil, err
+		}
+		if without == got {
+			out = append(out, m.readCause(a))
+			continue
+		}
+		out = append(out, m.rowCause(s, a, r, v))
+	}
+	if len(out) == 0 && len(others) > 0 && len(schedule.DiffTables(due, used)) > 0 {
+		out = append(out, m.readCause(a)) // the same rows, and other values
+	}
+	return out, nil
+}
+
+// serialView are tables as a statement sees them in the serial schedule.
+func (m *model) serialView(s store, n int, tables []int) (out []schedule.Table) {
+	for _, i := range tables {
+		t := m.tables[i]
+		t.Rows = nil
+		for r := range s {
+			if v := m.serially(&s[r], n); s[r].table == i && v.alive() {
+				t.Rows = append(t.Rows, v.values)
+			}
+		}
+		slices.SortFunc(t.Rows, schedule.CompareRows)
+		out = append(out, t)
+	}
+	return out
+}
+
+// wholeCauses are those of an INSERT, or of another statement that was evaluated on whole tables.
+func (m *model) wholeCauses(s store, a *act) (out []string) {
+	st := &m.s.Steps[a.step].Statement
+	for _, u := range st.Tables {
+		i := m.table(u.Name)
+		if i < 0 {
+			continue
+		}
+		due := m.serialView(s, a.step, []int{i})
+		switch {
+		case u.Read && len(schedule.DiffTables(due, m.shown(s, a.step, []int{i}, a.read))) > 0:
+			out = append(out, m.readCause(a))
+		case !u.Read && (st.Insert.Conflict || st.Ignore || st.Verb == "replace" || m.s.Steps[a.step].Failed()) &&
+			len(schedule.DiffTables(due, m.shown(s, a.step, []int{i}, view{moment: m.s.Steps[a.step].Done}))) > 0:
+			out = append(out, m.keyCause(a))
+		}
+	}
+	return out
+}
+
+// keyCause is why a statement that looks for keys found others than it finds in the serial schedule.
+func (m *model) keyCause(a *act) string {
+	if t := &m.transactions[m.of[a.step]]; m.s.Product == "postgres" && !relaxed(t.Level) || t.Level == oracle.Snapshot {
+		return CauseOlder
+	}
+	return CauseGap
+}
+
+// readCause is why a statement that reads without locks saw something else than it sees in the serial schedule.
+func (m *model) readCause(a *act) string {
+	t := &m.transactions[m.of[a.step]]
+	switch {
+	case innodb(m.s.Product):
+		return CauseNonlocking
+	case m.s.Product == "postgres" && relaxed(t.Level):
+		return CauseStatement
+	case m.s.Product == "tidb" && t.Level != oracle.Snapshot:
+		return CauseNonlocking
+	}
+	return CauseOlder
+}
+
+// rowCause is why a statement decided otherwise on a row; v is the version that it sees in the serial schedule.
+func (m *model) rowCause(s store, a *act, r int, v *version) string {
+	step, t := &m.s.Steps[a.step], &m.transactions[m.of[a.step]]
+	before := v != nil && v.at < step.Sent // what it did not see had been written, and its transaction was running
+	switch m.s.Product {
+	case "postgres":
+		switch {
+		case !relaxed(t.Level):
+			return CauseOlder
+		case step.Waited && v != nil && v.at < step.Done:
+			return CauseEvalPlanQual
+		case before:
+			return CauseStatement
+		}
+		return CauseGap
+	case "tidb":
+		switch {
+		case t.Level == oracle.Snapshot && v != nil && v.writer >= 0 && m.transactions[v.writer].End < step.Sent:
+			return CauseEarlySnapshot
+		case t.Level == oracle.Snapshot:
+			return CauseOlder
+		case before:
+			return CauseSemiConsistent
+		}
+		return CauseGap
+	}
+	switch a.passed[r] {
+	case tagLocked:
+		switch {
+		case m.torn(s, a, r):
+			return CauseTorn
+		case m.inserted(&s[r], a.step):
+			return CauseInserted
+		}
+		return CauseSemiConsistent
+	case tagMoved:
+		return CauseMoved
+	}
+	return CauseGap
+}
+
+// torn reports whether a statement that passed a locked row by decided on another one by what the lock's holder left.
+func (m *model) torn(s store, a *act, r int) bool {
+	step := &m.s.Steps[a.step]
+	p := m.pending(&s[r], a.step, step.Sent)
+	if p == nil || m.transactions[p.writer].End > step.Done {
+		return false
+	}
+	for _, other := range a.addressed {
+		for i := range s[other].versions {
+			if v := &s[other].versions[i]; v.writer == p.writer && m.committedBy(v, step.Done) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// inserted reports whether a row had no committed version when a statement ended that did not wait for it.
+func (m *model) inserted(r *row, n int) bool {
+	return !m.visible(r, n, m.s.Steps[n].Sent).alive()
+}

@@ -100,6 +100,9 @@ func (c *Collector) Add(s *Step) {
 		return
 	}
 	a := &s.Answer
+	if m.unit != nil && a.Before == engine.Idle {
+		m.unit = nil // the capture has not how it ended
+	}
 	if m.unit == nil && a.Before == engine.Idle && a.After == engine.Idle && c.outside(m, s) {
 		return
 	}

@@ -34,6 +34,7 @@ type replayFlags struct {
 	limit                     time.Duration
 	groups                    int
 	failDiverged              bool
+	tables, compare           string
 
 	mode scenario.Mode
 }
@@ -88,6 +89,8 @@ Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its wo
 	flags.DurationVar(&f.unitGap, "unit-gap", 0, "transactions of a session without tags that follow each other within this time are one request; 0: they are not")
 	flags.StringVar(&f.out, "out", "", "folder in which to store scenarios that show what was found; default: they are printed")
 	flags.DurationVar(&f.limit, "limit", time.Minute, "how long one statement, or one interleaving, may take before it is given up")
+	flags.StringVar(&f.tables, "tables", "", "file to which the tables are written as the replay left them, rows in canonical order")
+	flags.StringVar(&f.compare, "compare", "", "a dump of the database after the last statement: says where the replay's tables differ")
 	flags.BoolVar(&f.failDiverged, "fail-on-divergence", false, "exit with status 1 if an answer differs from the capture's")
 	return cmd
 }
@@ -397,6 +400,9 @@ func (r *replayer) run(ctx context.Context) error {
 		j.coverage.UnknownWriters = 0
 		r.report.judged = &j
 		r.report.Findings = j.findings
+	}
+	if err := r.finish(ctx); err != nil {
+		return err
 	}
 	if p, err := seat(r.f.oracles); err != nil || !p.isolation && len(p.judges) == 0 && r.f.mode.Kind == "" {
 		return err

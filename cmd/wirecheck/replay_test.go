@@ -18,7 +18,6 @@ import (
 
 	"wirecheck/backends/engine"
 	"wirecheck/backends/postgres"
-	"wirecheck/trace"
 )
 
 // production is a PostgreSQL server that logs what is needed for a capture.
@@ -168,6 +167,7 @@ type replayed1 struct {
 		}
 	}
 	Findings []struct{ Name, Class string }
+	Tables   []finalTable
 	Explored *explored
 }
 
@@ -253,4 +253,57 @@ func TestReplayReadModifyWrite(t *testing.T) {
 	}
 }
 
-var _ = trace.Unknown
+// benchTransactions is how many transactions the run of pgbench has; WIRECHECK_PGBENCH sets another number (10000 is the full one).
+const benchTransactions = 400
+
+// TestReplayPgbench captures pgbench's 8 clients and replays them to the same tables.
+func TestReplayPgbench(t *testing.T) {
+	n := benchTransactions
+	if text := os.Getenv("WIRECHECK_PGBENCH"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := startProduction(t)
+	bench := func(args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "pgbench", append(args, "-h", p.Host, "-p", strconv.Itoa(p.Port), "-U", p.User, "shop")...)
+		cmd.Env = append(os.Environ(), "PGPASSWORD="+p.Password)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("pgbench: %v: %s", err, out)
+		}
+	}
+	bench("-i", "-q", "-I", "dtgvp", "-s", "1")
+	dump := filepath.Join(p.dir, "before.sql")
+	if err := os.Rename(p.dump(t), dump); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	bench("-n", "-c", "8", "-j", "2", "-t", strconv.Itoa(n/8))
+	after := filepath.Join(p.dir, "after.sql")
+	if err := os.Rename(p.dump(t), after); err != nil {
+		t.Fatal(err)
+	}
+	path := p.capture(t, begin)
+	for _, order := range []string{"commit", "object"} {
+		start := time.Now()
+		r := replayed(t, exitClean, path, "--snapshot", dump, "--engine", "postgres", "--order", order, "--compare", after, "--oracle", "none", "--only", "application=pgbench")
+		t.Logf("order %s: %d statements, %d waited, %d deviations, %v", order, r.Replay.Statements, r.Replay.Waited, r.Replay.Deviated, time.Since(start))
+		if order == "commit" {
+			r.sameAsCaptured(t)
+		}
+		if want := n / 8 * 8 * 7; r.Replay.Statements < want {
+			t.Errorf("%d statements, want at least %d; not replayed: %v", r.Replay.Statements, want, r.Replay.Skipped)
+		}
+		if len(r.Tables) != 4 {
+			t.Errorf("tables %+v, want 4", r.Tables)
+		}
+		for _, table := range r.Tables {
+			// A clock's column is never the same again.
+			if table.OnlyHere+table.OnlyThere > 0 && !(table.Name == "pgbench_history" && slices.Equal(table.Columns, []string{"mtime"})) {
+				t.Errorf("order %s: %+v", order, table)
+			}
+		}
+	}
+}

@@ -28,7 +28,8 @@ type replayReport struct {
 	LeftOut         map[string]int   `json:"left_out,omitempty"` // sessions of other databases
 	SnapshotSkipped map[string]int   `json:"snapshot_skipped,omitempty"`
 
-	Explored *explored `json:"explored,omitempty"`
+	Explored *explored    `json:"explored,omitempty"`
+	Tables   []finalTable `json:"tables,omitempty"`
 
 	judged *judged
 }
@@ -84,6 +85,7 @@ func (r *replayer) text(w io.Writer) {
 		fmt.Fprintf(w, "  note: %s\n", n)
 	}
 	divergence(w, &x.Divergence)
+	r.tables(w)
 	if x.Deviated > 0 {
 		fmt.Fprintf(w, "\norder not kept: %s\n", tally(x.Deviated, "time", "times"))
 		for i, d := range x.Deviations {
@@ -166,6 +168,25 @@ func (r *replayer) wrong(w io.Writer, a *wrongRun) {
 	}
 }
 
+// tables tells how the tables that the replay left differ from the dump's.
+func (r *replayer) tables(w io.Writer) {
+	if r.f.compare == "" {
+		return
+	}
+	same := 0
+	for _, t := range r.report.Tables {
+		if t.OnlyHere+t.OnlyThere == 0 && t.Columns == nil {
+			same++
+		}
+	}
+	fmt.Fprintf(w, "tables as in %s: %d of %d\n", r.f.compare, same, len(r.report.Tables))
+	for _, t := range r.report.Tables {
+		if t.OnlyHere+t.OnlyThere > 0 || t.Columns != nil {
+			fmt.Fprintf(w, "  %s: %s only here, %d only there; columns that differ: %s\n", t.Name, tally(t.OnlyHere, "row", "rows"), t.OnlyThere, strings.Join(t.Columns, ", "))
+		}
+	}
+}
+
 func divergence(w io.Writer, d *replay.Divergence) {
 	if d.Compared == 0 {
 		fmt.Fprintln(w, "divergence: unknown: the capture tells nothing of any answer")
@@ -235,7 +256,7 @@ func (r *replayer) status() error {
 	switch {
 	case len(p.Findings) > 0 || len(p.Replay.Deadlocks) > 0 || p.Explored != nil && len(p.Explored.Anomalies) > 0:
 		return exitFound
-	case r.f.failDiverged && p.Replay.Divergence.Count() > 0:
+	case r.f.failDiverged && (p.Replay.Divergence.Count() > 0 || slices.ContainsFunc(p.Tables, func(t finalTable) bool { return t.OnlyHere+t.OnlyThere > 0 })):
 		return exitFound
 	}
 	return nil

@@ -306,6 +306,8 @@ func (g *Group) Shape() string { return g.shape }
 // State is the database as it was before a group began, as far as the group needs it.
 type State struct {
 	Tables   []engine.Table
+	Whole    []engine.Table  // all of their rows, if Tables has not all and they are not too many
+	Thinned  bool
 	All      []string        // the names of all tables
 	Counters []string        // statements that set sequences to where they were
 	Filled   map[string]bool // columns that counters fill: "table.column"
@@ -313,7 +315,7 @@ type State struct {
 }
 
 // representatives is how many groups of the same shapes are run.
-const representatives = 2
+const representatives = 3
 
 // Groups chooses what is executed together: units that overlapped and touch each other's tables (up to four at once, else by pairs),
 // and, if near is not 0, all pairs of units that have fewer than near others between them and touch each other's tables, even if they did
@@ -337,11 +339,7 @@ func Groups(units []*Unit, near, most int, d trace.Dialect) (groups []*Group, le
 		if overlapped {
 			g.shape = "o" + g.shape
 		}
-		most1 := representatives
-		if overlapped {
-			most1 *= 10
-		}
-		if seen[g.shape]++; seen[g.shape] > most1 {
+		if seen[g.shape]++; seen[g.shape] > representatives {
 			return
 		}
 		if len(groups) >= most {

@@ -185,6 +185,16 @@ func (r *replayer) state(ctx context.Context, side engine.Conn, g *replay.Group,
 			return err
 		}
 	}
+	rows := 0
+	for _, t := range s.Tables {
+		rows += len(t.Rows)
+	}
+	if rows > thinRows {
+		whole := s.Tables
+		if s.Tables, s.Thinned = g.Keep(whole, thinRows, r.dialect()); s.Thinned && rows <= maxStateRows {
+			s.Whole = whole
+		}
+	}
 	if s.Counters, err = b.Counters(ctx, side); err != nil {
 		return fmt.Errorf("read counters: %w", err)
 	}
@@ -338,15 +348,8 @@ func sessionsOf(g *replay.Group) string {
 
 // begin makes the scenario, and executes the recorded order.
 func (k *combination) begin(ctx context.Context) (why string, err error) {
-	rows := 0
-	for _, t := range k.g.State.Tables {
-		rows += len(t.Rows)
-	}
 	d := k.e.r.dialect()
-	tables, thinned := k.g.State.Tables, false
-	if rows > thinRows {
-		tables, thinned = k.g.Keep(tables, thinRows, d)
-	}
+	tables, thinned := k.g.State.Tables, k.g.State.Thinned
 	defs := k.e.r.definitions(k.e.defined[:k.g.State.Defined])
 	for {
 		k.spec, k.recorded = k.g.Spec("replay.spec", k.e.r.site.engine.Lab, defs, tables, k.g.State.All, k.g.State.Counters, d)
@@ -361,10 +364,10 @@ func (k *combination) begin(ctx context.Context) (why string, err error) {
 		if !thinned || k.same() {
 			break
 		}
-		if rows > maxStateRows {
+		if k.g.State.Whole == nil {
 			return fmt.Sprintf("%s: they depend on more than %d rows", sessionsOf(k.g), maxStateRows), nil
 		}
-		tables, thinned = k.g.State.Tables, false
+		tables, thinned = k.g.State.Whole, false
 	}
 	if k.base.Trouble != nil {
 		return fmt.Sprintf("%s: %v", sessionsOf(k.g), k.base.Trouble), nil

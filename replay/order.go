@@ -4,15 +4,13 @@ import (
 	"container/heap"
 	"errors"
 	"io"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"wirecheck/trace"
 )
-
-// raceMargin is how much earlier one statement must have begun than another one to be sure to have reached its lock first. Logs tell
-// milliseconds, and write a statement down before it has any lock.
-const raceMargin = 3e6 // nanoseconds
 
 // longWait is how much longer than the one before it a statement must have taken to have waited for it, where nothing else tells.
 const longWait = 10 * time.Millisecond
@@ -21,10 +19,15 @@ const longWait = 10 * time.Millisecond
 const between = 1 << 10
 
 // sequence puts a trace's statements into the order in which a replay sends them. It is the order in which they ended, since who ends
-// first had its lock first, except that a statement that was under way for a while when another one began, or when one began that let go
-// of locks, comes before that one: it waited, and its snapshot is older. A session's own order is never changed.
+// first had its lock first (a session that comes late may well overtake one that waits), with two exceptions:
 //
-// It reads the trace as a stream: a window for statements that the file has out of order, and those that were under way at one moment.
+//   - What reads from a snapshot that is as old as its beginning (a plain SELECT; the first statement at REPEATABLE READ) comes before
+//     everything that committed while it was under way.
+//   - A statement that writes comes right before the last end of another session's transaction while it was under way: so it waits again
+//     for what it waited for.
+//
+// A session's own order is never changed. It reads the trace as a stream: a window for statements that the file has out of order, and
+// those that were under way at one moment.
 type sequence struct {
 	in     *trace.Reader
 	axis   axis
@@ -42,20 +45,28 @@ type sequence struct {
 	passed int64            // the greatest lo that was taken from byLo
 	late   int
 	eof    bool
+	levels map[uint64]bool // sessions whose transaction has a snapshot of its own, and has not taken it yet
 	seq, n int
-	before *Step // axisTo: the step that ended right before the one that is reconstructed
+	ahead  *Step // axisTo: the step that ended right before the one that is reconstructed
 }
 
 func newSequence(in *trace.Reader, v *Survey, window int, keep func(uint64, *trace.Session) bool, until int64) *sequence {
 	return &sequence{
-		in: in, axis: v.axis, keep: keep, until: until, info: map[uint64]*trace.Session{}, skip: map[uint64]bool{}, last: map[uint64]int64{}, ended: map[uint64]int64{},
+		in: in, axis: v.axis, keep: keep, until: until, info: map[uint64]*trace.Session{}, skip: map[uint64]bool{}, levels: map[uint64]bool{}, last: map[uint64]int64{}, ended: map[uint64]int64{},
 		byTo: reorder{room: window, key: func(s *Step) int64 { return s.hi }}, byLo: reorder{room: window, key: func(s *Step) int64 { return s.lo }},
 	}
 }
 
+// maxHeld is how many steps are held back for one whose place among them is not known yet.
+const maxHeld = 1 << 16
+
 // next gives the next step; io.EOF at the end.
 func (q *sequence) next() (*Step, error) {
-	for len(q.out) == 0 {
+	for len(q.out) == 0 || q.out[0].holds > 0 {
+		if len(q.out) > maxHeld {
+			q.emit(q.first())
+			continue
+		}
 		s, err := q.begun()
 		if errors.Is(err, io.EOF) {
 			if len(q.open) == 0 {
@@ -106,7 +117,7 @@ func compare(a, b int64) int {
 	return 0
 }
 
-// emit hands a step on, behind those that were there before it.
+// emit gives a step its place, and those that come before it.
 func (q *sequence) emit(y *Step) {
 	q.open = slices.DeleteFunc(q.open, func(x *Step) bool { return x == y })
 	for {
@@ -121,7 +132,25 @@ func (q *sequence) emit(y *Step) {
 		}
 		q.emit(slices.MinFunc(before, byEnd))
 	}
+	if i := slices.Index(q.out, y.before); y.before != nil && i >= 0 {
+		y.before.holds--
+		q.out = slices.Insert(q.out, i, y)
+		return
+	}
 	q.out = append(q.out, y)
+	if !y.ends || !y.inside {
+		return
+	}
+	for _, x := range q.open {
+		if x.early || x.lo >= y.lo || x.Session == y.Session {
+			continue
+		}
+		if x.before != nil {
+			x.before.holds--
+		}
+		x.before = y
+		y.holds++
+	}
 }
 
 // precedes reports whether x, which had not ended when y had, is sent before y.
@@ -131,12 +160,8 @@ func (q *sequence) precedes(x, y *Step) bool {
 		return x.lo < y.lo || x.lo == y.lo && x.seq < y.seq
 	case x.after == y:
 		return true
-	case x.lo >= y.lo:
-		return false
-	case y.ends:
-		return true
 	}
-	return x.start != 0 && y.start != 0 && x.start+raceMargin < y.start
+	return x.early && y.ends && x.lo < y.lo
 }
 
 // begun gives the step that began next.
@@ -200,11 +225,11 @@ func (q *sequence) reconstruct(s *Step) {
 	q.ended[s.Session] = end
 	s.hi, s.lo = end, end-int64(s.took)
 	s.start = s.lo
-	if y := q.before; y != nil && y.Session != s.Session && s.took > y.took+longWait && s.Statement != nil {
+	if y := q.ahead; y != nil && y.Session != s.Session && s.took > y.took+longWait && s.Statement != nil {
 		// It took long, and ended right behind one that did not: it had waited for that (its commit, or its end as the victim of a deadlock).
 		s.lo, s.after = min(s.lo, y.hi), y
 	}
-	q.before = s
+	q.ahead = s
 }
 
 // record reads the file up to the next statement, or end of a session.
@@ -268,8 +293,35 @@ func (q *sequence) step(rec *trace.Record) *Step {
 	s.hi = max(s.hi, s.lo)
 	q.last[s.Session] = max(q.last[s.Session], s.hi)
 	s.ends = letsGo(st)
+	s.inside = st.Before != trace.StatusIdle
+	s.early = q.early(s)
 	return s
 }
+
+var ownSnapshot = regexp.MustCompile(`(?i)\bisolation\s+level\s+(repeatable\s+read|serializable)|consistent\s+snapshot`)
+
+// early reports whether what a step sees is as old as its beginning, whatever it then waits for.
+func (q *sequence) early(s *Step) bool {
+	word := strings.ToLower(firstWord(s.Statement.SQL))
+	switch word {
+	case "begin", "start", "set":
+		if ownSnapshot.MatchString(s.Statement.SQL) {
+			q.levels[s.Session] = true
+		}
+		return word != "set"
+	case "commit", "rollback", "end", "abort":
+		delete(q.levels, s.Session)
+		return false
+	case "select", "show", "values", "table", "fetch":
+		delete(q.levels, s.Session)
+		return !lockingRead.MatchString(s.Statement.SQL)
+	}
+	first := q.levels[s.Session]
+	delete(q.levels, s.Session)
+	return first
+}
+
+var lockingRead = regexp.MustCompile(`(?i)\bfor\s+(no\s+key\s+)?(update|share|key\s+share)\b|\block\s+in\s+share\s+mode\b|_lock\s*\(`)
 
 // reorder is a window that gives steps by a key.
 type reorder struct {

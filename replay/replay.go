@@ -128,6 +128,10 @@ type Step struct {
 	start  int64 // by the clock, 0: not known
 	took   time.Duration
 	ends   bool  // it ended a transaction, or let go of locks in another way
+	before *Step // the end of a transaction before which it is sent, which is held back for it
+	holds  int   // steps that are still to come in front of it
+	inside bool  // it was in a transaction when it began
+	early  bool  // what it sees is as old as its beginning
 	after  *Step // the one that it waited for, as far as its duration tells
 	info   *trace.Session
 	verbs  []rewrite.Statement

@@ -23,6 +23,10 @@ type Snapshot struct {
 	Confined bool
 	// Skipped says what was left out, and how often.
 	Skipped map[string]int
+	// Definitions are the dump's statements that make tables and what belongs to them, without rows, owners and rights.
+	Definitions Definitions
+
+	rows bool // rows have come
 
 	name string
 	line int // that was read last
@@ -293,6 +297,7 @@ func (s *Snapshot) execute(ctx context.Context, sql string, line int) error {
 		s.Skipped["databases are not made or changed: the replay has its own"]++
 		return nil
 	}
+	s.note(plain)
 	for range 10 {
 		a, err := s.Conn.Do(ctx, sql)
 		if err != nil {
@@ -312,6 +317,26 @@ func (s *Snapshot) execute(ctx context.Context, sql string, line int) error {
 		return fmt.Errorf("%s:%d: the server refuses a statement of the snapshot: %v: %s", s.name, line, a.Err, brief(sql))
 	}
 	return fmt.Errorf("%s:%d: the statement names too many roles that do not exist: %s", s.name, line, brief(sql))
+}
+
+var (
+	definition        = regexp.MustCompile(`(?is)^\s*(create|alter)\b`)
+	ownership         = regexp.MustCompile(`(?is)\bowner\s+to\b|^\s*alter\s+default\s+privileges|\b(enable|disable)\s+keys\b|^\s*create\s+(schema|extension)\b`)
+	triggerDefinition = regexp.MustCompile(`(?is)^\s*create\b.{0,200}?\btrigger\b`)
+	rowsFollow        = regexp.MustCompile(`(?is)^\s*(insert|replace)\b`)
+)
+
+// note keeps what defines tables.
+func (s *Snapshot) note(plain string) {
+	switch {
+	case rowsFollow.MatchString(plain):
+		s.rows = true
+	case !definition.MatchString(plain) || ownership.MatchString(plain):
+	case s.rows && s.Dialect == trace.PostgreSQL, triggerDefinition.MatchString(plain):
+		s.Definitions.After = append(s.Definitions.After, plain)
+	default:
+		s.Definitions.Before = append(s.Definitions.Before, plain)
+	}
 }
 
 // forgive handles refusals that have nothing to do with the data. again: the statement is to be executed again; ok: it is left out.

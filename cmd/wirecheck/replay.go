@@ -34,6 +34,7 @@ type replayFlags struct {
 	limit                     time.Duration
 	groups                    int
 	failDiverged              bool
+	tables, compare           string
 
 	mode scenario.Mode
 }
@@ -88,6 +89,8 @@ Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its wo
 	flags.DurationVar(&f.unitGap, "unit-gap", 0, "transactions of a session without tags that follow each other within this time are one request; 0: they are not")
 	flags.StringVar(&f.out, "out", "", "folder in which to store scenarios that show what was found; default: they are printed")
 	flags.DurationVar(&f.limit, "limit", time.Minute, "how long one statement, or one interleaving, may take before it is given up")
+	flags.StringVar(&f.tables, "tables", "", "file to which the tables are written as the replay left them, rows in canonical order")
+	flags.StringVar(&f.compare, "compare", "", "a dump of the database after the last statement: says where the replay's tables differ")
 	flags.BoolVar(&f.failDiverged, "fail-on-divergence", false, "exit with status 1 if an answer differs from the capture's")
 	return cmd
 }
@@ -136,6 +139,7 @@ type replayer struct {
 	target engine.Target // the database, not through the lens
 	main   string        // the capture's database
 	left   map[string]int
+	defs   replay.Definitions // the snapshot's
 	filter sessionFilter
 	report replayReport
 }
@@ -207,12 +211,7 @@ func (r *replayer) prepare(ctx context.Context) (err error) {
 	if r.main == "" {
 		r.main = r.survey.MainDatabase(r.maintenance)
 	}
-	if r.private() && r.main != "" && !r.maintenance(r.main) {
-		r.target, err = r.labs.Make(ctx, r.main) // statements may name it
-	} else {
-		r.target, err = r.labs.Create(ctx)
-	}
-	if err != nil {
+	if err := r.makeDatabase(ctx); err != nil {
 		return err
 	}
 	if err := r.accounts(ctx); err != nil {
@@ -238,6 +237,25 @@ func (r *replayer) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
+// makeDatabase makes an empty one.
+func (r *replayer) makeDatabase(ctx context.Context) (err error) {
+	if r.private() && r.main != "" && !r.maintenance(r.main) {
+		r.target, err = r.labs.Make(ctx, r.main) // statements may name it
+	} else {
+		r.target, err = r.labs.Create(ctx)
+	}
+	if err != nil || !r.private() || !r.postgres() {
+		return err
+	}
+	conn, err := r.site.engine.Connect(ctx, r.target)
+	if err != nil {
+		return err
+	}
+	// Labs' servers look for deadlocks at once, which makes the last waiter the victim; here it is to be the capture's.
+	err = engine.Exec(ctx, conn, "ALTER DATABASE "+quoteName(r.target.Database)+" SET deadlock_timeout = '1s'")
+	return errors.Join(err, conn.Close())
+}
+
 // maintenance reports whether a database of the capture is one of the product's own.
 func (r *replayer) maintenance(name string) bool {
 	switch name {
@@ -256,7 +274,7 @@ func (r *replayer) accounts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sql := []string{"ALTER DATABASE " + quoteName(r.target.Database) + " SET deadlock_timeout = '1s'"}
+	var sql []string
 	for _, user := range r.survey.Users {
 		if user == r.target.User {
 			continue
@@ -292,7 +310,7 @@ func (r *replayer) restore(ctx context.Context) (err error) {
 	if err := s.Restore(ctx, r.f.snapshot); err != nil {
 		return err
 	}
-	r.report.SnapshotSkipped = s.Skipped
+	r.report.SnapshotSkipped, r.defs = s.Skipped, s.Definitions
 	return nil
 }
 
@@ -360,6 +378,8 @@ func (r *replayer) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	units := replay.NewCollector(maxUnits)
+	config.Done = units.Add
 	result, err := replay.Run(ctx, config, r.open, r.survey)
 	if r.c.progress() {
 		fmt.Fprint(r.c.stderr, "\r\x1b[K")
@@ -381,7 +401,13 @@ func (r *replayer) run(ctx context.Context) error {
 		r.report.judged = &j
 		r.report.Findings = j.findings
 	}
-	return nil
+	if err := r.finish(ctx); err != nil {
+		return err
+	}
+	if p, err := seat(r.f.oracles); err != nil || !p.isolation && len(p.judges) == 0 && r.f.mode.Kind == "" {
+		return err
+	}
+	return r.explore(ctx, units)
 }
 
 // sessionFilter is what --only asks for: alternatives by kind.

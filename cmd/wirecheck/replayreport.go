@@ -28,6 +28,9 @@ type replayReport struct {
 	LeftOut         map[string]int   `json:"left_out,omitempty"` // sessions of other databases
 	SnapshotSkipped map[string]int   `json:"snapshot_skipped,omitempty"`
 
+	Explored *explored    `json:"explored,omitempty"`
+	Tables   []finalTable `json:"tables,omitempty"`
+
 	judged *judged
 }
 
@@ -82,6 +85,7 @@ func (r *replayer) text(w io.Writer) {
 		fmt.Fprintf(w, "  note: %s\n", n)
 	}
 	divergence(w, &x.Divergence)
+	r.tables(w)
 	if x.Deviated > 0 {
 		fmt.Fprintf(w, "\norder not kept: %s\n", tally(x.Deviated, "time", "times"))
 		for i, d := range x.Deviations {
@@ -99,6 +103,87 @@ func (r *replayer) text(w io.Writer) {
 		fmt.Fprintln(w)
 		_ = report.Text(w, p.judged.findings) // w remembers its error
 		_ = report.Summary(w, report.Result{Findings: p.judged.findings, Coverage: p.judged.coverage})
+	}
+	if p.Explored != nil {
+		r.explored(w, p.Explored)
+	}
+}
+
+// explored tells what other orders brought.
+func (r *replayer) explored(w io.Writer, x *explored) {
+	for _, a := range x.Anomalies {
+		r.wrong(w, a)
+	}
+	for i, a := range x.Possible {
+		if i == 0 {
+			fmt.Fprintln(w, "\nPossible only: the application might not have done this, since what it read would have been different in a way that is not understood:")
+		}
+		if i == firstShown {
+			fmt.Fprintf(w, "  and %d more\n", len(x.Possible)-i)
+			break
+		}
+		fmt.Fprintf(w, "  %s (sessions %s): %s\n", strings.Join(a.Found, ", "), sessionList(a.Sessions), a.Mark)
+	}
+	fmt.Fprintf(w, "\n%ss: %d, combinations run: %d", r.f.unit, x.Units, x.Groups)
+	if r.f.mode.Kind != "" {
+		fmt.Fprintf(w, "; other interleavings: %d, wrong: %d", x.Interleavings, x.Wrong)
+		if x.Marked > 0 {
+			fmt.Fprintf(w, ", possible only: %d", x.Marked)
+		}
+	}
+	fmt.Fprintln(w)
+	if x.Left > 0 {
+		fmt.Fprintf(w, "combinations not run: %d (--groups)\n", x.Left)
+	}
+	for _, why := range x.Unjudged {
+		fmt.Fprintf(w, "not judged: %s\n", why)
+	}
+}
+
+func sessionList(list []uint64) string { return strings.Trim(fmt.Sprint(list), "[]") }
+
+func (r *replayer) wrong(w io.Writer, a *wrongRun) {
+	where := fmt.Sprintf("in production this went well; in %s it does not", tally(a.Wrong, "other interleaving", "other interleavings"))
+	if a.Captured {
+		where = "in the order of the capture"
+	}
+	fmt.Fprintf(w, "\nANOMALY: %s: %s of sessions %s%s\n  %s\n", strings.ToUpper(strings.Join(a.Found, ", ")), r.f.unit+"s", sessionList(a.Sessions), tagText(a.Tags), where)
+	if len(a.Tables) > 0 {
+		fmt.Fprintf(w, "  on      %s\n", strings.Join(a.Tables, ", "))
+	}
+	fmt.Fprintf(w, "  level   %s\n", a.Level)
+	for _, why := range a.Why {
+		fmt.Fprintf(w, "  %s\n", why)
+	}
+	for _, f := range a.Flows {
+		fmt.Fprintf(w, "  computed again: %s\n", f)
+	}
+	switch {
+	case a.Kept != "":
+		fmt.Fprintf(w, "  shown by: wirecheck run %s --engine %s\n", a.Kept, r.site.engine.Name)
+	case a.Spec != "":
+		fmt.Fprintf(w, "  the shortest one, for wirecheck run:\n\n    %s\n", strings.ReplaceAll(strings.TrimRight(a.Spec, "\n"), "\n", "\n    "))
+	default:
+		fmt.Fprintf(w, "  it cannot be written as a scenario file: %s\n", a.Unprintable)
+	}
+}
+
+// tables tells how the tables that the replay left differ from the dump's.
+func (r *replayer) tables(w io.Writer) {
+	if r.f.compare == "" {
+		return
+	}
+	same := 0
+	for _, t := range r.report.Tables {
+		if t.OnlyHere+t.OnlyThere == 0 && t.Columns == nil {
+			same++
+		}
+	}
+	fmt.Fprintf(w, "tables as in %s: %d of %d\n", r.f.compare, same, len(r.report.Tables))
+	for _, t := range r.report.Tables {
+		if t.OnlyHere+t.OnlyThere > 0 || t.Columns != nil {
+			fmt.Fprintf(w, "  %s: %s only here, %d only there; columns that differ: %s\n", t.Name, tally(t.OnlyHere, "row", "rows"), t.OnlyThere, strings.Join(t.Columns, ", "))
+		}
 	}
 }
 
@@ -169,9 +254,9 @@ func tally(n int, one, many string) string {
 func (r *replayer) status() error {
 	p := &r.report
 	switch {
-	case len(p.Findings) > 0 || len(p.Replay.Deadlocks) > 0:
+	case len(p.Findings) > 0 || len(p.Replay.Deadlocks) > 0 || p.Explored != nil && len(p.Explored.Anomalies) > 0:
 		return exitFound
-	case r.f.failDiverged && p.Replay.Divergence.Count() > 0:
+	case r.f.failDiverged && (p.Replay.Divergence.Count() > 0 || slices.ContainsFunc(p.Tables, func(t finalTable) bool { return t.OnlyHere+t.OnlyThere > 0 })):
 		return exitFound
 	}
 	return nil

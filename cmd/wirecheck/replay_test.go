@@ -1,0 +1,309 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"wirecheck/backends/engine"
+	"wirecheck/backends/postgres"
+)
+
+// production is a PostgreSQL server that logs what is needed for a capture.
+type production struct {
+	*engine.Server
+	dir string // for what is made of it
+}
+
+func startProduction(t *testing.T) *production {
+	t.Helper()
+	server, err := postgres.Start(t.Context(), engine.Options{Settings: map[string]string{
+		"logging_collector": "on", "log_destination": "csvlog", "log_filename": "server.log", "log_statement": "all", "log_duration": "on",
+		"log_connections": "on", "log_disconnections": "on", "log_lock_waits": "on", "deadlock_timeout": "100ms", "log_parameter_max_length": "-1",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &production{server, t.TempDir()}
+	t.Cleanup(func() { server.Close() })
+	for _, sql := range []string{"CREATE DATABASE shop"} {
+		c := p.connect(t, "postgres")
+		c.exec(sql)
+		c.close()
+	}
+	return p
+}
+
+// shopper is a connection of an application's.
+type shopper struct {
+	t    *testing.T
+	conn *pgx.Conn
+}
+
+func (p *production) connect(t *testing.T, database string) *shopper {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), fmt.Sprintf("postgres://%s:%s@%s/%s?application_name=shop", p.User, p.Password, p.Address(), database))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &shopper{t, conn}
+}
+
+func (c *shopper) close() {
+	if err := c.conn.Close(context.Background()); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *shopper) exec(sql string, args ...any) {
+	c.t.Helper()
+	if _, err := c.conn.Exec(context.Background(), sql, args...); err != nil {
+		c.t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+func (c *shopper) number(sql string, args ...any) (n int) {
+	c.t.Helper()
+	if err := c.conn.QueryRow(context.Background(), sql, args...).Scan(&n); err != nil {
+		c.t.Fatalf("%s: %v", sql, err)
+	}
+	return n
+}
+
+// dump makes a snapshot of the database.
+func (p *production) dump(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(p.dir, "dump.sql")
+	out, err := exec.CommandContext(t.Context(), "pg_dump", "--no-sync", "-f", path, fmt.Sprintf("postgres://%s:%s@%s/shop", p.User, p.Password, p.Address())).CombinedOutput()
+	if err != nil {
+		t.Fatalf("pg_dump: %v: %s", err, out)
+	}
+	return path
+}
+
+// capture ends the server and makes a capture file of what its log has since a moment.
+func (p *production) capture(t *testing.T, since time.Time) string {
+	t.Helper()
+	folder := p.Folder()
+	var logs []string
+	saved := filepath.Join(p.dir, "server.csv")
+	find := func() {
+		_ = filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error {
+			if err == nil && strings.HasSuffix(path, "server.csv") {
+				logs = append(logs, path)
+			}
+			return nil
+		})
+	}
+	find()
+	if len(logs) != 1 {
+		t.Fatalf("the server has logs %v, want one", logs)
+	}
+	// Its last line is there when the collector has written it: a marker that we send ourselves.
+	c := p.connect(t, "postgres")
+	marker := "SELECT 'end of the capture " + strconv.FormatInt(time.Now().UnixNano(), 36) + "'"
+	c.exec(marker)
+	c.close()
+	var text []byte
+	for end := time.Now().Add(20 * time.Second); !bytes.Contains(text, []byte(marker)); {
+		if time.Now().After(end) {
+			t.Fatal("the server's log does not get the marker")
+		}
+		var err error
+		if text, err = os.ReadFile(logs[0]); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond) // the file is the only sign
+	}
+	if err := os.WriteFile(saved, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	whole, cut := filepath.Join(p.dir, "whole.wct"), filepath.Join(p.dir, "shop.wct")
+	if out, said, status := command(t, "trace", "import", saved, "-o", whole); status != exitClean {
+		t.Fatalf("import: status %d\n%s%s", status, out, said)
+	}
+	if out, said, status := command(t, "trace", "cut", whole, "--from", since.UTC().Format(time.RFC3339Nano), "-o", cut); status != exitClean {
+		t.Fatalf("cut: status %d\n%s%s", status, out, said)
+	}
+	return cut
+}
+
+// replayed runs wirecheck replay.
+func replayed(t *testing.T, want exitStatus, args ...string) *replayed1 {
+	t.Helper()
+	out, said, status := command(t, append([]string{"replay", "--log-level", "warn", "--format", "json"}, args...)...)
+	if status != want {
+		t.Fatalf("replay %v: exit status %d, want %d; printed:\n%s\nsaid:\n%s", args, status, want, out, said)
+	}
+	var r replayed1
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return &r
+}
+
+// replayed1 is what tests look at.
+type replayed1 struct {
+	Replay struct {
+		Statements, Waited, Errors, Deviated int
+		Skipped                              map[string]int
+		Deadlocks                            []struct{ Captured, Replayed bool }
+		Deviations                           []struct{ Text string }
+		Divergence                           struct {
+			Compared, Same int
+			Kinds          map[string]int
+			First          []struct{ SQL, Capture, Replay string }
+		}
+	}
+	Findings []struct{ Name, Class string }
+	Tables   []finalTable
+	Explored *explored
+}
+
+// sameAsCaptured demands that nothing differs.
+func (r *replayed1) sameAsCaptured(t *testing.T) {
+	t.Helper()
+	if d := r.Replay.Divergence; d.Same != d.Compared || d.Compared == 0 {
+		t.Errorf("divergence: %+v", d)
+	}
+}
+
+// TestReplayReadModifyWrite captures an application that reads a value, computes and writes it back, one after the other, and finds what
+// would happen if two did it at once. The near miss computes in the UPDATE.
+func TestReplayReadModifyWrite(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		use  func(c *shopper, code string)
+		want []string
+	}{
+		{"read, then write", func(c *shopper, code string) {
+			c.exec("BEGIN")
+			left := c.number("SELECT uses_left FROM coupon WHERE code = $1", code)
+			c.exec("UPDATE coupon SET uses_left = $1 WHERE code = $2", left-1, code)
+			c.exec("COMMIT")
+		}, []string{"lost update"}},
+		{"the UPDATE computes", func(c *shopper, code string) {
+			c.exec("BEGIN")
+			c.number("SELECT uses_left FROM coupon WHERE code = $1", code)
+			c.exec("UPDATE coupon SET uses_left = uses_left - 1 WHERE code = $1", code)
+			c.exec("COMMIT")
+		}, nil},
+		{"locked read", func(c *shopper, code string) {
+			c.exec("BEGIN")
+			left := c.number("SELECT uses_left FROM coupon WHERE code = $1 FOR UPDATE", code)
+			c.exec("UPDATE coupon SET uses_left = $1 WHERE code = $2", left-1, code)
+			c.exec("COMMIT")
+		}, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := startProduction(t)
+			setup := p.connect(t, "shop")
+			setup.exec("CREATE TABLE coupon (code text PRIMARY KEY, uses_left int NOT NULL)")
+			setup.exec("INSERT INTO coupon VALUES ('WELCOME', 10), ('SUMMER', 3)")
+			setup.close()
+			dump := p.dump(t)
+			begin := time.Now()
+			a, b := p.connect(t, "shop"), p.connect(t, "shop")
+			test.use(a, "WELCOME")
+			test.use(b, "WELCOME")
+			test.use(b, "SUMMER")
+			a.close()
+			b.close()
+			path := p.capture(t, begin)
+			status := exitFound
+			if test.want == nil {
+				status = exitClean
+			}
+			out := filepath.Join(t.TempDir(), "found")
+			r := replayed(t, status, path, "--snapshot", dump, "--engine", "postgres", "--interleavings", "random:40", "--window", "20", "--seed", "7", "--out", out)
+			r.sameAsCaptured(t)
+			if len(r.Findings) > 0 {
+				t.Errorf("the recorded order went well, found %v", r.Findings)
+			}
+			var found []string
+			for _, x := range r.Explored.Anomalies {
+				found = append(found, x.Found...)
+				if len(x.Sessions) != 2 {
+					t.Errorf("a scenario of %d sessions, want 2", len(x.Sessions))
+				}
+				text, said, status := command(t, "run", x.Kept, "--engine", "postgres", "--log-level", "warn")
+				if status != exitFound || !strings.Contains(text, "lost update") {
+					t.Errorf("run %s does not confirm it: status %d\n%s%s\n%s", x.Kept, status, text, said, x.Spec)
+				}
+			}
+			slices.Sort(found)
+			if found = slices.Compact(found); !slices.Equal(found, test.want) {
+				t.Errorf("found %v, want %v", found, test.want)
+			}
+			if len(r.Explored.Unjudged) > 0 || r.Explored.Interleavings == 0 {
+				t.Errorf("not judged: %v, interleavings: %d", r.Explored.Unjudged, r.Explored.Interleavings)
+			}
+		})
+	}
+}
+
+// benchTransactions is how many transactions the run of pgbench has; WIRECHECK_PGBENCH sets another number (10000 is the full one).
+const benchTransactions = 400
+
+// TestReplayPgbench captures pgbench's 8 clients and replays them to the same tables.
+func TestReplayPgbench(t *testing.T) {
+	n := benchTransactions
+	if text := os.Getenv("WIRECHECK_PGBENCH"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := startProduction(t)
+	bench := func(args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "pgbench", append(args, "-h", p.Host, "-p", strconv.Itoa(p.Port), "-U", p.User, "shop")...)
+		cmd.Env = append(os.Environ(), "PGPASSWORD="+p.Password)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("pgbench: %v: %s", err, out)
+		}
+	}
+	bench("-i", "-q", "-I", "dtgvp", "-s", "1")
+	dump := filepath.Join(p.dir, "before.sql")
+	if err := os.Rename(p.dump(t), dump); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	bench("-n", "-c", "8", "-j", "2", "-t", strconv.Itoa(n/8))
+	after := filepath.Join(p.dir, "after.sql")
+	if err := os.Rename(p.dump(t), after); err != nil {
+		t.Fatal(err)
+	}
+	path := p.capture(t, begin)
+	for _, order := range []string{"commit", "object"} {
+		start := time.Now()
+		r := replayed(t, exitClean, path, "--snapshot", dump, "--engine", "postgres", "--order", order, "--compare", after, "--oracle", "none", "--only", "application=pgbench")
+		t.Logf("order %s: %d statements, %d waited, %d deviations, %v", order, r.Replay.Statements, r.Replay.Waited, r.Replay.Deviated, time.Since(start))
+		if order == "commit" {
+			r.sameAsCaptured(t)
+		}
+		if want := n / 8 * 8 * 7; r.Replay.Statements < want {
+			t.Errorf("%d statements, want at least %d; not replayed: %v", r.Replay.Statements, want, r.Replay.Skipped)
+		}
+		if len(r.Tables) != 4 {
+			t.Errorf("tables %+v, want 4", r.Tables)
+		}
+		for _, table := range r.Tables {
+			// A clock's column is never the same again.
+			if table.OnlyHere+table.OnlyThere > 0 && !(table.Name == "pgbench_history" && slices.Equal(table.Columns, []string{"mtime"})) {
+				t.Errorf("order %s: %+v", order, table)
+			}
+		}
+	}
+}

@@ -1,0 +1,740 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"wirecheck/backends/engine"
+	"wirecheck/lab"
+	"wirecheck/oracle"
+	"wirecheck/replay"
+	"wirecheck/scenario"
+	"wirecheck/trace"
+)
+
+// Limits of what is executed in other orders.
+const (
+	maxUnits     = 50_000 // of a replay, that are remembered
+	maxStateRows = 20_000 // of a group's state
+	thinRows     = 200    // of a table, above which rows are left out that the group does not speak of
+	maxSerial    = 4      // units: 24 serial orders
+)
+
+// explored is what running transactions in other orders brought.
+type explored struct {
+	Units         int         `json:"units"`
+	Groups        int         `json:"groups"`
+	Left          int         `json:"groups_left,omitempty"` // beyond --groups
+	Interleavings int         `json:"interleavings"`
+	Wrong         int         `json:"wrong"`              // of these, in how many something was found
+	Marked        int         `json:"marked,omitempty"`   // with a finding that the application might not have produced
+	Unjudged      []string    `json:"unjudged,omitempty"` // groups that could not be judged, and why
+	Anomalies     []*wrongRun `json:"anomalies"`
+	Possible      []*wrongRun `json:"possible,omitempty"`
+	seen          map[string]*wrongRun
+}
+
+// wrongRun is the shortest interleaving of its kind in which something was found.
+type wrongRun struct {
+	Captured      bool        `json:"captured"` // the recorded order is one of those that show it
+	Found         []string    `json:"found"`    // names; "not serializable" where the values show it
+	Sessions      []uint64    `json:"sessions"`
+	Tables        []string    `json:"tables,omitempty"`
+	Level         string      `json:"level"`
+	Runs          int         `json:"interleavings"` // of this group
+	Wrong         int         `json:"wrong"`
+	Permutation   string      `json:"permutation"`
+	Why           []string    `json:"why,omitempty"` // for each serial order, what it would have brought
+	Flows         []string    `json:"recomputed,omitempty"`
+	Mark          string      `json:"mark,omitempty"` // why the application might not have produced it
+	Units         []string    `json:"requests,omitempty"`
+	Tags          []trace.Tag `json:"tags,omitempty"`
+	Spec          string      `json:"spec,omitempty"`
+	Kept          string      `json:"kept,omitempty"`
+	Unprintable   string      `json:"unprintable,omitempty"`
+	switches      int
+	steps         int
+	orderRecorded bool
+}
+
+// explore runs units of the replay in other orders. The states before them are taken from a second replay.
+func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error) {
+	units := replay.Request{On: r.f.unit == "request", Gap: r.f.unitGap}.Join(c.Units)
+	near := 0
+	if r.f.mode.Kind != "" {
+		near = r.f.window
+	}
+	x := &explored{Units: len(units), Anomalies: []*wrongRun{}, seen: map[string]*wrongRun{}}
+	r.report.Explored = x
+	groups, left := replay.Groups(units, near, r.f.groups, r.dialect())
+	x.Left = left
+	if len(groups) == 0 {
+		return nil
+	}
+	if err := r.states(ctx, groups, c.Definitions); err != nil {
+		return err
+	}
+	e := &explorer{r: r, x: x, defined: c.Definitions, benches: map[string]*bench{}, labs: map[string]*lab.Lab{}}
+	defer func() { err = errors.Join(err, e.close(ctx)) }()
+	for i, g := range groups {
+		if r.c.progress() {
+			fmt.Fprintf(r.c.stderr, "\r\x1b[Kcombination %d of %d, interleavings: %d, wrong: %d", i+1, len(groups), x.Interleavings, x.Wrong)
+		}
+		if g.State == nil {
+			continue
+		}
+		x.Groups++
+		why, err := e.group(ctx, g)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		if why != "" && len(x.Unjudged) < firstShown {
+			x.Unjudged = append(x.Unjudged, why)
+		}
+	}
+	if r.c.progress() {
+		fmt.Fprint(r.c.stderr, "\r\x1b[K")
+	}
+	return e.keep()
+}
+
+func (r *replayer) dialect() trace.Dialect {
+	if r.postgres() {
+		return trace.PostgreSQL
+	}
+	return trace.MySQL
+}
+
+// errStates ends the second replay when all states are known.
+var errStates = errors.New("all states are known")
+
+// states replays the trace once more, without watching, and takes the database's state before each group.
+func (r *replayer) states(ctx context.Context, groups []*replay.Group, defined []replay.Definition) (err error) {
+	if err := r.labs.Drop(ctx, r.target); err != nil {
+		return err
+	}
+	if err := r.makeDatabase(ctx); err != nil {
+		return err
+	}
+	lens := r.lens
+	r.lens = nil
+	defer func() { r.lens = lens }()
+	if r.f.snapshot != "" {
+		if err := r.restore(ctx); err != nil {
+			return err
+		}
+	}
+	config, err := r.config()
+	if err != nil {
+		return err
+	}
+	side, err := r.site.engine.Connect(ctx, r.target)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, side.Close()) }()
+	if err := r.site.engine.Lab.PrepareConn(ctx, side); err != nil {
+		return err
+	}
+	config.Order, config.Speed = replay.OrderCommit, 0
+	next := 0
+	config.Before = func(ctx context.Context, s *replay.Step) error {
+		for next < len(groups) && groups[next].Start <= s.N {
+			if err := r.state(ctx, side, groups[next], s.N, defined); err != nil {
+				return err
+			}
+			next++
+		}
+		if next == len(groups) {
+			return errStates
+		}
+		return nil
+	}
+	if _, err = replay.Run(ctx, config, r.open, r.survey); errors.Is(err, errStates) {
+		err = nil
+	}
+	return err
+}
+
+// state reads the committed state as far as a group needs it.
+func (r *replayer) state(ctx context.Context, side engine.Conn, g *replay.Group, n int, defined []replay.Definition) error {
+	b := r.site.engine.Lab
+	tables, err := b.Definitions(ctx, side)
+	if err != nil {
+		return err
+	}
+	s := &replay.State{}
+	for _, t := range tables {
+		s.All = append(s.All, t.Name)
+	}
+	for s.Defined < len(defined) && defined[s.Defined].N < n {
+		s.Defined++
+	}
+	s.Tables = g.Needed(tables, r.definitions(defined[:s.Defined]), r.dialect())
+	if len(s.Tables) > 0 {
+		if err := b.ReadRows(ctx, side, s.Tables); err != nil {
+			return err
+		}
+	}
+	rows := 0
+	for _, t := range s.Tables {
+		rows += len(t.Rows)
+	}
+	if rows > thinRows {
+		whole := s.Tables
+		if s.Tables, s.Thinned = g.Keep(whole, thinRows, r.dialect()); s.Thinned && rows <= maxStateRows {
+			s.Whole = whole
+		}
+	}
+	if s.Counters, err = b.Counters(ctx, side); err != nil {
+		return fmt.Errorf("read counters: %w", err)
+	}
+	if s.Filled, err = filled(ctx, side, r.postgres()); err != nil {
+		return fmt.Errorf("read which columns counters fill: %w", err)
+	}
+	g.State = s
+	return nil
+}
+
+// filled gives the columns whose values come from counters.
+func filled(ctx context.Context, c engine.Conn, postgres bool) (map[string]bool, error) {
+	sql := "SELECT TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND EXTRA LIKE '%auto_increment%'"
+	if postgres {
+		sql = `SELECT c.relname, a.attname FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
+			LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+			WHERE c.oid >= 16384 AND a.attnum > 0 AND (a.attidentity <> '' OR pg_catalog.pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%')`
+	}
+	rows, err := engine.Query(ctx, c, sql)
+	if err != nil {
+		return nil, err
+	}
+	set := map[string]bool{}
+	for _, row := range rows {
+		set[strings.ToLower(string(row[0])+"."+string(row[1]))] = true
+	}
+	return set, nil
+}
+
+// definitions are those of the snapshot and then of the trace itself.
+func (r *replayer) definitions(own []replay.Definition) replay.Definitions {
+	d := replay.Definitions{Before: slices.Clone(r.defs.Before), After: slices.Clone(r.defs.After)}
+	for _, o := range own {
+		d.Before = append(d.Before, o.SQL)
+	}
+	return d
+}
+
+// explorer runs groups, one after the other, on labs of its own.
+type explorer struct {
+	r       *replayer
+	x       *explored
+	defined []replay.Definition
+	benches map[string]*bench   // by level: for the oracles
+	labs    map[string]*lab.Lab // by level: for values
+	owner   *engine.Labs
+}
+
+func (e *explorer) close(ctx context.Context) error {
+	var errs []error
+	for _, l := range e.labs {
+		errs = append(errs, l.Close())
+	}
+	for _, b := range e.benches {
+		errs = append(errs, b.close(ctx))
+	}
+	if e.owner != nil {
+		errs = append(errs, e.owner.Close(context.WithoutCancel(ctx)))
+	}
+	return errors.Join(errs...)
+}
+
+// at gives what executes at a level.
+func (e *explorer) at(ctx context.Context, level engine.Level) (_ *lab.Lab, _ *bench, err error) {
+	if l := e.labs[level.History]; l != nil {
+		return l, e.benches[level.History], nil
+	}
+	p, err := seat(e.r.f.oracles)
+	if err != nil {
+		return nil, nil, err
+	}
+	config := lab.Config{Level: level, Case: e.r.f.limit, Reset: lab.Quick}
+	config.Limits.Stuck = arenaStuck
+	if p.isolation || len(p.judges) > 0 {
+		if e.benches[level.History], err = openBench(ctx, e.r.c, e.r.site, config, p); err != nil {
+			return nil, nil, err
+		}
+		e.benches[level.History].attempts = 0
+	}
+	if e.owner == nil {
+		if e.owner, err = engine.OpenLabs(ctx, e.r.site.engine, e.r.site.target); err != nil {
+			return nil, nil, err
+		}
+	}
+	target, err := e.owner.Create(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	config.Backend, config.Target, config.Side = e.r.site.engine, target, target
+	l, err := lab.Open(ctx, config)
+	if err != nil {
+		return nil, nil, err
+	}
+	e.labs[level.History] = l
+	return l, e.benches[level.History], nil
+}
+
+// combination is a group under way.
+type combination struct {
+	e        *explorer
+	g        *replay.Group
+	lab      *lab.Lab
+	bench    *bench
+	level    engine.Level
+	spec     *scenario.Spec
+	recorded *scenario.Permutation
+	base     *lab.Result
+	lanes    []*replay.Lane
+	masks    *replay.Masks
+	orders   []*scenario.Permutation
+	serial   map[string][]*lab.Result // by the statements' texts
+	volatile string
+}
+
+// group runs one group; why says why it could not be judged.
+func (e *explorer) group(ctx context.Context, g *replay.Group) (why string, err error) {
+	name := g.Units[0].Level
+	if name == "" {
+		name = e.r.site.engine.Default
+	}
+	level, err := findLevel(e.r.site.engine, name)
+	if err != nil {
+		return "", err
+	}
+	k := &combination{e: e, g: g, level: level, serial: map[string][]*lab.Result{}}
+	if k.lab, k.bench, err = e.at(ctx, level); err != nil {
+		return "", err
+	}
+	if why, err := k.begin(ctx); why != "" || err != nil {
+		return why, err
+	}
+	if g.Overlapped {
+		if err := k.judge(ctx, k.recorded, k.texts(), k.base, true); err != nil {
+			return "", err
+		}
+	}
+	if e.r.f.mode.Kind == "" {
+		return "", nil
+	}
+	return "", k.others(ctx)
+}
+
+// sessions names a group's, for people.
+func sessionsOf(g *replay.Group) string {
+	var list []string
+	for _, u := range g.Units {
+		list = append(list, fmt.Sprint(u.Session))
+	}
+	return "transactions of sessions " + strings.Join(list, ", ")
+}
+
+// begin makes the scenario, and executes the recorded order.
+func (k *combination) begin(ctx context.Context) (why string, err error) {
+	d := k.e.r.dialect()
+	tables, thinned := k.g.State.Tables, k.g.State.Thinned
+	defs := k.e.r.definitions(k.e.defined[:k.g.State.Defined])
+	for {
+		k.spec, k.recorded = k.g.Spec("replay.spec", k.e.r.site.engine.Lab, defs, tables, k.g.State.All, k.g.State.Counters, d)
+		k.base, err = k.lab.Run(ctx, k.spec, k.recorded, func() {})
+		var refused *engine.ServerError
+		if errors.As(err, &refused) {
+			return fmt.Sprintf("%s: its tables cannot be made anew: %v", sessionsOf(k.g), refused), nil
+		}
+		if err != nil {
+			return "", err
+		}
+		if !thinned || k.same() {
+			break
+		}
+		if k.g.State.Whole == nil {
+			return fmt.Sprintf("%s: they depend on more than %d rows", sessionsOf(k.g), maxStateRows), nil
+		}
+		tables, thinned = k.g.State.Whole, false
+	}
+	if k.base.Trouble != nil {
+		return fmt.Sprintf("%s: %v", sessionsOf(k.g), k.base.Trouble), nil
+	}
+	for _, u := range k.g.Units {
+		k.lanes = append(k.lanes, replay.NewLane(u, d))
+		if u.Volatile != "" && k.volatile == "" {
+			k.volatile = u.Volatile
+		}
+	}
+	k.masks = replay.NewMasks(k.g.State.Filled)
+	for _, u := range k.g.Units {
+		k.masks.Superseded = append(k.masks.Superseded, u.Superseded(d))
+	}
+	again, err := k.lab.Run(ctx, k.spec, k.recorded, func() {})
+	if err != nil {
+		return "", err
+	}
+	k.masks.Learn(k.spec, k.base, again)
+	if len(k.spec.Sessions) <= maxSerial {
+		k.orders = replay.Serial(k.spec)
+	}
+	return "", nil
+}
+
+// same reports whether the recorded order brought the same answers as the replay.
+func (k *combination) same() bool {
+	answers := k.answers(k.base)
+	for i, u := range k.g.Units {
+		for j, s := range u.Steps {
+			a := answers[i][j]
+			if a == nil || (a.Err == nil) != (s.Answer.Err == nil) || len(a.Results) != len(s.Answer.Results) {
+				return false
+			}
+			for n := range a.Results {
+				if a.Results[n].Affected != s.Answer.Results[n].Affected || !slices.EqualFunc(a.Results[n].Rows, s.Answer.Results[n].Rows, sameRow) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+func sameRow(a, b []engine.Value) bool {
+	return slices.EqualFunc(a, b, func(x, y engine.Value) bool { return string(x) == string(y) && (x == nil) == (y == nil) })
+}
+
+// answers gives what each step brought; nil for those that were not executed.
+func (k *combination) answers(r *lab.Result) [][]*engine.Answer {
+	out := make([][]*engine.Answer, len(k.spec.Sessions))
+	for i, s := range k.spec.Sessions {
+		out[i] = make([]*engine.Answer, len(s.Steps))
+	}
+	for i := range r.Events {
+		ev := &r.Events[i]
+		if ev.Kind == lab.Ran || ev.Kind == lab.Resumed {
+			out[ev.Step.Session][ev.Step.Index] = &ev.Answer
+		}
+	}
+	return out
+}
+
+// texts are the statements as the capture has them.
+func (k *combination) texts() [][]string {
+	out := make([][]string, len(k.spec.Sessions))
+	for i, s := range k.spec.Sessions {
+		for _, st := range s.Steps {
+			out[i] = append(out[i], st.SQL)
+		}
+	}
+	return out
+}
+
+// with makes the scenario with other statements, and a permutation of it.
+func (k *combination) with(texts [][]string, p *scenario.Permutation) (*scenario.Spec, *scenario.Permutation) {
+	spec := &scenario.Spec{Name: k.spec.Name, Setup: k.spec.Setup}
+	for i, s := range k.spec.Sessions {
+		c := &scenario.Session{Name: s.Name, Setup: s.Setup}
+		for j, st := range s.Steps {
+			c.Steps = append(c.Steps, &scenario.Step{Name: st.Name, SQL: texts[i][j], Session: i, Index: j})
+		}
+		spec.Sessions = append(spec.Sessions, c)
+	}
+	return spec, moved(spec, p)
+}
+
+// moved is the permutation with another scenario's steps.
+func moved(spec *scenario.Spec, p *scenario.Permutation) *scenario.Permutation {
+	q := &scenario.Permutation{}
+	for _, ps := range p.Steps {
+		q.Steps = append(q.Steps, scenario.PermutationStep{Step: spec.Sessions[ps.Step.Session].Steps[ps.Step.Index]})
+	}
+	return q
+}
+
+// others runs the group in other orders.
+func (k *combination) others(ctx context.Context) error {
+	choice := scenario.Choice{}
+	switch k.e.r.f.mode.Kind {
+	case scenario.KindAll:
+		choice.Independent = independence(k.spec, k.e.r.site.engine, k.level)
+	default:
+		k.e.r.c.random()
+		choice.Intn = mathrand.New(mathrand.NewPCG(k.e.r.c.seed, uint64(k.g.Start))).IntN
+	}
+	for p := range k.spec.Orders(k.e.r.f.mode, choice) {
+		if p.String() == k.recorded.String() || slices.ContainsFunc(k.orders, func(o *scenario.Permutation) bool { return o.String() == p.String() }) {
+			continue
+		}
+		texts, result, mark, err := k.settle(ctx, p)
+		if err != nil {
+			return err
+		}
+		k.e.x.Interleavings++
+		if result == nil || result.Trouble != nil {
+			continue
+		}
+		if err := k.judgeMarked(ctx, p, texts, result, false, mark); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// settle runs an order until the statements are those that the application would have sent, as far as the data flow is known: what a step
+// reads may change what a later one writes, and that what the next one reads.
+func (k *combination) settle(ctx context.Context, p *scenario.Permutation) (texts [][]string, result *lab.Result, mark string, err error) {
+	texts = k.texts()
+	for range len(p.Steps) + 1 {
+		spec, perm := k.with(texts, p)
+		result, err = k.lab.Run(ctx, spec, perm, func() {})
+		if err != nil {
+			return nil, nil, "", err
+		}
+		answers := k.answers(result)
+		var next [][]string
+		mark = ""
+		for i, lane := range k.lanes {
+			list, m := lane.Recompute(answers[i], k.e.r.dialect())
+			next = append(next, list)
+			if mark == "" {
+				mark = m
+			}
+		}
+		if slices.EqualFunc(texts, next, func(a, b []string) bool { return slices.Equal(a, b) }) {
+			return texts, result, mark, nil
+		}
+		texts = next
+	}
+	return texts, result, "the values that it writes do not settle", nil
+}
+
+func (k *combination) judge(ctx context.Context, p *scenario.Permutation, texts [][]string, result *lab.Result, captured bool) error {
+	return k.judgeMarked(ctx, p, texts, result, captured, "")
+}
+
+// judgeMarked asks whether an execution was serializable, and the oracles.
+func (k *combination) judgeMarked(ctx context.Context, p *scenario.Permutation, texts [][]string, result *lab.Result, captured bool, mark string) error {
+	spec, perm := k.with(texts, p)
+	w := &wrongRun{Captured: captured, Level: k.level.History, Permutation: perm.String(), Mark: mark, switches: switches(p), steps: len(p.Steps)}
+	if k.orders != nil && !failures(result, k.base) {
+		serial, err := k.serially(ctx, spec, texts)
+		if err != nil {
+			return err
+		}
+		w.Why = k.masks.Unserializable(spec, result, k.orders, serial)
+	}
+	var findings []oracle.Finding
+	if k.bench != nil {
+		d, err := k.bench.run(ctx, spec, perm)
+		if err != nil {
+			return err
+		}
+		for _, f := range d.findings {
+			findings = append(findings, f)
+		}
+		for _, v := range d.rulings {
+			for _, f := range v.findings {
+				if f.Kind != oracle.KindPermitted {
+					findings = append(findings, f)
+				}
+			}
+		}
+	}
+	for i := range findings {
+		if name := findings[i].Title(); !slices.Contains(w.Found, name) {
+			w.Found = append(w.Found, name)
+		}
+		for _, t := range findings[i].Tables {
+			if _, name, ok := strings.Cut(t, "."); ok && !slices.Contains(w.Tables, name) {
+				w.Tables = append(w.Tables, name)
+			}
+		}
+	}
+	if len(w.Found) == 0 && w.Why != nil {
+		w.Found = append(w.Found, notSerializable)
+	}
+	if len(w.Found) == 0 {
+		return nil
+	}
+	if captured && len(findings) > 0 {
+		return nil // the live oracle has told of it
+	}
+	k.note(w, spec, perm, findings, texts)
+	return nil
+}
+
+// notSerializable is what is found where values show that no serial order could have brought them.
+const notSerializable = "not serializable"
+
+// failures reports whether an execution had errors that the recorded order had not: a transaction is missing, then, in what it is
+// compared with.
+func failures(r, base *lab.Result) bool {
+	count := func(r *lab.Result) (n int) {
+		for _, ev := range r.Events {
+			if ev.Kind == lab.Skipped || (ev.Kind == lab.Ran || ev.Kind == lab.Resumed) && ev.Answer.Err != nil {
+				n++
+			}
+		}
+		return n
+	}
+	return count(r) != count(base)
+}
+
+// serially executes the serial orders, once for each text.
+func (k *combination) serially(ctx context.Context, spec *scenario.Spec, texts [][]string) ([]*lab.Result, error) {
+	key := fmt.Sprint(texts)
+	if list := k.serial[key]; list != nil {
+		return list, nil
+	}
+	var list []*lab.Result
+	for _, o := range k.orders {
+		r, err := k.lab.Run(ctx, spec, moved(spec, o), func() {})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, r)
+	}
+	k.serial[key] = list
+	return list, nil
+}
+
+func switches(p *scenario.Permutation) (n int) {
+	for i := 1; i < len(p.Steps); i++ {
+		if p.Steps[i].Step.Session != p.Steps[i-1].Step.Session {
+			n++
+		}
+	}
+	return n
+}
+
+// note keeps what was found, if it is the shortest of its kind.
+func (k *combination) note(w *wrongRun, spec *scenario.Spec, p *scenario.Permutation, findings []oracle.Finding, texts [][]string) {
+	x := k.e.x
+	if !w.Captured {
+		if w.Mark != "" {
+			x.Marked++
+		} else {
+			x.Wrong++
+		}
+	}
+	slices.Sort(w.Found)
+	slices.Sort(w.Tables)
+	for _, u := range k.g.Units {
+		w.Sessions = append(w.Sessions, u.Session)
+		for _, t := range u.Tags() {
+			if !slices.Contains(w.Tags, t) {
+				w.Tags = append(w.Tags, t)
+			}
+		}
+		if u.Request != "" && k.e.r.f.unit == "request" && !slices.Contains(w.Units, u.Request) {
+			w.Units = append(w.Units, u.Request)
+		}
+	}
+	for i, l := range k.lanes {
+		for _, f := range l.Flows {
+			before, after := spec.Sessions[i].Steps[f.To].SQL, k.spec.Sessions[i].Steps[f.To].SQL
+			if before != after {
+				w.Flows = append(w.Flows, fmt.Sprintf("session %s: %v (the capture has %s)", spec.Sessions[i].Name, f, shorten(after)))
+			}
+		}
+	}
+	key := fmt.Sprint(w.Captured, w.Mark != "", w.Found, w.Tables, k.shape())
+	old := x.seen[key]
+	if old != nil {
+		w.Wrong = old.Wrong
+	}
+	w.Wrong++
+	if old != nil && (old.steps < w.steps || old.steps == w.steps && old.switches <= w.switches) {
+		old.Wrong = w.Wrong
+		return
+	}
+	w.Spec, w.Unprintable = k.print(spec, p, w, findings)
+	if old != nil {
+		*old = *w
+		return
+	}
+	x.seen[key] = w
+	switch {
+	case w.Mark != "":
+		x.Possible = append(x.Possible, w)
+	default:
+		x.Anomalies = append(x.Anomalies, w)
+	}
+}
+
+// shape is what the group's units do, whatever the values are.
+func (k *combination) shape() string { return k.g.Shape() }
+
+// print makes the scenario file.
+func (k *combination) print(spec *scenario.Spec, p *scenario.Permutation, w *wrongRun, findings []oracle.Finding) (text, why string) {
+	var oracles []string
+	for i := range findings {
+		if !slices.Contains(oracles, findings[i].Oracle) {
+			oracles = append(oracles, findings[i].Oracle)
+		}
+	}
+	if len(oracles) == 0 {
+		oracles = []string{isolationName}
+	}
+	out := witness(spec, p, scenario.Target{Engine: k.e.r.site.engine.Name, Level: k.level.History}, oracles, 0)
+	out.Header = []string{fmt.Sprintf("%s: %s of sessions %v of %s", strings.Join(w.Found, ", "), k.e.r.f.unit, w.Sessions, filepath.Base(k.e.r.path))}
+	for _, line := range w.Why {
+		out.Header = append(out.Header, oneLine(line))
+	}
+	text, err := out.Print()
+	if err != nil {
+		return "", err.Error()
+	}
+	return text, ""
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// shorten makes a statement fit into a line.
+func shorten(sql string) string {
+	const most = 100
+	if sql = oneLine(sql); len(sql) > most {
+		return sql[:most] + "..."
+	}
+	return sql
+}
+
+// keep stores the scenarios.
+func (e *explorer) keep() error {
+	dir := e.r.f.out
+	if dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("keep what was found: %w", err)
+	}
+	n := 0
+	for _, w := range slices.Concat(e.x.Anomalies, e.x.Possible) {
+		if w.Spec == "" {
+			continue
+		}
+		n++
+		path := filepath.Join(dir, fmt.Sprintf("%s-%d.spec", strings.ReplaceAll(w.Found[0], " ", "-"), n))
+		if err := os.WriteFile(path, []byte(w.Spec), 0o600); err != nil {
+			return fmt.Errorf("keep what was found: %w", err)
+		}
+		w.Kept = path
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"wirecheck/backends/engine"
+	"wirecheck/replay"
+	dialect "wirecheck/rewrite/mysql"
+)
+
+// finalTable is a table as the replay left it.
+type finalTable struct {
+	Name   string `json:"name"`
+	Rows   int    `json:"rows"`
+	Digest string `json:"sha256"` // of its lines, see writeTables
+	// Differs says how it differs from --compare: rows that only one of the two has, and the columns that differ in any row.
+	OnlyHere  int      `json:"only_here,omitempty"`
+	OnlyThere int      `json:"only_there,omitempty"`
+	Columns   []string `json:"columns,omitempty"`
+}
+
+// finish looks at the tables that the replay left, if somebody wants to know.
+func (r *replayer) finish(ctx context.Context) error {
+	if r.f.tables == "" && r.f.compare == "" {
+		return nil
+	}
+	here, err := r.read(ctx, r.target)
+	if err != nil {
+		return err
+	}
+	for _, t := range here {
+		sum := sha256.New()
+		writeTable(sum, t)
+		r.report.Tables = append(r.report.Tables, finalTable{Name: t.Name, Rows: len(t.Rows), Digest: hex.EncodeToString(sum.Sum(nil))})
+	}
+	if r.f.tables != "" {
+		if err := writeTables(r.f.tables, here); err != nil {
+			return err
+		}
+	}
+	if r.f.compare == "" {
+		return nil
+	}
+	target, err := r.labs.Create(ctx)
+	if err != nil {
+		return err
+	}
+	conn, err := r.site.engine.Connect(ctx, target)
+	if err != nil {
+		return err
+	}
+	s := replay.Snapshot{Conn: conn, Dialect: r.dialect(), Confined: !r.private()}
+	if err := errors.Join(s.Restore(ctx, r.f.compare), conn.Close()); err != nil {
+		return err
+	}
+	there, err := r.read(ctx, target)
+	if err != nil {
+		return err
+	}
+	r.compareTables(here, there)
+	return r.labs.Drop(ctx, target)
+}
+
+// read reads all tables of a database.
+func (r *replayer) read(ctx context.Context, target engine.Target) (_ []engine.Table, err error) {
+	conn, err := r.site.engine.Connect(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	b := r.site.engine.Lab
+	if err := b.PrepareConn(ctx, conn); err != nil {
+		return nil, err
+	}
+	tables, err := b.ReadTables(ctx, conn)
+	if !r.postgres() {
+		for i := range tables {
+			tables[i].Hide(dialect.HiddenColumn)
+		}
+	}
+	return tables, err
+}
+
+// compareTables says where two databases differ.
+func (r *replayer) compareTables(here, there []engine.Table) {
+	for i, t := range here {
+		f := &r.report.Tables[i]
+		j := slices.IndexFunc(there, func(o engine.Table) bool { return o.Name == t.Name })
+		if j < 0 {
+			f.OnlyHere = len(t.Rows)
+			f.Columns = []string{"(no such table)"}
+			continue
+		}
+		other := there[j]
+		f.OnlyHere, f.OnlyThere = missing1(t, other), missing1(other, t)
+		if f.OnlyHere+f.OnlyThere == 0 || len(t.Columns) != len(other.Columns) {
+			continue
+		}
+		for c := range t.Columns {
+			if !slices.Equal(column(t, c), column(other, c)) {
+				f.Columns = append(f.Columns, t.Columns[c].Name)
+			}
+		}
+	}
+	for _, t := range there {
+		if !slices.ContainsFunc(here, func(o engine.Table) bool { return o.Name == t.Name }) {
+			r.report.Tables = append(r.report.Tables, finalTable{Name: t.Name, OnlyThere: len(t.Rows), Columns: []string{"(no such table)"}})
+		}
+	}
+}
+
+// column gives a column's values, sorted.
+func column(t engine.Table, c int) []string {
+	values := make([]string, len(t.Rows))
+	for i, row := range t.Rows {
+		values[i] = field(row[c])
+	}
+	slices.Sort(values)
+	return values
+}
+
+// missing1 counts the rows of a that b has not.
+func missing1(a, b engine.Table) (n int) {
+	has := map[string]int{}
+	for _, row := range b.Rows {
+		has[line(row)]++
+	}
+	for _, row := range a.Rows {
+		if l := line(row); has[l] > 0 {
+			has[l]--
+		} else {
+			n++
+		}
+	}
+	return n
+}
+
+// field writes a value so that tabs and line ends in it stay apart from those between values, as COPY does.
+func field(v engine.Value) string {
+	if v == nil {
+		return `\N`
+	}
+	var b []byte
+	for _, c := range v {
+		switch c {
+		case '\\':
+			b = append(b, `\\`...)
+		case '\t':
+			b = append(b, `\t`...)
+		case '\n':
+			b = append(b, `\n`...)
+		case '\r':
+			b = append(b, `\r`...)
+		default:
+			b = append(b, c)
+		}
+	}
+	return string(b)
+}
+
+func line(row []engine.Value) string {
+	var text string
+	for i, v := range row {
+		if i > 0 {
+			text += "\t"
+		}
+		text += field(v)
+	}
+	return text
+}
+
+// writeTable writes a table's rows, a line each, in canonical order.
+func writeTable(w io.Writer, t engine.Table) {
+	for _, row := range t.Rows {
+		fmt.Fprintln(w, line(row))
+	}
+}
+
+func writeTables(path string, tables []engine.Table) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("write the tables: %w", err)
+	}
+	w := bufio.NewWriter(f)
+	for _, t := range tables {
+		fmt.Fprintf(w, "# %s (", t.Name)
+		for i, c := range t.Columns {
+			if i > 0 {
+				fmt.Fprint(w, ", ")
+			}
+			fmt.Fprint(w, c.Name)
+		}
+		fmt.Fprintln(w, ")")
+		writeTable(w, t)
+	}
+	if err := errors.Join(w.Flush(), f.Close()); err != nil {
+		return fmt.Errorf("write the tables: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,505 @@
+package replay
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+
+	"wirecheck/backends/engine"
+	"wirecheck/trace"
+)
+
+// FlowKind is how a value that was written comes from one that was read.
+type FlowKind string
+
+// The kinds.
+const (
+	FlowCopy   FlowKind = "copy"
+	FlowPlus   FlowKind = "plus"   // a number and a constant, which may be negative
+	FlowPrefix FlowKind = "prefix" // the value read stands at the beginning of the one written
+	FlowSuffix FlowKind = "suffix" // and at its end
+)
+
+// Flow is data that went from a step's answer through the application into a later statement of the same unit.
+type Flow struct {
+	From, To int // steps of the unit
+	Literal  int // of To's text
+	Kind     FlowKind
+	Constant string // what is added or put to it
+
+	row, column int
+}
+
+// String says it for people; steps have the names that a scenario gives them.
+func (f Flow) String() string {
+	switch f.Kind {
+	case FlowPlus:
+		if strings.HasPrefix(f.Constant, "-") {
+			return fmt.Sprintf("step %d writes what step %d read minus %s", f.To+1, f.From+1, f.Constant[1:])
+		}
+		return fmt.Sprintf("step %d writes what step %d read plus %s", f.To+1, f.From+1, f.Constant)
+	case FlowPrefix:
+		return fmt.Sprintf("step %d writes what step %d read followed by %q", f.To+1, f.From+1, f.Constant)
+	case FlowSuffix:
+		return fmt.Sprintf("step %d writes %q followed by what step %d read", f.To+1, f.Constant, f.From+1)
+	}
+	return fmt.Sprintf("step %d uses the value that step %d read", f.To+1, f.From+1)
+}
+
+// lit is a literal of a statement.
+type lit struct {
+	at, end int
+	value   string
+	number  bool
+	column  string // that it alone is assigned to, inserted into or compared with, in lower case; empty if that is not plain
+	clause  string // set, where, values
+	open    bool   // what follows was not seen
+}
+
+// literals finds the literals of a statement and what they stand beside, by tokens alone.
+func literals(sql string, d trace.Dialect) (list []lit) {
+	clause, column, operator := "", "", ""
+	var columns []string
+	depth, place := 0, 0
+	insert, listing := false, false
+	sign := ""
+	cast := false // behind ::
+	for t := range trace.Tokens(sql, d) {
+		if n := len(list); n > 0 && list[n-1].column != "" && t.Kind != trace.TokenSpace && t.Kind != trace.TokenComment && list[n-1].open {
+			// What follows a literal says whether it is the whole value.
+			switch {
+			case t.Text == ":":
+				cast = true
+			case cast && t.Kind == trace.TokenWord:
+				cast = false
+			default:
+				list[n-1].open = false
+				if t.Kind == trace.TokenOther && strings.Contains("+-*/%|^&#<>", t.Text) {
+					list[n-1].column = ""
+				}
+			}
+		}
+		switch t.Kind {
+		case trace.TokenSpace, trace.TokenComment:
+			continue
+		case trace.TokenWord, trace.TokenName:
+			word := strings.ToLower(strings.Trim(t.Text, "\"`"))
+			if t.Kind == trace.TokenWord {
+				switch word {
+				case "insert", "replace":
+					insert = true
+				case "set":
+					clause = "set"
+				case "where", "having", "on", "limit":
+					clause = "where"
+				case "values":
+					clause, listing, depth = "values", false, 0
+				}
+			}
+			if listing {
+				columns = append(columns, word)
+			}
+			column, operator, sign = word, "", ""
+		case trace.TokenString, trace.TokenNumber:
+			l := lit{at: t.At, end: t.At + len(t.Text), clause: clause, number: t.Kind == trace.TokenNumber}
+			l.value = t.Text
+			if !l.number {
+				l.value = unquote(t.Text)
+			}
+			if sign == "-" && l.number && operator != "" {
+				l.at, l.value = l.at-1, "-"+l.value
+				if sql[l.at] != '-' {
+					l.at, l.value = t.At, t.Text
+				}
+			}
+			switch {
+			case clause == "values" && depth == 1 && place < len(columns):
+				l.column = columns[place]
+			case operator == "=":
+				l.column = column
+			}
+			l.open, cast = true, false
+			list = append(list, l)
+			operator, sign = "", ""
+		case trace.TokenOther:
+			switch t.Text {
+			case "(":
+				depth++
+				if insert && clause == "" && columns == nil {
+					listing = true
+				}
+				if clause == "values" && depth == 1 {
+					place = 0
+				}
+				continue
+			case ")":
+				depth--
+				listing = false
+			case ",":
+				if clause == "values" && depth == 1 {
+					place++
+				}
+				operator = ""
+			case "=":
+				operator = "="
+				continue
+			case "-":
+				sign = "-"
+				continue
+			case "<", ">", "!", "+", "*", "/", "%", "|":
+				operator = t.Text
+			}
+			sign = ""
+		}
+	}
+	return list
+}
+
+// unquote reads a string literal of either dialect, as far as both agree on it.
+func unquote(text string) string {
+	i := strings.IndexAny(text, "'\"")
+	if i < 0 || len(text) < i+2 {
+		return text
+	}
+	prefix, quote := strings.ToLower(text[:i]), text[i]
+	body := text[i+1 : len(text)-1]
+	body = strings.ReplaceAll(body, string([]byte{quote, quote}), string(quote))
+	if strings.Contains(body, `\`) && prefix != "x" {
+		body = strings.NewReplacer(`\\`, `\`, `\'`, `'`, `\"`, `"`, `\n`, "\n", `\r`, "\r", `\t`, "\t", `\0`, "\x00").Replace(body)
+	}
+	return body
+}
+
+// cell is a value that a step read.
+type cell struct {
+	step, row, column int
+	name              string
+	value             string
+	rows, columns     int
+}
+
+const maxCells = 400 // of one answer: what an application computes with is not a long list
+
+// cells are the values that an answer brought.
+func cells(step int, a *engine.Answer) (list []cell) {
+	for i := len(a.Results) - 1; i >= 0; i-- {
+		r := &a.Results[i]
+		if r.Columns == nil && r.LastInsertID != 0 {
+			return []cell{{step: step, name: "id", value: fmt.Sprint(r.LastInsertID), rows: 1, columns: 1}}
+		}
+		if len(r.Rows)*len(r.Columns) > maxCells {
+			return nil
+		}
+		for j, row := range r.Rows {
+			for k, v := range row {
+				if v != nil && k < len(r.Columns) {
+					list = append(list, cell{step, j, k, strings.ToLower(r.Columns[k].Name), string(v), len(r.Rows), len(r.Columns)})
+				}
+			}
+		}
+		return list
+	}
+	return nil
+}
+
+// flows recognises where values of a unit's statements come from.
+func (u *Unit) flows(d trace.Dialect) (flows []Flow) {
+	var known []cell // read so far
+	inputs := map[string]bool{}
+	for j, s := range u.Steps {
+		for n, l := range literals(s.SQL, d) {
+			if f, ok := u.flow(j, n, l, known, inputs); ok {
+				flows = append(flows, f)
+			} else {
+				inputs[l.value] = true
+			}
+		}
+		known = append(known, cells(j, &s.Answer)...)
+	}
+	return flows
+}
+
+// flow finds where one literal comes from: the nearest read that explains it.
+func (u *Unit) flow(to, n int, l lit, known []cell, inputs map[string]bool) (Flow, bool) {
+	for i := len(known) - 1; i >= 0; i-- {
+		c := known[i]
+		f := Flow{From: c.step, To: to, Literal: n, row: c.row, column: c.column}
+		if l.column != "" && (l.clause == "set" || l.clause == "values") && u.sameTable(c.step, to) && (c.name == l.column || c.alone(l, u.Steps[to].SQL)) && u.addressed(c, to) {
+			if kind, constant, ok := relation(c.value, l.value); ok {
+				f.Kind, f.Constant = kind, constant
+				return f, true
+			}
+		}
+		if c.value == l.value && !inputs[l.value] && (telling(l.value) || c.name == l.column || c.name == "id" && strings.HasSuffix(l.column, "id")) {
+			f.Kind = FlowCopy
+			return f, true
+		}
+	}
+	return Flow{}, false
+}
+
+// alone reports whether the only value that a read gave is what the only number that a statement sets can come from: SELECT uses AS n.
+func (c cell) alone(l lit, sql string) bool {
+	if c.rows != 1 || c.columns != 1 || l.clause != "set" {
+		return l.clause == "values" && c.rows == 1 && c.columns == 1 && strings.HasPrefix(c.name, "max") && nextTo(c.value, l.value)
+	}
+	return l.column != "" && !strings.HasPrefix(c.name, "count")
+}
+
+func nextTo(read, written string) bool {
+	a, ok1 := new(big.Int).SetString(read, 10)
+	b, ok2 := new(big.Int).SetString(written, 10)
+	return ok1 && ok2 && new(big.Int).Sub(b, a).IsInt64() && new(big.Int).Sub(b, a).Int64() == 1
+}
+
+// telling reports whether a value is such that it is not met by chance.
+func telling(v string) bool {
+	if number(v) {
+		return len(strings.TrimLeft(v, "-0")) >= 2
+	}
+	return len(v) >= 3
+}
+
+// sameTable reports whether a step read a table that another one writes.
+func (u *Unit) sameTable(from, to int) bool {
+	for _, a := range u.Steps[from].tables {
+		for _, b := range u.Steps[to].tables {
+			if a.name == b.name && b.write {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// addressed reports whether the row that a value stands in is the one that the statement writes: the only one, or one that has a value
+// which the statement's condition names.
+func (u *Unit) addressed(c cell, to int) bool {
+	if c.rows == 1 {
+		return true
+	}
+	return slices.ContainsFunc(literals(u.Steps[to].SQL, trace.PostgreSQL), func(l lit) bool {
+		if l.clause != "where" {
+			return false
+		}
+		for _, other := range cells(c.step, &u.Steps[c.step].Answer) {
+			if other.row == c.row && other.column != c.column && other.value == l.value {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// relation says how a value comes from another one.
+func relation(read, written string) (kind FlowKind, constant string, ok bool) {
+	if read == written {
+		return FlowCopy, "", true
+	}
+	if number(read) && number(written) {
+		a, ok1 := new(big.Rat).SetString(read)
+		b, ok2 := new(big.Rat).SetString(written)
+		if !ok1 || !ok2 {
+			return "", "", false
+		}
+		return FlowPlus, new(big.Rat).Sub(b, a).FloatString(scale(read, written)), true
+	}
+	if len(read) >= 1 && strings.HasPrefix(written, read) {
+		return FlowPrefix, written[len(read):], true
+	}
+	if len(read) >= 1 && strings.HasSuffix(written, read) {
+		return FlowSuffix, written[:len(written)-len(read)], true
+	}
+	return "", "", false
+}
+
+// scale is how many digits behind the point the numbers have.
+func scale(numbers ...string) (most int) {
+	for _, n := range numbers {
+		if _, digits, ok := strings.Cut(n, "."); ok {
+			most = max(most, len(digits))
+		}
+	}
+	return most
+}
+
+// apply computes the value again from another one that was read.
+func (f Flow) apply(read string) (string, bool) {
+	switch f.Kind {
+	case FlowPlus:
+		a, ok1 := new(big.Rat).SetString(read)
+		k, ok2 := new(big.Rat).SetString(f.Constant)
+		if !ok1 || !ok2 {
+			return "", false
+		}
+		return new(big.Rat).Add(a, k).FloatString(scale(read, f.Constant)), true
+	case FlowPrefix:
+		return read + f.Constant, true
+	case FlowSuffix:
+		return f.Constant + read, true
+	}
+	return read, true
+}
+
+// Lane is a unit with what is known of its data flow.
+type Lane struct {
+	Unit  *Unit
+	Flows []Flow
+}
+
+// NewLane recognises a unit's data flow.
+func NewLane(u *Unit, d trace.Dialect) *Lane { return &Lane{Unit: u, Flows: u.flows(d)} }
+
+// Recompute gives the statements that the application would have sent, had it read what is in answers (nil: the step was not
+// executed), where the relation is known. mark says why it might have done something else; empty: it would not.
+func (l *Lane) Recompute(answers []*engine.Answer, d trace.Dialect) (texts []string, mark string) {
+	u := l.Unit
+	changed := map[int]map[string]string{} // by step and literal's place
+	for _, f := range l.Flows {
+		if f.From >= len(answers) || answers[f.From] == nil || answers[f.From].Err != nil {
+			continue
+		}
+		for _, c := range cells(f.From, answers[f.From]) {
+			if c.row == f.row && c.column == f.column {
+				if v, ok := f.apply(c.value); ok {
+					if changed[f.To] == nil {
+						changed[f.To] = map[string]string{}
+					}
+					changed[f.To][fmt.Sprint(f.Literal)] = v
+				}
+			}
+		}
+	}
+	for j, s := range u.Steps {
+		texts = append(texts, replaceLiterals(s.SQL, changed[j], d))
+	}
+	for j, s := range u.Steps {
+		if j >= len(answers) || answers[j] == nil {
+			continue
+		}
+		if why := l.unlike(j, &s.Answer, answers[j]); why != "" && l.goesOn(j) {
+			return texts, fmt.Sprintf("session s%d: %s, and what the application then does is not known: %s", u.Session, why, brief(s.SQL))
+		}
+	}
+	return texts, ""
+}
+
+// goesOn reports whether the unit writes or commits something after a step.
+func (l *Lane) goesOn(step int) bool {
+	for _, s := range l.Unit.Steps[step+1:] {
+		if slices.ContainsFunc(s.tables, func(t use) bool { return t.write }) {
+			return true
+		}
+	}
+	for _, t := range l.Unit.Steps[step].tables {
+		if t.write && step+1 < len(l.Unit.Steps) {
+			return true // an UPDATE that found another number of rows: would it have committed?
+		}
+	}
+	return false
+}
+
+// unlike says how an answer differs from what the application got, in what it may have decided by; empty if it does not.
+func (l *Lane) unlike(step int, was, is *engine.Answer) string {
+	if is.Err != nil || was.Err != nil {
+		if (is.Err == nil) != (was.Err == nil) && is.Err == nil {
+			return "a statement that had failed is done"
+		}
+		return "" // the server prevented it
+	}
+	if len(was.Results) != len(is.Results) {
+		return "another number of results"
+	}
+	for i := range was.Results {
+		a, b := &was.Results[i], &is.Results[i]
+		if a.Columns == nil {
+			if a.Affected != b.Affected {
+				return fmt.Sprintf("%d rows changed in place of %d", b.Affected, a.Affected)
+			}
+			continue
+		}
+		if len(a.Rows) != len(b.Rows) {
+			return fmt.Sprintf("%d rows in place of %d", len(b.Rows), len(a.Rows))
+		}
+		for r := range a.Rows {
+			for c := range a.Rows[r] {
+				if string(a.Rows[r][c]) == string(b.Rows[r][c]) && (a.Rows[r][c] == nil) == (b.Rows[r][c] == nil) {
+					continue
+				}
+				if !slices.ContainsFunc(l.Flows, func(f Flow) bool { return f.From == step && f.row == r && f.column == c }) {
+					return fmt.Sprintf("it read %q in place of %q", b.Rows[r][c], a.Rows[r][c])
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// replaceLiterals puts other values in the place of some literals.
+func replaceLiterals(sql string, values map[string]string, d trace.Dialect) string {
+	sql = strings.TrimRight(strings.TrimSpace(sql), "; \n")
+	if len(values) == 0 {
+		return sql
+	}
+	var b strings.Builder
+	at := 0
+	for n, l := range literals(sql, d) {
+		v, ok := values[fmt.Sprint(n)]
+		if !ok || v == l.value {
+			continue
+		}
+		b.WriteString(sql[at:l.at])
+		switch {
+		case l.number && number(v):
+			b.WriteString(v)
+		case d == trace.MySQL:
+			b.WriteString(quoteMySQL(v))
+		default:
+			b.WriteString(quotePostgres(v))
+		}
+		at = l.end
+	}
+	b.WriteString(sql[at:])
+	return b.String()
+}
+
+// Superseded tells which of a unit's reads say nothing that matters: the application read rows that it then locked, or that an UPDATE
+// then computed from as they were by then (IsoRel, 3.4).
+func (u *Unit) Superseded(d trace.Dialect) []bool {
+	out := make([]bool, len(u.Steps))
+	for i, s := range u.Steps {
+		if len(s.verbs) != 1 || s.verbs[0].Verb != "select" || s.verbs[0].Locking.Lock != "" || len(s.tables) != 1 {
+			continue
+		}
+		for _, later := range u.Steps[i+1:] {
+			if len(later.verbs) != 1 || len(later.tables) != 1 || later.tables[0].name != s.tables[0].name || !slices.Equal(conditions(s.SQL, d), conditions(later.SQL, d)) {
+				continue
+			}
+			v := &later.verbs[0]
+			out[i] = out[i] || v.Locking.Lock != "" || v.Verb == "update" && computes(later.SQL, d)
+		}
+	}
+	return out
+}
+
+// conditions are the literals of a statement's conditions.
+func conditions(sql string, d trace.Dialect) (list []string) {
+	for _, l := range literals(sql, d) {
+		if l.clause == "where" {
+			list = append(list, l.column+"="+l.value)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// computes reports whether an UPDATE sets nothing to a value that its text gives.
+func computes(sql string, d trace.Dialect) bool {
+	for _, l := range literals(sql, d) {
+		if l.clause == "set" && l.column != "" {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,142 @@
+package replay
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"wirecheck/backends/engine"
+	"wirecheck/rewrite/postgres"
+	"wirecheck/trace"
+)
+
+// unitOf makes a unit: texts, and the rows that each brought ("name=value name=value", rows separated by |).
+func unitOf(t *testing.T, list ...string) *Unit {
+	t.Helper()
+	u := &Unit{Session: 1, tables: map[string]bool{}, Whole: true}
+	prep := newPreparer(&Config{Describe: postgres.Describe, Backend: engine.Descriptor{Protocol: engine.ProtocolPostgres, System: func(string) bool { return false }}})
+	for i := 0; i < len(list); i += 2 {
+		s := &Step{N: i/2 + 1, Statement: &trace.Statement{SQL: list[i]}}
+		prep.prepare(s)
+		if s.Skip != "" {
+			t.Fatalf("%s: %s", list[i], s.Skip)
+		}
+		s.Answer = *answerOf(list[i+1])
+		u.add(s)
+	}
+	return u
+}
+
+func answerOf(text string) *engine.Answer {
+	a := &engine.Answer{Results: []engine.Result{{}}}
+	r := &a.Results[0]
+	var n int64
+	if _, err := fmt.Sscanf(text, "%d rows", &n); err == nil {
+		r.Affected = n
+		return a
+	}
+	r.Columns = []engine.Column{}
+	for i, row := range strings.Split(text, "|") {
+		var values []engine.Value
+		for _, f := range strings.Fields(row) {
+			name, v, _ := strings.Cut(f, "=")
+			if i == 0 {
+				r.Columns = append(r.Columns, engine.Column{Name: name})
+			}
+			values = append(values, engine.Value(v))
+		}
+		if values != nil {
+			r.Rows = append(r.Rows, values)
+		}
+	}
+	return a
+}
+
+func TestRecompute(t *testing.T) {
+	const read, write = "SELECT uses_left FROM coupon WHERE code = 'A'", "UPDATE coupon SET uses_left = 9 WHERE code = 'A'"
+	tests := []struct {
+		name string
+		unit []string // statements and what they brought in the capture
+		now  []string // and what they bring now
+		want []string // the statements that change; empty: none
+		mark string   // part of the reason
+	}{
+		{"minus a constant", []string{read, "uses_left=10", write, "1 rows"}, []string{"uses_left=5", "1 rows"},
+			[]string{"UPDATE coupon SET uses_left = 4 WHERE code = 'A'"}, ""},
+		{"nothing changed", []string{read, "uses_left=10", write, "1 rows"}, []string{"uses_left=10", "1 rows"}, nil, ""},
+		{"in quotes with a cast", []string{read, "uses_left=10", "UPDATE coupon SET uses_left = '9'::int4 WHERE code = 'A'", "1 rows"}, []string{"uses_left=5", "1 rows"},
+			[]string{"UPDATE coupon SET uses_left = '4'::int4 WHERE code = 'A'"}, ""},
+		{"the database computes: the literal is none of the application's results", []string{read, "uses_left=10", "UPDATE coupon SET uses_left = uses_left - 1 WHERE code = 'A'", "1 rows"},
+			[]string{"uses_left=5", "1 rows"}, nil, "it read"},
+		{"under another name", []string{"SELECT uses_left AS n FROM coupon WHERE code = 'A'", "n=10", write, "1 rows"}, []string{"n=5", "1 rows"},
+			[]string{"UPDATE coupon SET uses_left = 4 WHERE code = 'A'"}, ""},
+		{"decimals", []string{"SELECT price FROM coupon WHERE code = 'A'", "price=10.50", "UPDATE coupon SET price = 9.25 WHERE code = 'A'", "1 rows"}, []string{"price=1.00", "1 rows"},
+			[]string{"UPDATE coupon SET price = -0.25 WHERE code = 'A'"}, ""},
+		{"the row that the write names", []string{"SELECT id, n FROM coupon", "id=17 n=1|id=18 n=2", "UPDATE coupon SET n = 3 WHERE id = 18", "1 rows"}, []string{"id=17 n=1|id=18 n=5", "1 rows"},
+			[]string{"UPDATE coupon SET n = 6 WHERE id = 18"}, ""},
+		{"a text with something behind it", []string{"SELECT log FROM coupon WHERE code = 'A'", "log=ab", "UPDATE coupon SET log = 'abc' WHERE code = 'A'", "1 rows"}, []string{"log=xy", "1 rows"},
+			[]string{"UPDATE coupon SET log = 'xyc' WHERE code = 'A'"}, ""},
+		{"a copy into another table", []string{"SELECT id FROM coupon WHERE code = 'A'", "id=4711", "INSERT INTO used (coupon_id) VALUES (4711)", "1 rows"}, []string{"id=4712", "1 rows"},
+			[]string{"INSERT INTO used (coupon_id) VALUES (4712)"}, ""},
+		{"an input is not a copy", []string{"SELECT n, id FROM coupon WHERE id = 4711", "n=1 id=4711", "INSERT INTO used (coupon_id) VALUES (4711)", "1 rows"}, []string{"n=2 id=4711", "1 rows"}, nil, "it read"},
+		{"a count decides: not known what then", []string{"SELECT count(*) FROM coupon", "count=0", "INSERT INTO coupon (code) VALUES ('B')", "1 rows"}, []string{"count=1", "1 rows"}, nil, "it read"},
+		{"optimistic locking that fails", []string{"SELECT version FROM coupon WHERE code = 'A'", "version=3", "UPDATE coupon SET used = true WHERE code = 'A' AND version = 3", "1 rows", "COMMIT", "0 rows"},
+			[]string{"version=3", "0 rows", "0 rows"}, nil, "0 rows changed in place of 1"},
+		{"a read after which nothing is written", []string{"SELECT count(*) FROM coupon", "count=0"}, []string{"count=1"}, nil, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			u := unitOf(t, test.unit...)
+			var answers []*engine.Answer
+			for _, text := range test.now {
+				answers = append(answers, answerOf(text))
+			}
+			texts, mark := NewLane(u, trace.PostgreSQL).Recompute(answers, trace.PostgreSQL)
+			var changed []string
+			for i, s := range texts {
+				if s != u.Steps[i].SQL {
+					changed = append(changed, s)
+				}
+			}
+			if strings.Join(changed, "\n") != strings.Join(test.want, "\n") {
+				t.Errorf("got %q, want %q", changed, test.want)
+			}
+			if (mark == "") != (test.mark == "") || !strings.Contains(mark, test.mark) {
+				t.Errorf("marked %q, want %q", mark, test.mark)
+			}
+		})
+	}
+}
+
+func TestRequestJoin(t *testing.T) {
+	tagged := func(session uint64, lo, hi int64, request string) *Unit {
+		return &Unit{Session: session, lo: lo, hi: hi, Request: request, Steps: []*Step{{start: lo * 1e6}}, tables: map[string]bool{}, txns: 1}
+	}
+	units := []*Unit{tagged(1, 1, 2, "r1"), tagged(2, 3, 4, "r2"), tagged(3, 5, 6, "r1"), tagged(4, 10, 11, ""), tagged(4, 12, 13, ""), tagged(4, 900, 901, "")}
+	count := func(r Request) (list []int) {
+		var copies []*Unit
+		for _, u := range units {
+			c := *u
+			copies = append(copies, &c)
+		}
+		for _, u := range r.Join(copies) {
+			list = append(list, u.txns)
+		}
+		return list
+	}
+	for _, test := range []struct {
+		r    Request
+		want string
+	}{
+		{Request{}, "[1 1 1 1 1 1]"},
+		{Request{On: true}, "[2 1 1 1 1]"},
+		{Request{On: true, Gap: 50e6}, "[2 1 2 1]"},
+	} {
+		if got := fmt.Sprint(count(test.r)); got != test.want {
+			t.Errorf("%+v: transactions of the units %s, want %s", test.r, got, test.want)
+		}
+	}
+	if got := requestOf([]trace.Tag{{Key: "action", Value: "x"}, {Key: "traceparent", Value: "00-abc-def-01"}}); got != "abc" {
+		t.Errorf("request %q, want the trace's id", got)
+	}
+}

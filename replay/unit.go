@@ -1,0 +1,382 @@
+package replay
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"wirecheck/backends/engine"
+	"wirecheck/rewrite"
+	"wirecheck/trace"
+)
+
+// Unit is what the application did as one: a transaction, or the transactions of one request. Its steps are those that were replayed.
+type Unit struct {
+	Session  uint64
+	Steps    []*Step
+	Setup    []string // settings that its session had when it began
+	Level    string   // of its session, as history.Event.Level; empty: the server's default
+	Request  string   // by which its transactions were put together; empty: it is one transaction
+	Writes   bool
+	Whole    bool // everything of it was replayed, and it committed
+	Volatile string
+	lo, hi   int64
+	tables   map[string]bool // true: written
+	first    int             // place of its first step
+	txns     int
+}
+
+// Request puts transactions together to units.
+type Request struct {
+	On  bool
+	Gap time.Duration // transactions of a session without tags that follow each other within this are one request; 0: they are not
+}
+
+// requestTags are the keys by which tracing libraries name a request: sqlcommenter's, then those that Rails, Django and others write.
+var requestTags = []string{"traceparent", "request_id", "request-id", "x-request-id", "correlation_id", "trace_id"}
+
+// requestOf names the request that a statement belongs to; empty if its tags do not tell.
+func requestOf(tags []trace.Tag) string {
+	for _, key := range requestTags {
+		for _, t := range tags {
+			if !strings.EqualFold(t.Key, key) || t.Value == "" {
+				continue
+			}
+			if parts := strings.Split(t.Value, "-"); key == "traceparent" && len(parts) == 4 {
+				return parts[1] // the trace: version-trace-span-flags (W3C Trace Context, 3.2)
+			}
+			return t.Value
+		}
+	}
+	return ""
+}
+
+// Collector makes units of the steps of a replay, as they are done. What it keeps of a long replay is bounded by most units.
+type Collector struct {
+	Units   []*Unit
+	Dropped int // units beyond Most
+	Most    int
+	// Definitions are the statements of the replay that changed the database's definitions, by place.
+	Definitions []Definition
+
+	sessions map[uint64]*collected
+}
+
+// Definition is a statement that changed definitions.
+type Definition struct {
+	N   int
+	SQL string
+}
+
+type collected struct {
+	unit     *Unit
+	settings []string
+	next     []*Step // what speaks of the next transaction only
+	level    string
+}
+
+// NewCollector makes a collector of at most so many units.
+func NewCollector(most int) *Collector {
+	return &Collector{Most: most, sessions: map[uint64]*collected{}}
+}
+
+// Add takes a step that is done.
+func (c *Collector) Add(s *Step) {
+	if s.Statement == nil {
+		return
+	}
+	m := c.sessions[s.Session]
+	if m == nil {
+		m = &collected{}
+		if s.info != nil {
+			m.level = s.info.Level
+		}
+		c.sessions[s.Session] = m
+	}
+	if s.Skip != "" || s.standIn != "" || s.Lost != nil {
+		if m.unit != nil {
+			m.unit.Whole = false
+		}
+		return
+	}
+	a := &s.Answer
+	if m.unit != nil && a.Before == engine.Idle {
+		m.unit = nil // the capture has not how it ended
+	}
+	if m.unit == nil && a.Before == engine.Idle && a.After == engine.Idle && c.outside(m, s) {
+		return
+	}
+	if m.unit == nil {
+		m.unit = &Unit{Session: s.Session, Setup: slices.Clone(m.settings), Level: m.level, Whole: !s.begun, lo: s.lo, first: s.N, tables: map[string]bool{}, txns: 1}
+		for _, b := range m.next {
+			m.unit.Steps = append(m.unit.Steps, b)
+			m.unit.lo, m.unit.first = min(m.unit.lo, b.lo), min(m.unit.first, b.N)
+		}
+		m.next = nil
+	}
+	m.unit.add(s)
+	if a.After != engine.Idle {
+		return
+	}
+	u := m.unit
+	m.unit = nil
+	last := firstWord(s.SQL)
+	if strings.EqualFold(last, "rollback") || strings.EqualFold(last, "abort") || s.Outcome.Effect == engine.EffectRolledBack {
+		u.Whole = false
+	}
+	if len(u.tables) == 0 {
+		return
+	}
+	if len(c.Units) >= c.Most {
+		c.Dropped++
+		return
+	}
+	c.Units = append(c.Units, u)
+}
+
+// outside takes a statement outside of transactions that is none itself; it reports whether it was one.
+func (c *Collector) outside(m *collected, s *Step) bool {
+	if s.failed() {
+		return true
+	}
+	for _, v := range s.verbs {
+		if v.DDL {
+			c.Definitions = append(c.Definitions, Definition{s.N, s.SQL})
+			return true
+		}
+		switch v.Control.Verb {
+		case rewrite.ControlLevel:
+			if v.Control.Scope == rewrite.ScopeNext {
+				m.next = append(m.next, s)
+				return true
+			}
+		case rewrite.ControlNone:
+			if len(v.Tables) > 0 {
+				return false
+			}
+		}
+	}
+	switch strings.ToLower(firstWord(s.SQL)) {
+	case "set", "prepare", "use", "deallocate", "listen", "unlisten", "reset", "discard":
+		m.settings = append(slices.DeleteFunc(m.settings, func(x string) bool { return x == s.SQL }), s.SQL)
+		return true
+	case "begin", "start", "commit", "rollback", "savepoint", "show", "explain", "analyze", "vacuum":
+		return true
+	}
+	return len(s.tables) == 0
+}
+
+func (u *Unit) add(s *Step) {
+	u.Steps = append(u.Steps, s)
+	u.hi = max(u.hi, s.hi)
+	if s.Volatile != "" && u.Volatile == "" {
+		u.Volatile = s.Volatile
+	}
+	if r := requestOf(s.Tags()); r != "" && u.Request == "" {
+		u.Request = r
+	}
+	for _, t := range s.tables {
+		u.tables[t.name] = u.tables[t.name] || t.write
+		u.Writes = u.Writes || t.write
+	}
+	for _, v := range s.verbs {
+		u.Whole = u.Whole && !v.DDL
+	}
+}
+
+// Tags are what the application said of the unit's statements.
+func (u *Unit) Tags() (tags []trace.Tag) {
+	for _, s := range u.Steps {
+		for _, t := range s.Tags() {
+			if !slices.Contains(tags, t) {
+				tags = append(tags, t)
+			}
+		}
+	}
+	return tags
+}
+
+// Join puts the transactions of one request together.
+func (r Request) Join(units []*Unit) []*Unit {
+	if !r.On {
+		return units
+	}
+	var out []*Unit
+	by := map[string]*Unit{}
+	last := map[uint64]*Unit{}
+	for _, u := range units {
+		var into *Unit
+		if u.Request != "" {
+			into = by[u.Request]
+		} else if before := last[u.Session]; before != nil && before.Request == "" && r.Gap > 0 && u.start()-before.end() <= int64(r.Gap) && u.start() != 0 {
+			into = before
+		}
+		last[u.Session] = u
+		// What overlaps is not one after the other: one traceparent can belong to several at once.
+		if into == nil || into.hi > u.lo {
+			out = append(out, u)
+			if u.Request != "" {
+				by[u.Request] = u
+			}
+			continue
+		}
+		into.join(u)
+		last[u.Session] = into
+	}
+	return out
+}
+
+func (u *Unit) join(v *Unit) {
+	u.Steps = append(u.Steps, v.Steps...)
+	u.hi, u.txns = max(u.hi, v.hi), u.txns+v.txns
+	u.Writes, u.Whole = u.Writes || v.Writes, u.Whole && v.Whole
+	if u.Volatile == "" {
+		u.Volatile = v.Volatile
+	}
+	for name, w := range v.tables {
+		u.tables[name] = u.tables[name] || w
+	}
+}
+
+// start and end are by the clock, 0 if not known.
+func (u *Unit) start() int64 { return u.Steps[0].start }
+
+func (u *Unit) end() int64 {
+	s := u.Steps[len(u.Steps)-1]
+	if s.start == 0 {
+		return 0
+	}
+	return s.start + int64(s.took)
+}
+
+// overlaps reports whether two units were under way at the same time.
+func (u *Unit) overlaps(v *Unit) bool { return u.lo < v.hi && v.lo < u.hi }
+
+// conflicts reports whether two units use the same table, one of them to write.
+func (u *Unit) conflicts(v *Unit) bool {
+	for name, w := range u.tables {
+		if x, ok := v.tables[name]; ok && (w || x) {
+			return true
+		}
+	}
+	return false
+}
+
+// shape is what a unit does, whatever the values are.
+func (u *Unit) shape(d trace.Dialect) string {
+	var b strings.Builder
+	for _, s := range u.Steps {
+		b.WriteString(shapeOf(s.SQL, d))
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// shapeOf is a statement's text without its literals, comments and blanks.
+func shapeOf(sql string, d trace.Dialect) string {
+	var b strings.Builder
+	for t := range trace.Tokens(sql, d) {
+		switch t.Kind {
+		case trace.TokenSpace, trace.TokenComment:
+			b.WriteByte(' ')
+		case trace.TokenString, trace.TokenNumber:
+			b.WriteByte('?')
+		default:
+			b.WriteString(strings.ToLower(t.Text))
+		}
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+// Group is units that are executed together.
+type Group struct {
+	Units []*Unit // in the order in which they began
+	// Overlapped says that they overlapped in the capture: the order in which they ran there is itself of interest.
+	Overlapped bool
+	// Start is the place of the first step: the state before it is the group's.
+	Start int
+	// State is set by who replays: the rows that it needs, and what else brings them back.
+	State *State
+	shape string
+}
+
+// Shape is what its units do, whatever the values are.
+func (g *Group) Shape() string { return g.shape }
+
+// State is the database as it was before a group began, as far as the group needs it.
+type State struct {
+	Tables   []engine.Table
+	Whole    []engine.Table  // all of their rows, if Tables has not all and they are not too many
+	Thinned  bool
+	All      []string        // the names of all tables
+	Counters []string        // statements that set sequences to where they were
+	Filled   map[string]bool // columns that counters fill: "table.column"
+	Defined  int             // how many of the trace's own definitions had been executed
+}
+
+// representatives is how many groups of the same shapes are run.
+const representatives = 3
+
+// Groups chooses what is executed together: units that overlapped and touch each other's tables (up to four at once, else by pairs),
+// and, if near is not 0, all pairs of units that have fewer than near others between them and touch each other's tables, even if they did
+// not overlap. Of those that do the same with other values only the first few are taken. left is how many were found beyond most.
+func Groups(units []*Unit, near, most int, d trace.Dialect) (groups []*Group, left int) {
+	units = slices.Clone(units)
+	slices.SortStableFunc(units, func(a, b *Unit) int { return compare(int64(a.first), int64(b.first)) })
+	shapes := map[*Unit]string{}
+	for _, u := range units {
+		shapes[u] = u.shape(d)
+	}
+	seen := map[string]int{}
+	add := func(overlapped bool, members ...*Unit) {
+		g := &Group{Units: members, Overlapped: overlapped, Start: members[0].first}
+		var parts []string
+		for _, u := range members {
+			parts = append(parts, shapes[u])
+		}
+		slices.Sort(parts)
+		g.shape = strings.Join(parts, "\x00")
+		if overlapped {
+			g.shape = "o" + g.shape
+		}
+		if seen[g.shape]++; seen[g.shape] > representatives {
+			return
+		}
+		if len(groups) >= most {
+			left++
+			return
+		}
+		groups = append(groups, g)
+	}
+	for i, u := range units {
+		if !u.Whole {
+			continue
+		}
+		var others []*Unit
+		for _, v := range units[i+1:] {
+			if v.lo > u.hi {
+				break
+			}
+			if v.Whole && u.overlaps(v) && u.conflicts(v) {
+				others = append(others, v)
+			}
+		}
+		if len(others) > 1 && len(others) <= 3 {
+			add(true, append([]*Unit{u}, others...)...)
+		}
+		for _, v := range others {
+			add(true, u, v)
+		}
+	}
+	// The nearest first: what lies between two units is missing when they are run alone.
+	for distance := 1; distance < near && distance < len(units); distance++ {
+		for i := 0; i+distance < len(units); i++ {
+			u, v := units[i], units[i+distance]
+			if u.Whole && v.Whole && !u.overlaps(v) && u.conflicts(v) {
+				add(false, u, v)
+			}
+		}
+	}
+	slices.SortStableFunc(groups, func(a, b *Group) int { return compare(int64(a.Start), int64(b.Start)) })
+	return groups, left
+}

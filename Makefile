@@ -18,7 +18,7 @@ LOAD ?= 60s
 
 # Packages with goroutines run under the race detector; the others have none.
 RACE = ./proxy/... ./cmd/... ./internal/... ./backends/... ./lab/... ./scheduler/shell/... ./trace/... ./replay/...
-PURE = ./history/... ./oracle/... ./report/... ./configs/... ./scenario/... ./scheduler ./scheduler/toy
+PURE = ./history/... ./oracle/... ./report/... ./configs/... ./scenario/... ./reduce/... ./scheduler ./scheduler/toy
 
 .PHONY: build demo test test-engines test-mysql hermitage mutation cases check bench soak fuzz fmt vet clean
 

@@ -67,7 +67,7 @@ var judges = []judge{
 		},
 	},
 	{
-		Oracle: radar.Descriptor, classes: []oracle.Class{oracle.Radar}, own: true,
+		Oracle: radar.Descriptor, classes: []oracle.Class{oracle.Radar},
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, o judgeOptions) (schedule.Verdict, error) {
 			raw, err := o.stage(ctx, "radar's raw database")
 			if err != nil {
@@ -161,9 +161,9 @@ func (p panel) names() string {
 // describer gives the dialect's way to take a text apart.
 func describer(d engine.Descriptor) lab.Describe {
 	if d.Protocol == engine.ProtocolPostgres {
-		return postgres.Describe
+		return lab.Remember(postgres.Describe)
 	}
-	return mysql.New(mysql.Flavor(d.Name), rewrite.CaptureNative).Describe
+	return lab.Remember(mysql.New(mysql.Flavor(d.Name), rewrite.CaptureNative).Describe)
 }
 
 // definer gives the dialect's way to read what a statement defines.

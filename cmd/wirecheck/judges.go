@@ -198,7 +198,7 @@ func (b *bench) rule(ctx context.Context, spec *scenario.Spec, p *scenario.Permu
 	}
 	var out []ruling
 	for _, j := range b.panel.judges {
-		v, err := b.ask(ctx, j, s)
+		v, err := b.ask(ctx, spec, j, s)
 		if err != nil {
 			return nil, err
 		}
@@ -218,7 +218,7 @@ func (b *bench) worth(findings []oracle.Finding) bool {
 }
 
 // ask lets one judge judge. It has the same random numbers for the same schedule whatever was asked before.
-func (b *bench) ask(ctx context.Context, j judge, s *schedule.Schedule) (schedule.Verdict, error) {
+func (b *bench) ask(ctx context.Context, spec *scenario.Spec, j judge, s *schedule.Schedule) (schedule.Verdict, error) {
 	stage := b.primary
 	if j.own {
 		var err error
@@ -226,6 +226,7 @@ func (b *bench) ask(ctx context.Context, j judge, s *schedule.Schedule) (schedul
 			return schedule.Verdict{}, err
 		}
 	}
+	stage.Plain(spec)
 	v, err := j.check(ctx, s, stage, judgeOptions{describe: b.describe, define: b.define, stage: b.stage, intn: mathrand.New(mathrand.NewPCG(b.seed, 1)).IntN, orders: b.orders})
 	if err != nil {
 		return v, fmt.Errorf("oracle %s: %w", j.Name, err)
@@ -248,7 +249,7 @@ func (b *bench) confirm(ctx context.Context, spec *scenario.Spec, p *scenario.Pe
 		}
 		again := schedule.Verdict{}
 		if r.Trouble == nil && !r.Crashed {
-			if again, err = b.ask(ctx, j, s); err != nil {
+			if again, err = b.ask(ctx, spec, j, s); err != nil {
 				return err
 			}
 		}

@@ -306,7 +306,7 @@ func (g *Group) Shape() string { return g.shape }
 // State is the database as it was before a group began, as far as the group needs it.
 type State struct {
 	Tables   []engine.Table
-	Whole    []engine.Table  // all of their rows, if Tables has not all and they are not too many
+	Whole    []engine.Table // all of their rows, if Tables has not all and they are not too many
 	Thinned  bool
 	All      []string        // the names of all tables
 	Counters []string        // statements that set sequences to where they were

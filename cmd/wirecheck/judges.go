@@ -40,7 +40,8 @@ type judge struct {
 type judgeOptions struct {
 	describe lab.Describe
 	define   func(sql string) rewrite.Definition
-	// stage opens one more database of the oracle's own.
+	// primary is the stage in whose database the case was executed; stage opens one of the oracle's own.
+	primary *lab.Stage
 	stage  func(ctx context.Context, name string) (*lab.Stage, error)
 	intn   func(int) int
 	orders int // txcheck: topological orders for each case
@@ -63,7 +64,7 @@ var judges = []judge{
 	{
 		Oracle: txcheck.Descriptor, classes: []oracle.Class{oracle.TxCheck}, own: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, o judgeOptions) (schedule.Verdict, error) {
-			return txcheck.Check(ctx, s, stage, txcheck.Options{Intn: o.intn, Orders: o.orders})
+			return txcheck.Check(ctx, s, stage, txcheck.Options{Intn: o.intn, Orders: o.orders, Plain: o.primary})
 		},
 	},
 	{
@@ -227,7 +228,7 @@ func (b *bench) ask(ctx context.Context, spec *scenario.Spec, j judge, s *schedu
 		}
 	}
 	stage.Plain(spec)
-	v, err := j.check(ctx, s, stage, judgeOptions{describe: b.describe, define: b.define, stage: b.stage, intn: mathrand.New(mathrand.NewPCG(b.seed, 1)).IntN, orders: b.orders})
+	v, err := j.check(ctx, s, stage, judgeOptions{primary: b.primary, describe: b.describe, define: b.define, stage: b.stage, intn: mathrand.New(mathrand.NewPCG(b.seed, 1)).IntN, orders: b.orders})
 	if err != nil {
 		return v, fmt.Errorf("oracle %s: %w", j.Name, err)
 	}

@@ -106,7 +106,7 @@ func alterations(p *product, tables []table, defaults bool) (list []string) {
 	// rows are there (error 1674).
 	each("ALTER TABLE %s ADD COLUMN wc_row_id VARCHAR(40) CHARACTER SET ascii INVISIBLE, ADD COLUMN wc_previous BIGINT INVISIBLE, ADD COLUMN wc_version BIGINT NOT NULL DEFAULT 0 INVISIBLE")
 	each("UPDATE %s SET wc_row_id = uuid()")
-	if defaults {
+	if defaults || p.name == "mariadb" { // where it costs little, the next case on the same database finds it prepared
 		each("ALTER TABLE %s ALTER COLUMN wc_row_id SET DEFAULT (uuid())")
 	}
 	return list

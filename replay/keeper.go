@@ -74,7 +74,7 @@ func Run(ctx context.Context, c Config, open Open, v *Survey) (_ *Result, err er
 	ctx, cancel := context.WithCancel(ctx)
 	k := &keeper{
 		config: c, source: newSequence(in, v, c.Limits.Window, c.Keep, c.Until), prep: newPreparer(&c), watcher: watcher,
-		result:   &Result{Order: c.Order, Skipped: map[string]int{}, Deadlocks: []Deadlock{}, Deviations: []Deviation{}, Divergence: newDivergence()},
+		result:   &Result{Order: c.Order, Skipped: map[string]int{}, Backends: map[uint64]uint64{}, Deadlocks: []Deadlock{}, Deviations: []Deviation{}, Divergence: newDivergence()},
 		sessions: map[uint64]*session{}, done: make(chan outcome),
 	}
 	k.compare = &comparer{result: &k.result.Divergence, errors: v.Errors, dialect: k.prep.dialect}
@@ -370,6 +370,7 @@ func (k *keeper) connect(ctx context.Context, m *session, s *Step) error {
 		return fmt.Errorf("open session %d: %w", m.id, err)
 	}
 	m.conn = conn
+	k.result.Backends[conn.ID()] = m.id
 	var setup []string
 	if s.info != nil && s.info.Level != "" {
 		if sql, ok := levelOf(k.config.Backend, s.info.Level); ok {

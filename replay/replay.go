@@ -204,8 +204,10 @@ type Result struct {
 	Begun      int            `json:"begun,omitempty"` // sessions that were in a transaction when the capture began
 	Left       int            `json:"left,omitempty"`  // transactions that were open when it ended; they were rolled back
 	Late       int            `json:"late,omitempty"`  // statements that came too far out of order in the file
-	Elapsed    time.Duration  `json:"elapsed_ns"`
-	Notes      []string       `json:"notes,omitempty"`
+	// Backends gives the capture's session of each of the server's numbers.
+	Backends map[uint64]uint64 `json:"-"`
+	Elapsed  time.Duration     `json:"elapsed_ns"`
+	Notes    []string          `json:"notes,omitempty"`
 }
 
 // maxShown is how many of each kind of thing a result keeps.

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wirecheck/backends/engine"
+	"wirecheck/oracle"
 	"wirecheck/replay"
 	"wirecheck/scenario"
 	"wirecheck/trace"
@@ -398,6 +399,7 @@ func (r *replayer) run(ctx context.Context) error {
 	if r.lens != nil {
 		j := r.lens.live.judgement()
 		j.coverage.UnknownWriters = 0
+		named(j.findings, result.Backends)
 		r.report.judged = &j
 		r.report.Findings = j.findings
 	}
@@ -408,6 +410,25 @@ func (r *replayer) run(ctx context.Context) error {
 		return err
 	}
 	return r.explore(ctx, units)
+}
+
+// named gives sessions the numbers that they have in the capture.
+func named(findings []oracle.Finding, sessions map[uint64]uint64) {
+	for i := range findings {
+		f := &findings[i]
+		completed := f.Session
+		for j := range f.Transactions {
+			t := &f.Transactions[j]
+			session, known := sessions[t.Backend]
+			if !known {
+				continue
+			}
+			if t.Session == completed {
+				f.Session = session
+			}
+			t.Session, t.Backend = session, 0 // the server's number is the replay's, not the capture's
+		}
+	}
 }
 
 // sessionFilter is what --only asks for: alternatives by kind.

@@ -152,6 +152,9 @@ func (r *replayer) wrong(w io.Writer, a *wrongRun) {
 		fmt.Fprintf(w, "  on      %s\n", strings.Join(a.Tables, ", "))
 	}
 	fmt.Fprintf(w, "  level   %s\n", a.Level)
+	if a.OneSession {
+		fmt.Fprintln(w, "  in the capture they came from one session; two sessions can do the same at once")
+	}
 	for _, why := range a.Why {
 		fmt.Fprintf(w, "  %s\n", why)
 	}

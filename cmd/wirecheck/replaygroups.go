@@ -307,7 +307,6 @@ type combination struct {
 	masks    *replay.Masks
 	orders   []*scenario.Permutation
 	serial   map[string][]*lab.Result // by the statements' texts
-	volatile string
 }
 
 // group runs one group; why says why it could not be judged.
@@ -375,13 +374,13 @@ func (k *combination) begin(ctx context.Context) (why string, err error) {
 	}
 	for _, u := range k.g.Units {
 		k.lanes = append(k.lanes, replay.NewLane(u, d))
-		if u.Volatile != "" && k.volatile == "" {
-			k.volatile = u.Volatile
-		}
 	}
 	k.masks = replay.NewMasks(k.g.State.Filled)
-	for _, u := range k.g.Units {
-		k.masks.Superseded = append(k.masks.Superseded, u.Superseded(d))
+	k.masks.Blind(k.g)
+	for i, u := range k.g.Units {
+		for j, without := range u.Superseded(d) {
+			k.masks.Superseded[i][j] = k.masks.Superseded[i][j] || without
+		}
 	}
 	again, err := k.lab.Run(ctx, k.spec, k.recorded, func() {})
 	if err != nil {

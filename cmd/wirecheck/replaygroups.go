@@ -38,12 +38,15 @@ type explored struct {
 	Anomalies     []*wrongRun `json:"anomalies"`
 	Possible      []*wrongRun `json:"possible,omitempty"`
 	seen          map[string]*wrongRun
+	runs          map[string]int // interleavings by what the units do
 }
 
 // wrongRun is the shortest interleaving of its kind in which something was found.
 type wrongRun struct {
-	Captured    bool        `json:"captured"` // the recorded order is one of those that show it
-	Found       []string    `json:"found"`    // names; "not serializable" where the values show it
+	Captured    bool        `json:"captured"`      // the order is that of the capture
+	Already     bool        `json:"already"`       // the order of the capture is wrong, too
+	Runs        int         `json:"interleavings"` // that were run of units that do the same
+	Found       []string    `json:"found"`         // names; "not serializable" where the values show it
 	Sessions    []uint64    `json:"sessions"`
 	Tables      []string    `json:"tables,omitempty"`
 	Level       string      `json:"level"`
@@ -60,6 +63,7 @@ type wrongRun struct {
 	Unprintable string      `json:"unprintable,omitempty"`
 	switches    int
 	steps       int
+	shape       string
 	differences []replay.Difference
 	values      string // a condition of a scenario: the results that no serial order brings
 }
@@ -71,7 +75,7 @@ func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error)
 	if r.f.mode.Kind != "" {
 		near = r.f.window
 	}
-	x := &explored{Units: len(units), Anomalies: []*wrongRun{}, seen: map[string]*wrongRun{}}
+	x := &explored{Units: len(units), Anomalies: []*wrongRun{}, seen: map[string]*wrongRun{}, runs: map[string]int{}}
 	r.report.Explored = x
 	groups, left := replay.Groups(units, near, r.f.groups, r.dialect())
 	x.Left = left
@@ -104,6 +108,9 @@ func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error)
 	}
 	if r.c.progress() {
 		fmt.Fprint(r.c.stderr, "\r\x1b[K")
+	}
+	for _, w := range slices.Concat(x.Anomalies, x.Possible) {
+		w.Runs = x.runs[w.shape]
 	}
 	return e.keep()
 }
@@ -307,6 +314,7 @@ type combination struct {
 	masks    *replay.Masks
 	orders   []*scenario.Permutation
 	serial   map[string][]*lab.Result // by the statements' texts
+	wrong    bool                     // the recorded order is
 }
 
 // group runs one group; why says why it could not be judged.
@@ -483,6 +491,7 @@ func (k *combination) others(ctx context.Context) error {
 			return err
 		}
 		k.e.x.Interleavings++
+		k.e.x.runs[k.shape()]++
 		if result == nil || result.Trouble != nil {
 			continue
 		}
@@ -537,7 +546,14 @@ func (k *combination) judgeMarked(ctx context.Context, p *scenario.Permutation, 
 		if err != nil {
 			return err
 		}
-		w.differences = k.masks.Unserializable(spec, result, k.orders, serial)
+		if w.differences = k.masks.Unserializable(spec, result, k.orders, serial); w.differences != nil {
+			// Once more: what does not repeat is not reported.
+			if again, err := k.lab.Run(ctx, spec, perm, func() {}); err != nil {
+				return err
+			} else if again.Trouble != nil || k.masks.Unserializable(spec, again, k.orders, serial) == nil {
+				w.differences = nil
+			}
+		}
 		for _, d := range w.differences {
 			w.Why = append(w.Why, d.Text)
 		}
@@ -579,6 +595,8 @@ func (k *combination) judgeMarked(ctx context.Context, p *scenario.Permutation, 
 	if len(w.Found) == 0 {
 		return nil
 	}
+	k.wrong = k.wrong || captured
+	w.Already, w.shape = k.wrong, k.shape()
 	if captured && len(findings) > 0 {
 		return nil // the live oracle has told of it
 	}

@@ -143,9 +143,12 @@ func (r *replayer) explored(w io.Writer, x *explored) {
 func sessionList(list []uint64) string { return strings.Trim(fmt.Sprint(list), "[]") }
 
 func (r *replayer) wrong(w io.Writer, a *wrongRun) {
-	where := fmt.Sprintf("in production this went well; in %s it does not", tally(a.Wrong, "other interleaving", "other interleavings"))
-	if a.Captured {
+	where := fmt.Sprintf("in production this went well; in %d of %s it does not", a.Wrong, tally(a.Runs, "other interleaving", "other interleavings"))
+	switch {
+	case a.Captured:
 		where = "in the order of the capture"
+	case a.Already:
+		where = fmt.Sprintf("in production, and in %d of %s", a.Wrong, tally(a.Runs, "other interleaving", "other interleavings"))
 	}
 	fmt.Fprintf(w, "\nANOMALY: %s: %s of sessions %s%s\n  %s\n", strings.ToUpper(strings.Join(a.Found, ", ")), r.f.unit+"s", sessionList(a.Sessions), tagText(a.Tags), where)
 	if len(a.Tables) > 0 {

@@ -143,6 +143,8 @@ type replayer struct {
 	defs   replay.Definitions // the snapshot's
 	filter sessionFilter
 	report replayReport
+	// victims says that the server lets us choose who is the victim of a deadlock.
+	victims bool
 }
 
 func runReplay(ctx context.Context, c *common, f replayFlags, path string) (err error) {
@@ -245,7 +247,7 @@ func (r *replayer) makeDatabase(ctx context.Context) (err error) {
 	} else {
 		r.target, err = r.labs.Create(ctx)
 	}
-	if err != nil || !r.private() || !r.postgres() {
+	if err != nil || !r.postgres() {
 		return err
 	}
 	conn, err := r.site.engine.Connect(ctx, r.target)
@@ -253,7 +255,8 @@ func (r *replayer) makeDatabase(ctx context.Context) (err error) {
 		return err
 	}
 	// Labs' servers look for deadlocks at once, which makes the last waiter the victim; here it is to be the capture's.
-	err = engine.Exec(ctx, conn, "ALTER DATABASE "+quoteName(r.target.Database)+" SET deadlock_timeout = '1s'")
+	a, err := conn.Do(ctx, "ALTER DATABASE "+quoteName(r.target.Database)+" SET deadlock_timeout = '1s'")
+	r.victims = err == nil && a.Err == nil
 	return errors.Join(err, conn.Close())
 }
 
@@ -379,6 +382,7 @@ func (r *replayer) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	config.Victims = r.victims
 	units := replay.NewCollector(maxUnits)
 	config.Done = units.Add
 	result, err := replay.Run(ctx, config, r.open, r.survey)
@@ -390,6 +394,9 @@ func (r *replayer) run(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		return err
+	}
+	if r.postgres() && !r.victims {
+		result.Notes = append(result.Notes, "this user may not set deadlock_timeout: the victims of deadlocks are the server's choice")
 	}
 	if r.survey.Warning != "" {
 		result.Notes = append(result.Notes, r.survey.Warning)

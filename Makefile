@@ -17,7 +17,7 @@ FUZZTIME ?= 1m
 LOAD ?= 60s
 
 # Packages with goroutines run under the race detector; the others have none.
-RACE = ./proxy/... ./cmd/... ./internal/... ./backends/... ./lab/... ./scheduler/shell/... ./replay/...
+RACE = ./proxy/... ./cmd/... ./internal/... ./backends/... ./lab/... ./scheduler/shell/... ./replay/... ./trace/...
 PURE = ./history/... ./oracle/... ./report/... ./configs/... ./scenario/... ./scheduler ./scheduler/toy
 
 .PHONY: build demo test test-engines test-mysql hermitage mutation cases check bench soak fuzz fmt vet clean
@@ -48,6 +48,7 @@ test-engines:
 # The tests of the MySQL family once more, against MySQL.
 test-mysql:
 	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 ./rewrite ./rewrite/mysql ./proxy/mysqlwire
+	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 -run TestMariaDB ./trace
 	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 -run MySQL ./internal/testserver ./backends/instrument
 	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 -run 'Anomalies|TruthOnMariaDB' ./cmd/wirecheck
 	WIRECHECK_TEST_FAMILY=tidb $(GO) test -timeout 20m -count=1 -run OnServers ./rewrite
@@ -90,6 +91,7 @@ bench: build
 	$(GO) run ./internal/bench/check
 	$(GO) run ./internal/bench/cases
 	$(GO) run ./internal/bench/oracles
+	$(GO) test -run '^$$' -bench . ./trace
 
 soak:
 	$(GO) test -count=1 -timeout 60m -v -run 'Quiet|Racy' ./cmd/wirecheck -load $(LOAD)

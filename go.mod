@@ -7,8 +7,10 @@ require (
 	github.com/go-sql-driver/mysql v1.10.1 // our own connections to MariaDB and MySQL: backends, demo, tests
 	github.com/goccy/go-yaml v1.19.2 // the configuration file: strict, errors with line and column
 	github.com/google/go-cmp v0.7.0 // tests: differences that can be read
+	github.com/gopacket/gopacket v1.7.5 // packet captures: files (pcap, pcapng) and the layers up to TCP
 	github.com/jackc/pgproto3/v2 v2.3.3 // typed PostgreSQL messages at the edges of proxy/pgwire
 	github.com/jackc/pgx/v5 v5.12.0 // our own connections to PostgreSQL: backends, demo, tests
+	github.com/klauspost/compress v1.20.3 // zstd: the blocks of capture files
 	github.com/pganalyze/pg_query_go/v6 v6.2.5 // PostgreSQL's own grammar (C)
 	github.com/pingcap/tidb/pkg/parser v0.0.0-20260418072757-ce92298d1124 // the grammar of the MySQL family
 	github.com/rs/zerolog v1.35.1 // the log
@@ -23,13 +25,11 @@ require (
 	filippo.io/edwards25519 v1.2.0 // indirect
 	github.com/coreos/go-semver v0.3.1 // indirect
 	github.com/google/uuid v1.6.0 // indirect
-	github.com/gopacket/gopacket v1.7.5 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/jackc/chunkreader/v2 v2.0.0 // indirect
 	github.com/jackc/pgio v1.0.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
-	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/mattn/go-colorable v0.1.14 // indirect
 	github.com/mattn/go-isatty v0.0.20 // indirect
 	github.com/pingcap/errors v0.11.5-0.20250523034308-74f78ae071ee // indirect

@@ -72,6 +72,11 @@ func (c *conn) segment(s *segment) error {
 	if s.syn {
 		h.next, h.known = s.seq+1, true
 	}
+	if s.ack && c.missed(1-side, s) {
+		if err := c.jump(1 - side); err != nil {
+			return err
+		}
+	}
 	if len(s.data) > 0 {
 		if err := c.take(side, s.seq, s.at, s.data); err != nil {
 			return err
@@ -89,6 +94,27 @@ func (c *conn) segment(s *segment) error {
 		h.done = true
 		if c.half[0].done && c.half[1].done {
 			return c.log.close(c, s.at, "quit")
+		}
+	}
+	return nil
+}
+
+// patience is how long a segment that the other side has acknowledged may be missing. Captures put packets out of order, but not by that much.
+const patience = 100_000_000
+
+// missed tells whether a segment of a side that is missing was received, so that the capture has lost it.
+func (c *conn) missed(side int, s *segment) bool {
+	h := &c.half[side]
+	return len(h.waiting) > 0 && int32(s.acked-h.next) > 0 && s.at-h.waiting[0].at > patience
+}
+
+// drain takes what still waits when nothing more is to come.
+func (c *conn) drain() error {
+	for side := range c.half {
+		for len(c.half[side].waiting) > 0 {
+			if err := c.jump(side); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -234,7 +260,7 @@ func (c *conn) guess(from, to netip.AddrPort, data []byte) wire {
 	switch {
 	case isPgRequest(data) && !port(from, wirePostgres) && (port(to, wirePostgres) || certainPgRequest(data)):
 		return is(from, wirePostgres)
-	case isPgAnswer(data) && port(from, wirePostgres):
+	case isPgAnswer(data) && (port(from, wirePostgres) || certainPgAnswer(data)):
 		return is(to, wirePostgres)
 	case isMyRequest(data) && !port(from, wireMySQL) && (port(to, wireMySQL) || certainMyRequest(data)):
 		return is(from, wireMySQL)

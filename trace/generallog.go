@@ -33,7 +33,7 @@ func newGeneralLog(out *sink) source { return &generalLog{mySessions: newMySessi
 //	261120  9:31:15<TAB>     6 Query<TAB>START TRANSACTION
 //	<TAB><TAB>     7 Execute<TAB>UPDATE ...
 //	2026-11-20T09:31:15.123456Z<TAB>    7 Query<TAB>...
-var generalLine = regexp.MustCompile(`^(?:(\d{6} [ 0-9]\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(?:Z|[+-]\d\d:\d\d))\t|\t\t) *(\d+) ([A-Z][A-Za-z ]*?)(?:\t|$)`)
+var generalLine = regexp.MustCompile(`^(?:(\d{6} [ 0-9]\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(?:Z|[+-]\d\d:\d\d))\t|\t\t) *(\d+) ([A-Z][A-Za-z_ ]*?)(?:\t|$)`)
 
 func isGeneralLog(head []byte) bool {
 	for i, line := range bytes.Split(head, []byte("\n")) {

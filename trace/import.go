@@ -55,6 +55,8 @@ type ImportOptions struct {
 	MaxLine int                   // longest line that is kept; 0: DefaultMaxLine
 	Rows    int                   // rows of a result that are kept, 0: DefaultRows; negative: none
 	Out     func(r *Record) error // takes the records; it must not keep them
+
+	sessions int // that are followed at a time; 0: maxSessions
 }
 
 // Limits of what is kept.
@@ -62,6 +64,9 @@ const (
 	DefaultMaxLine = 64 << 20
 	DefaultRows    = 1000
 	maxRowBytes    = 1 << 20 // of one result
+
+	// maxSessions are followed at a time. Logs that do not tell when sessions end would need room for all that ever were.
+	maxSessions = 1 << 18
 )
 
 // Import reads logs. Files of the same format are one log, in the order in which they are given (as a rotated log's should be).
@@ -192,7 +197,7 @@ func decompress(in *bufio.Reader) (*bufio.Reader, error) {
 		}
 		return bufio.NewReaderSize(z, 256<<10), nil
 	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1))
+		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
 		if err != nil {
 			return nil, err
 		}
@@ -328,6 +333,21 @@ func (s *sink) end(number uint64, e *End) error {
 	s.rec = Record{Kind: KindEnd, Session: number, End: e}
 	return s.o.Out(&s.rec)
 }
+
+// crowded tells whether so many sessions are too many, and how many of those that were seen least recently are to go.
+func (s *sink) crowded(n int) (drop int) {
+	most := s.o.sessions
+	if most == 0 {
+		most = maxSessions
+	}
+	if n < most {
+		return 0
+	}
+	return (n + 1) / 2
+}
+
+// stale is why a session is not followed any more.
+const stale = "not seen to its end"
 
 // other counts what was understood and has no place in a trace.
 func (s *sink) other(what string) { s.report.other(what, 1) }

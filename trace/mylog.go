@@ -1,6 +1,8 @@
 package trace
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,12 +33,25 @@ func newMySessions(out *sink) mySessions {
 func (m *mySessions) find(id string, at int64) *mySession {
 	s := m.byID[id]
 	if s == nil {
+		m.forget(m.out.crowded(len(m.byID)))
 		s = &mySession{number: m.out.newSession(), info: Session{At: at, Joined: true, Product: m.product, Version: m.version, Backend: strings.Clone(id)}}
 		s.follower.dialect = MySQL
 		m.byID[s.info.Backend] = s
 	}
 	s.seen = at
 	return s
+}
+
+// forget drops the sessions that were seen least recently; nothing is known of their ends.
+func (m *mySessions) forget(n int) {
+	if n == 0 {
+		return
+	}
+	ids := sortedKeys(m.byID)
+	slices.SortStableFunc(ids, func(a, b string) int { return cmp.Compare(m.byID[a].seen, m.byID[b].seen) })
+	for _, id := range ids[:n] {
+		delete(m.byID, id)
+	}
 }
 
 // begin makes a session of which the beginning is in the log. Thread ids come again after a restart.
@@ -71,6 +86,9 @@ func (m *mySessions) done(s *mySession, st *Statement) error {
 	}
 	st.Before = s.follower.status
 	st.After = s.follower.done(st.SQL, st.Error)
+	if level := levelOf(st.SQL, MySQL); level != "" && st.Error == nil {
+		s.info.Level = level
+	}
 	if db, ok := useDatabase(st.SQL); ok && st.Error == nil {
 		s.info.Database = db
 	}
@@ -90,16 +108,7 @@ func (m *mySessions) end(id string, e *End) error {
 	return m.out.end(s.number, e)
 }
 
-// restarted ends all sessions: a server writes its name when it starts, and when a log is opened anew.
-func (m *mySessions) restarted() error {
-	for _, id := range sortedKeys(m.byID) {
-		if err := m.end(id, &End{At: m.byID[id].seen, Reason: "the server was started again"}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
+// flushAll tells of sessions that said nothing.
 func (m *mySessions) flushAll() error {
 	for _, id := range sortedKeys(m.byID) {
 		if err := m.tell(m.byID[id]); err != nil {

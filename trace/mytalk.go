@@ -48,6 +48,7 @@ type myPrepared struct {
 	params  int // Unknown
 	types   []byte
 	long    map[int][]byte
+	cut     bool // a value in long is not whole
 	columns []Column
 	defs    []myColumn
 }
@@ -130,7 +131,8 @@ type myStream struct {
 	msg  []byte // of a message of several packets
 	big  bool   // the message is too large to be looked at
 	skip int
-	more bool // the packet that is skipped is not the message's last
+	more bool   // the packet that is skipped is not the message's last
+	head []byte // the beginning of a message that is too large
 }
 
 func newMyTalk(l *pcapLog, client netip.AddrPort, at int64, whole bool) *myTalk {
@@ -160,10 +162,17 @@ func isMyRequest(b []byte) bool {
 	return n >= 1 && n+4 >= len(b) && (b[4] <= 0x1f && b[4] >= 1 || b[4] == comBulkExecute)
 }
 
-// certainMyRequest tells a query in whole from chance.
+// certainMyRequest tells a request that fills the segment from chance: a query, or the execution of a prepared statement, whose header has a
+// small number, a flag and the constant 1.
 func certainMyRequest(b []byte) bool {
 	n := int(b[0]) | int(b[1])<<8 | int(b[2])<<16
-	return n+4 == len(b) && (b[4] == comQuery || b[4] == comPrepare) && n > 5 && printable(b[5:min(len(b), 40)])
+	switch {
+	case n+4 != len(b) || n < 6:
+		return false
+	case b[4] == comQuery || b[4] == comPrepare:
+		return printable(b[5:min(len(b), 40)])
+	}
+	return b[4] == comExecute && n >= 10 && b[8] == 0 && b[9] < 16 && binary.LittleEndian.Uint32(b[10:]) == 1
 }
 
 func printable(b []byte) bool {
@@ -201,8 +210,11 @@ func (s *myStream) message(b []byte) (seq byte, body, rest []byte, ok bool) {
 		n := int(b[0]) | int(b[1])<<8 | int(b[2])<<16
 		last := n < 0xffffff
 		if s.big || len(s.msg)+n > maxMessage {
-			s.big, s.msg, s.buf = true, nil, nil
 			have := min(len(b)-4, n)
+			if !s.big {
+				s.head = append(s.msg, b[4:4+have]...)
+			}
+			s.big, s.msg, s.buf = true, nil, nil
 			s.skip, s.more = n-have, !last
 			b = b[4+have:]
 			if s.skip > 0 {
@@ -261,13 +273,41 @@ func (t *myTalk) request(seq byte, body []byte, at int64) error {
 	case t.upload:
 		t.upload = len(body) > 0 || body == nil
 		return nil
-	case body == nil: // too large to be looked at: a statement whose text is lost
-		t.push(&myCommand{code: comQuery, st: &Statement{Lost: true, Start: at, From: t.log.out.tick()}})
-		return nil
+	case body == nil:
+		return t.large(at)
 	case len(body) == 0 || seq != 0 && len(body) < 0xffffff:
 		return nil // part of an exchange of passwords (COM_CHANGE_USER)
 	}
 	return t.command(body, at)
+}
+
+// large takes a command that is too large to be looked at: a statement of which the beginning is kept.
+func (t *myTalk) large(at int64) error {
+	head := t.client.head
+	t.client.head = nil
+	st := t.statement(ProtocolUnknown, "", at)
+	st.Lost = true
+	c := &myCommand{code: comQuery, st: st}
+	if len(head) > 0 {
+		switch head[0] {
+		case comQuery:
+			st.SQL, st.Protocol = string(head[1:min(len(head), MaxText+1)]), ProtocolSimple
+		case comExecute, comBulkExecute:
+			c.code, c.binary, st.Protocol, st.NoParams = head[0], true, ProtocolPrepared, true
+			in := cursor{b: head[1:]}
+			if c.stmt = t.texts[uint32(in.little(4))]; c.stmt != nil {
+				st.SQL, st.Lost = c.stmt.sql, false
+			}
+		case comLongData:
+			in := cursor{b: head[1:]}
+			if p := t.texts[uint32(in.little(4))]; p != nil {
+				p.cut = true
+			}
+			return nil // it is not answered
+		}
+	}
+	t.push(c)
+	return nil
 }
 
 // login takes the client's answer to the greeting.
@@ -387,9 +427,11 @@ func (t *myTalk) unanswered(code byte, c *cursor) {
 		if p.long == nil {
 			p.long = map[int][]byte{}
 		}
-		if len(p.long[n])+len(c.b) <= maxMessage && len(p.long) < maxNames {
-			p.long[n] = append(p.long[n], c.b...)
+		if len(p.long[n])+len(c.b) > maxMessage || len(p.long) >= maxNames {
+			p.cut = true
+			return
 		}
+		p.long[n] = append(p.long[n], c.b...)
 	}
 }
 
@@ -443,10 +485,12 @@ func (t *myTalk) execute(code byte, c *cursor, at int64) {
 			n = int(v)
 		}
 	}
-	if n > 0 {
+	if p.cut {
+		st.NoParams = true
+	} else if n > 0 {
 		t.executeParams(c, st, p, n, names)
 	}
-	p.long = nil
+	p.long, p.cut = nil, false
 }
 
 func (t *myTalk) executeParams(c *cursor, st *Statement, p *myPrepared, n int, names bool) {
@@ -515,7 +559,8 @@ func (t *myTalk) answer(body []byte, at int64) error {
 	}
 	c := t.queue[0]
 	if body == nil {
-		if c.state == stateRows && c.keep != nil {
+		if (c.state == stateRows || c.state == stateMaybeEOF) && c.keep != nil {
+			c.state = stateRows
 			c.keep.row(nil)
 		}
 		return nil
@@ -747,6 +792,9 @@ func (t *myTalk) done(c *myCommand, at int64) error {
 	t.pop()
 	c.st.End, c.st.To = at, t.log.out.tick()
 	c.st.After = t.follow.status
+	if level := levelOf(c.st.SQL, MySQL); level != "" && c.st.Error == nil {
+		t.info.Level = level
+	}
 	if db, ok := useDatabase(c.st.SQL); ok && c.st.Error == nil {
 		t.info.Database = db
 	}

@@ -123,6 +123,7 @@ type packetParser struct {
 	ip6     layers.IPv6
 	tcp     layers.TCP
 	parser  *gopacket.DecodingLayerParser
+	six     *gopacket.DecodingLayerParser // for packets of IPv6 on links without a header of their own
 	decoded []gopacket.LayerType
 }
 
@@ -147,6 +148,10 @@ func newPacketParser(link layers.LinkType) *packetParser {
 	}
 	p.parser = gopacket.NewDecodingLayerParser(first, &p.eth, &p.vlan, &p.sll, &p.sll2, &p.loop, &p.ip4, &p.ip6, &p.tcp)
 	p.parser.IgnoreUnsupported = true
+	if first == layers.LayerTypeIPv4 {
+		p.six = gopacket.NewDecodingLayerParser(layers.LayerTypeIPv6, &p.ip6, &p.tcp)
+		p.six.IgnoreUnsupported = true
+	}
 	return p
 }
 
@@ -155,6 +160,7 @@ type segment struct {
 	at       int64
 	from, to netip.AddrPort
 	seq      uint32
+	acked    uint32 // up to where the sender has got the other side's
 	syn, ack bool
 	end      bool // FIN or RST
 	reset    bool
@@ -164,7 +170,11 @@ type segment struct {
 
 // parse gives the TCP segment of a packet.
 func (p *packetParser) parse(data []byte) (s segment, tcp bool) {
-	if err := p.parser.DecodeLayers(data, &p.decoded); err != nil {
+	parser := p.parser
+	if p.six != nil && len(data) > 0 && data[0]>>4 == 6 {
+		parser = p.six
+	}
+	if err := parser.DecodeLayers(data, &p.decoded); err != nil {
 		// Usually a packet that was cut (snaplen); what was decoded holds.
 		if len(p.decoded) == 0 {
 			return s, false
@@ -188,7 +198,7 @@ func (p *packetParser) parse(data []byte) (s segment, tcp bool) {
 		return s, false
 	}
 	s = segment{
-		from: netip.AddrPortFrom(src, uint16(p.tcp.SrcPort)), to: netip.AddrPortFrom(dst, uint16(p.tcp.DstPort)), seq: p.tcp.Seq,
+		from: netip.AddrPortFrom(src, uint16(p.tcp.SrcPort)), to: netip.AddrPortFrom(dst, uint16(p.tcp.DstPort)), seq: p.tcp.Seq, acked: p.tcp.Ack,
 		syn: p.tcp.SYN, ack: p.tcp.ACK, end: p.tcp.FIN || p.tcp.RST, reset: p.tcp.RST, data: p.tcp.Payload,
 	}
 	if whole := length - 4*int(p.tcp.DataOffset); length > 0 && whole >= 0 && whole < len(s.data) {
@@ -272,6 +282,9 @@ func (l *pcapLog) newConn(key connKey, s *segment) (*conn, error) {
 // close ends a connection.
 func (l *pcapLog) close(c *conn, at int64, reason string) error {
 	delete(l.conns, c.key)
+	if err := c.drain(); err != nil {
+		return err
+	}
 	if c.talk == nil {
 		if c.spoke {
 			l.out.other("connections of other protocols")
@@ -283,7 +296,13 @@ func (l *pcapLog) close(c *conn, at int64, reason string) error {
 
 func (l *pcapLog) finish() error {
 	for _, c := range l.order {
-		if l.conns[c.key] != c || c.talk == nil {
+		if l.conns[c.key] != c {
+			continue
+		}
+		if err := c.drain(); err != nil {
+			return err
+		}
+		if c.talk == nil {
 			continue
 		}
 		if err := c.talk.flush(); err != nil {

@@ -28,7 +28,9 @@ func (l *pgLog) auditLine(s *pgSession, e *pgEntry) (handled bool, err error) {
 	}
 	if st := l.audited(s, sql, id); st != nil {
 		st.Tables = mergeTables(st.Tables, table)
-		auditRows(st, f, class)
+		if sub == "1" {
+			auditRows(st, f, class)
+		}
 		l.out.other("pgaudit lines of statements that were told already")
 		return true, nil
 	}

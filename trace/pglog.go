@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,6 +34,7 @@ type pgLog struct {
 	out      *sink
 	version  string
 	sessions map[string]*pgSession // by process id
+	gone     map[string]string     // by process id: the session that the server ended there
 
 	starts, ends, ended int // statements with a line at the start, at the end, at the end only
 	shortest            int64
@@ -57,7 +59,7 @@ type pgSession struct {
 }
 
 func newPgLog(out *sink) *pgLog {
-	return &pgLog{out: out, sessions: map[string]*pgSession{}, shortest: -1}
+	return &pgLog{out: out, sessions: map[string]*pgSession{}, gone: map[string]string{}, shortest: -1}
 }
 
 // add takes the next entry.
@@ -69,6 +71,10 @@ func (l *pgLog) add(e *pgEntry) error {
 	}
 	if !l.ofClient(e) {
 		l.out.other("server messages")
+		return nil
+	}
+	if l.gone[e.pid] == e.session {
+		l.out.other("messages of sessions that the server had ended")
 		return nil
 	}
 	s, err := l.find(e)
@@ -159,6 +165,11 @@ func (l *pgLog) find(e *pgEntry) (*pgSession, error) {
 			return nil, err
 		}
 	}
+	if n := l.out.crowded(len(l.sessions)); n > 0 {
+		if err := l.forget(n); err != nil {
+			return nil, err
+		}
+	}
 	pid := strings.Clone(e.pid)
 	s = &pgSession{id: strings.Clone(e.session), number: l.out.newSession(), info: Session{Product: "postgres", Version: l.version, Backend: pid}}
 	s.follower.dialect = PostgreSQL
@@ -170,6 +181,20 @@ func (l *pgLog) find(e *pgEntry) (*pgSession, error) {
 	s.info.At = e.at
 	l.sessions[pid] = s
 	return s, nil
+}
+
+// forget ends the sessions that were seen least recently.
+func (l *pgLog) forget(n int) error {
+	pids := sortedKeys(l.sessions)
+	slices.SortStableFunc(pids, func(a, b string) int { return cmp.Compare(l.sessions[a].seen, l.sessions[b].seen) })
+	for _, pid := range pids[:n] {
+		s := l.sessions[pid]
+		if err := l.close(pid, s, &End{At: s.seen, Reason: stale}); err != nil {
+			return err
+		}
+	}
+	clear(l.gone)
+	return nil
 }
 
 // learn takes what every entry says of its session.
@@ -459,6 +484,9 @@ func (l *pgLog) done(s *pgSession, st *Statement) error {
 		st.After = s.follower.done(st.SQL, nil)
 		s.open = nil
 	}
+	if level := levelOf(st.SQL, PostgreSQL); level != "" && st.Error == nil {
+		s.info.Level = level
+	}
 	last := s.last
 	s.last = st
 	if last == nil {
@@ -507,6 +535,7 @@ func (l *pgLog) failed(s *pgSession, e *pgEntry) error {
 		}
 	}
 	if fatal {
+		l.gone[s.info.Backend] = s.id // it may still say that it disconnects
 		return l.close(e.pid, s, &End{At: e.at, Tick: l.out.tick(), Reason: e.message})
 	}
 	return nil
@@ -669,8 +698,8 @@ func (l *pgLog) summary() error {
 	for _, z := range l.zones {
 		r.note("the time zone %s is not known here; its times were read as UTC. log_timezone = UTC avoids that", z)
 	}
-	if l.foreign > 0 && r.Statements == 0 {
-		r.note("the messages are not in English, so no statement was recognised: lc_messages = C")
+	if l.starts+l.ended+l.audits == 0 && l.foreign+r.count("messages to sessions") > 0 {
+		r.note("the messages may not be in English: lc_messages = C")
 	}
 	return nil
 }

@@ -60,7 +60,8 @@ type pgPortal struct {
 // pgStream splits a direction into messages.
 type pgStream struct {
 	buf  []byte
-	skip int // bytes of a message that is not looked at
+	skip int    // bytes of a message that is not looked at
+	head []byte // its beginning
 }
 
 // maxMessage is the largest message that is looked at; of larger ones nothing is kept.
@@ -99,10 +100,41 @@ func pgMessage(b []byte, types string) bool {
 	return n >= 4 && n < 1<<24 && (len(b) == int(n)+1 || int(n)+1 > len(b) || bytes.IndexByte([]byte(types), b[n+1]) >= 0)
 }
 
-// certainPgRequest tells a query or a parse that is whole from chance.
+// certainPgRequest tells requests from chance: messages that fill the segment, the last of which is a query, Sync or Flush.
 func certainPgRequest(b []byte) bool {
-	n := int(binary.BigEndian.Uint32(b[1:]))
-	return b[0] == 'Q' && len(b) == n+1 && b[n] == 0 || b[0] == 'P' && len(b) > n+5 && (b[n+1] == 'B' || b[n+1] == 'D' || b[n+1] == 'S' || b[n+1] == 'H')
+	n, last := pgChain(b, "QPBDECSHFX")
+	switch last[0] {
+	case 'Q':
+		return n == 1 && len(b) > 6 && b[len(b)-1] == 0
+	case 'S', 'H':
+		return n > 1 && len(last) == 5
+	}
+	return false
+}
+
+// certainPgAnswer tells answers from chance: messages that fill the segment, the last of which is ReadyForQuery.
+func certainPgAnswer(b []byte) bool {
+	n, last := pgChain(b, "RSKZTDCEINAG123nstdcHVW")
+	return n > 1 && last[0] == 'Z' && len(last) == 6 && bytes.IndexByte([]byte("ITE"), last[5]) >= 0
+}
+
+// pgChain gives the number of messages that fill b, and the last one; 0 if they do not.
+func pgChain(b []byte, types string) (n int, last []byte) {
+	for len(b) > 0 {
+		if len(b) < 5 || bytes.IndexByte([]byte(types), b[0]) < 0 {
+			return 0, []byte{0}
+		}
+		size := binary.BigEndian.Uint32(b[1:])
+		if size < 4 || uint64(size)+1 > uint64(len(b)) {
+			return 0, []byte{0}
+		}
+		last, b = b[:size+1], b[size+1:]
+		n++
+	}
+	if n == 0 {
+		last = []byte{0}
+	}
+	return n, last
 }
 
 func (t *pgTalk) fromClient(b []byte, at int64) error {
@@ -182,7 +214,10 @@ func (s *pgStream) message(b []byte) (kind byte, body, rest []byte, ok bool) {
 		s.buf = nil
 		return 0, nil, nil, false // no message: what follows makes no sense either, until something does
 	case (n > maxMessage || b[0] == 'd') && len(b) < 1+n:
-		s.skip, s.buf = 1+n-len(b), nil
+		s.skip, s.buf, s.head = 1+n-len(b), nil, nil
+		if b[0] == 'Q' || b[0] == 'P' {
+			s.head = slices.Clone(b[5:])
+		}
 		return b[0], nil, nil, true
 	case len(b) < 1+n:
 		s.hold(b, 1+n)
@@ -253,10 +288,12 @@ func (t *pgTalk) push(op *pgOp) {
 // request takes a message of the client.
 func (t *pgTalk) request(kind byte, body []byte, at int64) error {
 	c := cursor{b: body}
+	if body == nil { // too large to be looked at
+		c.b = append(t.client.head, 0)
+	}
 	switch kind {
 	case 'Q':
-		sql := c.text()
-		st := t.statement(ProtocolSimple, sql, at)
+		st := t.statement(ProtocolSimple, c.text(), at)
 		st.Lost = body == nil
 		t.push(&pgOp{kind: 'Q', st: st})
 	case 'P':
@@ -606,6 +643,9 @@ func (t *pgTalk) done(op *pgOp) error {
 	}
 	st.Before = t.follow.status
 	st.After = t.follow.done(st.SQL, st.Error)
+	if level := levelOf(st.SQL, PostgreSQL); level != "" && st.Error == nil {
+		t.info.Level = level
+	}
 	return t.release(st)
 }
 

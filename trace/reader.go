@@ -226,7 +226,7 @@ func (r *Reader) end() error {
 		return fmt.Errorf("%s: %d records were written and %d read: blocks are missing", r.name, r.totals.Records, r.read)
 	}
 	if r.damaged > 0 {
-		r.warning = fmt.Sprintf("%s: %d damaged blocks with %d of %d records were left out", r.name, r.damaged, r.totals.Records-r.read, r.totals.Records)
+		r.warning = fmt.Sprintf("%s: %s with %d of %d records left out", r.name, plural(int64(r.damaged), "damaged block"), r.totals.Records-r.read, r.totals.Records)
 	}
 	if _, err := r.in.Peek(1); err == nil {
 		r.warning = fmt.Sprintf("%s: something stands behind its end and was left out", r.name)

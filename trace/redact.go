@@ -387,35 +387,66 @@ func (r *Redactor) SQL(sql string, d Dialect) string {
 	}
 	var b strings.Builder
 	b.Grow(len(sql))
+	setting, text := special(sql, d)
 	var p place
 	for l := (lexer{sql: sql, dialect: d}); ; {
-		kind, text, ok := l.next()
+		kind, part, ok := l.next()
 		if !ok {
 			return b.String()
 		}
 		switch kind {
 		case tokenComment:
 			switch {
-			case strings.HasPrefix(text, "/*+"), strings.HasPrefix(text, "/*!"), strings.HasPrefix(text, "/*M!"), text == "*/":
-				b.WriteString(text)
+			case strings.HasPrefix(part, "/*+"), strings.HasPrefix(part, "/*!"), strings.HasPrefix(part, "/*M!"), part == "*/":
+				b.WriteString(part)
 			default:
 				b.WriteByte(' ')
 			}
 		case tokenString:
-			b.WriteString(r.literal(text, d))
-			p.see(kind, text)
+			switch {
+			case setting:
+				b.WriteString(part)
+			case text && p.last == "from":
+				inner := unquote(strings.Trim(part, part[:1]), part[0], true)
+				b.WriteString(quote(r.SQL(inner, d), part[0], true))
+			default:
+				b.WriteString(r.literal(part, d))
+			}
+			p.see(kind, part)
 		case tokenNumber:
 			if p.structural() {
-				b.WriteString(text)
+				b.WriteString(part)
 			} else {
-				b.WriteString(r.numeral(text))
+				b.WriteString(r.numeral(part))
 			}
-			p.see(kind, text)
+			p.see(kind, part)
 		default:
-			b.WriteString(text)
-			p.see(kind, text)
+			b.WriteString(part)
+			p.see(kind, part)
 		}
 	}
+}
+
+// special tells statements whose strings are no data: a setting (SET search_path = 'shop'), but not one of the application's own names, which
+// have a dot, nor a variable or a password; and, MySQL family, PREPARE s FROM 'statement'.
+func special(sql string, d Dialect) (setting, text bool) {
+	w := words(sql, d, 3)
+	if len(w) < 2 {
+		return false, false
+	}
+	setting = w[0] == "set" && w[1] != "password" && w[1] != "role" && w[1] != "session" && w[1] != "local" && w[1] != "global" && !strings.ContainsAny(sql, "@.") &&
+		!strings.Contains(strings.ToLower(sql), "password") && !several(sql, d)
+	return setting, d == MySQL && w[0] == "prepare" && len(w) == 3 && w[2] == "from"
+}
+
+// quote writes a text as a string in the given quotes.
+func quote(s string, q byte, backslash bool) string {
+	c := string(q)
+	s = strings.ReplaceAll(s, c, c+c)
+	if backslash {
+		s = strings.ReplaceAll(s, `\`, `\\`)
+	}
+	return c + s + c
 }
 
 // numeral redacts a number of SQL's.
@@ -460,12 +491,7 @@ func (r *Redactor) literal(s string, d Dialect) string {
 		return s[:q] + "'" + strings.Repeat("1", len(body)) + "'"
 	}
 	backslash := d == MySQL || prefix == "e"
-	t := r.Text(unquote(body, s[q], backslash))
-	t = strings.ReplaceAll(t, s[q:q+1], s[q:q+1]+s[q:q+1])
-	if backslash {
-		t = strings.ReplaceAll(t, `\`, `\\`)
-	}
-	return s[:q] + s[q:q+1] + t + s[q:q+1]
+	return s[:q] + quote(r.Text(unquote(body, s[q], backslash)), s[q], backslash)
 }
 
 // unquote gives the text of a string without its quotes.

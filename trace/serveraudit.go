@@ -213,6 +213,10 @@ func (l *serverAudit) query(a *auditLine) error {
 		l.who(s, a)
 	}
 	st := &Statement{SQL: a.object, ID: a.id, From: l.began(a), To: l.out.tick(), End: a.at, Tags: ParseTags(a.object, MySQL)}
+	if l.out.crowded(len(l.last)) > 0 { // what they told is forgotten, so less is claimed from here on
+		clear(l.last)
+		clear(l.tables)
+	}
 	l.last[s.info.Backend] = st.To
 	if len(a.object) == maxAuditText {
 		st.Lost = true

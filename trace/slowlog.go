@@ -112,8 +112,8 @@ func (l *slowLog) line(in *input, line []byte, long bool) error {
 func (l *slowLog) head(in *input, s string, line []byte) (taken bool, err error) {
 	if rest, ok := strings.CutPrefix(s, "# Time: "); ok {
 		at, ok := parseMyTime(strings.TrimSpace(rest))
-		if !ok && l.entry != nil && l.entry.body {
-			return false, nil
+		if !ok && l.entry != nil && l.entry.body && !bytes.HasSuffix(l.entry.text, []byte(";\n")) {
+			return false, nil // of the statement's text
 		}
 		if err := l.flushEntry(); err != nil {
 			return true, err
@@ -260,7 +260,7 @@ func (l *slowLog) flushEntry() error {
 	if e.errno != "" {
 		st.Error = &Error{Code: e.errno}
 	}
-	if e.sent != Unknown || e.affected != Unknown {
+	if e.errno == "" && (e.sent != Unknown || e.affected != Unknown) {
 		st.Results = []Result{{Count: e.sent, Affected: e.affected}}
 	}
 	return l.done(s, st)

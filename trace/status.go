@@ -84,6 +84,29 @@ func autocommitEffect(sql string) effect {
 	return effectNone
 }
 
+// levelOf gives the isolation level that a statement sets for its session: SET SESSION CHARACTERISTICS AS TRANSACTION (PostgreSQL),
+// SET SESSION TRANSACTION (MySQL family).
+func levelOf(sql string, d Dialect) string {
+	if len(sql) < 3 || sql[0]|0x20 != 's' || sql[1]|0x20 != 'e' || sql[2]|0x20 != 't' { // almost all statements
+		return ""
+	}
+	all := strings.Join(words(sql, d, 12), " ")
+	head := "set session transaction "
+	if d == PostgreSQL {
+		head = "set session characteristics as transaction "
+	}
+	if !strings.HasPrefix(all, head) {
+		return ""
+	}
+	_, after, ok := strings.Cut(all, "isolation level ")
+	for _, level := range []string{"read uncommitted", "read committed", "repeatable read", "serializable"} {
+		if ok && strings.HasPrefix(after, level) {
+			return level
+		}
+	}
+	return ""
+}
+
 // several reports whether the text has more than one statement.
 func several(sql string, d Dialect) bool {
 	if w := words(sql, d, 4); len(w) > 0 && w[0] == "create" {

@@ -134,8 +134,11 @@ func appendResults(b []byte, st *Statement, o TextOptions) []byte {
 		if len(st.Results) > 0 {
 			b = append(b, "; "...)
 		}
-		b = append(b, "ERROR "...)
-		b = append(b, st.Error.Code...)
+		b = append(b, "ERROR"...)
+		if st.Error.Code != "" {
+			b = append(b, ' ')
+			b = append(b, st.Error.Code...)
+		}
 		if st.Error.Message != "" {
 			b = append(b, ": "...)
 			b = appendLine(b, st.Error.Message, 300)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -35,8 +36,13 @@ Capture files can hold personal data: they are readable by their owner alone, an
 }
 
 // readTrace gives the records of a capture file to a function, sorted if asked for, and says on stderr what is missing of it.
-func readTrace(c *common, path string, o trace.ReadOptions, sorted bool, each func(*trace.Record) error) (err error) {
-	r, err := trace.Open(path, o)
+func readTrace(ctx context.Context, c *common, path string, o trace.ReadOptions, sorted bool, each func(*trace.Record) error) (err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("open trace: %w", err)
+	}
+	defer f.Close() // read only: nothing can be lost
+	r, err := trace.NewReader(interruptible{ctx, f}, path, o)
 	if err != nil {
 		return err
 	}
@@ -62,6 +68,20 @@ func readTrace(c *common, path string, o trace.ReadOptions, sorted bool, each fu
 		fmt.Fprintln(c.stderr, "wirecheck: warning:", r.Warning())
 	}
 	return nil
+}
+
+// interruptible is a reader that ends with a context.
+type interruptible struct {
+	ctx context.Context
+	in  io.Reader
+}
+
+// Read reads unless the context has ended.
+func (r interruptible) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.in.Read(p)
 }
 
 // copyTrace writes a capture file that is made from another one.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -40,7 +41,7 @@ which it is not known what they touch. Sessions keep their numbers.`,
 				return err
 			}
 			cut.Sessions, cut.Touches = sessionSet(sessions), newTableFinder().find
-			return cutTrace(c, args[0], output, o, cut)
+			return cutTrace(cmd.Context(), c, args[0], output, o, cut)
 		},
 	}
 	f := cmd.Flags()
@@ -53,10 +54,10 @@ which it is not known what they touch. Sessions keep their numbers.`,
 	return cmd
 }
 
-func cutTrace(c *common, path, output string, o trace.ReadOptions, cut trace.Cut) error {
+func cutTrace(ctx context.Context, c *common, path, output string, o trace.ReadOptions, cut trace.Cut) error {
 	k := trace.NewCutter(cut)
 	if len(cut.Tables) > 0 {
-		err := readTrace(c, path, o, false, func(r *trace.Record) error {
+		err := readTrace(ctx, c, path, o, false, func(r *trace.Record) error {
 			k.Look(r)
 			return nil
 		})
@@ -66,7 +67,7 @@ func cutTrace(c *common, path, output string, o trace.ReadOptions, cut trace.Cut
 		k.Rewind()
 	}
 	err := copyTrace(path, output, o, nil, func(w *trace.Writer) error {
-		return readTrace(c, path, o, false, func(r *trace.Record) error { return k.Keep(r, w.Write) })
+		return readTrace(ctx, c, path, o, false, func(r *trace.Record) error { return k.Keep(r, w.Write) })
 	})
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 
@@ -27,7 +28,7 @@ applications stay. The key is random and not kept.`,
 			}
 			key := make([]byte, 32)
 			rand.Read(key) // never fails (crypto/rand, since Go 1.24)
-			return redactTrace(c, args[0], output, o, key)
+			return redactTrace(cmd.Context(), c, args[0], output, o, key)
 		},
 	}
 	outputFlag(cmd, &output)
@@ -35,12 +36,12 @@ applications stay. The key is random and not kept.`,
 	return cmd
 }
 
-func redactTrace(c *common, path, output string, o trace.ReadOptions, key []byte) error {
+func redactTrace(ctx context.Context, c *common, path, output string, o trace.ReadOptions, key []byte) error {
 	r := trace.NewRedactor(key)
 	products := map[uint64]string{}
 	n := 0
 	err := copyTrace(path, output, o, func(h *trace.Header) { h.Redacted = true }, func(w *trace.Writer) error {
-		return readTrace(c, path, o, false, func(rec *trace.Record) error {
+		return readTrace(ctx, c, path, o, false, func(rec *trace.Record) error {
 			switch rec.Kind {
 			case trace.KindSession:
 				products[rec.Session] = rec.Open.Product

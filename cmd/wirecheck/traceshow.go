@@ -39,7 +39,7 @@ rows, affected rows or an error, ? where the source did not tell.
 			only := sessionSet(sessions)
 			out := bufio.NewWriter(c.stdout)
 			var line []byte
-			err = readTrace(c, args[0], o, !asRecorded, func(r *trace.Record) (err error) {
+			err = readTrace(cmd.Context(), c, args[0], o, !asRecorded, func(r *trace.Record) (err error) {
 				if at := r.At(); begin != 0 && at < begin || end != 0 && at >= end || len(only) > 0 && !only[r.Session] {
 					return nil
 				}

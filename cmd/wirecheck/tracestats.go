@@ -28,7 +28,7 @@ Medians and percentiles are exact within 4%.`,
 				return err
 			}
 			s := trace.NewStats()
-			err := readTrace(c, args[0], o, true, func(r *trace.Record) error {
+			err := readTrace(cmd.Context(), c, args[0], o, true, func(r *trace.Record) error {
 				s.Add(r)
 				return nil
 			})

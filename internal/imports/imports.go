@@ -68,8 +68,12 @@ func Rules() []Rule {
 			Why: "a backend knows its product and nothing of what is done with it",
 		},
 		{
-			Of: []string{"trace"}, Never: []string{"proxy", "oracle", "scheduler", "backends", "lab", "replay", "configs", "cmd"},
-			Why: "a trace is what was captured, and nothing of what is done with it",
+			Of: []string{"trace"}, Never: []string{"proxy", "oracle", "scheduler", "rewrite", "scenario", "backends", "lab", "replay", "configs", "report", "internal", "cmd"},
+			Why: "a trace is what others saw; it is read without servers, and what only a parser knows cmd hands to it as a function",
+		},
+		{
+			Of: []string{""}, Except: []string{"trace"}, Direct: []string{"github.com/gopacket/gopacket", "github.com/gopacket/gopacket/layers", "github.com/gopacket/gopacket/pcapgo"},
+			Why: "packet captures are read in one place",
 		},
 		{
 			Of: []string{"replay"}, Never: []string{"proxy", "report", "configs", "cmd"},

@@ -17,8 +17,8 @@ FUZZTIME ?= 1m
 LOAD ?= 60s
 
 # Packages with goroutines run under the race detector; the others have none.
-RACE = ./proxy/... ./cmd/... ./internal/... ./backends/... ./lab/... ./scheduler/shell/... ./replay/... ./trace/...
-PURE = ./history/... ./oracle/... ./report/... ./configs/... ./scenario/... ./scheduler ./scheduler/toy
+RACE = ./proxy/... ./cmd/... ./internal/... ./backends/... ./lab/... ./scheduler/shell/... ./trace/... ./replay/...
+PURE = ./history/... ./oracle/... ./report/... ./configs/... ./scenario/... ./reduce/... ./scheduler ./scheduler/toy
 
 .PHONY: build demo test test-engines test-mysql hermitage mutation cases check bench soak fuzz fmt vet clean
 

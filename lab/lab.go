@@ -78,7 +78,8 @@ type session struct {
 	name   string
 	heard  func(engine.Notice) // while a permutation is executed
 	inside bool                // a transaction is open
-	dirty  bool                // something that was executed may have left traces: settings, locks, temporary tables, a transaction
+	used   bool                // something was executed since it was new: functions such as LAST_INSERT_ID() can tell
+	dirty  bool                // something that was executed may have left traces: settings, locks, temporary tables
 	lost   bool                // the connection cannot be used any more
 	limits bool                // something that was executed may have set how long the session's statements wait
 	tells  bool                // conn is an engine.Checker whose server tells
@@ -99,7 +100,7 @@ func (l *Lab) Thorough(on bool) {
 func (s *session) do(ctx context.Context, sql string) (engine.Answer, error) {
 	a, err := s.conn.Do(ctx, sql)
 	s.inside, s.lost = a.InTransaction(), err != nil
-	s.dirty = s.dirty || s.inside || s.lost || !plain(sql)
+	s.used, s.dirty = true, s.dirty || s.lost || !plain(sql)
 	s.limits = s.limits || limits.MatchString(sql)
 	return a, err
 }
@@ -196,14 +197,15 @@ func (l *Lab) setLevel(ctx context.Context, s *session) error {
 	return nil
 }
 
-// ready sees to it that the scenario's sessions are there and as new.
-func (l *Lab) ready(ctx context.Context, spec *scenario.Spec) error {
+// ready sees to it that the scenario's sessions are there and as new. plain says that nothing in them can tell a session that has
+// executed plain statements from a new one: then such a one will do.
+func (l *Lab) ready(ctx context.Context, spec *scenario.Spec, plain bool) error {
 	for len(l.members) < len(spec.Sessions) {
 		l.members = append(l.members, nil)
 	}
 	for i, s := range l.members {
 		if i >= len(spec.Sessions) {
-			if s != nil && s.dirty {
+			if s != nil && (s.dirty || s.inside) {
 				if err := l.discard(ctx, i); err != nil {
 					return err
 				}
@@ -213,7 +215,7 @@ func (l *Lab) ready(ctx context.Context, spec *scenario.Spec) error {
 		name := spec.Sessions[i].Name
 		// What it is called on the server was said when it connected.
 		renamed := s != nil && l.config.Application != "" && s.name != name
-		if s != nil && !s.dirty && !renamed {
+		if s != nil && !s.dirty && !s.inside && !renamed && (plain || !s.used) {
 			continue
 		}
 		if renamed {
@@ -235,10 +237,10 @@ func (l *Lab) renew(ctx context.Context, i int, name string) error {
 		case err != nil:
 			return fmt.Errorf("reset session %d: %w", s.conn.ID(), err)
 		case done && l.config.Keep:
-			s.inside, s.dirty = false, false
+			s.inside, s.dirty, s.used = false, false, false
 			return nil
 		case done:
-			s.inside, s.dirty, s.limits = false, false, false
+			s.inside, s.dirty, s.used, s.limits = false, false, false, false
 			return l.setLevel(ctx, s)
 		}
 	}

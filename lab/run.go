@@ -22,7 +22,7 @@ func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 func (l *Lab) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, settings [][]string, prepared func()) (*Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.config.Case, fmt.Errorf("the case took more than %v", l.config.Case))
 	defer cancel()
-	if err := l.ready(ctx, spec); err != nil {
+	if err := l.ready(ctx, spec, l.config.Keep || !slices.ContainsFunc(spec.Sessions, alters)); err != nil {
 		return nil, err
 	}
 	if err := l.begin(ctx, spec); err != nil {
@@ -113,7 +113,8 @@ func (l *Lab) changed(ctx context.Context) (bool, error) {
 	return changed, err
 }
 
-// alters reports whether something in a session may change definitions. It errs on the side of yes.
+// alters reports whether something in a session may change definitions, or tell what the session did before. It errs on the side of
+// yes.
 func alters(s *scenario.Session) bool {
 	for _, b := range []*scenario.Block{s.Setup, s.Teardown} {
 		if b != nil && !plain(b.SQL) {
@@ -237,7 +238,7 @@ func (l *Lab) quiesce(ctx context.Context) error {
 				return err
 			}
 		}
-		if m != nil && m.dirty {
+		if m != nil && (m.dirty || m.inside) {
 			if err := l.renew(ctx, i, m.name); err != nil {
 				return err
 			}

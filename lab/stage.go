@@ -24,7 +24,12 @@ type Stage struct {
 	version  string
 	describe Describe
 	spec     *scenario.Spec // the setup and the sessions
+	plain    bool           // see Plain
 }
+
+// Plain tells whether nothing in the case's sessions leaves traces in a session or can see them: then sessions are not made as new
+// each time. Until it is called they are.
+func (s *Stage) Plain(spec *scenario.Spec) { s.plain = !slices.ContainsFunc(spec.Sessions, alters) }
 
 // NewStage makes a stage of a lab. version is the server's, for Schedule.Version.
 func NewStage(l *Lab, version string, describe Describe) *Stage {
@@ -74,7 +79,7 @@ func (s *Stage) Reset(ctx context.Context) error {
 		return errors.New("reset a stage: it was not prepared")
 	}
 	// Sessions first: what they hold open keeps tables from being reset.
-	if err := s.lab.ready(ctx, s.spec); err != nil {
+	if err := s.lab.ready(ctx, s.spec, s.plain); err != nil {
 		return err
 	}
 	if err := s.lab.begin(ctx, s.spec); err != nil {

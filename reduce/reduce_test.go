@@ -155,7 +155,9 @@ func TestSimpler(t *testing.T) {
 		{"UPDATE t SET a = 1, b = 2", "UPDATE t SET a = 1"},
 		{"CREATE TABLE t (a INT NOT NULL, b INT)", "CREATE TABLE t (a INT, b INT)"},
 	} {
-		if got := simpler(test.sql); !slices.ContainsFunc(got, func(s string) bool { return strings.Join(strings.Fields(s), " ") == strings.Join(strings.Fields(test.want), " ") }) {
+		if got := simpler(test.sql); !slices.ContainsFunc(got, func(s string) bool {
+			return strings.Join(strings.Fields(s), " ") == strings.Join(strings.Fields(test.want), " ")
+		}) {
 			t.Errorf("%s: no %q among\n%s", test.sql, test.want, strings.Join(got, "\n"))
 		}
 	}

@@ -82,8 +82,13 @@ type hunter struct {
 	keeper  *keeper
 	began   time.Time
 	shown   time.Time // when progress was last shown
+	saved   time.Time // when the state was last saved
 	reduced map[string]int
 }
+
+// saveEvery is how old the state may be that --resume finds after a kill: the cases since then are executed again. What is found is
+// written at once.
+const saveEvery = time.Second
 
 func runHunt(ctx context.Context, c *common, f huntFlags) (err error) {
 	if err := c.needFormat("text", "json"); err != nil {
@@ -132,8 +137,11 @@ func (h *hunter) loop(ctx context.Context) error {
 			return fmt.Errorf("case %d (seed %d): %w", i, h.c.seed, err)
 		}
 		h.keeper.state.Next = i + 1
-		if err := h.keeper.save(time.Since(h.began)); err != nil {
-			h.c.log.Error().Err(err).Msg("what was found is kept in memory and tried again")
+		if time.Since(h.saved) >= saveEvery {
+			h.saved = time.Now()
+			if err := h.keeper.save(time.Since(h.began)); err != nil {
+				h.c.log.Error().Err(err).Msg("what was found is kept in memory and tried again")
+			}
 		}
 		h.progress()
 	}

@@ -40,7 +40,8 @@ type judge struct {
 type judgeOptions struct {
 	describe lab.Describe
 	define   func(sql string) rewrite.Definition
-	// stage opens one more database of the oracle's own.
+	// primary is the stage in whose database the case was executed; stage opens one of the oracle's own.
+	primary *lab.Stage
 	stage  func(ctx context.Context, name string) (*lab.Stage, error)
 	intn   func(int) int
 	orders int // txcheck: topological orders for each case
@@ -63,11 +64,11 @@ var judges = []judge{
 	{
 		Oracle: txcheck.Descriptor, classes: []oracle.Class{oracle.TxCheck}, own: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, o judgeOptions) (schedule.Verdict, error) {
-			return txcheck.Check(ctx, s, stage, txcheck.Options{Intn: o.intn, Orders: o.orders})
+			return txcheck.Check(ctx, s, stage, txcheck.Options{Intn: o.intn, Orders: o.orders, Plain: o.primary})
 		},
 	},
 	{
-		Oracle: radar.Descriptor, classes: []oracle.Class{oracle.Radar}, own: true,
+		Oracle: radar.Descriptor, classes: []oracle.Class{oracle.Radar},
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, o judgeOptions) (schedule.Verdict, error) {
 			raw, err := o.stage(ctx, "radar's raw database")
 			if err != nil {
@@ -161,9 +162,9 @@ func (p panel) names() string {
 // describer gives the dialect's way to take a text apart.
 func describer(d engine.Descriptor) lab.Describe {
 	if d.Protocol == engine.ProtocolPostgres {
-		return postgres.Describe
+		return lab.Remember(postgres.Describe)
 	}
-	return mysql.New(mysql.Flavor(d.Name), rewrite.CaptureNative).Describe
+	return lab.Remember(mysql.New(mysql.Flavor(d.Name), rewrite.CaptureNative).Describe)
 }
 
 // definer gives the dialect's way to read what a statement defines.
@@ -198,7 +199,7 @@ func (b *bench) rule(ctx context.Context, spec *scenario.Spec, p *scenario.Permu
 	}
 	var out []ruling
 	for _, j := range b.panel.judges {
-		v, err := b.ask(ctx, j, s)
+		v, err := b.ask(ctx, spec, j, s)
 		if err != nil {
 			return nil, err
 		}
@@ -218,7 +219,7 @@ func (b *bench) worth(findings []oracle.Finding) bool {
 }
 
 // ask lets one judge judge. It has the same random numbers for the same schedule whatever was asked before.
-func (b *bench) ask(ctx context.Context, j judge, s *schedule.Schedule) (schedule.Verdict, error) {
+func (b *bench) ask(ctx context.Context, spec *scenario.Spec, j judge, s *schedule.Schedule) (schedule.Verdict, error) {
 	stage := b.primary
 	if j.own {
 		var err error
@@ -226,7 +227,8 @@ func (b *bench) ask(ctx context.Context, j judge, s *schedule.Schedule) (schedul
 			return schedule.Verdict{}, err
 		}
 	}
-	v, err := j.check(ctx, s, stage, judgeOptions{describe: b.describe, define: b.define, stage: b.stage, intn: mathrand.New(mathrand.NewPCG(b.seed, 1)).IntN, orders: b.orders})
+	stage.Plain(spec)
+	v, err := j.check(ctx, s, stage, judgeOptions{primary: b.primary, describe: b.describe, define: b.define, stage: b.stage, intn: mathrand.New(mathrand.NewPCG(b.seed, 1)).IntN, orders: b.orders})
 	if err != nil {
 		return v, fmt.Errorf("oracle %s: %w", j.Name, err)
 	}
@@ -248,7 +250,7 @@ func (b *bench) confirm(ctx context.Context, spec *scenario.Spec, p *scenario.Pe
 		}
 		again := schedule.Verdict{}
 		if r.Trouble == nil && !r.Crashed {
-			if again, err = b.ask(ctx, j, s); err != nil {
+			if again, err = b.ask(ctx, spec, j, s); err != nil {
 				return err
 			}
 		}

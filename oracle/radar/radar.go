@@ -93,6 +93,8 @@ type checker struct {
 	ended  string // why nothing more is compared
 	query  *schedule.Step
 	known  []schedule.Table // the raw database's tables
+	shown  []bool           // by session: it shows values otherwise than servers do by default
+	made   []string         // how the raw database was made
 	zeros  bool             // a NOT NULL column has a zero date
 }
 
@@ -110,9 +112,10 @@ func (c *checker) prepare(ctx context.Context) error {
 	if err := c.stage.Prepare(ctx, c.s.Setup, n); err != nil {
 		return err
 	}
+	c.made = c.twin.Setup
 	first := c.o.Raw.Prepare(ctx, c.twin.Setup, n)
 	if first != nil && ctx.Err() == nil {
-		c.twin.unsure = first.Error()
+		c.twin.unsure, c.made = first.Error(), c.twin.Bare
 		if second := c.o.Raw.Prepare(ctx, c.twin.Bare, n); second != nil {
 			c.v.Unknown = "the raw database cannot be made: " + second.Error()
 			return nil
@@ -121,9 +124,10 @@ func (c *checker) prepare(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	c.wrote = make([]bool, n)
+	c.wrote, c.shown = make([]bool, n), make([]bool, n)
 	for i, session := range c.s.Sessions {
 		for _, st := range session.Setup {
+			c.shown[i] = c.shown[i] || showing.MatchString(st.Text)
 			if _, err := c.o.Raw.Execute(ctx, i, st.Text); err != nil {
 				return err
 			}
@@ -145,7 +149,7 @@ func (c *checker) prepare(ctx context.Context) error {
 
 // fit makes of the database's tables what the raw database's tables hold.
 func (c *checker) fit(tables []schedule.Table) ([]schedule.Table, bool) {
-	out := make([]schedule.Table, len(c.known))
+	out, there := make([]schedule.Table, len(c.known)), make([]bool, len(c.known))
 	for i, k := range c.known {
 		out[i] = schedule.Table{Name: k.Name, Columns: k.Columns}
 	}
@@ -156,6 +160,7 @@ func (c *checker) fit(tables []schedule.Table) ([]schedule.Table, bool) {
 			c.v.Unknown = fmt.Sprintf("the raw database has no table %s", name)
 			return nil, false
 		}
+		there[i] = true
 		places := make([]int, len(out[i].Columns))
 		for n, col := range out[i].Columns {
 			places[n] = slices.IndexFunc(t.Columns, func(k schedule.Column) bool { return k.Name == col.Name })
@@ -172,6 +177,10 @@ func (c *checker) fit(tables []schedule.Table) ([]schedule.Table, bool) {
 			}
 			out[i].Rows = append(out[i].Rows, fitted)
 		}
+	}
+	if i := slices.Index(there, false); i >= 0 {
+		c.v.Unknown = fmt.Sprintf("the raw database has a table %s, and the database does not", out[i].Name)
+		return nil, false
 	}
 	return out, true
 }
@@ -277,7 +286,7 @@ func (c *checker) report(f oracle.Finding) {
 // reference is how the raw database was made, and the query on it.
 func (c *checker) reference(query string) []string {
 	var list []string
-	for _, sql := range c.twin.Bare {
+	for _, sql := range c.made {
 		list = append(list, "raw: "+sql)
 	}
 	if query != "" {
@@ -296,11 +305,28 @@ func (c *checker) before(ctx context.Context, st *schedule.Step, now schedule.St
 	}
 	sql := &st.Statement
 	switch {
+	case sql.DDL && now == schedule.Open && !c.family:
+		c.end("a definition in a transaction: %s", sql.Text)
+		return false, nil
+	case temporary.MatchString(sql.Text):
+		c.end("a temporary table is the session's own: %s", sql.Text)
+		return false, nil
+	case sql.Control.Verb == rewrite.ControlLocks:
+		c.end("which tables are locked decides which can be queried: %s", sql.Text)
+		return false, nil
 	case autoNull.MatchString(sql.Text):
 		c.end("with sql_auto_is_null, which columns have AUTO_INCREMENT decides what IS NULL finds")
 		return false, nil
-	case sql.Verb == "set" || sql.Control.Verb == rewrite.ControlDatabase:
-		if sql.Control.Verb == rewrite.ControlNone { // a setting, which the twin's session needs too
+	case sql.Control.Verb == rewrite.ControlDatabase:
+		c.end("another database: %s", sql.Text)
+		return false, nil
+	case setting.MatchString(sql.Text) && now == schedule.Open && !c.family && sql.Control.Verb != rewrite.ControlLevel:
+		c.end("a setting that ends or is undone with its transaction: %s", sql.Text)
+		return false, nil
+	case setting.MatchString(sql.Text):
+		// The twin's session needs it, too, unless it is about transactions: there is none on the raw database.
+		c.shown[st.Session] = c.shown[st.Session] || showing.MatchString(sql.Text)
+		if v := sql.Control.Verb; v == rewrite.ControlNone || v == rewrite.ControlReset {
 			if _, err := c.o.Raw.Execute(ctx, st.Session, sql.Text); err != nil {
 				return false, err
 			}
@@ -316,23 +342,39 @@ func (c *checker) before(ctx context.Context, st *schedule.Step, now schedule.St
 			return true, nil
 		}
 		if c.stale {
-			tables, err := c.stage.Visible(ctx, st.Session)
-			if err != nil {
+			if err := c.follow(ctx, st.Session, now); err != nil || c.ended != "" {
 				return false, err
 			}
-			rows, ok := c.fit(tables)
-			if !ok {
-				c.end("%s", c.v.Unknown)
-				return false, nil
-			}
-			if err := c.o.Raw.Load(ctx, rows); err != nil {
-				return false, err
-			}
-			c.stale = false
 		}
 		return false, c.compare(ctx, st)
 	}
 	return true, nil
+}
+
+// follow gives the raw database the rows that a session sees.
+func (c *checker) follow(ctx context.Context, session int, now schedule.State) error {
+	read := c.stage.Tables
+	if now != schedule.Idle {
+		if c.shown[session] {
+			c.end("in a transaction of a session that shows values otherwise, rows cannot be read without loss")
+			return nil
+		}
+		read = func(ctx context.Context) ([]schedule.Table, error) { return c.stage.Visible(ctx, session) }
+	}
+	tables, err := read(ctx)
+	if err != nil {
+		return err
+	}
+	rows, ok := c.fit(tables)
+	if !ok {
+		c.end("%s", c.v.Unknown)
+		return nil
+	}
+	if err := c.o.Raw.Load(ctx, rows); err != nil {
+		return err
+	}
+	c.stale = false
+	return nil
 }
 
 func (c *checker) end(format string, args ...any) {
@@ -344,7 +386,7 @@ func (c *checker) end(format string, args ...any) {
 func (c *checker) after(st, got *schedule.Step) error {
 	n := st.Session
 	switch v := st.Statement.Control.Verb; {
-	case st.Statement.Verb == "select" || st.Statement.Verb == "set":
+	case st.Statement.Verb == "select" || setting.MatchString(st.Statement.Text):
 		if st.Statement.Volatile != "" {
 			c.stale = true // it may call what writes
 		}
@@ -380,6 +422,7 @@ func (c *checker) define(ctx context.Context, st *schedule.Step) (bool, error) {
 	}
 	// The raw database's tables are loaded by what Prepare remembered: a changed one is a new setup.
 	c.twin.Bare = append(c.twin.Bare, d.Raw)
+	c.made = append(slices.Clone(c.made), d.Raw)
 	if err := c.o.Raw.Prepare(ctx, c.twin.Bare, len(c.s.Sessions)); err != nil {
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)

@@ -1,7 +1,9 @@
 package schedule
 
 import (
+	"bytes"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,26 +33,46 @@ func SideOf(columns []Column, rows [][]Value, same int) oracle.Side {
 		}
 		out.Rows = append(out.Rows, cells)
 	}
-	if len(rows) == 0 && same == 0 {
-		out.Text = "no rows"
-	}
 	return out
 }
 
 var number = regexp.MustCompile(`^[-+]?[0-9]*\.?[0-9]*(e[-+]?[0-9]+)?$`)
 
-// Fold makes values alike that some collation or type may take for equal: letters of either case, characters beyond ASCII, blanks at
-// the end, and numbers with zeros at the end.
-func Fold(v string) string {
+// Alike reports whether rows differ only in values that some collation or type may take for equal: letters of either case, blanks at the
+// end, numbers with zeros at the end. Of what is beyond ASCII nothing is known: a column in which there is some is not compared.
+func Alike(d Difference) bool {
+	rows := append(slices.Clone(d.Missing), d.Extra...)
+	foreign := map[int]bool{}
+	for _, row := range rows {
+		for n, v := range row {
+			foreign[n] = foreign[n] || bytes.ContainsFunc(v, func(r rune) bool { return r > 127 })
+		}
+	}
+	change := func(rows [][]Value) [][]Value {
+		out := make([][]Value, len(rows))
+		for i, row := range rows {
+			out[i] = make([]Value, len(row))
+			for n, v := range row {
+				switch {
+				case v == nil:
+				case foreign[n]:
+					out[i][n] = Value("text")
+				default:
+					out[i][n] = Value(fold(string(v)))
+				}
+			}
+		}
+		return out
+	}
+	missing, extra := change(d.Missing), change(d.Extra)
+	return DiffRows(missing, extra).Equal()
+}
+
+func fold(v string) string {
 	if v != "" && number.MatchString(v) {
 		if f, err := strconv.ParseFloat(v, 64); err == nil {
 			return strconv.FormatFloat(f+0, 'g', -1, 64) // + 0: not -0
 		}
 	}
-	return strings.TrimRight(strings.Map(func(r rune) rune {
-		if r > 127 {
-			return '~'
-		}
-		return r
-	}, strings.ToLower(v)), " ")
+	return strings.TrimRight(strings.ToLower(v), " ")
 }

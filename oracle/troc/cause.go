@@ -23,6 +23,7 @@ const (
 	causeNoop       = "an update that changes nothing is not a write"
 	causeRecheck    = "only rows of the statement's snapshot are checked again"
 	causeSemi       = "semi-consistent read"
+	causeInserted   = "semi-consistent read passes an inserted row"
 	causeUnseen     = "rows that are not committed are not looked at"
 	causeDeleted    = "a row deleted since the snapshot is passed over"
 	causeCurrent    = "current read of a subquery"
@@ -58,7 +59,17 @@ var Causes = []Cause{
 	{
 		causeSemi, innodb, oracle.KindPermitted,
 		"at this level an UPDATE judges a locked row by its last committed version, and does not wait for one that does not match",
-		"MySQL manual, 17.7.2.1, READ COMMITTED; MDEV-30835",
+		"MySQL manual, 17.7.2.1, READ COMMITTED",
+	},
+	{
+		causeInserted, []string{"mariadb"}, oracle.KindViolation,
+		"an UPDATE did not wait for a row that a running transaction had inserted and of which there is no committed version, where a DELETE waits",
+		"MDEV-30835 (confirmed)",
+	},
+	{
+		causeInserted, []string{"mysql"}, oracle.KindPermitted,
+		"at this level an UPDATE judges a locked row by its last committed version, and passes by a row that has none",
+		"MySQL manual, 17.7.2.1, READ COMMITTED",
 	},
 	{
 		causeUnseen, []string{"postgres", "tidb"}, oracle.KindPermitted,

@@ -169,6 +169,9 @@ func (c *check) unseen(ctx context.Context, w *world, i int, kind Kind, r roles,
 			continue
 		}
 		cause := causeOf(c.s.Product, causeSemi)
+		if w.inserted(name, id, h.tx) && cause != nil {
+			cause = causeOf(c.s.Product, causeInserted)
+		}
 		if cause == nil {
 			cause = causeOf(c.s.Product, causeUnseen)
 		}
@@ -177,6 +180,16 @@ func (c *check) unseen(ctx context.Context, w *world, i int, kind Kind, r roles,
 		return nil
 	}
 	return nil
+}
+
+// inserted reports whether a row has no version but those of one transaction.
+func (w *world) inserted(table string, id, tx int) bool {
+	for _, r := range w.tables[table] {
+		if r.id == id {
+			return !slices.ContainsFunc(r.versions, func(v version) bool { return v.tx != tx })
+		}
+	}
+	return false
 }
 
 // intrudes finds a predicate lock that a write passed without waiting: the write brings in a row that the condition of another

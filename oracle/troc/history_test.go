@@ -461,7 +461,7 @@ func TestHistories(t *testing.T) {
 			B: UPDATE t SET b = 9 WHERE b > 5 -> 0
 			A: COMMIT
 			final: 1|0 2|0 3|7`,
-			[]at{{"mysql mariadb", "ru rc", "permitted: semi-consistent read"}, {"postgres", "rc", "permitted: rows that are not committed are not looked at"}, {"postgres", "rr", ""}}},
+			[]at{{"mysql", "ru rc", "permitted: semi-consistent read passes an inserted row"}, {"mariadb", "ru rc", "violation: semi-consistent read passes an inserted row"}, {"postgres", "rc", "permitted: rows that are not committed are not looked at"}, {"postgres", "rr", ""}}},
 		{"a row that is inserted and not committed, and does not match", `
 			A: BEGIN
 			A: INSERT INTO t VALUES (3, 1) -> 1

@@ -42,7 +42,11 @@ func (k *check) control(ctx context.Context) (*difference, error) {
 		names[name] = st
 		orders = append(orders, schedule.Order{Session: st.Session, Name: name, SQL: sql})
 	}
-	got, err := k.stage.Run(ctx, k.plain.sessions, orders)
+	stage := k.stage
+	if k.plain.untouched {
+		stage = k.options.Plain
+	}
+	got, err := stage.Run(ctx, k.plain.sessions, orders)
 	if err != nil {
 		return nil, fmt.Errorf("execute the case again: %w", err)
 	}

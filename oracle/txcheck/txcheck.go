@@ -33,6 +33,9 @@ Needs a lab: the case is executed again, instrumented. From TxCheck (OSDI 2023).
 type Options struct {
 	// Intn chooses a number from 0 to n-1: of the statements on cycles the one to be removed, and the order.
 	Intn func(n int) int
+	// Plain is another stage, for executions without our columns; nil: the same one, which then has to be prepared each time that
+	// it changes its part.
+	Plain schedule.Stage
 	// Orders is how many topological orders are executed; the paper, and 0, mean one.
 	Orders int
 }
@@ -53,6 +56,9 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 	case s.Crashed || s.Trouble != "":
 		return schedule.Verdict{Unknown: "the case was not executed to its end: " + s.Trouble}, nil
 	}
+	if o.Plain == nil {
+		o.Plain = stage
+	}
 	k := &check{original: s, stage: stage, options: o}
 	c, why := newPlan(s, p)
 	if why != "" {
@@ -65,7 +71,7 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 		if why != "" {
 			k.plan = k.plain
 		}
-		if err := stage.Prepare(ctx, s.Setup, len(s.Sessions)); err != nil {
+		if err := o.Plain.Prepare(ctx, s.Setup, len(s.Sessions)); err != nil {
 			return schedule.Verdict{}, fmt.Errorf("prepare the database: %w", err)
 		}
 	}

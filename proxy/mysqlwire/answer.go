@@ -240,9 +240,9 @@ func (s *session) finish(a *answer, st *statement, b []byte, t terminator, rowle
 	if !st.plan.Diagnostics {
 		s.serverWarnings = t.warnings - uint16(a.front)
 	}
-	if !more && a.createsTable() {
+	if created := a.created(); !more && len(created) > 0 {
 		b = bytes.Clone(b)
-		if err := s.afterDDL(); err != nil {
+		if err := s.afterDDL(created); err != nil {
 			return false, err
 		}
 	}

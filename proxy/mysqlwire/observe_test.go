@@ -94,3 +94,38 @@ func TestHistory(t *testing.T) {
 		t.Errorf("want (-), got (+):\n%s", diff)
 	}
 }
+
+// TestInstrumentOwn: only the table that the client creates gets the hidden columns, not what others created in the meantime,
+// here or in another database.
+func TestInstrumentOwn(t *testing.T) {
+	family := testserver.Family(t)
+	d, other := family.Database(t), family.Database(t)
+	c := dialRaw(t, startProxy(t, d, proxy.Config{Mode: proxy.Observe}, observer(&sink{})), baseCaps)
+	create := func(sql string) {
+		t.Helper()
+		if p := c.query(sql).last(); p[0] == 0xff {
+			t.Fatalf("%s: %q", sql, p)
+		}
+	}
+	create("CREATE TABLE first (id INT PRIMARY KEY)")
+	other.Exec(t, "CREATE TABLE theirs (id INT PRIMARY KEY)")
+	d.Exec(t, "CREATE TABLE neighbour (id INT PRIMARY KEY)")
+	create("/* note */ CREATE TABLE IF NOT EXISTS `sec``ond` (id INT PRIMARY KEY)")
+	create("CREATE TABLE `" + other.Name + "` . third (id INT PRIMARY KEY)")
+	hidden := func(on testserver.Database, table string) (n int) {
+		err := on.MariaDB(t).QueryRow("SELECT COUNT(*) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND COLUMN_NAME LIKE 'wc%' AND TABLE_NAME = '" + table + "'").Scan(&n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for _, test := range []struct {
+		on    testserver.Database
+		table string
+		want  int
+	}{{d, "first", 2}, {d, "sec`ond", 2}, {other, "third", 2}, {d, "neighbour", 0}, {other, "theirs", 0}} {
+		if got := hidden(test.on, test.table); got != test.want {
+			t.Errorf("table %s has %d hidden columns, want %d", test.table, got, test.want)
+		}
+	}
+}

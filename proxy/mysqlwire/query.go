@@ -3,6 +3,7 @@ package mysqlwire
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
@@ -371,21 +372,34 @@ func (s *session) logArrives(stamp string) (refused *errPacket, err error) {
 // late keeps warnings that became due between two statements for the next one's answer.
 func (s *session) late(due []record.Warning) { s.due = append(s.due, due...) }
 
-var createTable = regexp.MustCompile(`(?is)^\s*(?:/\*.*?\*/\s*)*CREATE\s+(?:OR\s+REPLACE\s+)?TABLE\b`)
+// createTable finds the name of the table in a CREATE TABLE: the schema, if it is named, and the table.
+var createTable = regexp.MustCompile("(?is)^\\s*(?:/\\*.*?\\*/\\s*)*CREATE\\s+(?:OR\\s+REPLACE\\s+)?TABLE\\s+(?:IF\\s+NOT\\s+EXISTS\\s+)?" +
+	"(?:(`(?:[^`]|``)+`|[^\\s`.(]+)\\s*\\.\\s*)?(`(?:[^`]|``)+`|[^\\s`.(;]+)")
 
-// createsTable reports whether one of the statements is a CREATE TABLE.
-func (a *answer) createsTable() bool {
+// created are the tables that the statements create. A schema that is not named is the session's, which is empty here.
+func (a *answer) created() (names []rewrite.RelationName) {
 	for _, st := range a.statements {
-		if st.plan.Schema && createTable.MatchString(st.plan.Text) {
-			return true
+		if !st.plan.Schema {
+			continue
+		}
+		if m := createTable.FindStringSubmatch(st.plan.Text); m != nil {
+			names = append(names, rewrite.RelationName{Schema: bareName(m[1]), Name: bareName(m[2])})
 		}
 	}
-	return false
+	return names
 }
 
-// afterDDL gives tables that were just created the hidden columns, before the client hears of it. The server's
+// bareName takes the quotes from a name.
+func bareName(name string) string {
+	if len(name) > 1 && name[0] == '`' {
+		return strings.ReplaceAll(name[1:len(name)-1], "``", "`")
+	}
+	return name
+}
+
+// afterDDL gives tables that the client just created the hidden columns, before the client hears of it. The server's
 // warnings, which our statements clear, are kept.
-func (s *session) afterDDL() error {
+func (s *session) afterDDL(created []rewrite.RelationName) error {
 	if s.observer.Instrument == InstrumentOff || s.blind && !s.asked || s.inTransaction() || s.once != "" {
 		return nil
 	}
@@ -412,6 +426,9 @@ func (s *session) afterDDL() error {
 	}
 	added := false
 	for _, rel := range newTables(before, s.catalog, s.observer.Instrument) {
+		if !slices.ContainsFunc(created, func(name rewrite.RelationName) bool { return s.means(name, rel.RelationName) }) {
+			continue // somebody else's: it may be in another database, and in use
+		}
 		for _, sql := range dialect.AddColumns(s.facts.Flavor, rel) {
 			_, refused, err := s.ownRows(sql)
 			if err != nil {
@@ -435,6 +452,15 @@ func (s *session) afterDDL() error {
 		return err
 	}
 	return nil
+}
+
+// means reports whether the client's name, as it wrote it, is that of a table. Case is not looked at: where it matters to the
+// server, at worst a table that the client has also just created is meant.
+func (s *session) means(name, table rewrite.RelationName) bool {
+	if name.Schema == "" {
+		name.Schema = s.env.Database
+	}
+	return strings.EqualFold(name.Schema, table.Schema) && strings.EqualFold(name.Name, table.Name)
 }
 
 // newTables are the tables to be instrumented that were not there before, or were and had the columns.

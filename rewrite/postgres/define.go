@@ -20,7 +20,7 @@ func Define(sql string) rewrite.Definition {
 	depth := 0
 	list := make([]rewrite.Lexeme, len(toks))
 	for i, t := range toks {
-		if t.Token == tokenClose {
+		if t.Token == tokenClose || t.Token == tokenUnbracket { // brackets have commas in them, too
 			depth--
 		}
 		l := rewrite.Lexeme{Start: int(t.Start), End: int(t.End), Depth: depth, Kind: rewrite.LexOther}
@@ -36,7 +36,7 @@ func Define(sql string) rewrite.Definition {
 			l.Kind = rewrite.LexSymbol
 		}
 		list[i] = l
-		if t.Token == tokenOpen {
+		if t.Token == tokenOpen || t.Token == tokenBracket {
 			depth++
 		}
 	}

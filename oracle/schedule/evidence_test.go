@@ -1,0 +1,32 @@
+package schedule
+
+import "testing"
+
+// TestAlike has rows that may stand for the same group, and near misses.
+func TestAlike(t *testing.T) {
+	for _, test := range []struct {
+		a, b string
+		want bool
+	}{
+		{"a", "A", true},
+		{"a ", "a", true},
+		{"é", "e", true},
+		{"1.0", "1.00", true},
+		{"-0", "0", true},
+		{"0.30000000000000004", "0.3", false},
+		{"a", "b", false},
+		{" a", "a", false},
+		{"1", "2", false},
+	} {
+		d := DiffRows([][]Value{{Value("x"), Value(test.a)}}, [][]Value{{Value("x"), Value(test.b)}})
+		if got := Alike(d); got != test.want {
+			t.Errorf("%q and %q: %v", test.a, test.b, got)
+		}
+	}
+	if Alike(Difference{Missing: [][]Value{{Value("a")}}}) {
+		t.Error("a missing row is alike")
+	}
+	if Alike(Difference{Missing: [][]Value{{nil}}, Extra: [][]Value{{Value("")}}}) {
+		t.Error("NULL is alike an empty text")
+	}
+}

@@ -28,6 +28,11 @@ type production struct {
 
 func startProduction(t *testing.T) *production {
 	t.Helper()
+	for _, program := range []string{"pg_dump", "pgbench"} { // postgresql-client and postgresql-contrib have them
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("%v: what this test captures and restores cannot be made", err)
+		}
+	}
 	server, err := postgres.Start(t.Context(), engine.Options{Settings: map[string]string{
 		"logging_collector": "on", "log_destination": "csvlog", "log_filename": "server.log", "log_statement": "all", "log_duration": "on",
 		"log_connections": "on", "log_disconnections": "on", "log_lock_waits": "on", "deadlock_timeout": "100ms", "log_parameter_max_length": "-1",

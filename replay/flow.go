@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"wirecheck/backends/engine"
+	"wirecheck/rewrite"
 	"wirecheck/trace"
 )
 
@@ -209,7 +210,7 @@ func (u *Unit) flows(d trace.Dialect) (flows []Flow) {
 	inputs := map[string]bool{}
 	for j, s := range u.Steps {
 		for n, l := range literals(s.SQL, d) {
-			if f, ok := u.flow(j, n, l, known, inputs); ok {
+			if f, ok := u.flow(j, n, l, known, inputs, d); ok {
 				flows = append(flows, f)
 			} else {
 				inputs[l.value] = true
@@ -221,11 +222,11 @@ func (u *Unit) flows(d trace.Dialect) (flows []Flow) {
 }
 
 // flow finds where one literal comes from: the nearest read that explains it.
-func (u *Unit) flow(to, n int, l lit, known []cell, inputs map[string]bool) (Flow, bool) {
+func (u *Unit) flow(to, n int, l lit, known []cell, inputs map[string]bool, d trace.Dialect) (Flow, bool) {
 	for i := len(known) - 1; i >= 0; i-- {
 		c := known[i]
 		f := Flow{From: c.step, To: to, Literal: n, row: c.row, column: c.column}
-		if l.column != "" && (l.clause == "set" || l.clause == "values") && u.sameTable(c.step, to) && (c.name == l.column || c.alone(l, u.Steps[to].SQL)) && u.addressed(c, to) {
+		if l.column != "" && (l.clause == "set" || l.clause == "values") && u.sameTable(c.step, to) && (c.name == l.column || c.alone(l, u.Steps[to].SQL)) && u.addressed(c, to, d) {
 			if kind, constant, ok := relation(c.value, l.value); ok {
 				f.Kind, f.Constant = kind, constant
 				return f, true
@@ -275,11 +276,11 @@ func (u *Unit) sameTable(from, to int) bool {
 
 // addressed reports whether the row that a value stands in is the one that the statement writes: the only one, or one that has a value
 // which the statement's condition names.
-func (u *Unit) addressed(c cell, to int) bool {
+func (u *Unit) addressed(c cell, to int, d trace.Dialect) bool {
 	if c.rows == 1 {
 		return true
 	}
-	return slices.ContainsFunc(literals(u.Steps[to].SQL, trace.PostgreSQL), func(l lit) bool {
+	return slices.ContainsFunc(literals(u.Steps[to].SQL, d), func(l lit) bool {
 		if l.clause != "where" {
 			return false
 		}
@@ -378,7 +379,7 @@ func (l *Lane) Recompute(answers []*engine.Answer, d trace.Dialect) (texts []str
 		if j >= len(answers) || answers[j] == nil {
 			continue
 		}
-		if why := l.unlike(j, &s.Answer, answers[j]); why != "" && l.goesOn(j) {
+		if why := l.unlike(j, &s.Answer, answers[j], d); why != "" && l.goesOn(j) {
 			return texts, fmt.Sprintf("session s%d: %s, and what the application then does is not known: %s", u.Session, why, brief(s.SQL))
 		}
 	}
@@ -401,7 +402,7 @@ func (l *Lane) goesOn(step int) bool {
 }
 
 // unlike says how an answer differs from what the application got, in what it may have decided by; empty if it does not.
-func (l *Lane) unlike(step int, was, is *engine.Answer) string {
+func (l *Lane) unlike(step int, was, is *engine.Answer, d trace.Dialect) string {
 	if is.Err != nil || was.Err != nil {
 		if (is.Err == nil) != (was.Err == nil) && is.Err == nil {
 			return "a statement that had failed is done"
@@ -414,7 +415,7 @@ func (l *Lane) unlike(step int, was, is *engine.Answer) string {
 	for i := range was.Results {
 		a, b := &was.Results[i], &is.Results[i]
 		if a.Columns == nil {
-			if a.Affected != b.Affected {
+			if a.Affected != b.Affected && !(d == trace.MySQL && l.indifferent(step, d)) {
 				return fmt.Sprintf("%d rows changed in place of %d", b.Affected, a.Affected)
 			}
 			continue
@@ -434,6 +435,25 @@ func (l *Lane) unlike(step int, was, is *engine.Answer) string {
 		}
 	}
 	return ""
+}
+
+// indifferent reports whether the number of rows that an UPDATE changed says nothing but whether they had the new values already: the MySQL
+// family counts those that really change (manual, mysql_affected_rows()). It does if the condition is on none of the columns that are
+// set; optimistic locking is the other case.
+func (l *Lane) indifferent(step int, d trace.Dialect) bool {
+	s := l.Unit.Steps[step]
+	if len(s.verbs) != 1 || s.verbs[0].Verb != "update" {
+		return false
+	}
+	for _, c := range literals(s.SQL, d) {
+		if c.clause != "where" {
+			continue
+		}
+		if c.column == "" || slices.ContainsFunc(s.verbs[0].Assignments, func(a rewrite.Assignment) bool { return strings.EqualFold(a.Column, c.column) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // replaceLiterals puts other values in the place of some literals.

@@ -74,7 +74,7 @@ func Run(ctx context.Context, c Config, open Open, v *Survey) (_ *Result, err er
 	ctx, cancel := context.WithCancel(ctx)
 	k := &keeper{
 		config: c, source: newSequence(in, v, c.Limits.Window, c.Keep, c.Until), prep: newPreparer(&c), watcher: watcher,
-		result:   &Result{Order: c.Order, Skipped: map[string]int{}, Deadlocks: []Deadlock{}, Deviations: []Deviation{}, Divergence: newDivergence()},
+		result:   &Result{Order: c.Order, Skipped: map[string]int{}, Backends: map[uint64]uint64{}, Deadlocks: []Deadlock{}, Deviations: []Deviation{}, Divergence: newDivergence()},
 		sessions: map[uint64]*session{}, done: make(chan outcome),
 	}
 	k.compare = &comparer{result: &k.result.Divergence, errors: v.Errors, dialect: k.prep.dialect}
@@ -288,9 +288,10 @@ func (k *keeper) passed(s *Step, before []*Step) {
 	}
 	for _, b := range before {
 		m := k.sessions[b.Session]
-		if m == nil || m.step == nil || b.Session == s.Session || b.hi >= s.lo || !k.matters(b, s) {
+		if m == nil || m.step == nil || m.step.passed || b.Session == s.Session || b.hi >= s.lo || !k.matters(b, s) {
 			continue
 		}
+		m.step.passed = true // what else goes before it is the same thing
 		k.deviate(s, fmt.Sprintf("sent before %q of session %d, which came first in the capture: that session waits for a lock in %q%s",
 			brief(b.SQL), b.Session, brief(m.step.SQL), k.holders(m)))
 		return
@@ -370,6 +371,7 @@ func (k *keeper) connect(ctx context.Context, m *session, s *Step) error {
 		return fmt.Errorf("open session %d: %w", m.id, err)
 	}
 	m.conn = conn
+	k.result.Backends[conn.ID()] = m.id
 	var setup []string
 	if s.info != nil && s.info.Level != "" {
 		if sql, ok := levelOf(k.config.Backend, s.info.Level); ok {
@@ -448,7 +450,7 @@ func (k *keeper) serve(ctx context.Context, m *session) error {
 // beforehand makes PostgreSQL choose the victim that the capture has: the waiter whose deadlock_timeout runs out first finds the circle
 // (manual, 20.12). Other sessions have a longer one.
 func (k *keeper) beforehand(s *Step, open bool) string {
-	if k.config.Backend.Protocol != engine.ProtocolPostgres || s.Statement.Error == nil || !isDeadlock(k.config.Backend, s.Statement.Error) || !open {
+	if !k.config.Victims || s.Statement.Error == nil || !isDeadlock(k.config.Backend, s.Statement.Error) || !open {
 		return ""
 	}
 	return "SET LOCAL deadlock_timeout = '250ms'"

@@ -62,10 +62,12 @@ type Config struct {
 	Setup func(s *trace.Session) []string
 	// Confined refuses statements that name another database or the server itself: it is somebody else's server.
 	Confined bool
-	// Databases are those of the capture whose statements go to Target; empty: all sessions'.
+	// Keep chooses sessions; nil: all.
 	Keep func(session uint64, s *trace.Session) bool
 	// Until is where the replay ends, in the capture's clock (Record.At); 0: at its end.
 	Until int64
+	// Victims says that sessions may set deadlock_timeout (PostgreSQL), so that the victim of a deadlock is the capture's.
+	Victims bool
 	// Before is called before a step is sent, when everything that the order asks for is settled; nil: nobody is.
 	Before func(ctx context.Context, s *Step) error
 	// Done is called for each step when it is done, in that order, by one goroutine; nil: nobody is.
@@ -129,6 +131,7 @@ type Step struct {
 	took   time.Duration
 	ends   bool  // it ended a transaction, or let go of locks in another way
 	before *Step // the end of a transaction before which it is sent, which is held back for it
+	passed bool  // others were sent before what follows it, since it waits
 	holds  int   // steps that are still to come in front of it
 	inside bool  // it was in a transaction when it began
 	early  bool  // what it sees is as old as its beginning
@@ -204,8 +207,10 @@ type Result struct {
 	Begun      int            `json:"begun,omitempty"` // sessions that were in a transaction when the capture began
 	Left       int            `json:"left,omitempty"`  // transactions that were open when it ended; they were rolled back
 	Late       int            `json:"late,omitempty"`  // statements that came too far out of order in the file
-	Elapsed    time.Duration  `json:"elapsed_ns"`
-	Notes      []string       `json:"notes,omitempty"`
+	// Backends gives the capture's session of each of the server's numbers.
+	Backends map[uint64]uint64 `json:"-"`
+	Elapsed  time.Duration     `json:"elapsed_ns"`
+	Notes    []string          `json:"notes,omitempty"`
 }
 
 // maxShown is how many of each kind of thing a result keeps.

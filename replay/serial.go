@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,6 +19,8 @@ type Masks struct {
 	Unstable map[string]bool
 	// Superseded are reads that say nothing that matters, by session and step of the scenario.
 	Superseded [][]bool
+
+	blind []string // tables that are not compared
 }
 
 // NewMasks makes masks of the columns that counters fill.
@@ -28,6 +31,31 @@ func NewMasks(counters map[string]bool) *Masks {
 		m.columns[column] = true
 	}
 	return m
+}
+
+var unorderedList = regexp.MustCompile(`(?i)\b(group_concat|string_agg|array_agg|json_agg|jsonb_agg|json_arrayagg|json_objectagg|jsonb_object_agg|json_object_agg|xmlagg)\s*\(`)
+
+// Blind masks the answers of statements that may bring something else for another reason than the order of transactions (clocks, LIMIT
+// without ORDER BY, session variables, lists in no order), and the tables that such statements write.
+func (m *Masks) Blind(g *Group) {
+	for i, u := range g.Units {
+		m.Superseded = append(m.Superseded, make([]bool, len(u.Steps)))
+		for j, s := range u.Steps {
+			unsure := s.Volatile != "" || unorderedList.MatchString(s.SQL)
+			for _, v := range s.verbs {
+				unsure = unsure || v.Variables
+			}
+			if !unsure || begins(s) {
+				continue
+			}
+			m.Superseded[i][j] = true
+			for _, t := range s.tables {
+				if t.write && s.verbs[0].Verb != "select" {
+					m.blind = append(m.blind, t.name)
+				}
+			}
+		}
+	}
 }
 
 // Learn masks what differs between two executions of the same order.
@@ -145,14 +173,20 @@ func valueText(v engine.Value) string {
 	return string(v)
 }
 
+// Difference is how an execution differs from one serial order.
+type Difference struct {
+	Text string
+	Step string // of the scenario, whose answer differs; empty: a table does
+}
+
 // Unserializable compares an execution with the serial ones (serial[i] executed orders[i]). It gives for each serial order what would
 // have been different; nil if one of them is the same in everything that can be compared, so that the execution was serializable.
-func (m *Masks) Unserializable(spec *scenario.Spec, r *lab.Result, orders []*scenario.Permutation, serial []*lab.Result) []string {
+func (m *Masks) Unserializable(spec *scenario.Spec, r *lab.Result, orders []*scenario.Permutation, serial []*lab.Result) []Difference {
 	is := m.outcome(spec, r)
-	var why []string
+	var why []Difference
 	for i, s := range serial {
-		difference := m.difference(spec, is, m.outcome(spec, s))
-		if difference == "" {
+		difference, ok := m.difference(spec, is, m.outcome(spec, s))
+		if !ok {
 			return nil
 		}
 		var names []string
@@ -161,12 +195,13 @@ func (m *Masks) Unserializable(spec *scenario.Spec, r *lab.Result, orders []*sce
 				names = append(names, name)
 			}
 		}
-		why = append(why, fmt.Sprintf("with %s one after the other: %s", strings.Join(names, ", "), difference))
+		difference.Text = fmt.Sprintf("with %s one after the other: %s", strings.Join(names, ", "), difference.Text)
+		why = append(why, difference)
 	}
 	return why
 }
 
-func (m *Masks) difference(spec *scenario.Spec, is, would map[string]string) string {
+func (m *Masks) difference(spec *scenario.Spec, is, would map[string]string) (Difference, bool) {
 	for i, session := range spec.Sessions {
 		for j, st := range session.Steps {
 			if i < len(m.Superseded) && j < len(m.Superseded[i]) && m.Superseded[i][j] {
@@ -176,7 +211,8 @@ func (m *Masks) difference(spec *scenario.Spec, is, would map[string]string) str
 			if m.Unstable[name] || is[name] == would[name] {
 				continue
 			}
-			return fmt.Sprintf("%s of %s (%s) would have brought %s, and brought %s", st.Name, session.Name, brief(st.SQL), shown(would[name]), shown(is[name]))
+			text := fmt.Sprintf("%s of %s (%s) would have brought %s, and brought %s", st.Name, session.Name, brief(st.SQL), shown(would[name]), shown(is[name]))
+			return Difference{text, st.Name}, true
 		}
 	}
 	var tables []string
@@ -187,12 +223,12 @@ func (m *Masks) difference(spec *scenario.Spec, is, would map[string]string) str
 	}
 	slices.Sort(tables)
 	for _, place := range tables {
-		if !m.Unstable[place] && is[place] != would[place] {
+		if !m.Unstable[place] && !slices.Contains(m.blind, bare(strings.TrimPrefix(place, "table "))) && is[place] != would[place] {
 			a, b := onlyIn(would[place], is[place]), onlyIn(is[place], would[place])
-			return fmt.Sprintf("%s would have ended with %s, and ended with %s", place, shown(a), shown(b))
+			return Difference{Text: fmt.Sprintf("%s would have ended with %s, and ended with %s", place, shown(a), shown(b))}, true
 		}
 	}
-	return ""
+	return Difference{}, false
 }
 
 // onlyIn gives the lines of a that b has not.

@@ -159,6 +159,7 @@ func TestRunDeadlock(t *testing.T) {
 		if p.config.Backend.Protocol == engine.ProtocolMySQL {
 			code, victim = "1213", 2
 		} else {
+			p.config.Victims = true
 			p.do("ALTER DATABASE " + p.config.Side.Database + " SET deadlock_timeout = '5s'")
 		}
 		list := []said{

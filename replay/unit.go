@@ -300,6 +300,45 @@ type Group struct {
 	shape string
 }
 
+// Phantom reports whether one unit adds or removes rows of a table that another one reads by a condition: then what they miss of each
+// other may be rows that were not there.
+func (g *Group) Phantom() bool {
+	for _, u := range g.Units {
+		for _, s := range u.Steps {
+			for _, v := range s.verbs {
+				if v.Verb != "insert" && v.Verb != "delete" && v.Verb != "replace" {
+					continue
+				}
+				for _, t := range v.Targets() {
+					if slices.ContainsFunc(g.Units, func(o *Unit) bool { return o != u && o.reads(strings.ToLower(t.Name)) }) {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+// reads reports whether a unit reads a table without writing it in the same statement.
+func (u *Unit) reads(table string) bool {
+	return slices.ContainsFunc(u.Steps, func(s *Step) bool {
+		return slices.Contains(s.tables, use{name: table}) && len(s.verbs) == 1 && s.verbs[0].Predicate
+	})
+}
+
+// OneSession reports whether two of its units came from the same session, which does not run two at once.
+func (g *Group) OneSession() bool {
+	seen := map[uint64]bool{}
+	for _, u := range g.Units {
+		if seen[u.Session] {
+			return true
+		}
+		seen[u.Session] = true
+	}
+	return false
+}
+
 // Shape is what its units do, whatever the values are.
 func (g *Group) Shape() string { return g.shape }
 

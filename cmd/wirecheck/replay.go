@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wirecheck/backends/engine"
+	"wirecheck/oracle"
 	"wirecheck/replay"
 	"wirecheck/scenario"
 	"wirecheck/trace"
@@ -142,6 +143,8 @@ type replayer struct {
 	defs   replay.Definitions // the snapshot's
 	filter sessionFilter
 	report replayReport
+	// victims says that the server lets us choose who is the victim of a deadlock.
+	victims bool
 }
 
 func runReplay(ctx context.Context, c *common, f replayFlags, path string) (err error) {
@@ -244,7 +247,7 @@ func (r *replayer) makeDatabase(ctx context.Context) (err error) {
 	} else {
 		r.target, err = r.labs.Create(ctx)
 	}
-	if err != nil || !r.private() || !r.postgres() {
+	if err != nil || !r.postgres() {
 		return err
 	}
 	conn, err := r.site.engine.Connect(ctx, r.target)
@@ -252,7 +255,8 @@ func (r *replayer) makeDatabase(ctx context.Context) (err error) {
 		return err
 	}
 	// Labs' servers look for deadlocks at once, which makes the last waiter the victim; here it is to be the capture's.
-	err = engine.Exec(ctx, conn, "ALTER DATABASE "+quoteName(r.target.Database)+" SET deadlock_timeout = '1s'")
+	a, err := conn.Do(ctx, "ALTER DATABASE "+quoteName(r.target.Database)+" SET deadlock_timeout = '1s'")
+	r.victims = err == nil && a.Err == nil
 	return errors.Join(err, conn.Close())
 }
 
@@ -378,6 +382,7 @@ func (r *replayer) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	config.Victims = r.victims
 	units := replay.NewCollector(maxUnits)
 	config.Done = units.Add
 	result, err := replay.Run(ctx, config, r.open, r.survey)
@@ -390,6 +395,9 @@ func (r *replayer) run(ctx context.Context) error {
 		}
 		return err
 	}
+	if r.postgres() && !r.victims {
+		result.Notes = append(result.Notes, "this user may not set deadlock_timeout: the victims of deadlocks are the server's choice")
+	}
 	if r.survey.Warning != "" {
 		result.Notes = append(result.Notes, r.survey.Warning)
 	}
@@ -398,6 +406,7 @@ func (r *replayer) run(ctx context.Context) error {
 	if r.lens != nil {
 		j := r.lens.live.judgement()
 		j.coverage.UnknownWriters = 0
+		named(j.findings, result.Backends)
 		r.report.judged = &j
 		r.report.Findings = j.findings
 	}
@@ -408,6 +417,25 @@ func (r *replayer) run(ctx context.Context) error {
 		return err
 	}
 	return r.explore(ctx, units)
+}
+
+// named gives sessions the numbers that they have in the capture.
+func named(findings []oracle.Finding, sessions map[uint64]uint64) {
+	for i := range findings {
+		f := &findings[i]
+		completed := f.Session
+		for j := range f.Transactions {
+			t := &f.Transactions[j]
+			session, known := sessions[t.Backend]
+			if !known {
+				continue
+			}
+			if t.Session == completed {
+				f.Session = session
+			}
+			t.Session, t.Backend = session, 0 // the server's number is the replay's, not the capture's
+		}
+	}
 }
 
 // sessionFilter is what --only asks for: alternatives by kind.

@@ -38,29 +38,34 @@ type explored struct {
 	Anomalies     []*wrongRun `json:"anomalies"`
 	Possible      []*wrongRun `json:"possible,omitempty"`
 	seen          map[string]*wrongRun
+	runs          map[string]int // interleavings by what the units do
 }
 
 // wrongRun is the shortest interleaving of its kind in which something was found.
 type wrongRun struct {
-	Captured      bool        `json:"captured"` // the recorded order is one of those that show it
-	Found         []string    `json:"found"`    // names; "not serializable" where the values show it
-	Sessions      []uint64    `json:"sessions"`
-	Tables        []string    `json:"tables,omitempty"`
-	Level         string      `json:"level"`
-	Runs          int         `json:"interleavings"` // of this group
-	Wrong         int         `json:"wrong"`
-	Permutation   string      `json:"permutation"`
-	Why           []string    `json:"why,omitempty"` // for each serial order, what it would have brought
-	Flows         []string    `json:"recomputed,omitempty"`
-	Mark          string      `json:"mark,omitempty"` // why the application might not have produced it
-	Units         []string    `json:"requests,omitempty"`
-	Tags          []trace.Tag `json:"tags,omitempty"`
-	Spec          string      `json:"spec,omitempty"`
-	Kept          string      `json:"kept,omitempty"`
-	Unprintable   string      `json:"unprintable,omitempty"`
-	switches      int
-	steps         int
-	orderRecorded bool
+	Captured    bool        `json:"captured"`      // the order is that of the capture
+	Already     bool        `json:"already"`       // the order of the capture is wrong, too
+	Runs        int         `json:"interleavings"` // that were run of units that do the same
+	Found       []string    `json:"found"`         // names; "not serializable" where the values show it
+	Sessions    []uint64    `json:"sessions"`
+	Tables      []string    `json:"tables,omitempty"`
+	Level       string      `json:"level"`
+	OneSession  bool        `json:"one_session,omitempty"` // in the capture, two of them came from the same session
+	Wrong       int         `json:"wrong"`
+	Permutation string      `json:"permutation"`
+	Why         []string    `json:"why,omitempty"` // for each serial order, what it would have brought
+	Flows       []string    `json:"recomputed,omitempty"`
+	Mark        string      `json:"mark,omitempty"` // why the application might not have produced it
+	Units       []string    `json:"requests,omitempty"`
+	Tags        []trace.Tag `json:"tags,omitempty"`
+	Spec        string      `json:"spec,omitempty"`
+	Kept        string      `json:"kept,omitempty"`
+	Unprintable string      `json:"unprintable,omitempty"`
+	switches    int
+	steps       int
+	shape       string
+	differences []replay.Difference
+	values      string // a condition of a scenario: the results that no serial order brings
 }
 
 // explore runs units of the replay in other orders. The states before them are taken from a second replay.
@@ -70,7 +75,7 @@ func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error)
 	if r.f.mode.Kind != "" {
 		near = r.f.window
 	}
-	x := &explored{Units: len(units), Anomalies: []*wrongRun{}, seen: map[string]*wrongRun{}}
+	x := &explored{Units: len(units), Anomalies: []*wrongRun{}, seen: map[string]*wrongRun{}, runs: map[string]int{}}
 	r.report.Explored = x
 	groups, left := replay.Groups(units, near, r.f.groups, r.dialect())
 	x.Left = left
@@ -103,6 +108,9 @@ func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error)
 	}
 	if r.c.progress() {
 		fmt.Fprint(r.c.stderr, "\r\x1b[K")
+	}
+	for _, w := range slices.Concat(x.Anomalies, x.Possible) {
+		w.Runs = x.runs[w.shape]
 	}
 	return e.keep()
 }
@@ -306,7 +314,7 @@ type combination struct {
 	masks    *replay.Masks
 	orders   []*scenario.Permutation
 	serial   map[string][]*lab.Result // by the statements' texts
-	volatile string
+	wrong    bool                     // the recorded order is
 }
 
 // group runs one group; why says why it could not be judged.
@@ -374,13 +382,13 @@ func (k *combination) begin(ctx context.Context) (why string, err error) {
 	}
 	for _, u := range k.g.Units {
 		k.lanes = append(k.lanes, replay.NewLane(u, d))
-		if u.Volatile != "" && k.volatile == "" {
-			k.volatile = u.Volatile
-		}
 	}
 	k.masks = replay.NewMasks(k.g.State.Filled)
-	for _, u := range k.g.Units {
-		k.masks.Superseded = append(k.masks.Superseded, u.Superseded(d))
+	k.masks.Blind(k.g)
+	for i, u := range k.g.Units {
+		for j, without := range u.Superseded(d) {
+			k.masks.Superseded[i][j] = k.masks.Superseded[i][j] || without
+		}
 	}
 	again, err := k.lab.Run(ctx, k.spec, k.recorded, func() {})
 	if err != nil {
@@ -483,6 +491,7 @@ func (k *combination) others(ctx context.Context) error {
 			return err
 		}
 		k.e.x.Interleavings++
+		k.e.x.runs[k.shape()]++
 		if result == nil || result.Trouble != nil {
 			continue
 		}
@@ -537,7 +546,17 @@ func (k *combination) judgeMarked(ctx context.Context, p *scenario.Permutation, 
 		if err != nil {
 			return err
 		}
-		w.Why = k.masks.Unserializable(spec, result, k.orders, serial)
+		if w.differences = k.masks.Unserializable(spec, result, k.orders, serial); w.differences != nil {
+			// Once more: what does not repeat is not reported.
+			if again, err := k.lab.Run(ctx, spec, perm, func() {}); err != nil {
+				return err
+			} else if again.Trouble != nil || k.masks.Unserializable(spec, again, k.orders, serial) == nil {
+				w.differences = nil
+			}
+		}
+		for _, d := range w.differences {
+			w.Why = append(w.Why, d.Text)
+		}
 	}
 	var findings []oracle.Finding
 	if k.bench != nil {
@@ -568,15 +587,74 @@ func (k *combination) judgeMarked(ctx context.Context, p *scenario.Permutation, 
 	}
 	if len(w.Found) == 0 && w.Why != nil {
 		w.Found = append(w.Found, notSerializable)
+		if k.g.Phantom() {
+			w.Found[0] += " (phantom)"
+		}
+		w.values = k.shown(result, w.differences)
 	}
 	if len(w.Found) == 0 {
 		return nil
 	}
+	k.wrong = k.wrong || captured
+	w.Already, w.shape = k.wrong, k.shape()
 	if captured && len(findings) > 0 {
 		return nil // the live oracle has told of it
 	}
 	k.note(w, spec, perm, findings, texts)
 	return nil
+}
+
+// shown writes the answers by which no serial order fits as a scenario's condition; empty if they cannot be.
+func (k *combination) shown(r *lab.Result, differences []replay.Difference) string {
+	var terms []string
+	for _, d := range differences {
+		var a *engine.Answer
+		for i := range r.Events {
+			if ev := &r.Events[i]; ev.Step.Name == d.Step && (ev.Kind == lab.Ran || ev.Kind == lab.Resumed) {
+				a = &ev.Answer
+			}
+		}
+		if a == nil || a.Err != nil || len(a.Results) != 1 {
+			return ""
+		}
+		term := fmt.Sprintf("affected(%s) = %d", d.Step, a.Results[0].Affected)
+		if a.Results[0].Columns != nil {
+			term = fmt.Sprintf("count(%s) = %d", d.Step, len(a.Results[0].Rows))
+			if rows := conditionRows(a.Results[0].Rows); rows != "" {
+				term = fmt.Sprintf("rows(%s) are %s", d.Step, rows)
+			}
+		}
+		if !slices.Contains(terms, term) {
+			terms = append(terms, term)
+		}
+	}
+	return strings.Join(terms, " and ")
+}
+
+// conditionRows writes rows as a condition has them; empty if they are none, many or hold what it cannot.
+func conditionRows(rows [][]engine.Value) string {
+	if len(rows) == 0 {
+		return "none"
+	}
+	if len(rows) > 10 {
+		return ""
+	}
+	var list []string
+	for _, row := range rows {
+		var values []string
+		for _, v := range row {
+			text := "NULL"
+			if v != nil {
+				text = "'" + strings.ReplaceAll(string(v), "'", "''") + "'"
+			}
+			if strings.ContainsAny(text, "\r\n") {
+				return ""
+			}
+			values = append(values, text)
+		}
+		list = append(list, strings.Join(values, "|"))
+	}
+	return strings.Join(list, ", ")
 }
 
 // notSerializable is what is found where values show that no serial order could have brought them.
@@ -646,6 +724,7 @@ func (k *combination) note(w *wrongRun, spec *scenario.Spec, p *scenario.Permuta
 			w.Units = append(w.Units, u.Request)
 		}
 	}
+	w.OneSession = k.g.OneSession()
 	for i, l := range k.lanes {
 		for _, f := range l.Flows {
 			before, after := spec.Sessions[i].Steps[f.To].SQL, k.spec.Sessions[i].Steps[f.To].SQL
@@ -693,6 +772,9 @@ func (k *combination) print(spec *scenario.Spec, p *scenario.Permutation, w *wro
 		oracles = []string{isolationName}
 	}
 	out := witness(spec, p, scenario.Target{Engine: k.e.r.site.engine.Name, Level: k.level.History}, oracles, 0)
+	if w.values != "" {
+		out.Directives = append(out.Directives, scenario.Directive{Key: "outcome", Name: "unserializable", Value: w.values}, scenario.Directive{Key: "observe", Value: "unserializable"})
+	}
 	out.Header = []string{fmt.Sprintf("%s: %s of sessions %v of %s", strings.Join(w.Found, ", "), k.e.r.f.unit, w.Sessions, filepath.Base(k.e.r.path))}
 	for _, line := range w.Why {
 		out.Header = append(out.Header, oneLine(line))
@@ -730,7 +812,7 @@ func (e *explorer) keep() error {
 			continue
 		}
 		n++
-		path := filepath.Join(dir, fmt.Sprintf("%s-%d.spec", strings.ReplaceAll(w.Found[0], " ", "-"), n))
+		path := filepath.Join(dir, fmt.Sprintf("%s-%d.spec", strings.NewReplacer(" ", "-", "(", "", ")", "").Replace(w.Found[0]), n))
 		if err := os.WriteFile(path, []byte(w.Spec), 0o600); err != nil {
 			return fmt.Errorf("keep what was found: %w", err)
 		}

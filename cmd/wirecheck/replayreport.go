@@ -143,15 +143,21 @@ func (r *replayer) explored(w io.Writer, x *explored) {
 func sessionList(list []uint64) string { return strings.Trim(fmt.Sprint(list), "[]") }
 
 func (r *replayer) wrong(w io.Writer, a *wrongRun) {
-	where := fmt.Sprintf("in production this went well; in %s it does not", tally(a.Wrong, "other interleaving", "other interleavings"))
-	if a.Captured {
+	where := fmt.Sprintf("in production this went well; in %d of %s it does not", a.Wrong, tally(a.Runs, "other interleaving", "other interleavings"))
+	switch {
+	case a.Captured:
 		where = "in the order of the capture"
+	case a.Already:
+		where = fmt.Sprintf("in production, and in %d of %s", a.Wrong, tally(a.Runs, "other interleaving", "other interleavings"))
 	}
 	fmt.Fprintf(w, "\nANOMALY: %s: %s of sessions %s%s\n  %s\n", strings.ToUpper(strings.Join(a.Found, ", ")), r.f.unit+"s", sessionList(a.Sessions), tagText(a.Tags), where)
 	if len(a.Tables) > 0 {
 		fmt.Fprintf(w, "  on      %s\n", strings.Join(a.Tables, ", "))
 	}
 	fmt.Fprintf(w, "  level   %s\n", a.Level)
+	if a.OneSession {
+		fmt.Fprintln(w, "  in the capture they came from one session; two sessions can do the same at once")
+	}
 	for _, why := range a.Why {
 		fmt.Fprintf(w, "  %s\n", why)
 	}

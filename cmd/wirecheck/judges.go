@@ -42,9 +42,9 @@ type judgeOptions struct {
 	define   func(sql string) rewrite.Definition
 	// primary is the stage in whose database the case was executed; stage opens one of the oracle's own.
 	primary *lab.Stage
-	stage  func(ctx context.Context, name string) (*lab.Stage, error)
-	intn   func(int) int
-	orders int // txcheck: topological orders for each case
+	stage   func(ctx context.Context, name string) (*lab.Stage, error)
+	intn    func(int) int
+	orders  int // txcheck: topological orders for each case
 }
 
 // judges are all of them, in the order in which they are asked.

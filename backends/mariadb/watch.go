@@ -17,9 +17,9 @@ func Watch(ctx context.Context, t engine.Target) (engine.Watcher, error) {
 }
 
 // LabSettings make the server print each transaction's locks in its status, from which follows who waits for whom: MariaDB 10.11 has
-// no view that says it at once.
+// no view that says it at once. Oracles with databases of their own, at several levels, need many connections.
 func LabSettings() map[string]string {
-	return map[string]string{"innodb_status_output_locks": "ON"}
+	return map[string]string{"innodb_status_output_locks": "ON", "max_connections": "1000"}
 }
 
 // printedLocks finds out who waits for whom from the locks in the status. Where the server does not print them, or not

@@ -25,6 +25,8 @@ func Descriptor() engine.Descriptor {
 		SetLevel: SetLevel,
 		Find:     Find,
 		Lab:      Lab(),
+		// Oracles with databases of their own, at several levels, need many connections.
+		LabSettings: map[string]string{"max_connections": "1000"},
 	}
 }
 

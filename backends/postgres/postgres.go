@@ -48,9 +48,10 @@ const Install = "apt-get install -y postgresql"
 // LabSettings make a deadlock end after a millisecond, not a second, and the server tell when a waiter has looked for one: then the
 // victim is the statement that closed the circle, as long as every other has looked before (engine.Checker); with a second the victim
 // is whoever waited first, by timers.
-// Autovacuum takes locks and snapshots of its own, and a background that works at moments of its own choosing.
+// Autovacuum takes locks and snapshots of its own, and a background that works at moments of its own choosing. Oracles with databases
+// of their own, at several levels, need more connections than the usual hundred.
 func LabSettings() map[string]string {
-	return map[string]string{"deadlock_timeout": "1ms", "log_lock_waits": "on", "autovacuum": "off"}
+	return map[string]string{"deadlock_timeout": "1ms", "log_lock_waits": "on", "autovacuum": "off", "max_connections": "500"}
 }
 
 // class sorts errors (PostgreSQL manual, appendix A, "Error Codes", and 13.5, "Serialization Failure Handling"). No error

@@ -29,19 +29,16 @@ var (
 	mutationClean   = flag.Int("mutation-clean", 3, "cases without a fault that TestMutation judges at each level")
 	mutationTimes   = flag.Int("mutation-attempts", 1, "how often TestMutation executes a case again in which something was found")
 	mutationSeed    = flag.Uint64("mutation-seed", 1, "of the cases and faults of TestMutation")
-	mutationOracles = flag.String("mutation-oracles", "", "which oracles TestMutation measures; empty: those that re-execute")
+	mutationOracles = flag.String("mutation-oracles", "wss,troc,txcheck", "which oracles TestMutation measures")
 	mutationKinds   = flag.String("mutation-kinds", "", "which faults, separated by commas; empty: all")
 )
 
 // TestMutation measures the oracles on generated cases: what share of known faults each of them finds, and that none finds anything
 // in a correct server. docs/MUTATION.md says how the faults are made and what the tables say; make mutation runs it in full.
 func TestMutation(t *testing.T) {
-	p := panel{judges: judges}
-	if *mutationOracles != "" {
-		var err error
-		if p, err = seat(*mutationOracles); err != nil {
-			t.Fatal(err)
-		}
+	p, err := seat(*mutationOracles)
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, name := range engines() {
 		t.Run(name, func(t *testing.T) {

@@ -50,6 +50,11 @@ func (a *arena) bench(ctx context.Context, level engine.Level) (*bench, error) {
 	if b := a.benches[level.History]; b != nil {
 		return b, nil
 	}
+	if a.site.server == nil { // others need connections, too
+		if err := a.closeBenches(ctx); err != nil {
+			return nil, err
+		}
+	}
 	limits := shell.Limits{Stuck: arenaStuck}
 	b, err := openBench(ctx, a.c, a.site, lab.Config{Level: level, Case: a.limit, Reset: lab.Quick, Limits: limits}, a.panel)
 	if err != nil {

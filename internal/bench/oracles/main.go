@@ -1,5 +1,5 @@
 // Command oracles measures how many generated cases a second wirecheck hunt executes and each oracle decides: two transactions of
-// up to five statements, ten cases on each generated database, everything included. It runs the program as people do.
+// up to five statements, twenty cases on each generated database, everything included. It runs the program as people do.
 //
 //	go run ./internal/bench/oracles [-wirecheck bin/wirecheck] [-cases N] [-rounds N] [-engines postgres,mariadb] [-oracles wss,troc,txcheck]
 package main

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"wirecheck/oracle"
@@ -75,6 +76,9 @@ func (c *check) meeting(w *world, i int, kind Kind, mode Mode, r roles, tr *tria
 	for _, name := range r.locked {
 		for _, id := range tr.addressed[name] {
 			h, ok := w.meets(x, name, id, mode)
+			if ok && c.covered() && !w.wrote(h.tx, name, id) {
+				continue // a shared lock may be on records of a secondary index alone
+			}
 			if !ok {
 				continue
 			}
@@ -94,6 +98,25 @@ func (c *check) passed(w *world, i int, kind Kind, holder int, why string) *mism
 		step: i, name: oracle.NameBlocking, rule: why + ": it waits (" + l.Source + ")",
 		want: oracle.Side{Text: "waits for " + c.name(holder)}, got: oracle.Side{Text: "did not wait"}, trail: w.trail,
 	}
+}
+
+// secondary finds indexes besides the primary key in a setup.
+var secondary = regexp.MustCompile("(?i)\\b(unique|index)\\b|[(,]\\s*key\\b")
+
+// covered reports whether the locks of a read may be where those of another statement do not meet them: InnoDB locks in shared mode the
+// records of a covering secondary index alone, not the rows (MySQL manual, 17.7.3).
+func (c *check) covered() bool {
+	return slices.Contains(innodb, c.s.Product) && slices.ContainsFunc(c.s.Setup, secondary.MatchString)
+}
+
+// wrote reports whether a transaction has versions of a row.
+func (w *world) wrote(tx int, table string, id int) bool {
+	for _, r := range w.tables[table] {
+		if r.id == id {
+			return slices.ContainsFunc(r.versions, func(v version) bool { return v.tx == tx })
+		}
+	}
+	return false
 }
 
 // writers lists the other running transactions that have versions of a table.

@@ -113,7 +113,8 @@ func (m *model) impossible() string {
 		}
 		switch {
 		case st.Control.Verb != rewrite.ControlNone || st.Verb == "set" || isRead(st):
-		case st.Unparsed || st.DDL || !isWrite(st) || st.Volatile != "" || st.Variables:
+		case st.Unparsed || st.DDL || !isWrite(st) || st.Volatile != "" || st.Variables || st.Verb == "merge":
+			// MERGE chooses its action again when a row was changed or deleted meanwhile (PostgreSQL manual, 13.2.1).
 			return "it cannot follow " + st.Text
 		}
 		for _, u := range st.Tables {

@@ -54,7 +54,7 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 			continue
 		}
 		if why := c.reason(&st.Statement); why != "" {
-			c.note("%s: not tried: %s", st.Statement.Text, why)
+			c.v.Note("%s: not tried: %s", st.Statement.Text, why)
 			continue
 		}
 		if key := st.Statement.Clauses.From + "\x00" + st.Statement.Clauses.Where; !c.tried[key] {
@@ -98,12 +98,6 @@ type checker struct {
 	v       schedule.Verdict
 }
 
-func (c *checker) note(format string, args ...any) {
-	if n := fmt.Sprintf(format, args...); !slices.Contains(c.v.Notes, n) {
-		c.v.Notes = append(c.v.Notes, n)
-	}
-}
-
 var (
 	cascades = regexp.MustCompile(`(?i)\bon\s+delete\s+(cascade|set)\b`)
 	engines  = regexp.MustCompile(`(?i)\bengine\s*=?\s*(myisam|memory|heap|aria|csv|archive|merge|blackhole)\b`)
@@ -128,7 +122,7 @@ func (c *checker) read() {
 			case d.Kind == "trigger":
 				c.v.Unknown = "a trigger may write other rows: " + text
 			case d.Kind == "create table" && engines.MatchString(text):
-				c.note("table %s: its engine takes nothing back", d.Table)
+				c.v.Note("table %s: its engine takes nothing back", d.Table)
 			case d.Kind == "create table" && d.Parent == "":
 				c.tables = append(c.tables, d.Table)
 			case d.Kind == "drop table", d.Kind == "alter table" && d.Rewrites:
@@ -231,7 +225,7 @@ func (c *checker) try(ctx context.Context, st *schedule.Step) error {
 		return err
 	}
 	if e := first(chosen, all); e != nil {
-		c.note("%s: not compared: error %s: %s", q.Select, e.Code, e.Message)
+		c.v.Note("%s: not compared: error %s: %s", q.Select, e.Code, e.Message)
 		return nil
 	}
 	if n := len(schedule.DiffRows(unique(all.Answer.Rows), all.Answer.Rows).Extra); n > 0 {
@@ -286,7 +280,7 @@ func (c *checker) within(ctx context.Context, session int, write, query string) 
 		}
 	}
 	if e := first(got[:]...); e != nil {
-		c.note("%s: not compared: error %s: %s", write, e.Code, e.Message)
+		c.v.Note("%s: not compared: error %s: %s", write, e.Code, e.Message)
 		return nil, nil
 	}
 	if got[2].Answer.Rows == nil {

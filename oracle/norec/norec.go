@@ -29,27 +29,7 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage) (sch
 		c.v.Unknown = cmp.Or(s.Trouble, "the server ended")
 		return c.v, nil
 	}
-	if !slices.ContainsFunc(s.Steps, func(st schedule.Step) bool { return st.Statement.Verb == "select" && reason(&st.Statement) == "" }) {
-		for i := range s.Steps {
-			if st := &s.Steps[i].Statement; st.Verb == "select" {
-				c.note("%s: not compared: %s", st.Text, reason(st))
-			}
-		}
-		return c.v, nil
-	}
-	if err := stage.Prepare(ctx, s.Setup, len(s.Sessions)); err != nil {
-		return c.v, err
-	}
-	err := s.Serial(ctx, stage, schedule.Serial{Before: func(st *schedule.Step, now schedule.State) (bool, error) {
-		if st.Statement.Verb != "select" || now == schedule.Failed {
-			return true, nil
-		}
-		if why := reason(&st.Statement); why != "" {
-			c.note("%s: not compared: %s", st.Statement.Text, why)
-			return true, nil
-		}
-		return true, c.compare(ctx, st, now)
-	}})
+	err := s.Queries(ctx, stage, &c.v, schedule.Queries{LeftOut: "not compared", Reason: reason, Each: c.compare})
 	return c.v, err
 }
 
@@ -58,12 +38,6 @@ type checker struct {
 	stage schedule.Stage
 	fails bool
 	v     schedule.Verdict
-}
-
-func (c *checker) note(format string, args ...any) {
-	if n := fmt.Sprintf(format, args...); !slices.Contains(c.v.Notes, n) {
-		c.v.Notes = append(c.v.Notes, n)
-	}
 }
 
 // reason says why a query is not compared; empty: it is.
@@ -107,7 +81,7 @@ func (c *checker) compare(ctx context.Context, st *schedule.Step, now schedule.S
 	}
 	for _, side := range []schedule.Step{got, want} {
 		if e := side.Answer.Err; e != nil {
-			c.note("%s: not compared: error %s: %s", sql, e.Code, e.Message)
+			c.v.Note("%s: not compared: error %s: %s", sql, e.Code, e.Message)
 			return nil
 		}
 	}

@@ -90,7 +90,7 @@ func (c *checker) compare(ctx context.Context, st *schedule.Step) error {
 	for _, side := range []schedule.Step{got, want} {
 		switch side.Reason {
 		case "lock wait time-out", "killed", "deadlock", "serialization failure", "internal error":
-			c.note("%s: not compared: %s", sql, side.Reason)
+			c.v.Note("%s: not compared: %s", sql, side.Reason)
 			return nil
 		}
 	}
@@ -112,7 +112,7 @@ func (c *checker) compare(ctx context.Context, st *schedule.Step) error {
 		return nil
 	}
 	if st.Statement.Limit {
-		c.note("%s: answers differ, which an order with ties permits under LIMIT", sql)
+		c.v.Note("%s: answers differ, which an order with ties permits under LIMIT", sql)
 		return nil
 	}
 	why, err := c.open(ctx, st, a, b, d)
@@ -120,7 +120,7 @@ func (c *checker) compare(ctx context.Context, st *schedule.Step) error {
 		return err
 	}
 	if why != "" {
-		c.note("%s: answers differ: %s", sql, why)
+		c.v.Note("%s: answers differ: %s", sql, why)
 		return nil
 	}
 	if c.zeros && isNull.MatchString(sql) {

@@ -62,7 +62,7 @@ func (c *checker) errors(ctx context.Context, st *schedule.Step, f oracle.Findin
 	case a != nil && b != nil && a.Code == b.Code:
 		return nil // messages tell values, of which any may come first
 	case a != nil && c.needs(a.Code):
-		c.note("%s: not compared: the raw database lacks what it needs (error %s: %s)", sql, a.Code, a.Message)
+		c.v.Note("%s: not compared: the raw database lacks what it needs (error %s: %s)", sql, a.Code, a.Message)
 		return nil
 	}
 	f.Name = oracle.NameError
@@ -94,7 +94,7 @@ func (c *checker) errors(ctx context.Context, st *schedule.Step, f oracle.Findin
 	case piece != "":
 		permit(fmt.Sprintf("evaluated for all rows, %s gives error %s on the side with an answer, too: the server may leave out an expression that the answer does not need", piece, refused.Code))
 	case !sure:
-		c.note("%s: error %s on one side only; which expression it comes from was not found", sql, refused.Code)
+		c.v.Note("%s: error %s on one side only; which expression it comes from was not found", sql, refused.Code)
 	default:
 		c.report(f)
 	}

@@ -45,7 +45,7 @@ type Options struct {
 // Check compares the queries of a schedule. It executes the schedule's transactions one after the other on the stage, and each query
 // that can be compared also on the raw database.
 func Check(ctx context.Context, s *schedule.Schedule, stage Stage, o Options) (schedule.Verdict, error) {
-	c := &checker{s: s, o: o, stage: stage, family: s.Product != "postgres" && s.Product != "cockroach", noted: map[string]bool{}}
+	c := &checker{s: s, o: o, stage: stage, family: s.Product != "postgres" && s.Product != "cockroach"}
 	if s.Trouble != "" || s.Crashed {
 		c.v.Unknown = cmp.Or(s.Trouble, "the server ended")
 		return c.v, nil
@@ -53,7 +53,7 @@ func Check(ctx context.Context, s *schedule.Schedule, stage Stage, o Options) (s
 	if !slices.ContainsFunc(s.Steps, func(st schedule.Step) bool { return c.reason(&st.Statement) == "" }) {
 		for i := range s.Steps {
 			if st := &s.Steps[i].Statement; st.Verb == "select" {
-				c.note("%s: not compared: %s", st.Text, c.reason(st))
+				c.v.Note("%s: not compared: %s", st.Text, c.reason(st))
 			}
 		}
 		return c.v, nil
@@ -87,7 +87,6 @@ type checker struct {
 	family bool
 	twin   *Twin
 	v      schedule.Verdict
-	noted  map[string]bool
 	stale  bool   // the raw database's rows are not those that are seen now
 	wrote  []bool // by session: its transaction has written
 	ended  string // why nothing more is compared
@@ -96,14 +95,6 @@ type checker struct {
 	shown  []bool           // by session: it shows values otherwise than servers do by default
 	made   []string         // how the raw database was made
 	zeros  bool             // a NOT NULL column has a zero date
-}
-
-func (c *checker) note(format string, args ...any) {
-	n := fmt.Sprintf(format, args...)
-	if !c.noted[n] {
-		c.noted[n] = true
-		c.v.Notes = append(c.v.Notes, n)
-	}
 }
 
 // prepare makes both databases, and fills the raw one.
@@ -338,7 +329,7 @@ func (c *checker) before(ctx context.Context, st *schedule.Step, now schedule.St
 		return c.define(ctx, st)
 	case sql.Verb == "select":
 		if why := c.reason(sql); why != "" {
-			c.note("%s: not compared: %s", sql.Text, why)
+			c.v.Note("%s: not compared: %s", sql.Text, why)
 			return true, nil
 		}
 		if c.stale {

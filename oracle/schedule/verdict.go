@@ -1,6 +1,11 @@
 package schedule
 
-import "wirecheck/oracle"
+import (
+	"fmt"
+	"slices"
+
+	"wirecheck/oracle"
+)
 
 // Verdict is what a re-executing oracle says of one schedule.
 type Verdict struct {
@@ -10,4 +15,11 @@ type Verdict struct {
 	// Notes say what was left out of the comparison and why, a sentence each: silence about what was not compared would be read
 	// as agreement.
 	Notes []string
+}
+
+// Note adds a note that is not there yet.
+func (v *Verdict) Note(format string, args ...any) {
+	if n := fmt.Sprintf(format, args...); !slices.Contains(v.Notes, n) {
+		v.Notes = append(v.Notes, n)
+	}
 }

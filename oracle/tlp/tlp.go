@@ -6,7 +6,6 @@ package tlp
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"regexp"
 	"slices"
 
@@ -29,27 +28,7 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage) (sch
 		c.v.Unknown = cmp.Or(s.Trouble, "the server ended")
 		return c.v, nil
 	}
-	if !slices.ContainsFunc(s.Steps, func(st schedule.Step) bool { return st.Statement.Verb == "select" && reason(&st.Statement) == "" }) {
-		for i := range s.Steps {
-			if st := &s.Steps[i].Statement; st.Verb == "select" {
-				c.note("%s: not partitioned: %s", st.Text, reason(st))
-			}
-		}
-		return c.v, nil
-	}
-	if err := stage.Prepare(ctx, s.Setup, len(s.Sessions)); err != nil {
-		return c.v, err
-	}
-	err := s.Serial(ctx, stage, schedule.Serial{Before: func(st *schedule.Step, now schedule.State) (bool, error) {
-		if st.Statement.Verb != "select" || now == schedule.Failed {
-			return true, nil
-		}
-		if why := reason(&st.Statement); why != "" {
-			c.note("%s: not partitioned: %s", st.Statement.Text, why)
-			return true, nil
-		}
-		return true, c.partition(ctx, st, now)
-	}})
+	err := s.Queries(ctx, stage, &c.v, schedule.Queries{LeftOut: "not partitioned", Reason: reason, Each: c.partition})
 	return c.v, err
 }
 
@@ -58,12 +37,6 @@ type checker struct {
 	stage schedule.Stage
 	fails bool
 	v     schedule.Verdict
-}
-
-func (c *checker) note(format string, args ...any) {
-	if n := fmt.Sprintf(format, args...); !slices.Contains(c.v.Notes, n) {
-		c.v.Notes = append(c.v.Notes, n)
-	}
 }
 
 var distinctOn = regexp.MustCompile(`(?i)\bdistinct\s+on\b`)
@@ -119,7 +92,7 @@ func (c *checker) partition(ctx context.Context, st *schedule.Step, now schedule
 			union = append(union, got.Answer.Rows...)
 		}
 		if e := got.Answer.Err; e != nil {
-			c.note("%s: not compared: error %s: %s", sql, e.Code, e.Message)
+			c.v.Note("%s: not compared: error %s: %s", sql, e.Code, e.Message)
 			return nil
 		}
 	}
@@ -133,7 +106,7 @@ func (c *checker) partition(ctx context.Context, st *schedule.Step, now schedule
 	}
 	if st.Statement.Distinct && len(want) > 0 {
 		if schedule.Alike(d) || schedule.Alike(schedule.DiffRows(representatives(want), representatives(union))) {
-			c.note("%s: parts differ: which of several equal values stands for them is not defined", st.Statement.Text)
+			c.v.Note("%s: parts differ: which of several equal values stands for them is not defined", st.Statement.Text)
 			return nil
 		}
 	}

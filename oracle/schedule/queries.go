@@ -1,0 +1,46 @@
+package schedule
+
+import (
+	"context"
+	"slices"
+
+	"wirecheck/rewrite"
+)
+
+// Queries says what is done with a schedule's queries, one by one.
+type Queries struct {
+	// LeftOut is what a query is that is left out, for the notes: "not compared". Reason says why it is; empty: it is not.
+	LeftOut string
+	Reason  func(st *rewrite.Statement) string
+	// Each is given each of the others before it is executed; now is the state of its session.
+	Each func(ctx context.Context, st *Step, now State) error
+}
+
+// Queries executes a schedule's transactions one after the other on a stage that it prepares (Serial), and hands out the queries. What
+// is left out is noted in the verdict. Nothing is executed if all are.
+func (s *Schedule) Queries(ctx context.Context, stage Stage, v *Verdict, q Queries) error {
+	skipped := func(st *rewrite.Statement) bool {
+		why := q.Reason(st)
+		if why != "" {
+			v.Note("%s: %s: %s", st.Text, q.LeftOut, why)
+		}
+		return why != ""
+	}
+	if !slices.ContainsFunc(s.Steps, func(st Step) bool { return st.Statement.Verb == "select" && q.Reason(&st.Statement) == "" }) {
+		for i := range s.Steps {
+			if st := &s.Steps[i].Statement; st.Verb == "select" {
+				skipped(st)
+			}
+		}
+		return nil
+	}
+	if err := stage.Prepare(ctx, s.Setup, len(s.Sessions)); err != nil {
+		return err
+	}
+	return s.Serial(ctx, stage, Serial{Before: func(st *Step, now State) (bool, error) {
+		if st.Statement.Verb != "select" || now == Failed || skipped(&st.Statement) {
+			return true, nil
+		}
+		return true, q.Each(ctx, st, now)
+	}})
+}

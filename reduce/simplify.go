@@ -71,7 +71,7 @@ func simpler(sql string) (out []string) {
 		switch upper[i] {
 		case ",": // the element behind it, and the one before it
 			add(list[i].from, at(behind(i, func(s string) bool { return s == "," || slices.Contains([]string{"FROM", "WHERE", "ON"}, s) })), "")
-			if from, ok := before(upper, match, i); ok {
+			if from, ok := before(upper, i, ",", "SELECT", "VALUES", "SET", "BY", "DISTINCT", "FROM"); ok {
 				add(list[from].from, list[i].to, "")
 			}
 		case "AND", "OR", "XOR":
@@ -79,7 +79,7 @@ func simpler(sql string) (out []string) {
 				return s == "," || s == "AND" || s == "OR" || s == "XOR" || slices.Contains(clauses, s) && s != "NOT"
 			})
 			add(list[i].from, at(stop), "")
-			if from, ok := operand(upper, match, i); ok {
+			if from, ok := before(upper, i, "AND", "OR", "WHERE", "ON", "HAVING", "WHEN"); ok {
 				add(list[from].from, list[i].to, "")
 			}
 		case "+", "-", "*", "/", "%", "||", "&", "|", "=", "<", ">", "<=", ">=", "<>", "!=", "<=>":
@@ -133,27 +133,9 @@ func matching(upper []string) []int {
 	return match
 }
 
-// before is where the list's element before a comma begins; false if that is not known.
-func before(upper []string, match []int, comma int) (int, bool) {
-	depth := 0
-	for i := comma - 1; i >= 0; i-- {
-		switch {
-		case upper[i] == ")":
-			depth++
-		case upper[i] == "(" && depth > 0:
-			depth--
-		case depth > 0:
-		case upper[i] == "(" || upper[i] == ",":
-			return i + 1, i+1 < comma
-		case slices.Contains([]string{"SELECT", "VALUES", "SET", "BY", "DISTINCT", "FROM"}, upper[i]):
-			return i + 1, i+1 < comma
-		}
-	}
-	return 0, false
-}
-
-// operand is where the operand before AND or OR begins; false if that is not known.
-func operand(upper []string, match []int, at int) (int, bool) {
+// before is where the part in front of a comma, AND or OR begins: behind the word that stops, at the same depth. It is false if
+// nothing is there.
+func before(upper []string, at int, stop ...string) (int, bool) {
 	depth := 0
 	for i := at - 1; i >= 0; i-- {
 		switch {
@@ -162,7 +144,7 @@ func operand(upper []string, match []int, at int) (int, bool) {
 		case upper[i] == "(" && depth > 0:
 			depth--
 		case depth > 0:
-		case upper[i] == "(" || upper[i] == "AND" || upper[i] == "OR" || slices.Contains([]string{"WHERE", "ON", "HAVING", "WHEN"}, upper[i]):
+		case upper[i] == "(" || slices.Contains(stop, upper[i]):
 			return i + 1, i+1 < at
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 // coarseSignature says which findings of unreduced cases are probably the same: the oracle's class, what differs, and the verb of
 // the statement that differs.
-func coarseSignature(spec *scenario.Spec, f *oracle.Finding) string {
+func coarseSignature(f *oracle.Finding) string {
 	verb := ""
 	if f.Difference != nil {
 		verb, _, _ = strings.Cut(strings.TrimSpace(strings.ToUpper(f.Difference.SQL)), " ")

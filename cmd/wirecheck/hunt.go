@@ -16,6 +16,8 @@ import (
 	"wirecheck/generate"
 	"wirecheck/lab"
 	"wirecheck/oracle"
+	"wirecheck/oracle/crash"
+	"wirecheck/oracle/schedule"
 	"wirecheck/reduce"
 	"wirecheck/scenario"
 )
@@ -81,9 +83,9 @@ type hunter struct {
 	cover   *generate.Coverage
 	keeper  *keeper
 	began   time.Time
-	shown   time.Time // when progress was last shown
-	saved   time.Time // when the state was last saved
-	reduced map[string]int
+	shown   time.Time      // when progress was last shown
+	saved   time.Time      // when the state was last saved
+	reduced map[string]int // findings by coarseSignature
 }
 
 // saveEvery is how old the state may be that --resume finds after a kill: the cases since then are executed again. What is found is
@@ -252,9 +254,7 @@ func (h *hunter) broken(ctx context.Context, spec *scenario.Spec, level engine.L
 
 // crashed keeps a crash and starts the server again.
 func (h *hunter) crashed(ctx context.Context, spec *scenario.Spec, level engine.Level, d *done) error {
-	f := oracle.Finding{Oracle: "crash", Kind: oracle.KindViolation, Class: oracle.Crash, Name: oracle.NameCrash, Level: level.History, Promised: true, Difference: &oracle.Difference{
-		Rule: "no statement of a client ends the server or a connection", Expected: oracle.Side{Text: "an answer"}, Observed: oracle.Side{Text: fmt.Sprint(d.Trouble)},
-	}}
+	f := crash.Check(&schedule.Schedule{Level: level.History, Crashed: true, Trouble: fmt.Sprint(d.Trouble)}).Findings[0]
 	for _, v := range d.rulings {
 		for i := range v.findings {
 			if v.findings[i].Class == oracle.Crash && v.findings[i].Name == oracle.NameCrash {
@@ -266,9 +266,7 @@ func (h *hunter) crashed(ctx context.Context, spec *scenario.Spec, level engine.
 	if err := h.restart(ctx); err != nil {
 		return err
 	}
-	if h.keeper.state.Crashes++; h.keeper.state.Crashes > 1 && h.reduced[signature(spec, &f)] > 0 {
-		return nil
-	}
+	h.keeper.state.Crashes++
 	for range attempts {
 		again, err := h.again(ctx, spec, level, &f)
 		if err != nil {
@@ -299,7 +297,7 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 		return nil
 	}
 	s.Findings++
-	coarse := coarseSignature(spec, f)
+	coarse := coarseSignature(f)
 	if h.reduced[coarse]++; !seldom(h.reduced[coarse]) {
 		return nil
 	}
@@ -322,7 +320,6 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 			evidence = e
 		}
 	}
-	h.reduced[signature(small, f)]++
 	return h.keeper.keep(context.WithoutCancel(ctx), h, small, spec, level, evidence)
 }
 

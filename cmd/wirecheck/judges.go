@@ -32,72 +32,62 @@ type judge struct {
 	// judges are its names in scenario files: found(wss-tx), expect: wss-tx.
 	classes []oracle.Class
 	// own says that it needs a database of its own; else it may use the one in which the case was executed.
-	own   bool
-	check func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, o judgeOptions) (schedule.Verdict, error)
-}
-
-// judgeOptions is what judges need besides.
-type judgeOptions struct {
-	describe lab.Describe
-	define   func(sql string) rewrite.Definition
-	// primary is the stage in whose database the case was executed; stage opens one of the oracle's own.
-	primary *lab.Stage
-	stage   func(ctx context.Context, name string) (*lab.Stage, error)
-	intn    func(int) int
-	orders  int // txcheck: topological orders for each case
+	own bool
+	// check judges; what it needs besides, such as one more stage, the bench has.
+	check func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error)
 }
 
 // judges are all of them, in the order in which they are asked.
 var judges = []judge{
 	{
 		Oracle: wss.Oracle(), classes: []oracle.Class{oracle.WSSTx, oracle.WSSStmt},
-		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ judgeOptions) (schedule.Verdict, error) {
+		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ *bench) (schedule.Verdict, error) {
 			return wss.Check(ctx, s, stage, wss.Options{})
 		},
 	},
 	{
 		Oracle: troc.Descriptor, classes: []oracle.Class{oracle.Troc}, own: true,
-		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ judgeOptions) (schedule.Verdict, error) {
+		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ *bench) (schedule.Verdict, error) {
 			return troc.Check(ctx, s, stage, troc.Options{})
 		},
 	},
 	{
 		Oracle: txcheck.Descriptor, classes: []oracle.Class{oracle.TxCheck}, own: true,
-		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, o judgeOptions) (schedule.Verdict, error) {
-			return txcheck.Check(ctx, s, stage, txcheck.Options{Intn: o.intn, Orders: o.orders, Plain: o.primary})
+		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error) {
+			return txcheck.Check(ctx, s, stage, txcheck.Options{Intn: mathrand.New(mathrand.NewPCG(b.seed, 1)).IntN, Orders: b.orders, Plain: b.primary})
 		},
 	},
 	{
 		Oracle: radar.Descriptor, classes: []oracle.Class{oracle.Radar},
-		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, o judgeOptions) (schedule.Verdict, error) {
-			raw, err := o.stage(ctx, "radar's raw database")
+		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error) {
+			raw, err := b.stage(ctx, "radar's raw database")
 			if err != nil {
 				return schedule.Verdict{}, err
 			}
-			return radar.Check(ctx, s, stage, radar.Options{Describe: o.describe, Define: o.define, Raw: raw})
+			return radar.Check(ctx, s, stage, radar.Options{Describe: b.describe, Define: b.define, Raw: raw})
 		},
 	},
 	{
 		Oracle: tlp.Descriptor, classes: []oracle.Class{oracle.TLP},
-		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ judgeOptions) (schedule.Verdict, error) {
+		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ *bench) (schedule.Verdict, error) {
 			return tlp.Check(ctx, s, stage)
 		},
 	},
 	{
 		Oracle: norec.Descriptor, classes: []oracle.Class{oracle.NoREC},
-		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ judgeOptions) (schedule.Verdict, error) {
+		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ *bench) (schedule.Verdict, error) {
 			return norec.Check(ctx, s, stage)
 		},
 	},
 	{
 		Oracle: dqe.Descriptor, classes: []oracle.Class{oracle.DQE}, own: true,
-		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, o judgeOptions) (schedule.Verdict, error) {
-			return dqe.Check(ctx, s, stage, dqe.Options{Describe: o.describe, Define: o.define})
+		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error) {
+			return dqe.Check(ctx, s, stage, dqe.Options{Describe: b.describe, Define: b.define})
 		},
 	},
 	{
 		Oracle: crash.Descriptor, classes: []oracle.Class{oracle.Crash},
-		check: func(_ context.Context, s *schedule.Schedule, _ *lab.Stage, _ judgeOptions) (schedule.Verdict, error) {
+		check: func(_ context.Context, s *schedule.Schedule, _ *lab.Stage, _ *bench) (schedule.Verdict, error) {
 			return crash.Check(s), nil
 		},
 	},
@@ -228,7 +218,7 @@ func (b *bench) ask(ctx context.Context, spec *scenario.Spec, j judge, s *schedu
 		}
 	}
 	stage.Plain(spec)
-	v, err := j.check(ctx, s, stage, judgeOptions{primary: b.primary, describe: b.describe, define: b.define, stage: b.stage, intn: mathrand.New(mathrand.NewPCG(b.seed, 1)).IntN, orders: b.orders})
+	v, err := j.check(ctx, s, stage, b)
 	if err != nil {
 		return v, fmt.Errorf("oracle %s: %w", j.Name, err)
 	}

@@ -52,8 +52,10 @@ func (g *Generator) best(make func() *Case) *Case {
 	return best
 }
 
-func (g *Generator) assemble(db *Database) *Case {
-	made := g.group(db)
+func (g *Generator) assemble(db *Database) *Case { return g.complete(db, g.group(db)) }
+
+// complete makes a case of transactions: their order, and the scenario.
+func (g *Generator) complete(db *Database, made group) *Case {
 	c := &Case{Database: db, Sessions: made.sessions}
 	c.Order = g.order(made)
 	features := map[string]bool{}

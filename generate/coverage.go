@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 )
@@ -11,6 +12,23 @@ import (
 type Coverage struct {
 	seen   map[string]int
 	labels []string // all that were added, in the order of their first time
+}
+
+// coverageText is how a coverage is written.
+type coverageText struct {
+	Seen   map[string]int `json:"seen"`
+	Labels []string       `json:"labels"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (c *Coverage) MarshalJSON() ([]byte, error) { return json.Marshal(coverageText{c.seen, c.labels}) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *Coverage) UnmarshalJSON(text []byte) error {
+	var t coverageText
+	err := json.Unmarshal(text, &t)
+	c.seen, c.labels = t.Seen, t.Labels
+	return err
 }
 
 // Len is how many combinations were seen.

@@ -28,6 +28,7 @@ type huntFlags struct {
 	levels                      []string
 	duration, limit             time.Duration
 	cases, group, tries         int
+	queries                     int
 	resume                      bool
 	limits                      generate.Limits
 }
@@ -64,6 +65,7 @@ Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its wo
 	flags.StringVar(&f.known, "known", "", "file with the signatures of what is known already, one a line: it is counted and not kept")
 	flags.DurationVar(&f.limit, "limit", time.Minute, "how long one case may take before it is given up as unknown")
 	flags.IntVar(&f.group, "group", 20, "cases for each database")
+	flags.IntVar(&f.queries, "queries", 60, "queries of a series: a case of one session that is for the oracles of single queries; 0: no such cases")
 	flags.IntVar(&f.tries, "tries", 1500, "how many candidates a reduction may try")
 	flags.IntVar(&f.limits.Tables, "tables", f.limits.Tables, "most tables of a database")
 	flags.IntVar(&f.limits.Columns, "columns", f.limits.Columns, "most columns of a table")
@@ -78,14 +80,12 @@ Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its wo
 // hunter is a hunt under way.
 type hunter struct {
 	*arena
-	f       huntFlags
-	levels  []engine.Level
-	cover   *generate.Coverage
-	keeper  *keeper
-	began   time.Time
-	shown   time.Time      // when progress was last shown
-	saved   time.Time      // when the state was last saved
-	reduced map[string]int // findings by coarseSignature
+	f      huntFlags
+	levels []engine.Level
+	keeper *keeper
+	began  time.Time
+	shown  time.Time // when progress was last shown
+	saved  time.Time // when the state was last saved
 }
 
 // saveEvery is how old the state may be that --resume finds after a kill: the cases since then are executed again. What is found is
@@ -103,7 +103,7 @@ func runHunt(ctx context.Context, c *common, f huntFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	h := &hunter{f: f, cover: &generate.Coverage{}, reduced: map[string]int{}}
+	h := &hunter{f: f}
 	if h.keeper, err = openKeeper(f.out, f.engine, f.known, f.resume); err != nil {
 		return err
 	}
@@ -150,8 +150,8 @@ func (h *hunter) loop(ctx context.Context) error {
 	return nil
 }
 
-// generated makes case i: each has random numbers of its own, so that it does not matter what ran before. A group of cases shares a
-// database.
+// generated makes case i. Each has random numbers of its own; beyond these, only what new cases are steered by matters. A group of
+// cases shares a database.
 func (h *hunter) generated(i int) (*generate.Case, error) {
 	source := mathrand.New(mathrand.NewPCG(h.c.seed, uint64(i/h.f.group)))
 	g, err := generate.New(generate.Dialect(h.site.engine.Name), h.f.limits, func(n int) int { return source.IntN(n) })
@@ -160,9 +160,28 @@ func (h *hunter) generated(i int) (*generate.Case, error) {
 	}
 	db := g.Database()
 	source = mathrand.New(mathrand.NewPCG(h.c.seed^0x9e3779b97f4a7c15, uint64(i)))
-	g.Steer(h.cover)
+	g.Steer(h.keeper.state.Coverage)
+	if h.series(i) {
+		return g.Series(db, h.f.queries), nil
+	}
 	return g.CaseOn(db), nil
 }
+
+// series reports whether case i is one session with many queries, for the oracles of single queries: the last one of each database, or
+// every second case where no other oracle judges. The other cases have queries too, in transactions that others run beside.
+func (h *hunter) series(i int) bool {
+	if h.f.queries == 0 || !slices.ContainsFunc(h.panel.judges, func(j judge) bool { return j.queries }) {
+		return false
+	}
+	every := max(h.f.group, 2)
+	if !h.panel.isolation && !slices.ContainsFunc(h.panel.judges, func(j judge) bool { return !forSeries(j) }) {
+		every = 2
+	}
+	return i%every == every-1
+}
+
+// forSeries reports whether a judge has something to say of a series.
+func forSeries(j judge) bool { return j.queries || j.Name == crash.Descriptor.Name }
 
 // oneCase makes, executes and judges a case.
 func (h *hunter) oneCase(ctx context.Context, i int) error {
@@ -176,6 +195,9 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 		return err
 	}
 	perm := k.Spec.Permutations[0]
+	if h.series(i) {
+		defer b.narrow(forSeries)()
+	}
 	d, err := b.run(ctx, k.Spec, perm)
 	s := &h.keeper.state
 	var refused *engine.ServerError
@@ -190,6 +212,7 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 	}
 	s.Cases++
 	h.count(k, d)
+	s.tell(k, d, level.History)
 	if d.Crashed {
 		return h.crashed(ctx, k.Spec, level, d)
 	}
@@ -213,7 +236,7 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 // count adds what a case was like.
 func (h *hunter) count(k *generate.Case, d *done) {
 	s := &h.keeper.state
-	s.Fresh += h.cover.AddCase(k)
+	s.Fresh += h.keeper.state.Coverage.AddCase(k)
 	for _, ev := range d.Events {
 		if ev.Kind != lab.Ran && ev.Kind != lab.Resumed {
 			continue
@@ -298,7 +321,7 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 	}
 	s.Findings++
 	coarse := coarseSignature(f)
-	if h.reduced[coarse]++; !seldom(h.reduced[coarse]) {
+	if s.Reduced[coarse]++; !seldom(s.Reduced[coarse]) {
 		return nil
 	}
 	tries := h.f.tries
@@ -370,7 +393,7 @@ func (h *hunter) line() string {
 		accepted = 100 * float64(s.Accepted) / float64(s.Statements)
 	}
 	return fmt.Sprintf("%d cases, %.1f a second, %.0f%% of statements accepted, %d distinct of %d findings, %d permitted, %d flaky, %d unknown, %d combinations",
-		s.Cases, float64(s.Cases)/max(passed.Seconds(), 0.001), accepted, len(h.keeper.kept), s.Findings, s.permitted(), s.Flaky, s.Unknown, h.cover.Len())
+		s.Cases, float64(s.Cases)/max(passed.Seconds(), 0.001), accepted, len(h.keeper.kept), s.Findings, s.permitted(), s.Flaky, s.Unknown, s.Coverage.Len())
 }
 
 // end prints what the hunt has brought.
@@ -388,6 +411,9 @@ func (h *hunter) end() error {
 		fmt.Fprintf(h.c.stdout, "%s\nseed %d, %d setups refused, %d crashes\n", h.line(), s.Seed, s.Refused, s.Crashes)
 		for _, cause := range slices.Sorted(maps.Keys(s.Permitted)) {
 			fmt.Fprintf(h.c.stdout, "permitted, %s: %d\n", cause, s.Permitted[cause])
+		}
+		if err := s.print(h.c.stdout); err != nil {
+			return err
 		}
 		for _, k := range h.keeper.kept {
 			fmt.Fprintf(h.c.stdout, "%s: %s at %s, %s (seen %d times)\n", k.Folder, k.Title, k.Level, k.Size, k.Seen)

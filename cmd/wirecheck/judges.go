@@ -33,6 +33,8 @@ type judge struct {
 	classes []oracle.Class
 	// own says that it needs a database of its own; else it may use the one in which the case was executed.
 	own bool
+	// queries says that it looks at single queries, so that a case of one session with many of them is for it.
+	queries bool
 	// check judges; what it needs besides, such as one more stage, the bench has.
 	check func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error)
 }
@@ -58,7 +60,7 @@ var judges = []judge{
 		},
 	},
 	{
-		Oracle: radar.Descriptor, classes: []oracle.Class{oracle.Radar},
+		Oracle: radar.Descriptor, classes: []oracle.Class{oracle.Radar}, queries: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error) {
 			raw, err := b.stage(ctx, "radar's raw database")
 			if err != nil {
@@ -68,19 +70,19 @@ var judges = []judge{
 		},
 	},
 	{
-		Oracle: tlp.Descriptor, classes: []oracle.Class{oracle.TLP},
+		Oracle: tlp.Descriptor, classes: []oracle.Class{oracle.TLP}, queries: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ *bench) (schedule.Verdict, error) {
 			return tlp.Check(ctx, s, stage)
 		},
 	},
 	{
-		Oracle: norec.Descriptor, classes: []oracle.Class{oracle.NoREC},
+		Oracle: norec.Descriptor, classes: []oracle.Class{oracle.NoREC}, queries: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ *bench) (schedule.Verdict, error) {
 			return norec.Check(ctx, s, stage)
 		},
 	},
 	{
-		Oracle: dqe.Descriptor, classes: []oracle.Class{oracle.DQE}, own: true,
+		Oracle: dqe.Descriptor, classes: []oracle.Class{oracle.DQE}, own: true, queries: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error) {
 			return dqe.Check(ctx, s, stage, dqe.Options{Describe: b.describe, Define: b.define})
 		},
@@ -171,8 +173,17 @@ type ruling struct {
 	Unknown string   `json:"unknown,omitempty"`
 	Notes   []string `json:"notes,omitempty"`
 
+	compared int
 	findings []oracle.Finding
 	classes  []oracle.Class
+}
+
+// narrow lets only these judges judge, and the isolation oracle only if there are none, until the function is called that it returns.
+func (b *bench) narrow(keep func(j judge) bool) (widen func()) {
+	whole, blind := b.panel, b.blind
+	b.panel.judges = slices.DeleteFunc(slices.Clone(whole.judges), func(j judge) bool { return !keep(j) })
+	b.blind = blind || len(b.panel.judges) > 0
+	return func() { b.panel, b.blind = whole, blind }
 }
 
 // attempts is how often a case with a finding is executed again before the finding is reported.
@@ -198,7 +209,7 @@ func (b *bench) rule(ctx context.Context, spec *scenario.Spec, p *scenario.Permu
 				return nil, err
 			}
 		}
-		out = append(out, ruling{Oracle: j.Name, Unknown: v.Unknown, Notes: v.Notes, findings: v.Findings, classes: j.classes})
+		out = append(out, ruling{Oracle: j.Name, Unknown: v.Unknown, Notes: v.Notes, compared: v.Compared, findings: v.Findings, classes: j.classes})
 	}
 	return out, nil
 }

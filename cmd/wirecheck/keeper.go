@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"wirecheck/backends/engine"
+	"wirecheck/generate"
 	"wirecheck/lab"
 	"wirecheck/oracle"
 	"wirecheck/scenario"
@@ -47,6 +48,30 @@ type huntState struct {
 	Crashes    int            `json:"crashes"`
 	Fresh      int            `json:"fresh"` // combinations that were new
 	Permitted  map[string]int `json:"permitted"`
+	Scores     scores         `json:"scores"`
+	Reasons    map[string]int `json:"reasons"`            // of unknown verdicts, by oracle
+	Exact      int            `json:"statements_exact"`   // as the isolation oracle saw them
+	Inexact    int            `json:"statements_inexact"` // in part, or not at all
+	// What new cases are steered by, and what says which findings are reduced: with it, a hunt that is gone on with does what one
+	// would have done that was not interrupted.
+	Coverage *generate.Coverage `json:"coverage"`
+	Reduced  map[string]int     `json:"reduced"` // findings by coarseSignature
+	Seen     map[string]int     `json:"seen"`    // findings by signature
+}
+
+// complete makes the maps that are not there.
+func (s *huntState) complete() {
+	for _, m := range []*map[string]int{&s.Permitted, &s.Reasons, &s.Reduced, &s.Seen} {
+		if *m == nil {
+			*m = map[string]int{}
+		}
+	}
+	if s.Scores == nil {
+		s.Scores = scores{}
+	}
+	if s.Coverage == nil {
+		s.Coverage = &generate.Coverage{}
+	}
 }
 
 func (s *huntState) permitted() (n int) {
@@ -77,9 +102,13 @@ type pendingFolder struct {
 
 const stateFile = "state.json"
 
+// unfinished is how files and folders are named while they are written, as os.CreateTemp has it.
+const unfinished = ".writing-*"
+
 // openKeeper makes the folder, or goes on with one.
 func openKeeper(dir, engineName, known string, resume bool) (*keeper, error) {
-	k := &keeper{dir: dir, known: map[string]bool{}, state: huntState{Engine: engineName, Permitted: map[string]int{}}}
+	k := &keeper{dir: dir, known: map[string]bool{}, state: huntState{Engine: engineName}}
+	k.state.complete()
 	if known != "" {
 		if err := k.readKnown(known); err != nil {
 			return nil, err
@@ -106,10 +135,11 @@ func openKeeper(dir, engineName, known string, resume bool) (*keeper, error) {
 	if k.state.Engine != engineName {
 		return nil, fmt.Errorf("%s is a hunt on %s, not on %s", dir, k.state.Engine, engineName)
 	}
-	if k.state.Permitted == nil {
-		k.state.Permitted = map[string]int{}
-	}
+	k.state.complete()
 	k.base = k.state.Elapsed
+	if err := k.removeHalves(); err != nil {
+		return nil, err
+	}
 	return k, k.readKept()
 }
 
@@ -128,9 +158,19 @@ func (k *keeper) readKept() error {
 		if err := json.Unmarshal(text, &b); err != nil {
 			return fmt.Errorf("read what was found: %s: %w", path, err)
 		}
+		b.Seen = max(k.state.Seen[b.Signature], 1)
 		k.kept = append(k.kept, &b)
 	}
 	return nil
+}
+
+// removeHalves removes what a hunt that was killed was writing: the cases since its last state are executed again.
+func (k *keeper) removeHalves() error {
+	halves, err := filepath.Glob(filepath.Join(k.dir, unfinished))
+	for _, path := range halves {
+		err = errors.Join(err, os.RemoveAll(path))
+	}
+	return err
 }
 
 // readKnown reads signatures; what follows a # is a comment.
@@ -163,17 +203,19 @@ func (k *keeper) save(passed time.Duration) error {
 			errs, left = append(errs, err), append(left, p)
 		}
 	}
-	k.pending = left
+	if k.pending = left; len(left) > 0 { // a state beyond what was found would lose it, if this process was killed
+		return errors.Join(errs...)
+	}
 	text, err := json.MarshalIndent(&k.state, "", "  ")
 	if err == nil {
 		err = replaceFile(filepath.Join(k.dir, stateFile), append(text, '\n'))
 	}
-	return errors.Join(append(errs, err)...)
+	return err
 }
 
 // replaceFile writes a file beside its place and moves it there.
 func replaceFile(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".writing-*")
+	f, err := os.CreateTemp(filepath.Dir(path), unfinished)
 	if err != nil {
 		return err
 	}
@@ -189,7 +231,7 @@ func replaceFile(path string, text []byte) error {
 
 // writeFolder writes a folder beside its place and moves it there.
 func (k *keeper) writeFolder(p pendingFolder) error {
-	temp, err := os.MkdirTemp(k.dir, ".writing-*")
+	temp, err := os.MkdirTemp(k.dir, unfinished)
 	if err != nil {
 		return fmt.Errorf("keep what was found: %w", err)
 	}
@@ -221,9 +263,10 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 	if k.known[sign] {
 		return nil
 	}
+	k.state.Seen[sign]++
 	for _, b := range k.kept {
 		if b.Signature == sign {
-			b.Seen++
+			b.Seen = k.state.Seen[sign]
 			return nil
 		}
 	}

@@ -311,6 +311,8 @@ func (c *checker) before(ctx context.Context, st *schedule.Step, now schedule.St
 	case sql.Control.Verb == rewrite.ControlDatabase:
 		c.end("another database: %s", sql.Text)
 		return false, nil
+	case deferral.MatchString(sql.Text):
+		return true, nil // the raw database has no constraints
 	case setting.MatchString(sql.Text) && now == schedule.Open && !c.family && sql.Control.Verb != rewrite.ControlLevel:
 		c.end("a setting that ends or is undone with its transaction: %s", sql.Text)
 		return false, nil

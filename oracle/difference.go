@@ -29,6 +29,7 @@ const (
 	NameDeadlock   = "a deadlock that no locks explain"
 	NameCrash      = "crash"
 	NameInternal   = "internal error"
+	NameHang       = "hang" // a statement, or the server, that does not answer and waits for nobody
 )
 
 // Difference is the evidence of a finding that compares two executions: what was expected by which rule, and what was seen.

@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"maps"
 	"slices"
+	"syscall"
 	"time"
 
 	"wirecheck/backends/engine"
@@ -74,8 +77,51 @@ func (a *arena) closeBenches(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// judgedShare is how many times as long as a case a case and its oracles may take.
+const judgedShare = 5
+
+// bounded bounds the execution of one case by all who judge it: nothing that a server does may make a hunt stand still.
+func (a *arena) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := judgedShare * a.limit
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("the case and its oracles took more than %v", limit))
+}
+
+// fate is what became of the server in a case that ended in an error or in trouble: a crash, a hang, or nothing, since it lives.
+func (a *arena) fate(ctx context.Context, d *done, err error) string {
+	switch {
+	case err == nil && d.Hung:
+		return oracle.NameHang
+	case err == nil && d.Crashed:
+		return oracle.NameCrash
+	case a.site.server == nil:
+		return ""
+	}
+	select {
+	case <-a.site.server.Done():
+		return oracle.NameCrash
+	default:
+	}
+	for _, lost := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, lost) { // a server may live although one of its processes crashed (PostgreSQL)
+			return oracle.NameCrash
+		}
+	}
+	switch err := a.site.answers(ctx); {
+	case err == nil:
+		return ""
+	case errors.Is(err, context.DeadlineExceeded):
+		return oracle.NameHang
+	}
+	return oracle.NameCrash
+}
+
 // restart starts the private server again. One that is somebody else's is only connected to again.
 func (a *arena) restart(ctx context.Context) error {
+	if a.site.server != nil { // what hangs in it holds locks
+		if err := a.site.server.Kill(); err != nil {
+			return err
+		}
+	}
 	_ = a.closeBenches(ctx) // the server that they speak of is gone
 	s, err := a.r.revive(ctx, a.name)
 	if err != nil {
@@ -87,28 +133,32 @@ func (a *arena) restart(ctx context.Context) error {
 
 // again executes a case once more and reports whether it shows the same finding.
 func (a *arena) again(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding) (bool, error) {
-	b, err := a.bench(ctx, level)
-	if err != nil {
-		return false, err
+	within, cancel := a.bounded(ctx)
+	defer cancel()
+	d, err := &done{}, error(nil)
+	if b, e := a.bench(within, level); e != nil {
+		err = e
+	} else {
+		defer b.narrow(func(j judge) bool { return j.Name == f.Oracle })()
+		defer func() { b.attempts = attempts }()
+		b.attempts = 0
+		d, err = b.run(within, spec, spec.Permutations[0])
 	}
-	defer b.narrow(func(j judge) bool { return j.Name == f.Oracle })()
-	defer func() { b.attempts = attempts }()
-	b.attempts = 0
-	d, err := b.run(ctx, spec, spec.Permutations[0])
 	var refused *engine.ServerError
 	switch {
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
 	case errors.As(err, &refused):
 		return false, nil
-	case err != nil, d.Crashed:
+	case err != nil, d.Crashed, d.Hung:
 		if a.site.server == nil && err != nil {
 			return false, err
 		}
+		name := a.fate(ctx, d, err)
 		if e := a.restart(ctx); e != nil {
 			return false, errors.Join(err, e)
 		}
-		return f.Name == oracle.NameCrash, nil
+		return f.Name == name, nil
 	}
 	same := func(other *oracle.Finding) bool {
 		if other.Class != f.Class || other.Name != f.Name || other.Kind != f.Kind {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"time"
 
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
@@ -124,7 +125,7 @@ func (b *bench) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permut
 		}
 		d.judged, d.judge = b.lens.live.judgement(), true
 		d.coverage.UnknownWriters = 0 // what nobody is known to have written is the setup's
-		if len(b.panel.judges) == 0 || r.Crashed {
+		if len(b.panel.judges) == 0 || r.Crashed || r.Hung {
 			return d, nil
 		}
 	}
@@ -148,8 +149,12 @@ func (b *bench) execute(ctx context.Context, l *lab.Lab, spec *scenario.Spec, p 
 	return r, b.around(run)
 }
 
+// closeLimit is how long a server may take to drop what a bench has made.
+const closeLimit = 20 * time.Second
+
 func (b *bench) close(ctx context.Context) error {
-	ctx = context.WithoutCancel(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
+	defer cancel()
 	var errs []error
 	for _, l := range b.extra {
 		errs = append(errs, l.Close())

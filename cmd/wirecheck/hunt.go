@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	mathrand "math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -86,6 +87,7 @@ type hunter struct {
 	began  time.Time
 	shown  time.Time // when progress was last shown
 	saved  time.Time // when the state was last saved
+	fails  int       // cases that failed one after the other, see broken
 }
 
 // saveEvery is how old the state may be that --resume finds after a kill: the cases since then are executed again. What is found is
@@ -190,15 +192,17 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 		return err
 	}
 	level := h.levels[i/h.f.group%len(h.levels)]
-	b, err := h.bench(ctx, level)
-	if err != nil {
-		return err
+	within, cancel := h.bounded(ctx)
+	defer cancel()
+	d, err := &done{}, error(nil)
+	if b, e := h.bench(within, level); e != nil {
+		err = e
+	} else {
+		if h.series(i) {
+			defer b.narrow(forSeries)()
+		}
+		d, err = b.run(within, k.Spec, k.Spec.Permutations[0])
 	}
-	perm := k.Spec.Permutations[0]
-	if h.series(i) {
-		defer b.narrow(forSeries)()
-	}
-	d, err := b.run(ctx, k.Spec, perm)
 	s := &h.keeper.state
 	var refused *engine.ServerError
 	switch {
@@ -208,13 +212,14 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 		s.Cases, s.Refused = s.Cases+1, s.Refused+1
 		return nil
 	case err != nil:
-		return h.broken(ctx, k.Spec, level, err)
+		return h.broken(ctx, k.Spec, level, d, err)
 	}
+	h.fails = 0
 	s.Cases++
 	h.count(k, d)
 	s.tell(k, d, level.History)
-	if d.Crashed {
-		return h.crashed(ctx, k.Spec, level, d)
+	if d.Crashed || d.Hung {
+		return h.crashed(ctx, k.Spec, level, d, h.fate(ctx, d, nil))
 	}
 	for _, v := range d.rulings {
 		for n := range v.findings {
@@ -260,32 +265,43 @@ func constraint(e *engine.ServerError) bool {
 	return e != nil && (strings.HasPrefix(e.Code, "23") || strings.HasPrefix(e.SQLState, "23"))
 }
 
-// broken handles a server that cannot be used any more before a case could begin.
-func (h *hunter) broken(ctx context.Context, spec *scenario.Spec, level engine.Level, err error) error {
+// mostFails is how many cases one after the other may fail for a reason that is not the server's before a hunt gives up.
+const mostFails = 3
+
+// broken handles a case that could not be executed, or judged, to its end. The server may be the reason: that is a finding. If it is
+// not, the case is kept apart with what went wrong, and the hunt goes on, on a fresh server.
+func (h *hunter) broken(ctx context.Context, spec *scenario.Spec, level engine.Level, d *done, err error) error {
 	if h.site.server == nil {
 		return err
 	}
-	select {
-	case <-h.site.server.Done():
-	default:
-		if conn, e := h.site.engine.Connect(ctx, h.site.target); e == nil {
-			return errors.Join(err, conn.Close()) // it lives: the fault is ours
-		}
+	if d.Result == nil {
+		d.Result = &lab.Result{}
 	}
-	return h.crashed(ctx, spec, level, &done{Result: &lab.Result{Crashed: true, Trouble: err}})
+	d.Trouble = err
+	if fate := h.fate(ctx, d, err); fate != "" {
+		return h.crashed(ctx, spec, level, d, fate)
+	}
+	if h.fails++; h.fails == mostFails {
+		return err
+	}
+	h.c.log.Error().Str("engine", h.f.engine).Err(err).Msg("a case could not be judged; it is kept in broken/")
+	s := &h.keeper.state
+	s.Cases, s.Unknown, s.Broken = s.Cases+1, s.Unknown+1, s.Broken+1
+	h.keeper.keepBroken(h.site.engine.Name, spec, level, h.panel.names(), h.c.seed, err)
+	return h.restart(ctx)
 }
 
-// crashed keeps a crash and starts the server again.
-func (h *hunter) crashed(ctx context.Context, spec *scenario.Spec, level engine.Level, d *done) error {
-	f := crash.Check(&schedule.Schedule{Level: level.History, Crashed: true, Trouble: fmt.Sprint(d.Trouble)}).Findings[0]
+// crashed keeps a crash or a hang, and starts the server again.
+func (h *hunter) crashed(ctx context.Context, spec *scenario.Spec, level engine.Level, d *done, fate string) error {
+	f := crash.Check(&schedule.Schedule{Level: level.History, Crashed: true, Hung: fate == oracle.NameHang, Trouble: fmt.Sprint(d.Trouble)}).Findings[0]
 	for _, v := range d.rulings {
 		for i := range v.findings {
-			if v.findings[i].Class == oracle.Crash && v.findings[i].Name == oracle.NameCrash {
+			if v.findings[i].Class == oracle.Crash && v.findings[i].Name == fate {
 				f = v.findings[i]
 			}
 		}
 	}
-	h.c.log.Warn().Str("engine", h.f.engine).Err(d.Trouble).Msg("the server crashed; it is started again")
+	h.c.log.Warn().Str("engine", h.f.engine).Err(d.Trouble).Str("what", fate).Msg("the server is started again")
 	if err := h.restart(ctx); err != nil {
 		return err
 	}
@@ -325,8 +341,11 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 		return nil
 	}
 	tries := h.f.tries
-	if f.Name == oracle.NameCrash {
+	switch f.Name {
+	case oracle.NameCrash:
 		tries /= 10 // each of them starts a server
+	case oracle.NameHang:
+		tries /= 50 // each of them takes as long as a case may take
 	}
 	small, _, err := reduce.Reduce(ctx, spec, func(ctx context.Context, candidate *scenario.Spec) (bool, error) {
 		return h.again(ctx, candidate, level, f)
@@ -337,8 +356,9 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 	}
 	evidence := f
 	if ctx.Err() == nil {
+		// Without it the finding is kept as it was first seen. If it is the server that fails, the next case tells.
 		if e, err := h.evidence(ctx, small, level, f); err != nil {
-			return err
+			h.c.log.Warn().Err(err).Msg("the smallest case could not be executed once more")
 		} else if e != nil {
 			evidence = e
 		}
@@ -348,9 +368,11 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 
 // evidence is the finding as the smallest case shows it; nil if it does not any more.
 func (h *hunter) evidence(ctx context.Context, small *scenario.Spec, level engine.Level, f *oracle.Finding) (*oracle.Finding, error) {
-	if f.Name == oracle.NameCrash || f.Difference == nil {
+	if f.Name == oracle.NameCrash || f.Name == oracle.NameHang || f.Difference == nil {
 		return nil, nil
 	}
+	ctx, cancel := h.bounded(ctx)
+	defer cancel()
 	b, err := h.bench(ctx, level)
 	if err != nil {
 		return nil, err
@@ -408,7 +430,7 @@ func (h *hunter) end() error {
 		}
 	} else {
 		s := &h.keeper.state
-		fmt.Fprintf(h.c.stdout, "%s\nseed %d, %d setups refused, %d crashes\n", h.line(), s.Seed, s.Refused, s.Crashes)
+		fmt.Fprintf(h.c.stdout, "%s\nseed %d, %d setups refused, %d crashes and hangs, %d cases that could not be judged\n", h.line(), s.Seed, s.Refused, s.Crashes, s.Broken)
 		for _, cause := range slices.Sorted(maps.Keys(s.Permitted)) {
 			fmt.Fprintf(h.c.stdout, "permitted, %s: %d\n", cause, s.Permitted[cause])
 		}
@@ -421,6 +443,9 @@ func (h *hunter) end() error {
 	}
 	if len(h.keeper.kept) > 0 {
 		return exitFound
+	}
+	if n := h.keeper.state.Broken; n > 0 {
+		return fmt.Errorf("nothing was found, but %d cases could not be judged: %s", n, filepath.Join(h.f.out, "broken"))
 	}
 	return nil
 }

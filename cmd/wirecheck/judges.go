@@ -204,7 +204,7 @@ func (b *bench) rule(ctx context.Context, spec *scenario.Spec, p *scenario.Permu
 		if err != nil {
 			return nil, err
 		}
-		if b.worth(v.Findings) && !s.Crashed {
+		if b.worth(v.Findings) && !s.Crashed && !s.Hung {
 			if err := b.confirm(ctx, spec, p, j, &v); err != nil {
 				return nil, err
 			}
@@ -263,7 +263,7 @@ func (b *bench) confirm(ctx context.Context, spec *scenario.Spec, p *scenario.Pe
 			}
 			d.Flaky = d.Reproduced < d.Attempts
 		}
-		if r.Crashed {
+		if r.Crashed || r.Hung {
 			return nil // the others are not reproduced either
 		}
 	}

@@ -45,8 +45,9 @@ type huntState struct {
 	Findings   int            `json:"findings"` // not only distinct ones
 	Flaky      int            `json:"flaky"`
 	Unknown    int            `json:"unknown"`
-	Crashes    int            `json:"crashes"`
-	Fresh      int            `json:"fresh"` // combinations that were new
+	Crashes    int            `json:"crashes"` // and hangs
+	Broken     int            `json:"broken"`  // cases that could not be judged, though the server lived
+	Fresh      int            `json:"fresh"`   // combinations that were new
 	Permitted  map[string]int `json:"permitted"`
 	Scores     scores         `json:"scores"`
 	Reasons    map[string]int `json:"reasons"`            // of unknown verdicts, by oracle
@@ -272,7 +273,7 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 	}
 	t := scenario.Target{Engine: h.site.engine.Name, Level: level.History}
 	b := &keptBug{
-		Signature: sign, Folder: fmt.Sprintf("%s-%03d", f.Class, len(k.kept)+1), Engine: h.site.engine.Name, Version: h.site.version, Level: level.History,
+		Signature: sign, Folder: k.free(string(f.Class), len(k.kept)+1), Engine: h.site.engine.Name, Version: h.site.version, Level: level.History,
 		Title: fmt.Sprintf("%s: %s", f.Class, f.Title()), Size: sizeOf(small), Seen: 1, Finding: f,
 	}
 	k.kept = append(k.kept, b)
@@ -303,6 +304,17 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 	return nil
 }
 
+// free is the first name of a folder, from a number on, that is not taken: a hunt that was killed may have come further than its state.
+func (k *keeper) free(name string, n int) string {
+	for ; ; n++ {
+		to := fmt.Sprintf("%s-%03d", name, n)
+		_, err := os.Lstat(filepath.Join(k.dir, to))
+		if err != nil && !slices.ContainsFunc(k.pending, func(p pendingFolder) bool { return p.name == to }) {
+			return to
+		}
+	}
+}
+
 // keepFlaky stores what did not repeat, apart.
 func (k *keeper) keepFlaky(product string, spec *scenario.Spec, level engine.Level, f *oracle.Finding, seed uint64) {
 	const most = 50
@@ -317,7 +329,23 @@ func (k *keeper) keepFlaky(product string, spec *scenario.Spec, level engine.Lev
 	if err != nil {
 		return
 	}
-	p := pendingFolder{filepath.Join("flaky", fmt.Sprintf("%s-%03d", f.Class, k.state.Flaky)), map[string]string{"case.spec": text, "finding.json": string(finding) + "\n"}}
+	p := pendingFolder{k.free(filepath.Join("flaky", string(f.Class)), k.state.Flaky), map[string]string{"case.spec": text, "finding.json": string(finding) + "\n"}}
+	if err := k.writeFolder(p); err != nil {
+		k.pending = append(k.pending, p)
+	}
+}
+
+// keepBroken stores a case that could not be judged, apart.
+func (k *keeper) keepBroken(product string, spec *scenario.Spec, level engine.Level, oracles string, seed uint64, why error) {
+	const most = 50
+	if k.state.Broken > most {
+		return
+	}
+	text, err := witness(spec, spec.Permutations[0], scenario.Target{Engine: product, Level: level.History}, strings.Split(oracles, ","), seed).Print()
+	if err != nil { // a } in SQL: the format has no way to write it
+		text = fmt.Sprintf("# %v\n", err)
+	}
+	p := pendingFolder{k.free(filepath.Join("broken", "case"), k.state.Broken), map[string]string{"case.spec": text, "error.txt": why.Error() + "\n"}}
 	if err := k.writeFolder(p); err != nil {
 		k.pending = append(k.pending, p)
 	}

@@ -96,7 +96,7 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 	case err != nil:
 		r.Trouble = err
 		r.Crashed = outer.Err() == nil && !errors.Is(err, shell.ErrStuck) // the lock views could not be asked
-		r.Hung = errors.Is(err, errCaseLimit) && works || r.Crashed && errors.Is(err, context.DeadlineExceeded)
+		r.Hung = errors.Is(err, ErrCaseLimit) && works || r.Crashed && errors.Is(err, context.DeadlineExceeded)
 		if still != "" {
 			r.Trouble = fmt.Errorf("%w: %s", err, still)
 		}

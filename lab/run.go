@@ -18,12 +18,12 @@ func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 	return l.run(ctx, spec, p, nil, prepared)
 }
 
-// errCaseLimit says that Config.Case has passed.
-var errCaseLimit = errors.New("the case took more than")
+// ErrCaseLimit says that Config.Case has passed.
+var ErrCaseLimit = errors.New("the case took more than")
 
 // run is Run; settings are statements that are executed in each session before its own setup.
 func (l *Lab) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, settings [][]string, prepared func()) (*Result, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, l.config.Case, fmt.Errorf("%w %v", errCaseLimit, l.config.Case))
+	ctx, cancel := context.WithTimeoutCause(ctx, l.config.Case, fmt.Errorf("%w %v", ErrCaseLimit, l.config.Case))
 	defer cancel()
 	if err := l.ready(ctx, spec, l.config.Keep || !slices.ContainsFunc(spec.Sessions, alters)); err != nil {
 		return nil, err

@@ -106,10 +106,12 @@ func (a *arena) fate(ctx context.Context, d *done, err error) string {
 			return oracle.NameCrash
 		}
 	}
-	switch err := a.site.answers(ctx); {
-	case err == nil:
+	switch alive := a.site.answers(ctx); {
+	case alive == nil && errors.Is(err, lab.ErrCaseLimit): // between steps, when nobody works: a connection that does not answer
+		return oracle.NameHang
+	case alive == nil:
 		return ""
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(alive, context.DeadlineExceeded):
 		return oracle.NameHang
 	}
 	return oracle.NameCrash

@@ -14,14 +14,18 @@ import (
 	"wirecheck/scenario"
 )
 
-// coarseSignature says which findings of unreduced cases are probably the same: the oracle's class, what differs, and the verb of
-// the statement that differs.
+// coarseSignature says which findings of unreduced cases are probably the same: the oracle's class, what differs, its cause if that is
+// known, and the verb of the statement that differs.
 func coarseSignature(f *oracle.Finding) string {
 	verb := ""
 	if f.Difference != nil {
 		verb, _, _ = strings.Cut(strings.TrimSpace(strings.ToUpper(f.Difference.SQL)), " ")
 	}
-	return strings.Join([]string{string(f.Class), f.Name, verb}, "|")
+	cause := ""
+	if f.Difference != nil {
+		cause = f.Difference.Cause
+	}
+	return strings.Join([]string{string(f.Class), f.Name, verb, cause}, "|")
 }
 
 // marks are words of a statement that make another bug of it.
@@ -31,8 +35,12 @@ var marks = regexp.MustCompile(`(?i)\b(PRIMARY KEY|UNIQUE|INDEX|KEY|NOT NULL|GEN
 	`SKIP LOCKED|NOWAIT|EXISTS|IN|ANY|ALL|BETWEEN|LIKE|IS|CASE|CAST|OVER|WITH|OPTIMISTIC|CONSISTENT SNAPSHOT|READ ONLY)\b|[A-Za-z_]+\(`)
 
 // signature says which reduced cases show the same bug: the same oracle and rule, and the same features of schema and statements
-// (Radar, section 4.1: the same abstract metadata and the same keywords), whatever the names and values.
+// (Radar, section 4.1: the same abstract metadata and the same keywords), whatever the names and values; or the same known cause.
 func signature(small *scenario.Spec, f *oracle.Finding) string {
+	if f.Difference != nil && f.Difference.Cause != "" { // a known bug of the product, recognised by its rule: however it looks, it is one
+		sum := sha256.Sum256([]byte(strings.Join([]string{string(f.Class), f.Name, f.Difference.Cause}, "\x00")))
+		return fmt.Sprintf("%s-%s", f.Class, hex.EncodeToString(sum[:6]))
+	}
 	features := map[string]bool{}
 	note := func(where, sql string) {
 		for _, m := range marks.FindAllString(sql, -1) {
@@ -46,9 +54,6 @@ func signature(small *scenario.Spec, f *oracle.Finding) string {
 		note("", ps.Step.SQL)
 	}
 	list := []string{string(f.Class), f.Name}
-	if f.Difference != nil {
-		list = append(list, f.Difference.Cause)
-	}
 	var names []string
 	for name := range features {
 		names = append(names, name)

@@ -314,7 +314,9 @@ func TestHuntDisk(t *testing.T) {
 func TestHuntServer(t *testing.T) {
 	any := func(string) bool { return true }
 	// A process that serves a connection of the case, not the watcher's or the one that reads tables.
-	backend := func(line string) bool { return strings.Contains(line, "idle in transaction") || strings.Contains(line, "idle") }
+	backend := func(line string) bool {
+		return strings.Contains(line, "idle in transaction") || strings.Contains(line, "idle")
+	}
 	tests := []struct {
 		name   string
 		engine string

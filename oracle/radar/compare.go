@@ -48,6 +48,8 @@ func (c *checker) reason(st *rewrite.Statement) string {
 		return "no query"
 	case st.Unparsed:
 		return "it is not understood"
+	case len(st.Targets()) > 0: // WITH ... AS (DELETE ... RETURNING ...): constraints have a say in it, and it does it twice
+		return "it writes"
 	case st.Volatile != "":
 		return st.Volatile
 	case st.Variables:

@@ -379,6 +379,8 @@ func (c *checker) end(format string, args ...any) {
 func (c *checker) after(st, got *schedule.Step) error {
 	n := st.Session
 	switch v := st.Statement.Control.Verb; {
+	case st.Statement.Verb == "select" && len(st.Statement.Targets()) > 0:
+		c.stale, c.wrote[n] = true, true
 	case st.Statement.Verb == "select" || setting.MatchString(st.Statement.Text):
 		if st.Statement.Volatile != "" {
 			c.stale = true // it may call what writes

@@ -83,8 +83,10 @@ const judgedShare = 5
 // bounded bounds the execution of one case by all who judge it: nothing that a server does may make a hunt stand still.
 func (a *arena) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := judgedShare * a.limit
-	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("the case and its oracles took more than %v", limit))
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w %v", errJudgedLimit, limit))
 }
+
+var errJudgedLimit = errors.New("the case and its oracles took more than")
 
 // fate is what became of the server in a case that ended in an error or in trouble: a crash, a hang, or nothing, since it lives.
 func (a *arena) fate(ctx context.Context, d *done, err error) string {
@@ -107,7 +109,9 @@ func (a *arena) fate(ctx context.Context, d *done, err error) string {
 		}
 	}
 	switch alive := a.site.answers(ctx); {
-	case alive == nil && errors.Is(err, lab.ErrCaseLimit): // between steps, when nobody works: a connection that does not answer
+	case alive == nil && (errors.Is(err, lab.ErrCaseLimit) || errors.Is(err, errJudgedLimit)):
+		// A connection that does not answer, or one that holds locks and does not go on. Should it be an oracle that is slow, then the
+		// crash oracle alone does not find it again.
 		return oracle.NameHang
 	case alive == nil:
 		return ""

@@ -43,6 +43,9 @@ type execution struct {
 	heard     []Heard
 }
 
+// aloneGrace is how long a step may take before the locks are looked at if nobody of the scenario is there to wait for.
+const aloneGrace = 20 * time.Millisecond
+
 // execute runs the steps.
 func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, r *Result) {
 	order := make([]string, len(p.Steps))
@@ -58,7 +61,11 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 		x.done[i] = Event{Place: i, Step: ps.Step}
 		x.over = append(x.over, make(chan struct{}))
 	}
-	x.shell = shell.New(scheduler.Listed(order), x.look, l.config.Limits)
+	limits := l.config.Limits
+	if len(spec.Sessions) == 1 {
+		limits.Grace = max(limits.Grace, aloneGrace)
+	}
+	x.shell = shell.New(scheduler.Listed(order), x.look, limits)
 	outer := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

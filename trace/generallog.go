@@ -77,7 +77,7 @@ func (l *generalLog) read(in *input) error {
 		return err
 	}
 	if l.entry != nil {
-		l.entry.cut = in.cut
+		l.entry.cut = in.cut || l.entry.quote.ends(l.entry.text)
 	}
 	return l.flushEntry()
 }

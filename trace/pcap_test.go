@@ -61,7 +61,7 @@ func TestRecognise(t *testing.T) {
 }
 
 // talkPackets makes the packets of a conversation of which the beginning is missing; lines begin with > (client) or <.
-func talkPackets(t *testing.T, link layers.LinkType, six bool, said ...string) []byte {
+func talkPackets(t testing.TB, link layers.LinkType, six bool, said ...string) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w := pcapgo.NewWriter(&out)

@@ -82,7 +82,7 @@ func (l *slowLog) read(in *input) error {
 }
 
 func (l *slowLog) line(in *input, line []byte, long bool) error {
-	if bytes.HasPrefix(line, []byte("# ")) || bytes.HasPrefix(line, []byte("#\n")) {
+	if bytes.HasPrefix(line, []byte("# ")) || bytes.HasPrefix(line, []byte("#\r\n")) || bytes.HasPrefix(line, []byte("#\n")) {
 		if taken, err := l.head(in, strings.TrimRight(string(line[:min(len(line), 64<<10)]), "\r\n "), line); taken || err != nil {
 			return err
 		}

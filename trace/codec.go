@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -58,6 +59,8 @@ const (
 	fieldMessage
 	fieldCommand
 	fieldID
+	fieldEvent
+	fieldText
 	lastField
 )
 
@@ -72,6 +75,7 @@ const (
 	flagBinary
 	flagPartial
 	flagWrite
+	flagHistoryEnds
 )
 
 // encoder appends fields.
@@ -91,6 +95,14 @@ func (e *encoder) text(field int, s string) {
 		e.b = binary.AppendUvarint(e.b, uint64(field)<<1|1)
 		e.b = binary.AppendUvarint(e.b, uint64(len(s)))
 		e.b = append(e.b, s...)
+	}
+}
+
+func (e *encoder) bytes(field int, v []byte) {
+	if len(v) > 0 {
+		e.b = binary.AppendUvarint(e.b, uint64(field)<<1|1)
+		e.b = binary.AppendUvarint(e.b, uint64(len(v)))
+		e.b = append(e.b, v...)
 	}
 }
 
@@ -140,6 +152,12 @@ func appendRecord(b []byte, r *Record, base int64) []byte {
 		e.when(fieldAt, r.End.At, base)
 		e.number(fieldTick, r.End.Tick)
 		e.text(fieldReason, r.End.Reason)
+	case KindHistory:
+		e.bytes(fieldEvent, r.History)
+	case KindNote:
+		e.when(fieldAt, r.Note.At, base)
+		e.text(fieldText, r.Note.Text)
+		e.flags(false, false, false, false, false, false, false, false, false, r.Note.HistoryEnds)
 	}
 	return e.b
 }
@@ -310,6 +328,28 @@ func decodeRecord(b []byte, r *Record, base int64) error {
 				r.End.Tick = v
 			case fieldReason:
 				r.End.Reason = string(text)
+			default:
+				d.odd(field)
+			}
+		}
+	case KindHistory:
+		for field, _, text, ok := d.next(); ok; field, _, text, ok = d.next() {
+			if field != fieldEvent {
+				d.odd(field)
+				continue
+			}
+			r.History = bytes.Clone(text)
+		}
+	case KindNote:
+		r.Note = &Note{}
+		for field, v, text, ok := d.next(); ok; field, v, text, ok = d.next() {
+			switch field {
+			case fieldAt:
+				r.Note.At = when(v, base)
+			case fieldText:
+				r.Note.Text = string(text)
+			case fieldFlags:
+				r.Note.HistoryEnds = v&flagHistoryEnds != 0
 			default:
 				d.odd(field)
 			}

@@ -53,12 +53,29 @@ type keeper struct {
 	blind  bool // a row could not be seen whole, so there is no digest
 }
 
-func newKeeper(o *ImportOptions) *keeper {
+// newKeeper begins a result of a statement that has the others already: what is kept of all of them together is bounded.
+func newKeeper(o *ImportOptions, others []Result) *keeper {
 	most := o.Rows
 	if most == 0 {
 		most = DefaultRows
 	}
-	return &keeper{most: most, result: Result{Affected: Unknown, Count: Unknown}}
+	k := &keeper{most: most, result: Result{Affected: Unknown, Count: Unknown}}
+	if n := len(others); n > 0 {
+		k.bytes = others[n-1].kept
+	}
+	return k
+}
+
+// maxResults are kept of one statement.
+const maxResults = 1 << 14
+
+// addResult adds a result to a statement's. Where some are left out the last one that is there is marked as not whole.
+func addResult(st *Statement, r Result) {
+	if len(st.Results) == maxResults {
+		st.Results[maxResults-1].Partial = true
+		return
+	}
+	st.Results = append(st.Results, r)
 }
 
 func (k *keeper) columns(c []Column) { k.result.Columns, k.result.Count = c, 0 }
@@ -88,6 +105,7 @@ func (k *keeper) done() Result {
 	if k.result.Count != Unknown && !k.blind {
 		k.result.Digest = k.digest.String()
 	}
+	k.result.kept = k.bytes
 	return k.result
 }
 

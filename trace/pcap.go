@@ -16,15 +16,20 @@ import (
 // pcapLog reads packet captures (pcap, pcapng) of unencrypted traffic of both protocols. It looks at TCP only. What is in a connection is
 // told by what is said in it, not by its port, as servers may listen anywhere; ports only help where a connection was joined late.
 type pcapLog struct {
-	out     *sink
+	floor
 	conns   map[connKey]*conn
 	order   []*conn // those in conns and some that are gone, in the order in which they were seen first
 	servers map[netip.AddrPort]wire
 	link    int
-	encrypt int
 	gaps    int
-	copies  int
 	partial bool
+}
+
+// floor is what conversations in either protocol have in common: where their records go, and what could not be kept of them.
+type floor struct {
+	out     *sink
+	encrypt int // went on where nobody could look
+	copies  int // whose data was not kept
 }
 
 // connKey is a connection: its two ends, the smaller one first.
@@ -43,7 +48,7 @@ const (
 const maxConns = 1 << 16
 
 func newPcap(out *sink) source {
-	l := &pcapLog{out: out, conns: map[connKey]*conn{}, servers: map[netip.AddrPort]wire{}}
+	l := &pcapLog{floor: floor{out: out}, conns: map[connKey]*conn{}, servers: map[netip.AddrPort]wire{}}
 	return l
 }
 

@@ -26,6 +26,12 @@ func AppendText(b []byte, r *Record, o TextOptions) []byte {
 		b = appendStatement(b, r.Statement, o)
 	case KindWait:
 		b = appendWait(b, r.Wait)
+	case KindNote:
+		b = append(b, "- note: "...)
+		b = appendLine(b, r.Note.Text, 0)
+	case KindHistory:
+		b = append(b, "- history: "...)
+		b = appendLine(b, string(r.History), o.SQL)
 	case KindEnd:
 		b = append(b, "- the session ends"...)
 		if r.End.Reason != "quit" && r.End.Reason != "" {

@@ -119,7 +119,7 @@ var (
 // Default is what holds where nothing is said. It has no listeners: they have no default address.
 func Default() Config {
 	return Config{
-		Recording: Recording{Rows: 100},
+		Recording: Recording{Rows: 10},
 		Control:   Control{Schedule: "random", Sessions: 2, Think: time.Second},
 		Limits: Limits{
 			Sessions: 10_000, Statement: 1 << 20, Row: 1 << 20, Prepared: 10_000,

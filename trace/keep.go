@@ -36,6 +36,27 @@ func (d *Digest) Add(row []Value) {
 	}
 }
 
+// addText adds a row of values in text form; nil is NULL.
+func (d *Digest) addText(row [][]byte) {
+	if d.sum == nil {
+		d.sum = sha256.New()
+	}
+	b := binary.AppendUvarint(d.room[:0], uint64(len(row)))
+	for _, v := range row {
+		if v == nil {
+			b = append(b, 0)
+			continue
+		}
+		b = append(b, 1)
+		b = binary.AppendUvarint(b, uint64(len(v)))
+		b = append(b, v...)
+	}
+	d.sum.Write(b)
+	if cap(b) <= 1<<20 {
+		d.room = b
+	}
+}
+
 // String is the digest of the rows so far.
 func (d *Digest) String() string {
 	if d.sum == nil {
@@ -92,12 +113,37 @@ func (k *keeper) row(row []Value) {
 	for _, v := range row {
 		size += len(v.Text) + 24
 	}
-	if k.result.Partial || len(k.result.Rows) >= k.most || k.bytes+size > maxRowBytes {
-		k.result.Partial = true
+	if k.room(size) {
+		k.result.Rows = append(k.result.Rows, row)
+	}
+}
+
+// text takes a row in text form, nil being NULL; it keeps nothing of it but a copy.
+func (k *keeper) text(row [][]byte) {
+	k.result.Count = max(k.result.Count, 0) + 1
+	k.digest.addText(row)
+	size := 24 * len(row)
+	for _, v := range row {
+		size += len(v)
+	}
+	if !k.room(size) {
 		return
 	}
+	own := make([]Value, len(row))
+	for i, v := range row {
+		own[i] = Value{Null: v == nil, Text: string(v)}
+	}
+	k.result.Rows = append(k.result.Rows, own)
+}
+
+// room tells whether a row is to be kept, and makes room for it.
+func (k *keeper) room(size int) bool {
+	if k.result.Partial || len(k.result.Rows) >= k.most || k.bytes+size > maxRowBytes {
+		k.result.Partial = true
+		return false
+	}
 	k.bytes += size
-	k.result.Rows = append(k.result.Rows, row)
+	return true
 }
 
 // done gives the result.

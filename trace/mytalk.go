@@ -29,8 +29,9 @@ type myTalk struct {
 	texts      map[uint32]*myPrepared
 	prepared   uint32 // id of the statement that was prepared last
 	follow     follower
-	upload     bool   // the client sends a file
-	parting    string // why it ends, as far as somebody said it
+	cells      [][]byte // of the row that is read
+	upload     bool     // the client sends a file
+	parting    string   // why it ends, as far as somebody said it
 }
 
 type myPhase uint8
@@ -792,20 +793,28 @@ func (t *myTalk) rows(c *myCommand, body []byte, at int64) error {
 		c.keep.columns(c.columns)
 	}
 	if c.binary {
-		c.keep.row(myBinaryRow(body, c.defs))
+		var ok bool
+		if t.cells, ok = myBinaryRow(t.cells[:0], body, c.defs); ok {
+			c.keep.text(t.cells)
+		} else {
+			c.keep.row(nil)
+		}
 		return nil
 	}
 	in := cursor{b: body}
-	var row []Value
+	t.cells = t.cells[:0]
 	for len(in.b) > 0 {
 		v, null := in.lenencBytes()
 		if in.bad {
-			row = nil
-			break
+			c.keep.row(nil)
+			return nil
 		}
-		row = append(row, Value{Null: null, Text: string(v)})
+		if v == nil && !null {
+			v = []byte{}
+		}
+		t.cells = append(t.cells, v)
 	}
-	c.keep.row(row)
+	c.keep.text(t.cells)
 	return nil
 }
 

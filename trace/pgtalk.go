@@ -27,7 +27,8 @@ type pgTalk struct {
 	follow  follower
 	last    *Statement // complete; ReadyForQuery tells the status after it
 	cancel  bool
-	parting string // why it ends, as far as somebody said it
+	cells   [][]byte // of the row that is read
+	parting string   // why it ends, as far as somebody said it
 }
 
 // pgOp is a message of the client that waits for its answer.
@@ -601,6 +602,24 @@ func (t *pgTalk) row(c *cursor, large bool) {
 		return
 	}
 	n := c.int16()
+	if !slices.Contains(formats, 1) { // as text
+		t.cells = t.cells[:0]
+		for range max(n, 0) {
+			size := c.int32()
+			if c.bad {
+				return
+			}
+			var v []byte
+			if size >= 0 {
+				if v = c.bytes(size); v == nil {
+					v = []byte{}
+				}
+			}
+			t.cells = append(t.cells, v)
+		}
+		t.keep.text(t.cells)
+		return
+	}
 	row := make([]Value, 0, min(max(n, 0), 1600))
 	for i := range max(n, 0) {
 		size := c.int32()

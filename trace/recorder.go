@@ -69,7 +69,7 @@ type RecorderOptions struct {
 }
 
 // DefaultRecordedRows is how many rows of each result a recording keeps, so that small results are kept whole; the digest is of all.
-const DefaultRecordedRows = 100
+const DefaultRecordedRows = 10
 
 const (
 	defaultPatience = time.Second

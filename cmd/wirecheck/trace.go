@@ -90,6 +90,7 @@ func copyTrace(from, to string, o trace.ReadOptions, change func(*trace.Header),
 	if err := r.Close(); err != nil {
 		return err
 	}
+	h.Run, h.Part, h.Carried = "", 0, 0 // of all parts one is made
 	if change != nil {
 		change(&h)
 	}

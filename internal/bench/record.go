@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"wirecheck/backends/engine"
@@ -16,7 +18,8 @@ import (
 )
 
 // benchRecord measures what recording a capture costs: a proxy that observes against one that observes and records. Both stand in front of
-// the same server, and which of them goes first changes from round to round.
+// the same server, and which of them goes first changes from round to round. Beside the throughput it prints the processor time that a
+// transaction took of client, proxy and server together, since on a machine that others use, too, the throughput is theirs as well.
 func benchRecord(ctx context.Context, o options) error {
 	if err := recordPostgres(ctx, o); err != nil {
 		return err
@@ -36,7 +39,7 @@ func recordPostgres(ctx context.Context, o options) (err error) {
 		return err
 	}
 	load := func(args ...string) func(context.Context, int, int) (float64, error) { return pgLoad(o, tool, args...) }
-	return recordPairs(ctx, o, "postgres", s.Address(), []workload{
+	return recordPairs(ctx, o, "postgres", s, []workload{
 		{name: "select-only, prepared", run: load("-S", "-M", "prepared")},
 		{name: "tpcb-like, simple", run: load("-M", "simple")},
 		{name: "tpcb-like, prepared", run: load("-M", "prepared")},
@@ -54,14 +57,14 @@ func recordMariaDB(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	return recordPairs(ctx, o, "mariadb", s.Address(), []workload{
+	return recordPairs(ctx, o, "mariadb", s, []workload{
 		{name: "read-write, prepared", run: load("oltp_read_write")},
 		{name: "read-write, text", run: load("oltp_read_write", "--db-ps-mode=disable")},
 	})
 }
 
 // recordPairs measures the workloads through both proxies.
-func recordPairs(ctx context.Context, o options, scheme, upstream string, workloads []workload) (err error) {
+func recordPairs(ctx context.Context, o options, scheme string, s *engine.Server, workloads []workload) (err error) {
 	dir, err := os.MkdirTemp("", "wirecheck-bench-")
 	if err != nil {
 		return err
@@ -70,14 +73,14 @@ func recordPairs(ctx context.Context, o options, scheme, upstream string, worklo
 	capture := filepath.Join(dir, "bench.wct")
 	var both [2]*process
 	for i, args := range [][]string{nil, {"--record", capture}} {
-		if both[i], err = startProxy(o, scheme, upstream, "observe", args...); err != nil {
+		if both[i], err = startProxy(o, scheme, s.Address(), "observe", args...); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, both[i].stop()) }()
 	}
 	for _, w := range workloads {
 		for _, clients := range []int{1, 8} {
-			if err := recordPair(ctx, o, w, clients, both, capture); err != nil {
+			if err := recordPair(ctx, o, w, clients, s, both, capture); err != nil {
 				return err
 			}
 		}
@@ -86,14 +89,14 @@ func recordPairs(ctx context.Context, o options, scheme, upstream string, worklo
 	return nil
 }
 
-func recordPair(ctx context.Context, o options, w workload, clients int, both [2]*process, capture string) error {
-	var rates, spent [2][]float64
+func recordPair(ctx context.Context, o options, w workload, clients int, s *engine.Server, both [2]*process, capture string) error {
+	var rates, spent, all [2][]float64
 	size := fileSize(capture)
 	done := 0.0
 	for round := range o.rounds {
 		for turn := range both {
 			i := (round + turn) % 2
-			before, err := both[i].cpu()
+			before, err := processorTimes(both[i].cmd.Process.Pid, s.PID())
 			if err != nil {
 				return err
 			}
@@ -102,13 +105,14 @@ func recordPair(ctx context.Context, o options, w workload, clients int, both [2
 			if err != nil {
 				return fmt.Errorf("%s: %w", w.name, err)
 			}
-			after, err := both[i].cpu()
+			after, err := processorTimes(both[i].cmd.Process.Pid, s.PID())
 			if err != nil {
 				return err
 			}
 			n := rate * time.Since(began).Seconds()
 			rates[i] = append(rates[i], rate)
-			spent[i] = append(spent[i], float64((after-before).Microseconds())/n)
+			spent[i] = append(spent[i], float64((after.proxy-before.proxy).Microseconds())/n)
+			all[i] = append(all[i], float64((after.all-before.all).Microseconds())/n)
 			if i == 1 {
 				done += n
 			}
@@ -122,8 +126,8 @@ func recordPair(ctx context.Context, o options, w workload, clients int, both [2
 	for _, r := range ratios {
 		lo, hi = min(lo, r), max(hi, r)
 	}
-	fmt.Printf("%-24s %d client(s): observe %.0f/s, observe and record %.0f/s: ratio %.2f  [%.2f .. %.2f]; the proxy's processor time %.0f and %.0f us a transaction; %.0f bytes of capture each; load %s\n",
-		w.name, clients, median(rates[0]), median(rates[1]), median(ratios), lo, hi, median(spent[0]), median(spent[1]), float64(fileSize(capture)-size)/done, loadAverage())
+	fmt.Printf("%-24s %d client(s): observe %.0f/s, observe and record %.0f/s: ratio %.2f  [%.2f .. %.2f]; processor time %.0f and %.0f us a transaction, %.2f (of the proxy: %.0f and %.0f); %.0f bytes of capture each; load %s\n",
+		w.name, clients, median(rates[0]), median(rates[1]), median(ratios), lo, hi, median(all[0]), median(all[1]), median(all[0])/median(all[1]), median(spent[0]), median(spent[1]), float64(fileSize(capture)-size)/done, loadAverage())
 	return nil
 }
 
@@ -143,22 +147,41 @@ func loadAverage() string {
 	return strings.Fields(string(data))[0]
 }
 
-// cpu is the processor time that the process has used, in the kernel's ticks of 10 ms (proc(5), stat).
-func (p *process) cpu() (time.Duration, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+// spentTimes are processor times.
+type spentTimes struct{ proxy, all time.Duration }
+
+// processorTimes gives what the proxy has used, and with it the server and this program's own children that have ended: the clients.
+func processorTimes(proxy, server int) (t spentTimes, err error) {
+	if t.proxy, err = processorTime(proxy); err != nil {
+		return t, err
+	}
+	t.all, err = processorTime(server)
+	var clients syscall.Rusage
+	err = errors.Join(err, syscall.Getrusage(syscall.RUSAGE_CHILDREN, &clients))
+	t.all += t.proxy + time.Duration(clients.Utime.Nano()+clients.Stime.Nano())
+	return t, err
+}
+
+// processorTime is what a process and its children that have ended have used, in the kernel's ticks of 10 ms (proc(5), stat).
+func processorTime(pid int) (time.Duration, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, err
 	}
 	_, rest, _ := strings.Cut(string(data), ") ") // behind the name, which may hold anything
-	var user, system int64
 	fields := strings.Fields(rest)
-	if len(fields) < 13 {
-		return 0, fmt.Errorf("/proc/%d/stat has only %d fields", p.cmd.Process.Pid, len(fields))
+	if len(fields) < 15 {
+		return 0, fmt.Errorf("/proc/%d/stat has only %d fields", pid, len(fields))
 	}
-	if _, err := fmt.Sscan(fields[11]+" "+fields[12], &user, &system); err != nil {
-		return 0, err
+	var ticks int64
+	for _, f := range fields[11:15] {
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("read /proc/%d/stat: %w", pid, err)
+		}
+		ticks += n
 	}
-	return time.Duration(user+system) * 10 * time.Millisecond, nil
+	return time.Duration(ticks) * 10 * time.Millisecond, nil
 }
 
 // pgTool gives what runs pgbench against a port.

@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -61,6 +60,7 @@ const (
 	fieldID
 	fieldEvent
 	fieldText
+	fieldAccesses
 	lastField
 )
 
@@ -95,14 +95,6 @@ func (e *encoder) text(field int, s string) {
 		e.b = binary.AppendUvarint(e.b, uint64(field)<<1|1)
 		e.b = binary.AppendUvarint(e.b, uint64(len(s)))
 		e.b = append(e.b, s...)
-	}
-}
-
-func (e *encoder) bytes(field int, v []byte) {
-	if len(v) > 0 {
-		e.b = binary.AppendUvarint(e.b, uint64(field)<<1|1)
-		e.b = binary.AppendUvarint(e.b, uint64(len(v)))
-		e.b = append(e.b, v...)
 	}
 }
 
@@ -153,7 +145,7 @@ func appendRecord(b []byte, r *Record, base int64) []byte {
 		e.number(fieldTick, r.End.Tick)
 		e.text(fieldReason, r.End.Reason)
 	case KindHistory:
-		e.bytes(fieldEvent, r.History)
+		e.event(r.History)
 	case KindNote:
 		e.when(fieldAt, r.Note.At, base)
 		e.text(fieldText, r.Note.Text)
@@ -333,13 +325,7 @@ func decodeRecord(b []byte, r *Record, base int64) error {
 			}
 		}
 	case KindHistory:
-		for field, _, text, ok := d.next(); ok; field, _, text, ok = d.next() {
-			if field != fieldEvent {
-				d.odd(field)
-				continue
-			}
-			r.History = bytes.Clone(text)
-		}
+		r.History = d.event()
 	case KindNote:
 		r.Note = &Note{}
 		for field, v, text, ok := d.next(); ok; field, v, text, ok = d.next() {

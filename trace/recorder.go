@@ -29,7 +29,6 @@ type Recorder struct {
 	parts  parts
 	sink   sink
 	floor  floor
-	line   []byte // room for an event's text
 	events uint64
 	gaps   uint64
 
@@ -502,9 +501,6 @@ func (r *Recorder) take(b *batch) error {
 	return nil
 }
 
-// maxLineRoom is the largest room for an event's text that is kept.
-const maxLineRoom = 1 << 20
-
 // one records an entry.
 func (r *Recorder) one(e *entry, data []byte) error {
 	switch e.kind {
@@ -529,14 +525,9 @@ func (r *Recorder) one(e *entry, data []byte) error {
 		return e.who.talk.close(e.at, cmp.Or(e.who.talk.lastWords(), "lost"))
 	case entryEvent:
 		r.events++
-		rec := Record{Kind: KindHistory, Session: e.event.Session}
+		rec := Record{Kind: KindHistory, Session: e.event.Session, History: e.event}
 		if r.o.Redact != nil {
 			r.o.Redact.event(e.event, DialectOf(r.parts.product(&rec)))
-		}
-		r.line = history.AppendEvent(r.line[:0], e.event)
-		rec.History = r.line
-		if cap(r.line) > maxLineRoom {
-			r.line = nil
 		}
 		return r.parts.write(&rec)
 	case entryHistoryEnds:

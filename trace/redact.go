@@ -20,9 +20,8 @@ import (
 //
 // Comments go, except hints; names of tables, columns, users, databases and applications stay.
 type Redactor struct {
-	key    []byte
-	cache  map[string]string
-	events history.Decoder
+	key   []byte
+	cache map[string]string
 }
 
 // NewRedactor makes a Redactor. Who has the key can find out what short values were, so it must be random and be thrown away.
@@ -38,7 +37,7 @@ func (r *Redactor) Record(rec *Record, product string) {
 	case KindStatement:
 		r.statement(rec.Statement, DialectOf(product))
 	case KindHistory:
-		rec.History = r.history(rec.History, DialectOf(product))
+		r.event(rec.History, DialectOf(product))
 	case KindEnd:
 		if rec.End.Reason != "quit" && rec.End.Reason != "lost" {
 			rec.End.Reason = "ended"
@@ -63,16 +62,6 @@ func (r *Redactor) event(e *history.Event, d Dialect) {
 			a.Name = ""
 		}
 	}
-}
-
-// history redacts an event in its JSON form.
-func (r *Redactor) history(text []byte, d Dialect) []byte {
-	var e history.Event
-	if err := r.events.Decode(text, &e); err != nil {
-		return nil // what cannot be read cannot be redacted
-	}
-	r.event(&e, d)
-	return history.AppendEvent(nil, &e)
 }
 
 func (r *Redactor) statement(st *Statement, d Dialect) {

@@ -6,7 +6,7 @@
 // What a source did not tell stays unknown here; nothing is guessed unless the field says so.
 package trace
 
-import "encoding/json"
+import "wirecheck/history"
 
 // Kind tells what a Record is.
 type Kind uint8
@@ -29,9 +29,9 @@ type Record struct {
 	Statement *Statement `json:"statement,omitempty"`
 	Wait      *Wait      `json:"wait,omitempty"`
 	End       *End       `json:"end,omitempty"`
-	// History is an event in the JSON form of package history. The events stand in the order of the history.
-	History json.RawMessage `json:"history,omitempty"`
-	Note    *Note           `json:"note,omitempty"`
+	// History is an event of the history. The events stand in its order.
+	History *history.Event `json:"history,omitempty"`
+	Note    *Note          `json:"note,omitempty"`
 }
 
 // At is a record's place in the order of a trace: the time it began, or what comes next to it, in nanoseconds since 1970.

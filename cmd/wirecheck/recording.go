@@ -13,7 +13,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"wirecheck/configs"
-	"wirecheck/history"
 	"wirecheck/oracle/isolation"
 	"wirecheck/proxy"
 	"wirecheck/trace"
@@ -117,10 +116,8 @@ func checkTrace(in io.Reader, path, name string, c *isolation.Checker, warn func
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	var rec trace.Record
-	var ev history.Event
-	var d history.Decoder
 	observed, ended := r.Header().Observed, false
-	for n := uint64(1); ; n++ {
+	for {
 		if err := r.Next(&rec); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
@@ -129,10 +126,7 @@ func checkTrace(in io.Reader, path, name string, c *isolation.Checker, warn func
 		switch {
 		case rec.Kind == trace.KindHistory && !ended:
 			observed = true
-			if err := d.Decode(rec.History, &ev); err != nil {
-				return fmt.Errorf("%s: record %d: event of the history: %w", path, n, err)
-			}
-			c.Add(&ev)
+			c.Add(rec.History)
 		case rec.Kind == trace.KindNote && rec.Note.HistoryEnds:
 			ended = true
 			warn(fmt.Sprintf("%s: %s (%s): what happened later is not judged", path, rec.Note.Text, time.Unix(0, rec.Note.At).UTC().Format("15:04:05.000")))

@@ -28,9 +28,13 @@ type conn struct {
 	h   *handle
 }
 
-// settings are what each connection begins with. Foreign keys are off unless asked for (sqlite.org/foreignkeys.html, section 2), which
-// would make comments of them; what is lost with the machine's power need not be written.
-const settings = "PRAGMA foreign_keys = ON; PRAGMA synchronous = OFF"
+// What each connection begins with. Foreign keys are off unless asked for (sqlite.org/foreignkeys.html, section 2), which would make
+// comments of them. What is lost with the machine's power need not be written: this setting reads the database, which somebody may have
+// locked; then it is set before the next statement, or the one after.
+const (
+	foreignKeys = "PRAGMA foreign_keys = ON"
+	unsafeSync  = "PRAGMA synchronous = OFF"
+)
 
 // ID implements engine.Conn: numbers are given by this process.
 func (c *conn) ID() uint64 { return c.id }
@@ -54,6 +58,7 @@ func (c *conn) Do(ctx context.Context, sql string) (a engine.Answer, err error) 
 			c.of.leave(c.id)
 		}
 	}()
+	c.h.relax()
 	a.Before = c.h.transaction()
 	a.Results, a.Err = c.h.execute(sql)
 	a.After = c.h.transaction()
@@ -141,9 +146,10 @@ func openSet(path string) (*handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, refused := h.execute(settings); refused != nil {
+	if _, refused := h.execute(foreignKeys); refused != nil {
 		h.close()
 		return nil, fmt.Errorf("open %s: %w", path, refused)
 	}
+	h.relax()
 	return h, nil
 }

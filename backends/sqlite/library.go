@@ -16,6 +16,8 @@ type handle struct {
 	tls *libc.TLS
 	db  uintptr
 	out uintptr // where the library puts pointers: two of them
+
+	relaxed bool // unsafeSync is set
 }
 
 const (
@@ -86,6 +88,27 @@ func (h *handle) failure(rc int32, before engine.Transaction) *engine.ServerErro
 	return e
 }
 
+// relax sets unsafeSync where it can, outside of transactions.
+func (h *handle) relax() {
+	if !h.relaxed && h.transaction() == engine.Idle {
+		_, refused := h.execute(unsafeSync)
+		h.relaxed = refused == nil
+	}
+}
+
+// stale gives the error that a statement had to get in place of its own: the library reads the schema once and looks at prepare time
+// whether it is still true, but goes on with what it has if it is kept from looking by a lock. "no such table" is what comes of it.
+func (h *handle) stale(e *engine.ServerError) *engine.ServerError {
+	if e.Code != "SQLITE_ERROR" {
+		return e
+	}
+	if _, refused := h.execute("PRAGMA schema_version"); refused != nil && Class(refused.Code).Retry {
+		refused.Message += ", so that it is not known whether " + e.Message
+		return refused
+	}
+	return e
+}
+
 // execute executes the statements of a text until one is refused.
 func (h *handle) execute(sql string) (results []engine.Result, refused *engine.ServerError) {
 	text, err := libc.CString(sql)
@@ -96,7 +119,7 @@ func (h *handle) execute(sql string) (results []engine.Result, refused *engine.S
 	for at := text; ; {
 		before := h.transaction()
 		if rc := library.Xsqlite3_prepare_v2(h.tls, h.db, at, -1, h.out, h.out+uintptr(pointerSize)); rc != library.SQLITE_OK {
-			return results, h.failure(rc, before)
+			return results, h.stale(h.failure(rc, before))
 		}
 		statement, rest := h.pointer(0), h.pointer(1)
 		if statement != 0 {

@@ -108,6 +108,21 @@ func testAnswers(t *testing.T, w *world) {
 		}
 		s.do("ROLLBACK")
 	})
+	t.Run("definitions that another session changed", func(t *testing.T) {
+		other := r.session()
+		s.do("CREATE TABLE changing (a int)")
+		s.do("INSERT INTO changing VALUES (1)")
+		if got := s.rows("SELECT * FROM changing"); got != "1" {
+			t.Errorf("got %s", got)
+		}
+		other.do("DROP TABLE changing")
+		other.do("CREATE TABLE changing (a int, b int)")
+		other.do("INSERT INTO changing VALUES (1, 2)")
+		if a := s.do("SELECT * FROM changing"); printRows(a.Results[0].Rows) != "1|2" || len(a.Results[0].Columns) != 2 {
+			t.Errorf("got %+v", a.Results[0])
+		}
+		s.do("DROP TABLE changing")
+	})
 	t.Run("large", func(t *testing.T) {
 		big := strings.Repeat("x", 1<<20)
 		if got := s.rows("SELECT '" + big + "'"); got != big {

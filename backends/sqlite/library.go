@@ -143,6 +143,8 @@ func (h *handle) execute(sql string) (results []engine.Result, refused *engine.S
 // run steps through one statement. The code is SQLITE_DONE at its end.
 func (h *handle) run(statement uintptr) (r engine.Result, rc int32) {
 	total := library.Xsqlite3_total_changes64(h.tls, h.db)
+	rc = library.Xsqlite3_step(h.tls, statement)
+	// Only now: if the definitions have changed since it was prepared, the first step prepares it anew, and it may have other columns.
 	n := library.Xsqlite3_column_count(h.tls, statement)
 	for i := range n {
 		r.Columns = append(r.Columns, engine.Column{
@@ -151,11 +153,7 @@ func (h *handle) run(statement uintptr) (r engine.Result, rc int32) {
 		})
 	}
 	kinds := make([]string, n)
-	for {
-		rc = library.Xsqlite3_step(h.tls, statement)
-		if rc != library.SQLITE_ROW {
-			break
-		}
+	for ; rc == library.SQLITE_ROW; rc = library.Xsqlite3_step(h.tls, statement) {
 		row := make([]engine.Value, n)
 		for i := range n {
 			var kind string

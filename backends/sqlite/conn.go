@@ -58,7 +58,7 @@ func (c *conn) Do(ctx context.Context, sql string) (a engine.Answer, err error) 
 			c.of.leave(c.id)
 		}
 	}()
-	c.h.relax()
+	c.h.refresh()
 	a.Before = c.h.transaction()
 	a.Results, a.Err = c.h.execute(sql)
 	a.After = c.h.transaction()
@@ -150,6 +150,6 @@ func openSet(path string) (*handle, error) {
 		h.close()
 		return nil, fmt.Errorf("open %s: %w", path, refused)
 	}
-	h.relax()
+	h.refresh()
 	return h, nil
 }

@@ -18,6 +18,7 @@ type handle struct {
 	out uintptr // where the library puts pointers: two of them
 
 	relaxed bool // unsafeSync is set
+	current bool // the definitions that the library has in memory were read again before the present transaction
 }
 
 const (
@@ -88,18 +89,24 @@ func (h *handle) failure(rc int32, before engine.Transaction) *engine.ServerErro
 	return e
 }
 
-// relax sets unsafeSync where it can, outside of transactions.
-func (h *handle) relax() {
-	if !h.relaxed && h.transaction() == engine.Idle {
-		_, refused := h.execute(unsafeSync)
+// refresh makes the library read definitions again that others have changed, outside of transactions. The library itself looks at
+// them when it executes a statement, and when it prepares one for few errors only ("no such table"): for others ("cannot INSERT into
+// generated column") it goes by what it has (seen with 3.54.1), which may be of a case that is long over.
+func (h *handle) refresh() {
+	if h.transaction() != engine.Idle {
+		return
+	}
+	_, refused := h.execute("SELECT 1 FROM sqlite_schema LIMIT 0")
+	if h.current = refused == nil; h.current && !h.relaxed {
+		_, refused = h.execute(unsafeSync)
 		h.relaxed = refused == nil
 	}
 }
 
-// stale gives the error that a statement had to get in place of its own: the library reads the schema once and looks at prepare time
-// whether it is still true, but goes on with what it has if it is kept from looking by a lock. "no such table" is what comes of it.
+// stale gives the error that a statement had to get in place of its own: where a lock keeps the library from looking whether the
+// definitions are still true it goes on with what it has, and "no such table" is what comes of it.
 func (h *handle) stale(e *engine.ServerError) *engine.ServerError {
-	if e.Code != "SQLITE_ERROR" {
+	if e.Code != "SQLITE_ERROR" || h.current {
 		return e
 	}
 	if _, refused := h.execute("PRAGMA schema_version"); refused != nil && Class(refused.Code).Retry {

@@ -34,6 +34,9 @@ func openArena(ctx context.Context, c *common, name string, p panel, limit time.
 	a := &arena{c: c, name: name, limit: limit, panel: p, r: &runner{c: c, sites: map[string]*site{}}, benches: map[string]*bench{}}
 	var err error
 	a.site, err = a.r.site(ctx, name)
+	if err == nil {
+		_, _, err = p.fit(a.site.engine)
+	}
 	if err != nil {
 		return nil, errors.Join(err, a.r.close())
 	}

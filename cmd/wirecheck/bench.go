@@ -50,6 +50,13 @@ type done struct {
 }
 
 func openBench(ctx context.Context, c *common, s *site, config lab.Config, p panel) (_ *bench, err error) {
+	p, note, err := p.fit(s.engine)
+	if err != nil {
+		return nil, err
+	}
+	if note != "" {
+		c.log.Warn().Msg(note)
+	}
 	b := &bench{panel: p, version: s.version, describe: describer(s.engine), define: definer(s.engine), stages: map[string]*lab.Stage{}, seed: c.seed, orders: max(int(c.orders), 1), attempts: attempts}
 	defer func() {
 		if err != nil {

@@ -185,6 +185,7 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 		return context.Cause(ctx)
 	case errors.As(err, &refused): // the setup
 		s.Cases, s.Refused = s.Cases+1, s.Refused+1
+		h.c.log.Debug().Int("case", i).Err(err).Msg("the setup was refused")
 		return nil
 	case err != nil:
 		return h.broken(ctx, k.Spec, level, err)
@@ -235,7 +236,7 @@ func (h *hunter) count(k *generate.Case, d *done) {
 
 // constraint reports whether an error is the violation of a constraint: the statement itself was understood.
 func constraint(e *engine.ServerError) bool {
-	return e != nil && (strings.HasPrefix(e.Code, "23") || strings.HasPrefix(e.SQLState, "23"))
+	return e != nil && (strings.HasPrefix(e.Code, "23") || strings.HasPrefix(e.SQLState, "23") || strings.HasPrefix(e.Code, "SQLITE_CONSTRAINT"))
 }
 
 // broken handles a server that cannot be used any more before a case could begin.

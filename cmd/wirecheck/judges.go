@@ -23,6 +23,7 @@ import (
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/mysql"
 	"wirecheck/rewrite/postgres"
+	"wirecheck/rewrite/sqlite"
 	"wirecheck/scenario"
 )
 
@@ -99,6 +100,7 @@ const isolationName = "isolation"
 // panel is which oracles judge.
 type panel struct {
 	isolation bool
+	named     bool // the user asked for the isolation oracle by its name
 	judges    []judge
 	record    io.Writer // gets the history that the isolation oracle judges; nil: nobody does
 }
@@ -124,7 +126,7 @@ func seat(list string) (panel, error) {
 		case name == "all":
 			p = panel{isolation: true, judges: judges}
 		case name == isolationName:
-			p.isolation = true
+			p.isolation, p.named = true, true
 		case i < 0:
 			return p, fmt.Errorf("unknown oracle %q: known are %s, all, none", name, oracleNames())
 		case !slices.ContainsFunc(p.judges, func(j judge) bool { return j.Name == name }):
@@ -132,6 +134,19 @@ func seat(list string) (panel, error) {
 		}
 	}
 	return p, nil
+}
+
+// fit takes away the oracle that cannot judge on the product, and says so. It is an error if the user asked for it by its name.
+func (p panel) fit(d engine.Descriptor) (_ panel, note string, err error) {
+	if !p.isolation || !d.Embedded {
+		return p, "", nil
+	}
+	note = fmt.Sprintf("the isolation oracle watches through a proxy, and %s is a library in this process with no protocol to stand in between", d.Title)
+	if p.named {
+		return p, "", fmt.Errorf("%s: name other oracles (--oracle wss,radar,...)", note)
+	}
+	p.isolation = false
+	return p, note + ": it is left out", nil
 }
 
 // names lists the oracles, for people and results.
@@ -151,16 +166,22 @@ func (p panel) names() string {
 
 // describer gives the dialect's way to take a text apart.
 func describer(d engine.Descriptor) lab.Describe {
-	if d.Protocol == engine.ProtocolPostgres {
+	switch {
+	case d.Protocol == engine.ProtocolPostgres:
 		return lab.Remember(postgres.Describe)
+	case d.Embedded:
+		return lab.Remember(sqlite.Describe)
 	}
 	return lab.Remember(mysql.New(mysql.Flavor(d.Name), rewrite.CaptureNative).Describe)
 }
 
 // definer gives the dialect's way to read what a statement defines.
 func definer(d engine.Descriptor) func(sql string) rewrite.Definition {
-	if d.Protocol == engine.ProtocolPostgres {
+	switch {
+	case d.Protocol == engine.ProtocolPostgres:
 		return postgres.Define
+	case d.Embedded:
+		return sqlite.Define
 	}
 	return mysql.Define
 }

@@ -305,10 +305,7 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 	if f.Name == oracle.NameCrash {
 		tries /= 10 // each of them starts a server
 	}
-	small, _, err := reduce.Reduce(ctx, spec, func(ctx context.Context, candidate *scenario.Spec) (bool, error) {
-		return h.again(ctx, candidate, level, f)
-	},
-		reduce.Options{Tries: tries, Progress: func(p reduce.Progress) { h.reducing(p) }})
+	small, _, err := h.reduce(ctx, spec, level, f, tries, h.reducing)
 	if err != nil && ctx.Err() == nil {
 		return err
 	}

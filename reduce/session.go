@@ -93,9 +93,10 @@ func (r *reduction) join() error {
 	return nil
 }
 
-// prepare makes the first steps statements of the setup.
+// prepare makes the first steps statements of the setup, as long as they define or write something: what begins a transaction would leave
+// it open in the session that executes the setup.
 func (r *reduction) prepare() error {
-	for len(r.best.steps) > 1 {
+	for len(r.best.steps) > 1 && slices.Contains([]string{"INSERT", "REPLACE", "UPDATE", "DELETE", "MERGE", "CREATE", "ALTER", "DROP", "TRUNCATE"}, verb(r.best.steps[0].sql)) {
 		d := r.best.clone()
 		d.setup = append(d.setup, d.steps[0].sql)
 		d.steps = d.steps[1:]
@@ -104,4 +105,12 @@ func (r *reduction) prepare() error {
 		}
 	}
 	return nil
+}
+
+// verb is a statement's first word, in upper case.
+func verb(sql string) string {
+	if list := tokens(sql); len(list) > 0 {
+		return strings.ToUpper(sql[list[0].from:list[0].to])
+	}
+	return ""
 }

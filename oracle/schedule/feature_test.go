@@ -22,7 +22,7 @@ func TestFeatures(t *testing.T) {
 	if diff := cmp.Diff(want, s.Features()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	s.Steps[3].Answer.Affected = 0 // it changed nothing: no dependency
+	s.Steps[3].Answer.Affected = 0                                                                                 // it changed nothing: no dependency
 	if diff := cmp.Diff([]string{"read committed: edge: rw(update>update-query) c-c"}, s.Features()); diff != "" { // it only read
 		t.Errorf("an update of no rows: (-want +got)\n%s", diff)
 	}

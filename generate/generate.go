@@ -76,6 +76,9 @@ func New(dialect Dialect, limits Limits, intn func(n int) int) (*Generator, erro
 // Steer makes the generator prefer what the coverage has not seen. nil ends that.
 func (g *Generator) Steer(c *Coverage) { g.coverage = c }
 
+// Draw makes the generator take its random numbers from another source from now on.
+func (g *Generator) Draw(intn func(n int) int) { g.intn = intn }
+
 // mysqlFamily reports whether the dialect is MySQL's or one made after it.
 func (g *Generator) mysqlFamily() bool {
 	return g.dialect == MySQL || g.dialect == MariaDB || g.dialect == TiDB

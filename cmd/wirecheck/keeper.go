@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"wirecheck/backends/engine"
+	"wirecheck/generate"
 	"wirecheck/lab"
 	"wirecheck/oracle"
 	"wirecheck/scenario"
@@ -23,12 +24,16 @@ import (
 // keeper is the folder of a hunt. Each folder in it is written beside its place and moved there, so that there is never half of
 // one; what cannot be written (a full disk) stays in memory and is tried again.
 type keeper struct {
-	dir     string
-	state   huntState
-	base    time.Duration // of earlier runs
-	kept    []*keptBug
-	known   map[string]bool
-	pending []pendingFolder
+	dir   string
+	state huntState
+	// steering is what the choice of cases goes by, in steering.json. It is written less often than the state: it is larger, and what is
+	// lost of it is only found again.
+	steering *generate.Steering
+	steered  time.Duration // when it was written, as state.Elapsed
+	base     time.Duration // of earlier runs
+	kept     []*keptBug
+	known    map[string]bool
+	pending  []pendingFolder
 }
 
 // huntState is what --resume needs, in state.json.
@@ -75,11 +80,17 @@ type pendingFolder struct {
 	files map[string]string
 }
 
-const stateFile = "state.json"
+const (
+	stateFile    = "state.json"
+	steeringFile = "steering.json"
+)
+
+// steerEvery is how old the steering may be that --resume finds after a kill.
+const steerEvery = 10 * time.Second
 
 // openKeeper makes the folder, or goes on with one.
 func openKeeper(dir, engineName, known string, resume bool) (*keeper, error) {
-	k := &keeper{dir: dir, known: map[string]bool{}, state: huntState{Engine: engineName, Permitted: map[string]int{}}}
+	k := &keeper{dir: dir, known: map[string]bool{}, steering: generate.NewSteering(), state: huntState{Engine: engineName, Permitted: map[string]int{}}}
 	if known != "" {
 		if err := k.readKnown(known); err != nil {
 			return nil, err
@@ -109,8 +120,37 @@ func openKeeper(dir, engineName, known string, resume bool) (*keeper, error) {
 	if k.state.Permitted == nil {
 		k.state.Permitted = map[string]int{}
 	}
-	k.base = k.state.Elapsed
+	k.base, k.steered = k.state.Elapsed, k.state.Elapsed
+	if err := k.readSteering(); err != nil {
+		return nil, err
+	}
 	return k, k.readKept()
+}
+
+// readSteering reads what the choice of cases went by; a hunt that was ended in its first seconds has left nothing.
+func (k *keeper) readSteering() error {
+	path := filepath.Join(k.dir, steeringFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, k.steering)
+	}
+	if err != nil {
+		return fmt.Errorf("read what steers the hunt: %s: %w", path, err)
+	}
+	return nil
+}
+
+// saveSteering writes what the choice of cases goes by.
+func (k *keeper) saveSteering() error {
+	k.steered = k.state.Elapsed
+	text, err := json.Marshal(k.steering)
+	if err != nil {
+		return err
+	}
+	return replaceFile(filepath.Join(k.dir, steeringFile), append(text, '\n'))
 }
 
 // readKept reads what earlier runs found.
@@ -164,6 +204,9 @@ func (k *keeper) save(passed time.Duration) error {
 		}
 	}
 	k.pending = left
+	if k.state.Elapsed-k.steered >= steerEvery {
+		errs = append(errs, k.saveSteering())
+	}
 	text, err := json.MarshalIndent(&k.state, "", "  ")
 	if err == nil {
 		err = replaceFile(filepath.Join(k.dir, stateFile), append(text, '\n'))

@@ -147,6 +147,16 @@ func (b *bench) execute(ctx context.Context, l *lab.Lab, spec *scenario.Spec, p 
 	return r, b.around(run)
 }
 
+// counters gives the columns that counters fill in the database in which the case was executed.
+func (b *bench) counters(ctx context.Context) (_ map[string]bool, err error) {
+	conn, err := b.config.Backend.Connect(ctx, b.config.Side)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	return filled(ctx, conn, b.config.Backend.Protocol == engine.ProtocolPostgres)
+}
+
 func (b *bench) close(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	var errs []error

@@ -135,6 +135,12 @@ func (r *replayer) explored(w io.Writer, x *explored) {
 	if x.Left > 0 {
 		fmt.Fprintf(w, "combinations not run: %d (--groups)\n", x.Left)
 	}
+	if x.NotShown > 0 {
+		fmt.Fprintf(w, "found, but not shown again by a scenario of its own, and so not reported: %d\n", x.NotShown)
+		for _, why := range x.Unconfirmed {
+			fmt.Fprintf(w, "  %s\n", why)
+		}
+	}
 	for _, why := range x.Unjudged {
 		fmt.Fprintf(w, "not judged: %s\n", why)
 	}

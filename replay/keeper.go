@@ -659,7 +659,7 @@ func (k *keeper) finish(s *Step) {
 func (k *keeper) deadlock(s *Step) {
 	d := Deadlock{Session: s.Session, Step: s.N, SQL: s.SQL, Tags: s.Tags(), Replayed: s.Outcome.Reason == engine.ReasonDeadlock}
 	if s.standIn != "" {
-		d.SQL = s.Statement.SQL
+		d.SQL = WithoutTags(s.Statement.SQL, k.prep.dialect)
 	}
 	if e := s.Statement.Error; e != nil {
 		d.Captured = isDeadlock(k.config.Backend, e)

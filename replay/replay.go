@@ -163,6 +163,9 @@ func (s *Step) Tags() []trace.Tag {
 	return s.Statement.Tags
 }
 
+// Info is what the capture says of the step's session; nil if it says nothing.
+func (s *Step) Info() *trace.Session { return s.info }
+
 // failed reports whether the server refused the step.
 func (s *Step) failed() bool { return s.Answer.Err != nil || s.Lost != nil }
 

@@ -459,7 +459,8 @@ func Groups(units []*Unit, near, most int, d trace.Dialect) (groups []*Group, le
 	for distance := 1; distance < near && distance < len(units); distance++ {
 		for i := 0; i+distance < len(units); i++ {
 			u, v := units[i], units[i+distance]
-			if u.Whole && v.Whole && !u.overlaps(v) && u.conflicts(v) {
+			// Two single statements have no other order than one after the other.
+			if u.Whole && v.Whole && !u.overlaps(v) && u.conflicts(v) && len(u.Steps)+len(v.Steps) > 2 {
 				add(false, u, v)
 			}
 		}

@@ -103,7 +103,9 @@ func (b *bench) openWatched(ctx context.Context, c *common, s *site, config lab.
 	if b.lens, err = openLens(ctx, c, s, b.panel.record); err != nil {
 		return nil, err
 	}
-	config.Reset = lab.Setup // what the proxy knows of the rows begins with the setup
+	if !config.Aside {
+		config.Reset = lab.Setup // what the proxy knows of the rows begins with the setup
+	}
 	config.Target, config.Side, config.Hidden = b.lens.through(target), target, dialect.HiddenColumn
 	if s.engine.Protocol == engine.ProtocolMySQL {
 		config.After = "DO 0"

@@ -279,7 +279,7 @@ func (e *explorer) at(ctx context.Context, level engine.Level) (_ *lab.Lab, _ *b
 	if err != nil {
 		return nil, nil, err
 	}
-	config := lab.Config{Level: level, Case: e.r.f.limit, Reset: lab.Quick}
+	config := lab.Config{Level: level, Case: e.r.f.limit, Reset: lab.Quick, Aside: e.r.postgres()}
 	config.Limits.Stuck = arenaStuck
 	if p.isolation || len(p.judges) > 0 {
 		if e.benches[level.History], err = openBench(ctx, e.r.c, e.r.site, config, p); err != nil {
@@ -339,7 +339,6 @@ type combination struct {
 	lanes    []*replay.Lane
 	stage    *lab.Stage // of lab: says what it did in the oracles' words
 	masks    *serial.Masks
-	sighted  bool // nothing is masked that the order of transactions could show in
 	orders   []*scenario.Permutation
 	serial   map[string]*schedule.Schedule // serial orders, by sessions and the statements' texts
 	named    map[string]*wrongRun          // by what differs: what the oracles call it
@@ -428,7 +427,6 @@ func (k *combination) begin(ctx context.Context) (why string, err error) {
 	k.masks = serial.NewMasks(k.g.State.Filled)
 	k.masks.Blind(x)
 	k.masks.Learn(x, y)
-	k.sighted = k.masks.Sighted()
 	for i, u := range k.g.Units {
 		for j, without := range u.Superseded(d) {
 			if without {
@@ -581,9 +579,17 @@ func (k *combination) judge(ctx context.Context, p *scenario.Permutation, texts 
 func (k *combination) judgeMarked(ctx context.Context, p *scenario.Permutation, texts [][]string, result *lab.Result, captured bool, mark string) error {
 	spec, perm := k.with(texts, p)
 	w := &wrongRun{Captured: captured, Level: k.level.History, Permutation: perm.String(), Mark: mark, switches: switches(p), steps: len(p.Steps)}
-	j, err := k.values(ctx, spec, texts, result)
+	j, err := k.values(ctx, spec, texts, result, true)
 	if err != nil {
 		return err
+	}
+	if len(j.Differences) == 0 && j.Unknown == "" && (k.bench == nil || len(k.bench.panel.judges) == 0) {
+		return nil
+	}
+	if len(j.Differences) > 0 && k.masks.Doubts() {
+		if j, err = k.values(ctx, spec, texts, result, false); err != nil {
+			return err
+		}
 	}
 	if len(j.Differences) > 0 {
 		// Once more: what does not repeat is not reported.
@@ -594,12 +600,9 @@ func (k *combination) judgeMarked(ctx context.Context, p *scenario.Permutation, 
 		if again.Trouble != nil {
 			return nil
 		}
-		if j, err = k.values(ctx, spec, texts, again); err != nil {
+		if j, err = k.values(ctx, spec, texts, again, false); err != nil {
 			return err
 		}
-	}
-	if len(j.Differences) == 0 && j.Unknown == "" && k.sighted && (k.bench == nil || len(k.bench.panel.judges) == 0) {
-		return nil
 	}
 	what := ""
 	for _, d := range j.Differences {
@@ -624,12 +627,12 @@ func (k *combination) judgeMarked(ctx context.Context, p *scenario.Permutation, 
 }
 
 // values asks whether an execution's answers and tables are those of a serial one.
-func (k *combination) values(ctx context.Context, spec *scenario.Spec, texts [][]string, result *lab.Result) (serial.Judgement, error) {
+func (k *combination) values(ctx context.Context, spec *scenario.Spec, texts [][]string, result *lab.Result, strict bool) (serial.Judgement, error) {
 	s, err := k.stage.Schedule(spec, result)
 	if err != nil {
 		return serial.Judgement{}, err
 	}
-	return k.masks.Judge(s, func(order []int) (*schedule.Schedule, error) {
+	return k.masks.Judge(s, strict, func(order []int) (*schedule.Schedule, error) {
 		key := fmt.Sprint(order, texts)
 		if r := k.serial[key]; r != nil {
 			return r, nil

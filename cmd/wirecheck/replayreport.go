@@ -243,7 +243,7 @@ func tagText(tags []trace.Tag) string {
 		return ""
 	}
 	var parts []string
-	for _, t := range tags {
+	for _, t := range replay.Route(tags) {
 		parts = append(parts, t.Key+"="+t.Value)
 	}
 	return " [" + strings.Join(parts, ", ") + "]"

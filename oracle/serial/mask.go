@@ -16,14 +16,15 @@ type Masks struct {
 	counters map[string]bool // "table.column"
 	columns  map[string]bool // names of such columns, as results have them
 	unstable map[string]bool // places
-	skipped  map[string]bool // places of answers
-	blind    map[string]bool // tables
+	skipped  map[string]bool // places of answers that are not compared
+	doubtful map[string]bool // places of answers that may differ for another reason than the order of transactions
+	blind    map[string]bool // tables of which the same holds
 	notes    []string
 }
 
 // NewMasks makes masks of the columns that counters fill.
 func NewMasks(counters map[string]bool) *Masks {
-	m := &Masks{counters: counters, columns: map[string]bool{}, unstable: map[string]bool{}, skipped: map[string]bool{}, blind: map[string]bool{}}
+	m := &Masks{counters: counters, columns: map[string]bool{}, unstable: map[string]bool{}, skipped: map[string]bool{}, doubtful: map[string]bool{}, blind: map[string]bool{}}
 	for name := range counters {
 		_, column, _ := strings.Cut(name, ".")
 		m.columns[column] = true
@@ -34,15 +35,8 @@ func NewMasks(counters map[string]bool) *Masks {
 // Skip masks the answer of a step.
 func (m *Masks) Skip(session int, step string) { m.skipped[place(session, step)] = true }
 
-// Sighted reports whether all answers are compared in a session's step.
-func (m *Masks) Sighted() bool {
-	for p := range m.unstable {
-		if strings.HasPrefix(p, "step ") {
-			return false
-		}
-	}
-	return len(m.skipped) == 0
-}
+// Doubts reports whether Blind has masked anything.
+func (m *Masks) Doubts() bool { return len(m.doubtful)+len(m.blind) > 0 }
 
 func place(session int, step string) string { return "step " + strconv.Itoa(session) + " " + step }
 
@@ -67,7 +61,7 @@ func (m *Masks) Blind(s *schedule.Schedule) {
 		if x.Verb == "begin" || x.Verb == "set" || x.Verb == "show" {
 			continue
 		}
-		m.Skip(st.Session, st.Name)
+		m.doubtful[place(st.Session, st.Name)] = true
 		if !other {
 			continue
 		}
@@ -210,15 +204,16 @@ func valueText(v schedule.Value) string {
 	return string(v)
 }
 
-// difference finds the first one between what the execution of these sessions was and what it would have been.
-func (m *Masks) difference(s, would *schedule.Schedule, sessions []int) (Difference, bool) {
+// difference finds the first one between what the execution of these sessions was and what it would have been. strict: in what
+// Blind has masked, too.
+func (m *Masks) difference(s, would *schedule.Schedule, sessions []int, strict bool) (Difference, bool) {
 	was, other := m.outcome(s), m.outcome(would)
 	seen := map[string]bool{}
 	for _, session := range sessions {
 		for i := range s.Steps {
 			st := &s.Steps[i]
 			p := place(session, st.Name)
-			if st.Session != session || seen[p] || m.skipped[p] || m.unstable[p] {
+			if st.Session != session || seen[p] || m.skipped[p] || m.unstable[p] || m.doubtful[p] && !strict {
 				continue
 			}
 			seen[p] = true
@@ -233,7 +228,7 @@ func (m *Masks) difference(s, would *schedule.Schedule, sessions []int) (Differe
 	for i := range s.Final {
 		name := s.Final[i].Name
 		p := "table " + name
-		if m.unstable[p] || m.blind[bare(name)] || was[p] == other[p] {
+		if m.unstable[p] || m.blind[bare(name)] && !strict || was[p] == other[p] {
 			continue
 		}
 		d := Difference{Table: name, Want: shown(onlyIn(other[p], was[p])), Got: shown(onlyIn(was[p], other[p]))}

@@ -58,7 +58,7 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 	m := NewMasks(o.Counters)
 	m.Blind(s)
 	m.Learn(s, again)
-	j, err := m.Judge(s, func(order []int) (*schedule.Schedule, error) { return stage.Run(ctx, s.Sessions, inOrder(s, order)) })
+	j, err := m.Judge(s, false, func(order []int) (*schedule.Schedule, error) { return stage.Run(ctx, s.Sessions, inOrder(s, order)) })
 	if err != nil {
 		return v, err
 	}
@@ -112,8 +112,9 @@ type Difference struct {
 }
 
 // Judge compares an execution with the serial ones, which run executes. Sessions of which nothing lasted, since the server ended their transactions
-// to let others go on (deadlock, serialization failure, lock wait), are left out: without them it must be serializable.
-func (m *Masks) Judge(s *schedule.Schedule, run func(order []int) (*schedule.Schedule, error)) (j Judgement, err error) {
+// to let others go on (deadlock, serialization failure, lock wait), are left out: without them it must be serializable. strict compares what
+// Blind has masked, too: then no difference tells more, and one tells nothing.
+func (m *Masks) Judge(s *schedule.Schedule, strict bool, run func(order []int) (*schedule.Schedule, error)) (j Judgement, err error) {
 	sessions, why := lasting(s)
 	switch {
 	case why != "":
@@ -131,7 +132,7 @@ func (m *Masks) Judge(s *schedule.Schedule, run func(order []int) (*schedule.Sch
 		if r.Trouble != "" || r.Crashed {
 			return Judgement{Unknown: "a serial order could not be executed: " + r.Trouble}, nil
 		}
-		d, differs := m.difference(s, r, sessions)
+		d, differs := m.difference(s, r, sessions, strict)
 		if !differs {
 			return Judgement{}, nil
 		}

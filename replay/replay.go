@@ -186,6 +186,8 @@ type Deadlock struct {
 	Captured bool        `json:"captured"` // it is in the capture
 	Replayed bool        `json:"replayed"` // it is in the replay
 	Others   []Party     `json:"others,omitempty"`
+	// OtherVictim: the server chose another one of them in the replay than in the capture.
+	OtherVictim bool `json:"other_victim,omitempty"`
 }
 
 // Party is a session that took part in something, with its statement.

@@ -181,12 +181,12 @@ func (m *collected) set(sql string) bool {
 		name := form.FindStringSubmatch(sql)
 		m.settings = slices.DeleteFunc(m.settings, func(old string) bool {
 			o := form.FindStringSubmatch(old)
-			return o != nil && name != nil && strings.EqualFold(o[1], name[1]) && strings.EqualFold(firstWord(old), verb)
+			return o != nil && name != nil && strings.Count(old, "=") < 2 && strings.EqualFold(o[1], name[1]) && strings.EqualFold(firstWord(old), verb)
 		})
 	}
 	switch word {
 	case "set":
-		if !strings.Contains(sql, ",") || !strings.Contains(sql, "=") { // of several at once, none is overwritten
+		if strings.Count(sql, "=") < 2 { // of several at once, none is overwritten
 			forget(variable, "set")
 		}
 	case "prepare":

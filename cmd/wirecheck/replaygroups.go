@@ -620,10 +620,23 @@ func (k *combination) judgeMarked(ctx context.Context, p *scenario.Permutation, 
 	}
 	k.wrong = k.wrong || captured
 	w.Already, w.shape = k.wrong, k.shape()
-	if captured && slices.Contains(w.oracles, isolationName) {
+	if captured && (slices.Contains(w.oracles, isolationName) || k.told()) {
 		return nil // the live oracle has told of it
 	}
 	return k.note(ctx, w, spec, perm)
+}
+
+// told reports whether the live oracle has told of transactions of all of the group's units together.
+func (k *combination) told() bool {
+	return slices.ContainsFunc(k.e.r.report.Findings, func(f oracle.Finding) bool {
+		return !slices.ContainsFunc(k.g.Units, func(u *replay.Unit) bool {
+			return !slices.ContainsFunc(f.Transactions, func(t oracle.Transaction) bool {
+				return t.Session == u.Session && !slices.ContainsFunc(t.Statements, func(st oracle.Statement) bool {
+					return !slices.ContainsFunc(u.Steps, func(s *replay.Step) bool { return s.SQL == st.SQL })
+				})
+			})
+		})
+	})
 }
 
 // values asks whether an execution's answers and tables are those of a serial one.
@@ -774,8 +787,32 @@ func (x *explored) unconfirmed(text string) {
 // shape is what the group's units do, whatever the values are.
 func (k *combination) shape() string { return k.g.Shape() }
 
+// printable writes a scenario so that a file can hold it.
+func (k *combination) printable(from *scenario.Spec, p *scenario.Permutation) (*scenario.Spec, *scenario.Permutation) {
+	write := func(sql string) string { return replay.Braceless(sql, k.e.r.dialect()) }
+	block := func(b *scenario.Block) *scenario.Block {
+		if b == nil {
+			return nil
+		}
+		return &scenario.Block{SQL: write(b.SQL)}
+	}
+	spec := &scenario.Spec{Name: from.Name}
+	for i := range from.Setup {
+		spec.Setup = append(spec.Setup, *block(&from.Setup[i]))
+	}
+	for i, s := range from.Sessions {
+		c := &scenario.Session{Name: s.Name, Setup: block(s.Setup)}
+		for j, st := range s.Steps {
+			c.Steps = append(c.Steps, &scenario.Step{Name: st.Name, SQL: write(st.SQL), Session: i, Index: j})
+		}
+		spec.Sessions = append(spec.Sessions, c)
+	}
+	return spec, moved(spec, p)
+}
+
 // print makes the scenario file, and executes it as wirecheck run does: why says why it does not show what was found.
 func (k *combination) print(ctx context.Context, w *wrongRun, spec *scenario.Spec, p *scenario.Permutation) (why string, err error) {
+	spec, p = k.printable(spec, p)
 	out := witness(spec, p, scenario.Target{Engine: k.e.r.site.engine.Name, Level: k.level.History}, w.oracles, 0)
 	out.Header = []string{fmt.Sprintf("%s: %s of sessions %v of %s", strings.Join(w.Found, ", "), k.e.r.f.unit, w.Sessions, filepath.Base(k.e.r.path))}
 	for _, line := range w.Why {

@@ -225,6 +225,8 @@ func divergence(w io.Writer, d *replay.Divergence) {
 func deadlock(w io.Writer, d *replay.Deadlock) {
 	where := "in the replay, not in the capture"
 	switch {
+	case d.OtherVictim:
+		where = "in the capture and in the replay, with another victim"
 	case d.Captured && d.Replayed:
 		where = "in the capture and in the replay"
 	case d.Captured:

@@ -51,10 +51,6 @@ func startLogging(t *testing.T, other map[string]string) *production {
 	if settings["log_destination"] == "jsonlog" {
 		p.ending = ".json"
 	}
-	if os.Getenv("KEEP") != "" {
-		p.dir = filepath.Join(os.Getenv("KEEP"), strings.ReplaceAll(t.Name(), "/", "-"))
-		os.MkdirAll(p.dir, 0o700)
-	}
 	t.Cleanup(func() { server.Close() })
 	for _, sql := range []string{"CREATE DATABASE shop"} {
 		c := p.connect(t, "postgres")
@@ -195,7 +191,13 @@ type replayed1 struct {
 			First          []struct{ SQL, Capture, Replay string }
 		}
 	}
-	Findings []struct{ Name, Class string }
+	Findings []struct {
+		Name, Class  string
+		Transactions []struct {
+			User string
+			Tags []string
+		}
+	}
 	Tables   []finalTable
 	Explored *explored
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -56,6 +59,7 @@ type webshop struct {
 	t *testing.T
 	p *production
 	n int // of carts
+	m int // of checkouts
 }
 
 // request is one of the application's, with its sqlcommenter tags.
@@ -138,7 +142,8 @@ func (w *webshop) fill(c *shopper, customer int, products ...int) string {
 
 // checkout locks what it reads: no race.
 func (w *webshop) checkout(c *shopper, cart string, customer int, coupon string) {
-	r := c.as("checkout", 3000+w.n)
+	w.m++
+	r := c.as("checkout", 3000+w.m)
 	r.do("begin")
 	r.do(`SELECT p.id, p.stock FROM product p JOIN cart_item i ON i.product_id = p.id WHERE i.cart_id = $1 ORDER BY p.id FOR UPDATE OF p`, cart)
 	r.do(`UPDATE product SET stock = stock - i.qty FROM cart_item i WHERE i.product_id = product.id AND i.cart_id = $1`, cart)
@@ -359,19 +364,18 @@ func (w *webshop) useOnce(a, b *shopper) {
 	}
 }
 
-// webshopForms are ways in which servers log.
-var webshopForms = map[string]map[string]string{
-	"start and end": {"log_statement": "all", "log_duration": "on"},
-	"end":           {"log_statement": "none", "log_min_duration_statement": "0", "log_duration": "off"},
-	"start":         {"log_statement": "all", "log_duration": "off"},
-	"jsonlog":       {"log_destination": "jsonlog", "log_statement": "all", "log_duration": "on"},
-}
-
-// TestReplayShop captures the shop at work, in each form of log, and replays it.
+// TestReplayShop captures the shop at work, in each form of log, and replays it: nothing differs, and the races are found, and nothing else.
 func TestReplayShop(t *testing.T) {
-	for form, settings := range webshopForms {
-		t.Run(form, func(t *testing.T) {
-			p := startLogging(t, settings)
+	for _, form := range []struct {
+		name     string
+		settings map[string]string
+		whole    bool // it has the parameters of statements that failed, as log_parameter_max_length_on_error = -1 tells them otherwise
+	}{
+		{"start and end", map[string]string{"log_destination": "csvlog"}, true},
+		{"end", map[string]string{"log_statement": "none", "log_min_duration_statement": "0", "log_duration": "off", "log_destination": "jsonlog"}, false},
+	} {
+		t.Run(form.name, func(t *testing.T) {
+			p := startLogging(t, form.settings)
 			owner := p.connect(t, "shop")
 			owner.exec("CREATE ROLE app LOGIN PASSWORD 'app'")
 			owner.exec(webshopSchema)
@@ -382,7 +386,6 @@ func TestReplayShop(t *testing.T) {
 			w := &webshop{t: t, p: p}
 			a, b := w.visitor("A"), w.visitor("B")
 			w.work(a, b)
-			clean := time.Now()
 			w.lostStock(a, b)
 			w.offDuty(a, b)
 			w.doubleBooking(a, b)
@@ -391,9 +394,61 @@ func TestReplayShop(t *testing.T) {
 			a.close()
 			b.close()
 			path := p.capture(t, begin)
-			t.Logf("capture %s, dump %s, clean until %v", path, dump, clean)
-			out, said, status := command(t, "replay", path, "--snapshot", dump, "--engine", "postgres", "--log-level", "warn")
-			t.Logf("status %d\n%s%s", status, out, said)
+			if form.whole {
+				r := replayed(t, exitFound, path, "--snapshot", dump, "--engine", "postgres", "--unit", "request")
+				r.shop(t, true, []string{"not serializable (phantom): /book", "not serializable: /redeem"})
+			} else {
+				r := replayed(t, exitFound, path, "--snapshot", dump, "--engine", "postgres")
+				r.shop(t, false, []string{"not serializable (phantom): /book"})
+			}
 		})
+	}
+}
+
+// shop demands what the shop's capture should bring: its races, and nothing else. want are those that no oracle sees live.
+func (r *replayed1) shop(t *testing.T, whole bool, want []string) {
+	t.Helper()
+	r.sameAsCaptured(t)
+	if r.Replay.Deviated > 0 {
+		t.Errorf("the order was not kept: %v", r.Replay.Deviations)
+	}
+	skipped := map[string]int{"the data of COPY is not in the capture": 1}
+	if !whole {
+		skipped["the capture has not its parameters"] = 1
+		skipped["the capture has not its parameters; it had failed, and a statement that fails stands in for it"] = 2 // a savepoint's, and the deadlock's victim
+	}
+	if !maps.Equal(r.Replay.Skipped, skipped) {
+		t.Errorf("not replayed: %v, want %v", r.Replay.Skipped, skipped)
+	}
+	if d := r.Replay.Deadlocks; len(d) != 1 || !d[0].Captured || d[0].Replayed != whole {
+		t.Errorf("deadlocks %+v, want one", d)
+	}
+	var live []string
+	for _, f := range r.Findings {
+		live = append(live, f.Name)
+		for _, x := range f.Transactions {
+			if x.User != "app" || !slices.ContainsFunc(x.Tags, func(tag string) bool { return strings.HasPrefix(tag, "route=/") }) {
+				t.Errorf("%s: a transaction of user %q with tags %v, want app and its route", f.Name, x.User, x.Tags)
+			}
+		}
+	}
+	if !slices.Equal(live, []string{"lost update", "write skew"}) {
+		t.Errorf("found %v, want a lost update and a write skew", live)
+	}
+	var found []string
+	for _, x := range r.Explored.Anomalies {
+		route := ""
+		for _, tag := range x.Tags {
+			if tag.Key == "route" {
+				route = tag.Value
+			}
+		}
+		found = append(found, strings.Join(x.Found, ", ")+": "+route)
+	}
+	if !slices.Equal(found, want) {
+		t.Errorf("found %q, want %q", found, want)
+	}
+	if len(r.Explored.Unjudged)+r.Explored.NotShown > 0 {
+		t.Errorf("not judged: %v, not shown: %v", r.Explored.Unjudged, r.Explored.Unconfirmed)
 	}
 }

@@ -110,7 +110,9 @@ func (b *bench) openWatched(ctx context.Context, c *common, s *site, config lab.
 	if b.lens, err = openLens(ctx, c, s, b.panel.record); err != nil {
 		return nil, err
 	}
-	config.Reset = lab.Setup // what the proxy knows of the rows begins with the setup
+	if !config.Aside {
+		config.Reset = lab.Setup // what the proxy knows of the rows begins with the setup
+	}
 	config.Target, config.Side, config.Hidden = b.lens.through(target), target, dialect.HiddenColumn
 	if s.engine.Protocol == engine.ProtocolMySQL {
 		config.After = "DO 0"
@@ -152,6 +154,16 @@ func (b *bench) execute(ctx context.Context, l *lab.Lab, spec *scenario.Spec, p 
 		return r, run()
 	}
 	return r, b.around(run)
+}
+
+// counters gives the columns that counters fill in the database in which the case was executed.
+func (b *bench) counters(ctx context.Context) (_ map[string]bool, err error) {
+	conn, err := b.config.Backend.Connect(ctx, b.config.Side)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	return filled(ctx, conn, b.config.Backend.Protocol == engine.ProtocolPostgres)
 }
 
 func (b *bench) close(ctx context.Context) error {

@@ -16,6 +16,7 @@ import (
 	"wirecheck/oracle/norec"
 	"wirecheck/oracle/radar"
 	"wirecheck/oracle/schedule"
+	"wirecheck/oracle/serial"
 	"wirecheck/oracle/tlp"
 	"wirecheck/oracle/troc"
 	"wirecheck/oracle/txcheck"
@@ -34,6 +35,8 @@ type judge struct {
 	classes []oracle.Class
 	// own says that it needs a database of its own; else it may use the one in which the case was executed.
 	own bool
+	// named says that it judges only where it is asked for by name: it is not among all.
+	named bool
 	// check judges; what it needs besides, such as one more stage, the bench has.
 	check func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error)
 }
@@ -87,6 +90,16 @@ var judges = []judge{
 		},
 	},
 	{
+		Oracle: serial.Descriptor, classes: []oracle.Class{oracle.Serial}, own: true, named: true,
+		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error) {
+			counters, err := b.counters(ctx)
+			if err != nil {
+				return schedule.Verdict{}, err
+			}
+			return serial.Check(ctx, s, stage, serial.Options{Counters: counters})
+		},
+	},
+	{
 		Oracle: crash.Descriptor, classes: []oracle.Class{oracle.Crash},
 		check: func(_ context.Context, s *schedule.Schedule, _ *lab.Stage, _ *bench) (schedule.Verdict, error) {
 			return crash.Check(s), nil
@@ -124,7 +137,7 @@ func seat(list string) (panel, error) {
 		switch {
 		case name == "none" && len(names) == 1:
 		case name == "all":
-			p = panel{isolation: true, judges: judges}
+			p = panel{isolation: true, judges: slices.DeleteFunc(slices.Clone(judges), func(j judge) bool { return j.named })}
 		case name == isolationName:
 			p.isolation, p.named = true, true
 		case i < 0:

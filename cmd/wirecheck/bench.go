@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"time"
 
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
@@ -38,6 +39,14 @@ type bench struct {
 	// attempts is how often a case in which something was found is executed again; sparing: not for what is permitted.
 	attempts int
 	sparing  bool
+	spent    map[string]time.Duration // by oracle; nil: nobody wants to know
+}
+
+// spend adds the time since a moment to an oracle's.
+func (b *bench) spend(oracle string, since time.Time) {
+	if b.spent != nil {
+		b.spent[oracle] += time.Since(since)
+	}
 }
 
 // done is a case that was executed.
@@ -116,7 +125,9 @@ func (b *bench) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permut
 	d := &done{}
 	if b.lens != nil {
 		b.lens.live.restart()
+		begun := time.Now()
 		r, err := b.execute(ctx, b.watched, spec, p, b.lens.live.prepared)
+		b.spend(isolationName, begun)
 		d.Result, d.watched = r, r
 		if err != nil {
 			return d, err
@@ -127,7 +138,9 @@ func (b *bench) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permut
 			return d, nil
 		}
 	}
+	begun := time.Now()
 	r, err := b.execute(ctx, b.lab, spec, p, func() {})
+	b.spend(executionName, begun)
 	if d.Result = r; err != nil {
 		return d, err
 	}

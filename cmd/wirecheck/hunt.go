@@ -112,7 +112,7 @@ func runHunt(ctx context.Context, c *common, f huntFlags) (err error) {
 	}
 	c.random()
 	h.keeper.state.Seed = c.seed
-	if h.arena, err = openArena(ctx, c, f.engine, p, f.limit); err != nil {
+	if h.arena, err = openArena(ctx, c, f.engine, p, f.limit, !f.limits.Defines()); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, h.close(ctx)) }()
@@ -213,6 +213,10 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 // count adds what a case was like.
 func (h *hunter) count(k *generate.Case, d *done) {
 	s := &h.keeper.state
+	for oracle, spent := range h.spent {
+		s.Spent[oracle] += spent
+		delete(h.spent, oracle)
+	}
 	s.Fresh += h.cover.AddCase(k)
 	for _, ev := range d.Events {
 		if ev.Kind != lab.Ran && ev.Kind != lab.Resumed {
@@ -281,6 +285,9 @@ func (h *hunter) crashed(ctx context.Context, spec *scenario.Spec, level engine.
 	return h.found(ctx, spec, level, &f)
 }
 
+// reductionName stands for reductions where time is told by oracle.
+const reductionName = "reduction"
+
 // seldom says which of many findings alike are reduced: the first three, and then ever fewer.
 func seldom(n int) bool { return n <= 3 || n&(n-1) == 0 }
 
@@ -301,6 +308,8 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 	if h.reduced[coarse]++; !seldom(h.reduced[coarse]) {
 		return nil
 	}
+	begun := time.Now()
+	defer func() { s.Spent[reductionName] += time.Since(begun); clear(h.spent) }()
 	tries := h.f.tries
 	if f.Name == oracle.NameCrash {
 		tries /= 10 // each of them starts a server
@@ -388,6 +397,9 @@ func (h *hunter) end() error {
 		fmt.Fprintf(h.c.stdout, "%s\nseed %d, %d setups refused, %d crashes\n", h.line(), s.Seed, s.Refused, s.Crashes)
 		for _, cause := range slices.Sorted(maps.Keys(s.Permitted)) {
 			fmt.Fprintf(h.c.stdout, "permitted, %s: %d\n", cause, s.Permitted[cause])
+		}
+		for _, oracle := range slices.Sorted(maps.Keys(s.Spent)) {
+			fmt.Fprintf(h.c.stdout, "time, %s: %.1f s\n", oracle, s.Spent[oracle].Seconds())
 		}
 		for _, k := range h.keeper.kept {
 			fmt.Fprintf(h.c.stdout, "%s: %s at %s, %s (seen %d times)\n", k.Folder, k.Title, k.Level, k.Size, k.Seen)

@@ -7,6 +7,7 @@ import (
 	mathrand "math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
@@ -95,6 +96,9 @@ var judges = []judge{
 
 // isolationName is the oracle that finds cycles: it watches, and re-executes nothing.
 const isolationName = "isolation"
+
+// executionName stands for the execution of a case itself where time is told by oracle.
+const executionName = "execution"
 
 // panel is which oracles judge.
 type panel struct {
@@ -217,6 +221,7 @@ func (b *bench) ask(ctx context.Context, spec *scenario.Spec, j judge, s *schedu
 			return schedule.Verdict{}, err
 		}
 	}
+	defer b.spend(j.Name, time.Now())
 	stage.Plain(spec)
 	v, err := j.check(ctx, s, stage, b)
 	if err != nil {

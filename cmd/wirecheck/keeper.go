@@ -47,6 +47,8 @@ type huntState struct {
 	Crashes    int            `json:"crashes"`
 	Fresh      int            `json:"fresh"` // combinations that were new
 	Permitted  map[string]int `json:"permitted"`
+	// Spent is how long each oracle took, confirmation of what it found included.
+	Spent map[string]time.Duration `json:"spent_ns"`
 }
 
 func (s *huntState) permitted() (n int) {
@@ -79,7 +81,7 @@ const stateFile = "state.json"
 
 // openKeeper makes the folder, or goes on with one.
 func openKeeper(dir, engineName, known string, resume bool) (*keeper, error) {
-	k := &keeper{dir: dir, known: map[string]bool{}, state: huntState{Engine: engineName, Permitted: map[string]int{}}}
+	k := &keeper{dir: dir, known: map[string]bool{}, state: huntState{Engine: engineName, Permitted: map[string]int{}, Spent: map[string]time.Duration{}}}
 	if known != "" {
 		if err := k.readKnown(known); err != nil {
 			return nil, err
@@ -108,6 +110,9 @@ func openKeeper(dir, engineName, known string, resume bool) (*keeper, error) {
 	}
 	if k.state.Permitted == nil {
 		k.state.Permitted = map[string]int{}
+	}
+	if k.state.Spent == nil {
+		k.state.Spent = map[string]time.Duration{}
 	}
 	k.base = k.state.Elapsed
 	return k, k.readKept()

@@ -71,7 +71,7 @@ func runReduce(ctx context.Context, c *common, f reduceFlags, path string) (err 
 		c.seed = seed
 	}
 	c.random()
-	a, err := openArena(ctx, c, name, p, f.limit)
+	a, err := openArena(ctx, c, name, p, f.limit, false)
 	if err != nil {
 		return err
 	}

@@ -50,6 +50,7 @@ func (r *reader) condition(sc *scope, depth int) string {
 	value := func() string { return r.constant(r.db, c.Column).SQL }
 	return r.choose([]option{
 		{40, "", true, func() string { return r.compare(r.db, c) }},
+		{9, "mixed-types", r.mixing(), func() string { return r.mixedCondition(c) }},
 		{8, "", ordered, func() string { return r.computed(sc, c, depth) }},
 		{6, "between", ordered, func() string { return fmt.Sprintf("%s BETWEEN %s AND %s", c.sql, value(), value()) }},
 		{8, "in-list", comparable, func() string { return r.inList(c, value) }},

@@ -112,15 +112,9 @@ func (a *arena) again(ctx context.Context, spec *scenario.Spec, level engine.Lev
 	if err != nil {
 		return false, err
 	}
-	whole := b.panel
-	defer func() { b.panel, b.attempts = whole, attempts }()
+	defer b.only(func(j judge) bool { return j.Name == f.Oracle }, false)()
+	defer func() { b.attempts = attempts }()
 	b.attempts = 0
-	b.panel.judges = slices.DeleteFunc(slices.Clone(whole.judges), func(j judge) bool { return j.Name != f.Oracle })
-	if len(b.panel.judges) > 0 && b.lens != nil {
-		lens := b.lens // the isolation oracle is not needed
-		b.lens = nil
-		defer func() { b.lens = lens }()
-	}
 	d, err := b.run(ctx, spec, spec.Permutations[0])
 	var refused *engine.ServerError
 	switch {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"wirecheck/backends/engine"
@@ -104,6 +105,16 @@ func openBench(ctx context.Context, c *common, s *site, config lab.Config, p pan
 	}
 	b.primary = lab.NewStage(b.lab, b.version, b.describe)
 	return b, nil
+}
+
+// only lets no other judges judge, and the isolation oracle only if watched, until what it gives is called.
+func (b *bench) only(keep func(judge) bool, watched bool) (restore func()) {
+	whole, lens := b.panel, b.lens
+	b.panel.judges = slices.DeleteFunc(slices.Clone(whole.judges), func(j judge) bool { return !keep(j) })
+	if len(b.panel.judges) > 0 && !watched {
+		b.lens = nil
+	}
+	return func() { b.panel, b.lens = whole, lens }
 }
 
 // openWatched opens a lab behind a proxy that sees what happens.

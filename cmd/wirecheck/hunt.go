@@ -26,8 +26,9 @@ import (
 type huntFlags struct {
 	engine, oracles, out, known string
 	levels                      []string
-	duration, limit             time.Duration
+	duration, limit, reduction  time.Duration
 	cases, group, tries         int
+	queries                     int
 	resume                      bool
 	limits                      generate.Limits
 }
@@ -65,6 +66,8 @@ Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its wo
 	flags.DurationVar(&f.limit, "limit", time.Minute, "how long one case may take before it is given up as unknown")
 	ordersFlag(flags, c)
 	flags.IntVar(&f.group, "group", 20, "cases for each database")
+	flags.IntVar(&f.queries, "queries", 100, "queries that the oracles of single queries ask of each database at once; 0: only those of transactions")
+	flags.DurationVar(&f.reduction, "reduction", time.Minute, "how long the reduction of one finding may take")
 	flags.IntVar(&f.tries, "tries", 1500, "how many candidates a reduction may try")
 	flags.IntVar(&f.limits.Tables, "tables", f.limits.Tables, "most tables of a database")
 	flags.IntVar(&f.limits.Columns, "columns", f.limits.Columns, "most columns of a table")
@@ -84,9 +87,10 @@ type hunter struct {
 	cover   *generate.Coverage
 	keeper  *keeper
 	began   time.Time
-	shown   time.Time      // when progress was last shown
-	saved   time.Time      // when the state was last saved
-	reduced map[string]int // findings by coarseSignature
+	shown   time.Time                // when progress was last shown
+	saved   time.Time                // when the state was last saved
+	reduced map[string]int           // findings by coarseSignature
+	earlier map[string]time.Duration // what oracles took in the runs that this one resumes
 }
 
 // saveEvery is how old the state may be that --resume finds after a kill: the cases since then are executed again. What is found is
@@ -121,7 +125,7 @@ func runHunt(ctx context.Context, c *common, f huntFlags) (err error) {
 	if h.levels, err = h.r.levels(&scenario.Spec{}, h.site.engine); err != nil {
 		return err
 	}
-	h.began = time.Now()
+	h.began, h.earlier = time.Now(), maps.Clone(h.keeper.state.Spent)
 	stop := h.loop(ctx)
 	h.r.clearProgress()
 	return errors.Join(stop, h.end())
@@ -162,7 +166,29 @@ func (h *hunter) generated(i int) (*generate.Case, error) {
 	db := g.Database()
 	source = mathrand.New(mathrand.NewPCG(h.c.seed^0x9e3779b97f4a7c15, uint64(i)))
 	g.Steer(h.cover)
+	if h.asks(i) {
+		return g.QueriesOn(db, h.f.queries), nil
+	}
 	return g.CaseOn(db), nil
+}
+
+// asks reports whether case i is a list of queries: the first of each database, if an oracle of single queries judges.
+func (h *hunter) asks(i int) bool {
+	return h.f.queries > 0 && i%h.f.group == 0 && slices.ContainsFunc(h.panel.judges, func(j judge) bool { return j.single && j.Name != crash.Descriptor.Name })
+}
+
+// watchedShare is the most that watched executions may take of a hunt's time, as one in so many, where others judge, too. With a proxy in
+// between the setup is executed for each case, which takes most of the time where definitions are slow.
+const watchedShare = 5
+
+// watched reports whether the isolation oracle is to judge the next case.
+func (h *hunter) watched() bool {
+	return h.spentOn(isolationName) <= time.Since(h.began)/watchedShare
+}
+
+// spentOn is how long an oracle has taken in this run.
+func (h *hunter) spentOn(oracle string) time.Duration {
+	return h.keeper.state.Spent[oracle] - h.earlier[oracle]
 }
 
 // oneCase makes, executes and judges a case.
@@ -177,6 +203,8 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 		return err
 	}
 	perm := k.Spec.Permutations[0]
+	asks := h.asks(i)
+	defer b.only(func(j judge) bool { return j.single || !asks }, !asks && h.watched())()
 	d, err := b.run(ctx, k.Spec, perm)
 	s := &h.keeper.state
 	var refused *engine.ServerError
@@ -289,8 +317,26 @@ func (h *hunter) crashed(ctx context.Context, spec *scenario.Spec, level engine.
 // reductionName stands for reductions where time is told by oracle.
 const reductionName = "reduction"
 
+// errReduction ends a reduction whose time is over.
+var errReduction = errors.New("the time for a reduction is over")
+
 // seldom says which of many findings alike are reduced: the first three, and then ever fewer.
 func seldom(n int) bool { return n <= 3 || n&(n-1) == 0 }
+
+// alike counts how many findings there were that are probably the same bug, this one included. What single queries show is compared
+// with the reduced bugs; of what schedules show, little can be told before it is reduced.
+func (h *hunter) alike(spec *scenario.Spec, f *oracle.Finding) int {
+	key := coarseSignature(f)
+	if slices.ContainsFunc(judges, func(j judge) bool { return j.single && j.Name == f.Oracle && j.Name != crash.Descriptor.Name }) {
+		i := slices.IndexFunc(h.keeper.kept, func(b *keptBug) bool { return b.explains(spec, f) })
+		if i < 0 {
+			return 1
+		}
+		key = h.keeper.kept[i].Signature
+	}
+	h.reduced[key]++
+	return h.reduced[key]
+}
 
 // found counts a finding and, if it may be a new one, makes it small and keeps it.
 func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding) error {
@@ -305,8 +351,7 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 		return nil
 	}
 	s.Findings++
-	coarse := coarseSignature(f)
-	if h.reduced[coarse]++; !seldom(h.reduced[coarse]) {
+	if !seldom(h.alike(spec, f)) {
 		return nil
 	}
 	begun := time.Now()
@@ -316,10 +361,13 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 		tries /= 10 // each of them starts a server
 	}
 	small, _, err := reduce.Reduce(ctx, spec, func(ctx context.Context, candidate *scenario.Spec) (bool, error) {
+		if time.Since(begun) > h.f.reduction { // not in the middle of a candidate: that would cost connections
+			return false, errReduction
+		}
 		return h.again(ctx, candidate, level, f)
 	},
 		reduce.Options{Tries: tries, Progress: func(p reduce.Progress) { h.reducing(p) }})
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, errReduction) {
 		return err
 	}
 	evidence := f
@@ -342,6 +390,7 @@ func (h *hunter) evidence(ctx context.Context, small *scenario.Spec, level engin
 	if err != nil {
 		return nil, err
 	}
+	defer b.only(func(j judge) bool { return j.Name == f.Oracle }, false)()
 	d, err := b.run(ctx, small, small.Permutations[0])
 	if err != nil {
 		return nil, err

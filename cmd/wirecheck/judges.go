@@ -34,6 +34,8 @@ type judge struct {
 	classes []oracle.Class
 	// own says that it needs a database of its own; else it may use the one in which the case was executed.
 	own bool
+	// single says that it judges single queries: it is asked about hunts' long lists of queries, too.
+	single bool
 	// check judges; what it needs besides, such as one more stage, the bench has.
 	check func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error)
 }
@@ -59,7 +61,7 @@ var judges = []judge{
 		},
 	},
 	{
-		Oracle: radar.Descriptor, classes: []oracle.Class{oracle.Radar},
+		Oracle: radar.Descriptor, classes: []oracle.Class{oracle.Radar}, single: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error) {
 			raw, err := b.stage(ctx, "radar's raw database")
 			if err != nil {
@@ -69,25 +71,25 @@ var judges = []judge{
 		},
 	},
 	{
-		Oracle: tlp.Descriptor, classes: []oracle.Class{oracle.TLP},
+		Oracle: tlp.Descriptor, classes: []oracle.Class{oracle.TLP}, single: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ *bench) (schedule.Verdict, error) {
 			return tlp.Check(ctx, s, stage)
 		},
 	},
 	{
-		Oracle: norec.Descriptor, classes: []oracle.Class{oracle.NoREC},
+		Oracle: norec.Descriptor, classes: []oracle.Class{oracle.NoREC}, single: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ *bench) (schedule.Verdict, error) {
 			return norec.Check(ctx, s, stage)
 		},
 	},
 	{
-		Oracle: dqe.Descriptor, classes: []oracle.Class{oracle.DQE}, own: true,
+		Oracle: dqe.Descriptor, classes: []oracle.Class{oracle.DQE}, own: true, single: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error) {
 			return dqe.Check(ctx, s, stage, dqe.Options{Describe: b.describe, Define: b.define})
 		},
 	},
 	{
-		Oracle: crash.Descriptor, classes: []oracle.Class{oracle.Crash},
+		Oracle: crash.Descriptor, classes: []oracle.Class{oracle.Crash}, single: true,
 		check: func(_ context.Context, s *schedule.Schedule, _ *lab.Stage, _ *bench) (schedule.Verdict, error) {
 			return crash.Check(s), nil
 		},

@@ -68,6 +68,7 @@ type keptBug struct {
 	Level     string          `json:"level"`
 	Size      string          `json:"size"`
 	Seen      int             `json:"seen"`
+	Hallmarks []string        `json:"hallmarks"` // of the reduced case and the statement that differs
 	Finding   *oracle.Finding `json:"finding"`
 }
 
@@ -236,6 +237,9 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 	b := &keptBug{
 		Signature: sign, Folder: fmt.Sprintf("%s-%03d", f.Class, len(k.kept)+1), Engine: h.site.engine.Name, Version: h.site.version, Level: level.History,
 		Title: fmt.Sprintf("%s: %s", f.Class, f.Title()), Size: sizeOf(small), Seen: 1, Finding: f,
+	}
+	if f.Difference != nil {
+		b.Hallmarks = hallmarks(small, []string{f.Difference.SQL})
 	}
 	k.kept = append(k.kept, b)
 	files := map[string]string{}

@@ -9,6 +9,8 @@ func (g *Generator) QueriesOn(db *Database, n int) *Case {
 	tx := &Transaction{}
 	session := &Session{Name: "s1", Transactions: []*Transaction{tx}}
 	add := func(st Statement) { tx.Statements = append(tx.Statements, st) }
+	g.asking = true
+	defer func() { g.asking = false }()
 	const every = 5 // queries between two writes
 	for i := range n {
 		switch {

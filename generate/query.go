@@ -192,11 +192,14 @@ func (r *reader) projection(sc *scope) string {
 	if len(sc.sources) == 1 && sc.sources[0].table != "" && r.chance(often) {
 		return "*"
 	}
+	_, mixture := r.mixture()
 	var items []string
 	for _, c := range some(r.Generator, refs, r.between(1, min(3, len(refs)))) {
 		item := c.sql
-		if r.mixing() && r.use("mixed-types", fairly) {
-			item = r.mixed(c, 3)
+		if r.mixing() && r.use("mixed-types", mixture) {
+			if item = r.mixed(c, 3); r.intn(3) == 0 {
+				item = "HEX(" + item + ")" // a number and its text are shown alike
+			}
 		} else if c.Class != JSON && r.chance(fairly) {
 			item = r.expression(sc, c, 1)
 		} else if c.Class == JSON && r.use("json-path", rarely*4) {

@@ -18,6 +18,7 @@ import (
 	"wirecheck/lab"
 	"wirecheck/oracle"
 	"wirecheck/scenario"
+	"wirecheck/scheduler/shell"
 )
 
 // keeper is the folder of a hunt. Each folder in it is written beside its place and moved there, so that there is never half of
@@ -320,7 +321,7 @@ func sizeOf(spec *scenario.Spec) string {
 // history executes a case behind a proxy that records what each statement read and wrote.
 func (h *hunter) history(ctx context.Context, spec *scenario.Spec, level engine.Level) (string, error) {
 	var text strings.Builder
-	b, err := openBench(ctx, h.c, h.site, lab.Config{Level: level, Case: h.f.limit}, panel{isolation: true, record: &text})
+	b, err := openBench(ctx, h.c, h.site, lab.Config{Level: level, Case: h.f.limit, Limits: shell.Limits{Stuck: arenaStuck}}, panel{isolation: true, record: &text})
 	if err != nil {
 		return "", err
 	}

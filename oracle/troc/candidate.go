@@ -57,7 +57,8 @@ func (c *check) candidates(ctx context.Context, w *world, i int, kind Kind, r ro
 		if ch.snap >= 0 && (w.txs[x].firm || !slices.Contains(innodb, c.s.Product) || kind == KindSelect || !kind.writes() && len(r.read) > 0) {
 			cand.snaps = []int{ch.snap}
 		}
-		if n := slices.IndexFunc(list, func(o candidate) bool { return o.cause == cand.cause && sameViews(o.views, views) }); n >= 0 {
+		// With a table in both roles the views alone do not tell candidates apart: they hold what is locked.
+		if n := slices.IndexFunc(list, func(o candidate) bool { return o.cause == cand.cause && sameViews(o.views, views) }); n >= 0 && mixed == "" {
 			list[n].snaps = append(list[n].snaps, cand.snaps...) // both nil where nothing is told of the snapshot
 			continue
 		}

@@ -35,15 +35,15 @@ var marks = regexp.MustCompile(`(?i)\b(PRIMARY KEY|UNIQUE|INDEX|KEY|NOT NULL|GEN
 	`SKIP LOCKED|NOWAIT|EXISTS|IN|ANY|ALL|BETWEEN|LIKE|IS|CASE|CAST|OVER|WITH|OPTIMISTIC|CONSISTENT SNAPSHOT|READ ONLY)\b|[A-Za-z_]+\(`)
 
 // signature says which reduced cases show the same bug: the same oracle and rule, and the same features of schema and statements
-// (Radar, section 4.1: the same abstract metadata and the same keywords), whatever the names and values.
+// (Radar, section 4.1: the same abstract metadata and the same keywords), whatever the names and values; or the same known cause.
 func signature(small *scenario.Spec, f *oracle.Finding) string {
+	list := []string{string(f.Class), f.Name}
+	if f.Difference != nil && f.Difference.Cause != "" { // the oracle knows the bug: by whatever means it shows, it is that one
+		return fmt.Sprintf("%s-%s", f.Oracle, strings.ReplaceAll(f.Difference.Cause, " ", "-"))
+	}
 	var steps []string
 	for _, ps := range small.Permutations[0].Steps {
 		steps = append(steps, ps.Step.SQL)
-	}
-	list := []string{string(f.Class), f.Name}
-	if f.Difference != nil {
-		list = append(list, f.Difference.Cause)
 	}
 	sum := sha256.Sum256([]byte(strings.Join(append(list, hallmarks(small, steps)...), "\x00")))
 	return fmt.Sprintf("%s-%s", f.Class, hex.EncodeToString(sum[:6]))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	mathrand "math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -67,7 +68,7 @@ Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its wo
 	ordersFlag(flags, c)
 	flags.IntVar(&f.group, "group", 20, "cases for each database")
 	flags.IntVar(&f.queries, "queries", 100, "queries that the oracles of single queries ask of each database at once; 0: only those of transactions")
-	flags.DurationVar(&f.reduction, "reduction", time.Minute, "how long the reduction of one finding may take")
+	flags.DurationVar(&f.reduction, "reduction", time.Minute, "how long the reduction of one finding may take; 0: as long as it takes")
 	flags.IntVar(&f.tries, "tries", 1500, "how many candidates a reduction may try")
 	flags.IntVar(&f.limits.Tables, "tables", f.limits.Tables, "most tables of a database")
 	flags.IntVar(&f.limits.Columns, "columns", f.limits.Columns, "most columns of a table")
@@ -174,7 +175,7 @@ func (h *hunter) generated(i int) (*generate.Case, error) {
 
 // asks reports whether case i is a list of queries: the first of each database, if an oracle of single queries judges.
 func (h *hunter) asks(i int) bool {
-	return h.f.queries > 0 && i%h.f.group == 0 && slices.ContainsFunc(h.panel.judges, func(j judge) bool { return j.single && j.Name != crash.Descriptor.Name })
+	return h.f.queries > 0 && i%h.f.group == 0 && slices.ContainsFunc(h.panel.judges, func(j judge) bool { return asksQueries(j.Name) })
 }
 
 // watchedShare is the most that watched executions may take of a hunt's time, as one in so many, where others judge, too. With a proxy in
@@ -323,11 +324,69 @@ var errReduction = errors.New("the time for a reduction is over")
 // seldom says which of many findings alike are reduced: the first three, and then ever fewer.
 func seldom(n int) bool { return n <= 3 || n&(n-1) == 0 }
 
+// focused is the case with nothing but the statement that differs, or else with the writes around it too, if that shows the finding: of a
+// long list of queries, one is enough most of the time.
+func (h *hunter) focused(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding) (*scenario.Spec, error) {
+	if !asksQueries(f.Oracle) || f.Difference == nil || f.Difference.Step == "" {
+		return spec, nil
+	}
+	for _, keep := range []func(*scenario.Step) bool{
+		func(st *scenario.Step) bool { return st.Name == f.Difference.Step },
+		func(st *scenario.Step) bool { return st.Name == f.Difference.Step || !reads.MatchString(st.SQL) },
+	} {
+		candidate := only(spec, keep)
+		shows, err := h.again(ctx, candidate, level, f)
+		if err != nil && ctx.Err() == nil {
+			return nil, err
+		}
+		if shows {
+			return candidate, nil
+		}
+	}
+	return spec, nil
+}
+
+// reads are statements that change nothing.
+var reads = regexp.MustCompile(`(?i)^\s*(SELECT|WITH|\()`)
+
+// only is a case with one permutation without the steps that are not kept.
+func only(spec *scenario.Spec, keep func(*scenario.Step) bool) *scenario.Spec {
+	out := *spec
+	p := &scenario.Permutation{}
+	steps := map[*scenario.Step]*scenario.Step{}
+	out.Sessions = nil
+	for i, s := range spec.Sessions {
+		session := *s
+		session.Steps = nil
+		for _, st := range s.Steps {
+			if keep(st) {
+				kept := *st
+				kept.Session, kept.Index = i, len(session.Steps)
+				session.Steps = append(session.Steps, &kept)
+				steps[st] = &kept
+			}
+		}
+		out.Sessions = append(out.Sessions, &session)
+	}
+	for _, ps := range spec.Permutations[0].Steps {
+		if kept := steps[ps.Step]; kept != nil {
+			p.Steps = append(p.Steps, scenario.PermutationStep{Step: kept})
+		}
+	}
+	out.Permutations = []*scenario.Permutation{p}
+	return &out
+}
+
+// asksQueries reports whether an oracle judges single queries.
+func asksQueries(name string) bool {
+	return slices.ContainsFunc(judges, func(j judge) bool { return j.single && j.Name == name && name != crash.Descriptor.Name })
+}
+
 // alike counts how many findings there were that are probably the same bug, this one included. What single queries show is compared
 // with the reduced bugs; of what schedules show, little can be told before it is reduced.
 func (h *hunter) alike(spec *scenario.Spec, f *oracle.Finding) int {
 	key := coarseSignature(f)
-	if slices.ContainsFunc(judges, func(j judge) bool { return j.single && j.Name == f.Oracle && j.Name != crash.Descriptor.Name }) {
+	if asksQueries(f.Oracle) {
 		i := slices.IndexFunc(h.keeper.kept, func(b *keptBug) bool { return b.explains(spec, f) })
 		if i < 0 {
 			return 1
@@ -351,7 +410,7 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 		return nil
 	}
 	s.Findings++
-	if !seldom(h.alike(spec, f)) {
+	if h.keeper.knows(f) || !seldom(h.alike(spec, f)) {
 		return nil
 	}
 	begun := time.Now()
@@ -360,8 +419,12 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 	if f.Name == oracle.NameCrash {
 		tries /= 10 // each of them starts a server
 	}
-	small, _, err := reduce.Reduce(ctx, spec, func(ctx context.Context, candidate *scenario.Spec) (bool, error) {
-		if time.Since(begun) > h.f.reduction { // not in the middle of a candidate: that would cost connections
+	begin, err := h.focused(ctx, spec, level, f)
+	if err != nil {
+		return err
+	}
+	small, _, err := reduce.Reduce(ctx, begin, func(ctx context.Context, candidate *scenario.Spec) (bool, error) {
+		if h.f.reduction > 0 && time.Since(begun) > h.f.reduction { // not in the middle of a candidate: that would cost connections
 			return false, errReduction
 		}
 		return h.again(ctx, candidate, level, f)

@@ -270,6 +270,24 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 	return nil
 }
 
+// knows counts a finding whose cause the oracle names and that is kept already, or known from elsewhere.
+func (k *keeper) knows(f *oracle.Finding) bool {
+	if f.Difference == nil || f.Difference.Cause == "" {
+		return false
+	}
+	sign := signature(nil, f)
+	if k.known[sign] {
+		return true
+	}
+	for _, b := range k.kept {
+		if b.Signature == sign {
+			b.Seen++
+			return true
+		}
+	}
+	return false
+}
+
 // keepFlaky stores what did not repeat, apart.
 func (k *keeper) keepFlaky(product string, spec *scenario.Spec, level engine.Level, f *oracle.Finding, seed uint64) {
 	const most = 50

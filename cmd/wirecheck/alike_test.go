@@ -1,6 +1,10 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"wirecheck/oracle"
@@ -67,5 +71,44 @@ func TestKnownCause(t *testing.T) {
 	k.kept = append(k.kept, &keptBug{Signature: signature(nil, f), Seen: 1})
 	if !k.knows(other) || k.kept[0].Seen != 2 || k.knows(third) || k.knows(&oracle.Finding{Difference: &oracle.Difference{}}) {
 		t.Errorf("kept %+v", k.kept[0])
+	}
+}
+
+// TestAlsoTold: what a second oracle finds in a case is looked for in what the case became for the first one, and noted there; in another
+// case it is a finding of its own.
+func TestAlsoTold(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "found")
+	h := hunterOn(t, "mariadb", "troc,wss", dir)
+	level, err := findLevel(h.site.engine, "read committed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := scenario.Parse("torn.spec", []byte(torn))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tell := func(class string) {
+		t.Helper()
+		f, err := h.find(t.Context(), spec, level, class)
+		if err != nil || f == nil {
+			t.Fatalf("%s: finding %v, error %v", class, f, err)
+		}
+		if err := h.found(t.Context(), spec, level, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tell("troc")
+	tell("wss-tx")
+	if len(h.keeper.kept) != 1 || !slices.Equal(h.keeper.kept[0].Also, []string{"wss-tx"}) {
+		t.Fatalf("kept %+v", h.keeper.kept)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "troc-001", "finding.json"))
+	if err != nil || !strings.Contains(string(text), `"also": [`) {
+		t.Errorf("error %v:\n%s", err, text)
+	}
+	h.here = nil
+	tell("wss-tx")
+	if len(h.keeper.kept) != 2 {
+		t.Errorf("kept %+v", h.keeper.kept)
 	}
 }

@@ -91,6 +91,7 @@ type hunter struct {
 	shown   time.Time                // when progress was last shown
 	saved   time.Time                // when the state was last saved
 	reduced map[string]int           // findings by coarseSignature
+	here    []reducedBug             // what the case under way has shown so far
 	earlier map[string]time.Duration // what oracles took in the runs that this one resumes
 }
 
@@ -198,6 +199,7 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
+	h.here = nil
 	level := h.levels[i/h.f.group%len(h.levels)]
 	b, err := h.bench(ctx, level)
 	if err != nil {
@@ -410,7 +412,13 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 		return nil
 	}
 	s.Findings++
-	if h.keeper.knows(f) || !seldom(h.alike(spec, f)) {
+	if h.keeper.knows(f) {
+		return nil
+	}
+	if told, err := h.alsoTold(ctx, level, f); err != nil || told {
+		return err
+	}
+	if !seldom(h.alike(spec, f)) {
 		return nil
 	}
 	begun := time.Now()
@@ -441,7 +449,35 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 			evidence = e
 		}
 	}
-	return h.keeper.keep(context.WithoutCancel(ctx), h, small, spec, level, evidence)
+	bug, err := h.keeper.keep(context.WithoutCancel(ctx), h, small, spec, level, evidence)
+	if bug != nil {
+		h.here = append(h.here, reducedBug{bug, small})
+	}
+	return err
+}
+
+// reducedBug is a bug that the case under way showed, and how small the case became.
+type reducedBug struct {
+	bug   *keptBug
+	small *scenario.Spec
+}
+
+// alsoTold reports whether the finding is there in what became of the case for another finding: then another oracle, or another rule of
+// the same one, tells the same bug, and it is noted with that.
+func (h *hunter) alsoTold(ctx context.Context, level engine.Level, f *oracle.Finding) (bool, error) {
+	for _, r := range h.here {
+		shows, err := h.again(ctx, r.small, level, f)
+		if err != nil {
+			return false, err
+		}
+		if shows {
+			if err := h.keeper.also(r.bug, string(f.Class)); err != nil { // it is printed at the end all the same
+				h.c.log.Error().Err(err).Str("folder", r.bug.Folder).Msg("that another oracle tells it, too, could not be written")
+			}
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // evidence is the finding as the smallest case shows it; nil if it does not any more.
@@ -515,7 +551,11 @@ func (h *hunter) end() error {
 			fmt.Fprintf(h.c.stdout, "time, %s: %.1f s\n", oracle, s.Spent[oracle].Seconds())
 		}
 		for _, k := range h.keeper.kept {
-			fmt.Fprintf(h.c.stdout, "%s: %s at %s, %s (seen %d times)\n", k.Folder, k.Title, k.Level, k.Size, k.Seen)
+			also := ""
+			if len(k.Also) > 0 {
+				also = "; also told by " + strings.Join(k.Also, ", ")
+			}
+			fmt.Fprintf(h.c.stdout, "%s: %s at %s, %s (seen %d times%s)\n", k.Folder, k.Title, k.Level, k.Size, k.Seen, also)
 		}
 	}
 	if len(h.keeper.kept) > 0 {

@@ -69,7 +69,8 @@ type keptBug struct {
 	Level     string          `json:"level"`
 	Size      string          `json:"size"`
 	Seen      int             `json:"seen"`
-	Hallmarks []string        `json:"hallmarks"` // of the reduced case and the statement that differs
+	Also      []string        `json:"also,omitempty"` // other classes of findings that the reduced case shows
+	Hallmarks []string        `json:"hallmarks"`      // of the reduced case and the statement that differs
 	Finding   *oracle.Finding `json:"finding"`
 }
 
@@ -223,15 +224,15 @@ func (k *keeper) writeFolder(p pendingFolder) error {
 }
 
 // keep writes a distinct bug, or counts one that is there.
-func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.Spec, level engine.Level, f *oracle.Finding) error {
+func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.Spec, level engine.Level, f *oracle.Finding) (*keptBug, error) {
 	sign := signature(small, f)
 	if k.known[sign] {
-		return nil
+		return nil, nil
 	}
 	for _, b := range k.kept {
 		if b.Signature == sign {
 			b.Seen++
-			return nil
+			return b, nil
 		}
 	}
 	t := scenario.Target{Engine: h.site.engine.Name, Level: level.History}
@@ -254,7 +255,7 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 	}
 	finding, err := json.MarshalIndent(b, "", "  ")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	files["finding.json"] = string(finding) + "\n"
 	files["report.md"] = bugReport(h.site, small, b)
@@ -266,6 +267,29 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 	if err := k.writeFolder(pendingFolder{b.Folder, files}); err != nil {
 		k.pending = append(k.pending, pendingFolder{b.Folder, files})
 		h.c.log.Error().Err(err).Msg("what was found is kept in memory and tried again")
+	}
+	return b, nil
+}
+
+// also notes that findings of another class tell the same bug. What was written of it is written anew.
+func (k *keeper) also(b *keptBug, class string) error {
+	b.Seen++
+	if string(b.Finding.Class) == class || slices.Contains(b.Also, class) {
+		return nil
+	}
+	b.Also = append(b.Also, class)
+	text, err := json.MarshalIndent(b, "", "  ")
+	if err != nil {
+		return err
+	}
+	for i := range k.pending {
+		if k.pending[i].name == b.Folder {
+			k.pending[i].files["finding.json"] = string(text) + "\n"
+			return nil
+		}
+	}
+	if err := replaceFile(filepath.Join(k.dir, b.Folder, "finding.json"), append(text, '\n')); err != nil {
+		return fmt.Errorf("note who else tells %s: %w", b.Folder, err)
 	}
 	return nil
 }

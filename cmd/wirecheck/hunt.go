@@ -67,7 +67,7 @@ Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its wo
 	flags.DurationVar(&f.limit, "limit", time.Minute, "how long one case may take before it is given up as unknown")
 	ordersFlag(flags, c)
 	flags.IntVar(&f.group, "group", 20, "cases for each database")
-	flags.IntVar(&f.queries, "queries", 100, "queries that the oracles of single queries ask of each database at once; 0: only those of transactions")
+	flags.IntVar(&f.queries, "queries", 200, "queries that the oracles of single queries ask of each database at once; 0: only those of transactions")
 	flags.DurationVar(&f.reduction, "reduction", time.Minute, "how long the reduction of one finding may take; 0: as long as it takes")
 	flags.IntVar(&f.tries, "tries", 1500, "how many candidates a reduction may try")
 	flags.IntVar(&f.limits.Tables, "tables", f.limits.Tables, "most tables of a database")

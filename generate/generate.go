@@ -41,6 +41,7 @@ type Generator struct {
 	coverage *Coverage
 	marks    map[string]bool // features of the statement that is being made
 	kind     Kind            // of the statement that is being made
+	asking   bool            // a long list of queries is being made, in which there is room for what is rarely of use
 	names    int             // aliases in the statement that is being made
 	hot      []Value         // the row of a table that the transactions of a group are mostly about; nil: none
 }

@@ -123,7 +123,7 @@ func hunterOn(t *testing.T, name, oracles, dir string) *hunter {
 	if h.keeper, err = openKeeper(dir, name, "", false); err != nil {
 		t.Fatal(err)
 	}
-	if h.arena, err = openArena(t.Context(), silent(t), name, p, time.Minute); err != nil {
+	if h.arena, err = openArena(t.Context(), silent(t), name, p, time.Minute, false); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

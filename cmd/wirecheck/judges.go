@@ -7,6 +7,7 @@ import (
 	mathrand "math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
@@ -37,6 +38,8 @@ type judge struct {
 	own bool
 	// named says that it judges only where it is asked for by name: it is not among all.
 	named bool
+	// single says that it judges single queries: it is asked about hunts' long lists of queries, too.
+	single bool
 	// check judges; what it needs besides, such as one more stage, the bench has.
 	check func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error)
 }
@@ -62,7 +65,7 @@ var judges = []judge{
 		},
 	},
 	{
-		Oracle: radar.Descriptor, classes: []oracle.Class{oracle.Radar},
+		Oracle: radar.Descriptor, classes: []oracle.Class{oracle.Radar}, single: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error) {
 			raw, err := b.stage(ctx, "radar's raw database")
 			if err != nil {
@@ -72,19 +75,19 @@ var judges = []judge{
 		},
 	},
 	{
-		Oracle: tlp.Descriptor, classes: []oracle.Class{oracle.TLP},
+		Oracle: tlp.Descriptor, classes: []oracle.Class{oracle.TLP}, single: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ *bench) (schedule.Verdict, error) {
 			return tlp.Check(ctx, s, stage)
 		},
 	},
 	{
-		Oracle: norec.Descriptor, classes: []oracle.Class{oracle.NoREC},
+		Oracle: norec.Descriptor, classes: []oracle.Class{oracle.NoREC}, single: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ *bench) (schedule.Verdict, error) {
 			return norec.Check(ctx, s, stage)
 		},
 	},
 	{
-		Oracle: dqe.Descriptor, classes: []oracle.Class{oracle.DQE}, own: true,
+		Oracle: dqe.Descriptor, classes: []oracle.Class{oracle.DQE}, own: true, single: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error) {
 			return dqe.Check(ctx, s, stage, dqe.Options{Describe: b.describe, Define: b.define})
 		},
@@ -100,7 +103,7 @@ var judges = []judge{
 		},
 	},
 	{
-		Oracle: crash.Descriptor, classes: []oracle.Class{oracle.Crash},
+		Oracle: crash.Descriptor, classes: []oracle.Class{oracle.Crash}, single: true,
 		check: func(_ context.Context, s *schedule.Schedule, _ *lab.Stage, _ *bench) (schedule.Verdict, error) {
 			return crash.Check(s), nil
 		},
@@ -109,6 +112,9 @@ var judges = []judge{
 
 // isolationName is the oracle that finds cycles: it watches, and re-executes nothing.
 const isolationName = "isolation"
+
+// executionName stands for the execution of a case itself where time is told by oracle.
+const executionName = "execution"
 
 // panel is which oracles judge.
 type panel struct {
@@ -251,6 +257,7 @@ func (b *bench) ask(ctx context.Context, spec *scenario.Spec, j judge, s *schedu
 			return schedule.Verdict{}, err
 		}
 	}
+	defer b.spend(j.Name, time.Now())
 	stage.Plain(spec)
 	v, err := j.check(ctx, s, stage, b)
 	if err != nil {

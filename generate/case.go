@@ -38,7 +38,7 @@ func (g *Generator) CaseOn(db *Database) *Case {
 
 // best makes a case, with a coverage several of which the one is taken that promises the most.
 func (g *Generator) best(make func() *Case) *Case {
-	const candidates = 4
+	const candidates = 8
 	best := make()
 	if g.coverage == nil {
 		return best
@@ -52,10 +52,8 @@ func (g *Generator) best(make func() *Case) *Case {
 	return best
 }
 
-func (g *Generator) assemble(db *Database) *Case { return g.complete(db, g.group(db)) }
-
-// complete makes a case of transactions: their order, and the scenario.
-func (g *Generator) complete(db *Database, made group) *Case {
+func (g *Generator) assemble(db *Database) *Case {
+	made := g.group(db)
 	c := &Case{Database: db, Sessions: made.sessions}
 	c.Order = g.order(made)
 	features := map[string]bool{}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	mathrand "math/rand/v2"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"wirecheck/lab"
 	"wirecheck/oracle"
 	"wirecheck/oracle/crash"
+	"wirecheck/oracle/radar"
 	"wirecheck/oracle/schedule"
 	"wirecheck/reduce"
 	"wirecheck/scenario"
@@ -27,10 +29,10 @@ import (
 type huntFlags struct {
 	engine, oracles, out, known string
 	levels                      []string
-	duration, limit             time.Duration
+	duration, limit, reduction  time.Duration
 	cases, group, tries         int
 	queries                     int
-	resume                      bool
+	resume, steer               bool
 	limits                      generate.Limits
 }
 
@@ -46,11 +48,11 @@ executed three times more, made as small as possible, compared with what was fou
   original.spec   the case as it was found   reproduce.sh  one command that shows it
   history.jsonl   what the statements of the smallest case read and wrote (wirecheck check reads it)
 
-One case in --group is a series: one session with --queries queries, which radar, tlp, norec and dqe judge; every second one where nobody
-else judges. What was not there each time is in flaky/, a case that could not be judged in broken/.
+The first case of each database is a list of --queries queries, for radar, tlp, norec and dqe; every second case where nobody else
+judges. What was not there each time is in flaky/, a case that could not be judged in broken/.
 
 A private server that crashes, or stands still, is started again, and that is a finding. Ctrl-C ends the hunt; everything is written
-by then, and --resume goes on, also after a kill: with the same seed it finds what a hunt that nobody killed finds.
+by then, and --resume goes on, also after a kill.
 
 Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its work.`,
 		Example: `  wirecheck hunt --engine mariadb --duration 10m --out found/
@@ -70,7 +72,9 @@ Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its wo
 	flags.DurationVar(&f.limit, "limit", time.Minute, "how long one case may take before it is given up as unknown")
 	ordersFlag(flags, c)
 	flags.IntVar(&f.group, "group", 20, "cases for each database")
-	flags.IntVar(&f.queries, "queries", 60, "queries of a series: a case of one session that is for the oracles of single queries; 0: no such cases")
+	flags.BoolVar(&f.steer, "steer", true, "lead the choice of cases to what executions have not done yet (docs/GENERATION.md)")
+	flags.IntVar(&f.queries, "queries", 200, "queries that the oracles of single queries ask of each database at once; 0: only those of transactions")
+	flags.DurationVar(&f.reduction, "reduction", time.Minute, "how long the reduction of one finding may take; 0: as long as it takes")
 	flags.IntVar(&f.tries, "tries", 1500, "how many candidates a reduction may try")
 	flags.IntVar(&f.limits.Tables, "tables", f.limits.Tables, "most tables of a database")
 	flags.IntVar(&f.limits.Columns, "columns", f.limits.Columns, "most columns of a table")
@@ -85,13 +89,15 @@ Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its wo
 // hunter is a hunt under way.
 type hunter struct {
 	*arena
-	f      huntFlags
-	levels []engine.Level
-	keeper *keeper
-	began  time.Time
-	shown  time.Time // when progress was last shown
-	saved  time.Time // when the state was last saved
-	fails  int       // cases that failed one after the other, see broken
+	f       huntFlags
+	levels  []engine.Level
+	keeper  *keeper
+	began   time.Time
+	shown   time.Time                // when progress was last shown
+	saved   time.Time                // when the state was last saved
+	here    []reducedBug             // what the case under way has shown so far
+	fails   int                      // cases that failed one after the other, see broken
+	earlier map[string]time.Duration // what oracles took in the runs that this one resumes
 }
 
 // saveEvery is how old the state may be that --resume finds after a kill: the cases since then are executed again. What is found is
@@ -118,7 +124,7 @@ func runHunt(ctx context.Context, c *common, f huntFlags) (err error) {
 	}
 	c.random()
 	h.keeper.state.Seed = c.seed
-	if h.arena, err = openArena(ctx, c, f.engine, p, f.limit); err != nil {
+	if h.arena, err = openArena(ctx, c, f.engine, p, f.limit, !f.limits.Defines()); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, h.close(ctx)) }()
@@ -126,7 +132,7 @@ func runHunt(ctx context.Context, c *common, f huntFlags) (err error) {
 	if h.levels, err = h.r.levels(&scenario.Spec{}, h.site.engine); err != nil {
 		return err
 	}
-	h.began = time.Now()
+	h.began, h.earlier = time.Now(), maps.Clone(h.keeper.state.Spent)
 	stop := h.loop(ctx)
 	h.r.clearProgress()
 	return errors.Join(stop, h.end())
@@ -156,55 +162,103 @@ func (h *hunter) loop(ctx context.Context) error {
 	return nil
 }
 
-// generated makes case i. Each has random numbers of its own; beyond these, only what new cases are steered by matters. A group of
-// cases shares a database.
-func (h *hunter) generated(i int) (*generate.Case, error) {
-	source := mathrand.New(mathrand.NewPCG(h.c.seed, uint64(i/h.f.group)))
-	g, err := generate.New(generate.Dialect(h.site.engine.Name), h.f.limits, func(n int) int { return source.IntN(n) })
+// generated makes case i: each has random numbers of its own. A group of cases shares a database. With steering, what earlier cases did
+// matters, too; the entry is the case of the pool that this one was made from.
+func (h *hunter) generated(i int) (*generate.Case, *generate.Entry, error) {
+	base := generate.Base{Group: i / h.f.group}
+	if h.f.steer {
+		var err error
+		if base, err = h.keeper.steering.Begin(base.Group, random(h.c.seed^groupSeed, base.Group), h.metadata); err != nil {
+			return nil, nil, err
+		}
+	}
+	g, db, err := h.database(base)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	db := g.Database()
-	source = mathrand.New(mathrand.NewPCG(h.c.seed^0x9e3779b97f4a7c15, uint64(i)))
-	g.Steer(h.keeper.state.Coverage)
-	if h.series(i) {
-		return g.Series(db, h.f.queries), nil
+	g.Draw(random(h.c.seed^caseSeed, i))
+	if h.asks(i) {
+		return g.QueriesOn(db, h.f.queries), nil, nil
 	}
-	return g.CaseOn(db), nil
+	if h.f.steer {
+		k, from := h.keeper.steering.Next(g, db, random(h.c.seed^choiceSeed, i))
+		return k, from, nil
+	}
+	return g.CaseOn(db), nil, nil
 }
 
-// series reports whether case i is one session with many queries, for the oracles of single queries: the last one of each database, or
-// every second case where no other oracle judges. The other cases have queries too, in transactions that others run beside.
-func (h *hunter) series(i int) bool {
-	if h.f.queries == 0 || !slices.ContainsFunc(h.panel.judges, func(j judge) bool { return j.queries }) {
-		return false
-	}
-	every := max(h.f.group, 2)
-	if !h.panel.isolation && !slices.ContainsFunc(h.panel.judges, func(j judge) bool { return !forSeries(j) }) {
-		every = 2
-	}
-	return i%every == every-1
+// What random numbers are for: each use has its own.
+const (
+	caseSeed   = 0x9e3779b97f4a7c15
+	choiceSeed = 0xd1b54a32d192ed03
+	groupSeed  = 0xaef17502108ef2d9
+)
+
+// random gives the numbers of one use and one case.
+func random(seed uint64, n int) func(int) int {
+	return mathrand.New(mathrand.NewPCG(seed, uint64(n))).IntN
 }
 
-// forSeries reports whether a judge has something to say of a series.
-func forSeries(j judge) bool { return j.queries || j.Name == crash.Descriptor.Name }
+// database makes a database, and a generator for cases on it.
+func (h *hunter) database(base generate.Base) (*generate.Generator, *generate.Database, error) {
+	g, err := generate.New(generate.Dialect(h.site.engine.Name), h.f.limits, random(h.c.seed, base.Group|base.Attempt<<40))
+	if err != nil {
+		return nil, nil, err
+	}
+	return g, g.Database(), nil
+}
+
+// metadata is a database's abstract metadata.
+func (h *hunter) metadata(base generate.Base) (string, error) {
+	_, db, err := h.database(base)
+	if err != nil {
+		return "", err
+	}
+	var setup []string
+	for _, st := range db.Setup {
+		setup = append(setup, st.SQL)
+	}
+	return radar.Abstract(setup, radar.Options{Describe: describer(h.site.engine), Define: definer(h.site.engine)}), nil
+}
+
+// asks reports whether case i is a list of queries: the first of each database, if an oracle of single queries judges, and every second
+// one if no others do.
+func (h *hunter) asks(i int) bool {
+	every := h.f.group
+	if !h.panel.isolation && !slices.ContainsFunc(h.panel.judges, func(j judge) bool { return !j.single }) {
+		every = min(every, 2)
+	}
+	return h.f.queries > 0 && i%every == 0 && slices.ContainsFunc(h.panel.judges, func(j judge) bool { return asksQueries(j.Name) })
+}
+
+// watchedShare is the most that watched executions may take of a hunt's time, as one in so many, where others judge, too. With a proxy in
+// between the setup is executed for each case, which takes most of the time where definitions are slow.
+const watchedShare = 5
+
+// watched reports whether the isolation oracle is to judge the next case.
+func (h *hunter) watched() bool {
+	return h.spentOn(isolationName) <= time.Since(h.began)/watchedShare
+}
+
+// spentOn is how long an oracle has taken in this run.
+func (h *hunter) spentOn(oracle string) time.Duration {
+	return h.keeper.state.Spent[oracle] - h.earlier[oracle]
+}
 
 // oneCase makes, executes and judges a case.
 func (h *hunter) oneCase(ctx context.Context, i int) error {
-	k, err := h.generated(i)
+	k, from, err := h.generated(i)
 	if err != nil {
 		return err
 	}
+	h.here = nil
 	level := h.levels[i/h.f.group%len(h.levels)]
 	within, cancel := h.bounded(ctx)
 	defer cancel()
-	d, err := &done{}, error(nil)
-	if b, e := h.bench(within, level); e != nil {
-		err = e
-	} else {
-		if h.series(i) {
-			defer b.narrow(forSeries)()
-		}
+	d, asks := &done{}, h.asks(i)
+	b, err := h.bench(within, level)
+	if err == nil {
+		defer b.only(func(j judge) bool { return j.single || !asks }, !asks && h.watched())()
 		d, err = b.run(within, k.Spec, k.Spec.Permutations[0])
 	}
 	s := &h.keeper.state
@@ -214,14 +268,17 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 		return context.Cause(ctx)
 	case errors.As(err, &refused): // the setup
 		s.Cases, s.Refused = s.Cases+1, s.Refused+1
+		h.c.log.Debug().Int("case", i).Err(err).Msg("the setup was refused")
 		return nil
 	case err != nil:
 		return h.broken(ctx, k.Spec, level, d, err)
 	}
 	h.fails = 0
 	s.Cases++
-	h.count(k, d)
 	s.tell(k, d, level.History)
+	if err := h.count(b, k, from, d); err != nil {
+		return err
+	}
 	if d.Crashed || d.Hung {
 		return h.crashed(ctx, k.Spec, level, d, h.fate(ctx, d, nil))
 	}
@@ -254,9 +311,18 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 }
 
 // count adds what a case was like.
-func (h *hunter) count(k *generate.Case, d *done) {
+func (h *hunter) count(b *bench, k *generate.Case, from *generate.Entry, d *done) error {
 	s := &h.keeper.state
-	s.Fresh += h.keeper.state.Coverage.AddCase(k)
+	for oracle, spent := range h.spent {
+		s.Spent[oracle] += spent
+		delete(h.spent, oracle)
+	}
+	executed, err := lab.NewStage(b.lab, b.version, b.describe).Schedule(k.Spec, d.Result)
+	if err != nil {
+		return err
+	}
+	combinations, _ := h.keeper.steering.Learn(k, from, executed.Features())
+	s.Fresh += combinations
 	for _, ev := range d.Events {
 		if ev.Kind != lab.Ran && ev.Kind != lab.Resumed {
 			continue
@@ -273,11 +339,12 @@ func (h *hunter) count(k *generate.Case, d *done) {
 	if unknown {
 		s.Unknown++
 	}
+	return nil
 }
 
 // constraint reports whether an error is the violation of a constraint: the statement itself was understood.
 func constraint(e *engine.ServerError) bool {
-	return e != nil && (strings.HasPrefix(e.Code, "23") || strings.HasPrefix(e.SQLState, "23"))
+	return e != nil && (strings.HasPrefix(e.Code, "23") || strings.HasPrefix(e.SQLState, "23") || strings.HasPrefix(e.Code, "SQLITE_CONSTRAINT"))
 }
 
 // mostFails is how many cases one after the other may fail for a reason that is not the server's before a hunt gives up.
@@ -343,8 +410,85 @@ func (h *hunter) repeats(ctx context.Context, spec *scenario.Spec, level engine.
 	return n, nil
 }
 
+// reductionName stands for reductions where time is told by oracle.
+const reductionName = "reduction"
+
 // seldom says which of many findings alike are reduced: the first three, and then ever fewer.
 func seldom(n int) bool { return n <= 3 || n&(n-1) == 0 }
+
+// focused is the case with nothing but the statement that differs, or else with the writes around it too, if that shows the finding: of a
+// long list of queries, one is enough most of the time.
+func (h *hunter) focused(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding) (*scenario.Spec, error) {
+	if !asksQueries(f.Oracle) || f.Difference == nil || f.Difference.Step == "" {
+		return spec, nil
+	}
+	for _, keep := range []func(*scenario.Step) bool{
+		func(st *scenario.Step) bool { return st.Name == f.Difference.Step },
+		func(st *scenario.Step) bool { return st.Name == f.Difference.Step || !reads.MatchString(st.SQL) },
+	} {
+		candidate := only(spec, keep)
+		shows, err := h.again(ctx, candidate, level, f)
+		if err != nil && ctx.Err() == nil {
+			return nil, err
+		}
+		if shows {
+			return candidate, nil
+		}
+	}
+	return spec, nil
+}
+
+// reads are statements that change nothing.
+var reads = regexp.MustCompile(`(?i)^\s*(SELECT|WITH|\()`)
+
+// only is a case with one permutation without the steps that are not kept.
+func only(spec *scenario.Spec, keep func(*scenario.Step) bool) *scenario.Spec {
+	out := *spec
+	p := &scenario.Permutation{}
+	steps := map[*scenario.Step]*scenario.Step{}
+	out.Sessions = nil
+	for i, s := range spec.Sessions {
+		session := *s
+		session.Steps = nil
+		for _, st := range s.Steps {
+			if keep(st) {
+				kept := *st
+				kept.Session, kept.Index = i, len(session.Steps)
+				session.Steps = append(session.Steps, &kept)
+				steps[st] = &kept
+			}
+		}
+		out.Sessions = append(out.Sessions, &session)
+	}
+	for _, ps := range spec.Permutations[0].Steps {
+		if kept := steps[ps.Step]; kept != nil {
+			p.Steps = append(p.Steps, scenario.PermutationStep{Step: kept})
+		}
+	}
+	out.Permutations = []*scenario.Permutation{p}
+	return &out
+}
+
+// asksQueries reports whether an oracle judges single queries.
+func asksQueries(name string) bool {
+	return slices.ContainsFunc(judges, func(j judge) bool { return j.single && j.Name == name && name != crash.Descriptor.Name })
+}
+
+// alike counts how many findings there were that are probably the same bug, this one included. What single queries show is compared
+// with the reduced bugs; of what schedules show, little can be told before it is reduced.
+func (h *hunter) alike(spec *scenario.Spec, f *oracle.Finding) int {
+	key := coarseSignature(f)
+	if asksQueries(f.Oracle) {
+		i := slices.IndexFunc(h.keeper.kept, func(b *keptBug) bool { return b.Seen > 0 && b.explains(spec, f) })
+		if i < 0 {
+			return 1
+		}
+		key = h.keeper.kept[i].Signature
+	}
+	reduced := h.keeper.state.Reduced
+	reduced[key]++
+	return reduced[key]
+}
 
 // found counts a finding and, if it may be a new one, makes it small and keeps it.
 func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding) error {
@@ -359,10 +503,17 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 		return nil
 	}
 	s.Findings++
-	coarse := coarseSignature(f)
-	if s.Reduced[coarse]++; !seldom(s.Reduced[coarse]) {
+	if h.keeper.knows(f) {
 		return nil
 	}
+	if told, err := h.alsoTold(ctx, level, f); err != nil || told {
+		return err
+	}
+	if !seldom(h.alike(spec, f)) {
+		return nil
+	}
+	begun := time.Now()
+	defer func() { s.Spent[reductionName] += time.Since(begun); clear(h.spent) }()
 	tries := h.f.tries
 	switch f.Name {
 	case oracle.NameCrash:
@@ -370,11 +521,12 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 	case oracle.NameHang:
 		tries /= 50 // each of them takes as long as a case may take
 	}
-	small, _, err := reduce.Reduce(ctx, spec, func(ctx context.Context, candidate *scenario.Spec) (bool, error) {
-		return h.again(ctx, candidate, level, f)
-	},
-		reduce.Options{Tries: tries, Progress: func(p reduce.Progress) { h.reducing(p) }})
-	if err != nil && ctx.Err() == nil {
+	begin, err := h.focused(ctx, spec, level, f)
+	if err != nil {
+		return err
+	}
+	small, _, err := h.reduce(ctx, begin, level, f, tries, h.f.reduction, h.reducing)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, errReduction) {
 		return err
 	}
 	evidence := f
@@ -386,7 +538,35 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 			evidence = e
 		}
 	}
-	return h.keeper.keep(context.WithoutCancel(ctx), h, small, spec, level, evidence)
+	bug, err := h.keeper.keep(context.WithoutCancel(ctx), h, small, spec, level, evidence)
+	if bug != nil {
+		h.here = append(h.here, reducedBug{bug, small})
+	}
+	return err
+}
+
+// reducedBug is a bug that the case under way showed, and how small the case became.
+type reducedBug struct {
+	bug   *keptBug
+	small *scenario.Spec
+}
+
+// alsoTold reports whether the finding is there in what became of the case for another finding: then another oracle, or another rule of
+// the same one, tells the same bug, and it is noted with that.
+func (h *hunter) alsoTold(ctx context.Context, level engine.Level, f *oracle.Finding) (bool, error) {
+	for _, r := range h.here {
+		shows, err := h.again(ctx, r.small, level, f)
+		if err != nil {
+			return false, err
+		}
+		if shows {
+			if err := h.keeper.also(r.bug, string(f.Class)); err != nil { // it is printed at the end all the same
+				h.c.log.Error().Err(err).Str("folder", r.bug.Folder).Msg("that another oracle tells it, too, could not be written")
+			}
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // evidence is the finding as the smallest case shows it; nil if it does not any more.
@@ -400,6 +580,7 @@ func (h *hunter) evidence(ctx context.Context, small *scenario.Spec, level engin
 	if err != nil {
 		return nil, err
 	}
+	defer b.only(func(j judge) bool { return j.Name == f.Oracle }, false)()
 	d, err := b.run(ctx, small, small.Permutations[0])
 	if err != nil {
 		return nil, err
@@ -437,13 +618,13 @@ func (h *hunter) line() string {
 	if s.Statements > 0 {
 		accepted = 100 * float64(s.Accepted) / float64(s.Statements)
 	}
-	return fmt.Sprintf("%d cases, %.1f a second, %.0f%% of statements accepted, %d distinct of %d findings, %d permitted, %d flaky, %d unknown, %d combinations",
-		s.Cases, float64(s.Cases)/max(passed.Seconds(), 0.001), accepted, len(h.keeper.kept), s.Findings, s.permitted(), s.Flaky, s.Unknown, s.Coverage.Len())
+	return fmt.Sprintf("%d cases, %.1f a second, %.0f%% of statements accepted, %d distinct of %d findings, %d permitted, %d flaky, %d unknown, %d combinations, %d outcomes",
+		s.Cases, float64(s.Cases)/max(passed.Seconds(), 0.001), accepted, len(h.keeper.kept), s.Findings, s.permitted(), s.Flaky, s.Unknown, h.keeper.steering.Coverage.Len(), h.keeper.steering.Coverage.Outcomes())
 }
 
 // end prints what the hunt has brought.
 func (h *hunter) end() error {
-	if err := h.keeper.save(time.Since(h.began)); err != nil {
+	if err := errors.Join(h.keeper.save(time.Since(h.began)), h.keeper.saveSteering()); err != nil {
 		h.keeper.dump(h.c.stdout)
 		return err
 	}
@@ -457,11 +638,18 @@ func (h *hunter) end() error {
 		for _, cause := range slices.Sorted(maps.Keys(s.Permitted)) {
 			fmt.Fprintf(h.c.stdout, "permitted, %s: %d\n", cause, s.Permitted[cause])
 		}
+		for _, oracle := range slices.Sorted(maps.Keys(s.Spent)) {
+			fmt.Fprintf(h.c.stdout, "time, %s: %.1f s\n", oracle, s.Spent[oracle].Seconds())
+		}
 		if err := s.print(h.c.stdout); err != nil {
 			return err
 		}
 		for _, k := range h.keeper.kept {
-			fmt.Fprintf(h.c.stdout, "%s: %s at %s, %s (seen %d times)\n", k.Folder, k.Title, k.Level, k.Size, k.Seen)
+			also := ""
+			if len(k.Also) > 0 {
+				also = "; also told by " + strings.Join(k.Also, ", ")
+			}
+			fmt.Fprintf(h.c.stdout, "%s: %s at %s, %s (seen %d times%s)\n", k.Folder, k.Title, k.Level, k.Size, k.Seen, also)
 		}
 	}
 	if len(h.keeper.kept) > 0 {

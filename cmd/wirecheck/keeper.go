@@ -19,17 +19,22 @@ import (
 	"wirecheck/lab"
 	"wirecheck/oracle"
 	"wirecheck/scenario"
+	"wirecheck/scheduler/shell"
 )
 
 // keeper is the folder of a hunt. Each folder in it is written beside its place and moved there, so that there is never half of
 // one; what cannot be written (a full disk) stays in memory and is tried again.
 type keeper struct {
-	dir     string
-	state   huntState
-	base    time.Duration // of earlier runs
-	kept    []*keptBug
-	known   map[string]bool
-	pending []pendingFolder
+	dir   string
+	state huntState
+	// steering is what the choice of cases goes by, in steering.json. It is written less often than the state: it is larger, and what is
+	// lost of it is only found again.
+	steering *generate.Steering
+	steered  time.Duration // when it was written, as state.Elapsed
+	base     time.Duration // of earlier runs
+	kept     []*keptBug
+	known    map[string]bool
+	pending  []pendingFolder
 }
 
 // huntState is what --resume needs, in state.json.
@@ -49,15 +54,14 @@ type huntState struct {
 	Broken     int            `json:"broken"`  // cases that could not be judged, though the server lived
 	Fresh      int            `json:"fresh"`   // combinations that were new
 	Permitted  map[string]int `json:"permitted"`
-	Scores     scores         `json:"scores"`
-	Reasons    map[string]int `json:"reasons"`            // of unknown verdicts, by oracle
-	Exact      int            `json:"statements_exact"`   // as the isolation oracle saw them
-	Inexact    int            `json:"statements_inexact"` // in part, or not at all
-	// What new cases are steered by, and what says which findings are reduced: with it, a hunt that is gone on with does what one
-	// would have done that was not interrupted.
-	Coverage *generate.Coverage `json:"coverage"`
-	Reduced  map[string]int     `json:"reduced"` // findings by coarseSignature
-	Seen     map[string]int     `json:"seen"`    // findings by signature
+	// Spent is how long each oracle took, confirmation of what it found included.
+	Spent   map[string]time.Duration `json:"spent_ns"`
+	Scores  scores                   `json:"scores"`
+	Reasons map[string]int           `json:"reasons"`            // of unknown verdicts, by oracle
+	Exact   int                      `json:"statements_exact"`   // as the isolation oracle saw them
+	Inexact int                      `json:"statements_inexact"` // in part, or not at all
+	Reduced map[string]int           `json:"reduced"`            // findings that were probably alike, see hunter.alike
+	Seen    map[string]int           `json:"seen"`               // findings by signature
 }
 
 // complete makes the maps that are not there.
@@ -70,8 +74,8 @@ func (s *huntState) complete() {
 	if s.Scores == nil {
 		s.Scores = scores{}
 	}
-	if s.Coverage == nil {
-		s.Coverage = &generate.Coverage{}
+	if s.Spent == nil {
+		s.Spent = map[string]time.Duration{}
 	}
 }
 
@@ -92,6 +96,8 @@ type keptBug struct {
 	Level     string          `json:"level"`
 	Size      string          `json:"size"`
 	Seen      int             `json:"seen"`
+	Also      []string        `json:"also,omitempty"` // other classes of findings that the reduced case shows
+	Hallmarks []string        `json:"hallmarks"`      // of the reduced case and the statement that differs
 	Finding   *oracle.Finding `json:"finding"`
 }
 
@@ -101,14 +107,19 @@ type pendingFolder struct {
 	files map[string]string
 }
 
-const stateFile = "state.json"
+const (
+	stateFile    = "state.json"
+	steeringFile = "steering.json"
+	// unfinished is how files and folders are named while they are written, as os.CreateTemp has it.
+	unfinished = ".writing-*"
+)
 
-// unfinished is how files and folders are named while they are written, as os.CreateTemp has it.
-const unfinished = ".writing-*"
+// steerEvery is how old the steering may be that --resume finds after a kill.
+const steerEvery = 10 * time.Second
 
 // openKeeper makes the folder, or goes on with one.
 func openKeeper(dir, engineName, known string, resume bool) (*keeper, error) {
-	k := &keeper{dir: dir, known: map[string]bool{}, state: huntState{Engine: engineName}}
+	k := &keeper{dir: dir, known: map[string]bool{}, steering: generate.NewSteering(), state: huntState{Engine: engineName}}
 	k.state.complete()
 	if known != "" {
 		if err := k.readKnown(known); err != nil {
@@ -137,11 +148,40 @@ func openKeeper(dir, engineName, known string, resume bool) (*keeper, error) {
 		return nil, fmt.Errorf("%s is a hunt on %s, not on %s", dir, k.state.Engine, engineName)
 	}
 	k.state.complete()
-	k.base = k.state.Elapsed
 	if err := k.removeHalves(); err != nil {
 		return nil, err
 	}
+	k.base, k.steered = k.state.Elapsed, k.state.Elapsed
+	if err := k.readSteering(); err != nil {
+		return nil, err
+	}
 	return k, k.readKept()
+}
+
+// readSteering reads what the choice of cases went by; a hunt that was ended in its first seconds has left nothing.
+func (k *keeper) readSteering() error {
+	path := filepath.Join(k.dir, steeringFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, k.steering)
+	}
+	if err != nil {
+		return fmt.Errorf("read what steers the hunt: %s: %w", path, err)
+	}
+	return nil
+}
+
+// saveSteering writes what the choice of cases goes by.
+func (k *keeper) saveSteering() error {
+	k.steered = k.state.Elapsed
+	text, err := json.Marshal(k.steering)
+	if err != nil {
+		return err
+	}
+	return replaceFile(filepath.Join(k.dir, steeringFile), append(text, '\n'))
 }
 
 // readKept reads what earlier runs found.
@@ -159,7 +199,7 @@ func (k *keeper) readKept() error {
 		if err := json.Unmarshal(text, &b); err != nil {
 			return fmt.Errorf("read what was found: %s: %w", path, err)
 		}
-		b.Seen = max(k.state.Seen[b.Signature], 1)
+		b.Seen = k.state.Seen[b.Signature] // none if it was found after the state was saved: that case is executed again
 		k.kept = append(k.kept, &b)
 	}
 	return nil
@@ -207,11 +247,14 @@ func (k *keeper) save(passed time.Duration) error {
 	if k.pending = left; len(left) > 0 { // a state beyond what was found would lose it, if this process was killed
 		return errors.Join(errs...)
 	}
+	if k.state.Elapsed-k.steered >= steerEvery {
+		errs = append(errs, k.saveSteering())
+	}
 	text, err := json.MarshalIndent(&k.state, "", "  ")
 	if err == nil {
 		err = replaceFile(filepath.Join(k.dir, stateFile), append(text, '\n'))
 	}
-	return err
+	return errors.Join(append(errs, err)...)
 }
 
 // replaceFile writes a file beside its place and moves it there.
@@ -259,22 +302,25 @@ func (k *keeper) writeFolder(p pendingFolder) error {
 }
 
 // keep writes a distinct bug, or counts one that is there.
-func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.Spec, level engine.Level, f *oracle.Finding) error {
+func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.Spec, level engine.Level, f *oracle.Finding) (*keptBug, error) {
 	sign := signature(small, f)
 	if k.known[sign] {
-		return nil
+		return nil, nil
 	}
-	k.state.Seen[sign]++
 	for _, b := range k.kept {
 		if b.Signature == sign {
-			b.Seen = k.state.Seen[sign]
-			return nil
+			k.see(b)
+			return b, nil
 		}
 	}
+	k.state.Seen[sign]++
 	t := scenario.Target{Engine: h.site.engine.Name, Level: level.History}
 	b := &keptBug{
 		Signature: sign, Folder: k.free(string(f.Class), len(k.kept)+1), Engine: h.site.engine.Name, Version: h.site.version, Level: level.History,
 		Title: fmt.Sprintf("%s: %s", f.Class, f.Title()), Size: sizeOf(small), Seen: 1, Finding: f,
+	}
+	if f.Difference != nil {
+		b.Hallmarks = hallmarks(small, []string{f.Difference.SQL})
 	}
 	k.kept = append(k.kept, b)
 	files := map[string]string{}
@@ -288,12 +334,13 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 	}
 	finding, err := json.MarshalIndent(b, "", "  ")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	files["finding.json"] = string(finding) + "\n"
 	files["report.md"] = bugReport(h.site, small, b)
 	files["reproduce.sh"] = fmt.Sprintf("#!/bin/sh\n# Shows it on a fresh private server, or on the one whose URL is given.\nexec wirecheck run \"$(dirname \"$0\")/case.spec\" --engine \"${1:-%s}\" --level %q --oracle %s\n", h.f.engine, level.History, f.Oracle)
-	if files["history.jsonl"], err = h.history(ctx, small, level); err != nil {
+	if h.site.engine.Embedded { // no proxy, no history
+	} else if files["history.jsonl"], err = h.history(ctx, small, level); err != nil {
 		files["history.jsonl"] = ""
 		h.c.log.Warn().Err(err).Str("folder", b.Folder).Msg("the history could not be recorded")
 	}
@@ -301,7 +348,48 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 		k.pending = append(k.pending, pendingFolder{b.Folder, files})
 		h.c.log.Error().Err(err).Msg("what was found is kept in memory and tried again")
 	}
+	return b, nil
+}
+
+// also notes that findings of another class tell the same bug. What was written of it is written anew.
+func (k *keeper) also(b *keptBug, class string) error {
+	k.see(b)
+	if string(b.Finding.Class) == class || slices.Contains(b.Also, class) {
+		return nil
+	}
+	b.Also = append(b.Also, class)
+	text, err := json.MarshalIndent(b, "", "  ")
+	if err != nil {
+		return err
+	}
+	for i := range k.pending {
+		if k.pending[i].name == b.Folder {
+			k.pending[i].files["finding.json"] = string(text) + "\n"
+			return nil
+		}
+	}
+	if err := replaceFile(filepath.Join(k.dir, b.Folder, "finding.json"), append(text, '\n')); err != nil {
+		return fmt.Errorf("note who else tells %s: %w", b.Folder, err)
+	}
 	return nil
+}
+
+// knows counts a finding whose cause the oracle names and that is kept already, or known from elsewhere.
+func (k *keeper) knows(f *oracle.Finding) bool {
+	if f.Difference == nil || f.Difference.Cause == "" {
+		return false
+	}
+	sign := signature(nil, f)
+	if k.known[sign] {
+		return true
+	}
+	for _, b := range k.kept {
+		if b.Signature == sign {
+			k.see(b)
+			return true
+		}
+	}
+	return false
 }
 
 // free is the first name of a folder, from a number on, that is not taken: a hunt that was killed may have come further than its state.
@@ -313,6 +401,12 @@ func (k *keeper) free(name string, n int) string {
 			return to
 		}
 	}
+}
+
+// see counts a bug that is kept already.
+func (k *keeper) see(b *keptBug) {
+	b.Seen++
+	k.state.Seen[b.Signature] = b.Seen
 }
 
 // keepFlaky stores what did not repeat, apart.
@@ -382,7 +476,7 @@ func sizeOf(spec *scenario.Spec) string {
 // history executes a case behind a proxy that records what each statement read and wrote.
 func (h *hunter) history(ctx context.Context, spec *scenario.Spec, level engine.Level) (string, error) {
 	var text strings.Builder
-	b, err := openBench(ctx, h.c, h.site, lab.Config{Level: level, Case: h.f.limit}, panel{isolation: true, record: &text})
+	b, err := openBench(ctx, h.c, h.site, lab.Config{Level: level, Case: h.f.limit, Limits: shell.Limits{Stuck: arenaStuck}}, panel{isolation: true, record: &text})
 	if err != nil {
 		return "", err
 	}

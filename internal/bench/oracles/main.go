@@ -1,6 +1,6 @@
 // Command oracles measures how many generated cases a second wirecheck hunt executes and each oracle decides: two transactions of
 // up to five statements, twenty cases on each generated database, everything included; and how many queries a second the oracles of
-// single queries ask in two ways, half of their cases being series of sixty queries. It runs the program as people do.
+// single queries ask in two ways, half of their cases being lists of two hundred queries. It runs the program as people do.
 //
 //	go run ./internal/bench/oracles [-wirecheck bin/wirecheck] [-cases N] [-rounds N] [-engines postgres,mariadb] [-oracles wss,radar]
 package main

@@ -61,6 +61,7 @@ func (l *Lab) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 		r.Trouble = err
 	}
 	if r.Trouble != nil {
+		r.Hung = r.Hung || r.Crashed && (errors.Is(r.Trouble, ErrCaseLimit) || errors.Is(r.Trouble, context.DeadlineExceeded))
 		l.current, l.contents = nil, nil
 	}
 	return r, nil

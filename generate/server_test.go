@@ -248,7 +248,7 @@ func acceptance(t *testing.T, p *place) {
 // eachFeature sees to it that every feature of the dialect was in a statement that the server accepted: those that the cases so
 // far did not have, in cases that favor them.
 func eachFeature(t *testing.T, p *place, c *tally) {
-	const attempts = 40
+	const attempts = 150
 	for _, f := range generate.Features(p.dialect) {
 		for seed := uint64(1000); !c.features[f.Name] && seed < 1000+attempts; seed++ {
 			p.one(t, seed, generate.Limits{Favor: []string{f.Name}}, c)

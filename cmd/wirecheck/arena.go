@@ -40,7 +40,9 @@ func openArena(ctx context.Context, c *common, name string, p panel, limit time.
 	}
 	var err error
 	if a.site, err = a.r.site(ctx, name); err == nil {
-		err = a.hush(ctx)
+		if _, _, err = p.fit(a.site.engine); err == nil {
+			err = a.hush(ctx)
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, a.r.close())

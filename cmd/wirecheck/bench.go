@@ -60,6 +60,13 @@ type done struct {
 }
 
 func openBench(ctx context.Context, c *common, s *site, config lab.Config, p panel) (_ *bench, err error) {
+	p, note, err := p.fit(s.engine)
+	if err != nil {
+		return nil, err
+	}
+	if note != "" {
+		c.log.Warn().Msg(note)
+	}
 	b := &bench{panel: p, version: s.version, describe: describer(s.engine), define: definer(s.engine), stages: map[string]*lab.Stage{}, seed: c.seed, orders: max(int(c.orders), 1), attempts: attempts}
 	defer func() {
 		if err != nil {
@@ -123,7 +130,9 @@ func (b *bench) openWatched(ctx context.Context, c *common, s *site, config lab.
 	if b.lens, err = openLens(ctx, c, s, b.panel.record); err != nil {
 		return nil, err
 	}
-	config.Reset = lab.Setup // what the proxy knows of the rows begins with the setup
+	if !config.Aside {
+		config.Reset = lab.Setup // what the proxy knows of the rows begins with the setup
+	}
 	config.Target, config.Side, config.Hidden = b.lens.through(target), target, dialect.HiddenColumn
 	if s.engine.Protocol == engine.ProtocolMySQL {
 		config.After = "DO 0"
@@ -169,6 +178,16 @@ func (b *bench) execute(ctx context.Context, l *lab.Lab, spec *scenario.Spec, p 
 		return r, run()
 	}
 	return r, b.around(run)
+}
+
+// counters gives the columns that counters fill in the database in which the case was executed.
+func (b *bench) counters(ctx context.Context) (_ map[string]bool, err error) {
+	conn, err := b.config.Backend.Connect(ctx, b.config.Side)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	return filled(ctx, conn, b.config.Backend.Protocol == engine.ProtocolPostgres)
 }
 
 func (b *bench) close(ctx context.Context) error {

@@ -18,6 +18,7 @@ import (
 	"wirecheck/lab"
 	"wirecheck/oracle"
 	"wirecheck/oracle/crash"
+	"wirecheck/oracle/radar"
 	"wirecheck/oracle/schedule"
 	"wirecheck/reduce"
 	"wirecheck/scenario"
@@ -30,7 +31,7 @@ type huntFlags struct {
 	duration, limit, reduction  time.Duration
 	cases, group, tries         int
 	queries                     int
-	resume                      bool
+	resume, steer               bool
 	limits                      generate.Limits
 }
 
@@ -67,6 +68,7 @@ Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its wo
 	flags.DurationVar(&f.limit, "limit", time.Minute, "how long one case may take before it is given up as unknown")
 	ordersFlag(flags, c)
 	flags.IntVar(&f.group, "group", 20, "cases for each database")
+	flags.BoolVar(&f.steer, "steer", true, "lead the choice of cases to what executions have not done yet (docs/GENERATION.md)")
 	flags.IntVar(&f.queries, "queries", 200, "queries that the oracles of single queries ask of each database at once; 0: only those of transactions")
 	flags.DurationVar(&f.reduction, "reduction", time.Minute, "how long the reduction of one finding may take; 0: as long as it takes")
 	flags.IntVar(&f.tries, "tries", 1500, "how many candidates a reduction may try")
@@ -85,7 +87,6 @@ type hunter struct {
 	*arena
 	f       huntFlags
 	levels  []engine.Level
-	cover   *generate.Coverage
 	keeper  *keeper
 	began   time.Time
 	shown   time.Time                // when progress was last shown
@@ -110,7 +111,7 @@ func runHunt(ctx context.Context, c *common, f huntFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	h := &hunter{f: f, cover: &generate.Coverage{}, reduced: map[string]int{}}
+	h := &hunter{f: f, reduced: map[string]int{}}
 	if h.keeper, err = openKeeper(f.out, f.engine, f.known, f.resume); err != nil {
 		return err
 	}
@@ -157,21 +158,63 @@ func (h *hunter) loop(ctx context.Context) error {
 	return nil
 }
 
-// generated makes case i: each has random numbers of its own, so that it does not matter what ran before. A group of cases shares a
-// database.
-func (h *hunter) generated(i int) (*generate.Case, error) {
-	source := mathrand.New(mathrand.NewPCG(h.c.seed, uint64(i/h.f.group)))
-	g, err := generate.New(generate.Dialect(h.site.engine.Name), h.f.limits, func(n int) int { return source.IntN(n) })
+// generated makes case i: each has random numbers of its own. A group of cases shares a database. With steering, what earlier cases did
+// matters, too; the entry is the case of the pool that this one was made from.
+func (h *hunter) generated(i int) (*generate.Case, *generate.Entry, error) {
+	base := generate.Base{Group: i / h.f.group}
+	if h.f.steer {
+		var err error
+		if base, err = h.keeper.steering.Begin(base.Group, random(h.c.seed^groupSeed, base.Group), h.metadata); err != nil {
+			return nil, nil, err
+		}
+	}
+	g, db, err := h.database(base)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	db := g.Database()
-	source = mathrand.New(mathrand.NewPCG(h.c.seed^0x9e3779b97f4a7c15, uint64(i)))
-	g.Steer(h.cover)
+	g.Draw(random(h.c.seed^caseSeed, i))
 	if h.asks(i) {
-		return g.QueriesOn(db, h.f.queries), nil
+		return g.QueriesOn(db, h.f.queries), nil, nil
 	}
-	return g.CaseOn(db), nil
+	if h.f.steer {
+		k, from := h.keeper.steering.Next(g, db, random(h.c.seed^choiceSeed, i))
+		return k, from, nil
+	}
+	return g.CaseOn(db), nil, nil
+}
+
+// What random numbers are for: each use has its own.
+const (
+	caseSeed   = 0x9e3779b97f4a7c15
+	choiceSeed = 0xd1b54a32d192ed03
+	groupSeed  = 0xaef17502108ef2d9
+)
+
+// random gives the numbers of one use and one case.
+func random(seed uint64, n int) func(int) int {
+	return mathrand.New(mathrand.NewPCG(seed, uint64(n))).IntN
+}
+
+// database makes a database, and a generator for cases on it.
+func (h *hunter) database(base generate.Base) (*generate.Generator, *generate.Database, error) {
+	g, err := generate.New(generate.Dialect(h.site.engine.Name), h.f.limits, random(h.c.seed, base.Group|base.Attempt<<40))
+	if err != nil {
+		return nil, nil, err
+	}
+	return g, g.Database(), nil
+}
+
+// metadata is a database's abstract metadata.
+func (h *hunter) metadata(base generate.Base) (string, error) {
+	_, db, err := h.database(base)
+	if err != nil {
+		return "", err
+	}
+	var setup []string
+	for _, st := range db.Setup {
+		setup = append(setup, st.SQL)
+	}
+	return radar.Abstract(setup, radar.Options{Describe: describer(h.site.engine), Define: definer(h.site.engine)}), nil
 }
 
 // asks reports whether case i is a list of queries: the first of each database, if an oracle of single queries judges.
@@ -195,7 +238,7 @@ func (h *hunter) spentOn(oracle string) time.Duration {
 
 // oneCase makes, executes and judges a case.
 func (h *hunter) oneCase(ctx context.Context, i int) error {
-	k, err := h.generated(i)
+	k, from, err := h.generated(i)
 	if err != nil {
 		return err
 	}
@@ -216,12 +259,15 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 		return context.Cause(ctx)
 	case errors.As(err, &refused): // the setup
 		s.Cases, s.Refused = s.Cases+1, s.Refused+1
+		h.c.log.Debug().Int("case", i).Err(err).Msg("the setup was refused")
 		return nil
 	case err != nil:
 		return h.broken(ctx, k.Spec, level, err)
 	}
 	s.Cases++
-	h.count(k, d)
+	if err := h.count(b, k, from, d); err != nil {
+		return err
+	}
 	if d.Crashed {
 		return h.crashed(ctx, k.Spec, level, d)
 	}
@@ -243,13 +289,18 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 }
 
 // count adds what a case was like.
-func (h *hunter) count(k *generate.Case, d *done) {
+func (h *hunter) count(b *bench, k *generate.Case, from *generate.Entry, d *done) error {
 	s := &h.keeper.state
 	for oracle, spent := range h.spent {
 		s.Spent[oracle] += spent
 		delete(h.spent, oracle)
 	}
-	s.Fresh += h.cover.AddCase(k)
+	executed, err := lab.NewStage(b.lab, b.version, b.describe).Schedule(k.Spec, d.Result)
+	if err != nil {
+		return err
+	}
+	combinations, _ := h.keeper.steering.Learn(k, from, executed.Features())
+	s.Fresh += combinations
 	for _, ev := range d.Events {
 		if ev.Kind != lab.Ran && ev.Kind != lab.Resumed {
 			continue
@@ -266,11 +317,12 @@ func (h *hunter) count(k *generate.Case, d *done) {
 	if unknown {
 		s.Unknown++
 	}
+	return nil
 }
 
 // constraint reports whether an error is the violation of a constraint: the statement itself was understood.
 func constraint(e *engine.ServerError) bool {
-	return e != nil && (strings.HasPrefix(e.Code, "23") || strings.HasPrefix(e.SQLState, "23"))
+	return e != nil && (strings.HasPrefix(e.Code, "23") || strings.HasPrefix(e.SQLState, "23") || strings.HasPrefix(e.Code, "SQLITE_CONSTRAINT"))
 }
 
 // broken handles a server that cannot be used any more before a case could begin.
@@ -319,9 +371,6 @@ func (h *hunter) crashed(ctx context.Context, spec *scenario.Spec, level engine.
 
 // reductionName stands for reductions where time is told by oracle.
 const reductionName = "reduction"
-
-// errReduction ends a reduction whose time is over.
-var errReduction = errors.New("the time for a reduction is over")
 
 // seldom says which of many findings alike are reduced: the first three, and then ever fewer.
 func seldom(n int) bool { return n <= 3 || n&(n-1) == 0 }
@@ -431,13 +480,7 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 	if err != nil {
 		return err
 	}
-	small, _, err := reduce.Reduce(ctx, begin, func(ctx context.Context, candidate *scenario.Spec) (bool, error) {
-		if h.f.reduction > 0 && time.Since(begun) > h.f.reduction { // not in the middle of a candidate: that would cost connections
-			return false, errReduction
-		}
-		return h.again(ctx, candidate, level, f)
-	},
-		reduce.Options{Tries: tries, Progress: func(p reduce.Progress) { h.reducing(p) }})
+	small, _, err := h.reduce(ctx, begin, level, f, tries, h.f.reduction, h.reducing)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, errReduction) {
 		return err
 	}
@@ -527,13 +570,13 @@ func (h *hunter) line() string {
 	if s.Statements > 0 {
 		accepted = 100 * float64(s.Accepted) / float64(s.Statements)
 	}
-	return fmt.Sprintf("%d cases, %.1f a second, %.0f%% of statements accepted, %d distinct of %d findings, %d permitted, %d flaky, %d unknown, %d combinations",
-		s.Cases, float64(s.Cases)/max(passed.Seconds(), 0.001), accepted, len(h.keeper.kept), s.Findings, s.permitted(), s.Flaky, s.Unknown, h.cover.Len())
+	return fmt.Sprintf("%d cases, %.1f a second, %.0f%% of statements accepted, %d distinct of %d findings, %d permitted, %d flaky, %d unknown, %d combinations, %d outcomes",
+		s.Cases, float64(s.Cases)/max(passed.Seconds(), 0.001), accepted, len(h.keeper.kept), s.Findings, s.permitted(), s.Flaky, s.Unknown, h.keeper.steering.Coverage.Len(), h.keeper.steering.Coverage.Outcomes())
 }
 
 // end prints what the hunt has brought.
 func (h *hunter) end() error {
-	if err := h.keeper.save(time.Since(h.began)); err != nil {
+	if err := errors.Join(h.keeper.save(time.Since(h.began)), h.keeper.saveSteering()); err != nil {
 		h.keeper.dump(h.c.stdout)
 		return err
 	}

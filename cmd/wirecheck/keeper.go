@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"wirecheck/backends/engine"
+	"wirecheck/generate"
 	"wirecheck/lab"
 	"wirecheck/oracle"
 	"wirecheck/scenario"
@@ -24,12 +25,16 @@ import (
 // keeper is the folder of a hunt. Each folder in it is written beside its place and moved there, so that there is never half of
 // one; what cannot be written (a full disk) stays in memory and is tried again.
 type keeper struct {
-	dir     string
-	state   huntState
-	base    time.Duration // of earlier runs
-	kept    []*keptBug
-	known   map[string]bool
-	pending []pendingFolder
+	dir   string
+	state huntState
+	// steering is what the choice of cases goes by, in steering.json. It is written less often than the state: it is larger, and what is
+	// lost of it is only found again.
+	steering *generate.Steering
+	steered  time.Duration // when it was written, as state.Elapsed
+	base     time.Duration // of earlier runs
+	kept     []*keptBug
+	known    map[string]bool
+	pending  []pendingFolder
 }
 
 // huntState is what --resume needs, in state.json.
@@ -80,11 +85,17 @@ type pendingFolder struct {
 	files map[string]string
 }
 
-const stateFile = "state.json"
+const (
+	stateFile    = "state.json"
+	steeringFile = "steering.json"
+)
+
+// steerEvery is how old the steering may be that --resume finds after a kill.
+const steerEvery = 10 * time.Second
 
 // openKeeper makes the folder, or goes on with one.
 func openKeeper(dir, engineName, known string, resume bool) (*keeper, error) {
-	k := &keeper{dir: dir, known: map[string]bool{}, state: huntState{Engine: engineName, Permitted: map[string]int{}, Spent: map[string]time.Duration{}}}
+	k := &keeper{dir: dir, known: map[string]bool{}, steering: generate.NewSteering(), state: huntState{Engine: engineName, Permitted: map[string]int{}, Spent: map[string]time.Duration{}}}
 	if known != "" {
 		if err := k.readKnown(known); err != nil {
 			return nil, err
@@ -117,8 +128,37 @@ func openKeeper(dir, engineName, known string, resume bool) (*keeper, error) {
 	if k.state.Spent == nil {
 		k.state.Spent = map[string]time.Duration{}
 	}
-	k.base = k.state.Elapsed
+	k.base, k.steered = k.state.Elapsed, k.state.Elapsed
+	if err := k.readSteering(); err != nil {
+		return nil, err
+	}
 	return k, k.readKept()
+}
+
+// readSteering reads what the choice of cases went by; a hunt that was ended in its first seconds has left nothing.
+func (k *keeper) readSteering() error {
+	path := filepath.Join(k.dir, steeringFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, k.steering)
+	}
+	if err != nil {
+		return fmt.Errorf("read what steers the hunt: %s: %w", path, err)
+	}
+	return nil
+}
+
+// saveSteering writes what the choice of cases goes by.
+func (k *keeper) saveSteering() error {
+	k.steered = k.state.Elapsed
+	text, err := json.Marshal(k.steering)
+	if err != nil {
+		return err
+	}
+	return replaceFile(filepath.Join(k.dir, steeringFile), append(text, '\n'))
 }
 
 // readKept reads what earlier runs found.
@@ -172,6 +212,9 @@ func (k *keeper) save(passed time.Duration) error {
 		}
 	}
 	k.pending = left
+	if k.state.Elapsed-k.steered >= steerEvery {
+		errs = append(errs, k.saveSteering())
+	}
 	text, err := json.MarshalIndent(&k.state, "", "  ")
 	if err == nil {
 		err = replaceFile(filepath.Join(k.dir, stateFile), append(text, '\n'))
@@ -260,7 +303,8 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 	files["finding.json"] = string(finding) + "\n"
 	files["report.md"] = bugReport(h.site, small, b)
 	files["reproduce.sh"] = fmt.Sprintf("#!/bin/sh\n# Shows it on a fresh private server, or on the one whose URL is given.\nexec wirecheck run \"$(dirname \"$0\")/case.spec\" --engine \"${1:-%s}\" --level %q --oracle %s\n", h.f.engine, level.History, f.Oracle)
-	if files["history.jsonl"], err = h.history(ctx, small, level); err != nil {
+	if h.site.engine.Embedded { // no proxy, no history
+	} else if files["history.jsonl"], err = h.history(ctx, small, level); err != nil {
 		files["history.jsonl"] = ""
 		h.c.log.Warn().Err(err).Str("folder", b.Folder).Msg("the history could not be recorded")
 	}

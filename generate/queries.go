@@ -2,6 +2,43 @@ package generate
 
 import "fmt"
 
+// probe asks a table for expressions of mixed types, and for nothing else that could hide what they give: no condition most of the time, no
+// join.
+func (g *Generator) probe(db *Database) Statement {
+	g.begin(KindSelect)
+	r := &reader{Generator: g, db: db}
+	r.mark("select")
+	from, sc := r.readFrom(oneOf(g, db.Tables))
+	refs := sc.refs(func(c *Column) bool { return c.Class != JSON })
+	if fixed := sc.refs(func(c *Column) bool { return c.NotNull && c.Class != JSON }); len(fixed) > 0 && g.chance(600) {
+		refs = fixed
+	}
+	if len(refs) == 0 {
+		return g.end("SELECT * FROM "+from, r.tables)
+	}
+	var items []string
+	for range g.between(1, 3) {
+		c := oneOf(g, refs)
+		item := ""
+		if g.intn(3) == 0 {
+			r.mark("mixed-types")
+			item = "(" + c.sql + " " + oneOf(g, []string{"=", "<>", "<", ">", "<=", ">="}) + " " + r.stray() + ")"
+		} else {
+			item = r.mixed(c, 2)
+		}
+		if g.intn(2) == 0 {
+			item = "HEX(" + item + ")"
+		}
+		items = append(items, item)
+	}
+	where := ""
+	if g.has("where") && g.chance(fairly) {
+		r.mark("where")
+		where = " WHERE " + r.mixedCondition(oneOf(g, refs))
+	}
+	return g.end("SELECT "+list(items)+" FROM "+from+where, r.tables)
+}
+
 // QueriesOn makes a case of one session that only asks the database: n queries, the second half of them in a transaction in front of
 // the answers to which it writes, so that they meet its own uncommitted rows. It is for oracles of single queries (Radar, VLDB'24, 4.2,
 // asks hundreds of queries of a database).
@@ -19,6 +56,10 @@ func (g *Generator) QueriesOn(db *Database, n int) *Case {
 			add(g.data(db, oneOf(g, db.Tables), true, true))
 		case i > n/2 && i%every == 0:
 			add(g.data(db, oneOf(g, db.Tables), true, true))
+		}
+		if g.has("mixed-types") && g.chance(often) {
+			add(g.probe(db))
+			continue
 		}
 		add(g.Query(db))
 	}

@@ -114,6 +114,11 @@ func (c *check) choices(w *world, i int, kind Kind, s Strategy) (list []choice) 
 			}
 			list = append(list, ch)
 		}
+		// An optimistic autocommit statement that meets a conflict is executed again, on what is there then (TiDB documentation, optimistic
+		// transactions: automatic retry).
+		if t.lockless && !c.txs[x].Explicit && kind.writes() {
+			list = append(list, choice{locked: now, read: now, snap: -1})
+		}
 		// At this level only: that the newest version of a row is a deletion is not always noticed.
 		if cause := causeOf(c.s.Product, causeDeleted); cause != nil && s.Locked == V4 && kind != KindSelect && t.firm {
 			for _, snap := range snapshots {

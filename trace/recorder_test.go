@@ -495,6 +495,45 @@ func TestRecorderRedacts(t *testing.T) {
 	}
 }
 
+// TestRecorderProgress: MariaDB's reports of progress are no errors, and errors are.
+func TestRecorderProgress(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "shop.wct")
+	r := newRecorder(t, RecorderOptions{Path: path})
+	at := time.Unix(1_700_000_000, 0)
+	packet := func(seq byte, body string) []byte { return append([]byte{byte(len(body)), 0, 0, seq}, body...) }
+	probe := r.Begin(9, WireMySQL, "probe", at) // leaves before the greeting
+	probe.Left(at)
+	c := r.Begin(1, WireMySQL, "a", at)
+	told := func(seq byte, body string) { c.Arrived(at); c.Told(packet(seq, body), at) }
+	told(0, "\x0a10.11.1-MariaDB\x00\x07\x00\x00\x0012345678\x00\xff\xf7\x08\x02\x00\xff\x81\x15"+strings.Repeat("\x00", 10)+"123456789012\x00mysql_native_password\x00")
+	c.Said(packet(1, "\x85\xa2\x0a\x00\x00\x00\x00\x01\x08"+strings.Repeat("\x00", 23)+"ann\x00\x00mysql_native_password\x00"), at)
+	told(2, "\x00\x00\x00\x02\x00\x00\x00")
+	for _, answer := range []string{"\x00\x05\x00\x02\x00\x00\x00", "\xff\x7a\x04#42S02no such table"} {
+		c.Said(packet(0, "\x03ALTER TABLE t ENGINE = InnoDB"), at)
+		told(1, "\xff\xff\xff\x01\x01\x02\x10\x00\x00\x0dcopy to table")
+		told(2, answer)
+	}
+	c.Left(at)
+	if err := r.Close(at); err != nil {
+		t.Fatal(err)
+	}
+	records, _ := readParts(t, path)
+	var got []string
+	for _, rec := range records {
+		switch {
+		case rec.Kind == KindSession:
+			got = append(got, rec.Open.Product)
+		case rec.Kind == KindStatement && rec.Statement.Error != nil:
+			got = append(got, rec.Statement.Error.Code)
+		case rec.Kind == KindStatement:
+			got = append(got, fmt.Sprint(rec.Statement.Results[0].Affected))
+		}
+	}
+	if d := cmp.Diff([]string{"", "mariadb", "5", "1146"}, got); d != "" {
+		t.Errorf("-want +got:\n%s\n%s", d, shown(records))
+	}
+}
+
 // TestRecorderSessionsAtTheEnd: a statement without an answer is there, and what its session is.
 func TestRecorderSessionsAtTheEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "shop.wct")

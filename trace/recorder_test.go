@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -584,6 +585,48 @@ func BenchmarkRecorder(b *testing.B) {
 		r.Event(&stmt)
 		r.Event(&end)
 		c.Told(told, at)
+	}
+	if err := r.Close(at); err != nil {
+		b.Fatal(err)
+	}
+	if n := r.Tally().Statements; n < uint64(b.N) {
+		b.Fatalf("%d statements of %d", n, b.N)
+	}
+}
+
+// BenchmarkRecorderRows records queries of 100 rows in the text protocol of the MySQL family, with what they read.
+func BenchmarkRecorderRows(b *testing.B) {
+	r := newRecorder(b, RecorderOptions{Observed: true, create: func(string) (partFile, error) { return &disk{File: os.NewFile(0, "null"), null: true}, nil }})
+	at := time.Unix(1_700_000_000, 0)
+	packet := func(seq byte, body string) string {
+		return string([]byte{byte(len(body)), byte(len(body) >> 8), 0, seq}) + body
+	}
+	c := r.Begin(1, WireMySQL, "a", at)
+	c.talk.resume() // as if it had logged in
+	text := "SELECT c FROM sbtest1 WHERE id BETWEEN 421 AND 520"
+	ask := []byte(packet(0, "\x03"+text))
+	told := packet(1, "\x01") + packet(2, "\x03def\x02sb\x07sbtest1\x07sbtest1\x01c\x01c\x0c\x21\x00\x68\x01\x00\x00\xfe\x00\x00\x00\x00\x00") + packet(3, "\xfe\x00\x00\x22\x00")
+	stmt := history.Event{Kind: history.EventStmt, Session: 1, Txn: 1, N: 1, From: 12345, To: 12346, SQL: text, Verb: "select", Coverage: history.CoverageExact, Predicate: true}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range 100 {
+		row := make([]byte, 119)
+		for k := range row {
+			row[k] = '0' + byte(rng.IntN(10))
+		}
+		told += packet(byte(4+i), "\x77"+string(row))
+		stmt.Accesses = append(stmt.Accesses, history.Access{
+			Op: history.OpRead, Row: history.Row{Table: "sb.sbtest1", Key: fmt.Sprint(102366584742707200 + i*7)}, Name: fmt.Sprintf("id=%d", i+421),
+			Version: fmt.Sprintf("T%d.3.k3f9x2", rng.IntN(5000)), Writer: "T4711.k3f9x2", Order: uint64(rng.IntN(20)),
+		})
+	}
+	told += packet(104, "\xfe\x00\x00\x22\x00")
+	b.SetBytes(int64(len(told)))
+	b.ReportAllocs()
+	for b.Loop() {
+		c.Said(ask, at)
+		c.Arrived(at)
+		r.Event(&stmt)
+		c.Told([]byte(told), at)
 	}
 	if err := r.Close(at); err != nil {
 		b.Fatal(err)

@@ -220,3 +220,23 @@ func TestSettings(t *testing.T) {
 		}
 	}
 }
+
+// TestAxis: a client that left without its answer does not cost the others their ends; a log without ends has none.
+func TestAxis(t *testing.T) {
+	for _, test := range []struct {
+		name                                   string
+		all, from, to, both, sources, sessions int
+		want                                   axis
+	}{
+		{"all told", 10, 0, 0, 10, 1, 2, axisTicks},
+		{"two clients left", 10, 2, 0, 8, 1, 2, axisTicks},
+		{"more without an end than sessions", 10, 3, 0, 7, 1, 2, axisFrom},
+		{"beginnings only", 2, 2, 0, 0, 1, 2, axisFrom},
+		{"ends only", 10, 0, 10, 0, 1, 2, axisTo},
+		{"two sources", 10, 0, 0, 10, 2, 2, axisTime},
+	} {
+		if got := chooseAxis(test.all, test.from, test.to, test.both, test.sources, test.sessions); got != test.want {
+			t.Errorf("%s: axis %d, want %d", test.name, got, test.want)
+		}
+	}
+}

@@ -114,7 +114,7 @@ func Look(open Open) (_ *Survey, err error) {
 			v.Errors = false
 		}
 	}
-	v.axis = chooseAxis(v.Statements-late, from, to, both, len(sources))
+	v.axis = chooseAxis(v.Statements-late, from, to, both, len(sources), len(sessions))
 	if v.axis == axisTime && times == 0 && v.Statements > 0 {
 		return nil, errors.New("nothing in this trace tells in which order its statements ran: neither times nor places of lines")
 	}
@@ -126,12 +126,13 @@ func Look(open Open) (_ *Survey, err error) {
 	return v, nil
 }
 
-// chooseAxis takes the source's own order where all statements have it. Places of several sources cannot be compared.
-func chooseAxis(all, from, to, both, sources int) axis {
+// chooseAxis takes the source's own order where all statements have it. Places of several sources cannot be compared. Where ends are told,
+// each session may have one statement without: its client left before the answer.
+func chooseAxis(all, from, to, both, sources, sessions int) axis {
 	switch {
 	case sources > 1:
 		return axisTime
-	case both == all:
+	case both == all, both > 0 && both+from == all && from <= sessions:
 		return axisTicks
 	case both+from == all:
 		return axisFrom

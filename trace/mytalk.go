@@ -139,7 +139,7 @@ type myStream struct {
 func newMyTalk(l *floor, number uint64, client string, at int64, whole bool) *myTalk {
 	t := &myTalk{log: l, number: number, phase: phaseCommand, texts: map[uint32]*myPrepared{}}
 	t.info = Session{At: at, Product: l.out.o.Product, Client: client, Joined: !whole}
-	if t.info.Product == "" {
+	if t.info.Product == "" && !whole { // else the server's greeting tells it
 		t.info.Product = "mysql"
 	}
 	t.follow.dialect = MySQL
@@ -603,7 +603,7 @@ func (t *myTalk) answer(body []byte, at int64) error {
 		}
 		return nil
 	}
-	if len(body) == 0 {
+	if len(body) == 0 || isProgress(body) {
 		return nil
 	}
 	return t.step(c, body, at)
@@ -863,6 +863,12 @@ func (t *myTalk) refused(c *myCommand, body []byte, at int64) error {
 	c.st.Error = e
 	t.follow.done(c.st.SQL, e)
 	return t.done(c, at)
+}
+
+// isProgress knows MariaDB's reports of progress, which look like an error of number 65535 and come before the answer (Knowledge Base,
+// Progress Reporting).
+func isProgress(body []byte) bool {
+	return len(body) > 3 && body[0] == 0xff && body[1] == 0xff && body[2] == 0xff
 }
 
 // myError reads an error packet: code, SQLSTATE, message.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -495,6 +496,45 @@ func TestRecorderRedacts(t *testing.T) {
 	}
 }
 
+// TestRecorderProgress: MariaDB's reports of progress are no errors, and errors are.
+func TestRecorderProgress(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "shop.wct")
+	r := newRecorder(t, RecorderOptions{Path: path})
+	at := time.Unix(1_700_000_000, 0)
+	packet := func(seq byte, body string) []byte { return append([]byte{byte(len(body)), 0, 0, seq}, body...) }
+	probe := r.Begin(9, WireMySQL, "probe", at) // leaves before the greeting
+	probe.Left(at)
+	c := r.Begin(1, WireMySQL, "a", at)
+	told := func(seq byte, body string) { c.Arrived(at); c.Told(packet(seq, body), at) }
+	told(0, "\x0a10.11.1-MariaDB\x00\x07\x00\x00\x0012345678\x00\xff\xf7\x08\x02\x00\xff\x81\x15"+strings.Repeat("\x00", 10)+"123456789012\x00mysql_native_password\x00")
+	c.Said(packet(1, "\x85\xa2\x0a\x00\x00\x00\x00\x01\x08"+strings.Repeat("\x00", 23)+"ann\x00\x00mysql_native_password\x00"), at)
+	told(2, "\x00\x00\x00\x02\x00\x00\x00")
+	for _, answer := range []string{"\x00\x05\x00\x02\x00\x00\x00", "\xff\x7a\x04#42S02no such table"} {
+		c.Said(packet(0, "\x03ALTER TABLE t ENGINE = InnoDB"), at)
+		told(1, "\xff\xff\xff\x01\x01\x02\x10\x00\x00\x0dcopy to table")
+		told(2, answer)
+	}
+	c.Left(at)
+	if err := r.Close(at); err != nil {
+		t.Fatal(err)
+	}
+	records, _ := readParts(t, path)
+	var got []string
+	for _, rec := range records {
+		switch {
+		case rec.Kind == KindSession:
+			got = append(got, rec.Open.Product)
+		case rec.Kind == KindStatement && rec.Statement.Error != nil:
+			got = append(got, rec.Statement.Error.Code)
+		case rec.Kind == KindStatement:
+			got = append(got, fmt.Sprint(rec.Statement.Results[0].Affected))
+		}
+	}
+	if d := cmp.Diff([]string{"", "mariadb", "5", "1146"}, got); d != "" {
+		t.Errorf("-want +got:\n%s\n%s", d, shown(records))
+	}
+}
+
 // TestRecorderSessionsAtTheEnd: a statement without an answer is there, and what its session is.
 func TestRecorderSessionsAtTheEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "shop.wct")
@@ -545,6 +585,48 @@ func BenchmarkRecorder(b *testing.B) {
 		r.Event(&stmt)
 		r.Event(&end)
 		c.Told(told, at)
+	}
+	if err := r.Close(at); err != nil {
+		b.Fatal(err)
+	}
+	if n := r.Tally().Statements; n < uint64(b.N) {
+		b.Fatalf("%d statements of %d", n, b.N)
+	}
+}
+
+// BenchmarkRecorderRows records queries of 100 rows in the text protocol of the MySQL family, with what they read.
+func BenchmarkRecorderRows(b *testing.B) {
+	r := newRecorder(b, RecorderOptions{Observed: true, create: func(string) (partFile, error) { return &disk{File: os.NewFile(0, "null"), null: true}, nil }})
+	at := time.Unix(1_700_000_000, 0)
+	packet := func(seq byte, body string) string {
+		return string([]byte{byte(len(body)), byte(len(body) >> 8), 0, seq}) + body
+	}
+	c := r.Begin(1, WireMySQL, "a", at)
+	c.talk.resume() // as if it had logged in
+	text := "SELECT c FROM sbtest1 WHERE id BETWEEN 421 AND 520"
+	ask := []byte(packet(0, "\x03"+text))
+	told := packet(1, "\x01") + packet(2, "\x03def\x02sb\x07sbtest1\x07sbtest1\x01c\x01c\x0c\x21\x00\x68\x01\x00\x00\xfe\x00\x00\x00\x00\x00") + packet(3, "\xfe\x00\x00\x22\x00")
+	stmt := history.Event{Kind: history.EventStmt, Session: 1, Txn: 1, N: 1, From: 12345, To: 12346, SQL: text, Verb: "select", Coverage: history.CoverageExact, Predicate: true}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range 100 {
+		row := make([]byte, 119)
+		for k := range row {
+			row[k] = '0' + byte(rng.IntN(10))
+		}
+		told += packet(byte(4+i), "\x77"+string(row))
+		stmt.Accesses = append(stmt.Accesses, history.Access{
+			Op: history.OpRead, Row: history.Row{Table: "sb.sbtest1", Key: fmt.Sprint(102366584742707200 + i*7)}, Name: fmt.Sprintf("id=%d", i+421),
+			Version: fmt.Sprintf("T%d.3.k3f9x2", rng.IntN(5000)), Writer: "T4711.k3f9x2", Order: uint64(rng.IntN(20)),
+		})
+	}
+	told += packet(104, "\xfe\x00\x00\x22\x00")
+	b.SetBytes(int64(len(told)))
+	b.ReportAllocs()
+	for b.Loop() {
+		c.Said(ask, at)
+		c.Arrived(at)
+		r.Event(&stmt)
+		c.Told([]byte(told), at)
 	}
 	if err := r.Close(at); err != nil {
 		b.Fatal(err)

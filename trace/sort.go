@@ -118,6 +118,9 @@ func (r *Record) size() int {
 			}
 		}
 	}
+	if e := r.History; e != nil {
+		n += 500 + len(e.SQL) + 250*len(e.Accesses)
+	}
 	return n
 }
 

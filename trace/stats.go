@@ -19,7 +19,9 @@ type Stats struct {
 	Lost       int    `json:"lost"`      // without their text, or not all of it
 	NoParams   int    `json:"no_params"` // without their parameters
 	Failed     int    `json:"failed"`
-	Waits      int    `json:"waits"` // notices that a wait began
+	Waits      int    `json:"waits"`  // notices that a wait began
+	Events     int    `json:"events"` // of the history that a proxy saw
+	Notes      int    `json:"notes"`  // of what is missing
 
 	Kinds  []KindCount  `json:"kinds"`
 	Errors []ErrorCount `json:"errors"`
@@ -101,6 +103,10 @@ func (s *Stats) Add(r *Record) {
 	switch r.Kind {
 	case KindSession:
 		s.session(r.Session, r.Open)
+	case KindHistory:
+		s.Events++
+	case KindNote:
+		s.Notes++
 	case KindWait:
 		if r.Wait.State == WaitBegan || r.Wait.State == WaitDeadlock {
 			s.Waits++

@@ -64,6 +64,12 @@ func printStats(out io.Writer, s *trace.Stats) error {
 		fmt.Fprintf(w, ", statements of which it is not known: %d", t.Unknown)
 	}
 	fmt.Fprintf(w, "\nstatements: %d, failed: %d, without text: %d, without parameters: %d, lock waits: %d\n", s.Statements, s.Failed, s.Lost, s.NoParams, s.Waits)
+	if s.Events > 0 {
+		fmt.Fprintf(w, "events of the history (wirecheck check judges them): %d\n", s.Events)
+	}
+	if s.Notes > 0 {
+		fmt.Fprintf(w, "notes of what is missing (trace show prints them): %d\n", s.Notes)
+	}
 	fmt.Fprintf(w, "at the same time: %d transactions at most, %d of %d began while another one was open; %d statements at most\n", t.Most, t.Overlapped, t.Begun, s.MostStatements)
 	fmt.Fprintf(w, "\nkind\tstatements\tfailed\tmedian\tp99\tmax\ttotal\n")
 	for i, k := range s.Kinds {

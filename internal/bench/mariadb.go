@@ -19,6 +19,9 @@ const transactions = `transactions:\s+[0-9]+\s+\(([0-9.]+) per sec`
 // sysbenchLoad makes a load of a script of sysbench.
 type sysbenchLoad func(script string, args ...string) func(ctx context.Context, port, clients int) (float64, error)
 
+// countedLoad is a load that also tells how many transactions there were.
+type countedLoad func(ctx context.Context, port, clients int) (rate, n float64, err error)
+
 // withoutForwarder are the targets of workloads whose answers are not only small.
 var withoutForwarder = []string{"direct", "pass", "observe"}
 
@@ -66,9 +69,16 @@ func sysbenchWorkloads(ctx context.Context, o options, workloads func(sysbenchLo
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	fmt.Printf("MariaDB %s, sysbench, %s tables of %s rows, instrumented for observe\n", s.Version, sysbenchTables, sysbenchRows)
-	load, err := prepareSysbench(ctx, o, s)
+	count, err := prepareSysbench(ctx, o, s)
 	if err != nil {
 		return err
+	}
+	load := func(script string, args ...string) func(context.Context, int, int) (float64, error) {
+		counted := count(script, args...)
+		return func(ctx context.Context, port, clients int) (float64, error) {
+			rate, _, err := counted(ctx, port, clients)
+			return rate, err
+		}
 	}
 	targets := []target{{"direct", s.Port}}
 	var running []*process
@@ -107,7 +117,7 @@ func sysbenchWorkloads(ctx context.Context, o options, workloads func(sysbenchLo
 }
 
 // prepareSysbench fills the tables, gives them the hidden columns, and gives what makes loads.
-func prepareSysbench(ctx context.Context, o options, s *engine.Server) (sysbenchLoad, error) {
+func prepareSysbench(ctx context.Context, o options, s *engine.Server) (func(script string, args ...string) countedLoad, error) {
 	if _, err := exec.LookPath("sysbench"); err != nil {
 		return nil, fmt.Errorf("sysbench is missing: install it with apt-get install -y sysbench: %w", err)
 	}
@@ -134,14 +144,17 @@ func prepareSysbench(ctx context.Context, o options, s *engine.Server) (sysbench
 	if out, err := exec.CommandContext(ctx, o.wirecheck, "instrument", "add", url, "--no-progress").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("instrument: %w: %s", err, out)
 	}
-	return func(script string, args ...string) func(context.Context, int, int) (float64, error) {
-		return func(ctx context.Context, port, clients int) (float64, error) {
+	return func(script string, args ...string) countedLoad {
+		return func(ctx context.Context, port, clients int) (rate, n float64, err error) {
 			all := append([]string{"--threads=" + strconv.Itoa(clients), "--time=" + strconv.Itoa(max(1, int(o.length.Seconds()))), "run"}, args...)
 			out, err := sysbench(ctx, port, script, all...)
 			if err != nil {
-				return 0, err
+				return 0, 0, err
 			}
-			return number(out, transactions)
+			if rate, err = number(out, transactions); err == nil {
+				n, err = number(out, `transactions:\s+([0-9]+) `)
+			}
+			return rate, n, err
 		}
 	}, nil
 }

@@ -87,14 +87,26 @@ func benchPostgres(ctx context.Context, o options) (err error) {
 
 // pgLoad makes a load of pgbench.
 func pgLoad(o options, tool func(ctx context.Context, port int, args ...string) ([]byte, error), args ...string) func(context.Context, int, int) (float64, error) {
+	count := pgCount(o, tool, args...)
 	return func(ctx context.Context, port, clients int) (float64, error) {
-		c := strconv.Itoa(clients)
-		all := append(slices.Clone(args), "-n", "-c", c, "-j", "1", "-T", strconv.Itoa(max(1, int(o.length.Seconds()))))
+		rate, _, err := count(ctx, port, clients)
+		return rate, err
+	}
+}
+
+// pgCount makes a load that also tells how many transactions there were.
+func pgCount(o options, tool func(ctx context.Context, port int, args ...string) ([]byte, error), args ...string) countedLoad {
+	return func(ctx context.Context, port, clients int) (rate, n float64, err error) {
+		all := append(slices.Clone(args), "-n", "-c", strconv.Itoa(clients), "-j", "1", "-T", strconv.Itoa(max(1, int(o.length.Seconds()))))
 		out, err := tool(ctx, port, all...)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
-		return number(out, `tps = ([0-9.]+) \(without`)
+		rate, err = number(out, `tps = ([0-9.]+) \(without`)
+		if err == nil {
+			n, err = number(out, `transactions actually processed: ([0-9]+)`)
+		}
+		return rate, n, err
 	}
 }
 

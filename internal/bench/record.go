@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -38,8 +39,8 @@ func recordPostgres(ctx context.Context, o options) (err error) {
 	if _, err := tool(ctx, s.Port, "-i", "-s", "2", "-q"); err != nil {
 		return err
 	}
-	load := func(args ...string) func(context.Context, int, int) (float64, error) { return pgLoad(o, tool, args...) }
-	return recordPairs(ctx, o, "postgres", s, []workload{
+	load := func(args ...string) countedLoad { return pgCount(o, tool, args...) }
+	return recordPairs(ctx, o, "postgres", s, []countedWorkload{
 		{name: "select-only, prepared", run: load("-S", "-M", "prepared")},
 		{name: "tpcb-like, simple", run: load("-M", "simple")},
 		{name: "tpcb-like, prepared", run: load("-M", "prepared")},
@@ -57,14 +58,20 @@ func recordMariaDB(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	return recordPairs(ctx, o, "mariadb", s, []workload{
+	return recordPairs(ctx, o, "mariadb", s, []countedWorkload{
 		{name: "read-write, prepared", run: load("oltp_read_write")},
 		{name: "read-write, text", run: load("oltp_read_write", "--db-ps-mode=disable")},
 	})
 }
 
+// countedWorkload is a workload of which the transactions are counted.
+type countedWorkload struct {
+	name string
+	run  countedLoad
+}
+
 // recordPairs measures the workloads through both proxies.
-func recordPairs(ctx context.Context, o options, scheme string, s *engine.Server, workloads []workload) (err error) {
+func recordPairs(ctx context.Context, o options, scheme string, s *engine.Server, workloads []countedWorkload) (err error) {
 	dir, err := os.MkdirTemp("", "wirecheck-bench-")
 	if err != nil {
 		return err
@@ -89,7 +96,7 @@ func recordPairs(ctx context.Context, o options, scheme string, s *engine.Server
 	return nil
 }
 
-func recordPair(ctx context.Context, o options, w workload, clients int, s *engine.Server, both [2]*process, capture string) error {
+func recordPair(ctx context.Context, o options, w countedWorkload, clients int, s *engine.Server, both [2]*process, capture string) error {
 	var rates, spent, all [2][]float64
 	size := fileSize(capture)
 	done := 0.0
@@ -100,8 +107,7 @@ func recordPair(ctx context.Context, o options, w workload, clients int, s *engi
 			if err != nil {
 				return err
 			}
-			began := time.Now()
-			rate, err := w.run(ctx, both[i].port, clients)
+			rate, n, err := w.run(ctx, both[i].port, clients)
 			if err != nil {
 				return fmt.Errorf("%s: %w", w.name, err)
 			}
@@ -109,7 +115,6 @@ func recordPair(ctx context.Context, o options, w workload, clients int, s *engi
 			if err != nil {
 				return err
 			}
-			n := rate * time.Since(began).Seconds()
 			rates[i] = append(rates[i], rate)
 			spent[i] = append(spent[i], float64((after.proxy-before.proxy).Microseconds())/n)
 			all[i] = append(all[i], float64((after.all-before.all).Microseconds())/n)
@@ -122,13 +127,21 @@ func recordPair(ctx context.Context, o options, w workload, clients int, s *engi
 	for i := range rates[0] {
 		ratios = append(ratios, rates[1][i]/rates[0][i])
 	}
-	lo, hi := ratios[0], ratios[0]
-	for _, r := range ratios {
-		lo, hi = min(lo, r), max(hi, r)
+	var works []float64
+	for i := range all[0] {
+		works = append(works, all[0][i]/all[1][i])
 	}
-	fmt.Printf("%-24s %d client(s): observe %.0f/s, observe and record %.0f/s: ratio %.2f  [%.2f .. %.2f]; processor time %.0f and %.0f us a transaction, %.2f (of the proxy: %.0f and %.0f); %.0f bytes of capture each; load %s\n",
-		w.name, clients, median(rates[0]), median(rates[1]), median(ratios), lo, hi, median(all[0]), median(all[1]), median(all[0])/median(all[1]), median(spent[0]), median(spent[1]), float64(fileSize(capture)-size)/done, loadAverage())
+	fmt.Printf("%s, %d client(s); load of the machine %s\n", w.name, clients, loadAverage())
+	fmt.Printf("    throughput      %6.0f and recorded %6.0f /s: %s\n", median(rates[0]), median(rates[1]), spread(ratios))
+	fmt.Printf("    processor time  %6.0f and recorded %6.0f us a transaction: %s; of the proxy %.0f and %.0f us\n",
+		median(all[0]), median(all[1]), spread(works), median(spent[0]), median(spent[1]))
+	fmt.Printf("    capture         %.0f bytes a transaction\n", float64(fileSize(capture)-size)/done)
 	return nil
+}
+
+// spread is the median of the rounds' ratios, and the least and the greatest.
+func spread(ratios []float64) string {
+	return fmt.Sprintf("%.2f  [%.2f .. %.2f]", median(ratios), slices.Min(ratios), slices.Max(ratios))
 }
 
 func fileSize(path string) int64 {

@@ -47,6 +47,7 @@ type pgLog struct {
 	replaced            map[string]string // by process id: the session whose place another one took
 	restarted           map[string]bool   // sessions that were there when the server was started again
 	mixed               int               // sessions that were there after they cannot have been
+	besides             string            // what else makes the format tell parameters
 }
 
 // pgSession is what is known of one server process.
@@ -720,7 +721,7 @@ func (l *pgLog) summary() error {
 		l.timesSummary(r)
 	}
 	if r.NoParams > 0 {
-		r.untold("parameters of some statements", "log_parameter_max_length = -1, log_parameter_max_length_on_error = -1")
+		r.untold("parameters of some statements", "log_parameter_max_length = -1, log_parameter_max_length_on_error = -1"+l.besides)
 	}
 	r.untold("results, and how many rows were read and written", "a packet capture tells them")
 	r.untold("isolation levels that nobody asked for by name", "replay with the server's default_transaction_isolation")

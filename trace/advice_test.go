@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"wirecheck/backends/engine"
+	"wirecheck/backends/mariadb"
 	"wirecheck/backends/postgres"
 )
 
@@ -99,6 +100,71 @@ func TestAdvicePostgres(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestAuditTexts sends MariaDB texts of all characters and of lengths around server_audit's limit. What is told is what was sent, or it is said
+// that it may not be whole; and that is not said of shorter ones.
+func TestAuditTexts(t *testing.T) {
+	server, err := mariadb.Start(t.Context(), engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	path := server.Folder() + "/data/audit.log"
+	admin := connectMy(t, server, server.Port, "admin")
+	var sent []string
+	do := func(sql string) {
+		if _, err := admin.conn.ExecContext(t.Context(), sql); err != nil {
+			t.Fatalf("%.60q: %v", sql, err)
+		}
+		sent = append(sent, sql)
+	}
+	for _, sql := range []string{"INSTALL SONAME 'server_audit'", "SET GLOBAL server_audit_events = 'CONNECT,QUERY'", "SET GLOBAL server_audit_file_path = '" + path + "'"} {
+		do(sql)
+	}
+	sent = nil
+	do("SET GLOBAL server_audit_logging = ON")
+	var all strings.Builder
+	for c := 1; c < 256; c++ {
+		if c != '\'' && c != '\\' {
+			all.WriteByte(byte(c))
+		}
+	}
+	do("SELECT '" + all.String() + "'")
+	do(`SELECT 'it''s \' \\ x'`)
+	for n := 1000; n < 1030; n++ {
+		do("SELECT " + strings.Repeat(" ", n-8) + "1")
+		do("SELECT 'a\n" + strings.Repeat("x", n-11) + "'")
+	}
+	do("SET GLOBAL server_audit_query_log_limit = 100")
+	do("SELECT '" + strings.Repeat("x", 150) + "'")
+	do("SELECT 'the last one'")
+	do("SET GLOBAL server_audit_logging = OFF") // closes the file
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent = sent[:len(sent)-1] // whether the last one is told is not the question
+	told, report := imported(t, data, "audit", ImportOptions{})
+	if len(told) < len(sent) || report.Unknown != 0 {
+		t.Fatalf("%d statements sent, %d told\n%s", len(sent), len(told), reportText(t, report))
+	}
+	lost := 0
+	for i, sql := range sent {
+		st := told[i]
+		switch {
+		case st.SQL != sql && !st.Lost:
+			t.Errorf("sent\n%q\ntold\n%q", sql, st.SQL)
+		case st.Lost:
+			lost++
+			if len(sql) < 1019 && len(sql) != 150+9 {
+				t.Errorf("%d bytes are said to be cut: %q", len(sql), sql)
+			}
+		}
+	}
+	if lost < 10 {
+		t.Errorf("only %d texts are said to be cut", lost)
 	}
 }
 

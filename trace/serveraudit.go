@@ -303,7 +303,7 @@ func (l *serverAudit) finish() error {
 		return err
 	}
 	r := l.out.report
-	r.untold("when statements began: only their order", "the slow query log with long_query_time = 0 besides, or a packet capture")
+	r.untold("when statements began: only their order", "the slow query log with long_query_time = 0 in its place, or a packet capture")
 	r.untold("times to less than a second; the order of ends is exact", "")
 	r.untold("results and affected rows", "a packet capture tells them")
 	r.untold("parameters of prepared statements by themselves: they stand in the text", "")

@@ -22,10 +22,10 @@ type serverAudit struct {
 	waiting auditHeap
 	recent  []auditStart
 	floor   auditStart
-	last    map[string]uint64 // the tick at which each session was idle last
-	limit   int               // statements that are cut
-	longest int               // text, as it was written
-	atMost  int               // texts of that length, or one byte less
+	last    map[string][]auditEnd // by session: where its last statements ended, in the order of their ids
+	limit   int                   // statements that are cut
+	longest int                   // text, as it was written
+	atMost  int                   // texts of that length, or one byte less
 	servers []string
 	masked  int
 }
@@ -38,11 +38,15 @@ type tablesOf struct {
 // auditStart says that the statement with an id, and all with a higher one, began after a tick.
 type auditStart struct{ id, after uint64 }
 
+// auditEnd is where a statement ended. One of the same session that comes later and has a smaller id went on all the while: it is what
+// the client sent, and the others are those of its triggers and routines, which the plugin tells of, too.
+type auditEnd struct{ id, to uint64 }
+
 // auditWindow is within how many statements the order of starts is restored.
 const auditWindow = 1024
 
 func newServerAudit(out *sink) source {
-	l := &serverAudit{mySessions: newMySessions(out), tables: map[string]tablesOf{}, last: map[string]uint64{}}
+	l := &serverAudit{mySessions: newMySessions(out), tables: map[string]tablesOf{}, last: map[string][]auditEnd{}}
 	l.product = "mariadb"
 	return l
 }
@@ -177,7 +181,7 @@ func (l *serverAudit) add(a *auditLine) error {
 		if err != nil {
 			return err
 		}
-		l.last[s.info.Backend] = l.out.tick()
+		l.last[s.info.Backend] = []auditEnd{{a.id, l.out.tick()}}
 		l.who(s, a)
 		return l.tell(s)
 	case "CHANGEUSER":
@@ -236,12 +240,14 @@ func (l *serverAudit) query(a *auditLine) error {
 	if s.info.User == "" { // joined; the database is the statement's, as a rule the session's too
 		l.who(s, a)
 	}
+	l.within(s, a)
 	st := &Statement{SQL: a.object, ID: a.id, From: l.began(a), To: l.out.tick(), End: a.at, Tags: ParseTags(a.object, MySQL)}
 	if l.out.crowded(len(l.last)) > 0 { // what they told is forgotten, so less is claimed from here on
 		clear(l.last)
 		clear(l.tables)
 	}
-	l.last[s.info.Backend] = st.To
+	ends := append(l.last[s.info.Backend], auditEnd{st.ID, st.To})
+	l.last[s.info.Backend] = ends[max(0, len(ends)-auditWindow):]
 	if l.cut(a) {
 		st.Lost = true
 		l.limit++
@@ -261,10 +267,34 @@ func (l *serverAudit) query(a *auditLine) error {
 	return l.drain(auditWindow)
 }
 
+// within takes away the statements that were executed within one that has ended now.
+func (l *serverAudit) within(s *mySession, a *auditLine) {
+	ends := l.last[a.thread]
+	n := len(ends)
+	for n > 0 && ends[n-1].id > a.id {
+		n--
+	}
+	if n == len(ends) {
+		return
+	}
+	l.last[a.thread] = ends[:n]
+	l.waiting = slices.DeleteFunc(l.waiting, func(w auditWaiting) bool {
+		if w.session != s || w.st.ID < a.id {
+			return false
+		}
+		l.out.other("statements of triggers and routines")
+		return true
+	})
+	heap.Init(&l.waiting)
+}
+
 // began gives a tick after which a statement began. It began after its session's last one had ended, and, as its id was given later, after
 // every statement with a smaller id had begun.
 func (l *serverAudit) began(a *auditLine) uint64 {
-	own := auditStart{a.id, l.last[a.thread]}
+	own := auditStart{id: a.id}
+	if ends := l.last[a.thread]; len(ends) > 0 {
+		own.after = ends[len(ends)-1].to
+	}
 	after := own.after
 	if l.floor.id <= a.id {
 		after = max(after, l.floor.after)

@@ -52,17 +52,14 @@ type pgLog struct {
 
 // pgSession is what is known of one server process.
 type pgSession struct {
+	known
 	id       string
-	number   uint64
-	info     Session
-	told     Session // as it was handed on last
 	open     *Statement
 	last     *Statement // it is over; what follows may tell more of it
 	bound    *Statement // bind was logged, execute was not
 	vxid     string
 	audit    string // number of the statement that pgaudit told last
 	follower follower
-	seen     int64
 }
 
 func newPgLog(out *sink) *pgLog {
@@ -115,7 +112,7 @@ func (l *pgLog) add(e *pgEntry) error {
 		}
 	case strings.HasPrefix(m, "process "):
 		if w := l.parseWait(e); w != nil {
-			if err := l.tell(s); err != nil {
+			if err := l.out.tell(&s.known); err != nil {
 				return err
 			}
 			return l.out.wait(s.number, w)
@@ -210,7 +207,8 @@ func (l *pgLog) find(e *pgEntry) (*pgSession, error) {
 		}
 	}
 	pid := strings.Clone(e.pid)
-	s = &pgSession{id: strings.Clone(e.session), number: l.out.newSession(), info: Session{Product: "postgres", Version: l.version, Backend: pid}}
+	s = &pgSession{id: strings.Clone(e.session)}
+	s.number, s.info = l.out.newSession(), Session{Product: "postgres", Version: l.version, Backend: pid}
 	s.follower.dialect = PostgreSQL
 	if strings.HasPrefix(e.message, "connection ") {
 		s.follower.status = StatusIdle
@@ -251,19 +249,6 @@ func (s *pgSession) learn(e *pgEntry) {
 	s.seen = e.at
 }
 
-// tell hands on what became known of the session.
-func (l *pgLog) tell(s *pgSession) error {
-	if s.info == s.told {
-		return nil
-	}
-	if s.told != (Session{}) {
-		s.info.At = s.seen // when more became known
-	}
-	s.told = s.info
-	info := s.info
-	return l.out.session(s.number, &info)
-}
-
 func (l *pgLog) connection(s *pgSession, e *pgEntry) error {
 	l.out.other("connection messages")
 	if !strings.Contains(e.message, "authorized: ") {
@@ -278,7 +263,7 @@ func (l *pgLog) connection(s *pgSession, e *pgEntry) error {
 		}
 		s.info.Application = app
 	}
-	return l.tell(s)
+	return l.out.tell(&s.known)
 }
 
 // executeName takes the name of a prepared statement from what stands between "execute" and the text: NAME, NAME/PORTAL,
@@ -365,7 +350,7 @@ func parseParameters(s string) ([]Param, bool) {
 
 // start is a line at the start of a statement.
 func (l *pgLog) start(s *pgSession, e *pgEntry, protocol Protocol, name, sql string) error {
-	if err := l.tell(s); err != nil {
+	if err := l.out.tell(&s.known); err != nil {
 		return err
 	}
 	l.starts++
@@ -485,7 +470,7 @@ func (l *pgLog) onlyLine(s *pgSession, e *pgEntry, took int64, protocol Protocol
 	if s.told == (Session{}) && s.info.Joined {
 		s.info.At = e.at - took
 	}
-	if err := l.tell(s); err != nil {
+	if err := l.out.tell(&s.known); err != nil {
 		return err
 	}
 	if s.open != nil && s.open.SQL == sql { // its start was logged too
@@ -582,7 +567,7 @@ func (l *pgLog) failed(s *pgSession, e *pgEntry) error {
 }
 
 func (l *pgLog) refuse(s *pgSession, e *pgEntry, st *Statement, err *Error) error {
-	if err := l.tell(s); err != nil {
+	if err := l.out.tell(&s.known); err != nil {
 		return err
 	}
 	s.bound = nil
@@ -657,7 +642,7 @@ func (l *pgLog) close(pid string, s *pgSession, end *End) error {
 	if s.told == (Session{}) && s.open == nil && s.last == nil && end.Reason == "quit" {
 		l.out.other("connections without a session") // of a prober, or refused
 	}
-	if err := l.tell(s); err != nil {
+	if err := l.out.tell(&s.known); err != nil {
 		return err
 	}
 	for _, st := range []*Statement{s.last, s.open} {
@@ -685,7 +670,7 @@ func (l *pgLog) finishAll(reason string) error {
 func (l *pgLog) flushAll() error {
 	for _, pid := range sortedKeys(l.sessions) {
 		s := l.sessions[pid]
-		if err := l.tell(s); err != nil {
+		if err := l.out.tell(&s.known); err != nil {
 			return err
 		}
 		for _, st := range []*Statement{s.last, s.open} {

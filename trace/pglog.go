@@ -642,15 +642,8 @@ func (l *pgLog) close(pid string, s *pgSession, end *End) error {
 	if s.told == (Session{}) && s.open == nil && s.last == nil && end.Reason == "quit" {
 		l.out.other("connections without a session") // of a prober, or refused
 	}
-	if err := l.out.tell(&s.known); err != nil {
+	if err := l.flush(s); err != nil {
 		return err
-	}
-	for _, st := range []*Statement{s.last, s.open} {
-		if st != nil {
-			if err := l.out.statement(s.number, st); err != nil {
-				return err
-			}
-		}
 	}
 	return l.out.end(s.number, end)
 }
@@ -666,21 +659,28 @@ func (l *pgLog) finishAll(reason string) error {
 	return nil
 }
 
+// flush hands on what is known of a session.
+func (l *pgLog) flush(s *pgSession) error {
+	if err := l.out.tell(&s.known); err != nil {
+		return err
+	}
+	for _, st := range []*Statement{s.last, s.open} {
+		if st != nil {
+			if err := l.out.statement(s.number, st); err != nil {
+				return err
+			}
+		}
+	}
+	s.last, s.open = nil, nil
+	return nil
+}
+
 // flushAll hands on what is known at the end of the log, where sessions need not have ended.
 func (l *pgLog) flushAll() error {
 	for _, pid := range sortedKeys(l.sessions) {
-		s := l.sessions[pid]
-		if err := l.out.tell(&s.known); err != nil {
+		if err := l.flush(l.sessions[pid]); err != nil {
 			return err
 		}
-		for _, st := range []*Statement{s.last, s.open} {
-			if st != nil {
-				if err := l.out.statement(s.number, st); err != nil {
-					return err
-				}
-			}
-		}
-		s.last, s.open = nil, nil
 	}
 	return nil
 }

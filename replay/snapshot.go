@@ -2,13 +2,13 @@ package replay
 
 import (
 	"bufio"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"wirecheck/backends/engine"
@@ -31,10 +31,10 @@ type Snapshot struct {
 }
 
 const (
-	copyBatch = 500      // rows in one INSERT
-	copyBytes = 4 << 20  // of it
-	maxChunk  = 1 << 30  // one statement of a dump
-	lineRoom  = 64 << 10 // first
+	copyBatch = 500       // rows in one INSERT
+	copyBytes = 4 << 20   // of it
+	maxChunk  = 256 << 20 // one statement of a dump, or one row of COPY
+	lineRoom  = 64 << 10  // first
 )
 
 // Restore reads the dump and executes it.
@@ -44,16 +44,11 @@ func (s *Snapshot) Restore(ctx context.Context, path string) (err error) {
 		return fmt.Errorf("open snapshot: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	in := bufio.NewReaderSize(f, lineRoom)
-	if head, _ := in.Peek(5); string(head) == "PGDMP" {
-		return fmt.Errorf("%s: this is pg_dump's custom format: make plain SQL of it: pg_restore -f %s.sql %s", path, path, path)
-	} else if len(head) > 2 && head[0] == 0x1f && head[1] == 0x8b {
-		z, err := gzip.NewReader(in)
-		if err != nil {
-			return fmt.Errorf("open snapshot %s: %w", path, err)
-		}
-		in = bufio.NewReaderSize(z, lineRoom)
+	in, closed, err := openDump(path, f)
+	if err != nil {
+		return err
 	}
+	defer closed()
 	s.name, s.line = path, 0
 	if s.Skipped == nil {
 		s.Skipped = map[string]int{}
@@ -62,21 +57,22 @@ func (s *Snapshot) Restore(ctx context.Context, path string) (err error) {
 }
 
 func (s *Snapshot) read(in *bufio.Reader) (string, error) {
-	line, err := in.ReadString('\n')
-	if line != "" {
+	line, err := readLine(in)
+	if line != "" && (err == nil || errors.Is(err, io.EOF)) {
 		s.line++
 		if errors.Is(err, io.EOF) {
 			err = nil
 		}
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = fmt.Errorf("read snapshot %s: %w", s.name, err)
+		err = fmt.Errorf("read snapshot %s, line %d: %w", s.name, s.line+1, err)
 	}
 	return line, err
 }
 
 func (s *Snapshot) restore(ctx context.Context, in *bufio.Reader) error {
 	var chunk strings.Builder
+	end := &boundary{dialect: s.Dialect}
 	begin := 1
 	delimiter := ";"
 	for {
@@ -110,13 +106,13 @@ func (s *Snapshot) restore(ctx context.Context, in *bufio.Reader) error {
 			return fmt.Errorf("%s:%d: a statement of more than %d bytes", s.name, begin, maxChunk)
 		}
 		chunk.WriteString(line)
-		end := strings.TrimRight(text, " \t")
-		if !strings.HasSuffix(end, delimiter) || delimiter == ";" && !complete(chunk.String(), s.Dialect) {
+		if !strings.HasSuffix(strings.TrimRight(text, " \t"), delimiter) || delimiter == ";" && !end.complete(chunk.String()) {
 			continue
 		}
 		sql := strings.TrimSpace(chunk.String())
 		sql = strings.TrimSuffix(sql, delimiter)
 		chunk.Reset()
+		end = &boundary{dialect: s.Dialect}
 		if m := copyFrom.FindStringSubmatch(withoutComments(sql, s.Dialect)); m != nil && s.Dialect == trace.PostgreSQL {
 			if err := s.copy(ctx, in, m[1], m[2], m[3]); err != nil {
 				return err
@@ -137,36 +133,6 @@ func (s *Snapshot) meta(text string) error {
 		return nil
 	}
 	return fmt.Errorf("%s:%d: psql's command %s: only dumps as pg_dump writes them can be restored (pg_dump --format=plain)", s.name, s.line, word)
-}
-
-// complete reports whether the text's last token is a semicolon that ends a statement.
-func complete(sql string, d trace.Dialect) bool {
-	last := ""
-	atomic, depth := false, 0
-	before := ""
-	for t := range trace.Tokens(sql, d) {
-		if t.Kind == trace.TokenSpace || t.Kind == trace.TokenComment {
-			continue
-		}
-		last = ""
-		if t.Kind == trace.TokenOther {
-			last = t.Text
-		}
-		if t.Kind != trace.TokenWord {
-			continue
-		}
-		// The body of a routine in standard SQL: BEGIN ATOMIC ... END (PostgreSQL manual, CREATE FUNCTION, sql_body).
-		switch word := strings.ToLower(t.Text); {
-		case word == "atomic" && before == "begin":
-			atomic, depth = true, 1
-		case atomic && word == "case":
-			depth++
-		case atomic && word == "end":
-			depth--
-		}
-		before = strings.ToLower(t.Text)
-	}
-	return last == ";" && depth <= 0
 }
 
 func withoutComments(sql string, d trace.Dialect) string {
@@ -190,7 +156,15 @@ func (s *Snapshot) copy(ctx context.Context, in *bufio.Reader, table, columns, o
 	}
 	begin := s.line
 	var b strings.Builder
-	rows := 0
+	rows, values := 0, 0
+	if columns != "" {
+		values = 1
+		for t := range trace.Tokens(columns, s.Dialect) {
+			if t.Kind == trace.TokenOther && t.Text == "," {
+				values++
+			}
+		}
+	}
 	flush := func() error {
 		if rows == 0 {
 			return nil
@@ -211,13 +185,20 @@ func (s *Snapshot) copy(ctx context.Context, in *bufio.Reader, table, columns, o
 		if line == `\.` {
 			return flush()
 		}
+		fields := strings.Split(line, "\t")
+		if values == 0 {
+			values = len(fields)
+		}
+		if len(fields) != values {
+			return fmt.Errorf("%s:%d: the row has %d values, COPY %s %d: the dump is damaged", s.name, s.line, len(fields), table, values)
+		}
 		if rows == 0 {
 			fmt.Fprintf(&b, "INSERT INTO %s %s OVERRIDING SYSTEM VALUE VALUES ", table, columns)
 		} else {
 			b.WriteByte(',')
 		}
 		b.WriteByte('(')
-		for i, field := range strings.Split(line, "\t") {
+		for i, field := range fields {
 			if i > 0 {
 				b.WriteByte(',')
 			}
@@ -248,6 +229,10 @@ func unescapeCopy(s string) string {
 		}
 		i++
 		switch c := s[i]; c {
+		case '0', '1', '2', '3', '4', '5', '6', '7', 'x': // a byte by its number (pg_dump writes none)
+			n, v := copyByte(s[i:])
+			b.WriteByte(v)
+			i += n - 1
 		case 'b':
 			b.WriteByte('\b')
 		case 'f':
@@ -265,6 +250,23 @@ func unescapeCopy(s string) string {
 		}
 	}
 	return b.String()
+}
+
+// copyByte reads up to three octal digits, or x and up to two hexadecimal ones, and says how many bytes these are.
+func copyByte(s string) (n int, v byte) {
+	digits, base, most := s, 8, 3
+	if s[0] == 'x' {
+		digits, base, most = s[1:], 16, 2
+	}
+	for k := most; k > 0; k-- {
+		if k > len(digits) {
+			continue
+		}
+		if u, err := strconv.ParseUint(digits[:k], base, 16); err == nil {
+			return len(s) - len(digits) + k, byte(u)
+		}
+	}
+	return 1, s[0] // \x without digits
 }
 
 var (
@@ -297,6 +299,9 @@ func (s *Snapshot) execute(ctx context.Context, sql string, line int) error {
 	} else if createDatabase.MatchString(plain) && strings.Contains(strings.ToLower(firstWords(plain, 2)), "database") {
 		s.Skipped["databases are not made or changed: the replay has its own"]++
 		return nil
+	}
+	if touchesFiles(sql, s.Dialect) {
+		return fmt.Errorf("%s:%d: it reads or writes a file of the server, or runs a program there, which no dump of a database does: %s", s.name, line, brief(sql))
 	}
 	s.note(plain)
 	for range 10 {

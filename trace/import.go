@@ -401,8 +401,25 @@ func (s *sink) tick() uint64 {
 	return s.im.tick
 }
 
-func (s *sink) session(number uint64, o *Session) error {
-	s.rec = Record{Kind: KindSession, Session: number, Open: o}
+// known is what a source knows of a session.
+type known struct {
+	number uint64
+	info   Session
+	told   Session // as it was handed on last
+	seen   int64   // when it was seen last
+}
+
+// tell hands on what became known of a session.
+func (s *sink) tell(k *known) error {
+	if k.info == k.told {
+		return nil
+	}
+	if k.told != (Session{}) {
+		k.info.At = k.seen // when more became known
+	}
+	k.told = k.info
+	info := k.info
+	s.rec = Record{Kind: KindSession, Session: k.number, Open: &info}
 	return s.o.Out(&s.rec)
 }
 

@@ -158,6 +158,25 @@ func quoted(s string, at int, backslash bool) (n int, closed bool) {
 	return len(s), false
 }
 
+// unescape takes away backslashes. A letter behind one is the byte at its place; anything else is itself.
+func unescape(s, letters, bytes string) string {
+	if strings.IndexByte(s, '\\') < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			i++
+			if n := strings.IndexByte(letters, s[i]); n >= 0 {
+				b.WriteByte(bytes[n])
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
 func (l *lexer) dollar(s string) tokenKind {
 	if n := span(s[1:], func(c byte) bool { return c >= '0' && c <= '9' }); n > 0 {
 		return l.take(tokenParam, 1+n)

@@ -18,11 +18,8 @@ type mySessions struct {
 
 // mySession is one of them.
 type mySession struct {
-	number   uint64
-	info     Session
-	told     Session
+	known
 	follower follower
-	seen     int64
 }
 
 func newMySessions(out *sink) mySessions {
@@ -34,7 +31,8 @@ func (m *mySessions) find(id string, at int64) *mySession {
 	s := m.byID[id]
 	if s == nil {
 		m.forget(m.out.crowded(len(m.byID)))
-		s = &mySession{number: m.out.newSession(), info: Session{At: at, Joined: true, Product: m.product, Version: m.version, Backend: strings.Clone(id)}}
+		s = &mySession{}
+		s.number, s.info = m.out.newSession(), Session{At: at, Joined: true, Product: m.product, Version: m.version, Backend: strings.Clone(id)}
 		s.follower.dialect = MySQL
 		m.byID[s.info.Backend] = s
 	}
@@ -66,18 +64,7 @@ func (m *mySessions) begin(id string, at int64) (*mySession, error) {
 	return s, nil
 }
 
-// tell hands on what became known of a session.
-func (m *mySessions) tell(s *mySession) error {
-	if s.info == s.told {
-		return nil
-	}
-	if s.told != (Session{}) {
-		s.info.At = s.seen // when more became known
-	}
-	s.told = s.info
-	info := s.info
-	return m.out.session(s.number, &info)
-}
+func (m *mySessions) tell(s *mySession) error { return m.out.tell(&s.known) }
 
 // done hands on a statement.
 func (m *mySessions) done(s *mySession, st *Statement) error {

@@ -11,11 +11,8 @@ import (
 // Base, Client/Server Protocol). How results are framed depends on capabilities that were agreed upon at login; where that was not seen,
 // the packets themselves show it.
 type myTalk struct {
+	known
 	log    *floor
-	number uint64
-	info   Session
-	told   Session
-	seen   int64
 	client myStream
 	server myStream
 	phase  myPhase
@@ -137,8 +134,8 @@ type myStream struct {
 }
 
 func newMyTalk(l *floor, number uint64, client string, at int64, whole bool) *myTalk {
-	t := &myTalk{log: l, number: number, phase: phaseCommand, texts: map[uint32]*myPrepared{}}
-	t.info = Session{At: at, Product: l.out.o.Product, Client: client, Joined: !whole}
+	t := &myTalk{log: l, phase: phaseCommand, texts: map[uint32]*myPrepared{}}
+	t.number, t.info = number, Session{At: at, Product: l.out.o.Product, Client: client, Joined: !whole}
 	if t.info.Product == "" && !whole { // else the server's greeting tells it
 		t.info.Product = "mysql"
 	}
@@ -967,17 +964,7 @@ func (t *myTalk) afterParams(c *myCommand) {
 // noEOF tells that both sides agreed to leave EOF out (CLIENT_DEPRECATE_EOF).
 func (t *myTalk) noEOF() bool { return t.capsKnown && t.serverCaps&t.clientCaps&capNoEOF != 0 }
 
-func (t *myTalk) tell() error {
-	if t.info == t.told {
-		return nil
-	}
-	if t.told != (Session{}) {
-		t.info.At = t.seen // when more became known
-	}
-	t.told = t.info
-	info := t.info
-	return t.log.out.session(t.number, &info)
-}
+func (t *myTalk) tell() error { return t.log.out.tell(&t.known) }
 
 func (t *myTalk) gap() error {
 	t.client, t.server = myStream{}, myStream{}

@@ -23,7 +23,7 @@ func (l *pgLog) auditLine(s *pgSession, e *pgEntry) (handled bool, err error) {
 	if f[6] != "" && (f[5] == "TABLE" || f[5] == "VIEW" || f[5] == "MATERIALIZED VIEW" || f[5] == "PARTITIONED TABLE" || f[5] == "FOREIGN TABLE") {
 		table = []Table{{Name: f[6], Write: class == "WRITE"}}
 	}
-	if err := l.tell(s); err != nil {
+	if err := l.out.tell(&s.known); err != nil {
 		return true, err
 	}
 	if st := l.audited(s, sql, id); st != nil {

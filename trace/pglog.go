@@ -47,21 +47,19 @@ type pgLog struct {
 	replaced            map[string]string // by process id: the session whose place another one took
 	restarted           map[string]bool   // sessions that were there when the server was started again
 	mixed               int               // sessions that were there after they cannot have been
+	besides             string            // what else makes the format tell parameters
 }
 
 // pgSession is what is known of one server process.
 type pgSession struct {
+	known
 	id       string
-	number   uint64
-	info     Session
-	told     Session // as it was handed on last
 	open     *Statement
 	last     *Statement // it is over; what follows may tell more of it
 	bound    *Statement // bind was logged, execute was not
 	vxid     string
 	audit    string // number of the statement that pgaudit told last
 	follower follower
-	seen     int64
 }
 
 func newPgLog(out *sink) *pgLog {
@@ -114,7 +112,7 @@ func (l *pgLog) add(e *pgEntry) error {
 		}
 	case strings.HasPrefix(m, "process "):
 		if w := l.parseWait(e); w != nil {
-			if err := l.tell(s); err != nil {
+			if err := l.out.tell(&s.known); err != nil {
 				return err
 			}
 			return l.out.wait(s.number, w)
@@ -209,7 +207,8 @@ func (l *pgLog) find(e *pgEntry) (*pgSession, error) {
 		}
 	}
 	pid := strings.Clone(e.pid)
-	s = &pgSession{id: strings.Clone(e.session), number: l.out.newSession(), info: Session{Product: "postgres", Version: l.version, Backend: pid}}
+	s = &pgSession{id: strings.Clone(e.session)}
+	s.number, s.info = l.out.newSession(), Session{Product: "postgres", Version: l.version, Backend: pid}
 	s.follower.dialect = PostgreSQL
 	if strings.HasPrefix(e.message, "connection ") {
 		s.follower.status = StatusIdle
@@ -250,19 +249,6 @@ func (s *pgSession) learn(e *pgEntry) {
 	s.seen = e.at
 }
 
-// tell hands on what became known of the session.
-func (l *pgLog) tell(s *pgSession) error {
-	if s.info == s.told {
-		return nil
-	}
-	if s.told != (Session{}) {
-		s.info.At = s.seen // when more became known
-	}
-	s.told = s.info
-	info := s.info
-	return l.out.session(s.number, &info)
-}
-
 func (l *pgLog) connection(s *pgSession, e *pgEntry) error {
 	l.out.other("connection messages")
 	if !strings.Contains(e.message, "authorized: ") {
@@ -277,7 +263,7 @@ func (l *pgLog) connection(s *pgSession, e *pgEntry) error {
 		}
 		s.info.Application = app
 	}
-	return l.tell(s)
+	return l.out.tell(&s.known)
 }
 
 // executeName takes the name of a prepared statement from what stands between "execute" and the text: NAME, NAME/PORTAL,
@@ -364,7 +350,7 @@ func parseParameters(s string) ([]Param, bool) {
 
 // start is a line at the start of a statement.
 func (l *pgLog) start(s *pgSession, e *pgEntry, protocol Protocol, name, sql string) error {
-	if err := l.tell(s); err != nil {
+	if err := l.out.tell(&s.known); err != nil {
 		return err
 	}
 	l.starts++
@@ -484,7 +470,7 @@ func (l *pgLog) onlyLine(s *pgSession, e *pgEntry, took int64, protocol Protocol
 	if s.told == (Session{}) && s.info.Joined {
 		s.info.At = e.at - took
 	}
-	if err := l.tell(s); err != nil {
+	if err := l.out.tell(&s.known); err != nil {
 		return err
 	}
 	if s.open != nil && s.open.SQL == sql { // its start was logged too
@@ -581,7 +567,7 @@ func (l *pgLog) failed(s *pgSession, e *pgEntry) error {
 }
 
 func (l *pgLog) refuse(s *pgSession, e *pgEntry, st *Statement, err *Error) error {
-	if err := l.tell(s); err != nil {
+	if err := l.out.tell(&s.known); err != nil {
 		return err
 	}
 	s.bound = nil
@@ -656,15 +642,8 @@ func (l *pgLog) close(pid string, s *pgSession, end *End) error {
 	if s.told == (Session{}) && s.open == nil && s.last == nil && end.Reason == "quit" {
 		l.out.other("connections without a session") // of a prober, or refused
 	}
-	if err := l.tell(s); err != nil {
+	if err := l.flush(s); err != nil {
 		return err
-	}
-	for _, st := range []*Statement{s.last, s.open} {
-		if st != nil {
-			if err := l.out.statement(s.number, st); err != nil {
-				return err
-			}
-		}
 	}
 	return l.out.end(s.number, end)
 }
@@ -680,21 +659,28 @@ func (l *pgLog) finishAll(reason string) error {
 	return nil
 }
 
+// flush hands on what is known of a session.
+func (l *pgLog) flush(s *pgSession) error {
+	if err := l.out.tell(&s.known); err != nil {
+		return err
+	}
+	for _, st := range []*Statement{s.last, s.open} {
+		if st != nil {
+			if err := l.out.statement(s.number, st); err != nil {
+				return err
+			}
+		}
+	}
+	s.last, s.open = nil, nil
+	return nil
+}
+
 // flushAll hands on what is known at the end of the log, where sessions need not have ended.
 func (l *pgLog) flushAll() error {
 	for _, pid := range sortedKeys(l.sessions) {
-		s := l.sessions[pid]
-		if err := l.tell(s); err != nil {
+		if err := l.flush(l.sessions[pid]); err != nil {
 			return err
 		}
-		for _, st := range []*Statement{s.last, s.open} {
-			if st != nil {
-				if err := l.out.statement(s.number, st); err != nil {
-					return err
-				}
-			}
-		}
-		s.last, s.open = nil, nil
 	}
 	return nil
 }
@@ -720,7 +706,7 @@ func (l *pgLog) summary() error {
 		l.timesSummary(r)
 	}
 	if r.NoParams > 0 {
-		r.untold("parameters of some statements", "log_parameter_max_length = -1, log_parameter_max_length_on_error = -1")
+		r.untold("parameters of some statements", "log_parameter_max_length = -1, log_parameter_max_length_on_error = -1"+l.besides)
 	}
 	r.untold("results, and how many rows were read and written", "a packet capture tells them")
 	r.untold("isolation levels that nobody asked for by name", "replay with the server's default_transaction_isolation")

@@ -9,11 +9,8 @@ import (
 
 // pgTalk follows a connection in PostgreSQL's protocol (PostgreSQL manual, chapter 55, Frontend/Backend Protocol).
 type pgTalk struct {
+	known
 	log     *floor
-	number  uint64
-	info    Session
-	told    Session
-	seen    int64
 	client  pgStream
 	server  pgStream
 	starts  bool // the client's next message has no type
@@ -73,8 +70,8 @@ const maxNames = 1 << 16
 
 // newPgTalk follows a connection. One that was joined late is understood from the first request on if nothing seems to be under way.
 func newPgTalk(l *floor, number uint64, client string, at int64, whole, request bool) *pgTalk {
-	t := &pgTalk{log: l, number: number, starts: whole, sync: !whole && !request, texts: map[string]*pgPrepared{}, portals: map[string]*pgPortal{}}
-	t.info = Session{At: at, Product: "postgres", Client: client, Joined: !whole}
+	t := &pgTalk{log: l, starts: whole, sync: !whole && !request, texts: map[string]*pgPrepared{}, portals: map[string]*pgPortal{}}
+	t.number, t.info = number, Session{At: at, Product: "postgres", Client: client, Joined: !whole}
 	t.follow.dialect = PostgreSQL
 	return t
 }
@@ -270,17 +267,7 @@ func (t *pgTalk) startup(msg []byte) error {
 	return nil
 }
 
-func (t *pgTalk) tell() error {
-	if t.info == t.told {
-		return nil
-	}
-	if t.told != (Session{}) {
-		t.info.At = t.seen // when more became known
-	}
-	t.told = t.info
-	info := t.info
-	return t.log.out.session(t.number, &info)
-}
+func (t *pgTalk) tell() error { return t.log.out.tell(&t.known) }
 
 // push queues what waits for an answer. A queue without end is a connection that was not understood.
 func (t *pgTalk) push(op *pgOp) {

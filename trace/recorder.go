@@ -457,7 +457,7 @@ func (r *Recorder) run() {
 		}
 		r.mu.Lock()
 		r.tally.Statements, r.tally.Parts = uint64(r.sink.report.Statements), r.parts.n
-		r.tally.Encrypted, r.tally.Copies, r.tally.Events, r.tally.Gaps = r.floor.encrypt, r.floor.copies, r.events, r.gaps
+		r.tally.Encrypted, r.tally.Copies, r.tally.Events, r.tally.Gaps = r.floor.encrypt+r.floor.packed, r.floor.copies, r.events, r.gaps
 		r.mu.Unlock()
 		if closing {
 			return

@@ -521,30 +521,10 @@ func (r *Redactor) literal(s string, d Dialect) string {
 func unquote(s string, quote byte, backslash bool) string {
 	q := string(quote)
 	s = strings.ReplaceAll(s, q+q, q)
-	if !backslash || strings.IndexByte(s, '\\') < 0 {
+	if !backslash {
 		return s
 	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' || i+1 == len(s) {
-			b.WriteByte(s[i])
-			continue
-		}
-		i++
-		switch s[i] {
-		case 'n':
-			b.WriteByte('\n')
-		case 't':
-			b.WriteByte('\t')
-		case 'r':
-			b.WriteByte('\r')
-		case '0':
-			b.WriteByte(0)
-		default:
-			b.WriteByte(s[i])
-		}
-	}
-	return b.String()
+	return unescape(s, "ntr0", "\n\t\r\x00")
 }
 
 // place knows whether the next number belongs to the structure of the statement.

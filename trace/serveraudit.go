@@ -117,34 +117,7 @@ func splitAudit(s string) (auditLine, bool) {
 }
 
 // unescapeAudit undoes what the plugin does to texts (tried on MariaDB 10.11: quotes, backslashes and \b \f \n \r \t, nothing else).
-func unescapeAudit(s string) string {
-	if strings.IndexByte(s, '\\') < 0 {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' || i+1 == len(s) {
-			b.WriteByte(s[i])
-			continue
-		}
-		i++
-		switch s[i] {
-		case 'n':
-			b.WriteByte('\n')
-		case 'r':
-			b.WriteByte('\r')
-		case 't':
-			b.WriteByte('\t')
-		case 'b':
-			b.WriteByte('\b')
-		case 'f':
-			b.WriteByte('\f')
-		default:
-			b.WriteByte(s[i])
-		}
-	}
-	return b.String()
-}
+func unescapeAudit(s string) string { return unescape(s, "nrtbf", "\n\r\t\b\f") }
 
 func (l *serverAudit) read(in *input) error {
 	return in.each(func(line []byte, long bool) error {
@@ -333,7 +306,7 @@ func (l *serverAudit) finish() error {
 		return err
 	}
 	r := l.out.report
-	r.untold("when statements began: only their order", "the slow query log with long_query_time = 0 besides, or a packet capture")
+	r.untold("when statements began: only their order", "the slow query log with long_query_time = 0 in its place, or a packet capture")
 	r.untold("times to less than a second; the order of ends is exact", "")
 	r.untold("results and affected rows", "a packet capture tells them")
 	r.untold("parameters of prepared statements by themselves: they stand in the text", "")

@@ -339,7 +339,7 @@ func (l *slowLog) finish() error {
 		r.untold("affected rows", "MariaDB and Percona Server tell them (log_slow_verbosity = full)")
 	}
 	if l.coarse {
-		r.untold("starts and ends to less than a second; durations and the order of ends are exact", "MariaDB's server_audit besides, or a packet capture")
+		r.untold("starts and ends to less than a second; durations and the order of ends are exact", "MariaDB's server_audit in its place tells the order of starts, a packet capture all times")
 	} else if !l.start {
 		r.untold("starts by themselves: they are the end less the duration", "log_slow_extra = ON (MySQL 8.0.14 and later)")
 	}

@@ -23,6 +23,7 @@ type stderrLog struct {
 
 func newStderrLog(out *sink) source {
 	l := &stderrLog{pgLog: newPgLog(out)}
+	l.besides = ", log_error_verbosity = default"
 	if out.o.Prefix != "" {
 		l.prefix, l.err = compilePrefix(out.o.Prefix)
 	}

@@ -30,7 +30,7 @@ may be compressed (gzip, zstd).
                    log_min_duration_statement = 0 alone, or pgaudit
   stderr           PostgreSQL's log in text form; --prefix is its log_line_prefix
   general          the general query log of MySQL and MariaDB: order of starts, no ends
-  slow             the slow query log with long_query_time = 0 (MySQL: log_slow_extra = ON), also Percona Server's
+  slow             the slow query log with long_query_time = 0 (MySQL: log_slow_extra = ON), also Percona Server's and TiDB's
   audit            MariaDB's server_audit: order of starts and of ends, errors
   pcap             a packet capture (pcap, pcapng) of unencrypted traffic: everything, with results
 

@@ -15,6 +15,7 @@ require (
 	github.com/pingcap/tidb/pkg/parser v0.0.0-20260418072757-ce92298d1124 // the grammar of the MySQL family
 	github.com/rs/zerolog v1.35.1 // the log
 	github.com/spf13/cobra v1.10.2 // the command line, its help and completion
+	github.com/spf13/pflag v1.0.9 // cobra's flags
 	golang.org/x/sync v0.24.0 // errgroup: goroutines that are waited for
 	golang.org/x/term v0.47.0 // whether an output is a terminal
 	google.golang.org/protobuf v1.33.0 // to compare pg_query_go's trees
@@ -35,7 +36,6 @@ require (
 	github.com/pingcap/errors v0.11.5-0.20250523034308-74f78ae071ee // indirect
 	github.com/pingcap/failpoint v0.0.0-20251231045439-91d91e123837 // indirect
 	github.com/pingcap/log v1.1.1-0.20241212030209-7e3ff8601a2a // indirect
-	github.com/spf13/pflag v1.0.9 // indirect
 	go.uber.org/atomic v1.11.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
 	go.uber.org/zap v1.27.1 // indirect

@@ -237,13 +237,16 @@ func (r *reader) updateJoin(c *Column) string {
 	if r.dialect == Postgres {
 		return fmt.Sprintf("UPDATE %s SET %s = %s FROM %s WHERE %s AND %s", t.Name, c.Name, value, other.Name, on, flat.condition(both, 1))
 	}
-	set := fmt.Sprintf("%s.%s = %s", t.Name, c.Name, value)
+	set, where := fmt.Sprintf("%s.%s = %s", t.Name, c.Name, value), flat.condition(both, 1)
 	second := &reader{Generator: r.Generator, db: r.db, target: other}
-	if columns := second.assignable(false); len(columns) > 0 && r.use("update-multi-table", often) {
+	// In which order the tables are updated is not defined (MySQL manual, 15.2.17): what is assigned decides on no row.
+	decides := func(t *Table, c *Column) bool { return strings.Contains(on+where, t.Name+"."+c.Name) }
+	columns := slices.DeleteFunc(slices.Clone(second.assignable(false)), func(o *Column) bool { return decides(other, o) })
+	if len(columns) > 0 && !decides(t, c) && r.use("update-multi-table", often) {
 		o := oneOf(r.Generator, columns)
 		set += fmt.Sprintf(", %s.%s = %s", other.Name, o.Name, second.assigned(o, ref{o, other.Name + "." + o.Name}))
 	}
-	return fmt.Sprintf("UPDATE %s JOIN %s ON %s SET %s WHERE %s", t.Name, other.Name, on, set, flat.condition(both, 1))
+	return fmt.Sprintf("UPDATE %s JOIN %s ON %s SET %s WHERE %s", t.Name, other.Name, on, set, where)
 }
 
 func (r *reader) delete() string {

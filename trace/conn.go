@@ -246,9 +246,7 @@ func (c *conn) recognise(from, to netip.AddrPort, data []byte, at int64) {
 // guess recognises a connection that was joined late.
 func (c *conn) guess(from, to netip.AddrPort, data []byte) wire {
 	port := func(a netip.AddrPort, w wire) bool {
-		known, ok := c.log.servers[a]
-		usual := w == wirePostgres && a.Port() == 5432 || w == wireMySQL && (a.Port() == 3306 || a.Port() == 4000)
-		return ok && known == w || !ok && (usual || slices.Contains(c.log.out.o.Ports, int(a.Port())))
+		return c.log.usual(a) == w || c.log.servers[a] == wireUnknown && slices.Contains(c.log.out.o.Ports, int(a.Port()))
 	}
 	is := func(client netip.AddrPort, w wire) wire {
 		if c.client.IsValid() && c.client != client {

@@ -325,7 +325,7 @@ func (t *myTalk) login(body []byte) error {
 	t.attributes = caps&t.serverCaps&capQueryAttrs != 0
 	if caps&t.serverCaps&(capCompress|capZstd) != 0 {
 		t.dark = true
-		t.log.encrypt++
+		t.log.packed++
 	}
 	t.who(&c, caps)
 	return t.tell()

@@ -50,7 +50,7 @@ type done struct {
 }
 
 func openBench(ctx context.Context, c *common, s *site, config lab.Config, p panel) (_ *bench, err error) {
-	b := &bench{panel: p, version: s.version, describe: describer(s.engine), define: definer(s.engine), stages: map[string]*lab.Stage{}, seed: c.seed, orders: 1, attempts: attempts}
+	b := &bench{panel: p, version: s.version, describe: describer(s.engine), define: definer(s.engine), stages: map[string]*lab.Stage{}, seed: c.seed, orders: max(int(c.orders), 1), attempts: attempts}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close(ctx))

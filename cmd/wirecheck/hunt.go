@@ -63,6 +63,7 @@ Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its wo
 	flags.BoolVar(&f.resume, "resume", false, "go on with the hunt whose results are in --out")
 	flags.StringVar(&f.known, "known", "", "file with the signatures of what is known already, one a line: it is counted and not kept")
 	flags.DurationVar(&f.limit, "limit", time.Minute, "how long one case may take before it is given up as unknown")
+	ordersFlag(flags, c)
 	flags.IntVar(&f.group, "group", 20, "cases for each database")
 	flags.IntVar(&f.tries, "tries", 1500, "how many candidates a reduction may try")
 	flags.IntVar(&f.limits.Tables, "tables", f.limits.Tables, "most tables of a database")

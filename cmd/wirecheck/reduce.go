@@ -41,6 +41,7 @@ Exit status: 0 the case was reduced, 2 wirecheck could not do its work, 3 nothin
 	flags := cmd.Flags()
 	flags.StringVar(&f.engine, "engine", "", "where to execute: a name (private server) or a URL; default: what the case names")
 	flags.StringVar(&f.oracles, "oracle", "", "oracles that judge; default: what the case names, else all")
+	ordersFlag(flags, c)
 	flags.StringVar(&f.level, "level", "", "isolation level; default: what the case names, else the product's default")
 	flags.StringVar(&f.class, "finding", "", "class or name of the finding to keep, such as wss-tx; default: the first one")
 	flags.StringVar(&f.out, "out", "", "file for the result; default: stdout")

@@ -83,6 +83,7 @@ Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its wo
 	flags.StringVar(&f.database, "database", "", "the capture's database that is replayed; default: the one with the most statements")
 	flags.StringArrayVar(&f.session, "session-sql", nil, "a statement that each session begins with, as in 'SET search_path = shop'; may be given several times")
 	flags.StringVar(&f.oracles, "oracle", isolationName, "oracles that judge: "+oracleNames()+", all, none")
+	ordersFlag(flags, c)
 	flags.StringVar(&f.interleavings, "interleavings", "", "also run transactions in other orders: random:N, pct:N,D, all")
 	flags.IntVar(&f.window, "window", 20, "how many transactions next to each other are combined")
 	flags.IntVar(&f.groups, "groups", 200, "how many combinations of transactions are run at most")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 )
 
@@ -22,6 +23,7 @@ type common struct {
 	seed       uint64
 	logLevel   string
 	noProgress bool
+	orders     uint // txcheck's, for each case; 0, where no command has the flag: 1
 
 	stdout, stderr io.Writer      // results; logs, progress and errors
 	log            zerolog.Logger // ready when a command runs
@@ -104,6 +106,11 @@ func (c *common) needFormat(known ...string) error {
 
 // progress reports whether progress may be shown on stderr.
 func (c *common) progress() bool { return !c.noProgress && terminal(c.stderr) }
+
+// ordersFlag gives a command that asks oracles the one setting that one of them has.
+func ordersFlag(flags *pflag.FlagSet, c *common) {
+	flags.UintVar(&c.orders, "orders", 1, "how many topological orders txcheck executes for each case (0: as 1)")
+}
 
 // random makes the one random source of a run and tells its seed, which repeats the run.
 func (c *common) random() *mathrand.Rand {

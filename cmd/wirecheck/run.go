@@ -75,6 +75,7 @@ another result than the stored one; 2 wirecheck could not do its work; 3 it coul
 	flags.StringSliceVar(&f.engines, "engine", nil, "where to execute, one or more: names (private servers) or URLs; default: what the scenario names, else postgres")
 	flags.StringSliceVar(&f.levels, "level", nil, "isolation levels, as in 'repeatable read', or all; default: what the scenario names, else the product's default")
 	flags.StringVar(&f.oracles, "oracle", "", "oracles that judge: "+oracleNames()+", all, none; default: what the scenario names, else isolation")
+	ordersFlag(flags, c)
 	flags.StringVar(&f.out, "out", "", "folder in which to store a scenario for each permutation in which something was found; default: none")
 	flags.StringVar(&f.permutations, "permutations", "listed", "which orders: listed, all, random:N, pct:N,D")
 	flags.DurationVar(&f.limit, "limit", time.Minute, "how long one permutation may take before it is given up as unknown")

@@ -10,6 +10,7 @@ import (
 // record is scratch for one row while one transaction is installed.
 type record struct {
 	plain int32    // one more than the number of the last external plain read that a later current read would supersede; 0: none
+	match int32    // one more than the number of the last UPDATE that found the row as it was to become; 0: none
 	last  *version // last live write
 }
 
@@ -111,8 +112,14 @@ func (c *Checker) register(t *txn, first int) (revealed []*version, limbo []*txn
 				supersede(t, rec)
 			case a.op == opMatch:
 				// What was to be assigned came from what the transaction had read before: that read stands.
+				if !st.failed {
+					rec.match = int32(i) + 1
+				}
 			default:
 				a.older, rec.plain = rec.plain, int32(i)+1
+				if rec.match != 0 && v.older(t.accesses[rec.match-1].node) {
+					t.accesses[rec.match-1].denied = true
+				}
 			}
 			if v.readers == nil {
 				v.readers = make([]reader, 0, firstReaders)
@@ -472,9 +479,9 @@ func (c *Checker) readEdges(t *txn, i int32, v *version) {
 
 // addWR draws the dependency of a read on the writer of v. An UPDATE that changed nothing depends on that writer only
 // if the writer itself depended on the row: if it wrote blindly, the two could have come in the other order, with the
-// same result.
+// same result. Not so if the transaction then read the row as it was before v: then the UPDATE had not come first either.
 func (c *Checker) addWR(v *version, r reader) {
-	if r.access().op == opMatch && !v.writer.used(v) {
+	if a := r.access(); a.op == opMatch && !a.denied && !v.writer.used(v) {
 		return
 	}
 	c.addEdge(edgeWR, v.writer, r.t, v, v, v.wstmt, r.access().stmt)

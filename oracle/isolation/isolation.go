@@ -223,7 +223,9 @@ type access struct {
 	op    op
 	// superseded marks a plain read that a later current read of the same transaction made irrelevant.
 	superseded bool
-	own        bool // read its own version
+	// denied marks an UPDATE that changed nothing in a row that its transaction then read in an older version.
+	denied bool
+	own    bool // read its own version
 }
 
 // told is what an access said.

@@ -300,6 +300,11 @@ func (r *row) unplace(v *version) {
 	}
 }
 
+// older reports whether it is known that v is an older version of o's row.
+func (v *version) older(o *version) bool {
+	return v.row != nil && v.row == o.row && v.order > 0 && v.order < o.order
+}
+
 // place tells v's place or a bound of it.
 func (c *Checker) place(v *version, order, asOf uint64) {
 	if v.order > 0 || order == 0 && (asOf == 0 || v.asOf != 0 && v.asOf <= asOf) {

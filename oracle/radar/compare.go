@@ -42,17 +42,12 @@ var (
 // reason says why a statement is not compared; empty: it is.
 func (c *checker) reason(st *rewrite.Statement) string {
 	bare := quoted.ReplaceAllString(st.Text, "''")
+	why := schedule.Steady(st)
 	switch {
 	case st.Verb != "select":
 		return "no query"
-	case st.Unparsed:
-		return "it is not understood"
-	case st.Volatile != "":
-		return st.Volatile
-	case st.Variables:
-		return "it depends on what the session did before"
-	case st.Parameters > 0:
-		return "it has parameters"
+	case why != "":
+		return why
 	case len(st.Reads()) == 0 && !strings.Contains(strings.ToLower(bare), "from"):
 		return "it reads no table"
 	}

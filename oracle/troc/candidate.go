@@ -324,23 +324,41 @@ func (c *check) departures(ctx context.Context, w *world, i int, kind Kind, tabl
 		}
 	}
 	missing := -1 // how many rows were passed over, as far as the counts tell
-	if st.Answer.Err == nil && kind.writes() {
+	if st.Answer.Err == nil {
 		ideal, err := c.t.try(ctx, st, ideal.views, true)
 		if err != nil {
 			return nil, err
 		}
-		if ideal.answer.Err == nil {
+		switch {
+		case ideal.answer.Err != nil:
+		case kind.writes():
 			missing = int(ideal.answer.Affected - st.Answer.Affected)
+		default:
+			missing = len(ideal.answer.Rows) - len(st.Answer.Rows)
 		}
 	}
 	for _, skipped := range subsets(moved, missing) {
 		cause := causeTwoMoments
-		if kind != KindUpdate || slices.ContainsFunc(skipped, func(id int) bool { return slices.Contains(then[table], id) }) {
+		switch {
+		case !slices.ContainsFunc(skipped, func(id int) bool { return !c.insertedSince(w, table, id, st.Sent) }):
+			cause = causePhantom
+		case kind != KindUpdate || slices.ContainsFunc(skipped, func(id int) bool { return slices.Contains(then[table], id) }):
 			cause = causeMoved
 		}
 		alternative(rel.without(skipped), cause)
 	}
 	return list, nil
+}
+
+// insertedSince reports whether a row was inserted after a moment of the schedule. An UPDATE that gives a row another key inserts none.
+func (c *check) insertedSince(w *world, table string, id, tick int) bool {
+	return slices.ContainsFunc(w.tables[table], func(r row) bool {
+		if r.id != id || r.versions[0].tx == initial {
+			return false
+		}
+		st := &c.s.Steps[r.versions[0].step]
+		return st.Sent > tick && st.Statement.Insert != nil
+	})
 }
 
 // subsets gives the subsets of a list but the empty one. Of a list of more than four, only those of a size, and at most 100.

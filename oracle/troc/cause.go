@@ -20,6 +20,7 @@ type Cause struct {
 const (
 	causeTwoMoments = "an UPDATE judges its rows at two moments"
 	causeMoved      = "a record moved behind the scan"
+	causePhantom    = "a row inserted behind the scan"
 	causeNoop       = "an update that changes nothing is not a write"
 	causeRecheck    = "only rows of the statement's snapshot are checked again"
 	causeSemi       = "semi-consistent read"
@@ -45,6 +46,11 @@ var Causes = []Cause{
 		causeMoved, []string{"mysql"}, oracle.KindPermitted,
 		"the row that the statement waited for was moved by a change of its key, and is not found where the scan goes on",
 		"bugs.mysql.com/106629 (not a bug)",
+	},
+	{
+		causePhantom, innodb, oracle.KindPermitted,
+		"while the statement waited, a row was inserted at a place that its scan had passed: there are no gap locks at this level",
+		"MySQL manual, 17.7.2.1, READ COMMITTED",
 	},
 	{
 		causeNoop, []string{"mysql", "mariadb", "tidb"}, oracle.KindViolation,

@@ -18,6 +18,7 @@ type features struct {
 	unique    map[string][]string // by table: columns of other keys
 	itself    map[string]bool     // tables with a foreign key to themselves
 	keys      bool                // foreign keys: a statement on one table looks at another one
+	acts      bool                // foreign keys by which a change of one table changes another one
 }
 
 var (
@@ -34,6 +35,7 @@ var (
 		{regexp.MustCompile(`(?i)\b(enable\s+row\s+level\s+security|create\s+policy)\b`), "a table has row security"},
 	}
 	deferrable = regexp.MustCompile(`(?i)\bdeferrable\b`)
+	acting     = regexp.MustCompile(`(?i)\bon\s+(delete|update)\s+(cascade|set\s+(null|default))\b`)
 	references = regexp.MustCompile(`(?i)\breferences\b`)
 	automatic  = regexp.MustCompile(`(?i)\b(auto_increment|auto_random|(small|big)?serial[248]?|identity|nextval|uuid\w*|gen_random_uuid|rand|random|now|current_timestamp|current_date|localtime|localtimestamp|clock_timestamp|statement_timestamp|sysdate|txid_current|pg_current_xact_id)\b`)
 	viewed     = regexp.MustCompile("(?i)^\\s*create\\s+(?:or\\s+replace\\s+)?(?:algorithm\\s*=\\s*\\w+\\s+)?(?:definer\\s*=\\s*\\S+\\s+)?(?:sql\\s+security\\s+\\w+\\s+)?view\\s+[`\"]?([\\w$]+)[`\"]?")
@@ -64,6 +66,7 @@ func featuresOf(setup []string, tables []string) features {
 		}
 		f.deferred = f.deferred || deferrable.MatchString(sql)
 		f.keys = f.keys || references.MatchString(sql)
+		f.acts = f.acts || acting.MatchString(sql)
 		at := created.FindAllStringSubmatchIndex(sql, -1)
 		for n, m := range at {
 			name := strings.NewReplacer("`", "", `"`, "").Replace(sql[m[2]:m[3]])

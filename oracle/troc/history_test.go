@@ -437,6 +437,22 @@ func TestHistories(t *testing.T) {
 			B@2: DELETE FROM t -> 1
 			final: 0|0`,
 			[]at{{"mariadb", "rc ru", "violation: a record moved behind the scan"}, {"mysql", "rc ru", "permitted: a record moved behind the scan"}, {"mysql mariadb", "rr ser", result}, {"postgres", "rc", result}}},
+		{"a row inserted behind the scan", `
+			A: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 2 -> 1
+			A: INSERT INTO t VALUES (0, 0) -> 1
+			A: COMMIT
+			B@2: DELETE FROM t -> 2
+			final: 0|0`,
+			[]at{{"mysql mariadb", "rc ru", "permitted: a row inserted behind the scan"}, {"mysql mariadb", "rr ser", result}}},
+		{"a row inserted before the wait", `
+			A: BEGIN
+			A: UPDATE t SET b = 5 WHERE a = 2 -> 1
+			A: INSERT INTO t VALUES (0, 0) -> 1
+			A: COMMIT
+			B@3: DELETE FROM t -> 2
+			final: 0|0`,
+			[]at{{"mariadb", "rc ru", "violation: a record moved behind the scan"}, {"mysql mariadb", "rr ser", result}}},
 		{"an update that changes nothing", `
 			B: BEGIN
 			B: SELECT * FROM t -> 1|0 2|0

@@ -117,6 +117,7 @@ func (c *check) control(w *world, x, i int) string {
 		if !w.back(x, q.Control.Name) {
 			return st.Name + " goes back to a savepoint that was not seen"
 		}
+		c.renew(w, x)
 		return ""
 	case rewrite.ControlLocks, rewrite.ControlDatabase, rewrite.ControlReset:
 		return st.Name + " changes what later statements mean: " + q.Text
@@ -136,6 +137,25 @@ func (c *check) control(w *world, x, i int) string {
 		return st.Name + " was not understood: " + q.Why
 	}
 	return st.Name + " is of a kind that is not followed: " + q.Text
+}
+
+// renew forgets when an InnoDB transaction's snapshot was taken if it has gone back to a savepoint before its first statement: storage
+// engines that were no part of the transaction at the savepoint are rolled back as a whole (MariaDB and MySQL, sql/handler.cc,
+// ha_rollback_to_savepoint), so that the next statement may take another snapshot.
+func (c *check) renew(w *world, x int) {
+	t := &w.txs[x]
+	if !slices.Contains(innodb, c.s.Product) || len(t.saves) == 0 {
+		return
+	}
+	for _, i := range c.txs[x].Steps {
+		if i >= t.saves[len(t.saves)-1].step {
+			break
+		}
+		if c.s.Steps[i].Statement.Begin.Snapshot || c.kindOK(i) {
+			return
+		}
+	}
+	t.firm = false
 }
 
 // concurrent reports whether another transaction ran at some time since this one's beginning.

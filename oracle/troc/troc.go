@@ -319,13 +319,21 @@ func (c *check) note(format string, args ...any) {
 	}
 }
 
-// taint says that what a statement wrote is not certain.
+// taint says that what a statement wrote is not certain. Where it changes or removes rows, foreign keys may have led to other tables.
 func (c *check) taint(w *world, q *rewrite.Statement, why string) {
+	add := func(name string) {
+		if _, is := w.taint[name]; !is {
+			w.taint[name] = why
+		}
+	}
+	if c.features.acts && !(q.Verb == "insert" && q.Insert != nil && !q.Insert.Conflict) {
+		for _, name := range c.t.names {
+			add(name)
+		}
+	}
 	for _, u := range q.Targets() {
 		if name, ok := c.t.known(u); ok {
-			if _, is := w.taint[name]; !is {
-				w.taint[name] = why
-			}
+			add(name)
 		}
 	}
 }

@@ -80,6 +80,8 @@ func (c *plan) plain(st *schedule.Step, number int) (sql, why string) {
 	switch {
 	case d.Volatile != "" && d.Verb != "set" && d.Control.Verb == rewrite.ControlNone:
 		return "", st.Name + " may give another result each time: " + d.Volatile
+	case d.Locking.SkipLocked:
+		return "", st.Name + " leaves out what is locked: which index records are is the plan's choice"
 	case !c.product.visible || c.untouched || d.Unparsed || d.Control.Verb != rewrite.ControlNone:
 		return d.Text, ""
 	case showsColumns(d):

@@ -139,21 +139,22 @@ func (m *model) apply(ctx context.Context, s store, n int, v view, before, after
 			}
 			rows = append(rows, r)
 		}
-		if step.Statement.Verb == "update" {
-			into := m.pair(i, d)
-			if into == nil && len(rows) > 0 {
+		added := d.Extra
+		if in := step.Statement.Insert; step.Statement.Verb == "update" || in != nil && in.Conflict && step.Statement.Verb != "replace" {
+			into, rest := m.pair(i, d)
+			if len(into) < len(rows) || step.Statement.Verb == "update" && len(rest) > 0 {
 				m.loose = "which row became which is not certain: " + step.Statement.Text
 				return o, false, nil
 			}
 			for k, r := range rows {
 				write(r, into[k])
 			}
-			continue
+			rows, added = nil, rest
 		}
 		for _, r := range rows {
 			write(r, nil)
 		}
-		for _, values := range d.Extra {
+		for _, values := range added {
 			var r int
 			o.store, r = m.insert(o.store, i, version{writer: m.of[n], at: step.Done, undone: never, values: values})
 			a.addressed = append(a.addressed, r)
@@ -163,13 +164,11 @@ func (m *model) apply(ctx context.Context, s store, n int, v view, before, after
 	return o, true, nil
 }
 
-// pair tells what became of each row that an UPDATE changed: a single one, or each by its primary key. Nil: it is not certain.
-func (m *model) pair(table int, d schedule.Difference) (out [][]schedule.Value) {
-	if len(d.Missing) != len(d.Extra) {
-		return nil
-	}
-	if len(d.Missing) == 1 {
-		return d.Extra
+// pair tells what became of each row that an UPDATE, or an INSERT that met its key, changed: a single one, or each by its primary key;
+// fewer than there are if that is not certain. The rest are the rows that are new.
+func (m *model) pair(table int, d schedule.Difference) (into, rest [][]schedule.Value) {
+	if len(d.Missing) == 1 && len(d.Extra) == 1 {
+		return d.Extra, nil
 	}
 	name := func(values []schedule.Value) string {
 		row := make([]schedule.Value, len(m.names[table]))
@@ -178,14 +177,16 @@ func (m *model) pair(table int, d schedule.Difference) (out [][]schedule.Value) 
 		}
 		return key(0, "", []schedule.Table{{Rows: [][]schedule.Value{row}}})
 	}
+	rest = slices.Clone(d.Extra)
 	for _, values := range d.Missing {
-		i := slices.IndexFunc(d.Extra, func(r []schedule.Value) bool { return name(r) == name(values) })
+		i := slices.IndexFunc(rest, func(r []schedule.Value) bool { return name(r) == name(values) })
 		if i < 0 || len(m.names[table]) == 0 {
-			return nil
+			return nil, nil
 		}
-		out = append(out, d.Extra[i])
+		into = append(into, rest[i])
+		rest = slices.Delete(rest, i, i+1)
 	}
-	return out
+	return into, rest
 }
 
 // find is a row that has values at the statement's end; used ones are left out.

@@ -84,6 +84,52 @@ type varyVisitor struct {
 
 func (v *varyVisitor) add(why string) { v.whys = append(v.whys, why) }
 
+// several finds an UPDATE of several tables that reads what it assigns: in which order it does so is not defined (MySQL manual, 15.2.17).
+func (v *varyVisitor) several(n *ast.UpdateStmt) {
+	tables := map[string]bool{}
+	for _, a := range n.List {
+		tables[a.Column.Table.L] = true
+	}
+	if len(tables) < 2 {
+		return
+	}
+	for _, a := range n.List {
+		read := &reads{column: a.Column}
+		for _, other := range n.List {
+			if other != a {
+				other.Expr.Accept(read)
+			}
+		}
+		if n.TableRefs != nil {
+			n.TableRefs.Accept(read)
+		}
+		if n.Where != nil {
+			n.Where.Accept(read)
+		}
+		if read.found {
+			v.add("an UPDATE of several tables that reads a column which it assigns")
+			return
+		}
+	}
+}
+
+// reads looks for a column in expressions. Without a table's name in front of it, it may be any table's.
+type reads struct {
+	column *ast.ColumnName
+	found  bool
+}
+
+// Enter implements ast.Visitor.
+func (r *reads) Enter(n ast.Node) (ast.Node, bool) {
+	if n, ok := n.(*ast.ColumnNameExpr); ok && n.Name.Name.L == r.column.Name.L {
+		r.found = r.found || n.Name.Table.L == "" || r.column.Table.L == "" || n.Name.Table.L == r.column.Table.L
+	}
+	return n, false
+}
+
+// Leave implements ast.Visitor.
+func (r *reads) Leave(n ast.Node) (ast.Node, bool) { return n, true }
+
 // Enter implements ast.Visitor.
 func (v *varyVisitor) Enter(n ast.Node) (ast.Node, bool) {
 	switch n := n.(type) {
@@ -116,6 +162,7 @@ func (v *varyVisitor) Enter(n ast.Node) (ast.Node, bool) {
 		v.limit(n.Limit, n.OrderBy)
 	case *ast.UpdateStmt:
 		v.limit(n.Limit, n.Order)
+		v.several(n)
 	case *ast.DeleteStmt:
 		v.limit(n.Limit, n.Order)
 	case *ast.TableName:

@@ -23,7 +23,10 @@ func (d *Definitions) Add(sql string) {
 	d.Before = append(d.Before, sql)
 }
 
-var behind = regexp.MustCompile(`(?is)^\s*create\b.{0,200}?\b(trigger|rule|policy|index)\b|^\s*alter\s+table\b.*\badd\s+(constraint|foreign|primary|unique|check|index|key)\b` +
+// watches begins the definition of what belongs to a table.
+const watches = `^\s*create\s+(?:or\s+replace\s+)?(?:(?:unique|fulltext|spatial|constraint|definer\s*=\s*\S+)\s+)*(?:trigger|rule|policy|index)\b`
+
+var behind = regexp.MustCompile(`(?is)` + watches + `|^\s*alter\s+table\b.*\badd\s+(constraint|foreign|primary|unique|check|index|key)\b` +
 	`|^\s*alter\s+table\b.*\b(enable|disable|force)\b.*\b(trigger|rule|row\s+level)\b`)
 
 // Of gives those of the definitions that statements need which hold these words, with the names that they define. What defines no name
@@ -84,7 +87,7 @@ const nameForm = "((?:\"(?:[^\"]|\"\")*\"|`(?:[^`]|``)*`|[\\w$]+)(?:\\s*\\.\\s*(
 
 var (
 	makesName = regexp.MustCompile(`(?is)^\s*create\b(?:\s+or\s+replace)?.{0,200}?\b(?:table|materialized\s+view|view|sequence|type|domain|function|procedure|aggregate|event|collation|text\s+search\s+\w+)\s+(?:if\s+not\s+exists\s+)?` + nameForm)
-	belongs   = regexp.MustCompile(`(?is)^\s*create\b.{0,200}?\b(?:index|trigger|rule|policy)\b.*?\b(?:on|to)\s+(?:only\s+)?` + nameForm)
+	belongs   = regexp.MustCompile(`(?is)` + watches + `.*?\b(?:on|to)\s+(?:only\s+)?` + nameForm)
 	changes   = regexp.MustCompile(`(?is)^\s*(?:alter|drop|truncate|rename|comment\s+on)\s+(?:(?:table|column|view|materialized\s+view|sequence|type|domain|function|procedure|trigger|index|statistics)\s+)*(?:only\s+|if\s+exists\s+)*` + nameForm)
 	child     = regexp.MustCompile(`(?is)\b(?:partition\s+of|inherits\s*\()\s*` + nameForm)
 	general   = regexp.MustCompile(`(?is)^\s*(?:create|alter|drop|comment\s+on)\s+(?:schema|extension|database|role|language|cast|operator|server)\b`)

@@ -429,7 +429,7 @@ func (k *combination) begin(ctx context.Context) (why string, err error) {
 	k.masks.Learn(x, y)
 	for i, u := range k.g.Units {
 		for j, without := range u.Superseded(d) {
-			if without {
+			if without && !slices.ContainsFunc(k.lanes[i].Flows, func(f replay.Flow) bool { return f.From == j }) {
 				k.masks.Skip(i, k.spec.Sessions[i].Steps[j].Name)
 			}
 		}
@@ -632,7 +632,7 @@ func (k *combination) told() bool {
 		return !slices.ContainsFunc(k.g.Units, func(u *replay.Unit) bool {
 			return !slices.ContainsFunc(f.Transactions, func(t oracle.Transaction) bool {
 				return t.Session == u.Session && !slices.ContainsFunc(t.Statements, func(st oracle.Statement) bool {
-					return !slices.ContainsFunc(u.Steps, func(s *replay.Step) bool { return s.SQL == st.SQL })
+					return !slices.ContainsFunc(u.Steps, func(s *replay.Step) bool { return s.Is(st.SQL) })
 				})
 			})
 		})

@@ -20,8 +20,17 @@ func (d *Definitions) Add(sql string) {
 		d.After = append(d.After, sql)
 		return
 	}
+	if finalView.MatchString(sql) { // mysqldump makes something of that name first, so that other views can refer to it
+		name := newDefined(sql).name
+		d.Before = slices.DeleteFunc(d.Before, func(old string) bool { return placeholder.MatchString(old) && newDefined(old).name == name })
+	}
 	d.Before = append(d.Before, sql)
 }
+
+var (
+	finalView   = regexp.MustCompile(`(?is)^\s*create\b.{0,200}?\bview\b`)
+	placeholder = regexp.MustCompile(`(?is)^\s*create\b.{0,200}?\b(view|table)\b`)
+)
 
 // watches begins the definition of what belongs to a table.
 const watches = `^\s*create\s+(?:or\s+replace\s+)?(?:(?:unique|fulltext|spatial|constraint|definer\s*=\s*\S+)\s+)*(?:trigger|rule|policy|index)\b`

@@ -60,6 +60,17 @@ func TestBraceless(t *testing.T) {
 	}
 }
 
+// TestDefinitionsViews reads what mysqldump writes of a view: a placeholder, then the view.
+func TestDefinitionsViews(t *testing.T) {
+	var d Definitions
+	for _, sql := range []string{"CREATE TABLE `t` (`n` int)", "CREATE VIEW `v` AS SELECT 1 AS `n`", "CREATE  ALGORITHM=UNDEFINED  SQL SECURITY DEFINER VIEW `v` AS select `t`.`n` AS `n` from `t`"} {
+		d.Add(sql)
+	}
+	if len(d.Before) != 2 || !strings.Contains(d.Before[1], "from `t`") {
+		t.Errorf("got %q, want the table and the view", d.Before)
+	}
+}
+
 // TestDefinitions asks for what statements need of a dump: a table with its sequence, trigger and the trigger's function, and the tables that
 // these name; not what only refers to it.
 func TestDefinitions(t *testing.T) {

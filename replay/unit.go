@@ -412,6 +412,29 @@ type State struct {
 // representatives is how many groups of the same shapes are run.
 const representatives = 3
 
+// Alone makes groups of one unit each, one for each kind of unit that reads tables: for oracles that judge queries, whoever else is there. left is how many
+// were found beyond most.
+func Alone(units []*Unit, most int, d trace.Dialect) (groups []*Group, left int) {
+	seen := map[string]bool{}
+	for _, u := range units {
+		reads := slices.ContainsFunc(u.Steps, func(s *Step) bool {
+			return slices.ContainsFunc(s.verbs, func(v rewrite.Statement) bool { return v.Predicate })
+		})
+		shape := u.shape(d)
+		if !u.Whole || !reads || seen[shape] {
+			continue
+		}
+		seen[shape] = true
+		if len(groups) >= most {
+			left++
+			continue
+		}
+		groups = append(groups, &Group{Units: []*Unit{u}, Overlapped: true, Start: u.first, shape: shape})
+	}
+	slices.SortStableFunc(groups, func(a, b *Group) int { return compare(int64(a.Start), int64(b.Start)) })
+	return groups, left
+}
+
 // Groups chooses what is executed together: units that overlapped and touch each other's tables (up to four at once, else by pairs),
 // and, if near is not 0, all pairs of units that have fewer than near others between them and touch each other's tables, even if they did
 // not overlap. Of those that do the same with other values only the first few are taken. left is how many were found beyond most.

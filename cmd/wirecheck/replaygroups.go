@@ -82,6 +82,15 @@ func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error)
 	r.report.Explored = x
 	groups, left := replay.Groups(units, near, r.f.groups, r.dialect())
 	x.Left = left
+	p, err := seat(r.f.oracles)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(p.judges, func(j judge) bool { return j.queries }) {
+		alone, left := replay.Alone(units, max(r.f.groups-len(groups), 0), r.dialect())
+		groups, x.Left = append(groups, alone...), x.Left+left
+		slices.SortStableFunc(groups, func(a, b *replay.Group) int { return a.Start - b.Start })
+	}
 	if len(groups) == 0 {
 		return nil
 	}

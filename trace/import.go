@@ -159,6 +159,7 @@ type importer struct {
 	empty    []string       // files
 	sessions uint64
 	tick     uint64
+	last     uint64 // of a recorder: the last tick that may be given; 0: any
 }
 
 // log is one log that is being read.
@@ -394,7 +395,9 @@ func (s *sink) newSession() uint64 {
 
 // tick gives the next place in the order of the log.
 func (s *sink) tick() uint64 {
-	s.im.tick++
+	if s.im.last == 0 || s.im.tick < s.im.last {
+		s.im.tick++
+	}
 	return s.im.tick
 }
 

@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"flag"
 	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -329,9 +328,9 @@ func FuzzTalk(f *testing.F) {
 		out := &sink{im: &importer{}, o: &o, report: &Report{}}
 		l := newPcap(out).(*pcapLog)
 		whole := kind&2 == 0
-		var talk talk = newPgTalk(l, netip.AddrPort{}, 1, whole, true)
+		var talk talk = newPgTalk(&l.floor, 1, "", 1, whole, true)
 		if kind&1 == 1 {
-			talk = newMyTalk(l, netip.AddrPort{}, 1, whole)
+			talk = newMyTalk(&l.floor, 1, "", 1, whole)
 		}
 		for len(client)+len(server) > 0 {
 			n := min(len(client), int(size)+1)

@@ -17,17 +17,22 @@ import (
 // pcapLog reads packet captures (pcap, pcapng) of unencrypted traffic of both protocols. It looks at TCP only. What is in a connection is
 // told by what is said in it, not by its port, as servers may listen anywhere; ports only help where a connection was joined late.
 type pcapLog struct {
-	out     *sink
+	floor
 	conns   map[connKey]*conn
 	order   []*conn // those in conns and some that are gone, in the order in which they were seen first
 	servers map[netip.AddrPort]wire
 	links   map[layers.LinkType]*packetParser
-	encrypt int // connections with TLS
-	packed  int // with compression
-	opaque  int // to usual ports, that make no sense
+	opaque  int // connections to usual ports, that make no sense
 	gaps    int
-	copies  int
 	partial bool
+}
+
+// floor is what conversations in either protocol have in common: where their records go, and what could not be kept of them.
+type floor struct {
+	out     *sink
+	encrypt int // connections that went on where nobody could look
+	packed  int // with compression
+	copies  int // whose data was not kept
 }
 
 // connKey is a connection: its two ends, the smaller one first.
@@ -46,7 +51,7 @@ const (
 const maxConns = 1 << 16
 
 func newPcap(out *sink) source {
-	return &pcapLog{out: out, conns: map[connKey]*conn{}, servers: map[netip.AddrPort]wire{}, links: map[layers.LinkType]*packetParser{}}
+	return &pcapLog{floor: floor{out: out}, conns: map[connKey]*conn{}, servers: map[netip.AddrPort]wire{}, links: map[layers.LinkType]*packetParser{}}
 }
 
 // isPcap knows pcap files by their magic number, in either byte order, with microseconds or nanoseconds, and pcapng by its first block.

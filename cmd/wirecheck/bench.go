@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
+	"time"
 
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
@@ -38,6 +40,14 @@ type bench struct {
 	// attempts is how often a case in which something was found is executed again; sparing: not for what is permitted.
 	attempts int
 	sparing  bool
+	spent    map[string]time.Duration // by oracle; nil: nobody wants to know
+}
+
+// spend adds the time since a moment to an oracle's.
+func (b *bench) spend(oracle string, since time.Time) {
+	if b.spent != nil {
+		b.spent[oracle] += time.Since(since)
+	}
 }
 
 // done is a case that was executed.
@@ -50,6 +60,13 @@ type done struct {
 }
 
 func openBench(ctx context.Context, c *common, s *site, config lab.Config, p panel) (_ *bench, err error) {
+	p, note, err := p.fit(s.engine)
+	if err != nil {
+		return nil, err
+	}
+	if note != "" {
+		c.log.Warn().Msg(note)
+	}
 	b := &bench{panel: p, version: s.version, describe: describer(s.engine), define: definer(s.engine), stages: map[string]*lab.Stage{}, seed: c.seed, orders: max(int(c.orders), 1), attempts: attempts}
 	defer func() {
 		if err != nil {
@@ -97,6 +114,16 @@ func openBench(ctx context.Context, c *common, s *site, config lab.Config, p pan
 	return b, nil
 }
 
+// only lets no other judges judge, and the isolation oracle only if watched, until what it gives is called.
+func (b *bench) only(keep func(judge) bool, watched bool) (restore func()) {
+	whole, lens := b.panel, b.lens
+	b.panel.judges = slices.DeleteFunc(slices.Clone(whole.judges), func(j judge) bool { return !keep(j) })
+	if len(b.panel.judges) > 0 && !watched {
+		b.lens = nil
+	}
+	return func() { b.panel, b.lens = whole, lens }
+}
+
 // openWatched opens a lab behind a proxy that sees what happens.
 func (b *bench) openWatched(ctx context.Context, c *common, s *site, config lab.Config, target engine.Target) (*lab.Lab, error) {
 	var err error
@@ -118,7 +145,9 @@ func (b *bench) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permut
 	d := &done{}
 	if b.lens != nil {
 		b.lens.live.restart()
+		begun := time.Now()
 		r, err := b.execute(ctx, b.watched, spec, p, b.lens.live.prepared)
+		b.spend(isolationName, begun)
 		d.Result, d.watched = r, r
 		if err != nil {
 			return d, err
@@ -129,7 +158,9 @@ func (b *bench) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permut
 			return d, nil
 		}
 	}
+	begun := time.Now()
 	r, err := b.execute(ctx, b.lab, spec, p, func() {})
+	b.spend(executionName, begun)
 	if d.Result = r; err != nil {
 		return d, err
 	}

@@ -86,7 +86,7 @@ func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(p.judges, func(j judge) bool { return j.queries }) {
+	if slices.ContainsFunc(p.judges, func(j judge) bool { return j.single }) {
 		alone, left := replay.Alone(units, max(r.f.groups-len(groups), 0), r.dialect())
 		groups, x.Left = append(groups, alone...), x.Left+left
 		slices.SortStableFunc(groups, func(a, b *replay.Group) int { return a.Start - b.Start })

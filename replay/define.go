@@ -20,10 +20,22 @@ func (d *Definitions) Add(sql string) {
 		d.After = append(d.After, sql)
 		return
 	}
+	if finalView.MatchString(sql) { // mysqldump makes something of that name first, so that other views can refer to it
+		name := newDefined(sql).name
+		d.Before = slices.DeleteFunc(d.Before, func(old string) bool { return placeholder.MatchString(old) && newDefined(old).name == name })
+	}
 	d.Before = append(d.Before, sql)
 }
 
-var behind = regexp.MustCompile(`(?is)^\s*create\b.{0,200}?\b(trigger|rule|policy|index)\b|^\s*alter\s+table\b.*\badd\s+(constraint|foreign|primary|unique|check|index|key)\b` +
+var (
+	finalView   = regexp.MustCompile(`(?is)^\s*create\b.{0,200}?\bview\b`)
+	placeholder = regexp.MustCompile(`(?is)^\s*create\b.{0,200}?\b(view|table)\b`)
+)
+
+// watches begins the definition of what belongs to a table.
+const watches = `^\s*create\s+(?:or\s+replace\s+)?(?:(?:unique|fulltext|spatial|constraint|definer\s*=\s*\S+)\s+)*(?:trigger|rule|policy|index)\b`
+
+var behind = regexp.MustCompile(`(?is)` + watches + `|^\s*alter\s+table\b.*\badd\s+(constraint|foreign|primary|unique|check|index|key)\b` +
 	`|^\s*alter\s+table\b.*\b(enable|disable|force)\b.*\b(trigger|rule|row\s+level)\b`)
 
 // Of gives those of the definitions that statements need which hold these words, with the names that they define. What defines no name
@@ -84,7 +96,7 @@ const nameForm = "((?:\"(?:[^\"]|\"\")*\"|`(?:[^`]|``)*`|[\\w$]+)(?:\\s*\\.\\s*(
 
 var (
 	makesName = regexp.MustCompile(`(?is)^\s*create\b(?:\s+or\s+replace)?.{0,200}?\b(?:table|materialized\s+view|view|sequence|type|domain|function|procedure|aggregate|event|collation|text\s+search\s+\w+)\s+(?:if\s+not\s+exists\s+)?` + nameForm)
-	belongs   = regexp.MustCompile(`(?is)^\s*create\b.{0,200}?\b(?:index|trigger|rule|policy)\b.*?\b(?:on|to)\s+(?:only\s+)?` + nameForm)
+	belongs   = regexp.MustCompile(`(?is)` + watches + `.*?\b(?:on|to)\s+(?:only\s+)?` + nameForm)
 	changes   = regexp.MustCompile(`(?is)^\s*(?:alter|drop|truncate|rename|comment\s+on)\s+(?:(?:table|column|view|materialized\s+view|sequence|type|domain|function|procedure|trigger|index|statistics)\s+)*(?:only\s+|if\s+exists\s+)*` + nameForm)
 	child     = regexp.MustCompile(`(?is)\b(?:partition\s+of|inherits\s*\()\s*` + nameForm)
 	general   = regexp.MustCompile(`(?is)^\s*(?:create|alter|drop|comment\s+on)\s+(?:schema|extension|database|role|language|cast|operator|server)\b`)

@@ -146,6 +146,7 @@ type Step struct {
 	Lost    error
 	sent    time.Time
 	standIn string // why another statement is sent that fails, as this one did; empty: it is sent itself
+	as      string // the text that was sent, where SQL was changed then
 	begun   bool   // a BEGIN was put in front: the session was in a transaction when the capture began
 }
 
@@ -165,6 +166,11 @@ func (s *Step) Tags() []trace.Tag {
 
 // Info is what the capture says of the step's session; nil if it says nothing.
 func (s *Step) Info() *trace.Session { return s.info }
+
+// Is reports whether the step is the statement that was sent as this text.
+func (s *Step) Is(sql string) bool {
+	return s.SQL == sql || s.as != "" && s.as == sql
+}
 
 // failed reports whether the server refused the step.
 func (s *Step) failed() bool { return s.Answer.Err != nil || s.Lost != nil }

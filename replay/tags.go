@@ -3,6 +3,7 @@ package replay
 import (
 	"strings"
 
+	"wirecheck/rewrite"
 	"wirecheck/trace"
 )
 
@@ -19,6 +20,39 @@ func WithoutTags(sql string, d trace.Dialect) string {
 		}
 	}
 	return strings.TrimSpace(b.String())
+}
+
+// Unqualified is a statement of the MySQL family with the names of tables in a database as the names of tables alone: in a lab they are in another
+// one. If something else in the statement has the database's name, it stays as it is.
+func Unqualified(sql, database string, verbs []rewrite.Statement) string {
+	if database == "" || !strings.Contains(strings.ToLower(sql), strings.ToLower(database)) {
+		return sql
+	}
+	for _, v := range verbs {
+		for _, t := range v.Tables {
+			if strings.EqualFold(t.Name, database) || strings.EqualFold(t.Alias, database) {
+				return sql
+			}
+		}
+	}
+	var tokens []trace.Token
+	for t := range trace.Tokens(sql, trace.MySQL) {
+		tokens = append(tokens, t)
+	}
+	named := func(i int) bool {
+		return i < len(tokens) && (tokens[i].Kind == trace.TokenWord || tokens[i].Kind == trace.TokenName)
+	}
+	var b strings.Builder
+	for i := 0; i < len(tokens); i++ {
+		t := tokens[i]
+		if named(i) && strings.EqualFold(strings.Trim(t.Text, "`"), database) && (i == 0 || tokens[i-1].Text != ".") &&
+			i+2 < len(tokens) && tokens[i+1].Text == "." && named(i+2) {
+			i++
+			continue
+		}
+		b.WriteString(t.Text)
+	}
+	return b.String()
 }
 
 // Route picks those of an application's tags that people know a request by: all but identifiers of one trace and versions of libraries.

@@ -57,6 +57,8 @@ type Collector struct {
 	Units   []*Unit
 	Dropped int // units beyond Most
 	Most    int
+	// Database is the one that the statements name as theirs (MySQL family): units are executed in others. Empty: names stay as they are.
+	Database string
 	// Definitions are the statements of the replay that changed the database's definitions, by place.
 	Definitions []Definition
 
@@ -72,6 +74,7 @@ type Definition struct {
 type collected struct {
 	unit     *Unit
 	settings []string
+	database string
 	next     []*Step // what speaks of the next transaction only
 	level    string
 }
@@ -86,9 +89,11 @@ func (c *Collector) Add(s *Step) {
 	if s.Statement == nil {
 		return
 	}
+	s.as = s.SQL
+	s.SQL = Unqualified(s.SQL, c.Database, s.verbs) // it is done
 	m := c.sessions[s.Session]
 	if m == nil {
-		m = &collected{}
+		m = &collected{database: c.Database}
 		if s.info != nil {
 			m.level = s.info.Level
 		}
@@ -192,6 +197,9 @@ func (m *collected) set(sql string) bool {
 	case "prepare":
 		forget(prepared, "prepare")
 	case "use":
+		if name := strings.Trim(strings.TrimSpace(sql[len("use"):]), "`; "); m.database != "" && strings.EqualFold(name, m.database) {
+			return true
+		}
 		m.settings = slices.DeleteFunc(m.settings, func(old string) bool { return strings.EqualFold(firstWord(old), "use") })
 	case "deallocate", "drop":
 		if prepared.MatchString(sql) {
@@ -403,6 +411,29 @@ type State struct {
 
 // representatives is how many groups of the same shapes are run.
 const representatives = 3
+
+// Alone makes groups of one unit each, one for each kind of unit that reads tables: for oracles that judge queries, whoever else is there. left is how many
+// were found beyond most.
+func Alone(units []*Unit, most int, d trace.Dialect) (groups []*Group, left int) {
+	seen := map[string]bool{}
+	for _, u := range units {
+		reads := slices.ContainsFunc(u.Steps, func(s *Step) bool {
+			return slices.ContainsFunc(s.verbs, func(v rewrite.Statement) bool { return v.Predicate })
+		})
+		shape := u.shape(d)
+		if !u.Whole || !reads || seen[shape] {
+			continue
+		}
+		seen[shape] = true
+		if len(groups) >= most {
+			left++
+			continue
+		}
+		groups = append(groups, &Group{Units: []*Unit{u}, Overlapped: true, Start: u.first, shape: shape})
+	}
+	slices.SortStableFunc(groups, func(a, b *Group) int { return compare(int64(a.Start), int64(b.Start)) })
+	return groups, left
+}
 
 // Groups chooses what is executed together: units that overlapped and touch each other's tables (up to four at once, else by pairs),
 // and, if near is not 0, all pairs of units that have fewer than near others between them and touch each other's tables, even if they did

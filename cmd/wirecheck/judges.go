@@ -38,7 +38,7 @@ type judge struct {
 	own bool
 	// named says that it judges only where it is asked for by name: it is not among all.
 	named bool
-	// single says that it judges single queries: it is asked about hunts' long lists of queries, too.
+	// single says that it judges single queries: it is asked about long lists of queries (hunts), and about each kind of query of a replay.
 	single bool
 	// check judges; what it needs besides, such as one more stage, the bench has.
 	check func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error)

@@ -385,10 +385,13 @@ func (r *replayer) run(ctx context.Context) error {
 	}
 	config.Victims = r.victims
 	units := replay.NewCollector(maxUnits)
+	if !r.postgres() {
+		units.Database = r.main
+	}
 	w := &told{sessions: map[uint64]*trace.Session{}, tags: map[toldKey][]trace.Tag{}}
 	config.Done = func(s *replay.Step) {
-		units.Add(s)
 		w.add(s)
+		units.Add(s)
 	}
 	result, err := replay.Run(ctx, config, r.open, r.survey)
 	if r.c.progress() {

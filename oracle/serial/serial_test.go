@@ -1,0 +1,146 @@
+package serial
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"wirecheck/oracle"
+	"wirecheck/oracle/schedule"
+	"wirecheck/rewrite/postgres"
+)
+
+// toy is a stage whose database is one number for each name: "read NAME", "NAME := N", "NAME += N" in comments of real statements, which
+// only say what kind of statement it is.
+type toy struct {
+	schedule.Stage
+	start map[string]int
+	clock int // each execution is a little later
+}
+
+func (t *toy) Prepare(context.Context, []string, int) error { return nil }
+
+func (t *toy) Run(_ context.Context, sessions []schedule.Session, orders []schedule.Order) (*schedule.Schedule, error) {
+	t.clock++
+	s := &schedule.Schedule{Product: "postgres", Level: oracle.ReadCommitted, Sessions: sessions}
+	db := map[string]int{}
+	for k, v := range t.start {
+		db[k] = v
+	}
+	for i, o := range orders {
+		list, err := postgres.Describe(o.SQL)
+		if err != nil || len(list) != 1 {
+			return nil, fmt.Errorf("%s: %v", o.SQL, err)
+		}
+		st := schedule.Step{Session: o.Session, Name: o.Name, Statement: list[0], Sent: 2 * i, Done: 2*i + 1, Effect: "done"}
+		name, n := "", 0
+		switch {
+		case strings.HasPrefix(o.SQL, "SELECT"):
+			fmt.Sscanf(o.SQL, "SELECT n FROM %s", &name)
+			st.Answer = schedule.Answer{Columns: []schedule.Column{{Name: "n"}}, Rows: [][]schedule.Value{{schedule.Value(fmt.Sprint(db[name]))}}}
+		default:
+			fmt.Sscanf(o.SQL, "UPDATE %s SET n = %d", &name, &n)
+			db[name] = n
+			st.Answer.Affected = 1
+		}
+		s.Steps = append(s.Steps, st)
+	}
+	for name, n := range db {
+		s.Final = append(s.Final, schedule.Table{Name: name, Columns: []schedule.Column{{Name: "n"}, {Name: "at"}}, Rows: [][]schedule.Value{{schedule.Value(fmt.Sprint(n)), schedule.Value(fmt.Sprint(t.clock))}}})
+	}
+	return s, nil
+}
+
+// run executes lines "session: statement" and judges them.
+func run(t *testing.T, change func(*schedule.Schedule), lines ...string) schedule.Verdict {
+	t.Helper()
+	stage := &toy{start: map[string]int{"x": 10, "y": 10}}
+	sessions := []schedule.Session{{Name: "s1"}, {Name: "s2"}}
+	var orders []schedule.Order
+	for i, line := range lines {
+		session, sql, _ := strings.Cut(line, ": ")
+		orders = append(orders, schedule.Order{Session: int(session[0] - '1'), Name: fmt.Sprint("step", i), SQL: sql})
+	}
+	s, err := stage.Run(t.Context(), sessions, orders)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if change != nil {
+		change(s)
+	}
+	v, err := Check(t.Context(), s, stage, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestCheck(t *testing.T) {
+	v := run(t, nil, "1: SELECT n FROM x", "2: SELECT n FROM x", "1: UPDATE x SET n = 9", "2: UPDATE x SET n = 8")
+	if len(v.Findings) != 1 || v.Unknown != "" {
+		t.Fatalf("a lost update: got %+v", v)
+	}
+	if f := v.Findings[0]; f.Kind != oracle.KindAnomaly || f.Name != oracle.NameSerial || len(f.Difference.Reference) != 2 || f.Difference.Step == "" {
+		t.Errorf("got %+v, want an anomaly with what each of two orders would have brought", f)
+	}
+	for name, lines := range map[string][]string{
+		"one after the other":     {"1: SELECT n FROM x", "1: UPDATE x SET n = 9", "2: SELECT n FROM x", "2: UPDATE x SET n = 8"},
+		"different rows":          {"1: SELECT n FROM x", "2: SELECT n FROM y", "1: UPDATE x SET n = 9", "2: UPDATE y SET n = 8"},
+		"only one order explains": {"1: SELECT n FROM x", "2: UPDATE x SET n = 8", "1: SELECT n FROM y"},
+		"nobody reads":            {"1: UPDATE x SET n = 9", "2: UPDATE x SET n = 8", "1: UPDATE y SET n = 1"},
+		"one session":             {"1: SELECT n FROM x", "1: UPDATE x SET n = 9"},
+	} {
+		if v := run(t, nil, lines...); len(v.Findings) > 0 || v.Unknown != "" {
+			t.Errorf("%s: got %+v, want nothing", name, v)
+		}
+	}
+	// Write skew: each reads what the other writes.
+	if v := run(t, nil, "1: SELECT n FROM x", "2: SELECT n FROM y", "1: UPDATE y SET n = 0", "2: UPDATE x SET n = 0"); len(v.Findings) != 1 {
+		t.Errorf("write skew: got %+v", v)
+	}
+}
+
+// TestCheckVictim leaves out a session whose only transaction the server ended, and says nothing of one that went on.
+func TestCheckVictim(t *testing.T) {
+	lines := []string{"1: SELECT n FROM x", "2: SELECT n FROM x", "1: UPDATE x SET n = 9", "2: UPDATE x SET n = 8"}
+	refuse := func(s *schedule.Schedule) {
+		last := &s.Steps[3]
+		last.Answer = schedule.Answer{Err: &schedule.Error{Code: "40P01"}}
+		last.Reason, last.Effect = "deadlock", "rolled back"
+	}
+	v := run(t, refuse, lines...)
+	if v.Unknown == "" || len(v.Findings) > 0 { // its SELECT was a transaction of its own, which lasted
+		t.Errorf("a session that did something else before: got %+v, want unknown", v)
+	}
+	v = run(t, func(s *schedule.Schedule) {
+		refuse(s)
+		s.Steps[1].After, s.Steps[3].Before = schedule.Open, schedule.Open
+	}, lines...)
+	if len(v.Findings) > 0 || v.Unknown != "" {
+		t.Errorf("a transaction that was rolled back: got %+v, want nothing", v)
+	}
+}
+
+// TestMasks compares no clocks, and nothing that may differ for another reason than the order.
+func TestMasks(t *testing.T) {
+	for volatile, want := range map[string][2]bool{
+		"function now tells of the clock":                                         {false, false},
+		"function nextval tells of a sequence":                                    {true, false},
+		"LIMIT without ORDER BY":                                                  {false, true},
+		"function now tells of the clock; function random tells of random values": {false, true},
+		"": {false, false},
+	} {
+		if counter, other := causes(volatile); counter != want[0] || other != want[1] {
+			t.Errorf("%q: got %v, %v, want %v", volatile, counter, other, want)
+		}
+	}
+	// A read of locked rows that does not wait says nothing.
+	v := run(t, nil, "1: UPDATE x SET n = 9", "2: SELECT n FROM x FOR UPDATE SKIP LOCKED", "1: UPDATE x SET n = 7")
+	if len(v.Findings) > 0 {
+		t.Errorf("SKIP LOCKED: got %+v, want nothing", v)
+	}
+	if v := run(t, nil, "1: UPDATE x SET n = 9", "2: SELECT n FROM x", "1: UPDATE x SET n = 7"); len(v.Findings) != 1 {
+		t.Errorf("an intermediate read: got %+v, want it", v)
+	}
+}

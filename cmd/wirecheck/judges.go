@@ -34,6 +34,8 @@ type judge struct {
 	classes []oracle.Class
 	// own says that it needs a database of its own; else it may use the one in which the case was executed.
 	own bool
+	// locks says that its rules are about statements that wait for locks. It has none for products whose statements never do.
+	locks bool
 	// check judges; what it needs besides, such as one more stage, the bench has.
 	check func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error)
 }
@@ -47,13 +49,13 @@ var judges = []judge{
 		},
 	},
 	{
-		Oracle: troc.Descriptor, classes: []oracle.Class{oracle.Troc}, own: true,
+		Oracle: troc.Descriptor, classes: []oracle.Class{oracle.Troc}, own: true, locks: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ *bench) (schedule.Verdict, error) {
 			return troc.Check(ctx, s, stage, troc.Options{})
 		},
 	},
 	{
-		Oracle: txcheck.Descriptor, classes: []oracle.Class{oracle.TxCheck}, own: true,
+		Oracle: txcheck.Descriptor, classes: []oracle.Class{oracle.TxCheck}, own: true, locks: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error) {
 			return txcheck.Check(ctx, s, stage, txcheck.Options{Intn: mathrand.New(mathrand.NewPCG(b.seed, 1)).IntN, Orders: b.orders, Plain: b.primary})
 		},
@@ -101,6 +103,7 @@ const isolationName = "isolation"
 type panel struct {
 	isolation bool
 	named     bool // the user asked for the isolation oracle by its name
+	all       bool // the user asked for all
 	judges    []judge
 	record    io.Writer // gets the history that the isolation oracle judges; nil: nobody does
 }
@@ -124,7 +127,7 @@ func seat(list string) (panel, error) {
 		switch {
 		case name == "none" && len(names) == 1:
 		case name == "all":
-			p = panel{isolation: true, judges: judges}
+			p = panel{isolation: true, judges: judges, all: true}
 		case name == isolationName:
 			p.isolation, p.named = true, true
 		case i < 0:
@@ -136,17 +139,27 @@ func seat(list string) (panel, error) {
 	return p, nil
 }
 
-// fit takes away the oracle that cannot judge on the product, and says so. It is an error if the user asked for it by its name.
+// fit takes away the oracles that cannot judge on the product, and says so. It is an error if the user asked for the isolation oracle by
+// its name; the others answer for themselves then.
 func (p panel) fit(d engine.Descriptor) (_ panel, note string, err error) {
-	if !p.isolation || !d.Embedded {
-		return p, "", nil
+	var notes []string
+	if p.isolation && d.Embedded {
+		why := fmt.Sprintf("the isolation oracle watches through a proxy, and %s is a library in this process with no protocol to stand in between", d.Title)
+		if p.named {
+			return p, "", fmt.Errorf("%s: name other oracles (--oracle wss,radar,...)", why)
+		}
+		p.isolation = false
+		notes = append(notes, why+": it is left out")
 	}
-	note = fmt.Sprintf("the isolation oracle watches through a proxy, and %s is a library in this process with no protocol to stand in between", d.Title)
-	if p.named {
-		return p, "", fmt.Errorf("%s: name other oracles (--oracle wss,radar,...)", note)
+	if p.all && d.NeverWaits {
+		p.judges = slices.DeleteFunc(slices.Clone(p.judges), func(j judge) bool {
+			if j.locks {
+				notes = append(notes, fmt.Sprintf("oracle %s has rules for locks that are waited for, and %s refuses at once: it is left out", j.Name, d.Title))
+			}
+			return j.locks
+		})
 	}
-	p.isolation = false
-	return p, note + ": it is left out", nil
+	return p, strings.Join(notes, "; "), nil
 }
 
 // names lists the oracles, for people and results.

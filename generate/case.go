@@ -38,7 +38,7 @@ func (g *Generator) CaseOn(db *Database) *Case {
 
 // best makes a case, with a coverage several of which the one is taken that promises the most.
 func (g *Generator) best(make func() *Case) *Case {
-	const candidates = 4
+	const candidates = 8
 	best := make()
 	if g.coverage == nil {
 		return best

@@ -47,9 +47,11 @@ func (r *reader) condition(sc *scope, depth int) string {
 	ordered := comparable && c.Class != Boolean && c.Class != Enum
 	nested := depth > 0
 	subquery := nested && !r.flat && len(r.readable()) > 0
+	mixture, _ := r.mixture()
 	value := func() string { return r.constant(r.db, c.Column).SQL }
 	return r.choose([]option{
 		{40, "", true, func() string { return r.compare(r.db, c) }},
+		{mixture, "mixed-types", r.mixing(), func() string { return r.mixedCondition(c) }},
 		{8, "", ordered, func() string { return r.computed(sc, c, depth) }},
 		{6, "between", ordered, func() string { return fmt.Sprintf("%s BETWEEN %s AND %s", c.sql, value(), value()) }},
 		{8, "in-list", comparable, func() string { return r.inList(c, value) }},

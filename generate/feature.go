@@ -166,12 +166,17 @@ func features() []Feature {
 	add(all, "coalesce", "COALESCE, NULLIF")
 	add(all, "cast", "CAST")
 	add("AMTS", "implicit-cast", "a number compared with a text")
+	add("MT", "mixed-types", "expressions over values of different types, such as IFNULL(c, '0')")
+	add("MT", "cast-types", "CAST to other types of what is mixed")
+	add("MT", "bit-operator", "&, |, ^, ~ of whatever type")
+	add("MT", "unary-minus", "- of whatever type")
 	add(all, "json-path", "a part of a JSON value")
 	add(all, "row-value", "(a, b) = (1, 2)")
 	add(all, "join-inner", "[INNER] JOIN ... ON")
 	add(all, "join-left", "LEFT JOIN")
 	add(all, "join-right", "RIGHT JOIN")
 	add("PS", "join-full", "FULL JOIN")
+	add("T", "hint", "optimizer hints that name a way to join or to aggregate")
 	add(all, "join-cross", "CROSS JOIN")
 	add(family, "join-straight", "STRAIGHT_JOIN")
 	add("PM", "join-lateral", "LATERAL")
@@ -295,6 +300,8 @@ func needs(feature string) string {
 		return "intersect"
 	case "join-three":
 		return "join-inner"
+	case "cast-types", "bit-operator", "unary-minus":
+		return "mixed-types"
 	case "offset":
 		return "limit"
 	case "update-multi-table":

@@ -41,6 +41,7 @@ type Generator struct {
 	coverage *Coverage
 	marks    map[string]bool // features of the statement that is being made
 	kind     Kind            // of the statement that is being made
+	asking   bool            // a long list of queries is being made, in which there is room for what is rarely of use
 	names    int             // aliases in the statement that is being made
 	hot      []Value         // the row of a table that the transactions of a group are mostly about; nil: none
 }
@@ -75,6 +76,9 @@ func New(dialect Dialect, limits Limits, intn func(n int) int) (*Generator, erro
 
 // Steer makes the generator prefer what the coverage has not seen. nil ends that.
 func (g *Generator) Steer(c *Coverage) { g.coverage = c }
+
+// Draw makes the generator take its random numbers from another source from now on.
+func (g *Generator) Draw(intn func(n int) int) { g.intn = intn }
 
 // mysqlFamily reports whether the dialect is MySQL's or one made after it.
 func (g *Generator) mysqlFamily() bool {

@@ -1,6 +1,7 @@
 package generate_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -272,7 +273,7 @@ func TestCoverage(t *testing.T) {
 			if steer {
 				g.Steer(c)
 			}
-			for range 100 {
+			for range 50 {
 				c.AddCase(g.Case())
 			}
 			n += c.Len()
@@ -281,7 +282,7 @@ func TestCoverage(t *testing.T) {
 	}
 	for _, d := range generate.Dialects() {
 		plain, steered := count(d, false), count(d, true)
-		t.Logf("%s: %d combinations in 2 times 100 cases, %d with steering", d, plain, steered)
+		t.Logf("%s: %d combinations in 2 times 50 cases, %d with steering", d, plain, steered)
 		if steered*10 < plain*11 {
 			t.Errorf("%s: %d combinations with steering, %d without; want a tenth more", d, steered, plain)
 		}
@@ -291,17 +292,22 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-func TestCoverageLabels(t *testing.T) {
+func TestCoverageOutcomes(t *testing.T) {
 	c := &generate.Coverage{}
 	for _, test := range []struct {
-		labels []string
-		want   int
-	}{{nil, 1}, {nil, 0}, {[]string{"waits"}, 1}, {[]string{"waits", "deadlock"}, 1}, {[]string{"waits"}, 0}} {
-		if got := c.Add(generate.KindUpdate, generate.KindDelete, test.labels...); got != test.want {
-			t.Errorf("update, delete, %v: %d new, want %d", test.labels, got, test.want)
+		outcomes []string
+		want     int
+	}{{nil, 0}, {[]string{"waits"}, 1}, {[]string{"waits", "deadlock"}, 1}, {[]string{"waits"}, 0}} {
+		if got := c.AddOutcomes(test.outcomes); got != test.want {
+			t.Errorf("%v: %d new, want %d", test.outcomes, got, test.want)
 		}
 	}
-	if got := c.Add(generate.KindDelete, generate.KindUpdate, "waits"); got != 2 {
-		t.Errorf("the other way round: %d new, want 2", got)
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := &generate.Coverage{}
+	if err := json.Unmarshal(text, again); err != nil || again.Outcomes() != 2 || again.Len() != 0 || again.AddOutcomes([]string{"deadlock"}) != 0 {
+		t.Errorf("%s: %d outcomes, %d others, error %v", text, again.Outcomes(), again.Len(), err)
 	}
 }

@@ -60,6 +60,36 @@ func (d *draft) each(change func(string) string) {
 	}
 }
 
+// everywhere changes all SQL, also the sessions' settings, the final queries and the teardown.
+func (d *draft) everywhere(change func(string) string) {
+	d.each(change)
+	for i, s := range d.sessions {
+		if s.setup != nil {
+			d.sessions[i].setup = &scenario.Block{SQL: change(s.setup.SQL)}
+		}
+	}
+	d.directives = slices.Clone(d.directives)
+	for i := range d.directives {
+		if d.directives[i].Key == "final" {
+			d.directives[i].Value = change(d.directives[i].Value)
+		}
+	}
+	if d.teardown != nil {
+		d.teardown = &scenario.Block{SQL: change(d.teardown.SQL)}
+	}
+}
+
+// weight is how much there is to read: see weight of a statement.
+func (d *draft) weight() (sum int) {
+	for _, sql := range d.setup {
+		sum += weight(sql)
+	}
+	for _, st := range d.steps {
+		sum += weight(st.sql)
+	}
+	return sum
+}
+
 func (d *draft) dropSession(i int) {
 	d.sessions = slices.Delete(d.sessions, i, i+1)
 	var kept []step
@@ -96,9 +126,15 @@ func (d *draft) key() string {
 	b.WriteString("\x01")
 	for _, s := range d.sessions {
 		b.WriteString(s.name + "\x00")
+		if s.setup != nil {
+			b.WriteString(s.setup.SQL + "\x00")
+		}
 	}
 	for _, st := range d.steps {
-		fmt.Fprintf(&b, "%d %s\x00", st.session, st.sql)
+		fmt.Fprintf(&b, "%d %s %s\x00", st.session, st.name, st.sql)
+	}
+	for _, x := range d.directives {
+		b.WriteString(x.Key + ": " + x.Value + "\x00")
 	}
 	return b.String()
 }

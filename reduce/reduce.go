@@ -1,6 +1,7 @@
 // Package reduce shrinks a scenario that shows something, as long as it goes on showing it: delta debugging (Zeller and
 // Hildebrandt, TSE 28(2), 2002) over sessions, steps, the order of steps, the setup's statements and rows, and then over the
-// parts of each statement. IsoRel (section 6.2) and WriteCheck (section 6.1) did this by hand.
+// parts of each statement's tree, which a dialect makes (reduce/mysql, reduce/postgres). IsoRel (section 6.2) and WriteCheck
+// (section 6.1) did this by hand.
 package reduce
 
 import (
@@ -8,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"wirecheck/scenario"
 )
@@ -23,6 +23,11 @@ type Options struct {
 	Tries int
 	// Confirm is how often a candidate must show it before it is taken; 0: 3.
 	Confirm int
+	// Simpler takes a statement's tree apart: it gives the statement as the tree is printed, and the same with something simpler in
+	// one place each. Where it does not know the statement, or is nil, the statement's tokens are taken apart.
+	Simpler func(sql string) (self string, simpler []string, known bool)
+	// Split cuts a text into its statements; nil: nothing is cut.
+	Split func(sql string) []string
 	// Progress is told after each candidate; nil: nobody is.
 	Progress func(Progress)
 }
@@ -33,7 +38,9 @@ type Progress struct {
 	Pass         string // what is being removed
 	Sessions     int
 	Steps        int
-	Bytes        int // of all statements
+	Setup        int
+	Bytes        int  // of all statements
+	Exhausted    bool // it ended because as many were tried as may be
 }
 
 const (
@@ -59,7 +66,7 @@ func Reduce(ctx context.Context, spec *scenario.Spec, test Test, o Options) (*sc
 	r := &reduction{ctx: ctx, test: test, o: o, best: of(spec), tried: map[string]bool{}}
 	err := r.run()
 	if errors.Is(err, errBudget) {
-		err = nil
+		r.progress.Exhausted, err = true, nil
 	}
 	return r.best.spec(), r.progress, err
 }
@@ -80,8 +87,12 @@ func (r *reduction) run() error {
 		name string
 		do   func() error
 	}{
-		{"sessions", r.sessions}, {"steps", r.steps}, {"transactions", r.brackets}, {"setup", r.setup}, {"rows", r.rows}, {"columns", r.columns},
-		{"order", r.order}, {"expressions", r.expressions},
+		{"sessions", r.sessions}, {"steps", r.steps}, {"setup", r.setup}, {"settings", r.settings}, {"transactions", r.brackets}, {"rows", r.rows},
+		{"columns", r.columns}, {"order", r.order}, {"expressions", r.expressions}, {"sessions joined", r.join}, {"steps for the setup", r.prepare},
+		{"types", r.types}, {"constants", r.constants}, {"names", r.names},
+	}
+	if err := r.split(); err != nil {
+		return err
 	}
 	for {
 		taken := r.progress.Taken
@@ -127,6 +138,7 @@ func (r *reduction) try(d draft) (bool, error) {
 		r.progress.Taken++
 	}
 	r.progress.Sessions, r.progress.Steps, r.progress.Bytes = r.best.size()
+	r.progress.Setup = len(r.best.setup)
 	if r.o.Progress != nil {
 		r.o.Progress(r.progress)
 	}
@@ -263,37 +275,52 @@ func (r *reduction) order() error {
 
 // expressions makes each statement simpler, step by step.
 func (r *reduction) expressions() error {
-	improve := func(text func(d *draft) *string) error {
-		for again := true; again; {
-			again = false
-			for _, sql := range simpler(*text(&r.best)) {
-				d := r.best.clone()
-				if at := text(&d); len(sql) < len(*at) || strings.Count(sql, "(") < strings.Count(*at, "(") {
-					*at = sql
-				} else {
-					continue
-				}
-				taken, err := r.try(d)
-				if err != nil {
-					return err
-				}
-				if taken {
-					again = true
-					break
-				}
-			}
-		}
-		return nil
-	}
-	for i := 0; i < len(r.best.setup); i++ {
-		if err := improve(func(d *draft) *string { return &d.setup[i] }); err != nil {
+	for i := 0; i < len(r.best.steps); i++ {
+		if err := r.improve(func(d *draft) *string { return &d.steps[i].sql }); err != nil {
 			return err
 		}
 	}
-	for i := 0; i < len(r.best.steps); i++ {
-		if err := improve(func(d *draft) *string { return &d.steps[i].sql }); err != nil {
+	for i := 0; i < len(r.best.setup); i++ {
+		if err := r.improve(func(d *draft) *string { return &d.setup[i] }); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// improve makes one statement simpler until nothing about it can be. After each success it goes on where it was, since what was tried
+// before that would mostly be refused again, and once more from the beginning at the end.
+func (r *reduction) improve(text func(d *draft) *string) error {
+	for at, left := 0, 1; left > 0; {
+		list := r.simpler(*text(&r.best))
+		taken := false
+		for left = len(list); left > 0 && !taken; left-- {
+			d := r.best.clone()
+			*text(&d) = list[at%len(list)]
+			var err error
+			if taken, err = r.try(d); err != nil {
+				return err
+			}
+			if !taken {
+				at++
+			}
+		}
+		if taken {
+			left = 1
+		}
+	}
+	return nil
+}
+
+// simpler gives lighter forms of a statement. A printed tree may be longer than what was written, so it counts in its place.
+func (r *reduction) simpler(sql string) (list []string) {
+	self, known := sql, false
+	if r.o.Simpler != nil {
+		self, list, known = r.o.Simpler(sql)
+	}
+	if !known {
+		self, list = sql, simpler(sql)
+	}
+	most := weight(self)
+	return slices.DeleteFunc(list, func(s string) bool { return weight(s) >= most })
 }

@@ -179,6 +179,84 @@ func TestWithoutColumn(t *testing.T) {
 	}
 }
 
+// application is a case as a person writes it: several statements in a block, session settings, long names, texts.
+const application = `
+#wirecheck: final: SELECT * FROM customers
+#wirecheck: final: SELECT * FROM orders
+setup { CREATE TABLE customers (customer_id INT PRIMARY KEY, email VARCHAR(50) NOT NULL); CREATE TABLE orders (id INT); INSERT INTO customers VALUES (1701, 'picard@example.com'), (1702, 'riker@example.com') }
+session first
+setup { SET autocommit = 1; SET names utf8mb4 }
+step change { BEGIN; UPDATE customers SET email = 'q@example.com' WHERE customer_id = 1701; COMMIT }
+session second
+step note { INSERT INTO orders VALUES (5) }
+session third
+step look { SELECT email FROM customers WHERE email = 'picard@example.com' }
+permutation note change look
+`
+
+// TestReduceWrites: blocks are cut, settings go, sessions are joined, texts become numbers and names short, as far as it still shows.
+func TestReduceWrites(t *testing.T) {
+	spec, _, err := Reduce(t.Context(), parse(t, application), func(_ context.Context, s *scenario.Spec) (bool, error) {
+		d := of(s)
+		if len(d.setup) == 0 {
+			return false, nil
+		}
+		table, _ := createdColumns(d.setup[0])
+		update := slices.IndexFunc(d.steps, func(st step) bool { return strings.Contains(st.sql, "UPDATE "+table+" SET") })
+		return update >= 0 && slices.ContainsFunc(d.steps[update:], func(st step) bool { return strings.Contains(st.sql, "SELECT") }), nil
+	}, Options{Split: func(sql string) (list []string) {
+		for part := range strings.SplitSeq(sql, ";") {
+			list = append(list, strings.TrimSpace(part))
+		}
+		return list
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := of(spec)
+	if len(d.setup) != 1 || len(d.steps) != 2 || len(d.sessions) != 1 || d.sessions[0].setup != nil {
+		t.Errorf("got %s", d.key())
+	}
+	if !strings.HasPrefix(d.setup[0], "CREATE TABLE t (a INT") || d.steps[0].name != "s1_1" || d.sessions[0].name != "s1" {
+		t.Errorf("names and types: %s", d.key())
+	}
+	if len(d.directives) != 1 || d.directives[0].Value != "SELECT * FROM t" {
+		t.Errorf("final queries: %v", d.directives)
+	}
+	for _, st := range d.steps {
+		if strings.Contains(st.sql, "'") {
+			t.Errorf("a text is left: %s", st.sql)
+		}
+	}
+}
+
+// TestReduceTree: where a tree is known, tokens are not asked; what is heavier is no candidate.
+func TestReduceTree(t *testing.T) {
+	asked := map[string]int{}
+	_, _, err := Reduce(t.Context(), parse(t, large), func(_ context.Context, s *scenario.Spec) (bool, error) {
+		for _, st := range of(s).steps {
+			if strings.Contains(st.sql, "heavier") {
+				t.Error("a heavier form was tried")
+			}
+			asked[st.sql]++
+		}
+		return false, nil
+	}, Options{Simpler: func(sql string) (string, []string, bool) {
+		return sql, []string{"DO 1", sql + " heavier"}, strings.HasPrefix(sql, "UPDATE")
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if asked["DO 1"] == 0 || asked["DELETE FROM t"] == 0 {
+		t.Errorf("tried: %v", asked)
+	}
+	for sql := range asked {
+		if strings.HasPrefix(sql, "UPDATE t SET") && !strings.HasSuffix(sql, "LIMIT 2") && !strings.HasSuffix(sql, "LIMIT 0") && !strings.HasSuffix(sql, "LIMIT 1") {
+			t.Errorf("made from tokens: %s", sql)
+		}
+	}
+}
+
 func FuzzSimpler(f *testing.F) {
 	f.Add("SELECT 'a''b', $$x$$ FROM t WHERE (a = 1 AND (b, c) IN (SELECT 1, 2)) -- x")
 	f.Add("INSERT INTO t (a, b) VALUES (1, '\\''), (2, /* , */ 3)")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	mathrand "math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"wirecheck/lab"
 	"wirecheck/oracle"
 	"wirecheck/oracle/crash"
+	"wirecheck/oracle/radar"
 	"wirecheck/oracle/schedule"
 	"wirecheck/reduce"
 	"wirecheck/scenario"
@@ -26,9 +28,10 @@ import (
 type huntFlags struct {
 	engine, oracles, out, known string
 	levels                      []string
-	duration, limit             time.Duration
+	duration, limit, reduction  time.Duration
 	cases, group, tries         int
-	resume                      bool
+	queries                     int
+	resume, steer               bool
 	limits                      generate.Limits
 }
 
@@ -65,6 +68,9 @@ Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its wo
 	flags.DurationVar(&f.limit, "limit", time.Minute, "how long one case may take before it is given up as unknown")
 	ordersFlag(flags, c)
 	flags.IntVar(&f.group, "group", 20, "cases for each database")
+	flags.BoolVar(&f.steer, "steer", true, "lead the choice of cases to what executions have not done yet (docs/GENERATION.md)")
+	flags.IntVar(&f.queries, "queries", 200, "queries that the oracles of single queries ask of each database at once; 0: only those of transactions")
+	flags.DurationVar(&f.reduction, "reduction", time.Minute, "how long the reduction of one finding may take; 0: as long as it takes")
 	flags.IntVar(&f.tries, "tries", 1500, "how many candidates a reduction may try")
 	flags.IntVar(&f.limits.Tables, "tables", f.limits.Tables, "most tables of a database")
 	flags.IntVar(&f.limits.Columns, "columns", f.limits.Columns, "most columns of a table")
@@ -81,12 +87,13 @@ type hunter struct {
 	*arena
 	f       huntFlags
 	levels  []engine.Level
-	cover   *generate.Coverage
 	keeper  *keeper
 	began   time.Time
-	shown   time.Time      // when progress was last shown
-	saved   time.Time      // when the state was last saved
-	reduced map[string]int // findings by coarseSignature
+	shown   time.Time                // when progress was last shown
+	saved   time.Time                // when the state was last saved
+	reduced map[string]int           // findings by coarseSignature
+	here    []reducedBug             // what the case under way has shown so far
+	earlier map[string]time.Duration // what oracles took in the runs that this one resumes
 }
 
 // saveEvery is how old the state may be that --resume finds after a kill: the cases since then are executed again. What is found is
@@ -104,7 +111,7 @@ func runHunt(ctx context.Context, c *common, f huntFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	h := &hunter{f: f, cover: &generate.Coverage{}, reduced: map[string]int{}}
+	h := &hunter{f: f, reduced: map[string]int{}}
 	if h.keeper, err = openKeeper(f.out, f.engine, f.known, f.resume); err != nil {
 		return err
 	}
@@ -113,7 +120,7 @@ func runHunt(ctx context.Context, c *common, f huntFlags) (err error) {
 	}
 	c.random()
 	h.keeper.state.Seed = c.seed
-	if h.arena, err = openArena(ctx, c, f.engine, p, f.limit); err != nil {
+	if h.arena, err = openArena(ctx, c, f.engine, p, f.limit, !f.limits.Defines()); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, h.close(ctx)) }()
@@ -121,7 +128,7 @@ func runHunt(ctx context.Context, c *common, f huntFlags) (err error) {
 	if h.levels, err = h.r.levels(&scenario.Spec{}, h.site.engine); err != nil {
 		return err
 	}
-	h.began = time.Now()
+	h.began, h.earlier = time.Now(), maps.Clone(h.keeper.state.Spent)
 	stop := h.loop(ctx)
 	h.r.clearProgress()
 	return errors.Join(stop, h.end())
@@ -151,32 +158,99 @@ func (h *hunter) loop(ctx context.Context) error {
 	return nil
 }
 
-// generated makes case i: each has random numbers of its own, so that it does not matter what ran before. A group of cases shares a
-// database.
-func (h *hunter) generated(i int) (*generate.Case, error) {
-	source := mathrand.New(mathrand.NewPCG(h.c.seed, uint64(i/h.f.group)))
-	g, err := generate.New(generate.Dialect(h.site.engine.Name), h.f.limits, func(n int) int { return source.IntN(n) })
-	if err != nil {
-		return nil, err
+// generated makes case i: each has random numbers of its own. A group of cases shares a database. With steering, what earlier cases did
+// matters, too; the entry is the case of the pool that this one was made from.
+func (h *hunter) generated(i int) (*generate.Case, *generate.Entry, error) {
+	base := generate.Base{Group: i / h.f.group}
+	if h.f.steer {
+		var err error
+		if base, err = h.keeper.steering.Begin(base.Group, random(h.c.seed^groupSeed, base.Group), h.metadata); err != nil {
+			return nil, nil, err
+		}
 	}
-	db := g.Database()
-	source = mathrand.New(mathrand.NewPCG(h.c.seed^0x9e3779b97f4a7c15, uint64(i)))
-	g.Steer(h.cover)
-	return g.CaseOn(db), nil
+	g, db, err := h.database(base)
+	if err != nil {
+		return nil, nil, err
+	}
+	g.Draw(random(h.c.seed^caseSeed, i))
+	if h.asks(i) {
+		return g.QueriesOn(db, h.f.queries), nil, nil
+	}
+	if h.f.steer {
+		k, from := h.keeper.steering.Next(g, db, random(h.c.seed^choiceSeed, i))
+		return k, from, nil
+	}
+	return g.CaseOn(db), nil, nil
+}
+
+// What random numbers are for: each use has its own.
+const (
+	caseSeed   = 0x9e3779b97f4a7c15
+	choiceSeed = 0xd1b54a32d192ed03
+	groupSeed  = 0xaef17502108ef2d9
+)
+
+// random gives the numbers of one use and one case.
+func random(seed uint64, n int) func(int) int {
+	return mathrand.New(mathrand.NewPCG(seed, uint64(n))).IntN
+}
+
+// database makes a database, and a generator for cases on it.
+func (h *hunter) database(base generate.Base) (*generate.Generator, *generate.Database, error) {
+	g, err := generate.New(generate.Dialect(h.site.engine.Name), h.f.limits, random(h.c.seed, base.Group|base.Attempt<<40))
+	if err != nil {
+		return nil, nil, err
+	}
+	return g, g.Database(), nil
+}
+
+// metadata is a database's abstract metadata.
+func (h *hunter) metadata(base generate.Base) (string, error) {
+	_, db, err := h.database(base)
+	if err != nil {
+		return "", err
+	}
+	var setup []string
+	for _, st := range db.Setup {
+		setup = append(setup, st.SQL)
+	}
+	return radar.Abstract(setup, radar.Options{Describe: describer(h.site.engine), Define: definer(h.site.engine)}), nil
+}
+
+// asks reports whether case i is a list of queries: the first of each database, if an oracle of single queries judges.
+func (h *hunter) asks(i int) bool {
+	return h.f.queries > 0 && i%h.f.group == 0 && slices.ContainsFunc(h.panel.judges, func(j judge) bool { return asksQueries(j.Name) })
+}
+
+// watchedShare is the most that watched executions may take of a hunt's time, as one in so many, where others judge, too. With a proxy in
+// between the setup is executed for each case, which takes most of the time where definitions are slow.
+const watchedShare = 5
+
+// watched reports whether the isolation oracle is to judge the next case.
+func (h *hunter) watched() bool {
+	return h.spentOn(isolationName) <= time.Since(h.began)/watchedShare
+}
+
+// spentOn is how long an oracle has taken in this run.
+func (h *hunter) spentOn(oracle string) time.Duration {
+	return h.keeper.state.Spent[oracle] - h.earlier[oracle]
 }
 
 // oneCase makes, executes and judges a case.
 func (h *hunter) oneCase(ctx context.Context, i int) error {
-	k, err := h.generated(i)
+	k, from, err := h.generated(i)
 	if err != nil {
 		return err
 	}
+	h.here = nil
 	level := h.levels[i/h.f.group%len(h.levels)]
 	b, err := h.bench(ctx, level)
 	if err != nil {
 		return err
 	}
 	perm := k.Spec.Permutations[0]
+	asks := h.asks(i)
+	defer b.only(func(j judge) bool { return j.single || !asks }, !asks && h.watched())()
 	d, err := b.run(ctx, k.Spec, perm)
 	s := &h.keeper.state
 	var refused *engine.ServerError
@@ -191,7 +265,9 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 		return h.broken(ctx, k.Spec, level, err)
 	}
 	s.Cases++
-	h.count(k, d)
+	if err := h.count(b, k, from, d); err != nil {
+		return err
+	}
 	if d.Crashed {
 		return h.crashed(ctx, k.Spec, level, d)
 	}
@@ -213,9 +289,18 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 }
 
 // count adds what a case was like.
-func (h *hunter) count(k *generate.Case, d *done) {
+func (h *hunter) count(b *bench, k *generate.Case, from *generate.Entry, d *done) error {
 	s := &h.keeper.state
-	s.Fresh += h.cover.AddCase(k)
+	for oracle, spent := range h.spent {
+		s.Spent[oracle] += spent
+		delete(h.spent, oracle)
+	}
+	executed, err := lab.NewStage(b.lab, b.version, b.describe).Schedule(k.Spec, d.Result)
+	if err != nil {
+		return err
+	}
+	combinations, _ := h.keeper.steering.Learn(k, from, executed.Features())
+	s.Fresh += combinations
 	for _, ev := range d.Events {
 		if ev.Kind != lab.Ran && ev.Kind != lab.Resumed {
 			continue
@@ -232,6 +317,7 @@ func (h *hunter) count(k *generate.Case, d *done) {
 	if unknown {
 		s.Unknown++
 	}
+	return nil
 }
 
 // constraint reports whether an error is the violation of a constraint: the statement itself was understood.
@@ -283,8 +369,84 @@ func (h *hunter) crashed(ctx context.Context, spec *scenario.Spec, level engine.
 	return h.found(ctx, spec, level, &f)
 }
 
+// reductionName stands for reductions where time is told by oracle.
+const reductionName = "reduction"
+
 // seldom says which of many findings alike are reduced: the first three, and then ever fewer.
 func seldom(n int) bool { return n <= 3 || n&(n-1) == 0 }
+
+// focused is the case with nothing but the statement that differs, or else with the writes around it too, if that shows the finding: of a
+// long list of queries, one is enough most of the time.
+func (h *hunter) focused(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding) (*scenario.Spec, error) {
+	if !asksQueries(f.Oracle) || f.Difference == nil || f.Difference.Step == "" {
+		return spec, nil
+	}
+	for _, keep := range []func(*scenario.Step) bool{
+		func(st *scenario.Step) bool { return st.Name == f.Difference.Step },
+		func(st *scenario.Step) bool { return st.Name == f.Difference.Step || !reads.MatchString(st.SQL) },
+	} {
+		candidate := only(spec, keep)
+		shows, err := h.again(ctx, candidate, level, f)
+		if err != nil && ctx.Err() == nil {
+			return nil, err
+		}
+		if shows {
+			return candidate, nil
+		}
+	}
+	return spec, nil
+}
+
+// reads are statements that change nothing.
+var reads = regexp.MustCompile(`(?i)^\s*(SELECT|WITH|\()`)
+
+// only is a case with one permutation without the steps that are not kept.
+func only(spec *scenario.Spec, keep func(*scenario.Step) bool) *scenario.Spec {
+	out := *spec
+	p := &scenario.Permutation{}
+	steps := map[*scenario.Step]*scenario.Step{}
+	out.Sessions = nil
+	for i, s := range spec.Sessions {
+		session := *s
+		session.Steps = nil
+		for _, st := range s.Steps {
+			if keep(st) {
+				kept := *st
+				kept.Session, kept.Index = i, len(session.Steps)
+				session.Steps = append(session.Steps, &kept)
+				steps[st] = &kept
+			}
+		}
+		out.Sessions = append(out.Sessions, &session)
+	}
+	for _, ps := range spec.Permutations[0].Steps {
+		if kept := steps[ps.Step]; kept != nil {
+			p.Steps = append(p.Steps, scenario.PermutationStep{Step: kept})
+		}
+	}
+	out.Permutations = []*scenario.Permutation{p}
+	return &out
+}
+
+// asksQueries reports whether an oracle judges single queries.
+func asksQueries(name string) bool {
+	return slices.ContainsFunc(judges, func(j judge) bool { return j.single && j.Name == name && name != crash.Descriptor.Name })
+}
+
+// alike counts how many findings there were that are probably the same bug, this one included. What single queries show is compared
+// with the reduced bugs; of what schedules show, little can be told before it is reduced.
+func (h *hunter) alike(spec *scenario.Spec, f *oracle.Finding) int {
+	key := coarseSignature(f)
+	if asksQueries(f.Oracle) {
+		i := slices.IndexFunc(h.keeper.kept, func(b *keptBug) bool { return b.explains(spec, f) })
+		if i < 0 {
+			return 1
+		}
+		key = h.keeper.kept[i].Signature
+	}
+	h.reduced[key]++
+	return h.reduced[key]
+}
 
 // found counts a finding and, if it may be a new one, makes it small and keeps it.
 func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding) error {
@@ -299,19 +461,27 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 		return nil
 	}
 	s.Findings++
-	coarse := coarseSignature(f)
-	if h.reduced[coarse]++; !seldom(h.reduced[coarse]) {
+	if h.keeper.knows(f) {
 		return nil
 	}
+	if told, err := h.alsoTold(ctx, level, f); err != nil || told {
+		return err
+	}
+	if !seldom(h.alike(spec, f)) {
+		return nil
+	}
+	begun := time.Now()
+	defer func() { s.Spent[reductionName] += time.Since(begun); clear(h.spent) }()
 	tries := h.f.tries
 	if f.Name == oracle.NameCrash {
 		tries /= 10 // each of them starts a server
 	}
-	small, _, err := reduce.Reduce(ctx, spec, func(ctx context.Context, candidate *scenario.Spec) (bool, error) {
-		return h.again(ctx, candidate, level, f)
-	},
-		reduce.Options{Tries: tries, Progress: func(p reduce.Progress) { h.reducing(p) }})
-	if err != nil && ctx.Err() == nil {
+	begin, err := h.focused(ctx, spec, level, f)
+	if err != nil {
+		return err
+	}
+	small, _, err := h.reduce(ctx, begin, level, f, tries, h.f.reduction, h.reducing)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, errReduction) {
 		return err
 	}
 	evidence := f
@@ -322,7 +492,35 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 			evidence = e
 		}
 	}
-	return h.keeper.keep(context.WithoutCancel(ctx), h, small, spec, level, evidence)
+	bug, err := h.keeper.keep(context.WithoutCancel(ctx), h, small, spec, level, evidence)
+	if bug != nil {
+		h.here = append(h.here, reducedBug{bug, small})
+	}
+	return err
+}
+
+// reducedBug is a bug that the case under way showed, and how small the case became.
+type reducedBug struct {
+	bug   *keptBug
+	small *scenario.Spec
+}
+
+// alsoTold reports whether the finding is there in what became of the case for another finding: then another oracle, or another rule of
+// the same one, tells the same bug, and it is noted with that.
+func (h *hunter) alsoTold(ctx context.Context, level engine.Level, f *oracle.Finding) (bool, error) {
+	for _, r := range h.here {
+		shows, err := h.again(ctx, r.small, level, f)
+		if err != nil {
+			return false, err
+		}
+		if shows {
+			if err := h.keeper.also(r.bug, string(f.Class)); err != nil { // it is printed at the end all the same
+				h.c.log.Error().Err(err).Str("folder", r.bug.Folder).Msg("that another oracle tells it, too, could not be written")
+			}
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // evidence is the finding as the smallest case shows it; nil if it does not any more.
@@ -334,6 +532,7 @@ func (h *hunter) evidence(ctx context.Context, small *scenario.Spec, level engin
 	if err != nil {
 		return nil, err
 	}
+	defer b.only(func(j judge) bool { return j.Name == f.Oracle }, false)()
 	d, err := b.run(ctx, small, small.Permutations[0])
 	if err != nil {
 		return nil, err
@@ -371,13 +570,13 @@ func (h *hunter) line() string {
 	if s.Statements > 0 {
 		accepted = 100 * float64(s.Accepted) / float64(s.Statements)
 	}
-	return fmt.Sprintf("%d cases, %.1f a second, %.0f%% of statements accepted, %d distinct of %d findings, %d permitted, %d flaky, %d unknown, %d combinations",
-		s.Cases, float64(s.Cases)/max(passed.Seconds(), 0.001), accepted, len(h.keeper.kept), s.Findings, s.permitted(), s.Flaky, s.Unknown, h.cover.Len())
+	return fmt.Sprintf("%d cases, %.1f a second, %.0f%% of statements accepted, %d distinct of %d findings, %d permitted, %d flaky, %d unknown, %d combinations, %d outcomes",
+		s.Cases, float64(s.Cases)/max(passed.Seconds(), 0.001), accepted, len(h.keeper.kept), s.Findings, s.permitted(), s.Flaky, s.Unknown, h.keeper.steering.Coverage.Len(), h.keeper.steering.Coverage.Outcomes())
 }
 
 // end prints what the hunt has brought.
 func (h *hunter) end() error {
-	if err := h.keeper.save(time.Since(h.began)); err != nil {
+	if err := errors.Join(h.keeper.save(time.Since(h.began)), h.keeper.saveSteering()); err != nil {
 		h.keeper.dump(h.c.stdout)
 		return err
 	}
@@ -391,8 +590,15 @@ func (h *hunter) end() error {
 		for _, cause := range slices.Sorted(maps.Keys(s.Permitted)) {
 			fmt.Fprintf(h.c.stdout, "permitted, %s: %d\n", cause, s.Permitted[cause])
 		}
+		for _, oracle := range slices.Sorted(maps.Keys(s.Spent)) {
+			fmt.Fprintf(h.c.stdout, "time, %s: %.1f s\n", oracle, s.Spent[oracle].Seconds())
+		}
 		for _, k := range h.keeper.kept {
-			fmt.Fprintf(h.c.stdout, "%s: %s at %s, %s (seen %d times)\n", k.Folder, k.Title, k.Level, k.Size, k.Seen)
+			also := ""
+			if len(k.Also) > 0 {
+				also = "; also told by " + strings.Join(k.Also, ", ")
+			}
+			fmt.Fprintf(h.c.stdout, "%s: %s at %s, %s (seen %d times%s)\n", k.Folder, k.Title, k.Level, k.Size, k.Seen, also)
 		}
 	}
 	if len(h.keeper.kept) > 0 {

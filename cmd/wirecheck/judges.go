@@ -7,6 +7,7 @@ import (
 	mathrand "math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
@@ -16,6 +17,7 @@ import (
 	"wirecheck/oracle/norec"
 	"wirecheck/oracle/radar"
 	"wirecheck/oracle/schedule"
+	"wirecheck/oracle/serial"
 	"wirecheck/oracle/tlp"
 	"wirecheck/oracle/troc"
 	"wirecheck/oracle/txcheck"
@@ -36,6 +38,10 @@ type judge struct {
 	own bool
 	// locks says that its rules are about statements that wait for locks. It has none for products whose statements never do.
 	locks bool
+	// named says that it judges only where it is asked for by name: it is not among all.
+	named bool
+	// single says that it judges single queries: it is asked about hunts' long lists of queries, too.
+	single bool
 	// check judges; what it needs besides, such as one more stage, the bench has.
 	check func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error)
 }
@@ -61,7 +67,7 @@ var judges = []judge{
 		},
 	},
 	{
-		Oracle: radar.Descriptor, classes: []oracle.Class{oracle.Radar},
+		Oracle: radar.Descriptor, classes: []oracle.Class{oracle.Radar}, single: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error) {
 			raw, err := b.stage(ctx, "radar's raw database")
 			if err != nil {
@@ -71,25 +77,35 @@ var judges = []judge{
 		},
 	},
 	{
-		Oracle: tlp.Descriptor, classes: []oracle.Class{oracle.TLP},
+		Oracle: tlp.Descriptor, classes: []oracle.Class{oracle.TLP}, single: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ *bench) (schedule.Verdict, error) {
 			return tlp.Check(ctx, s, stage)
 		},
 	},
 	{
-		Oracle: norec.Descriptor, classes: []oracle.Class{oracle.NoREC},
+		Oracle: norec.Descriptor, classes: []oracle.Class{oracle.NoREC}, single: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ *bench) (schedule.Verdict, error) {
 			return norec.Check(ctx, s, stage)
 		},
 	},
 	{
-		Oracle: dqe.Descriptor, classes: []oracle.Class{oracle.DQE}, own: true,
+		Oracle: dqe.Descriptor, classes: []oracle.Class{oracle.DQE}, own: true, single: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error) {
 			return dqe.Check(ctx, s, stage, dqe.Options{Describe: b.describe, Define: b.define})
 		},
 	},
 	{
-		Oracle: crash.Descriptor, classes: []oracle.Class{oracle.Crash},
+		Oracle: serial.Descriptor, classes: []oracle.Class{oracle.Serial}, own: true, named: true,
+		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error) {
+			counters, err := b.counters(ctx)
+			if err != nil {
+				return schedule.Verdict{}, err
+			}
+			return serial.Check(ctx, s, stage, serial.Options{Counters: counters})
+		},
+	},
+	{
+		Oracle: crash.Descriptor, classes: []oracle.Class{oracle.Crash}, single: true,
 		check: func(_ context.Context, s *schedule.Schedule, _ *lab.Stage, _ *bench) (schedule.Verdict, error) {
 			return crash.Check(s), nil
 		},
@@ -98,6 +114,9 @@ var judges = []judge{
 
 // isolationName is the oracle that finds cycles: it watches, and re-executes nothing.
 const isolationName = "isolation"
+
+// executionName stands for the execution of a case itself where time is told by oracle.
+const executionName = "execution"
 
 // panel is which oracles judge.
 type panel struct {
@@ -127,7 +146,7 @@ func seat(list string) (panel, error) {
 		switch {
 		case name == "none" && len(names) == 1:
 		case name == "all":
-			p = panel{isolation: true, judges: judges, all: true}
+			p = panel{isolation: true, judges: slices.DeleteFunc(slices.Clone(judges), func(j judge) bool { return j.named }), all: true}
 		case name == isolationName:
 			p.isolation, p.named = true, true
 		case i < 0:
@@ -251,6 +270,7 @@ func (b *bench) ask(ctx context.Context, spec *scenario.Spec, j judge, s *schedu
 			return schedule.Verdict{}, err
 		}
 	}
+	defer b.spend(j.Name, time.Now())
 	stage.Plain(spec)
 	v, err := j.check(ctx, s, stage, b)
 	if err != nil {

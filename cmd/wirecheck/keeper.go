@@ -15,20 +15,26 @@ import (
 	"time"
 
 	"wirecheck/backends/engine"
+	"wirecheck/generate"
 	"wirecheck/lab"
 	"wirecheck/oracle"
 	"wirecheck/scenario"
+	"wirecheck/scheduler/shell"
 )
 
 // keeper is the folder of a hunt. Each folder in it is written beside its place and moved there, so that there is never half of
 // one; what cannot be written (a full disk) stays in memory and is tried again.
 type keeper struct {
-	dir     string
-	state   huntState
-	base    time.Duration // of earlier runs
-	kept    []*keptBug
-	known   map[string]bool
-	pending []pendingFolder
+	dir   string
+	state huntState
+	// steering is what the choice of cases goes by, in steering.json. It is written less often than the state: it is larger, and what is
+	// lost of it is only found again.
+	steering *generate.Steering
+	steered  time.Duration // when it was written, as state.Elapsed
+	base     time.Duration // of earlier runs
+	kept     []*keptBug
+	known    map[string]bool
+	pending  []pendingFolder
 }
 
 // huntState is what --resume needs, in state.json.
@@ -47,6 +53,8 @@ type huntState struct {
 	Crashes    int            `json:"crashes"`
 	Fresh      int            `json:"fresh"` // combinations that were new
 	Permitted  map[string]int `json:"permitted"`
+	// Spent is how long each oracle took, confirmation of what it found included.
+	Spent map[string]time.Duration `json:"spent_ns"`
 }
 
 func (s *huntState) permitted() (n int) {
@@ -66,6 +74,8 @@ type keptBug struct {
 	Level     string          `json:"level"`
 	Size      string          `json:"size"`
 	Seen      int             `json:"seen"`
+	Also      []string        `json:"also,omitempty"` // other classes of findings that the reduced case shows
+	Hallmarks []string        `json:"hallmarks"`      // of the reduced case and the statement that differs
 	Finding   *oracle.Finding `json:"finding"`
 }
 
@@ -75,11 +85,17 @@ type pendingFolder struct {
 	files map[string]string
 }
 
-const stateFile = "state.json"
+const (
+	stateFile    = "state.json"
+	steeringFile = "steering.json"
+)
+
+// steerEvery is how old the steering may be that --resume finds after a kill.
+const steerEvery = 10 * time.Second
 
 // openKeeper makes the folder, or goes on with one.
 func openKeeper(dir, engineName, known string, resume bool) (*keeper, error) {
-	k := &keeper{dir: dir, known: map[string]bool{}, state: huntState{Engine: engineName, Permitted: map[string]int{}}}
+	k := &keeper{dir: dir, known: map[string]bool{}, steering: generate.NewSteering(), state: huntState{Engine: engineName, Permitted: map[string]int{}, Spent: map[string]time.Duration{}}}
 	if known != "" {
 		if err := k.readKnown(known); err != nil {
 			return nil, err
@@ -109,8 +125,40 @@ func openKeeper(dir, engineName, known string, resume bool) (*keeper, error) {
 	if k.state.Permitted == nil {
 		k.state.Permitted = map[string]int{}
 	}
-	k.base = k.state.Elapsed
+	if k.state.Spent == nil {
+		k.state.Spent = map[string]time.Duration{}
+	}
+	k.base, k.steered = k.state.Elapsed, k.state.Elapsed
+	if err := k.readSteering(); err != nil {
+		return nil, err
+	}
 	return k, k.readKept()
+}
+
+// readSteering reads what the choice of cases went by; a hunt that was ended in its first seconds has left nothing.
+func (k *keeper) readSteering() error {
+	path := filepath.Join(k.dir, steeringFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, k.steering)
+	}
+	if err != nil {
+		return fmt.Errorf("read what steers the hunt: %s: %w", path, err)
+	}
+	return nil
+}
+
+// saveSteering writes what the choice of cases goes by.
+func (k *keeper) saveSteering() error {
+	k.steered = k.state.Elapsed
+	text, err := json.Marshal(k.steering)
+	if err != nil {
+		return err
+	}
+	return replaceFile(filepath.Join(k.dir, steeringFile), append(text, '\n'))
 }
 
 // readKept reads what earlier runs found.
@@ -164,6 +212,9 @@ func (k *keeper) save(passed time.Duration) error {
 		}
 	}
 	k.pending = left
+	if k.state.Elapsed-k.steered >= steerEvery {
+		errs = append(errs, k.saveSteering())
+	}
 	text, err := json.MarshalIndent(&k.state, "", "  ")
 	if err == nil {
 		err = replaceFile(filepath.Join(k.dir, stateFile), append(text, '\n'))
@@ -216,21 +267,24 @@ func (k *keeper) writeFolder(p pendingFolder) error {
 }
 
 // keep writes a distinct bug, or counts one that is there.
-func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.Spec, level engine.Level, f *oracle.Finding) error {
+func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.Spec, level engine.Level, f *oracle.Finding) (*keptBug, error) {
 	sign := signature(small, f)
 	if k.known[sign] {
-		return nil
+		return nil, nil
 	}
 	for _, b := range k.kept {
 		if b.Signature == sign {
 			b.Seen++
-			return nil
+			return b, nil
 		}
 	}
 	t := scenario.Target{Engine: h.site.engine.Name, Level: level.History}
 	b := &keptBug{
 		Signature: sign, Folder: fmt.Sprintf("%s-%03d", f.Class, len(k.kept)+1), Engine: h.site.engine.Name, Version: h.site.version, Level: level.History,
 		Title: fmt.Sprintf("%s: %s", f.Class, f.Title()), Size: sizeOf(small), Seen: 1, Finding: f,
+	}
+	if f.Difference != nil {
+		b.Hallmarks = hallmarks(small, []string{f.Difference.SQL})
 	}
 	k.kept = append(k.kept, b)
 	files := map[string]string{}
@@ -244,7 +298,7 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 	}
 	finding, err := json.MarshalIndent(b, "", "  ")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	files["finding.json"] = string(finding) + "\n"
 	files["report.md"] = bugReport(h.site, small, b)
@@ -258,7 +312,48 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 		k.pending = append(k.pending, pendingFolder{b.Folder, files})
 		h.c.log.Error().Err(err).Msg("what was found is kept in memory and tried again")
 	}
+	return b, nil
+}
+
+// also notes that findings of another class tell the same bug. What was written of it is written anew.
+func (k *keeper) also(b *keptBug, class string) error {
+	b.Seen++
+	if string(b.Finding.Class) == class || slices.Contains(b.Also, class) {
+		return nil
+	}
+	b.Also = append(b.Also, class)
+	text, err := json.MarshalIndent(b, "", "  ")
+	if err != nil {
+		return err
+	}
+	for i := range k.pending {
+		if k.pending[i].name == b.Folder {
+			k.pending[i].files["finding.json"] = string(text) + "\n"
+			return nil
+		}
+	}
+	if err := replaceFile(filepath.Join(k.dir, b.Folder, "finding.json"), append(text, '\n')); err != nil {
+		return fmt.Errorf("note who else tells %s: %w", b.Folder, err)
+	}
 	return nil
+}
+
+// knows counts a finding whose cause the oracle names and that is kept already, or known from elsewhere.
+func (k *keeper) knows(f *oracle.Finding) bool {
+	if f.Difference == nil || f.Difference.Cause == "" {
+		return false
+	}
+	sign := signature(nil, f)
+	if k.known[sign] {
+		return true
+	}
+	for _, b := range k.kept {
+		if b.Signature == sign {
+			b.Seen++
+			return true
+		}
+	}
+	return false
 }
 
 // keepFlaky stores what did not repeat, apart.
@@ -312,7 +407,7 @@ func sizeOf(spec *scenario.Spec) string {
 // history executes a case behind a proxy that records what each statement read and wrote.
 func (h *hunter) history(ctx context.Context, spec *scenario.Spec, level engine.Level) (string, error) {
 	var text strings.Builder
-	b, err := openBench(ctx, h.c, h.site, lab.Config{Level: level, Case: h.f.limit}, panel{isolation: true, record: &text})
+	b, err := openBench(ctx, h.c, h.site, lab.Config{Level: level, Case: h.f.limit, Limits: shell.Limits{Stuck: arenaStuck}}, panel{isolation: true, record: &text})
 	if err != nil {
 		return "", err
 	}

@@ -105,7 +105,7 @@ func (m *mutation) bench(level engine.Level) *bench {
 // generated makes case i. A group of cases has the same database.
 func (m *mutation) generated(i, group int) (*scenario.Spec, *scenario.Permutation) {
 	m.hunter.f.group = group
-	k, err := m.hunter.generated(i)
+	k, _, err := m.hunter.generated(i)
 	if err != nil {
 		m.t.Fatal(err)
 	}

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,15 +16,56 @@ import (
 	"wirecheck/backends/engine"
 	"wirecheck/oracle"
 	"wirecheck/reduce"
+	"wirecheck/reduce/mysql"
+	"wirecheck/reduce/postgres"
 	"wirecheck/scenario"
 )
 
 // reduceFlags are the flags of wirecheck reduce.
 type reduceFlags struct {
 	engine, oracles, level, class, out string
-	permutation, tries                 int
-	duration, limit                    time.Duration
+	permutation                        int
+	budget                             budget
+	limit                              time.Duration
 }
+
+// budget bounds a reduction: by candidates, by time, or by both.
+type budget struct {
+	tries int
+	time  time.Duration
+}
+
+// String implements pflag.Value.
+func (b *budget) String() string {
+	var parts []string
+	if b.tries > 0 {
+		parts = append(parts, strconv.Itoa(b.tries))
+	}
+	if b.time > 0 {
+		parts = append(parts, b.time.String())
+	}
+	return strings.Join(parts, ",")
+}
+
+// Set implements pflag.Value: "2000", "10m" or "2000,10m".
+func (b *budget) Set(text string) error {
+	var set budget
+	for _, part := range strings.Split(text, ",") {
+		n, err := strconv.Atoi(part)
+		if err == nil && n > 0 {
+			set.tries = n
+			continue
+		}
+		if set.time, err = time.ParseDuration(part); err != nil || set.time <= 0 {
+			return fmt.Errorf("%q is neither a number of candidates (2000) nor a time (10m)", part)
+		}
+	}
+	*b = set
+	return nil
+}
+
+// Type implements pflag.Value.
+func (b *budget) Type() string { return "N|D" }
 
 func newReduceCommand(c *common) *cobra.Command {
 	var f reduceFlags
@@ -30,8 +73,9 @@ func newReduceCommand(c *common) *cobra.Command {
 		Use:   "reduce CASE --engine ENGINE",
 		Short: "Make a case that shows something as small as possible",
 		Long: `reduce takes a scenario in which an oracle finds something and removes sessions, statements, steps of the schedule, tables,
-columns, rows and constraints, and then parts of expressions, as long as the same oracle finds the same kind of thing by the same
-rule, three times for each candidate. The result goes to stdout or to --out. Ctrl-C ends it; the best so far is kept.
+columns, rows, constraints and settings, then takes the statements' trees apart (joins, subqueries, clauses, expressions, constants,
+types), as long as the same oracle finds the same kind of thing by the same rule, three times for each candidate. What is left gets
+short names. The result goes to stdout or to --out. Ctrl-C ends it, and so does the budget; the best so far is kept.
 
 Exit status: 0 the case was reduced, 2 wirecheck could not do its work, 3 nothing is found in the case.`,
 		Example: `  wirecheck reduce found/wss-tx-001/original.spec --engine tidb:2023-01 --out small.spec`,
@@ -46,8 +90,7 @@ Exit status: 0 the case was reduced, 2 wirecheck could not do its work, 3 nothin
 	flags.StringVar(&f.class, "finding", "", "class or name of the finding to keep, such as wss-tx; default: the first one")
 	flags.StringVar(&f.out, "out", "", "file for the result; default: stdout")
 	flags.IntVar(&f.permutation, "permutation", 1, "which of the listed permutations")
-	flags.IntVar(&f.tries, "tries", 2000, "how many candidates may be tried")
-	flags.DurationVar(&f.duration, "duration", 0, "how long it may take; 0: until nothing can be removed")
+	flags.Var(&f.budget, "budget", "how many candidates may be tried, how long it may take, or both: 500, 10m, 500,10m; default 2000")
 	flags.DurationVar(&f.limit, "limit", time.Minute, "how long one candidate may take")
 	return cmd
 }
@@ -72,7 +115,7 @@ func runReduce(ctx context.Context, c *common, f reduceFlags, path string) (err 
 		c.seed = seed
 	}
 	c.random()
-	a, err := openArena(ctx, c, name, p, f.limit)
+	a, err := openArena(ctx, c, name, p, f.limit, false)
 	if err != nil {
 		return err
 	}
@@ -91,36 +134,30 @@ func runReduce(ctx context.Context, c *common, f reduceFlags, path string) (err 
 		return exitUnknown
 	}
 	fmt.Fprintf(c.stderr, "keeping: %s: %s (%s)\n", found.Oracle, found.Title(), found.Class)
-	limited := ctx
-	if f.duration > 0 {
-		var cancel context.CancelFunc
-		limited, cancel = context.WithTimeout(ctx, f.duration)
-		defer cancel()
-	}
-	shown := time.Time{}
-	small, progress, err := reduce.Reduce(limited, spec, func(ctx context.Context, candidate *scenario.Spec) (bool, error) {
-		return a.again(ctx, candidate, level, found)
-	}, reduce.Options{
-		Tries: f.tries, Progress: func(p reduce.Progress) {
-			if c.progress() && time.Since(shown) >= time.Second/4 {
-				shown = time.Now()
-				fmt.Fprintf(c.stderr, "\r\x1b[K%s: %d tried, %d taken: %d sessions, %d steps, %d bytes", p.Pass, p.Tried, p.Taken, p.Sessions, p.Steps, p.Bytes)
-			}
-		},
+	began, shown := time.Now(), time.Time{}
+	small, progress, err := a.reduce(ctx, spec, level, found, f.budget.tries, f.budget.time, func(p reduce.Progress) {
+		if c.progress() && time.Since(shown) >= time.Second/4 {
+			shown = time.Now()
+			fmt.Fprintf(c.stderr, "\r\x1b[K%s: %d tried, %d taken in %v: %d sessions, %d steps, %d in the setup, %d bytes", p.Pass, p.Tried, p.Taken,
+				time.Since(began).Round(time.Second), p.Sessions, p.Steps, p.Setup, p.Bytes)
+		}
 	})
 	if c.progress() {
 		fmt.Fprint(c.stderr, "\r\x1b[K")
 	}
-	if err != nil && limited.Err() == nil {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, errReduction) {
 		return err
 	}
 	text, e := small.Print()
 	if e != nil {
 		return e
 	}
-	fmt.Fprintf(c.stderr, "%d candidates tried, %d taken: %s\n", progress.Tried, progress.Taken, sizeOf(small))
-	if err != nil {
-		fmt.Fprintln(c.stderr, "wirecheck: ended early; this is the best so far")
+	fmt.Fprintf(c.stderr, "%d candidates tried, %d taken in %v: %s\n", progress.Tried, progress.Taken, time.Since(began).Round(time.Second/10), sizeOf(small))
+	switch {
+	case ctx.Err() != nil:
+		fmt.Fprintln(c.stderr, "wirecheck: interrupted; this is the best so far")
+	case err != nil || progress.Exhausted:
+		fmt.Fprintf(c.stderr, "wirecheck: the budget is used up (%s); this is the best so far\n", cmp.Or(f.budget.String(), "2000"))
 	}
 	if f.out == "" {
 		_, err := fmt.Fprint(c.stdout, text)
@@ -130,6 +167,41 @@ func runReduce(ctx context.Context, c *common, f reduceFlags, path string) (err 
 		return err
 	}
 	return replaceFile(f.out, []byte(text))
+}
+
+// errReduction ends a reduction whose time is over.
+var errReduction = errors.New("the time for a reduction is over")
+
+// reduce makes a case smaller as long as it shows the same finding, within a time, if that is not 0. The time ends between two
+// candidates: in the middle of one it would cost connections.
+func (a *arena) reduce(
+	ctx context.Context, spec *scenario.Spec, level engine.Level, found *oracle.Finding, tries int, within time.Duration, progress func(reduce.Progress),
+) (*scenario.Spec, reduce.Progress, error) {
+	began := time.Now()
+	describe := describer(a.site.engine)
+	o := reduce.Options{Tries: tries, Progress: progress, Split: func(sql string) []string {
+		statements, err := describe(sql)
+		if err != nil {
+			return []string{sql}
+		}
+		parts := make([]string, len(statements))
+		for i := range statements {
+			parts[i] = statements[i].Text
+		}
+		return parts
+	}}
+	switch a.site.engine.Protocol { // others have no parser that is ours
+	case engine.ProtocolPostgres:
+		o.Simpler = postgres.Simpler
+	case engine.ProtocolMySQL:
+		o.Simpler = mysql.New()
+	}
+	return reduce.Reduce(ctx, spec, func(ctx context.Context, candidate *scenario.Spec) (bool, error) {
+		if within > 0 && time.Since(began) > within {
+			return false, errReduction
+		}
+		return a.again(ctx, candidate, level, found)
+	}, o)
 }
 
 // chosen are the oracles and the engine.

@@ -1,9 +1,10 @@
 package mysql
 
 import (
-	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/pingcap/tidb/pkg/parser"
@@ -23,12 +24,12 @@ var installDriver = sync.OnceFunc(func() {
 		return &value{v: v}
 	}
 	ast.NewParamMarkerExpr = func(int) ast.ParamMarkerExpr { return &param{} }
-	ast.NewDecimal = func(s string) (any, error) { return s, nil }
-	ast.NewHexLiteral = func(s string) (any, error) { return s, nil }
-	ast.NewBitLiteral = func(s string) (any, error) { return s, nil }
+	asWritten := func(s string) (any, error) { return written(s), nil }
+	ast.NewDecimal, ast.NewHexLiteral, ast.NewBitLiteral = asWritten, asWritten, asWritten
 })
 
-var errPrint = errors.New("trees are not printed")
+// written is a literal as it stands in the text: a decimal number, x'4D', 0b1.
+type written string
 
 // value is a literal.
 type value struct {
@@ -44,10 +45,30 @@ func (n *value) Accept(v ast.Visitor) (ast.Node, bool) {
 	return v.Leave(m)
 }
 
-// Restore and Format print the tree, which nobody here does.
-func (n *value) Restore(*format.RestoreCtx) error { return errPrint }
+// Restore prints the literal, with its character set if that was written. Statements on their way to a server are never printed from
+// a tree; package reduce prints trees that it made smaller.
+func (n *value) Restore(ctx *format.RestoreCtx) error {
+	if t := n.GetType(); t.GetFlag()&pmysql.UnderScoreCharsetFlag != 0 {
+		ctx.WritePlain("_" + t.GetCharset() + " ")
+	}
+	switch v := n.v.(type) {
+	case nil:
+		ctx.WriteKeyWord("NULL")
+	case bool:
+		ctx.WriteKeyWord(strings.ToUpper(strconv.FormatBool(v)))
+	case string:
+		ctx.WriteString(v)
+	case float64:
+		ctx.WritePlain(strconv.FormatFloat(v, 'e', -1, 64))
+	case written, int64, uint64, int:
+		ctx.WritePlain(fmt.Sprint(v))
+	default:
+		return fmt.Errorf("print a literal of type %T", v)
+	}
+	return nil
+}
 
-// Format implements ast.ExprNode.
+// Format implements ast.ExprNode; nobody here asks for it.
 func (n *value) Format(w io.Writer) {}
 
 func (n *value) SetValue(v any)           { n.v = v }
@@ -66,6 +87,9 @@ func (n *value) GetString() string {
 type param struct {
 	value
 }
+
+// Restore implements ast.Node.
+func (n *param) Restore(ctx *format.RestoreCtx) error { ctx.WritePlain("?"); return nil }
 
 func (n *param) SetOrder(int) {}
 func (n *param) Accept(v ast.Visitor) (ast.Node, bool) {
@@ -117,3 +141,6 @@ func (r *Rewriter) parse(sql string, mode Mode) (n ast.StmtNode, err error) {
 	nodes[0] = nil // the parser keeps its result
 	return n, nil
 }
+
+// Tree gives the tree of one statement, read as a session with the default sql_mode does. It belongs to the caller.
+func (r *Rewriter) Tree(sql string) (ast.StmtNode, error) { return r.parse(sql, 0) }

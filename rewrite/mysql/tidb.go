@@ -172,13 +172,17 @@ func (v *repeatable) Enter(n ast.Node) (ast.Node, bool) {
 func (v *repeatable) Leave(n ast.Node) (ast.Node, bool) { return n, !v.not }
 
 func (v *repeatable) literal(n *value) {
-	text, ok := n.v.(string)
-	if !ok {
-		if f, ok := n.v.(float64); ok && f != 0 {
+	switch f := n.v.(type) {
+	case string, written:
+	case float64:
+		if f != 0 {
 			v.operand(scaleFloat)
 		}
 		return
+	default:
+		return
 	}
+	text := n.GetString()
 	whole, fraction, _ := strings.Cut(text, ".")
 	if !digits(whole) || strings.Trim(fraction, "0123456789") != "" {
 		v.words = true

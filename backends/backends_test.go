@@ -273,7 +273,7 @@ func TestMariaDBIsNotMySQL(t *testing.T) {
 }
 
 func TestByName(t *testing.T) {
-	for name, want := range map[string]string{"postgres": "postgres", "postgresql": "postgres", "mysql": "mysql", "mariadb": "mariadb", "tidb": "tidb"} {
+	for name, want := range map[string]string{"postgres": "postgres", "postgresql": "postgres", "mysql": "mysql", "mariadb": "mariadb", "tidb": "tidb", "sqlite": "sqlite", "sqlite:wal": "sqlite"} {
 		if d, err := backends.ByName(name); err != nil || d.Name != want {
 			t.Errorf("%s: got %q, %v; want %q", name, d.Name, err, want)
 		}

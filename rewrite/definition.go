@@ -532,7 +532,7 @@ func (d *definer) column(i, to int) string {
 			from := j
 			_, j = d.name(j + 1)
 			j--
-			c.Type += " " + d.text(from, j+1)
+			c.Type = strings.TrimSpace(c.Type + " " + d.text(from, j+1))
 		case d.is(j, "SRID", "REF_SYSTEM_ID"):
 			c.Type += " " + d.text(j, min(d.skip(j+1, "=")+1, to))
 		case d.seq(j, "NOT", "NULL"):

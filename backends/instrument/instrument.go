@@ -124,6 +124,9 @@ func parse(rawURL string, o Options) (engine.Descriptor, *url.URL, error) {
 	if err != nil {
 		return engine.Descriptor{}, nil, fmt.Errorf("URL %s: %w", u.Redacted(), err)
 	}
+	if d.Embedded {
+		return engine.Descriptor{}, nil, fmt.Errorf("%s is a library: no proxy stands in front of it, so its tables need no columns", d.Title)
+	}
 	if _, has := u.User.Password(); !has && o.Password != "" && u.User.Username() != "" {
 		u.User = url.UserPassword(u.User.Username(), o.Password)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"wirecheck/backends/engine"
 )
@@ -47,7 +48,9 @@ func (c *conn) Do(ctx context.Context, sql string) (a engine.Answer, err error) 
 		c.shut() // ctx may have ended just behind the last statement
 		return a, err
 	}
-	release := context.AfterFunc(ctx, func() { c.end(context.Cause(ctx)) })
+	done := make(chan struct{})
+	defer close(done)
+	release := context.AfterFunc(ctx, func() { c.end(context.Cause(ctx), done) })
 	defer release()
 	defer func() {
 		if p := recover(); p != nil { // the library's memory is not to be trusted any more; nothing of it is freed
@@ -82,8 +85,24 @@ func (c *conn) usable() error {
 	return c.lost
 }
 
-// end makes the connection of no more use and ends what is under way.
-func (c *conn) end(why error) {
+// interruptEvery is how often a statement is interrupted until it ends: an interruption that comes just before a statement's first step
+// is forgotten (sqlite.org/c3ref/interrupt.html).
+const interruptEvery = time.Millisecond
+
+// end makes the connection of no more use and interrupts what is under way until done is closed.
+func (c *conn) end(why error, done <-chan struct{}) {
+	tick := time.NewTicker(interruptEvery)
+	defer tick.Stop()
+	for c.interrupt(why); ; c.interrupt(why) {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (c *conn) interrupt(why error) {
 	c.state.Lock()
 	defer c.state.Unlock()
 	if c.lost == nil {
@@ -94,13 +113,19 @@ func (c *conn) end(why error) {
 	}
 }
 
-// kill ends the connection and waits until the library has let go of its locks.
-func (c *conn) kill() {
-	c.end(errKilled)
-	c.use.Lock()
-	defer c.use.Unlock()
-	c.shut()
+// stop ends the connection and waits until the library has let go of its locks.
+func (c *conn) stop(why error) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		c.use.Lock()
+		defer c.use.Unlock()
+		c.shut()
+	}()
+	c.end(why, ended)
 }
+
+func (c *conn) kill() { c.stop(errKilled) }
 
 // shut closes the database, which rolls back. use is held.
 func (c *conn) shut() {
@@ -115,10 +140,7 @@ func (c *conn) shut() {
 
 // Close implements engine.Conn.
 func (c *conn) Close() error {
-	c.end(errClosed)
-	c.use.Lock()
-	defer c.use.Unlock()
-	c.shut()
+	c.stop(errClosed)
 	return nil
 }
 

@@ -69,6 +69,9 @@ func newController(ctx context.Context, cc configs.Control, intn func(int) int, 
 		if err != nil {
 			return nil, fmt.Errorf("control.locks: %w", err)
 		}
+		if s.engine.Embedded {
+			return nil, fmt.Errorf("control.locks: %s has no lock views", s.engine.Title)
+		}
 		k.engine = s.engine
 		if k.look, err = s.engine.Watch(ctx, s.target); err != nil {
 			return nil, fmt.Errorf("control.locks: %w", err)

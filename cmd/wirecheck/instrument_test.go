@@ -117,7 +117,8 @@ func TestInstrumentCommandFails(t *testing.T) {
 		want string
 	}{
 		{[]string{"instrument", "add"}, "one URL is needed, as in: wirecheck instrument add mariadb://"},
-		{[]string{"instrument", "add", "sqlite:x"}, `unknown engine "sqlite"`},
+		{[]string{"instrument", "add", "sqlite:x"}, "SQLite is a library: no proxy stands in front of it"},
+		{[]string{"instrument", "add", "oracle:x"}, `unknown engine "oracle"`},
 		{[]string{"instrument", "add", d.URL(), "--capture", "magic"}, `unknown capture "magic"`},
 		{[]string{"instrument", "add", d.URL(), "--format", "sarif"}, "this command gives no sarif"},
 		{[]string{"instrument", "add", d.URL(), "--tables", "nope"}, `no table matches "nope"`},

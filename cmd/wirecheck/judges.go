@@ -36,6 +36,8 @@ type judge struct {
 	classes []oracle.Class
 	// own says that it needs a database of its own; else it may use the one in which the case was executed.
 	own bool
+	// locks says that its rules are about statements that wait for locks. It has none for products whose statements never do.
+	locks bool
 	// named says that it judges only where it is asked for by name: it is not among all.
 	named bool
 	// single says that it judges single queries: it is asked about long lists of queries (hunts), and about each kind of query of a replay.
@@ -53,13 +55,13 @@ var judges = []judge{
 		},
 	},
 	{
-		Oracle: troc.Descriptor, classes: []oracle.Class{oracle.Troc}, own: true,
+		Oracle: troc.Descriptor, classes: []oracle.Class{oracle.Troc}, own: true, locks: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ *bench) (schedule.Verdict, error) {
 			return troc.Check(ctx, s, stage, troc.Options{})
 		},
 	},
 	{
-		Oracle: txcheck.Descriptor, classes: []oracle.Class{oracle.TxCheck}, own: true,
+		Oracle: txcheck.Descriptor, classes: []oracle.Class{oracle.TxCheck}, own: true, locks: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error) {
 			return txcheck.Check(ctx, s, stage, txcheck.Options{Intn: mathrand.New(mathrand.NewPCG(b.seed, 1)).IntN, Orders: b.orders, Plain: b.primary})
 		},
@@ -95,6 +97,9 @@ var judges = []judge{
 	{
 		Oracle: serial.Descriptor, classes: []oracle.Class{oracle.Serial}, own: true, named: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error) {
+			if b.config.Backend.Embedded { // what numbers rows is asked of catalogs that it does not have
+				return schedule.Verdict{Unknown: "serial does not know " + s.Product}, nil
+			}
 			counters, err := b.counters(ctx)
 			if err != nil {
 				return schedule.Verdict{}, err
@@ -120,6 +125,7 @@ const executionName = "execution"
 type panel struct {
 	isolation bool
 	named     bool // the user asked for the isolation oracle by its name
+	all       bool // the user asked for all
 	judges    []judge
 	record    io.Writer // gets the history that the isolation oracle judges; nil: nobody does
 }
@@ -143,7 +149,7 @@ func seat(list string) (panel, error) {
 		switch {
 		case name == "none" && len(names) == 1:
 		case name == "all":
-			p = panel{isolation: true, judges: slices.DeleteFunc(slices.Clone(judges), func(j judge) bool { return j.named })}
+			p = panel{isolation: true, judges: slices.DeleteFunc(slices.Clone(judges), func(j judge) bool { return j.named }), all: true}
 		case name == isolationName:
 			p.isolation, p.named = true, true
 		case i < 0:
@@ -155,17 +161,27 @@ func seat(list string) (panel, error) {
 	return p, nil
 }
 
-// fit takes away the oracle that cannot judge on the product, and says so. It is an error if the user asked for it by its name.
+// fit takes away the oracles that cannot judge on the product, and says so. It is an error if the user asked for the isolation oracle by
+// its name; the others answer for themselves then.
 func (p panel) fit(d engine.Descriptor) (_ panel, note string, err error) {
-	if !p.isolation || !d.Embedded {
-		return p, "", nil
+	var notes []string
+	if p.isolation && d.Embedded {
+		why := fmt.Sprintf("the isolation oracle watches through a proxy, and %s is a library in this process with no protocol to stand in between", d.Title)
+		if p.named {
+			return p, "", fmt.Errorf("%s: name other oracles (--oracle wss,radar,...)", why)
+		}
+		p.isolation = false
+		notes = append(notes, why+": it is left out")
 	}
-	note = fmt.Sprintf("the isolation oracle watches through a proxy, and %s is a library in this process with no protocol to stand in between", d.Title)
-	if p.named {
-		return p, "", fmt.Errorf("%s: name other oracles (--oracle wss,radar,...)", note)
+	if p.all && d.NeverWaits {
+		p.judges = slices.DeleteFunc(slices.Clone(p.judges), func(j judge) bool {
+			if j.locks {
+				notes = append(notes, fmt.Sprintf("oracle %s has rules for locks that are waited for, and %s refuses at once: it is left out", j.Name, d.Title))
+			}
+			return j.locks
+		})
 	}
-	p.isolation = false
-	return p, note + ": it is left out", nil
+	return p, strings.Join(notes, "; "), nil
 }
 
 // names lists the oracles, for people and results.

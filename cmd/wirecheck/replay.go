@@ -196,6 +196,9 @@ func (r *replayer) sameDialect() error {
 	if len(r.survey.Products) == 0 {
 		return nil
 	}
+	if r.site.engine.Embedded {
+		return fmt.Errorf("the trace is of %s, and cannot be replayed on %s: traces are of servers", r.survey.Products[0], r.site.engine.Title)
+	}
 	if mysql := trace.DialectOf(r.survey.Products[0]) == trace.MySQL; mysql != (r.site.engine.Protocol == engine.ProtocolMySQL) {
 		return fmt.Errorf("the trace is of %s, and cannot be replayed on %s", r.survey.Products[0], r.site.engine.Title)
 	}

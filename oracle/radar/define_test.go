@@ -8,6 +8,7 @@ import (
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/mysql"
 	"wirecheck/rewrite/postgres"
+	"wirecheck/rewrite/sqlite"
 )
 
 // TestDefineGenerated reads the definitions of random databases: each is understood, and what remains has no optional metadata and
@@ -15,8 +16,11 @@ import (
 func TestDefineGenerated(t *testing.T) {
 	for _, dialect := range generate.Dialects() {
 		define := mysql.Define
-		if dialect == generate.Postgres {
+		switch dialect {
+		case generate.Postgres:
 			define = postgres.Define
+		case generate.SQLite:
+			define = sqlite.Define
 		}
 		kinds := map[string]int{}
 		for seed := range uint64(200) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"regexp"
 	"slices"
 	"time"
 
@@ -85,8 +86,9 @@ func (a *arena) restart(ctx context.Context) error {
 	return nil
 }
 
-// again executes a case once more and reports whether it shows the same finding.
-func (a *arena) again(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding) (bool, error) {
+// again executes a case once more and reports whether it shows the same finding as another one did: the same oracle, class, name and kind of
+// finding, by the same rule.
+func (a *arena) again(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding, in *scenario.Spec) (bool, error) {
 	b, err := a.bench(ctx, level)
 	if err != nil {
 		return false, err
@@ -120,7 +122,7 @@ func (a *arena) again(ctx context.Context, spec *scenario.Spec, level engine.Lev
 		if other.Class != f.Class || other.Name != f.Name || other.Kind != f.Kind {
 			return false
 		}
-		return f.Difference == nil || other.Difference.Rule == f.Difference.Rule
+		return f.Difference == nil || nameless(other.Difference.Rule, spec) == nameless(f.Difference.Rule, in)
 	}
 	for _, v := range d.rulings {
 		if slices.ContainsFunc(v.findings, func(other oracle.Finding) bool { return same(&other) }) {
@@ -128,4 +130,31 @@ func (a *arena) again(ctx context.Context, spec *scenario.Spec, level engine.Lev
 		}
 	}
 	return slices.ContainsFunc(d.findings, func(other oracle.Finding) bool { return same(&other) }), nil
+}
+
+var (
+	identifier = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
+	creation   = regexp.MustCompile("(?i)\\bCREATE\\s+(?:\\w+\\s+)?(?:TABLE|VIEW)\\s+(?:IF\\s+NOT\\s+EXISTS\\s+)?[`\"]?(\\w+)")
+)
+
+// nameless is a rule without the names of the sessions, steps and tables of its case: another case has other names.
+func nameless(rule string, spec *scenario.Spec) string {
+	names := map[string]bool{}
+	for _, s := range spec.Sessions {
+		names[s.Name] = true
+		for _, st := range s.Steps {
+			names[st.Name] = true
+		}
+	}
+	for _, b := range spec.Setup {
+		for _, m := range creation.FindAllStringSubmatch(b.SQL, -1) {
+			names[m[1]] = true
+		}
+	}
+	return identifier.ReplaceAllStringFunc(rule, func(word string) string {
+		if names[word] {
+			return "_"
+		}
+		return word
+	})
 }

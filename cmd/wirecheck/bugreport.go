@@ -2,61 +2,14 @@ package main
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"wirecheck/oracle"
 	"wirecheck/scenario"
 )
-
-// coarseSignature says which findings of unreduced cases are probably the same: the oracle's class, what differs, and the verb of
-// the statement that differs.
-func coarseSignature(f *oracle.Finding) string {
-	verb := ""
-	if f.Difference != nil {
-		verb, _, _ = strings.Cut(strings.TrimSpace(strings.ToUpper(f.Difference.SQL)), " ")
-	}
-	return strings.Join([]string{string(f.Class), f.Name, verb}, "|")
-}
-
-// marks are words of a statement that make another bug of it.
-var marks = regexp.MustCompile(`(?i)\b(PRIMARY KEY|UNIQUE|INDEX|KEY|NOT NULL|GENERATED|VIRTUAL|STORED|PARTITION|FOREIGN KEY|REFERENCES|CHECK|AUTO_INCREMENT|ENUM|SET|JSON|BLOB|TEXT|CHAR|VARCHAR|BINARY|` +
-	`DECIMAL|NUMERIC|FLOAT|DOUBLE|REAL|DATE|DATETIME|TIMESTAMP|TIME|YEAR|BIT|BOOLEAN|UNSIGNED|COLLATE|VIEW|` +
-	`BEGIN|START|COMMIT|ROLLBACK|SAVEPOINT|INSERT|REPLACE|UPDATE|DELETE|SELECT|IGNORE|DUPLICATE|CONFLICT|JOIN|UNION|EXCEPT|INTERSECT|DISTINCT|GROUP BY|HAVING|LIMIT|FOR UPDATE|FOR SHARE|LOCK IN SHARE MODE|` +
-	`SKIP LOCKED|NOWAIT|EXISTS|IN|ANY|ALL|BETWEEN|LIKE|IS|CASE|CAST|OVER|WITH|OPTIMISTIC|CONSISTENT SNAPSHOT|READ ONLY)\b|[A-Za-z_]+\(`)
-
-// signature says which reduced cases show the same bug: the same oracle and rule, and the same features of schema and statements
-// (Radar, section 4.1: the same abstract metadata and the same keywords), whatever the names and values.
-func signature(small *scenario.Spec, f *oracle.Finding) string {
-	features := map[string]bool{}
-	note := func(where, sql string) {
-		for _, m := range marks.FindAllString(sql, -1) {
-			features[where+strings.Join(strings.Fields(strings.ToLower(m)), " ")] = true
-		}
-	}
-	for _, b := range small.Setup {
-		note("setup ", b.SQL)
-	}
-	for _, ps := range small.Permutations[0].Steps {
-		note("", ps.Step.SQL)
-	}
-	list := []string{string(f.Class), f.Name}
-	if f.Difference != nil {
-		list = append(list, f.Difference.Cause)
-	}
-	var names []string
-	for name := range features {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	sum := sha256.Sum256([]byte(strings.Join(append(list, names...), "\x00")))
-	return fmt.Sprintf("%s-%s", f.Class, hex.EncodeToString(sum[:6]))
-}
 
 // bugReport is the text for an issue tracker.
 func bugReport(s *site, spec *scenario.Spec, b *keptBug) string {

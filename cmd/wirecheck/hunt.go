@@ -320,7 +320,7 @@ func (h *hunter) crashed(ctx context.Context, spec *scenario.Spec, level engine.
 	}
 	h.keeper.state.Crashes++
 	for range attempts {
-		again, err := h.again(ctx, spec, level, &f)
+		again, err := h.again(ctx, spec, level, &f, spec)
 		if err != nil {
 			return err
 		}

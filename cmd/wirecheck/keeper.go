@@ -260,7 +260,7 @@ func (k *keeper) writeFolder(p pendingFolder) error {
 
 // keep writes a distinct bug, or counts one that is there.
 func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.Spec, level engine.Level, f *oracle.Finding) error {
-	sign := signature(small, f)
+	sign := signature(h.site.engine, small, f)
 	if k.known[sign] {
 		return nil
 	}

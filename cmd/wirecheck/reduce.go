@@ -195,7 +195,7 @@ func (a *arena) reduce(ctx context.Context, spec *scenario.Spec, level engine.Le
 		o.Simpler = mysql.New()
 	}
 	return reduce.Reduce(ctx, spec, func(ctx context.Context, candidate *scenario.Spec) (bool, error) {
-		return a.again(ctx, candidate, level, found)
+		return a.again(ctx, candidate, level, found, spec)
 	}, o)
 }
 

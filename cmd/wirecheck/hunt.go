@@ -349,6 +349,9 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 		return nil
 	}
 	s.Findings++
+	if d := f.Difference; d != nil && d.Cause != "" && h.keeper.seen(signature(h.site.engine, spec, f)) {
+		return nil // the cause says which bug it is: it need not be reduced
+	}
 	coarse := coarseSignature(f)
 	if h.reduced[coarse]++; !seldom(h.reduced[coarse]) {
 		return nil

@@ -258,17 +258,22 @@ func (k *keeper) writeFolder(p pendingFolder) error {
 	return nil
 }
 
-// keep writes a distinct bug, or counts one that is there.
-func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.Spec, level engine.Level, f *oracle.Finding) error {
-	sign := signature(h.site.engine, small, f)
-	if k.known[sign] {
-		return nil
-	}
+// seen reports whether a bug is known already, and counts it if it is among those that were kept.
+func (k *keeper) seen(sign string) bool {
 	for _, b := range k.kept {
 		if b.Signature == sign {
 			b.Seen++
-			return nil
+			return true
 		}
+	}
+	return k.known[sign]
+}
+
+// keep writes a distinct bug, or counts one that is there.
+func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.Spec, level engine.Level, f *oracle.Finding) error {
+	sign := signature(h.site.engine, small, f)
+	if k.seen(sign) {
+		return nil
 	}
 	t := scenario.Target{Engine: h.site.engine.Name, Level: level.History}
 	b := &keptBug{

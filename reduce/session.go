@@ -44,8 +44,15 @@ func (r *reduction) split() error {
 	return nil
 }
 
-// settings removes what sessions execute before their steps.
+// settings removes what sessions execute before their steps, and what is executed at the end: the databases in which cases are executed are
+// emptied anyway.
 func (r *reduction) settings() error {
+	if d := r.best.clone(); d.teardown != nil {
+		d.teardown = nil
+		if _, err := r.try(d); err != nil {
+			return err
+		}
+	}
 	for i := range r.best.sessions {
 		s := r.best.sessions[i]
 		if s.setup == nil {

@@ -256,14 +256,18 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 	return nil
 }
 
-// count adds what a case was like.
+// count adds what a case was like. What its execution did counts only if somebody could judge it: else it would seem tested.
 func (h *hunter) count(b *bench, k *generate.Case, from *generate.Entry, d *done) error {
 	s := &h.keeper.state
-	executed, err := lab.NewStage(b.lab, b.version, b.describe).Schedule(k.Spec, d.Result)
-	if err != nil {
-		return err
+	var outcomes []string
+	if d.decided() {
+		executed, err := lab.NewStage(b.lab, b.version, b.describe).Schedule(k.Spec, d.Result)
+		if err != nil {
+			return err
+		}
+		outcomes = executed.Features()
 	}
-	combinations, _ := h.keeper.steering.Learn(k, from, executed.Features())
+	combinations, _ := h.keeper.steering.Learn(k, from, outcomes)
 	s.Fresh += combinations
 	for _, ev := range d.Events {
 		if ev.Kind != lab.Ran && ev.Kind != lab.Resumed {
@@ -282,6 +286,27 @@ func (h *hunter) count(b *bench, k *generate.Case, from *generate.Entry, d *done
 		s.Unknown++
 	}
 	return nil
+}
+
+// decided reports whether one of the oracles at least could judge the case. That nothing crashed is always known, and counts only if
+// nobody else judges.
+func (d *done) decided() bool {
+	if d.Trouble != nil || d.Crashed {
+		return false
+	}
+	if d.judge && !d.unseen() {
+		return true
+	}
+	others := 0
+	for _, v := range d.rulings {
+		if v.Oracle == crash.Descriptor.Name {
+			continue
+		}
+		if others++; v.Unknown == "" {
+			return true
+		}
+	}
+	return others == 0 && !d.judge
 }
 
 // constraint reports whether an error is the violation of a constraint: the statement itself was understood.

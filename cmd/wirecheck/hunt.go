@@ -260,14 +260,15 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 func (h *hunter) count(b *bench, k *generate.Case, from *generate.Entry, d *done) error {
 	s := &h.keeper.state
 	var outcomes []string
-	if d.decided() {
+	some, all := d.decided()
+	if some {
 		executed, err := lab.NewStage(b.lab, b.version, b.describe).Schedule(k.Spec, d.Result)
 		if err != nil {
 			return err
 		}
 		outcomes = executed.Features()
 	}
-	combinations, _ := h.keeper.steering.Learn(k, from, outcomes)
+	combinations, _ := h.keeper.steering.Learn(k, from, outcomes, all)
 	s.Fresh += combinations
 	for _, ev := range d.Events {
 		if ev.Kind != lab.Ran && ev.Kind != lab.Resumed {
@@ -288,25 +289,27 @@ func (h *hunter) count(b *bench, k *generate.Case, from *generate.Entry, d *done
 	return nil
 }
 
-// decided reports whether one of the oracles at least could judge the case. That nothing crashed is always known, and counts only if
-// nobody else judges.
-func (d *done) decided() bool {
+// decided reports whether one of the oracles at least could judge the case, and whether all could. That nothing crashed is always known, and
+// counts only if nobody else judges.
+func (d *done) decided() (some, all bool) {
 	if d.Trouble != nil || d.Crashed {
-		return false
+		return false, false
 	}
-	if d.judge && !d.unseen() {
-		return true
+	asked, known := 0, 0
+	count := func(knows bool) {
+		if asked++; knows {
+			known++
+		}
 	}
-	others := 0
+	if d.judge {
+		count(!d.unseen())
+	}
 	for _, v := range d.rulings {
-		if v.Oracle == crash.Descriptor.Name {
-			continue
-		}
-		if others++; v.Unknown == "" {
-			return true
+		if v.Oracle != crash.Descriptor.Name {
+			count(v.Unknown == "")
 		}
 	}
-	return others == 0 && !d.judge
+	return known > 0 || asked == 0, known == asked
 }
 
 // constraint reports whether an error is the violation of a constraint: the statement itself was understood.

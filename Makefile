@@ -41,7 +41,7 @@ test: fmt vet
 ENGINES ?= mysql tidb:2025-11 tidb:2023-01
 test-engines:
 	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(GO) test -timeout 20m -count=1 -race -run TestConformance ./backends
-	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(GO) test -timeout 20m -count=1 -race -run 'TestHermitage|TestCases' ./cmd/wirecheck
+	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(GO) test -timeout 20m -count=1 -race -run 'TestHermitage|TestCases|TestQuietCases|TestFoundCases' ./cmd/wirecheck
 	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(GO) test -timeout 20m -count=1 -run TestOnServers ./generate
 	@case " $(ENGINES) " in *" mysql"*) $(MAKE) --no-print-directory test-mysql ;; esac
 
@@ -102,7 +102,7 @@ fuzz:
 	@set -e; grep -rl --include='*_test.go' '^func Fuzz' . | sort | while read -r file; do \
 		sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' "$$file" | while read -r target; do \
 			echo "$$target in $$(dirname "$$file")"; \
-			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" </dev/null || exit 1; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$$(dirname "$$file")" </dev/null || exit 1; \
 		done || exit 1; \
 	done
 

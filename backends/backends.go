@@ -11,6 +11,7 @@ import (
 	"wirecheck/backends/mariadb"
 	"wirecheck/backends/mysql"
 	"wirecheck/backends/postgres"
+	"wirecheck/backends/sqlite"
 	"wirecheck/backends/tidb"
 )
 
@@ -21,6 +22,7 @@ func All() []engine.Descriptor {
 		mariadb.Descriptor(),
 		mysql.Descriptor(),
 		tidb.Descriptor(),
+		sqlite.Descriptor(),
 	}
 }
 

@@ -302,7 +302,7 @@ func TestLevels(t *testing.T) {
 			t.Errorf("%s: its default %q is none of its levels", d.Name, d.Default)
 		}
 		for _, l := range d.Levels {
-			if set := d.SetLevel(l.SQL); !strings.Contains(set, "LEVEL "+l.SQL) && l.SQL != "SNAPSHOT" || l.History != strings.ToLower(l.SQL) {
+			if set := d.SetLevel(l.SQL); !strings.Contains(set, "LEVEL "+l.SQL) && l.SQL != "SNAPSHOT" && !d.Embedded || l.History != strings.ToLower(l.SQL) {
 				t.Errorf("%s: history calls %s %q", d.Name, l.SQL, l.History)
 			}
 		}

@@ -13,7 +13,7 @@ import (
 const enginesVariable = "WIRECHECK_TEST_ENGINES"
 
 func TestConformance(t *testing.T) {
-	for _, name := range append([]string{"postgres", "mariadb"}, strings.Fields(os.Getenv(enginesVariable))...) {
+	for _, name := range append([]string{"postgres", "mariadb", "sqlite", "sqlite:wal"}, strings.Fields(os.Getenv(enginesVariable))...) {
 		t.Run(name, func(t *testing.T) {
 			d, err := backends.ByName(name)
 			if err != nil {

@@ -19,7 +19,8 @@ import (
 // Config is what wirecheck proxy can be told.
 type Config struct {
 	Listeners []Listener `yaml:"listeners"`
-	Record    string     `yaml:"record"`  // history file; empty: none
+	Record    string     `yaml:"record"` // capture file (.wct), or history file; empty: none
+	Recording Recording  `yaml:"recording"`
 	Report    string     `yaml:"report"`  // file of findings for people; empty: none
 	Stream    string     `yaml:"stream"`  // file of findings as JSON lines, "-" for stdout; empty: none
 	Strict    bool       `yaml:"strict"`  // also report anomalies that need session order or real time
@@ -60,6 +61,17 @@ type UpstreamTLS struct {
 	ServerName string `yaml:"server_name"`
 	Cert       string `yaml:"cert"` // what wirecheck shows to the server
 	Key        string `yaml:"key"`
+}
+
+// CaptureSuffix is how the names of capture files end.
+const CaptureSuffix = ".wct"
+
+// Recording says what is put into a capture file.
+type Recording struct {
+	Rows     int           `yaml:"rows"`      // of each result; a digest tells of all
+	PartSize Size          `yaml:"part_size"` // a part of this size is followed by another one; 0: there is only one
+	PartAge  time.Duration `yaml:"part_age"`  // the same by age
+	Redact   Switch        `yaml:"redact"`    // put tokens in place of values
 }
 
 // Control says how mode control decides who goes next.
@@ -107,7 +119,8 @@ var (
 // Default is what holds where nothing is said. It has no listeners: they have no default address.
 func Default() Config {
 	return Config{
-		Control: Control{Schedule: "random", Sessions: 2, Think: time.Second},
+		Recording: Recording{Rows: 10},
+		Control:   Control{Schedule: "random", Sessions: 2, Think: time.Second},
 		Limits: Limits{
 			Sessions: 10_000, Statement: 1 << 20, Row: 1 << 20, Prepared: 10_000,
 			Accesses: 10_000, Transactions: 100_000,
@@ -228,6 +241,17 @@ func (s *Size) UnmarshalYAML(unmarshal func(any) error) error {
 	if err := unmarshal(&text); err != nil {
 		return err
 	}
+	return s.Set(text)
+}
+
+// String gives the number of bytes.
+func (s Size) String() string { return strconv.Itoa(int(s)) }
+
+// Type is what the help says of the flag.
+func (s Size) Type() string { return "size" }
+
+// Set makes Size a flag.
+func (s *Size) Set(text string) error {
 	digits, factor := text, 1
 	for unit, n := range map[string]int{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
 		if d, ok := strings.CutSuffix(text, unit); ok {

@@ -30,6 +30,7 @@ func (c *Config) Validate() error {
 			c.Control.validate(p, l.Upstream)
 		}
 	}
+	c.Recording.validate(p, c.Record)
 	files := map[string]string{}
 	for _, f := range []struct{ at, path string }{{"record", c.Record}, {"report", c.Report}, {"stream", c.Stream}} {
 		if other, ok := files[f.path]; ok && f.path != "" {
@@ -67,6 +68,21 @@ func (l *Listener) validate(p *problems, at string) {
 	p.pair(at+".tls.upstream", l.TLS.Upstream.Cert, l.TLS.Upstream.Key)
 	p.oneOf(at+".tls.upstream.mode", l.TLS.Upstream.Mode, upstreamModes)
 	p.oneOf(at+".tls.upstream.verify", l.TLS.Upstream.Verify, verifications)
+}
+
+func (r *Recording) validate(p *problems, file string) {
+	if r.Rows < 0 {
+		p.add("recording.rows", "it must not be less than 0")
+	}
+	if r.PartSize < 0 {
+		p.add("recording.part_size", "it must not be less than 0")
+	}
+	if r.PartAge < 0 {
+		p.add("recording.part_age", "it must not be less than 0")
+	}
+	if *r != Default().Recording && file != "" && !strings.HasSuffix(file, CaptureSuffix) {
+		p.add("recording", "%s is no capture file but a history, which is one file with all values: name one that ends with %s", file, CaptureSuffix)
+	}
 }
 
 func (c *Control) validate(p *problems, upstream string) {

@@ -49,7 +49,7 @@ func featureTable() string {
 	for _, f := range generate.AllFeatures() {
 		if f.Where != where {
 			where = f.Where
-			fmt.Fprintf(&b, "\n### %s\n\n| feature | what | PostgreSQL | MariaDB | MySQL | TiDB |\n|---|---|---|---|---|---|\n", where)
+			fmt.Fprintf(&b, "\n### %s\n\n| feature | what | PostgreSQL | MariaDB | MySQL | TiDB | SQLite |\n|---|---|---|---|---|---|---|\n", where)
 		}
 		name := "`" + f.Name + "`"
 		if f.OptIn {

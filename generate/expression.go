@@ -47,9 +47,11 @@ func (r *reader) condition(sc *scope, depth int) string {
 	ordered := comparable && c.Class != Boolean && c.Class != Enum
 	nested := depth > 0
 	subquery := nested && !r.flat && len(r.readable()) > 0
+	mixture, _ := r.mixture()
 	value := func() string { return r.constant(r.db, c.Column).SQL }
 	return r.choose([]option{
 		{40, "", true, func() string { return r.compare(r.db, c) }},
+		{mixture, "mixed-types", r.mixing(), func() string { return r.mixedCondition(c) }},
 		{8, "", ordered, func() string { return r.computed(sc, c, depth) }},
 		{6, "between", ordered, func() string { return fmt.Sprintf("%s BETWEEN %s AND %s", c.sql, value(), value()) }},
 		{8, "in-list", comparable, func() string { return r.inList(c, value) }},
@@ -120,7 +122,7 @@ func (r *reader) inList(c ref, value func() string) string {
 }
 
 func (r *reader) nullSafe(c ref, value string) string {
-	if r.dialect == Postgres {
+	if r.dialect == Postgres || r.dialect == SQLite {
 		return fmt.Sprintf("%s IS %sDISTINCT FROM %s", c.sql, oneOf(r.Generator, []string{"", "NOT "}), value)
 	}
 	return fmt.Sprintf("%s <=> %s", c.sql, oneOf(r.Generator, []string{value, "NULL"}))
@@ -139,10 +141,13 @@ func (r *reader) castCondition(c ref) string {
 		if r.dialect == Postgres {
 			return fmt.Sprintf("CAST(%s AS bytea) = %s", strings.ReplaceAll("convert_to(?, 'UTF8')", "?", c.sql), `'\x61'`)
 		}
+		if r.dialect == SQLite {
+			return fmt.Sprintf("CAST(%s AS BLOB) = X'61'", c.sql)
+		}
 		return fmt.Sprintf("CAST(%s AS BINARY) = %s", c.sql, r.value(r.db.pool, c.Type).SQL)
 	}
 	to := "CHAR"
-	if r.dialect == Postgres {
+	if r.dialect == Postgres || r.dialect == SQLite {
 		to = "text"
 	}
 	return fmt.Sprintf("CAST(%s AS %s) = '%s'", c.sql, to, r.value(r.db.pool, c.Type).SQL)
@@ -156,6 +161,9 @@ func (r *reader) rowValue(sc *scope, c ref) string {
 	}
 	if r.intn(2) == 0 {
 		return fmt.Sprintf("(%s, %s) = %s", c.sql, o.sql, pair())
+	}
+	if r.dialect == SQLite { // a list of row values is no row value there (sqlite.org/rowvalue.html, section 2.2)
+		return fmt.Sprintf("(%s, %s) IN (VALUES %s, %s)", c.sql, o.sql, pair(), pair())
 	}
 	return fmt.Sprintf("(%s, %s) IN (%s, %s)", c.sql, o.sql, pair(), pair())
 }

@@ -13,7 +13,7 @@ type Feature struct {
 	What  string // for docs/GENERATION.md
 	// OptIn features are only used when Limits.Include or Limits.Favor names them: they break what most oracles assume.
 	OptIn    bool
-	dialects string // letters: P PostgreSQL, A MariaDB, M MySQL, T TiDB
+	dialects string // letters: P PostgreSQL, A MariaDB, M MySQL, T TiDB, S SQLite
 }
 
 // In reports whether the dialect has the feature.
@@ -27,7 +27,7 @@ func (f Feature) In(d Dialect) bool {
 }
 
 // dialectOf gives the dialects by the letters of the table.
-var dialectOf = map[rune]Dialect{'P': Postgres, 'A': MariaDB, 'M': MySQL, 'T': TiDB}
+var dialectOf = map[rune]Dialect{'P': Postgres, 'A': MariaDB, 'M': MySQL, 'T': TiDB, 'S': SQLite}
 
 // AllFeatures lists the features of all dialects, in the order of docs/GENERATION.md.
 func AllFeatures() []Feature { return features() }
@@ -64,7 +64,7 @@ func features() []Feature {
 		add(dialects, name, what)
 		out[len(out)-1].OptIn = true
 	}
-	const all, family = "PAMT", "AMT"
+	const all, servers, family = "PAMTS", "PAMT", "AMT"
 
 	where = "Database"
 	add(family, "type-tinyint", "TINYINT")
@@ -80,23 +80,24 @@ func features() []Feature {
 	add(all, "type-char", "CHAR(5)")
 	add(all, "type-text", "TEXT")
 	add(all, "collation", "a text column with a collation of its own")
-	add(all, "type-binary", "VARBINARY(20), bytea")
-	add(family, "type-blob", "BLOB")
+	add(servers, "type-binary", "VARBINARY(20), bytea")
+	add("AMTS", "type-blob", "BLOB")
 	add(all, "type-date", "DATE")
 	add(all, "type-datetime", "DATETIME, TIMESTAMP")
 	add(all, "type-time", "TIME")
 	add(family, "type-year", "YEAR")
 	add(all, "type-boolean", "BOOLEAN")
-	add(all, "type-enum", "ENUM")
+	add(servers, "type-enum", "ENUM")
 	add(all, "type-json", "JSON, jsonb")
 	add(family, "type-set", "SET")
 	add("PA", "type-uuid", "UUID")
+	add("S", "type-untyped", "a column without a type, ANY in a STRICT table")
 	add("P", "type-array", "INT[]")
 	add(all, "not-null", "NOT NULL")
 	add(all, "default", "DEFAULT with a constant")
-	add("PAM", "default-expression", "DEFAULT with an expression")
+	add("PAMS", "default-expression", "DEFAULT with an expression")
 	add(all, "generated-stored", "GENERATED ALWAYS AS ... STORED")
-	add(family, "generated-virtual", "GENERATED ALWAYS AS ... VIRTUAL")
+	add("AMTS", "generated-virtual", "GENERATED ALWAYS AS ... VIRTUAL")
 	add(all, "check", "CHECK on one column")
 	add(all, "check-multi-column", "CHECK over two columns")
 	add(all, "primary-key", "PRIMARY KEY")
@@ -107,17 +108,18 @@ func features() []Feature {
 	add(all, "unique-multi-column", "UNIQUE over several columns")
 	add(family, "unique-prefix", "UNIQUE over the beginning of a text")
 	add("P", "unique-nulls-not-distinct", "UNIQUE NULLS NOT DISTINCT")
-	add("PMT", "unique-expression", "a unique index over an expression")
-	add("P", "unique-partial", "a unique index over some of the rows")
+	add("PMTS", "unique-expression", "a unique index over an expression")
+	add("PS", "unique-partial", "a unique index over some of the rows")
 	add(all, "index", "CREATE INDEX")
+	add("S", "index-collation", "an index with a collation of its own")
 	add(all, "index-unique", "CREATE UNIQUE INDEX")
 	add(all, "index-multi-column", "an index over several columns")
 	add(all, "index-descending", "an index in descending order")
 	add(family, "index-prefix", "an index over the beginning of a text")
 	add(all, "index-generated", "an index over a generated column")
 	add(family, "index-invisible", "an INVISIBLE index, IGNORED in MariaDB")
-	add("PMT", "index-functional", "an index over an expression")
-	add("P", "index-partial", "an index over some of the rows")
+	add("PMTS", "index-functional", "an index over an expression")
+	add("PS", "index-partial", "an index over some of the rows")
 	add("P", "index-hash", "an index USING HASH")
 	add("P", "index-include", "an index with INCLUDE columns")
 	add(all, "foreign-key", "FOREIGN KEY")
@@ -126,19 +128,22 @@ func features() []Feature {
 	add(all, "foreign-key-set-null", "ON DELETE or ON UPDATE SET NULL")
 	add(all, "foreign-key-restrict", "ON DELETE or ON UPDATE RESTRICT")
 	add(all, "foreign-key-no-action", "ON DELETE or ON UPDATE NO ACTION")
-	add("P", "foreign-key-set-default", "ON DELETE or ON UPDATE SET DEFAULT")
-	add("P", "foreign-key-deferrable", "DEFERRABLE INITIALLY DEFERRED")
-	add(all, "partition-hash", "PARTITION BY HASH")
-	add(all, "partition-range", "PARTITION BY RANGE")
-	add(all, "partition-list", "PARTITION BY LIST")
+	add("PS", "foreign-key-set-default", "ON DELETE or ON UPDATE SET DEFAULT")
+	add("PS", "foreign-key-deferrable", "DEFERRABLE INITIALLY DEFERRED")
+	add(servers, "partition-hash", "PARTITION BY HASH")
+	add(servers, "partition-range", "PARTITION BY RANGE")
+	add(servers, "partition-list", "PARTITION BY LIST")
 	add("AM", "partition-key", "PARTITION BY KEY")
+	add("S", "strict", "STRICT")
+	add("S", "without-rowid", "WITHOUT ROWID")
+	add("S", "primary-key-rowid", "INTEGER PRIMARY KEY, which is the rowid")
 	add(family, "engine", "ENGINE = InnoDB written out")
 	optIn("AM", "engine-nontransactional", "ENGINE = MyISAM, MEMORY or Aria")
 	add("AM", "row-format", "ROW_FORMAT")
 	add("P", "storage-parameter", "WITH (fillfactor = ...)")
 	add("P", "unlogged", "UNLOGGED tables")
-	optIn(all, "auto-increment", "AUTO_INCREMENT, GENERATED BY DEFAULT AS IDENTITY")
-	optIn("PAM", "trigger", "a trigger BEFORE UPDATE that changes a column")
+	optIn(all, "auto-increment", "AUTO_INCREMENT, AUTOINCREMENT, GENERATED BY DEFAULT AS IDENTITY")
+	optIn("PAMS", "trigger", "a trigger BEFORE or AFTER UPDATE that changes a column")
 	add(all, "view", "CREATE VIEW")
 	add(all, "empty-table", "a table without rows")
 
@@ -160,13 +165,18 @@ func features() []Feature {
 	add(all, "case", "CASE")
 	add(all, "coalesce", "COALESCE, NULLIF")
 	add(all, "cast", "CAST")
-	add(family, "implicit-cast", "a number compared with a text")
+	add("AMTS", "implicit-cast", "a number compared with a text")
+	add("MT", "mixed-types", "expressions over values of different types, such as IFNULL(c, '0')")
+	add("MT", "cast-types", "CAST to other types of what is mixed")
+	add("MT", "bit-operator", "&, |, ^, ~ of whatever type")
+	add("MT", "unary-minus", "- of whatever type")
 	add(all, "json-path", "a part of a JSON value")
 	add(all, "row-value", "(a, b) = (1, 2)")
 	add(all, "join-inner", "[INNER] JOIN ... ON")
 	add(all, "join-left", "LEFT JOIN")
 	add(all, "join-right", "RIGHT JOIN")
-	add("P", "join-full", "FULL JOIN")
+	add("PS", "join-full", "FULL JOIN")
+	add("T", "hint", "optimizer hints that name a way to join or to aggregate")
 	add(all, "join-cross", "CROSS JOIN")
 	add(family, "join-straight", "STRAIGHT_JOIN")
 	add("PM", "join-lateral", "LATERAL")
@@ -177,11 +187,11 @@ func features() []Feature {
 	add(all, "subquery-scalar", "(SELECT aggregate ...) as a value")
 	add(all, "subquery-in", "[NOT] IN (SELECT ...)")
 	add(all, "subquery-exists", "[NOT] EXISTS (SELECT ...)")
-	add(all, "subquery-any", "= ANY, < ALL and so on (SELECT ...)")
+	add(servers, "subquery-any", "= ANY, < ALL and so on (SELECT ...)")
 	add(all, "subquery-correlated", "a subquery that names a column of the outer query")
 	add(all, "aggregate", "COUNT, SUM, MIN, MAX, AVG")
 	add(all, "aggregate-distinct", "COUNT(DISTINCT ...)")
-	add("P", "aggregate-filter", "FILTER (WHERE ...)")
+	add("PS", "aggregate-filter", "FILTER (WHERE ...)")
 	add(all, "group-concat", "GROUP_CONCAT, string_agg, with a total order")
 	add(all, "group-by", "GROUP BY")
 	add("PAM", "rollup", "GROUP BY ROLLUP (...), WITH ROLLUP")
@@ -201,66 +211,69 @@ func features() []Feature {
 	add(all, "window", "OVER (PARTITION BY ... ORDER BY ...)")
 	add(all, "window-frame", "ROWS BETWEEN ... in a total order")
 	add(all, "view-read", "a query of a view")
-	add(all, "for-update", "FOR UPDATE")
+	add(servers, "for-update", "FOR UPDATE")
 	add("PM", "for-share", "FOR SHARE")
 	add("AM", "lock-in-share-mode", "LOCK IN SHARE MODE")
 	add("P", "for-no-key-update", "FOR NO KEY UPDATE")
 	add("P", "for-key-share", "FOR KEY SHARE")
 	add("PM", "for-update-of", "FOR UPDATE OF one of the tables")
-	add(all, "nowait", "NOWAIT")
+	add(servers, "nowait", "NOWAIT")
 	add("PAM", "skip-locked", "SKIP LOCKED")
 
 	where = "Write"
 	add(all, "insert", "INSERT")
 	add(all, "insert-multi-row", "INSERT of several rows")
 	add(all, "extreme-value", "INSERT of the least or the greatest number of a type")
-	add(all, "insert-default", "INSERT with DEFAULT as a value")
+	add(servers, "insert-default", "INSERT with DEFAULT as a value")
 	add(all, "insert-select", "INSERT ... SELECT")
 	add(family, "insert-set", "INSERT ... SET")
-	add(family, "insert-ignore", "INSERT IGNORE")
+	add("AMTS", "insert-ignore", "INSERT IGNORE, INSERT OR IGNORE")
 	add(family, "on-duplicate-key", "ON DUPLICATE KEY UPDATE")
-	add("P", "on-conflict-nothing", "ON CONFLICT DO NOTHING")
-	add("P", "on-conflict-update", "ON CONFLICT ... DO UPDATE")
-	add("PA", "returning", "RETURNING")
-	add(family, "replace", "REPLACE")
-	add(family, "replace-select", "REPLACE ... SELECT")
+	add("PS", "on-conflict-nothing", "ON CONFLICT DO NOTHING")
+	add("PS", "on-conflict-update", "ON CONFLICT ... DO UPDATE")
+	add("PAS", "returning", "RETURNING")
+	add("AMTS", "replace", "REPLACE")
+	add("AMTS", "replace-select", "REPLACE ... SELECT")
 	add("P", "merge", "MERGE")
 	add(all, "update", "UPDATE")
 	add(all, "update-expression", "SET c = an expression of the row")
-	add(all, "update-default", "SET c = DEFAULT")
+	add(servers, "update-default", "SET c = DEFAULT")
 	add(all, "update-key", "UPDATE of a key column")
 	add(all, "update-subquery", "SET c = (SELECT ...)")
 	add(all, "update-join", "UPDATE of a join, UPDATE ... FROM")
 	add(family, "update-multi-table", "UPDATE of two tables at once")
-	add("P", "update-row", "SET (a, b) = (1, 2)")
+	add("PS", "update-row", "SET (a, b) = (1, 2)")
 	add(family, "update-limit", "UPDATE ... ORDER BY ... LIMIT")
 	add(family, "update-ignore", "UPDATE IGNORE, in a total order")
 	add(all, "delete", "DELETE")
 	add(all, "delete-all", "DELETE without condition")
-	add(all, "delete-join", "DELETE of a join, DELETE ... USING")
+	add(servers, "delete-join", "DELETE of a join, DELETE ... USING")
 	add(family, "delete-multi-table", "DELETE from two tables at once")
 	add(family, "delete-limit", "DELETE ... ORDER BY ... LIMIT")
-	add("PMT", "write-cte", "WITH in front of an UPDATE or DELETE")
+	add("PMTS", "write-cte", "WITH in front of an UPDATE or DELETE")
 	add("P", "modifying-cte", "WITH (DELETE ... RETURNING) SELECT")
 	add("PAM", "view-write", "a write through a view")
 
 	where = "Transaction"
 	add(all, "begin", "BEGIN")
-	add(all, "start-transaction", "START TRANSACTION")
+	add(all, "start-transaction", "START TRANSACTION, BEGIN TRANSACTION")
 	add("PAM", "begin-read-only", "START TRANSACTION READ ONLY")
 	add("PAM", "begin-read-write", "START TRANSACTION READ WRITE")
 	add("P", "begin-deferrable", "BEGIN ... SERIALIZABLE, READ ONLY, DEFERRABLE")
 	add(family, "begin-snapshot", "START TRANSACTION WITH CONSISTENT SNAPSHOT")
+	add("S", "begin-deferred", "BEGIN DEFERRED")
+	add("S", "begin-immediate", "BEGIN IMMEDIATE")
+	add("S", "begin-exclusive", "BEGIN EXCLUSIVE")
 	add("T", "begin-optimistic", "BEGIN OPTIMISTIC")
 	add("T", "begin-pessimistic", "BEGIN PESSIMISTIC")
-	add(all, "set-transaction", "SET TRANSACTION ISOLATION LEVEL")
+	add(servers, "set-transaction", "SET TRANSACTION ISOLATION LEVEL")
 	add("P", "set-constraints", "SET CONSTRAINTS ALL DEFERRED, IMMEDIATE")
 	add(all, "commit", "COMMIT")
 	add(all, "rollback", "ROLLBACK at the end")
 	optIn(family, "autocommit-off", "SET autocommit = 0 in place of BEGIN, and 1 after the end")
 	optIn(all, "ddl-index", "CREATE INDEX as a transaction of its own")
 	optIn(all, "ddl-add-column", "ALTER TABLE ... ADD COLUMN as a transaction of its own")
-	optIn(all, "ddl-truncate", "TRUNCATE TABLE as a transaction of its own")
+	optIn(servers, "ddl-truncate", "TRUNCATE TABLE as a transaction of its own")
 	add(all, "autocommit", "a statement outside of explicit transactions")
 	add(all, "several-transactions", "several transactions in a session")
 	add(all, "savepoint", "SAVEPOINT")
@@ -287,6 +300,8 @@ func needs(feature string) string {
 		return "intersect"
 	case "join-three":
 		return "join-inner"
+	case "cast-types", "bit-operator", "unary-minus":
+		return "mixed-types"
 	case "offset":
 		return "limit"
 	case "update-multi-table":
@@ -303,6 +318,8 @@ func needs(feature string) string {
 		return "default"
 	case "unique-nulls-not-distinct":
 		return "unique"
+	case "without-rowid", "primary-key-rowid":
+		return "primary-key"
 	case "index-unique", "unique-prefix", "unique-expression", "unique-partial":
 		return "index"
 	case "index", "foreign-key":

@@ -25,10 +25,11 @@ const (
 	MariaDB  Dialect = "mariadb"
 	MySQL    Dialect = "mysql"
 	TiDB     Dialect = "tidb"
+	SQLite   Dialect = "sqlite"
 )
 
 // Dialects lists all.
-func Dialects() []Dialect { return []Dialect{Postgres, MariaDB, MySQL, TiDB} }
+func Dialects() []Dialect { return []Dialect{Postgres, MariaDB, MySQL, TiDB, SQLite} }
 
 // Generator makes databases and what is executed in them. It belongs to one goroutine.
 type Generator struct {
@@ -40,6 +41,7 @@ type Generator struct {
 	coverage *Coverage
 	marks    map[string]bool // features of the statement that is being made
 	kind     Kind            // of the statement that is being made
+	asking   bool            // a long list of queries is being made, in which there is room for what is rarely of use
 	names    int             // aliases in the statement that is being made
 	hot      []Value         // the row of a table that the transactions of a group are mostly about; nil: none
 }
@@ -79,7 +81,9 @@ func (g *Generator) Steer(c *Coverage) { g.coverage = c }
 func (g *Generator) Draw(intn func(n int) int) { g.intn = intn }
 
 // mysqlFamily reports whether the dialect is MySQL's or one made after it.
-func (g *Generator) mysqlFamily() bool { return g.dialect != Postgres }
+func (g *Generator) mysqlFamily() bool {
+	return g.dialect == MySQL || g.dialect == MariaDB || g.dialect == TiDB
+}
 
 // Statement is one SQL statement and what it is made of.
 type Statement struct {

@@ -63,6 +63,9 @@ func (g *Generator) index(db *Database, t *Table) string {
 		g.mark("index-generated")
 	}
 	names := namesOf(chosen)
+	if last := chosen[len(chosen)-1]; last.Class == Text && g.use("index-collation", often) {
+		names[len(names)-1] += " COLLATE " + oneOf(g, []string{"NOCASE", "RTRIM", "BINARY"})
+	}
 	if g.use("index-descending", fairly/2) {
 		names[len(names)-1] += " DESC"
 	}
@@ -101,7 +104,7 @@ func (g *Generator) uniqueIndex(db *Database, t *Table, name string) string {
 		if (c.Class == Text && !c.Prefix && c.Generated == "" && c.SQL != "CHAR(5)") && add(key{columns: []*Column{c}, of: wholeKey}, "unique-expression", rarely) {
 			return create + fmt.Sprintf("((LOWER(%s)))", c.Name)
 		}
-		if c.Class == Integer && c.Generated == "" && g.dialect == Postgres {
+		if c.Class == Integer && c.Generated == "" && (g.dialect == Postgres || g.dialect == SQLite) {
 			partial := key{columns: []*Column{c}, of: func(v []Value) (string, bool) {
 				text, applies := wholeKey(v)
 				return text, applies && v[0].Number > 1

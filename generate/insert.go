@@ -177,7 +177,7 @@ func (r *reader) upsert() string {
 			if r.use("insert-select", rarely) && len(r.ordered()) > 0 {
 				return r.insertSelectIgnore()
 			}
-			return "INSERT IGNORE " + into + one()
+			return r.ignoring() + " " + into + one()
 		}},
 		{10, "on-duplicate-key", len(assignable) > 0, func() string {
 			c := oneOf(r.Generator, assignable)
@@ -217,7 +217,14 @@ func (r *reader) insertSelectIgnore() string {
 	narrowed.Tables = r.ordered()
 	r.db = &narrowed
 	defer func() { r.db = whole }()
-	return r.insertSelect("INSERT IGNORE")
+	return r.insertSelect(r.ignoring())
+}
+
+func (r *reader) ignoring() string {
+	if r.dialect == SQLite {
+		return "INSERT OR IGNORE"
+	}
+	return "INSERT IGNORE"
 }
 
 func (r *reader) replace() string {

@@ -1,6 +1,10 @@
 package generate
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Limits bound what is made. A field that is 0 has its default; a negative one means none where that makes sense.
 type Limits struct {
@@ -27,6 +31,11 @@ type Limits struct {
 // DefaultLimits are those of the papers.
 func DefaultLimits() Limits {
 	return Limits{Tables: 3, Columns: 3, Rows: 5, Indexes: 5, ForeignKeys: 3, Transactions: 5, Statements: 5, Depth: 2, Templates: 30}
+}
+
+// Defines reports whether transactions of their own may change definitions while others are open.
+func (l Limits) Defines() bool {
+	return slices.ContainsFunc(slices.Concat(l.Include, l.Favor), func(name string) bool { return strings.HasPrefix(name, "ddl-") })
 }
 
 // complete fills in defaults and checks.

@@ -192,10 +192,15 @@ func (r *reader) projection(sc *scope) string {
 	if len(sc.sources) == 1 && sc.sources[0].table != "" && r.chance(often) {
 		return "*"
 	}
+	_, mixture := r.mixture()
 	var items []string
 	for _, c := range some(r.Generator, refs, r.between(1, min(3, len(refs)))) {
 		item := c.sql
-		if c.Class != JSON && r.chance(fairly) {
+		if r.mixing() && r.use("mixed-types", mixture) {
+			if item = r.mixed(c, 3); r.intn(3) == 0 {
+				item = "HEX(" + item + ")" // a number and its text are shown alike
+			}
+		} else if c.Class != JSON && r.chance(fairly) {
 			item = r.expression(sc, c, 1)
 		} else if c.Class == JSON && r.use("json-path", rarely*4) {
 			item = r.jsonPart(c)
@@ -213,8 +218,20 @@ func (r *reader) projection(sc *scope) string {
 func (r *reader) selectRows() string {
 	r.mark("select")
 	from, sc := r.from()
-	sql := "SELECT " + r.projection(sc) + " FROM " + from + r.where(sc, r.limits.Depth)
+	sql := "SELECT " + r.hint(sc) + r.projection(sc) + " FROM " + from + r.where(sc, r.limits.Depth)
 	return sql + r.order(sc)
+}
+
+// hint makes a hint for the optimizer, or none (TiDB manual, "Optimizer Hints").
+func (r *reader) hint(sc *scope) string {
+	table := oneOf(r.Generator, sc.sources)
+	if r.flat || table.table == "" || !r.use("hint", fairly) {
+		return ""
+	}
+	if len(sc.sources) > 1 {
+		return "/*+ " + oneOf(r.Generator, []string{"INL_JOIN", "HASH_JOIN", "MERGE_JOIN", "INL_HASH_JOIN"}) + "(" + table.name + ") */ "
+	}
+	return "/*+ USE_INDEX_MERGE(" + table.name + ") */ "
 }
 
 // order makes ORDER BY and LIMIT. A LIMIT stands behind a total order only.
@@ -283,7 +300,11 @@ func (r *reader) selectAggregate() string {
 	if r.intn(2) == 0 {
 		items = append(items, r.aggregate(sc))
 	}
-	return "SELECT " + list(items) + " FROM " + from + r.where(sc, r.limits.Depth)
+	hint := ""
+	if r.use("hint", fairly) {
+		hint = oneOf(r.Generator, []string{"/*+ STREAM_AGG() */ ", "/*+ HASH_AGG() */ "})
+	}
+	return "SELECT " + hint + list(items) + " FROM " + from + r.where(sc, r.limits.Depth)
 }
 
 // groupable are the columns by which rows can be grouped so that what is shown of a group does not depend on the plan.

@@ -35,6 +35,8 @@ type Table struct {
 	foreign   bool // it has foreign keys
 	prefixed  bool // the primary key holds the beginning of a text only
 	apart     bool // no foreign key may name it
+	strict    bool // SQLite: STRICT
+	keyed     bool // SQLite: WITHOUT ROWID
 }
 
 // Column is a column.

@@ -142,7 +142,7 @@ func (g *Generator) start(write bool) (statements []Statement, readOnly bool) {
 	statements = append(statements, g.statement(KindBegin, nil, func() string {
 		return g.choose([]option{
 			{60, "begin", true, func() string { return "BEGIN" }},
-			{15, "start-transaction", true, func() string { return "START TRANSACTION" }},
+			{15, "start-transaction", true, func() string { return g.startTransaction() }},
 			{3, "begin-read-only", !write && g.has("select"), func() string { readOnly = true; return "START TRANSACTION READ ONLY" }},
 			{3, "begin-read-write", true, func() string { return "START TRANSACTION READ WRITE" }},
 			{1, "begin-deferrable", !write && g.has("select"), func() string {
@@ -150,6 +150,9 @@ func (g *Generator) start(write bool) (statements []Statement, readOnly bool) {
 				return "BEGIN ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE"
 			}},
 			{5, "begin-snapshot", true, func() string { return "START TRANSACTION WITH CONSISTENT SNAPSHOT" }},
+			{15, "begin-deferred", true, func() string { return "BEGIN DEFERRED" }},
+			{20, "begin-immediate", true, func() string { return "BEGIN IMMEDIATE" }},
+			{4, "begin-exclusive", true, func() string { return "BEGIN EXCLUSIVE" }},
 			{15, "begin-optimistic", true, func() string { return "BEGIN OPTIMISTIC" }},
 			{10, "begin-pessimistic", true, func() string { return "BEGIN PESSIMISTIC" }},
 		})
@@ -162,6 +165,13 @@ func (g *Generator) start(write bool) (statements []Statement, readOnly bool) {
 		statements = append(statements, g.end("SET CONSTRAINTS ALL "+oneOf(g, []string{"DEFERRED", "IMMEDIATE"}), nil))
 	}
 	return statements, readOnly
+}
+
+func (g *Generator) startTransaction() string {
+	if g.dialect == SQLite {
+		return "BEGIN TRANSACTION"
+	}
+	return "START TRANSACTION"
 }
 
 // autocommitOff begins a transaction with the first statement that follows (MySQL manual, "autocommit, Commit, and Rollback").

@@ -71,6 +71,9 @@ func (g *Generator) types() []weighted {
 	other := func(weight int, sql string, class Class, length int, feature string) weighted {
 		return weighted{weight, Type{SQL: sql, Class: class, Length: length, Exact: class != Text, features: []string{feature}}}
 	}
+	if g.dialect == SQLite {
+		return g.typesOfSQLite(integer, other)
+	}
 	list := []weighted{
 		integer(6, "SMALLINT", 16, "type-smallint"), integer(36, "INT", 32, "type-int"), integer(8, "BIGINT", 64, "type-bigint"),
 		other(7, "DECIMAL(10,2)", Decimal, 0, "type-decimal"), other(4, "DOUBLE PRECISION", Float, 0, "type-double"),
@@ -97,6 +100,28 @@ func (g *Generator) types() []weighted {
 	return list
 }
 
+// typesOfSQLite are declared types as applications have them: what they do is to give the column an affinity (sqlite.org/datatype3.html,
+// section 3.1). In a STRICT table only few are allowed (sqlite.org/stricttables.html).
+func (g *Generator) typesOfSQLite(integer func(int, string, uint, string) weighted, other func(int, string, Class, int, string) weighted) []weighted {
+	list := []weighted{
+		integer(30, "INT", 32, "type-int"), other(4, "REAL", Float, 0, "type-float"), other(14, "TEXT", Text, 0, "type-text"), other(4, "BLOB", Binary, 0, "type-blob"),
+	}
+	untyped := integer(4, "", 32, "type-untyped")
+	if g.marks["strict"] {
+		untyped.SQL = "ANY"
+	} else {
+		list = append(list, integer(6, "SMALLINT", 16, "type-smallint"), integer(8, "BIGINT", 64, "type-bigint"), other(7, "DECIMAL(10,2)", Decimal, 0, "type-decimal"),
+			other(4, "DOUBLE PRECISION", Float, 0, "type-double"), other(14, "VARCHAR(20)", Text, 20, "type-varchar"), other(4, "CHAR(5)", Text, 5, "type-char"),
+			other(5, "DATE", Date, 0, "type-date"), other(2, "TIME", Time, 0, "type-time"), other(4, "DATETIME", DateTime, 0, "type-datetime"),
+			other(4, "BOOLEAN", Boolean, 0, "type-boolean"), other(4, "JSON", JSON, 0, "type-json"))
+	}
+	list = append(list, untyped)
+	for i := range list {
+		list[i].Exact = true // BINARY, unless another collation is asked for
+	}
+	return list
+}
+
 // anyType gives a type at random. Only those that fit can be it; at least one does.
 func (g *Generator) anyType(fits func(Type) bool) Type {
 	var chosen Type
@@ -119,8 +144,12 @@ func (g *Generator) anyType(fits func(Type) bool) Type {
 	case chosen.Class == Text && g.use("collation", fairly):
 		chosen.Collation, chosen.Exact = nationalBinary, true
 		chosen.features = append(slices.Clone(chosen.features), "collation")
-		if g.dialect == Postgres {
+		switch g.dialect {
+		case Postgres:
 			chosen.Collation = `"C"`
+		case SQLite: // sqlite.org/datatype3.html, section 7
+			chosen.Collation = oneOf(g, []string{"NOCASE", "RTRIM", "BINARY"})
+			chosen.Exact = chosen.Collation == "BINARY"
 		}
 	case chosen.Class == Text && g.dialect == TiDB:
 		chosen.Exact = false // utf8mb4_bin unless the server is told otherwise
@@ -236,6 +265,9 @@ func (g *Generator) moment(class Class, n int) Value {
 		sql = fmt.Sprintf("TIME '%02d:15:00'", n%24)
 	case Year:
 		return number(fmt.Sprint(2000+n), float64(2000+n))
+	}
+	if g.dialect == SQLite { // moments are texts
+		_, sql, _ = strings.Cut(sql, " ")
 	}
 	return Value{SQL: sql, Key: sql}
 }

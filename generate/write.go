@@ -110,7 +110,11 @@ func (r *reader) update() string {
 			_, value, _ := strings.Cut(set, " = ")
 			values = append(values, value)
 		}
-		sets = []string{fmt.Sprintf("(%s) = ROW (%s)", list(namesOf(chosen)), list(values))}
+		row := "ROW "
+		if r.dialect == SQLite {
+			row = ""
+		}
+		sets = []string{fmt.Sprintf("(%s) = %s(%s)", list(namesOf(chosen)), row, list(values))}
 	}
 	with := ""
 	if name == t.Name {
@@ -127,7 +131,7 @@ func (r *reader) update() string {
 	}
 	where := r.writeWhere(sc, with)
 	sql := fmt.Sprintf("%sUPDATE %s%s SET %s%s%s", with, ignore, name, list(sets), where, tail)
-	if r.dialect == Postgres {
+	if r.dialect == Postgres || r.dialect == SQLite {
 		sql += r.returning(&Table{Columns: sc.sources[0].columns})
 	}
 	return sql
@@ -234,7 +238,7 @@ func (r *reader) updateJoin(c *Column) string {
 	value := r.assigned(c, ref{c, t.Name + "." + c.Name})
 	both := &scope{sources: []source{t.source(t.Name), other.source(other.Name)}, qualified: true}
 	flat := &reader{Generator: r.Generator, db: r.db, flat: true}
-	if r.dialect == Postgres {
+	if r.dialect == Postgres || r.dialect == SQLite {
 		return fmt.Sprintf("UPDATE %s SET %s = %s FROM %s WHERE %s AND %s", t.Name, c.Name, value, other.Name, on, flat.condition(both, 1))
 	}
 	set, where := fmt.Sprintf("%s.%s = %s", t.Name, c.Name, value), flat.condition(both, 1)

@@ -80,6 +80,20 @@ func (r *Reader) Next(e *Event) error {
 	}
 }
 
+// Decoder reads events that stand elsewhere than in a history file, each in its JSON form, as AppendEvent writes it.
+type Decoder struct{ r Reader }
+
+// Decode reads an event into e. The slices in e are used again by the next call; the strings stay valid.
+func (d *Decoder) Decode(text []byte, e *Event) error {
+	if d.r.words == nil {
+		d.r.words = map[string]string{}
+	}
+	p := parser{s: string(text), r: &d.r}
+	acc, tokens := e.Accesses[:0], e.Tokens[:0]
+	*e = Event{Accesses: acc, Tokens: tokens}
+	return p.event(e)
+}
+
 func (r *Reader) fail(what string) error {
 	return fmt.Errorf("%s:%d: %s", r.name, r.line, what)
 }

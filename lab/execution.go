@@ -276,7 +276,7 @@ func (x *execution) look(ctx context.Context, sessions []scheduler.Session) ([]s
 		out[i] = ShellWait(w, who)
 		if silent := x.lab.config.Backend.Silent; silent != nil {
 			x.note(func() {
-				if silent(x.done[last(x.submitted[s])].Step.SQL, x.inside[s]) {
+				if waits[i].Unseen || silent(x.done[last(x.submitted[s])].Step.SQL, x.inside[s]) {
 					out[i].Patience = x.lab.config.Backend.Patience
 				}
 			})

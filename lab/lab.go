@@ -35,6 +35,9 @@ type Config struct {
 	After string
 	// Hidden tells the names of columns that are not the scenario's, and not shown.
 	Hidden func(column string) bool
+	// Aside executes setups past Target's proxy: what it watches begins with the sessions. It must know rows that it has not seen
+	// written for older than all that it sees.
+	Aside bool
 	// Reset says how the database gets back to where setup left it, in front of each permutation.
 	Reset Reset
 	// Limits are the scheduler's. Case bounds one case, from its setup to its teardown; default one minute.
@@ -137,7 +140,12 @@ func (l *Lab) open(ctx context.Context) (err error) {
 	if l.empty, err = l.config.Backend.Lab.Fingerprint(ctx, l.side); err != nil {
 		return fmt.Errorf("read the empty database: %w", err)
 	}
+	watched := l.config.Target
+	if l.config.Aside {
+		l.config.Target = l.config.Side
+	}
 	l.control, err = l.connect(ctx, "control connection")
+	l.config.Target = watched
 	return err
 }
 

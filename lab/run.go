@@ -104,11 +104,14 @@ func (l *Lab) is(spec *scenario.Spec) bool {
 
 // changed reports whether definitions are not as they were when contents were remembered. The server is only asked if
 // something was executed that can have changed them: its catalogs are slow to read.
-func (l *Lab) changed(ctx context.Context) (bool, error) {
+func (l *Lab) changed(ctx context.Context) (bool, error) { return l.changedFor(ctx, l.side) }
+
+// changedFor is changed as a connection sees it.
+func (l *Lab) changedFor(ctx context.Context, c engine.Conn) (bool, error) {
 	if !l.altered {
 		return false, nil
 	}
-	changed, err := l.contents.Changed(ctx, l.side)
+	changed, err := l.contents.Changed(ctx, c)
 	l.altered = changed || err != nil
 	return changed, err
 }

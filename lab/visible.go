@@ -21,10 +21,14 @@ func (s *Stage) Visible(ctx context.Context, session int) ([]schedule.Table, err
 		return nil, fmt.Errorf("session %d's connection is gone", session+1)
 	}
 	tables := slices.Clone(s.lab.contents.Tables)
-	if changed, err := s.lab.changed(ctx); err != nil {
+	side := s.lab.side
+	if b.NeverWaits { // the session may keep all others out
+		side = m.conn
+	}
+	if changed, err := s.lab.changedFor(ctx, side); err != nil {
 		return nil, err
 	} else if changed {
-		if tables, err = b.Lab.ReadTables(ctx, s.lab.side); err != nil {
+		if tables, err = b.Lab.ReadTables(ctx, side); err != nil {
 			return nil, err
 		}
 	}

@@ -16,6 +16,7 @@ const (
 	TLP     Class = "tlp"      // ternary logic partitioning (Rigger and Su, OOPSLA 2020)
 	NoREC   Class = "norec"    // non-optimizing reference engine construction (Rigger and Su, ESEC/FSE 2020)
 	DQE     Class = "dqe"      // differential query execution (Song et al., ICSE 2023)
+	Serial  Class = "serial"   // serializability of whole sessions by values (package serial)
 	Crash   Class = "crash"    // the server or a connection ended, or an internal error
 )
 
@@ -27,6 +28,7 @@ const (
 	NameError      = "error on one side only"       // a result on one side and an error on the other, or two different errors
 	NameBlocking   = "a statement did not wait"
 	NameDeadlock   = "a deadlock that no locks explain"
+	NameSerial     = "not serializable"
 	NameCrash      = "crash"
 	NameInternal   = "internal error"
 )

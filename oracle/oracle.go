@@ -96,6 +96,8 @@ type Transaction struct {
 	From     uint64          `json:"from,omitempty"`
 	To       uint64          `json:"to,omitempty"`
 	EndedAt  int64           `json:"ended_at,omitempty"`
+	// Tags are what the application said of it ("route=/buy"), where that was captured.
+	Tags []string `json:"tags,omitempty"`
 	// Statements are those that carry an edge, in order.
 	Statements []Statement `json:"statements,omitempty"`
 }

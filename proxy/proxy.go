@@ -102,6 +102,8 @@ type Config struct {
 	Timeouts    Timeouts
 	Limits      Limits
 	Gate        Gate // mode control: who goes next; nil in the other modes
+	// Ear gives what hears a session; nil: nobody does.
+	Ear func(*Session) Ear
 }
 
 func (c Config) withDefaults() Config {
@@ -151,6 +153,7 @@ type Session struct {
 	User, Program string
 
 	tls *certificates
+	ear Ear // nil: nobody hears it
 }
 
 // Dial connects to the session's upstream.
@@ -161,6 +164,9 @@ func (s *Session) Dial(ctx context.Context) (net.Conn, error) {
 	conn, err := d.DialContext(ctx, s.Config.Upstream.Network, s.Config.Upstream.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", s.Config.Upstream, Reason(err))
+	}
+	if s.ear != nil {
+		return &answering{conn, s.ear}, nil
 	}
 	return conn, nil
 }
@@ -347,6 +353,11 @@ func (p *Proxy) session(soft, hard context.Context, l *listener, conn net.Conn) 
 	}
 	defer l.open.Add(-1)
 	log.Info().Stringer("client", conn.RemoteAddr()).Msg("session opened")
+	if l.config.Ear != nil {
+		s.ear = l.config.Ear(s)
+		s.Client = &heard{Conn: conn, ear: s.ear}
+		defer func() { s.ear.Left(time.Now()) }()
+	}
 	err := serve(ctx, s)
 	if l.config.Gate != nil {
 		l.config.Gate.Left(s)

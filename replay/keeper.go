@@ -553,7 +553,7 @@ func (k *keeper) look(ctx context.Context) error {
 	k.looked = time.Now()
 	for i, m := range members {
 		m.wait, m.blocked = waits[i], waits[i].Blocked
-		if !m.blocked && k.config.Backend.Silent != nil && time.Since(m.step.sent) > k.config.Backend.Patience && k.config.Backend.Silent(m.step.SQL, m.open) {
+		if !m.blocked && k.config.Backend.Silent != nil && time.Since(m.step.sent) > k.config.Backend.Patience && (m.wait.Unseen || k.config.Backend.Silent(m.step.SQL, m.open)) {
 			m.blocked = true // the engine shows nothing of its waits: the time limit is the only sign
 		}
 		m.step.Waited = m.step.Waited || m.blocked
@@ -659,7 +659,7 @@ func (k *keeper) finish(s *Step) {
 func (k *keeper) deadlock(s *Step) {
 	d := Deadlock{Session: s.Session, Step: s.N, SQL: s.SQL, Tags: s.Tags(), Replayed: s.Outcome.Reason == engine.ReasonDeadlock}
 	if s.standIn != "" {
-		d.SQL = s.Statement.SQL
+		d.SQL = WithoutTags(s.Statement.SQL, k.prep.dialect)
 	}
 	if e := s.Statement.Error; e != nil {
 		d.Captured = isDeadlock(k.config.Backend, e)
@@ -680,7 +680,29 @@ func (k *keeper) deadlock(s *Step) {
 		}
 	}
 	slices.SortFunc(d.Others, func(a, b Party) int { return compare(int64(a.Session), int64(b.Session)) })
+	if k.otherVictim(&d) {
+		return
+	}
 	k.result.Deadlocks = append(k.result.Deadlocks, d)
+}
+
+// otherVictim reports whether a deadlock is one that is known already: the capture's and the replay's, of which the server chose another victim.
+func (k *keeper) otherVictim(d *Deadlock) bool {
+	if len(k.result.Deadlocks) == 0 {
+		return false
+	}
+	old := &k.result.Deadlocks[len(k.result.Deadlocks)-1]
+	if old.Captured == d.Captured || old.Replayed == d.Replayed || max(old.Step-d.Step, d.Step-old.Step) > 2*len(k.sessions) {
+		return false
+	}
+	party := func(a, b *Deadlock) bool {
+		return slices.ContainsFunc(a.Others, func(p Party) bool { return p.Session == b.Session && p.SQL == b.SQL })
+	}
+	if !party(old, d) && !party(d, old) {
+		return false
+	}
+	old.Captured, old.Replayed, old.OtherVictim = true, true, true
+	return true
 }
 
 // isDeadlock reports whether a capture's error is that of a deadlock's victim. Logs without codes have the message.

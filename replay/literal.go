@@ -132,3 +132,43 @@ func number(s string) bool {
 	_, err := strconv.ParseFloat(s, 64)
 	return err == nil && !strings.ContainsAny(s, "xXnNpP_")
 }
+
+// Braceless writes string literals that hold a closing brace, which ends a statement in a scenario file, so that they hold none: on PostgreSQL by an
+// escape, in the MySQL family in hexadecimal. Comments that hold one are left out.
+func Braceless(sql string, d trace.Dialect) string {
+	if !strings.Contains(sql, "}") {
+		return sql
+	}
+	var b strings.Builder
+	for t := range trace.Tokens(sql, d) {
+		text := t.Text
+		switch {
+		case !strings.Contains(text, "}"):
+		case t.Kind == trace.TokenComment:
+			text = " "
+		case t.Kind != trace.TokenString || strings.IndexAny(text, "'$\"") > 1 || len(text) < 2:
+		case d == trace.MySQL:
+			text = "_utf8mb4 0x" + hex.EncodeToString([]byte(unquote(text)))
+		default:
+			text = " E'" + strings.NewReplacer("'", "''", `\`, `\\`, "}", `\x7D`).Replace(plainString(text)) + "'"
+		}
+		b.WriteString(text)
+	}
+	return b.String()
+}
+
+// plainString is the value of one of PostgreSQL's string literals (manual, 4.1.2): '...', E'...' with the escapes that drivers and dumps
+// write, $tag$...$tag$.
+func plainString(text string) string {
+	if strings.HasPrefix(text, "$") {
+		tag := strings.IndexByte(text[1:], '$') + 2
+		if len(text) >= 2*tag {
+			return text[tag : len(text)-tag]
+		}
+		return text
+	}
+	if text[0] == 'e' || text[0] == 'E' {
+		return unquote(text)
+	}
+	return strings.ReplaceAll(text[1:len(text)-1], "''", "'")
+}

@@ -142,7 +142,7 @@ func (q *sequence) emit(y *Step) {
 		return
 	}
 	for _, x := range q.open {
-		if x.early || x.lo >= y.lo || x.Session == y.Session {
+		if x.early || !beganBefore(x, y) || x.Session == y.Session {
 			continue
 		}
 		if x.before != nil {
@@ -161,7 +161,16 @@ func (q *sequence) precedes(x, y *Step) bool {
 	case x.after == y:
 		return true
 	}
-	return x.early && y.ends && x.lo < y.lo
+	return x.early && y.ends && beganBefore(x, y)
+}
+
+// beganBefore reports whether x began before y. Where a source numbers its statements as they begin (server_audit), these numbers decide: the places are
+// bounds then.
+func beganBefore(x, y *Step) bool {
+	if x.Statement != nil && y.Statement != nil && x.Statement.ID != 0 && y.Statement.ID != 0 {
+		return x.Statement.ID < y.Statement.ID
+	}
+	return x.lo < y.lo
 }
 
 // begun gives the step that began next.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -191,6 +192,31 @@ func TestInline(t *testing.T) {
 	} {
 		if got, err := Inline(&bad, trace.PostgreSQL); err == nil {
 			t.Errorf("%s: got %q, want an error", bad.SQL, got)
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	for _, test := range []struct {
+		sent []string
+		want []string
+	}{
+		{[]string{"SET search_path TO a", "SET search_path = b", "SET TIME ZONE 'UTC'"}, []string{"SET search_path = b", "SET TIME ZONE 'UTC'"}},
+		{[]string{"SET a = 1, b = 2", "SET a = 3"}, []string{"SET a = 1, b = 2", "SET a = 3"}},
+		{[]string{"PREPARE p (int) AS SELECT $1", "SET x = 1", "DEALLOCATE p"}, []string{"SET x = 1"}},
+		{[]string{"PREPARE p AS SELECT 1", "PREPARE q AS SELECT 2", "DEALLOCATE q"}, []string{"PREPARE p AS SELECT 1"}},
+		{[]string{"SET x = 1", "RESET x"}, []string{"RESET x"}},
+		{[]string{"SET x = 1", "DISCARD ALL"}, nil},
+		{[]string{"USE a", "USE b"}, []string{"USE b"}},
+		{[]string{"SET @n = 1", "SET @m = 2", "SET @n = 3"}, []string{"SET @m = 2", "SET @n = 3"}},
+		{[]string{"DROP TABLE t"}, nil},
+	} {
+		m := &collected{}
+		for _, sql := range test.sent {
+			m.set(sql)
+		}
+		if !slices.Equal(m.settings, test.want) {
+			t.Errorf("%q leaves %q, want %q", test.sent, m.settings, test.want)
 		}
 	}
 }

@@ -97,6 +97,7 @@ func (p *preparer) prepare(s *Step) {
 		s.Skip = err.Error()
 		return
 	}
+	s.SQL = WithoutTags(s.SQL, p.dialect) // they are in Statement.Tags
 	for _, v := range s.verbs {
 		if s.Volatile == "" {
 			s.Volatile = v.Volatile

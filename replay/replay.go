@@ -163,6 +163,9 @@ func (s *Step) Tags() []trace.Tag {
 	return s.Statement.Tags
 }
 
+// Info is what the capture says of the step's session; nil if it says nothing.
+func (s *Step) Info() *trace.Session { return s.info }
+
 // failed reports whether the server refused the step.
 func (s *Step) failed() bool { return s.Answer.Err != nil || s.Lost != nil }
 
@@ -183,6 +186,8 @@ type Deadlock struct {
 	Captured bool        `json:"captured"` // it is in the capture
 	Replayed bool        `json:"replayed"` // it is in the replay
 	Others   []Party     `json:"others,omitempty"`
+	// OtherVictim: the server chose another one of them in the replay than in the capture.
+	OtherVictim bool `json:"other_victim,omitempty"`
 }
 
 // Party is a session that took part in something, with its statement.

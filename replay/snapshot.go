@@ -26,8 +26,6 @@ type Snapshot struct {
 	// Definitions are the dump's statements that make tables and what belongs to them, without rows, owners and rights.
 	Definitions Definitions
 
-	rows bool // rows have come
-
 	name string
 	line int // that was read last
 }
@@ -280,6 +278,9 @@ var (
 func (s *Snapshot) execute(ctx context.Context, sql string, line int) error {
 	plain := sql
 	if s.Dialect == trace.MySQL {
+		if !rowsFollow.MatchString(sql) {
+			sql = definer.ReplaceAllString(sql, "") // accounts are not in the dump: who restores it is the definer
+		}
 		plain = withoutComments(sql, s.Dialect)
 		hint := strings.TrimSpace(sql)
 		if i := strings.Index(hint, "/*!"); i >= 0 && plain == "" { // executed by the server: /*!40000 DROP DATABASE IF EXISTS `shop`*/
@@ -320,22 +321,16 @@ func (s *Snapshot) execute(ctx context.Context, sql string, line int) error {
 }
 
 var (
-	definition        = regexp.MustCompile(`(?is)^\s*(create|alter)\b`)
-	ownership         = regexp.MustCompile(`(?is)\bowner\s+to\b|^\s*alter\s+default\s+privileges|\b(enable|disable)\s+keys\b|^\s*create\s+(schema|extension)\b`)
-	triggerDefinition = regexp.MustCompile(`(?is)^\s*create\b.{0,200}?\btrigger\b`)
-	rowsFollow        = regexp.MustCompile(`(?is)^\s*(insert|replace)\b`)
+	definition = regexp.MustCompile(`(?is)^\s*(create|alter)\b`)
+	ownership  = regexp.MustCompile(`(?is)\bowner\s+to\b|^\s*alter\s+default\s+privileges|\b(enable|disable)\s+keys\b|^\s*create\s+schema\s+"?public\b`)
+	rowsFollow = regexp.MustCompile(`(?is)^\s*(insert|replace)\b`)
+	definer    = regexp.MustCompile("(?i)\\bdefiner\\s*=\\s*(`[^`]*`|'[^']*'|[\\w%.]+)@(`[^`]*`|'[^']*'|[\\w%.]+)\\s*")
 )
 
-// note keeps what defines tables.
+// note keeps what defines things.
 func (s *Snapshot) note(plain string) {
-	switch {
-	case rowsFollow.MatchString(plain):
-		s.rows = true
-	case !definition.MatchString(plain) || ownership.MatchString(plain):
-	case s.rows && s.Dialect == trace.PostgreSQL, triggerDefinition.MatchString(plain):
-		s.Definitions.After = append(s.Definitions.After, plain)
-	default:
-		s.Definitions.Before = append(s.Definitions.Before, plain)
+	if definition.MatchString(plain) && !ownership.MatchString(plain) {
+		s.Definitions.Add(plain)
 	}
 }
 

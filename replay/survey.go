@@ -89,7 +89,7 @@ func Look(open Open) (_ *Survey, err error) {
 			switch {
 			case st.Late:
 				late++
-			case st.From != 0 && st.To != 0:
+			case st.To != 0 && (st.From != 0 || st.ID != 0): // a bound of 0 is none, and the number tells the order
 				both++
 			case st.From != 0:
 				from++

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -156,14 +157,62 @@ func (c *Collector) outside(m *collected, s *Step) bool {
 			}
 		}
 	}
-	switch strings.ToLower(firstWord(s.SQL)) {
-	case "set", "prepare", "use", "deallocate", "listen", "unlisten", "reset", "discard":
-		m.settings = append(slices.DeleteFunc(m.settings, func(x string) bool { return x == s.SQL }), s.SQL)
+	if m.set(s.SQL) {
 		return true
+	}
+	switch strings.ToLower(firstWord(s.SQL)) {
+	case "listen", "unlisten", "notify":
+		return true // nothing that a transaction sees
 	case "begin", "start", "commit", "rollback", "savepoint", "show", "explain", "analyze", "vacuum":
 		return true
 	}
 	return len(s.tables) == 0
+}
+
+var (
+	variable = regexp.MustCompile(`(?is)^\s*(?:set|reset)\s+((?:session\s+characteristics|transaction|time\s+zone|names|character\s+set)\b|(?:session\s+|@@session\.|@@)?[^\s=,]+)`)
+	prepared = regexp.MustCompile(`(?is)^\s*(?:prepare|deallocate(?:\s+prepare)?|drop\s+prepare)\s+("[^"]+"|[^\s(;]+)`)
+)
+
+// set takes a statement that changes the session; it reports whether it was one. What was set before and is overwritten is forgotten.
+func (m *collected) set(sql string) bool {
+	word := strings.ToLower(firstWord(sql))
+	forget := func(form *regexp.Regexp, verb string) {
+		name := form.FindStringSubmatch(sql)
+		m.settings = slices.DeleteFunc(m.settings, func(old string) bool {
+			o := form.FindStringSubmatch(old)
+			return o != nil && name != nil && strings.Count(old, "=") < 2 && strings.EqualFold(o[1], name[1]) && strings.EqualFold(firstWord(old), verb)
+		})
+	}
+	switch word {
+	case "set":
+		if strings.Count(sql, "=") < 2 { // of several at once, none is overwritten
+			forget(variable, "set")
+		}
+	case "prepare":
+		forget(prepared, "prepare")
+	case "use":
+		m.settings = slices.DeleteFunc(m.settings, func(old string) bool { return strings.EqualFold(firstWord(old), "use") })
+	case "deallocate", "drop":
+		if prepared.MatchString(sql) {
+			forget(prepared, "prepare")
+			return true
+		}
+		return false
+	case "reset":
+		forget(variable, "set")
+		if all := variable.FindStringSubmatch(sql); all != nil && strings.EqualFold(all[1], "all") {
+			m.settings = slices.DeleteFunc(m.settings, func(old string) bool { return strings.EqualFold(firstWord(old), "set") })
+			return true
+		}
+	case "discard":
+		m.settings = nil
+		return true
+	default:
+		return false
+	}
+	m.settings = append(m.settings, sql)
+	return true
 }
 
 func (u *Unit) add(s *Step) {
@@ -347,7 +396,6 @@ type State struct {
 	Tables   []engine.Table
 	Whole    []engine.Table // all of their rows, if Tables has not all and they are not too many
 	Thinned  bool
-	All      []string        // the names of all tables
 	Counters []string        // statements that set sequences to where they were
 	Filled   map[string]bool // columns that counters fill: "table.column"
 	Defined  int             // how many of the trace's own definitions had been executed
@@ -411,7 +459,8 @@ func Groups(units []*Unit, near, most int, d trace.Dialect) (groups []*Group, le
 	for distance := 1; distance < near && distance < len(units); distance++ {
 		for i := 0; i+distance < len(units); i++ {
 			u, v := units[i], units[i+distance]
-			if u.Whole && v.Whole && !u.overlaps(v) && u.conflicts(v) {
+			// Two single statements have no other order than one after the other.
+			if u.Whole && v.Whole && !u.overlaps(v) && u.conflicts(v) && len(u.Steps)+len(v.Steps) > 2 {
 				add(false, u, v)
 			}
 		}

@@ -2,6 +2,8 @@ package replay
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -10,125 +12,43 @@ import (
 	"wirecheck/trace"
 )
 
-// Definitions are the statements that make the tables without their rows: those in front of rows, and those behind them (indexes, foreign
-// keys, triggers), as a dump has them.
-type Definitions struct {
-	Before, After []string
-}
-
-// needed are the tables, of those that are there, that the group's statements name, and those that their foreign keys refer to.
-func (g *Group) needed(defs []string, all []string, d trace.Dialect) map[string]bool {
-	need := map[string]bool{}
-	for _, u := range g.Units {
-		for name := range u.tables {
-			need[name] = true
-		}
-	}
-	for grown := true; grown; {
-		grown = false
-		for _, sql := range defs {
-			own, refers := mentions(sql, all, d)
-			if !need[own] {
-				continue
-			}
-			for _, name := range refers {
-				grown = grown || !need[name]
-				need[name] = true
-			}
-		}
-	}
-	return need
-}
-
-// mentions gives the first table that a definition names, which is the one that it is about, and those behind REFERENCES.
-func mentions(sql string, all []string, d trace.Dialect) (own string, refers []string) {
-	references := false
-	for t := range trace.Tokens(sql, d) {
-		if t.Kind != trace.TokenWord && t.Kind != trace.TokenName {
-			continue
-		}
-		word := strings.ToLower(strings.Trim(t.Text, "\"`"))
-		if t.Kind == trace.TokenWord && word == "references" {
-			references = true
-			continue
-		}
-		if !slices.Contains(all, word) {
-			continue
-		}
-		if own == "" {
-			own = word
-		}
-		if references {
-			refers = append(refers, word)
-			references = false
-		}
-	}
-	return own, refers
-}
-
-// bare is a table's name without its schema, as statements' tables are compared.
-func bare(name string) string {
-	if _, after, ok := strings.Cut(name, "."); ok {
-		name = after
-	}
-	return strings.ToLower(name)
-}
-
-// Needed gives those of the tables whose rows are the group's state.
-func (g *Group) Needed(tables []engine.Table, defs Definitions, d trace.Dialect) (keep []engine.Table) {
-	var all []string
-	for _, t := range tables {
-		all = append(all, bare(t.Name))
-	}
-	need := g.needed(slices.Concat(defs.Before, defs.After), all, d)
-	for _, t := range tables {
-		if need[bare(t.Name)] {
-			keep = append(keep, t)
-		}
-	}
-	return keep
-}
-
-// Spec makes a scenario of a group: its state as setup, a session for each unit. The order in which the steps ran in the replay is its
-// first permutation. all are the names of all tables of the database; counters are statements that set sequences to where they were.
-func (g *Group) Spec(name string, lab engine.Lab, defs Definitions, tables []engine.Table, all, counters []string, d trace.Dialect) (*scenario.Spec, *scenario.Permutation) {
+// Spec makes a scenario of a group: what it needs of the database as setup, a session for each unit. The order in which the steps ran in
+// the replay is its first permutation.
+func (g *Group) Spec(name string, lab engine.Lab, defs Definitions, tables []engine.Table, d trace.Dialect) (*scenario.Spec, *scenario.Permutation) {
 	spec := &scenario.Spec{Name: name}
 	block := func(sql string) {
 		if sql = strings.TrimRight(strings.TrimSpace(sql), "; \n"); sql != "" {
 			spec.Setup = append(spec.Setup, scenario.Block{SQL: sql})
 		}
 	}
-	var names []string
-	for _, t := range all {
-		names = append(names, bare(t))
-	}
-	need := g.needed(slices.Concat(defs.Before, defs.After), names, d)
-	for _, sql := range defs.Before {
-		if wanted(sql, need, names, d) {
-			block(sql)
-		}
-	}
-	tied := slices.ContainsFunc(defs.Before, func(sql string) bool { _, refers := mentions(sql, names, d); return len(refers) > 0 })
-	if off, on := checksOff(d); tied { // rows come in no order that foreign keys would like
+	part, names := defs.Of(g.words())
+	off, on := checksOff(d)
+	tied := slices.ContainsFunc(part.Before, references.MatchString)
+	if tied && d == trace.MySQL { // a table may refer to one that comes later
 		block(off)
-		for _, t := range tables {
-			block(lab.InsertText(t))
-		}
+	}
+	if d == trace.PostgreSQL && slices.ContainsFunc(part.Before, routine.MatchString) {
+		block("SET check_function_bodies = off") // their tables come later, as in a dump
+	}
+	for _, sql := range part.Before {
+		block(sql)
+	}
+	if tied && d == trace.PostgreSQL { // rows come in no order that foreign keys would like
+		block(off)
+	}
+	for _, t := range tables {
+		block(lab.InsertText(t))
+	}
+	if tied {
 		block(on)
-	} else {
-		for _, t := range tables {
-			block(lab.InsertText(t))
-		}
 	}
-	for _, sql := range counters {
-		if wanted(sql, need, names, d) {
+	for _, sql := range g.State.Counters {
+		if slices.ContainsFunc(slices.Collect(maps.Keys(words(sql))), func(w string) bool { return names[w] }) {
 			block(sql)
 		}
 	}
-	for _, sql := range defs.After {
-		if wanted(sql, need, names, d) {
-			block(sql)
-		}
+	for _, sql := range part.After {
+		block(sql)
 	}
 	type placed struct {
 		n    int
@@ -158,21 +78,17 @@ func (g *Group) Spec(name string, lab engine.Lab, defs Definitions, tables []eng
 	return spec, p
 }
 
+var (
+	routine    = regexp.MustCompile(`(?is)^\s*create\b.{0,50}?\b(function|procedure)\b`)
+	references = regexp.MustCompile(`(?i)\breferences\b`)
+)
+
 // checksOff gives the settings that stop foreign keys from being checked, and that let them be again.
 func checksOff(d trace.Dialect) (off, on string) {
 	if d == trace.MySQL {
 		return "SET foreign_key_checks = 0", "SET foreign_key_checks = 1"
 	}
 	return "SET session_replication_role = replica", "SET session_replication_role = origin"
-}
-
-// wanted reports whether a definition is about tables that are needed. One that is about none (types, functions) is.
-func wanted(sql string, need map[string]bool, all []string, d trace.Dialect) bool {
-	own, refers := mentions(sql, all, d)
-	if own != "" && !need[own] {
-		return false
-	}
-	return !slices.ContainsFunc(refers, func(name string) bool { return !need[name] })
 }
 
 // Serial gives the orders in which the units run one after the other.

@@ -180,6 +180,7 @@ func transaction(t *oracle.Transaction, withLevel bool) string {
 	add("backend %d", t.Backend, t.Backend != 0)
 	add("user %s", t.User, t.User != "")
 	add("%s", t.Client, t.Client != "")
+	add("%s", strings.Join(t.Tags, ", "), len(t.Tags) > 0)
 	s := fmt.Sprintf("%s = transaction %d of session %d", t.Label, t.ID, t.Session)
 	if len(who) > 0 {
 		s += " (" + strings.Join(who, ", ") + ")"

@@ -71,7 +71,16 @@ const (
 
 // Define reads a statement's metadata. It is for the dialects, which cut the text; family says that the dialect is the MySQL family's.
 func Define(sql string, tokens []Lexeme, family bool) Definition {
-	d := &definer{sql: sql, t: tokens, family: family}
+	return (&definer{sql: sql, t: tokens, family: family}).define()
+}
+
+// DefineSQLite is Define for SQLite's dialect.
+func DefineSQLite(sql string, tokens []Lexeme) Definition {
+	return (&definer{sql: sql, t: tokens, lite: true}).define()
+}
+
+func (d *definer) define() Definition {
+	sql, tokens := d.sql, d.t
 	if len(tokens) == 0 {
 		return Definition{}
 	}
@@ -86,7 +95,8 @@ func Define(sql string, tokens []Lexeme, family bool) Definition {
 type definer struct {
 	sql    string
 	t      []Lexeme
-	family bool
+	family bool // the MySQL family's dialect
+	lite   bool // SQLite's
 	out    Definition
 }
 
@@ -134,7 +144,9 @@ func (d *definer) name(i int) (string, int) {
 	}
 	name := d.t[i].Name
 	if d.is(i+1, ".") && i+2 < len(d.t) {
-		if schema := name; !d.family && schema != "public" {
+		if schema := name; d.lite && !strings.EqualFold(schema, "main") {
+			d.fail("a table of another database than main")
+		} else if !d.lite && !d.family && schema != "public" {
 			return schema + "." + d.t[i+2].Name, i + 3
 		}
 		return d.t[i+2].Name, i + 3
@@ -190,6 +202,10 @@ func (d *definer) statement() {
 }
 
 func (d *definer) create() {
+	if d.lite && d.is(1, "VIRTUAL") {
+		d.fail("what a virtual table answers is its module's affair")
+		return
+	}
 	i := d.skip(1, "OR", "REPLACE", "GLOBAL", "LOCAL", "TEMP", "TEMPORARY", "UNLOGGED", "ONLINE", "OFFLINE", "UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR", "RECURSIVE", "CONSTRAINT", "HYPO")
 	switch {
 	case d.is(i, "TABLE"):
@@ -288,6 +304,20 @@ func (d *definer) options(i, to int) (keep string) {
 		}
 		c.Text = strings.TrimSpace(c.Text)
 		d.out.Configs = append(d.out.Configs, c)
+	}
+	if d.lite { // STRICT decides which values a column has; WITHOUT ROWID how they are stored
+		for ; i < to; i++ {
+			switch {
+			case d.is(i, "STRICT"):
+				keep = " STRICT"
+			case d.seq(i, "WITHOUT", "ROWID"):
+				config(i, i+2)
+				i++
+			case !d.is(i, ","):
+				d.fail("an option of the table that is not known: " + d.text(i, i+1))
+			}
+		}
+		return keep
 	}
 	value := func(j int) int { // the token behind [=] value
 		return min(d.skip(j, "=")+1, to)
@@ -405,6 +435,11 @@ func (d *definer) key(i, to int) {
 		}
 	}
 	k := KeyDefinition{Kind: "INDEX"}
+	for j := i; j < to && d.lite; j++ {
+		if d.seq(j, "ON", "CONFLICT") {
+			d.fail("ON CONFLICT of a constraint decides what is written")
+		}
+	}
 	switch {
 	case d.is(i, "PRIMARY"):
 		k.Kind = "PRIMARY KEY"
@@ -449,6 +484,7 @@ func (d *definer) reference(i int) (table string, columns []string) {
 var (
 	familyOptions = strings.Fields(`NOT NULL DEFAULT AUTO_INCREMENT AUTO_RANDOM PRIMARY UNIQUE KEY COMMENT COLUMN_FORMAT STORAGE REFERENCES CHECK CONSTRAINT GENERATED AS ON
 		VISIBLE INVISIBLE COLLATE VIRTUAL PERSISTENT STORED SERIAL ENGINE_ATTRIBUTE SECONDARY_ENGINE_ATTRIBUTE SRID REF_SYSTEM_ID WITH WITHOUT COMPRESSED FIRST AFTER`)
+	liteOptions     = strings.Fields(`CONSTRAINT NOT NULL CHECK DEFAULT GENERATED AS UNIQUE PRIMARY REFERENCES COLLATE DEFERRABLE INITIALLY`)
 	postgresOptions = strings.Fields(`CONSTRAINT NOT NULL CHECK DEFAULT GENERATED UNIQUE PRIMARY REFERENCES COLLATE STORAGE COMPRESSION DEFERRABLE INITIALLY OPTIONS USING`)
 )
 
@@ -469,9 +505,12 @@ func (d *definer) column(i, to int) string {
 	if d.family {
 		options = familyOptions
 	}
+	if d.lite {
+		options = liteOptions
+	}
 	first := i + 1
 	end := first
-	for end < to && (end == first || d.t[end].Depth > depth || !d.is(end, options...)) {
+	for end < to && (end == first && !(d.lite && d.is(end, options...)) || d.t[end].Depth > depth || !d.is(end, options...)) {
 		end++
 	}
 	c.Type = d.text(first, end)
@@ -505,6 +544,11 @@ func (d *definer) column(i, to int) string {
 			c.Default = true
 			constraint("DEFAULT")
 			j++
+		case d.lite && d.seq(j, "ON", "CONFLICT"):
+			d.fail("ON CONFLICT of a constraint decides what is written")
+		case d.lite && d.is(j, "AUTOINCREMENT"):
+			c.Automatic = true
+			constraint("AUTO_INCREMENT")
 		case d.is(j, "AUTO_INCREMENT", "AUTO_RANDOM", "IDENTITY", "SERIAL"):
 			c.Automatic = true
 			constraint("AUTO_INCREMENT")
@@ -537,7 +581,7 @@ func (d *definer) column(i, to int) string {
 			d.fail("a column of a system-versioned table")
 		}
 	}
-	if plain, ok := serials[strings.ToLower(c.Type)]; ok && !d.family {
+	if plain, ok := serials[strings.ToLower(c.Type)]; ok && !d.family && !d.lite {
 		c.Type, c.Automatic, c.NotNull, c.Default = plain, true, true, true
 		constraint("AUTO_INCREMENT")
 	}
@@ -552,7 +596,7 @@ func (d *definer) column(i, to int) string {
 		null = " NULL" // without it, it may be NOT NULL with defaults (MySQL manual, explicit_defaults_for_timestamp)
 	}
 	raw := d.text(i, i+1) + " " + c.Type + null + kept + position
-	if c.Type == "" {
+	if c.Type == "" && !d.lite { // SQLite: sqlite.org/datatype3.html, section 3.1
 		d.fail("a column without a type")
 	}
 	return strings.TrimRight(raw, " ")

@@ -77,7 +77,7 @@ var (
 		"observed transaction vanishes", "read skew", "read-write skew", "write skew", "long fork",
 	}
 	formalNames = []string{"G0", "G1a", "G1b", "G1c", "G-single", "G-nonadjacent", "G2-item", "G2"}
-	judgeNames  = []string{"wss-tx", "wss-stmt", "troc", "txcheck", "radar", "tlp", "norec", "dqe", "crash"}
+	judgeNames  = []string{"wss-tx", "wss-stmt", "troc", "txcheck", "radar", "tlp", "norec", "dqe", "serial", "crash"}
 )
 
 func oneOf(what string, names []string, found string) error {

@@ -58,6 +58,9 @@ const (
 	fieldMessage
 	fieldCommand
 	fieldID
+	fieldEvent
+	fieldText
+	fieldAccesses
 	lastField
 )
 
@@ -72,6 +75,7 @@ const (
 	flagBinary
 	flagPartial
 	flagWrite
+	flagHistoryEnds
 )
 
 // encoder appends fields.
@@ -140,6 +144,12 @@ func appendRecord(b []byte, r *Record, base int64) []byte {
 		e.when(fieldAt, r.End.At, base)
 		e.number(fieldTick, r.End.Tick)
 		e.text(fieldReason, r.End.Reason)
+	case KindHistory:
+		e.event(r.History)
+	case KindNote:
+		e.when(fieldAt, r.Note.At, base)
+		e.text(fieldText, r.Note.Text)
+		e.flags(false, false, false, false, false, false, false, false, false, r.Note.HistoryEnds)
 	}
 	return e.b
 }
@@ -310,6 +320,22 @@ func decodeRecord(b []byte, r *Record, base int64) error {
 				r.End.Tick = v
 			case fieldReason:
 				r.End.Reason = string(text)
+			default:
+				d.odd(field)
+			}
+		}
+	case KindHistory:
+		r.History = d.event()
+	case KindNote:
+		r.Note = &Note{}
+		for field, v, text, ok := d.next(); ok; field, v, text, ok = d.next() {
+			switch field {
+			case fieldAt:
+				r.Note.At = when(v, base)
+			case fieldText:
+				r.Note.Text = string(text)
+			case fieldFlags:
+				r.Note.HistoryEnds = v&flagHistoryEnds != 0
 			default:
 				d.odd(field)
 			}

@@ -28,7 +28,16 @@ type talk interface {
 	gap() error
 	flush() error
 	close(at int64, reason string) error
+	// secured says that TLS with the client has begun and what follows is heard within it.
+	secured()
+	// resume says, after a gap, that what follows is a request, behind everything that was answered.
+	resume()
+	// lastWords tells why the conversation ends, as far as somebody said it.
+	lastWords() string
 }
+
+// quit is the reason of an end that the client asked for.
+const quit = "quit"
 
 // half is one direction of a connection.
 type half struct {
@@ -237,18 +246,16 @@ func (c *conn) recognise(from, to netip.AddrPort, data []byte, at int64) {
 	}
 	c.log.servers[server] = w
 	if w == wireMySQL {
-		c.talk = newMyTalk(c.log, c.client, at, c.whole && c.tries == 0)
+		c.talk = newMyTalk(&c.log.floor, c.log.out.newSession(), c.client.String(), at, c.whole && c.tries == 0)
 		return
 	}
-	c.talk = newPgTalk(c.log, c.client, at, c.whole && c.tries == 0, from == c.client)
+	c.talk = newPgTalk(&c.log.floor, c.log.out.newSession(), c.client.String(), at, c.whole && c.tries == 0, from == c.client)
 }
 
 // guess recognises a connection that was joined late.
 func (c *conn) guess(from, to netip.AddrPort, data []byte) wire {
 	port := func(a netip.AddrPort, w wire) bool {
-		known, ok := c.log.servers[a]
-		usual := w == wirePostgres && a.Port() == 5432 || w == wireMySQL && (a.Port() == 3306 || a.Port() == 4000)
-		return ok && known == w || !ok && (usual || slices.Contains(c.log.out.o.Ports, int(a.Port())))
+		return c.log.usual(a) == w || c.log.servers[a] == wireUnknown && slices.Contains(c.log.out.o.Ports, int(a.Port()))
 	}
 	is := func(client netip.AddrPort, w wire) wire {
 		if c.client.IsValid() && c.client != client {

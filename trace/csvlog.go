@@ -2,8 +2,6 @@ package trace
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"strconv"
 	"strings"
 )
@@ -80,22 +78,12 @@ func recordStart(line []byte) bool {
 }
 
 func (l *csvLog) read(in *input) error {
-	for {
-		line, long, err := in.next()
-		if errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return err
-		}
-		if err := l.line(in, line, long); err != nil {
-			return err
-		}
-	}
-	if l.held != nil {
+	err := in.each(func(line []byte, long bool) error { return l.line(in, line, long) })
+	if err == nil && l.held != nil {
 		l.out.unknown(l.first, "the record is cut off", l.held)
 		l.held, l.open = nil, false
 	}
-	return nil
+	return err
 }
 
 // line takes a line. A quoted field may go on in the next one, so a line with an odd number of quotes opens or closes one. In a

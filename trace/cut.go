@@ -22,6 +22,7 @@ type Cutter struct {
 	Kept    int             // statements
 	Unknown int             // statements that were kept because nobody knows what they touch
 	Midway  int             // sessions that begin in the middle of a transaction
+	Events  int             // of the history, which were left out: a part of one cannot be judged
 }
 
 type cutSession struct {
@@ -51,6 +52,13 @@ func (k *Cutter) Rewind() { clear(k.live) }
 
 // Keep is the second pass: it hands on what is wanted.
 func (k *Cutter) Keep(r *Record, out func(*Record) error) error {
+	switch r.Kind {
+	case KindHistory:
+		k.Events++
+		return nil
+	case KindNote:
+		return out(r)
+	}
 	s := k.session(r)
 	if !k.inside(r) || len(k.c.Tables) > 0 && !k.wanted[r.Session] {
 		return nil

@@ -2,8 +2,6 @@ package trace
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"regexp"
 	"strings"
 )
@@ -24,6 +22,8 @@ type generalEntry struct {
 	id      string
 	command string
 	text    []byte
+	quote   openQuote
+	cut     bool // the file ends in it without a line end
 }
 
 func newGeneralLog(out *sink) source { return &generalLog{mySessions: newMySessions(out)} }
@@ -73,16 +73,11 @@ var generalCommands = map[string]int{
 }
 
 func (l *generalLog) read(in *input) error {
-	for {
-		line, long, err := in.next()
-		if errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return err
-		}
-		if err := l.line(in, line, long); err != nil {
-			return err
-		}
+	if err := in.each(func(line []byte, long bool) error { return l.line(in, line, long) }); err != nil {
+		return err
+	}
+	if l.entry != nil {
+		l.entry.cut = in.cut || l.entry.quote.ends(l.entry.text)
 	}
 	return l.flushEntry()
 }
@@ -92,23 +87,27 @@ func (l *generalLog) line(in *input, line []byte, long bool) error {
 	if len(line) > 2 && (line[0] == '\t' || line[0] >= '0' && line[0] <= '9') {
 		m = generalLine.FindSubmatch(bytes.TrimRight(line[:min(len(line), 200)], "\r\n"))
 	}
-	if m != nil && generalCommands[string(m[3])] == commandUnknown {
-		m = nil
+	if m == nil || generalCommands[string(m[3])] == commandUnknown {
+		return l.more(in, line, long)
 	}
-	if m == nil {
+	at, ok := l.at, true
+	if len(m[1]) > 0 {
+		at, ok = parseMyTime(string(m[1]))
+	}
+	if l.quotes(m, at, ok) {
 		return l.more(in, line, long)
 	}
 	if err := l.flushEntry(); err != nil {
 		return err
 	}
+	if !ok {
+		l.out.unknown(in.n, "its time cannot be read", line)
+		return nil
+	}
 	if len(m[1]) > 0 {
-		at, ok := parseMyTime(string(m[1]))
-		if !ok {
-			l.out.unknown(in.n, "its time cannot be read", line)
-			return nil
-		}
 		l.at = at
 		l.coarse = l.coarse || m[1][4] != '-'
+		l.out.seen(in.n, at)
 	}
 	if long {
 		l.out.unknown(in.n, "the line is too long", line)
@@ -116,6 +115,18 @@ func (l *generalLog) line(in *input, line []byte, long bool) error {
 	}
 	l.entry = &generalEntry{line: in.n, at: l.at, id: string(m[2]), command: string(m[3]), text: bytes.Clone(line[len(m[0]):])}
 	return nil
+}
+
+// quotes tells whether a line that looks like an entry is of the text of the one before: a quote is open there, and the line cannot be the
+// server's next one, as its time is not later, or its session not known. (A quote may also stay open because the client forgot it.)
+func (l *generalLog) quotes(m [][]byte, at int64, readable bool) bool {
+	if l.entry == nil || !l.entry.quote.ends(l.entry.text) {
+		return false
+	}
+	if len(m[1]) > 0 { // whole seconds are printed when they change
+		return !readable || at < l.at || at == l.at && m[1][4] != '-'
+	}
+	return l.byID[string(m[2])] == nil && string(m[2]) != l.entry.id && string(m[3]) != "Connect"
 }
 
 // more takes a line that does not begin an entry: of a statement of several lines, or of the server's banner.
@@ -162,7 +173,7 @@ func (l *generalLog) flushEntry() error {
 		l.find(e.id, e.at).follower = follower{dialect: MySQL, status: StatusIdle}
 	case commandQuery, commandExecute:
 		s := l.find(e.id, e.at)
-		st := &Statement{SQL: text, Protocol: ProtocolSimple, Start: e.at, From: l.out.tick(), Tags: ParseTags(text, MySQL)}
+		st := &Statement{SQL: text, Protocol: ProtocolSimple, Lost: e.cut, Start: e.at, From: l.out.tick(), Tags: ParseTags(text, MySQL)}
 		if e.command != "Query" {
 			st.Protocol = ProtocolPrepared
 		}

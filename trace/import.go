@@ -39,7 +39,7 @@ func Formats() []Format {
 		{"jsonlog", "PostgreSQL jsonlog", isJSONLog, newJSONLog},
 		{"csvlog", "PostgreSQL csvlog", isCSVLog, newCSVLog},
 		{"audit", "MariaDB server_audit", isServerAudit, newServerAudit},
-		{"slow", "slow query log (MySQL, MariaDB, Percona Server)", isSlowLog, newSlowLog},
+		{"slow", "slow query log (MySQL, MariaDB, Percona Server, TiDB)", isSlowLog, newSlowLog},
 		{"general", "general query log (MySQL, MariaDB)", isGeneralLog, newGeneralLog},
 		{"stderr", "PostgreSQL log (stderr)", isStderrLog, newStderrLog},
 	}
@@ -84,18 +84,61 @@ func Import(ctx context.Context, files []string, o ImportOptions) ([]*Report, er
 	if o.MaxLine <= 0 {
 		o.MaxLine = DefaultMaxLine
 	}
+	if err := distinct(files); err != nil {
+		return nil, err
+	}
 	im := &importer{ctx: ctx, o: o, formats: formats, open: map[string]int{}}
 	for _, path := range files {
 		if err := im.file(path); err != nil {
 			return im.reports(), err
 		}
 	}
-	for _, l := range im.logs {
-		if err := l.source.finish(); err != nil {
-			return im.reports(), err
+	return im.reports(), im.finish()
+}
+
+// distinct refuses a file that is given twice: all its statements would have happened twice.
+func distinct(files []string) error {
+	infos := make([]os.FileInfo, len(files))
+	for i, path := range files {
+		var err error
+		if infos[i], err = os.Stat(path); err != nil {
+			return fmt.Errorf("open log: %w", err)
+		}
+		if infos[i].IsDir() {
+			return fmt.Errorf("open log: %s is a folder: name the files in it", path)
+		}
+		for j := range i {
+			if os.SameFile(infos[i], infos[j]) {
+				return fmt.Errorf("%s and %s are the same file: name it once", files[j], path)
+			}
 		}
 	}
-	return im.reports(), nil
+	return nil
+}
+
+// finish ends all logs, and says what only all of them together show.
+func (im *importer) finish() error {
+	for _, l := range im.logs {
+		if err := l.source.finish(); err != nil {
+			return err
+		}
+		l.sink.clockNote()
+	}
+	if len(im.logs) == 0 {
+		if len(im.empty) == 0 {
+			return nil
+		}
+		return fmt.Errorf("%s is empty: the server has written nothing to it", im.empty[0])
+	}
+	first := im.logs[0].sink.report
+	for _, path := range im.empty {
+		first.note("%s is empty", path)
+	}
+	if len(im.logs) > 1 {
+		first.note("the files are logs of %d formats: what two of them tell of the same statement is in the capture twice. Import them one by one unless they are of "+
+			"different servers", len(im.logs))
+	}
+	return nil
 }
 
 func formatNames() string {
@@ -113,8 +156,10 @@ type importer struct {
 	formats  []Format
 	logs     []*log
 	open     map[string]int // format: index in logs
+	empty    []string       // files
 	sessions uint64
 	tick     uint64
+	last     uint64 // of a recorder: the last tick that may be given; 0: any
 }
 
 // log is one log that is being read.
@@ -141,21 +186,33 @@ func (im *importer) file(path string) (err error) {
 }
 
 func (im *importer) stream(r io.Reader, path string) error {
-	raw := bufio.NewReaderSize(&counted{ctx: im.ctx, in: r, read: im.o.Read}, 256<<10)
-	plain, err := decompress(raw)
+	raw := &counted{ctx: im.ctx, in: r, read: im.o.Read}
+	packed, err := decompress(bufio.NewReaderSize(raw, 256<<10))
 	if err != nil {
 		return fmt.Errorf("read %s: %w", path, err)
 	}
+	defer packed.close()
+	plain := bufio.NewReaderSize(packed, 256<<10)
 	head, err := plain.Peek(headSize)
-	if err != nil && !errors.Is(err, io.EOF) {
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
 		return fmt.Errorf("read %s: %w", path, err)
+	case len(head) == 0 && packed.err != nil:
+		return fmt.Errorf("read %s: the compressed data is damaged or cut off at its beginning: %w", path, packed.err)
+	case len(head) == 0:
+		im.empty = append(im.empty, path)
+		return nil
+	case bytes.HasPrefix(head, []byte{0xff, 0xfe}), bytes.HasPrefix(head, []byte{0xfe, 0xff}):
+		return fmt.Errorf("%s: this is UTF-16: make UTF-8 of it: iconv -f UTF-16 -t UTF-8", path)
+	case bytes.HasPrefix(head, byteOrderMark):
+		head = head[len(byteOrderMark):]
+		if _, err := plain.Discard(len(byteOrderMark)); err != nil {
+			return fmt.Errorf("read %s: %w", path, err)
+		}
 	}
 	i := slices.IndexFunc(im.formats, func(f Format) bool { return f.detect(head) })
 	if i < 0 {
-		if len(head) == 0 {
-			return fmt.Errorf("%s is empty: name its format with --format, or leave it out", path)
-		}
-		return fmt.Errorf("%s: none of the formats that wirecheck knows by their looks (%s): name it with --format", path, formatNames())
+		return fmt.Errorf("%s: %s", path, refusal(head))
 	}
 	l := im.log(im.formats[i])
 	l.sink.report.Files = append(l.sink.report.Files, path)
@@ -164,9 +221,18 @@ func (im *importer) stream(r io.Reader, path string) error {
 	if err := l.source.read(in); err != nil {
 		return fmt.Errorf("import %s as %s: %w", path, im.formats[i].Name, err)
 	}
-	l.sink.report.Lines += in.lines.n
+	if raw.err != nil {
+		return fmt.Errorf("read %s: %w", path, raw.err)
+	}
+	if packed.err != nil {
+		l.sink.unknown(in.n, "the compressed file is damaged or cut off behind this line: "+packed.err.Error(), nil)
+	}
+	l.sink.report.Lines += in.n
 	return nil
 }
+
+// byteOrderMark is what some editors put in front of UTF-8.
+var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // headSize is how much of a file its format is recognised by.
 const headSize = 32 << 10
@@ -183,8 +249,23 @@ func (im *importer) log(f Format) *log {
 	return l
 }
 
+// unpacked is a file behind its compression. Damage ends it: what comes before is good, and err says what was wrong.
+type unpacked struct {
+	in    io.Reader
+	close func()
+	err   error
+}
+
+func (u *unpacked) Read(p []byte) (int, error) {
+	n, err := u.in.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		u.err, err = err, io.EOF
+	}
+	return n, err
+}
+
 // decompress looks through gzip and zstd.
-func decompress(in *bufio.Reader) (*bufio.Reader, error) {
+func decompress(in *bufio.Reader) (*unpacked, error) {
 	head, err := in.Peek(4)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -195,15 +276,15 @@ func decompress(in *bufio.Reader) (*bufio.Reader, error) {
 		if err != nil {
 			return nil, err
 		}
-		return bufio.NewReaderSize(z, 256<<10), nil
+		return &unpacked{in: z, close: func() {}}, nil
 	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
 		if err != nil {
 			return nil, err
 		}
-		return bufio.NewReaderSize(z, 256<<10), nil
+		return &unpacked{in: z, close: z.Close}, nil
 	}
-	return in, nil
+	return &unpacked{in: in, close: func() {}}, nil
 }
 
 // counted tells how much was read, and ends with the context.
@@ -211,15 +292,19 @@ type counted struct {
 	ctx  context.Context
 	in   io.Reader
 	read func(int64)
+	err  error // other than the end
 }
 
 func (c *counted) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
+	if c.err = c.ctx.Err(); c.err != nil {
+		return 0, c.err
 	}
 	n, err := c.in.Read(p)
 	if c.read != nil && n > 0 {
 		c.read(int64(n))
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		c.err = err
 	}
 	return n, err
 }
@@ -237,6 +322,22 @@ type lines struct {
 	max  int
 	n    int // number of the line that was read last
 	room []byte
+	cut  bool // the last line has no end
+}
+
+// each gives every line to a function, as next does.
+func (l *lines) each(take func(line []byte, long bool) error) error {
+	for {
+		line, long, err := l.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := take(line, long); err != nil {
+			return err
+		}
+	}
 }
 
 // next gives a line with its line end, valid until the next call. Of a line that is too long it gives the beginning, and says so.
@@ -252,7 +353,7 @@ func (l *lines) next() (line []byte, long bool, err error) {
 	l.n++
 	if !errors.Is(err, bufio.ErrBufferFull) {
 		if errors.Is(err, io.EOF) {
-			err = nil
+			l.cut, err = true, nil
 		}
 		return line, false, err
 	}
@@ -266,7 +367,7 @@ func (l *lines) next() (line []byte, long bool, err error) {
 		l.room = append(l.room, line...)
 	}
 	if errors.Is(err, io.EOF) {
-		err = nil
+		l.cut, err = true, nil
 	}
 	line = l.room
 	if cap(l.room) > 4<<20 {
@@ -282,6 +383,7 @@ type sink struct {
 	in     *input
 	report *Report
 	rec    Record
+	clock  clock
 }
 
 // newSession gives the number of a new session.
@@ -293,7 +395,9 @@ func (s *sink) newSession() uint64 {
 
 // tick gives the next place in the order of the log.
 func (s *sink) tick() uint64 {
-	s.im.tick++
+	if s.im.last == 0 || s.im.tick < s.im.last {
+		s.im.tick++
+	}
 	return s.im.tick
 }
 
@@ -357,5 +461,38 @@ func (s *sink) unknown(line int, why string, text []byte) {
 	s.report.Unknown++
 	if len(s.report.Samples) < maxSamples {
 		s.report.Samples = append(s.report.Samples, UnknownLine{File: filepath.Base(s.in.name), Line: line, Why: why, Text: sample(text)})
+	}
+}
+
+// clock notices when a log's times go back.
+type clock struct {
+	latest int64
+	back   int   // how often
+	most   int64 // by how much
+	at     UnknownLine
+}
+
+// clockSlack is how far back times may go without a reason: servers write lines of the same moment in any order.
+const clockSlack = 2_000_000_000
+
+// seen tells the time of a line.
+func (s *sink) seen(line int, at int64) {
+	c := &s.clock
+	if at < c.latest-clockSlack {
+		if by := c.latest - at; by > c.most {
+			c.most, c.at = by, UnknownLine{File: filepath.Base(s.in.name), Line: line}
+		}
+		c.back++
+		c.latest = at
+	}
+	c.latest = max(c.latest, at)
+}
+
+// clockNote says that the times went back.
+func (s *sink) clockNote() {
+	c := &s.clock
+	if c.back > 0 {
+		s.report.note("the clock goes back %s, by %s at most (%s:%d). Rotated files are to be given oldest first, each once, and only those of one server; "+
+			"a clock that was set, or the end of daylight saving time, does the same", plural(int64(c.back), "time"), Took(c.most), c.at.File, c.at.Line)
 	}
 }

@@ -4,7 +4,7 @@ import "fmt"
 
 // The names of the enumerations, in JSON and in messages.
 var (
-	kindNames     = map[Kind]string{KindSession: "session", KindStatement: "statement", KindWait: "wait", KindEnd: "end"}
+	kindNames     = map[Kind]string{KindSession: "session", KindStatement: "statement", KindWait: "wait", KindEnd: "end", KindHistory: "history", KindNote: "note"}
 	protocolNames = map[Protocol]string{
 		ProtocolUnknown: "", ProtocolSimple: "simple", ProtocolPrepared: "prepared", ProtocolExecute: "execute", ProtocolFetch: "fetch",
 	}

@@ -3,12 +3,12 @@ package trace
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"strconv"
+	"unicode/utf8"
 )
 
-// jsonLog reads PostgreSQL's jsonlog: one object a line (PostgreSQL manual, 20.8.5).
+// jsonLog reads PostgreSQL's jsonlog: one object a line (PostgreSQL manual, 20.8.5). The server writes texts in the database's encoding;
+// one that is not UTF-8 cannot be told exactly.
 type jsonLog struct {
 	*pgLog
 	clock pgClock
@@ -43,27 +43,19 @@ type jsonEntry struct {
 }
 
 func (l *jsonLog) read(in *input) error {
-	for {
-		line, long, err := in.next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		if len(bytes.TrimSpace(line)) == 0 {
-			continue
-		}
+	return in.each(func(line []byte, long bool) error {
 		if long {
 			l.out.unknown(in.n, "the line is too long", line)
-			continue
+			return nil
 		}
-		if err := l.line(in.n, line); err != nil {
-			return err
-		}
-	}
+		return l.line(in.n, line)
+	})
 }
 
 func (l *jsonLog) line(n int, line []byte) error {
+	if len(bytes.TrimSpace(line)) == 0 {
+		return nil
+	}
 	var j jsonEntry
 	if err := json.Unmarshal(line, &j); err != nil {
 		l.out.unknown(n, "this is not a JSON object of a jsonlog", line)
@@ -81,7 +73,7 @@ func (l *jsonLog) line(n int, line []byte) error {
 	return l.add(&pgEntry{
 		line: n, at: at, user: j.User, db: j.Database, client: client, pid: strconv.Itoa(j.PID), session: j.Session, ps: j.Title, vxid: j.VXID,
 		xid: j.XID, level: j.Severity, state: j.State, message: j.Message, detail: j.Detail, context: j.Context, query: j.Statement,
-		app: j.Application, backend: j.Backend,
+		app: j.Application, backend: j.Backend, lost: !utf8.Valid(line),
 	})
 }
 

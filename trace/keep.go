@@ -36,6 +36,27 @@ func (d *Digest) Add(row []Value) {
 	}
 }
 
+// addText adds a row of values in text form; nil is NULL.
+func (d *Digest) addText(row [][]byte) {
+	if d.sum == nil {
+		d.sum = sha256.New()
+	}
+	b := binary.AppendUvarint(d.room[:0], uint64(len(row)))
+	for _, v := range row {
+		if v == nil {
+			b = append(b, 0)
+			continue
+		}
+		b = append(b, 1)
+		b = binary.AppendUvarint(b, uint64(len(v)))
+		b = append(b, v...)
+	}
+	d.sum.Write(b)
+	if cap(b) <= 1<<20 {
+		d.room = b
+	}
+}
+
 // String is the digest of the rows so far.
 func (d *Digest) String() string {
 	if d.sum == nil {
@@ -53,12 +74,29 @@ type keeper struct {
 	blind  bool // a row could not be seen whole, so there is no digest
 }
 
-func newKeeper(o *ImportOptions) *keeper {
+// newKeeper begins a result of a statement that has the others already: what is kept of all of them together is bounded.
+func newKeeper(o *ImportOptions, others []Result) *keeper {
 	most := o.Rows
 	if most == 0 {
 		most = DefaultRows
 	}
-	return &keeper{most: most, result: Result{Affected: Unknown, Count: Unknown}}
+	k := &keeper{most: most, result: Result{Affected: Unknown, Count: Unknown}}
+	if n := len(others); n > 0 {
+		k.bytes = others[n-1].kept
+	}
+	return k
+}
+
+// maxResults are kept of one statement.
+const maxResults = 1 << 14
+
+// addResult adds a result to a statement's. Where some are left out the last one that is there is marked as not whole.
+func addResult(st *Statement, r Result) {
+	if len(st.Results) == maxResults {
+		st.Results[maxResults-1].Partial = true
+		return
+	}
+	st.Results = append(st.Results, r)
 }
 
 func (k *keeper) columns(c []Column) { k.result.Columns, k.result.Count = c, 0 }
@@ -75,12 +113,37 @@ func (k *keeper) row(row []Value) {
 	for _, v := range row {
 		size += len(v.Text) + 24
 	}
-	if k.result.Partial || len(k.result.Rows) >= k.most || k.bytes+size > maxRowBytes {
-		k.result.Partial = true
+	if k.room(size) {
+		k.result.Rows = append(k.result.Rows, row)
+	}
+}
+
+// text takes a row in text form, nil being NULL; it keeps nothing of it but a copy.
+func (k *keeper) text(row [][]byte) {
+	k.result.Count = max(k.result.Count, 0) + 1
+	k.digest.addText(row)
+	size := 24 * len(row)
+	for _, v := range row {
+		size += len(v)
+	}
+	if !k.room(size) {
 		return
 	}
+	own := make([]Value, len(row))
+	for i, v := range row {
+		own[i] = Value{Null: v == nil, Text: string(v)}
+	}
+	k.result.Rows = append(k.result.Rows, own)
+}
+
+// room tells whether a row is to be kept, and makes room for it.
+func (k *keeper) room(size int) bool {
+	if k.result.Partial || len(k.result.Rows) >= k.most || k.bytes+size > maxRowBytes {
+		k.result.Partial = true
+		return false
+	}
 	k.bytes += size
-	k.result.Rows = append(k.result.Rows, row)
+	return true
 }
 
 // done gives the result.
@@ -88,6 +151,7 @@ func (k *keeper) done() Result {
 	if k.result.Count != Unknown && !k.blind {
 		k.result.Digest = k.digest.String()
 	}
+	k.result.kept = k.bytes
 	return k.result
 }
 

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"bytes"
 	"strings"
 	"unicode/utf8"
 )
@@ -70,11 +71,11 @@ func (l *lexer) scan(s string) tokenKind {
 		l.inHint = false
 		return l.take(tokenComment, 2)
 	case c == '\'':
-		return l.take(tokenString, quoted(s, 0, l.dialect == MySQL))
+		return l.quoted(tokenString, s, 0, l.dialect == MySQL)
 	case c == '"' && l.dialect == MySQL:
-		return l.take(tokenString, quoted(s, 0, true))
+		return l.quoted(tokenString, s, 0, true)
 	case c == '"', c == '`' && l.dialect == MySQL:
-		return l.take(tokenName, quoted(s, 0, false))
+		return l.quoted(tokenName, s, 0, false)
 	case c == '$' && l.dialect == PostgreSQL:
 		return l.dollar(s)
 	case c >= '0' && c <= '9', c == '.' && len(s) > 1 && s[1] >= '0' && s[1] <= '9' && !l.afterName():
@@ -136,8 +137,13 @@ func (l *lexer) comment(s string) tokenKind {
 	return l.take(tokenComment, len(s))
 }
 
-// quoted gives the length of a quoted thing whose opening quote is at s[at].
-func quoted(s string, at int, backslash bool) int {
+func (l *lexer) quoted(kind tokenKind, s string, at int, backslash bool) tokenKind {
+	n, _ := quoted(s, at, backslash)
+	return l.take(kind, n)
+}
+
+// quoted gives the length of a quoted thing whose opening quote is at s[at], and whether it has a closing one.
+func quoted(s string, at int, backslash bool) (n int, closed bool) {
 	q := s[at]
 	for i := at + 1; i < len(s); i++ {
 		switch {
@@ -146,10 +152,10 @@ func quoted(s string, at int, backslash bool) int {
 		case s[i] == q && i+1 < len(s) && s[i+1] == q:
 			i++
 		case s[i] == q:
-			return i + 1
+			return i + 1, true
 		}
 	}
-	return len(s)
+	return len(s), false
 }
 
 func (l *lexer) dollar(s string) tokenKind {
@@ -202,11 +208,11 @@ func (l *lexer) word(s string) tokenKind {
 	switch {
 	case strings.HasPrefix(rest, "'") && (prefix == "e" || prefix == "b" || prefix == "x" || prefix == "n" || l.dialect == MySQL && prefix[0] == '_'):
 		backslash := l.dialect == MySQL || prefix == "e"
-		return l.take(tokenString, quoted(s, n, backslash))
+		return l.quoted(tokenString, s, n, backslash)
 	case prefix == "u" && strings.HasPrefix(rest, "&'") && l.dialect == PostgreSQL:
-		return l.take(tokenString, quoted(s, n+1, false))
+		return l.quoted(tokenString, s, n+1, false)
 	case prefix == "u" && strings.HasPrefix(rest, `&"`) && l.dialect == PostgreSQL:
-		return l.take(tokenName, quoted(s, n+1, false))
+		return l.quoted(tokenName, s, n+1, false)
 	}
 	return l.take(tokenWord, n)
 }
@@ -236,4 +242,42 @@ func words(sql string, d Dialect, n int) []string {
 		}
 	}
 	return out
+}
+
+// openQuote tells whether a text of the MySQL family that grows line by line ends within quotes or a comment, so that what follows may still
+// belong to it. Each byte is looked at once.
+type openQuote struct {
+	in   byte // ', ", `, or * for a comment; 0: neither
+	seen int  // bytes
+}
+
+// ends takes the whole text so far.
+func (o *openQuote) ends(text []byte) bool {
+	for ; o.seen < len(text); o.seen++ {
+		c, rest := text[o.seen], text[o.seen+1:]
+		switch {
+		case o.in == '*':
+			if c == '*' && bytes.HasPrefix(rest, []byte("/")) {
+				o.in = 0
+				o.seen++
+			}
+		case o.in != 0 && c == '\\' && o.in != '`':
+			o.seen++
+		case o.in != 0 && c == o.in:
+			o.in = 0 // a doubled quote closes and opens
+		case o.in != 0:
+		case c == '\'' || c == '"' || c == '`':
+			o.in = c
+		case c == '#', c == '-' && len(rest) > 1 && rest[0] == '-' && rest[1] <= ' ':
+			if end := bytes.IndexByte(rest, '\n'); end >= 0 {
+				o.seen += end + 1
+			} else {
+				o.seen = len(text) - 1
+			}
+		case c == '/' && bytes.HasPrefix(rest, []byte("*")) && !bytes.HasPrefix(rest, []byte("*!")) && !bytes.HasPrefix(rest, []byte("*M!")):
+			o.in = '*'
+			o.seen++
+		}
+	}
+	return o.in != 0
 }

@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"flag"
 	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,7 +57,7 @@ func TestLogs(t *testing.T) {
 			if report.Format == "stderr" {
 				prefix = findPrefix(data).text
 			}
-			cutEverywhere(t, data, report.Format, prefix)
+			garbleEverywhere(t, data, report.Format, prefix)
 		})
 	}
 	if tried < 10 {
@@ -66,16 +65,14 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// cutEverywhere reads the log cut off at many places, and garbled: nothing panics, and nothing is an error.
-func cutEverywhere(t *testing.T, data []byte, format, prefix string) {
+// garbleEverywhere changes bytes at many places: nothing panics, and nothing is an error.
+func garbleEverywhere(t *testing.T, data []byte, format, prefix string) {
 	t.Helper()
 	for n := 1; n < len(data); n += max(1, len(data)/200) {
 		garbled := bytes.Clone(data)
 		garbled[n] ^= 0x15
-		for _, b := range [][]byte{data[:n], garbled} {
-			if _, err := streamBytes(t, b, format, ImportOptions{Prefix: prefix, Out: func(*Record) error { return nil }}); err != nil {
-				t.Fatalf("byte %d: %v", n, err)
-			}
+		if _, err := streamBytes(t, garbled, format, ImportOptions{Prefix: prefix, Out: func(*Record) error { return nil }}); err != nil {
+			t.Fatalf("byte %d: %v", n, err)
 		}
 	}
 }
@@ -96,6 +93,9 @@ func streamBytes(t testing.TB, data []byte, name string, o ImportOptions) (*Repo
 	im := &importer{ctx: t.Context(), formats: []Format{format}, open: map[string]int{}, o: o}
 	if err := im.stream(bytes.NewReader(data), "x"); err != nil {
 		return nil, err
+	}
+	if len(im.logs) == 0 {
+		return &Report{}, nil // an empty file
 	}
 	return im.logs[0].sink.report, im.logs[0].source.finish()
 }
@@ -316,32 +316,6 @@ func TestImportRefuses(t *testing.T) {
 	}
 }
 
-// FuzzLogs gives each reader anything.
-func FuzzLogs(f *testing.F) {
-	files, err := filepath.Glob("testdata/*.*")
-	if err != nil {
-		f.Fatal(err)
-	}
-	formats := Formats()
-	for i, format := range formats {
-		for _, path := range files {
-			if strings.HasSuffix(path, "."+format.Name) {
-				data, err := os.ReadFile(path)
-				if err != nil {
-					f.Fatal(err)
-				}
-				f.Add(byte(i), data)
-			}
-		}
-	}
-	f.Fuzz(func(t *testing.T, which byte, data []byte) {
-		streamBytes(t, data, formats[int(which)%len(formats)].Name, ImportOptions{MaxLine: 1 << 16, Out: func(r *Record) error {
-			var again Record
-			return decodeRecord(appendRecord(nil, r, 0), &again, 0)
-		}})
-	})
-}
-
 // FuzzTalk gives the decoders of both protocols anything, in pieces.
 func FuzzTalk(f *testing.F) {
 	f.Add(byte(0), []byte("Q\x00\x00\x00\x0dSELECT 1\x00"), []byte("C\x00\x00\x00\x0dSELECT 1\x00Z\x00\x00\x00\x05I"), byte(3))
@@ -354,9 +328,9 @@ func FuzzTalk(f *testing.F) {
 		out := &sink{im: &importer{}, o: &o, report: &Report{}}
 		l := newPcap(out).(*pcapLog)
 		whole := kind&2 == 0
-		var talk talk = newPgTalk(l, netip.AddrPort{}, 1, whole, true)
+		var talk talk = newPgTalk(&l.floor, 1, "", 1, whole, true)
 		if kind&1 == 1 {
-			talk = newMyTalk(l, netip.AddrPort{}, 1, whole)
+			talk = newMyTalk(&l.floor, 1, "", 1, whole)
 		}
 		for len(client)+len(server) > 0 {
 			n := min(len(client), int(size)+1)

@@ -147,6 +147,9 @@ func productOf(version string) string {
 
 // useDatabase reads USE db.
 func useDatabase(sql string) (string, bool) {
+	if s := strings.TrimLeft(sql, " \t\r\n"); s == "" || s[0]|0x20 != 'u' { // almost all statements
+		return "", false
+	}
 	f := strings.Fields(strings.TrimRight(sql, "; \t\r\n"))
 	if len(f) == 2 && strings.EqualFold(f[0], "use") {
 		return strings.Trim(f[1], "`"), true

@@ -204,6 +204,15 @@ func TestMariaDB(t *testing.T) {
 	awaitGone(t, admin.conn)
 	pieces := wire.close()
 
+	t.Run("recorder", func(t *testing.T) {
+		records, _ := recordPieces(t, pieces, WireMySQL)
+		for name, c := range map[string]*myClient{"shop-A": a, "shop-B": b} {
+			if d := cmp.Diff(c.said, seenMy(statements(records, name))); d != "" {
+				t.Errorf("%s: -client +trace:\n%s\n%s", name, d, shown(records))
+			}
+		}
+		checkMyStatus(t, records)
+	})
 	t.Run("pcap", func(t *testing.T) {
 		all := packets(t, pieces, server.Port)
 		for _, data := range [][]byte{pcapFile(t, all, false), pcapFile(t, all, true), pcapFile(t, disorder(all), false)} {

@@ -2,7 +2,6 @@ package trace
 
 import (
 	"encoding/binary"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +11,7 @@ import (
 // Base, Client/Server Protocol). How results are framed depends on capabilities that were agreed upon at login; where that was not seen,
 // the packets themselves show it.
 type myTalk struct {
-	log    *pcapLog
+	log    *floor
 	number uint64
 	info   Session
 	told   Session
@@ -30,7 +29,9 @@ type myTalk struct {
 	texts      map[uint32]*myPrepared
 	prepared   uint32 // id of the statement that was prepared last
 	follow     follower
-	upload     bool // the client sends a file
+	cells      [][]byte // of the row that is read
+	upload     bool     // the client sends a file
+	parting    string   // why it ends, as far as somebody said it
 }
 
 type myPhase uint8
@@ -135,9 +136,9 @@ type myStream struct {
 	head []byte // the beginning of a message that is too large
 }
 
-func newMyTalk(l *pcapLog, client netip.AddrPort, at int64, whole bool) *myTalk {
-	t := &myTalk{log: l, number: l.out.newSession(), phase: phaseCommand, texts: map[uint32]*myPrepared{}}
-	t.info = Session{At: at, Product: l.out.o.Product, Client: client.String(), Joined: !whole}
+func newMyTalk(l *floor, number uint64, client string, at int64, whole bool) *myTalk {
+	t := &myTalk{log: l, number: number, phase: phaseCommand, texts: map[uint32]*myPrepared{}}
+	t.info = Session{At: at, Product: l.out.o.Product, Client: client, Joined: !whole}
 	if t.info.Product == "" {
 		t.info.Product = "mysql"
 	}
@@ -249,8 +250,33 @@ func (s *myStream) hold(b []byte, length int) {
 	}
 }
 
+// hidden tells, once, that the connection went on where nobody could look.
+func (t *myTalk) hidden() error {
+	if !t.dark || t.info.Encrypted || t.phase != phaseLogin {
+		return nil
+	}
+	t.info.Encrypted = true
+	t.log.encrypt++
+	return t.tell()
+}
+
+// secured says that what follows is what TLS has hidden: it begins with the client's login.
+func (t *myTalk) secured() {
+	t.dark = false
+	t.client, t.server = myStream{}, myStream{}
+}
+
+// resume follows again after a gap.
+func (t *myTalk) resume() { t.phase, t.dark = phaseCommand, false }
+
+// lastWords tells why the connection ends, as far as somebody said it.
+func (t *myTalk) lastWords() string { return t.parting }
+
 func (t *myTalk) fromClient(b []byte, at int64) error {
 	t.seen = at
+	if t.dark {
+		return t.hidden()
+	}
 	for !t.dark && (len(b) > 0 || len(t.client.buf) > 0) {
 		seq, body, rest, ok := t.client.message(b)
 		if !ok {
@@ -317,15 +343,14 @@ func (t *myTalk) login(body []byte) error {
 	c.bytes(28)
 	t.clientCaps, t.capsKnown = caps, true
 	if caps&capSSL != 0 && len(body) <= 32 {
-		t.dark, t.info.Encrypted = true, true
-		t.log.encrypt++
-		return t.tell()
+		t.dark = true // from the next byte on
+		return nil
 	}
 	t.phase = phaseAuth
 	t.attributes = caps&t.serverCaps&capQueryAttrs != 0
 	if caps&t.serverCaps&(capCompress|capZstd) != 0 {
 		t.dark = true
-		t.log.encrypt++
+		t.log.packed++
 	}
 	t.who(&c, caps)
 	return t.tell()
@@ -416,6 +441,8 @@ func (t *myTalk) command(body []byte, at int64) error {
 
 func (t *myTalk) unanswered(code byte, c *cursor) {
 	switch id := uint32(c.little(4)); code {
+	case comQuit:
+		t.parting = quit
 	case comClose:
 		delete(t.texts, id)
 	case comLongData:
@@ -527,6 +554,9 @@ func (t *myTalk) executeParams(c *cursor, st *Statement, p *myPrepared, n int, n
 
 func (t *myTalk) fromServer(b []byte, at int64) error {
 	t.seen = at
+	if t.dark {
+		return t.hidden()
+	}
 	for !t.dark && (len(b) > 0 || len(t.server.buf) > 0) {
 		_, body, rest, ok := t.server.message(b)
 		if !ok {
@@ -547,14 +577,22 @@ func (t *myTalk) answer(body []byte, at int64) error {
 	case phaseLogin:
 		return nil
 	case phaseAuth:
-		if len(body) > 0 && body[0] == 0 {
+		switch {
+		case len(body) > 0 && body[0] == 0:
 			t.phase = phaseCommand
 			c := cursor{b: body[1:]}
 			t.okStatus(&c)
+		case len(body) > 0 && body[0] == 0xff:
+			e := myError(body)
+			t.parting = e.Code + " " + e.Message
 		}
 		return nil
 	}
 	if len(t.queue) == 0 {
+		if len(body) > 0 && body[0] == 0xff { // the session is ended
+			e := myError(body)
+			t.parting = e.Code + " " + e.Message
+		}
 		return nil
 	}
 	c := t.queue[0]
@@ -665,7 +703,7 @@ func (t *myTalk) first(c *myCommand, body []byte, at int64) error {
 		return nil
 	case body[0] == 0:
 		affected, status := t.okStatus(&in)
-		c.keep = newKeeper(t.log.out.o)
+		c.keep = newKeeper(t.log.out.o, c.st.Results)
 		c.keep.result.Affected = affected
 		return t.result(c, at, status)
 	case body[0] == 0xfb:
@@ -703,7 +741,7 @@ func (t *myTalk) resultSet(c *myCommand, body []byte) {
 	}
 	c.columns, c.defs = nil, nil
 	c.left, c.state = int(n), stateColumns
-	c.keep = newKeeper(t.log.out.o)
+	c.keep = newKeeper(t.log.out.o, c.st.Results)
 	if !follows {
 		c.state = stateMaybeEOF
 		if c.stmt != nil {
@@ -751,31 +789,39 @@ func (t *myTalk) rows(c *myCommand, body []byte, at int64) error {
 		return t.result(c, at, status)
 	}
 	if c.keep == nil {
-		c.keep = newKeeper(t.log.out.o)
+		c.keep = newKeeper(t.log.out.o, c.st.Results)
 		c.keep.columns(c.columns)
 	}
 	if c.binary {
-		c.keep.row(myBinaryRow(body, c.defs))
+		var ok bool
+		if t.cells, ok = myBinaryRow(t.cells[:0], body, c.defs); ok {
+			c.keep.text(t.cells)
+		} else {
+			c.keep.row(nil)
+		}
 		return nil
 	}
 	in := cursor{b: body}
-	var row []Value
+	t.cells = t.cells[:0]
 	for len(in.b) > 0 {
 		v, null := in.lenencBytes()
 		if in.bad {
-			row = nil
-			break
+			c.keep.row(nil)
+			return nil
 		}
-		row = append(row, Value{Null: null, Text: string(v)})
+		if v == nil && !null {
+			v = []byte{}
+		}
+		t.cells = append(t.cells, v)
 	}
-	c.keep.row(row)
+	c.keep.text(t.cells)
 	return nil
 }
 
 // result takes the end of a result; there may be another one.
 func (t *myTalk) result(c *myCommand, at int64, status int) error {
 	if c.keep != nil {
-		c.st.Results = append(c.st.Results, c.keep.done())
+		addResult(c.st, c.keep.done())
 		c.keep = nil
 	}
 	if status&statusMoreResults != 0 {
@@ -804,24 +850,30 @@ func (t *myTalk) done(c *myCommand, at int64) error {
 	return t.log.out.statement(t.number, c.st)
 }
 
-// refused takes an error: code, SQLSTATE, message. It does not tell the transaction's status.
+// refused takes an error. It does not tell the transaction's status.
 func (t *myTalk) refused(c *myCommand, body []byte, at int64) error {
+	e := myError(body)
+	if c.st == nil {
+		t.pop()
+		return nil
+	}
+	if c.keep != nil { // it came in the middle of the rows
+		addResult(c.st, c.keep.done())
+	}
+	c.st.Error = e
+	t.follow.done(c.st.SQL, e)
+	return t.done(c, at)
+}
+
+// myError reads an error packet: code, SQLSTATE, message.
+func myError(body []byte) *Error {
 	in := cursor{b: body[1:]}
 	e := &Error{Code: strconv.FormatUint(in.little(2), 10)}
 	if len(in.b) > 5 && in.b[0] == '#' {
 		e.State = string(in.bytes(6)[1:])
 	}
 	e.Message = string(in.b)
-	if c.st == nil {
-		t.pop()
-		return nil
-	}
-	if c.keep != nil { // it came in the middle of the rows
-		c.st.Results = append(c.st.Results, c.keep.done())
-	}
-	c.st.Error = e
-	t.follow.done(c.st.SQL, e)
-	return t.done(c, at)
+	return e
 }
 
 // preparedAnswer takes the first packet of the answer to a PREPARE: id, number of columns and of parameters.
@@ -935,6 +987,9 @@ func (t *myTalk) gap() error {
 }
 
 func (t *myTalk) flush() error {
+	if err := t.hidden(); err != nil {
+		return err
+	}
 	if err := t.tell(); err != nil {
 		return err
 	}

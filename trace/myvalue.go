@@ -131,27 +131,40 @@ func (d myColumn) fraction(us uint64) string {
 	return s
 }
 
-// myBinaryRow reads a row of the binary protocol; nil if it is not one, or its columns are not known.
-func myBinaryRow(body []byte, defs []myColumn) []Value {
+// myBinaryRow reads a row of the binary protocol in text form, NULL as nil; false if it is not one, or its columns are not known.
+func myBinaryRow(row [][]byte, body []byte, defs []myColumn) ([][]byte, bool) {
 	n := len(defs)
 	c := cursor{b: body}
 	if n == 0 || c.byte() != 0 {
-		return nil
+		return row, false
 	}
 	nulls := c.bytes((n + 9) / 8)
 	if c.bad {
-		return nil
+		return row, false
 	}
-	row := make([]Value, n)
 	for i := range n {
 		if bit := i + 2; nulls[bit/8]&(1<<(bit%8)) != 0 {
-			row[i] = Value{Null: true}
+			row = append(row, nil)
 			continue
 		}
-		row[i] = myBinary(&c, defs[i])
+		row = append(row, myCell(&c, defs[i]))
 	}
-	if c.bad {
-		return nil
+	return row, !c.bad
+}
+
+// myCell gives a value in text form, nil for NULL. Strings are not copied.
+func myCell(c *cursor, def myColumn) []byte {
+	switch def.kind {
+	case 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13:
+		v := myBinary(c, def)
+		if v.Null {
+			return nil
+		}
+		return []byte(v.Text)
 	}
-	return row
+	v, null := c.lenencBytes()
+	if v == nil && !null {
+		v = []byte{}
+	}
+	return v
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
@@ -16,15 +17,22 @@ import (
 // pcapLog reads packet captures (pcap, pcapng) of unencrypted traffic of both protocols. It looks at TCP only. What is in a connection is
 // told by what is said in it, not by its port, as servers may listen anywhere; ports only help where a connection was joined late.
 type pcapLog struct {
-	out     *sink
+	floor
 	conns   map[connKey]*conn
 	order   []*conn // those in conns and some that are gone, in the order in which they were seen first
 	servers map[netip.AddrPort]wire
-	link    int
-	encrypt int
+	links   map[layers.LinkType]*packetParser
+	opaque  int // connections to usual ports, that make no sense
 	gaps    int
-	copies  int
 	partial bool
+}
+
+// floor is what conversations in either protocol have in common: where their records go, and what could not be kept of them.
+type floor struct {
+	out     *sink
+	encrypt int // connections that went on where nobody could look
+	packed  int // with compression
+	copies  int // whose data was not kept
 }
 
 // connKey is a connection: its two ends, the smaller one first.
@@ -43,8 +51,7 @@ const (
 const maxConns = 1 << 16
 
 func newPcap(out *sink) source {
-	l := &pcapLog{out: out, conns: map[connKey]*conn{}, servers: map[netip.AddrPort]wire{}}
-	return l
+	return &pcapLog{floor: floor{out: out}, conns: map[connKey]*conn{}, servers: map[netip.AddrPort]wire{}, links: map[layers.LinkType]*packetParser{}}
 }
 
 // isPcap knows pcap files by their magic number, in either byte order, with microseconds or nanoseconds, and pcapng by its first block.
@@ -69,15 +76,12 @@ type packetReader interface {
 const maxPacket = 1 << 20
 
 func (l *pcapLog) read(in *input) error {
-	r, err := openPackets(in)
+	r, limit, err := openPackets(in)
 	if err != nil {
 		return err
 	}
-	p := newPacketParser(r.LinkType())
-	if p == nil {
-		return fmt.Errorf("packets of link type %s are not supported: capture on an Ethernet interface or on \"any\"", r.LinkType())
-	}
 	for {
+		limit.left = maxBetween
 		data, info, err := r.ReadPacketData()
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -88,28 +92,71 @@ func (l *pcapLog) read(in *input) error {
 			l.out.unknown(in.n, "the capture is damaged or cut off here: "+err.Error(), nil)
 			return nil
 		}
+		link := r.LinkType()
+		if len(info.AncillaryData) > 0 { // pcapng: each interface has its own
+			if of, ok := info.AncillaryData[0].(layers.LinkType); ok {
+				link = of
+			}
+		}
+		p, known := l.links[link]
+		if !known {
+			p = newPacketParser(link)
+			l.links[link] = p
+		}
+		if p == nil {
+			l.out.other(fmt.Sprintf("packets of link type %s, which is not supported", link))
+			continue
+		}
 		if err := l.packet(in, p, data, info); err != nil {
 			return err
 		}
 	}
 }
 
-func openPackets(in *input) (packetReader, error) {
+// limited bounds what is read at a time, as the lengths in a damaged capture may be anything.
+type limited struct {
+	in   io.Reader
+	left int
+}
+
+// maxBetween is how much of a capture is read for one packet, with what comes in front of it.
+const maxBetween = 256 << 20
+
+func (l *limited) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, fmt.Errorf("no packet ends within %d bytes", maxBetween)
+	}
+	n, err := l.in.Read(p)
+	l.left -= n
+	return n, err
+}
+
+func openPackets(in *input) (packetReader, *limited, error) {
+	limit := &limited{in: in.r, left: maxBetween}
 	head, err := in.r.Peek(4)
 	if err != nil {
-		return nil, err
+		return nil, nil, fmt.Errorf("the capture is cut off in its header: %w", err)
 	}
 	if bytes.Equal(head, []byte{0x0a, 0x0d, 0x0d, 0x0a}) {
-		return pcapgo.NewNgReader(in.r, pcapgo.DefaultNgReaderOptions)
+		o := pcapgo.DefaultNgReaderOptions
+		o.WantMixedLinkType = true
+		r, err := pcapgo.NewNgReader(limit, o)
+		if err != nil {
+			return nil, nil, fmt.Errorf("the capture's header (pcapng) is damaged or cut off: %w", err)
+		}
+		return r, limit, nil
 	}
-	r, err := pcapgo.NewReader(in.r)
+	r, err := pcapgo.NewReader(limit)
 	if err != nil {
-		return nil, err
+		return nil, nil, fmt.Errorf("the capture's header is damaged, cut off, or none of pcap's: %w", err)
+	}
+	if newPacketParser(r.LinkType()) == nil {
+		return nil, nil, fmt.Errorf("packets of link type %s are not supported: capture on an Ethernet interface or on \"any\"", r.LinkType())
 	}
 	if r.Snaplen() == 0 || r.Snaplen() > maxPacket {
 		r.SetSnaplen(maxPacket)
 	}
-	return r, nil
+	return r, limit, nil
 }
 
 // packetParser decodes the layers of packets of one link type.
@@ -221,6 +268,7 @@ func (l *pcapLog) packet(in *input, p *packetParser, data []byte, info gopacket.
 		return nil
 	}
 	s.at = info.Timestamp.UnixNano()
+	l.out.seen(in.n, s.at)
 	key := connKey{s.from, s.to}
 	if s.to.Compare(s.from) < 0 {
 		key = connKey{s.to, s.from}
@@ -286,12 +334,36 @@ func (l *pcapLog) close(c *conn, at int64, reason string) error {
 		return err
 	}
 	if c.talk == nil {
-		if c.spoke {
-			l.out.other("connections of other protocols")
-		}
+		l.unrecognised(c)
 		return nil
 	}
 	return c.talk.close(at, reason)
+}
+
+// unrecognised counts a connection of which it is not known what was said.
+func (l *pcapLog) unrecognised(c *conn) {
+	switch {
+	case !c.spoke:
+	case slices.ContainsFunc([]netip.AddrPort{c.key.a, c.key.b}, func(a netip.AddrPort) bool {
+		return l.usual(a) != wireUnknown || slices.Contains(l.out.o.Ports, int(a.Port()))
+	}):
+		l.opaque++
+	default:
+		l.out.other("connections of other protocols")
+	}
+}
+
+// usual tells which protocol the server at an address has by its port, or as the user said.
+func (l *pcapLog) usual(a netip.AddrPort) wire {
+	switch {
+	case l.servers[a] != wireUnknown:
+		return l.servers[a]
+	case a.Port() == 5432:
+		return wirePostgres
+	case a.Port() == 3306 || a.Port() == 4000:
+		return wireMySQL
+	}
+	return wireUnknown
 }
 
 func (l *pcapLog) finish() error {
@@ -303,6 +375,7 @@ func (l *pcapLog) finish() error {
 			return err
 		}
 		if c.talk == nil {
+			l.unrecognised(c)
 			continue
 		}
 		if err := c.talk.flush(); err != nil {
@@ -311,7 +384,15 @@ func (l *pcapLog) finish() error {
 	}
 	r := l.out.report
 	if l.encrypt > 0 {
-		r.untold(fmt.Sprintf("what was said in %d encrypted or compressed connections", l.encrypt), "clients with TLS and compression off")
+		r.untold(fmt.Sprintf("what was said in %s with TLS or other encryption", plural(int64(l.encrypt), "connection")),
+			"sslmode=disable gssencmode=disable (PostgreSQL), --ssl-mode=DISABLED, --skip-ssl (MySQL, MariaDB) at the clients for as long as it is captured")
+	}
+	if l.packed > 0 {
+		r.untold(fmt.Sprintf("what was said in %s with compression", plural(int64(l.packed), "connection")), "clients without --compress, protocol_compression_algorithms = uncompressed at the server")
+	}
+	if l.opaque > 0 {
+		r.untold(fmt.Sprintf("what was said in %s to servers' usual ports that were there before and make no sense", plural(int64(l.opaque), "connection")),
+			"capture them from their beginning, without TLS and compression")
 	}
 	if l.gaps > 0 {
 		r.note("%d times packets are missing from connections; the statements around them may be incomplete", l.gaps)
@@ -322,7 +403,7 @@ func (l *pcapLog) finish() error {
 	if l.copies > 0 {
 		r.untold(fmt.Sprintf("the data of %d COPY and LOAD DATA LOCAL statements (not kept)", l.copies), "")
 	}
-	if r.Statements == 0 {
+	if r.Sessions == 0 {
 		r.note("no connection of PostgreSQL or the MySQL family was recognised; --port names the ports of servers")
 	}
 	r.untold("isolation levels that nobody asked for by name", "")

@@ -61,7 +61,7 @@ func TestRecognise(t *testing.T) {
 }
 
 // talkPackets makes the packets of a conversation of which the beginning is missing; lines begin with > (client) or <.
-func talkPackets(t *testing.T, link layers.LinkType, six bool, said ...string) []byte {
+func talkPackets(t testing.TB, link layers.LinkType, six bool, said ...string) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w := pcapgo.NewWriter(&out)
@@ -190,7 +190,7 @@ func TestEncrypted(t *testing.T) {
 		for _, r := range records {
 			encrypted = encrypted || r.Kind == KindSession && r.Open.Encrypted
 		}
-		if !encrypted || report.Statements != 0 || !strings.Contains(reportText(t, report), "what was said in 1 encrypted or compressed connections") {
+		if !encrypted || report.Statements != 0 || !strings.Contains(reportText(t, report), "what was said in 1 connection with TLS") {
 			t.Errorf("%s: %s\n%s", name, shown(records), reportText(t, report))
 		}
 	}

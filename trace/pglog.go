@@ -2,6 +2,7 @@ package trace
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,7 @@ type pgEntry struct {
 	query   string
 	app     string
 	backend string // type of the process; empty before PostgreSQL 13
+	lost    bool   // the texts may not be whole
 }
 
 // pgLog makes a trace of a PostgreSQL server's log entries (PostgreSQL manual, 20.8 Error Reporting and Logging).
@@ -39,8 +41,12 @@ type pgLog struct {
 	starts, ends, ended int // statements with a line at the start, at the end, at the end only
 	shortest            int64
 	audits, late        int
-	zones               []string // that are not known
-	foreign             int      // messages of sessions that are not in English
+	zones               []string          // that are not known
+	foreign             int               // messages of sessions that are not in English
+	users               bool              // some entry names its user
+	replaced            map[string]string // by process id: the session whose place another one took
+	restarted           map[string]bool   // sessions that were there when the server was started again
+	mixed               int               // sessions that were there after they cannot have been
 }
 
 // pgSession is what is known of one server process.
@@ -59,14 +65,20 @@ type pgSession struct {
 }
 
 func newPgLog(out *sink) *pgLog {
-	return &pgLog{out: out, sessions: map[string]*pgSession{}, gone: map[string]string{}, shortest: -1}
+	return &pgLog{out: out, sessions: map[string]*pgSession{}, gone: map[string]string{}, replaced: map[string]string{}, shortest: -1}
 }
 
 // add takes the next entry.
 func (l *pgLog) add(e *pgEntry) error {
+	l.out.seen(e.line, e.at)
+	l.users = l.users || e.user != ""
 	if v, ok := strings.CutPrefix(e.message, "starting PostgreSQL "); ok {
 		l.version, _, _ = strings.Cut(strings.Clone(v), " on ")
 		l.out.other("server messages")
+		l.restarted = map[string]bool{}
+		for _, s := range l.sessions {
+			l.restarted[s.id] = true
+		}
 		return l.finishAll("the server was started again")
 	}
 	if !l.ofClient(e) {
@@ -115,17 +127,27 @@ func (l *pgLog) add(e *pgEntry) error {
 	if isError(e.level, e.state) {
 		return l.failed(s, e)
 	}
-	if e.level == "LOG" || e.level == "" {
-		if strings.Contains(e.message, "fastpath function call") {
-			l.out.other("function calls (fastpath)")
-			return nil
-		}
-	} else if !slices.Contains(severities, e.level) {
+	known := slices.Contains(severities, e.level)
+	switch {
+	case known && e.level != "LOG":
+	case strings.Contains(e.message, "fastpath function call"):
+		l.out.other("function calls (fastpath)")
+		return nil
+	case foreignLine.MatchString(e.message) && (e.state == "" || e.state == "00000"), !known && e.state == "":
+		l.foreign++
+		l.out.unknown(e.line, "it is not in English (lc_messages = C)", []byte(e.message))
+		return nil
+	case !known:
 		l.foreign++
 	}
 	l.out.other("messages to sessions")
 	return nil
 }
+
+// foreignLine knows the lines of log_statement and log_duration in any language: a word or a few, and SQL or milliseconds. English ones have been
+// taken before.
+var foreignLine = regexp.MustCompile(`^(?:\pL+[\pL\pM ]{0,30}:? ?\d+[.,]\d{3} [\pL\pM]+(?:$|[ ,])|[\pL\pM]+(?: [\pL\pM<>/0-9_]+){0,2} ?: ` +
+	`(?i:select|insert|update|delete|merge|begin|start|commit|end|rollback|savepoint|release|set|with|copy|lock|create|alter|drop|truncate|declare|fetch|close|execute|prepare|call|show|values|table|do)\b)`)
 
 // severities are those that say nothing of a statement's success.
 var severities = []string{"LOG", "WARNING", "NOTICE", "INFO", "DEBUG", "DEBUG1", "DEBUG2", "DEBUG3", "DEBUG4", "DEBUG5"}
@@ -149,9 +171,19 @@ func (l *pgLog) ofClient(e *pgEntry) bool {
 	case e.backend == "client backend":
 		return true
 	case e.backend == "" || e.backend == "not initialized":
-		return e.user != "" || e.client != "" || strings.HasPrefix(e.message, "connection received: ")
+		return e.user != "" || e.client != "" || strings.HasPrefix(e.message, "connection received: ") || !l.users && ofStatement(e)
 	}
 	return false
+}
+
+// ofStatement tells whether an entry is about a statement, where log_line_prefix has nothing that only sessions have.
+func ofStatement(e *pgEntry) bool {
+	for _, head := range []string{"statement: ", "execute ", "duration: ", "AUDIT: ", "connection authorized: ", "disconnection: "} {
+		if strings.HasPrefix(e.message, head) {
+			return true
+		}
+	}
+	return e.query != ""
 }
 
 // find gives the session of an entry. A process id comes again; what it belonged to is over then.
@@ -164,6 +196,12 @@ func (l *pgLog) find(e *pgEntry) (*pgSession, error) {
 		if err := l.close(e.pid, s, &End{At: s.seen, Reason: "not logged"}); err != nil {
 			return nil, err
 		}
+		if l.replaced[e.pid] == e.session {
+			l.mixed++
+		}
+		l.replaced[s.info.Backend] = s.id
+	} else if l.restarted[e.session] {
+		l.mixed++
 	}
 	if n := l.out.crowded(len(l.sessions)); n > 0 {
 		if err := l.forget(n); err != nil {
@@ -194,6 +232,7 @@ func (l *pgLog) forget(n int) error {
 		}
 	}
 	clear(l.gone)
+	clear(l.replaced)
 	return nil
 }
 
@@ -257,7 +296,7 @@ func executeName(name string) (Protocol, string) {
 
 // statement makes a statement of what a line says.
 func (l *pgLog) statement(e *pgEntry, protocol Protocol, name, sql string) *Statement {
-	st := &Statement{SQL: sql, Protocol: protocol, Name: name, XID: e.xid}
+	st := &Statement{SQL: sql, Lost: e.lost, Protocol: protocol, Name: name, XID: e.xid}
 	if e.vxid != "" && !strings.HasSuffix(e.vxid, "/0") {
 		st.Txn = e.vxid
 	}
@@ -304,8 +343,8 @@ func parseParameters(s string) ([]Param, bool) {
 			params = append(params, Param{Null: true})
 			s = s[4:]
 		case strings.HasPrefix(s, "'"):
-			end := quoted(s, 0, false)
-			if end < 2 || s[end-1] != '\'' {
+			end, closed := quoted(s, 0, false)
+			if !closed {
 				return nil, false
 			}
 			params = append(params, Param{Value: strings.ReplaceAll(s[1:end-1], "''", "'")})
@@ -376,8 +415,8 @@ func titleStatus(ps string) Status {
 func (l *pgLog) duration(s *pgSession, e *pgEntry, took int64, rest string) error {
 	rest = strings.TrimPrefix(rest, "  ")
 	if rest == "" {
-		if s.open == nil {
-			l.out.other("durations of parse and bind")
+		if s.open == nil { // of parse and bind, or log_duration alone
+			l.out.other("durations without a statement")
 			return nil
 		}
 		l.ends++
@@ -698,8 +737,15 @@ func (l *pgLog) summary() error {
 	for _, z := range l.zones {
 		r.note("the time zone %s is not known here; its times were read as UTC. log_timezone = UTC avoids that", z)
 	}
-	if l.starts+l.ended+l.audits == 0 && l.foreign+r.count("messages to sessions") > 0 {
-		r.note("the messages may not be in English: lc_messages = C")
+	if l.foreign > 0 {
+		r.note("%s to sessions not in English and not understood: lc_messages = C", plural(int64(l.foreign), "message"))
+	}
+	if l.mixed > 0 {
+		r.note("%d times a session was there again after its process id had been another's, or after the server had been started again: this seems to be the log of several "+
+			"servers in one. Import each server's by itself", l.mixed)
+	}
+	if !l.users && r.Sessions > 0 {
+		r.untold("users and databases of sessions", "%u, %d in log_line_prefix, or csvlog")
 	}
 	return nil
 }

@@ -217,6 +217,11 @@ func TestPostgres(t *testing.T) {
 	awaitLogged(t, logs+".csv", "shop-B")
 
 	want := map[string][]said{"shop-A": a.said, "shop-B": b.said}
+	t.Run("recorder", func(t *testing.T) {
+		records, report := recordPieces(t, pieces, WirePostgres)
+		compareSaid(t, want, records, report, true)
+		checkPgStatus(t, records)
+	})
 	t.Run("pcap", func(t *testing.T) {
 		all := packets(t, pieces, server.Port)
 		for _, ng := range []bool{false, true} {

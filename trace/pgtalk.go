@@ -3,14 +3,13 @@ package trace
 import (
 	"bytes"
 	"encoding/binary"
-	"net/netip"
 	"slices"
 	"strconv"
 )
 
 // pgTalk follows a connection in PostgreSQL's protocol (PostgreSQL manual, chapter 55, Frontend/Backend Protocol).
 type pgTalk struct {
-	log     *pcapLog
+	log     *floor
 	number  uint64
 	info    Session
 	told    Session
@@ -28,6 +27,8 @@ type pgTalk struct {
 	follow  follower
 	last    *Statement // complete; ReadyForQuery tells the status after it
 	cancel  bool
+	cells   [][]byte // of the row that is read
+	parting string   // why it ends, as far as somebody said it
 }
 
 // pgOp is a message of the client that waits for its answer.
@@ -71,9 +72,9 @@ const maxMessage = MaxText + 1<<20
 const maxNames = 1 << 16
 
 // newPgTalk follows a connection. One that was joined late is understood from the first request on if nothing seems to be under way.
-func newPgTalk(l *pcapLog, client netip.AddrPort, at int64, whole, request bool) *pgTalk {
-	t := &pgTalk{log: l, number: l.out.newSession(), starts: whole, sync: !whole && !request, texts: map[string]*pgPrepared{}, portals: map[string]*pgPortal{}}
-	t.info = Session{At: at, Product: "postgres", Client: client.String(), Joined: !whole}
+func newPgTalk(l *floor, number uint64, client string, at int64, whole, request bool) *pgTalk {
+	t := &pgTalk{log: l, number: number, starts: whole, sync: !whole && !request, texts: map[string]*pgPrepared{}, portals: map[string]*pgPortal{}}
+	t.info = Session{At: at, Product: "postgres", Client: client, Joined: !whole}
 	t.follow.dialect = PostgreSQL
 	return t
 }
@@ -139,8 +140,11 @@ func pgChain(b []byte, types string) (n int, last []byte) {
 
 func (t *pgTalk) fromClient(b []byte, at int64) error {
 	t.seen = at
+	if t.starts && len(b) > 0 && b[0] == tlsHandshake && len(t.client.buf) == 0 { // TLS that nobody asked for (sslnegotiation=direct)
+		t.dark = true
+	}
 	if t.dark || t.cancel {
-		return nil
+		return t.hidden()
 	}
 	for len(b) > 0 || len(t.client.buf) > 0 {
 		if t.starts {
@@ -330,6 +334,8 @@ func (t *pgTalk) request(kind byte, body []byte, at int64) error {
 		t.push(&pgOp{kind: 'F'})
 	case 'S':
 		t.push(&pgOp{kind: 'S'})
+	case 'X':
+		t.parting = quit
 	}
 	return nil
 }
@@ -417,17 +423,41 @@ func formatOf(formats []int, i int) int {
 	return 0
 }
 
+// tlsHandshake is the first byte of TLS.
+const tlsHandshake = 0x16
+
+// hidden tells, once, that the connection went on where nobody could look.
+func (t *pgTalk) hidden() error {
+	if !t.dark || t.info.Encrypted {
+		return nil
+	}
+	t.info.Encrypted = true
+	t.log.encrypt++
+	return t.tell()
+}
+
+// secured says that what follows is what TLS has hidden: it begins with a startup message.
+func (t *pgTalk) secured() {
+	t.dark, t.asked, t.starts = false, false, true
+	t.client, t.server = pgStream{}, pgStream{}
+}
+
+// resume follows again after a gap.
+func (t *pgTalk) resume() { t.sync, t.starts, t.asked, t.dark = false, false, false, false }
+
+// lastWords tells why the connection ends, as far as somebody said it.
+func (t *pgTalk) lastWords() string { return t.parting }
+
 func (t *pgTalk) fromServer(b []byte, at int64) error {
 	t.seen = at
 	if t.dark {
-		return nil
+		return t.hidden()
 	}
 	if t.asked && len(b) > 0 {
 		t.asked = false
 		if b[0] == 'S' || b[0] == 'G' {
-			t.dark, t.info.Encrypted = true, true
-			t.log.encrypt++
-			return t.tell()
+			t.dark = true // from the next byte on
+			return nil
 		}
 		if b[0] == 'N' {
 			b = b[1:]
@@ -544,8 +574,8 @@ func (t *pgTalk) description(c *cursor) {
 		t.pop("D")
 		return
 	}
-	if t.head("Q") != nil {
-		t.keep = newKeeper(t.log.out.o)
+	if op := t.head("Q"); op != nil {
+		t.keep = newKeeper(t.log.out.o, op.st.Results)
 		t.keep.columns(columns)
 	}
 }
@@ -564,7 +594,7 @@ func (t *pgTalk) row(c *cursor, large bool) {
 		}
 	}
 	if t.keep == nil {
-		t.keep = newKeeper(t.log.out.o)
+		t.keep = newKeeper(t.log.out.o, op.st.Results)
 		t.keep.columns(columns)
 	}
 	if large {
@@ -572,6 +602,24 @@ func (t *pgTalk) row(c *cursor, large bool) {
 		return
 	}
 	n := c.int16()
+	if !slices.Contains(formats, 1) { // as text
+		t.cells = t.cells[:0]
+		for range max(n, 0) {
+			size := c.int32()
+			if c.bad {
+				return
+			}
+			var v []byte
+			if size >= 0 {
+				if v = c.bytes(size); v == nil {
+					v = []byte{}
+				}
+			}
+			t.cells = append(t.cells, v)
+		}
+		t.keep.text(t.cells)
+		return
+	}
 	row := make([]Value, 0, min(max(n, 0), 1600))
 	for i := range max(n, 0) {
 		size := c.int32()
@@ -600,7 +648,7 @@ func (t *pgTalk) complete(tag string, at int64) error {
 	k := t.keep
 	t.keep = nil
 	if k == nil {
-		k = newKeeper(t.log.out.o)
+		k = newKeeper(t.log.out.o, op.st.Results)
 		if p := op.portal; p != nil && (p.columns != nil || p.of.columns != nil) { // no rows
 			k.columns(p.columns)
 			if p.columns == nil {
@@ -611,7 +659,7 @@ func (t *pgTalk) complete(tag string, at int64) error {
 	r := k.done()
 	r.Tag = tag
 	r.Affected = tagCount(tag)
-	op.st.Results = append(op.st.Results, r)
+	addResult(op.st, r)
 	op.st.End, op.st.To = at, t.log.out.tick()
 	if op.kind == 'E' {
 		t.pop("E")
@@ -678,6 +726,7 @@ func (t *pgTalk) failed(c *cursor, at int64) error {
 	}
 	t.keep = nil
 	if len(t.queue) == 0 { // the login was refused, or the session is ended
+		t.parting = e.Code + " " + e.Message
 		return nil
 	}
 	op := t.queue[0]
@@ -777,6 +826,9 @@ func (t *pgTalk) gap() error {
 
 // flush hands on what the end of the capture left open.
 func (t *pgTalk) flush() error {
+	if err := t.hidden(); err != nil {
+		return err
+	}
 	if err := t.release(nil); err != nil {
 		return err
 	}

@@ -65,8 +65,7 @@ func pgValue(raw []byte, format int, oid uint32) Value {
 
 // pgText decodes the binary formats (the send functions of src/backend/utils/adt).
 func pgText(b []byte, oid uint32) (string, bool) {
-	want := map[uint32]int{16: 1, 20: 8, 21: 2, 23: 4, 26: 4, 700: 4, 701: 8, 1082: 4, 1083: 8, 1114: 8, 1184: 8, 2950: 16}
-	if n, fixed := want[oid]; fixed && len(b) != n {
+	if n := pgLength(oid); n != 0 && len(b) != n {
 		return "", false
 	}
 	switch oid {
@@ -111,6 +110,23 @@ func pgText(b []byte, oid uint32) (string, bool) {
 		return pgArray(b)
 	}
 	return "", false
+}
+
+// pgLength is how many bytes a type has in binary form, 0 if that is not fixed.
+func pgLength(oid uint32) int {
+	switch oid {
+	case 16:
+		return 1
+	case 21:
+		return 2
+	case 23, 26, 700, 1082:
+		return 4
+	case 20, 701, 1083, 1114, 1184:
+		return 8
+	case 2950:
+		return 16
+	}
+	return 0
 }
 
 func pgFloat(f float64, bits int) string {

@@ -2,13 +2,16 @@ package trace
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -33,14 +36,24 @@ type Reader struct {
 	skip    bool
 	damaged int
 	err     error // io.EOF too
+
+	// Of a recording in several parts:
+	follow func(name string) (io.ReadCloser, string, error) // opens the next one; nil: this file is all that is read
+	around func(io.Reader) io.Reader
+	before uint64 // records of the parts before this one
+	part   int
+	carry  int // records of this part that tell again what is known
 }
+
+// IsCapture reports whether a file that begins like this is a capture file.
+func IsCapture(head []byte) bool { return bytes.HasPrefix(head, []byte(signature)) }
 
 // ReadOptions say how a capture file is read.
 type ReadOptions struct {
 	SkipDamaged bool // go on behind a damaged block, see Reader.Damaged
 }
 
-// Open opens a capture file.
+// Open opens a capture file. Where it is a part of a recording, the parts behind it are read, too.
 func Open(path string, o ReadOptions) (*Reader, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -51,7 +64,18 @@ func Open(path string, o ReadOptions) (*Reader, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	r.close = f
+	r.follow = func(name string) (io.ReadCloser, string, error) {
+		next := filepath.Join(filepath.Dir(path), filepath.Base(name))
+		f, err := os.Open(next)
+		return f, next, err
+	}
 	return r, nil
+}
+
+// Wrap puts something around the files that are read from now on: progress, or an end that comes early.
+func (r *Reader) Wrap(around func(io.Reader) io.Reader) {
+	r.in = bufio.NewReaderSize(around(r.in), 64<<10)
+	r.around = around
 }
 
 // NewReader reads the header. name stands in errors.
@@ -97,11 +121,11 @@ func (r *Reader) readHeader() error {
 	if err := json.Unmarshal(text[:n], &r.header); err != nil {
 		return fmt.Errorf("%s: read header: %w", r.name, err)
 	}
-	r.offset = int64(len(head) + len(text))
+	r.offset, r.part = int64(len(head)+len(text)), r.header.Part
 	return nil
 }
 
-// Header is what the file says of itself.
+// Header is what the file says of itself, the first one if there are several.
 func (r *Reader) Header() Header { return r.header }
 
 // Totals are what the file says at its end, nil before the end and if it was cut off.
@@ -141,6 +165,10 @@ func (r *Reader) Next(rec *Record) error {
 	r.block = r.block[used+int(n):]
 	r.left--
 	r.read++
+	if r.carry > 0 { // known from the part before
+		r.carry--
+		return r.Next(rec)
+	}
 	return nil
 }
 
@@ -210,7 +238,7 @@ func grow(b []byte, n int) []byte {
 
 // cut is the end of a file whose writer did not come to its end.
 func (r *Reader) cut(rest int) error {
-	r.warning = fmt.Sprintf("%s was not closed: what is there ends after %d records", r.name, r.read)
+	r.warn("%s was not closed: what is there ends after %d records", r.name, r.read)
 	if rest > 0 {
 		r.warning += fmt.Sprintf(" (%d bytes of an incomplete block were left out)", rest)
 	}
@@ -222,14 +250,57 @@ func (r *Reader) end() error {
 	if err := json.Unmarshal(r.block, r.totals); err != nil {
 		return fmt.Errorf("%s: read totals: %w", r.name, err)
 	}
-	if r.totals.Records != r.read && r.damaged == 0 {
-		return fmt.Errorf("%s: %d records were written and %d read: blocks are missing", r.name, r.totals.Records, r.read)
+	read := r.read - r.before
+	if r.totals.Records != read && r.damaged == 0 {
+		return fmt.Errorf("%s: %d records were written and %d read: blocks are missing", r.name, r.totals.Records, read)
 	}
 	if r.damaged > 0 {
-		r.warning = fmt.Sprintf("%s: %s with %d of %d records left out", r.name, plural(int64(r.damaged), "damaged block"), r.totals.Records-r.read, r.totals.Records)
+		r.warn("%s: %s with %d of %d records left out", r.name, plural(int64(r.damaged), "damaged block"), r.totals.Records-read, r.totals.Records)
 	}
 	if _, err := r.in.Peek(1); err == nil {
-		r.warning = fmt.Sprintf("%s: something stands behind its end and was left out", r.name)
+		r.warn("%s: something stands behind its end and was left out", r.name)
+	}
+	if r.totals.Stopped != "" {
+		r.warn("%s: the recording stopped here, before what it recorded did: %s", r.name, r.totals.Stopped)
+	}
+	if r.totals.Next != "" && r.follow != nil {
+		return r.nextPart()
 	}
 	return io.EOF
+}
+
+// warn adds to what is missing.
+func (r *Reader) warn(format string, args ...any) {
+	if r.warning != "" {
+		r.warning += "; "
+	}
+	r.warning += fmt.Sprintf(format, args...)
+}
+
+// nextPart goes on with the next part of the recording.
+func (r *Reader) nextPart() error {
+	f, path, err := r.follow(r.totals.Next)
+	if errors.Is(err, fs.ErrNotExist) {
+		r.warn("%s: the recording goes on in %s, which is not there: what it holds is missing", r.name, path)
+		return io.EOF
+	} else if err != nil {
+		return fmt.Errorf("open trace: %w", err)
+	}
+	var in io.Reader = f
+	if r.around != nil {
+		in = r.around(f)
+	}
+	next := &Reader{in: bufio.NewReaderSize(in, 64<<10), name: path}
+	if err := next.readHeader(); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if h := next.header; h.Run != r.header.Run || h.Part != r.part+1 {
+		return errors.Join(fmt.Errorf("%s: it is no next part of %s: it is part %d of recording %q, and not part %d of %q", path, r.name, h.Part, h.Run, r.part+1, r.header.Run), f.Close())
+	}
+	if r.close != nil {
+		err = r.close.Close()
+	}
+	r.in, r.name, r.close, r.offset, r.n = next.in, path, f, next.offset, 0
+	r.part, r.carry, r.before, r.damaged, r.totals = next.header.Part, next.header.Carried, r.read, 0, nil
+	return err
 }

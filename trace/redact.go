@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"wirecheck/history"
 )
 
 // Redactor replaces the values of a trace by tokens: literals in texts, parameters, result rows, tags, addresses. The same value has the same
@@ -34,9 +36,30 @@ func (r *Redactor) Record(rec *Record, product string) {
 		}
 	case KindStatement:
 		r.statement(rec.Statement, DialectOf(product))
+	case KindHistory:
+		r.event(rec.History, DialectOf(product))
 	case KindEnd:
 		if rec.End.Reason != "quit" && rec.End.Reason != "lost" {
 			rec.End.Reason = "ended"
+		}
+	}
+}
+
+// event redacts an event of a history in place. Its rows are known by tokens, too, since keys can be data; findings stay the same.
+func (r *Redactor) event(e *history.Event, d Dialect) {
+	e.SQL = r.SQL(e.SQL, d)
+	if e.Error != nil {
+		e.Error.Message = ""
+	}
+	for i := range e.Accesses {
+		a := &e.Accesses[i]
+		if a.Row.Key != "" {
+			a.Row.Key = hex.EncodeToString(r.sum("row", a.Row.Table+"\x00"+a.Row.Key)[:16])
+		}
+		if column, value, ok := strings.Cut(a.Name, "="); ok {
+			a.Name = column + "=" + r.Text(strings.Trim(value, "'"))
+		} else {
+			a.Name = ""
 		}
 	}
 }

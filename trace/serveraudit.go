@@ -3,8 +3,7 @@ package trace
 import (
 	"bytes"
 	"container/heap"
-	"errors"
-	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,8 +22,11 @@ type serverAudit struct {
 	waiting auditHeap
 	recent  []auditStart
 	floor   auditStart
-	last    map[string]uint64 // the tick at which each session was idle last
-	limit   int               // statements that are as long as the plugin's limit
+	last    map[string][]auditEnd // by session: where its last statements ended, in the order of their ids
+	limit   int                   // statements that are cut
+	longest int                   // text, as it was written
+	atMost  int                   // texts of that length, or one byte less
+	servers []string
 	masked  int
 }
 
@@ -36,11 +38,15 @@ type tablesOf struct {
 // auditStart says that the statement with an id, and all with a higher one, began after a tick.
 type auditStart struct{ id, after uint64 }
 
+// auditEnd is where a statement ended. One of the same session that comes later and has a smaller id went on all the while: it is what
+// the client sent, and the others are those of its triggers and routines, which the plugin tells of, too.
+type auditEnd struct{ id, to uint64 }
+
 // auditWindow is within how many statements the order of starts is restored.
 const auditWindow = 1024
 
 func newServerAudit(out *sink) source {
-	l := &serverAudit{mySessions: newMySessions(out), tables: map[string]tablesOf{}, last: map[string]uint64{}}
+	l := &serverAudit{mySessions: newMySessions(out), tables: map[string]tablesOf{}, last: map[string][]auditEnd{}}
 	l.product = "mariadb"
 	return l
 }
@@ -60,12 +66,14 @@ func isServerAudit(head []byte) bool {
 // auditLine is a line.
 type auditLine struct {
 	at         int64
+	server     string
 	user, host string
 	thread     string
 	id         uint64
 	op         string
 	db         string
 	object     string
+	length     int // of the object as it was written
 	code       string
 }
 
@@ -86,26 +94,29 @@ func splitAudit(s string) (auditLine, bool) {
 	if err != nil || err2 != nil || err3 != nil {
 		return auditLine{}, false
 	}
-	a := auditLine{at: t.UnixNano(), user: f[2], host: f[3], thread: f[4], id: id, op: f[6], db: f[7]}
+	a := auditLine{at: t.UnixNano(), server: f[1], user: f[2], host: f[3], thread: f[4], id: id, op: f[6], db: f[7]}
 	rest := f[8]
 	if strings.HasPrefix(rest, "'") {
-		end := quoted(rest, 0, true)
-		if end < 2 || rest[end-1] != '\'' {
+		end, closed := quoted(rest, 0, true)
+		if !closed {
 			return auditLine{}, false
 		}
-		a.object = unescapeAudit(rest[1 : end-1])
+		a.object, a.length = unescapeAudit(rest[1:end-1]), end-2
 		rest = rest[end:]
 		if !strings.HasPrefix(rest, ",") {
 			return auditLine{}, false
 		}
-		a.code = rest[1:]
+		a.code, _, _ = strings.Cut(rest[1:], ",") // versions may add columns
+		if _, err := strconv.ParseUint(a.code, 10, 64); err != nil {
+			return auditLine{}, false
+		}
 	} else if object, code, ok := cutLast(rest, ","); ok {
 		a.object, a.code = object, code
 	}
 	return a, true
 }
 
-// unescapeAudit undoes what the plugin does to texts.
+// unescapeAudit undoes what the plugin does to texts (tried on MariaDB 10.11: quotes, backslashes and \b \f \n \r \t, nothing else).
 func unescapeAudit(s string) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s
@@ -124,8 +135,10 @@ func unescapeAudit(s string) string {
 			b.WriteByte('\r')
 		case 't':
 			b.WriteByte('\t')
-		case '0':
-			b.WriteByte(0)
+		case 'b':
+			b.WriteByte('\b')
+		case 'f':
+			b.WriteByte('\f')
 		default:
 			b.WriteByte(s[i])
 		}
@@ -134,16 +147,10 @@ func unescapeAudit(s string) string {
 }
 
 func (l *serverAudit) read(in *input) error {
-	for {
-		line, long, err := in.next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return err
-		}
+	return in.each(func(line []byte, long bool) error {
 		text := bytes.TrimRight(line, "\r\n")
 		if len(text) == 0 {
-			continue
+			return nil
 		}
 		a, ok := splitAudit(string(text))
 		switch {
@@ -151,12 +158,17 @@ func (l *serverAudit) read(in *input) error {
 			l.out.unknown(in.n, "the line is too long", line)
 		case !ok:
 			l.out.unknown(in.n, "this is not a line of server_audit", line)
+		case in.cut && a.op == "QUERY" && a.code != "0":
+			l.out.unknown(in.n, "the line is cut off, so its error code may be", line)
 		default:
-			if err := l.add(&a); err != nil {
-				return err
+			l.out.seen(in.n, a.at)
+			if len(l.servers) < 5 && !slices.Contains(l.servers, a.server) {
+				l.servers = append(l.servers, strings.Clone(a.server))
 			}
+			return l.add(&a)
 		}
-	}
+		return nil
+	})
 }
 
 func (l *serverAudit) add(a *auditLine) error {
@@ -169,7 +181,7 @@ func (l *serverAudit) add(a *auditLine) error {
 		if err != nil {
 			return err
 		}
-		l.last[s.info.Backend] = l.out.tick()
+		l.last[s.info.Backend] = []auditEnd{{a.id, l.out.tick()}}
 		l.who(s, a)
 		return l.tell(s)
 	case "CHANGEUSER":
@@ -204,21 +216,39 @@ func (l *serverAudit) who(s *mySession, a *auditLine) {
 	}
 }
 
-// maxAuditText is the plugin's limit unless server_audit_query_log_limit says otherwise.
+// maxAuditText is the plugin's limit unless server_audit_query_log_limit says otherwise. It counts the text with its backslashes, and a character
+// is not taken apart from its own (tried on MariaDB 10.11: a text that is cut has 1023 or 1024 bytes).
 const maxAuditText = 1024
+
+// cut tells whether a text seems to have been cut. Other limits than the usual one show by a quote that is open in what succeeded.
+func (l *serverAudit) cut(a *auditLine) bool {
+	switch {
+	case a.length > l.longest+1:
+		l.longest, l.atMost = a.length, 1
+	case a.length > l.longest:
+		l.longest = a.length
+		l.atMost++
+	case a.length >= l.longest-1:
+		l.atMost++
+	}
+	var q openQuote
+	return a.length == maxAuditText || a.length == maxAuditText-1 || a.code == "0" && q.ends([]byte(a.object))
+}
 
 func (l *serverAudit) query(a *auditLine) error {
 	s := l.find(a.thread, a.at)
 	if s.info.User == "" { // joined; the database is the statement's, as a rule the session's too
 		l.who(s, a)
 	}
+	l.within(s, a)
 	st := &Statement{SQL: a.object, ID: a.id, From: l.began(a), To: l.out.tick(), End: a.at, Tags: ParseTags(a.object, MySQL)}
 	if l.out.crowded(len(l.last)) > 0 { // what they told is forgotten, so less is claimed from here on
 		clear(l.last)
 		clear(l.tables)
 	}
-	l.last[s.info.Backend] = st.To
-	if len(a.object) == maxAuditText {
+	ends := append(l.last[s.info.Backend], auditEnd{st.ID, st.To})
+	l.last[s.info.Backend] = ends[max(0, len(ends)-auditWindow):]
+	if l.cut(a) {
 		st.Lost = true
 		l.limit++
 	}
@@ -237,10 +267,34 @@ func (l *serverAudit) query(a *auditLine) error {
 	return l.drain(auditWindow)
 }
 
+// within takes away the statements that were executed within one that has ended now.
+func (l *serverAudit) within(s *mySession, a *auditLine) {
+	ends := l.last[a.thread]
+	n := len(ends)
+	for n > 0 && ends[n-1].id > a.id {
+		n--
+	}
+	if n == len(ends) {
+		return
+	}
+	l.last[a.thread] = ends[:n]
+	l.waiting = slices.DeleteFunc(l.waiting, func(w auditWaiting) bool {
+		if w.session != s || w.st.ID < a.id {
+			return false
+		}
+		l.out.other("statements of triggers and routines")
+		return true
+	})
+	heap.Init(&l.waiting)
+}
+
 // began gives a tick after which a statement began. It began after its session's last one had ended, and, as its id was given later, after
 // every statement with a smaller id had begun.
 func (l *serverAudit) began(a *auditLine) uint64 {
-	own := auditStart{a.id, l.last[a.thread]}
+	own := auditStart{id: a.id}
+	if ends := l.last[a.thread]; len(ends) > 0 {
+		own.after = ends[len(ends)-1].to
+	}
 	after := own.after
 	if l.floor.id <= a.id {
 		after = max(after, l.floor.after)
@@ -285,7 +339,12 @@ func (l *serverAudit) finish() error {
 	r.untold("parameters of prepared statements by themselves: they stand in the text", "")
 	r.untold("isolation levels that nobody asked for by name", "")
 	if l.limit > 0 {
-		r.note("%d statements are %d bytes long, where the plugin cuts: server_audit_query_log_limit", l.limit, maxAuditText)
+		r.note("%s cut, or as long as what the plugin cuts: server_audit_query_log_limit", plural(int64(l.limit), "statement"))
+	} else if l.atMost >= 3 && l.longest >= 64 {
+		r.note("%d statements have the greatest length that there is (%d bytes): if server_audit_query_log_limit has that value they are cut", l.atMost, l.longest)
+	}
+	if len(l.servers) > 1 {
+		r.note("the lines are of several servers (%s), whose statements cannot be told apart: import each server's by itself", strings.Join(l.servers, ", "))
 	}
 	if l.masked > 0 {
 		r.note("%d statements have their passwords masked and cannot be executed as they stand", l.masked)

@@ -2,15 +2,13 @@ package trace
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"regexp"
 	"strconv"
 	"strings"
 )
 
 // slowLog reads the slow query log: MySQL's (manual, 7.4.5), also with log_slow_extra; MariaDB's with any log_slow_verbosity; Percona Server's
-// extended one. An entry is written when its statement has ended, so the order is that of ends. MySQL tells ends to the microsecond, MariaDB
+// extended one; TiDB's (TiDB manual, Identify Slow Queries). An entry is written when its statement has ended, so the order is that of ends. MySQL tells ends to the microsecond, MariaDB
 // seconds only; durations are precise everywhere.
 type slowLog struct {
 	mySessions
@@ -22,6 +20,7 @@ type slowLog struct {
 	start  bool // entries tell their own start
 	errno  bool // entries tell errors
 	rows   bool // entries tell affected rows
+	rated  bool // only some statements are written
 	least  int64
 }
 
@@ -29,6 +28,7 @@ type slowLog struct {
 type slowEntry struct {
 	line       int
 	user, host string
+	client     bool   // it is told whose it is
 	id         string // thread
 	schema     string
 	at         int64 // end, 0 if not known
@@ -39,10 +39,22 @@ type slowEntry struct {
 	affected   int64
 	errno      string
 	xid        uint64
+	failed     bool   // without a code
 	command    string // administrator command
 	text       []byte
+	quote      openQuote
 	body       bool
 	long       bool
+	cut        bool // the file ends in it without a line end
+}
+
+// whole tells whether the statement's text seems to be complete: the server ends it with a semicolon, and no quote is open.
+func (e *slowEntry) whole() bool {
+	return !e.body || e.command != "" || e.ended() && !e.quote.ends(e.text)
+}
+
+func (e *slowEntry) ended() bool {
+	return bytes.HasSuffix(bytes.TrimRight(e.text, "\r\n"), []byte(";"))
 }
 
 func newSlowLog(out *sink) source { return &slowLog{mySessions: newMySessions(out), least: -1} }
@@ -60,22 +72,17 @@ func isSlowLog(head []byte) bool {
 }
 
 func (l *slowLog) read(in *input) error {
-	for {
-		line, long, err := in.next()
-		if errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return err
-		}
-		if err := l.line(in, line, long); err != nil {
-			return err
-		}
+	if err := in.each(func(line []byte, long bool) error { return l.line(in, line, long) }); err != nil {
+		return err
+	}
+	if l.entry != nil {
+		l.entry.cut = in.cut
 	}
 	return l.flushEntry()
 }
 
 func (l *slowLog) line(in *input, line []byte, long bool) error {
-	if bytes.HasPrefix(line, []byte("# ")) || bytes.HasPrefix(line, []byte("#\n")) {
+	if bytes.HasPrefix(line, []byte("# ")) || bytes.HasPrefix(line, []byte("#\r\n")) || bytes.HasPrefix(line, []byte("#\n")) {
 		if taken, err := l.head(in, strings.TrimRight(string(line[:min(len(line), 64<<10)]), "\r\n "), line); taken || err != nil {
 			return err
 		}
@@ -108,12 +115,13 @@ func (l *slowLog) line(in *input, line []byte, long bool) error {
 	return nil
 }
 
-// head takes a line that begins with #. In a statement's text only what begins the next entry is one.
+// head takes a line that begins with #. In a statement's text only what begins the next entry is one; and that is of the text where this is
+// not whole and the time is not a later one. (A quote may also stay open because the client forgot it.)
 func (l *slowLog) head(in *input, s string, line []byte) (taken bool, err error) {
 	if rest, ok := strings.CutPrefix(s, "# Time: "); ok {
 		at, ok := parseMyTime(strings.TrimSpace(rest))
-		if !ok && l.entry != nil && l.entry.body && !bytes.HasSuffix(l.entry.text, []byte(";\n")) {
-			return false, nil // of the statement's text
+		if (!ok || at < l.at) && l.entry != nil && !l.entry.whole() {
+			return false, nil
 		}
 		if err := l.flushEntry(); err != nil {
 			return true, err
@@ -124,24 +132,30 @@ func (l *slowLog) head(in *input, s string, line []byte) (taken bool, err error)
 		}
 		l.at, l.fresh, l.fine = at, true, strings.Contains(rest, ".")
 		l.coarse = l.coarse || !l.fine
+		l.out.seen(in.n, at)
 		return true, nil
 	}
 	if m := slowUser.FindStringSubmatch(s); m != nil {
-		if err := l.flushEntry(); err != nil {
-			return true, err
+		if l.entry != nil && !l.entry.whole() && !l.entry.ended() {
+			return false, nil
 		}
-		l.entry = &slowEntry{line: in.n, user: m[2], host: m[3], id: m[5], sent: Unknown, affected: Unknown, took: Unknown}
+		if e := l.entry; e == nil || e.client || e.body { // TiDB tells who it was behind other facts
+			if err := l.flushEntry(); err != nil {
+				return true, err
+			}
+		}
+		e := l.begin(in.n)
+		e.user, e.host, e.id, e.client = m[2], m[3], m[5], true
 		if m[2] == "" {
-			l.entry.user = m[1]
+			e.user = m[1]
 		}
 		if m[4] != "" && m[4] != m[3] {
-			l.entry.host = strings.TrimPrefix(m[3]+" ["+m[4]+"]", " ")
+			e.host = strings.TrimPrefix(m[3]+" ["+m[4]+"]", " ")
 		}
-		if l.fresh && l.fine {
-			l.entry.at = l.at
-		}
-		l.fresh = false
 		return true, nil
+	}
+	if l.entry == nil && l.fresh && strings.Contains(s, ": ") {
+		l.begin(in.n)
 	}
 	e := l.entry
 	if e == nil || e.body {
@@ -153,6 +167,18 @@ func (l *slowLog) head(in *input, s string, line []byte) (taken bool, err error)
 	}
 	l.facts(e, s)
 	return true, nil
+}
+
+// begin begins an entry, unless the facts in front of its user have.
+func (l *slowLog) begin(line int) *slowEntry {
+	if l.entry == nil {
+		l.entry = &slowEntry{line: line, sent: Unknown, affected: Unknown, took: Unknown}
+	}
+	if l.fresh && l.fine {
+		l.entry.at = l.at
+	}
+	l.fresh = false
+	return l.entry
 }
 
 // facts reads "# Query_time: 0.000123  Lock_time: 0.000000 ...". A value may be empty.
@@ -167,8 +193,14 @@ func (l *slowLog) facts(e *slowEntry, s string) {
 		switch key {
 		case "Thread_id", "Id":
 			e.id = v
-		case "Schema":
+		case "Conn_ID": // TiDB
+			e.id, l.product = v, "tidb"
+		case "Schema", "DB":
 			e.schema = v
+		case "Succ":
+			e.failed = v == "false"
+		case "Log_slow_rate_limit":
+			l.rated = l.rated || v != "1"
 		case "Query_time":
 			if took, ok := parseSeconds(v); ok {
 				e.took = took
@@ -237,6 +269,10 @@ func (l *slowLog) flushEntry() error {
 		l.out.unknown(e.line, "the entry is not complete", e.text)
 		return nil
 	}
+	if !e.client {
+		l.out.other("statements of the server itself")
+		return nil
+	}
 	st := &Statement{XID: e.xid}
 	l.times(st, e)
 	known := l.byID[e.id] != nil
@@ -257,10 +293,16 @@ func (l *slowLog) flushEntry() error {
 	}
 	text := strings.TrimSuffix(strings.TrimRight(string(e.text), "\r\n"), ";") // the server adds it
 	st.SQL, st.To, st.Tags = text, l.out.tick(), ParseTags(text, MySQL)
+	if e.cut = e.cut || !e.ended(); e.cut {
+		st.Lost = true
+	}
 	if e.errno != "" {
 		st.Error = &Error{Code: e.errno}
 	}
-	if e.errno == "" && (e.sent != Unknown || e.affected != Unknown) {
+	if st.Error == nil && e.failed {
+		st.Error = &Error{Message: "it failed; the log does not say why"}
+	}
+	if st.Error == nil && (e.sent != Unknown || e.affected != Unknown) {
 		st.Results = []Result{{Count: e.sent, Affected: e.affected}}
 	}
 	return l.done(s, st)
@@ -303,6 +345,9 @@ func (l *slowLog) finish() error {
 	}
 	r.untold("isolation levels that nobody asked for by name", "")
 	r.untold("when sessions began", "")
+	if l.rated {
+		r.untold("all statements: only some are written", "log_slow_rate_limit = 1")
+	}
 	if l.least >= 10_000_000 {
 		r.note("the shortest statement took %d ms: shorter ones may have been left out (long_query_time = 0)", l.least/1_000_000)
 	}

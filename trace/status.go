@@ -22,6 +22,9 @@ func effectOf(sql string, d Dialect) effect {
 	if i := strings.IndexByte(sql, ';'); i >= 0 && strings.TrimSpace(strings.TrimRight(sql[i:], "; \t\r\n")) != "" && several(sql, d) {
 		return effectMany
 	}
+	if plain(sql) {
+		return effectNone
+	}
 	w := words(sql, d, 4)
 	if len(w) == 0 {
 		return effectNone
@@ -53,6 +56,16 @@ func effectOf(sql string, d Dialect) effect {
 		}
 	}
 	return effectNone
+}
+
+// plain knows the statements that most statements are by their first letters.
+func plain(sql string) bool {
+	for _, verb := range [...]string{"select ", "insert ", "update ", "delete "} {
+		if len(sql) > len(verb) && strings.EqualFold(sql[:len(verb)], verb) {
+			return true
+		}
+	}
+	return false
 }
 
 func endEffect(w []string, d Dialect) effect {

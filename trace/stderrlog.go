@@ -17,6 +17,7 @@ type stderrLog struct {
 	prefix *linePrefix
 	entry  *pgEntry // not handed on yet
 	part   *string  // of it, what a further line belongs to
+	more   []byte   // further lines, not added to part yet
 	err    error
 }
 
@@ -69,7 +70,10 @@ var escapes = map[byte]string{
 	'b': `.*?`, 'i': `.*?`, 'e': `[0-9A-Z]{5}`, 'L': `.*?`,
 }
 
-var severityPattern = `(DEBUG[1-5]?|INFO|NOTICE|WARNING|LOG|ERROR|FATAL|PANIC|DETAIL|HINT|CONTEXT|STATEMENT|QUERY|LOCATION|BACKTRACE):  `
+var sqlState = regexp.MustCompile(`^[0-9A-Z]*[0-9][0-9A-Z]*$`)
+
+// severityPattern also takes what may be a severity in another language, as its lines are then told to be that.
+var severityPattern = `(DEBUG[1-5]?|INFO|NOTICE|WARNING|LOG|ERROR|FATAL|PANIC|DETAIL|HINT|CONTEXT|STATEMENT|QUERY|LOCATION|BACKTRACE|[\p{Lu}\p{Lo}][\p{Lu}\p{Lo} ]{1,19}) ?:  `
 
 func compilePrefix(text string) (*linePrefix, error) {
 	p := &linePrefix{text: text}
@@ -139,16 +143,12 @@ func (l *stderrLog) read(in *input) error {
 	if !strings.ContainsAny(string(l.prefix.fields), "mtn") || !strings.ContainsAny(string(l.prefix.fields), "pc") {
 		return errors.New("log_line_prefix " + strconv.Quote(l.prefix.text) + " tells no time (%m) or no session (%c, %p)")
 	}
-	for {
-		line, long, err := in.next()
-		if errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return err
-		}
-		if err := l.line(in, bytes.TrimRight(line, "\r\n"), long); err != nil {
-			return err
-		}
+	err := in.each(func(line []byte, long bool) error { return l.line(in, bytes.TrimRight(line, "\r\n"), long) })
+	if err != nil {
+		return err
+	}
+	if l.entry != nil {
+		l.entry.lost = in.cut
 	}
 	return l.flush()
 }
@@ -156,17 +156,20 @@ func (l *stderrLog) read(in *input) error {
 func (l *stderrLog) line(in *input, line []byte, long bool) error {
 	if long {
 		l.out.unknown(in.n, "the line is too long", line)
-		l.part = nil
 		return l.flush()
 	}
 	if bytes.HasPrefix(line, []byte("\t")) && l.part != nil {
-		if len(*l.part)+len(line) > in.max {
+		if len(*l.part)+len(l.more)+len(line) > in.max {
 			l.out.unknown(in.n, "the entry is too long", line)
+			if l.entry != nil {
+				l.entry.lost = true
+			}
 			return nil
 		}
-		*l.part += "\n" + string(line[1:])
+		l.more = append(append(l.more, '\n'), line[1:]...)
 		return nil
 	}
+	l.settle()
 	f := l.prefix.match(line)
 	if f == nil {
 		if len(line) > 0 {
@@ -202,9 +205,20 @@ func (l *stderrLog) line(in *input, line []byte, long bool) error {
 	if err := l.flush(); err != nil {
 		return err
 	}
+	if len(text) > 7 && text[5:7] == ": " && sqlState.MatchString(text[:5]) { // log_error_verbosity = verbose
+		e.state, text = text[:5], text[7:]
+	}
 	e.message = text
 	l.entry, l.part = e, &e.message
 	return nil
+}
+
+// settle adds the further lines to what they belong to.
+func (l *stderrLog) settle() {
+	if len(l.more) > 0 {
+		*l.part += string(l.more)
+		l.more = l.more[:0]
+	}
 }
 
 // fields makes an entry of a prefix.
@@ -263,6 +277,7 @@ func (l *stderrLog) fields(n int, f []string) *pgEntry {
 }
 
 func (l *stderrLog) flush() error {
+	l.settle()
 	e := l.entry
 	l.entry, l.part = nil, nil
 	if e == nil {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"wirecheck/history"
 )
 
 // TextOptions say how records are printed.
@@ -26,6 +28,12 @@ func AppendText(b []byte, r *Record, o TextOptions) []byte {
 		b = appendStatement(b, r.Statement, o)
 	case KindWait:
 		b = appendWait(b, r.Wait)
+	case KindNote:
+		b = append(b, "- note: "...)
+		b = appendLine(b, r.Note.Text, 0)
+	case KindHistory:
+		b = append(b, "- history: "...)
+		b = appendLine(b, string(history.AppendEvent(nil, r.History)), o.SQL)
 	case KindEnd:
 		b = append(b, "- the session ends"...)
 		if r.End.Reason != "quit" && r.End.Reason != "" {

@@ -6,6 +6,8 @@
 // What a source did not tell stays unknown here; nothing is guessed unless the field says so.
 package trace
 
+import "wirecheck/history"
+
 // Kind tells what a Record is.
 type Kind uint8
 
@@ -15,6 +17,8 @@ const (
 	KindStatement Kind = 2
 	KindWait      Kind = 3 // a statement waited for a lock, or got it
 	KindEnd       Kind = 4 // a session ended
+	KindHistory   Kind = 5 // an event of the history that a proxy in mode observe saw
+	KindNote      Kind = 6 // the recorder has something to say of the capture itself
 )
 
 // Record is one piece of a trace. The field that belongs to its kind is set.
@@ -25,6 +29,9 @@ type Record struct {
 	Statement *Statement `json:"statement,omitempty"`
 	Wait      *Wait      `json:"wait,omitempty"`
 	End       *End       `json:"end,omitempty"`
+	// History is an event of the history. The events stand in its order.
+	History *history.Event `json:"history,omitempty"`
+	Note    *Note          `json:"note,omitempty"`
 }
 
 // At is a record's place in the order of a trace: the time it began, or what comes next to it, in nanoseconds since 1970.
@@ -41,8 +48,10 @@ func (r *Record) At() int64 {
 		return r.Wait.At
 	case KindEnd:
 		return r.End.At
+	case KindNote:
+		return r.Note.At
 	}
-	return 0
+	return 0 // events of the history have an order of their own
 }
 
 // Session is what is known of a session. A later record of the same session holds all of it again, with what is new.
@@ -138,6 +147,8 @@ type Result struct {
 	Rows     [][]Value `json:"rows,omitempty"`    // those that were kept
 	Partial  bool      `json:"partial,omitempty"` // not all rows were kept
 	Digest   string    `json:"digest,omitempty"`  // of all rows, also those not kept; empty if they were not seen
+
+	kept int // bytes of rows that were kept of it and the statement's results before it
 }
 
 // Column is a column of a result.
@@ -191,6 +202,14 @@ type Wait struct {
 	Took  int64     `json:"took"`          // nanoseconds so far
 	Lock  string    `json:"lock"`          // as the server names it
 	For   []uint64  `json:"for,omitempty"` // the sessions that hold it, as far as known
+}
+
+// Note says that something is missing of a capture, and why.
+type Note struct {
+	At   int64  `json:"at,omitempty"`
+	Text string `json:"text"`
+	// HistoryEnds says that no event of the history follows, though more happened.
+	HistoryEnds bool `json:"history_ends,omitempty"`
 }
 
 // End is the end of a session.

@@ -42,6 +42,13 @@ type Header struct {
 	Started  int64    `json:"started,omitempty"` // wall clock, nanoseconds since 1970, for people only
 	Redacted bool     `json:"redacted,omitempty"`
 	Sorted   bool     `json:"sorted,omitempty"` // its records stand in the order of Record.At
+	// Observed says that it holds the history, too: which row versions the statements read and wrote.
+	Observed bool `json:"observed,omitempty"`
+	// Run names the recording that the file is a part of, and Part which one, from 1. The first Carried records of a part tell again of
+	// sessions that began in an earlier one.
+	Run     string `json:"run,omitempty"`
+	Part    int    `json:"part,omitempty"`
+	Carried int    `json:"carried,omitempty"`
 }
 
 // Source is something that a trace was made from.
@@ -57,6 +64,8 @@ type Totals struct {
 	Sessions   uint64   `json:"sessions"`
 	Statements uint64   `json:"statements"`
 	Sources    []Source `json:"sources,omitempty"` // with what turned out while they were read
+	Next       string   `json:"next,omitempty"`    // name of the file with the recording's next part, in the same folder
+	Stopped    string   `json:"stopped,omitempty"` // why recording ended before what it recorded did
 }
 
 // Writer writes a capture file as a stream of compressed blocks. It is safe for concurrent use. What was written before the last Flush
@@ -73,6 +82,10 @@ type Writer struct {
 	records uint32 // in the block
 	totals  Totals
 	err     error // the first one: nothing is written behind it
+
+	// Of what was handed to the underlying writer as a whole:
+	whole     int64 // bytes
+	wholeThen Totals
 }
 
 // NewWriter writes the header to w.
@@ -98,6 +111,7 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write trace header: %w", err)
 	}
+	tw.whole = int64(len(b))
 	return tw, nil
 }
 
@@ -123,8 +137,8 @@ func (w *Writer) Write(r *Record) error {
 	if w.err != nil {
 		return w.err
 	}
-	if w.records == 0 {
-		w.base = r.At()
+	if at := r.At(); w.records == 0 && at != 0 { // else that of the block before
+		w.base = at
 	}
 	w.record = appendRecord(w.record[:0], r, w.base)
 	if len(w.record) > maxRecord {
@@ -145,10 +159,9 @@ func (w *Writer) Write(r *Record) error {
 		w.totals.Sessions = max(w.totals.Sessions, r.Session)
 	}
 	if len(w.block) >= blockSize {
-		w.err = w.writeBlock(blockMark, w.block)
-		w.reset()
+		return w.flush()
 	}
-	return w.err
+	return nil
 }
 
 // reset makes room for the next block. Unusually large room is not kept.
@@ -165,6 +178,7 @@ func (w *Writer) reset() {
 	}
 }
 
+// writeBlock writes a block, all of it or an error.
 func (w *Writer) writeBlock(mark string, content []byte) error {
 	w.packed = w.zip.EncodeAll(content, w.packed[:0])
 	h := make([]byte, 0, blockHeader)
@@ -180,7 +194,56 @@ func (w *Writer) writeBlock(mark string, content []byte) error {
 			return fmt.Errorf("write trace: %w", err)
 		}
 	}
+	if err := w.out.Flush(); err != nil {
+		return fmt.Errorf("write trace: %w", err)
+	}
+	w.whole += int64(len(h) + len(w.packed))
+	w.wholeThen = w.totals
 	return nil
+}
+
+// Size is how many bytes were written.
+func (w *Writer) Size() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.whole
+}
+
+// Stop ends a file that could not be written to its end (Write has said so): what is incomplete is cut off, and why is written
+// behind the rest, if there is room for that much. The file is then whole, as far as it goes.
+func (w *Writer) Stop(f interface {
+	io.WriteSeeker
+	Truncate(size int64) error
+}, why string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := f.Truncate(w.whole); err != nil {
+		return fmt.Errorf("cut trace: %w", err)
+	}
+	if _, err := f.Seek(w.whole, io.SeekStart); err != nil {
+		return fmt.Errorf("cut trace: %w", err)
+	}
+	w.out.Reset(f)
+	w.totals = w.wholeThen
+	w.totals.Stopped = why
+	w.reset()
+	return w.end()
+}
+
+// SetNext says, before Close, which file goes on where this one ends.
+func (w *Writer) SetNext(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.totals.Next = name
+}
+
+// end writes the totals.
+func (w *Writer) end() error {
+	text, err := json.Marshal(w.totals)
+	if err != nil {
+		return fmt.Errorf("encode totals: %w", err)
+	}
+	return w.writeBlock(endMark, text)
 }
 
 // Flush ends the block and hands everything to the underlying writer.
@@ -194,11 +257,6 @@ func (w *Writer) flush() error {
 	if w.err == nil && w.records > 0 {
 		w.err = w.writeBlock(blockMark, w.block)
 		w.reset()
-	}
-	if w.err == nil {
-		if err := w.out.Flush(); err != nil {
-			w.err = fmt.Errorf("write trace: %w", err)
-		}
 	}
 	return w.err
 }
@@ -216,13 +274,7 @@ func (w *Writer) Close() error {
 	defer w.mu.Unlock()
 	err := w.flush()
 	if err == nil {
-		var text []byte
-		if text, err = json.Marshal(w.totals); err == nil {
-			err = w.writeBlock(endMark, text)
-		}
-		if err == nil {
-			err = w.out.Flush()
-		}
+		err = w.end()
 	}
 	err = errors.Join(err, w.zip.Close())
 	if w.close != nil {

@@ -70,6 +70,11 @@ var values = map[engine.Protocol][][3]string{
 		{"NULL", "NULL", ""}, {"x'00ff27'", "\x00\xff'", "varbinary"}, {"CAST('2024-02-29 12:34:56.789' AS DATETIME(3))", "2024-02-29 12:34:56.789", "datetime"},
 		{"CAST('-838:59:59' AS TIME)", "-838:59:59", "time"}, {"'\U0001F600'", "\U0001F600", "varchar"}, {"''", "", ""},
 	},
+	"": { // SQLite: each value has a type of its own, which its form tells
+		{"1", "1", "integer"}, {"-9223372036854775808", "-9223372036854775808", "integer"}, {"1.0", "1.0", "real"}, {"0.1", "0.1", "real"}, {"9e999", "9e999", "real"},
+		{"1e300", "1e+300", "real"}, {"'a''b\\'", "a'b\\", "text"}, {"'1'", "'1'", "text"}, {"'1.0e5'", "'1.0e5'", "text"}, {"'-'", "-", "text"}, {"X'31'", "X'31'", "blob"},
+		{"X''", "X''", "blob"}, {"'X''31'''", "'X''31'''", "text"}, {"'''1'''", "'''1'''", "text"}, {"NULL", "NULL", ""}, {"'\U0001F600'", "\U0001F600", "text"}, {"''", "", "text"},
+	},
 }
 
 func testAnswers(t *testing.T, w *world) {
@@ -103,6 +108,21 @@ func testAnswers(t *testing.T, w *world) {
 		}
 		s.do("ROLLBACK")
 	})
+	t.Run("definitions that another session changed", func(t *testing.T) {
+		other := r.session()
+		s.do("CREATE TABLE changing (a int)")
+		s.do("INSERT INTO changing VALUES (1)")
+		if got := s.rows("SELECT * FROM changing"); got != "1" {
+			t.Errorf("got %s", got)
+		}
+		other.do("DROP TABLE changing")
+		other.do("CREATE TABLE changing (a int, b int)")
+		other.do("INSERT INTO changing VALUES (1, 2)")
+		if a := s.do("SELECT * FROM changing"); printRows(a.Results[0].Rows) != "1|2" || len(a.Results[0].Columns) != 2 {
+			t.Errorf("got %+v", a.Results[0])
+		}
+		s.do("DROP TABLE changing")
+	})
 	t.Run("large", func(t *testing.T) {
 		big := strings.Repeat("x", 1<<20)
 		if got := s.rows("SELECT '" + big + "'"); got != big {
@@ -114,12 +134,27 @@ func testAnswers(t *testing.T, w *world) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		began := time.Now()
-		_, err := s.conn.Do(ctx, choose(w, "SELECT pg_sleep(10)", "SELECT SLEEP(10)"))
+		_, err := s.conn.Do(ctx, w.busy())
 		if err == nil || time.Since(began) > 5*time.Second {
 			t.Errorf("got %v after %s", err, time.Since(began))
 		}
 		r.kill(s)
 	})
+	if _, ok := s.conn.(engine.Resetter); ok {
+		t.Run("reset", func(t *testing.T) { testSessionReset(t, r) })
+	}
+	switch {
+	case w.engine.Embedded: // no channel for either
+	case w.postgres():
+		testNotices(t, r)
+	default:
+		testWarnings(t, r)
+	}
+}
+
+// testNetwork: connections go where they are told, and the server asks for a password.
+func testNetwork(t *testing.T, w *world) {
+	r := w.room(t)
 	t.Run("dial", func(t *testing.T) {
 		target, dialled := r.target, 0
 		target.Host, target.Port = "nowhere.invalid", 1
@@ -142,14 +177,6 @@ func testAnswers(t *testing.T, w *world) {
 			t.Errorf("a wrong password logs in: %v", c.Close())
 		}
 	})
-	if _, ok := s.conn.(engine.Resetter); ok {
-		t.Run("reset", func(t *testing.T) { testSessionReset(t, r) })
-	}
-	if w.postgres() {
-		testNotices(t, r)
-	} else {
-		testWarnings(t, r)
-	}
 }
 
 // testNotices: notices, notifications and COPY in the order of their arrival (PostgreSQL).
@@ -182,6 +209,10 @@ func testNotices(t *testing.T, r *room) {
 
 // testSessionReset: nothing of a session is left but its number, its database and how it reads text.
 func testSessionReset(t *testing.T, r *room) {
+	if r.engine.Embedded {
+		testReopened(t, r)
+		return
+	}
 	s, other := r.session(), r.session()
 	conn := s.conn.(engine.Resetter)
 	id := s.conn.ID()
@@ -201,6 +232,26 @@ func testSessionReset(t *testing.T, r *room) {
 	}
 	if got := other.rows("SELECT GET_LOCK('reset', 0)"); got != "1" {
 		t.Errorf("GET_LOCK after the reset: %s", got)
+	}
+	if got := other.rows("SELECT v FROM t WHERE id = 1"); got != "10" {
+		t.Errorf("the transaction left %s", got)
+	}
+	other.do("UPDATE t SET v = v WHERE id = 1")
+}
+
+// testReopened: the same for an embedded product.
+func testReopened(t *testing.T, r *room) {
+	s, other := r.session(), r.session()
+	id := s.conn.ID()
+	s.do("PRAGMA foreign_keys = OFF; CREATE TEMPORARY TABLE temp_t (a int); BEGIN; UPDATE t SET v = 0 WHERE id = 1")
+	if err := s.conn.(engine.Resetter).Reset(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if a := s.do("PRAGMA foreign_keys"); a.InTransaction() || s.conn.ID() != id || printRows(a.Results[0].Rows) != "1" {
+		t.Errorf("%+v, connection %d, was %d", a, s.conn.ID(), id)
+	}
+	if a, _ := s.try("SELECT * FROM temp_t"); a.Err == nil {
+		t.Error("a temporary table is left")
 	}
 	if got := other.rows("SELECT v FROM t WHERE id = 1"); got != "10" {
 		t.Errorf("the transaction left %s", got)
@@ -234,6 +285,11 @@ func testLevels(t *testing.T, w *world) {
 		s.do(w.engine.SetLevel(l.SQL))
 		var got string
 		switch {
+		case w.engine.SetLevel(l.SQL) == "":
+			if len(w.engine.Levels) != 1 {
+				t.Errorf("%s: it cannot be set, and is not the only one", l.SQL)
+			}
+			continue
 		case w.postgres():
 			got = s.rows("SHOW transaction_isolation")
 		case w.is("mariadb"):

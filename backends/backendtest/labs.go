@@ -154,7 +154,13 @@ func contents(w *world) string {
 			" g int GENERATED ALWAYS AS (p * 2) VIRTUAL, at timestamp(3) NULL, y datetime, `odd ``name` json, FOREIGN KEY (p) REFERENCES parent (id));"+
 			"INSERT INTO child (p, f, d, n, x, b, e, bits, at, y, `odd ``name`) VALUES (1, 0.1, 0.1, 1.5, 'it''s \\\\ here', x'00ff27', 'ok', b'101000001', '2024-03-31 01:30:00.123', '2024-02-29 00:00:00', '{\"k\": 1}'),"+
 			" (NULL, 16777217, 1e300, NULL, '', NULL, NULL, NULL, NULL, NULL, NULL), (2, 3, 4, -7, '\u20ac\U0001F600\\n', '', 'sad', b'0', NULL, '1000-01-01 00:00:00', 'null');"+
-			"CREATE TABLE empty_table (a int)")
+			"CREATE TABLE empty_table (a int)",
+		`CREATE TABLE parent (id int PRIMARY KEY) WITHOUT ROWID; INSERT INTO parent VALUES (1), (2);
+		CREATE TABLE child (id INTEGER PRIMARY KEY AUTOINCREMENT, p int REFERENCES parent (id), x, y ANY, r REAL, n NUMERIC, g int GENERATED ALWAYS AS (p * 2) VIRTUAL,
+			h int AS (p + 1) STORED, "odd ""name" text);
+		INSERT INTO child (p, x, y, r, n, "odd ""name") VALUES (1, '1', 1, 0.1, '1e3', 'it''s \ here'), (NULL, X'00ff27', 'X''00''', -9e999, 2.5, ''), (2, CAST(X'610062' AS TEXT), NULL, 3, '7', '\u20ac');
+		CREATE INDEX cover ON child (x, y); CREATE TABLE keyless (a, b); INSERT INTO keyless VALUES (2, 1), (1, 2), ('1', 2.0); CREATE INDEX k ON keyless (a, b);
+		CREATE TABLE strict_table (a ANY, b TEXT) STRICT; INSERT INTO strict_table VALUES ('1', '1'), (1, 'a'), (X'31', NULL); CREATE TABLE empty_table (a int)`)
 }
 
 // testReset: after whatever happened to rows and counters, the lab is what it was.
@@ -173,7 +179,8 @@ func testReset(t *testing.T, w *world) {
 	if !kept.Resettable || len(kept.Tables) < 4 {
 		t.Fatalf("resettable %v, tables %+v", kept.Resettable, kept.Tables)
 	}
-	counter := choose(w, "SELECT last_value, is_called FROM q UNION ALL SELECT last_value, is_called FROM child_id_seq", "SELECT AUTO_INCREMENT FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'child'")
+	counter := choose(w, "SELECT last_value, is_called FROM q UNION ALL SELECT last_value, is_called FROM child_id_seq", "SELECT AUTO_INCREMENT FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'child'",
+		"SELECT name, seq FROM sqlite_sequence")
 	counters := func() string {
 		rows, err := engine.Query(t.Context(), c, counter)
 		if err != nil {

@@ -2,6 +2,7 @@ package backendtest
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,10 +21,12 @@ type waitCase struct {
 }
 
 var (
-	all    = []string{"postgres", "mariadb", "mysql", "tidb"}
-	innodb = []string{"mariadb", "mysql"}
-	family = []string{"mariadb", "mysql", "tidb"}
-	pg     = []string{"postgres"}
+	all      = append(slices.Clone(servers), embedded...)
+	servers  = []string{"postgres", "mariadb", "mysql", "tidb"}
+	embedded = []string{"sqlite"}
+	innodb   = []string{"mariadb", "mysql"}
+	family   = []string{"mariadb", "mysql", "tidb"}
+	pg       = []string{"postgres"}
 )
 
 // waitCases are the waits that each product must show, and how.
@@ -31,7 +34,7 @@ var waitCases = []waitCase{
 	{"row", all, "BEGIN; UPDATE t SET v = 11 WHERE id = 1", "BEGIN; UPDATE t SET v = 12 WHERE id = 1", engine.WaitRow, "COMMIT", true},
 	{"row, delete", all, "BEGIN; DELETE FROM t WHERE id = 1", "BEGIN; UPDATE t SET v = 12 WHERE id = 1", engine.WaitRow, "ROLLBACK", true},
 	{"row, autocommit", []string{"postgres", "mariadb", "mysql"}, "BEGIN; UPDATE t SET v = 11 WHERE id = 1", "DELETE FROM t WHERE v = 10", engine.WaitRow, "COMMIT", true},
-	{"locking read", all, "BEGIN; SELECT * FROM t WHERE id = 1 FOR UPDATE", "BEGIN; SELECT * FROM t WHERE id = 1 FOR UPDATE", engine.WaitRow, "COMMIT", true},
+	{"locking read", servers, "BEGIN; SELECT * FROM t WHERE id = 1 FOR UPDATE", "BEGIN; SELECT * FROM t WHERE id = 1 FOR UPDATE", engine.WaitRow, "COMMIT", true},
 	{"shared read", pg, "BEGIN; SELECT * FROM t WHERE id = 1 FOR SHARE", "BEGIN; UPDATE t SET v = 0 WHERE id = 1", engine.WaitRow, "COMMIT", true},
 	{"shared read", innodb, "BEGIN; SELECT * FROM t WHERE id = 1 LOCK IN SHARE MODE", "BEGIN; UPDATE t SET v = 0 WHERE id = 1", engine.WaitRow, "COMMIT", true},
 	{"read for sharing", innodb, "BEGIN; UPDATE t SET v = 11 WHERE id = 1", "BEGIN; SELECT * FROM t WHERE id = 1 LOCK IN SHARE MODE", engine.WaitRow, "COMMIT", true},
@@ -93,8 +96,43 @@ func testWaits(t *testing.T, w *world) {
 	}
 }
 
+// testRefused: a product whose statements never wait refuses each that another one would block, at once, and shows nobody waiting.
+func testRefused(t *testing.T, w *world) {
+	n := 0
+	for _, c := range waitCases {
+		if !w.is(c.on...) {
+			continue
+		}
+		n++
+		r := w.room(t)
+		a, b := r.session(), r.session()
+		a.do(c.holder)
+		p := b.start(c.waiter)
+		p.wait()
+		if _, o := p.wait(); o.Reason != engine.ReasonNoWait || !o.Retry || o.Effect != engine.EffectStatement {
+			t.Errorf("%s: %s: %s, %v", c.name, c.waiter, word(o), p.a.Err)
+		}
+		if got := r.look(a, b); got[0].Blocked || got[1].Blocked {
+			t.Errorf("%s: said to wait: %+v", c.name, got)
+		}
+		a.do(c.release)
+		b.do("UPDATE t SET v = 13 WHERE id = 1")
+	}
+	if n == 0 {
+		t.Error("no case is about this product")
+	}
+}
+
 // testNotBlocked: what is slow does not wait.
 func testNotBlocked(t *testing.T, w *world) {
+	if w.engine.NeverWaits {
+		r := w.room(t)
+		holder, s := r.session(), r.session()
+		holder.do("BEGIN; SELECT * FROM t")
+		p := s.start(strings.Replace(w.busy(), "FROM n)", "FROM n WHERE i < 2000)", 1))
+		p.never()
+		return
+	}
 	tests := []struct{ name, sql string }{
 		{"sleep", choose(w, "SELECT pg_sleep(0.1)", "SELECT SLEEP(0.1)")},
 		{"sleep in a write", choose(w, "UPDATE t SET v = v + 1 WHERE id = 2 AND pg_sleep(0.05) IS NOT NULL", "UPDATE t SET v = v + 1 WHERE id = 2 AND SLEEP(0.05) = 0")},

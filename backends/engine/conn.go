@@ -14,7 +14,8 @@ type Target struct {
 	Engine string // Descriptor.Name
 	Host   string
 	Port   int
-	// Socket is the path of a Unix socket (PostgreSQL: of its folder). It is used where Host is empty.
+	// Socket is the path of a Unix socket (PostgreSQL: of its folder). It is used where Host is empty. Of an embedded product it is the
+	// folder with its databases.
 	Socket   string
 	User     string
 	Password string
@@ -43,6 +44,9 @@ func (t Target) Address() (network, address string) {
 
 // Target gives the private server as a target: its superuser, by TCP, without a database.
 func (s *Server) Target() Target {
+	if s.kill != nil {
+		return Target{Engine: s.Engine, Socket: s.Socket}
+	}
 	return Target{Engine: s.Engine, Host: s.Host, Port: s.Port, User: s.User, Password: s.Password}
 }
 

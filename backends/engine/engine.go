@@ -21,9 +21,14 @@ type Descriptor struct {
 	Name     string   // as in history.Event.Engine and as ENGINE on the command line: "postgres"
 	Title    string   // for people: "PostgreSQL"
 	Schemes  []string // of URLs that name a server of this product
-	Protocol Protocol
-	Port     int    // the product's registered port
-	Install  string // the command that installs the server on Debian and Ubuntu
+	Protocol Protocol // empty: none, see Embedded
+	Port     int      // the product's registered port
+	Install  string   // the command that installs the server on Debian and Ubuntu
+	// Embedded says that the product is a library in this process: it has no protocol, port, users or process of its own, and nothing
+	// can stand between it and its client.
+	Embedded bool
+	// NeverWaits says that no statement waits for a lock: one that meets a lock is refused at once.
+	NeverWaits bool
 	// Levels are the isolation levels that the product offers, weakest first.
 	Levels []Level
 	// Default is the SQL name of the level that a new session has unless it is configured otherwise.

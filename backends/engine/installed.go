@@ -25,12 +25,16 @@ type Found struct {
 	Name    string   // what tells it from others of the product: "2025-11", "15"; empty if there is only one
 	Bin     string   // the folder of its programs (Options.Bin)
 	Version []string // the command that prints the version
+	Built   string   // the version of a library that is part of this program: there is nothing to ask
 }
 
 var number = regexp.MustCompile(`[0-9]+(\.[0-9]+)+`)
 
 // Ask asks the program for its version: "15.18". It is empty where the program gives none that is a number.
 func (f Found) Ask(ctx context.Context) (string, error) {
+	if f.Built != "" {
+		return f.Built, nil
+	}
 	out, err := exec.CommandContext(ctx, f.Version[0], f.Version[1:]...).Output()
 	if err != nil {
 		return "", fmt.Errorf("ask %s for its version: %w", f.Version[0], err)

@@ -51,6 +51,9 @@ type Lab struct {
 	// Pin begins a transaction that keeps the server from clearing away row versions that nobody needs any more, which it does at
 	// moments of its own choosing; COMMIT ends it. Empty: that shows in nothing that a scenario sees.
 	Pin string
+	// Undisturbed is executed on a private server on which definitions only change while no transaction is open; it makes that
+	// quicker. Empty: there is nothing to be done.
+	Undisturbed string
 	// Fingerprint gives a text that changes when the definition of anything in the database does.
 	Fingerprint func(ctx context.Context, c Conn) (string, error)
 }

@@ -44,7 +44,8 @@ type Server struct {
 	Authority *certificate.Authority
 
 	folder  *Folder
-	process *os.Process
+	process *os.Process // nil: see Embed
+	kill    func()      // of an embedded one
 	stop    syscall.Signal
 	done    chan struct{}
 	exit    error // valid once done is closed
@@ -82,6 +83,14 @@ func Launch(ctx context.Context, f *Folder, s *Server, p Program) (*Server, erro
 		return nil, errors.Join(fmt.Errorf("start %s server: %w", p.Engine, err), f.Remove())
 	}
 	return s, nil
+}
+
+// Embed gives a server that is a library in this process: kill ends what it is doing, and its connections.
+func Embed(f *Folder, s *Server, kill func()) *Server {
+	s.folder, s.done = f, make(chan struct{})
+	s.kill = sync.OnceFunc(func() { kill(); close(s.done) })
+	s.close = sync.OnceValue(func() error { s.kill(); return f.Remove() })
+	return s
 }
 
 func (s *Server) launch(ctx context.Context, f *Folder, p Program, port int) error {
@@ -153,8 +162,13 @@ func (s *Server) await(ctx context.Context, p Program) error {
 // Folder is where the server has its files.
 func (s *Server) Folder() string { return s.folder.Path }
 
-// PID is the server's process.
-func (s *Server) PID() int { return s.process.Pid }
+// PID is the server's process: this one, if the server is embedded.
+func (s *Server) PID() int {
+	if s.process == nil {
+		return os.Getpid()
+	}
+	return s.process.Pid
+}
 
 // Done is closed when the server's process has ended, for whatever reason.
 func (s *Server) Done() <-chan struct{} { return s.done }
@@ -164,6 +178,9 @@ func (s *Server) Address() string { return net.JoinHostPort(s.Host, fmt.Sprint(s
 
 // Log is what the server has written to its log so far.
 func (s *Server) Log() string {
+	if s.process == nil {
+		return ""
+	}
 	b, err := os.ReadFile(s.folder.Join("log"))
 	if err != nil {
 		return fmt.Sprintf("(%v)", err)
@@ -173,6 +190,10 @@ func (s *Server) Log() string {
 
 // Kill ends the server's process at once, as a crash would. Its folder stays until Close.
 func (s *Server) Kill() error {
+	if s.kill != nil {
+		s.kill()
+		return nil
+	}
 	if err := s.process.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("kill server: %w", err)
 	}

@@ -34,6 +34,8 @@ type Wait struct {
 	// Cycle says that the wait is part of a circle of waits which the engine breaks by itself (deadlock), or may be
 	// until it has been looked at for longer. It must not be believed.
 	Cycle bool
+	// Unseen says that the server could not be asked whether the connection waits: only time can tell (Descriptor.Patience).
+	Unseen bool
 }
 
 // WaitKind says what a session waits for.

@@ -97,6 +97,11 @@ func Start(ctx context.Context, o engine.Options) (*engine.Server, error) {
 	return s, nil
 }
 
+// asyncCommit makes definitions wait for no other server's clock: without metadata locks each step of one sleeps for the sum of the
+// two (2.5 s), so that transactions committed asynchronously are over by then (TiDB docs, "TiDB Configuration File",
+// tikv-client.async-commit). unistore has no asynchronous commit, and there is one clock.
+const asyncCommit = "[tikv-client.async-commit]\nsafe-window = \"1ms\"\nallowed-clock-drift = \"0s\"\n"
+
 func prepare(f *engine.Folder, s *engine.Server, o engine.Options) error {
 	for _, dir := range []string{"data", "run"} {
 		if err := f.Mkdir(dir); err != nil {
@@ -104,7 +109,7 @@ func prepare(f *engine.Folder, s *engine.Server, o engine.Options) error {
 		}
 	}
 	// Telemetry was on by default until 7.4, and would send facts about this server to its makers.
-	config := fmt.Sprintf("temp-dir = %q\ntmp-storage-path = %q\nenable-telemetry = false\n[log]\nlevel = \"warn\"\n", f.Join("tmp"), f.Join("tmp"))
+	config := fmt.Sprintf("temp-dir = %q\ntmp-storage-path = %q\nenable-telemetry = false\n[log]\nlevel = \"warn\"\n"+asyncCommit, f.Join("tmp"), f.Join("tmp"))
 	if o.TLS {
 		if err := s.EnableTLS(f, superuser); err != nil {
 			return err

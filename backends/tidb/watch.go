@@ -61,7 +61,7 @@ func Watch(ctx context.Context, t engine.Target) (engine.Watcher, error) {
 func (w *watcher) Look(ctx context.Context, ids []uint64) ([]engine.Wait, error) {
 	if w.careful {
 		if wait, err := w.dangerous(ctx); err != nil || wait {
-			return make([]engine.Wait, len(ids)), err
+			return unseen(len(ids)), err
 		}
 	}
 	rows, err := engine.Query(ctx, w.conn, looking)
@@ -88,6 +88,17 @@ func (w *watcher) Look(ctx context.Context, ids []uint64) ([]engine.Wait, error)
 	}
 	w.seen = seen
 	return waits, nil
+}
+
+// unseen says of n sessions that they could not be looked at. What is dangerous may itself wait for one of them: a COMMIT does
+// for the pessimistic lock of a transaction that waits for another row. Without an end to that nobody would go on until a lock's
+// time has run out.
+func unseen(n int) []engine.Wait {
+	waits := make([]engine.Wait, n)
+	for i := range waits {
+		waits[i].Unseen = true
+	}
+	return waits
 }
 
 // Alive looks for the connection in the process list.

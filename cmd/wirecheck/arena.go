@@ -24,21 +24,44 @@ type arena struct {
 	site    *site
 	panel   panel
 	benches map[string]*bench // by level
+	// undisturbed says that no case defines anything while transactions are open.
+	undisturbed bool
+	spent       map[string]time.Duration // by oracle; the isolation oracle's holds the execution that it watches
 }
 
 // arenaStuck is how long the server may take to end a state in which all wait. Servers of labs look for deadlocks at once; that a
 // session waits for one that has no more steps is not ended by anything, and common while a case is made smaller.
 const arenaStuck = 2 * time.Second
 
-// openArena starts the server.
-func openArena(ctx context.Context, c *common, name string, p panel, limit time.Duration) (*arena, error) {
-	a := &arena{c: c, name: name, limit: limit, panel: p, r: &runner{c: c, sites: map[string]*site{}}, benches: map[string]*bench{}}
+// openArena starts the server. undisturbed says that no case will define anything while transactions are open.
+func openArena(ctx context.Context, c *common, name string, p panel, limit time.Duration, undisturbed bool) (*arena, error) {
+	a := &arena{
+		c: c, name: name, limit: limit, panel: p, r: &runner{c: c, sites: map[string]*site{}}, benches: map[string]*bench{},
+		undisturbed: undisturbed, spent: map[string]time.Duration{},
+	}
 	var err error
-	a.site, err = a.r.site(ctx, name)
+	if a.site, err = a.r.site(ctx, name); err == nil {
+		if _, _, err = p.fit(a.site.engine); err == nil {
+			err = a.hush(ctx)
+		}
+	}
 	if err != nil {
 		return nil, errors.Join(err, a.r.close())
 	}
 	return a, nil
+}
+
+// hush makes definitions quick on a private server, where no case can tell (engine.Lab.Undisturbed).
+func (a *arena) hush(ctx context.Context) error {
+	sql := a.site.engine.Lab.Undisturbed
+	if a.site.server == nil || !a.undisturbed || sql == "" {
+		return nil
+	}
+	conn, err := a.site.engine.Connect(ctx, a.site.target)
+	if err != nil {
+		return err
+	}
+	return errors.Join(engine.Exec(ctx, conn, sql), conn.Close())
 }
 
 // close drops the databases and ends the server.
@@ -61,7 +84,7 @@ func (a *arena) bench(ctx context.Context, level engine.Level) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.sparing = true
+	b.sparing, b.spent = true, a.spent
 	a.benches[level.History] = b
 	return b, nil
 }
@@ -83,7 +106,7 @@ func (a *arena) restart(ctx context.Context) error {
 		return err
 	}
 	a.site = s
-	return nil
+	return a.hush(ctx)
 }
 
 // again executes a case once more and reports whether it shows the same finding as another one did: the same oracle, class, name and kind of
@@ -93,15 +116,9 @@ func (a *arena) again(ctx context.Context, spec *scenario.Spec, level engine.Lev
 	if err != nil {
 		return false, err
 	}
-	whole := b.panel
-	defer func() { b.panel, b.attempts = whole, attempts }()
+	defer b.only(func(j judge) bool { return j.Name == f.Oracle }, false)()
+	defer func() { b.attempts = attempts }()
 	b.attempts = 0
-	b.panel.judges = slices.DeleteFunc(slices.Clone(whole.judges), func(j judge) bool { return j.Name != f.Oracle })
-	if len(b.panel.judges) > 0 && b.lens != nil {
-		lens := b.lens // the isolation oracle is not needed
-		b.lens = nil
-		defer func() { b.lens = lens }()
-	}
 	d, err := b.run(ctx, spec, spec.Permutations[0])
 	var refused *engine.ServerError
 	switch {

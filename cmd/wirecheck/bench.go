@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
+	"time"
 
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
@@ -38,6 +40,14 @@ type bench struct {
 	// attempts is how often a case in which something was found is executed again; sparing: not for what is permitted.
 	attempts int
 	sparing  bool
+	spent    map[string]time.Duration // by oracle; nil: nobody wants to know
+}
+
+// spend adds the time since a moment to an oracle's.
+func (b *bench) spend(oracle string, since time.Time) {
+	if b.spent != nil {
+		b.spent[oracle] += time.Since(since)
+	}
 }
 
 // done is a case that was executed.
@@ -50,6 +60,13 @@ type done struct {
 }
 
 func openBench(ctx context.Context, c *common, s *site, config lab.Config, p panel) (_ *bench, err error) {
+	p, note, err := p.fit(s.engine)
+	if err != nil {
+		return nil, err
+	}
+	if note != "" {
+		c.log.Warn().Msg(note)
+	}
 	b := &bench{panel: p, version: s.version, describe: describer(s.engine), define: definer(s.engine), stages: map[string]*lab.Stage{}, seed: c.seed, orders: max(int(c.orders), 1), attempts: attempts}
 	defer func() {
 		if err != nil {
@@ -97,13 +114,25 @@ func openBench(ctx context.Context, c *common, s *site, config lab.Config, p pan
 	return b, nil
 }
 
+// only lets no other judges judge, and the isolation oracle only if watched, until what it gives is called.
+func (b *bench) only(keep func(judge) bool, watched bool) (restore func()) {
+	whole, lens := b.panel, b.lens
+	b.panel.judges = slices.DeleteFunc(slices.Clone(whole.judges), func(j judge) bool { return !keep(j) })
+	if len(b.panel.judges) > 0 && !watched {
+		b.lens = nil
+	}
+	return func() { b.panel, b.lens = whole, lens }
+}
+
 // openWatched opens a lab behind a proxy that sees what happens.
 func (b *bench) openWatched(ctx context.Context, c *common, s *site, config lab.Config, target engine.Target) (*lab.Lab, error) {
 	var err error
 	if b.lens, err = openLens(ctx, c, s, b.panel.record); err != nil {
 		return nil, err
 	}
-	config.Reset = lab.Setup // what the proxy knows of the rows begins with the setup
+	if !config.Aside {
+		config.Reset = lab.Setup // what the proxy knows of the rows begins with the setup
+	}
 	config.Target, config.Side, config.Hidden = b.lens.through(target), target, dialect.HiddenColumn
 	if s.engine.Protocol == engine.ProtocolMySQL {
 		config.After = "DO 0"
@@ -116,7 +145,9 @@ func (b *bench) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permut
 	d := &done{}
 	if b.lens != nil {
 		b.lens.live.restart()
+		begun := time.Now()
 		r, err := b.execute(ctx, b.watched, spec, p, b.lens.live.prepared)
+		b.spend(isolationName, begun)
 		d.Result, d.watched = r, r
 		if err != nil {
 			return d, err
@@ -127,7 +158,9 @@ func (b *bench) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permut
 			return d, nil
 		}
 	}
+	begun := time.Now()
 	r, err := b.execute(ctx, b.lab, spec, p, func() {})
+	b.spend(executionName, begun)
 	if d.Result = r; err != nil {
 		return d, err
 	}
@@ -145,6 +178,16 @@ func (b *bench) execute(ctx context.Context, l *lab.Lab, spec *scenario.Spec, p 
 		return r, run()
 	}
 	return r, b.around(run)
+}
+
+// counters gives the columns that counters fill in the database in which the case was executed.
+func (b *bench) counters(ctx context.Context) (_ map[string]bool, err error) {
+	conn, err := b.config.Backend.Connect(ctx, b.config.Side)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	return filled(ctx, conn, b.config.Backend.Protocol == engine.ProtocolPostgres)
 }
 
 func (b *bench) close(ctx context.Context) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/isolation"
 	"wirecheck/report"
+	"wirecheck/trace"
 )
 
 // newCheckCommand makes "wirecheck check". The flag --format is the root's.
@@ -25,11 +27,13 @@ func newCheckCommand() *cobra.Command {
 		Use:   "check HISTORY",
 		Short: "Judge a recorded history",
 		Long: `Check reads a history that "wirecheck proxy --record" wrote, as a stream, and reports the isolation anomalies in it:
-the same ones, with the same ids, as were reported live. A HISTORY of - is standard input.
+the same ones, with the same ids, as were reported live. A HISTORY of - is standard input. It may also be a capture
+(.wct) that was recorded in mode observe; of one in several files name the first.
 
 Exit status: 0 nothing found, 1 something found, 2 the history could not be read, 3 nothing found, but the history holds
 no statement that could be judged.`,
 		Example: `  wirecheck check shop.jsonl
+  wirecheck check shop.wct
   wirecheck check --format sarif shop.jsonl > shop.sarif
   wirecheck check --level serializable shop.jsonl   # judge as if all transactions had asked for SERIALIZABLE
   zcat shop.jsonl.gz | wirecheck check -`,
@@ -79,24 +83,17 @@ func check(cmd *cobra.Command, path string, opts isolation.Options, format strin
 		defer f.Close() // read only: nothing can be lost
 		in, name = f, path
 	}
-	r, err := history.NewReader(in, name)
-	if err != nil {
+	c := isolation.New(opts)
+	warn := func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "wirecheck: warning:", text) }
+	head := bufio.NewReader(in)
+	judge := checkHistory
+	if begin, _ := head.Peek(16); trace.IsCapture(begin) { // whatever is wrong with it the reader says
+		judge = checkTrace
+	}
+	if err := judge(head, path, name, c, warn); err != nil {
 		return err
 	}
-	c := isolation.New(opts)
-	var e history.Event
-	for {
-		if err := r.Next(&e); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return err
-		}
-		c.Add(&e)
-	}
 	c.Finish()
-	if r.Warning() != "" {
-		fmt.Fprintln(cmd.ErrOrStderr(), "wirecheck: warning:", r.Warning())
-	}
 	result := report.Result{Source: path, Findings: c.Summary(), Coverage: c.Coverage()}
 	if err := printResult(cmd.OutOrStdout(), result, format); err != nil {
 		return fmt.Errorf("write report: %w", err)
@@ -106,6 +103,27 @@ func check(cmd *cobra.Command, path string, opts isolation.Options, format strin
 		return exitFound
 	case v.Exact == 0 && v.Approximate+v.Opaque > 0, v.Exact == 0 && v.Transactions == 0:
 		return exitUnknown
+	}
+	return nil
+}
+
+// checkHistory gives the events of a history to the checker.
+func checkHistory(in io.Reader, _, name string, c *isolation.Checker, warn func(string)) error {
+	r, err := history.NewReader(in, name)
+	if err != nil {
+		return err
+	}
+	var e history.Event
+	for {
+		if err := r.Next(&e); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return err
+		}
+		c.Add(&e)
+	}
+	if r.Warning() != "" {
+		warn(r.Warning())
 	}
 	return nil
 }

@@ -311,7 +311,9 @@ func (k *controller) waits(ctx context.Context, sessions []scheduler.Session) ([
 	out := make([]shell.Wait, len(sessions))
 	for i := range sessions {
 		out[i] = lab.ShellWait(waits[i], who)
-		out[i].Patience = patience[i]
+		if out[i].Patience = patience[i]; waits[i].Unseen {
+			out[i].Patience = k.engine.Patience
+		}
 	}
 	return out, nil
 }

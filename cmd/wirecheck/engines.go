@@ -83,6 +83,9 @@ func listEngines(all []engine.Descriptor) []engineInfo {
 		}
 		for _, f := range d.Find() {
 			row := programRow{Engine: d.Name, Path: f.Bin, found: f}
+			if d.Embedded {
+				row.Path = "this program, journal mode " + f.Bin
+			}
 			if f.Name != "" {
 				row.Engine += ":" + f.Name
 			}
@@ -177,6 +180,9 @@ func startEngine(ctx context.Context, c *common, name string, plain bool) (err e
 	d, err := backends.ByName(name)
 	if err != nil {
 		return err
+	}
+	if d.Embedded {
+		return fmt.Errorf("%s is a library in this process: there is no server to start; name it where scenarios are executed, as in --engine %s", d.Title, name)
 	}
 	var o engine.Options
 	if !plain {

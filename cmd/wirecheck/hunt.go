@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	mathrand "math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -27,8 +28,9 @@ import (
 type huntFlags struct {
 	engine, oracles, out, known string
 	levels                      []string
-	duration, limit             time.Duration
+	duration, limit, reduction  time.Duration
 	cases, group, tries         int
+	queries                     int
 	resume, steer               bool
 	limits                      generate.Limits
 }
@@ -67,6 +69,8 @@ Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its wo
 	ordersFlag(flags, c)
 	flags.IntVar(&f.group, "group", 20, "cases for each database")
 	flags.BoolVar(&f.steer, "steer", true, "lead the choice of cases to what executions have not done yet (docs/GENERATION.md)")
+	flags.IntVar(&f.queries, "queries", 200, "queries that the oracles of single queries ask of each database at once; 0: only those of transactions")
+	flags.DurationVar(&f.reduction, "reduction", time.Minute, "how long the reduction of one finding may take; 0: as long as it takes")
 	flags.IntVar(&f.tries, "tries", 1500, "how many candidates a reduction may try")
 	flags.IntVar(&f.limits.Tables, "tables", f.limits.Tables, "most tables of a database")
 	flags.IntVar(&f.limits.Columns, "columns", f.limits.Columns, "most columns of a table")
@@ -85,9 +89,11 @@ type hunter struct {
 	levels  []engine.Level
 	keeper  *keeper
 	began   time.Time
-	shown   time.Time      // when progress was last shown
-	saved   time.Time      // when the state was last saved
-	reduced map[string]int // findings by coarseSignature
+	shown   time.Time                // when progress was last shown
+	saved   time.Time                // when the state was last saved
+	reduced map[string]int           // findings by coarseSignature
+	here    []reducedBug             // what the case under way has shown so far
+	earlier map[string]time.Duration // what oracles took in the runs that this one resumes
 }
 
 // saveEvery is how old the state may be that --resume finds after a kill: the cases since then are executed again. What is found is
@@ -114,7 +120,7 @@ func runHunt(ctx context.Context, c *common, f huntFlags) (err error) {
 	}
 	c.random()
 	h.keeper.state.Seed = c.seed
-	if h.arena, err = openArena(ctx, c, f.engine, p, f.limit); err != nil {
+	if h.arena, err = openArena(ctx, c, f.engine, p, f.limit, !f.limits.Defines()); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, h.close(ctx)) }()
@@ -122,7 +128,7 @@ func runHunt(ctx context.Context, c *common, f huntFlags) (err error) {
 	if h.levels, err = h.r.levels(&scenario.Spec{}, h.site.engine); err != nil {
 		return err
 	}
-	h.began = time.Now()
+	h.began, h.earlier = time.Now(), maps.Clone(h.keeper.state.Spent)
 	stop := h.loop(ctx)
 	h.r.clearProgress()
 	return errors.Join(stop, h.end())
@@ -167,6 +173,9 @@ func (h *hunter) generated(i int) (*generate.Case, *generate.Entry, error) {
 		return nil, nil, err
 	}
 	g.Draw(random(h.c.seed^caseSeed, i))
+	if h.asks(i) {
+		return g.QueriesOn(db, h.f.queries), nil, nil
+	}
 	if h.f.steer {
 		k, from := h.keeper.steering.Next(g, db, random(h.c.seed^choiceSeed, i))
 		return k, from, nil
@@ -208,18 +217,40 @@ func (h *hunter) metadata(base generate.Base) (string, error) {
 	return radar.Abstract(setup, radar.Options{Describe: describer(h.site.engine), Define: definer(h.site.engine)}), nil
 }
 
+// asks reports whether case i is a list of queries: the first of each database, if an oracle of single queries judges.
+func (h *hunter) asks(i int) bool {
+	return h.f.queries > 0 && i%h.f.group == 0 && slices.ContainsFunc(h.panel.judges, func(j judge) bool { return asksQueries(j.Name) })
+}
+
+// watchedShare is the most that watched executions may take of a hunt's time, as one in so many, where others judge, too. With a proxy in
+// between the setup is executed for each case, which takes most of the time where definitions are slow.
+const watchedShare = 5
+
+// watched reports whether the isolation oracle is to judge the next case.
+func (h *hunter) watched() bool {
+	return h.spentOn(isolationName) <= time.Since(h.began)/watchedShare
+}
+
+// spentOn is how long an oracle has taken in this run.
+func (h *hunter) spentOn(oracle string) time.Duration {
+	return h.keeper.state.Spent[oracle] - h.earlier[oracle]
+}
+
 // oneCase makes, executes and judges a case.
 func (h *hunter) oneCase(ctx context.Context, i int) error {
 	k, from, err := h.generated(i)
 	if err != nil {
 		return err
 	}
+	h.here = nil
 	level := h.levels[i/h.f.group%len(h.levels)]
 	b, err := h.bench(ctx, level)
 	if err != nil {
 		return err
 	}
 	perm := k.Spec.Permutations[0]
+	asks := h.asks(i)
+	defer b.only(func(j judge) bool { return j.single || !asks }, !asks && h.watched())()
 	d, err := b.run(ctx, k.Spec, perm)
 	s := &h.keeper.state
 	var refused *engine.ServerError
@@ -228,6 +259,7 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 		return context.Cause(ctx)
 	case errors.As(err, &refused): // the setup
 		s.Cases, s.Refused = s.Cases+1, s.Refused+1
+		h.c.log.Debug().Int("case", i).Err(err).Msg("the setup was refused")
 		return nil
 	case err != nil:
 		return h.broken(ctx, k.Spec, level, err)
@@ -259,6 +291,10 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 // count adds what a case was like. What its execution did counts only if somebody could judge it: else it would seem tested.
 func (h *hunter) count(b *bench, k *generate.Case, from *generate.Entry, d *done) error {
 	s := &h.keeper.state
+	for oracle, spent := range h.spent {
+		s.Spent[oracle] += spent
+		delete(h.spent, oracle)
+	}
 	var outcomes []string
 	some, all := d.decided()
 	if some {
@@ -314,7 +350,7 @@ func (d *done) decided() (some, all bool) {
 
 // constraint reports whether an error is the violation of a constraint: the statement itself was understood.
 func constraint(e *engine.ServerError) bool {
-	return e != nil && (strings.HasPrefix(e.Code, "23") || strings.HasPrefix(e.SQLState, "23"))
+	return e != nil && (strings.HasPrefix(e.Code, "23") || strings.HasPrefix(e.SQLState, "23") || strings.HasPrefix(e.Code, "SQLITE_CONSTRAINT"))
 }
 
 // broken handles a server that cannot be used any more before a case could begin.
@@ -361,8 +397,84 @@ func (h *hunter) crashed(ctx context.Context, spec *scenario.Spec, level engine.
 	return h.found(ctx, spec, level, &f)
 }
 
+// reductionName stands for reductions where time is told by oracle.
+const reductionName = "reduction"
+
 // seldom says which of many findings alike are reduced: the first three, and then ever fewer.
 func seldom(n int) bool { return n <= 3 || n&(n-1) == 0 }
+
+// focused is the case with nothing but the statement that differs, or else with the writes around it too, if that shows the finding: of a
+// long list of queries, one is enough most of the time.
+func (h *hunter) focused(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding) (*scenario.Spec, error) {
+	if !asksQueries(f.Oracle) || f.Difference == nil || f.Difference.Step == "" {
+		return spec, nil
+	}
+	for _, keep := range []func(*scenario.Step) bool{
+		func(st *scenario.Step) bool { return st.Name == f.Difference.Step },
+		func(st *scenario.Step) bool { return st.Name == f.Difference.Step || !reads.MatchString(st.SQL) },
+	} {
+		candidate := only(spec, keep)
+		shows, err := h.again(ctx, candidate, level, f, spec)
+		if err != nil && ctx.Err() == nil {
+			return nil, err
+		}
+		if shows {
+			return candidate, nil
+		}
+	}
+	return spec, nil
+}
+
+// reads are statements that change nothing.
+var reads = regexp.MustCompile(`(?i)^\s*(SELECT|WITH|\()`)
+
+// only is a case with one permutation without the steps that are not kept.
+func only(spec *scenario.Spec, keep func(*scenario.Step) bool) *scenario.Spec {
+	out := *spec
+	p := &scenario.Permutation{}
+	steps := map[*scenario.Step]*scenario.Step{}
+	out.Sessions = nil
+	for i, s := range spec.Sessions {
+		session := *s
+		session.Steps = nil
+		for _, st := range s.Steps {
+			if keep(st) {
+				kept := *st
+				kept.Session, kept.Index = i, len(session.Steps)
+				session.Steps = append(session.Steps, &kept)
+				steps[st] = &kept
+			}
+		}
+		out.Sessions = append(out.Sessions, &session)
+	}
+	for _, ps := range spec.Permutations[0].Steps {
+		if kept := steps[ps.Step]; kept != nil {
+			p.Steps = append(p.Steps, scenario.PermutationStep{Step: kept})
+		}
+	}
+	out.Permutations = []*scenario.Permutation{p}
+	return &out
+}
+
+// asksQueries reports whether an oracle judges single queries.
+func asksQueries(name string) bool {
+	return slices.ContainsFunc(judges, func(j judge) bool { return j.single && j.Name == name && name != crash.Descriptor.Name })
+}
+
+// alike counts how many findings there were that are probably the same bug, this one included. What single queries show is compared
+// with the reduced bugs; of what schedules show, little can be told before it is reduced.
+func (h *hunter) alike(spec *scenario.Spec, f *oracle.Finding) int {
+	key := coarseSignature(f)
+	if asksQueries(f.Oracle) {
+		i := slices.IndexFunc(h.keeper.kept, func(b *keptBug) bool { return b.explains(spec, f) })
+		if i < 0 {
+			return 1
+		}
+		key = h.keeper.kept[i].Signature
+	}
+	h.reduced[key]++
+	return h.reduced[key]
+}
 
 // found counts a finding and, if it may be a new one, makes it small and keeps it.
 func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding) error {
@@ -377,19 +489,27 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 		return nil
 	}
 	s.Findings++
-	if d := f.Difference; d != nil && d.Cause != "" && h.keeper.seen(signature(h.site.engine, spec, f)) {
-		return nil // the cause says which bug it is: it need not be reduced
-	}
-	coarse := coarseSignature(f)
-	if h.reduced[coarse]++; !seldom(h.reduced[coarse]) {
+	if h.keeper.knows(f) {
 		return nil
 	}
+	if told, err := h.alsoTold(ctx, spec, level, f); err != nil || told {
+		return err
+	}
+	if !seldom(h.alike(spec, f)) {
+		return nil
+	}
+	begun := time.Now()
+	defer func() { s.Spent[reductionName] += time.Since(begun); clear(h.spent) }()
 	tries := h.f.tries
 	if f.Name == oracle.NameCrash {
 		tries /= 10 // each of them starts a server
 	}
-	small, _, err := h.reduce(ctx, spec, level, f, tries, h.reducing)
-	if err != nil && ctx.Err() == nil {
+	begin, err := h.focused(ctx, spec, level, f)
+	if err != nil {
+		return err
+	}
+	small, _, err := h.reduce(ctx, begin, level, f, tries, h.f.reduction, h.reducing)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, errReduction) {
 		return err
 	}
 	evidence := f
@@ -400,7 +520,35 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 			evidence = e
 		}
 	}
-	return h.keeper.keep(context.WithoutCancel(ctx), h, small, spec, level, evidence)
+	bug, err := h.keeper.keep(context.WithoutCancel(ctx), h, small, spec, level, evidence)
+	if bug != nil {
+		h.here = append(h.here, reducedBug{bug, small})
+	}
+	return err
+}
+
+// reducedBug is a bug that the case under way showed, and how small the case became.
+type reducedBug struct {
+	bug   *keptBug
+	small *scenario.Spec
+}
+
+// alsoTold reports whether the finding is there in what became of the case for another finding: then another oracle, or another rule of
+// the same one, tells the same bug, and it is noted with that.
+func (h *hunter) alsoTold(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding) (bool, error) {
+	for _, r := range h.here {
+		shows, err := h.again(ctx, r.small, level, f, spec)
+		if err != nil {
+			return false, err
+		}
+		if shows {
+			if err := h.keeper.also(r.bug, string(f.Class)); err != nil { // it is printed at the end all the same
+				h.c.log.Error().Err(err).Str("folder", r.bug.Folder).Msg("that another oracle tells it, too, could not be written")
+			}
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // evidence is the finding as the smallest case shows it; nil if it does not any more.
@@ -412,6 +560,7 @@ func (h *hunter) evidence(ctx context.Context, small *scenario.Spec, level engin
 	if err != nil {
 		return nil, err
 	}
+	defer b.only(func(j judge) bool { return j.Name == f.Oracle }, false)()
 	d, err := b.run(ctx, small, small.Permutations[0])
 	if err != nil {
 		return nil, err
@@ -469,8 +618,15 @@ func (h *hunter) end() error {
 		for _, cause := range slices.Sorted(maps.Keys(s.Permitted)) {
 			fmt.Fprintf(h.c.stdout, "permitted, %s: %d\n", cause, s.Permitted[cause])
 		}
+		for _, oracle := range slices.Sorted(maps.Keys(s.Spent)) {
+			fmt.Fprintf(h.c.stdout, "time, %s: %.1f s\n", oracle, s.Spent[oracle].Seconds())
+		}
 		for _, k := range h.keeper.kept {
-			fmt.Fprintf(h.c.stdout, "%s: %s at %s, %s (seen %d times)\n", k.Folder, k.Title, k.Level, k.Size, k.Seen)
+			also := ""
+			if len(k.Also) > 0 {
+				also = "; also told by " + strings.Join(k.Also, ", ")
+			}
+			fmt.Fprintf(h.c.stdout, "%s: %s at %s, %s (seen %d times%s)\n", k.Folder, k.Title, k.Level, k.Size, k.Seen, also)
 		}
 	}
 	if len(h.keeper.kept) > 0 {

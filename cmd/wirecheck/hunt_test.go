@@ -124,7 +124,7 @@ func hunterOn(t *testing.T, name, oracles, dir string) *hunter {
 	if h.keeper, err = openKeeper(dir, name, "", false); err != nil {
 		t.Fatal(err)
 	}
-	if h.arena, err = openArena(t.Context(), silent(t), name, p, time.Minute); err != nil {
+	if h.arena, err = openArena(t.Context(), silent(t), name, p, time.Minute, false); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -217,6 +217,26 @@ func TestHuntResumes(t *testing.T) {
 	cmd.SetArgs([]string{"hunt", "--engine", "mariadb", "--out", dir, "--resume"})
 	if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "not on mariadb") {
 		t.Errorf("another engine: %v", err)
+	}
+}
+
+// TestHuntSteers: executions that lead the choice of cases do more different things than others, as many cases of each. The oracle is the one that
+// costs least.
+func TestHuntSteers(t *testing.T) {
+	outcomes := func(steer bool) int {
+		h := hunterOn(t, "postgres", "crash", filepath.Join(t.TempDir(), "found"))
+		h.f.steer = steer
+		for i := range 80 {
+			if err := h.oneCase(t.Context(), i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return h.keeper.steering.Coverage.Outcomes()
+	}
+	without, with := outcomes(false), outcomes(true)
+	t.Logf("%d outcomes, %d with steering", without, with)
+	if with*5 < without*6 {
+		t.Errorf("%d outcomes with steering, %d without: want a fifth more", with, without)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	mathrand "math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
@@ -16,6 +17,7 @@ import (
 	"wirecheck/oracle/norec"
 	"wirecheck/oracle/radar"
 	"wirecheck/oracle/schedule"
+	"wirecheck/oracle/serial"
 	"wirecheck/oracle/tlp"
 	"wirecheck/oracle/troc"
 	"wirecheck/oracle/txcheck"
@@ -23,6 +25,7 @@ import (
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/mysql"
 	"wirecheck/rewrite/postgres"
+	"wirecheck/rewrite/sqlite"
 	"wirecheck/scenario"
 )
 
@@ -33,6 +36,10 @@ type judge struct {
 	classes []oracle.Class
 	// own says that it needs a database of its own; else it may use the one in which the case was executed.
 	own bool
+	// named says that it judges only where it is asked for by name: it is not among all.
+	named bool
+	// single says that it judges single queries: it is asked about hunts' long lists of queries, too.
+	single bool
 	// check judges; what it needs besides, such as one more stage, the bench has.
 	check func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error)
 }
@@ -58,7 +65,7 @@ var judges = []judge{
 		},
 	},
 	{
-		Oracle: radar.Descriptor, classes: []oracle.Class{oracle.Radar},
+		Oracle: radar.Descriptor, classes: []oracle.Class{oracle.Radar}, single: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error) {
 			raw, err := b.stage(ctx, "radar's raw database")
 			if err != nil {
@@ -68,25 +75,35 @@ var judges = []judge{
 		},
 	},
 	{
-		Oracle: tlp.Descriptor, classes: []oracle.Class{oracle.TLP},
+		Oracle: tlp.Descriptor, classes: []oracle.Class{oracle.TLP}, single: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ *bench) (schedule.Verdict, error) {
 			return tlp.Check(ctx, s, stage)
 		},
 	},
 	{
-		Oracle: norec.Descriptor, classes: []oracle.Class{oracle.NoREC},
+		Oracle: norec.Descriptor, classes: []oracle.Class{oracle.NoREC}, single: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ *bench) (schedule.Verdict, error) {
 			return norec.Check(ctx, s, stage)
 		},
 	},
 	{
-		Oracle: dqe.Descriptor, classes: []oracle.Class{oracle.DQE}, own: true,
+		Oracle: dqe.Descriptor, classes: []oracle.Class{oracle.DQE}, own: true, single: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error) {
 			return dqe.Check(ctx, s, stage, dqe.Options{Describe: b.describe, Define: b.define})
 		},
 	},
 	{
-		Oracle: crash.Descriptor, classes: []oracle.Class{oracle.Crash},
+		Oracle: serial.Descriptor, classes: []oracle.Class{oracle.Serial}, own: true, named: true,
+		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error) {
+			counters, err := b.counters(ctx)
+			if err != nil {
+				return schedule.Verdict{}, err
+			}
+			return serial.Check(ctx, s, stage, serial.Options{Counters: counters})
+		},
+	},
+	{
+		Oracle: crash.Descriptor, classes: []oracle.Class{oracle.Crash}, single: true,
 		check: func(_ context.Context, s *schedule.Schedule, _ *lab.Stage, _ *bench) (schedule.Verdict, error) {
 			return crash.Check(s), nil
 		},
@@ -96,9 +113,13 @@ var judges = []judge{
 // isolationName is the oracle that finds cycles: it watches, and re-executes nothing.
 const isolationName = "isolation"
 
+// executionName stands for the execution of a case itself where time is told by oracle.
+const executionName = "execution"
+
 // panel is which oracles judge.
 type panel struct {
 	isolation bool
+	named     bool // the user asked for the isolation oracle by its name
 	judges    []judge
 	record    io.Writer // gets the history that the isolation oracle judges; nil: nobody does
 }
@@ -122,9 +143,9 @@ func seat(list string) (panel, error) {
 		switch {
 		case name == "none" && len(names) == 1:
 		case name == "all":
-			p = panel{isolation: true, judges: judges}
+			p = panel{isolation: true, judges: slices.DeleteFunc(slices.Clone(judges), func(j judge) bool { return j.named })}
 		case name == isolationName:
-			p.isolation = true
+			p.isolation, p.named = true, true
 		case i < 0:
 			return p, fmt.Errorf("unknown oracle %q: known are %s, all, none", name, oracleNames())
 		case !slices.ContainsFunc(p.judges, func(j judge) bool { return j.Name == name }):
@@ -132,6 +153,19 @@ func seat(list string) (panel, error) {
 		}
 	}
 	return p, nil
+}
+
+// fit takes away the oracle that cannot judge on the product, and says so. It is an error if the user asked for it by its name.
+func (p panel) fit(d engine.Descriptor) (_ panel, note string, err error) {
+	if !p.isolation || !d.Embedded {
+		return p, "", nil
+	}
+	note = fmt.Sprintf("the isolation oracle watches through a proxy, and %s is a library in this process with no protocol to stand in between", d.Title)
+	if p.named {
+		return p, "", fmt.Errorf("%s: name other oracles (--oracle wss,radar,...)", note)
+	}
+	p.isolation = false
+	return p, note + ": it is left out", nil
 }
 
 // names lists the oracles, for people and results.
@@ -151,16 +185,22 @@ func (p panel) names() string {
 
 // describer gives the dialect's way to take a text apart.
 func describer(d engine.Descriptor) lab.Describe {
-	if d.Protocol == engine.ProtocolPostgres {
+	switch {
+	case d.Protocol == engine.ProtocolPostgres:
 		return lab.Remember(postgres.Describe)
+	case d.Embedded:
+		return lab.Remember(sqlite.Describe)
 	}
 	return lab.Remember(mysql.New(mysql.Flavor(d.Name), rewrite.CaptureNative).Describe)
 }
 
 // definer gives the dialect's way to read what a statement defines.
 func definer(d engine.Descriptor) func(sql string) rewrite.Definition {
-	if d.Protocol == engine.ProtocolPostgres {
+	switch {
+	case d.Protocol == engine.ProtocolPostgres:
 		return postgres.Define
+	case d.Embedded:
+		return sqlite.Define
 	}
 	return mysql.Define
 }
@@ -217,6 +257,7 @@ func (b *bench) ask(ctx context.Context, spec *scenario.Spec, j judge, s *schedu
 			return schedule.Verdict{}, err
 		}
 	}
+	defer b.spend(j.Name, time.Now())
 	stage.Plain(spec)
 	v, err := j.check(ctx, s, stage, b)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"wirecheck/lab"
 	"wirecheck/oracle"
 	"wirecheck/scenario"
+	"wirecheck/scheduler/shell"
 )
 
 // keeper is the folder of a hunt. Each folder in it is written beside its place and moved there, so that there is never half of
@@ -52,6 +53,8 @@ type huntState struct {
 	Crashes    int            `json:"crashes"`
 	Fresh      int            `json:"fresh"` // combinations that were new
 	Permitted  map[string]int `json:"permitted"`
+	// Spent is how long each oracle took, confirmation of what it found included.
+	Spent map[string]time.Duration `json:"spent_ns"`
 }
 
 func (s *huntState) permitted() (n int) {
@@ -71,6 +74,8 @@ type keptBug struct {
 	Level     string          `json:"level"`
 	Size      string          `json:"size"`
 	Seen      int             `json:"seen"`
+	Also      []string        `json:"also,omitempty"` // other classes of findings that the reduced case shows
+	Hallmarks []string        `json:"hallmarks"`      // of the reduced case and the statement that differs
 	Finding   *oracle.Finding `json:"finding"`
 }
 
@@ -90,7 +95,7 @@ const steerEvery = 10 * time.Second
 
 // openKeeper makes the folder, or goes on with one.
 func openKeeper(dir, engineName, known string, resume bool) (*keeper, error) {
-	k := &keeper{dir: dir, known: map[string]bool{}, steering: generate.NewSteering(), state: huntState{Engine: engineName, Permitted: map[string]int{}}}
+	k := &keeper{dir: dir, known: map[string]bool{}, steering: generate.NewSteering(), state: huntState{Engine: engineName, Permitted: map[string]int{}, Spent: map[string]time.Duration{}}}
 	if known != "" {
 		if err := k.readKnown(known); err != nil {
 			return nil, err
@@ -119,6 +124,9 @@ func openKeeper(dir, engineName, known string, resume bool) (*keeper, error) {
 	}
 	if k.state.Permitted == nil {
 		k.state.Permitted = map[string]int{}
+	}
+	if k.state.Spent == nil {
+		k.state.Spent = map[string]time.Duration{}
 	}
 	k.base, k.steered = k.state.Elapsed, k.state.Elapsed
 	if err := k.readSteering(); err != nil {
@@ -258,27 +266,25 @@ func (k *keeper) writeFolder(p pendingFolder) error {
 	return nil
 }
 
-// seen reports whether a bug is known already, and counts it if it is among those that were kept.
-func (k *keeper) seen(sign string) bool {
+// keep writes a distinct bug, or counts one that is there.
+func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.Spec, level engine.Level, f *oracle.Finding) (*keptBug, error) {
+	sign := signature(h.site.engine, small, f)
+	if k.known[sign] {
+		return nil, nil
+	}
 	for _, b := range k.kept {
 		if b.Signature == sign {
 			b.Seen++
-			return true
+			return b, nil
 		}
-	}
-	return k.known[sign]
-}
-
-// keep writes a distinct bug, or counts one that is there.
-func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.Spec, level engine.Level, f *oracle.Finding) error {
-	sign := signature(h.site.engine, small, f)
-	if k.seen(sign) {
-		return nil
 	}
 	t := scenario.Target{Engine: h.site.engine.Name, Level: level.History}
 	b := &keptBug{
 		Signature: sign, Folder: fmt.Sprintf("%s-%03d", f.Class, len(k.kept)+1), Engine: h.site.engine.Name, Version: h.site.version, Level: level.History,
 		Title: fmt.Sprintf("%s: %s", f.Class, f.Title()), Size: sizeOf(small), Seen: 1, Finding: f,
+	}
+	if f.Difference != nil {
+		b.Hallmarks = hallmarks(small, []string{f.Difference.SQL})
 	}
 	k.kept = append(k.kept, b)
 	files := map[string]string{}
@@ -292,12 +298,13 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 	}
 	finding, err := json.MarshalIndent(b, "", "  ")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	files["finding.json"] = string(finding) + "\n"
 	files["report.md"] = bugReport(h.site, small, b)
 	files["reproduce.sh"] = fmt.Sprintf("#!/bin/sh\n# Shows it on a fresh private server, or on the one whose URL is given.\nexec wirecheck run \"$(dirname \"$0\")/case.spec\" --engine \"${1:-%s}\" --level %q --oracle %s\n", h.f.engine, level.History, f.Oracle)
-	if files["history.jsonl"], err = h.history(ctx, small, level); err != nil {
+	if h.site.engine.Embedded { // no proxy, no history
+	} else if files["history.jsonl"], err = h.history(ctx, small, level); err != nil {
 		files["history.jsonl"] = ""
 		h.c.log.Warn().Err(err).Str("folder", b.Folder).Msg("the history could not be recorded")
 	}
@@ -305,7 +312,48 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 		k.pending = append(k.pending, pendingFolder{b.Folder, files})
 		h.c.log.Error().Err(err).Msg("what was found is kept in memory and tried again")
 	}
+	return b, nil
+}
+
+// also notes that findings of another class tell the same bug. What was written of it is written anew.
+func (k *keeper) also(b *keptBug, class string) error {
+	b.Seen++
+	if string(b.Finding.Class) == class || slices.Contains(b.Also, class) {
+		return nil
+	}
+	b.Also = append(b.Also, class)
+	text, err := json.MarshalIndent(b, "", "  ")
+	if err != nil {
+		return err
+	}
+	for i := range k.pending {
+		if k.pending[i].name == b.Folder {
+			k.pending[i].files["finding.json"] = string(text) + "\n"
+			return nil
+		}
+	}
+	if err := replaceFile(filepath.Join(k.dir, b.Folder, "finding.json"), append(text, '\n')); err != nil {
+		return fmt.Errorf("note who else tells %s: %w", b.Folder, err)
+	}
 	return nil
+}
+
+// knows counts a finding whose cause the oracle names and that is kept already, or known from elsewhere.
+func (k *keeper) knows(f *oracle.Finding) bool {
+	if f.Difference == nil || f.Difference.Cause == "" {
+		return false
+	}
+	sign := signature(engine.Descriptor{}, nil, f)
+	if k.known[sign] {
+		return true
+	}
+	for _, b := range k.kept {
+		if b.Signature == sign {
+			b.Seen++
+			return true
+		}
+	}
+	return false
 }
 
 // keepFlaky stores what did not repeat, apart.
@@ -359,7 +407,7 @@ func sizeOf(spec *scenario.Spec) string {
 // history executes a case behind a proxy that records what each statement read and wrote.
 func (h *hunter) history(ctx context.Context, spec *scenario.Spec, level engine.Level) (string, error) {
 	var text strings.Builder
-	b, err := openBench(ctx, h.c, h.site, lab.Config{Level: level, Case: h.f.limit}, panel{isolation: true, record: &text})
+	b, err := openBench(ctx, h.c, h.site, lab.Config{Level: level, Case: h.f.limit, Limits: shell.Limits{Stuck: arenaStuck}}, panel{isolation: true, record: &text})
 	if err != nil {
 		return "", err
 	}

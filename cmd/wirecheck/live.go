@@ -21,6 +21,7 @@ import (
 	"wirecheck/report"
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/postgres"
+	"wirecheck/trace"
 )
 
 // live joins what the proxies record with the oracle that judges it while it happens: every event goes to the history
@@ -34,6 +35,7 @@ type live struct {
 
 	mu      sync.Mutex // guards what follows: the sink and those who ask for results
 	writer  *history.Writer
+	capture *trace.Recorder // nil: none
 	checker *isolation.Checker
 	stream  func(oracle.Finding) error
 	err     error              // the first error of a file; what is recorded from then on is incomplete
@@ -96,6 +98,9 @@ func (l *live) sink(ev *history.Event) []record.Warning {
 	if l.writer != nil {
 		l.keep("write the history", l.writer.Write(ev))
 	}
+	if l.capture != nil {
+		l.capture.Event(ev)
+	}
 	var due []record.Warning
 	for _, f := range l.checker.Add(ev) {
 		w := report.Warning(f)
@@ -131,6 +136,9 @@ func (l *live) flush() {
 	defer l.mu.Unlock()
 	if l.writer != nil {
 		l.keep("write the history", l.writer.Flush())
+	}
+	if l.capture != nil {
+		l.capture.Flush(time.Now())
 	}
 }
 
@@ -172,6 +180,9 @@ func (l *live) finish() ([]oracle.Finding, isolation.Coverage, error) {
 	if l.writer != nil {
 		l.err = errors.Join(l.err, l.writer.Close())
 		l.writer = nil
+	}
+	if l.capture != nil {
+		l.err = errors.Join(l.err, l.capture.Close(time.Now()))
 	}
 	return l.checker.Summary(), l.checker.Coverage(), l.err
 }

@@ -18,6 +18,7 @@ import (
 	"wirecheck/proxy/record"
 	"wirecheck/report"
 	"wirecheck/rewrite"
+	"wirecheck/trace"
 )
 
 // flushEvery is how far the history on disk may be behind.
@@ -44,11 +45,17 @@ for a user who may look at its locks; without it, a statement that takes long is
 
 MariaDB and MySQL tables need the hidden columns first: wirecheck instrument add. PostgreSQL needs nothing.
 
+With --record NAME.wct everything that clients say and are told is recorded, in any mode: statements with their parameters,
+results or their digests, errors, times, transaction status. "wirecheck trace" shows it, "wirecheck replay" executes it
+again, and what was recorded in mode observe "wirecheck check" judges without any server. The file holds what passed
+until a second before a crash; a full disk ends the recording, not the traffic.
+
 Each --listen takes the first --upstream of the same protocol. Everything can be said in a file, too: --config.
 It runs until it gets SIGINT or SIGTERM, lets open transactions finish, and prints what it found.`,
 		Example: `  wirecheck proxy --listen postgres://127.0.0.1:6432 --upstream postgres://127.0.0.1:5432
   wirecheck proxy --listen mysql://127.0.0.1:6033 --upstream mariadb://127.0.0.1:3306 --record history.jsonl
   wirecheck proxy --config wirecheck.yaml --warn=off
+  wirecheck proxy --listen postgres://127.0.0.1:6432 --upstream postgres://127.0.0.1:5432 --record shop.wct --record-part-size 1GiB
   wirecheck proxy --mode control --seed 7 --locks postgres://postgres@127.0.0.1:5432/shop \
       --listen postgres://127.0.0.1:6432 --upstream postgres://127.0.0.1:5432 --save-schedule failing.schedule`,
 		Args: cobra.NoArgs,
@@ -76,7 +83,11 @@ It runs until it gets SIGINT or SIGTERM, lets open transactions finish, and prin
 	flags.StringVar(&f.capture, "capture", "", "how row versions are seen: auto (default), columns, native; for all listeners")
 	f.warn = true
 	flags.Var(&f.warn, "warn", "warn clients in their sessions, for all listeners")
-	flags.StringVar(&f.record, "record", "", "write the history to this new file")
+	flags.StringVar(&f.record, "record", "", "record to this new file: NAME.wct is a capture of all that clients say and are told, any other name a history")
+	flags.IntVar(&f.recording.Rows, "record-rows", trace.DefaultRecordedRows, "capture: how many rows of each result are kept; a digest tells of all")
+	flags.Var(&f.recording.PartSize, "record-part-size", "capture: begin another file (NAME.2.wct, ...) when one has this size, as in 1GiB; 0: never")
+	flags.DurationVar(&f.recording.PartAge, "record-part-age", 0, "capture: begin another file when one has this age, as in 1h; 0: never")
+	flags.BoolVar(&f.redact, "redact", false, "capture: put tokens in place of all values")
 	flags.StringVar(&f.report, "report", "", "write findings to this file as text, when they are found")
 	flags.StringVar(&f.stream, "stream", "", `write findings to this file as JSON lines, when they are found; "-" is stdout`)
 	flags.BoolVar(&f.strict, "strict", false, "also report what only session order or real time forbids")
@@ -87,7 +98,8 @@ type proxyFlags struct {
 	config, mode, capture, record, report, stream string
 	listen, upstream                              []string
 	warn                                          configs.Switch
-	strict                                        bool
+	strict, redact                                bool
+	recording                                     configs.Recording
 
 	schedule, locks, save string // mode control
 	sessions              int
@@ -115,7 +127,9 @@ func (f *proxyFlags) apply(cmd *cobra.Command, c *configs.Config) error {
 		}
 	}
 	for name, set := range map[string]func(){
-		"record": func() { c.Record = f.record }, "report": func() { c.Report = f.report },
+		"record": func() { c.Record = f.record }, "record-rows": func() { c.Recording.Rows = f.recording.Rows },
+		"record-part-size": func() { c.Recording.PartSize = f.recording.PartSize }, "record-part-age": func() { c.Recording.PartAge = f.recording.PartAge },
+		"redact": func() { c.Recording.Redact = configs.Switch(f.redact) }, "report": func() { c.Report = f.report },
 		"stream": func() { c.Stream = f.stream }, "strict": func() { c.Strict = f.strict },
 		"schedule": func() { c.Control.Schedule = f.schedule }, "sessions": func() { c.Control.Sessions = f.sessions },
 		"think": func() { c.Control.Think = f.think }, "locks": func() { c.Control.Locks = f.locks },
@@ -140,12 +154,18 @@ func runProxy(ctx context.Context, c *common, config configs.Config) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, out.close()) }()
+	now := time.Now()
 	l, err := newLive(liveOptions{
-		Record: out.record, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Log: c.log, Now: time.Now(),
+		Record: out.record, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Log: c.log, Now: now,
 		OnFind: out.found,
 	})
 	if err != nil {
 		return err
+	}
+	if isCapture(config.Record) {
+		if l.capture, err = newRecording(config, now, c.log); err != nil {
+			return err
+		}
 	}
 	if observes(config) {
 		defer debug.SetGCPercent(debug.SetGCPercent(garbage))
@@ -163,6 +183,9 @@ func runProxy(ctx context.Context, c *common, config configs.Config) (err error)
 		return errors.Join(err, e)
 	}
 	findings, coverage, err := l.finish()
+	if l.capture != nil {
+		tellRecording(c.log, config.Record, l.capture.Tally())
+	}
 	if gate != nil {
 		err = errors.Join(err, tellSchedule(c, config, gate))
 	}
@@ -277,6 +300,7 @@ func listen(ctx context.Context, c *common, config configs.Config, l *live, gate
 		if pc.Mode == proxy.Control {
 			pc.Gate = gate
 		}
+		pc.Ear = ears(l.capture)
 		list = append(list, pc)
 	}
 	return proxy.Listen(ctx, c.log, func(pc proxy.Config) (proxy.Handler, error) { return l.handler(pc, settings[pc.Name]) }, list...)
@@ -326,7 +350,7 @@ func openOutputs(c *common, config configs.Config) (*outputs, error) {
 		}
 		o.stream, o.files = f, append(o.files, f)
 	}
-	if config.Record != "" {
+	if config.Record != "" && !isCapture(config.Record) {
 		f, err := open(config.Record, os.O_EXCL)
 		if err != nil {
 			return nil, fmt.Errorf("open the history: %w (it is never written over: choose a new name)", err)

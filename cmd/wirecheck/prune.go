@@ -17,6 +17,9 @@ type touches func(sql string, plain func(table string) bool) []rewrite.Touch
 // It is nil, so that every interleaving is run, if a setup does what is not understood, or a session something that changes what
 // statements mean: definitions, settings.
 func independence(spec *scenario.Spec, d engine.Descriptor, level engine.Level) scenario.Independent {
+	if d.Embedded {
+		return nil // statements lock the whole database, readers too: hardly anything may change places
+	}
 	read := touches(postgres.Touches)
 	if d.Protocol == engine.ProtocolMySQL {
 		read = dialect.New(dialect.Flavor(d.Name), rewrite.CaptureNative).Touches

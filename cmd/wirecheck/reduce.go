@@ -115,7 +115,7 @@ func runReduce(ctx context.Context, c *common, f reduceFlags, path string) (err 
 		c.seed = seed
 	}
 	c.random()
-	a, err := openArena(ctx, c, name, p, f.limit)
+	a, err := openArena(ctx, c, name, p, f.limit, false)
 	if err != nil {
 		return err
 	}
@@ -134,14 +134,8 @@ func runReduce(ctx context.Context, c *common, f reduceFlags, path string) (err 
 		return exitUnknown
 	}
 	fmt.Fprintf(c.stderr, "keeping: %s: %s (%s)\n", found.Oracle, found.Title(), found.Class)
-	limited := ctx
-	if f.budget.time > 0 {
-		var cancel context.CancelFunc
-		limited, cancel = context.WithTimeout(ctx, f.budget.time)
-		defer cancel()
-	}
 	began, shown := time.Now(), time.Time{}
-	small, progress, err := a.reduce(limited, spec, level, found, f.budget.tries, func(p reduce.Progress) {
+	small, progress, err := a.reduce(ctx, spec, level, found, f.budget.tries, f.budget.time, func(p reduce.Progress) {
 		if c.progress() && time.Since(shown) >= time.Second/4 {
 			shown = time.Now()
 			fmt.Fprintf(c.stderr, "\r\x1b[K%s: %d tried, %d taken in %v: %d sessions, %d steps, %d in the setup, %d bytes", p.Pass, p.Tried, p.Taken,
@@ -151,7 +145,7 @@ func runReduce(ctx context.Context, c *common, f reduceFlags, path string) (err 
 	if c.progress() {
 		fmt.Fprint(c.stderr, "\r\x1b[K")
 	}
-	if err != nil && limited.Err() == nil {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, errReduction) {
 		return err
 	}
 	text, e := small.Print()
@@ -175,8 +169,15 @@ func runReduce(ctx context.Context, c *common, f reduceFlags, path string) (err 
 	return replaceFile(f.out, []byte(text))
 }
 
-// reduce makes a case smaller as long as it shows the same finding.
-func (a *arena) reduce(ctx context.Context, spec *scenario.Spec, level engine.Level, found *oracle.Finding, tries int, progress func(reduce.Progress)) (*scenario.Spec, reduce.Progress, error) {
+// errReduction ends a reduction whose time is over.
+var errReduction = errors.New("the time for a reduction is over")
+
+// reduce makes a case smaller as long as it shows the same finding, within a time, if that is not 0. The time ends between two
+// candidates: in the middle of one it would cost connections.
+func (a *arena) reduce(
+	ctx context.Context, spec *scenario.Spec, level engine.Level, found *oracle.Finding, tries int, within time.Duration, progress func(reduce.Progress),
+) (*scenario.Spec, reduce.Progress, error) {
+	began := time.Now()
 	describe := describer(a.site.engine)
 	o := reduce.Options{Tries: tries, Progress: progress, Split: func(sql string) []string {
 		statements, err := describe(sql)
@@ -189,12 +190,16 @@ func (a *arena) reduce(ctx context.Context, spec *scenario.Spec, level engine.Le
 		}
 		return parts
 	}}
-	if a.site.engine.Protocol == engine.ProtocolPostgres {
+	switch a.site.engine.Protocol { // others have no parser that is ours
+	case engine.ProtocolPostgres:
 		o.Simpler = postgres.Simpler
-	} else {
+	case engine.ProtocolMySQL:
 		o.Simpler = mysql.New()
 	}
 	return reduce.Reduce(ctx, spec, func(ctx context.Context, candidate *scenario.Spec) (bool, error) {
+		if within > 0 && time.Since(began) > within {
+			return false, errReduction
+		}
 		return a.again(ctx, candidate, level, found, spec)
 	}, o)
 }

@@ -385,7 +385,11 @@ func (r *replayer) run(ctx context.Context) error {
 	}
 	config.Victims = r.victims
 	units := replay.NewCollector(maxUnits)
-	config.Done = units.Add
+	w := &told{sessions: map[uint64]*trace.Session{}, tags: map[toldKey][]trace.Tag{}}
+	config.Done = func(s *replay.Step) {
+		units.Add(s)
+		w.add(s)
+	}
 	result, err := replay.Run(ctx, config, r.open, r.survey)
 	if r.c.progress() {
 		fmt.Fprint(r.c.stderr, "\r\x1b[K")
@@ -407,7 +411,7 @@ func (r *replayer) run(ctx context.Context) error {
 	if r.lens != nil {
 		j := r.lens.live.judgement()
 		j.coverage.UnknownWriters = 0
-		named(j.findings, result.Backends)
+		w.named(j.findings, result.Backends)
 		r.report.judged = &j
 		r.report.Findings = j.findings
 	}
@@ -420,8 +424,28 @@ func (r *replayer) run(ctx context.Context) error {
 	return r.explore(ctx, units)
 }
 
-// named gives sessions the numbers that they have in the capture.
-func named(findings []oracle.Finding, sessions map[uint64]uint64) {
+// told is what the capture says of sessions and statements that no oracle sees.
+type told struct {
+	sessions map[uint64]*trace.Session
+	tags     map[toldKey][]trace.Tag
+}
+
+type toldKey struct {
+	session uint64
+	sql     string
+}
+
+func (w *told) add(s *replay.Step) {
+	if s.Info() != nil {
+		w.sessions[s.Session] = s.Info()
+	}
+	if tags := s.Tags(); len(tags) > 0 && len(w.tags) < maxUnits {
+		w.tags[toldKey{s.Session, s.SQL}] = tags
+	}
+}
+
+// named gives sessions the numbers and users that they have in the capture, and transactions their tags.
+func (w *told) named(findings []oracle.Finding, sessions map[uint64]uint64) {
 	for i := range findings {
 		f := &findings[i]
 		completed := f.Session
@@ -435,6 +459,16 @@ func named(findings []oracle.Finding, sessions map[uint64]uint64) {
 				f.Session = session
 			}
 			t.Session, t.Backend = session, 0 // the server's number is the replay's, not the capture's
+			if info := w.sessions[session]; info != nil && info.User != "" {
+				t.User = info.User
+			}
+			for _, st := range t.Statements {
+				for _, tag := range replay.Route(w.tags[toldKey{session, st.SQL}]) {
+					if text := tag.Key + "=" + tag.Value; !slices.Contains(t.Tags, text) {
+						t.Tags = append(t.Tags, text)
+					}
+				}
+			}
 		}
 	}
 }

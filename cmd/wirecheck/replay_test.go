@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,24 +24,33 @@ import (
 // production is a PostgreSQL server that logs what is needed for a capture.
 type production struct {
 	*engine.Server
-	dir string // for what is made of it
+	dir    string // for what is made of it
+	ending string // of its log's name
 }
 
-func startProduction(t *testing.T) *production {
+func startProduction(t *testing.T) *production { return startLogging(t, nil) }
+
+// startLogging starts one with other settings than start+end in csvlog.
+func startLogging(t *testing.T, other map[string]string) *production {
 	t.Helper()
 	for _, program := range []string{"pg_dump", "pgbench"} { // postgresql-client and postgresql-contrib have them
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("%v: what this test captures and restores cannot be made", err)
 		}
 	}
-	server, err := postgres.Start(t.Context(), engine.Options{Settings: map[string]string{
+	settings := map[string]string{
 		"logging_collector": "on", "log_destination": "csvlog", "log_filename": "server.log", "log_statement": "all", "log_duration": "on",
 		"log_connections": "on", "log_disconnections": "on", "log_lock_waits": "on", "deadlock_timeout": "100ms", "log_parameter_max_length": "-1",
-	}})
+	}
+	maps.Copy(settings, other)
+	server, err := postgres.Start(t.Context(), engine.Options{Settings: settings})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &production{server, t.TempDir()}
+	p := &production{server, t.TempDir(), ".csv"}
+	if settings["log_destination"] == "jsonlog" {
+		p.ending = ".json"
+	}
 	t.Cleanup(func() { server.Close() })
 	for _, sql := range []string{"CREATE DATABASE shop"} {
 		c := p.connect(t, "postgres")
@@ -58,7 +68,17 @@ type shopper struct {
 
 func (p *production) connect(t *testing.T, database string) *shopper {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), fmt.Sprintf("postgres://%s:%s@%s/%s?application_name=shop", p.User, p.Password, p.Address(), database))
+	return p.connectAs(t, database, "", "shop")
+}
+
+// connectAs connects as a user, whose password is the user's name; empty: as the server's own.
+func (p *production) connectAs(t *testing.T, database, user, application string) *shopper {
+	t.Helper()
+	account := p.User + ":" + p.Password
+	if user != "" {
+		account = user + ":" + user
+	}
+	conn, err := pgx.Connect(t.Context(), fmt.Sprintf("postgres://%s@%s/%s?application_name=%s", account, p.Address(), database, application))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,10 +122,10 @@ func (p *production) capture(t *testing.T, since time.Time) string {
 	t.Helper()
 	folder := p.Folder()
 	var logs []string
-	saved := filepath.Join(p.dir, "server.csv")
+	saved := filepath.Join(p.dir, "server"+p.ending)
 	find := func() {
 		_ = filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error {
-			if err == nil && strings.HasSuffix(path, "server.csv") {
+			if err == nil && strings.HasSuffix(path, "server"+p.ending) {
 				logs = append(logs, path)
 			}
 			return nil
@@ -171,7 +191,13 @@ type replayed1 struct {
 			First          []struct{ SQL, Capture, Replay string }
 		}
 	}
-	Findings []struct{ Name, Class string }
+	Findings []struct {
+		Name, Class  string
+		Transactions []struct {
+			User string
+			Tags []string
+		}
+	}
 	Tables   []finalTable
 	Explored *explored
 }

@@ -13,6 +13,8 @@ import (
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
 	"wirecheck/oracle"
+	"wirecheck/oracle/schedule"
+	"wirecheck/oracle/serial"
 	"wirecheck/replay"
 	"wirecheck/scenario"
 	"wirecheck/trace"
@@ -23,22 +25,24 @@ const (
 	maxUnits     = 50_000 // of a replay, that are remembered
 	maxStateRows = 20_000 // of a group's state
 	thinRows     = 200    // of a table, above which rows are left out that the group does not speak of
-	maxSerial    = 4      // units: 24 serial orders
 )
 
 // explored is what running transactions in other orders brought.
 type explored struct {
-	Units         int         `json:"units"`
-	Groups        int         `json:"groups"`
-	Left          int         `json:"groups_left,omitempty"` // beyond --groups
-	Interleavings int         `json:"interleavings"`
-	Wrong         int         `json:"wrong"`              // of these, in how many something was found
-	Marked        int         `json:"marked,omitempty"`   // with a finding that the application might not have produced
-	Unjudged      []string    `json:"unjudged,omitempty"` // groups that could not be judged, and why
-	Anomalies     []*wrongRun `json:"anomalies"`
-	Possible      []*wrongRun `json:"possible,omitempty"`
-	seen          map[string]*wrongRun
-	runs          map[string]int // interleavings by what the units do
+	Units         int      `json:"units"`
+	Groups        int      `json:"groups"`
+	Left          int      `json:"groups_left,omitempty"` // beyond --groups
+	Interleavings int      `json:"interleavings"`
+	Wrong         int      `json:"wrong"`              // of these, in how many something was found
+	Marked        int      `json:"marked,omitempty"`   // with a finding that the application might not have produced
+	Unjudged      []string `json:"unjudged,omitempty"` // groups that could not be judged, and why
+	// Unconfirmed are the first of NotShown findings whose own scenario did not show them; they are none.
+	Unconfirmed []string    `json:"unconfirmed,omitempty"`
+	NotShown    int         `json:"not_confirmed,omitempty"`
+	Anomalies   []*wrongRun `json:"anomalies"`
+	Possible    []*wrongRun `json:"possible,omitempty"`
+	seen        map[string]*wrongRun
+	runs        map[string]int // interleavings by what the units do
 }
 
 // wrongRun is the shortest interleaving of its kind in which something was found.
@@ -64,8 +68,7 @@ type wrongRun struct {
 	switches    int
 	steps       int
 	shape       string
-	differences []replay.Difference
-	values      string // a condition of a scenario: the results that no serial order brings
+	oracles     []string // that show it
 }
 
 // explore runs units of the replay in other orders. The states before them are taken from a second replay.
@@ -85,7 +88,7 @@ func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error)
 	if err := r.states(ctx, groups, c.Definitions); err != nil {
 		return err
 	}
-	e := &explorer{r: r, x: x, defined: c.Definitions, benches: map[string]*bench{}, labs: map[string]*lab.Lab{}}
+	e := &explorer{r: r, x: x, defined: c.Definitions, benches: map[string]*bench{}, confirm: map[string]*bench{}, describe: describer(r.site.engine), labs: map[string]*lab.Lab{}}
 	defer func() { err = errors.Join(err, e.close(ctx)) }()
 	for i, g := range groups {
 		if r.c.progress() {
@@ -181,13 +184,10 @@ func (r *replayer) state(ctx context.Context, side engine.Conn, g *replay.Group,
 		return err
 	}
 	s := &replay.State{}
-	for _, t := range tables {
-		s.All = append(s.All, t.Name)
-	}
 	for s.Defined < len(defined) && defined[s.Defined].N < n {
 		s.Defined++
 	}
-	s.Tables = g.Needed(tables, r.definitions(defined[:s.Defined]), r.dialect())
+	s.Tables = g.Needed(tables, r.definitions(defined[:s.Defined]))
 	if len(s.Tables) > 0 {
 		if err := b.ReadRows(ctx, side, s.Tables); err != nil {
 			return err
@@ -236,25 +236,30 @@ func filled(ctx context.Context, c engine.Conn, postgres bool) (map[string]bool,
 func (r *replayer) definitions(own []replay.Definition) replay.Definitions {
 	d := replay.Definitions{Before: slices.Clone(r.defs.Before), After: slices.Clone(r.defs.After)}
 	for _, o := range own {
-		d.Before = append(d.Before, o.SQL)
+		d.Add(o.SQL)
 	}
 	return d
 }
 
 // explorer runs groups, one after the other, on labs of its own.
 type explorer struct {
-	r       *replayer
-	x       *explored
-	defined []replay.Definition
-	benches map[string]*bench   // by level: for the oracles
-	labs    map[string]*lab.Lab // by level: for values
-	owner   *engine.Labs
+	r        *replayer
+	x        *explored
+	defined  []replay.Definition
+	benches  map[string]*bench // by level: for the oracles
+	confirm  map[string]*bench // by level and oracles: for scenarios that show what was found
+	describe lab.Describe
+	labs     map[string]*lab.Lab // by level: for values
+	owner    *engine.Labs
 }
 
 func (e *explorer) close(ctx context.Context) error {
 	var errs []error
 	for _, l := range e.labs {
 		errs = append(errs, l.Close())
+	}
+	for _, b := range e.confirm {
+		errs = append(errs, b.close(ctx))
 	}
 	for _, b := range e.benches {
 		errs = append(errs, b.close(ctx))
@@ -274,7 +279,7 @@ func (e *explorer) at(ctx context.Context, level engine.Level) (_ *lab.Lab, _ *b
 	if err != nil {
 		return nil, nil, err
 	}
-	config := lab.Config{Level: level, Case: e.r.f.limit, Reset: lab.Quick}
+	config := lab.Config{Level: level, Case: e.r.f.limit, Reset: lab.Quick, Aside: e.r.postgres()}
 	config.Limits.Stuck = arenaStuck
 	if p.isolation || len(p.judges) > 0 {
 		if e.benches[level.History], err = openBench(ctx, e.r.c, e.r.site, config, p); err != nil {
@@ -300,6 +305,27 @@ func (e *explorer) at(ctx context.Context, level engine.Level) (_ *lab.Lab, _ *b
 	return l, e.benches[level.History], nil
 }
 
+// judges gives what executes and judges a scenario at a level as wirecheck run would, by these oracles.
+func (e *explorer) judges(ctx context.Context, level engine.Level, oracles []string) (*bench, error) {
+	key := level.History + ": " + strings.Join(oracles, ",")
+	if b := e.confirm[key]; b != nil {
+		return b, nil
+	}
+	p, err := seat(strings.Join(oracles, ","))
+	if err != nil {
+		return nil, err
+	}
+	config := lab.Config{Level: level, Case: e.r.f.limit}
+	config.Limits.Stuck = arenaStuck
+	b, err := openBench(ctx, e.r.c, e.r.site, config, p)
+	if err != nil {
+		return nil, err
+	}
+	b.attempts = 0
+	e.confirm[key] = b
+	return b, nil
+}
+
 // combination is a group under way.
 type combination struct {
 	e        *explorer
@@ -311,10 +337,12 @@ type combination struct {
 	recorded *scenario.Permutation
 	base     *lab.Result
 	lanes    []*replay.Lane
-	masks    *replay.Masks
+	stage    *lab.Stage // of lab: says what it did in the oracles' words
+	masks    *serial.Masks
 	orders   []*scenario.Permutation
-	serial   map[string][]*lab.Result // by the statements' texts
-	wrong    bool                     // the recorded order is
+	serial   map[string]*schedule.Schedule // serial orders, by sessions and the statements' texts
+	named    map[string]*wrongRun          // by what differs: what the oracles call it
+	wrong    bool                          // the recorded order is
 }
 
 // group runs one group; why says why it could not be judged.
@@ -327,7 +355,7 @@ func (e *explorer) group(ctx context.Context, g *replay.Group) (why string, err 
 	if err != nil {
 		return "", err
 	}
-	k := &combination{e: e, g: g, level: level, serial: map[string][]*lab.Result{}}
+	k := &combination{e: e, g: g, level: level, serial: map[string]*schedule.Schedule{}, named: map[string]*wrongRun{}}
 	if k.lab, k.bench, err = e.at(ctx, level); err != nil {
 		return "", err
 	}
@@ -360,7 +388,7 @@ func (k *combination) begin(ctx context.Context) (why string, err error) {
 	tables, thinned := k.g.State.Tables, k.g.State.Thinned
 	defs := k.e.r.definitions(k.e.defined[:k.g.State.Defined])
 	for {
-		k.spec, k.recorded = k.g.Spec("replay.spec", k.e.r.site.engine.Lab, defs, tables, k.g.State.All, k.g.State.Counters, d)
+		k.spec, k.recorded = k.g.Spec("replay.spec", k.e.r.site.engine.Lab, defs, tables, d)
 		k.base, err = k.lab.Run(ctx, k.spec, k.recorded, func() {})
 		var refused *engine.ServerError
 		if errors.As(err, &refused) {
@@ -383,21 +411,30 @@ func (k *combination) begin(ctx context.Context) (why string, err error) {
 	for _, u := range k.g.Units {
 		k.lanes = append(k.lanes, replay.NewLane(u, d))
 	}
-	k.masks = replay.NewMasks(k.g.State.Filled)
-	k.masks.Blind(k.g)
-	for i, u := range k.g.Units {
-		for j, without := range u.Superseded(d) {
-			k.masks.Superseded[i][j] = k.masks.Superseded[i][j] || without
-		}
-	}
+	k.stage = lab.NewStage(k.lab, k.e.r.site.version, k.e.describe)
 	again, err := k.lab.Run(ctx, k.spec, k.recorded, func() {})
 	if err != nil {
 		return "", err
 	}
-	k.masks.Learn(k.spec, k.base, again)
-	if len(k.spec.Sessions) <= maxSerial {
-		k.orders = replay.Serial(k.spec)
+	x, err := k.stage.Schedule(k.spec, k.base)
+	if err != nil {
+		return "", err
 	}
+	y, err := k.stage.Schedule(k.spec, again)
+	if err != nil {
+		return "", err
+	}
+	k.masks = serial.NewMasks(k.g.State.Filled)
+	k.masks.Blind(x)
+	k.masks.Learn(x, y)
+	for i, u := range k.g.Units {
+		for j, without := range u.Superseded(d) {
+			if without {
+				k.masks.Skip(i, k.spec.Sessions[i].Steps[j].Name)
+			}
+		}
+	}
+	k.orders = replay.Serial(k.spec)
 	return "", nil
 }
 
@@ -537,36 +574,106 @@ func (k *combination) judge(ctx context.Context, p *scenario.Permutation, texts 
 	return k.judgeMarked(ctx, p, texts, result, captured, "")
 }
 
-// judgeMarked asks whether an execution was serializable, and the oracles.
+// judgeMarked asks whether an execution was serializable, and the oracles. The isolation oracle, which takes long, only names what values show,
+// and decides where they do not.
 func (k *combination) judgeMarked(ctx context.Context, p *scenario.Permutation, texts [][]string, result *lab.Result, captured bool, mark string) error {
 	spec, perm := k.with(texts, p)
 	w := &wrongRun{Captured: captured, Level: k.level.History, Permutation: perm.String(), Mark: mark, switches: switches(p), steps: len(p.Steps)}
-	if k.orders != nil && !failures(result, k.base) {
-		serial, err := k.serially(ctx, spec, texts)
+	j, err := k.values(ctx, spec, texts, result, true)
+	if err != nil {
+		return err
+	}
+	if len(j.Differences) == 0 && j.Unknown == "" && (k.bench == nil || len(k.bench.panel.judges) == 0) {
+		return nil
+	}
+	if len(j.Differences) > 0 && k.masks.Doubts() {
+		if j, err = k.values(ctx, spec, texts, result, false); err != nil {
+			return err
+		}
+	}
+	if len(j.Differences) > 0 {
+		// Once more: what does not repeat is not reported.
+		again, err := k.lab.Run(ctx, spec, perm, func() {})
 		if err != nil {
 			return err
 		}
-		if w.differences = k.masks.Unserializable(spec, result, k.orders, serial); w.differences != nil {
-			// Once more: what does not repeat is not reported.
-			if again, err := k.lab.Run(ctx, spec, perm, func() {}); err != nil {
-				return err
-			} else if again.Trouble != nil || k.masks.Unserializable(spec, again, k.orders, serial) == nil {
-				w.differences = nil
-			}
+		if again.Trouble != nil {
+			return nil
 		}
-		for _, d := range w.differences {
-			w.Why = append(w.Why, d.Text)
+		if j, err = k.values(ctx, spec, texts, again, false); err != nil {
+			return err
 		}
 	}
+	what := ""
+	for _, d := range j.Differences {
+		w.Why = append(w.Why, d.Text)
+		what += fmt.Sprint(d.Order, d.Session, d.Step, d.Table, ";")
+	}
+	if known := k.named[what]; known != nil && what != "" && (k.bench == nil || len(k.bench.panel.judges) == 0) {
+		w.Found, w.Tables, w.oracles = slices.Clone(known.Found), slices.Clone(known.Tables), known.oracles
+	} else if err := k.name(ctx, spec, perm, w); err != nil {
+		return err
+	}
+	k.named[what] = w
+	if len(w.Found) == 0 {
+		return nil
+	}
+	k.wrong = k.wrong || captured
+	w.Already, w.shape = k.wrong, k.shape()
+	if captured && (slices.Contains(w.oracles, isolationName) || k.told()) {
+		return nil // the live oracle has told of it
+	}
+	return k.note(ctx, w, spec, perm)
+}
+
+// told reports whether the live oracle has told of transactions of all of the group's units together.
+func (k *combination) told() bool {
+	return slices.ContainsFunc(k.e.r.report.Findings, func(f oracle.Finding) bool {
+		return !slices.ContainsFunc(k.g.Units, func(u *replay.Unit) bool {
+			return !slices.ContainsFunc(f.Transactions, func(t oracle.Transaction) bool {
+				return t.Session == u.Session && !slices.ContainsFunc(t.Statements, func(st oracle.Statement) bool {
+					return !slices.ContainsFunc(u.Steps, func(s *replay.Step) bool { return s.SQL == st.SQL })
+				})
+			})
+		})
+	})
+}
+
+// values asks whether an execution's answers and tables are those of a serial one.
+func (k *combination) values(ctx context.Context, spec *scenario.Spec, texts [][]string, result *lab.Result, strict bool) (serial.Judgement, error) {
+	s, err := k.stage.Schedule(spec, result)
+	if err != nil {
+		return serial.Judgement{}, err
+	}
+	return k.masks.Judge(s, strict, func(order []int) (*schedule.Schedule, error) {
+		key := fmt.Sprint(order, texts)
+		if r := k.serial[key]; r != nil {
+			return r, nil
+		}
+		p := &scenario.Permutation{}
+		for _, i := range order {
+			for _, st := range spec.Sessions[i].Steps {
+				p.Steps = append(p.Steps, scenario.PermutationStep{Step: st})
+			}
+		}
+		r, err := k.lab.Run(ctx, spec, p, func() {})
+		if err != nil {
+			return nil, err
+		}
+		k.serial[key], err = k.stage.Schedule(spec, r)
+		return k.serial[key], err
+	})
+}
+
+// name asks the oracles what an execution shows.
+func (k *combination) name(ctx context.Context, spec *scenario.Spec, perm *scenario.Permutation, w *wrongRun) error {
 	var findings []oracle.Finding
 	if k.bench != nil {
 		d, err := k.bench.run(ctx, spec, perm)
 		if err != nil {
 			return err
 		}
-		for _, f := range d.findings {
-			findings = append(findings, f)
-		}
+		findings = append(findings, d.findings...)
 		for _, v := range d.rulings {
 			for _, f := range v.findings {
 				if f.Kind != oracle.KindPermitted {
@@ -576,120 +683,29 @@ func (k *combination) judgeMarked(ctx context.Context, p *scenario.Permutation, 
 		}
 	}
 	for i := range findings {
-		if name := findings[i].Title(); !slices.Contains(w.Found, name) {
+		f := &findings[i]
+		if name := f.Title(); !slices.Contains(w.Found, name) {
 			w.Found = append(w.Found, name)
 		}
-		for _, t := range findings[i].Tables {
-			if _, name, ok := strings.Cut(t, "."); ok && !slices.Contains(w.Tables, name) {
+		if !slices.Contains(w.oracles, f.Oracle) {
+			w.oracles = append(w.oracles, f.Oracle)
+		}
+		for _, t := range f.Tables {
+			if name := t[strings.IndexByte(t, '.')+1:]; !slices.Contains(w.Tables, name) {
 				w.Tables = append(w.Tables, name)
 			}
 		}
 	}
 	if len(w.Found) == 0 && w.Why != nil {
-		w.Found = append(w.Found, notSerializable)
+		w.oracles = []string{serial.Descriptor.Name}
+		w.Found = []string{oracle.NameSerial}
 		if k.g.Phantom() {
 			w.Found[0] += " (phantom)"
 		}
-		w.values = k.shown(result, w.differences)
 	}
-	if len(w.Found) == 0 {
-		return nil
-	}
-	k.wrong = k.wrong || captured
-	w.Already, w.shape = k.wrong, k.shape()
-	if captured && len(findings) > 0 {
-		return nil // the live oracle has told of it
-	}
-	k.note(w, spec, perm, findings, texts)
+	slices.Sort(w.Found)
+	slices.Sort(w.Tables)
 	return nil
-}
-
-// shown writes the answers by which no serial order fits as a scenario's condition; empty if they cannot be.
-func (k *combination) shown(r *lab.Result, differences []replay.Difference) string {
-	var terms []string
-	for _, d := range differences {
-		var a *engine.Answer
-		for i := range r.Events {
-			if ev := &r.Events[i]; ev.Step.Name == d.Step && (ev.Kind == lab.Ran || ev.Kind == lab.Resumed) {
-				a = &ev.Answer
-			}
-		}
-		if a == nil || a.Err != nil || len(a.Results) != 1 {
-			return ""
-		}
-		term := fmt.Sprintf("affected(%s) = %d", d.Step, a.Results[0].Affected)
-		if a.Results[0].Columns != nil {
-			term = fmt.Sprintf("count(%s) = %d", d.Step, len(a.Results[0].Rows))
-			if rows := conditionRows(a.Results[0].Rows); rows != "" {
-				term = fmt.Sprintf("rows(%s) are %s", d.Step, rows)
-			}
-		}
-		if !slices.Contains(terms, term) {
-			terms = append(terms, term)
-		}
-	}
-	return strings.Join(terms, " and ")
-}
-
-// conditionRows writes rows as a condition has them; empty if they are none, many or hold what it cannot.
-func conditionRows(rows [][]engine.Value) string {
-	if len(rows) == 0 {
-		return "none"
-	}
-	if len(rows) > 10 {
-		return ""
-	}
-	var list []string
-	for _, row := range rows {
-		var values []string
-		for _, v := range row {
-			text := "NULL"
-			if v != nil {
-				text = "'" + strings.ReplaceAll(string(v), "'", "''") + "'"
-			}
-			if strings.ContainsAny(text, "\r\n") {
-				return ""
-			}
-			values = append(values, text)
-		}
-		list = append(list, strings.Join(values, "|"))
-	}
-	return strings.Join(list, ", ")
-}
-
-// notSerializable is what is found where values show that no serial order could have brought them.
-const notSerializable = "not serializable"
-
-// failures reports whether an execution had errors that the recorded order had not: a transaction is missing, then, in what it is
-// compared with.
-func failures(r, base *lab.Result) bool {
-	count := func(r *lab.Result) (n int) {
-		for _, ev := range r.Events {
-			if ev.Kind == lab.Skipped || (ev.Kind == lab.Ran || ev.Kind == lab.Resumed) && ev.Answer.Err != nil {
-				n++
-			}
-		}
-		return n
-	}
-	return count(r) != count(base)
-}
-
-// serially executes the serial orders, once for each text.
-func (k *combination) serially(ctx context.Context, spec *scenario.Spec, texts [][]string) ([]*lab.Result, error) {
-	key := fmt.Sprint(texts)
-	if list := k.serial[key]; list != nil {
-		return list, nil
-	}
-	var list []*lab.Result
-	for _, o := range k.orders {
-		r, err := k.lab.Run(ctx, spec, moved(spec, o), func() {})
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, r)
-	}
-	k.serial[key] = list
-	return list, nil
 }
 
 func switches(p *scenario.Permutation) (n int) {
@@ -701,8 +717,8 @@ func switches(p *scenario.Permutation) (n int) {
 	return n
 }
 
-// note keeps what was found, if it is the shortest of its kind.
-func (k *combination) note(w *wrongRun, spec *scenario.Spec, p *scenario.Permutation, findings []oracle.Finding, texts [][]string) {
+// note keeps what was found, if it is the shortest of its kind and the scenario that shows it does.
+func (k *combination) note(ctx context.Context, w *wrongRun, spec *scenario.Spec, p *scenario.Permutation) error {
 	x := k.e.x
 	if !w.Captured {
 		if w.Mark != "" {
@@ -711,8 +727,6 @@ func (k *combination) note(w *wrongRun, spec *scenario.Spec, p *scenario.Permuta
 			x.Wrong++
 		}
 	}
-	slices.Sort(w.Found)
-	slices.Sort(w.Tables)
 	for _, u := range k.g.Units {
 		w.Sessions = append(w.Sessions, u.Session)
 		for _, t := range u.Tags() {
@@ -741,12 +755,17 @@ func (k *combination) note(w *wrongRun, spec *scenario.Spec, p *scenario.Permuta
 	w.Wrong++
 	if old != nil && (old.steps < w.steps || old.steps == w.steps && old.switches <= w.switches) {
 		old.Wrong = w.Wrong
-		return
+		return nil
 	}
-	w.Spec, w.Unprintable = k.print(spec, p, w, findings)
+	if why, err := k.print(ctx, w, spec, p); err != nil {
+		return err
+	} else if why != "" {
+		x.unconfirmed(fmt.Sprintf("%s of sessions %s, in the order %s: %s", strings.Join(w.Found, ", "), sessionList(w.Sessions), w.Permutation, why))
+		return nil
+	}
 	if old != nil {
 		*old = *w
-		return
+		return nil
 	}
 	x.seen[key] = w
 	switch {
@@ -755,35 +774,80 @@ func (k *combination) note(w *wrongRun, spec *scenario.Spec, p *scenario.Permuta
 	default:
 		x.Anomalies = append(x.Anomalies, w)
 	}
+	return nil
+}
+
+// unconfirmed notes something that was found, and that its scenario did not show again.
+func (x *explored) unconfirmed(text string) {
+	if x.NotShown++; len(x.Unconfirmed) < firstShown {
+		x.Unconfirmed = append(x.Unconfirmed, text)
+	}
 }
 
 // shape is what the group's units do, whatever the values are.
 func (k *combination) shape() string { return k.g.Shape() }
 
-// print makes the scenario file.
-func (k *combination) print(spec *scenario.Spec, p *scenario.Permutation, w *wrongRun, findings []oracle.Finding) (text, why string) {
-	var oracles []string
-	for i := range findings {
-		if !slices.Contains(oracles, findings[i].Oracle) {
-			oracles = append(oracles, findings[i].Oracle)
+// printable writes a scenario so that a file can hold it.
+func (k *combination) printable(from *scenario.Spec, p *scenario.Permutation) (*scenario.Spec, *scenario.Permutation) {
+	write := func(sql string) string { return replay.Braceless(sql, k.e.r.dialect()) }
+	block := func(b *scenario.Block) *scenario.Block {
+		if b == nil {
+			return nil
 		}
+		return &scenario.Block{SQL: write(b.SQL)}
 	}
-	if len(oracles) == 0 {
-		oracles = []string{isolationName}
+	spec := &scenario.Spec{Name: from.Name}
+	for i := range from.Setup {
+		spec.Setup = append(spec.Setup, *block(&from.Setup[i]))
 	}
-	out := witness(spec, p, scenario.Target{Engine: k.e.r.site.engine.Name, Level: k.level.History}, oracles, 0)
-	if w.values != "" {
-		out.Directives = append(out.Directives, scenario.Directive{Key: "outcome", Name: "unserializable", Value: w.values}, scenario.Directive{Key: "observe", Value: "unserializable"})
+	for i, s := range from.Sessions {
+		c := &scenario.Session{Name: s.Name, Setup: block(s.Setup)}
+		for j, st := range s.Steps {
+			c.Steps = append(c.Steps, &scenario.Step{Name: st.Name, SQL: write(st.SQL), Session: i, Index: j})
+		}
+		spec.Sessions = append(spec.Sessions, c)
 	}
+	return spec, moved(spec, p)
+}
+
+// print makes the scenario file, and executes it as wirecheck run does: why says why it does not show what was found.
+func (k *combination) print(ctx context.Context, w *wrongRun, spec *scenario.Spec, p *scenario.Permutation) (why string, err error) {
+	spec, p = k.printable(spec, p)
+	out := witness(spec, p, scenario.Target{Engine: k.e.r.site.engine.Name, Level: k.level.History}, w.oracles, 0)
 	out.Header = []string{fmt.Sprintf("%s: %s of sessions %v of %s", strings.Join(w.Found, ", "), k.e.r.f.unit, w.Sessions, filepath.Base(k.e.r.path))}
 	for _, line := range w.Why {
 		out.Header = append(out.Header, oneLine(line))
 	}
 	text, err := out.Print()
 	if err != nil {
-		return "", err.Error()
+		w.Unprintable = err.Error()
+		return "", nil
 	}
-	return text, ""
+	w.Spec = text
+	read, err := scenario.Parse(spec.Name, []byte(text))
+	if err != nil {
+		return "", fmt.Errorf("read again the scenario that shows what was found: %w", err)
+	}
+	b, err := k.e.judges(ctx, k.level, w.oracles)
+	if err != nil {
+		return "", err
+	}
+	d, err := b.run(ctx, read, read.Permutations[0])
+	if err != nil {
+		return "", err
+	}
+	shown := len(d.findings)
+	for _, v := range d.rulings {
+		for _, f := range v.findings {
+			if f.Kind != oracle.KindPermitted {
+				shown++
+			}
+		}
+	}
+	if shown == 0 {
+		return "executed by itself it shows nothing", nil
+	}
+	return "", nil
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -135,6 +135,12 @@ func (r *replayer) explored(w io.Writer, x *explored) {
 	if x.Left > 0 {
 		fmt.Fprintf(w, "combinations not run: %d (--groups)\n", x.Left)
 	}
+	if x.NotShown > 0 {
+		fmt.Fprintf(w, "found, but not shown again by a scenario of its own, and so not reported: %d\n", x.NotShown)
+		for _, why := range x.Unconfirmed {
+			fmt.Fprintf(w, "  %s\n", why)
+		}
+	}
 	for _, why := range x.Unjudged {
 		fmt.Fprintf(w, "not judged: %s\n", why)
 	}
@@ -219,6 +225,8 @@ func divergence(w io.Writer, d *replay.Divergence) {
 func deadlock(w io.Writer, d *replay.Deadlock) {
 	where := "in the replay, not in the capture"
 	switch {
+	case d.OtherVictim:
+		where = "in the capture and in the replay, with another victim"
 	case d.Captured && d.Replayed:
 		where = "in the capture and in the replay"
 	case d.Captured:
@@ -237,7 +245,7 @@ func tagText(tags []trace.Tag) string {
 		return ""
 	}
 	var parts []string
-	for _, t := range tags {
+	for _, t := range replay.Route(tags) {
 		parts = append(parts, t.Key+"="+t.Value)
 	}
 	return " [" + strings.Join(parts, ", ") + "]"

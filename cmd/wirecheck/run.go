@@ -136,7 +136,9 @@ func readScript(path string, engines []string) (*scenario.Spec, error) {
 	if len(engines) > 0 {
 		name = engines[0]
 	}
-	if scheme, _, ok := strings.Cut(name, "://"); ok {
+	if _, _, ok := embedded(name); ok {
+		name, _, _ = strings.Cut(name, ":")
+	} else if scheme, _, ok := strings.Cut(name, "://"); ok {
 		name = scheme
 	}
 	d, err := backends.ByName(name)
@@ -414,6 +416,7 @@ func (r *runner) panel(spec *scenario.Spec) panel {
 		}
 	}
 	p, err := seat(list)
+	p.named = p.named && r.f.oracles != ""
 	if err != nil { // the file names an oracle that is not there yet, or misspells it: that is no reason not to execute it
 		return panel{isolation: true}
 	}

@@ -35,6 +35,10 @@ type site struct {
 
 // openSite starts a private server (a bare name), or takes the one that a URL names.
 func openSite(ctx context.Context, name string) (*site, error) {
+	if d, folder, ok := embedded(name); ok {
+		s := &site{engine: d, target: engine.Target{Engine: d.Name, Socket: folder}}
+		return s, s.ask(ctx)
+	}
 	if strings.Contains(name, "://") {
 		s, err := siteAt(name)
 		if err != nil {
@@ -57,10 +61,24 @@ func openSite(ctx context.Context, name string) (*site, error) {
 	return &site{engine: d, version: version, target: server.Target(), server: server}, nil
 }
 
+// embedded reads the name of an embedded product with a folder, in which databases are made and removed: sqlite:/tmp, sqlite:./dbs.
+// Without a slash it is a variant (sqlite:wal).
+func embedded(name string) (d engine.Descriptor, folder string, ok bool) {
+	product, folder, _ := strings.Cut(name, ":")
+	if !strings.Contains(folder, "/") {
+		return d, "", false
+	}
+	d, err := backends.ByName(product)
+	if rest, url := strings.CutPrefix(folder, "//"); url { // sqlite:///tmp
+		folder = rest
+	}
+	return d, folder, err == nil && d.Embedded
+}
+
 // missing is the product of an engine that is known and of which no server is on this machine; nil if there is one, or if
 // the name is a URL. The error says that the name is unknown.
 func missing(name string) (*engine.Descriptor, error) {
-	if strings.Contains(name, "://") {
+	if _, _, ok := embedded(name); ok || strings.Contains(name, "://") {
 		return nil, nil
 	}
 	product, version, chosen := strings.Cut(name, ":")
@@ -112,8 +130,11 @@ func (s *site) ask(ctx context.Context) error {
 		return err
 	}
 	question := "SELECT VERSION()"
-	if s.engine.Protocol == engine.ProtocolPostgres {
+	switch {
+	case s.engine.Protocol == engine.ProtocolPostgres:
 		question = "SHOW server_version"
+	case s.engine.Embedded:
+		question = "SELECT sqlite_version()"
 	}
 	rows, err := engine.Query(ctx, conn, question)
 	if err = errors.Join(err, conn.Close()); err != nil {

@@ -37,16 +37,12 @@ Capture files can hold personal data: they are readable by their owner alone, an
 
 // readTrace gives the records of a capture file to a function, sorted if asked for, and says on stderr what is missing of it.
 func readTrace(ctx context.Context, c *common, path string, o trace.ReadOptions, sorted bool, each func(*trace.Record) error) (err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("open trace: %w", err)
-	}
-	defer f.Close() // read only: nothing can be lost
-	r, err := trace.NewReader(interruptible{ctx, f}, path, o)
+	r, err := trace.Open(path, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
+	r.Wrap(func(in io.Reader) io.Reader { return interruptible{ctx, in} })
 	if sorted && !r.Header().Sorted {
 		if err := trace.Sort(r, "", each); err != nil {
 			return err
@@ -94,6 +90,7 @@ func copyTrace(from, to string, o trace.ReadOptions, change func(*trace.Header),
 	if err := r.Close(); err != nil {
 		return err
 	}
+	h.Run, h.Part, h.Carried = "", 0, 0 // of all parts one is made
 	if change != nil {
 		change(&h)
 	}

@@ -24,7 +24,8 @@ func newTraceCutCommand(c *common) *cobra.Command {
 		Short: "Take a part of a capture file",
 		Long: `Cut keeps what began within the times, and was said by the sessions, that are asked for. With --tables it keeps the
 statements on these tables, those that name no table (BEGIN, COMMIT, SET) of the sessions that use them, and those of
-which it is not known what they touch. Sessions keep their numbers.`,
+which it is not known what they touch. Sessions keep their numbers. Row versions that a proxy in mode observe saw are left
+out: a part of a history cannot be judged ("wirecheck check" takes the whole).`,
 		Example: `  wirecheck trace cut shop.wct --from 09:31:14 --to 09:31:15 -o part.wct
   wirecheck trace cut shop.wct --session 4,5 -o two.wct
   wirecheck trace cut shop.wct --tables 'coupon,shop.order*' -o coupons.wct`,
@@ -66,7 +67,7 @@ func cutTrace(ctx context.Context, c *common, path, output string, o trace.ReadO
 		}
 		k.Rewind()
 	}
-	err := copyTrace(path, output, o, nil, func(w *trace.Writer) error {
+	err := copyTrace(path, output, o, func(h *trace.Header) { h.Observed = false }, func(w *trace.Writer) error {
 		return readTrace(ctx, c, path, o, false, func(r *trace.Record) error { return k.Keep(r, w.Write) })
 	})
 	if err != nil {
@@ -78,6 +79,9 @@ func cutTrace(ctx context.Context, c *common, path, output string, o trace.ReadO
 	}
 	if k.Midway > 0 {
 		fmt.Fprintf(c.stdout, "sessions that begin in the middle of a transaction: %d\n", k.Midway)
+	}
+	if k.Events > 0 {
+		fmt.Fprintf(c.stdout, "left out, since a part of a history cannot be judged: what a proxy saw of row versions (%d events)\n", k.Events)
 	}
 	if k.Kept == 0 {
 		fmt.Fprintln(c.stderr, "wirecheck: nothing was kept")

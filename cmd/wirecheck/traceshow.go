@@ -14,7 +14,7 @@ func newTraceShowCommand(c *common) *cobra.Command {
 	var o trace.ReadOptions
 	var from, to string
 	var sessions []uint
-	var asRecorded, failed bool
+	var asRecorded, failed, history bool
 	text := trace.TextOptions{}
 	cmd := &cobra.Command{
 		Use:   "show FILE",
@@ -41,6 +41,9 @@ rows, affected rows or an error, ? where the source did not tell.
 			var line []byte
 			err = readTrace(cmd.Context(), c, args[0], o, !asRecorded, func(r *trace.Record) (err error) {
 				if at := r.At(); begin != 0 && at < begin || end != 0 && at >= end || len(only) > 0 && !only[r.Session] {
+					return nil
+				}
+				if r.Kind == trace.KindHistory && !history && c.format == "text" {
 					return nil
 				}
 				if failed && (r.Statement == nil || r.Statement.Error == nil) {
@@ -71,6 +74,7 @@ rows, affected rows or an error, ? where the source did not tell.
 	f.StringVar(&to, "to", "", "leave out what began then or later")
 	f.UintSliceVar(&sessions, "session", nil, "only these sessions")
 	f.BoolVar(&failed, "failed", false, "only statements that failed")
+	f.BoolVar(&history, "history", false, "also print what a proxy in mode observe saw of the row versions that were read and written (--format json always does)")
 	f.BoolVar(&asRecorded, "as-recorded", false, "in the order of the file, which is mostly that of ends; needs no sorting")
 	f.BoolVar(&text.Date, "date", false, "print the day with the time")
 	f.IntVar(&text.Rows, "rows", 3, "how many rows of each result are printed")

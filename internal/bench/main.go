@@ -34,7 +34,7 @@ func main() {
 	flag.StringVar(&o.wirecheck, "wirecheck", "bin/wirecheck", "the program to measure")
 	flag.DurationVar(&o.length, "length", 4*time.Second, "length of one run")
 	flag.IntVar(&o.rounds, "rounds", 5, "runs of each target")
-	flag.StringVar(&o.only, "only", "", "comma-separated parts to run: postgres, mariadb, mariadb-single (each query of the mix by itself; not among the default), memory, waits")
+	flag.StringVar(&o.only, "only", "", "comma-separated parts to run: postgres, mariadb, mariadb-single (each query of the mix by itself; not among the default), record, memory, waits")
 	flag.StringVar(&o.match, "match", "", "run only the workloads whose name with its clients, as printed, matches this regular expression")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -59,7 +59,7 @@ func run(ctx context.Context, o options) error {
 	for _, part := range []struct {
 		name string
 		run  func(context.Context, options) error
-	}{{"postgres", benchPostgres}, {"mariadb", benchMariaDB}, {"mariadb-single", benchMariaDBSingle}, {"memory", benchMemory}, {"waits", benchWaits}} {
+	}{{"postgres", benchPostgres}, {"mariadb", benchMariaDB}, {"mariadb-single", benchMariaDBSingle}, {"record", benchRecord}, {"memory", benchMemory}, {"waits", benchWaits}} {
 		if !wanted(part.name) {
 			continue
 		}

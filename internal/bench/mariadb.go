@@ -65,32 +65,10 @@ func sysbenchWorkloads(ctx context.Context, o options, workloads func(sysbenchLo
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if _, err := exec.LookPath("sysbench"); err != nil {
-		return fmt.Errorf("sysbench is missing: install it with apt-get install -y sysbench: %w", err)
-	}
 	fmt.Printf("MariaDB %s, sysbench, %s tables of %s rows, instrumented for observe\n", s.Version, sysbenchTables, sysbenchRows)
-	sysbench := func(ctx context.Context, port int, script string, args ...string) ([]byte, error) {
-		args = append([]string{script, "--db-driver=mysql", "--mysql-host=127.0.0.1", "--mysql-port=" + strconv.Itoa(port), "--mysql-user=" + s.User,
-			"--mysql-password=" + s.Password, "--mysql-db=sbtest", "--mysql-ssl=off", "--tables=" + sysbenchTables, "--table-size=" + sysbenchRows, "--rand-type=uniform"}, args...)
-		out, err := exec.CommandContext(ctx, "sysbench", args...).CombinedOutput()
-		if err != nil {
-			return nil, fmt.Errorf("sysbench %s: %w: %s", script, err, out)
-		}
-		return out, nil
-	}
-	admin := exec.CommandContext(ctx, "mariadb", "--no-defaults", "-h", "127.0.0.1", "-P", strconv.Itoa(s.Port), "-u", s.User, "-e", "CREATE DATABASE sbtest")
-	admin.Env = append(admin.Environ(), "MYSQL_PWD="+s.Password)
-	if out, err := admin.CombinedOutput(); err != nil {
-		return fmt.Errorf("create the database: %w: %s", err, out)
-	}
-	if _, err := sysbench(ctx, s.Port, "oltp_common", "prepare"); err != nil {
-		if _, err = sysbench(ctx, s.Port, "oltp_read_write", "prepare"); err != nil {
-			return err
-		}
-	}
-	url := fmt.Sprintf("mariadb://%s:%s@127.0.0.1:%d/sbtest", s.User, s.Password, s.Port)
-	if out, err := exec.CommandContext(ctx, o.wirecheck, "instrument", "add", url, "--no-progress").CombinedOutput(); err != nil {
-		return fmt.Errorf("instrument: %w: %s", err, out)
+	load, err := prepareSysbench(ctx, o, s)
+	if err != nil {
+		return err
 	}
 	targets := []target{{"direct", s.Port}}
 	var running []*process
@@ -117,16 +95,6 @@ func sysbenchWorkloads(ctx context.Context, o options, workloads func(sysbenchLo
 			return err
 		}
 	}
-	load := func(script string, args ...string) func(context.Context, int, int) (float64, error) {
-		return func(ctx context.Context, port, clients int) (float64, error) {
-			all := append([]string{"--threads=" + strconv.Itoa(clients), "--time=" + strconv.Itoa(max(1, int(o.length.Seconds()))), "run"}, args...)
-			out, err := sysbench(ctx, port, script, all...)
-			if err != nil {
-				return 0, err
-			}
-			return number(out, transactions)
-		}
-	}
 	for _, w := range workloads(load) {
 		for _, clients := range []int{1, 8} {
 			if err := measure(ctx, o, w, clients, targets, ratios); err != nil {
@@ -136,4 +104,44 @@ func sysbenchWorkloads(ctx context.Context, o options, workloads func(sysbenchLo
 	}
 	fmt.Println()
 	return nil
+}
+
+// prepareSysbench fills the tables, gives them the hidden columns, and gives what makes loads.
+func prepareSysbench(ctx context.Context, o options, s *engine.Server) (sysbenchLoad, error) {
+	if _, err := exec.LookPath("sysbench"); err != nil {
+		return nil, fmt.Errorf("sysbench is missing: install it with apt-get install -y sysbench: %w", err)
+	}
+	sysbench := func(ctx context.Context, port int, script string, args ...string) ([]byte, error) {
+		args = append([]string{script, "--db-driver=mysql", "--mysql-host=127.0.0.1", "--mysql-port=" + strconv.Itoa(port), "--mysql-user=" + s.User,
+			"--mysql-password=" + s.Password, "--mysql-db=sbtest", "--mysql-ssl=off", "--tables=" + sysbenchTables, "--table-size=" + sysbenchRows, "--rand-type=uniform"}, args...)
+		out, err := exec.CommandContext(ctx, "sysbench", args...).CombinedOutput()
+		if err != nil {
+			return nil, fmt.Errorf("sysbench %s: %w: %s", script, err, out)
+		}
+		return out, nil
+	}
+	admin := exec.CommandContext(ctx, "mariadb", "--no-defaults", "-h", "127.0.0.1", "-P", strconv.Itoa(s.Port), "-u", s.User, "-e", "CREATE DATABASE sbtest")
+	admin.Env = append(admin.Environ(), "MYSQL_PWD="+s.Password)
+	if out, err := admin.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("create the database: %w: %s", err, out)
+	}
+	if _, err := sysbench(ctx, s.Port, "oltp_common", "prepare"); err != nil {
+		if _, err = sysbench(ctx, s.Port, "oltp_read_write", "prepare"); err != nil {
+			return nil, err
+		}
+	}
+	url := fmt.Sprintf("mariadb://%s:%s@127.0.0.1:%d/sbtest", s.User, s.Password, s.Port)
+	if out, err := exec.CommandContext(ctx, o.wirecheck, "instrument", "add", url, "--no-progress").CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("instrument: %w: %s", err, out)
+	}
+	return func(script string, args ...string) func(context.Context, int, int) (float64, error) {
+		return func(ctx context.Context, port, clients int) (float64, error) {
+			all := append([]string{"--threads=" + strconv.Itoa(clients), "--time=" + strconv.Itoa(max(1, int(o.length.Seconds()))), "run"}, args...)
+			out, err := sysbench(ctx, port, script, all...)
+			if err != nil {
+				return 0, err
+			}
+			return number(out, transactions)
+		}
+	}, nil
 }

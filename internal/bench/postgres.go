@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"wirecheck/backends/engine"
@@ -26,18 +26,7 @@ func benchPostgres(ctx context.Context, o options) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	fmt.Printf("PostgreSQL %s, pgbench scale 2\n", s.Version)
-	env := append(os.Environ(), "PGUSER="+s.User, "PGPASSWORD="+s.Password, "PGDATABASE=postgres", "PGHOST=127.0.0.1", "PGSSLMODE=disable")
-	tool := func(ctx context.Context, port int, args ...string) ([]byte, error) {
-		cmd := exec.CommandContext(ctx, "pgbench", args...)
-		cmd.Env = append(env[:len(env):len(env)], "PGPORT="+strconv.Itoa(port))
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		out, err := cmd.Output()
-		if err != nil {
-			return nil, fmt.Errorf("pgbench %v: %w: %s", args, err, stderr.Bytes())
-		}
-		return out, nil
-	}
+	tool := pgTool(s)
 	if _, err := tool(ctx, s.Port, "-i", "-s", "2", "-q"); err != nil {
 		return err
 	}
@@ -79,16 +68,7 @@ func benchPostgres(ctx context.Context, o options) (err error) {
 			return err
 		}
 	}
-	pgbench := func(args ...string) func(context.Context, int, int) (float64, error) {
-		return func(ctx context.Context, port, clients int) (float64, error) {
-			c := strconv.Itoa(clients)
-			out, err := tool(ctx, port, append(args, "-n", "-c", c, "-j", "1", "-T", strconv.Itoa(max(1, int(o.length.Seconds()))))...)
-			if err != nil {
-				return 0, err
-			}
-			return number(out, `tps = ([0-9.]+) \(without`)
-		}
-	}
+	pgbench := func(args ...string) func(context.Context, int, int) (float64, error) { return pgLoad(o, tool, args...) }
 	for _, w := range []workload{
 		{name: "select-only, prepared", run: pgbench("-S", "-M", "prepared")},
 		{name: "select-only, simple", run: pgbench("-S", "-M", "simple")},
@@ -103,6 +83,19 @@ func benchPostgres(ctx context.Context, o options) (err error) {
 	}
 	fmt.Println()
 	return nil
+}
+
+// pgLoad makes a load of pgbench.
+func pgLoad(o options, tool func(ctx context.Context, port int, args ...string) ([]byte, error), args ...string) func(context.Context, int, int) (float64, error) {
+	return func(ctx context.Context, port, clients int) (float64, error) {
+		c := strconv.Itoa(clients)
+		all := append(slices.Clone(args), "-n", "-c", c, "-j", "1", "-T", strconv.Itoa(max(1, int(o.length.Seconds()))))
+		out, err := tool(ctx, port, all...)
+		if err != nil {
+			return 0, err
+		}
+		return number(out, `tps = ([0-9.]+) \(without`)
+	}
 }
 
 func number(out []byte, pattern string) (float64, error) {

@@ -90,7 +90,7 @@ func freePort() (int, error) {
 }
 
 // startProxy runs wirecheck in front of the server at upstream.
-func startProxy(o options, scheme, upstream, mode string) (*process, error) {
+func startProxy(o options, scheme, upstream, mode string, args ...string) (*process, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
@@ -99,6 +99,7 @@ func startProxy(o options, scheme, upstream, mode string) (*process, error) {
 	if scheme == "mariadb" {
 		protocol = "mysql"
 	}
-	return startProcess(exec.Command(o.wirecheck, "proxy", "--mode", mode, "--log-level", "warn",
-		"--listen", fmt.Sprintf("%s://127.0.0.1:%d", protocol, port), "--upstream", scheme+"://"+upstream), port)
+	args = append([]string{"proxy", "--mode", mode, "--log-level", "warn",
+		"--listen", fmt.Sprintf("%s://127.0.0.1:%d", protocol, port), "--upstream", scheme + "://" + upstream}, args...)
+	return startProcess(exec.Command(o.wirecheck, args...), port)
 }

@@ -37,7 +37,7 @@ const (
 
 // Check tries the conditions of a schedule's SELECT, UPDATE and DELETE statements on the rows that the setup makes.
 func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Options) (schedule.Verdict, error) {
-	c := &checker{s: s, o: o, stage: stage, family: s.Product != "postgres" && s.Product != "cockroach", tried: map[string]bool{}}
+	c := &checker{s: s, o: o, stage: stage, family: s.Product != "postgres" && s.Product != "cockroach", lite: s.Product == "sqlite", keys: map[string][]string{}, tried: map[string]bool{}}
 	if s.Trouble != "" || s.Crashed {
 		c.v.Unknown = cmp.Or(s.Trouble, "the server ended")
 		return c.v, nil
@@ -92,8 +92,10 @@ type checker struct {
 	o       Options
 	stage   schedule.Stage
 	family  bool
-	tables  []string // in the order of their definitions
-	cascade bool     // a deletion may delete more
+	lite    bool                // SQLite, which names tables as the MySQL family does
+	keys    map[string][]string // of tables whose rows have no other number than their key: WITHOUT ROWID
+	tables  []string            // in the order of their definitions
+	cascade bool                // a deletion may delete more
 	tried   map[string]bool
 	v       schedule.Verdict
 }
@@ -125,6 +127,10 @@ func (c *checker) read() {
 				c.v.Note("table %s: its engine takes nothing back", d.Table)
 			case d.Kind == "create table" && d.Parent == "":
 				c.tables = append(c.tables, d.Table)
+				if c.lite && len(d.Configs) > 0 {
+					i := slices.IndexFunc(d.Keys, func(k rewrite.KeyDefinition) bool { return k.Kind == "PRIMARY KEY" })
+					c.keys[d.Table] = d.Keys[max(i, 0)].Columns
+				}
 			case d.Kind == "drop table", d.Kind == "alter table" && d.Rewrites:
 				c.tables = slices.DeleteFunc(c.tables, func(name string) bool { return name == d.Table })
 			}
@@ -138,6 +144,23 @@ func (c *checker) setup() []string {
 	out := slices.Clone(c.s.Setup)
 	for _, t := range c.tables {
 		name := c.quote(t)
+		if c.lite {
+			number := "rowid"
+			if key := c.keys[t]; key != nil {
+				order := make([]string, len(key))
+				for i, column := range key {
+					order[i] = c.quote(column)
+				}
+				columns := strings.Join(order, ", ")
+				number = fmt.Sprintf("(SELECT COUNT(*) FROM %s AS wc_other WHERE (wc_other.%s) <= (%s))", name, strings.Join(order, ", wc_other."), name+"."+strings.Join(order, ", "+name+"."))
+				if len(key) == 1 {
+					number = fmt.Sprintf("(SELECT COUNT(*) FROM %s AS wc_other WHERE wc_other.%s <= %s.%s)", name, columns, name, columns)
+				}
+			}
+			out = append(out, fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s INT", name, rowID), fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s INT DEFAULT 0", name, updated),
+				fmt.Sprintf("UPDATE %s SET %s = %s", name, rowID, number))
+			continue
+		}
 		if !c.family {
 			out = append(out, fmt.Sprintf("ALTER TABLE %s ADD COLUMN IF NOT EXISTS %s serial, ADD COLUMN IF NOT EXISTS %s int DEFAULT 0", name, rowID, updated))
 			continue
@@ -215,7 +238,7 @@ func Translate(st *rewrite.Statement, family bool) Queries {
 
 // try executes the three statements.
 func (c *checker) try(ctx context.Context, st *schedule.Step) error {
-	q := Translate(&st.Statement, c.family)
+	q := Translate(&st.Statement, c.family && !c.lite)
 	chosen, err := c.stage.Execute(ctx, st.Session, q.Select)
 	if err != nil {
 		return err

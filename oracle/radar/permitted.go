@@ -33,6 +33,9 @@ func (c *checker) valueError(code string) bool {
 	if !c.family {
 		return strings.HasPrefix(code, "22") || strings.HasPrefix(code, "21")
 	}
+	if c.lite { // what has no code of its own: integer overflow, malformed JSON, a pattern that is too complex (sqlite.org/rescode.html#error)
+		return code == "SQLITE_ERROR"
+	}
 	n, err := strconv.Atoi(code)
 	if err != nil {
 		return false

@@ -40,6 +40,9 @@ func number(t *testing.T, variable string, standard int) int {
 	return n
 }
 
+// mixed are features by which MySQL and TiDB show bugs (docs/HUNTS.md).
+var mixed = []string{"mixed-types", "cast-types", "bit-operator", "unary-minus"}
+
 // TestQueries holds the oracle to random databases and queries: each difference is a bug of the server, or one of the oracle.
 func TestQueries(t *testing.T) {
 	eachEngine(t, func(t *testing.T, p *place) {
@@ -50,7 +53,7 @@ func TestQueries(t *testing.T) {
 		filter := radar.Novelty{}
 		for n := range cases {
 			r := rand.New(rand.NewPCG(uint64(seed+n), 7))
-			g, err := generate.New(generate.Dialect(p.d.Name), generate.Limits{Rows: 12, Columns: 4}, r.IntN)
+			g, err := generate.New(generate.Dialect(p.d.Name), generate.Limits{Rows: 12, Columns: 4, Exclude: mixed}, r.IntN)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -189,7 +192,7 @@ func TestTransactions(t *testing.T) {
 			s := p.stages(t, level)
 			for n := range cases {
 				r := rand.New(rand.NewPCG(uint64(seed+n), 11))
-				g, err := generate.New(generate.Dialect(p.d.Name), generate.Limits{Transactions: 3}, r.IntN)
+				g, err := generate.New(generate.Dialect(p.d.Name), generate.Limits{Transactions: 3, Exclude: mixed}, r.IntN)
 				if err != nil {
 					t.Fatal(err)
 				}

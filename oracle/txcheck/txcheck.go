@@ -252,6 +252,10 @@ func unseen(got *capture) *fact {
 			f.why = "at READ UNCOMMITTED it reads its table with and without locks"
 			return f
 		}
+		if got.plan.product.current && nonlocking(f) {
+			f.why = "it locks the newest rows of some tables and reads others from its transaction's snapshot"
+			return f
+		}
 		for _, v := range append(f.set(got.truth()[0]), f.before...) {
 			if w := got.writers[v]; w != nil && w.out {
 				f.why = "it read or replaced what " + w.statement.step.Name + " had written and took back"
@@ -338,6 +342,15 @@ func uncommitted(st *rewrite.Statement) view {
 		return byTarget
 	}
 	return byCurrent
+}
+
+// nonlocking reports whether a locking read that has a snapshot reads something without locks: the clause does not hold for subqueries
+// (MySQL manual, 17.7.2.4 Locking Reads), which are read from the snapshot, as a SELECT's other tables are.
+func nonlocking(f *fact) bool {
+	if f.role != read || !f.statement.locking || f.level != oracle.RepeatableRead && f.level != oracle.Snapshot {
+		return false
+	}
+	return slices.ContainsFunc(f.statement.step.Statement.Reads(), func(u rewrite.TableUse) bool { return u.Lock == rewrite.LockNone })
 }
 
 // bothWays reports whether a write reads its target in two ways at READ UNCOMMITTED.

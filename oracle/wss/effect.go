@@ -16,6 +16,7 @@ import (
 type effect struct {
 	addressed bool
 	values    []schedule.Value // the row's new ones; nil: it is deleted
+	same      bool             // the row was found as it was to become, and nothing is written
 	err       *schedule.Error
 	after     []schedule.Table // of a whole database
 }

@@ -425,7 +425,9 @@ func (m *model) rows(ctx context.Context, s store, n, target int, scan, read vie
 			}
 			bad = bad || c.effect.err != nil
 			a.addressed = append(a.addressed, c.row)
-			o.store = m.change(o.store, c.row, n, c.effect.values)
+			if !c.effect.same {
+				o.store = m.change(o.store, c.row, n, c.effect.values)
+			}
 		}
 		if bad {
 			continue // it would have failed, and did not

@@ -97,6 +97,11 @@ func (m *model) decide(s store, r *row, i, n int, scan view, match func(*version
 		return nil, err
 	case !e.addressed:
 		return []choice{{row: i}}, nil
+	case optimistic && e.values != nil && sameValues(e.values, seen.values):
+		// Nothing is written, and whether it counts when conflicts are looked for is not documented.
+		unwritten := e
+		unwritten.same = true
+		return []choice{{row: i, effect: e}, {row: i, effect: unwritten}}, nil
 	case optimistic || held == nil && now == seen:
 		return []choice{{row: i, effect: e}}, nil // an optimistic transaction's conflicts are found at its COMMIT (model.commits)
 	case held != nil || m.s.Product != "postgres" || !relaxed(t.Level):

@@ -40,7 +40,7 @@ func (s *session) handshake(ctx context.Context) (ok []byte, seq byte, err error
 		return nil, 0, errBytes
 	}
 	keep := capFollowed
-	if s.observer == nil {
+	if s.observer == nil && !s.ps.Heard() {
 		keep = ^uint64(0)
 	}
 	var add uint64
@@ -142,11 +142,12 @@ func (s *session) startTLS(ctx context.Context, f frame, request []byte, drop ui
 	if err != nil {
 		return f, nil, s.fail(f.seq+1, errorUnreachable("no certificate"), err)
 	}
+	s.ps.BeforeTLS(s.client.nc)
 	tc := tls.Server(s.client.handOver(), cfg)
 	if err := tc.HandshakeContext(ctx); err != nil {
 		return f, nil, fmt.Errorf("TLS with the client: %w", err)
 	}
-	s.client.nc = tc
+	s.client.nc = s.ps.WithinTLS(tc)
 	f, b, err := s.loginPacket(s.client)
 	if err != nil {
 		return f, nil, s.badClient(err, "login")

@@ -65,7 +65,7 @@ func (s *session) observe(ctx context.Context, seq byte, ok []byte) error {
 		Engine: s.greeting.flavor(),
 		// MariaDB puts this in front for the replication of old servers (manual, "Connecting", initial handshake packet).
 		Server: strings.TrimPrefix(s.greeting.version, "5.5.5-"), Database: s.database, User: s.user, Client: s.program,
-		Backend: uint64(s.greeting.thread), At: time.Now().UnixNano(),
+		Backend: uint64(s.greeting.thread), At: time.Now().UnixNano(), Session: s.ps.Number(),
 	}, s.observer.Limits)
 	defer func() { s.tracker.Close() }()
 	s.rewriter = s.observer.rewriter(dialect.FlavorOf(s.greeting.version))

@@ -77,7 +77,7 @@ func (s *session) observe() error {
 	o.fromClient.before = o.toServer.flush
 	o.tracker = record.NewTracker(s.observer.recorder, history.Event{
 		Engine: "postgres", Server: s.parameters["server_version"], Database: s.startup.database(), User: s.startup.params["user"],
-		Client: s.parameters["application_name"], Backend: uint64(s.backend), At: time.Now().UnixNano(),
+		Client: s.parameters["application_name"], Backend: uint64(s.backend), At: time.Now().UnixNano(), Session: s.Number(),
 	}, s.observer.limits)
 	o.encoding()
 

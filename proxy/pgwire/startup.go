@@ -183,7 +183,7 @@ func (s *session) ask(raw []byte) (byte, error) {
 // passTLS says that TLS goes through to the server end to end: nothing needs to be seen, and nobody gave us a
 // certificate to end it with.
 func (s *session) passTLS() bool {
-	return s.observer == nil && !s.Config.ClientTLS.Configured() &&
+	return s.observer == nil && !s.Heard() && !s.Config.ClientTLS.Configured() &&
 		(s.Config.UpstreamTLS.Mode == "" || s.Config.UpstreamTLS.Mode == proxy.Mirror) &&
 		(s.Config.UpstreamTLS.Verify == "" || s.Config.UpstreamTLS.Verify == proxy.VerifyNone)
 }
@@ -240,11 +240,11 @@ func (s *session) acceptTLS() error {
 	if err := s.answer('S'); err != nil {
 		return err
 	}
-	conn := tls.Server(s.client, config)
+	conn := tls.Server(s.BeforeTLS(s.client), config)
 	if err := conn.HandshakeContext(s.ctx); err != nil {
 		return fmt.Errorf("TLS with client: %w", err)
 	}
-	s.client, s.clientTLS = conn, true
+	s.client, s.clientTLS = s.WithinTLS(conn), true
 	if up, ok := s.server.(*tls.Conn); ok {
 		peers := up.ConnectionState().PeerCertificates
 		s.sameCert = len(peers) > 0 && bytes.Equal(peers[0].Raw, config.Certificates[0].Certificate[0])
@@ -265,7 +265,7 @@ func (s *session) upstreamTLS() error {
 
 // negotiateGSS answers a GSSENCRequest. GSSAPI encryption cannot end here, only pass through.
 func (s *session) negotiateGSS(raw []byte) (bool, error) {
-	if s.observer != nil || s.Config.ClientTLS.Configured() {
+	if s.observer != nil || s.Heard() || s.Config.ClientTLS.Configured() {
 		return false, s.answer('N')
 	}
 	if err := s.dial(); err != nil {
@@ -294,6 +294,9 @@ func (s *session) direct(first []byte) error {
 	}
 	if s.observer != nil {
 		s.Log.Warn().Str("why", "direct TLS negotiation").Msg("session is not observed")
+	}
+	if s.Heard() {
+		s.Log.Warn().Str("why", "direct TLS negotiation").Msg("session is not recorded")
 	}
 	return s.foreign(first)
 }

@@ -97,12 +97,15 @@ type Result struct {
 }
 
 // NewTracker records that a session was opened. open holds what is known of it (Engine, Server, Database, User,
-// Client, Backend, At); its Kind and Session are set here.
+// Client, Backend, At); its Kind is set here, and its Session unless the caller numbers the sessions, and then all of them.
 func NewTracker(rec *Recorder, open history.Event, limits Limits) *Tracker {
 	if limits.Accesses <= 0 {
 		limits.Accesses = DefaultAccesses
 	}
-	t := &Tracker{rec: rec, session: rec.sessions.Add(1), engine: open.Engine, limits: limits}
+	t := &Tracker{rec: rec, session: open.Session, engine: open.Engine, limits: limits}
+	if t.session == 0 {
+		t.session = rec.sessions.Add(1)
+	}
 	open.Kind, open.Session, open.From = history.EventSession, t.session, rec.Tick()
 	t.record(&open)
 	return t

@@ -1,0 +1,155 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"wirecheck/backends/engine"
+)
+
+var (
+	errKilled = errors.New("the connection was ended")
+	errClosed = errors.New("the connection is closed")
+)
+
+// conn is a connection to a database.
+type conn struct {
+	id   uint64
+	of   *folder
+	path string
+
+	state  sync.Mutex // guards lost and h's being open; never held while a statement is under way
+	lost   error      // why it cannot be used any more
+	closed bool       // h is closed
+
+	use sync.Mutex // held while h is used, taken before state
+	h   *handle
+}
+
+// What each connection begins with. Foreign keys are off unless asked for (sqlite.org/foreignkeys.html, section 2), which would make
+// comments of them. What is lost with the machine's power need not be written: this setting reads the database, which somebody may have
+// locked; then it is set before the next statement, or the one after.
+const (
+	foreignKeys = "PRAGMA foreign_keys = ON"
+	unsafeSync  = "PRAGMA synchronous = OFF"
+)
+
+// ID implements engine.Conn: numbers are given by this process.
+func (c *conn) ID() uint64 { return c.id }
+
+// Do implements engine.Conn. The library's calls are made on the caller's goroutine.
+func (c *conn) Do(ctx context.Context, sql string) (a engine.Answer, err error) {
+	c.use.Lock()
+	defer c.use.Unlock()
+	if err := c.usable(); err != nil {
+		c.shut() // ctx may have ended just behind the last statement
+		return a, err
+	}
+	release := context.AfterFunc(ctx, func() { c.end(context.Cause(ctx)) })
+	defer release()
+	defer func() {
+		if p := recover(); p != nil { // the library's memory is not to be trusted any more; nothing of it is freed
+			err = fmt.Errorf("the SQLite library crashed: %v", p)
+			c.state.Lock()
+			c.lost, c.closed = err, true
+			c.state.Unlock()
+			c.of.leave(c.id)
+		}
+	}()
+	c.h.refresh()
+	a.Before = c.h.transaction()
+	a.Results, a.Err = c.h.execute(sql)
+	a.After = c.h.transaction()
+	c.state.Lock()
+	lost := c.lost
+	c.state.Unlock()
+	if lost != nil { // whatever was under way is rolled back
+		c.shut()
+		a.Err = nil
+		return a, lost
+	}
+	return a, nil
+}
+
+func (c *conn) usable() error {
+	c.state.Lock()
+	defer c.state.Unlock()
+	if c.lost == nil && c.closed {
+		return errClosed
+	}
+	return c.lost
+}
+
+// end makes the connection of no more use and ends what is under way.
+func (c *conn) end(why error) {
+	c.state.Lock()
+	defer c.state.Unlock()
+	if c.lost == nil {
+		c.lost = why
+	}
+	if !c.closed {
+		c.h.interrupt()
+	}
+}
+
+// kill ends the connection and waits until the library has let go of its locks.
+func (c *conn) kill() {
+	c.end(errKilled)
+	c.use.Lock()
+	defer c.use.Unlock()
+	c.shut()
+}
+
+// shut closes the database, which rolls back. use is held.
+func (c *conn) shut() {
+	c.state.Lock()
+	defer c.state.Unlock()
+	if !c.closed {
+		c.closed = true
+		c.h.close()
+		c.of.leave(c.id)
+	}
+}
+
+// Close implements engine.Conn.
+func (c *conn) Close() error {
+	c.end(errClosed)
+	c.use.Lock()
+	defer c.use.Unlock()
+	c.shut()
+	return nil
+}
+
+// Reset implements engine.Resetter: it opens the database anew.
+func (c *conn) Reset(context.Context) error {
+	c.use.Lock()
+	defer c.use.Unlock()
+	if err := c.usable(); err != nil {
+		return err
+	}
+	h, err := openSet(c.path)
+	if err != nil {
+		return err
+	}
+	c.state.Lock()
+	defer c.state.Unlock()
+	c.h.close()
+	c.h = h
+	return nil
+}
+
+// openSet opens a database with the settings.
+func openSet(path string) (*handle, error) {
+	h, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, refused := h.execute(foreignKeys); refused != nil {
+		h.close()
+		return nil, fmt.Errorf("open %s: %w", path, refused)
+	}
+	h.refresh()
+	return h, nil
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"wirecheck/backends/engine"
+	"wirecheck/oracle"
+	"wirecheck/scenario"
+)
+
+// TestExplains: a reduced bug explains what has all that it needs, and nothing else.
+func TestExplains(t *testing.T) {
+	parse := func(setup, query string) *scenario.Spec {
+		spec, err := scenario.Parse("x", []byte("setup { "+setup+" }\nsession s\nstep q { "+query+" }\nstep other { SELECT CAST(1 AS CHAR) }\npermutation q other"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return spec
+	}
+	finding := func(class oracle.Class, query string) *oracle.Finding {
+		return &oracle.Finding{Class: class, Name: oracle.NameResult, Difference: &oracle.Difference{SQL: query}}
+	}
+	const setup, query = "CREATE TABLE t (a INT NOT NULL)", "SELECT HEX(IFNULL(a, 'b')) FROM t"
+	bug := &keptBug{Finding: finding(oracle.Radar, query), Hallmarks: hallmarks(parse(setup, query), []string{query})}
+	for _, test := range []struct {
+		name, setup, query string
+		class              oracle.Class
+		want               bool
+	}{
+		{"the same", setup, query, oracle.Radar, true},
+		{"more around it", "CREATE TABLE t1 (c1 INT NOT NULL, c2 TEXT)", "SELECT c2, HEX(IFNULL(c1, 1)) FROM t1 WHERE c2 IN ('a')", oracle.Radar, true},
+		{"another function", setup, "SELECT HEX(COALESCE(a, 'b')) FROM t", oracle.Radar, false},
+		{"another definition", "CREATE TABLE t (a INT UNIQUE)", query, oracle.Radar, false},
+		{"another oracle", setup, query, oracle.TLP, false},
+		{"a function of another query only", setup, "SELECT IFNULL(a, 'b') FROM t", oracle.Radar, false},
+	} {
+		if got := bug.explains(parse(test.setup, test.query), finding(test.class, test.query)); got != test.want {
+			t.Errorf("%s: explained %v", test.name, got)
+		}
+	}
+}
+
+// TestOnly: what is not kept is gone from the sessions and from the order, and the case itself stays as it was.
+func TestOnly(t *testing.T) {
+	spec, err := scenario.Parse("x", []byte("session s\nstep a { SELECT 1 }\nstep b { SELECT 2 }\nsession q\nstep c { SELECT 3 }\npermutation a c b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	small := only(spec, func(st *scenario.Step) bool { return st.Name != "a" })
+	p := small.Permutations[0].Steps
+	if len(p) != 2 || p[0].Step.Name != "c" || p[1].Step.Name != "b" || p[1].Step.Index != 0 || len(small.Sessions[0].Steps) != 1 || small.Sessions[0].Steps[0] != p[1].Step {
+		t.Errorf("kept %+v of %+v", p, small.Sessions)
+	}
+	if len(spec.Permutations[0].Steps) != 3 || len(spec.Sessions[0].Steps) != 2 || spec.Sessions[0].Steps[1].Index != 1 {
+		t.Error("the case was changed")
+	}
+}
+
+// TestKnownCause: what an oracle knows by name is one bug, by whatever statements it shows.
+func TestKnownCause(t *testing.T) {
+	f := &oracle.Finding{Oracle: "wss", Class: oracle.WSSTx, Difference: &oracle.Difference{Cause: "early snapshot"}}
+	other := &oracle.Finding{Oracle: "wss", Class: oracle.WSSStmt, Difference: &oracle.Difference{Cause: "early snapshot"}}
+	third := &oracle.Finding{Oracle: "wss", Class: oracle.WSSStmt, Difference: &oracle.Difference{Cause: "torn"}}
+	k := &keeper{known: map[string]bool{}}
+	if k.knows(f) {
+		t.Error("nothing is kept")
+	}
+	k.kept = append(k.kept, &keptBug{Signature: signature(engine.Descriptor{}, nil, f), Seen: 1})
+	if !k.knows(other) || k.kept[0].Seen != 2 || k.knows(third) || k.knows(&oracle.Finding{Difference: &oracle.Difference{}}) {
+		t.Errorf("kept %+v", k.kept[0])
+	}
+}
+
+// TestAlsoTold: what a second oracle finds in a case is looked for in what the case became for the first one, and noted there; in another
+// case it is a finding of its own.
+func TestAlsoTold(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "found")
+	h := hunterOn(t, "mariadb", "troc,wss", dir)
+	level, err := findLevel(h.site.engine, "read committed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := scenario.Parse("torn.spec", []byte(torn))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tell := func(class string) {
+		t.Helper()
+		f, err := h.find(t.Context(), spec, level, class)
+		if err != nil || f == nil {
+			t.Fatalf("%s: finding %v, error %v", class, f, err)
+		}
+		if err := h.found(t.Context(), spec, level, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tell("troc")
+	tell("wss-tx")
+	if len(h.keeper.kept) != 1 || !slices.Equal(h.keeper.kept[0].Also, []string{"wss-tx"}) {
+		t.Fatalf("kept %+v", h.keeper.kept)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "troc-001", "finding.json"))
+	if err != nil || !strings.Contains(string(text), `"also": [`) {
+		t.Errorf("error %v:\n%s", err, text)
+	}
+	h.here = nil
+	tell("wss-tx")
+	if len(h.keeper.kept) != 2 {
+		t.Errorf("kept %+v", h.keeper.kept)
+	}
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"wirecheck/configs"
+	"wirecheck/oracle/isolation"
+	"wirecheck/proxy"
+	"wirecheck/trace"
+)
+
+// isCapture reports whether a file to record to is a capture file by its name; any other is a history.
+func isCapture(path string) bool { return strings.HasSuffix(path, configs.CaptureSuffix) }
+
+// newRecording makes the recorder of a capture file.
+func newRecording(config configs.Config, now time.Time, log zerolog.Logger) (*trace.Recorder, error) {
+	o := trace.RecorderOptions{
+		Path: config.Record, Started: now, Run: runName(now), Observed: observes(config), Rows: config.Recording.Rows,
+		PartSize: int64(config.Recording.PartSize), PartAge: config.Recording.PartAge,
+		Source: trace.Source{Name: listenerNames(config), Format: "proxy", Untold: []string{"isolation levels that nobody asked for by name"}},
+		Stopped: func(err error) {
+			log.Error().Err(err).Msg("recording has stopped; the traffic goes on")
+		},
+		Noted: func(session uint64, text string) {
+			log.Warn().Uint64("in_session", session).Str("note", text).Msg("the capture has a hole")
+		},
+	}
+	if o.Rows == 0 {
+		o.Rows = -1 // none
+	}
+	if config.Recording.Redact {
+		key := make([]byte, 32)
+		rand.Read(key) // never fails (crypto/rand, since Go 1.24)
+		o.Redact = trace.NewRedactor(key)
+	}
+	r, err := trace.NewRecorder(o)
+	if errors.Is(err, os.ErrExist) {
+		return nil, fmt.Errorf("%w (a capture is never written over: choose a new name)", err)
+	}
+	return r, err
+}
+
+// listenerNames says where a capture comes from.
+func listenerNames(config configs.Config) string {
+	var names []string
+	for _, l := range config.Listeners {
+		names = append(names, fmt.Sprintf("%s in front of %s (%s)", l.Listen, l.Upstream, l.Mode))
+	}
+	return strings.Join(names, ", ")
+}
+
+// ears gives what hears the sessions of a listener.
+func ears(r *trace.Recorder) func(*proxy.Session) proxy.Ear {
+	if r == nil {
+		return nil
+	}
+	return func(s *proxy.Session) proxy.Ear {
+		wire := trace.WirePostgres
+		if s.Config.Protocol == proxy.MySQL {
+			wire = trace.WireMySQL
+		}
+		return r.Begin(s.ID, wire, s.Client.RemoteAddr().String(), time.Now())
+	}
+}
+
+// tellRecording says what was recorded, and what was not.
+func tellRecording(log zerolog.Logger, path string, t trace.Tally) {
+	log.Info().Str("file", path).Int("parts", t.Parts).Uint64("sessions", t.Sessions).Uint64("statements", t.Statements).Uint64("events", t.Events).
+		Dur("clients_held_back", t.Held).Msg("capture written")
+	if t.Encrypted > 0 {
+		log.Warn().Int("sessions", t.Encrypted).Msg("sessions were encrypted through to the server, or compressed: their statements are not in the capture")
+	}
+	if t.Copies > 0 {
+		log.Warn().Int("statements", t.Copies).Msg("the data of COPY and LOAD DATA LOCAL is not in the capture")
+	}
+	if t.Gaps > 0 || t.DroppedEvents > 0 {
+		log.Warn().Uint64("bytes", t.Dropped).Uint64("places", t.Gaps).Uint64("history_events", t.DroppedEvents).Msg("the recorder could not keep up: the capture has holes, and notes where")
+	}
+}
+
+// errNotObserved says what to do with a capture that cannot be judged.
+func errNotObserved(path string, h trace.Header) error {
+	from := "it was imported from a log, which tells statements but not which row versions they read and wrote"
+	redo := "replay it, which sees that: wirecheck replay " + filepath.Base(path)
+	for _, s := range h.Sources {
+		if s.Format == "proxy" {
+			from = "it was recorded in mode pass, or is a part that was cut out of another one"
+			redo = "record in mode observe (wirecheck proxy --mode observe --record FILE.wct), or " + redo
+		}
+	}
+	return fmt.Errorf("%s: this capture holds no row versions: %s; %s", path, from, redo)
+}
+
+// openTrace opens a capture file by its name, so that its other parts are found, or reads it from a stream.
+func openTrace(in io.Reader, path, name string) (*trace.Reader, error) {
+	if path == "-" {
+		return trace.NewReader(in, name, trace.ReadOptions{})
+	}
+	return trace.Open(path, trace.ReadOptions{})
+}
+
+// checkTrace gives the history in a capture file to the checker.
+func checkTrace(in io.Reader, path, name string, c *isolation.Checker, warn func(string)) (err error) {
+	r, err := openTrace(in, path, name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	var rec trace.Record
+	observed, ended := r.Header().Observed, false
+	for {
+		if err := r.Next(&rec); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return err
+		}
+		switch {
+		case rec.Kind == trace.KindHistory && !ended:
+			observed = true
+			c.Add(rec.History)
+		case rec.Kind == trace.KindNote && rec.Note.HistoryEnds:
+			ended = true
+			warn(fmt.Sprintf("%s: %s (%s): what happened later is not judged", path, rec.Note.Text, time.Unix(0, rec.Note.At).UTC().Format("15:04:05.000")))
+		}
+	}
+	if !observed {
+		return errNotObserved(path, r.Header())
+	}
+	if r.Warning() != "" {
+		warn(r.Warning())
+	}
+	return nil
+}

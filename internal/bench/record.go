@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"wirecheck/backends/engine"
+	"wirecheck/backends/mariadb"
+	"wirecheck/backends/postgres"
+)
+
+// benchRecord measures what recording a capture costs: a proxy that observes against one that observes and records. Both stand in front of
+// the same server, and which of them goes first changes from round to round. Beside the throughput it prints the processor time that a
+// transaction took of client, proxy and server together, since on a machine that others use, too, the throughput is theirs as well.
+func benchRecord(ctx context.Context, o options) error {
+	if err := recordPostgres(ctx, o); err != nil {
+		return err
+	}
+	return recordMariaDB(ctx, o)
+}
+
+func recordPostgres(ctx context.Context, o options) (err error) {
+	s, err := postgres.Start(ctx, engine.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	fmt.Printf("recording: PostgreSQL %s, pgbench scale 2\n", s.Version)
+	tool := pgTool(s)
+	if _, err := tool(ctx, s.Port, "-i", "-s", "2", "-q"); err != nil {
+		return err
+	}
+	load := func(args ...string) func(context.Context, int, int) (float64, error) { return pgLoad(o, tool, args...) }
+	return recordPairs(ctx, o, "postgres", s, []workload{
+		{name: "select-only, prepared", run: load("-S", "-M", "prepared")},
+		{name: "tpcb-like, simple", run: load("-M", "simple")},
+		{name: "tpcb-like, prepared", run: load("-M", "prepared")},
+	})
+}
+
+func recordMariaDB(ctx context.Context, o options) (err error) {
+	s, err := mariadb.Start(ctx, engine.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	fmt.Printf("recording: MariaDB %s, sysbench, %s tables of %s rows\n", s.Version, sysbenchTables, sysbenchRows)
+	load, err := prepareSysbench(ctx, o, s)
+	if err != nil {
+		return err
+	}
+	return recordPairs(ctx, o, "mariadb", s, []workload{
+		{name: "read-write, prepared", run: load("oltp_read_write")},
+		{name: "read-write, text", run: load("oltp_read_write", "--db-ps-mode=disable")},
+	})
+}
+
+// recordPairs measures the workloads through both proxies.
+func recordPairs(ctx context.Context, o options, scheme string, s *engine.Server, workloads []workload) (err error) {
+	dir, err := os.MkdirTemp("", "wirecheck-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	capture := filepath.Join(dir, "bench.wct")
+	var both [2]*process
+	for i, args := range [][]string{nil, {"--record", capture}} {
+		if both[i], err = startProxy(o, scheme, s.Address(), "observe", args...); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, both[i].stop()) }()
+	}
+	for _, w := range workloads {
+		for _, clients := range []int{1, 8} {
+			if err := recordPair(ctx, o, w, clients, s, both, capture); err != nil {
+				return err
+			}
+		}
+	}
+	fmt.Println()
+	return nil
+}
+
+func recordPair(ctx context.Context, o options, w workload, clients int, s *engine.Server, both [2]*process, capture string) error {
+	var rates, spent, all [2][]float64
+	size := fileSize(capture)
+	done := 0.0
+	for round := range o.rounds {
+		for turn := range both {
+			i := (round + turn) % 2
+			before, err := processorTimes(both[i].cmd.Process.Pid, s.PID())
+			if err != nil {
+				return err
+			}
+			began := time.Now()
+			rate, err := w.run(ctx, both[i].port, clients)
+			if err != nil {
+				return fmt.Errorf("%s: %w", w.name, err)
+			}
+			after, err := processorTimes(both[i].cmd.Process.Pid, s.PID())
+			if err != nil {
+				return err
+			}
+			n := rate * time.Since(began).Seconds()
+			rates[i] = append(rates[i], rate)
+			spent[i] = append(spent[i], float64((after.proxy-before.proxy).Microseconds())/n)
+			all[i] = append(all[i], float64((after.all-before.all).Microseconds())/n)
+			if i == 1 {
+				done += n
+			}
+		}
+	}
+	var ratios []float64
+	for i := range rates[0] {
+		ratios = append(ratios, rates[1][i]/rates[0][i])
+	}
+	lo, hi := ratios[0], ratios[0]
+	for _, r := range ratios {
+		lo, hi = min(lo, r), max(hi, r)
+	}
+	fmt.Printf("%-24s %d client(s): observe %.0f/s, observe and record %.0f/s: ratio %.2f  [%.2f .. %.2f]; processor time %.0f and %.0f us a transaction, %.2f (of the proxy: %.0f and %.0f); %.0f bytes of capture each; load %s\n",
+		w.name, clients, median(rates[0]), median(rates[1]), median(ratios), lo, hi, median(all[0]), median(all[1]), median(all[0])/median(all[1]), median(spent[0]), median(spent[1]), float64(fileSize(capture)-size)/done, loadAverage())
+	return nil
+}
+
+func fileSize(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+func loadAverage() string {
+	data, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	return strings.Fields(string(data))[0]
+}
+
+// spentTimes are processor times.
+type spentTimes struct{ proxy, all time.Duration }
+
+// processorTimes gives what the proxy has used, and with it the server and this program's own children that have ended: the clients.
+func processorTimes(proxy, server int) (t spentTimes, err error) {
+	if t.proxy, err = processorTime(proxy); err != nil {
+		return t, err
+	}
+	t.all, err = processorTime(server)
+	var clients syscall.Rusage
+	err = errors.Join(err, syscall.Getrusage(syscall.RUSAGE_CHILDREN, &clients))
+	t.all += t.proxy + time.Duration(clients.Utime.Nano()+clients.Stime.Nano())
+	return t, err
+}
+
+// processorTime is what a process and its children that have ended have used, in the kernel's ticks of 10 ms (proc(5), stat).
+func processorTime(pid int) (time.Duration, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(data), ") ") // behind the name, which may hold anything
+	fields := strings.Fields(rest)
+	if len(fields) < 15 {
+		return 0, fmt.Errorf("/proc/%d/stat has only %d fields", pid, len(fields))
+	}
+	var ticks int64
+	for _, f := range fields[11:15] {
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("read /proc/%d/stat: %w", pid, err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond, nil
+}
+
+// pgTool gives what runs pgbench against a port.
+func pgTool(s *engine.Server) func(ctx context.Context, port int, args ...string) ([]byte, error) {
+	env := append(os.Environ(), "PGUSER="+s.User, "PGPASSWORD="+s.Password, "PGDATABASE=postgres", "PGHOST=127.0.0.1", "PGSSLMODE=disable")
+	return func(ctx context.Context, port int, args ...string) ([]byte, error) {
+		cmd := exec.CommandContext(ctx, "pgbench", args...)
+		cmd.Env = append(env[:len(env):len(env)], fmt.Sprintf("PGPORT=%d", port))
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			return nil, fmt.Errorf("pgbench %v: %w: %s", args, err, stderr.String())
+		}
+		return out, nil
+	}
+}

@@ -1,0 +1,277 @@
+package serial
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"wirecheck/oracle/schedule"
+)
+
+// Masks are what says nothing of the order of transactions and is not compared: columns that counters fill (counters are not transactional),
+// what differs between two executions of the same order (clocks, random numbers), and answers that may differ for another reason.
+type Masks struct {
+	counters map[string]bool // "table.column"
+	columns  map[string]bool // names of such columns, as results have them
+	unstable map[string]bool // places
+	skipped  map[string]bool // places of answers that are not compared
+	doubtful map[string]bool // places of answers that may differ for another reason than the order of transactions
+	blind    map[string]bool // tables of which the same holds
+	notes    []string
+}
+
+// NewMasks makes masks of the columns that counters fill.
+func NewMasks(counters map[string]bool) *Masks {
+	m := &Masks{counters: counters, columns: map[string]bool{}, unstable: map[string]bool{}, skipped: map[string]bool{}, doubtful: map[string]bool{}, blind: map[string]bool{}}
+	for name := range counters {
+		_, column, _ := strings.Cut(name, ".")
+		m.columns[column] = true
+	}
+	return m
+}
+
+// Skip masks the answer of a step.
+func (m *Masks) Skip(session int, step string) { m.skipped[place(session, step)] = true }
+
+// Doubts reports whether Blind has masked anything.
+func (m *Masks) Doubts() bool { return len(m.doubtful)+len(m.blind) > 0 }
+
+func place(session int, step string) string { return "step " + strconv.Itoa(session) + " " + step }
+
+var (
+	lists = regexp.MustCompile(`(?i)\b(group_concat|string_agg|array_agg|json_agg|jsonb_agg|json_arrayagg|json_objectagg|jsonb_object_agg|json_object_agg|xmlagg)\s*\(`)
+	// Who does not wait for locks wants to know what is locked now.
+	contention = regexp.MustCompile(`(?i)\bskip\s+locked\b|\bnowait\b|\bpg_try_advisory\w*\s*\(|\b(is_free_lock|is_used_lock|get_lock)\s*\(`)
+)
+
+// Blind masks the answers of statements that may bring something else for another reason than the order of transactions (LIMIT without ORDER
+// BY, session variables, lists in no order, rows that others have locked), and the tables that such statements write. A clock's values are not
+// among these: Learn finds the columns that they come into.
+func (m *Masks) Blind(s *schedule.Schedule) {
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		x := &st.Statement
+		counter, other := causes(x.Volatile)
+		other = other || lists.MatchString(x.Text) || contention.MatchString(x.Text) || x.Variables && !counter
+		if !counter && !other {
+			continue
+		}
+		if x.Verb == "begin" || x.Verb == "set" || x.Verb == "show" {
+			continue
+		}
+		m.doubtful[place(st.Session, st.Name)] = true
+		if !other {
+			continue
+		}
+		for _, t := range x.Targets() {
+			if name := strings.ToLower(t.Name); !m.blind[name] {
+				m.blind[name] = true
+				m.notes = append(m.notes, fmt.Sprintf("table %s is not compared: %s", t.Name, x.Volatile))
+			}
+		}
+	}
+}
+
+// causes takes the reasons apart why a statement is volatile, clocks left aside.
+func causes(volatile string) (counter, other bool) {
+	for reason := range strings.SplitSeq(volatile, "; ") {
+		switch {
+		case reason == "", strings.HasSuffix(reason, "the clock"):
+		case strings.HasSuffix(reason, "a sequence"), strings.Contains(reason, "last_insert_id"):
+			counter = true
+		default:
+			other = true
+		}
+	}
+	return counter, other
+}
+
+// Learn masks what differs between two executions of the same order.
+func (m *Masks) Learn(a, b *schedule.Schedule) {
+	x, y := columnValues(a), columnValues(b)
+	for place, text := range x {
+		if y[place] != text {
+			m.unstable["column "+place] = true
+		}
+	}
+	was, is := m.outcome(a), m.outcome(b)
+	for place, text := range was {
+		if is[place] != text {
+			m.unstable[place] = true
+		}
+	}
+	for place := range is {
+		if _, ok := was[place]; !ok {
+			m.unstable[place] = true
+		}
+	}
+}
+
+// columnValues gives the values of each column of each table, in no order.
+func columnValues(s *schedule.Schedule) map[string]string {
+	out := map[string]string{}
+	for _, t := range s.Final {
+		for i, c := range t.Columns {
+			var values []string
+			for _, row := range t.Rows {
+				values = append(values, valueText(row[i]))
+			}
+			slices.Sort(values)
+			out[bare(t.Name)+"."+strings.ToLower(c.Name)] = strings.Join(values, "\n")
+		}
+	}
+	return out
+}
+
+// bare is a table's name without its schema, as statements have it.
+func bare(name string) string {
+	if _, after, ok := strings.Cut(name, "."); ok {
+		name = after
+	}
+	return strings.ToLower(name)
+}
+
+// outcome is what an execution brought, by place: the answer of each step, and each table.
+func (m *Masks) outcome(s *schedule.Schedule) map[string]string {
+	out := map[string]string{}
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		p := place(st.Session, st.Name)
+		if _, ok := out[p]; ok {
+			out[p] += "; "
+		}
+		out[p] += m.answer(st.Statement.Text, &st.Answer)
+	}
+	for _, t := range s.Final {
+		// Rows whose counters are masked must not be compared in the order that these gave them.
+		var rows []string
+		for _, row := range t.Rows {
+			var parts []string
+			for i, v := range row {
+				column := strings.ToLower(t.Columns[i].Name)
+				p := bare(t.Name) + "." + column
+				if m.counters[p] || m.unstable["column "+p] || m.refers(column) {
+					continue
+				}
+				parts = append(parts, column+"="+valueText(v))
+			}
+			rows = append(rows, strings.Join(parts, ", "))
+		}
+		slices.Sort(rows)
+		out["table "+t.Name] = strings.Join(rows, "\n")
+	}
+	return out
+}
+
+// refers reports whether a column looks like a reference to a counter's value: order_id.
+func (m *Masks) refers(column string) bool {
+	return len(m.counters) > 0 && strings.HasSuffix(column, "_id") && !m.columns[column]
+}
+
+func (m *Masks) answer(sql string, a *schedule.Answer) string {
+	if a.Err != nil {
+		return "error " + a.Err.Code
+	}
+	if a.Columns == nil {
+		return fmt.Sprintf("%d rows changed", a.Affected)
+	}
+	var rows []string
+	for _, row := range a.Rows {
+		var values []string
+		for i, v := range row {
+			if column := strings.ToLower(a.Columns[i].Name); m.columns[column] || m.refers(column) {
+				continue
+			}
+			values = append(values, valueText(v))
+		}
+		rows = append(rows, "("+strings.Join(values, ", ")+")")
+	}
+	if !strings.Contains(strings.ToLower(sql), "order by") {
+		slices.Sort(rows)
+	}
+	if len(rows) == 0 {
+		return "no rows"
+	}
+	return strings.Join(rows, " ")
+}
+
+func valueText(v schedule.Value) string {
+	if v == nil {
+		return "NULL"
+	}
+	return string(v)
+}
+
+// difference finds the first one between what the execution of these sessions was and what it would have been. strict: in what
+// Blind has masked, too.
+func (m *Masks) difference(s, would *schedule.Schedule, sessions []int, strict bool) (Difference, bool) {
+	was, other := m.outcome(s), m.outcome(would)
+	seen := map[string]bool{}
+	for _, session := range sessions {
+		for i := range s.Steps {
+			st := &s.Steps[i]
+			p := place(session, st.Name)
+			if st.Session != session || seen[p] || m.skipped[p] || m.unstable[p] || m.doubtful[p] && !strict {
+				continue
+			}
+			seen[p] = true
+			if was[p] == other[p] {
+				continue
+			}
+			d := Difference{Session: session, Step: st.Name, SQL: st.Statement.Text, Want: shown(other[p]), Got: shown(was[p])}
+			d.Text = fmt.Sprintf("%s of %s (%s) would have brought %s, and brought %s", st.Name, s.Sessions[session].Name, brief(st.Statement.Text), d.Want, d.Got)
+			return d, true
+		}
+	}
+	for i := range s.Final {
+		name := s.Final[i].Name
+		p := "table " + name
+		if m.unstable[p] || m.blind[bare(name)] && !strict || was[p] == other[p] {
+			continue
+		}
+		d := Difference{Table: name, Want: shown(onlyIn(other[p], was[p])), Got: shown(onlyIn(was[p], other[p]))}
+		d.Text = fmt.Sprintf("table %s would have ended with %s, and ended with %s", name, d.Want, d.Got)
+		return d, true
+	}
+	return Difference{}, false
+}
+
+// onlyIn gives the lines of a that b has not.
+func onlyIn(a, b string) string {
+	other := map[string]int{}
+	for line := range strings.SplitSeq(b, "\n") {
+		other[line]++
+	}
+	var lines []string
+	for line := range strings.SplitSeq(a, "\n") {
+		if other[line] > 0 {
+			other[line]--
+			continue
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "; ")
+}
+
+func shown(text string) string {
+	if text == "" {
+		return "nothing"
+	}
+	return brief(text)
+}
+
+// brief makes a text fit into a line.
+func brief(sql string) string {
+	const most = 160
+	sql = strings.Join(strings.Fields(sql), " ")
+	if len(sql) <= most {
+		return sql
+	}
+	cut := most
+	for cut > 0 && sql[cut]&0xc0 == 0x80 {
+		cut--
+	}
+	return sql[:cut] + "..."
+}

@@ -1,0 +1,232 @@
+// Package serial asks of an execution whether its sessions, taken as units, could have run one after the other: it executes them in every
+// serial order and compares what each statement brought and what the tables hold at the end (view and final-state serializability by
+// values: Bernstein, Hadzilacos, Goodman, Concurrency Control and Recovery in Database Systems, chapter 2; Vidyasankar 1987). It needs no
+// dependencies, and sees phantoms and races between the several transactions of one session as well as any other.
+//
+// A session is one unit: what an application does for one request. So this oracle is asked by name only: sessions that run transactions
+// which have nothing to do with each other need not be serializable as wholes.
+package serial
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"wirecheck/history"
+	"wirecheck/oracle"
+	"wirecheck/oracle/schedule"
+)
+
+// Descriptor describes the oracle.
+var Descriptor = oracle.Oracle{
+	Name: "serial",
+	Doc: `sessions that could not have run one after the other
+It executes the sessions in every serial order. If none brings the same answers and tables, they were not serializable. Each session is taken as
+one unit, all of its transactions together: name this oracle for scenarios in which that is what is wanted.`,
+}
+
+// MaxSessions is how many sessions are judged at most: their orders are 24.
+const MaxSessions = 4
+
+// Options are what the execution itself does not tell.
+type Options struct {
+	// Counters are the columns that counters fill, as "table.column" in lower case, without schema.
+	Counters map[string]bool
+}
+
+// Check judges a schedule on a stage of its own.
+func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Options) (v schedule.Verdict, err error) {
+	if s.Trouble != "" || s.Crashed {
+		v.Unknown = s.Trouble
+		if v.Unknown == "" {
+			v.Unknown = "the server ended"
+		}
+		return v, nil
+	}
+	if slices.ContainsFunc(s.Steps, func(st schedule.Step) bool { return st.Name == "setup" }) {
+		v.Unknown = "a session's setup begins a transaction"
+		return v, nil
+	}
+	if err := stage.Prepare(ctx, s.Setup, len(s.Sessions)); err != nil {
+		return v, err
+	}
+	again, err := stage.Run(ctx, s.Sessions, submitted(s))
+	if err != nil {
+		return v, err
+	}
+	m := NewMasks(o.Counters)
+	m.Blind(s)
+	m.Learn(s, again)
+	j, err := m.Judge(s, false, func(order []int) (*schedule.Schedule, error) { return stage.Run(ctx, s.Sessions, inOrder(s, order)) })
+	if err != nil {
+		return v, err
+	}
+	v.Unknown, v.Notes = j.Unknown, m.notes
+	if len(j.Differences) > 0 {
+		v.Findings = append(v.Findings, finding(s, j.Differences))
+	}
+	return v, nil
+}
+
+// submitted gives the steps in the order in which they were sent.
+func submitted(s *schedule.Schedule) (orders []schedule.Order) {
+	steps := slices.Clone(s.Steps)
+	slices.SortStableFunc(steps, func(a, b schedule.Step) int { return a.Sent - b.Sent })
+	for _, st := range steps {
+		orders = append(orders, schedule.Order{Session: st.Session, Name: st.Name, SQL: st.Statement.Text})
+	}
+	return orders
+}
+
+// inOrder gives the steps of whole sessions, one session after the other.
+func inOrder(s *schedule.Schedule, order []int) (orders []schedule.Order) {
+	all := submitted(s)
+	for _, session := range order {
+		for _, o := range all {
+			if o.Session == session {
+				orders = append(orders, o)
+			}
+		}
+	}
+	return orders
+}
+
+// Judgement says whether an execution was serializable.
+type Judgement struct {
+	// Differences say for each serial order what would have been different; empty: one of them is the same.
+	Differences []Difference
+	Unknown     string // why nothing can be said
+}
+
+// Difference is how an execution differs from one serial order.
+type Difference struct {
+	Text    string
+	Order   []int // the sessions
+	Session int
+	Step    string // whose answer differs; empty: a table does
+	SQL     string
+	Table   string
+	Want    string
+	Got     string
+}
+
+// Judge compares an execution with the serial ones, which run executes. Sessions of which nothing lasted, since the server ended their transactions
+// to let others go on (deadlock, serialization failure, lock wait), are left out: without them it must be serializable. strict compares what
+// Blind has masked, too: then no difference tells more, and one tells nothing.
+func (m *Masks) Judge(s *schedule.Schedule, strict bool, run func(order []int) (*schedule.Schedule, error)) (j Judgement, err error) {
+	sessions, why := lasting(s)
+	switch {
+	case why != "":
+		return Judgement{Unknown: why}, nil
+	case len(sessions) > MaxSessions:
+		return Judgement{Unknown: fmt.Sprintf("more than %d sessions", MaxSessions)}, nil
+	case len(sessions) < 2:
+		return j, nil
+	}
+	for order := range permutations(sessions) {
+		r, err := run(order)
+		if err != nil {
+			return j, err
+		}
+		if r.Trouble != "" || r.Crashed {
+			return Judgement{Unknown: "a serial order could not be executed: " + r.Trouble}, nil
+		}
+		d, differs := m.difference(s, r, sessions, strict)
+		if !differs {
+			return Judgement{}, nil
+		}
+		d.Order = order
+		d.Text = fmt.Sprintf("with %s one after the other: %s", strings.Join(names(s, order), ", "), d.Text)
+		j.Differences = append(j.Differences, d)
+	}
+	return j, nil
+}
+
+// lasting gives the sessions that did something that lasted. Why says why that is not known.
+func lasting(s *schedule.Schedule) (sessions []int, why string) {
+	lasts, refused := make([]bool, len(s.Sessions)), make([]bool, len(s.Sessions))
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		switch {
+		case st.Effect == "connection gone":
+			return nil, "a connection ended"
+		case st.Reason == "deadlock" || st.Reason == "serialization failure" || st.Reason == "lock wait time-out":
+			refused[st.Session] = true
+		}
+	}
+	for _, t := range s.Transactions() {
+		if t.Outcome == history.OutcomeUnknown {
+			return nil, "it is not known whether a transaction committed"
+		}
+		// A transaction that the application rolled back still read what it read.
+		lasts[t.Session] = lasts[t.Session] || t.Outcome == history.OutcomeCommitted || !refused[t.Session]
+	}
+	for i := range s.Sessions {
+		switch {
+		case lasts[i] && refused[i]:
+			return nil, fmt.Sprintf("session %s went on after the server had ended one of its transactions", s.Sessions[i].Name)
+		case lasts[i]:
+			sessions = append(sessions, i)
+		}
+	}
+	return sessions, ""
+}
+
+func names(s *schedule.Schedule, sessions []int) (list []string) {
+	for _, i := range sessions {
+		list = append(list, s.Sessions[i].Name)
+	}
+	return list
+}
+
+func permutations(list []int) func(yield func([]int) bool) {
+	return func(yield func([]int) bool) {
+		var walk func(done []int) bool
+		walk = func(done []int) bool {
+			if len(done) == len(list) {
+				return yield(slices.Clone(done))
+			}
+			for _, i := range list {
+				if !slices.Contains(done, i) && !walk(append(done, i)) {
+					return false
+				}
+			}
+			return true
+		}
+		walk(make([]int, 0, len(list)))
+	}
+}
+
+// finding tells of an execution that no serial order explains. It is a violation where the product promises serializable transactions and
+// each session is one.
+func finding(s *schedule.Schedule, differences []Difference) oracle.Finding {
+	d := differences[0]
+	f := oracle.Finding{
+		Oracle: Descriptor.Name, Kind: oracle.KindAnomaly, Class: oracle.Serial, Name: oracle.NameSerial, Level: s.Level, Seen: 1, Tables: []string{},
+		Difference: &oracle.Difference{
+			Rule: "serializability: some order of the sessions, one after the other, brings the same answers and the same tables at the end",
+			Step: d.Step, SQL: d.SQL, Table: d.Table,
+			Expected: oracle.Side{Text: d.Want}, Observed: oracle.Side{Text: d.Got},
+		},
+	}
+	if d.Step != "" {
+		f.Difference.Session = s.Sessions[d.Session].Name
+	}
+	count := map[int]int{}
+	for _, t := range s.Transactions() {
+		count[t.Session]++
+	}
+	one := true
+	for _, n := range count {
+		one = one && n == 1
+	}
+	if one && s.Level == oracle.Serializable {
+		f.Kind, f.Promised = oracle.KindViolation, true
+	}
+	for _, d := range differences {
+		f.Difference.Reference = append(f.Difference.Reference, d.Text)
+	}
+	f.ID = f.Fingerprint()
+	return f
+}

@@ -1,0 +1,225 @@
+package trace
+
+import (
+	"encoding/binary"
+	"errors"
+	"strings"
+
+	"wirecheck/history"
+)
+
+// Events of a history stand in a capture file as their JSON form (package history), but for their accesses, which are most of them and
+// much alike: these are packed, each as what differs from the one before.
+
+// Marks of a packed access. Of what has no mark, texts and numbers are empty.
+const (
+	accOp          = 1 << iota // the operation follows; else it is that of the access before
+	accTable                   // the same for the table
+	accKey                     // the key follows; else it is empty
+	accSameName                // the name is made of the key as in the access before
+	accName                    // the name follows
+	accSameVersion             // as in the access before, also of those that follow
+	accVersion
+	accSameWriter
+	accWriter
+	accPrev
+	accPrevWriter
+	accOrder
+	accPrevOrder
+	accSameAsOf
+	accAsOf
+	accApprox
+	accEnd
+)
+
+// packer remembers the access before.
+type packer struct {
+	last      history.Access
+	pre, post string // of the name, around the key
+}
+
+// appendAccesses packs accesses.
+func appendAccesses(b []byte, all []history.Access) []byte {
+	var p packer
+	for i := range all {
+		b = p.append(b, &all[i])
+	}
+	return b
+}
+
+func (p *packer) append(b []byte, a *history.Access) []byte {
+	var marks uint64
+	set := func(on bool, mark uint64) {
+		if on {
+			marks |= mark
+		}
+	}
+	set(a.Op != p.last.Op, accOp)
+	set(a.Row.Table != p.last.Row.Table, accTable)
+	set(a.Row.Key != "", accKey)
+	pre, post, made := around(a.Name, a.Row.Key)
+	same := made && pre == p.pre && post == p.post
+	set(same, accSameName)
+	set(!same && a.Name != "", accName)
+	set(a.Version != "" && a.Version == p.last.Version, accSameVersion)
+	set(a.Version != "" && a.Version != p.last.Version, accVersion)
+	set(a.Writer != "" && a.Writer == p.last.Writer, accSameWriter)
+	set(a.Writer != "" && a.Writer != p.last.Writer, accWriter)
+	set(a.Prev != "", accPrev)
+	set(a.PrevWriter != "", accPrevWriter)
+	set(a.Order != 0, accOrder)
+	set(a.PrevOrder != 0, accPrevOrder)
+	set(a.AsOf != 0 && a.AsOf == p.last.AsOf, accSameAsOf)
+	set(a.AsOf != 0 && a.AsOf != p.last.AsOf, accAsOf)
+	set(a.Approx, accApprox)
+	b = binary.AppendUvarint(b, marks)
+	for _, t := range []struct {
+		mark uint64
+		text string
+	}{
+		{accOp, string(a.Op)}, {accTable, a.Row.Table}, {accKey, a.Row.Key}, {accName, a.Name}, {accVersion, a.Version}, {accWriter, a.Writer},
+		{accPrev, a.Prev}, {accPrevWriter, a.PrevWriter},
+	} {
+		if marks&t.mark != 0 {
+			b = binary.AppendUvarint(b, uint64(len(t.text)))
+			b = append(b, t.text...)
+		}
+	}
+	for _, n := range []struct{ mark, value uint64 }{{accOrder, a.Order}, {accPrevOrder, a.PrevOrder}, {accAsOf, a.AsOf}} {
+		if marks&n.mark != 0 {
+			b = binary.AppendUvarint(b, n.value)
+		}
+	}
+	p.last = *a
+	if made {
+		p.pre, p.post = pre, post
+	}
+	return b
+}
+
+// around tells what stands around the key in a row's name.
+func around(name, key string) (pre, post string, ok bool) {
+	if key == "" {
+		return "", "", false
+	}
+	i := strings.LastIndex(name, key)
+	if i < 0 {
+		return "", "", false
+	}
+	return name[:i], name[i+len(key):], true
+}
+
+var errAccess = errors.New("its accesses are damaged")
+
+// decodeAccesses reads packed accesses. Texts that repeat share memory.
+func decodeAccesses(b []byte) (all []history.Access, err error) {
+	d := decoder{b: b}
+	var p packer
+	for len(d.b) > 0 && d.err == nil {
+		marks := d.uvarint()
+		if marks >= accEnd {
+			return nil, errAccess
+		}
+		a := history.Access{Op: p.last.Op, Row: history.Row{Table: p.last.Row.Table}, Approx: marks&accApprox != 0}
+		if marks&accOp != 0 {
+			a.Op = history.Op(d.string())
+		}
+		if marks&accTable != 0 {
+			a.Row.Table = d.string()
+		}
+		if marks&accKey != 0 {
+			a.Row.Key = d.string()
+		}
+		switch {
+		case marks&accSameName != 0:
+			a.Name = p.pre + a.Row.Key + p.post
+		case marks&accName != 0:
+			a.Name = d.string()
+		}
+		switch {
+		case marks&accSameVersion != 0:
+			a.Version = p.last.Version
+		case marks&accVersion != 0:
+			a.Version = d.string()
+		}
+		switch {
+		case marks&accSameWriter != 0:
+			a.Writer = p.last.Writer
+		case marks&accWriter != 0:
+			a.Writer = d.string()
+		}
+		if marks&accPrev != 0 {
+			a.Prev = d.string()
+		}
+		if marks&accPrevWriter != 0 {
+			a.PrevWriter = d.string()
+		}
+		if marks&accOrder != 0 {
+			a.Order = d.uvarint()
+		}
+		if marks&accPrevOrder != 0 {
+			a.PrevOrder = d.uvarint()
+		}
+		switch {
+		case marks&accSameAsOf != 0:
+			a.AsOf = p.last.AsOf
+		case marks&accAsOf != 0:
+			a.AsOf = d.uvarint()
+		}
+		p.last = a
+		if pre, post, ok := around(a.Name, a.Row.Key); ok {
+			p.pre, p.post = pre, post
+		}
+		all = append(all, a)
+	}
+	if d.err != nil {
+		return nil, errAccess
+	}
+	return all, nil
+}
+
+// string reads a text behind its length.
+func (d *decoder) string() string {
+	n := d.uvarint()
+	if n > uint64(len(d.b)) {
+		if d.err == nil {
+			d.err = errShort
+		}
+		return ""
+	}
+	s := string(d.b[:n])
+	d.b = d.b[n:]
+	return s
+}
+
+// event writes an event of a history.
+func (e *encoder) event(ev *history.Event) {
+	head := *ev
+	head.Accesses = nil
+	e.part(fieldEvent, func(e *encoder) { e.b = history.AppendEvent(e.b, &head) })
+	if len(ev.Accesses) > 0 {
+		e.part(fieldAccesses, func(e *encoder) { e.b = appendAccesses(e.b, ev.Accesses) })
+	}
+}
+
+func (d *decoder) event() *history.Event {
+	ev := &history.Event{}
+	var accesses []history.Access
+	for field, _, text, ok := d.next(); ok; field, _, text, ok = d.next() {
+		var err error
+		switch field {
+		case fieldEvent:
+			var in history.Decoder
+			err = in.Decode(text, ev)
+		case fieldAccesses:
+			accesses, err = decodeAccesses(text)
+		default:
+			d.odd(field)
+		}
+		if err != nil && d.err == nil {
+			d.err = err
+		}
+	}
+	ev.Accesses = accesses
+	return ev
+}

@@ -1,0 +1,56 @@
+package trace
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/gopacket/gopacket/layers"
+)
+
+// fuzzFormat gives the reader of a format anything. What it hands on must be records that a capture file can hold, and it must account for the
+// file: what is no record and no part of one is counted.
+func fuzzFormat(f *testing.F, name, prefix string, seeds ...[]byte) {
+	f.Helper()
+	for file, data := range sampleLogs(f) {
+		if formatByName(file) == name {
+			f.Add(data)
+		}
+	}
+	for _, data := range seeds {
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		records := 0
+		report, err := streamBytes(t, data, name, ImportOptions{MaxLine: 1 << 16, Prefix: prefix, Out: func(r *Record) error {
+			records++
+			b := appendRecord(nil, r, 0)
+			var again Record
+			if err := decodeRecord(b, &again, 0); err != nil || !bytes.Equal(b, appendRecord(nil, &again, 0)) {
+				t.Errorf("a record that cannot be written: %v, %+v", err, flat(r))
+			}
+			return nil
+		}})
+		if err != nil || len(report.Format) == 0 {
+			return
+		}
+		if text := strings.TrimSpace(strings.TrimPrefix(string(data), string(byteOrderMark))); records == 0 && report.Unknown == 0 && len(report.Other) == 0 && text != "" && name != "pcap" {
+			t.Errorf("nothing is said of %q", data)
+		}
+	})
+}
+
+func FuzzCSVLog(f *testing.F)      { fuzzFormat(f, "csvlog", "") }
+func FuzzJSONLog(f *testing.F)     { fuzzFormat(f, "jsonlog", "") }
+func FuzzGeneralLog(f *testing.F)  { fuzzFormat(f, "general", "") }
+func FuzzSlowLog(f *testing.F)     { fuzzFormat(f, "slow", "") }
+func FuzzServerAudit(f *testing.F) { fuzzFormat(f, "audit", "") }
+
+func FuzzStderrLog(f *testing.F) {
+	fuzzFormat(f, "stderr", "%m [%p] %q%u@%d ", []byte("2026-11-20 09:31:14.001 UTC [77] app@shop LOG:  statement: SELECT 1\n\t+ 1\n2026-11-20 09:31:14.001 UTC [77] ERROR:  22012: x\n"))
+}
+
+func FuzzPcap(f *testing.F) {
+	said := []string{">" + pgBindExecute, "<" + pgRowAnswer, ">" + pgMsg('Q', "COMMIT\x00"), "<" + pgMsg('C', "COMMIT\x00") + pgMsg('Z', "I")}
+	fuzzFormat(f, "pcap", "", talkPackets(f, layers.LinkTypeEthernet, false, said...), talkPackets(f, layers.LinkTypeRaw, true, said...), []byte("\x0a\x0d\x0d\x0a"))
+}

@@ -139,7 +139,7 @@ func (a *arena) again(ctx context.Context, spec *scenario.Spec, level engine.Lev
 		if other.Class != f.Class || other.Name != f.Name || other.Kind != f.Kind {
 			return false
 		}
-		return f.Difference == nil || nameless(other.Difference.Rule, spec) == nameless(f.Difference.Rule, in)
+		return f.Difference == nil || nameless(other.Difference.Rule, spec, in) == nameless(f.Difference.Rule, spec, in)
 	}
 	for _, v := range d.rulings {
 		if slices.ContainsFunc(v.findings, func(other oracle.Finding) bool { return same(&other) }) {
@@ -154,18 +154,21 @@ var (
 	creation   = regexp.MustCompile("(?i)\\bCREATE\\s+(?:\\w+\\s+)?(?:TABLE|VIEW)\\s+(?:IF\\s+NOT\\s+EXISTS\\s+)?[`\"]?(\\w+)")
 )
 
-// nameless is a rule without the names of the sessions, steps and tables of its case: another case has other names.
-func nameless(rule string, spec *scenario.Spec) string {
+// nameless is a rule without the names of the sessions, steps and tables of cases. Rules that are compared are given the same cases: a
+// name may be a word of the rule, too.
+func nameless(rule string, specs ...*scenario.Spec) string {
 	names := map[string]bool{}
-	for _, s := range spec.Sessions {
-		names[s.Name] = true
-		for _, st := range s.Steps {
-			names[st.Name] = true
+	for _, spec := range specs {
+		for _, s := range spec.Sessions {
+			names[s.Name] = true
+			for _, st := range s.Steps {
+				names[st.Name] = true
+			}
 		}
-	}
-	for _, b := range spec.Setup {
-		for _, m := range creation.FindAllStringSubmatch(b.SQL, -1) {
-			names[m[1]] = true
+		for _, b := range spec.Setup {
+			for _, m := range creation.FindAllStringSubmatch(b.SQL, -1) {
+				names[m[1]] = true
+			}
 		}
 	}
 	return identifier.ReplaceAllStringFunc(rule, func(word string) string {

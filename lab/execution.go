@@ -31,7 +31,8 @@ type execution struct {
 	submitted [][]int           // by session: the places of the steps that were offered, in order
 	inside    []bool            // by session: a transaction was open when the last of them was
 	waits     []engine.WaitKind // by place: what the step waits for, see waitFor
-	with      []bool            // by session: its step is with the server
+	with      []bool            // by session: its step is with the server ...
+	sent      []time.Time       // ... since then
 	seen      []engine.Wait     // by session: what the last look showed
 	waitSeen  []time.Time       // by place: when a wait was first seen of which it is not known that it has looked for a deadlock
 	begun     []bool            // by place: the step was submitted or is left out
@@ -42,6 +43,9 @@ type execution struct {
 	heard     []Heard
 }
 
+// aloneGrace is how long a step may take before the locks are looked at if nobody of the scenario is there to wait for.
+const aloneGrace = 20 * time.Millisecond
+
 // execute runs the steps.
 func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, r *Result) {
 	order := make([]string, len(p.Steps))
@@ -49,7 +53,7 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 		lab: l, spec: spec, perm: p, plans: make([][]int, len(spec.Sessions)), done: make([]Event, len(p.Steps)),
 		submitted: make([][]int, len(spec.Sessions)), inside: make([]bool, len(spec.Sessions)), waits: make([]engine.WaitKind, len(p.Steps)),
 		begun: make([]bool, len(p.Steps)), waitsFor: map[int][]int{}, waitSeen: make([]time.Time, len(p.Steps)),
-		seen: make([]engine.Wait, len(spec.Sessions)), with: make([]bool, len(spec.Sessions)),
+		seen: make([]engine.Wait, len(spec.Sessions)), with: make([]bool, len(spec.Sessions)), sent: make([]time.Time, len(spec.Sessions)),
 	}
 	for i, ps := range p.Steps {
 		order[i] = strconv.Itoa(i)
@@ -57,7 +61,11 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 		x.done[i] = Event{Place: i, Step: ps.Step}
 		x.over = append(x.over, make(chan struct{}))
 	}
-	x.shell = shell.New(scheduler.Listed(order), x.look, l.config.Limits)
+	limits := l.config.Limits
+	if len(spec.Sessions) == 1 {
+		limits.Grace = max(limits.Grace, aloneGrace)
+	}
+	x.shell = shell.New(scheduler.Listed(order), x.look, limits)
 	outer := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -73,9 +81,9 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 	if err == nil && outer.Err() != nil {
 		err = context.Cause(outer) // sessions have left for this reason
 	}
-	still := ""
+	still, works := "", false
 	if err != nil {
-		still = x.underWay()
+		still, works = x.underWay()
 		cancel(err)
 		l.killAll()
 	}
@@ -95,14 +103,15 @@ func (l *Lab) execute(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 	case err != nil:
 		r.Trouble = err
 		r.Crashed = outer.Err() == nil && !errors.Is(err, shell.ErrStuck) // the lock views could not be asked
+		r.Hung = errors.Is(err, ErrCaseLimit) && works || r.Crashed && errors.Is(err, context.DeadlineExceeded)
 		if still != "" {
 			r.Trouble = fmt.Errorf("%w: %s", err, still)
 		}
 	}
 }
 
-// underWay says which steps are with the server, and what they wait for.
-func (x *execution) underWay() string {
+// underWay says which steps are with the server, and what they wait for. One works if it has been there for long and was not seen to wait.
+func (x *execution) underWay() (text string, works bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var list []string
@@ -111,6 +120,8 @@ func (x *execution) underWay() string {
 			continue
 		}
 		text := fmt.Sprintf("%s is still in %s", x.spec.Sessions[s].Name, x.done[last(places)].Step.Name)
+		long := time.Since(x.sent[s]) > x.lab.config.Case/2 // else it may be the case that is slow, or the machine
+		works = works || long && !x.seen[s].Blocked && !x.seen[s].Foreign
 		switch w := x.seen[s]; {
 		case w.Foreign && len(w.For) == 0:
 			text += fmt.Sprintf(", which waits (%s) for a session that is not part of the scenario", w.Kind)
@@ -119,7 +130,7 @@ func (x *execution) underWay() string {
 		}
 		list = append(list, text)
 	}
-	return strings.Join(list, "; ")
+	return strings.Join(list, "; "), works
 }
 
 // session executes one session's steps, in their turn.
@@ -147,7 +158,7 @@ func (x *execution) session(ctx context.Context, s scheduler.Session, places []i
 			x.launched++
 			x.begun[place] = true
 			x.limited[s] = x.limited[s] || limits.MatchString(st.SQL)
-			x.with[s] = true
+			x.with[s], x.sent[s] = true, time.Now()
 		})
 		a, err := x.do(ctx, int(s), m, st.SQL)
 		if err != nil && ctx.Err() != nil {

@@ -26,6 +26,9 @@ type Result struct {
 	Backends []uint64
 	// Crashed says that the server is gone, or ended a connection that nobody asked it to end.
 	Crashed bool
+	// Hung says that a step was with the server and did not wait there for anybody when the case had taken too long, or that the
+	// server did not even tell who waits.
+	Hung bool
 }
 
 // Session finds the session that the server knows by a number; -1 if it is none of the scenario's.

@@ -18,9 +18,12 @@ func (l *Lab) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 	return l.run(ctx, spec, p, nil, prepared)
 }
 
+// ErrCaseLimit says that Config.Case has passed.
+var ErrCaseLimit = errors.New("the case took more than")
+
 // run is Run; settings are statements that are executed in each session before its own setup.
 func (l *Lab) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, settings [][]string, prepared func()) (*Result, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, l.config.Case, fmt.Errorf("the case took more than %v", l.config.Case))
+	ctx, cancel := context.WithTimeoutCause(ctx, l.config.Case, fmt.Errorf("%w %v", ErrCaseLimit, l.config.Case))
 	defer cancel()
 	if err := l.ready(ctx, spec, l.config.Keep || !slices.ContainsFunc(spec.Sessions, alters)); err != nil {
 		return nil, err
@@ -58,6 +61,7 @@ func (l *Lab) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 		r.Trouble = err
 	}
 	if r.Trouble != nil {
+		r.Hung = r.Hung || r.Crashed && (errors.Is(r.Trouble, ErrCaseLimit) || errors.Is(r.Trouble, context.DeadlineExceeded))
 		l.current, l.contents = nil, nil
 	}
 	return r, nil

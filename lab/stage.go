@@ -182,7 +182,7 @@ func (s *Stage) Run(ctx context.Context, sessions []schedule.Session, orders []s
 func (s *Stage) Schedule(spec *scenario.Spec, r *Result) (*schedule.Schedule, error) {
 	out := &schedule.Schedule{
 		Product: s.lab.config.Backend.Name, Version: s.version, Level: s.lab.config.Level.History,
-		Final: tablesOf(r.Tables), Crashed: r.Crashed, Marks: r.Marks,
+		Final: tablesOf(r.Tables), Crashed: r.Crashed, Hung: r.Hung, Marks: r.Marks,
 	}
 	if r.Trouble != nil {
 		out.Trouble = r.Trouble.Error()

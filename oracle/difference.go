@@ -31,6 +31,7 @@ const (
 	NameSerial     = "not serializable"
 	NameCrash      = "crash"
 	NameInternal   = "internal error"
+	NameHang       = "hang" // a statement, or the server, that does not answer and waits for nobody
 )
 
 // Difference is the evidence of a finding that compares two executions: what was expected by which rule, and what was seen.

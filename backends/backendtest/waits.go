@@ -51,6 +51,8 @@ var waitCases = []waitCase{
 	{"advisory", innodb, "SELECT GET_LOCK('wirecheck', 0)", "SELECT GET_LOCK('wirecheck', 100)", engine.WaitAdvisory, "SELECT RELEASE_LOCK('wirecheck')", false},
 	{"safe snapshot", pg, "BEGIN ISOLATION LEVEL SERIALIZABLE; UPDATE t SET v = 0 WHERE id = 1",
 		"BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE; SELECT * FROM t", engine.WaitSnapshot, "COMMIT", true},
+	{"safe snapshot, after a transaction that the holder's overlaps", pg, "BEGIN ISOLATION LEVEL SERIALIZABLE; UPDATE t SET v = 0 WHERE id = 1",
+		"BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT * FROM t; COMMIT; BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE; SELECT * FROM t", engine.WaitSnapshot, "COMMIT", false},
 	{"text that looks like the server's", innodb, "BEGIN; UPDATE t SET v = 11 WHERE id = 1",
 		"BEGIN; UPDATE t SET v = 12 WHERE id = 1 /*\n---TRANSACTION 1, ACTIVE\n------- TRX HAS BEEN WAITING 1 SEC\nTABLE LOCK x trx id 1 lock mode X waiting\n*/",
 		engine.WaitRow, "COMMIT", false},

@@ -51,7 +51,7 @@ const Install = "apt-get install -y postgresql"
 // Autovacuum takes locks and snapshots of its own, and a background that works at moments of its own choosing. Oracles with databases
 // of their own, at several levels, need more connections than the usual hundred.
 func LabSettings() map[string]string {
-	return map[string]string{"deadlock_timeout": "1ms", "log_lock_waits": "on", "autovacuum": "off", "max_connections": "500"}
+	return map[string]string{"deadlock_timeout": "1ms", "log_lock_waits": "on", "autovacuum": "off", "max_connections": "500", "jit": "off"}
 }
 
 // class sorts errors (PostgreSQL manual, appendix A, "Error Codes", and 13.5, "Serialization Failure Handling"). No error

@@ -16,14 +16,20 @@ import (
 // before it in the lock's queue (PostgreSQL manual, 9.27, "Session Information Functions"); a transaction that waits for a
 // safe snapshot has a function of its own. Only for a session that waits is it looked up what for: itself or, since
 // pg_blocking_pids speaks for them too, one of its parallel workers. That row is gone if the lock was granted meanwhile: then
-// the session does not wait.
+// the session does not wait. pg_safe_snapshot_blocking_pids looks at the first serializable transaction that it finds of a session,
+// which may be an earlier one that is remembered because others overlapped it (PostgreSQL 15, GetSafeSnapshotBlockingPids in
+// predicate.c); it is silent then, and only the wait event (manual, table 28.9) tells of the wait.
 const looking = `
 SELECT p, b, s, CASE WHEN b <> '{}' THEN COALESCE(
   (SELECT locktype || ' ' || mode FROM pg_catalog.pg_lock_status() AS l WHERE NOT l.granted AND l.pid = p LIMIT 1),
   (SELECT locktype || ' ' || mode FROM pg_catalog.pg_lock_status() AS l JOIN pg_catalog.pg_stat_get_activity(NULL) AS a USING (pid)
-   WHERE NOT l.granted AND a.leader_pid = p LIMIT 1)) END
+   WHERE NOT l.granted AND a.leader_pid = p LIMIT 1))
+  WHEN s = '{}' THEN (SELECT wait_event FROM pg_catalog.pg_stat_get_activity(p) WHERE wait_event = 'SafeSnapshot') END
 FROM (SELECT p, pg_catalog.pg_blocking_pids(p) AS b, pg_catalog.pg_safe_snapshot_blocking_pids(p) AS s
       FROM unnest($1::int4[]) WITH ORDINALITY AS u(p, n) ORDER BY n OFFSET 0) AS x`
+
+// safeSnapshot is the wait event of a transaction that waits for a safe snapshot.
+const safeSnapshot = "SafeSnapshot"
 
 const lookName = "wirecheck_look"
 
@@ -98,7 +104,7 @@ func dropBrief(ids []uint64, waits []engine.Wait, brief []bool) {
 	}
 }
 
-// waitOf reads a row: pid, blockers, safe snapshot's blockers, "locktype mode" or NULL. brief says that the lock is one that
+// waitOf reads a row: pid, blockers, safe snapshot's blockers, "locktype mode" or the wait event or NULL. brief says that the lock is one that
 // is held within a statement only.
 func waitOf(row [][]byte, ids []uint64) (w engine.Wait, brief bool, err error) {
 	blockers, err := parsePIDs(row[1])
@@ -116,7 +122,7 @@ func waitOf(row [][]byte, ids []uint64) (w engine.Wait, brief bool, err error) {
 		}
 		brief, kind = short(string(row[3])), kindOf(string(row[3]))
 	}
-	if len(blockers) == 0 {
+	if len(blockers) == 0 && string(row[3]) != safeSnapshot {
 		return engine.Wait{}, false, nil
 	}
 	w = engine.Wait{Blocked: true, Kind: kind}

@@ -34,6 +34,7 @@ func TestWaitOf(t *testing.T) {
 		{"somebody else", "{9}", "{}", "relation RowExclusiveLock", engine.Wait{Blocked: true, Kind: engine.WaitTable, Foreign: true}},
 		{"a prepared transaction", "{0,7}", "{}", "advisory ExclusiveLock", engine.Wait{Blocked: true, Kind: engine.WaitAdvisory, Foreign: true, For: []uint64{7}}},
 		{"safe snapshot", "{}", "{7}", "", engine.Wait{Blocked: true, Kind: engine.WaitSnapshot, For: []uint64{7}}},
+		{"safe snapshot, nobody knows whose", "{}", "{}", "SafeSnapshot", engine.Wait{Blocked: true, Kind: engine.WaitSnapshot}},
 		{"granted meanwhile", "{7}", "{}", "", engine.Wait{}},
 		{"for microseconds", "{7}", "{}", "extend ExclusiveLock", engine.Wait{Blocked: true, Kind: engine.WaitOther, For: []uint64{7}}},
 		{"unknown", "{7}", "{}", "applytransaction X", engine.Wait{Blocked: true, Kind: engine.WaitOther, For: []uint64{7}}},

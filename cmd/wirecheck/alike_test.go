@@ -65,7 +65,7 @@ func TestKnownCause(t *testing.T) {
 	f := &oracle.Finding{Oracle: "wss", Class: oracle.WSSTx, Difference: &oracle.Difference{Cause: "early snapshot"}}
 	other := &oracle.Finding{Oracle: "wss", Class: oracle.WSSStmt, Difference: &oracle.Difference{Cause: "early snapshot"}}
 	third := &oracle.Finding{Oracle: "wss", Class: oracle.WSSStmt, Difference: &oracle.Difference{Cause: "torn"}}
-	k := &keeper{known: map[string]bool{}}
+	k := &keeper{known: map[string]bool{}, state: huntState{Seen: map[string]int{}}}
 	if k.knows(f) {
 		t.Error("nothing is kept")
 	}

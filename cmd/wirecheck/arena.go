@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"maps"
 	"regexp"
 	"slices"
+	"syscall"
 	"time"
 
 	"wirecheck/backends/engine"
@@ -98,8 +101,57 @@ func (a *arena) closeBenches(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// judgedShare is how many times as long as a case a case and its oracles may take.
+const judgedShare = 5
+
+// bounded bounds the execution of one case by all who judge it: nothing that a server does may make a hunt stand still.
+func (a *arena) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := judgedShare * a.limit
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w %v", errJudgedLimit, limit))
+}
+
+var errJudgedLimit = errors.New("the case and its oracles took more than")
+
+// fate is what became of the server in a case that ended in an error or in trouble: a crash, a hang, or nothing, since it lives.
+func (a *arena) fate(ctx context.Context, d *done, err error) string {
+	switch {
+	case err == nil && d.Hung:
+		return oracle.NameHang
+	case err == nil && d.Crashed:
+		return oracle.NameCrash
+	case a.site.server == nil:
+		return ""
+	}
+	select {
+	case <-a.site.server.Done():
+		return oracle.NameCrash
+	default:
+	}
+	for _, lost := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, lost) { // a server may live although one of its processes crashed (PostgreSQL)
+			return oracle.NameCrash
+		}
+	}
+	switch alive := a.site.answers(ctx); {
+	case alive == nil && (errors.Is(err, lab.ErrCaseLimit) || errors.Is(err, errJudgedLimit)):
+		// A connection that does not answer, or one that holds locks and does not go on. Should it be an oracle that is slow, then the
+		// crash oracle alone does not find it again.
+		return oracle.NameHang
+	case alive == nil:
+		return ""
+	case errors.Is(alive, context.DeadlineExceeded):
+		return oracle.NameHang
+	}
+	return oracle.NameCrash
+}
+
 // restart starts the private server again. One that is somebody else's is only connected to again.
 func (a *arena) restart(ctx context.Context) error {
+	if a.site.server != nil { // what hangs in it holds locks
+		if err := a.site.server.Kill(); err != nil {
+			return err
+		}
+	}
 	_ = a.closeBenches(ctx) // the server that they speak of is gone
 	s, err := a.r.revive(ctx, a.name)
 	if err != nil {
@@ -112,28 +164,32 @@ func (a *arena) restart(ctx context.Context) error {
 // again executes a case once more and reports whether it shows the same finding as another one did: the same oracle, class, name and kind of
 // finding, by the same rule.
 func (a *arena) again(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding, in *scenario.Spec) (bool, error) {
-	b, err := a.bench(ctx, level)
-	if err != nil {
-		return false, err
+	within, cancel := a.bounded(ctx)
+	defer cancel()
+	d, err := &done{}, error(nil)
+	if b, e := a.bench(within, level); e != nil {
+		err = e
+	} else {
+		defer b.only(func(j judge) bool { return j.Name == f.Oracle }, false)()
+		defer func() { b.attempts = attempts }()
+		b.attempts = 0
+		d, err = b.run(within, spec, spec.Permutations[0])
 	}
-	defer b.only(func(j judge) bool { return j.Name == f.Oracle }, false)()
-	defer func() { b.attempts = attempts }()
-	b.attempts = 0
-	d, err := b.run(ctx, spec, spec.Permutations[0])
 	var refused *engine.ServerError
 	switch {
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
 	case errors.As(err, &refused):
 		return false, nil
-	case err != nil, d.Crashed:
+	case err != nil, d.Crashed, d.Hung:
 		if a.site.server == nil && err != nil {
 			return false, err
 		}
+		name := a.fate(ctx, d, err)
 		if e := a.restart(ctx); e != nil {
 			return false, errors.Join(err, e)
 		}
-		return f.Name == oracle.NameCrash, nil
+		return f.Name == name, nil
 	}
 	same := func(other *oracle.Finding) bool {
 		if other.Class != f.Class || other.Name != f.Name || other.Kind != f.Kind {

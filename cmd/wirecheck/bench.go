@@ -25,6 +25,7 @@ type bench struct {
 	primary *lab.Stage // of lab
 	watched *lab.Lab   // executes it for the isolation oracle; lab, or one more
 	lens    *lens      // nil: the isolation oracle does not judge
+	blind   bool       // it does not judge for now
 	labs    *engine.Labs
 
 	config   lab.Config // of plain labs
@@ -116,12 +117,10 @@ func openBench(ctx context.Context, c *common, s *site, config lab.Config, p pan
 
 // only lets no other judges judge, and the isolation oracle only if watched, until what it gives is called.
 func (b *bench) only(keep func(judge) bool, watched bool) (restore func()) {
-	whole, lens := b.panel, b.lens
+	whole, blind := b.panel, b.blind
 	b.panel.judges = slices.DeleteFunc(slices.Clone(whole.judges), func(j judge) bool { return !keep(j) })
-	if len(b.panel.judges) > 0 && !watched {
-		b.lens = nil
-	}
-	return func() { b.panel, b.lens = whole, lens }
+	b.blind = blind || len(b.panel.judges) > 0 && !watched // the lens stays where it is, to be closed
+	return func() { b.panel, b.blind = whole, blind }
 }
 
 // openWatched opens a lab behind a proxy that sees what happens.
@@ -143,7 +142,7 @@ func (b *bench) openWatched(ctx context.Context, c *common, s *site, config lab.
 // run executes and judges one permutation.
 func (b *bench) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation) (*done, error) {
 	d := &done{}
-	if b.lens != nil {
+	if b.lens != nil && !b.blind {
 		b.lens.live.restart()
 		begun := time.Now()
 		r, err := b.execute(ctx, b.watched, spec, p, b.lens.live.prepared)
@@ -154,7 +153,7 @@ func (b *bench) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permut
 		}
 		d.judged, d.judge = b.lens.live.judgement(), true
 		d.coverage.UnknownWriters = 0 // what nobody is known to have written is the setup's
-		if len(b.panel.judges) == 0 || r.Crashed {
+		if len(b.panel.judges) == 0 || r.Crashed || r.Hung {
 			return d, nil
 		}
 	}
@@ -190,8 +189,12 @@ func (b *bench) counters(ctx context.Context) (_ map[string]bool, err error) {
 	return filled(ctx, conn, b.config.Backend.Protocol == engine.ProtocolPostgres)
 }
 
+// closeLimit is how long a server may take to drop what a bench has made.
+const closeLimit = 20 * time.Second
+
 func (b *bench) close(ctx context.Context) error {
-	ctx = context.WithoutCancel(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
+	defer cancel()
 	var errs []error
 	for _, l := range b.extra {
 		errs = append(errs, l.Close())

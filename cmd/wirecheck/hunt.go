@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	mathrand "math/rand/v2"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -47,8 +48,11 @@ executed three times more, made as small as possible, compared with what was fou
   original.spec   the case as it was found   reproduce.sh  one command that shows it
   history.jsonl   what the statements of the smallest case read and wrote (wirecheck check reads it)
 
-A private server that crashes is started again, and the crash is a finding. Ctrl-C ends the hunt; everything is written by then,
-and --resume goes on.
+The first case of each database is a list of --queries queries, for radar, tlp, norec and dqe; every second case where nobody else
+judges. What was not there each time is in flaky/, a case that could not be judged in broken/.
+
+A private server that crashes, or stands still, is started again, and that is a finding. Ctrl-C ends the hunt; everything is written
+by then, and --resume goes on, also after a kill.
 
 Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its work.`,
 		Example: `  wirecheck hunt --engine mariadb --duration 10m --out found/
@@ -91,8 +95,8 @@ type hunter struct {
 	began   time.Time
 	shown   time.Time                // when progress was last shown
 	saved   time.Time                // when the state was last saved
-	reduced map[string]int           // findings by coarseSignature
 	here    []reducedBug             // what the case under way has shown so far
+	fails   int                      // cases that failed one after the other, see broken
 	earlier map[string]time.Duration // what oracles took in the runs that this one resumes
 }
 
@@ -111,7 +115,7 @@ func runHunt(ctx context.Context, c *common, f huntFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	h := &hunter{f: f, reduced: map[string]int{}}
+	h := &hunter{f: f}
 	if h.keeper, err = openKeeper(f.out, f.engine, f.known, f.resume); err != nil {
 		return err
 	}
@@ -217,9 +221,14 @@ func (h *hunter) metadata(base generate.Base) (string, error) {
 	return radar.Abstract(setup, radar.Options{Describe: describer(h.site.engine), Define: definer(h.site.engine)}), nil
 }
 
-// asks reports whether case i is a list of queries: the first of each database, if an oracle of single queries judges.
+// asks reports whether case i is a list of queries: the first of each database, if an oracle of single queries judges, and every second
+// one if no others do.
 func (h *hunter) asks(i int) bool {
-	return h.f.queries > 0 && i%h.f.group == 0 && slices.ContainsFunc(h.panel.judges, func(j judge) bool { return asksQueries(j.Name) })
+	every := h.f.group
+	if !h.panel.isolation && !slices.ContainsFunc(h.panel.judges, func(j judge) bool { return !j.single }) {
+		every = min(every, 2)
+	}
+	return h.f.queries > 0 && i%every == 0 && slices.ContainsFunc(h.panel.judges, func(j judge) bool { return asksQueries(j.Name) })
 }
 
 // watchedShare is the most that watched executions may take of a hunt's time, as one in so many, where others judge, too. With a proxy in
@@ -244,14 +253,14 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 	}
 	h.here = nil
 	level := h.levels[i/h.f.group%len(h.levels)]
-	b, err := h.bench(ctx, level)
-	if err != nil {
-		return err
+	within, cancel := h.bounded(ctx)
+	defer cancel()
+	d, asks := &done{}, h.asks(i)
+	b, err := h.bench(within, level)
+	if err == nil {
+		defer b.only(func(j judge) bool { return j.single || !asks }, !asks && h.watched())()
+		d, err = b.run(within, k.Spec, k.Spec.Permutations[0])
 	}
-	perm := k.Spec.Permutations[0]
-	asks := h.asks(i)
-	defer b.only(func(j judge) bool { return j.single || !asks }, !asks && h.watched())()
-	d, err := b.run(ctx, k.Spec, perm)
 	s := &h.keeper.state
 	var refused *engine.ServerError
 	switch {
@@ -262,14 +271,16 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 		h.c.log.Debug().Int("case", i).Err(err).Msg("the setup was refused")
 		return nil
 	case err != nil:
-		return h.broken(ctx, k.Spec, level, err)
+		return h.broken(ctx, k.Spec, level, d, err)
 	}
+	h.fails = 0
 	s.Cases++
+	s.tell(k, d, level.History)
 	if err := h.count(b, k, from, d); err != nil {
 		return err
 	}
-	if d.Crashed {
-		return h.crashed(ctx, k.Spec, level, d)
+	if d.Crashed || d.Hung {
+		return h.crashed(ctx, k.Spec, level, d, h.fate(ctx, d, nil))
 	}
 	for _, v := range d.rulings {
 		for n := range v.findings {
@@ -279,10 +290,21 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 		}
 	}
 	for n := range d.findings {
-		if d.findings[n].Promised {
-			if err := h.found(ctx, k.Spec, level, &d.findings[n]); err != nil {
-				return err
-			}
+		f := &d.findings[n]
+		if !f.Promised {
+			continue
+		}
+		repeated, err := h.repeats(ctx, k.Spec, level, f) // the other oracles' findings are confirmed by the bench
+		switch {
+		case err != nil:
+			return err
+		case repeated < attempts:
+			s.Flaky++
+			h.keeper.keepFlaky(h.site.engine.Name, k.Spec, level, f, h.c.seed)
+			continue
+		}
+		if err := h.found(ctx, k.Spec, level, f); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -353,48 +375,67 @@ func constraint(e *engine.ServerError) bool {
 	return e != nil && (strings.HasPrefix(e.Code, "23") || strings.HasPrefix(e.SQLState, "23") || strings.HasPrefix(e.Code, "SQLITE_CONSTRAINT"))
 }
 
-// broken handles a server that cannot be used any more before a case could begin.
-func (h *hunter) broken(ctx context.Context, spec *scenario.Spec, level engine.Level, err error) error {
+// mostFails is how many cases one after the other may fail for a reason that is not the server's before a hunt gives up.
+const mostFails = 3
+
+// broken handles a case that could not be executed, or judged, to its end. The server may be the reason: that is a finding. If it is
+// not, the case is kept apart with what went wrong, and the hunt goes on, on a fresh server.
+func (h *hunter) broken(ctx context.Context, spec *scenario.Spec, level engine.Level, d *done, err error) error {
 	if h.site.server == nil {
 		return err
 	}
-	select {
-	case <-h.site.server.Done():
-	default:
-		if conn, e := h.site.engine.Connect(ctx, h.site.target); e == nil {
-			return errors.Join(err, conn.Close()) // it lives: the fault is ours
-		}
+	if d.Result == nil {
+		d.Result = &lab.Result{}
 	}
-	return h.crashed(ctx, spec, level, &done{Result: &lab.Result{Crashed: true, Trouble: err}})
+	d.Trouble = err
+	if fate := h.fate(ctx, d, err); fate != "" {
+		return h.crashed(ctx, spec, level, d, fate)
+	}
+	if h.fails++; h.fails == mostFails {
+		return err
+	}
+	h.c.log.Error().Str("engine", h.f.engine).Err(err).Msg("a case could not be judged; it is kept in broken/")
+	s := &h.keeper.state
+	s.Cases, s.Unknown, s.Broken = s.Cases+1, s.Unknown+1, s.Broken+1
+	h.keeper.keepBroken(h.site.engine.Name, spec, level, h.panel.names(), h.c.seed, err)
+	return h.restart(ctx)
 }
 
-// crashed keeps a crash and starts the server again.
-func (h *hunter) crashed(ctx context.Context, spec *scenario.Spec, level engine.Level, d *done) error {
-	f := crash.Check(&schedule.Schedule{Level: level.History, Crashed: true, Trouble: fmt.Sprint(d.Trouble)}).Findings[0]
+// crashed keeps a crash or a hang, and starts the server again.
+func (h *hunter) crashed(ctx context.Context, spec *scenario.Spec, level engine.Level, d *done, fate string) error {
+	f := crash.Check(&schedule.Schedule{Level: level.History, Crashed: true, Hung: fate == oracle.NameHang, Trouble: fmt.Sprint(d.Trouble)}).Findings[0]
 	for _, v := range d.rulings {
 		for i := range v.findings {
-			if v.findings[i].Class == oracle.Crash && v.findings[i].Name == oracle.NameCrash {
+			if v.findings[i].Class == oracle.Crash && v.findings[i].Name == fate {
 				f = v.findings[i]
 			}
 		}
 	}
-	h.c.log.Warn().Str("engine", h.f.engine).Err(d.Trouble).Msg("the server crashed; it is started again")
+	h.c.log.Warn().Str("engine", h.f.engine).Err(d.Trouble).Str("what", fate).Msg("the server is started again")
 	if err := h.restart(ctx); err != nil {
 		return err
 	}
 	h.keeper.state.Crashes++
-	for range attempts {
-		again, err := h.again(ctx, spec, level, &f, spec)
-		if err != nil {
-			return err
-		}
-		f.Difference.Attempts++
-		if again {
-			f.Difference.Reproduced++
-		}
-		f.Difference.Flaky = f.Difference.Reproduced < f.Difference.Attempts
+	repeated, err := h.repeats(ctx, spec, level, &f)
+	if err != nil {
+		return err
 	}
+	f.Difference.Attempts, f.Difference.Reproduced, f.Difference.Flaky = attempts, repeated, repeated < attempts
 	return h.found(ctx, spec, level, &f)
+}
+
+// repeats counts how often a finding is there again.
+func (h *hunter) repeats(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding) (n int, err error) {
+	for range attempts {
+		again, err := h.again(ctx, spec, level, f, spec)
+		if err != nil {
+			return n, err
+		}
+		if again {
+			n++
+		}
+	}
+	return n, nil
 }
 
 // reductionName stands for reductions where time is told by oracle.
@@ -466,14 +507,15 @@ func asksQueries(name string) bool {
 func (h *hunter) alike(spec *scenario.Spec, f *oracle.Finding) int {
 	key := coarseSignature(f)
 	if asksQueries(f.Oracle) {
-		i := slices.IndexFunc(h.keeper.kept, func(b *keptBug) bool { return b.explains(spec, f) })
+		i := slices.IndexFunc(h.keeper.kept, func(b *keptBug) bool { return b.Seen > 0 && b.explains(spec, f) })
 		if i < 0 {
 			return 1
 		}
 		key = h.keeper.kept[i].Signature
 	}
-	h.reduced[key]++
-	return h.reduced[key]
+	reduced := h.keeper.state.Reduced
+	reduced[key]++
+	return reduced[key]
 }
 
 // found counts a finding and, if it may be a new one, makes it small and keeps it.
@@ -501,8 +543,11 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 	begun := time.Now()
 	defer func() { s.Spent[reductionName] += time.Since(begun); clear(h.spent) }()
 	tries := h.f.tries
-	if f.Name == oracle.NameCrash {
+	switch f.Name {
+	case oracle.NameCrash:
 		tries /= 10 // each of them starts a server
+	case oracle.NameHang:
+		tries /= 50 // each of them takes as long as a case may take
 	}
 	begin, err := h.focused(ctx, spec, level, f)
 	if err != nil {
@@ -514,8 +559,9 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 	}
 	evidence := f
 	if ctx.Err() == nil {
+		// Without it the finding is kept as it was first seen. If it is the server that fails, the next case tells.
 		if e, err := h.evidence(ctx, small, level, f); err != nil {
-			return err
+			h.c.log.Warn().Err(err).Msg("the smallest case could not be executed once more")
 		} else if e != nil {
 			evidence = e
 		}
@@ -553,9 +599,11 @@ func (h *hunter) alsoTold(ctx context.Context, spec *scenario.Spec, level engine
 
 // evidence is the finding as the smallest case shows it; nil if it does not any more.
 func (h *hunter) evidence(ctx context.Context, small *scenario.Spec, level engine.Level, f *oracle.Finding) (*oracle.Finding, error) {
-	if f.Name == oracle.NameCrash || f.Difference == nil {
+	if f.Name == oracle.NameCrash || f.Name == oracle.NameHang || f.Difference == nil {
 		return nil, nil
 	}
+	ctx, cancel := h.bounded(ctx)
+	defer cancel()
 	b, err := h.bench(ctx, level)
 	if err != nil {
 		return nil, err
@@ -614,12 +662,15 @@ func (h *hunter) end() error {
 		}
 	} else {
 		s := &h.keeper.state
-		fmt.Fprintf(h.c.stdout, "%s\nseed %d, %d setups refused, %d crashes\n", h.line(), s.Seed, s.Refused, s.Crashes)
+		fmt.Fprintf(h.c.stdout, "%s\nseed %d, %d setups refused, %d crashes and hangs, %d cases that could not be judged\n", h.line(), s.Seed, s.Refused, s.Crashes, s.Broken)
 		for _, cause := range slices.Sorted(maps.Keys(s.Permitted)) {
 			fmt.Fprintf(h.c.stdout, "permitted, %s: %d\n", cause, s.Permitted[cause])
 		}
 		for _, oracle := range slices.Sorted(maps.Keys(s.Spent)) {
 			fmt.Fprintf(h.c.stdout, "time, %s: %.1f s\n", oracle, s.Spent[oracle].Seconds())
+		}
+		if err := s.print(h.c.stdout); err != nil {
+			return err
 		}
 		for _, k := range h.keeper.kept {
 			also := ""
@@ -631,6 +682,9 @@ func (h *hunter) end() error {
 	}
 	if len(h.keeper.kept) > 0 {
 		return exitFound
+	}
+	if n := h.keeper.state.Broken; n > 0 {
+		return fmt.Errorf("nothing was found, but %d cases could not be judged: %s", n, filepath.Join(h.f.out, "broken"))
 	}
 	return nil
 }

@@ -120,7 +120,7 @@ func hunterOn(t *testing.T, name, oracles, dir string) *hunter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &hunter{f: huntFlags{engine: name, tries: 300, limit: time.Minute, group: 5, limits: generate.DefaultLimits()}, reduced: map[string]int{}, began: time.Now()}
+	h := &hunter{f: huntFlags{engine: name, tries: 300, limit: time.Minute, group: 5, limits: generate.DefaultLimits()}, began: time.Now()}
 	if h.keeper, err = openKeeper(dir, name, "", false); err != nil {
 		t.Fatal(err)
 	}

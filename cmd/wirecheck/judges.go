@@ -211,6 +211,7 @@ type ruling struct {
 	Unknown string   `json:"unknown,omitempty"`
 	Notes   []string `json:"notes,omitempty"`
 
+	compared int
 	findings []oracle.Finding
 	classes  []oracle.Class
 }
@@ -233,12 +234,12 @@ func (b *bench) rule(ctx context.Context, spec *scenario.Spec, p *scenario.Permu
 		if err != nil {
 			return nil, err
 		}
-		if b.worth(v.Findings) && !s.Crashed {
+		if b.worth(v.Findings) && !s.Crashed && !s.Hung {
 			if err := b.confirm(ctx, spec, p, j, &v); err != nil {
 				return nil, err
 			}
 		}
-		out = append(out, ruling{Oracle: j.Name, Unknown: v.Unknown, Notes: v.Notes, findings: v.Findings, classes: j.classes})
+		out = append(out, ruling{Oracle: j.Name, Unknown: v.Unknown, Notes: v.Notes, compared: v.Compared, findings: v.Findings, classes: j.classes})
 	}
 	return out, nil
 }
@@ -293,7 +294,7 @@ func (b *bench) confirm(ctx context.Context, spec *scenario.Spec, p *scenario.Pe
 			}
 			d.Flaky = d.Reproduced < d.Attempts
 		}
-		if r.Crashed {
+		if r.Crashed || r.Hung {
 			return nil // the others are not reproduced either
 		}
 	}

@@ -50,11 +50,33 @@ type huntState struct {
 	Findings   int            `json:"findings"` // not only distinct ones
 	Flaky      int            `json:"flaky"`
 	Unknown    int            `json:"unknown"`
-	Crashes    int            `json:"crashes"`
-	Fresh      int            `json:"fresh"` // combinations that were new
+	Crashes    int            `json:"crashes"` // and hangs
+	Broken     int            `json:"broken"`  // cases that could not be judged, though the server lived
+	Fresh      int            `json:"fresh"`   // combinations that were new
 	Permitted  map[string]int `json:"permitted"`
 	// Spent is how long each oracle took, confirmation of what it found included.
-	Spent map[string]time.Duration `json:"spent_ns"`
+	Spent   map[string]time.Duration `json:"spent_ns"`
+	Scores  scores                   `json:"scores"`
+	Reasons map[string]int           `json:"reasons"`            // of unknown verdicts, by oracle
+	Exact   int                      `json:"statements_exact"`   // as the isolation oracle saw them
+	Inexact int                      `json:"statements_inexact"` // in part, or not at all
+	Reduced map[string]int           `json:"reduced"`            // findings that were probably alike, see hunter.alike
+	Seen    map[string]int           `json:"seen"`               // findings by signature
+}
+
+// complete makes the maps that are not there.
+func (s *huntState) complete() {
+	for _, m := range []*map[string]int{&s.Permitted, &s.Reasons, &s.Reduced, &s.Seen} {
+		if *m == nil {
+			*m = map[string]int{}
+		}
+	}
+	if s.Scores == nil {
+		s.Scores = scores{}
+	}
+	if s.Spent == nil {
+		s.Spent = map[string]time.Duration{}
+	}
 }
 
 func (s *huntState) permitted() (n int) {
@@ -88,6 +110,8 @@ type pendingFolder struct {
 const (
 	stateFile    = "state.json"
 	steeringFile = "steering.json"
+	// unfinished is how files and folders are named while they are written, as os.CreateTemp has it.
+	unfinished = ".writing-*"
 )
 
 // steerEvery is how old the steering may be that --resume finds after a kill.
@@ -95,7 +119,8 @@ const steerEvery = 10 * time.Second
 
 // openKeeper makes the folder, or goes on with one.
 func openKeeper(dir, engineName, known string, resume bool) (*keeper, error) {
-	k := &keeper{dir: dir, known: map[string]bool{}, steering: generate.NewSteering(), state: huntState{Engine: engineName, Permitted: map[string]int{}, Spent: map[string]time.Duration{}}}
+	k := &keeper{dir: dir, known: map[string]bool{}, steering: generate.NewSteering(), state: huntState{Engine: engineName}}
+	k.state.complete()
 	if known != "" {
 		if err := k.readKnown(known); err != nil {
 			return nil, err
@@ -122,11 +147,9 @@ func openKeeper(dir, engineName, known string, resume bool) (*keeper, error) {
 	if k.state.Engine != engineName {
 		return nil, fmt.Errorf("%s is a hunt on %s, not on %s", dir, k.state.Engine, engineName)
 	}
-	if k.state.Permitted == nil {
-		k.state.Permitted = map[string]int{}
-	}
-	if k.state.Spent == nil {
-		k.state.Spent = map[string]time.Duration{}
+	k.state.complete()
+	if err := k.removeHalves(); err != nil {
+		return nil, err
 	}
 	k.base, k.steered = k.state.Elapsed, k.state.Elapsed
 	if err := k.readSteering(); err != nil {
@@ -176,9 +199,19 @@ func (k *keeper) readKept() error {
 		if err := json.Unmarshal(text, &b); err != nil {
 			return fmt.Errorf("read what was found: %s: %w", path, err)
 		}
+		b.Seen = k.state.Seen[b.Signature] // none if it was found after the state was saved: that case is executed again
 		k.kept = append(k.kept, &b)
 	}
 	return nil
+}
+
+// removeHalves removes what a hunt that was killed was writing: the cases since its last state are executed again.
+func (k *keeper) removeHalves() error {
+	halves, err := filepath.Glob(filepath.Join(k.dir, unfinished))
+	for _, path := range halves {
+		err = errors.Join(err, os.RemoveAll(path))
+	}
+	return err
 }
 
 // readKnown reads signatures; what follows a # is a comment.
@@ -211,7 +244,9 @@ func (k *keeper) save(passed time.Duration) error {
 			errs, left = append(errs, err), append(left, p)
 		}
 	}
-	k.pending = left
+	if k.pending = left; len(left) > 0 { // a state beyond what was found would lose it, if this process was killed
+		return errors.Join(errs...)
+	}
 	if k.state.Elapsed-k.steered >= steerEvery {
 		errs = append(errs, k.saveSteering())
 	}
@@ -224,7 +259,7 @@ func (k *keeper) save(passed time.Duration) error {
 
 // replaceFile writes a file beside its place and moves it there.
 func replaceFile(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".writing-*")
+	f, err := os.CreateTemp(filepath.Dir(path), unfinished)
 	if err != nil {
 		return err
 	}
@@ -240,7 +275,7 @@ func replaceFile(path string, text []byte) error {
 
 // writeFolder writes a folder beside its place and moves it there.
 func (k *keeper) writeFolder(p pendingFolder) error {
-	temp, err := os.MkdirTemp(k.dir, ".writing-*")
+	temp, err := os.MkdirTemp(k.dir, unfinished)
 	if err != nil {
 		return fmt.Errorf("keep what was found: %w", err)
 	}
@@ -274,13 +309,14 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 	}
 	for _, b := range k.kept {
 		if b.Signature == sign {
-			b.Seen++
+			k.see(b)
 			return b, nil
 		}
 	}
+	k.state.Seen[sign]++
 	t := scenario.Target{Engine: h.site.engine.Name, Level: level.History}
 	b := &keptBug{
-		Signature: sign, Folder: fmt.Sprintf("%s-%03d", f.Class, len(k.kept)+1), Engine: h.site.engine.Name, Version: h.site.version, Level: level.History,
+		Signature: sign, Folder: k.free(string(f.Class), len(k.kept)+1), Engine: h.site.engine.Name, Version: h.site.version, Level: level.History,
 		Title: fmt.Sprintf("%s: %s", f.Class, f.Title()), Size: sizeOf(small), Seen: 1, Finding: f,
 	}
 	if f.Difference != nil {
@@ -317,7 +353,7 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 
 // also notes that findings of another class tell the same bug. What was written of it is written anew.
 func (k *keeper) also(b *keptBug, class string) error {
-	b.Seen++
+	k.see(b)
 	if string(b.Finding.Class) == class || slices.Contains(b.Also, class) {
 		return nil
 	}
@@ -349,11 +385,28 @@ func (k *keeper) knows(f *oracle.Finding) bool {
 	}
 	for _, b := range k.kept {
 		if b.Signature == sign {
-			b.Seen++
+			k.see(b)
 			return true
 		}
 	}
 	return false
+}
+
+// free is the first name of a folder, from a number on, that is not taken: a hunt that was killed may have come further than its state.
+func (k *keeper) free(name string, n int) string {
+	for ; ; n++ {
+		to := fmt.Sprintf("%s-%03d", name, n)
+		_, err := os.Lstat(filepath.Join(k.dir, to))
+		if err != nil && !slices.ContainsFunc(k.pending, func(p pendingFolder) bool { return p.name == to }) {
+			return to
+		}
+	}
+}
+
+// see counts a bug that is kept already.
+func (k *keeper) see(b *keptBug) {
+	b.Seen++
+	k.state.Seen[b.Signature] = b.Seen
 }
 
 // keepFlaky stores what did not repeat, apart.
@@ -370,7 +423,23 @@ func (k *keeper) keepFlaky(product string, spec *scenario.Spec, level engine.Lev
 	if err != nil {
 		return
 	}
-	p := pendingFolder{filepath.Join("flaky", fmt.Sprintf("%s-%03d", f.Class, k.state.Flaky)), map[string]string{"case.spec": text, "finding.json": string(finding) + "\n"}}
+	p := pendingFolder{k.free(filepath.Join("flaky", string(f.Class)), k.state.Flaky), map[string]string{"case.spec": text, "finding.json": string(finding) + "\n"}}
+	if err := k.writeFolder(p); err != nil {
+		k.pending = append(k.pending, p)
+	}
+}
+
+// keepBroken stores a case that could not be judged, apart.
+func (k *keeper) keepBroken(product string, spec *scenario.Spec, level engine.Level, oracles string, seed uint64, why error) {
+	const most = 50
+	if k.state.Broken > most {
+		return
+	}
+	text, err := witness(spec, spec.Permutations[0], scenario.Target{Engine: product, Level: level.History}, strings.Split(oracles, ","), seed).Print()
+	if err != nil { // a } in SQL: the format has no way to write it
+		text = fmt.Sprintf("# %v\n", err)
+	}
+	p := pendingFolder{k.free(filepath.Join("broken", "case"), k.state.Broken), map[string]string{"case.spec": text, "error.txt": why.Error() + "\n"}}
 	if err := k.writeFolder(p); err != nil {
 		k.pending = append(k.pending, p)
 	}

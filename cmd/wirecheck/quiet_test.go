@@ -22,7 +22,7 @@ func TestQuietCases(t *testing.T) {
 		}
 		var out bytes.Buffer
 		cmd := newRootCommand(&out, t.Output())
-		cmd.SetArgs([]string{"run", path, "--oracle", "wss,troc,txcheck", "--log-level", "error"})
+		cmd.SetArgs([]string{"run", path, "--oracle", "wss,troc,txcheck,radar,tlp,norec,dqe", "--log-level", "error"})
 		if err := cmd.ExecuteContext(t.Context()); err != nil && !errors.Is(err, exitUnknown) {
 			t.Errorf("%s: %v\n%s", path, err, out.String())
 		}

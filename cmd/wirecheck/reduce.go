@@ -264,7 +264,7 @@ func (a *arena) find(ctx context.Context, spec *scenario.Spec, level engine.Leve
 		if class == "" && f.Kind == oracle.KindPermitted || f.Difference != nil && f.Difference.Flaky {
 			continue
 		}
-		if d.Crashed {
+		if d.Crashed || d.Hung {
 			return f, a.restart(ctx)
 		}
 		return f, nil

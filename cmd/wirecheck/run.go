@@ -269,8 +269,12 @@ func (r *runner) revive(ctx context.Context, name string) (*site, error) {
 	if s.server == nil {
 		return s, nil
 	}
-	if conn, err := s.engine.Connect(ctx, s.target); err == nil {
-		return s, conn.Close()
+	select {
+	case <-s.server.Done():
+	default:
+		if err := s.answers(ctx); err == nil {
+			return s, nil
+		}
 	}
 	_ = s.Close() // it has died: that is no news
 	delete(r.sites, name)
@@ -358,7 +362,7 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *site, leve
 		if err := p.permutation(count.Run, done, report); err != nil {
 			return err
 		}
-		if done.Crashed {
+		if done.Crashed || done.Hung {
 			died = true
 			return errDied
 		}

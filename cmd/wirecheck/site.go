@@ -153,6 +153,24 @@ func (s *site) ask(ctx context.Context) error {
 	return nil
 }
 
+// answerLimit is how long a server may take to answer a new connection. One that lives, on a busy machine, needs less than a second.
+const answerLimit = 15 * time.Second
+
+// answers reports whether the server takes connections and answers.
+func (s *site) answers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	t := s.target
+	if t.Database == "" {
+		t.Database = s.engine.Lab.Maintenance
+	}
+	conn, err := s.engine.Connect(ctx, t)
+	if err != nil {
+		return err
+	}
+	return errors.Join(engine.Exec(ctx, conn, "SELECT 1"), conn.Close())
+}
+
 // Close ends a server that is ours.
 func (s *site) Close() error {
 	if s.server == nil {

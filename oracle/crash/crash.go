@@ -1,5 +1,5 @@
 // Package crash is the oracle that needs nothing but the execution itself: a server or a connection that ended although nobody
-// asked for it, and errors by which a product says that something is wrong within itself.
+// asked for it, statements that never end although they wait for nobody, and errors by which a product says that something is wrong within itself.
 package crash
 
 import (
@@ -12,7 +12,7 @@ import (
 // Descriptor describes the oracle.
 var Descriptor = oracle.Oracle{
 	Name: "crash",
-	Doc:  "the server or a connection ends, or the server reports an internal error\n\nIt needs nothing but the execution.",
+	Doc:  "the server or a connection ends, a statement does not, or the server reports an internal error\n\nIt needs nothing but the execution.",
 }
 
 // internal is the reason of a product's own class of errors: PostgreSQL's XX (manual, appendix A), and what the backends' tables
@@ -28,7 +28,7 @@ func Check(s *schedule.Schedule) schedule.Verdict {
 			v.Findings = append(v.Findings, finding(s, st, oracle.NameInternal, fmt.Sprintf("error %s: %s", st.Answer.Err.Code, st.Answer.Err.Message)))
 		}
 	}
-	if s.Crashed {
+	if s.Crashed || s.Hung {
 		var last *schedule.Step
 		for i := range s.Steps {
 			if s.Steps[i].Effect == "connection gone" {
@@ -39,7 +39,11 @@ func Check(s *schedule.Schedule) schedule.Verdict {
 		if s.Trouble != "" {
 			text += ": " + s.Trouble
 		}
-		v.Findings = append(v.Findings, finding(s, last, oracle.NameCrash, text))
+		name := oracle.NameCrash
+		if s.Hung {
+			name, text = oracle.NameHang, "no answer, although nobody was seen to keep it from it: "+s.Trouble
+		}
+		v.Findings = append(v.Findings, finding(s, last, name, text))
 	} else if s.Trouble != "" {
 		v.Unknown = s.Trouble
 	}

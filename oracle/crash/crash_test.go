@@ -22,6 +22,8 @@ func TestCheck(t *testing.T) {
 		{"an error of the statement's own", schedule.Schedule{Steps: []schedule.Step{step("error", "transaction failed")}}, "", false},
 		{"crash", schedule.Schedule{Crashed: true, Trouble: "EOF", Steps: []schedule.Step{step("server gone", "connection gone")}}, oracle.NameCrash, false},
 		{"a connection that was killed on purpose", schedule.Schedule{Steps: []schedule.Step{step("killed", "connection gone")}}, "", false},
+		{"hang", schedule.Schedule{Hung: true, Trouble: "the case took more than 1m0s: s1 is still in a"}, oracle.NameHang, false},
+		{"a server that answers nobody", schedule.Schedule{Hung: true, Crashed: true, Trouble: "deadline exceeded"}, oracle.NameHang, false},
 		{"stood still", schedule.Schedule{Trouble: "the case took more than 1m0s"}, "", true},
 	} {
 		test.s.Sessions = []schedule.Session{{Name: "s1"}}

@@ -255,6 +255,7 @@ func (c *checker) try(ctx context.Context, st *schedule.Step) error {
 		c.v.Unknown = "the server did not number the rows"
 		return nil
 	}
+	c.v.Compared++
 	hits, err := c.within(ctx, st.Session, q.Update, q.Hits)
 	if err != nil {
 		return err

@@ -85,6 +85,7 @@ func (c *checker) compare(ctx context.Context, st *schedule.Step, now schedule.S
 			return nil
 		}
 	}
+	c.v.Compared++
 	met := fmt.Sprint(len(got.Answer.Rows))
 	if !plain {
 		if len(got.Answer.Rows) != 1 {

@@ -35,6 +35,7 @@ var (
 	isNull    = regexp.MustCompile(`(?i)\bnull\b|\bisnull\b`)
 	showing   = regexp.MustCompile(`(?i)\b(datestyle|intervalstyle|lc_monetary|bytea_output|extra_float_digits|xmloption|role|authorization|reset)\b`)
 	setting   = regexp.MustCompile(`(?i)^(set|reset|discard)\b`)
+	deferral  = regexp.MustCompile(`(?i)^set\s+constraints\b`)
 	temporary = regexp.MustCompile(`(?i)^create\s+(or\s+replace\s+)?((global|local)\s+)?temp(orary)?\s|^(create|select)\b.*\binto\s+temp`)
 	autoNull  = regexp.MustCompile(`(?i)\bsql_auto_is_null\b`)
 )
@@ -89,6 +90,7 @@ func (c *checker) compare(ctx context.Context, st *schedule.Step) error {
 			return nil
 		}
 	}
+	c.v.Compared++
 	f := oracle.Finding{Kind: oracle.KindViolation, Difference: &oracle.Difference{
 		Rule: "Radar, section 3.4: a query answers on the database as on the raw database, which has the same rows and no optional metadata",
 		Step: st.Name, Session: c.s.Sessions[st.Session].Name, SQL: sql, Reference: c.reference(sql),

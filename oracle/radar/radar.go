@@ -312,6 +312,8 @@ func (c *checker) before(ctx context.Context, st *schedule.Step, now schedule.St
 	case sql.Control.Verb == rewrite.ControlDatabase:
 		c.end("another database: %s", sql.Text)
 		return false, nil
+	case deferral.MatchString(sql.Text):
+		return true, nil // the raw database has no constraints
 	case setting.MatchString(sql.Text) && now == schedule.Open && !c.family && sql.Control.Verb != rewrite.ControlLevel:
 		c.end("a setting that ends or is undone with its transaction: %s", sql.Text)
 		return false, nil
@@ -378,6 +380,8 @@ func (c *checker) end(format string, args ...any) {
 func (c *checker) after(st, got *schedule.Step) error {
 	n := st.Session
 	switch v := st.Statement.Control.Verb; {
+	case st.Statement.Verb == "select" && len(st.Statement.Targets()) > 0:
+		c.stale, c.wrote[n] = true, true
 	case st.Statement.Verb == "select" || setting.MatchString(st.Statement.Text):
 		if st.Statement.Volatile != "" {
 			c.stale = true // it may call what writes

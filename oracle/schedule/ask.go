@@ -62,6 +62,8 @@ func Steady(st *rewrite.Statement) string {
 	switch {
 	case st.Unparsed:
 		return "it is not understood"
+	case len(st.Targets()) > 0: // WITH ... AS (DELETE ... RETURNING ...)
+		return "it writes"
 	case st.Volatile != "":
 		return st.Volatile
 	case st.Variables:

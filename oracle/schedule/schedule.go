@@ -28,6 +28,8 @@ type Schedule struct {
 	// ended, or ended a connection that nobody asked it to end.
 	Trouble string
 	Crashed bool
+	// Hung says that the server did not answer for longer than a case may take, and that nobody was seen to keep it from it.
+	Hung bool
 	// Marks say why another execution of the same may go differently.
 	Marks []string
 }

@@ -15,6 +15,8 @@ type Verdict struct {
 	// Notes say what was left out of the comparison and why, a sentence each: silence about what was not compared would be read
 	// as agreement.
 	Notes []string
+	// Compared is how many queries an oracle of single queries asked in two ways.
+	Compared int
 }
 
 // Note adds a note that is not there yet.

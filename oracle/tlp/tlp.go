@@ -96,6 +96,7 @@ func (c *checker) partition(ctx context.Context, st *schedule.Step, now schedule
 			return nil
 		}
 	}
+	c.v.Compared++
 	want := all.Answer.Rows
 	if st.Statement.Distinct { // which of several equal values stands for them is not defined
 		want, union = distinct(want), distinct(union)

@@ -80,7 +80,7 @@ func newPlan(s *schedule.Schedule, p product) (c *plan, why string) {
 			return nil, b.Name + " holds several statements"
 		}
 	}
-	if m := implicit.FindString(setup); m != "" {
+	if m := implicit.FindString(dormant(setup, c.tables, s.Steps)); m != "" {
 		return nil, "the database has a definition (" + m + ") by which statements read or write more than their text tells"
 	}
 	if deferred.MatchString(setup) {

@@ -3,6 +3,7 @@ package wss
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -117,6 +118,9 @@ func (m *model) impossible() string {
 			// MERGE chooses its action again when a row was changed or deleted meanwhile (PostgreSQL manual, 13.2.1).
 			return "it cannot follow " + st.Text
 		}
+		if other := m.peeks(n); other != nil {
+			return fmt.Sprintf("%s sees what %s has done so far", st.Text, other.Statement.Text)
+		}
 		for _, u := range st.Tables {
 			if isWrite(st) && u.Kind == rewrite.SourceTable && m.table(u.Name) < 0 {
 				return u.Name + " is no table"
@@ -124,6 +128,29 @@ func (m *model) impossible() string {
 		}
 	}
 	return ""
+}
+
+// peeks gives a write that another one, which reads without locks at READ UNCOMMITTED, may have seen half done: it had begun, and waited.
+// The model knows statements as a whole.
+func (m *model) peeks(n int) *schedule.Step {
+	st := &m.s.Steps[n]
+	if !innodb(m.s.Product) || !isWrite(&st.Statement) || m.transactions[m.of[n]].Level != "read uncommitted" {
+		return nil
+	}
+	for i := range m.s.Steps {
+		other := &m.s.Steps[i]
+		if other.Session == st.Session || !other.Waited || !isWrite(&other.Statement) || other.Done < st.Sent || other.Sent > st.Done {
+			continue
+		}
+		for _, u := range other.Statement.Targets() {
+			if slices.ContainsFunc(st.Statement.Tables, func(r rewrite.TableUse) bool {
+				return r.Kind == rewrite.SourceTable && !r.Target && m.table(r.Name) == m.table(u.Name)
+			}) {
+				return other
+			}
+		}
+	}
+	return nil
 }
 
 // table finds a table by its name in a statement; -1: there is none.

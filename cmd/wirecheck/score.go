@@ -1,0 +1,133 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"wirecheck/generate"
+	"wirecheck/oracle"
+)
+
+// score is what one oracle said of the cases at one level.
+type score struct {
+	Cases     int `json:"cases"`
+	Compared  int `json:"compared,omitempty"` // queries that it asked in two ways
+	Unknown   int `json:"unknown,omitempty"`
+	Findings  int `json:"findings,omitempty"`
+	Flaky     int `json:"flaky,omitempty"`
+	Permitted int `json:"permitted,omitempty"`
+}
+
+// scores are those of a hunt, by level and oracle.
+type scores map[string]map[string]*score
+
+func (t scores) of(level, name string) *score {
+	if t[level] == nil {
+		t[level] = map[string]*score{}
+	}
+	if t[level][name] == nil {
+		t[level][name] = &score{}
+	}
+	return t[level][name]
+}
+
+// count adds an oracle's findings.
+func (t *score) count(findings []oracle.Finding) {
+	for i := range findings {
+		switch f := &findings[i]; {
+		case f.Kind == oracle.KindPermitted, f.Kind == oracle.KindAnomaly && !f.Promised:
+			t.Permitted++
+		case f.Difference != nil && f.Difference.Flaky:
+			t.Flaky++
+		default:
+			t.Findings++
+		}
+	}
+}
+
+// tell counts what the oracles said of a case.
+func (s *huntState) tell(k *generate.Case, d *done, level string) {
+	if d.judge {
+		t := s.Scores.of(level, isolationName)
+		t.Cases++
+		t.count(d.findings)
+		s.Exact, s.Inexact = s.Exact+d.coverage.Exact, s.Inexact+d.coverage.Approximate+d.coverage.Opaque
+	}
+	for _, v := range d.rulings {
+		t := s.Scores.of(level, v.Oracle)
+		t.Cases++
+		t.Compared += v.compared
+		t.count(v.findings)
+		if v.Unknown != "" {
+			t.Unknown++
+			s.Reasons[v.Oracle+": "+general(k, v.Unknown)]++
+		}
+	}
+}
+
+// words finds what may be a name.
+var words = regexp.MustCompile(`\w+`)
+
+// general takes names and texts of a case out of a reason, so that reasons can be counted.
+func general(k *generate.Case, reason string) string {
+	texts := map[string]bool{}
+	for _, b := range k.Spec.Setup {
+		texts[b.SQL] = true
+	}
+	names := map[string]string{}
+	for _, st := range k.Order {
+		texts[st.SQL] = true
+		names[st.Name] = "STEP"
+	}
+	for _, s := range k.Sessions {
+		names[s.Name] = "SESSION"
+	}
+	for _, t := range k.Database.Tables {
+		names[t.Name] = "TABLE"
+		for _, c := range t.Columns {
+			names[c.Name] = "COLUMN"
+		}
+	}
+	for _, v := range k.Database.Views {
+		names[v.Name] = "VIEW"
+	}
+	for _, sql := range slices.SortedFunc(maps.Keys(texts), func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }) {
+		reason = strings.ReplaceAll(reason, sql, "SQL")
+	}
+	return words.ReplaceAllStringFunc(reason, func(w string) string { return cmp.Or(names[w], w) })
+}
+
+// print writes the scores as a table, and the reasons, the most frequent ones first.
+func (s *huntState) print(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "level\toracle\tcases\tqueries\tfindings\tpermitted\tflaky\tunknown")
+	for _, level := range slices.Sorted(maps.Keys(s.Scores)) {
+		for _, name := range strings.Split(oracleNames(), ", ") {
+			if t := s.Scores[level][name]; t != nil {
+				fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\n", level, name, t.Cases, t.Compared, t.Findings, t.Permitted, t.Flaky, t.Unknown)
+			}
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if n := s.Exact + s.Inexact; n > 0 {
+		fmt.Fprintf(w, "%s: %.0f%% of statements seen exactly\n", isolationName, 100*float64(s.Exact)/float64(n))
+	}
+	const most = 20
+	reasons := slices.SortedFunc(maps.Keys(s.Reasons), func(a, b string) int { return cmp.Or(s.Reasons[b]-s.Reasons[a], strings.Compare(a, b)) })
+	for i, reason := range reasons {
+		if i == most {
+			fmt.Fprintf(w, "unknown: %d more reasons, in state.json\n", len(reasons)-most)
+			break
+		}
+		fmt.Fprintf(w, "unknown, %s: %d\n", reason, s.Reasons[reason])
+	}
+	return nil
+}

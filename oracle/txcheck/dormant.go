@@ -1,0 +1,102 @@
+package txcheck
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"wirecheck/oracle/schedule"
+	"wirecheck/rewrite"
+)
+
+// referring finds a foreign key: the table that it refers to, the columns, and the actions.
+var referring = regexp.MustCompile("(?i)\\bREFERENCES\\s+[`\"]?(\\w+)[`\"]?\\s*(?:\\(([^)]*)\\))?" +
+	`((?:\s*\bMATCH\s+\w+|\s*\bON\s+(?:DELETE|UPDATE)\s+(?:CASCADE|RESTRICT|NO\s+ACTION|SET\s+(?:NULL|DEFAULT)(?:\s*\([^)]*\))?))*)`)
+
+var (
+	onDelete  = regexp.MustCompile(`(?i)\bON\s+DELETE\s+(?:CASCADE|SET)\b`)
+	computing = regexp.MustCompile(`(?i)\bGENERATED\b|\bAS\s*\(`)
+	onUpdate  = regexp.MustCompile(`(?i)\bON\s+UPDATE\s+(?:CASCADE|SET)\b`)
+)
+
+// dormant gives the setup without the actions of foreign keys that no statement of the schedule can set off: where nothing deletes rows
+// of the table that is referred to, or changes the columns, the key is like one without actions (SQL:2016, part 2, 11.8; MySQL manual,
+// 15.1.20.5; PostgreSQL manual, CREATE TABLE). An action only ever follows a statement on that table, or another action.
+func dormant(setup string, tables []table, steps []schedule.Step) string {
+	through := slices.ContainsFunc(steps, func(st schedule.Step) bool { // a view
+		return slices.ContainsFunc(st.Statement.Targets(), func(u rewrite.TableUse) bool {
+			return !slices.ContainsFunc(tables, func(t table) bool { return strings.EqualFold(t.name, u.Name) })
+		})
+	})
+	if through {
+		return setup
+	}
+	computed := computing.MatchString(setup)
+	return referring.ReplaceAllStringFunc(setup, func(key string) string {
+		m := referring.FindStringSubmatch(key)
+		table, columns, actions := m[1], strings.Split(m[2], ","), m[3]
+		if m[2] == "" || computed { // a column that is referred to may be computed from one that is assigned
+			columns = nil
+		}
+		for i := range steps {
+			st := &steps[i].Statement
+			if onDelete.MatchString(actions) && deletes(st, table) || onUpdate.MatchString(actions) && updates(st, table, columns) {
+				return key
+			}
+		}
+		return strings.TrimSuffix(key, actions)
+	})
+}
+
+// targets reports whether a statement may write a table in a way that its verb does not tell. plain says that it may write the table, and
+// that its verb does.
+func targets(st *rewrite.Statement, table string) (plain, strange bool) {
+	switch {
+	case st.Unparsed, st.DDL:
+		return false, true
+	case st.Control.Verb != rewrite.ControlNone, st.Verb == "set":
+		return false, false
+	}
+	for _, u := range st.Targets() {
+		if !strings.EqualFold(u.Name, table) {
+			continue
+		}
+		if u.Place != rewrite.PlaceMain {
+			return false, true
+		}
+		plain = true
+	}
+	switch st.Verb {
+	case "select", "insert", "update", "delete", "replace":
+		return plain, false
+	}
+	return false, true
+}
+
+func deletes(st *rewrite.Statement, table string) bool {
+	plain, strange := targets(st, table)
+	return strange || plain && (st.Verb == "delete" || st.Verb == "replace")
+}
+
+// updates reports whether a statement may change one of the columns; none: any column.
+func updates(st *rewrite.Statement, table string, columns []string) bool {
+	plain, strange := targets(st, table)
+	if strange || !plain {
+		return strange
+	}
+	assigned := st.Assignments
+	switch {
+	case st.Verb == "update":
+	case st.Verb == "replace":
+		return true
+	case st.Verb == "insert" && st.Insert != nil && st.Insert.Conflict:
+		assigned = st.Insert.Updates
+	default:
+		return false
+	}
+	return len(columns) == 0 || len(assigned) == 0 || slices.ContainsFunc(assigned, func(a rewrite.Assignment) bool {
+		return a.Partial || a.Column == "" || slices.ContainsFunc(columns, func(c string) bool {
+			return strings.EqualFold(strings.Trim(c, " `\"\t\n"), strings.Trim(a.Column, "`\""))
+		})
+	})
+}

@@ -85,11 +85,11 @@ func (s *Steering) Next(g *Generator, db *Database, intn func(int) int) (*Case, 
 }
 
 // Learn adds what a case consisted of and what its execution did, and reports how much of each was new. A case whose execution did something
-// new goes to the pool.
-func (s *Steering) Learn(k *Case, from *Entry, outcomes []string) (combinations, fresh int) {
+// new goes to the pool, if the caller wants more of its kind.
+func (s *Steering) Learn(k *Case, from *Entry, outcomes []string, more bool) (combinations, fresh int) {
 	combinations = s.Coverage.AddCase(k)
-	if fresh = s.Coverage.AddOutcomes(outcomes); fresh == 0 {
-		return combinations, 0
+	if fresh = s.Coverage.AddOutcomes(outcomes); fresh == 0 || !more {
+		return combinations, fresh
 	}
 	if from != nil {
 		from.Hits++

@@ -60,7 +60,7 @@ func (c *campaign) run(from, to int) (texts []string) {
 		} else {
 			k = g.CaseOn(db)
 		}
-		c.steering.Learn(k, entry, pretend(k))
+		c.steering.Learn(k, entry, pretend(k), true)
 		text, err := k.Spec.Print()
 		if err != nil {
 			c.t.Fatal(err)
@@ -107,7 +107,7 @@ func TestSteeringBounded(t *testing.T) {
 	s := generate.NewSteering()
 	k := newGenerator(t, generate.Postgres, generate.Limits{}, 1).Case()
 	for i := range 500 {
-		s.Learn(k, nil, []string{fmt.Sprint(i)})
+		s.Learn(k, nil, []string{fmt.Sprint(i)}, true)
 		if i == 0 {
 			s.Pool[0].Uses, s.Pool[0].Hits = 10, 10
 		} else {
@@ -117,8 +117,12 @@ func TestSteeringBounded(t *testing.T) {
 	if len(s.Pool) != 200 || s.Pool[0].Hits != 10 {
 		t.Errorf("%d cases in the pool; the good one is there: %v", len(s.Pool), s.Pool[0].Hits == 10)
 	}
-	if combinations, fresh := s.Learn(k, nil, []string{"3"}); combinations != 0 || fresh != 0 || len(s.Pool) != 200 {
+	if combinations, fresh := s.Learn(k, nil, []string{"3"}, true); combinations != 0 || fresh != 0 || len(s.Pool) != 200 {
 		t.Errorf("nothing new: %d, %d, %d in the pool", combinations, fresh, len(s.Pool))
+	}
+	s.Pool = nil
+	if _, fresh := s.Learn(k, nil, []string{"new"}, false); fresh != 1 || len(s.Pool) != 0 {
+		t.Errorf("not wanted: %d new, %d in the pool", fresh, len(s.Pool))
 	}
 }
 

@@ -133,6 +133,9 @@ func (d *draft) key() string {
 	for _, st := range d.steps {
 		fmt.Fprintf(&b, "%d %s %s\x00", st.session, st.name, st.sql)
 	}
+	if d.teardown != nil {
+		b.WriteString(d.teardown.SQL + "\x00")
+	}
 	for _, x := range d.directives {
 		b.WriteString(x.Key + ": " + x.Value + "\x00")
 	}

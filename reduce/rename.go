@@ -217,14 +217,16 @@ func (r *reduction) columnNames() (list []naming) {
 // rename tries all names at once, and where that does not show it any more, each of them.
 func (r *reduction) rename(list []naming) error {
 	used := r.best.words()
-	to := map[string]string{}
+	to, taken := map[string]string{}, map[string]bool{}
 	for _, n := range list {
-		if slices.Contains(n.list, n.old) || to[n.old] != "" {
+		if to[n.old] != "" || taken[n.old] {
 			continue
 		}
 		for _, name := range n.list {
-			if !used[name] {
-				to[n.old], used[name] = name, true
+			if name == n.old || !used[name] && !taken[name] {
+				if taken[name] = true; name != n.old {
+					to[n.old] = name
+				}
 				break
 			}
 		}
@@ -235,7 +237,10 @@ func (r *reduction) rename(list []naming) error {
 	change := func(to map[string]string) (bool, error) {
 		d := r.best.clone()
 		d.everywhere(func(sql string) string {
-			return replaced(sql, func(t string) (string, bool) { by := to[name(t)]; return by, by != "" && t[0] != '\'' })
+			return replaced(sql, func(t string) (string, bool) {
+				by := to[name(t)]
+				return by, by != "" && t[0] != '\''
+			})
 		})
 		return r.try(d)
 	}

@@ -44,8 +44,15 @@ func (r *reduction) split() error {
 	return nil
 }
 
-// settings removes what sessions execute before their steps.
+// settings removes what sessions execute before their steps, and what is executed at the end: the databases in which cases are executed are
+// emptied anyway.
 func (r *reduction) settings() error {
+	if d := r.best.clone(); d.teardown != nil {
+		d.teardown = nil
+		if _, err := r.try(d); err != nil {
+			return err
+		}
+	}
 	for i := range r.best.sessions {
 		s := r.best.sessions[i]
 		if s.setup == nil {
@@ -93,15 +100,22 @@ func (r *reduction) join() error {
 	return nil
 }
 
-// prepare makes the first steps statements of the setup, as long as they define or write something: what begins a transaction would leave
-// it open in the session that executes the setup.
+// prepare makes steps statements of the setup, if they define or write something: what begins a transaction would leave it open in the
+// session that executes the setup.
 func (r *reduction) prepare() error {
-	for len(r.best.steps) > 1 && slices.Contains([]string{"INSERT", "REPLACE", "UPDATE", "DELETE", "MERGE", "CREATE", "ALTER", "DROP", "TRUNCATE"}, verb(r.best.steps[0].sql)) {
-		d := r.best.clone()
-		d.setup = append(d.setup, d.steps[0].sql)
-		d.steps = d.steps[1:]
-		if taken, err := r.try(d); err != nil || !taken {
-			return err
+	for n := 0; n < len(r.best.steps) && len(r.best.steps) > 1; {
+		taken := false
+		if slices.Contains([]string{"INSERT", "REPLACE", "UPDATE", "DELETE", "MERGE", "CREATE", "ALTER", "DROP", "TRUNCATE"}, verb(r.best.steps[n].sql)) {
+			d := r.best.clone()
+			d.setup = append(d.setup, d.steps[n].sql)
+			d.steps = slices.Delete(d.steps, n, n+1)
+			var err error
+			if taken, err = r.try(d); err != nil {
+				return err
+			}
+		}
+		if !taken {
+			n++
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"wirecheck/backends/engine"
 	"wirecheck/oracle"
 	"wirecheck/scenario"
 )
@@ -64,11 +65,11 @@ func TestKnownCause(t *testing.T) {
 	f := &oracle.Finding{Oracle: "wss", Class: oracle.WSSTx, Difference: &oracle.Difference{Cause: "early snapshot"}}
 	other := &oracle.Finding{Oracle: "wss", Class: oracle.WSSStmt, Difference: &oracle.Difference{Cause: "early snapshot"}}
 	third := &oracle.Finding{Oracle: "wss", Class: oracle.WSSStmt, Difference: &oracle.Difference{Cause: "torn"}}
-	k := &keeper{known: map[string]bool{}}
+	k := &keeper{known: map[string]bool{}, state: huntState{Seen: map[string]int{}}}
 	if k.knows(f) {
 		t.Error("nothing is kept")
 	}
-	k.kept = append(k.kept, &keptBug{Signature: signature(nil, f), Seen: 1})
+	k.kept = append(k.kept, &keptBug{Signature: signature(engine.Descriptor{}, nil, f), Seen: 1})
 	if !k.knows(other) || k.kept[0].Seen != 2 || k.knows(third) || k.knows(&oracle.Finding{Difference: &oracle.Difference{}}) {
 		t.Errorf("kept %+v", k.kept[0])
 	}

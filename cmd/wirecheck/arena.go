@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"syscall"
 	"time"
@@ -160,8 +161,9 @@ func (a *arena) restart(ctx context.Context) error {
 	return a.hush(ctx)
 }
 
-// again executes a case once more and reports whether it shows the same finding.
-func (a *arena) again(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding) (bool, error) {
+// again executes a case once more and reports whether it shows the same finding as another one did: the same oracle, class, name and kind of
+// finding, by the same rule.
+func (a *arena) again(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding, in *scenario.Spec) (bool, error) {
 	within, cancel := a.bounded(ctx)
 	defer cancel()
 	d, err := &done{}, error(nil)
@@ -193,7 +195,7 @@ func (a *arena) again(ctx context.Context, spec *scenario.Spec, level engine.Lev
 		if other.Class != f.Class || other.Name != f.Name || other.Kind != f.Kind {
 			return false
 		}
-		return f.Difference == nil || other.Difference.Rule == f.Difference.Rule
+		return f.Difference == nil || nameless(other.Difference.Rule, spec, in) == nameless(f.Difference.Rule, spec, in)
 	}
 	for _, v := range d.rulings {
 		if slices.ContainsFunc(v.findings, func(other oracle.Finding) bool { return same(&other) }) {
@@ -201,4 +203,34 @@ func (a *arena) again(ctx context.Context, spec *scenario.Spec, level engine.Lev
 		}
 	}
 	return slices.ContainsFunc(d.findings, func(other oracle.Finding) bool { return same(&other) }), nil
+}
+
+var (
+	identifier = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
+	creation   = regexp.MustCompile("(?i)\\bCREATE\\s+(?:\\w+\\s+)?(?:TABLE|VIEW)\\s+(?:IF\\s+NOT\\s+EXISTS\\s+)?[`\"]?(\\w+)")
+)
+
+// nameless is a rule without the names of the sessions, steps and tables of cases. Rules that are compared are given the same cases: a
+// name may be a word of the rule, too.
+func nameless(rule string, specs ...*scenario.Spec) string {
+	names := map[string]bool{}
+	for _, spec := range specs {
+		for _, s := range spec.Sessions {
+			names[s.Name] = true
+			for _, st := range s.Steps {
+				names[st.Name] = true
+			}
+		}
+		for _, b := range spec.Setup {
+			for _, m := range creation.FindAllStringSubmatch(b.SQL, -1) {
+				names[m[1]] = true
+			}
+		}
+	}
+	return identifier.ReplaceAllStringFunc(rule, func(word string) string {
+		if names[word] {
+			return "_"
+		}
+		return word
+	})
 }

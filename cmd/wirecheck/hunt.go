@@ -310,18 +310,23 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 	return nil
 }
 
-// count adds what a case was like.
+// count adds what a case was like. What its execution did counts only if somebody could judge it: else it would seem tested.
 func (h *hunter) count(b *bench, k *generate.Case, from *generate.Entry, d *done) error {
 	s := &h.keeper.state
 	for oracle, spent := range h.spent {
 		s.Spent[oracle] += spent
 		delete(h.spent, oracle)
 	}
-	executed, err := lab.NewStage(b.lab, b.version, b.describe).Schedule(k.Spec, d.Result)
-	if err != nil {
-		return err
+	var outcomes []string
+	some, all := d.decided()
+	if some {
+		executed, err := lab.NewStage(b.lab, b.version, b.describe).Schedule(k.Spec, d.Result)
+		if err != nil {
+			return err
+		}
+		outcomes = executed.Features()
 	}
-	combinations, _ := h.keeper.steering.Learn(k, from, executed.Features())
+	combinations, _ := h.keeper.steering.Learn(k, from, outcomes, all)
 	s.Fresh += combinations
 	for _, ev := range d.Events {
 		if ev.Kind != lab.Ran && ev.Kind != lab.Resumed {
@@ -340,6 +345,29 @@ func (h *hunter) count(b *bench, k *generate.Case, from *generate.Entry, d *done
 		s.Unknown++
 	}
 	return nil
+}
+
+// decided reports whether one of the oracles at least could judge the case, and whether all could. That nothing crashed is always known, and
+// counts only if nobody else judges.
+func (d *done) decided() (some, all bool) {
+	if d.Trouble != nil || d.Crashed {
+		return false, false
+	}
+	asked, known := 0, 0
+	count := func(knows bool) {
+		if asked++; knows {
+			known++
+		}
+	}
+	if d.judge {
+		count(!d.unseen())
+	}
+	for _, v := range d.rulings {
+		if v.Oracle != crash.Descriptor.Name {
+			count(v.Unknown == "")
+		}
+	}
+	return known > 0 || asked == 0, known == asked
 }
 
 // constraint reports whether an error is the violation of a constraint: the statement itself was understood.
@@ -399,7 +427,7 @@ func (h *hunter) crashed(ctx context.Context, spec *scenario.Spec, level engine.
 // repeats counts how often a finding is there again.
 func (h *hunter) repeats(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding) (n int, err error) {
 	for range attempts {
-		again, err := h.again(ctx, spec, level, f)
+		again, err := h.again(ctx, spec, level, f, spec)
 		if err != nil {
 			return n, err
 		}
@@ -427,7 +455,7 @@ func (h *hunter) focused(ctx context.Context, spec *scenario.Spec, level engine.
 		func(st *scenario.Step) bool { return st.Name == f.Difference.Step || !reads.MatchString(st.SQL) },
 	} {
 		candidate := only(spec, keep)
-		shows, err := h.again(ctx, candidate, level, f)
+		shows, err := h.again(ctx, candidate, level, f, spec)
 		if err != nil && ctx.Err() == nil {
 			return nil, err
 		}
@@ -506,7 +534,7 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 	if h.keeper.knows(f) {
 		return nil
 	}
-	if told, err := h.alsoTold(ctx, level, f); err != nil || told {
+	if told, err := h.alsoTold(ctx, spec, level, f); err != nil || told {
 		return err
 	}
 	if !seldom(h.alike(spec, f)) {
@@ -553,9 +581,9 @@ type reducedBug struct {
 
 // alsoTold reports whether the finding is there in what became of the case for another finding: then another oracle, or another rule of
 // the same one, tells the same bug, and it is noted with that.
-func (h *hunter) alsoTold(ctx context.Context, level engine.Level, f *oracle.Finding) (bool, error) {
+func (h *hunter) alsoTold(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding) (bool, error) {
 	for _, r := range h.here {
-		shows, err := h.again(ctx, r.small, level, f)
+		shows, err := h.again(ctx, r.small, level, f, spec)
 		if err != nil {
 			return false, err
 		}

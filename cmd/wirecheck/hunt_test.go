@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"wirecheck/backends"
 	"wirecheck/generate"
 	"wirecheck/history"
 	"wirecheck/oracle"
@@ -219,6 +220,26 @@ func TestHuntResumes(t *testing.T) {
 	}
 }
 
+// TestHuntSteers: executions that lead the choice of cases do more different things than others, as many cases of each. The oracle is the one that
+// costs least.
+func TestHuntSteers(t *testing.T) {
+	outcomes := func(steer bool) int {
+		h := hunterOn(t, "postgres", "crash", filepath.Join(t.TempDir(), "found"))
+		h.f.steer = steer
+		for i := range 80 {
+			if err := h.oneCase(t.Context(), i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return h.keeper.steering.Coverage.Outcomes()
+	}
+	without, with := outcomes(false), outcomes(true)
+	t.Logf("%d outcomes, %d with steering", without, with)
+	if with*5 < without*6 {
+		t.Errorf("%d outcomes with steering, %d without: want a fifth more", with, without)
+	}
+}
+
 // TestKeeperDisk: what cannot be written is kept in memory and written later.
 func TestKeeperDisk(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "found")
@@ -267,26 +288,65 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// TestSignature: names and values do not make another bug, features do.
+// TestSignature: names, values, and how transactions begin and end do not make another bug; features, rules and causes do.
 func TestSignature(t *testing.T) {
-	of := func(text string) string {
+	mariadb, err := backends.ByName("mariadb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(f oracle.Finding, text string) string {
 		spec, err := scenario.Parse("x", []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return signature(spec, &oracle.Finding{Class: oracle.WSSTx, Name: oracle.NameFinalState, Difference: &oracle.Difference{}})
+		return signature(mariadb, spec, &f)
 	}
-	base := of("setup { CREATE TABLE t (a INT UNIQUE) }\nsession s\nstep x { UPDATE t SET a = 1 }\npermutation x")
-	if same := of("setup { CREATE TABLE u (b INT UNIQUE) }\nsession q\nstep y { UPDATE u SET b = 7 }\npermutation y"); same != base {
-		t.Error("other names and values: another signature")
+	finding := func(class oracle.Class, name, rule, cause string) oracle.Finding {
+		return oracle.Finding{Oracle: string(class)[:3], Class: class, Name: name, Difference: &oracle.Difference{Rule: rule, Cause: cause}}
+	}
+	const text = "setup { CREATE TABLE t (a INT UNIQUE) }\nsession s\nstep x { BEGIN }\nstep y { UPDATE t SET a = 1 WHERE a IN (1, 2) }\npermutation x y"
+	plain := finding(oracle.WSSTx, oracle.NameFinalState, "a row of t as s wrote it", "")
+	base := of(plain, text)
+	for _, same := range []string{
+		"setup { CREATE TABLE u (b INT UNIQUE) }\nsession q\nstep z { UPDATE u SET b = 7 WHERE b IN (5) }\npermutation z",
+		"setup { CREATE TABLE t (a INT UNIQUE) }\nsession s\nstep x { START TRANSACTION }\nstep y { UPDATE t SET a = 1 WHERE a IN (2) }\nstep z { ROLLBACK }\npermutation x y z",
+	} {
+		f := plain
+		if strings.Contains(same, "session q") {
+			f = finding(oracle.WSSTx, oracle.NameFinalState, "a row of u as q wrote it", "")
+		}
+		if of(f, same) != base {
+			t.Errorf("another signature: %s", same)
+		}
 	}
 	for _, other := range []string{
-		"setup { CREATE TABLE t (a INT) }\nsession s\nstep x { UPDATE t SET a = 1 }\npermutation x",
-		"setup { CREATE TABLE t (a INT UNIQUE) }\nsession s\nstep x { DELETE FROM t }\npermutation x",
-		"setup { CREATE TABLE t (a INT UNIQUE) }\nsession s\nstep x { UPDATE t SET a = abs(1) }\npermutation x",
+		strings.Replace(text, "INT UNIQUE", "INT", 1), strings.Replace(text, "INT UNIQUE", "BIGINT UNIQUE", 1), strings.Replace(text, "INT UNIQUE", "INT PRIMARY KEY", 1),
+		strings.Replace(text, "a INT UNIQUE", "a INT UNIQUE, b INT", 1), strings.Replace(text, "UPDATE t SET a = 1", "DELETE FROM t", 1), strings.Replace(text, "UPDATE", "UPDATE IGNORE", 1),
+		strings.Replace(text, "a = 1", "a = abs(1)", 1), strings.Replace(text, "a IN (1, 2)", "a BETWEEN 1 AND 2", 1), strings.Replace(text, "a IN (1, 2)", "a IN (1, 2) LIMIT 1", 1),
+		strings.Replace(text, "BEGIN", "START TRANSACTION WITH CONSISTENT SNAPSHOT", 1), strings.Replace(text, "BEGIN", "SELECT a FROM t", 1),
+		strings.Replace(text, "a IN (1, 2)", "a IN (SELECT 1)", 1),
 	} {
-		if of(other) == base {
+		if of(plain, other) == base {
 			t.Errorf("the same signature: %s", other)
 		}
+	}
+	for _, f := range []oracle.Finding{
+		finding(oracle.WSSStmt, oracle.NameFinalState, "a row of t as s wrote it", ""), finding(oracle.WSSTx, oracle.NameResult, "a row of t as s wrote it", ""),
+		finding(oracle.WSSTx, oracle.NameFinalState, "another rule", ""), finding(oracle.WSSTx, oracle.NameFinalState, "a row of t as s wrote it", "known"),
+	} {
+		if of(f, text) == base {
+			t.Errorf("the same signature: %+v", f)
+		}
+	}
+	known := finding(oracle.WSSTx, oracle.NameFinalState, "r", "UPDATE passes by a row")
+	one := of(known, text)
+	if bare := of(finding(oracle.WSSTx, oracle.NameResult, "s", "UPDATE passes by a row"), strings.Replace(text, "UNIQUE", "", 1)); bare != one {
+		t.Error("the same cause: another signature")
+	}
+	if of(finding(oracle.WSSTx, oracle.NameFinalState, "r", "another cause"), text) == one || of(finding(oracle.Troc, oracle.NameFinalState, "r", "UPDATE passes by a row"), text) == one {
+		t.Error("another cause or oracle: the same signature")
+	}
+	if stmt := of(finding(oracle.WSSStmt, oracle.NameFinalState, "r", "UPDATE passes by a row"), text); stmt != one {
+		t.Errorf("one cause, two classes of an oracle: %s, %s", one, stmt)
 	}
 }

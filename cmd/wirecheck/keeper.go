@@ -303,7 +303,7 @@ func (k *keeper) writeFolder(p pendingFolder) error {
 
 // keep writes a distinct bug, or counts one that is there.
 func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.Spec, level engine.Level, f *oracle.Finding) (*keptBug, error) {
-	sign := signature(small, f)
+	sign := signature(h.site.engine, small, f)
 	if k.known[sign] {
 		return nil, nil
 	}
@@ -379,7 +379,7 @@ func (k *keeper) knows(f *oracle.Finding) bool {
 	if f.Difference == nil || f.Difference.Cause == "" {
 		return false
 	}
-	sign := signature(nil, f)
+	sign := signature(engine.Descriptor{}, nil, f)
 	if k.known[sign] {
 		return true
 	}

@@ -200,7 +200,7 @@ func (a *arena) reduce(
 		if within > 0 && time.Since(began) > within {
 			return false, errReduction
 		}
-		return a.again(ctx, candidate, level, found)
+		return a.again(ctx, candidate, level, found, spec)
 	}, o)
 }
 

@@ -26,7 +26,9 @@ func New() func(sql string) (self string, simpler []string, known bool) {
 			return "", nil, false
 		}
 		switch root.(type) {
-		case *ast.SelectStmt, *ast.SetOprStmt, *ast.InsertStmt, *ast.UpdateStmt, *ast.DeleteStmt, *ast.CreateTableStmt, *ast.CreateIndexStmt, *ast.CreateViewStmt, *ast.BeginStmt:
+		case *ast.BeginStmt:
+			return sql, []string{"BEGIN"}, true
+		case *ast.SelectStmt, *ast.SetOprStmt, *ast.InsertStmt, *ast.UpdateStmt, *ast.DeleteStmt, *ast.CreateTableStmt, *ast.CreateIndexStmt, *ast.CreateViewStmt:
 		default: // SET TRANSACTION, for one, is printed as the variable that it sets in TiDB
 			return sql, nil, true
 		}
@@ -158,8 +160,6 @@ func extra(node any) (edits []func() func()) {
 		plain := *n
 		plain.KeyType = ast.IndexKeyTypeNone
 		edits = append(edits, replace(n, plain))
-	case *ast.BeginStmt:
-		edits = append(edits, replace(n, ast.BeginStmt{}))
 	case *ast.IndexPartSpecification:
 		if n.Length > 0 {
 			plain := *n

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"wirecheck/backends/engine"
+	"wirecheck/oracle"
+	"wirecheck/oracle/radar"
+	"wirecheck/rewrite"
+	"wirecheck/scenario"
+)
+
+// coarseSignature says which findings of unreduced cases are probably the same: the oracle's class, what differs, and the verb of
+// the statement that differs, and the cause if the oracle names one.
+func coarseSignature(f *oracle.Finding) string {
+	verb := ""
+	if f.Difference != nil {
+		verb, _, _ = strings.Cut(strings.TrimSpace(strings.ToUpper(f.Difference.SQL)), " ")
+	}
+	cause := ""
+	if f.Difference != nil {
+		cause = f.Difference.Cause
+	}
+	return strings.Join([]string{string(f.Class), f.Name, verb, cause}, "|")
+}
+
+// signature says which reduced cases show the same bug, whatever the names and values.
+//
+// Where the oracle has recognised the cause, it is the oracle and the cause: wss-tx and wss-stmt see the same bug in two ways. Elsewhere it is the
+// same oracle, class and rule, the same abstract metadata, and the same features of the statements (Radar, section 4.1). Of transactions only what is
+// special about them counts: whether reduction left BEGIN or ROLLBACK, or two statements of a kind, says nothing about the bug.
+func signature(d engine.Descriptor, small *scenario.Spec, f *oracle.Finding) string {
+	difference := cmp.Or(f.Difference, &oracle.Difference{})
+	if difference.Cause != "" { // the oracle knows the bug: by whatever means it shows, it is that one
+		return fmt.Sprintf("%s-%s", f.Oracle, strings.ReplaceAll(difference.Cause, " ", "-"))
+	}
+	parts := append([]string{string(f.Class), f.Name, nameless(difference.Rule, small), metadata(d, small)}, keywords(d, small)...)
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return fmt.Sprintf("%s-%s", f.Oracle, hex.EncodeToString(sum[:6]))
+}
+
+// metadata is the abstract metadata of a case.
+func metadata(d engine.Descriptor, spec *scenario.Spec) string {
+	var setup []string
+	for _, b := range spec.Setup {
+		setup = append(setup, b.SQL)
+	}
+	return radar.Abstract(setup, radar.Options{Describe: describer(d), Define: definer(d)})
+}
+
+// marks are words within a statement that make another bug of it, and functions.
+var marks = regexp.MustCompile(`(?i)\b(IGNORE|DUPLICATE KEY|DO NOTHING|DO UPDATE|RETURNING|LEFT|RIGHT|FULL|CROSS|NATURAL|JOIN|STRAIGHT_JOIN|UNION|EXCEPT|INTERSECT|DISTINCT|GROUP BY|HAVING|ORDER BY|LIMIT|` +
+	`FOR UPDATE|FOR SHARE|LOCK IN SHARE MODE|SKIP LOCKED|NOWAIT|EXISTS|IN|ANY|ALL|BETWEEN|LIKE|IS NULL|IS NOT NULL|IS|CASE|CAST|OVER|WITH|LATERAL|ROW|COLLATE|` +
+	`OPTIMISTIC|PESSIMISTIC|CONSISTENT SNAPSHOT|READ ONLY|DEFERRABLE|SAVEPOINT|PREPARE)\b|[A-Za-z_]+\(|\(\s*SELECT\b`)
+
+// keywords are the kinds of statements of a case's steps and the words in them that matter, sorted; each once.
+func keywords(d engine.Descriptor, spec *scenario.Spec) (list []string) {
+	describe := describer(d)
+	for _, session := range spec.Sessions {
+		for _, st := range session.Steps {
+			statements, err := describe(st.SQL)
+			if err != nil { // what is not understood counts as it is written
+				list = append(list, strings.ToLower(st.SQL))
+				continue
+			}
+			for i := range statements {
+				verb := ""
+				if statements[i].Control.Verb == rewrite.ControlNone {
+					verb = statements[i].Verb
+					list = append(list, verb)
+				}
+				for _, m := range marks.FindAllString(statements[i].Text, -1) {
+					if word := strings.ReplaceAll(strings.Join(strings.Fields(strings.ToLower(m)), " "), "( ", "("); !plainWords[word] {
+						list = append(list, strings.TrimSpace(verb+" "+word))
+					}
+				}
+			}
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// plainWords look like functions and are none.
+var plainWords = map[string]bool{"values(": true, "as(": true, "and(": true, "or(": true, "not(": true, "in(": true, "on(": true, "t(": true}
+
+// hallmark finds the words of a case that may matter to a bug, and functions.
+var hallmark = regexp.MustCompile(`(?i)\b(PRIMARY KEY|UNIQUE|INDEX|KEY|NOT NULL|GENERATED|VIRTUAL|STORED|PARTITION|FOREIGN KEY|REFERENCES|CHECK|AUTO_INCREMENT|ENUM|SET|JSON|BLOB|TEXT|CHAR|VARCHAR|BINARY|` +
+	`DECIMAL|NUMERIC|FLOAT|DOUBLE|REAL|DATE|DATETIME|TIMESTAMP|TIME|YEAR|BIT|BOOLEAN|UNSIGNED|COLLATE|VIEW|` +
+	`BEGIN|START|COMMIT|ROLLBACK|SAVEPOINT|INSERT|REPLACE|UPDATE|DELETE|SELECT|IGNORE|DUPLICATE|CONFLICT|JOIN|UNION|EXCEPT|INTERSECT|DISTINCT|GROUP BY|HAVING|LIMIT|FOR UPDATE|FOR SHARE|LOCK IN SHARE MODE|` +
+	`SKIP LOCKED|NOWAIT|EXISTS|IN|ANY|ALL|BETWEEN|LIKE|IS|CASE|CAST|OVER|WITH|OPTIMISTIC|CONSISTENT SNAPSHOT|READ ONLY)\b|[A-Za-z_]+\(`)
+
+// hallmarks are the features of a case's setup and of statements, sorted.
+func hallmarks(spec *scenario.Spec, statements []string) []string {
+	features := map[string]bool{}
+	note := func(where, sql string) {
+		for _, m := range hallmark.FindAllString(sql, -1) {
+			features[where+strings.Join(strings.Fields(strings.ToLower(m)), " ")] = true
+		}
+	}
+	for _, b := range spec.Setup {
+		note("setup ", b.SQL)
+	}
+	for _, sql := range statements {
+		note("", sql)
+	}
+	return slices.Sorted(maps.Keys(features))
+}
+
+// explains reports whether the bug may be what a query's finding shows: it has all that the reduced bug needs. The finding's case need
+// not be reduced; of its statements only the one that differs counts, as if each query were asked alone.
+func (b *keptBug) explains(spec *scenario.Spec, f *oracle.Finding) bool {
+	if b.Finding == nil || b.Finding.Class != f.Class || b.Finding.Name != f.Name || f.Difference == nil || b.Finding.Difference == nil {
+		return false
+	}
+	has := hallmarks(spec, []string{f.Difference.SQL})
+	return !slices.ContainsFunc(b.Hallmarks, func(s string) bool { return !slices.Contains(has, s) })
+}

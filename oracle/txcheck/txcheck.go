@@ -253,7 +253,7 @@ func unseen(got *capture) *fact {
 			return f
 		}
 		if got.plan.product.current && nonlocking(f) {
-			f.why = "it locks the newest rows of some tables and reads others from its transaction's snapshot"
+			f.why = "it locks the newest rows of some tables and reads others without locks"
 			return f
 		}
 		for _, v := range append(f.set(got.truth()[0]), f.before...) {
@@ -344,10 +344,11 @@ func uncommitted(st *rewrite.Statement) view {
 	return byCurrent
 }
 
-// nonlocking reports whether a locking read that has a snapshot reads something without locks: the clause does not hold for subqueries
-// (MySQL manual, 17.7.2.4 Locking Reads), which are read from the snapshot, as a SELECT's other tables are.
+// nonlocking reports whether a locking read reads something without locks: the clause does not hold for subqueries (MySQL manual,
+// 17.7.2.4 Locking Reads), which are read from the snapshot, where there is one, or at READ UNCOMMITTED as they are, as a SELECT's other
+// tables are.
 func nonlocking(f *fact) bool {
-	if f.role != read || !f.statement.locking || f.level != oracle.RepeatableRead && f.level != oracle.Snapshot {
+	if f.role != read || !f.statement.locking || !slices.Contains([]string{oracle.ReadUncommitted, oracle.RepeatableRead, oracle.Snapshot}, f.level) {
 		return false
 	}
 	return slices.ContainsFunc(f.statement.step.Statement.Reads(), func(u rewrite.TableUse) bool { return u.Lock == rewrite.LockNone })

@@ -36,10 +36,8 @@ func startHunt(t *testing.T, out string, args ...string) *hunting {
 	if err := os.Chmod(temp, 0o755); err != nil { // servers run as somebody else
 		t.Fatal(err)
 	}
-	before := os.TempDir()
-	t.Setenv("TMPDIR", temp)
-	h := &hunting{program: startProgram(t, append([]string{"hunt", "--out", out, "--format", "json", "--log-level", "warn"}, args...)...), temp: temp, out: out, ended: make(chan error, 1)}
-	t.Setenv("TMPDIR", before)
+	args = append([]string{"hunt", "--out", out, "--format", "json", "--log-level", "warn"}, args...)
+	h := &hunting{program: startProgramWith(t, []string{"TMPDIR=" + temp}, args...), temp: temp, out: out, ended: make(chan error, 1)}
 	t.Cleanup(func() { os.RemoveAll(temp) }) // what is in it was looked at
 	go func() { h.ended <- h.cmd.Wait() }()
 	return h
@@ -193,6 +191,7 @@ var fruitful = []string{"--engine", "mariadb", "--oracle", "tlp", "--level", "re
 // TestHuntKilled kills a hunt again and again, and goes on with it: what was found is there as a whole or not at all, and the end is
 // that of a hunt that nobody killed.
 func TestHuntKilled(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	whole := startHunt(t, filepath.Join(dir, "whole"), fruitful...)
 	status, want := whole.wait(t)
@@ -245,6 +244,7 @@ func TestHuntKilled(t *testing.T) {
 
 // TestHuntInterrupted asks a hunt to end at several moments: it does, with everything written and nothing left behind.
 func TestHuntInterrupted(t *testing.T) {
+	t.Parallel()
 	for _, at := range []int{0, 4} { // 0: while the server starts
 		out := filepath.Join(t.TempDir(), "found")
 		h := startHunt(t, out, append(slices.Clone(fruitful), "--cases", "100000")...)
@@ -274,6 +274,7 @@ func TestHuntInterrupted(t *testing.T) {
 
 // TestHuntDisk fills the disk of what is found: it is printed in the end, and --resume finds it again when there is room.
 func TestHuntDisk(t *testing.T) {
+	t.Parallel()
 	disk := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=256k", "none", disk).CombinedOutput(); err != nil {
 		t.Skipf("no disk can be mounted here: %v: %s", err, out)
@@ -314,6 +315,7 @@ func TestHuntDisk(t *testing.T) {
 // TestHuntServer lets servers die and stand still under a hunt: it starts another one and goes on. What happened is kept, apart if
 // it does not happen again.
 func TestHuntServer(t *testing.T) {
+	t.Parallel()
 	any := func(string) bool { return true }
 	// A process that serves a connection of the case, not the watcher's or the one that reads tables.
 	backend := func(line string) bool {
@@ -333,6 +335,7 @@ func TestHuntServer(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.engine+" "+test.name, func(t *testing.T) {
+			t.Parallel()
 			out := filepath.Join(t.TempDir(), "found")
 			h := startHunt(t, out, "--engine", test.engine, "--oracle", "crash,wss", "--cases", "100000", "--seed", "3", "--limit", "3s")
 			h.until(t, "the first cases", func(s *huntState) bool { return s.Next >= 3 })

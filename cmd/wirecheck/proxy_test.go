@@ -32,12 +32,18 @@ type program struct {
 
 func startProgram(t *testing.T, args ...string) *program {
 	t.Helper()
+	return startProgramWith(t, nil, args...)
+}
+
+// startProgramWith is startProgram with more in its environment.
+func startProgramWith(t *testing.T, env []string, args ...string) *program {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &program{cmd: exec.Command(self, args...)}
-	p.cmd.Env = append(os.Environ(), asProgram+"=1")
+	p.cmd.Env = append(append(os.Environ(), asProgram+"=1"), env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

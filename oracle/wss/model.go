@@ -195,12 +195,13 @@ func (m *model) from(ctx context.Context, b branch, n int) (best *explanation, e
 		st := &m.s.Steps[n]
 		t := m.of[n]
 		switch {
-		case t < 0 || isRead(&st.Statement):
+		case t < 0:
 		case st.Statement.Control.Verb == rewrite.ControlRollbackTo && !st.Failed():
 			b.store = m.undo(b.store, t, m.savepoint(t, n), st.Done)
 		case st.After == schedule.Failed && st.Before != schedule.Failed:
-			// PostgreSQL takes everything back at once, to the last savepoint or the beginning, and lets go of its locks.
+			// PostgreSQL takes everything back at once, to the last savepoint or the beginning, and lets go of its locks. A read can fail, too.
 			b.store = m.undo(b.store, t, m.savepoint(t, n), st.Done)
+		case isRead(&st.Statement):
 		case !isWrite(&st.Statement) || st.Failed() && concurrent(st.Reason):
 		default:
 			outcomes, err := m.outcomes(ctx, b.store, n)

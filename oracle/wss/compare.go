@@ -8,6 +8,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
+	"wirecheck/rewrite"
 )
 
 // difference is one way in which the concurrent schedule is not like a serial one, before it is judged.
@@ -57,8 +58,33 @@ func (c *check) readsCompared(st *schedule.Step) bool {
 		// SERIALIZABLE); SKIP LOCKED leaves out rows, so that the view is inconsistent (MySQL manual, 17.7.2.4).
 		return false
 	}
-	return isRead(&st.Statement) && st.Statement.Volatile == "" && locksReads(c.s.Product) &&
+	return isRead(&st.Statement) && st.Statement.Volatile == "" && locksReads(c.s.Product) && !c.takenBack(st) &&
 		!slices.ContainsFunc(c.transactions, func(t schedule.Transaction) bool { return t.Level != oracle.Serializable })
+}
+
+// takenBack reports whether a statement's transaction went back to a savepoint from before it. Its locks may be gone then: InnoDB keeps those on
+// rows, but ends its whole part of the transaction if that had not begun at the savepoint (sql/handler.cc, ha_rollback_to_savepoint).
+func (c *check) takenBack(st *schedule.Step) bool {
+	before, names := true, map[string]bool{}
+	for i := range c.s.Steps {
+		o := &c.s.Steps[i]
+		verb, name := o.Statement.Control.Verb, strings.ToLower(o.Statement.Control.Name)
+		switch {
+		case o.Session != st.Session || o.Failed():
+		case o == st:
+			before = false
+		case verb == rewrite.ControlSavepoint:
+			names[name] = before
+		case verb == rewrite.ControlRollbackTo && !before && names[name]:
+			return true
+		case verb == rewrite.ControlBegin || verb == rewrite.ControlCommit || verb == rewrite.ControlRollback:
+			if !before {
+				return false
+			}
+			clear(names)
+		}
+	}
+	return false
 }
 
 func sameRows(a, b *schedule.Step) bool {

@@ -319,6 +319,23 @@ func TestReads(t *testing.T) {
 	}
 }
 
+// TestReadsTakenBack: a read need not be what it is in the serial schedule if its transaction went back to a savepoint from before it.
+func TestReadsTakenBack(t *testing.T) {
+	const differs = "violation wss-tx: different result"
+	for _, test := range []struct{ script, want string }{
+		{"T1: BEGIN\nT1: SAVEPOINT p\nT1: SELECT * FROM t\nT1: ROLLBACK TO p\nT1: COMMIT", ""},
+		{"T1: BEGIN\nT1: SAVEPOINT p\nT1: SELECT * FROM t\nT1: RELEASE p\nT1: COMMIT", differs},
+		{"T1: BEGIN\nT1: SAVEPOINT q\nT1: SELECT * FROM t\nT1: SAVEPOINT q\nT1: ROLLBACK TO q\nT1: COMMIT", differs},
+	} {
+		s := play("mariadb", ser, twoRows, test.script, "1|0, 5|0")
+		s.Steps[2].Answer.Rows = [][]schedule.Value{{[]byte("1"), []byte("0")}}
+		v, err := wss.Check(context.Background(), s, &fake{}, wss.Options{})
+		if err != nil || said(v) != test.want {
+			t.Errorf("%s: %v, got %q, want %q", test.script, err, said(v), test.want)
+		}
+	}
+}
+
 // TestNothingToConclude: executions that did not come to their end.
 func TestNothingToConclude(t *testing.T) {
 	s := play("mysql", rr, twoRows, "T1: DELETE FROM t", "")

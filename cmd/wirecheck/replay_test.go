@@ -406,7 +406,7 @@ Time		    Id Command	Argument
 }
 
 // benchTransactions is how many transactions the run of pgbench has; WIRECHECK_PGBENCH sets another number (10000 is the full one).
-const benchTransactions = 400
+const benchTransactions = 160
 
 // TestReplayPgbench captures pgbench's 8 clients and replays them to the same tables.
 func TestReplayPgbench(t *testing.T) {

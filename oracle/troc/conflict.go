@@ -109,11 +109,11 @@ func (c *check) covered() bool {
 	return slices.Contains(innodb, c.s.Product) && slices.ContainsFunc(c.s.Setup, secondary.MatchString)
 }
 
-// wrote reports whether a transaction has versions of a row.
+// wrote reports whether a transaction has versions of a row. An UPDATE that leaves it as it is only locks it, in the index by which it came.
 func (w *world) wrote(tx int, table string, id int) bool {
 	for _, r := range w.tables[table] {
 		if r.id == id {
-			return slices.ContainsFunc(r.versions, func(v version) bool { return v.tx == tx })
+			return slices.ContainsFunc(r.versions, func(v version) bool { return v.tx == tx && !v.same })
 		}
 	}
 	return false

@@ -327,6 +327,11 @@ func (c *check) snap(w *world, x, i int, chosen []int, certain bool) {
 	switch {
 	case c.s.Product == "postgres":
 		t.snapshots, t.firm = []int{c.sentAt(i)}, true
+		// A DEFERRABLE transaction waits in its first query, and takes another snapshot if its first one turns out not to be safe
+		// (PostgreSQL manual, 13.2.3).
+		if kind, _ := c.kind(i); kind == KindSelect && c.s.Steps[i].Waited {
+			t.snapshots = append(t.snapshots, c.place)
+		}
 	case c.s.Product == "tidb":
 	default:
 		kind, _ := c.kind(i)

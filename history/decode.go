@@ -276,11 +276,11 @@ func (p *parser) event(e *Event) error {
 	if err := p.rest(); err != nil {
 		return err
 	}
-	return e.check()
+	return e.Check()
 }
 
-// check says what no reader of the event could make sense of.
-func (e *Event) check() error {
+// Check says what no reader of the event could make sense of, as an error.
+func (e *Event) Check() error {
 	switch e.Kind {
 	case EventSession, EventClose, EventStmt:
 	case EventBegin, EventEnd:

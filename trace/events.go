@@ -221,5 +221,8 @@ func (d *decoder) event() *history.Event {
 		}
 	}
 	ev.Accesses = accesses
+	if d.err == nil {
+		d.err = ev.Check()
+	}
 	return ev
 }

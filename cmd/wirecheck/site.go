@@ -119,13 +119,18 @@ func siteAt(raw string) (*site, error) {
 	}}, nil
 }
 
-// ask finds out the server's version, and whether it is the product that the URL says.
-func (s *site) ask(ctx context.Context) error {
+// connect connects to the target's database, or to the one that is always there.
+func (s *site) connect(ctx context.Context) (engine.Conn, error) {
 	t := s.target
 	if t.Database == "" {
 		t.Database = s.engine.Lab.Maintenance
 	}
-	conn, err := s.engine.Connect(ctx, t)
+	return s.engine.Connect(ctx, t)
+}
+
+// ask finds out the server's version, and whether it is the product that the URL says.
+func (s *site) ask(ctx context.Context) error {
+	conn, err := s.connect(ctx)
 	if err != nil {
 		return err
 	}
@@ -160,11 +165,7 @@ const answerLimit = 15 * time.Second
 func (s *site) answers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
-	t := s.target
-	if t.Database == "" {
-		t.Database = s.engine.Lab.Maintenance
-	}
-	conn, err := s.engine.Connect(ctx, t)
+	conn, err := s.connect(ctx)
 	if err != nil {
 		return err
 	}

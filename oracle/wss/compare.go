@@ -31,7 +31,7 @@ func (c *check) compare(class oracle.Class, e *serial) (out []difference) {
 		case concurrent(is.Reason):
 			c.note(fmt.Sprintf("%s ended in the serial schedule with %q, so that its success cannot be compared", was.Name, is.Reason))
 		case !isWrite(&was.Statement) && !was.Statement.DDL && !was.Failed() && !is.Failed():
-			if class == oracle.WSSTx && c.readsCompared(was) && !sameRows(was, is) {
+			if class == oracle.WSSTx && c.readsCompared(o.step) && !sameRows(was, is) {
 				out = append(out, difference{class: class, name: oracle.NameResult, step: o.step, serial: e})
 			}
 		case was.Failed() != is.Failed():
@@ -50,38 +50,35 @@ func (c *check) compare(class oracle.Class, e *serial) (out []difference) {
 	return out
 }
 
-// readsCompared reports whether what a statement read must be what it reads in the serial schedule: at SERIALIZABLE where the engine locks
+// readsCompared reports whether what a step read must be what it reads in the serial schedule: at SERIALIZABLE where the engine locks
 // what a transaction reads until its end (WriteCheck, section 5.4, footnote 4: not where serializable is SSI).
-func (c *check) readsCompared(st *schedule.Step) bool {
+func (c *check) readsCompared(n int) bool {
+	st := &c.s.Steps[n]
 	if st.Before == schedule.Idle && st.After == schedule.Idle || st.Statement.Locking.SkipLocked {
 		// In autocommit a SELECT, and what a locking one reads in subqueries, reads a snapshot as old as its beginning (MySQL manual, 17.7.2.1,
 		// SERIALIZABLE); SKIP LOCKED leaves out rows, so that the view is inconsistent (MySQL manual, 17.7.2.4).
 		return false
 	}
-	return isRead(&st.Statement) && st.Statement.Volatile == "" && locksReads(c.s.Product) && !c.takenBack(st) &&
+	return isRead(&st.Statement) && st.Statement.Volatile == "" && locksReads(c.s.Product) && !c.takenBack(n) &&
 		!slices.ContainsFunc(c.transactions, func(t schedule.Transaction) bool { return t.Level != oracle.Serializable })
 }
 
-// takenBack reports whether a statement's transaction went back to a savepoint from before it. Its locks may be gone then: InnoDB keeps those on
+// takenBack reports whether a step's transaction went back to a savepoint from before it. Its locks may be gone then: InnoDB keeps those on
 // rows, but ends its whole part of the transaction if that had not begun at the savepoint (sql/handler.cc, ha_rollback_to_savepoint).
-func (c *check) takenBack(st *schedule.Step) bool {
-	before, names := true, map[string]bool{}
-	for i := range c.s.Steps {
-		o := &c.s.Steps[i]
-		verb, name := o.Statement.Control.Verb, strings.ToLower(o.Statement.Control.Name)
+func (c *check) takenBack(n int) bool {
+	t := schedule.Of(c.transactions, n)
+	if t == nil {
+		return false
+	}
+	before := map[string]bool{} // by savepoint: it was set before the step
+	for _, i := range t.Steps {
+		control, name := &c.s.Steps[i].Statement.Control, strings.ToLower(c.s.Steps[i].Statement.Control.Name)
 		switch {
-		case o.Session != st.Session || o.Failed():
-		case o == st:
-			before = false
-		case verb == rewrite.ControlSavepoint:
-			names[name] = before
-		case verb == rewrite.ControlRollbackTo && !before && names[name]:
+		case c.s.Steps[i].Failed():
+		case control.Verb == rewrite.ControlSavepoint:
+			before[name] = i < n
+		case control.Verb == rewrite.ControlRollbackTo && i > n && before[name]:
 			return true
-		case verb == rewrite.ControlBegin || verb == rewrite.ControlCommit || verb == rewrite.ControlRollback:
-			if !before {
-				return false
-			}
-			clear(names)
 		}
 	}
 	return false

@@ -100,7 +100,7 @@ func (r *replayer) text(w io.Writer) {
 		deadlock(w, &d)
 	}
 	if p.judged != nil {
-		fmt.Fprintln(w)
+		fmt.Fprintf(w, "\n%s, of the whole replay:\n", isolationName)
 		_ = report.Text(w, p.judged.findings) // w remembers its error
 		_ = report.Summary(w, report.Result{Findings: p.judged.findings, Coverage: p.judged.coverage})
 	}

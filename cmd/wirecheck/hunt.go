@@ -48,8 +48,8 @@ executed three times more, made as small as possible, compared with what was fou
   original.spec   the case as it was found   reproduce.sh  one command that shows it
   history.jsonl   what the statements of the smallest case read and wrote (wirecheck check reads it)
 
-The first case of each database is a list of --queries queries, for radar, tlp, norec and dqe; every second case where nobody else
-judges. What was not there each time is in flaky/, a case that could not be judged in broken/.
+Every fifth case, and the first of each database, is a list of --queries queries, for radar, tlp, norec and dqe; every second case
+where nobody else judges. What was not there each time is in flaky/, a case that could not be judged in broken/.
 
 A private server that crashes, or stands still, is started again, and that is a finding. Ctrl-C ends the hunt; everything is written
 by then, and --resume goes on, also after a kill.
@@ -73,7 +73,7 @@ Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its wo
 	ordersFlag(flags, c)
 	flags.IntVar(&f.group, "group", 20, "cases for each database")
 	flags.BoolVar(&f.steer, "steer", true, "lead the choice of cases to what executions have not done yet (docs/GENERATION.md)")
-	flags.IntVar(&f.queries, "queries", 200, "queries that the oracles of single queries ask of each database at once; 0: only those of transactions")
+	flags.IntVar(&f.queries, "queries", 200, "queries of a case that is a list, for the oracles of single queries; 0: only those of transactions")
 	flags.DurationVar(&f.reduction, "reduction", time.Minute, "how long the reduction of one finding may take; 0: as long as it takes")
 	flags.IntVar(&f.tries, "tries", 1500, "how many candidates a reduction may try")
 	flags.IntVar(&f.limits.Tables, "tables", f.limits.Tables, "most tables of a database")
@@ -221,14 +221,14 @@ func (h *hunter) metadata(base generate.Base) (string, error) {
 	return radar.Abstract(setup, radar.Options{Describe: describer(h.site.engine), Define: definer(h.site.engine)}), nil
 }
 
-// asks reports whether case i is a list of queries: the first of each database, if an oracle of single queries judges, and every second
-// one if no others do.
+// asks reports whether case i is a list of queries, if an oracle of single queries judges: the first of each database and every fifth one after
+// it, since a list takes about as long as a case for all of the others; every second one if no others judge.
 func (h *hunter) asks(i int) bool {
-	every := h.f.group
+	every := 5
 	if !h.panel.isolation && !slices.ContainsFunc(h.panel.judges, func(j judge) bool { return !j.single }) {
-		every = min(every, 2)
+		every = 2
 	}
-	return h.f.queries > 0 && i%every == 0 && slices.ContainsFunc(h.panel.judges, func(j judge) bool { return asksQueries(j.Name) })
+	return h.f.queries > 0 && i%h.f.group%every == 0 && slices.ContainsFunc(h.panel.judges, func(j judge) bool { return asksQueries(j.Name) })
 }
 
 // watchedShare is the most that watched executions may take of a hunt's time, as one in so many, where others judge, too. With a proxy in

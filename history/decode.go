@@ -51,9 +51,6 @@ func (r *Reader) Header() Header { return r.header }
 // Warning tells, after the end, that the last line was cut off (by a crash of the recorder) and left out; empty if not.
 func (r *Reader) Warning() string { return r.warning }
 
-// Line is the number of the line that Next read last.
-func (r *Reader) Line() int { return r.line }
-
 // Next reads the next event into e. The slices in e are used again by the next call; the strings stay valid. At the end
 // it returns io.EOF.
 func (r *Reader) Next(e *Event) error {

@@ -16,17 +16,7 @@ var (
 	levelText  = regexp.MustCompile(`(?is)^SET\s+(SESSION\s+)?TRANSACTION\s+ISOLATION\s+LEVEL\s+(.*)$`)
 )
 
-// describe describes the plain statements of these tests.
-func describe(sql string) ([]rewrite.Statement, error) {
-	var out []rewrite.Statement
-	for _, text := range strings.Split(sql, ";") {
-		if text = strings.TrimSpace(text); text != "" {
-			out = append(out, describeOne(text))
-		}
-	}
-	return out, nil
-}
-
+// describeOne describes the plain statements of these tests.
 func describeOne(text string) rewrite.Statement {
 	st := rewrite.Statement{Text: text, Verb: "other"}
 	upper := strings.ToUpper(text)

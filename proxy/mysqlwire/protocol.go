@@ -119,15 +119,6 @@ func parseOK(b []byte) (okPacket, error) {
 	return ok, nil
 }
 
-// encodeOK makes an OK packet without info text.
-func encodeOK(affected, insertID uint64, status, warnings uint16) []byte {
-	b := []byte{markOK}
-	b = append(b, mysql.PutLengthEncodedInt(affected)...)
-	b = append(b, mysql.PutLengthEncodedInt(insertID)...)
-	b = binary.LittleEndian.AppendUint16(b, status)
-	return binary.LittleEndian.AppendUint16(b, warnings)
-}
-
 // errPacket is an error as the server sends it.
 type errPacket struct {
 	code    uint16

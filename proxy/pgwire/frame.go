@@ -63,12 +63,6 @@ func (e *sideError) Unwrap() error { return e.err }
 // buffered is how much can be read without asking the connection.
 func (r *reader) buffered() int { return r.w - r.r }
 
-// whole reports whether a complete message is buffered, so that reading it waits for nobody.
-func (r *reader) whole() bool {
-	b := r.buffered()
-	return b >= headerLen && b >= 1+int(binary.BigEndian.Uint32(r.buf[r.r+1:]))
-}
-
 // fill reads until n bytes, at most the buffer's length, are buffered.
 func (r *reader) fill(n int) error {
 	if r.buffered() >= n {

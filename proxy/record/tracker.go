@@ -111,9 +111,6 @@ func NewTracker(rec *Recorder, open history.Event, limits Limits) *Tracker {
 	return t
 }
 
-// Session is the number of the session in the history.
-func (t *Tracker) Session() uint64 { return t.session }
-
 // SetLevel sets the level of the session's next transactions, as the server told it.
 func (t *Tracker) SetLevel(level string) { t.level = level }
 

@@ -230,9 +230,6 @@ func (w writers) version() string { return string(w.appendVersion(make([]byte, 0
 // order is the version's place: history.OrderInitial for a row that was not written through wirecheck.
 func (w writers) order() uint64 { return w.count + 1 }
 
-// token is the token of the transaction that wrote the version; empty if it is not known.
-func (w writers) token() string { return string(appendToken(make([]byte, 0, stampLimit), w.last)) }
-
 // StampToken gives the token of the transaction to which a stamp's statement belongs: T7.k3f9 for T7.2.k3f9.
 func StampToken(stamp string) string {
 	return string(appendToken(make([]byte, 0, stampLimit), []byte(stamp)))

@@ -305,7 +305,7 @@ func TestSignature(t *testing.T) {
 		return oracle.Finding{Oracle: string(class)[:3], Class: class, Name: name, Difference: &oracle.Difference{Rule: rule, Cause: cause}}
 	}
 	const text = "setup { CREATE TABLE t (a INT UNIQUE) }\nsession s\nstep x { BEGIN }\nstep y { UPDATE t SET a = 1 WHERE a IN (1, 2) }\npermutation x y"
-	plain := finding(oracle.WSSTx, oracle.NameFinalState, "a row of t as s wrote it", "")
+	plain := finding(oracle.Troc, oracle.NameFinalState, "a row of t as s wrote it", "")
 	base := of(plain, text)
 	for _, same := range []string{
 		"setup { CREATE TABLE u (b INT UNIQUE) }\nsession q\nstep z { UPDATE u SET b = 7 WHERE b IN (5) }\npermutation z",
@@ -313,7 +313,7 @@ func TestSignature(t *testing.T) {
 	} {
 		f := plain
 		if strings.Contains(same, "session q") {
-			f = finding(oracle.WSSTx, oracle.NameFinalState, "a row of u as q wrote it", "")
+			f = finding(oracle.Troc, oracle.NameFinalState, "a row of u as q wrote it", "")
 		}
 		if of(f, same) != base {
 			t.Errorf("another signature: %s", same)
@@ -331,12 +331,19 @@ func TestSignature(t *testing.T) {
 		}
 	}
 	for _, f := range []oracle.Finding{
-		finding(oracle.WSSStmt, oracle.NameFinalState, "a row of t as s wrote it", ""), finding(oracle.WSSTx, oracle.NameResult, "a row of t as s wrote it", ""),
-		finding(oracle.WSSTx, oracle.NameFinalState, "another rule", ""), finding(oracle.WSSTx, oracle.NameFinalState, "a row of t as s wrote it", "known"),
+		finding(oracle.WSSTx, oracle.NameFinalState, "a row of t as s wrote it", ""), finding(oracle.Troc, oracle.NameResult, "a row of t as s wrote it", ""),
+		finding(oracle.Troc, oracle.NameFinalState, "another rule", ""), finding(oracle.Troc, oracle.NameFinalState, "a row of t as s wrote it", "known"),
 	} {
 		if of(f, text) == base {
 			t.Errorf("the same signature: %+v", f)
 		}
+	}
+	tx, stmt := finding(oracle.WSSTx, oracle.NameFinalState, "definition 1", ""), finding(oracle.WSSStmt, oracle.NameFinalState, "definition 2", "")
+	if of(tx, text) != of(stmt, text) {
+		t.Error("the same case, two classes of wss: two signatures")
+	}
+	if stmt.Name = oracle.NameResult; of(tx, text) == of(stmt, text) {
+		t.Error("what differs is another thing: the same signature")
 	}
 	known := finding(oracle.WSSTx, oracle.NameFinalState, "r", "UPDATE passes by a row")
 	one := of(known, text)

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,6 +124,36 @@ func TestTransactionsReadOnly(t *testing.T) {
 	}
 	if tx := Of(list, 9); tx != nil || list[0].Outcome != history.OutcomeCommitted {
 		t.Errorf("step 9 belongs to %v", tx)
+	}
+}
+
+// TestUnchecked: a query behind a write of an optimistic transaction that was not committed may see duplicates, and no other.
+func TestUnchecked(t *testing.T) {
+	for _, test := range []struct {
+		name, product, level string
+		lines                []string
+		want                 []int
+	}{
+		{"rolled back", "tidb", oracle.Snapshot, []string{"s1 ->o: BEGIN", "s1 o>o: SELECT 1", "s1 o>o: INSERT INTO t VALUES (1)", "s1 o>o: SELECT 2", "s1 o>-: ROLLBACK", "s1 ->-: SELECT 3"}, []int{3, 4}},
+		{"refused at COMMIT, after an UPDATE", "tidb", oracle.Snapshot, []string{"s1 ->o: BEGIN", "s1 o>o: UPDATE t SET a = 1", "s1 o>o: SELECT 1", "s1 o>- rolled back: COMMIT"}, []int{2, 3}},
+		{"another session", "tidb", oracle.Snapshot, []string{"s1 ->o: BEGIN", "s1 o>o: INSERT INTO t VALUES (1)", "s2 ->-: SELECT 1", "s1 o>-: ROLLBACK"}, []int{3}},
+		{"committed", "tidb", oracle.Snapshot, []string{"s1 ->o: BEGIN", "s1 o>o: INSERT INTO t VALUES (1)", "s1 o>o: SELECT 1", "s1 o>-: COMMIT"}, nil},
+		{"only deleted", "tidb", oracle.Snapshot, []string{"s1 ->o: BEGIN", "s1 o>o: DELETE FROM t", "s1 o>o: SELECT 1", "s1 o>-: ROLLBACK"}, nil},
+		{"the INSERT failed", "tidb", oracle.Snapshot, []string{"s1 ->o: BEGIN", "s1 o>o failed: INSERT INTO t VALUES (1)", "s1 o>o: SELECT 1", "s1 o>-: ROLLBACK"}, nil},
+		{"pessimistic", "tidb", oracle.RepeatableRead, []string{"s1 ->o: BEGIN", "s1 o>o: INSERT INTO t VALUES (1)", "s1 o>o: SELECT 1", "s1 o>-: ROLLBACK"}, nil},
+		{"another product", "mariadb", oracle.Snapshot, []string{"s1 ->o: BEGIN", "s1 o>o: INSERT INTO t VALUES (1)", "s1 o>o: SELECT 1", "s1 o>-: ROLLBACK"}, nil},
+	} {
+		s := script(t, test.product, test.level, test.lines...)
+		list := s.Unchecked()
+		var got []int
+		for i := range s.Steps {
+			if list[&s.Steps[i]] {
+				got = append(got, i)
+			}
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		}
 	}
 }
 

@@ -553,8 +553,21 @@ func (c *check) explained(ctx context.Context, w *world, i int, kind Kind, r rol
 // apply puts what a statement did into the history (Troc, III-E4).
 func (c *check) apply(w *world, i int, r roles, cand *candidate, tr *trial) []*world {
 	x := c.txOf[i]
-	moved := w.clone() // InnoDB and TiDB keep rows under a key: a change of it removes one record and makes another one
+	// InnoDB and TiDB keep rows under a key: a change of it removes one record and makes another one, and a row with the key of a deleted one
+	// is a newer version of that record. Where it is not certain which key that is, moved is the world in which it is the one that differs.
+	moved := w.clone()
 	perhaps := false
+	record := func(name string, values []schedule.Value) {
+		for _, to := range []*world{w, moved} {
+			id, certain, found := c.record(to, name, values)
+			perhaps = perhaps || found && !certain
+			if !found || to == w && !certain {
+				id = to.next
+				to.next++
+			}
+			to.add(name, id, version{tx: x, step: i, values: values})
+		}
+	}
 	for _, name := range c.t.names {
 		for _, t := range tr.changed[name] {
 			before, _ := cand.views[name].find(t.id)
@@ -575,10 +588,9 @@ func (c *check) apply(w *world, i int, r roles, cand *candidate, tr *trial) []*w
 			for _, id := range tr.deleted[name] {
 				to.add(name, id, version{tx: x, step: i, deleted: true})
 			}
-			for _, values := range tr.added[name] {
-				to.add(name, to.next, version{tx: x, step: i, values: values})
-				to.next++
-			}
+		}
+		for _, values := range tr.added[name] {
+			record(name, values)
 		}
 	}
 	worlds := c.unchanged(w, i, r, tr)
@@ -586,6 +598,30 @@ func (c *check) apply(w *world, i int, r roles, cand *candidate, tr *trial) []*w
 		worlds = append(worlds, c.unchanged(moved, i, r, tr)...)
 	}
 	return worlds
+}
+
+// record finds the deleted row of which a new one with these values is a newer version, since it has the same key.
+func (c *check) record(w *world, table string, values []schedule.Value) (id int, certain, found bool) {
+	if c.s.Product == "postgres" {
+		return 0, false, false
+	}
+	for _, r := range w.tables[table] {
+		at := len(r.versions) - 1
+		if !r.versions[at].deleted {
+			continue
+		}
+		for at >= 0 && r.versions[at].deleted {
+			at--
+		}
+		if at < 0 {
+			continue
+		}
+		same, maybe := c.features.sameKey(table, c.t.columns[table], r.versions[at].values, values)
+		if same || maybe {
+			return r.id, same && c.s.Product != "tidb", true
+		}
+	}
+	return 0, false, false
 }
 
 // unchanged gives rows that were addressed and stayed as they were a new version all the same: they are the transaction's own writes

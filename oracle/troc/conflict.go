@@ -100,8 +100,8 @@ func (c *check) passed(w *world, i int, kind Kind, holder int, why string) *mism
 	}
 }
 
-// secondary finds indexes besides the primary key in a setup.
-var secondary = regexp.MustCompile("(?i)\\b(unique|index)\\b|[(,]\\s*key\\b")
+// secondary finds indexes besides the primary key in a setup. A foreign key makes one where there is none (MySQL manual, 15.1.20.5).
+var secondary = regexp.MustCompile("(?i)\\b(unique|index|references)\\b|[(,]\\s*key\\b")
 
 // covered reports whether the locks of a read may be where those of another statement do not meet them: InnoDB locks in shared mode the
 // records of a covering secondary index alone, not the rows (MySQL manual, 17.7.3).

@@ -140,6 +140,18 @@ func (f *features) rekeys(table string, columns []schedule.Column, from, to []sc
 	return primary, perhaps
 }
 
+// sameKey says whether two rows have the same primary key, or maybe the same key under which the engine keeps them.
+func (f *features) sameKey(table string, columns []schedule.Column, a, b []schedule.Value) (same, maybe bool) {
+	if len(f.primary[table]) > 0 {
+		other, perhaps := f.rekeys(table, columns, a, b)
+		return !other && !perhaps, !other
+	}
+	return false, slices.ContainsFunc(f.unique[table], func(name string) bool {
+		i := slices.IndexFunc(columns, func(c schedule.Column) bool { return strings.EqualFold(c.Name, name) })
+		return i >= 0 && i < len(a) && i < len(b) && a[i] != nil && b[i] != nil && strings.EqualFold(strings.TrimRight(string(a[i]), " "), strings.TrimRight(string(b[i]), " "))
+	})
+}
+
 // definitions cuts what stands between the parentheses of a CREATE TABLE at its commas.
 func definitions(text string) (parts []string) {
 	depth, from := 0, 0

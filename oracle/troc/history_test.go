@@ -453,6 +453,36 @@ func TestHistories(t *testing.T) {
 			B@3: DELETE FROM t -> 2
 			final: 0|0`,
 			[]at{{"mariadb", "rc ru", "violation: a record moved behind the scan"}, {"mysql mariadb", "rr ser", result}}},
+		{"a row with the key of a deleted one is a newer version of it", `
+			A: BEGIN
+			A: SELECT * FROM t -> 1|0 2|0
+			B: DELETE FROM t WHERE a = 1 -> 1
+			B: INSERT INTO t VALUES (1, 5) -> 1
+			A: DELETE FROM t WHERE a = 1 -> 1
+			A: SELECT * FROM t -> 2|0
+			A: COMMIT
+			final: 2|0`,
+			[]at{{"mysql mariadb tidb", "rr", ""}}},
+		{"a row with the key of a deleted one, beside which the deleted one is seen", `
+			A: BEGIN
+			A: SELECT * FROM t -> 1|0 2|0
+			B: DELETE FROM t WHERE a = 1 -> 1
+			B: INSERT INTO t VALUES (1, 5) -> 1
+			A: DELETE FROM t WHERE a = 1 -> 1
+			A: SELECT * FROM t -> 1|0 2|0
+			A: COMMIT
+			final: 2|0`,
+			[]at{{"mysql mariadb", "rr", result}, {"tidb", "rr", ""}}}, // the key of TiDB's record may be another one
+		{"a row with another key than the deleted one", `
+			A: BEGIN
+			A: SELECT * FROM t -> 1|0 2|0
+			B: DELETE FROM t WHERE a = 1 -> 1
+			B: INSERT INTO t VALUES (3, 5) -> 1
+			A: DELETE FROM t WHERE a = 3 -> 1
+			A: SELECT * FROM t -> 2|0
+			A: COMMIT
+			final: 2|0`,
+			[]at{{"mysql mariadb tidb", "rr", result}}},
 		{"an update that changes nothing", `
 			B: BEGIN
 			B: SELECT * FROM t -> 1|0 2|0

@@ -79,6 +79,7 @@ func (c *checker) compare(ctx context.Context, st *schedule.Step) error {
 	if err != nil {
 		return err
 	}
+	c.failed[st.Session] = got.After == schedule.Failed
 	want, err := c.o.Raw.Execute(ctx, st.Session, sql)
 	if err != nil {
 		return err

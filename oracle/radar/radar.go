@@ -90,6 +90,7 @@ type checker struct {
 	v      schedule.Verdict
 	stale  bool   // the raw database's rows are not those that are seen now
 	wrote  []bool // by session: its transaction has written
+	failed []bool // by session: a query failed its transaction
 	ended  string // why nothing more is compared
 	query  *schedule.Step
 	known  []schedule.Table // the raw database's tables
@@ -118,7 +119,7 @@ func (c *checker) prepare(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	c.wrote, c.shown = make([]bool, n), make([]bool, n)
+	c.wrote, c.failed, c.shown = make([]bool, n), make([]bool, n), make([]bool, n)
 	for i, session := range c.s.Sessions {
 		for _, st := range session.Setup {
 			c.shown[i] = c.shown[i] || showing.MatchString(st.Text)
@@ -294,7 +295,7 @@ func (c *checker) before(ctx context.Context, st *schedule.Step, now schedule.St
 	if c.ended != "" {
 		return false, nil
 	}
-	if now == schedule.Failed {
+	if now == schedule.Failed || c.failed[st.Session] {
 		return true, nil
 	}
 	sql := &st.Statement
@@ -385,6 +386,7 @@ func (c *checker) end(format string, args ...any) {
 // after notes what a statement did to the rows.
 func (c *checker) after(st, got *schedule.Step) error {
 	n := st.Session
+	c.failed[n] = got.After == schedule.Failed
 	switch v := st.Statement.Control.Verb; {
 	case st.Statement.Verb == "select" && len(st.Statement.Targets()) > 0:
 		c.stale, c.wrote[n] = true, true

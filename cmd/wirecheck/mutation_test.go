@@ -140,7 +140,7 @@ func (m *mutation) executed(r *lab.Result, err error, what string) *lab.Result {
 type mutationTally struct {
 	found, flaky, unknown int
 	permitted             map[string]int // by cause
-	known                 map[string]int // bugs that the vendor has confirmed, by cause
+	known                 map[string]int // bugs of the server, by cause
 	why                   map[string]int // by reason why it is unknown
 }
 
@@ -155,7 +155,7 @@ func (ts tallies) of(name string) *mutationTally {
 }
 
 // count adds what was said of one case, and gives the findings that are not permitted. Without a fault, the server's own bugs are
-// counted apart if the vendor has confirmed them, which the finding's cause says; with one they may be the fault.
+// counted apart if they are known bugs of the server (testdata/cases, testdata/found), which the finding's cause says; with one they may be the fault.
 func (ts tallies) count(d *done, faulty bool) (found []oracle.Finding) {
 	note := func(name string, findings []oracle.Finding, unknown string) {
 		t := ts.of(name)

@@ -62,7 +62,7 @@ func (c *check) candidates(ctx context.Context, w *world, i int, kind Kind, r ro
 			list[n].snaps = append(list[n].snaps, cand.snaps...) // both nil where nothing is told of the snapshot
 			continue
 		}
-		if cand.cause != nil && slices.ContainsFunc(list, func(o candidate) bool { return sameViews(o.views, views) }) {
+		if cand.cause != nil && slices.ContainsFunc(list, func(o candidate) bool { return (o.cause == nil || !c.covering(cand.cause)) && sameViews(o.views, views) }) {
 			continue
 		}
 		c.doubt(w, i, kind, r, mixed, &cand)
@@ -119,12 +119,16 @@ func (c *check) choices(w *world, i int, kind Kind, s Strategy) (list []choice) 
 		if t.lockless && !c.txs[x].Explicit && kind.writes() {
 			list = append(list, choice{locked: now, read: now, snap: -1})
 		}
-		// At this level only: that the newest version of a row is a deletion is not always noticed.
-		if cause := causeOf(c.s.Product, causeDeleted); cause != nil && s.Locked == V4 && kind != KindSelect && t.firm {
-			for _, snap := range snapshots {
-				list = append(list, choice{locked: now, read: moment{at: snap}, snap: snap, cause: cause})
+		// At this level only: that the newest version of a row is a deletion is not always noticed, and nothing is where an index has all columns.
+		depart := func(name string, may bool) {
+			if cause := causeOf(c.s.Product, name); cause != nil && s.Locked == V4 && t.firm && may {
+				for _, snap := range snapshots {
+					list = append(list, choice{locked: now, read: moment{at: snap}, snap: snap, cause: cause})
+				}
 			}
 		}
+		depart(causeDeleted, kind != KindSelect)
+		depart(causeCovering, kind == KindShare && c.covered())
 		return list
 	}
 	ch := choice{locked: now, read: now, snap: -1}

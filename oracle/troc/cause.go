@@ -27,6 +27,7 @@ const (
 	causeInserted   = "semi-consistent read passes an inserted row"
 	causeUnseen     = "rows that are not committed are not looked at"
 	causeDeleted    = "a row deleted since the snapshot is passed over"
+	causeCovering   = "a covering index is not held against the snapshot"
 	causeCurrent    = "current read of a subquery"
 )
 
@@ -86,6 +87,11 @@ var Causes = []Cause{
 		causeDeleted, []string{"mariadb"}, oracle.KindViolation,
 		"with innodb_snapshot_isolation, a locking read or a write that meets a row which the snapshot shows and another transaction has deleted is to be refused with error 1020",
 		"MDEV-40092 (confirmed)",
+	},
+	{
+		causeCovering, []string{"mariadb"}, oracle.KindViolation,
+		"with innodb_snapshot_isolation, a locking read that meets a row newer than the snapshot is to be refused with error 1020, as it is through the primary key; from a secondary index that has all columns it returns the row",
+		"found with wirecheck, no report known (MariaDB manual, innodb_snapshot_isolation)",
 	},
 	{
 		causeCurrent, innodb, oracle.KindPermitted,

@@ -45,7 +45,7 @@ func (c *check) outdated(w *world, i int, kind Kind, mode Mode, r roles, cand *c
 	x := c.txOf[i]
 	t := &w.txs[x]
 	s, _ := StrategyOf(c.s.Product, c.txs[x].Level, kind)
-	if s.Locked != V4 || c.s.Product == "tidb" || mode < Share || !t.firm || len(t.snapshots) == 0 || kind == KindInsert {
+	if s.Locked != V4 || c.s.Product == "tidb" || mode < Share || !t.firm || len(t.snapshots) == 0 || kind == KindInsert || c.covering(cand.cause) {
 		return nil
 	}
 	since := slices.Max(t.snapshots)
@@ -108,6 +108,9 @@ var secondary = regexp.MustCompile("(?i)\\b(unique|index|references)\\b|[(,]\\s*
 func (c *check) covered() bool {
 	return slices.Contains(innodb, c.s.Product) && slices.ContainsFunc(c.s.Setup, secondary.MatchString)
 }
+
+// covering reports whether a departure is that of an index which has all columns.
+func (c *check) covering(cause *Cause) bool { return cause != nil && cause.Name == causeCovering }
 
 // wrote reports whether a transaction has versions of a row. An UPDATE that leaves it as it is only locks it, in the index by which it came.
 func (w *world) wrote(tx int, table string, id int) bool {

@@ -3,6 +3,7 @@ package troc_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -638,6 +639,35 @@ func TestSubqueryView(t *testing.T) {
 		}
 		if got := short(v); got != test.want {
 			t.Errorf("%s at %s, %s rows: got %q, want %q\n%s", test.product, test.level, test.affected, got, test.want, account(nil, s, v))
+		}
+	}
+}
+
+// TestCoveringIndex: MariaDB with innodb_snapshot_isolation does not hold a secondary index that has all columns against the snapshot.
+func TestCoveringIndex(t *testing.T) {
+	const newer = `
+		A: BEGIN
+		A: SELECT * FROM t -> 1|3 2|8
+		B: INSERT INTO t VALUES (3, 9) -> 1
+		A: SELECT * FROM t%s -> 1|3 2|8 3|9
+		A: COMMIT
+		final: 1|3 2|8 3|9`
+	const index = "CREATE TABLE t (a INT PRIMARY KEY, b INT, INDEX i (b)); INSERT INTO t VALUES (1, 3), (2, 8)"
+	const result = "violation: " + oracle.NameResult
+	for _, test := range []struct{ name, setup, lock, level, want string }{
+		{"an index", index, " LOCK IN SHARE MODE", oracle.Snapshot, "violation: a covering index is not held against the snapshot"},
+		{"no index", strings.Replace(index, ", INDEX i (b)", "", 1), " LOCK IN SHARE MODE", oracle.Snapshot, result},
+		{"an exclusive lock is on the row, too", index, " FOR UPDATE", oracle.Snapshot, result},
+		{"no lock", index, "", oracle.Snapshot, result},
+		{"another level", index, " LOCK IN SHARE MODE", oracle.RepeatableRead, ""},
+	} {
+		s := played(t, "mariadb", test.level, test.setup, fmt.Sprintf(newer, test.lock))
+		v, err := troc.Check(t.Context(), s, &toy{product: "mariadb"}, troc.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := short(v); got != test.want {
+			t.Errorf("%s: got %q, want %q\n%s", test.name, got, test.want, account(nil, s, v))
 		}
 	}
 }

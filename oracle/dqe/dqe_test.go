@@ -5,79 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
-	"wirecheck/rewrite"
-	"wirecheck/rewrite/mysql"
+	"wirecheck/oracle/schedule/scheduletest"
 	"wirecheck/rewrite/postgres"
 )
-
-// scripted is a stage whose server answers what a test says.
-type scripted struct {
-	schedule.Stage
-	answers map[string]string // by statement: values of rows with one column, separated by blanks; "error CODE"
-	asked   []string
-}
-
-func (s *scripted) Prepare(context.Context, []string, int) error { return nil }
-
-func (s *scripted) Execute(_ context.Context, _ int, sql string) (schedule.Step, error) {
-	s.asked = append(s.asked, sql)
-	var st schedule.Step
-	if code, ok := strings.CutPrefix(s.answers[sql], "error "); ok {
-		st.Answer.Err = &schedule.Error{Code: code}
-		return st, nil
-	}
-	st.Answer.Columns = []schedule.Column{{Name: "a"}}
-	for _, v := range strings.Fields(s.answers[sql]) {
-		row := []schedule.Value{schedule.Value(v)}
-		if v == "NULL" {
-			row[0] = nil
-		}
-		st.Answer.Rows = append(st.Answer.Rows, row)
-	}
-	return st, nil
-}
-
-func one(t *testing.T, product, sql string) rewrite.Statement {
-	t.Helper()
-	describe := postgres.Describe
-	if product != "postgres" {
-		describe = mysql.New(mysql.MariaDB, "").Describe
-	}
-	list, err := describe(sql)
-	if err != nil || len(list) != 1 {
-		t.Fatalf("%s: %v, %d statements", sql, err, len(list))
-	}
-	return list[0]
-}
-
-func single(t *testing.T, product, sql string) *schedule.Schedule {
-	t.Helper()
-	return &schedule.Schedule{
-		Product: product, Sessions: []schedule.Session{{Name: "s1"}}, Setup: []string{"CREATE TABLE t (a INT, b INT)"},
-		Steps: []schedule.Step{{Name: "q", Statement: one(t, product, sql), Sent: 1, Done: 2}},
-	}
-}
-
-// outcome is what a verdict says in a few words.
-func outcome(t *testing.T, v schedule.Verdict) string {
-	t.Helper()
-	var parts []string
-	for _, f := range v.Findings {
-		if f.ID == "" || f.Kind != oracle.KindViolation || f.Difference == nil || len(f.Difference.Reference) == 0 || len(f.Tables) == 0 {
-			t.Errorf("not complete: %+v", f)
-		}
-		parts = append(parts, "found "+f.Difference.SQL)
-	}
-	for _, n := range v.Notes {
-		parts = append(parts, "note "+n)
-	}
-	if v.Unknown != "" {
-		parts = append(parts, "unknown "+v.Unknown)
-	}
-	return strings.Join(parts, "; ")
-}
 
 func TestTranslate(t *testing.T) {
 	for _, test := range []struct{ product, sql, query, update, remove string }{
@@ -86,7 +17,7 @@ func TestTranslate(t *testing.T) {
 		{"mariadb", "UPDATE t SET a = 2 WHERE b > 1", "SELECT t.wc_dqe_id FROM t WHERE b > 1", "UPDATE t SET wc_dqe_hit = 1 WHERE b > 1", "DELETE FROM t WHERE b > 1"},
 		{"mariadb", "SELECT a FROM t AS x WHERE x.b > 1", "SELECT x.wc_dqe_id FROM t AS x WHERE x.b > 1", "UPDATE t AS x SET wc_dqe_hit = 1 WHERE x.b > 1", "DELETE x FROM t AS x WHERE x.b > 1"},
 	} {
-		st := one(t, test.product, test.sql)
+		st := scheduletest.One(t, test.product, test.sql)
 		q := Translate(&st, test.product != "postgres")
 		unquoted := strings.NewReplacer("`", "", `"`, "")
 		q.Select, q.Delete = unquoted.Replace(q.Select), unquoted.Replace(q.Delete)
@@ -121,8 +52,8 @@ func TestCheck(t *testing.T) {
 		{"a join", "SELECT 1 FROM t JOIN t AS x ON true WHERE t.b > 1", "", nil, "", "note "},
 		{"no condition", "SELECT a FROM t", "", nil, "", "note "},
 	} {
-		stage := &deleting{scripted: scripted{answers: test.answers}, remain: remain, left: test.left}
-		s := single(t, "postgres", test.sql)
+		stage := &deleting{Scripted: scheduletest.Scripted{Answers: test.answers}, remain: remain, left: test.left}
+		s := scheduletest.Single(t, "postgres", test.sql)
 		if test.setup != "" {
 			s.Setup = append(s.Setup, test.setup)
 		}
@@ -130,18 +61,18 @@ func TestCheck(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := outcome(t, v); !strings.HasPrefix(got, test.want) || test.want == "" && got != "" {
+		if got := scheduletest.Outcome(t, v); !strings.HasPrefix(got, test.want) || test.want == "" && got != "" {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
-		if test.answers == nil && len(stage.asked) > 0 {
-			t.Errorf("%s: executed %q", test.name, stage.asked)
+		if test.answers == nil && len(stage.Asked) > 0 {
+			t.Errorf("%s: executed %q", test.name, stage.Asked)
 		}
 	}
 }
 
 // deleting is a scripted stage on which a deletion changes one answer until it is rolled back.
 type deleting struct {
-	scripted
+	scheduletest.Scripted
 	remain, left string
 	deleted      bool
 }
@@ -153,8 +84,8 @@ func (d *deleting) Execute(ctx context.Context, session int, sql string) (schedu
 	case sql == "ROLLBACK":
 		d.deleted = false
 	case sql == d.remain && d.deleted:
-		other := scripted{answers: map[string]string{sql: d.left}}
+		other := scheduletest.Scripted{Answers: map[string]string{sql: d.left}}
 		return other.Execute(ctx, session, sql)
 	}
-	return d.scripted.Execute(ctx, session, sql)
+	return d.Scripted.Execute(ctx, session, sql)
 }

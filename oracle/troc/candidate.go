@@ -62,7 +62,9 @@ func (c *check) candidates(ctx context.Context, w *world, i int, kind Kind, r ro
 			list[n].snaps = append(list[n].snaps, cand.snaps...) // both nil where nothing is told of the snapshot
 			continue
 		}
-		if cand.cause != nil && slices.ContainsFunc(list, func(o candidate) bool { return (o.cause == nil || !c.covering(cand.cause)) && sameViews(o.views, views) }) {
+		if cand.cause != nil && slices.ContainsFunc(list, func(o candidate) bool {
+			return (o.cause == nil || !c.covering(cand.cause)) && sameViews(o.views, views)
+		}) {
 			continue
 		}
 		c.doubt(w, i, kind, r, mixed, &cand)

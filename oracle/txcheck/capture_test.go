@@ -267,6 +267,37 @@ func TestDecycling(t *testing.T) {
 	}
 }
 
+// TestHalfDone: what is read without locks at READ UNCOMMITTED while a write of another session waits shows how far that one came.
+func TestHalfDone(t *testing.T) {
+	const deletion = "DELETE FROM t WHERE v > 1"
+	for _, test := range []struct {
+		name, sql, level, other string
+		sent, done              int // of the other one; the statement itself is sent at 3 and done at 4
+		waited                  bool
+		want                    string
+	}{
+		{"a read", "SELECT * FROM t", oracle.ReadUncommitted, deletion, 1, 9, true, "other"},
+		{"the source of an INSERT", "INSERT INTO u SELECT * FROM t", oracle.ReadUncommitted, deletion, 1, 9, true, "other"},
+		{"a subquery of a write", "DELETE FROM u WHERE id IN (SELECT id FROM t)", oracle.ReadUncommitted, deletion, 1, 9, true, "other"},
+		{"a locking read", "SELECT * FROM t LOCK IN SHARE MODE", oracle.ReadUncommitted, deletion, 1, 9, true, ""},
+		{"a write that reads nothing else", "UPDATE t SET v = 1", oracle.ReadUncommitted, deletion, 1, 9, true, ""},
+		{"another level", "SELECT * FROM t", oracle.ReadCommitted, deletion, 1, 9, true, ""},
+		{"it did not wait", "SELECT * FROM t", oracle.ReadUncommitted, deletion, 1, 9, false, ""},
+		{"it was done before", "SELECT * FROM t", oracle.ReadUncommitted, deletion, 1, 2, true, ""},
+		{"it came after", "SELECT * FROM t", oracle.ReadUncommitted, deletion, 5, 9, true, ""},
+		{"it writes nothing", "SELECT * FROM t", oracle.ReadUncommitted, "SELECT * FROM t FOR UPDATE", 1, 9, true, ""},
+	} {
+		steps := []schedule.Step{
+			{Session: 0, Name: "other", Statement: describe(t, "mariadb", test.other), Sent: test.sent, Done: test.done, Waited: test.waited},
+			{Session: 1, Name: "it", Statement: describe(t, "mariadb", test.sql), Sent: 3, Done: 4},
+		}
+		p, _ := productOf("mariadb")
+		if got := p.halfDone(&steps[1], test.level, steps); got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
 // TestFollow compares a schedule with its repetition.
 func TestFollow(t *testing.T) {
 	const lines = `

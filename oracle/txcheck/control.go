@@ -116,6 +116,8 @@ func (k *check) follow(got *schedule.Schedule, names map[string]*schedule.Step) 
 		k.note("the schedule was compared with its repetition only until they went different ways: %s", why)
 		return nil
 	}
+	transactions := k.original.Transactions()
+	p, _ := productOf(k.original.Product)
 	for i := range k.original.Steps {
 		st := &k.original.Steps[i]
 		if i >= len(want) || names[want[i].Name] != st {
@@ -135,6 +137,14 @@ func (k *check) follow(got *schedule.Schedule, names map[string]*schedule.Step) 
 		}
 		if skips.MatchString(st.Statement.Text) && len(st.Statement.Targets()) > 0 {
 			return apart(st.Name + " leaves out rows by the locks that it meets")
+		}
+		if t := schedule.Of(transactions, i); t != nil {
+			if other := p.halfDone(st, t.Level, k.original.Steps); other != "" {
+				if len(st.Statement.Targets()) > 0 {
+					return apart(st.Name + " can see what " + other + " had done before it waited")
+				}
+				continue
+			}
 		}
 		if concurrent(st) != "" || !k.plain.comparable(&st.Statement) {
 			continue

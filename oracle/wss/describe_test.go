@@ -28,7 +28,8 @@ func describeOne(text string) rewrite.Statement {
 		st.Tables = append(st.Tables, rewrite.TableUse{Kind: rewrite.SourceTable, Name: name, SQL: name, Ref: name, Target: target, Read: read, Place: place})
 	}
 	switch {
-	case upper == "BEGIN" || strings.HasPrefix(upper, "START TRANSACTION"):
+	case strings.HasPrefix(upper, "BEGIN"), strings.HasPrefix(upper, "START TRANSACTION"):
+		st.Begin.Optimistic = strings.Contains(upper, "OPTIMISTIC")
 		st.Begin.ReadOnly = strings.Contains(upper, "READ ONLY")
 		return control(rewrite.ControlBegin)
 	case upper == "COMMIT":

@@ -113,7 +113,7 @@ func done(affected int) schedule.Step {
 // do executes a statement.
 func (f *fake) do(sql string) schedule.Step {
 	switch word := strings.ToUpper(sql); {
-	case word == "BEGIN" || strings.HasPrefix(word, "START TRANSACTION"):
+	case strings.HasPrefix(word, "BEGIN") || strings.HasPrefix(word, "START TRANSACTION"):
 		f.saved = clone(f.tables)
 		return done(0)
 	case word == "COMMIT":

@@ -15,6 +15,12 @@ func relaxed(level string) bool {
 // innodb reports whether a product's transactions are InnoDB's.
 func innodb(product string) bool { return product == "mysql" || product == "mariadb" }
 
+// optimistic reports whether a transaction looks for conflicts at COMMIT only.
+func (m *model) optimistic(transaction int) bool {
+	t := &m.transactions[transaction]
+	return m.s.Product == "tidb" && t.Level == oracle.Snapshot && t.Explicit
+}
+
 // views are the moments whose committed state a statement can read without locks.
 //
 //   - PostgreSQL: at READ COMMITTED what was committed when the statement began (manual, 13.2.1), above that when the transaction's first
@@ -30,7 +36,7 @@ func (m *model) views(n int) []view {
 		return []view{{moment: step.Sent}}
 	case m.s.Product == "postgres":
 		return []view{{moment: m.snapshot(m.of[n])}}
-	case m.s.Product == "tidb" && t.Level == oracle.Snapshot && t.Explicit:
+	case m.optimistic(m.of[n]):
 		return []view{{moment: t.Begin}}
 	case m.s.Product == "tidb":
 		out := []view{}
@@ -89,7 +95,7 @@ func (m *model) decide(s store, r *row, i, n int, scan view, match func(*version
 	if innodb(m.s.Product) {
 		return m.decideLocking(s, r, i, n, now, held, match)
 	}
-	optimistic := m.s.Product == "tidb" && t.Level == oracle.Snapshot && t.Explicit
+	optimistic := m.optimistic(m.of[n])
 	seen := m.visible(r, n, scan.moment)
 	e, err := match(seen)
 	switch {

@@ -99,11 +99,11 @@ func (m *model) committedBy(v *version, moment int) bool {
 }
 
 // pending is the last version that another transaction than the statement's has written and not committed at a moment: that
-// transaction has the row's lock.
+// transaction has the row's lock. An optimistic one has none before its COMMIT (TiDB docs, optimistic transactions).
 func (m *model) pending(r *row, n, moment int) *version {
 	for i := len(r.versions) - 1; i >= 0; i-- {
 		v := &r.versions[i]
-		if v.writer >= 0 && v.writer != m.of[n] && v.at < moment && v.undone >= moment && m.transactions[v.writer].End > moment {
+		if v.writer >= 0 && v.writer != m.of[n] && v.at < moment && v.undone >= moment && m.transactions[v.writer].End > moment && !m.optimistic(v.writer) {
 			return v
 		}
 	}

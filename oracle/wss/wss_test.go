@@ -112,6 +112,10 @@ func TestRules(t *testing.T) {
 		{"PostgreSQL did not look again", "postgres", rc, keyed, "T1: BEGIN\nT1: UPDATE t SET a = 9 WHERE k = 1\nT2: BEGIN\nT2> DELETE FROM t WHERE a = 1\nT1: COMMIT\nT2<\nT2: COMMIT", "2|2", "violation"},
 
 		{"no gap locks", "mysql", rc, twoRows, listing6, "6|7", "permitted missing gap locks"},
+		{"an optimistic transaction's lock is none", "tidb", rc, "CREATE TABLE t (a INT)\nINSERT INTO t VALUES (0)",
+			"T3: BEGIN OPTIMISTIC\nT3: UPDATE t SET a = 5\nT2: BEGIN\nT2: INSERT INTO t VALUES (7)\nT1: BEGIN\nT1: UPDATE t SET a = 1\nT2: COMMIT\nT1: COMMIT\nT3: ROLLBACK", "1, 7", "permitted semi-consistent read"},
+		{"a pessimistic transaction's lock is one", "tidb", rc, "CREATE TABLE t (a INT)\nINSERT INTO t VALUES (0)",
+			"T3: BEGIN\nT3: UPDATE t SET a = 5\nT2: BEGIN\nT2: INSERT INTO t VALUES (7)\nT1: BEGIN\nT1: UPDATE t SET a = 1\nT2: COMMIT\nT1: COMMIT\nT3: ROLLBACK", "1, 7", "violation"},
 		{"no gap locks, TiDB", "tidb", rr, twoRows, listing6, "6|7", "permitted missing gap locks"},
 		{"no gap locks, PostgreSQL", "postgres", rc, twoRows, listing6, "6|7", "permitted missing gap locks"},
 		{"no gap locks at REPEATABLE READ", "mysql", rr, twoRows, listing6, "6|7", "violation"},

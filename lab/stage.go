@@ -25,6 +25,7 @@ type Stage struct {
 	describe Describe
 	spec     *scenario.Spec // the setup and the sessions
 	plain    bool           // see Plain
+	lost     *Lost          // see TakeLost
 }
 
 // Plain tells whether nothing in the case's sessions leaves traces in a session or can see them: then sessions are not made as new
@@ -92,6 +93,9 @@ func (s *Stage) Reset(ctx context.Context) error {
 func (s *Stage) Execute(ctx context.Context, session int, sql string) (schedule.Step, error) {
 	m := s.lab.members[session]
 	if m.lost {
+		if s.lost != nil && s.lost.Session == session {
+			return schedule.Step{}, s.lost
+		}
 		return schedule.Step{}, fmt.Errorf("session %d's connection is gone", session+1)
 	}
 	b := s.lab.config.Backend
@@ -110,9 +114,22 @@ func (s *Stage) Execute(ctx context.Context, session int, sql string) (schedule.
 			return schedule.Step{}, fmt.Errorf("end a statement that took more than %v: %w", stageLimit, err)
 		}
 		o = engine.Outcome{Effect: engine.EffectGone, Reason: engine.ReasonLockTimeout}
+		s.lost = &Lost{Session: session, SQL: sql, Ended: true, Text: fmt.Sprintf("no answer within %v", stageLimit)}
 		err = nil
 	}
+	if o.Effect == engine.EffectGone && s.lost == nil {
+		s.lost = &Lost{Session: session, SQL: sql, Ended: o.Reason == engine.ReasonKilled}
+		switch {
+		case a.Err != nil:
+			s.lost.Text = fmt.Sprintf("the connection ended: error %s: %s", a.Err.Code, a.Err.Message)
+		case err != nil:
+			s.lost.Text = "the connection ended: " + err.Error()
+		}
+	}
 	if err != nil && a.Err == nil {
+		if s.lost != nil {
+			return schedule.Step{}, s.lost
+		}
 		return schedule.Step{}, fmt.Errorf("execute on the stage: %w", err)
 	}
 	statements, err := s.describe(sql)
@@ -121,6 +138,35 @@ func (s *Stage) Execute(ctx context.Context, session int, sql string) (schedule.
 	}
 	steps := split(schedule.Step{Session: session, Before: state(a.Before), After: state(a.After), Effect: string(o.Effect), Reason: string(o.Reason)}, sql, statements, a)
 	return steps[len(steps)-1], nil
+}
+
+// Lost is a session whose connection ended by a statement that the stage was asked to execute. Everything that is asked of the session
+// after it gets this as its error.
+type Lost struct {
+	Session int
+	SQL     string
+	Text    string // what was seen
+	Ended   bool   // somebody ended it: we, since it did not, or the server on request
+}
+
+// Error implements error.
+func (l *Lost) Error() string {
+	return fmt.Sprintf("session %d's connection is gone since %s: %s", l.Session+1, l.SQL, l.Text)
+}
+
+// TakeLost gives the first session that was lost since it was asked last; nil: none was.
+func (s *Stage) TakeLost() *Lost {
+	lost := s.lost
+	s.lost = nil
+	return lost
+}
+
+// Alive reports whether the server answers at all.
+func (s *Stage) Alive(ctx context.Context) bool {
+	limit, cancel := context.WithTimeout(ctx, stageLimit)
+	defer cancel()
+	_, err := engine.Query(limit, s.lab.side, "SELECT 1")
+	return err == nil
 }
 
 // Tables implements schedule.Stage.

@@ -15,7 +15,11 @@ func (p *printer) ruling(v ruling) {
 	if len(v.findings) == 0 && v.Unknown == "" {
 		fmt.Fprintf(p.out, "%s: nothing found\n", v.Oracle)
 	}
-	for _, note := range v.Notes {
+	for i, note := range v.Notes {
+		if i == firstShown {
+			fmt.Fprintf(p.out, "%s: left out: and %d more (--format json has all)\n", v.Oracle, len(v.Notes)-i)
+			break
+		}
 		fmt.Fprintf(p.out, "%s: left out: %s\n", v.Oracle, note)
 	}
 }

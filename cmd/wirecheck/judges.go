@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	mathrand "math/rand/v2"
@@ -276,10 +277,40 @@ func (b *bench) ask(ctx context.Context, spec *scenario.Spec, j judge, s *schedu
 	}
 	defer b.spend(j.Name, time.Now())
 	stage.Plain(spec)
+	stage.TakeLost() // what is left of another case
 	v, err := j.check(ctx, s, stage, b)
+	if lost := stage.TakeLost(); lost != nil {
+		v, err = endured(ctx, j, s, stage, lost, v, err)
+	}
 	if err != nil {
 		return v, fmt.Errorf("oracle %s: %w", j.Name, err)
 	}
+	return v, nil
+}
+
+// endured is the verdict of an oracle, one of whose own statements cost it a session. Where the server lives on, it is a finding that a
+// connection ended by a statement which the schedule does not have, and which nobody asked to end it.
+func endured(ctx context.Context, j judge, s *schedule.Schedule, stage interface{ Alive(context.Context) bool }, lost *lab.Lost, v schedule.Verdict, err error) (schedule.Verdict, error) {
+	var same *lab.Lost
+	if err != nil && !errors.As(err, &same) || slices.ContainsFunc(s.Steps, func(st schedule.Step) bool { return st.Effect == "connection gone" }) {
+		return v, err
+	}
+	if lost.Ended {
+		if err != nil {
+			v.Unknown = lost.Error()
+		}
+		return v, nil
+	}
+	if !stage.Alive(ctx) {
+		return v, lost
+	}
+	session := s.Sessions[min(lost.Session, len(s.Sessions)-1)].Name
+	f := oracle.Finding{Oracle: j.Name, Kind: oracle.KindViolation, Class: j.classes[0], Name: oracle.NameCrash, Level: s.Level, Promised: true, Seen: 1, Difference: &oracle.Difference{
+		Rule: crash.Rule, Session: session, SQL: lost.SQL, Reference: []string{session + ": " + lost.SQL},
+		Expected: oracle.Side{Text: "an answer"}, Observed: oracle.Side{Text: lost.Text},
+	}}
+	f.ID = f.Fingerprint()
+	v.Findings = append(v.Findings, f)
 	return v, nil
 }
 

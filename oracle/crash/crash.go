@@ -15,6 +15,9 @@ var Descriptor = oracle.Oracle{
 	Doc:  "the server or a connection ends, a statement does not, or the server reports an internal error\n\nIt needs nothing but the execution.",
 }
 
+// Rule is what the oracle holds servers to.
+const Rule = "no statement of a client ends the server, a connection, or the server's trust in itself"
+
 // internal is the reason of a product's own class of errors: PostgreSQL's XX (manual, appendix A), and what the backends' tables
 // list for the others.
 const internal = "internal error"
@@ -53,7 +56,7 @@ func Check(s *schedule.Schedule) schedule.Verdict {
 // finding makes a finding; st is the step that it happened in, nil if that is not known.
 func finding(s *schedule.Schedule, st *schedule.Step, name, text string) oracle.Finding {
 	d := &oracle.Difference{
-		Rule:     "no statement of a client ends the server, a connection, or the server's trust in itself",
+		Rule:     Rule,
 		Expected: oracle.Side{Text: "an answer"}, Observed: oracle.Side{Text: text},
 	}
 	if st != nil {

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"wirecheck/lab"
+	"wirecheck/oracle"
+	"wirecheck/oracle/schedule"
+)
+
+type alive bool
+
+func (a alive) Alive(context.Context) bool { return bool(a) }
+
+// TestEndured: an oracle's own statement that ends its connection is a finding if the server lives and nobody ended it.
+func TestEndured(t *testing.T) {
+	j := judges[0]
+	lost := lab.Lost{SQL: "SELECT 1 / a FROM t", Text: "the connection ended: error 1105: index out of range"}
+	ended := lost
+	ended.Ended = true
+	gone := schedule.Step{Effect: "connection gone"}
+	for _, test := range []struct {
+		name  string
+		lost  lab.Lost
+		err   error
+		steps []schedule.Step
+		alive alive
+		want  string
+	}{
+		{"it could not go on", lost, fmt.Errorf("compare: %w", &lost), nil, true, "found"},
+		{"it went on in other sessions", lost, nil, nil, true, "found"},
+		{"the server is gone", lost, &lost, nil, false, "error session 1's connection is gone since SELECT 1"},
+		{"somebody ended it", ended, &ended, nil, true, "unknown session 1's connection is gone since SELECT 1"},
+		{"somebody ended it, and it went on", ended, nil, nil, true, ""},
+		{"the schedule does so, too", lost, nil, []schedule.Step{gone}, true, ""},
+		{"something else is wrong", lost, errors.New("disk full"), nil, true, "error disk full"},
+	} {
+		s := &schedule.Schedule{Sessions: []schedule.Session{{Name: "s1"}}, Steps: test.steps}
+		v, err := endured(t.Context(), j, s, test.alive, &test.lost, schedule.Verdict{}, test.err)
+		got := ""
+		switch {
+		case err != nil:
+			got = "error " + err.Error()
+		case len(v.Findings) > 0:
+			got = "found"
+			if f := v.Findings[0]; f.Name != oracle.NameCrash || f.Oracle != j.Name || f.ID == "" || f.Difference.SQL != test.lost.SQL {
+				t.Errorf("%s: %+v", test.name, f)
+			}
+		case v.Unknown != "":
+			got = "unknown " + v.Unknown
+		}
+		if !strings.HasPrefix(got, test.want) || test.want == "" && got != "" {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}

@@ -220,6 +220,9 @@ func (c *check) doubt(w *world, i int, kind Kind, r roles, mixed string, cand *c
 	if st.Waited && len(r.locked)+len(r.read) > 1 {
 		set("it waited in the middle of several tables", true)
 	}
+	if c.s.Product == "tidb" && st.Waited && slices.ContainsFunc(r.locked, func(name string) bool { return c.onlyAdded(w, name, i) }) {
+		set("it waited for a row that was not changed in the end, and whether it reads again then is not documented", true)
+	}
 	dirty := c.txs[c.txOf[i]].Level == oracle.ReadUncommitted && slices.Contains(innodb, c.s.Product) && (kind == KindSelect || len(r.read) > 0)
 	if other := c.underWay(i); dirty && other != "" {
 		set(other+" is at work and waits, and what it has done so far can be seen", true)
@@ -246,6 +249,15 @@ func (c *check) doubt(w *world, i int, kind Kind, r roles, mixed string, cand *c
 	if st.Waited && kind == KindSelect {
 		set("it waited for something that is not known", false)
 	}
+}
+
+// onlyAdded reports whether, while a step waited, others added rows to a table and left those that were there as they were.
+func (c *check) onlyAdded(w *world, table string, i int) bool {
+	before, after := w.view(table, c.txOf[i], moment{at: c.sentAt(i)}), w.view(table, c.txOf[i], moment{at: c.place})
+	return len(after) > len(before) && !slices.ContainsFunc(before, func(t tuple) bool {
+		now, ok := after.find(t.id)
+		return !ok || !sameValues(now.values, t.values)
+	})
 }
 
 // underWay names a write of another session that waits while a step is done.

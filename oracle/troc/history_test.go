@@ -446,6 +446,22 @@ func TestHistories(t *testing.T) {
 			B@2: DELETE FROM t -> 2
 			final: 0|0`,
 			[]at{{"mysql mariadb", "rc ru", "permitted: a row inserted behind the scan"}, {"mysql mariadb", "rr ser", result}}},
+		{"a row inserted, and the wait was for one that is not changed", `
+			A: BEGIN
+			A: INSERT INTO t VALUES (3, 0) -> 1
+			A: UPDATE t SET b = 0 WHERE a = 1 -> 0
+			A: COMMIT
+			B@3: DELETE FROM t -> 2
+			final: 3|0`,
+			[]at{{"tidb", "rc rr", "unknown: table t was not compared to the end: s5: it waited for a row that was not changed in the end, and whether it reads again then is not documented"}, {"mysql mariadb", "rr ser", result}}},
+		{"a row inserted, and the wait was for one that is changed", `
+			A: BEGIN
+			A: INSERT INTO t VALUES (3, 0) -> 1
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			A: COMMIT
+			B@3: DELETE FROM t -> 2
+			final: 3|0`,
+			[]at{{"tidb", "rc rr", result}, {"mysql mariadb", "rr ser", result}}},
 		{"a row inserted before the wait", `
 			A: BEGIN
 			A: UPDATE t SET b = 5 WHERE a = 2 -> 1

@@ -108,7 +108,7 @@ func (m *model) decide(s store, r *row, i, n int, scan view, match func(*version
 		unwritten := e
 		unwritten.same = true
 		return []choice{{row: i, effect: e}, {row: i, effect: unwritten}}, nil
-	case optimistic || held == nil && now == seen:
+	case optimistic || held == nil && (now == seen || m.s.Product == "tidb" && r.unchanged(seen, now)):
 		return []choice{{row: i, effect: e}}, nil // an optimistic transaction's conflicts are found at its COMMIT (model.commits)
 	case held != nil || m.s.Product != "postgres" || !relaxed(t.Level):
 		return nil, nil // it must wait; TiDB begins again with the latest state; PostgreSQL refuses it (manual, 13.2.2)
@@ -118,6 +118,23 @@ func (m *model) decide(s store, r *row, i, n int, scan view, match func(*version
 		return nil, err
 	}
 	return []choice{{row: i, effect: e}}, nil
+}
+
+// unchanged reports whether the versions from one to a later one all have the same values. TiDB writes nothing where an UPDATE changes nothing
+// (pingcap/tidb#28212): it locks the row, and who waited for the lock meets no conflict and goes on with what it has read.
+func (r *row) unchanged(from, to *version) bool {
+	within := false
+	for i := range r.versions {
+		v := &r.versions[i]
+		within = within || v == from
+		if within && (v.values == nil || from.values == nil || !sameValues(v.values, from.values)) {
+			return false
+		}
+		if v == to {
+			return within
+		}
+	}
+	return false
 }
 
 // decideLocking is decide by InnoDB's rules: a write locks each row that it scans and decides on the row's latest version. At READ

@@ -116,6 +116,8 @@ func TestRules(t *testing.T) {
 			"T3: BEGIN OPTIMISTIC\nT3: UPDATE t SET a = 5\nT2: BEGIN\nT2: INSERT INTO t VALUES (7)\nT1: BEGIN\nT1: UPDATE t SET a = 1\nT2: COMMIT\nT1: COMMIT\nT3: ROLLBACK", "1, 7", "permitted semi-consistent read"},
 		{"a pessimistic transaction's lock is one", "tidb", rc, "CREATE TABLE t (a INT)\nINSERT INTO t VALUES (0)",
 			"T3: BEGIN\nT3: UPDATE t SET a = 5\nT2: BEGIN\nT2: INSERT INTO t VALUES (7)\nT1: BEGIN\nT1: UPDATE t SET a = 1\nT2: COMMIT\nT1: COMMIT\nT3: ROLLBACK", "1, 7", "violation"},
+		{"a lock on a row that is not changed, TiDB", "tidb", rr, twoRows, "T2: BEGIN\nT2: INSERT INTO t VALUES (16, 0)\nT2: UPDATE t SET b = 0 WHERE a = 1\nT1> DELETE FROM t\nT2: COMMIT\nT1<", "16|0", "permitted semi-consistent read"},
+		{"a lock on a row that is changed, TiDB", "tidb", rr, twoRows, "T2: BEGIN\nT2: INSERT INTO t VALUES (16, 0)\nT2: UPDATE t SET b = 3 WHERE a = 1\nT1> DELETE FROM t\nT2: COMMIT\nT1<", "16|0", "violation"},
 		{"no gap locks, TiDB", "tidb", rr, twoRows, listing6, "6|7", "permitted missing gap locks"},
 		{"no gap locks, PostgreSQL", "postgres", rc, twoRows, listing6, "6|7", "permitted missing gap locks"},
 		{"no gap locks at REPEATABLE READ", "mysql", rr, twoRows, listing6, "6|7", "violation"},

@@ -298,6 +298,38 @@ func TestHalfDone(t *testing.T) {
 	}
 }
 
+// TestOptimisticKeys: which rows with its keys an INSERT IGNORE of TiDB's optimistic transactions meets is not told by the order in time.
+func TestOptimisticKeys(t *testing.T) {
+	for _, test := range []struct {
+		sql, setup, product, level string
+		removed                    bool
+	}{
+		{"INSERT IGNORE INTO t VALUES (3, 3)", "CREATE TABLE t (id int UNIQUE, v int)", "tidb", oracle.Snapshot, true},
+		{"REPLACE INTO t VALUES (3, 3)", "CREATE TABLE t (id int UNIQUE, v int)", "tidb", oracle.Snapshot, true},
+		{"INSERT INTO t VALUES (3, 3) ON DUPLICATE KEY UPDATE v = 1", "CREATE TABLE t (id int UNIQUE, v int)", "tidb", oracle.Snapshot, true},
+		{"INSERT INTO t VALUES (3, 3)", "CREATE TABLE t (id int UNIQUE, v int)", "tidb", oracle.Snapshot, false},
+		{"INSERT IGNORE INTO t VALUES (3, 3)", "CREATE TABLE t (id int, v int)", "tidb", oracle.Snapshot, false},
+		{"INSERT IGNORE INTO t VALUES (3, 3)", "CREATE TABLE t (id int UNIQUE, v int)", "tidb", oracle.RepeatableRead, false},
+		{"INSERT IGNORE INTO t VALUES (3, 3)", "CREATE TABLE t (id int UNIQUE, v int)", "mariadb", oracle.Snapshot, false},
+	} {
+		s := &schedule.Schedule{Product: test.product, Level: test.level, Setup: []string{test.setup}, Sessions: []schedule.Session{{Name: "T1"}}}
+		s.Final = []schedule.Table{{Name: "t", Columns: []schedule.Column{{Name: "id"}, {Name: "v"}}}}
+		s.Steps = []schedule.Step{
+			{Statement: describe(t, test.product, "BEGIN"), Sent: 1, Done: 2, After: schedule.Open},
+			{Statement: describe(t, test.product, test.sql), Sent: 3, Done: 4, Before: schedule.Open, After: schedule.Open},
+			{Statement: describe(t, test.product, "COMMIT"), Sent: 5, Done: 6, Before: schedule.Open},
+		}
+		p, _ := productOf(s.Product)
+		c, why := newPlan(s, p)
+		if why != "" {
+			t.Fatal(why)
+		}
+		if c.removed != test.removed {
+			t.Errorf("%s on %s at %s, %s: removed %v: %v", test.sql, test.product, test.level, test.setup, c.removed, c.notes)
+		}
+	}
+}
+
 // TestFollow compares a schedule with its repetition.
 func TestFollow(t *testing.T) {
 	const lines = `

@@ -545,6 +545,23 @@ func (t *txn) undo(from int) {
 			t.stmts[i].failed = true
 		}
 	}
+	if t.begunAnew(from) {
+		for i := range t.accesses {
+			if a := &t.accesses[i]; a.op == opRead {
+				a.superseded = true
+			}
+		}
+	}
+}
+
+// begunAnew reports whether InnoDB has begun its part of the transaction anew: that it does if the transaction goes back to a savepoint from
+// before its first statement (MariaDB and MySQL, sql/handler.cc, ha_rollback_to_savepoint). It gives up its locks and its snapshot then, so
+// that its levels promise nothing of what was read before.
+func (t *txn) begunAnew(from int) bool {
+	if e := t.session.info.Engine; e != "mariadb" && e != "mysql" || t.level != oracle.Snapshot && t.level != oracle.Serializable {
+		return false
+	}
+	return !slices.ContainsFunc(t.stmts, func(st stmt) bool { return st.n < from && st.coverage != history.CoverageNone })
 }
 
 func (c *Checker) endTxn(t *txn, e *history.Event) {

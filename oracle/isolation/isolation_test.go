@@ -191,6 +191,7 @@ func TestAnomalies(t *testing.T) {
 func TestLevels(t *testing.T) {
 	const ws = `t1 r x@0 y@0; t2 r x@0 y@0; t1 w x 0>1; t2 w y 0>1; t1 commit; t2 commit`
 	const lu = `t1 r x@0; t2 r x@0; t1 w x 0>1; t1 commit; t2 w x 1>2; t2 commit`
+	const anew = `t1 r x@0; t2 w x 0>1; t2 w y 0>1; t2 commit; t1 undo 1; t1 r y@1; t1 commit` // back to a savepoint before the first statement
 	for _, tt := range []struct{ engine, l1, l2, text, kind, level, by string }{
 		{"postgres", "read committed", "read committed", ws, "anomaly", "read committed", "serializable"},
 		{"postgres", "repeatable read", "repeatable read", ws, "anomaly", "repeatable read", "serializable"},
@@ -205,9 +206,17 @@ func TestLevels(t *testing.T) {
 		{"mysql", "repeatable read", "repeatable read", lu, "anomaly", "repeatable read", "serializable"},
 		{"mysql", "serializable", "serializable", lu, "violation", "serializable", "serializable"},
 		{"newdb", "serializable", "serializable", lu, "anomaly", "serializable", ""},
+		{"postgres", "serializable", "serializable", anew, "violation", "serializable", "repeatable read"},
+		{"mariadb", "snapshot", "snapshot", anew, "", "", ""},
+		{"mysql", "serializable", "serializable", anew, "", "", ""},
+		{"mariadb", "repeatable read", "repeatable read", anew, "anomaly", "repeatable read", "snapshot"},
+		{"mariadb", "snapshot", "snapshot", "t1 r z@0; " + strings.Replace(anew, "undo 1", "undo 2", 1), "violation", "snapshot", "snapshot"},
 	} {
 		text := fmt.Sprintf("s1 session %s \"1\"; s2 session %s \"1\"; s1 t1 begin %q; s2 t2 begin %q; %s", tt.engine, tt.engine, tt.l1, tt.l2, tt.text)
 		fs, _ := run(Options{}, parse(t, text))
+		if tt.kind == "" && len(fs) == 0 {
+			continue
+		}
 		if len(fs) != 1 {
 			t.Errorf("%d findings in %s", len(fs), text)
 			continue

@@ -127,6 +127,29 @@ func TestTransactionsReadOnly(t *testing.T) {
 	}
 }
 
+// TestBegunAnew: InnoDB begins its part of a transaction anew where the transaction goes back to a savepoint from before its first statement.
+func TestBegunAnew(t *testing.T) {
+	for _, test := range []struct {
+		name, product string
+		lines         []string
+		want          int
+	}{
+		{"before the first statement", "mariadb", []string{"s1 ->o: BEGIN", "s1 o>o: SAVEPOINT p", "s1 o>o: SELECT 1", "s1 o>o: ROLLBACK TO SAVEPOINT P", "s1 o>o: SELECT 1"}, 3},
+		{"twice", "mysql", []string{"s1 ->o: BEGIN", "s1 o>o: SAVEPOINT p", "s1 o>o: SELECT 1", "s1 o>o: ROLLBACK TO p", "s1 o>o: SELECT 1", "s1 o>o: ROLLBACK TO p"}, 5},
+		{"a savepoint that is new after it", "mysql", []string{"s1 ->o: BEGIN", "s1 o>o: SAVEPOINT p", "s1 o>o: SELECT 1", "s1 o>o: ROLLBACK TO p", "s1 o>o: SAVEPOINT q", "s1 o>o: SELECT 1", "s1 o>o: ROLLBACK TO q"}, 6},
+		{"after the first statement", "mariadb", []string{"s1 ->o: BEGIN", "s1 o>o: SELECT 1", "s1 o>o: SAVEPOINT p", "s1 o>o: SELECT 1", "s1 o>o: ROLLBACK TO p"}, -1},
+		{"set again after the first statement", "mariadb", []string{"s1 ->o: BEGIN", "s1 o>o: SAVEPOINT p", "s1 o>o: SELECT 1", "s1 o>o: SAVEPOINT p", "s1 o>o: ROLLBACK TO p"}, -1},
+		{"the snapshot was taken before", "mariadb", []string{"s1 ->o: START TRANSACTION WITH CONSISTENT SNAPSHOT", "s1 o>o: SAVEPOINT p", "s1 o>o: SELECT 1", "s1 o>o: ROLLBACK TO p"}, -1},
+		{"it was refused", "mariadb", []string{"s1 ->o: BEGIN", "s1 o>o: SAVEPOINT p", "s1 o>o: SELECT 1", "s1 o>o failed: ROLLBACK TO p"}, -1},
+		{"another product", "postgres", []string{"s1 ->o: BEGIN", "s1 o>o: SAVEPOINT p", "s1 o>o: SELECT 1", "s1 o>o: ROLLBACK TO p"}, -1},
+	} {
+		s := script(t, test.product, oracle.RepeatableRead, test.lines...)
+		if got := s.BegunAnew(&s.Transactions()[0]); got != test.want {
+			t.Errorf("%s: %d, want %d", test.name, got, test.want)
+		}
+	}
+}
+
 // TestUnchecked: a query behind a write of an optimistic transaction that was not committed may see duplicates, and no other.
 func TestUnchecked(t *testing.T) {
 	for _, test := range []struct {

@@ -199,3 +199,31 @@ func Of(transactions []Transaction, step int) *Transaction {
 	}
 	return nil
 }
+
+// BegunAnew is the last step by which InnoDB began its part of a transaction anew, -1 if none did: that it does if the transaction goes back to
+// a savepoint from before its first statement (MariaDB and MySQL, sql/handler.cc, ha_rollback_to_savepoint). It gives up its locks and its
+// snapshot then, so that its levels promise nothing of what was read before.
+func (s *Schedule) BegunAnew(t *Transaction) int {
+	if s.Product != "mariadb" && s.Product != "mysql" {
+		return -1
+	}
+	anew, first := -1, map[string]bool{} // by savepoint: nothing was executed before it
+	begun := false
+	for _, i := range t.Steps {
+		st := &s.Steps[i]
+		if st.Failed() {
+			continue
+		}
+		switch c, name := &st.Statement.Control, strings.ToLower(st.Statement.Control.Name); {
+		case c.Verb == rewrite.ControlSavepoint:
+			first[name] = !begun
+		case c.Verb == rewrite.ControlRollbackTo:
+			if first[name] {
+				anew, begun = i, false
+			}
+		case c.Verb == rewrite.ControlNone && st.Statement.Verb != "set", st.Statement.Begin.Snapshot:
+			begun = true
+		}
+	}
+	return anew
+}

@@ -14,7 +14,12 @@ import (
 // it at which level, package oracle/isolation and oracle.Promises say.
 func (k *check) isolation(got *capture) {
 	checker := isolation.New(isolation.Options{Keep: -1})
-	for _, e := range got.events(k.original.Product, k.original.Version) {
+	transactions := k.original.Transactions()
+	promised := func(f *fact) bool {
+		tx := f.statement.tx
+		return tx < 0 || f.statement.number-1 > k.original.BegunAnew(&transactions[tx])
+	}
+	for _, e := range got.events(k.original.Product, k.original.Version, promised) {
 		for _, f := range checker.Add(&e) {
 			k.forbidden(f)
 		}
@@ -46,8 +51,8 @@ func (k *check) forbidden(f oracle.Finding) {
 }
 
 // events is the execution as a history. The reads of a statement outside of an explicit transaction were those of another one,
-// and are left out.
-func (c *capture) events(product, version string) (events []history.Event) {
+// and are left out, and so are those that are not promised to fit the others.
+func (c *capture) events(product, version string, promised func(*fact) bool) (events []history.Event) {
 	type at struct {
 		moment int
 		event  history.Event
@@ -90,7 +95,7 @@ func (c *capture) events(product, version string) (events []history.Event) {
 		if f.step.Answer.Err != nil {
 			e.Error = &history.ServerError{Code: f.step.Answer.Err.Code, Message: f.step.Answer.Err.Message}
 		}
-		if t.Explicit {
+		if t.Explicit && promised(f) {
 			for _, v := range f.reads {
 				e.Accesses = append(e.Accesses, history.Access{Op: history.OpRead, Row: rowOf(v), Version: v.Key, Writer: token(v, f.txn), Order: placeOf(v)})
 			}

@@ -81,6 +81,8 @@ func TestFindings(t *testing.T) {
 		{"a lost row after a definition", "", table + "ALTER TABLE t ADD COLUMN c INT DEFAULT 5;\nSELECT * FROM t;\nALTER TABLE t ADD COLUMN d INT DEFAULT 6;\nSELECT * FROM t WHERE d = 6;",
 			faulty{spoil: lose("SELECT * FROM t WHERE d = 6")}, "violation different result"},
 		{"an error from nowhere", "postgres", table + "SELECT a FROM t WHERE b = 7;", faulty{spoil: refuse("SELECT a FROM t WHERE b = 7", "22012")}, "violation error on one side only"},
+		{"an error of values, and no rows", "postgres", "CREATE TABLE t (a INT PRIMARY KEY);\nSELECT a FROM t WHERE a = 7;", faulty{spoil: refuse("SELECT a FROM t WHERE a = 7", "22012")}, "permitted error on one side only"},
+		{"an error that no values explain, and no rows", "", "CREATE TABLE t (a INT PRIMARY KEY);\nSELECT a FROM t WHERE a = 7;", faulty{spoil: refuse("SELECT a FROM t WHERE a = 7", "58030")}, "violation error on one side only"},
 		{"an error that no values explain", "", table + "SELECT a FROM t WHERE b = 7;", faulty{spoil: refuse("SELECT a FROM t WHERE b = 7", "58030")}, "violation error on one side only"},
 		{"the same error", "postgres", table + "SELECT 1 / (a - 1) FROM t;", faulty{}, ""},
 		{"a join that is left out", "postgres", "CREATE TABLE t1 (c1 INT);\nINSERT INTO t1 VALUES (1);\nCREATE TABLE t2 (c2 INT PRIMARY KEY);\nINSERT INTO t2 VALUES (1);\n" +

@@ -105,6 +105,9 @@ func (c *check) choices(w *world, i int, kind Kind, s Strategy) (list []choice) 
 		snapshots = []int{sent.at}
 	case innodbs && !t.firm: // it may not have been taken yet
 		snapshots = append(slices.Clip(t.snapshots), now.at)
+		if st.Waited { // what it reads without locks it may have read before the wait
+			snapshots = append(snapshots, sent.at)
+		}
 	default:
 		snapshots = t.snapshots
 	}

@@ -21,7 +21,7 @@ Time                 Id Command    Argument
 2024-05-01T10:00:00.200001Z	    8 Query	SELECT n FROM price WHERE n > 3
 2024-05-01T10:00:00.300001Z	    8 Query	BEGIN
 2024-05-01T10:00:00.400001Z	    8 Query	UPDATE price SET n = n + 1
-2024-05-01T10:00:00.500001Z	    8 Query	SELECT amount FROM price WHERE (IFNULL(-1, '')) IN (amount) AND n = 6
+2024-05-01T10:00:00.500001Z	    8 Query	SELECT amount FROM price WHERE (IFNULL(-1, '')) IN (amount)
 2024-05-01T10:00:00.600001Z	    8 Query	COMMIT
 2024-05-01T10:00:00.700001Z	    8 Quit	
 `}

@@ -113,11 +113,16 @@ func (m *model) decide(s store, r *row, i, n int, scan view, match func(*version
 	case held != nil || m.s.Product != "postgres" || !relaxed(t.Level):
 		return nil, nil // it must wait; TiDB begins again with the latest state; PostgreSQL refuses it (manual, 13.2.2)
 	}
-	// PostgreSQL manual, 13.2.1: the search condition is evaluated again on the updated version of a row that was found.
+	// PostgreSQL manual, 13.2.1: the search condition is evaluated again on the updated version of a row that was found. Where it is a join with
+	// other rows, also by EXISTS or IN, it may be with the same ones as before only (src/backend/executor/README, EvalPlanQual).
 	if e, err = match(now); err != nil {
 		return nil, err
 	}
-	return []choice{{row: i, effect: e}}, nil
+	out := []choice{{row: i, effect: e}}
+	if st := &step.Statement; e.addressed && (st.HasSubquery || len(st.Reads()) > 1) {
+		out = append(out, choice{row: i})
+	}
+	return out, nil
 }
 
 // unchanged reports whether the versions from one to a later one all have the same values. TiDB writes nothing where an UPDATE changes nothing

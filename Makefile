@@ -34,7 +34,7 @@ demo:
 test: fmt vet
 	$(GO) test -timeout 10m $(PURE)
 	$(GO) test -timeout 10m -count=1 ./rewrite/... ./generate/...
-	$(GO) test -timeout 15m -count=1 -race $(RACE)
+	$(GO) test -timeout 25m -count=1 -race $(RACE)
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=2000x
 
 # ENGINES as "wirecheck engines list" shows them. One that is missing fails the test and is named.

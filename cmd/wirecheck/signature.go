@@ -34,8 +34,9 @@ func coarseSignature(f *oracle.Finding) string {
 // signature says which reduced cases show the same bug, whatever the names and values.
 //
 // wss-tx and wss-stmt, whose rules are the two definitions of WriteCheck, see the same bug in two ways. Where the oracle has recognised the cause, it
-// is the oracle and the cause. Elsewhere it is the same oracle, class and rule, the same abstract metadata, and the same features of the statements (Radar, section 4.1). Of transactions only what is
-// special about them counts: whether reduction left BEGIN or ROLLBACK, or two statements of a kind, says nothing about the bug.
+// is the oracle and the cause. Elsewhere it is the same oracle, class and rule, the same abstract metadata, and the same features of the statements
+// (Radar, section 4.1). Of transactions only what is special about them counts: whether reduction left BEGIN or ROLLBACK, or two statements of a
+// kind, says nothing about the bug.
 func signature(d engine.Descriptor, small *scenario.Spec, f *oracle.Finding) string {
 	difference := cmp.Or(f.Difference, &oracle.Difference{})
 	if difference.Cause != "" { // the oracle knows the bug: by whatever means it shows, it is that one

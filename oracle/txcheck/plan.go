@@ -202,7 +202,7 @@ func (c *plan) classify(x *statement, setup string) (why string) {
 			x.tables = append(x.tables, t)
 		}
 	}
-	x.locking = st.Locking.Lock != rewrite.LockNone || slices.ContainsFunc(st.Tables, func(u rewrite.TableUse) bool { return u.Lock != rewrite.LockNone })
+	x.locking = locks(st)
 	if other := c.product.halfDone(x.step, x.level, c.steps); other != "" {
 		c.remove(x, "it can see what "+other+" had done before it waited")
 		return ""
@@ -230,12 +230,16 @@ func (c *plan) classify(x *statement, setup string) (why string) {
 	return ""
 }
 
+// locks reports whether a statement asks for locks on what it reads.
+func locks(st *rewrite.Statement) bool {
+	return st.Locking.Lock != rewrite.LockNone || slices.ContainsFunc(st.Tables, func(u rewrite.TableUse) bool { return u.Lock != rewrite.LockNone })
+}
+
 // halfDone names a write of another session that waited while a statement read what is not committed: which rows it had come to by then
 // depends on the plan, and the added columns may change that.
 func (p *product) halfDone(st *schedule.Step, level string, steps []schedule.Step) string {
 	d := &st.Statement
-	locking := d.Locking.Lock != rewrite.LockNone || slices.ContainsFunc(d.Tables, func(u rewrite.TableUse) bool { return u.Lock != rewrite.LockNone })
-	if !p.dirty || level != oracle.ReadUncommitted || !(d.Verb == "select" && !locking || d.HasSubquery || d.Insert != nil && d.Insert.Select != "") {
+	if !p.dirty || level != oracle.ReadUncommitted || !(d.Verb == "select" && !locks(d) || d.HasSubquery || d.Insert != nil && d.Insert.Select != "") {
 		return ""
 	}
 	for i := range steps {

@@ -17,8 +17,8 @@ FUZZTIME ?= 1m
 LOAD ?= 60s
 
 # Packages with goroutines run under the race detector; the others have none.
-RACE = ./proxy/... ./cmd/... ./internal/... ./backends/... ./lab/... ./scheduler/shell/... ./trace/... ./replay/...
-PURE = ./history/... ./oracle/... ./report/... ./configs/... ./scenario/... ./reduce/... ./scheduler ./scheduler/toy
+RACE = ./proxy/... ./cmd/... ./internal/... ./backends/... ./lab/... ./scheduler/shell/... ./trace/...
+PURE = ./history/... ./oracle/... ./report/... ./configs/... ./lab/scenario/... ./lab/reduce/... ./scheduler ./scheduler/toy
 
 .PHONY: build demo test test-engines test-mysql hermitage mutation cases check bench soak fuzz fmt vet clean
 
@@ -33,7 +33,7 @@ demo:
 
 test: fmt vet
 	$(GO) test -timeout 10m $(PURE)
-	$(GO) test -timeout 10m -count=1 ./rewrite/... ./generate/...
+	$(GO) test -timeout 10m -count=1 ./rewrite/... ./lab/generate/...
 	$(GO) test -timeout 25m -count=1 -race $(RACE)
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=2000x
 
@@ -42,7 +42,7 @@ ENGINES ?= mysql tidb:2025-11 tidb:2023-01
 test-engines:
 	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(GO) test -timeout 20m -count=1 -race -run TestConformance ./backends
 	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(GO) test -timeout 20m -count=1 -race -run 'TestHermitage|TestCases|TestQuietCases|TestFoundCases|TestReplayQueries' ./cmd/wirecheck
-	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(GO) test -timeout 20m -count=1 -run TestOnServers ./generate
+	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(GO) test -timeout 20m -count=1 -run TestOnServers ./lab/generate
 	@case " $(ENGINES) " in *" mysql"*) $(MAKE) --no-print-directory test-mysql ;; esac
 
 # The tests of the MySQL family once more, against MySQL.

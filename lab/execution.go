@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"wirecheck/backends/engine"
-	"wirecheck/scenario"
+	"wirecheck/lab/scenario"
 	"wirecheck/scheduler"
 	"wirecheck/scheduler/shell"
 )

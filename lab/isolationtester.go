@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"wirecheck/backends/engine"
-	"wirecheck/scenario"
+	"wirecheck/lab/scenario"
 )
 
 // IsolationTester writes the schedule as PostgreSQL's isolationtester does (src/test/isolation/README, and isolationtester.c

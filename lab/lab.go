@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"wirecheck/backends/engine"
-	"wirecheck/scenario"
+	"wirecheck/lab/scenario"
 	"wirecheck/scheduler/shell"
 )
 

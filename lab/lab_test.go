@@ -10,7 +10,7 @@ import (
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/internal/testserver"
-	"wirecheck/scenario"
+	"wirecheck/lab/scenario"
 )
 
 // place is a lab database on a private server.

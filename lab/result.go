@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"wirecheck/backends/engine"
-	"wirecheck/scenario"
+	"wirecheck/lab/scenario"
 )
 
 // Result is what the execution of one permutation did.

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"wirecheck/backends/engine"
-	"wirecheck/scenario"
+	"wirecheck/lab/scenario"
 )
 
 // Run executes one permutation of a scenario: setup, steps, final queries, teardown. An error means that the case is wrong

@@ -5,8 +5,8 @@ import (
 	"regexp"
 	"strings"
 
+	"wirecheck/lab/scenario"
 	"wirecheck/rewrite"
-	"wirecheck/scenario"
 )
 
 // Script makes a scenario of an SQL file: a database and queries on it, as people write them by hand or dump them. The statements

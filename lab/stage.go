@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"wirecheck/backends/engine"
+	"wirecheck/lab/scenario"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
-	"wirecheck/scenario"
 )
 
 // Describe takes a text apart into statements, as a dialect of package rewrite does.

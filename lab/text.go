@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"wirecheck/backends/engine"
-	"wirecheck/scenario"
+	"wirecheck/lab/scenario"
 )
 
 // Text writes the schedule as it happened, for people: a line for each event, what it returned below it. Nothing in it

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"wirecheck/backends/engine"
+	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
-	"wirecheck/scenario"
 )
 
 // TestExplains: a reduced bug explains what has all that it needs, and nothing else.

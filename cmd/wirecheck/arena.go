@@ -13,8 +13,8 @@ import (
 
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
+	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
-	"wirecheck/scenario"
 	"wirecheck/scheduler/shell"
 )
 

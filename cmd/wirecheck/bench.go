@@ -8,8 +8,8 @@ import (
 
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
+	"wirecheck/lab/scenario"
 	"wirecheck/rewrite"
-	"wirecheck/scenario"
 
 	dialect "wirecheck/rewrite/mysql"
 )

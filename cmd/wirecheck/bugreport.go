@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
-	"wirecheck/scenario"
 )
 
 // bugReport is the text for an issue tracker.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"wirecheck/lab"
-	"wirecheck/scenario"
+	"wirecheck/lab/scenario"
 )
 
 // TestCases executes the known cases of testdata/cases on each engine and at each level that they are for, and compares

@@ -15,14 +15,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"wirecheck/backends/engine"
-	"wirecheck/generate"
 	"wirecheck/lab"
+	"wirecheck/lab/generate"
+	"wirecheck/lab/reduce"
+	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
 	"wirecheck/oracle/crash"
 	"wirecheck/oracle/radar"
 	"wirecheck/oracle/schedule"
-	"wirecheck/reduce"
-	"wirecheck/scenario"
 )
 
 // huntFlags are the flags of wirecheck hunt.

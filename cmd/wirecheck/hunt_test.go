@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"wirecheck/backends"
-	"wirecheck/generate"
 	"wirecheck/history"
+	"wirecheck/lab/generate"
+	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
-	"wirecheck/scenario"
 )
 
 // torn is a case of a known family (MySQL#104833, MDEV-26643): an UPDATE judges its rows at two moments.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"wirecheck/scenario"
+	"wirecheck/lab/scenario"
 )
 
 // hunting is a hunt as a process of its own, with its own folder for temporary files.

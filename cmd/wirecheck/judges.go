@@ -12,6 +12,7 @@ import (
 
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
+	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
 	"wirecheck/oracle/crash"
 	"wirecheck/oracle/dqe"
@@ -27,7 +28,6 @@ import (
 	"wirecheck/rewrite/mysql"
 	"wirecheck/rewrite/postgres"
 	"wirecheck/rewrite/sqlite"
-	"wirecheck/scenario"
 )
 
 // judge is an oracle that looks at one execution and, but for the simplest, executes something itself.

@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"wirecheck/backends/engine"
-	"wirecheck/generate"
 	"wirecheck/lab"
+	"wirecheck/lab/generate"
+	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
-	"wirecheck/scenario"
 	"wirecheck/scheduler/shell"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
+	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
-	"wirecheck/scenario"
 )
 
 // phenomena says which phenomenon an outcome of the Hermitage scenarios is (testdata/hermitage). predicate: the dependencies

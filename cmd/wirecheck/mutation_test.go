@@ -16,11 +16,11 @@ import (
 	"time"
 
 	"wirecheck/backends/engine"
-	"wirecheck/generate"
 	"wirecheck/internal/fault"
 	"wirecheck/lab"
+	"wirecheck/lab/generate"
+	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
-	"wirecheck/scenario"
 	"wirecheck/scheduler/shell"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
+	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
-	"wirecheck/scenario"
 )
 
 // oracleRow is what the oracles said of one scenario at one level.

@@ -4,10 +4,10 @@ import (
 	"slices"
 
 	"wirecheck/backends/engine"
+	"wirecheck/lab/scenario"
 	"wirecheck/rewrite"
 	dialect "wirecheck/rewrite/mysql"
 	"wirecheck/rewrite/postgres"
-	"wirecheck/scenario"
 )
 
 // touches is what a dialect's parser says of a text.

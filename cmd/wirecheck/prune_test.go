@@ -14,7 +14,7 @@ import (
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
-	"wirecheck/scenario"
+	"wirecheck/lab/scenario"
 )
 
 // pruneRuns is how many interleavings TestPrunedRunsShowEverything runs on each server and level.

@@ -14,11 +14,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"wirecheck/backends/engine"
+	"wirecheck/lab/reduce"
+	"wirecheck/lab/reduce/mysql"
+	"wirecheck/lab/reduce/postgres"
+	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
-	"wirecheck/reduce"
-	"wirecheck/reduce/mysql"
-	"wirecheck/reduce/postgres"
-	"wirecheck/scenario"
 )
 
 // reduceFlags are the flags of wirecheck reduce.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"wirecheck/scenario"
+	"wirecheck/lab/scenario"
 )
 
 // watchful is an output that tells of each word that somebody waits for.

@@ -12,7 +12,7 @@ import (
 
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
-	"wirecheck/scenario"
+	"wirecheck/lab/scenario"
 )
 
 // repeats is how often the same seed is run: short in `make test`, 200 times in `make soak`.

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"wirecheck/backends/engine"
+	"wirecheck/lab/replay"
+	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
-	"wirecheck/replay"
-	"wirecheck/scenario"
 	"wirecheck/trace"
 )
 

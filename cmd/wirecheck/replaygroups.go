@@ -12,11 +12,11 @@ import (
 
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
+	"wirecheck/lab/replay"
+	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/oracle/serial"
-	"wirecheck/replay"
-	"wirecheck/scenario"
 	"wirecheck/trace"
 )
 

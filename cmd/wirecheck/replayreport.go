@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"wirecheck/lab/replay"
 	"wirecheck/oracle"
-	"wirecheck/replay"
 	"wirecheck/report"
 	"wirecheck/trace"
 )

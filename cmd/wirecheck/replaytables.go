@@ -12,7 +12,7 @@ import (
 	"slices"
 
 	"wirecheck/backends/engine"
-	"wirecheck/replay"
+	"wirecheck/lab/replay"
 	dialect "wirecheck/rewrite/mysql"
 )
 

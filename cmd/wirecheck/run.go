@@ -18,7 +18,7 @@ import (
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
-	"wirecheck/scenario"
+	"wirecheck/lab/scenario"
 )
 
 // runFlags are the flags of wirecheck run.

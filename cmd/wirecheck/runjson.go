@@ -5,8 +5,8 @@ import (
 
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
+	"wirecheck/lab/scenario"
 	"wirecheck/oracle/isolation"
-	"wirecheck/scenario"
 )
 
 // The JSON form of what a permutation did. docs/FORMATS.md, "Results of wirecheck run", describes it.

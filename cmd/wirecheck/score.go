@@ -10,7 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"wirecheck/generate"
+	"wirecheck/lab/generate"
 	"wirecheck/oracle"
 )
 

@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"wirecheck/backends/engine"
+	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
 	"wirecheck/oracle/radar"
 	"wirecheck/rewrite"
-	"wirecheck/scenario"
 )
 
 // coarseSignature says which findings of unreduced cases are probably the same: the oracle's class, what differs, and the verb of

@@ -11,8 +11,8 @@ import (
 
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
+	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
-	"wirecheck/scenario"
 )
 
 // caseReport is the verdict over one permutation, for programs.

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"wirecheck/scenario"
+	"wirecheck/lab/scenario"
 )
 
 // witness is a scenario that holds one permutation of another one and says where and by whom it is judged: what shows a finding

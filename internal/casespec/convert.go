@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"wirecheck/scenario"
+	"wirecheck/lab/scenario"
 )
 
 // knownCase is a case as the JSON has it.

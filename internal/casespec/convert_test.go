@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"wirecheck/scenario"
+	"wirecheck/lab/scenario"
 )
 
 func TestConvert(t *testing.T) {

@@ -3,7 +3,7 @@ package main
 import (
 	"strings"
 
-	"wirecheck/scenario"
+	"wirecheck/lab/scenario"
 )
 
 // seen says where the wrong behaviour was observed, on MariaDB 10.11, MySQL 9.7, TiDB of November 2025 and of January

@@ -31,19 +31,24 @@ type Rule struct {
 
 // Rules are the project's.
 func Rules() []Rule {
-	pure := []string{"oracle", "rewrite", "scheduler", "scenario", "generate"}
+	core := []string{"oracle", "rewrite", "scheduler"}
+	pure := append([]string{"lab/scenario", "lab/generate"}, core...)
 	return []Rule{
 		{
 			Of: []string{"history"}, StandardOnly: true,
 			Why: "history holds the nouns that everything speaks of, so it depends on nothing",
 		},
 		{
-			Of: []string{"scenario"}, StandardOnly: true,
+			Of: []string{"lab/scenario"}, StandardOnly: true,
 			Why: "a scenario is text and orders of steps: what SQL touches and what oracles find it is handed as functions",
 		},
 		{
-			Of: pure, Never: []string{"proxy", "backends", "lab", "configs", "cmd", "internal"},
+			Of: core, Never: []string{"proxy", "backends", "lab", "configs", "cmd", "internal"},
 			Why: "oracles, rewriting and scheduling run without servers and sockets; what they need executed they are handed as a small interface",
+		},
+		{
+			Of: []string{"lab/scenario", "lab/generate"}, Never: []string{"proxy", "backends", "configs", "cmd", "internal"},
+			Why: "a case is text: it is written, read and generated without servers",
 		},
 		{
 			Of: append([]string{"history"}, pure...), Direct: []string{"net", "os/exec", "math/rand", "math/rand/v2", "crypto/rand", "github.com/rs/zerolog"},
@@ -68,7 +73,7 @@ func Rules() []Rule {
 			Why: "a backend knows its product and nothing of what is done with it",
 		},
 		{
-			Of: []string{"trace"}, Never: []string{"proxy", "oracle", "scheduler", "rewrite", "scenario", "backends", "lab", "replay", "configs", "report", "internal", "cmd"},
+			Of: []string{"trace"}, Never: []string{"proxy", "oracle", "scheduler", "rewrite", "backends", "lab", "configs", "report", "internal", "cmd"},
 			Why: "a trace is what others saw; it is read without servers, and what only a parser knows cmd hands to it as a function",
 		},
 		{
@@ -76,7 +81,7 @@ func Rules() []Rule {
 			Why: "packet captures are read in one place",
 		},
 		{
-			Of: []string{"replay"}, Never: []string{"proxy", "report", "configs", "cmd"},
+			Of: []string{"lab/replay"}, Never: []string{"proxy", "report", "configs", "cmd"},
 			Why: "a replay knows servers and traces; who watches it, judges it and prints it is cmd's affair",
 		},
 		{

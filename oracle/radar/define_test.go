@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"wirecheck/generate"
+	"wirecheck/lab/generate"
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/mysql"
 	"wirecheck/rewrite/postgres"

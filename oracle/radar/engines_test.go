@@ -12,13 +12,13 @@ import (
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
+	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
 	"wirecheck/oracle/radar"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/mysql"
 	"wirecheck/rewrite/postgres"
-	"wirecheck/scenario"
 )
 
 // enginesVariable names further engines to test on: "mysql tidb:2025-11". Each must be on the machine.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"wirecheck/generate"
+	"wirecheck/lab/generate"
 	"wirecheck/oracle"
 	"wirecheck/oracle/dqe"
 	"wirecheck/oracle/norec"

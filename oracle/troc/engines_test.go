@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
 	"wirecheck/oracle/troc"
-	"wirecheck/scenario"
 )
 
 // expectation is what is said of a case somewhere. Where none is listed nothing is said.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"wirecheck/generate"
+	"wirecheck/lab/generate"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 )

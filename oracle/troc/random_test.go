@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"wirecheck/generate"
+	"wirecheck/lab/generate"
+	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
-	"wirecheck/scenario"
 )
 
 var (

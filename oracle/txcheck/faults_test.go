@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/oracle/txcheck"
-	"wirecheck/scenario"
 )
 
 const faultCase = `

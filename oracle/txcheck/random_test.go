@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"wirecheck/generate"
+	"wirecheck/lab/generate"
+	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
-	"wirecheck/scenario"
 )
 
 // casesVariable says how many random cases to execute on each engine at each level, seedVariable from which seed on, and

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"wirecheck/generate"
+	"wirecheck/lab/generate"
 )
 
 // BenchmarkCheck judges generated cases of two transactions, ten on each database, and reports how many a second.

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"wirecheck/generate"
+	"wirecheck/lab/generate"
+	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
-	"wirecheck/scenario"
 )
 
 // casesVariable is how many random cases TestRandom executes at each level; seedVariable where it begins.

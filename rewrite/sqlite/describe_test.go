@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"wirecheck/generate"
+	"wirecheck/lab/generate"
 	"wirecheck/rewrite"
 )
 

@@ -18,7 +18,7 @@ import (
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
-	"wirecheck/scenario"
+	"wirecheck/lab/scenario"
 )
 
 // text is the scenario. The two transactions meet on some rows, so that some statements wait.

@@ -1,6 +1,6 @@
 // Package reduce shrinks a scenario that shows something, as long as it goes on showing it: delta debugging (Zeller and
 // Hildebrandt, TSE 28(2), 2002) over sessions, steps, the order of steps, the setup's statements and rows, and then over the
-// parts of each statement's tree, which a dialect makes (reduce/mysql, reduce/postgres). IsoRel (section 6.2) and WriteCheck
+// parts of each statement's tree, which a dialect makes (lab/reduce/mysql, lab/reduce/postgres). IsoRel (section 6.2) and WriteCheck
 // (section 6.1) did this by hand.
 package reduce
 
@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"slices"
 
-	"wirecheck/scenario"
+	"wirecheck/lab/scenario"
 )
 
 // Test reports whether a smaller scenario still shows it: the same oracle, class and rule. It is asked for candidates of any kind,

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"wirecheck/scenario"
+	"wirecheck/lab/scenario"
 )
 
 // words are all tokens of a draft, in lower case.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"wirecheck/generate"
+	"wirecheck/lab/generate"
 )
 
 // TestSimpler: what is written is among the simpler forms of a statement.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"wirecheck/scenario"
+	"wirecheck/lab/scenario"
 )
 
 // draft is a scenario in the form in which parts are easily taken away.

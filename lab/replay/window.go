@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"wirecheck/backends/engine"
-	"wirecheck/scenario"
+	"wirecheck/lab/scenario"
 	"wirecheck/trace"
 )
 

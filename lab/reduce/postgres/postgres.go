@@ -8,7 +8,7 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
-	"wirecheck/reduce/tree"
+	"wirecheck/lab/reduce/tree"
 )
 
 // Simpler reads a statement with PostgreSQL's own grammar and gives it as that grammar's printer writes it, and the same made simpler

@@ -176,7 +176,7 @@ func TestPrintRefuses(t *testing.T) {
 
 // TestSpecs reads the project's specs: each parses without a warning and prints to the same spec.
 func TestSpecs(t *testing.T) {
-	for folder, atLeast := range map[string]int{"../testdata/hermitage": 15, "../testdata/cases": 29} {
+	for folder, atLeast := range map[string]int{"../../testdata/hermitage": 15, "../../testdata/cases": 29} {
 		files, err := filepath.Glob(filepath.Join(folder, "*.spec"))
 		if err != nil || len(files) < atLeast {
 			t.Fatalf("%s: %d specs, want %d: %v", folder, len(files), atLeast, err)
@@ -208,7 +208,7 @@ func TestSpecs(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, pattern := range []string{"testdata/*.spec", "../testdata/*/*.spec"} {
+	for _, pattern := range []string{"testdata/*.spec", "../../testdata/*/*.spec"} {
 		files, _ := filepath.Glob(pattern)
 		for _, file := range files {
 			src, err := os.ReadFile(file)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"wirecheck/scenario"
+	"wirecheck/lab/scenario"
 )
 
 // Case is a database, transactions on it, and the order in which their statements are submitted.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"wirecheck/generate"
-	"wirecheck/scenario"
+	"wirecheck/lab/generate"
+	"wirecheck/lab/scenario"
 )
 
 // cases makes the cases of some seeds in each dialect.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"wirecheck/generate"
-	"wirecheck/scenario"
+	"wirecheck/lab/generate"
+	"wirecheck/lab/scenario"
 )
 
 // TestQueriesOn: as many queries as were asked for, of one session, writes in its transaction alone, and the same for the same numbers.

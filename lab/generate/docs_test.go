@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"wirecheck/generate"
+	"wirecheck/lab/generate"
 )
 
 var update = flag.Bool("update", false, "write the feature table of docs/GENERATION.md anew")

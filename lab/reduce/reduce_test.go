@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"wirecheck/scenario"
+	"wirecheck/lab/scenario"
 )
 
 const large = `

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"wirecheck/scenario"
+	"wirecheck/lab/scenario"
 )
 
 // split makes each statement of the setup a block of its own and then each statement of a step a step of its own, if that is still it:

@@ -14,8 +14,8 @@ import (
 
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
-	"wirecheck/generate"
 	"wirecheck/lab"
+	"wirecheck/lab/generate"
 )
 
 // enginesVariable names further engines to test on: "mysql tidb:2025-11". Each must be on the machine.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"wirecheck/generate"
+	"wirecheck/lab/generate"
 )
 
 // pretend is what an execution of a case might do: three statements about the same table in a row, of which no two neighbours are of one session.

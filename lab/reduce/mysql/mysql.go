@@ -11,7 +11,7 @@ import (
 	pmysql "github.com/pingcap/tidb/pkg/parser/mysql"
 	"github.com/pingcap/tidb/pkg/parser/types"
 
-	"wirecheck/reduce/tree"
+	"wirecheck/lab/reduce/tree"
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/mysql"
 )

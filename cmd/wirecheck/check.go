@@ -26,16 +26,19 @@ func newCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check HISTORY",
 		Short: "Judge a recorded history",
-		Long: `Check reads a history that "wirecheck proxy --record" wrote, as a stream, and reports the isolation anomalies in it:
-the same ones, with the same ids, as were reported live. A HISTORY of - is standard input. It may also be a capture
-(.wct) that was recorded in mode observe; of one in several files name the first.
+		Long: `check reads what "wirecheck proxy --record" wrote and reports the anomalies in
+it. The findings and their ids are those that the proxy reported live. check
+needs no server.
 
-Exit status: 0 nothing found, 1 something found, 2 the history could not be read, 3 nothing found, but the history holds
-no statement that could be judged.`,
+HISTORY is a history (.jsonl), a capture (.wct) that a proxy recorded in mode
+observe, or - for standard input. Of a capture in several parts, name the first.
+
+Exit status: 0 nothing found; 1 something found; 2 wirecheck could not read the
+history; 3 nothing found, but wirecheck could judge no statement in it.`,
 		Example: `  wirecheck check shop.jsonl
   wirecheck check shop.wct
   wirecheck check --format sarif shop.jsonl > shop.sarif
-  wirecheck check --level serializable shop.jsonl   # judge as if all transactions had asked for SERIALIZABLE
+  wirecheck check --level serializable shop.jsonl   # as if all had run at SERIALIZABLE
   zcat shop.jsonl.gz | wirecheck check -`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,9 +59,9 @@ no statement that could be judged.`,
 			return check(cmd, args[0], isolation.Options{Level: l, Strict: strict}, format)
 		},
 	}
-	cmd.Flags().StringVar(&level, "level", "", "judge as if every transaction had run at this level (default: the recorded ones)")
+	cmd.Flags().StringVar(&level, "level", "", "judge as if every transaction had run at this level (default: the recorded levels)")
 	cmd.Flags().StringVar(&input, "input", "native", "format of the history: native")
-	cmd.Flags().BoolVar(&strict, "strict", false, "also report cycles that need session order or real time")
+	cmd.Flags().BoolVar(&strict, "strict", false, "also report cycles that only session order or real time forbids")
 	return cmd
 }
 

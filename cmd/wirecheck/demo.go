@@ -37,10 +37,14 @@ func newDemoCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show wirecheck at work on private servers",
-		Long: `demo starts a private throwaway server of PostgreSQL and one of MariaDB, puts the proxy in front of them, and runs a
-small shop and bank: a balance check that allows write skew, a coupon that two customers use (lost update), a report
-that reads across a transfer (read skew), beside a crowd of correct transfers. It shows what every client sent and
-received, the warnings included, and then wirecheck's own report. The servers are removed at the end.`,
+		Long: `demo starts a private PostgreSQL server and a private MariaDB server, puts the
+proxy in front of both, and runs a small shop and bank. Three transactions are
+wrong: a balance check allows write skew, two customers use one coupon (lost
+update), and a report reads while a transfer runs (read skew). Many correct
+transfers run beside them.
+
+demo prints what every client sent and received, warnings included, and then
+wirecheck's own report. It removes the servers at the end.`,
 		Example: `  wirecheck demo
   wirecheck demo --engine postgres`,
 		Args: cobra.NoArgs,

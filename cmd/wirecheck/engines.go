@@ -18,9 +18,10 @@ import (
 func newEnginesCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "engines",
-		Short: "List the database servers that can be started, or start one",
-		Long: `wirecheck runs scenarios on private throwaway servers: it finds a product's programs on this machine, starts them with a data
-folder and a port of their own on loopback, and removes everything at the end.`,
+		Short: "List the database servers on this machine, or start one",
+		Long: `wirecheck runs scenarios on private servers. It finds a product's programs on
+this machine, starts them on loopback with a data folder and a port of their
+own, and removes everything at the end.`,
 		Example: "  wirecheck engines list\n  wirecheck engines start postgres",
 	}
 	cmd.AddCommand(newEnginesListCommand(c), newEnginesStartCommand(c))
@@ -49,10 +50,14 @@ type programRow struct {
 func newEnginesListCommand(c *common) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List the products, where their servers are, and their levels",
-		Long: `list says which products wirecheck knows, at which isolation levels, and whether a private server can be started on this
-machine; if not, what installs it. The first program of a product is the one that its bare name starts. Servers are looked
-for where packages put them, in PATH, and in wirecheck-engines below the user's cache folder ($XDG_CACHE_HOME or ~/.cache).`,
+		Short: "List the products, their servers on this machine and their levels",
+		Long: `list shows each product that wirecheck knows, its isolation levels, and whether
+wirecheck can start a private server of it on this machine. If it cannot, list
+shows the command that installs one. A product's bare name starts the first
+program in its list.
+
+wirecheck looks for servers where packages put them, in PATH, and in the folder
+wirecheck-engines below the user's cache folder ($XDG_CACHE_HOME or ~/.cache).`,
 		Example: "  wirecheck engines list\n  wirecheck engines list --format json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -136,10 +141,13 @@ func newEnginesStartCommand(c *common) *cobra.Command {
 	var plain bool
 	cmd := &cobra.Command{
 		Use:   "start ENGINE",
-		Short: "Start a private server, and remove it at the end",
-		Long: `start starts a private server on loopback, says how to connect to it, and waits for Ctrl-C or SIGTERM. Then it ends the server and
-removes everything that belonged to it; so does the next start if this process is killed. Data is not kept safe from a
-loss of power. ENGINE is a product's name, or one of its versions as "wirecheck engines list" shows them.`,
+		Short: "Start a private server and remove it at the end",
+		Long: `start starts a private server on loopback, prints how to connect to it, and
+waits for Ctrl-C or SIGTERM. Then it stops the server and removes its files. If
+this process is killed, the next private server removes them. The server does
+not protect its data against a loss of power.
+
+ENGINE is a product's name, or a version as "wirecheck engines list" shows it.`,
 		Example: `  wirecheck engines start postgres
   wirecheck engines start tidb:2023-01
   wirecheck engines start mariadb --format json`,

@@ -40,21 +40,29 @@ func newHuntCommand(c *common) *cobra.Command {
 	f := huntFlags{limits: generate.DefaultLimits()}
 	cmd := &cobra.Command{
 		Use:   "hunt --engine ENGINE",
-		Short: "Generate databases and transactions for hours, and keep the bugs that are found",
-		Long: `hunt makes random databases and transactions, executes them in random orders, and lets the oracles judge. What is found is
-executed three times more, made as small as possible, compared with what was found before, and kept in a folder of its own:
+		Short: "Find bugs of a DBMS with random databases and transactions",
+		Long: `hunt makes random databases and transactions, executes them in random orders,
+and lets the oracles judge. It executes each finding three times more, reduces
+it to the smallest case, and keeps one folder for each distinct bug:
 
-  case.spec       the smallest case          report.md     for an issue tracker
-  original.spec   the case as it was found   reproduce.sh  one command that shows it
-  history.jsonl   what the statements of the smallest case read and wrote (wirecheck check reads it)
+  case.spec       the smallest case
+  original.spec   the case as hunt generated it
+  report.md       a report for an issue tracker
+  reproduce.sh    one command that shows the bug again
+  history.jsonl   what the smallest case read and wrote, for "wirecheck check"
 
-Every fifth case, and the first of each database, is a list of --queries queries, for radar, tlp, norec and dqe; every second case
-where nobody else judges. What was not there each time is in flaky/, a case that could not be judged in broken/.
+The folder flaky/ keeps findings that did not repeat. The folder broken/ keeps
+cases that no oracle could judge.
 
-A private server that crashes, or stands still, is started again, and that is a finding. Ctrl-C ends the hunt; everything is written
-by then, and --resume goes on, also after a kill.
+Some cases are lists of queries for radar, tlp, norec and dqe: every fifth case
+and the first of each database, or every second one if no other oracle judges.
 
-Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its work.`,
+If a private server crashes or hangs, hunt reports that and starts a new one.
+Ctrl-C ends the hunt and loses nothing. --resume continues it, also after a
+kill.
+
+Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its
+work.`,
 		Example: `  wirecheck hunt --engine mariadb --duration 10m --out found/
   wirecheck hunt --engine tidb:2023-01 --oracle wss,troc --duration 8h --out found/ --seed 42`,
 		Args: cobra.NoArgs,
@@ -63,26 +71,26 @@ Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its wo
 	flags := cmd.Flags()
 	flags.StringVar(&f.engine, "engine", "", "where to hunt: a name (private server) or a URL")
 	flags.StringVar(&f.oracles, "oracle", "all", "oracles that judge: "+oracleNames()+", all")
-	flags.StringSliceVar(&f.levels, "level", []string{"all"}, "isolation levels, in turn")
+	flags.StringSliceVar(&f.levels, "level", []string{"all"}, "isolation levels, one after the other")
 	flags.DurationVar(&f.duration, "duration", 0, "how long to hunt; 0: until --cases or Ctrl-C")
 	flags.IntVar(&f.cases, "cases", 0, "how many cases; 0: until --duration or Ctrl-C")
-	flags.StringVar(&f.out, "out", "found", "folder for what is found")
-	flags.BoolVar(&f.resume, "resume", false, "go on with the hunt whose results are in --out")
-	flags.StringVar(&f.known, "known", "", "file with the signatures of what is known already, one a line: it is counted and not kept")
-	flags.DurationVar(&f.limit, "limit", time.Minute, "how long one case may take before it is given up as unknown")
+	flags.StringVar(&f.out, "out", "found", "folder for the findings")
+	flags.BoolVar(&f.resume, "resume", false, "continue the hunt whose results are in --out")
+	flags.StringVar(&f.known, "known", "", "file with one signature a line: hunt counts these bugs and does not keep them")
+	flags.DurationVar(&f.limit, "limit", time.Minute, "how long one case may take; a longer one is unknown")
 	ordersFlag(flags, c)
 	flags.IntVar(&f.group, "group", 20, "cases for each database")
-	flags.BoolVar(&f.steer, "steer", true, "lead the choice of cases to what executions have not done yet (docs/GENERATION.md)")
-	flags.IntVar(&f.queries, "queries", 200, "queries of a case that is a list, for the oracles of single queries; 0: only those of transactions")
-	flags.DurationVar(&f.reduction, "reduction", time.Minute, "how long the reduction of one finding may take; 0: as long as it takes")
+	flags.BoolVar(&f.steer, "steer", true, "choose cases that do what no case has done yet")
+	flags.IntVar(&f.queries, "queries", 200, "queries in a case that is a list of queries; 0: no such cases")
+	flags.DurationVar(&f.reduction, "reduction", time.Minute, "how long the reduction of one finding may take; 0: no limit")
 	flags.IntVar(&f.tries, "tries", 1500, "how many candidates a reduction may try")
-	flags.IntVar(&f.limits.Tables, "tables", f.limits.Tables, "most tables of a database")
-	flags.IntVar(&f.limits.Columns, "columns", f.limits.Columns, "most columns of a table")
-	flags.IntVar(&f.limits.Rows, "rows", f.limits.Rows, "most rows of a table")
-	flags.IntVar(&f.limits.Transactions, "transactions", f.limits.Transactions, "most transactions of a case")
-	flags.IntVar(&f.limits.Statements, "statements", f.limits.Statements, "most statements of a transaction")
-	flags.StringSliceVar(&f.limits.Exclude, "exclude", nil, "features that are not generated (docs/GENERATION.md)")
-	flags.StringSliceVar(&f.limits.Include, "include", nil, "features that are only generated when asked for")
+	flags.IntVar(&f.limits.Tables, "tables", f.limits.Tables, "at most this many tables in a database")
+	flags.IntVar(&f.limits.Columns, "columns", f.limits.Columns, "at most this many columns in a table")
+	flags.IntVar(&f.limits.Rows, "rows", f.limits.Rows, "at most this many rows in a table")
+	flags.IntVar(&f.limits.Transactions, "transactions", f.limits.Transactions, "at most this many transactions in a case")
+	flags.IntVar(&f.limits.Statements, "statements", f.limits.Statements, "at most this many statements in a transaction")
+	flags.StringSliceVar(&f.limits.Exclude, "exclude", nil, "features to leave out (docs/reference/generation.md)")
+	flags.StringSliceVar(&f.limits.Include, "include", nil, "features that hunt generates on demand only")
 	return cmd
 }
 

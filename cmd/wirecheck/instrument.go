@@ -30,25 +30,30 @@ func newInstrumentCommand(c *common) *cobra.Command {
 	var f instrumentFlags
 	cmd := &cobra.Command{
 		Use:   "instrument",
-		Short: "Add or remove the hidden columns by which row versions are seen",
-		Long: `On MariaDB and MySQL, wirecheck sees row versions by two invisible columns, wc_row_id and wc_writers, which SELECT *
-and INSERT without a column list do not notice. "add" gives them to the tables of a database, "remove" takes them away
-without a trace, "status" says which tables have them and how exactly each table can be seen.
+		Short: "Add or remove the hidden columns that show row versions",
+		Long: `MariaDB and MySQL show row versions only through two invisible columns,
+wc_row_id and wc_writers. "add" adds them to the tables of a database, "remove"
+removes them without a trace, "status" shows which tables have them and how
+exactly wirecheck sees each table. SELECT * and INSERT without a column list do
+not notice the columns.
 
-On PostgreSQL nothing needs to be added: the server keeps what is needed with every row.
+PostgreSQL needs no columns: the server keeps the versions with every row.
 
-TiDB has no invisible columns: there they are ordinary ones, which only a proxy hides. Use it for tests, not for a
-database that others use.
+TiDB has no invisible columns. There they are ordinary columns, which only the
+proxy hides. Use them in a test database, not in one that other clients use.
 
-The URL names the server and the database: postgres://user@host:5432/database, mariadb://user@host:3306/database.
-Without a database all databases of a MariaDB or MySQL server are meant, except the server's own. The password may be
-in the URL or in the environment variable ` + passwordVariable + `. MariaDB and MySQL URLs take ?tls=true, ?tls=skip-verify,
-?ca=FILE and ?socket=PATH; PostgreSQL URLs take what libpq does.
+URL names the server and the database: postgres://user@host:5432/database,
+mariadb://user@host:3306/database. A MariaDB or MySQL URL without a database
+means all databases but the server's own. The password stands in the URL or in
+the environment variable ` + passwordVariable + `. MariaDB and MySQL URLs take
+?tls=true, ?tls=skip-verify, ?ca=FILE and ?socket=PATH; PostgreSQL URLs take
+what libpq takes.
 
-Locks: "remove" needs the table for a moment only. "add" copies each table (MariaDB: writers of that table wait
-meanwhile; PostgreSQL with --capture columns: readers too), or changes it at once and fills it by an UPDATE (MySQL). A
-table that is in use for longer than --lock-wait is left as it is and reported. The run can be interrupted and
-repeated at any time.`,
+"remove" locks each table for a moment. "add" on MariaDB copies each table, and
+writers of that table wait; on PostgreSQL (with --capture columns) readers wait,
+too. "add" on MySQL changes the table at once and fills it by one UPDATE. If
+other sessions use a table for longer than --lock-wait, wirecheck leaves it as
+it is and reports it. You can interrupt and repeat each command at any time.`,
 		Example: `  wirecheck instrument status mariadb://app@127.0.0.1:3306/shop
   wirecheck instrument add mariadb://root@127.0.0.1:3306/shop --tables 'account,order*'
   wirecheck instrument remove mariadb://root@127.0.0.1:3306/shop`,
@@ -57,16 +62,17 @@ repeated at any time.`,
 	}
 	flags := cmd.PersistentFlags()
 	flags.StringSliceVar(&f.tables, "tables", nil, "patterns of tables, as in 'account,shop.order*' (default: all)")
-	flags.StringVar(&f.capture, "capture", string(rewrite.CaptureAuto), "how row versions are seen: auto, columns, native")
-	flags.DurationVar(&f.lockWait, "lock-wait", instrument.DefaultLockWait, "longest wait for a table that others use")
-	for _, verb := range []struct{ name, short string }{
-		{"add", "Add the hidden columns"},
-		{"remove", "Remove the hidden columns"},
-		{"status", "Say which tables have the hidden columns, and what of each table cannot be seen"},
+	flags.StringVar(&f.capture, "capture", string(rewrite.CaptureAuto), "how wirecheck sees row versions: auto, columns, native")
+	flags.DurationVar(&f.lockWait, "lock-wait", instrument.DefaultLockWait, "longest wait for a table that other sessions use")
+	for _, verb := range []struct{ name, short, long string }{
+		{"add", "Add the hidden columns", "add adds the hidden columns to each table and prints what it did. A table that\nhas them already stays as it is."},
+		{"remove", "Remove the hidden columns", "remove removes the hidden columns. The tables are then as they were before add."},
+		{"status", "Show which tables have the hidden columns, and what wirecheck cannot see of each", ""},
 	} {
 		cmd.AddCommand(&cobra.Command{
 			Use:   verb.name + " URL",
 			Short: verb.short,
+			Long:  verb.long,
 			Example: fmt.Sprintf("  wirecheck instrument %s mariadb://root@127.0.0.1:3306/shop\n  wirecheck instrument %s postgres://postgres@127.0.0.1:5432/shop",
 				verb.name, verb.name),
 			Args: oneURL,

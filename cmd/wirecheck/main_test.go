@@ -80,9 +80,14 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 		if cmd.Short == "" || cmd.Example == "" && cmd.Name() != "help" && cmd.Name() != "completion" {
 			t.Errorf("%s: has no description or no example", cmd.CommandPath())
 		}
-		for _, line := range strings.Split(cmd.Long+"\n"+cmd.Example, "\n") {
-			if len(line) > 160 {
+		for _, line := range strings.Split(cmd.Long, "\n") {
+			if len(line) > 80 {
 				t.Errorf("%s: a line of the help is %d characters long", cmd.CommandPath(), len(line))
+			}
+		}
+		for _, line := range strings.Split(cmd.Example, "\n") {
+			if len(line) > 120 {
+				t.Errorf("%s: a line of the examples is %d characters long", cmd.CommandPath(), len(line))
 			}
 		}
 		for _, sub := range cmd.Commands() {

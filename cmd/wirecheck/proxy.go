@@ -28,34 +28,42 @@ func newProxyCommand(c *common) *cobra.Command {
 	var f proxyFlags
 	cmd := &cobra.Command{
 		Use:   "proxy",
-		Short: "Stand between clients and servers, and tell of anomalies as they happen",
-		Long: `proxy listens for clients and forwards each connection to a server. Clients authenticate with the server itself, so
-no passwords are configured here.
+		Short: "Stand between clients and servers and report anomalies live",
+		Long: `proxy listens for clients and forwards each connection to a server. Clients
+authenticate with the server itself, so wirecheck needs no passwords.
 
-In mode observe it also sees which row versions each statement reads and writes, judges the traffic while it happens,
-and warns the session in which an anomaly became complete: PostgreSQL clients get a WARNING, MySQL clients a row of
-SHOW WARNINGS. In mode pass it only forwards.
+The modes:
+  observe   see the row versions that each statement reads and writes, judge
+            them, and warn the session that completes an anomaly: with a WARNING
+            in PostgreSQL, with a row of SHOW WARNINGS in MariaDB and MySQL
+  pass      forward only
+  control   observe, and decide which session goes next
 
-In mode control it also decides who goes next: each statement is held back until the scheduler picks it, so that an
-application's own test meets a chosen interleaving, and with the same --seed, or the saved --schedule, meets it again. For
-that the clients must do the same each time, and be told apart: by application_name or program_name, by user, or by their
-first statement. The first decision waits until --sessions clients have a statement; a client
-that sends nothing for --think is not waited for, and the run is then marked as not repeatable. --locks names the server
-for a user who may look at its locks; without it, a statement that takes long is taken as waiting.
+In mode control the scheduler holds each statement back until it picks it. So a
+test of your own meets a chosen interleaving; with the same --seed, or with the
+saved --schedule, it meets the same one again. The clients must do the same each
+time and must have different names: application_name or program_name, user, or
+first statement. The first decision waits until --sessions clients have sent a
+statement. If a client sends nothing for --think, the others go on, and the run
+is marked as not repeatable. --locks names the server for a user who may see its
+locks. Without --locks, wirecheck takes a slow statement for a waiting one.
 
-MariaDB and MySQL tables need the hidden columns first: wirecheck instrument add. PostgreSQL needs nothing.
+PostgreSQL needs no preparation. MariaDB and MySQL tables need the hidden
+columns first: wirecheck instrument add.
 
-With --record NAME.wct everything that clients say and are told is recorded, in any mode: statements with their parameters,
-results or their digests, errors, times, transaction status. "wirecheck trace" shows it, "wirecheck replay" executes it
-again, and what was recorded in mode observe "wirecheck check" judges without any server. The file holds what passed
-until a second before a crash; a full disk ends the recording, not the traffic.
+--record NAME.wct records all that clients send and receive, in any mode.
+"wirecheck trace" shows it, "wirecheck replay" executes it again, and "wirecheck
+check" judges what the proxy recorded in mode observe. After a crash the file
+lacks the last second at most. A full disk ends the recording, not the traffic.
 
-Each --listen takes the first --upstream of the same protocol. Everything can be said in a file, too: --config.
-It runs until it gets SIGINT or SIGTERM, lets open transactions finish, and prints what it found.`,
+Each --listen takes the first --upstream of its protocol. --config FILE says the
+same and more. The proxy runs until SIGINT or SIGTERM, lets open transactions
+finish, and prints what it found.`,
 		Example: `  wirecheck proxy --listen postgres://127.0.0.1:6432 --upstream postgres://127.0.0.1:5432
   wirecheck proxy --listen mysql://127.0.0.1:6033 --upstream mariadb://127.0.0.1:3306 --record history.jsonl
   wirecheck proxy --config wirecheck.yaml --warn=off
-  wirecheck proxy --listen postgres://127.0.0.1:6432 --upstream postgres://127.0.0.1:5432 --record shop.wct --record-part-size 1GiB
+  wirecheck proxy --listen postgres://127.0.0.1:6432 --upstream postgres://127.0.0.1:5432 \
+      --record shop.wct --record-part-size 1GiB
   wirecheck proxy --mode control --seed 7 --locks postgres://postgres@127.0.0.1:5432/shop \
       --listen postgres://127.0.0.1:6432 --upstream postgres://127.0.0.1:5432 --save-schedule failing.schedule`,
 		Args: cobra.NoArgs,
@@ -71,25 +79,25 @@ It runs until it gets SIGINT or SIGTERM, lets open transactions finish, and prin
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.config, "config", "", "configuration file (YAML); flags win over it")
+	flags.StringVar(&f.config, "config", "", "configuration file (YAML); flags override it")
 	flags.StringArrayVar(&f.listen, "listen", nil, "URL to listen on: postgres://127.0.0.1:6432, mysql://127.0.0.1:6033")
 	flags.StringArrayVar(&f.upstream, "upstream", nil, "URL of the server: postgres://, mariadb:// or mysql://host:port")
-	flags.StringVar(&f.mode, "mode", "", "observe (default), pass or control, for all listeners")
+	flags.StringVar(&f.mode, "mode", "", "mode of all listeners: observe (default), pass, control")
 	flags.StringVar(&f.schedule, "schedule", "", "mode control: random (default), pct, pct:DEPTH, or a file that --save-schedule wrote")
-	flags.IntVar(&f.sessions, "sessions", 0, "mode control: how many clients the first decision waits for (default 2)")
-	flags.DurationVar(&f.think, "think", 0, "mode control: how long a client may send nothing before the others go on (default 1s)")
-	flags.StringVar(&f.locks, "locks", "", "mode control: URL of the server for a user who may look at its locks")
+	flags.IntVar(&f.sessions, "sessions", 0, "mode control: clients that the first decision waits for (default 2)")
+	flags.DurationVar(&f.think, "think", 0, "mode control: how long the others wait for a client that sends nothing (default 1s)")
+	flags.StringVar(&f.locks, "locks", "", "mode control: URL of the server, with a user who may see its locks")
 	flags.StringVar(&f.save, "save-schedule", "", "mode control: write the schedule to this file")
-	flags.StringVar(&f.capture, "capture", "", "how row versions are seen: auto (default), columns, native; for all listeners")
+	flags.StringVar(&f.capture, "capture", "", "how all listeners see row versions: auto (default), columns, native")
 	f.warn = true
-	flags.Var(&f.warn, "warn", "warn clients in their sessions, for all listeners")
-	flags.StringVar(&f.record, "record", "", "record to this new file: NAME.wct is a capture of all that clients say and are told, any other name a history")
-	flags.IntVar(&f.recording.Rows, "record-rows", trace.DefaultRecordedRows, "capture: how many rows of each result are kept; a digest tells of all")
-	flags.Var(&f.recording.PartSize, "record-part-size", "capture: begin another file (NAME.2.wct, ...) when one has this size, as in 1GiB; 0: never")
-	flags.DurationVar(&f.recording.PartAge, "record-part-age", 0, "capture: begin another file when one has this age, as in 1h; 0: never")
-	flags.BoolVar(&f.redact, "redact", false, "capture: put tokens in place of all values")
-	flags.StringVar(&f.report, "report", "", "write findings to this file as text, when they are found")
-	flags.StringVar(&f.stream, "stream", "", `write findings to this file as JSON lines, when they are found; "-" is stdout`)
+	flags.Var(&f.warn, "warn", "warn clients in their sessions")
+	flags.StringVar(&f.record, "record", "", "record to this new file: NAME.wct holds all traffic, any other name the history alone")
+	flags.IntVar(&f.recording.Rows, "record-rows", trace.DefaultRecordedRows, "rows of each result that a capture keeps; a digest covers all rows")
+	flags.Var(&f.recording.PartSize, "record-part-size", "begin the next part of the capture (NAME.2.wct) at this size, as in 1GiB; 0: never")
+	flags.DurationVar(&f.recording.PartAge, "record-part-age", 0, "begin the next part of the capture at this age, as in 1h; 0: never")
+	flags.BoolVar(&f.redact, "redact", false, "replace all values in the capture by tokens")
+	flags.StringVar(&f.report, "report", "", "write each finding to this file at once, as text")
+	flags.StringVar(&f.stream, "stream", "", `write each finding to this file at once, as a line of JSON; "-" is stdout`)
 	flags.BoolVar(&f.strict, "strict", false, "also report what only session order or real time forbids")
 	return cmd
 }

@@ -71,26 +71,32 @@ func newReduceCommand(c *common) *cobra.Command {
 	var f reduceFlags
 	cmd := &cobra.Command{
 		Use:   "reduce CASE --engine ENGINE",
-		Short: "Make a case that shows something as small as possible",
-		Long: `reduce takes a scenario in which an oracle finds something and removes sessions, statements, steps of the schedule, tables,
-columns, rows, constraints and settings, then takes the statements' trees apart (joins, subqueries, clauses, expressions, constants,
-types), as long as the same oracle finds the same kind of thing by the same rule, three times for each candidate. What is left gets
-short names. The result goes to stdout or to --out. Ctrl-C ends it, and so does the budget; the best so far is kept.
+		Short: "Reduce a case to the smallest one that shows the same",
+		Long: `reduce takes a scenario in which an oracle finds something and makes it smaller.
+It removes sessions, statements, steps, tables, columns, rows, constraints and
+settings, and then parts of statements: joins, subqueries, clauses, expressions,
+constants, types. It keeps a smaller scenario only if the same oracle finds the
+same class of thing by the same rule, three times of three. At last it gives
+what is left short names.
 
-Exit status: 0 the case was reduced, 2 wirecheck could not do its work, 3 nothing is found in the case.`,
+The result goes to stdout or to --out. Ctrl-C or the budget ends the reduction,
+and reduce keeps the smallest scenario so far.
+
+Exit status: 0 reduced, 2 wirecheck could not do its work, 3 no oracle finds
+anything in the case.`,
 		Example: `  wirecheck reduce found/wss-tx-001/original.spec --engine tidb:2023-01 --out small.spec`,
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return runReduce(cmd.Context(), c, f, args[0]) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.engine, "engine", "", "where to execute: a name (private server) or a URL; default: what the case names")
-	flags.StringVar(&f.oracles, "oracle", "", "oracles that judge; default: what the case names, else all")
+	flags.StringVar(&f.engine, "engine", "", "where to execute: a name (private server) or a URL (default: what the case names)")
+	flags.StringVar(&f.oracles, "oracle", "", "oracles that judge (default: what the case names, else all)")
 	ordersFlag(flags, c)
-	flags.StringVar(&f.level, "level", "", "isolation level; default: what the case names, else the product's default")
-	flags.StringVar(&f.class, "finding", "", "class or name of the finding to keep, such as wss-tx; default: the first one")
-	flags.StringVar(&f.out, "out", "", "file for the result; default: stdout")
+	flags.StringVar(&f.level, "level", "", "isolation level (default: what the case names, else the product's default)")
+	flags.StringVar(&f.class, "finding", "", "class or name of the finding to keep, such as wss-tx (default: the first one)")
+	flags.StringVar(&f.out, "out", "", "file for the result (default: stdout)")
 	flags.IntVar(&f.permutation, "permutation", 1, "which of the listed permutations")
-	flags.Var(&f.budget, "budget", "how many candidates may be tried, how long it may take, or both: 500, 10m, 500,10m; default 2000")
+	flags.Var(&f.budget, "budget", "how many candidates to try, how long, or both: 500, 10m, 500,10m (default 2000)")
 	flags.DurationVar(&f.limit, "limit", time.Minute, "how long one candidate may take")
 	return cmd
 }

@@ -44,23 +44,32 @@ func newReplayCommand(c *common) *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
 		Use:   "replay TRACE",
-		Short: "Execute again what an application did, and find what could have gone wrong",
-		Long: `replay executes a capture file (wirecheck trace import) again: one connection for each session, and the order that matters
-kept where sessions wait for each other's locks. It says what came back differently than in the capture, and what the
-oracles say of it. With --interleavings it also takes transactions that stand close to each other, runs them in other
-orders, each from the same starting state, and prints the shortest scenario that goes wrong.
+		Short: "Execute a capture again and find what could have gone wrong",
+		Long: `replay executes a capture again, with one connection for each session, and keeps
+the recorded order where sessions wait for each other's locks. It reports the
+answers that differ from the capture, and what the oracles find. A capture comes
+from "wirecheck proxy --record" or from "wirecheck trace import".
 
-ENGINE is a bare name (postgres, mariadb, ...), which starts a private throwaway server, or a URL of a server on which
-the user may create databases. Only a database made for the replay is touched, and it is dropped at the end.
+With --interleavings, replay also takes transactions that stand close to each
+other in the capture and runs them in other orders, each from the same state. It
+prints the shortest scenario that goes wrong.
+
+ENGINE is a name (postgres, mariadb, ...), which starts a private server, or the
+URL of a server on which the user may create databases. replay works in a
+database of its own and drops it at the end.
 
 --order says what a statement waits for besides its own session:
-  commit   everything keeps its place among the commits of the capture (statements that overlapped too, one at a time)
-  object   the same, among statements that use the same tables, one of them to write; others run at once
-  session  nothing but its own session's last statement and the think time (--speed)
-  off      nothing but the clock (--speed)
-A state in which the recorded order and the server's locks contradict each other is resolved and reported.
+  commit    its place among the commits of the capture; statements that
+            overlapped in the capture go one at a time, too
+  object    the same, among statements that use the same tables and of which one
+            writes; all others run at once
+  session   its session's last statement and the think time (--speed)
+  off       the clock (--speed)
+If the recorded order and the server's locks contradict each other, replay
+follows the locks and reports it.
 
-Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its work, 3 it could not decide.`,
+Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its
+work, 3 wirecheck could not decide.`,
 		Example: `  wirecheck trace import postgresql-*.csv -o shop.wct
   wirecheck replay shop.wct --snapshot dump.sql --engine postgres
   wirecheck replay shop.wct --snapshot dump.sql --engine postgres --interleavings random:200 --window 20
@@ -74,25 +83,25 @@ Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its wo
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.engine, "engine", "", "where to replay: a name (private server) or a URL; default: a private server of the product that the trace is of")
-	flags.StringVar(&f.snapshot, "snapshot", "", "the database as it was before the first statement: a dump in plain SQL (pg_dump, mysqldump, mariadb-dump; also gzip); default: an empty one")
-	flags.StringVar(&f.order, "order", "commit", "what is waited for: commit, object, session, off")
-	flags.Float64Var(&f.speed, "speed", 0, "how fast the capture's clock goes: 1 as recorded, 2 twice as fast; 0 waits for no clock")
+	flags.StringVar(&f.engine, "engine", "", "where to replay: a name (private server) or a URL (default: a private server of the capture's product)")
+	flags.StringVar(&f.snapshot, "snapshot", "", "dump of the database before the first statement, in plain SQL (pg_dump, mysqldump, mariadb-dump; also gzip) (default: an empty database)")
+	flags.StringVar(&f.order, "order", "commit", "what a statement waits for: commit, object, session, off")
+	flags.Float64Var(&f.speed, "speed", 0, "speed of the capture's clock: 1 as recorded, 2 twice as fast, 0 no clock")
 	flags.StringSliceVar(&f.only, "only", nil, "only these sessions: session=N, user=PATTERN, application=PATTERN; several of one kind are alternatives")
-	flags.StringVar(&f.until, "until", "", "leave out what began then or later: "+timeForms)
-	flags.StringVar(&f.database, "database", "", "the capture's database that is replayed; default: the one with the most statements")
-	flags.StringArrayVar(&f.session, "session-sql", nil, "a statement that each session begins with, as in 'SET search_path = shop'; may be given several times")
+	flags.StringVar(&f.until, "until", "", "leave out what began at this time or later: "+timeForms)
+	flags.StringVar(&f.database, "database", "", "database of the capture to replay (default: the one with the most statements)")
+	flags.StringArrayVar(&f.session, "session-sql", nil, "statement that each session begins with, as in 'SET search_path = shop'; repeatable")
 	flags.StringVar(&f.oracles, "oracle", isolationName, "oracles that judge: "+oracleNames()+", all, none")
 	ordersFlag(flags, c)
 	flags.StringVar(&f.interleavings, "interleavings", "", "also run transactions in other orders: random:N, pct:N,D, all")
-	flags.IntVar(&f.window, "window", 20, "how many transactions next to each other are combined")
-	flags.IntVar(&f.groups, "groups", 200, "how many combinations of transactions are run at most")
-	flags.StringVar(&f.unit, "unit", "transaction", "what must be serializable: transaction, or request (the transactions of one request, by its tags or --unit-gap)")
-	flags.DurationVar(&f.unitGap, "unit-gap", 0, "transactions of a session without tags that follow each other within this time are one request; 0: they are not")
-	flags.StringVar(&f.out, "out", "", "folder in which to store scenarios that show what was found; default: they are printed")
-	flags.DurationVar(&f.limit, "limit", time.Minute, "how long one statement, or one interleaving, may take before it is given up")
-	flags.StringVar(&f.tables, "tables", "", "file to which the tables are written as the replay left them, rows in canonical order")
-	flags.StringVar(&f.compare, "compare", "", "a dump of the database after the last statement: says where the replay's tables differ")
+	flags.IntVar(&f.window, "window", 20, "combine transactions with fewer than this many others between them")
+	flags.IntVar(&f.groups, "groups", 200, "run at most this many combinations of transactions")
+	flags.StringVar(&f.unit, "unit", "transaction", "what must be serializable: transaction, or request (its transactions share tags, or see --unit-gap)")
+	flags.DurationVar(&f.unitGap, "unit-gap", 0, "transactions without tags that follow each other in a session within this time are one request; 0: they are not")
+	flags.StringVar(&f.out, "out", "", "folder for the scenarios that show the findings (default: replay prints them)")
+	flags.DurationVar(&f.limit, "limit", time.Minute, "how long one statement, or one interleaving, may take")
+	flags.StringVar(&f.tables, "tables", "", "write the final tables of the replay to this file, rows in canonical order")
+	flags.StringVar(&f.compare, "compare", "", "compare the final tables with this dump of the database after the last statement")
 	flags.BoolVar(&f.failDiverged, "fail-on-divergence", false, "exit with status 1 if an answer differs from the capture's")
 	return cmd
 }

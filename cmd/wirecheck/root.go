@@ -37,11 +37,13 @@ func newRootCommand(stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "wirecheck",
 		Short: "See the isolation anomalies of an application, live",
-		Long: `wirecheck stands between clients and PostgreSQL, MariaDB or MySQL. It sees which version of which row every
-statement reads and writes, and says which anomalies (lost update, write skew, read skew, ...) the isolation level
-lets through: which transactions, which statements, which rows, and what to do about it.
+		Long: `wirecheck is a proxy for PostgreSQL, MariaDB and MySQL. It sees which version of
+which row every statement reads and writes. From that it finds the anomalies
+that the isolation level lets through (lost update, write skew, read skew), and
+names the transactions, the statements, the rows and the remedy.
 
-Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its work, 3 could not decide.`,
+Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its
+work, 3 wirecheck could not decide.`,
 		Example: `  wirecheck demo
   wirecheck proxy --listen postgres://127.0.0.1:6432 --upstream postgres://127.0.0.1:5432 --mode observe
   wirecheck check history.jsonl`,
@@ -49,16 +51,18 @@ Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its wo
 		SilenceErrors:     true, // run prints them
 		PersistentPreRunE: func(*cobra.Command, []string) error { return c.setUp() },
 	}
+	cobra.AddTemplateFunc("wrapped", func(f *pflag.FlagSet) string { return f.FlagUsagesWrapped(80) })
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ", "Flags | wrapped "))
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w (see: %s --help)", err, cmd.CommandPath())
 	})
 	flags := root.PersistentFlags()
-	flags.StringVar(&c.format, "format", "text", "form of the results: "+strings.Join(formats, ", "))
-	flags.Uint64Var(&c.seed, "seed", 0, "seed of everything random; 0 chooses one and prints it")
-	flags.StringVar(&c.logLevel, "log-level", "info", "least important log lines to write: debug, info, warn, error, off")
-	flags.BoolVar(&c.noProgress, "no-progress", false, "show no progress, also on a terminal")
+	flags.StringVar(&c.format, "format", "text", "format of the results: "+strings.Join(formats, ", "))
+	flags.Uint64Var(&c.seed, "seed", 0, "seed of every random choice; 0: wirecheck chooses one and prints it")
+	flags.StringVar(&c.logLevel, "log-level", "info", "lowest level that is logged: debug, info, warn, error, off")
+	flags.BoolVar(&c.noProgress, "no-progress", false, "show no progress, not even on a terminal")
 
 	root.AddCommand(
 		newCheckCommand(),
@@ -109,7 +113,7 @@ func (c *common) progress() bool { return !c.noProgress && terminal(c.stderr) }
 
 // ordersFlag gives a command that asks oracles the one setting that one of them has.
 func ordersFlag(flags *pflag.FlagSet, c *common) {
-	flags.UintVar(&c.orders, "orders", 1, "how many topological orders txcheck executes for each case (0: as 1)")
+	flags.UintVar(&c.orders, "orders", 1, "topological orders that txcheck executes for each case")
 }
 
 // random makes the one random source of a run and tells its seed, which repeats the run.

@@ -35,26 +35,32 @@ func newRunCommand(c *common) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "run SCENARIO...",
-		Short: "Execute concurrent scenarios, and say what happened and what is wrong with it",
-		Long: `run executes scenarios on a real server, deterministically: the steps are submitted one by one in the order of each
-permutation; who waits for whom is asked of the server's lock views. It prints the schedule as it really happened, what
-each step returned, the final tables, and the verdict of the oracles.
+		Short: "Execute scenarios of several sessions and judge what happened",
+		Long: `run executes scenarios on a real server and always does the same. It submits the
+steps one by one in the order of each permutation and asks the server's lock
+views who waits for whom. It prints the schedule as it happened, what each step
+returned, the final tables, and what the oracles found.
 
-A SCENARIO is a file in PostgreSQL's isolation spec format, as its own isolationtester reads it, for any engine, with
-#wirecheck: lines for what that format has no words for (docs/FORMATS.md, "Scenario files"). A file whose name ends in .sql is a
-database and queries of it, by hand or from a dump, as one session: for the oracles radar, tlp, norec and dqe.
+SCENARIO is a file in the format of PostgreSQL's isolationtester, for any
+engine. Lines that begin with #wirecheck: add what that format cannot say
+(docs/reference/scenario-format.md). A file whose name ends in .sql is a
+database and queries of it, as one session, for radar, tlp, norec and dqe.
 
-ENGINE is a bare name (postgres, mariadb, ...), which starts a private throwaway server, or a URL of a server on which
-the user may create databases. Scenarios only touch a database made for them, and it is dropped at the end.
+ENGINE is a name (postgres, mariadb, ...), which starts a private server, or the
+URL of a server on which the user may create databases. run works in a database
+of its own and drops it at the end.
 
-With --format matrix it prints a Markdown table for each engine: the scenarios' outcomes by isolation level, whether they
-were let through or how they were prevented, and whether the isolation oracle agrees with that (docs/HERMITAGE.md).
+--format matrix prints a Markdown table for each engine: which outcomes each
+level lets through or prevents, and whether the isolation oracle agrees
+(docs/lab/hermitage.md).
 
-The result has nothing in it that differs from run to run. With --update it is stored beside the scenario, as
-NAME.ENGINE.out; from then on a run with the same flags that prints something else fails.
+Nothing in the result differs from run to run. --update stores it beside the
+scenario as NAME.ENGINE.out. From then on, run fails if the same flags give
+another result.
 
-Exit status: 0 as expected, or nothing found where nothing is expected; 1 something found that was not expected, or
-another result than the stored one; 2 wirecheck could not do its work; 3 it could not decide.`,
+Exit status: 0 as expected, or nothing found where nothing is expected; 1
+something found that is not expected, or another result than the stored one; 2
+wirecheck could not do its work; 3 wirecheck could not decide.`,
 		Example: `  wirecheck run write-skew.spec --engine postgres --level "repeatable read"
   wirecheck run testdata/hermitage/*.spec --engine mariadb --permutations all
   wirecheck run testdata/hermitage/*.spec --engine postgres,mariadb --level all --format matrix
@@ -72,13 +78,13 @@ another result than the stored one; 2 wirecheck could not do its work; 3 it coul
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.engines, "engine", nil, "where to execute, one or more: names (private servers) or URLs; default: what the scenario names, else postgres")
-	flags.StringSliceVar(&f.levels, "level", nil, "isolation levels, as in 'repeatable read', or all; default: what the scenario names, else the product's default")
-	flags.StringVar(&f.oracles, "oracle", "", "oracles that judge: "+oracleNames()+", all, none; default: what the scenario names, else isolation")
+	flags.StringSliceVar(&f.engines, "engine", nil, "where to execute: names (private servers) or URLs (default: what the scenario names, else postgres)")
+	flags.StringSliceVar(&f.levels, "level", nil, "isolation levels, as in 'repeatable read', or all (default: what the scenario names, else the product's default)")
+	flags.StringVar(&f.oracles, "oracle", "", "oracles that judge: "+oracleNames()+", all, none (default: what the scenario names, else isolation)")
 	ordersFlag(flags, c)
-	flags.StringVar(&f.out, "out", "", "folder in which to store a scenario for each permutation in which something was found; default: none")
+	flags.StringVar(&f.out, "out", "", "folder for a scenario of each permutation with a finding (default: none)")
 	flags.StringVar(&f.permutations, "permutations", "listed", "which orders: listed, all, random:N, pct:N,D")
-	flags.DurationVar(&f.limit, "limit", time.Minute, "how long one permutation may take before it is given up as unknown")
+	flags.DurationVar(&f.limit, "limit", time.Minute, "how long one permutation may take; a longer one is unknown")
 	flags.BoolVar(&f.update, "update", false, "store the result beside the scenario")
 	return cmd
 }

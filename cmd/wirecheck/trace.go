@@ -17,12 +17,14 @@ import (
 func newTraceCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trace",
-		Short: "Read what production servers logged, look at it, cut it, redact it",
-		Long: `A trace is what really happened at a server: which session sent which statement when, and what was answered, as far as
-somebody saw it. It is kept in a capture file (.wct). "import" makes one of the logs that PostgreSQL, MySQL and MariaDB
-write, or of a packet capture; the other commands work on capture files.
+		Short: "Import server logs; show, count, cut and redact captures",
+		Long: `A trace is what happened at a server: which session sent which statement when,
+and what the server answered, as far as the source shows it. A capture file
+(.wct) holds a trace. "import" makes one from a log of PostgreSQL, MySQL or
+MariaDB, or from a packet capture. The other commands read capture files.
 
-Capture files can hold personal data: they are readable by their owner alone, and "redact" replaces all values.`,
+Capture files can hold personal data. Only their owner can read them; "redact"
+replaces all values.`,
 		Example: `  wirecheck trace import postgresql-*.csv -o shop.wct
   wirecheck trace stats shop.wct
   wirecheck trace show shop.wct --session 4
@@ -125,7 +127,7 @@ func needOutput(path string) error {
 
 // damagedFlag adds --skip-damaged.
 func damagedFlag(cmd *cobra.Command, o *trace.ReadOptions) {
-	cmd.Flags().BoolVar(&o.SkipDamaged, "skip-damaged", false, "go on behind a block whose checksum is wrong")
+	cmd.Flags().BoolVar(&o.SkipDamaged, "skip-damaged", false, "continue after a block whose checksum is wrong")
 }
 
 // timeForms are how people write times.

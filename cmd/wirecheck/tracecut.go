@@ -21,11 +21,15 @@ func newTraceCutCommand(c *common) *cobra.Command {
 	var sessions []uint
 	cmd := &cobra.Command{
 		Use:   "cut FILE -o FILE",
-		Short: "Take a part of a capture file",
-		Long: `Cut keeps what began within the times, and was said by the sessions, that are asked for. With --tables it keeps the
-statements on these tables, those that name no table (BEGIN, COMMIT, SET) of the sessions that use them, and those of
-which it is not known what they touch. Sessions keep their numbers. Row versions that a proxy in mode observe saw are left
-out: a part of a history cannot be judged ("wirecheck check" takes the whole).`,
+		Short: "Write a part of a capture to a new file",
+		Long: `cut keeps the statements that began within the times, and those of the sessions,
+that you name. With --tables it keeps the statements on these tables, the
+statements that name no table (BEGIN, COMMIT, SET) of the sessions that use
+them, and every statement whose tables are not known. Sessions keep their
+numbers.
+
+cut leaves out the row versions that a proxy recorded: "wirecheck check" needs
+the whole capture.`,
 		Example: `  wirecheck trace cut shop.wct --from 09:31:14 --to 09:31:15 -o part.wct
   wirecheck trace cut shop.wct --session 4,5 -o two.wct
   wirecheck trace cut shop.wct --tables 'coupon,shop.order*' -o coupons.wct`,
@@ -46,8 +50,8 @@ out: a part of a history cannot be judged ("wirecheck check" takes the whole).`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&from, "from", "", "leave out what began before: "+timeForms)
-	f.StringVar(&to, "to", "", "leave out what began then or later")
+	f.StringVar(&from, "from", "", "leave out what began before this time: "+timeForms)
+	f.StringVar(&to, "to", "", "leave out what began at this time or later")
 	f.UintSliceVar(&sessions, "session", nil, "keep these sessions")
 	f.StringSliceVar(&cut.Tables, "tables", nil, "keep statements on these tables: patterns, as in 'account,shop.order*'")
 	outputFlag(cmd, &output)

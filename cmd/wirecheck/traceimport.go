@@ -20,23 +20,32 @@ func newTraceImportCommand(c *common) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "import FILE... -o FILE",
-		Short: "Make a capture file of server logs or a packet capture",
-		Long: `Import reads what a server logged and says what that could not tell, and how the server is set to tell more. Each file's
-format is recognised, unless --format names it; files of the same format are one log, to be given in its order. They
-may be compressed (gzip, zstd).
+		Short: "Make a capture file from server logs or a packet capture",
+		Long: `import makes a capture file from server logs or a packet capture. It reports
+what the source does not contain and which server settings add it. import
+recognises the format of each file, unless --format names it. Several files of
+one format are one log: name them in their order. Files may be compressed (gzip,
+zstd).
 
-  csvlog, jsonlog  PostgreSQL's, best with log_statement = all, log_duration = on, log_connections = on,
-                   log_disconnections = on, log_lock_waits = on, deadlock_timeout = 10ms; also with
-                   log_min_duration_statement = 0 alone, or pgaudit
-  stderr           PostgreSQL's log in text form; --prefix is its log_line_prefix
-  general          the general query log of MySQL and MariaDB: order of starts, no ends
-  slow             the slow query log with long_query_time = 0 (MySQL: log_slow_extra = ON), also Percona Server's and TiDB's
-  audit            MariaDB's server_audit: order of starts and of ends, errors
-  pcap             a packet capture (pcap, pcapng) of unencrypted traffic: everything, with results
+  csvlog, jsonlog  PostgreSQL, best with log_statement = all, log_duration = on,
+                   log_connections = on, log_disconnections = on,
+                   log_lock_waits = on, deadlock_timeout = 10ms; also with
+                   log_min_duration_statement = 0 alone, or with pgaudit
+  stderr           PostgreSQL's log in text form; --prefix is its
+                   log_line_prefix
+  general          general query log of MySQL and MariaDB: the order of starts,
+                   no ends
+  slow             slow query log with long_query_time = 0 (MySQL:
+                   log_slow_extra = ON) of MySQL, MariaDB, Percona Server, TiDB
+  audit            MariaDB's server_audit: the order of starts and of ends,
+                   errors
+  pcap             packet capture (pcap, pcapng) of unencrypted traffic:
+                   everything, results included
 
-Lines that are not understood are counted, and the first ones are shown.
+import counts the lines that it does not understand and shows the first ones.
 
-Exit status: 0, or 2 if a file could not be read, or 3 if no statement was found.`,
+Exit status: 0; 2 if wirecheck could not read a file; 3 if there is no statement
+in it.`,
 		Example: `  wirecheck trace import postgresql-*.csv -o shop.wct
   wirecheck trace import --format slow mysql-slow.log.gz -o shop.wct
   tcpdump -i any -s 0 -w shop.pcap port 5432   # for a while, then:
@@ -51,10 +60,10 @@ Exit status: 0, or 2 if a file could not be read, or 3 if no statement was found
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Format, "format", "auto", "format of the files: auto, "+strings.Join(names, ", "))
-	f.StringVar(&o.Prefix, "prefix", "", "log_line_prefix of a stderr log (default: one of the usual ones)")
-	f.StringVar(&o.Product, "product", "", "whose the log is, where it does not say so: mysql, mariadb, tidb")
-	f.IntSliceVar(&o.Ports, "port", nil, "ports of servers in a packet capture, for connections that it joins late")
-	f.IntVar(&o.Rows, "rows", trace.DefaultRows, "how many rows of each result are kept; 0 keeps none, a digest tells of all")
+	f.StringVar(&o.Prefix, "prefix", "", "log_line_prefix of a stderr log (default: the usual ones)")
+	f.StringVar(&o.Product, "product", "", "product that wrote the log, if the log does not say: mysql, mariadb, tidb")
+	f.IntSliceVar(&o.Ports, "port", nil, "server ports in a packet capture, for connections that began before it")
+	f.IntVar(&o.Rows, "rows", trace.DefaultRows, "rows of each result to keep; a digest covers all rows")
 	outputFlag(cmd, &output)
 	return cmd
 }

@@ -15,11 +15,13 @@ func newTraceRedactCommand(c *common) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "redact FILE -o FILE",
-		Short: "Replace all values of a capture file by tokens",
-		Long: `Redact replaces literals, parameters, result rows, sqlcommenter's tags and client addresses by tokens, and leaves out comments
-and the texts of errors. Within the file the same value always has the same token. Numbers stay numbers, dates dates,
-UUIDs UUIDs and strings strings, so the statements still parse. Names of tables, columns, users, databases and
-applications stay. The key is random and not kept.`,
+		Short: "Replace all values of a capture by tokens",
+		Long: `redact replaces literals, parameters, rows of results, the tags of sqlcommenter
+and client addresses by tokens. It removes comments and the texts of errors.
+Within one file, equal values have equal tokens. A number stays a number, a date
+a date, a UUID a UUID and a string a string, so the statements still parse.
+Names of tables, columns, users, databases and applications stay. redact uses a
+random key and does not keep it.`,
 		Example: `  wirecheck trace redact shop.wct -o redacted.wct`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

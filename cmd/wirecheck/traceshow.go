@@ -18,12 +18,14 @@ func newTraceShowCommand(c *common) *cobra.Command {
 	text := trace.TextOptions{}
 	cmd := &cobra.Command{
 		Use:   "show FILE",
-		Short: "Print the statements of a capture file as people read them",
-		Long: `Show prints a line for each statement, in the order in which they began: time (UTC), session, the status of the
-transaction before it (I none, T open, E failed, ? not known), the statement with its parameters, and what it brought:
-rows, affected rows or an error, ? where the source did not tell.
+		Short: "Print the statements of a capture",
+		Long: `show prints one line for each statement, in the order of their starts: the time
+(UTC), the session, the status of the transaction before the statement (I none,
+T open, E failed, ? not known), the statement with its parameters, and its
+result. The result is rows, a number of affected rows, an error, or ? if the
+source does not contain it.
 
---format json prints an object for each record.`,
+--format json prints one object for each record.`,
 		Example: `  wirecheck trace show shop.wct --session 4 --session 5
   wirecheck trace show shop.wct --from 09:31:14 --to 09:31:15 --rows 10
   wirecheck trace show shop.wct --failed`,
@@ -70,15 +72,15 @@ rows, affected rows or an error, ? where the source did not tell.
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&from, "from", "", "leave out what began before: "+timeForms)
-	f.StringVar(&to, "to", "", "leave out what began then or later")
+	f.StringVar(&from, "from", "", "leave out what began before this time: "+timeForms)
+	f.StringVar(&to, "to", "", "leave out what began at this time or later")
 	f.UintSliceVar(&sessions, "session", nil, "only these sessions")
 	f.BoolVar(&failed, "failed", false, "only statements that failed")
-	f.BoolVar(&history, "history", false, "also print what a proxy in mode observe saw of the row versions that were read and written (--format json always does)")
-	f.BoolVar(&asRecorded, "as-recorded", false, "in the order of the file, which is mostly that of ends; needs no sorting")
+	f.BoolVar(&history, "history", false, "also print the row versions that a proxy in mode observe recorded (--format json always does)")
+	f.BoolVar(&asRecorded, "as-recorded", false, "print in the order of the file, mostly that of ends, without sorting")
 	f.BoolVar(&text.Date, "date", false, "print the day with the time")
-	f.IntVar(&text.Rows, "rows", 3, "how many rows of each result are printed")
-	f.IntVar(&text.SQL, "length", 0, "cut texts to this many characters")
+	f.IntVar(&text.Rows, "rows", 3, "rows of each result to print")
+	f.IntVar(&text.SQL, "length", 0, "cut texts to this many characters; 0: do not cut")
 	damagedFlag(cmd, &o)
 	return cmd
 }

@@ -17,9 +17,10 @@ func newTraceStatsCommand(c *common) *cobra.Command {
 	var o trace.ReadOptions
 	cmd := &cobra.Command{
 		Use:   "stats FILE",
-		Short: "Count what a capture file holds",
-		Long: `Stats counts sessions, transactions, statements by kind, errors and durations, and how much of it happened at the same time.
-Medians and percentiles are exact within 4%.`,
+		Short: "Count what a capture contains",
+		Long: `stats counts sessions, transactions, statements by kind, errors and durations,
+and shows how many transactions overlapped. Medians and percentiles are exact
+within 4%.`,
 		Example: `  wirecheck trace stats shop.wct
   wirecheck trace stats --format json shop.wct`,
 		Args: cobra.ExactArgs(1),

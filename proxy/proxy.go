@@ -102,8 +102,8 @@ type Config struct {
 	Timeouts    Timeouts
 	Limits      Limits
 	Gate        Gate // mode control: who goes next; nil in the other modes
-	// Ear gives what hears a session; nil: nobody does.
-	Ear func(*Session) Ear
+	// Tap gives the tap of a session; nil: no session has one.
+	Tap func(*Session) Tap
 }
 
 func (c Config) withDefaults() Config {
@@ -153,7 +153,7 @@ type Session struct {
 	User, Program string
 
 	tls *certificates
-	ear Ear // nil: nobody hears it
+	tap Tap // nil: none
 }
 
 // Dial connects to the session's upstream.
@@ -165,8 +165,8 @@ func (s *Session) Dial(ctx context.Context) (net.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", s.Config.Upstream, Reason(err))
 	}
-	if s.ear != nil {
-		return &answering{conn, s.ear}, nil
+	if s.tap != nil {
+		return &tappedServer{conn, s.tap}, nil
 	}
 	return conn, nil
 }
@@ -353,10 +353,10 @@ func (p *Proxy) session(soft, hard context.Context, l *listener, conn net.Conn) 
 	}
 	defer l.open.Add(-1)
 	log.Info().Stringer("client", conn.RemoteAddr()).Msg("session opened")
-	if l.config.Ear != nil {
-		s.ear = l.config.Ear(s)
-		s.Client = &heard{Conn: conn, ear: s.ear}
-		defer func() { s.ear.Left(time.Now()) }()
+	if l.config.Tap != nil {
+		s.tap = l.config.Tap(s)
+		s.Client = &tappedClient{Conn: conn, tap: s.tap}
+		defer func() { s.tap.Closed(time.Now()) }()
 	}
 	err := serve(ctx, s)
 	if l.config.Gate != nil {

@@ -147,7 +147,7 @@ const (
 	WireMySQL    Wire = "mysql"
 )
 
-// Conversation is what one session says and is told. Its methods must not be called by two goroutines at once, but for Said and the others.
+// Conversation is what one session says and is told. Its methods must not be called by two goroutines at once, but for FromClient and the others.
 type Conversation struct {
 	r      *Recorder
 	number uint64
@@ -175,23 +175,23 @@ func (r *Recorder) Begin(number uint64, w Wire, client string, at time.Time) *Co
 	return c
 }
 
-// Said takes what the client has sent. Nothing of b is kept.
-func (c *Conversation) Said(b []byte, at time.Time) {
+// FromClient takes what the client has sent. Nothing of b is kept.
+func (c *Conversation) FromClient(b []byte, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.answer = 0
 	c.put(entrySaid, b, at.UnixNano(), c.r.place())
 }
 
-// Arrived says that bytes came from the server, whatever they are: what the client is told next was answered at this moment.
-func (c *Conversation) Arrived(at time.Time) {
+// FromServer says that bytes came from the server, whatever they are: what the client is told next was answered at this moment.
+func (c *Conversation) FromServer(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.answer, c.at = c.r.place(), at.UnixNano()
 }
 
-// Told takes what the client is about to be sent. Nothing of b is kept.
-func (c *Conversation) Told(b []byte, at time.Time) {
+// ToClient takes what the client is about to be sent. Nothing of b is kept.
+func (c *Conversation) ToClient(b []byte, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	place, when := c.answer, c.at
@@ -201,15 +201,15 @@ func (c *Conversation) Told(b []byte, at time.Time) {
 	c.put(entryTold, b, when, place)
 }
 
-// Secured says that TLS with the client has begun: what is said from now on is heard within it.
-func (c *Conversation) Secured() {
+// Encrypted says that TLS with the client has begun: what is said from now on is heard within it.
+func (c *Conversation) Encrypted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.r.push(entry{kind: entrySecured, who: c}, nil, true)
 }
 
-// Left says that the session is over.
-func (c *Conversation) Left(at time.Time) {
+// Closed says that the session is over.
+func (c *Conversation) Closed(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.gap(at.UnixNano())

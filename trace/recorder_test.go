@@ -30,12 +30,12 @@ func recordPieces(t testing.TB, pieces []piece, w Wire) ([]*Record, *Report) {
 		case p.open:
 			live[p.conn] = r.Begin(uint64(p.conn)+1, w, fmt.Sprintf("10.0.0.1:%d", 40000+p.conn), p.at)
 		case p.data == nil:
-			c.Left(p.at)
+			c.Closed(p.at)
 		case p.server:
-			c.Arrived(p.at)
-			c.Told(p.data, p.at)
+			c.FromServer(p.at)
+			c.ToClient(p.data, p.at)
 		default:
-			c.Said(p.data, p.at)
+			c.FromClient(p.data, p.at)
 		}
 	}
 	if err := r.Close(time.Unix(1, 0)); err != nil {
@@ -85,17 +85,17 @@ func readParts(t testing.TB, path string) (records []*Record, warning string) {
 // pgServer begins a session, up to its first ReadyForQuery.
 func pgLogin(c *Conversation, user string) {
 	body := "\x00\x03\x00\x00user\x00" + user + "\x00application_name\x00shop\x00\x00"
-	c.Said(append([]byte{0, 0, 0, byte(len(body) + 4)}, body...), time.Unix(1_700_000_000, 0))
-	c.Arrived(time.Unix(1_700_000_000, 1))
-	c.Told([]byte("R\x00\x00\x00\x08\x00\x00\x00\x00S\x00\x00\x00\x18server_version\x0015.1\x00Z\x00\x00\x00\x05I"), time.Unix(1_700_000_000, 2))
+	c.FromClient(append([]byte{0, 0, 0, byte(len(body) + 4)}, body...), time.Unix(1_700_000_000, 0))
+	c.FromServer(time.Unix(1_700_000_000, 1))
+	c.ToClient([]byte("R\x00\x00\x00\x08\x00\x00\x00\x00S\x00\x00\x00\x18server_version\x0015.1\x00Z\x00\x00\x00\x05I"), time.Unix(1_700_000_000, 2))
 }
 
 // pgAsk is a simple query with its answer.
 func pgAsk(c *Conversation, sql string, at time.Time) {
 	n := len(sql) + 5
-	c.Said(append([]byte{'Q', byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}, sql+"\x00"...), at)
-	c.Arrived(at.Add(time.Millisecond))
-	c.Told([]byte("C\x00\x00\x00\x0dSELECT 0\x00Z\x00\x00\x00\x05I"), at.Add(2*time.Millisecond))
+	c.FromClient(append([]byte{'Q', byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}, sql+"\x00"...), at)
+	c.FromServer(at.Add(time.Millisecond))
+	c.ToClient([]byte("C\x00\x00\x00\x0dSELECT 0\x00Z\x00\x00\x00\x05I"), at.Add(2*time.Millisecond))
 }
 
 func sqls(records []*Record) (list []string) {
@@ -130,8 +130,8 @@ func TestRecorderFile(t *testing.T) {
 	pgLogin(c, "ann")
 	at := time.Unix(1_700_000_001, 0)
 	pgAsk(c, "SELECT 1", at)
-	c.Said([]byte("X\x00\x00\x00\x04"), at)
-	c.Left(at.Add(time.Second))
+	c.FromClient([]byte("X\x00\x00\x00\x04"), at)
+	c.Closed(at.Add(time.Second))
 	if err := r.Close(at); err != nil {
 		t.Fatal(err)
 	}
@@ -159,14 +159,14 @@ func TestRecorderOrder(t *testing.T) {
 	a, b := r.Begin(1, WirePostgres, "a", at), r.Begin(2, WirePostgres, "b", at)
 	pgLogin(a, "a")
 	pgLogin(b, "b")
-	ask := func(c *Conversation) { c.Said([]byte("Q\x00\x00\x00\x0bCOMMIT\x00"), at) }
+	ask := func(c *Conversation) { c.FromClient([]byte("Q\x00\x00\x00\x0bCOMMIT\x00"), at) }
 	done := []byte("C\x00\x00\x00\x0bCOMMIT\x00Z\x00\x00\x00\x05I")
 	ask(a)
 	ask(b)
-	a.Arrived(at)
-	b.Arrived(at)
-	b.Told(done, at)
-	a.Told(done, at)
+	a.FromServer(at)
+	b.FromServer(at)
+	b.ToClient(done, at)
+	a.ToClient(done, at)
 	if err := r.Close(at); err != nil {
 		t.Fatal(err)
 	}
@@ -353,7 +353,7 @@ func diskFull(t *testing.T, more int, want []string) {
 	for range 1000 { // nobody waits, nothing is kept
 		pgAsk(c, "SELECT 'after'", at)
 	}
-	c.Left(at)
+	c.Closed(at)
 	if err := r.Close(at); err == nil || !strings.Contains(err.Error(), "no space left on device") || !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("close: %v", err)
 	}
@@ -412,7 +412,7 @@ func TestRecorderHangs(t *testing.T) {
 				time.Sleep(time.Millisecond)
 			}
 			pgAsk(c, "SELECT 'after'", at)
-			c.Left(at)
+			c.Closed(at)
 			if err := r.Close(at); err != nil {
 				t.Fatal(err)
 			}
@@ -503,18 +503,18 @@ func TestRecorderProgress(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	packet := func(seq byte, body string) []byte { return append([]byte{byte(len(body)), 0, 0, seq}, body...) }
 	probe := r.Begin(9, WireMySQL, "probe", at) // leaves before the greeting
-	probe.Left(at)
+	probe.Closed(at)
 	c := r.Begin(1, WireMySQL, "a", at)
-	told := func(seq byte, body string) { c.Arrived(at); c.Told(packet(seq, body), at) }
+	told := func(seq byte, body string) { c.FromServer(at); c.ToClient(packet(seq, body), at) }
 	told(0, "\x0a10.11.1-MariaDB\x00\x07\x00\x00\x0012345678\x00\xff\xf7\x08\x02\x00\xff\x81\x15"+strings.Repeat("\x00", 10)+"123456789012\x00mysql_native_password\x00")
-	c.Said(packet(1, "\x85\xa2\x0a\x00\x00\x00\x00\x01\x08"+strings.Repeat("\x00", 23)+"ann\x00\x00mysql_native_password\x00"), at)
+	c.FromClient(packet(1, "\x85\xa2\x0a\x00\x00\x00\x00\x01\x08"+strings.Repeat("\x00", 23)+"ann\x00\x00mysql_native_password\x00"), at)
 	told(2, "\x00\x00\x00\x02\x00\x00\x00")
 	for _, answer := range []string{"\x00\x05\x00\x02\x00\x00\x00", "\xff\x7a\x04#42S02no such table"} {
-		c.Said(packet(0, "\x03ALTER TABLE t ENGINE = InnoDB"), at)
+		c.FromClient(packet(0, "\x03ALTER TABLE t ENGINE = InnoDB"), at)
 		told(1, "\xff\xff\xff\x01\x01\x02\x10\x00\x00\x0dcopy to table")
 		told(2, answer)
 	}
-	c.Left(at)
+	c.Closed(at)
 	if err := r.Close(at); err != nil {
 		t.Fatal(err)
 	}
@@ -542,7 +542,7 @@ func TestRecorderSessionsAtTheEnd(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	c := r.Begin(1, WirePostgres, "a", at)
 	pgLogin(c, "ann")
-	c.Said([]byte("Q\x00\x00\x00\x0dSELECT 1\x00"), at)
+	c.FromClient([]byte("Q\x00\x00\x00\x0dSELECT 1\x00"), at)
 	r.Begin(2, WirePostgres, "b", at) // has not said anything
 	if err := r.Close(at); err != nil {
 		t.Fatal(err)
@@ -566,11 +566,11 @@ func BenchmarkRecorder(b *testing.B) {
 		n := len(body) + 4
 		return string([]byte{kind, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}) + body
 	}
-	c.Said([]byte(message('P', "P0_1\x00SELECT abalance FROM t WHERE aid = $1\x00\x00\x00")), at)
+	c.FromClient([]byte(message('P', "P0_1\x00SELECT abalance FROM t WHERE aid = $1\x00\x00\x00")), at)
 	ask := []byte(message('B', "\x00P0_1\x00\x00\x00\x00\x01\x00\x00\x00\x0512345\x00\x00") + message('D', "P\x00") + message('E', "\x00\x00\x00\x00\x00") + message('S', ""))
 	told := []byte(message('2', "") + message('T', "\x00\x01abalance\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x17\x00\x04\xff\xff\xff\xff\x00\x00") +
 		message('D', "\x00\x01\x00\x00\x00\x010") + message('C', "SELECT 1\x00") + message('Z', "I"))
-	c.Told([]byte(message('1', "")), at)
+	c.ToClient([]byte(message('1', "")), at)
 	begin := history.Event{Kind: history.EventBegin, Session: 1, Txn: 1, From: 12345, Level: "read committed", Implicit: true}
 	stmt := history.Event{
 		Kind: history.EventStmt, Session: 1, Txn: 1, N: 1, From: 12345, To: 12346, SQL: "SELECT abalance FROM t WHERE aid = $1", Verb: "select", Coverage: history.CoverageExact,
@@ -579,12 +579,12 @@ func BenchmarkRecorder(b *testing.B) {
 	end := history.Event{Kind: history.EventEnd, Session: 1, Txn: 1, From: 12345, To: 12347, Outcome: history.OutcomeCommitted}
 	b.ReportAllocs()
 	for b.Loop() {
-		c.Said(ask, at)
-		c.Arrived(at)
+		c.FromClient(ask, at)
+		c.FromServer(at)
 		r.Event(&begin)
 		r.Event(&stmt)
 		r.Event(&end)
-		c.Told(told, at)
+		c.ToClient(told, at)
 	}
 	if err := r.Close(at); err != nil {
 		b.Fatal(err)
@@ -623,10 +623,10 @@ func BenchmarkRecorderRows(b *testing.B) {
 	b.SetBytes(int64(len(told)))
 	b.ReportAllocs()
 	for b.Loop() {
-		c.Said(ask, at)
-		c.Arrived(at)
+		c.FromClient(ask, at)
+		c.FromServer(at)
 		r.Event(&stmt)
-		c.Told([]byte(told), at)
+		c.ToClient([]byte(told), at)
 	}
 	if err := r.Close(at); err != nil {
 		b.Fatal(err)

@@ -308,7 +308,7 @@ func listen(ctx context.Context, c *common, config configs.Config, l *live, gate
 		if pc.Mode == proxy.Control {
 			pc.Gate = gate
 		}
-		pc.Ear = ears(l.capture)
+		pc.Tap = taps(l.capture)
 		list = append(list, pc)
 	}
 	return proxy.Listen(ctx, c.log, func(pc proxy.Config) (proxy.Handler, error) { return l.handler(pc, settings[pc.Name]) }, list...)

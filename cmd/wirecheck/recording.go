@@ -58,12 +58,12 @@ func listenerNames(config configs.Config) string {
 	return strings.Join(names, ", ")
 }
 
-// ears gives what hears the sessions of a listener.
-func ears(r *trace.Recorder) func(*proxy.Session) proxy.Ear {
+// taps gives the taps of the sessions of a listener.
+func taps(r *trace.Recorder) func(*proxy.Session) proxy.Tap {
 	if r == nil {
 		return nil
 	}
-	return func(s *proxy.Session) proxy.Ear {
+	return func(s *proxy.Session) proxy.Tap {
 		wire := trace.WirePostgres
 		if s.Config.Protocol == proxy.MySQL {
 			wire = trace.WireMySQL

@@ -40,7 +40,7 @@ func (s *session) handshake(ctx context.Context) (ok []byte, seq byte, err error
 		return nil, 0, errBytes
 	}
 	keep := capFollowed
-	if s.observer == nil && !s.ps.Heard() {
+	if s.observer == nil && !s.ps.Tapped() {
 		keep = ^uint64(0)
 	}
 	var add uint64

@@ -46,7 +46,7 @@ func (h *Handler) Serve(ctx context.Context, ps *proxy.Session) error {
 	if !ps.Config.Mode.Observes() {
 		o = nil
 	}
-	if o == nil && !ps.Heard() && !endsTLS(ps.Config) {
+	if o == nil && !ps.Tapped() && !endsTLS(ps.Config) {
 		return join(ps.Client, up, nil, nil)
 	}
 	return newSession(ps, o, up).serve(ctx)

@@ -183,7 +183,7 @@ func (s *session) ask(raw []byte) (byte, error) {
 // passTLS says that TLS goes through to the server end to end: nothing needs to be seen, and nobody gave us a
 // certificate to end it with.
 func (s *session) passTLS() bool {
-	return s.observer == nil && !s.Heard() && !s.Config.ClientTLS.Configured() &&
+	return s.observer == nil && !s.Tapped() && !s.Config.ClientTLS.Configured() &&
 		(s.Config.UpstreamTLS.Mode == "" || s.Config.UpstreamTLS.Mode == proxy.Mirror) &&
 		(s.Config.UpstreamTLS.Verify == "" || s.Config.UpstreamTLS.Verify == proxy.VerifyNone)
 }
@@ -265,7 +265,7 @@ func (s *session) upstreamTLS() error {
 
 // negotiateGSS answers a GSSENCRequest. GSSAPI encryption cannot end here, only pass through.
 func (s *session) negotiateGSS(raw []byte) (bool, error) {
-	if s.observer != nil || s.Heard() || s.Config.ClientTLS.Configured() {
+	if s.observer != nil || s.Tapped() || s.Config.ClientTLS.Configured() {
 		return false, s.answer('N')
 	}
 	if err := s.dial(); err != nil {
@@ -295,7 +295,7 @@ func (s *session) direct(first []byte) error {
 	if s.observer != nil {
 		s.Log.Warn().Str("why", "direct TLS negotiation").Msg("session is not observed")
 	}
-	if s.Heard() {
+	if s.Tapped() {
 		s.Log.Warn().Str("why", "direct TLS negotiation").Msg("session is not recorded")
 	}
 	return s.foreign(first)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"wirecheck/backends/engine"
+	"wirecheck/history/prose"
 )
 
 // pqPrint writes a result as libpq's old PQprint does with header and align (fe-print.c): widths are of bytes, and a column is
@@ -44,7 +45,7 @@ func pqPrint(w io.Writer, r engine.Result) {
 	for _, row := range r.Rows {
 		line(func(i int) string { return string(row[i]) })
 	}
-	fmt.Fprintf(w, "(%d %s)\n\n", len(r.Rows), plural(len(r.Rows), "row", "rows"))
+	fmt.Fprintf(w, "(%s)\n\n", prose.Count(len(r.Rows), "row"))
 }
 
 // looksNumeric is PQprint's test: digits, points, blanks, signs and e, a digit last, and no e first. NULL and empty texts

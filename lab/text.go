@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"wirecheck/backends/engine"
+	"wirecheck/history/prose"
 	"wirecheck/lab/scenario"
 )
 
@@ -147,7 +148,7 @@ func (t *texter) answer(a engine.Answer) {
 		case r.Columns != nil:
 			table(t.w, in, r)
 		case r.Affected > 0:
-			fmt.Fprintf(t.w, "%s%d %s\n", in, r.Affected, plural(int(r.Affected), "row", "rows"))
+			fmt.Fprintf(t.w, "%s%s\n", in, prose.Count(r.Affected, "row"))
 		}
 	}
 	if a.Err != nil {
@@ -160,13 +161,6 @@ func noticeText(n engine.Notice) string {
 		return fmt.Sprintf("NOTIFY %q with payload %q", n.Channel, n.Payload)
 	}
 	return fmt.Sprintf("%s: %s", n.Severity, n.Message)
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }
 
 // table writes the rows as psql does. NULL is shown as such, unlike an empty text.
@@ -202,7 +196,7 @@ func table(w io.Writer, indent string, r engine.Result) {
 	for _, row := range r.Rows {
 		line(func(i int) string { return cell(row[i]) }, true)
 	}
-	fmt.Fprintf(w, "%s(%d %s)\n", indent, len(r.Rows), plural(len(r.Rows), "row", "rows"))
+	fmt.Fprintf(w, "%s(%s)\n", indent, prose.Count(len(r.Rows), "row"))
 }
 
 // cell is a value on one line.
@@ -214,6 +208,4 @@ func cell(v engine.Value) string {
 }
 
 // oneLine is a statement on one line.
-func oneLine(sql string) string {
-	return strings.TrimSuffix(strings.Join(strings.Fields(sql), " "), ";")
-}
+func oneLine(sql string) string { return strings.TrimSuffix(prose.Line(sql, 0), ";") }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wirecheck/history"
+	"wirecheck/history/prose"
 	"wirecheck/oracle"
 )
 
@@ -211,7 +212,7 @@ func timeline(w io.Writer, f *oracle.Finding) {
 	var lines []line
 	for i, t := range f.Transactions {
 		for _, s := range t.Statements {
-			sql := oneLine(s.SQL)
+			sql := prose.Line(s.SQL, prose.Width)
 			if sql == "" {
 				sql = s.Verb
 			}
@@ -233,17 +234,6 @@ func timeline(w io.Writer, f *oracle.Finding) {
 	for _, l := range lines {
 		fmt.Fprintf(w, "  %s%s\n", strings.Repeat("    ", l.txn), l.text)
 	}
-}
-
-// maxLine is how much of a statement a report shows.
-const maxLine = 160
-
-func oneLine(sql string) string {
-	s := strings.Join(strings.Fields(sql), " ")
-	if r := []rune(s); len(r) > maxLine {
-		return string(r[:maxLine-1]) + "…"
-	}
-	return s
 }
 
 // clock prints a wall clock in UTC, so that a report does not depend on where it is printed.

@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
+
+	"wirecheck/history/prose"
 )
 
 // Format is a kind of log that can be imported.
@@ -477,7 +479,7 @@ func (s *sink) other(what string) { s.report.other(what, 1) }
 func (s *sink) unknown(line int, why string, text []byte) {
 	s.report.Unknown++
 	if len(s.report.Samples) < maxSamples {
-		s.report.Samples = append(s.report.Samples, UnknownLine{File: filepath.Base(s.in.name), Line: line, Why: why, Text: sample(text)})
+		s.report.Samples = append(s.report.Samples, UnknownLine{File: filepath.Base(s.in.name), Line: line, Why: why, Text: prose.Line(string(text), sampleWidth)})
 	}
 }
 
@@ -510,6 +512,6 @@ func (s *sink) clockNote() {
 	c := &s.clock
 	if c.back > 0 {
 		s.report.note("the clock goes back %s, by %s at most (%s:%d). Rotated files are to be given oldest first, each once, and only those of one server; "+
-			"a clock that was set, or the end of daylight saving time, does the same", plural(int64(c.back), "time"), Took(c.most), c.at.File, c.at.Line)
+			"a clock that was set, or the end of daylight saving time, does the same", prose.Count(c.back, "time"), Took(c.most), c.at.File, c.at.Line)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
+
+	"wirecheck/history/prose"
 )
 
 // pcapLog reads packet captures (pcap, pcapng) of unencrypted traffic of both protocols. It looks at TCP only. What is in a connection is
@@ -384,14 +386,14 @@ func (l *pcapLog) finish() error {
 	}
 	r := l.out.report
 	if l.encrypt > 0 {
-		r.untold(fmt.Sprintf("what was said in %s with TLS or other encryption", plural(int64(l.encrypt), "connection")),
+		r.untold(fmt.Sprintf("what was said in %s with TLS or other encryption", prose.Count(l.encrypt, "connection")),
 			"sslmode=disable gssencmode=disable (PostgreSQL), --ssl-mode=DISABLED, --skip-ssl (MySQL, MariaDB) at the clients for as long as it is captured")
 	}
 	if l.packed > 0 {
-		r.untold(fmt.Sprintf("what was said in %s with compression", plural(int64(l.packed), "connection")), "clients without --compress, protocol_compression_algorithms = uncompressed at the server")
+		r.untold(fmt.Sprintf("what was said in %s with compression", prose.Count(l.packed, "connection")), "clients without --compress, protocol_compression_algorithms = uncompressed at the server")
 	}
 	if l.opaque > 0 {
-		r.untold(fmt.Sprintf("what was said in %s to servers' usual ports that were there before and make no sense", plural(int64(l.opaque), "connection")),
+		r.untold(fmt.Sprintf("what was said in %s to servers' usual ports that were there before and make no sense", prose.Count(l.opaque, "connection")),
 			"capture them from their beginning, without TLS and compression")
 	}
 	if l.gaps > 0 {

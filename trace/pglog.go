@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"wirecheck/history/prose"
 )
 
 // pgEntry is one entry of a PostgreSQL server log, in whatever format it was written.
@@ -724,7 +726,7 @@ func (l *pgLog) summary() error {
 		r.note("the time zone %s is not known here; its times were read as UTC. log_timezone = UTC avoids that", z)
 	}
 	if l.foreign > 0 {
-		r.note("%s to sessions not in English and not understood: lc_messages = C", plural(int64(l.foreign), "message"))
+		r.note("%s to sessions not in English and not understood: lc_messages = C", prose.Count(l.foreign, "message"))
 	}
 	if l.mixed > 0 {
 		r.note("%d times a session was there again after its process id had been another's, or after the server had been started again: this seems to be the log of several "+

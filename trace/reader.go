@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 
 	"github.com/klauspost/compress/zstd"
+
+	"wirecheck/history/prose"
 )
 
 // Reader reads a capture file as a stream: one block is in memory at a time.
@@ -255,7 +257,7 @@ func (r *Reader) end() error {
 		return fmt.Errorf("%s: %d records were written and %d read: blocks are missing", r.name, r.totals.Records, read)
 	}
 	if r.damaged > 0 {
-		r.warn("%s: %s with %d of %d records left out", r.name, plural(int64(r.damaged), "damaged block"), r.totals.Records-read, r.totals.Records)
+		r.warn("%s: %s with %d of %d records left out", r.name, prose.Count(r.damaged, "damaged block"), r.totals.Records-read, r.totals.Records)
 	}
 	if _, err := r.in.Peek(1); err == nil {
 		r.warn("%s: something stands behind its end and was left out", r.name)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wirecheck/history"
+	"wirecheck/history/prose"
 )
 
 // Recorder makes a capture of what the clients of a proxy say and are told. The sessions hand over copies of bytes; one goroutine
@@ -516,7 +517,7 @@ func (r *Recorder) one(e *entry, data []byte) error {
 		}
 		e.who.talk.resume()
 		r.gaps++
-		text := fmt.Sprintf("%s of this session are missing in front of this: the recorder could not keep up", plural(int64(e.n), "byte"))
+		text := fmt.Sprintf("%s of this session are missing in front of this: the recorder could not keep up", prose.Count(e.n, "byte"))
 		return r.note(e.who.number, &Note{At: e.at, Text: text})
 	case entryLeft:
 		r.mu.Lock()

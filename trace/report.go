@@ -1,12 +1,10 @@
 package trace
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"unicode"
 )
 
 // Report says what an import found in one log, and what it could not find.
@@ -44,8 +42,11 @@ type UnknownLine struct {
 // Untold is something that the log could not tell, and what makes the server tell it.
 type Untold struct{ What, Remedy string }
 
-// maxSamples is how many unknown lines are shown.
-const maxSamples = 5
+// Unknown lines that a report shows, and how much of each.
+const (
+	maxSamples  = 5
+	sampleWidth = 100
+)
 
 func (r *Report) other(what string, n int) {
 	if i := slices.IndexFunc(r.Other, func(c Count) bool { return c.What == what }); i >= 0 {
@@ -123,24 +124,4 @@ func (r *Report) Text(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// sample is the beginning of a line, fit to be printed.
-func sample(text []byte) string {
-	const most = 100
-	text = bytes.TrimRight(text, "\r\n")
-	cut := len(text) > most
-	if cut {
-		text = text[:most]
-	}
-	s := strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '.'
-		}
-		return r
-	}, string(text))
-	if cut {
-		s += "..."
-	}
-	return s
 }

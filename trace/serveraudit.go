@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"wirecheck/history/prose"
 )
 
 // serverAudit reads the file of MariaDB's server_audit plugin (MariaDB Knowledge Base, Audit Plugin - Log Format):
@@ -312,7 +314,7 @@ func (l *serverAudit) finish() error {
 	r.untold("parameters of prepared statements by themselves: they stand in the text", "")
 	r.untold("isolation levels that nobody asked for by name", "")
 	if l.limit > 0 {
-		r.note("%s cut, or as long as what the plugin cuts: server_audit_query_log_limit", plural(int64(l.limit), "statement"))
+		r.note("%s cut, or as long as what the plugin cuts: server_audit_query_log_limit", prose.Count(l.limit, "statement"))
 	} else if l.atMost >= 3 && l.longest >= 64 {
 		r.note("%d statements have the greatest length that there is (%d bytes): if server_audit_query_log_limit has that value they are cut", l.atMost, l.longest)
 	}

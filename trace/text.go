@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"wirecheck/history"
+	"wirecheck/history/prose"
 )
 
 // TextOptions say how records are printed.
@@ -30,15 +30,15 @@ func AppendText(b []byte, r *Record, o TextOptions) []byte {
 		b = appendWait(b, r.Wait)
 	case KindNote:
 		b = append(b, "- note: "...)
-		b = appendLine(b, r.Note.Text, 0)
+		b = prose.AppendLine(b, r.Note.Text, 0)
 	case KindHistory:
 		b = append(b, "- history: "...)
-		b = appendLine(b, string(history.AppendEvent(nil, r.History)), o.SQL)
+		b = prose.AppendLine(b, string(history.AppendEvent(nil, r.History)), o.SQL)
 	case KindEnd:
 		b = append(b, "- the session ends"...)
 		if r.End.Reason != "quit" && r.End.Reason != "" {
 			b = append(b, ": "...)
-			b = appendLine(b, r.End.Reason, 0)
+			b = prose.AppendLine(b, r.End.Reason, 0)
 		}
 	}
 	return append(b, '\n')
@@ -67,7 +67,7 @@ func appendSession(b []byte, s *Session) []byte {
 		if p.value != "" {
 			b = append(b, ", "...)
 			b = append(b, p.name...)
-			b = appendLine(b, p.value, 200)
+			b = prose.AppendLine(b, p.value, 200)
 		}
 	}
 	if s.Encrypted {
@@ -92,7 +92,7 @@ func appendStatement(b []byte, st *Statement, o TextOptions) []byte {
 	case st.SQL == "" && st.Lost:
 		b = append(b, "(a statement whose text is not known)"...)
 	default:
-		b = appendLine(b, st.SQL, o.SQL)
+		b = prose.AppendLine(b, st.SQL, o.SQL)
 		if st.Lost {
 			b = append(b, " (cut)"...)
 		}
@@ -149,7 +149,7 @@ func appendResults(b []byte, st *Statement, o TextOptions) []byte {
 		}
 		if st.Error.Message != "" {
 			b = append(b, ": "...)
-			b = appendLine(b, st.Error.Message, 300)
+			b = prose.AppendLine(b, st.Error.Message, 300)
 		}
 	case len(st.Results) == 0:
 		b = append(b, '?')
@@ -168,7 +168,7 @@ func appendResult(b []byte, r *Result, o TextOptions) []byte {
 		if len(b) > from {
 			b = append(b, ", "...)
 		}
-		b = append(b, plural(r.Count, "row")...)
+		b = append(b, prose.Count(r.Count, "row")...)
 		for i, row := range r.Rows {
 			if i == o.Rows {
 				b = append(b, " ..."...)
@@ -190,14 +190,6 @@ func appendResult(b []byte, r *Result, o TextOptions) []byte {
 	return b
 }
 
-// plural is a number with a word.
-func plural(n int64, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return strconv.FormatInt(n, 10) + " " + word + "s"
-}
-
 func appendValue(b []byte, v Value) []byte {
 	switch {
 	case v.Null:
@@ -205,7 +197,7 @@ func appendValue(b []byte, v Value) []byte {
 	case v.Binary:
 		return fmt.Appendf(b, "0x%x", v.Text[:min(len(v.Text), 50)])
 	}
-	return appendLine(b, v.Text, 100)
+	return prose.AppendLine(b, v.Text, 100)
 }
 
 func appendWait(b []byte, w *Wait) []byte {
@@ -213,7 +205,7 @@ func appendWait(b []byte, w *Wait) []byte {
 	b = append(b, "- "...)
 	b = append(b, verbs[w.State]...)
 	b = append(b, ' ')
-	b = appendLine(b, w.Lock, 200)
+	b = prose.AppendLine(b, w.Lock, 200)
 	for i, s := range w.For {
 		if i == 0 {
 			b = append(b, ", held by"...)
@@ -221,31 +213,4 @@ func appendWait(b []byte, w *Wait) []byte {
 		b = fmt.Appendf(b, " s%d", s)
 	}
 	return fmt.Appendf(b, "  (%s)", Took(w.Took))
-}
-
-// appendLine appends a text as one line of what can be printed. most bounds it, if it is not 0.
-func appendLine(b []byte, s string, most int) []byte {
-	space := false
-	n := 0
-	for _, r := range s {
-		if most > 0 && n == most {
-			return append(b, "..."...)
-		}
-		switch {
-		case unicode.IsSpace(r):
-			if !space {
-				b = append(b, ' ')
-				n++
-			}
-			space = true
-			continue
-		case !unicode.IsPrint(r) || r == unicode.ReplacementChar:
-			b = append(b, '.')
-		default:
-			b = append(b, string(r)...)
-		}
-		space = false
-		n++
-	}
-	return b
 }

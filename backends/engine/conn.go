@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"net"
 	"strconv"
-	"strings"
+
+	"wirecheck/history/prose"
 )
 
 // Target is a server, a database on it, and who logs in there.
@@ -165,20 +166,10 @@ func Query(ctx context.Context, c Conn, sql string) ([][]Value, error) {
 		err = a.Err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("execute %s: %w", shorten(sql), err)
+		return nil, fmt.Errorf("execute %s: %w", prose.Line(sql, prose.Width), err)
 	}
 	if len(a.Results) == 0 {
 		return nil, nil
 	}
 	return a.Results[len(a.Results)-1].Rows, nil
-}
-
-// shorten makes a statement fit into a message.
-func shorten(sql string) string {
-	const most = 200
-	sql = strings.Join(strings.Fields(sql), " ")
-	if len(sql) > most {
-		return sql[:most] + "..."
-	}
-	return sql
 }

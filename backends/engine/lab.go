@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strconv"
 	"sync"
+
+	"wirecheck/history/prose"
 )
 
 // LabPrefix begins the names of all lab databases: prefix, the owner's run id in 8 hexadecimal digits, a number.
@@ -135,7 +137,7 @@ func yes(ctx context.Context, c Conn, sql string) (bool, error) {
 		return false, err
 	}
 	if len(rows) != 1 || len(rows[0]) != 1 {
-		return false, fmt.Errorf("execute %s: no answer", shorten(sql))
+		return false, fmt.Errorf("execute %s: no answer", prose.Line(sql, prose.Width))
 	}
 	v := string(rows[0][0])
 	return v == "t" || v == "true" || v == "1", nil

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"wirecheck/history/prose"
 	"wirecheck/internal/certificate"
 )
 
@@ -151,9 +152,9 @@ func (s *Server) await(ctx context.Context, p Program) error {
 			if p.PortTaken != "" && strings.Contains(log, p.PortTaken) {
 				return errPortTaken
 			}
-			return fmt.Errorf("the server ended: %v; its log ends with:\n%s", s.exit, tail(log))
+			return fmt.Errorf("the server ended: %v; its log ends with:\n%s", s.exit, prose.Tail(strings.TrimSpace(log), logTail))
 		case <-ctx.Done():
-			return fmt.Errorf("wait until the server serves: %w (last answer: %v); its log ends with:\n%s", ctx.Err(), err, tail(s.Log()))
+			return fmt.Errorf("wait until the server serves: %w (last answer: %v); its log ends with:\n%s", ctx.Err(), err, prose.Tail(strings.TrimSpace(s.Log()), logTail))
 		case <-tick.C:
 		}
 	}
@@ -271,7 +272,7 @@ func Output(ctx context.Context, f *Folder, path string, args ...string) error {
 	stop := context.AfterFunc(ctx, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }) // with its children: install scripts have some
 	defer stop()
 	if err := cmd.Wait(); err != nil {
-		return fmt.Errorf("run %s: %w; it said:\n%s", path, errors.Join(err, ctx.Err()), tail(out.String()))
+		return fmt.Errorf("run %s: %w; it said:\n%s", path, errors.Join(err, ctx.Err()), prose.Tail(strings.TrimSpace(out.String()), logTail))
 	}
 	return nil
 }
@@ -287,12 +288,4 @@ func freePort() (int, error) {
 		return 0, fmt.Errorf("look for a free port: %w", err)
 	}
 	return port, nil
-}
-
-func tail(s string) string {
-	s = strings.TrimSpace(s)
-	if len(s) > logTail {
-		return "..." + s[len(s)-logTail:]
-	}
-	return s
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/history/prose"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
 )
@@ -43,7 +44,7 @@ func bugReport(s *site, spec *scenario.Spec, b *keptBug) string {
 	if f.Difference != nil {
 		d := f.Difference
 		if d.Step != "" {
-			fmt.Fprintf(&w, "The statement that differs: `%s` (%s)\n\n", strings.Join(strings.Fields(d.SQL), " "), d.Session)
+			fmt.Fprintf(&w, "The statement that differs: `%s` (%s)\n\n", prose.Line(d.SQL, 0), d.Session)
 		}
 		p.side("Expected", d.Expected)
 		p.side("Observed", d.Observed)

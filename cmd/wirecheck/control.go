@@ -18,6 +18,7 @@ import (
 
 	"wirecheck/backends/engine"
 	"wirecheck/configs"
+	"wirecheck/history/prose"
 	"wirecheck/lab"
 	"wirecheck/proxy"
 	"wirecheck/scheduler"
@@ -360,11 +361,7 @@ func (k *controller) text(st scheduler.Step) string {
 	if st.N >= len(texts) {
 		return "?"
 	}
-	line := []rune(strings.Join(strings.Fields(texts[st.N]), " "))
-	if len(line) > 120 {
-		line = append(line[:117], '.', '.', '.')
-	}
-	return string(line)
+	return prose.Line(texts[st.N], 120)
 }
 
 func waitedFor(sessions []scheduler.Session) string {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"wirecheck/history/prose"
 	"wirecheck/oracle"
 )
 
@@ -37,7 +38,7 @@ func (p *printer) difference(name string, f *oracle.Finding) {
 	fmt.Fprintf(p.out, "%s: %s (%s), %s\n", name, f.Title(), f.Class, verdict)
 	fmt.Fprintf(p.out, "  rule: %s\n", d.Rule)
 	if d.Step != "" {
-		fmt.Fprintf(p.out, "  step %s of %s: %s\n", d.Step, d.Session, strings.Join(strings.Fields(d.SQL), " "))
+		fmt.Fprintf(p.out, "  step %s of %s: %s\n", d.Step, d.Session, prose.Line(d.SQL, 0))
 	}
 	if d.Table != "" {
 		fmt.Fprintf(p.out, "  table %s at the end\n", d.Table)
@@ -47,7 +48,7 @@ func (p *printer) difference(name string, f *oracle.Finding) {
 	if len(d.Reference) > 0 {
 		fmt.Fprintln(p.out, "  expected of:")
 		for _, line := range d.Reference {
-			fmt.Fprintf(p.out, "    %s\n", strings.Join(strings.Fields(line), " "))
+			fmt.Fprintf(p.out, "    %s\n", prose.Line(line, 0))
 		}
 	}
 	if d.Reason != "" {

@@ -13,6 +13,7 @@ import (
 
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
+	"wirecheck/history/prose"
 )
 
 func newEnginesCommand(c *common) *cobra.Command {
@@ -214,7 +215,7 @@ func startEngine(ctx context.Context, c *common, name string, plain bool) (err e
 	case <-ctx.Done():
 		return nil // what was asked for
 	case <-s.Done():
-		return fmt.Errorf("the %s server has ended by itself; its log ends with:\n%s", d.Title, lastLines(s.Log()))
+		return fmt.Errorf("the %s server has ended by itself; its log ends with:\n%s", d.Title, prose.Tail(strings.TrimSpace(s.Log()), 2000))
 	}
 }
 
@@ -231,14 +232,4 @@ func describeServer(d engine.Descriptor, s *engine.Server) startedServer {
 		info.Connect = strings.Replace(info.Connect, " mysql ", " mariadb ", 1)
 	}
 	return info
-}
-
-// lastLines is the end of a log.
-func lastLines(log string) string {
-	const most = 2000
-	log = strings.TrimSpace(log)
-	if len(log) > most {
-		return "..." + log[len(log)-most:]
-	}
-	return log
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"wirecheck/backends/engine"
+	"wirecheck/history/prose"
 	"wirecheck/lab"
 	"wirecheck/lab/replay"
 	"wirecheck/lab/scenario"
@@ -755,7 +756,7 @@ func (k *combination) note(ctx context.Context, w *wrongRun, spec *scenario.Spec
 		for _, f := range l.Flows {
 			before, after := spec.Sessions[i].Steps[f.To].SQL, k.spec.Sessions[i].Steps[f.To].SQL
 			if before != after {
-				w.Flows = append(w.Flows, fmt.Sprintf("session %s: %v (the capture has %s)", spec.Sessions[i].Name, f, shorten(after)))
+				w.Flows = append(w.Flows, fmt.Sprintf("session %s: %v (the capture has %s)", spec.Sessions[i].Name, f, prose.Line(after, 100)))
 			}
 		}
 	}
@@ -828,7 +829,7 @@ func (k *combination) print(ctx context.Context, w *wrongRun, spec *scenario.Spe
 	out := witness(spec, p, scenario.Target{Engine: k.e.r.site.engine.Name, Level: k.level.History}, w.oracles, 0)
 	out.Header = []string{fmt.Sprintf("%s: %s of sessions %v of %s", strings.Join(w.Found, ", "), k.e.r.f.unit, w.Sessions, filepath.Base(k.e.r.path))}
 	for _, line := range w.Why {
-		out.Header = append(out.Header, oneLine(line))
+		out.Header = append(out.Header, prose.Line(line, 0))
 	}
 	text, err := out.Print()
 	if err != nil {
@@ -860,17 +861,6 @@ func (k *combination) print(ctx context.Context, w *wrongRun, spec *scenario.Spe
 		return "executed by itself it shows nothing", nil
 	}
 	return "", nil
-}
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// shorten makes a statement fit into a line.
-func shorten(sql string) string {
-	const most = 100
-	if sql = oneLine(sql); len(sql) > most {
-		return sql[:most] + "..."
-	}
-	return sql
 }
 
 // keep stores the scenarios.

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"wirecheck/history/prose"
 	"wirecheck/trace"
 )
 
@@ -92,7 +92,7 @@ func printStats(out io.Writer, s *trace.Stats) error {
 			fmt.Fprintf(w, "and %d more\n", len(s.Errors)-i)
 			break
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\n", e.Code, e.N, strings.Join(strings.Fields(e.Message), " "))
+		fmt.Fprintf(w, "%s\t%d\t%s\n", e.Code, e.N, prose.Line(e.Message, 0))
 	}
 	fmt.Fprintf(w, "\nsessions by\n")
 	for i, n := range s.By {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"wirecheck/backends/engine"
+	"wirecheck/history/prose"
 	"wirecheck/trace"
 )
 
@@ -76,7 +77,7 @@ func (c *comparer) step(s *Step) {
 	}
 	c.result.Kinds[kind]++
 	if len(c.result.First) < maxShown {
-		c.result.First = append(c.result.First, Diverged{Step: s.N, Session: s.Session, Kind: kind, SQL: brief(s.SQL), Want: want, Got: got, Tags: s.Tags()})
+		c.result.First = append(c.result.First, Diverged{Step: s.N, Session: s.Session, Kind: kind, SQL: prose.Line(s.SQL, prose.Width), Want: want, Got: got, Tags: s.Tags()})
 	}
 }
 

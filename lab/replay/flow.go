@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"wirecheck/backends/engine"
+	"wirecheck/history/prose"
 	"wirecheck/rewrite"
 	"wirecheck/trace"
 )
@@ -380,7 +381,7 @@ func (l *Lane) Recompute(answers []*engine.Answer, d trace.Dialect) (texts []str
 			continue
 		}
 		if why := l.unlike(j, &s.Answer, answers[j], d); why != "" && l.goesOn(j) {
-			return texts, fmt.Sprintf("session s%d: %s, and what the application then does is not known: %s", u.Session, why, brief(s.SQL))
+			return texts, fmt.Sprintf("session s%d: %s, and what the application then does is not known: %s", u.Session, why, prose.Line(s.SQL, prose.Width))
 		}
 	}
 	return texts, ""

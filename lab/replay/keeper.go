@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"wirecheck/backends/engine"
+	"wirecheck/history/prose"
 	"wirecheck/trace"
 )
 
@@ -293,7 +294,7 @@ func (k *keeper) passed(s *Step, before []*Step) {
 		}
 		m.step.passed = true // what else goes before it is the same thing
 		k.deviate(s, fmt.Sprintf("sent before %q of session %d, which came first in the capture: that session waits for a lock in %q%s",
-			brief(b.SQL), b.Session, brief(m.step.SQL), k.holders(m)))
+			prose.Line(b.SQL, prose.Width), b.Session, prose.Line(m.step.SQL, prose.Width), k.holders(m)))
 		return
 	}
 }
@@ -317,7 +318,7 @@ func (k *keeper) holders(m *session) string {
 func (k *keeper) deviate(s *Step, text string) {
 	k.result.Deviated++
 	if len(k.result.Deviations) < maxShown {
-		k.result.Deviations = append(k.result.Deviations, Deviation{Step: s.N, Session: s.Session, SQL: brief(s.SQL), Text: text})
+		k.result.Deviations = append(k.result.Deviations, Deviation{Step: s.N, Session: s.Session, SQL: prose.Line(s.SQL, prose.Width), Text: text})
 	}
 }
 
@@ -711,18 +712,4 @@ func isDeadlock(d engine.Descriptor, e *trace.Error) bool {
 		return strings.Contains(strings.ToLower(e.Message), "deadlock")
 	}
 	return d.Outcome(engine.Answer{Err: &engine.ServerError{Code: e.Code}}, nil).Reason == engine.ReasonDeadlock
-}
-
-// brief makes a text fit into a line.
-func brief(sql string) string {
-	const most = 160
-	sql = strings.Join(strings.Fields(sql), " ")
-	if len(sql) > most {
-		cut := most
-		for cut > 0 && sql[cut]&0xc0 == 0x80 {
-			cut--
-		}
-		return sql[:cut] + "..."
-	}
-	return sql
 }

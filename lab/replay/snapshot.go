@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"wirecheck/backends/engine"
+	"wirecheck/history/prose"
 	"wirecheck/trace"
 )
 
@@ -152,7 +153,7 @@ var copyFrom = regexp.MustCompile(`(?is)^\s*COPY\s+(\S+|"(?:[^"]|"")*"(?:\."(?:[
 // copy makes INSERTs of the rows of COPY's text format (manual, COPY, "Text Format").
 func (s *Snapshot) copy(ctx context.Context, in *bufio.Reader, table, columns, options string) error {
 	if strings.Trim(options, " ;") != "" {
-		return fmt.Errorf("%s:%d: COPY with options (%s): pg_dump writes none", s.name, s.line, brief(options))
+		return fmt.Errorf("%s:%d: COPY with options (%s): pg_dump writes none", s.name, s.line, prose.Line(options, prose.Width))
 	}
 	begin := s.line
 	var b strings.Builder
@@ -301,7 +302,7 @@ func (s *Snapshot) execute(ctx context.Context, sql string, line int) error {
 		return nil
 	}
 	if touchesFiles(sql, s.Dialect) {
-		return fmt.Errorf("%s:%d: it reads or writes a file of the server, or runs a program there, which no dump of a database does: %s", s.name, line, brief(sql))
+		return fmt.Errorf("%s:%d: it reads or writes a file of the server, or runs a program there, which no dump of a database does: %s", s.name, line, prose.Line(sql, prose.Width))
 	}
 	s.note(plain)
 	for range 10 {
@@ -320,9 +321,9 @@ func (s *Snapshot) execute(ctx context.Context, sql string, line int) error {
 				return nil
 			}
 		}
-		return fmt.Errorf("%s:%d: the server refuses a statement of the snapshot: %v: %s", s.name, line, a.Err, brief(sql))
+		return fmt.Errorf("%s:%d: the server refuses a statement of the snapshot: %v: %s", s.name, line, a.Err, prose.Line(sql, prose.Width))
 	}
-	return fmt.Errorf("%s:%d: the statement names too many roles that do not exist: %s", s.name, line, brief(sql))
+	return fmt.Errorf("%s:%d: the statement names too many roles that do not exist: %s", s.name, line, prose.Line(sql, prose.Width))
 }
 
 var (

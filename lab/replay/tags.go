@@ -3,6 +3,7 @@ package replay
 import (
 	"strings"
 
+	"wirecheck/history/prose"
 	"wirecheck/rewrite"
 	"wirecheck/trace"
 )
@@ -63,19 +64,10 @@ func Route(tags []trace.Tag) (some []trace.Tag) {
 			continue
 		case "traceparent":
 			if id := requestOf([]trace.Tag{t}); id != "" {
-				t.Value = shortID(id)
+				t.Value = prose.Tail(id, 12)
 			}
 		}
 		some = append(some, t)
 	}
 	return some
-}
-
-// shortID leaves of a long identifier what tells it from others: its end.
-func shortID(id string) string {
-	const most = 12
-	if len(id) <= most {
-		return id
-	}
-	return "..." + id[len(id)-most:]
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"wirecheck/history"
+	"wirecheck/history/prose"
 )
 
 // Coverage counts what was seen and what could not be judged.
@@ -32,11 +33,11 @@ func (v Coverage) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "coverage: %d exact, %d approximate, %d opaque", v.Exact, v.Approximate, v.Opaque)
 	if v.Predicates > 0 {
-		fmt.Fprintf(&b, "; predicates not judged (%d %s)", v.Predicates, plural(v.Predicates, "statement"))
+		fmt.Fprintf(&b, "; predicates not judged (%s)", prose.Count(v.Predicates, "statement"))
 	}
 	say := func(n int, what, more string) {
 		if n > 0 {
-			fmt.Fprintf(&b, "; %d %s%s", n, plural(n, what), more)
+			fmt.Fprintf(&b, "; %s%s", prose.Count(n, what), more)
 		}
 	}
 	say(v.UnknownWriters, "read", " of unknown writers")
@@ -45,13 +46,6 @@ func (v Coverage) String() string {
 	say(v.Partial, "transaction", " too large to judge in full")
 	say(v.Forgotten, "transaction", " forgotten early (one stayed open too long)")
 	return b.String()
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return what
-	}
-	return what + "s"
 }
 
 // Since is what was counted after an earlier moment. Transactions that are open, or whose writers are unknown, are those of now.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"sort"
-	"strings"
 
 	"wirecheck/history"
+	"wirecheck/history/prose"
 	"wirecheck/oracle"
 )
 
@@ -247,7 +247,7 @@ func sentence(f *oracle.Finding, p *oracle.Edge, e *edge, class oracle.Class, ma
 		}
 		for _, s := range f.Transactions[txn].Statements {
 			if s.N == n && s.SQL != "" {
-				return fmt.Sprintf("in statement %d (%s)", n, shortSQL(s.SQL))
+				return fmt.Sprintf("in statement %d (%s)", n, prose.Line(s.SQL, maxSQL))
 			}
 		}
 		return fmt.Sprintf("in statement %d", n)
@@ -282,12 +282,3 @@ func sentence(f *oracle.Finding, p *oracle.Edge, e *edge, class oracle.Class, ma
 
 // maxSQL is how much of a statement a sentence quotes.
 const maxSQL = 80
-
-// shortSQL is a statement on one line, cut if it is long.
-func shortSQL(sql string) string {
-	s := strings.Join(strings.Fields(sql), " ")
-	if r := []rune(s); len(r) > maxSQL {
-		return string(r[:maxSQL-1]) + "…"
-	}
-	return s
-}

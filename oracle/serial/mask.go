@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"wirecheck/history/prose"
 	"wirecheck/oracle/schedule"
 )
 
@@ -221,7 +222,7 @@ func (m *Masks) difference(s, would *schedule.Schedule, sessions []int, strict b
 				continue
 			}
 			d := Difference{Session: session, Step: st.Name, SQL: st.Statement.Text, Want: shown(other[p]), Got: shown(was[p])}
-			d.Text = fmt.Sprintf("%s of %s (%s) would have brought %s, and brought %s", st.Name, s.Sessions[session].Name, brief(st.Statement.Text), d.Want, d.Got)
+			d.Text = fmt.Sprintf("%s of %s (%s) would have brought %s, and brought %s", st.Name, s.Sessions[session].Name, prose.Line(st.Statement.Text, prose.Width), d.Want, d.Got)
 			return d, true
 		}
 	}
@@ -259,19 +260,5 @@ func shown(text string) string {
 	if text == "" {
 		return "nothing"
 	}
-	return brief(text)
-}
-
-// brief makes a text fit into a line.
-func brief(sql string) string {
-	const most = 160
-	sql = strings.Join(strings.Fields(sql), " ")
-	if len(sql) <= most {
-		return sql
-	}
-	cut := most
-	for cut > 0 && sql[cut]&0xc0 == 0x80 {
-		cut--
-	}
-	return sql[:cut] + "..."
+	return prose.Line(text, prose.Width)
 }

@@ -6,10 +6,10 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
 
+	"wirecheck/history/prose"
 	"wirecheck/proxy/record"
 	"wirecheck/rewrite"
 )
@@ -44,8 +44,7 @@ func (s *session) tell(due []record.Warning) int {
 // warningText puts a warning into one line: the client tools print one line each. If it is too long, the detail is cut:
 // what it is and what to do about it are needed more.
 func warningText(w record.Warning) string {
-	line := func(s string) string { return strings.Join(strings.Fields(s), " ") }
-	head, detail, hint := line(w.Message), line(w.Detail), line(w.Hint)
+	head, detail, hint := prose.Line(w.Message, 0), prose.Line(w.Detail, 0), prose.Line(w.Hint, 0)
 	if w.Finding != "" && !strings.Contains(head, w.Finding) {
 		head += " (" + w.Finding + ")"
 	}
@@ -55,20 +54,7 @@ func warningText(w record.Warning) string {
 	if hint != "" {
 		hint = " HINT: " + hint
 	}
-	return shorten(head+shorten(detail, messageMax-len(head)-len(hint))+hint, messageMax)
-}
-
-// shorten cuts text to at most n bytes, between two characters.
-func shorten(text string, n int) string {
-	const end = "..."
-	if len(text) <= n {
-		return text
-	}
-	cut := max(n-len(end), 0)
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + end
+	return prose.Cut(head+prose.Cut(detail, messageMax-len(head)-len(hint))+hint, messageMax)
 }
 
 // clearWarnings forgets what a new statement makes the server forget too: one that reads or writes tables clears the

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"wirecheck/history/prose"
 	"wirecheck/rewrite"
 )
 
@@ -146,7 +147,7 @@ func fullName(text string, columns []string) (string, error) {
 		}
 		b.WriteString(quoteText(raw, textLimit(texts)))
 	}
-	return shorten(b.String(), nameLimit), nil
+	return prose.Cut(b.String(), nameLimit), nil
 }
 
 // soleName is readName for a single number or time, as most keys are.
@@ -172,25 +173,14 @@ func quoteText(raw []byte, limit int) string {
 	for i, r := range s {
 		if r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD") || !unicode.IsPrint(r) {
 			if len(raw) > limit {
-				return fmt.Sprintf("0x%x…", raw[:limit])
+				return fmt.Sprintf("0x%x...", raw[:limit])
 			}
 			return fmt.Sprintf("0x%x", raw)
 		}
 	}
 	more := ""
 	if runes := []rune(s); len(runes) > limit {
-		s, more = string(runes[:limit]), "…"
+		s, more = string(runes[:limit]), "..."
 	}
 	return "'" + strings.ReplaceAll(s, "'", "''") + "'" + more
-}
-
-func shorten(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	end := limit - len("…")
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + "…"
 }

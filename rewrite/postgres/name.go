@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"wirecheck/history/prose"
 	"wirecheck/rewrite"
 )
 
@@ -42,7 +42,7 @@ func rowName(cols []keyColumn, key string) string {
 		}
 		out = append(append(out, c.name...), '=')
 		if textKeys[c.typ] && len(cols) == 1 {
-			out = append(append(append(out, '\''), shorten(key, maxName)...), '\'')
+			out = append(append(append(out, '\''), prose.Cut(key, maxName)...), '\'')
 			break
 		}
 		var value string
@@ -54,7 +54,7 @@ func rowName(cols []keyColumn, key string) string {
 		}
 		out = append(out, value...)
 	}
-	return shorten(string(out), maxName)
+	return prose.Cut(string(out), maxName)
 }
 
 // keyValue takes one value off a key: up to a blank, or in the form of quote_literal.
@@ -76,19 +76,6 @@ func keyValue(key string, quoted bool) (value, rest string) {
 		}
 	}
 	return "", ""
-}
-
-// shorten cuts a text that is longer than n bytes.
-func shorten(s string, n int) string {
-	const dots = "..."
-	if len(s) <= n {
-		return s
-	}
-	n -= len(dots)
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + dots
 }
 
 // readSent reads the hexadecimal of a value's binary form, which is what the server's send function of the type gives

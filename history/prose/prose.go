@@ -1,0 +1,78 @@
+// Package prose writes for people: a text that fits into a line, a number with its noun.
+package prose
+
+import (
+	"strconv"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Width is how many characters of a statement a message shows.
+const Width = 160
+
+// dots stand for what was cut off. They are ASCII, since messages also go to clients with other character sets.
+const dots = "..."
+
+// Line makes one line of a text that a person can read: white space becomes one blank, and a character that cannot be printed a dot. If most is
+// not 0, Line cuts a longer text to that many characters, the three dots at its end included.
+func Line(text string, most int) string { return string(AppendLine(nil, text, most)) }
+
+// AppendLine appends Line's text to b.
+func AppendLine(b []byte, text string, most int) []byte {
+	from, cut := len(b), len(b) // cut: where the dots go
+	n, blank := 0, false
+	for _, r := range text {
+		if unicode.IsSpace(r) {
+			blank = len(b) > from
+			continue
+		}
+		if !unicode.IsPrint(r) || r == utf8.RuneError {
+			r = '.'
+		}
+		for _, c := range [...]rune{' ', r} {
+			if c == ' ' && !blank {
+				continue
+			}
+			if n++; most > 0 && n > most {
+				return append(b[:cut], dots...)
+			}
+			if b = utf8.AppendRune(b, c); n <= most-len(dots) {
+				cut = len(b)
+			}
+		}
+		blank = false
+	}
+	return b
+}
+
+// Cut gives the beginning of a text that has more than most bytes, the three dots at its end included. It cuts between characters.
+func Cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	end := max(most-len(dots), 0)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + dots
+}
+
+// Tail gives the last bytes of a text that has more than most, behind three dots.
+func Tail(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	from := len(text) - most
+	for from < len(text) && !utf8.RuneStart(text[from]) {
+		from++
+	}
+	return dots + text[from:]
+}
+
+// Count is a number with its noun: 1 row, 3 rows.
+func Count[N int | int64 | uint64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.FormatInt(int64(n), 10) + " " + noun + "s"
+}

@@ -1,9 +1,9 @@
 # make demo      show wirecheck at work on private servers (installs PostgreSQL and MariaDB with apt if missing)
 # make test      all tests, real servers included
 # make test-engines  tests against MySQL and both TiDB versions too; each must be on the machine
-# make hermitage what every level of every engine lets through, as Markdown (docs/HERMITAGE.md); exit status 1 if the oracle disagrees
-# make cases     what each oracle says of the known cases on every engine, as Markdown (docs/CASES.md)
-# make mutation  what share of known faults each oracle finds, and that none finds anything without one (docs/MUTATION.md); hours
+# make hermitage what every level of every engine lets through, as Markdown (docs/lab/hermitage.md); exit status 1 if the oracle disagrees
+# make cases     what each oracle says of the known cases on every engine, as Markdown (docs/lab/cases.md)
+# make mutation  what share of known faults each oracle finds, and that none finds anything without one (docs/lab/mutation.md); hours
 # make check     the fast part of it, before each commit
 # make bench     what the proxy and the checker cost
 # make soak      the load tests at full length, LOAD each; 200 times the same schedules; pruning on thousands of runs

@@ -172,7 +172,7 @@ func (r *Reader) readHeader(line []byte) error {
 var errVersion = errors.New("other version")
 
 func unknownKey(key string) error {
-	return fmt.Errorf("unknown key %s: it was written by a newer wirecheck, or by hand (docs/FORMATS.md lists the keys)", strconv.Quote(key))
+	return fmt.Errorf("unknown key %s: it was written by a newer wirecheck, or by hand (docs/reference/history-format.md lists the keys)", strconv.Quote(key))
 }
 
 // parser reads one line of JSON. Its strings share the line's memory.

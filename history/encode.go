@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// FormatVersion is the version of the JSON-lines form that this package writes and reads (docs/FORMATS.md).
+// FormatVersion is the version of the JSON-lines form that this package writes and reads (docs/reference/history-format.md).
 const FormatVersion = 1
 
 // Header is the first line of a history file.

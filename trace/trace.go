@@ -1,5 +1,5 @@
 // Package trace holds what really happened at a server: which session sent which statement when, and what was answered, as far as
-// somebody saw it. It has the capture file format (.wct, docs/FORMATS.md), the readers of the logs and packet captures that
+// somebody saw it. It has the capture file format (.wct, docs/reference/capture-format.md), the readers of the logs and packet captures that
 // production servers leave behind, and what one does with a capture file: order it, cut it, redact it, count it.
 //
 // A trace is not a history: it does not know which row versions were read and written. It is what a replay starts from.

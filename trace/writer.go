@@ -14,7 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// FormatVersion is the version of the capture file format that this package writes and reads (docs/FORMATS.md).
+// FormatVersion is the version of the capture file format that this package writes and reads (docs/reference/capture-format.md).
 const FormatVersion = 1
 
 // The parts of a capture file. The signature is made so that a file that passed through something that changes line ends or drops the

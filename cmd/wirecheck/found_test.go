@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestFoundCases executes the bugs that hunts found (docs/HUNTS.md), reduced: the oracles find them where the servers have them, and nothing
+// TestFoundCases executes the bugs that hunts found (docs/lab/hunts.md), reduced: the oracles find them where the servers have them, and nothing
 // where they do not.
 func TestFoundCases(t *testing.T) {
 	onEngines(t, "../../testdata/found/*.spec", func(path, name string) {

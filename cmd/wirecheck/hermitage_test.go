@@ -21,11 +21,11 @@ func engines() []string {
 	return append([]string{"postgres", "mariadb"}, strings.Fields(os.Getenv(enginesVariable))...)
 }
 
-// TestHermitage executes the Hermitage scenarios at every level and compares each cell with docs/HERMITAGE.md. The scenarios
+// TestHermitage executes the Hermitage scenarios at every level and compares each cell with docs/lab/hermitage.md. The scenarios
 // themselves say what should be observed and found; a cell that disagrees has exit status 1.
 func TestHermitage(t *testing.T) {
 	specs := glob(t, "../../testdata/hermitage/*.spec")
-	document, err := os.ReadFile("../../docs/HERMITAGE.md")
+	document, err := os.ReadFile("../../docs/lab/hermitage.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,12 +43,12 @@ func TestHermitage(t *testing.T) {
 			}
 			for at, cell := range got {
 				if want[name][at] != cell {
-					t.Errorf("%s:\n got %q\nwant %q\n(the table in docs/HERMITAGE.md is what make hermitage printed; change it there, with the reason)", at, cell, want[name][at])
+					t.Errorf("%s:\n got %q\nwant %q\n(the table in docs/lab/hermitage.md is what make hermitage printed; change it there, with the reason)", at, cell, want[name][at])
 				}
 			}
 			for at := range want[name] {
 				if _, ok := got[at]; !ok {
-					t.Errorf("%s: in docs/HERMITAGE.md, but not executed", at)
+					t.Errorf("%s: in docs/lab/hermitage.md, but not executed", at)
 				}
 			}
 		})

@@ -34,7 +34,7 @@ var (
 )
 
 // TestMutation measures the oracles on generated cases: what share of known faults each of them finds, and that none finds anything
-// in a correct server. docs/MUTATION.md says how the faults are made and what the tables say; make mutation runs it in full.
+// in a correct server. docs/lab/mutation.md says how the faults are made and what the tables say; make mutation runs it in full.
 func TestMutation(t *testing.T) {
 	p, err := seat(*mutationOracles)
 	if err != nil {

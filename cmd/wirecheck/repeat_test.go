@@ -19,7 +19,7 @@ import (
 var repeats = flag.Int("repeats", 5, "how often TestSameSeedSameOutput runs each seed")
 
 // circles has three sessions that wait for one another in circles of two and three, and for the outcome of an INSERT. No
-// row is wanted by all three: PostgreSQL does not say which of two goes first that waited for a third's row, see docs/ARCHITECTURE.md,
+// row is wanted by all three: PostgreSQL does not say which of two goes first that waited for a third's row, see docs/explain/architecture.md,
 // "The lab".
 const circles = `
 setup { CREATE TABLE t (id int PRIMARY KEY, n int) }

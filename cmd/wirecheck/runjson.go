@@ -9,7 +9,7 @@ import (
 	"wirecheck/oracle/isolation"
 )
 
-// The JSON form of what a permutation did. docs/FORMATS.md, "Results of wirecheck run", describes it.
+// The JSON form of what a permutation did. docs/reference/result-formats.md describes it.
 
 type eventJSON struct {
 	Kind    string   `json:"kind"`

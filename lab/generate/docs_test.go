@@ -12,15 +12,15 @@ import (
 	"wirecheck/lab/generate"
 )
 
-var update = flag.Bool("update", false, "write the feature table of docs/GENERATION.md anew")
+var update = flag.Bool("update", false, "write the feature table of docs/reference/generation.md")
 
 const (
-	document   = "../docs/GENERATION.md"
+	document   = "../../docs/reference/generation.md"
 	tableBegin = "<!-- features -->\n"
 	tableEnd   = "<!-- end of features -->"
 )
 
-// TestDocument: the table of docs/GENERATION.md is the code's; TestOnServers shows that each line of it is true.
+// TestDocument: the table of docs/reference/generation.md is the code's; TestOnServers shows that each line of it is true.
 func TestDocument(t *testing.T) {
 	text, err := os.ReadFile(document)
 	if err != nil {
@@ -39,7 +39,7 @@ func TestDocument(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-code +document; go test ./generate -run Document -update writes it):\n%s", document, diff)
+		t.Errorf("%s (-code +document; go test ./lab/generate -run Document -update writes it):\n%s", document, diff)
 	}
 }
 

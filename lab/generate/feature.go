@@ -10,7 +10,7 @@ import (
 type Feature struct {
 	Name  string // "index-functional"
 	Where string // Database, Query, Write, Transaction or Template
-	What  string // for docs/GENERATION.md
+	What  string // for docs/reference/generation.md
 	// OptIn features are only used when Limits.Include or Limits.Favor names them: they break what most oracles assume.
 	OptIn    bool
 	dialects string // letters: P PostgreSQL, A MariaDB, M MySQL, T TiDB, S SQLite
@@ -29,7 +29,7 @@ func (f Feature) In(d Dialect) bool {
 // dialectOf gives the dialects by the letters of the table.
 var dialectOf = map[rune]Dialect{'P': Postgres, 'A': MariaDB, 'M': MySQL, 'T': TiDB, 'S': SQLite}
 
-// AllFeatures lists the features of all dialects, in the order of docs/GENERATION.md.
+// AllFeatures lists the features of all dialects, in the order of docs/reference/generation.md.
 func AllFeatures() []Feature { return features() }
 
 // Features lists the features of a dialect.

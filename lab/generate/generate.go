@@ -7,7 +7,7 @@
 // reads itself, never from what an earlier statement returned (WriteCheck 2.2).
 //
 // The package has no randomness of its own: all choices come from the function that the caller gives, so that the same numbers make
-// the same case. docs/GENERATION.md lists the features that each dialect has.
+// the same case. docs/reference/generation.md lists the features that each dialect has.
 package generate
 
 import (

@@ -75,7 +75,7 @@ func (l Limits) complete() (Limits, error) {
 	for _, list := range [][]string{l.Exclude, l.Include, l.Favor} {
 		for _, name := range list {
 			if !known[name] {
-				return l, fmt.Errorf("limits name the feature %q, which does not exist: docs/GENERATION.md lists them", name)
+				return l, fmt.Errorf("limits name the feature %q, which does not exist: docs/reference/generation.md lists them", name)
 			}
 		}
 	}

@@ -366,7 +366,7 @@ func rotate(d generate.Dialect, where string, seed uint64) []string {
 func plans(t *testing.T, p *place) {
 	compared := 0
 	for seed := range 25 * *more {
-		// Where types are mixed, differences between plans are bugs of the servers (docs/HUNTS.md).
+		// Where types are mixed, differences between plans are bugs of the servers (docs/lab/hunts.md).
 		limits := generate.Limits{Rows: 8, Exclude: []string{"insert-multi-row", "foreign-key-self", "mixed-types", "cast-types", "bit-operator", "unary-minus"}}
 		limits.Favor = append(rotate(p.dialect, "Query", seed), "type-varchar")
 		limits.Favor = slices.DeleteFunc(limits.Favor, func(name string) bool { return slices.Contains(limits.Exclude, name) })

@@ -5,7 +5,7 @@
 // keeper that holds each statement back until what came before it in the capture is done or is seen waiting for a lock. Window (window.go)
 // takes transactions that stand close to each other and makes scenarios of them, which a lab can execute in other orders.
 //
-// What the capture cannot tell is not compared, and nothing is guessed without saying so. docs/REPLAY.md describes all of it.
+// What the capture cannot tell is not compared, and nothing is guessed without saying so. docs/explain/replay.md describes all of it.
 package replay
 
 import (

@@ -63,7 +63,7 @@ func keys() []key {
 	}
 }
 
-// Engines and levels, as docs/GLOSSARY.md and the history name them.
+// Engines and levels, as docs/reference/glossary.md and the history name them.
 var (
 	engineNames = []string{"postgres", "mariadb", "mysql", "tidb", "cockroach", "sqlite"}
 	levelNames  = []string{"read uncommitted", "read committed", "repeatable read", "snapshot", "serializable"}

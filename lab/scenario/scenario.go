@@ -3,7 +3,7 @@
 // It is PostgreSQL's isolation spec format (src/test/isolation/README, specscanner.l and specparse.y, versions 15 to 18),
 // read as PostgreSQL's own isolationtester reads it, so that any existing spec file works unchanged on any engine. What
 // that format has no words for stands in comment lines that begin with #wirecheck: (engine, level, expectations, what
-// counts as an anomaly). docs/FORMATS.md, "Scenario files", describes both.
+// counts as an anomaly). docs/reference/scenario-format.md describes both.
 //
 // The package executes nothing. It parses and prints specs, says in which orders their steps can be submitted, leaving out
 // orders that cannot differ, and decides from the results of a run which of the file's outcomes was observed.

@@ -40,7 +40,7 @@ func number(t *testing.T, variable string, standard int) int {
 	return n
 }
 
-// mixed are features by which MySQL and TiDB show bugs (docs/HUNTS.md).
+// mixed are features by which MySQL and TiDB show bugs (docs/lab/hunts.md).
 var mixed = []string{"mixed-types", "cast-types", "bit-operator", "unary-minus"}
 
 // TestQueries holds the oracle to random databases and queries: each difference is a bug of the server, or one of the oracle.
@@ -139,7 +139,7 @@ func (c *counts) judge(t *testing.T, seed int, name string, s *schedule.Schedule
 	}
 }
 
-// bugs are wrong answers that servers are known to give, found by these tests and shown by hand (docs/RADAR.md).
+// bugs are wrong answers that servers are known to give, found by these tests and shown by hand (docs/explain/radar.md).
 var bugs = []struct {
 	product string
 	query   *regexp.Regexp

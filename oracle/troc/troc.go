@@ -4,7 +4,7 @@
 //
 // Beyond the paper: any number of transactions, several tables with a view for each role in a statement, PostgreSQL, TiDB's optimistic
 // transactions, MariaDB's innodb_snapshot_isolation. Where the engine may choose (waiters that one COMMIT lets go, the moment of a
-// snapshot) all choices are followed as worlds: what was seen must be possible in one of them. Docs: docs/TROC.md.
+// snapshot) all choices are followed as worlds: what was seen must be possible in one of them. Docs: docs/explain/troc.md.
 package troc
 
 import (

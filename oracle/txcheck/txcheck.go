@@ -7,7 +7,7 @@
 // cycle (graph decycling, section 3.3). Then any topological order of the statements, executed without transactions, must give the
 // same results and the same database (theorem 1).
 //
-// docs/TXCHECK.md says where and why this differs from the paper.
+// docs/explain/txcheck.md says where and why this differs from the paper.
 package txcheck
 
 import (

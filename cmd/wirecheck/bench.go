@@ -54,10 +54,10 @@ func (b *bench) spend(oracle string, since time.Time) {
 // done is a case that was executed.
 type done struct {
 	*lab.Result
-	judged
-	judge   bool        // the isolation oracle judged
-	watched *lab.Result // the execution that it judged; Result, if there was only one
-	rulings []ruling
+	judge     bool        // the isolation oracle judged
+	isolation judged      // what it said
+	watched   *lab.Result // the execution that it judged; Result, if there was only one
+	rulings   []ruling
 }
 
 func openBench(ctx context.Context, c *common, s *site, config lab.Config, p panel) (_ *bench, err error) {
@@ -126,7 +126,7 @@ func (b *bench) only(keep func(judge) bool, watched bool) (restore func()) {
 // openWatched opens a lab behind a proxy that sees what happens.
 func (b *bench) openWatched(ctx context.Context, c *common, s *site, config lab.Config, target engine.Target) (*lab.Lab, error) {
 	var err error
-	if b.lens, err = openLens(ctx, c, s, b.panel.record); err != nil {
+	if b.lens, err = openLens(ctx, c.log, s.engine, s.target, b.panel.record); err != nil {
 		return nil, err
 	}
 	if !config.Aside {
@@ -151,8 +151,8 @@ func (b *bench) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permut
 		if err != nil {
 			return d, err
 		}
-		d.judged, d.judge = b.lens.live.judgement(), true
-		d.coverage.UnknownWriters = 0 // what nobody is known to have written is the setup's
+		d.isolation, d.judge = b.lens.live.judgement(), true
+		d.isolation.coverage.UnknownWriters = 0 // what nobody is known to have written is the setup's
 		if len(b.panel.judges) == 0 || r.Crashed || r.Hung {
 			return d, nil
 		}
@@ -203,7 +203,7 @@ func (b *bench) close(ctx context.Context) error {
 		errs = append(errs, b.lab.Close())
 	}
 	if b.lens != nil {
-		errs = append(errs, b.lens.stop())
+		errs = append(errs, b.lens.Close())
 	}
 	if b.labs != nil {
 		errs = append(errs, b.labs.Close(ctx))

@@ -80,7 +80,7 @@ func (w *world) control(t *testing.T, cc configs.Control, seed uint64, clients .
 	if err := gate.report(&b, seed); err != nil {
 		t.Fatal(err)
 	}
-	findings, _, err := l.finish()
+	found, err := l.finish()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func (w *world) control(t *testing.T, cc configs.Control, seed uint64, clients .
 	if err != nil {
 		t.Fatal(err)
 	}
-	return controlled{b.String(), findings, value}
+	return controlled{b.String(), found.findings, value}
 }
 
 // client executes statements. What it reads from the counter, plus one, stands for $n in the statements behind.

@@ -200,7 +200,7 @@ func playHalves(ctx context.Context, c *common, halves []*demoHalf) (_ []oracle.
 	defer stop()
 	quiet := *c
 	quiet.log = c.log.Level(demoLog)
-	p, err := listen(ctx, &quiet, config, l, nil)
+	p, err := listen(ctx, &quiet, config, l, nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -215,12 +215,12 @@ func playHalves(ctx context.Context, c *common, halves []*demoHalf) (_ []oracle.
 	}
 	stop()
 	err = errors.Join(err, g.Wait())
-	findings, coverage, finishErr := l.finish()
+	found, finishErr := l.finish()
 	if err = errors.Join(err, finishErr); err != nil {
 		return nil, err
 	}
 	fmt.Fprintf(c.stdout, "\n%s\n\n", heading("What wirecheck reports"))
-	return findings, printResult(c.stdout, report.Result{Findings: findings, Coverage: coverage}, c.format)
+	return found.findings, printResult(c.stdout, report.Result{Findings: found.findings, Coverage: found.coverage}, c.format)
 }
 
 // play acts out the scenes of one product, with the crowd beside them.

@@ -297,8 +297,8 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 			}
 		}
 	}
-	for n := range d.findings {
-		f := &d.findings[n]
+	for n := range d.isolation.findings {
+		f := &d.isolation.findings[n]
 		if !f.Promised {
 			continue
 		}

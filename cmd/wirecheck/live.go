@@ -24,6 +24,12 @@ import (
 	"wirecheck/trace"
 )
 
+// judged is what the isolation oracle said, and how much it saw.
+type judged struct {
+	findings []oracle.Finding
+	coverage isolation.Coverage
+}
+
 // live joins what the proxies record with the oracle that judges it while it happens: every event goes to the history
 // file, then to the checker, and what it completes is told to the session, the log and the stream.
 type live struct {
@@ -35,7 +41,7 @@ type live struct {
 
 	mu      sync.Mutex // guards what follows: the sink and those who ask for results
 	writer  *history.Writer
-	capture *trace.Recorder // nil: none
+	capture *trace.Recorder // nil: there is none
 	checker *isolation.Checker
 	stream  func(oracle.Finding) error
 	err     error              // the first error of a file; what is recorded from then on is incomplete
@@ -47,6 +53,8 @@ type live struct {
 // liveOptions says what is done with events and findings.
 type liveOptions struct {
 	Record io.WriteCloser // the history; nil: none is written
+	// Capture gets all events for its capture file; nil: there is none. Finish closes it.
+	Capture *trace.Recorder
 	// Stream gets each finding as a line of JSON when it is found; nil: none.
 	Stream io.Writer
 	OnFind func(oracle.Finding)
@@ -58,7 +66,10 @@ type liveOptions struct {
 }
 
 func newLive(o liveOptions) (*live, error) {
-	l := &live{log: o.Log, onFind: o.OnFind, open: map[uint64]history.Event{}, postgres: map[observation]*pgwire.Observer{}, checker: isolation.New(isolation.Options{Strict: o.Strict, MaxTxns: o.MaxTxns})}
+	l := &live{
+		log: o.Log, onFind: o.OnFind, capture: o.Capture, open: map[uint64]history.Event{}, postgres: map[observation]*pgwire.Observer{},
+		checker: isolation.New(isolation.Options{Strict: o.Strict, MaxTxns: o.MaxTxns}),
+	}
 	run := runName(o.Now)
 	if o.Record != nil {
 		w, err := history.NewWriter(o.Record, history.Header{Started: o.Now.UnixNano(), Run: run})
@@ -173,7 +184,7 @@ func (l *live) judgement() judged {
 }
 
 // finish ends the record and gives all findings with the coverage.
-func (l *live) finish() ([]oracle.Finding, isolation.Coverage, error) {
+func (l *live) finish() (judged, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.checker.Finish()
@@ -184,7 +195,7 @@ func (l *live) finish() ([]oracle.Finding, isolation.Coverage, error) {
 	if l.capture != nil {
 		l.err = errors.Join(l.err, l.capture.Close(time.Now()))
 	}
-	return l.checker.Summary(), l.checker.Coverage(), l.err
+	return judged{l.checker.Summary(), l.checker.Coverage()}, l.err
 }
 
 // observation is how one listener observes.

@@ -163,17 +163,18 @@ func runProxy(ctx context.Context, c *common, config configs.Config) (err error)
 	}
 	defer func() { err = errors.Join(err, out.close()) }()
 	now := time.Now()
+	var capture *trace.Recorder
+	if isCapture(config.Record) {
+		if capture, err = newRecording(config, now, c.log); err != nil {
+			return err
+		}
+	}
 	l, err := newLive(liveOptions{
-		Record: out.record, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Log: c.log, Now: now,
+		Record: out.record, Capture: capture, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Log: c.log, Now: now,
 		OnFind: out.found,
 	})
 	if err != nil {
 		return err
-	}
-	if isCapture(config.Record) {
-		if l.capture, err = newRecording(config, now, c.log); err != nil {
-			return err
-		}
 	}
 	if observes(config) {
 		defer debug.SetGCPercent(debug.SetGCPercent(garbage))
@@ -181,31 +182,31 @@ func runProxy(ctx context.Context, c *common, config configs.Config) (err error)
 	gate, err := controlGate(ctx, c, config)
 	var p *proxy.Proxy
 	if err == nil {
-		p, err = listen(ctx, c, config, l, gate)
+		p, err = listen(ctx, c, config, l, capture, gate)
 	}
 	if err == nil {
 		err = serve(ctx, p, l, gate)
 	}
 	if err != nil {
-		_, _, e := l.finish()
+		_, e := l.finish()
 		return errors.Join(err, e)
 	}
-	findings, coverage, err := l.finish()
-	if l.capture != nil {
-		tellRecording(c.log, config.Record, l.capture.Tally())
+	found, err := l.finish()
+	if capture != nil {
+		tellRecording(c.log, config.Record, capture.Tally())
 	}
 	if gate != nil {
 		err = errors.Join(err, tellSchedule(c, config, gate))
 	}
 	if observes(config) { // a file that could not be written does not make the findings untrue
-		if e := printResult(c.stdout, report.Result{Findings: findings, Coverage: coverage}, c.format); e != nil {
+		if e := printResult(c.stdout, report.Result{Findings: found.findings, Coverage: found.coverage}, c.format); e != nil {
 			err = errors.Join(err, fmt.Errorf("write report: %w", e))
 		}
 	}
 	if err != nil {
 		return err
 	}
-	if len(findings) > 0 {
+	if len(found.findings) > 0 {
 		return exitFound
 	}
 	return nil
@@ -288,7 +289,7 @@ func serve(ctx context.Context, p *proxy.Proxy, l *live, gate *controller) error
 }
 
 // listen opens all listeners of the configuration.
-func listen(ctx context.Context, c *common, config configs.Config, l *live, gate *controller) (*proxy.Proxy, error) {
+func listen(ctx context.Context, c *common, config configs.Config, l *live, capture *trace.Recorder, gate *controller) (*proxy.Proxy, error) {
 	var list []proxy.Config
 	settings := map[string]observation{}
 	for i, cfg := range config.Listeners {
@@ -308,7 +309,7 @@ func listen(ctx context.Context, c *common, config configs.Config, l *live, gate
 		if pc.Mode == proxy.Control {
 			pc.Gate = gate
 		}
-		pc.Tap = taps(l.capture)
+		pc.Tap = taps(capture)
 		list = append(list, pc)
 	}
 	return proxy.Listen(ctx, c.log, func(pc proxy.Config) (proxy.Handler, error) { return l.handler(pc, settings[pc.Name]) }, list...)

@@ -238,7 +238,7 @@ func (r *replayer) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	if p.isolation {
-		if r.lens, err = openLens(ctx, r.c, r.site, nil); err != nil {
+		if r.lens, err = openLens(ctx, r.c.log, r.site.engine, r.site.target, nil); err != nil {
 			return err
 		}
 	}
@@ -335,7 +335,7 @@ func (r *replayer) close(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	var errs []error
 	if r.lens != nil {
-		errs = append(errs, r.lens.stop())
+		errs = append(errs, r.lens.Close())
 	}
 	if r.labs != nil {
 		errs = append(errs, r.labs.Close(ctx))

@@ -686,7 +686,7 @@ func (k *combination) name(ctx context.Context, spec *scenario.Spec, perm *scena
 		if err != nil {
 			return err
 		}
-		findings = append(findings, d.findings...)
+		findings = append(findings, d.isolation.findings...)
 		for _, v := range d.rulings {
 			for _, f := range v.findings {
 				if f.Kind != oracle.KindPermitted {
@@ -849,7 +849,7 @@ func (k *combination) print(ctx context.Context, w *wrongRun, spec *scenario.Spe
 	if err != nil {
 		return "", err
 	}
-	shown := len(d.findings)
+	shown := len(d.isolation.findings)
 	for _, v := range d.rulings {
 		for _, f := range v.findings {
 			if f.Kind != oracle.KindPermitted {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/url"
 	"os"
 	"slices"
@@ -13,15 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
-	"wirecheck/oracle"
-	"wirecheck/oracle/isolation"
-	"wirecheck/proxy"
-	"wirecheck/proxy/mysqlwire"
-	"wirecheck/rewrite"
 	dialect "wirecheck/rewrite/mysql"
 )
 
@@ -178,68 +169,6 @@ func (s *site) Close() error {
 		return nil
 	}
 	return s.server.Close()
-}
-
-// lens is a proxy in front of a site, in this process, that sees what goes through.
-type lens struct {
-	live *live
-	port int
-	stop func() error
-}
-
-// openLens starts the proxy. Tables that are created through it get the hidden columns where the product needs them. The history is
-// written to record, if there is one, which stays open.
-func openLens(ctx context.Context, c *common, s *site, to io.Writer) (*lens, error) {
-	log := c.log.Level(demoLog)
-	o := liveOptions{Log: log, Now: time.Now()}
-	if to != nil {
-		o.Record = unclosed{to}
-	}
-	l, err := newLive(o)
-	if err != nil {
-		return nil, err
-	}
-	protocol := proxy.Postgres
-	if s.engine.Protocol == engine.ProtocolMySQL {
-		protocol = proxy.MySQL
-	}
-	network, address := s.target.Address()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	p, err := proxy.Listen(ctx, log, func(pc proxy.Config) (proxy.Handler, error) {
-		return l.handler(pc, observation{capture: rewrite.CaptureAuto, instrument: mysqlwire.InstrumentAuto})
-	}, proxy.Config{
-		Listen: proxy.Address{Network: "tcp", Addr: "127.0.0.1:0"}, Protocol: protocol, Mode: proxy.Observe,
-		Upstream: proxy.Address{Network: network, Addr: address},
-	})
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	var g errgroup.Group
-	g.Go(func() error { return p.Serve(ctx) })
-	return &lens{live: l, port: p.Addrs()[0].(*net.TCPAddr).Port, stop: func() error {
-		cancel()
-		err := g.Wait()
-		_, _, e := l.finish()
-		return errors.Join(err, e)
-	}}, nil
-}
-
-// unclosed is a writer that somebody else closes.
-type unclosed struct{ io.Writer }
-
-func (unclosed) Close() error { return nil }
-
-// through is the target as it is reached through the proxy.
-func (l *lens) through(t engine.Target) engine.Target {
-	t.Host, t.Port, t.Socket = "127.0.0.1", l.port, ""
-	return t
-}
-
-// judged is what the isolation oracle said of a case.
-type judged struct {
-	findings []oracle.Finding
-	coverage isolation.Coverage
 }
 
 // findLevel finds a level of the product by one of its names.

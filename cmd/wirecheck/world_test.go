@@ -150,22 +150,22 @@ func (th *through) stop(t *testing.T) results {
 	if err := th.end(); err != nil {
 		t.Fatalf("proxy: %v", err)
 	}
-	findings, coverage, err := th.live.finish()
+	found, err := th.live.finish()
 	if err != nil {
 		t.Fatalf("finish: %v", err)
 	}
 	var b bytes.Buffer
-	if err := report.Write(&b, report.Result{Findings: findings, Coverage: coverage}, "text"); err != nil {
+	if err := report.Write(&b, report.Result{Findings: found.findings, Coverage: found.coverage}, "text"); err != nil {
 		t.Fatal(err)
 	}
 	again, coverageAgain := judgeFile(t, th.file)
-	if diff := cmp.Diff(findings, again); diff != "" {
+	if diff := cmp.Diff(found.findings, again); diff != "" {
 		t.Errorf("the recorded history says something else than the live run (-live +recorded):\n%s", diff)
 	}
-	if diff := cmp.Diff(coverage, coverageAgain); diff != "" {
+	if diff := cmp.Diff(found.coverage, coverageAgain); diff != "" {
 		t.Errorf("coverage of the recorded history (-live +recorded):\n%s", diff)
 	}
-	return results{findings, coverage, b.String()}
+	return results{found.findings, found.coverage, b.String()}
 }
 
 // judgeFile does what wirecheck check does.

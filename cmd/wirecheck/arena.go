@@ -202,7 +202,7 @@ func (a *arena) again(ctx context.Context, spec *scenario.Spec, level engine.Lev
 			return true, nil
 		}
 	}
-	return slices.ContainsFunc(d.isolation.findings, func(other oracle.Finding) bool { return same(&other) }), nil
+	return slices.ContainsFunc(d.isolation.Findings, func(other oracle.Finding) bool { return same(&other) }), nil
 }
 
 var (

@@ -9,6 +9,7 @@ import (
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
 	"wirecheck/lab/scenario"
+	"wirecheck/live"
 	"wirecheck/rewrite"
 
 	dialect "wirecheck/rewrite/mysql"
@@ -21,11 +22,11 @@ import (
 // twice: as it is for them, and watched for the isolation oracle.
 type bench struct {
 	panel   panel
-	lab     *lab.Lab   // executes the case: watched, if nobody but the isolation oracle judges
-	primary *lab.Stage // of lab
-	watched *lab.Lab   // executes it for the isolation oracle; lab, or one more
-	lens    *lens      // nil: the isolation oracle does not judge
-	blind   bool       // it does not judge for now
+	lab     *lab.Lab    // executes the case: watched, if nobody but the isolation oracle judges
+	primary *lab.Stage  // of lab
+	watched *lab.Lab    // executes it for the isolation oracle; lab, or one more
+	lens    *live.Proxy // nil: the isolation oracle does not judge
+	blind   bool        // it does not judge for now
 	labs    *engine.Labs
 
 	config   lab.Config // of plain labs
@@ -55,7 +56,7 @@ func (b *bench) spend(oracle string, since time.Time) {
 type done struct {
 	*lab.Result
 	judge     bool        // the isolation oracle judged
-	isolation judged      // what it said
+	isolation live.Result // what it said
 	watched   *lab.Result // the execution that it judged; Result, if there was only one
 	rulings   []ruling
 }
@@ -126,13 +127,13 @@ func (b *bench) only(keep func(judge) bool, watched bool) (restore func()) {
 // openWatched opens a lab behind a proxy that sees what happens.
 func (b *bench) openWatched(ctx context.Context, c *common, s *site, config lab.Config, target engine.Target) (*lab.Lab, error) {
 	var err error
-	if b.lens, err = openLens(ctx, c.log, s.engine, s.target, b.panel.record); err != nil {
+	if b.lens, err = live.Open(ctx, c.log, s.engine, s.target, b.panel.record); err != nil {
 		return nil, err
 	}
 	if !config.Aside {
 		config.Reset = lab.Setup // what the proxy knows of the rows begins with the setup
 	}
-	config.Target, config.Side, config.Hidden = b.lens.through(target), target, dialect.HiddenColumn
+	config.Target, config.Side, config.Hidden = b.lens.Through(target), target, dialect.HiddenColumn
 	if s.engine.Protocol == engine.ProtocolMySQL {
 		config.After = "DO 0"
 	}
@@ -143,16 +144,16 @@ func (b *bench) openWatched(ctx context.Context, c *common, s *site, config lab.
 func (b *bench) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation) (*done, error) {
 	d := &done{}
 	if b.lens != nil && !b.blind {
-		b.lens.live.restart()
+		b.lens.Checker.Restart()
 		begun := time.Now()
-		r, err := b.execute(ctx, b.watched, spec, p, b.lens.live.prepared)
+		r, err := b.execute(ctx, b.watched, spec, p, b.lens.Checker.Prepared)
 		b.spend(isolationName, begun)
 		d.Result, d.watched = r, r
 		if err != nil {
 			return d, err
 		}
-		d.isolation, d.judge = b.lens.live.judgement(), true
-		d.isolation.coverage.UnknownWriters = 0 // what nobody is known to have written is the setup's
+		d.isolation, d.judge = b.lens.Checker.Result(), true
+		d.isolation.Coverage.UnknownWriters = 0 // what nobody is known to have written is the setup's
 		if len(b.panel.judges) == 0 || r.Crashed || r.Hung {
 			return d, nil
 		}

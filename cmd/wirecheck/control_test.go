@@ -20,6 +20,7 @@ import (
 	"wirecheck/backends/engine"
 	"wirecheck/configs"
 	"wirecheck/internal/shop"
+	"wirecheck/live"
 	"wirecheck/oracle"
 	"wirecheck/proxy"
 	"wirecheck/rewrite"
@@ -41,7 +42,7 @@ func (w *world) control(t *testing.T, cc configs.Control, seed uint64, clients .
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	log := zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.ErrorLevel)
-	l, err := newLive(liveOptions{Log: log, Now: time.Now()})
+	l, err := live.New(live.Options{Log: log, Now: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +55,7 @@ func (w *world) control(t *testing.T, cc configs.Control, seed uint64, clients .
 		protocol = proxy.MySQL
 	}
 	p, err := proxy.Listen(ctx, log, func(c proxy.Config) (proxy.Handler, error) {
-		return l.handler(c, observation{capture: rewrite.CaptureAuto})
+		return l.Handler(c, live.Observation{Capture: rewrite.CaptureAuto})
 	}, proxy.Config{
 		Listen: proxy.Address{Network: "tcp", Addr: "127.0.0.1:0"}, Protocol: protocol, Mode: proxy.Control, Gate: gate,
 		Upstream: proxy.Address{Network: "tcp", Addr: net.JoinHostPort(w.direct.Host, strconv.Itoa(w.direct.Port))},
@@ -80,7 +81,7 @@ func (w *world) control(t *testing.T, cc configs.Control, seed uint64, clients .
 	if err := gate.report(&b, seed); err != nil {
 		t.Fatal(err)
 	}
-	found, err := l.finish()
+	found, err := l.Finish()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func (w *world) control(t *testing.T, cc configs.Control, seed uint64, clients .
 	if err != nil {
 		t.Fatal(err)
 	}
-	return controlled{b.String(), found.findings, value}
+	return controlled{b.String(), found.Findings, value}
 }
 
 // client executes statements. What it reads from the counter, plus one, stands for $n in the statements behind.

@@ -19,6 +19,7 @@ import (
 	"wirecheck/backends/instrument"
 	"wirecheck/configs"
 	"wirecheck/internal/shop"
+	"wirecheck/live"
 	"wirecheck/oracle"
 	"wirecheck/report"
 )
@@ -192,7 +193,7 @@ func playHalves(ctx context.Context, c *common, halves []*demoHalf) (_ []oracle.
 		l.Upstream = string(h.engine.Protocol) + "://" + h.server.Address()
 		config.Listeners = append(config.Listeners, l)
 	}
-	l, err := newLive(liveOptions{Log: c.log.Level(demoLog), Now: time.Now()})
+	l, err := live.New(live.Options{Log: c.log.Level(demoLog), Now: time.Now()})
 	if err != nil {
 		return nil, err
 	}
@@ -215,12 +216,12 @@ func playHalves(ctx context.Context, c *common, halves []*demoHalf) (_ []oracle.
 	}
 	stop()
 	err = errors.Join(err, g.Wait())
-	found, finishErr := l.finish()
+	found, finishErr := l.Finish()
 	if err = errors.Join(err, finishErr); err != nil {
 		return nil, err
 	}
 	fmt.Fprintf(c.stdout, "\n%s\n\n", heading("What wirecheck reports"))
-	return found.findings, printResult(c.stdout, report.Result{Findings: found.findings, Coverage: found.coverage}, c.format)
+	return found.Findings, printResult(c.stdout, report.Result{Findings: found.Findings, Coverage: found.Coverage}, c.format)
 }
 
 // play acts out the scenes of one product, with the crowd beside them.

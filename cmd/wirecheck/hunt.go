@@ -297,8 +297,8 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 			}
 		}
 	}
-	for n := range d.isolation.findings {
-		f := &d.isolation.findings[n]
+	for n := range d.isolation.Findings {
+		f := &d.isolation.Findings[n]
 		if !f.Promised {
 			continue
 		}

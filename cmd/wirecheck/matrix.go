@@ -224,7 +224,7 @@ func agreement(outcome string, through bool, d *done) (verdict, why string) {
 	if !known {
 		return "", ""
 	}
-	found := slices.ContainsFunc(d.isolation.findings, func(f oracle.Finding) bool {
+	found := slices.ContainsFunc(d.isolation.Findings, func(f oracle.Finding) bool {
 		is, ok := oracle.PhenomenonOf(f.Class, f.Name)
 		return ok && is == p.is
 	})
@@ -233,7 +233,7 @@ func agreement(outcome string, through bool, d *done) (verdict, why string) {
 		return agrees, ""
 	case found:
 		return disagrees, fmt.Sprintf("the results do not show %s", outcome)
-	case p.predicate && d.isolation.coverage.Predicates > 0:
+	case p.predicate && d.isolation.Coverage.Predicates > 0:
 		return notJudged, "predicates"
 	}
 	return disagrees, fmt.Sprintf("the results show %s, which should be reported as %s", outcome, p.is)

@@ -187,7 +187,7 @@ func (ts tallies) count(d *done, faulty bool) (found []oracle.Finding) {
 	}
 	if d.judge {
 		// An anomaly that the level allows is no sign of a fault.
-		promised := slices.DeleteFunc(slices.Clone(d.isolation.findings), func(f oracle.Finding) bool { return !f.Promised })
+		promised := slices.DeleteFunc(slices.Clone(d.isolation.Findings), func(f oracle.Finding) bool { return !f.Promised })
 		unseen := ""
 		if d.unseen() {
 			unseen = "not all statements were seen"

@@ -136,7 +136,7 @@ func oracleRowOf(spec *scenario.Spec, report caseReport, d *done) oracleRow {
 		if d.unseen() {
 			unknown = "nothing seen"
 		}
-		say(isolationName, d.isolation.findings, unknown)
+		say(isolationName, d.isolation.Findings, unknown)
 	}
 	for _, v := range d.rulings {
 		say(v.Oracle, v.findings, v.Unknown)

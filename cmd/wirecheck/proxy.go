@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"wirecheck/configs"
+	"wirecheck/live"
 	"wirecheck/oracle"
 	"wirecheck/proxy"
 	"wirecheck/proxy/record"
@@ -169,7 +170,7 @@ func runProxy(ctx context.Context, c *common, config configs.Config) (err error)
 			return err
 		}
 	}
-	l, err := newLive(liveOptions{
+	l, err := live.New(live.Options{
 		Record: out.record, Capture: capture, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Log: c.log, Now: now,
 		OnFind: out.found,
 	})
@@ -188,10 +189,10 @@ func runProxy(ctx context.Context, c *common, config configs.Config) (err error)
 		err = serve(ctx, p, l, gate)
 	}
 	if err != nil {
-		_, e := l.finish()
+		_, e := l.Finish()
 		return errors.Join(err, e)
 	}
-	found, err := l.finish()
+	found, err := l.Finish()
 	if capture != nil {
 		tellRecording(c.log, config.Record, capture.Tally())
 	}
@@ -199,14 +200,14 @@ func runProxy(ctx context.Context, c *common, config configs.Config) (err error)
 		err = errors.Join(err, tellSchedule(c, config, gate))
 	}
 	if observes(config) { // a file that could not be written does not make the findings untrue
-		if e := printResult(c.stdout, report.Result{Findings: found.findings, Coverage: found.coverage}, c.format); e != nil {
+		if e := printResult(c.stdout, report.Result{Findings: found.Findings, Coverage: found.Coverage}, c.format); e != nil {
 			err = errors.Join(err, fmt.Errorf("write report: %w", e))
 		}
 	}
 	if err != nil {
 		return err
 	}
-	if len(found.findings) > 0 {
+	if len(found.Findings) > 0 {
 		return exitFound
 	}
 	return nil
@@ -249,7 +250,7 @@ func tellSchedule(c *common, config configs.Config, gate *controller) error {
 }
 
 // serve runs the proxy until ctx ends and keeps the history on disk up to date meanwhile. gate is nil but in mode control.
-func serve(ctx context.Context, p *proxy.Proxy, l *live, gate *controller) error {
+func serve(ctx context.Context, p *proxy.Proxy, l *live.Checker, gate *controller) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	g, gctx := errgroup.WithContext(context.WithoutCancel(ctx))
@@ -281,7 +282,7 @@ func serve(ctx context.Context, p *proxy.Proxy, l *live, gate *controller) error
 			case <-gctx.Done():
 				return nil
 			case <-tick.C:
-				l.flush()
+				l.Flush()
 			}
 		}
 	})
@@ -289,9 +290,9 @@ func serve(ctx context.Context, p *proxy.Proxy, l *live, gate *controller) error
 }
 
 // listen opens all listeners of the configuration.
-func listen(ctx context.Context, c *common, config configs.Config, l *live, capture *trace.Recorder, gate *controller) (*proxy.Proxy, error) {
+func listen(ctx context.Context, c *common, config configs.Config, l *live.Checker, capture *trace.Recorder, gate *controller) (*proxy.Proxy, error) {
 	var list []proxy.Config
-	settings := map[string]observation{}
+	settings := map[string]live.Observation{}
 	for i, cfg := range config.Listeners {
 		pc, err := proxyConfig(config, cfg)
 		if err != nil {
@@ -303,8 +304,8 @@ func listen(ctx context.Context, c *common, config configs.Config, l *live, capt
 		if _, taken := settings[pc.Name]; taken {
 			pc.Name = fmt.Sprintf("%s (%d)", pc.Name, i+1)
 		}
-		settings[pc.Name] = observation{
-			capture: rewrite.Capture(cfg.Capture), warn: bool(cfg.Warn), limits: record.Limits{Accesses: config.Limits.Accesses},
+		settings[pc.Name] = live.Observation{
+			Capture: rewrite.Capture(cfg.Capture), Warn: bool(cfg.Warn), Limits: record.Limits{Accesses: config.Limits.Accesses},
 		}
 		if pc.Mode == proxy.Control {
 			pc.Gate = gate
@@ -312,7 +313,7 @@ func listen(ctx context.Context, c *common, config configs.Config, l *live, capt
 		pc.Tap = taps(capture)
 		list = append(list, pc)
 	}
-	return proxy.Listen(ctx, c.log, func(pc proxy.Config) (proxy.Handler, error) { return l.handler(pc, settings[pc.Name]) }, list...)
+	return proxy.Listen(ctx, c.log, func(pc proxy.Config) (proxy.Handler, error) { return l.Handler(pc, settings[pc.Name]) }, list...)
 }
 
 // outputs are the files that a run of the proxy writes.

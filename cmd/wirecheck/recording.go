@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"wirecheck/configs"
+	"wirecheck/live"
 	"wirecheck/oracle/isolation"
 	"wirecheck/proxy"
 	"wirecheck/trace"
@@ -24,7 +25,7 @@ func isCapture(path string) bool { return strings.HasSuffix(path, configs.Captur
 // newRecording makes the recorder of a capture file.
 func newRecording(config configs.Config, now time.Time, log zerolog.Logger) (*trace.Recorder, error) {
 	o := trace.RecorderOptions{
-		Path: config.Record, Started: now, Run: runName(now), Observed: observes(config), Rows: config.Recording.Rows,
+		Path: config.Record, Started: now, Run: live.RunName(now), Observed: observes(config), Rows: config.Recording.Rows,
 		PartSize: int64(config.Recording.PartSize), PartAge: config.Recording.PartAge,
 		Source: trace.Source{Name: listenerNames(config), Format: "proxy", Untold: []string{"isolation levels that nobody asked for by name"}},
 		Stopped: func(err error) {

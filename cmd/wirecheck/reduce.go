@@ -261,7 +261,7 @@ func (a *arena) find(ctx context.Context, spec *scenario.Spec, level engine.Leve
 	for _, v := range d.rulings {
 		all = append(all, v.findings...)
 	}
-	all = append(all, d.isolation.findings...)
+	all = append(all, d.isolation.Findings...)
 	for i := range all {
 		f := &all[i]
 		if class != "" && !strings.EqualFold(class, string(f.Class)) && !strings.EqualFold(class, f.Title()) {

@@ -15,6 +15,7 @@ import (
 	"wirecheck/backends/engine"
 	"wirecheck/lab/replay"
 	"wirecheck/lab/scenario"
+	"wirecheck/live"
 	"wirecheck/oracle"
 	"wirecheck/trace"
 )
@@ -145,7 +146,7 @@ type replayer struct {
 	path   string
 	survey *replay.Survey
 	site   *site
-	lens   *lens
+	lens   *live.Proxy
 	labs   *engine.Labs
 	target engine.Target // the database, not through the lens
 	main   string        // the capture's database
@@ -238,7 +239,7 @@ func (r *replayer) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	if p.isolation {
-		if r.lens, err = openLens(ctx, r.c.log, r.site.engine, r.site.target, nil); err != nil {
+		if r.lens, err = live.Open(ctx, r.c.log, r.site.engine, r.site.target, nil); err != nil {
 			return err
 		}
 	}
@@ -248,7 +249,7 @@ func (r *replayer) prepare(ctx context.Context) (err error) {
 		}
 	}
 	if r.lens != nil {
-		r.lens.live.prepared()
+		r.lens.Checker.Prepared()
 	}
 	return nil
 }
@@ -315,7 +316,7 @@ func (r *replayer) restore(ctx context.Context) (err error) {
 	if !r.postgres() {
 		d = trace.MySQL
 		if r.lens != nil {
-			target = r.lens.through(target)
+			target = r.lens.Through(target)
 		}
 	}
 	conn, err := r.site.engine.Connect(ctx, target)
@@ -379,7 +380,7 @@ func (r *replayer) config() (replay.Config, error) {
 		},
 	}
 	if r.lens != nil {
-		c.Target = r.lens.through(r.target)
+		c.Target = r.lens.Through(r.target)
 	}
 	if r.c.progress() {
 		c.Progress = func(done int) {
@@ -424,11 +425,11 @@ func (r *replayer) run(ctx context.Context) error {
 	r.report.Trace, r.report.Engine, r.report.Version = r.path, r.site.engine.Name, r.site.version
 	r.report.Replay, r.report.LeftOut = result, r.left
 	if r.lens != nil {
-		j := r.lens.live.judgement()
-		j.coverage.UnknownWriters = 0
-		w.named(j.findings, result.Backends)
+		j := r.lens.Checker.Result()
+		j.Coverage.UnknownWriters = 0
+		w.named(j.Findings, result.Backends)
 		r.report.judged = &j
-		r.report.Findings = j.findings
+		r.report.Findings = j.Findings
 	}
 	if err := r.finish(ctx); err != nil {
 		return err

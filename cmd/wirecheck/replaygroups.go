@@ -686,7 +686,7 @@ func (k *combination) name(ctx context.Context, spec *scenario.Spec, perm *scena
 		if err != nil {
 			return err
 		}
-		findings = append(findings, d.isolation.findings...)
+		findings = append(findings, d.isolation.Findings...)
 		for _, v := range d.rulings {
 			for _, f := range v.findings {
 				if f.Kind != oracle.KindPermitted {
@@ -849,7 +849,7 @@ func (k *combination) print(ctx context.Context, w *wrongRun, spec *scenario.Spe
 	if err != nil {
 		return "", err
 	}
-	shown := len(d.isolation.findings)
+	shown := len(d.isolation.Findings)
 	for _, v := range d.rulings {
 		for _, f := range v.findings {
 			if f.Kind != oracle.KindPermitted {

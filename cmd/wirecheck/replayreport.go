@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wirecheck/lab/replay"
+	"wirecheck/live"
 	"wirecheck/oracle"
 	"wirecheck/report"
 	"wirecheck/trace"
@@ -31,7 +32,7 @@ type replayReport struct {
 	Explored *explored    `json:"explored,omitempty"`
 	Tables   []finalTable `json:"tables,omitempty"`
 
-	judged *judged
+	judged *live.Result
 }
 
 // print writes the report.
@@ -39,7 +40,7 @@ func (r *replayer) print() error {
 	p := &r.report
 	p.Seed = r.c.seed
 	if p.judged != nil {
-		p.Coverage = p.judged.coverage
+		p.Coverage = p.judged.Coverage
 	}
 	if r.c.format == "json" {
 		e := json.NewEncoder(r.c.stdout)
@@ -101,8 +102,8 @@ func (r *replayer) text(w io.Writer) {
 	}
 	if p.judged != nil {
 		fmt.Fprintf(w, "\n%s, of the whole replay:\n", isolationName)
-		_ = report.Text(w, p.judged.findings) // w remembers its error
-		_ = report.Summary(w, report.Result{Findings: p.judged.findings, Coverage: p.judged.coverage})
+		_ = report.Text(w, p.judged.Findings) // w remembers its error
+		_ = report.Summary(w, report.Result{Findings: p.judged.Findings, Coverage: p.judged.Coverage})
 	}
 	if p.Explored != nil {
 		r.explored(w, p.Explored)

@@ -90,7 +90,7 @@ func jsonOf(spec *scenario.Spec, d *done) runJSON {
 		r.Tables = append(r.Tables, tableJSON{Name: t.Name, resultJSON: resultOf(engine.Result{Columns: t.Columns, Rows: t.Rows})})
 	}
 	if d.judge {
-		r.Coverage = &d.isolation.coverage
+		r.Coverage = &d.isolation.Coverage
 	}
 	return r
 }

@@ -56,8 +56,8 @@ func (s *huntState) tell(k *generate.Case, d *done, level string) {
 	if d.judge {
 		t := s.Scores.of(level, isolationName)
 		t.Cases++
-		t.count(d.isolation.findings)
-		s.Exact, s.Inexact = s.Exact+d.isolation.coverage.Exact, s.Inexact+d.isolation.coverage.Approximate+d.isolation.coverage.Opaque
+		t.count(d.isolation.Findings)
+		s.Exact, s.Inexact = s.Exact+d.isolation.Coverage.Exact, s.Inexact+d.isolation.Coverage.Approximate+d.isolation.Coverage.Opaque
 	}
 	for _, v := range d.rulings {
 		t := s.Scores.of(level, v.Oracle)

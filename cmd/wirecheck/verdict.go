@@ -46,16 +46,16 @@ const unseen = "isolation: nothing of what the statements read and wrote could b
 
 // unseen reports whether the isolation oracle judged nothing: then that it found nothing says nothing.
 func (d *done) unseen() bool {
-	v := d.isolation.coverage
-	return d.judge && len(d.isolation.findings) == 0 && v.Exact+v.Approximate == 0 && v.Opaque > 0
+	v := d.isolation.Coverage
+	return d.judge && len(d.isolation.Findings) == 0 && v.Exact+v.Approximate == 0 && v.Opaque > 0
 }
 
 // verdictOf compares what happened with what the scenario expects.
 func verdictOf(spec *scenario.Spec, t scenario.Target, d *done) caseReport {
 	r := caseReport{Permutation: d.Permutation.String(), Found: []string{}, Outcomes: []string{}, Marks: d.Marks, Crashed: d.Crashed, runJSON: jsonOf(spec, d)}
-	r.Findings, r.Rulings = slices.Clone(d.isolation.findings), d.rulings
-	for i := range d.isolation.findings {
-		r.Found = append(r.Found, d.isolation.findings[i].Title())
+	r.Findings, r.Rulings = slices.Clone(d.isolation.Findings), d.rulings
+	for i := range d.isolation.Findings {
+		r.Found = append(r.Found, d.isolation.Findings[i].Title())
 	}
 	for _, v := range d.rulings {
 		r.Findings = append(r.Findings, v.findings...)
@@ -205,7 +205,7 @@ func stepResult(a engine.Answer) scenario.StepResult {
 // Found implements scenario.Results.
 func (c caseResults) Found(name string) (found, known bool) {
 	if name == isolationName && c.d.judge && !c.d.unseen() {
-		return len(c.d.isolation.findings) > 0, true
+		return len(c.d.isolation.Findings) > 0, true
 	}
 	for _, v := range c.d.rulings {
 		if !slices.Contains(v.classes, oracle.Class(name)) {
@@ -304,13 +304,13 @@ func (p *printer) verdict(d *done, r caseReport) {
 		fmt.Fprintf(p.out, "outcome: %s\n", name)
 	}
 	if d.judge {
-		if len(d.isolation.findings) == 0 && !d.unseen() && d.Trouble == nil {
+		if len(d.isolation.Findings) == 0 && !d.unseen() && d.Trouble == nil {
 			fmt.Fprintln(p.out, "isolation: nothing found")
 		}
-		for i := range d.isolation.findings {
-			p.finding(d, &d.isolation.findings[i])
+		for i := range d.isolation.Findings {
+			p.finding(d, &d.isolation.Findings[i])
 		}
-		fmt.Fprintln(p.out, d.isolation.coverage)
+		fmt.Fprintln(p.out, d.isolation.Coverage)
 	}
 	for _, v := range d.rulings {
 		p.ruling(v)

@@ -22,6 +22,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/internal/shop"
 	"wirecheck/internal/testserver"
+	"wirecheck/live"
 	"wirecheck/oracle"
 	"wirecheck/oracle/isolation"
 	"wirecheck/proxy"
@@ -82,7 +83,7 @@ func (w *world) run(t *testing.T, statements ...string) {
 type through struct {
 	target shop.Target
 	file   string // the recorded history
-	live   *live
+	live   *live.Checker
 	first  *atomic.Int64 // wall clock of the first finding
 	end    func() error
 }
@@ -106,7 +107,7 @@ func (w *world) observe(t *testing.T, statements ...string) *through {
 	log := zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)
 	th.first = &atomic.Int64{}
 	found := func(oracle.Finding) { th.first.CompareAndSwap(0, time.Now().UnixNano()) }
-	if th.live, err = newLive(liveOptions{Record: f, OnFind: found, Log: log, Now: time.Now()}); err != nil {
+	if th.live, err = live.New(live.Options{Record: f, OnFind: found, Log: log, Now: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	protocol := proxy.Postgres
@@ -115,7 +116,7 @@ func (w *world) observe(t *testing.T, statements ...string) *through {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	p, err := proxy.Listen(ctx, log, func(c proxy.Config) (proxy.Handler, error) {
-		return th.live.handler(c, observation{capture: first.Or(w.capture, rewrite.CaptureAuto), warn: true})
+		return th.live.Handler(c, live.Observation{Capture: first.Or(w.capture, rewrite.CaptureAuto), Warn: true})
 	}, proxy.Config{
 		Listen: proxy.Address{Network: "tcp", Addr: "127.0.0.1:0"}, Protocol: protocol, Mode: proxy.Observe,
 		Upstream: proxy.Address{Network: "tcp", Addr: net.JoinHostPort(w.direct.Host, strconv.Itoa(w.direct.Port))},
@@ -150,22 +151,22 @@ func (th *through) stop(t *testing.T) results {
 	if err := th.end(); err != nil {
 		t.Fatalf("proxy: %v", err)
 	}
-	found, err := th.live.finish()
+	found, err := th.live.Finish()
 	if err != nil {
 		t.Fatalf("finish: %v", err)
 	}
 	var b bytes.Buffer
-	if err := report.Write(&b, report.Result{Findings: found.findings, Coverage: found.coverage}, "text"); err != nil {
+	if err := report.Write(&b, report.Result{Findings: found.Findings, Coverage: found.Coverage}, "text"); err != nil {
 		t.Fatal(err)
 	}
 	again, coverageAgain := judgeFile(t, th.file)
-	if diff := cmp.Diff(found.findings, again); diff != "" {
+	if diff := cmp.Diff(found.Findings, again); diff != "" {
 		t.Errorf("the recorded history says something else than the live run (-live +recorded):\n%s", diff)
 	}
-	if diff := cmp.Diff(found.coverage, coverageAgain); diff != "" {
+	if diff := cmp.Diff(found.Coverage, coverageAgain); diff != "" {
 		t.Errorf("coverage of the recorded history (-live +recorded):\n%s", diff)
 	}
-	return results{found.findings, found.coverage, b.String()}
+	return results{found.Findings, found.Coverage, b.String()}
 }
 
 // judgeFile does what wirecheck check does.

@@ -43,11 +43,11 @@ func Rules() []Rule {
 			Why: "a scenario is text and orders of steps: what SQL touches and what oracles find it is handed as functions",
 		},
 		{
-			Of: core, Never: []string{"proxy", "backends", "lab", "configs", "cmd", "internal"},
+			Of: core, Never: []string{"proxy", "live", "backends", "lab", "configs", "cmd", "internal"},
 			Why: "oracles, rewriting and scheduling run without servers and sockets; what they need executed they are handed as a small interface",
 		},
 		{
-			Of: []string{"lab/scenario", "lab/generate"}, Never: []string{"proxy", "backends", "configs", "cmd", "internal"},
+			Of: []string{"lab/scenario", "lab/generate"}, Never: []string{"proxy", "live", "backends", "configs", "cmd", "internal"},
 			Why: "a case is text: it is written, read and generated without servers",
 		},
 		{
@@ -65,15 +65,19 @@ func Rules() []Rule {
 			Why: "no files, environment or process in the core; a history's own file is package history's affair",
 		},
 		{
-			Of: []string{"proxy"}, Never: []string{"oracle", "scheduler", "backends", "lab", "configs", "cmd"},
+			Of: []string{"proxy"}, Never: []string{"live", "oracle", "scheduler", "backends", "lab", "configs", "cmd"},
 			Why: "the proxy knows neither oracles nor scheduling policy nor products: it calls a gate and hands statements to a recorder",
 		},
 		{
-			Of: []string{"backends"}, Never: []string{"proxy", "oracle", "scheduler", "lab", "configs", "cmd"},
+			Of: []string{"live"}, Never: []string{"scheduler", "lab", "configs", "internal", "cmd"},
+			Why: "live judges what a proxy records; the command proxy and labs use it, and it knows neither",
+		},
+		{
+			Of: []string{"backends"}, Never: []string{"proxy", "live", "oracle", "scheduler", "lab", "configs", "cmd"},
 			Why: "a backend knows its product and nothing of what is done with it",
 		},
 		{
-			Of: []string{"trace"}, Never: []string{"proxy", "oracle", "scheduler", "rewrite", "backends", "lab", "configs", "report", "internal", "cmd"},
+			Of: []string{"trace"}, Never: []string{"proxy", "live", "oracle", "scheduler", "rewrite", "backends", "lab", "configs", "report", "internal", "cmd"},
 			Why: "a trace is what others saw; it is read without servers, and what only a parser knows cmd hands to it as a function",
 		},
 		{
@@ -81,15 +85,15 @@ func Rules() []Rule {
 			Why: "packet captures are read in one place",
 		},
 		{
-			Of: []string{"lab/replay"}, Never: []string{"proxy", "report", "configs", "cmd"},
+			Of: []string{"lab/replay"}, Never: []string{"proxy", "live", "report", "configs", "cmd"},
 			Why: "a replay knows servers and traces; who watches it, judges it and prints it is cmd's affair",
 		},
 		{
-			Of: []string{"configs"}, Never: []string{"proxy", "oracle", "scheduler", "backends", "lab", "cmd", "internal"},
+			Of: []string{"configs"}, Never: []string{"proxy", "live", "oracle", "scheduler", "backends", "lab", "cmd", "internal"},
 			Why: "the configuration is data; only cmd joins it with the parts",
 		},
 		{
-			Of: []string{"report"}, Never: []string{"proxy", "scheduler", "backends", "lab", "configs", "cmd"},
+			Of: []string{"report"}, Never: []string{"proxy", "live", "scheduler", "backends", "lab", "configs", "cmd"},
 			Why: "a report is made from findings alone, live or long after",
 		},
 		{

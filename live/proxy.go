@@ -1,4 +1,4 @@
-package main
+package live
 
 import (
 	"context"
@@ -16,22 +16,22 @@ import (
 	"wirecheck/rewrite"
 )
 
-// lens is an observing proxy in this process, in front of one server.
-type lens struct {
-	live  *live
-	port  int
-	close func() error
+// Proxy is an observing proxy in this process, in front of one server.
+type Proxy struct {
+	Checker *Checker
+	port    int
+	close   func() error
 }
 
-// openLens starts the proxy. Tables that are created through it get the hidden columns where the product needs them. The history is
-// written to record, if there is one, which stays open.
-func openLens(ctx context.Context, log zerolog.Logger, d engine.Descriptor, server engine.Target, to io.Writer) (*lens, error) {
+// Open starts the proxy. It adds the hidden columns to tables that a client creates through it, where the product needs them. It
+// writes the history to a writer, which stays open; nil: it writes none.
+func Open(ctx context.Context, log zerolog.Logger, d engine.Descriptor, server engine.Target, to io.Writer) (*Proxy, error) {
 	log = log.Level(zerolog.ErrorLevel)
-	o := liveOptions{Log: log, Now: time.Now()}
+	o := Options{Log: log, Now: time.Now()}
 	if to != nil {
 		o.Record = unclosed{to}
 	}
-	l, err := newLive(o)
+	l, err := New(o)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func openLens(ctx context.Context, log zerolog.Logger, d engine.Descriptor, serv
 	network, address := server.Address()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	p, err := proxy.Listen(ctx, log, func(pc proxy.Config) (proxy.Handler, error) {
-		return l.handler(pc, observation{capture: rewrite.CaptureAuto, instrument: mysqlwire.InstrumentAuto})
+		return l.Handler(pc, Observation{Capture: rewrite.CaptureAuto, instrument: mysqlwire.InstrumentAuto})
 	}, proxy.Config{
 		Listen: proxy.Address{Network: "tcp", Addr: "127.0.0.1:0"}, Protocol: protocol, Mode: proxy.Observe,
 		Upstream: proxy.Address{Network: network, Addr: address},
@@ -53,24 +53,24 @@ func openLens(ctx context.Context, log zerolog.Logger, d engine.Descriptor, serv
 	}
 	var g errgroup.Group
 	g.Go(func() error { return p.Serve(ctx) })
-	return &lens{live: l, port: p.Addrs()[0].(*net.TCPAddr).Port, close: func() error {
+	return &Proxy{Checker: l, port: p.Addrs()[0].(*net.TCPAddr).Port, close: func() error {
 		cancel()
 		err := g.Wait()
-		_, e := l.finish()
+		_, e := l.Finish()
 		return errors.Join(err, e)
 	}}, nil
 }
 
 // Close ends the proxy and the checker.
-func (l *lens) Close() error { return l.close() }
+func (l *Proxy) Close() error { return l.close() }
 
 // unclosed is a writer that its owner closes.
 type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }
 
-// through is the target as it is reached through the proxy.
-func (l *lens) through(t engine.Target) engine.Target {
+// Through gives the address of a target through the proxy.
+func (l *Proxy) Through(t engine.Target) engine.Target {
 	t.Host, t.Port, t.Socket = "127.0.0.1", l.port, ""
 	return t
 }

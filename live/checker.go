@@ -1,4 +1,6 @@
-package main
+// Package live joins what the proxies record with the oracle that judges it while it happens. The command proxy uses it for
+// clients' traffic, and labs use it to see what the statements of a case read and wrote.
+package live
 
 import (
 	"errors"
@@ -24,20 +26,20 @@ import (
 	"wirecheck/trace"
 )
 
-// judged is what the isolation oracle said, and how much it saw.
-type judged struct {
-	findings []oracle.Finding
-	coverage isolation.Coverage
+// Result is what the isolation oracle said, and how much it saw.
+type Result struct {
+	Findings []oracle.Finding
+	Coverage isolation.Coverage
 }
 
-// live joins what the proxies record with the oracle that judges it while it happens: every event goes to the history
-// file, then to the checker, and what it completes is told to the session, the log and the stream.
-type live struct {
+// Checker judges what the proxies record. Every event goes to the history file and the capture file, then to the isolation
+// checker. What the event completes goes to the session as a warning, to the log and to the stream.
+type Checker struct {
 	recorder *record.Recorder
 	log      zerolog.Logger
 	onFind   func(oracle.Finding) // called for each finding, in order; may be nil
 	// postgres has an observer for each way to observe: listeners share what is known of the servers' catalogs.
-	postgres map[observation]*pgwire.Observer
+	postgres map[Observation]*pgwire.Observer
 
 	mu      sync.Mutex // guards what follows: the sink and those who ask for results
 	writer  *history.Writer
@@ -45,13 +47,13 @@ type live struct {
 	checker *isolation.Checker
 	stream  func(oracle.Finding) error
 	err     error              // the first error of a file; what is recorded from then on is incomplete
-	before  isolation.Coverage // of what prepared left out
-	// open are the events by which the sessions that are open began, where they are needed again (see restart).
+	before  isolation.Coverage // of what Prepared left out
+	// open are the events by which the sessions that are open began, where they are needed again (see Restart).
 	open map[uint64]history.Event
 }
 
-// liveOptions says what is done with events and findings.
-type liveOptions struct {
+// Options says what is done with events and findings.
+type Options struct {
 	Record io.WriteCloser // the history; nil: none is written
 	// Capture gets all events for its capture file; nil: there is none. Finish closes it.
 	Capture *trace.Recorder
@@ -65,12 +67,12 @@ type liveOptions struct {
 	Now     time.Time
 }
 
-func newLive(o liveOptions) (*live, error) {
-	l := &live{
-		log: o.Log, onFind: o.OnFind, capture: o.Capture, open: map[uint64]history.Event{}, postgres: map[observation]*pgwire.Observer{},
+func New(o Options) (*Checker, error) {
+	l := &Checker{
+		log: o.Log, onFind: o.OnFind, capture: o.Capture, open: map[uint64]history.Event{}, postgres: map[Observation]*pgwire.Observer{},
 		checker: isolation.New(isolation.Options{Strict: o.Strict, MaxTxns: o.MaxTxns}),
 	}
-	run := runName(o.Now)
+	run := RunName(o.Now)
 	if o.Record != nil {
 		w, err := history.NewWriter(o.Record, history.Header{Started: o.Now.UnixNano(), Run: run})
 		if err != nil {
@@ -85,8 +87,8 @@ func newLive(o liveOptions) (*live, error) {
 	return l, nil
 }
 
-// runName is short, and different for each process: the nanosecond of its start in base 36.
-func runName(now time.Time) string {
+// RunName makes a short name for a process that no other process has: the microsecond of its start in base 36.
+func RunName(now time.Time) string {
 	const digits = "0123456789abcdefghijklmnopqrstuvwxyz"
 	n := uint64(now.UnixMicro())
 	var b []byte
@@ -96,8 +98,8 @@ func runName(now time.Time) string {
 	return string(b)
 }
 
-// sink is the recorder's: it is never called by two goroutines at once.
-func (l *live) sink(ev *history.Event) []record.Warning {
+// sink takes the recorder's events. The recorder never calls it from two goroutines at once.
+func (l *Checker) sink(ev *history.Event) []record.Warning {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch ev.Kind {
@@ -134,15 +136,15 @@ func (l *live) sink(ev *history.Event) []record.Warning {
 }
 
 // keep remembers the first error of a file, and says it at once.
-func (l *live) keep(what string, err error) {
+func (l *Checker) keep(what string, err error) {
 	if err != nil && l.err == nil {
 		l.err = fmt.Errorf("%s: %w", what, err)
 		l.log.Error().Err(l.err).Msg("the record is incomplete from here on")
 	}
 }
 
-// flush brings the history up to date on disk.
-func (l *live) flush() {
+// Flush brings the history up to date on disk.
+func (l *Checker) Flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.writer != nil {
@@ -153,8 +155,8 @@ func (l *live) flush() {
 	}
 }
 
-// restart begins a new judgement: what happened before is forgotten, but for the sessions that are open.
-func (l *live) restart() {
+// Restart begins a new judgement. The checker forgets what happened before, except the sessions that are open.
+func (l *Checker) Restart() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.checker, l.before = isolation.New(isolation.Options{}), isolation.Coverage{}
@@ -164,9 +166,9 @@ func (l *live) restart() {
 	}
 }
 
-// prepared says that what happened since the restart was the setup. It stays in the graph: which version is older than
-// another one is known from it, as far as it was seen; on PostgreSQL all of it is known to be initial. It is not counted.
-func (l *live) prepared() {
+// Prepared says that what happened since the restart was the setup. The setup stays in the graph, since it tells which version is
+// older than another one; on PostgreSQL all that it wrote counts as initial. The coverage leaves it out.
+func (l *Checker) Prepared() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.before = l.checker.Coverage()
@@ -175,16 +177,16 @@ func (l *live) prepared() {
 	}
 }
 
-// judgement gives what was found since the last restart, and what was seen since it was prepared.
-func (l *live) judgement() judged {
+// Result gives what the oracle found since the last Restart, and what it saw since Prepared.
+func (l *Checker) Result() Result {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.checker.Finish()
-	return judged{l.checker.Summary(), l.checker.Coverage().Since(l.before)}
+	return Result{l.checker.Summary(), l.checker.Coverage().Since(l.before)}
 }
 
-// finish ends the record and gives all findings with the coverage.
-func (l *live) finish() (judged, error) {
+// Finish closes the files and gives all findings with the coverage.
+func (l *Checker) Finish() (Result, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.checker.Finish()
@@ -195,26 +197,26 @@ func (l *live) finish() (judged, error) {
 	if l.capture != nil {
 		l.err = errors.Join(l.err, l.capture.Close(time.Now()))
 	}
-	return judged{l.checker.Summary(), l.checker.Coverage()}, l.err
+	return Result{l.checker.Summary(), l.checker.Coverage()}, l.err
 }
 
-// observation is how one listener observes.
-type observation struct {
-	capture    rewrite.Capture
-	warn       bool
-	limits     record.Limits
+// Observation is how one listener observes.
+type Observation struct {
+	Capture    rewrite.Capture
+	Warn       bool
+	Limits     record.Limits
 	instrument mysqlwire.Instrument // MySQL family: which new tables get the hidden columns
 }
 
-// handler makes the session loop for a listener.
-func (l *live) handler(c proxy.Config, o observation) (proxy.Handler, error) {
+// Handler makes the session loop for a listener.
+func (l *Checker) Handler(c proxy.Config, o Observation) (proxy.Handler, error) {
 	switch {
 	case c.Protocol == proxy.Postgres && c.Mode == proxy.Pass:
 		return pgwire.New(nil), nil
 	case c.Protocol == proxy.Postgres:
 		if l.postgres[o] == nil {
 			l.postgres[o] = pgwire.NewObserver(pgwire.ObserverConfig{
-				Rewriter: postgres.New(o.capture), Recorder: l.recorder, Limits: o.limits, Silent: !o.warn,
+				Rewriter: postgres.New(o.Capture), Recorder: l.recorder, Limits: o.Limits, Silent: !o.Warn,
 			})
 		}
 		return pgwire.New(l.postgres[o]), nil
@@ -222,7 +224,7 @@ func (l *live) handler(c proxy.Config, o observation) (proxy.Handler, error) {
 		return mysqlwire.New(nil), nil
 	case c.Protocol == proxy.MySQL:
 		// One for each listener: the catalogs that it keeps are those of one server.
-		return mysqlwire.New(&mysqlwire.Observer{Recorder: l.recorder, Limits: o.limits, Capture: o.capture, Warn: o.warn, Instrument: o.instrument}), nil
+		return mysqlwire.New(&mysqlwire.Observer{Recorder: l.recorder, Limits: o.Limits, Capture: o.Capture, Warn: o.Warn, Instrument: o.instrument}), nil
 	}
 	return nil, fmt.Errorf("no session loop for protocol %q", c.Protocol)
 }

@@ -69,7 +69,7 @@ func Rules() []Rule {
 			Why: "the proxy knows neither oracles nor scheduling policy nor products: it calls a gate and hands statements to a recorder",
 		},
 		{
-			Of: []string{"live"}, Never: []string{"scheduler", "lab", "configs", "internal", "cmd"},
+			Of: []string{"live"}, Never: []string{"scheduler", "lab", "configs", "cmd"},
 			Why: "live judges what a proxy records; the command proxy and labs use it, and it knows neither",
 		},
 		{

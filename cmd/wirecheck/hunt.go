@@ -101,7 +101,6 @@ type hunter struct {
 	levels  []engine.Level
 	keeper  *keeper
 	began   time.Time
-	shown   time.Time                // when progress was last shown
 	saved   time.Time                // when the state was last saved
 	here    []reducedBug             // what the case under way has shown so far
 	fails   int                      // cases that failed one after the other, see broken
@@ -142,7 +141,7 @@ func runHunt(ctx context.Context, c *common, f huntFlags) (err error) {
 	}
 	h.began, h.earlier = time.Now(), maps.Clone(h.keeper.state.Spent)
 	stop := h.loop(ctx)
-	h.r.clearProgress()
+	h.c.clearProgress()
 	return errors.Join(stop, h.end())
 }
 
@@ -633,16 +632,14 @@ func (h *hunter) evidence(ctx context.Context, small *scenario.Spec, level engin
 
 // progress shows how far the hunt has come, at most once a second.
 func (h *hunter) progress() {
-	if h.c.progress() && time.Since(h.shown) >= time.Second {
-		h.shown = time.Now()
-		fmt.Fprintf(h.c.stderr, "\r\x1b[K%s", h.line())
+	if h.c.progressDue(time.Second) {
+		h.c.progressf("%s", h.line())
 	}
 }
 
 func (h *hunter) reducing(p reduce.Progress) {
-	if h.c.progress() && time.Since(h.shown) >= time.Second {
-		h.shown = time.Now()
-		fmt.Fprintf(h.c.stderr, "\r\x1b[K%s; reducing (%s): %d tried, %d sessions, %d steps", h.line(), p.Pass, p.Tried, p.Sessions, p.Steps)
+	if h.c.progressDue(time.Second) {
+		h.c.progressf("%s; reducing (%s): %d tried, %d sessions, %d steps", h.line(), p.Pass, p.Tried, p.Sessions, p.Steps)
 	}
 }
 

@@ -133,8 +133,8 @@ func runInstrument(ctx context.Context, c *common, verb, url string, f instrumen
 		if ctx.Err() != nil {
 			break
 		}
-		if c.progress() && verb != "status" {
-			fmt.Fprintf(c.stderr, "\r\x1b[K%s: %d of %d: %s", verb, i+1, len(db.Tables), t)
+		if verb != "status" {
+			c.progressf("%s: %d of %d: %s", verb, i+1, len(db.Tables), t)
 		}
 		r := do(ctx, t)
 		report.Tables = append(report.Tables, r)
@@ -145,9 +145,7 @@ func runInstrument(ctx context.Context, c *common, verb, url string, f instrumen
 			report.Failed++
 		}
 	}
-	if c.progress() && verb != "status" {
-		fmt.Fprint(c.stderr, "\r\x1b[K")
-	}
+	c.clearProgress()
 	if err := report.write(c, verb); err != nil {
 		return err
 	}

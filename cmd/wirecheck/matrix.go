@@ -163,9 +163,7 @@ func (r *runner) matrixAt(ctx context.Context, s *site, level engine.Level, spec
 	defer func() { err = errors.Join(err, b.close(ctx)) }()
 	t := r.targetOf(s, level)
 	for _, spec := range specs {
-		if r.c.progress() {
-			fmt.Fprintf(r.c.stderr, "\r\x1b[K%s, %s, %s", filepath.Base(spec.Name), s.engine.Title, level.SQL)
-		}
+		r.c.progressf("%s, %s, %s", filepath.Base(spec.Name), s.engine.Title, level.SQL)
 		cell := matrixCell{results: "not meant for it"}
 		for perm := range spec.Orders(r.mode(spec), r.choice(spec, s, level, &runCount{})) {
 			if !spec.For(perm, t) {
@@ -180,9 +178,7 @@ func (r *runner) matrixAt(ctx context.Context, s *site, level engine.Level, spec
 		}
 		cells = append(cells, cell)
 	}
-	if r.c.progress() {
-		fmt.Fprint(r.c.stderr, "\r\x1b[K")
-	}
+	r.c.clearProgress()
 	return cells, nil
 }
 

@@ -83,9 +83,7 @@ func (r *runner) oracleRowsAt(ctx context.Context, s *site, level engine.Level, 
 	rows = make([]*oracleRow, len(specs))
 	t := r.targetOf(s, level)
 	for i, spec := range specs {
-		if r.c.progress() {
-			fmt.Fprintf(r.c.stderr, "\r\x1b[K%s, %s, %s", filepath.Base(spec.Name), s.engine.Title, level.SQL)
-		}
+		r.c.progressf("%s, %s, %s", filepath.Base(spec.Name), s.engine.Title, level.SQL)
 		for perm := range spec.Orders(r.mode(spec), r.choice(spec, s, level, &runCount{})) {
 			if !spec.For(perm, t) {
 				continue
@@ -99,7 +97,7 @@ func (r *runner) oracleRowsAt(ctx context.Context, s *site, level engine.Level, 
 			break
 		}
 	}
-	r.clearProgress()
+	r.c.clearProgress()
 	return rows, nil
 }
 

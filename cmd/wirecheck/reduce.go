@@ -140,17 +140,14 @@ func runReduce(ctx context.Context, c *common, f reduceFlags, path string) (err 
 		return exitUnknown
 	}
 	fmt.Fprintf(c.stderr, "keeping: %s: %s (%s)\n", found.Oracle, found.Title(), found.Class)
-	began, shown := time.Now(), time.Time{}
+	began := time.Now()
 	small, progress, err := a.reduce(ctx, spec, level, found, f.budget.tries, f.budget.time, func(p reduce.Progress) {
-		if c.progress() && time.Since(shown) >= time.Second/4 {
-			shown = time.Now()
-			fmt.Fprintf(c.stderr, "\r\x1b[K%s: %d tried, %d taken in %v: %d sessions, %d steps, %d in the setup, %d bytes", p.Pass, p.Tried, p.Taken,
+		if c.progressDue(time.Second / 4) {
+			c.progressf("%s: %d tried, %d taken in %v: %d sessions, %d steps, %d in the setup, %d bytes", p.Pass, p.Tried, p.Taken,
 				time.Since(began).Round(time.Second), p.Sessions, p.Steps, p.Setup, p.Bytes)
 		}
 	})
-	if c.progress() {
-		fmt.Fprint(c.stderr, "\r\x1b[K")
-	}
+	c.clearProgress()
 	if err != nil && ctx.Err() == nil && !errors.Is(err, errReduction) {
 		return err
 	}

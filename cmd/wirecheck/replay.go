@@ -384,7 +384,7 @@ func (r *replayer) config() (replay.Config, error) {
 	}
 	if r.c.progress() {
 		c.Progress = func(done int) {
-			fmt.Fprintf(r.c.stderr, "\r\x1b[K%s: %d of %d statements", r.path, done, r.survey.Statements)
+			r.c.progressf("%s: %d of %d statements", r.path, done, r.survey.Statements)
 		}
 	}
 	return c, nil
@@ -407,9 +407,7 @@ func (r *replayer) run(ctx context.Context) error {
 		units.Add(s)
 	}
 	result, err := replay.Run(ctx, config, r.open, r.survey)
-	if r.c.progress() {
-		fmt.Fprint(r.c.stderr, "\r\x1b[K")
-	}
+	r.c.clearProgress()
 	if err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

@@ -101,9 +101,7 @@ func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error)
 	e := &explorer{r: r, x: x, defined: c.Definitions, benches: map[string]*bench{}, confirm: map[string]*bench{}, describe: describer(r.site.engine), labs: map[string]*lab.Lab{}}
 	defer func() { err = errors.Join(err, e.close(ctx)) }()
 	for i, g := range groups {
-		if r.c.progress() {
-			fmt.Fprintf(r.c.stderr, "\r\x1b[Kcombination %d of %d, interleavings: %d, wrong: %d", i+1, len(groups), x.Interleavings, x.Wrong)
-		}
+		r.c.progressf("combination %d of %d, interleavings: %d, wrong: %d", i+1, len(groups), x.Interleavings, x.Wrong)
 		if g.State == nil {
 			continue
 		}
@@ -119,9 +117,7 @@ func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error)
 			x.Unjudged = append(x.Unjudged, why)
 		}
 	}
-	if r.c.progress() {
-		fmt.Fprint(r.c.stderr, "\r\x1b[K")
-	}
+	r.c.clearProgress()
 	for _, w := range slices.Concat(x.Anomalies, x.Possible) {
 		w.Runs = x.runs[w.shape]
 	}

@@ -23,7 +23,8 @@ type common struct {
 	seed       uint64
 	logLevel   string
 	noProgress bool
-	orders     uint // txcheck's, for each case; 0, where no command has the flag: 1
+	progressed time.Time // when the progress line changed last
+	orders     uint      // txcheck's, for each case; 0, where no command has the flag: 1
 
 	stdout, stderr io.Writer      // results; logs, progress and errors
 	log            zerolog.Logger // ready when a command runs
@@ -107,9 +108,6 @@ func (c *common) needFormat(known ...string) error {
 	}
 	return fmt.Errorf("this command gives no %s: use %s", c.format, strings.Join(known, " or "))
 }
-
-// progress reports whether progress may be shown on stderr.
-func (c *common) progress() bool { return !c.noProgress && terminal(c.stderr) }
 
 // ordersFlag gives a command that asks oracles the one setting that one of them has.
 func ordersFlag(flags *pflag.FlagSet, c *common) {

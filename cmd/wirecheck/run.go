@@ -348,11 +348,9 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *site, leve
 			continue
 		}
 		count.Run++
-		if r.c.progress() {
-			fmt.Fprintf(r.c.stderr, "\r\x1b[K%s, %s, %s: permutation %d", filepath.Base(spec.Name), s.engine.Title, level.SQL, count.Run)
-		}
+		r.c.progressf("%s, %s, %s: permutation %d", filepath.Base(spec.Name), s.engine.Title, level.SQL, count.Run)
 		done, err := b.run(ctx, spec, perm)
-		r.clearProgress()
+		r.c.clearProgress()
 		if err != nil {
 			return errors.Join(err, p.refused(done))
 		}
@@ -375,12 +373,6 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *site, leve
 	}
 	r.counts = append(r.counts, count)
 	return p.end(count)
-}
-
-func (r *runner) clearProgress() {
-	if r.c.progress() {
-		fmt.Fprint(r.c.stderr, "\r\x1b[K")
-	}
 }
 
 // runCount says how many of the possible orders were run.

@@ -93,7 +93,7 @@ func importTrace(cmd *cobra.Command, c *common, files []string, output string, o
 		w.SetSources(sources)
 		return err
 	})
-	bar.clear()
+	c.clearProgress()
 	statements := 0
 	for _, r := range reports {
 		statements += r.Statements
@@ -113,7 +113,7 @@ type bar struct {
 	c           *common
 	what        string
 	total, done int64
-	start, last time.Time
+	start       time.Time
 }
 
 func newBar(c *common, what string, total int64) *bar {
@@ -127,22 +127,14 @@ const (
 
 func (b *bar) add(n int64) {
 	b.done += n
-	now := time.Now()
-	if !b.c.progress() || now.Sub(b.last) < barEvery {
+	if !b.c.progressDue(barEvery) {
 		return
 	}
-	b.last = now
 	full := barWidth
 	if b.total > 0 {
 		full = int(min(b.done*barWidth/b.total, barWidth))
 	}
-	speed := float64(b.done) / 1e6 / max(now.Sub(b.start).Seconds(), 0.001)
-	fmt.Fprintf(b.c.stderr, "\r\x1b[K%s [%s%s] %d of %d MB, %.0f MB/s", b.what, strings.Repeat("#", full), strings.Repeat(".", barWidth-full),
+	speed := float64(b.done) / 1e6 / max(time.Since(b.start).Seconds(), 0.001)
+	b.c.progressf("%s [%s%s] %d of %d MB, %.0f MB/s", b.what, strings.Repeat("#", full), strings.Repeat(".", barWidth-full),
 		b.done/1e6, b.total/1e6, speed)
-}
-
-func (b *bar) clear() {
-	if b.c.progress() {
-		fmt.Fprint(b.c.stderr, "\r\x1b[K")
-	}
 }

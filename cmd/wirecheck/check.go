@@ -52,7 +52,7 @@ history; 3 nothing found, but wirecheck could judge no statement in it.`,
 			if input != "native" {
 				return fmt.Errorf("unknown input %q: use native", input)
 			}
-			l, err := levelName(level)
+			l, err := oracle.ParseLevel(level)
 			if err != nil {
 				return err
 			}
@@ -63,16 +63,6 @@ history; 3 nothing found, but wirecheck could judge no statement in it.`,
 	cmd.Flags().StringVar(&input, "input", "native", "format of the history: native")
 	cmd.Flags().BoolVar(&strict, "strict", false, "also report cycles that only session order or real time forbids")
 	return cmd
-}
-
-// levelName reads a level as people write it.
-func levelName(s string) (string, error) {
-	known := []string{oracle.ReadUncommitted, oracle.ReadCommitted, oracle.RepeatableRead, oracle.Snapshot, oracle.Serializable}
-	name := strings.ToLower(strings.NewReplacer("-", " ", "_", " ").Replace(s))
-	if name != "" && !slices.Contains(known, name) {
-		return "", fmt.Errorf("unknown level %q: use one of %s", s, strings.Join(known, ", "))
-	}
-	return name, nil
 }
 
 // check judges one history and prints the result.

@@ -16,9 +16,6 @@ import (
 	"wirecheck/rewrite"
 )
 
-// passwordVariable names the environment variable that holds the password if the URL has none.
-const passwordVariable = "WIRECHECK_PASSWORD"
-
 // instrumentFlags are the flags of the instrument commands.
 type instrumentFlags struct {
 	tables   []string

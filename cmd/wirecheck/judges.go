@@ -368,3 +368,19 @@ func (b *bench) stage(ctx context.Context, name string) (*lab.Stage, error) {
 	b.stages[name] = s
 	return s, nil
 }
+
+// findLevel finds a level of the product by one of its names.
+func findLevel(d engine.Descriptor, name string) (engine.Level, error) {
+	want, err := oracle.ParseLevel(name)
+	if err != nil {
+		return engine.Level{}, err
+	}
+	var known []string
+	for _, l := range d.Levels {
+		if l.History == want {
+			return l, nil
+		}
+		known = append(known, l.History)
+	}
+	return engine.Level{}, fmt.Errorf("%s has no level %q: it has %s", d.Title, name, strings.Join(known, ", "))
+}

@@ -84,6 +84,9 @@ func missing(name string) (*engine.Descriptor, error) {
 	return &d, nil
 }
 
+// passwordVariable names the environment variable that holds the password if the URL has none.
+const passwordVariable = "WIRECHECK_PASSWORD"
+
 // siteAt reads a URL. The password may be in the environment.
 func siteAt(raw string) (*site, error) {
 	u, err := url.Parse(raw)
@@ -169,20 +172,4 @@ func (s *site) Close() error {
 		return nil
 	}
 	return s.server.Close()
-}
-
-// findLevel finds a level of the product by one of its names.
-func findLevel(d engine.Descriptor, name string) (engine.Level, error) {
-	want, err := levelName(name)
-	if err != nil {
-		return engine.Level{}, err
-	}
-	var known []string
-	for _, l := range d.Levels {
-		if l.History == want {
-			return l, nil
-		}
-		known = append(known, l.History)
-	}
-	return engine.Level{}, fmt.Errorf("%s has no level %q: it has %s", d.Title, name, strings.Join(known, ", "))
 }

@@ -80,7 +80,7 @@ func TestKnownCause(t *testing.T) {
 func TestAlsoTold(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "found")
 	h := hunterOn(t, "mariadb", "troc,wss", dir)
-	level, err := findLevel(h.site.engine, "read committed")
+	level, err := findLevel(h.instance.Engine, "read committed")
 	if err != nil {
 		t.Fatal(err)
 	}

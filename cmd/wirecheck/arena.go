@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
 	"wirecheck/lab/scenario"
@@ -20,13 +21,13 @@ import (
 
 // arena is a server on which many cases are executed and judged, at several levels. A private server that crashes is started again.
 type arena struct {
-	c       *common
-	name    string // the engine, as --engine has it
-	limit   time.Duration
-	r       *runner // keeps the server
-	site    *site
-	panel   panel
-	benches map[string]*bench // by level
+	c        *common
+	name     string // the engine, as --engine has it
+	limit    time.Duration
+	r        *runner // keeps the server
+	instance *backends.Instance
+	panel    panel
+	benches  map[string]*bench // by level
 	// undisturbed says that no case defines anything while transactions are open.
 	undisturbed bool
 	spent       map[string]time.Duration // by oracle; the isolation oracle's holds the execution that it watches
@@ -39,12 +40,12 @@ const arenaStuck = 2 * time.Second
 // openArena starts the server. undisturbed says that no case will define anything while transactions are open.
 func openArena(ctx context.Context, c *common, name string, p panel, limit time.Duration, undisturbed bool) (*arena, error) {
 	a := &arena{
-		c: c, name: name, limit: limit, panel: p, r: &runner{c: c, sites: map[string]*site{}}, benches: map[string]*bench{},
+		c: c, name: name, limit: limit, panel: p, r: &runner{c: c, instances: map[string]*backends.Instance{}}, benches: map[string]*bench{},
 		undisturbed: undisturbed, spent: map[string]time.Duration{},
 	}
 	var err error
-	if a.site, err = a.r.site(ctx, name); err == nil {
-		if _, _, err = p.fit(a.site.engine); err == nil {
+	if a.instance, err = a.r.instance(ctx, name); err == nil {
+		if _, _, err = p.fit(a.instance.Engine); err == nil {
 			err = a.hush(ctx)
 		}
 	}
@@ -56,11 +57,11 @@ func openArena(ctx context.Context, c *common, name string, p panel, limit time.
 
 // hush makes definitions quick on a private server, where no case can tell (engine.Lab.Undisturbed).
 func (a *arena) hush(ctx context.Context) error {
-	sql := a.site.engine.Lab.Undisturbed
-	if a.site.server == nil || !a.undisturbed || sql == "" {
+	sql := a.instance.Engine.Lab.Undisturbed
+	if a.instance.Server == nil || !a.undisturbed || sql == "" {
 		return nil
 	}
-	conn, err := a.site.engine.Connect(ctx, a.site.target)
+	conn, err := a.instance.Engine.Connect(ctx, a.instance.Target)
 	if err != nil {
 		return err
 	}
@@ -77,13 +78,13 @@ func (a *arena) bench(ctx context.Context, level engine.Level) (*bench, error) {
 	if b := a.benches[level.History]; b != nil {
 		return b, nil
 	}
-	if a.site.server == nil { // others need connections, too
+	if a.instance.Server == nil { // others need connections, too
 		if err := a.closeBenches(ctx); err != nil {
 			return nil, err
 		}
 	}
 	limits := shell.Limits{Stuck: arenaStuck}
-	b, err := openBench(ctx, a.c, a.site, lab.Config{Level: level, Case: a.limit, Reset: lab.Quick, Limits: limits}, a.panel)
+	b, err := openBench(ctx, a.c, a.instance, lab.Config{Level: level, Case: a.limit, Reset: lab.Quick, Limits: limits}, a.panel)
 	if err != nil {
 		return nil, err
 	}
@@ -119,11 +120,11 @@ func (a *arena) fate(ctx context.Context, d *done, err error) string {
 		return oracle.NameHang
 	case err == nil && d.Crashed:
 		return oracle.NameCrash
-	case a.site.server == nil:
+	case a.instance.Server == nil:
 		return ""
 	}
 	select {
-	case <-a.site.server.Done():
+	case <-a.instance.Server.Done():
 		return oracle.NameCrash
 	default:
 	}
@@ -132,7 +133,7 @@ func (a *arena) fate(ctx context.Context, d *done, err error) string {
 			return oracle.NameCrash
 		}
 	}
-	switch alive := a.site.answers(ctx); {
+	switch alive := a.instance.Answers(ctx); {
 	case alive == nil && (errors.Is(err, lab.ErrCaseLimit) || errors.Is(err, errJudgedLimit)):
 		// A connection that does not answer, or one that holds locks and does not go on. Should it be an oracle that is slow, then the
 		// crash oracle alone does not find it again.
@@ -147,8 +148,8 @@ func (a *arena) fate(ctx context.Context, d *done, err error) string {
 
 // restart starts the private server again. One that is somebody else's is only connected to again.
 func (a *arena) restart(ctx context.Context) error {
-	if a.site.server != nil { // what hangs in it holds locks
-		if err := a.site.server.Kill(); err != nil {
+	if a.instance.Server != nil { // what hangs in it holds locks
+		if err := a.instance.Server.Kill(); err != nil {
 			return err
 		}
 	}
@@ -157,7 +158,7 @@ func (a *arena) restart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.site = s
+	a.instance = s
 	return a.hush(ctx)
 }
 
@@ -182,7 +183,7 @@ func (a *arena) again(ctx context.Context, spec *scenario.Spec, level engine.Lev
 	case errors.As(err, &refused):
 		return false, nil
 	case err != nil, d.Crashed, d.Hung:
-		if a.site.server == nil && err != nil {
+		if a.instance.Server == nil && err != nil {
 			return false, err
 		}
 		name := a.fate(ctx, d, err)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
 	"wirecheck/lab/scenario"
@@ -61,28 +62,28 @@ type done struct {
 	rulings   []ruling
 }
 
-func openBench(ctx context.Context, c *common, s *site, config lab.Config, p panel) (_ *bench, err error) {
-	p, note, err := p.fit(s.engine)
+func openBench(ctx context.Context, c *common, s *backends.Instance, config lab.Config, p panel) (_ *bench, err error) {
+	p, note, err := p.fit(s.Engine)
 	if err != nil {
 		return nil, err
 	}
 	if note != "" {
 		c.log.Warn().Msg(note)
 	}
-	b := &bench{panel: p, version: s.version, describe: describer(s.engine), define: definer(s.engine), stages: map[string]*lab.Stage{}, seed: c.seed, orders: max(int(c.orders), 1), attempts: attempts}
+	b := &bench{panel: p, version: s.Version, describe: describer(s.Engine), define: definer(s.Engine), stages: map[string]*lab.Stage{}, seed: c.seed, orders: max(int(c.orders), 1), attempts: attempts}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close(ctx))
 		}
 	}()
-	if b.labs, err = engine.OpenLabs(ctx, s.engine, s.target); err != nil {
+	if b.labs, err = engine.OpenLabs(ctx, s.Engine, s.Target); err != nil {
 		return nil, err
 	}
 	for _, name := range b.labs.Swept {
 		c.log.Info().Str("database", name).Msg("removed a database that an earlier run had left behind")
 	}
 	var target engine.Target
-	if c.format == "isolationtester" && s.server != nil {
+	if c.format == "isolationtester" && s.Server != nil {
 		target, err = b.labs.Make(ctx, "isolation_regression") // some of PostgreSQL's specs name it
 	} else {
 		target, err = b.labs.Create(ctx)
@@ -90,7 +91,7 @@ func openBench(ctx context.Context, c *common, s *site, config lab.Config, p pan
 	if err != nil {
 		return nil, err
 	}
-	config.Backend, config.Target, config.Side = s.engine, target, target
+	config.Backend, config.Target, config.Side = s.Engine, target, target
 	if len(p.judges) > 0 && config.Reset == lab.Setup {
 		config.Reset = lab.Quick // stages begin anew many times
 	}
@@ -125,16 +126,16 @@ func (b *bench) only(keep func(judge) bool, watched bool) (restore func()) {
 }
 
 // openWatched opens a lab behind a proxy that sees what happens.
-func (b *bench) openWatched(ctx context.Context, c *common, s *site, config lab.Config, target engine.Target) (*lab.Lab, error) {
+func (b *bench) openWatched(ctx context.Context, c *common, s *backends.Instance, config lab.Config, target engine.Target) (*lab.Lab, error) {
 	var err error
-	if b.lens, err = live.Open(ctx, c.log, s.engine, s.target, b.panel.record); err != nil {
+	if b.lens, err = live.Open(ctx, c.log, s.Engine, s.Target, b.panel.record); err != nil {
 		return nil, err
 	}
 	if !config.Aside {
 		config.Reset = lab.Setup // what the proxy knows of the rows begins with the setup
 	}
 	config.Target, config.Side, config.Hidden = b.lens.Through(target), target, dialect.HiddenColumn
-	if s.engine.Protocol == engine.ProtocolMySQL {
+	if s.Engine.Protocol == engine.ProtocolMySQL {
 		config.After = "DO 0"
 	}
 	return lab.Open(ctx, config)

@@ -7,21 +7,22 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/backends"
 	"wirecheck/history/prose"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
 )
 
 // bugReport is the text for an issue tracker.
-func bugReport(s *site, spec *scenario.Spec, b *keptBug) string {
+func bugReport(s *backends.Instance, spec *scenario.Spec, b *keptBug) string {
 	var w strings.Builder
 	f := b.Finding
-	fmt.Fprintf(&w, "# %s %s: %s at %s\n\n", s.engine.Title, s.version, f.Title(), oracle.LevelName(s.engine.Name, b.Level))
-	fmt.Fprintf(&w, "## Version and settings\n\n%s %s, every session at %s", s.engine.Title, s.version, oracle.LevelName(s.engine.Name, b.Level))
-	if s.server != nil {
+	fmt.Fprintf(&w, "# %s %s: %s at %s\n\n", s.Engine.Title, s.Version, f.Title(), oracle.LevelName(s.Engine.Name, b.Level))
+	fmt.Fprintf(&w, "## Version and settings\n\n%s %s, every session at %s", s.Engine.Title, s.Version, oracle.LevelName(s.Engine.Name, b.Level))
+	if s.Server != nil {
 		fmt.Fprintf(&w, "; a private server with wirecheck's settings for labs:")
-		for _, name := range slices.Sorted(maps.Keys(s.engine.LabSettings)) {
-			fmt.Fprintf(&w, " `%s=%s`", name, s.engine.LabSettings[name])
+		for _, name := range slices.Sorted(maps.Keys(s.Engine.LabSettings)) {
+			fmt.Fprintf(&w, " `%s=%s`", name, s.Engine.LabSettings[name])
 		}
 	}
 	fmt.Fprintf(&w, ".\n\n## How to repeat\n\n```sql\n")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"wirecheck/backends"
 	"wirecheck/lab"
 	"wirecheck/lab/scenario"
 )
@@ -21,18 +22,18 @@ func TestCases(t *testing.T) {
 	for _, name := range engines() {
 		t.Run(name, func(t *testing.T) {
 			c := &common{stdout: t.Output(), stderr: t.Output(), noProgress: true}
-			r := &runner{c: c, f: runFlags{oracles: "none"}, sites: map[string]*site{}}
+			r := &runner{c: c, f: runFlags{oracles: "none"}, instances: map[string]*backends.Instance{}}
 			defer func() {
 				if err := r.close(); err != nil {
 					t.Error(err)
 				}
 			}()
-			s, err := r.site(t.Context(), name)
+			s, err := r.instance(t.Context(), name)
 			if err != nil {
 				t.Fatal(err)
 			}
 			n := 0
-			for _, level := range s.engine.Levels {
+			for _, level := range s.Engine.Levels {
 				b, err := openBench(t.Context(), c, s, lab.Config{Level: level}, panel{})
 				if err != nil {
 					t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/configs"
 	"wirecheck/history/prose"
@@ -66,15 +67,15 @@ func newController(ctx context.Context, cc configs.Control, intn func(int) int, 
 	k := &controller{config: cc, log: log, number: map[uint64]scheduler.Session{}}
 	var look shell.Look
 	if cc.Locks != "" {
-		s, err := siteAt(cc.Locks)
+		s, err := backends.At(cc.Locks)
 		if err != nil {
 			return nil, fmt.Errorf("control.locks: %w", err)
 		}
-		if s.engine.Embedded {
-			return nil, fmt.Errorf("control.locks: %s has no lock views", s.engine.Title)
+		if s.Engine.Embedded {
+			return nil, fmt.Errorf("control.locks: %s has no lock views", s.Engine.Title)
 		}
-		k.engine = s.engine
-		if k.look, err = s.engine.Watch(ctx, s.target); err != nil {
+		k.engine = s.Engine
+		if k.look, err = s.Engine.Watch(ctx, s.Target); err != nil {
 			return nil, fmt.Errorf("control.locks: %w", err)
 		}
 		look = k.waits

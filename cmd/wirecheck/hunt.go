@@ -136,7 +136,7 @@ func runHunt(ctx context.Context, c *common, f huntFlags) (err error) {
 	}
 	defer func() { err = errors.Join(err, h.close(ctx)) }()
 	h.r.f.levels = f.levels
-	if h.levels, err = h.r.levels(&scenario.Spec{}, h.site.engine); err != nil {
+	if h.levels, err = h.r.levels(&scenario.Spec{}, h.instance.Engine); err != nil {
 		return err
 	}
 	h.began, h.earlier = time.Now(), maps.Clone(h.keeper.state.Spent)
@@ -208,7 +208,7 @@ func random(seed uint64, n int) func(int) int {
 
 // database makes a database, and a generator for cases on it.
 func (h *hunter) database(base generate.Base) (*generate.Generator, *generate.Database, error) {
-	g, err := generate.New(generate.Dialect(h.site.engine.Name), h.f.limits, random(h.c.seed, base.Group|base.Attempt<<40))
+	g, err := generate.New(generate.Dialect(h.instance.Engine.Name), h.f.limits, random(h.c.seed, base.Group|base.Attempt<<40))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -225,7 +225,7 @@ func (h *hunter) metadata(base generate.Base) (string, error) {
 	for _, st := range db.Setup {
 		setup = append(setup, st.SQL)
 	}
-	return radar.Abstract(setup, radar.Options{Describe: describer(h.site.engine), Define: definer(h.site.engine)}), nil
+	return radar.Abstract(setup, radar.Options{Describe: describer(h.instance.Engine), Define: definer(h.instance.Engine)}), nil
 }
 
 // asks reports whether case i is a list of queries, if an oracle of single queries judges: the first of each database and every fifth one after
@@ -307,7 +307,7 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 			return err
 		case repeated < attempts:
 			s.Flaky++
-			h.keeper.keepFlaky(h.site.engine.Name, k.Spec, level, f, h.c.seed)
+			h.keeper.keepFlaky(h.instance.Engine.Name, k.Spec, level, f, h.c.seed)
 			continue
 		}
 		if err := h.found(ctx, k.Spec, level, f); err != nil {
@@ -388,7 +388,7 @@ const mostFails = 3
 // broken handles a case that could not be executed, or judged, to its end. The server may be the reason: that is a finding. If it is
 // not, the case is kept apart with what went wrong, and the hunt goes on, on a fresh server.
 func (h *hunter) broken(ctx context.Context, spec *scenario.Spec, level engine.Level, d *done, err error) error {
-	if h.site.server == nil {
+	if h.instance.Server == nil {
 		return err
 	}
 	if d.Result == nil {
@@ -404,7 +404,7 @@ func (h *hunter) broken(ctx context.Context, spec *scenario.Spec, level engine.L
 	h.c.log.Error().Str("engine", h.f.engine).Err(err).Msg("a case could not be judged; it is kept in broken/")
 	s := &h.keeper.state
 	s.Cases, s.Unknown, s.Broken = s.Cases+1, s.Unknown+1, s.Broken+1
-	h.keeper.keepBroken(h.site.engine.Name, spec, level, h.panel.names(), h.c.seed, err)
+	h.keeper.keepBroken(h.instance.Engine.Name, spec, level, h.panel.names(), h.c.seed, err)
 	return h.restart(ctx)
 }
 
@@ -534,7 +534,7 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 		return nil
 	case d != nil && d.Flaky:
 		s.Flaky++
-		h.keeper.keepFlaky(h.site.engine.Name, spec, level, f, h.c.seed)
+		h.keeper.keepFlaky(h.instance.Engine.Name, spec, level, f, h.c.seed)
 		return nil
 	}
 	s.Findings++

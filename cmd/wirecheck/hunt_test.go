@@ -47,7 +47,7 @@ func silent(t *testing.T) *common {
 func TestHunterKeeps(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "found")
 	h := hunterOn(t, "mariadb", "troc", dir)
-	level, err := findLevel(h.site.engine, "read committed")
+	level, err := findLevel(h.instance.Engine, "read committed")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func hunterOn(t *testing.T, name, oracles, dir string) *hunter {
 			t.Error(err)
 		}
 	})
-	if h.levels, err = h.r.levels(&scenario.Spec{}, h.site.engine); err != nil {
+	if h.levels, err = h.r.levels(&scenario.Spec{}, h.instance.Engine); err != nil {
 		t.Fatal(err)
 	}
 	return h
@@ -146,7 +146,7 @@ func TestHunterSurvives(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	dead := h.site.server
+	dead := h.instance.Server
 	if err := dead.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestHunterSurvives(t *testing.T) {
 	if err := h.oneCase(t.Context(), 3); err != nil {
 		t.Fatal(err)
 	}
-	if h.site.server == dead {
+	if h.instance.Server == dead {
 		t.Error("no new server was started")
 	}
 	if err := h.oneCase(t.Context(), 4); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wirecheck/backends"
 	"wirecheck/backends/instrument"
 	"wirecheck/rewrite"
 )
@@ -42,7 +43,7 @@ proxy hides. Use them in a test database, not in one that other clients use.
 URL names the server and the database: postgres://user@host:5432/database,
 mariadb://user@host:3306/database. A MariaDB or MySQL URL without a database
 means all databases but the server's own. The password stands in the URL or in
-the environment variable ` + passwordVariable + `. MariaDB and MySQL URLs take
+the environment variable ` + backends.PasswordVariable + `. MariaDB and MySQL URLs take
 ?tls=true, ?tls=skip-verify, ?ca=FILE and ?socket=PATH; PostgreSQL URLs take
 what libpq takes.
 
@@ -112,7 +113,7 @@ func runInstrument(ctx context.Context, c *common, verb, url string, f instrumen
 		return fmt.Errorf("unknown capture %q: known are auto, columns, native", f.capture)
 	}
 	db, err := instrument.Open(ctx, url, instrument.Options{
-		Capture: capture, Tables: f.tables, Password: os.Getenv(passwordVariable), LockWait: f.lockWait,
+		Capture: capture, Tables: f.tables, Password: os.Getenv(backends.PasswordVariable), LockWait: f.lockWait,
 	})
 	if err != nil {
 		return err

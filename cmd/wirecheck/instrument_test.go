@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"wirecheck/backends"
 	"wirecheck/internal/testserver"
 )
 
@@ -176,8 +177,8 @@ func TestInstrumentPasswordFromEnvironment(t *testing.T) {
 	if _, errOut, status := command(t, "instrument", "status", url); status != exitFailed || !strings.Contains(errOut, "Access denied") {
 		t.Errorf("without password: exit status %d, said %q", status, errOut)
 	}
-	t.Setenv(passwordVariable, d.Password)
+	t.Setenv(backends.PasswordVariable, d.Password)
 	if _, errOut, status := command(t, "instrument", "status", url); status != exitClean {
-		t.Errorf("with %s: exit status %d, said %q", passwordVariable, status, errOut)
+		t.Errorf("with %s: exit status %d, said %q", backends.PasswordVariable, status, errOut)
 	}
 }

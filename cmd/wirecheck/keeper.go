@@ -303,7 +303,7 @@ func (k *keeper) writeFolder(p pendingFolder) error {
 
 // keep writes a distinct bug, or counts one that is there.
 func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.Spec, level engine.Level, f *oracle.Finding) (*keptBug, error) {
-	sign := signature(h.site.engine, small, f)
+	sign := signature(h.instance.Engine, small, f)
 	if k.known[sign] {
 		return nil, nil
 	}
@@ -314,9 +314,9 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 		}
 	}
 	k.state.Seen[sign]++
-	t := scenario.Target{Engine: h.site.engine.Name, Level: level.History}
+	t := scenario.Target{Engine: h.instance.Engine.Name, Level: level.History}
 	b := &keptBug{
-		Signature: sign, Folder: k.free(string(f.Class), len(k.kept)+1), Engine: h.site.engine.Name, Version: h.site.version, Level: level.History,
+		Signature: sign, Folder: k.free(string(f.Class), len(k.kept)+1), Engine: h.instance.Engine.Name, Version: h.instance.Version, Level: level.History,
 		Title: fmt.Sprintf("%s: %s", f.Class, f.Title()), Size: sizeOf(small), Seen: 1, Finding: f,
 	}
 	if f.Difference != nil {
@@ -337,9 +337,9 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 		return nil, err
 	}
 	files["finding.json"] = string(finding) + "\n"
-	files["report.md"] = bugReport(h.site, small, b)
+	files["report.md"] = bugReport(h.instance, small, b)
 	files["reproduce.sh"] = fmt.Sprintf("#!/bin/sh\n# Shows it on a fresh private server, or on the one whose URL is given.\nexec wirecheck run \"$(dirname \"$0\")/case.spec\" --engine \"${1:-%s}\" --level %q --oracle %s\n", h.f.engine, level.History, f.Oracle)
-	if h.site.engine.Embedded { // no proxy, no history
+	if h.instance.Engine.Embedded { // no proxy, no history
 	} else if files["history.jsonl"], err = h.history(ctx, small, level); err != nil {
 		files["history.jsonl"] = ""
 		h.c.log.Warn().Err(err).Str("folder", b.Folder).Msg("the history could not be recorded")
@@ -476,7 +476,7 @@ func sizeOf(spec *scenario.Spec) string {
 // history executes a case behind a proxy that records what each statement read and wrote.
 func (h *hunter) history(ctx context.Context, spec *scenario.Spec, level engine.Level) (string, error) {
 	var text strings.Builder
-	b, err := openBench(ctx, h.c, h.site, lab.Config{Level: level, Case: h.f.limit, Limits: shell.Limits{Stuck: arenaStuck}}, panel{isolation: true, record: &text})
+	b, err := openBench(ctx, h.c, h.instance, lab.Config{Level: level, Case: h.f.limit, Limits: shell.Limits{Stuck: arenaStuck}}, panel{isolation: true, record: &text})
 	if err != nil {
 		return "", err
 	}

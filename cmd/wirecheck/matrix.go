@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
 	"wirecheck/lab/scenario"
@@ -77,7 +78,7 @@ func (r *runner) matrix(ctx context.Context, specs []*scenario.Spec) error {
 	var all []matrixCell
 	var rows []oracleRow
 	for i, name := range r.f.engines {
-		d, err := missing(name)
+		d, err := backends.Missing(name)
 		if err != nil {
 			return err
 		}
@@ -125,28 +126,28 @@ func (r *runner) matrix(ctx context.Context, specs []*scenario.Spec) error {
 
 // matrixOf executes the files on one engine, level by level, and writes the table.
 func (r *runner) matrixOf(ctx context.Context, name string, specs []*scenario.Spec, out *bytes.Buffer) ([]matrixCell, error) {
-	s, err := r.site(ctx, name)
+	s, err := r.instance(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	levels, err := r.levels(&scenario.Spec{}, s.engine)
+	levels, err := r.levels(&scenario.Spec{}, s.Engine)
 	if err != nil {
 		return nil, err
 	}
 	rows, header := make([][]string, len(specs)), []string{"scenario"}
 	var all []matrixCell
 	for _, level := range levels {
-		header = append(header, oracle.LevelName(s.engine.Name, level.History))
+		header = append(header, oracle.LevelName(s.Engine.Name, level.History))
 		cells, err := r.matrixAt(ctx, s, level, specs)
 		if err != nil {
-			return nil, fmt.Errorf("%s at %s: %w", s.engine.Title, level.SQL, err)
+			return nil, fmt.Errorf("%s at %s: %w", s.Engine.Title, level.SQL, err)
 		}
 		all = append(all, cells...)
 		for i, cell := range cells {
 			rows[i] = append(rows[i], cell.String())
 		}
 	}
-	fmt.Fprintf(out, "## %s (`%s`)\n\nVersion %s.\n\n", s.engine.Title, name, s.version)
+	fmt.Fprintf(out, "## %s (`%s`)\n\nVersion %s.\n\n", s.Engine.Title, name, s.Version)
 	fmt.Fprintf(out, "| %s |\n|%s\n", strings.Join(header, " | "), strings.Repeat("---|", len(header)))
 	for i, spec := range specs {
 		fmt.Fprintf(out, "| %s | %s |\n", strings.TrimSuffix(filepath.Base(spec.Name), ".spec"), strings.Join(rows[i], " | "))
@@ -155,7 +156,7 @@ func (r *runner) matrixOf(ctx context.Context, name string, specs []*scenario.Sp
 }
 
 // matrixAt executes the files at one level, in one database: the first permutation of each that is meant for it.
-func (r *runner) matrixAt(ctx context.Context, s *site, level engine.Level, specs []*scenario.Spec) (cells []matrixCell, err error) {
+func (r *runner) matrixAt(ctx context.Context, s *backends.Instance, level engine.Level, specs []*scenario.Spec) (cells []matrixCell, err error) {
 	b, err := openBench(ctx, r.c, s, lab.Config{Level: level, Case: r.f.limit}, panel{isolation: r.f.oracles != "none"})
 	if err != nil {
 		return nil, err
@@ -163,7 +164,7 @@ func (r *runner) matrixAt(ctx context.Context, s *site, level engine.Level, spec
 	defer func() { err = errors.Join(err, b.close(ctx)) }()
 	t := r.targetOf(s, level)
 	for _, spec := range specs {
-		r.c.progressf("%s, %s, %s", filepath.Base(spec.Name), s.engine.Title, level.SQL)
+		r.c.progressf("%s, %s, %s", filepath.Base(spec.Name), s.Engine.Title, level.SQL)
 		cell := matrixCell{results: "not meant for it"}
 		for perm := range spec.Orders(r.mode(spec), r.choice(spec, s, level, &runCount{})) {
 			if !spec.For(perm, t) {

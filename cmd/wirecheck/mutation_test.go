@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/internal/fault"
 	"wirecheck/lab"
@@ -45,7 +46,7 @@ func TestMutation(t *testing.T) {
 			m := newMutation(t, name, p)
 			var report strings.Builder
 			defer func() { fmt.Println(report.String()) }() // also of what was measured before something ended the test
-			fmt.Fprintf(&report, "\n## %s %s\n\n", m.site.engine.Title, m.site.version)
+			fmt.Fprintf(&report, "\n## %s %s\n\n", m.instance.Engine.Title, m.instance.Version)
 			m.clean(&report)
 			m.faults(&report)
 		})
@@ -54,28 +55,28 @@ func TestMutation(t *testing.T) {
 
 // mutation is the measurement on one engine.
 type mutation struct {
-	t       *testing.T
-	c       *common
-	site    *site
-	in      *fault.Injector
-	panel   panel
-	hunter  *hunter           // makes the cases, as hunt does
-	benches map[string]*bench // by level
-	folder  string            // of cases that were found without a fault
+	t        *testing.T
+	c        *common
+	instance *backends.Instance
+	in       *fault.Injector
+	panel    panel
+	hunter   *hunter           // makes the cases, as hunt does
+	benches  map[string]*bench // by level
+	folder   string            // of cases that were found without a fault
 }
 
 func newMutation(t *testing.T, name string, p panel) *mutation {
 	c := &common{stdout: t.Output(), stderr: t.Output(), noProgress: true, seed: *mutationSeed}
-	s, err := openSite(t.Context(), name)
+	s, err := backends.Open(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := &mutation{t: t, c: c, panel: p, benches: map[string]*bench{}}
-	m.in = fault.New(s.engine, s.target, describer(s.engine))
-	m.hunter = &hunter{arena: &arena{c: c, site: s}, f: huntFlags{limits: generate.DefaultLimits()}}
+	m.in = fault.New(s.Engine, s.Target, describer(s.Engine))
+	m.hunter = &hunter{arena: &arena{c: c, instance: s}, f: huntFlags{limits: generate.DefaultLimits()}}
 	spoiled := *s
-	spoiled.engine = m.in.Backend()
-	m.site = &spoiled
+	spoiled.Engine = m.in.Backend()
+	m.instance = &spoiled
 	t.Cleanup(func() {
 		var errs []error
 		for _, b := range m.benches {
@@ -93,7 +94,7 @@ func (m *mutation) bench(level engine.Level) *bench {
 	if b == nil {
 		var err error
 		config := lab.Config{Level: level, Case: time.Minute, Reset: lab.Quick, Limits: shell.Limits{Stuck: arenaStuck}, Application: "mutation"}
-		if b, err = openBench(m.t.Context(), m.c, m.site, config, m.panel); err != nil {
+		if b, err = openBench(m.t.Context(), m.c, m.instance, config, m.panel); err != nil {
 			m.t.Fatal(err)
 		}
 		b.sparing, b.attempts = true, *mutationTimes
@@ -208,7 +209,7 @@ const cleanGroup = 10
 func (m *mutation) clean(out *strings.Builder) {
 	fmt.Fprintf(out, "| level | oracle | cases | found | flaky | unknown | permitted | known bugs of the server |\n|---|---|---|---|---|---|---|---|\n")
 	reasons, why := map[string]string{}, map[string]int{}
-	for n, level := range m.site.engine.Levels {
+	for n, level := range m.instance.Engine.Levels {
 		b := m.bench(level)
 		all, cases, given := tallies{}, 0, 0
 		began := time.Now()
@@ -243,7 +244,7 @@ func (m *mutation) clean(out *strings.Builder) {
 			}
 		}
 		fmt.Fprintf(out, "| %s | all: %.1f cases/s | | | | | | |\n", level.History, float64(cases)/took.Seconds())
-		fmt.Fprintf(os.Stderr, "%s, %s: %d cases without a fault in %v\n", m.site.engine.Title, level.SQL, cases, took.Round(time.Second))
+		fmt.Fprintf(os.Stderr, "%s, %s: %d cases without a fault in %v\n", m.instance.Engine.Title, level.SQL, cases, took.Round(time.Second))
 	}
 	m.explain(out, reasons, why)
 }
@@ -286,7 +287,7 @@ func (m *mutation) keep(spec *scenario.Spec, level engine.Level, i int, f *oracl
 			m.t.Fatal(err)
 		}
 	}
-	path := filepath.Join(m.folder, fmt.Sprintf("%s-%s-%d.spec", m.site.engine.Name, strings.ReplaceAll(level.History, " ", "-"), i))
+	path := filepath.Join(m.folder, fmt.Sprintf("%s-%s-%d.spec", m.instance.Engine.Name, strings.ReplaceAll(level.History, " ", "-"), i))
 	text, err := spec.Print()
 	if err == nil {
 		err = os.WriteFile(path, []byte(text), 0o644)
@@ -299,7 +300,7 @@ func (m *mutation) keep(spec *scenario.Spec, level engine.Level, i int, f *oracl
 		say, how = m.t.Logf, fmt.Sprintf("flaky (%d of %d)", f.Difference.Reproduced, f.Difference.Attempts)
 	}
 	say("%s in a correct server by %s: %s %s: bin/wirecheck run %s --engine %s --level %q --oracle %s",
-		how, f.Oracle, f.Class, f.Name, path, m.site.engine.Name, level.SQL, f.Oracle)
+		how, f.Oracle, f.Class, f.Name, path, m.instance.Engine.Name, level.SQL, f.Oracle)
 }
 
 // spoiled counts the cases with one kind of fault.
@@ -334,7 +335,7 @@ func (m *mutation) faults(out *strings.Builder) {
 		}
 		fmt.Fprintf(out, " %s |\n", percent(s.any, s.visible))
 		total += s.any
-		fmt.Fprintf(os.Stderr, "%s, %s: fired in %d cases of %d, visible in %d, found in %d\n", m.site.engine.Title, kind, s.fired, s.tried, s.visible, s.any)
+		fmt.Fprintf(os.Stderr, "%s, %s: fired in %d cases of %d, visible in %d, found in %d\n", m.instance.Engine.Title, kind, s.fired, s.tried, s.visible, s.any)
 	}
 	executing := slices.ContainsFunc(m.panel.judges, func(j judge) bool { return j.Name != "crash" })
 	if executing && total == 0 && *mutationFaults > 0 {
@@ -364,7 +365,7 @@ func percent(n, of int) string {
 // oneFault executes one case with a fault. It is judged if the fault shows: if the execution differs in anything from the one
 // without it, an answer, a wait, a row in the end.
 func (m *mutation) oneFault(kind fault.Kind, i int, s *spoiled) {
-	level := m.site.engine.Levels[i%len(m.site.engine.Levels)]
+	level := m.instance.Engine.Levels[i%len(m.instance.Engine.Levels)]
 	b := m.bench(level)
 	spec, perm := m.generated(i, 1)
 	var plan []fault.Step

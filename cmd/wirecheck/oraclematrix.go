@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
 	"wirecheck/lab/scenario"
@@ -25,11 +26,11 @@ type oracleRow struct {
 
 // oracleMatrixOf executes the files on one engine at the levels that they are for, and writes what each oracle says.
 func (r *runner) oracleMatrixOf(ctx context.Context, name string, specs []*scenario.Spec, out io.Writer) ([]oracleRow, error) {
-	s, err := r.site(ctx, name)
+	s, err := r.instance(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	levels, err := r.levels(&scenario.Spec{}, s.engine)
+	levels, err := r.levels(&scenario.Spec{}, s.Engine)
 	if err != nil {
 		return nil, err
 	}
@@ -46,14 +47,14 @@ func (r *runner) oracleMatrixOf(ctx context.Context, name string, specs []*scena
 	for _, level := range levels {
 		row, err := r.oracleRowsAt(ctx, s, level, p, specs)
 		if err != nil {
-			return nil, fmt.Errorf("%s at %s: %w", s.engine.Title, level.SQL, err)
+			return nil, fmt.Errorf("%s at %s: %w", s.Engine.Title, level.SQL, err)
 		}
 		for i, spec := range specs {
 			if row[i] == nil {
 				continue
 			}
 			all = append(all, *row[i])
-			fields := []string{strings.TrimSuffix(filepath.Base(spec.Name), ".spec"), oracle.LevelName(s.engine.Name, level.History), row[i].results}
+			fields := []string{strings.TrimSuffix(filepath.Base(spec.Name), ".spec"), oracle.LevelName(s.Engine.Name, level.History), row[i].results}
 			for _, name := range columns {
 				fields = append(fields, row[i].cells[name])
 			}
@@ -64,7 +65,7 @@ func (r *runner) oracleMatrixOf(ctx context.Context, name string, specs []*scena
 			rows[spec] = append(rows[spec], "| "+strings.Join(fields, " | ")+" |\n")
 		}
 	}
-	fmt.Fprintf(out, "## %s (`%s`)\n\nVersion %s.\n\n", s.engine.Title, name, s.version)
+	fmt.Fprintf(out, "## %s (`%s`)\n\nVersion %s.\n\n", s.Engine.Title, name, s.Version)
 	header := append(append([]string{"scenario", "level", "results"}, columns...), "not as it should be")
 	fmt.Fprintf(out, "| %s |\n|%s\n", strings.Join(header, " | "), strings.Repeat("---|", len(header)))
 	for _, spec := range specs {
@@ -74,7 +75,7 @@ func (r *runner) oracleMatrixOf(ctx context.Context, name string, specs []*scena
 }
 
 // oracleRowsAt executes the files at one level: the first permutation of each that is meant for it.
-func (r *runner) oracleRowsAt(ctx context.Context, s *site, level engine.Level, p panel, specs []*scenario.Spec) (rows []*oracleRow, err error) {
+func (r *runner) oracleRowsAt(ctx context.Context, s *backends.Instance, level engine.Level, p panel, specs []*scenario.Spec) (rows []*oracleRow, err error) {
 	b, err := openBench(ctx, r.c, s, lab.Config{Level: level, Case: r.f.limit}, p)
 	if err != nil {
 		return nil, err
@@ -83,7 +84,7 @@ func (r *runner) oracleRowsAt(ctx context.Context, s *site, level engine.Level, 
 	rows = make([]*oracleRow, len(specs))
 	t := r.targetOf(s, level)
 	for i, spec := range specs {
-		r.c.progressf("%s, %s, %s", filepath.Base(spec.Name), s.engine.Title, level.SQL)
+		r.c.progressf("%s, %s, %s", filepath.Base(spec.Name), s.Engine.Title, level.SQL)
 		for perm := range spec.Orders(r.mode(spec), r.choice(spec, s, level, &runCount{})) {
 			if !spec.For(perm, t) {
 				continue

@@ -135,15 +135,15 @@ func way(r *lab.Result, spec *scenario.Spec) string {
 // openLab is a lab on a private server that ends with the test.
 func openLab(t *testing.T, name, level string, c lab.Config) (*lab.Lab, engine.Descriptor, engine.Level) {
 	t.Helper()
-	s, err := openSite(t.Context(), name)
+	s, err := backends.Open(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	if c.Level, err = findLevel(s.engine, level); err != nil {
+	if c.Level, err = findLevel(s.Engine, level); err != nil {
 		t.Fatal(err)
 	}
-	labs, err := engine.OpenLabs(t.Context(), s.engine, s.target)
+	labs, err := engine.OpenLabs(t.Context(), s.Engine, s.Target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,13 +151,13 @@ func openLab(t *testing.T, name, level string, c lab.Config) (*lab.Lab, engine.D
 	if c.Target, err = labs.Create(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c.Backend, c.Side = s.engine, c.Target
+	c.Backend, c.Side = s.Engine, c.Target
 	l, err := lab.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	return l, s.engine, c.Level
+	return l, s.Engine, c.Level
 }
 
 // TestPrunedRunsShowEverything runs random scenarios on real servers, all interleavings and those that pruning leaves: what

@@ -126,17 +126,17 @@ func runReduce(ctx context.Context, c *common, f reduceFlags, path string) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, a.close(ctx)) }()
-	level, err := f.levelOf(spec, a.site.engine)
+	level, err := f.levelOf(spec, a.instance.Engine)
 	if err != nil {
 		return err
 	}
-	spec = witness(spec, spec.Permutations[f.permutation-1], scenario.Target{Engine: a.site.engine.Name, Level: level.History}, strings.Split(p.names(), ","), c.seed)
+	spec = witness(spec, spec.Permutations[f.permutation-1], scenario.Target{Engine: a.instance.Engine.Name, Level: level.History}, strings.Split(p.names(), ","), c.seed)
 	found, err := a.find(ctx, spec, level, f.class)
 	if err != nil {
 		return err
 	}
 	if found == nil {
-		fmt.Fprintf(c.stderr, "wirecheck: nothing is found in %s on %s at %s: there is nothing to keep while it is made smaller\n", path, a.site.engine.Title, level.SQL)
+		fmt.Fprintf(c.stderr, "wirecheck: nothing is found in %s on %s at %s: there is nothing to keep while it is made smaller\n", path, a.instance.Engine.Title, level.SQL)
 		return exitUnknown
 	}
 	fmt.Fprintf(c.stderr, "keeping: %s: %s (%s)\n", found.Oracle, found.Title(), found.Class)
@@ -181,7 +181,7 @@ func (a *arena) reduce(
 	ctx context.Context, spec *scenario.Spec, level engine.Level, found *oracle.Finding, tries int, within time.Duration, progress func(reduce.Progress),
 ) (*scenario.Spec, reduce.Progress, error) {
 	began := time.Now()
-	describe := describer(a.site.engine)
+	describe := describer(a.instance.Engine)
 	o := reduce.Options{Tries: tries, Progress: progress, Split: func(sql string) []string {
 		statements, err := describe(sql)
 		if err != nil {
@@ -193,7 +193,7 @@ func (a *arena) reduce(
 		}
 		return parts
 	}}
-	switch a.site.engine.Protocol { // others have no parser that is ours
+	switch a.instance.Engine.Protocol { // others have no parser that is ours
 	case engine.ProtocolPostgres:
 		o.Simpler = postgres.Simpler
 	case engine.ProtocolMySQL:

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
 	"wirecheck/lab/scenario"
@@ -81,12 +82,12 @@ func TestSameSeedSameOutput(t *testing.T) {
 	spec := parse(t, circles)
 	for _, name := range []string{"postgres", "mariadb"} {
 		t.Run(name, func(t *testing.T) {
-			s, err := openSite(t.Context(), name)
+			s, err := backends.Open(t.Context(), name)
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { s.Close() })
-			level, err := findLevel(s.engine, s.engine.Default)
+			level, err := findLevel(s.Engine, s.Engine.Default)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,10 +119,10 @@ func TestSameSeedSameOutput(t *testing.T) {
 }
 
 // schedules runs some random interleavings, always the same ones, and gives what is printed.
-func schedules(t *testing.T, b *bench, c *common, s *site, level engine.Level, spec *scenario.Spec) string {
+func schedules(t *testing.T, b *bench, c *common, s *backends.Instance, level engine.Level, spec *scenario.Spec) string {
 	t.Helper()
 	var out bytes.Buffer
-	p := printer{c: c, out: &out, spec: spec, site: s, level: level}
+	p := printer{c: c, out: &out, spec: spec, instance: s, level: level}
 	p.begin()
 	n := 0
 	for _, mode := range []scenario.Mode{{Kind: scenario.KindRandom, N: 3}, {Kind: scenario.KindPCT, N: 2, Depth: 3}} {
@@ -131,7 +132,7 @@ func schedules(t *testing.T, b *bench, c *common, s *site, level engine.Level, s
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := p.permutation(n, d, verdictOf(spec, scenario.Target{Engine: s.engine.Name, Level: level.History}, d)); err != nil {
+			if err := p.permutation(n, d, verdictOf(spec, scenario.Target{Engine: s.Engine.Name, Level: level.History}, d)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/lab/replay"
 	"wirecheck/lab/scenario"
@@ -141,19 +142,19 @@ func (f *replayFlags) check() error {
 
 // replayer is one run of wirecheck replay.
 type replayer struct {
-	c      *common
-	f      replayFlags
-	path   string
-	survey *replay.Survey
-	site   *site
-	lens   *live.Proxy
-	labs   *engine.Labs
-	target engine.Target // the database, not through the lens
-	main   string        // the capture's database
-	left   map[string]int
-	defs   replay.Definitions // the snapshot's
-	filter sessionFilter
-	report replayReport
+	c        *common
+	f        replayFlags
+	path     string
+	survey   *replay.Survey
+	instance *backends.Instance
+	lens     *live.Proxy
+	labs     *engine.Labs
+	target   engine.Target // the database, not through the lens
+	main     string        // the capture's database
+	left     map[string]int
+	defs     replay.Definitions // the snapshot's
+	filter   sessionFilter
+	report   replayReport
 	// victims says that the server lets us choose who is the victim of a deadlock.
 	victims bool
 }
@@ -180,10 +181,10 @@ func runReplay(ctx context.Context, c *common, f replayFlags, path string) (err 
 		}
 		name = r.survey.Products[0]
 	}
-	if r.site, err = openSite(ctx, name); err != nil {
+	if r.instance, err = backends.Open(ctx, name); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.site.Close()) }()
+	defer func() { err = errors.Join(err, r.instance.Close()) }()
 	if err := r.sameDialect(); err != nil {
 		return err
 	}
@@ -206,22 +207,22 @@ func (r *replayer) sameDialect() error {
 	if len(r.survey.Products) == 0 {
 		return nil
 	}
-	if r.site.engine.Embedded {
-		return fmt.Errorf("the trace is of %s, and cannot be replayed on %s: traces are of servers", r.survey.Products[0], r.site.engine.Title)
+	if r.instance.Engine.Embedded {
+		return fmt.Errorf("the trace is of %s, and cannot be replayed on %s: traces are of servers", r.survey.Products[0], r.instance.Engine.Title)
 	}
-	if mysql := trace.DialectOf(r.survey.Products[0]) == trace.MySQL; mysql != (r.site.engine.Protocol == engine.ProtocolMySQL) {
-		return fmt.Errorf("the trace is of %s, and cannot be replayed on %s", r.survey.Products[0], r.site.engine.Title)
+	if mysql := trace.DialectOf(r.survey.Products[0]) == trace.MySQL; mysql != (r.instance.Engine.Protocol == engine.ProtocolMySQL) {
+		return fmt.Errorf("the trace is of %s, and cannot be replayed on %s", r.survey.Products[0], r.instance.Engine.Title)
 	}
 	return nil
 }
 
-func (r *replayer) private() bool { return r.site.server != nil }
+func (r *replayer) private() bool { return r.instance.Server != nil }
 
-func (r *replayer) postgres() bool { return r.site.engine.Protocol == engine.ProtocolPostgres }
+func (r *replayer) postgres() bool { return r.instance.Engine.Protocol == engine.ProtocolPostgres }
 
 // prepare makes the database as it was before the first statement.
 func (r *replayer) prepare(ctx context.Context) (err error) {
-	if r.labs, err = engine.OpenLabs(ctx, r.site.engine, r.site.target); err != nil {
+	if r.labs, err = engine.OpenLabs(ctx, r.instance.Engine, r.instance.Target); err != nil {
 		return err
 	}
 	r.main = r.f.database
@@ -239,7 +240,7 @@ func (r *replayer) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	if p.isolation {
-		if r.lens, err = live.Open(ctx, r.c.log, r.site.engine, r.site.target, nil); err != nil {
+		if r.lens, err = live.Open(ctx, r.c.log, r.instance.Engine, r.instance.Target, nil); err != nil {
 			return err
 		}
 	}
@@ -264,7 +265,7 @@ func (r *replayer) makeDatabase(ctx context.Context) (err error) {
 	if err != nil || !r.postgres() {
 		return err
 	}
-	conn, err := r.site.engine.Connect(ctx, r.target)
+	conn, err := r.instance.Engine.Connect(ctx, r.target)
 	if err != nil {
 		return err
 	}
@@ -288,7 +289,7 @@ func (r *replayer) accounts(ctx context.Context) error {
 	if !r.private() || !r.postgres() {
 		return nil
 	}
-	conn, err := r.site.engine.Connect(ctx, r.target)
+	conn, err := r.instance.Engine.Connect(ctx, r.target)
 	if err != nil {
 		return err
 	}
@@ -319,7 +320,7 @@ func (r *replayer) restore(ctx context.Context) (err error) {
 			target = r.lens.Through(target)
 		}
 	}
-	conn, err := r.site.engine.Connect(ctx, target)
+	conn, err := r.instance.Engine.Connect(ctx, target)
 	if err != nil {
 		return err
 	}
@@ -359,7 +360,7 @@ func (r *replayer) config() (replay.Config, error) {
 	}
 	r.left = map[string]int{}
 	c := replay.Config{
-		Backend: r.site.engine, Target: r.target, Side: r.target, Describe: replay.Describe(describer(r.site.engine)), Order: order, Speed: r.f.speed,
+		Backend: r.instance.Engine, Target: r.target, Side: r.target, Describe: replay.Describe(describer(r.instance.Engine)), Order: order, Speed: r.f.speed,
 		Limits: replay.Limits{Statement: r.f.limit}, Confined: !r.private(), Until: until,
 		Keep: func(id uint64, s *trace.Session) bool {
 			if !r.filter.keeps(id, s) {
@@ -420,7 +421,7 @@ func (r *replayer) run(ctx context.Context) error {
 	if r.survey.Warning != "" {
 		result.Notes = append(result.Notes, r.survey.Warning)
 	}
-	r.report.Trace, r.report.Engine, r.report.Version = r.path, r.site.engine.Name, r.site.version
+	r.report.Trace, r.report.Engine, r.report.Version = r.path, r.instance.Engine.Name, r.instance.Version
 	r.report.Replay, r.report.LeftOut = result, r.left
 	if r.lens != nil {
 		j := r.lens.Checker.Result()

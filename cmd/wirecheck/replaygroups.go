@@ -98,7 +98,7 @@ func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error)
 	if err := r.states(ctx, groups, c.Definitions); err != nil {
 		return err
 	}
-	e := &explorer{r: r, x: x, defined: c.Definitions, benches: map[string]*bench{}, confirm: map[string]*bench{}, describe: describer(r.site.engine), labs: map[string]*lab.Lab{}}
+	e := &explorer{r: r, x: x, defined: c.Definitions, benches: map[string]*bench{}, confirm: map[string]*bench{}, describe: describer(r.instance.Engine), labs: map[string]*lab.Lab{}}
 	defer func() { err = errors.Join(err, e.close(ctx)) }()
 	for i, g := range groups {
 		r.c.progressf("combination %d of %d, interleavings: %d, wrong: %d", i+1, len(groups), x.Interleavings, x.Wrong)
@@ -154,12 +154,12 @@ func (r *replayer) states(ctx context.Context, groups []*replay.Group, defined [
 	if err != nil {
 		return err
 	}
-	side, err := r.site.engine.Connect(ctx, r.target)
+	side, err := r.instance.Engine.Connect(ctx, r.target)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, side.Close()) }()
-	if err := r.site.engine.Lab.PrepareConn(ctx, side); err != nil {
+	if err := r.instance.Engine.Lab.PrepareConn(ctx, side); err != nil {
 		return err
 	}
 	config.Order, config.Speed = replay.OrderCommit, 0
@@ -184,7 +184,7 @@ func (r *replayer) states(ctx context.Context, groups []*replay.Group, defined [
 
 // state reads the committed state as far as a group needs it.
 func (r *replayer) state(ctx context.Context, side engine.Conn, g *replay.Group, n int, defined []replay.Definition) error {
-	b := r.site.engine.Lab
+	b := r.instance.Engine.Lab
 	tables, err := b.Definitions(ctx, side)
 	if err != nil {
 		return err
@@ -288,13 +288,13 @@ func (e *explorer) at(ctx context.Context, level engine.Level) (_ *lab.Lab, _ *b
 	config := lab.Config{Level: level, Case: e.r.f.limit, Reset: lab.Quick, Aside: e.r.postgres()}
 	config.Limits.Stuck = arenaStuck
 	if p.isolation || len(p.judges) > 0 {
-		if e.benches[level.History], err = openBench(ctx, e.r.c, e.r.site, config, p); err != nil {
+		if e.benches[level.History], err = openBench(ctx, e.r.c, e.r.instance, config, p); err != nil {
 			return nil, nil, err
 		}
 		e.benches[level.History].attempts = 0
 	}
 	if e.owner == nil {
-		if e.owner, err = engine.OpenLabs(ctx, e.r.site.engine, e.r.site.target); err != nil {
+		if e.owner, err = engine.OpenLabs(ctx, e.r.instance.Engine, e.r.instance.Target); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -302,7 +302,7 @@ func (e *explorer) at(ctx context.Context, level engine.Level) (_ *lab.Lab, _ *b
 	if err != nil {
 		return nil, nil, err
 	}
-	config.Backend, config.Target, config.Side = e.r.site.engine, target, target
+	config.Backend, config.Target, config.Side = e.r.instance.Engine, target, target
 	l, err := lab.Open(ctx, config)
 	if err != nil {
 		return nil, nil, err
@@ -323,7 +323,7 @@ func (e *explorer) judges(ctx context.Context, level engine.Level, oracles []str
 	}
 	config := lab.Config{Level: level, Case: e.r.f.limit}
 	config.Limits.Stuck = arenaStuck
-	b, err := openBench(ctx, e.r.c, e.r.site, config, p)
+	b, err := openBench(ctx, e.r.c, e.r.instance, config, p)
 	if err != nil {
 		return nil, err
 	}
@@ -355,9 +355,9 @@ type combination struct {
 func (e *explorer) group(ctx context.Context, g *replay.Group) (why string, err error) {
 	name := g.Units[0].Level
 	if name == "" {
-		name = e.r.site.engine.Default
+		name = e.r.instance.Engine.Default
 	}
-	level, err := findLevel(e.r.site.engine, name)
+	level, err := findLevel(e.r.instance.Engine, name)
 	if err != nil {
 		return "", err
 	}
@@ -394,7 +394,7 @@ func (k *combination) begin(ctx context.Context) (why string, err error) {
 	tables, thinned := k.g.State.Tables, k.g.State.Thinned
 	defs := k.e.r.definitions(k.e.defined[:k.g.State.Defined])
 	for {
-		k.spec, k.recorded = k.g.Spec("replay.spec", k.e.r.site.engine.Lab, defs, tables, d)
+		k.spec, k.recorded = k.g.Spec("replay.spec", k.e.r.instance.Engine.Lab, defs, tables, d)
 		k.base, err = k.lab.Run(ctx, k.spec, k.recorded, func() {})
 		var refused *engine.ServerError
 		if errors.As(err, &refused) {
@@ -417,7 +417,7 @@ func (k *combination) begin(ctx context.Context) (why string, err error) {
 	for _, u := range k.g.Units {
 		k.lanes = append(k.lanes, replay.NewLane(u, d))
 	}
-	k.stage = lab.NewStage(k.lab, k.e.r.site.version, k.e.describe)
+	k.stage = lab.NewStage(k.lab, k.e.r.instance.Version, k.e.describe)
 	again, err := k.lab.Run(ctx, k.spec, k.recorded, func() {})
 	if err != nil {
 		return "", err
@@ -520,7 +520,7 @@ func (k *combination) others(ctx context.Context) error {
 	choice := scenario.Choice{}
 	switch k.e.r.f.mode.Kind {
 	case scenario.KindAll:
-		choice.Independent = independence(k.spec, k.e.r.site.engine, k.level)
+		choice.Independent = independence(k.spec, k.e.r.instance.Engine, k.level)
 	default:
 		k.e.r.c.random()
 		choice.Intn = mathrand.New(mathrand.NewPCG(k.e.r.c.seed, uint64(k.g.Start))).IntN
@@ -822,7 +822,7 @@ func (k *combination) printable(from *scenario.Spec, p *scenario.Permutation) (*
 // print makes the scenario file, and executes it as wirecheck run does: why says why it does not show what was found.
 func (k *combination) print(ctx context.Context, w *wrongRun, spec *scenario.Spec, p *scenario.Permutation) (why string, err error) {
 	spec, p = k.printable(spec, p)
-	out := witness(spec, p, scenario.Target{Engine: k.e.r.site.engine.Name, Level: k.level.History}, w.oracles, 0)
+	out := witness(spec, p, scenario.Target{Engine: k.e.r.instance.Engine.Name, Level: k.level.History}, w.oracles, 0)
 	out.Header = []string{fmt.Sprintf("%s: %s of sessions %v of %s", strings.Join(w.Found, ", "), k.e.r.f.unit, w.Sessions, filepath.Base(k.e.r.path))}
 	for _, line := range w.Why {
 		out.Header = append(out.Header, prose.Line(line, 0))

@@ -65,7 +65,7 @@ const firstShown = 10
 func (r *replayer) text(w io.Writer) {
 	p := &r.report
 	x := p.Replay
-	fmt.Fprintf(w, "%s on %s %s, order %s: %s of %s in %v\n", p.Trace, r.site.engine.Title, p.Version, x.Order,
+	fmt.Fprintf(w, "%s on %s %s, order %s: %s of %s in %v\n", p.Trace, r.instance.Engine.Title, p.Version, x.Order,
 		tally(x.Statements, "statement", "statements"), tally(x.Sessions, "session", "sessions"), x.Elapsed.Round(time.Millisecond))
 	fmt.Fprintf(w, "  waited for locks: %d, refused by the server: %d\n", x.Waited, x.Errors)
 	counted(w, "  not replayed", x.Skipped)
@@ -173,7 +173,7 @@ func (r *replayer) wrong(w io.Writer, a *wrongRun) {
 	}
 	switch {
 	case a.Kept != "":
-		fmt.Fprintf(w, "  shown by: wirecheck run %s --engine %s\n", a.Kept, r.site.engine.Name)
+		fmt.Fprintf(w, "  shown by: wirecheck run %s --engine %s\n", a.Kept, r.instance.Engine.Name)
 	case a.Spec != "":
 		fmt.Fprintf(w, "  the shortest one, for wirecheck run:\n\n    %s\n", strings.ReplaceAll(strings.TrimRight(a.Spec, "\n"), "\n", "\n    "))
 	default:

@@ -53,7 +53,7 @@ func (r *replayer) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	conn, err := r.site.engine.Connect(ctx, target)
+	conn, err := r.instance.Engine.Connect(ctx, target)
 	if err != nil {
 		return err
 	}
@@ -71,12 +71,12 @@ func (r *replayer) finish(ctx context.Context) error {
 
 // read reads all tables of a database.
 func (r *replayer) read(ctx context.Context, target engine.Target) (_ []engine.Table, err error) {
-	conn, err := r.site.engine.Connect(ctx, target)
+	conn, err := r.instance.Engine.Connect(ctx, target)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	b := r.site.engine.Lab
+	b := r.instance.Engine.Lab
 	if err := b.PrepareConn(ctx, conn); err != nil {
 		return nil, err
 	}

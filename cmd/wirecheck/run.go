@@ -111,7 +111,7 @@ func runScenarios(ctx context.Context, c *common, f runFlags, paths []string) (e
 		}
 		specs = append(specs, spec)
 	}
-	r := &runner{c: c, f: f, sites: map[string]*site{}}
+	r := &runner{c: c, f: f, instances: map[string]*backends.Instance{}}
 	defer func() { err = errors.Join(err, r.close()) }()
 	if c.format == "matrix" {
 		return r.matrix(ctx, specs)
@@ -142,7 +142,7 @@ func readScript(path string, engines []string) (*scenario.Spec, error) {
 	if len(engines) > 0 {
 		name = engines[0]
 	}
-	if _, _, ok := embedded(name); ok {
+	if _, _, ok := backends.Embedded(name); ok {
 		name, _, _ = strings.Cut(name, ":")
 	} else if scheme, _, ok := strings.Cut(name, "://"); ok {
 		name = scheme
@@ -185,31 +185,31 @@ func readSpecs(c *common, paths []string) ([]*scenario.Spec, error) {
 
 // runner executes scenarios one after the other. Servers are started once.
 type runner struct {
-	c      *common
-	f      runFlags
-	sites  map[string]*site
-	cases  []caseReport
-	counts []runCount
+	c         *common
+	f         runFlags
+	instances map[string]*backends.Instance
+	cases     []caseReport
+	counts    []runCount
 }
 
 func (r *runner) close() error {
 	var errs []error
-	for _, s := range r.sites {
+	for _, s := range r.instances {
 		errs = append(errs, s.Close())
 	}
 	return errors.Join(errs...)
 }
 
-// site gives the server for an engine.
-func (r *runner) site(ctx context.Context, name string) (*site, error) {
-	if s := r.sites[name]; s != nil {
+// instance gives the server for an engine.
+func (r *runner) instance(ctx context.Context, name string) (*backends.Instance, error) {
+	if s := r.instances[name]; s != nil {
 		return s, nil
 	}
-	s, err := openSite(ctx, name)
+	s, err := backends.Open(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	r.sites[name] = s
+	r.instances[name] = s
 	return s, nil
 }
 
@@ -224,11 +224,11 @@ func (r *runner) spec(ctx context.Context, spec *scenario.Spec) error {
 		}
 	}
 	for _, name := range engines {
-		s, err := r.site(ctx, name)
+		s, err := r.instance(ctx, name)
 		if err != nil {
 			return err
 		}
-		levels, err := r.levels(spec, s.engine)
+		levels, err := r.levels(spec, s.Engine)
 		if err != nil {
 			return err
 		}
@@ -262,29 +262,29 @@ func (r *runner) spec(ctx context.Context, spec *scenario.Spec) error {
 }
 
 // failed says that a scenario could not be executed to its end.
-func (r *runner) failed(spec *scenario.Spec, s *site, level engine.Level, err error) {
-	fmt.Fprintf(r.c.stderr, "wirecheck: %s on %s at %s: %v\n", spec.Name, s.engine.Title, level.SQL, err)
+func (r *runner) failed(spec *scenario.Spec, s *backends.Instance, level engine.Level, err error) {
+	fmt.Fprintf(r.c.stderr, "wirecheck: %s on %s at %s: %v\n", spec.Name, s.Engine.Title, level.SQL, err)
 	if !errors.Is(err, errDied) { // else the case itself is among the cases
-		r.cases = append(r.cases, caseReport{Spec: spec.Name, Engine: s.engine.Name, Level: level.History, Failed: err.Error(), Found: []string{}, Outcomes: []string{}})
+		r.cases = append(r.cases, caseReport{Spec: spec.Name, Engine: s.Engine.Name, Level: level.History, Failed: err.Error(), Found: []string{}, Outcomes: []string{}})
 	}
 }
 
 // revive starts a private server anew if it has died. A server of somebody else's is left as it is.
-func (r *runner) revive(ctx context.Context, name string) (*site, error) {
-	s := r.sites[name]
-	if s.server == nil {
+func (r *runner) revive(ctx context.Context, name string) (*backends.Instance, error) {
+	s := r.instances[name]
+	if s.Server == nil {
 		return s, nil
 	}
 	select {
-	case <-s.server.Done():
+	case <-s.Server.Done():
 	default:
-		if err := s.answers(ctx); err == nil {
+		if err := s.Answers(ctx); err == nil {
 			return s, nil
 		}
 	}
 	_ = s.Close() // it has died: that is no news
-	delete(r.sites, name)
-	return r.site(ctx, name)
+	delete(r.instances, name)
+	return r.instance(ctx, name)
 }
 
 // levels are those at which a scenario is executed on a product.
@@ -314,15 +314,15 @@ func (r *runner) levels(spec *scenario.Spec, d engine.Descriptor) ([]engine.Leve
 	return []engine.Level{l}, err
 }
 
-func (r *runner) targetOf(s *site, l engine.Level) scenario.Target {
-	return scenario.Target{Engine: s.engine.Name, Version: s.version, Level: l.History}
+func (r *runner) targetOf(s *backends.Instance, l engine.Level) scenario.Target {
+	return scenario.Target{Engine: s.Engine.Name, Version: s.Version, Level: l.History}
 }
 
 // errDied says that the server ended in the middle of a permutation.
 var errDied = errors.New("the server ended, or ended a connection, in the middle; the remaining permutations were not run")
 
 // atLevel executes all permutations of a file at one level.
-func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *site, level engine.Level, out *bytes.Buffer) (err error) {
+func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *backends.Instance, level engine.Level, out *bytes.Buffer) (err error) {
 	mode := r.mode(spec)
 	b, err := openBench(ctx, r.c, s, lab.Config{
 		Level: level, Case: r.f.limit, Reset: r.resetFor(spec, mode),
@@ -339,16 +339,16 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *site, leve
 			err = errors.Join(err, e)
 		}
 	}()
-	p := printer{c: r.c, out: out, spec: spec, site: s, level: level}
+	p := printer{c: r.c, out: out, spec: spec, instance: s, level: level}
 	p.begin()
-	count := runCount{Spec: spec.Name, Engine: s.engine.Name, Version: s.version, Level: level.History, Permutations: mode.String()}
+	count := runCount{Spec: spec.Name, Engine: s.Engine.Name, Version: s.Version, Level: level.History, Permutations: mode.String()}
 	choice := r.choice(spec, s, level, &count)
 	for perm := range spec.Orders(mode, choice) {
 		if !spec.For(perm, r.targetOf(s, level)) {
 			continue
 		}
 		count.Run++
-		r.c.progressf("%s, %s, %s: permutation %d", filepath.Base(spec.Name), s.engine.Title, level.SQL, count.Run)
+		r.c.progressf("%s, %s, %s: permutation %d", filepath.Base(spec.Name), s.Engine.Title, level.SQL, count.Run)
 		done, err := b.run(ctx, spec, perm)
 		r.c.clearProgress()
 		if err != nil {
@@ -358,7 +358,7 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *site, leve
 			return context.Cause(ctx)
 		}
 		report := verdictOf(spec, r.targetOf(s, level), done)
-		report.Spec, report.Engine, report.Level, report.N = spec.Name, s.engine.Name, level.History, count.Run
+		report.Spec, report.Engine, report.Level, report.N = spec.Name, s.Engine.Name, level.History, count.Run
 		if err := r.keep(spec, perm, s, &report); err != nil {
 			return err
 		}
@@ -435,12 +435,12 @@ func (r *runner) mode(spec *scenario.Spec) scenario.Mode {
 }
 
 // choice gives what generated permutations need: each file has the same random numbers whatever ran before it.
-func (r *runner) choice(spec *scenario.Spec, s *site, level engine.Level, count *runCount) scenario.Choice {
+func (r *runner) choice(spec *scenario.Spec, s *backends.Instance, level engine.Level, count *runCount) scenario.Choice {
 	count.Possible = spec.Interleavings()
 	choice := scenario.Choice{}
 	switch r.mode(spec).Kind {
 	case scenario.KindAll:
-		choice.Independent = independence(spec, s.engine, level)
+		choice.Independent = independence(spec, s.Engine, level)
 	case scenario.KindRandom, scenario.KindPCT:
 		seed := r.seed(spec)
 		count.Seed = &seed
@@ -476,11 +476,11 @@ func (r *runner) question(spec *scenario.Spec, levels []engine.Level) string {
 }
 
 // compare holds what was printed against what is stored, or stores it.
-func (r *runner) compare(spec *scenario.Spec, s *site, levels []engine.Level, out []byte) error {
+func (r *runner) compare(spec *scenario.Spec, s *backends.Instance, levels []engine.Level, out []byte) error {
 	if r.c.format != "text" && r.c.format != "isolationtester" || len(out) == 0 {
 		return nil
 	}
-	path := strings.TrimSuffix(spec.Name, ".spec") + "." + s.engine.Name + ".out"
+	path := strings.TrimSuffix(spec.Name, ".spec") + "." + s.Engine.Name + ".out"
 	question := r.question(spec, levels)
 	now := append([]byte(question), out...)
 	if r.f.update {
@@ -503,7 +503,7 @@ func (r *runner) compare(spec *scenario.Spec, s *site, levels []engine.Level, ou
 	}
 	if line, got, want := firstDifference(now, stored); line > 0 {
 		fmt.Fprintf(r.c.stderr, "wirecheck: %s:%d: the result is another one than the stored one\n  got:  %s\n  want: %s\n(--update stores the new one)\n", path, line, got, want)
-		r.cases = append(r.cases, caseReport{Spec: spec.Name, Engine: s.engine.Name, Wrong: []string{"another result than in " + path}})
+		r.cases = append(r.cases, caseReport{Spec: spec.Name, Engine: s.Engine.Name, Wrong: []string{"another result than in " + path}})
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/internal/testserver"
 )
@@ -110,18 +111,18 @@ func noLabs(t *testing.T, s *testserver.Server) {
 
 func labsOn(t *testing.T, s *testserver.Server) (names []string) {
 	t.Helper()
-	site, err := siteAt(serverURL(s))
+	instance, err := backends.At(serverURL(s))
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := site.target
-	target.Database = site.engine.Lab.Maintenance
-	conn, err := site.engine.Connect(t.Context(), target)
+	target := instance.Target
+	target.Database = instance.Engine.Lab.Maintenance
+	conn, err := instance.Engine.Connect(t.Context(), target)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	rows, err := engine.Query(t.Context(), conn, site.engine.Lab.List)
+	rows, err := engine.Query(t.Context(), conn, instance.Engine.Lab.List)
 	if err != nil {
 		t.Fatal(err)
 	}

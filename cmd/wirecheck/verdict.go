@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
 	"wirecheck/lab/scenario"
@@ -224,12 +225,12 @@ func (c caseResults) Crashed() bool { return c.d.Crashed }
 
 // printer writes the results of one file at one level.
 type printer struct {
-	c     *common
-	out   *bytes.Buffer
-	spec  *scenario.Spec
-	site  *site
-	level engine.Level
-	shown int // bytes of out that are on stdout
+	c        *common
+	out      *bytes.Buffer
+	spec     *scenario.Spec
+	instance *backends.Instance
+	level    engine.Level
+	shown    int // bytes of out that are on stdout
 }
 
 // unusedStep begins the one warning that isolationtester has too.
@@ -242,7 +243,7 @@ func (p *printer) begin() {
 		if p.out.Len() > 0 {
 			fmt.Fprintln(p.out)
 		}
-		fmt.Fprintf(p.out, "%s on %s at %s\n", filepath.Base(p.spec.Name), p.site.engine.Title, p.level.SQL)
+		fmt.Fprintf(p.out, "%s on %s at %s\n", filepath.Base(p.spec.Name), p.instance.Engine.Title, p.level.SQL)
 	case "isolationtester":
 		var unused []string
 		for _, w := range p.spec.Warnings {
@@ -316,7 +317,7 @@ func (p *printer) verdict(d *done, r caseReport) {
 		p.ruling(v)
 	}
 	if r.Kept != "" {
-		fmt.Fprintf(p.out, "shown by: wirecheck run %s --engine %s\n", r.Kept, p.site.engine.Name)
+		fmt.Fprintf(p.out, "shown by: wirecheck run %s --engine %s\n", r.Kept, p.instance.Engine.Name)
 	}
 	if r.Unknown != "" {
 		fmt.Fprintf(p.out, "unknown: %s\n", r.Unknown)

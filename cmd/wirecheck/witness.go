@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"wirecheck/backends"
 	"wirecheck/lab/scenario"
 )
 
@@ -55,7 +56,7 @@ func witness(spec *scenario.Spec, p *scenario.Permutation, t scenario.Target, or
 }
 
 // keep writes the scenario that shows what was found in a permutation, and tells the command.
-func (r *runner) keep(spec *scenario.Spec, p *scenario.Permutation, s *site, report *caseReport) error {
+func (r *runner) keep(spec *scenario.Spec, p *scenario.Permutation, s *backends.Instance, report *caseReport) error {
 	if len(report.Findings) == 0 {
 		return nil
 	}
@@ -65,7 +66,7 @@ func (r *runner) keep(spec *scenario.Spec, p *scenario.Permutation, s *site, rep
 			oracles = append(oracles, name)
 		}
 	}
-	w := witness(spec, p, scenario.Target{Engine: s.engine.Name, Level: report.Level}, oracles, r.c.seed)
+	w := witness(spec, p, scenario.Target{Engine: s.Engine.Name, Level: report.Level}, oracles, r.c.seed)
 	text, err := w.Print()
 	if err != nil {
 		r.c.log.Warn().Err(err).Msg("the scenario that shows the finding cannot be written as a file")
@@ -79,7 +80,7 @@ func (r *runner) keep(spec *scenario.Spec, p *scenario.Permutation, s *site, rep
 		return fmt.Errorf("keep what was found: %w", err)
 	}
 	base := strings.TrimSuffix(filepath.Base(spec.Name), ".spec")
-	name := fmt.Sprintf("%s-%s-%s-%d.spec", base, s.engine.Name, strings.ReplaceAll(report.Level, " ", "-"), report.N)
+	name := fmt.Sprintf("%s-%s-%s-%d.spec", base, s.Engine.Name, strings.ReplaceAll(report.Level, " ", "-"), report.N)
 	path := filepath.Join(r.f.out, name)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return errors.Join(errors.New("keep what was found"), err)

@@ -3,6 +3,8 @@
 // beyond encoding and decoding.
 package history
 
+import "fmt"
+
 // Row names one row of one table for as long as it lives.
 type Row struct {
 	Table string `json:"table"` // schema-qualified: "public.account", "shop.coupon"
@@ -147,8 +149,24 @@ type Event struct {
 	Pending bool `json:"pending,omitempty"`
 }
 
-// ServerError is a server's error as data.
+// ServerError is how a server refused a statement. A history's file has Code and Message, a capture file SQLState besides; the rest is
+// known only while the answer is at hand.
 type ServerError struct {
-	Code    string `json:"code"` // SQLSTATE for PostgreSQL, the error number for the MySQL family
-	Message string `json:"message,omitempty"`
+	Code     string `json:"code"`            // SQLSTATE (PostgreSQL), or the error number (MySQL family)
+	SQLState string `json:"state,omitempty"` // of the MySQL family too, if known
+	Message  string `json:"message,omitempty"`
+	Severity string `json:"-"` // PostgreSQL: ERROR, FATAL, PANIC
+	Detail   string `json:"-"`
+	Hint     string `json:"-"`
+	Where    string `json:"-"` // PostgreSQL: the context, such as the function
+	// Aborted: this error rolled the transaction back, where its code alone does not tell.
+	Aborted bool `json:"-"`
+}
+
+// Error implements error.
+func (e *ServerError) Error() string {
+	if e.Severity != "" {
+		return fmt.Sprintf("%s: %s (%s)", e.Severity, e.Message, e.Code)
+	}
+	return fmt.Sprintf("%s (%s)", e.Message, e.Code)
 }

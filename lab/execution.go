@@ -178,7 +178,7 @@ func (x *execution) session(ctx context.Context, s scheduler.Session, places []i
 			return nil
 		case err != nil:
 			return fmt.Errorf("session %s, step %s: %w", x.spec.Sessions[s].Name, st.Name, err)
-		case o.Reason != "" && o.Effect == engine.EffectRolledBack && a.Before != engine.Idle:
+		case o.Reason != "" && o.Effect == engine.EffectRolledBack && a.Before.InTransaction():
 			skip = "the server had rolled back its transaction"
 		}
 	}

@@ -102,7 +102,7 @@ func (l *Lab) Thorough(on bool) {
 // do executes one step.
 func (s *session) do(ctx context.Context, sql string) (engine.Answer, error) {
 	a, err := s.conn.Do(ctx, sql)
-	s.inside, s.lost = a.InTransaction(), err != nil
+	s.inside, s.lost = a.After.InTransaction(), err != nil
 	s.used, s.dirty = true, s.dirty || s.lost || !plain(sql)
 	s.limits = s.limits || limits.MatchString(sql)
 	return a, err

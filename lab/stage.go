@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle/schedule"
@@ -136,7 +137,7 @@ func (s *Stage) Execute(ctx context.Context, session int, sql string) (schedule.
 	if err != nil {
 		return schedule.Step{}, err
 	}
-	steps := split(schedule.Step{Session: session, Before: state(a.Before), After: state(a.After), Effect: string(o.Effect), Reason: string(o.Reason)}, sql, statements, a)
+	steps := split(schedule.Step{Session: session, Before: a.Before, After: a.After, Effect: o.Effect, Reason: o.Reason}, sql, statements, a)
 	return steps[len(steps)-1], nil
 }
 
@@ -172,7 +173,7 @@ func (s *Stage) Alive(ctx context.Context) bool {
 // Tables implements schedule.Stage.
 func (s *Stage) Tables(ctx context.Context) ([]schedule.Table, error) {
 	tables, err := s.lab.tables(ctx)
-	return tablesOf(tables), err
+	return plainTables(tables), err
 }
 
 // Load implements schedule.Stage.
@@ -180,14 +181,7 @@ func (s *Stage) Load(ctx context.Context, tables []schedule.Table) error {
 	if s.lab.contents == nil {
 		return errors.New("load a stage: it was not prepared")
 	}
-	rows := make([]engine.Table, len(tables))
-	for i, t := range tables {
-		rows[i] = engine.Table{Name: t.Name, Rows: t.Rows}
-		for _, c := range t.Columns {
-			rows[i].Columns = append(rows[i].Columns, engine.Column{Name: c.Name, Type: c.Type})
-		}
-	}
-	err := s.lab.contents.Load(ctx, s.lab.side, rows)
+	err := s.lab.contents.Load(ctx, s.lab.side, tables)
 	var refused *engine.ServerError
 	if errors.As(err, &refused) {
 		return &schedule.Refused{Err: err}
@@ -228,7 +222,7 @@ func (s *Stage) Run(ctx context.Context, sessions []schedule.Session, orders []s
 func (s *Stage) Schedule(spec *scenario.Spec, r *Result) (*schedule.Schedule, error) {
 	out := &schedule.Schedule{
 		Product: s.lab.config.Backend.Name, Version: s.version, Level: s.lab.config.Level.History,
-		Final: tablesOf(r.Tables), Crashed: r.Crashed, Hung: r.Hung, Marks: r.Marks,
+		Final: plainTables(r.Tables), Crashed: r.Crashed, Hung: r.Hung, Marks: r.Marks,
 	}
 	if r.Trouble != nil {
 		out.Trouble = r.Trouble.Error()
@@ -249,9 +243,9 @@ func (s *Stage) Schedule(spec *scenario.Spec, r *Result) (*schedule.Schedule, er
 		if err != nil {
 			return nil, err
 		}
-		begun := o.Answer.Before != engine.Idle
+		begun := o.Answer.Before.InTransaction()
 		for _, st := range steps {
-			if begun = begun || st.After != schedule.Idle; begun {
+			if begun = begun || st.After.InTransaction(); begun {
 				st.Done = next()
 				out.Steps = append(out.Steps, st)
 			} else {
@@ -291,7 +285,7 @@ func (s *Stage) steps(like schedule.Step, sql string, a engine.Answer, o engine.
 	if err != nil {
 		return nil, err
 	}
-	like.Before, like.After, like.Effect, like.Reason = state(a.Before), state(a.After), string(o.Effect), string(o.Reason)
+	like.Before, like.After, like.Effect, like.Reason = a.Before, a.After, o.Effect, o.Reason
 	return split(like, sql, statements, a), nil
 }
 
@@ -308,9 +302,9 @@ func split(like schedule.Step, sql string, statements []rewrite.Statement, a eng
 	if ran == 0 || ran > len(statements) || ran < len(statements) && a.Err == nil {
 		like.Statement = rewrite.Statement{Text: sql, Verb: "script", Unparsed: true}
 		if n := len(a.Results); n > 0 {
-			like.Answer = answerOf(a.Results[n-1])
+			like.Answer = a.Results[n-1]
 		}
-		like.Answer.Err = errorOf(a.Err)
+		like.Answer.Err = a.Err
 		return []schedule.Step{like}
 	}
 	steps := make([]schedule.Step, ran)
@@ -319,14 +313,14 @@ func split(like schedule.Step, sql string, statements []rewrite.Statement, a eng
 		st := like
 		st.Statement = statements[i]
 		if i < len(a.Results) {
-			st.Answer = answerOf(a.Results[i])
+			st.Answer = a.Results[i]
 		}
 		st.Before = now
 		if i < ran-1 {
 			now = following(now, statements[i])
-			st.After, st.Effect, st.Reason = now, string(engine.EffectNone), ""
+			st.After, st.Effect, st.Reason = now, engine.EffectNone, ""
 		} else {
-			st.Answer.Err = errorOf(a.Err)
+			st.Answer.Err = a.Err
 		}
 		steps[i] = st
 	}
@@ -346,36 +340,12 @@ func following(now schedule.State, st rewrite.Statement) schedule.State {
 	return now
 }
 
-func state(t engine.Transaction) schedule.State {
-	return [...]schedule.State{engine.Idle: schedule.Idle, engine.Open: schedule.Open, engine.Failed: schedule.Failed}[t]
-}
-
-func answerOf(r engine.Result) schedule.Answer {
-	return schedule.Answer{Columns: columnsOf(r.Columns), Rows: r.Rows, Affected: r.Affected}
-}
-
-func errorOf(e *engine.ServerError) *schedule.Error {
-	if e == nil {
-		return nil
-	}
-	return &schedule.Error{Code: e.Code, Message: e.Message}
-}
-
-func columnsOf(columns []engine.Column) []schedule.Column {
-	if columns == nil {
-		return nil
-	}
-	out := make([]schedule.Column, len(columns))
-	for i, c := range columns {
-		out[i] = schedule.Column{Name: c.Name, Type: c.Type}
-	}
-	return out
-}
-
-func tablesOf(tables []engine.Table) []schedule.Table {
-	out := make([]schedule.Table, len(tables))
+// plainTables are tables without what a lab knows of them besides.
+func plainTables(tables []engine.Table) []answer.Table {
+	out := make([]answer.Table, len(tables))
 	for i, t := range tables {
-		out[i] = schedule.Table{Name: t.Name, Columns: columnsOf(t.Columns), Rows: slices.Clone(t.Rows)}
+		out[i] = t.Table
+		out[i].Rows = slices.Clone(t.Rows)
 	}
 	return out
 }

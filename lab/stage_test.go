@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"wirecheck/answer"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/mysql"
@@ -81,7 +82,7 @@ func TestStage(t *testing.T) {
 			want("t: 1|x, 2|NULL")
 			execute(t, s, 0, "BEGIN")
 			st := execute(t, s, 0, "UPDATE t SET b = 'y' WHERE a = 2")
-			if st.Before != schedule.Open || st.After != schedule.Open || st.Answer.Affected != 1 || st.Statement.Verb != "update" || st.Effect != "done" {
+			if st.Before != schedule.Open || st.After != schedule.Open || st.Answer.Affected != 1 || st.Statement.Verb != "update" || st.Effect != answer.EffectNone {
 				t.Errorf("the update is %+v", st)
 			}
 			want("t: 1|x, 2|NULL") // not committed
@@ -90,7 +91,7 @@ func TestStage(t *testing.T) {
 			}
 			execute(t, s, 0, "COMMIT")
 			want("t: 1|x, 2|y")
-			if st := execute(t, s, 1, "INSERT INTO t VALUES (1, 'z')"); st.Answer.Err == nil || st.Reason != "error" || !st.Failed() {
+			if st := execute(t, s, 1, "INSERT INTO t VALUES (1, 'z')"); st.Answer.Err == nil || st.Reason != answer.ReasonOther || !st.Failed() {
 				t.Errorf("a duplicate is answered with %+v", st)
 			}
 			execute(t, s, 1, "BEGIN") // is left open: Reset ends it

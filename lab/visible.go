@@ -48,5 +48,5 @@ func (s *Stage) Visible(ctx context.Context, session int) ([]schedule.Table, err
 	if err != nil {
 		return nil, err
 	}
-	return tablesOf(tables), nil
+	return plainTables(tables), nil
 }

@@ -100,7 +100,7 @@ func testAnswers(t *testing.T, w *world) {
 	t.Run("several statements, an error in the middle", func(t *testing.T) {
 		s.do("BEGIN")
 		a, _ := s.try("INSERT INTO t VALUES (30, 1, 1), (31, 1, 1); SELECT id FROM t WHERE id > 20 ORDER BY id; INSERT INTO t VALUES (30, 1, 1); SELECT 2")
-		if len(a.Results) != 2 || a.Results[0].Affected != 2 || printRows(a.Results[1].Rows) != "30 31" || a.Err == nil || a.Before != engine.Open || !a.InTransaction() {
+		if len(a.Results) != 2 || a.Results[0].Affected != 2 || printRows(a.Results[1].Rows) != "30 31" || a.Err == nil || a.Before != engine.Open || !a.After.InTransaction() {
 			t.Errorf("got %+v", a)
 		}
 		if want := choose(w, "INSERT 0 2", ""); a.Results[0].Tag != want {
@@ -224,7 +224,7 @@ func testSessionReset(t *testing.T, r *room) {
 	if got := s.rows("SELECT @@sql_mode, @@time_zone, @@character_set_client, @@character_set_results, @@collation_connection"); got != before {
 		t.Errorf("settings: %s, a new session's %s", got, before)
 	}
-	if a := s.do("SELECT @a, CONNECTION_ID(), DATABASE()"); a.InTransaction() || printRows(a.Results[0].Rows) != fmt.Sprintf("NULL|%d|%s", id, r.target.Database) {
+	if a := s.do("SELECT @a, CONNECTION_ID(), DATABASE()"); a.After.InTransaction() || printRows(a.Results[0].Rows) != fmt.Sprintf("NULL|%d|%s", id, r.target.Database) {
 		t.Errorf("%+v", a)
 	}
 	if a, _ := s.try("SELECT * FROM temp"); a.Err == nil {
@@ -247,7 +247,7 @@ func testReopened(t *testing.T, r *room) {
 	if err := s.conn.(engine.Resetter).Reset(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if a := s.do("PRAGMA foreign_keys"); a.InTransaction() || s.conn.ID() != id || printRows(a.Results[0].Rows) != "1" {
+	if a := s.do("PRAGMA foreign_keys"); a.After.InTransaction() || s.conn.ID() != id || printRows(a.Results[0].Rows) != "1" {
 		t.Errorf("%+v, connection %d, was %d", a, s.conn.ID(), id)
 	}
 	if a, _ := s.try("SELECT * FROM temp_t"); a.Err == nil {

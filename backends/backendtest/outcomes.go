@@ -132,7 +132,7 @@ func (w *world) failed(t *testing.T, s *session) {
 		t.Errorf("in the failed transaction: %s", word(got))
 	}
 	a, got := s.try("COMMIT")
-	if got.Effect != engine.EffectRolledBack || got.Reason != "" || a.InTransaction() || a.Results[0].Tag != "ROLLBACK" {
+	if got.Effect != engine.EffectRolledBack || got.Reason != "" || a.After.InTransaction() || a.Results[0].Tag != "ROLLBACK" {
 		t.Errorf("COMMIT of the failed transaction: %s, %+v", word(got), a)
 	}
 }

@@ -251,8 +251,8 @@ func testDeadlock(t *testing.T, w *world) {
 			if w.postgres() {
 				want.Effect = engine.EffectFailed
 			}
-			if got != want || victim.a.InTransaction() != w.postgres() {
-				t.Errorf("victim: got %s in transaction %v, want %s", word(got), victim.a.InTransaction(), word(want))
+			if got != want || victim.a.After.InTransaction() != w.postgres() {
+				t.Errorf("victim: got %s in transaction %v, want %s", word(got), victim.a.After.InTransaction(), word(want))
 			}
 			if w.postgres() {
 				victim.session.do("ROLLBACK")

@@ -7,6 +7,7 @@ import (
 	"net"
 	"strconv"
 
+	"wirecheck/answer"
 	"wirecheck/history/prose"
 )
 
@@ -77,81 +78,42 @@ type Settler interface {
 	Settle(ctx context.Context)
 }
 
-// Answer is what one step brought back.
-type Answer struct {
-	Results []Result     // one for each statement that was answered, in order
-	Err     *ServerError // the error that ended the step, or nil
-	Notices []Notice     // in order of arrival
-	// Before and After are what the server said of the session's transaction before the step and after it.
-	Before, After Transaction
-}
-
-// InTransaction reports whether a transaction is open after the step, a failed one included.
-func (a Answer) InTransaction() bool { return a.After != Idle }
-
-// Failed reports whether the transaction has failed and must be rolled back (PostgreSQL).
-func (a Answer) Failed() bool { return a.After == Failed }
-
-// Transaction is what a server says of a session's transaction.
-type Transaction uint8
-
-// The states of a session. MySQL's and MariaDB's transactions never are Failed.
-const (
-	Idle   Transaction = iota // outside of a transaction
-	Open                      // in one
-	Failed                    // in one that has failed: everything but its end is refused
+// The types of package answer, under the names that they had here.
+type (
+	Answer      = answer.Answer
+	Transaction = answer.State
+	Result      = answer.Result
+	Value       = answer.Value
+	Column      = answer.Column
+	ServerError = answer.Error
+	Notice      = answer.Notice
+	Outcome     = answer.Outcome
+	Effect      = answer.Effect
+	Reason      = answer.Reason
 )
 
-// Result is the answer to one statement.
-type Result struct {
-	Tag          string    // "SELECT 2", "UPDATE 1", "BEGIN"; the MySQL family has none
-	Columns      []Column  // nil where the statement returns no rows
-	Rows         [][]Value // in text form; a nil Value is NULL. COPY TO STDOUT: one Value a line, without Columns
-	Affected     int64
-	LastInsertID uint64 // MySQL family
-	Warnings     int    // how many the server has (MySQL family)
-}
-
-// Value is one field as the server sent it, or nil for NULL.
-type Value = []byte
-
-// Column describes one column of a result.
-type Column struct {
-	Name    string
-	Type    string // the product's name of it: "int4", "varchar"; "user-defined" for what the database defines itself
-	OID     uint32 // PostgreSQL
-	Numeric bool   // psql would align it to the right
-}
-
-// ServerError is an error that the server answered with.
-type ServerError struct {
-	Code     string // SQLSTATE (PostgreSQL) or error number (MySQL family)
-	SQLState string
-	Severity string // PostgreSQL: ERROR, FATAL, PANIC
-	Message  string
-	Detail   string
-	Hint     string
-	Where    string // PostgreSQL: the context, such as the function
-	// Constraint, Table and Position are PostgreSQL's.
-	Constraint, Table string
-	Position          int
-	// Aborted: this error rolled the transaction back, where its code alone does not tell.
-	Aborted bool
-}
-
-func (e *ServerError) Error() string {
-	if e.Severity != "" {
-		return fmt.Sprintf("%s: %s (%s)", e.Severity, e.Message, e.Code)
-	}
-	return fmt.Sprintf("%s (%s)", e.Message, e.Code)
-}
-
-// Notice is a message that came beside an answer: a notice or warning, or (with Channel) a LISTEN notification.
-type Notice struct {
-	Severity, Code, Message, Detail, Hint string
-	Channel, Payload                      string
-	PID                                   uint64
-}
+// The states, effects and reasons of package answer.
+const (
+	Idle                = answer.Idle
+	Open                = answer.Open
+	Failed              = answer.Failed
+	EffectNone          = answer.EffectNone
+	EffectStatement     = answer.EffectStatement
+	EffectFailed        = answer.EffectFailed
+	EffectRolledBack    = answer.EffectRolledBack
+	EffectCommitted     = answer.EffectCommitted
+	EffectGone          = answer.EffectGone
+	ReasonDeadlock      = answer.ReasonDeadlock
+	ReasonSerialization = answer.ReasonSerialization
+	ReasonLockTimeout   = answer.ReasonLockTimeout
+	ReasonNoWait        = answer.ReasonNoWait
+	ReasonFailed        = answer.ReasonFailed
+	ReasonCancelled     = answer.ReasonCancelled
+	ReasonKilled        = answer.ReasonKilled
+	ReasonServer        = answer.ReasonServer
+	ReasonInternal      = answer.ReasonInternal
+	ReasonOther         = answer.ReasonOther
+)
 
 // Exec executes a step of which nothing but success is expected.
 func Exec(ctx context.Context, c Conn, sql string) error {

@@ -1,19 +1,18 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"wirecheck/answer"
 )
 
-// Table is a table of a lab and its rows.
+// Table is a table of a lab.
 type Table struct {
-	Name    string // for people: "t", or "s.t" outside of the usual schema
-	Columns []Column
-	Rows    [][]Value // in canonical order: equal contents give equal rows
+	answer.Table
 
 	quoted, only string // as statements take it
 	generated    []bool // of Columns: the server computes them
@@ -31,7 +30,7 @@ func (t *Table) Hide(hidden func(column string) bool) {
 			t.Rows[n] = slices.Delete(slices.Clone(row), i, i+1)
 		}
 	}
-	slices.SortFunc(t.Rows, compareRows)
+	slices.SortFunc(t.Rows, answer.CompareRows)
 }
 
 // Contents is what the tables of a lab held when it was remembered. Reset brings it back.
@@ -73,7 +72,7 @@ func (l Lab) ReadTables(ctx context.Context, c Conn) ([]Table, error) {
 // sortRows puts the rows into canonical order.
 func sortRows(tables []Table) {
 	for i := range tables {
-		slices.SortFunc(tables[i].Rows, compareRows)
+		slices.SortFunc(tables[i].Rows, answer.CompareRows)
 	}
 }
 
@@ -118,24 +117,6 @@ func (l Lab) readRows(ctx context.Context, c Conn, tables []Table) error {
 	return nil
 }
 
-// compareRows orders rows by their values' bytes, NULL first.
-func compareRows(a, b []Value) int {
-	for i := range a {
-		switch {
-		case a[i] == nil && b[i] == nil:
-		case a[i] == nil:
-			return -1
-		case b[i] == nil:
-			return 1
-		default:
-			if c := bytes.Compare(a[i], b[i]); c != 0 {
-				return c
-			}
-		}
-	}
-	return 0
-}
-
 // tables reads the definitions.
 func (l Lab) tables(ctx context.Context, c Conn) ([]Table, error) {
 	rows, err := Query(ctx, c, l.Columns)
@@ -146,7 +127,7 @@ func (l Lab) tables(ctx context.Context, c Conn) ([]Table, error) {
 	for _, row := range rows {
 		name := string(row[0])
 		if n := len(tables); n == 0 || tables[n-1].quoted != string(row[1]) {
-			tables = append(tables, Table{Name: name, quoted: string(row[1]), only: string(row[2])})
+			tables = append(tables, Table{Table: answer.Table{Name: name}, quoted: string(row[1]), only: string(row[2])})
 		}
 		t := &tables[len(tables)-1]
 		t.Columns = append(t.Columns, Column{Name: string(row[3]), Type: string(row[4])})
@@ -271,7 +252,7 @@ func (s *Contents) Reset(ctx context.Context, c Conn, thorough bool) error {
 
 // Load puts rows in the place of those that tables have, in one message. The tables are among the remembered ones, with the same
 // columns. Columns that the server generates are left out; triggers and foreign keys are not looked at.
-func (s *Contents) Load(ctx context.Context, c Conn, tables []Table) error {
+func (s *Contents) Load(ctx context.Context, c Conn, tables []answer.Table) error {
 	if !s.Resettable {
 		return fmt.Errorf("load a lab: it has triggers or foreign keys that cannot be switched off")
 	}

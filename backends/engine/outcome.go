@@ -1,58 +1,5 @@
 package engine
 
-// Outcome says what a step did to its session's transaction: what the rest of that session's steps may still do.
-type Outcome struct {
-	Effect Effect
-	Reason Reason // why it failed; empty if it did not
-	// Retry says that the transaction lost against a concurrent one and may succeed when it is repeated.
-	Retry bool
-}
-
-// Effect is what happened to the transaction.
-type Effect string
-
-// The effects.
-const (
-	// EffectNone: the step was done. Whether it ended the transaction, Answer.After tells.
-	EffectNone Effect = "done"
-	// EffectStatement: the statement was rolled back, or did nothing. The transaction, if one is open, goes on.
-	EffectStatement Effect = "statement failed"
-	// EffectFailed: the transaction has failed. The server refuses everything until the client ends it; COMMIT, too,
-	// rolls it back (PostgreSQL).
-	EffectFailed Effect = "transaction failed"
-	// EffectRolledBack: the transaction is rolled back and the session outside of one. After an error, the client did
-	// not ask for that; without one, it did, or it asked for COMMIT of a failed transaction.
-	EffectRolledBack Effect = "rolled back"
-	// EffectCommitted: the statement failed, but what came before it in the transaction is committed (MySQL family: a
-	// statement with an implicit commit).
-	EffectCommitted Effect = "committed, then failed"
-	// EffectGone: the connection is gone, and its transaction is rolled back, except when COMMIT was on its way: then
-	// nobody knows.
-	EffectGone Effect = "connection gone"
-)
-
-// Ended reports whether the transaction that was open before the step is over by the server's doing.
-func (e Effect) Ended() bool {
-	return e == EffectRolledBack || e == EffectCommitted || e == EffectGone
-}
-
-// Reason is why a step failed, in words that are the same for all products.
-type Reason string
-
-// The reasons.
-const (
-	ReasonDeadlock      Reason = "deadlock"
-	ReasonSerialization Reason = "serialization failure" // could not serialize, write conflict, row changed behind the snapshot
-	ReasonLockTimeout   Reason = "lock wait time-out"
-	ReasonNoWait        Reason = "lock not available" // NOWAIT
-	ReasonFailed        Reason = "transaction has failed before"
-	ReasonCancelled     Reason = "cancelled"   // statement time-out, KILL QUERY, pg_cancel_backend
-	ReasonKilled        Reason = "killed"      // KILL, pg_terminate_backend, an idle time-out
-	ReasonServer        Reason = "server gone" // it shut down, crashed, or the network broke
-	ReasonInternal      Reason = "internal error"
-	ReasonOther         Reason = "error" // the statement's own fault: constraint, syntax, privilege
-)
-
 // ErrorClass is what a product's table says of one error code.
 type ErrorClass struct {
 	Reason Reason
@@ -81,7 +28,7 @@ func Judge(class func(code string) ErrorClass, a Answer, err error) Outcome {
 		o.Effect = EffectGone
 	case a.After == Failed:
 		o.Effect = EffectFailed
-	case a.After == Idle && a.Before != Idle:
+	case !a.After.InTransaction() && a.Before.InTransaction():
 		// PostgreSQL leaves a transaction block only when COMMIT fails, which is a rollback; so do the errors that the
 		// table names. What remains are statements with an implicit commit.
 		o.Effect = EffectCommitted
@@ -96,5 +43,5 @@ func Judge(class func(code string) ErrorClass, a Answer, err error) Outcome {
 // failed transaction answers ROLLBACK (PostgreSQL manual, COMMIT).
 func rolledBack(a Answer) bool {
 	n := len(a.Results)
-	return a.After == Idle && n > 0 && a.Results[n-1].Tag == "ROLLBACK"
+	return !a.After.InTransaction() && n > 0 && a.Results[n-1].Tag == "ROLLBACK"
 }

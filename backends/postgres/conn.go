@@ -42,7 +42,7 @@ func Connect(ctx context.Context, t engine.Target) (engine.Conn, error) {
 }
 
 func connect(ctx context.Context, t engine.Target) (*conn, error) {
-	c := &conn{heard: t.Heard}
+	c := &conn{heard: t.Heard, state: engine.Idle}
 	if t.Heard != nil {
 		t.Dial = c.metered(t.Dial)
 	}
@@ -182,7 +182,6 @@ func (r *reader) take(msg pgproto3.BackendMessage) {
 		r.result = engine.Result{} // rows before the error are no result
 		r.answer.Err = &engine.ServerError{
 			Code: m.Code, SQLState: m.Code, Severity: m.Severity, Message: m.Message, Detail: m.Detail, Hint: m.Hint, Where: m.Where,
-			Constraint: m.ConstraintName, Table: m.TableName, Position: int(m.Position),
 		}
 	case *pgproto3.NoticeResponse:
 		n := engine.Notice{Severity: m.Severity, Code: m.Code, Message: m.Message, Detail: m.Detail, Hint: m.Hint}
@@ -235,7 +234,7 @@ func affected(tag string) int64 {
 func columns(fields []pgproto3.FieldDescription) []engine.Column {
 	cols := make([]engine.Column, len(fields))
 	for i, f := range fields {
-		cols[i] = engine.Column{Name: string(f.Name), Type: typeName(f.DataTypeOID), OID: f.DataTypeOID, Numeric: numeric(f.DataTypeOID)}
+		cols[i] = engine.Column{Name: string(f.Name), Type: typeName(f.DataTypeOID), Numeric: numeric(f.DataTypeOID)}
 	}
 	return cols
 }

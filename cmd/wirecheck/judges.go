@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
 	"wirecheck/lab/scenario"
@@ -292,7 +293,7 @@ func (b *bench) ask(ctx context.Context, spec *scenario.Spec, j judge, s *schedu
 // connection ended by a statement which the schedule does not have, and which nobody asked to end it.
 func endured(ctx context.Context, j judge, s *schedule.Schedule, stage interface{ Alive(context.Context) bool }, lost *lab.Lost, v schedule.Verdict, err error) (schedule.Verdict, error) {
 	var same *lab.Lost
-	if err != nil && !errors.As(err, &same) || slices.ContainsFunc(s.Steps, func(st schedule.Step) bool { return st.Effect == "connection gone" }) {
+	if err != nil && !errors.As(err, &same) || slices.ContainsFunc(s.Steps, func(st schedule.Step) bool { return st.Effect == answer.EffectGone }) {
 		return v, err
 	}
 	if lost.Ended {

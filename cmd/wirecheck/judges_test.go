@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"wirecheck/answer"
 	"wirecheck/lab"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
@@ -22,7 +23,7 @@ func TestEndured(t *testing.T) {
 	lost := lab.Lost{SQL: "SELECT 1 / a FROM t", Text: "the connection ended: error 1105: index out of range"}
 	ended := lost
 	ended.Ended = true
-	gone := schedule.Step{Effect: "connection gone"}
+	gone := schedule.Step{Effect: answer.EffectGone}
 	for _, test := range []struct {
 		name  string
 		lost  lab.Lost

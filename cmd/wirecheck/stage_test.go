@@ -30,14 +30,14 @@ type actor struct {
 	name    string
 	client  shop.Client
 	pid     string
-	answer  chan answer
+	answer  chan reply
 	waiting string   // the step that has no answer yet
 	queue   []string // steps that came while it waited
 	failed  bool
 	heard   []string
 }
 
-type answer struct {
+type reply struct {
 	rows string
 	err  error
 }
@@ -77,7 +77,7 @@ func (s *stage) actor(ctx context.Context, name string) *actor {
 	if err != nil {
 		s.t.Fatalf("connect session %s: %v", name, err)
 	}
-	a := &actor{name: name, client: c, answer: make(chan answer, 1)}
+	a := &actor{name: name, client: c, answer: make(chan reply, 1)}
 	s.actors[name] = a
 	query := "SELECT pg_backend_pid()"
 	set := "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL "
@@ -145,7 +145,7 @@ func (s *stage) send(ctx context.Context, a *actor) {
 	a.waiting = sql
 	go func() {
 		rows, err := a.client.Do(ctx, sql)
-		a.answer <- answer{rows, err}
+		a.answer <- reply{rows, err}
 	}()
 	s.settle(ctx)
 }
@@ -178,7 +178,7 @@ func (s *stage) await(ctx context.Context, a *actor) {
 	}
 }
 
-func (s *stage) answered(ctx context.Context, a *actor, ans answer) {
+func (s *stage) answered(ctx context.Context, a *actor, ans reply) {
 	s.t.Helper()
 	line := fmt.Sprintf("%s  %s", a.name, a.waiting)
 	if ans.rows != "" {

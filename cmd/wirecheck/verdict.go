@@ -386,9 +386,9 @@ func stepOf(d *done, session int, s oracle.Statement) (step string) {
 		if ev.Step.Session != session || ev.Kind != lab.Ran && ev.Kind != lab.Resumed {
 			continue
 		}
-		if ev.Answer.Before == engine.Idle {
+		if !ev.Answer.Before.InTransaction() {
 			place = 0
-			if ev.Answer.After != engine.Idle {
+			if ev.Answer.After.InTransaction() {
 				continue // BEGIN has no number
 			}
 		}

@@ -30,7 +30,7 @@ func (in *Injector) connect(ctx context.Context, t engine.Target) (engine.Conn, 
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{Conn: real, in: in, target: t}
+	c := &conn{Conn: real, in: in, target: t, state: engine.Idle}
 	if i := strings.LastIndexByte(t.Application, '/'); i >= 0 {
 		c.session = t.Application[i+1:]
 		in.mu.Lock()
@@ -140,14 +140,14 @@ func (c *conn) do(ctx context.Context, sql string) (engine.Answer, error) {
 // inside executes work in a transaction: the open one or, for a step that is a transaction by itself, one around it, so that what
 // a fault needs besides is done at the same moment for all others.
 func (c *conn) inside(ctx context.Context, work func() (engine.Answer, error)) (engine.Answer, error) {
-	if c.state != engine.Idle {
+	if c.state.InTransaction() {
 		return work()
 	}
 	if a, err := c.do(ctx, "BEGIN"); err != nil || a.Err != nil {
 		return a, err
 	}
 	a, err := work()
-	if err != nil || c.state == engine.Idle { // the server has rolled it back
+	if err != nil || !c.state.InTransaction() { // the server has rolled it back
 		return a, err
 	}
 	end := "COMMIT"
@@ -174,7 +174,7 @@ func (c *conn) attempt(ctx context.Context, work func() (ok bool, err error)) (o
 	switch {
 	case err != nil:
 		return false, false, err
-	case c.state == engine.Idle:
+	case !c.state.InTransaction():
 		return false, true, nil
 	case !ok:
 		if err := c.must(ctx, "ROLLBACK TO SAVEPOINT "+savepoint); err != nil {

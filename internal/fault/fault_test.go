@@ -224,7 +224,7 @@ func (w *world) play(sc script, d engine.Descriptor, armed *uint64) (text, state
 	for _, st := range plan {
 		a, err := sessions[st.Session].Do(ctx, st.SQL)
 		fail(err)
-		fmt.Fprintf(&out, "%s: %s -> %s\n", st.Session, st.SQL, answer(a))
+		fmt.Fprintf(&out, "%s: %s -> %s\n", st.Session, st.SQL, shown(a))
 		states += fmt.Sprint(a.Before, a.After, " ")
 	}
 	if armed != nil {
@@ -232,11 +232,11 @@ func (w *world) play(sc script, d engine.Descriptor, armed *uint64) (text, state
 	}
 	a, err := side.Do(ctx, "SELECT * FROM t ORDER BY 1, 2")
 	fail(err)
-	fmt.Fprintf(&out, "final %s\n", answer(a))
+	fmt.Fprintf(&out, "final %s\n", shown(a))
 	return out.String(), states
 }
 
-func answer(a engine.Answer) string {
+func shown(a engine.Answer) string {
 	var parts []string
 	for _, r := range a.Results {
 		for _, row := range r.Rows {

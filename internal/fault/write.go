@@ -68,10 +68,10 @@ func (f *fault) keep(ctx context.Context, c *conn, p *planned) (engine.Answer, s
 		return a, "", err
 	}
 	effect := "what the transaction wrote was committed"
-	if a.Err != nil || c.state != engine.Idle || len(a.Results) == 1 && a.Results[0].Tag == "ROLLBACK" {
+	if a.Err != nil || c.state.InTransaction() || len(a.Results) == 1 && a.Results[0].Tag == "ROLLBACK" {
 		effect = "" // a commit that the server refuses is a rollback
 	}
-	if c.state != engine.Idle {
+	if c.state.InTransaction() {
 		a, err := c.do(ctx, p.sql)
 		return a, "", err
 	}

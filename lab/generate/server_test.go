@@ -80,7 +80,7 @@ func (p *place) close(ctx context.Context) error {
 
 // clear makes the database empty.
 func (p *place) clear(ctx context.Context) error {
-	if a, err := p.control.Do(ctx, "ROLLBACK"); err != nil || a.InTransaction() { // SQLite refuses it where nothing is open
+	if a, err := p.control.Do(ctx, "ROLLBACK"); err != nil || a.After.InTransaction() { // SQLite refuses it where nothing is open
 		return errors.Join(err, a.Err)
 	}
 	return engine.Exec(ctx, p.control, p.d.Lab.Clear(p.target.Database))

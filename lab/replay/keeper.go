@@ -422,7 +422,7 @@ func (k *keeper) serve(ctx context.Context, m *session) error {
 		}
 		if !lost {
 			s.Answer, s.Lost = m.conn.Do(ctx, s.SQL)
-			open, lost, failed = s.Answer.InTransaction(), s.Lost != nil, s.Answer.Failed()
+			open, lost, failed = s.Answer.After.InTransaction(), s.Lost != nil, s.Answer.After == engine.Failed
 		}
 		s.Outcome = k.config.Backend.Outcome(s.Answer, s.Lost)
 		k.done <- outcome{s: m, step: s}
@@ -515,7 +515,7 @@ func (k *keeper) took(o outcome) {
 	m.step, m.last, m.lastDone = nil, o.step, time.Now()
 	m.blocked = false
 	if o.step.Statement != nil {
-		m.open = o.step.Answer.InTransaction()
+		m.open = o.step.Answer.After.InTransaction()
 		m.gone = o.step.Lost != nil
 	} else {
 		m.gone, m.open = true, false

@@ -106,10 +106,10 @@ func (c *Collector) Add(s *Step) {
 		return
 	}
 	a := &s.Answer
-	if m.unit != nil && a.Before == engine.Idle {
+	if m.unit != nil && !a.Before.InTransaction() {
 		m.unit = nil // the capture has not how it ended
 	}
-	if m.unit == nil && a.Before == engine.Idle && a.After == engine.Idle && c.outside(m, s) {
+	if m.unit == nil && !a.Before.InTransaction() && !a.After.InTransaction() && c.outside(m, s) {
 		return
 	}
 	if m.unit == nil {
@@ -121,7 +121,7 @@ func (c *Collector) Add(s *Step) {
 		m.next = nil
 	}
 	m.unit.add(s)
-	if a.After != engine.Idle {
+	if a.After.InTransaction() {
 		return
 	}
 	u := m.unit

@@ -5,6 +5,7 @@ package crash
 import (
 	"fmt"
 
+	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 )
@@ -20,7 +21,7 @@ const Rule = "no statement of a client ends the server, a connection, or the ser
 
 // internal is the reason of a product's own class of errors: PostgreSQL's XX (manual, appendix A), and what the backends' tables
 // list for the others.
-const internal = "internal error"
+const internal = answer.ReasonInternal
 
 // Check looks at one execution.
 func Check(s *schedule.Schedule) schedule.Verdict {
@@ -34,7 +35,7 @@ func Check(s *schedule.Schedule) schedule.Verdict {
 	if s.Crashed || s.Hung {
 		var last *schedule.Step
 		for i := range s.Steps {
-			if s.Steps[i].Effect == "connection gone" {
+			if s.Steps[i].Effect == answer.EffectGone {
 				last = &s.Steps[i]
 			}
 		}

@@ -3,13 +3,14 @@ package crash
 import (
 	"testing"
 
+	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
 )
 
 func TestCheck(t *testing.T) {
-	step := func(reason, effect string) schedule.Step {
+	step := func(reason answer.Reason, effect answer.Effect) schedule.Step {
 		return schedule.Step{Name: "a", Statement: rewrite.Statement{Text: "SELECT 1"}, Reason: reason, Effect: effect, Answer: schedule.Answer{Err: &schedule.Error{Code: "XX000", Message: "oops"}}}
 	}
 	for _, test := range []struct {
@@ -18,10 +19,10 @@ func TestCheck(t *testing.T) {
 		want    string // the finding's name; empty: none
 		unknown bool
 	}{
-		{"internal error", schedule.Schedule{Steps: []schedule.Step{step("internal error", "transaction failed")}}, oracle.NameInternal, false},
-		{"an error of the statement's own", schedule.Schedule{Steps: []schedule.Step{step("error", "transaction failed")}}, "", false},
-		{"crash", schedule.Schedule{Crashed: true, Trouble: "EOF", Steps: []schedule.Step{step("server gone", "connection gone")}}, oracle.NameCrash, false},
-		{"a connection that was killed on purpose", schedule.Schedule{Steps: []schedule.Step{step("killed", "connection gone")}}, "", false},
+		{"internal error", schedule.Schedule{Steps: []schedule.Step{step(answer.ReasonInternal, answer.EffectFailed)}}, oracle.NameInternal, false},
+		{"an error of the statement's own", schedule.Schedule{Steps: []schedule.Step{step(answer.ReasonOther, answer.EffectFailed)}}, "", false},
+		{"crash", schedule.Schedule{Crashed: true, Trouble: "EOF", Steps: []schedule.Step{step(answer.ReasonServer, answer.EffectGone)}}, oracle.NameCrash, false},
+		{"a connection that was killed on purpose", schedule.Schedule{Steps: []schedule.Step{step(answer.ReasonKilled, answer.EffectGone)}}, "", false},
 		{"hang", schedule.Schedule{Hung: true, Trouble: "the case took more than 1m0s: s1 is still in a"}, oracle.NameHang, false},
 		{"a server that answers nobody", schedule.Schedule{Hung: true, Crashed: true, Trouble: "deadline exceeded"}, oracle.NameHang, false},
 		{"stood still", schedule.Schedule{Trouble: "the case took more than 1m0s"}, "", true},

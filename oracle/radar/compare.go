@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
@@ -86,7 +87,7 @@ func (c *checker) compare(ctx context.Context, st *schedule.Step) error {
 	}
 	for _, side := range []schedule.Step{got, want} {
 		switch side.Reason {
-		case "lock wait time-out", "killed", "deadlock", "serialization failure", "internal error":
+		case answer.ReasonLockTimeout, answer.ReasonKilled, answer.ReasonDeadlock, answer.ReasonSerialization, answer.ReasonInternal:
 			c.v.Note("%s: not compared: %s", sql, side.Reason)
 			return nil
 		}

@@ -355,7 +355,7 @@ func (c *checker) before(ctx context.Context, st *schedule.Step, now schedule.St
 // follow gives the raw database the rows that a session sees.
 func (c *checker) follow(ctx context.Context, session int, now schedule.State) error {
 	read := c.stage.Tables
-	if now != schedule.Idle {
+	if now.InTransaction() {
 		if c.shown[session] {
 			c.end("in a transaction of a session that shows values otherwise, rows cannot be read without loss")
 			return nil

@@ -49,7 +49,7 @@ func (f *features) locks(i int) {
 	end := "done"
 	switch {
 	case st.Reason != "":
-		end = st.Reason
+		end = string(st.Reason)
 	case st.Failed():
 		end = "refused"
 	case touched(st) == 0:
@@ -70,7 +70,7 @@ func (f *features) locks(i int) {
 		f.add("wait:", kindOf(&st.Statement), "for", kindOf(&f.s.Steps[holder].Statement), outcome+",", end)
 	}
 	if st.Failed() {
-		code := st.Reason
+		code := string(st.Reason)
 		if st.Answer.Err != nil {
 			code += " " + st.Answer.Err.Code
 		}

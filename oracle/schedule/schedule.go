@@ -5,7 +5,7 @@
 package schedule
 
 import (
-	"wirecheck/history"
+	"wirecheck/answer"
 	"wirecheck/rewrite"
 )
 
@@ -42,14 +42,21 @@ type Session struct {
 	Setup []rewrite.Statement
 }
 
-// State is what the server says of a session's transaction.
-type State uint8
+// The types of package answer, under the names that they had here.
+type (
+	State  = answer.State
+	Answer = answer.Result
+	Error  = answer.Error
+	Value  = answer.Value
+	Column = answer.Column
+	Table  = answer.Table
+)
 
 // The states.
 const (
-	Idle   State = iota // outside of a transaction
-	Open                // in one
-	Failed              // in one that has failed: everything but its end is refused (PostgreSQL)
+	Idle   = answer.Idle
+	Open   = answer.Open
+	Failed = answer.Failed
 )
 
 // Step is a statement as it was executed.
@@ -66,44 +73,13 @@ type Step struct {
 	Answer Answer
 	// Before and After are the states of the session's transaction.
 	Before, After State
-	// Effect is what became of the transaction and Reason why the statement failed, in the words of backends/engine
-	// (Outcome): "done", "statement failed", "transaction failed", "rolled back", "committed, then failed", "connection
-	// gone"; "deadlock", "serialization failure", "lock wait time-out", ...
-	Effect, Reason string
+	// Effect is what became of the transaction, and Reason why the statement failed.
+	Effect answer.Effect
+	Reason answer.Reason
 }
 
 // Failed reports whether the statement was refused.
-func (s *Step) Failed() bool { return s.Answer.Err != nil || s.Effect == "connection gone" }
-
-// Answer is what one statement brought back.
-type Answer struct {
-	Columns  []Column // nil where the statement returns no rows
-	Rows     [][]Value
-	Affected int64
-	Err      *Error
-}
-
-// Error is a refusal.
-type Error struct {
-	Code    string // SQLSTATE (PostgreSQL) or error number (MySQL family)
-	Message string
-}
-
-// Value is one field in the server's text form; nil is NULL.
-type Value = []byte
-
-// Column describes one column.
-type Column struct {
-	Name string
-	Type string // the product's name of it
-}
-
-// Table is a table and its rows, in canonical order: equal contents give equal rows.
-type Table struct {
-	Name    string
-	Columns []Column
-	Rows    [][]Value
-}
+func (s *Step) Failed() bool { return s.Answer.Err != nil || s.Effect == answer.EffectGone }
 
 // Order is a step to be executed: in which session, called what.
 type Order struct {
@@ -111,6 +87,3 @@ type Order struct {
 	Name    string
 	SQL     string
 }
-
-// Outcome of a transaction, as in histories.
-type Outcome = history.Outcome

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"wirecheck/answer"
 	"wirecheck/history"
 	"wirecheck/oracle"
 	"wirecheck/rewrite"
@@ -37,10 +38,10 @@ func script(t *testing.T, product, level string, lines ...string) *Schedule {
 		if err != nil || len(list) != 1 {
 			t.Fatalf("%s: %d statements, error %v", sql, len(list), err)
 		}
-		st := Step{Session: session - 1, Name: fmt.Sprint("step", n), Statement: list[0], Sent: 2*n + 1, Done: 2*n + 2, Before: states[words[1][0]], After: states[words[1][2]], Effect: "done"}
+		st := Step{Session: session - 1, Name: fmt.Sprint("step", n), Statement: list[0], Sent: 2*n + 1, Done: 2*n + 2, Before: states[words[1][0]], After: states[words[1][2]], Effect: answer.EffectNone}
 		if len(words) > 2 {
-			st.Effect = strings.Join(words[2:], " ")
-			if st.Effect != "rolled back" || st.Statement.Control.Verb == rewrite.ControlNone {
+			st.Effect = answer.Effect(strings.Join(words[2:], " "))
+			if st.Effect != answer.EffectRolledBack || st.Statement.Control.Verb == rewrite.ControlNone {
 				st.Answer.Err = &Error{Code: "1213"}
 			}
 		}
@@ -206,7 +207,7 @@ func TestDiffRows(t *testing.T) {
 
 func TestDiffTables(t *testing.T) {
 	table := func(name, typ string, rows ...string) Table {
-		out := Table{Name: name, Columns: []Column{{"a", typ}}}
+		out := Table{Name: name, Columns: []Column{{Name: "a", Type: typ}}}
 		for _, r := range rows {
 			out.Rows = append(out.Rows, []Value{Value(r)})
 		}
@@ -217,7 +218,7 @@ func TestDiffTables(t *testing.T) {
 	for _, d := range got {
 		texts = append(texts, d.Table+": "+d.Shape)
 	}
-	want := []string{"u: the table is not there", "v: columns [{a text}], not [{a int}]", "w: the table should not be there"}
+	want := []string{"u: the table is not there", "v: columns [a text], not [a int]", "w: the table should not be there"}
 	if diff := cmp.Diff(want, texts); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

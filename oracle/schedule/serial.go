@@ -3,6 +3,7 @@ package schedule
 import (
 	"context"
 
+	"wirecheck/answer"
 	"wirecheck/rewrite"
 )
 
@@ -25,12 +26,12 @@ func (s *Schedule) Serial(ctx context.Context, stage Stage, v Serial) error {
 		got, err := stage.Execute(ctx, session, sql)
 		if err == nil {
 			now[session] = got.After
-			gone[session] = got.Effect == "connection gone"
+			gone[session] = got.Effect == answer.EffectGone
 		}
 		return got, err
 	}
 	step := func(st *Step) error {
-		if gone[st.Session] || st.Effect == "connection gone" {
+		if gone[st.Session] || st.Effect == answer.EffectGone {
 			gone[st.Session] = true
 			return nil
 		}
@@ -67,7 +68,7 @@ func (s *Schedule) Serial(ctx context.Context, stage Stage, v Serial) error {
 				return err
 			}
 		}
-		if now[t.Session] != Idle && !gone[t.Session] {
+		if now[t.Session].InTransaction() && !gone[t.Session] {
 			if err := step(&Step{Session: t.Session, Statement: ending}); err != nil {
 				return err
 			}

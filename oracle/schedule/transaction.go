@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/history"
 	"wirecheck/oracle"
 	"wirecheck/rewrite"
@@ -93,13 +94,13 @@ func (s *Schedule) Transactions() []Transaction {
 		n := st.Session
 		last = max(last, st.Done)
 		c := st.Statement.Control
-		if open[n] != nil && st.Statement.Ends && st.Effect != "connection gone" { // an implicit commit
+		if open[n] != nil && st.Statement.Ends && st.Effect != answer.EffectGone { // an implicit commit
 			end(n, st.Done, history.OutcomeCommitted)
 		}
 		ends := c.Verb == rewrite.ControlCommit || c.Verb == rewrite.ControlRollback
 		if open[n] == nil {
-			idle := st.Before == Idle && st.After == Idle
-			if idle && (c.Verb != rewrite.ControlNone && c.Verb != rewrite.ControlDatabase || st.Statement.Verb == "set") && st.Effect != "connection gone" {
+			idle := !st.Before.InTransaction() && !st.After.InTransaction()
+			if idle && (c.Verb != rewrite.ControlNone && c.Verb != rewrite.ControlDatabase || st.Statement.Verb == "set") && st.Effect != answer.EffectGone {
 				settings[n].note(&st.Statement)
 				continue
 			}
@@ -120,22 +121,22 @@ func (s *Schedule) Transactions() []Transaction {
 			}
 		}
 		switch {
-		case st.Effect == "connection gone":
+		case st.Effect == answer.EffectGone:
 			outcome := history.OutcomeAborted
-			if c.Verb == rewrite.ControlCommit || st.Before == Idle {
+			if c.Verb == rewrite.ControlCommit || !st.Before.InTransaction() {
 				outcome = history.OutcomeUnknown
 			}
 			end(n, st.Done, outcome)
-		case st.Effect == "committed, then failed":
+		case st.Effect == answer.EffectCommitted:
 			end(n, st.Done, history.OutcomeCommitted)
-		case st.Effect == "rolled back" && st.After == Idle:
+		case st.Effect == answer.EffectRolledBack && !st.After.InTransaction():
 			end(n, st.Done, history.OutcomeAborted)
 		case ends && c.Chain && st.Answer.Err == nil:
 			end(n, st.Done, outcomeOf(st))
 			counts[n]++
 			next := *t
 			open[n] = &Transaction{Session: n, N: counts[n], Explicit: true, Level: next.Level, ReadOnly: next.ReadOnly, Begin: st.Done}
-		case st.After == Idle:
+		case !st.After.InTransaction():
 			end(n, st.Done, outcomeOf(st))
 		}
 	}
@@ -159,7 +160,7 @@ func outcomeOf(st *Step) history.Outcome {
 // begin makes the transaction that a step begins.
 func (s *setting) begin(product string, st *Step) *Transaction {
 	level := s.level
-	t := &Transaction{Explicit: st.After != Idle, ReadOnly: s.readOnly || s.nextOnly}
+	t := &Transaction{Explicit: st.After.InTransaction(), ReadOnly: s.readOnly || s.nextOnly}
 	if s.next != "" {
 		level = s.next
 	}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/history"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
@@ -149,9 +150,9 @@ func lasting(s *schedule.Schedule) (sessions []int, why string) {
 	for i := range s.Steps {
 		st := &s.Steps[i]
 		switch {
-		case st.Effect == "connection gone":
+		case st.Effect == answer.EffectGone:
 			return nil, "a connection ended"
-		case st.Reason == "deadlock" || st.Reason == "serialization failure" || st.Reason == "lock wait time-out":
+		case st.Reason == answer.ReasonDeadlock || st.Reason == answer.ReasonSerialization || st.Reason == answer.ReasonLockTimeout:
 			refused[st.Session] = true
 		}
 	}

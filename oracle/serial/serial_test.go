@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite/postgres"
@@ -33,7 +34,7 @@ func (t *toy) Run(_ context.Context, sessions []schedule.Session, orders []sched
 		if err != nil || len(list) != 1 {
 			return nil, fmt.Errorf("%s: %v", o.SQL, err)
 		}
-		st := schedule.Step{Session: o.Session, Name: o.Name, Statement: list[0], Sent: 2 * i, Done: 2*i + 1, Effect: "done"}
+		st := schedule.Step{Session: o.Session, Name: o.Name, Statement: list[0], Sent: 2 * i, Done: 2*i + 1, Effect: answer.EffectNone}
 		name, n := "", 0
 		switch {
 		case strings.HasPrefix(o.SQL, "SELECT"):

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
 )
@@ -36,7 +37,7 @@ type theater struct {
 // trial is one execution of a statement on its views.
 type trial struct {
 	answer schedule.Answer
-	reason string
+	reason answer.Reason
 	// addressed are the rows that the statement's condition chose, by table, in the order in which the engine came to them; nil if
 	// that cannot be asked for.
 	addressed map[string][]int

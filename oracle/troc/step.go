@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/history"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
@@ -42,7 +43,7 @@ func (c *check) step(ctx context.Context, from *world, i int) (alive []*world, d
 		c.unknown = why
 		return nil, nil, nil
 	}
-	if st.Effect == "transaction failed" && st.Reason != "transaction has failed before" {
+	if st.Effect == answer.EffectFailed && st.Reason != answer.ReasonFailed {
 		for _, w := range alive {
 			w.fail(x)
 		}
@@ -166,9 +167,9 @@ func (c *check) concurrent(x int) bool {
 }
 
 // contention are the reasons for which a server refuses a statement since others run, too.
-func contention(reason string) bool {
+func contention(reason answer.Reason) bool {
 	switch reason {
-	case "deadlock", "serialization failure", "lock wait time-out", "lock not available":
+	case answer.ReasonDeadlock, answer.ReasonSerialization, answer.ReasonLockTimeout, answer.ReasonNoWait:
 		return true
 	}
 	return false
@@ -275,7 +276,7 @@ func (c *check) statement(ctx context.Context, w *world, i int) (alive []*world,
 			}, causes: w.causes, place: c.place}}, nil
 		}
 		return []*world{w}, nil, nil
-	case st.Failed() && st.Reason != "error":
+	case st.Failed() && st.Reason != answer.ReasonOther:
 		c.snap(w, x, i, nil, false)
 		return []*world{w}, nil, nil
 	case r.strange != "" || q.Unparsed:

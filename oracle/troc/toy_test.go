@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"wirecheck/answer"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/mysql"
@@ -70,7 +71,7 @@ func (s *toy) Reset(context.Context) error {
 }
 
 func (s *toy) Execute(_ context.Context, _ int, sql string) (schedule.Step, error) {
-	st := schedule.Step{Statement: s.describe(sql), Answer: s.one(sql), Effect: "done"}
+	st := schedule.Step{Statement: s.describe(sql), Answer: s.one(sql), Effect: answer.EffectNone}
 	if st.Answer.Err != nil {
 		st.Effect, st.Reason = "statement failed", "error"
 	}
@@ -284,8 +285,8 @@ func played(t *testing.T, product, level, setup, text string) *schedule.Schedule
 			continue
 		}
 		n++
-		sql, answer, _ := strings.Cut(what, " -> ")
-		st := schedule.Step{Name: fmt.Sprintf("s%d", n), Statement: stage.describe(sql), Sent: 10*n - 5, Done: 10 * n, Effect: "done"}
+		sql, told, _ := strings.Cut(what, " -> ")
+		st := schedule.Step{Name: fmt.Sprintf("s%d", n), Statement: stage.describe(sql), Sent: 10*n - 5, Done: 10 * n, Effect: answer.EffectNone}
 		name, at, waited := strings.Cut(who, "@")
 		if waited {
 			after, err := strconv.Atoi(at)
@@ -303,21 +304,21 @@ func played(t *testing.T, product, level, setup, text string) *schedule.Schedule
 			open[name] = schedule.Idle
 		}
 		switch {
-		case strings.HasPrefix(answer, "!"):
-			code, reason, _ := strings.Cut(answer[1:], " ")
+		case strings.HasPrefix(told, "!"):
+			code, reason, _ := strings.Cut(told[1:], " ")
 			st.Answer.Err = &schedule.Error{Code: code, Message: reason}
-			st.Reason, st.Effect = reason, "statement failed"
+			st.Reason, st.Effect = answer.Reason(reason), answer.EffectStatement
 			switch {
-			case product == "postgres" && st.Statement.Control.Verb == rewrite.ControlCommit, product != "postgres" && reason != "error" && reason != "lock wait time-out":
-				st.Effect, open[name] = "rolled back", schedule.Idle
-			case product == "postgres" && st.Before != schedule.Idle:
-				st.Effect, open[name] = "transaction failed", schedule.Failed
+			case product == "postgres" && st.Statement.Control.Verb == rewrite.ControlCommit, product != "postgres" && st.Reason != answer.ReasonOther && st.Reason != answer.ReasonLockTimeout:
+				st.Effect, open[name] = answer.EffectRolledBack, schedule.Idle
+			case product == "postgres" && st.Before.InTransaction():
+				st.Effect, open[name] = answer.EffectFailed, schedule.Failed
 			}
 		case st.Statement.Verb == "select":
-			st.Answer.Rows = rowsOf(answer)
+			st.Answer.Rows = rowsOf(told)
 			st.Answer.Columns = []schedule.Column{{Name: "a", Type: "int"}, {Name: "b", Type: "int"}}
-		case answer != "":
-			affected, err := strconv.ParseInt(answer, 10, 64)
+		case told != "":
+			affected, err := strconv.ParseInt(told, 10, 64)
 			if err != nil {
 				t.Fatalf("line %q: %v", line, err)
 			}

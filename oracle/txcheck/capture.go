@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/history"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
@@ -304,9 +305,9 @@ func (r *reader) statement(x *statement) (trouble string) {
 	}
 	if st.Failed() {
 		switch st.Reason {
-		case "error", "":
+		case answer.ReasonOther, "":
 		default:
-			f.why = "it failed since of other transactions (" + st.Reason + ")"
+			f.why = "it failed since of other transactions (" + string(st.Reason) + ")"
 		}
 	}
 	if why := r.sets(f); why != "" {

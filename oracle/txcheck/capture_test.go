@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 )
@@ -22,9 +23,9 @@ func script(t testing.TB, level string, lines string) *schedule.Schedule {
 	states := make([]schedule.State, 3)
 	for i, line := range strings.Split(strings.TrimSpace(lines), "\n") {
 		session, rest, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		sql, answer, _ := strings.Cut(rest, " --> ")
+		sql, told, _ := strings.Cut(rest, " --> ")
 		n := int(session[0]-'0') - 1
-		st := schedule.Step{Session: n, Name: fmt.Sprintf("step%d", i+1), Statement: describe(t, "postgres", sql), Sent: 2*i + 1, Done: 2*i + 2, Effect: "done", Before: states[n]}
+		st := schedule.Step{Session: n, Name: fmt.Sprintf("step%d", i+1), Statement: describe(t, "postgres", sql), Sent: 2*i + 1, Done: 2*i + 2, Effect: answer.EffectNone, Before: states[n]}
 		switch st.Statement.Control.Verb {
 		case "begin":
 			states[n] = schedule.Open
@@ -32,7 +33,7 @@ func script(t testing.TB, level string, lines string) *schedule.Schedule {
 			states[n] = schedule.Idle
 		}
 		st.After = states[n]
-		st.Answer = answerOf(st.Statement.Verb, answer)
+		st.Answer = answerOf(st.Statement.Verb, told)
 		s.Steps = append(s.Steps, st)
 	}
 	return s

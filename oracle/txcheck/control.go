@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
@@ -185,10 +186,10 @@ func together(a, b *schedule.Step, next bool) bool {
 
 // concurrent is why a statement failed, if that depends on other transactions.
 func concurrent(st *schedule.Step) string {
-	if st.Reason == "error" || st.Reason == "transaction has failed before" {
+	if st.Reason == answer.ReasonOther || st.Reason == answer.ReasonFailed {
 		return ""
 	}
-	return st.Reason
+	return string(st.Reason)
 }
 
 // skips finds SKIP LOCKED, also in a subquery. Which rows it leaves out depends on which index others locked and on which it meets the

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
@@ -116,20 +117,20 @@ func newPlan(s *schedule.Schedule, p product) (c *plan, why string) {
 				continue
 			}
 		}
-		if st.Effect == "connection gone" {
+		if st.Effect == answer.EffectGone {
 			return nil, "a connection ended"
 		}
 		switch st.Reason {
-		case "deadlock":
+		case answer.ReasonDeadlock:
 			c.removed = true
-			if st.Effect == "statement failed" {
+			if st.Effect == answer.EffectStatement {
 				continue
 			}
 			gone[x.tx] = true
 			x.role, x.text = control, "ROLLBACK" // as the server did, so that its locks are let go here
 			c.statements = append(c.statements, x)
 			continue
-		case "lock wait time-out", "lock not available", "cancelled":
+		case answer.ReasonLockTimeout, answer.ReasonNoWait, answer.ReasonCancelled:
 			c.remove(x, "it failed since another transaction held a lock")
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
 )
@@ -103,11 +104,11 @@ func (f *fake) Execute(_ context.Context, session int, sql string) (schedule.Ste
 }
 
 func refused(code string) schedule.Step {
-	return schedule.Step{Answer: schedule.Answer{Err: &schedule.Error{Code: code, Message: code}}, Reason: "error", Effect: "statement failed"}
+	return schedule.Step{Answer: schedule.Answer{Err: &schedule.Error{Code: code, Message: code}}, Reason: answer.ReasonOther, Effect: answer.EffectStatement}
 }
 
 func done(affected int) schedule.Step {
-	return schedule.Step{Answer: schedule.Answer{Affected: int64(affected)}, Effect: "done"}
+	return schedule.Step{Answer: schedule.Answer{Affected: int64(affected)}, Effect: answer.EffectNone}
 }
 
 // do executes a statement.
@@ -337,7 +338,7 @@ func play(product, level, setup, script, final string) *schedule.Schedule {
 		}
 		delete(waiting, number)
 		tick++
-		st.Done, st.Before, st.Effect = tick, states[number], "done"
+		st.Done, st.Before, st.Effect = tick, states[number], answer.EffectNone
 		switch st.Statement.Control.Verb {
 		case rewrite.ControlBegin:
 			states[number] = schedule.Open
@@ -347,9 +348,9 @@ func play(product, level, setup, script, final string) *schedule.Schedule {
 		if failed {
 			code, reason, _ := strings.Cut(strings.TrimSpace(refusal), " ")
 			st.Answer.Err = &schedule.Error{Code: code, Message: code}
-			st.Effect, st.Reason = "statement failed", strings.TrimSuffix(reason, ", rolled back")
+			st.Effect, st.Reason = answer.EffectStatement, answer.Reason(strings.TrimSuffix(reason, ", rolled back"))
 			if strings.HasSuffix(reason, "rolled back") {
-				st.Effect, states[number] = "rolled back", schedule.Idle
+				st.Effect, states[number] = answer.EffectRolledBack, schedule.Idle
 			}
 		}
 		st.After = states[number]

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"wirecheck/answer"
 	"wirecheck/history"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
@@ -34,9 +35,9 @@ func (e *serial) of(step int) *schedule.Step {
 
 // concurrent are the reasons of failures that only others' locks or writes can bring. They belong to the aborts (WriteCheck,
 // section 5.3.2), and are no statement's success or failure: the statement did nothing, and is left out of the serial schedule.
-func concurrent(reason string) bool {
+func concurrent(reason answer.Reason) bool {
 	switch reason {
-	case "deadlock", "serialization failure", "lock wait time-out", "lock not available", "cancelled", "killed", "transaction has failed before":
+	case answer.ReasonDeadlock, answer.ReasonSerialization, answer.ReasonLockTimeout, answer.ReasonNoWait, answer.ReasonCancelled, answer.ReasonKilled, answer.ReasonFailed:
 		return true
 	}
 	return false
@@ -132,7 +133,7 @@ func (c *check) settingsBefore(settings *[]int, t *schedule.Transaction) (plan [
 
 // begins reports whether a transaction's own statements begin it: BEGIN, or the first one with autocommit switched off.
 func (c *check) begins(t *schedule.Transaction) bool {
-	return len(t.Steps) > 0 && (c.s.Steps[t.Steps[0]].Before == schedule.Idle || c.s.Steps[t.Steps[0]].Statement.Ends)
+	return len(t.Steps) > 0 && (!c.s.Steps[t.Steps[0]].Before.InTransaction() || c.s.Steps[t.Steps[0]].Statement.Ends)
 }
 
 // stmtPlan is the simplified serial schedule of definition 2: the statements of committed transactions in autocommit, without

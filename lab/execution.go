@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/lab/scenario"
 	"wirecheck/scheduler"
@@ -165,20 +166,20 @@ func (x *execution) session(ctx context.Context, s scheduler.Session, places []i
 			return nil // the case is given up: see underWay
 		}
 		o := x.lab.config.Backend.Outcome(a, err)
-		ended := err != nil && a.Err != nil && o.Reason == engine.ReasonKilled && ctx.Err() == nil
+		ended := err != nil && a.Err != nil && o.Reason == answer.ReasonKilled && ctx.Err() == nil
 		x.note(func() {
 			ev := &x.done[place]
 			x.with[s], ev.Kind, ev.Answer, ev.Outcome, ev.Lost = false, Ran, a, o, ended
 		})
 		close(x.over[place])
-		x.shell.Finish(s, o.Reason == engine.ReasonDeadlock)
+		x.shell.Finish(s, o.Reason == answer.ReasonDeadlock)
 		switch {
 		case ended:
 			x.skipRest(places, place)
 			return nil
 		case err != nil:
 			return fmt.Errorf("session %s, step %s: %w", x.spec.Sessions[s].Name, st.Name, err)
-		case o.Reason != "" && o.Effect == engine.EffectRolledBack && a.Before.InTransaction():
+		case o.Reason != "" && o.Effect == answer.EffectRolledBack && a.Before.InTransaction():
 			skip = "the server had rolled back its transaction"
 		}
 	}
@@ -233,9 +234,9 @@ func (x *execution) skipRest(places []int, place int) {
 }
 
 // do executes a step's SQL and keeps its notices: as they arrive or, where the connection does not tell, with the answer.
-func (x *execution) do(ctx context.Context, n int, m *session, sql string) (engine.Answer, error) {
+func (x *execution) do(ctx context.Context, n int, m *session, sql string) (answer.Answer, error) {
 	heard := 0
-	hear := func(notice engine.Notice) {
+	hear := func(notice answer.Notice) {
 		heard++
 		x.note(func() { x.heard = append(x.heard, Heard{Session: n, Launched: x.launched, Notice: notice}) })
 	}

@@ -6,7 +6,7 @@ import (
 	"io"
 	"slices"
 
-	"wirecheck/backends/engine"
+	"wirecheck/answer"
 	"wirecheck/lab/scenario"
 )
 
@@ -39,7 +39,7 @@ type tester struct {
 	w       *bufio.Writer
 	spec    *scenario.Spec
 	r       *Result
-	arrived [][]engine.Notice // by session: notices that are there to be read
+	arrived [][]answer.Notice // by session: notices that are there to be read
 	told    []int             // by session: notices that were read
 	active  []int             // by session: the step that is not reported as done, or -1
 	waiting []int             // steps that were reported as waiting, in the order of their launches
@@ -50,7 +50,7 @@ type tester struct {
 func newTester(w *bufio.Writer, spec *scenario.Spec, r *Result) *tester {
 	n := len(spec.Sessions)
 	t := &tester{
-		w: w, spec: spec, r: r, arrived: make([][]engine.Notice, n), told: make([]int, n), active: make([]int, n),
+		w: w, spec: spec, r: r, arrived: make([][]answer.Notice, n), told: make([]int, n), active: make([]int, n),
 		answers: map[int]Event{}, targets: map[scenario.Pos]int{},
 	}
 	for i := range t.active {
@@ -222,7 +222,7 @@ func (t *tester) done(place int, head string) {
 }
 
 // sender names the session that a notification is from.
-func (t *tester) sender(n engine.Notice) string {
+func (t *tester) sender(n answer.Notice) string {
 	if i := t.r.Session(n.PID); i >= 0 {
 		return t.spec.Sessions[i].Name
 	}
@@ -238,7 +238,7 @@ func (t *tester) read(session int) {
 	t.arrived[session] = nil
 }
 
-func (t *tester) notice(session int, n engine.Notice) {
+func (t *tester) notice(session int, n answer.Notice) {
 	fmt.Fprintf(t.w, "%s: %s:  %s\n", t.spec.Sessions[session].Name, n.Severity, n.Message)
 	if n.Detail != "" {
 		fmt.Fprintf(t.w, "DETAIL:  %s\n", n.Detail)
@@ -273,7 +273,7 @@ func (t *tester) block(o Output, what string) {
 	}
 }
 
-func severity(err *engine.ServerError) string {
+func severity(err *answer.Error) string {
 	if err.Severity == "" {
 		return "ERROR"
 	}

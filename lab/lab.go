@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"time"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/lab/scenario"
 	"wirecheck/scheduler/shell"
@@ -79,7 +80,7 @@ type Lab struct {
 type session struct {
 	conn   engine.Conn
 	name   string
-	heard  func(engine.Notice) // while a permutation is executed
+	heard  func(answer.Notice) // while a permutation is executed
 	inside bool                // a transaction is open
 	used   bool                // something was executed since it was new: functions such as LAST_INSERT_ID() can tell
 	dirty  bool                // something that was executed may have left traces: settings, locks, temporary tables
@@ -100,7 +101,7 @@ func (l *Lab) Thorough(on bool) {
 }
 
 // do executes one step.
-func (s *session) do(ctx context.Context, sql string) (engine.Answer, error) {
+func (s *session) do(ctx context.Context, sql string) (answer.Answer, error) {
 	a, err := s.conn.Do(ctx, sql)
 	s.inside, s.lost = a.After.InTransaction(), err != nil
 	s.used, s.dirty = true, s.dirty || s.lost || !plain(sql)
@@ -176,7 +177,7 @@ func (l *Lab) connect(ctx context.Context, name string) (*session, error) {
 	if l.config.Application != "" {
 		target.Application = l.config.Application + "/" + name
 	}
-	target.Heard = func(n engine.Notice) {
+	target.Heard = func(n answer.Notice) {
 		if s.heard != nil {
 			s.heard(n)
 		}

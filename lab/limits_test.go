@@ -3,7 +3,7 @@ package lab
 import (
 	"testing"
 
-	"wirecheck/backends/engine"
+	"wirecheck/answer"
 )
 
 func TestLimits(t *testing.T) {
@@ -29,7 +29,7 @@ func TestLooksNumeric(t *testing.T) {
 	for text, want := range map[string]bool{
 		"": true, "1": true, "-1.5e3": true, "1 2": true, ".5": true, "1-": false, "e1": false, "1e": false, "0x1": false, "١": false, "+1": false,
 	} {
-		if got := looksNumeric(engine.Value(text)); got != want {
+		if got := looksNumeric(answer.Value(text)); got != want {
 			t.Errorf("%q: got %v, want %v", text, got, want)
 		}
 	}

@@ -5,13 +5,13 @@ import (
 	"io"
 	"strings"
 
-	"wirecheck/backends/engine"
+	"wirecheck/answer"
 	"wirecheck/history/prose"
 )
 
 // pqPrint writes a result as libpq's old PQprint does with header and align (fe-print.c): widths are of bytes, and a column is
 // aligned to the right if all its values look like numbers. What has no columns is not written.
-func pqPrint(w io.Writer, r engine.Result) {
+func pqPrint(w io.Writer, r answer.Result) {
 	if len(r.Columns) == 0 {
 		return
 	}
@@ -50,7 +50,7 @@ func pqPrint(w io.Writer, r engine.Result) {
 
 // looksNumeric is PQprint's test: digits, points, blanks, signs and e, a digit last, and no e first. NULL and empty texts
 // say nothing against it.
-func looksNumeric(v engine.Value) bool {
+func looksNumeric(v answer.Value) bool {
 	if len(v) == 0 {
 		return true
 	}

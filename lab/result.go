@@ -3,6 +3,7 @@ package lab
 import (
 	"slices"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/lab/scenario"
 )
@@ -13,7 +14,7 @@ type Result struct {
 	// Setup are the answers of the setup blocks and the sessions' setups, Teardown those of the teardowns, in order.
 	Setup, Teardown []Output
 	Events          []Event
-	Finals          []engine.Answer // of the scenario's final queries
+	Finals          []answer.Answer // of the scenario's final queries
 	Tables          []engine.Table  // all tables at the end, before the teardown
 	// Heard are the notices of the steps as they arrived.
 	Heard []Heard
@@ -40,14 +41,14 @@ type Heard struct {
 	// Launched is how many steps had been submitted when it arrived. All that arrives before the next step is submitted is
 	// in the order of each session, but not of the sessions among one another.
 	Launched int
-	Notice   engine.Notice
+	Notice   answer.Notice
 }
 
 // Output is what a block outside of the schedule brought back.
 type Output struct {
 	Session int // -1: the connection that executes setup and teardown
 	SQL     string
-	Answer  engine.Answer
+	Answer  answer.Answer
 }
 
 // EventKind is what happened to a step.
@@ -68,8 +69,8 @@ type Event struct {
 	Step    *scenario.Step
 	Wait    engine.WaitKind // Waits: what for
 	For     []int           // Waits: the sessions that it waits for, as far as the server tells
-	Answer  engine.Answer   // Ran, Resumed
-	Outcome engine.Outcome  // Ran, Resumed
+	Answer  answer.Answer   // Ran, Resumed
+	Outcome answer.Outcome  // Ran, Resumed
 	Why     string          // Skipped
 	// Lost says that the step's connection ended with it, because somebody asked the server to end it: the other sessions
 	// go on.

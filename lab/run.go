@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/lab/scenario"
 )
@@ -180,7 +181,7 @@ func (l *Lab) tearDown(ctx context.Context, spec *scenario.Spec, r *Result) erro
 	for i, s := range spec.Sessions {
 		m := l.members[i]
 		if s.Teardown != nil && m != nil && !m.lost {
-			var refused *engine.ServerError
+			var refused *answer.Error
 			if err := l.block(ctx, m, i, s.Teardown, &r.Teardown); err != nil && !errors.As(err, &refused) {
 				r.Crashed = true
 				return fmt.Errorf("teardown of session %s: %w", s.Name, err)
@@ -209,7 +210,7 @@ func (l *Lab) tearDown(ctx context.Context, spec *scenario.Spec, r *Result) erro
 		return err
 	}
 	if spec.Teardown != nil && l.config.Reset == Setup {
-		var refused *engine.ServerError
+		var refused *answer.Error
 		if err := l.block(ctx, l.control, -1, spec.Teardown, &r.Teardown); err != nil && !errors.As(err, &refused) {
 			r.Crashed = true
 			return fmt.Errorf("teardown: %w", err)

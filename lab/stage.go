@@ -114,12 +114,12 @@ func (s *Stage) Execute(ctx context.Context, session int, sql string) (schedule.
 		if err := s.lab.watcher.Kill(kill, m.conn.ID()); err != nil {
 			return schedule.Step{}, fmt.Errorf("end a statement that took more than %v: %w", stageLimit, err)
 		}
-		o = engine.Outcome{Effect: engine.EffectGone, Reason: engine.ReasonLockTimeout}
+		o = answer.Outcome{Effect: answer.EffectGone, Reason: answer.ReasonLockTimeout}
 		s.lost = &Lost{Session: session, SQL: sql, Ended: true, Text: fmt.Sprintf("no answer within %v", stageLimit)}
 		err = nil
 	}
-	if o.Effect == engine.EffectGone && s.lost == nil {
-		s.lost = &Lost{Session: session, SQL: sql, Ended: o.Reason == engine.ReasonKilled}
+	if o.Effect == answer.EffectGone && s.lost == nil {
+		s.lost = &Lost{Session: session, SQL: sql, Ended: o.Reason == answer.ReasonKilled}
 		switch {
 		case a.Err != nil:
 			s.lost.Text = fmt.Sprintf("the connection ended: error %s: %s", a.Err.Code, a.Err.Message)
@@ -182,7 +182,7 @@ func (s *Stage) Load(ctx context.Context, tables []schedule.Table) error {
 		return errors.New("load a stage: it was not prepared")
 	}
 	err := s.lab.contents.Load(ctx, s.lab.side, tables)
-	var refused *engine.ServerError
+	var refused *answer.Error
 	if errors.As(err, &refused) {
 		return &schedule.Refused{Err: err}
 	}
@@ -280,7 +280,7 @@ func (s *Stage) Schedule(spec *scenario.Spec, r *Result) (*schedule.Schedule, er
 }
 
 // steps takes an executed step apart.
-func (s *Stage) steps(like schedule.Step, sql string, a engine.Answer, o engine.Outcome) ([]schedule.Step, error) {
+func (s *Stage) steps(like schedule.Step, sql string, a answer.Answer, o answer.Outcome) ([]schedule.Step, error) {
 	statements, err := s.describe(sql)
 	if err != nil {
 		return nil, err
@@ -291,7 +291,7 @@ func (s *Stage) steps(like schedule.Step, sql string, a engine.Answer, o engine.
 
 // split makes a step for each statement that was executed. Where the answers cannot be told apart it is one step of verb
 // "script".
-func split(like schedule.Step, sql string, statements []rewrite.Statement, a engine.Answer) []schedule.Step {
+func split(like schedule.Step, sql string, statements []rewrite.Statement, a answer.Answer) []schedule.Step {
 	ran := len(a.Results)
 	if a.Err != nil {
 		ran++
@@ -318,7 +318,7 @@ func split(like schedule.Step, sql string, statements []rewrite.Statement, a eng
 		st.Before = now
 		if i < ran-1 {
 			now = following(now, statements[i])
-			st.After, st.Effect, st.Reason = now, engine.EffectNone, ""
+			st.After, st.Effect, st.Reason = now, answer.EffectNone, ""
 		} else {
 			st.Answer.Err = a.Err
 		}

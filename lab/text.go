@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/history/prose"
 	"wirecheck/lab/scenario"
@@ -39,7 +40,7 @@ func (r *Result) Text(w io.Writer, spec *scenario.Spec) error {
 	}
 	for _, tab := range tables {
 		fmt.Fprintf(out, "  table %s\n", tab.Name)
-		table(out, "    ", engine.Result{Columns: tab.Columns, Rows: tab.Rows})
+		table(out, "    ", answer.Result{Columns: tab.Columns, Rows: tab.Rows})
 	}
 	for _, o := range r.Teardown {
 		t.output(o)
@@ -75,7 +76,7 @@ func (t *texter) output(o Output) {
 	t.answer(o.Answer)
 }
 
-func hasRows(a engine.Answer) bool {
+func hasRows(a answer.Answer) bool {
 	for _, r := range a.Results {
 		if r.Columns != nil {
 			return true
@@ -123,22 +124,22 @@ func kindText(k engine.WaitKind) string {
 }
 
 // outcomeText says what an error did to the transaction.
-func outcomeText(o engine.Outcome) string {
+func outcomeText(o answer.Outcome) string {
 	switch o.Effect {
-	case engine.EffectFailed:
+	case answer.EffectFailed:
 		return "the transaction has failed and can only be rolled back"
-	case engine.EffectRolledBack:
+	case answer.EffectRolledBack:
 		return "the transaction is rolled back"
-	case engine.EffectCommitted:
+	case answer.EffectCommitted:
 		return "what came before in the transaction is committed"
-	case engine.EffectGone:
+	case answer.EffectGone:
 		return "the connection is gone"
 	}
 	return ""
 }
 
 // answer writes what a step returned.
-func (t *texter) answer(a engine.Answer) {
+func (t *texter) answer(a answer.Answer) {
 	in := t.indent()
 	for _, n := range a.Notices {
 		fmt.Fprintf(t.w, "%s%s\n", in, noticeText(n))
@@ -156,7 +157,7 @@ func (t *texter) answer(a engine.Answer) {
 	}
 }
 
-func noticeText(n engine.Notice) string {
+func noticeText(n answer.Notice) string {
 	if n.Channel != "" {
 		return fmt.Sprintf("NOTIFY %q with payload %q", n.Channel, n.Payload)
 	}
@@ -164,7 +165,7 @@ func noticeText(n engine.Notice) string {
 }
 
 // table writes the rows as psql does. NULL is shown as such, unlike an empty text.
-func table(w io.Writer, indent string, r engine.Result) {
+func table(w io.Writer, indent string, r answer.Result) {
 	widths := make([]int, len(r.Columns))
 	for i, c := range r.Columns {
 		widths[i] = utf8.RuneCountInString(c.Name)
@@ -200,7 +201,7 @@ func table(w io.Writer, indent string, r engine.Result) {
 }
 
 // cell is a value on one line.
-func cell(v engine.Value) string {
+func cell(v answer.Value) string {
 	if v == nil {
 		return "NULL"
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 )
 
@@ -87,7 +88,7 @@ func testAnswers(t *testing.T, w *world) {
 	a := s.do("SELECT " + strings.Join(exprs, ", "))
 	for i, v := range values[w.engine.Protocol] {
 		got, column := a.Results[0].Rows[0][i], a.Results[0].Columns[i]
-		if text := printRows([][]engine.Value{{got}}); text != v[1] || (v[1] == "NULL") != (got == nil) {
+		if text := printRows([][]answer.Value{{got}}); text != v[1] || (v[1] == "NULL") != (got == nil) {
 			t.Errorf("%s: got %q, want %q", v[0], text, v[1])
 		}
 		if v[2] != "" && column.Type != v[2] {
@@ -100,7 +101,7 @@ func testAnswers(t *testing.T, w *world) {
 	t.Run("several statements, an error in the middle", func(t *testing.T) {
 		s.do("BEGIN")
 		a, _ := s.try("INSERT INTO t VALUES (30, 1, 1), (31, 1, 1); SELECT id FROM t WHERE id > 20 ORDER BY id; INSERT INTO t VALUES (30, 1, 1); SELECT 2")
-		if len(a.Results) != 2 || a.Results[0].Affected != 2 || printRows(a.Results[1].Rows) != "30 31" || a.Err == nil || a.Before != engine.Open || !a.After.InTransaction() {
+		if len(a.Results) != 2 || a.Results[0].Affected != 2 || printRows(a.Results[1].Rows) != "30 31" || a.Err == nil || a.Before != answer.Open || !a.After.InTransaction() {
 			t.Errorf("got %+v", a)
 		}
 		if want := choose(w, "INSERT 0 2", ""); a.Results[0].Tag != want {
@@ -196,7 +197,7 @@ func testNotices(t *testing.T, r *room) {
 	if a := s.do("COPY t TO STDOUT"); len(a.Results[0].Rows) != 3 || string(a.Results[0].Rows[0][0]) != "1\t10\t1\n" || a.Results[0].Tag != "COPY 3" {
 		t.Errorf("COPY TO: %+v", a)
 	}
-	if a, o := s.try("COPY t FROM STDIN"); o.Effect != engine.EffectStatement || a.Err.Code != "57014" {
+	if a, o := s.try("COPY t FROM STDIN"); o.Effect != answer.EffectStatement || a.Err.Code != "57014" {
 		t.Errorf("COPY FROM: %s, %v", word(o), a.Err)
 	}
 	if got := s.rows("SELECT 1"); got != "1" {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 )
 
@@ -160,7 +161,7 @@ func (r *room) session() *session {
 }
 
 // do executes a step that must succeed.
-func (s *session) do(sql string) engine.Answer {
+func (s *session) do(sql string) answer.Answer {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), limit)
 	defer cancel()
@@ -178,7 +179,7 @@ func (s *session) rows(sql string) string {
 	return printRows(a.Results[len(a.Results)-1].Rows)
 }
 
-func printRows(rows [][]engine.Value) string {
+func printRows(rows [][]answer.Value) string {
 	var lines []string
 	for _, row := range rows {
 		var fields []string
@@ -195,7 +196,7 @@ func printRows(rows [][]engine.Value) string {
 }
 
 // try executes a step that may fail, and gives what it did to the transaction.
-func (s *session) try(sql string) (engine.Answer, engine.Outcome) {
+func (s *session) try(sql string) (answer.Answer, answer.Outcome) {
 	s.t.Helper()
 	return s.start(sql).wait()
 }
@@ -205,7 +206,7 @@ type pending struct {
 	*session
 	sql  string
 	done chan struct{}
-	a    engine.Answer // these two are valid once done is closed
+	a    answer.Answer // these two are valid once done is closed
 	err  error
 }
 
@@ -221,7 +222,7 @@ func (s *session) start(sql string) *pending {
 	return p
 }
 
-func (p *pending) wait() (engine.Answer, engine.Outcome) {
+func (p *pending) wait() (answer.Answer, answer.Outcome) {
 	<-p.done // Do ends within its limit
 	return p.a, p.engine.Outcome(p.a, p.err)
 }
@@ -229,7 +230,7 @@ func (p *pending) wait() (engine.Answer, engine.Outcome) {
 // succeed waits for an answer without error.
 func (p *pending) succeed() {
 	p.t.Helper()
-	if a, o := p.wait(); o.Effect != engine.EffectNone {
+	if a, o := p.wait(); o.Effect != answer.EffectNone {
 		p.t.Fatalf("%s: %+v, %v, %v", p.sql, o, a.Err, p.err)
 	}
 }
@@ -307,6 +308,6 @@ func choose(w *world, postgres, mysql string, embedded ...string) string {
 }
 
 // word is for messages.
-func word(o engine.Outcome) string {
+func word(o answer.Outcome) string {
 	return fmt.Sprintf("%s (%s, retry %v)", o.Effect, o.Reason, o.Retry)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 )
 
@@ -18,66 +19,66 @@ type outcomeCase struct {
 	// meanwhile is what the other session does between setup and step, so that the step has something to lose against.
 	meanwhile string
 	step      string
-	want      engine.Outcome
-	after     engine.Transaction
+	want      answer.Outcome
+	after     answer.State
 	journal   string // the journal mode that it is about (SQLite); empty: any
 	committed string // what a third session then sees of SELECT v FROM t WHERE id = 1 after the session's ROLLBACK
 }
 
-func outcome(e engine.Effect, r engine.Reason, retry bool) engine.Outcome {
-	return engine.Outcome{Effect: e, Reason: r, Retry: retry}
+func outcome(e answer.Effect, r answer.Reason, retry bool) answer.Outcome {
+	return answer.Outcome{Effect: e, Reason: r, Retry: retry}
 }
 
 var outcomeCases = []outcomeCase{
-	{name: "done", on: all, setup: "BEGIN; UPDATE t SET v = 1 WHERE id = 1", step: "COMMIT", want: outcome(engine.EffectNone, "", false), committed: "1"},
-	{name: "constraint, autocommit", on: all, step: "INSERT INTO t VALUES (1, 1, 1)", want: outcome(engine.EffectStatement, engine.ReasonOther, false), committed: "10"},
+	{name: "done", on: all, setup: "BEGIN; UPDATE t SET v = 1 WHERE id = 1", step: "COMMIT", want: outcome(answer.EffectNone, "", false), committed: "1"},
+	{name: "constraint, autocommit", on: all, step: "INSERT INTO t VALUES (1, 1, 1)", want: outcome(answer.EffectStatement, answer.ReasonOther, false), committed: "10"},
 	{name: "constraint", on: pg, setup: "BEGIN; UPDATE t SET v = 1 WHERE id = 1", step: "INSERT INTO t VALUES (1, 1, 1)",
-		want: outcome(engine.EffectFailed, engine.ReasonOther, false), after: engine.Failed, committed: "10"},
+		want: outcome(answer.EffectFailed, answer.ReasonOther, false), after: answer.Failed, committed: "10"},
 	{name: "constraint", on: append(embedded, family...), setup: "BEGIN; UPDATE t SET v = 1 WHERE id = 1", step: "INSERT INTO t VALUES (1, 1, 1)",
-		want: outcome(engine.EffectStatement, engine.ReasonOther, false), after: engine.Open, committed: "10"},
+		want: outcome(answer.EffectStatement, answer.ReasonOther, false), after: answer.Open, committed: "10"},
 	{name: "serialization, update", on: pg, level: "REPEATABLE READ", setup: "BEGIN; SELECT * FROM t", meanwhile: "UPDATE t SET v = 2 WHERE id = 1",
-		step: "UPDATE t SET v = 1 WHERE id = 1", want: outcome(engine.EffectFailed, engine.ReasonSerialization, true), after: engine.Failed, committed: "2"},
+		step: "UPDATE t SET v = 1 WHERE id = 1", want: outcome(answer.EffectFailed, answer.ReasonSerialization, true), after: answer.Failed, committed: "2"},
 	{name: "serialization, commit", on: pg, level: "SERIALIZABLE", setup: "BEGIN; SELECT sum(v) FROM t; UPDATE t SET v = 1 WHERE id = 1",
 		meanwhile: "BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT sum(v) FROM t; UPDATE t SET v = 2 WHERE id = 2; COMMIT",
-		step:      "COMMIT", want: outcome(engine.EffectRolledBack, engine.ReasonSerialization, true), committed: "10"},
+		step:      "COMMIT", want: outcome(answer.EffectRolledBack, answer.ReasonSerialization, true), committed: "10"},
 	{name: "behind the snapshot", on: []string{"mariadb"}, level: "SNAPSHOT", setup: "BEGIN; SELECT * FROM t", meanwhile: "UPDATE t SET v = 2 WHERE id = 1",
-		step: "UPDATE t SET v = 1 WHERE id = 1", want: outcome(engine.EffectRolledBack, engine.ReasonSerialization, true), committed: "2"},
+		step: "UPDATE t SET v = 1 WHERE id = 1", want: outcome(answer.EffectRolledBack, answer.ReasonSerialization, true), committed: "2"},
 	{name: "optimistic conflict", on: []string{"tidb"}, level: "SNAPSHOT", setup: "BEGIN; UPDATE t SET v = 1 WHERE id = 1", meanwhile: "UPDATE t SET v = 2 WHERE id = 1",
-		step: "COMMIT", want: outcome(engine.EffectRolledBack, engine.ReasonSerialization, true), committed: "2"},
+		step: "COMMIT", want: outcome(answer.EffectRolledBack, answer.ReasonSerialization, true), committed: "2"},
 	{name: "optimistic constraint", on: []string{"tidb"}, level: "SNAPSHOT", setup: "BEGIN; UPDATE t SET v = 1 WHERE id = 1; INSERT INTO t VALUES (9, 9, 9)",
-		meanwhile: "INSERT INTO t VALUES (9, 1, 1)", step: "COMMIT", want: outcome(engine.EffectRolledBack, engine.ReasonSerialization, true), committed: "10"},
+		meanwhile: "INSERT INTO t VALUES (9, 1, 1)", step: "COMMIT", want: outcome(answer.EffectRolledBack, answer.ReasonSerialization, true), committed: "10"},
 	{name: "lock wait time-out", on: pg, other: "BEGIN; UPDATE t SET v = 2 WHERE id = 1", setup: "SET lock_timeout = '20ms'; BEGIN",
-		step: "UPDATE t SET v = 1 WHERE id = 1", want: outcome(engine.EffectFailed, engine.ReasonNoWait, true), after: engine.Failed, committed: "10"},
+		step: "UPDATE t SET v = 1 WHERE id = 1", want: outcome(answer.EffectFailed, answer.ReasonNoWait, true), after: answer.Failed, committed: "10"},
 	{name: "lock wait time-out", on: family, other: "BEGIN; UPDATE t SET v = 2 WHERE id = 2", setup: "SET innodb_lock_wait_timeout = 1; BEGIN; UPDATE t SET v = 1 WHERE id = 1",
-		step: "UPDATE t SET v = 1 WHERE id = 2", want: outcome(engine.EffectStatement, engine.ReasonLockTimeout, true), after: engine.Open, committed: "10"},
+		step: "UPDATE t SET v = 1 WHERE id = 2", want: outcome(answer.EffectStatement, answer.ReasonLockTimeout, true), after: answer.Open, committed: "10"},
 	{name: "lock wait time-out after an implicit commit", on: innodb, other: "BEGIN; SELECT * FROM t", setup: "SET lock_wait_timeout = 1; BEGIN; UPDATE t SET v = 1 WHERE id = 1",
-		step: "ALTER TABLE t ADD x int", want: outcome(engine.EffectCommitted, engine.ReasonLockTimeout, true), committed: "1"},
+		step: "ALTER TABLE t ADD x int", want: outcome(answer.EffectCommitted, answer.ReasonLockTimeout, true), committed: "1"},
 	{name: "NOWAIT", on: pg, other: "BEGIN; UPDATE t SET v = 2 WHERE id = 1", setup: "BEGIN", step: "SELECT * FROM t FOR UPDATE NOWAIT",
-		want: outcome(engine.EffectFailed, engine.ReasonNoWait, true), after: engine.Failed, committed: "10"},
+		want: outcome(answer.EffectFailed, answer.ReasonNoWait, true), after: answer.Failed, committed: "10"},
 	{name: "NOWAIT", on: []string{"mysql", "tidb"}, other: "BEGIN; UPDATE t SET v = 2 WHERE id = 1", setup: "BEGIN; UPDATE t SET v = 3 WHERE id = 2",
-		step: "SELECT * FROM t WHERE id = 1 FOR UPDATE NOWAIT", want: outcome(engine.EffectStatement, engine.ReasonNoWait, true), after: engine.Open, committed: "10"},
+		step: "SELECT * FROM t WHERE id = 1 FOR UPDATE NOWAIT", want: outcome(answer.EffectStatement, answer.ReasonNoWait, true), after: answer.Open, committed: "10"},
 	{name: "NOWAIT", on: []string{"mariadb"}, other: "BEGIN; UPDATE t SET v = 2 WHERE id = 1", setup: "BEGIN; UPDATE t SET v = 3 WHERE id = 2",
-		step: "SELECT * FROM t WHERE id = 1 FOR UPDATE NOWAIT", want: outcome(engine.EffectStatement, engine.ReasonLockTimeout, true), after: engine.Open, committed: "10"},
+		step: "SELECT * FROM t WHERE id = 1 FOR UPDATE NOWAIT", want: outcome(answer.EffectStatement, answer.ReasonLockTimeout, true), after: answer.Open, committed: "10"},
 	{name: "implicit commit", on: family, setup: "BEGIN; UPDATE t SET v = 1 WHERE id = 1", step: "CREATE TABLE t (a int)",
-		want: outcome(engine.EffectCommitted, engine.ReasonOther, false), committed: "1"},
+		want: outcome(answer.EffectCommitted, answer.ReasonOther, false), committed: "1"},
 	{name: "statement time-out", on: pg, setup: "SET statement_timeout = '20ms'; BEGIN", step: "SELECT pg_sleep(5)",
-		want: outcome(engine.EffectFailed, engine.ReasonCancelled, false), after: engine.Failed, committed: "10"},
+		want: outcome(answer.EffectFailed, answer.ReasonCancelled, false), after: answer.Failed, committed: "10"},
 	{name: "statement time-out", on: []string{"mariadb"}, setup: "SET max_statement_time = 0.02; BEGIN; UPDATE t SET v = 1 WHERE id = 1", step: "SELECT SLEEP(5)",
-		want: outcome(engine.EffectStatement, engine.ReasonCancelled, false), after: engine.Open, committed: "10"},
+		want: outcome(answer.EffectStatement, answer.ReasonCancelled, false), after: answer.Open, committed: "10"},
 	{name: "deferred constraint", on: pg, setup: "CREATE TABLE d (a int UNIQUE DEFERRABLE INITIALLY DEFERRED); BEGIN; UPDATE t SET v = 1 WHERE id = 1; INSERT INTO d VALUES (1), (1)",
-		step: "COMMIT", want: outcome(engine.EffectRolledBack, engine.ReasonOther, false), committed: "10"},
+		step: "COMMIT", want: outcome(answer.EffectRolledBack, answer.ReasonOther, false), committed: "10"},
 	{name: "internal", on: pg, setup: "BEGIN", step: "DO $$BEGIN RAISE 'x' USING ERRCODE = 'XX000'; END$$",
-		want: outcome(engine.EffectFailed, engine.ReasonInternal, false), after: engine.Failed, committed: "10"},
+		want: outcome(answer.EffectFailed, answer.ReasonInternal, false), after: answer.Failed, committed: "10"},
 	{name: "locked", on: embedded, other: "BEGIN IMMEDIATE; UPDATE t SET v = 2 WHERE id = 2", setup: "BEGIN; SELECT * FROM t", step: "UPDATE t SET v = 1 WHERE id = 1",
-		want: outcome(engine.EffectStatement, engine.ReasonNoWait, true), after: engine.Open, committed: "10"},
+		want: outcome(answer.EffectStatement, answer.ReasonNoWait, true), after: answer.Open, committed: "10"},
 	{name: "COMMIT while somebody reads", on: embedded, journal: "delete", other: "BEGIN; SELECT * FROM t", setup: "BEGIN; UPDATE t SET v = 1 WHERE id = 1", step: "COMMIT",
-		want: outcome(engine.EffectStatement, engine.ReasonNoWait, true), after: engine.Open, committed: "10"},
+		want: outcome(answer.EffectStatement, answer.ReasonNoWait, true), after: answer.Open, committed: "10"},
 	{name: "behind the snapshot", on: embedded, journal: "wal", setup: "BEGIN; SELECT * FROM t", meanwhile: "UPDATE t SET v = 2 WHERE id = 1",
-		step: "UPDATE t SET v = 1 WHERE id = 1", want: outcome(engine.EffectStatement, engine.ReasonSerialization, true), after: engine.Open, committed: "2"},
+		step: "UPDATE t SET v = 1 WHERE id = 1", want: outcome(answer.EffectStatement, answer.ReasonSerialization, true), after: answer.Open, committed: "2"},
 	{name: "ON CONFLICT ROLLBACK", on: embedded, setup: "BEGIN; UPDATE t SET v = 1 WHERE id = 1", step: "INSERT OR ROLLBACK INTO t VALUES (1, 1, 1)",
-		want: outcome(engine.EffectRolledBack, engine.ReasonOther, false), committed: "10"},
+		want: outcome(answer.EffectRolledBack, answer.ReasonOther, false), committed: "10"},
 	{name: "an error behind COMMIT", on: embedded, setup: "BEGIN; UPDATE t SET v = 1 WHERE id = 1", step: "COMMIT; SELECT * FROM nowhere",
-		want: outcome(engine.EffectCommitted, engine.ReasonOther, false), committed: "1"},
+		want: outcome(answer.EffectCommitted, answer.ReasonOther, false), committed: "1"},
 }
 
 func testOutcomes(t *testing.T, w *world) {
@@ -107,13 +108,13 @@ func testOutcomes(t *testing.T, w *world) {
 			if got != c.want || a.After != c.after {
 				t.Errorf("%s: got %s, transaction %d (%v); want %s, transaction %d", c.step, word(got), a.After, a.Err, word(c.want), c.after)
 			}
-			if c.want.Effect == engine.EffectRolledBack && !w.is(embedded...) && w.engine.Aborts(a.Err.Code) == w.postgres() && c.level != "SNAPSHOT" {
+			if c.want.Effect == answer.EffectRolledBack && !w.is(embedded...) && w.engine.Aborts(a.Err.Code) == w.postgres() && c.level != "SNAPSHOT" {
 				t.Errorf("Aborts(%s) is %v", a.Err.Code, w.engine.Aborts(a.Err.Code))
 			}
 			if a.Err != nil && w.engine.Retry(a.Err.Code) != c.want.Retry {
 				t.Errorf("Retry(%s) is %v", a.Err.Code, !c.want.Retry)
 			}
-			if c.after == engine.Failed {
+			if c.after == answer.Failed {
 				w.failed(t, s)
 			}
 			s.try("ROLLBACK") // some products refuse it where nothing is open
@@ -128,11 +129,11 @@ func testOutcomes(t *testing.T, w *world) {
 // failed: in a failed transaction everything is refused, and COMMIT is a rollback.
 func (w *world) failed(t *testing.T, s *session) {
 	t.Helper()
-	if _, got := s.try("SELECT 1"); got != outcome(engine.EffectFailed, engine.ReasonFailed, false) {
+	if _, got := s.try("SELECT 1"); got != outcome(answer.EffectFailed, answer.ReasonFailed, false) {
 		t.Errorf("in the failed transaction: %s", word(got))
 	}
 	a, got := s.try("COMMIT")
-	if got.Effect != engine.EffectRolledBack || got.Reason != "" || a.After.InTransaction() || a.Results[0].Tag != "ROLLBACK" {
+	if got.Effect != answer.EffectRolledBack || got.Reason != "" || a.After.InTransaction() || a.Results[0].Tag != "ROLLBACK" {
 		t.Errorf("COMMIT of the failed transaction: %s, %+v", word(got), a)
 	}
 }
@@ -147,7 +148,7 @@ func testKilled(t *testing.T, w *world) {
 	}
 	idle.do("BEGIN; UPDATE t SET v = 0 WHERE id = 2")
 	r.kill(idle)
-	if _, got := idle.try("COMMIT"); got.Effect != engine.EffectGone || got.Reason != engine.ReasonKilled && got.Reason != engine.ReasonServer {
+	if _, got := idle.try("COMMIT"); got.Effect != answer.EffectGone || got.Reason != answer.ReasonKilled && got.Reason != answer.ReasonServer {
 		t.Errorf("killed while idle: %s", word(got))
 	}
 	if got := r.session().rows("SELECT v FROM t WHERE id = 2"); got != "20" {
@@ -157,7 +158,7 @@ func testKilled(t *testing.T, w *world) {
 		busy := r.session()
 		p := busy.start(w.busy())
 		r.kill(busy)
-		if _, got := p.wait(); got.Effect != engine.EffectGone {
+		if _, got := p.wait(); got.Effect != answer.EffectGone {
 			t.Errorf("killed while busy: %s, %v", word(got), p.err)
 		}
 		r.kill(busy) // gone already
@@ -167,7 +168,7 @@ func testKilled(t *testing.T, w *world) {
 	p := waiting.start("BEGIN; UPDATE t SET v = 1 WHERE id = 1")
 	p.blocked(holder)
 	r.kill(waiting)
-	if _, got := p.wait(); got.Effect != engine.EffectGone {
+	if _, got := p.wait(); got.Effect != answer.EffectGone {
 		t.Errorf("killed while waiting: %s, %v", word(got), p.err)
 	}
 	r.kill(waiting) // gone already
@@ -180,9 +181,9 @@ func testKilled(t *testing.T, w *world) {
 		verb = "KILL TIDB QUERY"
 	}
 	holder.do(choose(w, fmt.Sprintf("SELECT pg_cancel_backend(%d)", cancelled.conn.ID()), fmt.Sprintf("%s %d", verb, cancelled.conn.ID())))
-	want := outcome(engine.EffectStatement, engine.ReasonCancelled, false)
+	want := outcome(answer.EffectStatement, answer.ReasonCancelled, false)
 	if w.postgres() {
-		want.Effect = engine.EffectFailed
+		want.Effect = answer.EffectFailed
 	}
 	if _, got := p.wait(); got != want {
 		t.Errorf("cancelled: %s, %v, want %s", word(got), p.a.Err, word(want))
@@ -214,7 +215,7 @@ func testServerDies(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = watcher.Close() })
-	done := make(chan engine.Outcome)
+	done := make(chan answer.Outcome)
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
@@ -227,7 +228,7 @@ func testServerDies(t *testing.T, w *world) {
 	if err := w.server.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if got := <-done; got.Effect != engine.EffectGone {
+	if got := <-done; got.Effect != answer.EffectGone {
 		t.Errorf("busy: %s", word(got))
 	}
 	// A process of the server's that serves a session may outlive the first one by a moment.
@@ -237,7 +238,7 @@ func testServerDies(t *testing.T, w *world) {
 	for err == nil && ctx.Err() == nil {
 		a, err = idle.Do(ctx, "SELECT 1")
 	}
-	if got := w.engine.Outcome(a, err); got.Effect != engine.EffectGone || err == nil || ctx.Err() != nil {
+	if got := w.engine.Outcome(a, err); got.Effect != answer.EffectGone || err == nil || ctx.Err() != nil {
 		t.Errorf("idle: %s, %v", word(got), err)
 	}
 	for err = nil; err == nil && ctx.Err() == nil; {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 )
 
@@ -88,7 +89,7 @@ func testWaits(t *testing.T, w *world) {
 				t.Errorf("looked again: %+v", again)
 			}
 			a.do(c.release)
-			if _, o := p.wait(); o.Effect == engine.EffectGone {
+			if _, o := p.wait(); o.Effect == answer.EffectGone {
 				t.Errorf("after the release: %s, %v", word(o), p.err)
 			}
 			if got := r.look(a, b); got[0].Blocked || got[1].Blocked {
@@ -111,7 +112,7 @@ func testRefused(t *testing.T, w *world) {
 		a.do(c.holder)
 		p := b.start(c.waiter)
 		p.wait()
-		if _, o := p.wait(); o.Reason != engine.ReasonNoWait || !o.Retry || o.Effect != engine.EffectStatement {
+		if _, o := p.wait(); o.Reason != answer.ReasonNoWait || !o.Retry || o.Effect != answer.EffectStatement {
 			t.Errorf("%s: %s: %s, %v", c.name, c.waiter, word(o), p.a.Err)
 		}
 		if got := r.look(a, b); got[0].Blocked || got[1].Blocked {
@@ -247,9 +248,9 @@ func testDeadlock(t *testing.T, w *world) {
 			case <-time.After(limit):
 				t.Fatal("the victim is not told")
 			}
-			got, want := r.engine.Outcome(victim.a, victim.err), engine.Outcome{Effect: engine.EffectRolledBack, Reason: engine.ReasonDeadlock, Retry: true}
+			got, want := r.engine.Outcome(victim.a, victim.err), answer.Outcome{Effect: answer.EffectRolledBack, Reason: answer.ReasonDeadlock, Retry: true}
 			if w.postgres() {
-				want.Effect = engine.EffectFailed
+				want.Effect = answer.EffectFailed
 			}
 			if got != want || victim.a.After.InTransaction() != w.postgres() {
 				t.Errorf("victim: got %s in transaction %v, want %s", word(got), victim.a.After.InTransaction(), word(want))
@@ -289,11 +290,11 @@ func testHiddenCircle(t *testing.T, w *world) {
 	}
 	b.do("COMMIT")
 	_, first := pa.wait()
-	if first.Effect == engine.EffectNone {
+	if first.Effect == answer.EffectNone {
 		a.do("COMMIT")
 	}
 	_, second := pc.wait()
-	if (first.Reason == engine.ReasonDeadlock) == (second.Reason == engine.ReasonDeadlock) {
+	if (first.Reason == answer.ReasonDeadlock) == (second.Reason == answer.ReasonDeadlock) {
 		t.Errorf("a: %s, c: %s; want one victim", word(first), word(second))
 	}
 }

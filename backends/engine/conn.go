@@ -33,7 +33,7 @@ type Target struct {
 	Application string
 	// Heard is told of each notice as it arrives, which may be long before the step that it belongs to is done; nil: nobody
 	// is. PostgreSQL only: the others send nothing before the answer.
-	Heard func(Notice)
+	Heard func(answer.Notice)
 }
 
 // Address is the network and the address to connect to.
@@ -61,7 +61,7 @@ type Conn interface {
 	// Do sends one step, which may hold several statements, as one message in the text protocol, and reads the whole
 	// answer. What the server refuses is in Answer.Err. An error means that the connection cannot be used any more: the
 	// server died, somebody killed it, ctx ended. What had been answered until then is still in the Answer.
-	Do(ctx context.Context, sql string) (Answer, error)
+	Do(ctx context.Context, sql string) (answer.Answer, error)
 	Close() error
 }
 
@@ -78,43 +78,6 @@ type Settler interface {
 	Settle(ctx context.Context)
 }
 
-// The types of package answer, under the names that they had here.
-type (
-	Answer      = answer.Answer
-	Transaction = answer.State
-	Result      = answer.Result
-	Value       = answer.Value
-	Column      = answer.Column
-	ServerError = answer.Error
-	Notice      = answer.Notice
-	Outcome     = answer.Outcome
-	Effect      = answer.Effect
-	Reason      = answer.Reason
-)
-
-// The states, effects and reasons of package answer.
-const (
-	Idle                = answer.Idle
-	Open                = answer.Open
-	Failed              = answer.Failed
-	EffectNone          = answer.EffectNone
-	EffectStatement     = answer.EffectStatement
-	EffectFailed        = answer.EffectFailed
-	EffectRolledBack    = answer.EffectRolledBack
-	EffectCommitted     = answer.EffectCommitted
-	EffectGone          = answer.EffectGone
-	ReasonDeadlock      = answer.ReasonDeadlock
-	ReasonSerialization = answer.ReasonSerialization
-	ReasonLockTimeout   = answer.ReasonLockTimeout
-	ReasonNoWait        = answer.ReasonNoWait
-	ReasonFailed        = answer.ReasonFailed
-	ReasonCancelled     = answer.ReasonCancelled
-	ReasonKilled        = answer.ReasonKilled
-	ReasonServer        = answer.ReasonServer
-	ReasonInternal      = answer.ReasonInternal
-	ReasonOther         = answer.ReasonOther
-)
-
 // Exec executes a step of which nothing but success is expected.
 func Exec(ctx context.Context, c Conn, sql string) error {
 	_, err := Query(ctx, c, sql)
@@ -122,7 +85,7 @@ func Exec(ctx context.Context, c Conn, sql string) error {
 }
 
 // Query executes a step and gives the rows of its last statement. The server's refusal is an error here.
-func Query(ctx context.Context, c Conn, sql string) ([][]Value, error) {
+func Query(ctx context.Context, c Conn, sql string) ([][]answer.Value, error) {
 	a, err := c.Do(ctx, sql)
 	if err == nil && a.Err != nil {
 		err = a.Err

@@ -130,7 +130,7 @@ func (l Lab) tables(ctx context.Context, c Conn) ([]Table, error) {
 			tables = append(tables, Table{Table: answer.Table{Name: name}, quoted: string(row[1]), only: string(row[2])})
 		}
 		t := &tables[len(tables)-1]
-		t.Columns = append(t.Columns, Column{Name: string(row[3]), Type: string(row[4])})
+		t.Columns = append(t.Columns, answer.Column{Name: string(row[3]), Type: string(row[4])})
 		t.generated = append(t.generated, string(row[5]) == "t" || string(row[5]) == "1")
 	}
 	return tables, nil
@@ -264,7 +264,7 @@ func (s *Contents) Load(ctx context.Context, c Conn, tables []answer.Table) erro
 			return fmt.Errorf("load a lab: it has no table %s", t.Name)
 		}
 		into := s.Tables[i]
-		if !slices.EqualFunc(into.Columns, t.Columns, func(a, b Column) bool { return a.Name == b.Name }) {
+		if !slices.EqualFunc(into.Columns, t.Columns, func(a, b answer.Column) bool { return a.Name == b.Name }) {
 			return fmt.Errorf("load a lab: table %s has other columns than the rows for it", t.Name)
 		}
 		into.Rows = t.Rows

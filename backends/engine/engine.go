@@ -5,6 +5,8 @@ package engine
 import (
 	"context"
 	"time"
+
+	"wirecheck/answer"
 )
 
 // Protocol is a wire protocol.
@@ -48,7 +50,7 @@ type Descriptor struct {
 	Connect func(ctx context.Context, t Target) (Conn, error)
 	Watch   func(ctx context.Context, t Target) (Watcher, error)
 	// Outcome says what a step did to its session's transaction; err is what Conn.Do returned.
-	Outcome func(a Answer, err error) Outcome
+	Outcome func(a answer.Answer, err error) answer.Outcome
 	// SetLevel gives the statement that makes a level (Level.SQL) the session's, from the next transaction on.
 	SetLevel func(level string) string
 	// Discard is a statement that makes a session outside of a transaction as new: no settings, locks, prepared statements or

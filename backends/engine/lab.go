@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 
+	"wirecheck/answer"
 	"wirecheck/history/prose"
 )
 
@@ -39,7 +40,7 @@ type Lab struct {
 	Columns string
 	// Expression reads a column without loss; Literal writes a value of it. Both are given the type.
 	Expression func(column, kind string) string
-	Literal    func(to []byte, v Value, kind string) []byte
+	Literal    func(to []byte, v answer.Value, kind string) []byte
 	Identifier func(name string) string
 	// Insert stands between the columns and VALUES.
 	Insert string

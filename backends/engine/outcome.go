@@ -1,8 +1,10 @@
 package engine
 
+import "wirecheck/answer"
+
 // ErrorClass is what a product's table says of one error code.
 type ErrorClass struct {
-	Reason Reason
+	Reason answer.Reason
 	Retry  bool
 	// Aborts: the error ends the whole transaction on the server, and the session is outside of any afterwards.
 	Aborts bool
@@ -11,29 +13,29 @@ type ErrorClass struct {
 }
 
 // Judge makes an outcome of an answer, given the product's table of errors. err is what Conn.Do returned.
-func Judge(class func(code string) ErrorClass, a Answer, err error) Outcome {
+func Judge(class func(code string) ErrorClass, a answer.Answer, err error) answer.Outcome {
 	if a.Err == nil {
 		switch {
 		case err != nil:
-			return Outcome{Effect: EffectGone, Reason: ReasonServer}
+			return answer.Outcome{Effect: answer.EffectGone, Reason: answer.ReasonServer}
 		case rolledBack(a):
-			return Outcome{Effect: EffectRolledBack}
+			return answer.Outcome{Effect: answer.EffectRolledBack}
 		}
-		return Outcome{Effect: EffectNone}
+		return answer.Outcome{Effect: answer.EffectNone}
 	}
 	c := class(a.Err.Code)
-	o := Outcome{Effect: EffectStatement, Reason: c.Reason, Retry: c.Retry}
+	o := answer.Outcome{Effect: answer.EffectStatement, Reason: c.Reason, Retry: c.Retry}
 	switch {
 	case err != nil || c.Gone:
-		o.Effect = EffectGone
-	case a.After == Failed:
-		o.Effect = EffectFailed
+		o.Effect = answer.EffectGone
+	case a.After == answer.Failed:
+		o.Effect = answer.EffectFailed
 	case !a.After.InTransaction() && a.Before.InTransaction():
 		// PostgreSQL leaves a transaction block only when COMMIT fails, which is a rollback; so do the errors that the
 		// table names. What remains are statements with an implicit commit.
-		o.Effect = EffectCommitted
+		o.Effect = answer.EffectCommitted
 		if c.Aborts || a.Err.Aborted || a.Err.Severity != "" {
-			o.Effect = EffectRolledBack
+			o.Effect = answer.EffectRolledBack
 		}
 	}
 	return o
@@ -41,7 +43,7 @@ func Judge(class func(code string) ErrorClass, a Answer, err error) Outcome {
 
 // rolledBack reports whether the last statement ended a transaction by a rollback. Only PostgreSQL says so: COMMIT of a
 // failed transaction answers ROLLBACK (PostgreSQL manual, COMMIT).
-func rolledBack(a Answer) bool {
+func rolledBack(a answer.Answer) bool {
 	n := len(a.Results)
 	return !a.After.InTransaction() && n > 0 && a.Results[n-1].Tag == "ROLLBACK"
 }

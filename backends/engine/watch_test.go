@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"wirecheck/answer"
 )
 
 func TestMarkCycles(t *testing.T) {
@@ -47,48 +49,48 @@ func TestJudge(t *testing.T) {
 	class := func(code string) ErrorClass {
 		switch code {
 		case "lost":
-			return ErrorClass{Reason: ReasonDeadlock, Retry: true, Aborts: true}
+			return ErrorClass{Reason: answer.ReasonDeadlock, Retry: true, Aborts: true}
 		case "killed":
-			return ErrorClass{Reason: ReasonKilled, Gone: true}
+			return ErrorClass{Reason: answer.ReasonKilled, Gone: true}
 		}
-		return ErrorClass{Reason: ReasonOther}
+		return ErrorClass{Reason: answer.ReasonOther}
 	}
 	broken := errors.New("broken pipe")
 	tests := []struct {
 		name          string
-		before, after Transaction
+		before, after answer.State
 		code, tag     string
 		severity      string
 		aborted       bool
 		err           error
-		want          Effect
-		reason        Reason
+		want          answer.Effect
+		reason        answer.Reason
 		ended         bool
 	}{
-		{"done", Open, Open, "", "UPDATE 1", "", false, nil, EffectNone, "", false},
-		{"committed", Open, Idle, "", "COMMIT", "", false, nil, EffectNone, "", false},
-		{"rolled back", Failed, Idle, "", "ROLLBACK", "", false, nil, EffectRolledBack, "", true},
-		{"to a savepoint", Failed, Open, "", "ROLLBACK", "", false, nil, EffectNone, "", false},
-		{"statement", Open, Open, "x", "", "", false, nil, EffectStatement, ReasonOther, false},
-		{"statement outside", Idle, Idle, "x", "", "ERROR", false, nil, EffectStatement, ReasonOther, false},
-		{"deadlock outside", Idle, Idle, "lost", "", "", false, nil, EffectStatement, ReasonDeadlock, false},
-		{"failed", Open, Failed, "x", "", "ERROR", false, nil, EffectFailed, ReasonOther, false},
-		{"failed again", Failed, Failed, "x", "", "ERROR", false, nil, EffectFailed, ReasonOther, false},
-		{"victim", Open, Idle, "lost", "", "", false, nil, EffectRolledBack, ReasonDeadlock, true},
-		{"rolled back by what the server was asked", Open, Idle, "x", "", "", true, nil, EffectRolledBack, ReasonOther, true},
-		{"COMMIT refused", Open, Idle, "x", "", "ERROR", false, nil, EffectRolledBack, ReasonOther, true},
-		{"implicit commit", Open, Idle, "x", "", "", false, nil, EffectCommitted, ReasonOther, true},
-		{"killed", Open, Open, "killed", "", "FATAL", false, broken, EffectGone, ReasonKilled, true},
-		{"killed, told in time", Open, Open, "killed", "", "", false, nil, EffectGone, ReasonKilled, true},
-		{"broken", Open, Open, "", "", "", false, broken, EffectGone, ReasonServer, true},
+		{"done", answer.Open, answer.Open, "", "UPDATE 1", "", false, nil, answer.EffectNone, "", false},
+		{"committed", answer.Open, answer.Idle, "", "COMMIT", "", false, nil, answer.EffectNone, "", false},
+		{"rolled back", answer.Failed, answer.Idle, "", "ROLLBACK", "", false, nil, answer.EffectRolledBack, "", true},
+		{"to a savepoint", answer.Failed, answer.Open, "", "ROLLBACK", "", false, nil, answer.EffectNone, "", false},
+		{"statement", answer.Open, answer.Open, "x", "", "", false, nil, answer.EffectStatement, answer.ReasonOther, false},
+		{"statement outside", answer.Idle, answer.Idle, "x", "", "ERROR", false, nil, answer.EffectStatement, answer.ReasonOther, false},
+		{"deadlock outside", answer.Idle, answer.Idle, "lost", "", "", false, nil, answer.EffectStatement, answer.ReasonDeadlock, false},
+		{"failed", answer.Open, answer.Failed, "x", "", "ERROR", false, nil, answer.EffectFailed, answer.ReasonOther, false},
+		{"failed again", answer.Failed, answer.Failed, "x", "", "ERROR", false, nil, answer.EffectFailed, answer.ReasonOther, false},
+		{"victim", answer.Open, answer.Idle, "lost", "", "", false, nil, answer.EffectRolledBack, answer.ReasonDeadlock, true},
+		{"rolled back by what the server was asked", answer.Open, answer.Idle, "x", "", "", true, nil, answer.EffectRolledBack, answer.ReasonOther, true},
+		{"COMMIT refused", answer.Open, answer.Idle, "x", "", "ERROR", false, nil, answer.EffectRolledBack, answer.ReasonOther, true},
+		{"implicit commit", answer.Open, answer.Idle, "x", "", "", false, nil, answer.EffectCommitted, answer.ReasonOther, true},
+		{"killed", answer.Open, answer.Open, "killed", "", "FATAL", false, broken, answer.EffectGone, answer.ReasonKilled, true},
+		{"killed, told in time", answer.Open, answer.Open, "killed", "", "", false, nil, answer.EffectGone, answer.ReasonKilled, true},
+		{"broken", answer.Open, answer.Open, "", "", "", false, broken, answer.EffectGone, answer.ReasonServer, true},
 	}
 	for _, test := range tests {
-		a := Answer{Before: test.before, After: test.after}
+		a := answer.Answer{Before: test.before, After: test.after}
 		if test.tag != "" {
-			a.Results = []Result{{Tag: test.tag}}
+			a.Results = []answer.Result{{Tag: test.tag}}
 		}
 		if test.code != "" {
-			a.Err = &ServerError{Code: test.code, Severity: test.severity, Aborted: test.aborted}
+			a.Err = &answer.Error{Code: test.code, Severity: test.severity, Aborted: test.aborted}
 		}
 		got := Judge(class, a, test.err)
 		if got.Effect != test.want || got.Reason != test.reason || got.Effect.Ended() != test.ended {

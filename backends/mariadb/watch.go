@@ -3,6 +3,7 @@ package mariadb
 import (
 	"context"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/backends/mysql"
 )
@@ -24,7 +25,7 @@ func LabSettings() map[string]string {
 
 // printedLocks finds out who waits for whom from the locks in the status. Where the server does not print them, or not
 // all, it does not know.
-func printedLocks(_ context.Context, _ engine.Conn, s *mysql.Status, _ [][]engine.Value) (map[string][]string, bool, error) {
+func printedLocks(_ context.Context, _ engine.Conn, s *mysql.Status, _ [][]answer.Value) (map[string][]string, bool, error) {
 	graph, exact := map[string][]string{}, !s.Truncated
 	for _, waiter := range s.Transactions {
 		exact = exact && !waiter.Suppressed

@@ -15,6 +15,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/client"
 	protocol "github.com/go-mysql-org/go-mysql/mysql"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 )
 
@@ -36,7 +37,7 @@ type conn struct {
 	net      net.Conn
 	read     *bufio.Reader
 	id       uint64
-	state    engine.Transaction
+	state    answer.State
 	warnings bool // fetch them
 
 	seq   byte
@@ -123,8 +124,8 @@ func (c *conn) Close() error {
 	return nil
 }
 
-func (c *conn) Do(ctx context.Context, sql string) (engine.Answer, error) {
-	a := engine.Answer{Before: c.state}
+func (c *conn) Do(ctx context.Context, sql string) (answer.Answer, error) {
+	a := answer.Answer{Before: c.state}
 	stop := engine.CutOff(ctx, c.net)
 	err := c.do(sql, &a)
 	if e := stop(); err != nil && e != nil {
@@ -139,7 +140,7 @@ func (c *conn) Do(ctx context.Context, sql string) (engine.Answer, error) {
 func (c *conn) Reset(ctx context.Context) error {
 	stop := engine.CutOff(ctx, c.net)
 	err := c.send(comResetConnection, "")
-	var a engine.Answer
+	var a answer.Answer
 	if err == nil {
 		_, err = c.answer(&a)
 	}
@@ -155,7 +156,7 @@ func (c *conn) Reset(ctx context.Context) error {
 	return engine.Exec(ctx, c, "SET NAMES utf8mb4 COLLATE "+collation)
 }
 
-func (c *conn) do(sql string, a *engine.Answer) error {
+func (c *conn) do(sql string, a *answer.Answer) error {
 	if err := c.send(protocol.COM_QUERY, sql); err != nil {
 		return err
 	}
@@ -170,7 +171,7 @@ func (c *conn) do(sql string, a *engine.Answer) error {
 		if err := c.ping(); err != nil {
 			return err
 		}
-		switch over := a.Before == engine.Open && c.state == engine.Idle; {
+		switch over := a.Before == answer.Open && c.state == answer.Idle; {
 		case over && a.Err.Code == lockTimeout:
 			return c.rolledBack(a.Err)
 		case over && commits(sql):
@@ -190,7 +191,7 @@ func (c *conn) ping() error {
 	if err := c.send(protocol.COM_PING, ""); err != nil {
 		return err
 	}
-	if _, err := c.answer(&engine.Answer{}); err != nil {
+	if _, err := c.answer(&answer.Answer{}); err != nil {
 		return fmt.Errorf("read answer to PING: %w", err)
 	}
 	return nil
@@ -205,11 +206,11 @@ func commits(sql string) bool {
 
 // rolledBack asks whether a lock wait time-out after which no transaction is open has rolled it back. Otherwise the statement,
 // a DDL one, had committed it before.
-func (c *conn) rolledBack(e *engine.ServerError) error {
+func (c *conn) rolledBack(e *answer.Error) error {
 	if err := c.send(protocol.COM_QUERY, "SELECT @@innodb_rollback_on_timeout"); err != nil {
 		return err
 	}
-	var a engine.Answer
+	var a answer.Answer
 	if _, err := c.answer(&a); err != nil {
 		return fmt.Errorf("read innodb_rollback_on_timeout: %w", err)
 	}
@@ -220,18 +221,18 @@ func (c *conn) rolledBack(e *engine.ServerError) error {
 }
 
 // showWarnings fetches the warnings of the last statement; asking does not change what the session sees next.
-func (c *conn) showWarnings(a *engine.Answer) error {
+func (c *conn) showWarnings(a *answer.Answer) error {
 	if err := c.send(protocol.COM_QUERY, "SHOW WARNINGS"); err != nil {
 		return err
 	}
-	var w engine.Answer
+	var w answer.Answer
 	if _, err := c.answer(&w); err != nil {
 		return fmt.Errorf("read warnings: %w", err)
 	}
 	for _, r := range w.Results {
 		for _, row := range r.Rows {
 			if len(row) >= 3 {
-				a.Notices = append(a.Notices, engine.Notice{Severity: string(row[0]), Code: string(row[1]), Message: string(row[2])})
+				a.Notices = append(a.Notices, answer.Notice{Severity: string(row[0]), Code: string(row[1]), Message: string(row[2])})
 			}
 		}
 	}
@@ -295,7 +296,7 @@ func (c *conn) packet() ([]byte, error) {
 }
 
 // answer reads the answer to one statement, and reports whether that of another follows.
-func (c *conn) answer(a *engine.Answer) (more bool, err error) {
+func (c *conn) answer(a *answer.Answer) (more bool, err error) {
 	p, err := c.packet()
 	if err != nil {
 		return false, err
@@ -323,20 +324,20 @@ func (c *conn) answer(a *engine.Answer) (more bool, err error) {
 
 // status keeps what the server says of the session, and reports whether another answer follows.
 func (c *conn) status(flags uint16) (more bool) {
-	c.state = engine.Idle
+	c.state = answer.Idle
 	if flags&protocol.SERVER_STATUS_IN_TRANS != 0 {
-		c.state = engine.Open
+		c.state = answer.Open
 	}
 	return flags&protocol.SERVER_MORE_RESULTS_EXISTS != 0
 }
 
 // resultSet reads columns and rows. p is the packet with the number of columns.
-func (c *conn) resultSet(a *engine.Answer, p []byte) (more bool, err error) {
+func (c *conn) resultSet(a *answer.Answer, p []byte) (more bool, err error) {
 	count, _, n := lengthInt(p)
 	if n != len(p) || count == 0 || count > 1<<16 {
 		return false, errors.New("a result without a number of columns")
 	}
-	r := engine.Result{Columns: make([]engine.Column, count)}
+	r := answer.Result{Columns: make([]answer.Column, count)}
 	for i := range r.Columns {
 		if p, err = c.packet(); err != nil {
 			return false, err

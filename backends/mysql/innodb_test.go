@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 )
 
@@ -143,7 +144,7 @@ func TestCommits(t *testing.T) {
 func TestPackets(t *testing.T) {
 	row := []byte{1, 'a', 0xfb, 0, 2, 'b', 'c'}
 	got, err := textRow(row, 4)
-	if diff := cmp.Diff([]engine.Value{[]byte("a"), nil, {}, []byte("bc")}, got); err != nil || diff != "" {
+	if diff := cmp.Diff([]answer.Value{[]byte("a"), nil, {}, []byte("bc")}, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	for _, text := range []string{"", "\xfc", "\xfc\x01", "\xfd\x01\x02", "\xfe\x01\x02\x03\x04\x05\x06\x07", "\xff\x01"} {

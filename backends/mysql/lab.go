@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 )
 
@@ -64,7 +65,7 @@ func expression(column, kind string) string {
 }
 
 // literal writes a value: bytes in hexadecimal, everything else as a string, which becomes the column's type.
-func literal(to []byte, v engine.Value, kind string) []byte {
+func literal(to []byte, v answer.Value, kind string) []byte {
 	switch kind {
 	case "binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "bit",
 		"geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon", "geometrycollection", "geomcollection":

@@ -2,7 +2,10 @@
 // private server, and the hidden columns.
 package mysql
 
-import "wirecheck/backends/engine"
+import (
+	"wirecheck/answer"
+	"wirecheck/backends/engine"
+)
 
 // Descriptor describes MySQL.
 func Descriptor() engine.Descriptor {
@@ -63,7 +66,7 @@ func Aborts(rollbackOnTimeout bool) func(code string) bool {
 func Retry(code string) bool { return Class(code).Retry }
 
 // Outcome says what a step did to its session's transaction.
-func Outcome(a engine.Answer, err error) engine.Outcome { return engine.Judge(Class, a, err) }
+func Outcome(a answer.Answer, err error) answer.Outcome { return engine.Judge(Class, a, err) }
 
 // SetLevel gives the statement that makes a level the session's.
 func SetLevel(level string) string { return "SET SESSION TRANSACTION ISOLATION LEVEL " + level }

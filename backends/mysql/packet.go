@@ -8,7 +8,7 @@ import (
 
 	protocol "github.com/go-mysql-org/go-mysql/mysql"
 
-	"wirecheck/backends/engine"
+	"wirecheck/answer"
 )
 
 // binaryCharset is the collation "binary", which tells BLOB from TEXT.
@@ -46,7 +46,7 @@ func lengthInt(p []byte) (v uint64, null bool, n int) {
 }
 
 // okPacket reads an OK packet: result and status flags (MySQL internals manual, "OK_Packet").
-func okPacket(p []byte) (r engine.Result, status uint16, err error) {
+func okPacket(p []byte) (r answer.Result, status uint16, err error) {
 	p = p[1:]
 	affected, _, n := lengthInt(p)
 	p = p[n:]
@@ -61,11 +61,11 @@ func okPacket(p []byte) (r engine.Result, status uint16, err error) {
 }
 
 // errorPacket reads an ERR packet: 0xff, number, '#' and SQLSTATE, message.
-func errorPacket(p []byte) *engine.ServerError {
+func errorPacket(p []byte) *answer.Error {
 	if len(p) < 3 {
-		return &engine.ServerError{Message: "an error packet that is cut short"}
+		return &answer.Error{Message: "an error packet that is cut short"}
 	}
-	e := &engine.ServerError{Code: strconv.Itoa(int(binary.LittleEndian.Uint16(p[1:])))}
+	e := &answer.Error{Code: strconv.Itoa(int(binary.LittleEndian.Uint16(p[1:])))}
 	p = p[3:]
 	if len(p) >= 6 && p[0] == '#' {
 		e.SQLState = string(p[1:6])
@@ -76,9 +76,9 @@ func errorPacket(p []byte) *engine.ServerError {
 }
 
 // textRow takes a row out of the connection's buffer, into one block of memory.
-func textRow(p []byte, columns int) ([]engine.Value, error) {
+func textRow(p []byte, columns int) ([]answer.Value, error) {
 	block := append(make([]byte, 0, len(p)), p...)
-	row := make([]engine.Value, columns)
+	row := make([]answer.Value, columns)
 	for i := range row {
 		length, null, n := lengthInt(block)
 		if n == 0 || uint64(len(block)-n) < length && !null {
@@ -98,13 +98,13 @@ func textRow(p []byte, columns int) ([]engine.Value, error) {
 }
 
 // column reads a column definition.
-func column(p []byte) (engine.Column, error) {
+func column(p []byte) (answer.Column, error) {
 	const fixed = 13 // charset, length, type, flags, decimals, filler
 	var name []byte
 	for i := range 6 { // catalog, schema, table, original table, name, original name
 		length, null, n := lengthInt(p)
 		if n == 0 || null || uint64(len(p)-n) < length {
-			return engine.Column{}, fmt.Errorf("read a column: %w", errShort)
+			return answer.Column{}, fmt.Errorf("read a column: %w", errShort)
 		}
 		if i == 4 {
 			name = p[n : n+int(length)]
@@ -113,10 +113,10 @@ func column(p []byte) (engine.Column, error) {
 	}
 	// MariaDB's extended metadata would stand here; it comes only to clients that ask for it.
 	if len(p) < fixed {
-		return engine.Column{}, fmt.Errorf("read column %s: %w", name, errShort)
+		return answer.Column{}, fmt.Errorf("read column %s: %w", name, errShort)
 	}
 	charset, kind, flags := binary.LittleEndian.Uint16(p[1:]), p[7], binary.LittleEndian.Uint16(p[8:])
-	return engine.Column{Name: string(name), Type: typeName(kind, flags, charset), Numeric: numeric(kind)}, nil
+	return answer.Column{Name: string(name), Type: typeName(kind, flags, charset), Numeric: numeric(kind)}, nil
 }
 
 // typeName is the product's name of a type, as information_schema.columns.data_type has it; integers with their sign.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 )
 
@@ -33,7 +34,7 @@ type Blockers struct {
 	Ask string
 	// Find makes the graph: a transaction's id, and those it waits for. exact tells that this is all there is: a waiter that has no
 	// entry does not wait any more. It may add transactions that the status does not list.
-	Find func(ctx context.Context, c engine.Conn, s *Status, answer [][]engine.Value) (waits map[string][]string, exact bool, err error)
+	Find func(ctx context.Context, c engine.Conn, s *Status, answer [][]answer.Value) (waits map[string][]string, exact bool, err error)
 	// Metadata adds for whom sessions wait that wait for other locks than InnoDB's; nil: nobody knows.
 	Metadata func(ctx context.Context, c engine.Conn, ids []uint64, waits []engine.Wait) error
 }
@@ -97,8 +98,8 @@ func (w *Watcher) Look(ctx context.Context, ids []uint64) ([]engine.Wait, error)
 }
 
 // states reads from the process list who waits for a lock that is not InnoDB's.
-func states(list engine.Result, ids []uint64, waits []engine.Wait) {
-	state := slices.IndexFunc(list.Columns, func(c engine.Column) bool { return c.Name == "State" })
+func states(list answer.Result, ids []uint64, waits []engine.Wait) {
+	state := slices.IndexFunc(list.Columns, func(c answer.Column) bool { return c.Name == "State" })
 	for _, row := range list.Rows {
 		if state < 0 || len(row[state]) == 0 {
 			continue
@@ -252,7 +253,7 @@ func Alive(ctx context.Context, c engine.Conn, id uint64) (bool, error) {
 		return false, fmt.Errorf("look for session %d: %w", id, err)
 	}
 	want := strconv.FormatUint(id, 10)
-	return slices.ContainsFunc(rows, func(row []engine.Value) bool { return string(row[0]) == want }), nil
+	return slices.ContainsFunc(rows, func(row []answer.Value) bool { return string(row[0]) == want }), nil
 }
 
 // Kill ends a connection.
@@ -285,7 +286,7 @@ const lockWaits = "; SELECT REQUESTING_ENGINE_TRANSACTION_ID, BLOCKING_ENGINE_TR
 
 // findLockWaits reads the answer. The status does not list transactions that have written nothing yet and only locked rows for
 // sharing (seen on MySQL 9.7): those are looked up.
-func findLockWaits(ctx context.Context, c engine.Conn, s *Status, answer [][]engine.Value) (map[string][]string, bool, error) {
+func findLockWaits(ctx context.Context, c engine.Conn, s *Status, answer [][]answer.Value) (map[string][]string, bool, error) {
 	graph := make(map[string][]string, len(answer))
 	listed := make(map[string]bool, len(s.Transactions))
 	for _, t := range s.Transactions {

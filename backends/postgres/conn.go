@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 )
 
@@ -24,9 +25,9 @@ type conn struct {
 	net   net.Conn
 	front *pgproto3.Frontend
 	id    uint64
-	state engine.Transaction
+	state answer.State
 	meter *meter              // nil unless somebody hears
-	heard func(engine.Notice) // or nil
+	heard func(answer.Notice) // or nil
 	// checked: the server has looked for a deadlock since the present wait began, see checked.go.
 	checked atomic.Bool
 	busy    atomic.Bool // somebody is in Do
@@ -42,7 +43,7 @@ func Connect(ctx context.Context, t engine.Target) (engine.Conn, error) {
 }
 
 func connect(ctx context.Context, t engine.Target) (*conn, error) {
-	c := &conn{heard: t.Heard, state: engine.Idle}
+	c := &conn{heard: t.Heard, state: answer.Idle}
 	if t.Heard != nil {
 		t.Dial = c.metered(t.Dial)
 	}
@@ -100,8 +101,8 @@ func (c *conn) Close() error {
 	return nil
 }
 
-func (c *conn) Do(ctx context.Context, sql string) (engine.Answer, error) {
-	a := engine.Answer{Before: c.state}
+func (c *conn) Do(ctx context.Context, sql string) (answer.Answer, error) {
+	a := answer.Answer{Before: c.state}
 	if strings.ContainsRune(sql, 0) {
 		return a, fmt.Errorf("send statement: it contains a zero byte, which the protocol cannot carry")
 	}
@@ -116,7 +117,7 @@ func (c *conn) Do(ctx context.Context, sql string) (engine.Answer, error) {
 	return a, err
 }
 
-func (c *conn) do(sql string, a *engine.Answer) error {
+func (c *conn) do(sql string, a *answer.Answer) error {
 	c.checked.Store(false)
 	c.front.SendQuery(&pgproto3.Query{String: sql})
 	if err := c.front.Flush(); err != nil {
@@ -147,21 +148,21 @@ func (c *conn) do(sql string, a *engine.Answer) error {
 	}
 }
 
-func transaction(status byte) engine.Transaction {
+func transaction(status byte) answer.State {
 	switch status {
 	case 'T':
-		return engine.Open
+		return answer.Open
 	case 'E':
-		return engine.Failed
+		return answer.Failed
 	}
-	return engine.Idle
+	return answer.Idle
 }
 
 // reader puts the messages of an answer together.
 type reader struct {
-	answer *engine.Answer
-	result engine.Result       // of the statement whose answer is being read
-	heard  func(engine.Notice) // or nil
+	answer *answer.Answer
+	result answer.Result       // of the statement whose answer is being read
+	heard  func(answer.Notice) // or nil
 }
 
 func (r *reader) take(msg pgproto3.BackendMessage) {
@@ -171,7 +172,7 @@ func (r *reader) take(msg pgproto3.BackendMessage) {
 	case *pgproto3.DataRow:
 		r.result.Rows = append(r.result.Rows, copyRow(m.Values))
 	case *pgproto3.CopyData:
-		r.result.Rows = append(r.result.Rows, []engine.Value{append([]byte{}, m.Data...)})
+		r.result.Rows = append(r.result.Rows, []answer.Value{append([]byte{}, m.Data...)})
 	case *pgproto3.CommandComplete:
 		r.result.Tag = string(m.CommandTag)
 		r.result.Affected = affected(r.result.Tag)
@@ -179,34 +180,34 @@ func (r *reader) take(msg pgproto3.BackendMessage) {
 	case *pgproto3.EmptyQueryResponse:
 		r.end()
 	case *pgproto3.ErrorResponse:
-		r.result = engine.Result{} // rows before the error are no result
-		r.answer.Err = &engine.ServerError{
+		r.result = answer.Result{} // rows before the error are no result
+		r.answer.Err = &answer.Error{
 			Code: m.Code, SQLState: m.Code, Severity: m.Severity, Message: m.Message, Detail: m.Detail, Hint: m.Hint, Where: m.Where,
 		}
 	case *pgproto3.NoticeResponse:
-		n := engine.Notice{Severity: m.Severity, Code: m.Code, Message: m.Message, Detail: m.Detail, Hint: m.Hint}
+		n := answer.Notice{Severity: m.Severity, Code: m.Code, Message: m.Message, Detail: m.Detail, Hint: m.Hint}
 		r.answer.Notices = append(r.answer.Notices, n)
 		if r.heard != nil {
 			r.heard(n)
 		}
 	case *pgproto3.NotificationResponse:
-		r.answer.Notices = append(r.answer.Notices, engine.Notice{Channel: m.Channel, Payload: m.Payload, PID: uint64(m.PID)})
+		r.answer.Notices = append(r.answer.Notices, answer.Notice{Channel: m.Channel, Payload: m.Payload, PID: uint64(m.PID)})
 	}
 }
 
 func (r *reader) end() {
 	r.answer.Results = append(r.answer.Results, r.result)
-	r.result = engine.Result{}
+	r.result = answer.Result{}
 }
 
 // copyRow takes a row out of the connection's buffer, into one block of memory.
-func copyRow(values [][]byte) []engine.Value {
+func copyRow(values [][]byte) []answer.Value {
 	size := 0
 	for _, v := range values {
 		size += len(v)
 	}
 	block := make([]byte, 0, size)
-	row := make([]engine.Value, len(values))
+	row := make([]answer.Value, len(values))
 	for i, v := range values {
 		if v == nil {
 			continue
@@ -231,10 +232,10 @@ func affected(tag string) int64 {
 	return n
 }
 
-func columns(fields []pgproto3.FieldDescription) []engine.Column {
-	cols := make([]engine.Column, len(fields))
+func columns(fields []pgproto3.FieldDescription) []answer.Column {
+	cols := make([]answer.Column, len(fields))
 	for i, f := range fields {
-		cols[i] = engine.Column{Name: string(f.Name), Type: typeName(f.DataTypeOID), Numeric: numeric(f.DataTypeOID)}
+		cols[i] = answer.Column{Name: string(f.Name), Type: typeName(f.DataTypeOID), Numeric: numeric(f.DataTypeOID)}
 	}
 	return cols
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 )
 
@@ -125,7 +126,7 @@ func counters(ctx context.Context, c engine.Conn) ([]string, error) {
 func identifier(name string) string { return pgx.Identifier{name}.Sanitize() }
 
 // literal writes a value; its column gives it its type.
-func literal(to []byte, v engine.Value, _ string) []byte {
+func literal(to []byte, v answer.Value, _ string) []byte {
 	to = append(to, " E'"...)
 	for _, b := range v {
 		if b == '\'' || b == '\\' {

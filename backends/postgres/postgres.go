@@ -5,6 +5,7 @@ package postgres
 import (
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 )
 
@@ -31,7 +32,7 @@ func Descriptor() engine.Descriptor {
 		Start:   Start,
 		Connect: Connect,
 		Watch:   Watch,
-		Outcome: func(a engine.Answer, err error) engine.Outcome { return engine.Judge(class, a, err) },
+		Outcome: func(a answer.Answer, err error) answer.Outcome { return engine.Judge(class, a, err) },
 		SetLevel: func(level string) string {
 			return "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL " + level
 		},
@@ -60,27 +61,27 @@ func LabSettings() map[string]string {
 func class(code string) engine.ErrorClass {
 	switch code {
 	case "40001":
-		return engine.ErrorClass{Reason: engine.ReasonSerialization, Retry: true}
+		return engine.ErrorClass{Reason: answer.ReasonSerialization, Retry: true}
 	case "40P01":
-		return engine.ErrorClass{Reason: engine.ReasonDeadlock, Retry: true}
+		return engine.ErrorClass{Reason: answer.ReasonDeadlock, Retry: true}
 	case "55P03": // lock_timeout, and NOWAIT: the code is one
-		return engine.ErrorClass{Reason: engine.ReasonNoWait, Retry: true}
+		return engine.ErrorClass{Reason: answer.ReasonNoWait, Retry: true}
 	case "25P02":
-		return engine.ErrorClass{Reason: engine.ReasonFailed}
+		return engine.ErrorClass{Reason: answer.ReasonFailed}
 	case "57014": // statement_timeout, pg_cancel_backend
-		return engine.ErrorClass{Reason: engine.ReasonCancelled}
+		return engine.ErrorClass{Reason: answer.ReasonCancelled}
 	case "57P01", "57P05", "25P03", "25P04": // pg_terminate_backend and shutdown; idle_session, idle_in_transaction_session, transaction_timeout
-		return engine.ErrorClass{Reason: engine.ReasonKilled, Gone: true}
+		return engine.ErrorClass{Reason: answer.ReasonKilled, Gone: true}
 	case "57P02", "57P03", "57P04": // a crash of another session, starting or stopping, database dropped
-		return engine.ErrorClass{Reason: engine.ReasonServer, Gone: true}
+		return engine.ErrorClass{Reason: answer.ReasonServer, Gone: true}
 	}
 	switch {
 	case strings.HasPrefix(code, "XX"): // internal error, corrupted data
-		return engine.ErrorClass{Reason: engine.ReasonInternal}
+		return engine.ErrorClass{Reason: answer.ReasonInternal}
 	case strings.HasPrefix(code, "08"):
-		return engine.ErrorClass{Reason: engine.ReasonServer, Gone: true}
+		return engine.ErrorClass{Reason: answer.ReasonServer, Gone: true}
 	}
-	return engine.ErrorClass{Reason: engine.ReasonOther}
+	return engine.ErrorClass{Reason: answer.ReasonOther}
 }
 
 // System reports whether the schema is PostgreSQL's own. Names that begin with pg_ are reserved (manual, 5.9.5).

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"wirecheck/backends/engine"
+	"wirecheck/answer"
 )
 
 var (
@@ -41,7 +41,7 @@ const (
 func (c *conn) ID() uint64 { return c.id }
 
 // Do implements engine.Conn. The library's calls are made on the caller's goroutine.
-func (c *conn) Do(ctx context.Context, sql string) (a engine.Answer, err error) {
+func (c *conn) Do(ctx context.Context, sql string) (a answer.Answer, err error) {
 	c.use.Lock()
 	defer c.use.Unlock()
 	if err := c.usable(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 )
 
@@ -46,7 +47,7 @@ func place(t *testing.T, mode string) func() engine.Conn {
 	}
 }
 
-func do(t *testing.T, c engine.Conn, sql string) engine.Answer {
+func do(t *testing.T, c engine.Conn, sql string) answer.Answer {
 	t.Helper()
 	a, err := c.Do(t.Context(), sql)
 	if err != nil {

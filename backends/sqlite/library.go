@@ -8,7 +8,7 @@ import (
 	"modernc.org/libc"
 	library "modernc.org/sqlite/lib"
 
-	"wirecheck/backends/engine"
+	"wirecheck/answer"
 )
 
 // handle is an open database of the library. Its methods are for one goroutine at a time, but for interrupt.
@@ -75,17 +75,17 @@ func (h *handle) interrupt() {
 	library.Xsqlite3_interrupt(tls, h.db)
 }
 
-func (h *handle) transaction() engine.Transaction {
+func (h *handle) transaction() answer.State {
 	if library.Xsqlite3_get_autocommit(h.tls, h.db) == 0 {
-		return engine.Open
+		return answer.Open
 	}
-	return engine.Idle
+	return answer.Idle
 }
 
 // failure is the last error.
-func (h *handle) failure(rc int32, before engine.Transaction) *engine.ServerError {
-	e := &engine.ServerError{Code: codeName(rc), Message: libc.GoString(library.Xsqlite3_errmsg(h.tls, h.db))}
-	e.Aborted = before == engine.Open && h.transaction() == engine.Idle
+func (h *handle) failure(rc int32, before answer.State) *answer.Error {
+	e := &answer.Error{Code: codeName(rc), Message: libc.GoString(library.Xsqlite3_errmsg(h.tls, h.db))}
+	e.Aborted = before == answer.Open && h.transaction() == answer.Idle
 	return e
 }
 
@@ -93,7 +93,7 @@ func (h *handle) failure(rc int32, before engine.Transaction) *engine.ServerErro
 // them when it executes a statement, and when it prepares one for few errors only ("no such table"): for others ("cannot INSERT into
 // generated column") it goes by what it has (seen with 3.54.1), which may be of a case that is long over.
 func (h *handle) refresh() {
-	if h.transaction() != engine.Idle {
+	if h.transaction() != answer.Idle {
 		return
 	}
 	_, refused := h.execute("SELECT 1 FROM sqlite_schema LIMIT 0")
@@ -105,7 +105,7 @@ func (h *handle) refresh() {
 
 // stale gives the error that a statement had to get in place of its own: where a lock keeps the library from looking whether the
 // definitions are still true it goes on with what it has, and "no such table" is what comes of it.
-func (h *handle) stale(e *engine.ServerError) *engine.ServerError {
+func (h *handle) stale(e *answer.Error) *answer.Error {
 	if e.Code != "SQLITE_ERROR" || h.current {
 		return e
 	}
@@ -117,10 +117,10 @@ func (h *handle) stale(e *engine.ServerError) *engine.ServerError {
 }
 
 // execute executes the statements of a text until one is refused.
-func (h *handle) execute(sql string) (results []engine.Result, refused *engine.ServerError) {
+func (h *handle) execute(sql string) (results []answer.Result, refused *answer.Error) {
 	text, err := libc.CString(sql)
 	if err != nil {
-		return nil, &engine.ServerError{Code: "SQLITE_NOMEM", Message: "no memory for the statement"}
+		return nil, &answer.Error{Code: "SQLITE_NOMEM", Message: "no memory for the statement"}
 	}
 	defer libc.Xfree(h.tls, text)
 	for at := text; ; {
@@ -148,20 +148,20 @@ func (h *handle) execute(sql string) (results []engine.Result, refused *engine.S
 }
 
 // run steps through one statement. The code is SQLITE_DONE at its end.
-func (h *handle) run(statement uintptr) (r engine.Result, rc int32) {
+func (h *handle) run(statement uintptr) (r answer.Result, rc int32) {
 	total := library.Xsqlite3_total_changes64(h.tls, h.db)
 	rc = library.Xsqlite3_step(h.tls, statement)
 	// Only now: if the definitions have changed since it was prepared, the first step prepares it anew, and it may have other columns.
 	n := library.Xsqlite3_column_count(h.tls, statement)
 	for i := range n {
-		r.Columns = append(r.Columns, engine.Column{
+		r.Columns = append(r.Columns, answer.Column{
 			Name: libc.GoString(library.Xsqlite3_column_name(h.tls, statement, i)),
 			Type: strings.ToLower(libc.GoString(library.Xsqlite3_column_decltype(h.tls, statement, i))),
 		})
 	}
 	kinds := make([]string, n)
 	for ; rc == library.SQLITE_ROW; rc = library.Xsqlite3_step(h.tls, statement) {
-		row := make([]engine.Value, n)
+		row := make([]answer.Value, n)
 		for i := range n {
 			var kind string
 			row[i], kind = h.value(statement, i)
@@ -188,7 +188,7 @@ func (h *handle) run(statement uintptr) (r engine.Result, rc int32) {
 }
 
 // value gives a field and the type that it has; NULL has none.
-func (h *handle) value(statement uintptr, i int32) (v engine.Value, kind string) {
+func (h *handle) value(statement uintptr, i int32) (v answer.Value, kind string) {
 	switch library.Xsqlite3_column_type(h.tls, statement, i) {
 	case library.SQLITE_INTEGER:
 		return integerValue(int64(library.Xsqlite3_column_int64(h.tls, statement, i))), "integer"

@@ -9,6 +9,7 @@ package sqlite
 import (
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 )
 
@@ -33,7 +34,7 @@ func Descriptor() engine.Descriptor {
 		Start:    p.start,
 		Connect:  p.connect,
 		Watch:    p.watch,
-		Outcome:  func(a engine.Answer, err error) engine.Outcome { return engine.Judge(Class, a, err) },
+		Outcome:  func(a answer.Answer, err error) answer.Outcome { return engine.Judge(Class, a, err) },
 		SetLevel: func(string) string { return "" }, // there is one
 		Find:     Find,
 		Lab:      Lab(),
@@ -59,14 +60,14 @@ func Find() []engine.Found {
 func Class(code string) engine.ErrorClass {
 	switch {
 	case code == "SQLITE_BUSY_SNAPSHOT": // somebody has written since the transaction's first read
-		return engine.ErrorClass{Reason: engine.ReasonSerialization, Retry: true}
+		return engine.ErrorClass{Reason: answer.ReasonSerialization, Retry: true}
 	case strings.HasPrefix(code, "SQLITE_BUSY"), strings.HasPrefix(code, "SQLITE_LOCKED"):
-		return engine.ErrorClass{Reason: engine.ReasonNoWait, Retry: true}
+		return engine.ErrorClass{Reason: answer.ReasonNoWait, Retry: true}
 	case code == "SQLITE_INTERRUPT":
-		return engine.ErrorClass{Reason: engine.ReasonCancelled}
+		return engine.ErrorClass{Reason: answer.ReasonCancelled}
 	case strings.HasPrefix(code, "SQLITE_INTERNAL"), strings.HasPrefix(code, "SQLITE_CORRUPT"), strings.HasPrefix(code, "SQLITE_NOTADB"),
 		strings.HasPrefix(code, "SQLITE_MISUSE"):
-		return engine.ErrorClass{Reason: engine.ReasonInternal}
+		return engine.ErrorClass{Reason: answer.ReasonInternal}
 	}
-	return engine.ErrorClass{Reason: engine.ReasonOther}
+	return engine.ErrorClass{Reason: answer.ReasonOther}
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"wirecheck/backends/engine"
+	"wirecheck/answer"
 )
 
 // steward is a connection without a database. SQLite has no statements about databases, so it understands these, in the words that
@@ -27,7 +27,7 @@ type steward struct {
 }
 
 // Do implements engine.Conn.
-func (s *steward) Do(ctx context.Context, sql string) (engine.Answer, error) {
+func (s *steward) Do(ctx context.Context, sql string) (answer.Answer, error) {
 	words := strings.Fields(sql)
 	if len(words) < 2 || !slices.Contains([]string{"CREATE DATABASE", "DROP DATABASE", "SHOW DATABASES", "TAKE LOCK", "ASK LOCK"}, words[0]+" "+words[1]) {
 		return s.conn.Do(ctx, sql)
@@ -35,17 +35,17 @@ func (s *steward) Do(ctx context.Context, sql string) (engine.Answer, error) {
 	s.use.Lock()
 	defer s.use.Unlock()
 	if err := s.usable(); err != nil {
-		return engine.Answer{}, err
+		return answer.Answer{}, err
 	}
 	rows, err := s.manage(words[0]+" "+words[1], strings.Join(words[2:], " "))
 	if err != nil {
-		return engine.Answer{Err: &engine.ServerError{Code: "SQLITE_ERROR", Message: err.Error()}}, nil
+		return answer.Answer{Err: &answer.Error{Code: "SQLITE_ERROR", Message: err.Error()}}, nil
 	}
-	r := engine.Result{Columns: []engine.Column{{Name: "answer", Type: "text"}}}
+	r := answer.Result{Columns: []answer.Column{{Name: "answer", Type: "text"}}}
 	for _, row := range rows {
-		r.Rows = append(r.Rows, []engine.Value{engine.Value(row)})
+		r.Rows = append(r.Rows, []answer.Value{answer.Value(row)})
 	}
-	return engine.Answer{Results: []engine.Result{r}}, nil
+	return answer.Answer{Results: []answer.Result{r}}, nil
 }
 
 func (s *steward) manage(command, name string) (rows []string, err error) {

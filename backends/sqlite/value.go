@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"wirecheck/backends/engine"
+	"wirecheck/answer"
 )
 
 // In SQLite each value has a type of its own (sqlite.org/datatype3.html), so the text form of a value must tell it: 1 is an integer,
@@ -17,14 +17,14 @@ import (
 // numeric is the form of a number; 9e999 is infinity, as SQL text has to write it.
 var numeric = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?$`)
 
-func integerValue(n int64) engine.Value { return strconv.AppendInt(nil, n, 10) }
+func integerValue(n int64) answer.Value { return strconv.AppendInt(nil, n, 10) }
 
-func realValue(f float64) engine.Value {
+func realValue(f float64) answer.Value {
 	switch {
 	case math.IsInf(f, 1):
-		return engine.Value("9e999")
+		return answer.Value("9e999")
 	case math.IsInf(f, -1):
-		return engine.Value("-9e999")
+		return answer.Value("-9e999")
 	}
 	b := strconv.AppendFloat(nil, f, 'g', -1, 64)
 	if !strings.ContainsAny(string(b), ".e") {
@@ -33,15 +33,15 @@ func realValue(f float64) engine.Value {
 	return b
 }
 
-func blobValue(b []byte) engine.Value {
+func blobValue(b []byte) answer.Value {
 	return append([]byte(strings.ToUpper("X'"+hex.EncodeToString(b))), '\'')
 }
 
-func textValue(s string) engine.Value {
+func textValue(s string) answer.Value {
 	if ambiguous(s) {
-		return engine.Value(Quote(s))
+		return answer.Value(Quote(s))
 	}
-	return engine.Value(s)
+	return answer.Value(s)
 }
 
 // ambiguous reports whether a text looks like a value of another type, or like a text in quotes.
@@ -50,7 +50,7 @@ func ambiguous(s string) bool {
 }
 
 // literal writes a value in its text form as SQL.
-func literal(to []byte, v engine.Value, _ string) []byte {
+func literal(to []byte, v answer.Value, _ string) []byte {
 	s := string(v)
 	switch {
 	case strings.HasPrefix(s, "'"), strings.HasPrefix(s, "X'"), numeric.MatchString(s):

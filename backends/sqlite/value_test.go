@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"wirecheck/backends/engine"
+	"wirecheck/answer"
 )
 
 // TestValues: different values have different forms, and what is written with a form reads as the same form again.
@@ -17,7 +17,7 @@ func TestValues(t *testing.T) {
 	if _, refused := h.execute("CREATE TABLE t (a)"); refused != nil {
 		t.Fatal(refused)
 	}
-	values := []engine.Value{nil, integerValue(0), integerValue(1), integerValue(math.MinInt64), integerValue(math.MaxInt64), realValue(0), realValue(1), realValue(0.1),
+	values := []answer.Value{nil, integerValue(0), integerValue(1), integerValue(math.MinInt64), integerValue(math.MaxInt64), realValue(0), realValue(1), realValue(0.1),
 		realValue(-1e300), realValue(math.MaxFloat64), realValue(math.SmallestNonzeroFloat64), realValue(math.Inf(1)), realValue(math.Inf(-1)), realValue(9007199254740993)}
 	for _, s := range []string{"", "a", "0", "1", "1.0", "-5", "1e5", "9e999", ".5", "+1", "NULL", "'", "''", "'1'", "X'31'", "x'31'", "it's", "a\x00b", "'\x001", "\u20ac", " 1"} {
 		values = append(values, textValue(s))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/backends/mysql"
 )
@@ -28,7 +29,7 @@ func Descriptor() engine.Descriptor {
 		Find:     Find,
 		Connect:  mysql.Connect,
 		Watch:    Watch,
-		Outcome:  func(a engine.Answer, err error) engine.Outcome { return engine.Judge(class, a, err) },
+		Outcome:  func(a answer.Answer, err error) answer.Outcome { return engine.Judge(class, a, err) },
 		SetLevel: SetLevel,
 		Silent:   Silent,
 		Patience: 500 * time.Millisecond,
@@ -74,12 +75,12 @@ func SetLevel(level string) string {
 func class(code string) engine.ErrorClass {
 	switch code {
 	case "9007", "8005", "8002", "8022", "8028": // write conflict; its older number; SELECT FOR UPDATE; retryable commit error; schema changed
-		return engine.ErrorClass{Reason: engine.ReasonSerialization, Retry: true, Aborts: true}
+		return engine.ErrorClass{Reason: answer.ReasonSerialization, Retry: true, Aborts: true}
 	case "9004", "8004", "8027", "8223", "9001", "9002", "9003", "9005", "9006", "9008":
 		// Resolving a lock, a transaction too large, schema out of date, the storage's and the scheduler's time-outs, garbage collection.
-		return engine.ErrorClass{Reason: engine.ReasonOther, Aborts: true}
+		return engine.ErrorClass{Reason: answer.ReasonOther, Aborts: true}
 	case "8141", "8133": // assertion failed, data inconsistent
-		return engine.ErrorClass{Reason: engine.ReasonInternal, Aborts: true}
+		return engine.ErrorClass{Reason: answer.ReasonInternal, Aborts: true}
 	}
 	return mysql.Class(code)
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"wirecheck/answer"
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
@@ -176,7 +177,7 @@ func (a *arena) again(ctx context.Context, spec *scenario.Spec, level engine.Lev
 		b.attempts = 0
 		d, err = b.run(within, spec, spec.Permutations[0])
 	}
-	var refused *engine.ServerError
+	var refused *answer.Error
 	switch {
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)

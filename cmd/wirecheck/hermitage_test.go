@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"wirecheck/backends/engine"
+	"wirecheck/answer"
 	"wirecheck/lab"
 	"wirecheck/live"
 	"wirecheck/oracle"
@@ -131,16 +131,16 @@ func TestAgreement(t *testing.T) {
 
 func TestPrevention(t *testing.T) {
 	ran, waits := lab.Event{Kind: lab.Ran}, lab.Event{Kind: lab.Waits}
-	failed := func(r engine.Reason) lab.Event { return lab.Event{Kind: lab.Ran, Outcome: engine.Outcome{Reason: r}} }
+	failed := func(r answer.Reason) lab.Event { return lab.Event{Kind: lab.Ran, Outcome: answer.Outcome{Reason: r}} }
 	tests := []struct {
 		events []lab.Event
 		want   string
 	}{
 		{[]lab.Event{ran, ran}, "snapshot"},
 		{[]lab.Event{ran, waits, ran}, "blocked"},
-		{[]lab.Event{waits, failed(engine.ReasonDeadlock), ran}, "aborted (deadlock)"},
-		{[]lab.Event{ran, failed(engine.ReasonSerialization), failed(engine.ReasonFailed)}, "aborted (serialization failure)"},
-		{[]lab.Event{waits, failed(engine.ReasonOther)}, "blocked"}, // a duplicate key, say, is the statement's own fault
+		{[]lab.Event{waits, failed(answer.ReasonDeadlock), ran}, "aborted (deadlock)"},
+		{[]lab.Event{ran, failed(answer.ReasonSerialization), failed(answer.ReasonFailed)}, "aborted (serialization failure)"},
+		{[]lab.Event{waits, failed(answer.ReasonOther)}, "blocked"}, // a duplicate key, say, is the statement's own fault
 	}
 	for _, test := range tests {
 		if got := prevention(test.events); got != test.want {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
 	"wirecheck/lab/generate"
@@ -269,7 +270,7 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 		d, err = b.run(within, k.Spec, k.Spec.Permutations[0])
 	}
 	s := &h.keeper.state
-	var refused *engine.ServerError
+	var refused *answer.Error
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -336,11 +337,11 @@ func (h *hunter) count(b *bench, k *generate.Case, from *generate.Entry, d *done
 	combinations, _ := h.keeper.steering.Learn(k, from, outcomes, all)
 	s.Fresh += combinations
 	for _, ev := range d.Events {
-		if ev.Kind != lab.Ran && ev.Kind != lab.Resumed || ev.Outcome.Reason == engine.ReasonFailed {
+		if ev.Kind != lab.Ran && ev.Kind != lab.Resumed || ev.Outcome.Reason == answer.ReasonFailed {
 			continue // the server does not look at statements of a transaction that has failed
 		}
 		s.Statements++
-		if ev.Outcome.Reason != engine.ReasonOther || constraint(ev.Answer.Err) {
+		if ev.Outcome.Reason != answer.ReasonOther || constraint(ev.Answer.Err) {
 			s.Accepted++
 		}
 	}
@@ -378,7 +379,7 @@ func (d *done) decided() (some, all bool) {
 }
 
 // constraint reports whether an error is the violation of a constraint: the statement itself was understood.
-func constraint(e *engine.ServerError) bool {
+func constraint(e *answer.Error) bool {
 	return e != nil && (strings.HasPrefix(e.Code, "23") || strings.HasPrefix(e.SQLState, "23") || strings.HasPrefix(e.Code, "SQLITE_CONSTRAINT"))
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
@@ -241,7 +242,7 @@ func agreement(outcome string, through bool, d *done) (verdict, why string) {
 func prevention(events []lab.Event) string {
 	waited := false
 	for _, ev := range events {
-		if ev.Outcome.Reason != "" && ev.Outcome.Reason != engine.ReasonOther {
+		if ev.Outcome.Reason != "" && ev.Outcome.Reason != answer.ReasonOther {
 			return fmt.Sprintf("aborted (%s)", ev.Outcome.Reason)
 		}
 		waited = waited || ev.Kind == lab.Waits

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"wirecheck/answer"
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/internal/fault"
@@ -120,7 +121,7 @@ func (m *mutation) executed(r *lab.Result, err error, what string) *lab.Result {
 	if m.t.Context().Err() != nil {
 		m.t.Fatal(context.Cause(m.t.Context()))
 	}
-	var refused *engine.ServerError
+	var refused *answer.Error
 	switch {
 	case err != nil && r != nil && len(r.Events) > 0:
 		m.t.Errorf("%s: %v", what, err)

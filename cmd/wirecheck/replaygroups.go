@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/history/prose"
 	"wirecheck/lab"
@@ -396,7 +397,7 @@ func (k *combination) begin(ctx context.Context) (why string, err error) {
 	for {
 		k.spec, k.recorded = k.g.Spec("replay.spec", k.e.r.instance.Engine.Lab, defs, tables, d)
 		k.base, err = k.lab.Run(ctx, k.spec, k.recorded, func() {})
-		var refused *engine.ServerError
+		var refused *answer.Error
 		if errors.As(err, &refused) {
 			return fmt.Sprintf("%s: its tables cannot be made anew: %v", sessionsOf(k.g), refused), nil
 		}
@@ -463,15 +464,15 @@ func (k *combination) same() bool {
 	return true
 }
 
-func sameRow(a, b []engine.Value) bool {
-	return slices.EqualFunc(a, b, func(x, y engine.Value) bool { return string(x) == string(y) && (x == nil) == (y == nil) })
+func sameRow(a, b []answer.Value) bool {
+	return slices.EqualFunc(a, b, func(x, y answer.Value) bool { return string(x) == string(y) && (x == nil) == (y == nil) })
 }
 
 // answers gives what each step brought; nil for those that were not executed.
-func (k *combination) answers(r *lab.Result) [][]*engine.Answer {
-	out := make([][]*engine.Answer, len(k.spec.Sessions))
+func (k *combination) answers(r *lab.Result) [][]*answer.Answer {
+	out := make([][]*answer.Answer, len(k.spec.Sessions))
 	for i, s := range k.spec.Sessions {
-		out[i] = make([]*engine.Answer, len(s.Steps))
+		out[i] = make([]*answer.Answer, len(s.Steps))
 	}
 	for i := range r.Events {
 		ev := &r.Events[i]

@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/lab/replay"
 	dialect "wirecheck/rewrite/mysql"
@@ -144,7 +145,7 @@ func missing1(a, b engine.Table) (n int) {
 }
 
 // field writes a value so that tabs and line ends in it stay apart from those between values, as COPY does.
-func field(v engine.Value) string {
+func field(v answer.Value) string {
 	if v == nil {
 		return `\N`
 	}
@@ -166,7 +167,7 @@ func field(v engine.Value) string {
 	return string(b)
 }
 
-func line(row []engine.Value) string {
+func line(row []answer.Value) string {
 	var text string
 	for i, v := range row {
 		if i > 0 {

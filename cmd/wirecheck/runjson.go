@@ -3,7 +3,7 @@ package main
 import (
 	"encoding/json"
 
-	"wirecheck/backends/engine"
+	"wirecheck/answer"
 	"wirecheck/lab"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle/isolation"
@@ -87,7 +87,7 @@ func jsonOf(spec *scenario.Spec, d *done) runJSON {
 		}
 	}
 	for _, t := range d.Tables {
-		r.Tables = append(r.Tables, tableJSON{Name: t.Name, resultJSON: resultOf(engine.Result{Columns: t.Columns, Rows: t.Rows})})
+		r.Tables = append(r.Tables, tableJSON{Name: t.Name, resultJSON: resultOf(answer.Result{Columns: t.Columns, Rows: t.Rows})})
 	}
 	if d.judge {
 		r.Coverage = &d.isolation.Coverage
@@ -117,7 +117,7 @@ func outputsJSON(spec *scenario.Spec, outputs []lab.Output) (list []outputJSON) 
 	return list
 }
 
-func answerOf(a engine.Answer) (j answerJSON) {
+func answerOf(a answer.Answer) (j answerJSON) {
 	for _, r := range a.Results {
 		j.Results = append(j.Results, resultOf(r))
 	}
@@ -130,7 +130,7 @@ func answerOf(a engine.Answer) (j answerJSON) {
 	return j
 }
 
-func resultOf(r engine.Result) resultJSON {
+func resultOf(r answer.Result) resultJSON {
 	j := resultJSON{Affected: r.Affected}
 	for _, c := range r.Columns {
 		j.Columns = append(j.Columns, c.Name)

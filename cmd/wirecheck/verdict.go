@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
@@ -181,7 +182,7 @@ func (c caseResults) Step(name string) (result scenario.StepResult, ok bool) {
 }
 
 // stepResult is the part of an answer that conditions speak of.
-func stepResult(a engine.Answer) scenario.StepResult {
+func stepResult(a answer.Answer) scenario.StepResult {
 	var s scenario.StepResult
 	for _, r := range a.Results {
 		if r.Columns == nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 )
 
@@ -142,7 +143,7 @@ func (f *fault) list(t table, ref string) string {
 }
 
 // is is the condition that a row has these values, which list has read.
-func (f *fault) is(t table, ref string, row []engine.Value) string {
+func (f *fault) is(t table, ref string, row []answer.Value) string {
 	lab := f.in.engine.Lab
 	var parts []string
 	for i, col := range t.columns {
@@ -163,7 +164,7 @@ func qualified(ref, column string) string {
 	return ref + "." + column
 }
 
-func (f *fault) literal(col column, v engine.Value) string {
+func (f *fault) literal(col column, v answer.Value) string {
 	if v == nil {
 		return "NULL"
 	}
@@ -171,7 +172,7 @@ func (f *fault) literal(col column, v engine.Value) string {
 }
 
 // typed is a literal that has the column's type, whatever stands around it.
-func (f *fault) typed(col column, v engine.Value) string {
+func (f *fault) typed(col column, v answer.Value) string {
 	if f.in.engine.Protocol != engine.ProtocolPostgres {
 		return f.literal(col, v)
 	}
@@ -179,7 +180,7 @@ func (f *fault) typed(col column, v engine.Value) string {
 }
 
 // show writes a row for people.
-func show(row []engine.Value) string {
+func show(row []answer.Value) string {
 	parts := make([]string, len(row))
 	for i, v := range row {
 		if parts[i] = string(v); v == nil {
@@ -190,23 +191,23 @@ func show(row []engine.Value) string {
 }
 
 // same reports whether two answers have the same rows, in any order.
-func same(a, b engine.Answer) bool {
+func same(a, b answer.Answer) bool {
 	if len(a.Results) != len(b.Results) {
 		return false
 	}
 	for i := range a.Results {
 		x, y := sorted(a.Results[i].Rows), sorted(b.Results[i].Rows)
-		if !slices.EqualFunc(x, y, func(x, y []engine.Value) bool { return slices.EqualFunc(x, y, equal) }) {
+		if !slices.EqualFunc(x, y, func(x, y []answer.Value) bool { return slices.EqualFunc(x, y, equal) }) {
 			return false
 		}
 	}
 	return true
 }
 
-func sorted(rows [][]engine.Value) [][]engine.Value {
+func sorted(rows [][]answer.Value) [][]answer.Value {
 	rows = slices.Clone(rows)
-	slices.SortStableFunc(rows, func(a, b []engine.Value) int { return strings.Compare(show(a), show(b)) })
+	slices.SortStableFunc(rows, func(a, b []answer.Value) int { return strings.Compare(show(a), show(b)) })
 	return rows
 }
 
-func equal(a, b engine.Value) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
+func equal(a, b answer.Value) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }

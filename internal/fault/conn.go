@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 )
 
@@ -17,8 +18,8 @@ type conn struct {
 	target  engine.Target
 	session string // of the scenario; empty: it never has a fault
 
-	mu    sync.Mutex         // held while the server executes something
-	state engine.Transaction // guarded by mu
+	mu    sync.Mutex   // held while the server executes something
+	state answer.State // guarded by mu
 
 	next  int      // the first step of the plan that may come next; guarded by in.mu
 	wrote []string // the tables that the open transaction has written; guarded by in.mu
@@ -30,7 +31,7 @@ func (in *Injector) connect(ctx context.Context, t engine.Target) (engine.Conn, 
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{Conn: real, in: in, target: t, state: engine.Idle}
+	c := &conn{Conn: real, in: in, target: t, state: answer.Idle}
 	if i := strings.LastIndexByte(t.Application, '/'); i >= 0 {
 		c.session = t.Application[i+1:]
 		in.mu.Lock()
@@ -103,7 +104,7 @@ type resetting struct{ of *conn }
 func (r resetting) Reset(ctx context.Context) error {
 	r.of.mu.Lock()
 	defer r.of.mu.Unlock()
-	r.of.state = engine.Idle
+	r.of.state = answer.Idle
 	return r.of.Conn.(engine.Resetter).Reset(ctx)
 }
 
@@ -116,7 +117,7 @@ func (c *conn) Close() error {
 }
 
 // Do implements engine.Conn.
-func (c *conn) Do(ctx context.Context, sql string) (engine.Answer, error) {
+func (c *conn) Do(ctx context.Context, sql string) (answer.Answer, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f, p := c.in.enter(ctx, c, sql)
@@ -131,7 +132,7 @@ func (c *conn) Do(ctx context.Context, sql string) (engine.Answer, error) {
 }
 
 // do executes something on the real connection. mu is held.
-func (c *conn) do(ctx context.Context, sql string) (engine.Answer, error) {
+func (c *conn) do(ctx context.Context, sql string) (answer.Answer, error) {
 	a, err := c.Conn.Do(ctx, sql)
 	c.state = a.After
 	return a, err
@@ -139,7 +140,7 @@ func (c *conn) do(ctx context.Context, sql string) (engine.Answer, error) {
 
 // inside executes work in a transaction: the open one or, for a step that is a transaction by itself, one around it, so that what
 // a fault needs besides is done at the same moment for all others.
-func (c *conn) inside(ctx context.Context, work func() (engine.Answer, error)) (engine.Answer, error) {
+func (c *conn) inside(ctx context.Context, work func() (answer.Answer, error)) (answer.Answer, error) {
 	if c.state.InTransaction() {
 		return work()
 	}

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/rewrite"
 )
@@ -285,10 +286,10 @@ func (in *Injector) enter(ctx context.Context, c *conn, sql string) (*fault, *pl
 }
 
 // left notes what a session's open transaction has written.
-func (in *Injector) left(c *conn, p *planned, a engine.Answer) {
+func (in *Injector) left(c *conn, p *planned, a answer.Answer) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if a.After != engine.Open {
+	if a.After != answer.Open {
 		c.wrote = nil
 		return
 	}
@@ -319,7 +320,7 @@ func (in *Injector) writers(c *conn, st *rewrite.Statement) (list []*conn) {
 }
 
 // affected counts the rows that a step changed.
-func affected(a engine.Answer) (n int64) {
+func affected(a answer.Answer) (n int64) {
 	for _, r := range a.Results {
 		n += r.Affected
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"wirecheck/answer"
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/internal/testserver"
@@ -236,7 +237,7 @@ func (w *world) play(sc script, d engine.Descriptor, armed *uint64) (text, state
 	return out.String(), states
 }
 
-func shown(a engine.Answer) string {
+func shown(a answer.Answer) string {
 	var parts []string
 	for _, r := range a.Results {
 		for _, row := range r.Rows {

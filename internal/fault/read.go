@@ -7,16 +7,17 @@ import (
 	"strconv"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/oracle"
 )
 
 // execute executes a step, with the fault if it is the one to have it.
-func (f *fault) execute(ctx context.Context, c *conn, p *planned) (engine.Answer, error) {
-	if !p.candidate || c.state == engine.Failed || !f.take() {
+func (f *fault) execute(ctx context.Context, c *conn, p *planned) (answer.Answer, error) {
+	if !p.candidate || c.state == answer.Failed || !f.take() {
 		return c.do(ctx, p.sql)
 	}
-	how := map[Kind]func(context.Context, *conn, *planned) (engine.Answer, string, error){
+	how := map[Kind]func(context.Context, *conn, *planned) (answer.Answer, string, error){
 		LostWrite: f.lose, RolledBackWrite: f.keep, DirtyRead: f.dirty, StaleRead: f.stale, SkippedRow: f.skip, DroppedLock: f.unlock,
 		WrongValue: f.wrong, DuplicateInsert: f.twice, SwappedValues: f.swap,
 	}[f.kind]
@@ -29,7 +30,7 @@ func (f *fault) execute(ctx context.Context, c *conn, p *planned) (engine.Answer
 }
 
 // wrong changes one value of a result.
-func (f *fault) wrong(ctx context.Context, c *conn, p *planned) (engine.Answer, string, error) {
+func (f *fault) wrong(ctx context.Context, c *conn, p *planned) (answer.Answer, string, error) {
 	a, err := c.do(ctx, p.sql)
 	if err != nil || a.Err != nil || len(a.Results) != 1 || len(a.Results[0].Rows) == 0 || len(a.Results[0].Columns) == 0 {
 		return a, "", err
@@ -45,17 +46,17 @@ func (f *fault) wrong(ctx context.Context, c *conn, p *planned) (engine.Answer, 
 }
 
 // other is a value near to one that is another: it looks as if it had the same type.
-func other(v engine.Value) engine.Value {
+func other(v answer.Value) answer.Value {
 	text := string(v)
 	switch n, err := strconv.ParseInt(text, 10, 64); {
 	case v == nil:
-		return engine.Value("0")
+		return answer.Value("0")
 	case err == nil && n < 1<<62:
 		return strconv.AppendInt(nil, n+1, 10)
 	case text == "t":
-		return engine.Value("f")
+		return answer.Value("f")
 	case text == "f":
-		return engine.Value("t")
+		return answer.Value("t")
 	}
 	if x, err := strconv.ParseFloat(text, 64); err == nil {
 		return strconv.AppendFloat(nil, x+1, 'f', -1, 64)
@@ -63,14 +64,14 @@ func other(v engine.Value) engine.Value {
 	// The last digit of a date, or the last letter of a text.
 	for i := len(text) - 1; i >= 0; i-- {
 		if d := text[i]; d >= '0' && d <= '9' {
-			return engine.Value(text[:i] + string('0'+(d-'0'+1)%10) + text[i+1:])
+			return answer.Value(text[:i] + string('0'+(d-'0'+1)%10) + text[i+1:])
 		}
 	}
-	return engine.Value(text + "x")
+	return answer.Value(text + "x")
 }
 
 // stale answers a query from the database as it was when the case began.
-func (f *fault) stale(ctx context.Context, c *conn, p *planned) (engine.Answer, string, error) {
+func (f *fault) stale(ctx context.Context, c *conn, p *planned) (answer.Answer, string, error) {
 	a, err := c.do(ctx, p.sql)
 	if err != nil || a.Err != nil || f.snapshot == nil {
 		return a, "", err
@@ -85,8 +86,8 @@ func (f *fault) stale(ctx context.Context, c *conn, p *planned) (engine.Answer, 
 
 // peek executes a query in the open transaction of a connection of the injector's own, and leaves no locks; false if the server
 // refuses it.
-func (f *fault) peek(ctx context.Context, e engine.Conn, sql string) (engine.Answer, bool) {
-	var got engine.Answer
+func (f *fault) peek(ctx context.Context, e engine.Conn, sql string) (answer.Answer, bool) {
+	var got answer.Answer
 	for i, step := range []string{"SAVEPOINT " + savepoint, sql, "ROLLBACK TO SAVEPOINT " + savepoint} {
 		a, err := e.Do(ctx, step)
 		if err == nil && a.Err != nil && i != 1 {
@@ -106,13 +107,13 @@ func (f *fault) peek(ctx context.Context, e engine.Conn, sql string) (engine.Ans
 // dirty answers a query with what other sessions have written and not committed. InnoDB has a level for that. PostgreSQL and TiDB have
 // none, and to execute the writes once more would wait for their locks; there the query is executed in the transaction of the session
 // that wrote, which sees them.
-func (f *fault) dirty(ctx context.Context, c *conn, p *planned) (engine.Answer, string, error) {
+func (f *fault) dirty(ctx context.Context, c *conn, p *planned) (answer.Answer, string, error) {
 	writers := f.in.writers(c, p.statement)
 	if len(writers) == 0 {
 		a, err := c.do(ctx, p.sql)
 		return a, "", err
 	}
-	var seen engine.Answer
+	var seen answer.Answer
 	var ok bool
 	if f.in.dirties() {
 		reader, err := f.aside(ctx, c, "dirty reads", f.in.engine.SetLevel(readUncommitted))
@@ -126,7 +127,7 @@ func (f *fault) dirty(ctx context.Context, c *conn, p *planned) (engine.Answer, 
 		}
 		// A serializable transaction's query would wait for the writer and see no more of it; a real one that reads dirty data
 		// does not wait.
-		if ok && f.level.History == oracle.Serializable && c.state == engine.Open {
+		if ok && f.level.History == oracle.Serializable && c.state == answer.Open {
 			return seen, "answered with data of " + names(writers) + " that is not committed", nil
 		}
 	} else {
@@ -141,15 +142,15 @@ func (f *fault) dirty(ctx context.Context, c *conn, p *planned) (engine.Answer, 
 }
 
 // borrow executes a query in the open transaction of the first of some sessions that is free.
-func (f *fault) borrow(ctx context.Context, writers []*conn, sql string) (engine.Answer, bool) {
+func (f *fault) borrow(ctx context.Context, writers []*conn, sql string) (answer.Answer, bool) {
 	for _, w := range writers {
 		if !w.mu.TryLock() {
 			continue // it waits in the server
 		}
-		a, err := func() (a engine.Answer, err error) {
+		a, err := func() (a answer.Answer, err error) {
 			defer w.mu.Unlock()
-			if w.state != engine.Open {
-				return engine.Answer{Err: &engine.ServerError{}}, nil
+			if w.state != answer.Open {
+				return answer.Answer{Err: &answer.Error{}}, nil
 			}
 			_, _, err = w.attempt(ctx, func() (bool, error) {
 				a, err = w.do(ctx, sql)
@@ -165,7 +166,7 @@ func (f *fault) borrow(ctx context.Context, writers []*conn, sql string) (engine
 			return a, true
 		}
 	}
-	return engine.Answer{}, false
+	return answer.Answer{}, false
 }
 
 func names(list []*conn) string {

@@ -5,18 +5,19 @@ import (
 	"fmt"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/rewrite"
 )
 
 // lose executes a write and undoes it in the same transaction. Its locks stay.
-func (f *fault) lose(ctx context.Context, c *conn, p *planned) (engine.Answer, string, error) {
+func (f *fault) lose(ctx context.Context, c *conn, p *planned) (answer.Answer, string, error) {
 	effect := ""
-	a, err := c.inside(ctx, func() (a engine.Answer, err error) {
+	a, err := c.inside(ctx, func() (a answer.Answer, err error) {
 		if err := c.must(ctx, "SAVEPOINT "+savepoint); err != nil {
 			return a, err
 		}
-		if a, err = c.do(ctx, p.sql); err != nil || c.state != engine.Open {
+		if a, err = c.do(ctx, p.sql); err != nil || c.state != answer.Open {
 			return a, err
 		}
 		if a.Err == nil && affected(a) > 0 {
@@ -55,11 +56,11 @@ func (f *fault) relock(ctx context.Context, c *conn, st *rewrite.Statement) erro
 }
 
 // keep commits what is to be rolled back.
-func (f *fault) keep(ctx context.Context, c *conn, p *planned) (engine.Answer, string, error) {
+func (f *fault) keep(ctx context.Context, c *conn, p *planned) (answer.Answer, string, error) {
 	f.in.mu.Lock()
 	wrote := len(c.wrote) > 0
 	f.in.mu.Unlock()
-	if !wrote || c.state != engine.Open {
+	if !wrote || c.state != answer.Open {
 		a, err := c.do(ctx, p.sql)
 		return a, "", err
 	}
@@ -75,17 +76,17 @@ func (f *fault) keep(ctx context.Context, c *conn, p *planned) (engine.Answer, s
 		a, err := c.do(ctx, p.sql)
 		return a, "", err
 	}
-	r := engine.Result{}
+	r := answer.Result{}
 	if f.in.engine.Protocol == engine.ProtocolPostgres {
 		r.Tag = "ROLLBACK"
 	}
-	return engine.Answer{Results: []engine.Result{r}}, effect, nil
+	return answer.Answer{Results: []answer.Result{r}}, effect, nil
 }
 
 // unlock executes a statement of a transaction on another connection, in autocommit: it takes no lock that lasts, and what it writes is
 // committed at once. If it would have to wait there, it is executed as it should be.
-func (f *fault) unlock(ctx context.Context, c *conn, p *planned) (engine.Answer, string, error) {
-	if c.state == engine.Open {
+func (f *fault) unlock(ctx context.Context, c *conn, p *planned) (answer.Answer, string, error) {
+	if c.state == answer.Open {
 		other, err := f.aside(ctx, c, "autocommit", f.in.engine.SetLevel(f.level.SQL))
 		if err != nil {
 			f.trouble(err)
@@ -102,15 +103,15 @@ func (f *fault) unlock(ctx context.Context, c *conn, p *planned) (engine.Answer,
 }
 
 // plain executes a step as it should be.
-func (c *conn) plain(ctx context.Context, p *planned) (engine.Answer, string, error) {
+func (c *conn) plain(ctx context.Context, p *planned) (answer.Answer, string, error) {
 	a, err := c.do(ctx, p.sql)
 	return a, "", err
 }
 
 // twice executes an INSERT once more. Where a key forbids that, it stays as it was.
-func (f *fault) twice(ctx context.Context, c *conn, p *planned) (engine.Answer, string, error) {
+func (f *fault) twice(ctx context.Context, c *conn, p *planned) (answer.Answer, string, error) {
 	effect := ""
-	a, err := c.inside(ctx, func() (engine.Answer, error) {
+	a, err := c.inside(ctx, func() (answer.Answer, error) {
 		a, err := c.do(ctx, p.sql)
 		if err != nil || a.Err != nil || affected(a) == 0 {
 			return a, err
@@ -128,7 +129,7 @@ func (f *fault) twice(ctx context.Context, c *conn, p *planned) (engine.Answer, 
 }
 
 // unless is the answer, or an error if the server has ended the transaction because of what the fault did besides.
-func (f *fault) unless(gone bool, a engine.Answer) engine.Answer {
+func (f *fault) unless(gone bool, a answer.Answer) answer.Answer {
 	if gone {
 		f.trouble(fmt.Errorf("fault: the server ended a transaction because of what the fault %q executed besides", f.kind))
 	}
@@ -136,7 +137,7 @@ func (f *fault) unless(gone bool, a engine.Answer) engine.Answer {
 }
 
 // skip executes an UPDATE so that one of its rows is left out. The row is locked all the same.
-func (f *fault) skip(ctx context.Context, c *conn, p *planned) (engine.Answer, string, error) {
+func (f *fault) skip(ctx context.Context, c *conn, p *planned) (answer.Answer, string, error) {
 	st := p.statement
 	use := st.Main()[0]
 	t, known, err := f.table(ctx, c, use.Name)
@@ -148,8 +149,8 @@ func (f *fault) skip(ctx context.Context, c *conn, p *planned) (engine.Answer, s
 		return c.plain(ctx, p)
 	}
 	effect := ""
-	a, err := c.inside(ctx, func() (engine.Answer, error) {
-		var rows, spoiled engine.Answer
+	a, err := c.inside(ctx, func() (answer.Answer, error) {
+		var rows, spoiled answer.Answer
 		// A locking read sees what the UPDATE will see, waits as it would, and makes no snapshot (InnoDB).
 		ok, gone, err := c.attempt(ctx, func() (_ bool, err error) {
 			rows, err = c.do(ctx, query+" FOR UPDATE")
@@ -197,7 +198,7 @@ func except(st *rewrite.Statement, row string) (string, bool) {
 }
 
 // swap lets two rows of a table exchange a column's values after a write of that table.
-func (f *fault) swap(ctx context.Context, c *conn, p *planned) (engine.Answer, string, error) {
+func (f *fault) swap(ctx context.Context, c *conn, p *planned) (answer.Answer, string, error) {
 	t, known, err := f.table(ctx, c, p.statement.Targets()[0].Name)
 	if err != nil {
 		f.trouble(err)
@@ -206,7 +207,7 @@ func (f *fault) swap(ctx context.Context, c *conn, p *planned) (engine.Answer, s
 		return c.plain(ctx, p)
 	}
 	effect := ""
-	a, err := c.inside(ctx, func() (engine.Answer, error) {
+	a, err := c.inside(ctx, func() (answer.Answer, error) {
 		a, err := c.do(ctx, p.sql)
 		if err != nil || a.Err != nil || affected(a) == 0 {
 			return a, err
@@ -232,7 +233,7 @@ func (f *fault) swap(ctx context.Context, c *conn, p *planned) (engine.Answer, s
 
 // rows reads some rows of a table as the session sees them after its write, without a lock and, in InnoDB, without giving its
 // transaction a snapshot.
-func (f *fault) rows(ctx context.Context, c *conn, t table) (rows [][]engine.Value, err error) {
+func (f *fault) rows(ctx context.Context, c *conn, t table) (rows [][]answer.Value, err error) {
 	query := "SELECT " + f.list(t, "") + " FROM " + t.quoted + " LIMIT 20"
 	if f.in.dirties() {
 		reader, err := f.aside(ctx, c, "dirty reads", f.in.engine.SetLevel(readUncommitted))
@@ -261,7 +262,7 @@ type exchange struct{ lock, update, effect string }
 const mostExchanges = 6
 
 // exchanges lists some, in an order by the seed.
-func (f *fault) exchanges(t table, rows [][]engine.Value) (list []exchange) {
+func (f *fault) exchanges(t table, rows [][]answer.Value) (list []exchange) {
 	type place struct{ i, j, col int }
 	var places []place
 	for i := range rows {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"wirecheck/answer"
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
@@ -89,7 +90,7 @@ func (p *place) clear(ctx context.Context) error {
 // refusal is a statement that the server did not take, through its own fault.
 type refusal struct {
 	generate.Statement
-	err *engine.ServerError
+	err *answer.Error
 }
 
 // tally counts what came of statements.
@@ -121,10 +122,10 @@ func (c *tally) top() string {
 }
 
 // note counts one statement's answer.
-func (c *tally) note(st generate.Statement, a engine.Answer) {
+func (c *tally) note(st generate.Statement, a answer.Answer) {
 	e := a.Err
 	switch {
-	case a.Before == engine.Failed && e != nil:
+	case a.Before == answer.Failed && e != nil:
 		c.skipped++
 	case e == nil:
 		c.accepted++

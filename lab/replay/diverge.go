@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"wirecheck/backends/engine"
+	"wirecheck/answer"
 	"wirecheck/history/prose"
 	"wirecheck/trace"
 )
@@ -122,7 +122,7 @@ func (c *comparer) differ(s *Step) (kind DivergenceKind, want, got string, compa
 	return "", "", "", compared
 }
 
-func compareResult(was *trace.Result, is *engine.Result) (kind DivergenceKind, want, got string, told bool) {
+func compareResult(was *trace.Result, is *answer.Result) (kind DivergenceKind, want, got string, told bool) {
 	rows := is.Columns != nil
 	if was.Count != trace.Unknown && (rows || was.Count > 0) {
 		told = true
@@ -210,7 +210,7 @@ func errorText(e *trace.Error) string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s", e.Code, e.Message))
 }
 
-func serverText(e *engine.ServerError) string {
+func serverText(e *answer.Error) string {
 	if e == nil {
 		return "done"
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"wirecheck/backends/engine"
+	"wirecheck/answer"
 	"wirecheck/trace"
 )
 
@@ -20,7 +20,7 @@ import (
 type quiet struct{}
 
 func (quiet) ID() uint64                                        { return 0 }
-func (quiet) Do(context.Context, string) (engine.Answer, error) { return engine.Answer{}, nil }
+func (quiet) Do(context.Context, string) (answer.Answer, error) { return answer.Answer{}, nil }
 func (quiet) Close() error                                      { return nil }
 
 // TestNoDump has files that are no dump in plain SQL. No server is asked.

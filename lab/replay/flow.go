@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"wirecheck/backends/engine"
+	"wirecheck/answer"
 	"wirecheck/history/prose"
 	"wirecheck/rewrite"
 	"wirecheck/trace"
@@ -184,7 +184,7 @@ type cell struct {
 const maxCells = 400 // of one answer: what an application computes with is not a long list
 
 // cells are the values that an answer brought.
-func cells(step int, a *engine.Answer) (list []cell) {
+func cells(step int, a *answer.Answer) (list []cell) {
 	for i := len(a.Results) - 1; i >= 0; i-- {
 		r := &a.Results[i]
 		if r.Columns == nil && r.LastInsertID != 0 {
@@ -355,7 +355,7 @@ func NewLane(u *Unit, d trace.Dialect) *Lane { return &Lane{Unit: u, Flows: u.fl
 
 // Recompute gives the statements that the application would have sent, had it read what is in answers (nil: the step was not
 // executed), where the relation is known. mark says why it might have done something else; empty: it would not.
-func (l *Lane) Recompute(answers []*engine.Answer, d trace.Dialect) (texts []string, mark string) {
+func (l *Lane) Recompute(answers []*answer.Answer, d trace.Dialect) (texts []string, mark string) {
 	u := l.Unit
 	changed := map[int]map[string]string{} // by step and literal's place
 	for _, f := range l.Flows {
@@ -403,7 +403,7 @@ func (l *Lane) goesOn(step int) bool {
 }
 
 // unlike says how an answer differs from what the application got, in what it may have decided by; empty if it does not.
-func (l *Lane) unlike(step int, was, is *engine.Answer, d trace.Dialect) string {
+func (l *Lane) unlike(step int, was, is *answer.Answer, d trace.Dialect) string {
 	if is.Err != nil || was.Err != nil {
 		if (is.Err == nil) != (was.Err == nil) && is.Err == nil {
 			return "a statement that had failed is done"

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/rewrite/postgres"
 	"wirecheck/trace"
@@ -27,23 +28,23 @@ func unitOf(t *testing.T, list ...string) *Unit {
 	return u
 }
 
-func answerOf(text string) *engine.Answer {
-	a := &engine.Answer{Results: []engine.Result{{}}}
+func answerOf(text string) *answer.Answer {
+	a := &answer.Answer{Results: []answer.Result{{}}}
 	r := &a.Results[0]
 	var n int64
 	if _, err := fmt.Sscanf(text, "%d rows", &n); err == nil {
 		r.Affected = n
 		return a
 	}
-	r.Columns = []engine.Column{}
+	r.Columns = []answer.Column{}
 	for i, row := range strings.Split(text, "|") {
-		var values []engine.Value
+		var values []answer.Value
 		for _, f := range strings.Fields(row) {
 			name, v, _ := strings.Cut(f, "=")
 			if i == 0 {
-				r.Columns = append(r.Columns, engine.Column{Name: name})
+				r.Columns = append(r.Columns, answer.Column{Name: name})
 			}
-			values = append(values, engine.Value(v))
+			values = append(values, answer.Value(v))
 		}
 		if values != nil {
 			r.Rows = append(r.Rows, values)
@@ -87,7 +88,7 @@ func TestRecompute(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			u := unitOf(t, test.unit...)
-			var answers []*engine.Answer
+			var answers []*answer.Answer
 			for _, text := range test.now {
 				answers = append(answers, answerOf(text))
 			}

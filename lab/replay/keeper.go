@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/history/prose"
 	"wirecheck/trace"
@@ -422,7 +423,7 @@ func (k *keeper) serve(ctx context.Context, m *session) error {
 		}
 		if !lost {
 			s.Answer, s.Lost = m.conn.Do(ctx, s.SQL)
-			open, lost, failed = s.Answer.After.InTransaction(), s.Lost != nil, s.Answer.After == engine.Failed
+			open, lost, failed = s.Answer.After.InTransaction(), s.Lost != nil, s.Answer.After == answer.Failed
 		}
 		s.Outcome = k.config.Backend.Outcome(s.Answer, s.Lost)
 		k.done <- outcome{s: m, step: s}
@@ -658,7 +659,7 @@ func (k *keeper) finish(s *Step) {
 
 // deadlock notes the victim of one, here or in the capture, with who else was waiting.
 func (k *keeper) deadlock(s *Step) {
-	d := Deadlock{Session: s.Session, Step: s.N, SQL: s.SQL, Tags: s.Tags(), Replayed: s.Outcome.Reason == engine.ReasonDeadlock}
+	d := Deadlock{Session: s.Session, Step: s.N, SQL: s.SQL, Tags: s.Tags(), Replayed: s.Outcome.Reason == answer.ReasonDeadlock}
 	if s.standIn != "" {
 		d.SQL = WithoutTags(s.Statement.SQL, k.prep.dialect)
 	}
@@ -711,5 +712,5 @@ func isDeadlock(d engine.Descriptor, e *trace.Error) bool {
 	if e.Code == "" {
 		return strings.Contains(strings.ToLower(e.Message), "deadlock")
 	}
-	return d.Outcome(engine.Answer{Err: &engine.ServerError{Code: e.Code}}, nil).Reason == engine.ReasonDeadlock
+	return d.Outcome(answer.Answer{Err: &answer.Error{Code: e.Code}}, nil).Reason == answer.ReasonDeadlock
 }

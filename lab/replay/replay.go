@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"time"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/rewrite"
 	"wirecheck/trace"
@@ -140,8 +141,8 @@ type Step struct {
 	verbs  []rewrite.Statement
 	tables []use
 
-	Answer  engine.Answer
-	Outcome engine.Outcome
+	Answer  answer.Answer
+	Outcome answer.Outcome
 	Waited  bool // it was seen waiting for a lock
 	Lost    error
 	sent    time.Time

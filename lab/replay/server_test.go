@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"wirecheck/answer"
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/internal/testserver"
@@ -44,7 +45,7 @@ func eachEngine(t *testing.T, run func(t *testing.T, p *place)) {
 	}
 }
 
-func (p *place) do(sql string) [][]engine.Value {
+func (p *place) do(sql string) [][]answer.Value {
 	p.t.Helper()
 	c, err := p.config.Backend.Connect(p.t.Context(), p.config.Side)
 	if err != nil {

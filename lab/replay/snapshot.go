@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/history/prose"
 	"wirecheck/trace"
@@ -341,7 +342,7 @@ func (s *Snapshot) note(plain string) {
 }
 
 // forgive handles refusals that have nothing to do with the data. again: the statement is to be executed again; ok: it is left out.
-func (s *Snapshot) forgive(ctx context.Context, sql string, e *engine.ServerError) (again, ok bool) {
+func (s *Snapshot) forgive(ctx context.Context, sql string, e *answer.Error) (again, ok bool) {
 	switch {
 	case e.Code == "42704" && missingRole.MatchString(e.Message):
 		role := missingRole.FindStringSubmatch(e.Message)[1]

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/rewrite"
 	"wirecheck/trace"
@@ -127,7 +128,7 @@ func (c *Collector) Add(s *Step) {
 	u := m.unit
 	m.unit = nil
 	last := firstWord(s.SQL)
-	if strings.EqualFold(last, "rollback") || strings.EqualFold(last, "abort") || s.Outcome.Effect == engine.EffectRolledBack {
+	if strings.EqualFold(last, "rollback") || strings.EqualFold(last, "abort") || s.Outcome.Effect == answer.EffectRolledBack {
 		u.Whole = false
 	}
 	if len(u.tables) == 0 {

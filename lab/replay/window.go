@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/lab/scenario"
 	"wirecheck/trace"
@@ -142,7 +143,7 @@ func (g *Group) Keep(tables []engine.Table, most int, d trace.Dialect) (thin []e
 		if len(t.Rows) <= most {
 			continue
 		}
-		var rows [][]engine.Value
+		var rows [][]answer.Value
 		for _, row := range t.Rows {
 			// The first column is most often the key; the others of a large table have the same few values again and again.
 			if len(row) > 0 && values[string(row[0])] {

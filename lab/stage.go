@@ -171,13 +171,13 @@ func (s *Stage) Alive(ctx context.Context) bool {
 }
 
 // Tables implements schedule.Stage.
-func (s *Stage) Tables(ctx context.Context) ([]schedule.Table, error) {
+func (s *Stage) Tables(ctx context.Context) ([]answer.Table, error) {
 	tables, err := s.lab.tables(ctx)
 	return plainTables(tables), err
 }
 
 // Load implements schedule.Stage.
-func (s *Stage) Load(ctx context.Context, tables []schedule.Table) error {
+func (s *Stage) Load(ctx context.Context, tables []answer.Table) error {
 	if s.lab.contents == nil {
 		return errors.New("load a stage: it was not prepared")
 	}
@@ -328,13 +328,13 @@ func split(like schedule.Step, sql string, statements []rewrite.Statement, a ans
 }
 
 // following is the state after a statement that was done in the middle of a script.
-func following(now schedule.State, st rewrite.Statement) schedule.State {
+func following(now answer.State, st rewrite.Statement) answer.State {
 	switch st.Control.Verb {
 	case rewrite.ControlBegin:
-		return schedule.Open
+		return answer.Open
 	case rewrite.ControlCommit, rewrite.ControlRollback:
 		if !st.Control.Chain {
-			return schedule.Idle
+			return answer.Idle
 		}
 	}
 	return now

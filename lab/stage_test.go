@@ -82,11 +82,11 @@ func TestStage(t *testing.T) {
 			want("t: 1|x, 2|NULL")
 			execute(t, s, 0, "BEGIN")
 			st := execute(t, s, 0, "UPDATE t SET b = 'y' WHERE a = 2")
-			if st.Before != schedule.Open || st.After != schedule.Open || st.Answer.Affected != 1 || st.Statement.Verb != "update" || st.Effect != answer.EffectNone {
+			if st.Before != answer.Open || st.After != answer.Open || st.Answer.Affected != 1 || st.Statement.Verb != "update" || st.Effect != answer.EffectNone {
 				t.Errorf("the update is %+v", st)
 			}
 			want("t: 1|x, 2|NULL") // not committed
-			if st := execute(t, s, 1, "SELECT b FROM t WHERE a = 2"); len(st.Answer.Rows) != 1 || st.Answer.Rows[0][0] != nil || st.After != schedule.Idle {
+			if st := execute(t, s, 1, "SELECT b FROM t WHERE a = 2"); len(st.Answer.Rows) != 1 || st.Answer.Rows[0][0] != nil || st.After != answer.Idle {
 				t.Errorf("another session reads %+v", st.Answer)
 			}
 			execute(t, s, 0, "COMMIT")
@@ -105,18 +105,18 @@ func TestStage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tables[0].Rows = [][]schedule.Value{{[]byte("7"), []byte("q'q")}}
+			tables[0].Rows = [][]answer.Value{{[]byte("7"), []byte("q'q")}}
 			if err := s.Load(t.Context(), tables); err != nil {
 				t.Fatal(err)
 			}
 			want("t: 7|q'q")
 			row := tables[0].Rows[0]
-			tables[0].Rows = [][]schedule.Value{row, row} // break the key
+			tables[0].Rows = [][]answer.Value{row, row} // break the key
 			var refused *schedule.Refused
 			if err := s.Load(t.Context(), tables); !errors.As(err, &refused) {
 				t.Errorf("rows that break a key were loaded: %v", err)
 			}
-			tables[0].Rows = [][]schedule.Value{row}
+			tables[0].Rows = [][]answer.Value{row}
 			if err := s.Load(t.Context(), tables); err != nil {
 				t.Errorf("after a refusal: %v", err)
 			}

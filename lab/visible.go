@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"slices"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
-	"wirecheck/oracle/schedule"
 )
 
 // Visible reads all tables as a session sees them now, its own uncommitted writes included, without loss. It fails in a transaction
 // that has failed. A session that shows dates otherwise than servers do by default reads them so.
-func (s *Stage) Visible(ctx context.Context, session int) ([]schedule.Table, error) {
+func (s *Stage) Visible(ctx context.Context, session int) ([]answer.Table, error) {
 	if s.lab.contents == nil {
 		return nil, errors.New("read a stage: it was not prepared")
 	}

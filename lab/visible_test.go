@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
@@ -49,7 +50,7 @@ func TestVisible(t *testing.T) {
 			if err != nil || len(other[0].Rows) != 1 {
 				t.Fatalf("the other's: %v, %+v", err, other)
 			}
-			if d := schedule.DiffTables(before, other); len(d) > 0 {
+			if d := answer.DiffTables(before, other); len(d) > 0 {
 				t.Errorf("changed: %+v", d)
 			}
 			if c.Backend.Protocol == engine.ProtocolMySQL {

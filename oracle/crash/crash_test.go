@@ -11,7 +11,7 @@ import (
 
 func TestCheck(t *testing.T) {
 	step := func(reason answer.Reason, effect answer.Effect) schedule.Step {
-		return schedule.Step{Name: "a", Statement: rewrite.Statement{Text: "SELECT 1"}, Reason: reason, Effect: effect, Answer: schedule.Answer{Err: &schedule.Error{Code: "XX000", Message: "oops"}}}
+		return schedule.Step{Name: "a", Statement: rewrite.Statement{Text: "SELECT 1"}, Reason: reason, Effect: effect, Answer: answer.Result{Err: &answer.Error{Code: "XX000", Message: "oops"}}}
 	}
 	for _, test := range []struct {
 		name    string

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
@@ -251,7 +252,7 @@ func (c *checker) try(ctx context.Context, st *schedule.Step) error {
 		c.v.Note("%s: not compared: error %s: %s", q.Select, e.Code, e.Message)
 		return nil
 	}
-	if n := len(schedule.DiffRows(unique(all.Answer.Rows), all.Answer.Rows).Extra); n > 0 {
+	if n := len(answer.DiffRows(unique(all.Answer.Rows), all.Answer.Rows).Extra); n > 0 {
 		c.v.Unknown = "the server did not number the rows"
 		return nil
 	}
@@ -270,17 +271,17 @@ func (c *checker) try(ctx context.Context, st *schedule.Step) error {
 	if err != nil || left == nil {
 		return err
 	}
-	c.compare(st, q.Select, q.Delete, chosen.Answer.Rows, schedule.DiffRows(all.Answer.Rows, left).Missing)
+	c.compare(st, q.Select, q.Delete, chosen.Answer.Rows, answer.DiffRows(all.Answer.Rows, left).Missing)
 	return nil
 }
 
-func unique(rows [][]schedule.Value) [][]schedule.Value {
+func unique(rows [][]answer.Value) [][]answer.Value {
 	rows = slices.Clone(rows)
-	slices.SortFunc(rows, schedule.CompareRows)
-	return slices.CompactFunc(rows, func(a, b []schedule.Value) bool { return schedule.CompareRows(a, b) == 0 })
+	slices.SortFunc(rows, answer.CompareRows)
+	return slices.CompactFunc(rows, func(a, b []answer.Value) bool { return answer.CompareRows(a, b) == 0 })
 }
 
-func first(steps ...schedule.Step) *schedule.Error {
+func first(steps ...schedule.Step) *answer.Error {
 	for _, st := range steps {
 		if st.Answer.Err != nil {
 			return st.Answer.Err
@@ -292,7 +293,7 @@ func first(steps ...schedule.Step) *schedule.Error {
 // within executes a write and a query in a transaction that is taken back. It gives nil rows, and a note, if the write was refused:
 // constraints may forbid it, and in strict mode the MySQL family refuses to write where a condition has values that it only
 // warns of in a query (MySQL manual, 7.1.11, "Strict SQL Mode").
-func (c *checker) within(ctx context.Context, session int, write, query string) ([][]schedule.Value, error) {
+func (c *checker) within(ctx context.Context, session int, write, query string) ([][]answer.Value, error) {
 	var got [4]schedule.Step
 	for i, sql := range [4]string{"BEGIN", write, query, "ROLLBACK"} {
 		if i == 2 && got[1].Answer.Err != nil {
@@ -308,18 +309,18 @@ func (c *checker) within(ctx context.Context, session int, write, query string) 
 		return nil, nil
 	}
 	if got[2].Answer.Rows == nil {
-		return [][]schedule.Value{}, nil
+		return [][]answer.Value{}, nil
 	}
 	return got[2].Answer.Rows, nil
 }
 
-func (c *checker) compare(st *schedule.Step, query, write string, want, got [][]schedule.Value) {
-	d := schedule.DiffRows(want, got)
+func (c *checker) compare(st *schedule.Step, query, write string, want, got [][]answer.Value) {
+	d := answer.DiffRows(want, got)
 	if d.Equal() {
 		return
 	}
 	name := c.s.Sessions[st.Session].Name
-	columns := []schedule.Column{{Name: rowID}}
+	columns := []answer.Column{{Name: rowID}}
 	f := oracle.Finding{
 		Oracle: Descriptor.Name, Kind: oracle.KindViolation, Class: oracle.DQE, Name: oracle.NameResult, Level: c.s.Level, Promised: true, Seen: 1,
 		Tables: []string{c.name(st.Statement.Main()[0])},

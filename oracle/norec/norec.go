@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
@@ -64,7 +65,7 @@ func Translate(st *rewrite.Statement) (optimized, reference string) {
 	return with + "SELECT COUNT(*) FROM " + st.Clauses.From + " WHERE " + p, with + "SELECT (" + p + ") IS TRUE FROM " + st.Clauses.From
 }
 
-func (c *checker) compare(ctx context.Context, st *schedule.Step, now schedule.State) error {
+func (c *checker) compare(ctx context.Context, st *schedule.Step, now answer.State) error {
 	optimized, reference := Translate(&st.Statement)
 	sql := st.Statement.Text
 	plain := !st.Statement.Aggregate && !st.Statement.Distinct && !st.Statement.Limit && st.Statement.Clauses.GroupBy == "" && st.Statement.Clauses.Having == ""

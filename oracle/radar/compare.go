@@ -80,7 +80,7 @@ func (c *checker) compare(ctx context.Context, st *schedule.Step) error {
 	if err != nil {
 		return err
 	}
-	c.failed[st.Session] = got.After == schedule.Failed
+	c.failed[st.Session] = got.After == answer.Failed
 	want, err := c.o.Raw.Execute(ctx, st.Session, sql)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (c *checker) compare(ctx context.Context, st *schedule.Step) error {
 		return c.errors(ctx, st, f, &got, &want)
 	}
 	a, b := want.Answer, got.Answer
-	d := schedule.DiffRows(a.Rows, b.Rows)
+	d := answer.DiffRows(a.Rows, b.Rows)
 	if len(a.Columns) == len(b.Columns) && d.Equal() {
 		return nil
 	}
@@ -135,7 +135,7 @@ func (c *checker) compare(ctx context.Context, st *schedule.Step) error {
 }
 
 // open says why a query may answer either way; empty: it may not.
-func (c *checker) open(ctx context.Context, st *schedule.Step, want, got schedule.Answer, d schedule.Difference) (string, error) {
+func (c *checker) open(ctx context.Context, st *schedule.Step, want, got answer.Result, d answer.Difference) (string, error) {
 	bare := quoted.ReplaceAllString(st.Statement.Text, "''")
 	if st.Statement.Window || ties.MatchString(bare) {
 		return "rows that an order leaves tied may come in any order", nil
@@ -176,18 +176,18 @@ func (c *checker) chooses(ctx context.Context, st *schedule.Step) (string, error
 }
 
 // same reports whether rows differ only in what normal makes equal.
-func same(d schedule.Difference, columns []schedule.Column, normal func(v, kind string) string) bool {
-	change := func(rows [][]schedule.Value) [][]schedule.Value {
-		out := make([][]schedule.Value, len(rows))
+func same(d answer.Difference, columns []answer.Column, normal func(v, kind string) string) bool {
+	change := func(rows [][]answer.Value) [][]answer.Value {
+		out := make([][]answer.Value, len(rows))
 		for i, row := range rows {
-			out[i] = make([]schedule.Value, len(row))
+			out[i] = make([]answer.Value, len(row))
 			for n, v := range row {
 				if v != nil {
-					out[i][n] = schedule.Value(normal(string(v), columns[n].Type))
+					out[i][n] = answer.Value(normal(string(v), columns[n].Type))
 				}
 			}
 		}
 		return out
 	}
-	return schedule.DiffRows(change(d.Missing), change(d.Extra)).Equal()
+	return answer.DiffRows(change(d.Missing), change(d.Extra)).Equal()
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"wirecheck/answer"
 	"wirecheck/lab"
 	"wirecheck/oracle"
 	"wirecheck/oracle/radar"
@@ -50,7 +51,7 @@ func lose(query string) func(string, *schedule.Step) {
 func refuse(query, code string) func(string, *schedule.Step) {
 	return func(sql string, st *schedule.Step) {
 		if sql == query {
-			st.Answer = schedule.Answer{Err: &schedule.Error{Code: code, Message: "made up"}}
+			st.Answer = answer.Result{Err: &answer.Error{Code: code, Message: "made up"}}
 		}
 	}
 }
@@ -91,7 +92,7 @@ func TestFindings(t *testing.T) {
 			"SELECT t1.c1 FROM t1 LEFT JOIN t2 ON t2.c2 = t1.c1 + 1;", faulty{}, "permitted error on one side only"},
 		{"ties under LIMIT", "", table + "SELECT a FROM t ORDER BY b LIMIT 1;", faulty{spoil: func(sql string, st *schedule.Step) {
 			if strings.Contains(sql, "LIMIT") {
-				st.Answer.Rows[0][0] = schedule.Value("9")
+				st.Answer.Rows[0][0] = answer.Value("9")
 			}
 		}}, "note: an order with ties"},
 		{"a stored value", "", table + "SELECT 1 FROM t WHERE a > 5;", faulty{setup: func(sql string) string { return strings.Replace(sql, "(3, 30)", "(4, 30)", 1) }}, "violation different final state"},
@@ -99,12 +100,12 @@ func TestFindings(t *testing.T) {
 		{"a column that depends on a group's key", "postgres", table + "SELECT a, b FROM t GROUP BY a;", faulty{}, "note: the raw database lacks what it needs"},
 		{"any row of a group", "mariadb", table + "SELECT b, a FROM t GROUP BY b;", faulty{spoil: func(sql string, st *schedule.Step) {
 			if strings.Contains(sql, "GROUP") {
-				st.Answer.Rows[0][1] = schedule.Value("2")
+				st.Answer.Rows[0][1] = answer.Value("2")
 			}
 		}}, "note: any row of a group"},
 		{"a wrong group", "mariadb", table + "SELECT b, COUNT(*) FROM t GROUP BY b;", faulty{spoil: func(sql string, st *schedule.Step) {
 			if strings.Contains(sql, "GROUP") {
-				st.Answer.Rows[0][1] = schedule.Value("5")
+				st.Answer.Rows[0][1] = answer.Value("5")
 			}
 		}}, "violation different result"},
 		{"the clock", "", table + "SELECT a, now() FROM t;", faulty{}, "note: not compared: function now"},

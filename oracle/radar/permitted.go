@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
@@ -157,7 +158,7 @@ func (c *checker) evaluate(ctx context.Context, stage schedule.Stage, st *rewrit
 }
 
 // probe executes a query and leaves the session's transaction as it was.
-func (c *checker) probe(ctx context.Context, stage schedule.Stage, session int, sql string) (*schedule.Error, error) {
+func (c *checker) probe(ctx context.Context, stage schedule.Stage, session int, sql string) (*answer.Error, error) {
 	open := false
 	if !c.family {
 		st, err := stage.Execute(ctx, session, "SAVEPOINT wirecheck_probe") // refused outside of transactions

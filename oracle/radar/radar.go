@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
@@ -32,7 +33,7 @@ var Descriptor = oracle.Oracle{
 type Stage interface {
 	schedule.Stage
 	// Visible reads all tables as a session sees them now, its own uncommitted writes included, without loss.
-	Visible(ctx context.Context, session int) ([]schedule.Table, error)
+	Visible(ctx context.Context, session int) ([]answer.Table, error)
 }
 
 // Options is what the oracle needs besides.
@@ -74,7 +75,7 @@ func Check(ctx context.Context, s *schedule.Schedule, stage Stage, o Options) (s
 		return c.v, err
 	}
 	err := s.Serial(ctx, stage, schedule.Serial{
-		Before: func(st *schedule.Step, now schedule.State) (bool, error) { return c.before(ctx, st, now) },
+		Before: func(st *schedule.Step, now answer.State) (bool, error) { return c.before(ctx, st, now) },
 		After:  c.after,
 	})
 	return c.v, err
@@ -93,10 +94,10 @@ type checker struct {
 	failed []bool // by session: a query failed its transaction
 	ended  string // why nothing more is compared
 	query  *schedule.Step
-	known  []schedule.Table // the raw database's tables
-	shown  []bool           // by session: it shows values otherwise than servers do by default
-	made   []string         // how the raw database was made
-	zeros  bool             // a NOT NULL column has a zero date
+	known  []answer.Table // the raw database's tables
+	shown  []bool         // by session: it shows values otherwise than servers do by default
+	made   []string       // how the raw database was made
+	zeros  bool           // a NOT NULL column has a zero date
 
 	unchecked map[*schedule.Step]bool
 }
@@ -143,14 +144,14 @@ func (c *checker) prepare(ctx context.Context) error {
 }
 
 // fit makes of the database's tables what the raw database's tables hold.
-func (c *checker) fit(tables []schedule.Table) ([]schedule.Table, bool) {
-	out, there := make([]schedule.Table, len(c.known)), make([]bool, len(c.known))
+func (c *checker) fit(tables []answer.Table) ([]answer.Table, bool) {
+	out, there := make([]answer.Table, len(c.known)), make([]bool, len(c.known))
 	for i, k := range c.known {
-		out[i] = schedule.Table{Name: k.Name, Columns: k.Columns}
+		out[i] = answer.Table{Name: k.Name, Columns: k.Columns}
 	}
 	for _, t := range tables {
 		name := c.twin.root(t.Name)
-		i := slices.IndexFunc(out, func(k schedule.Table) bool { return k.Name == name })
+		i := slices.IndexFunc(out, func(k answer.Table) bool { return k.Name == name })
 		if i < 0 {
 			c.v.Unknown = fmt.Sprintf("the raw database has no table %s", name)
 			return nil, false
@@ -158,7 +159,7 @@ func (c *checker) fit(tables []schedule.Table) ([]schedule.Table, bool) {
 		there[i] = true
 		places := make([]int, len(out[i].Columns))
 		for n, col := range out[i].Columns {
-			places[n] = slices.IndexFunc(t.Columns, func(k schedule.Column) bool { return k.Name == col.Name })
+			places[n] = slices.IndexFunc(t.Columns, func(k answer.Column) bool { return k.Name == col.Name })
 		}
 		if len(places) != len(t.Columns) || slices.Contains(places, -1) || t.Name == name && !slices.IsSorted(places) {
 			c.v.Unknown = fmt.Sprintf("table %s has other columns than its twin", t.Name)
@@ -166,7 +167,7 @@ func (c *checker) fit(tables []schedule.Table) ([]schedule.Table, bool) {
 		}
 		c.zeros = c.zeros || !c.lite && c.twin.zero(t)
 		for _, row := range t.Rows {
-			fitted := make([]schedule.Value, len(places))
+			fitted := make([]answer.Value, len(places))
 			for n, place := range places {
 				fitted[n] = row[place]
 			}
@@ -181,7 +182,7 @@ func (c *checker) fit(tables []schedule.Table) ([]schedule.Table, bool) {
 }
 
 // zero reports whether a table has a zero date in a column that is NOT NULL.
-func (t *Twin) zero(rows schedule.Table) bool {
+func (t *Twin) zero(rows answer.Table) bool {
 	known := t.tables[rows.Name]
 	if known == nil || !t.family {
 		return false
@@ -190,7 +191,7 @@ func (t *Twin) zero(rows schedule.Table) bool {
 		if !slices.ContainsFunc(known.columns, func(d rewrite.ColumnDefinition) bool { return strings.EqualFold(d.Name, col.Name) && d.NotNull }) {
 			continue
 		}
-		if slices.ContainsFunc(rows.Rows, func(row []schedule.Value) bool { return strings.HasPrefix(string(row[n]), "0000-00-00") }) {
+		if slices.ContainsFunc(rows.Rows, func(row []answer.Value) bool { return strings.HasPrefix(string(row[n]), "0000-00-00") }) {
 			return true
 		}
 	}
@@ -200,11 +201,11 @@ func (t *Twin) zero(rows schedule.Table) bool {
 // fill compares the rows that the database has with those that were written, and completes those of the raw database by what the
 // server computed: defaults, generated columns, counters. Where the text does not tell what rows there are, the raw database gets the
 // rows that the database has.
-func (c *checker) fill(ctx context.Context, rows []schedule.Table) error {
-	var load []schedule.Table
+func (c *checker) fill(ctx context.Context, rows []answer.Table) error {
+	var load []answer.Table
 	for i, t := range rows {
 		raw := c.known[i]
-		if schedule.DiffRows(raw.Rows, t.Rows).Equal() {
+		if answer.DiffRows(raw.Rows, t.Rows).Equal() {
 			continue
 		}
 		known := c.twin.tables[t.Name]
@@ -213,7 +214,7 @@ func (c *checker) fill(ctx context.Context, rows []schedule.Table) error {
 			continue
 		}
 		want, got := known.written(raw), known.written(t)
-		d := schedule.DiffRows(want.Rows, got.Rows)
+		d := answer.DiffRows(want.Rows, got.Rows)
 		if d.Equal() {
 			load = append(load, t)
 			continue
@@ -230,15 +231,15 @@ func (c *checker) fill(ctx context.Context, rows []schedule.Table) error {
 }
 
 // complete reports whether the text has all columns: others are inherited, or come from a query or another table.
-func (t *table) complete(columns []schedule.Column) bool {
-	return len(columns) == len(t.columns) && !slices.ContainsFunc(columns, func(c schedule.Column) bool {
+func (t *table) complete(columns []answer.Column) bool {
+	return len(columns) == len(t.columns) && !slices.ContainsFunc(columns, func(c answer.Column) bool {
 		return !slices.ContainsFunc(t.columns, func(d rewrite.ColumnDefinition) bool { return strings.EqualFold(d.Name, c.Name) })
 	})
 }
 
 // written gives a table without the columns that the server computes.
-func (t *table) written(full schedule.Table) schedule.Table {
-	out := schedule.Table{Name: full.Name}
+func (t *table) written(full answer.Table) answer.Table {
+	out := answer.Table{Name: full.Name}
 	var places []int
 	for n, col := range full.Columns {
 		if !slices.ContainsFunc(t.columns, func(c rewrite.ColumnDefinition) bool {
@@ -249,7 +250,7 @@ func (t *table) written(full schedule.Table) schedule.Table {
 		}
 	}
 	for _, row := range full.Rows {
-		cut := make([]schedule.Value, len(places))
+		cut := make([]answer.Value, len(places))
 		for n, place := range places {
 			cut[n] = row[place]
 		}
@@ -259,7 +260,7 @@ func (t *table) written(full schedule.Table) schedule.Table {
 }
 
 // stored reports rows that are not those that were written.
-func (c *checker) stored(want, got schedule.Table, d schedule.Difference) {
+func (c *checker) stored(want, got answer.Table, d answer.Difference) {
 	f := oracle.Finding{Kind: oracle.KindViolation, Name: oracle.NameFinalState, Tables: []string{want.Name}, Difference: &oracle.Difference{
 		Rule:     "the rows that INSERT statements wrote are stored alike whatever optional metadata the table has (Radar, section 2.3)",
 		Table:    want.Name,
@@ -291,16 +292,16 @@ func (c *checker) reference(query string) []string {
 }
 
 // before is asked in front of each statement of the serial execution.
-func (c *checker) before(ctx context.Context, st *schedule.Step, now schedule.State) (bool, error) {
+func (c *checker) before(ctx context.Context, st *schedule.Step, now answer.State) (bool, error) {
 	if c.ended != "" {
 		return false, nil
 	}
-	if now == schedule.Failed || c.failed[st.Session] {
+	if now == answer.Failed || c.failed[st.Session] {
 		return true, nil
 	}
 	sql := &st.Statement
 	switch {
-	case sql.DDL && now == schedule.Open && (!c.family || c.lite):
+	case sql.DDL && now == answer.Open && (!c.family || c.lite):
 		c.end("a definition in a transaction: %s", sql.Text)
 		return false, nil
 	case temporary.MatchString(sql.Text):
@@ -317,7 +318,7 @@ func (c *checker) before(ctx context.Context, st *schedule.Step, now schedule.St
 		return false, nil
 	case deferral.MatchString(sql.Text):
 		return true, nil // the raw database has no constraints
-	case setting.MatchString(sql.Text) && now == schedule.Open && !c.family && sql.Control.Verb != rewrite.ControlLevel:
+	case setting.MatchString(sql.Text) && now == answer.Open && !c.family && sql.Control.Verb != rewrite.ControlLevel:
 		c.end("a setting that ends or is undone with its transaction: %s", sql.Text)
 		return false, nil
 	case setting.MatchString(sql.Text):
@@ -353,14 +354,14 @@ func (c *checker) before(ctx context.Context, st *schedule.Step, now schedule.St
 }
 
 // follow gives the raw database the rows that a session sees.
-func (c *checker) follow(ctx context.Context, session int, now schedule.State) error {
+func (c *checker) follow(ctx context.Context, session int, now answer.State) error {
 	read := c.stage.Tables
 	if now.InTransaction() {
 		if c.shown[session] {
 			c.end("in a transaction of a session that shows values otherwise, rows cannot be read without loss")
 			return nil
 		}
-		read = func(ctx context.Context) ([]schedule.Table, error) { return c.stage.Visible(ctx, session) }
+		read = func(ctx context.Context) ([]answer.Table, error) { return c.stage.Visible(ctx, session) }
 	}
 	tables, err := read(ctx)
 	if err != nil {
@@ -386,7 +387,7 @@ func (c *checker) end(format string, args ...any) {
 // after notes what a statement did to the rows.
 func (c *checker) after(st, got *schedule.Step) error {
 	n := st.Session
-	c.failed[n] = got.After == schedule.Failed
+	c.failed[n] = got.After == answer.Failed
 	switch v := st.Statement.Control.Verb; {
 	case st.Statement.Verb == "select" && len(st.Statement.Targets()) > 0:
 		c.stale, c.wrote[n] = true, true
@@ -402,7 +403,7 @@ func (c *checker) after(st, got *schedule.Step) error {
 	case v == rewrite.ControlNone:
 		c.stale, c.wrote[n] = true, true
 	}
-	if got.After != schedule.Open && c.wrote[n] { // rolled back, or committed
+	if got.After != answer.Open && c.wrote[n] { // rolled back, or committed
 		c.stale = true
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"wirecheck/answer"
 	"wirecheck/lab/generate"
 	"wirecheck/oracle"
 	"wirecheck/oracle/dqe"
@@ -200,8 +201,8 @@ func TestTransactions(t *testing.T) {
 				wrote := make([]bool, len(sch.Sessions))
 				for i := range sch.Steps {
 					st := &sch.Steps[i]
-					wrote[st.Session] = st.After == schedule.Open && (wrote[st.Session] || st.Statement.Insert != nil || st.Statement.Verb == "update" || st.Statement.Verb == "delete")
-					if st.Statement.Verb == "select" && st.Before == schedule.Open && wrote[st.Session] {
+					wrote[st.Session] = st.After == answer.Open && (wrote[st.Session] || st.Statement.Insert != nil || st.Statement.Verb == "update" || st.Statement.Verb == "delete")
+					if st.Statement.Verb == "select" && st.Before == answer.Open && wrote[st.Session] {
 						inside++
 					}
 				}

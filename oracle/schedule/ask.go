@@ -4,13 +4,14 @@ import (
 	"context"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/rewrite"
 )
 
 // Ask executes a query of an oracle's own in a session. A query that is refused leaves the session's transaction as it was, also
 // where an error fails it (fails: PostgreSQL).
-func Ask(ctx context.Context, stage Stage, session int, sql string, now State, fails bool) (Step, error) {
-	guarded := fails && now == Open
+func Ask(ctx context.Context, stage Stage, session int, sql string, now answer.State, fails bool) (Step, error) {
+	guarded := fails && now == answer.Open
 	if guarded {
 		if _, err := stage.Execute(ctx, session, "SAVEPOINT wirecheck_ask"); err != nil {
 			return Step{}, err

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/oracle"
 )
 
@@ -14,7 +15,7 @@ import (
 const sideRows = 20
 
 // SideOf shows rows of one side of a difference; same counts those that both sides have.
-func SideOf(columns []Column, rows [][]Value, same int) oracle.Side {
+func SideOf(columns []answer.Column, rows [][]answer.Value, same int) oracle.Side {
 	out := oracle.Side{Omitted: same}
 	for _, col := range columns {
 		out.Columns = append(out.Columns, col.Name)
@@ -40,7 +41,7 @@ var number = regexp.MustCompile(`^[-+]?[0-9]*\.?[0-9]*(e[-+]?[0-9]+)?$`)
 
 // Alike reports whether rows differ only in values that some collation or type may take for equal: letters of either case, blanks at the
 // end, numbers with zeros at the end. Of what is beyond ASCII nothing is known: a column in which there is some is not compared.
-func Alike(d Difference) bool {
+func Alike(d answer.Difference) bool {
 	rows := append(slices.Clone(d.Missing), d.Extra...)
 	foreign := map[int]bool{}
 	for _, row := range rows {
@@ -48,24 +49,24 @@ func Alike(d Difference) bool {
 			foreign[n] = foreign[n] || bytes.ContainsFunc(v, func(r rune) bool { return r > 127 })
 		}
 	}
-	change := func(rows [][]Value) [][]Value {
-		out := make([][]Value, len(rows))
+	change := func(rows [][]answer.Value) [][]answer.Value {
+		out := make([][]answer.Value, len(rows))
 		for i, row := range rows {
-			out[i] = make([]Value, len(row))
+			out[i] = make([]answer.Value, len(row))
 			for n, v := range row {
 				switch {
 				case v == nil:
 				case foreign[n]:
-					out[i][n] = Value("text")
+					out[i][n] = answer.Value("text")
 				default:
-					out[i][n] = Value(fold(string(v)))
+					out[i][n] = answer.Value(fold(string(v)))
 				}
 			}
 		}
 		return out
 	}
 	missing, extra := change(d.Missing), change(d.Extra)
-	return DiffRows(missing, extra).Equal()
+	return answer.DiffRows(missing, extra).Equal()
 }
 
 func fold(v string) string {

@@ -1,6 +1,10 @@
 package schedule
 
-import "testing"
+import (
+	"testing"
+
+	"wirecheck/answer"
+)
 
 // TestAlike has rows that may stand for the same group, and near misses.
 func TestAlike(t *testing.T) {
@@ -18,15 +22,15 @@ func TestAlike(t *testing.T) {
 		{" a", "a", false},
 		{"1", "2", false},
 	} {
-		d := DiffRows([][]Value{{Value("x"), Value(test.a)}}, [][]Value{{Value("x"), Value(test.b)}})
+		d := answer.DiffRows([][]answer.Value{{answer.Value("x"), answer.Value(test.a)}}, [][]answer.Value{{answer.Value("x"), answer.Value(test.b)}})
 		if got := Alike(d); got != test.want {
 			t.Errorf("%q and %q: %v", test.a, test.b, got)
 		}
 	}
-	if Alike(Difference{Missing: [][]Value{{Value("a")}}}) {
+	if Alike(answer.Difference{Missing: [][]answer.Value{{answer.Value("a")}}}) {
 		t.Error("a missing row is alike")
 	}
-	if Alike(Difference{Missing: [][]Value{{nil}}, Extra: [][]Value{{Value("")}}}) {
+	if Alike(answer.Difference{Missing: [][]answer.Value{{nil}}, Extra: [][]answer.Value{{answer.Value("")}}}) {
 		t.Error("NULL is alike an empty text")
 	}
 }

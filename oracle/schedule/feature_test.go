@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"wirecheck/answer"
 )
 
 // TestFeatures: who waited for whom, what was refused, which dependencies there were; and near misses.
@@ -32,7 +34,7 @@ func TestFeatures(t *testing.T) {
 	if got := s.Features(); !slices.Contains(got, "read committed: wait: update-query for update c, done") {
 		t.Errorf("a wait: %q", got)
 	}
-	wait.Reason, wait.Answer.Err = "deadlock", &Error{Code: "1213"}
+	wait.Reason, wait.Answer.Err = answer.ReasonDeadlock, &answer.Error{Code: "1213"}
 	got := s.Features()
 	for _, want := range []string{"read committed: wait: update-query for update c, deadlock", "read committed: refused: update-query deadlock 1213"} {
 		if !slices.Contains(got, want) {

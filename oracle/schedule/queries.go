@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"wirecheck/answer"
 	"wirecheck/history"
 	"wirecheck/oracle"
 	"wirecheck/rewrite"
@@ -15,7 +16,7 @@ type Queries struct {
 	LeftOut string
 	Reason  func(st *rewrite.Statement) string
 	// Each is given each of the others before it is executed; now is the state of its session.
-	Each func(ctx context.Context, st *Step, now State) error
+	Each func(ctx context.Context, st *Step, now answer.State) error
 }
 
 // Queries executes a schedule's transactions one after the other on a stage that it prepares (Serial), and hands out the queries. What
@@ -43,8 +44,8 @@ func (s *Schedule) Queries(ctx context.Context, stage Stage, v *Verdict, q Queri
 	if err := stage.Prepare(ctx, s.Setup, len(s.Sessions)); err != nil {
 		return err
 	}
-	return s.Serial(ctx, stage, Serial{Before: func(st *Step, now State) (bool, error) {
-		if st.Statement.Verb != "select" || now == Failed || skipped(st) {
+	return s.Serial(ctx, stage, Serial{Before: func(st *Step, now answer.State) (bool, error) {
+		if st.Statement.Verb != "select" || now == answer.Failed || skipped(st) {
 			return true, nil
 		}
 		return true, q.Each(ctx, st, now)

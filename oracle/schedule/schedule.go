@@ -23,7 +23,7 @@ type Schedule struct {
 	// Steps are all statements that were executed, in the order in which they finished: one that waited stands where it was
 	// resumed. A step of the scenario that holds several statements is several here.
 	Steps []Step
-	Final []Table // all tables at the end, when every transaction had ended
+	Final []answer.Table // all tables at the end, when every transaction had ended
 	// Trouble says why the execution did not come to its end; nothing can be concluded then. Crashed says that the server
 	// ended, or ended a connection that nobody asked it to end.
 	Trouble string
@@ -42,23 +42,6 @@ type Session struct {
 	Setup []rewrite.Statement
 }
 
-// The types of package answer, under the names that they had here.
-type (
-	State  = answer.State
-	Answer = answer.Result
-	Error  = answer.Error
-	Value  = answer.Value
-	Column = answer.Column
-	Table  = answer.Table
-)
-
-// The states.
-const (
-	Idle   = answer.Idle
-	Open   = answer.Open
-	Failed = answer.Failed
-)
-
 // Step is a statement as it was executed.
 type Step struct {
 	Session   int    // index in Schedule.Sessions
@@ -70,9 +53,9 @@ type Step struct {
 	// Waited says that it waited for a lock, For the sessions that it waited for as far as the server tells.
 	Waited bool
 	For    []int
-	Answer Answer
+	Answer answer.Result
 	// Before and After are the states of the session's transaction.
-	Before, After State
+	Before, After answer.State
 	// Effect is what became of the transaction, and Reason why the statement failed.
 	Effect answer.Effect
 	Reason answer.Reason

@@ -10,7 +10,7 @@ import (
 // Serial says what is done around the statements of a serial execution.
 type Serial struct {
 	// Before is asked in front of each statement; now is the state of its session, which it may use. False: the statement is left out.
-	Before func(st *Step, now State) (execute bool, err error)
+	Before func(st *Step, now answer.State) (execute bool, err error)
 	// After is told what the statement did; nil: nobody is told.
 	After func(st, got *Step) error
 }
@@ -20,7 +20,7 @@ type Serial struct {
 // transaction wrote. Statements need not do what they did in the schedule. Left out are those that ended their connection, and what
 // comes after them in the session.
 func (s *Schedule) Serial(ctx context.Context, stage Stage, v Serial) error {
-	now := make([]State, len(s.Sessions))
+	now := make([]answer.State, len(s.Sessions))
 	gone := make([]bool, len(s.Sessions))
 	execute := func(session int, sql string) (Step, error) {
 		got, err := stage.Execute(ctx, session, sql)

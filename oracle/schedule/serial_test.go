@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"wirecheck/answer"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/postgres"
@@ -15,7 +16,7 @@ import (
 type book struct {
 	schedule.Stage
 	lines []string
-	state map[int]schedule.State
+	state map[int]answer.State
 	fail  string // the statement that is refused
 }
 
@@ -24,16 +25,16 @@ func (b *book) Execute(_ context.Context, session int, sql string) (schedule.Ste
 	st := schedule.Step{Session: session, Before: b.state[session]}
 	switch {
 	case sql == b.fail:
-		st.Answer.Err = &schedule.Error{Code: "22012", Message: "refused"}
-		if b.state[session] == schedule.Open {
-			b.state[session] = schedule.Failed
+		st.Answer.Err = &answer.Error{Code: "22012", Message: "refused"}
+		if b.state[session] == answer.Open {
+			b.state[session] = answer.Failed
 		}
 	case sql == "BEGIN":
-		b.state[session] = schedule.Open
+		b.state[session] = answer.Open
 	case sql == "COMMIT" || sql == "ROLLBACK":
-		b.state[session] = schedule.Idle
+		b.state[session] = answer.Idle
 	case strings.HasPrefix(sql, "ROLLBACK TO"):
-		b.state[session] = schedule.Open
+		b.state[session] = answer.Open
 	}
 	st.After = b.state[session]
 	return st, nil
@@ -52,15 +53,15 @@ func one(t *testing.T, sql string) rewrite.Statement {
 func interleaved(t *testing.T, lines ...string) *schedule.Schedule {
 	t.Helper()
 	s := &schedule.Schedule{Product: "postgres", Sessions: []schedule.Session{{Name: "s1"}, {Name: "s2"}}}
-	state := map[int]schedule.State{}
+	state := map[int]answer.State{}
 	for i, line := range lines {
 		n, sql := int(line[0]-'1'), line[2:]
 		st := schedule.Step{Session: n, Statement: one(t, sql), Sent: 2*i + 1, Done: 2*i + 2, Before: state[n]}
 		switch sql {
 		case "BEGIN":
-			state[n] = schedule.Open
+			state[n] = answer.Open
 		case "COMMIT", "ROLLBACK":
-			state[n] = schedule.Idle
+			state[n] = answer.Idle
 		}
 		st.After = state[n]
 		s.Steps = append(s.Steps, st)
@@ -72,11 +73,11 @@ func interleaved(t *testing.T, lines ...string) *schedule.Schedule {
 func TestSerial(t *testing.T) {
 	s := interleaved(t, "1 SET search_path = x", "1 BEGIN", "2 BEGIN", "1 SELECT 1", "2 SELECT 2", "2 COMMIT", "1 SELECT 3", "2 SELECT 4", "1 COMMIT", "2 BEGIN", "2 SELECT 5")
 	s.Sessions[0].Setup = []rewrite.Statement{one(t, "SET application_name = 'a'")}
-	b := &book{state: map[int]schedule.State{}}
+	b := &book{state: map[int]answer.State{}}
 	var told []string
 	err := s.Serial(t.Context(), b, schedule.Serial{
-		Before: func(st *schedule.Step, now schedule.State) (bool, error) {
-			if st.Statement.Text == "SELECT 3" && now != schedule.Open {
+		Before: func(st *schedule.Step, now answer.State) (bool, error) {
+			if st.Statement.Text == "SELECT 3" && now != answer.Open {
 				t.Errorf("SELECT 3 is in state %v", now)
 			}
 			return st.Statement.Text != "SELECT 4", nil
@@ -98,11 +99,11 @@ func TestSerial(t *testing.T) {
 // TestAsk leaves a transaction as it was when a query of the oracle's own fails it.
 func TestAsk(t *testing.T) {
 	for _, test := range []struct {
-		now   schedule.State
+		now   answer.State
 		fails bool
 		want  int // statements
-	}{{schedule.Open, true, 3}, {schedule.Idle, true, 1}, {schedule.Open, false, 1}} {
-		b := &book{state: map[int]schedule.State{0: test.now}, fail: "SELECT 1/0"}
+	}{{answer.Open, true, 3}, {answer.Idle, true, 1}, {answer.Open, false, 1}} {
+		b := &book{state: map[int]answer.State{0: test.now}, fail: "SELECT 1/0"}
 		got, err := schedule.Ask(t.Context(), b, 0, "SELECT 1/0", test.now, test.fails)
 		if err != nil || got.Answer.Err == nil || len(b.lines) != test.want {
 			t.Errorf("%+v: %v, %v, executed %q", test, got.Answer.Err, err, b.lines)

@@ -1,6 +1,10 @@
 package schedule
 
-import "context"
+import (
+	"context"
+
+	"wirecheck/answer"
+)
 
 // Stage executes what an oracle wants executed: one database of its own on the engine that is tested, with as many sessions as
 // the case has. It belongs to one goroutine at a time. Statements that the server refuses are answers, not errors; an error means
@@ -15,14 +19,14 @@ type Stage interface {
 	Reset(ctx context.Context) error
 	// Execute executes one statement in a session and waits for its answer. It fills Step but for Name, Sent, Done, Waited and For,
 	// which are zero. Sessions begin outside of a transaction, with the settings of a new connection. A statement that would wait for another session of the stage ends, after a time limit, with an
-	// answer whose Reason is "lock wait time-out".
+	// answer whose Reason is answer.ReasonLockTimeout.
 	Execute(ctx context.Context, session int, sql string) (Step, error)
 	// Tables reads all tables, on a connection of its own: it sees what is committed.
-	Tables(ctx context.Context) ([]Table, error)
+	Tables(ctx context.Context) ([]answer.Table, error)
 	// Load puts rows in the place of those that tables have; tables that are not named stay as they are. Columns that the
 	// server generates are left out. No triggers and no foreign keys are looked at. Rows that the server does not take, since
 	// they break a key, are a Refused error, after which the stage can still be used.
-	Load(ctx context.Context, tables []Table) error
+	Load(ctx context.Context, tables []answer.Table) error
 	// Run resets, executes each session's settings (Session.Setup), and executes steps as a case is executed: submitted in this
 	// order, as far as waits allow.
 	Run(ctx context.Context, sessions []Session, orders []Order) (*Schedule, error)

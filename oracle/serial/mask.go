@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/history/prose"
 	"wirecheck/oracle/schedule"
 )
@@ -171,7 +172,7 @@ func (m *Masks) refers(column string) bool {
 	return len(m.counters) > 0 && strings.HasSuffix(column, "_id") && !m.columns[column]
 }
 
-func (m *Masks) answer(sql string, a *schedule.Answer) string {
+func (m *Masks) answer(sql string, a *answer.Result) string {
 	if a.Err != nil {
 		return "error " + a.Err.Code
 	}
@@ -198,7 +199,7 @@ func (m *Masks) answer(sql string, a *schedule.Answer) string {
 	return strings.Join(rows, " ")
 }
 
-func valueText(v schedule.Value) string {
+func valueText(v answer.Value) string {
 	if v == nil {
 		return "NULL"
 	}

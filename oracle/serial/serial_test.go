@@ -39,7 +39,7 @@ func (t *toy) Run(_ context.Context, sessions []schedule.Session, orders []sched
 		switch {
 		case strings.HasPrefix(o.SQL, "SELECT"):
 			fmt.Sscanf(o.SQL, "SELECT n FROM %s", &name)
-			st.Answer = schedule.Answer{Columns: []schedule.Column{{Name: "n"}}, Rows: [][]schedule.Value{{schedule.Value(fmt.Sprint(db[name]))}}}
+			st.Answer = answer.Result{Columns: []answer.Column{{Name: "n"}}, Rows: [][]answer.Value{{answer.Value(fmt.Sprint(db[name]))}}}
 		default:
 			fmt.Sscanf(o.SQL, "UPDATE %s SET n = %d", &name, &n)
 			db[name] = n
@@ -48,7 +48,7 @@ func (t *toy) Run(_ context.Context, sessions []schedule.Session, orders []sched
 		s.Steps = append(s.Steps, st)
 	}
 	for name, n := range db {
-		s.Final = append(s.Final, schedule.Table{Name: name, Columns: []schedule.Column{{Name: "n"}, {Name: "at"}}, Rows: [][]schedule.Value{{schedule.Value(fmt.Sprint(n)), schedule.Value(fmt.Sprint(t.clock))}}})
+		s.Final = append(s.Final, answer.Table{Name: name, Columns: []answer.Column{{Name: "n"}, {Name: "at"}}, Rows: [][]answer.Value{{answer.Value(fmt.Sprint(n)), answer.Value(fmt.Sprint(t.clock))}}})
 	}
 	return s, nil
 }
@@ -107,7 +107,7 @@ func TestCheckVictim(t *testing.T) {
 	lines := []string{"1: SELECT n FROM x", "2: SELECT n FROM x", "1: UPDATE x SET n = 9", "2: UPDATE x SET n = 8"}
 	refuse := func(s *schedule.Schedule) {
 		last := &s.Steps[3]
-		last.Answer = schedule.Answer{Err: &schedule.Error{Code: "40P01"}}
+		last.Answer = answer.Result{Err: &answer.Error{Code: "40P01"}}
 		last.Reason, last.Effect = "deadlock", "rolled back"
 	}
 	v := run(t, refuse, lines...)
@@ -116,7 +116,7 @@ func TestCheckVictim(t *testing.T) {
 	}
 	v = run(t, func(s *schedule.Schedule) {
 		refuse(s)
-		s.Steps[1].After, s.Steps[3].Before = schedule.Open, schedule.Open
+		s.Steps[1].After, s.Steps[3].Before = answer.Open, answer.Open
 	}, lines...)
 	if len(v.Findings) > 0 || v.Unknown != "" {
 		t.Errorf("a transaction that was rolled back: got %+v, want nothing", v)

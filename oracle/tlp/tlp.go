@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 
+	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
@@ -76,13 +77,13 @@ func Partition(st *rewrite.Statement) (whole string, parts [3]string) {
 	return st.Text[:from] + st.Text[to:], parts
 }
 
-func (c *checker) partition(ctx context.Context, st *schedule.Step, now schedule.State) error {
+func (c *checker) partition(ctx context.Context, st *schedule.Step, now answer.State) error {
 	whole, parts := Partition(&st.Statement)
 	all, err := schedule.Ask(ctx, c.stage, st.Session, whole, now, c.fails)
 	if err != nil {
 		return err
 	}
-	var union [][]schedule.Value
+	var union [][]answer.Value
 	for _, sql := range append([]string{whole}, parts[:]...) {
 		got := all
 		if sql != whole {
@@ -101,12 +102,12 @@ func (c *checker) partition(ctx context.Context, st *schedule.Step, now schedule
 	if st.Statement.Distinct { // which of several equal values stands for them is not defined
 		want, union = distinct(want), distinct(union)
 	}
-	d := schedule.DiffRows(want, union)
+	d := answer.DiffRows(want, union)
 	if d.Equal() {
 		return nil
 	}
 	if st.Statement.Distinct && len(want) > 0 {
-		if schedule.Alike(d) || schedule.Alike(schedule.DiffRows(representatives(want), representatives(union))) {
+		if schedule.Alike(d) || schedule.Alike(answer.DiffRows(representatives(want), representatives(union))) {
 			c.v.Note("%s: parts differ: which of several equal values stands for them is not defined", st.Statement.Text)
 			return nil
 		}
@@ -136,17 +137,17 @@ func (c *checker) partition(ctx context.Context, st *schedule.Step, now schedule
 	return nil
 }
 
-func distinct(rows [][]schedule.Value) [][]schedule.Value {
+func distinct(rows [][]answer.Value) [][]answer.Value {
 	rows = slices.Clone(rows)
-	slices.SortFunc(rows, schedule.CompareRows)
-	return slices.CompactFunc(rows, func(a, b []schedule.Value) bool { return schedule.CompareRows(a, b) == 0 })
+	slices.SortFunc(rows, answer.CompareRows)
+	return slices.CompactFunc(rows, func(a, b []answer.Value) bool { return answer.CompareRows(a, b) == 0 })
 }
 
 // representatives leaves one of the rows that some collation may take for equal.
-func representatives(rows [][]schedule.Value) (out [][]schedule.Value) {
+func representatives(rows [][]answer.Value) (out [][]answer.Value) {
 	for _, row := range rows {
-		if !slices.ContainsFunc(out, func(o []schedule.Value) bool {
-			return schedule.Alike(schedule.DiffRows([][]schedule.Value{o}, [][]schedule.Value{row}))
+		if !slices.ContainsFunc(out, func(o []answer.Value) bool {
+			return schedule.Alike(answer.DiffRows([][]answer.Value{o}, [][]answer.Value{row}))
 		}) {
 			out = append(out, row)
 		}

@@ -8,8 +8,8 @@ import (
 	"math/bits"
 	"slices"
 
+	"wirecheck/answer"
 	"wirecheck/oracle"
-	"wirecheck/oracle/schedule"
 )
 
 // candidate is one way in which a statement may have been executed.
@@ -578,7 +578,7 @@ func (c *check) apply(w *world, i int, r roles, cand *candidate, tr *trial) []*w
 	// is a newer version of that record. Where it is not certain which key that is, moved is the world in which it is the one that differs.
 	moved := w.clone()
 	perhaps := false
-	record := func(name string, values []schedule.Value) {
+	record := func(name string, values []answer.Value) {
 		for _, to := range []*world{w, moved} {
 			id, certain, found := c.record(to, name, values)
 			perhaps = perhaps || found && !certain
@@ -622,7 +622,7 @@ func (c *check) apply(w *world, i int, r roles, cand *candidate, tr *trial) []*w
 }
 
 // record finds the deleted row of which a new one with these values is a newer version, since it has the same key.
-func (c *check) record(w *world, table string, values []schedule.Value) (id int, certain, found bool) {
+func (c *check) record(w *world, table string, values []answer.Value) (id int, certain, found bool) {
 	if c.s.Product == "postgres" {
 		return 0, false, false
 	}
@@ -690,7 +690,7 @@ func (c *check) unchanged(w *world, i int, r roles, tr *trial) []*world {
 func (c *check) hold(w *world, i int, kind Kind, mode Mode, r roles, tr *trial) {
 	st := &c.s.Steps[i]
 	x := c.txOf[i]
-	if mode == None || !c.txs[x].Explicit || st.After != schedule.Open || kind == KindInsert {
+	if mode == None || !c.txs[x].Explicit || st.After != answer.Open || kind == KindInsert {
 		return
 	}
 	innodbs := slices.Contains(innodb, c.s.Product)

@@ -24,7 +24,7 @@ type theater struct {
 	stage    schedule.Stage
 	s        *schedule.Schedule
 	visible  bool // the row id is an ordinary column: SELECT * shows it
-	columns  map[string][]schedule.Column
+	columns  map[string][]answer.Column
 	names    []string          // of the tables, sorted
 	loaded   map[string]string // by table: the key of the rows that are in it
 	plain    bool              // the tables are without row ids at the moment
@@ -36,14 +36,14 @@ type theater struct {
 
 // trial is one execution of a statement on its views.
 type trial struct {
-	answer schedule.Answer
+	answer answer.Result
 	reason answer.Reason
 	// addressed are the rows that the statement's condition chose, by table, in the order in which the engine came to them; nil if
 	// that cannot be asked for.
 	addressed map[string][]int
 	changed   map[string][]tuple // by table: rows with new values
 	deleted   map[string][]int
-	added     map[string][][]schedule.Value
+	added     map[string][][]answer.Value
 }
 
 // quote quotes a table's name.
@@ -59,7 +59,7 @@ func quote(product, name string) string {
 }
 
 // adding makes the statements that give tables a row id.
-func adding(product string, tables []schedule.Table) (list []string) {
+func adding(product string, tables []answer.Table) (list []string) {
 	invisible := ""
 	if slices.Contains(innodb, product) {
 		invisible = " INVISIBLE"
@@ -76,10 +76,10 @@ type errRowID struct{ err error }
 func (e errRowID) Error() string { return e.err.Error() }
 
 // newTheater prepares the stage and reads what the setup left. The rows are numbered in the order in which they were read.
-func newTheater(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, tables []schedule.Table) (*theater, map[string]relation, error) {
+func newTheater(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, tables []answer.Table) (*theater, map[string]relation, error) {
 	n := len(s.Sessions)
 	t := &theater{
-		stage: stage, s: s, visible: !slices.Contains(innodb, s.Product), columns: map[string][]schedule.Column{},
+		stage: stage, s: s, visible: !slices.Contains(innodb, s.Product), columns: map[string][]answer.Column{},
 		loaded: map[string]string{}, settings: make([][]string, n), applied: make([]int, n), memo: map[string]*trial{},
 	}
 	for i := range s.Sessions {
@@ -102,7 +102,7 @@ func newTheater(ctx context.Context, s *schedule.Schedule, stage schedule.Stage,
 	}
 	start, next := map[string]relation{}, 1
 	for _, table := range read {
-		at := slices.IndexFunc(table.Columns, func(c schedule.Column) bool { return c.Name == rowID })
+		at := slices.IndexFunc(table.Columns, func(c answer.Column) bool { return c.Name == rowID })
 		if at < 0 {
 			return nil, nil, errRowID{fmt.Errorf("table %s has got no row id", table.Name)}
 		}
@@ -141,7 +141,7 @@ func (t *theater) known(u rewrite.TableUse) (string, bool) {
 // load makes the stage's tables what the views say. With anonymous set all rows have the same id, so that a column that SELECT *,
 // DISTINCT or NATURAL JOIN should not see makes no difference.
 func (t *theater) load(ctx context.Context, views map[string]relation, anonymous bool) error {
-	var tables []schedule.Table
+	var tables []answer.Table
 	for _, name := range slices.Sorted(maps.Keys(views)) {
 		var b strings.Builder
 		fmt.Fprintf(&b, "%v", anonymous)
@@ -149,17 +149,17 @@ func (t *theater) load(ctx context.Context, views map[string]relation, anonymous
 		if have, ok := t.loaded[name]; ok && have == b.String() {
 			continue
 		}
-		table := schedule.Table{Name: name, Columns: t.columns[name]}
+		table := answer.Table{Name: name, Columns: t.columns[name]}
 		if !t.plain {
-			table.Columns = append(slices.Clone(table.Columns), schedule.Column{Name: rowID, Type: "bigint"})
+			table.Columns = append(slices.Clone(table.Columns), answer.Column{Name: rowID, Type: "bigint"})
 		}
 		for _, r := range views[name] {
 			values := slices.Clone(r.values)
 			switch {
 			case anonymous && !t.plain:
-				values = append(values, schedule.Value("0"))
+				values = append(values, answer.Value("0"))
 			case !t.plain:
-				values = append(values, schedule.Value(strconv.Itoa(r.id)))
+				values = append(values, answer.Value(strconv.Itoa(r.id)))
 			}
 			table.Rows = append(table.Rows, values)
 		}
@@ -250,7 +250,7 @@ func (t *theater) read(ctx context.Context, st *schedule.Step, views map[string]
 }
 
 // strip takes the row ids out of an answer.
-func (t *theater) strip(a *schedule.Answer) {
+func (t *theater) strip(a *answer.Result) {
 	if !t.visible {
 		return
 	}
@@ -259,7 +259,7 @@ func (t *theater) strip(a *schedule.Answer) {
 			continue
 		}
 		a.Columns = slices.Delete(slices.Clone(a.Columns), i, i+1)
-		rows := make([][]schedule.Value, len(a.Rows))
+		rows := make([][]answer.Value, len(a.Rows))
 		for n, r := range a.Rows {
 			rows[n] = slices.Delete(slices.Clone(r), i, i+1)
 		}
@@ -307,13 +307,13 @@ func (t *theater) write(ctx context.Context, st *schedule.Step, views map[string
 	if err != nil {
 		return fmt.Errorf("read the stage: %w", err)
 	}
-	tr.changed, tr.deleted, tr.added = map[string][]tuple{}, map[string][]int{}, map[string][][]schedule.Value{}
+	tr.changed, tr.deleted, tr.added = map[string][]tuple{}, map[string][]int{}, map[string][][]answer.Value{}
 	for _, table := range after {
 		before, ok := views[table.Name]
 		if !ok {
 			continue
 		}
-		at := slices.IndexFunc(table.Columns, func(c schedule.Column) bool { return c.Name == rowID })
+		at := slices.IndexFunc(table.Columns, func(c answer.Column) bool { return c.Name == rowID })
 		if at < 0 {
 			return fmt.Errorf("read the stage: table %s has no row id any more", table.Name)
 		}
@@ -328,7 +328,7 @@ func (t *theater) write(ctx context.Context, st *schedule.Step, views map[string
 }
 
 // number gives rows without ids those of equal rows that were there before.
-func number(rows [][]schedule.Value, before relation, at int) {
+func number(rows [][]answer.Value, before relation, at int) {
 	left := slices.Clone(before)
 	for n, r := range rows {
 		values := slices.Delete(slices.Clone(r), at, at+1)
@@ -337,15 +337,15 @@ func number(rows [][]schedule.Value, before relation, at int) {
 			continue
 		}
 		rows[n] = slices.Clone(r)
-		rows[n][at] = schedule.Value(strconv.Itoa(left[i].id))
+		rows[n][at] = answer.Value(strconv.Itoa(left[i].id))
 		left = slices.Delete(left, i, i+1)
 	}
 }
 
 // differ notes what a statement did to one table. A row with an id that the table did not have is new, and so is all but one of several
 // with the same id (INSERT ... SELECT * may copy ids where they are visible).
-func (t *theater) differ(tr *trial, table schedule.Table, before relation, at int) (any bool) {
-	groups := map[int][][]schedule.Value{}
+func (t *theater) differ(tr *trial, table answer.Table, before relation, at int) (any bool) {
+	groups := map[int][][]answer.Value{}
 	for _, r := range table.Rows {
 		id, err := strconv.Atoi(string(r[at]))
 		if _, known := before.find(id); err != nil || !known {
@@ -361,7 +361,7 @@ func (t *theater) differ(tr *trial, table schedule.Table, before relation, at in
 			any = true
 			continue
 		}
-		keep := max(0, slices.IndexFunc(now, func(v []schedule.Value) bool { return sameValues(v, old.values) }))
+		keep := max(0, slices.IndexFunc(now, func(v []answer.Value) bool { return sameValues(v, old.values) }))
 		if !sameValues(now[keep], old.values) {
 			tr.changed[name] = append(tr.changed[name], tuple{old.id, now[keep]})
 			any = true
@@ -437,7 +437,7 @@ func (t *theater) address(ctx context.Context, st *schedule.Step, views map[stri
 // again executes a SELECT once more before something is reported: on tables without row ids, and with the rows put in in the opposite
 // order. If that makes a difference the statement tells of the order of rows or of the row id, not of its view. No answers: its view
 // cannot be loaded so.
-func (t *theater) again(ctx context.Context, st *schedule.Step, views map[string]relation) (answers []schedule.Answer, err error) {
+func (t *theater) again(ctx context.Context, st *schedule.Step, views map[string]relation) (answers []answer.Result, err error) {
 	if err := t.bare(ctx, true); err != nil {
 		return nil, err
 	}
@@ -467,9 +467,9 @@ func (t *theater) again(ctx context.Context, st *schedule.Step, views map[string
 func (t *theater) bare(ctx context.Context, plain bool) error {
 	setup := slices.Clone(t.s.Setup)
 	if !plain {
-		var tables []schedule.Table
+		var tables []answer.Table
 		for _, name := range t.names {
-			tables = append(tables, schedule.Table{Name: name})
+			tables = append(tables, answer.Table{Name: name})
 		}
 		setup = append(setup, adding(t.s.Product, tables)...)
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"wirecheck/oracle/schedule"
+	"wirecheck/answer"
 	"wirecheck/rewrite"
 )
 
@@ -123,7 +123,7 @@ var constraint = map[string]bool{"primary": true, "unique": true, "constraint": 
 
 // rekeys says whether a change of a row from one state to another changes its primary key, and whether it may change what the engine
 // keeps the row under.
-func (f *features) rekeys(table string, columns []schedule.Column, from, to []schedule.Value) (primary, perhaps bool) {
+func (f *features) rekeys(table string, columns []answer.Column, from, to []answer.Value) (primary, perhaps bool) {
 	for i, c := range columns {
 		if i >= len(from) || i >= len(to) || sameValues(from[i:i+1], to[i:i+1]) {
 			continue
@@ -141,13 +141,13 @@ func (f *features) rekeys(table string, columns []schedule.Column, from, to []sc
 }
 
 // sameKey says whether two rows have the same primary key, or maybe the same key under which the engine keeps them.
-func (f *features) sameKey(table string, columns []schedule.Column, a, b []schedule.Value) (same, maybe bool) {
+func (f *features) sameKey(table string, columns []answer.Column, a, b []answer.Value) (same, maybe bool) {
 	if len(f.primary[table]) > 0 {
 		other, perhaps := f.rekeys(table, columns, a, b)
 		return !other && !perhaps, !other
 	}
 	return false, slices.ContainsFunc(f.unique[table], func(name string) bool {
-		i := slices.IndexFunc(columns, func(c schedule.Column) bool { return strings.EqualFold(c.Name, name) })
+		i := slices.IndexFunc(columns, func(c answer.Column) bool { return strings.EqualFold(c.Name, name) })
 		return i >= 0 && i < len(a) && i < len(b) && a[i] != nil && b[i] != nil && strings.EqualFold(strings.TrimRight(string(a[i]), " "), strings.TrimRight(string(b[i]), " "))
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 )
@@ -27,7 +28,7 @@ type mismatch struct {
 // shown bounds the rows of evidence.
 const shown = 20
 
-func side(columns []schedule.Column, rows [][]schedule.Value, common int) (s oracle.Side) {
+func side(columns []answer.Column, rows [][]answer.Value, common int) (s oracle.Side) {
 	for _, c := range columns {
 		s.Columns = append(s.Columns, c.Name)
 	}
@@ -53,7 +54,7 @@ func side(columns []schedule.Column, rows [][]schedule.Value, common int) (s ora
 }
 
 // about says in words what an answer is.
-func about(a *schedule.Answer, kind Kind) oracle.Side {
+func about(a *answer.Result, kind Kind) oracle.Side {
 	switch {
 	case a.Err != nil:
 		return oracle.Side{Text: fmt.Sprintf("error %s: %s", a.Err.Code, a.Err.Message)}
@@ -64,7 +65,7 @@ func about(a *schedule.Answer, kind Kind) oracle.Side {
 }
 
 // differ says how an answer that was seen differs from one that was expected: the name of the difference, empty if it does not.
-func differ(st *schedule.Step, want *schedule.Answer) string {
+func differ(st *schedule.Step, want *answer.Result) string {
 	got := &st.Answer
 	switch {
 	case (got.Err == nil) != (want.Err == nil):
@@ -82,7 +83,7 @@ func differ(st *schedule.Step, want *schedule.Answer) string {
 	return ""
 }
 
-func sameAnswer(a, b *schedule.Answer) bool {
+func sameAnswer(a, b *answer.Result) bool {
 	if (a.Err == nil) != (b.Err == nil) {
 		return false
 	}
@@ -94,24 +95,24 @@ func sameAnswer(a, b *schedule.Answer) bool {
 
 // diffRows compares rows as multisets. Floating-point numbers that differ in their last digits are the same: a sum depends on the order of
 // its terms.
-func diffRows(columns []schedule.Column, want, got [][]schedule.Value) schedule.Difference {
-	d := schedule.DiffRows(want, got)
+func diffRows(columns []answer.Column, want, got [][]answer.Value) answer.Difference {
+	d := answer.DiffRows(want, got)
 	if d.Equal() || len(d.Missing) != len(d.Extra) {
 		return d
 	}
 	rest := slices.Clone(d.Extra)
 	for _, m := range d.Missing {
-		i := slices.IndexFunc(rest, func(r []schedule.Value) bool { return close(columns, m, r) })
+		i := slices.IndexFunc(rest, func(r []answer.Value) bool { return close(columns, m, r) })
 		if i < 0 {
 			return d
 		}
 		rest = slices.Delete(rest, i, i+1)
 	}
-	return schedule.Difference{}
+	return answer.Difference{}
 }
 
 // close reports whether two rows are equal but for rounding.
-func close(columns []schedule.Column, a, b []schedule.Value) bool {
+func close(columns []answer.Column, a, b []answer.Value) bool {
 	if len(a) != len(b) {
 		return false
 	}

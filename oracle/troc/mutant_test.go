@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"wirecheck/answer"
 	"wirecheck/lab/generate"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
@@ -46,11 +47,11 @@ var mutants = map[string]func(s *schedule.Schedule, r *rand.Rand) bool{
 		}
 		row := slices.Clone(st.Answer.Rows[0])
 		if i := r.IntN(len(row)); bytes.Equal(row[i], []byte("7")) {
-			row[i] = schedule.Value("8")
+			row[i] = answer.Value("8")
 		} else {
-			row[i] = schedule.Value("7")
+			row[i] = answer.Value("7")
 		}
-		st.Answer.Rows = append([][]schedule.Value{row}, st.Answer.Rows[1:]...)
+		st.Answer.Rows = append([][]answer.Value{row}, st.Answer.Rows[1:]...)
 		return true
 	},
 	"one row more is affected": func(s *schedule.Schedule, r *rand.Rand) bool {
@@ -68,8 +69,8 @@ var mutants = map[string]func(s *schedule.Schedule, r *rand.Rand) bool{
 	},
 }
 
-func filled(s *schedule.Schedule, r *rand.Rand) *schedule.Table {
-	var list []*schedule.Table
+func filled(s *schedule.Schedule, r *rand.Rand) *answer.Table {
+	var list []*answer.Table
 	for i := range s.Final {
 		if len(s.Final[i].Rows) > 0 {
 			list = append(list, &s.Final[i])

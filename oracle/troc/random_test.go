@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"wirecheck/answer"
 	"wirecheck/lab/generate"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
@@ -173,7 +174,7 @@ func account(spec *scenario.Spec, s *schedule.Schedule, v schedule.Verdict) stri
 	return b.String()
 }
 
-func rows(list [][]schedule.Value) string {
+func rows(list [][]answer.Value) string {
 	var out []string
 	for _, r := range list {
 		var values []string

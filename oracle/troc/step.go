@@ -352,7 +352,7 @@ func certainlyReads(st *schedule.Step) bool {
 // whole reports whether a SELECT returns all columns of its tables, so that it cannot be answered from a secondary index alone.
 var whole = regexp.MustCompile(`(?i)^\s*\(*\s*select\s+([\w]+\s*\.\s*)?\*`)
 
-func isDuplicate(e *schedule.Error) bool {
+func isDuplicate(e *answer.Error) bool {
 	return e != nil && (e.Code == "23505" || e.Code == "1062" || e.Code == "1586" || e.Code == "1859")
 }
 

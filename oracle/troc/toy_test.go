@@ -78,22 +78,22 @@ func (s *toy) Execute(_ context.Context, _ int, sql string) (schedule.Step, erro
 	return st, nil
 }
 
-func (s *toy) Tables(context.Context) (list []schedule.Table, err error) {
+func (s *toy) Tables(context.Context) (list []answer.Table, err error) {
 	for name, rows := range s.rows {
-		t := schedule.Table{Name: name}
+		t := answer.Table{Name: name}
 		for _, c := range []string{"a", "b", "wc_row_id"} {
-			t.Columns = append(t.Columns, schedule.Column{Name: c, Type: "int"})
+			t.Columns = append(t.Columns, answer.Column{Name: c, Type: "int"})
 		}
 		for _, r := range rows {
-			t.Rows = append(t.Rows, []schedule.Value{schedule.Value(r.a), schedule.Value(r.b), schedule.Value(r.id)})
+			t.Rows = append(t.Rows, []answer.Value{answer.Value(r.a), answer.Value(r.b), answer.Value(r.id)})
 		}
 		list = append(list, t)
 	}
-	slices.SortFunc(list, func(a, b schedule.Table) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(list, func(a, b answer.Table) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
 }
 
-func (s *toy) Load(_ context.Context, tables []schedule.Table) error {
+func (s *toy) Load(_ context.Context, tables []answer.Table) error {
 	for _, t := range tables {
 		keys := map[string]bool{}
 		s.rows[t.Name] = nil
@@ -136,7 +136,7 @@ func holds(r toyRow, where string) bool {
 }
 
 // one executes a statement.
-func (s *toy) one(sql string) (a schedule.Answer) {
+func (s *toy) one(sql string) (a answer.Result) {
 	sql = strings.NewReplacer("`", "", `"`, "").Replace(sql)
 	if m := toyLess.FindStringSubmatch(sql); m != nil {
 		most := 0
@@ -196,23 +196,23 @@ func (s *toy) one(sql string) (a schedule.Answer) {
 		a.Affected = int64(n - len(s.rows[m[1]]))
 	case toySelect.MatchString(sql):
 		m := toySelect.FindStringSubmatch(sql)
-		a.Columns = []schedule.Column{{Name: "b", Type: "int"}}
+		a.Columns = []answer.Column{{Name: "b", Type: "int"}}
 		for _, r := range s.rows[m[2]] {
 			if !holds(r, m[3]) {
 				continue
 			}
 			switch {
 			case m[1] == "b":
-				a.Rows = append(a.Rows, []schedule.Value{schedule.Value(r.b)})
+				a.Rows = append(a.Rows, []answer.Value{answer.Value(r.b)})
 			case m[1] == "*" && s.product != "mysql" && s.product != "mariadb":
-				a.Columns = []schedule.Column{{Name: "a", Type: "int"}, {Name: "b", Type: "int"}, {Name: "wc_row_id", Type: "int"}}
-				a.Rows = append(a.Rows, []schedule.Value{schedule.Value(r.a), schedule.Value(r.b), schedule.Value(r.id)})
+				a.Columns = []answer.Column{{Name: "a", Type: "int"}, {Name: "b", Type: "int"}, {Name: "wc_row_id", Type: "int"}}
+				a.Rows = append(a.Rows, []answer.Value{answer.Value(r.a), answer.Value(r.b), answer.Value(r.id)})
 			case m[1] == "*":
-				a.Columns = []schedule.Column{{Name: "a", Type: "int"}, {Name: "b", Type: "int"}}
-				a.Rows = append(a.Rows, []schedule.Value{schedule.Value(r.a), schedule.Value(r.b)})
+				a.Columns = []answer.Column{{Name: "a", Type: "int"}, {Name: "b", Type: "int"}}
+				a.Rows = append(a.Rows, []answer.Value{answer.Value(r.a), answer.Value(r.b)})
 			default:
-				a.Columns = []schedule.Column{{Name: "wc_row_id", Type: "int"}}
-				a.Rows = append(a.Rows, []schedule.Value{schedule.Value(r.id)})
+				a.Columns = []answer.Column{{Name: "wc_row_id", Type: "int"}}
+				a.Rows = append(a.Rows, []answer.Value{answer.Value(r.id)})
 			}
 		}
 	case strings.HasPrefix(sql, "ALTER"), strings.HasPrefix(sql, "SET"):
@@ -222,7 +222,7 @@ func (s *toy) one(sql string) (a schedule.Answer) {
 	return a
 }
 
-func (s *toy) unique(table string, kept []toyRow, a schedule.Answer) schedule.Answer {
+func (s *toy) unique(table string, kept []toyRow, a answer.Result) answer.Result {
 	keys := map[string]bool{}
 	for _, r := range s.rows[table] {
 		if keys[r.a] {
@@ -231,7 +231,7 @@ func (s *toy) unique(table string, kept []toyRow, a schedule.Answer) schedule.An
 			if s.product == "postgres" {
 				code = "23505"
 			}
-			return schedule.Answer{Err: &schedule.Error{Code: code, Message: "duplicate key " + r.a}}
+			return answer.Result{Err: &answer.Error{Code: code, Message: "duplicate key " + r.a}}
 		}
 		keys[r.a] = true
 	}
@@ -248,7 +248,7 @@ func played(t *testing.T, product, level, setup, text string) *schedule.Schedule
 		s.Setup = append(s.Setup, strings.TrimSpace(sql))
 	}
 	stage := &toy{product: product}
-	open := map[string]schedule.State{}
+	open := map[string]answer.State{}
 	index := map[string]int{}
 	session := func(name string) int {
 		if _, ok := index[name]; !ok {
@@ -257,14 +257,14 @@ func played(t *testing.T, product, level, setup, text string) *schedule.Schedule
 		}
 		return index[name]
 	}
-	rowsOf := func(text string) (rows [][]schedule.Value) {
+	rowsOf := func(text string) (rows [][]answer.Value) {
 		for _, r := range strings.Fields(text) {
 			if r == "none" {
 				continue
 			}
-			var row []schedule.Value
+			var row []answer.Value
 			for _, v := range strings.Split(r, "|") {
-				row = append(row, schedule.Value(v))
+				row = append(row, answer.Value(v))
 			}
 			rows = append(rows, row)
 		}
@@ -281,7 +281,7 @@ func played(t *testing.T, product, level, setup, text string) *schedule.Schedule
 			if name == "" {
 				name = "t"
 			}
-			s.Final = append(s.Final, schedule.Table{Name: name, Columns: []schedule.Column{{Name: "a", Type: "int"}, {Name: "b", Type: "int"}}, Rows: rowsOf(what)})
+			s.Final = append(s.Final, answer.Table{Name: name, Columns: []answer.Column{{Name: "a", Type: "int"}, {Name: "b", Type: "int"}}, Rows: rowsOf(what)})
 			continue
 		}
 		n++
@@ -299,24 +299,24 @@ func played(t *testing.T, product, level, setup, text string) *schedule.Schedule
 		st.Before = open[name]
 		switch st.Statement.Control.Verb {
 		case rewrite.ControlBegin:
-			open[name] = schedule.Open
+			open[name] = answer.Open
 		case rewrite.ControlCommit, rewrite.ControlRollback:
-			open[name] = schedule.Idle
+			open[name] = answer.Idle
 		}
 		switch {
 		case strings.HasPrefix(told, "!"):
 			code, reason, _ := strings.Cut(told[1:], " ")
-			st.Answer.Err = &schedule.Error{Code: code, Message: reason}
+			st.Answer.Err = &answer.Error{Code: code, Message: reason}
 			st.Reason, st.Effect = answer.Reason(reason), answer.EffectStatement
 			switch {
 			case product == "postgres" && st.Statement.Control.Verb == rewrite.ControlCommit, product != "postgres" && st.Reason != answer.ReasonOther && st.Reason != answer.ReasonLockTimeout:
-				st.Effect, open[name] = answer.EffectRolledBack, schedule.Idle
+				st.Effect, open[name] = answer.EffectRolledBack, answer.Idle
 			case product == "postgres" && st.Before.InTransaction():
-				st.Effect, open[name] = answer.EffectFailed, schedule.Failed
+				st.Effect, open[name] = answer.EffectFailed, answer.Failed
 			}
 		case st.Statement.Verb == "select":
 			st.Answer.Rows = rowsOf(told)
-			st.Answer.Columns = []schedule.Column{{Name: "a", Type: "int"}, {Name: "b", Type: "int"}}
+			st.Answer.Columns = []answer.Column{{Name: "a", Type: "int"}, {Name: "b", Type: "int"}}
 		case told != "":
 			affected, err := strconv.ParseInt(told, 10, 64)
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"slices"
 
+	"wirecheck/answer"
 	"wirecheck/history"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
@@ -259,9 +260,9 @@ func (c *check) confirm(ctx context.Context, died []death) (alive []*world, err 
 			alive = append(alive, d.world)
 			continue
 		}
-		agree := func(a *schedule.Answer) bool { return differ(st, a) == "" }
-		same := slices.ContainsFunc(answers, func(a schedule.Answer) bool { return !sameAnswer(&answers[0], &a) })
-		if slices.ContainsFunc(answers, func(a schedule.Answer) bool { return agree(&a) }) || same {
+		agree := func(a *answer.Result) bool { return differ(st, a) == "" }
+		same := slices.ContainsFunc(answers, func(a answer.Result) bool { return !sameAnswer(&answers[0], &a) })
+		if slices.ContainsFunc(answers, func(a answer.Result) bool { return agree(&a) }) || same {
 			c.note("%s was not compared: its answer depends on the order of rows", st.Name)
 			if kind, _ := c.kind(d.step); kind.writes() {
 				c.taint(d.world, &st.Statement, "the effect of "+st.Name+" depends on the order of rows")
@@ -296,7 +297,7 @@ func (c *check) final(w *world) *mismatch {
 		if _, ok := w.taint[table.Name]; ok {
 			continue
 		}
-		var want [][]schedule.Value
+		var want [][]answer.Value
 		for _, t := range w.view(table.Name, initial, moment{at: c.place}) {
 			want = append(want, t.values)
 		}

@@ -7,14 +7,14 @@ import (
 	"slices"
 	"strings"
 
-	"wirecheck/oracle/schedule"
+	"wirecheck/answer"
 )
 
 // version is the paper's triple of data, transaction and deleted (Troc, III-E1).
 type version struct {
 	tx      int // index of the transaction; initial: what the setup made
 	step    int
-	values  []schedule.Value
+	values  []answer.Value
 	deleted bool
 	same    bool // the data are those of the version before: a row that was addressed and not changed
 }
@@ -30,7 +30,7 @@ type row struct {
 // tuple is a row as one view shows it.
 type tuple struct {
 	id     int
-	values []schedule.Value
+	values []answer.Value
 }
 
 // relation is a table as one view shows it, in the order of row ids.
@@ -68,8 +68,8 @@ func (r relation) without(ids []int) relation {
 	return slices.DeleteFunc(slices.Clone(r), func(t tuple) bool { return slices.Contains(ids, t.id) })
 }
 
-func sameValues(a, b []schedule.Value) bool {
-	return slices.EqualFunc(a, b, func(x, y schedule.Value) bool { return (x == nil) == (y == nil) && bytes.Equal(x, y) })
+func sameValues(a, b []answer.Value) bool {
+	return slices.EqualFunc(a, b, func(x, y answer.Value) bool { return (x == nil) == (y == nil) && bytes.Equal(x, y) })
 }
 
 // status of a transaction.

@@ -152,7 +152,7 @@ type seen struct {
 }
 
 // parseSet reads the answer to versionSet.
-func parseSet(a schedule.Answer, tables []*table) (seen, error) {
+func parseSet(a answer.Result, tables []*table) (seen, error) {
 	out := seen{tables: map[*table]rows{}, previous: map[Version]string{}}
 	if a.Err != nil {
 		return out, fmt.Errorf("an added read failed: error %s: %s", a.Err.Code, a.Err.Message)
@@ -184,7 +184,7 @@ func parseSet(a schedule.Answer, tables []*table) (seen, error) {
 type fact struct {
 	*statement
 	step    *schedule.Step // in this execution; nil: it was not executed
-	answer  schedule.Answer
+	answer  answer.Result
 	out     bool   // it is not in the graph: its transaction was rolled back, or this statement was undone
 	why     string // it could not be seen exactly
 	txn     int    // its transaction in this execution
@@ -402,7 +402,7 @@ func (r *reader) sets(f *fact) (why string) {
 }
 
 // items reads the answer to a query for the keys of the rows that a statement addresses.
-func (r *reader) items(a schedule.Answer) (list []Version) {
+func (r *reader) items(a answer.Result) (list []Version) {
 	for _, row := range a.Rows {
 		for i := 0; i+2 < len(row); i += 3 {
 			if row[i+1] == nil || row[i+2] == nil { // an outer join's row that is not there

@@ -19,8 +19,8 @@ import (
 func script(t testing.TB, level string, lines string) *schedule.Schedule {
 	t.Helper()
 	s := &schedule.Schedule{Product: "postgres", Level: level, Setup: []string{"CREATE TABLE t (id int, v int)"}, Sessions: []schedule.Session{{Name: "T1"}, {Name: "T2"}}}
-	s.Final = []schedule.Table{{Name: "t", Columns: []schedule.Column{{Name: "id"}, {Name: "v"}}}}
-	states := make([]schedule.State, 3)
+	s.Final = []answer.Table{{Name: "t", Columns: []answer.Column{{Name: "id"}, {Name: "v"}}}}
+	states := make([]answer.State, 3)
 	for i, line := range strings.Split(strings.TrimSpace(lines), "\n") {
 		session, rest, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		sql, told, _ := strings.Cut(rest, " --> ")
@@ -28,9 +28,9 @@ func script(t testing.TB, level string, lines string) *schedule.Schedule {
 		st := schedule.Step{Session: n, Name: fmt.Sprintf("step%d", i+1), Statement: describe(t, "postgres", sql), Sent: 2*i + 1, Done: 2*i + 2, Effect: answer.EffectNone, Before: states[n]}
 		switch st.Statement.Control.Verb {
 		case "begin":
-			states[n] = schedule.Open
+			states[n] = answer.Open
 		case "commit", "rollback":
-			states[n] = schedule.Idle
+			states[n] = answer.Idle
 		}
 		st.After = states[n]
 		st.Answer = answerOf(st.Statement.Verb, told)
@@ -39,30 +39,30 @@ func script(t testing.TB, level string, lines string) *schedule.Schedule {
 	return s
 }
 
-func answerOf(verb, text string) schedule.Answer {
-	a := schedule.Answer{}
+func answerOf(verb, text string) answer.Result {
+	a := answer.Result{}
 	if code, failed := strings.CutPrefix(text, "error "); failed {
-		a.Err = &schedule.Error{Code: code}
+		a.Err = &answer.Error{Code: code}
 		return a
 	}
 	if verb != "select" {
 		_, _ = fmt.Sscan(text, &a.Affected)
 		return a
 	}
-	a.Columns = []schedule.Column{{Name: "id"}, {Name: "v"}}
+	a.Columns = []answer.Column{{Name: "id"}, {Name: "v"}}
 	a.Rows = rowsOf(text)
 	return a
 }
 
 // rowsOf reads "1,2 3,4"; - is NULL.
-func rowsOf(text string) (rows [][]schedule.Value) {
+func rowsOf(text string) (rows [][]answer.Value) {
 	for _, part := range strings.Fields(text) {
-		var row []schedule.Value
+		var row []answer.Value
 		for _, v := range strings.Split(part, ",") {
 			if v == "-" {
 				row = append(row, nil)
 			} else {
-				row = append(row, schedule.Value(v))
+				row = append(row, answer.Value(v))
 			}
 		}
 		rows = append(rows, row)
@@ -83,9 +83,9 @@ func executed(t testing.TB, s *schedule.Schedule, reads map[int]shown) (*plan, *
 	}
 	got := *s
 	got.Steps = nil
-	columns := []schedule.Column{{Name: ColumnRow}, {Name: ColumnPrevious}, {Name: ColumnVersion}}
+	columns := []answer.Column{{Name: ColumnRow}, {Name: ColumnPrevious}, {Name: ColumnVersion}}
 	tick := 0
-	add := func(like schedule.Step, name string, a schedule.Answer) {
+	add := func(like schedule.Step, name string, a answer.Result) {
 		like.Name, like.Answer, like.Sent, like.Done = name, a, tick+1, tick+2
 		tick += 2
 		got.Steps = append(got.Steps, like)
@@ -93,7 +93,7 @@ func executed(t testing.TB, s *schedule.Schedule, reads map[int]shown) (*plan, *
 	for i, st := range s.Steps {
 		x, name := reads[i+1], fmt.Sprintf("S%d", i+1)
 		probeOf := func(kind probe, prefix, list string, width int) {
-			a := schedule.Answer{Columns: make([]schedule.Column, width)}
+			a := answer.Result{Columns: make([]answer.Column, width)}
 			for _, part := range strings.Fields(list) {
 				a.Rows = append(a.Rows, rowsOf(prefix+part)...)
 			}
@@ -314,11 +314,11 @@ func TestOptimisticKeys(t *testing.T) {
 		{"INSERT IGNORE INTO t VALUES (3, 3)", "CREATE TABLE t (id int UNIQUE, v int)", "mariadb", oracle.Snapshot, false},
 	} {
 		s := &schedule.Schedule{Product: test.product, Level: test.level, Setup: []string{test.setup}, Sessions: []schedule.Session{{Name: "T1"}}}
-		s.Final = []schedule.Table{{Name: "t", Columns: []schedule.Column{{Name: "id"}, {Name: "v"}}}}
+		s.Final = []answer.Table{{Name: "t", Columns: []answer.Column{{Name: "id"}, {Name: "v"}}}}
 		s.Steps = []schedule.Step{
-			{Statement: describe(t, test.product, "BEGIN"), Sent: 1, Done: 2, After: schedule.Open},
-			{Statement: describe(t, test.product, test.sql), Sent: 3, Done: 4, Before: schedule.Open, After: schedule.Open},
-			{Statement: describe(t, test.product, "COMMIT"), Sent: 5, Done: 6, Before: schedule.Open},
+			{Statement: describe(t, test.product, "BEGIN"), Sent: 1, Done: 2, After: answer.Open},
+			{Statement: describe(t, test.product, test.sql), Sent: 3, Done: 4, Before: answer.Open, After: answer.Open},
+			{Statement: describe(t, test.product, "COMMIT"), Sent: 5, Done: 6, Before: answer.Open},
 		}
 		p, _ := productOf(s.Product)
 		c, why := newPlan(s, p)
@@ -349,10 +349,10 @@ func TestFollow(t *testing.T) {
 		{"a row too many", func(s *schedule.Schedule) { s.Steps[2].Answer.Rows = rowsOf("1,11 2,2 2,2") }, oracle.NameResult},
 		{"a skipped row", func(s *schedule.Schedule) { s.Steps[1].Answer.Affected = 0 }, oracle.NameResult},
 		{"an error", func(s *schedule.Schedule) {
-			s.Steps[2].Answer, s.Steps[2].Reason = schedule.Answer{Err: &schedule.Error{Code: "22012"}}, "error"
+			s.Steps[2].Answer, s.Steps[2].Reason = answer.Result{Err: &answer.Error{Code: "22012"}}, "error"
 		}, oracle.NameError},
 		{"an error that others may cause", func(s *schedule.Schedule) {
-			s.Steps[2].Answer, s.Steps[2].Reason = schedule.Answer{Err: &schedule.Error{Code: "40001"}}, "serialization failure"
+			s.Steps[2].Answer, s.Steps[2].Reason = answer.Result{Err: &answer.Error{Code: "40001"}}, "serialization failure"
 		}, ""},
 		{"it waited", func(s *schedule.Schedule) { s.Steps[1].Waited = true; s.Steps[2].Answer.Rows = nil }, ""},
 		{"two that waited go on at once", func(s *schedule.Schedule) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"wirecheck/answer"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
@@ -60,9 +61,9 @@ func TestFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	value := func(rows [][]schedule.Value) {
+	value := func(rows [][]answer.Value) {
 		if len(rows) > 0 {
-			rows[0][0] = schedule.Value("77")
+			rows[0][0] = answer.Value("77")
 		}
 	}
 	faults := []struct {

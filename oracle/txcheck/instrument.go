@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"wirecheck/oracle/schedule"
+	"wirecheck/answer"
 	"wirecheck/rewrite"
 )
 
@@ -62,7 +62,7 @@ type table struct {
 }
 
 // tablesOf gives the case's tables; Schedule.Final has them as they were before anything was added.
-func tablesOf(p *product, final []schedule.Table) []table {
+func tablesOf(p *product, final []answer.Table) []table {
 	out := make([]table, len(final))
 	for i, t := range final {
 		parts := strings.SplitN(t.Name, ".", 2)
@@ -291,7 +291,7 @@ func fromless(st *rewrite.Statement) string {
 
 // strip takes our columns away from what a statement returned: the hidden last ones, and those that a * brought, by name. added
 // are the hidden ones.
-func strip(a schedule.Answer, hidden int) (own schedule.Answer, added [][]schedule.Value) {
+func strip(a answer.Result, hidden int) (own answer.Result, added [][]answer.Value) {
 	own = a
 	if a.Columns == nil {
 		return own, nil
@@ -305,9 +305,9 @@ func strip(a schedule.Answer, hidden int) (own schedule.Answer, added [][]schedu
 			own.Columns = append(own.Columns, c)
 		}
 	}
-	own.Rows = make([][]schedule.Value, len(a.Rows))
+	own.Rows = make([][]answer.Value, len(a.Rows))
 	for i, row := range a.Rows {
-		own.Rows[i] = make([]schedule.Value, 0, len(keep))
+		own.Rows[i] = make([]answer.Value, 0, len(keep))
 		for _, k := range keep {
 			own.Rows[i] = append(own.Rows[i], row[k])
 		}
@@ -320,12 +320,12 @@ func strip(a schedule.Answer, hidden int) (own schedule.Answer, added [][]schedu
 }
 
 // stripTables takes our columns away from tables.
-func stripTables(tables []schedule.Table) []schedule.Table {
-	out := make([]schedule.Table, len(tables))
+func stripTables(tables []answer.Table) []answer.Table {
+	out := make([]answer.Table, len(tables))
 	for i, t := range tables {
-		a, _ := strip(schedule.Answer{Columns: t.Columns, Rows: t.Rows}, 0)
-		out[i] = schedule.Table{Name: t.Name, Columns: a.Columns, Rows: a.Rows}
-		slices.SortFunc(out[i].Rows, schedule.CompareRows)
+		a, _ := strip(answer.Result{Columns: t.Columns, Rows: t.Rows}, 0)
+		out[i] = answer.Table{Name: t.Name, Columns: a.Columns, Rows: a.Rows}
+		slices.SortFunc(out[i].Rows, answer.CompareRows)
 	}
 	return out
 }

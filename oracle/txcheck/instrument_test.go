@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"wirecheck/oracle/schedule"
+	"wirecheck/answer"
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/mysql"
 	"wirecheck/rewrite/postgres"
@@ -72,27 +72,27 @@ func TestKeyColumn(t *testing.T) {
 }
 
 func TestStrip(t *testing.T) {
-	v := func(list ...string) (row []schedule.Value) {
+	v := func(list ...string) (row []answer.Value) {
 		for _, s := range list {
-			row = append(row, schedule.Value(s))
+			row = append(row, answer.Value(s))
 		}
 		return row
 	}
-	c := func(list ...string) (columns []schedule.Column) {
+	c := func(list ...string) (columns []answer.Column) {
 		for _, s := range list {
-			columns = append(columns, schedule.Column{Name: s})
+			columns = append(columns, answer.Column{Name: s})
 		}
 		return columns
 	}
-	own, added := strip(schedule.Answer{Columns: c("a", ColumnRow, ColumnVersion, "b", ColumnRow), Rows: [][]schedule.Value{v("1", "r", "0", "2", "r")}}, 1)
-	if diff := cmp.Diff(schedule.Answer{Columns: c("a", "b"), Rows: [][]schedule.Value{v("1", "2")}}, own); diff != "" {
+	own, added := strip(answer.Result{Columns: c("a", ColumnRow, ColumnVersion, "b", ColumnRow), Rows: [][]answer.Value{v("1", "r", "0", "2", "r")}}, 1)
+	if diff := cmp.Diff(answer.Result{Columns: c("a", "b"), Rows: [][]answer.Value{v("1", "2")}}, own); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([][]schedule.Value{v("r")}, added); diff != "" {
+	if diff := cmp.Diff([][]answer.Value{v("r")}, added); diff != "" {
 		t.Error(diff)
 	}
 	// A write that returns nothing by itself returns nothing.
-	own, added = strip(schedule.Answer{Columns: c(ColumnRow), Rows: [][]schedule.Value{v("r")}, Affected: 1}, 1)
+	own, added = strip(answer.Result{Columns: c(ColumnRow), Rows: [][]answer.Value{v("r")}, Affected: 1}, 1)
 	if own.Columns != nil || own.Rows != nil || own.Affected != 1 || len(added) != 1 {
 		t.Errorf("%+v, %v", own, added)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
@@ -30,11 +31,11 @@ func (s *statement) readsTable(t *table) bool {
 // result is what a statement brought back without transactions.
 type result struct {
 	fact   *fact
-	answer schedule.Answer
+	answer answer.Result
 }
 
 // replay executes statements in an order without transactions (algorithm 1, ExecuteWithoutTxn).
-func (k *check) replay(ctx context.Context, order []*fact) (results []result, tables []schedule.Table, err error) {
+func (k *check) replay(ctx context.Context, order []*fact) (results []result, tables []answer.Table, err error) {
 	if err := k.stage.Reset(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -71,7 +72,7 @@ type difference struct {
 
 // compare compares the results and final tables of an execution with transactions (observed) with those of the same statements
 // without (algorithm 1). affected says whether counts of changed rows are comparable, too.
-func compare(results []result, observed func(*fact) schedule.Answer, affected func(*fact) bool, want, got []schedule.Table) *difference {
+func compare(results []result, observed func(*fact) answer.Result, affected func(*fact) bool, want, got []answer.Table) *difference {
 	for _, r := range results {
 		if r.fact.role == setting {
 			continue
@@ -85,15 +86,15 @@ func compare(results []result, observed func(*fact) schedule.Answer, affected fu
 }
 
 // compareTables compares the contents of a database.
-func compareTables(want, got []schedule.Table) *difference {
-	for _, t := range schedule.DiffTables(want, got) {
+func compareTables(want, got []answer.Table) *difference {
+	for _, t := range answer.DiffTables(want, got) {
 		d := &difference{name: oracle.NameFinalState, table: t.Table}
 		if t.Shape != "" {
 			d.expected.Text, d.observed.Text = "the table as it was made", t.Shape
 			return d
 		}
-		i := slices.IndexFunc(want, func(x schedule.Table) bool { return x.Name == t.Table })
-		j := slices.IndexFunc(got, func(x schedule.Table) bool { return x.Name == t.Table })
+		i := slices.IndexFunc(want, func(x answer.Table) bool { return x.Name == t.Table })
+		j := slices.IndexFunc(got, func(x answer.Table) bool { return x.Name == t.Table })
 		d.expected, d.observed = sides(want[i].Columns, want[i].Rows, got[j].Rows, t.Rows)
 		return d
 	}
@@ -101,8 +102,8 @@ func compareTables(want, got []schedule.Table) *difference {
 }
 
 // compareAnswers compares what a statement returned.
-func compareAnswers(want, got schedule.Answer, affected bool) *difference {
-	errText := func(a schedule.Answer) string {
+func compareAnswers(want, got answer.Result, affected bool) *difference {
+	errText := func(a answer.Result) string {
 		if a.Err == nil {
 			return "no error"
 		}
@@ -117,7 +118,7 @@ func compareAnswers(want, got schedule.Answer, affected bool) *difference {
 		return &difference{name: oracle.NameResult, expected: oracle.Side{Text: fmt.Sprintf("columns %v", names(want.Columns))},
 			observed: oracle.Side{Text: fmt.Sprintf("columns %v", names(got.Columns))}}
 	}
-	if d := schedule.DiffRows(want.Rows, got.Rows); !d.Equal() {
+	if d := answer.DiffRows(want.Rows, got.Rows); !d.Equal() {
 		e, o := sides(want.Columns, want.Rows, got.Rows, d)
 		return &difference{name: oracle.NameResult, expected: e, observed: o}
 	}
@@ -128,7 +129,7 @@ func compareAnswers(want, got schedule.Answer, affected bool) *difference {
 	return nil
 }
 
-func names(columns []schedule.Column) (list []string) {
+func names(columns []answer.Column) (list []string) {
 	for _, c := range columns {
 		list = append(list, c.Name)
 	}
@@ -136,8 +137,8 @@ func names(columns []schedule.Column) (list []string) {
 }
 
 // sides shows the rows that differ, and how many do not.
-func sides(columns []schedule.Column, want, got [][]schedule.Value, d schedule.Difference) (expected, observed oracle.Side) {
-	side := func(all, differ [][]schedule.Value) oracle.Side {
+func sides(columns []answer.Column, want, got [][]answer.Value, d answer.Difference) (expected, observed oracle.Side) {
+	side := func(all, differ [][]answer.Value) oracle.Side {
 		s := oracle.Side{Columns: names(columns), Omitted: len(all) - len(differ), Rows: [][]*string{}}
 		for _, row := range differ {
 			out := make([]*string, len(row))
@@ -207,7 +208,7 @@ func (k *check) orders(ctx context.Context, g *Graph, count int) (*difference, e
 			return nil, fmt.Errorf("execute without transactions: %w", err)
 		}
 		always := func(*fact) bool { return true }
-		d := compare(results, func(f *fact) schedule.Answer { return f.answer }, always, tables, stripTables(k.last.schedule.Final))
+		d := compare(results, func(f *fact) answer.Result { return f.answer }, always, tables, stripTables(k.last.schedule.Final))
 		if d != nil {
 			d.reference = k.lines(facts)
 			return d, nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/history"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
@@ -16,7 +17,7 @@ type difference struct {
 	class  oracle.Class
 	name   string
 	step   int // -1: the final state differs
-	tables []schedule.TableDifference
+	tables []answer.TableDifference
 	serial *serial
 }
 
@@ -44,7 +45,7 @@ func (c *check) compare(class oracle.Class, e *serial) (out []difference) {
 			out = append(out, difference{class: class, name: oracle.NameError, step: o.step, serial: e})
 		}
 	}
-	if d := schedule.DiffTables(e.tables, c.s.Final); len(d) > 0 {
+	if d := answer.DiffTables(e.tables, c.s.Final); len(d) > 0 {
 		out = append(out, difference{class: class, name: oracle.NameFinalState, step: -1, tables: d, serial: e})
 	}
 	return out
@@ -85,12 +86,12 @@ func (c *check) takenBack(n int) bool {
 }
 
 func sameRows(a, b *schedule.Step) bool {
-	return schedule.DiffRows(b.Answer.Rows, a.Answer.Rows).Equal()
+	return answer.DiffRows(b.Answer.Rows, a.Answer.Rows).Equal()
 }
 
 // dataError reports whether an error comes from the rows that are there: a constraint (SQLSTATE class 23; the MySQL family's numbers).
 // Other transactions' writes make or avoid it, so it is the write's success that differs.
-func dataError(e *schedule.Error) bool {
+func dataError(e *answer.Error) bool {
 	if e == nil {
 		return false
 	}
@@ -180,7 +181,7 @@ func side(st *schedule.Step) (out oracle.Side) {
 }
 
 // tableSide is one side of a table that differs: the rows that the other side does not have.
-func tableSide(tables []schedule.Table, d *schedule.TableDifference, rows [][]schedule.Value) (out oracle.Side) {
+func tableSide(tables []answer.Table, d *answer.TableDifference, rows [][]answer.Value) (out oracle.Side) {
 	for i := range tables {
 		if tables[i].Name != d.Table {
 			continue
@@ -194,7 +195,7 @@ func tableSide(tables []schedule.Table, d *schedule.TableDifference, rows [][]sc
 	return out
 }
 
-func sideRows(rows [][]schedule.Value) (out [][]*string) {
+func sideRows(rows [][]answer.Value) (out [][]*string) {
 	for _, row := range rows {
 		line := make([]*string, len(row))
 		for i, v := range row {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
 )
@@ -15,10 +16,10 @@ import (
 // effect is what a statement does to one row, or to a whole database.
 type effect struct {
 	addressed bool
-	values    []schedule.Value // the row's new ones; nil: it is deleted
-	same      bool             // the row was found as it was to become, and nothing is written
-	err       *schedule.Error
-	after     []schedule.Table // of a whole database
+	values    []answer.Value // the row's new ones; nil: it is deleted
+	same      bool           // the row was found as it was to become, and nothing is written
+	err       *answer.Error
+	after     []answer.Table // of a whole database
 }
 
 // tooLong says that the model had to evaluate more statements than it may.
@@ -28,7 +29,7 @@ var tooLong = errors.New("the schedule has too many possible executions")
 var unloadable = errors.New("what a statement saw cannot be put into the tables again")
 
 // load evaluates a statement on the stage: it fills the tables, executes, and reads them. What was evaluated before is remembered.
-func (m *model) load(ctx context.Context, session int, sql string, tables []schedule.Table) (schedule.Step, []schedule.Table, error) {
+func (m *model) load(ctx context.Context, session int, sql string, tables []answer.Table) (schedule.Step, []answer.Table, error) {
 	if m.evaluations++; m.evaluations > m.limit {
 		return schedule.Step{}, nil, tooLong
 	}
@@ -76,7 +77,7 @@ func (m *model) prepare(ctx context.Context) error {
 	return nil
 }
 
-func key(session int, sql string, tables []schedule.Table) string {
+func key(session int, sql string, tables []answer.Table) string {
 	var b strings.Builder
 	b.WriteString(strconv.Itoa(session) + "\x00" + sql)
 	for _, t := range tables {
@@ -96,11 +97,11 @@ func key(session int, sql string, tables []schedule.Table) string {
 }
 
 // onRow evaluates an UPDATE or DELETE of a single table on one row of it; others are the other tables that it reads.
-func (m *model) onRow(ctx context.Context, n int, table int, values []schedule.Value, others []schedule.Table) (effect, error) {
+func (m *model) onRow(ctx context.Context, n int, table int, values []answer.Value, others []answer.Table) (effect, error) {
 	st := &m.s.Steps[n]
 	target := m.tables[table]
-	target.Rows = [][]schedule.Value{values}
-	tables := append([]schedule.Table{target}, others...)
+	target.Rows = [][]answer.Value{values}
+	tables := append([]answer.Table{target}, others...)
 	k := "row" + key(st.Session, st.Statement.Text, tables)
 	if e, ok := m.cache[k]; ok {
 		return e, nil
@@ -138,42 +139,42 @@ func (m *model) onRow(ctx context.Context, n int, table int, values []schedule.V
 
 // prefetch evaluates an UPDATE or DELETE on all the rows that it may see at once, and remembers what that tells of each row by itself.
 // Which row became which is only certain for a single one; what is not certain is left to onRow.
-func (m *model) prefetch(ctx context.Context, s store, n, table int, scan view, others []schedule.Table) error {
+func (m *model) prefetch(ctx context.Context, s store, n, table int, scan view, others []answer.Table) error {
 	st := &m.s.Steps[n]
 	target := m.tables[table]
 	moment := st.Done
 	if !innodb(m.s.Product) {
 		moment = scan.moment
 	}
-	name := func(values []schedule.Value) string {
+	name := func(values []answer.Value) string {
 		one := m.tables[table]
-		one.Rows = [][]schedule.Value{values}
-		return "row" + key(st.Session, st.Statement.Text, append([]schedule.Table{one}, others...))
+		one.Rows = [][]answer.Value{values}
+		return "row" + key(st.Session, st.Statement.Text, append([]answer.Table{one}, others...))
 	}
 	target.Rows = nil
 	for _, values := range m.shown(s, n, []int{table}, view{moment: moment})[0].Rows {
 		_, known := m.cache[name(values)]
-		if !known && !slices.ContainsFunc(target.Rows, func(r []schedule.Value) bool { return sameValues(r, values) }) {
+		if !known && !slices.ContainsFunc(target.Rows, func(r []answer.Value) bool { return sameValues(r, values) }) {
 			target.Rows = append(target.Rows, values)
 		}
 	}
 	if len(target.Rows) < 2 {
 		return nil
 	}
-	did, after, err := m.load(ctx, st.Session, st.Statement.Text, append([]schedule.Table{target}, others...))
+	did, after, err := m.load(ctx, st.Session, st.Statement.Text, append([]answer.Table{target}, others...))
 	if errors.Is(err, unloadable) {
 		return nil // row by row, then
 	}
 	if err != nil || did.Answer.Err != nil {
 		return err
 	}
-	d := schedule.DiffRows(target.Rows, tableNamed(after, target.Name).Rows)
+	d := answer.DiffRows(target.Rows, tableNamed(after, target.Name).Rows)
 	remove := st.Statement.Verb == "delete"
 	if did.Answer.Affected != int64(len(d.Missing)) || !remove && len(d.Missing) != len(d.Extra) || remove && len(d.Extra) > 0 {
 		return nil
 	}
 	for _, values := range target.Rows {
-		changed := slices.ContainsFunc(d.Missing, func(r []schedule.Value) bool { return sameValues(r, values) })
+		changed := slices.ContainsFunc(d.Missing, func(r []answer.Value) bool { return sameValues(r, values) })
 		switch {
 		case changed && remove:
 			m.cache[name(values)] = effect{addressed: true}
@@ -204,7 +205,7 @@ func (m *model) prefetch(ctx context.Context, s store, n, table int, scan view, 
 }
 
 // onTables evaluates a statement on whole tables.
-func (m *model) onTables(ctx context.Context, n int, tables []schedule.Table) (effect, error) {
+func (m *model) onTables(ctx context.Context, n int, tables []answer.Table) (effect, error) {
 	st := &m.s.Steps[n]
 	k := key(st.Session, st.Statement.Text, tables)
 	if e, ok := m.cache[k]; ok {
@@ -219,9 +220,9 @@ func (m *model) onTables(ctx context.Context, n int, tables []schedule.Table) (e
 	return e, nil
 }
 
-func tableNamed(tables []schedule.Table, name string) *schedule.Table {
-	if i := slices.IndexFunc(tables, func(t schedule.Table) bool { return t.Name == name }); i >= 0 {
+func tableNamed(tables []answer.Table, name string) *answer.Table {
+	if i := slices.IndexFunc(tables, func(t answer.Table) bool { return t.Name == name }); i >= 0 {
 		return &tables[i]
 	}
-	return &schedule.Table{Name: name}
+	return &answer.Table{Name: name}
 }

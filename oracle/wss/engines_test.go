@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"wirecheck/answer"
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
@@ -155,7 +156,7 @@ func story(s *schedule.Schedule, v schedule.Verdict) string {
 	return b.String()
 }
 
-func rowsText(rows [][]schedule.Value) string {
+func rowsText(rows [][]answer.Value) string {
 	var out []string
 	for _, r := range rows {
 		var f []string

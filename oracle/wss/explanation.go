@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/oracle"
-	"wirecheck/oracle/schedule"
 )
 
 // explanation is why a branch of the model is not like the serial schedule.
@@ -70,7 +70,7 @@ func (m *model) causes(ctx context.Context, s store, a *act) (out []string, err 
 	target := m.single(st)
 	others := m.others(st, target)
 	used, due := m.shown(s, a.step, others, a.read), m.serialView(s, a.step, others)
-	addressed := func(v *version, tables []schedule.Table) (bool, error) {
+	addressed := func(v *version, tables []answer.Table) (bool, error) {
 		if !v.alive() {
 			return false, nil
 		}
@@ -100,14 +100,14 @@ func (m *model) causes(ctx context.Context, s store, a *act) (out []string, err 
 		}
 		out = append(out, m.rowCause(s, a, r, v))
 	}
-	if len(out) == 0 && len(others) > 0 && len(schedule.DiffTables(due, used)) > 0 {
+	if len(out) == 0 && len(others) > 0 && len(answer.DiffTables(due, used)) > 0 {
 		out = append(out, m.readCause(a)) // the same rows, and other values
 	}
 	return out, nil
 }
 
 // serialView are tables as a statement sees them in the serial schedule.
-func (m *model) serialView(s store, n int, tables []int) (out []schedule.Table) {
+func (m *model) serialView(s store, n int, tables []int) (out []answer.Table) {
 	for _, i := range tables {
 		t := m.tables[i]
 		t.Rows = nil
@@ -116,7 +116,7 @@ func (m *model) serialView(s store, n int, tables []int) (out []schedule.Table) 
 				t.Rows = append(t.Rows, v.values)
 			}
 		}
-		slices.SortFunc(t.Rows, schedule.CompareRows)
+		slices.SortFunc(t.Rows, answer.CompareRows)
 		out = append(out, t)
 	}
 	return out
@@ -132,10 +132,10 @@ func (m *model) wholeCauses(s store, a *act) (out []string) {
 		}
 		due := m.serialView(s, a.step, []int{i})
 		switch {
-		case u.Read && len(schedule.DiffTables(due, m.shown(s, a.step, []int{i}, a.read))) > 0:
+		case u.Read && len(answer.DiffTables(due, m.shown(s, a.step, []int{i}, a.read))) > 0:
 			out = append(out, m.readCause(a))
 		case !u.Read && (st.Insert.Conflict || st.Ignore || st.Verb == "replace" || m.s.Steps[a.step].Failed()) &&
-			len(schedule.DiffTables(due, m.shown(s, a.step, []int{i}, view{moment: m.s.Steps[a.step].Done}))) > 0:
+			len(answer.DiffTables(due, m.shown(s, a.step, []int{i}, view{moment: m.s.Steps[a.step].Done}))) > 0:
 			out = append(out, m.keyCause(a))
 		}
 	}

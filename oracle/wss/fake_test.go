@@ -28,7 +28,7 @@ type table struct {
 	unique  []int
 	auto    int // column that counts; -1: none
 	next    int
-	rows    [][]schedule.Value
+	rows    [][]answer.Value
 }
 
 func clone(tables map[string]*table) map[string]*table {
@@ -61,20 +61,20 @@ func (f *fake) Reset(context.Context) error {
 	return nil
 }
 
-func (f *fake) Tables(context.Context) (out []schedule.Table, err error) {
+func (f *fake) Tables(context.Context) (out []answer.Table, err error) {
 	for name, t := range f.tables {
-		n := schedule.Table{Name: name, Rows: slices.Clone(t.rows)}
+		n := answer.Table{Name: name, Rows: slices.Clone(t.rows)}
 		for _, c := range t.columns {
-			n.Columns = append(n.Columns, schedule.Column{Name: c, Type: "int"})
+			n.Columns = append(n.Columns, answer.Column{Name: c, Type: "int"})
 		}
-		slices.SortFunc(n.Rows, schedule.CompareRows)
+		slices.SortFunc(n.Rows, answer.CompareRows)
 		out = append(out, n)
 	}
-	slices.SortFunc(out, func(a, b schedule.Table) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b answer.Table) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
 }
 
-func (f *fake) Load(_ context.Context, tables []schedule.Table) error {
+func (f *fake) Load(_ context.Context, tables []answer.Table) error {
 	for _, t := range tables {
 		f.tables[t.Name].rows = slices.Clone(t.Rows)
 	}
@@ -104,11 +104,11 @@ func (f *fake) Execute(_ context.Context, session int, sql string) (schedule.Ste
 }
 
 func refused(code string) schedule.Step {
-	return schedule.Step{Answer: schedule.Answer{Err: &schedule.Error{Code: code, Message: code}}, Reason: answer.ReasonOther, Effect: answer.EffectStatement}
+	return schedule.Step{Answer: answer.Result{Err: &answer.Error{Code: code, Message: code}}, Reason: answer.ReasonOther, Effect: answer.EffectStatement}
 }
 
 func done(affected int) schedule.Step {
-	return schedule.Step{Answer: schedule.Answer{Affected: int64(affected)}, Effect: answer.EffectNone}
+	return schedule.Step{Answer: answer.Result{Affected: int64(affected)}, Effect: answer.EffectNone}
 }
 
 // do executes a statement.
@@ -154,19 +154,19 @@ func (f *fake) do(sql string) schedule.Step {
 	if m := deleteText.FindStringSubmatch(sql); m != nil {
 		t := f.tables[m[1]]
 		n := len(t.rows)
-		t.rows = slices.DeleteFunc(slices.Clone(t.rows), func(r []schedule.Value) bool { return f.holds(m[2], t, r) })
+		t.rows = slices.DeleteFunc(slices.Clone(t.rows), func(r []answer.Value) bool { return f.holds(m[2], t, r) })
 		return done(n - len(t.rows))
 	}
 	if queryText.MatchString(sql) {
 		rows := f.query(sql)
 		st := done(0)
-		st.Answer.Rows, st.Answer.Columns = rows, []schedule.Column{{Name: "?"}}
+		st.Answer.Rows, st.Answer.Columns = rows, []answer.Column{{Name: "?"}}
 		return st
 	}
 	panic("the fake does not know " + sql)
 }
 
-func (f *fake) query(sql string) (out [][]schedule.Value) {
+func (f *fake) query(sql string) (out [][]answer.Value) {
 	m := queryText.FindStringSubmatch(sql)
 	t := f.tables[m[2]]
 	for _, r := range t.rows {
@@ -177,7 +177,7 @@ func (f *fake) query(sql string) (out [][]schedule.Value) {
 			out = append(out, r)
 			continue
 		}
-		var row []schedule.Value
+		var row []answer.Value
 		for _, e := range strings.Split(m[1], ",") {
 			row = append(row, f.value(e, t, r))
 		}
@@ -189,7 +189,7 @@ func (f *fake) query(sql string) (out [][]schedule.Value) {
 func (f *fake) insert(t *table, columns string, tuples [][]string, replace bool) schedule.Step {
 	rows := slices.Clone(t.rows)
 	for _, tup := range tuples {
-		row := make([]schedule.Value, len(t.columns))
+		row := make([]answer.Value, len(t.columns))
 		for i, v := range strings.Split(tup[1], ",") {
 			at := i
 			if columns != "" {
@@ -201,7 +201,7 @@ func (f *fake) insert(t *table, columns string, tuples [][]string, replace bool)
 			row[t.auto] = []byte(strconv.Itoa(t.next))
 			t.next++
 		}
-		clash := func(r []schedule.Value) bool {
+		clash := func(r []answer.Value) bool {
 			return slices.ContainsFunc(t.unique, func(u int) bool { return row[u] != nil && r[u] != nil && string(r[u]) == string(row[u]) })
 		}
 		if replace {
@@ -234,7 +234,7 @@ func (f *fake) update(t *table, set, where string) schedule.Step {
 	return done(n)
 }
 
-func (f *fake) holds(condition string, t *table, r []schedule.Value) bool {
+func (f *fake) holds(condition string, t *table, r []answer.Value) bool {
 	if condition == "" {
 		return true
 	}
@@ -252,7 +252,7 @@ func (f *fake) holds(condition string, t *table, r []schedule.Value) bool {
 
 var comparison = regexp.MustCompile(`^(.*?)(<>|=|<|>)(.*)$`)
 
-func (f *fake) term(text string, t *table, r []schedule.Value) bool {
+func (f *fake) term(text string, t *table, r []answer.Value) bool {
 	m := comparison.FindStringSubmatch(text)
 	if m == nil { // a value that is not 0
 		v := f.value(text, t, r)
@@ -270,11 +270,11 @@ func (f *fake) term(text string, t *table, r []schedule.Value) bool {
 var maximum = regexp.MustCompile(`^\(SELECT MAX\((\w+)\) FROM (\w+)\)$`)
 
 // value evaluates a number, NULL, a column, a column with something added, or (SELECT MAX(x) FROM u).
-func (f *fake) value(text string, t *table, r []schedule.Value) schedule.Value {
+func (f *fake) value(text string, t *table, r []answer.Value) answer.Value {
 	text = strings.TrimSpace(text)
 	if m := maximum.FindStringSubmatch(text); m != nil {
 		from := f.tables[m[2]]
-		var best schedule.Value
+		var best answer.Value
 		for _, row := range from.rows {
 			if v := row[slices.Index(from.columns, m[1])]; best == nil || string(v) > string(best) {
 				best = v
@@ -315,7 +315,7 @@ func play(product, level, setup, script, final string) *schedule.Schedule {
 	for _, line := range lines(setup) {
 		s.Setup = append(s.Setup, line)
 	}
-	states := map[int]schedule.State{}
+	states := map[int]answer.State{}
 	waiting := map[int]schedule.Step{}
 	tick := 0
 	for _, line := range lines(script) {
@@ -341,16 +341,16 @@ func play(product, level, setup, script, final string) *schedule.Schedule {
 		st.Done, st.Before, st.Effect = tick, states[number], answer.EffectNone
 		switch st.Statement.Control.Verb {
 		case rewrite.ControlBegin:
-			states[number] = schedule.Open
+			states[number] = answer.Open
 		case rewrite.ControlCommit, rewrite.ControlRollback:
-			states[number] = schedule.Idle
+			states[number] = answer.Idle
 		}
 		if failed {
 			code, reason, _ := strings.Cut(strings.TrimSpace(refusal), " ")
-			st.Answer.Err = &schedule.Error{Code: code, Message: code}
+			st.Answer.Err = &answer.Error{Code: code, Message: code}
 			st.Effect, st.Reason = answer.EffectStatement, answer.Reason(strings.TrimSuffix(reason, ", rolled back"))
 			if strings.HasSuffix(reason, "rolled back") {
-				st.Effect, states[number] = answer.EffectRolledBack, schedule.Idle
+				st.Effect, states[number] = answer.EffectRolledBack, answer.Idle
 			}
 		}
 		st.After = states[number]
@@ -367,7 +367,7 @@ func play(product, level, setup, script, final string) *schedule.Schedule {
 			if line = strings.TrimSpace(line); line == "" {
 				continue
 			}
-			var row []schedule.Value
+			var row []answer.Value
 			for _, v := range strings.Split(line, "|") {
 				if v == "NULL" {
 					row = append(row, nil)
@@ -377,7 +377,7 @@ func play(product, level, setup, script, final string) *schedule.Schedule {
 			}
 			s.Final[i].Rows = append(s.Final[i].Rows, row)
 		}
-		slices.SortFunc(s.Final[i].Rows, schedule.CompareRows)
+		slices.SortFunc(s.Final[i].Rows, answer.CompareRows)
 	}
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 )
@@ -138,15 +139,15 @@ func (c *check) onlyCounters(a, b *schedule.Step) bool {
 			}
 		}
 	}
-	return len(hidden) > 0 && schedule.DiffRows(masked(b.Answer.Rows, hidden), masked(a.Answer.Rows, hidden)).Equal()
+	return len(hidden) > 0 && answer.DiffRows(masked(b.Answer.Rows, hidden), masked(a.Answer.Rows, hidden)).Equal()
 }
 
 // masked are rows without the values of some columns.
-func masked(rows [][]schedule.Value, columns []int) [][]schedule.Value {
+func masked(rows [][]answer.Value, columns []int) [][]answer.Value {
 	if len(columns) == 0 {
 		return rows
 	}
-	out := make([][]schedule.Value, len(rows))
+	out := make([][]answer.Value, len(rows))
 	for i, r := range rows {
 		out[i] = slices.Clone(r)
 		for _, n := range columns {
@@ -157,11 +158,11 @@ func masked(rows [][]schedule.Value, columns []int) [][]schedule.Value {
 }
 
 // differ compares two states, without the values from counters if asked to.
-func (c *check) differ(want, got []schedule.Table, blind bool) []schedule.TableDifference {
+func (c *check) differ(want, got []answer.Table, blind bool) []answer.TableDifference {
 	if !blind || len(c.generated) == 0 {
-		return schedule.DiffTables(want, got)
+		return answer.DiffTables(want, got)
 	}
-	hide := func(tables []schedule.Table) []schedule.Table {
+	hide := func(tables []answer.Table) []answer.Table {
 		out := slices.Clone(tables)
 		for i := range out {
 			var hidden []int
@@ -176,7 +177,7 @@ func (c *check) differ(want, got []schedule.Table, blind bool) []schedule.TableD
 		}
 		return out
 	}
-	return schedule.DiffTables(hide(want), hide(got))
+	return answer.DiffTables(hide(want), hide(got))
 }
 
 // cause looks for the rules that explain the schedule: as it was observed, and in the other orders that several resumed statements can

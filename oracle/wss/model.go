@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
@@ -23,7 +24,7 @@ type model struct {
 	s            *schedule.Schedule
 	transactions []schedule.Transaction
 	of           []int // by step: the transaction; -1: none
-	tables       []schedule.Table
+	tables       []answer.Table
 	linked       bool    // tables refer to others
 	names        [][]int // by table: the columns of its primary key
 	keys         [][]int // by table: the columns of InnoDB's clustered index; nil: rows have no such key
@@ -69,7 +70,7 @@ const (
 )
 
 // newModel begins with the initial database.
-func (c *check) newModel(s *schedule.Schedule, transactions []schedule.Transaction, initial []schedule.Table) *model {
+func (c *check) newModel(s *schedule.Schedule, transactions []schedule.Transaction, initial []answer.Table) *model {
 	m := &model{c: c, s: s, transactions: transactions, tables: slices.Clone(initial), cache: map[string]effect{}, limit: c.options.Evaluations}
 	if m.limit == 0 {
 		m.limit = evaluationLimit
@@ -155,7 +156,7 @@ func (m *model) peeks(n int) *schedule.Step {
 
 // table finds a table by its name in a statement; -1: there is none.
 func (m *model) table(name string) int {
-	return slices.IndexFunc(m.tables, func(t schedule.Table) bool {
+	return slices.IndexFunc(m.tables, func(t answer.Table) bool {
 		return t.Name == name || m.s.Product != "postgres" && strings.EqualFold(t.Name, name)
 	})
 }
@@ -163,7 +164,7 @@ func (m *model) table(name string) int {
 // columns are the numbers of a table's columns; nil if it has not all of them.
 func (m *model) columns(table int, names []string) (out []int) {
 	for _, name := range names {
-		i := slices.IndexFunc(m.tables[table].Columns, func(c schedule.Column) bool { return strings.EqualFold(c.Name, name) })
+		i := slices.IndexFunc(m.tables[table].Columns, func(c answer.Column) bool { return strings.EqualFold(c.Name, name) })
 		if i < 0 {
 			return nil
 		}
@@ -198,7 +199,7 @@ func (m *model) from(ctx context.Context, b branch, n int) (best *explanation, e
 		case t < 0:
 		case st.Statement.Control.Verb == rewrite.ControlRollbackTo && !st.Failed():
 			b.store = m.undo(b.store, t, m.savepoint(t, n), st.Done)
-		case st.After == schedule.Failed && st.Before != schedule.Failed:
+		case st.After == answer.Failed && st.Before != answer.Failed:
 			// PostgreSQL takes everything back at once, to the last savepoint or the beginning, and lets go of its locks. A read can fail, too.
 			b.store = m.undo(b.store, t, m.savepoint(t, n), st.Done)
 		case isRead(&st.Statement):
@@ -347,8 +348,8 @@ func (m *model) others(st *rewrite.Statement, target int) (out []int) {
 }
 
 // shown are tables as a view shows them to a statement's transaction.
-func (m *model) shown(s store, n int, tables []int, v view) []schedule.Table {
-	out := make([]schedule.Table, 0, len(tables))
+func (m *model) shown(s store, n int, tables []int, v view) []answer.Table {
+	out := make([]answer.Table, 0, len(tables))
 	for _, i := range tables {
 		t := m.tables[i]
 		t.Rows = nil
@@ -360,14 +361,14 @@ func (m *model) shown(s store, n int, tables []int, v view) []schedule.Table {
 				t.Rows = append(t.Rows, x.values)
 			}
 		}
-		slices.SortFunc(t.Rows, schedule.CompareRows)
+		slices.SortFunc(t.Rows, answer.CompareRows)
 		out = append(out, t)
 	}
 	return out
 }
 
 // references are the tables that foreign keys may lead to, as they are when a statement ends: constraints look at the latest rows.
-func (m *model) references(s store, n int, but []int) []schedule.Table {
+func (m *model) references(s store, n int, but []int) []answer.Table {
 	if !m.linked {
 		return nil
 	}

@@ -4,22 +4,22 @@ import (
 	"strings"
 	"testing"
 
-	"wirecheck/oracle/schedule"
+	"wirecheck/answer"
 )
 
 // TestPair: what became of each row, where that is certain.
 func TestPair(t *testing.T) {
-	rows := func(text string) (out [][]schedule.Value) {
+	rows := func(text string) (out [][]answer.Value) {
 		for _, r := range strings.Fields(text) {
-			var row []schedule.Value
+			var row []answer.Value
 			for _, v := range strings.Split(r, "|") {
-				row = append(row, schedule.Value(v))
+				row = append(row, answer.Value(v))
 			}
 			out = append(out, row)
 		}
 		return out
 	}
-	text := func(rows [][]schedule.Value) string {
+	text := func(rows [][]answer.Value) string {
 		var words []string
 		for _, r := range rows {
 			var values []string
@@ -44,7 +44,7 @@ func TestPair(t *testing.T) {
 		{"several without a key", nil, "1|a 2|a", "1|b 2|b", "", ""},
 	} {
 		m := &model{names: [][]int{test.key}}
-		into, others := m.pair(0, schedule.Difference{Missing: rows(test.missing), Extra: rows(test.extra)})
+		into, others := m.pair(0, answer.Difference{Missing: rows(test.missing), Extra: rows(test.extra)})
 		if text(into) != test.wantInto || text(others) != test.wantOthers {
 			t.Errorf("%s: %q became %q, new %q; want %q, new %q", test.name, test.missing, text(into), text(others), test.wantInto, test.wantOthers)
 		}

@@ -22,7 +22,7 @@ type order struct {
 type serial struct {
 	orders []order
 	steps  []schedule.Step // of each order
-	tables []schedule.Table
+	tables []answer.Table
 }
 
 // of finds what a step of the concurrent schedule did in the serial one; nil if it is not part of it.

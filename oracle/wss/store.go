@@ -5,16 +5,16 @@ import (
 	"math"
 	"slices"
 
-	"wirecheck/oracle/schedule"
+	"wirecheck/answer"
 )
 
 // version is the state that one statement gave a row.
 type version struct {
-	writer int              // in model.transactions; -1: the initial database
-	at     int              // when it was done (Step.Done)
-	undone int              // when its transaction went back to a savepoint before it; else behind everything
-	values []schedule.Value // nil: the row is deleted
-	from   int              // a new key has made it of this row (from 1); 0: of none
+	writer int            // in model.transactions; -1: the initial database
+	at     int            // when it was done (Step.Done)
+	undone int            // when its transaction went back to a savepoint before it; else behind everything
+	values []answer.Value // nil: the row is deleted
+	from   int            // a new key has made it of this row (from 1); 0: of none
 }
 
 const never = math.MaxInt
@@ -51,7 +51,7 @@ func (m *model) insert(s store, table int, v version) (store, int) {
 }
 
 // change gives a store in which a statement has changed or deleted a row. A new key makes it another row.
-func (m *model) change(s store, r, n int, values []schedule.Value) store {
+func (m *model) change(s store, r, n int, values []answer.Value) store {
 	v := version{writer: m.of[n], at: m.s.Steps[n].Done, undone: never, values: values}
 	if values != nil {
 		if key, keyed := m.keyOf(s[r].table, values); keyed && key != s[r].key {
@@ -64,16 +64,16 @@ func (m *model) change(s store, r, n int, values []schedule.Value) store {
 }
 
 // keyOf is what a row is found by; false if a row keeps its place whatever its values are.
-func (m *model) keyOf(table int, values []schedule.Value) (string, bool) {
+func (m *model) keyOf(table int, values []answer.Value) (string, bool) {
 	columns := m.keys[table]
 	if len(columns) == 0 {
 		return "", false
 	}
-	row := make([]schedule.Value, len(columns))
+	row := make([]answer.Value, len(columns))
 	for i, c := range columns {
 		row[i] = values[c]
 	}
-	return key(0, "", []schedule.Table{{Rows: [][]schedule.Value{row}}}), true
+	return key(0, "", []answer.Table{{Rows: [][]answer.Value{row}}}), true
 }
 
 // visible is the last version of a row that a statement sees if its snapshot is of a moment: its own transaction's, or what others have
@@ -137,12 +137,12 @@ func (m *model) serially(r *row, n int) *version {
 // alive reports whether there is a row in a version.
 func (v *version) alive() bool { return v != nil && v.values != nil }
 
-func sameValues(a, b []schedule.Value) bool {
-	return slices.EqualFunc(a, b, func(x, y schedule.Value) bool { return (x == nil) == (y == nil) && bytes.Equal(x, y) })
+func sameValues(a, b []answer.Value) bool {
+	return slices.EqualFunc(a, b, func(x, y answer.Value) bool { return (x == nil) == (y == nil) && bytes.Equal(x, y) })
 }
 
 // final are the tables when everything has ended.
-func (m *model) final(s store) []schedule.Table {
+func (m *model) final(s store) []answer.Table {
 	out := slices.Clone(m.tables)
 	for i := range out {
 		out[i].Rows = nil

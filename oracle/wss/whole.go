@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"wirecheck/oracle/schedule"
+	"wirecheck/answer"
 	"wirecheck/rewrite"
 )
 
@@ -110,17 +110,17 @@ func (m *model) readsTarget(st *rewrite.Statement) bool {
 }
 
 // apply makes the difference between two states the statement's versions.
-func (m *model) apply(ctx context.Context, s store, n int, v view, before, after []schedule.Table) (branch, bool, error) {
+func (m *model) apply(ctx context.Context, s store, n int, v view, before, after []answer.Table) (branch, bool, error) {
 	step := &m.s.Steps[n]
 	a := act{step: n, read: v, whole: true}
 	o := branch{store: s}
-	write := func(r int, values []schedule.Value) {
+	write := func(r int, values []answer.Value) {
 		a.addressed = append(a.addressed, r)
 		o.store = m.change(o.store, r, n, values)
 	}
 	for _, was := range before {
 		i := m.table(was.Name)
-		d := schedule.DiffRows(was.Rows, tableNamed(after, was.Name).Rows)
+		d := answer.DiffRows(was.Rows, tableNamed(after, was.Name).Rows)
 		if step.Statement.Verb == "replace" {
 			again, err := m.replacedAlike(ctx, s, n, was, d)
 			if err != nil {
@@ -166,20 +166,20 @@ func (m *model) apply(ctx context.Context, s store, n int, v view, before, after
 
 // pair tells what became of each row that an UPDATE, or an INSERT that met its key, changed: a single one, or each by its primary key;
 // fewer than there are if that is not certain. The rest are the rows that are new.
-func (m *model) pair(table int, d schedule.Difference) (into, rest [][]schedule.Value) {
+func (m *model) pair(table int, d answer.Difference) (into, rest [][]answer.Value) {
 	if len(d.Missing) == 1 && len(d.Extra) == 1 {
 		return d.Extra, nil
 	}
-	name := func(values []schedule.Value) string {
-		row := make([]schedule.Value, len(m.names[table]))
+	name := func(values []answer.Value) string {
+		row := make([]answer.Value, len(m.names[table]))
 		for i, c := range m.names[table] {
 			row[i] = values[c]
 		}
-		return key(0, "", []schedule.Table{{Rows: [][]schedule.Value{row}}})
+		return key(0, "", []answer.Table{{Rows: [][]answer.Value{row}}})
 	}
 	rest = slices.Clone(d.Extra)
 	for _, values := range d.Missing {
-		i := slices.IndexFunc(rest, func(r []schedule.Value) bool { return name(r) == name(values) })
+		i := slices.IndexFunc(rest, func(r []answer.Value) bool { return name(r) == name(values) })
 		if i < 0 || len(m.names[table]) == 0 {
 			return nil, nil
 		}
@@ -190,7 +190,7 @@ func (m *model) pair(table int, d schedule.Difference) (into, rest [][]schedule.
 }
 
 // find is a row that has values at the statement's end; used ones are left out.
-func (m *model) find(s store, n, table int, values []schedule.Value, used []int) int {
+func (m *model) find(s store, n, table int, values []answer.Value, used []int) int {
 	for r := range s {
 		if v := m.visible(&s[r], n, m.s.Steps[n].Done); s[r].table == table && v.alive() && sameValues(v.values, values) && !slices.Contains(used, r) {
 			return r
@@ -200,26 +200,26 @@ func (m *model) find(s store, n, table int, values []schedule.Value, used []int)
 }
 
 // replacedAlike are the rows that a REPLACE replaces by equal ones: it removes and inserts them all the same (MySQL manual, 15.2.12).
-func (m *model) replacedAlike(ctx context.Context, s store, n int, was schedule.Table, d schedule.Difference) (out [][]schedule.Value, err error) {
+func (m *model) replacedAlike(ctx context.Context, s store, n int, was answer.Table, d answer.Difference) (out [][]answer.Value, err error) {
 	in := m.s.Steps[n].Statement.Insert
 	if in == nil || len(in.Rows) == 0 || len(was.Rows) > 16 {
 		return nil, nil
 	}
 	alone := was
 	alone.Rows = nil
-	e, err := m.onTables(ctx, n, []schedule.Table{alone})
+	e, err := m.onTables(ctx, n, []answer.Table{alone})
 	if err != nil || e.err != nil {
 		return nil, err
 	}
 	new := tableNamed(e.after, was.Name).Rows
 	for _, values := range was.Rows {
 		// Only a row that is also there afterwards can have been replaced by an equal one.
-		if !slices.ContainsFunc(new, func(r []schedule.Value) bool { return sameValues(r, values) }) ||
-			slices.ContainsFunc(d.Missing, func(r []schedule.Value) bool { return sameValues(r, values) }) {
+		if !slices.ContainsFunc(new, func(r []answer.Value) bool { return sameValues(r, values) }) ||
+			slices.ContainsFunc(d.Missing, func(r []answer.Value) bool { return sameValues(r, values) }) {
 			continue
 		}
-		alone.Rows = [][]schedule.Value{values}
-		e, err := m.onTables(ctx, n, []schedule.Table{alone})
+		alone.Rows = [][]answer.Value{values}
+		e, err := m.onTables(ctx, n, []answer.Table{alone})
 		if err != nil {
 			return nil, err
 		}

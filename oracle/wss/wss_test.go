@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/oracle/wss"
@@ -317,7 +318,7 @@ func TestReads(t *testing.T) {
 		{"mysql", rr, ""}, {"postgres", ser, ""},
 	} {
 		s := play(test.product, test.level, twoRows, "T1: BEGIN\nT1: SELECT * FROM t\nT1: COMMIT", "1|0, 5|0")
-		s.Steps[1].Answer.Rows = [][]schedule.Value{{[]byte("1"), []byte("0")}}
+		s.Steps[1].Answer.Rows = [][]answer.Value{{[]byte("1"), []byte("0")}}
 		v, err := wss.Check(context.Background(), s, &fake{}, wss.Options{})
 		if err != nil || said(v) != test.want {
 			t.Errorf("%s at %s: %v, got %q, want %q", test.product, test.level, err, said(v), test.want)
@@ -334,7 +335,7 @@ func TestReadsTakenBack(t *testing.T) {
 		{"T1: BEGIN\nT1: SAVEPOINT q\nT1: SELECT * FROM t\nT1: SAVEPOINT q\nT1: ROLLBACK TO q\nT1: COMMIT", differs},
 	} {
 		s := play("mariadb", ser, twoRows, test.script, "1|0, 5|0")
-		s.Steps[2].Answer.Rows = [][]schedule.Value{{[]byte("1"), []byte("0")}}
+		s.Steps[2].Answer.Rows = [][]answer.Value{{[]byte("1"), []byte("0")}}
 		v, err := wss.Check(context.Background(), s, &fake{}, wss.Options{})
 		if err != nil || said(v) != test.want {
 			t.Errorf("%s: %v, got %q, want %q", test.script, err, said(v), test.want)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
@@ -28,12 +29,12 @@ func (s *Scripted) Execute(_ context.Context, _ int, sql string) (schedule.Step,
 	s.Asked = append(s.Asked, sql)
 	var st schedule.Step
 	if code, ok := strings.CutPrefix(s.Answers[sql], "error "); ok {
-		st.Answer.Err = &schedule.Error{Code: code}
+		st.Answer.Err = &answer.Error{Code: code}
 		return st, nil
 	}
-	st.Answer.Columns = []schedule.Column{{Name: "a"}}
+	st.Answer.Columns = []answer.Column{{Name: "a"}}
 	for _, v := range strings.Fields(s.Answers[sql]) {
-		row := []schedule.Value{schedule.Value(v)}
+		row := []answer.Value{answer.Value(v)}
 		if v == "NULL" {
 			row[0] = nil
 		}

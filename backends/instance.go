@@ -21,6 +21,8 @@ type Instance struct {
 	Version string
 	Target  engine.Target  // a user who may create databases; no database
 	Server  *engine.Server // the private server; nil: there is none
+
+	name string // with which it was opened
 }
 
 // Open reads what stands behind --engine. It starts a private server for a bare name, and asks the server of a URL for its version.
@@ -48,7 +50,7 @@ func Open(ctx context.Context, name string) (*Instance, error) {
 	if _, chosen, ok := strings.Cut(name, ":"); ok {
 		version += " " + chosen // both are words that a scenario may speak of: "tidb 2023-01"
 	}
-	return &Instance{Engine: d, Version: version, Target: server.Target(), Server: server}, nil
+	return &Instance{Engine: d, Version: version, Target: server.Target(), Server: server, name: name}, nil
 }
 
 // Embedded reads the name of an embedded product with a folder, in which databases are made and removed: sqlite:/tmp, sqlite:./dbs.
@@ -163,6 +165,22 @@ func (s *Instance) Answers(ctx context.Context) error {
 		return err
 	}
 	return errors.Join(engine.Exec(ctx, conn, "SELECT 1"), conn.Close())
+}
+
+// Revive gives the instance if its server answers or is not private. Else it ends the server and starts another one.
+func (s *Instance) Revive(ctx context.Context) (*Instance, error) {
+	if s.Server == nil {
+		return s, nil
+	}
+	select {
+	case <-s.Server.Done():
+	default:
+		if err := s.Answers(ctx); err == nil {
+			return s, nil
+		}
+	}
+	_ = s.Close() // it has died: that is no news
+	return Open(ctx, s.name)
 }
 
 // Close ends the private server, if there is one.

@@ -142,6 +142,22 @@ func (l Lab) Definitions(ctx context.Context, c Conn) ([]Table, error) { return 
 // InsertText is the statement that puts a table's rows back; empty if it has none.
 func (l Lab) InsertText(t Table) string { return string(l.insert(t)) }
 
+// NumberedColumns gives the columns that counters fill, as table.column in lower case; nil if that is not known.
+func (l Lab) NumberedColumns(ctx context.Context, c Conn) (map[string]bool, error) {
+	if l.Numbered == "" {
+		return nil, nil
+	}
+	rows, err := Query(ctx, c, l.Numbered)
+	if err != nil {
+		return nil, fmt.Errorf("read which columns counters fill: %w", err)
+	}
+	set := map[string]bool{}
+	for _, row := range rows {
+		set[strings.ToLower(string(row[0])+"."+string(row[1]))] = true
+	}
+	return set, nil
+}
+
 // Remember keeps all rows, counters and definitions of a lab's database, for Reset.
 func (l Lab) Remember(ctx context.Context, c Conn) (*Contents, error) {
 	s := &Contents{lab: l}

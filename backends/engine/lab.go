@@ -51,6 +51,9 @@ type Lab struct {
 	Before, After, Blocks string
 	// Counters gives the statements that set sequences and AUTO_INCREMENT to where they are now.
 	Counters func(ctx context.Context, c Conn) ([]string, error)
+	// Numbered lists the columns whose values come from sequences and AUTO_INCREMENT, a row each: the table, the column. Empty: it is not
+	// known which they are.
+	Numbered string
 	// Pin begins a transaction that keeps the server from clearing away row versions that nobody needs any more, which it does at
 	// moments of its own choosing; COMMIT ends it. Empty: that shows in nothing that a scenario sees.
 	Pin string

@@ -47,6 +47,7 @@ func Lab() engine.Lab {
 		},
 		Blocks:      "SELECT EXISTS (SELECT 1 FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = DATABASE())",
 		Counters:    counters,
+		Numbered:    "SELECT TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND EXTRA LIKE '%auto_increment%'",
 		Fingerprint: fingerprint,
 	}
 }

@@ -48,6 +48,9 @@ func Lab() engine.Lab {
 		Blocks: `SELECT EXISTS (SELECT FROM pg_catalog.pg_trigger WHERE tgrelid >= 16384)
 			AND NOT (SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = current_user)`,
 		Counters: counters,
+		Numbered: `SELECT c.relname, a.attname FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
+			LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+			WHERE c.oid >= 16384 AND a.attnum > 0 AND (a.attidentity <> '' OR pg_catalog.pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%')`,
 		Fingerprint: func(ctx context.Context, c engine.Conn) (string, error) {
 			rows, err := engine.Query(ctx, c, "EXECUTE wirecheck_fingerprint")
 			if err != nil {

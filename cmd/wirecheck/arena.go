@@ -22,10 +22,8 @@ import (
 
 // arena is a server on which many cases are executed and judged, at several levels. A private server that crashes is started again.
 type arena struct {
-	c        *common
-	name     string // the engine, as --engine has it
+	options  judging
 	limit    time.Duration
-	r        *runner // keeps the server
 	instance *backends.Instance
 	panel    panel
 	benches  map[string]*bench // by level
@@ -39,19 +37,17 @@ type arena struct {
 const arenaStuck = 2 * time.Second
 
 // openArena starts the server. undisturbed says that no case will define anything while transactions are open.
-func openArena(ctx context.Context, c *common, name string, p panel, limit time.Duration, undisturbed bool) (*arena, error) {
-	a := &arena{
-		c: c, name: name, limit: limit, panel: p, r: &runner{c: c, instances: map[string]*backends.Instance{}}, benches: map[string]*bench{},
-		undisturbed: undisturbed, spent: map[string]time.Duration{},
+func openArena(ctx context.Context, name string, p panel, o judging, limit time.Duration, undisturbed bool) (*arena, error) {
+	instance, err := backends.Open(ctx, name)
+	if err != nil {
+		return nil, err
 	}
-	var err error
-	if a.instance, err = a.r.instance(ctx, name); err == nil {
-		if _, _, err = p.fit(a.instance.Engine); err == nil {
-			err = a.hush(ctx)
-		}
+	a := &arena{options: o, limit: limit, instance: instance, panel: p, benches: map[string]*bench{}, undisturbed: undisturbed, spent: map[string]time.Duration{}}
+	if _, _, err = p.fit(instance.Engine); err == nil {
+		err = a.hush(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, a.r.close())
+		return nil, errors.Join(err, instance.Close())
 	}
 	return a, nil
 }
@@ -71,7 +67,7 @@ func (a *arena) hush(ctx context.Context) error {
 
 // close drops the databases and ends the server.
 func (a *arena) close(ctx context.Context) error {
-	return errors.Join(a.closeBenches(ctx), a.r.close())
+	return errors.Join(a.closeBenches(ctx), a.instance.Close())
 }
 
 // bench is the one for a level.
@@ -85,7 +81,7 @@ func (a *arena) bench(ctx context.Context, level engine.Level) (*bench, error) {
 		}
 	}
 	limits := shell.Limits{Stuck: arenaStuck}
-	b, err := openBench(ctx, a.c, a.instance, lab.Config{Level: level, Case: a.limit, Reset: lab.Quick, Limits: limits}, a.panel)
+	b, err := openBench(ctx, a.instance, lab.Config{Level: level, Case: a.limit, Reset: lab.Quick, Limits: limits}, a.panel, a.options)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +151,7 @@ func (a *arena) restart(ctx context.Context) error {
 		}
 	}
 	_ = a.closeBenches(ctx) // the server that they speak of is gone
-	s, err := a.r.revive(ctx, a.name)
+	s, err := a.instance.Revive(ctx)
 	if err != nil {
 		return err
 	}

@@ -3,14 +3,18 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
 	"wirecheck/lab/scenario"
 	"wirecheck/live"
+	"wirecheck/oracle/crash"
 	"wirecheck/rewrite"
 
 	dialect "wirecheck/rewrite/mysql"
@@ -62,15 +66,27 @@ type done struct {
 	rulings   []ruling
 }
 
-func openBench(ctx context.Context, c *common, s *backends.Instance, config lab.Config, p panel) (_ *bench, err error) {
+// judging says how cases are judged, besides by whom.
+type judging struct {
+	log    zerolog.Logger
+	seed   uint64 // of what oracles choose
+	orders uint   // how many topological orders txcheck executes for each case; 0: one
+	// record gets the history that the isolation oracle judges; nil: it is kept nowhere.
+	record io.Writer
+	// database is the name of the database on a private server; empty: a name that no other lab has.
+	database string
+}
+
+// openBench makes the databases.
+func openBench(ctx context.Context, s *backends.Instance, config lab.Config, p panel, o judging) (_ *bench, err error) {
 	p, note, err := p.fit(s.Engine)
 	if err != nil {
 		return nil, err
 	}
 	if note != "" {
-		c.log.Warn().Msg(note)
+		o.log.Warn().Msg(note)
 	}
-	b := &bench{panel: p, version: s.Version, describe: describer(s.Engine), define: definer(s.Engine), stages: map[string]*lab.Stage{}, seed: c.seed, orders: max(int(c.orders), 1), attempts: attempts}
+	b := &bench{panel: p, version: s.Version, describe: describer(s.Engine), define: definer(s.Engine), stages: map[string]*lab.Stage{}, seed: o.seed, orders: max(int(o.orders), 1), attempts: attempts}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close(ctx))
@@ -80,11 +96,11 @@ func openBench(ctx context.Context, c *common, s *backends.Instance, config lab.
 		return nil, err
 	}
 	for _, name := range b.labs.Swept {
-		c.log.Info().Str("database", name).Msg("removed a database that an earlier run had left behind")
+		o.log.Info().Str("database", name).Msg("removed a database that an earlier run had left behind")
 	}
 	var target engine.Target
-	if c.format == "isolationtester" && s.Server != nil {
-		target, err = b.labs.Make(ctx, "isolation_regression") // some of PostgreSQL's specs name it
+	if o.database != "" && s.Server != nil {
+		target, err = b.labs.Make(ctx, o.database)
 	} else {
 		target, err = b.labs.Create(ctx)
 	}
@@ -102,7 +118,7 @@ func openBench(ctx context.Context, c *common, s *backends.Instance, config lab.
 				return nil, err
 			}
 		}
-		if b.watched, err = b.openWatched(ctx, c, s, config, target); err != nil {
+		if b.watched, err = b.openWatched(ctx, o, s, config, target); err != nil {
 			return nil, err
 		}
 		if b.lab = b.watched; len(p.judges) == 0 {
@@ -126,9 +142,9 @@ func (b *bench) only(keep func(judge) bool, watched bool) (restore func()) {
 }
 
 // openWatched opens a lab behind a proxy that sees what happens.
-func (b *bench) openWatched(ctx context.Context, c *common, s *backends.Instance, config lab.Config, target engine.Target) (*lab.Lab, error) {
+func (b *bench) openWatched(ctx context.Context, o judging, s *backends.Instance, config lab.Config, target engine.Target) (*lab.Lab, error) {
 	var err error
-	if b.lens, err = live.Open(ctx, c.log, s.Engine, s.Target, b.panel.record); err != nil {
+	if b.lens, err = live.Open(ctx, o.log, s.Engine, s.Target, o.record); err != nil {
 		return nil, err
 	}
 	if !config.Aside {
@@ -181,14 +197,14 @@ func (b *bench) execute(ctx context.Context, l *lab.Lab, spec *scenario.Spec, p 
 	return r, b.around(run)
 }
 
-// counters gives the columns that counters fill in the database in which the case was executed.
+// counters gives the columns that counters fill in the database in which the case was executed; nil if that is not known.
 func (b *bench) counters(ctx context.Context) (_ map[string]bool, err error) {
 	conn, err := b.config.Backend.Connect(ctx, b.config.Side)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	return filled(ctx, conn, b.config.Backend.Protocol == engine.ProtocolPostgres)
+	return b.config.Backend.Lab.NumberedColumns(ctx, conn)
 }
 
 // closeLimit is how long a server may take to drop what a bench has made.
@@ -211,4 +227,27 @@ func (b *bench) close(ctx context.Context) error {
 		errs = append(errs, b.labs.Close(ctx))
 	}
 	return errors.Join(errs...)
+}
+
+// decided reports whether one of the oracles at least could judge the case, and whether all could. That nothing crashed is always known, and
+// counts only if nobody else judges.
+func (d *done) decided() (some, all bool) {
+	if d.Trouble != nil || d.Crashed {
+		return false, false
+	}
+	asked, known := 0, 0
+	count := func(knows bool) {
+		if asked++; knows {
+			known++
+		}
+	}
+	if d.judge {
+		count(!d.unseen())
+	}
+	for _, v := range d.rulings {
+		if v.Oracle != crash.Descriptor.Name {
+			count(v.Unknown == "")
+		}
+	}
+	return known > 0 || asked == 0, known == asked
 }

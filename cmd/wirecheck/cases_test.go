@@ -34,7 +34,7 @@ func TestCases(t *testing.T) {
 			}
 			n := 0
 			for _, level := range s.Engine.Levels {
-				b, err := openBench(t.Context(), c, s, lab.Config{Level: level}, panel{})
+				b, err := openBench(t.Context(), s, lab.Config{Level: level}, panel{}, c.judging())
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -98,6 +98,7 @@ work.`,
 // hunter is a hunt under way.
 type hunter struct {
 	*arena
+	c       *common
 	f       huntFlags
 	levels  []engine.Level
 	keeper  *keeper
@@ -123,7 +124,7 @@ func runHunt(ctx context.Context, c *common, f huntFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	h := &hunter{f: f}
+	h := &hunter{c: c, f: f}
 	if h.keeper, err = openKeeper(f.out, f.engine, f.known, f.resume); err != nil {
 		return err
 	}
@@ -132,12 +133,11 @@ func runHunt(ctx context.Context, c *common, f huntFlags) (err error) {
 	}
 	c.random()
 	h.keeper.state.Seed = c.seed
-	if h.arena, err = openArena(ctx, c, f.engine, p, f.limit, !f.limits.Defines()); err != nil {
+	if h.arena, err = openArena(ctx, f.engine, p, c.judging(), f.limit, !f.limits.Defines()); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, h.close(ctx)) }()
-	h.r.f.levels = f.levels
-	if h.levels, err = h.r.levels(&scenario.Spec{}, h.instance.Engine); err != nil {
+	if h.levels, err = levelsOf(h.instance.Engine, f.levels, &scenario.Spec{}); err != nil {
 		return err
 	}
 	h.began, h.earlier = time.Now(), maps.Clone(h.keeper.state.Spent)
@@ -355,29 +355,6 @@ func (h *hunter) count(b *bench, k *generate.Case, from *generate.Entry, d *done
 	return nil
 }
 
-// decided reports whether one of the oracles at least could judge the case, and whether all could. That nothing crashed is always known, and
-// counts only if nobody else judges.
-func (d *done) decided() (some, all bool) {
-	if d.Trouble != nil || d.Crashed {
-		return false, false
-	}
-	asked, known := 0, 0
-	count := func(knows bool) {
-		if asked++; knows {
-			known++
-		}
-	}
-	if d.judge {
-		count(!d.unseen())
-	}
-	for _, v := range d.rulings {
-		if v.Oracle != crash.Descriptor.Name {
-			count(v.Unknown == "")
-		}
-	}
-	return known > 0 || asked == 0, known == asked
-}
-
 // constraint reports whether an error is the violation of a constraint: the statement itself was understood.
 func constraint(e *answer.Error) bool {
 	return e != nil && (strings.HasPrefix(e.Code, "23") || strings.HasPrefix(e.SQLState, "23") || strings.HasPrefix(e.Code, "SQLITE_CONSTRAINT"))
@@ -503,11 +480,6 @@ func only(spec *scenario.Spec, keep func(*scenario.Step) bool) *scenario.Spec {
 	}
 	out.Permutations = []*scenario.Permutation{p}
 	return &out
-}
-
-// asksQueries reports whether an oracle judges single queries.
-func asksQueries(name string) bool {
-	return slices.ContainsFunc(judges, func(j judge) bool { return j.single && j.Name == name && name != crash.Descriptor.Name })
 }
 
 // alike counts how many findings there were that are probably the same bug, this one included. What single queries show is compared

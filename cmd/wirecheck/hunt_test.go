@@ -120,11 +120,11 @@ func hunterOn(t *testing.T, name, oracles, dir string) *hunter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &hunter{f: huntFlags{engine: name, tries: 300, limit: time.Minute, group: 5, limits: generate.DefaultLimits()}, began: time.Now()}
+	h := &hunter{c: silent(t), f: huntFlags{engine: name, tries: 300, limit: time.Minute, group: 5, limits: generate.DefaultLimits()}, began: time.Now()}
 	if h.keeper, err = openKeeper(dir, name, "", false); err != nil {
 		t.Fatal(err)
 	}
-	if h.arena, err = openArena(t.Context(), silent(t), name, p, time.Minute, false); err != nil {
+	if h.arena, err = openArena(t.Context(), name, p, h.c.judging(), time.Minute, false); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -132,7 +132,7 @@ func hunterOn(t *testing.T, name, oracles, dir string) *hunter {
 			t.Error(err)
 		}
 	})
-	if h.levels, err = h.r.levels(&scenario.Spec{}, h.instance.Engine); err != nil {
+	if h.levels, err = levelsOf(h.instance.Engine, nil, &scenario.Spec{}); err != nil {
 		t.Fatal(err)
 	}
 	return h

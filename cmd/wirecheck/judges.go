@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	mathrand "math/rand/v2"
 	"slices"
 	"strings"
@@ -99,12 +98,12 @@ var judges = []judge{
 	{
 		Oracle: serial.Descriptor, classes: []oracle.Class{oracle.Serial}, own: true, named: true,
 		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error) {
-			if b.config.Backend.Embedded { // what numbers rows is asked of catalogs that it does not have
-				return schedule.Verdict{Unknown: "serial does not know " + s.Product}, nil
-			}
 			counters, err := b.counters(ctx)
 			if err != nil {
 				return schedule.Verdict{}, err
+			}
+			if counters == nil {
+				return schedule.Verdict{Unknown: "serial does not know " + s.Product}, nil
 			}
 			return serial.Check(ctx, s, stage, serial.Options{Counters: counters})
 		},
@@ -129,7 +128,6 @@ type panel struct {
 	named     bool // the user asked for the isolation oracle by its name
 	all       bool // the user asked for all
 	judges    []judge
-	record    io.Writer // gets the history that the isolation oracle judges; nil: nobody does
 }
 
 // oracleNames lists all oracles.
@@ -384,4 +382,37 @@ func findLevel(d engine.Descriptor, name string) (engine.Level, error) {
 		known = append(known, l.History)
 	}
 	return engine.Level{}, fmt.Errorf("%s has no level %q: it has %s", d.Title, name, strings.Join(known, ", "))
+}
+
+// levelsOf are the levels at which a scenario is executed on a product: those that are named ("all" names every one), else those that the
+// scenario names and the product has, else the product's default.
+func levelsOf(d engine.Descriptor, named []string, spec *scenario.Spec) ([]engine.Level, error) {
+	if slices.Equal(named, []string{"all"}) {
+		return d.Levels, nil
+	}
+	names := named
+	if len(names) == 0 {
+		names = spec.Levels()
+	}
+	var levels []engine.Level
+	for _, name := range names {
+		l, err := findLevel(d, name)
+		if err != nil && len(named) == 0 {
+			continue // the scenario names levels of several products
+		}
+		if err != nil {
+			return nil, err
+		}
+		levels = append(levels, l)
+	}
+	if len(names) > 0 {
+		return levels, nil
+	}
+	l, err := findLevel(d, d.Default)
+	return []engine.Level{l}, err
+}
+
+// asksQueries reports whether an oracle judges single queries.
+func asksQueries(name string) bool {
+	return slices.ContainsFunc(judges, func(j judge) bool { return j.single && j.Name == name && name != crash.Descriptor.Name })
 }

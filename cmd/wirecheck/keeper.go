@@ -317,7 +317,7 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 	t := scenario.Target{Engine: h.instance.Engine.Name, Level: level.History}
 	b := &keptBug{
 		Signature: sign, Folder: k.free(string(f.Class), len(k.kept)+1), Engine: h.instance.Engine.Name, Version: h.instance.Version, Level: level.History,
-		Title: fmt.Sprintf("%s: %s", f.Class, f.Title()), Size: sizeOf(small), Seen: 1, Finding: f,
+		Title: fmt.Sprintf("%s: %s", f.Class, f.Title()), Size: small.Size(), Seen: 1, Finding: f,
 	}
 	if f.Difference != nil {
 		b.Hallmarks = hallmarks(small, []string{f.Difference.SQL})
@@ -325,7 +325,7 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 	k.kept = append(k.kept, b)
 	files := map[string]string{}
 	for name, spec := range map[string]*scenario.Spec{"case.spec": small, "original.spec": original} {
-		w := witness(spec, spec.Permutations[0], t, []string{f.Oracle}, h.c.seed)
+		w := spec.Reproducer(spec.Permutations[0], t, []string{f.Oracle}, h.c.seed)
 		text, err := w.Print()
 		if err != nil { // a } in SQL: the format has no way to write it
 			text = fmt.Sprintf("# %v\n", err)
@@ -415,7 +415,7 @@ func (k *keeper) keepFlaky(product string, spec *scenario.Spec, level engine.Lev
 	if k.state.Flaky > most {
 		return
 	}
-	text, err := witness(spec, spec.Permutations[0], scenario.Target{Engine: product, Level: level.History}, []string{f.Oracle}, seed).Print()
+	text, err := spec.Reproducer(spec.Permutations[0], scenario.Target{Engine: product, Level: level.History}, []string{f.Oracle}, seed).Print()
 	if err != nil {
 		return
 	}
@@ -435,7 +435,7 @@ func (k *keeper) keepBroken(product string, spec *scenario.Spec, level engine.Le
 	if k.state.Broken > most {
 		return
 	}
-	text, err := witness(spec, spec.Permutations[0], scenario.Target{Engine: product, Level: level.History}, strings.Split(oracles, ","), seed).Print()
+	text, err := spec.Reproducer(spec.Permutations[0], scenario.Target{Engine: product, Level: level.History}, strings.Split(oracles, ","), seed).Print()
 	if err != nil { // a } in SQL: the format has no way to write it
 		text = fmt.Sprintf("# %v\n", err)
 	}
@@ -464,19 +464,12 @@ func (k *keeper) printJSON(w io.Writer) error {
 	}{k.state, append([]*keptBug{}, k.kept...)})
 }
 
-// sizeOf says how small a case is.
-func sizeOf(spec *scenario.Spec) string {
-	sessions := map[int]bool{}
-	for _, ps := range spec.Permutations[0].Steps {
-		sessions[ps.Step.Session] = true
-	}
-	return fmt.Sprintf("%d sessions, %d statements, %d in the setup", len(sessions), len(spec.Permutations[0].Steps), len(spec.Setup))
-}
-
 // history executes a case behind a proxy that records what each statement read and wrote.
 func (h *hunter) history(ctx context.Context, spec *scenario.Spec, level engine.Level) (string, error) {
 	var text strings.Builder
-	b, err := openBench(ctx, h.c, h.instance, lab.Config{Level: level, Case: h.f.limit, Limits: shell.Limits{Stuck: arenaStuck}}, panel{isolation: true, record: &text})
+	o := h.options
+	o.record = &text
+	b, err := openBench(ctx, h.instance, lab.Config{Level: level, Case: h.f.limit, Limits: shell.Limits{Stuck: arenaStuck}}, panel{isolation: true}, o)
 	if err != nil {
 		return "", err
 	}

@@ -131,7 +131,7 @@ func (r *runner) matrixOf(ctx context.Context, name string, specs []*scenario.Sp
 	if err != nil {
 		return nil, err
 	}
-	levels, err := r.levels(&scenario.Spec{}, s.Engine)
+	levels, err := levelsOf(s.Engine, r.f.levels, &scenario.Spec{})
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (r *runner) matrixOf(ctx context.Context, name string, specs []*scenario.Sp
 
 // matrixAt executes the files at one level, in one database: the first permutation of each that is meant for it.
 func (r *runner) matrixAt(ctx context.Context, s *backends.Instance, level engine.Level, specs []*scenario.Spec) (cells []matrixCell, err error) {
-	b, err := openBench(ctx, r.c, s, lab.Config{Level: level, Case: r.f.limit}, panel{isolation: r.f.oracles != "none"})
+	b, err := openBench(ctx, s, lab.Config{Level: level, Case: r.f.limit}, panel{isolation: r.f.oracles != "none"}, r.c.judging())
 	if err != nil {
 		return nil, err
 	}

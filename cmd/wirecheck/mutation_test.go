@@ -74,7 +74,7 @@ func newMutation(t *testing.T, name string, p panel) *mutation {
 	}
 	m := &mutation{t: t, c: c, panel: p, benches: map[string]*bench{}}
 	m.in = fault.New(s.Engine, s.Target, describer(s.Engine))
-	m.hunter = &hunter{arena: &arena{c: c, instance: s}, f: huntFlags{limits: generate.DefaultLimits()}}
+	m.hunter = &hunter{arena: &arena{instance: s}, c: c, f: huntFlags{limits: generate.DefaultLimits()}}
 	spoiled := *s
 	spoiled.Engine = m.in.Backend()
 	m.instance = &spoiled
@@ -95,7 +95,7 @@ func (m *mutation) bench(level engine.Level) *bench {
 	if b == nil {
 		var err error
 		config := lab.Config{Level: level, Case: time.Minute, Reset: lab.Quick, Limits: shell.Limits{Stuck: arenaStuck}, Application: "mutation"}
-		if b, err = openBench(m.t.Context(), m.c, m.instance, config, m.panel); err != nil {
+		if b, err = openBench(m.t.Context(), m.instance, config, m.panel, m.c.judging()); err != nil {
 			m.t.Fatal(err)
 		}
 		b.sparing, b.attempts = true, *mutationTimes

@@ -30,7 +30,7 @@ func (r *runner) oracleMatrixOf(ctx context.Context, name string, specs []*scena
 	if err != nil {
 		return nil, err
 	}
-	levels, err := r.levels(&scenario.Spec{}, s.Engine)
+	levels, err := levelsOf(s.Engine, r.f.levels, &scenario.Spec{})
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (r *runner) oracleMatrixOf(ctx context.Context, name string, specs []*scena
 
 // oracleRowsAt executes the files at one level: the first permutation of each that is meant for it.
 func (r *runner) oracleRowsAt(ctx context.Context, s *backends.Instance, level engine.Level, p panel, specs []*scenario.Spec) (rows []*oracleRow, err error) {
-	b, err := openBench(ctx, r.c, s, lab.Config{Level: level, Case: r.f.limit}, p)
+	b, err := openBench(ctx, s, lab.Config{Level: level, Case: r.f.limit}, p, r.c.judging())
 	if err != nil {
 		return nil, err
 	}

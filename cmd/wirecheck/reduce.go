@@ -15,10 +15,7 @@ import (
 
 	"wirecheck/backends/engine"
 	"wirecheck/lab/reduce"
-	"wirecheck/lab/reduce/mysql"
-	"wirecheck/lab/reduce/postgres"
 	"wirecheck/lab/scenario"
-	"wirecheck/oracle"
 )
 
 // reduceFlags are the flags of wirecheck reduce.
@@ -121,7 +118,7 @@ func runReduce(ctx context.Context, c *common, f reduceFlags, path string) (err 
 		c.seed = seed
 	}
 	c.random()
-	a, err := openArena(ctx, c, name, p, f.limit, false)
+	a, err := openArena(ctx, name, p, c.judging(), f.limit, false)
 	if err != nil {
 		return err
 	}
@@ -130,7 +127,7 @@ func runReduce(ctx context.Context, c *common, f reduceFlags, path string) (err 
 	if err != nil {
 		return err
 	}
-	spec = witness(spec, spec.Permutations[f.permutation-1], scenario.Target{Engine: a.instance.Engine.Name, Level: level.History}, strings.Split(p.names(), ","), c.seed)
+	spec = spec.Reproducer(spec.Permutations[f.permutation-1], scenario.Target{Engine: a.instance.Engine.Name, Level: level.History}, strings.Split(p.names(), ","), c.seed)
 	found, err := a.find(ctx, spec, level, f.class)
 	if err != nil {
 		return err
@@ -155,7 +152,7 @@ func runReduce(ctx context.Context, c *common, f reduceFlags, path string) (err 
 	if e != nil {
 		return e
 	}
-	fmt.Fprintf(c.stderr, "%d candidates tried, %d taken in %v: %s\n", progress.Tried, progress.Taken, time.Since(began).Round(time.Second/10), sizeOf(small))
+	fmt.Fprintf(c.stderr, "%d candidates tried, %d taken in %v: %s\n", progress.Tried, progress.Taken, time.Since(began).Round(time.Second/10), small.Size())
 	switch {
 	case ctx.Err() != nil:
 		fmt.Fprintln(c.stderr, "wirecheck: interrupted; this is the best so far")
@@ -170,41 +167,6 @@ func runReduce(ctx context.Context, c *common, f reduceFlags, path string) (err 
 		return err
 	}
 	return replaceFile(f.out, []byte(text))
-}
-
-// errReduction ends a reduction whose time is over.
-var errReduction = errors.New("the time for a reduction is over")
-
-// reduce makes a case smaller as long as it shows the same finding, within a time, if that is not 0. The time ends between two
-// candidates: in the middle of one it would cost connections.
-func (a *arena) reduce(
-	ctx context.Context, spec *scenario.Spec, level engine.Level, found *oracle.Finding, tries int, within time.Duration, progress func(reduce.Progress),
-) (*scenario.Spec, reduce.Progress, error) {
-	began := time.Now()
-	describe := describer(a.instance.Engine)
-	o := reduce.Options{Tries: tries, Progress: progress, Split: func(sql string) []string {
-		statements, err := describe(sql)
-		if err != nil {
-			return []string{sql}
-		}
-		parts := make([]string, len(statements))
-		for i := range statements {
-			parts[i] = statements[i].Text
-		}
-		return parts
-	}}
-	switch a.instance.Engine.Protocol { // others have no parser that is ours
-	case engine.ProtocolPostgres:
-		o.Simpler = postgres.Simpler
-	case engine.ProtocolMySQL:
-		o.Simpler = mysql.New()
-	}
-	return reduce.Reduce(ctx, spec, func(ctx context.Context, candidate *scenario.Spec) (bool, error) {
-		if within > 0 && time.Since(began) > within {
-			return false, errReduction
-		}
-		return a.again(ctx, candidate, level, found, spec)
-	}, o)
 }
 
 // chosen are the oracles and the engine.
@@ -241,36 +203,4 @@ func (f *reduceFlags) levelOf(spec *scenario.Spec, d engine.Descriptor) (engine.
 		}
 	}
 	return findLevel(d, d.Default)
-}
-
-// find executes a case and gives a finding of it: of a class or name, or the first one that is more than permitted. It is nil if
-// there is none.
-func (a *arena) find(ctx context.Context, spec *scenario.Spec, level engine.Level, class string) (*oracle.Finding, error) {
-	b, err := a.bench(ctx, level)
-	if err != nil {
-		return nil, err
-	}
-	d, err := b.run(ctx, spec, spec.Permutations[0])
-	if err != nil {
-		return nil, err
-	}
-	var all []oracle.Finding
-	for _, v := range d.rulings {
-		all = append(all, v.findings...)
-	}
-	all = append(all, d.isolation.Findings...)
-	for i := range all {
-		f := &all[i]
-		if class != "" && !strings.EqualFold(class, string(f.Class)) && !strings.EqualFold(class, f.Title()) {
-			continue
-		}
-		if class == "" && f.Kind == oracle.KindPermitted || f.Difference != nil && f.Difference.Flaky {
-			continue
-		}
-		if d.Crashed || d.Hung {
-			return f, a.restart(ctx)
-		}
-		return f, nil
-	}
-	return nil, nil
 }

@@ -95,7 +95,7 @@ func TestSameSeedSameOutput(t *testing.T) {
 			if err := c.setUp(); err != nil {
 				t.Fatal(err)
 			}
-			b, err := openBench(t.Context(), c, s, lab.Config{Level: level}, panel{isolation: true})
+			b, err := openBench(t.Context(), s, lab.Config{Level: level}, panel{isolation: true}, c.judging())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,7 +122,7 @@ func TestSameSeedSameOutput(t *testing.T) {
 func schedules(t *testing.T, b *bench, c *common, s *backends.Instance, level engine.Level, spec *scenario.Spec) string {
 	t.Helper()
 	var out bytes.Buffer
-	p := printer{c: c, out: &out, spec: spec, instance: s, level: level}
+	p := printer{format: c.format, stdout: c.stdout, out: &out, spec: spec, instance: s, level: level}
 	p.begin()
 	n := 0
 	for _, mode := range []scenario.Mode{{Kind: scenario.KindRandom, N: 3}, {Kind: scenario.KindPCT, N: 2, Depth: 3}} {

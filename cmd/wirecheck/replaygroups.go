@@ -213,30 +213,11 @@ func (r *replayer) state(ctx context.Context, side engine.Conn, g *replay.Group,
 	if s.Counters, err = b.Counters(ctx, side); err != nil {
 		return fmt.Errorf("read counters: %w", err)
 	}
-	if s.Filled, err = filled(ctx, side, r.postgres()); err != nil {
-		return fmt.Errorf("read which columns counters fill: %w", err)
+	if s.Filled, err = b.NumberedColumns(ctx, side); err != nil {
+		return err
 	}
 	g.State = s
 	return nil
-}
-
-// filled gives the columns whose values come from counters.
-func filled(ctx context.Context, c engine.Conn, postgres bool) (map[string]bool, error) {
-	sql := "SELECT TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND EXTRA LIKE '%auto_increment%'"
-	if postgres {
-		sql = `SELECT c.relname, a.attname FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
-			LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-			WHERE c.oid >= 16384 AND a.attnum > 0 AND (a.attidentity <> '' OR pg_catalog.pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%')`
-	}
-	rows, err := engine.Query(ctx, c, sql)
-	if err != nil {
-		return nil, err
-	}
-	set := map[string]bool{}
-	for _, row := range rows {
-		set[strings.ToLower(string(row[0])+"."+string(row[1]))] = true
-	}
-	return set, nil
 }
 
 // definitions are those of the snapshot and then of the trace itself.
@@ -289,7 +270,7 @@ func (e *explorer) at(ctx context.Context, level engine.Level) (_ *lab.Lab, _ *b
 	config := lab.Config{Level: level, Case: e.r.f.limit, Reset: lab.Quick, Aside: e.r.postgres()}
 	config.Limits.Stuck = arenaStuck
 	if p.isolation || len(p.judges) > 0 {
-		if e.benches[level.History], err = openBench(ctx, e.r.c, e.r.instance, config, p); err != nil {
+		if e.benches[level.History], err = openBench(ctx, e.r.instance, config, p, e.r.c.judging()); err != nil {
 			return nil, nil, err
 		}
 		e.benches[level.History].attempts = 0
@@ -324,7 +305,7 @@ func (e *explorer) judges(ctx context.Context, level engine.Level, oracles []str
 	}
 	config := lab.Config{Level: level, Case: e.r.f.limit}
 	config.Limits.Stuck = arenaStuck
-	b, err := openBench(ctx, e.r.c, e.r.instance, config, p)
+	b, err := openBench(ctx, e.r.instance, config, p, e.r.c.judging())
 	if err != nil {
 		return nil, err
 	}
@@ -823,7 +804,7 @@ func (k *combination) printable(from *scenario.Spec, p *scenario.Permutation) (*
 // print makes the scenario file, and executes it as wirecheck run does: why says why it does not show what was found.
 func (k *combination) print(ctx context.Context, w *wrongRun, spec *scenario.Spec, p *scenario.Permutation) (why string, err error) {
 	spec, p = k.printable(spec, p)
-	out := witness(spec, p, scenario.Target{Engine: k.e.r.instance.Engine.Name, Level: k.level.History}, w.oracles, 0)
+	out := spec.Reproducer(p, scenario.Target{Engine: k.e.r.instance.Engine.Name, Level: k.level.History}, w.oracles, 0)
 	out.Header = []string{fmt.Sprintf("%s: %s of sessions %v of %s", strings.Join(w.Found, ", "), k.e.r.f.unit, w.Sessions, filepath.Base(k.e.r.path))}
 	for _, line := range w.Why {
 		out.Header = append(out.Header, prose.Line(line, 0))

@@ -81,6 +81,11 @@ work, 3 wirecheck could not decide.`,
 	return root
 }
 
+// judging is how the command's flags let cases be judged.
+func (c *common) judging() judging {
+	return judging{log: c.log, seed: c.seed, orders: c.orders}
+}
+
 // setUp checks the common flags and makes the logger.
 func (c *common) setUp() error {
 	if !slices.Contains(formats, c.format) {

@@ -228,7 +228,7 @@ func (r *runner) spec(ctx context.Context, spec *scenario.Spec) error {
 		if err != nil {
 			return err
 		}
-		levels, err := r.levels(spec, s.Engine)
+		levels, err := levelsOf(s.Engine, r.f.levels, spec)
 		if err != nil {
 			return err
 		}
@@ -248,9 +248,11 @@ func (r *runner) spec(ctx context.Context, spec *scenario.Spec) error {
 			}
 			whole = false
 			r.failed(spec, s, level, err)
-			if s, err = r.revive(ctx, name); err != nil {
+			delete(r.instances, name)
+			if s, err = s.Revive(ctx); err != nil {
 				return err
 			}
+			r.instances[name] = s
 		}
 		if whole {
 			if err := r.compare(spec, s, levels, out.Bytes()); err != nil {
@@ -269,51 +271,6 @@ func (r *runner) failed(spec *scenario.Spec, s *backends.Instance, level engine.
 	}
 }
 
-// revive starts a private server anew if it has died. A server of somebody else's is left as it is.
-func (r *runner) revive(ctx context.Context, name string) (*backends.Instance, error) {
-	s := r.instances[name]
-	if s.Server == nil {
-		return s, nil
-	}
-	select {
-	case <-s.Server.Done():
-	default:
-		if err := s.Answers(ctx); err == nil {
-			return s, nil
-		}
-	}
-	_ = s.Close() // it has died: that is no news
-	delete(r.instances, name)
-	return r.instance(ctx, name)
-}
-
-// levels are those at which a scenario is executed on a product.
-func (r *runner) levels(spec *scenario.Spec, d engine.Descriptor) ([]engine.Level, error) {
-	names := r.f.levels
-	if slices.Equal(names, []string{"all"}) {
-		return d.Levels, nil
-	}
-	if len(names) == 0 {
-		names = spec.Levels()
-	}
-	var levels []engine.Level
-	for _, name := range names {
-		l, err := findLevel(d, name)
-		if err != nil && len(r.f.levels) == 0 {
-			continue // the scenario names levels of several products
-		}
-		if err != nil {
-			return nil, err
-		}
-		levels = append(levels, l)
-	}
-	if len(names) > 0 {
-		return levels, nil
-	}
-	l, err := findLevel(d, d.Default)
-	return []engine.Level{l}, err
-}
-
 func (r *runner) targetOf(s *backends.Instance, l engine.Level) scenario.Target {
 	return scenario.Target{Engine: s.Engine.Name, Version: s.Version, Level: l.History}
 }
@@ -324,12 +281,16 @@ var errDied = errors.New("the server ended, or ended a connection, in the middle
 // atLevel executes all permutations of a file at one level.
 func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *backends.Instance, level engine.Level, out *bytes.Buffer) (err error) {
 	mode := r.mode(spec)
-	b, err := openBench(ctx, r.c, s, lab.Config{
+	o := r.c.judging()
+	if r.c.format == "isolationtester" {
+		o.database = "isolation_regression" // some of PostgreSQL's specs name it
+	}
+	b, err := openBench(ctx, s, lab.Config{
 		Level: level, Case: r.f.limit, Reset: r.resetFor(spec, mode),
 		// PostgreSQL's specs know their sessions by what pg_isolation_regress calls them.
 		Application: "isolation/" + strings.TrimSuffix(filepath.Base(spec.Name), ".spec"),
 		Keep:        r.c.format == "isolationtester",
-	}, r.panel(spec))
+	}, r.panel(spec), o)
 	if err != nil {
 		return err
 	}
@@ -339,7 +300,7 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *backends.I
 			err = errors.Join(err, e)
 		}
 	}()
-	p := printer{c: r.c, out: out, spec: spec, instance: s, level: level}
+	p := printer{format: r.c.format, stdout: r.c.stdout, out: out, spec: spec, instance: s, level: level}
 	p.begin()
 	count := runCount{Spec: spec.Name, Engine: s.Engine.Name, Version: s.Version, Level: level.History, Permutations: mode.String()}
 	choice := r.choice(spec, s, level, &count)
@@ -372,7 +333,7 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *backends.I
 		}
 	}
 	r.counts = append(r.counts, count)
-	return p.end(count)
+	return p.end(count.text())
 }
 
 // runCount says how many of the possible orders were run.

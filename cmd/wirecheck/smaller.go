@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"wirecheck/backends/engine"
+	"wirecheck/lab/reduce"
+	"wirecheck/lab/reduce/mysql"
+	"wirecheck/lab/reduce/postgres"
+	"wirecheck/lab/scenario"
+	"wirecheck/oracle"
+)
+
+// errReduction ends a reduction whose time is over.
+var errReduction = errors.New("the time for a reduction is over")
+
+// reduce makes a case smaller as long as it shows the same finding, within a time, if that is not 0. The time ends between two
+// candidates: in the middle of one it would cost connections.
+func (a *arena) reduce(
+	ctx context.Context, spec *scenario.Spec, level engine.Level, found *oracle.Finding, tries int, within time.Duration, progress func(reduce.Progress),
+) (*scenario.Spec, reduce.Progress, error) {
+	began := time.Now()
+	describe := describer(a.instance.Engine)
+	o := reduce.Options{Tries: tries, Progress: progress, Split: func(sql string) []string {
+		statements, err := describe(sql)
+		if err != nil {
+			return []string{sql}
+		}
+		parts := make([]string, len(statements))
+		for i := range statements {
+			parts[i] = statements[i].Text
+		}
+		return parts
+	}}
+	switch a.instance.Engine.Protocol { // others have no parser that is ours
+	case engine.ProtocolPostgres:
+		o.Simpler = postgres.Simpler
+	case engine.ProtocolMySQL:
+		o.Simpler = mysql.New()
+	}
+	return reduce.Reduce(ctx, spec, func(ctx context.Context, candidate *scenario.Spec) (bool, error) {
+		if within > 0 && time.Since(began) > within {
+			return false, errReduction
+		}
+		return a.again(ctx, candidate, level, found, spec)
+	}, o)
+}
+
+// find executes a case and gives a finding of it: of a class or name, or the first one that is more than permitted. It is nil if
+// there is none.
+func (a *arena) find(ctx context.Context, spec *scenario.Spec, level engine.Level, class string) (*oracle.Finding, error) {
+	b, err := a.bench(ctx, level)
+	if err != nil {
+		return nil, err
+	}
+	d, err := b.run(ctx, spec, spec.Permutations[0])
+	if err != nil {
+		return nil, err
+	}
+	var all []oracle.Finding
+	for _, v := range d.rulings {
+		all = append(all, v.findings...)
+	}
+	all = append(all, d.isolation.Findings...)
+	for i := range all {
+		f := &all[i]
+		if class != "" && !strings.EqualFold(class, string(f.Class)) && !strings.EqualFold(class, f.Title()) {
+			continue
+		}
+		if class == "" && f.Kind == oracle.KindPermitted || f.Difference != nil && f.Difference.Flaky {
+			continue
+		}
+		if d.Crashed || d.Hung {
+			return f, a.restart(ctx)
+		}
+		return f, nil
+	}
+	return nil, nil
+}

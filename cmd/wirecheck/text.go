@@ -1,0 +1,294 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"wirecheck/backends"
+	"wirecheck/backends/engine"
+	"wirecheck/history/prose"
+	"wirecheck/lab"
+	"wirecheck/lab/scenario"
+	"wirecheck/oracle"
+)
+
+// printer writes the results of one file at one level.
+type printer struct {
+	format   string
+	stdout   io.Writer
+	out      *bytes.Buffer // all that was written
+	spec     *scenario.Spec
+	instance *backends.Instance
+	level    engine.Level
+	shown    int // bytes of out that are on stdout
+}
+
+// unusedStep begins the one warning that isolationtester has too.
+const unusedStep = "unused step name: "
+
+func (p *printer) begin() {
+	p.shown = p.out.Len()
+	switch p.format {
+	case "text":
+		if p.out.Len() > 0 {
+			fmt.Fprintln(p.out)
+		}
+		fmt.Fprintf(p.out, "%s on %s at %s\n", filepath.Base(p.spec.Name), p.instance.Engine.Title, p.level.SQL)
+	case "isolationtester":
+		var unused []string
+		for _, w := range p.spec.Warnings {
+			if strings.HasPrefix(w.Text, unusedStep) {
+				unused = append(unused, w.Text+"\n")
+			}
+		}
+		slices.Sort(unused)
+		fmt.Fprint(p.out, strings.Join(unused, ""))
+		fmt.Fprintf(p.out, "Parsed test spec with %d sessions\n", len(p.spec.Sessions))
+	}
+}
+
+func (p *printer) permutation(n int, d *done, r caseReport) error {
+	switch p.format {
+	case "isolationtester":
+		if err := d.IsolationTester(p.out, p.spec); err != nil {
+			return err
+		}
+	case "text":
+		fmt.Fprintf(p.out, "\npermutation %d: %s\n", n, d.Permutation)
+		if err := d.Text(p.out, p.spec); err != nil {
+			return err
+		}
+		p.verdict(d, r)
+	}
+	return p.flush()
+}
+
+// flush shows what was written since the last time.
+func (p *printer) flush() error {
+	_, err := p.stdout.Write(p.out.Bytes()[p.shown:])
+	p.shown = p.out.Len()
+	if err != nil {
+		return fmt.Errorf("write the result: %w", err)
+	}
+	return nil
+}
+
+// refused prints a case whose setup the server refused, where the format has words for that.
+func (p *printer) refused(d *done) error {
+	if p.format != "isolationtester" || d.Result == nil {
+		return nil
+	}
+	return errors.Join(d.IsolationTester(p.out, p.spec), p.flush())
+}
+
+// end says how many of the possible orders were run, if there is a text for it.
+func (p *printer) end(text string) error {
+	if p.format == "text" && text != "" {
+		fmt.Fprintf(p.out, "\n%s\n", text)
+	}
+	return p.flush()
+}
+
+// verdict says what the oracles and the scenario's own conditions say.
+func (p *printer) verdict(d *done, r caseReport) {
+	for _, name := range r.Outcomes {
+		fmt.Fprintf(p.out, "outcome: %s\n", name)
+	}
+	if d.judge {
+		if len(d.isolation.Findings) == 0 && !d.unseen() && d.Trouble == nil {
+			fmt.Fprintln(p.out, "isolation: nothing found")
+		}
+		for i := range d.isolation.Findings {
+			p.finding(d, &d.isolation.Findings[i])
+		}
+		fmt.Fprintln(p.out, d.isolation.Coverage)
+	}
+	for _, v := range d.rulings {
+		p.ruling(v)
+	}
+	if r.Kept != "" {
+		fmt.Fprintf(p.out, "shown by: wirecheck run %s --engine %s\n", r.Kept, p.instance.Engine.Name)
+	}
+	if r.Unknown != "" {
+		fmt.Fprintf(p.out, "unknown: %s\n", r.Unknown)
+	}
+	for _, w := range r.Wrong {
+		fmt.Fprintf(p.out, "NOT AS EXPECTED: %s\n", w)
+	}
+}
+
+// finding tells of one finding in the words of the scenario: sessions and steps in place of transactions and statements,
+// since these have numbers that differ from run to run.
+func (p *printer) finding(d *done, f *oracle.Finding) {
+	blame := "allowed at this level"
+	if f.Promised {
+		blame = "promised not to happen at this level: a DBMS bug"
+	}
+	title := string(f.Class)
+	if f.Name != "" {
+		title = fmt.Sprintf("%s (%s)", f.Name, f.Class)
+	}
+	fmt.Fprintf(p.out, "isolation: %s, %s\n", title, blame)
+	for _, e := range f.Edges {
+		from, to := p.who(d, &f.Transactions[e.From], e.FromStatement), p.who(d, &f.Transactions[e.To], e.ToStatement)
+		_, row, _ := strings.Cut(e.Row.Table, ".") // the schema is the lab's own
+		if e.Name != "" {
+			row += " " + e.Name
+		}
+		var text string
+		switch e.Kind {
+		case oracle.EdgeWW:
+			text = fmt.Sprintf("%s wrote %s, then %s wrote it", from, row, to)
+		case oracle.EdgeWR:
+			text = fmt.Sprintf("%s wrote %s, and %s read that", from, row, to)
+		case oracle.EdgeRW:
+			text = fmt.Sprintf("%s read %s as it was before %s wrote it", from, row, to)
+		default:
+			text = fmt.Sprintf("%s came before %s (%s)", from, to, e.Kind)
+		}
+		fmt.Fprintf(p.out, "  %s (%s)\n", text, e.Kind)
+	}
+}
+
+// who names a transaction's session and the step that carries an edge.
+func (p *printer) who(d *done, t *oracle.Transaction, statement int) string {
+	session := d.watched.Session(t.Backend)
+	name := fmt.Sprintf("a transaction of backend %d", t.Backend)
+	if session >= 0 {
+		name = p.spec.Sessions[session].Name
+	}
+	for _, s := range t.Statements {
+		if s.N != statement || session < 0 {
+			continue
+		}
+		if step := stepOf(d, session, s); step != "" {
+			return name + " in " + step
+		}
+	}
+	return name
+}
+
+// stepOf finds the step that was a statement of a transaction: one with its text, at its place in a transaction of the
+// session. Where steps hold several statements the places are not known; then it is the first with its text.
+func stepOf(d *done, session int, s oracle.Statement) (step string) {
+	place := 0
+	for _, ev := range d.watched.Events {
+		if ev.Step.Session != session || ev.Kind != lab.Ran && ev.Kind != lab.Resumed {
+			continue
+		}
+		if !ev.Answer.Before.InTransaction() {
+			place = 0
+			if ev.Answer.After.InTransaction() {
+				continue // BEGIN has no number
+			}
+		}
+		place++
+		if s.SQL == "" || !strings.Contains(ev.Step.SQL, strings.TrimSpace(s.SQL)) {
+			continue
+		}
+		if place == s.N {
+			return ev.Step.Name
+		}
+		if step == "" {
+			step = ev.Step.Name
+		}
+	}
+	return step
+}
+
+// mostNotes is how many notes of an oracle are printed.
+const mostNotes = 10
+
+// ruling says what one re-executing oracle found.
+func (p *printer) ruling(v ruling) {
+	for i := range v.findings {
+		p.difference(v.Oracle, &v.findings[i])
+	}
+	if len(v.findings) == 0 && v.Unknown == "" {
+		fmt.Fprintf(p.out, "%s: nothing found\n", v.Oracle)
+	}
+	for i, note := range v.Notes {
+		if i == mostNotes {
+			fmt.Fprintf(p.out, "%s: left out: and %d more (--format json has all)\n", v.Oracle, len(v.Notes)-i)
+			break
+		}
+		fmt.Fprintf(p.out, "%s: left out: %s\n", v.Oracle, note)
+	}
+}
+
+// difference tells of one finding: what was expected by which rule, what was seen, and how often.
+func (p *printer) difference(name string, f *oracle.Finding) {
+	d := f.Difference
+	verdict := map[oracle.Kind]string{
+		oracle.KindViolation: "a DBMS bug", oracle.KindAnomaly: "allowed at this level", oracle.KindUnknown: "not decided",
+		oracle.KindPermitted: "permitted: " + d.Cause,
+	}[f.Kind]
+	if d.Flaky {
+		verdict = "flaky, " + verdict
+	}
+	fmt.Fprintf(p.out, "%s: %s (%s), %s\n", name, f.Title(), f.Class, verdict)
+	fmt.Fprintf(p.out, "  rule: %s\n", d.Rule)
+	if d.Step != "" {
+		fmt.Fprintf(p.out, "  step %s of %s: %s\n", d.Step, d.Session, prose.Line(d.SQL, 0))
+	}
+	if d.Table != "" {
+		fmt.Fprintf(p.out, "  table %s at the end\n", d.Table)
+	}
+	p.side("expected", d.Expected)
+	p.side("observed", d.Observed)
+	if len(d.Reference) > 0 {
+		fmt.Fprintln(p.out, "  expected of:")
+		for _, line := range d.Reference {
+			fmt.Fprintf(p.out, "    %s\n", prose.Line(line, 0))
+		}
+	}
+	if d.Reason != "" {
+		why := "explained by"
+		if f.Kind == oracle.KindPermitted {
+			why = "why it is permitted"
+		}
+		fmt.Fprintf(p.out, "  %s: %s\n", why, d.Reason)
+	}
+	if f.Source != "" {
+		fmt.Fprintf(p.out, "  source: %s\n", f.Source)
+	}
+	if d.Attempts > 0 {
+		fmt.Fprintf(p.out, "  seen again in %d of %d executions\n", d.Reproduced, d.Attempts)
+	}
+}
+
+// side prints one of the two results.
+func (p *printer) side(name string, s oracle.Side) {
+	var parts []string
+	if s.Text != "" {
+		parts = append(parts, s.Text)
+	}
+	if s.Columns != nil || s.Rows != nil {
+		rows := make([]string, len(s.Rows))
+		for i, row := range s.Rows {
+			values := make([]string, len(row))
+			for n, v := range row {
+				if values[n] = "NULL"; v != nil {
+					values[n] = *v
+				}
+			}
+			rows[i] = strings.Join(values, "|")
+		}
+		if len(rows) == 0 {
+			rows = []string{"no rows"}
+			if s.Omitted > 0 {
+				rows = []string{"nothing more"}
+			}
+		}
+		if s.Omitted > 0 {
+			rows = append(rows, fmt.Sprintf("besides %d that both have", s.Omitted))
+		}
+		parts = append(parts, strings.Join(rows, ", "))
+	}
+	fmt.Fprintf(p.out, "  %s: %s\n", name, strings.Join(parts, "; "))
+}

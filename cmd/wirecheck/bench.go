@@ -15,6 +15,7 @@ import (
 	"wirecheck/lab/scenario"
 	"wirecheck/live"
 	"wirecheck/oracle/crash"
+	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
 
 	dialect "wirecheck/rewrite/mysql"
@@ -176,13 +177,26 @@ func (b *bench) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permut
 		}
 	}
 	begun := time.Now()
-	r, err := b.execute(ctx, b.lab, spec, p, func() {})
+	r, err := b.again(ctx, spec, p)
 	b.spend(executionName, begun)
 	if d.Result = r; err != nil {
 		return d, err
 	}
 	d.rulings, err = b.rule(ctx, spec, p, r)
 	return d, err
+}
+
+// schedule gives what an execution did in the oracles' words.
+func (b *bench) schedule(spec *scenario.Spec, r *lab.Result) (*schedule.Schedule, error) {
+	return lab.NewStage(b.lab, b.version, b.describe).Schedule(spec, r)
+}
+
+// executes reports whether an oracle judges that executes something itself.
+func (b *bench) executes() bool { return len(b.panel.judges) > 0 }
+
+// again executes the case as it is for the oracles that execute something themselves.
+func (b *bench) again(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation) (*lab.Result, error) {
+	return b.execute(ctx, b.lab, spec, p, func() {})
 }
 
 // execute executes the case itself, as it is executed for all oracles and whenever a finding is confirmed.

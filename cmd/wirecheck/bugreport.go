@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"wirecheck/history/prose"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
+	"wirecheck/report"
 )
 
 // bugReport is the text for an issue tracker.
@@ -41,15 +41,15 @@ func bugReport(s *backends.Instance, spec *scenario.Spec, b *keptBug) string {
 		fmt.Fprintf(&w, "/* at the end */ %s;\n", sql)
 	}
 	fmt.Fprintf(&w, "```\n\nThe statements are submitted in this order; one that waits goes on as soon as it can.\n\n")
-	p := printer{out: new(bytes.Buffer)}
+	var sides strings.Builder
 	if f.Difference != nil {
 		d := f.Difference
 		if d.Step != "" {
 			fmt.Fprintf(&w, "The statement that differs: `%s` (%s)\n\n", prose.Line(d.SQL, 0), d.Session)
 		}
-		p.side("Expected", d.Expected)
-		p.side("Observed", d.Observed)
-		fmt.Fprintf(&w, "```\n%s```\n\n## Why it is wrong\n\n%s\n", p.out.String(), d.Rule)
+		report.Side(&sides, "Expected", d.Expected)
+		report.Side(&sides, "Observed", d.Observed)
+		fmt.Fprintf(&w, "```\n%s```\n\n## Why it is wrong\n\n%s\n", sides.String(), d.Rule)
 		if len(d.Reference) > 0 {
 			fmt.Fprintf(&w, "\nWhat is expected is what these statements give, one after the other:\n\n```sql\n%s\n```\n", strings.Join(d.Reference, "\n"))
 		}

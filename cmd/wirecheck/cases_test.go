@@ -63,7 +63,7 @@ func checkCase(t *testing.T, b *bench, spec *scenario.Spec, target scenario.Targ
 		t.Errorf("%s at %s: %v", spec.Name, target.Level, err)
 		return
 	}
-	report := verdictOf(spec, target, done)
+	report := done.report(spec, target)
 	want, says := spec.Observe(spec.Permutations[0], target)
 	switch {
 	case done.Trouble != nil || done.Crashed || len(report.Wrong) > 0:

@@ -328,7 +328,7 @@ func (h *hunter) count(b *bench, k *generate.Case, from *generate.Entry, d *done
 	var outcomes []string
 	some, all := d.decided()
 	if some {
-		executed, err := lab.NewStage(b.lab, b.version, b.describe).Schedule(k.Spec, d.Result)
+		executed, err := b.schedule(k.Spec, d.Result)
 		if err != nil {
 			return err
 		}

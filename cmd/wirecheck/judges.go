@@ -318,7 +318,7 @@ func (b *bench) confirm(ctx context.Context, spec *scenario.Spec, p *scenario.Pe
 	b.lab.Thorough(true)
 	defer b.lab.Thorough(false)
 	for range b.attempts {
-		r, err := b.execute(ctx, b.lab, spec, p, func() {})
+		r, err := b.again(ctx, spec, p)
 		if err != nil {
 			return err
 		}

@@ -175,7 +175,7 @@ func (r *runner) matrixAt(ctx context.Context, s *backends.Instance, level engin
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", spec.Name, err)
 			}
-			cell = cellOf(verdictOf(spec, t, done), done, spec.Outcomes(perm))
+			cell = cellOf(done.report(spec, t), done, spec.Outcomes(perm))
 			break
 		}
 		cells = append(cells, cell)

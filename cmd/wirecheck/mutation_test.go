@@ -384,7 +384,7 @@ func (m *mutation) oneFault(kind fault.Kind, i int, s *spoiled) {
 	}
 	b.around = spoil
 	defer func() { b.around = nil }()
-	execute := func() (*lab.Result, error) { return b.execute(m.t.Context(), b.lab, spec, perm, func() {}) }
+	execute := func() (*lab.Result, error) { return b.again(m.t.Context(), spec, perm) }
 	r, err := execute()
 	if !armed && err == nil {
 		return

@@ -93,7 +93,7 @@ func (r *runner) oracleRowsAt(ctx context.Context, s *backends.Instance, level e
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", spec.Name, err)
 			}
-			row := oracleRowOf(spec, verdictOf(spec, t, d), d)
+			row := oracleRowOf(spec, d.report(spec, t), d)
 			rows[i] = &row
 			break
 		}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
@@ -91,11 +93,7 @@ func TestSameSeedSameOutput(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := &common{format: "text", logLevel: "warn", stdout: io.Discard, stderr: io.Discard}
-			if err := c.setUp(); err != nil {
-				t.Fatal(err)
-			}
-			b, err := openBench(t.Context(), s, lab.Config{Level: level}, panel{isolation: true}, c.judging())
+			b, err := openBench(t.Context(), s, lab.Config{Level: level}, panel{isolation: true}, judging{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,15 +101,15 @@ func TestSameSeedSameOutput(t *testing.T) {
 			busy(t, 2)
 			want := ""
 			for n := range *repeats {
-				got := schedules(t, b, c, s, level, spec)
+				got := schedules(t, b, s, level, spec)
 				if n == 0 {
 					want = got
 					if strings.Count(got, "... waits") < 8 || !strings.Contains(strings.ToLower(got), "deadlock") {
 						t.Errorf("hardly anything happens:\n%s", got)
 					}
 				}
-				if line, g, w := firstDifference([]byte(got), []byte(want)); line > 0 {
-					t.Fatalf("run %d of %d differs in line %d:\n got %s\nwant %s\nthe whole of it:\n%s\n\nwanted:\n%s", n+1, *repeats, line, g, w, got, want)
+				if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")); diff != "" {
+					t.Fatalf("run %d of %d differs (-want +got):\n%s\nthe whole of it:\n%s\n\nwanted:\n%s", n+1, *repeats, diff, got, want)
 				}
 			}
 		})
@@ -119,10 +117,10 @@ func TestSameSeedSameOutput(t *testing.T) {
 }
 
 // schedules runs some random interleavings, always the same ones, and gives what is printed.
-func schedules(t *testing.T, b *bench, c *common, s *backends.Instance, level engine.Level, spec *scenario.Spec) string {
+func schedules(t *testing.T, b *bench, s *backends.Instance, level engine.Level, spec *scenario.Spec) string {
 	t.Helper()
 	var out bytes.Buffer
-	p := printer{format: c.format, stdout: c.stdout, out: &out, spec: spec, instance: s, level: level}
+	p := printer{format: "text", stdout: io.Discard, out: &out, spec: spec, instance: s, level: level}
 	p.begin()
 	n := 0
 	for _, mode := range []scenario.Mode{{Kind: scenario.KindRandom, N: 3}, {Kind: scenario.KindPCT, N: 2, Depth: 3}} {
@@ -132,7 +130,7 @@ func schedules(t *testing.T, b *bench, c *common, s *backends.Instance, level en
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := p.permutation(n, d, verdictOf(spec, scenario.Target{Engine: s.Engine.Name, Level: level.History}, d)); err != nil {
+			if err := p.permutation(n, d, d.report(spec, scenario.Target{Engine: s.Engine.Name, Level: level.History})); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -565,7 +565,7 @@ func (k *combination) judge(ctx context.Context, p *scenario.Permutation, texts 
 // judgeMarked asks whether an execution was serializable, and the oracles. The isolation oracle, which takes long, only names what values show,
 // and decides where they do not.
 func (k *combination) judgeMarked(ctx context.Context, p *scenario.Permutation, texts [][]string, result *lab.Result, captured bool, mark string) error {
-	if switches(p) == len(k.spec.Sessions)-1 && len(k.spec.Sessions) > 1 && (k.bench == nil || len(k.bench.panel.judges) == 0) {
+	if switches(p) == len(k.spec.Sessions)-1 && len(k.spec.Sessions) > 1 && (k.bench == nil || !k.bench.executes()) {
 		return nil // it is a serial order itself
 	}
 	spec, perm := k.with(texts, p)
@@ -574,7 +574,7 @@ func (k *combination) judgeMarked(ctx context.Context, p *scenario.Permutation, 
 	if err != nil {
 		return err
 	}
-	if len(j.Differences) == 0 && j.Unknown == "" && (k.bench == nil || len(k.bench.panel.judges) == 0) {
+	if len(j.Differences) == 0 && j.Unknown == "" && (k.bench == nil || !k.bench.executes()) {
 		return nil
 	}
 	if len(j.Differences) > 0 && k.masks.Doubts() {
@@ -600,7 +600,7 @@ func (k *combination) judgeMarked(ctx context.Context, p *scenario.Permutation, 
 		w.Why = append(w.Why, d.Text)
 		what += fmt.Sprint(d.Order, d.Session, d.Step, d.Table, ";")
 	}
-	if known := k.named[what]; known != nil && what != "" && (k.bench == nil || len(k.bench.panel.judges) == 0) {
+	if known := k.named[what]; known != nil && what != "" && (k.bench == nil || !k.bench.executes()) {
 		w.Found, w.Tables, w.oracles = slices.Clone(known.Found), slices.Clone(known.Tables), known.oracles
 	} else if err := k.name(ctx, spec, perm, w); err != nil {
 		return err

@@ -174,7 +174,7 @@ func readSpecs(c *common, paths []string) ([]*scenario.Spec, error) {
 			continue
 		}
 		for _, w := range spec.Warnings {
-			if c.format != "isolationtester" || !strings.HasPrefix(w.Text, unusedStep) { // there it is part of the result
+			if c.format != "isolationtester" || !strings.HasPrefix(w.Text, scenario.UnusedStep) { // there it is part of the result
 				fmt.Fprintln(c.stderr, "wirecheck: warning:", w)
 			}
 		}
@@ -318,7 +318,7 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *backends.I
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		report := verdictOf(spec, r.targetOf(s, level), done)
+		report := done.report(spec, r.targetOf(s, level))
 		report.Spec, report.Engine, report.Level, report.N = spec.Name, s.Engine.Name, level.History, count.Run
 		if err := r.keep(spec, perm, s, &report); err != nil {
 			return err

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-
 	"wirecheck/answer"
 	"wirecheck/lab"
 	"wirecheck/lab/scenario"
@@ -146,15 +144,4 @@ func resultOf(r answer.Result) resultJSON {
 		j.Rows = append(j.Rows, values)
 	}
 	return j
-}
-
-// printJSON writes everything.
-func (r *runner) printJSON() error {
-	e := json.NewEncoder(r.c.stdout)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(struct {
-		Runs  []runCount   `json:"runs"`
-		Cases []caseReport `json:"cases"`
-	}{append([]runCount{}, r.counts...), append([]caseReport{}, r.cases...)})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	"strings"
@@ -89,4 +90,15 @@ func (r *runner) junit() error {
 	}
 	_, err := fmt.Fprintln(r.c.stdout)
 	return err
+}
+
+// printJSON writes everything.
+func (r *runner) printJSON() error {
+	e := json.NewEncoder(r.c.stdout)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(struct {
+		Runs  []runCount   `json:"runs"`
+		Cases []caseReport `json:"cases"`
+	}{append([]runCount{}, r.counts...), append([]caseReport{}, r.cases...)})
 }

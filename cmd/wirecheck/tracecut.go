@@ -114,7 +114,7 @@ func (t *tableFinder) find(product, sql string) ([]string, bool) {
 	if f, ok := t.known[key]; ok {
 		return f.names, f.known
 	}
-	read := touches(postgres.Touches)
+	read := postgres.Touches
 	if trace.DialectOf(product) == trace.MySQL {
 		read = dialect.New(dialect.Flavor(product), rewrite.CaptureNative).Touches
 	}

@@ -46,8 +46,8 @@ func (d *done) unseen() bool {
 	return d.judge && len(d.isolation.Findings) == 0 && v.Exact+v.Approximate == 0 && v.Opaque > 0
 }
 
-// verdictOf compares what happened with what the scenario expects.
-func verdictOf(spec *scenario.Spec, t scenario.Target, d *done) caseReport {
+// report compares what happened with what the scenario expects.
+func (d *done) report(spec *scenario.Spec, t scenario.Target) caseReport {
 	r := caseReport{Permutation: d.Permutation.String(), Found: []string{}, Outcomes: []string{}, Marks: d.Marks, Crashed: d.Crashed, runJSON: jsonOf(spec, d)}
 	r.Findings, r.Rulings = slices.Clone(d.isolation.Findings), d.rulings
 	for i := range d.isolation.Findings {

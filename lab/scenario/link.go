@@ -2,6 +2,9 @@ package scenario
 
 import "strings"
 
+// UnusedStep begins the text of the one warning that isolationtester prints, too.
+const UnusedStep = "unused step name: "
+
 // link makes the checks that isolationtester makes after parsing (check_testspec in isolationtester.c) and replaces the
 // names in permutations by steps. Sessions of the same name are allowed there, so they are only warned about.
 func (p *parser) link() {
@@ -33,7 +36,7 @@ func (p *parser) link() {
 	for _, s := range p.spec.Sessions {
 		for _, st := range s.Steps {
 			if !used[st] {
-				p.warn(st.Pos, "unused step name: %s", st.Name)
+				p.warn(st.Pos, UnusedStep+"%s", st.Name)
 			}
 		}
 	}

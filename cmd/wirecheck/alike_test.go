@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"wirecheck/backends/engine"
+	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
 )
@@ -80,7 +81,7 @@ func TestKnownCause(t *testing.T) {
 func TestAlsoTold(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "found")
 	h := hunterOn(t, "mariadb", "troc,wss", dir)
-	level, err := findLevel(h.instance.Engine, "read committed")
+	level, err := panel.FindLevel(h.Instance.Engine, "read committed")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +91,7 @@ func TestAlsoTold(t *testing.T) {
 	}
 	tell := func(class string) {
 		t.Helper()
-		f, err := h.find(t.Context(), spec, level, class)
+		f, err := h.Find(t.Context(), spec, level, class)
 		if err != nil || f == nil {
 			t.Fatalf("%s: finding %v, error %v", class, f, err)
 		}

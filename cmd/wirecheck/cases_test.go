@@ -8,6 +8,7 @@ import (
 
 	"wirecheck/backends"
 	"wirecheck/lab"
+	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
 )
 
@@ -34,7 +35,7 @@ func TestCases(t *testing.T) {
 			}
 			n := 0
 			for _, level := range s.Engine.Levels {
-				b, err := openBench(t.Context(), s, lab.Config{Level: level}, panel{}, c.judging())
+				b, err := panel.Open(t.Context(), s, lab.Config{Level: level}, panel.Selection{}, c.judging())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -44,7 +45,7 @@ func TestCases(t *testing.T) {
 						n++
 					}
 				}
-				if err := b.close(t.Context()); err != nil {
+				if err := b.Close(t.Context()); err != nil {
 					t.Error(err)
 				}
 			}
@@ -56,14 +57,14 @@ func TestCases(t *testing.T) {
 }
 
 // checkCase executes one case and compares.
-func checkCase(t *testing.T, b *bench, spec *scenario.Spec, target scenario.Target) {
+func checkCase(t *testing.T, b *panel.Panel, spec *scenario.Spec, target scenario.Target) {
 	t.Helper()
-	done, err := b.run(t.Context(), spec, spec.Permutations[0])
+	done, err := b.Run(t.Context(), spec, spec.Permutations[0])
 	if err != nil {
 		t.Errorf("%s at %s: %v", spec.Name, target.Level, err)
 		return
 	}
-	report := done.report(spec, target)
+	report := done.Report(spec, target)
 	want, says := spec.Observe(spec.Permutations[0], target)
 	switch {
 	case done.Trouble != nil || done.Crashed || len(report.Wrong) > 0:
@@ -74,7 +75,7 @@ func checkCase(t *testing.T, b *bench, spec *scenario.Spec, target scenario.Targ
 		for _, sql := range spec.Raw() {
 			twin.Setup = append(twin.Setup, scenario.Block{SQL: sql})
 		}
-		other, err := b.run(t.Context(), &twin, spec.Permutations[0])
+		other, err := b.Run(t.Context(), &twin, spec.Permutations[0])
 		if err != nil {
 			t.Errorf("%s at %s, without metadata: %v", spec.Name, target.Level, err)
 			return
@@ -88,7 +89,7 @@ func checkCase(t *testing.T, b *bench, spec *scenario.Spec, target scenario.Targ
 }
 
 // answers are what the steps returned: rows without regard to their order, or the error's code.
-func answers(d *done) string {
+func answers(d *panel.Judgement) string {
 	var lines []string
 	for _, ev := range d.Events {
 		if ev.Answer.Err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/lab"
+	"wirecheck/lab/panel"
 	"wirecheck/live"
 	"wirecheck/oracle"
 	"wirecheck/oracle/isolation"
@@ -122,7 +123,7 @@ func TestAgreement(t *testing.T) {
 		{"somebody's own", true, nil, 0, ""},
 	}
 	for _, test := range tests {
-		d := &done{judge: true, isolation: live.Result{Findings: test.findings, Coverage: isolation.Coverage{Exact: 1, Predicates: test.predicates}}}
+		d := &panel.Judgement{Judged: true, Isolation: live.Result{Findings: test.findings, Coverage: isolation.Coverage{Exact: 1, Predicates: test.predicates}}}
 		if got, why := agreement(test.outcome, test.through, d); got != test.want {
 			t.Errorf("%s, let through %v, found %v: %s (%s), want %s", test.outcome, test.through, test.findings, got, why, test.want)
 		}

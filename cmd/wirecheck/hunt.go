@@ -18,6 +18,7 @@ import (
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
 	"wirecheck/lab/generate"
+	"wirecheck/lab/panel"
 	"wirecheck/lab/reduce"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
@@ -71,7 +72,7 @@ work.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.engine, "engine", "", "where to hunt: a name (private server) or a URL")
-	flags.StringVar(&f.oracles, "oracle", "all", "oracles that judge: "+oracleNames()+", all")
+	flags.StringVar(&f.oracles, "oracle", "all", "oracles that judge: "+panel.OracleNames()+", all")
 	flags.StringSliceVar(&f.levels, "level", []string{"all"}, "isolation levels, one after the other")
 	flags.DurationVar(&f.duration, "duration", 0, "how long to hunt; 0: until --cases or Ctrl-C")
 	flags.IntVar(&f.cases, "cases", 0, "how many cases; 0: until --duration or Ctrl-C")
@@ -97,7 +98,7 @@ work.`,
 
 // hunter is a hunt under way.
 type hunter struct {
-	*arena
+	*panel.Executor
 	c       *common
 	f       huntFlags
 	levels  []engine.Level
@@ -120,7 +121,7 @@ func runHunt(ctx context.Context, c *common, f huntFlags) (err error) {
 	if f.engine == "" {
 		return errors.New("hunt needs --engine: a name such as mariadb, which starts a private server, or a URL")
 	}
-	p, err := seat(f.oracles)
+	p, err := panel.Select(f.oracles)
 	if err != nil {
 		return err
 	}
@@ -133,11 +134,11 @@ func runHunt(ctx context.Context, c *common, f huntFlags) (err error) {
 	}
 	c.random()
 	h.keeper.state.Seed = c.seed
-	if h.arena, err = openArena(ctx, f.engine, p, c.judging(), f.limit, !f.limits.Defines()); err != nil {
+	if h.Executor, err = panel.OpenExecutor(ctx, f.engine, p, c.judging(), f.limit, !f.limits.Defines()); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, h.close(ctx)) }()
-	if h.levels, err = levelsOf(h.instance.Engine, f.levels, &scenario.Spec{}); err != nil {
+	defer func() { err = errors.Join(err, h.Close(ctx)) }()
+	if h.levels, err = panel.Levels(h.Instance.Engine, f.levels, &scenario.Spec{}); err != nil {
 		return err
 	}
 	h.began, h.earlier = time.Now(), maps.Clone(h.keeper.state.Spent)
@@ -209,7 +210,7 @@ func random(seed uint64, n int) func(int) int {
 
 // database makes a database, and a generator for cases on it.
 func (h *hunter) database(base generate.Base) (*generate.Generator, *generate.Database, error) {
-	g, err := generate.New(generate.Dialect(h.instance.Engine.Name), h.f.limits, random(h.c.seed, base.Group|base.Attempt<<40))
+	g, err := generate.New(generate.Dialect(h.Instance.Engine.Name), h.f.limits, random(h.c.seed, base.Group|base.Attempt<<40))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -226,17 +227,17 @@ func (h *hunter) metadata(base generate.Base) (string, error) {
 	for _, st := range db.Setup {
 		setup = append(setup, st.SQL)
 	}
-	return radar.Abstract(setup, radar.Options{Describe: describer(h.instance.Engine), Define: definer(h.instance.Engine)}), nil
+	return radar.Abstract(setup, radar.Options{Describe: panel.Describer(h.Instance.Engine), Define: panel.Definer(h.Instance.Engine)}), nil
 }
 
 // asks reports whether case i is a list of queries, if an oracle of single queries judges: the first of each database and every fifth one after
 // it, since a list takes about as long as a case for all of the others; every second one if no others judge.
 func (h *hunter) asks(i int) bool {
 	every := 5
-	if !h.panel.isolation && !slices.ContainsFunc(h.panel.judges, func(j judge) bool { return !j.single }) {
+	if !h.Selection.Isolation && !slices.ContainsFunc(h.Selection.Judges, func(j panel.Judge) bool { return !j.Single }) {
 		every = 2
 	}
-	return h.f.queries > 0 && i%h.f.group%every == 0 && slices.ContainsFunc(h.panel.judges, func(j judge) bool { return asksQueries(j.Name) })
+	return h.f.queries > 0 && i%h.f.group%every == 0 && slices.ContainsFunc(h.Selection.Judges, func(j panel.Judge) bool { return panel.AsksQueries(j.Name) })
 }
 
 // watchedShare is the most that watched executions may take of a hunt's time, as one in so many, where others judge, too. With a proxy in
@@ -245,7 +246,7 @@ const watchedShare = 5
 
 // watched reports whether the isolation oracle is to judge the next case.
 func (h *hunter) watched() bool {
-	return h.spentOn(isolationName) <= time.Since(h.began)/watchedShare
+	return h.spentOn(panel.IsolationName) <= time.Since(h.began)/watchedShare
 }
 
 // spentOn is how long an oracle has taken in this run.
@@ -261,13 +262,13 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 	}
 	h.here = nil
 	level := h.levels[i/h.f.group%len(h.levels)]
-	within, cancel := h.bounded(ctx)
+	within, cancel := h.Bounded(ctx)
 	defer cancel()
-	d, asks := &done{}, h.asks(i)
-	b, err := h.bench(within, level)
+	d, asks := &panel.Judgement{}, h.asks(i)
+	b, err := h.At(within, level)
 	if err == nil {
-		defer b.only(func(j judge) bool { return j.single || !asks }, !asks && h.watched())()
-		d, err = b.run(within, k.Spec, k.Spec.Permutations[0])
+		defer b.Only(func(j panel.Judge) bool { return j.Single || !asks }, !asks && h.watched())()
+		d, err = b.Run(within, k.Spec, k.Spec.Permutations[0])
 	}
 	s := &h.keeper.state
 	var refused *answer.Error
@@ -288,17 +289,17 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 		return err
 	}
 	if d.Crashed || d.Hung {
-		return h.crashed(ctx, k.Spec, level, d, h.fate(ctx, d, nil))
+		return h.crashed(ctx, k.Spec, level, d, h.Fate(ctx, d, nil))
 	}
-	for _, v := range d.rulings {
-		for n := range v.findings {
-			if err := h.found(ctx, k.Spec, level, &v.findings[n]); err != nil {
+	for _, v := range d.Rulings {
+		for n := range v.Findings {
+			if err := h.found(ctx, k.Spec, level, &v.Findings[n]); err != nil {
 				return err
 			}
 		}
 	}
-	for n := range d.isolation.Findings {
-		f := &d.isolation.Findings[n]
+	for n := range d.Isolation.Findings {
+		f := &d.Isolation.Findings[n]
 		if !f.Promised {
 			continue
 		}
@@ -306,9 +307,9 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 		switch {
 		case err != nil:
 			return err
-		case repeated < attempts:
+		case repeated < panel.Attempts:
 			s.Flaky++
-			h.keeper.keepFlaky(h.instance.Engine.Name, k.Spec, level, f, h.c.seed)
+			h.keeper.keepFlaky(h.Instance.Engine.Name, k.Spec, level, f, h.c.seed)
 			continue
 		}
 		if err := h.found(ctx, k.Spec, level, f); err != nil {
@@ -319,16 +320,16 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 }
 
 // count adds what a case was like. What its execution did counts only if somebody could judge it: else it would seem tested.
-func (h *hunter) count(b *bench, k *generate.Case, from *generate.Entry, d *done) error {
+func (h *hunter) count(b *panel.Panel, k *generate.Case, from *generate.Entry, d *panel.Judgement) error {
 	s := &h.keeper.state
-	for oracle, spent := range h.spent {
+	for oracle, spent := range h.Spent {
 		s.Spent[oracle] += spent
-		delete(h.spent, oracle)
+		delete(h.Spent, oracle)
 	}
 	var outcomes []string
-	some, all := d.decided()
+	some, all := d.Decided()
 	if some {
-		executed, err := b.schedule(k.Spec, d.Result)
+		executed, err := b.Schedule(k.Spec, d.Result)
 		if err != nil {
 			return err
 		}
@@ -346,7 +347,7 @@ func (h *hunter) count(b *bench, k *generate.Case, from *generate.Entry, d *done
 		}
 	}
 	unknown := d.Trouble != nil
-	for _, v := range d.rulings {
+	for _, v := range d.Rulings {
 		unknown = unknown || v.Unknown != ""
 	}
 	if unknown {
@@ -365,15 +366,15 @@ const mostFails = 3
 
 // broken handles a case that could not be executed, or judged, to its end. The server may be the reason: that is a finding. If it is
 // not, the case is kept apart with what went wrong, and the hunt goes on, on a fresh server.
-func (h *hunter) broken(ctx context.Context, spec *scenario.Spec, level engine.Level, d *done, err error) error {
-	if h.instance.Server == nil {
+func (h *hunter) broken(ctx context.Context, spec *scenario.Spec, level engine.Level, d *panel.Judgement, err error) error {
+	if h.Instance.Server == nil {
 		return err
 	}
 	if d.Result == nil {
 		d.Result = &lab.Result{}
 	}
 	d.Trouble = err
-	if fate := h.fate(ctx, d, err); fate != "" {
+	if fate := h.Fate(ctx, d, err); fate != "" {
 		return h.crashed(ctx, spec, level, d, fate)
 	}
 	if h.fails++; h.fails == mostFails {
@@ -382,22 +383,22 @@ func (h *hunter) broken(ctx context.Context, spec *scenario.Spec, level engine.L
 	h.c.log.Error().Str("engine", h.f.engine).Err(err).Msg("a case could not be judged; it is kept in broken/")
 	s := &h.keeper.state
 	s.Cases, s.Unknown, s.Broken = s.Cases+1, s.Unknown+1, s.Broken+1
-	h.keeper.keepBroken(h.instance.Engine.Name, spec, level, h.panel.names(), h.c.seed, err)
-	return h.restart(ctx)
+	h.keeper.keepBroken(h.Instance.Engine.Name, spec, level, h.Selection.Names(), h.c.seed, err)
+	return h.Restart(ctx)
 }
 
 // crashed keeps a crash or a hang, and starts the server again.
-func (h *hunter) crashed(ctx context.Context, spec *scenario.Spec, level engine.Level, d *done, fate string) error {
+func (h *hunter) crashed(ctx context.Context, spec *scenario.Spec, level engine.Level, d *panel.Judgement, fate string) error {
 	f := crash.Check(&schedule.Schedule{Level: level.History, Crashed: true, Hung: fate == oracle.NameHang, Trouble: fmt.Sprint(d.Trouble)}).Findings[0]
-	for _, v := range d.rulings {
-		for i := range v.findings {
-			if v.findings[i].Class == oracle.Crash && v.findings[i].Name == fate {
-				f = v.findings[i]
+	for _, v := range d.Rulings {
+		for i := range v.Findings {
+			if v.Findings[i].Class == oracle.Crash && v.Findings[i].Name == fate {
+				f = v.Findings[i]
 			}
 		}
 	}
 	h.c.log.Warn().Str("engine", h.f.engine).Err(d.Trouble).Str("what", fate).Msg("the server is started again")
-	if err := h.restart(ctx); err != nil {
+	if err := h.Restart(ctx); err != nil {
 		return err
 	}
 	h.keeper.state.Crashes++
@@ -405,14 +406,14 @@ func (h *hunter) crashed(ctx context.Context, spec *scenario.Spec, level engine.
 	if err != nil {
 		return err
 	}
-	f.Difference.Attempts, f.Difference.Reproduced, f.Difference.Flaky = attempts, repeated, repeated < attempts
+	f.Difference.Attempts, f.Difference.Reproduced, f.Difference.Flaky = panel.Attempts, repeated, repeated < panel.Attempts
 	return h.found(ctx, spec, level, &f)
 }
 
 // repeats counts how often a finding is there again.
 func (h *hunter) repeats(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding) (n int, err error) {
-	for range attempts {
-		again, err := h.again(ctx, spec, level, f, spec)
+	for range panel.Attempts {
+		again, err := h.Shows(ctx, spec, level, f, spec)
 		if err != nil {
 			return n, err
 		}
@@ -432,7 +433,7 @@ func seldom(n int) bool { return n <= 3 || n&(n-1) == 0 }
 // focused is the case with nothing but the statement that differs, or else with the writes around it too, if that shows the finding: of a
 // long list of queries, one is enough most of the time.
 func (h *hunter) focused(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding) (*scenario.Spec, error) {
-	if !asksQueries(f.Oracle) || f.Difference == nil || f.Difference.Step == "" {
+	if !panel.AsksQueries(f.Oracle) || f.Difference == nil || f.Difference.Step == "" {
 		return spec, nil
 	}
 	for _, keep := range []func(*scenario.Step) bool{
@@ -440,7 +441,7 @@ func (h *hunter) focused(ctx context.Context, spec *scenario.Spec, level engine.
 		func(st *scenario.Step) bool { return st.Name == f.Difference.Step || !reads.MatchString(st.SQL) },
 	} {
 		candidate := only(spec, keep)
-		shows, err := h.again(ctx, candidate, level, f, spec)
+		shows, err := h.Shows(ctx, candidate, level, f, spec)
 		if err != nil && ctx.Err() == nil {
 			return nil, err
 		}
@@ -486,7 +487,7 @@ func only(spec *scenario.Spec, keep func(*scenario.Step) bool) *scenario.Spec {
 // with the reduced bugs; of what schedules show, little can be told before it is reduced.
 func (h *hunter) alike(spec *scenario.Spec, f *oracle.Finding) int {
 	key := coarseSignature(f)
-	if asksQueries(f.Oracle) {
+	if panel.AsksQueries(f.Oracle) {
 		i := slices.IndexFunc(h.keeper.kept, func(b *keptBug) bool { return b.Seen > 0 && b.explains(spec, f) })
 		if i < 0 {
 			return 1
@@ -507,7 +508,7 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 		return nil
 	case d != nil && d.Flaky:
 		s.Flaky++
-		h.keeper.keepFlaky(h.instance.Engine.Name, spec, level, f, h.c.seed)
+		h.keeper.keepFlaky(h.Instance.Engine.Name, spec, level, f, h.c.seed)
 		return nil
 	}
 	s.Findings++
@@ -521,7 +522,7 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 		return nil
 	}
 	begun := time.Now()
-	defer func() { s.Spent[reductionName] += time.Since(begun); clear(h.spent) }()
+	defer func() { s.Spent[reductionName] += time.Since(begun); clear(h.Spent) }()
 	tries := h.f.tries
 	switch f.Name {
 	case oracle.NameCrash:
@@ -533,8 +534,8 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 	if err != nil {
 		return err
 	}
-	small, _, err := h.reduce(ctx, begin, level, f, tries, h.f.reduction, h.reducing)
-	if err != nil && ctx.Err() == nil && !errors.Is(err, errReduction) {
+	small, _, err := h.Reduce(ctx, begin, level, f, tries, h.f.reduction, h.reducing)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, panel.ErrTime) {
 		return err
 	}
 	evidence := f
@@ -563,7 +564,7 @@ type reducedBug struct {
 // the same one, tells the same bug, and it is noted with that.
 func (h *hunter) alsoTold(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding) (bool, error) {
 	for _, r := range h.here {
-		shows, err := h.again(ctx, r.small, level, f, spec)
+		shows, err := h.Shows(ctx, r.small, level, f, spec)
 		if err != nil {
 			return false, err
 		}
@@ -582,20 +583,20 @@ func (h *hunter) evidence(ctx context.Context, small *scenario.Spec, level engin
 	if f.Name == oracle.NameCrash || f.Name == oracle.NameHang || f.Difference == nil {
 		return nil, nil
 	}
-	ctx, cancel := h.bounded(ctx)
+	ctx, cancel := h.Bounded(ctx)
 	defer cancel()
-	b, err := h.bench(ctx, level)
+	b, err := h.At(ctx, level)
 	if err != nil {
 		return nil, err
 	}
-	defer b.only(func(j judge) bool { return j.Name == f.Oracle }, false)()
-	d, err := b.run(ctx, small, small.Permutations[0])
+	defer b.Only(func(j panel.Judge) bool { return j.Name == f.Oracle }, false)()
+	d, err := b.Run(ctx, small, small.Permutations[0])
 	if err != nil {
 		return nil, err
 	}
-	for _, v := range d.rulings {
-		for i := range v.findings {
-			if g := &v.findings[i]; g.Class == f.Class && g.Name == f.Name && g.Kind == f.Kind {
+	for _, v := range d.Rulings {
+		for i := range v.Findings {
+			if g := &v.Findings[i]; g.Class == f.Class && g.Name == f.Name && g.Kind == f.Kind {
 				return g, nil
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"wirecheck/backends"
 	"wirecheck/history"
 	"wirecheck/lab/generate"
+	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
 )
@@ -47,7 +48,7 @@ func silent(t *testing.T) *common {
 func TestHunterKeeps(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "found")
 	h := hunterOn(t, "mariadb", "troc", dir)
-	level, err := findLevel(h.instance.Engine, "read committed")
+	level, err := panel.FindLevel(h.Instance.Engine, "read committed")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,7 @@ func TestHunterKeeps(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		f, err := h.find(t.Context(), spec, level, "troc")
+		f, err := h.Find(t.Context(), spec, level, "troc")
 		if err != nil || f == nil {
 			t.Fatalf("finding %v, error %v", f, err)
 		}
@@ -108,7 +109,7 @@ func TestHunterKeeps(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(dir, "troc-001", "reproduce.sh")); err != nil || info.Mode().Perm()&0o100 == 0 {
 		t.Errorf("reproduce.sh: %v", err)
 	}
-	if again, err := h.find(t.Context(), small, level, "troc"); err != nil || again == nil {
+	if again, err := h.Find(t.Context(), small, level, "troc"); err != nil || again == nil {
 		t.Errorf("the small case shows %v, error %v", again, err)
 	}
 }
@@ -116,7 +117,7 @@ func TestHunterKeeps(t *testing.T) {
 // hunterOn makes a hunter on a private server, without a loop.
 func hunterOn(t *testing.T, name, oracles, dir string) *hunter {
 	t.Helper()
-	p, err := seat(oracles)
+	p, err := panel.Select(oracles)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,15 +125,15 @@ func hunterOn(t *testing.T, name, oracles, dir string) *hunter {
 	if h.keeper, err = openKeeper(dir, name, "", false); err != nil {
 		t.Fatal(err)
 	}
-	if h.arena, err = openArena(t.Context(), name, p, h.c.judging(), time.Minute, false); err != nil {
+	if h.Executor, err = panel.OpenExecutor(t.Context(), name, p, h.c.judging(), time.Minute, false); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := h.close(context.Background()); err != nil {
+		if err := h.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
-	if h.levels, err = levelsOf(h.instance.Engine, nil, &scenario.Spec{}); err != nil {
+	if h.levels, err = panel.Levels(h.Instance.Engine, nil, &scenario.Spec{}); err != nil {
 		t.Fatal(err)
 	}
 	return h
@@ -146,7 +147,7 @@ func TestHunterSurvives(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	dead := h.instance.Server
+	dead := h.Instance.Server
 	if err := dead.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +155,7 @@ func TestHunterSurvives(t *testing.T) {
 	if err := h.oneCase(t.Context(), 3); err != nil {
 		t.Fatal(err)
 	}
-	if h.instance.Server == dead {
+	if h.Instance.Server == dead {
 		t.Error("no new server was started")
 	}
 	if err := h.oneCase(t.Context(), 4); err != nil {

@@ -9,11 +9,12 @@ import (
 	"strings"
 
 	"wirecheck/backends"
+	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
 )
 
 // keep writes the scenario that shows what was found in a permutation, and tells the command.
-func (r *runner) keep(spec *scenario.Spec, p *scenario.Permutation, s *backends.Instance, report *caseReport) error {
+func (r *runner) keep(spec *scenario.Spec, p *scenario.Permutation, s *backends.Instance, report *panel.CaseReport) error {
 	if len(report.Findings) == 0 {
 		return nil
 	}

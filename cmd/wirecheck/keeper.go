@@ -17,6 +17,7 @@ import (
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
 	"wirecheck/lab/generate"
+	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
 	"wirecheck/scheduler/shell"
@@ -303,7 +304,7 @@ func (k *keeper) writeFolder(p pendingFolder) error {
 
 // keep writes a distinct bug, or counts one that is there.
 func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.Spec, level engine.Level, f *oracle.Finding) (*keptBug, error) {
-	sign := signature(h.instance.Engine, small, f)
+	sign := signature(h.Instance.Engine, small, f)
 	if k.known[sign] {
 		return nil, nil
 	}
@@ -314,9 +315,9 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 		}
 	}
 	k.state.Seen[sign]++
-	t := scenario.Target{Engine: h.instance.Engine.Name, Level: level.History}
+	t := scenario.Target{Engine: h.Instance.Engine.Name, Level: level.History}
 	b := &keptBug{
-		Signature: sign, Folder: k.free(string(f.Class), len(k.kept)+1), Engine: h.instance.Engine.Name, Version: h.instance.Version, Level: level.History,
+		Signature: sign, Folder: k.free(string(f.Class), len(k.kept)+1), Engine: h.Instance.Engine.Name, Version: h.Instance.Version, Level: level.History,
 		Title: fmt.Sprintf("%s: %s", f.Class, f.Title()), Size: small.Size(), Seen: 1, Finding: f,
 	}
 	if f.Difference != nil {
@@ -337,9 +338,9 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 		return nil, err
 	}
 	files["finding.json"] = string(finding) + "\n"
-	files["report.md"] = bugReport(h.instance, small, b)
+	files["report.md"] = bugReport(h.Instance, small, b)
 	files["reproduce.sh"] = fmt.Sprintf("#!/bin/sh\n# Shows it on a fresh private server, or on the one whose URL is given.\nexec wirecheck run \"$(dirname \"$0\")/case.spec\" --engine \"${1:-%s}\" --level %q --oracle %s\n", h.f.engine, level.History, f.Oracle)
-	if h.instance.Engine.Embedded { // no proxy, no history
+	if h.Instance.Engine.Embedded { // no proxy, no history
 	} else if files["history.jsonl"], err = h.history(ctx, small, level); err != nil {
 		files["history.jsonl"] = ""
 		h.c.log.Warn().Err(err).Str("folder", b.Folder).Msg("the history could not be recorded")
@@ -467,13 +468,13 @@ func (k *keeper) printJSON(w io.Writer) error {
 // history executes a case behind a proxy that records what each statement read and wrote.
 func (h *hunter) history(ctx context.Context, spec *scenario.Spec, level engine.Level) (string, error) {
 	var text strings.Builder
-	o := h.options
-	o.record = &text
-	b, err := openBench(ctx, h.instance, lab.Config{Level: level, Case: h.f.limit, Limits: shell.Limits{Stuck: arenaStuck}}, panel{isolation: true}, o)
+	o := h.Options
+	o.Record = &text
+	b, err := panel.Open(ctx, h.Instance, lab.Config{Level: level, Case: h.f.limit, Limits: shell.Limits{Stuck: panel.StuckLimit}}, panel.Selection{Isolation: true}, o)
 	if err != nil {
 		return "", err
 	}
-	_, err = b.run(ctx, spec, spec.Permutations[0])
-	err = errors.Join(err, b.close(ctx)) // which writes what is left
+	_, err = b.Run(ctx, spec, spec.Permutations[0])
+	err = errors.Join(err, b.Close(ctx)) // which writes what is left
 	return text.String(), err
 }

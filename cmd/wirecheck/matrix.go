@@ -13,6 +13,7 @@ import (
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
+	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
 )
@@ -89,7 +90,7 @@ func (r *runner) matrix(ctx context.Context, specs []*scenario.Spec) error {
 		}
 		if d != nil {
 			fmt.Fprintf(&out, "## %s (`%s`)\n\nNot installed. What installs it: `%s`\n", d.Title, name, d.Install)
-		} else if len(r.panel(&scenario.Spec{}).judges) > 0 {
+		} else if len(r.panel(&scenario.Spec{}).Judges) > 0 {
 			list, err := r.oracleMatrixOf(ctx, name, specs, &out)
 			if err != nil {
 				return err
@@ -131,7 +132,7 @@ func (r *runner) matrixOf(ctx context.Context, name string, specs []*scenario.Sp
 	if err != nil {
 		return nil, err
 	}
-	levels, err := levelsOf(s.Engine, r.f.levels, &scenario.Spec{})
+	levels, err := panel.Levels(s.Engine, r.f.levels, &scenario.Spec{})
 	if err != nil {
 		return nil, err
 	}
@@ -158,11 +159,11 @@ func (r *runner) matrixOf(ctx context.Context, name string, specs []*scenario.Sp
 
 // matrixAt executes the files at one level, in one database: the first permutation of each that is meant for it.
 func (r *runner) matrixAt(ctx context.Context, s *backends.Instance, level engine.Level, specs []*scenario.Spec) (cells []matrixCell, err error) {
-	b, err := openBench(ctx, s, lab.Config{Level: level, Case: r.f.limit}, panel{isolation: r.f.oracles != "none"}, r.c.judging())
+	b, err := panel.Open(ctx, s, lab.Config{Level: level, Case: r.f.limit}, panel.Selection{Isolation: r.f.oracles != "none"}, r.c.judging())
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, b.close(ctx)) }()
+	defer func() { err = errors.Join(err, b.Close(ctx)) }()
 	t := r.targetOf(s, level)
 	for _, spec := range specs {
 		r.c.progressf("%s, %s, %s", filepath.Base(spec.Name), s.Engine.Title, level.SQL)
@@ -171,11 +172,11 @@ func (r *runner) matrixAt(ctx context.Context, s *backends.Instance, level engin
 			if !spec.For(perm, t) {
 				continue
 			}
-			done, err := b.run(ctx, spec, perm)
+			done, err := b.Run(ctx, spec, perm)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", spec.Name, err)
 			}
-			cell = cellOf(done.report(spec, t), done, spec.Outcomes(perm))
+			cell = cellOf(done.Report(spec, t), done, spec.Outcomes(perm))
 			break
 		}
 		cells = append(cells, cell)
@@ -185,7 +186,7 @@ func (r *runner) matrixAt(ctx context.Context, s *backends.Instance, level engin
 }
 
 // cellOf compares what the results show with what the oracle found.
-func cellOf(report caseReport, d *done, outcomes []scenario.Outcome) matrixCell {
+func cellOf(report panel.CaseReport, d *panel.Judgement, outcomes []scenario.Outcome) matrixCell {
 	if d.Trouble != nil {
 		return matrixCell{results: "unknown: " + d.Trouble.Error()}
 	}
@@ -194,7 +195,7 @@ func cellOf(report caseReport, d *done, outcomes []scenario.Outcome) matrixCell 
 	if !through {
 		cell.results = "prevented: " + prevention(d.Events)
 	}
-	if !d.judge {
+	if !d.Judged {
 		return cell
 	}
 	cell.oracle = "nothing"
@@ -205,7 +206,7 @@ func cellOf(report caseReport, d *done, outcomes []scenario.Outcome) matrixCell 
 		cell.verdict, cell.why = disagrees, strings.Join(report.Wrong, ", ")
 		return cell
 	}
-	if d.unseen() {
+	if d.Unseen() {
 		cell.oracle, cell.verdict, cell.why = notJudged, "", "nothing seen"
 		return cell
 	}
@@ -217,12 +218,12 @@ func cellOf(report caseReport, d *done, outcomes []scenario.Outcome) matrixCell 
 
 // agreement compares what the results say of one of the Hermitage scenarios with what the oracle found. Anomalies of other
 // kinds may be there besides: what a scenario is about is not all that happens in it. The scenarios' expect lines name them.
-func agreement(outcome string, through bool, d *done) (verdict, why string) {
+func agreement(outcome string, through bool, d *panel.Judgement) (verdict, why string) {
 	p, known := phenomena[outcome]
 	if !known {
 		return "", ""
 	}
-	found := slices.ContainsFunc(d.isolation.Findings, func(f oracle.Finding) bool {
+	found := slices.ContainsFunc(d.Isolation.Findings, func(f oracle.Finding) bool {
 		is, ok := oracle.PhenomenonOf(f.Class, f.Name)
 		return ok && is == p.is
 	})
@@ -231,7 +232,7 @@ func agreement(outcome string, through bool, d *done) (verdict, why string) {
 		return agrees, ""
 	case found:
 		return disagrees, fmt.Sprintf("the results do not show %s", outcome)
-	case p.predicate && d.isolation.Coverage.Predicates > 0:
+	case p.predicate && d.Isolation.Coverage.Predicates > 0:
 		return notJudged, "predicates"
 	}
 	return disagrees, fmt.Sprintf("the results show %s, which should be reported as %s", outcome, p.is)

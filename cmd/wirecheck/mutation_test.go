@@ -21,6 +21,7 @@ import (
 	"wirecheck/internal/fault"
 	"wirecheck/lab"
 	"wirecheck/lab/generate"
+	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
 	"wirecheck/scheduler/shell"
@@ -38,7 +39,7 @@ var (
 // TestMutation measures the oracles on generated cases: what share of known faults each of them finds, and that none finds anything
 // in a correct server. docs/lab/mutation.md says how the faults are made and what the tables say; make mutation runs it in full.
 func TestMutation(t *testing.T) {
-	p, err := seat(*mutationOracles)
+	p, err := panel.Select(*mutationOracles)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,28 +61,28 @@ type mutation struct {
 	c        *common
 	instance *backends.Instance
 	in       *fault.Injector
-	panel    panel
-	hunter   *hunter           // makes the cases, as hunt does
-	benches  map[string]*bench // by level
-	folder   string            // of cases that were found without a fault
+	panel    panel.Selection
+	hunter   *hunter                 // makes the cases, as hunt does
+	benches  map[string]*panel.Panel // by level
+	folder   string                  // of cases that were found without a fault
 }
 
-func newMutation(t *testing.T, name string, p panel) *mutation {
+func newMutation(t *testing.T, name string, p panel.Selection) *mutation {
 	c := &common{stdout: t.Output(), stderr: t.Output(), noProgress: true, seed: *mutationSeed}
 	s, err := backends.Open(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &mutation{t: t, c: c, panel: p, benches: map[string]*bench{}}
-	m.in = fault.New(s.Engine, s.Target, describer(s.Engine))
-	m.hunter = &hunter{arena: &arena{instance: s}, c: c, f: huntFlags{limits: generate.DefaultLimits()}}
+	m := &mutation{t: t, c: c, panel: p, benches: map[string]*panel.Panel{}}
+	m.in = fault.New(s.Engine, s.Target, panel.Describer(s.Engine))
+	m.hunter = &hunter{Executor: &panel.Executor{Instance: s}, c: c, f: huntFlags{limits: generate.DefaultLimits()}}
 	spoiled := *s
 	spoiled.Engine = m.in.Backend()
 	m.instance = &spoiled
 	t.Cleanup(func() {
 		var errs []error
 		for _, b := range m.benches {
-			errs = append(errs, b.close(context.Background()))
+			errs = append(errs, b.Close(context.Background()))
 		}
 		if err := errors.Join(append(errs, s.Close())...); err != nil {
 			t.Error(err)
@@ -90,15 +91,15 @@ func newMutation(t *testing.T, name string, p panel) *mutation {
 	return m
 }
 
-func (m *mutation) bench(level engine.Level) *bench {
+func (m *mutation) bench(level engine.Level) *panel.Panel {
 	b := m.benches[level.History]
 	if b == nil {
 		var err error
-		config := lab.Config{Level: level, Case: time.Minute, Reset: lab.Quick, Limits: shell.Limits{Stuck: arenaStuck}, Application: "mutation"}
-		if b, err = openBench(m.t.Context(), m.instance, config, m.panel, m.c.judging()); err != nil {
+		config := lab.Config{Level: level, Case: time.Minute, Reset: lab.Quick, Limits: shell.Limits{Stuck: panel.StuckLimit}, Application: "mutation"}
+		if b, err = panel.Open(m.t.Context(), m.instance, config, m.panel, m.c.judging()); err != nil {
 			m.t.Fatal(err)
 		}
-		b.sparing, b.attempts = true, *mutationTimes
+		b.Sparing, b.Attempts = true, *mutationTimes
 		m.benches[level.History] = b
 	}
 	return b
@@ -158,7 +159,7 @@ func (ts tallies) of(name string) *mutationTally {
 
 // count adds what was said of one case, and gives the findings that are not permitted. Without a fault, the server's own bugs are
 // counted apart if they are known bugs of the server (testdata/cases, testdata/found), which the finding's cause says; with one they may be the fault.
-func (ts tallies) count(d *done, faulty bool) (found []oracle.Finding) {
+func (ts tallies) count(d *panel.Judgement, faulty bool) (found []oracle.Finding) {
 	note := func(name string, findings []oracle.Finding, unknown string) {
 		t := ts.of(name)
 		flaky, solid := false, false
@@ -187,17 +188,17 @@ func (ts tallies) count(d *done, faulty bool) (found []oracle.Finding) {
 			t.why[unknown]++
 		}
 	}
-	if d.judge {
+	if d.Judged {
 		// An anomaly that the level allows is no sign of a fault.
-		promised := slices.DeleteFunc(slices.Clone(d.isolation.Findings), func(f oracle.Finding) bool { return !f.Promised })
+		promised := slices.DeleteFunc(slices.Clone(d.Isolation.Findings), func(f oracle.Finding) bool { return !f.Promised })
 		unseen := ""
-		if d.unseen() {
+		if d.Unseen() {
 			unseen = "not all statements were seen"
 		}
-		note(isolationName, promised, unseen)
+		note(panel.IsolationName, promised, unseen)
 	}
-	for _, v := range d.rulings {
-		note(v.Oracle, v.findings, v.Unknown)
+	for _, v := range d.Rulings {
+		note(v.Oracle, v.Findings, v.Unknown)
 	}
 	return found
 }
@@ -219,7 +220,7 @@ func (m *mutation) clean(out *strings.Builder) {
 				m.t.Fatalf("%s: %d of %d cases came to no end", level.SQL, given-1-cases, given-1)
 			}
 			spec, perm := m.generated(i, cleanGroup)
-			d, err := b.run(m.t.Context(), spec, perm)
+			d, err := b.Run(m.t.Context(), spec, perm)
 			if m.executed(d.Result, err, fmt.Sprintf("case %d at %s", i, level.SQL)) == nil {
 				continue
 			}
@@ -227,8 +228,8 @@ func (m *mutation) clean(out *strings.Builder) {
 			for _, f := range all.count(d, false) {
 				m.keep(spec, level, i, &f)
 			}
-			for _, v := range d.rulings {
-				for _, f := range v.findings {
+			for _, v := range d.Rulings {
+				for _, f := range v.Findings {
 					if f.Difference != nil && f.Difference.Cause != "" {
 						word := map[bool]string{true: "permitted, ", false: "known bug, "}[f.Kind == oracle.KindPermitted]
 						reasons[word+f.Difference.Cause] = fmt.Sprintf("%s (%s)", f.Difference.Reason, f.Source)
@@ -269,7 +270,7 @@ var stepName = regexp.MustCompile(`\bs[0-9]+_[0-9]+\b`)
 // mostReasons bounds how many reasons for what is unknown are printed: some name a statement.
 const mostReasons = 15
 
-func (m *mutation) oracles() []string { return strings.Split(m.panel.names(), ",") }
+func (m *mutation) oracles() []string { return strings.Split(m.panel.Names(), ",") }
 
 func mutationCounted(list map[string]int) string {
 	var parts []string
@@ -338,7 +339,7 @@ func (m *mutation) faults(out *strings.Builder) {
 		total += s.any
 		fmt.Fprintf(os.Stderr, "%s, %s: fired in %d cases of %d, visible in %d, found in %d\n", m.instance.Engine.Title, kind, s.fired, s.tried, s.visible, s.any)
 	}
-	executing := slices.ContainsFunc(m.panel.judges, func(j judge) bool { return j.Name != "crash" })
+	executing := slices.ContainsFunc(m.panel.Judges, func(j panel.Judge) bool { return j.Name != "crash" })
 	if executing && total == 0 && *mutationFaults > 0 {
 		m.t.Error("no fault was found by any oracle")
 	}
@@ -382,9 +383,9 @@ func (m *mutation) oneFault(kind fault.Kind, i int, s *spoiled) {
 		}
 		return errors.Join(execute(), m.in.Disarm())
 	}
-	b.around = spoil
-	defer func() { b.around = nil }()
-	execute := func() (*lab.Result, error) { return b.again(m.t.Context(), spec, perm) }
+	b.Around = spoil
+	defer func() { b.Around = nil }()
+	execute := func() (*lab.Result, error) { return b.Again(m.t.Context(), spec, perm) }
 	r, err := execute()
 	if !armed && err == nil {
 		return
@@ -395,13 +396,13 @@ func (m *mutation) oneFault(kind fault.Kind, i int, s *spoiled) {
 		return
 	}
 	s.fired++
-	b.around = nil
+	b.Around = nil
 	truth, err := execute()
 	if truth = m.executed(truth, err, what); truth == nil || text(m.t, r, spec) == text(m.t, truth, spec) {
 		return
 	}
-	b.around = spoil
-	d, err := b.run(m.t.Context(), spec, perm)
+	b.Around = spoil
+	d, err := b.Run(m.t.Context(), spec, perm)
 	if m.executed(d.Result, err, what+" ("+effect+")") == nil {
 		return
 	}
@@ -418,8 +419,8 @@ func (m *mutation) oneFault(kind fault.Kind, i int, s *spoiled) {
 }
 
 // undecided lists the oracles that could not decide, and why.
-func undecided(d *done) (list []string) {
-	for _, v := range d.rulings {
+func undecided(d *panel.Judgement) (list []string) {
+	for _, v := range d.Rulings {
 		if v.Unknown != "" {
 			list = append(list, v.Oracle+": unknown: "+v.Unknown)
 		}

@@ -12,6 +12,7 @@ import (
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
+	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
 )
@@ -30,16 +31,16 @@ func (r *runner) oracleMatrixOf(ctx context.Context, name string, specs []*scena
 	if err != nil {
 		return nil, err
 	}
-	levels, err := levelsOf(s.Engine, r.f.levels, &scenario.Spec{})
+	levels, err := panel.Levels(s.Engine, r.f.levels, &scenario.Spec{})
 	if err != nil {
 		return nil, err
 	}
 	var columns []string
 	p := r.panel(&scenario.Spec{})
-	if columns = nil; p.isolation {
-		columns = append(columns, isolationName)
+	if columns = nil; p.Isolation {
+		columns = append(columns, panel.IsolationName)
 	}
-	for _, j := range p.judges {
+	for _, j := range p.Judges {
 		columns = append(columns, j.Name)
 	}
 	rows := map[*scenario.Spec][]string{}
@@ -75,12 +76,12 @@ func (r *runner) oracleMatrixOf(ctx context.Context, name string, specs []*scena
 }
 
 // oracleRowsAt executes the files at one level: the first permutation of each that is meant for it.
-func (r *runner) oracleRowsAt(ctx context.Context, s *backends.Instance, level engine.Level, p panel, specs []*scenario.Spec) (rows []*oracleRow, err error) {
-	b, err := openBench(ctx, s, lab.Config{Level: level, Case: r.f.limit}, p, r.c.judging())
+func (r *runner) oracleRowsAt(ctx context.Context, s *backends.Instance, level engine.Level, p panel.Selection, specs []*scenario.Spec) (rows []*oracleRow, err error) {
+	b, err := panel.Open(ctx, s, lab.Config{Level: level, Case: r.f.limit}, p, r.c.judging())
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, b.close(ctx)) }()
+	defer func() { err = errors.Join(err, b.Close(ctx)) }()
 	rows = make([]*oracleRow, len(specs))
 	t := r.targetOf(s, level)
 	for i, spec := range specs {
@@ -89,11 +90,11 @@ func (r *runner) oracleRowsAt(ctx context.Context, s *backends.Instance, level e
 			if !spec.For(perm, t) {
 				continue
 			}
-			d, err := b.run(ctx, spec, perm)
+			d, err := b.Run(ctx, spec, perm)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", spec.Name, err)
 			}
-			row := oracleRowOf(spec, d.report(spec, t), d)
+			row := oracleRowOf(spec, d.Report(spec, t), d)
 			rows[i] = &row
 			break
 		}
@@ -104,7 +105,7 @@ func (r *runner) oracleRowsAt(ctx context.Context, s *backends.Instance, level e
 
 // oracleRowOf says what each oracle says, and whether those that the scenario names speak where the results show what they should
 // speak of. Elsewhere only what is permitted may be said.
-func oracleRowOf(spec *scenario.Spec, report caseReport, d *done) oracleRow {
+func oracleRowOf(spec *scenario.Spec, report panel.CaseReport, d *panel.Judgement) oracleRow {
 	row := oracleRow{results: "nothing wrong", cells: map[string]string{}}
 	shown := slices.DeleteFunc(slices.Clone(report.Outcomes), func(o string) bool { return o == "correct" })
 	if d.Trouble != nil {
@@ -126,19 +127,19 @@ func oracleRowOf(spec *scenario.Spec, report caseReport, d *done) oracleRow {
 		switch {
 		case named && len(shown) > 0 && !speaks:
 			row.wrong = append(row.wrong, name+" should speak")
-		case bug && len(shown) == 0 && d.Trouble == nil && name != isolationName:
+		case bug && len(shown) == 0 && d.Trouble == nil && name != panel.IsolationName:
 			row.wrong = append(row.wrong, name+" should not speak")
 		}
 	}
-	if d.judge {
+	if d.Judged {
 		unknown := ""
-		if d.unseen() {
+		if d.Unseen() {
 			unknown = "nothing seen"
 		}
-		say(isolationName, d.isolation.Findings, unknown)
+		say(panel.IsolationName, d.Isolation.Findings, unknown)
 	}
-	for _, v := range d.rulings {
-		say(v.Oracle, v.findings, v.Unknown)
+	for _, v := range d.Rulings {
+		say(v.Oracle, v.Findings, v.Unknown)
 	}
 	return row
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wirecheck/backends/engine"
+	"wirecheck/lab/panel"
 	"wirecheck/lab/reduce"
 	"wirecheck/lab/scenario"
 )
@@ -118,34 +119,34 @@ func runReduce(ctx context.Context, c *common, f reduceFlags, path string) (err 
 		c.seed = seed
 	}
 	c.random()
-	a, err := openArena(ctx, name, p, c.judging(), f.limit, false)
+	a, err := panel.OpenExecutor(ctx, name, p, c.judging(), f.limit, false)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, a.close(ctx)) }()
-	level, err := f.levelOf(spec, a.instance.Engine)
+	defer func() { err = errors.Join(err, a.Close(ctx)) }()
+	level, err := f.levelOf(spec, a.Instance.Engine)
 	if err != nil {
 		return err
 	}
-	spec = spec.Reproducer(spec.Permutations[f.permutation-1], scenario.Target{Engine: a.instance.Engine.Name, Level: level.History}, strings.Split(p.names(), ","), c.seed)
-	found, err := a.find(ctx, spec, level, f.class)
+	spec = spec.Reproducer(spec.Permutations[f.permutation-1], scenario.Target{Engine: a.Instance.Engine.Name, Level: level.History}, strings.Split(p.Names(), ","), c.seed)
+	found, err := a.Find(ctx, spec, level, f.class)
 	if err != nil {
 		return err
 	}
 	if found == nil {
-		fmt.Fprintf(c.stderr, "wirecheck: nothing is found in %s on %s at %s: there is nothing to keep while it is made smaller\n", path, a.instance.Engine.Title, level.SQL)
+		fmt.Fprintf(c.stderr, "wirecheck: nothing is found in %s on %s at %s: there is nothing to keep while it is made smaller\n", path, a.Instance.Engine.Title, level.SQL)
 		return exitUnknown
 	}
 	fmt.Fprintf(c.stderr, "keeping: %s: %s (%s)\n", found.Oracle, found.Title(), found.Class)
 	began := time.Now()
-	small, progress, err := a.reduce(ctx, spec, level, found, f.budget.tries, f.budget.time, func(p reduce.Progress) {
+	small, progress, err := a.Reduce(ctx, spec, level, found, f.budget.tries, f.budget.time, func(p reduce.Progress) {
 		if c.progressDue(time.Second / 4) {
 			c.progressf("%s: %d tried, %d taken in %v: %d sessions, %d steps, %d in the setup, %d bytes", p.Pass, p.Tried, p.Taken,
 				time.Since(began).Round(time.Second), p.Sessions, p.Steps, p.Setup, p.Bytes)
 		}
 	})
 	c.clearProgress()
-	if err != nil && ctx.Err() == nil && !errors.Is(err, errReduction) {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, panel.ErrTime) {
 		return err
 	}
 	text, e := small.Print()
@@ -170,14 +171,14 @@ func runReduce(ctx context.Context, c *common, f reduceFlags, path string) (err 
 }
 
 // chosen are the oracles and the engine.
-func (f *reduceFlags) chosen(spec *scenario.Spec) (panel, string, error) {
+func (f *reduceFlags) chosen(spec *scenario.Spec) (panel.Selection, string, error) {
 	list := f.oracles
 	if list == "" {
 		if list = strings.Join(spec.Oracles(), ","); list == "" {
 			list = "all"
 		}
 	}
-	p, err := seat(list)
+	p, err := panel.Select(list)
 	if err != nil {
 		return p, "", err
 	}
@@ -195,12 +196,12 @@ func (f *reduceFlags) chosen(spec *scenario.Spec) (panel, string, error) {
 // levelOf is the level: the flag's, the case's first that the product has, or the product's default.
 func (f *reduceFlags) levelOf(spec *scenario.Spec, d engine.Descriptor) (engine.Level, error) {
 	if f.level != "" {
-		return findLevel(d, f.level)
+		return panel.FindLevel(d, f.level)
 	}
 	for _, name := range spec.Levels() {
-		if l, err := findLevel(d, name); err == nil {
+		if l, err := panel.FindLevel(d, name); err == nil {
 			return l, nil
 		}
 	}
-	return findLevel(d, d.Default)
+	return panel.FindLevel(d, d.Default)
 }

@@ -14,6 +14,7 @@ import (
 
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
+	"wirecheck/lab/panel"
 	"wirecheck/lab/replay"
 	"wirecheck/lab/scenario"
 	"wirecheck/live"
@@ -93,7 +94,7 @@ work, 3 wirecheck could not decide.`,
 	flags.StringVar(&f.until, "until", "", "leave out what began at this time or later: "+timeForms)
 	flags.StringVar(&f.database, "database", "", "database of the capture to replay (default: the one with the most statements)")
 	flags.StringArrayVar(&f.session, "session-sql", nil, "statement that each session begins with, as in 'SET search_path = shop'; repeatable")
-	flags.StringVar(&f.oracles, "oracle", isolationName, "oracles that judge: "+oracleNames()+", all, none")
+	flags.StringVar(&f.oracles, "oracle", panel.IsolationName, "oracles that judge: "+panel.OracleNames()+", all, none")
 	ordersFlag(flags, c)
 	flags.StringVar(&f.interleavings, "interleavings", "", "also run transactions in other orders: random:N, pct:N,D, all")
 	flags.IntVar(&f.window, "window", 20, "combine transactions with fewer than this many others between them")
@@ -113,7 +114,7 @@ func (f *replayFlags) check() error {
 	if _, err := replay.ParseOrder(f.order); err != nil {
 		return err
 	}
-	if _, err := seat(f.oracles); err != nil {
+	if _, err := panel.Select(f.oracles); err != nil {
 		return err
 	}
 	if f.unit != "transaction" && f.unit != "request" {
@@ -235,11 +236,11 @@ func (r *replayer) prepare(ctx context.Context) (err error) {
 	if err := r.accounts(ctx); err != nil {
 		return err
 	}
-	p, err := seat(r.f.oracles)
+	p, err := panel.Select(r.f.oracles)
 	if err != nil {
 		return err
 	}
-	if p.isolation {
+	if p.Isolation {
 		if r.lens, err = live.Open(ctx, r.c.log, r.instance.Engine, r.instance.Target, nil); err != nil {
 			return err
 		}
@@ -360,7 +361,7 @@ func (r *replayer) config() (replay.Config, error) {
 	}
 	r.left = map[string]int{}
 	c := replay.Config{
-		Backend: r.instance.Engine, Target: r.target, Side: r.target, Describe: replay.Describe(describer(r.instance.Engine)), Order: order, Speed: r.f.speed,
+		Backend: r.instance.Engine, Target: r.target, Side: r.target, Describe: replay.Describe(panel.Describer(r.instance.Engine)), Order: order, Speed: r.f.speed,
 		Limits: replay.Limits{Statement: r.f.limit}, Confined: !r.private(), Until: until,
 		Keep: func(id uint64, s *trace.Session) bool {
 			if !r.filter.keeps(id, s) {
@@ -433,7 +434,7 @@ func (r *replayer) run(ctx context.Context) error {
 	if err := r.finish(ctx); err != nil {
 		return err
 	}
-	if p, err := seat(r.f.oracles); err != nil || !p.isolation && len(p.judges) == 0 && r.f.mode.Kind == "" {
+	if p, err := panel.Select(r.f.oracles); err != nil || !p.Isolation && len(p.Judges) == 0 && r.f.mode.Kind == "" {
 		return err
 	}
 	return r.explore(ctx, units)

@@ -14,6 +14,7 @@ import (
 	"wirecheck/backends/engine"
 	"wirecheck/history/prose"
 	"wirecheck/lab"
+	"wirecheck/lab/panel"
 	"wirecheck/lab/replay"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
@@ -84,11 +85,11 @@ func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error)
 	r.report.Explored = x
 	groups, left := replay.Groups(units, near, r.f.groups, r.dialect())
 	x.Left = left
-	p, err := seat(r.f.oracles)
+	p, err := panel.Select(r.f.oracles)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(p.judges, func(j judge) bool { return j.single }) {
+	if slices.ContainsFunc(p.Judges, func(j panel.Judge) bool { return j.Single }) {
 		alone, left := replay.Alone(units, max(r.f.groups-len(groups), 0), r.dialect())
 		groups, x.Left = append(groups, alone...), x.Left+left
 		slices.SortStableFunc(groups, func(a, b *replay.Group) int { return a.Start - b.Start })
@@ -99,7 +100,7 @@ func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error)
 	if err := r.states(ctx, groups, c.Definitions); err != nil {
 		return err
 	}
-	e := &explorer{r: r, x: x, defined: c.Definitions, benches: map[string]*bench{}, confirm: map[string]*bench{}, describe: describer(r.instance.Engine), labs: map[string]*lab.Lab{}}
+	e := &explorer{r: r, x: x, defined: c.Definitions, benches: map[string]*panel.Panel{}, confirm: map[string]*panel.Panel{}, describe: panel.Describer(r.instance.Engine), labs: map[string]*lab.Lab{}}
 	defer func() { err = errors.Join(err, e.close(ctx)) }()
 	for i, g := range groups {
 		r.c.progressf("combination %d of %d, interleavings: %d, wrong: %d", i+1, len(groups), x.Interleavings, x.Wrong)
@@ -234,8 +235,8 @@ type explorer struct {
 	r        *replayer
 	x        *explored
 	defined  []replay.Definition
-	benches  map[string]*bench // by level: for the oracles
-	confirm  map[string]*bench // by level and oracles: for scenarios that show what was found
+	benches  map[string]*panel.Panel // by level: for the oracles
+	confirm  map[string]*panel.Panel // by level and oracles: for scenarios that show what was found
 	describe lab.Describe
 	labs     map[string]*lab.Lab // by level: for values
 	owner    *engine.Labs
@@ -247,10 +248,10 @@ func (e *explorer) close(ctx context.Context) error {
 		errs = append(errs, l.Close())
 	}
 	for _, b := range e.confirm {
-		errs = append(errs, b.close(ctx))
+		errs = append(errs, b.Close(ctx))
 	}
 	for _, b := range e.benches {
-		errs = append(errs, b.close(ctx))
+		errs = append(errs, b.Close(ctx))
 	}
 	if e.owner != nil {
 		errs = append(errs, e.owner.Close(context.WithoutCancel(ctx)))
@@ -259,21 +260,21 @@ func (e *explorer) close(ctx context.Context) error {
 }
 
 // at gives what executes at a level.
-func (e *explorer) at(ctx context.Context, level engine.Level) (_ *lab.Lab, _ *bench, err error) {
+func (e *explorer) at(ctx context.Context, level engine.Level) (_ *lab.Lab, _ *panel.Panel, err error) {
 	if l := e.labs[level.History]; l != nil {
 		return l, e.benches[level.History], nil
 	}
-	p, err := seat(e.r.f.oracles)
+	p, err := panel.Select(e.r.f.oracles)
 	if err != nil {
 		return nil, nil, err
 	}
 	config := lab.Config{Level: level, Case: e.r.f.limit, Reset: lab.Quick, Aside: e.r.postgres()}
-	config.Limits.Stuck = arenaStuck
-	if p.isolation || len(p.judges) > 0 {
-		if e.benches[level.History], err = openBench(ctx, e.r.instance, config, p, e.r.c.judging()); err != nil {
+	config.Limits.Stuck = panel.StuckLimit
+	if p.Isolation || len(p.Judges) > 0 {
+		if e.benches[level.History], err = panel.Open(ctx, e.r.instance, config, p, e.r.c.judging()); err != nil {
 			return nil, nil, err
 		}
-		e.benches[level.History].attempts = 0
+		e.benches[level.History].Attempts = 0
 	}
 	if e.owner == nil {
 		if e.owner, err = engine.OpenLabs(ctx, e.r.instance.Engine, e.r.instance.Target); err != nil {
@@ -294,22 +295,22 @@ func (e *explorer) at(ctx context.Context, level engine.Level) (_ *lab.Lab, _ *b
 }
 
 // judges gives what executes and judges a scenario at a level as wirecheck run would, by these oracles.
-func (e *explorer) judges(ctx context.Context, level engine.Level, oracles []string) (*bench, error) {
+func (e *explorer) judges(ctx context.Context, level engine.Level, oracles []string) (*panel.Panel, error) {
 	key := level.History + ": " + strings.Join(oracles, ",")
 	if b := e.confirm[key]; b != nil {
 		return b, nil
 	}
-	p, err := seat(strings.Join(oracles, ","))
+	p, err := panel.Select(strings.Join(oracles, ","))
 	if err != nil {
 		return nil, err
 	}
 	config := lab.Config{Level: level, Case: e.r.f.limit}
-	config.Limits.Stuck = arenaStuck
-	b, err := openBench(ctx, e.r.instance, config, p, e.r.c.judging())
+	config.Limits.Stuck = panel.StuckLimit
+	b, err := panel.Open(ctx, e.r.instance, config, p, e.r.c.judging())
 	if err != nil {
 		return nil, err
 	}
-	b.attempts = 0
+	b.Attempts = 0
 	e.confirm[key] = b
 	return b, nil
 }
@@ -319,7 +320,7 @@ type combination struct {
 	e        *explorer
 	g        *replay.Group
 	lab      *lab.Lab
-	bench    *bench
+	bench    *panel.Panel
 	level    engine.Level
 	spec     *scenario.Spec
 	recorded *scenario.Permutation
@@ -339,7 +340,7 @@ func (e *explorer) group(ctx context.Context, g *replay.Group) (why string, err 
 	if name == "" {
 		name = e.r.instance.Engine.Default
 	}
-	level, err := findLevel(e.r.instance.Engine, name)
+	level, err := panel.FindLevel(e.r.instance.Engine, name)
 	if err != nil {
 		return "", err
 	}
@@ -502,7 +503,7 @@ func (k *combination) others(ctx context.Context) error {
 	choice := scenario.Choice{}
 	switch k.e.r.f.mode.Kind {
 	case scenario.KindAll:
-		choice.Independent = independence(k.spec, k.e.r.instance.Engine, k.level)
+		choice.Independent = panel.Independence(k.spec, k.e.r.instance.Engine, k.level)
 	default:
 		k.e.r.c.random()
 		choice.Intn = mathrand.New(mathrand.NewPCG(k.e.r.c.seed, uint64(k.g.Start))).IntN
@@ -565,7 +566,7 @@ func (k *combination) judge(ctx context.Context, p *scenario.Permutation, texts 
 // judgeMarked asks whether an execution was serializable, and the oracles. The isolation oracle, which takes long, only names what values show,
 // and decides where they do not.
 func (k *combination) judgeMarked(ctx context.Context, p *scenario.Permutation, texts [][]string, result *lab.Result, captured bool, mark string) error {
-	if switches(p) == len(k.spec.Sessions)-1 && len(k.spec.Sessions) > 1 && (k.bench == nil || !k.bench.executes()) {
+	if switches(p) == len(k.spec.Sessions)-1 && len(k.spec.Sessions) > 1 && (k.bench == nil || !k.bench.Executes()) {
 		return nil // it is a serial order itself
 	}
 	spec, perm := k.with(texts, p)
@@ -574,7 +575,7 @@ func (k *combination) judgeMarked(ctx context.Context, p *scenario.Permutation, 
 	if err != nil {
 		return err
 	}
-	if len(j.Differences) == 0 && j.Unknown == "" && (k.bench == nil || !k.bench.executes()) {
+	if len(j.Differences) == 0 && j.Unknown == "" && (k.bench == nil || !k.bench.Executes()) {
 		return nil
 	}
 	if len(j.Differences) > 0 && k.masks.Doubts() {
@@ -600,7 +601,7 @@ func (k *combination) judgeMarked(ctx context.Context, p *scenario.Permutation, 
 		w.Why = append(w.Why, d.Text)
 		what += fmt.Sprint(d.Order, d.Session, d.Step, d.Table, ";")
 	}
-	if known := k.named[what]; known != nil && what != "" && (k.bench == nil || !k.bench.executes()) {
+	if known := k.named[what]; known != nil && what != "" && (k.bench == nil || !k.bench.Executes()) {
 		w.Found, w.Tables, w.oracles = slices.Clone(known.Found), slices.Clone(known.Tables), known.oracles
 	} else if err := k.name(ctx, spec, perm, w); err != nil {
 		return err
@@ -611,7 +612,7 @@ func (k *combination) judgeMarked(ctx context.Context, p *scenario.Permutation, 
 	}
 	k.wrong = k.wrong || captured
 	w.Already, w.shape = k.wrong, k.shape()
-	if captured && (slices.Contains(w.oracles, isolationName) || k.told()) {
+	if captured && (slices.Contains(w.oracles, panel.IsolationName) || k.told()) {
 		return nil // the live oracle has told of it
 	}
 	return k.note(ctx, w, spec, perm)
@@ -660,13 +661,13 @@ func (k *combination) values(ctx context.Context, spec *scenario.Spec, texts [][
 func (k *combination) name(ctx context.Context, spec *scenario.Spec, perm *scenario.Permutation, w *wrongRun) error {
 	var findings []oracle.Finding
 	if k.bench != nil {
-		d, err := k.bench.run(ctx, spec, perm)
+		d, err := k.bench.Run(ctx, spec, perm)
 		if err != nil {
 			return err
 		}
-		findings = append(findings, d.isolation.Findings...)
-		for _, v := range d.rulings {
-			for _, f := range v.findings {
+		findings = append(findings, d.Isolation.Findings...)
+		for _, v := range d.Rulings {
+			for _, f := range v.Findings {
 				if f.Kind != oracle.KindPermitted {
 					findings = append(findings, f)
 				}
@@ -823,13 +824,13 @@ func (k *combination) print(ctx context.Context, w *wrongRun, spec *scenario.Spe
 	if err != nil {
 		return "", err
 	}
-	d, err := b.run(ctx, read, read.Permutations[0])
+	d, err := b.Run(ctx, read, read.Permutations[0])
 	if err != nil {
 		return "", err
 	}
-	shown := len(d.isolation.Findings)
-	for _, v := range d.rulings {
-		for _, f := range v.findings {
+	shown := len(d.Isolation.Findings)
+	for _, v := range d.Rulings {
+		for _, f := range v.Findings {
 			if f.Kind != oracle.KindPermitted {
 				shown++
 			}

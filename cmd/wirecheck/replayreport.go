@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"wirecheck/lab/panel"
 	"wirecheck/lab/replay"
 	"wirecheck/live"
 	"wirecheck/oracle"
@@ -101,7 +102,7 @@ func (r *replayer) text(w io.Writer) {
 		deadlock(w, &d)
 	}
 	if p.judged != nil {
-		fmt.Fprintf(w, "\n%s, of the whole replay:\n", isolationName)
+		fmt.Fprintf(w, "\n%s, of the whole replay:\n", panel.IsolationName)
 		_ = report.Text(w, p.judged.Findings) // w remembers its error
 		_ = report.Summary(w, report.Result{Findings: p.judged.Findings, Coverage: p.judged.Coverage})
 	}

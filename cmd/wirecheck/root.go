@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
+
+	"wirecheck/lab/panel"
 )
 
 // common is what all commands share: the flags that they have in common, and where they write.
@@ -82,8 +84,8 @@ work, 3 wirecheck could not decide.`,
 }
 
 // judging is how the command's flags let cases be judged.
-func (c *common) judging() judging {
-	return judging{log: c.log, seed: c.seed, orders: c.orders}
+func (c *common) judging() panel.Options {
+	return panel.Options{Log: c.log, Seed: c.seed, Orders: c.orders}
 }
 
 // setUp checks the common flags and makes the logger.

@@ -18,6 +18,7 @@ import (
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
+	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
 )
 
@@ -80,7 +81,7 @@ wirecheck could not do its work; 3 wirecheck could not decide.`,
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.engines, "engine", nil, "where to execute: names (private servers) or URLs (default: what the scenario names, else postgres)")
 	flags.StringSliceVar(&f.levels, "level", nil, "isolation levels, as in 'repeatable read', or all (default: what the scenario names, else the product's default)")
-	flags.StringVar(&f.oracles, "oracle", "", "oracles that judge: "+oracleNames()+", all, none (default: what the scenario names, else isolation)")
+	flags.StringVar(&f.oracles, "oracle", "", "oracles that judge: "+panel.OracleNames()+", all, none (default: what the scenario names, else isolation)")
 	ordersFlag(flags, c)
 	flags.StringVar(&f.out, "out", "", "folder for a scenario of each permutation with a finding (default: none)")
 	flags.StringVar(&f.permutations, "permutations", "listed", "which orders: listed, all, random:N, pct:N,D")
@@ -95,7 +96,7 @@ func runScenarios(ctx context.Context, c *common, f runFlags, paths []string) (e
 		return err
 	}
 	if f.oracles != "" {
-		if _, err := seat(f.oracles); err != nil {
+		if _, err := panel.Select(f.oracles); err != nil {
 			return err
 		}
 	}
@@ -155,7 +156,7 @@ func readScript(path string, engines []string) (*scenario.Spec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read SQL file: %w", err)
 	}
-	return lab.Script(path, string(src), describer(d))
+	return lab.Script(path, string(src), panel.Describer(d))
 }
 
 // readSpecs reads all files before anything is executed, and says all that is wrong with them.
@@ -188,7 +189,7 @@ type runner struct {
 	c         *common
 	f         runFlags
 	instances map[string]*backends.Instance
-	cases     []caseReport
+	cases     []panel.CaseReport
 	counts    []runCount
 }
 
@@ -228,7 +229,7 @@ func (r *runner) spec(ctx context.Context, spec *scenario.Spec) error {
 		if err != nil {
 			return err
 		}
-		levels, err := levelsOf(s.Engine, r.f.levels, spec)
+		levels, err := panel.Levels(s.Engine, r.f.levels, spec)
 		if err != nil {
 			return err
 		}
@@ -267,7 +268,7 @@ func (r *runner) spec(ctx context.Context, spec *scenario.Spec) error {
 func (r *runner) failed(spec *scenario.Spec, s *backends.Instance, level engine.Level, err error) {
 	fmt.Fprintf(r.c.stderr, "wirecheck: %s on %s at %s: %v\n", spec.Name, s.Engine.Title, level.SQL, err)
 	if !errors.Is(err, errDied) { // else the case itself is among the cases
-		r.cases = append(r.cases, caseReport{Spec: spec.Name, Engine: s.Engine.Name, Level: level.History, Failed: err.Error(), Found: []string{}, Outcomes: []string{}})
+		r.cases = append(r.cases, panel.CaseReport{Spec: spec.Name, Engine: s.Engine.Name, Level: level.History, Failed: err.Error(), Found: []string{}, Outcomes: []string{}})
 	}
 }
 
@@ -283,9 +284,9 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *backends.I
 	mode := r.mode(spec)
 	o := r.c.judging()
 	if r.c.format == "isolationtester" {
-		o.database = "isolation_regression" // some of PostgreSQL's specs name it
+		o.Database = "isolation_regression" // some of PostgreSQL's specs name it
 	}
-	b, err := openBench(ctx, s, lab.Config{
+	b, err := panel.Open(ctx, s, lab.Config{
 		Level: level, Case: r.f.limit, Reset: r.resetFor(spec, mode),
 		// PostgreSQL's specs know their sessions by what pg_isolation_regress calls them.
 		Application: "isolation/" + strings.TrimSuffix(filepath.Base(spec.Name), ".spec"),
@@ -296,12 +297,12 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *backends.I
 	}
 	died := false
 	defer func() {
-		if e := b.close(ctx); !died {
+		if e := b.Close(ctx); !died {
 			err = errors.Join(err, e)
 		}
 	}()
-	p := printer{format: r.c.format, stdout: r.c.stdout, out: out, spec: spec, instance: s, level: level}
-	p.begin()
+	p := panel.Printer{Format: r.c.format, Stdout: r.c.stdout, Out: out, Spec: spec, Instance: s, Level: level}
+	p.Begin()
 	count := runCount{Spec: spec.Name, Engine: s.Engine.Name, Version: s.Version, Level: level.History, Permutations: mode.String()}
 	choice := r.choice(spec, s, level, &count)
 	for perm := range spec.Orders(mode, choice) {
@@ -310,21 +311,21 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *backends.I
 		}
 		count.Run++
 		r.c.progressf("%s, %s, %s: permutation %d", filepath.Base(spec.Name), s.Engine.Title, level.SQL, count.Run)
-		done, err := b.run(ctx, spec, perm)
+		done, err := b.Run(ctx, spec, perm)
 		r.c.clearProgress()
 		if err != nil {
-			return errors.Join(err, p.refused(done))
+			return errors.Join(err, p.Refused(done))
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		report := done.report(spec, r.targetOf(s, level))
+		report := done.Report(spec, r.targetOf(s, level))
 		report.Spec, report.Engine, report.Level, report.N = spec.Name, s.Engine.Name, level.History, count.Run
 		if err := r.keep(spec, perm, s, &report); err != nil {
 			return err
 		}
 		r.cases = append(r.cases, report)
-		if err := p.permutation(count.Run, done, report); err != nil {
+		if err := p.Permutation(count.Run, done, report); err != nil {
 			return err
 		}
 		if done.Crashed || done.Hung {
@@ -333,7 +334,7 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *backends.I
 		}
 	}
 	r.counts = append(r.counts, count)
-	return p.end(count.text())
+	return p.End(count.text())
 }
 
 // runCount says how many of the possible orders were run.
@@ -370,18 +371,18 @@ func plural(n *big.Int, one, many string) string {
 }
 
 // panel is who judges: whom the flag names, else whom the file names.
-func (r *runner) panel(spec *scenario.Spec) panel {
+func (r *runner) panel(spec *scenario.Spec) panel.Selection {
 	list := r.f.oracles
 	if list == "" {
-		list = isolationName
+		list = panel.IsolationName
 		if named := spec.Oracles(); len(named) > 0 {
 			list = strings.Join(named, ",")
 		}
 	}
-	p, err := seat(list)
-	p.named = p.named && r.f.oracles != ""
+	p, err := panel.Select(list)
+	p.Named = p.Named && r.f.oracles != ""
 	if err != nil { // the file names an oracle that is not there yet, or misspells it: that is no reason not to execute it
-		return panel{isolation: true}
+		return panel.Selection{Isolation: true}
 	}
 	return p
 }
@@ -401,7 +402,7 @@ func (r *runner) choice(spec *scenario.Spec, s *backends.Instance, level engine.
 	choice := scenario.Choice{}
 	switch r.mode(spec).Kind {
 	case scenario.KindAll:
-		choice.Independent = independence(spec, s.Engine, level)
+		choice.Independent = panel.Independence(spec, s.Engine, level)
 	case scenario.KindRandom, scenario.KindPCT:
 		seed := r.seed(spec)
 		count.Seed = &seed
@@ -429,7 +430,7 @@ func (r *runner) question(spec *scenario.Spec, levels []engine.Level) string {
 		names[i] = l.History
 	}
 	mode := r.mode(spec)
-	q := fmt.Sprintf("# wirecheck run: levels %s; permutations %s; oracle %s; format %s", strings.Join(names, ", "), mode, r.panel(spec).names(), r.c.format)
+	q := fmt.Sprintf("# wirecheck run: levels %s; permutations %s; oracle %s; format %s", strings.Join(names, ", "), mode, r.panel(spec).Names(), r.c.format)
 	if mode.Kind == scenario.KindRandom || mode.Kind == scenario.KindPCT {
 		q += fmt.Sprintf("; seed %d", r.seed(spec))
 	}
@@ -464,7 +465,7 @@ func (r *runner) compare(spec *scenario.Spec, s *backends.Instance, levels []eng
 	}
 	if line, got, want := firstDifference(now, stored); line > 0 {
 		fmt.Fprintf(r.c.stderr, "wirecheck: %s:%d: the result is another one than the stored one\n  got:  %s\n  want: %s\n(--update stores the new one)\n", path, line, got, want)
-		r.cases = append(r.cases, caseReport{Spec: spec.Name, Engine: s.Engine.Name, Wrong: []string{"another result than in " + path}})
+		r.cases = append(r.cases, panel.CaseReport{Spec: spec.Name, Engine: s.Engine.Name, Wrong: []string{"another result than in " + path}})
 	}
 	return nil
 }

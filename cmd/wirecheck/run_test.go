@@ -17,6 +17,7 @@ import (
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/internal/testserver"
+	"wirecheck/lab/panel"
 )
 
 const skew = `#wirecheck: expect[postgres: repeatable read]: write skew
@@ -80,9 +81,9 @@ func TestRunByURL(t *testing.T) {
 	var got struct {
 		Runs  []map[string]any `json:"runs"`
 		Cases []struct {
-			Found  []string    `json:"found"`
-			Events []eventJSON `json:"events"`
-			Tables []tableJSON `json:"tables"`
+			Found  []string          `json:"found"`
+			Events []panel.EventJSON `json:"events"`
+			Tables []panel.TableJSON `json:"tables"`
 		} `json:"cases"`
 	}
 	if err := json.Unmarshal([]byte(out), &got); err != nil {

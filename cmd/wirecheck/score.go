@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"wirecheck/lab/generate"
+	"wirecheck/lab/panel"
 	"wirecheck/oracle"
 )
 
@@ -52,18 +53,18 @@ func (t *score) count(findings []oracle.Finding) {
 }
 
 // tell counts what the oracles said of a case.
-func (s *huntState) tell(k *generate.Case, d *done, level string) {
-	if d.judge {
-		t := s.Scores.of(level, isolationName)
+func (s *huntState) tell(k *generate.Case, d *panel.Judgement, level string) {
+	if d.Judged {
+		t := s.Scores.of(level, panel.IsolationName)
 		t.Cases++
-		t.count(d.isolation.Findings)
-		s.Exact, s.Inexact = s.Exact+d.isolation.Coverage.Exact, s.Inexact+d.isolation.Coverage.Approximate+d.isolation.Coverage.Opaque
+		t.count(d.Isolation.Findings)
+		s.Exact, s.Inexact = s.Exact+d.Isolation.Coverage.Exact, s.Inexact+d.Isolation.Coverage.Approximate+d.Isolation.Coverage.Opaque
 	}
-	for _, v := range d.rulings {
+	for _, v := range d.Rulings {
 		t := s.Scores.of(level, v.Oracle)
 		t.Cases++
-		t.Compared += v.compared
-		t.count(v.findings)
+		t.Compared += v.Compared
+		t.count(v.Findings)
 		if v.Unknown != "" {
 			t.Unknown++
 			s.Reasons[v.Oracle+": "+general(k, v.Unknown)]++
@@ -108,7 +109,7 @@ func (s *huntState) print(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "level\toracle\tcases\tqueries\tfindings\tpermitted\tflaky\tunknown")
 	for _, level := range slices.Sorted(maps.Keys(s.Scores)) {
-		for _, name := range strings.Split(oracleNames(), ", ") {
+		for _, name := range strings.Split(panel.OracleNames(), ", ") {
 			if t := s.Scores[level][name]; t != nil {
 				fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\n", level, name, t.Cases, t.Compared, t.Findings, t.Permitted, t.Flaky, t.Unknown)
 			}
@@ -118,7 +119,7 @@ func (s *huntState) print(w io.Writer) error {
 		return err
 	}
 	if n := s.Exact + s.Inexact; n > 0 {
-		fmt.Fprintf(w, "%s: %.0f%% of statements seen exactly\n", isolationName, 100*float64(s.Exact)/float64(n))
+		fmt.Fprintf(w, "%s: %.0f%% of statements seen exactly\n", panel.IsolationName, 100*float64(s.Exact)/float64(n))
 	}
 	const most = 20
 	reasons := slices.SortedFunc(maps.Keys(s.Reasons), func(a, b string) int { return cmp.Or(s.Reasons[b]-s.Reasons[a], strings.Compare(a, b)) })

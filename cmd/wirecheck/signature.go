@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"wirecheck/backends/engine"
+	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
 	"wirecheck/oracle/radar"
@@ -42,7 +43,7 @@ func signature(d engine.Descriptor, small *scenario.Spec, f *oracle.Finding) str
 	if difference.Cause != "" { // the oracle knows the bug: by whatever means it shows, it is that one
 		return fmt.Sprintf("%s-%s", f.Oracle, strings.ReplaceAll(difference.Cause, " ", "-"))
 	}
-	view := []string{string(f.Class), nameless(difference.Rule, small)}
+	view := []string{string(f.Class), panel.WithoutNames(difference.Rule, small)}
 	if f.Class == oracle.WSSTx || f.Class == oracle.WSSStmt {
 		view = nil
 	}
@@ -57,7 +58,7 @@ func metadata(d engine.Descriptor, spec *scenario.Spec) string {
 	for _, b := range spec.Setup {
 		setup = append(setup, b.SQL)
 	}
-	return radar.Abstract(setup, radar.Options{Describe: describer(d), Define: definer(d)})
+	return radar.Abstract(setup, radar.Options{Describe: panel.Describer(d), Define: panel.Definer(d)})
 }
 
 // marks are words within a statement that make another bug of it, and functions.
@@ -67,7 +68,7 @@ var marks = regexp.MustCompile(`(?i)\b(IGNORE|DUPLICATE KEY|DO NOTHING|DO UPDATE
 
 // keywords are the kinds of statements of a case's steps and the words in them that matter, sorted; each once.
 func keywords(d engine.Descriptor, spec *scenario.Spec) (list []string) {
-	describe := describer(d)
+	describe := panel.Describer(d)
 	for _, session := range spec.Sessions {
 		for _, st := range session.Steps {
 			statements, err := describe(st.SQL)

@@ -5,6 +5,8 @@ import (
 	"encoding/xml"
 	"fmt"
 	"strings"
+
+	"wirecheck/lab/panel"
 )
 
 // summary prints what concerns all cases.
@@ -98,7 +100,7 @@ func (r *runner) printJSON() error {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(struct {
-		Runs  []runCount   `json:"runs"`
-		Cases []caseReport `json:"cases"`
-	}{append([]runCount{}, r.counts...), append([]caseReport{}, r.cases...)})
+		Runs  []runCount         `json:"runs"`
+		Cases []panel.CaseReport `json:"cases"`
+	}{append([]runCount{}, r.counts...), append([]panel.CaseReport{}, r.cases...)})
 }

@@ -1,4 +1,4 @@
-package main
+package panel
 
 import (
 	"bytes"
@@ -63,12 +63,12 @@ step b3 { COMMIT }
 		if err != nil {
 			t.Fatal(err)
 		}
-		level, err := findLevel(d, test.level)
+		level, err := FindLevel(d, test.level)
 		if err != nil {
 			t.Fatal(err)
 		}
 		spec := parse(t, test.spec)
-		got := len(slices.Collect(spec.Orders(scenario.Mode{Kind: scenario.KindAll}, scenario.Choice{Independent: independence(spec, d, level)})))
+		got := len(slices.Collect(spec.Orders(scenario.Mode{Kind: scenario.KindAll}, scenario.Choice{Independent: Independence(spec, d, level)})))
 		if got != test.want {
 			t.Errorf("%s, %s: %d interleavings of %v are run, want %d", test.name, test.engine, got, spec.Interleavings(), test.want)
 		}
@@ -140,7 +140,7 @@ func openLab(t *testing.T, name, level string, c lab.Config) (*lab.Lab, engine.D
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	if c.Level, err = findLevel(s.Engine, level); err != nil {
+	if c.Level, err = FindLevel(s.Engine, level); err != nil {
 		t.Fatal(err)
 	}
 	labs, err := engine.OpenLabs(t.Context(), s.Engine, s.Target)
@@ -177,7 +177,7 @@ func TestPrunedRunsShowEverything(t *testing.T) {
 					continue
 				}
 				want, n := ways(t, l, spec, nil)
-				got, m := ways(t, l, spec, independence(spec, d, level))
+				got, m := ways(t, l, spec, Independence(spec, d, level))
 				all, pruned = all+n, pruned+m
 				if !slices.Equal(got, want) {
 					t.Fatalf("%d of %d interleavings show %d of %d results of\n%s\nmissing:\n%s", m, n, len(got), len(want), src,

@@ -1,4 +1,4 @@
-package main
+package panel
 
 import (
 	"bytes"
@@ -89,15 +89,15 @@ func TestSameSeedSameOutput(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { s.Close() })
-			level, err := findLevel(s.Engine, s.Engine.Default)
+			level, err := FindLevel(s.Engine, s.Engine.Default)
 			if err != nil {
 				t.Fatal(err)
 			}
-			b, err := openBench(t.Context(), s, lab.Config{Level: level}, panel{isolation: true}, judging{})
+			b, err := Open(t.Context(), s, lab.Config{Level: level}, Selection{Isolation: true}, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { b.close(context.Background()) })
+			t.Cleanup(func() { b.Close(context.Background()) })
 			busy(t, 2)
 			want := ""
 			for n := range *repeats {
@@ -117,20 +117,20 @@ func TestSameSeedSameOutput(t *testing.T) {
 }
 
 // schedules runs some random interleavings, always the same ones, and gives what is printed.
-func schedules(t *testing.T, b *bench, s *backends.Instance, level engine.Level, spec *scenario.Spec) string {
+func schedules(t *testing.T, b *Panel, s *backends.Instance, level engine.Level, spec *scenario.Spec) string {
 	t.Helper()
 	var out bytes.Buffer
-	p := printer{format: "text", stdout: io.Discard, out: &out, spec: spec, instance: s, level: level}
-	p.begin()
+	p := Printer{Format: "text", Stdout: io.Discard, Out: &out, Spec: spec, Instance: s, Level: level}
+	p.Begin()
 	n := 0
 	for _, mode := range []scenario.Mode{{Kind: scenario.KindRandom, N: 3}, {Kind: scenario.KindPCT, N: 2, Depth: 3}} {
 		for perm := range spec.Orders(mode, scenario.Choice{Intn: rand.New(rand.NewPCG(11, 0)).IntN}) {
 			n++
-			d, err := b.run(t.Context(), spec, perm)
+			d, err := b.Run(t.Context(), spec, perm)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := p.permutation(n, d, d.report(spec, scenario.Target{Engine: s.Engine.Name, Level: level.History})); err != nil {
+			if err := p.Permutation(n, d, d.Report(spec, scenario.Target{Engine: s.Engine.Name, Level: level.History})); err != nil {
 				t.Fatal(err)
 			}
 		}

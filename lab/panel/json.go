@@ -1,4 +1,4 @@
-package main
+package panel
 
 import (
 	"wirecheck/answer"
@@ -9,7 +9,7 @@ import (
 
 // The JSON form of what a permutation did. docs/reference/result-formats.md describes it.
 
-type eventJSON struct {
+type EventJSON struct {
 	Kind    string   `json:"kind"`
 	Session string   `json:"session"`
 	Step    string   `json:"step,omitempty"`
@@ -58,7 +58,7 @@ type outputJSON struct {
 	answerJSON
 }
 
-type tableJSON struct {
+type TableJSON struct {
 	Name string `json:"name"`
 	resultJSON
 }
@@ -66,15 +66,15 @@ type tableJSON struct {
 // runJSON is what happened.
 type runJSON struct {
 	Setup    []outputJSON `json:"setup,omitempty"`
-	Events   []eventJSON  `json:"events,omitempty"`
+	Events   []EventJSON  `json:"events,omitempty"`
 	Finals   []outputJSON `json:"finals,omitempty"`
-	Tables   []tableJSON  `json:"tables,omitempty"`
+	Tables   []TableJSON  `json:"tables,omitempty"`
 	Teardown []outputJSON `json:"teardown,omitempty"`
 	// Coverage is absent if the isolation oracle did not judge.
 	Coverage *isolation.Coverage `json:"coverage,omitempty"`
 }
 
-func jsonOf(spec *scenario.Spec, d *done) runJSON {
+func jsonOf(spec *scenario.Spec, d *Judgement) runJSON {
 	r := runJSON{Setup: outputsJSON(spec, d.Setup), Teardown: outputsJSON(spec, d.Teardown)}
 	for _, ev := range d.Events {
 		r.Events = append(r.Events, eventOf(spec, ev))
@@ -85,16 +85,16 @@ func jsonOf(spec *scenario.Spec, d *done) runJSON {
 		}
 	}
 	for _, t := range d.Tables {
-		r.Tables = append(r.Tables, tableJSON{Name: t.Name, resultJSON: resultOf(answer.Result{Columns: t.Columns, Rows: t.Rows})})
+		r.Tables = append(r.Tables, TableJSON{Name: t.Name, resultJSON: resultOf(answer.Result{Columns: t.Columns, Rows: t.Rows})})
 	}
-	if d.judge {
-		r.Coverage = &d.isolation.Coverage
+	if d.Judged {
+		r.Coverage = &d.Isolation.Coverage
 	}
 	return r
 }
 
-func eventOf(spec *scenario.Spec, ev lab.Event) eventJSON {
-	e := eventJSON{
+func eventOf(spec *scenario.Spec, ev lab.Event) EventJSON {
+	e := EventJSON{
 		Kind: string(ev.Kind), Session: spec.Sessions[ev.Step.Session].Name, Step: ev.Step.Name, SQL: ev.Step.SQL, Wait: string(ev.Wait),
 		Why: ev.Why, Effect: string(ev.Outcome.Effect), Reason: string(ev.Outcome.Reason), Retry: ev.Outcome.Retry, answerJSON: answerOf(ev.Answer),
 	}

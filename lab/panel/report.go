@@ -1,4 +1,4 @@
-package main
+package panel
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"wirecheck/oracle"
 )
 
-// caseReport is the verdict over one permutation, for programs.
-type caseReport struct {
+// CaseReport is the verdict over one permutation, for programs.
+type CaseReport struct {
 	Spec        string   `json:"spec"`
 	Engine      string   `json:"engine"`
 	Level       string   `json:"level,omitempty"`
@@ -40,23 +40,23 @@ type caseReport struct {
 // unseen says that the isolation oracle cannot have found anything.
 const unseen = "isolation: nothing of what the statements read and wrote could be seen"
 
-// unseen reports whether the isolation oracle judged nothing: then that it found nothing says nothing.
-func (d *done) unseen() bool {
-	v := d.isolation.Coverage
-	return d.judge && len(d.isolation.Findings) == 0 && v.Exact+v.Approximate == 0 && v.Opaque > 0
+// Unseen reports whether the isolation oracle judged nothing: then that it found nothing says nothing.
+func (d *Judgement) Unseen() bool {
+	v := d.Isolation.Coverage
+	return d.Judged && len(d.Isolation.Findings) == 0 && v.Exact+v.Approximate == 0 && v.Opaque > 0
 }
 
-// report compares what happened with what the scenario expects.
-func (d *done) report(spec *scenario.Spec, t scenario.Target) caseReport {
-	r := caseReport{Permutation: d.Permutation.String(), Found: []string{}, Outcomes: []string{}, Marks: d.Marks, Crashed: d.Crashed, runJSON: jsonOf(spec, d)}
-	r.Findings, r.Rulings = slices.Clone(d.isolation.Findings), d.rulings
-	for i := range d.isolation.Findings {
-		r.Found = append(r.Found, d.isolation.Findings[i].Title())
+// Report compares what happened with what the scenario expects.
+func (d *Judgement) Report(spec *scenario.Spec, t scenario.Target) CaseReport {
+	r := CaseReport{Permutation: d.Permutation.String(), Found: []string{}, Outcomes: []string{}, Marks: d.Marks, Crashed: d.Crashed, runJSON: jsonOf(spec, d)}
+	r.Findings, r.Rulings = slices.Clone(d.Isolation.Findings), d.Rulings
+	for i := range d.Isolation.Findings {
+		r.Found = append(r.Found, d.Isolation.Findings[i].Title())
 	}
-	for _, v := range d.rulings {
-		r.Findings = append(r.Findings, v.findings...)
-		for i := range v.findings {
-			switch f := &v.findings[i]; {
+	for _, v := range d.Rulings {
+		r.Findings = append(r.Findings, v.Findings...)
+		for i := range v.Findings {
+			switch f := &v.Findings[i]; {
 			case f.Difference.Flaky:
 				r.Flaky = append(r.Flaky, string(f.Class))
 			case f.Kind == oracle.KindPermitted:
@@ -87,9 +87,9 @@ func (d *done) report(spec *scenario.Spec, t scenario.Target) caseReport {
 			undecided[o.Name] = true
 		}
 	}
-	if d.unseen() {
+	if d.Unseen() {
 		r.Unknown = unseen
-	} else if d.judge || len(d.rulings) > 0 {
+	} else if d.Judged || len(d.Rulings) > 0 {
 		if want, ok := spec.Expect(d.Permutation, t); ok {
 			r.Expects = true
 			r.Wrong = append(r.Wrong, compareFound(d.judgesOf(want), r.Findings)...)
@@ -110,10 +110,10 @@ func (d *done) report(spec *scenario.Spec, t scenario.Target) caseReport {
 }
 
 // judgesOf leaves of what is expected that about which somebody judged who could decide.
-func (d *done) judgesOf(want []string) (out []string) {
+func (d *Judgement) judgesOf(want []string) (out []string) {
 	for _, name := range want {
 		ruled := func(v ruling) bool { return v.Unknown == "" && slices.Contains(v.classes, oracle.Class(name)) }
-		if slices.ContainsFunc(d.rulings, ruled) || d.judge && !slices.ContainsFunc(judges, func(j judge) bool { return slices.Contains(j.classes, oracle.Class(name)) }) {
+		if slices.ContainsFunc(d.Rulings, ruled) || d.Judged && !slices.ContainsFunc(judges, func(j Judge) bool { return slices.Contains(j.classes, oracle.Class(name)) }) {
 			out = append(out, name)
 		}
 	}
@@ -145,7 +145,7 @@ func compareFound(want []string, found []oracle.Finding) (wrong []string) {
 // caseResults is what conditions ask of a case.
 type caseResults struct {
 	spec *scenario.Spec
-	d    *done
+	d    *Judgement
 }
 
 // Step implements scenario.Results.
@@ -200,14 +200,14 @@ func stepResult(a answer.Answer) scenario.StepResult {
 
 // Found implements scenario.Results.
 func (c caseResults) Found(name string) (found, known bool) {
-	if name == isolationName && c.d.judge && !c.d.unseen() {
-		return len(c.d.isolation.Findings) > 0, true
+	if name == IsolationName && c.d.Judged && !c.d.Unseen() {
+		return len(c.d.Isolation.Findings) > 0, true
 	}
-	for _, v := range c.d.rulings {
+	for _, v := range c.d.Rulings {
 		if !slices.Contains(v.classes, oracle.Class(name)) {
 			continue
 		}
-		found = slices.ContainsFunc(v.findings, func(f oracle.Finding) bool {
+		found = slices.ContainsFunc(v.Findings, func(f oracle.Finding) bool {
 			return string(f.Class) == name && f.Kind != oracle.KindPermitted && !f.Difference.Flaky
 		})
 		return found, found || v.Unknown == ""

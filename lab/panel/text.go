@@ -1,4 +1,4 @@
-package main
+package panel
 
 import (
 	"bytes"
@@ -17,47 +17,47 @@ import (
 	"wirecheck/report"
 )
 
-// printer writes the results of one file at one level.
-type printer struct {
-	format   string
-	stdout   io.Writer
-	out      *bytes.Buffer // all that was written
-	spec     *scenario.Spec
-	instance *backends.Instance
-	level    engine.Level
+// Printer writes the results of one file at one level.
+type Printer struct {
+	Format   string
+	Stdout   io.Writer
+	Out      *bytes.Buffer // all that was written
+	Spec     *scenario.Spec
+	Instance *backends.Instance
+	Level    engine.Level
 	shown    int // bytes of out that are on stdout
 }
 
-func (p *printer) begin() {
-	p.shown = p.out.Len()
-	switch p.format {
+func (p *Printer) Begin() {
+	p.shown = p.Out.Len()
+	switch p.Format {
 	case "text":
-		if p.out.Len() > 0 {
-			fmt.Fprintln(p.out)
+		if p.Out.Len() > 0 {
+			fmt.Fprintln(p.Out)
 		}
-		fmt.Fprintf(p.out, "%s on %s at %s\n", filepath.Base(p.spec.Name), p.instance.Engine.Title, p.level.SQL)
+		fmt.Fprintf(p.Out, "%s on %s at %s\n", filepath.Base(p.Spec.Name), p.Instance.Engine.Title, p.Level.SQL)
 	case "isolationtester":
 		var unused []string
-		for _, w := range p.spec.Warnings {
+		for _, w := range p.Spec.Warnings {
 			if strings.HasPrefix(w.Text, scenario.UnusedStep) {
 				unused = append(unused, w.Text+"\n")
 			}
 		}
 		slices.Sort(unused)
-		fmt.Fprint(p.out, strings.Join(unused, ""))
-		fmt.Fprintf(p.out, "Parsed test spec with %d sessions\n", len(p.spec.Sessions))
+		fmt.Fprint(p.Out, strings.Join(unused, ""))
+		fmt.Fprintf(p.Out, "Parsed test spec with %d sessions\n", len(p.Spec.Sessions))
 	}
 }
 
-func (p *printer) permutation(n int, d *done, r caseReport) error {
-	switch p.format {
+func (p *Printer) Permutation(n int, d *Judgement, r CaseReport) error {
+	switch p.Format {
 	case "isolationtester":
-		if err := d.IsolationTester(p.out, p.spec); err != nil {
+		if err := d.IsolationTester(p.Out, p.Spec); err != nil {
 			return err
 		}
 	case "text":
-		fmt.Fprintf(p.out, "\npermutation %d: %s\n", n, d.Permutation)
-		if err := d.Text(p.out, p.spec); err != nil {
+		fmt.Fprintf(p.Out, "\npermutation %d: %s\n", n, d.Permutation)
+		if err := d.Text(p.Out, p.Spec); err != nil {
 			return err
 		}
 		p.verdict(d, r)
@@ -66,62 +66,62 @@ func (p *printer) permutation(n int, d *done, r caseReport) error {
 }
 
 // flush shows what was written since the last time.
-func (p *printer) flush() error {
-	_, err := p.stdout.Write(p.out.Bytes()[p.shown:])
-	p.shown = p.out.Len()
+func (p *Printer) flush() error {
+	_, err := p.Stdout.Write(p.Out.Bytes()[p.shown:])
+	p.shown = p.Out.Len()
 	if err != nil {
 		return fmt.Errorf("write the result: %w", err)
 	}
 	return nil
 }
 
-// refused prints a case whose setup the server refused, where the format has words for that.
-func (p *printer) refused(d *done) error {
-	if p.format != "isolationtester" || d.Result == nil {
+// Refused prints a case whose setup the server refused, where the format has words for that.
+func (p *Printer) Refused(d *Judgement) error {
+	if p.Format != "isolationtester" || d.Result == nil {
 		return nil
 	}
-	return errors.Join(d.IsolationTester(p.out, p.spec), p.flush())
+	return errors.Join(d.IsolationTester(p.Out, p.Spec), p.flush())
 }
 
-// end says how many of the possible orders were run, if there is a text for it.
-func (p *printer) end(text string) error {
-	if p.format == "text" && text != "" {
-		fmt.Fprintf(p.out, "\n%s\n", text)
+// End says how many of the possible orders were run, if there is a text for it.
+func (p *Printer) End(text string) error {
+	if p.Format == "text" && text != "" {
+		fmt.Fprintf(p.Out, "\n%s\n", text)
 	}
 	return p.flush()
 }
 
 // verdict says what the oracles and the scenario's own conditions say.
-func (p *printer) verdict(d *done, r caseReport) {
+func (p *Printer) verdict(d *Judgement, r CaseReport) {
 	for _, name := range r.Outcomes {
-		fmt.Fprintf(p.out, "outcome: %s\n", name)
+		fmt.Fprintf(p.Out, "outcome: %s\n", name)
 	}
-	if d.judge {
-		if len(d.isolation.Findings) == 0 && !d.unseen() && d.Trouble == nil {
-			fmt.Fprintln(p.out, "isolation: nothing found")
+	if d.Judged {
+		if len(d.Isolation.Findings) == 0 && !d.Unseen() && d.Trouble == nil {
+			fmt.Fprintln(p.Out, "isolation: nothing found")
 		}
-		for i := range d.isolation.Findings {
-			p.finding(d, &d.isolation.Findings[i])
+		for i := range d.Isolation.Findings {
+			p.finding(d, &d.Isolation.Findings[i])
 		}
-		fmt.Fprintln(p.out, d.isolation.Coverage)
+		fmt.Fprintln(p.Out, d.Isolation.Coverage)
 	}
-	for _, v := range d.rulings {
+	for _, v := range d.Rulings {
 		p.ruling(v)
 	}
 	if r.Kept != "" {
-		fmt.Fprintf(p.out, "shown by: wirecheck run %s --engine %s\n", r.Kept, p.instance.Engine.Name)
+		fmt.Fprintf(p.Out, "shown by: wirecheck run %s --engine %s\n", r.Kept, p.Instance.Engine.Name)
 	}
 	if r.Unknown != "" {
-		fmt.Fprintf(p.out, "unknown: %s\n", r.Unknown)
+		fmt.Fprintf(p.Out, "unknown: %s\n", r.Unknown)
 	}
 	for _, w := range r.Wrong {
-		fmt.Fprintf(p.out, "NOT AS EXPECTED: %s\n", w)
+		fmt.Fprintf(p.Out, "NOT AS EXPECTED: %s\n", w)
 	}
 }
 
 // finding tells of one finding in the words of the scenario: sessions and steps in place of transactions and statements,
 // since these have numbers that differ from run to run.
-func (p *printer) finding(d *done, f *oracle.Finding) {
+func (p *Printer) finding(d *Judgement, f *oracle.Finding) {
 	blame := "allowed at this level"
 	if f.Promised {
 		blame = "promised not to happen at this level: a DBMS bug"
@@ -130,7 +130,7 @@ func (p *printer) finding(d *done, f *oracle.Finding) {
 	if f.Name != "" {
 		title = fmt.Sprintf("%s (%s)", f.Name, f.Class)
 	}
-	fmt.Fprintf(p.out, "isolation: %s, %s\n", title, blame)
+	fmt.Fprintf(p.Out, "isolation: %s, %s\n", title, blame)
 	for _, e := range f.Edges {
 		from, to := p.who(d, &f.Transactions[e.From], e.FromStatement), p.who(d, &f.Transactions[e.To], e.ToStatement)
 		_, row, _ := strings.Cut(e.Row.Table, ".") // the schema is the lab's own
@@ -148,16 +148,16 @@ func (p *printer) finding(d *done, f *oracle.Finding) {
 		default:
 			text = fmt.Sprintf("%s came before %s (%s)", from, to, e.Kind)
 		}
-		fmt.Fprintf(p.out, "  %s (%s)\n", text, e.Kind)
+		fmt.Fprintf(p.Out, "  %s (%s)\n", text, e.Kind)
 	}
 }
 
 // who names a transaction's session and the step that carries an edge.
-func (p *printer) who(d *done, t *oracle.Transaction, statement int) string {
+func (p *Printer) who(d *Judgement, t *oracle.Transaction, statement int) string {
 	session := d.watched.Session(t.Backend)
 	name := fmt.Sprintf("a transaction of backend %d", t.Backend)
 	if session >= 0 {
-		name = p.spec.Sessions[session].Name
+		name = p.Spec.Sessions[session].Name
 	}
 	for _, s := range t.Statements {
 		if s.N != statement || session < 0 {
@@ -172,7 +172,7 @@ func (p *printer) who(d *done, t *oracle.Transaction, statement int) string {
 
 // stepOf finds the step that was a statement of a transaction: one with its text, at its place in a transaction of the
 // session. Where steps hold several statements the places are not known; then it is the first with its text.
-func stepOf(d *done, session int, s oracle.Statement) (step string) {
+func stepOf(d *Judgement, session int, s oracle.Statement) (step string) {
 	place := 0
 	for _, ev := range d.watched.Events {
 		if ev.Step.Session != session || ev.Kind != lab.Ran && ev.Kind != lab.Resumed {
@@ -202,18 +202,18 @@ func stepOf(d *done, session int, s oracle.Statement) (step string) {
 const mostNotes = 10
 
 // ruling says what one re-executing oracle found.
-func (p *printer) ruling(v ruling) {
-	for i := range v.findings {
-		report.Difference(p.out, &v.findings[i])
+func (p *Printer) ruling(v ruling) {
+	for i := range v.Findings {
+		report.Difference(p.Out, &v.Findings[i])
 	}
-	if len(v.findings) == 0 && v.Unknown == "" {
-		fmt.Fprintf(p.out, "%s: nothing found\n", v.Oracle)
+	if len(v.Findings) == 0 && v.Unknown == "" {
+		fmt.Fprintf(p.Out, "%s: nothing found\n", v.Oracle)
 	}
 	for i, note := range v.Notes {
 		if i == mostNotes {
-			fmt.Fprintf(p.out, "%s: left out: and %d more (--format json has all)\n", v.Oracle, len(v.Notes)-i)
+			fmt.Fprintf(p.Out, "%s: left out: and %d more (--format json has all)\n", v.Oracle, len(v.Notes)-i)
 			break
 		}
-		fmt.Fprintf(p.out, "%s: left out: %s\n", v.Oracle, note)
+		fmt.Fprintf(p.Out, "%s: left out: %s\n", v.Oracle, note)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package panel
 
 import (
 	"context"
@@ -30,8 +30,8 @@ import (
 	"wirecheck/rewrite/sqlite"
 )
 
-// judge is an oracle that looks at one execution and, but for the simplest, executes something itself.
-type judge struct {
+// Judge is an oracle that looks at one execution and, but for the simplest, executes something itself.
+type Judge struct {
 	oracle.Oracle
 	// judges are its names in scenario files: found(wss-tx), expect: wss-tx.
 	classes []oracle.Class
@@ -41,35 +41,35 @@ type judge struct {
 	locks bool
 	// named says that it judges only where it is asked for by name: it is not among all.
 	named bool
-	// single says that it judges single queries: it is asked about long lists of queries (hunts), and about each kind of query of a replay.
-	single bool
+	// Single says that it judges single queries: it is asked about long lists of queries (hunts), and about each kind of query of a replay.
+	Single bool
 	// check judges; what it needs besides, such as one more stage, the bench has.
-	check func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error)
+	check func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *Panel) (schedule.Verdict, error)
 }
 
 // judges are all of them, in the order in which they are asked.
-var judges = []judge{
+var judges = []Judge{
 	{
 		Oracle: wss.Oracle(), classes: []oracle.Class{oracle.WSSTx, oracle.WSSStmt},
-		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ *bench) (schedule.Verdict, error) {
+		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ *Panel) (schedule.Verdict, error) {
 			return wss.Check(ctx, s, stage, wss.Options{})
 		},
 	},
 	{
 		Oracle: troc.Descriptor, classes: []oracle.Class{oracle.Troc}, own: true, locks: true,
-		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ *bench) (schedule.Verdict, error) {
+		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ *Panel) (schedule.Verdict, error) {
 			return troc.Check(ctx, s, stage, troc.Options{})
 		},
 	},
 	{
 		Oracle: txcheck.Descriptor, classes: []oracle.Class{oracle.TxCheck}, own: true, locks: true,
-		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error) {
+		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *Panel) (schedule.Verdict, error) {
 			return txcheck.Check(ctx, s, stage, txcheck.Options{Intn: mathrand.New(mathrand.NewPCG(b.seed, 1)).IntN, Orders: b.orders, Plain: b.primary})
 		},
 	},
 	{
-		Oracle: radar.Descriptor, classes: []oracle.Class{oracle.Radar}, single: true,
-		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error) {
+		Oracle: radar.Descriptor, classes: []oracle.Class{oracle.Radar}, Single: true,
+		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *Panel) (schedule.Verdict, error) {
 			raw, err := b.stage(ctx, "radar's raw database")
 			if err != nil {
 				return schedule.Verdict{}, err
@@ -78,26 +78,26 @@ var judges = []judge{
 		},
 	},
 	{
-		Oracle: tlp.Descriptor, classes: []oracle.Class{oracle.TLP}, single: true,
-		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ *bench) (schedule.Verdict, error) {
+		Oracle: tlp.Descriptor, classes: []oracle.Class{oracle.TLP}, Single: true,
+		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ *Panel) (schedule.Verdict, error) {
 			return tlp.Check(ctx, s, stage)
 		},
 	},
 	{
-		Oracle: norec.Descriptor, classes: []oracle.Class{oracle.NoREC}, single: true,
-		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ *bench) (schedule.Verdict, error) {
+		Oracle: norec.Descriptor, classes: []oracle.Class{oracle.NoREC}, Single: true,
+		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, _ *Panel) (schedule.Verdict, error) {
 			return norec.Check(ctx, s, stage)
 		},
 	},
 	{
-		Oracle: dqe.Descriptor, classes: []oracle.Class{oracle.DQE}, own: true, single: true,
-		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error) {
+		Oracle: dqe.Descriptor, classes: []oracle.Class{oracle.DQE}, own: true, Single: true,
+		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *Panel) (schedule.Verdict, error) {
 			return dqe.Check(ctx, s, stage, dqe.Options{Describe: b.describe, Define: b.define})
 		},
 	},
 	{
 		Oracle: serial.Descriptor, classes: []oracle.Class{oracle.Serial}, own: true, named: true,
-		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *bench) (schedule.Verdict, error) {
+		check: func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *Panel) (schedule.Verdict, error) {
 			counters, err := b.counters(ctx)
 			if err != nil {
 				return schedule.Verdict{}, err
@@ -109,53 +109,53 @@ var judges = []judge{
 		},
 	},
 	{
-		Oracle: crash.Descriptor, classes: []oracle.Class{oracle.Crash}, single: true,
-		check: func(_ context.Context, s *schedule.Schedule, _ *lab.Stage, _ *bench) (schedule.Verdict, error) {
+		Oracle: crash.Descriptor, classes: []oracle.Class{oracle.Crash}, Single: true,
+		check: func(_ context.Context, s *schedule.Schedule, _ *lab.Stage, _ *Panel) (schedule.Verdict, error) {
 			return crash.Check(s), nil
 		},
 	},
 }
 
-// isolationName is the oracle that finds cycles: it watches, and re-executes nothing.
-const isolationName = "isolation"
+// IsolationName is the oracle that finds cycles: it watches, and re-executes nothing.
+const IsolationName = "isolation"
 
 // executionName stands for the execution of a case itself where time is told by oracle.
 const executionName = "execution"
 
-// panel is which oracles judge.
-type panel struct {
-	isolation bool
-	named     bool // the user asked for the isolation oracle by its name
+// Selection is which oracles judge.
+type Selection struct {
+	Isolation bool
+	Named     bool // the user asked for the isolation oracle by its name
 	all       bool // the user asked for all
-	judges    []judge
+	Judges    []Judge
 }
 
-// oracleNames lists all oracles.
-func oracleNames() string {
-	names := []string{isolationName}
+// OracleNames lists all oracles.
+func OracleNames() string {
+	names := []string{IsolationName}
 	for _, j := range judges {
 		names = append(names, j.Name)
 	}
 	return strings.Join(names, ", ")
 }
 
-// seat reads a list of oracles: "wss,troc", "all", "none".
-func seat(list string) (panel, error) {
-	var p panel
+// Select reads a list of oracles: "wss,troc", "all", "none".
+func Select(list string) (Selection, error) {
+	var p Selection
 	names := strings.Split(list, ",")
 	for _, name := range names {
 		name = strings.TrimSpace(name)
-		i := slices.IndexFunc(judges, func(j judge) bool { return j.Name == name })
+		i := slices.IndexFunc(judges, func(j Judge) bool { return j.Name == name })
 		switch {
 		case name == "none" && len(names) == 1:
 		case name == "all":
-			p = panel{isolation: true, judges: slices.DeleteFunc(slices.Clone(judges), func(j judge) bool { return j.named }), all: true}
-		case name == isolationName:
-			p.isolation, p.named = true, true
+			p = Selection{Isolation: true, Judges: slices.DeleteFunc(slices.Clone(judges), func(j Judge) bool { return j.named }), all: true}
+		case name == IsolationName:
+			p.Isolation, p.Named = true, true
 		case i < 0:
-			return p, fmt.Errorf("unknown oracle %q: known are %s, all, none", name, oracleNames())
-		case !slices.ContainsFunc(p.judges, func(j judge) bool { return j.Name == name }):
-			p.judges = append(p.judges, judges[i])
+			return p, fmt.Errorf("unknown oracle %q: known are %s, all, none", name, OracleNames())
+		case !slices.ContainsFunc(p.Judges, func(j Judge) bool { return j.Name == name }):
+			p.Judges = append(p.Judges, judges[i])
 		}
 	}
 	return p, nil
@@ -163,18 +163,18 @@ func seat(list string) (panel, error) {
 
 // fit takes away the oracles that cannot judge on the product, and says so. It is an error if the user asked for the isolation oracle by
 // its name; the others answer for themselves then.
-func (p panel) fit(d engine.Descriptor) (_ panel, note string, err error) {
+func (p Selection) fit(d engine.Descriptor) (_ Selection, note string, err error) {
 	var notes []string
-	if p.isolation && d.Embedded {
+	if p.Isolation && d.Embedded {
 		why := fmt.Sprintf("the isolation oracle watches through a proxy, and %s is a library in this process with no protocol to stand in between", d.Title)
-		if p.named {
+		if p.Named {
 			return p, "", fmt.Errorf("%s: name other oracles (--oracle wss,radar,...)", why)
 		}
-		p.isolation = false
+		p.Isolation = false
 		notes = append(notes, why+": it is left out")
 	}
 	if p.all && d.NeverWaits {
-		p.judges = slices.DeleteFunc(slices.Clone(p.judges), func(j judge) bool {
+		p.Judges = slices.DeleteFunc(slices.Clone(p.Judges), func(j Judge) bool {
 			if j.locks {
 				notes = append(notes, fmt.Sprintf("oracle %s has rules for locks that are waited for, and %s refuses at once: it is left out", j.Name, d.Title))
 			}
@@ -184,13 +184,13 @@ func (p panel) fit(d engine.Descriptor) (_ panel, note string, err error) {
 	return p, strings.Join(notes, "; "), nil
 }
 
-// names lists the oracles, for people and results.
-func (p panel) names() string {
+// Names lists the oracles, for people and results.
+func (p Selection) Names() string {
 	var names []string
-	if p.isolation {
-		names = append(names, isolationName)
+	if p.Isolation {
+		names = append(names, IsolationName)
 	}
-	for _, j := range p.judges {
+	for _, j := range p.Judges {
 		names = append(names, j.Name)
 	}
 	if len(names) == 0 {
@@ -199,8 +199,8 @@ func (p panel) names() string {
 	return strings.Join(names, ",")
 }
 
-// describer gives the dialect's way to take a text apart.
-func describer(d engine.Descriptor) lab.Describe {
+// Describer gives the dialect's way to take a text apart.
+func Describer(d engine.Descriptor) lab.Describe {
 	switch {
 	case d.Protocol == engine.ProtocolPostgres:
 		return lab.Remember(postgres.Describe)
@@ -210,8 +210,8 @@ func describer(d engine.Descriptor) lab.Describe {
 	return lab.Remember(mysql.New(mysql.Flavor(d.Name), rewrite.CaptureNative).Describe)
 }
 
-// definer gives the dialect's way to read what a statement defines.
-func definer(d engine.Descriptor) func(sql string) rewrite.Definition {
+// Definer gives the dialect's way to read what a statement defines.
+func Definer(d engine.Descriptor) func(sql string) rewrite.Definition {
 	switch {
 	case d.Protocol == engine.ProtocolPostgres:
 		return postgres.Define
@@ -227,17 +227,17 @@ type ruling struct {
 	Unknown string   `json:"unknown,omitempty"`
 	Notes   []string `json:"notes,omitempty"`
 
-	compared int
-	findings []oracle.Finding
+	Compared int              `json:"-"`
+	Findings []oracle.Finding `json:"-"`
 	classes  []oracle.Class
 }
 
-// attempts is how often a case with a finding is executed again before the finding is reported.
-const attempts = 3
+// Attempts is how often a case with a finding is executed again before the finding is reported.
+const Attempts = 3
 
 // rule asks all judges about an execution, and executes the case again where one of them found something.
-func (b *bench) rule(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, r *lab.Result) ([]ruling, error) {
-	if len(b.panel.judges) == 0 {
+func (b *Panel) rule(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, r *lab.Result) ([]ruling, error) {
+	if len(b.selection.Judges) == 0 {
 		return nil, nil
 	}
 	s, err := b.primary.Schedule(spec, r)
@@ -245,7 +245,7 @@ func (b *bench) rule(ctx context.Context, spec *scenario.Spec, p *scenario.Permu
 		return nil, err
 	}
 	var out []ruling
-	for _, j := range b.panel.judges {
+	for _, j := range b.selection.Judges {
 		v, err := b.ask(ctx, spec, j, s)
 		if err != nil {
 			return nil, err
@@ -255,18 +255,18 @@ func (b *bench) rule(ctx context.Context, spec *scenario.Spec, p *scenario.Permu
 				return nil, err
 			}
 		}
-		out = append(out, ruling{Oracle: j.Name, Unknown: v.Unknown, Notes: v.Notes, compared: v.Compared, findings: v.Findings, classes: j.classes})
+		out = append(out, ruling{Oracle: j.Name, Unknown: v.Unknown, Notes: v.Notes, Compared: v.Compared, Findings: v.Findings, classes: j.classes})
 	}
 	return out, nil
 }
 
 // worth reports whether findings are to be confirmed.
-func (b *bench) worth(findings []oracle.Finding) bool {
-	return b.attempts > 0 && slices.ContainsFunc(findings, func(f oracle.Finding) bool { return !b.sparing || f.Kind != oracle.KindPermitted })
+func (b *Panel) worth(findings []oracle.Finding) bool {
+	return b.Attempts > 0 && slices.ContainsFunc(findings, func(f oracle.Finding) bool { return !b.Sparing || f.Kind != oracle.KindPermitted })
 }
 
 // ask lets one judge judge. It has the same random numbers for the same schedule whatever was asked before.
-func (b *bench) ask(ctx context.Context, spec *scenario.Spec, j judge, s *schedule.Schedule) (schedule.Verdict, error) {
+func (b *Panel) ask(ctx context.Context, spec *scenario.Spec, j Judge, s *schedule.Schedule) (schedule.Verdict, error) {
 	stage := b.primary
 	if j.own {
 		var err error
@@ -289,7 +289,7 @@ func (b *bench) ask(ctx context.Context, spec *scenario.Spec, j judge, s *schedu
 
 // endured is the verdict of an oracle, one of whose own statements cost it a session. Where the server lives on, it is a finding that a
 // connection ended by a statement which the schedule does not have, and which nobody asked to end it.
-func endured(ctx context.Context, j judge, s *schedule.Schedule, stage interface{ Alive(context.Context) bool }, lost *lab.Lost, v schedule.Verdict, err error) (schedule.Verdict, error) {
+func endured(ctx context.Context, j Judge, s *schedule.Schedule, stage interface{ Alive(context.Context) bool }, lost *lab.Lost, v schedule.Verdict, err error) (schedule.Verdict, error) {
 	var same *lab.Lost
 	if err != nil && !errors.As(err, &same) || slices.ContainsFunc(s.Steps, func(st schedule.Step) bool { return st.Effect == answer.EffectGone }) {
 		return v, err
@@ -314,11 +314,11 @@ func endured(ctx context.Context, j judge, s *schedule.Schedule, stage interface
 }
 
 // confirm executes the case again, from a thorough reset, and counts how often the findings are there again.
-func (b *bench) confirm(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, j judge, v *schedule.Verdict) error {
+func (b *Panel) confirm(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, j Judge, v *schedule.Verdict) error {
 	b.lab.Thorough(true)
 	defer b.lab.Thorough(false)
-	for range b.attempts {
-		r, err := b.again(ctx, spec, p)
+	for range b.Attempts {
+		r, err := b.Again(ctx, spec, p)
 		if err != nil {
 			return err
 		}
@@ -348,7 +348,7 @@ func (b *bench) confirm(ctx context.Context, spec *scenario.Spec, p *scenario.Pe
 }
 
 // stage opens a database of an oracle's own when it is first asked for.
-func (b *bench) stage(ctx context.Context, name string) (*lab.Stage, error) {
+func (b *Panel) stage(ctx context.Context, name string) (*lab.Stage, error) {
 	if s := b.stages[name]; s != nil {
 		return s, nil
 	}
@@ -368,8 +368,8 @@ func (b *bench) stage(ctx context.Context, name string) (*lab.Stage, error) {
 	return s, nil
 }
 
-// findLevel finds a level of the product by one of its names.
-func findLevel(d engine.Descriptor, name string) (engine.Level, error) {
+// FindLevel finds a level of the product by one of its names.
+func FindLevel(d engine.Descriptor, name string) (engine.Level, error) {
 	want, err := oracle.ParseLevel(name)
 	if err != nil {
 		return engine.Level{}, err
@@ -384,9 +384,9 @@ func findLevel(d engine.Descriptor, name string) (engine.Level, error) {
 	return engine.Level{}, fmt.Errorf("%s has no level %q: it has %s", d.Title, name, strings.Join(known, ", "))
 }
 
-// levelsOf are the levels at which a scenario is executed on a product: those that are named ("all" names every one), else those that the
+// Levels are the levels at which a scenario is executed on a product: those that are named ("all" names every one), else those that the
 // scenario names and the product has, else the product's default.
-func levelsOf(d engine.Descriptor, named []string, spec *scenario.Spec) ([]engine.Level, error) {
+func Levels(d engine.Descriptor, named []string, spec *scenario.Spec) ([]engine.Level, error) {
 	if slices.Equal(named, []string{"all"}) {
 		return d.Levels, nil
 	}
@@ -396,7 +396,7 @@ func levelsOf(d engine.Descriptor, named []string, spec *scenario.Spec) ([]engin
 	}
 	var levels []engine.Level
 	for _, name := range names {
-		l, err := findLevel(d, name)
+		l, err := FindLevel(d, name)
 		if err != nil && len(named) == 0 {
 			continue // the scenario names levels of several products
 		}
@@ -408,11 +408,11 @@ func levelsOf(d engine.Descriptor, named []string, spec *scenario.Spec) ([]engin
 	if len(names) > 0 {
 		return levels, nil
 	}
-	l, err := findLevel(d, d.Default)
+	l, err := FindLevel(d, d.Default)
 	return []engine.Level{l}, err
 }
 
-// asksQueries reports whether an oracle judges single queries.
-func asksQueries(name string) bool {
-	return slices.ContainsFunc(judges, func(j judge) bool { return j.single && j.Name == name && name != crash.Descriptor.Name })
+// AsksQueries reports whether an oracle judges single queries.
+func AsksQueries(name string) bool {
+	return slices.ContainsFunc(judges, func(j Judge) bool { return j.Single && j.Name == name && name != crash.Descriptor.Name })
 }

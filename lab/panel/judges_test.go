@@ -1,4 +1,4 @@
-package main
+package panel
 
 import (
 	"context"
@@ -64,15 +64,15 @@ func TestEndured(t *testing.T) {
 func TestNameless(t *testing.T) {
 	spec := parse(t, "setup { CREATE TABLE orders (a INT) }\nsession clerk\nstep c1 { SELECT 1 }\npermutation c1")
 	other := parse(t, "setup { CREATE UNLOGGED TABLE IF NOT EXISTS t (a INT) }\nsession s\nstep x { SELECT 1 }\npermutation x")
-	a, b := nameless("a row of orders as clerk wrote it in c1: it waits", spec, other), nameless("a row of t as s wrote it in x: it waits", spec, other)
+	a, b := WithoutNames("a row of orders as clerk wrote it in c1: it waits", spec, other), WithoutNames("a row of t as s wrote it in x: it waits", spec, other)
 	if a != b || !strings.Contains(a, "it waits") {
 		t.Errorf("%q and %q", a, b)
 	}
-	if c := nameless("a row of t as s read it in x: it waits", spec, other); c == b {
+	if c := WithoutNames("a row of t as s read it in x: it waits", spec, other); c == b {
 		t.Errorf("another rule: %q", c)
 	}
 	word := parse(t, "setup { CREATE TABLE row (a INT) }\nsession s\nstep x { SELECT 1 }\npermutation x") // a table called as a word of the rule
-	if a, b := nameless("a row of row: it waits", word, other), nameless("a row of t: it waits", word, other); a != b {
+	if a, b := WithoutNames("a row of row: it waits", word, other), WithoutNames("a row of t: it waits", word, other); a != b {
 		t.Errorf("%q and %q", a, b)
 	}
 }

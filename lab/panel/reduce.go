@@ -1,4 +1,4 @@
-package main
+package panel
 
 import (
 	"context"
@@ -14,16 +14,16 @@ import (
 	"wirecheck/oracle"
 )
 
-// errReduction ends a reduction whose time is over.
-var errReduction = errors.New("the time for a reduction is over")
+// ErrTime ends a reduction whose time is over.
+var ErrTime = errors.New("the time for a reduction is over")
 
-// reduce makes a case smaller as long as it shows the same finding, within a time, if that is not 0. The time ends between two
+// Reduce makes a case smaller as long as it shows the same finding, within a time, if that is not 0. The time ends between two
 // candidates: in the middle of one it would cost connections.
-func (a *arena) reduce(
+func (a *Executor) Reduce(
 	ctx context.Context, spec *scenario.Spec, level engine.Level, found *oracle.Finding, tries int, within time.Duration, progress func(reduce.Progress),
 ) (*scenario.Spec, reduce.Progress, error) {
 	began := time.Now()
-	describe := describer(a.instance.Engine)
+	describe := Describer(a.Instance.Engine)
 	o := reduce.Options{Tries: tries, Progress: progress, Split: func(sql string) []string {
 		statements, err := describe(sql)
 		if err != nil {
@@ -35,7 +35,7 @@ func (a *arena) reduce(
 		}
 		return parts
 	}}
-	switch a.instance.Engine.Protocol { // others have no parser that is ours
+	switch a.Instance.Engine.Protocol { // others have no parser that is ours
 	case engine.ProtocolPostgres:
 		o.Simpler = postgres.Simpler
 	case engine.ProtocolMySQL:
@@ -43,28 +43,28 @@ func (a *arena) reduce(
 	}
 	return reduce.Reduce(ctx, spec, func(ctx context.Context, candidate *scenario.Spec) (bool, error) {
 		if within > 0 && time.Since(began) > within {
-			return false, errReduction
+			return false, ErrTime
 		}
-		return a.again(ctx, candidate, level, found, spec)
+		return a.Shows(ctx, candidate, level, found, spec)
 	}, o)
 }
 
-// find executes a case and gives a finding of it: of a class or name, or the first one that is more than permitted. It is nil if
+// Find executes a case and gives a finding of it: of a class or name, or the first one that is more than permitted. It is nil if
 // there is none.
-func (a *arena) find(ctx context.Context, spec *scenario.Spec, level engine.Level, class string) (*oracle.Finding, error) {
-	b, err := a.bench(ctx, level)
+func (a *Executor) Find(ctx context.Context, spec *scenario.Spec, level engine.Level, class string) (*oracle.Finding, error) {
+	b, err := a.At(ctx, level)
 	if err != nil {
 		return nil, err
 	}
-	d, err := b.run(ctx, spec, spec.Permutations[0])
+	d, err := b.Run(ctx, spec, spec.Permutations[0])
 	if err != nil {
 		return nil, err
 	}
 	var all []oracle.Finding
-	for _, v := range d.rulings {
-		all = append(all, v.findings...)
+	for _, v := range d.Rulings {
+		all = append(all, v.Findings...)
 	}
-	all = append(all, d.isolation.Findings...)
+	all = append(all, d.Isolation.Findings...)
 	for i := range all {
 		f := &all[i]
 		if class != "" && !strings.EqualFold(class, string(f.Class)) && !strings.EqualFold(class, f.Title()) {
@@ -74,7 +74,7 @@ func (a *arena) find(ctx context.Context, spec *scenario.Spec, level engine.Leve
 			continue
 		}
 		if d.Crashed || d.Hung {
-			return f, a.restart(ctx)
+			return f, a.Restart(ctx)
 		}
 		return f, nil
 	}

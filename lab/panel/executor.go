@@ -1,0 +1,234 @@
+package panel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"syscall"
+	"time"
+
+	"wirecheck/answer"
+	"wirecheck/backends"
+	"wirecheck/backends/engine"
+	"wirecheck/lab"
+	"wirecheck/lab/scenario"
+	"wirecheck/oracle"
+	"wirecheck/scheduler/shell"
+)
+
+// Executor is a server on which many cases are executed and judged, at several levels. A private server that crashes is started again.
+type Executor struct {
+	Options   Options
+	limit     time.Duration
+	Instance  *backends.Instance
+	Selection Selection
+	panels    map[string]*Panel // by level
+	// undisturbed says that no case defines anything while transactions are open.
+	undisturbed bool
+	Spent       map[string]time.Duration // by oracle; the isolation oracle's holds the execution that it watches
+}
+
+// StuckLimit is how long the server may take to end a state in which all wait. Servers of labs look for deadlocks at once; that a
+// session waits for one that has no more steps is not ended by anything, and common while a case is made smaller.
+const StuckLimit = 2 * time.Second
+
+// OpenExecutor starts the server. undisturbed says that no case will define anything while transactions are open.
+func OpenExecutor(ctx context.Context, name string, p Selection, o Options, limit time.Duration, undisturbed bool) (*Executor, error) {
+	instance, err := backends.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	a := &Executor{Options: o, limit: limit, Instance: instance, Selection: p, panels: map[string]*Panel{}, undisturbed: undisturbed, Spent: map[string]time.Duration{}}
+	if _, _, err = p.fit(instance.Engine); err == nil {
+		err = a.quicken(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, instance.Close())
+	}
+	return a, nil
+}
+
+// quicken makes definitions quick on a private server, where no case can tell (engine.Lab.Undisturbed).
+func (a *Executor) quicken(ctx context.Context) error {
+	sql := a.Instance.Engine.Lab.Undisturbed
+	if a.Instance.Server == nil || !a.undisturbed || sql == "" {
+		return nil
+	}
+	conn, err := a.Instance.Engine.Connect(ctx, a.Instance.Target)
+	if err != nil {
+		return err
+	}
+	return errors.Join(engine.Exec(ctx, conn, sql), conn.Close())
+}
+
+// Close drops the databases and ends the server.
+func (a *Executor) Close(ctx context.Context) error {
+	return errors.Join(a.closePanels(ctx), a.Instance.Close())
+}
+
+// At is the one for a level.
+func (a *Executor) At(ctx context.Context, level engine.Level) (*Panel, error) {
+	if b := a.panels[level.History]; b != nil {
+		return b, nil
+	}
+	if a.Instance.Server == nil { // others need connections, too
+		if err := a.closePanels(ctx); err != nil {
+			return nil, err
+		}
+	}
+	limits := shell.Limits{Stuck: StuckLimit}
+	b, err := Open(ctx, a.Instance, lab.Config{Level: level, Case: a.limit, Reset: lab.Quick, Limits: limits}, a.Selection, a.Options)
+	if err != nil {
+		return nil, err
+	}
+	b.Sparing, b.spent = true, a.Spent
+	a.panels[level.History] = b
+	return b, nil
+}
+
+func (a *Executor) closePanels(ctx context.Context) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(a.panels)) {
+		errs = append(errs, a.panels[name].Close(ctx))
+	}
+	a.panels = map[string]*Panel{}
+	return errors.Join(errs...)
+}
+
+// judgedShare is how many times as long as a case a case and its oracles may take.
+const judgedShare = 5
+
+// Bounded bounds the execution of one case by all who judge it: nothing that a server does may make a hunt stand still.
+func (a *Executor) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := judgedShare * a.limit
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w %v", errJudgedLimit, limit))
+}
+
+var errJudgedLimit = errors.New("the case and its oracles took more than")
+
+// Fate is what became of the server in a case that ended in an error or in trouble: a crash, a hang, or nothing, since it lives.
+func (a *Executor) Fate(ctx context.Context, d *Judgement, err error) string {
+	switch {
+	case err == nil && d.Hung:
+		return oracle.NameHang
+	case err == nil && d.Crashed:
+		return oracle.NameCrash
+	case a.Instance.Server == nil:
+		return ""
+	}
+	select {
+	case <-a.Instance.Server.Done():
+		return oracle.NameCrash
+	default:
+	}
+	for _, lost := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, lost) { // a server may live although one of its processes crashed (PostgreSQL)
+			return oracle.NameCrash
+		}
+	}
+	switch alive := a.Instance.Answers(ctx); {
+	case alive == nil && (errors.Is(err, lab.ErrCaseLimit) || errors.Is(err, errJudgedLimit)):
+		// A connection that does not answer, or one that holds locks and does not go on. Should it be an oracle that is slow, then the
+		// crash oracle alone does not find it again.
+		return oracle.NameHang
+	case alive == nil:
+		return ""
+	case errors.Is(alive, context.DeadlineExceeded):
+		return oracle.NameHang
+	}
+	return oracle.NameCrash
+}
+
+// Restart starts the private server again. One that is somebody else's is only connected to again.
+func (a *Executor) Restart(ctx context.Context) error {
+	if a.Instance.Server != nil { // what hangs in it holds locks
+		if err := a.Instance.Server.Kill(); err != nil {
+			return err
+		}
+	}
+	_ = a.closePanels(ctx) // the server that they speak of is gone
+	s, err := a.Instance.Revive(ctx)
+	if err != nil {
+		return err
+	}
+	a.Instance = s
+	return a.quicken(ctx)
+}
+
+// Shows executes a case once more and reports whether it shows the same finding as another one did: the same oracle, class, name and kind of
+// finding, by the same rule.
+func (a *Executor) Shows(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding, in *scenario.Spec) (bool, error) {
+	within, cancel := a.Bounded(ctx)
+	defer cancel()
+	d, err := &Judgement{}, error(nil)
+	if b, e := a.At(within, level); e != nil {
+		err = e
+	} else {
+		defer b.Only(func(j Judge) bool { return j.Name == f.Oracle }, false)()
+		defer func() { b.Attempts = Attempts }()
+		b.Attempts = 0
+		d, err = b.Run(within, spec, spec.Permutations[0])
+	}
+	var refused *answer.Error
+	switch {
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case errors.As(err, &refused):
+		return false, nil
+	case err != nil, d.Crashed, d.Hung:
+		if a.Instance.Server == nil && err != nil {
+			return false, err
+		}
+		name := a.Fate(ctx, d, err)
+		if e := a.Restart(ctx); e != nil {
+			return false, errors.Join(err, e)
+		}
+		return f.Name == name, nil
+	}
+	same := func(other *oracle.Finding) bool {
+		if other.Class != f.Class || other.Name != f.Name || other.Kind != f.Kind {
+			return false
+		}
+		return f.Difference == nil || WithoutNames(other.Difference.Rule, spec, in) == WithoutNames(f.Difference.Rule, spec, in)
+	}
+	for _, v := range d.Rulings {
+		if slices.ContainsFunc(v.Findings, func(other oracle.Finding) bool { return same(&other) }) {
+			return true, nil
+		}
+	}
+	return slices.ContainsFunc(d.Isolation.Findings, func(other oracle.Finding) bool { return same(&other) }), nil
+}
+
+var (
+	identifier = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
+	creation   = regexp.MustCompile("(?i)\\bCREATE\\s+(?:\\w+\\s+)?(?:TABLE|VIEW)\\s+(?:IF\\s+NOT\\s+EXISTS\\s+)?[`\"]?(\\w+)")
+)
+
+// WithoutNames is a rule without the names of the sessions, steps and tables of cases. Rules that are compared are given the same cases: a
+// name may be a word of the rule, too.
+func WithoutNames(rule string, specs ...*scenario.Spec) string {
+	names := map[string]bool{}
+	for _, spec := range specs {
+		for _, s := range spec.Sessions {
+			names[s.Name] = true
+			for _, st := range s.Steps {
+				names[st.Name] = true
+			}
+		}
+		for _, b := range spec.Setup {
+			for _, m := range creation.FindAllStringSubmatch(b.SQL, -1) {
+				names[m[1]] = true
+			}
+		}
+	}
+	return identifier.ReplaceAllStringFunc(rule, func(word string) string {
+		if names[word] {
+			return "_"
+		}
+		return word
+	})
+}

@@ -1,0 +1,267 @@
+package panel
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"wirecheck/backends"
+	"wirecheck/backends/engine"
+	"wirecheck/lab"
+	"wirecheck/lab/scenario"
+	"wirecheck/live"
+	"wirecheck/oracle/crash"
+	"wirecheck/oracle/schedule"
+	"wirecheck/rewrite"
+
+	dialect "wirecheck/rewrite/mysql"
+)
+
+// Panel is a lab with what its oracles need: a proxy that sees what happens for the isolation oracle, databases of their own
+// for those that re-execute.
+//
+// The isolation oracle needs hidden columns, and these make some bugs vanish. So where others judge, too, a case is executed
+// twice: as it is for them, and watched for the isolation oracle.
+type Panel struct {
+	selection Selection
+	lab       *lab.Lab    // executes the case: watched, if nobody but the isolation oracle judges
+	primary   *lab.Stage  // of lab
+	watched   *lab.Lab    // executes it for the isolation oracle; lab, or one more
+	proxy     *live.Proxy // nil: the isolation oracle does not judge
+	blind     bool        // it does not judge for now
+	labs      *engine.Labs
+
+	config   lab.Config // of plain labs
+	version  string
+	describe lab.Describe
+	define   func(sql string) rewrite.Definition
+	stages   map[string]*lab.Stage // by oracle
+	extra    []*lab.Lab            // to be closed
+	// Around, if set, calls what executes the case, and nothing that oracles execute: TestMutation has its faults there.
+	Around func(execute func() error) error
+	seed   uint64 // of what oracles choose
+	orders int
+	// Attempts is how often a case in which something was found is executed again; sparing: not for what is permitted.
+	Attempts int
+	Sparing  bool
+	spent    map[string]time.Duration // by oracle; nil: nobody wants to know
+}
+
+// spend adds the time since a moment to an oracle's.
+func (b *Panel) spend(oracle string, since time.Time) {
+	if b.spent != nil {
+		b.spent[oracle] += time.Since(since)
+	}
+}
+
+// Judgement is a case that was executed.
+type Judgement struct {
+	*lab.Result
+	Judged    bool        // the isolation oracle judged
+	Isolation live.Result // what it said
+	watched   *lab.Result // the execution that it judged; Result, if there was only one
+	Rulings   []ruling
+}
+
+// Options says how cases are judged, besides by whom.
+type Options struct {
+	Log    zerolog.Logger
+	Seed   uint64 // of what oracles choose
+	Orders uint   // how many topological orders txcheck executes for each case; 0: one
+	// Record gets the history that the isolation oracle judges; nil: it is kept nowhere.
+	Record io.Writer
+	// Database is the name of the database on a private server; empty: a name that no other lab has.
+	Database string
+}
+
+// Open makes the databases.
+func Open(ctx context.Context, s *backends.Instance, config lab.Config, p Selection, o Options) (_ *Panel, err error) {
+	p, note, err := p.fit(s.Engine)
+	if err != nil {
+		return nil, err
+	}
+	if note != "" {
+		o.Log.Warn().Msg(note)
+	}
+	b := &Panel{selection: p, version: s.Version, describe: Describer(s.Engine), define: Definer(s.Engine), stages: map[string]*lab.Stage{}, seed: o.Seed, orders: max(int(o.Orders), 1), Attempts: Attempts}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.Close(ctx))
+		}
+	}()
+	if b.labs, err = engine.OpenLabs(ctx, s.Engine, s.Target); err != nil {
+		return nil, err
+	}
+	for _, name := range b.labs.Swept {
+		o.Log.Info().Str("database", name).Msg("removed a database that an earlier run had left behind")
+	}
+	var target engine.Target
+	if o.Database != "" && s.Server != nil {
+		target, err = b.labs.Make(ctx, o.Database)
+	} else {
+		target, err = b.labs.Create(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	config.Backend, config.Target, config.Side = s.Engine, target, target
+	if len(p.Judges) > 0 && config.Reset == lab.Setup {
+		config.Reset = lab.Quick // stages begin anew many times
+	}
+	b.config = config
+	if p.Isolation {
+		if len(p.Judges) > 0 {
+			if target, err = b.labs.Create(ctx); err != nil {
+				return nil, err
+			}
+		}
+		if b.watched, err = b.openWatched(ctx, o, s, config, target); err != nil {
+			return nil, err
+		}
+		if b.lab = b.watched; len(p.Judges) == 0 {
+			return b, nil
+		}
+		b.extra = append(b.extra, b.watched)
+	}
+	if b.lab, err = lab.Open(ctx, config); err != nil {
+		return nil, err
+	}
+	b.primary = lab.NewStage(b.lab, b.version, b.describe)
+	return b, nil
+}
+
+// Only lets no other judges judge, and the isolation oracle only if watched, until what it gives is called.
+func (b *Panel) Only(keep func(Judge) bool, watched bool) (restore func()) {
+	whole, blind := b.selection, b.blind
+	b.selection.Judges = slices.DeleteFunc(slices.Clone(whole.Judges), func(j Judge) bool { return !keep(j) })
+	b.blind = blind || len(b.selection.Judges) > 0 && !watched // the lens stays where it is, to be closed
+	return func() { b.selection, b.blind = whole, blind }
+}
+
+// openWatched opens a lab behind a proxy that sees what happens.
+func (b *Panel) openWatched(ctx context.Context, o Options, s *backends.Instance, config lab.Config, target engine.Target) (*lab.Lab, error) {
+	var err error
+	if b.proxy, err = live.Open(ctx, o.Log, s.Engine, s.Target, o.Record); err != nil {
+		return nil, err
+	}
+	if !config.Aside {
+		config.Reset = lab.Setup // what the proxy knows of the rows begins with the setup
+	}
+	config.Target, config.Side, config.Hidden = b.proxy.Through(target), target, dialect.HiddenColumn
+	if s.Engine.Protocol == engine.ProtocolMySQL {
+		config.After = "DO 0"
+	}
+	return lab.Open(ctx, config)
+}
+
+// Run executes and judges one permutation.
+func (b *Panel) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation) (*Judgement, error) {
+	d := &Judgement{}
+	if b.proxy != nil && !b.blind {
+		b.proxy.Checker.Restart()
+		begun := time.Now()
+		r, err := b.execute(ctx, b.watched, spec, p, b.proxy.Checker.Prepared)
+		b.spend(IsolationName, begun)
+		d.Result, d.watched = r, r
+		if err != nil {
+			return d, err
+		}
+		d.Isolation, d.Judged = b.proxy.Checker.Result(), true
+		d.Isolation.Coverage.UnknownWriters = 0 // what nobody is known to have written is the setup's
+		if len(b.selection.Judges) == 0 || r.Crashed || r.Hung {
+			return d, nil
+		}
+	}
+	begun := time.Now()
+	r, err := b.Again(ctx, spec, p)
+	b.spend(executionName, begun)
+	if d.Result = r; err != nil {
+		return d, err
+	}
+	d.Rulings, err = b.rule(ctx, spec, p, r)
+	return d, err
+}
+
+// Schedule gives what an execution did in the oracles' words.
+func (b *Panel) Schedule(spec *scenario.Spec, r *lab.Result) (*schedule.Schedule, error) {
+	return lab.NewStage(b.lab, b.version, b.describe).Schedule(spec, r)
+}
+
+// Executes reports whether an oracle judges that executes something itself.
+func (b *Panel) Executes() bool { return len(b.selection.Judges) > 0 }
+
+// Again executes the case as it is for the oracles that execute something themselves.
+func (b *Panel) Again(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation) (*lab.Result, error) {
+	return b.execute(ctx, b.lab, spec, p, func() {})
+}
+
+// execute executes the case itself, as it is executed for all oracles and whenever a finding is confirmed.
+func (b *Panel) execute(ctx context.Context, l *lab.Lab, spec *scenario.Spec, p *scenario.Permutation, prepared func()) (r *lab.Result, err error) {
+	run := func() error {
+		r, err = l.Run(ctx, spec, p, prepared)
+		return err
+	}
+	if b.Around == nil {
+		return r, run()
+	}
+	return r, b.Around(run)
+}
+
+// counters gives the columns that counters fill in the database in which the case was executed; nil if that is not known.
+func (b *Panel) counters(ctx context.Context) (_ map[string]bool, err error) {
+	conn, err := b.config.Backend.Connect(ctx, b.config.Side)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	return b.config.Backend.Lab.NumberedColumns(ctx, conn)
+}
+
+// closeLimit is how long a server may take to drop what a bench has made.
+const closeLimit = 20 * time.Second
+
+func (b *Panel) Close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
+	defer cancel()
+	var errs []error
+	for _, l := range b.extra {
+		errs = append(errs, l.Close())
+	}
+	if b.lab != nil {
+		errs = append(errs, b.lab.Close())
+	}
+	if b.proxy != nil {
+		errs = append(errs, b.proxy.Close())
+	}
+	if b.labs != nil {
+		errs = append(errs, b.labs.Close(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// Decided reports whether one of the oracles at least could judge the case, and whether all could. That nothing crashed is always known, and
+// counts only if nobody else judges.
+func (d *Judgement) Decided() (some, all bool) {
+	if d.Trouble != nil || d.Crashed {
+		return false, false
+	}
+	asked, known := 0, 0
+	count := func(knows bool) {
+		if asked++; knows {
+			known++
+		}
+	}
+	if d.Judged {
+		count(!d.Unseen())
+	}
+	for _, v := range d.Rulings {
+		if v.Oracle != crash.Descriptor.Name {
+			count(v.Unknown == "")
+		}
+	}
+	return known > 0 || asked == 0, known == asked
+}

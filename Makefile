@@ -95,7 +95,7 @@ bench: build
 
 soak:
 	$(GO) test -count=1 -timeout 60m -v -run 'Quiet|Racy' ./cmd/wirecheck -load $(LOAD)
-	$(GO) test -count=1 -timeout 60m -v -run 'TestSameSeedSameOutput|TestPrunedRuns' ./cmd/wirecheck -repeats 200 -prune-runs 3000
+	$(GO) test -count=1 -timeout 60m -v -run 'TestSameSeedSameOutput|TestPrunedRuns' ./lab/panel -repeats 200 -prune-runs 3000
 
 # Each fuzz target by itself, as go test wants it.
 fuzz:

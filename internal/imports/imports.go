@@ -33,6 +33,7 @@ type Rule struct {
 // Rules are the project's.
 func Rules() []Rule {
 	core := []string{"oracle", "rewrite", "scheduler"}
+	judging := []string{"lab/panel"}
 	pure := append([]string{"answer", "lab/scenario", "lab/generate"}, core...)
 	return []Rule{
 		{
@@ -90,8 +91,12 @@ func Rules() []Rule {
 			Why: "packet captures are read in one place",
 		},
 		{
-			Of: []string{"lab/replay"}, Never: []string{"proxy", "live", "report", "configs", "cmd"},
-			Why: "a replay knows servers and traces; who watches it, judges it and prints it is cmd's affair",
+			Of: []string{"lab"}, Except: judging, Never: append([]string{"proxy", "live", "report", "configs", "cmd"}, judging...),
+			Why: "cases are written, executed, reduced and replayed without a verdict; a panel joins the lab with the oracles",
+		},
+		{
+			Of: judging, Never: []string{"configs", "cmd"},
+			Why: "a panel and its users are called with values; flags, settings and the exit status belong to cmd",
 		},
 		{
 			Of: []string{"configs"}, Never: []string{"proxy", "live", "oracle", "scheduler", "backends", "lab", "cmd", "internal"},

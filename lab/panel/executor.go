@@ -20,23 +20,25 @@ import (
 	"wirecheck/scheduler/shell"
 )
 
-// Executor is a server on which many cases are executed and judged, at several levels. A private server that crashes is started again.
+// Executor executes many cases on one server, at several levels, and has them judged. It starts a private server again that a case has ended.
 type Executor struct {
 	Options   Options
-	limit     time.Duration
 	Instance  *backends.Instance
 	Selection Selection
-	panels    map[string]*Panel // by level
+	Spent     map[string]time.Duration // by oracle; the isolation oracle's holds the execution that it watches
+
+	limit  time.Duration
+	panels map[string]*Panel // by level
 	// undisturbed says that no case defines anything while transactions are open.
 	undisturbed bool
-	Spent       map[string]time.Duration // by oracle; the isolation oracle's holds the execution that it watches
 }
 
-// StuckLimit is how long the server may take to end a state in which all wait. Servers of labs look for deadlocks at once; that a
-// session waits for one that has no more steps is not ended by anything, and common while a case is made smaller.
+// StuckLimit is how long the server may take to end a state in which all sessions wait. Servers of labs look for deadlocks at once. Nothing
+// ends the wait for a session that has no more steps, which is common while a reduction makes a case smaller.
 const StuckLimit = 2 * time.Second
 
-// OpenExecutor starts the server. undisturbed says that no case will define anything while transactions are open.
+// OpenExecutor starts the server. limit bounds each execution of a case; undisturbed says that no case defines anything while transactions
+// are open.
 func OpenExecutor(ctx context.Context, name string, p Selection, o Options, limit time.Duration, undisturbed bool) (*Executor, error) {
 	instance, err := backends.Open(ctx, name)
 	if err != nil {
@@ -52,7 +54,7 @@ func OpenExecutor(ctx context.Context, name string, p Selection, o Options, limi
 	return a, nil
 }
 
-// quicken makes definitions quick on a private server, where no case can tell (engine.Lab.Undisturbed).
+// quicken makes definitions quick on a private server, where no case can see the difference (engine.Lab.Undisturbed).
 func (a *Executor) quicken(ctx context.Context) error {
 	sql := a.Instance.Engine.Lab.Undisturbed
 	if a.Instance.Server == nil || !a.undisturbed || sql == "" {
@@ -75,7 +77,7 @@ func (a *Executor) At(ctx context.Context, level engine.Level) (*Panel, error) {
 	if b := a.panels[level.History]; b != nil {
 		return b, nil
 	}
-	if a.Instance.Server == nil { // others need connections, too
+	if a.Instance.Server == nil { // other clients of it need connections, too
 		if err := a.closePanels(ctx); err != nil {
 			return nil, err
 		}
@@ -102,7 +104,7 @@ func (a *Executor) closePanels(ctx context.Context) error {
 // judgedShare is how many times as long as a case a case and its oracles may take.
 const judgedShare = 5
 
-// Bounded bounds the execution of one case by all who judge it: nothing that a server does may make a hunt stand still.
+// Bounded bounds the execution of one case by all oracles that judge it, so that no server can stop a hunt.
 func (a *Executor) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := judgedShare * a.limit
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w %v", errJudgedLimit, limit))
@@ -110,7 +112,7 @@ func (a *Executor) Bounded(ctx context.Context) (context.Context, context.Cancel
 
 var errJudgedLimit = errors.New("the case and its oracles took more than")
 
-// Fate is what became of the server in a case that ended in an error or in trouble: a crash, a hang, or nothing, since it lives.
+// Fate says what became of the server in a case that ended in an error or in trouble: a crash, a hang, or nothing if it lives.
 func (a *Executor) Fate(ctx context.Context, d *Judgement, err error) string {
 	switch {
 	case err == nil && d.Hung:
@@ -132,8 +134,8 @@ func (a *Executor) Fate(ctx context.Context, d *Judgement, err error) string {
 	}
 	switch alive := a.Instance.Answers(ctx); {
 	case alive == nil && (errors.Is(err, lab.ErrCaseLimit) || errors.Is(err, errJudgedLimit)):
-		// A connection that does not answer, or one that holds locks and does not go on. Should it be an oracle that is slow, then the
-		// crash oracle alone does not find it again.
+		// A connection does not answer, or holds locks and does not go on. If it is an oracle that is slow, the crash oracle alone does not find
+		// it again.
 		return oracle.NameHang
 	case alive == nil:
 		return ""
@@ -143,14 +145,14 @@ func (a *Executor) Fate(ctx context.Context, d *Judgement, err error) string {
 	return oracle.NameCrash
 }
 
-// Restart starts the private server again. One that is somebody else's is only connected to again.
+// Restart starts the private server again. To a server that is not private it only connects again.
 func (a *Executor) Restart(ctx context.Context) error {
 	if a.Instance.Server != nil { // what hangs in it holds locks
 		if err := a.Instance.Server.Kill(); err != nil {
 			return err
 		}
 	}
-	_ = a.closePanels(ctx) // the server that they speak of is gone
+	_ = a.closePanels(ctx) // their server is gone
 	s, err := a.Instance.Revive(ctx)
 	if err != nil {
 		return err
@@ -159,8 +161,8 @@ func (a *Executor) Restart(ctx context.Context) error {
 	return a.quicken(ctx)
 }
 
-// Shows executes a case once more and reports whether it shows the same finding as another one did: the same oracle, class, name and kind of
-// finding, by the same rule.
+// Shows executes a case and reports whether it shows the same finding as another case did: the same oracle, class, name and kind, by
+// the same rule.
 func (a *Executor) Shows(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding, in *scenario.Spec) (bool, error) {
 	within, cancel := a.Bounded(ctx)
 	defer cancel()

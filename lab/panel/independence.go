@@ -13,7 +13,7 @@ import (
 // touches is what a dialect's parser says of a text.
 type touches func(sql string, plain func(table string) bool) []rewrite.Touch
 
-// Independence says which steps may change places without effect, as far as the product's parser tells from the scenario's text.
+// Independence says which steps may change places without effect, as far as the product's parser can say from the scenario's text.
 // It is nil, so that every interleaving is run, if a setup does what is not understood, or a session something that changes what
 // statements mean: definitions, settings.
 func Independence(spec *scenario.Spec, d engine.Descriptor, level engine.Level) scenario.Independent {

@@ -30,24 +30,24 @@ import (
 	"wirecheck/rewrite/sqlite"
 )
 
-// Judge is an oracle that looks at one execution and, but for the simplest, executes something itself.
+// Judge is an oracle that looks at one execution. Most of them execute something themselves.
 type Judge struct {
 	oracle.Oracle
-	// judges are its names in scenario files: found(wss-tx), expect: wss-tx.
+	// classes are its names in scenario files: found(wss-tx), expect: wss-tx.
 	classes []oracle.Class
-	// own says that it needs a database of its own; else it may use the one in which the case was executed.
+	// own says that it needs a database of its own. Other oracles use the one in which the panel executed the case.
 	own bool
-	// locks says that its rules are about statements that wait for locks. It has none for products whose statements never do.
+	// locks says that its rules are about statements that wait for locks. It has no rules for products whose statements never wait.
 	locks bool
-	// named says that it judges only where it is asked for by name: it is not among all.
+	// named says that it judges only if the user asks for it by name: "all" leaves it out.
 	named bool
-	// Single says that it judges single queries: it is asked about long lists of queries (hunts), and about each kind of query of a replay.
+	// Single says that it judges single queries: a hunt hands it long lists of queries, a replay one query of each kind.
 	Single bool
-	// check judges; what it needs besides, such as one more stage, the bench has.
+	// check judges. The panel has what it needs besides, such as one more stage.
 	check func(ctx context.Context, s *schedule.Schedule, stage *lab.Stage, b *Panel) (schedule.Verdict, error)
 }
 
-// judges are all of them, in the order in which they are asked.
+// judges are all of them, in the order in which a panel asks them.
 var judges = []Judge{
 	{
 		Oracle: wss.Oracle(), classes: []oracle.Class{oracle.WSSTx, oracle.WSSStmt},
@@ -116,13 +116,13 @@ var judges = []Judge{
 	},
 }
 
-// IsolationName is the oracle that finds cycles: it watches, and re-executes nothing.
+// IsolationName names the oracle that finds cycles. It watches the execution and executes nothing itself.
 const IsolationName = "isolation"
 
-// executionName stands for the execution of a case itself where time is told by oracle.
+// executionName stands for the execution of a case itself where times stand by oracle.
 const executionName = "execution"
 
-// Selection is which oracles judge.
+// Selection says which oracles judge.
 type Selection struct {
 	Isolation bool
 	Named     bool // the user asked for the isolation oracle by its name
@@ -221,8 +221,8 @@ func Definer(d engine.Descriptor) func(sql string) rewrite.Definition {
 	return mysql.Define
 }
 
-// ruling is what one judge said of a case.
-type ruling struct {
+// Ruling is what one judge said of a case.
+type Ruling struct {
 	Oracle  string   `json:"oracle"`
 	Unknown string   `json:"unknown,omitempty"`
 	Notes   []string `json:"notes,omitempty"`
@@ -232,11 +232,11 @@ type ruling struct {
 	classes  []oracle.Class
 }
 
-// Attempts is how often a case with a finding is executed again before the finding is reported.
+// Attempts is how often a panel executes a case with a finding again before it reports the finding.
 const Attempts = 3
 
 // rule asks all judges about an execution, and executes the case again where one of them found something.
-func (b *Panel) rule(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, r *lab.Result) ([]ruling, error) {
+func (b *Panel) rule(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation, r *lab.Result) ([]Ruling, error) {
 	if len(b.selection.Judges) == 0 {
 		return nil, nil
 	}
@@ -244,7 +244,7 @@ func (b *Panel) rule(ctx context.Context, spec *scenario.Spec, p *scenario.Permu
 	if err != nil {
 		return nil, err
 	}
-	var out []ruling
+	var out []Ruling
 	for _, j := range b.selection.Judges {
 		v, err := b.ask(ctx, spec, j, s)
 		if err != nil {
@@ -255,7 +255,7 @@ func (b *Panel) rule(ctx context.Context, spec *scenario.Spec, p *scenario.Permu
 				return nil, err
 			}
 		}
-		out = append(out, ruling{Oracle: j.Name, Unknown: v.Unknown, Notes: v.Notes, Compared: v.Compared, Findings: v.Findings, classes: j.classes})
+		out = append(out, Ruling{Oracle: j.Name, Unknown: v.Unknown, Notes: v.Notes, Compared: v.Compared, Findings: v.Findings, classes: j.classes})
 	}
 	return out, nil
 }
@@ -287,8 +287,8 @@ func (b *Panel) ask(ctx context.Context, spec *scenario.Spec, j Judge, s *schedu
 	return v, nil
 }
 
-// endured is the verdict of an oracle, one of whose own statements cost it a session. Where the server lives on, it is a finding that a
-// connection ended by a statement which the schedule does not have, and which nobody asked to end it.
+// endured is the verdict of an oracle that lost a session by one of its own statements. If the server lives on, it is a finding that a
+// connection ended by a statement that no session asked to end.
 func endured(ctx context.Context, j Judge, s *schedule.Schedule, stage interface{ Alive(context.Context) bool }, lost *lab.Lost, v schedule.Verdict, err error) (schedule.Verdict, error) {
 	var same *lab.Lost
 	if err != nil && !errors.As(err, &same) || slices.ContainsFunc(s.Steps, func(st schedule.Step) bool { return st.Effect == answer.EffectGone }) {
@@ -384,7 +384,7 @@ func FindLevel(d engine.Descriptor, name string) (engine.Level, error) {
 	return engine.Level{}, fmt.Errorf("%s has no level %q: it has %s", d.Title, name, strings.Join(known, ", "))
 }
 
-// Levels are the levels at which a scenario is executed on a product: those that are named ("all" names every one), else those that the
+// Levels gives the levels at which to execute a scenario on a product: the named ones ("all" names every one), else those that the
 // scenario names and the product has, else the product's default.
 func Levels(d engine.Descriptor, named []string, spec *scenario.Spec) ([]engine.Level, error) {
 	if slices.Equal(named, []string{"all"}) {

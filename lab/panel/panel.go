@@ -1,3 +1,6 @@
+// Package panel executes cases and lets the oracles judge them. A panel is the oracles that judge, with the databases that they need. It
+// executes a case again where an oracle found something, and says which findings are there each time. An Executor keeps a panel for each
+// isolation level of one server, and starts a private server again that a case has ended.
 package panel
 
 import (
@@ -21,14 +24,14 @@ import (
 	dialect "wirecheck/rewrite/mysql"
 )
 
-// Panel is a lab with what its oracles need: a proxy that sees what happens for the isolation oracle, databases of their own
-// for those that re-execute.
+// Panel judges cases at one level of one server. It has a lab that executes the cases, a proxy through which the isolation oracle watches,
+// and a database for each oracle that executes something itself.
 //
-// The isolation oracle needs hidden columns, and these make some bugs vanish. So where others judge, too, a case is executed
+// The isolation oracle needs hidden columns, and these make some bugs vanish. So where other oracles judge, too, Run executes a case
 // twice: as it is for them, and watched for the isolation oracle.
 type Panel struct {
 	selection Selection
-	lab       *lab.Lab    // executes the case: watched, if nobody but the isolation oracle judges
+	lab       *lab.Lab    // executes the case: watched, if the isolation oracle judges alone
 	primary   *lab.Stage  // of lab
 	watched   *lab.Lab    // executes it for the isolation oracle; lab, or one more
 	proxy     *live.Proxy // nil: the isolation oracle does not judge
@@ -41,14 +44,16 @@ type Panel struct {
 	define   func(sql string) rewrite.Definition
 	stages   map[string]*lab.Stage // by oracle
 	extra    []*lab.Lab            // to be closed
-	// Around, if set, calls what executes the case, and nothing that oracles execute: TestMutation has its faults there.
+	seed     uint64                // of what oracles choose
+	orders   int
+	spent    map[string]time.Duration // by oracle; nil: it is not measured
+
+	// Around, if set, calls what executes the case; oracles' own executions do not go through it. A test of the oracles has its faults there.
 	Around func(execute func() error) error
-	seed   uint64 // of what oracles choose
-	orders int
-	// Attempts is how often a case in which something was found is executed again; sparing: not for what is permitted.
+	// Attempts is how often the panel executes a case again in which an oracle found something: Open sets it to the constant. If Sparing is
+	// set, a permitted difference is no reason to execute it again.
 	Attempts int
 	Sparing  bool
-	spent    map[string]time.Duration // by oracle; nil: nobody wants to know
 }
 
 // spend adds the time since a moment to an oracle's.
@@ -58,27 +63,27 @@ func (b *Panel) spend(oracle string, since time.Time) {
 	}
 }
 
-// Judgement is a case that was executed.
+// Judgement is a case that was executed, and what the oracles said of it.
 type Judgement struct {
 	*lab.Result
 	Judged    bool        // the isolation oracle judged
-	Isolation live.Result // what it said
+	Isolation live.Result // what the isolation oracle said
 	watched   *lab.Result // the execution that it judged; Result, if there was only one
-	Rulings   []ruling
+	Rulings   []Ruling
 }
 
-// Options says how cases are judged, besides by whom.
+// Options says how the oracles judge.
 type Options struct {
 	Log    zerolog.Logger
 	Seed   uint64 // of what oracles choose
 	Orders uint   // how many topological orders txcheck executes for each case; 0: one
-	// Record gets the history that the isolation oracle judges; nil: it is kept nowhere.
+	// Record gets the history that the isolation oracle judges; nil: the panel keeps none.
 	Record io.Writer
 	// Database is the name of the database on a private server; empty: a name that no other lab has.
 	Database string
 }
 
-// Open makes the databases.
+// Open makes the databases and starts the proxy. It leaves out oracles that cannot judge on the product, and logs that.
 func Open(ctx context.Context, s *backends.Instance, config lab.Config, p Selection, o Options) (_ *Panel, err error) {
 	p, note, err := p.fit(s.Engine)
 	if err != nil {
@@ -87,7 +92,10 @@ func Open(ctx context.Context, s *backends.Instance, config lab.Config, p Select
 	if note != "" {
 		o.Log.Warn().Msg(note)
 	}
-	b := &Panel{selection: p, version: s.Version, describe: Describer(s.Engine), define: Definer(s.Engine), stages: map[string]*lab.Stage{}, seed: o.Seed, orders: max(int(o.Orders), 1), Attempts: Attempts}
+	b := &Panel{
+		selection: p, version: s.Version, describe: Describer(s.Engine), define: Definer(s.Engine), stages: map[string]*lab.Stage{},
+		seed: o.Seed, orders: max(int(o.Orders), 1), Attempts: Attempts,
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.Close(ctx))
@@ -110,7 +118,7 @@ func Open(ctx context.Context, s *backends.Instance, config lab.Config, p Select
 	}
 	config.Backend, config.Target, config.Side = s.Engine, target, target
 	if len(p.Judges) > 0 && config.Reset == lab.Setup {
-		config.Reset = lab.Quick // stages begin anew many times
+		config.Reset = lab.Quick // oracles reset their stages many times
 	}
 	b.config = config
 	if p.Isolation {
@@ -134,11 +142,11 @@ func Open(ctx context.Context, s *backends.Instance, config lab.Config, p Select
 	return b, nil
 }
 
-// Only lets no other judges judge, and the isolation oracle only if watched, until what it gives is called.
+// Only leaves out the other judges, and the isolation oracle unless watched is set. The function that it gives brings them back.
 func (b *Panel) Only(keep func(Judge) bool, watched bool) (restore func()) {
 	whole, blind := b.selection, b.blind
 	b.selection.Judges = slices.DeleteFunc(slices.Clone(whole.Judges), func(j Judge) bool { return !keep(j) })
-	b.blind = blind || len(b.selection.Judges) > 0 && !watched // the lens stays where it is, to be closed
+	b.blind = blind || len(b.selection.Judges) > 0 && !watched // Close still closes the proxy
 	return func() { b.selection, b.blind = whole, blind }
 }
 
@@ -171,7 +179,7 @@ func (b *Panel) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permut
 			return d, err
 		}
 		d.Isolation, d.Judged = b.proxy.Checker.Result(), true
-		d.Isolation.Coverage.UnknownWriters = 0 // what nobody is known to have written is the setup's
+		d.Isolation.Coverage.UnknownWriters = 0 // those without a known writer are the setup's
 		if len(b.selection.Judges) == 0 || r.Crashed || r.Hung {
 			return d, nil
 		}
@@ -194,7 +202,7 @@ func (b *Panel) Schedule(spec *scenario.Spec, r *lab.Result) (*schedule.Schedule
 // Executes reports whether an oracle judges that executes something itself.
 func (b *Panel) Executes() bool { return len(b.selection.Judges) > 0 }
 
-// Again executes the case as it is for the oracles that execute something themselves.
+// Again executes a case without judging it.
 func (b *Panel) Again(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation) (*lab.Result, error) {
 	return b.execute(ctx, b.lab, spec, p, func() {})
 }
@@ -206,9 +214,11 @@ func (b *Panel) execute(ctx context.Context, l *lab.Lab, spec *scenario.Spec, p 
 		return err
 	}
 	if b.Around == nil {
-		return r, run()
+		err = run()
+	} else {
+		err = b.Around(run)
 	}
-	return r, b.Around(run)
+	return r, err
 }
 
 // counters gives the columns that counters fill in the database in which the case was executed; nil if that is not known.
@@ -221,9 +231,10 @@ func (b *Panel) counters(ctx context.Context) (_ map[string]bool, err error) {
 	return b.config.Backend.Lab.NumberedColumns(ctx, conn)
 }
 
-// closeLimit is how long a server may take to drop what a bench has made.
+// closeLimit is how long a server may take to drop a panel's databases.
 const closeLimit = 20 * time.Second
 
+// Close drops the databases and ends the proxy.
 func (b *Panel) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
 	defer cancel()
@@ -243,8 +254,8 @@ func (b *Panel) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Decided reports whether one of the oracles at least could judge the case, and whether all could. That nothing crashed is always known, and
-// counts only if nobody else judges.
+// Decided reports whether at least one oracle could judge the case, and whether all could. The crash oracle always can; it counts only if no
+// other one judges.
 func (d *Judgement) Decided() (some, all bool) {
 	if d.Trouble != nil || d.Crashed {
 		return false, false

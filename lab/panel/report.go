@@ -30,7 +30,7 @@ type CaseReport struct {
 	Marks       []string `json:"marks,omitempty"`
 
 	Findings []oracle.Finding `json:"findings,omitempty"`
-	Rulings  []ruling         `json:"rulings,omitempty"` // what the re-executing oracles said besides
+	Rulings  []Ruling         `json:"rulings,omitempty"` // what the re-executing oracles said besides
 	// Case is a scenario file that shows the findings with one command; Kept is where it was stored (--out).
 	Case string `json:"case,omitempty"`
 	Kept string `json:"kept,omitempty"`
@@ -112,7 +112,7 @@ func (d *Judgement) Report(spec *scenario.Spec, t scenario.Target) CaseReport {
 // judgesOf leaves of what is expected that about which somebody judged who could decide.
 func (d *Judgement) judgesOf(want []string) (out []string) {
 	for _, name := range want {
-		ruled := func(v ruling) bool { return v.Unknown == "" && slices.Contains(v.classes, oracle.Class(name)) }
+		ruled := func(v Ruling) bool { return v.Unknown == "" && slices.Contains(v.classes, oracle.Class(name)) }
 		if slices.ContainsFunc(d.Rulings, ruled) || d.Judged && !slices.ContainsFunc(judges, func(j Judge) bool { return slices.Contains(j.classes, oracle.Class(name)) }) {
 			out = append(out, name)
 		}

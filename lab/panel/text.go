@@ -202,7 +202,7 @@ func stepOf(d *Judgement, session int, s oracle.Statement) (step string) {
 const mostNotes = 10
 
 // ruling says what one re-executing oracle found.
-func (p *Printer) ruling(v ruling) {
+func (p *Printer) ruling(v Ruling) {
 	for i := range v.Findings {
 		report.Difference(p.Out, &v.Findings[i])
 	}

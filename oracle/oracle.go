@@ -2,7 +2,10 @@
 // anomalies, and, as data, what each product promises at each isolation level. It is pure: no clock, no input or output.
 package oracle
 
-import "wirecheck/history"
+import (
+	"wirecheck/anomaly"
+	"wirecheck/history"
+)
 
 // Oracle describes one oracle for lists and help texts.
 type Oracle struct {
@@ -21,41 +24,8 @@ const (
 	KindUnknown   Kind = "unknown"   // could not be decided
 )
 
-// Class is the formal name of an anomaly (Adya 1999; G-nonadjacent after Cerone and Gotsman 2016). Cycles that need
-// session order or real time carry the suffixes SuffixProcess and SuffixRealtime, as in Elle.
-type Class string
-
-// The classes, most severe first.
-const (
-	G0           Class = "G0"            // cycle of ww
-	G1a          Class = "G1a"           // aborted read
-	G1b          Class = "G1b"           // intermediate read
-	G1c          Class = "G1c"           // cycle of ww and wr with at least one wr
-	GSingle      Class = "G-single"      // cycle with exactly one rw
-	GNonadjacent Class = "G-nonadjacent" // cycle with two or more rw, no two of them adjacent
-	G2Item       Class = "G2-item"       // any other cycle with rw
-)
-
-// The suffixes of classes whose cycle needs a session-order or a real-time edge.
-const (
-	SuffixProcess  = "-process"
-	SuffixRealtime = "-realtime"
-)
-
-// The everyday names.
-const (
-	NameDirtyWrite        = "dirty write"
-	NameAbortedRead       = "aborted read"
-	NameIntermediateRead  = "intermediate read"
-	NameCircularFlow      = "circular information flow"
-	NameLostUpdate        = "lost update"
-	NameNonRepeatableRead = "non-repeatable read"
-	NameVanishes          = "observed transaction vanishes"
-	NameReadSkew          = "read skew"
-	NameReadWriteSkew     = "read-write skew"
-	NameWriteSkew         = "write skew"
-	NameLongFork          = "long fork"
-)
+// Class is an anomaly's formal name, or the comparison of a re-executing oracle that failed.
+type Class = anomaly.Class
 
 // EdgeKind is the kind of a dependency between two transactions.
 type EdgeKind string

@@ -1,8 +1,8 @@
 package oracle
 
 import (
-	"slices"
 	"testing"
+	"wirecheck/anomaly"
 )
 
 func TestShape(t *testing.T) {
@@ -39,7 +39,7 @@ func FuzzShape(f *testing.F) {
 
 func TestFingerprint(t *testing.T) {
 	make := func(sql string, from int) *Finding {
-		f := &Finding{Class: GSingle, Name: NameLostUpdate, Transactions: []Transaction{
+		f := &Finding{Class: anomaly.GSingle, Name: anomaly.LostUpdate, Transactions: []Transaction{
 			{Statements: []Statement{{N: 1, SQL: "SELECT n FROM t WHERE id=1"}, {N: 2, SQL: sql}}},
 			{Statements: []Statement{{N: 1, SQL: sql}}},
 		}}
@@ -58,59 +58,11 @@ func TestFingerprint(t *testing.T) {
 		t.Error("another column has the same fingerprint")
 	}
 	other := make("UPDATE t SET n=8 WHERE id=1", 0)
-	other.Name = NameReadSkew
+	other.Name = anomaly.ReadSkew
 	if other.Fingerprint() == base {
 		t.Error("another name has the same fingerprint")
 	}
 	if len(base) != len("WC-2f81c0") {
 		t.Errorf("fingerprint %q", base)
-	}
-}
-
-// TestPromises holds the tables to what they must satisfy as a whole.
-func TestPromises(t *testing.T) {
-	seen := map[[2]string]bool{}
-	strongest := map[string]Promise{}
-	for _, p := range Promises {
-		k := [2]string{p.Product, p.Level}
-		if seen[k] {
-			t.Errorf("%v is there twice", k)
-		}
-		seen[k] = true
-		if p.Source == "" {
-			t.Errorf("%v has no source", k)
-		}
-		if last, ok := strongest[p.Product]; ok {
-			for _, ph := range last.Prevents {
-				// InnoDB's REPEATABLE READ really is weaker than READ COMMITTED in this (see Promises).
-				if ph == POTV && p.Level == RepeatableRead {
-					continue
-				}
-				if !slices.Contains(p.Prevents, ph) {
-					t.Errorf("%s prevents %s at %s, but not at %s", p.Product, ph, last.Level, p.Level)
-				}
-			}
-		}
-		strongest[p.Product] = p
-	}
-	for _, tt := range []struct {
-		product, level string
-		ph             Phenomenon
-		want           bool
-	}{
-		{"postgres", ReadUncommitted, PG1a, true}, {"postgres", ReadCommitted, P4, false}, {"postgres", RepeatableRead, P4, true},
-		{"postgres", RepeatableRead, PGNonadjacent, true}, {"postgres", RepeatableRead, PG2Item, false}, {"postgres", Serializable, PG2Item, true},
-		{"mariadb", ReadUncommitted, PG1a, false}, {"mariadb", ReadUncommitted, PG0, true}, {"mariadb", RepeatableRead, POTV, false},
-		{"mariadb", RepeatableRead, P4, false}, {"mariadb", Snapshot, P4, true}, {"mysql", Serializable, PG2Item, true}, {"tidb", RepeatableRead, PGSingle, false},
-		{"cockroach", RepeatableRead, PG2Item, false}, {"sqlite", Serializable, PG2Item, true}, {"sqlite", "", PG0, false}, {"other", Serializable, PG0, false},
-	} {
-		if got, _ := Promised(tt.product, tt.level, tt.ph); got != tt.want {
-			t.Errorf("Promised(%s, %q, %s) = %v", tt.product, tt.level, tt.ph, got)
-		}
-	}
-	for product, want := range map[string]string{"postgres": RepeatableRead, "mysql": Serializable, "mariadb": Snapshot, "tidb": Snapshot, "cockroach": RepeatableRead, "x": ""} {
-		if got := Weakest(product, P4); got != want {
-			t.Errorf("Weakest(%s, P4) = %q, want %q", product, got, want)
-		}
 	}
 }

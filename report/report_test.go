@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"wirecheck/anomaly"
 	"wirecheck/history"
 	"wirecheck/oracle"
 	"wirecheck/oracle/isolation"
@@ -121,11 +122,11 @@ func TestDigit(t *testing.T) {
 		name  string
 		want  int
 	}{
-		{oracle.G0, oracle.NameDirtyWrite, 0}, {oracle.G1a, oracle.NameAbortedRead, 1}, {oracle.G1b, oracle.NameIntermediateRead, 1},
-		{oracle.G1c, oracle.NameCircularFlow, 1}, {oracle.GSingle, oracle.NameLostUpdate, 2}, {oracle.GSingle, oracle.NameReadSkew, 3},
-		{oracle.GSingle, oracle.NameNonRepeatableRead, 3}, {oracle.GSingle, oracle.NameVanishes, 3}, {oracle.GSingle, oracle.NameReadWriteSkew, 8},
-		{oracle.GSingle, "", 8}, {oracle.G2Item, oracle.NameWriteSkew, 4}, {oracle.G2Item, "", 4}, {oracle.GNonadjacent, oracle.NameLongFork, 8},
-		{oracle.GSingle + oracle.SuffixRealtime, "", 8},
+		{anomaly.G0, anomaly.DirtyWrite, 0}, {anomaly.G1a, anomaly.AbortedRead, 1}, {anomaly.G1b, anomaly.IntermediateRead, 1},
+		{anomaly.G1c, anomaly.CircularFlow, 1}, {anomaly.GSingle, anomaly.LostUpdate, 2}, {anomaly.GSingle, anomaly.ReadSkew, 3},
+		{anomaly.GSingle, anomaly.NonRepeatableRead, 3}, {anomaly.GSingle, anomaly.Vanishes, 3}, {anomaly.GSingle, anomaly.ReadWriteSkew, 8},
+		{anomaly.GSingle, "", 8}, {anomaly.G2Item, anomaly.WriteSkew, 4}, {anomaly.G2Item, "", 4}, {anomaly.GNonadjacent, anomaly.LongFork, 8},
+		{anomaly.GSingle + anomaly.SuffixRealtime, "", 8},
 	} {
 		if got := Digit(&oracle.Finding{Class: tt.class, Name: tt.name}); got != tt.want {
 			t.Errorf("Digit(%s, %s) = %d, want %d", tt.class, tt.name, got, tt.want)

@@ -8,9 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"wirecheck/anomaly"
 	"wirecheck/history"
 	"wirecheck/history/prose"
 	"wirecheck/oracle"
+	"wirecheck/product"
 )
 
 // Text writes findings for people, without colour.
@@ -95,7 +97,7 @@ func Argument(f *oracle.Finding) []string {
 	for i, e := range f.Edges {
 		a, b := f.Transactions[e.From].Label, f.Transactions[e.To].Label
 		switch {
-		case f.Class == oracle.G1a || f.Class == oracle.G1b:
+		case f.Class == anomaly.G1a || f.Class == anomaly.G1b:
 			out = append(out, e.Text+".")
 		case i == len(f.Edges)-1:
 			out = append(out, fmt.Sprintf("However, %s < %s, because %s (%s): a contradiction!", a, b, e.Text, e.Kind))
@@ -109,10 +111,10 @@ func Argument(f *oracle.Finding) []string {
 // shape is the formal name with the kinds of edges.
 func shape(f *oracle.Finding) string {
 	s := string(f.Class)
-	if f.Name == oracle.NameLostUpdate {
+	if f.Name == anomaly.LostUpdate {
 		s = "P4, " + s
 	}
-	if f.Class == oracle.G1a || f.Class == oracle.G1b {
+	if f.Class == anomaly.G1a || f.Class == anomaly.G1b {
 		return s
 	}
 	var kinds []string
@@ -139,7 +141,7 @@ func rows(f *oracle.Finding) []string {
 // level says at which level it ran and who is to blame.
 func level(f *oracle.Finding) string {
 	engine, server := f.Transactions[0].Engine, f.Transactions[0].Server
-	s := "ran at " + oracle.LevelName(engine, f.Level)
+	s := "ran at " + product.Of(engine).LevelTitle(f.Level)
 	switch f.Level {
 	case "":
 		s = "ran at a level that is not known"
@@ -147,7 +149,7 @@ func level(f *oracle.Finding) string {
 		s = "ran at different levels"
 	}
 	if engine != "" {
-		s += " on " + oracle.ProductName(engine)
+		s += " on " + product.Of(engine).Title
 		if server != "" {
 			s += " " + server
 		}
@@ -167,7 +169,7 @@ func preventedBy(f *oracle.Finding) string {
 	if f.PreventedBy == "" || f.Promised {
 		return ""
 	}
-	return oracle.LevelName(f.Transactions[0].Engine, f.PreventedBy)
+	return product.Of(f.Transactions[0].Engine).LevelTitle(f.PreventedBy)
 }
 
 // transaction introduces a transaction.
@@ -190,7 +192,7 @@ func transaction(t *oracle.Transaction, withLevel bool) string {
 		if t.Level == "" {
 			s += ", level not known"
 		} else {
-			s += ", " + oracle.LevelName(t.Engine, t.Level)
+			s += ", " + product.Of(t.Engine).LevelTitle(t.Level)
 		}
 	}
 	if t.Implicit {

@@ -3,6 +3,7 @@ package report
 import (
 	"strings"
 
+	"wirecheck/anomaly"
 	"wirecheck/oracle"
 )
 
@@ -56,15 +57,15 @@ func Warning(f oracle.Finding) Wire {
 // 4 write skew, 8 other cycles with anti-dependencies.
 func Digit(f *oracle.Finding) int {
 	switch {
-	case f.Class == oracle.G0:
+	case f.Class == anomaly.G0:
 		return 0
-	case f.Class == oracle.G1a, f.Class == oracle.G1b, f.Class == oracle.G1c:
+	case f.Class == anomaly.G1a, f.Class == anomaly.G1b, f.Class == anomaly.G1c:
 		return 1
-	case f.Name == oracle.NameLostUpdate:
+	case f.Name == anomaly.LostUpdate:
 		return 2
-	case f.Name == oracle.NameReadSkew, f.Name == oracle.NameNonRepeatableRead, f.Name == oracle.NameVanishes:
+	case f.Name == anomaly.ReadSkew, f.Name == anomaly.NonRepeatableRead, f.Name == anomaly.Vanishes:
 		return 3
-	case f.Class == oracle.G2Item:
+	case f.Class == anomaly.G2Item:
 		return 4
 	}
 	return 8

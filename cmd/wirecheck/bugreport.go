@@ -9,7 +9,7 @@ import (
 	"wirecheck/backends"
 	"wirecheck/history/prose"
 	"wirecheck/lab/scenario"
-	"wirecheck/oracle"
+	"wirecheck/product"
 	"wirecheck/report"
 )
 
@@ -17,8 +17,8 @@ import (
 func bugReport(s *backends.Instance, spec *scenario.Spec, b *keptBug) string {
 	var w strings.Builder
 	f := b.Finding
-	fmt.Fprintf(&w, "# %s %s: %s at %s\n\n", s.Engine.Title, s.Version, f.Title(), oracle.LevelName(s.Engine.Name, b.Level))
-	fmt.Fprintf(&w, "## Version and settings\n\n%s %s, every session at %s", s.Engine.Title, s.Version, oracle.LevelName(s.Engine.Name, b.Level))
+	fmt.Fprintf(&w, "# %s %s: %s at %s\n\n", s.Engine.Title, s.Version, f.Title(), product.Of(s.Engine.Name).LevelTitle(b.Level))
+	fmt.Fprintf(&w, "## Version and settings\n\n%s %s, every session at %s", s.Engine.Title, s.Version, product.Of(s.Engine.Name).LevelTitle(b.Level))
 	if s.Server != nil {
 		fmt.Fprintf(&w, "; a private server with wirecheck's settings for labs:")
 		for _, name := range slices.Sorted(maps.Keys(s.Engine.LabSettings)) {

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/term"
 
 	"wirecheck/history"
-	"wirecheck/oracle"
 	"wirecheck/oracle/isolation"
+	"wirecheck/product"
 	"wirecheck/report"
 	"wirecheck/trace"
 )
@@ -52,7 +52,7 @@ history; 3 nothing found, but wirecheck could judge no statement in it.`,
 			if input != "native" {
 				return fmt.Errorf("unknown input %q: use native", input)
 			}
-			l, err := oracle.ParseLevel(level)
+			l, err := product.ParseLevel(level)
 			if err != nil {
 				return err
 			}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"wirecheck/anomaly"
 	"wirecheck/answer"
 	"wirecheck/lab"
 	"wirecheck/lab/panel"
@@ -106,20 +107,20 @@ func TestAgreement(t *testing.T) {
 		predicates int
 		want       string
 	}{
-		{"P4", true, find(oracle.GSingle, oracle.NameLostUpdate), 0, agrees},
-		{"P4", true, find(oracle.GSingle, oracle.NameReadSkew), 0, disagrees},
+		{"P4", true, find(anomaly.GSingle, anomaly.LostUpdate), 0, agrees},
+		{"P4", true, find(anomaly.GSingle, anomaly.ReadSkew), 0, disagrees},
 		{"P4", true, nil, 3, disagrees},
 		{"P4", false, nil, 0, agrees},
-		{"P4", false, find(oracle.GSingle, oracle.NameLostUpdate), 0, disagrees},
-		{"OTV", false, find(oracle.GSingle, oracle.NameReadSkew), 0, agrees},
-		{"OTV", true, find(oracle.GSingle, oracle.NameVanishes), 0, agrees},
-		{"G1c", false, find(oracle.G2Item, oracle.NameWriteSkew), 0, agrees},
-		{"G1c", true, find(oracle.G2Item, oracle.NameWriteSkew), 0, disagrees},
+		{"P4", false, find(anomaly.GSingle, anomaly.LostUpdate), 0, disagrees},
+		{"OTV", false, find(anomaly.GSingle, anomaly.ReadSkew), 0, agrees},
+		{"OTV", true, find(anomaly.GSingle, anomaly.Vanishes), 0, agrees},
+		{"G1c", false, find(anomaly.G2Item, anomaly.WriteSkew), 0, agrees},
+		{"G1c", true, find(anomaly.G2Item, anomaly.WriteSkew), 0, disagrees},
 		{"G2", true, nil, 2, notJudged},
 		{"G2", true, nil, 0, disagrees}, // the oracle does not say that it left something out
 		{"G2", false, nil, 0, agrees},
-		{"G2", false, find(oracle.G2Item, oracle.NameWriteSkew), 2, disagrees},
-		{"PMP-write", true, find(oracle.GSingle, oracle.NameReadWriteSkew), 1, agrees},
+		{"G2", false, find(anomaly.G2Item, anomaly.WriteSkew), 2, disagrees},
+		{"PMP-write", true, find(anomaly.GSingle, anomaly.ReadWriteSkew), 1, agrees},
 		{"somebody's own", true, nil, 0, ""},
 	}
 	for _, test := range tests {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/anomaly"
 	"wirecheck/answer"
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
@@ -16,30 +17,31 @@ import (
 	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
+	"wirecheck/product"
 )
 
 // phenomena says which phenomenon an outcome of the Hermitage scenarios is (testdata/hermitage). predicate: the dependencies
 // that make it one are between a condition and the rows that it passed over, which the isolation oracle does not judge; it
 // may still see the phenomenon where rows were read besides.
 var phenomena = map[string]struct {
-	is        oracle.Phenomenon
+	is        anomaly.Phenomenon
 	predicate bool
 }{
-	"G0":                    {is: oracle.PG0},
-	"G1a":                   {is: oracle.PG1a},
-	"G1b":                   {is: oracle.PG1b},
-	"G1c":                   {is: oracle.PG1c},
-	"OTV":                   {is: oracle.POTV},
-	"PMP":                   {is: oracle.PGSingle, predicate: true},
-	"PMP-write":             {is: oracle.PGSingle, predicate: true},
-	"P4":                    {is: oracle.P4},
-	"G-single":              {is: oracle.PGSingle},
-	"G-single-dependencies": {is: oracle.PGSingle},
-	"G-single-write-1":      {is: oracle.PGSingle, predicate: true},
-	"G-single-write-2":      {is: oracle.PGSingle, predicate: true},
-	"G2-item":               {is: oracle.PG2Item},
-	"G2":                    {is: oracle.PG2Item, predicate: true},
-	"G2-two-edges":          {is: oracle.PG2Item},
+	"G0":                    {is: anomaly.PG0},
+	"G1a":                   {is: anomaly.PG1a},
+	"G1b":                   {is: anomaly.PG1b},
+	"G1c":                   {is: anomaly.PG1c},
+	"OTV":                   {is: anomaly.POTV},
+	"PMP":                   {is: anomaly.PGSingle, predicate: true},
+	"PMP-write":             {is: anomaly.PGSingle, predicate: true},
+	"P4":                    {is: anomaly.P4},
+	"G-single":              {is: anomaly.PGSingle},
+	"G-single-dependencies": {is: anomaly.PGSingle},
+	"G-single-write-1":      {is: anomaly.PGSingle, predicate: true},
+	"G-single-write-2":      {is: anomaly.PGSingle, predicate: true},
+	"G2-item":               {is: anomaly.PG2Item},
+	"G2":                    {is: anomaly.PG2Item, predicate: true},
+	"G2-two-edges":          {is: anomaly.PG2Item},
 }
 
 // The relations of what the oracle says to what the results show.
@@ -139,7 +141,7 @@ func (r *runner) matrixOf(ctx context.Context, name string, specs []*scenario.Sp
 	rows, header := make([][]string, len(specs)), []string{"scenario"}
 	var all []matrixCell
 	for _, level := range levels {
-		header = append(header, oracle.LevelName(s.Engine.Name, level.History))
+		header = append(header, product.Of(s.Engine.Name).LevelTitle(level.History))
 		cells, err := r.matrixAt(ctx, s, level, specs)
 		if err != nil {
 			return nil, fmt.Errorf("%s at %s: %w", s.Engine.Title, level.SQL, err)
@@ -224,7 +226,7 @@ func agreement(outcome string, through bool, d *panel.Judgement) (verdict, why s
 		return "", ""
 	}
 	found := slices.ContainsFunc(d.Isolation.Findings, func(f oracle.Finding) bool {
-		is, ok := oracle.PhenomenonOf(f.Class, f.Name)
+		is, ok := anomaly.Broken(f.Class, f.Name)
 		return ok && is == p.is
 	})
 	switch {

@@ -15,6 +15,7 @@ import (
 	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
+	"wirecheck/product"
 )
 
 // oracleRow is what the oracles said of one scenario at one level.
@@ -55,7 +56,7 @@ func (r *runner) oracleMatrixOf(ctx context.Context, name string, specs []*scena
 				continue
 			}
 			all = append(all, *row[i])
-			fields := []string{strings.TrimSuffix(filepath.Base(spec.Name), ".spec"), oracle.LevelName(s.Engine.Name, level.History), row[i].results}
+			fields := []string{strings.TrimSuffix(filepath.Base(spec.Name), ".spec"), product.Of(s.Engine.Name).LevelTitle(level.History), row[i].results}
 			for _, name := range columns {
 				fields = append(fields, row[i].cells[name])
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"golang.org/x/sync/errgroup"
 
+	"wirecheck/anomaly"
 	"wirecheck/history"
 	"wirecheck/internal/testserver"
 	"wirecheck/oracle"
@@ -278,7 +279,7 @@ func TestTruthOnMariaDB(t *testing.T) {
 		{"REPEATABLE READ", false, true, mariaNeverG1},
 		{"REPEATABLE READ", true, true, func(f oracle.Finding) bool { return mariaNeverG1(f) || f.Title() == "lost update" }},
 		{"READ COMMITTED", false, true, mariaNeverG1},
-		{"READ UNCOMMITTED", false, true, func(f oracle.Finding) bool { return f.Class == oracle.G0 }},
+		{"READ UNCOMMITTED", false, true, func(f oracle.Finding) bool { return f.Class == anomaly.G0 }},
 	} {
 		t.Run(fmt.Sprintf("%s, snapshot %v, bypass %v", test.level, test.snapshot, test.bypass), func(t *testing.T) {
 			if testserver.IsTiDB() && !slices.Contains([]string{"REPEATABLE READ", "READ COMMITTED"}, test.level) {
@@ -337,5 +338,5 @@ func TestTruthOnMariaDB(t *testing.T) {
 
 // mariaNeverG1 are the anomalies that a snapshot of committed rows rules out, whatever its age.
 func mariaNeverG1(f oracle.Finding) bool {
-	return slices.Contains([]oracle.Class{oracle.G0, oracle.G1a, oracle.G1b, oracle.G1c}, f.Class)
+	return slices.Contains([]oracle.Class{anomaly.G0, anomaly.G1a, anomaly.G1b, anomaly.G1c}, f.Class)
 }

@@ -18,9 +18,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"wirecheck/anomaly"
 	"wirecheck/history"
 	"wirecheck/internal/shop"
 	"wirecheck/oracle"
+	"wirecheck/product"
 )
 
 var (
@@ -50,7 +52,7 @@ const truthClients = 6
 // TestRandomWorkload runs random transactions through the proxy and compares what was recorded with what the rows
 // themselves say, and what was reported with what the level can let through.
 func TestRandomWorkload(t *testing.T) {
-	never := []oracle.Class{oracle.G0, oracle.G1a, oracle.G1b, oracle.G1c}
+	never := []oracle.Class{anomaly.G0, anomaly.G1a, anomaly.G1b, anomaly.G1c}
 	for level, let := range map[string]func(f oracle.Finding) bool{
 		"serializable": func(oracle.Finding) bool { return false },
 		// A key that was deleted and inserted again is not protected by snapshots.
@@ -300,7 +302,7 @@ func TestRenewedKey(t *testing.T) {
 			got, kind := th.stop(t), ""
 			for _, f := range got.findings {
 				kind += string(f.Kind)
-				if f.PreventedBy != oracle.Serializable {
+				if f.PreventedBy != product.Serializable {
 					t.Errorf("prevented by %q, want serializable", f.PreventedBy)
 				}
 			}

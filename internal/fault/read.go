@@ -9,7 +9,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/backends/engine"
-	"wirecheck/oracle"
+	"wirecheck/product"
 )
 
 // execute executes a step, with the fault if it is the one to have it.
@@ -127,7 +127,7 @@ func (f *fault) dirty(ctx context.Context, c *conn, p *planned) (answer.Answer, 
 		}
 		// A serializable transaction's query would wait for the writer and see no more of it; a real one that reads dirty data
 		// does not wait.
-		if ok && f.level.History == oracle.Serializable && c.state == answer.Open {
+		if ok && f.level.History == product.Serializable && c.state == answer.Open {
 			return seen, "answered with data of " + names(writers) + " that is not committed", nil
 		}
 	} else {

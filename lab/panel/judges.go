@@ -24,6 +24,7 @@ import (
 	"wirecheck/oracle/troc"
 	"wirecheck/oracle/txcheck"
 	"wirecheck/oracle/wss"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/mysql"
 	"wirecheck/rewrite/postgres"
@@ -370,7 +371,7 @@ func (b *Panel) stage(ctx context.Context, name string) (*lab.Stage, error) {
 
 // FindLevel finds a level of the product by one of its names.
 func FindLevel(d engine.Descriptor, name string) (engine.Level, error) {
-	want, err := oracle.ParseLevel(name)
+	want, err := product.ParseLevel(name)
 	if err != nil {
 		return engine.Level{}, err
 	}

@@ -4,10 +4,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"wirecheck/anomaly"
 
 	"github.com/google/go-cmp/cmp"
-
-	"wirecheck/oracle"
 )
 
 const small = "session s step a {} step b {}\nsession u step c {}\n"
@@ -179,8 +178,8 @@ permutation b a c
 // TestNamesOfOracle: the names that expect knows are those that package oracle gives.
 func TestNamesOfOracle(t *testing.T) {
 	want := []string{
-		oracle.NameDirtyWrite, oracle.NameAbortedRead, oracle.NameIntermediateRead, oracle.NameCircularFlow, oracle.NameLostUpdate,
-		oracle.NameNonRepeatableRead, oracle.NameVanishes, oracle.NameReadSkew, oracle.NameReadWriteSkew, oracle.NameWriteSkew, oracle.NameLongFork,
+		anomaly.DirtyWrite, anomaly.AbortedRead, anomaly.IntermediateRead, anomaly.CircularFlow, anomaly.LostUpdate,
+		anomaly.NonRepeatableRead, anomaly.Vanishes, anomaly.ReadSkew, anomaly.ReadWriteSkew, anomaly.WriteSkew, anomaly.LongFork,
 	}
 	got := slices.Sorted(slices.Values(everydayNames))
 	slices.Sort(want)

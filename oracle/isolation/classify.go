@@ -1,6 +1,10 @@
 package isolation
 
-import "wirecheck/oracle"
+import (
+	"wirecheck/anomaly"
+	"wirecheck/oracle"
+	"wirecheck/product"
+)
 
 // hop is one edge of a reported cycle: from t.
 type hop struct {
@@ -17,7 +21,7 @@ func choose(p []step, class oracle.Class, mask kinds) ([]hop, string) {
 	for i, s := range p {
 		hops[i] = hop{s.t, *pick(s, class, mask)}
 	}
-	if class == oracle.G1c && count1(hops, edgeWR) == 0 {
+	if class == anomaly.G1c && count1(hops, edgeWR) == 0 {
 		for i, s := range p {
 			if e := s.first(edgeWR); e != nil {
 				hops[i].e = *e
@@ -35,7 +39,7 @@ func choose(p []step, class oracle.Class, mask kinds) ([]hop, string) {
 // pick prefers, for a hop that is not rw, what was read to what was overwritten: it says more about what went wrong.
 func pick(s step, class oracle.Class, mask kinds) *edge {
 	order := []kinds{edgeWR, edgeWW, edgeSO, edgeRT}
-	if class == oracle.G0 {
+	if class == anomaly.G0 {
 		order = []kinds{edgeWW, edgeSO, edgeRT}
 	}
 	if s.rw {
@@ -73,8 +77,8 @@ func count1(hops []hop, k kinds) int {
 
 // rank orders the names that the edges of a pair allow: the more telling first.
 var rank = map[string]int{
-	oracle.NameLostUpdate: 1, oracle.NameVanishes: 2, oracle.NameReadSkew: 3, oracle.NameNonRepeatableRead: 4,
-	oracle.NameWriteSkew: 1, oracle.NameReadWriteSkew: 5, oracle.NameDirtyWrite: 1, oracle.NameCircularFlow: 1, "": 9,
+	anomaly.LostUpdate: 1, anomaly.Vanishes: 2, anomaly.ReadSkew: 3, anomaly.NonRepeatableRead: 4,
+	anomaly.WriteSkew: 1, anomaly.ReadWriteSkew: 5, anomaly.DirtyWrite: 1, anomaly.CircularFlow: 1, "": 9,
 }
 
 // choosePair tries all edges between two transactions.
@@ -85,10 +89,10 @@ func choosePair(p []step, class oracle.Class, mask kinds) (best []hop, name stri
 			if (a.kind == edgeRW) != p[0].rw || (b.kind == edgeRW) != p[1].rw || a.kind&mask == 0 || b.kind&mask == 0 {
 				continue
 			}
-			if class == oracle.G0 && (a.kind == edgeWR || b.kind == edgeWR) {
+			if class == anomaly.G0 && (a.kind == edgeWR || b.kind == edgeWR) {
 				continue
 			}
-			if class == oracle.G1c && a.kind != edgeWR && b.kind != edgeWR && (p[0].l.kinds|p[1].l.kinds)&edgeWR != 0 {
+			if class == anomaly.G1c && a.kind != edgeWR && b.kind != edgeWR && (p[0].l.kinds|p[1].l.kinds)&edgeWR != 0 {
 				continue
 			}
 			hops := []hop{{p[0].t, a}, {p[1].t, b}}
@@ -106,14 +110,14 @@ func choosePair(p []step, class oracle.Class, mask kinds) (best []hop, name stri
 // namePair names a cycle of two transactions (notes of IsoRel, section 2.4; Berenson 1995 for A5A and A5B).
 func namePair(h []hop, class oracle.Class) string {
 	switch class {
-	case oracle.G0, oracle.G1c:
+	case anomaly.G0, anomaly.G1c:
 		return nameLong(h, class)
-	case oracle.G2Item:
+	case anomaly.G2Item:
 		if h[0].e.kind == edgeRW && h[1].e.kind == edgeRW && !h[0].e.sameRow(&h[1].e) {
-			return oracle.NameWriteSkew
+			return anomaly.WriteSkew
 		}
 		return ""
-	case oracle.GSingle:
+	case anomaly.GSingle:
 	default:
 		return ""
 	}
@@ -124,37 +128,46 @@ func namePair(h []hop, class oracle.Class) string {
 	same := r.e.sameRow(&o.e)
 	switch {
 	case o.e.kind == edgeWW && same && staleAtWrite(r, o):
-		return oracle.NameLostUpdate
+		return anomaly.LostUpdate
 	case o.e.kind == edgeWW && !same:
-		return oracle.NameReadWriteSkew
+		return anomaly.ReadWriteSkew
 	case o.e.kind == edgeWR && same && r.t.matched(o.e.to, o.e.toStmt):
 		// Both derived the same new value from the same old one, so the second UPDATE changed nothing.
-		return oracle.NameLostUpdate
+		return anomaly.LostUpdate
 	case o.e.kind == edgeWR && same:
-		return oracle.NameNonRepeatableRead
+		return anomaly.NonRepeatableRead
+	// A statement that waited for a row sees its newest version beside older ones of other rows: the product documents it.
+	case o.e.kind == edgeWR && o.e.toStmt == r.e.fromStmt && r.t.rechecks(r.e.fromStmt):
+		return anomaly.ReadSkew
 	// In one statement there is no order: seeing part of a transaction there vanishes, too (MAV, Bailis 2013, 5.1.2).
 	case o.e.kind == edgeWR && o.e.toStmt <= r.e.fromStmt && r.e.fromStmt >= 0:
-		return oracle.NameVanishes
+		return anomaly.Vanishes
 	case o.e.kind == edgeWR:
-		return oracle.NameReadSkew
+		return anomaly.ReadSkew
 	}
 	return ""
+}
+
+// rechecks reports whether a statement locks or writes rows on a product that goes on with the newest version of a row that it waited for,
+// and with what its snapshot has of all others (product.EvalPlanQual).
+func (t *txn) rechecks(i int32) bool {
+	return i >= 0 && t.stmts[i].current && t.product().Cause(product.EvalPlanQual) != nil
 }
 
 // nameLong names a longer cycle where a name fits.
 func nameLong(h []hop, class oracle.Class) string {
 	switch class {
-	case oracle.G0:
-		return oracle.NameDirtyWrite
-	case oracle.G1c:
-		return oracle.NameCircularFlow
-	case oracle.GSingle:
+	case anomaly.G0:
+		return anomaly.DirtyWrite
+	case anomaly.G1c:
+		return anomaly.CircularFlow
+	case anomaly.GSingle:
 		if count1(h, edgeWR) == len(h)-1 {
-			return oracle.NameReadSkew
+			return anomaly.ReadSkew
 		}
-	case oracle.GNonadjacent:
+	case anomaly.GNonadjacent:
 		if len(h) == 4 && count1(h, edgeRW) == 2 && count1(h, edgeWR) == 2 {
-			return oracle.NameLongFork
+			return anomaly.LongFork
 		}
 	}
 	return ""

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"wirecheck/anomaly"
 	"wirecheck/oracle"
 )
 
@@ -166,9 +167,9 @@ func (c *Checker) search(session uint64) {
 			continue
 		}
 		if mask |= edgeSO; c.walk(s, anyCycle(mask)) != nil {
-			c.classes(s, session, mask, oracle.SuffixProcess)
+			c.classes(s, session, mask, anomaly.SuffixProcess)
 		} else if mask |= edgeRT; c.walk(s, anyCycle(mask)) != nil {
-			c.classes(s, session, mask, oracle.SuffixRealtime)
+			c.classes(s, session, mask, anomaly.SuffixRealtime)
 		}
 	}
 }
@@ -190,7 +191,7 @@ func (c *Checker) classes(s *txn, session uint64, mask kinds, suffix string) {
 		best := []step(nil)
 		for _, w := range cl.walks {
 			w.mask &= mask
-			if cl.class == oracle.G0 && suffix != "" {
+			if cl.class == anomaly.G0 && suffix != "" {
 				w.mask |= mask & (edgeSO | edgeRT)
 			}
 			if p := c.walk(s, w); p != nil && (best == nil || len(p) < len(best)) {
@@ -327,9 +328,9 @@ var classWalks = []struct {
 	class oracle.Class
 	walks []automaton
 }{
-	{oracle.G0, []automaton{anyCycle(edgeWW)}},
-	{oracle.G1c, []automaton{anyCycle(edgeWW | edgeWR | edgeSO | edgeRT)}},
-	{oracle.GSingle, []automaton{{
+	{anomaly.G0, []automaton{anyCycle(edgeWW)}},
+	{anomaly.G1c, []automaton{anyCycle(edgeWW | edgeWR | edgeSO | edgeRT)}},
+	{anomaly.GSingle, []automaton{{
 		mask: edgeData | edgeSO | edgeRT,
 		next: func(s uint8, rw bool) (uint8, bool) {
 			if rw {
@@ -339,8 +340,8 @@ var classWalks = []struct {
 		},
 		final: func(s uint8) bool { return s == 1 },
 	}}},
-	{oracle.GNonadjacent, []automaton{nonadjacent(false), nonadjacent(true)}},
-	{oracle.G2Item, []automaton{{
+	{anomaly.GNonadjacent, []automaton{nonadjacent(false), nonadjacent(true)}},
+	{anomaly.G2Item, []automaton{{
 		mask:  edgeData | edgeSO | edgeRT,
 		next:  func(s uint8, rw bool) (uint8, bool) { return count(s, rw), true },
 		final: func(s uint8) bool { return s == 2 },
@@ -431,7 +432,7 @@ func setKey(class oracle.Class, ts []*txn) string {
 	for i, t := range ts {
 		ids[i] = t.id
 	}
-	if class != oracle.G1a && class != oracle.G1b {
+	if class != anomaly.G1a && class != anomaly.G1b {
 		slices.Sort(ids)
 	}
 	var b strings.Builder

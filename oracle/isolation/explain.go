@@ -5,9 +5,11 @@ import (
 	"slices"
 	"sort"
 
+	"wirecheck/anomaly"
 	"wirecheck/history"
 	"wirecheck/history/prose"
 	"wirecheck/oracle"
+	"wirecheck/product"
 )
 
 // report makes a finding of a cycle.
@@ -113,12 +115,11 @@ func (c *Checker) emit(class oracle.Class, name string, ts []*txn, edges []edge,
 // keys: PostgreSQL's REPEATABLE READ lets a transaction insert a key that it still sees in the row which another one
 // deleted (seen with 15; then it sees two rows with one primary key). Only SERIALIZABLE promises to prevent that.
 func (c *Checker) judge(f *oracle.Finding, ts []*txn, renewed bool) {
-	product := ts[0].session.info.Engine
 	f.Level = ts[0].level
-	if f.Class == oracle.G1a {
+	if f.Class == anomaly.G1a {
 		f.Level = ts[1].level
 	}
-	ph, ok := oracle.PhenomenonOf(f.Class, f.Name)
+	ph, ok := anomaly.Broken(f.Class, f.Name)
 	f.Promised = ok
 	for _, t := range ts {
 		if t.state != stateCommitted {
@@ -127,8 +128,8 @@ func (c *Checker) judge(f *oracle.Finding, ts []*txn, renewed bool) {
 		if t.level != f.Level {
 			f.Level = "mixed"
 		}
-		held, source := oracle.Promised(t.session.info.Engine, t.level, ph)
-		f.Promised = f.Promised && held && (!renewed || t.level == oracle.Serializable)
+		held, source := t.product().Promises(t.level, ph)
+		f.Promised = f.Promised && held && (!renewed || t.level == product.Serializable)
 		if f.Promised && f.Source == "" {
 			f.Source = source
 		}
@@ -140,12 +141,12 @@ func (c *Checker) judge(f *oracle.Finding, ts []*txn, renewed bool) {
 		f.Source = ""
 	}
 	if ok && renewed {
-		ph = oracle.Phenomenon(oracle.G2Item)
+		ph = anomaly.PG2Item
 	}
 	if ok {
-		f.PreventedBy = oracle.Weakest(product, ph)
+		f.PreventedBy = ts[0].product().Weakest(ph)
 	}
-	f.Remedies = oracle.Remedies(product, f)
+	f.Remedies = oracle.Remedies(ts[0].product(), f)
 }
 
 // anew reports whether one of the edges leads to a row's new life and another one is an anti-dependency.
@@ -258,13 +259,13 @@ func sentence(f *oracle.Finding, p *oracle.Edge, e *edge, class oracle.Class, ma
 		then = "then deleted it"
 	}
 	switch {
-	case class == oracle.G1a:
+	case class == anomaly.G1a:
 		how := "was rolled back"
 		if f.Transactions[p.From].Outcome == history.OutcomeCommitted {
 			how = "undid that statement"
 		}
 		return fmt.Sprintf("%s read version %s of %s %s; %s had written it %s and %s", b, p.ToVersion, row, to, a, from, how)
-	case class == oracle.G1b:
+	case class == anomaly.G1b:
 		return fmt.Sprintf("%s read version %s of %s %s; %s had written it %s and replaced it itself before it committed", b, p.ToVersion, row, to, a, from)
 	case e.kind == edgeWW:
 		return fmt.Sprintf("%s wrote version %s of %s %s; %s %s %s", a, p.FromVersion, row, from, b, then, to)

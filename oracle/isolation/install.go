@@ -3,8 +3,9 @@ package isolation
 import (
 	"slices"
 
+	"wirecheck/anomaly"
 	"wirecheck/history"
-	"wirecheck/oracle"
+	"wirecheck/product"
 )
 
 // record is scratch for one row while one transaction is installed.
@@ -79,7 +80,7 @@ func (c *Checker) register(t *txn, first int) (revealed []*version, limbo []*txn
 		}
 		return &recs[*rec]
 	}
-	trust := t.level != "" && t.level != oracle.ReadUncommitted
+	trust := t.level != "" && t.level != product.ReadUncommitted
 	know := func(v *version, token string, trust bool) {
 		if c.know(v, token, trust) {
 			revealed = append(revealed, v)
@@ -345,7 +346,7 @@ func (v *version) trusted() bool {
 		return true
 	}
 	for _, r := range v.readers {
-		if l := r.t.level; l != "" && l != oracle.ReadUncommitted {
+		if l := r.t.level; l != "" && l != product.ReadUncommitted {
 			return true
 		}
 	}
@@ -464,12 +465,12 @@ func (c *Checker) writeEdges(v *version) {
 func (c *Checker) readEdges(t *txn, i int32, v *version) {
 	switch {
 	case v.is == dead:
-		c.dirtyRead(oracle.G1a, oracle.NameAbortedRead, v, reader{t, i})
+		c.dirtyRead(anomaly.G1a, anomaly.AbortedRead, v, reader{t, i})
 		return // not in the version order: it has no successor
 	case v.is == live && v.writer != nil && v.writer != t:
 		c.addWR(v, reader{t, i})
 		if v.inter {
-			c.dirtyRead(oracle.G1b, oracle.NameIntermediateRead, v, reader{t, i})
+			c.dirtyRead(anomaly.G1b, anomaly.IntermediateRead, v, reader{t, i})
 		}
 	}
 	if next := v.nextInstalled(); next != nil {
@@ -577,14 +578,14 @@ func currentLater(r reader, v *version) bool {
 // aborted reports the committed readers of a version that was rolled back.
 func (c *Checker) aborted(v *version) {
 	for _, r := range v.readers {
-		c.dirtyRead(oracle.G1a, oracle.NameAbortedRead, v, r)
+		c.dirtyRead(anomaly.G1a, anomaly.AbortedRead, v, r)
 	}
 }
 
 // intermediate reports the committed readers of a version that its writer replaced itself.
 func (c *Checker) intermediate(v *version) {
 	for _, r := range v.readers {
-		c.dirtyRead(oracle.G1b, oracle.NameIntermediateRead, v, r)
+		c.dirtyRead(anomaly.G1b, anomaly.IntermediateRead, v, r)
 	}
 }
 

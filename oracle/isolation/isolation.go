@@ -38,8 +38,10 @@ import (
 	"slices"
 	"sort"
 
+	"wirecheck/anomaly"
 	"wirecheck/history"
 	"wirecheck/oracle"
+	"wirecheck/product"
 )
 
 // Descriptor describes this oracle.
@@ -149,7 +151,8 @@ func New(opts Options) *Checker {
 type session struct {
 	id   uint64
 	info history.Event // the EventSession
-	txn  *txn          // open transaction
+	dbms *product.Product
+	txn  *txn // open transaction
 	// late are ended transactions some of whose writes are still to be told (history.Event.Pending).
 	late []*txn
 	last *txn // strict: the last committed transaction
@@ -182,6 +185,7 @@ type txn struct {
 	told      []told  // of accesses[installed:]: what they said, until it is in the graph
 	writes    []int32 // the accesses in the graph that write
 	tokens    []string
+	part      product.Participation
 	undone    bool // some of its writes were undone, or may have been
 	partial   bool // accesses are missing: its reads are not judged
 
@@ -200,6 +204,8 @@ type txn struct {
 	fresh  uint32 // Checker.freshMark when a link to Checker.fresh was made last
 	places [maxStates]place
 }
+
+func (t *txn) product() *product.Product { return t.session.dbms }
 
 // stmt is one statement of a transaction.
 type stmt struct {
@@ -290,6 +296,7 @@ func (c *Checker) Add(e *history.Event) []oracle.Finding {
 		s := c.sessionOf(e.Session)
 		s.info = *e
 		s.info.Accesses, s.info.Tokens = nil, nil
+		s.dbms = product.Of(e.Engine)
 	case history.EventBegin:
 		c.beginTxn(e)
 	case history.EventStmt:
@@ -326,7 +333,7 @@ func (c *Checker) Kept() int { return len(c.open) + len(c.ended) }
 func (c *Checker) sessionOf(id uint64) *session {
 	s := c.sessions[id]
 	if s == nil {
-		s = &session{id: id, info: history.Event{Kind: history.EventSession, Session: id}}
+		s = &session{id: id, info: history.Event{Kind: history.EventSession, Session: id}, dbms: product.Of("")}
 		c.sessions[id] = s
 	}
 	return s
@@ -393,6 +400,9 @@ func (c *Checker) statement(e *history.Event) {
 	}
 	if e.Error != nil && e.Coverage != history.CoverageNone {
 		t.undone = true
+	}
+	if e.Error == nil && e.Coverage != history.CoverageNone {
+		t.part.Use(e.N)
 	}
 	i := int32(len(t.stmts))
 	t.stmts = append(t.stmts, stmt{n: e.N, sql: e.SQL, verb: e.Verb, from: e.From, to: e.To, at: e.At,
@@ -545,23 +555,16 @@ func (t *txn) undo(from int) {
 			t.stmts[i].failed = true
 		}
 	}
-	if t.begunAnew(from) {
-		for i := range t.accesses {
-			if a := &t.accesses[i]; a.op == opRead {
-				a.superseded = true
+	// What the transaction read before is not held for it any more, so that its level promises nothing of it.
+	if t.product().SavepointRestarts && t.part.RollbackTo(from) {
+		if promised, _ := t.product().Promises(t.level, anomaly.PGSingle); promised {
+			for i := range t.accesses {
+				if a := &t.accesses[i]; a.op == opRead {
+					a.superseded = true
+				}
 			}
 		}
 	}
-}
-
-// begunAnew reports whether InnoDB has begun its part of the transaction anew: that it does if the transaction goes back to a savepoint from
-// before its first statement (MariaDB and MySQL, sql/handler.cc, ha_rollback_to_savepoint). It gives up its locks and its snapshot then, so
-// that its levels promise nothing of what was read before.
-func (t *txn) begunAnew(from int) bool {
-	if e := t.session.info.Engine; e != "mariadb" && e != "mysql" || t.level != oracle.Snapshot && t.level != oracle.Serializable {
-		return false
-	}
-	return !slices.ContainsFunc(t.stmts, func(st stmt) bool { return st.n < from && st.coverage != history.CoverageNone })
 }
 
 func (c *Checker) endTxn(t *txn, e *history.Event) {

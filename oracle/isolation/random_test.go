@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"wirecheck/anomaly"
 	"wirecheck/history"
 	"wirecheck/oracle"
 )
@@ -419,7 +420,7 @@ func (ref *reference) severity(s uint64) int {
 	return worst
 }
 
-var severityOf = map[oracle.Class]int{oracle.G0: 1, oracle.G1c: 2, oracle.GSingle: 3, oracle.GNonadjacent: 4, oracle.G2Item: 5}
+var severityOf = map[oracle.Class]int{anomaly.G0: 1, anomaly.G1c: 2, anomaly.GSingle: 3, anomaly.GNonadjacent: 4, anomaly.G2Item: 5}
 
 // fataler is what *testing.T and *rapid.T have in common.
 type fataler interface {

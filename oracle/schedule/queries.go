@@ -6,7 +6,6 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/history"
-	"wirecheck/oracle"
 	"wirecheck/rewrite"
 )
 
@@ -59,14 +58,14 @@ const NotChecked = "an optimistic transaction may have rows with the same key un
 // COMMIT (TiDB documentation, Constraints: UNIQUE KEY, optimistic transactions; pingcap/tidb#22730). If that was successful, there were none.
 func (s *Schedule) Unchecked() map[*Step]bool {
 	list := map[*Step]bool{}
-	if s.Product != "tidb" {
+	if !s.DBMS().DuplicatesAtCommit {
 		return list
 	}
 	for _, t := range s.Transactions() {
 		wrote := false
 		for _, i := range t.Steps {
 			st := &s.Steps[i]
-			list[st] = wrote && t.Level == oracle.Snapshot && t.Outcome != history.OutcomeCommitted
+			list[st] = wrote && s.DBMS().Optimistic(t.Level, true) && t.Outcome != history.OutcomeCommitted
 			wrote = wrote || !st.Failed() && (st.Statement.Insert != nil || st.Statement.Verb == "update")
 		}
 	}

@@ -6,6 +6,7 @@ package schedule
 
 import (
 	"wirecheck/answer"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 )
 
@@ -33,6 +34,9 @@ type Schedule struct {
 	// Marks say why another execution of the same may go differently.
 	Marks []string
 }
+
+// DBMS is what is known of the product.
+func (s *Schedule) DBMS() *product.Product { return product.Of(s.Product) }
 
 // Session is one client connection.
 type Session struct {

@@ -10,7 +10,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/history"
-	"wirecheck/oracle"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/mysql"
 )
@@ -57,41 +57,41 @@ func TestTransactions(t *testing.T) {
 		lines          []string
 		want           []string // session, steps, level, outcome, explicit or not, in the order of their ends
 	}{
-		{"the order of their ends", "mariadb", oracle.ReadCommitted,
+		{"the order of their ends", "mariadb", product.ReadCommitted,
 			[]string{"s1 ->o: BEGIN", "s2 ->o: BEGIN", "s1 o>o: UPDATE t SET a = 1", "s2 o>o: UPDATE t SET b = 1", "s2 o>-: COMMIT", "s1 o>-: ROLLBACK"},
 			[]string{"s2.1 [1 3 4] read committed committed explicit", "s1.1 [0 2 5] read committed aborted explicit"}},
-		{"autocommit between explicit ones, settings outside", "mariadb", oracle.ReadCommitted,
+		{"autocommit between explicit ones, settings outside", "mariadb", product.ReadCommitted,
 			[]string{"s1 ->-: SET @x = 1", "s1 ->-: INSERT INTO t VALUES (1)", "s1 ->- statement failed: INSERT INTO t VALUES (1)", "s1 ->o: BEGIN", "s1 o>-: COMMIT"},
 			[]string{"s1.1 [1] read committed committed implicit", "s1.2 [2] read committed aborted implicit", "s1.3 [3 4] read committed committed explicit"}},
-		{"a level for the next one only", "mariadb", oracle.ReadCommitted,
+		{"a level for the next one only", "mariadb", product.ReadCommitted,
 			[]string{"s1 ->-: SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", "s1 ->o: BEGIN", "s1 o>-: COMMIT", "s1 ->-: SELECT 1"},
 			[]string{"s1.1 [1 2] serializable committed explicit", "s1.2 [3] read committed committed implicit"}},
-		{"a level for the session", "mariadb", oracle.ReadCommitted,
+		{"a level for the session", "mariadb", product.ReadCommitted,
 			[]string{"s1 ->-: SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE", "s1 ->-: SELECT 1", "s1 ->-: SELECT 1"},
 			[]string{"s1.1 [1] serializable committed implicit", "s1.2 [2] serializable committed implicit"}},
-		{"snapshot isolation by a setting", "mariadb", oracle.RepeatableRead,
+		{"snapshot isolation by a setting", "mariadb", product.RepeatableRead,
 			[]string{"s1 ->-: SET innodb_snapshot_isolation = ON", "s1 ->-: SELECT 1", "s1 ->-: SET innodb_snapshot_isolation = OFF", "s1 ->-: SELECT 1"},
 			[]string{"s1.1 [1] snapshot committed implicit", "s1.2 [3] repeatable read committed implicit"}},
-		{"the setting is MariaDB's", "mysql", oracle.RepeatableRead,
+		{"the setting is MariaDB's", "mysql", product.RepeatableRead,
 			[]string{"s1 ->-: SET innodb_snapshot_isolation = ON", "s1 ->-: SELECT 1"},
 			[]string{"s1.1 [1] repeatable read committed implicit"}},
-		{"TiDB's optimistic sessions", "tidb", oracle.RepeatableRead,
+		{"TiDB's optimistic sessions", "tidb", product.RepeatableRead,
 			[]string{"s1 ->-: SET SESSION tidb_txn_mode = 'optimistic'", "s1 ->o: BEGIN", "s1 o>-: COMMIT"},
 			[]string{"s1.1 [1 2] snapshot committed explicit"}},
-		{"a failed commit is an abort", "tidb", oracle.Snapshot,
+		{"a failed commit is an abort", "tidb", product.Snapshot,
 			[]string{"s1 ->o: BEGIN", "s1 o>- rolled back: COMMIT"},
 			[]string{"s1.1 [0 1] snapshot aborted explicit"}},
-		{"a deadlock's victim", "mariadb", oracle.RepeatableRead,
+		{"a deadlock's victim", "mariadb", product.RepeatableRead,
 			[]string{"s1 ->o: BEGIN", "s1 o>- rolled back: UPDATE t SET a = 1", "s1 ->-: COMMIT"},
 			[]string{"s1.1 [0 1] repeatable read aborted explicit"}},
-		{"an implicit commit", "mariadb", oracle.RepeatableRead,
+		{"an implicit commit", "mariadb", product.RepeatableRead,
 			[]string{"s1 ->o: BEGIN", "s1 o>o: INSERT INTO t VALUES (1)", "s1 o>-: CREATE TABLE u (a INT)", "s1 ->o: BEGIN", "s1 o>o: BEGIN", "s1 o>-: COMMIT"},
 			[]string{"s1.1 [0 1] repeatable read committed explicit", "s1.2 [2] repeatable read committed implicit", "s1.3 [3] repeatable read committed explicit",
 				"s1.4 [4 5] repeatable read committed explicit"}},
-		{"chained", "mariadb", oracle.RepeatableRead,
+		{"chained", "mariadb", product.RepeatableRead,
 			[]string{"s1 ->o: BEGIN", "s1 o>o: COMMIT AND CHAIN", "s1 o>o: SELECT 1", "s1 o>-: ROLLBACK"},
 			[]string{"s1.1 [0 1] repeatable read committed explicit", "s1.2 [2 3] repeatable read aborted explicit"}},
-		{"open at the end, and a lost connection", "mariadb", oracle.RepeatableRead,
+		{"open at the end, and a lost connection", "mariadb", product.RepeatableRead,
 			[]string{"s1 ->o: BEGIN", "s2 ->o: BEGIN", "s2 o>- connection gone: COMMIT", "s3 ->o: BEGIN", "s3 o>- connection gone: SELECT 1"},
 			[]string{"s2.1 [1 2] repeatable read unknown explicit", "s3.1 [3 4] repeatable read aborted explicit", "s1.1 [0] repeatable read aborted explicit"}},
 	} {
@@ -115,7 +115,7 @@ func TestTransactions(t *testing.T) {
 }
 
 func TestTransactionsReadOnly(t *testing.T) {
-	s := script(t, "mariadb", oracle.RepeatableRead, "s1 ->o: START TRANSACTION READ ONLY", "s1 o>-: COMMIT", "s1 ->o: BEGIN", "s1 o>-: COMMIT")
+	s := script(t, "mariadb", product.RepeatableRead, "s1 ->o: START TRANSACTION READ ONLY", "s1 o>-: COMMIT", "s1 ->o: BEGIN", "s1 o>-: COMMIT")
 	list := s.Transactions()
 	if !list[0].ReadOnly || list[1].ReadOnly {
 		t.Errorf("read only: %v, %v; want true, false", list[0].ReadOnly, list[1].ReadOnly)
@@ -128,8 +128,8 @@ func TestTransactionsReadOnly(t *testing.T) {
 	}
 }
 
-// TestBegunAnew: InnoDB begins its part of a transaction anew where the transaction goes back to a savepoint from before its first statement.
-func TestBegunAnew(t *testing.T) {
+// TestRestarted: InnoDB begins its part of a transaction again where the transaction goes back to a savepoint from before its first statement.
+func TestRestarted(t *testing.T) {
 	for _, test := range []struct {
 		name, product string
 		lines         []string
@@ -144,9 +144,15 @@ func TestBegunAnew(t *testing.T) {
 		{"it was refused", "mariadb", []string{"s1 ->o: BEGIN", "s1 o>o: SAVEPOINT p", "s1 o>o: SELECT 1", "s1 o>o failed: ROLLBACK TO p"}, -1},
 		{"another product", "postgres", []string{"s1 ->o: BEGIN", "s1 o>o: SAVEPOINT p", "s1 o>o: SELECT 1", "s1 o>o: ROLLBACK TO p"}, -1},
 	} {
-		s := script(t, test.product, oracle.RepeatableRead, test.lines...)
-		if got := s.BegunAnew(&s.Transactions()[0]); got != test.want {
-			t.Errorf("%s: %d, want %d", test.name, got, test.want)
+		s := script(t, test.product, product.RepeatableRead, test.lines...)
+		tx := s.Transactions()[0]
+		for i := range s.Steps {
+			if want := i > test.want; s.Held(&tx, i) != want {
+				t.Errorf("%s: step %d is held: %v", test.name, i, !want)
+			}
+		}
+		if test.want >= 0 && !s.Restarted(&tx, test.want) {
+			t.Errorf("%s: step %d does not restart the transaction", test.name, test.want)
 		}
 	}
 }
@@ -158,14 +164,14 @@ func TestUnchecked(t *testing.T) {
 		lines                []string
 		want                 []int
 	}{
-		{"rolled back", "tidb", oracle.Snapshot, []string{"s1 ->o: BEGIN", "s1 o>o: SELECT 1", "s1 o>o: INSERT INTO t VALUES (1)", "s1 o>o: SELECT 2", "s1 o>-: ROLLBACK", "s1 ->-: SELECT 3"}, []int{3, 4}},
-		{"refused at COMMIT, after an UPDATE", "tidb", oracle.Snapshot, []string{"s1 ->o: BEGIN", "s1 o>o: UPDATE t SET a = 1", "s1 o>o: SELECT 1", "s1 o>- rolled back: COMMIT"}, []int{2, 3}},
-		{"another session", "tidb", oracle.Snapshot, []string{"s1 ->o: BEGIN", "s1 o>o: INSERT INTO t VALUES (1)", "s2 ->-: SELECT 1", "s1 o>-: ROLLBACK"}, []int{3}},
-		{"committed", "tidb", oracle.Snapshot, []string{"s1 ->o: BEGIN", "s1 o>o: INSERT INTO t VALUES (1)", "s1 o>o: SELECT 1", "s1 o>-: COMMIT"}, nil},
-		{"only deleted", "tidb", oracle.Snapshot, []string{"s1 ->o: BEGIN", "s1 o>o: DELETE FROM t", "s1 o>o: SELECT 1", "s1 o>-: ROLLBACK"}, nil},
-		{"the INSERT failed", "tidb", oracle.Snapshot, []string{"s1 ->o: BEGIN", "s1 o>o failed: INSERT INTO t VALUES (1)", "s1 o>o: SELECT 1", "s1 o>-: ROLLBACK"}, nil},
-		{"pessimistic", "tidb", oracle.RepeatableRead, []string{"s1 ->o: BEGIN", "s1 o>o: INSERT INTO t VALUES (1)", "s1 o>o: SELECT 1", "s1 o>-: ROLLBACK"}, nil},
-		{"another product", "mariadb", oracle.Snapshot, []string{"s1 ->o: BEGIN", "s1 o>o: INSERT INTO t VALUES (1)", "s1 o>o: SELECT 1", "s1 o>-: ROLLBACK"}, nil},
+		{"rolled back", "tidb", product.Snapshot, []string{"s1 ->o: BEGIN", "s1 o>o: SELECT 1", "s1 o>o: INSERT INTO t VALUES (1)", "s1 o>o: SELECT 2", "s1 o>-: ROLLBACK", "s1 ->-: SELECT 3"}, []int{3, 4}},
+		{"refused at COMMIT, after an UPDATE", "tidb", product.Snapshot, []string{"s1 ->o: BEGIN", "s1 o>o: UPDATE t SET a = 1", "s1 o>o: SELECT 1", "s1 o>- rolled back: COMMIT"}, []int{2, 3}},
+		{"another session", "tidb", product.Snapshot, []string{"s1 ->o: BEGIN", "s1 o>o: INSERT INTO t VALUES (1)", "s2 ->-: SELECT 1", "s1 o>-: ROLLBACK"}, []int{3}},
+		{"committed", "tidb", product.Snapshot, []string{"s1 ->o: BEGIN", "s1 o>o: INSERT INTO t VALUES (1)", "s1 o>o: SELECT 1", "s1 o>-: COMMIT"}, nil},
+		{"only deleted", "tidb", product.Snapshot, []string{"s1 ->o: BEGIN", "s1 o>o: DELETE FROM t", "s1 o>o: SELECT 1", "s1 o>-: ROLLBACK"}, nil},
+		{"the INSERT failed", "tidb", product.Snapshot, []string{"s1 ->o: BEGIN", "s1 o>o failed: INSERT INTO t VALUES (1)", "s1 o>o: SELECT 1", "s1 o>-: ROLLBACK"}, nil},
+		{"pessimistic", "tidb", product.RepeatableRead, []string{"s1 ->o: BEGIN", "s1 o>o: INSERT INTO t VALUES (1)", "s1 o>o: SELECT 1", "s1 o>-: ROLLBACK"}, nil},
+		{"another product", "mariadb", product.Snapshot, []string{"s1 ->o: BEGIN", "s1 o>o: INSERT INTO t VALUES (1)", "s1 o>o: SELECT 1", "s1 o>-: ROLLBACK"}, nil},
 	} {
 		s := script(t, test.product, test.level, test.lines...)
 		list := s.Unchecked()

@@ -2,11 +2,12 @@ package schedule
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"wirecheck/answer"
 	"wirecheck/history"
-	"wirecheck/oracle"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 )
 
@@ -29,24 +30,25 @@ type Transaction struct {
 // setting is what a session's transactions run at.
 type setting struct {
 	level, next        string
-	snapshot           bool // MariaDB: innodb_snapshot_isolation
-	optimistic         bool // TiDB: tidb_txn_mode
+	stricter           bool // the product's setting for snapshot isolation is on (product.Stricter)
 	readOnly, nextOnly bool
 }
 
-var (
-	snapshotSetting   = regexp.MustCompile(`(?i)\binnodb_snapshot_isolation\s*:?=\s*(on|1|true|off|0|false)\b`)
-	optimisticSetting = regexp.MustCompile(`(?i)\btidb_txn_mode\s*:?=\s*['"]?(optimistic|pessimistic)?`)
-)
+// assigned finds what a statement gives to a session variable.
+func assigned(variable, sql string) (value string, ok bool) {
+	m := regexp.MustCompile(`(?i)\b` + variable + `\s*:?=\s*['"]?(\w*)`).FindStringSubmatch(sql)
+	if m == nil {
+		return "", false
+	}
+	return strings.ToLower(m[1]), true
+}
 
 // note follows a statement that sets something for later transactions.
-func (s *setting) note(st *rewrite.Statement) {
-	if m := snapshotSetting.FindStringSubmatch(st.Text); m != nil {
-		v := strings.ToLower(m[1])
-		s.snapshot = v == "on" || v == "1" || v == "true"
-	}
-	if m := optimisticSetting.FindStringSubmatch(st.Text); m != nil {
-		s.optimistic = !strings.EqualFold(m[1], "pessimistic")
+func (s *setting) note(p *product.Product, st *rewrite.Statement) {
+	if v := p.Stricter(); v != nil {
+		if value, ok := assigned(v.Name, st.Text); ok {
+			s.stricter = slices.Contains(v.On, value)
+		}
 	}
 	c := st.Control
 	if c.Verb != rewrite.ControlLevel {
@@ -74,11 +76,11 @@ func (s *Schedule) Transactions() []Transaction {
 	counts := make([]int, len(s.Sessions))
 	for i := range settings {
 		settings[i].level = s.Level
-		if s.Level == oracle.Snapshot { // how MariaDB and TiDB give snapshot isolation
-			settings[i].level, settings[i].snapshot, settings[i].optimistic = oracle.RepeatableRead, true, true
+		if s.Level == product.Snapshot { // how MariaDB and TiDB give snapshot isolation
+			settings[i].level, settings[i].stricter = product.RepeatableRead, true
 		}
 		for n := range s.Sessions[i].Setup {
-			settings[i].note(&s.Sessions[i].Setup[n])
+			settings[i].note(s.DBMS(), &s.Sessions[i].Setup[n])
 		}
 	}
 	var out []Transaction
@@ -101,11 +103,11 @@ func (s *Schedule) Transactions() []Transaction {
 		if open[n] == nil {
 			idle := !st.Before.InTransaction() && !st.After.InTransaction()
 			if idle && (c.Verb != rewrite.ControlNone && c.Verb != rewrite.ControlDatabase || st.Statement.Verb == "set") && st.Effect != answer.EffectGone {
-				settings[n].note(&st.Statement)
+				settings[n].note(s.DBMS(), &st.Statement)
 				continue
 			}
 			counts[n]++
-			open[n] = settings[n].begin(s.Product, st)
+			open[n] = settings[n].begin(s.DBMS(), st)
 			open[n].Session, open[n].N, open[n].Begin = n, counts[n], st.Sent
 		}
 		t := open[n]
@@ -113,11 +115,11 @@ func (s *Schedule) Transactions() []Transaction {
 		if c.Verb == rewrite.ControlLevel && st.Answer.Err == nil {
 			if c.Scope == rewrite.ScopeTransaction {
 				if c.Level != "" {
-					t.Level = settings[n].real(s.Product, c.Level, t.Level == oracle.Snapshot)
+					t.Level = s.DBMS().Real(c.Level, t.Level == product.Snapshot)
 				}
 				t.ReadOnly = st.Statement.Begin.ReadOnly || t.ReadOnly && !st.Statement.Begin.ReadWrite
 			} else {
-				settings[n].note(&st.Statement)
+				settings[n].note(s.DBMS(), &st.Statement)
 			}
 		}
 		switch {
@@ -158,35 +160,24 @@ func outcomeOf(st *Step) history.Outcome {
 }
 
 // begin makes the transaction that a step begins.
-func (s *setting) begin(product string, st *Step) *Transaction {
+func (s *setting) begin(p *product.Product, st *Step) *Transaction {
 	level := s.level
 	t := &Transaction{Explicit: st.After.InTransaction(), ReadOnly: s.readOnly || s.nextOnly}
 	if s.next != "" {
 		level = s.next
 	}
 	s.next, s.nextOnly = "", false
-	optimistic := s.optimistic
+	stricter := s.stricter
 	if st.Statement.Control.Verb == rewrite.ControlBegin {
 		b := st.Statement.Begin
 		if st.Statement.Control.Level != "" {
 			level = st.Statement.Control.Level
 		}
-		optimistic = (optimistic || b.Optimistic) && !b.Pessimistic
+		stricter = (stricter || b.Optimistic) && !b.Pessimistic
 		t.ReadOnly = b.ReadOnly || t.ReadOnly && !b.ReadWrite
 	}
-	t.Level = s.real(product, level, optimistic)
+	t.Level = p.Real(level, stricter)
 	return t
-}
-
-// real is the level that a product gives under a name. TiDB's optimistic transactions do not know READ COMMITTED (TiDB documentation,
-// "TiDB Transaction Isolation Levels").
-func (s *setting) real(product, level string, optimistic bool) string {
-	switch {
-	case product == "mariadb" && level == oracle.RepeatableRead && s.snapshot,
-		product == "tidb" && (level == oracle.RepeatableRead || level == oracle.ReadCommitted) && optimistic:
-		return oracle.Snapshot
-	}
-	return level
 }
 
 // Of finds the transaction of a step among those of Transactions; nil if it belongs to none.
@@ -201,15 +192,25 @@ func Of(transactions []Transaction, step int) *Transaction {
 	return nil
 }
 
-// BegunAnew is the last step by which InnoDB began its part of a transaction anew, -1 if none did: that it does if the transaction goes back to
-// a savepoint from before its first statement (MariaDB and MySQL, sql/handler.cc, ha_rollback_to_savepoint). It gives up its locks and its
-// snapshot then, so that its levels promise nothing of what was read before.
-func (s *Schedule) BegunAnew(t *Transaction) int {
-	if s.Product != "mariadb" && s.Product != "mysql" {
-		return -1
+// Restarted reports whether a step made the storage engine begin its part of a transaction again (product.Participation).
+func (s *Schedule) Restarted(t *Transaction, step int) bool {
+	return slices.Contains(s.restarts(t), step)
+}
+
+// Held reports whether what a step of a transaction read is still held for the transaction at its end, by its snapshot or its locks: the storage
+// engine did not begin again behind it.
+func (s *Schedule) Held(t *Transaction, step int) bool {
+	again := s.restarts(t)
+	return len(again) == 0 || step > again[len(again)-1]
+}
+
+// restarts are the steps of a transaction by which the storage engine began its part of it again.
+func (s *Schedule) restarts(t *Transaction) (list []int) {
+	if !s.DBMS().SavepointRestarts {
+		return nil
 	}
-	anew, first := -1, map[string]bool{} // by savepoint: nothing was executed before it
-	begun := false
+	var part product.Participation
+	saved := map[string]int{}
 	for _, i := range t.Steps {
 		st := &s.Steps[i]
 		if st.Failed() {
@@ -217,14 +218,14 @@ func (s *Schedule) BegunAnew(t *Transaction) int {
 		}
 		switch c, name := &st.Statement.Control, strings.ToLower(st.Statement.Control.Name); {
 		case c.Verb == rewrite.ControlSavepoint:
-			first[name] = !begun
+			saved[name] = i
 		case c.Verb == rewrite.ControlRollbackTo:
-			if first[name] {
-				anew, begun = i, false
+			if at, ok := saved[name]; ok && part.RollbackTo(at) {
+				list = append(list, i)
 			}
 		case c.Verb == rewrite.ControlNone && st.Statement.Verb != "set", st.Statement.Begin.Snapshot:
-			begun = true
+			part.Use(i)
 		}
 	}
-	return anew
+	return list
 }

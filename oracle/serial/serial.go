@@ -17,6 +17,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 )
 
 // Descriptor describes the oracle.
@@ -222,7 +223,7 @@ func finding(s *schedule.Schedule, differences []Difference) oracle.Finding {
 	for _, n := range count {
 		one = one && n == 1
 	}
-	if one && s.Level == oracle.Serializable {
+	if one && s.Level == product.Serializable {
 		f.Kind, f.Promised = oracle.KindViolation, true
 	}
 	for _, d := range differences {

@@ -9,6 +9,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 	"wirecheck/rewrite/postgres"
 )
 
@@ -24,7 +25,7 @@ func (t *toy) Prepare(context.Context, []string, int) error { return nil }
 
 func (t *toy) Run(_ context.Context, sessions []schedule.Session, orders []schedule.Order) (*schedule.Schedule, error) {
 	t.clock++
-	s := &schedule.Schedule{Product: "postgres", Level: oracle.ReadCommitted, Sessions: sessions}
+	s := &schedule.Schedule{Product: "postgres", Level: product.ReadCommitted, Sessions: sessions}
 	db := map[string]int{}
 	for k, v := range t.start {
 		db[k] = v

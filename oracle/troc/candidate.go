@@ -10,15 +10,16 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/oracle"
+	"wirecheck/product"
 )
 
 // candidate is one way in which a statement may have been executed.
 type candidate struct {
 	views     map[string]relation
-	snaps     []int  // the moments at one of which the snapshot was taken, if this is what happened; nil: it tells nothing of that
-	cause     *Cause // the departure from table II that it is; nil: none
-	uncertain string // why its result is not certain
-	lasting   bool   // what it wrote is not certain either, though its result be as expected
+	snaps     []int          // the moments at one of which the snapshot was taken, if this is what happened; nil: it tells nothing of that
+	cause     *product.Cause // the departure from table II that it is; nil: none
+	uncertain string         // why its result is not certain
+	lasting   bool           // what it wrote is not certain either, though its result be as expected
 	rule      string
 }
 
@@ -26,17 +27,17 @@ type candidate struct {
 type choice struct {
 	locked, read moment
 	snap         int // -1: no snapshot is involved
-	cause        *Cause
+	cause        *product.Cause
 }
 
 // candidates lists the ways in which table II, and what is known of the product, let a statement be executed (Troc, III-E2).
-func (c *check) candidates(ctx context.Context, w *world, i int, kind Kind, r roles) ([]candidate, error) {
+func (c *check) candidates(ctx context.Context, w *world, i int, kind product.Kind, r roles) ([]candidate, error) {
 	st := &c.s.Steps[i]
 	x := c.txOf[i]
 	level := c.txs[x].Level
-	strategy, ok := StrategyOf(c.s.Product, level, kind)
+	strategy, ok := c.p.View(level, kind)
 	if !ok {
-		panic(fmt.Sprintf("troc: no line of table II for %s, %s, %s", c.s.Product, level, kind))
+		return nil, fmt.Errorf("troc: no line of table II for %s, %s, %s", c.p.Name, level, kind)
 	}
 	var list []candidate
 	for _, ch := range c.choices(w, i, kind, strategy) {
@@ -54,7 +55,7 @@ func (c *check) candidates(ctx context.Context, w *world, i int, kind Kind, r ro
 		}
 		cand := candidate{views: views, cause: ch.cause, rule: c.rule(kind, level, strategy, r)}
 		// InnoDB opens a read view for what is read without locks only (MySQL manual, 17.7.2.3).
-		if ch.snap >= 0 && (w.txs[x].firm || !slices.Contains(innodb, c.s.Product) || kind == KindSelect || !kind.writes() && len(r.read) > 0) {
+		if ch.snap >= 0 && (w.txs[x].firm || c.p.SnapshotAt != product.AtFirstRead || kind == product.Select || !kind.Writes() && len(r.read) > 0) {
 			cand.snaps = []int{ch.snap}
 		}
 		// With a table in both roles the views alone do not tell candidates apart: they hold what is locked.
@@ -93,17 +94,16 @@ func sameViews(a, b map[string]relation) bool {
 }
 
 // choices lists the moments at which a statement may see its tables.
-func (c *check) choices(w *world, i int, kind Kind, s Strategy) (list []choice) {
+func (c *check) choices(w *world, i int, kind product.Kind, s product.View) (list []choice) {
 	st := &c.s.Steps[i]
 	x := c.txOf[i]
 	t := &w.txs[x]
-	innodbs := slices.Contains(innodb, c.s.Product)
 	now, sent := moment{at: c.place}, moment{at: c.sentAt(i)}
 	var snapshots []int
 	switch {
-	case c.s.Product == "postgres" && !t.firm:
+	case c.p.SnapshotAt == product.AtFirstStatement && !t.firm:
 		snapshots = []int{sent.at}
-	case innodbs && !t.firm: // it may not have been taken yet
+	case c.p.SnapshotAt == product.AtFirstRead && !t.firm: // it may not have been taken yet
 		snapshots = append(slices.Clip(t.snapshots), now.at)
 		if st.Waited { // what it reads without locks it may have read before the wait
 			snapshots = append(snapshots, sent.at)
@@ -111,39 +111,39 @@ func (c *check) choices(w *world, i int, kind Kind, s Strategy) (list []choice) 
 	default:
 		snapshots = t.snapshots
 	}
-	if s.Locked == V4 || s.Read == V4 {
+	if s.Locked == product.V4 || s.Read == product.V4 {
 		for _, snap := range snapshots {
 			ch := choice{locked: now, read: moment{at: snap}, snap: snap}
-			if s.Locked == V4 {
+			if s.Locked == product.V4 {
 				ch.locked = moment{at: snap}
 			}
 			list = append(list, ch)
 		}
 		// An optimistic autocommit statement that meets a conflict is executed again, on what is there then (TiDB documentation, optimistic
 		// transactions: automatic retry).
-		if t.lockless && !c.txs[x].Explicit && kind.writes() {
+		if t.lockless && c.p.AutocommitRetries && !c.txs[x].Explicit && kind.Writes() {
 			list = append(list, choice{locked: now, read: now, snap: -1})
 		}
 		// At this level only: that the newest version of a row is a deletion is not always noticed, and nothing is where an index has all columns.
-		depart := func(name string, may bool) {
-			if cause := causeOf(c.s.Product, name); cause != nil && s.Locked == V4 && t.firm && may {
+		depart := func(id product.CauseID, may bool) {
+			if cause := c.p.Cause(id); cause != nil && s.Locked == product.V4 && t.firm && may {
 				for _, snap := range snapshots {
 					list = append(list, choice{locked: now, read: moment{at: snap}, snap: snap, cause: cause})
 				}
 			}
 		}
-		depart(causeDeleted, kind != KindSelect)
-		depart(causeCovering, kind == KindShare && c.covered())
+		depart(product.DeletedRow, kind != product.Select)
+		depart(product.CoveringIndex, kind == product.Share && c.covered())
 		return list
 	}
 	ch := choice{locked: now, read: now, snap: -1}
-	if s.Locked == V2 {
+	if s.Locked == product.V2 {
 		ch.locked = moment{dirty: true}
 	}
 	list = []choice{ch}
-	if s.Read == V2 {
+	if s.Read == product.V2 {
 		list[0].read = moment{dirty: true}
-		if kind != KindSelect { // whether a source table is locked depends on the statement
+		if kind != product.Select { // whether a source table is locked depends on the statement
 			list = append(list, ch)
 		}
 	}
@@ -151,10 +151,11 @@ func (c *check) choices(w *world, i int, kind Kind, s Strategy) (list []choice) 
 		ch.read = sent
 		list = append(list, ch)
 	}
-	level := c.txs[x].Level
+	plain, _ := c.p.View(c.txs[x].Level, product.Select)
 	switch {
-	case innodbs && level == oracle.RepeatableRead && kind.writes():
-		if cause := causeOf(c.s.Product, causeCurrent); cause != nil && len(t.snapshots) > 0 {
+	case plain.Read != product.V4: // there is no snapshot that stays
+	case kind.Writes() && c.p.Cause(product.CurrentRead) != nil:
+		if cause := c.p.Cause(product.CurrentRead); len(t.snapshots) > 0 {
 			var old []choice
 			for _, snap := range t.snapshots {
 				old = append(old, choice{locked: now, read: moment{at: snap}, snap: -1})
@@ -164,7 +165,7 @@ func (c *check) choices(w *world, i int, kind Kind, s Strategy) (list []choice) 
 			}
 			list = append(old, list...)
 		}
-	case c.s.Product == "tidb" && level == oracle.RepeatableRead: // which of its reads are current is not documented
+	case c.p.SubqueryEither:
 		for _, snap := range t.snapshots {
 			list = append(list, choice{locked: now, read: moment{at: snap}, snap: -1})
 		}
@@ -173,13 +174,13 @@ func (c *check) choices(w *world, i int, kind Kind, s Strategy) (list []choice) 
 }
 
 // rule says in words what is expected.
-func (c *check) rule(kind Kind, level string, s Strategy, r roles) string {
-	visibility := map[Visibility]string{
-		V2: "all versions, committed or not (V2)", V3: "its own versions and those that are committed (V1, V3)", V4: "its own versions and those of its snapshot (V1, V4)",
+func (c *check) rule(kind product.Kind, level string, s product.View, r roles) string {
+	visibility := map[product.Visibility]string{
+		product.V2: "all versions, committed or not (V2)", product.V3: "its own versions and those that are committed (V1, V3)", product.V4: "its own versions and those of its snapshot (V1, V4)",
 	}
-	text := fmt.Sprintf("%s at %s sees %s", kind, oracle.LevelName(c.s.Product, level), visibility[s.Locked])
+	text := fmt.Sprintf("%s at %s sees %s", kind, c.p.LevelTitle(level), visibility[s.Locked])
 	if len(r.locked) == 0 {
-		text = fmt.Sprintf("%s at %s sees %s", kind, oracle.LevelName(c.s.Product, level), visibility[s.Read])
+		text = fmt.Sprintf("%s at %s sees %s", kind, c.p.LevelTitle(level), visibility[s.Read])
 	} else if len(r.read) > 0 && s.Locked != s.Read {
 		text += ", and of tables that it only reads " + visibility[s.Read]
 	}
@@ -187,7 +188,7 @@ func (c *check) rule(kind Kind, level string, s Strategy, r roles) string {
 }
 
 // doubt says what makes a statement's result uncertain.
-func (c *check) doubt(w *world, i int, kind Kind, r roles, mixed string, cand *candidate) {
+func (c *check) doubt(w *world, i int, kind product.Kind, r roles, mixed string, cand *candidate) {
 	st := &c.s.Steps[i]
 	q := &st.Statement
 	set := func(why string, lasting bool) {
@@ -209,7 +210,7 @@ func (c *check) doubt(w *world, i int, kind Kind, r roles, mixed string, cand *c
 			set(why, true)
 		}
 	}
-	if kind.writes() {
+	if kind.Writes() {
 		for _, name := range r.locked {
 			var columns []string
 			for _, col := range c.t.columns[name] {
@@ -223,10 +224,11 @@ func (c *check) doubt(w *world, i int, kind Kind, r roles, mixed string, cand *c
 	if st.Waited && len(r.locked)+len(r.read) > 1 {
 		set("it waited in the middle of several tables", true)
 	}
-	if c.s.Product == "tidb" && st.Waited && slices.ContainsFunc(r.locked, func(name string) bool { return c.onlyAdded(w, name, i) }) {
+	if c.p.AfterWait == product.WaitRestarts && st.Waited && slices.ContainsFunc(r.locked, func(name string) bool { return c.onlyAdded(w, name, i) }) {
 		set("it waited for a row that was not changed in the end, and whether it reads again then is not documented", true)
 	}
-	dirty := c.txs[c.txOf[i]].Level == oracle.ReadUncommitted && slices.Contains(innodb, c.s.Product) && (kind == KindSelect || len(r.read) > 0)
+	v, _ := c.p.View(c.txs[c.txOf[i]].Level, kind)
+	dirty := v.Read == product.V2 && (kind == product.Select || len(r.read) > 0)
 	if other := c.underWay(i); dirty && other != "" {
 		set(other+" is at work and waits, and what it has done so far can be seen", true)
 	}
@@ -239,17 +241,17 @@ func (c *check) doubt(w *world, i int, kind Kind, r roles, mixed string, cand *c
 			}
 		}
 	}
-	if st.Waited && modeOf(c.s.Product, c.txs[c.txOf[i]].Level, kind, q) == KeyShare {
+	if st.Waited && modeOf(c.p, c.txs[c.txOf[i]].Level, kind, q) == product.LockKeyShare {
 		set("it waited, and FOR KEY SHARE gives rows that others have changed without their keys as the snapshot has them", false)
 	}
 	if st.Waited && q.Limit {
 		set("it waited, and LIMIT counts rows that were there before and after", true)
 	}
-	if c.features.keys && kind.writes() {
+	if c.features.keys && kind.Writes() {
 		c.others(w, i, cand, set)
 	}
 	// A plain SELECT that waited did so for something else than rows.
-	if st.Waited && kind == KindSelect {
+	if st.Waited && kind == product.Select {
 		set("it waited for something that is not known", false)
 	}
 }
@@ -268,7 +270,7 @@ func (c *check) underWay(i int) string {
 	st := &c.s.Steps[i]
 	for j := range c.s.Steps {
 		o := &c.s.Steps[j]
-		if k, ok := c.kind(j); ok && k.writes() && o.Waited && o.Session != st.Session && o.Sent < st.Done && o.Done > st.Sent {
+		if k, ok := c.kind(j); ok && k.Writes() && o.Waited && o.Session != st.Session && o.Sent < st.Done && o.Done > st.Sent {
 			return o.Name
 		}
 	}
@@ -303,11 +305,11 @@ func (c *check) others(w *world, i int, cand *candidate, doubt func(why string, 
 }
 
 // departures lists the known ways in which a statement on one table that waited departs from table II.
-func (c *check) departures(ctx context.Context, w *world, i int, kind Kind, table string, ideal *candidate) (list []candidate, err error) {
+func (c *check) departures(ctx context.Context, w *world, i int, kind product.Kind, table string, ideal *candidate) (list []candidate, err error) {
 	st := &c.s.Steps[i]
 	x := c.txOf[i]
 	level := c.txs[x].Level
-	if kind == KindInsert || level != oracle.ReadCommitted && level != oracle.ReadUncommitted || c.s.Product == "tidb" {
+	if kind == product.Insert || !product.Relaxed(level) || c.p.AfterWait == product.WaitRestarts {
 		return nil, nil
 	}
 	sent := c.sentAt(i)
@@ -324,15 +326,15 @@ func (c *check) departures(ctx context.Context, w *world, i int, kind Kind, tabl
 		ideal.uncertain, ideal.lasting = "it waited, and which rows it chose cannot be asked for", true
 		return nil, nil
 	}
-	alternative := func(rel relation, cause string) {
-		if known := causeOf(c.s.Product, cause); known != nil {
+	alternative := func(rel relation, cause product.CauseID) {
+		if known := c.p.Cause(cause); known != nil {
 			list = append(list, candidate{
 				views: map[string]relation{table: rel}, cause: known, uncertain: ideal.uncertain, lasting: ideal.lasting, rule: ideal.rule,
 			})
 		}
 	}
 	rel := ideal.views[table]
-	if c.s.Product == "postgres" {
+	if c.p.AfterWait == product.WaitRechecks {
 		var gone []int
 		for _, id := range now[table] {
 			if !slices.Contains(then[table], id) {
@@ -340,7 +342,7 @@ func (c *check) departures(ctx context.Context, w *world, i int, kind Kind, tabl
 			}
 		}
 		if len(gone) > 0 {
-			alternative(slices.DeleteFunc(slices.Clone(rel), func(t tuple) bool { return !slices.Contains(then[table], t.id) }), causeRecheck)
+			alternative(slices.DeleteFunc(slices.Clone(rel), func(t tuple) bool { return !slices.Contains(then[table], t.id) }), product.EvalPlanQual)
 		}
 		return list, nil
 	}
@@ -358,19 +360,19 @@ func (c *check) departures(ctx context.Context, w *world, i int, kind Kind, tabl
 		}
 		switch {
 		case ideal.answer.Err != nil:
-		case kind.writes():
+		case kind.Writes():
 			missing = int(ideal.answer.Affected - st.Answer.Affected)
 		default:
 			missing = len(ideal.answer.Rows) - len(st.Answer.Rows)
 		}
 	}
 	for _, skipped := range subsets(moved, missing) {
-		cause := causeTwoMoments
+		cause := product.TornUpdate
 		switch {
 		case !slices.ContainsFunc(skipped, func(id int) bool { return !c.insertedSince(w, table, id, st.Sent) }):
-			cause = causePhantom
-		case kind != KindUpdate || slices.ContainsFunc(skipped, func(id int) bool { return slices.Contains(then[table], id) }):
-			cause = causeMoved
+			cause = product.NoGapLocks
+		case kind != product.Update || slices.ContainsFunc(skipped, func(id int) bool { return slices.Contains(then[table], id) }):
+			cause = product.MovedRow
 		}
 		alternative(rel.without(skipped), cause)
 	}
@@ -408,17 +410,17 @@ func subsets(list []int, size int) (out [][]int) {
 }
 
 // attempt executes a candidate and compares (Troc, III-E4 and III-F).
-func (c *check) attempt(ctx context.Context, from *world, i int, kind Kind, r roles, cand *candidate) (alive []*world, died []death, err error) {
+func (c *check) attempt(ctx context.Context, from *world, i int, kind product.Kind, r roles, cand *candidate) (alive []*world, died []death, err error) {
 	st := &c.s.Steps[i]
 	q := &st.Statement
 	x := c.txOf[i]
-	mode := modeOf(c.s.Product, c.txs[x].Level, kind, q)
-	tr, err := c.t.try(ctx, st, cand.views, mode != None)
+	mode := modeOf(c.p, c.txs[x].Level, kind, q)
+	tr, err := c.t.try(ctx, st, cand.views, mode != product.LockNone)
 	if errors.Is(err, errNoView) {
 		w := from.clone()
 		c.snap(w, x, i, nil, false)
 		c.note("%s was not compared: %v", st.Name, err)
-		if kind.writes() && st.Answer.Err == nil {
+		if kind.Writes() && st.Answer.Err == nil {
 			c.taint(w, q, st.Name+": "+err.Error())
 		}
 		return []*world{w}, nil, nil
@@ -447,7 +449,7 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind Kind, r ro
 			return []*world{w}, nil, nil
 		case cand.uncertain != "":
 			c.note("%s was not compared: %s", st.Name, cand.uncertain)
-			if kind.writes() && st.Answer.Err == nil {
+			if kind.Writes() && st.Answer.Err == nil {
 				c.taint(w, q, st.Name+": "+cand.uncertain)
 			}
 			return []*world{w}, nil, nil
@@ -480,7 +482,7 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind Kind, r ro
 		}
 	}
 	alive = []*world{w}
-	if kind.writes() {
+	if kind.Writes() {
 		alive = c.apply(w, i, r, cand, tr)
 		if m, err := c.intrudes(ctx, alive[0], i, r); err != nil || m != nil && cand.uncertain == "" {
 			if err != nil {
@@ -491,7 +493,7 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind Kind, r ro
 	}
 	for _, w := range alive {
 		c.hold(w, i, kind, mode, r, tr)
-		if kind.writes() && cand.lasting {
+		if kind.Writes() && cand.lasting {
 			c.taint(w, q, st.Name+": "+cand.uncertain)
 		}
 	}
@@ -500,11 +502,11 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind Kind, r ro
 
 // unique executes a write once more where a key decided: a snapshot does not show with which rows a key must be unique. Rows that the
 // statement chooses stay as the snapshot has them, the others are as they are now.
-func (c *check) unique(ctx context.Context, w *world, i int, kind Kind, r roles, cand *candidate, tr *trial) (*trial, error) {
+func (c *check) unique(ctx context.Context, w *world, i int, kind product.Kind, r roles, cand *candidate, tr *trial) (*trial, error) {
 	st := &c.s.Steps[i]
 	x := c.txOf[i]
-	s, _ := StrategyOf(c.s.Product, c.txs[x].Level, kind)
-	if s.Locked != V4 || kind != KindUpdate || c.s.Product == "tidb" || len(r.locked) != 1 || tr.addressed == nil || !isDuplicate(tr.answer.Err) && !isDuplicate(st.Answer.Err) {
+	s, _ := c.p.View(c.txs[x].Level, kind)
+	if s.Locked != product.V4 || kind != product.Update || c.txs[x].Explicit && c.p.Optimistic(c.txs[x].Level, true) || len(r.locked) != 1 || tr.addressed == nil || !isDuplicate(tr.answer.Err) && !isDuplicate(st.Answer.Err) {
 		return tr, nil
 	}
 	name := r.locked[0]
@@ -543,14 +545,14 @@ func sameSet(a, b []int) bool {
 
 // explained reports whether a refusal has a reason outside of the statement's view: a key that a row has which the snapshot does not
 // show.
-func (c *check) explained(ctx context.Context, w *world, i int, kind Kind, r roles, tr *trial) (bool, error) {
+func (c *check) explained(ctx context.Context, w *world, i int, kind product.Kind, r roles, tr *trial) (bool, error) {
 	st := &c.s.Steps[i]
 	x := c.txOf[i]
-	s, _ := StrategyOf(c.s.Product, c.txs[x].Level, kind)
-	if s.Locked != V4 || !kind.writes() {
+	s, _ := c.p.View(c.txs[x].Level, kind)
+	if s.Locked != product.V4 || !kind.Writes() {
 		return false, nil
 	}
-	if c.s.Product == "tidb" && isDuplicate(tr.answer.Err) && st.Answer.Err == nil {
+	if c.p.DuplicatesAtCommit && isDuplicate(tr.answer.Err) && st.Answer.Err == nil {
 		c.taint(w, &st.Statement, st.Name+": an optimistic transaction may look for duplicates at COMMIT only")
 		return true, nil
 	}
@@ -593,10 +595,10 @@ func (c *check) apply(w *world, i int, r roles, cand *candidate, tr *trial) []*w
 		for _, t := range tr.changed[name] {
 			before, _ := cand.views[name].find(t.id)
 			primary, maybe := c.features.rekeys(name, c.t.columns[name], before.values, t.values)
-			clustered := c.s.Product != "postgres" && (primary || maybe)
-			perhaps = perhaps || clustered && (maybe && !primary || c.s.Product == "tidb")
+			clustered := c.p.Clustered != product.No && (primary || maybe)
+			perhaps = perhaps || clustered && (maybe && !primary || c.p.Clustered == product.Perhaps)
 			for _, to := range []*world{w, moved} {
-				if clustered && (to == moved || primary && c.s.Product != "tidb") {
+				if clustered && (to == moved || primary && c.p.Clustered == product.Yes) {
 					to.add(name, t.id, version{tx: x, step: i, deleted: true})
 					to.add(name, to.next, version{tx: x, step: i, values: t.values})
 					to.next++
@@ -623,7 +625,7 @@ func (c *check) apply(w *world, i int, r roles, cand *candidate, tr *trial) []*w
 
 // record finds the deleted row of which a new one with these values is a newer version, since it has the same key.
 func (c *check) record(w *world, table string, values []answer.Value) (id int, certain, found bool) {
-	if c.s.Product == "postgres" {
+	if c.p.Clustered == product.No {
 		return 0, false, false
 	}
 	for _, r := range w.tables[table] {
@@ -639,7 +641,7 @@ func (c *check) record(w *world, table string, values []answer.Value) (id int, c
 		}
 		same, maybe := c.features.sameKey(table, c.t.columns[table], r.versions[at].values, values)
 		if same || maybe {
-			return r.id, same && c.s.Product != "tidb", true
+			return r.id, same && c.p.Clustered == product.Yes, true
 		}
 	}
 	return 0, false, false
@@ -678,8 +680,8 @@ func (c *check) unchanged(w *world, i int, r roles, tr *trial) []*world {
 		}
 		return []*world{w}
 	}
-	cause := causeOf(c.s.Product, causeNoop)
-	if s, _ := StrategyOf(c.s.Product, c.txs[x].Level, KindSelect); !matters || cause == nil || s.Read != V4 {
+	cause := c.p.Cause(product.NoopUpdate)
+	if s, _ := c.p.View(c.txs[x].Level, product.Select); !matters || cause == nil || s.Read != product.V4 {
 		return []*world{w}
 	}
 	noop.causes = append(noop.causes, note{cause: cause, step: i})
@@ -687,14 +689,13 @@ func (c *check) unchanged(w *world, i int, r roles, tr *trial) []*world {
 }
 
 // hold notes the locks that a statement has got, if its transaction goes on.
-func (c *check) hold(w *world, i int, kind Kind, mode Mode, r roles, tr *trial) {
+func (c *check) hold(w *world, i int, kind product.Kind, mode product.Mode, r roles, tr *trial) {
 	st := &c.s.Steps[i]
 	x := c.txOf[i]
-	if mode == None || !c.txs[x].Explicit || st.After != answer.Open || kind == KindInsert {
+	if mode == product.LockNone || !c.txs[x].Explicit || st.After != answer.Open || kind == product.Insert {
 		return
 	}
-	innodbs := slices.Contains(innodb, c.s.Product)
-	if innodbs && mode == Share && !whole.MatchString(st.Statement.Text) {
+	if c.p.CoveringLocks && mode == product.LockShare && !whole.MatchString(st.Statement.Text) {
 		return
 	}
 	if tr.addressed == nil {
@@ -705,8 +706,8 @@ func (c *check) hold(w *world, i int, kind Kind, mode Mode, r roles, tr *trial) 
 			w.locks = append(w.locks, lock{tx: x, step: i, table: name, row: id, mode: mode})
 		}
 	}
-	line, ok := LocksOf(c.s.Product, c.txs[x].Level, kind)
-	if ok && line.Predicate && !st.Statement.Limit && len(r.locked) == 1 && len(r.read) == 0 && c.txs[x].Level != oracle.Snapshot {
+	line, ok := c.p.Lock(c.txs[x].Level, kind)
+	if ok && line.Predicate && !st.Statement.Limit && len(r.locked) == 1 && len(r.read) == 0 && c.txs[x].Level != product.Snapshot {
 		w.ranges = append(w.ranges, predicate{x, i})
 	}
 }

@@ -8,21 +8,22 @@ import (
 	"slices"
 
 	"wirecheck/oracle"
+	"wirecheck/product"
 )
 
 // refusable says what a statement that was done at once should have met: a lock that it had to wait for, or, where the first updater
 // wins, a newer version for which it had to be refused (Troc, III-E3). Nil: nothing.
-func (c *check) refusable(ctx context.Context, w *world, i int, kind Kind, mode Mode, r roles, cand *candidate, tr *trial) (*mismatch, error) {
+func (c *check) refusable(ctx context.Context, w *world, i int, kind product.Kind, mode product.Mode, r roles, cand *candidate, tr *trial) (*mismatch, error) {
 	st := &c.s.Steps[i]
 	if st.Answer.Err == nil {
 		if m := c.outdated(w, i, kind, mode, r, cand, tr); m != nil {
 			return m, nil
 		}
 	}
-	if st.Waited || mode == None || !c.shows(i) {
+	if st.Waited || mode == product.LockNone || !c.shows(i) {
 		return nil, nil
 	}
-	if kind == KindInsert {
+	if kind == product.Insert {
 		return c.collides(ctx, w, i, cand, tr)
 	}
 	if st.Answer.Err != nil || tr.addressed == nil {
@@ -36,23 +37,23 @@ func (c *check) refusable(ctx context.Context, w *world, i int, kind Kind, mode 
 
 // shows reports whether a wait of this step would have been seen: TiDB does not show those of autocommit statements.
 func (c *check) shows(i int) bool {
-	return c.s.Product != "tidb" || c.txs[c.txOf[i]].Explicit
+	return !c.p.AutocommitWaitsHidden || c.txs[c.txOf[i]].Explicit
 }
 
 // outdated finds a row that a statement changed or locked although its snapshot does not show the row's newest version: the first
 // updater wins (PostgreSQL manual, 13.2.2; MariaDB, innodb_snapshot_isolation).
-func (c *check) outdated(w *world, i int, kind Kind, mode Mode, r roles, cand *candidate, tr *trial) *mismatch {
+func (c *check) outdated(w *world, i int, kind product.Kind, mode product.Mode, r roles, cand *candidate, tr *trial) *mismatch {
 	x := c.txOf[i]
 	t := &w.txs[x]
-	s, _ := StrategyOf(c.s.Product, c.txs[x].Level, kind)
-	if s.Locked != V4 || c.s.Product == "tidb" || mode < Share || !t.firm || len(t.snapshots) == 0 || kind == KindInsert || c.covering(cand.cause) {
+	s, _ := c.p.View(c.txs[x].Level, kind)
+	if s.Locked != product.V4 || t.lockless || mode < product.LockShare || !t.firm || len(t.snapshots) == 0 || kind == product.Insert || c.covering(cand.cause) {
 		return nil
 	}
 	since := slices.Max(t.snapshots)
 	for _, name := range r.locked {
 		for _, id := range tr.addressed[name] {
 			for _, v := range w.newer(name, id, x, since) {
-				if c.s.Product == "mariadb" && (v.same || v.deleted) {
+				if c.p.AfterWait == product.WaitGoesOn && (v.same || v.deleted && c.p.DeletionsPass) {
 					continue
 				}
 				return &mismatch{
@@ -67,10 +68,10 @@ func (c *check) outdated(w *world, i int, kind Kind, mode Mode, r roles, cand *c
 }
 
 // meeting finds a row lock of another transaction that a statement passed without waiting.
-func (c *check) meeting(w *world, i int, kind Kind, mode Mode, r roles, tr *trial) *mismatch {
+func (c *check) meeting(w *world, i int, kind product.Kind, mode product.Mode, r roles, tr *trial) *mismatch {
 	st := &c.s.Steps[i]
 	x := c.txOf[i]
-	if slices.Contains(innodb, c.s.Product) && mode == Share && !whole.MatchString(st.Statement.Text) {
+	if c.p.CoveringLocks && mode == product.LockShare && !whole.MatchString(st.Statement.Text) {
 		return nil // an index that has all columns may be all that is locked
 	}
 	for _, name := range r.locked {
@@ -82,7 +83,7 @@ func (c *check) meeting(w *world, i int, kind Kind, mode Mode, r roles, tr *tria
 			if !ok {
 				continue
 			}
-			if t := &w.txs[x]; c.s.Product == "postgres" && t.firm && len(t.snapshots) > 0 && len(w.newer(name, id, x, slices.Min(t.snapshots))) > 0 {
+			if t := &w.txs[x]; c.p.AfterWait == product.WaitRechecks && t.firm && len(t.snapshots) > 0 && len(w.newer(name, id, x, slices.Min(t.snapshots))) > 0 {
 				continue
 			}
 			return c.passed(w, i, kind, h.tx, fmt.Sprintf("a row of %s that this statement locks is locked by %s", name, c.name(h.tx)))
@@ -92,8 +93,8 @@ func (c *check) meeting(w *world, i int, kind Kind, mode Mode, r roles, tr *tria
 }
 
 // passed is the mismatch of a statement that did not wait.
-func (c *check) passed(w *world, i int, kind Kind, holder int, why string) *mismatch {
-	l, _ := LocksOf(c.s.Product, c.txs[c.txOf[i]].Level, kind)
+func (c *check) passed(w *world, i int, kind product.Kind, holder int, why string) *mismatch {
+	l, _ := c.p.Lock(c.txs[c.txOf[i]].Level, kind)
 	return &mismatch{
 		step: i, name: oracle.NameBlocking, rule: why + ": it waits (" + l.Source + ")",
 		want: oracle.Side{Text: "waits for " + c.name(holder)}, got: oracle.Side{Text: "did not wait"}, trail: w.trail,
@@ -106,11 +107,13 @@ var secondary = regexp.MustCompile("(?i)\\b(unique|index|references)\\b|[(,]\\s*
 // covered reports whether the locks of a read may be where those of another statement do not meet them: InnoDB locks in shared mode the
 // records of a covering secondary index alone, not the rows (MySQL manual, 17.7.3).
 func (c *check) covered() bool {
-	return slices.Contains(innodb, c.s.Product) && slices.ContainsFunc(c.s.Setup, secondary.MatchString)
+	return c.p.CoveringLocks && slices.ContainsFunc(c.s.Setup, secondary.MatchString)
 }
 
 // covering reports whether a departure is that of an index which has all columns.
-func (c *check) covering(cause *Cause) bool { return cause != nil && cause.Name == causeCovering }
+func (c *check) covering(cause *product.Cause) bool {
+	return cause != nil && cause.ID == product.CoveringIndex
+}
 
 // wrote reports whether a transaction has versions of a row. An UPDATE that leaves it as it is only locks it, in the index by which it came.
 func (w *world) wrote(tx int, table string, id int) bool {
@@ -158,7 +161,7 @@ func (c *check) collides(ctx context.Context, w *world, i int, cand *candidate, 
 		inserted := tr.answer.Err == nil && (isDuplicate(dirty.answer.Err) || dirty.answer.Err == nil && dirty.answer.Affected != tr.answer.Affected)
 		removed := isDuplicate(tr.answer.Err) && dirty.answer.Err == nil
 		if inserted || removed {
-			return c.passed(w, i, KindInsert, writers[0], fmt.Sprintf("a key that this statement inserts into %s is in a row that %s has inserted, changed or deleted", name, c.name(writers[0]))), nil
+			return c.passed(w, i, product.Insert, writers[0], fmt.Sprintf("a key that this statement inserts into %s is in a row that %s has inserted, changed or deleted", name, c.name(writers[0]))), nil
 		}
 	}
 	return nil, nil
@@ -166,12 +169,12 @@ func (c *check) collides(ctx context.Context, w *world, i int, cand *candidate, 
 
 // unseen looks at rows for which a statement's condition holds in a version that is not committed, and only in that one. InnoDB waits
 // for them, except in an UPDATE that reads semi-consistently; the others do not look at them.
-func (c *check) unseen(ctx context.Context, w *world, i int, kind Kind, r roles, tr *trial) error {
+func (c *check) unseen(ctx context.Context, w *world, i int, kind product.Kind, r roles, tr *trial) error {
 	st := &c.s.Steps[i]
 	x := c.txOf[i]
 	level := c.txs[x].Level
-	weak := level == oracle.ReadCommitted || level == oracle.ReadUncommitted
-	if st.Waited || kind != KindUpdate || !weak || len(r.locked) != 1 || len(r.read) > 0 || tr.addressed == nil {
+	weak := product.Relaxed(level)
+	if st.Waited || kind != product.Update || !weak || len(r.locked) != 1 || len(r.read) > 0 || tr.addressed == nil {
 		return nil
 	}
 	name := r.locked[0]
@@ -190,16 +193,16 @@ func (c *check) unseen(ctx context.Context, w *world, i int, kind Kind, r roles,
 		if slices.Contains(tr.addressed[name], id) {
 			continue
 		}
-		h, ok := w.meets(x, name, id, Update)
+		h, ok := w.meets(x, name, id, product.LockUpdate)
 		if !ok {
 			continue
 		}
-		cause := causeOf(c.s.Product, causeSemi)
+		cause := c.p.Cause(product.SemiConsistent)
 		if w.inserted(name, id, h.tx) && cause != nil {
-			cause = causeOf(c.s.Product, causeInserted)
+			cause = c.p.Cause(product.PassedInsert)
 		}
 		if cause == nil {
-			cause = causeOf(c.s.Product, causeUnseen)
+			cause = c.p.Cause(product.StatementSnapshot)
 		}
 		m := c.passed(w, i, kind, h.tx, fmt.Sprintf("the condition holds for a row of %s as %s has written it", name, c.name(h.tx)))
 		w.causes = append(w.causes, note{cause: cause, step: i, evidence: m})

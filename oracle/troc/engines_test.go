@@ -18,22 +18,22 @@ type expectation struct {
 }
 
 var expectations = []expectation{
-	{"mysql-104833", "mysql, mariadb", "read uncommitted, read committed", "violation: an UPDATE judges its rows at two moments"},
-	{"mariadb-26643", "mysql, mariadb", "read uncommitted, read committed", "violation: an UPDATE judges its rows at two moments"},
-	{"mariadb-27992", "mariadb", "read uncommitted, read committed", "violation: a record moved behind the scan"},
-	{"mariadb-27992", "mysql", "read uncommitted, read committed", "permitted: a record moved behind the scan"},
+	{"mysql-104833", "mysql, mariadb", "read uncommitted, read committed", "violation: torn semi-consistent update"},
+	{"mariadb-26643", "mysql, mariadb", "read uncommitted, read committed", "violation: torn semi-consistent update"},
+	{"mariadb-27992", "mariadb", "read uncommitted, read committed", "violation: row moved behind the scan"},
+	{"mariadb-27992", "mysql", "read uncommitted, read committed", "permitted: row moved behind the scan"},
 	{"mariadb-26642", "mysql, mariadb, tidb:2025-11, tidb:2023-01", "repeatable read", "violation: an update that changes nothing is not a write"},
 	{"tidb-42121", "tidb:2025-11", "read committed, repeatable read", "violation: " + oracle.NameResult},
 
 	{"mariadb-30835", "mariadb", "read uncommitted, read committed", "violation: semi-consistent read passes an inserted row"},
 	{"mariadb-30835", "mysql", "read uncommitted, read committed", "permitted: semi-consistent read passes an inserted row"},
-	{"mariadb-30835", "postgres, tidb:2025-11, tidb:2023-01", "read uncommitted, read committed", "permitted: rows that are not committed are not looked at"},
-	{"hermitage-pmp-write", "postgres", "read committed", "permitted: only rows of the statement's snapshot are checked again"},
-	{"mysql-108528", "mysql, mariadb", "repeatable read", "permitted: current read of a subquery"},
+	{"mariadb-30835", "postgres, tidb:2025-11, tidb:2023-01", "read uncommitted, read committed", "permitted: statement snapshot"},
+	{"hermitage-pmp-write", "postgres", "read committed", "permitted: EvalPlanQual"},
+	{"mysql-108528", "mysql, mariadb", "repeatable read", "permitted: current read in a write"},
 	{"wc-listing5", "mysql, mariadb", "read committed", "permitted: semi-consistent read"},
-	{"wc-listing5", "postgres, tidb:2025-11, tidb:2023-01", "read committed", "permitted: rows that are not committed are not looked at"},
+	{"wc-listing5", "postgres, tidb:2025-11, tidb:2023-01", "read committed", "permitted: statement snapshot"},
 	{"pg-rc-evalplanqual", "mysql, mariadb", "read committed", "permitted: semi-consistent read"},
-	{"pg-rc-evalplanqual", "postgres, tidb:2025-11, tidb:2023-01", "read committed", "permitted: rows that are not committed are not looked at"},
+	{"pg-rc-evalplanqual", "postgres, tidb:2025-11, tidb:2023-01", "read committed", "permitted: statement snapshot"},
 
 	{"mysql-119707", "mysql, mariadb", "serializable", "unknown: table t was not compared to the end: s1c: the server fills in a column of table t"},
 }

@@ -12,6 +12,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 )
 
@@ -46,26 +47,22 @@ type trial struct {
 	added     map[string][][]answer.Value
 }
 
-// quote quotes a table's name.
-func quote(product, name string) string {
-	if product != "postgres" {
-		return "`" + strings.ReplaceAll(name, "`", "``") + "`"
+// quote quotes a table's name, with its schema where it has one.
+func quote(p *product.Product, name string) string {
+	if schema, table, ok := strings.Cut(name, "."); ok && p.DefaultSchema != "" {
+		return p.Quote(schema) + "." + p.Quote(table)
 	}
-	schema, table, ok := strings.Cut(name, ".")
-	if !ok {
-		return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
-	}
-	return quote(product, schema) + "." + quote(product, table)
+	return p.Quote(name)
 }
 
 // adding makes the statements that give tables a row id.
-func adding(product string, tables []answer.Table) (list []string) {
+func adding(p *product.Product, tables []answer.Table) (list []string) {
 	invisible := ""
-	if slices.Contains(innodb, product) {
+	if p.InvisibleColumns {
 		invisible = " INVISIBLE"
 	}
 	for _, t := range tables {
-		list = append(list, "ALTER TABLE "+quote(product, t.Name)+" ADD COLUMN "+rowID+" BIGINT NOT NULL DEFAULT 0"+invisible)
+		list = append(list, "ALTER TABLE "+quote(p, t.Name)+" ADD COLUMN "+rowID+" BIGINT NOT NULL DEFAULT 0"+invisible)
 	}
 	return list
 }
@@ -79,7 +76,7 @@ func (e errRowID) Error() string { return e.err.Error() }
 func newTheater(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, tables []answer.Table) (*theater, map[string]relation, error) {
 	n := len(s.Sessions)
 	t := &theater{
-		stage: stage, s: s, visible: !slices.Contains(innodb, s.Product), columns: map[string][]answer.Column{},
+		stage: stage, s: s, visible: !s.DBMS().InvisibleColumns, columns: map[string][]answer.Column{},
 		loaded: map[string]string{}, settings: make([][]string, n), applied: make([]int, n), memo: map[string]*trial{},
 	}
 	for i := range s.Sessions {
@@ -87,7 +84,7 @@ func newTheater(ctx context.Context, s *schedule.Schedule, stage schedule.Stage,
 			t.set(i, &s.Sessions[i].Setup[j])
 		}
 	}
-	if err := stage.Prepare(ctx, append(slices.Clone(s.Setup), adding(s.Product, tables)...), n); err != nil {
+	if err := stage.Prepare(ctx, append(slices.Clone(s.Setup), adding(s.DBMS(), tables)...), n); err != nil {
 		if ctx.Err() != nil {
 			return nil, nil, err
 		}
@@ -131,7 +128,7 @@ func (t *theater) set(session int, st *rewrite.Statement) {
 // known finds a table that a statement mentions.
 func (t *theater) known(u rewrite.TableUse) (string, bool) {
 	name := u.Name
-	if u.Schema != "" && (t.s.Product != "postgres" || u.Schema != "public") {
+	if schema := t.s.DBMS().DefaultSchema; u.Schema != "" && (schema == "" || u.Schema != schema) {
 		name = u.Schema + "." + u.Name
 	}
 	_, ok := t.columns[name]
@@ -269,7 +266,8 @@ func (t *theater) strip(a *answer.Result) {
 
 // text is the statement as it is executed on tables with a row id.
 func (t *theater) text(q *rewrite.Statement) string {
-	if t.s.Product != "tidb" || q.Insert == nil || q.Insert.Columns != nil || q.Insert.NewListAt == 0 || q.Insert.Set {
+	// The MySQL family's INSERT without a list of columns has a value for each one.
+	if !t.visible || t.s.DBMS().Dialect != product.DialectMySQL || q.Insert == nil || q.Insert.Columns != nil || q.Insert.NewListAt == 0 || q.Insert.Set {
 		return q.Text
 	}
 	targets := q.Targets()
@@ -282,7 +280,7 @@ func (t *theater) text(q *rewrite.Statement) string {
 	}
 	var list []string
 	for _, c := range t.columns[name] {
-		list = append(list, quote(t.s.Product, c.Name))
+		list = append(list, t.s.DBMS().Quote(c.Name))
 	}
 	return q.Text[:q.Insert.NewListAt] + " (" + strings.Join(list, ", ") + ")" + q.Text[q.Insert.NewListAt:]
 }
@@ -471,7 +469,7 @@ func (t *theater) bare(ctx context.Context, plain bool) error {
 		for _, name := range t.names {
 			tables = append(tables, answer.Table{Name: name})
 		}
-		setup = append(setup, adding(t.s.Product, tables)...)
+		setup = append(setup, adding(t.s.DBMS(), tables)...)
 	}
 	if err := t.stage.Prepare(ctx, setup, len(t.s.Sessions)); err != nil {
 		return fmt.Errorf("prepare the stage once more: %w", err)

@@ -11,6 +11,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 )
 
 // mismatch is one difference between what a world expects and what was seen.
@@ -54,11 +55,11 @@ func side(columns []answer.Column, rows [][]answer.Value, common int) (s oracle.
 }
 
 // about says in words what an answer is.
-func about(a *answer.Result, kind Kind) oracle.Side {
+func about(a *answer.Result, kind product.Kind) oracle.Side {
 	switch {
 	case a.Err != nil:
 		return oracle.Side{Text: fmt.Sprintf("error %s: %s", a.Err.Code, a.Err.Message)}
-	case !kind.writes() || a.Columns != nil:
+	case !kind.Writes() || a.Columns != nil:
 		return side(a.Columns, a.Rows, 0)
 	}
 	return oracle.Side{Text: fmt.Sprintf("%d rows affected", a.Affected)}
@@ -209,7 +210,7 @@ func shared(a, b []note) (n int) {
 }
 
 // finding fills the common form.
-func (c *check) finding(m *mismatch, cause *Cause) oracle.Finding {
+func (c *check) finding(m *mismatch, cause *product.Cause) oracle.Finding {
 	f := oracle.Finding{Oracle: Descriptor.Name, Kind: oracle.KindViolation, Class: oracle.Troc, Name: m.name, Level: c.s.Level, Promised: true}
 	d := &oracle.Difference{Rule: m.rule, Table: m.table, Expected: m.want, Observed: m.got, Reference: m.trail}
 	if m.step >= 0 {
@@ -228,13 +229,15 @@ func (c *check) finding(m *mismatch, cause *Cause) oracle.Finding {
 		f.Tables = []string{m.table}
 	}
 	slices.Sort(f.Tables)
-	if s, ok := StrategyOf(c.s.Product, f.Level, KindSelect); ok {
+	if s, ok := c.p.View(f.Level, product.Select); ok {
 		f.Source = s.Source
 	}
 	if cause != nil {
-		f.Kind, f.Source = cause.Kind, cause.Source
-		f.Promised = cause.Kind == oracle.KindViolation
-		d.Cause, d.Reason = cause.Name, cause.Reason
+		f.Source, f.Promised = cause.Source, cause.Confirmed
+		if !cause.Confirmed {
+			f.Kind = oracle.KindPermitted
+		}
+		d.Cause, d.Reason = string(cause.ID), cause.Reason
 	}
 	f.Difference = d
 	f.ID = f.Fingerprint()

@@ -10,6 +10,7 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/oracle/troc"
+	"wirecheck/product"
 )
 
 const twoRows = "CREATE TABLE t (a INT PRIMARY KEY, b INT); INSERT INTO t VALUES (1, 0), (2, 0)"
@@ -17,7 +18,7 @@ const twoRows = "CREATE TABLE t (a INT PRIMARY KEY, b INT); INSERT INTO t VALUES
 // TestHistories judges hand-made histories. Each rule has one that keeps it and a near miss beside it that breaks it.
 func TestHistories(t *testing.T) {
 	const (
-		ru, rc, rr, si, ser = oracle.ReadUncommitted, oracle.ReadCommitted, oracle.RepeatableRead, oracle.Snapshot, oracle.Serializable
+		ru, rc, rr, si, ser = product.ReadUncommitted, product.ReadCommitted, product.RepeatableRead, product.Snapshot, product.Serializable
 		result, state       = "violation: " + oracle.NameResult, "violation: " + oracle.NameFinalState
 		blocking, refused   = "violation: " + oracle.NameBlocking, "violation: " + oracle.NameWrite
 		fails               = "violation: " + oracle.NameError
@@ -422,22 +423,22 @@ func TestHistories(t *testing.T) {
 			A: COMMIT
 			B@2: UPDATE t SET b = 9 WHERE a = 2 OR b = 5 -> 1
 			final: 1|5 2|9`,
-			[]at{{"mysql mariadb", "rc ru", "violation: an UPDATE judges its rows at two moments"}, {"mysql mariadb", "rr ser", result}, {"tidb", "rc rr", result},
-				{"postgres", "rc", "permitted: only rows of the statement's snapshot are checked again"}}},
+			[]at{{"mysql mariadb", "rc ru", "violation: torn semi-consistent update"}, {"mysql mariadb", "rr ser", result}, {"tidb", "rc rr", result},
+				{"postgres", "rc", "permitted: EvalPlanQual"}}},
 		{"rows that match after the wait: one that matched before is passed over", `
 			A: BEGIN
 			A: UPDATE t SET b = 5 -> 2
 			A: COMMIT
 			B@2: UPDATE t SET b = 9 WHERE a = 2 OR b = 5 -> 1
 			final: 1|9 2|5`,
-			[]at{{"postgres", "rc", "permitted: only rows of the statement's snapshot are checked again; " + state}, {"mysql", "rr", result}}},
+			[]at{{"postgres", "rc", "permitted: EvalPlanQual; " + state}, {"mysql", "rr", result}}},
 		{"a record that moved", `
 			A: BEGIN
 			A: UPDATE t SET a = 0 WHERE a = 2 -> 1
 			A: COMMIT
 			B@2: DELETE FROM t -> 1
 			final: 0|0`,
-			[]at{{"mariadb", "rc ru", "violation: a record moved behind the scan"}, {"mysql", "rc ru", "permitted: a record moved behind the scan"}, {"mysql mariadb", "rr ser", result}, {"postgres", "rc", result}}},
+			[]at{{"mariadb", "rc ru", "violation: row moved behind the scan"}, {"mysql", "rc ru", "permitted: row moved behind the scan"}, {"mysql mariadb", "rr ser", result}, {"postgres", "rc", result}}},
 		{"a row inserted behind the scan", `
 			A: BEGIN
 			A: UPDATE t SET b = 5 WHERE a = 2 -> 1
@@ -445,7 +446,7 @@ func TestHistories(t *testing.T) {
 			A: COMMIT
 			B@2: DELETE FROM t -> 2
 			final: 0|0`,
-			[]at{{"mysql mariadb", "rc ru", "permitted: a row inserted behind the scan"}, {"mysql mariadb", "rr ser", result}}},
+			[]at{{"mysql mariadb", "rc ru", "permitted: missing gap locks"}, {"mysql mariadb", "rr ser", result}}},
 		{"a row inserted, and the wait was for one that is not changed", `
 			A: BEGIN
 			A: INSERT INTO t VALUES (3, 0) -> 1
@@ -469,7 +470,7 @@ func TestHistories(t *testing.T) {
 			A: COMMIT
 			B@3: DELETE FROM t -> 2
 			final: 0|0`,
-			[]at{{"mariadb", "rc ru", "violation: a record moved behind the scan"}, {"mysql mariadb", "rr ser", result}}},
+			[]at{{"mariadb", "rc ru", "violation: row moved behind the scan"}, {"mysql mariadb", "rr ser", result}}},
 		{"a row with the key of a deleted one is a newer version of it", `
 			A: BEGIN
 			A: SELECT * FROM t -> 1|0 2|0
@@ -524,7 +525,7 @@ func TestHistories(t *testing.T) {
 			B: UPDATE t SET b = 9 WHERE b > 5 -> 0
 			A: COMMIT
 			final: 1|0 2|0 3|7`,
-			[]at{{"mysql", "ru rc", "permitted: semi-consistent read passes an inserted row"}, {"mariadb", "ru rc", "violation: semi-consistent read passes an inserted row"}, {"postgres", "rc", "permitted: rows that are not committed are not looked at"}, {"postgres", "rr", ""}}},
+			[]at{{"mysql", "ru rc", "permitted: semi-consistent read passes an inserted row"}, {"mariadb", "ru rc", "violation: semi-consistent read passes an inserted row"}, {"postgres", "rc", "permitted: statement snapshot"}, {"postgres", "rr", ""}}},
 		{"a row that is inserted and not committed, and does not match", `
 			A: BEGIN
 			A: INSERT INTO t VALUES (3, 1) -> 1
@@ -639,14 +640,14 @@ func TestSubqueryView(t *testing.T) {
 			final u: 1|9`
 	}
 	for _, test := range []struct{ product, level, affected, rows, want string }{
-		{"mysql", oracle.RepeatableRead, "2", "1|4 2|4", "permitted: current read of a subquery"},
-		{"mysql", oracle.RepeatableRead, "1", "1|4 2|8", ""},
-		{"mysql", oracle.RepeatableRead, "0", "1|3 2|8", "violation: " + oracle.NameResult},
-		{"mysql", oracle.ReadCommitted, "2", "1|4 2|4", ""},
-		{"mysql", oracle.ReadCommitted, "1", "1|4 2|8", "violation: " + oracle.NameResult},
-		{"postgres", oracle.RepeatableRead, "1", "1|4 2|8", ""},
-		{"postgres", oracle.RepeatableRead, "2", "1|4 2|4", "violation: " + oracle.NameResult},
-		{"postgres", oracle.ReadCommitted, "2", "1|4 2|4", ""},
+		{"mysql", product.RepeatableRead, "2", "1|4 2|4", "permitted: current read in a write"},
+		{"mysql", product.RepeatableRead, "1", "1|4 2|8", ""},
+		{"mysql", product.RepeatableRead, "0", "1|3 2|8", "violation: " + oracle.NameResult},
+		{"mysql", product.ReadCommitted, "2", "1|4 2|4", ""},
+		{"mysql", product.ReadCommitted, "1", "1|4 2|8", "violation: " + oracle.NameResult},
+		{"postgres", product.RepeatableRead, "1", "1|4 2|8", ""},
+		{"postgres", product.RepeatableRead, "2", "1|4 2|4", "violation: " + oracle.NameResult},
+		{"postgres", product.ReadCommitted, "2", "1|4 2|4", ""},
 	} {
 		s := played(t, test.product, test.level, setup, history(test.affected, test.rows))
 		v, err := troc.Check(t.Context(), s, &toy{product: test.product}, troc.Options{})
@@ -671,11 +672,11 @@ func TestCoveringIndex(t *testing.T) {
 	const index = "CREATE TABLE t (a INT PRIMARY KEY, b INT, INDEX i (b)); INSERT INTO t VALUES (1, 3), (2, 8)"
 	const result = "violation: " + oracle.NameResult
 	for _, test := range []struct{ name, setup, lock, level, want string }{
-		{"an index", index, " LOCK IN SHARE MODE", oracle.Snapshot, "violation: a covering index is not held against the snapshot"},
-		{"no index", strings.Replace(index, ", INDEX i (b)", "", 1), " LOCK IN SHARE MODE", oracle.Snapshot, result},
-		{"an exclusive lock is on the row, too", index, " FOR UPDATE", oracle.Snapshot, result},
-		{"no lock", index, "", oracle.Snapshot, result},
-		{"another level", index, " LOCK IN SHARE MODE", oracle.RepeatableRead, ""},
+		{"an index", index, " LOCK IN SHARE MODE", product.Snapshot, "violation: a covering index is not held against the snapshot"},
+		{"no index", strings.Replace(index, ", INDEX i (b)", "", 1), " LOCK IN SHARE MODE", product.Snapshot, result},
+		{"an exclusive lock is on the row, too", index, " FOR UPDATE", product.Snapshot, result},
+		{"no lock", index, "", product.Snapshot, result},
+		{"another level", index, " LOCK IN SHARE MODE", product.RepeatableRead, ""},
 	} {
 		s := played(t, "mariadb", test.level, test.setup, fmt.Sprintf(newer, test.lock))
 		v, err := troc.Check(t.Context(), s, &toy{product: "mariadb"}, troc.Options{})
@@ -703,7 +704,7 @@ func TestUnknown(t *testing.T) {
 		}
 		return short(v)
 	}
-	base := func() *schedule.Schedule { return played(t, "postgres", oracle.ReadCommitted, twoRows, wrong) }
+	base := func() *schedule.Schedule { return played(t, "postgres", product.ReadCommitted, twoRows, wrong) }
 	if got := check(base(), &toy{product: "postgres"}); got != "violation: "+oracle.NameFinalState {
 		t.Fatalf("the history is not the near miss that it should be: %q", got)
 	}
@@ -715,7 +716,7 @@ func TestUnknown(t *testing.T) {
 		},
 		"ddl":    func(s *schedule.Schedule) { s.Steps[1].Statement.DDL = true },
 		"script": func(s *schedule.Schedule) { s.Steps[1].Statement.Verb = "script" },
-		"level":  func(s *schedule.Schedule) { s.Level = oracle.Snapshot; s.Product = "cockroach" },
+		"level":  func(s *schedule.Schedule) { s.Level = product.Snapshot; s.Product = "cockroach" },
 		"volatile": func(s *schedule.Schedule) {
 			s.Steps[1].Statement.Volatile = "random values"
 		},
@@ -739,7 +740,7 @@ type gone struct{ toy }
 func (g *gone) Prepare(context.Context, []string, int) error { return errors.New("the server is gone") }
 
 func TestStageGone(t *testing.T) {
-	s := played(t, "postgres", oracle.ReadCommitted, twoRows, "A: UPDATE t SET b = 5 -> 2\nfinal: 1|5 2|5")
+	s := played(t, "postgres", product.ReadCommitted, twoRows, "A: UPDATE t SET b = 5 -> 2\nfinal: 1|5 2|5")
 	if _, err := troc.Check(t.Context(), s, &gone{}, troc.Options{}); err == nil || !strings.Contains(err.Error(), "the server is gone") {
 		t.Errorf("got %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 )
 
@@ -67,13 +68,13 @@ func (c *check) step(ctx context.Context, from *world, i int) (alive []*world, d
 func (c *check) kindOK(i int) bool { _, ok := c.kind(i); return ok }
 
 // kind is the kind of a step's statement; ok is false where it neither reads nor writes tables.
-func (c *check) kind(i int) (k Kind, ok bool) {
+func (c *check) kind(i int) (k product.Kind, ok bool) {
 	st := &c.s.Steps[i]
 	x := c.txOf[i]
 	if x < 0 {
 		return 0, false
 	}
-	return kindOf(c.s.Product, c.txs[x].Level, c.txs[x].Explicit, &st.Statement)
+	return kindOf(c.p, c.txs[x].Level, c.txs[x].Explicit, &st.Statement)
 }
 
 func (c *check) outcome(x int) status {
@@ -87,9 +88,9 @@ func (c *check) outcome(x int) status {
 func (c *check) begin(w *world, x, i int) {
 	t := &w.txs[x]
 	t.began = c.sentAt(i)
-	t.lockless = c.s.Product == "tidb" && c.txs[x].Level == oracle.Snapshot
+	t.lockless = c.p.Optimistic(c.txs[x].Level, true) // in autocommit, too
 	st := &c.s.Steps[i].Statement
-	if c.s.Product == "tidb" || st.Control.Verb == rewrite.ControlBegin && st.Begin.Snapshot {
+	if c.p.SnapshotAt == product.AtBegin || st.Control.Verb == rewrite.ControlBegin && st.Begin.Snapshot {
 		t.snapshots, t.firm = []int{t.began}, true
 	}
 }
@@ -118,7 +119,7 @@ func (c *check) control(w *world, x, i int) string {
 		if !w.back(x, q.Control.Name) {
 			return st.Name + " goes back to a savepoint that was not seen"
 		}
-		c.renew(w, x)
+		c.renew(w, x, i)
 		return ""
 	case rewrite.ControlLocks, rewrite.ControlDatabase, rewrite.ControlReset:
 		return st.Name + " changes what later statements mean: " + q.Text
@@ -140,23 +141,12 @@ func (c *check) control(w *world, x, i int) string {
 	return st.Name + " is of a kind that is not followed: " + q.Text
 }
 
-// renew forgets when an InnoDB transaction's snapshot was taken if it has gone back to a savepoint before its first statement: storage
-// engines that were no part of the transaction at the savepoint are rolled back as a whole (MariaDB and MySQL, sql/handler.cc,
-// ha_rollback_to_savepoint), so that the next statement may take another snapshot.
-func (c *check) renew(w *world, x int) {
-	t := &w.txs[x]
-	if !slices.Contains(innodb, c.s.Product) || len(t.saves) == 0 {
-		return
+// renew forgets when a transaction's snapshot was taken if the storage engine began its part of it again at step i (product.Participation): the next
+// statement may take another one.
+func (c *check) renew(w *world, x, i int) {
+	if c.s.Restarted(&c.txs[x], i) {
+		w.txs[x].firm = false
 	}
-	for _, i := range c.txs[x].Steps {
-		if i >= t.saves[len(t.saves)-1].step {
-			break
-		}
-		if c.s.Steps[i].Statement.Begin.Snapshot || c.kindOK(i) {
-			return
-		}
-	}
-	t.firm = false
 }
 
 // concurrent reports whether another transaction ran at some time since this one's beginning.
@@ -177,7 +167,7 @@ func contention(reason answer.Reason) bool {
 
 // commits judges the end of an optimistic transaction: the first that commits wins (TiDB documentation, optimistic transactions).
 func (c *check) commits(w *world, x, i int) *mismatch {
-	if c.s.Product != "tidb" || c.txs[x].Level != oracle.Snapshot || c.outcome(x) != committed || len(w.txs[x].snapshots) != 1 || !c.txs[x].Explicit {
+	if !c.p.Optimistic(c.txs[x].Level, c.txs[x].Explicit) || c.outcome(x) != committed || len(w.txs[x].snapshots) != 1 {
 		return nil
 	}
 	for name, rows := range w.tables {
@@ -220,13 +210,13 @@ type roles struct {
 	inner        bool     // it writes within a common table expression
 }
 
-func (c *check) roles(kind Kind, q *rewrite.Statement) (r roles) {
+func (c *check) roles(kind product.Kind, q *rewrite.Statement) (r roles) {
 	for _, u := range q.Tables {
 		if u.Kind != rewrite.SourceTable {
 			continue
 		}
 		name, ok := c.t.known(u)
-		if !ok && c.features.views[u.Name] && u.Schema == "" && kind == KindSelect {
+		if !ok && c.features.views[u.Name] && u.Schema == "" && kind == product.Select {
 			for _, name := range c.t.names { // a view may show any of them
 				if !slices.Contains(r.read, name) {
 					r.read = append(r.read, name)
@@ -238,7 +228,7 @@ func (c *check) roles(kind Kind, q *rewrite.Statement) (r roles) {
 			r.strange = u.Name
 			continue
 		}
-		locked := u.Target || u.Lock != rewrite.LockNone || kind == KindShare && q.Locking.Lock == rewrite.LockNone
+		locked := u.Target || u.Lock != rewrite.LockNone || kind == product.Share && q.Locking.Lock == rewrite.LockNone
 		r.inner = r.inner || u.Target && u.Place != rewrite.PlaceMain
 		list := &r.read
 		if locked {
@@ -260,7 +250,7 @@ func (c *check) statement(ctx context.Context, w *world, i int) (alive []*world,
 	r := c.roles(kind, q)
 	skip := func(why string) ([]*world, []death, error) {
 		c.note("%s was not compared: %s", st.Name, why)
-		if kind.writes() && !st.Failed() {
+		if kind.Writes() && !st.Failed() {
 			c.taint(w, q, st.Name+": "+why)
 		}
 		c.snap(w, x, i, nil, false)
@@ -284,7 +274,7 @@ func (c *check) statement(ctx context.Context, w *world, i int) (alive []*world,
 		if q.Unparsed {
 			why = "it was not understood: " + q.Why
 		}
-		if kind.writes() && !st.Failed() || q.Verb == "other" {
+		if kind.Writes() && !st.Failed() || q.Verb == "other" {
 			c.unknown = st.Name + ": " + why
 			return nil, nil, nil
 		}
@@ -325,20 +315,19 @@ func (c *check) snap(w *world, x, i int, chosen []int, certain bool) {
 		}
 		return
 	}
-	switch {
-	case c.s.Product == "postgres":
+	switch c.p.SnapshotAt {
+	case product.AtFirstStatement:
 		t.snapshots, t.firm = []int{c.sentAt(i)}, true
 		// A DEFERRABLE transaction waits in its first query, and takes another snapshot if its first one turns out not to be safe
 		// (PostgreSQL manual, 13.2.3).
-		if kind, _ := c.kind(i); kind == KindSelect && c.s.Steps[i].Waited {
+		if kind, _ := c.kind(i); kind == product.Select && c.s.Steps[i].Waited {
 			t.snapshots = append(t.snapshots, c.place)
 		}
-	case c.s.Product == "tidb":
-	default:
+	case product.AtFirstRead:
 		kind, _ := c.kind(i)
 		if chosen != nil {
 			t.snapshots, t.firm = chosen, certain
-		} else if kind == KindSelect && !slices.Contains(t.snapshots, c.place) {
+		} else if kind == product.Select && !slices.Contains(t.snapshots, c.place) {
 			t.snapshots = append(slices.Clip(t.snapshots), c.place)
 		}
 	}

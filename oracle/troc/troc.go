@@ -17,6 +17,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 )
 
@@ -38,6 +39,7 @@ type Options struct {
 // check is the judgement of one schedule.
 type check struct {
 	s        *schedule.Schedule
+	p        *product.Product
 	o        Options
 	t        *theater
 	txs      []schedule.Transaction
@@ -66,7 +68,7 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 	if o.Waiters == 0 {
 		o.Waiters = 4
 	}
-	c := &check{s: s, o: o, txs: s.Transactions()}
+	c := &check{s: s, p: s.DBMS(), o: o, txs: s.Transactions()}
 	if why := c.undecidable(); why != "" {
 		return schedule.Verdict{Unknown: why}, nil
 	}
@@ -115,8 +117,8 @@ func (c *check) undecidable() string {
 		if t.Outcome == history.OutcomeUnknown {
 			return "it is not known whether a transaction was committed"
 		}
-		if _, ok := StrategyOf(s.Product, t.Level, KindSelect); !ok {
-			return fmt.Sprintf("table II has no line for %s at %s", s.Product, t.Level)
+		if _, ok := c.p.View(t.Level, product.Select); !ok {
+			return fmt.Sprintf("what a statement of %s sees at %s is not known (Troc, table II)", c.p.Title, c.p.LevelTitle(t.Level))
 		}
 	}
 	return featureless(s.Setup)
@@ -264,7 +266,7 @@ func (c *check) confirm(ctx context.Context, died []death) (alive []*world, err 
 		same := slices.ContainsFunc(answers, func(a answer.Result) bool { return !sameAnswer(&answers[0], &a) })
 		if slices.ContainsFunc(answers, func(a answer.Result) bool { return agree(&a) }) || same {
 			c.note("%s was not compared: its answer depends on the order of rows", st.Name)
-			if kind, _ := c.kind(d.step); kind.writes() {
+			if kind, _ := c.kind(d.step); kind.Writes() {
 				c.taint(d.world, &st.Statement, "the effect of "+st.Name+" depends on the order of rows")
 			}
 			alive = append(alive, d.world)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"wirecheck/answer"
+	"wirecheck/product"
 )
 
 // version is the paper's triple of data, transaction and deleted (Troc, III-E1).
@@ -104,7 +105,7 @@ type lock struct {
 	tx, step int
 	table    string
 	row      int
-	mode     Mode
+	mode     product.Mode
 }
 
 // predicate is a predicate lock: no other transaction can bring in a row that the step's condition holds for.
@@ -125,7 +126,7 @@ type world struct {
 
 // note is a documented deviation that a world contains.
 type note struct {
-	cause    *Cause
+	cause    *product.Cause
 	step     int
 	evidence *mismatch // nil: what ended the world that is like this one without the departure
 }

@@ -4,22 +4,22 @@ import (
 	"slices"
 	"testing"
 
-	"wirecheck/oracle"
+	"wirecheck/product"
 )
 
 // TestTableII compares the data with table II of the paper, for the products that it has.
 func TestTableII(t *testing.T) {
-	paper := map[Kind][4]Visibility{ // RU, RC, RR, SER; V1 always holds, and SERIALIZABLE has nothing else, since locks keep all others away
-		KindSelect: {V2, V3, V4, V3}, KindShare: {V3, V3, V3, V3}, KindForUpdate: {V3, V3, V3, V3},
-		KindUpdate: {V3, V3, V3, V3}, KindInsert: {V3, V3, V3, V3}, KindDelete: {V3, V3, V3, V3},
+	paper := map[product.Kind][4]product.Visibility{ // RU, RC, RR, SER; V1 always holds, and SERIALIZABLE has nothing else, since locks keep all others away
+		product.Select: {product.V2, product.V3, product.V4, product.V3}, product.Share: {product.V3, product.V3, product.V3, product.V3}, product.ForUpdate: {product.V3, product.V3, product.V3, product.V3},
+		product.Update: {product.V3, product.V3, product.V3, product.V3}, product.Insert: {product.V3, product.V3, product.V3, product.V3}, product.Delete: {product.V3, product.V3, product.V3, product.V3},
 	}
-	levels := []string{oracle.ReadUncommitted, oracle.ReadCommitted, oracle.RepeatableRead, oracle.Serializable}
-	for _, product := range innodb {
+	levels := []string{product.ReadUncommitted, product.ReadCommitted, product.RepeatableRead, product.Serializable}
+	for _, name := range []string{"mysql", "mariadb"} {
 		for kind, want := range paper {
 			for i, level := range levels {
-				s, ok := StrategyOf(product, level, kind)
+				s, ok := product.Of(name).View(level, kind)
 				if !ok || s.Locked != want[i] {
-					t.Errorf("%s, %s, %s: got V%d, want V%d", product, level, kind, s.Locked, want[i])
+					t.Errorf("%s, %s, %s: got V%d, want V%d", name, level, kind, s.Locked, want[i])
 				}
 			}
 		}
@@ -27,35 +27,14 @@ func TestTableII(t *testing.T) {
 	// TiDB's are the same (III-E2), at the levels that it has.
 	for kind, want := range paper {
 		for i, level := range levels[1:3] {
-			if s, ok := StrategyOf("tidb", level, kind); !ok || s.Locked != want[i+1] {
+			if s, ok := product.Of("tidb").View(level, kind); !ok || s.Locked != want[i+1] {
 				t.Errorf("tidb, %s, %s: got V%d, want V%d", level, kind, s.Locked, want[i+1])
 			}
 		}
 	}
-	for _, level := range []string{oracle.ReadUncommitted, oracle.Serializable} {
-		if _, ok := StrategyOf("tidb", level, KindSelect); ok {
+	for _, level := range []string{product.ReadUncommitted, product.Serializable} {
+		if _, ok := product.Of("tidb").View(level, product.Select); ok {
 			t.Errorf("tidb has no %s", level)
-		}
-	}
-}
-
-// TestTablesAreWhole: every level that a product promises something at has a line for each kind, with a source.
-func TestTablesAreWhole(t *testing.T) {
-	for _, p := range oracle.Promises {
-		if p.Product == "cockroach" || p.Product == "sqlite" {
-			continue
-		}
-		for _, kind := range all {
-			s, ok := StrategyOf(p.Product, p.Level, kind)
-			l, also := LocksOf(p.Product, p.Level, kind)
-			if !ok || !also || s.Source == "" || l.Source == "" {
-				t.Errorf("%s at %s, %s: %v, %v", p.Product, p.Level, kind, s, l)
-			}
-		}
-	}
-	for _, c := range Causes {
-		if c.Source == "" || c.Reason == "" || c.Kind != oracle.KindViolation && c.Kind != oracle.KindPermitted {
-			t.Errorf("cause %+v", c)
 		}
 	}
 }
@@ -63,43 +42,29 @@ func TestTablesAreWhole(t *testing.T) {
 // TestTableIII compares the data with table III of the paper.
 func TestTableIII(t *testing.T) {
 	type cell struct {
-		mode      Mode
+		mode      product.Mode
 		predicate bool
 	}
-	none, s, x := cell{}, cell{mode: Share}, cell{mode: Update}
-	sp, xp := cell{Share, true}, cell{Update, true}
-	mysql := map[Kind][4]cell{
-		KindShare: {s, s, sp, sp}, KindForUpdate: {x, x, xp, xp}, KindUpdate: {x, x, xp, xp}, KindInsert: {x, x, x, x}, KindDelete: {x, x, xp, xp},
-		KindSelect: {none, none, none, none}, // in SERIALIZABLE transactions it is a KindShare
+	none, s, x := cell{}, cell{mode: product.LockShare}, cell{mode: product.LockUpdate}
+	sp, xp := cell{product.LockShare, true}, cell{product.LockUpdate, true}
+	mysql := map[product.Kind][4]cell{
+		product.Share: {s, s, sp, sp}, product.ForUpdate: {x, x, xp, xp}, product.Update: {x, x, xp, xp}, product.Insert: {x, x, x, x}, product.Delete: {x, x, xp, xp},
+		product.Select: {none, none, none, none}, // in SERIALIZABLE transactions it is a product.Share
 	}
 	for kind, want := range mysql {
-		for i, level := range []string{oracle.ReadUncommitted, oracle.ReadCommitted, oracle.RepeatableRead, oracle.Serializable} {
-			for _, product := range innodb {
-				if l, _ := LocksOf(product, level, kind); (cell{l.Mode, l.Predicate}) != want[i] {
-					t.Errorf("%s, %s, %s: got %v %v, want %v", product, level, kind, l.Mode, l.Predicate, want[i])
+		for i, level := range []string{product.ReadUncommitted, product.ReadCommitted, product.RepeatableRead, product.Serializable} {
+			for _, name := range []string{"mysql", "mariadb"} {
+				if l, _ := product.Of(name).Lock(level, kind); (cell{l.Mode, l.Predicate}) != want[i] {
+					t.Errorf("%s, %s, %s: got %v %v, want %v", name, level, kind, l.Mode, l.Predicate, want[i])
 				}
 			}
 		}
 	}
-	tidb := map[Kind]cell{KindSelect: none, KindShare: none, KindForUpdate: x, KindUpdate: x, KindInsert: x, KindDelete: x} // FOR SHARE: unlike the paper, TiDB takes no locks
+	tidb := map[product.Kind]cell{product.Select: none, product.Share: none, product.ForUpdate: x, product.Update: x, product.Insert: x, product.Delete: x} // FOR SHARE: unlike the paper, TiDB takes no locks
 	for kind, want := range tidb {
-		for _, level := range []string{oracle.ReadCommitted, oracle.RepeatableRead} {
-			if l, _ := LocksOf("tidb", level, kind); (cell{l.Mode, l.Predicate}) != want {
+		for _, level := range []string{product.ReadCommitted, product.RepeatableRead} {
+			if l, _ := product.Of("tidb").Lock(level, kind); (cell{l.Mode, l.Predicate}) != want {
 				t.Errorf("tidb, %s, %s: got %v %v, want %v", level, kind, l.Mode, l.Predicate, want)
-			}
-		}
-	}
-}
-
-// TestModes is the table of conflicts of PostgreSQL's manual, 13.3.2 (table 13.3).
-func TestModes(t *testing.T) {
-	conflicts := map[Mode][]Mode{
-		KeyShare: {Update}, Share: {NoKeyUpdate, Update}, NoKeyUpdate: {Share, NoKeyUpdate, Update}, Update: {KeyShare, Share, NoKeyUpdate, Update},
-	}
-	for _, a := range []Mode{None, KeyShare, Share, NoKeyUpdate, Update} {
-		for _, b := range []Mode{None, KeyShare, Share, NoKeyUpdate, Update} {
-			if got, want := a.Conflicts(b), slices.Contains(conflicts[a], b); got != want {
-				t.Errorf("%v and %v: got %v, want %v", a, b, got, want)
 			}
 		}
 	}

@@ -10,8 +10,8 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/history"
-	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 )
 
@@ -44,9 +44,9 @@ func (c *plan) observers() (list []schedule.Session) {
 		return s
 	}
 	switch {
-	case c.product.dirty:
+	case c.dbms.dirty:
 		return []schedule.Session{level("txcheck-committed", "READ COMMITTED"), level("txcheck-all", "READ UNCOMMITTED")}
-	case c.product.current:
+	case c.dbms.current:
 		return []schedule.Session{level("txcheck-committed", "")}
 	}
 	return nil
@@ -81,7 +81,7 @@ func (c *plan) orders() (orders []schedule.Order) {
 
 // current reports whether a statement sees the newest committed versions and not those of its transaction's snapshot.
 func (c *plan) current(x *statement) bool {
-	if !c.product.current || x.level == oracle.Snapshot && c.product.name == "tidb" {
+	if !c.dbms.current || c.dbms.Optimistic(x.level, true) {
 		return false
 	}
 	return x.role == write || x.locking || serial(x)
@@ -107,10 +107,10 @@ func (c *plan) aroundRead(x *statement, s *session, add func(int, probe, string)
 // be the transaction's first and so fix the snapshot at a moment at which the case itself does not (InnoDB), or take locks.
 func (c *plan) aroundWrite(x *statement, s *session, add func(int, probe, string), now int) {
 	k := x.step.Session
-	sees := !c.product.dirty || !serial(x) && (s.fixed || !x.begun || x.level == oracle.ReadCommitted || x.level == oracle.ReadUncommitted)
+	sees := !c.dbms.dirty || !serial(x) && (s.fixed || !x.begun || x.level == product.ReadCommitted || x.level == product.ReadUncommitted)
 	if sees {
 		add(k, vsr, versionSet(x.tables))
-		if sql, ok := x.step.Statement.Addressed(keysOf(&x.step.Statement)); ok && !c.product.visible {
+		if sql, ok := x.step.Statement.Addressed(keysOf(&x.step.Statement)); ok && !c.dbms.visible {
 			add(k, bwr, sql)
 		}
 	}
@@ -119,11 +119,11 @@ func (c *plan) aroundWrite(x *statement, s *session, add func(int, probe, string
 	}
 	all := []*table{x.target}
 	switch {
-	case c.product.dirty:
+	case c.dbms.dirty:
 		add(now+1, before, versionSet(all))
 		add(k, target, x.text)
 		add(now+1, after, versionSet(all))
-	case !c.product.returning:
+	case !c.dbms.WriteReturning:
 		add(k, target, x.text)
 		add(k, after, versionSet(all))
 	default:
@@ -430,7 +430,7 @@ func (r *reader) written(f *fact) (why string) {
 		f.after = append(f.after, Version{name, row, is})
 	}
 	gone := dead + "." + number
-	if r.plan.product.returning {
+	if r.plan.dbms.WriteReturning {
 		_, added := strip(f.step.Answer, f.hidden)
 		for _, row := range added {
 			id, key := string(row[0]), string(row[2])
@@ -487,7 +487,7 @@ func (r *reader) written(f *fact) (why string) {
 		}
 		changed(row, key, gone)
 	}
-	if f.step.Statement.Verb == "delete" && f.step.Answer.Affected != int64(len(f.before)) && !r.plan.product.dirty {
+	if f.step.Statement.Verb == "delete" && f.step.Answer.Affected != int64(len(f.before)) && !r.plan.dbms.dirty {
 		return fmt.Sprintf("it deleted %d rows, of which %d could be seen", f.step.Answer.Affected, len(f.before))
 	}
 	return ""
@@ -568,7 +568,7 @@ func (r *reader) absence(f *fact, born, died []*fact) (key string, certain bool)
 	}
 	// It was inserted and deleted: what is newest is dead, a snapshot may be older than both.
 	d := can[len(can)-1]
-	if r.plan.current(f.statement) || d.txn == f.txn || f.level == oracle.ReadCommitted || f.level == oracle.ReadUncommitted {
+	if r.plan.current(f.statement) || d.txn == f.txn || f.level == product.ReadCommitted || f.level == product.ReadUncommitted {
 		return dead + "." + strconv.Itoa(d.number), true
 	}
 	return unborn, false

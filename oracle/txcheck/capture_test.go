@@ -12,6 +12,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 )
 
 // script makes a schedule of PostgreSQL on a table t (id, v) from lines "SESSION: SQL" (session 1 or 2), each with its answer behind
@@ -76,7 +77,7 @@ type shown struct{ set, items, returned string }
 // executed makes of a schedule an execution of its instrumented case.
 func executed(t testing.TB, s *schedule.Schedule, reads map[int]shown) (*plan, *capture) {
 	t.Helper()
-	p, _ := productOf(s.Product)
+	p, _ := dbmsOf(s.DBMS())
 	c, why := newPlan(s, p)
 	if why != "" {
 		t.Fatal(why)
@@ -122,7 +123,7 @@ func executed(t testing.TB, s *schedule.Schedule, reads map[int]shown) (*plan, *
 func edges(c *capture) string { return c.graph(bySnapshot).Text() }
 
 func TestCapture(t *testing.T) {
-	s := script(t, oracle.RepeatableRead, `
+	s := script(t, product.RepeatableRead, `
 		1: BEGIN
 		2: BEGIN
 		1: SELECT id, v FROM t WHERE v > 5 --> 1,10
@@ -165,7 +166,7 @@ func TestCapture(t *testing.T) {
 
 // TestRolledBack: what was rolled back has no node, and who read it is found.
 func TestRolledBack(t *testing.T) {
-	s := script(t, oracle.ReadCommitted, `
+	s := script(t, product.ReadCommitted, `
 		1: BEGIN
 		1: UPDATE t SET v = 11 WHERE id = 1 --> 1
 		2: SELECT id, v FROM t --> 1,11
@@ -183,7 +184,7 @@ func TestRolledBack(t *testing.T) {
 		t.Errorf("%d nodes", n)
 	}
 	// So is what is undone by ROLLBACK TO SAVEPOINT.
-	s = script(t, oracle.ReadCommitted, `
+	s = script(t, product.ReadCommitted, `
 		1: BEGIN
 		1: UPDATE t SET v = 11 WHERE id = 1 --> 1
 		1: SAVEPOINT p
@@ -198,7 +199,7 @@ func TestRolledBack(t *testing.T) {
 
 // TestAbsence: a row that is not seen was not there yet, or is gone; where both are possible nothing is concluded.
 func TestAbsence(t *testing.T) {
-	s := script(t, oracle.RepeatableRead, `
+	s := script(t, product.RepeatableRead, `
 		2: INSERT INTO t (id, v) VALUES (3, 30) --> 1
 		2: DELETE FROM t WHERE id = 3 --> 1
 		1: SELECT id, v FROM t --> `)
@@ -206,7 +207,7 @@ func TestAbsence(t *testing.T) {
 	if f := unseen(got); f == nil || f.number != 3 {
 		t.Errorf("it is not certain what statement 3 does not see: %+v", f)
 	}
-	s.Level = oracle.ReadCommitted // near miss: what it sees is the newest
+	s.Level = product.ReadCommitted // near miss: what it sees is the newest
 	_, got = executed(t, s, map[int]shown{1: {returned: "n1.0,-,0"}, 2: {set: "n1.0,-,0", returned: "n1.0,-,0"}})
 	if f := unseen(got); f != nil {
 		t.Errorf("%s: %s", f.name(), f.why)
@@ -230,7 +231,7 @@ func (c *canned) Run(_ context.Context, _ []schedule.Session, orders []schedule.
 
 // TestDecycling: of two statements on a cycle the one that is chosen is removed, and the case is executed again without it.
 func TestDecycling(t *testing.T) {
-	s := script(t, oracle.RepeatableRead, `
+	s := script(t, product.RepeatableRead, `
 		1: BEGIN
 		2: BEGIN
 		1: UPDATE t SET v = (SELECT sum(v) FROM t) WHERE id = 1 --> 1
@@ -277,22 +278,22 @@ func TestHalfDone(t *testing.T) {
 		waited                  bool
 		want                    string
 	}{
-		{"a read", "SELECT * FROM t", oracle.ReadUncommitted, deletion, 1, 9, true, "other"},
-		{"the source of an INSERT", "INSERT INTO u SELECT * FROM t", oracle.ReadUncommitted, deletion, 1, 9, true, "other"},
-		{"a subquery of a write", "DELETE FROM u WHERE id IN (SELECT id FROM t)", oracle.ReadUncommitted, deletion, 1, 9, true, "other"},
-		{"a locking read", "SELECT * FROM t LOCK IN SHARE MODE", oracle.ReadUncommitted, deletion, 1, 9, true, ""},
-		{"a write that reads nothing else", "UPDATE t SET v = 1", oracle.ReadUncommitted, deletion, 1, 9, true, ""},
-		{"another level", "SELECT * FROM t", oracle.ReadCommitted, deletion, 1, 9, true, ""},
-		{"it did not wait", "SELECT * FROM t", oracle.ReadUncommitted, deletion, 1, 9, false, ""},
-		{"it was done before", "SELECT * FROM t", oracle.ReadUncommitted, deletion, 1, 2, true, ""},
-		{"it came after", "SELECT * FROM t", oracle.ReadUncommitted, deletion, 5, 9, true, ""},
-		{"it writes nothing", "SELECT * FROM t", oracle.ReadUncommitted, "SELECT * FROM t FOR UPDATE", 1, 9, true, ""},
+		{"a read", "SELECT * FROM t", product.ReadUncommitted, deletion, 1, 9, true, "other"},
+		{"the source of an INSERT", "INSERT INTO u SELECT * FROM t", product.ReadUncommitted, deletion, 1, 9, true, "other"},
+		{"a subquery of a write", "DELETE FROM u WHERE id IN (SELECT id FROM t)", product.ReadUncommitted, deletion, 1, 9, true, "other"},
+		{"a locking read", "SELECT * FROM t LOCK IN SHARE MODE", product.ReadUncommitted, deletion, 1, 9, true, ""},
+		{"a write that reads nothing else", "UPDATE t SET v = 1", product.ReadUncommitted, deletion, 1, 9, true, ""},
+		{"another level", "SELECT * FROM t", product.ReadCommitted, deletion, 1, 9, true, ""},
+		{"it did not wait", "SELECT * FROM t", product.ReadUncommitted, deletion, 1, 9, false, ""},
+		{"it was done before", "SELECT * FROM t", product.ReadUncommitted, deletion, 1, 2, true, ""},
+		{"it came after", "SELECT * FROM t", product.ReadUncommitted, deletion, 5, 9, true, ""},
+		{"it writes nothing", "SELECT * FROM t", product.ReadUncommitted, "SELECT * FROM t FOR UPDATE", 1, 9, true, ""},
 	} {
 		steps := []schedule.Step{
 			{Session: 0, Name: "other", Statement: describe(t, "mariadb", test.other), Sent: test.sent, Done: test.done, Waited: test.waited},
 			{Session: 1, Name: "it", Statement: describe(t, "mariadb", test.sql), Sent: 3, Done: 4},
 		}
-		p, _ := productOf("mariadb")
+		p, _ := dbmsOf(product.Of("mariadb"))
 		if got := p.halfDone(&steps[1], test.level, steps); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
@@ -305,13 +306,13 @@ func TestOptimisticKeys(t *testing.T) {
 		sql, setup, product, level string
 		removed                    bool
 	}{
-		{"INSERT IGNORE INTO t VALUES (3, 3)", "CREATE TABLE t (id int UNIQUE, v int)", "tidb", oracle.Snapshot, true},
-		{"REPLACE INTO t VALUES (3, 3)", "CREATE TABLE t (id int UNIQUE, v int)", "tidb", oracle.Snapshot, true},
-		{"INSERT INTO t VALUES (3, 3) ON DUPLICATE KEY UPDATE v = 1", "CREATE TABLE t (id int UNIQUE, v int)", "tidb", oracle.Snapshot, true},
-		{"INSERT INTO t VALUES (3, 3)", "CREATE TABLE t (id int UNIQUE, v int)", "tidb", oracle.Snapshot, false},
-		{"INSERT IGNORE INTO t VALUES (3, 3)", "CREATE TABLE t (id int, v int)", "tidb", oracle.Snapshot, false},
-		{"INSERT IGNORE INTO t VALUES (3, 3)", "CREATE TABLE t (id int UNIQUE, v int)", "tidb", oracle.RepeatableRead, false},
-		{"INSERT IGNORE INTO t VALUES (3, 3)", "CREATE TABLE t (id int UNIQUE, v int)", "mariadb", oracle.Snapshot, false},
+		{"INSERT IGNORE INTO t VALUES (3, 3)", "CREATE TABLE t (id int UNIQUE, v int)", "tidb", product.Snapshot, true},
+		{"REPLACE INTO t VALUES (3, 3)", "CREATE TABLE t (id int UNIQUE, v int)", "tidb", product.Snapshot, true},
+		{"INSERT INTO t VALUES (3, 3) ON DUPLICATE KEY UPDATE v = 1", "CREATE TABLE t (id int UNIQUE, v int)", "tidb", product.Snapshot, true},
+		{"INSERT INTO t VALUES (3, 3)", "CREATE TABLE t (id int UNIQUE, v int)", "tidb", product.Snapshot, false},
+		{"INSERT IGNORE INTO t VALUES (3, 3)", "CREATE TABLE t (id int, v int)", "tidb", product.Snapshot, false},
+		{"INSERT IGNORE INTO t VALUES (3, 3)", "CREATE TABLE t (id int UNIQUE, v int)", "tidb", product.RepeatableRead, false},
+		{"INSERT IGNORE INTO t VALUES (3, 3)", "CREATE TABLE t (id int UNIQUE, v int)", "mariadb", product.Snapshot, false},
 	} {
 		s := &schedule.Schedule{Product: test.product, Level: test.level, Setup: []string{test.setup}, Sessions: []schedule.Session{{Name: "T1"}}}
 		s.Final = []answer.Table{{Name: "t", Columns: []answer.Column{{Name: "id"}, {Name: "v"}}}}
@@ -320,7 +321,7 @@ func TestOptimisticKeys(t *testing.T) {
 			{Statement: describe(t, test.product, test.sql), Sent: 3, Done: 4, Before: answer.Open, After: answer.Open},
 			{Statement: describe(t, test.product, "COMMIT"), Sent: 5, Done: 6, Before: answer.Open},
 		}
-		p, _ := productOf(s.Product)
+		p, _ := dbmsOf(s.DBMS())
 		c, why := newPlan(s, p)
 		if why != "" {
 			t.Fatal(why)
@@ -362,11 +363,11 @@ func TestFollow(t *testing.T) {
 		{"another final state", func(s *schedule.Schedule) { s.Final[0].Rows = rowsOf("1,12") }, oracle.NameFinalState},
 	}
 	for _, test := range tests {
-		s := script(t, oracle.ReadCommitted, lines)
+		s := script(t, product.ReadCommitted, lines)
 		test.change(s)
-		p, _ := productOf(s.Product)
+		p, _ := dbmsOf(s.DBMS())
 		c, _ := newPlan(s, p)
-		again := script(t, oracle.ReadCommitted, lines)
+		again := script(t, product.ReadCommitted, lines)
 		names := map[string]*schedule.Step{}
 		for i := range again.Steps {
 			again.Steps[i].Name = fmt.Sprintf("C%d", i+1)

@@ -64,8 +64,8 @@ func (k *check) unrepeatable() string {
 	if m := changing.FindString(setup); m != "" {
 		return "the setup makes another database each time"
 	}
-	if k.original.Product == "tidb" && counting.MatchString(setup) {
-		return "TiDB hands out numbers in advance"
+	if k.original.DBMS().NumbersAhead && counting.MatchString(setup) {
+		return k.original.DBMS().Title + " hands out numbers in advance"
 	}
 	for i := 1; i < len(k.original.Steps); i++ {
 		if a, b := &k.original.Steps[i-1], &k.original.Steps[i]; a.Sent == b.Sent && a.Session == b.Session {
@@ -83,7 +83,7 @@ func (c *plan) plain(st *schedule.Step, number int) (sql, why string) {
 		return "", st.Name + " may give another result each time: " + d.Volatile
 	case d.Locking.SkipLocked:
 		return "", st.Name + " leaves out what is locked: which index records are is the plan's choice"
-	case !c.product.visible || c.untouched || d.Unparsed || d.Control.Verb != rewrite.ControlNone:
+	case !c.dbms.visible || c.untouched || d.Unparsed || d.Control.Verb != rewrite.ControlNone:
 		return d.Text, ""
 	case showsColumns(d):
 		return "", st.Name + " would show the added columns to itself"
@@ -98,7 +98,7 @@ func (c *plan) plain(st *schedule.Step, number int) (sql, why string) {
 		return "", st.Name + " writes a table that is not known"
 	}
 	var edits []rewrite.Edit
-	if why := instrumentInsert(&c.product, d, target, number, func(at int, add string) { edits = append(edits, rewrite.Edit{At: at, Add: add}) }); why != "" {
+	if why := instrumentInsert(&c.dbms, d, target, number, func(at int, add string) { edits = append(edits, rewrite.Edit{At: at, Add: add}) }); why != "" {
 		return "", st.Name + ": " + why
 	}
 	slices.SortStableFunc(edits, func(a, b rewrite.Edit) int { return a.At - b.At })
@@ -118,7 +118,7 @@ func (k *check) follow(got *schedule.Schedule, names map[string]*schedule.Step) 
 		return nil
 	}
 	transactions := k.original.Transactions()
-	p, _ := productOf(k.original.Product)
+	p, _ := dbmsOf(k.original.DBMS())
 	for i := range k.original.Steps {
 		st := &k.original.Steps[i]
 		if i >= len(want) || names[want[i].Name] != st {
@@ -172,7 +172,7 @@ func (k *check) follow(got *schedule.Schedule, names map[string]*schedule.Step) 
 // counts reports whether the number of changed rows is the same with our columns: a row that REPLACE or ON DUPLICATE KEY UPDATE
 // would leave as it is changes if it has one more column (MySQL family).
 func (c *plan) counts(st *rewrite.Statement) bool {
-	return !c.product.family || c.untouched || st.Verb != "replace" && (st.Insert == nil || !st.Insert.Conflict)
+	return !c.dbms.family || c.untouched || st.Verb != "replace" && (st.Insert == nil || !st.Insert.Conflict)
 }
 
 // together reports whether one event may have let two statements go on that waited at the same time: b was done right after a, or
@@ -210,7 +210,7 @@ func (c *plan) comparable(st *rewrite.Statement) bool {
 	}
 	return !slices.ContainsFunc(st.Tables, func(u rewrite.TableUse) bool {
 		if u.Kind != rewrite.SourceTable {
-			return u.Kind == rewrite.SourceFunction && !c.untouched && c.product.visible
+			return u.Kind == rewrite.SourceFunction && !c.untouched && c.dbms.visible
 		}
 		return catalog.MatchString(u.Schema + "." + u.Name)
 	})
@@ -232,7 +232,7 @@ func (k *check) refute(d *difference) {
 		f.Difference.Rule += "; these are those of a topological order of the statements' dependencies without transactions (TxCheck, theorem 1)"
 	}
 	f.Source = "TxCheck (OSDI 2023), theorem 1"
-	f.Remedies = oracle.Remedies(k.original.Product, &f)
+	f.Remedies = oracle.Remedies(k.original.DBMS(), &f)
 	f.ID = f.Fingerprint()
 	k.verdict.Findings = append(k.verdict.Findings, f)
 }

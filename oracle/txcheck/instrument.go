@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"wirecheck/answer"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 )
 
@@ -25,34 +26,20 @@ func hiddenColumn(name string) bool {
 	return name == ColumnRow || name == ColumnVersion || name == ColumnPrevious
 }
 
-// product is what the instrumentation must know of a product.
-type product struct {
-	name      string
-	visible   bool // the columns cannot be invisible: they are stripped by name from what a statement returns
-	returning bool // a write can return what it wrote
-	dirty     bool // there is a READ UNCOMMITTED that shows what is written without being committed, and takes no locks
-	current   bool // writes and locking reads see the newest committed versions, whatever the transaction's snapshot
-	family    bool // MySQL family: identifiers, and an UPDATE that changes nothing writes nothing
+// dbms is the product, with what the instrumentation derives from what is known of it.
+type dbms struct {
+	*product.Product
+	visible bool // the columns cannot be invisible: they are stripped by name from what a statement returns
+	dirty   bool // there is a READ UNCOMMITTED that shows what is written without being committed, and takes no locks
+	current bool // writes and locking reads see the newest committed versions, whatever the transaction's snapshot
+	family  bool // MySQL family: identifiers, and an UPDATE that changes nothing writes nothing
 }
 
-func productOf(name string) (product, bool) {
-	switch name {
-	case "postgres":
-		return product{name: name, visible: true, returning: true}, true
-	case "mariadb", "mysql":
-		return product{name: name, dirty: true, current: true, family: true}, true
-	case "tidb":
-		return product{name: name, visible: true, current: true, family: true}, true
-	}
-	return product{name: name}, false
-}
-
-// quote writes an identifier.
-func (p *product) quote(name string) string {
-	if p.family {
-		return "`" + strings.ReplaceAll(name, "`", "``") + "`"
-	}
-	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+// dbmsOf is false for a product of which it is not known what its statements see.
+func dbmsOf(p *product.Product) (dbms, bool) {
+	dirty, _ := p.View(product.ReadUncommitted, product.Select)
+	write, ok := p.View(product.RepeatableRead, product.Update)
+	return dbms{p, !p.InvisibleColumns, dirty.Read == product.V2, write.Locked == product.V3, p.Dialect == product.DialectMySQL}, ok
 }
 
 // table is a table of the case.
@@ -62,12 +49,12 @@ type table struct {
 }
 
 // tablesOf gives the case's tables; Schedule.Final has them as they were before anything was added.
-func tablesOf(p *product, final []answer.Table) []table {
+func tablesOf(p *dbms, final []answer.Table) []table {
 	out := make([]table, len(final))
 	for i, t := range final {
 		parts := strings.SplitN(t.Name, ".", 2)
 		for n := range parts {
-			parts[n] = p.quote(parts[n])
+			parts[n] = p.Quote(parts[n])
 		}
 		out[i] = table{name: t.Name, sql: strings.Join(parts, ".")}
 		for _, c := range t.Columns {
@@ -79,7 +66,7 @@ func tablesOf(p *product, final []answer.Table) []table {
 
 // alterations are the statements that add the columns. All rows get a row id, version 0 and no previous version. With defaults,
 // rows that are inserted without naming the columns do, too (INSERT ... SELECT).
-func alterations(p *product, tables []table, defaults bool) (list []string) {
+func alterations(p *dbms, tables []table, defaults bool) (list []string) {
 	each := func(format string) {
 		var parts []string
 		for _, t := range tables {
@@ -89,13 +76,13 @@ func alterations(p *product, tables []table, defaults bool) (list []string) {
 			list = append(list, strings.Join(parts, "; "))
 		}
 	}
-	switch p.name {
-	case "postgres":
+	switch {
+	case p.Dialect == product.DialectPostgres:
 		// A default that is not constant would have the table written anew.
 		each("ALTER TABLE %[1]s ADD COLUMN wc_row_id text, ADD COLUMN wc_previous bigint, ADD COLUMN wc_version bigint NOT NULL DEFAULT 0; " +
 			"UPDATE %[1]s SET wc_row_id = gen_random_uuid()::text; ALTER TABLE %[1]s ALTER COLUMN wc_row_id SET DEFAULT gen_random_uuid()::text")
 		return list
-	case "tidb":
+	case !p.OneAddition:
 		each("ALTER TABLE %s ADD COLUMN wc_row_id VARCHAR(40)")
 		each("ALTER TABLE %s ADD COLUMN wc_previous BIGINT")
 		each("ALTER TABLE %s ADD COLUMN wc_version BIGINT NOT NULL DEFAULT 0")
@@ -106,7 +93,7 @@ func alterations(p *product, tables []table, defaults bool) (list []string) {
 	// rows are there (error 1674).
 	each("ALTER TABLE %s ADD COLUMN wc_row_id VARCHAR(40) CHARACTER SET ascii INVISIBLE, ADD COLUMN wc_previous BIGINT INVISIBLE, ADD COLUMN wc_version BIGINT NOT NULL DEFAULT 0 INVISIBLE")
 	each("UPDATE %s SET wc_row_id = uuid()")
-	if defaults || p.name == "mariadb" { // where it costs little, the next case on the same database finds it prepared
+	if defaults || p.DefaultsAdded { // where it costs little, the next case on the same database finds it prepared
 		each("ALTER TABLE %s ALTER COLUMN wc_row_id SET DEFAULT (uuid())")
 	}
 	return list
@@ -130,7 +117,7 @@ type instrumented struct {
 }
 
 // instrument lets a write assign the version key (number) to the rows that it updates, and row ids to those that it inserts.
-func instrument(p *product, st *rewrite.Statement, t *table, number int) instrumented {
+func instrument(p *dbms, st *rewrite.Statement, t *table, number int) instrumented {
 	if why := unfit(p, st); why != "" {
 		return instrumented{why: why}
 	}
@@ -165,7 +152,7 @@ func instrument(p *product, st *rewrite.Statement, t *table, number int) instrum
 		}
 	}
 	out := instrumented{}
-	if p.returning {
+	if p.WriteReturning {
 		word := " RETURNING "
 		if st.Returning {
 			word = ", "
@@ -180,15 +167,15 @@ func instrument(p *product, st *rewrite.Statement, t *table, number int) instrum
 
 // instrumentInsert gives the rows of an INSERT names of their own. They are the same in each execution, so that a query that sees
 // the columns where they cannot be invisible sees the same everywhere.
-func instrumentInsert(p *product, st *rewrite.Statement, t *table, number int, splice func(int, string)) string {
+func instrumentInsert(p *dbms, st *rewrite.Statement, t *table, number int, splice func(int, string)) string {
 	ins := st.Insert
 	id := func(row int) string { return fmt.Sprintf("'n%d.%d'", number, row) }
 	switch {
 	case ins == nil:
 		return "its parts could not be found"
 	case ins.Select != "" || ins.Defaults:
-		if p.name == "tidb" {
-			return "TiDB has no default that could name the rows of INSERT ... SELECT"
+		if !p.UniqueDefaults {
+			return p.Title + " has no default that could name the rows of INSERT ... SELECT"
 		}
 		return ""
 	case ins.Set:
@@ -204,7 +191,7 @@ func instrumentInsert(p *product, st *rewrite.Statement, t *table, number int, s
 	case ins.NewListAt != 0 && len(ins.Rows[0]) <= len(t.columns):
 		var names []string
 		for _, c := range t.columns[:len(ins.Rows[0])] {
-			names = append(names, p.quote(c))
+			names = append(names, p.Quote(c))
 		}
 		splice(ins.NewListAt, " ("+strings.Join(append(names, "wc_row_id"), ", ")+")")
 	default:
@@ -217,7 +204,7 @@ func instrumentInsert(p *product, st *rewrite.Statement, t *table, number int, s
 }
 
 // unfit says why a statement cannot be instrumented exactly; empty if nothing speaks against it.
-func unfit(p *product, st *rewrite.Statement) string {
+func unfit(p *dbms, st *rewrite.Statement) string {
 	targets := st.Targets()
 	switch {
 	case st.Volatile != "":

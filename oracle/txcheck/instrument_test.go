@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"wirecheck/answer"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/mysql"
 	"wirecheck/rewrite/postgres"
@@ -52,7 +53,7 @@ func TestInstrument(t *testing.T) {
 		{"tidb", "INSERT INTO t VALUES (1, 2)", "INSERT INTO t (`a`, `b`, wc_row_id) VALUES (1, 2, 'n7.0')", ""},
 	}
 	for _, test := range tests {
-		p, _ := productOf(test.product)
+		p, _ := dbmsOf(product.Of(test.product))
 		st := describe(t, test.product, test.sql)
 		got := instrument(&p, &st, tab, 7)
 		plain := func(s string) string { return strings.ReplaceAll(s, `"`, "") }

@@ -17,7 +17,7 @@ func (k *check) isolation(got *capture) {
 	transactions := k.original.Transactions()
 	promised := func(f *fact) bool {
 		tx := f.statement.tx
-		return tx < 0 || f.statement.number-1 > k.original.BegunAnew(&transactions[tx])
+		return tx < 0 || k.original.Held(&transactions[tx], f.statement.number-1)
 	}
 	for _, e := range got.events(k.original.Product, k.original.Version, promised) {
 		for _, f := range checker.Add(&e) {

@@ -10,6 +10,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 )
 
@@ -256,7 +257,7 @@ func (k *check) finding(kind oracle.Kind, d *difference) oracle.Finding {
 func (k *check) violation(d *difference) {
 	f := k.finding(oracle.KindViolation, d)
 	f.Source = "TxCheck (OSDI 2023), theorem 1"
-	f.Remedies = oracle.Remedies(k.original.Product, &f)
+	f.Remedies = oracle.Remedies(k.original.DBMS(), &f)
 	f.ID = f.Fingerprint()
 	k.verdict.Findings = append(k.verdict.Findings, f)
 }
@@ -265,7 +266,7 @@ func (k *check) violation(d *difference) {
 // snapshot and what is committed.
 func (k *check) stale(got *capture) *fact {
 	for _, f := range got.facts {
-		if f.level != oracle.RepeatableRead && f.level != oracle.Snapshot {
+		if f.level != product.RepeatableRead && f.level != product.Snapshot {
 			continue // no snapshot that stays
 		}
 		if !f.out && f.role == write && f.hasView && f.hasNow && !slices.Equal(f.set(bySnapshot), f.set(byCurrent)) {
@@ -279,7 +280,8 @@ func (k *check) stale(got *capture) *fact {
 // it see (its figure 1, MySQL bug 108528): the vendors document that.
 func (k *check) permitted(ctx context.Context, got *capture) error {
 	f := k.stale(got)
-	if f == nil || k.plan.product.name == "tidb" {
+	known := k.plan.dbms.Cause(product.CurrentRead)
+	if f == nil || known == nil {
 		return nil
 	}
 	g := got.graph(bySnapshot)
@@ -291,19 +293,11 @@ func (k *check) permitted(ctx context.Context, got *capture) error {
 		return err
 	}
 	out := k.finding(oracle.KindPermitted, d)
-	out.Difference.Cause = "current read in a write"
+	out.Difference.Cause = string(known.ID)
 	out.Difference.Reason = fmt.Sprintf("%s (%s) sees the newest committed rows, also in its subqueries, and not the snapshot that the reads before it see; "+
 		"with the versions that it did see, its dependencies explain all results", f.statement.step.Name, f.statement.step.Statement.Text)
-	out.Source = source(k.original.Product)
+	out.Source = known.Source
 	out.ID = out.Fingerprint()
 	k.verdict.Findings = append(k.verdict.Findings, out)
 	return nil
-}
-
-// source is where a product documents that writes do not use the snapshot.
-func source(product string) string {
-	if product == "mariadb" {
-		return "MariaDB, MDEV-29565; MySQL manual, 17.7.2.3 Consistent Nonlocking Reads (the snapshot applies to SELECT statements, not necessarily to DML statements)"
-	}
-	return "MySQL manual, 17.7.2.3 Consistent Nonlocking Reads: the snapshot applies to SELECT statements, not necessarily to DML statements; MySQL bug 108528"
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"wirecheck/answer"
-	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 )
 
@@ -44,7 +44,7 @@ func (s *statement) name() string { return "S" + strconv.Itoa(s.number) }
 
 // plan is a test case: statements in the order in which they are to be done.
 type plan struct {
-	product    product
+	dbms       dbms
 	sessions   []schedule.Session
 	steps      []schedule.Step // of the schedule
 	tables     []table
@@ -71,8 +71,8 @@ var (
 )
 
 // newPlan makes the test case of a schedule. why says what makes it impossible.
-func newPlan(s *schedule.Schedule, p product) (c *plan, why string) {
-	c = &plan{product: p, sessions: s.Sessions, steps: s.Steps, tables: tablesOf(&p, s.Final)}
+func newPlan(s *schedule.Schedule, p dbms) (c *plan, why string) {
+	c = &plan{dbms: p, sessions: s.Sessions, steps: s.Steps, tables: tablesOf(&p, s.Final)}
 	setup := strings.Join(s.Setup, ";\n")
 	if m := changing.FindString(setup); m != "" {
 		return nil, "the setup makes another database each time: " + strings.TrimSpace(strings.TrimRight(m, "("))
@@ -143,8 +143,8 @@ func newPlan(s *schedule.Schedule, p product) (c *plan, why string) {
 
 // bare is the case of a schedule that cannot be instrumented: its tables stay as they are, and only the schedule itself is
 // compared.
-func bare(s *schedule.Schedule, p product) *plan {
-	return &plan{product: p, sessions: s.Sessions, tables: tablesOf(&p, s.Final), untouched: true}
+func bare(s *schedule.Schedule, p dbms) *plan {
+	return &plan{dbms: p, sessions: s.Sessions, tables: tablesOf(&p, s.Final), untouched: true}
 }
 
 // remove notes that a statement is not part of the test case.
@@ -164,7 +164,7 @@ func (c *plan) classify(x *statement, setup string) (why string) {
 	case st.Control.Verb == rewrite.ControlLocks || st.Control.Verb == rewrite.ControlReset || st.Control.Verb == rewrite.ControlDatabase:
 		return x.step.Name + " changes the session in a way that is not followed"
 	case st.Control.Verb != rewrite.ControlNone:
-		if st.Control.Verb == rewrite.ControlLevel && st.Control.Scope == rewrite.ScopeSession && !c.product.family {
+		if st.Control.Verb == rewrite.ControlLevel && st.Control.Scope == rewrite.ScopeSession && !c.dbms.family {
 			x.role = control
 		}
 		c.statements = append(c.statements, x)
@@ -204,23 +204,23 @@ func (c *plan) classify(x *statement, setup string) (why string) {
 		}
 	}
 	x.locking = locks(st)
-	if other := c.product.halfDone(x.step, x.level, c.steps); other != "" {
+	if other := c.dbms.halfDone(x.step, x.level, c.steps); other != "" {
 		c.remove(x, "it can see what "+other+" had done before it waited")
 		return ""
 	}
 	if x.role == read {
-		if why := unfit(&c.product, st); why != "" {
+		if why := unfit(&c.dbms, st); why != "" {
 			c.remove(x, why)
 			return ""
 		}
 		c.statements = append(c.statements, x)
 		return ""
 	}
-	if c.product.name == "tidb" && x.level == oracle.Snapshot && x.begun && relating.MatchString(setup) && (st.Ignore || st.Verb == "replace" || st.Insert != nil && st.Insert.Conflict) {
+	if c.dbms.Optimistic(x.level, x.begun) && relating.MatchString(setup) && (st.Ignore || st.Verb == "replace" || st.Insert != nil && st.Insert.Conflict) {
 		c.remove(x, "an optimistic transaction looks for rows with its keys in its snapshot")
 		return ""
 	}
-	in := instrument(&c.product, st, x.target, x.number)
+	in := instrument(&c.dbms, st, x.target, x.number)
 	if in.why != "" {
 		c.remove(x, in.why)
 		return ""
@@ -238,9 +238,9 @@ func locks(st *rewrite.Statement) bool {
 
 // halfDone names a write of another session that waited while a statement read what is not committed: which rows it had come to by then
 // depends on the plan, and the added columns may change that.
-func (p *product) halfDone(st *schedule.Step, level string, steps []schedule.Step) string {
+func (p *dbms) halfDone(st *schedule.Step, level string, steps []schedule.Step) string {
 	d := &st.Statement
-	if !p.dirty || level != oracle.ReadUncommitted || !(d.Verb == "select" && !locks(d) || d.HasSubquery || d.Insert != nil && d.Insert.Select != "") {
+	if !p.dirty || level != product.ReadUncommitted || !(d.Verb == "select" && !locks(d) || d.HasSubquery || d.Insert != nil && d.Insert.Select != "") {
 		return ""
 	}
 	for i := range steps {
@@ -260,7 +260,7 @@ func (c *plan) table(u rewrite.TableUse) *table {
 		if strings.Contains(t.name, ".") && u.Schema != "" {
 			name = u.Schema + "." + u.Name
 		}
-		if t.name == name || c.product.family && strings.EqualFold(t.name, name) {
+		if c.dbms.SameTable(t.name, name) {
 			return t
 		}
 	}
@@ -295,7 +295,7 @@ func keyColumn(setup, column string) bool {
 // replaces reports whether a statement may leave a row as it is that it finds: with columns of ours REPLACE and ON DUPLICATE KEY
 // UPDATE change it (MySQL family), so that rows are written, and others wait, which otherwise would not.
 func (c *plan) replaces(s *schedule.Schedule) bool {
-	return c.product.family && slices.ContainsFunc(s.Steps, func(x schedule.Step) bool {
+	return c.dbms.family && slices.ContainsFunc(s.Steps, func(x schedule.Step) bool {
 		return x.Statement.Verb == "replace" || x.Statement.Insert != nil && x.Statement.Insert.Conflict
 	})
 }
@@ -329,4 +329,4 @@ func (c *plan) ordered(statements []*statement) *plan {
 }
 
 // serial reports whether reads of a level take locks, so that they see what is newest.
-func serial(x *statement) bool { return x.level == oracle.Serializable && x.begun }
+func serial(x *statement) bool { return x.level == product.Serializable && x.begun }

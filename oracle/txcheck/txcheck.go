@@ -19,6 +19,7 @@ import (
 
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 )
 
@@ -49,7 +50,7 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 		o.Intn = func(int) int { return 0 }
 	}
 	o.Orders = max(o.Orders, 1)
-	p, known := productOf(s.Product)
+	p, known := dbmsOf(s.DBMS())
 	switch {
 	case !known:
 		return schedule.Verdict{Unknown: "txcheck does not know " + s.Product}, nil
@@ -85,7 +86,7 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 // instrument makes the instrumented database.
 func (k *check) instrument(ctx context.Context) error {
 	c := k.plan
-	setup := append(slices.Clone(k.original.Setup), alterations(&c.product, c.tables, c.selects())...)
+	setup := append(slices.Clone(k.original.Setup), alterations(&c.dbms, c.tables, c.selects())...)
 	if err := k.stage.Prepare(ctx, setup, len(c.sessions)+len(c.observers())); err != nil {
 		return fmt.Errorf("prepare the instrumented database: %w", err)
 	}
@@ -248,11 +249,11 @@ func unseen(got *capture) *fact {
 		if f.why != "" {
 			return f
 		}
-		if f.level == oracle.ReadUncommitted && f.hasNow && f.role == write && bothWays(f) {
+		if f.level == product.ReadUncommitted && f.hasNow && f.role == write && bothWays(f) {
 			f.why = "at READ UNCOMMITTED it reads its table with and without locks"
 			return f
 		}
-		if got.plan.product.current && nonlocking(f) {
+		if got.plan.dbms.current && nonlocking(f) {
 			f.why = "it locks the newest rows of some tables and reads others without locks"
 			return f
 		}
@@ -296,8 +297,8 @@ const (
 
 // truth are the rules that the product may follow, the likeliest first.
 func (c *capture) truth() []view {
-	switch p := &c.plan.product; {
-	case p.name == "tidb": // a subquery that does not depend on the row may be evaluated on the snapshot
+	switch p := &c.plan.dbms; {
+	case p.SubqueryEither: // a subquery that does not depend on the row may be evaluated on the snapshot
 		return []view{byCurrent, byTarget}
 	case p.current:
 		return []view{byCurrent}
@@ -314,7 +315,7 @@ func (f *fact) set(by view) (list []Version) {
 	if !f.hasNow {
 		newest = f.view
 	}
-	if f.level == oracle.ReadUncommitted && by == byCurrent && f.role == write && f.hasView {
+	if f.level == product.ReadUncommitted && by == byCurrent && f.role == write && f.hasView {
 		by = uncommitted(&f.statement.step.Statement)
 	}
 	for _, t := range f.tables {
@@ -348,7 +349,7 @@ func uncommitted(st *rewrite.Statement) view {
 // 17.7.2.4 Locking Reads), which are read from the snapshot, where there is one, or at READ UNCOMMITTED as they are, as a SELECT's other
 // tables are.
 func nonlocking(f *fact) bool {
-	if f.role != read || !f.statement.locking || !slices.Contains([]string{oracle.ReadUncommitted, oracle.RepeatableRead, oracle.Snapshot}, f.level) {
+	if f.role != read || !f.statement.locking || !slices.Contains([]string{product.ReadUncommitted, product.RepeatableRead, product.Snapshot}, f.level) {
 		return false
 	}
 	return slices.ContainsFunc(f.statement.step.Statement.Reads(), func(u rewrite.TableUse) bool { return u.Lock == rewrite.LockNone })

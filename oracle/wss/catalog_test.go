@@ -33,14 +33,3 @@ func TestCatalog(t *testing.T) {
 		}
 	}
 }
-
-// TestRulings: every cause has a judgement with a source for every product.
-func TestRulings(t *testing.T) {
-	for _, r := range rulings {
-		for _, product := range []string{"postgres", "mariadb", "mysql", "tidb"} {
-			if j := judged(r.cause, product); j.source == "" || j.reason == "" || j.kind == "" {
-				t.Errorf("%s on %s: %+v", r.cause, product, j)
-			}
-		}
-	}
-}

@@ -9,6 +9,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 )
 
@@ -60,8 +61,8 @@ func (c *check) readsCompared(n int) bool {
 		// SERIALIZABLE); SKIP LOCKED leaves out rows, so that the view is inconsistent (MySQL manual, 17.7.2.4).
 		return false
 	}
-	return isRead(&st.Statement) && st.Statement.Volatile == "" && locksReads(c.s.Product) && !c.takenBack(n) &&
-		!slices.ContainsFunc(c.transactions, func(t schedule.Transaction) bool { return t.Level != oracle.Serializable })
+	return isRead(&st.Statement) && st.Statement.Volatile == "" && c.dbms.ReadsLock && !c.takenBack(n) &&
+		!slices.ContainsFunc(c.transactions, func(t schedule.Transaction) bool { return t.Level != product.Serializable })
 }
 
 // takenBack reports whether a step's transaction went back to a savepoint from before it. Its locks may be gone then: InnoDB keeps those on
@@ -109,7 +110,7 @@ func (c *check) finding(d *difference, j judgement) oracle.Finding {
 		definition, what = "stmt-WSS (WriteCheck, definition 2)", "the statements of its committed transactions executed in autocommit"
 	}
 	f := oracle.Finding{Oracle: Name, Kind: j.kind, Class: d.class, Name: d.name, Level: c.level(), Source: j.source, Seen: 1}
-	f.Difference = &oracle.Difference{Reason: j.reason, Cause: j.cause}
+	f.Difference = &oracle.Difference{Reason: j.reason, Cause: string(j.cause)}
 	switch {
 	case d.step >= 0 && d.name == oracle.NameResult:
 		f.Difference.Rule = definition + " and section 5.4: at SERIALIZABLE a read returns what it returns with " + what + " in the order of their ends"

@@ -10,6 +10,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 )
 
@@ -122,7 +123,7 @@ func (m *model) onRow(ctx context.Context, n int, table int, values []answer.Val
 	default:
 		e.values = rows[0]
 		e.addressed = did.Answer.Affected > 0 || !sameValues(rows[0], values)
-		if !e.addressed && m.s.Product != "postgres" && st.Statement.Verb == "update" {
+		if !e.addressed && !m.dbms.CountsMatched && st.Statement.Verb == "update" {
 			// The MySQL family does not count rows that an UPDATE leaves as they are. The row is as it was: nothing need be loaded.
 			if sql, ok := st.Statement.Addressed("1"); ok {
 				q, err := m.c.stage.Execute(ctx, st.Session, sql)
@@ -143,7 +144,7 @@ func (m *model) prefetch(ctx context.Context, s store, n, table int, scan view, 
 	st := &m.s.Steps[n]
 	target := m.tables[table]
 	moment := st.Done
-	if !innodb(m.s.Product) {
+	if m.dbms.AfterWait != product.WaitGoesOn {
 		moment = scan.moment
 	}
 	name := func(values []answer.Value) string {
@@ -180,11 +181,11 @@ func (m *model) prefetch(ctx context.Context, s store, n, table int, scan view, 
 			m.cache[name(values)] = effect{addressed: true}
 		case changed && len(d.Missing) == 1:
 			m.cache[name(values)] = effect{addressed: true, values: d.Extra[0]}
-		case !changed && (remove || m.s.Product == "postgres"): // the MySQL family does not count rows that stay as they are
+		case !changed && (remove || m.dbms.CountsMatched): // the MySQL family does not count rows that stay as they are
 			m.cache[name(values)] = effect{values: values}
 		}
 	}
-	if remove || m.s.Product == "postgres" || len(d.Missing) > 0 {
+	if remove || m.dbms.CountsMatched || len(d.Missing) > 0 {
 		return nil
 	}
 	// Nothing was changed, so that the rows are still there.

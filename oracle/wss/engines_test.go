@@ -18,6 +18,7 @@ import (
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle/schedule"
 	"wirecheck/oracle/wss"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/mysql"
 	"wirecheck/rewrite/postgres"
@@ -236,31 +237,31 @@ func TestCases(t *testing.T) {
 
 // judgedAs is what the oracle says of the known cases; of all else nothing. A product's name alone stands for READ COMMITTED and below.
 var judgedAs = map[string]map[string]string{
-	"mysql-104833":  {"mariadb": "violation " + wss.CauseTorn, "mysql": "violation " + wss.CauseTorn},
-	"mariadb-26643": {"mariadb": "violation " + wss.CauseTorn, "mysql": "violation " + wss.CauseTorn},
-	"mariadb-27992": {"mariadb": "violation " + wss.CauseMoved, "mysql": "permitted " + wss.CauseMoved},
+	"mysql-104833":  {"mariadb": "violation " + string(product.TornUpdate), "mysql": "violation " + string(product.TornUpdate)},
+	"mariadb-26643": {"mariadb": "violation " + string(product.TornUpdate), "mysql": "violation " + string(product.TornUpdate)},
+	"mariadb-27992": {"mariadb": "violation " + string(product.MovedRow), "mysql": "permitted " + string(product.MovedRow)},
 	"mariadb-30835": {
-		"mariadb": "violation " + wss.CauseInserted, "mysql": "permitted " + wss.CauseInserted, "postgres": "permitted " + wss.CauseStatement,
-		"tidb": "permitted " + wss.CauseSemiConsistent,
+		"mariadb": "violation " + string(product.PassedInsert), "mysql": "permitted " + string(product.PassedInsert), "postgres": "permitted " + string(product.StatementSnapshot),
+		"tidb": "permitted " + string(product.SemiConsistent),
 	},
 	"pg-rc-evalplanqual": {
-		"postgres": "permitted " + wss.CauseStatement, "postgres repeatable read": "permitted " + wss.CauseOlder,
-		"mariadb": "permitted " + wss.CauseSemiConsistent, "mysql": "permitted " + wss.CauseSemiConsistent, "tidb": "permitted " + wss.CauseSemiConsistent,
-		"tidb repeatable read": "permitted " + wss.CauseSemiConsistent,
+		"postgres": "permitted " + string(product.StatementSnapshot), "postgres repeatable read": "permitted " + string(product.OlderSnapshot),
+		"mariadb": "permitted " + string(product.SemiConsistent), "mysql": "permitted " + string(product.SemiConsistent), "tidb": "permitted " + string(product.SemiConsistent),
+		"tidb repeatable read": "permitted " + string(product.SemiConsistent),
 	},
 	"wc-listing5": {
-		"postgres": "permitted " + wss.CauseStatement, "mariadb": "permitted " + wss.CauseSemiConsistent,
-		"mysql": "permitted " + wss.CauseSemiConsistent, "tidb": "permitted " + wss.CauseSemiConsistent,
+		"postgres": "permitted " + string(product.StatementSnapshot), "mariadb": "permitted " + string(product.SemiConsistent),
+		"mysql": "permitted " + string(product.SemiConsistent), "tidb": "permitted " + string(product.SemiConsistent),
 	},
 	"wc-listing6": {
-		"postgres": "permitted " + wss.CauseGap, "postgres repeatable read": "permitted " + wss.CauseOlder,
-		"mariadb": "permitted " + wss.CauseGap, "mysql": "permitted " + wss.CauseGap, "tidb": "permitted " + wss.CauseGap,
-		"tidb repeatable read": "permitted " + wss.CauseGap,
+		"postgres": "permitted " + string(product.NoGapLocks), "postgres repeatable read": "permitted " + string(product.OlderSnapshot),
+		"mariadb": "permitted " + string(product.NoGapLocks), "mysql": "permitted " + string(product.NoGapLocks), "tidb": "permitted " + string(product.NoGapLocks),
+		"tidb repeatable read": "permitted " + string(product.NoGapLocks),
 	},
-	"mysql-119707":        {"mariadb serializable": "permitted " + wss.CauseCounter, "mysql serializable": "permitted " + wss.CauseCounter},
-	"hermitage-pmp-write": {"postgres": "permitted " + wss.CauseEvalPlanQual},
-	"isorel-fig1":         {"postgres repeatable read": "permitted " + wss.CauseOlder, "postgres serializable": "permitted " + wss.CauseOlder},
-	"mysql-108528":        {"postgres repeatable read": "permitted " + wss.CauseOlder, "tidb repeatable read": "permitted " + wss.CauseNonlocking},
+	"mysql-119707":        {"mariadb serializable": "permitted " + string(product.Counter), "mysql serializable": "permitted " + string(product.Counter)},
+	"hermitage-pmp-write": {"postgres": "permitted " + string(product.EvalPlanQual)},
+	"isorel-fig1":         {"postgres repeatable read": "permitted " + string(product.OlderSnapshot), "postgres serializable": "permitted " + string(product.OlderSnapshot)},
+	"mysql-108528":        {"postgres repeatable read": "permitted " + string(product.OlderSnapshot), "tidb repeatable read": "permitted " + string(product.NonlockingRead)},
 	"tidb-42121":          {"tidb": "violation", "tidb repeatable read": "violation"},
-	"tidb-42486":          {"tidb repeatable read": "violation " + wss.CauseEarlySnapshot},
+	"tidb-42486":          {"tidb repeatable read": "violation " + string(product.EarlySnapshot)},
 }

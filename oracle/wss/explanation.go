@@ -8,6 +8,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/oracle"
+	"wirecheck/product"
 )
 
 // explanation is why a branch of the model is not like the serial schedule.
@@ -24,11 +25,12 @@ func (e *explanation) better(o *explanation) bool {
 // reasons compares what each write of a branch saw with what it sees in the serial schedule. Where it decided otherwise on a row, the
 // rule by which it did is a cause. If one of the causes is a known bug, the whole is; else the first is the difference's.
 func (m *model) reasons(ctx context.Context, b branch) (*explanation, error) {
-	var causes, words []string
-	add := func(n int, cause string) {
+	var causes []product.CauseID
+	var words []string
+	add := func(n int, cause product.CauseID) {
 		if cause != "" && !slices.Contains(causes, cause) {
 			causes = append(causes, cause)
-			words = append(words, fmt.Sprintf("%s of session %s (%s): %s", m.s.Steps[n].Name, m.s.Sessions[m.s.Steps[n].Session].Name, cause, judged(cause, m.s.Product).reason))
+			words = append(words, fmt.Sprintf("%s of session %s (%s): %s", m.s.Steps[n].Name, m.s.Sessions[m.s.Steps[n].Session].Name, cause, judged(cause, m.dbms).reason))
 		}
 	}
 	for i := range b.acts {
@@ -41,7 +43,7 @@ func (m *model) reasons(ctx context.Context, b branch) (*explanation, error) {
 			return nil, err
 		}
 		for _, c := range list {
-			if innodb(m.s.Product) && !relaxed(m.transactions[m.of[a.step]].Level) {
+			if guarded(m.dbms, m.transactions[m.of[a.step]].Level) {
 				return nil, nil // next-key locks keep others from it (MySQL manual, 17.7.1 and 17.7.3)
 			}
 			add(a.step, c)
@@ -50,9 +52,9 @@ func (m *model) reasons(ctx context.Context, b branch) (*explanation, error) {
 	if len(causes) == 0 {
 		return &explanation{judgement{kind: oracle.KindUnknown, reason: "each write alone gives what was observed, and saw what it sees in the serial schedule; the serial execution on this server differs from both"}}, nil
 	}
-	first := judged(causes[0], m.s.Product)
+	first := judged(causes[0], m.dbms)
 	for _, c := range causes {
-		if j := judged(c, m.s.Product); j.kind == oracle.KindViolation {
+		if j := judged(c, m.dbms); j.kind == oracle.KindViolation {
 			first = j
 			break
 		}
@@ -62,7 +64,7 @@ func (m *model) reasons(ctx context.Context, b branch) (*explanation, error) {
 }
 
 // causes are the rules by which a write decided otherwise than it does in the serial schedule.
-func (m *model) causes(ctx context.Context, s store, a *act) (out []string, err error) {
+func (m *model) causes(ctx context.Context, s store, a *act) (out []product.CauseID, err error) {
 	st := &m.s.Steps[a.step].Statement
 	if a.whole {
 		return m.wholeCauses(s, a), nil
@@ -123,7 +125,7 @@ func (m *model) serialView(s store, n int, tables []int) (out []answer.Table) {
 }
 
 // wholeCauses are those of an INSERT, or of another statement that was evaluated on whole tables.
-func (m *model) wholeCauses(s store, a *act) (out []string) {
+func (m *model) wholeCauses(s store, a *act) (out []product.CauseID) {
 	st := &m.s.Steps[a.step].Statement
 	for _, u := range st.Tables {
 		i := m.table(u.Name)
@@ -143,66 +145,63 @@ func (m *model) wholeCauses(s store, a *act) (out []string) {
 }
 
 // keyCause is why a statement that looks for keys found others than it finds in the serial schedule.
-func (m *model) keyCause(a *act) string {
-	if t := &m.transactions[m.of[a.step]]; m.s.Product == "postgres" && !relaxed(t.Level) || t.Level == oracle.Snapshot {
-		return CauseOlder
+func (m *model) keyCause(a *act) product.CauseID {
+	if m.seesSnapshot(a.step) {
+		return product.OlderSnapshot
 	}
-	return CauseGap
+	return product.NoGapLocks
 }
 
 // readCause is why a statement that reads without locks saw something else than it sees in the serial schedule.
-func (m *model) readCause(a *act) string {
-	t := &m.transactions[m.of[a.step]]
+func (m *model) readCause(a *act) product.CauseID {
 	switch {
-	case innodb(m.s.Product):
-		return CauseNonlocking
-	case m.s.Product == "postgres" && relaxed(t.Level):
-		return CauseStatement
-	case m.s.Product == "tidb" && t.Level != oracle.Snapshot:
-		return CauseNonlocking
+	case m.seesSnapshot(a.step):
+		return product.OlderSnapshot
+	case m.dbms.AfterWait == product.WaitRechecks:
+		return product.StatementSnapshot
 	}
-	return CauseOlder
+	return product.NonlockingRead
 }
 
 // rowCause is why a statement decided otherwise on a row; v is the version that it sees in the serial schedule.
-func (m *model) rowCause(s store, a *act, r int, v *version) string {
-	step, t := &m.s.Steps[a.step], &m.transactions[m.of[a.step]]
+func (m *model) rowCause(s store, a *act, r int, v *version) product.CauseID {
+	step := &m.s.Steps[a.step]
 	before := v != nil && v.at < step.Sent // what it did not see had been written, and its transaction was running
-	switch m.s.Product {
-	case "postgres":
+	switch m.dbms.AfterWait {
+	case product.WaitRechecks:
 		switch {
-		case !relaxed(t.Level):
-			return CauseOlder
+		case m.seesSnapshot(a.step):
+			return product.OlderSnapshot
 		case step.Waited && v != nil && v.at < step.Done:
-			return CauseEvalPlanQual
+			return product.EvalPlanQual
 		case before:
-			return CauseStatement
+			return product.StatementSnapshot
 		}
-		return CauseGap
-	case "tidb":
-		switch {
-		case t.Level == oracle.Snapshot && v != nil && v.writer >= 0 && m.transactions[v.writer].End < step.Sent:
-			return CauseEarlySnapshot
-		case t.Level == oracle.Snapshot:
-			return CauseOlder
+		return product.NoGapLocks
+	case product.WaitRestarts:
+		switch snapshot := m.seesSnapshot(a.step); {
+		case snapshot && v != nil && v.writer >= 0 && m.transactions[v.writer].End < step.Sent:
+			return product.EarlySnapshot
+		case snapshot:
+			return product.OlderSnapshot
 		case before:
-			return CauseSemiConsistent
+			return product.SemiConsistent
 		}
-		return CauseGap
+		return product.NoGapLocks
 	}
 	switch a.passed[r] {
 	case tagLocked:
 		switch {
 		case m.torn(s, a, r):
-			return CauseTorn
+			return product.TornUpdate
 		case m.inserted(&s[r], a.step):
-			return CauseInserted
+			return product.PassedInsert
 		}
-		return CauseSemiConsistent
+		return product.SemiConsistent
 	case tagMoved:
-		return CauseMoved
+		return product.MovedRow
 	}
-	return CauseGap
+	return product.NoGapLocks
 }
 
 // torn reports whether a statement that passed a locked row by decided on another one by what the lock's holder left.

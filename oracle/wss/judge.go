@@ -9,12 +9,14 @@ import (
 	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 )
 
 // judgement is what a difference means.
 type judgement struct {
-	kind                  oracle.Kind
-	cause, reason, source string
+	kind           oracle.Kind
+	cause          product.CauseID
+	reason, source string
 }
 
 // judge says what the differences are: permitted, violations, or nothing certain.
@@ -23,7 +25,7 @@ func (c *check) judge(ctx context.Context, found []difference) error {
 	for i := range found {
 		d := &found[i]
 		if cause := c.simple(d, found); cause != "" {
-			c.report(d, judged(cause, c.s.Product))
+			c.report(d, judged(cause, c.dbms))
 			continue
 		}
 		left = append(left, *d)
@@ -77,13 +79,13 @@ func (c *check) arbitrary(d *difference) string {
 // otherOrder judges what was read at SERIALIZABLE: only the order of statements that were resumed at once can explain it.
 func (c *check) otherOrder(ctx context.Context) (judgement, error) {
 	for _, s := range orders(c.s) {
-		other := &check{s: s, stage: c.stage, options: c.options, transactions: s.Transactions(), generated: c.generated}
+		other := &check{s: s, dbms: c.dbms, stage: c.stage, options: c.options, transactions: s.Transactions(), generated: c.generated}
 		e, err := other.execute(ctx, other.txPlan(other.transactions))
 		if err != nil {
 			return judgement{}, err
 		}
 		if len(other.compare(oracle.WSSTx, e)) == 0 {
-			return judged(CauseWaiters, c.s.Product), nil
+			return judged(product.Waiters, c.dbms), nil
 		}
 	}
 	return judgement{kind: oracle.KindViolation, reason: "what a transaction reads at this level is locked until its end"}, nil
@@ -98,15 +100,15 @@ func (c *check) report(d *difference, j judgement) {
 }
 
 // simple finds causes that the difference itself shows.
-func (c *check) simple(d *difference, all []difference) string {
+func (c *check) simple(d *difference, all []difference) product.CauseID {
 	if d.step < 0 {
 		if len(c.differ(d.serial.tables, c.s.Final, true)) == 0 {
-			return CauseCounter
+			return product.Counter
 		}
 		// The step that is the reason of it is judged by itself.
 		for i := range all {
 			if o := &all[i]; o.step >= 0 && o.class == d.class {
-				if cause := c.simple(o, nil); cause == CauseReadOnly || cause == CauseDeferred {
+				if cause := c.simple(o, nil); cause == product.ReadOnly || cause == product.Deferred {
 					return cause
 				}
 			}
@@ -117,11 +119,11 @@ func (c *check) simple(d *difference, all []difference) string {
 	t := schedule.Of(c.transactions, d.step)
 	switch {
 	case d.class == oracle.WSSStmt && t != nil && t.ReadOnly && was.Failed() && was.Answer.Err != nil && slices.Contains([]string{"25006", "1792"}, was.Answer.Err.Code):
-		return CauseReadOnly
+		return product.ReadOnly
 	case d.class == oracle.WSSStmt && is != nil && dataError(is.Answer.Err) && deferred.MatchString(strings.Join(c.s.Setup, "\n")):
-		return CauseDeferred
+		return product.Deferred
 	case d.name == oracle.NameResult && c.onlyCounters(was, is):
-		return CauseCounter
+		return product.Counter
 	}
 	return ""
 }
@@ -188,13 +190,13 @@ func (c *check) cause(ctx context.Context) (judgement, error) {
 	}
 	why := ""
 	for _, s := range orders(c.s) {
-		other := &check{s: s, stage: c.stage, options: c.options, transactions: s.Transactions(), generated: c.generated}
+		other := &check{s: s, dbms: c.dbms, stage: c.stage, options: c.options, transactions: s.Transactions(), generated: c.generated}
 		e, err := other.execute(ctx, other.txPlan(other.transactions))
 		if err != nil {
 			return judgement{}, err
 		}
 		if found := other.compare(oracle.WSSTx, e); len(found) == 0 {
-			return judged(CauseWaiters, c.s.Product), nil
+			return judged(product.Waiters, c.dbms), nil
 		}
 		j, ok, err := other.modelled(ctx, s, other.transactions)
 		if err != nil || ok && j.kind != oracle.KindUnknown {
@@ -235,10 +237,10 @@ func (c *check) modelled(ctx context.Context, s *schedule.Schedule, transactions
 	return judgement{}, false, nil
 }
 
-// uncertain is the judgement where the model cannot help: InnoDB's transactions at REPEATABLE READ and above lock all that their writes
-// read, so that no documented rule lets them differ from the serial schedule.
+// uncertain is the judgement where the model cannot help: transactions that lock all that their writes read,
+// so that no documented rule lets them differ from the serial schedule.
 func (c *check) uncertain(why string) (judgement, bool, error) {
-	if innodb(c.s.Product) && !slices.ContainsFunc(c.transactions, func(t schedule.Transaction) bool { return relaxed(t.Level) }) {
+	if !slices.ContainsFunc(c.transactions, func(t schedule.Transaction) bool { return !guarded(c.dbms, t.Level) }) {
 		return judgement{}, false, nil
 	}
 	return judgement{kind: oracle.KindUnknown, reason: why}, true, nil

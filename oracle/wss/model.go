@@ -10,6 +10,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 )
 
@@ -22,6 +23,7 @@ import (
 type model struct {
 	c            *check
 	s            *schedule.Schedule
+	dbms         *product.Product
 	transactions []schedule.Transaction
 	of           []int // by step: the transaction; -1: none
 	tables       []answer.Table
@@ -71,7 +73,7 @@ const (
 
 // newModel begins with the initial database.
 func (c *check) newModel(s *schedule.Schedule, transactions []schedule.Transaction, initial []answer.Table) *model {
-	m := &model{c: c, s: s, transactions: transactions, tables: slices.Clone(initial), cache: map[string]effect{}, limit: c.options.Evaluations}
+	m := &model{c: c, s: s, dbms: c.dbms, transactions: transactions, tables: slices.Clone(initial), cache: map[string]effect{}, limit: c.options.Evaluations}
 	if m.limit == 0 {
 		m.limit = evaluationLimit
 	}
@@ -94,7 +96,7 @@ func (c *check) newModel(s *schedule.Schedule, transactions []schedule.Transacti
 			m.names[t] = m.columns(t, columns)
 		}
 	}
-	if innodb(s.Product) {
+	if m.dbms.Clustered == product.Yes {
 		m.keys = m.names
 	}
 	return m
@@ -102,6 +104,9 @@ func (c *check) newModel(s *schedule.Schedule, transactions []schedule.Transacti
 
 // impossible says why the model cannot be applied; empty: it can.
 func (m *model) impossible() string {
+	if m.dbms.AfterWait == product.WaitUnknown {
+		return "which rows a write of " + m.dbms.Title + " sees is not known"
+	}
 	if hit := opaque.FindString(strings.Join(m.s.Setup, "\n")); hit != "" {
 		return "the setup has " + strings.ToLower(hit)
 	}
@@ -135,7 +140,7 @@ func (m *model) impossible() string {
 // The model knows statements as a whole.
 func (m *model) peeks(n int) *schedule.Step {
 	st := &m.s.Steps[n]
-	if !innodb(m.s.Product) || !isWrite(&st.Statement) || m.transactions[m.of[n]].Level != "read uncommitted" {
+	if !isWrite(&st.Statement) || m.view(n).Read != product.V2 {
 		return nil
 	}
 	for i := range m.s.Steps {
@@ -157,7 +162,7 @@ func (m *model) peeks(n int) *schedule.Step {
 // table finds a table by its name in a statement; -1: there is none.
 func (m *model) table(name string) int {
 	return slices.IndexFunc(m.tables, func(t answer.Table) bool {
-		return t.Name == name || m.s.Product != "postgres" && strings.EqualFold(t.Name, name)
+		return m.dbms.SameTable(t.Name, name)
 	})
 }
 
@@ -270,12 +275,9 @@ func (m *model) undo(s store, t, since, now int) store {
 // commits reports whether every transaction that was committed could be: an optimistic one must fail if somebody else committed a row
 // that it writes after its snapshot (TiDB docs, optimistic transactions).
 func (m *model) commits(b branch) bool {
-	if m.s.Product != "tidb" {
-		return true
-	}
 	for i := range b.store {
 		for _, v := range b.store[i].versions {
-			if v.writer < 0 || v.undone != never || !committed(&m.transactions[v.writer]) || m.transactions[v.writer].Level != oracle.Snapshot {
+			if v.writer < 0 || v.undone != never || !committed(&m.transactions[v.writer]) || !m.dbms.Optimistic(m.transactions[v.writer].Level, true) {
 				continue
 			}
 			mine := &m.transactions[v.writer]
@@ -300,7 +302,7 @@ func (m *model) outcomes(ctx context.Context, s store, n int) ([]branch, error) 
 	}
 	var out []branch
 	scans := []view{m.views(n)[0]}
-	if m.s.Product == "tidb" { // the moment of its snapshot is not certain
+	if m.dbms.AfterWait == product.WaitRestarts { // the moment of its snapshot is not certain
 		scans = m.reads(s, n, []int{target}, m.views(n))
 	}
 	for _, scan := range scans {

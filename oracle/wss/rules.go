@@ -3,61 +3,78 @@ package wss
 import (
 	"slices"
 
-	"wirecheck/oracle"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 )
 
-// The levels' groups. READ UNCOMMITTED of PostgreSQL is READ COMMITTED (manual, 13.2).
-func relaxed(level string) bool {
-	return level == oracle.ReadUncommitted || level == oracle.ReadCommitted
+// guarded reports whether nothing can come into the range of a write at a level until its transaction ends (next-key locks).
+func guarded(p *product.Product, level string) bool {
+	l, ok := p.Lock(level, product.Update)
+	return ok && l.Predicate
 }
-
-// innodb reports whether a product's transactions are InnoDB's.
-func innodb(product string) bool { return product == "mysql" || product == "mariadb" }
 
 // optimistic reports whether a transaction looks for conflicts at COMMIT only.
 func (m *model) optimistic(transaction int) bool {
 	t := &m.transactions[transaction]
-	return m.s.Product == "tidb" && t.Level == oracle.Snapshot && t.Explicit
+	return m.dbms.Optimistic(t.Level, t.Explicit)
 }
 
-// views are the moments whose committed state a statement can read without locks.
+// view is which versions a write sees.
+func (m *model) view(n int) product.View {
+	kind := map[string]product.Kind{"update": product.Update, "delete": product.Delete}
+	k, ok := kind[m.s.Steps[n].Statement.Verb]
+	if !ok {
+		k = product.Insert
+	}
+	v, _ := m.dbms.View(m.transactions[m.of[n]].Level, k)
+	return v
+}
+
+// seesSnapshot reports whether a write sees what its transaction's snapshot has.
+func (m *model) seesSnapshot(n int) bool {
+	v, _ := m.dbms.View(m.transactions[m.of[n]].Level, product.Update)
+	return v.Locked == product.V4
+}
+
+// views are the moments whose committed state a write can read without locks.
 //
-//   - PostgreSQL: at READ COMMITTED what was committed when the statement began (manual, 13.2.1), above that when the transaction's first
-//     statement began (13.2.2).
-//   - TiDB: in a pessimistic transaction the latest committed state when the statement began, or begins again after a wait (TiDB docs,
-//     pessimistic transaction mode, "current read"); in an optimistic one the state at BEGIN.
-//   - InnoDB: at READ COMMITTED a consistent read in a write has a snapshot of its own (MySQL manual, 17.7.2.3); at READ UNCOMMITTED it
-//     sees what is not committed; above, what a write reads is locked, and is the latest (17.7.3).
+//   - Where a write evaluates its condition again after a wait: when it, or its transaction's snapshot, began.
+//   - Where it restarts: in an optimistic transaction at BEGIN; else when it began, or begins again after a wait ("current read").
+//   - Where its scan goes on: rows that it writes as they are in the end; what it reads besides without locks also as it was when the statement began,
+//     and at READ UNCOMMITTED what is not committed. Above READ COMMITTED what a write reads is locked, and is the latest.
 func (m *model) views(n int) []view {
 	step, t := &m.s.Steps[n], &m.transactions[m.of[n]]
-	switch {
-	case m.s.Product == "postgres" && relaxed(t.Level):
+	switch m.dbms.AfterWait {
+	case product.WaitRechecks:
+		if m.seesSnapshot(n) {
+			return []view{{moment: m.snapshot(m.of[n])}}
+		}
 		return []view{{moment: step.Sent}}
-	case m.s.Product == "postgres":
-		return []view{{moment: m.snapshot(m.of[n])}}
-	case m.optimistic(m.of[n]):
-		return []view{{moment: t.Begin}}
-	case m.s.Product == "tidb":
+	case product.WaitRestarts:
+		if m.optimistic(m.of[n]) {
+			return []view{{moment: t.Begin}}
+		}
 		out := []view{}
 		for _, at := range m.moments(n) {
 			out = append(out, view{moment: at})
 		}
 		return out
-	case t.Level == oracle.ReadUncommitted:
-		return []view{{moment: step.Done}, {moment: step.Sent}, {step.Done, true}, {step.Sent, true}}
-	case t.Level == oracle.ReadCommitted:
-		return []view{{moment: step.Done}, {moment: step.Sent}}
 	}
-	return []view{{moment: step.Done}}
+	out := []view{{moment: step.Done}}
+	if !guarded(m.dbms, t.Level) {
+		out = append(out, view{moment: step.Sent})
+	}
+	if m.view(n).Read == product.V2 {
+		out = append(out, view{step.Done, true}, view{step.Sent, true})
+	}
+	return out
 }
 
-// unlocked are the views that a statement can have of what it reads besides its target. They are those of the target but for TiDB's
-// pessimistic transactions, which do not lock what a SELECT within a write reads, and may read it as their snapshot reads do, which is at
-// BEGIN (TiDB docs, pessimistic transaction mode: behaviors, and differences from MySQL InnoDB).
+// unlocked are the views that a statement can have of what it reads besides its target. They are those of the target, and where subqueries may be read
+// from the transaction's snapshot, that of BEGIN.
 func (m *model) unlocked(n int) []view {
 	views, t := m.views(n), &m.transactions[m.of[n]]
-	if m.s.Product == "tidb" && t.Level == oracle.RepeatableRead && t.Explicit {
+	if plain, _ := m.dbms.View(t.Level, product.Select); m.dbms.SubqueryEither && plain.Read == product.V4 && !m.seesSnapshot(n) && t.Explicit {
 		views = append(views, view{moment: t.Begin})
 	}
 	return views
@@ -90,9 +107,9 @@ func (m *model) moments(n int) []int {
 
 // decide gives what an UPDATE or DELETE can have done with a row of its target. None: whatever it did, it must have waited, or failed.
 func (m *model) decide(s store, r *row, i, n int, scan view, match func(*version) (effect, error)) ([]choice, error) {
-	step, t := &m.s.Steps[n], &m.transactions[m.of[n]]
+	step := &m.s.Steps[n]
 	now, held := m.visible(r, n, step.Done), m.pending(r, n, step.Done)
-	if innodb(m.s.Product) {
+	if m.dbms.AfterWait == product.WaitGoesOn {
 		return m.decideLocking(s, r, i, n, now, held, match)
 	}
 	optimistic := m.optimistic(m.of[n])
@@ -108,9 +125,9 @@ func (m *model) decide(s store, r *row, i, n int, scan view, match func(*version
 		unwritten := e
 		unwritten.same = true
 		return []choice{{row: i, effect: e}, {row: i, effect: unwritten}}, nil
-	case optimistic || held == nil && (now == seen || m.s.Product == "tidb" && r.unchanged(seen, now)):
+	case optimistic || held == nil && (now == seen || m.dbms.AfterWait == product.WaitRestarts && r.unchanged(seen, now)):
 		return []choice{{row: i, effect: e}}, nil // an optimistic transaction's conflicts are found at its COMMIT (model.commits)
-	case held != nil || m.s.Product != "postgres" || !relaxed(t.Level):
+	case held != nil || m.dbms.AfterWait != product.WaitRechecks || m.seesSnapshot(n):
 		return nil, nil // it must wait; TiDB begins again with the latest state; PostgreSQL refuses it (manual, 13.2.2)
 	}
 	// PostgreSQL manual, 13.2.1: the search condition is evaluated again on the updated version of a row that was found. Where it is a join with
@@ -151,7 +168,7 @@ func (m *model) decideLocking(s store, r *row, i, n int, now, held *version, mat
 	if err != nil {
 		return nil, err
 	}
-	loose := relaxed(t.Level)
+	loose := !guarded(m.dbms, t.Level)
 	update := step.Statement.Verb == "update"
 	if held == nil {
 		out = []choice{{row: i, effect: e}}

@@ -15,6 +15,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 )
 
@@ -44,7 +45,7 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 	if s.Crashed || s.Trouble != "" {
 		return schedule.Verdict{Unknown: "the schedule did not come to its end: " + orElse(s.Trouble, "the server or a connection ended")}, nil
 	}
-	c := &check{s: s, stage: stage, options: o, transactions: s.Transactions()}
+	c := &check{s: s, dbms: s.DBMS(), stage: stage, options: o, transactions: s.Transactions()}
 	c.generated = o.Generated
 	if c.generated == nil {
 		c.generated = generatedColumns(s.Setup)
@@ -62,6 +63,7 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 // check is one call of Check.
 type check struct {
 	s            *schedule.Schedule
+	dbms         *product.Product
 	stage        schedule.Stage
 	options      Options
 	transactions []schedule.Transaction // First Commit/Rollback First Scheduled (WriteCheck, section 3.3)

@@ -12,14 +12,15 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/oracle/wss"
+	"wirecheck/product"
 )
 
 const (
-	ru  = oracle.ReadUncommitted
-	rc  = oracle.ReadCommitted
-	rr  = oracle.RepeatableRead
-	ser = oracle.Serializable
-	si  = oracle.Snapshot
+	ru  = product.ReadUncommitted
+	rc  = product.ReadCommitted
+	rr  = product.RepeatableRead
+	ser = product.Serializable
+	si  = product.Snapshot
 )
 
 const (
@@ -99,13 +100,13 @@ func TestRules(t *testing.T) {
 		{"semi-consistent, and a lost write", "mysql", rc, twoRows, listing5, "1|0, 1|2", "violation"},
 		{"semi-consistent, but a DELETE", "mysql", rc, twoRows, strings.ReplaceAll(listing5, "UPDATE t SET a = 1, b = 2", "DELETE FROM t"), "5|1", "violation"},
 		{"semi-consistent, but it matches", "mysql", rc, twoRows, strings.ReplaceAll(listing5, "WHERE a = 5", "WHERE a = 1"), "1|2, 5|0", "violation"},
-		{"running insert", "mysql", rc, twoRows, "T1: BEGIN\nT1: INSERT INTO t VALUES (7, 7)\nT2: BEGIN\nT2: UPDATE t SET b = 3 WHERE a > 5\nT1: COMMIT\nT2: COMMIT", "1|0, 5|0, 7|7", "permitted " + wss.CauseInserted},
-		{"running insert, MariaDB", "mariadb", rc, twoRows, "T1: BEGIN\nT1: INSERT INTO t VALUES (7, 7)\nT2: BEGIN\nT2: UPDATE t SET b = 3 WHERE a > 5\nT1: COMMIT\nT2: COMMIT", "1|0, 5|0, 7|7", "violation " + wss.CauseInserted},
+		{"running insert", "mysql", rc, twoRows, "T1: BEGIN\nT1: INSERT INTO t VALUES (7, 7)\nT2: BEGIN\nT2: UPDATE t SET b = 3 WHERE a > 5\nT1: COMMIT\nT2: COMMIT", "1|0, 5|0, 7|7", "permitted " + string(product.PassedInsert)},
+		{"running insert, MariaDB", "mariadb", rc, twoRows, "T1: BEGIN\nT1: INSERT INTO t VALUES (7, 7)\nT2: BEGIN\nT2: UPDATE t SET b = 3 WHERE a > 5\nT1: COMMIT\nT2: COMMIT", "1|0, 5|0, 7|7", "violation " + string(product.PassedInsert)},
 		{"running insert, PostgreSQL", "postgres", rc, twoRows, "T1: BEGIN\nT1: INSERT INTO t VALUES (7, 7)\nT2: BEGIN\nT2: UPDATE t SET b = 3 WHERE a > 5\nT1: COMMIT\nT2: COMMIT", "1|0, 5|0, 7|7", "permitted statement snapshot"},
 		{"committed insert", "postgres", rc, twoRows, "T1: BEGIN\nT1: INSERT INTO t VALUES (7, 7)\nT1: COMMIT\nT2: BEGIN\nT2: UPDATE t SET b = 3 WHERE a > 5\nT2: COMMIT", "1|0, 5|0, 7|7", "violation"},
 
-		{"torn", "mysql", rc, tornRows, torn, "10|1, 10|20, 10|20", "violation " + wss.CauseTorn},
-		{"torn, MariaDB", "mariadb", ru, tornRows, torn, "10|1, 10|20, 10|20", "violation " + wss.CauseTorn},
+		{"torn", "mysql", rc, tornRows, torn, "10|1, 10|20, 10|20", "violation " + string(product.TornUpdate)},
+		{"torn, MariaDB", "mariadb", ru, tornRows, torn, "10|1, 10|20, 10|20", "violation " + string(product.TornUpdate)},
 		{"not torn", "mysql", rc, tornRows, torn, "10|20, 10|20, 10|20", ""},
 		{"PostgreSQL looks at its snapshot's rows", "postgres", rc, tornRows, torn, "10|1, 10|20, 10|3", "permitted EvalPlanQual"},
 		{"PostgreSQL torn", "postgres", rc, tornRows, torn, "10|1, 10|20, 10|20", "violation"},
@@ -125,8 +126,8 @@ func TestRules(t *testing.T) {
 		{"no gap locks, and the update is lost", "mysql", rc, twoRows, listing6, "5|7", "violation"},
 		{"not locked by a running writer", "postgres", rc, twoRows, "T1: BEGIN\nT1: UPDATE t SET b = 1\nT2: BEGIN\nT2: UPDATE t SET b = 2\nT1: COMMIT\nT2: COMMIT", "1|1, 5|1", "violation"},
 
-		{"moved, MySQL", "mysql", rc, "CREATE TABLE t (k INT PRIMARY KEY)\nINSERT INTO t VALUES (8)", moved, "3", "permitted " + wss.CauseMoved},
-		{"moved, MariaDB", "mariadb", rc, "CREATE TABLE t (k INT PRIMARY KEY)\nINSERT INTO t VALUES (8)", moved, "3", "violation " + wss.CauseMoved},
+		{"moved, MySQL", "mysql", rc, "CREATE TABLE t (k INT PRIMARY KEY)\nINSERT INTO t VALUES (8)", moved, "3", "permitted " + string(product.MovedRow)},
+		{"moved, MariaDB", "mariadb", rc, "CREATE TABLE t (k INT PRIMARY KEY)\nINSERT INTO t VALUES (8)", moved, "3", "violation " + string(product.MovedRow)},
 		{"moved at REPEATABLE READ", "mysql", rr, "CREATE TABLE t (k INT PRIMARY KEY)\nINSERT INTO t VALUES (8)", moved, "3", "violation"},
 		{"not moved", "mysql", rc, keyed, "T1: BEGIN\nT2: BEGIN\nT1: UPDATE t SET a = 5\nT2> DELETE FROM t\nT1: UPDATE t SET a = 3\nT1: COMMIT\nT2<\nT2: COMMIT", "1|3, 2|3", "violation"},
 
@@ -134,7 +135,7 @@ func TestRules(t *testing.T) {
 		{"older snapshot, SERIALIZABLE", "postgres", ser, twoRows, older, "1|9, 5|9, 7|7", "permitted older snapshot commits last"},
 		{"the same at READ COMMITTED", "postgres", rc, twoRows, older, "1|9, 5|9, 7|7", "violation"},
 		{"older snapshot overwrites", "postgres", rr, keyed, "T1: BEGIN\nT1: SELECT * FROM t\nT2: BEGIN\nT2: UPDATE t SET a = 5 WHERE k = 1\nT2: COMMIT\nT1: UPDATE t SET a = a + 1\nT1: COMMIT", "1|2, 2|3", "violation"},
-		{"snapshot at BEGIN", "tidb", si, twoRows, "T1: BEGIN\nT2: BEGIN\nT1: INSERT INTO t VALUES (7, 7)\nT1: COMMIT\nT2: DELETE FROM t\nT2: COMMIT", "7|7", "violation " + wss.CauseEarlySnapshot},
+		{"snapshot at BEGIN", "tidb", si, twoRows, "T1: BEGIN\nT2: BEGIN\nT1: INSERT INTO t VALUES (7, 7)\nT1: COMMIT\nT2: DELETE FROM t\nT2: COMMIT", "7|7", "violation " + string(product.EarlySnapshot)},
 		{"optimistic, committed later", "tidb", si, twoRows, "T1: BEGIN\nT2: BEGIN\nT1: INSERT INTO t VALUES (7, 7)\nT2: DELETE FROM t\nT1: COMMIT\nT2: COMMIT", "7|7", "permitted older snapshot commits last"},
 		{"optimistic, a write conflict", "tidb", si, twoRows, "T1: BEGIN\nT2: BEGIN\nT1: UPDATE t SET b = 3\nT2: DELETE FROM t WHERE a = 1\nT1: COMMIT\nT2: COMMIT", "1|3, 5|3", "violation"},
 		{"a no-op REPLACE locks", "tidb", rr, "CREATE TABLE t (k INT PRIMARY KEY)\nINSERT INTO t VALUES (1)",

@@ -1,0 +1,166 @@
+// Package anomaly is the one list of anomalies: what they are called, by which formula they are recognised, which promise they
+// break, what an application can do against them, and the codes of the warnings that clients get. Oracles, levels, reports
+// and documents read it. Adding an anomaly is a row here and its recognition in an oracle.
+package anomaly
+
+import "strings"
+
+// Class is the formal name of an anomaly (Adya 1999; G-nonadjacent after Cerone and Gotsman 2016). Cycles that need
+// session order or real time carry the suffixes SuffixProcess and SuffixRealtime, as in Elle.
+type Class string
+
+// The classes, most severe first.
+const (
+	G0           Class = "G0"
+	G1a          Class = "G1a"
+	G1b          Class = "G1b"
+	G1c          Class = "G1c"
+	GSingle      Class = "G-single"
+	GNonadjacent Class = "G-nonadjacent"
+	G2Item       Class = "G2-item"
+)
+
+// The suffixes of classes whose cycle needs a session-order or a real-time edge.
+const (
+	SuffixProcess  = "-process"
+	SuffixRealtime = "-realtime"
+)
+
+// The everyday names.
+const (
+	DirtyWrite        = "dirty write"
+	AbortedRead       = "aborted read"
+	IntermediateRead  = "intermediate read"
+	CircularFlow      = "circular information flow"
+	LostUpdate        = "lost update"
+	NonRepeatableRead = "non-repeatable read"
+	Vanishes          = "observed transaction vanishes"
+	ReadSkew          = "read skew"
+	ReadWriteSkew     = "read-write skew"
+	WriteSkew         = "write skew"
+	LongFork          = "long fork"
+)
+
+// Phenomenon is what an isolation level promises to prevent: a column of the Hermitage table (github.com/ept/hermitage). It is
+// finer than Class where products differ within one class: lost update and OTV are both G-single.
+type Phenomenon string
+
+// The phenomena.
+const (
+	PG0           Phenomenon = "G0"
+	PG1a          Phenomenon = "G1a"
+	PG1b          Phenomenon = "G1b"
+	PG1c          Phenomenon = "G1c"
+	POTV          Phenomenon = "OTV" // observed transaction vanishes
+	P4            Phenomenon = "P4"  // lost update
+	PGSingle      Phenomenon = "G-single"
+	PGNonadjacent Phenomenon = "G-nonadjacent"
+	PG2Item       Phenomenon = "G2-item"
+)
+
+// Anomaly is one kind of anomaly.
+type Anomaly struct {
+	Class      Class
+	Name       string // everyday name; empty: the class has a case that no name fits
+	Phenomenon Phenomenon
+	Formula    string // what shows it in a dependency graph
+	Source     string // where the formula is defined
+	// Implies are the phenomena that a history with this anomaly shows besides Phenomenon.
+	Implies []Phenomenon
+	// Remedies are what an application can do at its level, cheapest first. Refuses says that a level which prevents the anomaly does
+	// so by refusing transactions, which the application has to retry.
+	Remedies []string
+	Refuses  bool
+	// Digit is the last digit of the warning's SQLSTATE (01WC_) and of its MySQL code (5100_).
+	Digit int
+}
+
+var (
+	lock     = "lock what the decision rests on with the read (SELECT ... FOR UPDATE, or FOR SHARE)"
+	together = []string{"read what belongs together in one statement", "lock the rows with the first read (SELECT ... FOR SHARE)"}
+)
+
+// List has all anomalies, most severe first. The unnamed row of a class stands behind its named ones.
+var List = []Anomaly{
+	{Class: G0, Name: DirtyWrite, Phenomenon: PG0, Formula: "a cycle of ww", Source: "Adya 1999, 4.2.1"},
+	{Class: G1a, Name: AbortedRead, Phenomenon: PG1a, Formula: "a committed transaction read a version of an aborted one", Source: "Adya 1999, 4.2.2", Digit: 1},
+	{Class: G1b, Name: IntermediateRead, Phenomenon: PG1b, Formula: "a transaction read a version that its writer then overwrote itself", Source: "Adya 1999, 4.2.2", Digit: 1},
+	{Class: G1c, Name: CircularFlow, Phenomenon: PG1c, Formula: "a cycle of ww and wr with at least one wr", Source: "Adya 1999, 4.2.2", Digit: 1},
+	{
+		Class: GSingle, Name: LostUpdate, Phenomenon: P4, Implies: []Phenomenon{PGSingle}, Refuses: true, Digit: 2,
+		Formula: "rw and ww over one row: T1 read it, T2 wrote it, T1 wrote it", Source: "Berenson et al. 1995, P4",
+		Remedies: []string{
+			"let one UPDATE compute the new value from the row (SET n = n + 1) in place of reading it first",
+			"lock the row with the read (SELECT ... FOR UPDATE)",
+			"keep a version column and check it in the WHERE of the UPDATE, and retry if no row was changed",
+		},
+	},
+	{
+		Class: GSingle, Name: Vanishes, Phenomenon: POTV, Implies: []Phenomenon{PGSingle}, Remedies: together, Digit: 3,
+		Formula: "T1 read a version of T2, and then one from before T2", Source: "Bailis et al. 2013, definition 11",
+	},
+	{
+		Class: GSingle, Name: ReadSkew, Phenomenon: PGSingle, Remedies: together, Refuses: true, Digit: 3,
+		Formula: "exactly one rw, and wr over other rows", Source: "Berenson et al. 1995, A5A",
+	},
+	{
+		Class: GSingle, Name: NonRepeatableRead, Phenomenon: PGSingle, Remedies: together, Refuses: true, Digit: 3,
+		Formula: "exactly one rw, and wr over the same row", Source: "Berenson et al. 1995, P2",
+	},
+	{
+		Class: GSingle, Name: ReadWriteSkew, Phenomenon: PGSingle, Remedies: together, Refuses: true, Digit: 8,
+		Formula: "rw over one row and ww over another one", Source: "IsoRel, section 2.4",
+	},
+	{
+		Class: GSingle, Phenomenon: PGSingle, Remedies: []string{lock}, Refuses: true, Digit: 8,
+		Formula: "a cycle with exactly one rw", Source: "Adya 1999, 4.3.3",
+	},
+	{
+		Class: GNonadjacent, Name: LongFork, Phenomenon: PGNonadjacent, Remedies: together, Refuses: true, Digit: 8,
+		Formula: "two rw and two wr in turn", Source: "Sovran et al. 2011",
+	},
+	{
+		Class: GNonadjacent, Phenomenon: PGNonadjacent, Remedies: []string{lock}, Refuses: true, Digit: 8,
+		Formula: "a cycle with two or more rw, no two of them adjacent", Source: "Cerone and Gotsman 2016",
+	},
+	{
+		Class: G2Item, Name: WriteSkew, Phenomenon: PG2Item, Refuses: true, Digit: 4,
+		Formula: "two adjacent rw over different rows", Source: "Berenson et al. 1995, A5B",
+		Remedies: []string{lock, "let a constraint (unique, check, exclusion) guard the rule, or write a common row that both update"},
+	},
+	{
+		Class: G2Item, Phenomenon: PG2Item, Remedies: []string{lock}, Refuses: true, Digit: 4,
+		Formula: "a cycle with at least one rw", Source: "Adya 1999, 4.2.3",
+	},
+}
+
+// Of finds the row of a class, with or without suffix, and an everyday name. A name that the class does not have gives its
+// unnamed row; ok is false for a class that is not in the list.
+func Of(class Class, name string) (a Anomaly, ok bool) {
+	plain, _ := class.Plain()
+	for _, row := range List {
+		if row.Class == plain {
+			a, ok = row, true
+			if row.Name == name {
+				break
+			}
+		}
+	}
+	return a, ok
+}
+
+// Plain is the class without its suffix; ordered says that it had one: the cycle needs session order or real time.
+func (c Class) Plain() (plain Class, ordered bool) {
+	s := strings.TrimSuffix(strings.TrimSuffix(string(c), SuffixRealtime), SuffixProcess)
+	return Class(s), s != string(c)
+}
+
+// Broken is the phenomenon whose promise a finding breaks. Classes that need session order or real time have none: no product
+// here promises strict serializability.
+func Broken(class Class, name string) (p Phenomenon, ok bool) {
+	if _, ordered := class.Plain(); ordered {
+		return "", false
+	}
+	a, ok := Of(class, name)
+	return a.Phenomenon, ok
+}

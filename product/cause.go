@@ -1,0 +1,55 @@
+package product
+
+// CauseID is the short name of a way in which products are known to depart from what a simple model expects. All oracles count, compare and
+// report by it.
+type CauseID string
+
+// The causes.
+const (
+	TornUpdate        CauseID = "torn semi-consistent update"
+	MovedRow          CauseID = "row moved behind the scan"
+	NoGapLocks        CauseID = "missing gap locks"
+	SemiConsistent    CauseID = "semi-consistent read"
+	PassedInsert      CauseID = "semi-consistent read passes an inserted row"
+	EvalPlanQual      CauseID = "EvalPlanQual"
+	StatementSnapshot CauseID = "statement snapshot"
+	NoopUpdate        CauseID = "an update that changes nothing is not a write"
+	DeletedRow        CauseID = "a row deleted since the snapshot is passed over"
+	CoveringIndex     CauseID = "a covering index is not held against the snapshot"
+	CurrentRead       CauseID = "current read in a write"
+	NonlockingRead    CauseID = "nonlocking read in a write"
+	OlderSnapshot     CauseID = "older snapshot commits last"
+	EarlySnapshot     CauseID = "snapshot at BEGIN of an optimistic transaction"
+	Waiters           CauseID = "two waiters resumed at once"
+	Counter           CauseID = "AUTO_INCREMENT"
+	ReadOnly          CauseID = "READ ONLY"
+	Deferred          CauseID = "deferred constraint"
+	Unevaluated       CauseID = "an error of an expression that need not be evaluated"
+)
+
+// Cause is what is known of a departure on one product.
+type Cause struct {
+	ID CauseID
+	// Confirmed says that it is a bug: the vendor confirmed it, or it breaks the manual's words. Else the vendor documents it, or closed
+	// a report of it as intended.
+	Confirmed bool
+	Reason    string // why the product does so
+	Source    string // the vendor's words, or the report
+}
+
+// Cause finds what is known of a departure; nil if nothing is.
+func (p *Product) Cause(id CauseID) *Cause {
+	for i := range p.Causes {
+		if p.Causes[i].ID == id {
+			return &p.Causes[i]
+		}
+	}
+	return nil
+}
+
+// transactional are the causes of all products that have servers with transactions that wait.
+var transactional = []Cause{
+	{ID: Waiters, Reason: "several waiting statements went on at once, and which was first cannot be observed; in another of the possible orders there is no difference", Source: "WriteCheck, section 5.3.1"},
+	{ID: ReadOnly, Reason: "the transaction was READ ONLY, which a statement in autocommit is not", Source: "MySQL manual, 15.3.1; PostgreSQL manual, SET TRANSACTION"},
+	{ID: Deferred, Reason: "a deferrable constraint is checked at the end of the transaction, in autocommit at the end of each statement", Source: "PostgreSQL manual, CREATE TABLE: DEFERRABLE"},
+}

@@ -1,0 +1,94 @@
+package product
+
+// What MySQL and MariaDB share, since both store rows with InnoDB.
+
+var innodbTraits = Traits{
+	SnapshotAt:        AtFirstRead, // MySQL manual, 17.7.2.3
+	AfterWait:         WaitGoesOn,  // MySQL manual, 17.7.2.4
+	ReadsLock:         true,        // MySQL manual, 17.7.2.1, SERIALIZABLE
+	SavepointRestarts: true,        // MariaDB and MySQL, sql/handler.cc, ha_rollback_to_savepoint
+	Clustered:         Yes,         // MySQL manual, 17.6.2.1
+	CoveringLocks:     true,        // MySQL manual, 17.7.3
+	InvisibleColumns:  true,        // MySQL manual, 15.1.20.10; MariaDB manual, Invisible Columns
+	UniqueDefaults:    true,        // MySQL manual, 13.6; MariaDB manual, DEFAULT
+	OneAddition:       true,        // MySQL manual, 15.1.9
+}
+
+// The levels from which snapshot isolation is missing (MySQL manual, "Transaction Isolation Levels"). REPEATABLE READ reads from a snapshot
+// but writes to the latest rows, so that lost updates and OTV pass once a transaction writes (jepsen.io/analyses/mysql-8.0.34): it is only
+// held to G0 and G1. READ UNCOMMITTED prevents dirty writes by its row locks.
+func innodbLevels(manual string) []Level {
+	return []Level{
+		{SQL: "READ UNCOMMITTED", History: ReadUncommitted, Gives: pl1, Source: manual + "; Hermitage mysql.md"},
+		{SQL: "READ COMMITTED", History: ReadCommitted, Gives: mav, Source: manual + "; Hermitage mysql.md"},
+		{SQL: "REPEATABLE READ", History: RepeatableRead, Gives: pl2, Source: "Hermitage mysql.md; jepsen.io/analyses/mysql-8.0.34"},
+		{SQL: "SERIALIZABLE", History: Serializable, Gives: full, Source: manual + ": SERIALIZABLE; Hermitage mysql.md"},
+	}
+}
+
+var innodbViews = []View{
+	{[]string{ReadUncommitted}, reads, V2, V2, "Troc, table II; MySQL manual, 17.7.2.1"},
+	{[]string{ReadUncommitted}, nil, V3, V2, "Troc, table II; MySQL manual, 17.7.2.3: a source table is read without locks"},
+	{[]string{ReadCommitted}, nil, V3, V3, "Troc, table II; MySQL manual, 17.7.2.1"},
+	{[]string{RepeatableRead}, reads, V4, V4, "Troc, table II; MySQL manual, 17.7.2.3"},
+	{[]string{RepeatableRead}, locking, V3, V4, "Troc, table II; MySQL manual, 17.7.2.4: a locking read does not lock the tables of a nested subquery"},
+	{[]string{RepeatableRead}, writes, V3, V3, "Troc, table II; MySQL manual, 17.7.3: shared next-key locks on what a write reads"},
+	{[]string{Serializable}, nil, V3, V3, "Troc, table II (V1: locks keep everything else away); MySQL manual, 17.7.2.1"},
+}
+
+var innodbLocks = []Lock{
+	{nil, reads, LockNone, false, "Troc, table III; MySQL manual, 17.7.2.3"},
+	{[]string{ReadUncommitted, ReadCommitted}, []Kind{Share}, LockShare, false, "Troc, table III; MySQL manual, 17.7.3"},
+	{[]string{ReadUncommitted, ReadCommitted}, []Kind{ForUpdate, Update, Delete}, LockUpdate, false, "Troc, table III; MySQL manual, 17.7.3"},
+	{nil, []Kind{Share}, LockShare, true, "Troc, table III; MySQL manual, 17.7.3"},
+	{nil, []Kind{ForUpdate, Update, Delete}, LockUpdate, true, "Troc, table III; MySQL manual, 17.7.3"},
+	{nil, inserts, LockUpdate, false, "Troc, table III; MySQL manual, 17.7.3"},
+}
+
+var innodbCauses = append([]Cause{
+	{
+		ID: TornUpdate, Confirmed: true,
+		Reason: "one UPDATE decided on rows that its scan had passed before it waited by the version of then (semi-consistent read), and on the others by the version that was there after the wait",
+		Source: "bugs.mysql.com/104833 (verified, serious); MDEV-26643 (open unless innodb_snapshot_isolation=ON)",
+	},
+	{
+		ID:     NoGapLocks,
+		Reason: "there are no gap locks at this level, and locks on rows that do not match are released: another transaction brought a row into the statement's range, behind its scan, and was committed earlier",
+		Source: "MySQL manual, 17.7.2.1, READ COMMITTED",
+	},
+	{
+		ID:     SemiConsistent,
+		Reason: "at this level an UPDATE judges a locked row by its last committed version, and does not wait for one that does not match",
+		Source: "MySQL manual, 17.7.2.1, READ COMMITTED: semi-consistent read",
+	},
+	{
+		ID: NoopUpdate, Confirmed: true,
+		Reason: "the update found the row as it was to become, wrote no version, and the transaction goes on to see its snapshot's",
+		Source: "MDEV-26642 (confirmed, critical); bugs.mysql.com/104986",
+	},
+	{
+		ID:     CurrentRead,
+		Reason: "all tables that a write reads are read as they are now, the tables of its subqueries too, unlike those of a SELECT",
+		Source: "MySQL manual, 17.7.2.3: the snapshot applies to SELECT statements, not necessarily to DML statements, and 17.7.3; bugs.mysql.com/108528 (intended); MDEV-29565",
+	},
+	{
+		ID:     NonlockingRead,
+		Reason: "what an INSERT ... SELECT or an UPDATE reads besides its target is read without locks at this level",
+		Source: "MySQL manual, 17.7.2.3 and 17.7.3",
+	},
+	{
+		ID:     OlderSnapshot,
+		Reason: "the transaction with the older snapshot committed last: it comes before the other one in every serial order, if there is one",
+		Source: "WriteCheck, section 5.4, footnote 4",
+	},
+	{
+		ID:     Counter,
+		Reason: "only values that the server takes from a counter differ: taking one is not undone, and does not wait for other transactions",
+		Source: "MySQL manual, 17.6.1.6; bugs.mysql.com/119707",
+	},
+	{
+		ID:     Unevaluated,
+		Reason: "whether and in which order the parts of a query are evaluated is the server's affair",
+		Source: "https://dev.mysql.com/doc/refman/8.4/en/where-optimization.html",
+	},
+}, transactional...)

@@ -1,0 +1,51 @@
+package product
+
+import "slices"
+
+// mariadb is MariaDB. With innodb_snapshot_isolation (10.6.18, 10.11.8, 11.4.2 and later; on by default from 11.6.2) REPEATABLE READ refuses
+// to change what the snapshot does not show (error 1020), which makes it snapshot isolation.
+var mariadb = Product{
+	Name: "mariadb", Title: "MariaDB", Dialect: DialectMySQL,
+	Levels: slices.Insert(innodbLevels("MariaDB manual, SET TRANSACTION"), 3, Level{
+		SQL: "SNAPSHOT", History: Snapshot, Title: "REPEATABLE READ with innodb_snapshot_isolation=ON", Gives: si,
+		Source:  "MariaDB manual, innodb_snapshot_isolation; MDEV-35124",
+		Setting: &Setting{"innodb_snapshot_isolation", []string{"on", "1", "true"}}, Under: []string{RepeatableRead},
+	}),
+	Default: "REPEATABLE READ",
+	Traits:  mariadbTraits(),
+	Views: append(slices.Clip(innodbViews),
+		View{[]string{Snapshot}, inserts, V3, V4, "MariaDB manual, innodb_snapshot_isolation; a key is unique among all committed rows"},
+		View{[]string{Snapshot}, nil, V4, V4, "MariaDB manual, innodb_snapshot_isolation: error 1020 instead of a newer row"},
+	),
+	Locks: innodbLocks,
+	Causes: append(slices.Clip(innodbCauses),
+		Cause{
+			ID: MovedRow, Confirmed: true,
+			Reason: "while the statement waited, another transaction changed the key of a row that it had yet to reach, so that the row came to lie behind its scan",
+			Source: "MDEV-27992 (confirmed; fixed for REPEATABLE READ and SERIALIZABLE)",
+		},
+		Cause{
+			ID: PassedInsert, Confirmed: true,
+			Reason: "an UPDATE did not wait for a row that a running transaction had inserted and of which there is no committed version, where a DELETE waits",
+			Source: "MDEV-30835 (confirmed)",
+		},
+		Cause{
+			ID: DeletedRow, Confirmed: true,
+			Reason: "with innodb_snapshot_isolation, a locking read or a write that meets a row which the snapshot shows and another transaction has deleted is to be refused with error 1020",
+			Source: "MDEV-40092 (confirmed)",
+		},
+		Cause{
+			ID: CoveringIndex, Confirmed: true,
+			Reason: "with innodb_snapshot_isolation, a locking read that meets a row newer than the snapshot is to be refused with error 1020, as it is through the primary key; from a secondary index that has all columns it returns the row",
+			Source: "found with wirecheck, no report known (MariaDB manual, innodb_snapshot_isolation)",
+		},
+	),
+	Refusals: "errors 1213 and 1020",
+}
+
+func mariadbTraits() Traits {
+	t := innodbTraits
+	t.DeletionsPass = true // MDEV-40092
+	t.DefaultsAdded = true // MariaDB manual, "Instant ADD COLUMN"
+	return t
+}

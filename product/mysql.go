@@ -1,0 +1,23 @@
+package product
+
+import "slices"
+
+// mysql is MySQL. Sources: MySQL Reference Manual 8.4, by section.
+var mysql = Product{
+	Name: "mysql", Title: "MySQL", Dialect: DialectMySQL,
+	Levels: innodbLevels("MySQL manual, 17.7.2.1"), Default: "REPEATABLE READ",
+	Traits: innodbTraits, Views: innodbViews, Locks: innodbLocks,
+	Causes: append(slices.Clip(innodbCauses),
+		Cause{
+			ID:     MovedRow,
+			Reason: "while the statement waited, another transaction changed the key of a row that it had yet to reach, so that the row came to lie behind its scan",
+			Source: "bugs.mysql.com/106629 (not a bug)",
+		},
+		Cause{
+			ID:     PassedInsert,
+			Reason: "at this level an UPDATE judges a locked row by its last committed version, and passes by a row that has none",
+			Source: "MySQL manual, 17.7.2.1, READ COMMITTED",
+		},
+	),
+	Refusals: "error 1213",
+}

@@ -1,0 +1,73 @@
+package product
+
+// postgres is PostgreSQL. Sources: PostgreSQL manual 15, by section. READ UNCOMMITTED behaves like READ COMMITTED, and REPEATABLE READ is snapshot
+// isolation (13.2).
+var postgres = Product{
+	Name: "postgres", Title: "PostgreSQL", Dialect: DialectPostgres,
+	Levels: []Level{
+		{SQL: "READ UNCOMMITTED", History: ReadUncommitted, Gives: mav, Source: "PostgreSQL manual, 13.2: READ UNCOMMITTED behaves like READ COMMITTED; Hermitage postgres.md"},
+		{SQL: "READ COMMITTED", History: ReadCommitted, Gives: mav, Source: "PostgreSQL manual, 13.2.1; Hermitage postgres.md"},
+		{SQL: "REPEATABLE READ", History: RepeatableRead, Gives: si, Source: "PostgreSQL manual, 13.2.2 (snapshot isolation); Hermitage postgres.md"},
+		{SQL: "SERIALIZABLE", History: Serializable, Gives: full, Source: "PostgreSQL manual, 13.2.3"},
+	},
+	Default: "READ COMMITTED",
+	Traits: Traits{
+		SnapshotAt:        AtFirstStatement, // 13.2.2
+		AfterWait:         WaitRechecks,     // 13.2.1; src/backend/executor/README, EvalPlanQual
+		Certifies:         true,             // 13.2.3
+		ErrorFails:        true,             // 3.4; ReadyForQuery 'E'
+		CountsMatched:     true,             // UPDATE: rows that already had the new values count
+		WriteReturning:    true,             // 6.4
+		UniqueDefaults:    true,             // 5.2: gen_random_uuid()
+		OneAddition:       true,             // ALTER TABLE
+		TransactionIDs:    true,             // 74.1: xmin
+		CommitErrorAborts: true,             // COMMIT of a transaction that cannot commit rolls it back
+		DefaultSchema:     "public",         // 5.9.2
+	},
+	Views: []View{
+		{[]string{ReadUncommitted, ReadCommitted}, nil, V3, V3, "PostgreSQL manual, 13.2.1"},
+		{[]string{RepeatableRead, Serializable}, inserts, V3, V4, "PostgreSQL manual, 13.2.2, and 64.5: a key is unique among all committed rows"},
+		{[]string{RepeatableRead}, nil, V4, V4, "PostgreSQL manual, 13.2.2: snapshot at the first statement, first updater wins"},
+		{[]string{Serializable}, nil, V4, V4, "PostgreSQL manual, 13.2.3: as REPEATABLE READ, with more refusals"},
+	},
+	Locks: []Lock{
+		{nil, reads, LockNone, false, "PostgreSQL manual, 13.3.2"},
+		{nil, []Kind{Share}, LockShare, false, "PostgreSQL manual, 13.3.2"},
+		{nil, []Kind{ForUpdate}, LockUpdate, false, "PostgreSQL manual, 13.3.2"},
+		{nil, []Kind{Update}, LockNoKeyUpdate, false, "PostgreSQL manual, 13.3.2: FOR NO KEY UPDATE unless a key changes"},
+		{nil, []Kind{Delete, Insert}, LockUpdate, false, "PostgreSQL manual, 13.3.2"},
+	},
+	Causes: append([]Cause{
+		{
+			ID:     EvalPlanQual,
+			Reason: "after a wait, the condition is evaluated again for the rows that the statement's snapshot had found, and for no others; tables that are joined to them are read as the snapshot has them",
+			Source: "PostgreSQL manual, 13.2.1; src/backend/executor/README, EvalPlanQual",
+		},
+		{
+			ID:     StatementSnapshot,
+			Reason: "the statement finds its rows in the snapshot of its beginning; what a running transaction wrote is not in it",
+			Source: "PostgreSQL manual, 13.2.1",
+		},
+		{
+			ID:     NoGapLocks,
+			Reason: "rows that did not match when the statement ran are not locked, nor is the place where they would be: another transaction's write moved a row into its range and was committed earlier",
+			Source: "PostgreSQL manual, 13.2.1",
+		},
+		{
+			ID:     OlderSnapshot,
+			Reason: "the transaction with the older snapshot committed last: it comes before the other one in every serial order, if there is one",
+			Source: "PostgreSQL manual, 13.2.2 and 13.2.3; WriteCheck, section 5.4, footnote 4",
+		},
+		{
+			ID:     Counter,
+			Reason: "only values that the server takes from a sequence differ: taking one is not undone, and does not wait for other transactions",
+			Source: "PostgreSQL manual, 9.17",
+		},
+		{
+			ID:     Unevaluated,
+			Reason: "whether and in which order the parts of a query are evaluated is the server's affair",
+			Source: "https://www.postgresql.org/docs/current/sql-expressions.html#SYNTAX-EXPRESS-EVAL",
+		},
+	}, transactional...),
+	Refusals: "SQLSTATE 40001",
+}

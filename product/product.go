@@ -1,0 +1,112 @@
+// Package product holds what each DBMS is known to do and to promise, as data with the source beside each line: isolation levels and
+// their promises, which versions a statement sees, what it locks, what an error does to its transaction, and where a product is
+// known to depart from all that. There is one file per product. Oracles, backends and session loops ask here and nowhere else.
+//
+// A product, level or rule without a row is not known: lookups say so, and callers answer "unknown". They never take another
+// product's row.
+package product
+
+import (
+	"slices"
+	"strings"
+
+	"wirecheck/anomaly"
+)
+
+// Product is one DBMS.
+type Product struct {
+	Name    string // as in history.Event.Engine and as ENGINE on the command line: "postgres"
+	Title   string // for people: "PostgreSQL"
+	Dialect Dialect
+	// Levels are the isolation levels that the product offers, weakest first; Default is the SQL name of the one that a new session
+	// has.
+	Levels  []Level
+	Default string
+	Traits
+	Views    []View
+	Locks    []Lock
+	Causes   []Cause
+	Refusals string // the errors with which the product refuses a transaction that would not fit, for people
+}
+
+// Dialect is the SQL that a product speaks.
+type Dialect string
+
+// The dialects. The MySQL family speaks one.
+const (
+	DialectPostgres Dialect = "postgres"
+	DialectMySQL    Dialect = "mysql"
+	DialectSQLite   Dialect = "sqlite"
+)
+
+// All lists the products in the order in which they are shown.
+func All() []*Product { return []*Product{&postgres, &mariadb, &mysql, &tidb, &sqlite} }
+
+// Of finds a product by its name. A name that is not in the list gives a product of which nothing is known: it has no levels, no
+// rows and no traits.
+func Of(name string) *Product {
+	for _, p := range All() {
+		if p.Name == name {
+			return p
+		}
+	}
+	return &Product{Name: name, Title: name}
+}
+
+// Known reports whether anything is known of the product.
+func (p *Product) Known() bool { return len(p.Levels) > 0 }
+
+// Level finds a level by its name in histories; nil if the product does not have it.
+func (p *Product) Level(name string) *Level {
+	for i := range p.Levels {
+		if p.Levels[i].History == name {
+			return &p.Levels[i]
+		}
+	}
+	return nil
+}
+
+// Promises reports whether the product promises to prevent a phenomenon at a level, and where that is written. A product or level
+// that is not known promises nothing.
+func (p *Product) Promises(level string, ph anomaly.Phenomenon) (promised bool, source string) {
+	l := p.Level(level)
+	if l == nil {
+		return false, ""
+	}
+	return l.Gives.Prevents(ph), l.Source
+}
+
+// Weakest is the weakest level that prevents a phenomenon; empty if none does.
+func (p *Product) Weakest(ph anomaly.Phenomenon) string {
+	for _, l := range p.Levels {
+		if l.Gives.Prevents(ph) {
+			return l.History
+		}
+	}
+	return ""
+}
+
+// LevelTitle spells a level for people: "READ COMMITTED"; for a level that is another one with a setting, what to set.
+func (p *Product) LevelTitle(level string) string {
+	if l := p.Level(level); l != nil && l.Title != "" {
+		return l.Title
+	}
+	return strings.ToUpper(level)
+}
+
+// Quote writes an identifier in the product's quotes.
+func (p *Product) Quote(name string) string {
+	q := `"`
+	if p.Dialect == DialectMySQL {
+		q = "`"
+	}
+	return q + strings.ReplaceAll(name, q, q+q) + q
+}
+
+// SameTable reports whether two names mean one table.
+func (p *Product) SameTable(a, b string) bool {
+	return a == b || p.Dialect != DialectPostgres && strings.EqualFold(a, b)
+}
+
+// has reports whether a list of names that is nil (all) or given has one.
+func has[T comparable](list []T, x T) bool { return list == nil || slices.Contains(list, x) }

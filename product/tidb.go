@@ -1,0 +1,88 @@
+package product
+
+// tidb is TiDB. Sources: TiDB documentation, by page.
+var tidb = Product{
+	Name: "tidb", Title: "TiDB", Dialect: DialectMySQL,
+	// READ COMMITTED takes effect in pessimistic transactions only. REPEATABLE READ in these reads from a snapshot but writes to the latest
+	// rows, like MySQL's, so it is only held to G0 and G1.
+	Levels: []Level{
+		{SQL: "READ COMMITTED", History: ReadCommitted, Gives: mav, Source: "TiDB docs, transaction isolation levels; Hermitage tidb.md"},
+		{SQL: "REPEATABLE READ", History: RepeatableRead, Gives: pl2, Source: "Hermitage tidb.md (pessimistic, the default)"},
+		{
+			SQL: "SNAPSHOT", History: Snapshot, Title: "REPEATABLE READ with optimistic transactions", Gives: si, Optimistic: true,
+			Source:  "TiDB docs, optimistic transactions: the commit fails on a write conflict",
+			Setting: &Setting{"tidb_txn_mode", []string{"optimistic", ""}}, Under: []string{RepeatableRead, ReadCommitted},
+		},
+	},
+	Default: "REPEATABLE READ",
+	Traits: Traits{
+		SnapshotAt:            AtBegin,      // transaction isolation levels
+		AfterWait:             WaitRestarts, // pessimistic transaction mode: current read
+		Clustered:             Perhaps,      // clustered indexes: they depend on the key and on a setting
+		ShareIgnored:          true,         // tidb_enable_noop_functions; SELECT ... LOCK IN SHARE MODE
+		DuplicatesAtCommit:    true,         // constraints, UNIQUE KEY; pingcap/tidb#22730
+		AutocommitRetries:     true,         // optimistic transactions: automatic retry
+		SubqueryEither:        true,         // pessimistic transaction mode: behaviors, and differences from MySQL InnoDB
+		AutocommitWaitsHidden: true,         // TIDB_TRX has transactions, and no statement outside of one
+		NumbersAhead:          true,         // AUTO_INCREMENT
+	},
+	Views: []View{
+		{[]string{ReadCommitted}, nil, V3, V3, "TiDB documentation, transaction isolation levels: READ COMMITTED"},
+		{[]string{RepeatableRead}, reads, V4, V4, "TiDB documentation, transaction isolation levels: snapshot at BEGIN"},
+		{[]string{RepeatableRead}, nil, V3, V3, "TiDB documentation, pessimistic mode: DML and SELECT FOR UPDATE read the latest committed version"},
+		{[]string{Snapshot}, nil, V4, V4, "TiDB documentation, optimistic mode: everything from the snapshot, conflicts show at COMMIT"},
+	},
+	Locks: []Lock{
+		{[]string{Snapshot}, nil, LockNone, false, "TiDB documentation, optimistic mode: no locks before COMMIT"},
+		{nil, []Kind{Select, Share}, LockNone, false, "Troc, table III; TiDB documentation: FOR SHARE takes no locks"},
+		{nil, []Kind{ForUpdate, Update, Delete, Insert}, LockUpdate, false, "Troc, table III; TiDB documentation, pessimistic mode"},
+	},
+	Causes: append([]Cause{
+		{
+			ID: NoopUpdate, Confirmed: true,
+			Reason: "the update found the row as it was to become, wrote no version, and the transaction goes on to see its snapshot's",
+			Source: "pingcap/tidb#28212",
+		},
+		{
+			ID:     SemiConsistent,
+			Reason: "a write reads the latest committed rows (current read), and waits only for rows that it changes",
+			Source: "TiDB docs, TiDB Pessimistic Transaction Mode; WriteCheck, section 6.4",
+		},
+		{
+			ID:     StatementSnapshot,
+			Reason: "the statement chooses its rows among committed versions, and does not wait for one that is not",
+			Source: "TiDB documentation, transaction isolation levels: READ COMMITTED",
+		},
+		{
+			ID:     NoGapLocks,
+			Reason: "there are no gap locks: another transaction's write moved a row into the statement's range and was committed earlier",
+			Source: "TiDB docs, TiDB Pessimistic Transaction Mode: differences with MySQL InnoDB",
+		},
+		{
+			ID:     OlderSnapshot,
+			Reason: "an optimistic transaction sees the state of its beginning, though others were committed before it",
+			Source: "TiDB docs, TiDB Optimistic Transaction Model",
+		},
+		{
+			ID: EarlySnapshot, Confirmed: true,
+			Reason: "a write of an optimistic transaction does not see what was committed after BEGIN and before it, and its transaction is not refused: reported and accepted as a bug",
+			Source: "github.com/pingcap/tidb/issues/42486",
+		},
+		{
+			ID:     NonlockingRead,
+			Reason: "what a SELECT within a write reads is not locked, and may be read from the transaction's snapshot",
+			Source: "TiDB docs, TiDB Pessimistic Transaction Mode: behaviors, and differences from MySQL InnoDB",
+		},
+		{
+			ID:     Counter,
+			Reason: "only values that the server takes from a counter differ: taking one is not undone, and does not wait for other transactions",
+			Source: "TiDB docs, AUTO_INCREMENT",
+		},
+		{
+			ID:     Unevaluated,
+			Reason: "whether and in which order the parts of a query are evaluated is the server's affair",
+			Source: "https://dev.mysql.com/doc/refman/8.4/en/where-optimization.html",
+		},
+	}, transactional...),
+	Refusals: "error 1213",
+}

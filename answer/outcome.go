@@ -1,5 +1,7 @@
 package answer
 
+import "strconv"
+
 // State is what a server says of a session's transaction, in the letters of PostgreSQL's ReadyForQuery.
 type State byte
 
@@ -10,6 +12,24 @@ const (
 	Open    State = 'T' // in one
 	Failed  State = 'E' // in one that has failed: the server refuses everything but its end
 )
+
+// String is the state's name; empty where it is not known. A letter that a file has and that means nothing is a number.
+func (s State) String() string {
+	switch s {
+	case Unknown:
+		return ""
+	case Idle:
+		return "idle"
+	case Open:
+		return "open"
+	case Failed:
+		return "failed"
+	}
+	return strconv.Itoa(int(s))
+}
+
+// MarshalText gives the state's name, for JSON.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // InTransaction reports whether a transaction is open, a failed one included.
 func (s State) InTransaction() bool { return s == Open || s == Failed }

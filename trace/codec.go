@@ -209,7 +209,7 @@ func (e *encoder) statement(s *Statement, base int64) {
 	if s.Error != nil {
 		e.part(fieldError, func(e *encoder) {
 			e.text(fieldCode, s.Error.Code)
-			e.text(fieldSQLState, s.Error.State)
+			e.text(fieldSQLState, s.Error.SQLState)
 			e.text(fieldMessage, s.Error.Message)
 		})
 	}
@@ -495,7 +495,7 @@ func (d *decoder) error(b []byte) *Error {
 		case fieldCode:
 			e.Code = string(text)
 		case fieldSQLState:
-			e.State = string(text)
+			e.SQLState = string(text)
 		case fieldMessage:
 			e.Message = string(text)
 		default:

@@ -44,11 +44,11 @@ func drawRecord(t *rapid.T) *Record {
 		})).Draw(t, "params")
 		s.Results = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Result {
 			return Result{Tag: text.Draw(t, "s"), Affected: rapid.Int64Range(-1, 1<<62).Draw(t, "n"), Count: rapid.Int64Range(-1, 1<<62).Draw(t, "n"),
-				Columns: rapid.SliceOf(rapid.Custom(func(t *rapid.T) Column { return Column{text.Draw(t, "s"), text.Draw(t, "s")} })).Draw(t, "columns"),
+				Columns: rapid.SliceOf(rapid.Custom(func(t *rapid.T) Column { return Column{Name: text.Draw(t, "s"), Type: text.Draw(t, "s")} })).Draw(t, "columns"),
 				Rows:    rapid.SliceOf(rapid.SliceOf(value)).Draw(t, "rows"), Partial: rapid.Bool().Draw(t, "b"), Digest: text.Draw(t, "s")}
 		}), 0, 3).Draw(t, "results")
 		if rapid.Bool().Draw(t, "failed") {
-			s.Error = &Error{text.Draw(t, "s"), text.Draw(t, "s"), text.Draw(t, "s")}
+			s.Error = &Error{Code: text.Draw(t, "s"), SQLState: text.Draw(t, "s"), Message: text.Draw(t, "s")}
 		}
 		s.Tags = rapid.SliceOf(rapid.Custom(func(t *rapid.T) Tag { return Tag{text.Draw(t, "s"), text.Draw(t, "s")} })).Draw(t, "tags")
 		s.Tables = rapid.SliceOf(rapid.Custom(func(t *rapid.T) Table { return Table{text.Draw(t, "s"), rapid.Bool().Draw(t, "b")} })).Draw(t, "tables")

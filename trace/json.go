@@ -8,8 +8,7 @@ var (
 	protocolNames = map[Protocol]string{
 		ProtocolUnknown: "", ProtocolSimple: "simple", ProtocolPrepared: "prepared", ProtocolExecute: "execute", ProtocolFetch: "fetch",
 	}
-	waitNames   = map[WaitState]string{WaitBegan: "began", WaitEnded: "ended", WaitDeadlock: "deadlock", WaitGaveUp: "gave up"}
-	statusNames = map[Status]string{StatusUnknown: "", StatusIdle: "idle", StatusOpen: "open", StatusFailed: "failed"}
+	waitNames = map[WaitState]string{WaitBegan: "began", WaitEnded: "ended", WaitDeadlock: "deadlock", WaitGaveUp: "gave up"}
 )
 
 func nameOf[K ~uint8](names map[K]string, k K) ([]byte, error) {
@@ -30,6 +29,3 @@ func (p Protocol) MarshalText() ([]byte, error) { return nameOf(protocolNames, p
 
 // MarshalText gives the state's name.
 func (w WaitState) MarshalText() ([]byte, error) { return nameOf(waitNames, w) }
-
-// MarshalText gives the status' name.
-func (s Status) MarshalText() ([]byte, error) { return nameOf(statusNames, s) }

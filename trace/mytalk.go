@@ -873,7 +873,7 @@ func myError(body []byte) *Error {
 	in := cursor{b: body[1:]}
 	e := &Error{Code: strconv.FormatUint(in.little(2), 10)}
 	if len(in.b) > 5 && in.b[0] == '#' {
-		e.State = string(in.bytes(6)[1:])
+		e.SQLState = string(in.bytes(6)[1:])
 	}
 	e.Message = string(in.b)
 	return e

@@ -6,7 +6,10 @@
 // What a source did not tell stays unknown here; nothing is guessed unless the field says so.
 package trace
 
-import "wirecheck/history"
+import (
+	"wirecheck/answer"
+	"wirecheck/history"
+)
 
 // Kind tells what a Record is.
 type Kind uint8
@@ -81,15 +84,19 @@ const (
 	ProtocolFetch    Protocol = 4 // more rows of a portal or cursor of the wire protocol
 )
 
-// Status is what the server says of a session's transaction.
-type Status byte
+// The types of package answer, under the names that they had here.
+type (
+	Status = answer.State
+	Error  = answer.Error
+	Column = answer.Column
+)
 
-// The states, as in PostgreSQL's ReadyForQuery.
+// The states.
 const (
-	StatusUnknown Status = 0
-	StatusIdle    Status = 'I'
-	StatusOpen    Status = 'T'
-	StatusFailed  Status = 'E'
+	StatusUnknown = answer.Unknown
+	StatusIdle    = answer.Idle
+	StatusOpen    = answer.Open
+	StatusFailed  = answer.Failed
 )
 
 // Unknown is the value of numbers that are not known where 0 would be a value.
@@ -151,24 +158,11 @@ type Result struct {
 	kept int // bytes of rows that were kept of it and the statement's results before it
 }
 
-// Column is a column of a result.
-type Column struct {
-	Name string `json:"name"`
-	Type string `json:"type,omitempty"`
-}
-
 // Value is a value of a row.
 type Value struct {
 	Null   bool   `json:"null,omitempty"`
 	Binary bool   `json:"binary,omitempty"`
 	Text   string `json:"text"`
-}
-
-// Error is how a server refused a statement.
-type Error struct {
-	Code    string `json:"code"`            // SQLSTATE, or the number in the MySQL family
-	State   string `json:"state,omitempty"` // SQLSTATE, MySQL family, if known
-	Message string `json:"message,omitempty"`
 }
 
 // Tag is a key and a value that the application gave a statement in a comment.

@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"wirecheck/rewrite/mysql"
-	"wirecheck/rewrite/postgres"
+	"wirecheck/statement/mysql"
+	"wirecheck/statement/postgres"
 )
 
 // TestScript has SQL files, and the scenarios that they are.
 func TestScript(t *testing.T) {
-	family := mysql.New(mysql.MariaDB, "").Describe
+	family := mysql.New(mysql.MariaDB).Describe
 	for _, test := range []struct {
 		name, sql string
 		describe  Describe

@@ -10,9 +10,8 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/oracle/schedule"
-	"wirecheck/rewrite"
-	"wirecheck/rewrite/mysql"
-	"wirecheck/rewrite/postgres"
+	"wirecheck/statement/mysql"
+	"wirecheck/statement/postgres"
 )
 
 // onStage opens a stage on a private server.
@@ -22,7 +21,7 @@ func onStage(t *testing.T, name string) *Stage {
 	c.Reset = Quick
 	describe := Describe(postgres.Describe)
 	if name != "postgres" {
-		describe = mysql.New(mysql.MariaDB, rewrite.CaptureNative).Describe
+		describe = mysql.New(mysql.MariaDB).Describe
 	}
 	return NewStage(open(t, c), "1", describe)
 }

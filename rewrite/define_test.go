@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"wirecheck/rewrite"
-	"wirecheck/rewrite/mysql"
-	"wirecheck/rewrite/postgres"
+	"wirecheck/statement/mysql"
+	"wirecheck/statement/postgres"
 )
 
 // TestDefine has statements, what remains of them in a raw database, and what they say of metadata.

@@ -12,8 +12,8 @@ import (
 
 	"wirecheck/internal/testserver"
 	"wirecheck/rewrite"
-	"wirecheck/rewrite/mysql"
-	"wirecheck/rewrite/postgres"
+	"wirecheck/statement/mysql"
+	"wirecheck/statement/postgres"
 )
 
 func TestMain(m *testing.M) { testserver.Main(m) }
@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write what is described into testdata")
 // dialects are the ways to describe a script.
 var dialects = map[string]func(string) ([]rewrite.Statement, error){
 	"postgres": postgres.Describe,
-	"mysql":    mysql.New(family(), rewrite.CaptureAuto).Describe,
+	"mysql":    mysql.New(family()).Describe,
 }
 
 func family() mysql.Flavor {

@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"wirecheck/statement/pgsyntax"
+
 	"github.com/google/go-cmp/cmp"
-	pg "github.com/pganalyze/pg_query_go/v6"
 	"github.com/pingcap/tidb/pkg/parser"
 	_ "github.com/pingcap/tidb/pkg/parser/test_driver"
 	"pgregory.net/rapid"
@@ -57,7 +58,7 @@ func TestRedactSQL(t *testing.T) {
 			}
 			var err error
 			if d == PostgreSQL {
-				_, err = pg.Parse(got)
+				_, err = pgsyntax.Parse(got)
 			} else {
 				_, _, err = my.Parse(got, "", "")
 			}

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"wirecheck/rewrite"
-	dialect "wirecheck/rewrite/mysql"
-	"wirecheck/rewrite/postgres"
+	dialect "wirecheck/statement/mysql"
+	"wirecheck/statement/postgres"
 	"wirecheck/trace"
 )
 
@@ -116,7 +116,7 @@ func (t *tableFinder) find(product, sql string) ([]string, bool) {
 	}
 	read := postgres.Touches
 	if trace.DialectOf(product) == trace.MySQL {
-		read = dialect.New(dialect.Flavor(product), rewrite.CaptureNative).Touches
+		read = dialect.New(dialect.Flavor(product)).Touches
 	}
 	f := foundTables{known: true}
 	for _, touch := range read(sql, func(string) bool { return true }) {

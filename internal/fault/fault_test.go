@@ -14,8 +14,8 @@ import (
 	"wirecheck/backends/engine"
 	"wirecheck/internal/testserver"
 	"wirecheck/rewrite"
-	"wirecheck/rewrite/mysql"
-	"wirecheck/rewrite/postgres"
+	"wirecheck/statement/mysql"
+	"wirecheck/statement/postgres"
 )
 
 // world is a database and an injector in front of it.
@@ -36,7 +36,7 @@ func newWorld(t *testing.T, name string) *world {
 	} else {
 		s = testserver.MariaDB(t)
 		describe = func(sql string) ([]rewrite.Statement, error) {
-			return mysql.New(mysql.Flavor(name), rewrite.CaptureNative).Describe(sql)
+			return mysql.New(mysql.Flavor(name)).Describe(sql)
 		}
 	}
 	d, err := backends.ByName(name)

@@ -32,7 +32,7 @@ type Rule struct {
 
 // Rules are the project's.
 func Rules() []Rule {
-	core := []string{"oracle", "rewrite", "scheduler"}
+	core := []string{"oracle", "rewrite", "scheduler", "statement"}
 	judging := []string{"lab/panel"}
 	pure := append([]string{"answer", "lab/scenario", "lab/generate"}, core...)
 	return []Rule{
@@ -83,7 +83,7 @@ func Rules() []Rule {
 			Why: "a backend knows its product and nothing of what is done with it",
 		},
 		{
-			Of: []string{"trace"}, Never: []string{"proxy", "live", "oracle", "scheduler", "rewrite", "backends", "lab", "configs", "report", "internal", "cmd"},
+			Of: []string{"trace"}, Never: []string{"proxy", "live", "oracle", "scheduler", "rewrite", "statement", "backends", "lab", "configs", "report", "internal", "cmd"},
 			Why: "a trace is what others saw; it is read without servers, and what only a parser knows cmd hands to it as a function",
 		},
 		{
@@ -101,6 +101,18 @@ func Rules() []Rule {
 		{
 			Of: []string{"configs"}, Never: []string{"proxy", "live", "oracle", "scheduler", "backends", "lab", "cmd", "internal"},
 			Why: "the configuration is data; only cmd joins it with the parts",
+		},
+		{
+			Of: []string{"statement"}, Never: []string{"oracle", "scheduler", "rewrite/postgres", "rewrite/mysql"},
+			Why: "a description tells what a text says; plans are made of it, not the other way round",
+		},
+		{
+			Of: []string{""}, Except: []string{"statement/pgsyntax", "statement/postgres", "rewrite/postgres", "lab/reduce/postgres"}, Direct: []string{"github.com/pganalyze/pg_query_go/v6"},
+			Why: "who reads PostgreSQL's trees is few; only statement/pgsyntax calls the parser (its TestGate)",
+		},
+		{
+			Of: []string{""}, Except: []string{"statement/mysqlsyntax"}, Direct: []string{"github.com/pingcap/tidb/pkg/parser"},
+			Why: "TiDB's parser is called in one place, which bounds what it is given",
 		},
 		{
 			Of: []string{"report"}, Never: []string{"proxy", "live", "scheduler", "backends", "lab", "configs", "cmd"},

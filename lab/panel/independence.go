@@ -6,8 +6,8 @@ import (
 	"wirecheck/backends/engine"
 	"wirecheck/lab/scenario"
 	"wirecheck/rewrite"
-	dialect "wirecheck/rewrite/mysql"
-	"wirecheck/rewrite/postgres"
+	dialect "wirecheck/statement/mysql"
+	"wirecheck/statement/postgres"
 )
 
 // touches is what a dialect's parser says of a text.
@@ -22,7 +22,7 @@ func Independence(spec *scenario.Spec, d engine.Descriptor, level engine.Level) 
 	}
 	read := touches(postgres.Touches)
 	if d.Protocol == engine.ProtocolMySQL {
-		read = dialect.New(dialect.Flavor(d.Name), rewrite.CaptureNative).Touches
+		read = dialect.New(dialect.Flavor(d.Name)).Touches
 	}
 	tables, ok := plainTables(spec, read)
 	if !ok {

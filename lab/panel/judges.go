@@ -26,9 +26,9 @@ import (
 	"wirecheck/oracle/wss"
 	"wirecheck/product"
 	"wirecheck/rewrite"
-	"wirecheck/rewrite/mysql"
-	"wirecheck/rewrite/postgres"
-	"wirecheck/rewrite/sqlite"
+	"wirecheck/statement/mysql"
+	"wirecheck/statement/postgres"
+	"wirecheck/statement/sqlite"
 )
 
 // Judge is an oracle that looks at one execution. Most of them execute something themselves.
@@ -208,7 +208,7 @@ func Describer(d engine.Descriptor) lab.Describe {
 	case d.Embedded:
 		return lab.Remember(sqlite.Describe)
 	}
-	return lab.Remember(mysql.New(mysql.Flavor(d.Name), rewrite.CaptureNative).Describe)
+	return lab.Remember(mysql.New(mysql.Flavor(d.Name)).Describe)
 }
 
 // Definer gives the dialect's way to read what a statement defines.

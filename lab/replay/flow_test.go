@@ -7,7 +7,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/backends/engine"
-	"wirecheck/rewrite/postgres"
+	"wirecheck/statement/postgres"
 	"wirecheck/trace"
 )
 

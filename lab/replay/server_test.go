@@ -12,9 +12,8 @@ import (
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/internal/testserver"
-	"wirecheck/rewrite"
-	"wirecheck/rewrite/mysql"
-	"wirecheck/rewrite/postgres"
+	"wirecheck/statement/mysql"
+	"wirecheck/statement/postgres"
 	"wirecheck/trace"
 )
 
@@ -31,7 +30,7 @@ func eachEngine(t *testing.T, run func(t *testing.T, p *place)) {
 			describe := Describe(postgres.Describe)
 			if name == "mariadb" {
 				s = testserver.MariaDB
-				describe = mysql.New(mysql.MariaDB, rewrite.CaptureNative).Describe
+				describe = mysql.New(mysql.MariaDB).Describe
 			}
 			server := s(t)
 			d, err := backends.ByName(name)

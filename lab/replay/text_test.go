@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"wirecheck/rewrite"
-	"wirecheck/rewrite/mysql"
+	"wirecheck/statement/mysql"
 	"wirecheck/trace"
 )
 
@@ -25,7 +24,7 @@ func TestWithoutTags(t *testing.T) {
 }
 
 func TestUnqualified(t *testing.T) {
-	describe := mysql.New(mysql.MariaDB, rewrite.CaptureNative).Describe
+	describe := mysql.New(mysql.MariaDB).Describe
 	for sql, want := range map[string]string{
 		"SELECT shop.t.a FROM shop.t WHERE x = 'shop.t'": "SELECT t.a FROM t WHERE x = 'shop.t'",
 		"INSERT INTO `Shop`.`t` VALUES (1)":              "INSERT INTO `t` VALUES (1)",

@@ -7,7 +7,7 @@ import (
 
 	"wirecheck/oracle/schedule"
 	"wirecheck/oracle/schedule/scheduletest"
-	"wirecheck/rewrite/postgres"
+	"wirecheck/statement/postgres"
 )
 
 func TestTranslate(t *testing.T) {

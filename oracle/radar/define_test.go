@@ -6,9 +6,9 @@ import (
 
 	"wirecheck/lab/generate"
 	"wirecheck/rewrite"
-	"wirecheck/rewrite/mysql"
-	"wirecheck/rewrite/postgres"
-	"wirecheck/rewrite/sqlite"
+	"wirecheck/statement/mysql"
+	"wirecheck/statement/postgres"
+	"wirecheck/statement/sqlite"
 )
 
 // TestDefineGenerated reads the definitions of random databases: each is understood, and what remains has no optional metadata and

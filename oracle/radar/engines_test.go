@@ -17,8 +17,8 @@ import (
 	"wirecheck/oracle/radar"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
-	"wirecheck/rewrite/mysql"
-	"wirecheck/rewrite/postgres"
+	"wirecheck/statement/mysql"
+	"wirecheck/statement/postgres"
 )
 
 // enginesVariable names further engines to test on: "mysql tidb:2025-11". Each must be on the machine.
@@ -112,7 +112,7 @@ func (p *place) lab(t *testing.T, level engine.Level) *lab.Lab {
 func (p *place) describe() lab.Describe {
 	if p.described == nil {
 		if p.described = lab.Remember(postgres.Describe); p.family() {
-			p.described = lab.Remember(mysql.New(mysql.Flavor(p.d.Name), "").Describe)
+			p.described = lab.Remember(mysql.New(mysql.Flavor(p.d.Name)).Describe)
 		}
 	}
 	return p.described

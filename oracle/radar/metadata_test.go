@@ -4,12 +4,12 @@ import (
 	"strings"
 	"testing"
 
-	"wirecheck/rewrite/mysql"
-	"wirecheck/rewrite/postgres"
+	"wirecheck/statement/mysql"
+	"wirecheck/statement/postgres"
 )
 
 func family() Options {
-	return Options{Describe: mysql.New(mysql.MariaDB, "").Describe, Define: mysql.Define}
+	return Options{Describe: mysql.New(mysql.MariaDB).Describe, Define: mysql.Define}
 }
 
 // TestAbstract has setups and their abstract metadata; the first is figure 6 of the paper.

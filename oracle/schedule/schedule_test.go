@@ -12,14 +12,14 @@ import (
 	"wirecheck/history"
 	"wirecheck/product"
 	"wirecheck/rewrite"
-	"wirecheck/rewrite/mysql"
+	"wirecheck/statement/mysql"
 )
 
 // script makes a schedule of lines "session before>after [effect]: SQL", where states are - (idle), o (open) and f (failed).
 func script(t *testing.T, product, level string, lines ...string) *Schedule {
 	t.Helper()
 	s := &Schedule{Product: product, Level: level}
-	read := mysql.New(mysql.Flavor(mysql.MariaDB), rewrite.CaptureNative)
+	read := mysql.New(mysql.MariaDB)
 	states := map[byte]answer.State{'-': answer.Idle, 'o': answer.Open, 'f': answer.Failed}
 	for n, line := range lines {
 		head, sql, ok := strings.Cut(line, ": ")

@@ -9,7 +9,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
-	"wirecheck/rewrite/postgres"
+	"wirecheck/statement/postgres"
 )
 
 // book is a stage that writes down what it is asked to execute, and follows transactions.

@@ -10,7 +10,7 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
-	"wirecheck/rewrite/postgres"
+	"wirecheck/statement/postgres"
 )
 
 // toy is a stage whose database is one number for each name: "read NAME", "NAME := N", "NAME += N" in comments of real statements, which

@@ -16,9 +16,8 @@ import (
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle/schedule"
 	"wirecheck/oracle/troc"
-	"wirecheck/rewrite"
-	"wirecheck/rewrite/mysql"
-	"wirecheck/rewrite/postgres"
+	"wirecheck/statement/mysql"
+	"wirecheck/statement/postgres"
 )
 
 // enginesVariable names further engines to test on: "mysql tidb:2025-11". Each must be on the machine.
@@ -83,7 +82,7 @@ func (p *place) at(t *testing.T, level engine.Level) *pair {
 	t.Helper()
 	describe := lab.Describe(postgres.Describe)
 	if p.d.Name != "postgres" {
-		describe = mysql.New(mysql.Flavor(p.d.Name), rewrite.CaptureNative).Describe
+		describe = mysql.New(mysql.Flavor(p.d.Name)).Describe
 	}
 	var labs []*lab.Lab
 	for range 2 {

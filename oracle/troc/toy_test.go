@@ -12,8 +12,8 @@ import (
 	"wirecheck/answer"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
-	"wirecheck/rewrite/mysql"
-	"wirecheck/rewrite/postgres"
+	"wirecheck/statement/mysql"
+	"wirecheck/statement/postgres"
 )
 
 // toy is a stage without a server. It knows tables with the columns a and b, of which a is the key, and a few forms of statements: it
@@ -41,7 +41,7 @@ var (
 func (s *toy) describe(sql string) rewrite.Statement {
 	describe := postgres.Describe
 	if s.product != "postgres" {
-		describe = mysql.New(mysql.Flavor(s.product), rewrite.CaptureNative).Describe
+		describe = mysql.New(mysql.Flavor(s.product)).Describe
 	}
 	list, err := describe(sql)
 	if err != nil || len(list) != 1 {

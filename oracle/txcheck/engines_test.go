@@ -16,9 +16,8 @@ import (
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle/schedule"
 	"wirecheck/oracle/txcheck"
-	"wirecheck/rewrite"
-	"wirecheck/rewrite/mysql"
-	"wirecheck/rewrite/postgres"
+	"wirecheck/statement/mysql"
+	"wirecheck/statement/postgres"
 )
 
 // enginesVariable names further engines to test on, as in package backends: "mysql tidb:2025-11". Each must be on the machine.
@@ -107,7 +106,7 @@ func (p *place) describe() lab.Describe {
 		return postgres.Describe
 	}
 	flavor := map[string]mysql.Flavor{"mariadb": mysql.MariaDB, "mysql": mysql.MySQL, "tidb": mysql.TiDB}[p.engine.Name]
-	return mysql.New(flavor, rewrite.CaptureAuto).Describe
+	return mysql.New(flavor).Describe
 }
 
 // check executes a case and judges it.

@@ -9,8 +9,8 @@ import (
 	"wirecheck/answer"
 	"wirecheck/product"
 	"wirecheck/rewrite"
-	"wirecheck/rewrite/mysql"
-	"wirecheck/rewrite/postgres"
+	"wirecheck/statement/mysql"
+	"wirecheck/statement/postgres"
 )
 
 func describe(t testing.TB, product, sql string) rewrite.Statement {
@@ -18,11 +18,11 @@ func describe(t testing.TB, product, sql string) rewrite.Statement {
 	f := postgres.Describe
 	switch product {
 	case "mariadb":
-		f = mysql.New(mysql.MariaDB, rewrite.CaptureAuto).Describe
+		f = mysql.New(mysql.MariaDB).Describe
 	case "mysql":
-		f = mysql.New(mysql.MySQL, rewrite.CaptureAuto).Describe
+		f = mysql.New(mysql.MySQL).Describe
 	case "tidb":
-		f = mysql.New(mysql.TiDB, rewrite.CaptureAuto).Describe
+		f = mysql.New(mysql.TiDB).Describe
 	}
 	list, err := f(sql)
 	if err != nil || len(list) != 1 {

@@ -19,9 +19,8 @@ import (
 	"wirecheck/oracle/schedule"
 	"wirecheck/oracle/wss"
 	"wirecheck/product"
-	"wirecheck/rewrite"
-	"wirecheck/rewrite/mysql"
-	"wirecheck/rewrite/postgres"
+	"wirecheck/statement/mysql"
+	"wirecheck/statement/postgres"
 )
 
 // enginesVariable names further engines to test on, as in package backends: "mysql tidb:2025-11". Each must be on the machine.
@@ -72,7 +71,7 @@ func describer(d engine.Descriptor) lab.Describe {
 	if d.Protocol == engine.ProtocolPostgres {
 		return postgres.Describe
 	}
-	return mysql.New(mysql.Flavor(d.Name), rewrite.CaptureNative).Describe
+	return mysql.New(mysql.Flavor(d.Name)).Describe
 }
 
 // bench executes cases at one level, and judges them.

@@ -107,7 +107,7 @@ func (l *loader) row(r []string) error {
 		extra := strings.ToUpper(r[5])
 		l.columns[rel] = append(l.columns[rel], placed[rewrite.Attribute]{place, rewrite.Attribute{
 			Name: r[3], Type: r[4],
-			Hidden:    strings.Contains(extra, "INVISIBLE") || HiddenColumn(r[3]) && FlavorOf(l.cat.Version).visible(),
+			Hidden:    strings.Contains(extra, "INVISIBLE") || HiddenColumn(r[3]) && alwaysVisible(FlavorOf(l.cat.Version)),
 			Generated: strings.Contains(extra, " GENERATED") && !strings.Contains(extra, "DEFAULT_GENERATED") || strings.Contains(extra, "VIRTUAL") || strings.Contains(extra, "PERSISTENT"),
 			Auto:      strings.Contains(extra, "AUTO_INCREMENT"),
 			Touched:   strings.Contains(extra, "ON UPDATE"),

@@ -13,6 +13,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/internal/testserver"
 	"wirecheck/rewrite"
+	"wirecheck/statement/mysqlsyntax"
 )
 
 func TestMain(m *testing.M) { testserver.Main(m) }
@@ -156,11 +157,11 @@ func (p *pair) state(t testing.TB, s *side) (visible map[string][]string, rows m
 		columns, hidden := "*", ""
 		if s == p.wired && rel.Instrumented {
 			hidden = ", " + keyOf(rel) + ", wc_writers"
-			if flavor().visible() {
+			if alwaysVisible(flavor()) {
 				columns = strings.Join((&source{rel: rel}).clientColumns(), ",")
 			}
 		}
-		for _, r := range s.texts(t, "SELECT "+columns+hidden+" FROM "+quoteName(rel.Name)) {
+		for _, r := range s.texts(t, "SELECT "+columns+hidden+" FROM "+mysqlsyntax.Quote(rel.Name)) {
 			if hidden != "" {
 				n := len(r) - 2
 				rows[history.Row{Table: rel.String(), Key: r[n]}] = row{strings.Join(r[:n], "|"), r[n+1], plainName(rel, r)}

@@ -22,11 +22,11 @@ func concealRows(row [][]byte) bool {
 
 func (s *statement) concealShow(i int) func([][]byte) bool {
 	t := s.text
-	if t.is(i+1, "CREATE") && t.is(i+2, "TABLE") {
+	if t.Is(i+1, "CREATE") && t.Is(i+2, "TABLE") {
 		return concealCreate
 	}
 	for j := i + 1; j < i+4; j++ {
-		if t.is(j, "COLUMNS", "FIELDS") {
+		if t.Is(j, "COLUMNS", "FIELDS") {
 			return concealRows
 		}
 	}
@@ -36,8 +36,8 @@ func (s *statement) concealShow(i int) func([][]byte) bool {
 // concealSelect looks for queries about columns.
 func (s *statement) concealSelect() func([][]byte) bool {
 	about := strings.EqualFold(s.session.Database, "information_schema")
-	for i := range s.text.tokens {
-		if name, ok := s.text.name(i); ok && len(name) == len("information_schema") && strings.EqualFold(name, "information_schema") {
+	for i := range s.text.Tokens {
+		if name, ok := s.text.Name(i); ok && len(name) == len("information_schema") && strings.EqualFold(name, "information_schema") {
 			about = true
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/statement/mysqlsyntax"
+
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"wirecheck/history"
@@ -55,9 +57,9 @@ func (s *statement) logged(n *ast.SelectStmt, all finding, list []source, op his
 // logCondition puts the text in. first is the token SELECT.
 func (s *statement) logCondition(src *source, op history.Op, first int) bool {
 	t := s.text
-	depth := t.tokens[first].depth
+	depth := t.Tokens[first].Depth
 	end := first + 1
-	for end < len(t.tokens) && t.tokens[end].depth >= depth && !(t.tokens[end].depth == depth && t.is(end,
+	for end < len(t.Tokens) && t.Tokens[end].Depth >= depth && !(t.Tokens[end].Depth == depth && t.Is(end,
 		"GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "OFFSET", "FETCH", "PROCEDURE", "FOR", "LOCK", "INTO", "UNION", "EXCEPT", "INTERSECT", "MINUS")) {
 		end++
 	}
@@ -65,18 +67,18 @@ func (s *statement) logCondition(src *source, op history.Op, first int) bool {
 	if op == history.OpLock {
 		kind = "l"
 	}
-	where := t.find(first, depth, "WHERE")
+	where := t.Find(first, depth, "WHERE")
 	if where < 0 || where > end {
 		add := " WHERE " + captured(kind, src)
-		s.edits = append(s.edits, edit{at: t.tokens[end-1].end, add: add + " ", check: " WHERE wc_probe "})
+		s.edits = append(s.edits, edit{at: t.Tokens[end-1].End, add: add + " ", check: " WHERE wc_probe "})
 		return true
 	}
 	if where+1 >= end {
 		s.partial("WHERE is not understood")
 		return false
 	}
-	s.edits = append(s.edits, edit{at: t.tokens[where+1].start, add: "(", check: "("},
-		edit{at: t.tokens[end-1].end, add: ") AND " + captured(kind, src) + " ", check: ") AND wc_probe "})
+	s.edits = append(s.edits, edit{at: t.Tokens[where+1].Start, add: "(", check: "("},
+		edit{at: t.Tokens[end-1].End, add: ") AND " + captured(kind, src) + " ", check: ") AND wc_probe "})
 	return true
 }
 
@@ -105,8 +107,8 @@ func (s *statement) setOperation(n *ast.SetOprStmt) {
 	}
 	arms := armsOf(n.SelectList)
 	var firsts []int
-	for i := range s.text.tokens {
-		if s.text.is(i, "SELECT") {
+	for i := range s.text.Tokens {
+		if s.text.Is(i, "SELECT") {
 			firsts = append(firsts, i)
 		}
 	}
@@ -203,7 +205,7 @@ type plainVisitor struct{ other bool }
 // Enter implements ast.Visitor.
 func (v *plainVisitor) Enter(n ast.Node) (ast.Node, bool) {
 	switch n := n.(type) {
-	case *ast.ColumnNameExpr, *ast.ColumnName, *value, *param, *ast.BinaryOperationExpr, *ast.UnaryOperationExpr, *ast.ParenthesesExpr,
+	case *ast.ColumnNameExpr, *ast.ColumnName, *mysqlsyntax.Value, *mysqlsyntax.ParamMarker, *ast.BinaryOperationExpr, *ast.UnaryOperationExpr, *ast.ParenthesesExpr,
 		*ast.BetweenExpr, *ast.IsNullExpr, *ast.IsTruthExpr, *ast.RowExpr, *ast.CaseExpr, *ast.WhenClause, *ast.FuncCastExpr,
 		*ast.TimeUnitExpr, *ast.PatternRegexpExpr, *ast.PatternLikeOrIlikeExpr:
 	case *ast.PatternInExpr:

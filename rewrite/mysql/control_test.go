@@ -8,6 +8,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	"wirecheck/statement/mysqlsyntax"
 )
 
 func TestControl(t *testing.T) {
@@ -256,7 +257,7 @@ func FuzzScript(f *testing.F) {
 	cat := testCatalog(f)
 	r, visible, ordinary := New(MariaDB, rewrite.CaptureAuto), New(TiDB, rewrite.CaptureAuto), tidbCatalog(f)
 	f.Fuzz(func(t *testing.T, sql string, mode uint8) {
-		s := Session{Database: "shop", Mode: Mode(mode) & (AnsiQuotes | NoBackslashEscapes), MultiStatements: mode&4 != 0, LockingReads: mode&8 != 0, GroupConcat: 1 << 20}
+		s := Session{Database: "shop", Mode: mysqlsyntax.Mode(mode) & (mysqlsyntax.AnsiQuotes | mysqlsyntax.NoBackslashEscapes), MultiStatements: mode&4 != 0, LockingReads: mode&8 != 0, GroupConcat: 1 << 20}
 		for i, script := range []*rewrite.Script{r.script(key{sql: sql, catalog: cat, session: s}), r.Prepare(sql, cat, s), visible.Script(sql, ordinary, s)} {
 			if len(script.Plans) == 0 {
 				if script.SQL != sql {
@@ -276,12 +277,12 @@ func FuzzScript(f *testing.F) {
 				at = e.At + e.Cut
 			}
 			count := func(sql string) (n int) {
-				tokens, err := lex(sql, s.Mode)
+				text, err := mysqlsyntax.Lex(sql, s.Mode)
 				if err != nil {
 					return -1
 				}
-				for _, tok := range tokens {
-					if tok.kind == tokParam {
+				for _, tok := range text.Tokens {
+					if tok.Kind == mysqlsyntax.Param {
 						n++
 					}
 				}

@@ -14,6 +14,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/internal/testserver"
 	"wirecheck/rewrite"
+	"wirecheck/statement/mysqlsyntax"
 )
 
 // The tests with a server run against MariaDB, or against MySQL if the environment asks for it (make test-engines).
@@ -120,5 +121,5 @@ func cachingScramble(password string, salt []byte) []byte {
 
 // keyOf is SQL text for the name of a row of a table that has no other name in the statement.
 func keyOf(rel *rewrite.Relation) string {
-	return rowKey(flavor(), &source{rel: rel, ref: quoteName(rel.Name)})
+	return rowKey(flavor(), &source{rel: rel, ref: mysqlsyntax.Quote(rel.Name)})
 }

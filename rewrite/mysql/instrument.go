@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement/mysqlsyntax"
 )
 
 // writersSize is the length of wc_writers: a count, three stamps, separators.
@@ -56,7 +57,7 @@ func AddColumns(flavor Flavor, rel *rewrite.Relation) []string {
 	if len(adds) == 0 {
 		return nil
 	}
-	return []string{"ALTER TABLE " + quoteName(rel.Schema) + "." + quoteName(rel.Name) + " " + strings.Join(adds, ", ")}
+	return []string{"ALTER TABLE " + mysqlsyntax.Quote(rel.Schema) + "." + mysqlsyntax.Quote(rel.Name) + " " + strings.Join(adds, ", ")}
 }
 
 func addWriters(ifNot, invisible string) string {
@@ -70,17 +71,17 @@ func addQuietly(rel *rewrite.Relation) []string {
 	if has(rel, columnWriters) && has(rel, columnRowID) {
 		return nil
 	}
-	alter := "ALTER TABLE " + quoteName(rel.Schema) + "." + quoteName(rel.Name) + " "
+	alter := "ALTER TABLE " + mysqlsyntax.Quote(rel.Schema) + "." + mysqlsyntax.Quote(rel.Name) + " "
 	var list []string
 	if !has(rel, columnRowID) {
 		list = append(list, alter+"ADD COLUMN "+columnRowID+" BIGINT UNSIGNED NULL DEFAULT 0 INVISIBLE")
 	}
 	list = append(list, alter+"ALTER COLUMN "+columnRowID+" SET DEFAULT (UUID_SHORT())")
 	if !rel.HasTriggers {
-		fill := "UPDATE " + quoteName(rel.Schema) + "." + quoteName(rel.Name) + " SET " + columnRowID + "=UUID_SHORT()"
+		fill := "UPDATE " + mysqlsyntax.Quote(rel.Schema) + "." + mysqlsyntax.Quote(rel.Name) + " SET " + columnRowID + "=UUID_SHORT()"
 		for _, c := range rel.Columns {
 			if c.Touched {
-				fill += "," + quoteName(c.Name) + "=" + quoteName(c.Name)
+				fill += "," + mysqlsyntax.Quote(c.Name) + "=" + mysqlsyntax.Quote(c.Name)
 			}
 		}
 		list = append(list, fill+" WHERE "+columnRowID+"=0")
@@ -106,7 +107,7 @@ func RemoveColumns(flavor Flavor, rel *rewrite.Relation) []string {
 	if len(drops) == 0 {
 		return nil
 	}
-	return []string{"ALTER TABLE " + quoteName(rel.Schema) + "." + quoteName(rel.Name) + " " + strings.Join(drops, ", ")}
+	return []string{"ALTER TABLE " + mysqlsyntax.Quote(rel.Schema) + "." + mysqlsyntax.Quote(rel.Name) + " " + strings.Join(drops, ", ")}
 }
 
 func has(rel *rewrite.Relation, column string) bool {

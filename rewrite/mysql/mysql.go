@@ -33,28 +33,22 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	describe "wirecheck/statement/mysql"
+	"wirecheck/statement/mysqlsyntax"
 )
 
 // Flavor is a product of the family.
-type Flavor string
+type Flavor = describe.Flavor
 
 // The flavors.
 const (
-	MariaDB Flavor = "mariadb"
-	MySQL   Flavor = "mysql"
-	TiDB    Flavor = "tidb"
+	MariaDB = describe.MariaDB
+	MySQL   = describe.MySQL
+	TiDB    = describe.TiDB
 )
 
 // FlavorOf tells the product by its version string.
-func FlavorOf(version string) Flavor {
-	switch v := strings.ToLower(version); {
-	case strings.Contains(v, "mariadb"):
-		return MariaDB
-	case strings.Contains(v, "tidb"):
-		return TiDB
-	}
-	return MySQL
-}
+func FlavorOf(version string) Flavor { return describe.FlavorOf(version) }
 
 const (
 	columnRowID   = rewrite.ColumnRowID
@@ -71,7 +65,7 @@ const (
 type Rewriter struct {
 	flavor  Flavor
 	capture rewrite.Capture
-	parsers sync.Pool
+	parser  *mysqlsyntax.Parser
 
 	mu    sync.Mutex
 	cache map[key]*list.Element
@@ -94,9 +88,7 @@ type entry struct {
 
 // New makes a Rewriter. CaptureAuto and CaptureColumns are the same here; with CaptureNative nothing is rewritten.
 func New(flavor Flavor, capture rewrite.Capture) *Rewriter {
-	r := &Rewriter{flavor: flavor, capture: capture, cache: make(map[key]*list.Element)}
-	r.parsers.New = newParser
-	return r
+	return &Rewriter{flavor: flavor, capture: capture, parser: mysqlsyntax.NewParser(), cache: make(map[key]*list.Element)}
 }
 
 // Flavor is the product that the Rewriter is for.
@@ -177,17 +169,17 @@ func (r *Rewriter) put(e *entry) {
 
 // script analyses the whole text.
 func (r *Rewriter) script(k key) *rewrite.Script {
-	tokens, err := lex(k.sql, k.session.Mode)
-	if err != nil || k.session.Mode&Foreign != 0 && strings.Contains(k.sql, ";") {
+	t, err := mysqlsyntax.Lex(k.sql, k.session.Mode)
+	if err != nil || k.session.Mode&mysqlsyntax.Foreign != 0 && strings.Contains(k.sql, ";") {
 		return unparsed(k.sql, "the text cannot be read")
 	}
-	parts := split(&text{k.sql, tokens})
+	parts := t.Statements()
 	if len(parts) > 1 && !k.session.MultiStatements {
 		return unparsed(k.sql, "several statements where one is allowed") // the server's error
 	}
 	script := &rewrite.Script{SQL: k.sql}
 	for i, part := range parts {
-		if compound(part) {
+		if part.Compound() {
 			if i == 0 && len(parts) == 1 {
 				break
 			}
@@ -215,41 +207,6 @@ func unparsed(sql, why string) *rewrite.Script {
 		Text: sql, Verb: "other", Coverage: history.CoverageOpaque, Why: why,
 		Schema: true, Diagnostics: diagnostics(sql), Control: rewrite.Control{Verb: rewrite.ControlReset},
 	}}}
-}
-
-// split cuts the text at its semicolons; empty statements are left away.
-func split(t *text) []*text {
-	var parts []*text
-	first := 0
-	for i := 0; i <= len(t.tokens); i++ {
-		if i < len(t.tokens) && !t.is(i, ";") {
-			continue
-		}
-		if i > first {
-			parts = append(parts, &text{t.sql, t.tokens[first:i]})
-		}
-		first = i + 1
-	}
-	return parts
-}
-
-// compound reports whether the statement may have semicolons of its own, or goes on behind one.
-func compound(t *text) bool {
-	if t.is(0, "BEGIN") && t.seq(1, "NOT", "ATOMIC") || t.is(0, "IF", "LOOP", "WHILE", "REPEAT", "FOR", "CASE", "DECLARE", "END", "ELSE", "ELSEIF") {
-		return true
-	}
-	if !t.is(0, "CREATE", "ALTER") {
-		return false
-	}
-	for i := 1; i < len(t.tokens) && i < 24; i++ {
-		if t.is(i, "PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "PACKAGE") {
-			return true
-		}
-		if t.is(i, "TABLE", "VIEW", "INDEX", "DATABASE", "SCHEMA", "USER", "SEQUENCE", "(") {
-			return false
-		}
-	}
-	return false
 }
 
 // Stale reports whether a server's error says that the text we made does not fit the tables any more (they were

@@ -10,6 +10,7 @@ import (
 
 	"wirecheck/history/prose"
 	"wirecheck/rewrite"
+	"wirecheck/statement/mysqlsyntax"
 )
 
 // People know a row by its primary key, so the hidden column of a read and each entry of the log end with it: the values
@@ -45,7 +46,7 @@ func nameParts(src *source) (columns, literals, values []string) {
 		if a == nil {
 			return nil, nil, nil
 		}
-		ref := src.ref + "." + quoteName(a.Name)
+		ref := src.ref + "." + mysqlsyntax.Quote(a.Name)
 		literal := ""
 		switch typeName(a.Type) {
 		case "tinyint", "smallint", "mediumint", "int", "integer", "bigint", "decimal", "numeric", "float", "double", "real",

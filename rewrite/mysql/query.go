@@ -10,6 +10,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	"wirecheck/statement/mysqlsyntax"
 )
 
 // groupEntry is the most that one row takes in the column that GROUP_CONCAT makes: row id, space, writers, separator;
@@ -149,9 +150,9 @@ func (s *statement) readable(n *ast.SelectStmt, all finding, list []source) {
 		return
 	}
 	space := ""
-	if s.r.flavor == MySQL && s.session.Mode&IgnoreSpace != 0 {
+	if s.r.flavor == MySQL && s.session.Mode&mysqlsyntax.IgnoreSpace != 0 {
 		// There the name of the last column has the space behind it, if it ends with a word (9.7.4).
-		at, space = s.text.fromBehind(at), " "
+		at, space = fromBehind(s.text, at), " "
 	}
 	var add strings.Builder
 	tables := make([]told, len(seen))
@@ -224,7 +225,7 @@ func indexed(list []ast.ExprNode, sources []source) bool {
 		}
 		c, ok := e.(*ast.ColumnNameExpr)
 		return ok && slices.ContainsFunc(sources, func(src source) bool {
-			in := func(ix []string) bool { return containsFold(ix, c.Name.Name.O) }
+			in := func(ix []string) bool { return mysqlsyntax.ContainsName(ix, c.Name.Name.O) }
 			return src.rel == nil || in(src.rel.Key) || slices.ContainsFunc(src.rel.Indexes, in)
 		})
 	})
@@ -302,7 +303,7 @@ func decodeReads(tables []told, op history.Op, grouped bool, limit int) func([]h
 // selectListEnd gives the offset behind the select list of the statement's outermost SELECT; -1 if it is not certain.
 func (s *statement) selectListEnd() int {
 	if i := s.outerSelect(); i >= 0 {
-		return s.text.listEnd(i)
+		return listEnd(s.text, i)
 	}
 	return -1
 }
@@ -310,12 +311,12 @@ func (s *statement) selectListEnd() int {
 // outerSelect gives the token SELECT of the statement's outermost query, or -1.
 func (s *statement) outerSelect() int {
 	t := s.text
-	for i := range t.tokens {
-		if !t.is(i, "SELECT") {
+	for i := range t.Tokens {
+		if !t.Is(i, "SELECT") {
 			continue
 		}
 		// With WITH, the bodies stand in parentheses; without, the first SELECT is the outermost.
-		if t.is(0, "WITH") && t.tokens[i].depth != t.tokens[0].depth {
+		if t.Is(0, "WITH") && t.Tokens[i].Depth != t.Tokens[0].Depth {
 			continue
 		}
 		return i
@@ -324,19 +325,19 @@ func (s *statement) outerSelect() int {
 }
 
 // listEnd gives the offset behind the select list of the SELECT at token i that has a FROM clause.
-func (t *text) listEnd(i int) int {
-	from := t.find(i+1, t.tokens[i].depth, "FROM")
+func listEnd(t *mysqlsyntax.Text, i int) int {
+	from := t.Find(i+1, t.Tokens[i].Depth, "FROM")
 	if from < i+2 {
 		return -1
 	}
-	return t.tokens[from-1].end
+	return t.Tokens[from-1].End
 }
 
 // fromBehind gives the offset of the first token at or behind offset at.
-func (t *text) fromBehind(at int) int {
-	for _, tok := range t.tokens {
-		if tok.start >= at {
-			return tok.start
+func fromBehind(t *mysqlsyntax.Text, at int) int {
+	for _, tok := range t.Tokens {
+		if tok.Start >= at {
+			return tok.Start
 		}
 	}
 	return at
@@ -373,12 +374,14 @@ func (s *statement) keyCovered(n *ast.SelectStmt, all finding, list []source, sr
 		return false
 	}
 	in := func(columns []string) bool {
-		return !slices.ContainsFunc(columns, func(c string) bool { return !containsFold(key, c) })
+		return !slices.ContainsFunc(columns, func(c string) bool { return !mysqlsyntax.ContainsName(key, c) })
 	}
 	if all.wildcard && !in(src.visible()) {
 		return false
 	}
-	return !slices.ContainsFunc(all.columns, func(c *ast.ColumnName) bool { return s.owns(c, list, src, all.sub) && !containsFold(key, c.Name.O) })
+	return !slices.ContainsFunc(all.columns, func(c *ast.ColumnName) bool {
+		return s.owns(c, list, src, all.sub) && !mysqlsyntax.ContainsName(key, c.Name.O)
+	})
 }
 
 // boundsKey reports whether the condition certainly compares the first column of the primary key with values.
@@ -435,7 +438,7 @@ func (s *statement) orderless(n *ast.SelectStmt, all finding, list []source, src
 			ordered = append(ordered, c.Name.Name.L)
 		}
 	}
-	return !slices.ContainsFunc(src.rel.Key, func(c string) bool { return !containsFold(ordered, c) })
+	return !slices.ContainsFunc(src.rel.Key, func(c string) bool { return !mysqlsyntax.ContainsName(ordered, c) })
 }
 
 // exactNumber reports whether sums of a column are the same in any order.
@@ -453,15 +456,13 @@ func exactNumber(c *rewrite.Attribute) bool {
 // holds reports whether one secondary index, with the primary key that each has, holds the columns.
 func (s *statement) holds(src *source, used []string) bool {
 	for _, ix := range src.rel.Indexes {
-		if !slices.ContainsFunc(used, func(c string) bool { return !containsFold(ix, c) && !containsFold(src.rel.Key, c) }) {
+		if !slices.ContainsFunc(used, func(c string) bool {
+			return !mysqlsyntax.ContainsName(ix, c) && !mysqlsyntax.ContainsName(src.rel.Key, c)
+		}) {
 			return true
 		}
 	}
 	return false
-}
-
-func containsFold(list []string, s string) bool {
-	return slices.ContainsFunc(list, func(t string) bool { return strings.EqualFold(s, t) })
 }
 
 func (src *source) visible() []string {
@@ -540,7 +541,7 @@ func (s *statement) point(where ast.ExprNode, list []source, src *source, keys [
 		look(where)
 	}
 	return slices.ContainsFunc(keys, func(k []string) bool {
-		return len(k) > 0 && !slices.ContainsFunc(k, func(c string) bool { return !containsFold(fixed, c) })
+		return len(k) > 0 && !slices.ContainsFunc(k, func(c string) bool { return !mysqlsyntax.ContainsName(fixed, c) })
 	})
 }
 

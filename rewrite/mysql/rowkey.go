@@ -1,6 +1,8 @@
 package mysql
 
-import "strings"
+import (
+	"strings"
+)
 
 // MySQL fills an invisible column less reliably than MariaDB does (measured on 9.7.4): ADD COLUMN refuses a default that
 // differs from row to row (error 1674), though ALTER COLUMN ... SET DEFAULT takes it for rows to come; and an INSERT

@@ -12,6 +12,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/internal/testserver"
 	"wirecheck/rewrite"
+	"wirecheck/statement/mysqlsyntax"
 )
 
 // The client's statements answer alike with CLIENT_FOUND_ROWS and under other modes.
@@ -150,11 +151,11 @@ func TestAddAndRemoveColumns(t *testing.T) {
 		p.wired.exec(t, sql)
 	}
 	for _, rel := range slices.Clone(p.tables) {
-		show := "SHOW CREATE TABLE " + quoteName(rel.Name)
+		show := "SHOW CREATE TABLE " + mysqlsyntax.Quote(rel.Name)
 		want := p.plain.texts(t, show)[0]
 		rows := func(s *side) []string {
 			var list []string
-			for _, r := range s.texts(t, "SELECT * FROM "+quoteName(rel.Name)) {
+			for _, r := range s.texts(t, "SELECT * FROM "+mysqlsyntax.Quote(rel.Name)) {
 				list = append(list, strings.Join(r, "|"))
 			}
 			return list
@@ -265,24 +266,24 @@ func TestSessionFacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Facts{Version: f.Version, Flavor: flavor(), Level: "read committed", Session: Session{Mode: AnsiQuotes | NoBackslashEscapes, GroupConcat: 5000}}
+	want := Facts{Version: f.Version, Flavor: flavor(), Level: "read committed", Session: Session{Mode: mysqlsyntax.AnsiQuotes | mysqlsyntax.NoBackslashEscapes, GroupConcat: 5000}}
 	if f != want {
 		t.Errorf("got %+v, want %+v", f, want)
 	}
 	s.exec(t, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
 	if flavor() == MySQL {
 		s.exec(t, "SET sql_mode='', character_set_client='gbk'")
-		if f, err = DecodeSession(s.texts(t, SessionQuery())); err != nil || f.Level != "repeatable read" || f.Session.Mode != Foreign {
+		if f, err = DecodeSession(s.texts(t, SessionQuery())); err != nil || f.Level != "repeatable read" || f.Session.Mode != mysqlsyntax.Foreign {
 			t.Errorf("got %+v, %v", f, err)
 		}
 		return
 	}
 	s.exec(t, "SET innodb_snapshot_isolation=ON, sql_mode='ORACLE'")
-	if f, err = DecodeSession(s.texts(t, SessionQuery())); err != nil || f.Level != "snapshot" || f.Session.Mode&Foreign == 0 {
+	if f, err = DecodeSession(s.texts(t, SessionQuery())); err != nil || f.Level != "snapshot" || f.Session.Mode&mysqlsyntax.Foreign == 0 {
 		t.Errorf("got %+v, %v", f, err)
 	}
 	s.exec(t, "SET sql_mode='', collation_connection='ucs2_bin'")
-	if f, err = DecodeSession(s.texts(t, SessionQuery())); err != nil || f.Session.Mode&Foreign == 0 {
+	if f, err = DecodeSession(s.texts(t, SessionQuery())); err != nil || f.Session.Mode&mysqlsyntax.Foreign == 0 {
 		t.Errorf("got %+v, %v", f, err)
 	}
 }

@@ -5,30 +5,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-)
 
-// Mode is the part of sql_mode and of the character sets that changes how text is read or evaluated.
-type Mode uint16
-
-// The modes that matter here.
-const (
-	AnsiQuotes Mode = 1 << iota
-	NoBackslashEscapes
-	PipesAsConcat
-	IgnoreSpace
-	HighNotPrecedence
-	// Simultaneous is MariaDB's SIMULTANEOUS_ASSIGNMENT: SET lists are not evaluated from left to right.
-	Simultaneous
-	// Foreign says that the text cannot be read byte by byte (gbk, sjis, ...), that texts made here would be changed by
-	// the character sets (ucs2, utf16, utf32), that the grammar is another one (sql_mode ORACLE, MSSQL), or that the binary log would
-	// warn of our functions (binlog_format=STATEMENT): nothing is rewritten.
-	Foreign
+	describe "wirecheck/statement/mysql"
+	"wirecheck/statement/mysqlsyntax"
 )
 
 // Session is what the rewriting of a statement depends on besides its text and the catalog. It is comparable.
 type Session struct {
 	Database        string // the default database; empty if there is none
-	Mode            Mode
+	Mode            mysqlsyntax.Mode
 	MultiStatements bool // the client may send several statements in one text
 	// LockingReads says that a plain SELECT locks what it reads: the level is SERIALIZABLE, and a transaction is open or
 	// autocommit is off (InnoDB: then it is LOCK IN SHARE MODE).
@@ -92,7 +77,7 @@ func DecodeSession(rows [][]string) (Facts, error) {
 	if level == "" {
 		level = v["tx_isolation"]
 	}
-	f.Level = levelOf(level)
+	f.Level = describe.Level(level)
 	if f.Level == "" {
 		return Facts{}, fmt.Errorf("isolation level %q is not known", level)
 	}
@@ -108,12 +93,12 @@ func DecodeSession(rows [][]string) (Facts, error) {
 	}
 	f.Session.Mode = modeOf(v["sql_mode"])
 	for _, cs := range []string{v["character_set_client"], v["character_set_connection"], v["character_set_results"]} {
-		if !plainCharset(cs) {
-			f.Session.Mode |= Foreign
+		if !mysqlsyntax.PlainCharset(cs) {
+			f.Session.Mode |= mysqlsyntax.Foreign
 		}
 	}
 	if on(v["log_bin"]) && strings.EqualFold(v["binlog_format"], "STATEMENT") {
-		f.Session.Mode |= Foreign
+		f.Session.Mode |= mysqlsyntax.Foreign
 	}
 	n, err := strconv.ParseUint(v["group_concat_max_len"], 10, 64)
 	if err != nil {
@@ -125,44 +110,25 @@ func DecodeSession(rows [][]string) (Facts, error) {
 
 func on(s string) bool { return s == "1" || strings.EqualFold(s, "ON") }
 
-// levelOf gives the name that history.Event.Level has for a level; empty if it is none.
-func levelOf(s string) string {
-	s = strings.ToLower(strings.ReplaceAll(s, "-", " "))
-	switch s {
-	case "read uncommitted", "read committed", "repeatable read", "serializable":
-		return s
-	}
-	return ""
-}
-
-func modeOf(s string) Mode {
-	var m Mode
+func modeOf(s string) mysqlsyntax.Mode {
+	var m mysqlsyntax.Mode
 	for name := range strings.SplitSeq(strings.ToUpper(s), ",") {
 		switch name {
 		case "ANSI_QUOTES", "ANSI":
-			m |= AnsiQuotes
+			m |= mysqlsyntax.AnsiQuotes
 		case "NO_BACKSLASH_ESCAPES":
-			m |= NoBackslashEscapes
+			m |= mysqlsyntax.NoBackslashEscapes
 		case "PIPES_AS_CONCAT":
-			m |= PipesAsConcat
+			m |= mysqlsyntax.PipesAsConcat
 		case "IGNORE_SPACE":
-			m |= IgnoreSpace
+			m |= mysqlsyntax.IgnoreSpace
 		case "HIGH_NOT_PRECEDENCE":
-			m |= HighNotPrecedence
+			m |= mysqlsyntax.HighNotPrecedence
 		case "SIMULTANEOUS_ASSIGNMENT":
-			m |= Simultaneous
+			m |= mysqlsyntax.Simultaneous
 		case "ORACLE", "MSSQL", "DB2", "POSTGRESQL", "MAXDB":
-			m |= Foreign
+			m |= mysqlsyntax.Foreign
 		}
 	}
 	return m
-}
-
-// plainCharset reports whether ASCII characters are single bytes in the character set and no part of other characters.
-func plainCharset(s string) bool {
-	switch strings.ToLower(s) {
-	case "big5", "cp932", "sjis", "gbk", "gb18030", "gb2312", "euckr", "ucs2", "utf16", "utf16le", "utf32", "filename", "swe7":
-		return false
-	}
-	return true
 }

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement/mysqlsyntax"
 )
 
 // Clients of the text protocol write values into the text, so that hardly any text comes twice. Texts that differ only in
@@ -37,20 +38,21 @@ type mold struct {
 
 // shape replaces the plain literals of a text by marks. ok is false if there are none, or if the text is not one
 // statement of those whose plans may be shared.
-func shape(sql string, mode Mode) (m mold, ok bool) {
-	if mode&Foreign != 0 || !shareable(sql) || strings.ContainsAny(sql, "\x00\x01\x02\x03") {
+func shape(sql string, mode mysqlsyntax.Mode) (m mold, ok bool) {
+	if mode&mysqlsyntax.Foreign != 0 || !shareable(sql) || strings.ContainsAny(sql, "\x00\x01\x02\x03") {
 		return m, false
 	}
-	tokens, err := lex(sql, mode)
-	if err != nil || len(tokens) == 0 {
+	t, err := mysqlsyntax.Lex(sql, mode)
+	if err != nil || len(t.Tokens) == 0 {
 		return m, false
 	}
-	if last := len(tokens) - 1; sql[tokens[last].start] == ';' {
-		tokens = tokens[:last]
+	if last := len(t.Tokens) - 1; sql[t.Tokens[last].Start] == ';' {
+		t.Tokens = t.Tokens[:last]
 	}
-	s := shaper{text: text{sql, tokens}, out: make([]byte, 0, len(sql))}
+	tokens := t.Tokens
+	s := shaper{text: *t, out: make([]byte, 0, len(sql))}
 	for i := range tokens {
-		if tokens[i].executable || sql[tokens[i].start] == ';' {
+		if tokens[i].Executable || sql[tokens[i].Start] == ';' {
 			return m, false
 		}
 		s.token(i)
@@ -58,7 +60,7 @@ func shape(sql string, mode Mode) (m mold, ok bool) {
 	if len(s.lits) == 0 {
 		return m, false
 	}
-	return mold{string(append(s.out, sql[s.copied:]...)), s.lits, tokens[0].start, tokens[len(tokens)-1].end}, true
+	return mold{string(append(s.out, sql[s.copied:]...)), s.lits, tokens[0].Start, tokens[len(tokens)-1].End}, true
 }
 
 // shareable reports whether a text begins like a statement that reads or writes rows. Only their plans are shared: SET
@@ -70,7 +72,7 @@ func shareable(sql string) bool {
 }
 
 type shaper struct {
-	text   text
+	text   mysqlsyntax.Text
 	out    []byte
 	copied int // how much of the text is in out
 	lits   []literal
@@ -78,10 +80,10 @@ type shaper struct {
 }
 
 func (s *shaper) token(i int) {
-	tok := &s.text.tokens[i]
-	switch tok.kind {
-	case tokSymbol:
-		switch s.text.sql[tok.start] {
+	tok := &s.text.Tokens[i]
+	switch tok.Kind {
+	case mysqlsyntax.Symbol:
+		switch s.text.SQL[tok.Start] {
 		case '(':
 			s.parens = append(s.parens, s.within() && s.opens(i))
 		case ')':
@@ -89,14 +91,14 @@ func (s *shaper) token(i int) {
 				s.parens = s.parens[:n-1]
 			}
 		}
-	case tokNumber, tokString:
-		mark := plain(s.text.at(i), tok.kind)
+	case mysqlsyntax.Number, mysqlsyntax.String:
+		mark := plain(s.text.At(i), tok.Kind)
 		if mark == 0 || !s.within() || !s.follows(i) {
 			return
 		}
-		s.out = append(append(s.out, s.text.sql[s.copied:tok.start]...), mark)
-		s.copied = tok.end
-		s.lits = append(s.lits, literal{tok.start, tok.end})
+		s.out = append(append(s.out, s.text.SQL[s.copied:tok.Start]...), mark)
+		s.copied = tok.End
+		s.lits = append(s.lits, literal{tok.Start, tok.End})
 	}
 }
 
@@ -107,28 +109,28 @@ func (s *shaper) within() bool { return len(s.parens) == 0 || s.parens[len(s.par
 func (s *shaper) opens(i int) bool {
 	t := &s.text
 	return i == 0 || s.operator(i-1) ||
-		t.is(i-1, "(", "IN", "VALUES", "VALUE", "WHERE", "AND", "OR", "NOT", "ON", "HAVING", "SELECT", "BETWEEN", "WHEN", "THEN", "ELSE", "UNION", "ALL")
+		t.Is(i-1, "(", "IN", "VALUES", "VALUE", "WHERE", "AND", "OR", "NOT", "ON", "HAVING", "SELECT", "BETWEEN", "WHEN", "THEN", "ELSE", "UNION", "ALL")
 }
 
 // follows reports whether token i stands where a value may stand, and only as a value.
 func (s *shaper) follows(i int) bool {
 	return i > 0 && (s.operator(i-1) ||
-		s.text.is(i-1, "(", "SELECT", "WHERE", "AND", "OR", "BETWEEN", "LIKE", "LIMIT", "OFFSET", "WHEN", "THEN", "ELSE", "HAVING"))
+		s.text.Is(i-1, "(", "SELECT", "WHERE", "AND", "OR", "BETWEEN", "LIKE", "LIMIT", "OFFSET", "WHEN", "THEN", "ELSE", "HAVING"))
 }
 
 // operator reports whether token i ends an operator or is a comma. That of JSON paths is none.
 func (s *shaper) operator(i int) bool {
 	t := &s.text
-	if t.is(i, ">") && t.is(i-1, "-", ">") {
+	if t.Is(i, ">") && t.Is(i-1, "-", ">") {
 		return false
 	}
-	return t.is(i, "=", "<", ">", ",", "+", "-", "*", "/")
+	return t.Is(i, "=", "<", ">", ",", "+", "-", "*", "/")
 }
 
 // plain gives the mark of a literal that is of the simplest form: a number that fits the parser's integers, a decimal
 // number, a string without quotes, escapes, and characters that are not certain; 0 for all others.
-func plain(lit string, kind tokenKind) byte {
-	if kind == tokNumber {
+func plain(lit string, kind mysqlsyntax.Kind) byte {
+	if kind == mysqlsyntax.Number {
 		whole, fraction, decimal := strings.Cut(lit, ".")
 		switch {
 		case len(lit) > 18 || !digits(whole) || decimal && !digits(fraction):

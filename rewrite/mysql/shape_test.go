@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement/mysqlsyntax"
 )
 
 // TestShape: what is a plain literal, and beside it what is none.
@@ -16,7 +17,7 @@ func TestShape(t *testing.T) {
 	show := strings.NewReplacer("\x01", "#", "\x02", "#.#", "\x03", "'#'")
 	for _, test := range []struct {
 		sql, want string // empty: it has no shape
-		mode      Mode
+		mode      mysqlsyntax.Mode
 	}{
 		{"SELECT c FROM t WHERE id = 5", "SELECT c FROM t WHERE id = #", 0},
 		{"SELECT c FROM t WHERE id=5;", "SELECT c FROM t WHERE id=#;", 0},
@@ -35,11 +36,11 @@ func TestShape(t *testing.T) {
 		// not what other characters may change
 		{"SELECT c FROM t WHERE a = 'x\\'y' OR b = 2", "SELECT c FROM t WHERE a = 'x\\'y' OR b = #", 0},
 		{"SELECT c FROM t WHERE a = 'x''y' OR b = 2", "SELECT c FROM t WHERE a = 'x''y' OR b = #", 0},
-		{"SELECT c FROM t WHERE a = 'x\\' OR b = 2", "SELECT c FROM t WHERE a = 'x\\' OR b = #", NoBackslashEscapes},
+		{"SELECT c FROM t WHERE a = 'x\\' OR b = 2", "SELECT c FROM t WHERE a = 'x\\' OR b = #", mysqlsyntax.NoBackslashEscapes},
 		{"SELECT c FROM t WHERE a = '\xff' OR b = 2", "SELECT c FROM t WHERE a = '\xff' OR b = #", 0},
 		{"SELECT c FROM t WHERE a = 'é' OR b = 2", "SELECT c FROM t WHERE a = '#' OR b = #", 0},
 		{"SELECT c FROM t WHERE a = 'a<=>b' OR b = 2", "SELECT c FROM t WHERE a = 'a<=>b' OR b = #", 0},
-		{`SELECT "a" FROM t WHERE b = 2`, `SELECT "a" FROM t WHERE b = #`, AnsiQuotes},
+		{`SELECT "a" FROM t WHERE b = 2`, `SELECT "a" FROM t WHERE b = #`, mysqlsyntax.AnsiQuotes},
 		// not what means something where it stands
 		{"SELECT c FROM t WHERE a = _utf8'x'", "", 0},
 		{"SELECT c FROM t WHERE a = _utf8 'x'", "", 0},
@@ -67,7 +68,7 @@ func TestShape(t *testing.T) {
 		{"SET tx_isolation = 'serializable'", "", 0},
 		{"CALL p(5)", "", 0},
 		{"SELECT 1; SELECT 2", "", 0},
-		{"SELECT c FROM t WHERE id = 5", "", Foreign},
+		{"SELECT c FROM t WHERE id = 5", "", mysqlsyntax.Foreign},
 		{"SELECT c FROM t WHERE a = 'open", "", 0},
 		{"SELECT c FROM t WHERE a = 5 \x01", "", 0},
 	} {
@@ -105,14 +106,14 @@ var literals = []string{
 }
 
 // mutant puts other literals in the places of some of a text's.
-func mutant(rnd *rand.Rand, sql string, mode Mode) string {
-	tokens, err := lex(sql, mode)
+func mutant(rnd *rand.Rand, sql string, mode mysqlsyntax.Mode) string {
+	text, err := mysqlsyntax.Lex(sql, mode)
 	if err != nil {
 		return sql
 	}
-	for _, tok := range slices.Backward(tokens) {
-		if (tok.kind == tokNumber || tok.kind == tokString) && rnd.IntN(3) > 0 {
-			sql = sql[:tok.start] + literals[rnd.IntN(len(literals))] + sql[tok.end:]
+	for _, tok := range slices.Backward(text.Tokens) {
+		if (tok.Kind == mysqlsyntax.Number || tok.Kind == mysqlsyntax.String) && rnd.IntN(3) > 0 {
+			sql = sql[:tok.Start] + literals[rnd.IntN(len(literals))] + sql[tok.End:]
 		}
 	}
 	return sql
@@ -133,7 +134,7 @@ func TestShapedPlansAreParsedPlans(t *testing.T) {
 		all = append(all, form{sql: extra})
 	}
 	shared, total := 0, 0
-	for _, mode := range []Mode{0, AnsiQuotes, NoBackslashEscapes, PipesAsConcat | IgnoreSpace | HighNotPrecedence} {
+	for _, mode := range []mysqlsyntax.Mode{0, mysqlsyntax.AnsiQuotes, mysqlsyntax.NoBackslashEscapes, mysqlsyntax.PipesAsConcat | mysqlsyntax.IgnoreSpace | mysqlsyntax.HighNotPrecedence} {
 		s := Session{Database: "shop", Mode: mode, MultiStatements: true, GroupConcat: 1 << 20}
 		r := New(MariaDB, rewrite.CaptureAuto)
 		for range 12 {
@@ -202,7 +203,7 @@ func FuzzShapes(f *testing.F) {
 	}
 	cat := testCatalog(f)
 	f.Fuzz(func(t *testing.T, sql string, seed uint64, mode uint8) {
-		s := Session{Database: "shop", Mode: Mode(mode) & (AnsiQuotes | NoBackslashEscapes), GroupConcat: 1 << 20}
+		s := Session{Database: "shop", Mode: mysqlsyntax.Mode(mode) & (mysqlsyntax.AnsiQuotes | mysqlsyntax.NoBackslashEscapes), GroupConcat: 1 << 20}
 		r := New(MariaDB, rewrite.CaptureAuto)
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		for range 4 {

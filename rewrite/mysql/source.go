@@ -7,6 +7,7 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement/mysqlsyntax"
 )
 
 // source is one item of a FROM clause.
@@ -29,8 +30,6 @@ func (src *source) version(named bool) string {
 	}
 	return "CONCAT(" + src.key + ",' '," + src.ref + "." + columnWriters + name + ")"
 }
-
-func quoteName(s string) string { return "`" + strings.ReplaceAll(s, "`", "``") + "`" }
 
 // resolve finds the relation that a name means; why is set if it cannot be rewritten.
 func (s *statement) resolve(schema, name string) (rel *rewrite.Relation, why string) {
@@ -114,9 +113,9 @@ func (s *statement) source(n *ast.TableName, alias string, ctes []string) source
 	if n.AsOf != nil || n.TableSample != nil {
 		src.why = "a sample or an old state of a table"
 	}
-	src.ref = quoteName(src.alias)
+	src.ref = mysqlsyntax.Quote(src.alias)
 	if alias == "" && n.Schema.O != "" {
-		src.ref = quoteName(n.Schema.O) + "." + src.ref
+		src.ref = mysqlsyntax.Quote(n.Schema.O) + "." + src.ref
 	}
 	src.key = rowKey(s.r.flavor, &src)
 	return src

@@ -7,12 +7,14 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	describe "wirecheck/statement/mysql"
+	"wirecheck/statement/mysqlsyntax"
 )
 
 // statement is one statement under analysis.
 type statement struct {
 	r        *Rewriter
-	text     *text
+	text     *mysqlsyntax.Text
 	catalog  *rewrite.Catalog
 	session  Session
 	several  bool // one of several in its request
@@ -39,39 +41,34 @@ type edit struct {
 // analyse fills the plan.
 func (s *statement) analyse() {
 	t := s.text
-	first, last := t.tokens[0], t.tokens[len(t.tokens)-1]
-	s.base = first.start
-	s.plan.Text = t.sql[first.start:last.end]
+	first, last := t.Tokens[0], t.Tokens[len(t.Tokens)-1]
+	s.base = first.Start
+	s.plan.Text = t.SQL[first.Start:last.End]
 	s.plan.Diagnostics = diagnosticsIn(t)
 	i := 0
-	for t.is(i, "(") {
+	for t.Is(i, "(") {
 		i++
 	}
-	s.plan.Verb = "other"
-	if s.control(i) {
-		s.veilView()
-		return
+	e, known := describe.EffectOf(t, i, s.r.flavor)
+	s.plan.Verb, s.plan.Control, s.plan.Schema = e.Verb, e.Control, e.Schema
+	if e.Temporary != "" {
+		s.plan.Temporary = s.qualify(e.TemporarySchema, e.Temporary)
 	}
 	switch {
-	case t.is(i, "SELECT", "WITH", "TABLE", "VALUES"):
-		s.plan.Verb = "select"
-		s.plan.Conceal = s.concealSelect()
-	case t.is(i, "INSERT"):
-		s.plan.Verb = "insert"
-	case t.is(i, "REPLACE"):
-		s.plan.Verb = "replace"
-	case t.is(i, "UPDATE"):
-		s.plan.Verb = "update"
-	case t.is(i, "DELETE"):
-		s.plan.Verb = "delete"
-	case t.is(i, "DO"):
+	case known:
+		s.utility(i)
+		s.veilView()
+		return
+	case t.Is(i, "DO"):
 		if s.mayReadTables() {
 			s.opaque("it may read tables")
 		}
 		return
-	default:
+	case e.Verb == "other":
 		s.opaque("not analysed")
 		return
+	case e.Verb == "select":
+		s.plan.Conceal = s.concealSelect()
 	}
 	s.dml()
 }
@@ -97,11 +94,11 @@ func (s *statement) partial(why string) {
 
 // mayReadTables reports whether an expression statement (SET, DO) contains a query or a call of a stored function.
 func (s *statement) mayReadTables() bool {
-	for i := range s.text.tokens {
-		if s.text.is(i, "SELECT", "TABLE") {
+	for i := range s.text.Tokens {
+		if s.text.Is(i, "SELECT", "TABLE") {
 			return true
 		}
-		if name, ok := s.text.name(i); ok && s.text.is(i+1, "(") && s.stored(name) {
+		if name, ok := s.text.Name(i); ok && s.text.Is(i+1, "(") && s.stored(name) {
 			return true
 		}
 	}
@@ -114,13 +111,13 @@ func (s *statement) stored(function string) bool {
 
 // dml parses the statement and hands it to the file of its kind.
 func (s *statement) dml() {
-	for i, tok := range s.text.tokens {
-		if tok.executable {
+	for i, tok := range s.text.Tokens {
+		if tok.Executable {
 			s.opaque("a comment for certain versions of the server")
 			return
 		}
-		if name, ok := s.text.name(i); ok && (strings.EqualFold(name, columnRowID) || strings.EqualFold(name, columnWriters)) ||
-			tok.kind == tokVar && len(s.text.at(i)) > 4 && strings.EqualFold(s.text.at(i)[:4], "@wc_") {
+		if name, ok := s.text.Name(i); ok && (strings.EqualFold(name, columnRowID) || strings.EqualFold(name, columnWriters)) ||
+			tok.Kind == mysqlsyntax.Variable && len(s.text.At(i)) > 4 && strings.EqualFold(s.text.At(i)[:4], "@wc_") {
 			s.opaque("it names the hidden columns")
 			return
 		}
@@ -129,20 +126,24 @@ func (s *statement) dml() {
 		s.opaque("the catalog is not known")
 		return
 	}
-	if s.r.capture == rewrite.CaptureNative || s.session.Mode&Foreign != 0 {
+	if s.r.capture == rewrite.CaptureNative || s.session.Mode&mysqlsyntax.Foreign != 0 {
 		s.opaque("this session cannot be instrumented")
 		return
 	}
-	sql, ok := s.shim()
-	if !ok {
+	sql, returning, why := describe.Parsable(s.text, s.plan.Verb, s.r.flavor)
+	if why != "" {
+		s.opaque(why)
 		return
 	}
-	node, err := s.r.parse(sql, s.session.Mode)
+	if returning {
+		s.partial("RETURNING is left to the client")
+	}
+	node, err := s.r.parser.Parse(sql, s.session.Mode)
 	if err != nil {
 		s.opaque("the parser does not know it")
 		return
 	}
-	if s.r.flavor.visible() && !s.veil(node) {
+	if alwaysVisible(s.r.flavor) && !s.veil(node) {
 		s.opaque(showing)
 		return
 	}
@@ -183,7 +184,7 @@ func (s *statement) finish(parsed string) {
 		whole[i] = rewrite.Edit{At: e.at, Cut: e.cut, Add: stampVariable.Replace(e.add)}
 		marked[i] = rewrite.Edit{At: e.at, Cut: e.cut, Add: stampLiteral.Replace(e.add)}
 	}
-	again, err := s.r.parse(rewrite.Apply(parsed, s.checks(s.edits)), s.session.Mode)
+	again, err := s.r.parser.Parse(rewrite.Apply(parsed, s.checks(s.edits)), s.session.Mode)
 	if err != nil || !s.agrees(again) {
 		s.opaque("the places to put text in are not certain")
 		s.putVeil(parsed)
@@ -199,37 +200,4 @@ func (s *statement) finish(parsed string) {
 	if len(s.why) > 0 {
 		p.Coverage, p.Why = history.CoverageApproximate, strings.Join(s.why, "; ")
 	}
-}
-
-// shim gives the text to parse: what the parser does not know, but what does not matter to us, is blanked out.
-func (s *statement) shim() (string, bool) {
-	t := s.text
-	sql := s.plan.Text
-	depth := t.tokens[0].depth
-	blank := func(from, to int) {
-		sql = sql[:from-s.base] + strings.Repeat(" ", to-from) + sql[to-s.base:]
-	}
-	end := t.tokens[len(t.tokens)-1].end
-	if s.r.flavor == TiDB && s.plan.Verb != "select" {
-		return sql, true // the parser is its own
-	}
-	switch s.plan.Verb {
-	case "select":
-		for i := range t.tokens {
-			if t.is(i, "INTO") {
-				s.opaque("its result goes to variables or a file")
-				return "", false
-			}
-		}
-		// LOCK IN SHARE MODE NOWAIT | SKIP LOCKED | WAIT n (MariaDB)
-		if i := t.find(0, depth, "LOCK"); s.r.flavor != TiDB && i >= 0 && t.seq(i, "LOCK", "IN", "SHARE", "MODE") && i+4 < len(t.tokens) {
-			blank(t.tokens[i+4].start, end)
-		}
-	case "insert", "replace", "delete":
-		if i := t.find(0, depth, "RETURNING"); i >= 0 {
-			s.partial("RETURNING is left to the client")
-			blank(t.tokens[i].start, end)
-		}
-	}
-	return sql, true
 }

@@ -9,6 +9,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	"wirecheck/statement/mysqlsyntax"
 )
 
 // TiDB differs from MariaDB in this (measured on TiDB of November 2025 and of January 2023):
@@ -23,8 +24,8 @@ import (
 //
 // Adding columns, a condition or an assignment changes neither the locks nor, for rows found by their key, the plan.
 
-// visible reports whether the hidden columns are ordinary ones.
-func (f Flavor) visible() bool { return f == TiDB }
+// alwaysVisible reports whether the hidden columns are ordinary ones.
+func alwaysVisible(f Flavor) bool { return f == TiDB }
 
 // stampChanged puts in, behind the assignments of an UPDATE, what marks a row that they really change.
 func (s *statement) stampChanged(list []*ast.Assignment, src *source, set, end int, log bool) bool {
@@ -37,12 +38,12 @@ func (s *statement) stampChanged(list []*ast.Assignment, src *source, set, end i
 	var columns []string
 	for i, a := range list {
 		c := src.column(a.Column.Name.O)
-		if c == nil || c.Generated || containsFold(columns, c.Name) {
+		if c == nil || c.Generated || mysqlsyntax.ContainsName(columns, c.Name) {
 			s.opaque("a column that is not known, or assigned twice")
 			return false
 		}
 		columns = append(columns, c.Name)
-		before, ok := signature(s.r.flavor, src.ref+"."+quoteName(c.Name), c.Type)
+		before, ok := signature(s.r.flavor, src.ref+"."+mysqlsyntax.Quote(c.Name), c.Type)
 		after, ok2 := s.assignedSignature(src, texts[i], a.Expr, c.Type)
 		if !ok || !ok2 {
 			s.opaque("whether it changes the row cannot be computed beforehand on this server")
@@ -58,7 +59,7 @@ func (s *statement) stampChanged(list []*ast.Assignment, src *source, set, end i
 	}
 	s.plan.Stamp = true
 	s.edits = append(s.edits, edit{
-		at: s.text.tokens[end-1].end, add: "," + w + "=IF(" + strings.Join(same, " AND ") + "," + kept + "," + next + ")",
+		at: s.text.Tokens[end-1].End, add: "," + w + "=IF(" + strings.Join(same, " AND ") + "," + kept + "," + next + ")",
 		check: "," + columnWriters + "=1 ",
 	})
 	return true
@@ -66,8 +67,8 @@ func (s *statement) stampChanged(list []*ast.Assignment, src *source, set, end i
 
 // assigned gives the texts of the values that are assigned between the tokens set and end.
 func (s *statement) assigned(set, end int) (texts []string) {
-	for _, v := range s.text.assigned(set+1, end) {
-		texts = append(texts, s.text.between(v[0], v[1]))
+	for _, v := range s.text.Assigned(set+1, end) {
+		texts = append(texts, s.text.Between(v[0], v[1]))
 	}
 	return texts
 }
@@ -149,11 +150,11 @@ func (v *repeatable) operand(scale int) {
 // Enter implements ast.Visitor.
 func (v *repeatable) Enter(n ast.Node) (ast.Node, bool) {
 	switch n := n.(type) {
-	case *param: // it cannot stand twice in the text
+	case *mysqlsyntax.ParamMarker: // it cannot stand twice in the text
 		v.not = true
 	case *ast.FuncCallExpr, *ast.FuncCastExpr: // what they give may be of another kind than what they take, or they may warn
 		v.words = true
-	case *value:
+	case *mysqlsyntax.Value:
 		v.literal(n)
 	case *ast.ColumnName:
 		v.column(n)
@@ -171,9 +172,9 @@ func (v *repeatable) Enter(n ast.Node) (ast.Node, bool) {
 // Leave implements ast.Visitor.
 func (v *repeatable) Leave(n ast.Node) (ast.Node, bool) { return n, !v.not }
 
-func (v *repeatable) literal(n *value) {
-	switch f := n.v.(type) {
-	case string, written:
+func (v *repeatable) literal(n *mysqlsyntax.Value) {
+	switch f := n.V.(type) {
+	case string, mysqlsyntax.Written:
 	case float64:
 		if f != 0 {
 			v.operand(scaleFloat)
@@ -221,7 +222,7 @@ func Attempt(entries []history.Access, count int) []history.Access {
 // addVisibly is AddColumns for TiDB. ADD COLUMN refuses a default that differs from row to row (error 1674), though ALTER
 // COLUMN ... SET DEFAULT takes it for rows to come; existing rows get their ids by an UPDATE, which sets ON UPDATE columns to themselves.
 func addVisibly(rel *rewrite.Relation) []string {
-	table := quoteName(rel.Schema) + "." + quoteName(rel.Name)
+	table := mysqlsyntax.Quote(rel.Schema) + "." + mysqlsyntax.Quote(rel.Name)
 	alter := "ALTER TABLE " + table + " "
 	if has(rel, columnWriters) && has(rel, columnRowID) {
 		return nil
@@ -233,7 +234,7 @@ func addVisibly(rel *rewrite.Relation) []string {
 	fill := "UPDATE " + table + " SET " + columnRowID + "=UUID()"
 	for _, c := range rel.Columns {
 		if c.Touched {
-			fill += "," + quoteName(c.Name) + "=" + quoteName(c.Name)
+			fill += "," + mysqlsyntax.Quote(c.Name) + "=" + mysqlsyntax.Quote(c.Name)
 		}
 	}
 	return append(list, alter+"ALTER COLUMN "+columnRowID+" SET DEFAULT (UUID())",

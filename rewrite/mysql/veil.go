@@ -7,6 +7,7 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement/mysqlsyntax"
 )
 
 // Where the hidden columns are ordinary ones (TiDB), what would show them, or count them, is written out: *, TABLE t, INSERT
@@ -33,10 +34,10 @@ func (s *statement) veil(n ast.Node) bool {
 
 // veilView does the same for CREATE VIEW, whose columns are those of its SELECT for ever.
 func (s *statement) veilView() {
-	if !s.r.flavor.visible() || s.catalog == nil || s.session.Mode&Foreign != 0 || !s.text.is(0, "CREATE") {
+	if !alwaysVisible(s.r.flavor) || s.catalog == nil || s.session.Mode&mysqlsyntax.Foreign != 0 || !s.text.Is(0, "CREATE") {
 		return
 	}
-	n, err := s.r.parse(s.plan.Text, s.session.Mode)
+	n, err := s.r.parser.Parse(s.plan.Text, s.session.Mode)
 	if view, ok := n.(*ast.CreateViewStmt); err == nil && ok && view.Select != nil && s.veil(view.Select) {
 		s.putVeil(s.plan.Text)
 	}
@@ -49,7 +50,7 @@ func (s *statement) putVeil(parsed string) {
 		list = append([]edit{*s.veilList}, list...)
 	}
 	list = inOrder(list)
-	if _, err := s.r.parse(rewrite.Apply(parsed, s.checks(list)), s.session.Mode); err != nil {
+	if _, err := s.r.parser.Parse(rewrite.Apply(parsed, s.checks(list)), s.session.Mode); err != nil {
 		return
 	}
 	s.plan.Edits = nil
@@ -151,14 +152,14 @@ func (src *source) fields(skip []string) []string {
 	if !src.shows() {
 		ref := src.ref
 		if ref == "" {
-			ref = quoteName(src.alias)
+			ref = mysqlsyntax.Quote(src.alias)
 		}
 		return []string{ref + ".*"}
 	}
 	var out []string
 	for _, c := range src.rel.Columns {
-		if !c.Hidden && !containsFold(skip, c.Name) {
-			out = append(out, src.ref+"."+quoteName(c.Name))
+		if !c.Hidden && !mysqlsyntax.ContainsName(skip, c.Name) {
+			out = append(out, src.ref+"."+mysqlsyntax.Quote(c.Name))
 		}
 	}
 	return out
@@ -167,7 +168,7 @@ func (src *source) fields(skip []string) []string {
 // wildcard writes out *, t.* or s.t.*.
 func (v *veiler) wildcard(f *ast.SelectField, list []source, merged []string) {
 	t := v.s.text
-	first := slices.IndexFunc(t.tokens, func(tok token) bool { return tok.start == v.s.base+f.Offset })
+	first := slices.IndexFunc(t.Tokens, func(tok mysqlsyntax.Token) bool { return tok.Start == v.s.base+f.Offset })
 	last, table := first, f.WildCard.Table.O
 	if table != "" {
 		last += 2
@@ -175,14 +176,14 @@ func (v *veiler) wildcard(f *ast.SelectField, list []source, merged []string) {
 	if f.WildCard.Schema.O != "" {
 		last += 2
 	}
-	if first < 0 || !t.is(last, "*") {
+	if first < 0 || !t.Is(last, "*") {
 		v.ok = false
 		return
 	}
 	var columns []string
 	if table == "" {
 		for _, c := range merged {
-			columns = append(columns, list[0].ref+"."+quoteName(c))
+			columns = append(columns, list[0].ref+"."+mysqlsyntax.Quote(c))
 		}
 	}
 	for i := range list {
@@ -201,16 +202,16 @@ func (v *veiler) wildcard(f *ast.SelectField, list []source, merged []string) {
 	if len(columns) == 0 {
 		return // the server's error
 	}
-	from := t.tokens[first].start
-	v.edit(from, t.tokens[last].end-from, strings.Join(columns, ","))
+	from := t.Tokens[first].Start
+	v.edit(from, t.Tokens[last].End-from, strings.Join(columns, ","))
 }
 
 // table writes out TABLE t, if there is one only.
 func (v *veiler) table(src *source) {
 	t := v.s.text
 	at := -1
-	for i := range t.tokens {
-		if t.is(i, "TABLE") {
+	for i := range t.Tokens {
+		if t.Is(i, "TABLE") {
 			if at >= 0 {
 				v.ok = false
 				return
@@ -222,8 +223,8 @@ func (v *veiler) table(src *source) {
 		v.ok = false
 		return
 	}
-	tok := t.tokens[at]
-	v.edit(tok.start, tok.end-tok.start, "SELECT "+strings.Join(src.fields(nil), ",")+" FROM")
+	tok := t.Tokens[at]
+	v.edit(tok.Start, tok.End-tok.Start, "SELECT "+strings.Join(src.fields(nil), ",")+" FROM")
 }
 
 // merged gives the columns that NATURAL JOIN or USING make one, in the order in which * shows them first. A NATURAL JOIN gets
@@ -252,7 +253,7 @@ func (v *veiler) merged(n ast.ResultSetNode, list []source) (columns []string, o
 		}
 	}
 	for _, c := range list[0].rel.Columns {
-		if !c.Hidden && containsFold(in, c.Name) {
+		if !c.Hidden && mysqlsyntax.ContainsName(in, c.Name) {
 			columns = append(columns, c.Name)
 		}
 	}
@@ -276,33 +277,33 @@ func joinsByName(n ast.ResultSetNode) bool {
 // using makes a NATURAL JOIN with a table one with USING.
 func (v *veiler) using(right *ast.TableSource, columns []string) bool {
 	t := v.s.text
-	at := slices.IndexFunc(t.tokens, func(tok token) bool { return strings.EqualFold(t.sql[tok.start:tok.end], "NATURAL") })
-	if at < 0 || t.find(at+1, t.tokens[at].depth, "NATURAL") >= 0 {
+	at := slices.IndexFunc(t.Tokens, func(tok mysqlsyntax.Token) bool { return strings.EqualFold(t.SQL[tok.Start:tok.End], "NATURAL") })
+	if at < 0 || t.Find(at+1, t.Tokens[at].Depth, "NATURAL") >= 0 {
 		return false
 	}
-	join := t.find(at, t.tokens[at].depth, "JOIN")
-	_, _, i, ok := t.qualified(join + 1)
+	join := t.Find(at, t.Tokens[at].Depth, "JOIN")
+	_, _, i, ok := t.Qualified(join + 1)
 	if join < 0 || !ok {
 		return false
 	}
 	if right.AsName.O != "" {
-		if t.is(i, "AS") {
+		if t.Is(i, "AS") {
 			i++
 		}
-		if name, ok := t.name(i); !ok || !strings.EqualFold(name, right.AsName.O) {
+		if name, ok := t.Name(i); !ok || !strings.EqualFold(name, right.AsName.O) {
 			return false
 		}
 		i++
 	}
-	if t.is(i, "USE", "IGNORE", "FORCE", "PARTITION", "TABLESAMPLE", "AS") {
+	if t.Is(i, "USE", "IGNORE", "FORCE", "PARTITION", "TABLESAMPLE", "AS") {
 		return false
 	}
 	quoted := make([]string, len(columns))
 	for i, c := range columns {
-		quoted[i] = quoteName(c)
+		quoted[i] = mysqlsyntax.Quote(c)
 	}
-	v.edit(t.tokens[at].start, t.tokens[at].end-t.tokens[at].start, "")
-	v.edit(t.tokens[i-1].end, 0, " USING ("+strings.Join(quoted, ",")+") ")
+	v.edit(t.Tokens[at].Start, t.Tokens[at].End-t.Tokens[at].Start, "")
+	v.edit(t.Tokens[i-1].End, 0, " USING ("+strings.Join(quoted, ",")+") ")
 	return true
 }
 
@@ -316,19 +317,19 @@ func (v *veiler) insert(n *ast.InsertStmt) {
 		return
 	}
 	i, ok := v.s.behindTable()
-	if !ok || v.s.text.is(i, "(") && !v.s.text.is(i+1, "SELECT", "WITH", "(", "TABLE", "VALUES") {
+	if !ok || v.s.text.Is(i, "(") && !v.s.text.Is(i+1, "SELECT", "WITH", "(", "TABLE", "VALUES") {
 		v.ok = v.ok && ok
 		return
 	}
 	add := " (" + strings.Join(list[0].clientColumns(), ",") + ") "
-	v.s.veilList = &edit{at: v.s.text.tokens[i-1].end, add: add, check: add}
+	v.s.veilList = &edit{at: v.s.text.Tokens[i-1].End, add: add, check: add}
 }
 
 // clientColumns are the quoted names of the columns that the client knows, in order.
 func (src *source) clientColumns() (names []string) {
 	for _, c := range src.rel.Columns {
 		if !c.Hidden {
-			names = append(names, quoteName(c.Name))
+			names = append(names, mysqlsyntax.Quote(c.Name))
 		}
 	}
 	return names

@@ -9,6 +9,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	"wirecheck/statement/mysqlsyntax"
 )
 
 // The SQL texts of the stamp, and of the stamps of a new row. The marks stand for them in an edit; statement.finish puts
@@ -53,7 +54,7 @@ func (s *statement) target(refs *ast.TableRefsClause) (source, bool) {
 		s.opaque("a table of another storage engine")
 	case s.prepared && s.r.flavor == TiDB: // 1105: it keeps no plans of statements with variables
 		s.opaque("a prepared statement, where the server would warn of our variables")
-	case s.session.Mode&Simultaneous != 0:
+	case s.session.Mode&mysqlsyntax.Simultaneous != 0:
 		s.opaque("sql_mode SIMULTANEOUS_ASSIGNMENT")
 	default:
 		return src, true
@@ -84,20 +85,20 @@ func (s *statement) update(n *ast.UpdateStmt) {
 		s.partial("foreign keys may change other tables")
 	}
 	t := s.text
-	depth := t.tokens[0].depth
-	set := t.find(1, depth, "SET")
-	if set < 0 || set+1 >= len(t.tokens) {
+	depth := t.Tokens[0].Depth
+	set := t.Find(1, depth, "SET")
+	if set < 0 || set+1 >= len(t.Tokens) {
 		s.opaque("SET is not found")
 		return
 	}
-	end := t.find(set, depth, "WHERE", "ORDER", "LIMIT", "RETURNING")
+	end := t.Find(set, depth, "WHERE", "ORDER", "LIMIT", "RETURNING")
 	if end < 0 {
-		end = len(t.tokens)
+		end = len(t.Tokens)
 	}
 	if s.r.flavor == TiDB {
 		ok = s.stampChanged(n.List, &src, set, end, !n.IgnoreErr)
 	} else {
-		ok = s.stampAssignments(n.List, &src, t.tokens[set+1].start, t.tokens[end-1].end, !n.IgnoreErr)
+		ok = s.stampAssignments(n.List, &src, t.Tokens[set+1].Start, t.Tokens[end-1].End, !n.IgnoreErr)
 	}
 	if !ok {
 		return
@@ -143,7 +144,7 @@ func (s *statement) stampAssignments(list []*ast.Assignment, src *source, first,
 			s.opaque("a column that is not known")
 			return false
 		}
-		if c.Generated || containsFold(columns, c.Name) {
+		if c.Generated || mysqlsyntax.ContainsName(columns, c.Name) {
 			continue
 		}
 		columns = append(columns, c.Name)
@@ -154,7 +155,7 @@ func (s *statement) stampAssignments(list []*ast.Assignment, src *source, first,
 	}
 	parts := make([]string, len(columns))
 	for i, c := range columns {
-		part, ok := signature(s.r.flavor, src.ref+"."+quoteName(c), src.column(c).Type)
+		part, ok := signature(s.r.flavor, src.ref+"."+mysqlsyntax.Quote(c), src.column(c).Type)
 		if !ok {
 			s.opaque("a column of a type that is not known")
 			return false
@@ -271,20 +272,20 @@ func (s *statement) delete(n *ast.DeleteStmt) {
 	}
 	capture := captured("d", &src)
 	t := s.text
-	depth := t.tokens[0].depth
-	end := t.find(1, depth, "ORDER", "LIMIT", "RETURNING")
+	depth := t.Tokens[0].Depth
+	end := t.Find(1, depth, "ORDER", "LIMIT", "RETURNING")
 	if end < 0 {
-		end = len(t.tokens)
+		end = len(t.Tokens)
 	}
-	if where := t.find(1, depth, "WHERE"); where >= 0 {
+	if where := t.Find(1, depth, "WHERE"); where >= 0 {
 		if where+1 >= end {
 			s.opaque("WHERE is not understood")
 			return
 		}
-		s.edits = append(s.edits, edit{at: t.tokens[where+1].start, add: "(", check: "("},
-			edit{at: t.tokens[end-1].end, add: ") AND " + capture, check: ") AND wc_probe "})
+		s.edits = append(s.edits, edit{at: t.Tokens[where+1].Start, add: "(", check: "("},
+			edit{at: t.Tokens[end-1].End, add: ") AND " + capture, check: ") AND wc_probe "})
 	} else {
-		s.edits = append(s.edits, edit{at: t.tokens[end-1].end, add: " WHERE " + capture, check: " WHERE wc_probe "})
+		s.edits = append(s.edits, edit{at: t.Tokens[end-1].End, add: " WHERE " + capture, check: " WHERE wc_probe "})
 	}
 	s.plan.Stamp, s.plan.Log = true, true
 	s.plan.Coverage = history.CoverageExact
@@ -329,7 +330,7 @@ func (s *statement) insert(n *ast.InsertStmt) {
 // insertStamp adds the column wc_writers and its value for each row.
 func (s *statement) insertStamp(n *ast.InsertStmt, src *source) bool {
 	t := s.text
-	if t.is(1, "DELAYED") {
+	if t.Is(1, "DELAYED") {
 		s.opaque("INSERT DELAYED")
 		return false
 	}
@@ -345,9 +346,9 @@ func (s *statement) insertStamp(n *ast.InsertStmt, src *source) bool {
 		return false
 	}
 	switch {
-	case t.is(i, "VALUES", "VALUE") && n.Select == nil:
+	case t.Is(i, "VALUES", "VALUE") && n.Select == nil:
 		return s.insertRows(i+1, len(n.Lists))
-	case t.is(i, "SELECT") && n.Select != nil:
+	case t.Is(i, "SELECT") && n.Select != nil:
 		return s.insertSelect(n.Select, i)
 	}
 	s.opaque("the form of this INSERT")
@@ -358,28 +359,28 @@ func (s *statement) insertStamp(n *ast.InsertStmt, src *source) bool {
 func (s *statement) behindTable() (int, bool) {
 	t := s.text
 	i := 1
-	for t.is(i, "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO") {
+	for t.Is(i, "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO") {
 		i++
 	}
-	_, _, i, ok := t.qualified(i)
-	if ok && t.is(i, "PARTITION") && t.is(i+1, "(") {
-		if i = t.close(i+1) + 1; i == 0 {
+	_, _, i, ok := t.Qualified(i)
+	if ok && t.Is(i, "PARTITION") && t.Is(i+1, "(") {
+		if i = t.Close(i+1) + 1; i == 0 {
 			ok = false
 		}
 	}
-	return i, ok && i < len(t.tokens)
+	return i, ok && i < len(t.Tokens)
 }
 
 // insertColumns extends or adds the list of columns and gives the token behind it, or -1.
 func (s *statement) insertColumns(n *ast.InsertStmt, src *source, i int) int {
 	t := s.text
-	if t.is(i, "(") && !t.is(i+1, "SELECT", "WITH", "(") {
-		end := t.close(i)
+	if t.Is(i, "(") && !t.Is(i+1, "SELECT", "WITH", "(") {
+		end := t.Close(i)
 		if end < 0 || len(n.Columns) == 0 || n.Select == nil && len(n.Lists[0]) == 0 {
 			s.opaque("an INSERT without columns")
 			return -1
 		}
-		s.edits = append(s.edits, edit{at: t.tokens[end-1].end, add: "," + columnWriters, check: "," + columnWriters})
+		s.edits = append(s.edits, edit{at: t.Tokens[end-1].End, add: "," + columnWriters, check: "," + columnWriters})
 		return end + 1
 	}
 	if n.Select == nil && (len(n.Lists) == 0 || len(n.Lists[0]) == 0) {
@@ -392,7 +393,7 @@ func (s *statement) insertColumns(n *ast.InsertStmt, src *source, i int) int {
 		return -1
 	}
 	list := " (" + strings.Join(append(names, columnWriters), ",") + ") "
-	s.edits = append(s.edits, edit{at: t.tokens[i-1].end, add: list, check: list})
+	s.edits = append(s.edits, edit{at: t.Tokens[i-1].End, add: list, check: list})
 	return i
 }
 
@@ -401,16 +402,16 @@ func (s *statement) insertRows(i, rows int) bool {
 	t := s.text
 	for n := 0; n < rows; n++ {
 		end := -1
-		if i < len(t.tokens) && t.is(i, "(") {
-			end = t.close(i)
+		if i < len(t.Tokens) && t.Is(i, "(") {
+			end = t.Close(i)
 		}
 		if end < i+2 {
 			s.opaque("a row of VALUES is not found")
 			return false
 		}
-		s.edits = append(s.edits, edit{at: t.tokens[end-1].end, add: "," + insertedMark, check: ",wc_probe "})
+		s.edits = append(s.edits, edit{at: t.Tokens[end-1].End, add: "," + insertedMark, check: ",wc_probe "})
 		if i = end + 1; n+1 < rows {
-			if !t.is(i, ",") {
+			if !t.Is(i, ",") {
 				s.opaque("a row of VALUES is not found")
 				return false
 			}
@@ -422,15 +423,15 @@ func (s *statement) insertRows(i, rows int) bool {
 
 func (s *statement) insertSet(i int) bool {
 	t := s.text
-	if !t.is(i, "SET") || i+1 >= len(t.tokens) {
+	if !t.Is(i, "SET") || i+1 >= len(t.Tokens) {
 		s.opaque("SET is not found")
 		return false
 	}
-	end := t.find(i, t.tokens[i].depth, "ON", "RETURNING")
+	end := t.Find(i, t.Tokens[i].Depth, "ON", "RETURNING")
 	if end < 0 {
-		end = len(t.tokens)
+		end = len(t.Tokens)
 	}
-	s.edits = append(s.edits, edit{at: t.tokens[end-1].end, add: "," + columnWriters + "=" + insertedMark, check: "," + columnWriters + "=1 "})
+	s.edits = append(s.edits, edit{at: t.Tokens[end-1].End, add: "," + columnWriters + "=" + insertedMark, check: "," + columnWriters + "=1 "})
 	return true
 }
 
@@ -445,7 +446,7 @@ func (s *statement) insertSelect(n ast.ResultSetNode, i int) bool {
 		s.opaque("INSERT from a SELECT without tables")
 		return false
 	}
-	at := s.text.listEnd(i)
+	at := listEnd(s.text, i)
 	if at < 0 {
 		s.opaque("the end of the select list is not certain")
 		return false
@@ -457,19 +458,19 @@ func (s *statement) insertSelect(n ast.ResultSetNode, i int) bool {
 // onDuplicate marks the rows that ON DUPLICATE KEY UPDATE changes.
 func (s *statement) onDuplicate(n *ast.InsertStmt, src *source) bool {
 	t := s.text
-	depth := t.tokens[0].depth
-	for i := 1; i < len(t.tokens); i++ {
-		if t.tokens[i].depth != depth || !t.seq(i, "ON", "DUPLICATE", "KEY", "UPDATE") || i+4 >= len(t.tokens) {
+	depth := t.Tokens[0].Depth
+	for i := 1; i < len(t.Tokens); i++ {
+		if t.Tokens[i].Depth != depth || !t.Seq(i, "ON", "DUPLICATE", "KEY", "UPDATE") || i+4 >= len(t.Tokens) {
 			continue
 		}
-		end := t.find(i, depth, "RETURNING")
+		end := t.Find(i, depth, "RETURNING")
 		if end < 0 {
-			end = len(t.tokens)
+			end = len(t.Tokens)
 		}
 		if n.IgnoreErr {
 			s.partial("INSERT IGNORE may leave rows as they were")
 		}
-		return s.stampAssignments(n.OnDuplicate, src, t.tokens[i+4].start, t.tokens[end-1].end, !n.IgnoreErr)
+		return s.stampAssignments(n.OnDuplicate, src, t.Tokens[i+4].Start, t.Tokens[end-1].End, !n.IgnoreErr)
 	}
 	s.opaque("ON DUPLICATE KEY UPDATE is not found")
 	return false

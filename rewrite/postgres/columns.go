@@ -12,6 +12,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	"wirecheck/statement/pgsyntax"
 )
 
 // Capture by columns. wc_row_id names a row for as long as it lives. wc_writers is "<count>:<writers>": how many writes
@@ -98,7 +99,7 @@ func instrumented(rel *rewrite.Relation) bool {
 
 // readable reports whether a text can be given to the parser.
 func readable(sql string, s Session) bool {
-	return len(sql) <= maxText && strings.IndexByte(sql, 0) < 0 && utf8.ValidString(sql) && (s.utf8() || ascii(sql)) &&
+	return len(sql) <= pgsyntax.MaxText && strings.IndexByte(sql, 0) < 0 && utf8.ValidString(sql) && (s.utf8() || ascii(sql)) &&
 		!(s.Backslashes && strings.IndexByte(sql, '\\') >= 0)
 }
 
@@ -108,14 +109,14 @@ func conceal(sql string, c *rewrite.Catalog, s Session, single bool) (text strin
 	if c == nil || !readable(sql, s) {
 		return "", nil, nil, nil, false
 	}
-	tree, err := pg.Parse(sql)
+	tree, err := pgsyntax.Parse(sql)
 	if err != nil || single && len(tree.Stmts) > 1 {
 		return "", nil, nil, nil, false
 	}
 	original := proto.Clone(tree).(*pg.ParseResult)
 	scan := scanner(sql)
 	for i, raw := range tree.Stmts {
-		from, to := bounds(sql, raw)
+		from, to := pgsyntax.Bounds(sql, raw)
 		spans = append(spans, trim(sql, from, to))
 		k := &concealer{statement: &statement{sql: sql, from: from, to: to, catalog: c, session: s, scan: scan}}
 		switch raw.Stmt.Node.(type) {
@@ -168,7 +169,7 @@ func changes(n *pg.Node) (names []string) {
 		names = append(names, s.RenameStmt.Newname)
 	case *pg.Node_DropStmt:
 		for _, o := range s.DropStmt.Objects {
-			names = append(names, lastName(o.GetList().GetItems()))
+			names = append(names, pgsyntax.LastName(o.GetList().GetItems()))
 		}
 	}
 	return names
@@ -177,11 +178,11 @@ func changes(n *pg.Node) (names []string) {
 // reads reports whether the server reads statement i of the changed tree in the changed text.
 func reads(sql string, edits []rewrite.Edit, changed, original *pg.ParseResult, i int) bool {
 	if len(edits) == 0 {
-		return same(changed.Stmts[i].Stmt.ProtoReflect(), original.Stmts[i].Stmt.ProtoReflect())
+		return pgsyntax.Same(changed.Stmts[i].Stmt.ProtoReflect(), original.Stmts[i].Stmt.ProtoReflect())
 	}
-	tree, err := pg.Parse(rewrite.Apply(sql, edits))
+	tree, err := pgsyntax.Parse(rewrite.Apply(sql, edits))
 	return err == nil && len(tree.Stmts) == len(changed.Stmts) &&
-		same(tree.Stmts[i].Stmt.ProtoReflect(), changed.Stmts[i].Stmt.ProtoReflect())
+		pgsyntax.Same(tree.Stmts[i].Stmt.ProtoReflect(), changed.Stmts[i].Stmt.ProtoReflect())
 }
 
 func overlap(edits []rewrite.Edit) bool {
@@ -202,12 +203,9 @@ func scanner(sql string) func() ([]*pg.ScanToken, error) {
 		if toks != nil {
 			return toks, nil
 		}
-		res, err := pg.Scan(sql)
-		if err != nil {
-			return nil, err
-		}
-		toks = code(res.Tokens)
-		return toks, nil
+		var err error
+		toks, err = pgsyntax.Tokens(sql)
+		return toks, err
 	}
 }
 
@@ -302,10 +300,10 @@ func (x *statement) columnVersion(s source, p *part) string {
 		if s.cols[c] != "" {
 			c = s.cols[c]
 		}
-		return quote(s.ref) + "." + quote(c)
+		return pgsyntax.Quote(s.ref) + "." + pgsyntax.Quote(c)
 	}
 	p.columns = true
-	list := quote(s.ref) + ".tableoid, " + name(rewrite.ColumnRowID) + ", " + name(rewrite.ColumnWriters)
+	list := pgsyntax.Quote(s.ref) + ".tableoid, " + name(rewrite.ColumnRowID) + ", " + name(rewrite.ColumnWriters)
 	if p.op.Writes() {
 		list = "pg_catalog.pg_current_xact_id(), " + list
 	}

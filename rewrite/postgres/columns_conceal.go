@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement/pgsyntax"
 )
 
 // concealer changes a text so that it means what it meant before its tables had the hidden columns, and so that what it
@@ -32,12 +33,12 @@ type outcol struct {
 func (c outcol) String() string {
 	var b strings.Builder
 	for _, q := range c.qualifier {
-		b.WriteString(quote(q) + ".")
+		b.WriteString(pgsyntax.Quote(q) + ".")
 	}
 	if c.name == "" {
 		return b.String() + "*"
 	}
-	return b.String() + quote(c.name)
+	return b.String() + pgsyntax.Quote(c.name)
 }
 
 func listed(cols []outcol) string {
@@ -286,7 +287,7 @@ func (k *concealer) aliases(rv *pg.RangeVar) {
 		return
 	}
 	toks := k.tokens(int(rv.Location))
-	open := slices.IndexFunc(toks, func(t *pg.ScanToken) bool { return t.Token == tokenOpen })
+	open := slices.IndexFunc(toks, func(t *pg.ScanToken) bool { return t.Token == pgsyntax.TokenOpen })
 	if open < 0 || len(toks) < open+2*len(list)+1 {
 		k.shows("the names given to the columns of %s", rel.RelationName)
 		return
@@ -301,7 +302,7 @@ func (k *concealer) aliases(rv *pg.RangeVar) {
 			out, next = append(out, list[next]), next+1
 			continue
 		}
-		k.edit(int(toks[open+1+2*next].Start), 0, quote(a.Name)+", ")
+		k.edit(int(toks[open+1+2*next].Start), 0, pgsyntax.Quote(a.Name)+", ")
 		out = append(out, pg.MakeStrNode(a.Name))
 	}
 	rv.Alias.Colnames = append(out, list[next:]...)
@@ -453,7 +454,7 @@ func (k *concealer) natural(j *pg.JoinExpr, sc *scope) {
 	}
 	var quoted []string
 	for _, u := range using {
-		quoted = append(quoted, quote(u))
+		quoted = append(quoted, pgsyntax.Quote(u))
 		j.UsingClause = append(j.UsingClause, pg.MakeStrNode(u))
 	}
 	k.edit(end, 0, " USING ("+strings.Join(quoted, ", ")+")")
@@ -504,7 +505,7 @@ func (k *concealer) relationEnd(rv *pg.RangeVar, alias bool) int {
 		return -1
 	}
 	if len(rv.Alias.Colnames) > 0 {
-		closing := slices.IndexFunc(toks[n:], func(t *pg.ScanToken) bool { return t.Token == tokenClose })
+		closing := slices.IndexFunc(toks[n:], func(t *pg.ScanToken) bool { return t.Token == pgsyntax.TokenClose })
 		if closing < 0 {
 			return -1
 		}
@@ -627,7 +628,7 @@ func (k *concealer) rowStar(t *pg.ResTarget, sc *scope, out *[]*pg.Node) bool {
 		return false
 	}
 	toks := k.tokens(int(t.Location))
-	if len(toks) < 5 || toks[0].Token != tokenOpen || toks[2].Token != tokenClose || toks[3].Token != tokenDot {
+	if len(toks) < 5 || toks[0].Token != pgsyntax.TokenOpen || toks[2].Token != pgsyntax.TokenClose || toks[3].Token != pgsyntax.TokenDot {
 		return false
 	}
 	k.replace(int(t.Location), 5, listed(i.cols))
@@ -714,7 +715,7 @@ func (k *concealer) record(n *pg.Node, i *item) bool {
 	}
 	system := i.cols[0]
 	system.name = "tableoid" // NULL if there is no row (the null side of an outer join)
-	text := fmt.Sprintf("(SELECT %[1]s FROM (SELECT %[2]s WHERE %[3]s IS NOT NULL) %[1]s)", quote(i.ref), listed(i.cols), system)
+	text := fmt.Sprintf("(SELECT %[1]s FROM (SELECT %[2]s WHERE %[3]s IS NOT NULL) %[1]s)", pgsyntax.Quote(i.ref), listed(i.cols), system)
 	if !k.replace(int(n.GetColumnRef().Location), 2*len(n.GetColumnRef().Fields)-1, text) {
 		return false
 	}
@@ -733,7 +734,7 @@ func (k *concealer) replace(at, n int, text string) bool {
 }
 
 func (k *concealer) parsed(sql string, pick func(*pg.SelectStmt) *pg.Node) *pg.Node {
-	tree, err := pg.Parse(sql)
+	tree, err := pgsyntax.Parse(sql)
 	if err != nil {
 		k.err = err
 		return &pg.Node{}
@@ -742,7 +743,7 @@ func (k *concealer) parsed(sql string, pick func(*pg.SelectStmt) *pg.Node) *pg.N
 }
 
 func (k *concealer) parsedTargets(list string) []*pg.Node {
-	tree, err := pg.Parse("SELECT " + list)
+	tree, err := pgsyntax.Parse("SELECT " + list)
 	if err != nil {
 		k.err = err
 		return nil
@@ -808,7 +809,7 @@ func (k *concealer) node(n *pg.Node, sc *scope) {
 	case *pg.Node_FuncCall:
 		f := e.FuncCall
 		for _, a := range f.Args {
-			if wholeRows[lastName(f.Funcname)] && k.function(lastName(f.Funcname))&rewrite.FunctionUser == 0 {
+			if wholeRows[pgsyntax.LastName(f.Funcname)] && k.function(pgsyntax.LastName(f.Funcname))&rewrite.FunctionUser == 0 {
 				k.row(a, sc)
 			} else {
 				k.node(a, sc)
@@ -818,7 +819,7 @@ func (k *concealer) node(n *pg.Node, sc *scope) {
 		k.node(f.AggFilter, sc)
 		k.parts(f.Over.ProtoReflect(), sc)
 	case *pg.Node_TypeCast:
-		if name := lastName(e.TypeCast.GetTypeName().GetNames()); name == "text" || name == "varchar" {
+		if name := pgsyntax.LastName(e.TypeCast.GetTypeName().GetNames()); name == "text" || name == "varchar" {
 			k.row(e.TypeCast.Arg, sc)
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement/pgsyntax"
 )
 
 // selectStmt conceals what a query shows. sc is the scope around it; where it is the client's own query it is nil.
@@ -82,7 +83,7 @@ func (k *concealer) tableStmt(s *pg.SelectStmt, sc *scope) bool {
 		if int(t.Start) >= int(rv.Location) {
 			break
 		}
-		if t.Token != pg.Token_ONLY && t.Token != tokenOpen {
+		if t.Token != pg.Token_ONLY && t.Token != pgsyntax.TokenOpen {
 			word = t
 		}
 	}
@@ -105,8 +106,6 @@ func (k *concealer) target(rv *pg.RangeVar, sc *scope) (*item, *rewrite.Relation
 	}
 	return i, rel
 }
-
-func tableNode(rv *pg.RangeVar) *pg.Node { return &pg.Node{Node: &pg.Node_RangeVar{RangeVar: rv}} }
 
 func (k *concealer) insertStmt(s *pg.InsertStmt, up *scope) {
 	outer := scopeOf(up)
@@ -132,7 +131,7 @@ func (k *concealer) insertStmt(s *pg.InsertStmt, up *scope) {
 			oc.TargetList = k.stamp(oc.TargetList, rel, sc.items[0])
 		}
 	}
-	s.ReturningList = k.targets(s.ReturningList, []*pg.Node{tableNode(s.Relation)}, sc, up == nil)
+	s.ReturningList = k.targets(s.ReturningList, []*pg.Node{pgsyntax.TableNode(s.Relation)}, sc, up == nil)
 }
 
 func scopeOf(up *scope) *scope {
@@ -168,14 +167,14 @@ func (k *concealer) columnList(s *pg.InsertStmt, rel *rewrite.Relation) {
 	}
 	var names []string
 	for _, c := range cols[:min(n, len(cols))] {
-		names = append(names, quote(c.Name))
+		names = append(names, pgsyntax.Quote(c.Name))
 	}
 	k.edit(end, 0, " ("+strings.Join(names, ", ")+") ")
 	s.Cols = k.insertColumns(names)
 }
 
 func (k *concealer) insertColumns(names []string) []*pg.Node {
-	tree, err := pg.Parse("INSERT INTO t (" + strings.Join(names, ", ") + ") VALUES (1)")
+	tree, err := pgsyntax.Parse("INSERT INTO t (" + strings.Join(names, ", ") + ") VALUES (1)")
 	if err != nil {
 		k.err = err
 		return nil
@@ -213,7 +212,7 @@ func (k *concealer) updateStmt(s *pg.UpdateStmt, up *scope) {
 	if rel != nil {
 		s.TargetList = k.stamp(s.TargetList, rel, i)
 	}
-	s.ReturningList = k.targets(s.ReturningList, append([]*pg.Node{tableNode(s.Relation)}, s.FromClause...), sc, up == nil)
+	s.ReturningList = k.targets(s.ReturningList, append([]*pg.Node{pgsyntax.TableNode(s.Relation)}, s.FromClause...), sc, up == nil)
 }
 
 func (k *concealer) deleteStmt(s *pg.DeleteStmt, up *scope) {
@@ -221,7 +220,7 @@ func (k *concealer) deleteStmt(s *pg.DeleteStmt, up *scope) {
 	k.target(s.Relation, sc)
 	k.from(s.UsingClause, sc)
 	k.node(s.WhereClause, sc)
-	s.ReturningList = k.targets(s.ReturningList, append([]*pg.Node{tableNode(s.Relation)}, s.UsingClause...), sc, up == nil)
+	s.ReturningList = k.targets(s.ReturningList, append([]*pg.Node{pgsyntax.TableNode(s.Relation)}, s.UsingClause...), sc, up == nil)
 }
 
 func (k *concealer) mergeStmt(s *pg.MergeStmt, up *scope) {
@@ -269,7 +268,7 @@ func (k *concealer) copyStmt(s *pg.CopyStmt, up *scope) {
 	var names []string
 	for _, c := range visible(rel) {
 		if !c.Generated {
-			names = append(names, quote(c.Name))
+			names = append(names, pgsyntax.Quote(c.Name))
 			s.Attlist = append(s.Attlist, pg.MakeStrNode(c.Name))
 		}
 	}
@@ -295,7 +294,7 @@ func (k *concealer) stamp(list []*pg.Node, rel *rewrite.Relation, target *item) 
 		return list
 	}
 	add := rewrite.ColumnWriters + " = " + nextStamp(outcol{qualifier: []string{target.ref}, name: rewrite.ColumnWriters}.String())
-	tree, err := pg.Parse("UPDATE t SET " + add)
+	tree, err := pgsyntax.Parse("UPDATE t SET " + add)
 	if err != nil {
 		k.err = err
 		return list

@@ -47,10 +47,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	pg "github.com/pganalyze/pg_query_go/v6"
-
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	"wirecheck/statement/pgsyntax"
 )
 
 // Session is what must be known of a session besides the catalog. The zero value is a session of which nothing is
@@ -73,10 +72,9 @@ func (s Session) utf8() bool { return s.Encoding == "" || strings.EqualFold(s.En
 
 // Limits of what is worth to be understood.
 const (
-	maxText   = 256 << 10 // longer texts are left alone
-	maxCached = 32 << 10  // longer texts are not kept
-	maxKept   = 16 << 20  // bytes of texts kept
-	maxHidden = 32        // tables whose versions are added to one statement
+	maxCached = 32 << 10 // longer texts are not kept
+	maxKept   = 16 << 20 // bytes of texts kept
+	maxHidden = 32       // tables whose versions are added to one statement
 )
 
 // Rewriter makes plans of statements. It is safe for concurrent use.
@@ -167,7 +165,7 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.Catalog, s Session, single 
 		}
 	}()
 	switch {
-	case len(sql) > maxText:
+	case len(sql) > pgsyntax.MaxText:
 		return unparsed(sql, "it is too long to be understood"), nil, nil
 	case strings.IndexByte(sql, 0) >= 0:
 		return unparsed(sql, "it contains a zero byte"), nil, nil
@@ -176,7 +174,7 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.Catalog, s Session, single 
 	case s.Backslashes && strings.IndexByte(sql, '\\') >= 0:
 		return unparsed(sql, "it has backslashes while standard_conforming_strings is off"), nil, nil
 	}
-	tree, err := pg.Parse(sql)
+	tree, err := pgsyntax.Parse(sql)
 	if err != nil {
 		return unparsed(sql, "it could not be parsed"), nil, nil
 	}
@@ -186,24 +184,13 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.Catalog, s Session, single 
 	sc = &rewrite.Script{SQL: sql}
 	var edits []rewrite.Edit
 	var list []*statement
-	var toks []*pg.ScanToken
+	scan := scanner(sql)
 	for _, raw := range tree.Stmts {
-		from, to := bounds(sql, raw)
-		x := &statement{sql: sql, from: from, to: to, catalog: c, session: s, native: r.capture != rewrite.CaptureColumns}
+		from, to := pgsyntax.Bounds(sql, raw)
+		x := &statement{sql: sql, from: from, to: to, scan: scan, catalog: c, session: s, native: r.capture != rewrite.CaptureColumns}
 		span := trim(sql, from, to)
 		spans = append(spans, span)
 		x.plan = &rewrite.Plan{Text: sql[span.at:span.end]}
-		x.scan = func() ([]*pg.ScanToken, error) {
-			if toks != nil {
-				return toks, nil
-			}
-			res, err := pg.Scan(sql)
-			if err != nil {
-				return nil, err
-			}
-			toks = code(res.Tokens)
-			return toks, nil
-		}
 		x.understand(raw.Stmt)
 		if x.plan.Schema || x.plan.Control.Verb == rewrite.ControlReset {
 			c = nil // what follows in the text may mean other tables
@@ -259,25 +246,4 @@ func ascii(s string) bool {
 		}
 	}
 	return true
-}
-
-// bounds gives the part of the text that is one statement's.
-func bounds(sql string, raw *pg.RawStmt) (from, to int) {
-	from = int(raw.StmtLocation)
-	to = len(sql)
-	if raw.StmtLen > 0 {
-		to = from + int(raw.StmtLen)
-	}
-	return from, to
-}
-
-// code leaves the comments out.
-func code(all []*pg.ScanToken) []*pg.ScanToken {
-	out := make([]*pg.ScanToken, 0, len(all))
-	for _, t := range all {
-		if t.Token != pg.Token_SQL_COMMENT && t.Token != pg.Token_C_COMMENT {
-			out = append(out, t)
-		}
-	}
-	return out
 }

@@ -10,18 +10,16 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	"wirecheck/statement/pgsyntax"
 )
 
 func (x *statement) selectStmt(s *pg.SelectStmt) {
-	x.plan.Verb = "select"
 	c := x.content(s)
 	if c.into != nil {
-		x.plan.Verb, x.plan.Schema = "ddl", true
 		x.plan.Temp = c.into.Relpersistence == "t" || strings.HasPrefix(c.into.Schemaname, "pg_temp")
 		x.opaque("SELECT INTO is left alone")
 		return
 	}
-	x.settings(c)
 	for _, f := range c.user {
 		x.missing("function %s may read and write tables", f)
 	}
@@ -145,9 +143,9 @@ var plainAggregates = map[string]bool{
 // with DISTINCT or one that needs much memory keeps the server from hashing, or what it aggregates.
 func (x *statement) ordered(s *pg.SelectStmt) bool {
 	found := len(s.GroupClause) > 0 || s.HavingClause != nil
-	walkAll(s.TargetList, func(m proto.Message) bool {
+	pgsyntax.WalkAll(s.TargetList, func(m proto.Message) bool {
 		if f, ok := m.(*pg.FuncCall); ok {
-			name := lastName(f.Funcname)
+			name := pgsyntax.LastName(f.Funcname)
 			found = found || x.function(name)&rewrite.FunctionAggregate != 0 && !plainAggregates[name]
 		}
 		return !found
@@ -181,7 +179,7 @@ func (x *statement) askable(s *pg.SelectStmt) (list []source, why string) {
 // the client's answer, so that all of it is needed.
 func (x *statement) kept(s *pg.SelectStmt, list []source, shown bool) []source {
 	var nullable []*pg.RangeVar
-	walkAll(s.FromClause, func(m proto.Message) bool {
+	pgsyntax.WalkAll(s.FromClause, func(m proto.Message) bool {
 		switch j, _ := m.(*pg.JoinExpr); j.GetJointype() {
 		case pg.JoinType_JOIN_LEFT:
 			nullable = append(nullable, tables([]*pg.Node{j.Rarg})...)
@@ -210,10 +208,10 @@ func (x *statement) kept(s *pg.SelectStmt, list []source, shown bool) []source {
 			return true
 		}
 		if shown {
-			walkAll(s.TargetList, note)
+			pgsyntax.WalkAll(s.TargetList, note)
 		}
 		for _, part := range [][]*pg.Node{{s.WhereClause}, s.GroupClause, {s.HavingClause}, s.SortClause} {
-			walkAll(part, note)
+			pgsyntax.WalkAll(part, note)
 		}
 	}
 	return slices.DeleteFunc(list, func(src source) bool {
@@ -247,7 +245,7 @@ func (x *statement) covered(s *pg.SelectStmt) bool {
 		return false
 	}
 	var names []string
-	walk(s, func(m proto.Message) bool {
+	pgsyntax.Walk(s, func(m proto.Message) bool {
 		if r, ok := m.(*pg.ColumnRef); ok {
 			names = append(names, r.Fields[len(r.Fields)-1].GetString_().GetSval()) // "" for a star
 		}
@@ -363,7 +361,7 @@ func (x *statement) unionAll(s *pg.SelectStmt, c content) {
 			if n == 0 {
 				text = fmt.Sprintf("'%d '", i)
 			}
-			fmt.Fprintf(&add, ", %s::pg_catalog.text AS %s", text, quote(x.hiddenName(n+1)))
+			fmt.Fprintf(&add, ", %s::pg_catalog.text AS %s", text, pgsyntax.Quote(x.hiddenName(n+1)))
 		}
 		x.edits = append(x.edits, rewrite.Edit{At: a.at, Add: add.String()})
 		x.arms = append(x.arms, x.parts)
@@ -404,13 +402,13 @@ func (x *statement) aggregates(s *pg.SelectStmt) (sure bool, doubt string) {
 		switch n := m.(type) {
 		case *pg.SelectStmt:
 			inside = append(inside, n)
-			walkParts(n.ProtoReflect(), visit)
+			pgsyntax.WalkParts(n.ProtoReflect(), visit)
 			inside = inside[:len(inside)-1]
 			return false
 		case *pg.GroupingFunc:
 			sure = sure || len(inside) == 0
 		case *pg.FuncCall:
-			name := lastName(n.Funcname)
+			name := pgsyntax.LastName(n.Funcname)
 			if n.Over != nil || x.function(name)&rewrite.FunctionAggregate == 0 {
 				return true
 			}
@@ -425,10 +423,10 @@ func (x *statement) aggregates(s *pg.SelectStmt) (sure bool, doubt string) {
 		}
 		return true
 	}
-	walkAll(s.TargetList, visit)
-	walkAll(s.SortClause, visit)
-	walkAll(s.DistinctClause, visit)
-	walkAll(s.WindowClause, visit)
+	pgsyntax.WalkAll(s.TargetList, visit)
+	pgsyntax.WalkAll(s.SortClause, visit)
+	pgsyntax.WalkAll(s.DistinctClause, visit)
+	pgsyntax.WalkAll(s.WindowClause, visit)
 	return sure, doubt
 }
 
@@ -436,14 +434,14 @@ func (x *statement) aggregates(s *pg.SelectStmt) (sure bool, doubt string) {
 // references, or one of a table of that SELECT.
 func (x *statement) local(call *pg.FuncCall, s *pg.SelectStmt) bool {
 	some, own := false, false
-	walk(call, func(m proto.Message) bool {
+	pgsyntax.Walk(call, func(m proto.Message) bool {
 		ref, ok := m.(*pg.ColumnRef)
 		if !ok {
 			return true
 		}
 		some = true
 		for _, f := range s.FromClause {
-			walk(f, func(m proto.Message) bool {
+			pgsyntax.Walk(f, func(m proto.Message) bool {
 				if rv, ok := m.(*pg.RangeVar); ok {
 					own = own || x.columnOf(ref, rv)
 				}
@@ -474,7 +472,7 @@ func (x *statement) columnOf(ref *pg.ColumnRef, rv *pg.RangeVar) bool {
 // locks reports whether any part of a query locks rows.
 func locks(s *pg.SelectStmt) bool {
 	found := false
-	walk(s, func(m proto.Message) bool {
+	pgsyntax.Walk(s, func(m proto.Message) bool {
 		_, is := m.(*pg.LockingClause)
 		found = found || is
 		return !found
@@ -498,21 +496,6 @@ func (x *statement) locked(s *pg.SelectStmt, list []source) {
 	}
 }
 
-// clauses are the keywords that may follow a target list. All are fully reserved and none is a label without AS
-// (manual, appendix C), so outside of parentheses they end the list, but for the exceptions in targetEnd.
-var clauses = map[pg.Token]bool{
-	pg.Token_FROM: true, pg.Token_INTO: true, pg.Token_WHERE: true, pg.Token_GROUP_P: true, pg.Token_HAVING: true,
-	pg.Token_WINDOW: true, pg.Token_UNION: true, pg.Token_INTERSECT: true, pg.Token_EXCEPT: true, pg.Token_ORDER: true,
-	pg.Token_LIMIT: true, pg.Token_OFFSET: true, pg.Token_FETCH: true, pg.Token_FOR: true,
-}
-
-const (
-	tokenOpen  = pg.Token_ASCII_40
-	tokenClose = pg.Token_ASCII_41
-	tokenDot   = pg.Token_ASCII_46
-	tokenEnd   = pg.Token_ASCII_59
-)
-
 // targetEnd is the place behind the last item of a select list, or -1.
 func (x *statement) targetEnd(s *pg.SelectStmt) int {
 	last := s.TargetList[len(s.TargetList)-1].GetResTarget()
@@ -529,15 +512,15 @@ func clauseEnd(toks []*pg.ScanToken, through ...pg.Token) int {
 	for i, t := range toks {
 		switch {
 		case i == 0:
-		case depth == 0 && (t.Token == tokenClose || t.Token == tokenEnd):
+		case depth == 0 && (t.Token == pgsyntax.TokenClose || t.Token == pgsyntax.TokenEnd):
 			return int(toks[i-1].End)
-		case depth == 0 && clauses[t.Token] && !slices.Contains(through, t.Token) && beginsClause(toks, i):
+		case depth == 0 && pgsyntax.AfterTargets[t.Token] && !slices.Contains(through, t.Token) && pgsyntax.BeginsClause(toks, i):
 			return int(toks[i-1].End)
 		}
 		switch t.Token {
-		case tokenOpen:
+		case pgsyntax.TokenOpen:
 			depth++
-		case tokenClose:
+		case pgsyntax.TokenClose:
 			depth--
 		}
 	}
@@ -545,18 +528,6 @@ func clauseEnd(toks []*pg.ScanToken, through ...pg.Token) int {
 		return -1
 	}
 	return int(toks[len(toks)-1].End)
-}
-
-// beginsClause reports whether a keyword, which is not the first token, begins a clause.
-func beginsClause(toks []*pg.ScanToken, i int) bool {
-	switch toks[i-1].Token {
-	case pg.Token_AS, tokenDot: // a label or a field name
-	case pg.Token_DISTINCT: // IS DISTINCT FROM
-	case pg.Token_WITHIN: // WITHIN GROUP
-	default:
-		return true
-	}
-	return false
 }
 
 // pinned reports whether a condition fixes a whole unique key of the source by equality with constants or parameters,
@@ -587,7 +558,7 @@ func fixedColumns(where *pg.Node, ref string) map[string]bool {
 			}
 		}
 		e := n.GetAExpr()
-		if e == nil || e.Kind != pg.A_Expr_Kind_AEXPR_OP || len(e.Name) != 1 || lastName(e.Name) != "=" {
+		if e == nil || e.Kind != pg.A_Expr_Kind_AEXPR_OP || len(e.Name) != 1 || pgsyntax.LastName(e.Name) != "=" {
 			return
 		}
 		for _, side := range [2][2]*pg.Node{{e.Lexpr, e.Rexpr}, {e.Rexpr, e.Lexpr}} {

@@ -6,10 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	pg "github.com/pganalyze/pg_query_go/v6"
-
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/postgres"
+	"wirecheck/statement/pgsyntax"
 )
 
 // offline is a catalog as a server told it.
@@ -58,7 +57,7 @@ func FuzzScript(f *testing.F) {
 		if !changed && sc.SQL != sql {
 			t.Fatalf("%q is sent as %q, but no plan hides anything", sql, sc.SQL)
 		}
-		if _, err := pg.Parse(sc.SQL); err != nil {
+		if _, err := pgsyntax.Parse(sc.SQL); err != nil {
 			t.Fatalf("%q is sent as %q: %v", sql, sc.SQL, err)
 		}
 	})

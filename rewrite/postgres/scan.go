@@ -11,6 +11,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	"wirecheck/statement/pgsyntax"
 )
 
 // Where versions cannot be added to the rows of an answer (DISTINCT, set operations, subqueries), the clauses FROM and
@@ -94,7 +95,7 @@ func (x *statement) entireOf(s *pg.SelectStmt) (list []scan, ok bool) {
 // consumed is entire for a query whose columns may not all be used.
 func (x *statement) consumed(s *pg.SelectStmt) ([]scan, bool) {
 	outer := false
-	walk(s, func(m proto.Message) bool {
+	pgsyntax.Walk(s, func(m proto.Message) bool {
 		if j, ok := m.(*pg.JoinExpr); ok && j.Jointype != pg.JoinType_JOIN_INNER {
 			outer = true
 		}
@@ -113,7 +114,7 @@ func (x *statement) few(s *pg.SelectStmt) bool {
 	ends, others := false, false
 	visit := func(m proto.Message) bool {
 		if f, ok := m.(*pg.FuncCall); ok {
-			name := lastName(f.Funcname)
+			name := pgsyntax.LastName(f.Funcname)
 			if name == "min" || name == "max" {
 				ends = true
 			} else {
@@ -123,9 +124,9 @@ func (x *statement) few(s *pg.SelectStmt) bool {
 		_, sub := m.(*pg.SubLink)
 		return !sub || doubt != "" // an aggregate in there may be this query's
 	}
-	walkAll(s.TargetList, visit)
-	walk(s.HavingClause, visit)
-	walkAll(s.SortClause, visit)
+	pgsyntax.WalkAll(s.TargetList, visit)
+	pgsyntax.Walk(s.HavingClause, visit)
+	pgsyntax.WalkAll(s.SortClause, visit)
 	if ends && !others && len(s.GroupClause) == 0 {
 		return true
 	}
@@ -143,11 +144,11 @@ func (x *statement) few(s *pg.SelectStmt) bool {
 		}
 		return true
 	}
-	walkAll(s.FromClause, note)
-	walk(s.WhereClause, note)
+	pgsyntax.WalkAll(s.FromClause, note)
+	pgsyntax.Walk(s.WhereClause, note)
 	for _, rv := range tables(s.FromClause) {
 		if c := x.ctes[rv.Relname]; c != nil && c.query != nil {
-			walk(c.query, note)
+			pgsyntax.Walk(c.query, note)
 		}
 	}
 	for _, n := range compared {
@@ -182,9 +183,9 @@ func (x *statement) scanOf(s *pg.SelectStmt, each bool) (sc scan, ok bool) {
 		}
 		return pure
 	}
-	walkAll(s.FromClause, inspect)
+	pgsyntax.WalkAll(s.FromClause, inspect)
 	outer := len(named)
-	walk(s.WhereClause, inspect)
+	pgsyntax.Walk(s.WhereClause, inspect)
 	if !pure {
 		return sc, false
 	}
@@ -252,7 +253,7 @@ func joined(from []*pg.Node) bool {
 // there is no outer join, or the select list has a column of each table.
 func (x *statement) needed(s *pg.SelectStmt) bool {
 	inner := true
-	walkAll(s.FromClause, func(m proto.Message) bool {
+	pgsyntax.WalkAll(s.FromClause, func(m proto.Message) bool {
 		if j, ok := m.(*pg.JoinExpr); ok && j.Jointype != pg.JoinType_JOIN_INNER {
 			inner = false
 		}
@@ -263,7 +264,7 @@ func (x *statement) needed(s *pg.SelectStmt) bool {
 	}
 	for _, rv := range tables(s.FromClause) {
 		found := false
-		walkAll(s.TargetList, func(m proto.Message) bool {
+		pgsyntax.WalkAll(s.TargetList, func(m proto.Message) bool {
 			if r, ok := m.(*pg.ColumnRef); ok && !found {
 				found = x.columnOf(r, rv) || len(r.Fields) == 1 && r.Fields[0].GetAStar() != nil
 			}
@@ -286,7 +287,7 @@ var steadyFunctions = map[string]bool{
 }
 
 func (x *statement) steady(f *pg.FuncCall) bool {
-	name := lastName(f.Funcname)
+	name := pgsyntax.LastName(f.Funcname)
 	return steadyFunctions[name] && x.function(name)&rewrite.FunctionUser == 0 && f.Over == nil
 }
 
@@ -301,7 +302,7 @@ func (x *statement) led(s *pg.SelectStmt, src source, each bool) bool {
 	if each {
 		for _, e := range conjuncts(s.WhereClause) {
 			a := e.GetAExpr()
-			if a == nil || a.Kind != pg.A_Expr_Kind_AEXPR_OP || lastName(a.Name) != "=" {
+			if a == nil || a.Kind != pg.A_Expr_Kind_AEXPR_OP || pgsyntax.LastName(a.Name) != "=" {
 				continue
 			}
 			for _, side := range [2][2]*pg.Node{{a.Lexpr, a.Rexpr}, {a.Rexpr, a.Lexpr}} {
@@ -380,7 +381,7 @@ func (x *statement) wrap(list []scan) bool {
 	if len(toks) == 0 {
 		return false
 	}
-	name := quote(x.hiddenPrefix() + "q")
+	name := pgsyntax.Quote(x.hiddenPrefix() + "q")
 	add := "SELECT " + name + ".*"
 	for _, sc := range list {
 		add += ", " + x.askScan(sc, true)
@@ -409,7 +410,7 @@ func (x *statement) unwrap(n *pg.Node, ours func(*pg.Node) bool) (columns int, o
 	}
 	columns = len(s.TargetList) - 1
 	alone := &pg.SelectStmt{FromClause: s.FromClause, TargetList: s.TargetList, LimitOption: s.LimitOption, Op: s.Op}
-	if !same(s.ProtoReflect(), alone.ProtoReflect()) { // a clause of the client's slipped out of the subquery
+	if !pgsyntax.Same(s.ProtoReflect(), alone.ProtoReflect()) { // a clause of the client's slipped out of the subquery
 		return 0, false
 	}
 	n.Node = q.Subquery.Node

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement/pgsyntax"
 )
 
 // Clients of the simple protocol write values into the text, so that hardly any text comes twice. Texts that differ in
@@ -26,8 +27,8 @@ func shape(sql string) (text string, lits []literal, ok bool) {
 		c := sql[i]
 		start := i
 		switch {
-		case word(c):
-			for i < n && (word(sql[i]) || digit(sql[i]) || sql[i] == '$') {
+		case pgsyntax.BeginsWord(c):
+			for i < n && (pgsyntax.BeginsWord(sql[i]) || digit(sql[i]) || sql[i] == '$') {
 				i++
 			}
 			if i < n && sql[i] == '\'' || i+1 < n && sql[i] == '&' && (sql[i+1] == '\'' || sql[i+1] == '"') {
@@ -37,7 +38,7 @@ func shape(sql string) (text string, lits []literal, ok bool) {
 			for i < n && (digit(sql[i]) || sql[i] == '.') {
 				i++
 			}
-			if i < n && (word(sql[i]) || sql[i] == '$') {
+			if i < n && (pgsyntax.BeginsWord(sql[i]) || sql[i] == '$') {
 				return "", nil, false // 1e5, 0x1F, junk
 			}
 			if dots := strings.Count(sql[start:i], "."); dots > 1 {
@@ -69,7 +70,7 @@ func shape(sql string) (text string, lits []literal, ok bool) {
 		case c == '$':
 			for i++; i < n && digit(sql[i]); i++ {
 			}
-			if i == start+1 || i < n && (word(sql[i]) || sql[i] == '$') {
+			if i == start+1 || i < n && (pgsyntax.BeginsWord(sql[i]) || sql[i] == '$') {
 				return "", nil, false // a dollar quote
 			}
 		case c == '-' && i+1 < n && sql[i+1] == '-':
@@ -104,10 +105,6 @@ func shape(sql string) (text string, lits []literal, ok bool) {
 }
 
 func digit(c byte) bool { return '0' <= c && c <= '9' }
-
-func word(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || c >= 0x80
-}
 
 // template is a script of which the places are known well enough to move them.
 type template struct {

@@ -10,6 +10,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	"wirecheck/statement/pgsyntax"
 )
 
 // source is a table of a FROM clause that can be asked for its versions.
@@ -107,7 +108,7 @@ type cte struct {
 // findCTEs lists the common table expressions of the statement, nested ones too, and how often their names are used.
 func (x *statement) findCTEs(m proto.Message) {
 	x.ctes = map[string]*cte{}
-	walk(m, func(m proto.Message) bool {
+	pgsyntax.Walk(m, func(m proto.Message) bool {
 		if e, ok := m.(*pg.CommonTableExpr); ok {
 			c := &cte{query: e.Ctequery.GetSelectStmt()}
 			if x.ctes[e.Ctename] != nil || e.SearchClause != nil || e.CycleClause != nil {
@@ -126,7 +127,7 @@ func (x *statement) findCTEs(m proto.Message) {
 	if len(x.ctes) == 0 {
 		return
 	}
-	walk(m, func(m proto.Message) bool {
+	pgsyntax.Walk(m, func(m proto.Message) bool {
 		if rv, ok := m.(*pg.RangeVar); ok && rv.Schemaname == "" && x.ctes[rv.Relname] != nil {
 			x.ctes[rv.Relname].uses++
 		}
@@ -157,7 +158,7 @@ func (x *statement) visible(outputs []*pg.Node, ref string) bool {
 		}
 	}
 	ok := true
-	walk(x.node, func(m proto.Message) bool {
+	pgsyntax.Walk(x.node, func(m proto.Message) bool {
 		if r, is := m.(*pg.ColumnRef); is && len(r.Fields) > 0 && r.Fields[0].GetString_().GetSval() == ref {
 			ok = ok && len(r.Fields) > 1 && r.Fields[len(r.Fields)-1].GetAStar() == nil
 		}
@@ -195,8 +196,8 @@ func (x *statement) expose(s *pg.SelectStmt, ref string) []source {
 		}
 		x.inner++
 		name := fmt.Sprintf("%sinner %d", x.hiddenPrefix(), x.inner)
-		fmt.Fprintf(&add, ", %s AS %s", expr, quote(name))
-		out = append(out, source{rel: in.rel, ref: ref, lock: in.lock, up: quote(ref) + "." + quote(name), how: how})
+		fmt.Fprintf(&add, ", %s AS %s", expr, pgsyntax.Quote(name))
+		out = append(out, source{rel: in.rel, ref: ref, lock: in.lock, up: pgsyntax.Quote(ref) + "." + pgsyntax.Quote(name), how: how})
 	}
 	if len(out) > 0 {
 		x.edits = append(x.edits, rewrite.Edit{At: at, Add: add.String()})
@@ -294,7 +295,7 @@ func (x *statement) key(s source) (expr string, hex bool) {
 		if s.cols[c] != "" {
 			name = s.cols[c]
 		}
-		e := quote(s.ref) + "." + quote(name)
+		e := pgsyntax.Quote(s.ref) + "." + pgsyntax.Quote(name)
 		typ := s.rel.Columns[i].Type
 		switch {
 		case plainKeys[typ]:
@@ -323,7 +324,7 @@ func (x *statement) ask(s source, op history.Op, upsert bool, first ...string) s
 	p := x.part(s, op)
 	upsert = upsert && x.native // the hidden columns tell it themselves
 	p.upsert = upsert
-	ref := quote(s.ref)
+	ref := pgsyntax.Quote(s.ref)
 	var list []string
 	if len(x.parts) == 0 {
 		list = append(list, first...)
@@ -348,7 +349,7 @@ const oldVersion = "wirecheck.old"
 
 // remember gives a condition that is always true and keeps the version for which it was evaluated last.
 func (x *statement) remember(s source) string {
-	ref := quote(s.ref)
+	ref := pgsyntax.Quote(s.ref)
 	list := ref + ".ctid, " + ref + ".xmin"
 	if key, _ := x.key(s); key != "" {
 		list += ", " + key
@@ -373,7 +374,7 @@ func (x *statement) part(s source, op history.Op) part {
 // hidden adds a hidden column.
 func (x *statement) hidden(p part, expr string) string {
 	x.parts = append(x.parts, p)
-	return expr + " AS " + quote(x.hiddenName(len(x.parts)))
+	return expr + " AS " + pgsyntax.Quote(x.hiddenName(len(x.parts)))
 }
 
 // version gives the expressions that name a row version.
@@ -385,7 +386,7 @@ func (x *statement) version(s source, p *part) string {
 	if !x.native {
 		return x.columnVersion(s, p)
 	}
-	ref := quote(s.ref)
+	ref := pgsyntax.Quote(s.ref)
 	// VACUUM FULL and CLUSTER copy the rows to another file, where a version may get the place that an earlier one of the
 	// same transaction had. A table's first file has the table's number.
 	list := "nullif(pg_catalog.pg_relation_filenode(" + ref + ".tableoid), " + ref + ".tableoid), " + ref + ".tableoid, " + ref + ".ctid, "

@@ -11,6 +11,8 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	"wirecheck/statement/pgsyntax"
+	describe "wirecheck/statement/postgres"
 )
 
 // statement is one statement while its plan is made.
@@ -84,6 +86,8 @@ func (x *statement) finish() {
 func (x *statement) understand(n *pg.Node) {
 	x.node = n
 	x.findCTEs(n)
+	e := describe.EffectOf(n)
+	x.plan.Verb, x.plan.Control, x.plan.Schema = e.Verb, e.Control, e.Schema
 	switch s := n.Node.(type) {
 	case *pg.Node_SelectStmt:
 		x.selectStmt(s.SelectStmt)
@@ -106,7 +110,6 @@ type content struct {
 	writes  bool           // a part of it writes
 	into    *pg.RangeVar   // of SELECT INTO
 	sets    bool           // it calls a function that returns a set, or one that may
-	config  []*pg.FuncCall // calls of set_config
 }
 
 // texts are built-in functions that read tables which only a text names (manual, 9.15.4 and 12.4).
@@ -119,13 +122,13 @@ var texts = map[string]bool{
 func (x *statement) content(m proto.Message) content {
 	var c content
 	ctes := map[string]bool{}
-	walk(m, func(m proto.Message) bool {
+	pgsyntax.Walk(m, func(m proto.Message) bool {
 		if e, ok := m.(*pg.CommonTableExpr); ok {
 			ctes[e.Ctename] = true
 		}
 		return true
 	})
-	walk(m, func(m proto.Message) bool {
+	pgsyntax.Walk(m, func(m proto.Message) bool {
 		switch n := m.(type) {
 		case *pg.RangeVar:
 			if n.Schemaname == "" && ctes[n.Relname] && (x.catalog == nil || len(x.catalog.ByName[n.Relname]) == 0) {
@@ -147,16 +150,13 @@ func (x *statement) content(m proto.Message) content {
 		case *pg.LockingClause:
 			return false // it names tables of the FROM clause
 		case *pg.FuncCall:
-			name := lastName(n.Funcname)
+			name := pgsyntax.LastName(n.Funcname)
 			k := x.function(name)
 			if k&rewrite.FunctionUser != 0 || texts[name] {
 				c.user = append(c.user, name)
 			}
 			if k&rewrite.FunctionSet != 0 {
 				c.sets = true
-			}
-			if name == "set_config" {
-				c.config = append(c.config, n)
 			}
 		}
 		return true
@@ -219,16 +219,6 @@ func (x *statement) resolve(rv *pg.RangeVar) (*rewrite.Relation, string) {
 	return nil, fmt.Sprintf("several schemas have a table %s", rv.Relname)
 }
 
-func lastName(names []*pg.Node) string {
-	if len(names) == 0 {
-		return ""
-	}
-	return names[len(names)-1].GetString_().GetSval()
-}
-
-// quote makes a quoted identifier.
-func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
-
 // tokens gives the tokens of this statement from a place on.
 func (x *statement) tokens(at int) []*pg.ScanToken {
 	all, err := x.scan()
@@ -243,7 +233,7 @@ func (x *statement) tokens(at int) []*pg.ScanToken {
 // proven parses what is to be sent and compares it with the client's tree, the additions taken away: whatever the
 // splicing did, the server understands the client's own statement in it.
 func proven(sent string, client *pg.ParseResult, list []*statement) bool {
-	tree, err := pg.Parse(sent)
+	tree, err := pgsyntax.Parse(sent)
 	if err != nil || len(tree.Stmts) != len(client.Stmts) {
 		return false
 	}
@@ -251,7 +241,7 @@ func proven(sent string, client *pg.ParseResult, list []*statement) bool {
 		if len(list[i].edits) > 0 && !list[i].strip(raw.Stmt) {
 			return false
 		}
-		if !same(raw.Stmt.ProtoReflect(), client.Stmts[i].Stmt.ProtoReflect()) {
+		if !pgsyntax.Same(raw.Stmt.ProtoReflect(), client.Stmts[i].Stmt.ProtoReflect()) {
 			return false
 		}
 	}
@@ -303,7 +293,7 @@ func (x *statement) strip(n *pg.Node) bool {
 	if top == nil || x.plan.NoRows && len(*top) != 0 {
 		return false
 	}
-	walk(n, func(m proto.Message) bool {
+	pgsyntax.Walk(n, func(m proto.Message) bool {
 		if s, ok := m.(*pg.SelectStmt); ok {
 			s.TargetList = slices.DeleteFunc(s.TargetList, ours)
 		}

@@ -3,6 +3,8 @@ package postgres
 import (
 	"slices"
 
+	"wirecheck/statement/pgsyntax"
+
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
 )
@@ -203,13 +205,13 @@ func (x *statement) closed(s *pg.SelectStmt) bool {
 		}
 		return ok
 	}
-	walkAll(s.FromClause, check)
-	walk(s.WhereClause, check)
+	pgsyntax.WalkAll(s.FromClause, check)
+	pgsyntax.Walk(s.WhereClause, check)
 	return ok
 }
 
 func tables(from []*pg.Node) (list []*pg.RangeVar) {
-	walkAll(from, func(m proto.Message) bool {
+	pgsyntax.WalkAll(from, func(m proto.Message) bool {
 		if rv, ok := m.(*pg.RangeVar); ok {
 			list = append(list, rv)
 		}
@@ -252,7 +254,7 @@ func (x *statement) safe(q, s *pg.SelectStmt) bool {
 		if e == nil || e.Kind != pg.A_Expr_Kind_AEXPR_OP || len(e.Name) != 1 {
 			return false
 		}
-		switch lastName(e.Name) {
+		switch pgsyntax.LastName(e.Name) {
 		case "=", "<>", "<", ">", "<=", ">=":
 		default:
 			return false

@@ -10,6 +10,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	"wirecheck/statement/pgsyntax"
 )
 
 // writes notes what is written inside of a statement, and that it is not seen.
@@ -49,7 +50,6 @@ type write struct {
 }
 
 func (x *statement) insertStmt(s *pg.InsertStmt) {
-	x.plan.Verb = "insert"
 	w := write{node: s, relation: s.Relation, with: s.WithClause, returning: s.ReturningList, op: history.OpInsert}
 	src := s.SelectStmt.GetSelectStmt()
 	x.plan.Predicate = src != nil && len(src.ValuesLists) == 0 && refersTables(src)
@@ -73,14 +73,12 @@ func (x *statement) insertStmt(s *pg.InsertStmt) {
 }
 
 func (x *statement) updateStmt(s *pg.UpdateStmt) {
-	x.plan.Verb = "update"
 	x.plan.CurrentRead = currentRead(s.TargetList, s.Relation, x)
 	x.write(write{node: s, relation: s.Relation, with: s.WithClause, from: s.FromClause, where: s.WhereClause,
 		returning: s.ReturningList, op: history.OpUpdate})
 }
 
 func (x *statement) deleteStmt(s *pg.DeleteStmt) {
-	x.plan.Verb = "delete"
 	x.write(write{node: s, relation: s.Relation, with: s.WithClause, from: s.UsingClause, where: s.WhereClause,
 		returning: s.ReturningList, op: history.OpDelete})
 }
@@ -92,7 +90,6 @@ func (x *statement) writeOpaque(w write, format string, args ...any) {
 
 func (x *statement) write(w write) {
 	c := x.content(w.node)
-	x.settings(c)
 	for _, f := range c.user {
 		x.missing("function %s may read and write tables", f)
 	}
@@ -206,7 +203,7 @@ func (x *statement) link(w write, target source) {
 	toks := x.tokens(int(last.GetLocation()))
 	depth, where, end := 0, -1, -1
 	for i, t := range toks {
-		if depth == 0 && i > 0 && toks[i-1].Token != pg.Token_AS && toks[i-1].Token != tokenDot {
+		if depth == 0 && i > 0 && toks[i-1].Token != pg.Token_AS && toks[i-1].Token != pgsyntax.TokenDot {
 			switch t.Token {
 			case pg.Token_WHERE:
 				where = int(t.End)
@@ -215,9 +212,9 @@ func (x *statement) link(w write, target source) {
 			}
 		}
 		switch t.Token {
-		case tokenOpen:
+		case pgsyntax.TokenOpen:
 			depth++
-		case tokenClose:
+		case pgsyntax.TokenClose:
 			depth--
 		}
 		if end >= 0 {
@@ -297,10 +294,10 @@ const maxRows = 1_000_000
 // many reports whether the source of an INSERT may be very large.
 func (x *statement) many(s *pg.SelectStmt) bool {
 	many := false
-	walk(s, func(m proto.Message) bool {
+	pgsyntax.Walk(s, func(m proto.Message) bool {
 		switch n := m.(type) {
 		case *pg.FuncCall:
-			many = many || lastName(n.Funcname) == "generate_series"
+			many = many || pgsyntax.LastName(n.Funcname) == "generate_series"
 		case *pg.SelectStmt:
 			for _, f := range n.FromClause {
 				rv := f.GetRangeVar()
@@ -319,7 +316,7 @@ func (x *statement) many(s *pg.SelectStmt) bool {
 
 func refersTables(m proto.Message) bool {
 	found := false
-	walk(m, func(m proto.Message) bool {
+	pgsyntax.Walk(m, func(m proto.Message) bool {
 		if _, ok := m.(*pg.RangeVar); ok {
 			found = true
 		}
@@ -341,7 +338,7 @@ func currentRead(targets []*pg.Node, rv *pg.RangeVar, x *statement) bool {
 			continue // ours
 		}
 		own, client := false, false
-		walk(t.GetResTarget().GetVal(), func(m proto.Message) bool {
+		pgsyntax.Walk(t.GetResTarget().GetVal(), func(m proto.Message) bool {
 			switch n := m.(type) {
 			case *pg.SubLink:
 				client = true // its reads are those of the statement's snapshot
@@ -374,7 +371,7 @@ func (x *statement) hasColumn(rv *pg.RangeVar, name string) bool {
 
 func refersSubquery(m proto.Message) bool {
 	found := false
-	walk(m, func(m proto.Message) bool {
+	pgsyntax.Walk(m, func(m proto.Message) bool {
 		switch m.(type) {
 		case *pg.SubLink, *pg.MultiAssignRef:
 			found = true

@@ -12,16 +12,15 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/types"
 
 	"wirecheck/lab/reduce/tree"
-	"wirecheck/rewrite"
-	"wirecheck/rewrite/mysql"
+	"wirecheck/statement/mysqlsyntax"
 )
 
 // New gives a function for reduce.Options.Simpler that reads statements with TiDB's parser. What that parser does not have is not known: of
 // generated statements 2% of MariaDB's (RETURNING, UUID, some words of CREATE TABLE) and less than 1% of MySQL's.
 func New() func(sql string) (self string, simpler []string, known bool) {
-	r := mysql.New(mysql.MySQL, rewrite.CaptureNative)
+	p := mysqlsyntax.NewParser()
 	return func(sql string) (self string, simpler []string, known bool) {
-		root, err := r.Tree(sql)
+		root, err := p.Parse(sql, 0)
 		if err != nil {
 			return "", nil, false
 		}
@@ -43,7 +42,7 @@ func New() func(sql string) (self string, simpler []string, known bool) {
 		}
 		quote := format.RestoreFlags(0)
 		if self, err = print(flags); err == nil {
-			if _, err = r.Tree(self); err != nil { // a name is a reserved word
+			if _, err = p.Parse(self, 0); err != nil { // a name is a reserved word
 				quote = format.RestoreNameBackQuotes
 				self, err = print(flags | quote)
 			}
@@ -54,7 +53,7 @@ func New() func(sql string) (self string, simpler []string, known bool) {
 		list := tree.Simpler(&root, tree.Grammar{
 			Print: func() (string, error) { return print(flags | quote) }, Enter: enter, Clear: clear, Slot: slot, Constants: constants, Extra: extra,
 		})
-		return self, slices.DeleteFunc(list, func(text string) bool { _, err := r.Tree(text); return err != nil }), true
+		return self, slices.DeleteFunc(list, func(text string) bool { _, err := p.Parse(text, 0); return err != nil }), true
 	}
 }
 

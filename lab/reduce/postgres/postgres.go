@@ -9,6 +9,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"wirecheck/lab/reduce/tree"
+	"wirecheck/statement/pgsyntax"
 )
 
 // Simpler reads a statement with PostgreSQL's own grammar and gives it as that grammar's printer writes it, and the same made simpler
@@ -17,18 +18,18 @@ func Simpler(sql string) (self string, simpler []string, known bool) {
 	if strings.IndexByte(sql, 0) >= 0 {
 		return "", nil, false
 	}
-	root, err := pg.Parse(sql)
+	root, err := pgsyntax.Parse(sql)
 	if err != nil || len(root.Stmts) != 1 {
 		return "", nil, false
 	}
-	if self, err = pg.Deparse(root); err != nil {
+	if self, err = pgsyntax.Print(root); err != nil {
 		return "", nil, false
 	}
 	list := tree.Simpler(&root.Stmts[0].Stmt, tree.Grammar{
-		Print: func() (string, error) { return pg.Deparse(root) }, Enter: enter, Clear: clear, Shorten: shorten, Slot: slot, Constants: constants, Extra: extra,
+		Print: func() (string, error) { return pgsyntax.Print(root) }, Enter: enter, Clear: clear, Shorten: shorten, Slot: slot, Constants: constants, Extra: extra,
 	})
 	return self, slices.DeleteFunc(list, func(text string) bool {
-		again, err := pg.Parse(text)
+		again, err := pgsyntax.Parse(text)
 		return err != nil || len(again.Stmts) != 1
 	}), true
 }

@@ -10,8 +10,8 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
-	"wirecheck/rewrite/mysql"
-	"wirecheck/rewrite/postgres"
+	"wirecheck/statement/mysql"
+	"wirecheck/statement/postgres"
 )
 
 // Scripted is a stage whose server answers what a test says.
@@ -48,7 +48,7 @@ func One(t *testing.T, product, sql string) rewrite.Statement {
 	t.Helper()
 	describe := postgres.Describe
 	if product != "postgres" {
-		describe = mysql.New(mysql.MariaDB, "").Describe
+		describe = mysql.New(mysql.MariaDB).Describe
 	}
 	list, err := describe(sql)
 	if err != nil || len(list) != 1 {

@@ -1,4 +1,4 @@
-package mysql
+package mysqlsyntax
 
 import (
 	"fmt"
@@ -18,26 +18,27 @@ import (
 
 var installDriver = sync.OnceFunc(func() {
 	ast.NewValueExpr = func(v any, _, _ string) ast.ValueExpr {
-		if e, ok := v.(*value); ok {
+		if e, ok := v.(*Value); ok {
 			return e
 		}
-		return &value{v: v}
+		return &Value{V: v}
 	}
-	ast.NewParamMarkerExpr = func(int) ast.ParamMarkerExpr { return &param{} }
-	asWritten := func(s string) (any, error) { return written(s), nil }
+	ast.NewParamMarkerExpr = func(int) ast.ParamMarkerExpr { return &ParamMarker{} }
+	asWritten := func(s string) (any, error) { return Written(s), nil }
 	ast.NewDecimal, ast.NewHexLiteral, ast.NewBitLiteral = asWritten, asWritten, asWritten
 })
 
-// written is a literal as it stands in the text: a decimal number, x'4D', 0b1.
-type written string
+// Written is a literal as it stands in the text: a decimal number, x'4D', 0b1.
+type Written string
 
-// value is a literal.
-type value struct {
+// Value is a literal.
+type Value struct {
 	ast.TexprNode
-	v any
+	V any
 }
 
-func (n *value) Accept(v ast.Visitor) (ast.Node, bool) {
+// Accept implements ast.Node.
+func (n *Value) Accept(v ast.Visitor) (ast.Node, bool) {
 	m, skip := v.Enter(n)
 	if skip {
 		return v.Leave(m)
@@ -47,11 +48,11 @@ func (n *value) Accept(v ast.Visitor) (ast.Node, bool) {
 
 // Restore prints the literal, with its character set if that was written. Statements on their way to a server are never printed from
 // a tree; package reduce prints trees that it made smaller.
-func (n *value) Restore(ctx *format.RestoreCtx) error {
+func (n *Value) Restore(ctx *format.RestoreCtx) error {
 	if t := n.GetType(); t.GetFlag()&pmysql.UnderScoreCharsetFlag != 0 {
 		ctx.WritePlain("_" + t.GetCharset() + " ")
 	}
-	switch v := n.v.(type) {
+	switch v := n.V.(type) {
 	case nil:
 		ctx.WriteKeyWord("NULL")
 	case bool:
@@ -60,7 +61,7 @@ func (n *value) Restore(ctx *format.RestoreCtx) error {
 		ctx.WriteString(v)
 	case float64:
 		ctx.WritePlain(strconv.FormatFloat(v, 'e', -1, 64))
-	case written, int64, uint64, int:
+	case Written, int64, uint64, int:
 		ctx.WritePlain(fmt.Sprint(v))
 	default:
 		return fmt.Errorf("print a literal of type %T", v)
@@ -69,30 +70,44 @@ func (n *value) Restore(ctx *format.RestoreCtx) error {
 }
 
 // Format implements ast.ExprNode; nobody here asks for it.
-func (n *value) Format(w io.Writer) {}
+func (n *Value) Format(w io.Writer) {}
 
-func (n *value) SetValue(v any)           { n.v = v }
-func (n *value) GetValue() any            { return n.v }
-func (n *value) GetDatumString() string   { return n.GetString() }
-func (n *value) GetProjectionOffset() int { return -1 }
-func (n *value) SetProjectionOffset(int)  {}
-func (n *value) GetString() string {
-	if s, ok := n.v.(string); ok {
+// SetValue implements ast.ValueExpr.
+func (n *Value) SetValue(v any) { n.V = v }
+
+// GetValue implements ast.ValueExpr.
+func (n *Value) GetValue() any { return n.V }
+
+// GetDatumString implements ast.ValueExpr.
+func (n *Value) GetDatumString() string { return n.GetString() }
+
+// GetProjectionOffset implements ast.ValueExpr.
+func (n *Value) GetProjectionOffset() int { return -1 }
+
+// SetProjectionOffset implements ast.ValueExpr.
+func (n *Value) SetProjectionOffset(int) {}
+
+// GetString implements ast.ValueExpr.
+func (n *Value) GetString() string {
+	if s, ok := n.V.(string); ok {
 		return s
 	}
-	return fmt.Sprint(n.v)
+	return fmt.Sprint(n.V)
 }
 
-// param is a question mark.
-type param struct {
-	value
+// ParamMarker is a question mark.
+type ParamMarker struct {
+	Value
 }
 
 // Restore implements ast.Node.
-func (n *param) Restore(ctx *format.RestoreCtx) error { ctx.WritePlain("?"); return nil }
+func (n *ParamMarker) Restore(ctx *format.RestoreCtx) error { ctx.WritePlain("?"); return nil }
 
-func (n *param) SetOrder(int) {}
-func (n *param) Accept(v ast.Visitor) (ast.Node, bool) {
+// SetOrder implements ast.ParamMarkerExpr.
+func (n *ParamMarker) SetOrder(int) {}
+
+// Accept implements ast.Node.
+func (n *ParamMarker) Accept(v ast.Visitor) (ast.Node, bool) {
 	m, skip := v.Enter(n)
 	if skip {
 		return v.Leave(m)
@@ -100,21 +115,29 @@ func (n *param) Accept(v ast.Visitor) (ast.Node, bool) {
 	return v.Leave(m)
 }
 
-func newParser() any {
-	installDriver()
-	return parser.New()
+// Parser makes trees. Many goroutines may use it.
+type Parser struct{ pool sync.Pool }
+
+// NewParser makes a Parser.
+func NewParser() *Parser {
+	p := &Parser{}
+	p.pool.New = func() any {
+		installDriver()
+		return parser.New()
+	}
+	return p
 }
 
-// parse gives the tree of one statement. The parser has panicked on odd input before (notes in its issue tracker), so
+// Parse gives the tree of one statement, which belongs to the caller. TiDB's parser has panicked on odd input before (notes in its issue tracker), so
 // a panic is an error like any other, and its parser is thrown away.
-func (r *Rewriter) parse(sql string, mode Mode) (n ast.StmtNode, err error) {
-	p := r.parsers.Get().(*parser.Parser)
+func (r *Parser) Parse(sql string, mode Mode) (n ast.StmtNode, err error) {
+	p := r.pool.Get().(*parser.Parser)
 	defer func() {
 		if e := recover(); e != nil {
 			n, err = nil, fmt.Errorf("parser gave up: %v", e)
 			return
 		}
-		r.parsers.Put(p)
+		r.pool.Put(p)
 	}()
 	var m pmysql.SQLMode
 	for _, b := range []struct {
@@ -141,6 +164,3 @@ func (r *Rewriter) parse(sql string, mode Mode) (n ast.StmtNode, err error) {
 	nodes[0] = nil // the parser keeps its result
 	return n, nil
 }
-
-// Tree gives the tree of one statement, read as a session with the default sql_mode does. It belongs to the caller.
-func (r *Rewriter) Tree(sql string) (ast.StmtNode, error) { return r.parse(sql, 0) }

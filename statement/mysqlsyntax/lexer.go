@@ -1,4 +1,6 @@
-package mysql
+// Package mysqlsyntax reads SQL of the MySQL family: it cuts a text into tokens, and has TiDB's parser make the tree. All of wirecheck
+// calls that parser through this package alone.
+package mysqlsyntax
 
 import (
 	"errors"
@@ -10,31 +12,34 @@ import (
 // the depth of parentheses (MariaDB knowledge base, "Identifier Names" and "Comment Syntax"; MySQL manual, 11.1, 11.7).
 // The parser says what a statement means; the two must agree before anything is rewritten.
 
-type tokenKind uint8
+// Kind is a kind of token.
+type Kind uint8
 
+// The kinds of tokens.
 const (
-	tokWord   tokenKind = iota // unquoted identifier or keyword
-	tokIdent                   // quoted identifier, or a word right after a dot
-	tokString                  // quoted text
-	tokNumber                  //
-	tokParam                   // ?
-	tokVar                     // @name
-	tokSysVar                  // @@name
-	tokSymbol                  // one character
+	Word           Kind = iota // unquoted identifier or keyword
+	Ident                      // quoted identifier, or a word right after a dot
+	String                     // quoted text
+	Number                     //
+	Param                      // ?
+	Variable                   // @name
+	SystemVariable             // @@name
+	Symbol                     // one character
 )
 
-type token struct {
-	start, end int
-	depth      int32 // of parentheses around it; both parentheses of a pair have the outer depth
-	kind       tokenKind
-	executable bool // within /*! */ or /*M! */
+// Token is one token.
+type Token struct {
+	Start, End int
+	Depth      int32 // of parentheses around it; both parentheses of a pair have the outer depth
+	Kind       Kind
+	Executable bool // within /*! */ or /*M! */
 }
 
 var errText = errors.New("unterminated text or comment")
 
-// lex cuts sql into tokens.
-func lex(sql string, mode Mode) ([]token, error) {
-	l := lexer{sql: sql, mode: mode, tokens: make([]token, 0, 16+len(sql)/5)}
+// Lex cuts sql into tokens.
+func Lex(sql string, mode Mode) (*Text, error) {
+	l := lexer{sql: sql, mode: mode, tokens: make([]Token, 0, 16+len(sql)/5)}
 	for l.at < len(sql) {
 		if err := l.next(); err != nil {
 			return nil, fmt.Errorf("%w at byte %d", err, l.at)
@@ -43,7 +48,7 @@ func lex(sql string, mode Mode) ([]token, error) {
 	if l.executable {
 		return nil, fmt.Errorf("%w at the end of the text", errText)
 	}
-	return l.tokens, nil
+	return &Text{SQL: sql, Tokens: l.tokens}, nil
 }
 
 type lexer struct {
@@ -52,7 +57,7 @@ type lexer struct {
 	at         int
 	depth      int32
 	executable bool
-	tokens     []token
+	tokens     []Token
 }
 
 func (l *lexer) peek(n int) byte {
@@ -62,8 +67,8 @@ func (l *lexer) peek(n int) byte {
 	return 0
 }
 
-func (l *lexer) add(kind tokenKind, end int) {
-	l.tokens = append(l.tokens, token{start: l.at, end: end, depth: l.depth, kind: kind, executable: l.executable})
+func (l *lexer) add(kind Kind, end int) {
+	l.tokens = append(l.tokens, Token{Start: l.at, End: end, Depth: l.depth, Kind: kind, Executable: l.executable})
 	l.at = end
 }
 
@@ -83,28 +88,28 @@ func (l *lexer) next() error {
 		l.executable = false
 		l.at += 2
 	case c == '\'':
-		return l.quoted(tokString, 0)
+		return l.quoted(String, 0)
 	case c == '"':
 		if l.mode&AnsiQuotes != 0 {
-			return l.quoted(tokIdent, 0)
+			return l.quoted(Ident, 0)
 		}
-		return l.quoted(tokString, 0)
+		return l.quoted(String, 0)
 	case c == '`':
-		return l.quoted(tokIdent, 0)
+		return l.quoted(Ident, 0)
 	case c == '@':
 		return l.variable()
 	case c == '?':
-		l.add(tokParam, l.at+1)
+		l.add(Param, l.at+1)
 	case c == '(':
-		l.add(tokSymbol, l.at+1)
+		l.add(Symbol, l.at+1)
 		l.depth++
 	case c == ')':
 		l.depth--
-		l.add(tokSymbol, l.at+1)
-	case wordByte(c):
+		l.add(Symbol, l.at+1)
+	case WordByte(c):
 		l.word()
 	default:
-		l.add(tokSymbol, l.at+1)
+		l.add(Symbol, l.at+1)
 	}
 	return nil
 }
@@ -131,9 +136,9 @@ func (l *lexer) comment() error {
 }
 
 // quoted reads text in quotes; skip characters stand before the first quote.
-func (l *lexer) quoted(kind tokenKind, skip int) error {
+func (l *lexer) quoted(kind Kind, skip int) error {
 	quote := l.sql[l.at+skip]
-	escapes := kind != tokIdent && quote != '`' && l.mode&NoBackslashEscapes == 0
+	escapes := kind != Ident && quote != '`' && l.mode&NoBackslashEscapes == 0
 	for i := l.at + skip + 1; i < len(l.sql); i++ {
 		switch c := l.sql[i]; {
 		case c == '\\' && escapes:
@@ -149,48 +154,48 @@ func (l *lexer) quoted(kind tokenKind, skip int) error {
 }
 
 func (l *lexer) variable() error {
-	kind, i := tokVar, 1
+	kind, i := Variable, 1
 	if l.peek(1) == '@' {
-		kind, i = tokSysVar, 2
+		kind, i = SystemVariable, 2
 	}
 	switch c := l.peek(i); c {
 	case '`':
 		return l.quotedVariable(kind, i)
 	case '\'', '"':
-		if kind == tokVar {
+		if kind == Variable {
 			return l.quotedVariable(kind, i)
 		}
 	}
 	end := l.at + i
-	for end < len(l.sql) && (wordByte(l.sql[end]) || l.sql[end] == '.') {
+	for end < len(l.sql) && (WordByte(l.sql[end]) || l.sql[end] == '.') {
 		end++
 	}
 	if end == l.at+i {
-		kind, end = tokSymbol, l.at+1
+		kind, end = Symbol, l.at+1
 	}
 	l.add(kind, end)
 	return nil
 }
 
-func (l *lexer) quotedVariable(kind tokenKind, skip int) error {
+func (l *lexer) quotedVariable(kind Kind, skip int) error {
 	start := l.at
-	if err := l.quoted(tokString, skip); err != nil {
+	if err := l.quoted(String, skip); err != nil {
 		return err
 	}
 	last := &l.tokens[len(l.tokens)-1]
-	last.kind, last.start = kind, start
+	last.Kind, last.Start = kind, start
 	return nil
 }
 
 func (l *lexer) word() {
 	end := l.at
 	digits := true
-	for end < len(l.sql) && wordByte(l.sql[end]) {
+	for end < len(l.sql) && WordByte(l.sql[end]) {
 		digits = digits && l.sql[end] >= '0' && l.sql[end] <= '9'
 		end++
 	}
 	text := l.sql[l.at:end]
-	afterDot := l.at > 0 && l.sql[l.at-1] == '.' && len(l.tokens) > 0 && l.tokens[len(l.tokens)-1].end == l.at
+	afterDot := l.at > 0 && l.sql[l.at-1] == '.' && len(l.tokens) > 0 && l.tokens[len(l.tokens)-1].End == l.at
 	switch {
 	case digits:
 		if end < len(l.sql) && l.sql[end] == '.' && !afterDot {
@@ -199,7 +204,7 @@ func (l *lexer) word() {
 				end++
 			}
 		}
-		l.add(tokNumber, l.exponent(end))
+		l.add(Number, l.exponent(end))
 	case text[0] >= '0' && text[0] <= '9' && !afterDot && number(text):
 		if strings.ContainsAny(text[len(text)-1:], "eE") && !strings.HasPrefix(text, "0x") && end+1 < len(l.sql) &&
 			(l.sql[end] == '+' || l.sql[end] == '-') && l.sql[end+1] >= '0' && l.sql[end+1] <= '9' {
@@ -208,11 +213,11 @@ func (l *lexer) word() {
 				end++
 			}
 		}
-		l.add(tokNumber, end)
+		l.add(Number, end)
 	case afterDot:
-		l.add(tokIdent, end)
+		l.add(Ident, end)
 	default:
-		l.add(tokWord, end)
+		l.add(Word, end)
 	}
 }
 
@@ -248,93 +253,7 @@ func number(text string) bool {
 	return mantissa != "" && mantissa[0]|0x20 == 'e' && strings.Trim(mantissa[1:], "0123456789") == ""
 }
 
-func wordByte(c byte) bool {
+// WordByte reports whether a byte may stand in an unquoted name.
+func WordByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '$' || c >= 0x80
-}
-
-// text is a statement with its tokens.
-type text struct {
-	sql    string
-	tokens []token
-}
-
-func (t *text) at(i int) string {
-	if i < 0 || i >= len(t.tokens) {
-		return ""
-	}
-	return t.sql[t.tokens[i].start:t.tokens[i].end]
-}
-
-// is reports whether token i is one of the given keywords or symbols.
-func (t *text) is(i int, words ...string) bool {
-	if i < 0 || i >= len(t.tokens) || t.tokens[i].kind != tokWord && t.tokens[i].kind != tokSymbol {
-		return false
-	}
-	s := t.at(i)
-	for _, w := range words {
-		if strings.EqualFold(s, w) {
-			return true
-		}
-	}
-	return false
-}
-
-// seq reports whether the tokens from i on are the given keywords.
-func (t *text) seq(i int, words ...string) bool {
-	for n, w := range words {
-		if !t.is(i+n, w) {
-			return false
-		}
-	}
-	return true
-}
-
-// find gives the first token from i on, at the given depth, that is one of the words; -1 if there is none.
-func (t *text) find(i int, depth int32, words ...string) int {
-	for ; i < len(t.tokens); i++ {
-		if t.tokens[i].depth < depth {
-			return -1
-		}
-		if t.tokens[i].depth == depth && t.is(i, words...) {
-			return i
-		}
-	}
-	return -1
-}
-
-// close gives the token that closes the parenthesis at i; -1 if there is none.
-func (t *text) close(i int) int {
-	return t.find(i+1, t.tokens[i].depth, ")")
-}
-
-// name gives the identifier that token i is, unquoted.
-func (t *text) name(i int) (string, bool) {
-	if i < 0 || i >= len(t.tokens) {
-		return "", false
-	}
-	s := t.at(i)
-	switch t.tokens[i].kind {
-	case tokWord:
-		return s, true
-	case tokIdent:
-		if q := s[0]; q == '`' || q == '"' {
-			return strings.ReplaceAll(s[1:len(s)-1], string([]byte{q, q}), string([]byte{q})), true
-		}
-		return s, true
-	}
-	return "", false
-}
-
-// qualified reads [schema.]name from token i on and gives the token after it.
-func (t *text) qualified(i int) (schema, name string, next int, ok bool) {
-	name, ok = t.name(i)
-	if !ok {
-		return "", "", i, false
-	}
-	if t.is(i+1, ".") {
-		schema = name
-		name, ok = t.name(i + 2)
-		return schema, name, i + 3, ok
-	}
-	return "", name, i + 1, true
 }

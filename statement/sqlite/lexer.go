@@ -1,6 +1,6 @@
-// Package sqlite is the SQLite dialect of package rewrite: it describes statements and reads definitions. It goes by tokens and the
-// structure of parentheses alone, without a parser: SQLite's words for the beginnings of clauses are reserved (sqlite.org/lang_keywords.html),
-// so that they can be told from names. What it does not expect it does not describe: such a statement is Unparsed.
+// Package sqlite describes statements of SQLite by their text alone, and reads the metadata that they define. It goes by tokens and
+// parentheses, without a parser: the words with which SQLite's clauses begin are reserved (sqlite.org/lang_keywords.html), so no name
+// looks like them. A statement with anything that it does not expect is Unparsed.
 package sqlite
 
 import (

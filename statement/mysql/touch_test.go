@@ -73,7 +73,7 @@ func TestTouches(t *testing.T) {
 		"DROP DATABASE d": {opaque},
 		"'":               {opaque},
 	} {
-		r := New(MariaDB, rewrite.CaptureNative)
+		r := New(MariaDB)
 		got := r.Touches(sql, plain)
 		for _, list := range [][]rewrite.Touch{got, want} {
 			for i := range list {

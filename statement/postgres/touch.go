@@ -8,18 +8,15 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement/pgsyntax"
 )
 
 // Touches says what the statements of a text do, one by one. plain reports whether a name is that of a table of which all is known
 // that a statement on it touches; nil: of none.
 func Touches(sql string, plain func(table string) bool) []rewrite.Touch {
-	opaque := []rewrite.Touch{{Kind: rewrite.TouchOpaque}}
-	if len(sql) > maxText {
-		return opaque
-	}
-	tree, err := pg.Parse(sql)
+	tree, err := pgsyntax.Parse(sql)
 	if err != nil {
-		return opaque
+		return []rewrite.Touch{{Kind: rewrite.TouchOpaque}}
 	}
 	all := make([]rewrite.Touch, 0, len(tree.Stmts))
 	for _, raw := range tree.Stmts {
@@ -54,7 +51,7 @@ type touched struct {
 
 func mentioned(n proto.Message) touched {
 	var c touched
-	walk(n, func(m proto.Message) bool {
+	pgsyntax.Walk(n, func(m proto.Message) bool {
 		switch m := m.(type) {
 		case *pg.RangeVar:
 			c.tables = append(c.tables, tableName(m))
@@ -72,7 +69,7 @@ func mentioned(n proto.Message) touched {
 			c.locks = true
 			return false // it names tables of the FROM clause
 		case *pg.FuncCall:
-			c.strange = c.strange || !rewrite.Harmless(lastName(m.Funcname))
+			c.strange = c.strange || !rewrite.Harmless(pgsyntax.LastName(m.Funcname))
 		case *pg.ColumnRef:
 			c.strange = c.strange || transactional(m)
 		}
@@ -83,7 +80,7 @@ func mentioned(n proto.Message) touched {
 
 // transactional reports whether a column tells the numbers of transactions, which depend on the order of all.
 func transactional(c *pg.ColumnRef) bool {
-	switch lastName(c.Fields) {
+	switch pgsyntax.LastName(c.Fields) {
 	case "xmin", "xmax", "ctid":
 		return true
 	}
@@ -102,7 +99,7 @@ func tableName(rv *pg.RangeVar) string {
 func touchRows(n *pg.Node, plain func(string) bool) rewrite.Touch {
 	c := mentioned(n)
 	ctes := map[string]bool{}
-	walk(n, func(m proto.Message) bool {
+	pgsyntax.Walk(n, func(m proto.Message) bool {
 		if e, ok := m.(*pg.CommonTableExpr); ok {
 			ctes[e.Ctename] = true
 		}
@@ -204,7 +201,7 @@ func touchDefinition(n *pg.Node) rewrite.Touch {
 
 func dropped(s *pg.DropStmt) (names []string) {
 	for _, o := range s.Objects {
-		names = append(names, lastName(o.GetList().GetItems()))
+		names = append(names, pgsyntax.LastName(o.GetList().GetItems()))
 	}
 	return names
 }
@@ -212,7 +209,7 @@ func dropped(s *pg.DropStmt) (names []string) {
 // plainTable reports whether a new table has no ties to others, and nothing that is checked only at COMMIT.
 func plainTable(s *pg.CreateStmt) bool {
 	plain := len(s.InhRelations) == 0 && s.Partspec == nil && s.Partbound == nil && s.OfTypename == nil
-	walk(s, func(m proto.Message) bool {
+	pgsyntax.Walk(s, func(m proto.Message) bool {
 		switch m := m.(type) {
 		case *pg.TableLikeClause:
 			plain = false

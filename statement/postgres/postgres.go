@@ -1,3 +1,5 @@
+// Package postgres describes statements of PostgreSQL by their text alone: what they read and write, their clauses, what they
+// do to the transaction, and the metadata that they define. The grammar is PostgreSQL's own (package pgsyntax).
 package postgres
 
 import (
@@ -8,6 +10,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement/pgsyntax"
 )
 
 // Describe describes the statements of a script, one by one; empty ones are left out. It reads texts as a session with
@@ -25,7 +28,7 @@ func Describe(sql string) (list []rewrite.Statement, err error) {
 	case !utf8.ValidString(sql):
 		return nil, fmt.Errorf("describe statement: the text is not UTF-8")
 	}
-	toks, err := scanner(sql)()
+	toks, err := pgsyntax.Tokens(sql)
 	if err != nil {
 		return nil, fmt.Errorf("describe statement: %w", err)
 	}
@@ -42,10 +45,10 @@ func Describe(sql string) (list []rewrite.Statement, err error) {
 // the semicolons that are not in parentheses.
 func statements(sql string, toks []*pg.ScanToken) (parts [][]*pg.ScanToken) {
 	var ends map[int]bool // places of the semicolons that end a statement; nil: all that are not in parentheses
-	if tree, err := parse(sql); err == nil {
+	if tree, err := pgsyntax.Parse(sql); err == nil {
 		ends = map[int]bool{}
 		for _, raw := range tree.Stmts {
-			_, to := bounds(sql, raw)
+			_, to := pgsyntax.Bounds(sql, raw)
 			ends[to] = true
 		}
 	}
@@ -58,11 +61,11 @@ func statements(sql string, toks []*pg.ScanToken) (parts [][]*pg.ScanToken) {
 	}
 	for i, t := range toks {
 		switch t.Token {
-		case tokenOpen:
+		case pgsyntax.TokenOpen:
 			depth++
-		case tokenClose:
+		case pgsyntax.TokenClose:
 			depth--
-		case tokenEnd:
+		case pgsyntax.TokenEnd:
 			if i == first || ends[int(t.Start)] || ends == nil && depth <= 0 {
 				depth = 0
 				cut(i)
@@ -73,32 +76,21 @@ func statements(sql string, toks []*pg.ScanToken) (parts [][]*pg.ScanToken) {
 	return parts
 }
 
-// parse is for texts that are not too long.
-func parse(sql string) (*pg.ParseResult, error) {
-	if len(sql) > maxText {
-		return nil, fmt.Errorf("the text is longer than %d bytes", maxText)
-	}
-	return pg.Parse(sql)
-}
-
 // describe describes one statement.
 func describe(text string) rewrite.Statement {
 	st := rewrite.Statement{Text: text}
-	tree, err := parse(text)
+	tree, err := pgsyntax.Parse(text)
 	if err != nil || len(tree.Stmts) != 1 {
 		return undescribed(text, err)
 	}
 	n := tree.Stmts[0].Stmt
-	scan := scanner(text)
-	x := &statement{sql: text, to: len(text), native: true, scan: scan, plan: &rewrite.Plan{}}
-	x.understand(n)
-	st.Verb, st.Control = x.plan.Verb, x.plan.Control
-	st.DDL = st.Verb == "ddl"
-	st.Begin = beginOf(n)
-	toks, err := scan()
+	toks, err := pgsyntax.Tokens(text)
 	if err != nil {
 		return undescribed(text, err)
 	}
+	e := EffectOf(n)
+	st.Verb, st.Control, st.DDL = e.Verb, e.Control, e.Verb == "ddl"
+	st.Begin = beginOf(n)
 
 	u := &uses{}
 	u.top(n)

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement/pgsyntax"
 )
 
 // uses collects the mentions of tables.
@@ -65,16 +66,16 @@ func (u *uses) inOrder() (list []rewrite.TableUse) {
 func (u *uses) add(rv *pg.RangeVar, c around, m rewrite.TableUse) {
 	m.Kind, m.Schema, m.Name, m.Alias = rewrite.SourceTable, rv.Schemaname, rv.Relname, rv.GetAlias().GetAliasname()
 	m.Place, m.Depth = c.place, c.depth
-	m.SQL = quote(rv.Relname)
+	m.SQL = pgsyntax.Quote(rv.Relname)
 	if rv.Schemaname != "" {
-		m.SQL = quote(rv.Schemaname) + "." + m.SQL
+		m.SQL = pgsyntax.Quote(rv.Schemaname) + "." + m.SQL
 	}
 	if rv.Catalogname != "" {
-		m.SQL = quote(rv.Catalogname) + "." + m.SQL
+		m.SQL = pgsyntax.Quote(rv.Catalogname) + "." + m.SQL
 	}
 	m.Ref = m.SQL
 	if m.Alias != "" {
-		m.Ref = quote(m.Alias)
+		m.Ref = pgsyntax.Quote(m.Alias)
 	}
 	if m.Read && !m.Target && rv.Schemaname == "" && c.names.has(rv.Relname) {
 		m.Kind = rewrite.SourceCTE
@@ -104,9 +105,9 @@ func (u *uses) top(n *pg.Node) {
 }
 
 func (u *uses) dropped(names []*pg.Node) {
-	rv := &pg.RangeVar{Relname: lastName(names)}
+	rv := &pg.RangeVar{Relname: pgsyntax.LastName(names)}
 	if len(names) > 1 {
-		rv.Schemaname = lastName(names[:len(names)-1])
+		rv.Schemaname = pgsyntax.LastName(names[:len(names)-1])
 	}
 	if rv.Relname != "" {
 		u.add(rv, around{}, rewrite.TableUse{Target: true})
@@ -122,7 +123,7 @@ func (u *uses) utility(n *pg.Node) {
 	if n.GetLockStmt() != nil || n.GetVacuumStmt() != nil {
 		target = false
 	}
-	walk(n, func(m proto.Message) bool {
+	pgsyntax.Walk(n, func(m proto.Message) bool {
 		switch s := m.(type) {
 		case *pg.SelectStmt, *pg.InsertStmt, *pg.UpdateStmt, *pg.DeleteStmt, *pg.MergeStmt:
 			u.sub = true
@@ -141,15 +142,15 @@ func (u *uses) utility(n *pg.Node) {
 }
 
 func (u *uses) node(n *pg.Node, c around) {
-	walk(n, func(m proto.Message) bool { return u.visit(m, c) })
+	pgsyntax.Walk(n, func(m proto.Message) bool { return u.visit(m, c) })
 }
 
 func (u *uses) nodes(list []*pg.Node, c around) {
-	walkAll(list, func(m proto.Message) bool { return u.visit(m, c) })
+	pgsyntax.WalkAll(list, func(m proto.Message) bool { return u.visit(m, c) })
 }
 
 func (u *uses) message(m proto.Message, c around) {
-	walk(m, func(m proto.Message) bool { return u.visit(m, c) })
+	pgsyntax.Walk(m, func(m proto.Message) bool { return u.visit(m, c) })
 }
 
 // visit deals with what names tables, and with what brings other names with it.
@@ -276,7 +277,7 @@ func (u *uses) derived(s *pg.RangeSubselect, c around) {
 	ref := s.GetAlias().GetAliasname()
 	m := rewrite.TableUse{Kind: rewrite.SourceDerived, Alias: ref, Read: true, Place: c.place, Depth: c.depth}
 	if ref != "" {
-		m.Ref = quote(ref)
+		m.Ref = pgsyntax.Quote(ref)
 	}
 	first := len(u.list)
 	u.list = append(u.list, use{m, -1})
@@ -297,15 +298,15 @@ func (u *uses) derived(s *pg.RangeSubselect, c around) {
 func (u *uses) function(s *pg.RangeFunction, c around) {
 	m := rewrite.TableUse{Kind: rewrite.SourceFunction, Alias: s.GetAlias().GetAliasname(), Read: true, Place: c.place, Depth: c.depth}
 	at := int32(-1)
-	walkAll(s.Functions, func(p proto.Message) bool {
+	pgsyntax.WalkAll(s.Functions, func(p proto.Message) bool {
 		if f, ok := p.(*pg.FuncCall); ok && m.Name == "" {
-			m.Name, at = lastName(f.Funcname), f.Location
+			m.Name, at = pgsyntax.LastName(f.Funcname), f.Location
 		}
 		return true
 	})
-	m.Ref = quote(m.Name)
+	m.Ref = pgsyntax.Quote(m.Name)
 	if m.Alias != "" {
-		m.Ref = quote(m.Alias)
+		m.Ref = pgsyntax.Quote(m.Alias)
 	}
 	u.list = append(u.list, use{m, at})
 	u.nodes(s.Functions, around{place: c.place, depth: c.depth, names: c.names})

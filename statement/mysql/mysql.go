@@ -1,3 +1,5 @@
+// Package mysql describes statements of the MySQL family by their text alone: what they read and write, their clauses, what they
+// do to the transaction, and the metadata that they define. Tokens tell what TiDB's parser does not know (package mysqlsyntax).
 package mysql
 
 import (
@@ -8,18 +10,28 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement/mysqlsyntax"
 )
+
+// Reader describes statements of one product. Many goroutines may use it.
+type Reader struct {
+	flavor Flavor
+	parser *mysqlsyntax.Parser
+}
+
+// New makes a Reader.
+func New(flavor Flavor) *Reader { return &Reader{flavor: flavor, parser: mysqlsyntax.NewParser()} }
 
 // Describe describes the statements of a script, one by one; empty ones are left out. It reads texts as a session with the
 // default sql_mode does. A statement that the parser does not have is described as Unparsed, and so is one with a comment that
 // only certain versions of the server execute. The error says that the text cannot even be cut into statements.
-func (r *Rewriter) Describe(sql string) ([]rewrite.Statement, error) {
-	tokens, err := lex(sql, 0)
+func (r *Reader) Describe(sql string) ([]rewrite.Statement, error) {
+	t, err := mysqlsyntax.Lex(sql, 0)
 	if err != nil {
 		return nil, fmt.Errorf("describe statement: %w", err)
 	}
 	var list []rewrite.Statement
-	for _, p := range pieces(&text{sql, tokens}) {
+	for _, p := range pieces(t) {
 		st, err := r.describe(sql[p.start:p.end])
 		if err != nil {
 			return nil, err
@@ -35,27 +47,27 @@ type piece struct{ start, end int }
 
 // pieces cuts a script at the semicolons that end a statement. Those within a compound statement do not, nor those in a comment
 // that a server may execute: if there is such a one, the script is one piece.
-func pieces(t *text) (list []piece) {
-	if slices.ContainsFunc(t.tokens, func(k token) bool { return k.executable && t.sql[k.start] == ';' }) {
-		return []piece{t.bounds(0, len(t.tokens))}
+func pieces(t *mysqlsyntax.Text) (list []piece) {
+	if slices.ContainsFunc(t.Tokens, func(k mysqlsyntax.Token) bool { return k.Executable && t.SQL[k.Start] == ';' }) {
+		return []piece{bounds(t, 0, len(t.Tokens))}
 	}
 	first, depth := 0, 0
 	body := false
-	for i := 0; i <= len(t.tokens); i++ {
-		if i == first && i < len(t.tokens) {
-			body = compound(&text{t.sql, t.tokens[i:]})
+	for i := 0; i <= len(t.Tokens); i++ {
+		if i == first && i < len(t.Tokens) {
+			body = (&mysqlsyntax.Text{SQL: t.SQL, Tokens: t.Tokens[i:]}).Compound()
 			depth = 0
 		}
-		if i < len(t.tokens) {
+		if i < len(t.Tokens) {
 			if body {
 				depth += nesting(t, i, first)
 			}
-			if !t.is(i, ";") || depth > 0 {
+			if !t.Is(i, ";") || depth > 0 {
 				continue
 			}
 		}
 		if i > first {
-			list = append(list, t.bounds(first, i))
+			list = append(list, bounds(t, first, i))
 		}
 		first = i + 1
 	}
@@ -65,15 +77,15 @@ func pieces(t *text) (list []piece) {
 // nesting is how token i changes the depth of blocks in a compound statement that begins at token first (MariaDB knowledge base
 // and MySQL manual, "Compound Statement Syntax"). IF, LOOP, WHILE, REPEAT and FOR are also functions or parts of others, so they
 // count only where a statement begins; the body itself begins behind FOR EACH ROW or a list of parameters.
-func nesting(t *text, i, first int) int {
-	begins := i == first || t.is(i-1, ";", "BEGIN", "THEN", "ELSE", "DO", "LOOP", "REPEAT", ":", "ATOMIC")
+func nesting(t *mysqlsyntax.Text, i, first int) int {
+	begins := i == first || t.Is(i-1, ";", "BEGIN", "THEN", "ELSE", "DO", "LOOP", "REPEAT", ":", "ATOMIC")
 	switch {
-	case t.is(i, "END"):
+	case t.Is(i, "END"):
 		return -1
-	case t.is(i-1, "END") && t.is(i, "IF", "CASE", "LOOP", "WHILE", "REPEAT"):
+	case t.Is(i-1, "END") && t.Is(i, "IF", "CASE", "LOOP", "WHILE", "REPEAT"):
 		return 0
-	case t.is(i, "CASE", "BEGIN"), begins && t.is(i, "IF", "LOOP", "WHILE", "REPEAT", "FOR"),
-		t.is(i-1, "ROW", ")") && t.is(i, "IF", "LOOP", "WHILE", "REPEAT"):
+	case t.Is(i, "CASE", "BEGIN"), begins && t.Is(i, "IF", "LOOP", "WHILE", "REPEAT", "FOR"),
+		t.Is(i-1, "ROW", ")") && t.Is(i, "IF", "LOOP", "WHILE", "REPEAT"):
 		return 1
 	}
 	return 0
@@ -81,39 +93,39 @@ func nesting(t *text, i, first int) int {
 
 // bounds is the place of the tokens from i to j. Where some are in a comment that a server may execute, all that stands between
 // the statements around belongs to it, but for white space.
-func (t *text) bounds(i, j int) piece {
-	p := piece{t.tokens[i].start, t.tokens[j-1].end}
-	if !slices.ContainsFunc(t.tokens[i:j], func(k token) bool { return k.executable }) {
+func bounds(t *mysqlsyntax.Text, i, j int) piece {
+	p := piece{t.Tokens[i].Start, t.Tokens[j-1].End}
+	if !slices.ContainsFunc(t.Tokens[i:j], func(k mysqlsyntax.Token) bool { return k.Executable }) {
 		return p
 	}
-	p = piece{0, len(t.sql)}
+	p = piece{0, len(t.SQL)}
 	if i > 0 {
-		p.start = t.tokens[i-1].end
+		p.start = t.Tokens[i-1].End
 	}
-	if j < len(t.tokens) {
-		p.end = t.tokens[j].start
+	if j < len(t.Tokens) {
+		p.end = t.Tokens[j].Start
 	}
-	inner := t.sql[p.start:p.end]
+	inner := t.SQL[p.start:p.end]
 	p.start += len(inner) - len(strings.TrimLeft(inner, " \t\r\n\f\v"))
 	p.end -= len(inner) - len(strings.TrimRight(inner, " \t\r\n\f\v"))
 	return p
 }
 
 // describe describes one statement.
-func (r *Rewriter) describe(sql string) (rewrite.Statement, error) {
-	tokens, err := lex(sql, 0)
-	if err != nil || len(tokens) == 0 {
+func (r *Reader) describe(sql string) (rewrite.Statement, error) {
+	t, err := mysqlsyntax.Lex(sql, 0)
+	if err != nil || len(t.Tokens) == 0 {
 		return rewrite.Statement{}, fmt.Errorf("describe statement: %q cannot be read alone: %w", sql, err)
 	}
-	d := &describer{st: rewrite.Statement{Text: sql}, text: &text{sql, tokens}}
-	d.of = &statement{r: r, text: d.text, plan: &rewrite.Plan{}}
-	d.of.analyse()
-	st, p := &d.st, d.of.plan
-	st.Verb, st.Control, st.DDL, st.Ends = p.Verb, p.Control, p.Verb == "ddl", p.Control.Ends
+	d := &describer{Reader: r, st: rewrite.Statement{Text: sql}, text: t}
+	first := t.Skip(0, "(")
+	d.effect, _ = EffectOf(t, first, r.flavor)
+	st := &d.st
+	st.Verb, st.Control, st.DDL, st.Ends = d.effect.Verb, d.effect.Control, d.effect.Verb == "ddl", d.effect.Control.Ends
 	switch {
-	case slices.ContainsFunc(tokens, func(k token) bool { return k.executable }):
+	case slices.ContainsFunc(t.Tokens, func(k mysqlsyntax.Token) bool { return k.Executable }):
 		d.unparsed("a comment for certain versions of the server")
-	case compound(d.text):
+	case t.Compound():
 		d.unparsed("a compound statement")
 	case d.steers():
 		d.begin()
@@ -126,9 +138,10 @@ func (r *Rewriter) describe(sql string) (rewrite.Statement, error) {
 
 // describer describes one statement.
 type describer struct {
-	st   rewrite.Statement
-	of   *statement
-	text *text
+	*Reader
+	st     rewrite.Statement
+	effect Effect
+	text   *mysqlsyntax.Text
 }
 
 func (d *describer) unparsed(why string) {
@@ -139,14 +152,14 @@ func (d *describer) unparsed(why string) {
 // steers reports whether tokens tell all that there is to know: the parser lacks some of these statements.
 func (d *describer) steers() bool {
 	t := d.text
-	return t.is(0, "BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "USE", "XA", "KILL", "HELP", "SHUTDOWN", "EXECUTE", "PREPARE", "DEALLOCATE",
+	return t.Is(0, "BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "USE", "XA", "KILL", "HELP", "SHUTDOWN", "EXECUTE", "PREPARE", "DEALLOCATE",
 		"CALL", "SIGNAL", "RESIGNAL", "GET", "BINLOG", "FLUSH", "GRANT", "REVOKE", "UNLOCK", "SHOW", "DESC", "DESCRIBE", "EXPLAIN", "LOAD") ||
-		t.seq(0, "START", "TRANSACTION") || t.seq(0, "DROP", "PREPARE") || d.setsTransaction()
+		t.Seq(0, "START", "TRANSACTION") || t.Seq(0, "DROP", "PREPARE") || d.setsTransaction()
 }
 
 func (d *describer) setsTransaction() bool {
 	t := d.text
-	return t.is(0, "SET") && (t.is(1, "TRANSACTION") || t.is(1, "SESSION", "LOCAL", "GLOBAL") && t.is(2, "TRANSACTION"))
+	return t.Is(0, "SET") && (t.Is(1, "TRANSACTION") || t.Is(1, "SESSION", "LOCAL", "GLOBAL") && t.Is(2, "TRANSACTION"))
 }
 
 // begin reads the options of BEGIN, START TRANSACTION and SET TRANSACTION.
@@ -155,41 +168,39 @@ func (d *describer) begin() {
 		return
 	}
 	t, b := d.text, &d.st.Begin
-	for i := range t.tokens {
-		b.ReadOnly = b.ReadOnly || t.seq(i, "READ", "ONLY")
-		b.ReadWrite = b.ReadWrite || t.seq(i, "READ", "WRITE")
-		b.Snapshot = b.Snapshot || t.seq(i, "WITH", "CONSISTENT", "SNAPSHOT")
-		b.Optimistic = b.Optimistic || t.is(i, "OPTIMISTIC")
-		b.Pessimistic = b.Pessimistic || t.is(i, "PESSIMISTIC")
+	for i := range t.Tokens {
+		b.ReadOnly = b.ReadOnly || t.Seq(i, "READ", "ONLY")
+		b.ReadWrite = b.ReadWrite || t.Seq(i, "READ", "WRITE")
+		b.Snapshot = b.Snapshot || t.Seq(i, "WITH", "CONSISTENT", "SNAPSHOT")
+		b.Optimistic = b.Optimistic || t.Is(i, "OPTIMISTIC")
+		b.Pessimistic = b.Pessimistic || t.Is(i, "PESSIMISTIC")
 	}
 }
 
 // session says which of the steering statements depend on more than the database.
 func (d *describer) session() {
 	switch t := d.text; {
-	case t.is(0, "EXECUTE", "GET"):
+	case t.Is(0, "EXECUTE", "GET"):
 		d.st.Variables, d.st.Volatile = true, "it depends on what the session did before"
-	case t.is(0, "SHOW"):
+	case t.Is(0, "SHOW"):
 		d.st.Variables, d.st.Volatile = true, "SHOW"
-	case t.is(0, "CALL"):
+	case t.Is(0, "CALL"):
 		d.st.Variables, d.st.Volatile = true, "it calls a procedure"
-	case t.is(0, "EXPLAIN", "DESC", "DESCRIBE"):
+	case t.Is(0, "EXPLAIN", "DESC", "DESCRIBE"):
 		d.st.Volatile = "EXPLAIN"
-	case t.is(0, "LOAD"):
+	case t.Is(0, "LOAD"):
 		d.st.Volatile = "rows from a file"
 	}
 }
 
 // parsed describes what the parser has.
 func (d *describer) parsed() {
-	d.of.base, d.of.plan.Text = 0, d.text.sql
-	d.of.plan.Coverage, d.of.plan.Why = "", ""
-	sql, ok := d.of.shim()
-	if !ok {
-		d.unparsed(d.of.plan.Why)
+	sql, returning, why := Parsable(d.text, d.st.Verb, d.flavor)
+	if why != "" {
+		d.unparsed(why)
 		return
 	}
-	node, err := d.of.r.parse(sql, 0)
+	node, err := d.parser.Parse(sql, 0)
 	if err != nil {
 		d.unparsed(strings.TrimSpace(err.Error()))
 		return
@@ -201,7 +212,7 @@ func (d *describer) parsed() {
 	case *ast.DeleteStmt:
 		st.Verb = "delete"
 	}
-	st.Returning = sql != d.text.sql && st.Verb != "select" || d.text.find(0, 0, "RETURNING") >= 0 && st.Verb != "select"
+	st.Returning = st.Verb != "select" && (returning || d.text.Find(0, 0, "RETURNING") >= 0)
 	u := &uses{}
 	u.top(node)
 	st.Tables, st.HasSubquery = u.list, u.sub
@@ -210,7 +221,7 @@ func (d *describer) parsed() {
 		st.Predicate = st.Predicate || t.Read && t.Kind == rewrite.SourceTable && (!into || t.Place != rewrite.PlaceMain)
 	}
 	vary(node, st)
-	if d.of.plan.Temporary != "" {
+	if d.effect.Temporary != "" {
 		st.Variables = true
 	}
 	switch n := node.(type) {

@@ -7,22 +7,25 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement/mysqlsyntax"
 )
+
+// maxTouched is how long a text may be, in bytes, to be looked at.
+const maxTouched = 16 << 10
 
 // Touches says what the statements of a text do, one by one. plain reports whether a name, in lower case, is that of a table of
 // which all is known that a statement on it touches; nil: of none. It reads texts as a session with the default sql_mode does.
-func (r *Rewriter) Touches(sql string, plain func(table string) bool) []rewrite.Touch {
+func (r *Reader) Touches(sql string, plain func(table string) bool) []rewrite.Touch {
 	opaque := []rewrite.Touch{{Kind: rewrite.TouchOpaque}}
-	tokens, err := lex(sql, 0)
-	if err != nil || len(sql) > cacheTextSize {
+	whole, err := mysqlsyntax.Lex(sql, 0)
+	if err != nil || len(sql) > maxTouched {
 		return opaque
 	}
-	if slices.ContainsFunc(tokens, func(t token) bool { return t.executable }) {
+	if slices.ContainsFunc(whole.Tokens, func(t mysqlsyntax.Token) bool { return t.Executable }) {
 		return opaque
 	}
-	whole := &text{sql, tokens}
-	parts := split(whole)
-	if slices.ContainsFunc(parts, compound) {
+	parts := whole.Statements()
+	if slices.ContainsFunc(parts, (*mysqlsyntax.Text).Compound) {
 		return []rewrite.Touch{touchCompound(whole)}
 	}
 	all := make([]rewrite.Touch, 0, len(parts))
@@ -34,71 +37,61 @@ func (r *Rewriter) Touches(sql string, plain func(table string) bool) []rewrite.
 
 // touchCompound is for texts with statements that have statements in them. Of those, triggers belong to tables; every name in
 // the text is taken for a table's.
-func touchCompound(t *text) rewrite.Touch {
-	if !t.is(0, "CREATE") || t.find(0, 0, "TRIGGER") < 0 || t.find(0, 0, "PROCEDURE", "FUNCTION", "EVENT", "PACKAGE") >= 0 {
+func touchCompound(t *mysqlsyntax.Text) rewrite.Touch {
+	if !t.Is(0, "CREATE") || t.Find(0, 0, "TRIGGER") < 0 || t.Find(0, 0, "PROCEDURE", "FUNCTION", "EVENT", "PACKAGE") >= 0 {
 		return rewrite.Touch{}
 	}
 	return rewrite.Touch{Kind: rewrite.TouchDefine, Writes: names(t)}
 }
 
 // names are all words of a text that may be a table's name.
-func names(t *text) (list []string) {
-	for i := range t.tokens {
-		if name, ok := t.name(i); ok {
+func names(t *mysqlsyntax.Text) (list []string) {
+	for i := range t.Tokens {
+		if name, ok := t.Name(i); ok {
 			list = append(list, strings.ToLower(name))
 		}
 	}
 	return list
 }
 
-func (r *Rewriter) touch(t *text, plain func(string) bool) rewrite.Touch {
-	control := &statement{r: r, text: t, plan: &rewrite.Plan{}}
+func (r *Reader) touch(t *mysqlsyntax.Text, plain func(string) bool) rewrite.Touch {
 	switch {
-	case t.is(0, "SELECT", "WITH", "TABLE", "VALUES", "(", "INSERT", "REPLACE", "UPDATE", "DELETE"):
+	case t.Is(0, "SELECT", "WITH", "TABLE", "VALUES", "(", "INSERT", "REPLACE", "UPDATE", "DELETE"):
 		return r.touchRows(t, plain)
-	case t.is(0, "BEGIN"), t.seq(0, "START", "TRANSACTION"):
-		return rewrite.Touch{Kind: rewrite.TouchBegin, Snapshot: slices.ContainsFunc(words(t), func(w string) bool { return w == "SNAPSHOT" })}
-	case t.is(0, "COMMIT", "ROLLBACK") && (control.chains(0) || t.find(0, 0, "RELEASE") >= 0):
+	case t.Is(0, "BEGIN"), t.Seq(0, "START", "TRANSACTION"):
+		return rewrite.Touch{Kind: rewrite.TouchBegin, Snapshot: t.Any(0, "SNAPSHOT")}
+	case t.Is(0, "COMMIT", "ROLLBACK") && (t.Any(0, "AND", "CHAIN") || t.Find(0, 0, "RELEASE") >= 0):
 		return rewrite.Touch{}
-	case t.is(0, "COMMIT"):
+	case t.Is(0, "COMMIT"):
 		return rewrite.Touch{Kind: rewrite.TouchEnd}
-	case t.is(0, "ROLLBACK"):
-		return rewrite.Touch{Kind: rewrite.TouchEnd, Partial: t.find(0, 0, "TO") >= 0}
-	case t.is(0, "SAVEPOINT"), t.seq(0, "RELEASE", "SAVEPOINT"):
+	case t.Is(0, "ROLLBACK"):
+		return rewrite.Touch{Kind: rewrite.TouchEnd, Partial: t.Find(0, 0, "TO") >= 0}
+	case t.Is(0, "SAVEPOINT"), t.Seq(0, "RELEASE", "SAVEPOINT"):
 		return rewrite.Touch{Kind: rewrite.TouchLocal}
-	case t.is(0, "SET"):
-		return touchSet(control)
-	case t.is(0, "DO", "SHOW", "EXPLAIN", "DESC", "DESCRIBE"):
+	case t.Is(0, "SET"):
+		return touchSet(t)
+	case t.Is(0, "DO", "SHOW", "EXPLAIN", "DESC", "DESCRIBE"):
 		return rewrite.Touch{Kind: rewrite.TouchUnknown}
-	case t.is(0, "CREATE", "ALTER", "DROP"):
+	case t.Is(0, "CREATE", "ALTER", "DROP"):
 		return r.touchDefinition(t)
 	}
 	return rewrite.Touch{}
 }
 
-func words(t *text) []string {
-	list := make([]string, len(t.tokens))
-	for i := range t.tokens {
-		list[i] = strings.ToUpper(t.at(i))
-	}
-	return list
-}
-
 // touchSet knows SET TRANSACTION of the session, and variables of the user's.
-func touchSet(s *statement) rewrite.Touch {
-	t := s.text
+func touchSet(t *mysqlsyntax.Text) rewrite.Touch {
 	j := 1
-	if t.is(j, "SESSION", "LOCAL") {
+	if t.Is(j, "SESSION", "LOCAL") {
 		j++
 	}
-	if t.is(j, "TRANSACTION") {
-		return rewrite.Touch{Kind: rewrite.TouchLocal, Level: s.levelWords(j + 1)}
+	if t.Is(j, "TRANSACTION") {
+		return rewrite.Touch{Kind: rewrite.TouchLocal, Level: levelWords(t, j+1)}
 	}
-	for i := range t.tokens {
-		if _, named := t.name(i); i > 0 && named {
+	for i := range t.Tokens {
+		if _, named := t.Name(i); i > 0 && named {
 			return rewrite.Touch{} // a setting, a function, a query
 		}
-		if t.tokens[i].kind == tokSysVar {
+		if t.Tokens[i].Kind == mysqlsyntax.SystemVariable {
 			return rewrite.Touch{}
 		}
 	}
@@ -135,8 +128,8 @@ func (v *toucher) Enter(n ast.Node) (ast.Node, bool) {
 
 func (v *toucher) Leave(n ast.Node) (ast.Node, bool) { return n, true }
 
-func (r *Rewriter) mentioned(t *text) (ast.StmtNode, *toucher, error) {
-	n, err := r.parse(t.sql[t.tokens[0].start:t.tokens[len(t.tokens)-1].end], 0)
+func (r *Reader) mentioned(t *mysqlsyntax.Text) (ast.StmtNode, *toucher, error) {
+	n, err := r.parser.Parse(t.SQL[t.Tokens[0].Start:t.Tokens[len(t.Tokens)-1].End], 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -147,7 +140,7 @@ func (r *Rewriter) mentioned(t *text) (ast.StmtNode, *toucher, error) {
 
 // touchRows is for statements that read and write rows. What a writing statement reads it locks (MySQL manual, 17.7.3, "Locks Set by
 // Different SQL Statements in InnoDB"), at some levels at least.
-func (r *Rewriter) touchRows(t *text, plain func(string) bool) rewrite.Touch {
+func (r *Reader) touchRows(t *mysqlsyntax.Text, plain func(string) bool) rewrite.Touch {
 	n, v, err := r.mentioned(t)
 	if err != nil || v.strange {
 		return rewrite.Touch{Kind: rewrite.TouchUnknown}
@@ -174,13 +167,13 @@ func (r *Rewriter) touchRows(t *text, plain func(string) bool) rewrite.Touch {
 }
 
 // touchDefinition is for the statements that define something.
-func (r *Rewriter) touchDefinition(t *text) rewrite.Touch {
+func (r *Reader) touchDefinition(t *mysqlsyntax.Text) rewrite.Touch {
 	n, v, err := r.mentioned(t)
 	if err != nil {
 		return rewrite.Touch{}
 	}
 	define := rewrite.Touch{Kind: rewrite.TouchDefine, Writes: v.tables}
-	if slices.Contains(words(t), "REFERENCES") {
+	if t.Any(0, "REFERENCES") {
 		define.Writes = names(t) // the parser's trees hide some of the tables
 	}
 	switch n := n.(type) {

@@ -8,17 +8,11 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement/pgsyntax"
 )
 
 // The clauses of a statement are found by their keywords, which are reserved (manual, appendix C), outside of parentheses. That
 // they are what they seem is proven by parsing a query made of them: its clauses must be the statement's own.
-
-const (
-	tokenComma     = pg.Token_ASCII_44
-	tokenEquals    = pg.Token_ASCII_61
-	tokenBracket   = pg.Token_ASCII_91
-	tokenUnbracket = pg.Token_ASCII_93
-)
 
 // phrase is a run of tokens with the text they stand in.
 type phrase struct {
@@ -54,14 +48,14 @@ func (p phrase) find(i int, ok func(i int) bool) int {
 	depth := 0
 	for ; i < len(p.toks); i++ {
 		switch p.toks[i].Token {
-		case tokenClose, tokenUnbracket:
+		case pgsyntax.TokenClose, pgsyntax.TokenUnbracket:
 			depth--
 		}
 		if depth == 0 && ok(i) {
 			return i
 		}
 		switch p.toks[i].Token {
-		case tokenOpen, tokenBracket:
+		case pgsyntax.TokenOpen, pgsyntax.TokenBracket:
 			depth++
 		}
 	}
@@ -70,18 +64,18 @@ func (p phrase) find(i int, ok func(i int) bool) int {
 
 // closing gives the parenthesis that closes the one at i.
 func (p phrase) closing(i int) int {
-	return p.find(i, func(j int) bool { return j > i && p.is(j, tokenClose) })
+	return p.find(i, func(j int) bool { return j > i && p.is(j, pgsyntax.TokenClose) })
 }
 
 // keyword reports whether token i is a keyword that begins a clause, and not a label, a field or a part of an operator.
 func (p phrase) keyword(i int, words map[pg.Token]bool) bool {
-	return words[p.toks[i].Token] && (i == 0 || beginsClause(p.toks, i))
+	return words[p.toks[i].Token] && (i == 0 || pgsyntax.BeginsClause(p.toks, i))
 }
 
 // split cuts at commas.
 func (p phrase) split() (parts []phrase) {
 	for i := 0; i < len(p.toks); {
-		j := p.find(i, func(j int) bool { return p.is(j, tokenComma) })
+		j := p.find(i, func(j int) bool { return p.is(j, pgsyntax.TokenComma) })
 		parts = append(parts, p.slice(i, j))
 		i = j + 1
 	}
@@ -126,14 +120,14 @@ var verbs = map[pg.Token]bool{
 // body takes parentheses around a query and WITH away.
 func (d *describer) body() phrase {
 	p := d.phrase
-	for p.is(0, tokenOpen) && p.closing(0) == len(p.toks)-1 {
+	for p.is(0, pgsyntax.TokenOpen) && p.closing(0) == len(p.toks)-1 {
 		p = p.slice(1, len(p.toks)-1)
 	}
 	if !p.is(0, pg.Token_WITH) {
 		return p
 	}
 	i := p.find(1, func(i int) bool {
-		return p.is(i-1, tokenClose) && (verbs[p.toks[i].Token] || p.is(i, tokenOpen)) && !p.is(i+1, pg.Token_AS)
+		return p.is(i-1, pgsyntax.TokenClose) && (verbs[p.toks[i].Token] || p.is(i, pgsyntax.TokenOpen)) && !p.is(i+1, pg.Token_AS)
 	})
 	d.st.Clauses.With = p.slice(0, i).text()
 	return p.slice(i, len(p.toks))
@@ -155,9 +149,9 @@ func (d *describer) selectStmt(s *pg.SelectStmt) {
 	st.Limit = s.LimitCount != nil || s.LimitOffset != nil
 	p := d.body()
 	if p.is(0, pg.Token_TABLE) {
-		d.fill(append([]clause{{pg.Token_FROM, p.slice(0, 2)}}, p.slice(2, len(p.toks)).clauses(clauses)...))
+		d.fill(append([]clause{{pg.Token_FROM, p.slice(0, 2)}}, p.slice(2, len(p.toks)).clauses(pgsyntax.AfterTargets)...))
 	} else if p.is(0, pg.Token_SELECT) && !st.SetOperation {
-		d.fill(p.clauses(clauses))
+		d.fill(p.clauses(pgsyntax.AfterTargets))
 	}
 	switch {
 	case st.SetOperation:
@@ -227,9 +221,9 @@ func (d *describer) prove(want *pg.SelectStmt, none bool) {
 			b.WriteString(" SELECT")
 		}
 	}
-	tree, err := pg.Parse(b.String())
+	tree, err := pgsyntax.Parse(b.String())
 	if !none && err == nil && len(tree.Stmts) == 1 {
-		if got := tree.Stmts[0].Stmt.GetSelectStmt(); got != nil && same(got.ProtoReflect(), want.ProtoReflect()) {
+		if got := tree.Stmts[0].Stmt.GetSelectStmt(); got != nil && pgsyntax.Same(got.ProtoReflect(), want.ProtoReflect()) {
 			return
 		}
 	}
@@ -240,7 +234,7 @@ func (d *describer) prove(want *pg.SelectStmt, none bool) {
 // writes reports whether a WITH clause changes tables.
 func writes(w *pg.WithClause) bool {
 	found := false
-	walk(w, func(m proto.Message) bool {
+	pgsyntax.Walk(w, func(m proto.Message) bool {
 		switch m.(type) {
 		case *pg.InsertStmt, *pg.UpdateStmt, *pg.DeleteStmt, *pg.MergeStmt:
 			found = true
@@ -261,9 +255,9 @@ func labelled(s *pg.SelectStmt) bool {
 			if r.Name == "" && (len(v.ColumnRef.Fields) == 1 || len(s.FromClause) == 1 && s.FromClause[0].GetRangeVar() != nil) {
 				continue // the column itself
 			}
-			names[lastName(v.ColumnRef.Fields)] = r.Name == ""
+			names[pgsyntax.LastName(v.ColumnRef.Fields)] = r.Name == ""
 		case *pg.Node_FuncCall: // its result has the function's name
-			names[lastName(v.FuncCall.Funcname)] = true
+			names[pgsyntax.LastName(v.FuncCall.Funcname)] = true
 		case *pg.Node_AExpr, *pg.Node_AConst, *pg.Node_BoolExpr, *pg.Node_NullTest, *pg.Node_ParamRef: // these have no name
 		default:
 			unknown = unknown || r.Name == ""
@@ -275,7 +269,7 @@ func labelled(s *pg.SelectStmt) bool {
 		if e.GetAConst() != nil {
 			return true
 		}
-		if r := e.GetColumnRef(); r != nil && len(r.Fields) == 1 && (unknown || names[lastName(r.Fields)]) {
+		if r := e.GetColumnRef(); r != nil && len(r.Fields) == 1 && (unknown || names[pgsyntax.LastName(r.Fields)]) {
 			return true
 		}
 	}
@@ -349,7 +343,7 @@ func (d *describer) changed(target *pg.RangeVar, from []*pg.Node, where *pg.Node
 		d.unaddressed("the row of a cursor")
 	}
 	d.prove(&pg.SelectStmt{
-		FromClause: append([]*pg.Node{tableNode(target)}, from...), WhereClause: where, WithClause: with,
+		FromClause: append([]*pg.Node{pgsyntax.TableNode(target)}, from...), WhereClause: where, WithClause: with,
 		LimitOption: pg.LimitOption_LIMIT_OPTION_DEFAULT, Op: pg.SetOperation_SETOP_NONE,
 	}, where.GetCurrentOfExpr() != nil)
 }
@@ -367,13 +361,13 @@ func assignments(p phrase, targets []*pg.Node) (list []rewrite.Assignment, end i
 		return true
 	}
 	for _, one := range p.split() {
-		i := one.find(0, func(i int) bool { return one.is(i, tokenEquals) })
+		i := one.find(0, func(i int) bool { return one.is(i, pgsyntax.TokenEquals) })
 		columns := 1
-		if one.is(0, tokenOpen) { // (a, b) = ...
+		if one.is(0, pgsyntax.TokenOpen) { // (a, b) = ...
 			columns = len(one.slice(1, one.closing(0)).split())
 		}
 		for range columns {
-			if !take(one.slice(i+1, len(one.toks)), one.is(0, tokenOpen)) {
+			if !take(one.slice(i+1, len(one.toks)), one.is(0, pgsyntax.TokenOpen)) {
 				return nil, 0
 			}
 		}
@@ -408,13 +402,13 @@ func (d *describer) insertStmt(s *pg.InsertStmt) {
 		return
 	}
 	// [database.][schema.]table [AS alias] [(columns)]
-	for i++; p.is(i, tokenDot); i += 2 {
+	for i++; p.is(i, pgsyntax.TokenDot); i += 2 {
 	}
 	if p.is(i, pg.Token_AS) {
 		i += 2
 	}
 	if len(s.Cols) > 0 {
-		if !p.is(i, tokenOpen) {
+		if !p.is(i, pgsyntax.TokenOpen) {
 			return
 		}
 		end := p.closing(i)

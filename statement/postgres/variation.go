@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement/pgsyntax"
 )
 
 // The built-in functions that are known to give the same for the same arguments, database and settings: those that pg_proc of
@@ -103,7 +104,7 @@ func variation(n *pg.Node, st *rewrite.Statement) {
 	case *pg.Node_CreateStmt:
 		st.Variables = s.CreateStmt.Relation.GetRelpersistence() == "t"
 	}
-	walk(n, func(m proto.Message) bool {
+	pgsyntax.Walk(n, func(m proto.Message) bool {
 		switch m := m.(type) {
 		case *pg.FuncCall:
 			varyCall(m, vary, session)
@@ -128,7 +129,7 @@ func variation(n *pg.Node, st *rewrite.Statement) {
 			}
 		case *pg.ColumnRef:
 			if transactional(m) {
-				vary("system column " + lastName(m.Fields))
+				vary("system column " + pgsyntax.LastName(m.Fields))
 			}
 		case *pg.ParamRef:
 			st.Parameters = max(st.Parameters, int(m.Number))
@@ -147,7 +148,7 @@ func variation(n *pg.Node, st *rewrite.Statement) {
 }
 
 func varyCall(f *pg.FuncCall, vary, session func(string)) {
-	name := lastName(f.Funcname)
+	name := pgsyntax.LastName(f.Funcname)
 	builtin := len(f.Funcname) == 1 || f.Funcname[0].GetString_().GetSval() == "pg_catalog"
 	switch ordered := len(f.AggOrder) > 0; {
 	case !builtin:
@@ -178,7 +179,7 @@ func calls(s *pg.SelectStmt) (aggregate, window bool, strange string) {
 	visit := func(m proto.Message) bool {
 		switch f := m.(type) {
 		case *pg.FuncCall:
-			name := lastName(f.Funcname)
+			name := pgsyntax.LastName(f.Funcname)
 			switch {
 			case f.Over != nil:
 				window = true
@@ -194,9 +195,9 @@ func calls(s *pg.SelectStmt) (aggregate, window bool, strange string) {
 		}
 		return true
 	}
-	walkAll(s.TargetList, visit)
-	walkAll(s.SortClause, visit)
-	walkAll(s.DistinctClause, visit)
-	walkAll(s.WindowClause, visit)
+	pgsyntax.WalkAll(s.TargetList, visit)
+	pgsyntax.WalkAll(s.SortClause, visit)
+	pgsyntax.WalkAll(s.DistinctClause, visit)
+	pgsyntax.WalkAll(s.WindowClause, visit)
 	return aggregate, window, strange
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement/mysqlsyntax"
 )
 
 // steadyNames are the built-in functions that are known to give the same for the same arguments, database and settings (MySQL
@@ -169,7 +170,7 @@ func (v *varyVisitor) Enter(n ast.Node) (ast.Node, bool) {
 		if n.AsOf != nil || n.TableSample != nil {
 			v.add("a sample or an old state of a table")
 		}
-	case *param:
+	case *mysqlsyntax.ParamMarker:
 		v.st.Parameters++
 	}
 	return n, false

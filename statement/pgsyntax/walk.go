@@ -1,4 +1,4 @@
-package postgres
+package pgsyntax
 
 import (
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -6,8 +6,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// walk visits every message of a tree, parents first, as long as visit says to go into it.
-func walk(m proto.Message, visit func(proto.Message) bool) {
+// Walk visits every message of a tree, parents first, as long as visit says to go into it.
+func Walk(m proto.Message, visit func(proto.Message) bool) {
 	if m == nil || !m.ProtoReflect().IsValid() {
 		return
 	}
@@ -16,12 +16,12 @@ func walk(m proto.Message, visit func(proto.Message) bool) {
 
 func walkMessage(m protoreflect.Message, visit func(proto.Message) bool) {
 	if visit(m.Interface()) {
-		walkParts(m, visit)
+		WalkParts(m, visit)
 	}
 }
 
-// walkParts visits what is below m.
-func walkParts(m protoreflect.Message, visit func(proto.Message) bool) {
+// WalkParts visits what is below m.
+func WalkParts(m protoreflect.Message, visit func(proto.Message) bool) {
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		if fd.Kind() != protoreflect.MessageKind {
 			return true
@@ -38,14 +38,15 @@ func walkParts(m protoreflect.Message, visit func(proto.Message) bool) {
 	})
 }
 
-func walkAll(nodes []*pg.Node, visit func(proto.Message) bool) {
+// WalkAll visits the messages of several trees.
+func WalkAll(nodes []*pg.Node, visit func(proto.Message) bool) {
 	for _, n := range nodes {
-		walk(n, visit)
+		Walk(n, visit)
 	}
 }
 
-// same compares two trees, places in the text aside.
-func same(a, b protoreflect.Message) bool {
+// Same compares two trees, places in the text aside.
+func Same(a, b protoreflect.Message) bool {
 	if a.IsValid() != b.IsValid() || a.Descriptor() != b.Descriptor() {
 		return false
 	}
@@ -79,13 +80,13 @@ func sameValue(fd protoreflect.FieldDescriptor, a, b protoreflect.Value) bool {
 			return false
 		}
 		for i := range x.Len() {
-			if message && !same(x.Get(i).Message(), y.Get(i).Message()) || !message && !x.Get(i).Equal(y.Get(i)) {
+			if message && !Same(x.Get(i).Message(), y.Get(i).Message()) || !message && !x.Get(i).Equal(y.Get(i)) {
 				return false
 			}
 		}
 		return true
 	case message:
-		return same(a.Message(), b.Message())
+		return Same(a.Message(), b.Message())
 	default:
 		return a.Equal(b)
 	}

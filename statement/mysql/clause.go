@@ -2,11 +2,13 @@ package mysql
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement/mysqlsyntax"
 )
 
 // The clauses of a statement are found by their keywords outside of parentheses. That they are what they seem is proven by
@@ -19,32 +21,32 @@ type clause struct {
 }
 
 // begins reports whether token i begins a clause. GROUP and ORDER also stand in index hints, behind FOR.
-func (t *text) begins(i int, words []string) bool {
-	if !t.is(i, words...) {
+func begins(t *mysqlsyntax.Text, i int, words []string) bool {
+	if !t.Is(i, words...) {
 		return false
 	}
 	switch {
-	case t.is(i, "GROUP", "ORDER"):
-		return t.is(i+1, "BY") && !t.is(i-1, "FOR")
-	case t.is(i, "FOR"):
-		return t.is(i+1, "UPDATE", "SHARE")
-	case t.is(i, "LOCK"):
-		return t.is(i+1, "IN")
-	case t.is(i, "FETCH"):
-		return t.is(i+1, "FIRST", "NEXT")
-	case t.is(i, "WINDOW"):
-		return t.is(i+2, "AS")
+	case t.Is(i, "GROUP", "ORDER"):
+		return t.Is(i+1, "BY") && !t.Is(i-1, "FOR")
+	case t.Is(i, "FOR"):
+		return t.Is(i+1, "UPDATE", "SHARE")
+	case t.Is(i, "LOCK"):
+		return t.Is(i+1, "IN")
+	case t.Is(i, "FETCH"):
+		return t.Is(i+1, "FIRST", "NEXT")
+	case t.Is(i, "WINDOW"):
+		return t.Is(i+2, "AS")
 	}
 	return true
 }
 
 // clauses cuts the tokens from i to end at the words, each of which counts once.
-func (t *text) clauses(i, end int, words ...string) (list []clause) {
+func clauses(t *mysqlsyntax.Text, i, end int, words ...string) (list []clause) {
 	seen := map[string]bool{}
-	depth := t.tokens[i].depth
+	depth := t.Tokens[i].Depth
 	for ; i < end; i++ {
-		word := strings.ToUpper(t.at(i))
-		if t.tokens[i].depth != depth || seen[word] || !t.begins(i, words) {
+		word := strings.ToUpper(t.At(i))
+		if t.Tokens[i].Depth != depth || seen[word] || !begins(t, i, words) {
 			continue
 		}
 		seen[word] = true
@@ -56,45 +58,20 @@ func (t *text) clauses(i, end int, words ...string) (list []clause) {
 	return list
 }
 
-// between is the text of the tokens from i to j.
-func (t *text) between(i, j int) string {
-	if i >= j || j > len(t.tokens) {
-		return ""
-	}
-	return t.sql[t.tokens[i].start:t.tokens[j-1].end]
-}
-
-// split cuts the tokens from i to end at the commas outside of parentheses.
-func (t *text) split(i, end int) (parts [][2]int) {
-	if i >= end {
-		return nil
-	}
-	depth := t.tokens[i].depth
-	for i < end {
-		j := t.find(i, depth, ",")
-		if j < 0 || j > end {
-			j = end
-		}
-		parts = append(parts, [2]int{i, j})
-		i = j + 1
-	}
-	return parts
-}
-
 // body takes parentheses around a query and WITH away and gives the range of tokens that is left.
 func (d *describer) body() (first, end int) {
 	t := d.text
-	end = len(t.tokens)
-	for first < end && t.is(first, "(") && t.close(first) == end-1 {
+	end = len(t.Tokens)
+	for first < end && t.Is(first, "(") && t.Close(first) == end-1 {
 		first, end = first+1, end-1
 	}
-	if !t.is(first, "WITH") {
+	if !t.Is(first, "WITH") {
 		return first, end
 	}
-	depth := t.tokens[first].depth
+	depth := t.Tokens[first].Depth
 	for i := first + 1; i < end; i++ {
-		if t.tokens[i].depth == depth && t.is(i-1, ")") && t.is(i, "SELECT", "UPDATE", "DELETE", "TABLE", "VALUES", "(") && !t.is(i-1, "AS") {
-			d.st.Clauses.With = t.between(first, i)
+		if t.Tokens[i].Depth == depth && t.Is(i-1, ")") && t.Is(i, "SELECT", "UPDATE", "DELETE", "TABLE", "VALUES", "(") && !t.Is(i-1, "AS") {
+			d.st.Clauses.With = t.Between(first, i)
 			return i, end
 		}
 	}
@@ -117,14 +94,14 @@ func (d *describer) selectStmt(n *ast.SelectStmt) {
 	t := d.text
 	switch {
 	case first >= end:
-	case t.is(first, "TABLE"):
+	case t.Is(first, "TABLE"):
 		i := first + 1
-		if _, _, next, ok := t.qualified(i); ok {
-			st.Clauses.From = t.between(i, next)
-			d.fill(t.clauses(next-1, end, "ORDER", "LIMIT", "FETCH", "FOR", "LOCK", "INTO"))
+		if _, _, next, ok := t.Qualified(i); ok {
+			st.Clauses.From = t.Between(i, next)
+			d.fill(clauses(t, next-1, end, "ORDER", "LIMIT", "FETCH", "FOR", "LOCK", "INTO"))
 		}
-	case t.is(first, "SELECT"):
-		d.fill(t.clauses(first, end, "FROM", "WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "FETCH", "PROCEDURE", "FOR", "LOCK", "INTO"))
+	case t.Is(first, "SELECT"):
+		d.fill(clauses(t, first, end, "FROM", "WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "FETCH", "PROCEDURE", "FOR", "LOCK", "INTO"))
 	}
 	switch {
 	case st.Aggregate:
@@ -151,19 +128,19 @@ func (d *describer) fill(list []clause) {
 	for _, l := range list {
 		switch l.word {
 		case "FROM":
-			c.From = t.between(l.start+1, l.end)
+			c.From = t.Between(l.start+1, l.end)
 		case "WHERE":
-			c.Where = t.between(l.start+1, l.end)
+			c.Where = t.Between(l.start+1, l.end)
 		case "GROUP":
-			c.GroupBy = t.between(l.start+2, l.end)
+			c.GroupBy = t.Between(l.start+2, l.end)
 		case "HAVING":
-			c.Having = t.between(l.start+1, l.end)
+			c.Having = t.Between(l.start+1, l.end)
 		case "WINDOW":
-			c.Window = t.between(l.start+1, l.end)
+			c.Window = t.Between(l.start+1, l.end)
 		case "ORDER":
-			c.OrderBy = t.between(l.start+2, l.end)
+			c.OrderBy = t.Between(l.start+2, l.end)
 		case "LIMIT", "FETCH":
-			c.Limit = t.between(l.start, l.end)
+			c.Limit = t.Between(l.start, l.end)
 		}
 	}
 }
@@ -181,7 +158,7 @@ func (d *describer) prove(want *ast.SelectStmt) {
 			b.WriteString(" SELECT 1")
 		}
 	}
-	if n, err := d.of.r.parse(b.String(), 0); err == nil {
+	if n, err := d.parser.Parse(b.String(), 0); err == nil {
 		if got, ok := n.(*ast.SelectStmt); ok && sameClauses(got, want) {
 			return
 		}
@@ -268,14 +245,28 @@ func labelled(n *ast.SelectStmt) bool {
 		if _, ok := item.Expr.(*ast.PositionExpr); ok {
 			return true
 		}
-		for _, c := range walk(item.Expr).columns {
-			if c.Table.O == "" && containsFold(names, c.Name.O) {
-				return true
-			}
+		bare := bareColumns{}
+		item.Expr.Accept(&bare)
+		if slices.ContainsFunc(bare.names, func(c string) bool { return mysqlsyntax.ContainsName(names, c) }) {
+			return true
 		}
 	}
 	return false
 }
+
+// bareColumns collects the names of columns that have no table in front of them.
+type bareColumns struct{ names []string }
+
+// Enter implements ast.Visitor.
+func (v *bareColumns) Enter(n ast.Node) (ast.Node, bool) {
+	if c, ok := n.(*ast.ColumnNameExpr); ok && c.Name.Table.O == "" {
+		v.names = append(v.names, c.Name.Name.O)
+	}
+	return n, false
+}
+
+// Leave implements ast.Visitor.
+func (v *bareColumns) Leave(n ast.Node) (ast.Node, bool) { return n, true }
 
 // locking describes FOR UPDATE and the like. What waits the tokens tell, as the parser does not know all of it.
 func (d *describer) locking(info *ast.SelectLockInfo) {
@@ -288,11 +279,11 @@ func (d *describer) locking(info *ast.SelectLockInfo) {
 		l.Of = append(l.Of, n.Name.O)
 	}
 	first, end := d.body()
-	for _, c := range t.clauses(min(first, len(t.tokens)-1), end, "FOR", "LOCK") {
+	for _, c := range clauses(t, min(first, len(t.Tokens)-1), end, "FOR", "LOCK") {
 		for i := c.start; i < c.end; i++ {
-			l.NoWait = l.NoWait || t.is(i, "NOWAIT")
-			l.SkipLocked = l.SkipLocked || t.seq(i, "SKIP", "LOCKED")
-			l.Wait = l.Wait || t.is(i, "WAIT")
+			l.NoWait = l.NoWait || t.Is(i, "NOWAIT")
+			l.SkipLocked = l.SkipLocked || t.Seq(i, "SKIP", "LOCKED")
+			l.Wait = l.Wait || t.Is(i, "WAIT")
 		}
 	}
 }
@@ -305,25 +296,17 @@ func (d *describer) updateStmt(n *ast.UpdateStmt) {
 		d.unaddressed("its clauses are not certain")
 		return
 	}
-	list := t.clauses(first, end, "UPDATE", "SET", "WHERE", "ORDER", "LIMIT", "RETURNING")
+	list := clauses(t, first, end, "UPDATE", "SET", "WHERE", "ORDER", "LIMIT", "RETURNING")
 	for _, l := range list {
 		switch l.word {
 		case "UPDATE":
-			st.Clauses.From = t.between(t.skip(l.start+1, "LOW_PRIORITY", "IGNORE"), l.end)
+			st.Clauses.From = t.Between(t.Skip(l.start+1, "LOW_PRIORITY", "IGNORE"), l.end)
 		case "SET":
-			st.Assignments, st.AssignAt = t.assignments(l.start+1, l.end, n.List)
+			st.Assignments, st.AssignAt = assignments(t, l.start+1, l.end, n.List)
 		}
 	}
 	d.fill(list)
 	d.prove(&ast.SelectStmt{From: n.TableRefs, Where: n.Where, OrderBy: n.Order, Limit: n.Limit, With: n.With})
-}
-
-// skip gives the first token from i on that is none of the words.
-func (t *text) skip(i int, words ...string) int {
-	for t.is(i, words...) {
-		i++
-	}
-	return i
 }
 
 func (d *describer) deleteStmt(n *ast.DeleteStmt) {
@@ -338,39 +321,27 @@ func (d *describer) deleteStmt(n *ast.DeleteStmt) {
 	if n.IsMultiTable && !n.BeforeFrom {
 		words = append(words, "USING")
 	}
-	list := t.clauses(first, end, words...)
+	list := clauses(t, first, end, words...)
 	d.fill(list)
 	for _, l := range list {
 		if l.word == "USING" {
-			st.Clauses.From = t.between(l.start+1, l.end)
+			st.Clauses.From = t.Between(l.start+1, l.end)
 		}
 	}
 	d.prove(&ast.SelectStmt{From: n.TableRefs, Where: n.Where, OrderBy: n.Order, Limit: n.Limit, With: n.With})
 }
 
-// assigned gives the ranges of tokens of the values that are assigned between two tokens; nil if they are not certain.
-func (t *text) assigned(from, end int) (values [][2]int) {
-	for _, p := range t.split(from, end) {
-		eq := t.find(p[0], t.tokens[from].depth, "=")
-		if eq < 0 || eq+1 >= p[1] {
-			return nil
-		}
-		values = append(values, [2]int{eq + 1, p[1]})
-	}
-	return values
-}
-
 // assignments describes those between two tokens. They are nil, and the place 0, if they are not certain.
-func (t *text) assignments(from, end int, list []*ast.Assignment) (out []rewrite.Assignment, at int) {
-	values := t.assigned(from, end)
+func assignments(t *mysqlsyntax.Text, from, end int, list []*ast.Assignment) (out []rewrite.Assignment, at int) {
+	values := t.Assigned(from, end)
 	if len(values) != len(list) || len(list) == 0 {
 		return nil, 0
 	}
 	for i, a := range list {
 		v := values[i]
-		out = append(out, rewrite.Assignment{Column: a.Column.Name.O, Table: a.Column.Table.O, Expr: t.between(v[0], v[1]), At: t.tokens[v[0]].start})
+		out = append(out, rewrite.Assignment{Column: a.Column.Name.O, Table: a.Column.Table.O, Expr: t.Between(v[0], v[1]), At: t.Tokens[v[0]].Start})
 	}
-	return out, t.tokens[end-1].end
+	return out, t.Tokens[end-1].End
 }
 
 func (d *describer) insertStmt(n *ast.InsertStmt) {
@@ -378,33 +349,33 @@ func (d *describer) insertStmt(n *ast.InsertStmt) {
 	in := &rewrite.Insert{Conflict: len(n.OnDuplicate) > 0, Set: n.Setlist}
 	st.Insert, st.Ignore = in, n.IgnoreErr
 	d.unaddressed("an INSERT")
-	i := t.skip(1, "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO")
-	_, _, i, ok := t.qualified(i)
+	i := t.Skip(1, "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO")
+	_, _, i, ok := t.Qualified(i)
 	if !ok {
 		return
 	}
-	end := len(t.tokens)
+	end := len(t.Tokens)
 	for j := i; j < end; j++ {
-		if t.tokens[j].depth != 0 {
+		if t.Tokens[j].Depth != 0 {
 			continue
 		}
-		if t.is(j, "RETURNING") {
+		if t.Is(j, "RETURNING") {
 			end = j
 		}
-		if t.seq(j, "ON", "DUPLICATE", "KEY", "UPDATE") {
+		if t.Seq(j, "ON", "DUPLICATE", "KEY", "UPDATE") {
 			stop := end
-			if r := t.find(j, 0, "RETURNING"); r >= 0 {
+			if r := t.Find(j, 0, "RETURNING"); r >= 0 {
 				stop = r
 			}
-			in.Updates, in.UpdateAt = t.assignments(j+4, stop, n.OnDuplicate)
+			in.Updates, in.UpdateAt = assignments(t, j+4, stop, n.OnDuplicate)
 			end = j
 		}
 	}
-	if t.is(i, "PARTITION") && t.is(i+1, "(") {
-		i = t.close(i+1) + 1
+	if t.Is(i, "PARTITION") && t.Is(i+1, "(") {
+		i = t.Close(i+1) + 1
 	}
 	if n.Setlist {
-		st.Assignments, st.AssignAt = t.set(i, end, n)
+		st.Assignments, st.AssignAt = assignedSet(t, i, end, n)
 		var row []string
 		for _, a := range st.Assignments {
 			in.Columns, row = append(in.Columns, a.Column), append(row, a.Expr)
@@ -412,8 +383,8 @@ func (d *describer) insertStmt(n *ast.InsertStmt) {
 		in.Rows = [][]string{row}
 		return
 	}
-	if t.is(i, "(") && !t.is(t.skip(i, "("), "SELECT", "WITH", "VALUES", "TABLE") {
-		last := t.close(i)
+	if t.Is(i, "(") && !t.Is(t.Skip(i, "("), "SELECT", "WITH", "VALUES", "TABLE") {
+		last := t.Close(i)
 		if last < 0 {
 			return
 		}
@@ -422,21 +393,21 @@ func (d *describer) insertStmt(n *ast.InsertStmt) {
 			in.Columns = append(in.Columns, c.Name.O)
 		}
 		if len(in.Columns) > 0 {
-			in.ColumnAt = t.tokens[last-1].end
+			in.ColumnAt = t.Tokens[last-1].End
 		}
 		i = last + 1
 	} else {
-		in.NewListAt = t.tokens[i-1].end
+		in.NewListAt = t.Tokens[i-1].End
 	}
-	if n.Select != nil || !t.is(i, "VALUES", "VALUE") {
-		in.Select = t.between(i, end)
+	if n.Select != nil || !t.Is(i, "VALUES", "VALUE") {
+		in.Select = t.Between(i, end)
 		return
 	}
-	t.rows(in, i+1, end, n.Lists)
+	rows(t, in, i+1, end, n.Lists)
 }
 
-// set describes INSERT ... SET, of which the parser makes a list of columns and one of values.
-func (t *text) set(i, end int, n *ast.InsertStmt) ([]rewrite.Assignment, int) {
+// assignedSet describes INSERT ... SET, of which the parser makes a list of columns and one of values.
+func assignedSet(t *mysqlsyntax.Text, i, end int, n *ast.InsertStmt) ([]rewrite.Assignment, int) {
 	if len(n.Lists) != 1 || len(n.Lists[0]) != len(n.Columns) {
 		return nil, 0
 	}
@@ -444,17 +415,17 @@ func (t *text) set(i, end int, n *ast.InsertStmt) ([]rewrite.Assignment, int) {
 	for k, c := range n.Columns {
 		list = append(list, &ast.Assignment{Column: c, Expr: n.Lists[0][k]})
 	}
-	return t.assignments(i+1, end, list)
+	return assignments(t, i+1, end, list)
 }
 
 // rows describes the rows of VALUES.
-func (t *text) rows(in *rewrite.Insert, i, end int, lists [][]ast.ExprNode) {
-	for _, row := range t.split(i, end) {
+func rows(t *mysqlsyntax.Text, in *rewrite.Insert, i, end int, lists [][]ast.ExprNode) {
+	for _, row := range t.Split(i, end) {
 		var values []string
 		at := 0
-		for _, v := range t.split(row[0]+1, row[1]-1) {
-			values = append(values, t.between(v[0], v[1]))
-			at = t.tokens[v[1]-1].end
+		for _, v := range t.Split(row[0]+1, row[1]-1) {
+			values = append(values, t.Between(v[0], v[1]))
+			at = t.Tokens[v[1]-1].End
 		}
 		in.Rows, in.RowAt = append(in.Rows, values), append(in.RowAt, at)
 	}
@@ -463,6 +434,6 @@ func (t *text) rows(in *rewrite.Insert, i, end int, lists [][]ast.ExprNode) {
 		certain = len(in.Rows[k]) == len(lists[k])
 	}
 	if !certain {
-		in.Rows, in.RowAt, in.Select = nil, nil, t.between(i-1, end)
+		in.Rows, in.RowAt, in.Select = nil, nil, t.Between(i-1, end)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement/mysqlsyntax"
 )
 
 // uses collects the mentions of tables.
@@ -32,16 +33,16 @@ func (c around) inner(p rewrite.Place) around {
 // mention is one table source.
 func (u *uses) mention(n *ast.TableName, alias string, c around, m rewrite.TableUse) {
 	m.Kind, m.Schema, m.Name, m.Alias, m.Place, m.Depth = rewrite.SourceTable, n.Schema.O, n.Name.O, alias, c.place, c.depth
-	if !m.Target && m.Schema == "" && containsFold(c.names, m.Name) {
+	if !m.Target && m.Schema == "" && mysqlsyntax.ContainsName(c.names, m.Name) {
 		m.Kind, m.Lock = rewrite.SourceCTE, rewrite.LockNone
 	}
-	m.SQL = quoteName(m.Name)
+	m.SQL = mysqlsyntax.Quote(m.Name)
 	if m.Schema != "" {
-		m.SQL = quoteName(m.Schema) + "." + m.SQL
+		m.SQL = mysqlsyntax.Quote(m.Schema) + "." + m.SQL
 	}
 	m.Ref = m.SQL
 	if alias != "" {
-		m.Ref = quoteName(alias)
+		m.Ref = mysqlsyntax.Quote(alias)
 	}
 	u.list = append(u.list, m)
 }
@@ -269,7 +270,7 @@ func (u *uses) source(n ast.ResultSetNode, c around, lock *ast.SelectLockInfo) {
 			u.sub = true
 			m := rewrite.TableUse{Kind: rewrite.SourceDerived, Alias: n.AsName.O, Read: true, Place: c.place, Depth: c.depth}
 			if m.Alias != "" {
-				m.Ref = quoteName(m.Alias)
+				m.Ref = mysqlsyntax.Quote(m.Alias)
 			}
 			u.list = append(u.list, m)
 			u.query(src, c.inner(rewrite.PlaceDerived))

@@ -3,7 +3,7 @@
 // oracles nor scheduling.
 //
 // One client connection is one upstream connection. The end is graceful: when the context of Serve ends, nothing more
-// is accepted, each session is told (Session.Draining) and has Timeouts.Grace to come to a quiet point; after that its
+// is accepted, each session learns of it (Session.Draining) and has Timeouts.Grace to come to a quiet point; after that its
 // context ends and its client connection is closed.
 package proxy
 

@@ -100,7 +100,9 @@ func (a *authentication) run() (bool, error) {
 		case f.kind == 'K' && len(body) >= 4:
 			a.backend = binary.BigEndian.Uint32(body)
 		case f.kind == 'S':
-			a.remember(body)
+			if name, value, ok := parameterStatus(body); ok {
+				a.parameters[name] = value
+			}
 		case f.kind == 'E':
 			a.refused = true
 		}
@@ -118,13 +120,13 @@ func (a *authentication) pass(f frame) error {
 	return a.fromServer.copyTo(a.toClient, f.size)
 }
 
-// remember keeps a ParameterStatus.
-func (s *session) remember(body []byte) (name string) {
-	if parts := bytes.SplitN(body, []byte{0}, 3); len(parts) == 3 {
-		name = string(parts[0])
-		s.parameters[name] = string(parts[1])
+// parameterStatus reads a ParameterStatus.
+func parameterStatus(body []byte) (name, value string, ok bool) {
+	parts := bytes.SplitN(body, []byte{0}, 3)
+	if len(parts) < 3 {
+		return "", "", false
 	}
-	return name
+	return string(parts[0]), string(parts[1]), true
 }
 
 // request relays an authentication request and, if it has one, the client's answer.
@@ -141,7 +143,7 @@ func (a *authentication) request(body []byte) error {
 	case authOk, authSASLFinal:
 		return nil
 	case authGSSContinue:
-		// Whether the client answers depends on its mechanism; both sides are heard until the server is content.
+		// Whether the client answers depends on its mechanism; both sides are read until the server is content.
 		return a.either()
 	}
 	if err := a.toClient.flush(); err != nil {
@@ -195,7 +197,7 @@ func bindingMissed(body []byte) bool {
 }
 
 // unencrypted replaces the upstream connection by one without TLS, over which a server takes the flag for the truth.
-// That is done only if the connection does not leave this machine and nobody asked for its TLS.
+// That is done only if the connection does not leave this machine and the configuration does not ask for its TLS.
 func (a *authentication) unencrypted() error {
 	refuse := func(err error) error {
 		a.fatal(&pgproto3.ErrorResponse{

@@ -1,9 +1,7 @@
 package pgwire
 
 import (
-	"encoding/json"
 	"fmt"
-	"strings"
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
@@ -21,85 +19,53 @@ const settingsQuery = `SELECT pg_catalog.current_setting('client_min_messages'),
 // maxOwn bounds the answer to a question of ours.
 const maxOwn = 256 << 20
 
-// introduce learns what must be known before the client's first statement. The client waits for its first
-// ReadyForQuery; nothing else runs.
-func (o *observing) introduce() error {
-	err := o.learn(func(sql string) (*own, error) {
-		q := &own{}
-		if err := o.put(q, sql); err != nil {
-			return nil, err
-		}
-		for !q.done {
-			if err := o.answer(); err != nil {
-				return nil, err
-			}
-			if o.lost != "" {
-				return nil, errNoAnswer
-			}
-		}
-		return q, nil
-	})
-	if err != nil {
-		return err
-	}
-	return o.welcomeClient()
-}
-
 // refresh learns again what may have changed, if the session is idle. Otherwise statements are planned without it.
-func (o *observing) refresh() error {
-	o.mu.Lock()
-	need := o.idle() && (!o.asked || o.schema || o.database.changes.Load() != o.changes)
-	o.mu.Unlock()
-	if !need {
+func (c *clientHalf) refresh() error {
+	if !c.environment.stale() || !c.pipeline.idle('I') {
 		return nil
 	}
-	return o.learn(o.question)
+	return c.learn(c.question)
 }
 
 // learnInside learns the catalog as the open transaction sees it, after this transaction changed the schema or settings,
 // if the client's text would show hidden columns without it. The client's statement is a query: it would take the
 // transaction's snapshot now as well, and later statements that must come before any query would be refused anyway.
-func (o *observing) learnInside(sql string) error {
-	if !o.observer.rewriter.Hides() {
+func (c *clientHalf) learnInside(sql string) error {
+	if !c.environment.hides {
 		return nil
 	}
-	o.mu.Lock()
-	catalog, facts := o.known()
-	need := catalog == nil && o.status == 'T' && !o.open && o.queue.empty() && !o.skipping && o.lost == ""
-	o.mu.Unlock()
-	if !need || !queries(o.observer.rewriter.Script(sql, nil, facts)) {
+	catalog, facts := c.environment.known()
+	if catalog != nil || !c.pipeline.idle('T') || !queries(c.session.observer.rewriter.Script(sql, nil, facts)) {
 		return nil
 	}
 	// An error of ours must not abort the client's transaction.
-	if _, err := o.question("SAVEPOINT wirecheck"); err != nil {
+	if _, err := c.question("SAVEPOINT wirecheck"); err != nil {
 		return err
 	}
-	settings, err := o.question(settingsQuery)
+	settings, err := c.question(settingsQuery)
 	if err != nil {
 		return err
 	}
 	answer := &own{}
 	if settings.err == nil {
-		if answer, err = o.question(postgres.CatalogQuery()); err != nil {
+		if answer, err = c.question(postgres.CatalogQuery()); err != nil {
 			return err
 		}
 	}
 	if settings.err != nil || answer.err != nil {
-		if _, err := o.question("ROLLBACK TO SAVEPOINT wirecheck"); err != nil {
+		if _, err := c.question("ROLLBACK TO SAVEPOINT wirecheck"); err != nil {
 			return err
 		}
 	}
-	if _, err := o.question("RELEASE SAVEPOINT wirecheck"); err != nil {
+	if _, err := c.question("RELEASE SAVEPOINT wirecheck"); err != nil {
 		return err
 	}
-	c, why := load(answer)
+	read, why := load(answer)
 	if why == "" {
-		o.observer.keepHorizon(o.database, c)
+		c.session.observer.keepHorizon(c.environment.database, read)
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if why2 := o.settings(settings); why == "" && why2 == "" {
-		o.within = c
+	if refused := c.adopt(settings); refused == "" && why == "" {
+		c.environment.learnedInside(read)
 	}
 	return nil
 }
@@ -117,121 +83,77 @@ func queries(s *rewrite.Script) bool {
 }
 
 // question sends a question and waits for its answer.
-func (o *observing) question(sql string) (*own, error) {
+func (c *clientHalf) question(sql string) (*own, error) {
 	q := &own{}
-	if err := o.put(q, sql); err != nil {
+	if err := c.put(q, sql); err != nil {
 		return nil, err
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for !q.done && !o.ended && o.lost == "" {
-		o.news.Wait()
+	answered := false
+	err := c.pipeline.await(func() bool {
+		answered = q.done
+		return answered
+	})
+	if err == nil && !answered {
+		err = errGone
 	}
-	if !q.done {
-		return nil, errGone
-	}
-	return q, nil
+	return q, err
 }
 
 // put sends a question.
-func (o *observing) put(q *own, sql string) error {
-	o.mu.Lock()
-	o.push(&entry{request: ownQuery, ours: true, own: q})
-	o.mu.Unlock()
-	if err := o.writeQuery(sql); err != nil {
+func (c *clientHalf) put(q *own, sql string) error {
+	c.pipeline.send(&entry{request: ownQuery, ours: true, own: q})
+	if err := c.writeQuery(sql); err != nil {
 		return err
 	}
-	return o.toServer.flush()
+	return c.out.flush()
 }
 
-// learn asks for the settings and, where nobody has read it since it changed, for the catalog. What the server refuses
+// learn asks for the settings and, where no session has read it since it changed, for the catalog. What the server refuses
 // stays unknown; that is no error.
-func (o *observing) learn(ask func(sql string) (*own, error)) error {
+func (c *clientHalf) learn(ask func(sql string) (*own, error)) error {
 	settings, err := ask(settingsQuery)
 	if err != nil {
 		return fmt.Errorf("ask for settings: %w", err)
 	}
-	o.mu.Lock()
-	why := o.settings(settings)
-	o.schema, o.within = false, nil
-	o.mu.Unlock()
+	v, observer := c.environment, c.session.observer
+	why := c.adopt(settings)
+	v.outside()
 	if why != "" {
-		o.unknown(why, o.database.changes.Load())
+		c.unknown(why, v.database.changes.Load())
 		return nil
 	}
-	catalog, ok, changes := o.observer.known(o.database, o.reader)
+	catalog, ok, changes := observer.known(v.database, v.readBy())
 	if !ok {
 		answer, err := ask(postgres.CatalogQuery())
 		if err != nil {
 			return fmt.Errorf("ask for the catalog: %w", err)
 		}
 		if catalog, why = load(answer); why != "" {
-			o.unknown(why, changes)
+			c.unknown(why, changes)
 			return nil
 		}
-		o.observer.learned(o.database, o.reader, catalog, changes)
+		observer.learned(v.database, v.readBy(), catalog, changes)
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.catalog, o.changes = catalog, changes
+	v.learned(catalog, changes)
 	return nil
 }
 
+// adopt takes over the answer to settingsQuery, or says why it cannot.
+func (c *clientHalf) adopt(q *own) (why string) {
+	level, why := c.environment.settings(q)
+	if why == "" {
+		c.pipeline.setLevel(level)
+	}
+	return why
+}
+
 // unknown goes on without a catalog until the schema changes or settings do.
-func (o *observing) unknown(why string, changes uint64) {
-	o.Log.Warn().Str("why", why).Msg("catalog not known, statements are opaque")
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.catalog, o.changes, o.asked = nil, changes, true
+func (c *clientHalf) unknown(why string, changes uint64) {
+	c.session.Log.Warn().Str("why", why).Msg("catalog not known, statements are opaque")
+	c.environment.learned(nil, changes)
 }
 
-// settings takes over the answer to settingsQuery, or says why it cannot. mu is held.
-func (o *observing) settings(q *own) (why string) {
-	if q.err != nil {
-		return q.err.message
-	}
-	if len(q.rows) != 1 || len(q.rows[0]) != 6 {
-		return "the answer to the question for settings is not one row"
-	}
-	row := q.rows[0]
-	var path []string
-	if err := json.Unmarshal(row[2], &path); err != nil {
-		return "the search path cannot be read"
-	}
-	temp := []string{}
-	if err := json.Unmarshal(row[5], &temp); err != nil {
-		return "the names of temporary tables cannot be read"
-	}
-	o.mute = muted(string(row[0]))
-	o.tracker.SetLevel(level(string(row[1])))
-	o.facts.SearchPath, o.facts.Temp, o.facts.TempNames = path, false, temp
-	for _, schema := range path {
-		if strings.HasPrefix(schema, "pg_temp_") {
-			o.facts.Temp = true
-		}
-	}
-	o.reader = readerKey{user: string(row[3]), rowSecurity: string(row[4])}
-	o.asked = true
-	return ""
-}
-
-// muted reports whether a value of client_min_messages leaves warnings out (manual, 20.11.1).
-func muted(min string) bool {
-	switch strings.ToLower(min) {
-	case "error", "fatal", "panic":
-		return true
-	}
-	return false
-}
-
-// level gives the level that runs: READ UNCOMMITTED is READ COMMITTED (manual, 13.2).
-func level(name string) string {
-	if name == "read uncommitted" {
-		return "read committed"
-	}
-	return name
-}
-
+// load makes a catalog of the answer to the question for it, or says why it cannot.
 func load(q *own) (*rewrite.Catalog, string) {
 	if q.err != nil {
 		return nil, q.err.message

@@ -18,7 +18,7 @@ const (
 	maxStartup = 10000
 )
 
-// errLength is a length that the protocol does not allow; what follows cannot be told apart.
+// errLength is a length that the protocol does not allow. Where the next message begins is not known then.
 var errLength = errors.New("invalid message length")
 
 // frame is the header of a message.

@@ -4,64 +4,58 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"wirecheck/proxy"
 )
 
-// gateText is how much of a statement's text a gate is told, in bytes.
+// gateText is how much of a statement's text a gate gets, in bytes.
 const gateText = 1 << 10
 
 // turn is a session's passing of the gate. It begins with the first message that may take locks or a snapshot (a Parse
-// does both: exec_parse_message, src/backend/tcop/postgres.c), and ends with the ReadyForQuery of its batch.
+// does both: exec_parse_message, src/backend/tcop/postgres.c), and ends with the ReadyForQuery of its batch. The pipeline's mutex guards it.
 type turn struct {
+	gate    proxy.Gate // nil: nothing is held back
+	session *proxy.Session
+
 	active bool
 	ending bool // the message that brings the ReadyForQuery was sent
 	victim bool // the server chose it to break a deadlock
-	never  bool // answers cannot be told apart any more: nothing is held back
+	never  bool // the pipeline is lost: nothing is held back
 }
 
-// enter waits for the session's turn with a message that needs one, unless the session has it already. It is called by
-// the goroutine that reads the client.
-func (o *observing) enter(f frame) error {
-	gate := o.Config.Gate
+// sent takes note of a message that is about to be sent.
+func (t *turn) sent(e *entry) {
+	if t.active && e.endsReady() && !e.ours {
+		e.last, t.ending = true, true
+	}
+}
+
+// has reports whether the session may send without waiting.
+func (t *turn) has() bool { return t.never || t.active && !t.ending }
+
+// enter waits for the session's turn with a message that needs one, unless the session has it already.
+func (c *clientHalf) enter(f frame) error {
+	gate := c.session.Config.Gate
 	if gate == nil || !strings.ContainsRune("QPBDEF", rune(f.kind)) {
 		return nil
 	}
-	o.mu.Lock()
-	free := o.gated.never || o.gated.active && !o.gated.ending
-	o.mu.Unlock()
-	if free {
-		return nil
-	}
-	if err := o.toServer.flush(); err != nil { // what came before does not wait with us
+	if free, err := c.pipeline.awaitTurn(c.out.flush); free || err != nil {
 		return err
 	}
-	o.mu.Lock()
-	for o.gated.active && !o.ended && !o.gated.never {
-		o.news.Wait()
-	}
-	ended, never := o.ended, o.gated.never
-	o.mu.Unlock()
-	switch {
-	case ended:
-		return errGone
-	case never:
-		return nil
-	}
-	text, err := o.gateText(f)
+	text, err := c.gateText(f)
 	if err != nil {
 		return err
 	}
-	if err := gate.Enter(o.ctx, o.Session, text); err != nil {
+	if err := gate.Enter(c.session.ctx, c.session.Session, text); err != nil {
 		return fmt.Errorf("wait for the statement's turn: %w", err)
 	}
-	o.mu.Lock()
-	o.gated = turn{active: true}
-	o.mu.Unlock()
+	c.pipeline.beginTurn()
 	return nil
 }
 
 // gateText is what a message asks for, for people: the statement, as far as it is known.
-func (o *observing) gateText(f frame) (string, error) {
-	b, err := o.peek(min(f.size, gateText))
+func (c *clientHalf) gateText(f frame) (string, error) {
+	b, err := c.peek(min(f.size, gateText))
 	if err != nil {
 		return "", err
 	}
@@ -70,42 +64,72 @@ func (o *observing) gateText(f frame) (string, error) {
 		return strings.ToValidUTF8(string(begin), "?")
 	}
 	first, rest, _ := bytes.Cut(b, []byte{0})
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	switch f.kind {
 	case 'Q':
 		return sql(b), nil
 	case 'P':
 		return sql(rest), nil
 	case 'B':
-		if p := o.statements[sql(rest)]; p != nil {
+		if p, _ := c.pipeline.statement(sql(rest)); p != nil {
 			return p.client[:min(len(p.client), gateText)], nil
 		}
 	case 'E':
-		if p := o.portals[string(first)]; p != nil {
+		if p := c.pipeline.portal(string(first)); p != nil {
 			return p.stmt.client[:min(len(p.stmt.client), gateText)], nil
 		}
 	}
 	return fmt.Sprintf("message %c", f.kind), nil
 }
 
-// turnOver ends the turn if e is its last message; nil stands for a ReadyForQuery that belongs to no message. mu is held.
-func (o *observing) turnOver(e *entry) {
-	if !o.gated.active || e != nil && !e.last || e == nil && !o.gated.ending {
+// awaitTurn waits until the session's last turn is over. It returns true if the session may send without another one. What was sent before does not
+// wait with the session: flush sends it.
+func (p *pipeline) awaitTurn(flush func() error) (free bool, err error) {
+	p.mu.Lock()
+	free = p.turn.has()
+	p.mu.Unlock()
+	if free {
+		return true, nil
+	}
+	if err := flush(); err != nil {
+		return false, err
+	}
+	err = p.await(func() bool {
+		free = p.turn.never
+		return free || !p.turn.active
+	})
+	return free, err
+}
+
+// beginTurn says that the gate has let the session go.
+func (p *pipeline) beginTurn() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.turn.never { // answers were lost meanwhile
+		p.turn.gate.Left(p.turn.session)
 		return
 	}
-	victim := o.gated.victim
-	o.gated = turn{}
-	o.Config.Gate.Done(o.Session, victim)
-	o.news.Broadcast()
+	p.turn.active, p.turn.ending, p.turn.victim = true, false, false
+}
+
+// turnOver ends the turn if e is its last message; nil stands for a ReadyForQuery that belongs to no message. mu is held.
+func (p *pipeline) turnOver(e *entry) {
+	t := &p.turn
+	if !t.active || e != nil && !e.last || e == nil && !t.ending {
+		return
+	}
+	victim := t.victim
+	t.active, t.ending, t.victim = false, false, false
+	t.gate.Done(t.session, victim)
+	p.changed.Broadcast()
 }
 
 // ungate lets everything pass from now on. mu is held.
-func (o *observing) ungate() {
-	if o.Config.Gate == nil || o.gated.never {
+func (p *pipeline) ungate() {
+	t := &p.turn
+	if t.gate == nil || t.never {
 		return
 	}
-	o.gated = turn{never: true}
-	o.Config.Gate.Left(o.Session)
-	o.news.Broadcast()
+	t.active, t.ending, t.victim, t.never = false, false, false, true
+	t.gate.Left(t.session)
+	p.changed.Broadcast()
 }

@@ -1,35 +1,31 @@
 package pgwire
 
 import (
-	"bytes"
-	"strconv"
 	"strings"
 
 	"github.com/jackc/pgproto3/v2"
 
 	"wirecheck/proxy/record"
-	"wirecheck/rewrite"
 )
 
-// tell sends warnings as notices, if the client wants them. What is due while it is not known whether it does waits for
-// the next turn.
-func (o *observing) tell(ws []record.Warning) error {
-	if o.observer.silent {
+// maxDue bounds the warnings that wait for their client.
+const maxDue = 100
+
+// warn sends warnings as notices, if the client wants them. While it is not known whether it does, they wait for the next turn.
+func (a *serverHalf) warn(ws []record.Warning) error {
+	if a.silent || len(ws) == 0 && len(a.due) == 0 {
 		return nil
 	}
-	o.mu.Lock()
-	o.due = append(o.due, ws...)
-	if len(o.due) > maxDue {
-		o.due = o.due[len(o.due)-maxDue:]
+	a.due = append(a.due, ws...)
+	if len(a.due) > maxDue {
+		a.due = a.due[len(a.due)-maxDue:]
 	}
-	if len(o.due) == 0 || !o.asked {
-		o.mu.Unlock()
+	known, wanted, ascii := a.environment.warnings()
+	if !known {
 		return nil
 	}
-	ws, o.due = o.due, nil
-	mute, ascii := o.mute, !strings.EqualFold(o.facts.Encoding, "UTF8")
-	o.mu.Unlock()
-	if mute {
+	ws, a.due = a.due, nil
+	if !wanted {
 		return nil
 	}
 	for _, w := range ws {
@@ -37,7 +33,7 @@ func (o *observing) tell(ws []record.Warning) error {
 		if err != nil {
 			continue // longer than a message can be
 		}
-		if _, err := o.toClient.Write(text); err != nil {
+		if _, err := a.out.Write(text); err != nil {
 			return err
 		}
 	}
@@ -62,143 +58,4 @@ func notice(w record.Warning, ascii bool) *pgproto3.NoticeResponse {
 		Message: clean(w.Message), Detail: clean(w.Detail), Hint: clean(w.Hint),
 		SchemaName: clean(w.Schema), TableName: clean(w.Table), ConstraintName: clean(w.Finding),
 	}
-}
-
-// serverError is what matters of an ErrorResponse.
-type serverError struct {
-	severity, localized, code, message string
-}
-
-func parseError(body []byte) *serverError {
-	e := &serverError{}
-	fields(body, func(kind byte, value []byte) {
-		switch kind {
-		case 'S':
-			e.localized = string(value)
-		case 'V':
-			e.severity = string(value)
-		case 'C':
-			e.code = string(value)
-		case 'M':
-			e.message = string(value)
-		}
-	})
-	return e
-}
-
-// fields calls f with each field of an ErrorResponse or NoticeResponse.
-func fields(body []byte, f func(kind byte, value []byte)) {
-	for len(body) > 1 && body[0] != 0 {
-		i := bytes.IndexByte(body[1:], 0)
-		if i < 0 {
-			return
-		}
-		f(body[0], body[1:1+i])
-		body = body[i+2:]
-	}
-}
-
-// position finds the number in field P of an error or notice: where its text stands, and the number; 0 if there is none.
-func position(body []byte) (at, size, pos int) {
-	rest := body
-	for len(rest) > 1 && rest[0] != 0 {
-		i := bytes.IndexByte(rest[1:], 0)
-		if i < 0 {
-			break
-		}
-		if rest[0] == 'P' {
-			if n, err := strconv.Atoi(string(rest[1 : 1+i])); err == nil && n > 0 {
-				return len(body) - len(rest) + 1, i, n
-			}
-		}
-		rest = rest[i+2:]
-	}
-	return 0, 0, 0
-}
-
-// edits are those of the text behind an entry.
-func (e *entry) edits() []rewrite.Edit {
-	if e == nil || e.script == nil || len(e.script.Plans) == 0 {
-		return nil
-	}
-	return e.script.Plans[0].Edits
-}
-
-// mapped makes the position of an error or notice one of the client's text.
-func mapped(body []byte, e *entry) []byte {
-	edits := e.edits()
-	if len(edits) == 0 {
-		return body
-	}
-	at, size, pos := position(body)
-	if pos == 0 {
-		return body
-	}
-	out := append([]byte{}, body[:at]...)
-	out = strconv.AppendInt(out, int64(rewrite.MapPosition(e.client, edits, pos)), 10)
-	return append(out, body[at+size:]...)
-}
-
-// ourFault reports whether an error may come from what was added to the client's text: it points into it, or a right is
-// missing. Then the catalog is older than the schema, which somebody changed without us.
-func ourFault(body []byte, e *entry, code string) bool {
-	edits := e.edits()
-	if len(edits) == 0 {
-		return false
-	}
-	if code == "42501" { // insufficient_privilege
-		return true
-	}
-	_, _, pos := position(body)
-	// A position in added text maps to where the text was added, and so do its neighbours.
-	return pos > 1 && rewrite.MapPosition(e.client, edits, pos) == rewrite.MapPosition(e.client, edits, pos-1)
-}
-
-// recounted takes our columns out of the server's complaint that a Bind has the wrong number of format codes: it counts
-// ours on both sides (PortalSetResultFormat, src/backend/tcop/pquery.c).
-func recounted(body []byte, hidden int) []byte {
-	routine := ""
-	fields(body, func(kind byte, value []byte) {
-		if kind == 'R' {
-			routine = string(value)
-		}
-	})
-	if routine != "PortalSetResultFormat" {
-		return body
-	}
-	var out []byte
-	fields(body, func(kind byte, value []byte) {
-		out = append(out, kind)
-		if kind == 'M' {
-			value = lowered(value, hidden)
-		}
-		out = append(append(out, value...), 0)
-	})
-	return append(out, 0)
-}
-
-// lowered subtracts n from each number in a text.
-func lowered(text []byte, n int) []byte {
-	var out []byte
-	for len(text) > 0 {
-		k := 0
-		for k < len(text) && text[k] >= '0' && text[k] <= '9' {
-			k++
-		}
-		if v, err := strconv.Atoi(string(text[:k])); k > 0 && err == nil {
-			out = strconv.AppendInt(out, int64(v-n), 10)
-		} else {
-			k = max(k, 1)
-			out = append(out, text[:k]...)
-		}
-		text = text[k:]
-	}
-	return out
-}
-
-// spentPortal is what the server says of a portal whose statement returns no rows and was executed already
-// (MarkPortalActive, src/backend/utils/mmgr/portalmem.c). The source line, which differs between versions, is left out.
-func spentPortal(e *serverError, name string) []byte {
-	return []byte("S" + e.localized + "\x00V" + e.severity + "\x00C55000\x00Mportal \"" + name +
-		"\" cannot be run\x00Fportalmem.c\x00RMarkPortalActive\x00\x00")
 }

@@ -19,15 +19,16 @@ const passBuffer = 1 << 15
 // session is idle, which is when it can be ended politely.
 type passing struct {
 	*session
-	requests, answers walker
+	requests walker // of the goroutine that reads the client
+	answers  walker // of the goroutine that reads the server
 
-	mu          sync.Mutex
-	outstanding int  // requests that end with a ReadyForQuery and have not had it
-	open        bool // messages of the extended protocol were sent since the last of these
-	idle        bool // the last ReadyForQuery said that no transaction is open
+	mu          sync.Mutex // guards what follows
+	outstanding int        // requests that end with a ReadyForQuery and have not had it
+	open        bool       // messages of the extended protocol were sent since the last of these
+	idle        bool       // the last ReadyForQuery said that no transaction is open
 	draining    bool
 	gone        bool // the client's connection is broken
-	terminated  bool // the client said goodbye
+	terminated  bool // the client sent Terminate
 	leaving     bool // nothing more goes to the server
 	clientLeft  bool // its stream ended
 	serverLeft  bool
@@ -64,11 +65,11 @@ func (s *session) pass() error {
 		}
 		return nil
 	})
-	return p.farewell(g.Wait())
+	return p.finish(g.Wait())
 }
 
-// farewell tells the client why the session ended, if there is something to tell and a place to put it.
-func (p *passing) farewell(err error) error {
+// finish sends the client the reason why the session ended, if there is one and a place to put it.
+func (p *passing) finish(err error) error {
 	left := p.serverLeft && !p.terminated && !p.clientLeft && !p.leaving && p.answers.last != 'E' // after an error the server has said why
 	switch {
 	case !p.answers.between():
@@ -171,7 +172,7 @@ func (p *passing) ready(status byte) {
 	p.idle = status == 'I'
 }
 
-// stopped reports whether there is nobody left to send to.
+// stopped reports whether the client's connection is broken.
 func (p *passing) stopped() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

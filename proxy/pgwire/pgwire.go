@@ -4,11 +4,16 @@
 // understood, pass as the bytes that came. Everything streams through two buffers per direction, whatever the length of
 // a message. Authentication is relayed, so no password is known here.
 //
-// In pass mode the two connections are joined after authentication; the only thing that is looked at is whether the
-// session is idle, so that it can be ended politely. In observe mode two goroutines share a session: one reads the
-// client, one reads the server. The first puts an entry into a queue for each message that will be answered, the second
-// takes the entries out as the answers come, so that each answer is known to belong to its request however deeply the
-// client pipelines.
+// In pass mode (passing) the two connections are joined after authentication; the only thing that is looked at is whether the
+// session is idle, so that it can be ended politely. In observe mode (observation) two goroutines share a session:
+//
+//	client -> clientHalf -> server     plans and rewrites statements, puts what it sent into the pipeline
+//	client <- serverHalf <- server     takes the answers of the pipeline's entries apart
+//
+//	pipeline       the messages that wait for their answers, what their names mean, what is recorded of them
+//	environment    settings and catalog, which statements are planned with
+//
+// Each half belongs to one goroutine; the pipeline and the environment have a mutex each.
 package pgwire
 
 import (
@@ -36,8 +41,8 @@ func New(o *Observer) *Handler { return &Handler{observer: o} }
 
 var _ proxy.Handler = (*Handler)(nil)
 
-// farewell is how long the last message to a client may take.
-const farewell = time.Second
+// lastMessage is how long the last message to a client may take.
+const lastMessage = time.Second
 
 // session is one client connection and its upstream connection.
 type session struct {
@@ -200,10 +205,10 @@ func quiet(err error) error {
 	return err
 }
 
-// fatal says goodbye to the client. It is best effort: there may be nobody left to read it.
+// fatal sends the client the error that ends the session. It is best effort: the client may be gone.
 func (s *session) fatal(e *pgproto3.ErrorResponse) {
 	e.Severity, e.SeverityUnlocalized = "FATAL", "FATAL"
-	if err := s.Client.SetDeadline(time.Now().Add(farewell)); err != nil {
+	if err := s.Client.SetDeadline(time.Now().Add(lastMessage)); err != nil {
 		return
 	}
 	text, err := e.Encode(nil)
@@ -219,7 +224,7 @@ func (s *session) fatal(e *pgproto3.ErrorResponse) {
 	}
 }
 
-// shuttingDown is what an idle session's client is told at the end, as by a server that is shut down (ProcessInterrupts,
+// shuttingDown is the error that ends an idle session when the process ends, as a server sends it that is shut down (ProcessInterrupts,
 // src/backend/tcop/postgres.c).
 func shuttingDown() *pgproto3.ErrorResponse {
 	return &pgproto3.ErrorResponse{Code: "57P01", Message: "terminating connection because wirecheck is shutting down"}

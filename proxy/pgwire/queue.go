@@ -5,7 +5,7 @@ import (
 	"wirecheck/rewrite"
 )
 
-// request is what a message asked for.
+// request is what a message asks for.
 type request uint8
 
 const (
@@ -17,36 +17,38 @@ const (
 	closing
 	syncing
 	function
-	copyEnd // CopyDone or CopyFail: it has no answer of its own, but says which Syncs the server never saw
+	copyEnd // CopyDone or CopyFail: it has no answer of its own, but says which Syncs the server ignores
 	ownQuery
 )
 
-// entry is a message on its way whose answer is awaited.
+// entry is a message whose answer is awaited. The client half makes it. Once it is queued, its first part does not change, the second
+// is guarded by the pipeline's mutex, and the third belongs to the server half.
 type entry struct {
 	request request
 	seq     uint64
-	ours    bool // we sent it, the client knows nothing of it
-
-	client  string          // the client's text and
-	script  *rewrite.Script // what became of it: for plans and error positions
+	ours    bool      // the session sent it, the client does not know of it
+	kind    byte      // closing: 'S' for a statement, 'P' for a portal, 0 if the message is malformed
+	name    string    // of the statement or portal that the message makes, executes or closes
+	stmt    *prepared // parse: the statement that it makes, nil if that is not remembered; bind: the statement that is bound
+	client  string    // the client's text and
+	script  *rewrite.Script
+	plan    *rewrite.Plan // of the statement or portal; nil if it is not known
 	tickets []*record.Ticket
-
-	plan    *rewrite.Plan   // describe, execute: of the statement or portal; nil if it is not known
-	running *record.Running // the statement whose answer has begun
-	next    int             // simpleQuery: the plan that is answered next
-	tag     string          // simpleQuery that was not understood: the last command tag
-	failed  bool
-	spent   *string // execute: the name of a portal that cannot be executed again
-	last    bool    // its ReadyForQuery ends the turn, see Gate
-	copying bool    // a CopyInResponse came, its CommandComplete or error did not
+	spent   bool // execute: of a portal that cannot be executed again
+	last    bool // its ReadyForQuery ends the session's turn, see turn
+	own     *own
 
 	undo     undo
-	resolved bool // parse: its answer came
+	resolved bool // parse: its answer came, or never will
 
-	own *own
+	running *record.Running // the statement whose answer has begun
+	next    int             // the plan that is answered next
+	tag     string          // of a simpleQuery that was not understood: the last command tag
+	failed  bool
+	copying bool // a CopyInResponse came, its CommandComplete or error did not
 }
 
-// own is a question of ours.
+// own is a question of ours. It belongs to the server half until it is done, then to the one who asked; done is guarded by the pipeline's mutex.
 type own struct {
 	rows [][][]byte // of all results, in order
 	size int
@@ -54,47 +56,54 @@ type own struct {
 	done bool
 }
 
-// undo takes back what a message that the server refused or skipped would have done to a name.
-type undo struct {
-	kind byte // 'S', 'P' or 0
-	name string
-	stmt *prepared // what the name stood for before, may be nil
-	port *portal
+// current is the plan by which the answer that comes now is taken apart, or nil.
+func (e *entry) current() *rewrite.Plan {
+	switch {
+	case e.request == simpleQuery && e.next < len(e.script.Plans):
+		return e.script.Plans[e.next]
+	case e.request == execute, e.request == describe:
+		return e.plan
+	}
+	return nil
 }
 
-// prepared is a prepared statement.
-type prepared struct {
-	name    string
-	client  string // the client's text
-	script  *rewrite.Script
-	tail    []byte // of its Parse message: the types of its parameters
-	catalog *rewrite.Catalog
-	seq     uint64
-	batch   uint64 // number of the Sync before which it was sent
-	parsing *entry // until the server has answered
-	gone    bool   // the server does not have it any more: it refused to prepare it anew
+// plans are those of the statements that the message executes.
+func (e *entry) plans() []*rewrite.Plan {
+	switch {
+	case e.request == simpleQuery:
+		return e.script.Plans
+	case (e.request == execute || e.request == function) && e.plan != nil:
+		return []*rewrite.Plan{e.plan}
+	}
+	return nil
 }
 
-// plan is the plan of the statement, nil if it is empty.
-func (p *prepared) plan() *rewrite.Plan {
-	if p == nil || len(p.script.Plans) == 0 {
+// refusedPlan is the plan of the statement whose Parse, Bind or Describe the server refused.
+func (e *entry) refusedPlan() *rewrite.Plan {
+	if e.plan != nil {
+		return e.plan
+	}
+	if e.script != nil && len(e.script.Plans) > 0 {
+		return e.script.Plans[0]
+	}
+	return nil
+}
+
+// edits are those of the text behind an entry.
+func (e *entry) edits() []rewrite.Edit {
+	if e == nil || e.script == nil || len(e.script.Plans) == 0 {
 		return nil
 	}
-	return p.script.Plans[0]
+	return e.script.Plans[0].Edits
 }
 
-// extended reports whether something hidden is in the statement's answer.
-func (p *prepared) extended() bool {
-	plan := p.plan()
-	return plan != nil && plan.Hidden > 0
-}
-
-// portal is a statement bound to its parameters.
-type portal struct {
-	stmt *prepared
-	plan *rewrite.Plan
-	seq  uint64
-	run  bool // it was executed, and its statement returns no rows: it cannot be executed again
+// endsReady reports whether the answer ends with a ReadyForQuery.
+func (e *entry) endsReady() bool {
+	switch e.request {
+	case simpleQuery, syncing, function, ownQuery:
+		return true
+	}
+	return false
 }
 
 // queue holds the entries whose answers are awaited, in order.
@@ -122,19 +131,21 @@ func (q *queue) pop() {
 
 func (q *queue) empty() bool { return q.head() == nil }
 
-// turns reports whether the entry ends with a ReadyForQuery.
-func (e *entry) turns() bool {
-	switch e.request {
-	case simpleQuery, syncing, function, ownQuery:
-		return true
-	}
-	return false
-}
-
 // syncFollows reports whether the entry after the head is a Sync, so that a ReadyForQuery follows without any further
 // message of the client.
 func (q *queue) syncFollows() bool {
 	return len(q.items) > 1 && q.items[1].request == syncing
+}
+
+// beforeSync takes off the queue what the server ignores after an error: everything up to a Sync (manual, 55.2.3). It returns false if there is
+// no Sync.
+func (q *queue) beforeSync() (ignored []*entry, synced bool) {
+	n := 0
+	for n < len(q.items) && q.items[n].request != syncing {
+		n++
+	}
+	ignored, q.items = q.items[:n], q.items[n:]
+	return ignored, len(q.items) > 0
 }
 
 // endCopy drops the Syncs that the server read, and ignored, while it was copying from the client (CopyGetData,

@@ -102,7 +102,7 @@ func (s *session) begin() (bool, error) {
 	}
 }
 
-// dial connects to the upstream. On failure the client is told.
+// dial connects to the upstream.
 func (s *session) dial() error {
 	if s.server != nil {
 		return nil
@@ -118,7 +118,7 @@ func (s *session) dial() error {
 	return nil
 }
 
-// unreachable is what a client is told when there is no server.
+// unreachable is the error for a client when there is no server.
 func (s *session) unreachable(err error) *pgproto3.ErrorResponse {
 	return &pgproto3.ErrorResponse{
 		Code:    "08001",
@@ -127,7 +127,7 @@ func (s *session) unreachable(err error) *pgproto3.ErrorResponse {
 	}
 }
 
-// refuse reads the client up to its startup message, so that it listens, and tells it e.
+// refuse reads the client up to its startup message, so that it reads, and sends it e.
 func (s *session) refuse(e *pgproto3.ErrorResponse) error {
 	if err := s.Client.SetDeadline(time.Now().Add(s.Config.Timeouts.Startup)); err != nil {
 		return fmt.Errorf("set deadline: %w", err)
@@ -180,7 +180,7 @@ func (s *session) ask(raw []byte) (byte, error) {
 	return b[0], nil
 }
 
-// passTLS says that TLS goes through to the server end to end: nothing needs to be seen, and nobody gave us a
+// passTLS says that TLS goes through to the server end to end: nothing needs to be seen, and there is no
 // certificate to end it with.
 func (s *session) passTLS() bool {
 	return s.observer == nil && !s.Tapped() && !s.Config.ClientTLS.Configured() &&
@@ -191,7 +191,7 @@ func (s *session) passTLS() bool {
 // negotiateTLS answers an SSLRequest as the server answers it. It returns true if the session is over.
 func (s *session) negotiateTLS(raw []byte) (bool, error) {
 	if err := s.dial(); err != nil {
-		return true, s.tellInside(err)
+		return true, s.refuseInside(err)
 	}
 	if s.Config.UpstreamTLS.Mode == proxy.Plain {
 		return false, s.acceptTLS()
@@ -209,11 +209,11 @@ func (s *session) negotiateTLS(raw []byte) (bool, error) {
 		return true, s.join()
 	case b == 'S':
 		if err := s.upstreamTLS(); err != nil {
-			return true, s.tellInside(err)
+			return true, s.refuseInside(err)
 		}
 		return false, s.acceptTLS()
 	case b == 'N' && s.Config.UpstreamTLS.Mode == proxy.Require:
-		return true, s.tellInside(errors.New("the server does not offer TLS, which is required"))
+		return true, s.refuseInside(errors.New("the server does not offer TLS, which is required"))
 	case b == 'N':
 		return false, s.answer('N')
 	default: // an ErrorResponse, from a server that could not start a backend
@@ -224,8 +224,8 @@ func (s *session) negotiateTLS(raw []byte) (bool, error) {
 	}
 }
 
-// tellInside tells an error to a client that asked for TLS: inside TLS, where a client of any strictness can read it.
-func (s *session) tellInside(cause error) error {
+// refuseInside sends an error to a client that asked for TLS: inside TLS, where a client of any strictness can read it.
+func (s *session) refuseInside(cause error) error {
 	if err := s.acceptTLS(); err != nil {
 		return errors.Join(cause, err)
 	}
@@ -269,7 +269,7 @@ func (s *session) negotiateGSS(raw []byte) (bool, error) {
 		return false, s.answer('N')
 	}
 	if err := s.dial(); err != nil {
-		// The client asks for TLS or sends its startup message next; that is where it can be told.
+		// The client asks for TLS or sends its startup message next; that is where it can get an error.
 		return false, s.answer('N')
 	}
 	b, err := s.ask(raw)
@@ -290,7 +290,7 @@ func (s *session) negotiateGSS(raw []byte) (bool, error) {
 // negotiation closes it, as it would without us.
 func (s *session) direct(first []byte) error {
 	if err := s.dial(); err != nil {
-		return err // there is no common language to tell it in
+		return err // there is no common protocol for an error
 	}
 	if s.observer != nil {
 		s.Log.Warn().Str("why", "direct TLS negotiation").Msg("session is not observed")
@@ -346,7 +346,7 @@ func (s *session) requireTLS() error {
 	return s.upstreamTLS()
 }
 
-// lost is what a client is told when the server's connection broke.
+// lost is the error for a client when the server's connection broke.
 func (s *session) lost(err error) *pgproto3.ErrorResponse {
 	return &pgproto3.ErrorResponse{
 		Code:    "08006",

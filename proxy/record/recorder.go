@@ -11,7 +11,7 @@ import (
 	"wirecheck/history"
 )
 
-// Warning is what a session's client is to be told, in both protocols' terms.
+// Warning is what a session's client is to learn, in both protocols' terms.
 type Warning struct {
 	SQLState string // PostgreSQL, class 01
 	Code     uint16 // MySQL family

@@ -50,7 +50,7 @@ type txn struct {
 	saves     []savepoint
 	held      []held // statements that wait for the log, and those behind them
 	logged    bool
-	collected map[string]bool // tokens told so far
+	collected map[string]bool // tokens recorded so far
 }
 
 // held is a statement that is not recorded yet. logs says that the log tells some of what it did.
@@ -86,7 +86,7 @@ type Running struct {
 	accesses []history.Access
 	dropped  int
 	opaque   string
-	told     bool // a row was decoded, see rewrite.Plan.WithRows
+	decoded  bool // a row was decoded, see rewrite.Plan.WithRows
 }
 
 // Result is how a request ended.
@@ -111,10 +111,10 @@ func NewTracker(rec *Recorder, open history.Event, limits Limits) *Tracker {
 	return t
 }
 
-// SetLevel sets the level of the session's next transactions, as the server told it.
+// SetLevel sets the level of the session's next transactions.
 func (t *Tracker) SetLevel(level string) { t.level = level }
 
-// InTransaction reports whether a transaction is open as far as answers have told.
+// InTransaction reports whether a transaction is open as far as answers have shown.
 func (t *Tracker) InTransaction() bool { return t.txn != nil }
 
 // Sending announces a statement right before its bytes go to the server.
@@ -226,7 +226,7 @@ func (r *Running) Decode(p *rewrite.Plan, hidden [][]byte) error {
 	if err != nil && !errors.Is(err, rewrite.ErrPartial) {
 		return err
 	}
-	r.told = true
+	r.decoded = true
 	if over := len(list) - r.limit; over > 0 {
 		r.dropped += over
 		list = list[:r.limit]
@@ -235,7 +235,7 @@ func (r *Running) Decode(p *rewrite.Plan, hidden [][]byte) error {
 	return err
 }
 
-// Opaque says that the answer did not tell what the plan promised.
+// Opaque says that the answer does not have what the plan promised.
 func (r *Running) Opaque(why string) { r.opaque = why }
 
 // Plan is the plan of the statement that runs.
@@ -249,7 +249,7 @@ func (t *Tracker) Done(r *Running, res Result) []Warning {
 	to := t.rec.Tick()
 	if p.Control.Ends && t.txn != nil {
 		// The MySQL family commits the open transaction before it executes such a statement; if it refused the
-		// statement, the refusal may have come before the commit, which the next status tells.
+		// statement, the refusal may have come before the commit, which the next status shows.
 		if res.Err == nil {
 			t.end(history.OutcomeCommitted, to)
 		} else {
@@ -283,7 +283,7 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 		SQL: p.Text, Verb: p.Verb, Accesses: r.accesses, Coverage: p.Coverage, Why: p.Why,
 		CurrentRead: p.CurrentRead, Predicate: p.Predicate, Error: res.Err,
 	}
-	if r.told && p.WithRows != "" {
+	if r.decoded && p.WithRows != "" {
 		ev.Coverage, ev.Why = p.WithRows, ""
 	}
 	switch {

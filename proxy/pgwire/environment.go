@@ -1,0 +1,201 @@
+package pgwire
+
+import (
+	"encoding/json"
+	"strings"
+	"sync"
+
+	"wirecheck/rewrite"
+	"wirecheck/rewrite/postgres"
+)
+
+// environment is what a session's statements are planned with, and its warnings written: its settings and the catalog as far as they are known. The
+// client half asks for them and notices what changes them; the server half hands over what the server reports by itself.
+type environment struct {
+	database *database
+	hides    bool // the rewriter keeps hidden columns from the client
+
+	mu       sync.Mutex // guards what follows
+	settled  bool       // the settings are known
+	facts    postgres.Session
+	reader   readerKey
+	catalog  *rewrite.Catalog
+	changes  uint64           // of the database when catalog was read
+	inside   *rewrite.Catalog // as this session's open transaction sees it, where that was asked
+	schema   bool             // this session changed the schema, perhaps in a transaction that is still open
+	unwanted bool             // client_min_messages leaves warnings out
+}
+
+// reported takes over a ParameterStatus.
+func (v *environment) reported(name, value string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch name {
+	case "client_encoding":
+		v.facts.Encoding = value
+	case "standard_conforming_strings":
+		v.facts.Backslashes = value == "off"
+	}
+}
+
+// sent takes note of what a statement does to the session, from the moment that it is under way.
+func (v *environment) sent(p *rewrite.Plan, unparsed bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if p.Control.Verb == rewrite.ControlReset || unparsed ||
+		p.Control.Verb == rewrite.ControlLevel && p.Control.Scope == rewrite.ScopeSession {
+		v.settled = false
+	}
+	if !v.settled || changesSchema(p) || p.Control.Verb == rewrite.ControlRollbackTo {
+		v.inside = nil
+	}
+	if unparsed || p.Control.Verb == rewrite.ControlReset && p.Verb != "set" {
+		v.facts.Temp, v.facts.TempNames = true, nil
+	}
+	if changesSchema(p) {
+		v.schema = true
+	}
+	if p.Temp {
+		v.facts.Temp, v.facts.TempNames = true, nil
+	}
+	if p.Verb == "set" && mentions(p.Text, "client_min_messages") || p.Verb == "select" && mentions(p.Text, "set_config") {
+		v.settled = false
+	}
+}
+
+// changesSchema reports whether a statement changes the schema for all sessions. RESET ALL and the like change what this
+// session sees of it, which is learned with the settings.
+func changesSchema(p *rewrite.Plan) bool {
+	return p.Schema && p.Control.Verb != rewrite.ControlReset
+}
+
+// mentions reports whether a word, which has an underscore, is in the text, in any case.
+func mentions(text, word string) bool {
+	at := strings.IndexByte(word, '_')
+	for from := 0; ; {
+		i := strings.IndexByte(text[from:], '_')
+		if i < 0 {
+			return false
+		}
+		from += i + 1
+		if start := from - 1 - at; start >= 0 && start+len(word) <= len(text) && strings.EqualFold(text[start:start+len(word)], word) {
+			return true
+		}
+	}
+}
+
+// known gives what statements are planned with. A catalog that may not be the server's is none.
+func (v *environment) known() (*rewrite.Catalog, postgres.Session) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch {
+	case v.inside != nil && v.hides:
+		return v.inside, v.facts
+	case !v.settled || v.schema:
+		return nil, v.facts
+	case v.database.changes.Load() != v.changes && !v.hides:
+		// Others changed something. With hidden columns what was known before is the better guess: without it the columns
+		// would show until the transaction ends.
+		return nil, v.facts
+	}
+	return v.catalog, v.facts
+}
+
+// stale reports whether settings or catalog may have changed since they were learned.
+func (v *environment) stale() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return !v.settled || v.schema || v.database.changes.Load() != v.changes
+}
+
+// warnings says whether it is known which warnings the client wants, whether it wants ours, and whether they must be in ASCII.
+func (v *environment) warnings() (known, wanted, ascii bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.settled, !v.unwanted, !strings.EqualFold(v.facts.Encoding, "UTF8")
+}
+
+// committed says that no transaction is open: others see what this session did to the schema.
+func (v *environment) committed() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.schema {
+		v.database.changes.Add(1)
+	}
+}
+
+// learned takes over a catalog, which may be none, that was read when the database had seen that many changes.
+func (v *environment) learned(c *rewrite.Catalog, changes uint64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.catalog, v.changes, v.settled = c, changes, true
+}
+
+// learnedInside takes over a catalog that was read in the open transaction.
+func (v *environment) learnedInside(c *rewrite.Catalog) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.inside = c
+}
+
+// outside forgets what was known of the schema inside of a transaction.
+func (v *environment) outside() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.schema, v.inside = false, nil
+}
+
+// settings takes over the answer to settingsQuery, and gives the level of the next transactions; or it says why it cannot.
+func (v *environment) settings(q *own) (level, why string) {
+	if q.err != nil {
+		return "", q.err.message
+	}
+	if len(q.rows) != 1 || len(q.rows[0]) != 6 {
+		return "", "the answer to the question for settings is not one row"
+	}
+	row := q.rows[0]
+	var path []string
+	if err := json.Unmarshal(row[2], &path); err != nil {
+		return "", "the search path cannot be read"
+	}
+	temp := []string{}
+	if err := json.Unmarshal(row[5], &temp); err != nil {
+		return "", "the names of temporary tables cannot be read"
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.unwanted = muted(string(row[0]))
+	v.facts.SearchPath, v.facts.Temp, v.facts.TempNames = path, false, temp
+	for _, schema := range path {
+		if strings.HasPrefix(schema, "pg_temp_") {
+			v.facts.Temp = true
+		}
+	}
+	v.reader = readerKey{user: string(row[3]), rowSecurity: string(row[4])}
+	v.settled = true
+	return running(string(row[1])), ""
+}
+
+// readBy is who reads the catalog.
+func (v *environment) readBy() readerKey {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.reader
+}
+
+// muted reports whether a value of client_min_messages leaves warnings out (manual, 20.11.1).
+func muted(min string) bool {
+	switch strings.ToLower(min) {
+	case "error", "fatal", "panic":
+		return true
+	}
+	return false
+}
+
+// running gives the level that runs: READ UNCOMMITTED is READ COMMITTED (manual, 13.2).
+func running(level string) string {
+	if level == "read uncommitted" {
+		return "read committed"
+	}
+	return level
+}

@@ -1,0 +1,331 @@
+package pgwire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+
+	"wirecheck/rewrite"
+)
+
+// noName is a name that no statement or portal has.
+const noName = "\x00"
+
+// parse relays a Parse.
+func (c *clientHalf) parse(f frame) error {
+	if err := c.refresh(); err != nil {
+		return err
+	}
+	if f.size > c.session.Config.Limits.Text {
+		begin, err := c.peek(f.size)
+		if err != nil {
+			return err
+		}
+		name, _, _ := text(begin)
+		c.sendParse(&prepared{name: name, script: opaque("", tooLong)}, true)
+		return c.forward(f)
+	}
+	body, err := c.in.body(f.size)
+	if err != nil {
+		return err
+	}
+	name, rest, ok := text(body)
+	sql, tail, ok2 := text(rest)
+	if !ok || !ok2 {
+		c.sendParse(&prepared{name: name, script: opaque("", malformed)}, true)
+		return c.out.message('P', body)
+	}
+	if err := c.learnInside(sql); err != nil {
+		return err
+	}
+	p, remembered := c.plan(name, sql)
+	if err := c.executedBySQL(sql); err != nil {
+		return err
+	}
+	if p.extended() {
+		p.tail = slices.Clone(tail)
+	}
+	c.sendParse(p, remembered)
+	if !p.script.Changed(sql) {
+		return c.out.message('P', body)
+	}
+	return c.writeParse(p, tail)
+}
+
+// plan plans a statement that is prepared. What cannot be remembered is not changed.
+func (c *clientHalf) plan(name, sql string) (p *prepared, remembered bool) {
+	catalog, facts := c.environment.known()
+	if remembered = c.pipeline.remembers(name, c.session.Config.Limits.Prepared); !remembered {
+		catalog = nil
+	}
+	return &prepared{name: name, client: sql, catalog: catalog, script: c.session.observer.rewriter.Statement(sql, catalog, facts)}, remembered
+}
+
+func (c *clientHalf) writeParse(p *prepared, tail []byte) error {
+	if err := c.out.header('P', len(p.name)+1+len(p.script.SQL)+1+len(tail)); err != nil {
+		return err
+	}
+	if err := c.writeString(p.name); err != nil {
+		return err
+	}
+	if err := c.writeString(p.script.SQL); err != nil {
+		return err
+	}
+	_, err := c.out.Write(tail)
+	return err
+}
+
+// sendParse queues a Parse.
+func (c *clientHalf) sendParse(p *prepared, remembered bool) {
+	e := &entry{request: parse, client: p.client, script: p.script, name: p.name}
+	if remembered {
+		e.stmt = p
+	}
+	if c.pipeline.send(e) && p.name != "" && p.extended() {
+		c.named++
+	}
+}
+
+// statement finds the prepared statement that a name means. If that depends on an answer, it waits for it.
+func (c *clientHalf) statement(name string) (*prepared, error) {
+	p, awaited := c.pipeline.statement(name)
+	if awaited == nil {
+		return p, nil
+	}
+	if err := c.out.flush(); err != nil {
+		return nil, err
+	}
+	if err := c.pipeline.await(func() bool { return awaited.resolved }); err != nil {
+		return nil, err
+	}
+	p, _ = c.pipeline.statement(name)
+	return p, nil
+}
+
+// bind relays a Bind.
+func (c *clientHalf) bind(f frame) error {
+	if err := c.refresh(); err != nil {
+		return err
+	}
+	begin, err := c.peek(f.size)
+	if err != nil {
+		return err
+	}
+	portalName, rest, ok := text(begin)
+	name, _, ok2 := text(rest)
+	if !ok || !ok2 {
+		c.pipeline.send(&entry{request: bind, name: noName})
+		return c.forward(f)
+	}
+	p, err := c.statement(name)
+	if err != nil {
+		return err
+	}
+	if p.extended() {
+		if p, err = c.upToDate(p, f.size); err != nil {
+			return err
+		}
+	}
+	e := &entry{request: bind, name: portalName, stmt: p, plan: p.plan()}
+	if p != nil {
+		e.client, e.script = p.client, p.script
+	}
+	if c.pipeline.send(e) && portalName != "" && p.extended() {
+		c.named++
+	}
+	if !p.extended() {
+		return c.forward(f)
+	}
+	body, err := c.in.body(f.size)
+	if err != nil {
+		return err
+	}
+	return c.writeBind(body, p.plan())
+}
+
+// writeBind writes a Bind of a statement with hidden columns. The client's format codes are for the columns that it knows of; ours are text.
+func (c *clientHalf) writeBind(body []byte, plan *rewrite.Plan) error {
+	at, n := resultFormats(body)
+	pieces := [][]byte{body}
+	switch {
+	case n <= 1:
+	case plan.NoRows: // the client knows of no columns, so its codes mean nothing
+		pieces = [][]byte{body[:at], {0, 0}}
+	default:
+		pieces = [][]byte{body[:at], binary.BigEndian.AppendUint16(nil, uint16(n+plan.Hidden)), body[at+2:], make([]byte, 2*plan.Hidden)}
+	}
+	size := 0
+	for _, p := range pieces {
+		size += len(p)
+	}
+	if err := c.out.header('B', size); err != nil {
+		return err
+	}
+	for _, p := range pieces {
+		if _, err := c.out.Write(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resultFormats finds the result format codes of a Bind: where their number stands, and the number. It is 0 if the
+// message is malformed, which the server will say.
+func resultFormats(b []byte) (at, n int) {
+	pos := 0
+	for range 2 { // portal and statement
+		i := bytes.IndexByte(b[pos:], 0)
+		if i < 0 {
+			return 0, 0
+		}
+		pos += i + 1
+	}
+	short := func() (int, bool) {
+		if pos+2 > len(b) {
+			return 0, false
+		}
+		v := int(binary.BigEndian.Uint16(b[pos:]))
+		pos += 2
+		return v, true
+	}
+	codes, ok := short()
+	if !ok {
+		return 0, 0
+	}
+	pos += 2 * codes
+	params, ok := short()
+	if !ok {
+		return 0, 0
+	}
+	for range params {
+		if pos+4 > len(b) {
+			return 0, 0
+		}
+		size := int32(binary.BigEndian.Uint32(b[pos:]))
+		pos += 4
+		if size > 0 {
+			if int(size) > len(b)-pos {
+				return 0, 0
+			}
+			pos += int(size)
+		}
+	}
+	at = pos
+	if n, ok = short(); !ok || pos+2*n != len(b) {
+		return 0, 0
+	}
+	return at, n
+}
+
+// upToDate sees to it that a statement with hidden columns still fits the schema and that its Bind can be handled;
+// otherwise it is prepared again under the same name.
+func (c *clientHalf) upToDate(p *prepared, size int) (*prepared, error) {
+	catalog, facts := c.environment.known()
+	if size > c.session.Config.Limits.Text {
+		return c.prepareAgain(p, nil, opaque(p.client, "its parameters are longer than the limit for statements"))
+	}
+	if catalog != nil && catalog == p.catalog && !p.gone {
+		return p, nil
+	}
+	script := c.session.observer.rewriter.Statement(p.client, catalog, facts)
+	if catalog == nil || p.gone || script.SQL != p.script.SQL {
+		return c.prepareAgain(p, catalog, script)
+	}
+	// The server keeps the statement up to date itself, and tells the client if its columns are no longer the same
+	// ("cached plan must not change result type"). What is read in the hidden ones may have changed.
+	q := *p
+	q.script, q.catalog = script, catalog
+	c.pipeline.replace(p, &q)
+	return &q, nil
+}
+
+// prepareAgain prepares a statement once more, with another plan. The client does not see it.
+func (c *clientHalf) prepareAgain(p *prepared, catalog *rewrite.Catalog, script *rewrite.Script) (*prepared, error) {
+	q := &prepared{name: p.name, client: p.client, script: script, tail: p.tail, catalog: catalog}
+	if script.Unparsed { // the text is the client's, but not its analysis
+		plan := *script.Plans[0]
+		plan.Text = p.client
+		q.script = &rewrite.Script{SQL: p.client, Plans: []*rewrite.Plan{&plan}}
+	}
+	if !c.pipeline.sendAgain(p, q) {
+		return p, nil
+	}
+	if p.name != "" {
+		if err := c.out.message('C', append(append([]byte{'S'}, p.name...), 0)); err != nil {
+			return nil, err
+		}
+	}
+	return q, c.writeParse(q, q.tail)
+}
+
+// describe relays a Describe.
+func (c *clientHalf) describe(f frame) error {
+	begin, err := c.peek(f.size)
+	if err != nil {
+		return err
+	}
+	var plan *rewrite.Plan
+	if name, _, ok := text(begin[min(1, len(begin)):]); ok {
+		if plan, err = c.described(begin[0], name); err != nil {
+			return err
+		}
+	}
+	c.pipeline.send(&entry{request: describe, plan: plan})
+	return c.forward(f)
+}
+
+// described is the plan behind a name of a statement ('S') or portal ('P').
+func (c *clientHalf) described(kind byte, name string) (*rewrite.Plan, error) {
+	if kind == 'S' {
+		p, err := c.statement(name)
+		return p.plan(), err
+	}
+	if p := c.pipeline.portal(name); p != nil {
+		return p.plan, nil
+	}
+	return nil, nil
+}
+
+// execute relays an Execute.
+func (c *clientHalf) execute(f frame) error {
+	begin, err := c.peek(f.size)
+	if err != nil {
+		return err
+	}
+	name, rest, ok := text(begin)
+	if !ok {
+		name = noName
+	}
+	e := &entry{request: execute, name: name}
+	c.send(e)
+	if e.plan == nil || !e.plan.NoRows || len(rest) != 4 || f.size != len(begin) {
+		return c.forward(f)
+	}
+	body := []byte(missingPortal + "\x00\x00\x00\x00\x00")
+	if !e.spent {
+		// The client expects no rows, so its limit means nothing; with one the server would stop in between.
+		body = slices.Clone(begin)
+		clear(body[len(body)-4:])
+	} // Of a spent portal the server would say that there is nothing left of what was added; so it gets one that it refuses.
+	if err := c.in.skip(f.size); err != nil {
+		return err
+	}
+	return c.out.message('E', body)
+}
+
+// missingPortal is a name that no portal has.
+const missingPortal = "wirecheck: no such portal"
+
+// close relays a Close.
+func (c *clientHalf) close(f frame) error {
+	begin, err := c.peek(f.size)
+	if err != nil {
+		return err
+	}
+	e := &entry{request: closing}
+	if name, _, ok := text(begin[min(1, len(begin)):]); ok {
+		e.kind, e.name = begin[0], name
+	}
+	c.pipeline.send(e)
+	return c.forward(f)
+}

@@ -1,0 +1,166 @@
+package pgwire
+
+import (
+	"cmp"
+	"slices"
+
+	"wirecheck/rewrite"
+)
+
+// prepared is a prepared statement.
+type prepared struct {
+	name    string
+	client  string // the client's text
+	script  *rewrite.Script
+	tail    []byte // of its Parse message: the types of its parameters
+	catalog *rewrite.Catalog
+	seq     uint64
+	batch   uint64 // number of the Sync before which it was sent
+	parsing *entry // its Parse; nil if it was made without one
+	gone    bool   // the server does not have it any more: it refused to prepare it again
+}
+
+// plan is the plan of the statement, nil if it is empty.
+func (p *prepared) plan() *rewrite.Plan {
+	if p == nil || len(p.script.Plans) == 0 {
+		return nil
+	}
+	return p.script.Plans[0]
+}
+
+// extended reports whether the statement's answer has hidden columns.
+func (p *prepared) extended() bool {
+	plan := p.plan()
+	return plan != nil && plan.Hidden > 0
+}
+
+// portal is a statement bound to its parameters.
+type portal struct {
+	stmt *prepared
+	plan *rewrite.Plan
+	seq  uint64
+	run  bool // it was executed, and its statement returns no rows: it cannot be executed again
+}
+
+// undo takes back what a message would have done to a name if the server had not refused or ignored it.
+type undo struct {
+	kind byte // 'S', 'P' or 0
+	name string
+	stmt *prepared // what the name stood for before, may be nil
+	port *portal
+}
+
+// names says what each name of a prepared statement or portal will mean to the server when it has read all that was sent. A name means the new
+// statement at once, since the client may use it without waiting; an error takes that back.
+type names struct {
+	statements map[string]*prepared
+	portals    map[string]*portal
+}
+
+func newNames() names {
+	return names{statements: make(map[string]*prepared), portals: make(map[string]*portal)}
+}
+
+// sent does what a message does to the names.
+func (n *names) sent(e *entry) {
+	switch e.request {
+	case parse:
+		if e.stmt == nil {
+			return
+		}
+		e.undo = undo{kind: 'S', name: e.name, stmt: n.statements[e.name]}
+		n.statements[e.name] = e.stmt
+	case bind:
+		e.undo = undo{kind: 'P', name: e.name, port: n.portals[e.name]}
+		if e.plan == nil {
+			delete(n.portals, e.name)
+			return
+		}
+		n.portals[e.name] = &portal{stmt: e.stmt, plan: e.plan, seq: e.seq}
+	case closing:
+		e.undo = undo{kind: e.kind, name: e.name, stmt: n.statements[e.name], port: n.portals[e.name]}
+		switch e.kind {
+		case 'S':
+			delete(n.statements, e.name)
+		case 'P':
+			delete(n.portals, e.name)
+		}
+	}
+}
+
+// takeBack makes a name mean again what it meant before a message that had no effect.
+func (n *names) takeBack(e *entry) {
+	switch u := e.undo; u.kind {
+	case 'S':
+		if now := n.statements[u.name]; now != nil && now.seq > e.seq {
+			return
+		}
+		if u.stmt == nil {
+			delete(n.statements, u.name)
+		} else {
+			n.statements[u.name] = u.stmt
+		}
+	case 'P':
+		if now := n.portals[u.name]; now != nil && now.seq > e.seq {
+			return
+		}
+		if u.port == nil {
+			delete(n.portals, u.name)
+		} else {
+			n.portals[u.name] = u.port
+		}
+	}
+}
+
+// executed fills in what the portal of an Execute is known to be.
+func (n *names) executed(e *entry) {
+	p := n.portals[e.name]
+	if p == nil {
+		return
+	}
+	e.plan, e.client, e.script, e.spent = p.plan, p.stmt.client, p.stmt.script, p.run
+	p.run = p.plan.NoRows
+}
+
+// deallocated drops the statements sent before an SQL command that drops all of them.
+func (n *names) deallocated(tag string, seq uint64) {
+	if tag != "DEALLOCATE ALL" && tag != "DISCARD ALL" {
+		return
+	}
+	for name, p := range n.statements {
+		if p.seq < seq {
+			delete(n.statements, name)
+		}
+	}
+}
+
+// transactionEnded drops the portals bound before the end of a transaction: they end with it.
+func (n *names) transactionEnded(seq uint64) {
+	for name, p := range n.portals {
+		if p.seq < seq {
+			delete(n.portals, name)
+		}
+	}
+}
+
+// hiddenPortal finds a named portal with hidden columns that a text may mention.
+func (n *names) hiddenPortal(sql string) *rewrite.Plan {
+	for name, p := range n.portals {
+		if name != "" && p.plan.Hidden > 0 && word(sql, name) {
+			return p.plan
+		}
+	}
+	return nil
+}
+
+// hiddenStatements finds the named statements with hidden columns that a text may mention, oldest first.
+func (n *names) hiddenStatements(sql string) []*prepared {
+	var found []*prepared
+	for name, p := range n.statements {
+		if name != "" && p.extended() && word(sql, name) {
+			found = append(found, p)
+		}
+	}
+	slices.SortFunc(found, func(a, b *prepared) int { return cmp.Compare(a.seq, b.seq) })
+	return found
+}

@@ -1,0 +1,400 @@
+package pgwire
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/rs/zerolog"
+
+	"wirecheck/history"
+	"wirecheck/proxy/record"
+	"wirecheck/rewrite"
+)
+
+// pipeline stands between the two halves of an observed session: the messages that were sent and not answered, and what follows from them. The client half
+// puts an entry in for each message that the server will answer; the server half takes the entries out as the answers come. So each answer is
+// known to belong to its request however deeply the client pipelines. Both halves call its methods, which take the mutex; types without a mutex of
+// their own (recording, queue, names, turn) are used by these methods only.
+type pipeline struct {
+	log  zerolog.Logger
+	wake func() // ends the waits of both halves for their connections
+
+	mu       sync.Mutex // guards what follows
+	changed  *sync.Cond // something below changed
+	events   recording
+	queue    queue
+	names    names
+	turn     turn
+	seq      uint64 // of the entries
+	batch    uint64 // Syncs sent
+	open     bool   // messages of the extended protocol were sent since the last Sync: the server is in a transaction, whatever it has said
+	ignoring bool   // the server ignores everything up to a Sync that was not sent yet
+	status   byte   // of the last ReadyForQuery
+	lost     string // why it is not known any more which answer belongs to which request; then everything passes as it is
+	ended    bool   // the server half has ended
+	draining bool   // the process ends, and the session as soon as it is idle
+	leaving  bool   // the session ends because the process does
+}
+
+func newPipeline(log zerolog.Logger, events recording, gate turn, wake func()) *pipeline {
+	p := &pipeline{log: log, wake: wake, events: events, names: newNames(), turn: gate, status: 'I'}
+	p.changed = sync.NewCond(&p.mu)
+	return p
+}
+
+// errGone ends the client half when the server half has ended.
+var errGone = errors.New("the server's answers are not read any more")
+
+// await waits until done, which is called with the mutex held. It returns errGone if the server half ends before, and at once if
+// the pipeline is lost.
+func (p *pipeline) await(done func() bool) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for !done() && !p.ended && p.lost == "" {
+		p.changed.Wait()
+	}
+	if p.ended {
+		return errGone
+	}
+	return nil
+}
+
+// idle reports whether the server has nothing to do and is ready in this state.
+func (p *pipeline) idle(status byte) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.status == status && !p.open && p.queue.empty() && !p.ignoring && p.lost == ""
+}
+
+// setLevel sets the level of the next transactions.
+func (p *pipeline) setLevel(level string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.events.tracker.SetLevel(level)
+}
+
+// lose gives up: it is not known any more which answer belongs to which request.
+func (p *pipeline) lose(why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lost != "" {
+		return
+	}
+	p.lost = why
+	p.ungate()
+	p.log.Warn().Str("why", why).Msg("session is not observed any more")
+	p.queue.items = nil
+	p.changed.Broadcast()
+}
+
+// drain ends the session as soon as it is idle.
+func (p *pipeline) drain() {
+	p.mu.Lock()
+	p.draining = true
+	p.mu.Unlock()
+	p.leave()
+}
+
+// leave ends the session if it is to end and is idle.
+func (p *pipeline) leave() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.draining || p.leaving || p.status != 'I' || p.open || !p.queue.empty() || p.ignoring {
+		return
+	}
+	p.leaving = true
+	p.wake()
+}
+
+// end says that the server half has ended.
+func (p *pipeline) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	p.changed.Broadcast()
+}
+
+// close records the end of the session. The warnings that become due have no client any more.
+func (p *pipeline) close() (leaving bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.events.tracker.Close()
+	return p.leaving
+}
+
+// What the client half does.
+
+// sync says that a Sync is about to be sent.
+func (p *pipeline) sync() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ignoring, p.open = false, false
+	p.batch++
+	p.push(&entry{request: syncing})
+}
+
+// send queues a message that is about to be sent. It returns false if the server will ignore it.
+func (p *pipeline) send(e *entry) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e.request == execute {
+		p.names.executed(e)
+	}
+	if !p.push(e) {
+		return false
+	}
+	if e.request == parse && e.stmt != nil {
+		e.stmt.seq, e.stmt.batch, e.stmt.parsing = e.seq, p.batch, e
+	}
+	p.names.sent(e)
+	p.events.sent(e)
+	return true
+}
+
+// push queues an entry. It returns false if the server will ignore the message. mu is held.
+func (p *pipeline) push(e *entry) bool {
+	if p.lost != "" || p.ignoring {
+		return false
+	}
+	switch e.request {
+	case parse, bind, describe, execute, closing:
+		p.open = true
+	case simpleQuery:
+		p.open = false // it ends the transaction that the others began
+	}
+	p.turn.sent(e)
+	p.seq++
+	e.seq = p.seq
+	p.queue.push(e)
+	return true
+}
+
+// sendAgain queues the messages that replace a statement by another form of it under the same name: a Close, unless it has no name, and a Parse.
+// It returns false if the server would ignore them.
+func (p *pipeline) sendAgain(old, now *prepared) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lost != "" || p.ignoring {
+		return false
+	}
+	if old.name != "" {
+		p.push(&entry{request: closing, ours: true, undo: undo{kind: 'S', name: old.name, stmt: old}})
+	}
+	none := *old // if the server refuses the Parse, it has neither
+	none.gone = true
+	e := &entry{
+		request: parse, ours: true, client: now.client, script: now.script, name: old.name, stmt: now,
+		undo: undo{kind: 'S', name: old.name, stmt: &none},
+	}
+	p.push(e)
+	now.seq, now.batch, now.parsing = e.seq, p.batch, e
+	p.names.statements[old.name] = now
+	return true
+}
+
+// statement finds a prepared statement. If the server has not answered its Parse, which lies before a Sync, it is not known which statement the
+// name means: then its answer must be awaited.
+func (p *pipeline) statement(name string) (stmt *prepared, awaited *entry) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	stmt = p.names.statements[name]
+	if stmt != nil && stmt.parsing != nil && !stmt.parsing.resolved && stmt.batch < p.batch &&
+		(stmt.extended() || stmt.parsing.undo.stmt.extended()) {
+		return stmt, stmt.parsing
+	}
+	return stmt, nil
+}
+
+// replace gives a name another form of the statement that it means, unless it means another one by now.
+func (p *pipeline) replace(old, now *prepared) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.names.statements[old.name] == old {
+		p.names.statements[old.name] = now
+	}
+}
+
+// remembers reports whether another statement could be remembered under this name.
+func (p *pipeline) remembers(name string, limit int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.names.statements) < limit || p.names.statements[name] != nil
+}
+
+// portal finds a portal; nil if it is not known.
+func (p *pipeline) portal(name string) *portal {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.names.portals[name]
+}
+
+// hiddenPortal finds a named portal with hidden columns that a text may mention.
+func (p *pipeline) hiddenPortal(sql string) *rewrite.Plan {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.names.hiddenPortal(sql)
+}
+
+// hiddenStatements finds named statements with hidden columns that a text may mention. In a failed transaction there are none: EXECUTE is
+// refused there, and so would be a Parse of ours.
+func (p *pipeline) hiddenStatements(sql string) []*prepared {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.status == 'E' {
+		return nil
+	}
+	return p.names.hiddenStatements(sql)
+}
+
+// What the server half does.
+
+// head gives the entry that is answered next, nil if there is none.
+func (p *pipeline) head() (e *entry, lost bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.queue.head(), p.lost != ""
+}
+
+// pop takes an entry off the queue if it is the head.
+func (p *pipeline) pop(e *entry) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.queue.head() == e {
+		p.queue.pop()
+	}
+}
+
+// begin gives the running statement of an entry, nil if it has none. Its answer begins at the latest now.
+func (p *pipeline) begin(e *entry) *record.Running {
+	if e.running != nil || e.next >= len(e.tickets) {
+		return e.running
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.events.begin(e)
+}
+
+// complete takes note of a ParseComplete, BindComplete or CloseComplete.
+func (p *pipeline) complete(e *entry) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queue.pop()
+	if e.request == parse {
+		e.resolved = true
+		e.undo = undo{} // it cannot fail any more, so what was there before can go
+		p.changed.Broadcast()
+	}
+}
+
+// answered takes note of the answer to a question of ours.
+func (p *pipeline) answered(e *entry) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queue.pop()
+	e.own.done = true
+	p.changed.Broadcast()
+}
+
+// finish ends the statement that runs, with a message of this kind. It says whether its CommandComplete may wait for the ReadyForQuery.
+func (p *pipeline) finish(e *entry, tag string, kind byte) (ws []record.Warning, hold bool) {
+	if kind != 'I' || e.request == execute {
+		p.begin(e)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e.copying {
+		e.copying = false
+		p.queue.endCopy()
+	}
+	p.names.deallocated(tag, e.seq)
+	hold = p.queue.syncFollows()
+	switch {
+	case e.request == execute:
+		ws = p.events.done(e, record.Result{Tag: tag})
+		p.queue.pop()
+	case e.script.Unparsed: // there may be any number of answers
+		e.tag, hold = tag, true
+	case kind == 'C':
+		ws = p.events.done(e, record.Result{Tag: tag})
+		hold = e.next >= len(e.script.Plans)
+	}
+	return ws, hold
+}
+
+// deadlockDetected is the SQLSTATE of a deadlock's victim (manual, appendix A).
+const deadlockDetected = "40P01"
+
+// refuse follows what an error does to the requests.
+func (p *pipeline) refuse(e *entry, code, message string) (ws []record.Warning) {
+	p.begin(e)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	result := record.Result{Err: &history.ServerError{Code: code, Message: message}}
+	p.turn.victim = p.turn.victim || code == deadlockDetected
+	copying := e.copying
+	e.copying = false
+	if copying && e.request == execute && !p.queue.endCopy() {
+		// The server ignores the rest of what the client copies, up to a Sync that it has not sent yet.
+		p.ignoring = true
+	}
+	switch e.request {
+	case simpleQuery, function:
+		ws = p.events.done(e, result)
+		p.events.drop(e)
+		e.failed = true
+		return ws
+	case syncing: // the implicit transaction could not be committed
+		return p.events.extra(&rewrite.Plan{Verb: "commit"}, result)
+	case execute:
+		ws = p.events.done(e, result)
+	default:
+		if plan := e.refusedPlan(); plan != nil {
+			ws = p.events.extra(plan, result)
+		}
+	}
+	p.ignore()
+	return ws
+}
+
+// ignore drops what the server ignores after an error. mu is held.
+func (p *pipeline) ignore() {
+	ignored, synced := p.queue.beforeSync()
+	for i := len(ignored) - 1; i >= 0; i-- {
+		p.events.drop(ignored[i])
+		ignored[i].resolved = true
+		p.names.takeBack(ignored[i])
+	}
+	if !synced {
+		p.ignoring = true
+	}
+	p.changed.Broadcast()
+}
+
+// ready takes note of the ReadyForQuery that ends an entry's answer.
+func (p *pipeline) ready(e *entry, status byte) (ws []record.Warning) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e.running == nil && !e.failed && e.next < len(e.tickets) && e.request != simpleQuery {
+		p.events.begin(e)
+	}
+	ws = p.events.done(e, record.Result{Tag: e.tag}) // of a text that was not understood, or a function call: this is its end
+	p.events.drop(e)
+	p.status = status
+	p.queue.pop()
+	ws = append(ws, p.events.tracker.Status(status != 'I')...)
+	p.turnOver(e)
+	if status == 'I' {
+		p.names.transactionEnded(e.seq)
+	}
+	return ws
+}
+
+// strayReady takes note of a ReadyForQuery that belongs to no entry: that of a Sync that we believed the server had ignored.
+func (p *pipeline) strayReady(status byte) []record.Warning {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.status = status
+	ws := p.events.tracker.Status(status != 'I')
+	p.turnOver(nil)
+	return ws
+}

@@ -1,0 +1,208 @@
+package pgwire
+
+import (
+	"bytes"
+
+	"wirecheck/history"
+	"wirecheck/rewrite"
+)
+
+// clientHalf reads the client of an observed session and relays its requests. One goroutine runs it, and only it writes to the server.
+type clientHalf struct {
+	session     *session
+	in          *reader // from the client
+	out         *writer // to the server
+	pipeline    *pipeline
+	environment *environment
+
+	named      int  // prepared statements and portals with a name and hidden columns, so far
+	terminated bool // the client sent Terminate
+}
+
+// run relays what the client sends until it sends no more.
+func (c *clientHalf) run() error {
+	for {
+		f, err := c.in.header(maxMessage)
+		if err != nil {
+			return err
+		}
+		if err := c.request(f); err != nil {
+			return err
+		}
+	}
+}
+
+// request relays one message.
+func (c *clientHalf) request(f frame) error {
+	if err := c.enter(f); err != nil {
+		return err
+	}
+	switch f.kind {
+	case 'Q':
+		return c.query(f)
+	case 'P':
+		return c.parse(f)
+	case 'B':
+		return c.bind(f)
+	case 'D':
+		return c.describe(f)
+	case 'E':
+		return c.execute(f)
+	case 'C':
+		return c.close(f)
+	case 'S':
+		c.pipeline.sync()
+	case 'F':
+		c.pipeline.send(&entry{request: function, plan: callPlan})
+	case 'c', 'f':
+		c.pipeline.send(&entry{request: copyEnd})
+	case 'X':
+		c.terminated = true
+	}
+	return c.forward(f)
+}
+
+// callPlan stands for a FunctionCall, which has no text.
+var callPlan = &rewrite.Plan{Verb: "other", Coverage: history.CoverageOpaque, Why: "a function call may read and write tables"}
+
+// forward passes a message on as it is.
+func (c *clientHalf) forward(f frame) error {
+	if err := c.out.header(f.kind, f.size); err != nil {
+		return err
+	}
+	return c.in.copyTo(c.out, f.size)
+}
+
+// peek gives the first n bytes, at most a buffer's length, of a body without consuming them.
+func (c *clientHalf) peek(n int) ([]byte, error) {
+	n = min(n, bufferLen)
+	if err := c.in.fill(n); err != nil {
+		return nil, inside(err)
+	}
+	return c.in.buf[c.in.r : c.in.r+n], nil
+}
+
+// text takes a string and its final zero byte off b.
+func text(b []byte) (string, []byte, bool) {
+	i := bytes.IndexByte(b, 0)
+	if i < 0 {
+		return "", nil, false
+	}
+	return string(b[:i]), b[i+1:], true
+}
+
+// opaque is the script of a text that is not looked at.
+func opaque(sql, why string) *rewrite.Script {
+	return &rewrite.Script{SQL: sql, Unparsed: true, Plans: []*rewrite.Plan{{
+		Text: sql, Verb: "other", Coverage: history.CoverageOpaque, Why: why,
+	}}}
+}
+
+const (
+	tooLong   = "it is longer than the limit for statements"
+	malformed = "malformed message"
+)
+
+// send queues a message that executes statements, and takes note of what they do to the session.
+func (c *clientHalf) send(e *entry) {
+	if !c.pipeline.send(e) {
+		return
+	}
+	unparsed := e.script != nil && e.script.Unparsed
+	for _, p := range e.plans() {
+		c.environment.sent(p, unparsed)
+	}
+}
+
+// query relays a Query.
+func (c *clientHalf) query(f frame) error {
+	if err := c.refresh(); err != nil {
+		return err
+	}
+	if f.size > c.session.Config.Limits.Text {
+		c.send(&entry{request: simpleQuery, script: opaque("", tooLong)})
+		return c.forward(f)
+	}
+	body, err := c.in.body(f.size)
+	if err != nil {
+		return err
+	}
+	sql, rest, ok := text(body)
+	if !ok || len(rest) > 0 { // the server will complain
+		c.send(&entry{request: simpleQuery, script: opaque("", malformed)})
+		return c.out.message('Q', body)
+	}
+	if err := c.learnInside(sql); err != nil {
+		return err
+	}
+	script, err := c.fetched(c.script(sql), sql)
+	if err != nil {
+		return err
+	}
+	c.send(&entry{request: simpleQuery, client: sql, script: script})
+	if !script.Changed(sql) {
+		return c.out.message('Q', body)
+	}
+	return c.writeQuery(script.SQL)
+}
+
+// script plans the statements of a Query.
+func (c *clientHalf) script(sql string) *rewrite.Script {
+	catalog, facts := c.environment.known()
+	return c.session.observer.rewriter.Script(sql, catalog, facts)
+}
+
+func (c *clientHalf) writeQuery(sql string) error {
+	if err := c.out.header('Q', len(sql)+1); err != nil {
+		return err
+	}
+	return c.writeString(sql)
+}
+
+// writeString writes a string with its final zero byte.
+func (c *clientHalf) writeString(s string) error {
+	if _, err := c.out.Write([]byte(s)); err != nil {
+		return err
+	}
+	_, err := c.out.Write([]byte{0})
+	return err
+}
+
+// fetched sees to it that a Query that uses a protocol-level statement or portal by SQL shows nothing hidden. It gives the script that does so.
+func (c *clientHalf) fetched(s *rewrite.Script, sql string) (*rewrite.Script, error) {
+	if c.named == 0 {
+		return s, nil
+	}
+	if err := c.executedBySQL(sql); err != nil {
+		return nil, err
+	}
+	if len(s.Plans) != 1 || !word(sql, "fetch") {
+		return s, nil
+	}
+	p := c.pipeline.hiddenPortal(sql)
+	if p == nil {
+		return s, nil
+	}
+	plan := *s.Plans[0]
+	plan.Hidden, plan.NoRows, plan.Decode = p.Hidden, p.NoRows, p.Decode
+	return &rewrite.Script{SQL: s.SQL, Unparsed: s.Unparsed, Plans: []*rewrite.Plan{&plan}}, nil
+}
+
+// executedBySQL finds statements that EXECUTE may run, in SQL, though they were prepared by a Parse and extended. They are
+// prepared again as the client wrote them.
+func (c *clientHalf) executedBySQL(sql string) error {
+	if c.named == 0 || !word(sql, "execute") {
+		return nil
+	}
+	for _, p := range c.pipeline.hiddenStatements(sql) {
+		if _, err := c.prepareAgain(p, nil, opaque(p.client, "it is executed by SQL")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// word reports whether a name may be in the text, in any case. It errs on the side of yes.
+func word(text, name string) bool {
+	return bytes.Contains(bytes.ToLower([]byte(text)), bytes.ToLower([]byte(name)))
+}

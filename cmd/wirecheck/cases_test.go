@@ -2,11 +2,13 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"wirecheck/backends"
+	"wirecheck/internal/testserver"
 	"wirecheck/lab"
 	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
@@ -16,31 +18,33 @@ import (
 // what the results show with the cases' observe lines. Nothing watches: the added columns of MariaDB and MySQL hide some of
 // the bugs.
 func TestCases(t *testing.T) {
-	specs, err := readSpecs(&common{stderr: t.Output()}, glob(t, "../../testdata/cases/*.spec"))
+	paths, err := filepath.Glob("../../testdata/cases/*.spec")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	specs, err := readSpecs(paths, "text", t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range engines() {
+	for _, name := range testserver.Engines() {
 		t.Run(name, func(t *testing.T) {
-			c := &common{stdout: t.Output(), stderr: t.Output(), noProgress: true}
-			r := &runner{c: c, f: runFlags{oracles: "none"}, instances: map[string]*backends.Instance{}}
-			defer func() {
-				if err := r.close(); err != nil {
-					t.Error(err)
-				}
-			}()
-			s, err := r.instance(t.Context(), name)
+			s, err := backends.Open(t.Context(), name)
 			if err != nil {
 				t.Fatal(err)
 			}
+			defer func() {
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
 			n := 0
 			for _, level := range s.Engine.Levels {
-				b, err := panel.Open(t.Context(), s, lab.Config{Level: level}, panel.Selection{}, c.judging())
+				b, err := panel.Open(t.Context(), s, lab.Config{Level: level}, panel.Selection{}, panel.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
 				for _, spec := range specs {
-					if target := r.targetOf(s, level); spec.For(spec.Permutations[0], target) {
+					if target := targetOf(s, level); spec.For(spec.Permutations[0], target) {
 						checkCase(t, b, spec, target)
 						n++
 					}

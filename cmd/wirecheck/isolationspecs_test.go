@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"wirecheck/backends/engine"
 	"wirecheck/backends/postgres"
 )
@@ -58,9 +60,9 @@ func TestIsolationSpecs(t *testing.T) {
 			ours += took2
 			saveBoth(t, name, want, got)
 			t.Logf("isolationtester %.2fs, wirecheck %.2fs", took.Seconds(), took2.Seconds())
-			if line, g, w := firstDifference(got, want); line > 0 {
+			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
 				different++
-				t.Errorf("line %d\n  wirecheck:       %s\n  isolationtester: %s", line, g, w)
+				t.Errorf("-isolationtester +wirecheck\n%s", diff)
 				return
 			}
 			same++

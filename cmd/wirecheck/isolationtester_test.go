@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestIsolationTesterFormat runs the specs in testdata/isolationtester and compares what is printed with what PostgreSQL 15's
@@ -28,8 +30,8 @@ func TestIsolationTesterFormat(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, _ := byWirecheck(t, server, file)
-			if line, g, w := firstDifference(got, want); line > 0 {
-				t.Errorf("line %d\n  got:  %s\n  want: %s\n%s", line, g, w, got)
+			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
+				t.Errorf("-want +got\n%s\n%s", diff, got)
 			}
 		})
 	}

@@ -24,22 +24,22 @@ func (r *runner) keep(spec *scenario.Spec, p *scenario.Permutation, s *backends.
 			oracles = append(oracles, name)
 		}
 	}
-	w := spec.Reproducer(p, scenario.Target{Engine: s.Engine.Name, Level: report.Level}, oracles, r.c.seed)
+	w := spec.Reproducer(p, scenario.Target{Engine: s.Engine.Name, Level: report.Level}, oracles, r.o.judging.Seed)
 	text, err := w.Print()
 	if err != nil {
-		r.c.log.Warn().Err(err).Msg("the scenario that shows the finding cannot be written as a file")
+		r.o.judging.Log.Warn().Err(err).Msg("the scenario that shows the finding cannot be written as a file")
 		return nil
 	}
 	report.Case = text
-	if r.f.out == "" {
+	if r.o.out == "" {
 		return nil
 	}
-	if err := os.MkdirAll(r.f.out, 0o700); err != nil {
+	if err := os.MkdirAll(r.o.out, 0o700); err != nil {
 		return fmt.Errorf("keep what was found: %w", err)
 	}
 	base := strings.TrimSuffix(filepath.Base(spec.Name), ".spec")
 	name := fmt.Sprintf("%s-%s-%s-%d.spec", base, s.Engine.Name, strings.ReplaceAll(report.Level, " ", "-"), report.N)
-	path := filepath.Join(r.f.out, name)
+	path := filepath.Join(r.o.out, name)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return errors.Join(errors.New("keep what was found"), err)
 	}

@@ -75,16 +75,16 @@ func (m matrixCell) String() string {
 }
 
 // matrix executes the files on all engines and prints a table for each. An engine that is not installed is said to be.
-func (r *runner) matrix(ctx context.Context, specs []*scenario.Spec) error {
-	if len(r.f.engines) == 0 {
-		return errors.New("--format matrix needs --engine: one or more, separated by commas")
+func (r *runner) matrix(ctx context.Context, specs []*scenario.Spec) (c conclusion, err error) {
+	if len(r.o.engines) == 0 {
+		return c, errors.New("--format matrix needs --engine: one or more, separated by commas")
 	}
 	var all []matrixCell
 	var rows []oracleRow
-	for i, name := range r.f.engines {
+	for i, name := range r.o.engines {
 		d, err := backends.Missing(name)
 		if err != nil {
-			return err
+			return c, err
 		}
 		var out bytes.Buffer
 		if i > 0 {
@@ -95,37 +95,25 @@ func (r *runner) matrix(ctx context.Context, specs []*scenario.Spec) error {
 		} else if len(r.panel(&scenario.Spec{}).Judges) > 0 {
 			list, err := r.oracleMatrixOf(ctx, name, specs, &out)
 			if err != nil {
-				return err
+				return c, err
 			}
 			rows = append(rows, list...)
 		} else {
 			cells, err := r.matrixOf(ctx, name, specs, &out)
 			if err != nil {
-				return err
+				return c, err
 			}
 			all = append(all, cells...)
 		}
-		if _, err := r.c.stdout.Write(out.Bytes()); err != nil {
-			return fmt.Errorf("write the matrix: %w", err)
+		if _, err := r.o.stdout.Write(out.Bytes()); err != nil {
+			return c, fmt.Errorf("write the matrix: %w", err)
 		}
 	}
-	if slices.ContainsFunc(rows, func(row oracleRow) bool { return len(row.wrong) > 0 }) {
-		return exitFound
-	}
-	if slices.ContainsFunc(rows, func(row oracleRow) bool { return row.unknown }) {
-		return exitUnknown
-	}
-	for _, verdict := range []string{disagrees, ""} {
-		for _, cell := range all {
-			switch {
-			case verdict == disagrees && cell.verdict == disagrees:
-				return exitFound
-			case verdict == "" && strings.HasPrefix(cell.results, "unknown"):
-				return exitUnknown
-			}
-		}
-	}
-	return nil
+	c.found = slices.ContainsFunc(rows, func(row oracleRow) bool { return len(row.wrong) > 0 }) ||
+		slices.ContainsFunc(all, func(cell matrixCell) bool { return cell.verdict == disagrees })
+	c.unknown = slices.ContainsFunc(rows, func(row oracleRow) bool { return row.unknown }) ||
+		slices.ContainsFunc(all, func(cell matrixCell) bool { return strings.HasPrefix(cell.results, "unknown") })
+	return c, nil
 }
 
 // matrixOf executes the files on one engine, level by level, and writes the table.
@@ -134,7 +122,7 @@ func (r *runner) matrixOf(ctx context.Context, name string, specs []*scenario.Sp
 	if err != nil {
 		return nil, err
 	}
-	levels, err := panel.Levels(s.Engine, r.f.levels, &scenario.Spec{})
+	levels, err := panel.Levels(s.Engine, r.o.levels, &scenario.Spec{})
 	if err != nil {
 		return nil, err
 	}
@@ -161,14 +149,14 @@ func (r *runner) matrixOf(ctx context.Context, name string, specs []*scenario.Sp
 
 // matrixAt executes the files at one level, in one database: the first permutation of each that is meant for it.
 func (r *runner) matrixAt(ctx context.Context, s *backends.Instance, level engine.Level, specs []*scenario.Spec) (cells []matrixCell, err error) {
-	b, err := panel.Open(ctx, s, lab.Config{Level: level, Case: r.f.limit}, panel.Selection{Isolation: r.f.oracles != "none"}, r.c.judging())
+	b, err := panel.Open(ctx, s, lab.Config{Level: level, Case: r.o.limit}, panel.Selection{Isolation: r.o.oracles != "none"}, r.o.judging)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.Close(ctx)) }()
-	t := r.targetOf(s, level)
+	t := targetOf(s, level)
 	for _, spec := range specs {
-		r.c.progressf("%s, %s, %s", filepath.Base(spec.Name), s.Engine.Title, level.SQL)
+		r.o.progress("%s, %s, %s", filepath.Base(spec.Name), s.Engine.Title, level.SQL)
 		cell := matrixCell{results: "not meant for it"}
 		for perm := range spec.Orders(r.mode(spec), r.choice(spec, s, level, &runCount{})) {
 			if !spec.For(perm, t) {
@@ -183,7 +171,7 @@ func (r *runner) matrixAt(ctx context.Context, s *backends.Instance, level engin
 		}
 		cells = append(cells, cell)
 	}
-	r.c.clearProgress()
+	r.o.progress("")
 	return cells, nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/internal/fault"
+	"wirecheck/internal/testserver"
 	"wirecheck/lab"
 	"wirecheck/lab/generate"
 	"wirecheck/lab/panel"
@@ -43,7 +44,7 @@ func TestMutation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range engines() {
+	for _, name := range testserver.Engines() {
 		t.Run(name, func(t *testing.T) {
 			m := newMutation(t, name, p)
 			var report strings.Builder

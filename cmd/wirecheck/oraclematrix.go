@@ -32,7 +32,7 @@ func (r *runner) oracleMatrixOf(ctx context.Context, name string, specs []*scena
 	if err != nil {
 		return nil, err
 	}
-	levels, err := panel.Levels(s.Engine, r.f.levels, &scenario.Spec{})
+	levels, err := panel.Levels(s.Engine, r.o.levels, &scenario.Spec{})
 	if err != nil {
 		return nil, err
 	}
@@ -78,15 +78,15 @@ func (r *runner) oracleMatrixOf(ctx context.Context, name string, specs []*scena
 
 // oracleRowsAt executes the files at one level: the first permutation of each that is meant for it.
 func (r *runner) oracleRowsAt(ctx context.Context, s *backends.Instance, level engine.Level, p panel.Selection, specs []*scenario.Spec) (rows []*oracleRow, err error) {
-	b, err := panel.Open(ctx, s, lab.Config{Level: level, Case: r.f.limit}, p, r.c.judging())
+	b, err := panel.Open(ctx, s, lab.Config{Level: level, Case: r.o.limit}, p, r.o.judging)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.Close(ctx)) }()
 	rows = make([]*oracleRow, len(specs))
-	t := r.targetOf(s, level)
+	t := targetOf(s, level)
 	for i, spec := range specs {
-		r.c.progressf("%s, %s, %s", filepath.Base(spec.Name), s.Engine.Title, level.SQL)
+		r.o.progress("%s, %s, %s", filepath.Base(spec.Name), s.Engine.Title, level.SQL)
 		for perm := range spec.Orders(r.mode(spec), r.choice(spec, s, level, &runCount{})) {
 			if !spec.For(perm, t) {
 				continue
@@ -100,7 +100,7 @@ func (r *runner) oracleRowsAt(ctx context.Context, s *backends.Instance, level e
 			break
 		}
 	}
-	r.c.clearProgress()
+	r.o.progress("")
 	return rows, nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"wirecheck/internal/testserver"
 )
 
 // TestQuietCases executes cases in which an oracle once called a bug what is none: none of them may find anything.
@@ -27,7 +29,7 @@ func onEngines(t *testing.T, pattern string, each func(path, name string)) {
 		}
 		_, products, _ := strings.Cut(string(text), "#wirecheck: engine: ")
 		products, _, _ = strings.Cut(products, "\n")
-		for _, name := range engines() {
+		for _, name := range testserver.Engines() {
 			if product, _, _ := strings.Cut(name, ":"); strings.Contains(products, product) {
 				each(path, name)
 			}

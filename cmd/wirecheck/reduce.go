@@ -103,7 +103,7 @@ func runReduce(ctx context.Context, c *common, f reduceFlags, path string) (err 
 	if err := c.needFormat("text"); err != nil {
 		return err
 	}
-	specs, err := readSpecs(c, []string{path})
+	specs, err := readSpecs([]string{path}, c.format, c.stderr)
 	if err != nil {
 		return err
 	}

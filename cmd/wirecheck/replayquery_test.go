@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"wirecheck/internal/testserver"
 )
 
 // TestReplayQueries replays an application's log for the oracles of single queries: on its own schema, with its own queries, alone and
@@ -34,7 +36,7 @@ Time                 Id Command    Argument
 	if out, said, status := command(t, "trace", "import", filepath.Join(dir, "general.log"), "-o", capture); status != exitClean {
 		t.Fatalf("import: status %d\n%s%s", status, out, said)
 	}
-	for _, name := range engines() {
+	for _, name := range testserver.Engines() {
 		want := map[string]exitStatus{"mariadb": exitClean, "mysql": exitFound}
 		status, ok := want[name]
 		if !ok {

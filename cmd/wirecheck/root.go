@@ -83,6 +83,12 @@ work, 3 wirecheck could not decide.`,
 	return root
 }
 
+// chooseSeed chooses a seed if the user gave none.
+func (c *common) chooseSeed() uint64 {
+	c.random()
+	return c.seed
+}
+
 // judging is how the command's flags let cases be judged.
 func (c *common) judging() panel.Options {
 	return panel.Options{Log: c.log, Seed: c.seed, Orders: c.orders}

@@ -1,39 +1,18 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"math/big"
-	mathrand "math/rand/v2"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"wirecheck/backends"
-	"wirecheck/backends/engine"
-	"wirecheck/lab"
 	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
 )
 
-// runFlags are the flags of wirecheck run.
-type runFlags struct {
-	permutations, oracles string
-	out                   string // folder for scenarios that show what was found
-	engines, levels       []string
-	update                bool
-	limit                 time.Duration // of one permutation
-	mode                  scenario.Mode // of permutations, where it is given
-}
-
 func newRunCommand(c *common) *cobra.Command {
-	var f runFlags
+	f := suiteOptions{stdout: c.stdout, stderr: c.stderr, progress: c.progressf, choose: c.chooseSeed}
+	var permutations string
 	cmd := &cobra.Command{
 		Use:   "run SCENARIO...",
 		Short: "Execute scenarios of several sessions and judge what happened",
@@ -69,7 +48,7 @@ wirecheck could not do its work; 3 wirecheck could not decide.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("permutations") {
-				mode, err := scenario.ParsePermutations(f.permutations)
+				mode, err := scenario.ParsePermutations(permutations)
 				if err != nil {
 					return err
 				}
@@ -84,446 +63,32 @@ wirecheck could not do its work; 3 wirecheck could not decide.`,
 	flags.StringVar(&f.oracles, "oracle", "", "oracles that judge: "+panel.OracleNames()+", all, none (default: what the scenario names, else isolation)")
 	ordersFlag(flags, c)
 	flags.StringVar(&f.out, "out", "", "folder for a scenario of each permutation with a finding (default: none)")
-	flags.StringVar(&f.permutations, "permutations", "listed", "which orders: listed, all, random:N, pct:N,D")
+	flags.StringVar(&permutations, "permutations", "listed", "which orders: listed, all, random:N, pct:N,D")
 	flags.DurationVar(&f.limit, "limit", time.Minute, "how long one permutation may take; a longer one is unknown")
 	flags.BoolVar(&f.update, "update", false, "store the result beside the scenario")
 	return cmd
 }
 
 // runScenarios executes the files, engine by engine.
-func runScenarios(ctx context.Context, c *common, f runFlags, paths []string) (err error) {
+func runScenarios(ctx context.Context, c *common, o suiteOptions, paths []string) error {
 	if err := c.needFormat("text", "json", "junit", "isolationtester", "matrix"); err != nil {
 		return err
 	}
-	if f.oracles != "" {
-		if _, err := panel.Select(f.oracles); err != nil {
-			return err
-		}
-	}
-	paths, scripts := split(paths)
-	specs, err := readSpecs(c, paths)
+	o.format, o.judging = c.format, c.judging()
+	specs, err := readFiles(paths, o)
 	if err != nil {
 		return err
 	}
-	for _, path := range scripts {
-		spec, err := readScript(path, f.engines)
-		if err != nil {
-			return err
-		}
-		specs = append(specs, spec)
-	}
-	r := &runner{c: c, f: f, instances: map[string]*backends.Instance{}}
-	defer func() { err = errors.Join(err, r.close()) }()
-	if c.format == "matrix" {
-		return r.matrix(ctx, specs)
-	}
-	for _, spec := range specs {
-		if err := r.spec(ctx, spec); err != nil {
-			return errors.Join(err, r.summary())
-		}
-	}
-	return r.end()
-}
-
-// split takes SQL files apart from scenarios.
-func split(paths []string) (specs, scripts []string) {
-	for _, path := range paths {
-		if strings.EqualFold(filepath.Ext(path), ".sql") {
-			scripts = append(scripts, path)
-		} else {
-			specs = append(specs, path)
-		}
-	}
-	return specs, scripts
-}
-
-// readScript reads an SQL file: a database and queries of it (lab.Script). It is in the dialect of the first engine.
-func readScript(path string, engines []string) (*scenario.Spec, error) {
-	name := "postgres"
-	if len(engines) > 0 {
-		name = engines[0]
-	}
-	if _, _, ok := backends.Embedded(name); ok {
-		name, _, _ = strings.Cut(name, ":")
-	} else if scheme, _, ok := strings.Cut(name, "://"); ok {
-		name = scheme
-	}
-	d, err := backends.ByName(name)
-	if err != nil {
-		return nil, err
-	}
-	src, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read SQL file: %w", err)
-	}
-	return lab.Script(path, string(src), panel.Describer(d))
-}
-
-// readSpecs reads all files before anything is executed, and says all that is wrong with them.
-func readSpecs(c *common, paths []string) ([]*scenario.Spec, error) {
-	var specs []*scenario.Spec
-	var errs []error
-	for _, path := range paths {
-		src, err := os.ReadFile(path)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("read scenario: %w", err))
-			continue
-		}
-		spec, err := scenario.Parse(path, src)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		for _, w := range spec.Warnings {
-			if c.format != "isolationtester" || !strings.HasPrefix(w.Text, scenario.UnusedStep) { // there it is part of the result
-				fmt.Fprintln(c.stderr, "wirecheck: warning:", w)
-			}
-		}
-		specs = append(specs, spec)
-	}
-	return specs, errors.Join(errs...)
-}
-
-// runner executes scenarios one after the other. Servers are started once.
-type runner struct {
-	c         *common
-	f         runFlags
-	instances map[string]*backends.Instance
-	cases     []panel.CaseReport
-	counts    []runCount
-}
-
-func (r *runner) close() error {
-	var errs []error
-	for _, s := range r.instances {
-		errs = append(errs, s.Close())
-	}
-	return errors.Join(errs...)
-}
-
-// instance gives the server for an engine.
-func (r *runner) instance(ctx context.Context, name string) (*backends.Instance, error) {
-	if s := r.instances[name]; s != nil {
-		return s, nil
-	}
-	s, err := backends.Open(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	r.instances[name] = s
-	return s, nil
-}
-
-// spec executes one file on the engines and at the levels that are asked for. What fails is a case that failed; an error ends
-// the whole run.
-func (r *runner) spec(ctx context.Context, spec *scenario.Spec) error {
-	engines := r.f.engines
-	if len(engines) == 0 {
-		engines = []string{"postgres"}
-		if named := spec.Engines(); len(named) > 0 {
-			engines = named
-		}
-	}
-	for _, name := range engines {
-		s, err := r.instance(ctx, name)
-		if err != nil {
-			return err
-		}
-		levels, err := panel.Levels(s.Engine, r.f.levels, spec)
-		if err != nil {
-			return err
-		}
-		levels = slices.DeleteFunc(levels, func(l engine.Level) bool { return !spec.For(nil, r.targetOf(s, l)) && len(r.f.engines) == 0 })
-		if r.c.format == "text" && len(r.cases) > 0 && len(levels) > 0 {
-			fmt.Fprintln(r.c.stdout)
-		}
-		var out bytes.Buffer
-		whole := true
-		for _, level := range levels {
-			err := r.atLevel(ctx, spec, s, level, &out)
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			if err == nil {
-				continue
-			}
-			whole = false
-			r.failed(spec, s, level, err)
-			delete(r.instances, name)
-			if s, err = s.Revive(ctx); err != nil {
-				return err
-			}
-			r.instances[name] = s
-		}
-		if whole {
-			if err := r.compare(spec, s, levels, out.Bytes()); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// failed says that a scenario could not be executed to its end.
-func (r *runner) failed(spec *scenario.Spec, s *backends.Instance, level engine.Level, err error) {
-	fmt.Fprintf(r.c.stderr, "wirecheck: %s on %s at %s: %v\n", spec.Name, s.Engine.Title, level.SQL, err)
-	if !errors.Is(err, errDied) { // else the case itself is among the cases
-		r.cases = append(r.cases, panel.CaseReport{Spec: spec.Name, Engine: s.Engine.Name, Level: level.History, Failed: err.Error(), Found: []string{}, Outcomes: []string{}})
-	}
-}
-
-func (r *runner) targetOf(s *backends.Instance, l engine.Level) scenario.Target {
-	return scenario.Target{Engine: s.Engine.Name, Version: s.Version, Level: l.History}
-}
-
-// errDied says that the server ended in the middle of a permutation.
-var errDied = errors.New("the server ended, or ended a connection, in the middle; the remaining permutations were not run")
-
-// atLevel executes all permutations of a file at one level.
-func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *backends.Instance, level engine.Level, out *bytes.Buffer) (err error) {
-	mode := r.mode(spec)
-	o := r.c.judging()
-	if r.c.format == "isolationtester" {
-		o.Database = "isolation_regression" // some of PostgreSQL's specs name it
-	}
-	b, err := panel.Open(ctx, s, lab.Config{
-		Level: level, Case: r.f.limit, Reset: r.resetFor(spec, mode),
-		// PostgreSQL's specs know their sessions by what pg_isolation_regress calls them.
-		Application: "isolation/" + strings.TrimSuffix(filepath.Base(spec.Name), ".spec"),
-		Keep:        r.c.format == "isolationtester",
-	}, r.panel(spec), o)
-	if err != nil {
-		return err
-	}
-	died := false
-	defer func() {
-		if e := b.Close(ctx); !died {
-			err = errors.Join(err, e)
-		}
-	}()
-	p := panel.Printer{Format: r.c.format, Stdout: r.c.stdout, Out: out, Spec: spec, Instance: s, Level: level}
-	p.Begin()
-	count := runCount{Spec: spec.Name, Engine: s.Engine.Name, Version: s.Version, Level: level.History, Permutations: mode.String()}
-	choice := r.choice(spec, s, level, &count)
-	for perm := range spec.Orders(mode, choice) {
-		if !spec.For(perm, r.targetOf(s, level)) {
-			continue
-		}
-		count.Run++
-		r.c.progressf("%s, %s, %s: permutation %d", filepath.Base(spec.Name), s.Engine.Title, level.SQL, count.Run)
-		done, err := b.Run(ctx, spec, perm)
-		r.c.clearProgress()
-		if err != nil {
-			return errors.Join(err, p.Refused(done))
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		report := done.Report(spec, r.targetOf(s, level))
-		report.Spec, report.Engine, report.Level, report.N = spec.Name, s.Engine.Name, level.History, count.Run
-		if err := r.keep(spec, perm, s, &report); err != nil {
-			return err
-		}
-		r.cases = append(r.cases, report)
-		if err := p.Permutation(count.Run, done, report); err != nil {
-			return err
-		}
-		if done.Crashed || done.Hung {
-			died = true
-			return errDied
-		}
-	}
-	r.counts = append(r.counts, count)
-	return p.End(count.text())
-}
-
-// runCount says how many of the possible orders were run.
-type runCount struct {
-	Spec         string   `json:"spec"`
-	Engine       string   `json:"engine"`
-	Version      string   `json:"version"`
-	Level        string   `json:"level"`
-	Permutations string   `json:"permutations"`
-	Seed         *uint64  `json:"seed,omitempty"`
-	Run          int      `json:"run"`
-	Possible     *big.Int `json:"interleavings"`
-}
-
-// text is what people read; nothing where the scenario itself lists what is run.
-func (c runCount) text() string {
-	n := plural(c.Possible, "interleaving", "interleavings")
+	found, err := runSuite(ctx, specs, o)
 	switch {
-	case c.Possible.IsInt64() && c.Possible.Int64() == int64(c.Run):
-		return fmt.Sprintf("%d of %s", c.Run, n)
-	case c.Seed != nil:
-		return fmt.Sprintf("%d of %s, %s, seed %d", c.Run, n, c.Permutations, *c.Seed)
-	case c.Permutations == string(scenario.KindAll):
-		return fmt.Sprintf("%d of %s; the others cannot differ", c.Run, n)
-	}
-	return ""
-}
-
-func plural(n *big.Int, one, many string) string {
-	if n.IsInt64() && n.Int64() == 1 {
-		return "1 " + one
-	}
-	return n.String() + " " + many
-}
-
-// panel is who judges: whom the flag names, else whom the file names.
-func (r *runner) panel(spec *scenario.Spec) panel.Selection {
-	list := r.f.oracles
-	if list == "" {
-		list = panel.IsolationName
-		if named := spec.Oracles(); len(named) > 0 {
-			list = strings.Join(named, ",")
-		}
-	}
-	p, err := panel.Select(list)
-	p.Named = p.Named && r.f.oracles != ""
-	if err != nil { // the file names an oracle that is not there yet, or misspells it: that is no reason not to execute it
-		return panel.Selection{Isolation: true}
-	}
-	return p
-}
-
-// mode is which permutations are run: what the flag says, else what the file says.
-func (r *runner) mode(spec *scenario.Spec) scenario.Mode {
-	if r.f.mode.Kind != "" {
-		return r.f.mode
-	}
-	m, _ := spec.Mode()
-	return m
-}
-
-// choice gives what generated permutations need: each file has the same random numbers whatever ran before it.
-func (r *runner) choice(spec *scenario.Spec, s *backends.Instance, level engine.Level, count *runCount) scenario.Choice {
-	count.Possible = spec.Interleavings()
-	choice := scenario.Choice{}
-	switch r.mode(spec).Kind {
-	case scenario.KindAll:
-		choice.Independent = panel.Independence(spec, s.Engine, level)
-	case scenario.KindRandom, scenario.KindPCT:
-		seed := r.seed(spec)
-		count.Seed = &seed
-		choice.Intn = mathrand.New(mathrand.NewPCG(seed, 0)).IntN
-	}
-	return choice
-}
-
-// seed is that of the flag, else the file's, else one that is chosen.
-func (r *runner) seed(spec *scenario.Spec) uint64 {
-	if r.c.seed != 0 {
-		return r.c.seed
-	}
-	if seed, given := spec.Seed(); given {
-		return seed
-	}
-	r.c.random()
-	return r.c.seed
-}
-
-// question says what a result is the answer to: results are only compared if it is the same.
-func (r *runner) question(spec *scenario.Spec, levels []engine.Level) string {
-	names := make([]string, len(levels))
-	for i, l := range levels {
-		names[i] = l.History
-	}
-	mode := r.mode(spec)
-	q := fmt.Sprintf("# wirecheck run: levels %s; permutations %s; oracle %s; format %s", strings.Join(names, ", "), mode, r.panel(spec).Names(), r.c.format)
-	if mode.Kind == scenario.KindRandom || mode.Kind == scenario.KindPCT {
-		q += fmt.Sprintf("; seed %d", r.seed(spec))
-	}
-	return q + "\n"
-}
-
-// compare holds what was printed against what is stored, or stores it.
-func (r *runner) compare(spec *scenario.Spec, s *backends.Instance, levels []engine.Level, out []byte) error {
-	if r.c.format != "text" && r.c.format != "isolationtester" || len(out) == 0 {
-		return nil
-	}
-	path := strings.TrimSuffix(spec.Name, ".spec") + "." + s.Engine.Name + ".out"
-	question := r.question(spec, levels)
-	now := append([]byte(question), out...)
-	if r.f.update {
-		if err := os.WriteFile(path, now, 0o644); err != nil {
-			return fmt.Errorf("store the result: %w", err)
-		}
-		return nil
-	}
-	stored, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read the stored result: %w", err)
-	}
-	if !bytes.HasPrefix(stored, []byte(question)) {
-		first, _, _ := bytes.Cut(stored, []byte("\n"))
-		fmt.Fprintf(r.c.stderr, "wirecheck: %s was not compared: it is the result of other flags\n  this run: %s  stored:   %s\n", path, question, first)
-		return nil
-	}
-	if line, got, want := firstDifference(now, stored); line > 0 {
-		fmt.Fprintf(r.c.stderr, "wirecheck: %s:%d: the result is another one than the stored one\n  got:  %s\n  want: %s\n(--update stores the new one)\n", path, line, got, want)
-		r.cases = append(r.cases, panel.CaseReport{Spec: spec.Name, Engine: s.Engine.Name, Wrong: []string{"another result than in " + path}})
-	}
-	return nil
-}
-
-// firstDifference gives the first line, from 1, in which two texts differ, and what stands there; 0 if there is none.
-func firstDifference(got, want []byte) (line int, g, w string) {
-	a, b := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
-	for i := range max(len(a), len(b)) {
-		g, w = "(end)", "(end)"
-		if i < len(a) {
-			g = a[i]
-		}
-		if i < len(b) {
-			w = b[i]
-		}
-		if g != w {
-			return i + 1, g, w
-		}
-	}
-	return 0, "", ""
-}
-
-// end prints what concerns all cases, and gives the exit status.
-func (r *runner) end() error {
-	if err := r.summary(); err != nil {
+	case err != nil:
 		return err
-	}
-	failed, found, unknown := false, false, false
-	for _, cr := range r.cases {
-		failed = failed || cr.Crashed || cr.Failed != ""
-		found = found || len(cr.Wrong) > 0 || !cr.Expects && len(cr.Found) > 0
-		unknown = unknown || cr.Unknown != ""
-	}
-	switch {
-	case failed:
+	case found.failed:
 		return exitFailed
-	case found:
+	case found.found:
 		return exitFound
-	case unknown:
+	case found.unknown:
 		return exitUnknown
-	case len(r.cases) == 0:
-		return errors.New("nothing was executed: no scenario is meant for this engine and level")
 	}
 	return nil
-}
-
-// resetFor is how the database gets back to its beginning between permutations. Where many are run, the setup is executed once, if
-// a teardown has nothing to tell.
-func (r *runner) resetFor(spec *scenario.Spec, mode scenario.Mode) lab.Reset {
-	if mode.Kind == scenario.KindListed && len(spec.Permutations) > 0 || r.c.format == "isolationtester" {
-		return lab.Setup
-	}
-	if spec.Teardown != nil {
-		for statement := range strings.SplitSeq(strings.TrimRight(spec.Teardown.SQL, "; \n"), ";") {
-			if first, _, _ := strings.Cut(strings.TrimSpace(statement), " "); !strings.EqualFold(first, "DROP") {
-				return lab.Setup
-			}
-		}
-	}
-	return lab.Thorough
 }

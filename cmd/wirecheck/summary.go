@@ -11,7 +11,7 @@ import (
 
 // summary prints what concerns all cases.
 func (r *runner) summary() error {
-	switch r.c.format {
+	switch r.o.format {
 	case "json":
 		return r.printJSON()
 	case "junit":
@@ -34,7 +34,7 @@ func (r *runner) summary() error {
 		if failed > 0 {
 			text += fmt.Sprintf(", not executed: %d", failed)
 		}
-		_, err := fmt.Fprintln(r.c.stdout, text)
+		_, err := fmt.Fprintln(r.o.stdout, text)
 		return err
 	}
 	return nil
@@ -82,21 +82,21 @@ func (r *runner) junit() error {
 		}
 		suite.Cases = append(suite.Cases, jc)
 	}
-	if _, err := fmt.Fprint(r.c.stdout, xml.Header); err != nil {
+	if _, err := fmt.Fprint(r.o.stdout, xml.Header); err != nil {
 		return err
 	}
-	e := xml.NewEncoder(r.c.stdout)
+	e := xml.NewEncoder(r.o.stdout)
 	e.Indent("", "  ")
 	if err := e.Encode(suite); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(r.c.stdout)
+	_, err := fmt.Fprintln(r.o.stdout)
 	return err
 }
 
 // printJSON writes everything.
 func (r *runner) printJSON() error {
-	e := json.NewEncoder(r.c.stdout)
+	e := json.NewEncoder(r.o.stdout)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(struct {

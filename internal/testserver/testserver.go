@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -348,4 +349,12 @@ func (d Database) Exec(t testing.TB, stmts ...string) {
 	if err := d.exec(t.Context(), stmts...); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// enginesVariable names further engines to test on: "mysql tidb:2025-11". Each must be on the machine.
+const enginesVariable = "WIRECHECK_TEST_ENGINES"
+
+// Engines are those on which tests execute cases: PostgreSQL and MariaDB, and those that the environment names.
+func Engines() []string {
+	return append([]string{"postgres", "mariadb"}, strings.Fields(os.Getenv(enginesVariable))...)
 }

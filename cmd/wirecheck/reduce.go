@@ -17,6 +17,7 @@ import (
 	"wirecheck/lab/panel"
 	"wirecheck/lab/reduce"
 	"wirecheck/lab/scenario"
+	"wirecheck/lab/suite"
 )
 
 // reduceFlags are the flags of wirecheck reduce.
@@ -103,7 +104,7 @@ func runReduce(ctx context.Context, c *common, f reduceFlags, path string) (err 
 	if err := c.needFormat("text"); err != nil {
 		return err
 	}
-	specs, err := readSpecs([]string{path}, c.format, c.stderr)
+	specs, err := suite.ReadScenarios([]string{path}, c.format, c.stderr)
 	if err != nil {
 		return err
 	}

@@ -8,10 +8,11 @@ import (
 
 	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
+	"wirecheck/lab/suite"
 )
 
 func newRunCommand(c *common) *cobra.Command {
-	f := suiteOptions{stdout: c.stdout, stderr: c.stderr, progress: c.progressf, choose: c.chooseSeed}
+	f := suite.Options{Stdout: c.stdout, Stderr: c.stderr, Progress: c.progressf, Choose: c.chooseSeed}
 	var permutations string
 	cmd := &cobra.Command{
 		Use:   "run SCENARIO...",
@@ -52,42 +53,42 @@ wirecheck could not do its work; 3 wirecheck could not decide.`,
 				if err != nil {
 					return err
 				}
-				f.mode = mode
+				f.Mode = mode
 			}
 			return runScenarios(cmd.Context(), c, f, args)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.engines, "engine", nil, "where to execute: names (private servers) or URLs (default: what the scenario names, else postgres)")
-	flags.StringSliceVar(&f.levels, "level", nil, "isolation levels, as in 'repeatable read', or all (default: what the scenario names, else the product's default)")
-	flags.StringVar(&f.oracles, "oracle", "", "oracles that judge: "+panel.OracleNames()+", all, none (default: what the scenario names, else isolation)")
+	flags.StringSliceVar(&f.Engines, "engine", nil, "where to execute: names (private servers) or URLs (default: what the scenario names, else postgres)")
+	flags.StringSliceVar(&f.Levels, "level", nil, "isolation levels, as in 'repeatable read', or all (default: what the scenario names, else the product's default)")
+	flags.StringVar(&f.Oracles, "oracle", "", "oracles that judge: "+panel.OracleNames()+", all, none (default: what the scenario names, else isolation)")
 	ordersFlag(flags, c)
-	flags.StringVar(&f.out, "out", "", "folder for a scenario of each permutation with a finding (default: none)")
+	flags.StringVar(&f.Out, "out", "", "folder for a scenario of each permutation with a finding (default: none)")
 	flags.StringVar(&permutations, "permutations", "listed", "which orders: listed, all, random:N, pct:N,D")
-	flags.DurationVar(&f.limit, "limit", time.Minute, "how long one permutation may take; a longer one is unknown")
-	flags.BoolVar(&f.update, "update", false, "store the result beside the scenario")
+	flags.DurationVar(&f.Limit, "limit", time.Minute, "how long one permutation may take; a longer one is unknown")
+	flags.BoolVar(&f.Update, "update", false, "store the result beside the scenario")
 	return cmd
 }
 
 // runScenarios executes the files, engine by engine.
-func runScenarios(ctx context.Context, c *common, o suiteOptions, paths []string) error {
+func runScenarios(ctx context.Context, c *common, o suite.Options, paths []string) error {
 	if err := c.needFormat("text", "json", "junit", "isolationtester", "matrix"); err != nil {
 		return err
 	}
-	o.format, o.judging = c.format, c.judging()
-	specs, err := readFiles(paths, o)
+	o.Format, o.Judging = c.format, c.judging()
+	specs, err := suite.Read(paths, o)
 	if err != nil {
 		return err
 	}
-	found, err := runSuite(ctx, specs, o)
+	found, err := suite.Run(ctx, specs, o)
 	switch {
 	case err != nil:
 		return err
-	case found.failed:
+	case found.Failed:
 		return exitFailed
-	case found.found:
+	case found.Found:
 		return exitFound
-	case found.unknown:
+	case found.Unknown:
 		return exitUnknown
 	}
 	return nil

@@ -33,7 +33,7 @@ type Rule struct {
 // Rules are the project's.
 func Rules() []Rule {
 	core := []string{"oracle", "rewrite", "scheduler", "statement"}
-	judging := []string{"lab/panel"}
+	judging := []string{"lab/panel", "lab/suite"}
 	pure := append([]string{"answer", "lab/scenario", "lab/generate"}, core...)
 	return []Rule{
 		{

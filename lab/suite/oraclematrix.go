@@ -1,4 +1,4 @@
-package main
+package suite
 
 import (
 	"context"
@@ -32,7 +32,7 @@ func (r *runner) oracleMatrixOf(ctx context.Context, name string, specs []*scena
 	if err != nil {
 		return nil, err
 	}
-	levels, err := panel.Levels(s.Engine, r.o.levels, &scenario.Spec{})
+	levels, err := panel.Levels(s.Engine, r.o.Levels, &scenario.Spec{})
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (r *runner) oracleMatrixOf(ctx context.Context, name string, specs []*scena
 
 // oracleRowsAt executes the files at one level: the first permutation of each that is meant for it.
 func (r *runner) oracleRowsAt(ctx context.Context, s *backends.Instance, level engine.Level, p panel.Selection, specs []*scenario.Spec) (rows []*oracleRow, err error) {
-	b, err := panel.Open(ctx, s, lab.Config{Level: level, Case: r.o.limit}, p, r.o.judging)
+	b, err := panel.Open(ctx, s, lab.Config{Level: level, Case: r.o.Limit}, p, r.o.Judging)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (r *runner) oracleRowsAt(ctx context.Context, s *backends.Instance, level e
 	rows = make([]*oracleRow, len(specs))
 	t := targetOf(s, level)
 	for i, spec := range specs {
-		r.o.progress("%s, %s, %s", filepath.Base(spec.Name), s.Engine.Title, level.SQL)
+		r.o.Progress("%s, %s, %s", filepath.Base(spec.Name), s.Engine.Title, level.SQL)
 		for perm := range spec.Orders(r.mode(spec), r.choice(spec, s, level, &runCount{})) {
 			if !spec.For(perm, t) {
 				continue
@@ -100,7 +100,7 @@ func (r *runner) oracleRowsAt(ctx context.Context, s *backends.Instance, level e
 			break
 		}
 	}
-	r.o.progress("")
+	r.o.Progress("")
 	return rows, nil
 }
 

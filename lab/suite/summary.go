@@ -1,4 +1,4 @@
-package main
+package suite
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 
 // summary prints what concerns all cases.
 func (r *runner) summary() error {
-	switch r.o.format {
+	switch r.o.Format {
 	case "json":
 		return r.printJSON()
 	case "junit":
@@ -34,7 +34,7 @@ func (r *runner) summary() error {
 		if failed > 0 {
 			text += fmt.Sprintf(", not executed: %d", failed)
 		}
-		_, err := fmt.Fprintln(r.o.stdout, text)
+		_, err := fmt.Fprintln(r.o.Stdout, text)
 		return err
 	}
 	return nil
@@ -82,21 +82,21 @@ func (r *runner) junit() error {
 		}
 		suite.Cases = append(suite.Cases, jc)
 	}
-	if _, err := fmt.Fprint(r.o.stdout, xml.Header); err != nil {
+	if _, err := fmt.Fprint(r.o.Stdout, xml.Header); err != nil {
 		return err
 	}
-	e := xml.NewEncoder(r.o.stdout)
+	e := xml.NewEncoder(r.o.Stdout)
 	e.Indent("", "  ")
 	if err := e.Encode(suite); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(r.o.stdout)
+	_, err := fmt.Fprintln(r.o.Stdout)
 	return err
 }
 
 // printJSON writes everything.
 func (r *runner) printJSON() error {
-	e := json.NewEncoder(r.o.stdout)
+	e := json.NewEncoder(r.o.Stdout)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(struct {

@@ -1,4 +1,4 @@
-package main
+package suite
 
 import (
 	"bytes"
@@ -75,13 +75,13 @@ func (m matrixCell) String() string {
 }
 
 // matrix executes the files on all engines and prints a table for each. An engine that is not installed is said to be.
-func (r *runner) matrix(ctx context.Context, specs []*scenario.Spec) (c conclusion, err error) {
-	if len(r.o.engines) == 0 {
+func (r *runner) matrix(ctx context.Context, specs []*scenario.Spec) (c Conclusion, err error) {
+	if len(r.o.Engines) == 0 {
 		return c, errors.New("--format matrix needs --engine: one or more, separated by commas")
 	}
 	var all []matrixCell
 	var rows []oracleRow
-	for i, name := range r.o.engines {
+	for i, name := range r.o.Engines {
 		d, err := backends.Missing(name)
 		if err != nil {
 			return c, err
@@ -105,13 +105,13 @@ func (r *runner) matrix(ctx context.Context, specs []*scenario.Spec) (c conclusi
 			}
 			all = append(all, cells...)
 		}
-		if _, err := r.o.stdout.Write(out.Bytes()); err != nil {
+		if _, err := r.o.Stdout.Write(out.Bytes()); err != nil {
 			return c, fmt.Errorf("write the matrix: %w", err)
 		}
 	}
-	c.found = slices.ContainsFunc(rows, func(row oracleRow) bool { return len(row.wrong) > 0 }) ||
+	c.Found = slices.ContainsFunc(rows, func(row oracleRow) bool { return len(row.wrong) > 0 }) ||
 		slices.ContainsFunc(all, func(cell matrixCell) bool { return cell.verdict == disagrees })
-	c.unknown = slices.ContainsFunc(rows, func(row oracleRow) bool { return row.unknown }) ||
+	c.Unknown = slices.ContainsFunc(rows, func(row oracleRow) bool { return row.unknown }) ||
 		slices.ContainsFunc(all, func(cell matrixCell) bool { return strings.HasPrefix(cell.results, "unknown") })
 	return c, nil
 }
@@ -122,7 +122,7 @@ func (r *runner) matrixOf(ctx context.Context, name string, specs []*scenario.Sp
 	if err != nil {
 		return nil, err
 	}
-	levels, err := panel.Levels(s.Engine, r.o.levels, &scenario.Spec{})
+	levels, err := panel.Levels(s.Engine, r.o.Levels, &scenario.Spec{})
 	if err != nil {
 		return nil, err
 	}
@@ -149,14 +149,14 @@ func (r *runner) matrixOf(ctx context.Context, name string, specs []*scenario.Sp
 
 // matrixAt executes the files at one level, in one database: the first permutation of each that is meant for it.
 func (r *runner) matrixAt(ctx context.Context, s *backends.Instance, level engine.Level, specs []*scenario.Spec) (cells []matrixCell, err error) {
-	b, err := panel.Open(ctx, s, lab.Config{Level: level, Case: r.o.limit}, panel.Selection{Isolation: r.o.oracles != "none"}, r.o.judging)
+	b, err := panel.Open(ctx, s, lab.Config{Level: level, Case: r.o.Limit}, panel.Selection{Isolation: r.o.Oracles != "none"}, r.o.Judging)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.Close(ctx)) }()
 	t := targetOf(s, level)
 	for _, spec := range specs {
-		r.o.progress("%s, %s, %s", filepath.Base(spec.Name), s.Engine.Title, level.SQL)
+		r.o.Progress("%s, %s, %s", filepath.Base(spec.Name), s.Engine.Title, level.SQL)
 		cell := matrixCell{results: "not meant for it"}
 		for perm := range spec.Orders(r.mode(spec), r.choice(spec, s, level, &runCount{})) {
 			if !spec.For(perm, t) {
@@ -171,7 +171,7 @@ func (r *runner) matrixAt(ctx context.Context, s *backends.Instance, level engin
 		}
 		cells = append(cells, cell)
 	}
-	r.o.progress("")
+	r.o.Progress("")
 	return cells, nil
 }
 

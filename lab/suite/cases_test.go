@@ -1,4 +1,4 @@
-package main
+package suite
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ func TestCases(t *testing.T) {
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}
-	specs, err := readSpecs(paths, "text", t.Output())
+	specs, err := ReadScenarios(paths, "text", t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,6 @@
-package main
+// Package suite executes scenario files on one or more engines and at one or more levels. It prints what happened and what the oracles say,
+// compares it with what the scenarios expect and with stored results, and makes the matrices of docs/lab.
+package suite
 
 import (
 	"bytes"
@@ -21,35 +23,39 @@ import (
 	"wirecheck/lab/scenario"
 )
 
-// suiteOptions says what a suite executes, where, and what becomes of the results.
-type suiteOptions struct {
-	engines, levels []string
-	oracles         string
-	mode            scenario.Mode // of permutations, where it is given
-	limit           time.Duration // of one permutation
-	out             string        // folder for scenarios that show what was found
-	update          bool          // store the results beside the scenarios
-	format          string        // text, json, junit, isolationtester, matrix
-	judging         panel.Options
+// Options says where to execute the scenarios, who judges, and what becomes of the results.
+type Options struct {
+	Engines, Levels []string
+	Oracles         string
+	Mode            scenario.Mode // of permutations, where it is given
+	Limit           time.Duration // of one permutation
+	Out             string        // folder for scenarios that show what was found
+	Update          bool          // store the results beside the scenarios
+	Format          string        // text, json, junit, isolationtester, matrix
+	Judging         panel.Options
 
-	stdout, stderr io.Writer
-	progress       func(format string, args ...any) // shows how far the suite has come
-	choose         func() uint64                    // gives a seed where neither the options nor the scenario have one
+	Stdout, Stderr io.Writer
+	Progress       func(format string, args ...any) // shows how far the suite has come
+	Choose         func() uint64                    // gives a seed where neither the options nor the scenario have one
 }
 
-// conclusion is what a suite comes to.
-type conclusion struct{ failed, found, unknown bool }
+// Conclusion says what came of all scenarios together.
+type Conclusion struct {
+	Failed  bool // a case could not be executed to its end
+	Found   bool // an oracle found something that no scenario expects, or a result is not as expected
+	Unknown bool // a case could not be decided
+}
 
-// runSuite executes the scenarios, engine by engine, and prints the results.
-func runSuite(ctx context.Context, specs []*scenario.Spec, o suiteOptions) (_ conclusion, err error) {
+// Run executes the scenarios, engine by engine, and prints the results.
+func Run(ctx context.Context, specs []*scenario.Spec, o Options) (_ Conclusion, err error) {
 	r := &runner{o: o, instances: map[string]*backends.Instance{}}
 	defer func() { err = errors.Join(err, r.close()) }()
-	if o.format == "matrix" {
+	if o.Format == "matrix" {
 		return r.matrix(ctx, specs)
 	}
 	for _, spec := range specs {
 		if err := r.spec(ctx, spec); err != nil {
-			return conclusion{}, errors.Join(err, r.summary())
+			return Conclusion{}, errors.Join(err, r.summary())
 		}
 	}
 	return r.end()
@@ -67,20 +73,20 @@ func split(paths []string) (specs, scripts []string) {
 	return specs, scripts
 }
 
-// readFiles reads scenarios and SQL files before anything is executed.
-func readFiles(paths []string, o suiteOptions) ([]*scenario.Spec, error) {
-	if o.oracles != "" {
-		if _, err := panel.Select(o.oracles); err != nil {
+// Read reads scenarios and SQL files before anything is executed.
+func Read(paths []string, o Options) ([]*scenario.Spec, error) {
+	if o.Oracles != "" {
+		if _, err := panel.Select(o.Oracles); err != nil {
 			return nil, err
 		}
 	}
 	paths, scripts := split(paths)
-	specs, err := readSpecs(paths, o.format, o.stderr)
+	specs, err := ReadScenarios(paths, o.Format, o.Stderr)
 	if err != nil {
 		return nil, err
 	}
 	for _, path := range scripts {
-		spec, err := readScript(path, o.engines)
+		spec, err := readScript(path, o.Engines)
 		if err != nil {
 			return nil, err
 		}
@@ -111,8 +117,8 @@ func readScript(path string, engines []string) (*scenario.Spec, error) {
 	return lab.Script(path, string(src), panel.Describer(d))
 }
 
-// readSpecs reads all files before anything is executed, and says all that is wrong with them.
-func readSpecs(paths []string, format string, stderr io.Writer) ([]*scenario.Spec, error) {
+// ReadScenarios reads all files before anything is executed, and says all that is wrong with them.
+func ReadScenarios(paths []string, format string, stderr io.Writer) ([]*scenario.Spec, error) {
 	var specs []*scenario.Spec
 	var errs []error
 	for _, path := range paths {
@@ -138,7 +144,7 @@ func readSpecs(paths []string, format string, stderr io.Writer) ([]*scenario.Spe
 
 // runner executes scenarios one after the other. Servers are started once.
 type runner struct {
-	o         suiteOptions
+	o         Options
 	instances map[string]*backends.Instance
 	cases     []panel.CaseReport
 	counts    []runCount
@@ -168,7 +174,7 @@ func (r *runner) instance(ctx context.Context, name string) (*backends.Instance,
 // spec executes one file on the engines and at the levels that are asked for. What fails is a case that failed; an error ends
 // the whole run.
 func (r *runner) spec(ctx context.Context, spec *scenario.Spec) error {
-	engines := r.o.engines
+	engines := r.o.Engines
 	if len(engines) == 0 {
 		engines = []string{"postgres"}
 		if named := spec.Engines(); len(named) > 0 {
@@ -180,13 +186,13 @@ func (r *runner) spec(ctx context.Context, spec *scenario.Spec) error {
 		if err != nil {
 			return err
 		}
-		levels, err := panel.Levels(s.Engine, r.o.levels, spec)
+		levels, err := panel.Levels(s.Engine, r.o.Levels, spec)
 		if err != nil {
 			return err
 		}
-		levels = slices.DeleteFunc(levels, func(l engine.Level) bool { return !spec.For(nil, targetOf(s, l)) && len(r.o.engines) == 0 })
-		if r.o.format == "text" && len(r.cases) > 0 && len(levels) > 0 {
-			fmt.Fprintln(r.o.stdout)
+		levels = slices.DeleteFunc(levels, func(l engine.Level) bool { return !spec.For(nil, targetOf(s, l)) && len(r.o.Engines) == 0 })
+		if r.o.Format == "text" && len(r.cases) > 0 && len(levels) > 0 {
+			fmt.Fprintln(r.o.Stdout)
 		}
 		var out bytes.Buffer
 		whole := true
@@ -217,7 +223,7 @@ func (r *runner) spec(ctx context.Context, spec *scenario.Spec) error {
 
 // failed says that a scenario could not be executed to its end.
 func (r *runner) failed(spec *scenario.Spec, s *backends.Instance, level engine.Level, err error) {
-	fmt.Fprintf(r.o.stderr, "wirecheck: %s on %s at %s: %v\n", spec.Name, s.Engine.Title, level.SQL, err)
+	fmt.Fprintf(r.o.Stderr, "wirecheck: %s on %s at %s: %v\n", spec.Name, s.Engine.Title, level.SQL, err)
 	if !errors.Is(err, errDied) { // else the case itself is among the cases
 		r.cases = append(r.cases, panel.CaseReport{Spec: spec.Name, Engine: s.Engine.Name, Level: level.History, Failed: err.Error(), Found: []string{}, Outcomes: []string{}})
 	}
@@ -233,15 +239,15 @@ var errDied = errors.New("the server ended, or ended a connection, in the middle
 // atLevel executes all permutations of a file at one level.
 func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *backends.Instance, level engine.Level, out *bytes.Buffer) (err error) {
 	mode := r.mode(spec)
-	o := r.o.judging
-	if r.o.format == "isolationtester" {
+	o := r.o.Judging
+	if r.o.Format == "isolationtester" {
 		o.Database = "isolation_regression" // some of PostgreSQL's specs name it
 	}
 	b, err := panel.Open(ctx, s, lab.Config{
-		Level: level, Case: r.o.limit, Reset: r.resetFor(spec, mode),
+		Level: level, Case: r.o.Limit, Reset: r.resetFor(spec, mode),
 		// PostgreSQL's specs know their sessions by what pg_isolation_regress calls them.
 		Application: "isolation/" + strings.TrimSuffix(filepath.Base(spec.Name), ".spec"),
-		Keep:        r.o.format == "isolationtester",
+		Keep:        r.o.Format == "isolationtester",
 	}, r.panel(spec), o)
 	if err != nil {
 		return err
@@ -252,7 +258,7 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *backends.I
 			err = errors.Join(err, e)
 		}
 	}()
-	p := panel.Printer{Format: r.o.format, Stdout: r.o.stdout, Out: out, Spec: spec, Instance: s, Level: level}
+	p := panel.Printer{Format: r.o.Format, Stdout: r.o.Stdout, Out: out, Spec: spec, Instance: s, Level: level}
 	p.Begin()
 	count := runCount{Spec: spec.Name, Engine: s.Engine.Name, Version: s.Version, Level: level.History, Permutations: mode.String()}
 	choice := r.choice(spec, s, level, &count)
@@ -261,9 +267,9 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *backends.I
 			continue
 		}
 		count.Run++
-		r.o.progress("%s, %s, %s: permutation %d", filepath.Base(spec.Name), s.Engine.Title, level.SQL, count.Run)
+		r.o.Progress("%s, %s, %s: permutation %d", filepath.Base(spec.Name), s.Engine.Title, level.SQL, count.Run)
 		done, err := b.Run(ctx, spec, perm)
-		r.o.progress("")
+		r.o.Progress("")
 		if err != nil {
 			return errors.Join(err, p.Refused(done))
 		}
@@ -323,7 +329,7 @@ func plural(n *big.Int, one, many string) string {
 
 // panel is who judges: whom the flag names, else whom the file names.
 func (r *runner) panel(spec *scenario.Spec) panel.Selection {
-	list := r.o.oracles
+	list := r.o.Oracles
 	if list == "" {
 		list = panel.IsolationName
 		if named := spec.Oracles(); len(named) > 0 {
@@ -331,7 +337,7 @@ func (r *runner) panel(spec *scenario.Spec) panel.Selection {
 		}
 	}
 	p, err := panel.Select(list)
-	p.Named = p.Named && r.o.oracles != ""
+	p.Named = p.Named && r.o.Oracles != ""
 	if err != nil { // the file names an oracle that is not there yet, or misspells it: that is no reason not to execute it
 		return panel.Selection{Isolation: true}
 	}
@@ -340,8 +346,8 @@ func (r *runner) panel(spec *scenario.Spec) panel.Selection {
 
 // mode is which permutations are run: what the flag says, else what the file says.
 func (r *runner) mode(spec *scenario.Spec) scenario.Mode {
-	if r.o.mode.Kind != "" {
-		return r.o.mode
+	if r.o.Mode.Kind != "" {
+		return r.o.Mode
 	}
 	m, _ := spec.Mode()
 	return m
@@ -364,14 +370,14 @@ func (r *runner) choice(spec *scenario.Spec, s *backends.Instance, level engine.
 
 // seed is that of the flag, else the file's, else one that is chosen.
 func (r *runner) seed(spec *scenario.Spec) uint64 {
-	if r.o.judging.Seed != 0 {
-		return r.o.judging.Seed
+	if r.o.Judging.Seed != 0 {
+		return r.o.Judging.Seed
 	}
 	if seed, given := spec.Seed(); given {
 		return seed
 	}
-	r.o.judging.Seed = r.o.choose()
-	return r.o.judging.Seed
+	r.o.Judging.Seed = r.o.Choose()
+	return r.o.Judging.Seed
 }
 
 // question says what a result is the answer to: results are only compared if it is the same.
@@ -381,7 +387,7 @@ func (r *runner) question(spec *scenario.Spec, levels []engine.Level) string {
 		names[i] = l.History
 	}
 	mode := r.mode(spec)
-	q := fmt.Sprintf("# wirecheck run: levels %s; permutations %s; oracle %s; format %s", strings.Join(names, ", "), mode, r.panel(spec).Names(), r.o.format)
+	q := fmt.Sprintf("# wirecheck run: levels %s; permutations %s; oracle %s; format %s", strings.Join(names, ", "), mode, r.panel(spec).Names(), r.o.Format)
 	if mode.Kind == scenario.KindRandom || mode.Kind == scenario.KindPCT {
 		q += fmt.Sprintf("; seed %d", r.seed(spec))
 	}
@@ -390,13 +396,13 @@ func (r *runner) question(spec *scenario.Spec, levels []engine.Level) string {
 
 // compare holds what was printed against what is stored, or stores it.
 func (r *runner) compare(spec *scenario.Spec, s *backends.Instance, levels []engine.Level, out []byte) error {
-	if r.o.format != "text" && r.o.format != "isolationtester" || len(out) == 0 {
+	if r.o.Format != "text" && r.o.Format != "isolationtester" || len(out) == 0 {
 		return nil
 	}
 	path := strings.TrimSuffix(spec.Name, ".spec") + "." + s.Engine.Name + ".out"
 	question := r.question(spec, levels)
 	now := append([]byte(question), out...)
-	if r.o.update {
+	if r.o.Update {
 		if err := os.WriteFile(path, now, 0o644); err != nil {
 			return fmt.Errorf("store the result: %w", err)
 		}
@@ -411,11 +417,11 @@ func (r *runner) compare(spec *scenario.Spec, s *backends.Instance, levels []eng
 	}
 	if !bytes.HasPrefix(stored, []byte(question)) {
 		first, _, _ := bytes.Cut(stored, []byte("\n"))
-		fmt.Fprintf(r.o.stderr, "wirecheck: %s was not compared: it is the result of other flags\n  this run: %s  stored:   %s\n", path, question, first)
+		fmt.Fprintf(r.o.Stderr, "wirecheck: %s was not compared: it is the result of other flags\n  this run: %s  stored:   %s\n", path, question, first)
 		return nil
 	}
 	if line, got, want := firstDifference(now, stored); line > 0 {
-		fmt.Fprintf(r.o.stderr, "wirecheck: %s:%d: the result is another one than the stored one\n  got:  %s\n  want: %s\n(--update stores the new one)\n", path, line, got, want)
+		fmt.Fprintf(r.o.Stderr, "wirecheck: %s:%d: the result is another one than the stored one\n  got:  %s\n  want: %s\n(--update stores the new one)\n", path, line, got, want)
 		r.cases = append(r.cases, panel.CaseReport{Spec: spec.Name, Engine: s.Engine.Name, Wrong: []string{"another result than in " + path}})
 	}
 	return nil
@@ -440,7 +446,7 @@ func firstDifference(got, want []byte) (line int, g, w string) {
 }
 
 // end prints what concerns all cases.
-func (r *runner) end() (c conclusion, err error) {
+func (r *runner) end() (c Conclusion, err error) {
 	if err := r.summary(); err != nil {
 		return c, err
 	}
@@ -448,9 +454,9 @@ func (r *runner) end() (c conclusion, err error) {
 		return c, errors.New("nothing was executed: no scenario is meant for this engine and level")
 	}
 	for _, cr := range r.cases {
-		c.failed = c.failed || cr.Crashed || cr.Failed != ""
-		c.found = c.found || len(cr.Wrong) > 0 || !cr.Expects && len(cr.Found) > 0
-		c.unknown = c.unknown || cr.Unknown != ""
+		c.Failed = c.Failed || cr.Crashed || cr.Failed != ""
+		c.Found = c.Found || len(cr.Wrong) > 0 || !cr.Expects && len(cr.Found) > 0
+		c.Unknown = c.Unknown || cr.Unknown != ""
 	}
 	return c, nil
 }
@@ -458,7 +464,7 @@ func (r *runner) end() (c conclusion, err error) {
 // resetFor is how the database gets back to its beginning between permutations. Where many are run, the setup is executed once, if
 // a teardown has nothing to tell.
 func (r *runner) resetFor(spec *scenario.Spec, mode scenario.Mode) lab.Reset {
-	if mode.Kind == scenario.KindListed && len(spec.Permutations) > 0 || r.o.format == "isolationtester" {
+	if mode.Kind == scenario.KindListed && len(spec.Permutations) > 0 || r.o.Format == "isolationtester" {
 		return lab.Setup
 	}
 	if spec.Teardown != nil {

@@ -1,4 +1,4 @@
-package main
+package suite
 
 import (
 	"errors"
@@ -24,22 +24,22 @@ func (r *runner) keep(spec *scenario.Spec, p *scenario.Permutation, s *backends.
 			oracles = append(oracles, name)
 		}
 	}
-	w := spec.Reproducer(p, scenario.Target{Engine: s.Engine.Name, Level: report.Level}, oracles, r.o.judging.Seed)
+	w := spec.Reproducer(p, scenario.Target{Engine: s.Engine.Name, Level: report.Level}, oracles, r.o.Judging.Seed)
 	text, err := w.Print()
 	if err != nil {
-		r.o.judging.Log.Warn().Err(err).Msg("the scenario that shows the finding cannot be written as a file")
+		r.o.Judging.Log.Warn().Err(err).Msg("the scenario that shows the finding cannot be written as a file")
 		return nil
 	}
 	report.Case = text
-	if r.o.out == "" {
+	if r.o.Out == "" {
 		return nil
 	}
-	if err := os.MkdirAll(r.o.out, 0o700); err != nil {
+	if err := os.MkdirAll(r.o.Out, 0o700); err != nil {
 		return fmt.Errorf("keep what was found: %w", err)
 	}
 	base := strings.TrimSuffix(filepath.Base(spec.Name), ".spec")
 	name := fmt.Sprintf("%s-%s-%s-%d.spec", base, s.Engine.Name, strings.ReplaceAll(report.Level, " ", "-"), report.N)
-	path := filepath.Join(r.o.out, name)
+	path := filepath.Join(r.o.Out, name)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return errors.Join(errors.New("keep what was found"), err)
 	}

@@ -23,7 +23,7 @@ import (
 	"wirecheck/report"
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/postgres"
-	"wirecheck/trace"
+	"wirecheck/trace/recorder"
 )
 
 // Result is what the isolation oracle said, and how much it saw.
@@ -43,7 +43,7 @@ type Checker struct {
 
 	mu      sync.Mutex // guards what follows: the sink and those who ask for results
 	writer  *history.Writer
-	capture *trace.Recorder // nil: there is none
+	capture *recorder.Recorder // nil: there is none
 	checker *isolation.Checker
 	stream  func(oracle.Finding) error
 	err     error              // the first error of a file; what is recorded from then on is incomplete
@@ -56,7 +56,7 @@ type Checker struct {
 type Options struct {
 	Record io.WriteCloser // the history; nil: none is written
 	// Capture gets all events for its capture file; nil: there is none. Finish closes it.
-	Capture *trace.Recorder
+	Capture *recorder.Recorder
 	// Stream gets each finding as a line of JSON when it is found; nil: none.
 	Stream io.Writer
 	OnFind func(oracle.Finding)

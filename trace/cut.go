@@ -142,10 +142,7 @@ func (k *Cutter) uses(product string, st *Statement) (uses, plain, known bool) {
 // matchesTable compares a name with patterns. One without a schema stands for the table in any.
 func matchesTable(patterns []string, name string) bool {
 	name = strings.ToLower(strings.NewReplacer(`"`, "", "`", "").Replace(name))
-	_, bare, qualified := cutLast(name, ".")
-	if !qualified {
-		bare = name
-	}
+	bare := name[strings.LastIndexByte(name, '.')+1:]
 	for _, p := range patterns {
 		p = strings.ToLower(p)
 		against := bare

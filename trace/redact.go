@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wirecheck/history"
+	"wirecheck/trace/lex"
 )
 
 // Redactor replaces the values of a trace by tokens: literals in texts, parameters, result rows, tags, addresses. The same value has the same
@@ -35,9 +36,9 @@ func (r *Redactor) Record(rec *Record, product string) {
 			rec.Open.Client = r.word("client", rec.Open.Client)
 		}
 	case KindStatement:
-		r.statement(rec.Statement, DialectOf(product))
+		r.statement(rec.Statement, lex.DialectOf(product))
 	case KindHistory:
-		r.event(rec.History, DialectOf(product))
+		r.event(rec.History, lex.DialectOf(product))
 	case KindEnd:
 		if rec.End.Reason != "quit" && rec.End.Reason != "lost" {
 			rec.End.Reason = "ended"
@@ -46,7 +47,7 @@ func (r *Redactor) Record(rec *Record, product string) {
 }
 
 // event redacts an event of a history in place. Its rows are known by tokens, too, since keys can be data; findings stay the same.
-func (r *Redactor) event(e *history.Event, d Dialect) {
+func (r *Redactor) event(e *history.Event, d lex.Dialect) {
 	e.SQL = r.SQL(e.SQL, d)
 	if e.Error != nil {
 		e.Error.Message = ""
@@ -64,7 +65,7 @@ func (r *Redactor) event(e *history.Event, d Dialect) {
 	}
 }
 
-func (r *Redactor) statement(st *Statement, d Dialect) {
+func (r *Redactor) statement(st *Statement, d lex.Dialect) {
 	st.SQL = r.SQL(st.SQL, d)
 	st.Prepared = r.SQL(st.Prepared, d)
 	for i := range st.Params {
@@ -101,7 +102,7 @@ func (r *Redactor) value(v Value, kind string) Value {
 	case v.Binary:
 		v.Text = string(r.bytes([]byte(v.Text)))
 	case kind == "bool" || kind == "BIT":
-	case strings.HasSuffix(kind, "BLOB") && !printable([]byte(v.Text)):
+	case strings.HasSuffix(kind, "BLOB") && strings.ContainsFunc(v.Text, control):
 		v.Text = string(r.bytes([]byte(v.Text)))
 	default:
 		v.Text = r.Text(v.Text)
@@ -298,22 +299,20 @@ func (r *Redactor) moment(s string) (string, bool) {
 		}
 		date, rest = date+rest[:1], rest[1:]
 	}
-	if len(rest) < 8 || rest[2] != ':' || rest[5] != ':' {
+	if len(rest) < 8 {
 		return "", false
 	}
-	h, ok1 := twoDigits(rest)
-	m, ok2 := twoDigits(rest[3:])
-	sec, ok3 := twoDigits(rest[6:])
-	if !ok1 || !ok2 || !ok3 || h > 23 || m > 59 || sec > 59 {
+	day, err := time.Parse(time.TimeOnly, rest[:8])
+	if err != nil {
 		return "", false
 	}
-	v := r.exchange("time", uint64(h*3600+m*60+sec), 86400)
+	v := r.exchange("time", uint64(day.Hour()*3600+day.Minute()*60+day.Second()), 86400)
 	clock := time.Unix(int64(v), 0).UTC().Format(time.TimeOnly)
 	rest = rest[8:]
 	if strings.HasPrefix(rest, ".") {
-		n := span(rest[1:], func(c byte) bool { return c >= '0' && c <= '9' })
-		clock += "." + r.digits("fraction", rest[1:1+n])
-		rest = rest[1+n:]
+		zone := strings.TrimLeft(rest[1:], "0123456789")
+		clock += "." + r.digits("fraction", rest[1:len(rest)-len(zone)])
+		rest = zone
 	}
 	if strings.Trim(rest, "0123456789:+-Z ") != "" || len(rest) > 10 {
 		return "", false
@@ -389,14 +388,14 @@ func (r *Redactor) array(s string) (string, bool) {
 				return "", false
 			}
 			text := strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(s[i+1 : end])
-			b.WriteString(quoteElement(r.Text(text)))
+			b.WriteString(lex.QuoteElement(r.Text(text)))
 			i = end + 1
 		default:
 			n := strings.IndexAny(s[i:], `{},"`)
 			if n <= 0 {
 				return "", false
 			}
-			b.WriteString(quoteElement(r.Text(s[i : i+n])))
+			b.WriteString(lex.QuoteElement(r.Text(s[i : i+n])))
 			i += n
 		}
 	}
@@ -404,7 +403,7 @@ func (r *Redactor) array(s string) (string, bool) {
 }
 
 // SQL redacts the literals of a statement. Numbers that are no data stay: the n of LIMIT n, of ORDER BY n, of types like varchar(n).
-func (r *Redactor) SQL(sql string, d Dialect) string {
+func (r *Redactor) SQL(sql string, d lex.Dialect) string {
 	if sql == "" {
 		return ""
 	}
@@ -412,20 +411,17 @@ func (r *Redactor) SQL(sql string, d Dialect) string {
 	b.Grow(len(sql))
 	setting, text := special(sql, d)
 	var p place
-	for l := (lexer{sql: sql, dialect: d}); ; {
-		kind, part, ok := l.next()
-		if !ok {
-			return b.String()
-		}
+	for t := range lex.Tokens(sql, d) {
+		kind, part := t.Kind, t.Text
 		switch kind {
-		case tokenComment:
+		case lex.Comment:
 			switch {
 			case strings.HasPrefix(part, "/*+"), strings.HasPrefix(part, "/*!"), strings.HasPrefix(part, "/*M!"), part == "*/":
 				b.WriteString(part)
 			default:
 				b.WriteByte(' ')
 			}
-		case tokenString:
+		case lex.String:
 			switch {
 			case setting:
 				b.WriteString(part)
@@ -436,7 +432,7 @@ func (r *Redactor) SQL(sql string, d Dialect) string {
 				b.WriteString(r.literal(part, d))
 			}
 			p.see(kind, part)
-		case tokenNumber:
+		case lex.Number:
 			if p.structural() {
 				b.WriteString(part)
 			} else {
@@ -448,18 +444,19 @@ func (r *Redactor) SQL(sql string, d Dialect) string {
 			p.see(kind, part)
 		}
 	}
+	return b.String()
 }
 
 // special tells statements whose strings are no data: a setting (SET search_path = 'shop'), but not one of the application's own names, which
 // have a dot, nor a variable or a password; and, MySQL family, PREPARE s FROM 'statement'.
-func special(sql string, d Dialect) (setting, text bool) {
-	w := words(sql, d, 3)
+func special(sql string, d lex.Dialect) (setting, text bool) {
+	w := lex.Words(sql, d, 3)
 	if len(w) < 2 {
 		return false, false
 	}
 	setting = w[0] == "set" && w[1] != "password" && w[1] != "role" && w[1] != "session" && w[1] != "local" && w[1] != "global" && !strings.ContainsAny(sql, "@.") &&
-		!strings.Contains(strings.ToLower(sql), "password") && !several(sql, d)
-	return setting, d == MySQL && w[0] == "prepare" && len(w) == 3 && w[2] == "from"
+		!strings.Contains(strings.ToLower(sql), "password") && !lex.Several(sql, d)
+	return setting, d == lex.MySQL && w[0] == "prepare" && len(w) == 3 && w[2] == "from"
 }
 
 // quote writes a text as a string in the given quotes.
@@ -488,7 +485,7 @@ func (r *Redactor) numeral(s string) string {
 }
 
 // literal redacts a string, in its own quotes.
-func (r *Redactor) literal(s string, d Dialect) string {
+func (r *Redactor) literal(s string, d lex.Dialect) string {
 	q := strings.IndexAny(s, `'"$`)
 	if q < 0 {
 		return s
@@ -513,7 +510,7 @@ func (r *Redactor) literal(s string, d Dialect) string {
 	case "b":
 		return s[:q] + "'" + strings.Repeat("1", len(body)) + "'"
 	}
-	backslash := d == MySQL || prefix == "e"
+	backslash := d == lex.MySQL || prefix == "e"
 	return s[:q] + quote(r.Text(unquote(body, s[q], backslash)), s[q], backslash)
 }
 
@@ -524,7 +521,7 @@ func unquote(s string, quote byte, backslash bool) string {
 	if !backslash {
 		return s
 	}
-	return unescape(s, "ntr0", "\n\t\r\x00")
+	return lex.Unescape(s, "ntr0", "\n\t\r\x00")
 }
 
 // place knows whether the next number belongs to the structure of the statement.
@@ -555,8 +552,8 @@ func (p *place) structural() bool {
 	return false
 }
 
-func (p *place) see(kind tokenKind, text string) {
-	if kind == tokenSpace {
+func (p *place) see(kind lex.Kind, text string) {
+	if kind == lex.Space {
 		return
 	}
 	word := strings.ToLower(text)
@@ -571,10 +568,10 @@ func (p *place) see(kind tokenKind, text string) {
 		p.sized = max(0, p.sized-1)
 	case word == "by" && (p.last == "order" || p.last == "group"):
 		p.by, p.byAt = true, p.depth
-	case kind == tokenWord && word != "asc" && word != "desc" && word != "nulls" && word != "first" && word != "last" && p.by && p.depth <= p.byAt && clauses[word]:
+	case kind == lex.Word && word != "asc" && word != "desc" && word != "nulls" && word != "first" && word != "last" && p.by && p.depth <= p.byAt && clauses[word]:
 		p.by = false
 	}
-	if kind == tokenNumber && p.last == "limit" { // LIMIT 10, 20
+	if kind == lex.Number && p.last == "limit" { // LIMIT 10, 20
 		p.before, p.last = "limit", word
 		return
 	}
@@ -590,3 +587,6 @@ var clauses = map[string]bool{
 	"having": true, "limit": true, "offset": true, "fetch": true, "for": true, "union": true, "intersect": true, "except": true, "order": true, "window": true,
 	"select": true, "where": true, "rows": true, "range": true, "lock": true,
 }
+
+// control tells characters that texts do not have.
+func control(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0x7f }

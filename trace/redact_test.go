@@ -7,12 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"wirecheck/statement/pgsyntax"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/pingcap/tidb/pkg/parser"
 	_ "github.com/pingcap/tidb/pkg/parser/test_driver"
 	"pgregory.net/rapid"
+
+	"wirecheck/statement/pgsyntax"
+	"wirecheck/trace/lex"
 )
 
 func redactor() *Redactor { return NewRedactor([]byte("a key of the test")) }
@@ -47,7 +48,7 @@ var redactMySQL = []string{
 func TestRedactSQL(t *testing.T) {
 	r := redactor()
 	my := parser.New()
-	for d, list := range map[Dialect][]string{PostgreSQL: redactPostgres, MySQL: redactMySQL} {
+	for d, list := range map[lex.Dialect][]string{lex.PostgreSQL: redactPostgres, lex.MySQL: redactMySQL} {
 		for _, sql := range list {
 			got := r.SQL(sql, d)
 			without := strings.NewReplacer(`"4711"`, "", "`4711`", "", "t4711", "").Replace(got)
@@ -57,7 +58,7 @@ func TestRedactSQL(t *testing.T) {
 				}
 			}
 			var err error
-			if d == PostgreSQL {
+			if d == lex.PostgreSQL {
 				_, err = pgsyntax.Parse(got)
 			} else {
 				_, _, err = my.Parse(got, "", "")
@@ -71,14 +72,14 @@ func TestRedactSQL(t *testing.T) {
 		"SELECT a FROM t GROUP BY 1, 2 ORDER BY 2 DESC, 1 LIMIT 5 OFFSET 7", "CREATE TABLE t (a varchar(20), b numeric(10,2))", "SET search_path = 'shop'",
 		"SELECT * FROM t FETCH FIRST 3 ROWS ONLY", "BEGIN ISOLATION LEVEL SERIALIZABLE", "SELECT $1, $2",
 	} {
-		if got := r.SQL(stays, PostgreSQL); got != stays {
+		if got := r.SQL(stays, lex.PostgreSQL); got != stays {
 			t.Errorf("%s\nbecame %s", stays, got)
 		}
 	}
-	if a, b := r.SQL("SELECT 'x' WHERE a = 77", PostgreSQL), r.Text("77"); !strings.HasSuffix(a, b) {
+	if a, b := r.SQL("SELECT 'x' WHERE a = 77", lex.PostgreSQL), r.Text("77"); !strings.HasSuffix(a, b) {
 		t.Errorf("a literal and a parameter of the same value differ: %s, %s", a, b)
 	}
-	if a, b := r.SQL("SELECT 'x'", PostgreSQL), NewRedactor([]byte("another")).SQL("SELECT 'x'", PostgreSQL); a == b {
+	if a, b := r.SQL("SELECT 'x'", lex.PostgreSQL), NewRedactor([]byte("another")).SQL("SELECT 'x'", lex.PostgreSQL); a == b {
 		t.Error("the key does not matter")
 	}
 }
@@ -177,49 +178,8 @@ func TestTags(t *testing.T) {
 		"SELECT 1 -- a='1'":                                   nil,
 		"SELECT a='x' FROM t /* not a tag */ /*key='value'*/": {{"key", "value"}},
 	} {
-		if got := ParseTags(sql, PostgreSQL); !cmp.Equal(got, want) {
+		if got := ParseTags(sql, lex.PostgreSQL); !cmp.Equal(got, want) {
 			t.Errorf("%s: %v", sql, got)
-		}
-	}
-}
-
-func TestEffects(t *testing.T) {
-	type row struct {
-		sql string
-		d   Dialect
-	}
-	for in, want := range map[row]effect{
-		{"BEGIN", MySQL}: effectBegin, {"start transaction read only", PostgreSQL}: effectBegin, {"/* x */ COMMIT;", MySQL}: effectEnd,
-		{"ROLLBACK TO s", MySQL}: effectUndo, {"ROLLBACK TRANSACTION TO SAVEPOINT s", PostgreSQL}: effectUndo, {"COMMIT AND CHAIN", MySQL}: effectBegin,
-		{"COMMIT AND NO CHAIN", MySQL}: effectEnd, {"COMMIT PREPARED 'x'", PostgreSQL}: effectNone, {"PREPARE TRANSACTION 'x'", PostgreSQL}: effectEnd,
-		{"CREATE TABLE t (a int)", MySQL}: effectImplicit, {"CREATE TABLE t (a int)", PostgreSQL}: effectNone, {"CREATE TEMPORARY TABLE t (a int)", MySQL}: effectNone,
-		{"SET autocommit = 0", MySQL}: effectAutoOff, {"SET @@session.autocommit=ON", MySQL}: effectAutoOn, {"SET x = 1", MySQL}: effectNone,
-		{"BEGIN; SELECT 1", PostgreSQL}: effectMany, {"BEGIN; -- x", PostgreSQL}: effectBegin, {"SELECT ';'", PostgreSQL}: effectNone,
-		{"START SLAVE", MySQL}: effectNone, {"", MySQL}: effectNone, {"ABORT", PostgreSQL}: effectEnd,
-		{"CREATE FUNCTION f() AS 'x; y'; BEGIN; END", PostgreSQL}: effectNone,
-	} {
-		if got := effectOf(in.sql, in.d); got != want {
-			t.Errorf("%s: %d, want %d", in.sql, got, want)
-		}
-	}
-}
-
-func TestLevels(t *testing.T) {
-	for _, tt := range []struct {
-		sql  string
-		d    Dialect
-		want string
-	}{
-		{"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", MySQL, "read committed"},
-		{"set session transaction read only, isolation level serializable", MySQL, ""}, // words end at the comma, so it is not known
-		{"SET TRANSACTION ISOLATION LEVEL READ COMMITTED", MySQL, ""},
-		{"SET GLOBAL TRANSACTION ISOLATION LEVEL READ COMMITTED", MySQL, ""},
-		{"SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ", PostgreSQL, "repeatable read"},
-		{"SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", PostgreSQL, ""},
-		{"SELECT 1", PostgreSQL, ""},
-	} {
-		if got := levelOf(tt.sql, tt.d); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.sql, got, tt.want)
 		}
 	}
 }
@@ -233,23 +193,18 @@ func FuzzLexer(f *testing.F) {
 	}
 	r := redactor()
 	f.Fuzz(func(t *testing.T, sql string) {
-		for _, d := range []Dialect{PostgreSQL, MySQL} {
+		for _, d := range []lex.Dialect{lex.PostgreSQL, lex.MySQL} {
 			var joined strings.Builder
-			for l := (lexer{sql: sql, dialect: d}); ; {
-				_, text, ok := l.next()
-				if !ok {
-					break
-				}
-				if text == "" {
+			for token := range lex.Tokens(sql, d) {
+				if token.Text == "" {
 					t.Fatalf("an empty token in %q", sql)
 				}
-				joined.WriteString(text)
+				joined.WriteString(token.Text)
 			}
 			if joined.String() != sql {
 				t.Errorf("%q became %q", sql, joined.String())
 			}
 			r.SQL(sql, d)
-			effectOf(sql, d)
 			ParseTags(sql, d)
 		}
 	})

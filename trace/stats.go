@@ -5,6 +5,8 @@ import (
 	"container/heap"
 	"math/bits"
 	"slices"
+
+	"wirecheck/trace/lex"
 )
 
 // Stats counts what a trace holds. Its memory does not grow with the trace, but with its sessions and what differs.
@@ -173,7 +175,7 @@ func (s *Stats) statement(number uint64, st *Statement) {
 
 func (s *Stats) count(l *liveSession, st *Statement) {
 	kind := "(unknown)"
-	if w := words(st.SQL, DialectOf(l.info.Product), 1); len(w) > 0 {
+	if w := lex.Words(st.SQL, lex.DialectOf(l.info.Product), 1); len(w) > 0 {
 		kind = w[0]
 	}
 	k := s.kinds[kind]

@@ -3,6 +3,8 @@ package trace
 import (
 	"net/url"
 	"strings"
+
+	"wirecheck/trace/lex"
 )
 
 // maxTags bounds the tags of one statement.
@@ -10,20 +12,17 @@ const maxTags = 64
 
 // ParseTags gives the tags that sqlcommenter and its like (https://google.github.io/sqlcommenter/spec/) put into the statement's
 // comments: key='value', separated by commas, both percent-encoded.
-func ParseTags(sql string, d Dialect) []Tag {
+func ParseTags(sql string, d lex.Dialect) []Tag {
 	if !strings.Contains(sql, "='") || !strings.Contains(sql, "/*") {
 		return nil
 	}
 	var tags []Tag
-	for l := (lexer{sql: sql, dialect: d}); ; {
-		kind, text, ok := l.next()
-		if !ok {
-			return tags
-		}
-		if kind == tokenComment && strings.HasPrefix(text, "/*") && strings.HasSuffix(text, "*/") && len(text) >= 4 {
+	for t := range lex.Tokens(sql, d) {
+		if text := t.Text; t.Kind == lex.Comment && strings.HasPrefix(text, "/*") && strings.HasSuffix(text, "*/") && len(text) >= 4 {
 			tags = append(tags, commentTags(text[2:len(text)-2])...)
 		}
 	}
+	return tags
 }
 
 // commentTags reads a comment that consists of nothing but tags; any other has none.

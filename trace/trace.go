@@ -1,9 +1,9 @@
-// Package trace holds what really happened at a server: which session sent which statement when, and what was answered, as far as
-// somebody saw it. It has the capture file format (.wct, docs/reference/capture-format.md), the readers of the logs and packet captures that
-// production servers leave behind, and what one does with a capture file: order it, cut it, redact it, count it.
+// Package trace holds what happened at a server: which session sent which statement when, and what the server answered, as far as a source shows
+// it. The package reads and writes the file of a trace (.wct, docs/reference/capture-format.md), and sorts, cuts, redacts, counts and prints it.
 //
-// A trace is not a history: it does not know which row versions were read and written. It is what a replay starts from.
-// What a source did not tell stays unknown here; nothing is guessed unless the field says so.
+// A trace comes from logs (trace/logs), from packets (trace/packets) or from the recorder that a proxy feeds (trace/recorder); what these have in
+// common is in trace/source. A replay starts from a trace. A trace is not a history: it does not know which row versions the statements read and
+// wrote. What a source does not show stays unknown; nothing is guessed unless the field says so.
 package trace
 
 import (
@@ -154,8 +154,6 @@ type Result struct {
 	Rows     [][]Value `json:"rows,omitempty"`    // those that were kept
 	Partial  bool      `json:"partial,omitempty"` // not all rows were kept
 	Digest   string    `json:"digest,omitempty"`  // of all rows, also those not kept; empty if they were not seen
-
-	kept int // bytes of rows that were kept of it and the statement's results before it
 }
 
 // Value is a value of a row.

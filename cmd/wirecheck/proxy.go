@@ -19,7 +19,7 @@ import (
 	"wirecheck/proxy/record"
 	"wirecheck/report"
 	"wirecheck/rewrite"
-	"wirecheck/trace"
+	"wirecheck/trace/recorder"
 )
 
 // flushEvery is how far the history on disk may be behind.
@@ -93,7 +93,7 @@ finish, and prints what it found.`,
 	f.warn = true
 	flags.Var(&f.warn, "warn", "warn clients in their sessions")
 	flags.StringVar(&f.record, "record", "", "record to this new file: NAME.wct holds all traffic, any other name the history alone")
-	flags.IntVar(&f.recording.Rows, "record-rows", trace.DefaultRecordedRows, "rows of each result that a capture keeps; a digest covers all rows")
+	flags.IntVar(&f.recording.Rows, "record-rows", recorder.DefaultRows, "rows of each result that a capture keeps; a digest covers all rows")
 	flags.Var(&f.recording.PartSize, "record-part-size", "begin the next part of the capture (NAME.2.wct) at this size, as in 1GiB; 0: never")
 	flags.DurationVar(&f.recording.PartAge, "record-part-age", 0, "begin the next part of the capture at this age, as in 1h; 0: never")
 	flags.BoolVar(&f.redact, "redact", false, "replace all values in the capture by tokens")
@@ -164,7 +164,7 @@ func runProxy(ctx context.Context, c *common, config configs.Config) (err error)
 	}
 	defer func() { err = errors.Join(err, out.close()) }()
 	now := time.Now()
-	var capture *trace.Recorder
+	var capture *recorder.Recorder
 	if isCapture(config.Record) {
 		if capture, err = newRecording(config, now, c.log); err != nil {
 			return err
@@ -290,7 +290,7 @@ func serve(ctx context.Context, p *proxy.Proxy, l *live.Checker, gate *controlle
 }
 
 // listen opens all listeners of the configuration.
-func listen(ctx context.Context, c *common, config configs.Config, l *live.Checker, capture *trace.Recorder, gate *controller) (*proxy.Proxy, error) {
+func listen(ctx context.Context, c *common, config configs.Config, l *live.Checker, capture *recorder.Recorder, gate *controller) (*proxy.Proxy, error) {
 	var list []proxy.Config
 	settings := map[string]live.Observation{}
 	for i, cfg := range config.Listeners {

@@ -17,14 +17,16 @@ import (
 	"wirecheck/oracle/isolation"
 	"wirecheck/proxy"
 	"wirecheck/trace"
+	"wirecheck/trace/packets/wire"
+	"wirecheck/trace/recorder"
 )
 
 // isCapture reports whether a file to record to is a capture file by its name; any other is a history.
 func isCapture(path string) bool { return strings.HasSuffix(path, configs.CaptureSuffix) }
 
 // newRecording makes the recorder of a capture file.
-func newRecording(config configs.Config, now time.Time, log zerolog.Logger) (*trace.Recorder, error) {
-	o := trace.RecorderOptions{
+func newRecording(config configs.Config, now time.Time, log zerolog.Logger) (*recorder.Recorder, error) {
+	o := recorder.Options{
 		Path: config.Record, Started: now, Run: live.RunName(now), Observed: observes(config), Rows: config.Recording.Rows,
 		PartSize: int64(config.Recording.PartSize), PartAge: config.Recording.PartAge,
 		Source: trace.Source{Name: listenerNames(config), Format: "proxy", Untold: []string{"isolation levels that nobody asked for by name"}},
@@ -43,7 +45,7 @@ func newRecording(config configs.Config, now time.Time, log zerolog.Logger) (*tr
 		rand.Read(key) // never fails (crypto/rand, since Go 1.24)
 		o.Redact = trace.NewRedactor(key)
 	}
-	r, err := trace.NewRecorder(o)
+	r, err := recorder.New(o)
 	if errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("%w (a capture is never written over: choose a new name)", err)
 	}
@@ -60,21 +62,21 @@ func listenerNames(config configs.Config) string {
 }
 
 // taps gives the taps of the sessions of a listener.
-func taps(r *trace.Recorder) func(*proxy.Session) proxy.Tap {
+func taps(r *recorder.Recorder) func(*proxy.Session) proxy.Tap {
 	if r == nil {
 		return nil
 	}
 	return func(s *proxy.Session) proxy.Tap {
-		wire := trace.WirePostgres
+		protocol := wire.Postgres
 		if s.Config.Protocol == proxy.MySQL {
-			wire = trace.WireMySQL
+			protocol = wire.MySQL
 		}
-		return r.Begin(s.ID, wire, s.Client.RemoteAddr().String(), time.Now())
+		return r.Begin(s.ID, protocol, s.Client.RemoteAddr().String(), time.Now())
 	}
 }
 
 // tellRecording says what was recorded, and what was not.
-func tellRecording(log zerolog.Logger, path string, t trace.Tally) {
+func tellRecording(log zerolog.Logger, path string, t recorder.Tally) {
 	log.Info().Str("file", path).Int("parts", t.Parts).Uint64("sessions", t.Sessions).Uint64("statements", t.Statements).Uint64("events", t.Events).
 		Dur("clients_held_back", t.Held).Msg("capture written")
 	if t.Encrypted > 0 {

@@ -19,6 +19,7 @@ import (
 
 	"wirecheck/internal/shop"
 	"wirecheck/trace"
+	"wirecheck/trace/recorder"
 )
 
 // recordingProxy is the program in front of a database, recording to a capture.
@@ -167,7 +168,7 @@ func TestRecordParts(t *testing.T) {
 	n := 0
 	for deadline := time.Now().Add(30 * time.Second); ; n++ {
 		do(t, client, fmt.Sprintf("INSERT INTO t VALUES (%d, 'x')", n))
-		if _, err := os.Stat(trace.PartPath(p.capture, 3)); err == nil {
+		if _, err := os.Stat(recorder.PartPath(p.capture, 3)); err == nil {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -186,7 +187,7 @@ func TestRecordParts(t *testing.T) {
 	if status != exitClean || said != "" || !strings.Contains(out, fmt.Sprintf("coverage: %d exact", n+1)) {
 		t.Errorf("check: status %d, said %q, %s, want %d exact", status, said, out, n+1)
 	}
-	if err := os.Remove(trace.PartPath(p.capture, 2)); err != nil {
+	if err := os.Remove(recorder.PartPath(p.capture, 2)); err != nil {
 		t.Fatal(err)
 	}
 	if _, said, _ := command(t, "trace", "stats", p.capture); !strings.Contains(said, "shop.2.wct, which is not there") {

@@ -20,6 +20,7 @@ import (
 	"wirecheck/live"
 	"wirecheck/oracle"
 	"wirecheck/trace"
+	"wirecheck/trace/lex"
 )
 
 // replayFlags are the flags of wirecheck replay.
@@ -211,7 +212,7 @@ func (r *replayer) sameDialect() error {
 	if r.instance.Engine.Embedded {
 		return fmt.Errorf("the trace is of %s, and cannot be replayed on %s: traces are of servers", r.survey.Products[0], r.instance.Engine.Title)
 	}
-	if mysql := trace.DialectOf(r.survey.Products[0]) == trace.MySQL; mysql != (r.instance.Engine.Protocol == engine.ProtocolMySQL) {
+	if mysql := lex.DialectOf(r.survey.Products[0]) == lex.MySQL; mysql != (r.instance.Engine.Protocol == engine.ProtocolMySQL) {
 		return fmt.Errorf("the trace is of %s, and cannot be replayed on %s", r.survey.Products[0], r.instance.Engine.Title)
 	}
 	return nil
@@ -314,9 +315,9 @@ func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, 
 // restore brings back the snapshot. In the MySQL family it goes through the lens, which gives new tables their hidden columns.
 func (r *replayer) restore(ctx context.Context) (err error) {
 	target := r.target
-	d := trace.PostgreSQL
+	d := lex.PostgreSQL
 	if !r.postgres() {
-		d = trace.MySQL
+		d = lex.MySQL
 		if r.lens != nil {
 			target = r.lens.Through(target)
 		}

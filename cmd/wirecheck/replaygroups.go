@@ -21,6 +21,7 @@ import (
 	"wirecheck/oracle/schedule"
 	"wirecheck/oracle/serial"
 	"wirecheck/trace"
+	"wirecheck/trace/lex"
 )
 
 // Limits of what is executed in other orders.
@@ -126,11 +127,11 @@ func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error)
 	return e.keep()
 }
 
-func (r *replayer) dialect() trace.Dialect {
+func (r *replayer) dialect() lex.Dialect {
 	if r.postgres() {
-		return trace.PostgreSQL
+		return lex.PostgreSQL
 	}
-	return trace.MySQL
+	return lex.MySQL
 }
 
 // errStates ends the second replay when all states are known.

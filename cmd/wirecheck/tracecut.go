@@ -12,6 +12,7 @@ import (
 	dialect "wirecheck/statement/mysql"
 	"wirecheck/statement/postgres"
 	"wirecheck/trace"
+	"wirecheck/trace/lex"
 )
 
 func newTraceCutCommand(c *common) *cobra.Command {
@@ -115,7 +116,7 @@ func (t *tableFinder) find(product, sql string) ([]string, bool) {
 		return f.names, f.known
 	}
 	read := postgres.Touches
-	if trace.DialectOf(product) == trace.MySQL {
+	if lex.DialectOf(product) == lex.MySQL {
 		read = dialect.New(dialect.Flavor(product)).Touches
 	}
 	f := foundTables{known: true}

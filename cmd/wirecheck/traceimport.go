@@ -9,13 +9,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"wirecheck/trace"
+	"wirecheck/trace/logs"
+	"wirecheck/trace/packets"
+	"wirecheck/trace/source"
 )
 
 func newTraceImportCommand(c *common) *cobra.Command {
-	var o trace.ImportOptions
+	var o source.Options
 	var output string
 	var names []string
-	for _, f := range trace.Formats() {
+	formats := append([]source.Format{packets.Format()}, logs.Formats()...)
+	for _, f := range formats {
 		names = append(names, f.Name)
 	}
 	cmd := &cobra.Command{
@@ -55,7 +59,7 @@ in it.`,
 			if err := needOutput(output); err != nil {
 				return err
 			}
-			return importTrace(cmd, c, args, output, o)
+			return importTrace(cmd, c, formats, args, output, o)
 		},
 	}
 	f := cmd.Flags()
@@ -63,12 +67,12 @@ in it.`,
 	f.StringVar(&o.Prefix, "prefix", "", "log_line_prefix of a stderr log (default: the usual ones)")
 	f.StringVar(&o.Product, "product", "", "product that wrote the log, if the log does not say: mysql, mariadb, tidb")
 	f.IntSliceVar(&o.Ports, "port", nil, "server ports in a packet capture, for connections that began before it")
-	f.IntVar(&o.Rows, "rows", trace.DefaultRows, "rows of each result to keep; a digest covers all rows")
+	f.IntVar(&o.Rows, "rows", source.DefaultRows, "rows of each result to keep; a digest covers all rows")
 	outputFlag(cmd, &output)
 	return cmd
 }
 
-func importTrace(cmd *cobra.Command, c *common, files []string, output string, o trace.ImportOptions) error {
+func importTrace(cmd *cobra.Command, c *common, formats []source.Format, files []string, output string, o source.Options) error {
 	var total int64
 	for _, path := range files {
 		info, err := os.Stat(path)
@@ -82,10 +86,10 @@ func importTrace(cmd *cobra.Command, c *common, files []string, output string, o
 	}
 	bar := newBar(c, "import", total)
 	o.Read = bar.add
-	var reports []*trace.Report
+	var reports []*source.Report
 	err := writeTrace(output, trace.Header{Started: time.Now().UnixNano()}, func(w *trace.Writer) (err error) {
 		o.Out = w.Write
-		reports, err = trace.Import(cmd.Context(), files, o)
+		reports, err = source.Import(cmd.Context(), formats, files, o)
 		var sources []trace.Source
 		for _, r := range reports {
 			sources = append(sources, r.Source())

@@ -34,6 +34,7 @@ type Rule struct {
 func Rules() []Rule {
 	core := []string{"oracle", "rewrite", "scheduler", "statement"}
 	judging := []string{"lab/panel", "lab/suite"}
+	gopacket := []string{"github.com/gopacket/gopacket", "github.com/gopacket/gopacket/layers", "github.com/gopacket/gopacket/pcapgo"}
 	pure := append([]string{"answer", "lab/scenario", "lab/generate"}, core...)
 	return []Rule{
 		{
@@ -84,11 +85,32 @@ func Rules() []Rule {
 		},
 		{
 			Of: []string{"trace"}, Never: []string{"proxy", "live", "oracle", "scheduler", "rewrite", "statement", "backends", "lab", "configs", "report", "internal", "cmd"},
-			Why: "a trace is what others saw; it is read without servers, and what only a parser knows cmd hands to it as a function",
+			Why: "a trace is what others saw: logs and packets are read without servers, and what only a parser knows cmd hands over as a function",
 		},
 		{
-			Of: []string{""}, Except: []string{"trace"}, Direct: []string{"github.com/gopacket/gopacket", "github.com/gopacket/gopacket/layers", "github.com/gopacket/gopacket/pcapgo"},
+			Of: []string{"trace"}, Except: []string{"trace/source", "trace/logs", "trace/packets", "trace/recorder"},
+			Never: []string{"trace/source", "trace/logs", "trace/packets", "trace/recorder"},
+			Why:   "the file of a trace does not know what fills it",
+		},
+		{
+			Of: []string{"trace/lex"}, StandardOnly: true,
+			Why: "splitting SQL into tokens needs the text and nothing else",
+		},
+		{
+			Of: []string{"trace/logs"}, Never: []string{"trace/packets", "trace/recorder"},
+			Why: "logs and packets are two kinds of sources; what they share is in trace/source",
+		},
+		{
+			Of: []string{"trace/packets", "trace/recorder"}, Never: []string{"trace/logs"},
+			Why: "logs and packets are two kinds of sources; and the recorder decodes what clients send, it reads no logs",
+		},
+		{
+			Of: []string{""}, Except: []string{"trace/packets"}, Direct: gopacket,
 			Why: "packet captures are read in one place",
+		},
+		{
+			Of: []string{"trace/packets/wire"}, Direct: gopacket,
+			Why: "a decoder takes bytes, whether a packet capture or a proxy has them",
 		},
 		{
 			Of: []string{"lab"}, Except: judging, Never: append([]string{"proxy", "live", "report", "configs", "cmd"}, judging...),

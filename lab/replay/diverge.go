@@ -8,6 +8,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/history/prose"
 	"wirecheck/trace"
+	"wirecheck/trace/lex"
 )
 
 // DivergenceKind is how an answer differs from the capture's.
@@ -62,7 +63,7 @@ type Diverged struct {
 type comparer struct {
 	result  *Divergence
 	errors  bool // the capture tells of errors
-	dialect trace.Dialect
+	dialect lex.Dialect
 }
 
 func (c *comparer) step(s *Step) {

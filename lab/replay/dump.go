@@ -12,7 +12,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"wirecheck/trace"
+	"wirecheck/trace/lex"
 )
 
 // openDump looks through the compression of a dump, and refuses what is no dump in plain SQL.
@@ -95,7 +95,7 @@ func readLine(in *bufio.Reader) (string, error) {
 // boundary finds the end of a statement that is read line by line. Each byte is looked at once. (PostgreSQL manual, 4.1 Lexical Structure;
 // MySQL manual, 11.1 Literal Values, 11.7 Comments.)
 type boundary struct {
-	dialect trace.Dialect
+	dialect lex.Dialect
 	seen    int    // bytes
 	in      string // what closes the quotes, or the comment, that are open; empty: none
 	escapes bool   // a backslash escapes in them
@@ -152,7 +152,7 @@ func (b *boundary) endWord() {
 
 // outside takes what stands outside of quotes and is no word, and gives how many bytes that is.
 func (b *boundary) outside(s, prefix string) int {
-	mysql := b.dialect == trace.MySQL
+	mysql := b.dialect == lex.MySQL
 	switch c := s[0]; {
 	case c == '\'', c == '"', c == '`' && mysql:
 		b.in, b.last = s[:1], c
@@ -185,7 +185,7 @@ func (b *boundary) within(s string) int {
 	switch {
 	case b.escapes && s[0] == '\\':
 		return min(2, len(s))
-	case b.in == "*/" && b.dialect == trace.PostgreSQL && strings.HasPrefix(s, "/*"): // they nest
+	case b.in == "*/" && b.dialect == lex.PostgreSQL && strings.HasPrefix(s, "/*"): // they nest
 		b.nested++
 		return 2
 	case strings.HasPrefix(s, b.in):
@@ -203,19 +203,19 @@ func (b *boundary) within(s string) int {
 
 // touchesFiles tells whether a text of a dump reads or writes files of the server, or executes programs there (COPY with a file or PROGRAM, LOAD DATA,
 // INTO OUTFILE). Dumps do not; and the server of a replay may belong to whoever gets the dump from somebody else. It does not look into routines.
-func touchesFiles(sql string, d trace.Dialect) bool {
+func touchesFiles(sql string, d lex.Dialect) bool {
 	if !fileWords.MatchString(sql) {
 		return false
 	}
 	first, before := true, ""
-	for t := range trace.Tokens(sql, d) {
+	for t := range lex.Tokens(sql, d) {
 		switch {
-		case t.Kind == trace.TokenSpace || t.Kind == trace.TokenComment:
+		case t.Kind == lex.Space || t.Kind == lex.Comment:
 			continue
-		case t.Kind == trace.TokenWord:
+		case t.Kind == lex.Word:
 			switch w := strings.ToLower(t.Text); {
-			case d == trace.PostgreSQL && first && w == "copy",
-				d == trace.MySQL && before == "load" && (w == "data" || w == "xml"), d == trace.MySQL && before == "into" && (w == "outfile" || w == "dumpfile"):
+			case d == lex.PostgreSQL && first && w == "copy",
+				d == lex.MySQL && before == "load" && (w == "data" || w == "xml"), d == lex.MySQL && before == "into" && (w == "outfile" || w == "dumpfile"):
 				return true
 			default:
 				before = w
@@ -223,7 +223,7 @@ func touchesFiles(sql string, d trace.Dialect) bool {
 		default:
 			before = ""
 		}
-		first = t.Kind == trace.TokenOther && t.Text == ";"
+		first = t.Kind == lex.Other && t.Text == ";"
 	}
 	return false
 }

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"wirecheck/answer"
-	"wirecheck/trace"
+	"wirecheck/trace/lex"
 )
 
 // quiet is a connection for what only reads: it takes every statement and answers nothing.
@@ -56,7 +56,7 @@ func TestNoDump(t *testing.T) {
 		if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s := Snapshot{Conn: quiet{}, Dialect: trace.PostgreSQL}
+		s := Snapshot{Conn: quiet{}, Dialect: lex.PostgreSQL}
 		if err := s.Restore(t.Context(), path); err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
@@ -65,12 +65,12 @@ func TestNoDump(t *testing.T) {
 		"LOAD DATA INFILE '/etc/passwd' INTO TABLE t": true, "/*!50000 LOAD DATA INFILE 'x' INTO TABLE t */": true, "SELECT 'x' INTO OUTFILE '/tmp/x'": true,
 		"INSERT INTO t VALUES ('load data into outfile')": false, "CREATE TABLE `load` (data int)": false, "SELECT 1 -- into outfile": false,
 	} {
-		if got := touchesFiles(sql, trace.MySQL); got != want {
+		if got := touchesFiles(sql, lex.MySQL); got != want {
 			t.Errorf("%s: %v", sql, got)
 		}
 	}
 	for sql, want := range map[string]bool{"INSERT INTO t VALUES ('x; copy t from ''y''')": false, "CREATE TABLE copy (a int)": false, "SELECT 1;copy t from 'x'": true} {
-		if got := touchesFiles(sql, trace.PostgreSQL); got != want {
+		if got := touchesFiles(sql, lex.PostgreSQL); got != want {
 			t.Errorf("%s: %v", sql, got)
 		}
 	}
@@ -78,13 +78,13 @@ func TestNoDump(t *testing.T) {
 
 // TestBoundary has statements of several lines, and demands that each is complete at its end and not before.
 func TestBoundary(t *testing.T) {
-	for d, all := range map[trace.Dialect][]string{
-		trace.PostgreSQL: {
+	for d, all := range map[lex.Dialect][]string{
+		lex.PostgreSQL: {
 			"SELECT 1;\n", "SELECT ';\n';\n", "SELECT 'it''s;\n';\n", "SELECT \"a;\n\";\n", "SELECT E'\\';\n';\n", "SELECT '\\';\n", "SELECT 1 -- x;\n;\n", "SELECT 1 /* ;\n /* ;\n */ ;\n */;\n",
 			"CREATE FUNCTION f() AS $$ a;\n b; $x$;\n $$;\n", "CREATE FUNCTION f() AS $x$ a;\n $$;\n $x$;\n", "SELECT $1;\n", "SELECT a$b;\n",
 			"CREATE FUNCTION f() BEGIN ATOMIC\n SELECT 1;\n SELECT CASE WHEN a THEN 1 END;\n END;\n", "CREATE TABLE atomic (a int);\n",
 		},
-		trace.MySQL: {
+		lex.MySQL: {
 			"SELECT 1;\n", "SELECT ';\n';\n", "SELECT '\\';\n';\n", "SELECT \"it's;\n\";\n", "SELECT `a;\n`;\n", "SELECT 1 # x;\n;\n", "SELECT 1 -- it's;\n;\n", "SELECT 1--2;\n",
 			"/*!50003 SELECT ';\n' */;\n", "SELECT /* ;\n /* */ 1;\n",
 		},
@@ -117,7 +117,7 @@ func (z *zeros) Read(p []byte) (int, error) {
 func TestDumpOfOneLine(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	s := Snapshot{Conn: quiet{}, Dialect: trace.PostgreSQL, name: "dump.sql"}
+	s := Snapshot{Conn: quiet{}, Dialect: lex.PostgreSQL, name: "dump.sql"}
 	err := s.restore(t.Context(), bufio.NewReaderSize(&zeros{2 << 30}, lineRoom))
 	if err == nil || !strings.Contains(err.Error(), "dump.sql, line 1: a line of more than") {
 		t.Error(err)
@@ -134,9 +134,9 @@ func FuzzSnapshot(f *testing.F) {
 		f.Add(dump, true)
 	}
 	f.Fuzz(func(t *testing.T, dump string, mysql bool) {
-		d := trace.PostgreSQL
+		d := lex.PostgreSQL
 		if mysql {
-			d = trace.MySQL
+			d = lex.MySQL
 		}
 		s := Snapshot{Conn: quiet{}, Dialect: d, Skipped: map[string]int{}, name: "x"}
 		if err := s.restore(t.Context(), bufio.NewReader(strings.NewReader(dump))); err != nil && !strings.HasPrefix(err.Error(), "x:") && !strings.HasPrefix(err.Error(), "read snapshot x") {

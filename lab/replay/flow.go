@@ -9,7 +9,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/history/prose"
 	"wirecheck/rewrite"
-	"wirecheck/trace"
+	"wirecheck/trace/lex"
 )
 
 // FlowKind is how a value that was written comes from one that was read.
@@ -60,34 +60,34 @@ type lit struct {
 }
 
 // literals finds the literals of a statement and what they stand beside, by tokens alone.
-func literals(sql string, d trace.Dialect) (list []lit) {
+func literals(sql string, d lex.Dialect) (list []lit) {
 	clause, column, operator := "", "", ""
 	var columns []string
 	depth, place := 0, 0
 	insert, listing := false, false
 	sign := ""
 	cast := false // behind ::
-	for t := range trace.Tokens(sql, d) {
-		if n := len(list); n > 0 && list[n-1].column != "" && t.Kind != trace.TokenSpace && t.Kind != trace.TokenComment && list[n-1].open {
+	for t := range lex.Tokens(sql, d) {
+		if n := len(list); n > 0 && list[n-1].column != "" && t.Kind != lex.Space && t.Kind != lex.Comment && list[n-1].open {
 			// What follows a literal says whether it is the whole value.
 			switch {
 			case t.Text == ":":
 				cast = true
-			case cast && t.Kind == trace.TokenWord:
+			case cast && t.Kind == lex.Word:
 				cast = false
 			default:
 				list[n-1].open = false
-				if t.Kind == trace.TokenOther && strings.Contains("+-*/%|^&#<>", t.Text) {
+				if t.Kind == lex.Other && strings.Contains("+-*/%|^&#<>", t.Text) {
 					list[n-1].column = ""
 				}
 			}
 		}
 		switch t.Kind {
-		case trace.TokenSpace, trace.TokenComment:
+		case lex.Space, lex.Comment:
 			continue
-		case trace.TokenWord, trace.TokenName:
+		case lex.Word, lex.Name:
 			word := strings.ToLower(strings.Trim(t.Text, "\"`"))
-			if t.Kind == trace.TokenWord {
+			if t.Kind == lex.Word {
 				switch word {
 				case "insert", "replace":
 					insert = true
@@ -103,8 +103,8 @@ func literals(sql string, d trace.Dialect) (list []lit) {
 				columns = append(columns, word)
 			}
 			column, operator, sign = word, "", ""
-		case trace.TokenString, trace.TokenNumber:
-			l := lit{at: t.At, end: t.At + len(t.Text), clause: clause, number: t.Kind == trace.TokenNumber}
+		case lex.String, lex.Number:
+			l := lit{at: t.At, end: t.At + len(t.Text), clause: clause, number: t.Kind == lex.Number}
 			l.value = t.Text
 			if !l.number {
 				l.value = unquote(t.Text)
@@ -124,7 +124,7 @@ func literals(sql string, d trace.Dialect) (list []lit) {
 			l.open, cast = true, false
 			list = append(list, l)
 			operator, sign = "", ""
-		case trace.TokenOther:
+		case lex.Other:
 			switch t.Text {
 			case "(":
 				depth++
@@ -206,7 +206,7 @@ func cells(step int, a *answer.Answer) (list []cell) {
 }
 
 // flows recognises where values of a unit's statements come from.
-func (u *Unit) flows(d trace.Dialect) (flows []Flow) {
+func (u *Unit) flows(d lex.Dialect) (flows []Flow) {
 	var known []cell // read so far
 	inputs := map[string]bool{}
 	for j, s := range u.Steps {
@@ -223,7 +223,7 @@ func (u *Unit) flows(d trace.Dialect) (flows []Flow) {
 }
 
 // flow finds where one literal comes from: the nearest read that explains it.
-func (u *Unit) flow(to, n int, l lit, known []cell, inputs map[string]bool, d trace.Dialect) (Flow, bool) {
+func (u *Unit) flow(to, n int, l lit, known []cell, inputs map[string]bool, d lex.Dialect) (Flow, bool) {
 	for i := len(known) - 1; i >= 0; i-- {
 		c := known[i]
 		f := Flow{From: c.step, To: to, Literal: n, row: c.row, column: c.column}
@@ -277,7 +277,7 @@ func (u *Unit) sameTable(from, to int) bool {
 
 // addressed reports whether the row that a value stands in is the one that the statement writes: the only one, or one that has a value
 // which the statement's condition names.
-func (u *Unit) addressed(c cell, to int, d trace.Dialect) bool {
+func (u *Unit) addressed(c cell, to int, d lex.Dialect) bool {
 	if c.rows == 1 {
 		return true
 	}
@@ -351,11 +351,11 @@ type Lane struct {
 }
 
 // NewLane recognises a unit's data flow.
-func NewLane(u *Unit, d trace.Dialect) *Lane { return &Lane{Unit: u, Flows: u.flows(d)} }
+func NewLane(u *Unit, d lex.Dialect) *Lane { return &Lane{Unit: u, Flows: u.flows(d)} }
 
 // Recompute gives the statements that the application would have sent, had it read what is in answers (nil: the step was not
 // executed), where the relation is known. mark says why it might have done something else; empty: it would not.
-func (l *Lane) Recompute(answers []*answer.Answer, d trace.Dialect) (texts []string, mark string) {
+func (l *Lane) Recompute(answers []*answer.Answer, d lex.Dialect) (texts []string, mark string) {
 	u := l.Unit
 	changed := map[int]map[string]string{} // by step and literal's place
 	for _, f := range l.Flows {
@@ -403,7 +403,7 @@ func (l *Lane) goesOn(step int) bool {
 }
 
 // unlike says how an answer differs from what the application got, in what it may have decided by; empty if it does not.
-func (l *Lane) unlike(step int, was, is *answer.Answer, d trace.Dialect) string {
+func (l *Lane) unlike(step int, was, is *answer.Answer, d lex.Dialect) string {
 	if is.Err != nil || was.Err != nil {
 		if (is.Err == nil) != (was.Err == nil) && is.Err == nil {
 			return "a statement that had failed is done"
@@ -416,7 +416,7 @@ func (l *Lane) unlike(step int, was, is *answer.Answer, d trace.Dialect) string 
 	for i := range was.Results {
 		a, b := &was.Results[i], &is.Results[i]
 		if a.Columns == nil {
-			if a.Affected != b.Affected && !(d == trace.MySQL && l.indifferent(step, d)) {
+			if a.Affected != b.Affected && !(d == lex.MySQL && l.indifferent(step, d)) {
 				return fmt.Sprintf("%d rows changed in place of %d", b.Affected, a.Affected)
 			}
 			continue
@@ -441,7 +441,7 @@ func (l *Lane) unlike(step int, was, is *answer.Answer, d trace.Dialect) string 
 // indifferent reports whether the number of rows that an UPDATE changed says nothing but whether they had the new values already: the MySQL
 // family counts those that really change (manual, mysql_affected_rows()). It does if the condition is on none of the columns that are
 // set; optimistic locking is the other case.
-func (l *Lane) indifferent(step int, d trace.Dialect) bool {
+func (l *Lane) indifferent(step int, d lex.Dialect) bool {
 	s := l.Unit.Steps[step]
 	if len(s.verbs) != 1 || s.verbs[0].Verb != "update" {
 		return false
@@ -458,7 +458,7 @@ func (l *Lane) indifferent(step int, d trace.Dialect) bool {
 }
 
 // replaceLiterals puts other values in the place of some literals.
-func replaceLiterals(sql string, values map[string]string, d trace.Dialect) string {
+func replaceLiterals(sql string, values map[string]string, d lex.Dialect) string {
 	sql = strings.TrimRight(strings.TrimSpace(sql), "; \n")
 	if len(values) == 0 {
 		return sql
@@ -474,7 +474,7 @@ func replaceLiterals(sql string, values map[string]string, d trace.Dialect) stri
 		switch {
 		case l.number && number(v):
 			b.WriteString(v)
-		case d == trace.MySQL:
+		case d == lex.MySQL:
 			b.WriteString(quoteMySQL(v))
 		default:
 			b.WriteString(quotePostgres(v))
@@ -487,7 +487,7 @@ func replaceLiterals(sql string, values map[string]string, d trace.Dialect) stri
 
 // Superseded tells which of a unit's reads say nothing that matters: the application read rows that it then locked, or that an UPDATE
 // then computed from as they were by then (IsoRel, 3.4).
-func (u *Unit) Superseded(d trace.Dialect) []bool {
+func (u *Unit) Superseded(d lex.Dialect) []bool {
 	out := make([]bool, len(u.Steps))
 	for i, s := range u.Steps {
 		if len(s.verbs) != 1 || s.verbs[0].Verb != "select" || s.verbs[0].Locking.Lock != "" || len(s.tables) != 1 {
@@ -505,7 +505,7 @@ func (u *Unit) Superseded(d trace.Dialect) []bool {
 }
 
 // conditions are the literals of a statement's conditions.
-func conditions(sql string, d trace.Dialect) (list []string) {
+func conditions(sql string, d lex.Dialect) (list []string) {
 	for _, l := range literals(sql, d) {
 		if l.clause == "where" {
 			list = append(list, l.column+"="+l.value)
@@ -516,7 +516,7 @@ func conditions(sql string, d trace.Dialect) (list []string) {
 }
 
 // computes reports whether an UPDATE sets nothing to a value that its text gives.
-func computes(sql string, d trace.Dialect) bool {
+func computes(sql string, d lex.Dialect) bool {
 	for _, l := range literals(sql, d) {
 		if l.clause == "set" && l.column != "" {
 			return false

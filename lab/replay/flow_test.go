@@ -9,6 +9,7 @@ import (
 	"wirecheck/backends/engine"
 	"wirecheck/statement/postgres"
 	"wirecheck/trace"
+	"wirecheck/trace/lex"
 )
 
 // unitOf makes a unit: texts, and the rows that each brought ("name=value name=value", rows separated by |).
@@ -92,7 +93,7 @@ func TestRecompute(t *testing.T) {
 			for _, text := range test.now {
 				answers = append(answers, answerOf(text))
 			}
-			texts, mark := NewLane(u, trace.PostgreSQL).Recompute(answers, trace.PostgreSQL)
+			texts, mark := NewLane(u, lex.PostgreSQL).Recompute(answers, lex.PostgreSQL)
 			var changed []string
 			for i, s := range texts {
 				if s != u.Steps[i].SQL {

@@ -7,24 +7,25 @@ import (
 	"strings"
 
 	"wirecheck/trace"
+	"wirecheck/trace/lex"
 )
 
 // Inline puts a statement's parameters into its text as literals. The text protocol has no parameters; a literal in quotes without a type
 // is resolved by PostgreSQL as a parameter without a type is (manual, 10.2 and PREPARE), and one whose type is known is cast to it. In the MySQL
 // family numbers are written bare, bytes in hexadecimal, everything else in quotes.
-func Inline(st *trace.Statement, d trace.Dialect) (string, error) {
+func Inline(st *trace.Statement, d lex.Dialect) (string, error) {
 	if len(st.Params) == 0 {
 		return st.SQL, nil
 	}
 	var b strings.Builder
 	next := 0
-	for t := range trace.Tokens(st.SQL, d) {
-		if t.Kind != trace.TokenPlaceholder {
+	for t := range lex.Tokens(st.SQL, d) {
+		if t.Kind != lex.Placeholder {
 			b.WriteString(t.Text)
 			continue
 		}
 		n := next
-		if d == trace.PostgreSQL {
+		if d == lex.PostgreSQL {
 			v, err := strconv.Atoi(strings.TrimPrefix(t.Text, "$"))
 			if err != nil || v < 1 {
 				return "", fmt.Errorf("the placeholder %s is none", t.Text)
@@ -44,14 +45,14 @@ func Inline(st *trace.Statement, d trace.Dialect) (string, error) {
 	return b.String(), nil
 }
 
-func literal(p trace.Param, d trace.Dialect) (string, error) {
+func literal(p trace.Param, d lex.Dialect) (string, error) {
 	if p.Null {
-		if d == trace.PostgreSQL && castable(p.Type) {
+		if d == lex.PostgreSQL && castable(p.Type) {
 			return "NULL::" + p.Type, nil
 		}
 		return "NULL", nil
 	}
-	if d == trace.MySQL {
+	if d == lex.MySQL {
 		return mysqlLiteral(p), nil
 	}
 	if p.Binary {
@@ -135,19 +136,19 @@ func number(s string) bool {
 
 // Braceless writes string literals that hold a closing brace, which ends a statement in a scenario file, so that they hold none: on PostgreSQL by an
 // escape, in the MySQL family in hexadecimal. Comments that hold one are left out.
-func Braceless(sql string, d trace.Dialect) string {
+func Braceless(sql string, d lex.Dialect) string {
 	if !strings.Contains(sql, "}") {
 		return sql
 	}
 	var b strings.Builder
-	for t := range trace.Tokens(sql, d) {
+	for t := range lex.Tokens(sql, d) {
 		text := t.Text
 		switch {
 		case !strings.Contains(text, "}"):
-		case t.Kind == trace.TokenComment:
+		case t.Kind == lex.Comment:
 			text = " "
-		case t.Kind != trace.TokenString || strings.IndexAny(text, "'$\"") > 1 || len(text) < 2:
-		case d == trace.MySQL:
+		case t.Kind != lex.String || strings.IndexAny(text, "'$\"") > 1 || len(text) < 2:
+		case d == lex.MySQL:
 			text = "_utf8mb4 0x" + hex.EncodeToString([]byte(unquote(text)))
 		default:
 			text = " E'" + strings.NewReplacer("'", "''", `\`, `\\`, "}", `\x7D`).Replace(plainString(text)) + "'"

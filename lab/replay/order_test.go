@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"wirecheck/trace"
+	"wirecheck/trace/lex"
 )
 
 // said is one statement of a made-up trace. Times are in milliseconds; 0 is not known.
@@ -168,16 +169,16 @@ func TestSequenceOfNothing(t *testing.T) {
 func TestInline(t *testing.T) {
 	tests := []struct {
 		sql    string
-		d      trace.Dialect
+		d      lex.Dialect
 		params []trace.Param
 		want   string
 	}{
-		{"SELECT $2, $1", trace.PostgreSQL, []trace.Param{{Value: "a'b"}, {Type: "int4", Value: "-7"}}, "SELECT '-7'::int4, 'a''b'"},
-		{"SELECT '$1', $1 -- $1", trace.PostgreSQL, []trace.Param{{Value: `back\slash`}}, `SELECT '$1',  E'back\\slash' -- $1`},
-		{"SELECT $$ $1 $$, $1", trace.PostgreSQL, []trace.Param{{Null: true, Type: "int4"}}, "SELECT $$ $1 $$, NULL::int4"},
-		{"SELECT ?, '?', ? /* ? */", trace.MySQL, []trace.Param{{Type: "LONGLONG", Value: "-7"}, {Type: "VAR_STRING", Value: `a'b\`}}, `SELECT (-7), '?', 'a\'b\\' /* ? */`},
-		{"SELECT ?, ?, ?", trace.MySQL, []trace.Param{{Type: "DOUBLE", Value: "1.5"}, {Type: "BLOB", Value: "\x00\xff"}, {Null: true}}, "SELECT 1.5e0, x'00ff', NULL"},
-		{"SELECT ?", trace.MySQL, []trace.Param{{Type: "LONGLONG", Value: "1 OR 1=1"}}, "SELECT '1 OR 1=1'"},
+		{"SELECT $2, $1", lex.PostgreSQL, []trace.Param{{Value: "a'b"}, {Type: "int4", Value: "-7"}}, "SELECT '-7'::int4, 'a''b'"},
+		{"SELECT '$1', $1 -- $1", lex.PostgreSQL, []trace.Param{{Value: `back\slash`}}, `SELECT '$1',  E'back\\slash' -- $1`},
+		{"SELECT $$ $1 $$, $1", lex.PostgreSQL, []trace.Param{{Null: true, Type: "int4"}}, "SELECT $$ $1 $$, NULL::int4"},
+		{"SELECT ?, '?', ? /* ? */", lex.MySQL, []trace.Param{{Type: "LONGLONG", Value: "-7"}, {Type: "VAR_STRING", Value: `a'b\`}}, `SELECT (-7), '?', 'a\'b\\' /* ? */`},
+		{"SELECT ?, ?, ?", lex.MySQL, []trace.Param{{Type: "DOUBLE", Value: "1.5"}, {Type: "BLOB", Value: "\x00\xff"}, {Null: true}}, "SELECT 1.5e0, x'00ff', NULL"},
+		{"SELECT ?", lex.MySQL, []trace.Param{{Type: "LONGLONG", Value: "1 OR 1=1"}}, "SELECT '1 OR 1=1'"},
 	}
 	for _, test := range tests {
 		got, err := Inline(&trace.Statement{SQL: test.sql, Params: test.params}, test.d)
@@ -190,7 +191,7 @@ func TestInline(t *testing.T) {
 		{SQL: "SELECT $1", Params: []trace.Param{{Value: "a\x00"}}},
 		{SQL: "SELECT $1", Params: []trace.Param{{Type: "hstore", Binary: true, Value: "a"}}},
 	} {
-		if got, err := Inline(&bad, trace.PostgreSQL); err == nil {
+		if got, err := Inline(&bad, lex.PostgreSQL); err == nil {
 			t.Errorf("%s: got %q, want an error", bad.SQL, got)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"wirecheck/backends/engine"
 	"wirecheck/rewrite"
 	"wirecheck/trace"
+	"wirecheck/trace/lex"
 )
 
 // duration is how long a statement took, as far as the capture tells.
@@ -50,7 +51,7 @@ func firstWord(sql string) string {
 // preparer makes statements of a trace ready to be sent.
 type preparer struct {
 	config  *Config
-	dialect trace.Dialect
+	dialect lex.Dialect
 	system  func(schema string) bool
 	known   map[string][]rewrite.Statement // by text, with placeholders
 }
@@ -58,9 +59,9 @@ type preparer struct {
 const knownTexts = 10_000
 
 func newPreparer(c *Config) *preparer {
-	d := trace.PostgreSQL
+	d := lex.PostgreSQL
 	if c.Backend.Protocol == engine.ProtocolMySQL {
-		d = trace.MySQL
+		d = lex.MySQL
 	}
 	return &preparer{config: c, dialect: d, system: c.Backend.System, known: map[string][]rewrite.Statement{}}
 }
@@ -146,7 +147,7 @@ var (
 
 // refused says why a statement is not replayed at all; empty: it is.
 func (p *preparer) refused(sql string, verbs []rewrite.Statement) string {
-	postgres := p.dialect == trace.PostgreSQL
+	postgres := p.dialect == lex.PostgreSQL
 	switch {
 	case administration.MatchString(sql), serverFunctions.MatchString(sql), !postgres && createDatabase.MatchString(sql):
 		return "it administers the server"

@@ -15,6 +15,7 @@ import (
 	"wirecheck/statement/mysql"
 	"wirecheck/statement/postgres"
 	"wirecheck/trace"
+	"wirecheck/trace/lex"
 )
 
 // place is a database in which tests replay.
@@ -286,9 +287,9 @@ DELIMITER ;
 
 func TestSnapshot(t *testing.T) {
 	eachEngine(t, func(t *testing.T, p *place) {
-		dump, d := pgDump, trace.PostgreSQL
+		dump, d := pgDump, lex.PostgreSQL
 		if p.config.Backend.Protocol == engine.ProtocolMySQL {
-			dump, d = myDump, trace.MySQL
+			dump, d = myDump, lex.MySQL
 		}
 		c, err := p.config.Backend.Connect(t.Context(), p.config.Side)
 		if err != nil {
@@ -308,7 +309,7 @@ func TestSnapshot(t *testing.T) {
 		}
 		rows := p.do("SELECT id, name, raw FROM item ORDER BY id")
 		raw := "\x00\xff"
-		if d == trace.PostgreSQL {
+		if d == lex.PostgreSQL {
 			raw = `\x00ff`
 		}
 		if len(rows) != 2 || string(rows[0][1]) != "it's; a \\ back\tslash\nline" || string(rows[0][2]) != raw || rows[1][1] != nil {

@@ -14,13 +14,13 @@ import (
 	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/history/prose"
-	"wirecheck/trace"
+	"wirecheck/trace/lex"
 )
 
 // Snapshot restores a dump in plain SQL: pg_dump's (COPY becomes INSERT), mysqldump's and mariadb-dump's.
 type Snapshot struct {
 	Conn    engine.Conn
-	Dialect trace.Dialect
+	Dialect lex.Dialect
 	// Confined leaves databases and accounts alone: it is somebody else's server.
 	Confined bool
 	// Skipped says what was left out, and how often.
@@ -93,13 +93,13 @@ func (s *Snapshot) restore(ctx context.Context, in *bufio.Reader) error {
 			if strings.TrimSpace(text) == "" || strings.HasPrefix(text, "--") {
 				continue
 			}
-			if s.Dialect == trace.PostgreSQL && strings.HasPrefix(text, `\`) {
+			if s.Dialect == lex.PostgreSQL && strings.HasPrefix(text, `\`) {
 				if err := s.meta(text); err != nil {
 					return err
 				}
 				continue
 			}
-			if word, d, ok := strings.Cut(strings.TrimSpace(text), " "); ok && s.Dialect == trace.MySQL && strings.EqualFold(word, "DELIMITER") {
+			if word, d, ok := strings.Cut(strings.TrimSpace(text), " "); ok && s.Dialect == lex.MySQL && strings.EqualFold(word, "DELIMITER") {
 				delimiter = strings.TrimSpace(d)
 				continue
 			}
@@ -115,7 +115,7 @@ func (s *Snapshot) restore(ctx context.Context, in *bufio.Reader) error {
 		sql = strings.TrimSuffix(sql, delimiter)
 		chunk.Reset()
 		end = &boundary{dialect: s.Dialect}
-		if m := copyFrom.FindStringSubmatch(withoutComments(sql, s.Dialect)); m != nil && s.Dialect == trace.PostgreSQL {
+		if m := copyFrom.FindStringSubmatch(withoutComments(sql, s.Dialect)); m != nil && s.Dialect == lex.PostgreSQL {
 			if err := s.copy(ctx, in, m[1], m[2], m[3]); err != nil {
 				return err
 			}
@@ -137,10 +137,10 @@ func (s *Snapshot) meta(text string) error {
 	return fmt.Errorf("%s:%d: psql's command %s: only dumps as pg_dump writes them can be restored (pg_dump --format=plain)", s.name, s.line, word)
 }
 
-func withoutComments(sql string, d trace.Dialect) string {
+func withoutComments(sql string, d lex.Dialect) string {
 	var b strings.Builder
-	for t := range trace.Tokens(sql, d) {
-		if t.Kind == trace.TokenComment {
+	for t := range lex.Tokens(sql, d) {
+		if t.Kind == lex.Comment {
 			b.WriteByte(' ')
 			continue
 		}
@@ -161,8 +161,8 @@ func (s *Snapshot) copy(ctx context.Context, in *bufio.Reader, table, columns, o
 	rows, values := 0, 0
 	if columns != "" {
 		values = 1
-		for t := range trace.Tokens(columns, s.Dialect) {
-			if t.Kind == trace.TokenOther && t.Text == "," {
+		for t := range lex.Tokens(columns, s.Dialect) {
+			if t.Kind == lex.Other && t.Text == "," {
 				values++
 			}
 		}
@@ -281,7 +281,7 @@ var (
 // execute executes one statement of the dump.
 func (s *Snapshot) execute(ctx context.Context, sql string, line int) error {
 	plain := sql
-	if s.Dialect == trace.MySQL {
+	if s.Dialect == lex.MySQL {
 		if !rowsFollow.MatchString(sql) {
 			sql = definer.ReplaceAllString(sql, "") // accounts are not in the dump: who restores it is the definer
 		}
@@ -314,7 +314,7 @@ func (s *Snapshot) execute(ctx context.Context, sql string, line int) error {
 		if a.Err == nil {
 			return nil
 		}
-		if s.Dialect == trace.PostgreSQL {
+		if s.Dialect == lex.PostgreSQL {
 			switch again, ok := s.forgive(ctx, plain, a.Err); {
 			case again:
 				continue

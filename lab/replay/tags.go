@@ -6,17 +6,18 @@ import (
 	"wirecheck/history/prose"
 	"wirecheck/rewrite"
 	"wirecheck/trace"
+	"wirecheck/trace/lex"
 )
 
 // WithoutTags is a statement without the comments in which its application tells where it comes from; those that the server reads (hints)
 // and others stay.
-func WithoutTags(sql string, d trace.Dialect) string {
+func WithoutTags(sql string, d lex.Dialect) string {
 	if !strings.Contains(sql, "/*") {
 		return sql
 	}
 	var b strings.Builder
-	for t := range trace.Tokens(sql, d) {
-		if t.Kind != trace.TokenComment || trace.ParseTags(t.Text, d) == nil {
+	for t := range lex.Tokens(sql, d) {
+		if t.Kind != lex.Comment || trace.ParseTags(t.Text, d) == nil {
 			b.WriteString(t.Text)
 		}
 	}
@@ -36,12 +37,12 @@ func Unqualified(sql, database string, verbs []rewrite.Statement) string {
 			}
 		}
 	}
-	var tokens []trace.Token
-	for t := range trace.Tokens(sql, trace.MySQL) {
+	var tokens []lex.Token
+	for t := range lex.Tokens(sql, lex.MySQL) {
 		tokens = append(tokens, t)
 	}
 	named := func(i int) bool {
-		return i < len(tokens) && (tokens[i].Kind == trace.TokenWord || tokens[i].Kind == trace.TokenName)
+		return i < len(tokens) && (tokens[i].Kind == lex.Word || tokens[i].Kind == lex.Name)
 	}
 	var b strings.Builder
 	for i := 0; i < len(tokens); i++ {

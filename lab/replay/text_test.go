@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"wirecheck/statement/mysql"
-	"wirecheck/trace"
+	"wirecheck/trace/lex"
 )
 
 func TestWithoutTags(t *testing.T) {
@@ -17,7 +17,7 @@ func TestWithoutTags(t *testing.T) {
 		"SELECT /*+ MAX_EXECUTION_TIME(9) */ 1":            "SELECT /*+ MAX_EXECUTION_TIME(9) */ 1",
 		"SELECT '/*a=''b''*/' /* why */":                   "SELECT '/*a=''b''*/' /* why */",
 	} {
-		if got := WithoutTags(sql, trace.MySQL); got != want {
+		if got := WithoutTags(sql, lex.MySQL); got != want {
 			t.Errorf("%s: got %s, want %s", sql, got, want)
 		}
 	}
@@ -43,15 +43,15 @@ func TestUnqualified(t *testing.T) {
 
 func TestBraceless(t *testing.T) {
 	for _, test := range []struct {
-		d         trace.Dialect
+		d         lex.Dialect
 		sql, want string
 	}{
-		{trace.PostgreSQL, `SELECT '{"a": "it''s"}', 1`, `SELECT  E'{"a": "it''s"\x7D', 1`},
-		{trace.PostgreSQL, `SELECT E'a\\}'`, `SELECT  E'a\\\x7D'`},
-		{trace.PostgreSQL, `AS $f$ x := '{}' $f$ LANGUAGE sql`, `AS  E' x := ''{\x7D'' ' LANGUAGE sql`},
-		{trace.PostgreSQL, `SELECT 1 /* } */`, `SELECT 1  `},
-		{trace.MySQL, `SELECT '{}'`, `SELECT _utf8mb4 0x7b7d`},
-		{trace.MySQL, `SELECT 'a'`, `SELECT 'a'`},
+		{lex.PostgreSQL, `SELECT '{"a": "it''s"}', 1`, `SELECT  E'{"a": "it''s"\x7D', 1`},
+		{lex.PostgreSQL, `SELECT E'a\\}'`, `SELECT  E'a\\\x7D'`},
+		{lex.PostgreSQL, `AS $f$ x := '{}' $f$ LANGUAGE sql`, `AS  E' x := ''{\x7D'' ' LANGUAGE sql`},
+		{lex.PostgreSQL, `SELECT 1 /* } */`, `SELECT 1  `},
+		{lex.MySQL, `SELECT '{}'`, `SELECT _utf8mb4 0x7b7d`},
+		{lex.MySQL, `SELECT 'a'`, `SELECT 'a'`},
 	} {
 		if got := Braceless(test.sql, test.d); got != test.want {
 			t.Errorf("%s: got %s, want %s", test.sql, got, test.want)

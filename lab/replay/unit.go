@@ -10,6 +10,7 @@ import (
 	"wirecheck/backends/engine"
 	"wirecheck/rewrite"
 	"wirecheck/trace"
+	"wirecheck/trace/lex"
 )
 
 // Unit is what the application did as one: a transaction, or the transactions of one request. Its steps are those that were replayed.
@@ -321,7 +322,7 @@ func (u *Unit) conflicts(v *Unit) bool {
 }
 
 // shape is what a unit does, whatever the values are.
-func (u *Unit) shape(d trace.Dialect) string {
+func (u *Unit) shape(d lex.Dialect) string {
 	var b strings.Builder
 	for _, s := range u.Steps {
 		b.WriteString(shapeOf(s.SQL, d))
@@ -331,13 +332,13 @@ func (u *Unit) shape(d trace.Dialect) string {
 }
 
 // shapeOf is a statement's text without its literals, comments and blanks.
-func shapeOf(sql string, d trace.Dialect) string {
+func shapeOf(sql string, d lex.Dialect) string {
 	var b strings.Builder
-	for t := range trace.Tokens(sql, d) {
+	for t := range lex.Tokens(sql, d) {
 		switch t.Kind {
-		case trace.TokenSpace, trace.TokenComment:
+		case lex.Space, lex.Comment:
 			b.WriteByte(' ')
-		case trace.TokenString, trace.TokenNumber:
+		case lex.String, lex.Number:
 			b.WriteByte('?')
 		default:
 			b.WriteString(strings.ToLower(t.Text))
@@ -415,7 +416,7 @@ const representatives = 3
 
 // Alone makes groups of one unit each, one for each kind of unit that reads tables: for oracles that judge queries, whoever else is there. left is how many
 // were found beyond most.
-func Alone(units []*Unit, most int, d trace.Dialect) (groups []*Group, left int) {
+func Alone(units []*Unit, most int, d lex.Dialect) (groups []*Group, left int) {
 	seen := map[string]bool{}
 	for _, u := range units {
 		reads := slices.ContainsFunc(u.Steps, func(s *Step) bool {
@@ -439,7 +440,7 @@ func Alone(units []*Unit, most int, d trace.Dialect) (groups []*Group, left int)
 // Groups chooses what is executed together: units that overlapped and touch each other's tables (up to four at once, else by pairs),
 // and, if near is not 0, all pairs of units that have fewer than near others between them and touch each other's tables, even if they did
 // not overlap. Of those that do the same with other values only the first few are taken. left is how many were found beyond most.
-func Groups(units []*Unit, near, most int, d trace.Dialect) (groups []*Group, left int) {
+func Groups(units []*Unit, near, most int, d lex.Dialect) (groups []*Group, left int) {
 	units = slices.Clone(units)
 	slices.SortStableFunc(units, func(a, b *Unit) int { return compare(int64(a.first), int64(b.first)) })
 	shapes := map[*Unit]string{}

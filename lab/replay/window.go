@@ -10,12 +10,12 @@ import (
 	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/lab/scenario"
-	"wirecheck/trace"
+	"wirecheck/trace/lex"
 )
 
 // Spec makes a scenario of a group: what it needs of the database as setup, a session for each unit. The order in which the steps ran in
 // the replay is its first permutation.
-func (g *Group) Spec(name string, lab engine.Lab, defs Definitions, tables []engine.Table, d trace.Dialect) (*scenario.Spec, *scenario.Permutation) {
+func (g *Group) Spec(name string, lab engine.Lab, defs Definitions, tables []engine.Table, d lex.Dialect) (*scenario.Spec, *scenario.Permutation) {
 	spec := &scenario.Spec{Name: name}
 	block := func(sql string) {
 		if sql = strings.TrimRight(strings.TrimSpace(sql), "; \n"); sql != "" {
@@ -25,16 +25,16 @@ func (g *Group) Spec(name string, lab engine.Lab, defs Definitions, tables []eng
 	part, names := defs.Of(g.words())
 	off, on := checksOff(d)
 	tied := slices.ContainsFunc(part.Before, references.MatchString)
-	if tied && d == trace.MySQL { // a table may refer to one that comes later
+	if tied && d == lex.MySQL { // a table may refer to one that comes later
 		block(off)
 	}
-	if d == trace.PostgreSQL && slices.ContainsFunc(part.Before, routine.MatchString) {
+	if d == lex.PostgreSQL && slices.ContainsFunc(part.Before, routine.MatchString) {
 		block("SET check_function_bodies = off") // their tables come later, as in a dump
 	}
 	for _, sql := range part.Before {
 		block(sql)
 	}
-	if tied && d == trace.PostgreSQL { // rows come in no order that foreign keys would like
+	if tied && d == lex.PostgreSQL { // rows come in no order that foreign keys would like
 		block(off)
 	}
 	for _, t := range tables {
@@ -85,8 +85,8 @@ var (
 )
 
 // checksOff gives the settings that stop foreign keys from being checked, and that let them be again.
-func checksOff(d trace.Dialect) (off, on string) {
-	if d == trace.MySQL {
+func checksOff(d lex.Dialect) (off, on string) {
+	if d == lex.MySQL {
 		return "SET foreign_key_checks = 0", "SET foreign_key_checks = 1"
 	}
 	return "SET session_replication_role = replica", "SET session_replication_role = origin"
@@ -118,7 +118,7 @@ func Serial(spec *scenario.Spec) (all []*scenario.Permutation) {
 
 // Keep thins out the rows of large tables: those that have none of the values that the group's statements speak of or read are left out. It
 // reports whether it left out any; then the caller must see whether the group still does what it did.
-func (g *Group) Keep(tables []engine.Table, most int, d trace.Dialect) (thin []engine.Table, thinned bool) {
+func (g *Group) Keep(tables []engine.Table, most int, d lex.Dialect) (thin []engine.Table, thinned bool) {
 	values := map[string]bool{}
 	for _, u := range g.Units {
 		for _, s := range u.Steps {

@@ -1,0 +1,80 @@
+package lex
+
+import (
+	"iter"
+	"strings"
+)
+
+// TokenKind is what a token is.
+type Kind uint8
+
+// The kinds of tokens.
+const (
+	Space Kind = iota
+	Comment
+	Word   // a keyword or a name without quotes
+	Name   // a name in quotes
+	String // with its quotes and prefix
+	Number
+	Placeholder // $1, ?
+	Other       // one character
+)
+
+// Token is a piece of SQL text.
+type Token struct {
+	Kind Kind
+	Text string
+	At   int // byte offset
+}
+
+// Tokens splits SQL into tokens; joined they are the text again.
+func Tokens(sql string, d Dialect) iter.Seq[Token] {
+	return func(yield func(Token) bool) {
+		l := lexer{sql: sql, dialect: d}
+		for at := 0; ; {
+			kind, text, ok := l.next()
+			if !ok || !yield(Token{kind, text, at}) {
+				return
+			}
+			at += len(text)
+		}
+	}
+}
+
+// Words gives the first n words of a statement in lower case, comments left out; MySQL's executed comments count.
+func Words(sql string, d Dialect, n int) []string {
+	l := lexer{sql: sql, dialect: d}
+	var out []string
+	for len(out) < n {
+		kind, text, ok := l.next()
+		if !ok {
+			break
+		}
+		switch {
+		case kind == Space || kind == Comment, kind == Other && text == "(" && len(out) == 0:
+		case kind == Word:
+			out = append(out, strings.ToLower(text))
+		case kind == Other && text == ";" && len(out) == 0:
+		default:
+			return out
+		}
+	}
+	return out
+}
+
+// Several reports whether the text has more than one statement.
+func Several(sql string, d Dialect) bool {
+	if w := Words(sql, d, 4); len(w) > 0 && w[0] == "create" {
+		return false // a routine's body has semicolons
+	}
+	behind := false
+	for t := range Tokens(sql, d) {
+		switch {
+		case t.Kind == Other && t.Text == ";":
+			behind = true
+		case behind && t.Kind != Space && t.Kind != Comment:
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,195 @@
+package source
+
+import (
+	"strings"
+
+	"wirecheck/trace"
+	"wirecheck/trace/lex"
+)
+
+// effect is what a statement does to its session's transaction, as far as its first words tell.
+type effect uint8
+
+const (
+	effectNone effect = iota
+	effectBegin
+	effectEnd
+	effectImplicit // commits what is open and leaves none open (MySQL family: DDL and its like)
+	effectAutoOff
+	effectAutoOn
+	effectUndo // to a savepoint: a failed transaction goes on (PostgreSQL)
+	effectMany // several statements: not known
+)
+
+// effectOf reads the statement's first words. It is for status that no server told; a wrong guess is bounded by the next status that one
+// tells.
+func effectOf(sql string, d lex.Dialect) effect {
+	if i := strings.IndexByte(sql, ';'); i >= 0 && strings.TrimSpace(strings.TrimRight(sql[i:], "; \t\r\n")) != "" && lex.Several(sql, d) {
+		return effectMany
+	}
+	if plain(sql) {
+		return effectNone
+	}
+	w := lex.Words(sql, d, 4)
+	if len(w) == 0 {
+		return effectNone
+	}
+	second := ""
+	if len(w) > 1 {
+		second = w[1]
+	}
+	switch w[0] {
+	case "begin":
+		return effectBegin
+	case "start":
+		if second == "transaction" {
+			return effectBegin
+		}
+	case "commit", "end", "abort", "rollback":
+		return endEffect(w, d)
+	case "prepare":
+		if second == "transaction" && d == lex.PostgreSQL {
+			return effectEnd
+		}
+	case "set":
+		if d == lex.MySQL {
+			return autocommitEffect(sql)
+		}
+	case "create", "alter", "drop", "truncate", "rename", "analyze", "optimize", "grant", "revoke", "lock", "flush":
+		if d == lex.MySQL && second != "temporary" {
+			return effectImplicit
+		}
+	}
+	return effectNone
+}
+
+// plain knows the statements that most statements are by their first letters.
+func plain(sql string) bool {
+	for _, verb := range [...]string{"select ", "insert ", "update ", "delete "} {
+		if len(sql) > len(verb) && strings.EqualFold(sql[:len(verb)], verb) {
+			return true
+		}
+	}
+	return false
+}
+
+func endEffect(w []string, d lex.Dialect) effect {
+	for i, word := range w[1:] {
+		switch {
+		case word == "to":
+			return effectUndo
+		case word == "prepared" && d == lex.PostgreSQL:
+			return effectNone
+		case word == "chain" && w[i] != "no":
+			return effectBegin
+		}
+	}
+	return effectEnd
+}
+
+func autocommitEffect(sql string) effect {
+	s := strings.ToLower(strings.Join(strings.Fields(sql), ""))
+	for _, name := range []string{"setautocommit", "setsessionautocommit", "set@@autocommit", "set@@session.autocommit"} {
+		if v, ok := strings.CutPrefix(s, name); ok {
+			switch strings.TrimRight(strings.TrimLeft(v, ":="), ";") {
+			case "0", "off", "false":
+				return effectAutoOff
+			case "1", "on", "true":
+				return effectAutoOn
+			}
+		}
+	}
+	return effectNone
+}
+
+// levelOf gives the isolation level that a statement sets for its session: SET SESSION CHARACTERISTICS AS TRANSACTION (PostgreSQL),
+// SET SESSION TRANSACTION (MySQL family).
+func levelOf(sql string, d lex.Dialect) string {
+	if len(sql) < 3 || sql[0]|0x20 != 's' || sql[1]|0x20 != 'e' || sql[2]|0x20 != 't' { // almost all statements
+		return ""
+	}
+	all := strings.Join(lex.Words(sql, d, 12), " ")
+	head := "set session transaction "
+	if d == lex.PostgreSQL {
+		head = "set session characteristics as transaction "
+	}
+	if !strings.HasPrefix(all, head) {
+		return ""
+	}
+	_, after, ok := strings.Cut(all, "isolation level ")
+	for _, level := range []string{"read uncommitted", "read committed", "repeatable read", "serializable"} {
+		if ok && strings.HasPrefix(after, level) {
+			return level
+		}
+	}
+	return ""
+}
+
+// follower follows a session's transaction from its statements where the source does not tell it.
+type Transaction struct {
+	Dialect lex.Dialect
+	Status  trace.Status
+	manual  bool // autocommit is off
+}
+
+// done tells of a statement that has ended and gives the status after it.
+func (f *Transaction) Done(sql string, err *trace.Error) trace.Status {
+	e := effectOf(sql, f.Dialect)
+	switch {
+	case e == effectMany:
+		f.Status = trace.StatusUnknown
+	case err != nil:
+		f.failed(e, err)
+	case e == effectBegin:
+		f.Status = trace.StatusOpen
+	case e == effectEnd, e == effectImplicit:
+		f.Status = trace.StatusIdle
+	case e == effectUndo && f.Status == trace.StatusFailed:
+		f.Status = trace.StatusOpen
+	case e == effectAutoOff:
+		f.manual = true
+	case e == effectAutoOn:
+		f.manual, f.Status = false, trace.StatusIdle
+	case f.manual && f.Status != trace.StatusFailed && e == effectNone:
+		f.Status = trace.StatusOpen
+	}
+	return f.Status
+}
+
+// failed follows an error. In the MySQL family a deadlock (1213) and 1020 with a snapshot end the transaction; COMMIT's failure
+// leaves it unknown.
+func (f *Transaction) failed(e effect, err *trace.Error) {
+	switch {
+	case f.Dialect == lex.PostgreSQL && e == effectEnd:
+		f.Status = trace.StatusIdle
+	case f.Dialect == lex.PostgreSQL && f.Status == trace.StatusOpen:
+		f.Status = trace.StatusFailed
+	case f.Dialect == lex.MySQL && (err.Code == "1213"):
+		f.Status = trace.StatusIdle
+	case f.Dialect == lex.MySQL && (err.Code == "1020" || err.Code == "1205" || e == effectEnd || e == effectImplicit):
+		f.Status = trace.StatusUnknown
+	}
+}
+
+// productOf tells the products of the MySQL family apart by their version.
+func ProductOf(version string) string {
+	switch v := strings.ToLower(version); {
+	case strings.Contains(v, "mariadb"):
+		return "mariadb"
+	case strings.Contains(v, "tidb"):
+		return "tidb"
+	}
+	return "mysql"
+}
+
+// useDatabase reads USE db.
+func useDatabase(sql string) (string, bool) {
+	if s := strings.TrimLeft(sql, " \t\r\n"); s == "" || s[0]|0x20 != 'u' { // almost all statements
+		return "", false
+	}
+	f := strings.Fields(strings.TrimRight(sql, "; \t\r\n"))
+	if len(f) == 2 && strings.EqualFold(f[0], "use") {
+		return strings.Trim(f[1], "`"), true
+	}
+	return "", false
+}

@@ -85,7 +85,7 @@ func TestAlsoTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := scenario.Parse("torn.spec", []byte(torn))
+	spec, err := scenario.Parse("torn.spec", torn(t))
 	if err != nil {
 		t.Fatal(err)
 	}

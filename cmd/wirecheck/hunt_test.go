@@ -3,13 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"wirecheck/backends"
 	"wirecheck/history"
@@ -19,28 +20,14 @@ import (
 	"wirecheck/oracle"
 )
 
-// torn is a case of a known family (MySQL#104833, MDEV-26643): an UPDATE judges its rows at two moments.
-const torn = `
-#wirecheck: final: SELECT * FROM t
-setup { CREATE TABLE t (a INT, b INT, c VARCHAR(5)) }
-setup { CREATE TABLE other (x INT) }
-setup { INSERT INTO t VALUES (NULL, 1, 'x'), (2, 2, 'y'), (NULL, 3, 'z') }
-session s1
-step a1 { BEGIN }
-step a2 { SELECT count(*) FROM other }
-step a3 { UPDATE t SET a = 10 }
-step a4 { COMMIT }
-session s2
-step b1 { BEGIN }
-step b2 { UPDATE t SET b = 20 WHERE a }
-step b3 { INSERT INTO other VALUES (1) }
-step b4 { COMMIT }
-permutation a1 a2 a3 b1 b2 a4 b3 b4
-`
-
-// silent is a command's surroundings in tests.
-func silent(t *testing.T) *common {
-	return &common{stdout: t.Output(), stderr: t.Output(), noProgress: true, seed: 7}
+// torn is the case in which an UPDATE judges its rows at two moments.
+func torn(t *testing.T) []byte {
+	t.Helper()
+	text, err := os.ReadFile("../../testdata/reduce/torn.spec")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // TestHunterKeeps gives a hunter a case with a bug: it is made small and kept with all that belongs to it; the same bug in another
@@ -52,7 +39,7 @@ func TestHunterKeeps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := scenario.Parse("torn.spec", []byte(torn))
+	spec, err := scenario.Parse("torn.spec", torn(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,18 +101,28 @@ func TestHunterKeeps(t *testing.T) {
 	}
 }
 
-// hunterOn makes a hunter on a private server, without a loop.
-func hunterOn(t *testing.T, name, oracles, dir string) *hunter {
+// huntOptionsOf are those of a short hunt.
+func huntOptionsOf(t *testing.T, name, oracles, dir string) huntOptions {
 	t.Helper()
 	p, err := panel.Select(oracles)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &hunter{c: silent(t), f: huntFlags{engine: name, tries: 300, limit: time.Minute, group: 5, limits: generate.DefaultLimits()}, began: time.Now()}
+	return huntOptions{
+		engine: name, selection: p, out: dir, tries: 300, limit: time.Minute, group: 5, limits: generate.DefaultLimits(), levels: []string{"all"},
+		judging: panel.Options{Log: zerolog.Nop(), Seed: 7}, progress: func(func() string) {}, rescue: t.Output(),
+	}
+}
+
+// hunterOn makes a hunter on a private server, without a loop.
+func hunterOn(t *testing.T, name, oracles, dir string) *hunter {
+	t.Helper()
+	h := &hunter{o: huntOptionsOf(t, name, oracles, dir), began: time.Now()}
+	var err error
 	if h.keeper, err = openKeeper(dir, name, "", false); err != nil {
 		t.Fatal(err)
 	}
-	if h.Executor, err = panel.OpenExecutor(t.Context(), name, p, h.c.judging(), time.Minute, false); err != nil {
+	if h.Executor, err = panel.OpenExecutor(t.Context(), name, h.o.selection, h.o.judging, time.Minute, false); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -172,24 +169,14 @@ func TestHunterSurvives(t *testing.T) {
 
 // TestHuntResumes: a second run goes on where the first one ended, with the same seed; results are not mixed by mistake.
 func TestHuntResumes(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "found")
-	hunt := func(args ...string) (string, error) {
-		var out bytes.Buffer
-		cmd := newRootCommand(&out, t.Output())
-		cmd.SetArgs(append([]string{"hunt", "--engine", "postgres", "--oracle", "crash", "--out", dir, "--format", "json", "--log-level", "error"}, args...))
-		err := cmd.ExecuteContext(t.Context())
-		return out.String(), err
-	}
-	var first, second huntState
-	out, err := hunt("--cases", "6", "--seed", "9")
+	o := huntOptionsOf(t, "postgres", "crash", filepath.Join(t.TempDir(), "found"))
+	o.judging.Seed, o.cases, o.steer, o.queries = 9, 6, true, 200
+	first, err := runHunt(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal([]byte(out), &first); err != nil {
-		t.Fatal(err)
-	}
 	steered := func() *generate.Steering {
-		k, err := openKeeper(dir, "postgres", "", true)
+		k, err := openKeeper(o.out, "postgres", "", true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,13 +186,12 @@ func TestHuntResumes(t *testing.T) {
 	if before.Coverage.Outcomes() == 0 || len(before.Pool) == 0 || len(before.Metadata) == 0 {
 		t.Errorf("nothing steers the next run: %d outcomes, %d cases in the pool", before.Coverage.Outcomes(), len(before.Pool))
 	}
-	if _, err := hunt("--cases", "6"); err == nil || !strings.Contains(err.Error(), "--resume") {
+	if _, err := runHunt(t.Context(), o); err == nil || !strings.Contains(err.Error(), "--resume") {
 		t.Errorf("a hunt into the same folder: %v", err)
 	}
-	if out, err = hunt("--cases", "9", "--resume"); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal([]byte(out), &second); err != nil {
+	o.judging.Seed, o.cases, o.resume = 0, 9, true
+	second, err := runHunt(t.Context(), o)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if first.Cases != 6 || second.Cases != 9 || second.Seed != 9 || second.Statements <= first.Statements || second.Elapsed <= first.Elapsed {
@@ -214,9 +200,8 @@ func TestHuntResumes(t *testing.T) {
 	if after := steered(); after.Coverage.Outcomes() < before.Coverage.Outcomes() || after.Coverage.Len() <= before.Coverage.Len() {
 		t.Errorf("%d outcomes and %d combinations after %d and %d", after.Coverage.Outcomes(), after.Coverage.Len(), before.Coverage.Outcomes(), before.Coverage.Len())
 	}
-	cmd := newRootCommand(t.Output(), t.Output())
-	cmd.SetArgs([]string{"hunt", "--engine", "mariadb", "--out", dir, "--resume"})
-	if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "not on mariadb") {
+	o.engine = "mariadb"
+	if _, err := runHunt(t.Context(), o); err == nil || !strings.Contains(err.Error(), "not on mariadb") {
 		t.Errorf("another engine: %v", err)
 	}
 }
@@ -226,7 +211,7 @@ func TestHuntResumes(t *testing.T) {
 func TestHuntSteers(t *testing.T) {
 	outcomes := func(steer bool) int {
 		h := hunterOn(t, "postgres", "crash", filepath.Join(t.TempDir(), "found"))
-		h.f.steer = steer
+		h.o.steer = steer
 		for i := range 80 {
 			if err := h.oneCase(t.Context(), i); err != nil {
 				t.Fatal(err)

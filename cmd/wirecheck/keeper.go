@@ -326,7 +326,7 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 	k.kept = append(k.kept, b)
 	files := map[string]string{}
 	for name, spec := range map[string]*scenario.Spec{"case.spec": small, "original.spec": original} {
-		w := spec.Reproducer(spec.Permutations[0], t, []string{f.Oracle}, h.c.seed)
+		w := spec.Reproducer(spec.Permutations[0], t, []string{f.Oracle}, h.Options.Seed)
 		text, err := w.Print()
 		if err != nil { // a } in SQL: the format has no way to write it
 			text = fmt.Sprintf("# %v\n", err)
@@ -339,15 +339,15 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 	}
 	files["finding.json"] = string(finding) + "\n"
 	files["report.md"] = bugReport(h.Instance, small, b)
-	files["reproduce.sh"] = fmt.Sprintf("#!/bin/sh\n# Shows it on a fresh private server, or on the one whose URL is given.\nexec wirecheck run \"$(dirname \"$0\")/case.spec\" --engine \"${1:-%s}\" --level %q --oracle %s\n", h.f.engine, level.History, f.Oracle)
+	files["reproduce.sh"] = fmt.Sprintf("#!/bin/sh\n# Shows it on a fresh private server, or on the one whose URL is given.\nexec wirecheck run \"$(dirname \"$0\")/case.spec\" --engine \"${1:-%s}\" --level %q --oracle %s\n", h.o.engine, level.History, f.Oracle)
 	if h.Instance.Engine.Embedded { // no proxy, no history
 	} else if files["history.jsonl"], err = h.history(ctx, small, level); err != nil {
 		files["history.jsonl"] = ""
-		h.c.log.Warn().Err(err).Str("folder", b.Folder).Msg("the history could not be recorded")
+		h.Options.Log.Warn().Err(err).Str("folder", b.Folder).Msg("the history could not be recorded")
 	}
 	if err := k.writeFolder(pendingFolder{b.Folder, files}); err != nil {
 		k.pending = append(k.pending, pendingFolder{b.Folder, files})
-		h.c.log.Error().Err(err).Msg("what was found is kept in memory and tried again")
+		h.Options.Log.Error().Err(err).Msg("what was found is kept in memory and tried again")
 	}
 	return b, nil
 }
@@ -455,22 +455,12 @@ func (k *keeper) dump(w io.Writer) {
 	}
 }
 
-func (k *keeper) printJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(struct {
-		huntState
-		Bugs []*keptBug `json:"bugs"`
-	}{k.state, append([]*keptBug{}, k.kept...)})
-}
-
 // history executes a case behind a proxy that records what each statement read and wrote.
 func (h *hunter) history(ctx context.Context, spec *scenario.Spec, level engine.Level) (string, error) {
 	var text strings.Builder
 	o := h.Options
 	o.Record = &text
-	b, err := panel.Open(ctx, h.Instance, lab.Config{Level: level, Case: h.f.limit, Limits: shell.Limits{Stuck: panel.StuckLimit}}, panel.Selection{Isolation: true}, o)
+	b, err := panel.Open(ctx, h.Instance, lab.Config{Level: level, Case: h.o.limit, Limits: shell.Limits{Stuck: panel.StuckLimit}}, panel.Selection{Isolation: true}, o)
 	if err != nil {
 		return "", err
 	}

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"wirecheck/answer"
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
@@ -59,7 +61,7 @@ func TestMutation(t *testing.T) {
 // mutation is the measurement on one engine.
 type mutation struct {
 	t        *testing.T
-	c        *common
+	options  panel.Options
 	instance *backends.Instance
 	in       *fault.Injector
 	panel    panel.Selection
@@ -69,14 +71,14 @@ type mutation struct {
 }
 
 func newMutation(t *testing.T, name string, p panel.Selection) *mutation {
-	c := &common{stdout: t.Output(), stderr: t.Output(), noProgress: true, seed: *mutationSeed}
+	o := panel.Options{Log: zerolog.Nop(), Seed: *mutationSeed}
 	s, err := backends.Open(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &mutation{t: t, c: c, panel: p, benches: map[string]*panel.Panel{}}
+	m := &mutation{t: t, options: o, panel: p, benches: map[string]*panel.Panel{}}
 	m.in = fault.New(s.Engine, s.Target, panel.Describer(s.Engine))
-	m.hunter = &hunter{Executor: &panel.Executor{Instance: s}, c: c, f: huntFlags{limits: generate.DefaultLimits()}}
+	m.hunter = &hunter{Executor: &panel.Executor{Instance: s, Options: o}, o: huntOptions{limits: generate.DefaultLimits()}}
 	spoiled := *s
 	spoiled.Engine = m.in.Backend()
 	m.instance = &spoiled
@@ -97,7 +99,7 @@ func (m *mutation) bench(level engine.Level) *panel.Panel {
 	if b == nil {
 		var err error
 		config := lab.Config{Level: level, Case: time.Minute, Reset: lab.Quick, Limits: shell.Limits{Stuck: panel.StuckLimit}, Application: "mutation"}
-		if b, err = panel.Open(m.t.Context(), m.instance, config, m.panel, m.c.judging()); err != nil {
+		if b, err = panel.Open(m.t.Context(), m.instance, config, m.panel, m.options); err != nil {
 			m.t.Fatal(err)
 		}
 		b.Sparing, b.Attempts = true, *mutationTimes
@@ -108,7 +110,7 @@ func (m *mutation) bench(level engine.Level) *panel.Panel {
 
 // generated makes case i. A group of cases has the same database.
 func (m *mutation) generated(i, group int) (*scenario.Spec, *scenario.Permutation) {
-	m.hunter.f.group = group
+	m.hunter.o.group = group
 	k, _, err := m.hunter.generated(i)
 	if err != nil {
 		m.t.Fatal(err)

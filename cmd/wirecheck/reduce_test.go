@@ -40,10 +40,7 @@ func reduceCommand(t *testing.T, ctx context.Context, stderr *watchful, args ...
 // TestReduceCommand: a case becomes small and still shows it; the budget and an interruption keep the best so far; where nothing is found, that is said.
 func TestReduceCommand(t *testing.T) {
 	dir := t.TempDir()
-	path := filepath.Join(dir, "torn.spec")
-	if err := os.WriteFile(path, []byte(torn), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	path := "../../testdata/reduce/torn.spec"
 	base := []string{path, "--engine", "mariadb", "--oracle", "troc", "--level", "read committed"}
 	var stderr watchful
 	out, err := reduceCommand(t, t.Context(), &stderr, append(base, "--budget", "8,5m")...)
@@ -74,10 +71,7 @@ func TestReduceCommand(t *testing.T) {
 
 // TestReduceCommandRefuses: what cannot be done is said before a server is started.
 func TestReduceCommandRefuses(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "torn.spec")
-	if err := os.WriteFile(path, []byte(torn), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	path := "../../testdata/reduce/torn.spec"
 	for _, test := range []struct {
 		args []string
 		want string

@@ -74,7 +74,7 @@ FAULTS ?= 200
 CASES ?= 2000
 SEED ?= 1
 mutation:
-	$(GO) test -count=1 -timeout 24h -v -run TestMutation ./cmd/wirecheck -mutation-attempts 3 \
+	$(GO) test -count=1 -timeout 24h -v -run TestMutation ./lab/hunt -mutation-attempts 3 \
 		-mutation-faults $(FAULTS) -mutation-clean $(CASES) -mutation-seed $(SEED)
 
 check: fmt vet

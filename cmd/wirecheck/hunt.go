@@ -10,11 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"wirecheck/lab/generate"
+	"wirecheck/lab/hunt"
 	"wirecheck/lab/panel"
 )
 
 func newHuntCommand(c *common) *cobra.Command {
-	o := huntOptions{limits: generate.DefaultLimits(), choose: c.chooseSeed, rescue: c.stdout}
+	o := hunt.Options{Limits: generate.DefaultLimits(), Choose: c.chooseSeed, Rescue: c.stdout}
 	var oracles string
 	cmd := &cobra.Command{
 		Use:   "hunt --engine ENGINE",
@@ -47,62 +48,62 @@ work.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runHuntCommand(cmd.Context(), c, o, oracles) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.engine, "engine", "", "where to hunt: a name (private server) or a URL")
+	flags.StringVar(&o.Engine, "engine", "", "where to hunt: a name (private server) or a URL")
 	flags.StringVar(&oracles, "oracle", "all", "oracles that judge: "+panel.OracleNames()+", all")
-	flags.StringSliceVar(&o.levels, "level", []string{"all"}, "isolation levels, one after the other")
-	flags.DurationVar(&o.duration, "duration", 0, "how long to hunt; 0: until --cases or Ctrl-C")
-	flags.IntVar(&o.cases, "cases", 0, "how many cases; 0: until --duration or Ctrl-C")
-	flags.StringVar(&o.out, "out", "found", "folder for the findings")
-	flags.BoolVar(&o.resume, "resume", false, "continue the hunt whose results are in --out")
-	flags.StringVar(&o.known, "known", "", "file with one signature a line: hunt counts these bugs and does not keep them")
-	flags.DurationVar(&o.limit, "limit", time.Minute, "how long one case may take; a longer one is unknown")
+	flags.StringSliceVar(&o.Levels, "level", []string{"all"}, "isolation levels, one after the other")
+	flags.DurationVar(&o.Duration, "duration", 0, "how long to hunt; 0: until --cases or Ctrl-C")
+	flags.IntVar(&o.Cases, "cases", 0, "how many cases; 0: until --duration or Ctrl-C")
+	flags.StringVar(&o.Out, "out", "found", "folder for the findings")
+	flags.BoolVar(&o.Resume, "resume", false, "continue the hunt whose results are in --out")
+	flags.StringVar(&o.Known, "known", "", "file with one signature a line: hunt counts these bugs and does not keep them")
+	flags.DurationVar(&o.Limit, "limit", time.Minute, "how long one case may take; a longer one is unknown")
 	ordersFlag(flags, c)
-	flags.IntVar(&o.group, "group", 20, "cases for each database")
-	flags.BoolVar(&o.steer, "steer", true, "choose cases that do what no case has done yet")
-	flags.IntVar(&o.queries, "queries", 200, "queries in a case that is a list of queries; 0: no such cases")
-	flags.DurationVar(&o.reduction, "reduction", time.Minute, "how long the reduction of one finding may take; 0: no limit")
-	flags.IntVar(&o.tries, "tries", 1500, "how many candidates a reduction may try")
-	flags.IntVar(&o.limits.Tables, "tables", o.limits.Tables, "at most this many tables in a database")
-	flags.IntVar(&o.limits.Columns, "columns", o.limits.Columns, "at most this many columns in a table")
-	flags.IntVar(&o.limits.Rows, "rows", o.limits.Rows, "at most this many rows in a table")
-	flags.IntVar(&o.limits.Transactions, "transactions", o.limits.Transactions, "at most this many transactions in a case")
-	flags.IntVar(&o.limits.Statements, "statements", o.limits.Statements, "at most this many statements in a transaction")
-	flags.StringSliceVar(&o.limits.Exclude, "exclude", nil, "features to leave out (docs/reference/generation.md)")
-	flags.StringSliceVar(&o.limits.Include, "include", nil, "features that hunt generates on demand only")
+	flags.IntVar(&o.Group, "group", 20, "cases for each database")
+	flags.BoolVar(&o.Steer, "steer", true, "choose cases that do what no case has done yet")
+	flags.IntVar(&o.Queries, "queries", 200, "queries in a case that is a list of queries; 0: no such cases")
+	flags.DurationVar(&o.Reduction, "reduction", time.Minute, "how long the reduction of one finding may take; 0: no limit")
+	flags.IntVar(&o.Tries, "tries", 1500, "how many candidates a reduction may try")
+	flags.IntVar(&o.Limits.Tables, "tables", o.Limits.Tables, "at most this many tables in a database")
+	flags.IntVar(&o.Limits.Columns, "columns", o.Limits.Columns, "at most this many columns in a table")
+	flags.IntVar(&o.Limits.Rows, "rows", o.Limits.Rows, "at most this many rows in a table")
+	flags.IntVar(&o.Limits.Transactions, "transactions", o.Limits.Transactions, "at most this many transactions in a case")
+	flags.IntVar(&o.Limits.Statements, "statements", o.Limits.Statements, "at most this many statements in a transaction")
+	flags.StringSliceVar(&o.Limits.Exclude, "exclude", nil, "features to leave out (docs/reference/generation.md)")
+	flags.StringSliceVar(&o.Limits.Include, "include", nil, "features that hunt generates on demand only")
 	return cmd
 }
 
-func runHuntCommand(ctx context.Context, c *common, o huntOptions, oracles string) (err error) {
+func runHuntCommand(ctx context.Context, c *common, o hunt.Options, oracles string) (err error) {
 	if err := c.needFormat("text", "json"); err != nil {
 		return err
 	}
-	if o.engine == "" {
+	if o.Engine == "" {
 		return errors.New("hunt needs --engine: a name such as mariadb, which starts a private server, or a URL")
 	}
-	if o.selection, err = panel.Select(oracles); err != nil {
+	if o.Selection, err = panel.Select(oracles); err != nil {
 		return err
 	}
-	o.judging = c.judging()
-	o.progress = func(line func() string) {
+	o.Judging = c.judging()
+	o.Progress = func(line func() string) {
 		if c.progressDue(time.Second) {
 			c.progressf("%s", line())
 		}
 	}
-	report, err := runHunt(ctx, o)
+	report, err := hunt.Run(ctx, o)
 	c.clearProgress()
 	if report == nil {
 		return err
 	}
-	write := report.text
+	write := report.Text
 	if c.format == "json" {
-		write = report.json
+		write = report.JSON
 	}
 	err = errors.Join(err, write(c.stdout))
 	switch {
 	case len(report.Bugs) > 0:
 		return errors.Join(err, exitFound)
 	case err == nil && report.Broken > 0:
-		return fmt.Errorf("nothing was found, but %d cases could not be judged: %s", report.Broken, filepath.Join(o.out, "broken"))
+		return fmt.Errorf("nothing was found, but %d cases could not be judged: %s", report.Broken, filepath.Join(o.Out, "broken"))
 	}
 	return err
 }

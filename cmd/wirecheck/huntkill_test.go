@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"wirecheck/lab/hunt"
 	"wirecheck/lab/scenario"
 )
 
@@ -44,13 +45,13 @@ func startHunt(t *testing.T, out string, args ...string) *hunting {
 }
 
 // state reads what the hunt has saved; nil if that is nothing yet.
-func (h *hunting) state(t *testing.T) *huntState {
+func (h *hunting) state(t *testing.T) *hunt.State {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(h.out, stateFile))
+	text, err := os.ReadFile(filepath.Join(h.out, hunt.StateFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	s := &huntState{}
+	s := &hunt.State{}
 	if err := errors.Join(err, json.Unmarshal(text, s)); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func (h *hunting) state(t *testing.T) *huntState {
 }
 
 // until waits until the state is as it should be.
-func (h *hunting) until(t *testing.T, what string, holds func(s *huntState) bool) {
+func (h *hunting) until(t *testing.T, what string, holds func(s *hunt.State) bool) {
 	t.Helper()
 	tick, limit := time.NewTicker(20*time.Millisecond), time.After(5*time.Minute)
 	defer tick.Stop()
@@ -77,7 +78,7 @@ func (h *hunting) until(t *testing.T, what string, holds func(s *huntState) bool
 }
 
 // wait waits for the hunt's own end and gives its exit status and result.
-func (h *hunting) wait(t *testing.T) (int, *huntState) {
+func (h *hunting) wait(t *testing.T) (int, *hunt.State) {
 	t.Helper()
 	select {
 	case err := <-h.ended:
@@ -142,7 +143,7 @@ func (h *hunting) signal(t *testing.T, s syscall.Signal, which func(command stri
 }
 
 // folders checks that everything that was kept is whole, and gives the bugs.
-func folders(t *testing.T, out string) (bugs []*keptBug) {
+func folders(t *testing.T, out string) (bugs []*hunt.Bug) {
 	t.Helper()
 	entries, err := os.ReadDir(out)
 	if err != nil {
@@ -164,7 +165,7 @@ func folders(t *testing.T, out string) (bugs []*keptBug) {
 					t.Errorf("%s: %v", e.Name(), err)
 				}
 			case name == "finding.json":
-				b := &keptBug{}
+				b := &hunt.Bug{}
 				if err := json.Unmarshal(text, b); err != nil {
 					t.Errorf("%s: %v", e.Name(), err)
 				}
@@ -175,7 +176,7 @@ func folders(t *testing.T, out string) (bugs []*keptBug) {
 	return bugs
 }
 
-func signatures(bugs []*keptBug) (list []string) {
+func signatures(bugs []*hunt.Bug) (list []string) {
 	for _, b := range bugs {
 		list = append(list, b.Signature)
 	}
@@ -203,7 +204,7 @@ func TestHuntKilled(t *testing.T) {
 	args := fruitful
 	for _, at := range []int{3, 9} {
 		h := startHunt(t, out, args...)
-		h.until(t, fmt.Sprintf("case %d", at), func(s *huntState) bool { return s.Next >= at })
+		h.until(t, fmt.Sprintf("case %d", at), func(s *hunt.State) bool { return s.Next >= at })
 		if err := h.cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +250,7 @@ func TestHuntInterrupted(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "found")
 		h := startHunt(t, out, append(slices.Clone(fruitful), "--cases", "100000")...)
 		if at > 0 {
-			h.until(t, fmt.Sprintf("case %d", at), func(s *huntState) bool { return s.Next >= at })
+			h.until(t, fmt.Sprintf("case %d", at), func(s *hunt.State) bool { return s.Next >= at })
 		}
 		if err := h.cmd.Process.Signal(syscall.SIGINT); err != nil {
 			t.Fatal(err)
@@ -262,7 +263,7 @@ func TestHuntInterrupted(t *testing.T) {
 		if status != int(exitClean) && status != int(exitFound) || s.Next < at {
 			t.Errorf("exit status %d, next case %d\n%s", status, s.Next, h.stderr.String())
 		}
-		var said huntState
+		var said hunt.State
 		if err := json.Unmarshal(h.stdout.Bytes(), &said); err != nil || said.Next != s.Next {
 			t.Errorf("printed %s, error %v", h.stdout.String(), err)
 		}
@@ -338,10 +339,10 @@ func TestHuntServer(t *testing.T) {
 			t.Parallel()
 			out := filepath.Join(t.TempDir(), "found")
 			h := startHunt(t, out, "--engine", test.engine, "--oracle", "crash,wss", "--cases", "100000", "--seed", "3", "--limit", "3s")
-			h.until(t, "the first cases", func(s *huntState) bool { return s.Next >= 3 })
+			h.until(t, "the first cases", func(s *hunt.State) bool { return s.Next >= 3 })
 			h.signal(t, test.signal, test.which)
 			before := h.state(t).Next
-			h.until(t, "the server to be started again", func(s *huntState) bool { return s.Crashes > 0 && s.Next >= before+5 })
+			h.until(t, "the server to be started again", func(s *hunt.State) bool { return s.Crashes > 0 && s.Next >= before+5 })
 			if err := h.cmd.Process.Signal(syscall.SIGINT); err != nil {
 				t.Fatal(err)
 			}

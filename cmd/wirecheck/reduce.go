@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wirecheck/backends/engine"
+	"wirecheck/lab/hunt"
 	"wirecheck/lab/panel"
 	"wirecheck/lab/reduce"
 	"wirecheck/lab/scenario"
@@ -168,7 +169,7 @@ func runReduce(ctx context.Context, c *common, f reduceFlags, path string) (err 
 	if err := os.MkdirAll(filepath.Dir(f.out), 0o700); err != nil {
 		return err
 	}
-	return replaceFile(f.out, []byte(text))
+	return hunt.ReplaceFile(f.out, []byte(text))
 }
 
 // chosen are the oracles and the engine.

@@ -33,7 +33,7 @@ type Rule struct {
 // Rules are the project's.
 func Rules() []Rule {
 	core := []string{"oracle", "rewrite", "scheduler", "statement"}
-	judging := []string{"lab/panel", "lab/suite"}
+	judging := []string{"lab/panel", "lab/suite", "lab/hunt"}
 	gopacket := []string{"github.com/gopacket/gopacket", "github.com/gopacket/gopacket/layers", "github.com/gopacket/gopacket/pcapgo"}
 	pure := append([]string{"answer", "lab/scenario", "lab/generate"}, core...)
 	return []Rule{

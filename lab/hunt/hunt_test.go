@@ -1,4 +1,4 @@
-package main
+package hunt
 
 import (
 	"bytes"
@@ -52,11 +52,11 @@ func TestHunterKeeps(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := h.keeper.save(0); err != nil {
+	if err := h.store.save(0); err != nil {
 		t.Fatal(err)
 	}
-	if len(h.keeper.kept) != 1 || h.keeper.kept[0].Seen != 2 {
-		t.Fatalf("kept %+v", h.keeper.kept)
+	if len(h.store.kept) != 1 || h.store.kept[0].Seen != 2 {
+		t.Fatalf("kept %+v", h.store.kept)
 	}
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join(dir, "troc-001", name))
@@ -102,15 +102,15 @@ func TestHunterKeeps(t *testing.T) {
 }
 
 // huntOptionsOf are those of a short hunt.
-func huntOptionsOf(t *testing.T, name, oracles, dir string) huntOptions {
+func huntOptionsOf(t *testing.T, name, oracles, dir string) Options {
 	t.Helper()
 	p, err := panel.Select(oracles)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return huntOptions{
-		engine: name, selection: p, out: dir, tries: 300, limit: time.Minute, group: 5, limits: generate.DefaultLimits(), levels: []string{"all"},
-		judging: panel.Options{Log: zerolog.Nop(), Seed: 7}, progress: func(func() string) {}, rescue: t.Output(),
+	return Options{
+		Engine: name, Selection: p, Out: dir, Tries: 300, Limit: time.Minute, Group: 5, Limits: generate.DefaultLimits(), Levels: []string{"all"},
+		Judging: panel.Options{Log: zerolog.Nop(), Seed: 7}, Progress: func(func() string) {}, Rescue: t.Output(),
 	}
 }
 
@@ -119,10 +119,10 @@ func hunterOn(t *testing.T, name, oracles, dir string) *hunter {
 	t.Helper()
 	h := &hunter{o: huntOptionsOf(t, name, oracles, dir), began: time.Now()}
 	var err error
-	if h.keeper, err = openKeeper(dir, name, "", false); err != nil {
+	if h.store, err = openStore(dir, name, "", false); err != nil {
 		t.Fatal(err)
 	}
-	if h.Executor, err = panel.OpenExecutor(t.Context(), name, h.o.selection, h.o.judging, time.Minute, false); err != nil {
+	if h.Executor, err = panel.OpenExecutor(t.Context(), name, h.o.Selection, h.o.Judging, time.Minute, false); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -158,11 +158,11 @@ func TestHunterSurvives(t *testing.T) {
 	if err := h.oneCase(t.Context(), 4); err != nil {
 		t.Fatal(err)
 	}
-	s := &h.keeper.state
-	if s.Crashes != 1 || s.Flaky != 1 || len(h.keeper.kept) != 0 || s.Cases < 4 {
-		t.Errorf("%d crashes, %d flaky, %d kept, %d cases; want 1, 1, 0, at least 4", s.Crashes, s.Flaky, len(h.keeper.kept), s.Cases)
+	s := &h.store.state
+	if s.Crashes != 1 || s.Flaky != 1 || len(h.store.kept) != 0 || s.Cases < 4 {
+		t.Errorf("%d crashes, %d flaky, %d kept, %d cases; want 1, 1, 0, at least 4", s.Crashes, s.Flaky, len(h.store.kept), s.Cases)
 	}
-	if _, err := os.Stat(filepath.Join(h.keeper.dir, "flaky", "crash-001", "case.spec")); err != nil {
+	if _, err := os.Stat(filepath.Join(h.store.dir, "flaky", "crash-001", "case.spec")); err != nil {
 		t.Error(err)
 	}
 }
@@ -170,13 +170,13 @@ func TestHunterSurvives(t *testing.T) {
 // TestHuntResumes: a second run goes on where the first one ended, with the same seed; results are not mixed by mistake.
 func TestHuntResumes(t *testing.T) {
 	o := huntOptionsOf(t, "postgres", "crash", filepath.Join(t.TempDir(), "found"))
-	o.judging.Seed, o.cases, o.steer, o.queries = 9, 6, true, 200
-	first, err := runHunt(t.Context(), o)
+	o.Judging.Seed, o.Cases, o.Steer, o.Queries = 9, 6, true, 200
+	first, err := Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	steered := func() *generate.Steering {
-		k, err := openKeeper(o.out, "postgres", "", true)
+		k, err := openStore(o.Out, "postgres", "", true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,11 +186,11 @@ func TestHuntResumes(t *testing.T) {
 	if before.Coverage.Outcomes() == 0 || len(before.Pool) == 0 || len(before.Metadata) == 0 {
 		t.Errorf("nothing steers the next run: %d outcomes, %d cases in the pool", before.Coverage.Outcomes(), len(before.Pool))
 	}
-	if _, err := runHunt(t.Context(), o); err == nil || !strings.Contains(err.Error(), "--resume") {
+	if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "--resume") {
 		t.Errorf("a hunt into the same folder: %v", err)
 	}
-	o.judging.Seed, o.cases, o.resume = 0, 9, true
-	second, err := runHunt(t.Context(), o)
+	o.Judging.Seed, o.Cases, o.Resume = 0, 9, true
+	second, err := Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,8 +200,8 @@ func TestHuntResumes(t *testing.T) {
 	if after := steered(); after.Coverage.Outcomes() < before.Coverage.Outcomes() || after.Coverage.Len() <= before.Coverage.Len() {
 		t.Errorf("%d outcomes and %d combinations after %d and %d", after.Coverage.Outcomes(), after.Coverage.Len(), before.Coverage.Outcomes(), before.Coverage.Len())
 	}
-	o.engine = "mariadb"
-	if _, err := runHunt(t.Context(), o); err == nil || !strings.Contains(err.Error(), "not on mariadb") {
+	o.Engine = "mariadb"
+	if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "not on mariadb") {
 		t.Errorf("another engine: %v", err)
 	}
 }
@@ -211,13 +211,13 @@ func TestHuntResumes(t *testing.T) {
 func TestHuntSteers(t *testing.T) {
 	outcomes := func(steer bool) int {
 		h := hunterOn(t, "postgres", "crash", filepath.Join(t.TempDir(), "found"))
-		h.o.steer = steer
+		h.o.Steer = steer
 		for i := range 80 {
 			if err := h.oneCase(t.Context(), i); err != nil {
 				t.Fatal(err)
 			}
 		}
-		return h.keeper.steering.Coverage.Outcomes()
+		return h.store.steering.Coverage.Outcomes()
 	}
 	without, with := outcomes(false), outcomes(true)
 	t.Logf("%d outcomes, %d with steering", without, with)
@@ -229,7 +229,7 @@ func TestHuntSteers(t *testing.T) {
 // TestKeeperDisk: what cannot be written is kept in memory and written later.
 func TestKeeperDisk(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "found")
-	k, err := openKeeper(dir, "postgres", "", false)
+	k, err := openStore(dir, "postgres", "", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,11 +265,11 @@ func TestKnown(t *testing.T) {
 	if err := os.WriteFile(path, []byte("# all\nwss-tx-0123  # MDEV-1\n\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	k, err := openKeeper(filepath.Join(t.TempDir(), "found"), "postgres", path, false)
+	k, err := openStore(filepath.Join(t.TempDir(), "found"), "postgres", path, false)
 	if err != nil || len(k.known) != 1 || !k.known["wss-tx-0123"] {
 		t.Errorf("known %v, error %v", k.known, err)
 	}
-	if _, err := openKeeper(t.TempDir(), "postgres", path+"x", false); !errors.Is(err, os.ErrNotExist) {
+	if _, err := openStore(t.TempDir(), "postgres", path+"x", false); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package hunt
 
 import (
 	"bufio"
@@ -23,23 +23,23 @@ import (
 	"wirecheck/scheduler/shell"
 )
 
-// keeper is the folder of a hunt. Each folder in it is written beside its place and moved there, so that there is never half of
+// store is the folder of a hunt. Each folder in it is written beside its place and moved there, so that there is never half of
 // one; what cannot be written (a full disk) stays in memory and is tried again.
-type keeper struct {
+type store struct {
 	dir   string
-	state huntState
+	state State
 	// steering is what the choice of cases goes by, in steering.json. It is written less often than the state: it is larger, and what is
 	// lost of it is only found again.
 	steering *generate.Steering
 	steered  time.Duration // when it was written, as state.Elapsed
 	base     time.Duration // of earlier runs
-	kept     []*keptBug
+	kept     []*Bug
 	known    map[string]bool
 	pending  []pendingFolder
 }
 
-// huntState is what --resume needs, in state.json.
-type huntState struct {
+// State is what --resume needs, in state.json.
+type State struct {
 	Engine     string         `json:"engine"`
 	Seed       uint64         `json:"seed"`
 	Next       int            `json:"next"` // case
@@ -66,7 +66,7 @@ type huntState struct {
 }
 
 // complete makes the maps that are not there.
-func (s *huntState) complete() {
+func (s *State) complete() {
 	for _, m := range []*map[string]int{&s.Permitted, &s.Reasons, &s.Reduced, &s.Seen} {
 		if *m == nil {
 			*m = map[string]int{}
@@ -80,15 +80,15 @@ func (s *huntState) complete() {
 	}
 }
 
-func (s *huntState) permitted() (n int) {
+func (s *State) permitted() (n int) {
 	for _, k := range s.Permitted {
 		n += k
 	}
 	return n
 }
 
-// keptBug is one distinct bug, in finding.json of its folder.
-type keptBug struct {
+// Bug is one distinct bug, in finding.json of its folder.
+type Bug struct {
 	Signature string          `json:"signature"`
 	Folder    string          `json:"folder"`
 	Title     string          `json:"title"`
@@ -109,7 +109,7 @@ type pendingFolder struct {
 }
 
 const (
-	stateFile    = "state.json"
+	StateFile    = "state.json"
 	steeringFile = "steering.json"
 	// unfinished is how files and folders are named while they are written, as os.CreateTemp has it.
 	unfinished = ".writing-*"
@@ -118,16 +118,16 @@ const (
 // steerEvery is how old the steering may be that --resume finds after a kill.
 const steerEvery = 10 * time.Second
 
-// openKeeper makes the folder, or goes on with one.
-func openKeeper(dir, engineName, known string, resume bool) (*keeper, error) {
-	k := &keeper{dir: dir, known: map[string]bool{}, steering: generate.NewSteering(), state: huntState{Engine: engineName}}
+// openStore makes the folder, or goes on with one.
+func openStore(dir, engineName, known string, resume bool) (*store, error) {
+	k := &store{dir: dir, known: map[string]bool{}, steering: generate.NewSteering(), state: State{Engine: engineName}}
 	k.state.complete()
 	if known != "" {
 		if err := k.readKnown(known); err != nil {
 			return nil, err
 		}
 	}
-	path := filepath.Join(dir, stateFile)
+	path := filepath.Join(dir, StateFile)
 	text, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist) && resume:
@@ -160,7 +160,7 @@ func openKeeper(dir, engineName, known string, resume bool) (*keeper, error) {
 }
 
 // readSteering reads what the choice of cases went by; a hunt that was ended in its first seconds has left nothing.
-func (k *keeper) readSteering() error {
+func (k *store) readSteering() error {
 	path := filepath.Join(k.dir, steeringFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -176,17 +176,17 @@ func (k *keeper) readSteering() error {
 }
 
 // saveSteering writes what the choice of cases goes by.
-func (k *keeper) saveSteering() error {
+func (k *store) saveSteering() error {
 	k.steered = k.state.Elapsed
 	text, err := json.Marshal(k.steering)
 	if err != nil {
 		return err
 	}
-	return replaceFile(filepath.Join(k.dir, steeringFile), append(text, '\n'))
+	return ReplaceFile(filepath.Join(k.dir, steeringFile), append(text, '\n'))
 }
 
 // readKept reads what earlier runs found.
-func (k *keeper) readKept() error {
+func (k *store) readKept() error {
 	files, err := filepath.Glob(filepath.Join(k.dir, "*", "finding.json"))
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func (k *keeper) readKept() error {
 		if err != nil {
 			return fmt.Errorf("read what was found: %w", err)
 		}
-		var b keptBug
+		var b Bug
 		if err := json.Unmarshal(text, &b); err != nil {
 			return fmt.Errorf("read what was found: %s: %w", path, err)
 		}
@@ -207,7 +207,7 @@ func (k *keeper) readKept() error {
 }
 
 // removeHalves removes what a hunt that was killed was writing: the cases since its last state are executed again.
-func (k *keeper) removeHalves() error {
+func (k *store) removeHalves() error {
 	halves, err := filepath.Glob(filepath.Join(k.dir, unfinished))
 	for _, path := range halves {
 		err = errors.Join(err, os.RemoveAll(path))
@@ -216,7 +216,7 @@ func (k *keeper) removeHalves() error {
 }
 
 // readKnown reads signatures; what follows a # is a comment.
-func (k *keeper) readKnown(path string) error {
+func (k *store) readKnown(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("read what is known: %w", err)
@@ -236,7 +236,7 @@ func (k *keeper) readKnown(path string) error {
 }
 
 // save writes the state, and what could not be written before.
-func (k *keeper) save(passed time.Duration) error {
+func (k *store) save(passed time.Duration) error {
 	k.state.Elapsed = k.base + passed
 	var errs []error
 	var left []pendingFolder
@@ -253,13 +253,13 @@ func (k *keeper) save(passed time.Duration) error {
 	}
 	text, err := json.MarshalIndent(&k.state, "", "  ")
 	if err == nil {
-		err = replaceFile(filepath.Join(k.dir, stateFile), append(text, '\n'))
+		err = ReplaceFile(filepath.Join(k.dir, StateFile), append(text, '\n'))
 	}
 	return errors.Join(append(errs, err)...)
 }
 
-// replaceFile writes a file beside its place and moves it there.
-func replaceFile(path string, text []byte) error {
+// ReplaceFile writes a file beside its place and moves it there.
+func ReplaceFile(path string, text []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), unfinished)
 	if err != nil {
 		return err
@@ -275,7 +275,7 @@ func replaceFile(path string, text []byte) error {
 }
 
 // writeFolder writes a folder beside its place and moves it there.
-func (k *keeper) writeFolder(p pendingFolder) error {
+func (k *store) writeFolder(p pendingFolder) error {
 	temp, err := os.MkdirTemp(k.dir, unfinished)
 	if err != nil {
 		return fmt.Errorf("keep what was found: %w", err)
@@ -303,7 +303,7 @@ func (k *keeper) writeFolder(p pendingFolder) error {
 }
 
 // keep writes a distinct bug, or counts one that is there.
-func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.Spec, level engine.Level, f *oracle.Finding) (*keptBug, error) {
+func (k *store) keep(ctx context.Context, h *hunter, small, original *scenario.Spec, level engine.Level, f *oracle.Finding) (*Bug, error) {
 	sign := signature(h.Instance.Engine, small, f)
 	if k.known[sign] {
 		return nil, nil
@@ -316,7 +316,7 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 	}
 	k.state.Seen[sign]++
 	t := scenario.Target{Engine: h.Instance.Engine.Name, Level: level.History}
-	b := &keptBug{
+	b := &Bug{
 		Signature: sign, Folder: k.free(string(f.Class), len(k.kept)+1), Engine: h.Instance.Engine.Name, Version: h.Instance.Version, Level: level.History,
 		Title: fmt.Sprintf("%s: %s", f.Class, f.Title()), Size: small.Size(), Seen: 1, Finding: f,
 	}
@@ -339,7 +339,7 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 	}
 	files["finding.json"] = string(finding) + "\n"
 	files["report.md"] = bugReport(h.Instance, small, b)
-	files["reproduce.sh"] = fmt.Sprintf("#!/bin/sh\n# Shows it on a fresh private server, or on the one whose URL is given.\nexec wirecheck run \"$(dirname \"$0\")/case.spec\" --engine \"${1:-%s}\" --level %q --oracle %s\n", h.o.engine, level.History, f.Oracle)
+	files["reproduce.sh"] = fmt.Sprintf("#!/bin/sh\n# Shows it on a fresh private server, or on the one whose URL is given.\nexec wirecheck run \"$(dirname \"$0\")/case.spec\" --engine \"${1:-%s}\" --level %q --oracle %s\n", h.o.Engine, level.History, f.Oracle)
 	if h.Instance.Engine.Embedded { // no proxy, no history
 	} else if files["history.jsonl"], err = h.history(ctx, small, level); err != nil {
 		files["history.jsonl"] = ""
@@ -353,7 +353,7 @@ func (k *keeper) keep(ctx context.Context, h *hunter, small, original *scenario.
 }
 
 // also notes that findings of another class tell the same bug. What was written of it is written anew.
-func (k *keeper) also(b *keptBug, class string) error {
+func (k *store) also(b *Bug, class string) error {
 	k.see(b)
 	if string(b.Finding.Class) == class || slices.Contains(b.Also, class) {
 		return nil
@@ -369,14 +369,14 @@ func (k *keeper) also(b *keptBug, class string) error {
 			return nil
 		}
 	}
-	if err := replaceFile(filepath.Join(k.dir, b.Folder, "finding.json"), append(text, '\n')); err != nil {
+	if err := ReplaceFile(filepath.Join(k.dir, b.Folder, "finding.json"), append(text, '\n')); err != nil {
 		return fmt.Errorf("note who else tells %s: %w", b.Folder, err)
 	}
 	return nil
 }
 
 // knows counts a finding whose cause the oracle names and that is kept already, or known from elsewhere.
-func (k *keeper) knows(f *oracle.Finding) bool {
+func (k *store) knows(f *oracle.Finding) bool {
 	if f.Difference == nil || f.Difference.Cause == "" {
 		return false
 	}
@@ -394,7 +394,7 @@ func (k *keeper) knows(f *oracle.Finding) bool {
 }
 
 // free is the first name of a folder, from a number on, that is not taken: a hunt that was killed may have come further than its state.
-func (k *keeper) free(name string, n int) string {
+func (k *store) free(name string, n int) string {
 	for ; ; n++ {
 		to := fmt.Sprintf("%s-%03d", name, n)
 		_, err := os.Lstat(filepath.Join(k.dir, to))
@@ -405,13 +405,13 @@ func (k *keeper) free(name string, n int) string {
 }
 
 // see counts a bug that is kept already.
-func (k *keeper) see(b *keptBug) {
+func (k *store) see(b *Bug) {
 	b.Seen++
 	k.state.Seen[b.Signature] = b.Seen
 }
 
 // keepFlaky stores what did not repeat, apart.
-func (k *keeper) keepFlaky(product string, spec *scenario.Spec, level engine.Level, f *oracle.Finding, seed uint64) {
+func (k *store) keepFlaky(product string, spec *scenario.Spec, level engine.Level, f *oracle.Finding, seed uint64) {
 	const most = 50
 	if k.state.Flaky > most {
 		return
@@ -431,7 +431,7 @@ func (k *keeper) keepFlaky(product string, spec *scenario.Spec, level engine.Lev
 }
 
 // keepBroken stores a case that could not be judged, apart.
-func (k *keeper) keepBroken(product string, spec *scenario.Spec, level engine.Level, oracles string, seed uint64, why error) {
+func (k *store) keepBroken(product string, spec *scenario.Spec, level engine.Level, oracles string, seed uint64, why error) {
 	const most = 50
 	if k.state.Broken > most {
 		return
@@ -447,7 +447,7 @@ func (k *keeper) keepBroken(product string, spec *scenario.Spec, level engine.Le
 }
 
 // dump prints what could not be written anywhere.
-func (k *keeper) dump(w io.Writer) {
+func (k *store) dump(w io.Writer) {
 	for _, p := range k.pending {
 		for _, name := range slices.Sorted(maps.Keys(p.files)) {
 			fmt.Fprintf(w, "--- %s/%s\n%s\n", p.name, name, p.files[name])
@@ -460,7 +460,7 @@ func (h *hunter) history(ctx context.Context, spec *scenario.Spec, level engine.
 	var text strings.Builder
 	o := h.Options
 	o.Record = &text
-	b, err := panel.Open(ctx, h.Instance, lab.Config{Level: level, Case: h.o.limit, Limits: shell.Limits{Stuck: panel.StuckLimit}}, panel.Selection{Isolation: true}, o)
+	b, err := panel.Open(ctx, h.Instance, lab.Config{Level: level, Case: h.o.Limit, Limits: shell.Limits{Stuck: panel.StuckLimit}}, panel.Selection{Isolation: true}, o)
 	if err != nil {
 		return "", err
 	}

@@ -1,4 +1,4 @@
-package main
+package hunt
 
 import (
 	"bytes"
@@ -60,14 +60,14 @@ func TestMutation(t *testing.T) {
 
 // mutation is the measurement on one engine.
 type mutation struct {
-	t        *testing.T
-	options  panel.Options
-	instance *backends.Instance
-	in       *fault.Injector
-	panel    panel.Selection
-	hunter   *hunter                 // makes the cases, as hunt does
-	benches  map[string]*panel.Panel // by level
-	folder   string                  // of cases that were found without a fault
+	t         *testing.T
+	options   panel.Options
+	instance  *backends.Instance
+	in        *fault.Injector
+	selection panel.Selection
+	hunter    *hunter                 // makes the cases, as hunt does
+	benches   map[string]*panel.Panel // by level
+	folder    string                  // of cases that were found without a fault
 }
 
 func newMutation(t *testing.T, name string, p panel.Selection) *mutation {
@@ -76,9 +76,9 @@ func newMutation(t *testing.T, name string, p panel.Selection) *mutation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &mutation{t: t, options: o, panel: p, benches: map[string]*panel.Panel{}}
+	m := &mutation{t: t, options: o, selection: p, benches: map[string]*panel.Panel{}}
 	m.in = fault.New(s.Engine, s.Target, panel.Describer(s.Engine))
-	m.hunter = &hunter{Executor: &panel.Executor{Instance: s, Options: o}, o: huntOptions{limits: generate.DefaultLimits()}}
+	m.hunter = &hunter{Executor: &panel.Executor{Instance: s, Options: o}, o: Options{Limits: generate.DefaultLimits()}}
 	spoiled := *s
 	spoiled.Engine = m.in.Backend()
 	m.instance = &spoiled
@@ -99,7 +99,7 @@ func (m *mutation) bench(level engine.Level) *panel.Panel {
 	if b == nil {
 		var err error
 		config := lab.Config{Level: level, Case: time.Minute, Reset: lab.Quick, Limits: shell.Limits{Stuck: panel.StuckLimit}, Application: "mutation"}
-		if b, err = panel.Open(m.t.Context(), m.instance, config, m.panel, m.options); err != nil {
+		if b, err = panel.Open(m.t.Context(), m.instance, config, m.selection, m.options); err != nil {
 			m.t.Fatal(err)
 		}
 		b.Sparing, b.Attempts = true, *mutationTimes
@@ -110,7 +110,7 @@ func (m *mutation) bench(level engine.Level) *panel.Panel {
 
 // generated makes case i. A group of cases has the same database.
 func (m *mutation) generated(i, group int) (*scenario.Spec, *scenario.Permutation) {
-	m.hunter.o.group = group
+	m.hunter.o.Group = group
 	k, _, err := m.hunter.generated(i)
 	if err != nil {
 		m.t.Fatal(err)
@@ -273,7 +273,7 @@ var stepName = regexp.MustCompile(`\bs[0-9]+_[0-9]+\b`)
 // mostReasons bounds how many reasons for what is unknown are printed: some name a statement.
 const mostReasons = 15
 
-func (m *mutation) oracles() []string { return strings.Split(m.panel.Names(), ",") }
+func (m *mutation) oracles() []string { return strings.Split(m.selection.Names(), ",") }
 
 func mutationCounted(list map[string]int) string {
 	var parts []string
@@ -342,7 +342,7 @@ func (m *mutation) faults(out *strings.Builder) {
 		total += s.any
 		fmt.Fprintf(os.Stderr, "%s, %s: fired in %d cases of %d, visible in %d, found in %d\n", m.instance.Engine.Title, kind, s.fired, s.tried, s.visible, s.any)
 	}
-	executing := slices.ContainsFunc(m.panel.Judges, func(j panel.Judge) bool { return j.Name != "crash" })
+	executing := slices.ContainsFunc(m.selection.Judges, func(j panel.Judge) bool { return j.Name != "crash" })
 	if executing && total == 0 && *mutationFaults > 0 {
 		m.t.Error("no fault was found by any oracle")
 	}

@@ -1,4 +1,4 @@
-package main
+package hunt
 
 import (
 	"cmp"
@@ -53,7 +53,7 @@ func (t *score) count(findings []oracle.Finding) {
 }
 
 // tell counts what the oracles said of a case.
-func (s *huntState) tell(k *generate.Case, d *panel.Judgement, level string) {
+func (s *State) tell(k *generate.Case, d *panel.Judgement, level string) {
 	if d.Judged {
 		t := s.Scores.of(level, panel.IsolationName)
 		t.Cases++
@@ -105,7 +105,7 @@ func general(k *generate.Case, reason string) string {
 }
 
 // print writes the scores as a table, and the reasons, the most frequent ones first.
-func (s *huntState) print(w io.Writer) error {
+func (s *State) print(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "level\toracle\tcases\tqueries\tfindings\tpermitted\tflaky\tunknown")
 	for _, level := range slices.Sorted(maps.Keys(s.Scores)) {

@@ -1,4 +1,4 @@
-package main
+package hunt
 
 import (
 	"cmp"
@@ -122,7 +122,7 @@ func hallmarks(spec *scenario.Spec, statements []string) []string {
 
 // explains reports whether the bug may be what a query's finding shows: it has all that the reduced bug needs. The finding's case need
 // not be reduced; of its statements only the one that differs counts, as if each query were asked alone.
-func (b *keptBug) explains(spec *scenario.Spec, f *oracle.Finding) bool {
+func (b *Bug) explains(spec *scenario.Spec, f *oracle.Finding) bool {
 	if b.Finding == nil || b.Finding.Class != f.Class || b.Finding.Name != f.Name || f.Difference == nil || b.Finding.Difference == nil {
 		return false
 	}

@@ -1,4 +1,4 @@
-package main
+package hunt
 
 import (
 	"os"
@@ -26,7 +26,7 @@ func TestExplains(t *testing.T) {
 		return &oracle.Finding{Class: class, Name: oracle.NameResult, Difference: &oracle.Difference{SQL: query}}
 	}
 	const setup, query = "CREATE TABLE t (a INT NOT NULL)", "SELECT HEX(IFNULL(a, 'b')) FROM t"
-	bug := &keptBug{Finding: finding(oracle.Radar, query), Hallmarks: hallmarks(parse(setup, query), []string{query})}
+	bug := &Bug{Finding: finding(oracle.Radar, query), Hallmarks: hallmarks(parse(setup, query), []string{query})}
 	for _, test := range []struct {
 		name, setup, query string
 		class              oracle.Class
@@ -66,11 +66,11 @@ func TestKnownCause(t *testing.T) {
 	f := &oracle.Finding{Oracle: "wss", Class: oracle.WSSTx, Difference: &oracle.Difference{Cause: "early snapshot"}}
 	other := &oracle.Finding{Oracle: "wss", Class: oracle.WSSStmt, Difference: &oracle.Difference{Cause: "early snapshot"}}
 	third := &oracle.Finding{Oracle: "wss", Class: oracle.WSSStmt, Difference: &oracle.Difference{Cause: "torn"}}
-	k := &keeper{known: map[string]bool{}, state: huntState{Seen: map[string]int{}}}
+	k := &store{known: map[string]bool{}, state: State{Seen: map[string]int{}}}
 	if k.knows(f) {
 		t.Error("nothing is kept")
 	}
-	k.kept = append(k.kept, &keptBug{Signature: signature(engine.Descriptor{}, nil, f), Seen: 1})
+	k.kept = append(k.kept, &Bug{Signature: signature(engine.Descriptor{}, nil, f), Seen: 1})
 	if !k.knows(other) || k.kept[0].Seen != 2 || k.knows(third) || k.knows(&oracle.Finding{Difference: &oracle.Difference{}}) {
 		t.Errorf("kept %+v", k.kept[0])
 	}
@@ -101,8 +101,8 @@ func TestAlsoTold(t *testing.T) {
 	}
 	tell("troc")
 	tell("wss-tx")
-	if len(h.keeper.kept) != 1 || !slices.Equal(h.keeper.kept[0].Also, []string{"wss-tx"}) {
-		t.Fatalf("kept %+v", h.keeper.kept)
+	if len(h.store.kept) != 1 || !slices.Equal(h.store.kept[0].Also, []string{"wss-tx"}) {
+		t.Fatalf("kept %+v", h.store.kept)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "troc-001", "finding.json"))
 	if err != nil || !strings.Contains(string(text), `"also": [`) {
@@ -110,7 +110,7 @@ func TestAlsoTold(t *testing.T) {
 	}
 	h.here = nil
 	tell("wss-tx")
-	if len(h.keeper.kept) != 2 {
-		t.Errorf("kept %+v", h.keeper.kept)
+	if len(h.store.kept) != 2 {
+		t.Errorf("kept %+v", h.store.kept)
 	}
 }

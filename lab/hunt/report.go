@@ -1,4 +1,4 @@
-package main
+package hunt
 
 import (
 	"encoding/json"
@@ -13,42 +13,42 @@ import (
 
 // line is the progress line.
 func (h *hunter) line() string {
-	s := &h.keeper.state
-	passed := h.keeper.base + time.Since(h.began)
+	s := &h.store.state
+	passed := h.store.base + time.Since(h.began)
 	accepted := 0.0
 	if s.Statements > 0 {
 		accepted = 100 * float64(s.Accepted) / float64(s.Statements)
 	}
 	return fmt.Sprintf("%d cases, %.1f a second, %.0f%% of statements accepted, %d distinct of %d findings, %d permitted, %d flaky, %d unknown, %d combinations, %d outcomes",
-		s.Cases, float64(s.Cases)/max(passed.Seconds(), 0.001), accepted, len(h.keeper.kept), s.Findings, s.permitted(), s.Flaky, s.Unknown, h.keeper.steering.Coverage.Len(), h.keeper.steering.Coverage.Outcomes())
+		s.Cases, float64(s.Cases)/max(passed.Seconds(), 0.001), accepted, len(h.store.kept), s.Findings, s.permitted(), s.Flaky, s.Unknown, h.store.steering.Coverage.Len(), h.store.steering.Coverage.Outcomes())
 }
 
 // end writes what is left, and gives what the hunt has brought.
-func (h *hunter) end() (*huntReport, error) {
-	if err := errors.Join(h.keeper.save(time.Since(h.began)), h.keeper.saveSteering()); err != nil {
-		h.keeper.dump(h.o.rescue)
+func (h *hunter) end() (*Report, error) {
+	if err := errors.Join(h.store.save(time.Since(h.began)), h.store.saveSteering()); err != nil {
+		h.store.dump(h.o.Rescue)
 		return nil, err
 	}
-	return &huntReport{huntState: h.keeper.state, Bugs: append([]*keptBug{}, h.keeper.kept...), line: h.line()}, nil
+	return &Report{State: h.store.state, Bugs: append([]*Bug{}, h.store.kept...), line: h.line()}, nil
 }
 
-// huntReport is what a hunt has brought, with the runs that it resumed.
-type huntReport struct {
-	huntState
-	Bugs []*keptBug `json:"bugs"`
-	line string     // the last progress line
+// Report is what a hunt has brought, with the runs that it resumed.
+type Report struct {
+	State
+	Bugs []*Bug `json:"bugs"`
+	line string // the last progress line
 }
 
-// json writes all of it.
-func (r *huntReport) json(w io.Writer) error {
+// JSON writes all of it.
+func (r *Report) JSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(r)
 }
 
-// text writes it for people.
-func (r *huntReport) text(w io.Writer) error {
+// Text writes it for people.
+func (r *Report) Text(w io.Writer) error {
 	fmt.Fprintf(w, "%s\nseed %d, %d setups refused, %d crashes and hangs, %d cases that could not be judged\n", r.line, r.Seed, r.Refused, r.Crashes, r.Broken)
 	for _, cause := range slices.Sorted(maps.Keys(r.Permitted)) {
 		fmt.Fprintf(w, "permitted, %s: %d\n", cause, r.Permitted[cause])

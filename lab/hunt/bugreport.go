@@ -1,4 +1,4 @@
-package main
+package hunt
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 )
 
 // bugReport is the text for an issue tracker.
-func bugReport(s *backends.Instance, spec *scenario.Spec, b *keptBug) string {
+func bugReport(s *backends.Instance, spec *scenario.Spec, b *Bug) string {
 	var w strings.Builder
 	f := b.Finding
 	fmt.Fprintf(&w, "# %s %s: %s at %s\n\n", s.Engine.Title, s.Version, f.Title(), product.Of(s.Engine.Name).LevelTitle(b.Level))

@@ -1,4 +1,6 @@
-package main
+// Package hunt looks for bugs of a DBMS. It generates databases and cases, has a panel judge them, reduces each finding to a small case and
+// keeps every distinct bug in a folder of its own. A hunt goes on after an interruption or a kill.
+package hunt
 
 import (
 	"context"
@@ -25,33 +27,33 @@ import (
 	"wirecheck/oracle/schedule"
 )
 
-// huntOptions says where to hunt, for how long, who judges, and what becomes of what is found.
-type huntOptions struct {
-	engine    string // a name or a URL
-	selection panel.Selection
-	levels    []string // in turn
-	out       string   // folder for what is found
-	known     string   // file with the signatures of what is known already; empty: nothing is
-	resume    bool     // go on with the hunt in the folder
-	steer     bool     // choose cases that do what executions have not done yet
+// Options says where to hunt, for how long, who judges, and what becomes of the findings.
+type Options struct {
+	Engine    string // a name or a URL
+	Selection panel.Selection
+	Levels    []string // in turn
+	Out       string   // folder for what is found
+	Known     string   // file with the signatures of what is known already; empty: nothing is
+	Resume    bool     // go on with the hunt in the folder
+	Steer     bool     // choose cases that do what executions have not done yet
 
-	duration, limit, reduction time.Duration // of the hunt (0: no end), of one case, of one reduction (0: no end)
-	cases, group, tries        int           // of the hunt (0: no end), on one database, of one reduction
-	queries                    int           // of a case that is a list of queries
-	limits                     generate.Limits
-	judging                    panel.Options
+	Duration, Limit, Reduction time.Duration // of the hunt (0: no end), of one case, of one reduction (0: no end)
+	Cases, Group, Tries        int           // of the hunt (0: no end), on one database, of one reduction
+	Queries                    int           // of a case that is a list of queries
+	Limits                     generate.Limits
+	Judging                    panel.Options
 
-	choose   func() uint64            // gives a seed where judging has none
-	progress func(line func() string) // shows how far the hunt has come
-	rescue   io.Writer                // gets what could not be written to the folder
+	Choose   func() uint64            // gives a seed where judging has none
+	Progress func(line func() string) // shows how far the hunt has come
+	Rescue   io.Writer                // gets what could not be written to the folder
 }
 
 // hunter is a hunt under way.
 type hunter struct {
 	*panel.Executor
-	o       huntOptions
+	o       Options
 	levels  []engine.Level
-	keeper  *keeper
+	store   *store
 	began   time.Time
 	saved   time.Time                // when the state was last saved
 	here    []reducedBug             // what the case under way has shown so far
@@ -63,27 +65,27 @@ type hunter struct {
 // written at once.
 const saveEvery = time.Second
 
-// runHunt hunts until the time, the number of cases or ctx ends it. The report is there whenever the hunt began.
-func runHunt(ctx context.Context, o huntOptions) (_ *huntReport, err error) {
+// Run hunts until the time, the number of cases or ctx ends it. The report is there whenever the hunt began.
+func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	h := &hunter{o: o}
-	if h.keeper, err = openKeeper(o.out, o.engine, o.known, o.resume); err != nil {
+	if h.store, err = openStore(o.Out, o.Engine, o.Known, o.Resume); err != nil {
 		return nil, err
 	}
 	switch {
-	case o.resume:
-		o.judging.Seed = h.keeper.state.Seed
-	case o.judging.Seed == 0:
-		o.judging.Seed = o.choose()
+	case o.Resume:
+		o.Judging.Seed = h.store.state.Seed
+	case o.Judging.Seed == 0:
+		o.Judging.Seed = o.Choose()
 	}
-	h.keeper.state.Seed = o.judging.Seed
-	if h.Executor, err = panel.OpenExecutor(ctx, o.engine, o.selection, o.judging, o.limit, !o.limits.Defines()); err != nil {
+	h.store.state.Seed = o.Judging.Seed
+	if h.Executor, err = panel.OpenExecutor(ctx, o.Engine, o.Selection, o.Judging, o.Limit, !o.Limits.Defines()); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, h.Close(ctx)) }()
-	if h.levels, err = panel.Levels(h.Instance.Engine, o.levels, &scenario.Spec{}); err != nil {
+	if h.levels, err = panel.Levels(h.Instance.Engine, o.Levels, &scenario.Spec{}); err != nil {
 		return nil, err
 	}
-	h.began, h.earlier = time.Now(), maps.Clone(h.keeper.state.Spent)
+	h.began, h.earlier = time.Now(), maps.Clone(h.store.state.Spent)
 	stop := h.loop(ctx)
 	report, err := h.end()
 	return report, errors.Join(stop, err)
@@ -91,8 +93,8 @@ func runHunt(ctx context.Context, o huntOptions) (_ *huntReport, err error) {
 
 // loop executes cases until the time, the number of cases or the user ends it.
 func (h *hunter) loop(ctx context.Context) error {
-	for i := h.keeper.state.Next; h.o.cases == 0 || i < h.o.cases; i++ {
-		if ctx.Err() != nil || h.o.duration > 0 && time.Since(h.began) >= h.o.duration {
+	for i := h.store.state.Next; h.o.Cases == 0 || i < h.o.Cases; i++ {
+		if ctx.Err() != nil || h.o.Duration > 0 && time.Since(h.began) >= h.o.Duration {
 			return nil
 		}
 		if err := h.oneCase(ctx, i); err != nil {
@@ -101,10 +103,10 @@ func (h *hunter) loop(ctx context.Context) error {
 			}
 			return fmt.Errorf("case %d (seed %d): %w", i, h.Options.Seed, err)
 		}
-		h.keeper.state.Next = i + 1
+		h.store.state.Next = i + 1
 		if time.Since(h.saved) >= saveEvery {
 			h.saved = time.Now()
-			if err := h.keeper.save(time.Since(h.began)); err != nil {
+			if err := h.store.save(time.Since(h.began)); err != nil {
 				h.Options.Log.Error().Err(err).Msg("what was found is kept in memory and tried again")
 			}
 		}
@@ -116,10 +118,10 @@ func (h *hunter) loop(ctx context.Context) error {
 // generated makes case i: each has random numbers of its own. A group of cases shares a database. With steering, what earlier cases did
 // matters, too; the entry is the case of the pool that this one was made from.
 func (h *hunter) generated(i int) (*generate.Case, *generate.Entry, error) {
-	base := generate.Base{Group: i / h.o.group}
-	if h.o.steer {
+	base := generate.Base{Group: i / h.o.Group}
+	if h.o.Steer {
 		var err error
-		if base, err = h.keeper.steering.Begin(base.Group, random(h.Options.Seed^groupSeed, base.Group), h.metadata); err != nil {
+		if base, err = h.store.steering.Begin(base.Group, random(h.Options.Seed^groupSeed, base.Group), h.metadata); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -129,10 +131,10 @@ func (h *hunter) generated(i int) (*generate.Case, *generate.Entry, error) {
 	}
 	g.Draw(random(h.Options.Seed^caseSeed, i))
 	if h.asks(i) {
-		return g.QueriesOn(db, h.o.queries), nil, nil
+		return g.QueriesOn(db, h.o.Queries), nil, nil
 	}
-	if h.o.steer {
-		k, from := h.keeper.steering.Next(g, db, random(h.Options.Seed^choiceSeed, i))
+	if h.o.Steer {
+		k, from := h.store.steering.Next(g, db, random(h.Options.Seed^choiceSeed, i))
 		return k, from, nil
 	}
 	return g.CaseOn(db), nil, nil
@@ -152,7 +154,7 @@ func random(seed uint64, n int) func(int) int {
 
 // database makes a database, and a generator for cases on it.
 func (h *hunter) database(base generate.Base) (*generate.Generator, *generate.Database, error) {
-	g, err := generate.New(generate.Dialect(h.Instance.Engine.Name), h.o.limits, random(h.Options.Seed, base.Group|base.Attempt<<40))
+	g, err := generate.New(generate.Dialect(h.Instance.Engine.Name), h.o.Limits, random(h.Options.Seed, base.Group|base.Attempt<<40))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -179,7 +181,7 @@ func (h *hunter) asks(i int) bool {
 	if !h.Selection.Isolation && !slices.ContainsFunc(h.Selection.Judges, func(j panel.Judge) bool { return !j.Single }) {
 		every = 2
 	}
-	return h.o.queries > 0 && i%h.o.group%every == 0 && slices.ContainsFunc(h.Selection.Judges, func(j panel.Judge) bool { return panel.AsksQueries(j.Name) })
+	return h.o.Queries > 0 && i%h.o.Group%every == 0 && slices.ContainsFunc(h.Selection.Judges, func(j panel.Judge) bool { return panel.AsksQueries(j.Name) })
 }
 
 // watchedShare is the most that watched executions may take of a hunt's time, as one in so many, where others judge, too. With a proxy in
@@ -193,7 +195,7 @@ func (h *hunter) watched() bool {
 
 // spentOn is how long an oracle has taken in this run.
 func (h *hunter) spentOn(oracle string) time.Duration {
-	return h.keeper.state.Spent[oracle] - h.earlier[oracle]
+	return h.store.state.Spent[oracle] - h.earlier[oracle]
 }
 
 // oneCase makes, executes and judges a case.
@@ -203,7 +205,7 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 		return err
 	}
 	h.here = nil
-	level := h.levels[i/h.o.group%len(h.levels)]
+	level := h.levels[i/h.o.Group%len(h.levels)]
 	within, cancel := h.Bounded(ctx)
 	defer cancel()
 	d, asks := &panel.Judgement{}, h.asks(i)
@@ -212,7 +214,7 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 		defer b.Only(func(j panel.Judge) bool { return j.Single || !asks }, !asks && h.watched())()
 		d, err = b.Run(within, k.Spec, k.Spec.Permutations[0])
 	}
-	s := &h.keeper.state
+	s := &h.store.state
 	var refused *answer.Error
 	switch {
 	case ctx.Err() != nil:
@@ -251,7 +253,7 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 			return err
 		case repeated < panel.Attempts:
 			s.Flaky++
-			h.keeper.keepFlaky(h.Instance.Engine.Name, k.Spec, level, f, h.Options.Seed)
+			h.store.keepFlaky(h.Instance.Engine.Name, k.Spec, level, f, h.Options.Seed)
 			continue
 		}
 		if err := h.found(ctx, k.Spec, level, f); err != nil {
@@ -263,7 +265,7 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 
 // count adds what a case was like. What its execution did counts only if somebody could judge it: else it would seem tested.
 func (h *hunter) count(b *panel.Panel, k *generate.Case, from *generate.Entry, d *panel.Judgement) error {
-	s := &h.keeper.state
+	s := &h.store.state
 	for oracle, spent := range h.Spent {
 		s.Spent[oracle] += spent
 		delete(h.Spent, oracle)
@@ -277,7 +279,7 @@ func (h *hunter) count(b *panel.Panel, k *generate.Case, from *generate.Entry, d
 		}
 		outcomes = executed.Features()
 	}
-	combinations, _ := h.keeper.steering.Learn(k, from, outcomes, all)
+	combinations, _ := h.store.steering.Learn(k, from, outcomes, all)
 	s.Fresh += combinations
 	for _, ev := range d.Events {
 		if ev.Kind != lab.Ran && ev.Kind != lab.Resumed || ev.Outcome.Reason == answer.ReasonFailed {
@@ -322,10 +324,10 @@ func (h *hunter) broken(ctx context.Context, spec *scenario.Spec, level engine.L
 	if h.fails++; h.fails == mostFails {
 		return err
 	}
-	h.Options.Log.Error().Str("engine", h.o.engine).Err(err).Msg("a case could not be judged; it is kept in broken/")
-	s := &h.keeper.state
+	h.Options.Log.Error().Str("engine", h.o.Engine).Err(err).Msg("a case could not be judged; it is kept in broken/")
+	s := &h.store.state
 	s.Cases, s.Unknown, s.Broken = s.Cases+1, s.Unknown+1, s.Broken+1
-	h.keeper.keepBroken(h.Instance.Engine.Name, spec, level, h.Selection.Names(), h.Options.Seed, err)
+	h.store.keepBroken(h.Instance.Engine.Name, spec, level, h.Selection.Names(), h.Options.Seed, err)
 	return h.Restart(ctx)
 }
 
@@ -339,11 +341,11 @@ func (h *hunter) crashed(ctx context.Context, spec *scenario.Spec, level engine.
 			}
 		}
 	}
-	h.Options.Log.Warn().Str("engine", h.o.engine).Err(d.Trouble).Str("what", fate).Msg("the server is started again")
+	h.Options.Log.Warn().Str("engine", h.o.Engine).Err(d.Trouble).Str("what", fate).Msg("the server is started again")
 	if err := h.Restart(ctx); err != nil {
 		return err
 	}
-	h.keeper.state.Crashes++
+	h.store.state.Crashes++
 	repeated, err := h.repeats(ctx, spec, level, &f)
 	if err != nil {
 		return err
@@ -430,31 +432,31 @@ func only(spec *scenario.Spec, keep func(*scenario.Step) bool) *scenario.Spec {
 func (h *hunter) alike(spec *scenario.Spec, f *oracle.Finding) int {
 	key := coarseSignature(f)
 	if panel.AsksQueries(f.Oracle) {
-		i := slices.IndexFunc(h.keeper.kept, func(b *keptBug) bool { return b.Seen > 0 && b.explains(spec, f) })
+		i := slices.IndexFunc(h.store.kept, func(b *Bug) bool { return b.Seen > 0 && b.explains(spec, f) })
 		if i < 0 {
 			return 1
 		}
-		key = h.keeper.kept[i].Signature
+		key = h.store.kept[i].Signature
 	}
-	reduced := h.keeper.state.Reduced
+	reduced := h.store.state.Reduced
 	reduced[key]++
 	return reduced[key]
 }
 
 // found counts a finding and, if it may be a new one, makes it small and keeps it.
 func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding) error {
-	s := &h.keeper.state
+	s := &h.store.state
 	switch d := f.Difference; {
 	case f.Kind == oracle.KindPermitted:
 		s.Permitted[fmt.Sprintf("%s: %s", f.Class, d.Cause)]++
 		return nil
 	case d != nil && d.Flaky:
 		s.Flaky++
-		h.keeper.keepFlaky(h.Instance.Engine.Name, spec, level, f, h.Options.Seed)
+		h.store.keepFlaky(h.Instance.Engine.Name, spec, level, f, h.Options.Seed)
 		return nil
 	}
 	s.Findings++
-	if h.keeper.knows(f) {
+	if h.store.knows(f) {
 		return nil
 	}
 	if told, err := h.alsoTold(ctx, spec, level, f); err != nil || told {
@@ -465,7 +467,7 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 	}
 	begun := time.Now()
 	defer func() { s.Spent[reductionName] += time.Since(begun); clear(h.Spent) }()
-	tries := h.o.tries
+	tries := h.o.Tries
 	switch f.Name {
 	case oracle.NameCrash:
 		tries /= 10 // each of them starts a server
@@ -476,7 +478,7 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 	if err != nil {
 		return err
 	}
-	small, _, err := h.Reduce(ctx, begin, level, f, tries, h.o.reduction, h.reducing)
+	small, _, err := h.Reduce(ctx, begin, level, f, tries, h.o.Reduction, h.reducing)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, panel.ErrTime) {
 		return err
 	}
@@ -489,7 +491,7 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 			evidence = e
 		}
 	}
-	bug, err := h.keeper.keep(context.WithoutCancel(ctx), h, small, spec, level, evidence)
+	bug, err := h.store.keep(context.WithoutCancel(ctx), h, small, spec, level, evidence)
 	if bug != nil {
 		h.here = append(h.here, reducedBug{bug, small})
 	}
@@ -498,7 +500,7 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Le
 
 // reducedBug is a bug that the case under way showed, and how small the case became.
 type reducedBug struct {
-	bug   *keptBug
+	bug   *Bug
 	small *scenario.Spec
 }
 
@@ -511,7 +513,7 @@ func (h *hunter) alsoTold(ctx context.Context, spec *scenario.Spec, level engine
 			return false, err
 		}
 		if shows {
-			if err := h.keeper.also(r.bug, string(f.Class)); err != nil { // it is printed at the end all the same
+			if err := h.store.also(r.bug, string(f.Class)); err != nil { // it is printed at the end all the same
 				h.Options.Log.Error().Err(err).Str("folder", r.bug.Folder).Msg("that another oracle tells it, too, could not be written")
 			}
 			return true, nil
@@ -547,10 +549,10 @@ func (h *hunter) evidence(ctx context.Context, small *scenario.Spec, level engin
 }
 
 // progress shows how far the hunt has come.
-func (h *hunter) progress() { h.o.progress(h.line) }
+func (h *hunter) progress() { h.o.Progress(h.line) }
 
 func (h *hunter) reducing(p reduce.Progress) {
-	h.o.progress(func() string {
+	h.o.Progress(func() string {
 		return fmt.Sprintf("%s; reducing (%s): %d tried, %d sessions, %d steps", h.line(), p.Pass, p.Tried, p.Sessions, p.Steps)
 	})
 }

@@ -80,6 +80,7 @@ const (
 	ReasonLockTimeout   Reason = "lock wait time-out"
 	ReasonNoWait        Reason = "lock not available" // NOWAIT
 	ReasonFailed        Reason = "transaction has failed before"
+	ReasonReadOnly      Reason = "read-only transaction"
 	ReasonCancelled     Reason = "cancelled"   // statement time-out, KILL QUERY, pg_cancel_backend
 	ReasonKilled        Reason = "killed"      // KILL, pg_terminate_backend, an idle time-out
 	ReasonServer        Reason = "server gone" // it shut down, crashed, or the network broke

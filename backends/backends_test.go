@@ -21,8 +21,8 @@ import (
 
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
-	"wirecheck/backends/mariadb"
 	"wirecheck/internal/testserver"
+	"wirecheck/product"
 )
 
 // childVariable makes this test binary a process that starts a server and waits to be killed.
@@ -298,7 +298,7 @@ func TestByName(t *testing.T) {
 // TestLevels asks each server for its levels and its default.
 func TestLevels(t *testing.T) {
 	for _, d := range backends.All() {
-		if !slices.ContainsFunc(d.Levels, func(l engine.Level) bool { return l.SQL == d.Default }) {
+		if !slices.ContainsFunc(d.Levels, func(l product.Level) bool { return l.SQL == d.Default }) {
 			t.Errorf("%s: its default %q is none of its levels", d.Name, d.Default)
 		}
 		for _, l := range d.Levels {
@@ -341,7 +341,7 @@ func TestLevels(t *testing.T) {
 	}
 	for _, l := range m.Levels {
 		want := l.SQL
-		if l.Behaves == "snapshot" {
+		if l.Setting != nil {
 			want = "REPEATABLE READ"
 		}
 		for _, stmt := range strings.Split(m.SetLevel(l.SQL), "; ") {
@@ -375,7 +375,7 @@ func TestMariaDBAborts(t *testing.T) {
 			exec1(t, root, "CREATE DATABASE d", "GRANT ALL ON d.* TO app", "CREATE TABLE d.t (id int PRIMARY KEY, v int UNIQUE)", "INSERT INTO d.t VALUES (1, 1), (2, 2)")
 			a, b := connect(t, s, "app", "x", "d"), connect(t, s, "app", "x", "d")
 			on := setting == "ON"
-			aborts := mariadb.Aborts(on, on)
+			aborts := func(code string) bool { return product.Of("mariadb").Error(code).Aborts || on && code == "1205" }
 
 			check := func(db *sql.DB, err error, wantCode string) {
 				t.Helper()

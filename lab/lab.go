@@ -14,6 +14,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/lab/scenario"
+	"wirecheck/product"
 	"wirecheck/scheduler/shell"
 )
 
@@ -25,7 +26,7 @@ type Config struct {
 	Target engine.Target
 	// Side is the same server for the connection that looks at the locks and kills; it never leads through a proxy.
 	Side  engine.Target
-	Level engine.Level // of every session
+	Level product.Level // of every session
 	// Application is what the sessions call themselves on the server, followed by a slash and the session's name.
 	Application string
 	// Keep lets sessions go on from case to case with what they have set, but for open transactions, as isolationtester does

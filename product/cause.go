@@ -24,6 +24,7 @@ const (
 	Counter           CauseID = "AUTO_INCREMENT"
 	ReadOnly          CauseID = "READ ONLY"
 	Deferred          CauseID = "deferred constraint"
+	ZeroDates         CauseID = "IS NULL finds zero dates of NOT NULL columns"
 	Unevaluated       CauseID = "an error of an expression that need not be evaluated"
 )
 
@@ -45,6 +46,20 @@ func (p *Product) Cause(id CauseID) *Cause {
 		}
 	}
 	return nil
+}
+
+// mysqlQueries are the causes of single queries in the MySQL family.
+var mysqlQueries = []Cause{
+	{
+		ID:     Unevaluated,
+		Reason: "whether and in which order the parts of a query are evaluated is the server's affair",
+		Source: "https://dev.mysql.com/doc/refman/8.4/en/where-optimization.html",
+	},
+	{
+		ID:     ZeroDates,
+		Reason: "IS NULL finds the date '0000-00-00' in a column that is NOT NULL, so that this constraint has a say in the answer",
+		Source: "https://dev.mysql.com/doc/refman/8.4/en/comparison-operators.html#operator_is-null",
+	},
 }
 
 // transactional are the causes of all products that have servers with transactions that wait.

@@ -1,5 +1,10 @@
 package product
 
+import (
+	"slices"
+	"wirecheck/answer"
+)
+
 // What MySQL and MariaDB share, since both store rows with InnoDB.
 
 var innodbTraits = Traits{
@@ -86,9 +91,23 @@ var innodbCauses = append([]Cause{
 		Reason: "only values that the server takes from a counter differ: taking one is not undone, and does not wait for other transactions",
 		Source: "MySQL manual, 17.6.1.6; bugs.mysql.com/119707",
 	},
-	{
-		ID:     Unevaluated,
-		Reason: "whether and in which order the parts of a query are evaluated is the server's affair",
-		Source: "https://dev.mysql.com/doc/refman/8.4/en/where-optimization.html",
-	},
-}, transactional...)
+}, slices.Concat(mysqlQueries, transactional)...)
+
+// mysqlOwn are the system schemas of the family.
+var mysqlOwn = []string{"information_schema", "mysql", "performance_schema", "sys"}
+
+// innodbErrors are numbers of MySQL and MariaDB (MySQL error message reference; MySQL manual, 17.20.5, "InnoDB Error Handling").
+var innodbErrors = []ErrorRow{
+	{[]string{"1213"}, aborting(deadlock)}, // InnoDB, and the metadata locks
+	{[]string{"3058"}, deadlock},           // GET_LOCK: nothing is rolled back
+	// Only the statement is rolled back unless innodb_rollback_on_timeout is on, which the backend asks for.
+	{[]string{"1205"}, ErrorClass{Reason: answer.ReasonLockTimeout, Retry: true}},
+	{[]string{"1206"}, aborting(ErrorClass{Reason: answer.ReasonOther})}, // the lock table is full
+	{[]string{"1792"}, readOnly},
+	{[]string{"3572"}, noWait},                    // MySQL: NOWAIT. MariaDB says 1205
+	{[]string{"1317", "1969", "3024"}, cancelled}, // KILL QUERY; max_statement_time (MariaDB), max_execution_time (MySQL)
+	// MariaDB: connection was killed. Then: aborted connections, broken packets; MySQL: disconnected for inactivity.
+	{[]string{"1927", "1152", "1184", "1158", "1159", "1160", "1161", "4031"}, killed},
+	{[]string{"1053", "1077", "1079", "2006", "2013", "1040", "1129", "1130"}, serverGone}, // shutdown in progress, and what clients call a lost server
+	{[]string{"1105", "1815", "1030"}, internal},                                           // unknown error, internal error, error from the storage engine
+}

@@ -17,6 +17,9 @@ const (
 	Serializable    = "serializable"
 )
 
+// LevelNames lists the levels, weakest first.
+var LevelNames = []string{ReadUncommitted, ReadCommitted, RepeatableRead, Snapshot, Serializable}
+
 // Level is one isolation level of a product.
 type Level struct {
 	// SQL is what SET TRANSACTION ISOLATION LEVEL takes: "REPEATABLE READ". A level that needs a setting besides has a name of ours,
@@ -98,10 +101,9 @@ func Relaxed(level string) bool { return level == ReadUncommitted || level == Re
 
 // ParseLevel reads a level as people write it: "Repeatable-Read", "read_committed". An empty text is no level, and no error.
 func ParseLevel(text string) (string, error) {
-	known := []string{ReadUncommitted, ReadCommitted, RepeatableRead, Snapshot, Serializable}
 	name := strings.ToLower(strings.NewReplacer("-", " ", "_", " ").Replace(text))
-	if name != "" && !slices.Contains(known, name) {
-		return "", fmt.Errorf("unknown level %q: use one of %s", text, strings.Join(known, ", "))
+	if name != "" && !slices.Contains(LevelNames, name) {
+		return "", fmt.Errorf("unknown level %q: use one of %s", text, strings.Join(LevelNames, ", "))
 	}
 	return name, nil
 }

@@ -40,6 +40,10 @@ var mariadb = Product{
 			Source: "found with wirecheck, no report known (MariaDB manual, innodb_snapshot_isolation)",
 		},
 	),
+	// With innodb_snapshot_isolation: the row has changed behind the snapshot (ER_CHECKREAD).
+	Errors:   append([]ErrorRow{{[]string{"1020"}, aborting(serialization)}}, innodbErrors...),
+	Own:      mysqlOwn,
+	Client:   "mariadb",
 	Refusals: "errors 1213 and 1020",
 }
 

@@ -19,5 +19,8 @@ var mysql = Product{
 			Source: "MySQL manual, 17.7.2.1, READ COMMITTED",
 		},
 	),
+	Errors:   innodbErrors,
+	Own:      mysqlOwn,
+	Client:   "mysql",
 	Refusals: "error 1213",
 }

@@ -1,5 +1,7 @@
 package product
 
+import "wirecheck/answer"
+
 // postgres is PostgreSQL. Sources: PostgreSQL manual 15, by section. READ UNCOMMITTED behaves like READ COMMITTED, and REPEATABLE READ is snapshot
 // isolation (13.2).
 var postgres = Product{
@@ -69,5 +71,20 @@ var postgres = Product{
 			Source: "https://www.postgresql.org/docs/current/sql-expressions.html#SYNTAX-EXPRESS-EVAL",
 		},
 	}, transactional...),
+	// PostgreSQL manual, appendix A, "Error Codes", and 13.5, "Serialization Failure Handling". No error leaves the session outside of any transaction: inside
+	// a transaction block every one leaves a failed transaction, COMMIT's own errors apart, and those that end the transaction for good end the session.
+	Errors: []ErrorRow{
+		{[]string{"40001"}, serialization},
+		{[]string{"40P01"}, deadlock},
+		{[]string{"55P03"}, noWait}, // lock_timeout, and NOWAIT: the code is one
+		{[]string{"25P02"}, ErrorClass{Reason: answer.ReasonFailed}},
+		{[]string{"25006"}, readOnly},
+		{[]string{"57014"}, cancelled},                           // statement_timeout, pg_cancel_backend
+		{[]string{"57P01", "57P05", "25P03", "25P04"}, killed},   // pg_terminate_backend and shutdown; idle_session, idle_in_transaction_session, transaction_timeout
+		{[]string{"57P02", "57P03", "57P04", "08*"}, serverGone}, // a crash of another session, starting or stopping, database dropped; connection exceptions
+		{[]string{"XX*"}, internal},                              // internal error, corrupted data
+	},
+	Own:      []string{"information_schema", "pg_*"}, // 5.9.5: names that begin with pg_ are reserved
+	Client:   "psql",
 	Refusals: "SQLSTATE 40001",
 }

@@ -23,9 +23,15 @@ type Product struct {
 	Levels  []Level
 	Default string
 	Traits
-	Views    []View
-	Locks    []Lock
-	Causes   []Cause
+	Views  []View
+	Locks  []Lock
+	Causes []Cause
+	Errors []ErrorRow
+	// Own are the schemas (PostgreSQL: and databases) that belong to the product itself, in small letters. One that ends in * stands for all that begin with
+	// what is before it.
+	Own []string
+	// Client is the program with which people talk to the server.
+	Client   string
 	Refusals string // the errors with which the product refuses a transaction that would not fit, for people
 }
 
@@ -51,6 +57,17 @@ func Of(name string) *Product {
 		}
 	}
 	return &Product{Name: name, Title: name}
+}
+
+// System reports whether a schema belongs to the product itself. Nothing in it is ever instrumented.
+func (p *Product) System(schema string) bool { return oneOf(p.Own, strings.ToLower(schema)) }
+
+// oneOf reports whether a list has a name, or the beginning of it with a * behind.
+func oneOf(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(s string) bool {
+		head, all := strings.CutSuffix(s, "*")
+		return s == name || all && strings.HasPrefix(name, head)
+	})
 }
 
 // Known reports whether anything is known of the product.

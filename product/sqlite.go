@@ -18,5 +18,13 @@ var sqlite = Product{
 			Source: "sqlite.org/queryplanner.html",
 		},
 	},
+	// sqlite.org/rescode.html. Whether an error has rolled a transaction back is asked of the library each time: it depends on more than the code
+	// (sqlite.org/lang_transaction.html, section 3).
+	Errors: []ErrorRow{
+		{[]string{"SQLITE_BUSY_SNAPSHOT"}, serialization}, // another session has written since the transaction's first read
+		{[]string{"SQLITE_BUSY*", "SQLITE_LOCKED*"}, noWait},
+		{[]string{"SQLITE_INTERRUPT"}, cancelled},
+		{[]string{"SQLITE_INTERNAL*", "SQLITE_CORRUPT*", "SQLITE_NOTADB*", "SQLITE_MISUSE*"}, internal},
+	},
 	Refusals: "SQLITE_BUSY",
 }

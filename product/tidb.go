@@ -1,5 +1,10 @@
 package product
 
+import (
+	"slices"
+	"wirecheck/answer"
+)
+
 // tidb is TiDB. Sources: TiDB documentation, by page.
 var tidb = Product{
 	Name: "tidb", Title: "TiDB", Dialect: DialectMySQL,
@@ -78,11 +83,16 @@ var tidb = Product{
 			Reason: "only values that the server takes from a counter differ: taking one is not undone, and does not wait for other transactions",
 			Source: "TiDB docs, AUTO_INCREMENT",
 		},
-		{
-			ID:     Unevaluated,
-			Reason: "whether and in which order the parts of a query are evaluated is the server's affair",
-			Source: "https://dev.mysql.com/doc/refman/8.4/en/where-optimization.html",
-		},
-	}, transactional...),
+	}, slices.Concat(mysqlQueries, transactional)...),
+	// TiDB docs, "Error Codes and Troubleshooting", and MySQL's for the rest. TiDB rolls the transaction back at a deadlock and at whatever its storage
+	// refuses when it commits.
+	Errors: append([]ErrorRow{
+		{[]string{"9007", "8005", "8002", "8022", "8028"}, aborting(serialization)}, // write conflict; its older number; SELECT FOR UPDATE; retryable commit error; schema changed
+		// Resolving a lock, a transaction too large, schema out of date, the storage's and the scheduler's time-outs, garbage collection.
+		{[]string{"9004", "8004", "8027", "8223", "9001", "9002", "9003", "9005", "9006", "9008"}, aborting(ErrorClass{Reason: answer.ReasonOther})},
+		{[]string{"8141", "8133"}, aborting(internal)}, // assertion failed, data inconsistent
+	}, innodbErrors...),
+	Own:      append([]string{"metrics_schema", "inspection_schema", "lightning_task_info"}, mysqlOwn...),
+	Client:   "mysql",
 	Refusals: "error 1213",
 }

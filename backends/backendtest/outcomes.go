@@ -108,11 +108,11 @@ func testOutcomes(t *testing.T, w *world) {
 			if got != c.want || a.After != c.after {
 				t.Errorf("%s: got %s, transaction %d (%v); want %s, transaction %d", c.step, word(got), a.After, a.Err, word(c.want), c.after)
 			}
-			if c.want.Effect == answer.EffectRolledBack && !w.is(embedded...) && w.engine.Aborts(a.Err.Code) == w.postgres() && c.level != "SNAPSHOT" {
-				t.Errorf("Aborts(%s) is %v", a.Err.Code, w.engine.Aborts(a.Err.Code))
+			if c.want.Effect == answer.EffectRolledBack && !w.is(embedded...) && w.engine.Error(a.Err.Code).Aborts == w.engine.ErrorFails && c.level != "SNAPSHOT" {
+				t.Errorf("error %s aborts: %v", a.Err.Code, w.engine.ErrorFails)
 			}
-			if a.Err != nil && w.engine.Retry(a.Err.Code) != c.want.Retry {
-				t.Errorf("Retry(%s) is %v", a.Err.Code, !c.want.Retry)
+			if a.Err != nil && w.engine.Error(a.Err.Code).Retry != c.want.Retry {
+				t.Errorf("error %s can be retried: %v", a.Err.Code, !c.want.Retry)
 			}
 			if c.after == answer.Failed {
 				w.failed(t, s)

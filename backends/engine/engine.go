@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"wirecheck/answer"
+	"wirecheck/product"
 )
 
 // Protocol is a wire protocol.
@@ -20,8 +21,7 @@ const (
 
 // Descriptor says what wirecheck must know of one product.
 type Descriptor struct {
-	Name     string   // as in history.Event.Engine and as ENGINE on the command line: "postgres"
-	Title    string   // for people: "PostgreSQL"
+	*product.Product
 	Schemes  []string // of URLs that name a server of this product
 	Protocol Protocol // empty: none, see Embedded
 	Port     int      // the product's registered port
@@ -31,26 +31,11 @@ type Descriptor struct {
 	Embedded bool
 	// NeverWaits says that no statement waits for a lock: one that meets a lock is refused at once.
 	NeverWaits bool
-	// Levels are the isolation levels that the product offers, weakest first.
-	Levels []Level
-	// Default is the SQL name of the level that a new session has unless it is configured otherwise.
-	Default string
-	// Aborts reports whether an error with this code ended the whole transaction on the server, so that the session is
-	// outside of any transaction afterwards. An error that leaves a failed transaction behind, which the client must
-	// still roll back, is not of this kind (PostgreSQL: every error inside a transaction block).
-	Aborts func(code string) bool
-	// Retry reports whether an error with this code says that the transaction lost against a concurrent one and may
-	// succeed when it is repeated: deadlock, serialization failure, lock timeout.
-	Retry func(code string) bool
-	// System reports whether a schema belongs to the product itself. Nothing in it is ever instrumented.
-	System func(schema string) bool
 	// Start starts a private server from the binaries on the machine. ctx limits the start, not the server's life.
 	Start func(ctx context.Context, o Options) (*Server, error)
 	// Connect opens a connection, and Watch one that looks at the others.
 	Connect func(ctx context.Context, t Target) (Conn, error)
 	Watch   func(ctx context.Context, t Target) (Watcher, error)
-	// Outcome says what a step did to its session's transaction; err is what Conn.Do returned.
-	Outcome func(a answer.Answer, err error) answer.Outcome
 	// SetLevel gives the statement that makes a level (Level.SQL) the session's, from the next transaction on.
 	SetLevel func(level string) string
 	// Discard is a statement that makes a session outside of a transaction as new: no settings, locks, prepared statements or
@@ -69,15 +54,9 @@ type Descriptor struct {
 	LabSettings map[string]string
 }
 
-// Level is one isolation level of a product.
-type Level struct {
-	// SQL is what SET TRANSACTION ISOLATION LEVEL takes: "REPEATABLE READ". Where a product gives snapshot isolation under another
-	// level's name and with another setting (MariaDB, TiDB) it is "SNAPSHOT", which Descriptor.SetLevel understands.
-	SQL     string
-	History string // as history.Event.Level has it: "repeatable read"
-	// Behaves is the level in the theory's terms that the product gives under this name: PostgreSQL's READ UNCOMMITTED
-	// is "read committed", its REPEATABLE READ "snapshot" (PostgreSQL manual, 13.2).
-	Behaves string
+// Outcome says what a step did to its session's transaction; err is what Conn.Do returned.
+func (d Descriptor) Outcome(a answer.Answer, err error) answer.Outcome {
+	return Judge(d.Product, a, err)
 }
 
 // Options says how a private server is to be started. The zero value starts one with the superuser alone.

@@ -1,19 +1,12 @@
 package engine
 
-import "wirecheck/answer"
+import (
+	"wirecheck/answer"
+	"wirecheck/product"
+)
 
-// ErrorClass is what a product's table says of one error code.
-type ErrorClass struct {
-	Reason answer.Reason
-	Retry  bool
-	// Aborts: the error ends the whole transaction on the server, and the session is outside of any afterwards.
-	Aborts bool
-	// Gone: the connection ends with it.
-	Gone bool
-}
-
-// Judge makes an outcome of an answer, given the product's table of errors. err is what Conn.Do returned.
-func Judge(class func(code string) ErrorClass, a answer.Answer, err error) answer.Outcome {
+// Judge makes an outcome of an answer, by the product's table of errors. err is what Conn.Do returned.
+func Judge(p *product.Product, a answer.Answer, err error) answer.Outcome {
 	if a.Err == nil {
 		switch {
 		case err != nil:
@@ -23,7 +16,7 @@ func Judge(class func(code string) ErrorClass, a answer.Answer, err error) answe
 		}
 		return answer.Outcome{Effect: answer.EffectNone}
 	}
-	c := class(a.Err.Code)
+	c := p.Error(a.Err.Code)
 	o := answer.Outcome{Effect: answer.EffectStatement, Reason: c.Reason, Retry: c.Retry}
 	switch {
 	case err != nil || c.Gone:

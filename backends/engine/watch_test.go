@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wirecheck/answer"
+	"wirecheck/product"
 )
 
 func TestMarkCycles(t *testing.T) {
@@ -46,15 +47,10 @@ func TestMarkCycles(t *testing.T) {
 }
 
 func TestJudge(t *testing.T) {
-	class := func(code string) ErrorClass {
-		switch code {
-		case "lost":
-			return ErrorClass{Reason: answer.ReasonDeadlock, Retry: true, Aborts: true}
-		case "killed":
-			return ErrorClass{Reason: answer.ReasonKilled, Gone: true}
-		}
-		return ErrorClass{Reason: answer.ReasonOther}
-	}
+	p := &product.Product{Errors: []product.ErrorRow{
+		{Codes: []string{"lost"}, Class: product.ErrorClass{Reason: answer.ReasonDeadlock, Retry: true, Aborts: true}},
+		{Codes: []string{"killed"}, Class: product.ErrorClass{Reason: answer.ReasonKilled, Gone: true}},
+	}}
 	broken := errors.New("broken pipe")
 	tests := []struct {
 		name          string
@@ -92,7 +88,7 @@ func TestJudge(t *testing.T) {
 		if test.code != "" {
 			a.Err = &answer.Error{Code: test.code, Severity: test.severity, Aborted: test.aborted}
 		}
-		got := Judge(class, a, test.err)
+		got := Judge(p, a, test.err)
 		if got.Effect != test.want || got.Reason != test.reason || got.Effect.Ended() != test.ended {
 			t.Errorf("%s: got %+v, ended %v; want %s, %s", test.name, got, got.Effect.Ended(), test.want, test.reason)
 		}

@@ -17,6 +17,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/backends/engine"
+	"wirecheck/product"
 )
 
 const (
@@ -184,8 +185,8 @@ func (c *conn) do(sql string, a *answer.Answer) error {
 	return nil
 }
 
-// lost reports whether the server closes the connection after an error with this number.
-func lost(code string) bool { return Class(code).Gone }
+// lost reports whether a server of the family closes the connection after an error with this number.
+func lost(code string) bool { return product.Of("mysql").Error(code).Gone }
 
 func (c *conn) ping() error {
 	if err := c.send(protocol.COM_PING, ""); err != nil {

@@ -9,6 +9,7 @@ import (
 	library "modernc.org/sqlite/lib"
 
 	"wirecheck/answer"
+	"wirecheck/product"
 )
 
 // handle is an open database of the library. Its methods are for one goroutine at a time, but for interrupt.
@@ -109,7 +110,7 @@ func (h *handle) stale(e *answer.Error) *answer.Error {
 	if e.Code != "SQLITE_ERROR" || h.current {
 		return e
 	}
-	if _, refused := h.execute("PRAGMA schema_version"); refused != nil && Class(refused.Code).Retry {
+	if _, refused := h.execute("PRAGMA schema_version"); refused != nil && product.Of("sqlite").Error(refused.Code).Retry {
 		refused.Message += ", so that it is not known whether " + e.Message
 		return refused
 	}

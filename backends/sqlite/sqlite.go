@@ -7,10 +7,8 @@
 package sqlite
 
 import (
-	"strings"
-
-	"wirecheck/answer"
 	"wirecheck/backends/engine"
+	"wirecheck/product"
 )
 
 // Descriptor describes SQLite. The connections of one descriptor know each other, as those of one server do; so one that starts a
@@ -18,26 +16,17 @@ import (
 func Descriptor() engine.Descriptor {
 	p := &process{folders: map[string]*folder{}}
 	return engine.Descriptor{
-		Name:       "sqlite",
-		Title:      "SQLite",
+		Product:    product.Of("sqlite"),
 		Schemes:    []string{"sqlite"},
 		Embedded:   true,
 		NeverWaits: true,
 		Install:    "nothing: it is part of wirecheck",
-		// Shared cache, which alone has READ UNCOMMITTED (sqlite.org/isolation.html), is left out: its use is discouraged
-		// (sqlite.org/sharedcache.html).
-		Levels:   []engine.Level{{SQL: "SERIALIZABLE", History: "serializable", Behaves: "serializable"}},
-		Default:  "SERIALIZABLE",
-		Aborts:   func(code string) bool { return Class(code).Aborts },
-		Retry:    func(code string) bool { return Class(code).Retry },
-		System:   func(string) bool { return false },
-		Start:    p.start,
-		Connect:  p.connect,
-		Watch:    p.watch,
-		Outcome:  func(a answer.Answer, err error) answer.Outcome { return engine.Judge(Class, a, err) },
-		SetLevel: func(string) string { return "" }, // there is one
-		Find:     Find,
-		Lab:      Lab(),
+		Start:      p.start,
+		Connect:    p.connect,
+		Watch:      p.watch,
+		SetLevel:   func(string) string { return "" }, // there is one
+		Find:       Find,
+		Lab:        Lab(),
 	}
 }
 
@@ -53,21 +42,4 @@ const (
 func Find() []engine.Found {
 	version := Version()
 	return []engine.Found{{Bin: modeRollback, Built: version}, {Name: modeWAL, Bin: modeWAL, Built: version}}
-}
-
-// Class sorts result codes (sqlite.org/rescode.html). Whether one has rolled a transaction back is asked of the library each time: it
-// depends on more than the code (sqlite.org/lang_transaction.html, section 3).
-func Class(code string) engine.ErrorClass {
-	switch {
-	case code == "SQLITE_BUSY_SNAPSHOT": // somebody has written since the transaction's first read
-		return engine.ErrorClass{Reason: answer.ReasonSerialization, Retry: true}
-	case strings.HasPrefix(code, "SQLITE_BUSY"), strings.HasPrefix(code, "SQLITE_LOCKED"):
-		return engine.ErrorClass{Reason: answer.ReasonNoWait, Retry: true}
-	case code == "SQLITE_INTERRUPT":
-		return engine.ErrorClass{Reason: answer.ReasonCancelled}
-	case strings.HasPrefix(code, "SQLITE_INTERNAL"), strings.HasPrefix(code, "SQLITE_CORRUPT"), strings.HasPrefix(code, "SQLITE_NOTADB"),
-		strings.HasPrefix(code, "SQLITE_MISUSE"):
-		return engine.ErrorClass{Reason: answer.ReasonInternal}
-	}
-	return engine.ErrorClass{Reason: answer.ReasonOther}
 }

@@ -223,13 +223,10 @@ func describeServer(d engine.Descriptor, s *engine.Server) startedServer {
 	u := url.URL{Scheme: d.Name, User: url.User(s.User), Host: s.Address(), Path: "/" + d.Lab.Maintenance}
 	info := startedServer{
 		Engine: d.Name, Version: s.Version, URL: u.String(), User: s.User, Password: s.Password, Socket: s.Socket, Folder: s.Folder(),
-		Connect: fmt.Sprintf("MYSQL_PWD=%s mysql -h %s -P %d -u %s", s.Password, s.Host, s.Port, s.User),
+		Connect: fmt.Sprintf("MYSQL_PWD=%s %s -h %s -P %d -u %s", s.Password, d.Client, s.Host, s.Port, s.User),
 	}
-	switch {
-	case d.Protocol == engine.ProtocolPostgres:
-		info.Connect = fmt.Sprintf("PGPASSWORD=%s psql %s", s.Password, u.String())
-	case d.Name == "mariadb":
-		info.Connect = strings.Replace(info.Connect, " mysql ", " mariadb ", 1)
+	if d.Protocol == engine.ProtocolPostgres {
+		info.Connect = fmt.Sprintf("PGPASSWORD=%s %s %s", s.Password, d.Client, u.String())
 	}
 	return info
 }

@@ -14,6 +14,7 @@ import (
 
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
+	"wirecheck/product"
 )
 
 func TestEnginesList(t *testing.T) {
@@ -41,8 +42,8 @@ func TestEnginesList(t *testing.T) {
 func TestEnginesMissing(t *testing.T) {
 	var b bytes.Buffer
 	printEngines(&b, listEngines([]engine.Descriptor{{
-		Name: "none", Title: "None", Install: "get it", Default: "SERIALIZABLE", Levels: []engine.Level{{SQL: "SERIALIZABLE"}},
-		Find: func() []engine.Found { return nil },
+		Product: &product.Product{Name: "none", Title: "None", Default: "SERIALIZABLE", Levels: []product.Level{{SQL: "SERIALIZABLE"}}},
+		Install: "get it", Find: func() []engine.Found { return nil },
 	}}))
 	if want := "None\n  levels   serializable (default: serializable)\n  start    not on this machine; install it with: get it\n"; b.String() != want {
 		t.Errorf("got %q, want %q", b.String(), want)

@@ -14,6 +14,7 @@ import (
 
 	"wirecheck/backends"
 	"wirecheck/backends/instrument"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 )
 
@@ -161,10 +162,10 @@ func instrumentNote(db *instrument.Database, verb string) string {
 	switch {
 	case db.Native() && verb == "add":
 		return db.Engine.Title + " itself tells what is needed: nothing to add"
-	case db.Engine.Name == "tidb" && verb != "remove":
-		return "on TiDB the columns are visible to whoever does not come through a proxy in observe mode, and an INSERT without a column list fails there: for tests"
-	case db.Engine.Name == "postgres" && db.Capture == rewrite.CaptureColumns && verb != "remove":
-		return "on PostgreSQL the columns are visible to SELECT * of whoever does not come through a proxy with --capture columns; native capture needs none"
+	case !db.Native() && !db.Engine.InvisibleColumns && db.Engine.Dialect == product.DialectMySQL && verb != "remove":
+		return "on " + db.Engine.Title + " the columns are visible to whoever does not come through a proxy in observe mode, and an INSERT without a column list fails there: for tests"
+	case db.Engine.TransactionIDs && db.Capture == rewrite.CaptureColumns && verb != "remove":
+		return "on " + db.Engine.Title + " the columns are visible to SELECT * of whoever does not come through a proxy with --capture columns; native capture needs none"
 	}
 	return ""
 }

@@ -19,6 +19,7 @@ import (
 	"wirecheck/lab/reduce"
 	"wirecheck/lab/scenario"
 	"wirecheck/lab/suite"
+	"wirecheck/product"
 )
 
 // reduceFlags are the flags of wirecheck reduce.
@@ -196,7 +197,7 @@ func (f *reduceFlags) chosen(spec *scenario.Spec) (panel.Selection, string, erro
 }
 
 // levelOf is the level: the flag's, the case's first that the product has, or the product's default.
-func (f *reduceFlags) levelOf(spec *scenario.Spec, d engine.Descriptor) (engine.Level, error) {
+func (f *reduceFlags) levelOf(spec *scenario.Spec, d engine.Descriptor) (product.Level, error) {
 	if f.level != "" {
 		return panel.FindLevel(d, f.level)
 	}

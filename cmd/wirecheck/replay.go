@@ -279,11 +279,7 @@ func (r *replayer) makeDatabase(ctx context.Context) (err error) {
 
 // maintenance reports whether a database of the capture is one of the product's own.
 func (r *replayer) maintenance(name string) bool {
-	switch name {
-	case "", "postgres", "template0", "template1", "mysql", "information_schema", "performance_schema", "sys":
-		return true
-	}
-	return false
+	return name == "" || name == r.instance.Engine.Lab.Maintenance || r.postgres() && (name == "template0" || name == "template1") || r.instance.Engine.System(name)
 }
 
 // accounts makes the capture's users on a private server, since statements and the snapshot may name them.

@@ -20,6 +20,7 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/oracle/serial"
+	"wirecheck/product"
 	"wirecheck/trace"
 	"wirecheck/trace/lex"
 )
@@ -261,7 +262,7 @@ func (e *explorer) close(ctx context.Context) error {
 }
 
 // at gives what executes at a level.
-func (e *explorer) at(ctx context.Context, level engine.Level) (_ *lab.Lab, _ *panel.Panel, err error) {
+func (e *explorer) at(ctx context.Context, level product.Level) (_ *lab.Lab, _ *panel.Panel, err error) {
 	if l := e.labs[level.History]; l != nil {
 		return l, e.benches[level.History], nil
 	}
@@ -296,7 +297,7 @@ func (e *explorer) at(ctx context.Context, level engine.Level) (_ *lab.Lab, _ *p
 }
 
 // judges gives what executes and judges a scenario at a level as wirecheck run would, by these oracles.
-func (e *explorer) judges(ctx context.Context, level engine.Level, oracles []string) (*panel.Panel, error) {
+func (e *explorer) judges(ctx context.Context, level product.Level, oracles []string) (*panel.Panel, error) {
 	key := level.History + ": " + strings.Join(oracles, ",")
 	if b := e.confirm[key]; b != nil {
 		return b, nil
@@ -322,7 +323,7 @@ type combination struct {
 	g        *replay.Group
 	lab      *lab.Lab
 	bench    *panel.Panel
-	level    engine.Level
+	level    product.Level
 	spec     *scenario.Spec
 	recorded *scenario.Permutation
 	base     *lab.Result

@@ -18,6 +18,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/backends/engine"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 )
 
@@ -78,7 +79,7 @@ func (in *Injector) Backend() engine.Descriptor {
 // Arm makes the next execution of these steps, at this level, have a fault of this kind. It is false, and nothing is armed, if
 // none of the statements can have it, by their texts; what comes of it is only seen when they are executed. The error says
 // that a step cannot be taken apart.
-func (in *Injector) Arm(kind Kind, seed uint64, level engine.Level, steps []Step) (bool, error) {
+func (in *Injector) Arm(kind Kind, seed uint64, level product.Level, steps []Step) (bool, error) {
 	f := &fault{in: in, kind: kind, level: level, random: rand.New(rand.NewPCG(seed, uint64(slices.Index(Kinds(), kind))))}
 	for _, st := range steps {
 		list, err := in.describe(st.SQL)
@@ -134,7 +135,7 @@ func (in *Injector) Fired() bool { return in.Effect() != "" }
 type fault struct {
 	in    *Injector
 	kind  Kind
-	level engine.Level
+	level product.Level
 	steps []*planned
 
 	mu       sync.Mutex

@@ -13,6 +13,7 @@ import (
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/internal/testserver"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 	"wirecheck/statement/mysql"
 	"wirecheck/statement/postgres"
@@ -198,9 +199,9 @@ func (w *world) play(sc script, d engine.Descriptor, armed *uint64) (text, state
 	fail(err)
 	defer side.Close()
 	fail(engine.Exec(ctx, side, "DROP TABLE IF EXISTS t; "+sc.setup))
-	level := engine.Level{SQL: "READ COMMITTED", History: "read committed"}
+	level := product.Level{SQL: "READ COMMITTED", History: "read committed"}
 	if sc.level != "" {
-		level = engine.Level{SQL: sc.level, History: strings.ToLower(sc.level)}
+		level = product.Level{SQL: sc.level, History: strings.ToLower(sc.level)}
 	}
 	sessions := map[string]engine.Conn{}
 	for _, name := range []string{"s1", "s2"} {

@@ -46,7 +46,15 @@ func Rules() []Rule {
 			Why: "an answer is what a server said; it knows nothing of who asked",
 		},
 		{
-			Of: []string{"lab/scenario"}, StandardOnly: true,
+			Of: []string{"anomaly"}, StandardOnly: true, And: []string{"anomaly"},
+			Why: "the list of anomalies is what levels, oracles and reports are written in",
+		},
+		{
+			Of: []string{"product"}, StandardOnly: true, And: []string{"product", "anomaly", "answer", "history"},
+			Why: "what a product does is data; every other package may ask it, and it asks none",
+		},
+		{
+			Of: []string{"lab/scenario"}, StandardOnly: true, And: []string{"lab/scenario", "product", "anomaly", "answer", "history"},
 			Why: "a scenario is text and orders of steps: what SQL touches and what oracles find it is handed as functions",
 		},
 		{

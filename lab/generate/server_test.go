@@ -17,6 +17,7 @@ import (
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
 	"wirecheck/lab/generate"
+	"wirecheck/product"
 )
 
 // enginesVariable names further engines to test on: "mysql tidb:2025-11". Each must be on the machine.
@@ -263,7 +264,7 @@ func eachFeature(t *testing.T, p *place, c *tally) {
 
 // inLab executes cases as wirecheck run does: in the submitted order, with sessions that wait for each other.
 func inLab(t *testing.T, p *place) {
-	level := p.d.Levels[slices.IndexFunc(p.d.Levels, func(l engine.Level) bool { return l.SQL == p.d.Default })]
+	level := p.d.Levels[slices.IndexFunc(p.d.Levels, func(l product.Level) bool { return l.SQL == p.d.Default })]
 	target, err := p.labs.Create(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"wirecheck/answer"
-	"wirecheck/backends/engine"
 	"wirecheck/lab"
 	"wirecheck/lab/generate"
 	"wirecheck/lab/panel"
@@ -25,6 +24,7 @@ import (
 	"wirecheck/oracle/crash"
 	"wirecheck/oracle/radar"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 )
 
 // Options says where to hunt, for how long, who judges, and what becomes of the findings.
@@ -52,7 +52,7 @@ type Options struct {
 type hunter struct {
 	*panel.Executor
 	o       Options
-	levels  []engine.Level
+	levels  []product.Level
 	store   *store
 	began   time.Time
 	saved   time.Time                // when the state was last saved
@@ -310,7 +310,7 @@ const mostFails = 3
 
 // broken handles a case that could not be executed, or judged, to its end. The server may be the reason: that is a finding. If it is
 // not, the case is kept apart with what went wrong, and the hunt goes on, on a fresh server.
-func (h *hunter) broken(ctx context.Context, spec *scenario.Spec, level engine.Level, d *panel.Judgement, err error) error {
+func (h *hunter) broken(ctx context.Context, spec *scenario.Spec, level product.Level, d *panel.Judgement, err error) error {
 	if h.Instance.Server == nil {
 		return err
 	}
@@ -332,7 +332,7 @@ func (h *hunter) broken(ctx context.Context, spec *scenario.Spec, level engine.L
 }
 
 // crashed keeps a crash or a hang, and starts the server again.
-func (h *hunter) crashed(ctx context.Context, spec *scenario.Spec, level engine.Level, d *panel.Judgement, fate string) error {
+func (h *hunter) crashed(ctx context.Context, spec *scenario.Spec, level product.Level, d *panel.Judgement, fate string) error {
 	f := crash.Check(&schedule.Schedule{Level: level.History, Crashed: true, Hung: fate == oracle.NameHang, Trouble: fmt.Sprint(d.Trouble)}).Findings[0]
 	for _, v := range d.Rulings {
 		for i := range v.Findings {
@@ -355,7 +355,7 @@ func (h *hunter) crashed(ctx context.Context, spec *scenario.Spec, level engine.
 }
 
 // repeats counts how often a finding is there again.
-func (h *hunter) repeats(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding) (n int, err error) {
+func (h *hunter) repeats(ctx context.Context, spec *scenario.Spec, level product.Level, f *oracle.Finding) (n int, err error) {
 	for range panel.Attempts {
 		again, err := h.Shows(ctx, spec, level, f, spec)
 		if err != nil {
@@ -376,7 +376,7 @@ func seldom(n int) bool { return n <= 3 || n&(n-1) == 0 }
 
 // focused is the case with nothing but the statement that differs, or else with the writes around it too, if that shows the finding: of a
 // long list of queries, one is enough most of the time.
-func (h *hunter) focused(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding) (*scenario.Spec, error) {
+func (h *hunter) focused(ctx context.Context, spec *scenario.Spec, level product.Level, f *oracle.Finding) (*scenario.Spec, error) {
 	if !panel.AsksQueries(f.Oracle) || f.Difference == nil || f.Difference.Step == "" {
 		return spec, nil
 	}
@@ -444,7 +444,7 @@ func (h *hunter) alike(spec *scenario.Spec, f *oracle.Finding) int {
 }
 
 // found counts a finding and, if it may be a new one, makes it small and keeps it.
-func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding) error {
+func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level product.Level, f *oracle.Finding) error {
 	s := &h.store.state
 	switch d := f.Difference; {
 	case f.Kind == oracle.KindPermitted:
@@ -506,7 +506,7 @@ type reducedBug struct {
 
 // alsoTold reports whether the finding is there in what became of the case for another finding: then another oracle, or another rule of
 // the same one, tells the same bug, and it is noted with that.
-func (h *hunter) alsoTold(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding) (bool, error) {
+func (h *hunter) alsoTold(ctx context.Context, spec *scenario.Spec, level product.Level, f *oracle.Finding) (bool, error) {
 	for _, r := range h.here {
 		shows, err := h.Shows(ctx, r.small, level, f, spec)
 		if err != nil {
@@ -523,7 +523,7 @@ func (h *hunter) alsoTold(ctx context.Context, spec *scenario.Spec, level engine
 }
 
 // evidence is the finding as the smallest case shows it; nil if it does not any more.
-func (h *hunter) evidence(ctx context.Context, small *scenario.Spec, level engine.Level, f *oracle.Finding) (*oracle.Finding, error) {
+func (h *hunter) evidence(ctx context.Context, small *scenario.Spec, level product.Level, f *oracle.Finding) (*oracle.Finding, error) {
 	if f.Name == oracle.NameCrash || f.Name == oracle.NameHang || f.Difference == nil {
 		return nil, nil
 	}

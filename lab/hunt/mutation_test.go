@@ -19,7 +19,6 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/backends"
-	"wirecheck/backends/engine"
 	"wirecheck/internal/fault"
 	"wirecheck/internal/testserver"
 	"wirecheck/lab"
@@ -27,6 +26,7 @@ import (
 	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
+	"wirecheck/product"
 	"wirecheck/scheduler/shell"
 )
 
@@ -94,7 +94,7 @@ func newMutation(t *testing.T, name string, p panel.Selection) *mutation {
 	return m
 }
 
-func (m *mutation) bench(level engine.Level) *panel.Panel {
+func (m *mutation) bench(level product.Level) *panel.Panel {
 	b := m.benches[level.History]
 	if b == nil {
 		var err error
@@ -284,7 +284,7 @@ func mutationCounted(list map[string]int) string {
 }
 
 // keep stores a case in which something was found without a fault, and says how to see it. What is there every time fails the test.
-func (m *mutation) keep(spec *scenario.Spec, level engine.Level, i int, f *oracle.Finding) {
+func (m *mutation) keep(spec *scenario.Spec, level product.Level, i int, f *oracle.Finding) {
 	m.t.Helper()
 	if m.folder == "" {
 		var err error

@@ -20,6 +20,7 @@ import (
 	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
+	"wirecheck/product"
 	"wirecheck/scheduler/shell"
 )
 
@@ -303,7 +304,7 @@ func (k *store) writeFolder(p pendingFolder) error {
 }
 
 // keep writes a distinct bug, or counts one that is there.
-func (k *store) keep(ctx context.Context, h *hunter, small, original *scenario.Spec, level engine.Level, f *oracle.Finding) (*Bug, error) {
+func (k *store) keep(ctx context.Context, h *hunter, small, original *scenario.Spec, level product.Level, f *oracle.Finding) (*Bug, error) {
 	sign := signature(h.Instance.Engine, small, f)
 	if k.known[sign] {
 		return nil, nil
@@ -411,7 +412,7 @@ func (k *store) see(b *Bug) {
 }
 
 // keepFlaky stores what did not repeat, apart.
-func (k *store) keepFlaky(product string, spec *scenario.Spec, level engine.Level, f *oracle.Finding, seed uint64) {
+func (k *store) keepFlaky(product string, spec *scenario.Spec, level product.Level, f *oracle.Finding, seed uint64) {
 	const most = 50
 	if k.state.Flaky > most {
 		return
@@ -431,7 +432,7 @@ func (k *store) keepFlaky(product string, spec *scenario.Spec, level engine.Leve
 }
 
 // keepBroken stores a case that could not be judged, apart.
-func (k *store) keepBroken(product string, spec *scenario.Spec, level engine.Level, oracles string, seed uint64, why error) {
+func (k *store) keepBroken(product string, spec *scenario.Spec, level product.Level, oracles string, seed uint64, why error) {
 	const most = 50
 	if k.state.Broken > most {
 		return
@@ -456,7 +457,7 @@ func (k *store) dump(w io.Writer) {
 }
 
 // history executes a case behind a proxy that records what each statement read and wrote.
-func (h *hunter) history(ctx context.Context, spec *scenario.Spec, level engine.Level) (string, error) {
+func (h *hunter) history(ctx context.Context, spec *scenario.Spec, level product.Level) (string, error) {
 	var text strings.Builder
 	o := h.Options
 	o.Record = &text

@@ -17,6 +17,7 @@ import (
 	"wirecheck/lab"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
+	"wirecheck/product"
 	"wirecheck/scheduler/shell"
 )
 
@@ -73,7 +74,7 @@ func (a *Executor) Close(ctx context.Context) error {
 }
 
 // At is the one for a level.
-func (a *Executor) At(ctx context.Context, level engine.Level) (*Panel, error) {
+func (a *Executor) At(ctx context.Context, level product.Level) (*Panel, error) {
 	if b := a.panels[level.History]; b != nil {
 		return b, nil
 	}
@@ -163,7 +164,7 @@ func (a *Executor) Restart(ctx context.Context) error {
 
 // Shows executes a case and reports whether it shows the same finding as another case did: the same oracle, class, name and kind, by
 // the same rule.
-func (a *Executor) Shows(ctx context.Context, spec *scenario.Spec, level engine.Level, f *oracle.Finding, in *scenario.Spec) (bool, error) {
+func (a *Executor) Shows(ctx context.Context, spec *scenario.Spec, level product.Level, f *oracle.Finding, in *scenario.Spec) (bool, error) {
 	within, cancel := a.Bounded(ctx)
 	defer cancel()
 	d, err := &Judgement{}, error(nil)

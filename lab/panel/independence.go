@@ -5,6 +5,7 @@ import (
 
 	"wirecheck/backends/engine"
 	"wirecheck/lab/scenario"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 	dialect "wirecheck/statement/mysql"
 	"wirecheck/statement/postgres"
@@ -16,7 +17,7 @@ type touches func(sql string, plain func(table string) bool) []rewrite.Touch
 // Independence says which steps may change places without effect, as far as the product's parser can say from the scenario's text.
 // It is nil, so that every interleaving is run, if a setup does what is not understood, or a session something that changes what
 // statements mean: definitions, settings.
-func Independence(spec *scenario.Spec, d engine.Descriptor, level engine.Level) scenario.Independent {
+func Independence(spec *scenario.Spec, d engine.Descriptor, level product.Level) scenario.Independent {
 	if d.Embedded {
 		return nil // statements lock the whole database, readers too: hardly anything may change places
 	}
@@ -45,13 +46,12 @@ func Independence(spec *scenario.Spec, d engine.Descriptor, level engine.Level) 
 
 // traits are what a product does at any of the levels.
 func traits(d engine.Descriptor, levels []string) scenario.Traits {
-	serializable := slices.Contains(levels, "serializable")
-	mysql := d.Protocol == engine.ProtocolMySQL
+	serializable := slices.Contains(levels, product.Serializable)
 	return scenario.Traits{
-		SnapshotAtBegin: d.Name == "tidb",
-		ReadsLock:       mysql && serializable,
-		Certifies:       !mysql && serializable,
-		ErrorsRelease:   !mysql,
+		SnapshotAtBegin: d.SnapshotAt == product.AtBegin,
+		ReadsLock:       d.ReadsLock && serializable,
+		Certifies:       d.Certifies && serializable,
+		ErrorsRelease:   d.ErrorFails,
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
 	"wirecheck/lab/scenario"
+	"wirecheck/product"
 )
 
 // pruneRuns is how many interleavings TestPrunedRunsShowEverything runs on each server and level.
@@ -133,7 +134,7 @@ func way(r *lab.Result, spec *scenario.Spec) string {
 }
 
 // openLab is a lab on a private server that ends with the test.
-func openLab(t *testing.T, name, level string, c lab.Config) (*lab.Lab, engine.Descriptor, engine.Level) {
+func openLab(t *testing.T, name, level string, c lab.Config) (*lab.Lab, engine.Descriptor, product.Level) {
 	t.Helper()
 	s, err := backends.Open(t.Context(), name)
 	if err != nil {

@@ -370,10 +370,10 @@ func (b *Panel) stage(ctx context.Context, name string) (*lab.Stage, error) {
 }
 
 // FindLevel finds a level of the product by one of its names.
-func FindLevel(d engine.Descriptor, name string) (engine.Level, error) {
+func FindLevel(d engine.Descriptor, name string) (product.Level, error) {
 	want, err := product.ParseLevel(name)
 	if err != nil {
-		return engine.Level{}, err
+		return product.Level{}, err
 	}
 	var known []string
 	for _, l := range d.Levels {
@@ -382,12 +382,12 @@ func FindLevel(d engine.Descriptor, name string) (engine.Level, error) {
 		}
 		known = append(known, l.History)
 	}
-	return engine.Level{}, fmt.Errorf("%s has no level %q: it has %s", d.Title, name, strings.Join(known, ", "))
+	return product.Level{}, fmt.Errorf("%s has no level %q: it has %s", d.Title, name, strings.Join(known, ", "))
 }
 
 // Levels gives the levels at which to execute a scenario on a product: the named ones ("all" names every one), else those that the
 // scenario names and the product has, else the product's default.
-func Levels(d engine.Descriptor, named []string, spec *scenario.Spec) ([]engine.Level, error) {
+func Levels(d engine.Descriptor, named []string, spec *scenario.Spec) ([]product.Level, error) {
 	if slices.Equal(named, []string{"all"}) {
 		return d.Levels, nil
 	}
@@ -395,7 +395,7 @@ func Levels(d engine.Descriptor, named []string, spec *scenario.Spec) ([]engine.
 	if len(names) == 0 {
 		names = spec.Levels()
 	}
-	var levels []engine.Level
+	var levels []product.Level
 	for _, name := range names {
 		l, err := FindLevel(d, name)
 		if err != nil && len(named) == 0 {
@@ -410,7 +410,7 @@ func Levels(d engine.Descriptor, named []string, spec *scenario.Spec) ([]engine.
 		return levels, nil
 	}
 	l, err := FindLevel(d, d.Default)
-	return []engine.Level{l}, err
+	return []product.Level{l}, err
 }
 
 // AsksQueries reports whether an oracle judges single queries.

@@ -12,6 +12,7 @@ import (
 	"wirecheck/lab/reduce/postgres"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
+	"wirecheck/product"
 )
 
 // ErrTime ends a reduction whose time is over.
@@ -20,7 +21,7 @@ var ErrTime = errors.New("the time for a reduction is over")
 // Reduce makes a case smaller as long as it shows the same finding, within a time, if that is not 0. The time ends between two
 // candidates: in the middle of one it would cost connections.
 func (a *Executor) Reduce(
-	ctx context.Context, spec *scenario.Spec, level engine.Level, found *oracle.Finding, tries int, within time.Duration, progress func(reduce.Progress),
+	ctx context.Context, spec *scenario.Spec, level product.Level, found *oracle.Finding, tries int, within time.Duration, progress func(reduce.Progress),
 ) (*scenario.Spec, reduce.Progress, error) {
 	began := time.Now()
 	describe := Describer(a.Instance.Engine)
@@ -51,7 +52,7 @@ func (a *Executor) Reduce(
 
 // Find executes a case and gives a finding of it: of a class or name, or the first one that is more than permitted. It is nil if
 // there is none.
-func (a *Executor) Find(ctx context.Context, spec *scenario.Spec, level engine.Level, class string) (*oracle.Finding, error) {
+func (a *Executor) Find(ctx context.Context, spec *scenario.Spec, level product.Level, class string) (*oracle.Finding, error) {
 	b, err := a.At(ctx, level)
 	if err != nil {
 		return nil, err

@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"wirecheck/backends"
-	"wirecheck/backends/engine"
 	"wirecheck/lab"
 	"wirecheck/lab/scenario"
+	"wirecheck/product"
 )
 
 // repeats is how often the same seed is run: short in `make test`, 200 times in `make soak`.
@@ -117,7 +117,7 @@ func TestSameSeedSameOutput(t *testing.T) {
 }
 
 // schedules runs some random interleavings, always the same ones, and gives what is printed.
-func schedules(t *testing.T, b *Panel, s *backends.Instance, level engine.Level, spec *scenario.Spec) string {
+func schedules(t *testing.T, b *Panel, s *backends.Instance, level product.Level, spec *scenario.Spec) string {
 	t.Helper()
 	var out bytes.Buffer
 	p := Printer{Format: "text", Stdout: io.Discard, Out: &out, Spec: spec, Instance: s, Level: level}

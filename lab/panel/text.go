@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"wirecheck/backends"
-	"wirecheck/backends/engine"
 	"wirecheck/lab"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
+	"wirecheck/product"
 	"wirecheck/report"
 )
 
@@ -24,7 +24,7 @@ type Printer struct {
 	Out      *bytes.Buffer // all that was written
 	Spec     *scenario.Spec
 	Instance *backends.Instance
-	Level    engine.Level
+	Level    product.Level
 	shown    int // bytes of out that are on stdout
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/backends/engine"
+	"wirecheck/product"
 	"wirecheck/statement/postgres"
 	"wirecheck/trace"
 	"wirecheck/trace/lex"
@@ -16,7 +17,7 @@ import (
 func unitOf(t *testing.T, list ...string) *Unit {
 	t.Helper()
 	u := &Unit{Session: 1, tables: map[string]bool{}, Whole: true}
-	prep := newPreparer(&Config{Describe: postgres.Describe, Backend: engine.Descriptor{Protocol: engine.ProtocolPostgres, System: func(string) bool { return false }}})
+	prep := newPreparer(&Config{Describe: postgres.Describe, Backend: engine.Descriptor{Product: product.Of("postgres"), Protocol: engine.ProtocolPostgres}})
 	for i := 0; i < len(list); i += 2 {
 		s := &Step{N: i/2 + 1, Statement: &trace.Statement{SQL: list[i]}}
 		prep.prepare(s)

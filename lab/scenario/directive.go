@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"wirecheck/anomaly"
+	"wirecheck/product"
 )
 
 // Directive is a line #wirecheck: KEY NAME[ENGINES: LEVELS]: VALUE.
@@ -63,22 +65,23 @@ func keys() []key {
 	}
 }
 
-// Engines and levels, as docs/reference/glossary.md and the history name them.
+// The names that directives take. judgeNames stand for whatever these oracles find.
 var (
-	engineNames = []string{"postgres", "mariadb", "mysql", "tidb", "cockroach", "sqlite"}
-	levelNames  = []string{"read uncommitted", "read committed", "repeatable read", "snapshot", "serializable"}
-)
-
-// everydayNames and formalNames are those of package oracle; a test compares them. judgeNames stand for whatever these
-// oracles find.
-var (
-	everydayNames = []string{
-		"dirty write", "aborted read", "intermediate read", "circular information flow", "lost update", "non-repeatable read",
-		"observed transaction vanishes", "read skew", "read-write skew", "write skew", "long fork",
-	}
-	formalNames = []string{"G0", "G1a", "G1b", "G1c", "G-single", "G-nonadjacent", "G2-item", "G2"}
+	engineNames = namesOf(product.All(), func(p *product.Product) string { return p.Name })
+	classNames  = namesOf(anomaly.List, func(a anomaly.Anomaly) string { return string(a.Class) })
+	usualNames  = namesOf(anomaly.List, func(a anomaly.Anomaly) string { return a.Name })
 	judgeNames  = []string{"wss-tx", "wss-stmt", "troc", "txcheck", "radar", "tlp", "norec", "dqe", "serial", "crash"}
 )
+
+// namesOf lists what things are called, each once.
+func namesOf[T any](things []T, name func(T) string) (list []string) {
+	for _, x := range things {
+		if n := name(x); n != "" && !slices.Contains(list, n) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
 
 func oneOf(what string, names []string, found string) error {
 	if slices.Contains(names, found) {
@@ -87,15 +90,15 @@ func oneOf(what string, names []string, found string) error {
 	return fmt.Errorf("found the %s %q, expected one of: %s", what, found, strings.Join(names, ", "))
 }
 
-func checkLevel(v string) error { return oneOf("level", levelNames, v) }
+func checkLevel(v string) error { return oneOf("level", product.LevelNames, v) }
 
 // checkEngine accepts a product, or a product and the beginning of its version: "mysql", "mysql 8".
 func checkEngine(v string) error {
-	product, version, hasVersion := strings.Cut(v, " ")
+	name, version, hasVersion := strings.Cut(v, " ")
 	if hasVersion && strings.ContainsAny(version, " []:,") {
 		return fmt.Errorf("found %q after the engine, expected the beginning of a version, such as: mysql 8", version)
 	}
-	return oneOf("engine", engineNames, product)
+	return oneOf("engine", engineNames, name)
 }
 
 func checkWord(v string) error {
@@ -112,10 +115,10 @@ func checkExpect(v string) error {
 	}
 	return checkList(func(name string) error {
 		base := strings.TrimSuffix(strings.TrimSuffix(name, "-process"), "-realtime")
-		if name == "none" || slices.Contains(formalNames, base) {
+		if name == "none" || slices.Contains(classNames, base) {
 			return nil
 		}
-		return oneOf("anomaly", slices.Concat([]string{"none"}, everydayNames, formalNames, judgeNames), name)
+		return oneOf("anomaly", slices.Concat([]string{"none"}, usualNames, classNames, judgeNames), name)
 	})(v)
 }
 

@@ -1,10 +1,8 @@
 package scenario
 
 import (
-	"slices"
 	"strings"
 	"testing"
-	"wirecheck/anomaly"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -16,7 +14,7 @@ func TestDirectiveProblems(t *testing.T) {
 		{"no colon", "expect", `found "expect", expected KEY: VALUE; keys are engine, level, expect, observe, outcome, oracle, seed, permutations, final, raw`},
 		{"unknown key", "expects: none", `unknown key "expects"; keys are engine, level, expect, observe, outcome, oracle, seed, permutations, final, raw`},
 		{"no key", ": x", `found no key before ": x"; keys are engine, level, expect, observe, outcome, oracle, seed, permutations, final, raw`},
-		{"engine", "engine: postgres, oracle", `engine: found the engine "oracle", expected one of: postgres, mariadb, mysql, tidb, cockroach, sqlite`},
+		{"engine", "engine: postgres, oracle", `engine: found the engine "oracle", expected one of: postgres, mariadb, mysql, tidb, sqlite`},
 		{"level", "level: rr", `level: found the level "rr", expected one of: read uncommitted, read committed, repeatable read, snapshot, serializable`},
 		{"comma", "engine: postgres,", "engine: found an empty place in the list; names are separated by one comma"},
 		{"anomaly", "expect: lost updates", `expect: found the anomaly "lost updates", expected one of: none, dirty write`},
@@ -172,18 +170,5 @@ permutation b a c
 	}
 	if _, ok := mustParse(t, small).Expect(nil, Target{}); ok {
 		t.Errorf("a file without expect lines says what to expect")
-	}
-}
-
-// TestNamesOfOracle: the names that expect knows are those that package oracle gives.
-func TestNamesOfOracle(t *testing.T) {
-	want := []string{
-		anomaly.DirtyWrite, anomaly.AbortedRead, anomaly.IntermediateRead, anomaly.CircularFlow, anomaly.LostUpdate,
-		anomaly.NonRepeatableRead, anomaly.Vanishes, anomaly.ReadSkew, anomaly.ReadWriteSkew, anomaly.WriteSkew, anomaly.LongFork,
-	}
-	got := slices.Sorted(slices.Values(everydayNames))
-	slices.Sort(want)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-oracle +scenario):\n%s", diff)
 	}
 }

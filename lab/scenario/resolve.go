@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Target is where a scenario runs: the product (postgres, mariadb, mysql, tidb, cockroach, sqlite), its version (words; a
+// Target is where a scenario runs: the product (postgres, mariadb, mysql, tidb, sqlite), its version (words; a
 // selector's version must begin one of them) and the level, as the history names it.
 type Target struct{ Engine, Version, Level string }
 

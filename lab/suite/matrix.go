@@ -12,7 +12,6 @@ import (
 	"wirecheck/anomaly"
 	"wirecheck/answer"
 	"wirecheck/backends"
-	"wirecheck/backends/engine"
 	"wirecheck/lab"
 	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
@@ -148,7 +147,7 @@ func (r *runner) matrixOf(ctx context.Context, name string, specs []*scenario.Sp
 }
 
 // matrixAt executes the files at one level, in one database: the first permutation of each that is meant for it.
-func (r *runner) matrixAt(ctx context.Context, s *backends.Instance, level engine.Level, specs []*scenario.Spec) (cells []matrixCell, err error) {
+func (r *runner) matrixAt(ctx context.Context, s *backends.Instance, level product.Level, specs []*scenario.Spec) (cells []matrixCell, err error) {
 	b, err := panel.Open(ctx, s, lab.Config{Level: level, Case: r.o.Limit}, panel.Selection{Isolation: r.o.Oracles != "none"}, r.o.Judging)
 	if err != nil {
 		return nil, err

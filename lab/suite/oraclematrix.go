@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"wirecheck/backends"
-	"wirecheck/backends/engine"
 	"wirecheck/lab"
 	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
@@ -77,7 +76,7 @@ func (r *runner) oracleMatrixOf(ctx context.Context, name string, specs []*scena
 }
 
 // oracleRowsAt executes the files at one level: the first permutation of each that is meant for it.
-func (r *runner) oracleRowsAt(ctx context.Context, s *backends.Instance, level engine.Level, p panel.Selection, specs []*scenario.Spec) (rows []*oracleRow, err error) {
+func (r *runner) oracleRowsAt(ctx context.Context, s *backends.Instance, level product.Level, p panel.Selection, specs []*scenario.Spec) (rows []*oracleRow, err error) {
 	b, err := panel.Open(ctx, s, lab.Config{Level: level, Case: r.o.Limit}, p, r.o.Judging)
 	if err != nil {
 		return nil, err

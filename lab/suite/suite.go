@@ -17,10 +17,10 @@ import (
 	"time"
 
 	"wirecheck/backends"
-	"wirecheck/backends/engine"
 	"wirecheck/lab"
 	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
+	"wirecheck/product"
 )
 
 // Options says where to execute the scenarios, who judges, and what becomes of the results.
@@ -97,7 +97,7 @@ func Read(paths []string, o Options) ([]*scenario.Spec, error) {
 
 // readScript reads an SQL file: a database and queries of it (lab.Script). It is in the dialect of the first engine.
 func readScript(path string, engines []string) (*scenario.Spec, error) {
-	name := "postgres"
+	name := product.All()[0].Name
 	if len(engines) > 0 {
 		name = engines[0]
 	}
@@ -176,7 +176,7 @@ func (r *runner) instance(ctx context.Context, name string) (*backends.Instance,
 func (r *runner) spec(ctx context.Context, spec *scenario.Spec) error {
 	engines := r.o.Engines
 	if len(engines) == 0 {
-		engines = []string{"postgres"}
+		engines = []string{product.All()[0].Name}
 		if named := spec.Engines(); len(named) > 0 {
 			engines = named
 		}
@@ -190,7 +190,7 @@ func (r *runner) spec(ctx context.Context, spec *scenario.Spec) error {
 		if err != nil {
 			return err
 		}
-		levels = slices.DeleteFunc(levels, func(l engine.Level) bool { return !spec.For(nil, targetOf(s, l)) && len(r.o.Engines) == 0 })
+		levels = slices.DeleteFunc(levels, func(l product.Level) bool { return !spec.For(nil, targetOf(s, l)) && len(r.o.Engines) == 0 })
 		if r.o.Format == "text" && len(r.cases) > 0 && len(levels) > 0 {
 			fmt.Fprintln(r.o.Stdout)
 		}
@@ -222,14 +222,14 @@ func (r *runner) spec(ctx context.Context, spec *scenario.Spec) error {
 }
 
 // failed says that a scenario could not be executed to its end.
-func (r *runner) failed(spec *scenario.Spec, s *backends.Instance, level engine.Level, err error) {
+func (r *runner) failed(spec *scenario.Spec, s *backends.Instance, level product.Level, err error) {
 	fmt.Fprintf(r.o.Stderr, "wirecheck: %s on %s at %s: %v\n", spec.Name, s.Engine.Title, level.SQL, err)
 	if !errors.Is(err, errDied) { // else the case itself is among the cases
 		r.cases = append(r.cases, panel.CaseReport{Spec: spec.Name, Engine: s.Engine.Name, Level: level.History, Failed: err.Error(), Found: []string{}, Outcomes: []string{}})
 	}
 }
 
-func targetOf(s *backends.Instance, l engine.Level) scenario.Target {
+func targetOf(s *backends.Instance, l product.Level) scenario.Target {
 	return scenario.Target{Engine: s.Engine.Name, Version: s.Version, Level: l.History}
 }
 
@@ -237,7 +237,7 @@ func targetOf(s *backends.Instance, l engine.Level) scenario.Target {
 var errDied = errors.New("the server ended, or ended a connection, in the middle; the remaining permutations were not run")
 
 // atLevel executes all permutations of a file at one level.
-func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *backends.Instance, level engine.Level, out *bytes.Buffer) (err error) {
+func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *backends.Instance, level product.Level, out *bytes.Buffer) (err error) {
 	mode := r.mode(spec)
 	o := r.o.Judging
 	if r.o.Format == "isolationtester" {
@@ -354,7 +354,7 @@ func (r *runner) mode(spec *scenario.Spec) scenario.Mode {
 }
 
 // choice gives what generated permutations need: each file has the same random numbers whatever ran before it.
-func (r *runner) choice(spec *scenario.Spec, s *backends.Instance, level engine.Level, count *runCount) scenario.Choice {
+func (r *runner) choice(spec *scenario.Spec, s *backends.Instance, level product.Level, count *runCount) scenario.Choice {
 	count.Possible = spec.Interleavings()
 	choice := scenario.Choice{}
 	switch r.mode(spec).Kind {
@@ -381,7 +381,7 @@ func (r *runner) seed(spec *scenario.Spec) uint64 {
 }
 
 // question says what a result is the answer to: results are only compared if it is the same.
-func (r *runner) question(spec *scenario.Spec, levels []engine.Level) string {
+func (r *runner) question(spec *scenario.Spec, levels []product.Level) string {
 	names := make([]string, len(levels))
 	for i, l := range levels {
 		names[i] = l.History
@@ -395,7 +395,7 @@ func (r *runner) question(spec *scenario.Spec, levels []engine.Level) string {
 }
 
 // compare holds what was printed against what is stored, or stores it.
-func (r *runner) compare(spec *scenario.Spec, s *backends.Instance, levels []engine.Level, out []byte) error {
+func (r *runner) compare(spec *scenario.Spec, s *backends.Instance, levels []product.Level, out []byte) error {
 	if r.o.Format != "text" && r.o.Format != "isolationtester" || len(out) == 0 {
 		return nil
 	}

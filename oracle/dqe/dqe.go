@@ -14,6 +14,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 )
 
@@ -38,7 +39,7 @@ const (
 
 // Check tries the conditions of a schedule's SELECT, UPDATE and DELETE statements on the rows that the setup makes.
 func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Options) (schedule.Verdict, error) {
-	c := &checker{s: s, o: o, stage: stage, family: s.Product != "postgres" && s.Product != "cockroach", lite: s.Product == "sqlite", keys: map[string][]string{}, tried: map[string]bool{}}
+	c := &checker{s: s, o: o, stage: stage, family: s.DBMS().Dialect != product.DialectPostgres, lite: s.DBMS().Dialect == product.DialectSQLite, keys: map[string][]string{}, tried: map[string]bool{}}
 	if s.Trouble != "" || s.Crashed {
 		c.v.Unknown = cmp.Or(s.Trouble, "the server ended")
 		return c.v, nil
@@ -209,7 +210,7 @@ func (c *checker) reason(st *rewrite.Statement) string {
 }
 
 func (c *checker) name(u rewrite.TableUse) string {
-	if !c.family && u.Schema != "" && u.Schema != "public" {
+	if !c.family && u.Schema != "" && u.Schema != c.s.DBMS().DefaultSchema {
 		return u.Schema + "." + u.Name
 	}
 	return u.Name

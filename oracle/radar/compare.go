@@ -10,6 +10,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 )
 
@@ -28,9 +29,6 @@ var (
 	// where values of rows are calculated with in the rows' order
 	sums = regexp.MustCompile(`(?i)\b(sum|avg|std\w*|var\w*|corr|covar\w*|regr\w*|over|group_concat|\w*agg)\b`)
 )
-
-// causeZero is the short name of a documented use of a constraint in queries.
-const causeZero = "IS NULL finds zero dates of NOT NULL columns"
 
 var (
 	isNull    = regexp.MustCompile(`(?i)\bnull\b|\bisnull\b`)
@@ -122,10 +120,9 @@ func (c *checker) compare(ctx context.Context, st *schedule.Step) error {
 		c.v.Note("%s: answers differ: %s", sql, why)
 		return nil
 	}
-	if c.zeros && isNull.MatchString(sql) {
-		f.Kind, f.Source = oracle.KindPermitted, "https://dev.mysql.com/doc/refman/8.4/en/comparison-operators.html#operator_is-null"
-		f.Difference.Cause = causeZero
-		f.Difference.Reason = "IS NULL finds the date '0000-00-00' in a column that is NOT NULL, so that this constraint has a say in the answer"
+	if known := c.s.DBMS().Cause(product.ZeroDates); known != nil && c.zeros && isNull.MatchString(sql) {
+		f.Kind, f.Source = oracle.KindPermitted, known.Source
+		f.Difference.Cause, f.Difference.Reason = string(known.ID), known.Reason
 	}
 	f.Name = oracle.NameResult
 	f.Difference.Expected = schedule.SideOf(a.Columns, d.Missing, len(a.Rows)-len(d.Missing))

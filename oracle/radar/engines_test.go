@@ -16,6 +16,7 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/radar"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 	"wirecheck/statement/mysql"
 	"wirecheck/statement/postgres"
@@ -82,8 +83,8 @@ func (p *place) closeLabs() error {
 
 func (p *place) family() bool { return p.d.Protocol != engine.ProtocolPostgres }
 
-func (p *place) level(sql string) engine.Level {
-	i := slices.IndexFunc(p.d.Levels, func(l engine.Level) bool { return l.SQL == sql })
+func (p *place) level(sql string) product.Level {
+	i := slices.IndexFunc(p.d.Levels, func(l product.Level) bool { return l.SQL == sql })
 	return p.d.Levels[i]
 }
 
@@ -95,7 +96,7 @@ func (p *place) version() string {
 }
 
 // lab opens a lab in a database of its own.
-func (p *place) lab(t *testing.T, level engine.Level) *lab.Lab {
+func (p *place) lab(t *testing.T, level product.Level) *lab.Lab {
 	t.Helper()
 	target, err := p.labs.Create(t.Context())
 	if err != nil {
@@ -132,7 +133,7 @@ type stages struct {
 	options         radar.Options
 }
 
-func (p *place) stages(t *testing.T, level engine.Level) *stages {
+func (p *place) stages(t *testing.T, level product.Level) *stages {
 	t.Helper()
 	s := &stages{lab: p.lab(t, level)}
 	s.run = lab.NewStage(s.lab, p.version(), p.describe())

@@ -11,6 +11,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 )
 
@@ -19,14 +20,6 @@ import (
 // (PostgreSQL manual, 4.2.14, "Expression Evaluation Rules"; MySQL manual, 10.2.1, "Optimizing SELECT Statements"). So an error on one
 // side only is permitted if it is an error of values, and the side that gave an answer gives that same error, too, when the
 // expression is evaluated for all rows.
-
-// causeSkipped is the short name of that.
-const causeSkipped = "an error of an expression that need not be evaluated"
-
-var sources = map[bool]string{
-	false: "https://www.postgresql.org/docs/current/sql-expressions.html#SYNTAX-EXPRESS-EVAL",
-	true:  "https://dev.mysql.com/doc/refman/8.4/en/where-optimization.html",
-}
 
 // valueError reports whether an error depends on the values that an expression meets: PostgreSQL's class 22, data exceptions, and
 // 21, cardinality violations (manual, appendix A); of the MySQL family those listed below (MySQL manual, error reference).
@@ -80,7 +73,8 @@ func (c *checker) errors(ctx context.Context, st *schedule.Step, f oracle.Findin
 		return nil
 	}
 	permit := func(reason string) {
-		f.Kind, f.Difference.Reason, f.Difference.Cause, f.Source = oracle.KindPermitted, reason, causeSkipped, sources[c.family]
+		known := c.s.DBMS().Cause(product.Unevaluated)
+		f.Kind, f.Difference.Reason, f.Difference.Cause, f.Source = oracle.KindPermitted, reason, string(known.ID), known.Source
 		c.report(f)
 	}
 	if other.Answer.Err != nil {

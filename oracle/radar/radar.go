@@ -18,6 +18,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 )
 
@@ -46,7 +47,7 @@ type Options struct {
 // Check compares the queries of a schedule. It executes the schedule's transactions one after the other on the stage, and each query
 // that can be compared also on the raw database.
 func Check(ctx context.Context, s *schedule.Schedule, stage Stage, o Options) (schedule.Verdict, error) {
-	c := &checker{s: s, o: o, stage: stage, family: s.Product != "postgres" && s.Product != "cockroach", lite: s.Product == "sqlite", unchecked: s.Unchecked()}
+	c := &checker{s: s, o: o, stage: stage, family: s.DBMS().Dialect != product.DialectPostgres, lite: s.DBMS().Dialect == product.DialectSQLite, unchecked: s.Unchecked()}
 	if s.Trouble != "" || s.Crashed {
 		c.v.Unknown = cmp.Or(s.Trouble, "the server ended")
 		return c.v, nil

@@ -24,7 +24,7 @@ var Descriptor = oracle.Oracle{
 
 // Check partitions the queries of a schedule. It executes the schedule's transactions one after the other on the stage.
 func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage) (schedule.Verdict, error) {
-	c := &checker{s: s, stage: stage, fails: s.Product == "postgres" || s.Product == "cockroach"}
+	c := &checker{s: s, stage: stage, fails: s.DBMS().ErrorFails}
 	if s.Trouble != "" || s.Crashed {
 		c.v.Unknown = cmp.Or(s.Trouble, "the server ended")
 		return c.v, nil

@@ -16,6 +16,7 @@ import (
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle/schedule"
 	"wirecheck/oracle/troc"
+	"wirecheck/product"
 	"wirecheck/statement/mysql"
 	"wirecheck/statement/postgres"
 )
@@ -78,7 +79,7 @@ type pair struct {
 	stage *lab.Stage
 }
 
-func (p *place) at(t *testing.T, level engine.Level) *pair {
+func (p *place) at(t *testing.T, level product.Level) *pair {
 	t.Helper()
 	describe := lab.Describe(postgres.Describe)
 	if p.d.Name != "postgres" {

@@ -16,6 +16,7 @@ import (
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle/schedule"
 	"wirecheck/oracle/txcheck"
+	"wirecheck/product"
 	"wirecheck/statement/mysql"
 	"wirecheck/statement/postgres"
 )
@@ -60,14 +61,14 @@ func start(t testing.TB, name string) *place {
 
 // bench is a place at a level.
 type bench struct {
-	level   engine.Level
+	level   product.Level
 	lab     *lab.Lab
 	primary *lab.Stage // turns the lab's executions into schedules
 	stage   *lab.Stage
 	intn    func(int) int
 }
 
-func (p *place) bench(t testing.TB, level engine.Level, seed uint64) *bench {
+func (p *place) bench(t testing.TB, level product.Level, seed uint64) *bench {
 	t.Helper()
 	labs, err := engine.OpenLabs(t.Context(), p.engine, p.server.Target())
 	if err != nil {

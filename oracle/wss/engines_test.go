@@ -81,7 +81,7 @@ type bench struct {
 	stage *lab.Stage
 }
 
-func (s *site) open(t testing.TB, level engine.Level) *bench {
+func (s *site) open(t testing.TB, level product.Level) *bench {
 	t.Helper()
 	target, err := s.labs.Create(t.Context())
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"wirecheck/history"
+	"wirecheck/product"
 	"wirecheck/rewrite"
 )
 
@@ -25,7 +26,7 @@ const DefaultAccesses = 10_000
 type Tracker struct {
 	rec     *Recorder
 	session uint64
-	engine  string
+	dbms    *product.Product
 	limits  Limits
 
 	level     string // of the session's next transactions
@@ -102,7 +103,7 @@ func NewTracker(rec *Recorder, open history.Event, limits Limits) *Tracker {
 	if limits.Accesses <= 0 {
 		limits.Accesses = DefaultAccesses
 	}
-	t := &Tracker{rec: rec, session: open.Session, engine: open.Engine, limits: limits}
+	t := &Tracker{rec: rec, session: open.Session, dbms: product.Of(open.Engine), limits: limits}
 	if t.session == 0 {
 		t.session = rec.sessions.Add(1)
 	}
@@ -186,7 +187,7 @@ func (t *Tracker) begin(x *txn) {
 	x.begun = true
 	x.id = t.rec.txns.Add(1)
 	ev := &history.Event{Kind: history.EventBegin, Session: t.session, Txn: x.id, From: x.from, Level: x.level, Implicit: x.implicit}
-	if t.engine != "postgres" { // there the server's own transaction ids are the tokens
+	if !t.dbms.TransactionIDs { // there the server's own transaction ids are the tokens
 		ev.Tokens = []string{t.rec.Token(x.id)}
 	}
 	t.record(ev)
@@ -357,7 +358,7 @@ func (t *Tracker) refused(tk *Ticket, res Result, to uint64) {
 	switch {
 	case res.Aborted:
 		t.end(history.OutcomeAborted, to)
-	case tk.plan.Control.Verb == rewrite.ControlCommit && t.engine == "postgres":
+	case tk.plan.Control.Verb == rewrite.ControlCommit && t.dbms.CommitErrorAborts:
 		t.end(history.OutcomeAborted, to)
 	case tk.plan.Control.Verb == rewrite.ControlCommit:
 		t.end(history.OutcomeUnknown, to)

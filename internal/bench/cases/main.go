@@ -19,6 +19,7 @@ import (
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
 	"wirecheck/lab/scenario"
+	"wirecheck/product"
 )
 
 // text is the scenario. The two transactions meet on some rows, so that some statements wait.
@@ -60,14 +61,14 @@ func run(n, rounds int, engines []string) error {
 	}
 	fmt.Printf("two transactions of four statements, five rows, random interleavings; to reach: 150 cases a second\n")
 	for _, name := range engines {
-		if err := product(spec, name, n, rounds); err != nil {
+		if err := measure(spec, name, n, rounds); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func product(spec *scenario.Spec, name string, n, rounds int) (err error) {
+func measure(spec *scenario.Spec, name string, n, rounds int) (err error) {
 	ctx := context.Background()
 	d, err := backends.ByName(name)
 	if err != nil {
@@ -83,7 +84,7 @@ func product(spec *scenario.Spec, name string, n, rounds int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, labs.Close(ctx)) }()
-	i := slices.IndexFunc(d.Levels, func(l engine.Level) bool { return l.History == "repeatable read" })
+	i := slices.IndexFunc(d.Levels, func(l product.Level) bool { return l.History == product.RepeatableRead })
 	for _, reset := range []struct {
 		how  lab.Reset
 		name string

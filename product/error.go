@@ -1,0 +1,51 @@
+package product
+
+import (
+	"wirecheck/answer"
+)
+
+// ErrorClass is what an error code means for the session's transaction.
+type ErrorClass struct {
+	Reason answer.Reason
+	// Retry says that the transaction lost against a concurrent one and may succeed when it is repeated.
+	Retry bool
+	// Aborts says that the error ends the whole transaction on the server, and that the session is outside of any afterwards. An error
+	// that leaves a failed transaction behind, which the client must still roll back, does not (Traits.ErrorFails).
+	Aborts bool
+	// Gone says that the connection ends with it.
+	Gone bool
+}
+
+// ErrorRow is a line of a product's table of errors. A code that ends in * stands for all that begin with what is before it.
+type ErrorRow struct {
+	Codes []string
+	Class ErrorClass
+}
+
+// Error is the class of an error code. A code that no line has is the statement's own fault.
+func (p *Product) Error(code string) ErrorClass {
+	for _, r := range p.Errors {
+		if oneOf(r.Codes, code) {
+			return r.Class
+		}
+	}
+	return ErrorClass{Reason: answer.ReasonOther}
+}
+
+// The classes that several products have.
+var (
+	deadlock      = ErrorClass{Reason: answer.ReasonDeadlock, Retry: true}
+	serialization = ErrorClass{Reason: answer.ReasonSerialization, Retry: true}
+	noWait        = ErrorClass{Reason: answer.ReasonNoWait, Retry: true}
+	readOnly      = ErrorClass{Reason: answer.ReasonReadOnly}
+	cancelled     = ErrorClass{Reason: answer.ReasonCancelled}
+	killed        = ErrorClass{Reason: answer.ReasonKilled, Gone: true}
+	serverGone    = ErrorClass{Reason: answer.ReasonServer, Gone: true}
+	internal      = ErrorClass{Reason: answer.ReasonInternal}
+)
+
+// aborting is a class whose errors end the transaction.
+func aborting(c ErrorClass) ErrorClass {
+	c.Aborts = true
+	return c
+}

@@ -2,6 +2,7 @@ package pgwire
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"strings"
 
@@ -34,7 +35,7 @@ func (t *turn) sent(e *entry) {
 func (t *turn) has() bool { return t.never || t.active && !t.ending }
 
 // enter waits for the session's turn with a message that needs one, unless the session has it already.
-func (c *clientHalf) enter(f frame) error {
+func (c *clientHalf) enter(ctx context.Context, f frame) error {
 	gate := c.session.Config.Gate
 	if gate == nil || !strings.ContainsRune("QPBDEF", rune(f.kind)) {
 		return nil
@@ -46,7 +47,7 @@ func (c *clientHalf) enter(f frame) error {
 	if err != nil {
 		return err
 	}
-	if err := gate.Enter(c.session.ctx, c.session.Session, text); err != nil {
+	if err := gate.Enter(ctx, c.session.Session, text); err != nil {
 		return fmt.Errorf("wait for the statement's turn: %w", err)
 	}
 	c.pipeline.beginTurn()

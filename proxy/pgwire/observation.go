@@ -1,6 +1,7 @@
 package pgwire
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -91,8 +92,10 @@ var errNoAnswer = errors.New("the server's answer could not be understood")
 func (o *observation) both() (fromClient, fromServer error) {
 	var g errgroup.Group
 	ended := make(chan struct{})
+	ctx, cancel := context.WithCancel(o.ctx)
+	defer cancel()
 	g.Go(func() error {
-		fromClient = o.requests.run()
+		fromClient = o.requests.run(ctx)
 		left := fromClient
 		if gone(left) {
 			left = nil
@@ -104,6 +107,7 @@ func (o *observation) both() (fromClient, fromServer error) {
 		defer close(ended)
 		fromServer = o.answers.run()
 		o.pipeline.end()
+		cancel()
 		_ = o.serverEnded(fromServer)
 		return nil
 	})

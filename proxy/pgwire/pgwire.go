@@ -18,6 +18,7 @@ package pgwire
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -62,7 +63,7 @@ type session struct {
 	startup    startupMessage
 	backend    uint32
 	parameters map[string]string // as the server reported them
-	handedOver bool              // a joined connection needs no further care
+	cut        bool              // the client's connection broke while the server was still sending
 }
 
 // Serve implements proxy.Handler.
@@ -72,8 +73,7 @@ func (h *Handler) Serve(ctx context.Context, p *proxy.Session) error {
 	defer stop()
 	err := s.run()
 	if s.server != nil {
-		// The server learns from the end of the connection that the client is gone, as it would without us.
-		err = errors.Join(err, ignoreClosed(s.server.Close()))
+		err = errors.Join(err, s.hangUp())
 	}
 	return s.verdict(err)
 }
@@ -96,6 +96,14 @@ func (h *Handler) session(ctx context.Context, p *proxy.Session) *session {
 		s.observer = h.observer
 	}
 	return s
+}
+
+// hangUp closes the server's connection, from which the server learns that the client is gone, as it would without us.
+func (s *session) hangUp() error {
+	if t, ok := s.server.(*tls.Conn); ok && s.cut {
+		_ = t.NetConn().Close() // the server may not read any more, and TLS would wait for it to take an alert
+	}
+	return ignoreClosed(s.server.Close())
 }
 
 // interrupt makes every wait on a connection end.
@@ -187,13 +195,17 @@ func (s *session) clientEnded(err error) error {
 			return nil
 		}
 	}
-	_ = s.server.SetDeadline(past) // wakes the other direction
+	_ = s.server.SetDeadline(past)                             // wakes the other direction if it reads the server,
+	_ = s.Client.SetWriteDeadline(time.Now().Add(lastMessage)) // or soon if it writes to a client that does not read
 	return quiet(err)
 }
 
-// serverEnded ends the session, as the end of a server's connection does.
+// serverEnded ends the session, as the end of a server's connection does. It is also for a client that does not take its answers any more.
 func (s *session) serverEnded(err error) error {
-	_ = s.Client.SetReadDeadline(past) // wakes the other direction
+	var e *sideError
+	s.cut = errors.As(err, &e) && e.side == client
+	_ = s.Client.SetReadDeadline(past)  // wakes the other direction if it reads the client,
+	_ = s.server.SetWriteDeadline(past) // or if it writes to a server that does not read, since its answers are not read either
 	return quiet(err)
 }
 

@@ -2,6 +2,7 @@ package pgwire
 
 import (
 	"bytes"
+	"context"
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
@@ -19,11 +20,14 @@ type clientHalf struct {
 	terminated bool // the client sent Terminate
 }
 
-// run relays what the client sends until it sends no more.
-func (c *clientHalf) run() error {
+// run relays what the client sends until it sends no more. ctx ends at the latest with the server half.
+func (c *clientHalf) run(ctx context.Context) error {
 	for {
 		f, err := c.in.header(maxMessage)
 		if err != nil {
+			return err
+		}
+		if err := c.enter(ctx, f); err != nil {
 			return err
 		}
 		if err := c.request(f); err != nil {
@@ -34,9 +38,6 @@ func (c *clientHalf) run() error {
 
 // request relays one message.
 func (c *clientHalf) request(f frame) error {
-	if err := c.enter(f); err != nil {
-		return err
-	}
 	switch f.kind {
 	case 'Q':
 		return c.query(f)

@@ -106,14 +106,14 @@ func TestLongRow(t *testing.T) {
 		go func() {
 			defer far.Close()
 			out := &conn{raw: far, nc: far, out: make([]byte, 0, bufferSize)}
-			s := &session{client: out}
+			s := &link{client: out}
 			if s.toClientFrames(row) != nil || out.send() != nil {
 				return
 			}
 		}()
 		var got bytes.Buffer
-		s := &session{server: newConn(near), client: &conn{nc: writerConn{w: &got}, out: make([]byte, 0, bufferSize)}}
-		if err := s.longRow(c); err != nil {
+		s := &link{server: newConn(near), client: &conn{nc: writerConn{w: &got}, out: make([]byte, 0, bufferSize)}}
+		if err := s.relayLongRow(c); err != nil {
 			t.Fatalf("size %d: %v", size, err)
 		}
 		if err := s.client.send(); err != nil {

@@ -9,29 +9,29 @@ import (
 	"github.com/go-mysql-org/go-mysql/mysql"
 )
 
-// gateText is how much of a statement's text a gate is told, in bytes.
+// gateText is how many bytes of a statement's text a gate gets.
 const gateText = 1 << 10
 
 // inTurn relays one command when its turn has come, see proxy.Gate.
-func (s *session) inTurn(ctx context.Context, f frame) (quit bool, err error) {
-	gate := s.ps.Config.Gate
+func (o *observation) inTurn(ctx context.Context, f frame) (quit bool, err error) {
+	gate := o.ps.Config.Gate
 	if gate == nil || !executes(f.first) {
-		return s.command(f)
+		return o.command(f)
 	}
-	text, err := s.gateText(f)
+	text, err := o.gateText(f)
 	if err != nil {
-		return false, s.badClient(err, "command")
+		return false, o.badClient(err, "command")
 	}
-	if err := gate.Enter(ctx, s.ps, text); err != nil {
-		return false, s.fail(1, errorShutdown(), fmt.Errorf("wait for the statement's turn: %w", err))
+	if err := gate.Enter(ctx, o.ps, text); err != nil {
+		return false, o.fail(1, errorShutdown(), fmt.Errorf("wait for the statement's turn: %w", err))
 	}
-	s.victim = false
-	quit, err = s.command(f)
+	o.victim = false
+	quit, err = o.command(f)
 	// The client may think about the answer as soon as it has it.
 	if err == nil {
-		err = s.flushBoth()
+		err = o.flush()
 	}
-	gate.Done(s.ps, s.victim)
+	gate.Done(o.ps, o.victim)
 	return quit, err
 }
 
@@ -45,9 +45,9 @@ func executes(command byte) bool {
 	return false
 }
 
-// gateText is what a command says, for people.
-func (s *session) gateText(f frame) (string, error) {
-	b, err := s.client.prefix(f, gateText)
+// gateText describes a command, for people.
+func (o *observation) gateText(f frame) (string, error) {
+	b, err := o.client.prefix(f, gateText)
 	if err != nil {
 		return "", err
 	}
@@ -56,7 +56,7 @@ func (s *session) gateText(f frame) (string, error) {
 		return strings.ToValidUTF8(string(b[1:]), "?"), nil
 	case mysql.COM_STMT_EXECUTE, comBulkExecute:
 		if len(b) >= 5 {
-			if p := s.lookup(binary.LittleEndian.Uint32(b[1:])); p != nil {
+			if p := o.prepared.lookup(binary.LittleEndian.Uint32(b[1:])); p != nil {
 				return p.sql[:min(len(p.sql), gateText)], nil
 			}
 		}

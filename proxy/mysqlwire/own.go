@@ -2,21 +2,22 @@ package mysqlwire
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
 )
 
-// Statements of our own on the client's connection. Their answers never reach the client, nor do their errors.
+// Statements of our own on the client's connection. The client sees neither their answers nor their errors.
 
 // ownQuery puts a statement of ours into the output to the server; it leaves with what follows.
-func (s *session) ownQuery(sql string) error {
-	return s.server.put(0, []byte{mysql.COM_QUERY}, []byte(sql))
+func (l *link) ownQuery(sql string) error {
+	return l.server.put(0, []byte{mysql.COM_QUERY}, []byte(sql))
 }
 
 // ownAnswer reads the answer to a statement of ours: its rows, nil for NULL, or the server's error.
-func (s *session) ownAnswer() (rows [][][]byte, refused *errPacket, err error) {
-	f, b, err := s.ownPacket()
+func (l *link) ownAnswer() (rows [][][]byte, refused *errPacket, err error) {
+	f, b, err := l.ownPacket()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -35,23 +36,23 @@ func (s *session) ownAnswer() (rows [][][]byte, refused *errPacket, err error) {
 	}
 	cols := columns{types: make([]byte, n), hidden: int(n)} // in text rows the types do not matter
 	skip := int(n)
-	if s.caps&deprecateEOF == 0 {
+	if !l.has(deprecateEOF) {
 		skip++
 	}
 	for range skip {
-		if _, _, err = s.ownPacket(); err != nil {
+		if _, _, err = l.ownPacket(); err != nil {
 			return nil, nil, err
 		}
 	}
 	for {
-		if f, b, err = s.ownPacket(); err != nil {
+		if f, b, err = l.ownPacket(); err != nil {
 			return nil, nil, err
 		}
 		if f.first == markERR {
 			e := parseERR(b)
 			return nil, &e, nil
 		}
-		if s.endsRows(f) {
+		if l.endsRows(f) {
 			return rows, nil, nil
 		}
 		_, row, err := cols.cut(b, nil)
@@ -66,26 +67,26 @@ func (s *session) ownAnswer() (rows [][][]byte, refused *errPacket, err error) {
 	}
 }
 
-// ownPacket reads one packet of such an answer. Reports of its progress are for nobody.
-func (s *session) ownPacket() (frame, []byte, error) {
+// ownPacket reads one packet of such an answer. It skips reports of progress.
+func (l *link) ownPacket() (frame, []byte, error) {
 	for {
-		f, err := s.nextPacket()
+		f, err := l.nextPacket()
 		if err != nil {
 			return f, nil, err
 		}
-		b, err := s.take(f)
+		b, err := l.take(f)
 		if err != nil || f.first != markERR || parseERR(b).code != progress {
 			return f, b, err
 		}
 	}
 }
 
-// ownRows executes one statement of ours now and gives its rows as text.
-func (s *session) ownRows(sql string) (rows [][]string, refused *errPacket, err error) {
-	if err := s.ownQuery(sql); err != nil {
+// ownRows executes one statement of ours now and returns its rows as text.
+func (l *link) ownRows(sql string) (rows [][]string, refused *errPacket, err error) {
+	if err := l.ownQuery(sql); err != nil {
 		return nil, nil, err
 	}
-	raw, refused, err := s.ownAnswer()
+	raw, refused, err := l.ownAnswer()
 	if err != nil || refused != nil {
 		return nil, refused, err
 	}
@@ -97,4 +98,45 @@ func (s *session) ownRows(sql string) (rows [][]string, refused *errPacket, err 
 		}
 	}
 	return rows, nil, nil
+}
+
+// ownPrepare puts our preparation of a text into the output to the server.
+func (l *link) ownPrepare(sql string) error {
+	return l.server.put(0, []byte{mysql.COM_STMT_PREPARE}, []byte(sql))
+}
+
+// ownPrepared reads the answer to a preparation of ours: the statement's id and the number of warnings, or the server's error.
+func (l *link) ownPrepared() (id uint32, warnings int, refused *errPacket, err error) {
+	f, err := l.nextPacket()
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	b, err := l.take(f)
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	if f.first != markOK || len(b) < 9 {
+		e := parseERR(b)
+		return 0, 0, &e, nil
+	}
+	if len(b) >= 12 {
+		warnings = int(binary.LittleEndian.Uint16(b[10:]))
+	}
+	id = binary.LittleEndian.Uint32(b[1:])
+	columns, params := int(binary.LittleEndian.Uint16(b[5:])), int(binary.LittleEndian.Uint16(b[7:]))
+	skip := columns + params
+	if !l.has(deprecateEOF) {
+		skip += min(columns, 1) + min(params, 1)
+	}
+	for range skip {
+		if _, err = l.takeNext(); err != nil {
+			return 0, 0, nil, err
+		}
+	}
+	return id, warnings, nil, nil
+}
+
+// ownClose puts the end of a prepared statement of ours into the output to the server. It has no answer.
+func (l *link) ownClose(id uint32) error {
+	return l.server.put(0, binary.LittleEndian.AppendUint32([]byte{mysql.COM_STMT_CLOSE}, id))
 }

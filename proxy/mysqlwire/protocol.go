@@ -119,6 +119,11 @@ func parseOK(b []byte) (okPacket, error) {
 	return ok, nil
 }
 
+// terminator is the OK b as the end of a result.
+func (ok okPacket) terminator(b []byte, rowless bool) terminator {
+	return terminator{b, ok.status, ok.warnings, ok.at, ok.at + 2, rowless}
+}
+
 // errPacket is an error as the server sends it.
 type errPacket struct {
 	code    uint16

@@ -16,15 +16,6 @@ type columns struct {
 	cells [][]byte // room for the hidden values of a row
 }
 
-// typeOf is the type in a column definition: its tail has a fixed length (MySQL manual, "Column Definition": charset,
-// length, type, flags, decimals, two bytes of filler).
-func typeOf(def []byte) (byte, error) {
-	if len(def) < 13 {
-		return 0, errMalformed
-	}
-	return def[len(def)-6], nil
-}
-
 // shown is the number of columns that the client sees.
 func (c *columns) shown() int { return len(c.types) - c.hidden }
 
@@ -167,83 +158,6 @@ func (c *columns) appendNulls(b, row []byte) []byte {
 		b[len(b)-1] &= 1<<used - 1
 	}
 	return b
-}
-
-// longRow relays a row that is longer than what is held in memory. The cut is at the row's end and shortens it by less
-// than a frame, so no more than two frames are held: then the first of them is surely the client's.
-func (s *session) longRow(c *columns) error {
-	var held []byte
-	w := walker{columns: c}
-	for started := false; ; {
-		f, err := s.server.peek()
-		if err != nil {
-			return err
-		}
-		s.server.r += headerSize
-		for left := f.n; left > 0; {
-			if _, err := s.server.need(1); err != nil {
-				return unexpected(err)
-			}
-			k := min(left, s.server.buffered())
-			held = append(held, s.server.in[s.server.r:s.server.r+k]...)
-			s.server.r += k
-			left -= k
-		}
-		if !started {
-			if started = w.start(held); !started {
-				return errMalformed
-			}
-			if c.binary {
-				all, head := bitmap(len(c.types)), c.appendNulls(nil, held)
-				w.nulls = slices.Clone(held[:all])
-				held = slices.Replace(held, 0, all, head...)
-				w.at = len(head)
-			}
-		}
-		for w.column < c.shown() {
-			_, _, _, more, err := w.next(held)
-			if err != nil {
-				return err
-			}
-			if !more {
-				break
-			}
-		}
-		for f.n == frameMax && len(held) > 2*frameMax {
-			if err := s.toClient(held[:frameMax]); err != nil {
-				return err
-			}
-			held = slices.Delete(held, 0, frameMax)
-			w.at -= frameMax
-		}
-		if f.n < frameMax {
-			break
-		}
-	}
-	if w.column < c.shown() || w.at > len(held) {
-		return errMalformed
-	}
-	return s.toClientFrames(held[:w.at])
-}
-
-// toClient writes one frame with the next sequence number.
-func (s *session) toClient(payload []byte) error {
-	if err := s.client.header(len(payload), s.seq); err != nil {
-		return err
-	}
-	s.seq++
-	return s.client.write(payload)
-}
-
-// toClientFrames writes a packet of any length.
-func (s *session) toClientFrames(payload []byte) error {
-	for len(payload) >= frameMax {
-		if err := s.toClient(payload[:frameMax]); err != nil {
-			return err
-		}
-		payload = payload[frameMax:]
-	}
-	return s.toClient(payload)
 }
 
 // conceal lets hide change or drop a row of the client's columns.

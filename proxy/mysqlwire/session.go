@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"sync"
 	"time"
 
 	"wirecheck/proxy"
@@ -13,99 +14,109 @@ import (
 
 // session is one client connection with the server connection that belongs to it.
 type session struct {
-	ps             *proxy.Session
-	observer       *Observer // nil: pass mode
-	client, server *conn
+	link
+	ps       *proxy.Session
+	observer *Observer // nil: pass mode
 
 	greeting                *greeting
-	offered                 uint64 // the capabilities in the greeting that the client saw
-	caps                    uint64 // what client and server agreed upon
 	user, database, program string
-	// shift is what the server's sequence numbers are ahead of the client's by, during the login: one side may count an
-	// SSLRequest that the other one has not seen.
-	shift byte
 
 	drainStop func()
-	draining  bool
-	told      bool // the client knows that and why the session ends
-
-	// Observe mode.
-	watching
+	explained bool // the client has been sent why the session ends
 }
 
 func newSession(ps *proxy.Session, o *Observer, server net.Conn) *session {
-	s := &session{ps: ps, observer: o, client: newConn(ps.Client), server: newConn(server)}
-	s.client.flush, s.server.flush = s.flushBoth, s.flushBoth
+	s := &session{ps: ps, observer: o, link: link{client: newConn(ps.Client), server: newConn(server)}}
+	s.client.flush, s.server.flush = s.flush, s.flush
 	return s
-}
-
-// flushBoth writes out what waits in either direction. It runs before every read that may block: nothing is held back
-// while somebody waits for it, and what belongs together leaves in one write.
-func (s *session) flushBoth() error {
-	if err := s.server.send(); err != nil {
-		return fmt.Errorf("send to the server: %w", err)
-	}
-	if err := s.client.send(); err != nil {
-		return fmt.Errorf("send to the client: %w", err)
-	}
-	return nil
 }
 
 func (s *session) serve(ctx context.Context) error {
 	s.drainStop = s.drainer()
 	defer func() { s.drainStop() }()
 	if err := s.loginDeadline(time.Now().Add(s.ps.Config.Timeouts.Startup)); err != nil {
-		return gone(err)
+		return unlessClosed(err)
 	}
-	ok, seq, err := s.handshake(ctx)
+	ok, seq, err := (&handshake{session: s}).relay(ctx)
 	switch {
 	case errors.Is(err, errBytes):
 		return s.asBytes()
 	case errors.Is(err, errRefused):
-		return gone(s.flushBoth())
-	case err != nil && s.client.poked.Load():
-		return gone(s.fail(1, errorShutdown(), nil))
+		return unlessClosed(s.flush())
+	case err != nil && s.client.interrupted.Load():
+		return unlessClosed(s.fail(1, errorShutdown(), nil))
 	case err != nil:
-		return gone(err)
+		return unlessClosed(err)
 	}
 	if err := s.loginDeadline(time.Time{}); err != nil {
-		return gone(err)
+		return unlessClosed(err)
 	}
 	if s.observer == nil {
 		if err := s.client.put(seq, ok); err != nil {
-			return gone(err)
+			return unlessClosed(err)
 		}
 		return s.asBytes()
 	}
-	return s.observe(ctx, seq, ok)
+	return observe(ctx, s, seq, ok)
 }
 
-// asBytes gives up understanding: what was read goes on, and from here on both directions are copied.
+// loginDeadline bounds the login; the zero time removes the bound.
+func (s *session) loginDeadline(t time.Time) error {
+	s.client.timed, s.server.timed = !t.IsZero(), !t.IsZero()
+	return errors.Join(s.client.raw.SetDeadline(t), s.server.raw.SetDeadline(t))
+}
+
+// errBytes says that the rest of the session is not understood and passes as bytes.
+var errBytes = errors.New("pass as bytes")
+
+// asBytes stops decoding: what was read goes on, and from here on both directions are copied.
 func (s *session) asBytes() error {
-	s.drainStop() // it must not cut the copying short; whoever cannot be understood has the whole grace time
+	s.drainStop() // a session that is not understood has no quiet point: it may use the whole grace time
 	if err := s.loginDeadline(time.Time{}); err != nil {
-		return gone(err)
+		return unlessClosed(err)
 	}
-	if err := s.flushBoth(); err != nil {
-		return gone(err)
+	if err := s.flush(); err != nil {
+		return unlessClosed(err)
 	}
 	return join(s.client.nc, s.server.nc, s.client.in[s.client.r:s.client.w], s.server.in[s.server.r:s.server.w])
 }
 
-// fail tells the client an error of ours and returns err. That the client does not hear it changes nothing.
+// drainer starts the goroutine that ends the session's wait for the client's next command when the process wants to end.
+func (s *session) drainer() (stop func()) {
+	if s.ps.Draining == nil {
+		return func() {}
+	}
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		select {
+		case <-s.ps.Draining:
+			if err := s.client.interrupt(); err != nil {
+				return // closed already
+			}
+		case <-done:
+		}
+	})
+	return sync.OnceFunc(func() {
+		close(done)
+		wg.Wait()
+	})
+}
+
+// fail sends the client an error of ours and returns err. It makes no difference whether the client receives it.
 func (s *session) fail(seq byte, e errPacket, err error) error {
-	if s.told {
+	if s.explained {
 		return err
 	}
-	s.told = true
+	s.explained = true
 	if perr := s.client.put(seq, e.encode(s.greeting != nil)); perr == nil {
 		_ = s.client.send()
 	}
 	return err
 }
 
-// badClient ends a session whose client does not keep to the protocol: it is told so. If it merely left, there is
-// nobody to tell.
+// badClient ends a session whose client breaks the protocol, and sends the client the reason. It sends nothing to a client
+// that merely left.
 func (s *session) badClient(err error, reading string) error {
 	var order errSequence
 	switch {

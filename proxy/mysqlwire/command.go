@@ -1,0 +1,151 @@
+package mysqlwire
+
+import (
+	"github.com/go-mysql-org/go-mysql/mysql"
+
+	"wirecheck/rewrite"
+	dialect "wirecheck/rewrite/mysql"
+)
+
+// Commands that go-mysql does not name, or names otherwise.
+const (
+	comRefresh         = 0x07
+	comResetConnection = 0x1f
+	comBulkExecute     = 0xfa // MariaDB's COM_STMT_BULK_EXECUTE
+)
+
+// command relays one command and its answer. quit says that the session is over.
+func (o *observation) command(f frame) (quit bool, err error) {
+	switch f.first {
+	case mysql.COM_QUERY:
+		return false, o.query(f)
+	case mysql.COM_STMT_PREPARE:
+		return false, o.prepared.prepare(f)
+	case mysql.COM_STMT_EXECUTE, comBulkExecute:
+		return false, o.prepared.execute(f)
+	case mysql.COM_STMT_FETCH:
+		return false, o.prepared.fetch(f)
+	case mysql.COM_STMT_SEND_LONG_DATA, mysql.COM_STMT_CLOSE, mysql.COM_STMT_RESET:
+		return false, o.prepared.handle(f)
+	case mysql.COM_QUIT:
+		return true, unlessClosed(o.quit())
+	case mysql.COM_CHANGE_USER, comResetConnection:
+		return false, o.reset(f)
+	case mysql.COM_INIT_DB:
+		return false, o.initDB(f)
+	case mysql.COM_FIELD_LIST:
+		return false, o.fieldList()
+	case mysql.COM_SET_OPTION:
+		return false, o.setOption(f)
+	case mysql.COM_PROCESS_INFO:
+		return false, o.simple(&rewrite.Plan{Text: "processlist", Verb: "other"})
+	case mysql.COM_PING, mysql.COM_STATISTICS, mysql.COM_PROCESS_KILL, mysql.COM_DEBUG, comRefresh, mysql.COM_SHUTDOWN,
+		mysql.COM_CREATE_DB, mysql.COM_DROP_DB, mysql.COM_REGISTER_SLAVE:
+		if f.n > 0 {
+			return false, o.single()
+		}
+	}
+	// Replication streams, commands that we do not know, an empty packet: from here on the two are on their own.
+	if err := o.log.fetch(); err != nil {
+		return true, err
+	}
+	o.ps.Log.Warn().Uint8("command", f.first).Msg("session passes as bytes from here on")
+	return true, errBytes
+}
+
+// quit relays COM_QUIT. The server closes the connection; it has nothing more to say to the client.
+func (o *observation) quit() error {
+	if err := o.log.fetch(); err != nil {
+		return err
+	}
+	if _, err := o.client.relay(o.server, 0); err != nil {
+		return err
+	}
+	return o.flush()
+}
+
+// single relays a command that is answered by one packet.
+func (o *observation) single() error {
+	_, err := o.client.relay(o.server, 0)
+	if err != nil {
+		return err
+	}
+	_, err = o.singleAnswer()
+	return err
+}
+
+// singleAnswer relays an answer of one packet and reports whether it is no error.
+func (o *observation) singleAnswer() (ok bool, err error) {
+	f, err := o.firstPacket()
+	if err != nil {
+		return false, err
+	}
+	return f.first != markERR, o.pass(f)
+}
+
+// simple relays a command with an ordinary answer in which nothing is hidden.
+func (o *observation) simple(plan *rewrite.Plan) error {
+	st := &statement{plan: plan, ticket: o.tracker.Sending(plan)}
+	if _, err := o.client.relay(o.server, 0); err != nil {
+		return err
+	}
+	return (&answer{o: o, statements: []*statement{st}}).relay()
+}
+
+// initDB relays COM_INIT_DB.
+func (o *observation) initDB(f frame) error {
+	b, err := o.client.packet(f)
+	if err != nil {
+		return o.badClient(err, "command")
+	}
+	name := string(b[1:])
+	if err := o.server.put(0, b); err != nil {
+		return err
+	}
+	ok, err := o.singleAnswer()
+	if ok && err == nil {
+		o.settings.env.Database = name
+	}
+	return err
+}
+
+// setOption relays COM_SET_OPTION: 0 allows several statements in a text, 1 forbids them.
+func (o *observation) setOption(f frame) error {
+	b, err := o.client.packet(f)
+	if err != nil {
+		return o.badClient(err, "command")
+	}
+	allow := len(b) >= 3 && b[1] == 0 && b[2] == 0
+	if err := o.server.put(0, b); err != nil {
+		return err
+	}
+	ok, err := o.singleAnswer()
+	if ok && err == nil {
+		o.settings.env.MultiStatements = allow
+	}
+	return err
+}
+
+// fieldList relays COM_FIELD_LIST without the hidden columns.
+func (o *observation) fieldList() error {
+	if _, err := o.client.relay(o.server, 0); err != nil {
+		return err
+	}
+	f, err := o.firstPacket()
+	for ; err == nil && !o.endsRows(f); f, err = o.nextPacket() {
+		def, err := o.take(f)
+		if err != nil {
+			return err
+		}
+		if dialect.HiddenColumn(columnName(def)) {
+			continue
+		}
+		if err := o.toClient(def); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return o.pass(f)
+}

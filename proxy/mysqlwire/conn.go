@@ -1,0 +1,138 @@
+package mysqlwire
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// bufferSize is the size of a connection's buffers in an ordinary session.
+const bufferSize = 16 << 10
+
+// errInterrupted ends a wait that interrupt was called for.
+var errInterrupted = errors.New("interrupted")
+
+// conn is one of a session's two connections, with its buffers. It belongs to the session's goroutine. There are two
+// exceptions: during a wait a second goroutine may read from it, and every goroutine may call interrupt.
+type conn struct {
+	raw         net.Conn // the socket; other goroutines set deadlines on it too
+	nc          net.Conn // raw, or TLS on it
+	in          []byte   // in[r:w] was read and is not yet used
+	r, w        int
+	out         []byte       // to be written
+	flush       func() error // called before a read that may block
+	interrupted atomic.Bool
+	timed       bool // a deadline that passes is an error, as during the login
+}
+
+func newConn(nc net.Conn) *conn {
+	return &conn{raw: nc, nc: nc, in: make([]byte, bufferSize), out: make([]byte, 0, bufferSize)}
+}
+
+// interrupt ends the present or the next wait for input with errInterrupted.
+func (c *conn) interrupt() error {
+	c.interrupted.Store(true)
+	return c.raw.SetReadDeadline(time.Unix(1, 0))
+}
+
+// buffered is the number of bytes that can be read without waiting.
+func (c *conn) buffered() int { return c.w - c.r }
+
+// need waits until n bytes are buffered and returns them without using them up. They are valid until the next call of a
+// reading method.
+func (c *conn) need(n int) ([]byte, error) {
+	if c.w-c.r >= n {
+		return c.in[c.r : c.r+n], nil
+	}
+	if c.flush != nil {
+		if err := c.flush(); err != nil {
+			return nil, err
+		}
+	}
+	c.room(n)
+	for c.w-c.r < n {
+		if err := c.fill(); err != nil {
+			if err == io.EOF && c.w > c.r {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, err
+		}
+	}
+	return c.in[c.r : c.r+n], nil
+}
+
+// room makes the buffer hold n bytes from r on, and lets a large buffer go once it is empty.
+func (c *conn) room(n int) {
+	switch {
+	case c.r == c.w && n <= bufferSize && len(c.in) > bufferSize:
+		c.in, c.r, c.w = make([]byte, bufferSize), 0, 0
+	case c.r == c.w:
+		c.r, c.w = 0, 0
+	}
+	if len(c.in)-c.r >= n {
+		return
+	}
+	to := c.in
+	if n > len(to) {
+		to = make([]byte, n)
+	}
+	c.w = copy(to, c.in[c.r:c.w])
+	c.in, c.r = to, 0
+}
+
+// fill reads once. There must be room. It reads again after a deadline that a wait or an interrupt left behind; await
+// notices the interrupt later.
+func (c *conn) fill() error {
+	err := c.read()
+	if isTimeout(err) && !c.timed {
+		if err := c.raw.SetReadDeadline(time.Time{}); err != nil {
+			return err
+		}
+		err = c.read()
+	}
+	return err
+}
+
+func (c *conn) read() error {
+	n, err := c.nc.Read(c.in[c.w:])
+	c.w += n
+	if n > 0 {
+		return nil
+	}
+	if err == nil {
+		return io.ErrNoProgress
+	}
+	return err
+}
+
+// write appends to the output buffer and writes it out where it is full.
+func (c *conn) write(p []byte) error {
+	if len(c.out)+len(p) > cap(c.out) && len(c.out) > 0 {
+		if err := c.send(); err != nil {
+			return err
+		}
+	}
+	if len(p) >= cap(c.out) {
+		_, err := c.nc.Write(p)
+		return err
+	}
+	c.out = append(c.out, p...)
+	return nil
+}
+
+// send writes the output buffer out.
+func (c *conn) send() error {
+	if len(c.out) == 0 {
+		return nil
+	}
+	_, err := c.nc.Write(c.out)
+	c.out = c.out[:0]
+	return err
+}
+
+func isTimeout(err error) bool {
+	var ne net.Error
+	return err != nil && errors.As(err, &ne) && ne.Timeout()
+}

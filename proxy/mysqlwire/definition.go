@@ -1,0 +1,108 @@
+package mysqlwire
+
+import (
+	"bytes"
+	"fmt"
+
+	dialect "wirecheck/rewrite/mysql"
+)
+
+// Column definitions of an answer. Where the plan says how many columns are ours, they pass one by one; where only their
+// names tell, they are held until all are there.
+
+// typeOf is the type in a column definition: its tail has a fixed length (MySQL manual, "Column Definition": charset,
+// length, type, flags, decimals, two bytes of filler).
+func typeOf(def []byte) (byte, error) {
+	if len(def) < 13 {
+		return 0, errMalformed
+	}
+	return def[len(def)-6], nil
+}
+
+// columnName is the name in a column definition, the fifth of its strings.
+func columnName(def []byte) string {
+	var name []byte
+	var err error
+	for range 5 {
+		if name, def, err = lenencString(def); err != nil {
+			return ""
+		}
+	}
+	return string(name)
+}
+
+// relayDefinitions relays n column definitions except the last hidden ones, and returns the types of all of them.
+func (l *link) relayDefinitions(n, hidden int) ([]byte, error) {
+	types := make([]byte, 0, n)
+	for i := range n {
+		def, err := l.takeNext()
+		if err != nil {
+			return nil, err
+		}
+		typ, err := typeOf(def)
+		if err != nil {
+			return nil, fmt.Errorf("read a column definition: %w", err)
+		}
+		types = append(types, typ)
+		if i >= n-hidden {
+			continue
+		}
+		if err := l.toClient(def); err != nil {
+			return nil, err
+		}
+	}
+	return types, nil
+}
+
+// relayDefinitionList relays a list of definitions with its EOF. A list that is empty, or of which nothing is left, has
+// no EOF.
+func (l *link) relayDefinitionList(n, hidden int) ([]byte, error) {
+	if n == 0 {
+		return nil, nil
+	}
+	types, err := l.relayDefinitions(n, hidden)
+	if err != nil || l.has(deprecateEOF) {
+		return types, err
+	}
+	if n == hidden {
+		_, err = l.takeNext()
+		return types, err
+	}
+	return types, l.passNext()
+}
+
+// holdDefinitions reads n column definitions and counts how many of the last ones are ours.
+func (l *link) holdDefinitions(n int) (held [][]byte, ours int, err error) {
+	for range n {
+		def, err := l.takeNext()
+		if err != nil {
+			return nil, 0, err
+		}
+		held = append(held, bytes.Clone(def))
+		if dialect.HiddenColumn(columnName(def)) {
+			ours++
+		} else {
+			ours = 0
+		}
+	}
+	return held, ours, nil
+}
+
+// releaseDefinitions relays held definitions except the last hidden ones, and returns the types of all of them.
+func (l *link) releaseDefinitions(held [][]byte, hidden int) ([]byte, error) {
+	types := make([]byte, 0, len(held))
+	for i, def := range held {
+		typ, err := typeOf(def)
+		if err != nil {
+			return nil, fmt.Errorf("read a column definition: %w", err)
+		}
+		types = append(types, typ)
+		if i >= len(held)-hidden {
+			continue
+		}
+		if err := l.toClient(def); err != nil {
+			return nil, err
+		}
+	}
+	return types, nil
+}

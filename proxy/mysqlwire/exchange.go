@@ -1,0 +1,119 @@
+package mysqlwire
+
+import (
+	"errors"
+
+	"wirecheck/rewrite"
+	dialect "wirecheck/rewrite/mysql"
+)
+
+// exchange is one client command that executes statements: a preface of ours, the request in the form in which the server
+// gets it, and the answer without what is ours.
+type exchange struct {
+	o       *observation
+	plans   []*rewrite.Plan
+	request request
+	// fallback sends the client's own text instead: the server says that ours does not fit the tables any more, or it could
+	// not be marked. nil: ours is the client's own, or it is too long to be kept.
+	fallback func(why string) error
+
+	preface preface
+	stamp   string // the name under which the first statement's writes are known; empty if it makes none
+	answer  *answer
+}
+
+// run sends the request with its preface and relays the answer.
+func (x *exchange) run() error {
+	x.begin()
+	if err := x.preface.send(); err != nil {
+		return err
+	}
+	settled := x.preface.decides()
+	if settled {
+		if ok, err := x.preface.settle(); err != nil || !ok {
+			return x.unmarked(err)
+		}
+	}
+	if err := x.request.send(x.stamp); err != nil {
+		return err
+	}
+	if !settled {
+		if err := x.preface.receive(); err != nil {
+			return err
+		}
+	}
+	if why, ok, err := x.request.proceed(x.answer); err != nil || !ok {
+		if err == nil {
+			x.drop()
+			err = x.fallback(why)
+		}
+		return err
+	}
+	return x.takeAnswer()
+}
+
+// begin announces the statements and decides what goes in front of them.
+func (x *exchange) begin() {
+	o := x.o
+	x.preface = preface{o: o, fetch: o.log.wanted(x.plans)}
+	x.answer = &answer{o: o, binary: x.request.binary(), prepared: x.request.statement()}
+	for _, p := range x.plans {
+		p = o.warnings.merge(o.settings.withLevel(p, o.traits.optimistic))
+		x.answer.statements = append(x.answer.statements, &statement{plan: p, ticket: o.tracker.Sending(p)})
+		o.warnings.clear(p, &o.traits)
+	}
+	first := x.answer.statements[0]
+	if !first.plan.Stamp {
+		return
+	}
+	x.stamp = o.tracker.Stamp(first.ticket)
+	if !x.request.holdsStamp() {
+		x.preface.stamp = x.stamp
+	}
+}
+
+// takeAnswer relays the answer and notes what follows from it.
+func (x *exchange) takeAnswer() error {
+	o, a := x.o, x.answer
+	first := a.statements[0]
+	first.running = o.tracker.Answer(first.ticket)
+	if x.preface.refused != nil && x.preface.stamp != "" {
+		first.running.Opaque("its stamp could not be set: " + x.preface.refused.message)
+	}
+	// Where the hidden columns are ordinary ones, the answer to the client's own text would have them.
+	if x.fallback != nil && !o.traits.ordinaryColumns {
+		a.hold = func(e errPacket) bool { return o.seq == 1 && dialect.Stale(e.code, e.message) }
+	}
+	if err := a.relay(); err != nil {
+		return err
+	}
+	if a.failed && o.traits.ordinaryColumns && dialect.Stale(a.err.code, a.err.message) {
+		o.observer.catalogs.changed()
+	}
+	if a.held {
+		o.observer.catalogs.changed()
+		return x.fallback("the tables were changed")
+	}
+	o.log.note(x.stamp, first.plan, a, &o.traits)
+	return nil
+}
+
+// unmarked ends an exchange whose writes could not be marked. err, if not nil, is why there is no session any more.
+func (x *exchange) unmarked(err error) error {
+	if err != nil {
+		return err
+	}
+	x.drop()
+	message := x.preface.refused.message
+	if x.fallback == nil { // too long to be kept
+		return x.o.fail(x.o.seq, errorLost("the statement could not be marked: "+message), errors.New("a statement could not be marked"))
+	}
+	return x.fallback("its stamp could not be set: " + message)
+}
+
+// drop takes the statements back: they are not executed in this form.
+func (x *exchange) drop() {
+	for _, st := range x.answer.statements {
+		x.o.tracker.Drop(st.ticket)
+	}
+}

@@ -1,0 +1,198 @@
+package mysqlwire
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/go-mysql-org/go-mysql/mysql"
+
+	"wirecheck/rewrite"
+)
+
+// execute relays COM_STMT_EXECUTE and MariaDB's COM_STMT_BULK_EXECUTE.
+func (s *preparedStatements) execute(f frame) error {
+	o := s.o
+	head, err := o.client.prefix(f, 7)
+	if err != nil {
+		return err
+	}
+	if len(head) < 7 {
+		return o.badClient(errMalformed, "command")
+	}
+	p := s.lookup(binary.LittleEndian.Uint32(head[1:]))
+	if p == nil { // one too many for us, or the server has an error for it
+		return o.simple(opaquePlan("execute", "there are too many prepared statements"))
+	}
+	fm, err := s.choose(p)
+	if err != nil {
+		return err
+	}
+	probe := &rewrite.Script{Plans: []*rewrite.Plan{fm.plan}}
+	if _, err := o.refresh(probe); err != nil {
+		return err
+	}
+	if err := o.counts.restore(&o.link, probe); err != nil {
+		return err
+	}
+	x := exchange{o: o, plans: probe.Plans}
+	run := execution{o: o, of: p, id: fm.id}
+	if f.n > packetMax {
+		x.request = streamExecution{run, f}
+	} else {
+		b, err := o.client.packet(f)
+		if err != nil {
+			return err
+		}
+		run.body = bytes.Clone(b)
+		if f.first != comBulkExecute {
+			run.body = p.withTypes(run.body, len(p.forms) > 1 || !fm.clients)
+		}
+		x.request = run
+		if !fm.clients && !p.longData {
+			x.fallback = func(why string) error { return s.executeClients(fm.plan, run, why) }
+		}
+	}
+	p.longData = false
+	return x.run()
+}
+
+// executeClients executes the client's own text after the server refused ours.
+func (s *preparedStatements) executeClients(plan *rewrite.Plan, run execution, why string) error {
+	o := s.o
+	p := run.of
+	fm := s.clientsForm(p.sql, plan)
+	ok, err := s.prepareForm(fm)
+	if err != nil {
+		return err
+	}
+	if ok {
+		p.forms = append(p.forms, fm)
+		p.used = fm
+	} else {
+		fm = p.used // its error is the client's now
+	}
+	p.types = nil
+	run.id = fm.id
+	return (&exchange{o: o, plans: forwarded([]*rewrite.Plan{plan}, why), request: run}).run()
+}
+
+// withTypes remembers the parameters' types that an execution brings. If it brings none although the server's
+// statement may be another one than last time, they are put in (MySQL manual, "COM_STMT_EXECUTE": null bitmap, a byte
+// that says whether types follow, types, values).
+func (p *prepared) withTypes(b []byte, mayDiffer bool) []byte {
+	const fixed = 1 + 4 + 1 + 4
+	at := fixed + (p.params+7)/8
+	if p.params == 0 || len(b) <= at {
+		return b
+	}
+	if b[at] == 1 {
+		if len(b) >= at+1+2*p.params {
+			p.bound = bytes.Clone(b[at+1 : at+1+2*p.params])
+		}
+		return b
+	}
+	if p.bound == nil || !mayDiffer {
+		return b
+	}
+	out := append(bytes.Clone(b[:at]), 1)
+	out = append(out, p.bound...)
+	return append(out, b[at+1:]...)
+}
+
+// handle relays a command that names a prepared statement and is not answered, or (COM_STMT_RESET) by OK.
+func (s *preparedStatements) handle(f frame) error {
+	o := s.o
+	head, err := o.client.prefix(f, 5)
+	if err != nil {
+		return err
+	}
+	if len(head) < 5 {
+		return o.badClient(errMalformed, "command")
+	}
+	p := s.lookup(binary.LittleEndian.Uint32(head[1:]))
+	if p == nil {
+		if f.first == mysql.COM_STMT_RESET {
+			return o.single()
+		}
+		_, err := o.client.relay(o.server, 0)
+		return err
+	}
+	switch f.first {
+	case mysql.COM_STMT_CLOSE:
+		return s.close(p, head)
+	case mysql.COM_STMT_SEND_LONG_DATA:
+		return s.relayLongData(p, f, head)
+	}
+	p.longData = false
+	binary.LittleEndian.PutUint32(head[1:], p.used.id)
+	return o.single()
+}
+
+// close relays COM_STMT_CLOSE, whose head is in the client's buffer, and closes our own forms of the statement.
+func (s *preparedStatements) close(p *prepared, head []byte) error {
+	for _, fm := range p.forms[1:] {
+		if err := s.o.ownClose(fm.id); err != nil {
+			return err
+		}
+	}
+	delete(s.byID, p.id)
+	if s.last == p {
+		s.last = nil
+	}
+	binary.LittleEndian.PutUint32(head[1:], p.id)
+	_, err := s.o.client.relay(s.o.server, 0)
+	return err
+}
+
+// relayLongData relays COM_STMT_SEND_LONG_DATA, whose head is in the client's buffer. The first one for an execution
+// decides which form it executes.
+func (s *preparedStatements) relayLongData(p *prepared, f frame, head []byte) (err error) {
+	o := s.o
+	if !p.longData {
+		if _, err := s.choose(p); err != nil {
+			return err
+		}
+		p.longData = true
+		if head, err = o.client.prefix(f, 5); err != nil {
+			return err
+		}
+	}
+	binary.LittleEndian.PutUint32(head[1:], p.used.id)
+	_, err = o.client.relay(o.server, 0)
+	return err
+}
+
+// fetch relays COM_STMT_FETCH: rows without metadata.
+func (s *preparedStatements) fetch(f frame) error {
+	o := s.o
+	head, err := o.client.prefix(f, 5)
+	if err != nil {
+		return err
+	}
+	var p *prepared
+	if len(head) == 5 {
+		p = s.lookup(binary.LittleEndian.Uint32(head[1:]))
+	}
+	plan := &rewrite.Plan{Text: "fetch", Verb: "other"}
+	cols := &columns{binary: true}
+	if p != nil {
+		binary.LittleEndian.PutUint32(head[1:], p.used.id)
+		cols.types, cols.hidden = p.types, p.used.plan.Hidden
+	}
+	st := &statement{plan: plan, ticket: o.tracker.Sending(plan)}
+	st.running = o.tracker.Answer(st.ticket)
+	if _, err := o.client.relay(o.server, 0); err != nil {
+		return err
+	}
+	a := &answer{o: o, statements: []*statement{st}, binary: true, prepared: p}
+	if f, err = o.firstPacket(); err != nil {
+		return err
+	}
+	if o.endsRows(f) {
+		if ended, _, err := a.endRows(st, f, cols); err != nil || ended {
+			return err
+		}
+	}
+	_, err = a.relayRows(st, cols)
+	return err
+}

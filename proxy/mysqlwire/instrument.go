@@ -1,0 +1,125 @@
+package mysqlwire
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"wirecheck/rewrite"
+	dialect "wirecheck/rewrite/mysql"
+)
+
+// createTable finds the name of the table in a CREATE TABLE: the schema, if it is named, and the table.
+var createTable = regexp.MustCompile("(?is)^\\s*(?:/\\*.*?\\*/\\s*)*CREATE\\s+(?:OR\\s+REPLACE\\s+)?TABLE\\s+(?:IF\\s+NOT\\s+EXISTS\\s+)?" +
+	"(?:(`(?:[^`]|``)+`|[^\\s`.(]+)\\s*\\.\\s*)?(`(?:[^`]|``)+`|[^\\s`.(;]+)")
+
+// created are the tables that the statements create. A schema that is not named is the session's, which is empty here.
+func (a *answer) created() (names []rewrite.RelationName) {
+	for _, st := range a.statements {
+		if !st.plan.Schema {
+			continue
+		}
+		if m := createTable.FindStringSubmatch(st.plan.Text); m != nil {
+			names = append(names, rewrite.RelationName{Schema: bareName(m[1]), Name: bareName(m[2])})
+		}
+	}
+	return names
+}
+
+// bareName takes the quotes from a name.
+func bareName(name string) string {
+	if len(name) > 1 && name[0] == '`' {
+		return strings.ReplaceAll(name[1:len(name)-1], "``", "`")
+	}
+	return name
+}
+
+// instrument adds the hidden columns to tables that the client has just created, before the client gets the answer. It
+// keeps the server's warnings, which our statements clear.
+func (o *observation) instrument(created []rewrite.RelationName) error {
+	if o.observer.Instrument == InstrumentOff || o.settings.state == settingsRefused || o.settings.inTransaction() || o.settings.once != "" {
+		return nil
+	}
+	if err := o.counts.save(&o.link); err != nil {
+		return err
+	}
+	if o.warnings.server > 0 {
+		rows, refused, err := o.ownRows("SHOW WARNINGS")
+		if err != nil {
+			return err
+		}
+		if refused == nil {
+			o.warnings.keepServers(rows)
+		}
+	}
+	if o.settings.state != settingsKnown {
+		if err := o.ask(); err != nil || o.settings.state != settingsKnown {
+			return err
+		}
+	}
+	before := o.catalog
+	if err := o.readCatalog(); err != nil {
+		return err
+	}
+	added := false
+	for _, rel := range newTables(before, o.catalog, o.observer.Instrument) {
+		if !slices.ContainsFunc(created, func(name rewrite.RelationName) bool { return o.means(name, rel.RelationName) }) {
+			continue // another client has created it: it may be in another database, and in use
+		}
+		for _, sql := range dialect.AddColumns(o.settings.flavor, rel) {
+			_, refused, err := o.ownRows(sql)
+			if err != nil {
+				return err
+			}
+			if refused != nil {
+				o.ps.Log.Warn().Stringer("table", rel.RelationName).Str("error", refused.message).Msg("table is not instrumented")
+				continue
+			}
+			added = true
+		}
+	}
+	if added {
+		o.observer.catalogs.changed()
+		if err := o.readCatalog(); err != nil {
+			return err
+		}
+	}
+	if o.settings.status&statusAutocommit == 0 { // reading the catalog may have opened a transaction
+		_, _, err := o.ownRows("COMMIT")
+		return err
+	}
+	return nil
+}
+
+// means reports whether the client's name, as it wrote it, is that of a table. It ignores case: where case matters to the
+// server, at worst it means a table that the client has also just created.
+func (o *observation) means(name, table rewrite.RelationName) bool {
+	if name.Schema == "" {
+		name.Schema = o.settings.env.Database
+	}
+	return strings.EqualFold(name.Schema, table.Schema) && strings.EqualFold(name.Name, table.Name)
+}
+
+// newTables are the tables to be instrumented that were not there before, or were and had the columns.
+func newTables(before, now *rewrite.Catalog, how Instrument) []*rewrite.Relation {
+	if before == nil || now == nil {
+		return nil
+	}
+	follow := make(map[string]bool)
+	for _, c := range []*rewrite.Catalog{before, now} { // before may be old
+		for _, rel := range c.Relations {
+			follow[rel.Schema] = follow[rel.Schema] || rel.Instrumented
+		}
+	}
+	var add []*rewrite.Relation
+	for name, rel := range now.Relations {
+		old := before.Relations[name]
+		if _, ok := dialect.Instrumentable(rel); !ok || rel.Instrumented || old != nil && !old.Instrumented {
+			continue
+		}
+		if how == InstrumentAuto || follow[rel.Schema] {
+			add = append(add, rel)
+		}
+	}
+	return add
+}

@@ -1,0 +1,208 @@
+package mysqlwire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/go-mysql-org/go-mysql/mysql"
+
+	"wirecheck/rewrite"
+)
+
+// relayResultSet relays metadata and rows.
+func (a *answer) relayResultSet(st *statement, f frame) (more bool, err error) {
+	o := a.o
+	b, err := o.take(f)
+	if err != nil {
+		return false, err
+	}
+	count, rest, err := lenenc(b)
+	if err != nil || count > 1<<16 {
+		return false, fmt.Errorf("read the number of columns: %w", errMalformed)
+	}
+	hidden := st.plan.Hidden
+	// MariaDB tells in a further byte whether the metadata follows.
+	follows := !o.has(capCacheMetadata) || len(rest) == 0 || rest[0] != 0
+	var held [][]byte
+	if hidden == 0 && follows && o.traits.mayShow(st.plan) {
+		rest = bytes.Clone(rest)
+		if held, hidden, err = o.holdDefinitions(int(count)); err != nil {
+			return false, err
+		}
+	}
+	if uint64(hidden) > count || st.plan.NoRows {
+		return false, fmt.Errorf("a result has %d columns, %d of them ours: %w", count, hidden, errMalformed)
+	}
+	o.counts.changed = -1
+	if hidden > 0 {
+		b = append(mysql.PutLengthEncodedInt(count-uint64(hidden)), rest...)
+	}
+	if err := o.toClient(b); err != nil {
+		return false, err
+	}
+	cols := &columns{hidden: hidden, binary: a.binary}
+	if cols.types, err = a.columnTypes(int(count), hidden, follows, held); err != nil {
+		return false, err
+	}
+	if !o.has(deprecateEOF) {
+		ended, more, err := a.relayColumnsEnd(st)
+		if err != nil || ended {
+			return more, err
+		}
+	}
+	return a.relayRows(st, cols)
+}
+
+// columnTypes relays the definitions of a result's columns, if they follow, and gives the types of all columns.
+func (a *answer) columnTypes(count, hidden int, follows bool, held [][]byte) (types []byte, err error) {
+	switch {
+	case held != nil:
+		types, err = a.o.releaseDefinitions(held, hidden)
+	case follows:
+		types, err = a.o.relayDefinitions(count, hidden)
+	case a.prepared != nil && len(a.prepared.types) == count:
+		return a.prepared.types, nil
+	default:
+		return nil, fmt.Errorf("a result came without its columns: %w", errMalformed)
+	}
+	if err == nil && a.prepared != nil {
+		a.prepared.types = types
+	}
+	return types, err
+}
+
+// relayColumnsEnd relays the EOF behind the column definitions. If a cursor was opened it ends the result too.
+func (a *answer) relayColumnsEnd(st *statement) (ended, more bool, err error) {
+	f, err := a.o.nextPacket()
+	if err != nil {
+		return false, false, err
+	}
+	if f.first == markERR {
+		more, err := a.relayError(st, f)
+		return true, more, err
+	}
+	b, err := a.o.take(f)
+	if err != nil {
+		return false, false, err
+	}
+	if f.first != markEOF || len(b) < 5 {
+		return false, false, fmt.Errorf("read the end of the columns: %w", errMalformed)
+	}
+	if binary.LittleEndian.Uint16(b[3:])&statusCursor != 0 {
+		more, err := a.endWithEOF(st, b, false)
+		return true, more, err
+	}
+	return false, false, a.o.toClient(b)
+}
+
+// relayRows relays rows and what ends them.
+func (a *answer) relayRows(st *statement, cols *columns) (more bool, err error) {
+	o := a.o
+	for _, row := range o.warnings.rowsInFront(cols) {
+		if err := o.toClientFrames(row); err != nil {
+			return false, err
+		}
+	}
+	asItIs := cols.hidden == 0 && st.plan.Conceal == nil
+	for {
+		f, err := o.nextPacket()
+		if err != nil {
+			return false, err
+		}
+		switch {
+		case o.endsRows(f):
+			ended, more, err := a.endRows(st, f, cols)
+			if err != nil || ended {
+				return more, err
+			}
+		case asItIs:
+			err = o.pass(f)
+		default:
+			err = a.relayRow(st, cols, f)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+}
+
+// endRows relays what ends the rows. A progress report among them ends nothing.
+func (a *answer) endRows(st *statement, f frame, cols *columns) (ended, more bool, err error) {
+	o := a.o
+	if f.first == markERR {
+		report, err := a.relayError(st, f)
+		return !report, false, err
+	}
+	b, err := o.take(f)
+	if err != nil {
+		return true, false, err
+	}
+	for _, row := range o.warnings.rowsBehind(cols) {
+		if err := o.toClientFrames(row); err != nil {
+			return true, false, err
+		}
+	}
+	if f.n < packetEOF && !o.has(deprecateEOF) {
+		more, err := a.endWithEOF(st, b, false)
+		return true, more, err
+	}
+	ok, err := parseOK(b)
+	if err != nil {
+		return true, false, fmt.Errorf("read the end of the rows: %w", err)
+	}
+	more, err = a.end(st, ok.terminator(b, false))
+	return true, more, err
+}
+
+// relayRow relays one row without its hidden columns.
+func (a *answer) relayRow(st *statement, cols *columns, f frame) error {
+	o := a.o
+	if f.n > min(o.ps.Config.Limits.Row, packetMax) {
+		if cols.hidden == 0 {
+			return o.pass(f)
+		}
+		st.running.Opaque("a row is too long to be held")
+		return o.relayLongRow(cols)
+	}
+	row, err := o.take(f)
+	if err != nil {
+		return err
+	}
+	if cols.hidden > 0 {
+		shown, hidden, err := cols.cut(row, o.scratch)
+		if err != nil {
+			return fmt.Errorf("read a row: %w", err)
+		}
+		st.decode(hidden)
+		row = shown
+		if cols.binary {
+			o.scratch = shown
+		}
+	}
+	if st.plan.Conceal != nil {
+		keep := true
+		if row, keep, err = cols.conceal(row, st.plan.Conceal); err != nil {
+			return fmt.Errorf("read a row: %w", err)
+		}
+		if !keep {
+			return nil
+		}
+	}
+	return o.toClientFrames(row)
+}
+
+// decode gives a row's hidden values to the history.
+func (st *statement) decode(hidden [][]byte) {
+	if st.running == nil || st.plan.Decode == nil {
+		return
+	}
+	switch err := st.running.Decode(st.plan, hidden); {
+	case err == nil:
+	case errors.Is(err, rewrite.ErrPartial):
+		st.running.Opaque(err.Error())
+	default:
+		st.running.Opaque("the hidden columns are not understood: " + err.Error())
+	}
+}

@@ -1,0 +1,174 @@
+package mysqlwire
+
+import (
+	"strings"
+
+	"wirecheck/history"
+	"wirecheck/rewrite"
+	dialect "wirecheck/rewrite/mysql"
+)
+
+// settings is what a session's statements depend on besides their text. The session reads it from the server at the login
+// and follows it from then on.
+type settings struct {
+	state    settingsState
+	flavor   dialect.Flavor
+	env      dialect.Session // of the next statement
+	snapshot bool            // REPEATABLE READ is snapshot isolation here (innodb_snapshot_isolation)
+	status   uint16          // the server's latest status
+
+	autocommit          bool
+	level, once, inside string // of the session, of the next transaction only, of the open one
+}
+
+// settingsState says whether a session's settings are known. If they are not, nothing is rewritten.
+type settingsState int
+
+const (
+	settingsKnown settingsState = iota
+	settingsStale               // the server may be asked again
+	settingsRefused
+)
+
+// inTransaction reports whether ending the session now would undo something.
+func (s *settings) inTransaction() bool { return s.status&statusInTrans != 0 }
+
+// idle reports whether statements of ours may run that read tables: no transaction is open, nor would they open one.
+func (s *settings) idle() bool { return !s.inTransaction() && s.status&statusAutocommit != 0 }
+
+// take sets what the server said of the session.
+func (s *settings) take(f dialect.Facts) {
+	s.state = settingsKnown
+	s.flavor, s.snapshot = f.Flavor, f.Snapshot
+	s.env.Mode, s.env.GroupConcat = f.Session.Mode, f.Session.GroupConcat
+	s.autocommit, s.level = f.Autocommit, f.Level
+}
+
+// follow keeps the settings up to date after a statement that succeeded.
+func (s *settings) follow(p *rewrite.Plan) {
+	switch c := p.Control; c.Verb {
+	case rewrite.ControlLevel:
+		switch c.Scope {
+		case rewrite.ScopeSession:
+			s.level = c.Level
+		case rewrite.ScopeNext:
+			s.once = c.Level
+		}
+	case rewrite.ControlReset:
+		s.state = settingsStale
+	case rewrite.ControlAutocommit:
+		s.autocommit = c.On
+	case rewrite.ControlDatabase:
+		s.env.Database = c.Name
+	}
+	if p.Temporary != "" {
+		s.env = s.env.WithTemporary(p.Temporary)
+	}
+	switch in := s.inTransaction(); {
+	case in && s.inside == "":
+		s.inside = s.level
+		if s.once != "" {
+			s.inside, s.once = s.once, ""
+		}
+	case !in:
+		s.inside = ""
+		if p.Control.Verb != rewrite.ControlLevel && p.Coverage != history.CoverageNone {
+			s.once = ""
+		}
+	}
+}
+
+// current is what the rewriting of the next statement depends on.
+func (s *settings) current() dialect.Session {
+	e := s.env
+	const serializable = "serializable"
+	e.LockingReads = s.inTransaction() && s.inside == serializable ||
+		!s.autocommit && (s.level == serializable || s.once == serializable)
+	return e
+}
+
+// withLevel corrects the level that a statement names where the server gives another one: with innodb_snapshot_isolation
+// REPEATABLE READ is snapshot isolation, and an optimistic transaction reads from a snapshot, whatever its level (TiDB
+// docs, "Transaction Isolation Levels").
+func (s *settings) withLevel(p *rewrite.Plan, optimistic bool) *rewrite.Plan {
+	level := p.Control.Level
+	switch {
+	case !s.snapshot:
+		return p
+	case level == "repeatable read", optimistic && level == "read committed":
+		level = "snapshot"
+	case optimistic && p.Control.Verb == rewrite.ControlBegin && strings.Contains(strings.ToUpper(p.Text), "PESSIMISTIC"):
+		level = "repeatable read"
+	default:
+		return p
+	}
+	q := *p
+	q.Control.Level = level
+	return &q
+}
+
+// ask reads the session's settings from the server.
+func (o *observation) ask() error {
+	o.settings.state = settingsStale
+	database, refused, err := o.ownRows("SELECT DATABASE()")
+	if err != nil {
+		return err
+	}
+	if refused == nil && len(database) == 1 && len(database[0]) == 1 {
+		o.settings.env.Database = database[0][0]
+	}
+	rows, refused, err := o.ownRows(dialect.SessionQuery())
+	if err != nil {
+		return err
+	}
+	if refused != nil { // for instance 1820: the password must be changed first
+		o.settings.state = settingsRefused
+		o.ps.Log.Warn().Str("error", refused.message).Msg("the session's settings cannot be read")
+		return nil
+	}
+	facts, err := dialect.DecodeSession(rows)
+	if err != nil {
+		o.ps.Log.Warn().Err(err).Msg("the session's settings are not understood")
+		return nil
+	}
+	o.settings.take(facts)
+	o.tracker.SetLevel(facts.Level)
+	return nil
+}
+
+// refresh brings settings and catalog up to date before the statements of script, where they need it and the client cannot
+// notice it. It reports whether something is new. Our own statements change what ROW_COUNT(), FOUND_ROWS() and SHOW WARNINGS
+// say (rewrite/mysql, log.go), so they run only in front of a client's statement that sets these itself.
+func (o *observation) refresh(script *rewrite.Script) (bool, error) {
+	reads, begins := false, false
+	for _, p := range script.Plans {
+		if p.Diagnostics {
+			return false, nil
+		}
+		reads = reads || p.Coverage != history.CoverageNone
+		begins = begins || p.Control.Verb == rewrite.ControlBegin
+	}
+	did := false
+	if o.settings.state == settingsStale && (reads || begins) {
+		if err := o.counts.save(&o.link); err != nil {
+			return false, err
+		}
+		if err := o.ask(); err != nil {
+			return false, err
+		}
+		did = true
+	}
+	if c, fresh, _ := o.observer.catalogs.get(o.user); fresh {
+		did = did || c != o.catalog
+		o.catalog = c
+	} else if reads && o.settings.idle() && o.settings.state == settingsKnown {
+		if err := o.counts.save(&o.link); err != nil {
+			return false, err
+		}
+		if err := o.readCatalog(); err != nil {
+			return false, err
+		}
+		did = true
+	}
+	return did, nil
+}

@@ -1,0 +1,139 @@
+package mysqlwire
+
+import (
+	"encoding/binary"
+	"math"
+	"regexp"
+	"strconv"
+
+	"wirecheck/rewrite"
+)
+
+var (
+	showWarnings  = regexp.MustCompile(`(?is)^\s*SHOW\s+WARNINGS(?:\s+LIMIT\s+(\d+)(?:\s*(,|OFFSET)\s*(\d+))?)?\s*;?\s*$`)
+	countWarnings = regexp.MustCompile(`(?is)^\s*(?:SHOW\s+COUNT\s*\(\s*\*\s*\)\s+WARNINGS|SELECT\s+@@(?:SESSION\.|LOCAL\.)?WARNING_COUNT)\s*;?\s*$`)
+)
+
+// listing is a SHOW WARNINGS under way.
+type listing struct {
+	offset, limit int
+	seen          int // rows of the server's
+}
+
+// has reports whether row i of the whole list was asked for.
+func (l *listing) has(i int) bool { return i >= l.offset && i-l.offset < l.limit }
+
+// merge gives the plan that merges our warnings into the answer to a question for them. It gives p itself if p is no such
+// question, or if there are none.
+func (l *warningList) merge(p *rewrite.Plan) *rewrite.Plan {
+	l.listing = nil
+	if len(l.front)+len(l.behind) == 0 || !p.Diagnostics || p.Hidden > 0 {
+		return p
+	}
+	merged := *p
+	if countWarnings.MatchString(p.Text) {
+		merged.Conceal = addTo(len(l.front) + len(l.behind))
+		return &merged
+	}
+	m := showWarnings.FindStringSubmatch(p.Text)
+	if m == nil {
+		return p
+	}
+	show := &listing{limit: math.MaxInt}
+	switch {
+	case m[2] == ",":
+		show.offset, show.limit = atoi(m[1]), atoi(m[3])
+	case m[1] != "":
+		show.limit, show.offset = atoi(m[1]), atoi(m[3])
+	}
+	l.listing = show
+	if len(l.front) > 0 {
+		merged.Conceal = l.inWindow(show)
+		return &merged
+	}
+	merged.Conceal = func([][]byte) bool {
+		show.seen++
+		return true
+	}
+	return &merged
+}
+
+// ownLimit reports whether a text is a SHOW WARNINGS whose LIMIT is ours to apply, since rows stand in front of the server's.
+func (l *warningList) ownLimit(sql string) bool {
+	return len(l.front) > 0 && showWarnings.MatchString(sql)
+}
+
+// inWindow keeps those of the server's rows that the client asked for, behind the ones in front.
+func (l *warningList) inWindow(show *listing) func([][]byte) bool {
+	at := len(l.front)
+	return func([][]byte) bool {
+		at++
+		show.seen++
+		return show.has(at-1) && at <= l.frontMax
+	}
+}
+
+// rowsInFront are the rows of the SHOW WARNINGS under way that stand in front of the server's.
+func (l *warningList) rowsInFront(cols *columns) (rows [][]byte) {
+	if l.listing == nil || len(cols.types) != 3 {
+		return nil
+	}
+	for i, w := range l.front {
+		if l.listing.has(i) {
+			rows = append(rows, w.row(cols))
+		}
+	}
+	return rows
+}
+
+// rowsBehind are the rows of the SHOW WARNINGS under way that stand behind the server's, which ends it.
+func (l *warningList) rowsBehind(cols *columns) (rows [][]byte) {
+	show := l.listing
+	l.listing = nil
+	if show == nil || len(cols.types) != 3 {
+		return nil
+	}
+	skip := max(0, show.offset-int(l.server))
+	for i, w := range l.behind {
+		if len(l.front) > 0 {
+			if show.has(len(l.front) + show.seen + i) {
+				rows = append(rows, w.row(cols))
+			}
+			continue
+		}
+		if i < skip || show.seen >= show.limit {
+			continue
+		}
+		show.seen++
+		rows = append(rows, w.row(cols))
+	}
+	return rows
+}
+
+func atoi(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil && s != "" {
+		return math.MaxInt
+	}
+	return n
+}
+
+// addTo changes a row that consists of a number: in the text protocol its digits, in the binary one eight bytes.
+func addTo(n int) func([][]byte) bool {
+	return func(row [][]byte) bool {
+		if len(row) != 1 {
+			return true
+		}
+		if v, err := strconv.ParseUint(string(row[0]), 10, 64); err == nil {
+			row[0] = strconv.AppendUint(nil, v+uint64(n), 10)
+			return true
+		}
+		switch cell := row[0]; len(cell) {
+		case 8:
+			row[0] = binary.LittleEndian.AppendUint64(nil, binary.LittleEndian.Uint64(cell)+uint64(n))
+		case 4:
+			row[0] = binary.LittleEndian.AppendUint32(nil, binary.LittleEndian.Uint32(cell)+uint32(n))
+		}
+		return true
+	}
+}

@@ -5,21 +5,15 @@ package source
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/klauspost/compress/zstd"
-
-	"wirecheck/history/prose"
 	"wirecheck/trace"
-	"wirecheck/trace/lex"
 )
 
 // Format is a kind of log that can be imported.
@@ -152,13 +146,6 @@ type importer struct {
 	counters counters
 }
 
-// counters are what all logs of an import share.
-type counters struct {
-	sessions uint64
-	tick     uint64
-	last     uint64 // the last tick that may be given; 0: any
-}
-
 // log is one log that is being read.
 type log struct {
 	source Reader
@@ -228,12 +215,6 @@ func (im *importer) stream(r io.Reader, path string) error {
 	return nil
 }
 
-// byteOrderMark is what some editors put in front of UTF-8.
-var byteOrderMark = []byte("\xef\xbb\xbf")
-
-// headSize is how much of a file its format is recognised by.
-const HeadSize = 32 << 10
-
 // log gives the log of a format, which is opened at its first file.
 func (im *importer) log(f Format) *log {
 	if i, ok := im.open[f.Name]; ok {
@@ -244,296 +225,4 @@ func (im *importer) log(f Format) *log {
 	im.open[f.Name] = len(im.logs)
 	im.logs = append(im.logs, l)
 	return l
-}
-
-// unpacked is a file behind its compression. Damage ends it: what comes before is good, and err says what was wrong.
-type unpacked struct {
-	in    io.Reader
-	close func()
-	err   error
-}
-
-func (u *unpacked) Read(p []byte) (int, error) {
-	n, err := u.in.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		u.err, err = err, io.EOF
-	}
-	return n, err
-}
-
-// decompress looks through gzip and zstd.
-func decompress(in *bufio.Reader) (*unpacked, error) {
-	head, err := in.Peek(4)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	switch {
-	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		z, err := gzip.NewReader(in)
-		if err != nil {
-			return nil, err
-		}
-		return &unpacked{in: z, close: func() {}}, nil
-	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
-		if err != nil {
-			return nil, err
-		}
-		return &unpacked{in: z, close: z.Close}, nil
-	}
-	return &unpacked{in: in, close: func() {}}, nil
-}
-
-// counted tells how much was read, and ends with the context.
-type counted struct {
-	ctx  context.Context
-	in   io.Reader
-	read func(int64)
-	err  error // other than the end
-}
-
-func (c *counted) Read(p []byte) (int, error) {
-	if c.err = c.ctx.Err(); c.err != nil {
-		return 0, c.err
-	}
-	n, err := c.in.Read(p)
-	if c.read != nil && n > 0 {
-		c.read(int64(n))
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		c.err = err
-	}
-	return n, err
-}
-
-// input is one file of a log.
-type Input struct {
-	Name string
-	R    *bufio.Reader
-	lines
-}
-
-// lines reads lines of bounded length.
-type lines struct {
-	in   *bufio.Reader
-	Max  int
-	N    int // number of the line that was read last
-	room []byte
-	Cut  bool // the last line has no end
-}
-
-// each gives every line to a function, as next does.
-func (l *lines) Each(take func(line []byte, long bool) error) error {
-	for {
-		line, long, err := l.next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		if err := take(line, long); err != nil {
-			return err
-		}
-	}
-}
-
-// next gives a line with its line end, valid until the next call. Of a line that is too long it gives the beginning, and says so.
-func (l *lines) next() (line []byte, long bool, err error) {
-	line, err = l.in.ReadSlice('\n')
-	if err == nil {
-		l.N++
-		return line, false, nil
-	}
-	if len(line) == 0 {
-		return nil, false, err
-	}
-	l.N++
-	if !errors.Is(err, bufio.ErrBufferFull) {
-		if errors.Is(err, io.EOF) {
-			l.Cut, err = true, nil
-		}
-		return line, false, err
-	}
-	l.room = append(l.room[:0], line...)
-	for errors.Is(err, bufio.ErrBufferFull) {
-		line, err = l.in.ReadSlice('\n')
-		if len(l.room)+len(line) > l.Max {
-			long = true
-			line = line[:0]
-		}
-		l.room = append(l.room, line...)
-	}
-	if errors.Is(err, io.EOF) {
-		l.Cut, err = true, nil
-	}
-	line = l.room
-	if cap(l.room) > 4<<20 {
-		l.room = nil
-	}
-	return line, long, err
-}
-
-// sink takes what a source finds, and counts it.
-type Sink struct {
-	counters *counters
-	Options  *Options
-	in       *Input
-	Report   *Report
-	rec      trace.Record
-	clock    clock
-}
-
-// newSink makes a sink for records of which no import is made.
-func NewSink(o Options) *Sink {
-	return &Sink{counters: &counters{}, Options: &o, Report: &Report{}}
-}
-
-// newSession gives the number of a new session.
-func (s *Sink) NewSession() uint64 {
-	s.counters.sessions++
-	s.Report.Sessions++
-	return s.counters.sessions
-}
-
-// tick gives the next place in the order of the log.
-func (s *Sink) Tick() uint64 {
-	if c := s.counters; c.last == 0 || c.tick < c.last {
-		c.tick++
-	}
-	return s.counters.tick
-}
-
-// setTicks says that the next ticks are those behind first up to last.
-func (s *Sink) SetTicks(first, last uint64) { s.counters.tick, s.counters.last = first, last }
-
-// known is what a source knows of a session.
-type Session struct {
-	Number      uint64
-	Info        trace.Session
-	Seen        int64 // when it was seen last
-	Transaction Transaction
-	told        trace.Session // as it was handed on last
-}
-
-// announced tells whether something was handed on of the session.
-func (k *Session) Announced() bool { return k.told != (trace.Session{}) }
-
-// executed takes what a statement changes of its session: its level, its database.
-func (k *Session) Executed(st *trace.Statement) {
-	if st.Error != nil {
-		return
-	}
-	if level := levelOf(st.SQL, k.Transaction.Dialect); level != "" {
-		k.Info.Level = level
-	}
-	if k.Transaction.Dialect == lex.MySQL {
-		if db, ok := useDatabase(st.SQL); ok {
-			k.Info.Database = db
-		}
-	}
-}
-
-// tell hands on what became known of a session.
-func (s *Sink) Session(k *Session) error {
-	if k.Info == k.told {
-		return nil
-	}
-	if k.Announced() {
-		k.Info.At = k.Seen // when more became known
-	}
-	k.told = k.Info
-	info := k.Info
-	s.rec = trace.Record{Kind: trace.KindSession, Session: k.Number, Open: &info}
-	return s.Options.Out(&s.rec)
-}
-
-func (s *Sink) Statement(number uint64, st *trace.Statement) error {
-	s.Report.Statements++
-	if len(st.SQL) > trace.MaxText {
-		st.SQL, st.Lost = st.SQL[:trace.MaxText], true
-	}
-	if len(st.Prepared) > trace.MaxText {
-		st.Prepared, st.Lost = st.Prepared[:trace.MaxText], true
-	}
-	if st.Lost {
-		s.Report.Lost++
-	}
-	if st.NoParams {
-		s.Report.NoParams++
-	}
-	if st.Error != nil {
-		s.Report.Errors++
-	}
-	s.rec = trace.Record{Kind: trace.KindStatement, Session: number, Statement: st}
-	return s.Options.Out(&s.rec)
-}
-
-func (s *Sink) Wait(number uint64, w *trace.Wait) error {
-	s.Report.Waits++
-	s.rec = trace.Record{Kind: trace.KindWait, Session: number, Wait: w}
-	return s.Options.Out(&s.rec)
-}
-
-func (s *Sink) End(number uint64, e *trace.End) error {
-	s.rec = trace.Record{Kind: trace.KindEnd, Session: number, End: e}
-	return s.Options.Out(&s.rec)
-}
-
-// crowded tells whether so many sessions are too many, and how many of those that were seen least recently are to go.
-func (s *Sink) Crowded(n int) (drop int) {
-	most := s.Options.sessions
-	if most == 0 {
-		most = maxSessions
-	}
-	if n < most {
-		return 0
-	}
-	return (n + 1) / 2
-}
-
-// stale is why a session is not followed any more.
-const Stale = "not seen to its end"
-
-// other counts what was understood and has no place in a trace.
-func (s *Sink) Other(what string) { s.Report.other(what, 1) }
-
-// unknown notes that a line was not understood.
-func (s *Sink) Unknown(line int, why string, text []byte) {
-	s.Report.Unknown++
-	if len(s.Report.Samples) < maxSamples {
-		s.Report.Samples = append(s.Report.Samples, UnknownLine{File: filepath.Base(s.in.Name), Line: line, Why: why, Text: prose.Line(string(text), sampleWidth)})
-	}
-}
-
-// clock notices when a log's times go back.
-type clock struct {
-	latest int64
-	back   int   // how often
-	most   int64 // by how much
-	at     UnknownLine
-}
-
-// clockSlack is how far back times may go without a reason: servers write lines of the same moment in any order.
-const clockSlack = 2_000_000_000
-
-// seen tells the time of a line.
-func (s *Sink) Seen(line int, at int64) {
-	c := &s.clock
-	if at < c.latest-clockSlack {
-		if by := c.latest - at; by > c.most {
-			c.most, c.at = by, UnknownLine{File: filepath.Base(s.in.Name), Line: line}
-		}
-		c.back++
-		c.latest = at
-	}
-	c.latest = max(c.latest, at)
-}
-
-// clockNote says that the times went back.
-func (s *Sink) clockNote() {
-	c := &s.clock
-	if c.back > 0 {
-		s.Report.Note("the clock goes back %s, by %s at most (%s:%d). Rotated files are to be given oldest first, each once, and only those of one server; "+
-			"a clock that was set, or the end of daylight saving time, does the same", prose.Count(c.back, "time"), trace.Took(c.most), c.at.File, c.at.Line)
-	}
 }

@@ -102,29 +102,6 @@ func autocommitEffect(sql string) effect {
 	return effectNone
 }
 
-// levelOf gives the isolation level that a statement sets for its session: SET SESSION CHARACTERISTICS AS TRANSACTION (PostgreSQL),
-// SET SESSION TRANSACTION (MySQL family).
-func levelOf(sql string, d lex.Dialect) string {
-	if len(sql) < 3 || sql[0]|0x20 != 's' || sql[1]|0x20 != 'e' || sql[2]|0x20 != 't' { // almost all statements
-		return ""
-	}
-	all := strings.Join(lex.Words(sql, d, 12), " ")
-	head := "set session transaction "
-	if d == lex.PostgreSQL {
-		head = "set session characteristics as transaction "
-	}
-	if !strings.HasPrefix(all, head) {
-		return ""
-	}
-	_, after, ok := strings.Cut(all, "isolation level ")
-	for _, level := range []string{"read uncommitted", "read committed", "repeatable read", "serializable"} {
-		if ok && strings.HasPrefix(after, level) {
-			return level
-		}
-	}
-	return ""
-}
-
 // follower follows a session's transaction from its statements where the source does not tell it.
 type Transaction struct {
 	Dialect lex.Dialect
@@ -169,27 +146,4 @@ func (f *Transaction) failed(e effect, err *trace.Error) {
 	case f.Dialect == lex.MySQL && (err.Code == "1020" || err.Code == "1205" || e == effectEnd || e == effectImplicit):
 		f.Status = trace.StatusUnknown
 	}
-}
-
-// productOf tells the products of the MySQL family apart by their version.
-func ProductOf(version string) string {
-	switch v := strings.ToLower(version); {
-	case strings.Contains(v, "mariadb"):
-		return "mariadb"
-	case strings.Contains(v, "tidb"):
-		return "tidb"
-	}
-	return "mysql"
-}
-
-// useDatabase reads USE db.
-func useDatabase(sql string) (string, bool) {
-	if s := strings.TrimLeft(sql, " \t\r\n"); s == "" || s[0]|0x20 != 'u' { // almost all statements
-		return "", false
-	}
-	f := strings.Fields(strings.TrimRight(sql, "; \t\r\n"))
-	if len(f) == 2 && strings.EqualFold(f[0], "use") {
-		return strings.Trim(f[1], "`"), true
-	}
-	return "", false
 }

@@ -88,3 +88,14 @@ func DiffTables(want, got []Table) (out []TableDifference) {
 	}
 	return out
 }
+
+// SameValue reports whether two values are equal. NULL is equal to NULL only.
+func SameValue(a, b Value) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
+
+// SameRow reports whether two rows have the same values.
+func SameRow(a, b []Value) bool { return slices.EqualFunc(a, b, SameValue) }
+
+// SameError reports whether two statements were done, or refused with the same code.
+func SameError(a, b *Error) bool {
+	return (a == nil) == (b == nil) && (a == nil || a.Code == b.Code)
+}

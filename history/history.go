@@ -163,6 +163,9 @@ type ServerError struct {
 	Aborted bool `json:"-"`
 }
 
+// Text is the error in the words of findings and notes.
+func (e *ServerError) Text() string { return "error " + e.Code + ": " + e.Message }
+
 // Error implements error.
 func (e *ServerError) Error() string {
 	if e.Severity != "" {

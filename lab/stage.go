@@ -122,7 +122,7 @@ func (s *Stage) Execute(ctx context.Context, session int, sql string) (schedule.
 		s.lost = &Lost{Session: session, SQL: sql, Ended: o.Reason == answer.ReasonKilled}
 		switch {
 		case a.Err != nil:
-			s.lost.Text = fmt.Sprintf("the connection ended: error %s: %s", a.Err.Code, a.Err.Message)
+			s.lost.Text = "the connection ended: " + a.Err.Text()
 		case err != nil:
 			s.lost.Text = "the connection ended: " + err.Error()
 		}

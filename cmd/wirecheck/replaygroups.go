@@ -439,17 +439,13 @@ func (k *combination) same() bool {
 				return false
 			}
 			for n := range a.Results {
-				if a.Results[n].Affected != s.Answer.Results[n].Affected || !slices.EqualFunc(a.Results[n].Rows, s.Answer.Results[n].Rows, sameRow) {
+				if a.Results[n].Affected != s.Answer.Results[n].Affected || !slices.EqualFunc(a.Results[n].Rows, s.Answer.Results[n].Rows, answer.SameRow) {
 					return false
 				}
 			}
 		}
 	}
 	return true
-}
-
-func sameRow(a, b []answer.Value) bool {
-	return slices.EqualFunc(a, b, func(x, y answer.Value) bool { return string(x) == string(y) && (x == nil) == (y == nil) })
 }
 
 // answers gives what each step brought; nil for those that were not executed.

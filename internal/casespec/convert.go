@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/lab/scenario"
 )
 
@@ -301,9 +302,13 @@ func rowList(rows []string) string {
 	}
 	texts := make([]string, len(rows))
 	for i, row := range rows {
-		var values []scenario.Value
+		var values []answer.Value
 		for v := range strings.SplitSeq(row, "|") {
-			values = append(values, scenario.Value{Text: v, Null: v == "NULL"})
+			value := answer.Value(v)
+			if v == "NULL" {
+				value = nil
+			}
+			values = append(values, value)
 		}
 		texts[i] = scenario.RowText(values)
 	}

@@ -1,7 +1,6 @@
 package fault
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -179,35 +178,15 @@ func (f *fault) typed(col column, v answer.Value) string {
 	return f.literal(col, v) + "::" + f.in.engine.Lab.Identifier(col.kind)
 }
 
-// show writes a row for people.
-func show(row []answer.Value) string {
-	parts := make([]string, len(row))
-	for i, v := range row {
-		if parts[i] = string(v); v == nil {
-			parts[i] = "NULL"
-		}
-	}
-	return "(" + strings.Join(parts, ", ") + ")"
-}
-
 // same reports whether two answers have the same rows, in any order.
 func same(a, b answer.Answer) bool {
 	if len(a.Results) != len(b.Results) {
 		return false
 	}
 	for i := range a.Results {
-		x, y := sorted(a.Results[i].Rows), sorted(b.Results[i].Rows)
-		if !slices.EqualFunc(x, y, func(x, y []answer.Value) bool { return slices.EqualFunc(x, y, equal) }) {
+		if !answer.DiffRows(a.Results[i].Rows, b.Results[i].Rows).Equal() {
 			return false
 		}
 	}
 	return true
 }
-
-func sorted(rows [][]answer.Value) [][]answer.Value {
-	rows = slices.Clone(rows)
-	slices.SortStableFunc(rows, func(a, b []answer.Value) int { return strings.Compare(show(a), show(b)) })
-	return rows
-}
-
-func equal(a, b answer.Value) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }

@@ -242,7 +242,7 @@ func shown(a answer.Answer) string {
 	var parts []string
 	for _, r := range a.Results {
 		for _, row := range r.Rows {
-			parts = append(parts, show(row))
+			parts = append(parts, answer.RowText(row))
 		}
 		if r.Columns == nil {
 			parts = append(parts, fmt.Sprintf("%d rows", r.Affected))

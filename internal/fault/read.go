@@ -42,7 +42,7 @@ func (f *fault) wrong(ctx context.Context, c *conn, p *planned) (answer.Answer, 
 	now[col] = other(was[col])
 	r.Rows = slices.Clone(r.Rows)
 	r.Rows[row] = now
-	return a, fmt.Sprintf("answered %s in place of %s", show(now), show(was)), nil
+	return a, fmt.Sprintf("answered %s in place of %s", answer.RowText(now), answer.RowText(was)), nil
 }
 
 // other is a value near to one that is another: it looks as if it had the same type.

@@ -178,7 +178,7 @@ func (f *fault) skip(ctx context.Context, c *conn, p *planned) (answer.Answer, s
 		if !ok {
 			return c.do(ctx, p.sql)
 		}
-		effect = "row " + show(row) + " was left as it was"
+		effect = "row " + answer.RowText(row) + " was left as it was"
 		return spoiled, nil
 	})
 	return a, effect, err
@@ -269,13 +269,13 @@ func (f *fault) exchanges(t table, rows [][]answer.Value) (list []exchange) {
 		for j := range i {
 			differ := 0
 			for col := range t.columns {
-				if !equal(rows[i][col], rows[j][col]) {
+				if !answer.SameValue(rows[i][col], rows[j][col]) {
 					differ++
 				}
 			}
 			for col := range t.columns {
 				// Rows that differ in nothing else would be the same two rows afterwards.
-				if !t.columns[col].generated && differ > 1 && !equal(rows[i][col], rows[j][col]) {
+				if !t.columns[col].generated && differ > 1 && !answer.SameValue(rows[i][col], rows[j][col]) {
 					places = append(places, place{i, j, col})
 				}
 			}
@@ -292,7 +292,7 @@ func (f *fault) exchanges(t table, rows [][]answer.Value) (list []exchange) {
 			lock: "SELECT 1 FROM " + t.quoted + " WHERE " + isA + " OR " + isB + " FOR UPDATE NOWAIT",
 			update: fmt.Sprintf("UPDATE %s SET %s = CASE WHEN %s THEN %s ELSE %s END WHERE %s OR %s",
 				t.quoted, name, isA, f.typed(col, b[p.col]), f.typed(col, a[p.col]), isA, isB),
-			effect: fmt.Sprintf("rows %s and %s of %s exchanged %s", show(a), show(b), t.name, col.name),
+			effect: fmt.Sprintf("rows %s and %s of %s exchanged %s", answer.RowText(a), answer.RowText(b), t.name, col.name),
 		})
 	}
 	return list

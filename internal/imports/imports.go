@@ -42,7 +42,7 @@ func Rules() []Rule {
 			Why: "history holds the nouns that everything speaks of, so it depends on nothing",
 		},
 		{
-			Of: []string{"answer"}, StandardOnly: true, And: []string{"answer", "history"},
+			Of: []string{"answer"}, StandardOnly: true, And: []string{"history"},
 			Why: "an answer is what a server said; it knows nothing of who asked",
 		},
 		{

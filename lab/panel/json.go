@@ -129,19 +129,5 @@ func answerOf(a answer.Answer) (j answerJSON) {
 }
 
 func resultOf(r answer.Result) resultJSON {
-	j := resultJSON{Affected: r.Affected}
-	for _, c := range r.Columns {
-		j.Columns = append(j.Columns, c.Name)
-	}
-	for _, row := range r.Rows {
-		values := make([]*string, len(row))
-		for i, v := range row {
-			if v != nil {
-				s := string(v)
-				values[i] = &s
-			}
-		}
-		j.Rows = append(j.Rows, values)
-	}
-	return j
+	return resultJSON{Columns: answer.Names(r.Columns), Rows: answer.Strings(r.Rows), Affected: r.Affected}
 }

@@ -183,18 +183,9 @@ func stepResult(a answer.Answer) scenario.StepResult {
 			s.Affected = r.Affected
 			continue
 		}
-		s.Rows = nil
-		for _, row := range r.Rows {
-			values := make([]scenario.Value, len(row))
-			for i, v := range row {
-				values[i] = scenario.Value{Text: string(v), Null: v == nil}
-			}
-			s.Rows = append(s.Rows, values)
-		}
+		s.Rows = r.Rows
 	}
-	if a.Err != nil {
-		s.Error = a.Err.Code
-	}
+	s.Err = a.Err
 	return s
 }
 

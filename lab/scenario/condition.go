@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"wirecheck/answer"
 )
 
 // Truth is true, false or not known. The zero value is Unknown.
@@ -36,18 +38,11 @@ type Results interface {
 	Crashed() bool
 }
 
-// StepResult is what one step returned.
+// StepResult is what one step brought back: the rows of its last statement that returned some, what its last statement without rows
+// affected, and the error that ended it.
 type StepResult struct {
-	Rows     [][]Value // of its last statement that returned rows
-	Affected int64     // rows inserted, updated or deleted, as the engine counts them
-	Error    string    // the engine's code (SQLSTATE, or MySQL's number); empty: it succeeded
-	Blocked  bool      // it waited for another session, even if it went on later
-}
-
-// Value is one column of a row, as text.
-type Value struct {
-	Text string
-	Null bool
+	answer.Result
+	Blocked bool // it waited for another session, even if it went on later
 }
 
 // Condition is a parsed condition of an outcome line.
@@ -146,7 +141,7 @@ type term struct {
 	word  string // rows, count, affected, ok, failed, blocked, found, crashed
 	of    string // the step or oracle
 	how   string // rows: are, contain, lack
-	rows  [][]Value
+	rows  [][]answer.Value
 	n     int64    // count, affected
 	codes []string // failed: one of these, if any
 }
@@ -171,13 +166,13 @@ func (t term) eval(r Results) Truth {
 	st, ran := r.Step(t.of)
 	switch t.word {
 	case "ok":
-		return truth(ran && st.Error == "")
+		return truth(ran && st.Err == nil)
 	case "failed":
-		return truth(ran && st.Error != "" && (len(t.codes) == 0 || slices.Contains(t.codes, st.Error)))
+		return truth(ran && st.Err != nil && (len(t.codes) == 0 || slices.Contains(t.codes, st.Err.Code)))
 	case "blocked":
 		return truth(ran && st.Blocked)
 	}
-	if !ran || st.Error != "" {
+	if !ran || st.Err != nil {
 		return False
 	}
 	switch t.word {
@@ -190,11 +185,11 @@ func (t term) eval(r Results) Truth {
 }
 
 // compareRows compares rows as multisets: the order in which a server returns them is not looked at.
-func compareRows(how string, got, want [][]Value) bool {
+func compareRows(how string, got, want [][]answer.Value) bool {
 	left := slices.Clone(got)
 	missing := 0
 	for _, row := range want {
-		i := slices.IndexFunc(left, func(x []Value) bool { return slices.Equal(x, row) })
+		i := slices.IndexFunc(left, func(x []answer.Value) bool { return answer.SameRow(x, row) })
 		if i < 0 {
 			missing++
 			continue
@@ -236,16 +231,16 @@ func (t term) String() string {
 }
 
 // RowText gives a row as conditions write it: values joined by |, quoted where needed, NULL for NULL.
-func RowText(row []Value) string {
+func RowText(row []answer.Value) string {
 	texts := make([]string, len(row))
 	for i, v := range row {
-		switch {
-		case v.Null:
-			texts[i] = "NULL"
-		case v.Text == "" || v.Text == "NULL" || v.Text == "none" || v.Text == "and" || v.Text == "or" || strings.ContainsAny(v.Text, " \t,|()'\"="):
-			texts[i] = "'" + strings.ReplaceAll(v.Text, "'", "''") + "'"
-		default:
-			texts[i] = v.Text
+		texts[i] = answer.Text(v)
+		if v == nil {
+			continue
+		}
+		switch text := texts[i]; {
+		case text == "" || text == "NULL" || text == "none" || text == "and" || text == "or" || strings.ContainsAny(text, " \t,|()'\"="):
+			texts[i] = "'" + strings.ReplaceAll(text, "'", "''") + "'"
 		}
 	}
 	return strings.Join(texts, "|")

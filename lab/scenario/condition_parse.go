@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"wirecheck/answer"
 )
 
 // ParseCondition reads a condition:
@@ -256,8 +258,8 @@ func (p *conditionParser) rowList(t *term) error {
 	}
 }
 
-func (p *conditionParser) row() ([]Value, error) {
-	var row []Value
+func (p *conditionParser) row() ([]answer.Value, error) {
+	var row []answer.Value
 	for {
 		if p.kind != wordInCondition && p.kind != stringInCondition || p.is("and") || p.is("or") || p.is("none") {
 			return nil, p.expected("a value of a row, such as 1|10, NULL or 'some text'")
@@ -272,9 +274,9 @@ func (p *conditionParser) row() ([]Value, error) {
 	}
 }
 
-func (p *conditionParser) value() Value {
+func (p *conditionParser) value() answer.Value {
 	if p.is("NULL") {
-		return Value{Null: true}
+		return nil
 	}
-	return Value{Text: p.word}
+	return answer.Value(p.word)
 }

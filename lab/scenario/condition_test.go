@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"wirecheck/answer"
 )
 
 func sprint(v any) string { return fmt.Sprint(v) }
@@ -20,15 +22,15 @@ func (r run) Found(o string) (bool, bool)         { found, known := r.found[o]; 
 func (r run) Crashed() bool                       { return r.crashed }
 
 // rows reads rows as the tests write them: values by |, ~ for NULL.
-func rows(texts ...string) [][]Value {
-	var all [][]Value
+func rows(texts ...string) [][]answer.Value {
+	var all [][]answer.Value
 	for _, text := range texts {
-		var row []Value
+		var row []answer.Value
 		for v := range strings.SplitSeq(text, "|") {
 			if v == "~" {
-				row = append(row, Value{Null: true})
+				row = append(row, nil)
 			} else {
-				row = append(row, Value{Text: v})
+				row = append(row, answer.Value(v))
 			}
 		}
 		all = append(all, row)
@@ -36,15 +38,17 @@ func rows(texts ...string) [][]Value {
 	return all
 }
 
+func result(r answer.Result, blocked bool) StepResult { return StepResult{Result: r, Blocked: blocked} }
+
 func TestConditions(t *testing.T) {
 	r := run{
 		steps: map[string]StepResult{
-			"two":    {Rows: rows("1|10", "2|20")},
-			"twice":  {Rows: rows("5|a", "5|a")},
+			"two":    result(answer.Result{Rows: rows("1|10", "2|20")}, false),
+			"twice":  result(answer.Result{Rows: rows("5|a", "5|a")}, false),
 			"none":   {},
-			"odd":    {Rows: rows("~|it's", "NULL|", "a b|x,y")},
-			"up":     {Affected: 2, Blocked: true},
-			"bad":    {Error: "40001", Rows: rows("1|10"), Blocked: true},
+			"odd":    result(answer.Result{Rows: rows("~|it's", "NULL|", "a b|x,y")}, false),
+			"up":     result(answer.Result{Affected: 2}, true),
+			"bad":    result(answer.Result{Err: &answer.Error{Code: "40001"}, Rows: rows("1|10")}, true),
 			"a step": {},
 		},
 		found: map[string]bool{"wss-tx": true, "troc": false},

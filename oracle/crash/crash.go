@@ -3,8 +3,6 @@
 package crash
 
 import (
-	"fmt"
-
 	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
@@ -29,7 +27,7 @@ func Check(s *schedule.Schedule) schedule.Verdict {
 	for i := range s.Steps {
 		st := &s.Steps[i]
 		if st.Reason == internal {
-			v.Findings = append(v.Findings, finding(s, st, oracle.NameInternal, fmt.Sprintf("error %s: %s", st.Answer.Err.Code, st.Answer.Err.Message)))
+			v.Findings = append(v.Findings, finding(s, st, oracle.NameInternal, st.Answer.Err.Text()))
 		}
 	}
 	if s.Crashed || s.Hung {

@@ -250,7 +250,7 @@ func (c *checker) try(ctx context.Context, st *schedule.Step) error {
 		return err
 	}
 	if e := first(chosen, all); e != nil {
-		c.v.Note("%s: not compared: error %s: %s", q.Select, e.Code, e.Message)
+		c.v.Note("%s: not compared: %s", q.Select, e.Text())
 		return nil
 	}
 	if n := len(answer.DiffRows(unique(all.Answer.Rows), all.Answer.Rows).Extra); n > 0 {
@@ -279,7 +279,7 @@ func (c *checker) try(ctx context.Context, st *schedule.Step) error {
 func unique(rows [][]answer.Value) [][]answer.Value {
 	rows = slices.Clone(rows)
 	slices.SortFunc(rows, answer.CompareRows)
-	return slices.CompactFunc(rows, func(a, b []answer.Value) bool { return answer.CompareRows(a, b) == 0 })
+	return slices.CompactFunc(rows, answer.SameRow)
 }
 
 func first(steps ...schedule.Step) *answer.Error {
@@ -306,7 +306,7 @@ func (c *checker) within(ctx context.Context, session int, write, query string) 
 		}
 	}
 	if e := first(got[:]...); e != nil {
-		c.v.Note("%s: not compared: error %s: %s", write, e.Code, e.Message)
+		c.v.Note("%s: not compared: %s", write, e.Text())
 		return nil, nil
 	}
 	if got[2].Answer.Rows == nil {
@@ -321,15 +321,14 @@ func (c *checker) compare(st *schedule.Step, query, write string, want, got [][]
 		return
 	}
 	name := c.s.Sessions[st.Session].Name
-	columns := []answer.Column{{Name: rowID}}
+	expected, observed := schedule.Sides([]answer.Column{{Name: rowID}}, want, got, d)
 	f := oracle.Finding{
 		Oracle: Descriptor.Name, Kind: oracle.KindViolation, Class: oracle.DQE, Name: oracle.NameResult, Level: c.s.Level, Promised: true, Seen: 1,
 		Tables: []string{c.name(st.Statement.Main()[0])},
 		Difference: &oracle.Difference{
 			Rule: "DQE, section III: SELECT, UPDATE and DELETE with the same condition access the same rows (numbered in the order of the setup)",
 			Step: st.Name, Session: name, SQL: write,
-			Expected:  schedule.SideOf(columns, d.Missing, len(want)-len(d.Missing)),
-			Observed:  schedule.SideOf(columns, d.Extra, len(got)-len(d.Extra)),
+			Expected: expected, Observed: observed,
 			Reference: append(slices.Clone(c.setup()[len(c.s.Setup):]), name+": "+query, name+": "+write),
 		},
 	}

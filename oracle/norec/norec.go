@@ -82,7 +82,7 @@ func (c *checker) compare(ctx context.Context, st *schedule.Step, now answer.Sta
 	}
 	for _, side := range []schedule.Step{got, want} {
 		if e := side.Answer.Err; e != nil {
-			c.v.Note("%s: not compared: error %s: %s", sql, e.Code, e.Message)
+			c.v.Note("%s: not compared: %s", sql, e.Text())
 			return nil
 		}
 	}

@@ -59,7 +59,7 @@ func (c *checker) errors(ctx context.Context, st *schedule.Step, f oracle.Findin
 	case a != nil && b != nil && a.Code == b.Code:
 		return nil // messages tell values, of which any may come first
 	case a != nil && c.needs(a.Code):
-		c.v.Note("%s: not compared: the raw database lacks what it needs (error %s: %s)", sql, a.Code, a.Message)
+		c.v.Note("%s: not compared: the raw database lacks what it needs (%s)", sql, a.Text())
 		return nil
 	}
 	f.Name = oracle.NameError
@@ -123,7 +123,7 @@ func (c *checker) empty(ctx context.Context, stage schedule.Stage, st *schedule.
 
 func told(st *schedule.Step) oracle.Side {
 	if e := st.Answer.Err; e != nil {
-		return oracle.Side{Text: fmt.Sprintf("error %s: %s", e.Code, e.Message)}
+		return oracle.Side{Text: e.Text()}
 	}
 	return schedule.SideOf(st.Answer.Columns, st.Answer.Rows, 0)
 }

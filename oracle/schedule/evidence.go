@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"wirecheck/answer"
+	"wirecheck/history/prose"
 	"wirecheck/oracle"
 )
 
@@ -16,25 +17,17 @@ const sideRows = 20
 
 // SideOf shows rows of one side of a difference; same counts those that both sides have.
 func SideOf(columns []answer.Column, rows [][]answer.Value, same int) oracle.Side {
-	out := oracle.Side{Omitted: same}
-	for _, col := range columns {
-		out.Columns = append(out.Columns, col.Name)
+	out := oracle.Side{Columns: answer.Names(columns), Rows: [][]*string{}, Omitted: same}
+	if more := len(rows) - sideRows; more > 0 {
+		rows, out.Text = rows[:sideRows], prose.Count(more, "more row")
 	}
-	for i, row := range rows {
-		if i == sideRows {
-			out.Omitted += len(rows) - sideRows
-			break
-		}
-		cells := make([]*string, len(row))
-		for n, v := range row {
-			if v != nil {
-				text := string(v)
-				cells[n] = &text
-			}
-		}
-		out.Rows = append(out.Rows, cells)
-	}
+	out.Rows = append(out.Rows, answer.Strings(rows)...)
 	return out
+}
+
+// Sides shows what differs between the rows that were expected and those that came.
+func Sides(columns []answer.Column, want, got [][]answer.Value, d answer.Difference) (expected, observed oracle.Side) {
+	return SideOf(columns, d.Missing, len(want)-len(d.Missing)), SideOf(columns, d.Extra, len(got)-len(d.Extra))
 }
 
 var number = regexp.MustCompile(`^[-+]?[0-9]*\.?[0-9]*(e[-+]?[0-9]+)?$`)

@@ -118,7 +118,7 @@ func columnValues(s *schedule.Schedule) map[string]string {
 		for i, c := range t.Columns {
 			var values []string
 			for _, row := range t.Rows {
-				values = append(values, valueText(row[i]))
+				values = append(values, answer.Text(row[i]))
 			}
 			slices.Sort(values)
 			out[bare(t.Name)+"."+strings.ToLower(c.Name)] = strings.Join(values, "\n")
@@ -157,7 +157,7 @@ func (m *Masks) outcome(s *schedule.Schedule) map[string]string {
 				if m.counters[p] || m.unstable["column "+p] || m.refers(column) {
 					continue
 				}
-				parts = append(parts, column+"="+valueText(v))
+				parts = append(parts, column+"="+answer.Text(v))
 			}
 			rows = append(rows, strings.Join(parts, ", "))
 		}
@@ -186,7 +186,7 @@ func (m *Masks) answer(sql string, a *answer.Result) string {
 			if column := strings.ToLower(a.Columns[i].Name); m.columns[column] || m.refers(column) {
 				continue
 			}
-			values = append(values, valueText(v))
+			values = append(values, answer.Text(v))
 		}
 		rows = append(rows, "("+strings.Join(values, ", ")+")")
 	}
@@ -197,13 +197,6 @@ func (m *Masks) answer(sql string, a *answer.Result) string {
 		return "no rows"
 	}
 	return strings.Join(rows, " ")
-}
-
-func valueText(v answer.Value) string {
-	if v == nil {
-		return "NULL"
-	}
-	return string(v)
 }
 
 // difference finds the first one between what the execution of these sessions was and what it would have been. strict: in what

@@ -93,7 +93,7 @@ func (c *checker) partition(ctx context.Context, st *schedule.Step, now answer.S
 			union = append(union, got.Answer.Rows...)
 		}
 		if e := got.Answer.Err; e != nil {
-			c.v.Note("%s: not compared: error %s: %s", sql, e.Code, e.Message)
+			c.v.Note("%s: not compared: %s", sql, e.Text())
 			return nil
 		}
 	}
@@ -112,13 +112,13 @@ func (c *checker) partition(ctx context.Context, st *schedule.Step, now answer.S
 			return nil
 		}
 	}
+	expected, observed := schedule.Sides(all.Answer.Columns, want, union, d)
 	f := oracle.Finding{
 		Oracle: Descriptor.Name, Kind: oracle.KindViolation, Class: oracle.TLP, Name: oracle.NameResult, Level: c.s.Level, Promised: true, Seen: 1,
 		Difference: &oracle.Difference{
 			Rule: "TLP, section 3: a query without its condition p gives the rows of the three queries with p, NOT p and p IS NULL",
 			Step: st.Name, Session: c.s.Sessions[st.Session].Name, SQL: st.Statement.Text,
-			Expected: schedule.SideOf(all.Answer.Columns, d.Missing, len(want)-len(d.Missing)),
-			Observed: schedule.SideOf(all.Answer.Columns, d.Extra, len(union)-len(d.Extra)),
+			Expected: expected, Observed: observed,
 		},
 	}
 	for _, sql := range append([]string{whole}, parts[:]...) {

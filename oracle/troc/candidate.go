@@ -10,6 +10,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/oracle"
+	"wirecheck/oracle/schedule"
 	"wirecheck/product"
 )
 
@@ -261,7 +262,7 @@ func (c *check) onlyAdded(w *world, table string, i int) bool {
 	before, after := w.view(table, c.txOf[i], moment{at: c.sentAt(i)}), w.view(table, c.txOf[i], moment{at: c.place})
 	return len(after) > len(before) && !slices.ContainsFunc(before, func(t tuple) bool {
 		now, ok := after.find(t.id)
-		return !ok || !sameValues(now.values, t.values)
+		return !ok || !answer.SameRow(now.values, t.values)
 	})
 }
 
@@ -458,8 +459,8 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind product.Ki
 		if name == oracle.NameResult && (q.Verb == "select" || q.Returning) {
 			d := diffRows(st.Answer.Columns, tr.answer.Rows, st.Answer.Rows)
 			if !d.Equal() {
-				m.want = side(tr.answer.Columns, d.Missing, len(tr.answer.Rows)-len(d.Missing))
-				m.got = side(st.Answer.Columns, d.Extra, len(st.Answer.Rows)-len(d.Extra))
+				m.want = schedule.SideOf(tr.answer.Columns, d.Missing, len(tr.answer.Rows)-len(d.Missing))
+				m.got = schedule.SideOf(st.Answer.Columns, d.Extra, len(st.Answer.Rows)-len(d.Extra))
 			}
 		}
 		return dead(m, w)
@@ -668,7 +669,7 @@ func (c *check) unchanged(w *world, i int, r roles, tr *trial) []*world {
 			}
 			for _, snap := range w.txs[x].snapshots {
 				old := w.latest(&w.tables[name][at], x, moment{at: snap})
-				matters = matters || old == nil || old.deleted || !sameValues(old.values, now.values)
+				matters = matters || old == nil || old.deleted || !answer.SameRow(old.values, now.values)
 			}
 			w.add(name, id, version{tx: x, step: i, values: now.values, same: true})
 			added = true

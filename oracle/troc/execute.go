@@ -330,7 +330,7 @@ func number(rows [][]answer.Value, before relation, at int) {
 	left := slices.Clone(before)
 	for n, r := range rows {
 		values := slices.Delete(slices.Clone(r), at, at+1)
-		i := slices.IndexFunc(left, func(t tuple) bool { return sameValues(t.values, values) })
+		i := slices.IndexFunc(left, func(t tuple) bool { return answer.SameRow(t.values, values) })
 		if i < 0 {
 			continue
 		}
@@ -359,8 +359,8 @@ func (t *theater) differ(tr *trial, table answer.Table, before relation, at int)
 			any = true
 			continue
 		}
-		keep := max(0, slices.IndexFunc(now, func(v []answer.Value) bool { return sameValues(v, old.values) }))
-		if !sameValues(now[keep], old.values) {
+		keep := max(0, slices.IndexFunc(now, func(v []answer.Value) bool { return answer.SameRow(v, old.values) }))
+		if !answer.SameRow(now[keep], old.values) {
 			tr.changed[name] = append(tr.changed[name], tuple{old.id, now[keep]})
 			any = true
 		}

@@ -125,7 +125,7 @@ var constraint = map[string]bool{"primary": true, "unique": true, "constraint": 
 // keeps the row under.
 func (f *features) rekeys(table string, columns []answer.Column, from, to []answer.Value) (primary, perhaps bool) {
 	for i, c := range columns {
-		if i >= len(from) || i >= len(to) || sameValues(from[i:i+1], to[i:i+1]) {
+		if i >= len(from) || i >= len(to) || answer.SameRow(from[i:i+1], to[i:i+1]) {
 			continue
 		}
 		name := strings.ToLower(c.Name)

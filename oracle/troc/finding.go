@@ -26,41 +26,13 @@ type mismatch struct {
 	trail []string
 }
 
-// shown bounds the rows of evidence.
-const shown = 20
-
-func side(columns []answer.Column, rows [][]answer.Value, common int) (s oracle.Side) {
-	for _, c := range columns {
-		s.Columns = append(s.Columns, c.Name)
-	}
-	s.Rows = [][]*string{}
-	for i, r := range rows {
-		if i == shown {
-			break
-		}
-		list := make([]*string, len(r))
-		for j, v := range r {
-			if v != nil {
-				text := string(v)
-				list[j] = &text
-			}
-		}
-		s.Rows = append(s.Rows, list)
-	}
-	s.Omitted = common
-	if len(rows) > shown {
-		s.Text = fmt.Sprintf("%d more rows", len(rows)-shown)
-	}
-	return s
-}
-
 // about says in words what an answer is.
 func about(a *answer.Result, kind product.Kind) oracle.Side {
 	switch {
 	case a.Err != nil:
-		return oracle.Side{Text: fmt.Sprintf("error %s: %s", a.Err.Code, a.Err.Message)}
+		return oracle.Side{Text: a.Err.Text()}
 	case !kind.Writes() || a.Columns != nil:
-		return side(a.Columns, a.Rows, 0)
+		return schedule.SideOf(a.Columns, a.Rows, 0)
 	}
 	return oracle.Side{Text: fmt.Sprintf("%d rows affected", a.Affected)}
 }
@@ -69,12 +41,9 @@ func about(a *answer.Result, kind product.Kind) oracle.Side {
 func differ(st *schedule.Step, want *answer.Result) string {
 	got := &st.Answer
 	switch {
-	case (got.Err == nil) != (want.Err == nil):
+	case !answer.SameError(got.Err, want.Err):
 		return oracle.NameError
 	case got.Err != nil:
-		if got.Err.Code != want.Err.Code {
-			return oracle.NameError
-		}
 		return ""
 	case !diffRows(got.Columns, want.Rows, got.Rows).Equal():
 		return oracle.NameResult
@@ -85,11 +54,8 @@ func differ(st *schedule.Step, want *answer.Result) string {
 }
 
 func sameAnswer(a, b *answer.Result) bool {
-	if (a.Err == nil) != (b.Err == nil) {
-		return false
-	}
-	if a.Err != nil {
-		return a.Err.Code == b.Err.Code
+	if a.Err != nil || b.Err != nil {
+		return answer.SameError(a.Err, b.Err)
 	}
 	return a.Affected == b.Affected && diffRows(a.Columns, a.Rows, b.Rows).Equal()
 }

@@ -305,10 +305,11 @@ func (c *check) final(w *world) *mismatch {
 		}
 		got := table.Rows
 		if d := diffRows(table.Columns, want, got); !d.Equal() {
+			expected, observed := schedule.Sides(table.Columns, want, got, d)
 			return &mismatch{
 				step: -1, name: oracle.NameFinalState, table: table.Name,
 				rule: "the committed versions of all rows are what the tables hold at the end (Troc, III-F)",
-				want: side(table.Columns, d.Missing, len(want)-len(d.Missing)), got: side(table.Columns, d.Extra, len(got)-len(d.Extra)), trail: w.trail,
+				want: expected, got: observed, trail: w.trail,
 			}
 		}
 	}

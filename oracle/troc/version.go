@@ -1,7 +1,6 @@
 package troc
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -52,7 +51,7 @@ func (r relation) key(b *strings.Builder) {
 }
 
 func (r relation) equal(o relation) bool {
-	return slices.EqualFunc(r, o, func(a, b tuple) bool { return a.id == b.id && sameValues(a.values, b.values) })
+	return slices.EqualFunc(r, o, func(a, b tuple) bool { return a.id == b.id && answer.SameRow(a.values, b.values) })
 }
 
 func (r relation) find(id int) (tuple, bool) {
@@ -67,10 +66,6 @@ func (r relation) find(id int) (tuple, bool) {
 // without leaves rows out.
 func (r relation) without(ids []int) relation {
 	return slices.DeleteFunc(slices.Clone(r), func(t tuple) bool { return slices.Contains(ids, t.id) })
-}
-
-func sameValues(a, b []answer.Value) bool {
-	return slices.EqualFunc(a, b, func(x, y answer.Value) bool { return (x == nil) == (y == nil) && bytes.Equal(x, y) })
 }
 
 // status of a transaction.

@@ -155,7 +155,7 @@ type seen struct {
 func parseSet(a answer.Result, tables []*table) (seen, error) {
 	out := seen{tables: map[*table]rows{}, previous: map[Version]string{}}
 	if a.Err != nil {
-		return out, fmt.Errorf("an added read failed: error %s: %s", a.Err.Code, a.Err.Message)
+		return out, fmt.Errorf("an added read failed: %s", a.Err.Text())
 	}
 	for _, t := range tables {
 		out.tables[t] = rows{}

@@ -96,7 +96,7 @@ func compareTables(want, got []answer.Table) *difference {
 		}
 		i := slices.IndexFunc(want, func(x answer.Table) bool { return x.Name == t.Table })
 		j := slices.IndexFunc(got, func(x answer.Table) bool { return x.Name == t.Table })
-		d.expected, d.observed = sides(want[i].Columns, want[i].Rows, got[j].Rows, t.Rows)
+		d.expected, d.observed = schedule.Sides(want[i].Columns, want[i].Rows, got[j].Rows, t.Rows)
 		return d
 	}
 	return nil
@@ -108,19 +108,19 @@ func compareAnswers(want, got answer.Result, affected bool) *difference {
 		if a.Err == nil {
 			return "no error"
 		}
-		return "error " + a.Err.Code + ": " + a.Err.Message
+		return a.Err.Text()
 	}
 	switch {
-	case (want.Err == nil) != (got.Err == nil), want.Err != nil && want.Err.Code != got.Err.Code:
+	case !answer.SameError(want.Err, got.Err):
 		return &difference{name: oracle.NameError, expected: oracle.Side{Text: errText(want)}, observed: oracle.Side{Text: errText(got)}}
 	case want.Err != nil:
 		return nil
-	case !slices.Equal(names(want.Columns), names(got.Columns)):
-		return &difference{name: oracle.NameResult, expected: oracle.Side{Text: fmt.Sprintf("columns %v", names(want.Columns))},
-			observed: oracle.Side{Text: fmt.Sprintf("columns %v", names(got.Columns))}}
+	case !slices.Equal(answer.Names(want.Columns), answer.Names(got.Columns)):
+		return &difference{name: oracle.NameResult, expected: oracle.Side{Text: fmt.Sprintf("columns %v", answer.Names(want.Columns))},
+			observed: oracle.Side{Text: fmt.Sprintf("columns %v", answer.Names(got.Columns))}}
 	}
 	if d := answer.DiffRows(want.Rows, got.Rows); !d.Equal() {
-		e, o := sides(want.Columns, want.Rows, got.Rows, d)
+		e, o := schedule.Sides(want.Columns, want.Rows, got.Rows, d)
 		return &difference{name: oracle.NameResult, expected: e, observed: o}
 	}
 	if affected && want.Columns == nil && want.Affected != got.Affected {
@@ -128,32 +128,6 @@ func compareAnswers(want, got answer.Result, affected bool) *difference {
 			observed: oracle.Side{Text: fmt.Sprintf("%d rows changed", got.Affected)}}
 	}
 	return nil
-}
-
-func names(columns []answer.Column) (list []string) {
-	for _, c := range columns {
-		list = append(list, c.Name)
-	}
-	return list
-}
-
-// sides shows the rows that differ, and how many do not.
-func sides(columns []answer.Column, want, got [][]answer.Value, d answer.Difference) (expected, observed oracle.Side) {
-	side := func(all, differ [][]answer.Value) oracle.Side {
-		s := oracle.Side{Columns: names(columns), Omitted: len(all) - len(differ), Rows: [][]*string{}}
-		for _, row := range differ {
-			out := make([]*string, len(row))
-			for i, v := range row {
-				if v != nil {
-					text := string(v)
-					out[i] = &text
-				}
-			}
-			s.Rows = append(s.Rows, out)
-		}
-		return s
-	}
-	return side(want, d.Missing), side(got, d.Extra)
 }
 
 // judge executes topological orders and compares.

@@ -169,45 +169,22 @@ func side(st *schedule.Step) (out oracle.Side) {
 	case st == nil:
 		out.Text = "not executed"
 	case st.Answer.Err != nil:
-		out.Text = "error " + st.Answer.Err.Code + ": " + st.Answer.Err.Message
+		out.Text = st.Answer.Err.Text()
 	case st.Answer.Columns == nil:
 		out.Text = "done"
 	default:
-		for _, col := range st.Answer.Columns {
-			out.Columns = append(out.Columns, col.Name)
-		}
-		out.Rows = sideRows(st.Answer.Rows)
+		out = schedule.SideOf(st.Answer.Columns, st.Answer.Rows, 0)
 	}
 	return out
 }
 
 // tableSide is one side of a table that differs: the rows that the other side does not have.
-func tableSide(tables []answer.Table, d *answer.TableDifference, rows [][]answer.Value) (out oracle.Side) {
-	for i := range tables {
-		if tables[i].Name != d.Table {
-			continue
-		}
-		for _, col := range tables[i].Columns {
-			out.Columns = append(out.Columns, col.Name)
-		}
-		out.Omitted = len(tables[i].Rows) - len(rows)
+func tableSide(tables []answer.Table, d *answer.TableDifference, rows [][]answer.Value) oracle.Side {
+	i := slices.IndexFunc(tables, func(t answer.Table) bool { return t.Name == d.Table })
+	if i < 0 {
+		return schedule.SideOf(nil, rows, 0)
 	}
-	out.Rows = sideRows(rows)
-	return out
-}
-
-func sideRows(rows [][]answer.Value) (out [][]*string) {
-	for _, row := range rows {
-		line := make([]*string, len(row))
-		for i, v := range row {
-			if v != nil {
-				text := string(v)
-				line[i] = &text
-			}
-		}
-		out = append(out, line)
-	}
-	return out
+	return schedule.SideOf(tables[i].Columns, rows, len(tables[i].Rows)-len(rows))
 }
 
 // committed reports whether a transaction's effects are there.

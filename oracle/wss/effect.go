@@ -122,7 +122,7 @@ func (m *model) onRow(ctx context.Context, n int, table int, values []answer.Val
 		return effect{}, fmt.Errorf("wss: model: %s made %d rows of one", st.Statement.Text, len(rows))
 	default:
 		e.values = rows[0]
-		e.addressed = did.Answer.Affected > 0 || !sameValues(rows[0], values)
+		e.addressed = did.Answer.Affected > 0 || !answer.SameRow(rows[0], values)
 		if !e.addressed && !m.dbms.CountsMatched && st.Statement.Verb == "update" {
 			// The MySQL family does not count rows that an UPDATE leaves as they are. The row is as it was: nothing need be loaded.
 			if sql, ok := st.Statement.Addressed("1"); ok {
@@ -155,7 +155,7 @@ func (m *model) prefetch(ctx context.Context, s store, n, table int, scan view, 
 	target.Rows = nil
 	for _, values := range m.shown(s, n, []int{table}, view{moment: moment})[0].Rows {
 		_, known := m.cache[name(values)]
-		if !known && !slices.ContainsFunc(target.Rows, func(r []answer.Value) bool { return sameValues(r, values) }) {
+		if !known && !slices.ContainsFunc(target.Rows, func(r []answer.Value) bool { return answer.SameRow(r, values) }) {
 			target.Rows = append(target.Rows, values)
 		}
 	}
@@ -175,7 +175,7 @@ func (m *model) prefetch(ctx context.Context, s store, n, table int, scan view, 
 		return nil
 	}
 	for _, values := range target.Rows {
-		changed := slices.ContainsFunc(d.Missing, func(r []answer.Value) bool { return sameValues(r, values) })
+		changed := slices.ContainsFunc(d.Missing, func(r []answer.Value) bool { return answer.SameRow(r, values) })
 		switch {
 		case changed && remove:
 			m.cache[name(values)] = effect{addressed: true}

@@ -3,6 +3,7 @@ package wss
 import (
 	"slices"
 
+	"wirecheck/answer"
 	"wirecheck/product"
 	"wirecheck/rewrite"
 )
@@ -120,7 +121,7 @@ func (m *model) decide(s store, r *row, i, n int, scan view, match func(*version
 		return nil, err
 	case !e.addressed:
 		return []choice{{row: i}}, nil
-	case optimistic && e.values != nil && sameValues(e.values, seen.values):
+	case optimistic && e.values != nil && answer.SameRow(e.values, seen.values):
 		// Nothing is written, and whether it counts when conflicts are looked for is not documented.
 		unwritten := e
 		unwritten.same = true
@@ -149,7 +150,7 @@ func (r *row) unchanged(from, to *version) bool {
 	for i := range r.versions {
 		v := &r.versions[i]
 		within = within || v == from
-		if within && (v.values == nil || from.values == nil || !sameValues(v.values, from.values)) {
+		if within && (v.values == nil || from.values == nil || !answer.SameRow(v.values, from.values)) {
 			return false
 		}
 		if v == to {

@@ -1,7 +1,6 @@
 package wss
 
 import (
-	"bytes"
 	"math"
 	"slices"
 
@@ -136,10 +135,6 @@ func (m *model) serially(r *row, n int) *version {
 
 // alive reports whether there is a row in a version.
 func (v *version) alive() bool { return v != nil && v.values != nil }
-
-func sameValues(a, b []answer.Value) bool {
-	return slices.EqualFunc(a, b, func(x, y answer.Value) bool { return (x == nil) == (y == nil) && bytes.Equal(x, y) })
-}
 
 // final are the tables when everything has ended.
 func (m *model) final(s store) []answer.Table {

@@ -192,7 +192,7 @@ func (m *model) pair(table int, d answer.Difference) (into, rest [][]answer.Valu
 // find is a row that has values at the statement's end; used ones are left out.
 func (m *model) find(s store, n, table int, values []answer.Value, used []int) int {
 	for r := range s {
-		if v := m.visible(&s[r], n, m.s.Steps[n].Done); s[r].table == table && v.alive() && sameValues(v.values, values) && !slices.Contains(used, r) {
+		if v := m.visible(&s[r], n, m.s.Steps[n].Done); s[r].table == table && v.alive() && answer.SameRow(v.values, values) && !slices.Contains(used, r) {
 			return r
 		}
 	}
@@ -214,8 +214,8 @@ func (m *model) replacedAlike(ctx context.Context, s store, n int, was answer.Ta
 	new := tableNamed(e.after, was.Name).Rows
 	for _, values := range was.Rows {
 		// Only a row that is also there afterwards can have been replaced by an equal one.
-		if !slices.ContainsFunc(new, func(r []answer.Value) bool { return sameValues(r, values) }) ||
-			slices.ContainsFunc(d.Missing, func(r []answer.Value) bool { return sameValues(r, values) }) {
+		if !slices.ContainsFunc(new, func(r []answer.Value) bool { return answer.SameRow(r, values) }) ||
+			slices.ContainsFunc(d.Missing, func(r []answer.Value) bool { return answer.SameRow(r, values) }) {
 			continue
 		}
 		alone.Rows = [][]answer.Value{values}

@@ -78,21 +78,21 @@ type wrongRun struct {
 
 // explore runs units of the replay in other orders. The states before them are taken from a second replay.
 func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error) {
-	units := replay.Request{On: r.f.unit == "request", Gap: r.f.unitGap}.Join(c.Units)
+	units := replay.Request{On: r.o.requests, Gap: r.o.unitGap}.Join(c.Units)
 	near := 0
-	if r.f.mode.Kind != "" {
-		near = r.f.window
+	if r.o.mode.Kind != "" {
+		near = r.o.window
 	}
 	x := &explored{Units: len(units), Anomalies: []*wrongRun{}, seen: map[string]*wrongRun{}, runs: map[string]int{}}
 	r.report.Explored = x
-	groups, left := replay.Groups(units, near, r.f.groups, r.dialect())
+	groups, left := replay.Groups(units, near, r.o.groups, r.dialect())
 	x.Left = left
-	p, err := panel.Select(r.f.oracles)
+	p, err := panel.Select(r.o.oracles)
 	if err != nil {
 		return err
 	}
 	if slices.ContainsFunc(p.Judges, func(j panel.Judge) bool { return j.Single }) {
-		alone, left := replay.Alone(units, max(r.f.groups-len(groups), 0), r.dialect())
+		alone, left := replay.Alone(units, max(r.o.groups-len(groups), 0), r.dialect())
 		groups, x.Left = append(groups, alone...), x.Left+left
 		slices.SortStableFunc(groups, func(a, b *replay.Group) int { return a.Start - b.Start })
 	}
@@ -105,7 +105,7 @@ func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error)
 	e := &explorer{r: r, x: x, defined: c.Definitions, benches: map[string]*panel.Panel{}, confirm: map[string]*panel.Panel{}, describe: panel.Describer(r.instance.Engine), labs: map[string]*lab.Lab{}}
 	defer func() { err = errors.Join(err, e.close(ctx)) }()
 	for i, g := range groups {
-		r.c.progressf("combination %d of %d, interleavings: %d, wrong: %d", i+1, len(groups), x.Interleavings, x.Wrong)
+		r.o.progress("combination %d of %d, interleavings: %d, wrong: %d", i+1, len(groups), x.Interleavings, x.Wrong)
 		if g.State == nil {
 			continue
 		}
@@ -121,7 +121,7 @@ func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error)
 			x.Unjudged = append(x.Unjudged, why)
 		}
 	}
-	r.c.clearProgress()
+	r.o.progress("")
 	for _, w := range slices.Concat(x.Anomalies, x.Possible) {
 		w.Runs = x.runs[w.shape]
 	}
@@ -149,7 +149,7 @@ func (r *replayer) states(ctx context.Context, groups []*replay.Group, defined [
 	lens := r.lens
 	r.lens = nil
 	defer func() { r.lens = lens }()
-	if r.f.snapshot != "" {
+	if r.o.snapshot != "" {
 		if err := r.restore(ctx); err != nil {
 			return err
 		}
@@ -266,14 +266,14 @@ func (e *explorer) at(ctx context.Context, level product.Level) (_ *lab.Lab, _ *
 	if l := e.labs[level.History]; l != nil {
 		return l, e.benches[level.History], nil
 	}
-	p, err := panel.Select(e.r.f.oracles)
+	p, err := panel.Select(e.r.o.oracles)
 	if err != nil {
 		return nil, nil, err
 	}
-	config := lab.Config{Level: level, Case: e.r.f.limit, Reset: lab.Quick, Aside: e.r.postgres()}
+	config := lab.Config{Level: level, Case: e.r.o.limit, Reset: lab.Quick, Aside: e.r.postgres()}
 	config.Limits.Stuck = panel.StuckLimit
 	if p.Isolation || len(p.Judges) > 0 {
-		if e.benches[level.History], err = panel.Open(ctx, e.r.instance, config, p, e.r.c.judging()); err != nil {
+		if e.benches[level.History], err = panel.Open(ctx, e.r.instance, config, p, e.r.o.judging); err != nil {
 			return nil, nil, err
 		}
 		e.benches[level.History].Attempts = 0
@@ -306,9 +306,9 @@ func (e *explorer) judges(ctx context.Context, level product.Level, oracles []st
 	if err != nil {
 		return nil, err
 	}
-	config := lab.Config{Level: level, Case: e.r.f.limit}
+	config := lab.Config{Level: level, Case: e.r.o.limit}
 	config.Limits.Stuck = panel.StuckLimit
-	b, err := panel.Open(ctx, e.r.instance, config, p, e.r.c.judging())
+	b, err := panel.Open(ctx, e.r.instance, config, p, e.r.o.judging)
 	if err != nil {
 		return nil, err
 	}
@@ -358,7 +358,7 @@ func (e *explorer) group(ctx context.Context, g *replay.Group) (why string, err 
 			return "", err
 		}
 	}
-	if e.r.f.mode.Kind == "" {
+	if e.r.o.mode.Kind == "" {
 		return "", nil
 	}
 	return "", k.others(ctx)
@@ -499,14 +499,13 @@ func moved(spec *scenario.Spec, p *scenario.Permutation) *scenario.Permutation {
 // others runs the group in other orders.
 func (k *combination) others(ctx context.Context) error {
 	choice := scenario.Choice{}
-	switch k.e.r.f.mode.Kind {
+	switch k.e.r.o.mode.Kind {
 	case scenario.KindAll:
 		choice.Independent = panel.Independence(k.spec, k.e.r.instance.Engine, k.level)
 	default:
-		k.e.r.c.random()
-		choice.Intn = mathrand.New(mathrand.NewPCG(k.e.r.c.seed, uint64(k.g.Start))).IntN
+		choice.Intn = mathrand.New(mathrand.NewPCG(k.e.r.seed(), uint64(k.g.Start))).IntN
 	}
-	for p := range k.spec.Orders(k.e.r.f.mode, choice) {
+	for p := range k.spec.Orders(k.e.r.o.mode, choice) {
 		if p.String() == k.recorded.String() || slices.ContainsFunc(k.orders, func(o *scenario.Permutation) bool { return o.String() == p.String() }) {
 			continue
 		}
@@ -724,7 +723,7 @@ func (k *combination) note(ctx context.Context, w *wrongRun, spec *scenario.Spec
 				w.Tags = append(w.Tags, t)
 			}
 		}
-		if u.Request != "" && k.e.r.f.unit == "request" && !slices.Contains(w.Units, u.Request) {
+		if u.Request != "" && k.e.r.o.requests && !slices.Contains(w.Units, u.Request) {
 			w.Units = append(w.Units, u.Request)
 		}
 	}
@@ -804,7 +803,7 @@ func (k *combination) printable(from *scenario.Spec, p *scenario.Permutation) (*
 func (k *combination) print(ctx context.Context, w *wrongRun, spec *scenario.Spec, p *scenario.Permutation) (why string, err error) {
 	spec, p = k.printable(spec, p)
 	out := spec.Reproducer(p, scenario.Target{Engine: k.e.r.instance.Engine.Name, Level: k.level.History}, w.oracles, 0)
-	out.Header = []string{fmt.Sprintf("%s: %s of sessions %v of %s", strings.Join(w.Found, ", "), k.e.r.f.unit, w.Sessions, filepath.Base(k.e.r.path))}
+	out.Header = []string{fmt.Sprintf("%s: %s of sessions %v of %s", strings.Join(w.Found, ", "), k.e.r.o.unit(), w.Sessions, filepath.Base(k.e.r.path))}
 	for _, line := range w.Why {
 		out.Header = append(out.Header, prose.Line(line, 0))
 	}
@@ -842,7 +841,7 @@ func (k *combination) print(ctx context.Context, w *wrongRun, spec *scenario.Spe
 
 // keep stores the scenarios.
 func (e *explorer) keep() error {
-	dir := e.r.f.out
+	dir := e.r.o.out
 	if dir == "" {
 		return nil
 	}

@@ -33,40 +33,27 @@ type replayReport struct {
 	Explored *explored    `json:"explored,omitempty"`
 	Tables   []finalTable `json:"tables,omitempty"`
 
-	judged *live.Result
+	judged  *live.Result
+	options exploreOptions
+	title   string // of the product
 }
 
-// print writes the report.
-func (r *replayer) print() error {
-	p := &r.report
-	p.Seed = r.c.seed
-	if p.judged != nil {
-		p.Coverage = p.judged.Coverage
-	}
-	if r.c.format == "json" {
-		e := json.NewEncoder(r.c.stdout)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		if err := e.Encode(p); err != nil {
-			return fmt.Errorf("write the report: %w", err)
-		}
-		return nil
-	}
-	w := bufio.NewWriter(r.c.stdout)
-	r.text(w)
-	if err := w.Flush(); err != nil {
-		return fmt.Errorf("write the report: %w", err)
-	}
-	return nil
+// json writes all of it.
+func (p *replayReport) json(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(p)
 }
 
 // firstShown is how many of a kind are printed.
 const firstShown = 10
 
-func (r *replayer) text(w io.Writer) {
-	p := &r.report
+// text writes it for people.
+func (p *replayReport) text(to io.Writer) error {
+	w := bufio.NewWriter(to)
 	x := p.Replay
-	fmt.Fprintf(w, "%s on %s %s, order %s: %s of %s in %v\n", p.Trace, r.instance.Engine.Title, p.Version, x.Order,
+	fmt.Fprintf(w, "%s on %s %s, order %s: %s of %s in %v\n", p.Trace, p.title, p.Version, x.Order,
 		tally(x.Statements, "statement", "statements"), tally(x.Sessions, "session", "sessions"), x.Elapsed.Round(time.Millisecond))
 	fmt.Fprintf(w, "  waited for locks: %d, refused by the server: %d\n", x.Waited, x.Errors)
 	counted(w, "  not replayed", x.Skipped)
@@ -87,7 +74,7 @@ func (r *replayer) text(w io.Writer) {
 		fmt.Fprintf(w, "  note: %s\n", n)
 	}
 	divergence(w, &x.Divergence)
-	r.tables(w)
+	p.tables(w)
 	if x.Deviated > 0 {
 		fmt.Fprintf(w, "\norder not kept: %s\n", tally(x.Deviated, "time", "times"))
 		for i, d := range x.Deviations {
@@ -107,14 +94,15 @@ func (r *replayer) text(w io.Writer) {
 		_ = report.Summary(w, report.Result{Findings: p.judged.Findings, Coverage: p.judged.Coverage})
 	}
 	if p.Explored != nil {
-		r.explored(w, p.Explored)
+		p.explored(w, p.Explored)
 	}
+	return w.Flush()
 }
 
 // explored tells what other orders brought.
-func (r *replayer) explored(w io.Writer, x *explored) {
+func (p *replayReport) explored(w io.Writer, x *explored) {
 	for _, a := range x.Anomalies {
-		r.wrong(w, a)
+		p.wrong(w, a)
 	}
 	for i, a := range x.Possible {
 		if i == 0 {
@@ -126,8 +114,8 @@ func (r *replayer) explored(w io.Writer, x *explored) {
 		}
 		fmt.Fprintf(w, "  %s (sessions %s): %s\n", strings.Join(a.Found, ", "), sessionList(a.Sessions), a.Mark)
 	}
-	fmt.Fprintf(w, "\n%ss: %d, combinations run: %d", r.f.unit, x.Units, x.Groups)
-	if r.f.mode.Kind != "" {
+	fmt.Fprintf(w, "\n%ss: %d, combinations run: %d", p.options.unit(), x.Units, x.Groups)
+	if p.options.mode.Kind != "" {
 		fmt.Fprintf(w, "; other interleavings: %d, wrong: %d", x.Interleavings, x.Wrong)
 		if x.Marked > 0 {
 			fmt.Fprintf(w, ", possible only: %d", x.Marked)
@@ -150,7 +138,7 @@ func (r *replayer) explored(w io.Writer, x *explored) {
 
 func sessionList(list []uint64) string { return strings.Trim(fmt.Sprint(list), "[]") }
 
-func (r *replayer) wrong(w io.Writer, a *wrongRun) {
+func (p *replayReport) wrong(w io.Writer, a *wrongRun) {
 	where := fmt.Sprintf("in production this went well; in %d of %s it does not", a.Wrong, tally(a.Runs, "other interleaving", "other interleavings"))
 	switch {
 	case a.Captured:
@@ -158,7 +146,7 @@ func (r *replayer) wrong(w io.Writer, a *wrongRun) {
 	case a.Already:
 		where = fmt.Sprintf("in production, and in %d of %s", a.Wrong, tally(a.Runs, "other interleaving", "other interleavings"))
 	}
-	fmt.Fprintf(w, "\nANOMALY: %s: %s of sessions %s%s\n  %s\n", strings.ToUpper(strings.Join(a.Found, ", ")), r.f.unit+"s", sessionList(a.Sessions), tagText(a.Tags), where)
+	fmt.Fprintf(w, "\nANOMALY: %s: %s of sessions %s%s\n  %s\n", strings.ToUpper(strings.Join(a.Found, ", ")), p.options.unit()+"s", sessionList(a.Sessions), tagText(a.Tags), where)
 	if len(a.Tables) > 0 {
 		fmt.Fprintf(w, "  on      %s\n", strings.Join(a.Tables, ", "))
 	}
@@ -174,7 +162,7 @@ func (r *replayer) wrong(w io.Writer, a *wrongRun) {
 	}
 	switch {
 	case a.Kept != "":
-		fmt.Fprintf(w, "  shown by: wirecheck run %s --engine %s\n", a.Kept, r.instance.Engine.Name)
+		fmt.Fprintf(w, "  shown by: wirecheck run %s --engine %s\n", a.Kept, p.Engine)
 	case a.Spec != "":
 		fmt.Fprintf(w, "  the shortest one, for wirecheck run:\n\n    %s\n", strings.ReplaceAll(strings.TrimRight(a.Spec, "\n"), "\n", "\n    "))
 	default:
@@ -183,18 +171,18 @@ func (r *replayer) wrong(w io.Writer, a *wrongRun) {
 }
 
 // tables tells how the tables that the replay left differ from the dump's.
-func (r *replayer) tables(w io.Writer) {
-	if r.f.compare == "" {
+func (p *replayReport) tables(w io.Writer) {
+	if p.options.compare == "" {
 		return
 	}
 	same := 0
-	for _, t := range r.report.Tables {
+	for _, t := range p.Tables {
 		if t.OnlyHere+t.OnlyThere == 0 && t.Columns == nil {
 			same++
 		}
 	}
-	fmt.Fprintf(w, "tables as in %s: %d of %d\n", r.f.compare, same, len(r.report.Tables))
-	for _, t := range r.report.Tables {
+	fmt.Fprintf(w, "tables as in %s: %d of %d\n", p.options.compare, same, len(p.Tables))
+	for _, t := range p.Tables {
 		if t.OnlyHere+t.OnlyThere > 0 || t.Columns != nil {
 			fmt.Fprintf(w, "  %s: %s only here, %d only there; columns that differ: %s\n", t.Name, tally(t.OnlyHere, "row", "rows"), t.OnlyThere, strings.Join(t.Columns, ", "))
 		}
@@ -266,14 +254,12 @@ func tally(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// status is how the process ends.
-func (r *replayer) status() error {
-	p := &r.report
-	switch {
-	case len(p.Findings) > 0 || len(p.Replay.Deadlocks) > 0 || p.Explored != nil && len(p.Explored.Anomalies) > 0:
-		return exitFound
-	case r.f.failDiverged && (p.Replay.Divergence.Count() > 0 || slices.ContainsFunc(p.Tables, func(t finalTable) bool { return t.OnlyHere+t.OnlyThere > 0 })):
-		return exitFound
-	}
-	return nil
+// found reports whether something was found.
+func (p *replayReport) found() bool {
+	return len(p.Findings) > 0 || len(p.Replay.Deadlocks) > 0 || p.Explored != nil && len(p.Explored.Anomalies) > 0
+}
+
+// diverged reports whether an answer differs from the capture's, or a table from the dump with which it was compared.
+func (p *replayReport) diverged() bool {
+	return p.Replay.Divergence.Count() > 0 || slices.ContainsFunc(p.Tables, func(t finalTable) bool { return t.OnlyHere+t.OnlyThere > 0 })
 }

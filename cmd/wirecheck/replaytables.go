@@ -30,7 +30,7 @@ type finalTable struct {
 
 // finish looks at the tables that the replay left, if somebody wants to know.
 func (r *replayer) finish(ctx context.Context) error {
-	if r.f.tables == "" && r.f.compare == "" {
+	if r.o.tables == "" && r.o.compare == "" {
 		return nil
 	}
 	here, err := r.read(ctx, r.target)
@@ -42,12 +42,12 @@ func (r *replayer) finish(ctx context.Context) error {
 		writeTable(sum, t)
 		r.report.Tables = append(r.report.Tables, finalTable{Name: t.Name, Rows: len(t.Rows), Digest: hex.EncodeToString(sum.Sum(nil))})
 	}
-	if r.f.tables != "" {
-		if err := writeTables(r.f.tables, here); err != nil {
+	if r.o.tables != "" {
+		if err := writeTables(r.o.tables, here); err != nil {
 			return err
 		}
 	}
-	if r.f.compare == "" {
+	if r.o.compare == "" {
 		return nil
 	}
 	target, err := r.labs.Create(ctx)
@@ -59,7 +59,7 @@ func (r *replayer) finish(ctx context.Context) error {
 		return err
 	}
 	s := replay.Snapshot{Conn: conn, Dialect: r.dialect(), Confined: !r.private()}
-	if err := errors.Join(s.Restore(ctx, r.f.compare), conn.Close()); err != nil {
+	if err := errors.Join(s.Restore(ctx, r.o.compare), conn.Close()); err != nil {
 		return err
 	}
 	there, err := r.read(ctx, target)

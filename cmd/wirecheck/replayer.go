@@ -1,0 +1,433 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"wirecheck/backends"
+	"wirecheck/backends/engine"
+	"wirecheck/lab/panel"
+	"wirecheck/lab/replay"
+	"wirecheck/lab/scenario"
+	"wirecheck/live"
+	"wirecheck/oracle"
+	"wirecheck/trace"
+	"wirecheck/trace/lex"
+)
+
+// exploreOptions says what of a capture to execute again, where, in which orders, and who judges.
+type exploreOptions struct {
+	engine   string // a name or a URL; empty: the product that the capture is of
+	snapshot string // a dump of the database as it was before the first statement; empty: an empty database
+	oracles  string // who judges, as panel.Select reads it
+	judging  panel.Options
+
+	order    replay.Order
+	speed    float64                          // of the capture's clock; 0: no clock
+	only     []string                         // only these sessions: session=N, user=PATTERN, application=PATTERN
+	until    func(first int64) (int64, error) // leaves out what began then or later, by the capture's beginning; nil: nothing
+	database string                           // the capture's; empty: the one with the most statements
+	session  []string                         // statements with which each session begins
+	limit    time.Duration                    // of one statement, or one interleaving
+
+	mode     scenario.Mode // the other orders; empty: none
+	window   int           // how many transactions next to each other are combined
+	groups   int           // combinations of transactions at most
+	requests bool          // units are requests, not transactions
+	unitGap  time.Duration // transactions without tags that follow each other within this time are one request
+
+	out     string // folder for scenarios that show what was found; empty: none
+	tables  string // file for the tables as the replay left them; empty: none
+	compare string // a dump of the database after the last statement; empty: none
+
+	choose   func() uint64                    // gives a seed where judging has none
+	progress func(format string, args ...any) // shows how far the replay has come
+}
+
+// unit names what must be serializable.
+func (o *exploreOptions) unit() string {
+	if o.requests {
+		return "request"
+	}
+	return "transaction"
+}
+
+// replayer is one run of wirecheck replay.
+type replayer struct {
+	o        exploreOptions
+	path     string
+	survey   *replay.Survey
+	instance *backends.Instance
+	lens     *live.Proxy
+	labs     *engine.Labs
+	target   engine.Target // the database, not through the lens
+	main     string        // the capture's database
+	left     map[string]int
+	defs     replay.Definitions // the snapshot's
+	filter   sessionFilter
+	report   replayReport
+	// victims says that the server lets us choose who is the victim of a deadlock.
+	victims bool
+}
+
+// errEmpty says that a capture holds no statement.
+var errEmpty = errors.New("holds no statement")
+
+// runExplore executes a capture again, and transactions of it in other orders.
+func runExplore(ctx context.Context, path string, o exploreOptions) (_ *replayReport, err error) {
+	r := &replayer{o: o, path: path}
+	if r.filter, err = parseFilter(o.only); err != nil {
+		return nil, err
+	}
+	if r.survey, err = replay.Look(r.open); err != nil {
+		return nil, err
+	}
+	if r.survey.Statements == 0 {
+		return nil, fmt.Errorf("%s %w", path, errEmpty)
+	}
+	name := o.engine
+	if name == "" {
+		if len(r.survey.Products) == 0 {
+			return nil, errors.New("the trace does not say which product it is of: name one with --engine")
+		}
+		name = r.survey.Products[0]
+	}
+	if r.instance, err = backends.Open(ctx, name); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.instance.Close()) }()
+	if err := r.sameDialect(); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.close(ctx)) }()
+	if err := r.prepare(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.run(ctx); err != nil {
+		return nil, err
+	}
+	r.report.Seed, r.report.options, r.report.title = r.o.judging.Seed, r.o, r.instance.Engine.Title
+	return &r.report, nil
+}
+
+func (r *replayer) open() (*trace.Reader, error) { return trace.Open(r.path, trace.ReadOptions{}) }
+
+func (r *replayer) sameDialect() error {
+	if len(r.survey.Products) == 0 {
+		return nil
+	}
+	if r.instance.Engine.Embedded {
+		return fmt.Errorf("the trace is of %s, and cannot be replayed on %s: traces are of servers", r.survey.Products[0], r.instance.Engine.Title)
+	}
+	if mysql := lex.DialectOf(r.survey.Products[0]) == lex.MySQL; mysql != (r.instance.Engine.Protocol == engine.ProtocolMySQL) {
+		return fmt.Errorf("the trace is of %s, and cannot be replayed on %s", r.survey.Products[0], r.instance.Engine.Title)
+	}
+	return nil
+}
+
+func (r *replayer) private() bool { return r.instance.Server != nil }
+
+func (r *replayer) postgres() bool { return r.instance.Engine.Protocol == engine.ProtocolPostgres }
+
+// prepare makes the database as it was before the first statement.
+func (r *replayer) prepare(ctx context.Context) (err error) {
+	if r.labs, err = engine.OpenLabs(ctx, r.instance.Engine, r.instance.Target); err != nil {
+		return err
+	}
+	r.main = r.o.database
+	if r.main == "" {
+		r.main = r.survey.MainDatabase(r.maintenance)
+	}
+	if err := r.makeDatabase(ctx); err != nil {
+		return err
+	}
+	if err := r.accounts(ctx); err != nil {
+		return err
+	}
+	p, err := panel.Select(r.o.oracles)
+	if err != nil {
+		return err
+	}
+	if p.Isolation {
+		if r.lens, err = live.Open(ctx, r.o.judging.Log, r.instance.Engine, r.instance.Target, nil); err != nil {
+			return err
+		}
+	}
+	if r.o.snapshot != "" {
+		if err := r.restore(ctx); err != nil {
+			return err
+		}
+	}
+	if r.lens != nil {
+		r.lens.Checker.Prepared()
+	}
+	return nil
+}
+
+// makeDatabase makes an empty one.
+func (r *replayer) makeDatabase(ctx context.Context) (err error) {
+	if r.private() && r.main != "" && !r.maintenance(r.main) {
+		r.target, err = r.labs.Make(ctx, r.main) // statements may name it
+	} else {
+		r.target, err = r.labs.Create(ctx)
+	}
+	if err != nil || !r.postgres() {
+		return err
+	}
+	conn, err := r.instance.Engine.Connect(ctx, r.target)
+	if err != nil {
+		return err
+	}
+	// Labs' servers look for deadlocks at once, which makes the last waiter the victim; here it is to be the capture's.
+	a, err := conn.Do(ctx, "ALTER DATABASE "+quoteName(r.target.Database)+" SET deadlock_timeout = '1s'")
+	r.victims = err == nil && a.Err == nil
+	return errors.Join(err, conn.Close())
+}
+
+// seed chooses a seed where there is none.
+func (r *replayer) seed() uint64 {
+	if r.o.judging.Seed == 0 {
+		r.o.judging.Seed = r.o.choose()
+	}
+	return r.o.judging.Seed
+}
+
+// maintenance reports whether a database of the capture is one of the product's own.
+func (r *replayer) maintenance(name string) bool {
+	return name == "" || name == r.instance.Engine.Lab.Maintenance || r.postgres() && (name == "template0" || name == "template1") || r.instance.Engine.System(name)
+}
+
+// accounts makes the capture's users on a private server, since statements and the snapshot may name them.
+func (r *replayer) accounts(ctx context.Context) error {
+	if !r.private() || !r.postgres() {
+		return nil
+	}
+	conn, err := r.instance.Engine.Connect(ctx, r.target)
+	if err != nil {
+		return err
+	}
+	var sql []string
+	for _, user := range r.survey.Users {
+		if user == r.target.User {
+			continue
+		}
+		sql = append(sql, "CREATE ROLE "+quoteName(user)+" LOGIN SUPERUSER")
+	}
+	for _, s := range sql {
+		if err := engine.Exec(ctx, conn, s); err != nil {
+			return errors.Join(err, conn.Close())
+		}
+	}
+	return conn.Close()
+}
+
+func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// restore brings back the snapshot. In the MySQL family it goes through the lens, which gives new tables their hidden columns.
+func (r *replayer) restore(ctx context.Context) (err error) {
+	target := r.target
+	d := lex.PostgreSQL
+	if !r.postgres() {
+		d = lex.MySQL
+		if r.lens != nil {
+			target = r.lens.Through(target)
+		}
+	}
+	conn, err := r.instance.Engine.Connect(ctx, target)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	s := replay.Snapshot{Conn: conn, Dialect: d, Confined: !r.private()}
+	if err := s.Restore(ctx, r.o.snapshot); err != nil {
+		return err
+	}
+	r.report.SnapshotSkipped, r.defs = s.Skipped, s.Definitions
+	return nil
+}
+
+func (r *replayer) close(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	var errs []error
+	if r.lens != nil {
+		errs = append(errs, r.lens.Close())
+	}
+	if r.labs != nil {
+		errs = append(errs, r.labs.Close(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// config is how the trace is replayed.
+func (r *replayer) config() (replay.Config, error) {
+	until := int64(0)
+	if r.o.until != nil {
+		var err error
+		if until, err = r.o.until(r.survey.First); err != nil {
+			return replay.Config{}, err
+		}
+	}
+	r.left = map[string]int{}
+	c := replay.Config{
+		Backend: r.instance.Engine, Target: r.target, Side: r.target, Describe: replay.Describe(panel.Describer(r.instance.Engine)), Order: r.o.order, Speed: r.o.speed,
+		Limits: replay.Limits{Statement: r.o.limit}, Confined: !r.private(), Until: until,
+		Keep: func(id uint64, s *trace.Session) bool {
+			if !r.filter.keeps(id, s) {
+				return false
+			}
+			if s.Database != r.main && s.Database != "" && r.main != "" {
+				r.left[s.Database]++
+				return false
+			}
+			return true
+		},
+		Setup: func(s *trace.Session) []string {
+			var sql []string
+			if r.private() && r.postgres() && s.User != "" && s.User != r.target.User {
+				sql = append(sql, "SET SESSION AUTHORIZATION "+quoteName(s.User))
+			}
+			return append(sql, r.o.session...)
+		},
+	}
+	if r.lens != nil {
+		c.Target = r.lens.Through(r.target)
+	}
+	c.Progress = func(done int) {
+		r.o.progress("%s: %d of %d statements", r.path, done, r.survey.Statements)
+	}
+	return c, nil
+}
+
+// run replays the trace, and what it is asked for besides.
+func (r *replayer) run(ctx context.Context) error {
+	config, err := r.config()
+	if err != nil {
+		return err
+	}
+	config.Victims = r.victims
+	units := replay.NewCollector(maxUnits)
+	if !r.postgres() {
+		units.Database = r.main
+	}
+	w := &told{sessions: map[uint64]*trace.Session{}, tags: map[toldKey][]trace.Tag{}}
+	config.Done = func(s *replay.Step) {
+		w.add(s)
+		units.Add(s)
+	}
+	result, err := replay.Run(ctx, config, r.open, r.survey)
+	r.o.progress("")
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return err
+	}
+	if r.postgres() && !r.victims {
+		result.Notes = append(result.Notes, "this user may not set deadlock_timeout: the victims of deadlocks are the server's choice")
+	}
+	if r.survey.Warning != "" {
+		result.Notes = append(result.Notes, r.survey.Warning)
+	}
+	r.report.Trace, r.report.Engine, r.report.Version = r.path, r.instance.Engine.Name, r.instance.Version
+	r.report.Replay, r.report.LeftOut = result, r.left
+	if r.lens != nil {
+		j := r.lens.Checker.Result()
+		j.Coverage.UnknownWriters = 0
+		w.named(j.Findings, result.Backends)
+		r.report.judged, r.report.Coverage = &j, j.Coverage
+		r.report.Findings = j.Findings
+	}
+	if err := r.finish(ctx); err != nil {
+		return err
+	}
+	if p, err := panel.Select(r.o.oracles); err != nil || !p.Isolation && len(p.Judges) == 0 && r.o.mode.Kind == "" {
+		return err
+	}
+	return r.explore(ctx, units)
+}
+
+// told is what the capture says of sessions and statements that no oracle sees.
+type told struct {
+	sessions map[uint64]*trace.Session
+	tags     map[toldKey][]trace.Tag
+}
+
+type toldKey struct {
+	session uint64
+	sql     string
+}
+
+func (w *told) add(s *replay.Step) {
+	if s.Info() != nil {
+		w.sessions[s.Session] = s.Info()
+	}
+	if tags := s.Tags(); len(tags) > 0 && len(w.tags) < maxUnits {
+		w.tags[toldKey{s.Session, s.SQL}] = tags
+	}
+}
+
+// named gives sessions the numbers and users that they have in the capture, and transactions their tags.
+func (w *told) named(findings []oracle.Finding, sessions map[uint64]uint64) {
+	for i := range findings {
+		f := &findings[i]
+		completed := f.Session
+		for j := range f.Transactions {
+			t := &f.Transactions[j]
+			session, known := sessions[t.Backend]
+			if !known {
+				continue
+			}
+			if t.Session == completed {
+				f.Session = session
+			}
+			t.Session, t.Backend = session, 0 // the server's number is the replay's, not the capture's
+			if info := w.sessions[session]; info != nil && info.User != "" {
+				t.User = info.User
+			}
+			for _, st := range t.Statements {
+				for _, tag := range replay.Route(w.tags[toldKey{session, st.SQL}]) {
+					if text := tag.Key + "=" + tag.Value; !slices.Contains(t.Tags, text) {
+						t.Tags = append(t.Tags, text)
+					}
+				}
+			}
+		}
+	}
+}
+
+// sessionFilter is what --only asks for: alternatives by kind.
+type sessionFilter map[string][]string
+
+func parseFilter(list []string) (sessionFilter, error) {
+	f := sessionFilter{}
+	for _, text := range list {
+		kind, value, ok := strings.Cut(text, "=")
+		if !ok || !slices.Contains([]string{"session", "user", "application"}, kind) {
+			return nil, fmt.Errorf("--only %q: expected session=N, user=PATTERN or application=PATTERN", text)
+		}
+		if _, err := strconv.ParseUint(value, 10, 64); kind == "session" && err != nil {
+			return nil, fmt.Errorf("--only %q: sessions have numbers (wirecheck trace show)", text)
+		}
+		if _, err := path.Match(value, ""); err != nil {
+			return nil, fmt.Errorf("--only %q: %w", text, err)
+		}
+		f[kind] = append(f[kind], value)
+	}
+	return f, nil
+}
+
+func (f sessionFilter) keeps(id uint64, s *trace.Session) bool {
+	is := map[string]string{"session": strconv.FormatUint(id, 10), "user": s.User, "application": s.Application}
+	for kind, patterns := range f {
+		if !slices.ContainsFunc(patterns, func(p string) bool { ok, _ := path.Match(p, is[kind]); return ok }) {
+			return false
+		}
+	}
+	return true
+}

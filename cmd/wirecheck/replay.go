@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wirecheck/lab/explore"
 	"wirecheck/lab/panel"
 	"wirecheck/lab/replay"
 	"wirecheck/lab/scenario"
@@ -21,7 +22,7 @@ type replayFlags struct {
 }
 
 func newReplayCommand(c *common) *cobra.Command {
-	o := exploreOptions{choose: c.chooseSeed, progress: c.progressf}
+	o := explore.Options{Choose: c.chooseSeed, Progress: c.progressf}
 	var f replayFlags
 	cmd := &cobra.Command{
 		Use:   "replay TRACE",
@@ -64,49 +65,49 @@ work, 3 wirecheck could not decide.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.engine, "engine", "", "where to replay: a name (private server) or a URL (default: a private server of the capture's product)")
-	flags.StringVar(&o.snapshot, "snapshot", "", "dump of the database before the first statement, in plain SQL (pg_dump, mysqldump, mariadb-dump; also gzip) (default: an empty database)")
+	flags.StringVar(&o.Engine, "engine", "", "where to replay: a name (private server) or a URL (default: a private server of the capture's product)")
+	flags.StringVar(&o.Snapshot, "snapshot", "", "dump of the database before the first statement, in plain SQL (pg_dump, mysqldump, mariadb-dump; also gzip) (default: an empty database)")
 	flags.StringVar(&f.order, "order", "commit", "what a statement waits for: commit, object, session, off")
-	flags.Float64Var(&o.speed, "speed", 0, "speed of the capture's clock: 1 as recorded, 2 twice as fast, 0 no clock")
-	flags.StringSliceVar(&o.only, "only", nil, "only these sessions: session=N, user=PATTERN, application=PATTERN; several of one kind are alternatives")
+	flags.Float64Var(&o.Speed, "speed", 0, "speed of the capture's clock: 1 as recorded, 2 twice as fast, 0 no clock")
+	flags.StringSliceVar(&o.Only, "only", nil, "only these sessions: session=N, user=PATTERN, application=PATTERN; several of one kind are alternatives")
 	flags.StringVar(&f.until, "until", "", "leave out what began at this time or later: "+timeForms)
-	flags.StringVar(&o.database, "database", "", "database of the capture to replay (default: the one with the most statements)")
-	flags.StringArrayVar(&o.session, "session-sql", nil, "statement that each session begins with, as in 'SET search_path = shop'; repeatable")
-	flags.StringVar(&o.oracles, "oracle", panel.IsolationName, "oracles that judge: "+panel.OracleNames()+", all, none")
+	flags.StringVar(&o.Database, "database", "", "database of the capture to replay (default: the one with the most statements)")
+	flags.StringArrayVar(&o.Session, "session-sql", nil, "statement that each session begins with, as in 'SET search_path = shop'; repeatable")
+	flags.StringVar(&o.Oracles, "oracle", panel.IsolationName, "oracles that judge: "+panel.OracleNames()+", all, none")
 	ordersFlag(flags, c)
 	flags.StringVar(&f.interleavings, "interleavings", "", "also run transactions in other orders: random:N, pct:N,D, all")
-	flags.IntVar(&o.window, "window", 20, "combine transactions with fewer than this many others between them")
-	flags.IntVar(&o.groups, "groups", 200, "run at most this many combinations of transactions")
+	flags.IntVar(&o.Window, "window", 20, "combine transactions with fewer than this many others between them")
+	flags.IntVar(&o.Groups, "groups", 200, "run at most this many combinations of transactions")
 	flags.StringVar(&f.unit, "unit", "transaction", "what must be serializable: transaction, or request (its transactions share tags, or see --unit-gap)")
-	flags.DurationVar(&o.unitGap, "unit-gap", 0, "transactions without tags that follow each other in a session within this time are one request; 0: they are not")
-	flags.StringVar(&o.out, "out", "", "folder for the scenarios that show the findings (default: replay prints them)")
-	flags.DurationVar(&o.limit, "limit", time.Minute, "how long one statement, or one interleaving, may take")
-	flags.StringVar(&o.tables, "tables", "", "write the final tables of the replay to this file, rows in canonical order")
-	flags.StringVar(&o.compare, "compare", "", "compare the final tables with this dump of the database after the last statement")
+	flags.DurationVar(&o.UnitGap, "unit-gap", 0, "transactions without tags that follow each other in a session within this time are one request; 0: they are not")
+	flags.StringVar(&o.Out, "out", "", "folder for the scenarios that show the findings (default: replay prints them)")
+	flags.DurationVar(&o.Limit, "limit", time.Minute, "how long one statement, or one interleaving, may take")
+	flags.StringVar(&o.Tables, "tables", "", "write the final tables of the replay to this file, rows in canonical order")
+	flags.StringVar(&o.Compare, "compare", "", "compare the final tables with this dump of the database after the last statement")
 	flags.BoolVar(&f.failDiverged, "fail-on-divergence", false, "exit with status 1 if an answer differs from the capture's")
 	return cmd
 }
 
 // read checks the flags and reads those that are words.
-func (f *replayFlags) read(o *exploreOptions) (err error) {
-	if o.order, err = replay.ParseOrder(f.order); err != nil {
+func (f *replayFlags) read(o *explore.Options) (err error) {
+	if o.Order, err = replay.ParseOrder(f.order); err != nil {
 		return err
 	}
-	if _, err := panel.Select(o.oracles); err != nil {
+	if _, err := panel.Select(o.Oracles); err != nil {
 		return err
 	}
 	if f.unit != "transaction" && f.unit != "request" {
 		return fmt.Errorf("unit %q: expected transaction or request", f.unit)
 	}
-	o.requests = f.unit == "request"
-	if o.speed < 0 {
-		return fmt.Errorf("speed %v: expected 0 or more", o.speed)
+	o.Requests = f.unit == "request"
+	if o.Speed < 0 {
+		return fmt.Errorf("speed %v: expected 0 or more", o.Speed)
 	}
-	if o.window < 2 {
-		return fmt.Errorf("window %d: expected at least 2 transactions", o.window)
+	if o.Window < 2 {
+		return fmt.Errorf("window %d: expected at least 2 transactions", o.Window)
 	}
 	if f.until != "" {
-		o.until = func(first int64) (int64, error) {
+		o.Until = func(first int64) (int64, error) {
 			at, err := parseMoment(f.until, first)
 			if err != nil {
 				return 0, fmt.Errorf("--until: %w", err)
@@ -121,34 +122,34 @@ func (f *replayFlags) read(o *exploreOptions) (err error) {
 	if kind, n, ok := strings.Cut(text, ":"); ok && kind == "pct" && !strings.Contains(n, ",") {
 		text += ",3"
 	}
-	if o.mode, err = scenario.ParsePermutations(text); err != nil || o.mode.Kind == scenario.KindListed {
+	if o.Mode, err = scenario.ParsePermutations(text); err != nil || o.Mode.Kind == scenario.KindListed {
 		return fmt.Errorf("interleavings %q: expected recorded, random:N, pct:N,D or all", f.interleavings)
 	}
 	return nil
 }
 
-func runReplay(ctx context.Context, c *common, o exploreOptions, path string, failDiverged bool) error {
+func runReplay(ctx context.Context, c *common, o explore.Options, path string, failDiverged bool) error {
 	if err := c.needFormat("text", "json"); err != nil {
 		return err
 	}
-	o.judging = c.judging()
-	r, err := runExplore(ctx, path, o)
+	o.Judging = c.judging()
+	r, err := explore.Run(ctx, path, o)
 	c.clearProgress()
-	if errors.Is(err, errEmpty) {
+	if errors.Is(err, explore.ErrEmpty) {
 		fmt.Fprintf(c.stderr, "wirecheck: %v\n", err)
 		return exitUnknown
 	}
 	if err != nil {
 		return err
 	}
-	write := r.text
+	write := r.Text
 	if c.format == "json" {
-		write = r.json
+		write = r.JSON
 	}
 	if err := write(c.stdout); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	if r.found() || failDiverged && r.diverged() {
+	if r.Found() || failDiverged && r.Diverged() {
 		return exitFound
 	}
 	return nil

@@ -19,6 +19,7 @@ import (
 
 	"wirecheck/backends/engine"
 	"wirecheck/backends/postgres"
+	"wirecheck/lab/explore"
 )
 
 // production is a PostgreSQL server that logs what is needed for a capture.
@@ -206,8 +207,8 @@ type replayed1 struct {
 			Tags []string
 		}
 	}
-	Tables   []finalTable
-	Explored *explored
+	Tables   []explore.Table
+	Explored *explore.Explored
 }
 
 // sameAsCaptured demands that nothing differs.

@@ -33,7 +33,7 @@ type Rule struct {
 // Rules are the project's.
 func Rules() []Rule {
 	core := []string{"oracle", "rewrite", "scheduler", "statement"}
-	judging := []string{"lab/panel", "lab/suite", "lab/hunt"}
+	judging := []string{"lab/panel", "lab/suite", "lab/hunt", "lab/explore"}
 	gopacket := []string{"github.com/gopacket/gopacket", "github.com/gopacket/gopacket/layers", "github.com/gopacket/gopacket/pcapgo"}
 	pure := append([]string{"answer", "lab/scenario", "lab/generate"}, core...)
 	return []Rule{

@@ -1,4 +1,6 @@
-package main
+// Package explore executes a capture again, once in its own order and then transactions of it in other orders, each from the state in which
+// the capture had them. Its Report says what came back differently, and which orders go wrong, each with the shortest scenario that shows it.
+package explore
 
 import (
 	"context"
@@ -21,38 +23,38 @@ import (
 	"wirecheck/trace/lex"
 )
 
-// exploreOptions says what of a capture to execute again, where, in which orders, and who judges.
-type exploreOptions struct {
-	engine   string // a name or a URL; empty: the product that the capture is of
-	snapshot string // a dump of the database as it was before the first statement; empty: an empty database
-	oracles  string // who judges, as panel.Select reads it
-	judging  panel.Options
+// Options says what of a capture to execute again, where, in which orders, and who judges.
+type Options struct {
+	Engine   string // a name or a URL; empty: the product that the capture is of
+	Snapshot string // a dump of the database as it was before the first statement; empty: an empty database
+	Oracles  string // who judges, as panel.Select reads it
+	Judging  panel.Options
 
-	order    replay.Order
-	speed    float64                          // of the capture's clock; 0: no clock
-	only     []string                         // only these sessions: session=N, user=PATTERN, application=PATTERN
-	until    func(first int64) (int64, error) // leaves out what began then or later, by the capture's beginning; nil: nothing
-	database string                           // the capture's; empty: the one with the most statements
-	session  []string                         // statements with which each session begins
-	limit    time.Duration                    // of one statement, or one interleaving
+	Order    replay.Order
+	Speed    float64                          // of the capture's clock; 0: no clock
+	Only     []string                         // only these sessions: session=N, user=PATTERN, application=PATTERN
+	Until    func(first int64) (int64, error) // leaves out what began then or later, by the capture's beginning; nil: nothing
+	Database string                           // the capture's; empty: the one with the most statements
+	Session  []string                         // statements with which each session begins
+	Limit    time.Duration                    // of one statement, or one interleaving
 
-	mode     scenario.Mode // the other orders; empty: none
-	window   int           // how many transactions next to each other are combined
-	groups   int           // combinations of transactions at most
-	requests bool          // units are requests, not transactions
-	unitGap  time.Duration // transactions without tags that follow each other within this time are one request
+	Mode     scenario.Mode // the other orders; empty: none
+	Window   int           // how many transactions next to each other are combined
+	Groups   int           // combinations of transactions at most
+	Requests bool          // units are requests, not transactions
+	UnitGap  time.Duration // transactions without tags that follow each other within this time are one request
 
-	out     string // folder for scenarios that show what was found; empty: none
-	tables  string // file for the tables as the replay left them; empty: none
-	compare string // a dump of the database after the last statement; empty: none
+	Out     string // folder for scenarios that show what was found; empty: none
+	Tables  string // file for the tables as the replay left them; empty: none
+	Compare string // a dump of the database after the last statement; empty: none
 
-	choose   func() uint64                    // gives a seed where judging has none
-	progress func(format string, args ...any) // shows how far the replay has come
+	Choose   func() uint64                    // gives a seed where judging has none
+	Progress func(format string, args ...any) // shows how far the replay has come
 }
 
 // unit names what must be serializable.
-func (o *exploreOptions) unit() string {
-	if o.requests {
+func (o *Options) unit() string {
+	if o.Requests {
 		return "request"
 	}
 	return "transaction"
@@ -60,38 +62,38 @@ func (o *exploreOptions) unit() string {
 
 // replayer is one run of wirecheck replay.
 type replayer struct {
-	o        exploreOptions
+	o        Options
 	path     string
 	survey   *replay.Survey
 	instance *backends.Instance
-	lens     *live.Proxy
+	proxy    *live.Proxy
 	labs     *engine.Labs
-	target   engine.Target // the database, not through the lens
+	target   engine.Target // the database, not through the proxy
 	main     string        // the capture's database
 	left     map[string]int
 	defs     replay.Definitions // the snapshot's
 	filter   sessionFilter
-	report   replayReport
+	report   Report
 	// victims says that the server lets us choose who is the victim of a deadlock.
 	victims bool
 }
 
-// errEmpty says that a capture holds no statement.
-var errEmpty = errors.New("holds no statement")
+// ErrEmpty says that a capture holds no statement.
+var ErrEmpty = errors.New("holds no statement")
 
-// runExplore executes a capture again, and transactions of it in other orders.
-func runExplore(ctx context.Context, path string, o exploreOptions) (_ *replayReport, err error) {
+// Run executes a capture again, and transactions of it in other orders.
+func Run(ctx context.Context, path string, o Options) (_ *Report, err error) {
 	r := &replayer{o: o, path: path}
-	if r.filter, err = parseFilter(o.only); err != nil {
+	if r.filter, err = parseFilter(o.Only); err != nil {
 		return nil, err
 	}
 	if r.survey, err = replay.Look(r.open); err != nil {
 		return nil, err
 	}
 	if r.survey.Statements == 0 {
-		return nil, fmt.Errorf("%s %w", path, errEmpty)
+		return nil, fmt.Errorf("%s %w", path, ErrEmpty)
 	}
-	name := o.engine
+	name := o.Engine
 	if name == "" {
 		if len(r.survey.Products) == 0 {
 			return nil, errors.New("the trace does not say which product it is of: name one with --engine")
@@ -112,7 +114,7 @@ func runExplore(ctx context.Context, path string, o exploreOptions) (_ *replayRe
 	if err := r.run(ctx); err != nil {
 		return nil, err
 	}
-	r.report.Seed, r.report.options, r.report.title = r.o.judging.Seed, r.o, r.instance.Engine.Title
+	r.report.Seed, r.report.options, r.report.title = r.o.Judging.Seed, r.o, r.instance.Engine.Title
 	return &r.report, nil
 }
 
@@ -140,7 +142,7 @@ func (r *replayer) prepare(ctx context.Context) (err error) {
 	if r.labs, err = engine.OpenLabs(ctx, r.instance.Engine, r.instance.Target); err != nil {
 		return err
 	}
-	r.main = r.o.database
+	r.main = r.o.Database
 	if r.main == "" {
 		r.main = r.survey.MainDatabase(r.maintenance)
 	}
@@ -150,22 +152,22 @@ func (r *replayer) prepare(ctx context.Context) (err error) {
 	if err := r.accounts(ctx); err != nil {
 		return err
 	}
-	p, err := panel.Select(r.o.oracles)
+	p, err := panel.Select(r.o.Oracles)
 	if err != nil {
 		return err
 	}
 	if p.Isolation {
-		if r.lens, err = live.Open(ctx, r.o.judging.Log, r.instance.Engine, r.instance.Target, nil); err != nil {
+		if r.proxy, err = live.Open(ctx, r.o.Judging.Log, r.instance.Engine, r.instance.Target, nil); err != nil {
 			return err
 		}
 	}
-	if r.o.snapshot != "" {
+	if r.o.Snapshot != "" {
 		if err := r.restore(ctx); err != nil {
 			return err
 		}
 	}
-	if r.lens != nil {
-		r.lens.Checker.Prepared()
+	if r.proxy != nil {
+		r.proxy.Checker.Prepared()
 	}
 	return nil
 }
@@ -192,10 +194,10 @@ func (r *replayer) makeDatabase(ctx context.Context) (err error) {
 
 // seed chooses a seed where there is none.
 func (r *replayer) seed() uint64 {
-	if r.o.judging.Seed == 0 {
-		r.o.judging.Seed = r.o.choose()
+	if r.o.Judging.Seed == 0 {
+		r.o.Judging.Seed = r.o.Choose()
 	}
-	return r.o.judging.Seed
+	return r.o.Judging.Seed
 }
 
 // maintenance reports whether a database of the capture is one of the product's own.
@@ -229,14 +231,14 @@ func (r *replayer) accounts(ctx context.Context) error {
 
 func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// restore brings back the snapshot. In the MySQL family it goes through the lens, which gives new tables their hidden columns.
+// restore brings back the snapshot. In the MySQL family it goes through the proxy, which gives new tables their hidden columns.
 func (r *replayer) restore(ctx context.Context) (err error) {
 	target := r.target
 	d := lex.PostgreSQL
 	if !r.postgres() {
 		d = lex.MySQL
-		if r.lens != nil {
-			target = r.lens.Through(target)
+		if r.proxy != nil {
+			target = r.proxy.Through(target)
 		}
 	}
 	conn, err := r.instance.Engine.Connect(ctx, target)
@@ -245,7 +247,7 @@ func (r *replayer) restore(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	s := replay.Snapshot{Conn: conn, Dialect: d, Confined: !r.private()}
-	if err := s.Restore(ctx, r.o.snapshot); err != nil {
+	if err := s.Restore(ctx, r.o.Snapshot); err != nil {
 		return err
 	}
 	r.report.SnapshotSkipped, r.defs = s.Skipped, s.Definitions
@@ -255,8 +257,8 @@ func (r *replayer) restore(ctx context.Context) (err error) {
 func (r *replayer) close(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	var errs []error
-	if r.lens != nil {
-		errs = append(errs, r.lens.Close())
+	if r.proxy != nil {
+		errs = append(errs, r.proxy.Close())
 	}
 	if r.labs != nil {
 		errs = append(errs, r.labs.Close(ctx))
@@ -267,16 +269,16 @@ func (r *replayer) close(ctx context.Context) error {
 // config is how the trace is replayed.
 func (r *replayer) config() (replay.Config, error) {
 	until := int64(0)
-	if r.o.until != nil {
+	if r.o.Until != nil {
 		var err error
-		if until, err = r.o.until(r.survey.First); err != nil {
+		if until, err = r.o.Until(r.survey.First); err != nil {
 			return replay.Config{}, err
 		}
 	}
 	r.left = map[string]int{}
 	c := replay.Config{
-		Backend: r.instance.Engine, Target: r.target, Side: r.target, Describe: replay.Describe(panel.Describer(r.instance.Engine)), Order: r.o.order, Speed: r.o.speed,
-		Limits: replay.Limits{Statement: r.o.limit}, Confined: !r.private(), Until: until,
+		Backend: r.instance.Engine, Target: r.target, Side: r.target, Describe: replay.Describe(panel.Describer(r.instance.Engine)), Order: r.o.Order, Speed: r.o.Speed,
+		Limits: replay.Limits{Statement: r.o.Limit}, Confined: !r.private(), Until: until,
 		Keep: func(id uint64, s *trace.Session) bool {
 			if !r.filter.keeps(id, s) {
 				return false
@@ -292,14 +294,14 @@ func (r *replayer) config() (replay.Config, error) {
 			if r.private() && r.postgres() && s.User != "" && s.User != r.target.User {
 				sql = append(sql, "SET SESSION AUTHORIZATION "+quoteName(s.User))
 			}
-			return append(sql, r.o.session...)
+			return append(sql, r.o.Session...)
 		},
 	}
-	if r.lens != nil {
-		c.Target = r.lens.Through(r.target)
+	if r.proxy != nil {
+		c.Target = r.proxy.Through(r.target)
 	}
 	c.Progress = func(done int) {
-		r.o.progress("%s: %d of %d statements", r.path, done, r.survey.Statements)
+		r.o.Progress("%s: %d of %d statements", r.path, done, r.survey.Statements)
 	}
 	return c, nil
 }
@@ -321,7 +323,7 @@ func (r *replayer) run(ctx context.Context) error {
 		units.Add(s)
 	}
 	result, err := replay.Run(ctx, config, r.open, r.survey)
-	r.o.progress("")
+	r.o.Progress("")
 	if err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -336,8 +338,8 @@ func (r *replayer) run(ctx context.Context) error {
 	}
 	r.report.Trace, r.report.Engine, r.report.Version = r.path, r.instance.Engine.Name, r.instance.Version
 	r.report.Replay, r.report.LeftOut = result, r.left
-	if r.lens != nil {
-		j := r.lens.Checker.Result()
+	if r.proxy != nil {
+		j := r.proxy.Checker.Result()
 		j.Coverage.UnknownWriters = 0
 		w.named(j.Findings, result.Backends)
 		r.report.judged, r.report.Coverage = &j, j.Coverage
@@ -346,7 +348,7 @@ func (r *replayer) run(ctx context.Context) error {
 	if err := r.finish(ctx); err != nil {
 		return err
 	}
-	if p, err := panel.Select(r.o.oracles); err != nil || !p.Isolation && len(p.Judges) == 0 && r.o.mode.Kind == "" {
+	if p, err := panel.Select(r.o.Oracles); err != nil || !p.Isolation && len(p.Judges) == 0 && r.o.Mode.Kind == "" {
 		return err
 	}
 	return r.explore(ctx, units)

@@ -1,4 +1,4 @@
-package main
+package explore
 
 import (
 	"bufio"
@@ -17,8 +17,8 @@ import (
 	dialect "wirecheck/rewrite/mysql"
 )
 
-// finalTable is a table as the replay left it.
-type finalTable struct {
+// Table is a table as the replay left it.
+type Table struct {
 	Name   string `json:"name"`
 	Rows   int    `json:"rows"`
 	Digest string `json:"sha256"` // of its lines, see writeTables
@@ -30,7 +30,7 @@ type finalTable struct {
 
 // finish looks at the tables that the replay left, if somebody wants to know.
 func (r *replayer) finish(ctx context.Context) error {
-	if r.o.tables == "" && r.o.compare == "" {
+	if r.o.Tables == "" && r.o.Compare == "" {
 		return nil
 	}
 	here, err := r.read(ctx, r.target)
@@ -40,14 +40,14 @@ func (r *replayer) finish(ctx context.Context) error {
 	for _, t := range here {
 		sum := sha256.New()
 		writeTable(sum, t)
-		r.report.Tables = append(r.report.Tables, finalTable{Name: t.Name, Rows: len(t.Rows), Digest: hex.EncodeToString(sum.Sum(nil))})
+		r.report.Tables = append(r.report.Tables, Table{Name: t.Name, Rows: len(t.Rows), Digest: hex.EncodeToString(sum.Sum(nil))})
 	}
-	if r.o.tables != "" {
-		if err := writeTables(r.o.tables, here); err != nil {
+	if r.o.Tables != "" {
+		if err := writeTables(r.o.Tables, here); err != nil {
 			return err
 		}
 	}
-	if r.o.compare == "" {
+	if r.o.Compare == "" {
 		return nil
 	}
 	target, err := r.labs.Create(ctx)
@@ -59,7 +59,7 @@ func (r *replayer) finish(ctx context.Context) error {
 		return err
 	}
 	s := replay.Snapshot{Conn: conn, Dialect: r.dialect(), Confined: !r.private()}
-	if err := errors.Join(s.Restore(ctx, r.o.compare), conn.Close()); err != nil {
+	if err := errors.Join(s.Restore(ctx, r.o.Compare), conn.Close()); err != nil {
 		return err
 	}
 	there, err := r.read(ctx, target)
@@ -101,7 +101,7 @@ func (r *replayer) compareTables(here, there []engine.Table) {
 			continue
 		}
 		other := there[j]
-		f.OnlyHere, f.OnlyThere = missing1(t, other), missing1(other, t)
+		f.OnlyHere, f.OnlyThere = missing(t, other), missing(other, t)
 		if f.OnlyHere+f.OnlyThere == 0 || len(t.Columns) != len(other.Columns) {
 			continue
 		}
@@ -113,7 +113,7 @@ func (r *replayer) compareTables(here, there []engine.Table) {
 	}
 	for _, t := range there {
 		if !slices.ContainsFunc(here, func(o engine.Table) bool { return o.Name == t.Name }) {
-			r.report.Tables = append(r.report.Tables, finalTable{Name: t.Name, OnlyThere: len(t.Rows), Columns: []string{"(no such table)"}})
+			r.report.Tables = append(r.report.Tables, Table{Name: t.Name, OnlyThere: len(t.Rows), Columns: []string{"(no such table)"}})
 		}
 	}
 }
@@ -128,8 +128,8 @@ func column(t engine.Table, c int) []string {
 	return values
 }
 
-// missing1 counts the rows of a that b has not.
-func missing1(a, b engine.Table) (n int) {
+// missing counts the rows of a that b has not.
+func missing(a, b engine.Table) (n int) {
 	has := map[string]int{}
 	for _, row := range b.Rows {
 		has[line(row)]++

@@ -1,4 +1,4 @@
-package main
+package explore
 
 import (
 	"bufio"
@@ -18,8 +18,8 @@ import (
 	"wirecheck/trace"
 )
 
-// replayReport is all that a replay has to tell.
-type replayReport struct {
+// Report is all that a replay has to tell.
+type Report struct {
 	Trace           string           `json:"trace"`
 	Engine          string           `json:"engine"`
 	Version         string           `json:"version"`
@@ -30,16 +30,16 @@ type replayReport struct {
 	LeftOut         map[string]int   `json:"left_out,omitempty"` // sessions of other databases
 	SnapshotSkipped map[string]int   `json:"snapshot_skipped,omitempty"`
 
-	Explored *explored    `json:"explored,omitempty"`
-	Tables   []finalTable `json:"tables,omitempty"`
+	Explored *Explored `json:"explored,omitempty"`
+	Tables   []Table   `json:"tables,omitempty"`
 
 	judged  *live.Result
-	options exploreOptions
+	options Options
 	title   string // of the product
 }
 
-// json writes all of it.
-func (p *replayReport) json(w io.Writer) error {
+// JSON writes all of it.
+func (p *Report) JSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
@@ -49,8 +49,8 @@ func (p *replayReport) json(w io.Writer) error {
 // firstShown is how many of a kind are printed.
 const firstShown = 10
 
-// text writes it for people.
-func (p *replayReport) text(to io.Writer) error {
+// Text writes it for people.
+func (p *Report) Text(to io.Writer) error {
 	w := bufio.NewWriter(to)
 	x := p.Replay
 	fmt.Fprintf(w, "%s on %s %s, order %s: %s of %s in %v\n", p.Trace, p.title, p.Version, x.Order,
@@ -100,7 +100,7 @@ func (p *replayReport) text(to io.Writer) error {
 }
 
 // explored tells what other orders brought.
-func (p *replayReport) explored(w io.Writer, x *explored) {
+func (p *Report) explored(w io.Writer, x *Explored) {
 	for _, a := range x.Anomalies {
 		p.wrong(w, a)
 	}
@@ -115,7 +115,7 @@ func (p *replayReport) explored(w io.Writer, x *explored) {
 		fmt.Fprintf(w, "  %s (sessions %s): %s\n", strings.Join(a.Found, ", "), sessionList(a.Sessions), a.Mark)
 	}
 	fmt.Fprintf(w, "\n%ss: %d, combinations run: %d", p.options.unit(), x.Units, x.Groups)
-	if p.options.mode.Kind != "" {
+	if p.options.Mode.Kind != "" {
 		fmt.Fprintf(w, "; other interleavings: %d, wrong: %d", x.Interleavings, x.Wrong)
 		if x.Marked > 0 {
 			fmt.Fprintf(w, ", possible only: %d", x.Marked)
@@ -138,7 +138,7 @@ func (p *replayReport) explored(w io.Writer, x *explored) {
 
 func sessionList(list []uint64) string { return strings.Trim(fmt.Sprint(list), "[]") }
 
-func (p *replayReport) wrong(w io.Writer, a *wrongRun) {
+func (p *Report) wrong(w io.Writer, a *WrongRun) {
 	where := fmt.Sprintf("in production this went well; in %d of %s it does not", a.Wrong, tally(a.Runs, "other interleaving", "other interleavings"))
 	switch {
 	case a.Captured:
@@ -171,8 +171,8 @@ func (p *replayReport) wrong(w io.Writer, a *wrongRun) {
 }
 
 // tables tells how the tables that the replay left differ from the dump's.
-func (p *replayReport) tables(w io.Writer) {
-	if p.options.compare == "" {
+func (p *Report) tables(w io.Writer) {
+	if p.options.Compare == "" {
 		return
 	}
 	same := 0
@@ -181,7 +181,7 @@ func (p *replayReport) tables(w io.Writer) {
 			same++
 		}
 	}
-	fmt.Fprintf(w, "tables as in %s: %d of %d\n", p.options.compare, same, len(p.Tables))
+	fmt.Fprintf(w, "tables as in %s: %d of %d\n", p.options.Compare, same, len(p.Tables))
 	for _, t := range p.Tables {
 		if t.OnlyHere+t.OnlyThere > 0 || t.Columns != nil {
 			fmt.Fprintf(w, "  %s: %s only here, %d only there; columns that differ: %s\n", t.Name, tally(t.OnlyHere, "row", "rows"), t.OnlyThere, strings.Join(t.Columns, ", "))
@@ -254,12 +254,12 @@ func tally(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// found reports whether something was found.
-func (p *replayReport) found() bool {
+// Found reports whether something was found.
+func (p *Report) Found() bool {
 	return len(p.Findings) > 0 || len(p.Replay.Deadlocks) > 0 || p.Explored != nil && len(p.Explored.Anomalies) > 0
 }
 
-// diverged reports whether an answer differs from the capture's, or a table from the dump with which it was compared.
-func (p *replayReport) diverged() bool {
-	return p.Replay.Divergence.Count() > 0 || slices.ContainsFunc(p.Tables, func(t finalTable) bool { return t.OnlyHere+t.OnlyThere > 0 })
+// Diverged reports whether an answer differs from the capture's, or a table from the dump with which it was compared.
+func (p *Report) Diverged() bool {
+	return p.Replay.Divergence.Count() > 0 || slices.ContainsFunc(p.Tables, func(t Table) bool { return t.OnlyHere+t.OnlyThere > 0 })
 }

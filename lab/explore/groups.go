@@ -1,4 +1,4 @@
-package main
+package explore
 
 import (
 	"context"
@@ -32,8 +32,8 @@ const (
 	thinRows     = 200    // of a table, above which rows are left out that the group does not speak of
 )
 
-// explored is what running transactions in other orders brought.
-type explored struct {
+// Explored is what running transactions in other orders brought.
+type Explored struct {
 	Units         int      `json:"units"`
 	Groups        int      `json:"groups"`
 	Left          int      `json:"groups_left,omitempty"` // beyond --groups
@@ -44,14 +44,14 @@ type explored struct {
 	// Unconfirmed are the first of NotShown findings whose own scenario did not show them; they are none.
 	Unconfirmed []string    `json:"unconfirmed,omitempty"`
 	NotShown    int         `json:"not_confirmed,omitempty"`
-	Anomalies   []*wrongRun `json:"anomalies"`
-	Possible    []*wrongRun `json:"possible,omitempty"`
-	seen        map[string]*wrongRun
+	Anomalies   []*WrongRun `json:"anomalies"`
+	Possible    []*WrongRun `json:"possible,omitempty"`
+	seen        map[string]*WrongRun
 	runs        map[string]int // interleavings by what the units do
 }
 
-// wrongRun is the shortest interleaving of its kind in which something was found.
-type wrongRun struct {
+// WrongRun is the shortest interleaving of its kind in which something was found.
+type WrongRun struct {
 	Captured    bool        `json:"captured"`      // the order is that of the capture
 	Already     bool        `json:"already"`       // the order of the capture is wrong, too
 	Runs        int         `json:"interleavings"` // that were run of units that do the same
@@ -78,21 +78,21 @@ type wrongRun struct {
 
 // explore runs units of the replay in other orders. The states before them are taken from a second replay.
 func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error) {
-	units := replay.Request{On: r.o.requests, Gap: r.o.unitGap}.Join(c.Units)
+	units := replay.Request{On: r.o.Requests, Gap: r.o.UnitGap}.Join(c.Units)
 	near := 0
-	if r.o.mode.Kind != "" {
-		near = r.o.window
+	if r.o.Mode.Kind != "" {
+		near = r.o.Window
 	}
-	x := &explored{Units: len(units), Anomalies: []*wrongRun{}, seen: map[string]*wrongRun{}, runs: map[string]int{}}
+	x := &Explored{Units: len(units), Anomalies: []*WrongRun{}, seen: map[string]*WrongRun{}, runs: map[string]int{}}
 	r.report.Explored = x
-	groups, left := replay.Groups(units, near, r.o.groups, r.dialect())
+	groups, left := replay.Groups(units, near, r.o.Groups, r.dialect())
 	x.Left = left
-	p, err := panel.Select(r.o.oracles)
+	p, err := panel.Select(r.o.Oracles)
 	if err != nil {
 		return err
 	}
 	if slices.ContainsFunc(p.Judges, func(j panel.Judge) bool { return j.Single }) {
-		alone, left := replay.Alone(units, max(r.o.groups-len(groups), 0), r.dialect())
+		alone, left := replay.Alone(units, max(r.o.Groups-len(groups), 0), r.dialect())
 		groups, x.Left = append(groups, alone...), x.Left+left
 		slices.SortStableFunc(groups, func(a, b *replay.Group) int { return a.Start - b.Start })
 	}
@@ -102,10 +102,10 @@ func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error)
 	if err := r.states(ctx, groups, c.Definitions); err != nil {
 		return err
 	}
-	e := &explorer{r: r, x: x, defined: c.Definitions, benches: map[string]*panel.Panel{}, confirm: map[string]*panel.Panel{}, describe: panel.Describer(r.instance.Engine), labs: map[string]*lab.Lab{}}
+	e := &explorer{r: r, x: x, defined: c.Definitions, panels: map[string]*panel.Panel{}, confirm: map[string]*panel.Panel{}, describe: panel.Describer(r.instance.Engine), labs: map[string]*lab.Lab{}}
 	defer func() { err = errors.Join(err, e.close(ctx)) }()
 	for i, g := range groups {
-		r.o.progress("combination %d of %d, interleavings: %d, wrong: %d", i+1, len(groups), x.Interleavings, x.Wrong)
+		r.o.Progress("combination %d of %d, interleavings: %d, wrong: %d", i+1, len(groups), x.Interleavings, x.Wrong)
 		if g.State == nil {
 			continue
 		}
@@ -121,7 +121,7 @@ func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error)
 			x.Unjudged = append(x.Unjudged, why)
 		}
 	}
-	r.o.progress("")
+	r.o.Progress("")
 	for _, w := range slices.Concat(x.Anomalies, x.Possible) {
 		w.Runs = x.runs[w.shape]
 	}
@@ -146,10 +146,10 @@ func (r *replayer) states(ctx context.Context, groups []*replay.Group, defined [
 	if err := r.makeDatabase(ctx); err != nil {
 		return err
 	}
-	lens := r.lens
-	r.lens = nil
-	defer func() { r.lens = lens }()
-	if r.o.snapshot != "" {
+	proxy := r.proxy
+	r.proxy = nil
+	defer func() { r.proxy = proxy }()
+	if r.o.Snapshot != "" {
 		if err := r.restore(ctx); err != nil {
 			return err
 		}
@@ -235,9 +235,9 @@ func (r *replayer) definitions(own []replay.Definition) replay.Definitions {
 // explorer runs groups, one after the other, on labs of its own.
 type explorer struct {
 	r        *replayer
-	x        *explored
+	x        *Explored
 	defined  []replay.Definition
-	benches  map[string]*panel.Panel // by level: for the oracles
+	panels   map[string]*panel.Panel // by level: for the oracles
 	confirm  map[string]*panel.Panel // by level and oracles: for scenarios that show what was found
 	describe lab.Describe
 	labs     map[string]*lab.Lab // by level: for values
@@ -252,7 +252,7 @@ func (e *explorer) close(ctx context.Context) error {
 	for _, b := range e.confirm {
 		errs = append(errs, b.Close(ctx))
 	}
-	for _, b := range e.benches {
+	for _, b := range e.panels {
 		errs = append(errs, b.Close(ctx))
 	}
 	if e.owner != nil {
@@ -264,19 +264,19 @@ func (e *explorer) close(ctx context.Context) error {
 // at gives what executes at a level.
 func (e *explorer) at(ctx context.Context, level product.Level) (_ *lab.Lab, _ *panel.Panel, err error) {
 	if l := e.labs[level.History]; l != nil {
-		return l, e.benches[level.History], nil
+		return l, e.panels[level.History], nil
 	}
-	p, err := panel.Select(e.r.o.oracles)
+	p, err := panel.Select(e.r.o.Oracles)
 	if err != nil {
 		return nil, nil, err
 	}
-	config := lab.Config{Level: level, Case: e.r.o.limit, Reset: lab.Quick, Aside: e.r.postgres()}
+	config := lab.Config{Level: level, Case: e.r.o.Limit, Reset: lab.Quick, Aside: e.r.postgres()}
 	config.Limits.Stuck = panel.StuckLimit
 	if p.Isolation || len(p.Judges) > 0 {
-		if e.benches[level.History], err = panel.Open(ctx, e.r.instance, config, p, e.r.o.judging); err != nil {
+		if e.panels[level.History], err = panel.Open(ctx, e.r.instance, config, p, e.r.o.Judging); err != nil {
 			return nil, nil, err
 		}
-		e.benches[level.History].Attempts = 0
+		e.panels[level.History].Attempts = 0
 	}
 	if e.owner == nil {
 		if e.owner, err = engine.OpenLabs(ctx, e.r.instance.Engine, e.r.instance.Target); err != nil {
@@ -293,7 +293,7 @@ func (e *explorer) at(ctx context.Context, level product.Level) (_ *lab.Lab, _ *
 		return nil, nil, err
 	}
 	e.labs[level.History] = l
-	return l, e.benches[level.History], nil
+	return l, e.panels[level.History], nil
 }
 
 // judges gives what executes and judges a scenario at a level as wirecheck run would, by these oracles.
@@ -306,9 +306,9 @@ func (e *explorer) judges(ctx context.Context, level product.Level, oracles []st
 	if err != nil {
 		return nil, err
 	}
-	config := lab.Config{Level: level, Case: e.r.o.limit}
+	config := lab.Config{Level: level, Case: e.r.o.Limit}
 	config.Limits.Stuck = panel.StuckLimit
-	b, err := panel.Open(ctx, e.r.instance, config, p, e.r.o.judging)
+	b, err := panel.Open(ctx, e.r.instance, config, p, e.r.o.Judging)
 	if err != nil {
 		return nil, err
 	}
@@ -322,7 +322,7 @@ type combination struct {
 	e        *explorer
 	g        *replay.Group
 	lab      *lab.Lab
-	bench    *panel.Panel
+	panel    *panel.Panel
 	level    product.Level
 	spec     *scenario.Spec
 	recorded *scenario.Permutation
@@ -332,7 +332,7 @@ type combination struct {
 	masks    *serial.Masks
 	orders   []*scenario.Permutation
 	serial   map[string]*schedule.Schedule // serial orders, by sessions and the statements' texts
-	named    map[string]*wrongRun          // by what differs: what the oracles call it
+	named    map[string]*WrongRun          // by what differs: what the oracles call it
 	wrong    bool                          // the recorded order is
 }
 
@@ -346,8 +346,8 @@ func (e *explorer) group(ctx context.Context, g *replay.Group) (why string, err 
 	if err != nil {
 		return "", err
 	}
-	k := &combination{e: e, g: g, level: level, serial: map[string]*schedule.Schedule{}, named: map[string]*wrongRun{}}
-	if k.lab, k.bench, err = e.at(ctx, level); err != nil {
+	k := &combination{e: e, g: g, level: level, serial: map[string]*schedule.Schedule{}, named: map[string]*WrongRun{}}
+	if k.lab, k.panel, err = e.at(ctx, level); err != nil {
 		return "", err
 	}
 	if why, err := k.begin(ctx); why != "" || err != nil {
@@ -358,7 +358,7 @@ func (e *explorer) group(ctx context.Context, g *replay.Group) (why string, err 
 			return "", err
 		}
 	}
-	if e.r.o.mode.Kind == "" {
+	if e.r.o.Mode.Kind == "" {
 		return "", nil
 	}
 	return "", k.others(ctx)
@@ -499,13 +499,13 @@ func moved(spec *scenario.Spec, p *scenario.Permutation) *scenario.Permutation {
 // others runs the group in other orders.
 func (k *combination) others(ctx context.Context) error {
 	choice := scenario.Choice{}
-	switch k.e.r.o.mode.Kind {
+	switch k.e.r.o.Mode.Kind {
 	case scenario.KindAll:
 		choice.Independent = panel.Independence(k.spec, k.e.r.instance.Engine, k.level)
 	default:
 		choice.Intn = mathrand.New(mathrand.NewPCG(k.e.r.seed(), uint64(k.g.Start))).IntN
 	}
-	for p := range k.spec.Orders(k.e.r.o.mode, choice) {
+	for p := range k.spec.Orders(k.e.r.o.Mode, choice) {
 		if p.String() == k.recorded.String() || slices.ContainsFunc(k.orders, func(o *scenario.Permutation) bool { return o.String() == p.String() }) {
 			continue
 		}
@@ -563,16 +563,16 @@ func (k *combination) judge(ctx context.Context, p *scenario.Permutation, texts 
 // judgeMarked asks whether an execution was serializable, and the oracles. The isolation oracle, which takes long, only names what values show,
 // and decides where they do not.
 func (k *combination) judgeMarked(ctx context.Context, p *scenario.Permutation, texts [][]string, result *lab.Result, captured bool, mark string) error {
-	if switches(p) == len(k.spec.Sessions)-1 && len(k.spec.Sessions) > 1 && (k.bench == nil || !k.bench.Executes()) {
+	if switches(p) == len(k.spec.Sessions)-1 && len(k.spec.Sessions) > 1 && (k.panel == nil || !k.panel.Executes()) {
 		return nil // it is a serial order itself
 	}
 	spec, perm := k.with(texts, p)
-	w := &wrongRun{Captured: captured, Level: k.level.History, Permutation: perm.String(), Mark: mark, switches: switches(p), steps: len(p.Steps)}
+	w := &WrongRun{Captured: captured, Level: k.level.History, Permutation: perm.String(), Mark: mark, switches: switches(p), steps: len(p.Steps)}
 	j, err := k.values(ctx, spec, texts, result, true)
 	if err != nil {
 		return err
 	}
-	if len(j.Differences) == 0 && j.Unknown == "" && (k.bench == nil || !k.bench.Executes()) {
+	if len(j.Differences) == 0 && j.Unknown == "" && (k.panel == nil || !k.panel.Executes()) {
 		return nil
 	}
 	if len(j.Differences) > 0 && k.masks.Doubts() {
@@ -598,7 +598,7 @@ func (k *combination) judgeMarked(ctx context.Context, p *scenario.Permutation, 
 		w.Why = append(w.Why, d.Text)
 		what += fmt.Sprint(d.Order, d.Session, d.Step, d.Table, ";")
 	}
-	if known := k.named[what]; known != nil && what != "" && (k.bench == nil || !k.bench.Executes()) {
+	if known := k.named[what]; known != nil && what != "" && (k.panel == nil || !k.panel.Executes()) {
 		w.Found, w.Tables, w.oracles = slices.Clone(known.Found), slices.Clone(known.Tables), known.oracles
 	} else if err := k.name(ctx, spec, perm, w); err != nil {
 		return err
@@ -655,10 +655,10 @@ func (k *combination) values(ctx context.Context, spec *scenario.Spec, texts [][
 }
 
 // name asks the oracles what an execution shows.
-func (k *combination) name(ctx context.Context, spec *scenario.Spec, perm *scenario.Permutation, w *wrongRun) error {
+func (k *combination) name(ctx context.Context, spec *scenario.Spec, perm *scenario.Permutation, w *WrongRun) error {
 	var findings []oracle.Finding
-	if k.bench != nil {
-		d, err := k.bench.Run(ctx, spec, perm)
+	if k.panel != nil {
+		d, err := k.panel.Run(ctx, spec, perm)
 		if err != nil {
 			return err
 		}
@@ -707,7 +707,7 @@ func switches(p *scenario.Permutation) (n int) {
 }
 
 // note keeps what was found, if it is the shortest of its kind and the scenario that shows it does.
-func (k *combination) note(ctx context.Context, w *wrongRun, spec *scenario.Spec, p *scenario.Permutation) error {
+func (k *combination) note(ctx context.Context, w *WrongRun, spec *scenario.Spec, p *scenario.Permutation) error {
 	x := k.e.x
 	if !w.Captured {
 		if w.Mark != "" {
@@ -723,7 +723,7 @@ func (k *combination) note(ctx context.Context, w *wrongRun, spec *scenario.Spec
 				w.Tags = append(w.Tags, t)
 			}
 		}
-		if u.Request != "" && k.e.r.o.requests && !slices.Contains(w.Units, u.Request) {
+		if u.Request != "" && k.e.r.o.Requests && !slices.Contains(w.Units, u.Request) {
 			w.Units = append(w.Units, u.Request)
 		}
 	}
@@ -767,7 +767,7 @@ func (k *combination) note(ctx context.Context, w *wrongRun, spec *scenario.Spec
 }
 
 // unconfirmed notes something that was found, and that its scenario did not show again.
-func (x *explored) unconfirmed(text string) {
+func (x *Explored) unconfirmed(text string) {
 	if x.NotShown++; len(x.Unconfirmed) < firstShown {
 		x.Unconfirmed = append(x.Unconfirmed, text)
 	}
@@ -800,7 +800,7 @@ func (k *combination) printable(from *scenario.Spec, p *scenario.Permutation) (*
 }
 
 // print makes the scenario file, and executes it as wirecheck run does: why says why it does not show what was found.
-func (k *combination) print(ctx context.Context, w *wrongRun, spec *scenario.Spec, p *scenario.Permutation) (why string, err error) {
+func (k *combination) print(ctx context.Context, w *WrongRun, spec *scenario.Spec, p *scenario.Permutation) (why string, err error) {
 	spec, p = k.printable(spec, p)
 	out := spec.Reproducer(p, scenario.Target{Engine: k.e.r.instance.Engine.Name, Level: k.level.History}, w.oracles, 0)
 	out.Header = []string{fmt.Sprintf("%s: %s of sessions %v of %s", strings.Join(w.Found, ", "), k.e.r.o.unit(), w.Sessions, filepath.Base(k.e.r.path))}
@@ -841,7 +841,7 @@ func (k *combination) print(ctx context.Context, w *wrongRun, spec *scenario.Spe
 
 // keep stores the scenarios.
 func (e *explorer) keep() error {
-	dir := e.r.o.out
+	dir := e.r.o.Out
 	if dir == "" {
 		return nil
 	}

@@ -4,6 +4,7 @@
 # make hermitage what every level of every engine lets through, as Markdown (docs/lab/hermitage.md); exit status 1 if the oracle disagrees
 # make cases     what each oracle says of the known cases on every engine, as Markdown (docs/lab/cases.md)
 # make mutation  what share of known faults each oracle finds, and that none finds anything without one (docs/lab/mutation.md); hours
+# make docs      write the documents that are made from the program
 # make check     the fast part of it, before each commit
 # make bench     what the proxy and the checker cost
 # make soak      the load tests at full length, LOAD each; 200 times the same schedules; pruning on thousands of runs
@@ -20,7 +21,7 @@ LOAD ?= 60s
 RACE = ./proxy/... ./cmd/... ./internal/... ./backends/... ./lab/... ./scheduler/shell/... ./trace/...
 PURE = ./history/... ./oracle/... ./report/... ./configs/... ./lab/scenario/... ./lab/reduce/... ./scheduler ./scheduler/toy
 
-.PHONY: build demo test test-engines test-mysql hermitage mutation cases check bench soak fuzz fmt vet clean
+.PHONY: build demo test test-engines test-mysql hermitage mutation cases docs check bench soak fuzz fmt vet clean
 
 build:
 	$(GO) build -trimpath -o bin/wirecheck ./cmd/wirecheck
@@ -76,6 +77,10 @@ SEED ?= 1
 mutation:
 	$(GO) test -count=1 -timeout 24h -v -run TestMutation ./lab/hunt -mutation-attempts 3 \
 		-mutation-faults $(FAULTS) -mutation-clean $(CASES) -mutation-seed $(SEED)
+
+docs:
+	$(GO) test -count=1 -run 'Document$$' ./cmd/wirecheck -update-docs
+	$(GO) test -count=1 -run 'Document$$' ./lab/generate -update
 
 check: fmt vet
 	$(GO) test $(PURE) ./internal/imports/...

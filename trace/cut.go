@@ -78,7 +78,7 @@ func (k *Cutter) Keep(r *Record, out func(*Record) error) error {
 			}
 		}
 		k.Kept++
-		if !s.any && (r.Statement.Before == StatusOpen || r.Statement.Before == StatusFailed) {
+		if !s.any && r.Statement.Before.InTransaction() {
 			k.Midway++
 		}
 		s.any = true

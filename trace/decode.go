@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"wirecheck/answer"
 )
 
 var errShort = errors.New("it ends in the middle of a field")
@@ -189,9 +191,9 @@ func (d *decoder) statement(base int64) *Statement {
 		case fieldProtocol:
 			s.Protocol = Protocol(v)
 		case fieldBefore:
-			s.Before = Status(v)
+			s.Before = answer.State(v)
 		case fieldAfter:
-			s.After = Status(v)
+			s.After = answer.State(v)
 		case fieldTxn:
 			s.Txn = string(text)
 		case fieldXID:
@@ -249,8 +251,8 @@ func (d *decoder) param(b []byte) (p Param) {
 	return p
 }
 
-func (d *decoder) error(b []byte) *Error {
-	e := &Error{}
+func (d *decoder) error(b []byte) *answer.Error {
+	e := &answer.Error{}
 	d.part(b, func(_ *decoder, field int, v uint64, text []byte) bool {
 		switch field {
 		case fieldCode:
@@ -323,7 +325,7 @@ func (d *decoder) result(b []byte) Result {
 	return r
 }
 
-func (d *decoder) column(b []byte) (c Column) {
+func (d *decoder) column(b []byte) (c answer.Column) {
 	d.part(b, func(_ *decoder, field int, v uint64, text []byte) bool {
 		switch field {
 		case fieldName:

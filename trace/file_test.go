@@ -14,13 +14,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"wirecheck/answer"
 )
 
 // drawRecord draws a record with anything in it.
 func drawRecord(t *rapid.T) *Record {
 	text := rapid.OneOf(rapid.String(), rapid.Just(""), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
 	at := rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(1, 1<<62), rapid.Int64Range(1795000000e9, 1795000001e9))
-	status := rapid.SampledFrom([]Status{StatusUnknown, StatusIdle, StatusOpen, StatusFailed})
+	status := rapid.SampledFrom([]answer.State{answer.Unknown, answer.Idle, answer.Open, answer.Failed})
 	r := &Record{Session: rapid.Uint64().Draw(t, "session")}
 	switch r.Kind = rapid.SampledFrom([]Kind{KindSession, KindStatement, KindWait, KindEnd}).Draw(t, "kind"); r.Kind {
 	case KindSession:
@@ -44,11 +46,11 @@ func drawRecord(t *rapid.T) *Record {
 		})).Draw(t, "params")
 		s.Results = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Result {
 			return Result{Tag: text.Draw(t, "s"), Affected: rapid.Int64Range(-1, 1<<62).Draw(t, "n"), Count: rapid.Int64Range(-1, 1<<62).Draw(t, "n"),
-				Columns: rapid.SliceOf(rapid.Custom(func(t *rapid.T) Column { return Column{Name: text.Draw(t, "s"), Type: text.Draw(t, "s")} })).Draw(t, "columns"),
+				Columns: rapid.SliceOf(rapid.Custom(func(t *rapid.T) answer.Column { return answer.Column{Name: text.Draw(t, "s"), Type: text.Draw(t, "s")} })).Draw(t, "columns"),
 				Rows:    rapid.SliceOf(rapid.SliceOf(value)).Draw(t, "rows"), Partial: rapid.Bool().Draw(t, "b"), Digest: text.Draw(t, "s")}
 		}), 0, 3).Draw(t, "results")
 		if rapid.Bool().Draw(t, "failed") {
-			s.Error = &Error{Code: text.Draw(t, "s"), SQLState: text.Draw(t, "s"), Message: text.Draw(t, "s")}
+			s.Error = &answer.Error{Code: text.Draw(t, "s"), SQLState: text.Draw(t, "s"), Message: text.Draw(t, "s")}
 		}
 		s.Tags = rapid.SliceOf(rapid.Custom(func(t *rapid.T) Tag { return Tag{text.Draw(t, "s"), text.Draw(t, "s")} })).Draw(t, "tags")
 		s.Tables = rapid.SliceOf(rapid.Custom(func(t *rapid.T) Table { return Table{text.Draw(t, "s"), rapid.Bool().Draw(t, "b")} })).Draw(t, "tables")

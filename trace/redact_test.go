@@ -12,6 +12,7 @@ import (
 	_ "github.com/pingcap/tidb/pkg/parser/test_driver"
 	"pgregory.net/rapid"
 
+	"wirecheck/answer"
 	"wirecheck/statement/pgsyntax"
 	"wirecheck/trace/lex"
 )
@@ -143,8 +144,8 @@ func TestRedactRecord(t *testing.T) {
 	rec := &Record{Kind: KindStatement, Statement: &Statement{
 		SQL: "SELECT 'secret', $1 /*route='secret',traceparent='00-1-2-01'*/", Prepared: "PREPARE p AS SELECT 'secret'",
 		Params:  []Param{{Value: "secret"}, {Null: true}, {Binary: true, Value: "\x00secret"}, {Type: "bool", Value: "t"}},
-		Results: []Result{{Columns: []Column{{Name: "a", Type: "text"}, {Name: "b", Type: "BLOB"}}, Rows: [][]Value{{{Text: "secret"}, {Text: "\x01secret"}}}, Digest: "secret", Count: 1, Affected: Unknown}},
-		Error:   &Error{Code: "23505", Message: "Key (a)=(secret) already exists"},
+		Results: []Result{{Columns: []answer.Column{{Name: "a", Type: "text"}, {Name: "b", Type: "BLOB"}}, Rows: [][]Value{{{Text: "secret"}, {Text: "\x01secret"}}}, Digest: "secret", Count: 1, Affected: Unknown}},
+		Error:   &answer.Error{Code: "23505", Message: "Key (a)=(secret) already exists"},
 		Tags:    []Tag{{"route", "secret"}, {"traceparent", "00-1-2-01"}},
 	}}
 	r.Record(rec, "postgres")

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"wirecheck/answer"
 	"wirecheck/trace/lex"
 )
 
@@ -224,21 +225,21 @@ func (st *Statement) duration() (int64, bool) {
 // transaction follows whether the session is in a transaction.
 func (s *Stats) transaction(l *liveSession, st *Statement) {
 	t := &s.Transactions
-	began := st.Before != StatusOpen && st.Before != StatusFailed && (st.After == StatusOpen || st.After == StatusFailed)
+	began := !st.Before.InTransaction() && st.After.InTransaction()
 	switch {
 	case began:
 		if l.inside { // the end of the one before was not seen
 			s.leave(l, st.Start)
 		}
 		s.enter(l, st)
-	case st.Before == StatusOpen || st.Before == StatusFailed:
+	case st.Before.InTransaction():
 		if !l.inside {
 			s.enter(l, st)
 		}
-		if st.After == StatusIdle {
+		if st.After == answer.Idle {
 			s.leave(l, max(st.End, st.Start))
 		}
-	case st.Before == StatusUnknown || st.After == StatusUnknown:
+	case st.Before == answer.Unknown || st.After == answer.Unknown:
 		t.Unknown++
 	default:
 		if l.inside {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"wirecheck/answer"
 	"wirecheck/history"
 	"wirecheck/history/prose"
 )
@@ -78,7 +79,7 @@ func appendSession(b []byte, s *Session) []byte {
 
 func appendStatement(b []byte, st *Statement, o TextOptions) []byte {
 	status := byte('?')
-	if st.Before != StatusUnknown {
+	if st.Before != answer.Unknown {
 		status = byte(st.Before)
 	}
 	b = append(b, status, ' ')

@@ -84,21 +84,6 @@ const (
 	ProtocolFetch    Protocol = 4 // more rows of a portal or cursor of the wire protocol
 )
 
-// The types of package answer, under the names that they had here.
-type (
-	Status = answer.State
-	Error  = answer.Error
-	Column = answer.Column
-)
-
-// The states.
-const (
-	StatusUnknown = answer.Unknown
-	StatusIdle    = answer.Idle
-	StatusOpen    = answer.Open
-	StatusFailed  = answer.Failed
-)
-
 // Unknown is the value of numbers that are not known where 0 would be a value.
 const Unknown = -1
 
@@ -126,15 +111,15 @@ type Statement struct {
 	// Late says that the source wrote the statement down at an unknown time after it had ended (pgaudit with log_rows).
 	Late bool `json:"late,omitempty"`
 
-	Before Status `json:"before,omitempty"` // of the transaction
-	After  Status `json:"after,omitempty"`
-	Txn    string `json:"txn,omitempty"` // the server's name for the transaction (PostgreSQL: virtual transaction id)
-	XID    uint64 `json:"xid,omitempty"` // its number once it has written (PostgreSQL)
+	Before answer.State `json:"before,omitempty"` // of the transaction
+	After  answer.State `json:"after,omitempty"`
+	Txn    string       `json:"txn,omitempty"` // the server's name for the transaction (PostgreSQL: virtual transaction id)
+	XID    uint64       `json:"xid,omitempty"` // its number once it has written (PostgreSQL)
 
-	Results []Result `json:"results,omitempty"`
-	Error   *Error   `json:"error,omitempty"`
-	Tags    []Tag    `json:"tags,omitempty"`   // what sqlcommenter and its like put into a comment
-	Tables  []Table  `json:"tables,omitempty"` // where the source tells them
+	Results []Result      `json:"results,omitempty"`
+	Error   *answer.Error `json:"error,omitempty"`
+	Tags    []Tag         `json:"tags,omitempty"`   // what sqlcommenter and its like put into a comment
+	Tables  []Table       `json:"tables,omitempty"` // where the source tells them
 }
 
 // Param is the value of a parameter.
@@ -147,13 +132,13 @@ type Param struct {
 
 // Result is one answer of a statement; a request of several statements has several.
 type Result struct {
-	Tag      string    `json:"tag,omitempty"` // PostgreSQL's command tag
-	Affected int64     `json:"affected"`      // rows inserted, updated, deleted; Unknown
-	Count    int64     `json:"count"`         // rows returned; Unknown
-	Columns  []Column  `json:"columns,omitempty"`
-	Rows     [][]Value `json:"rows,omitempty"`    // those that were kept
-	Partial  bool      `json:"partial,omitempty"` // not all rows were kept
-	Digest   string    `json:"digest,omitempty"`  // of all rows, also those not kept; empty if they were not seen
+	Tag      string          `json:"tag,omitempty"` // PostgreSQL's command tag
+	Affected int64           `json:"affected"`      // rows inserted, updated, deleted; Unknown
+	Count    int64           `json:"count"`         // rows returned; Unknown
+	Columns  []answer.Column `json:"columns,omitempty"`
+	Rows     [][]Value       `json:"rows,omitempty"`    // those that were kept
+	Partial  bool            `json:"partial,omitempty"` // not all rows were kept
+	Digest   string          `json:"digest,omitempty"`  // of all rows, also those not kept; empty if they were not seen
 }
 
 // Value is a value of a row.

@@ -204,7 +204,7 @@ func rowText(row []trace.Value) string {
 	return "(" + strings.Join(parts, ", ") + ")"
 }
 
-func errorText(e *trace.Error) string {
+func errorText(e *answer.Error) string {
 	if e == nil {
 		return "done"
 	}

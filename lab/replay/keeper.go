@@ -14,7 +14,6 @@ import (
 	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/history/prose"
-	"wirecheck/trace"
 )
 
 // keeper holds statements back until it is their turn. It is one goroutine; each session is another one, which executes what it is
@@ -341,7 +340,7 @@ func (k *keeper) submit(ctx context.Context, s *Step) error {
 		m = &session{id: s.Session, orders: make(chan *Step, 1)}
 		k.sessions[s.Session] = m
 		k.result.Sessions++
-		s.begun = s.Statement.Before == trace.StatusOpen
+		s.begun = s.Statement.Before == answer.Open
 		if s.begun {
 			k.result.Begun++
 		}
@@ -412,7 +411,7 @@ func (k *keeper) serve(ctx context.Context, m *session) error {
 			end = s
 			break
 		}
-		if failed && s.Statement.Before == trace.StatusIdle {
+		if failed && s.Statement.Before == answer.Idle {
 			// The capture has not how the failed transaction ended: pgaudit, for one, does not log that.
 			_, s.Lost = m.conn.Do(ctx, "ROLLBACK")
 			lost = s.Lost != nil
@@ -708,7 +707,7 @@ func (k *keeper) otherVictim(d *Deadlock) bool {
 }
 
 // isDeadlock reports whether a capture's error is that of a deadlock's victim. Logs without codes have the message.
-func isDeadlock(d engine.Descriptor, e *trace.Error) bool {
+func isDeadlock(d engine.Descriptor, e *answer.Error) bool {
 	if e.Code == "" {
 		return strings.Contains(strings.ToLower(e.Message), "deadlock")
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"wirecheck/answer"
 	"wirecheck/trace"
 )
 
@@ -302,7 +303,7 @@ func (q *sequence) step(rec *trace.Record) *Step {
 	s.hi = max(s.hi, s.lo)
 	q.last[s.Session] = max(q.last[s.Session], s.hi)
 	s.ends = letsGo(st)
-	s.inside = st.Before != trace.StatusIdle
+	s.inside = st.Before != answer.Idle
 	s.early = q.early(s)
 	return s
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"wirecheck/answer"
 	"wirecheck/trace"
 	"wirecheck/trace/lex"
 )
@@ -20,8 +21,8 @@ type said struct {
 	start, end int64
 	from, to   uint64
 	code       string // it failed
-	before     trace.Status
-	after      trace.Status
+	before     answer.State
+	after      answer.State
 	results    []trace.Result
 	params     []trace.Param
 	took       int64
@@ -52,22 +53,22 @@ func traceOf(t testing.TB, product string, list []said) Open {
 			continue
 		}
 		st := &trace.Statement{
-			SQL: s.sql, Start: s.start * 1e6, End: s.end * 1e6, From: s.from, To: s.to, Before: trace.StatusIdle, After: trace.StatusIdle, Results: s.results,
+			SQL: s.sql, Start: s.start * 1e6, End: s.end * 1e6, From: s.from, To: s.to, Before: answer.Idle, After: answer.Idle, Results: s.results,
 			Params: s.params, Took: s.took * 1e6,
 		}
 		if inside[s.session] {
-			st.Before, st.After = trace.StatusOpen, trace.StatusOpen
+			st.Before, st.After = answer.Open, answer.Open
 		}
 		switch strings.ToLower(firstWord(s.sql)) {
 		case "begin", "start":
-			st.After, inside[s.session] = trace.StatusOpen, true
+			st.After, inside[s.session] = answer.Open, true
 		case "commit", "rollback":
-			st.After, inside[s.session] = trace.StatusIdle, false
+			st.After, inside[s.session] = answer.Idle, false
 		}
 		if s.code != "" {
-			st.Error = &trace.Error{Code: s.code}
+			st.Error = &answer.Error{Code: s.code}
 			if inside[s.session] {
-				st.After = trace.StatusFailed
+				st.After = answer.Failed
 			}
 		}
 		if s.before != 0 {

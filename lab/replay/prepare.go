@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/rewrite"
 	"wirecheck/trace"
@@ -25,7 +26,7 @@ func duration(st *trace.Statement) time.Duration {
 // letsGo reports whether a statement ended a transaction, or let go of locks in another way: an error rolls PostgreSQL's transaction back
 // at once, and is how the victim of a deadlock ends.
 func letsGo(st *trace.Statement) bool {
-	if st.Error != nil || st.After == trace.StatusIdle && st.Before != trace.StatusIdle {
+	if st.Error != nil || st.After == answer.Idle && st.Before != answer.Idle {
 		return true
 	}
 	word := strings.ToLower(firstWord(st.SQL))
@@ -35,7 +36,7 @@ func letsGo(st *trace.Statement) bool {
 	case "select", "show", "begin", "start", "set", "savepoint", "with":
 		return strings.Contains(strings.ToLower(st.SQL), "unlock")
 	}
-	return st.Before == trace.StatusIdle && st.After == trace.StatusIdle
+	return st.Before == answer.Idle && st.After == answer.Idle
 }
 
 func firstWord(sql string) string {
@@ -83,7 +84,7 @@ func (p *preparer) prepare(s *Step) {
 		s.Skip = "it is empty"
 	}
 	if s.Skip != "" {
-		if st.Error != nil && st.Before == trace.StatusOpen && st.After == trace.StatusFailed {
+		if st.Error != nil && st.Before == answer.Open && st.After == answer.Failed {
 			// What follows rests on the transaction having failed.
 			s.standIn, s.Skip, s.SQL = s.Skip+"; it had failed, and a statement that fails stands in for it", "", "SELECT 1/0"
 		}

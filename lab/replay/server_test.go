@@ -171,7 +171,7 @@ func TestRunDeadlock(t *testing.T) {
 		}
 		list[3+victim].code = code
 		if victim == 2 {
-			list[4].end, list[5].end, list[5].after, list[7].before = 101, 100, trace.StatusIdle, trace.StatusIdle
+			list[4].end, list[5].end, list[5].after, list[7].before = 101, 100, answer.Idle, answer.Idle
 		}
 		r := p.run(list)
 		if len(r.Deadlocks) != 1 || !r.Deadlocks[0].Captured || !r.Deadlocks[0].Replayed || r.Deadlocks[0].Session != victim {

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/trace"
 	"wirecheck/trace/lex"
 	"wirecheck/trace/source"
@@ -176,7 +177,7 @@ func (l *generalLog) flushEntry() error {
 		s.Info.Database = strings.Clone(text)
 		return l.tell(s)
 	case commandReset:
-		l.find(e.id, e.at).Transaction = source.Transaction{Dialect: lex.MySQL, Status: trace.StatusIdle}
+		l.find(e.id, e.at).Transaction = source.Transaction{Dialect: lex.MySQL, Status: answer.Idle}
 	case commandQuery, commandExecute:
 		s := l.find(e.id, e.at)
 		st := &trace.Statement{SQL: text, Protocol: trace.ProtocolSimple, Lost: e.cut, Start: e.at, From: l.out.Tick(), Tags: trace.ParseTags(text, lex.MySQL)}

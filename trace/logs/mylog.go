@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"wirecheck/answer"
 	"wirecheck/trace"
 	"wirecheck/trace/lex"
 	"wirecheck/trace/source"
@@ -61,7 +62,7 @@ func (m *mySessions) begin(id string, at int64) (*mySession, error) {
 		}
 	}
 	s := m.find(id, at)
-	s.Info.Joined, s.Transaction.Status = false, trace.StatusIdle
+	s.Info.Joined, s.Transaction.Status = false, answer.Idle
 	return s, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/trace"
 	"wirecheck/trace/lex"
 	"wirecheck/trace/source"
@@ -213,7 +214,7 @@ func (l *pgLog) find(e *pgEntry) (*pgSession, error) {
 	s.Number, s.Info = l.out.NewSession(), trace.Session{Product: "postgres", Version: l.version, Backend: pid}
 	s.Transaction.Dialect = lex.PostgreSQL
 	if strings.HasPrefix(e.message, "connection ") {
-		s.Transaction.Status = trace.StatusIdle
+		s.Transaction.Status = answer.Idle
 	} else {
 		s.Info.Joined = true
 	}

@@ -3,6 +3,7 @@ package logs
 import (
 	"strconv"
 	"strings"
+	"wirecheck/answer"
 	"wirecheck/trace"
 	"wirecheck/trace/lex"
 )
@@ -103,12 +104,12 @@ func (l *pgLog) start(s *pgSession, e *pgEntry, protocol trace.Protocol, name, s
 	st := l.statement(e, protocol, name, sql)
 	st.Start, st.From = e.at, l.out.Tick()
 	s.begin(e.vxid)
-	if status := titleStatus(e.ps); status != trace.StatusUnknown {
+	if status := titleStatus(e.ps); status != answer.Unknown {
 		s.Transaction.Status = status
 	}
 	st.Before = s.Transaction.Status
 	s.open, s.bound, s.audit = st, nil, ""
-	if s.last != nil && st.Before != trace.StatusUnknown && titleStatus(e.ps) != trace.StatusUnknown {
+	if s.last != nil && st.Before != answer.Unknown && titleStatus(e.ps) != answer.Unknown {
 		s.last.After = st.Before
 	}
 	return nil
@@ -120,22 +121,22 @@ func (s *pgSession) begin(vxid string) {
 		return
 	}
 	if s.vxid != "" {
-		s.Transaction.Status = trace.StatusIdle
+		s.Transaction.Status = answer.Idle
 	}
 	s.vxid = strings.Clone(vxid)
 }
 
 // titleStatus is the status that the process title shows while a session is between statements.
-func titleStatus(ps string) trace.Status {
+func titleStatus(ps string) answer.State {
 	switch ps {
 	case "idle":
-		return trace.StatusIdle
+		return answer.Idle
 	case "idle in transaction":
-		return trace.StatusOpen
+		return answer.Open
 	case "idle in transaction (aborted)":
-		return trace.StatusFailed
+		return answer.Failed
 	}
-	return trace.StatusUnknown
+	return answer.Unknown
 }
 
 // duration is a line at the end of a statement, or of a part of one.
@@ -235,9 +236,9 @@ func (l *pgLog) closeStatement(s *pgSession, st *trace.Statement, e *pgEntry) er
 	if st.Protocol == trace.ProtocolSimple && e.vxid != "" {
 		switch {
 		case strings.HasSuffix(e.vxid, "/0"):
-			s.Transaction.Status = trace.StatusIdle
-		case s.Transaction.Status != trace.StatusFailed:
-			s.Transaction.Status = trace.StatusOpen
+			s.Transaction.Status = answer.Idle
+		case s.Transaction.Status != answer.Failed:
+			s.Transaction.Status = answer.Open
 		}
 		st.After = s.Transaction.Status
 	}
@@ -261,7 +262,7 @@ func (l *pgLog) done(s *pgSession, st *trace.Statement) error {
 
 // failed is an error. It belongs to the statement that is open, or to one that was not logged when it began.
 func (l *pgLog) failed(s *pgSession, e *pgEntry) error {
-	err := &trace.Error{Code: e.state, Message: e.message}
+	err := &answer.Error{Code: e.state, Message: e.message}
 	if s.open == nil {
 		s.begin(e.vxid)
 	}
@@ -305,7 +306,7 @@ func (l *pgLog) failed(s *pgSession, e *pgEntry) error {
 	return nil
 }
 
-func (l *pgLog) refuse(s *pgSession, e *pgEntry, st *trace.Statement, err *trace.Error) error {
+func (l *pgLog) refuse(s *pgSession, e *pgEntry, st *trace.Statement, err *answer.Error) error {
 	if err := l.out.Session(&s.Session); err != nil {
 		return err
 	}

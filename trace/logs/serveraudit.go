@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"wirecheck/answer"
 	"wirecheck/history/prose"
 	"wirecheck/trace"
 	"wirecheck/trace/lex"
@@ -235,7 +236,7 @@ func (l *serverAudit) query(a *auditLine) error {
 		l.masked++
 	}
 	if a.code != "0" && a.code != "" {
-		st.Error = &trace.Error{Code: a.code}
+		st.Error = &answer.Error{Code: a.code}
 	}
 	if t := l.tables[a.thread]; t.id == a.id {
 		st.Tables = t.tables

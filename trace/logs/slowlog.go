@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/trace"
 	"wirecheck/trace/lex"
 	"wirecheck/trace/source"
@@ -303,10 +304,10 @@ func (l *slowLog) flushEntry() error {
 		st.Lost = true
 	}
 	if e.errno != "" {
-		st.Error = &trace.Error{Code: e.errno}
+		st.Error = &answer.Error{Code: e.errno}
 	}
 	if st.Error == nil && e.failed {
-		st.Error = &trace.Error{Message: "it failed; the log does not say why"}
+		st.Error = &answer.Error{Message: "it failed; the log does not say why"}
 	}
 	if st.Error == nil && (e.sent != trace.Unknown || e.affected != trace.Unknown) {
 		st.Results = []trace.Result{{Count: e.sent, Affected: e.affected}}

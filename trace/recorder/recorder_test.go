@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"wirecheck/answer"
 	"wirecheck/history"
 	"wirecheck/trace"
 	"wirecheck/trace/packets/wire"
@@ -115,7 +116,7 @@ func TestRecorderFile(t *testing.T) {
 		t.Errorf("session: %+v", s)
 	}
 	st := records[1].Statement
-	if st.Start != at.UnixNano() || st.End != at.Add(time.Millisecond).UnixNano() || st.From == 0 || st.To <= st.From || st.After != trace.StatusIdle {
+	if st.Start != at.UnixNano() || st.End != at.Add(time.Millisecond).UnixNano() || st.From == 0 || st.To <= st.From || st.After != answer.Idle {
 		t.Errorf("statement: %+v", st)
 	}
 	if records[2].End.Reason != "quit" {

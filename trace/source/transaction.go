@@ -3,7 +3,7 @@ package source
 import (
 	"strings"
 
-	"wirecheck/trace"
+	"wirecheck/answer"
 	"wirecheck/trace/lex"
 )
 
@@ -105,45 +105,45 @@ func autocommitEffect(sql string) effect {
 // follower follows a session's transaction from its statements where the source does not tell it.
 type Transaction struct {
 	Dialect lex.Dialect
-	Status  trace.Status
+	Status  answer.State
 	manual  bool // autocommit is off
 }
 
 // done tells of a statement that has ended and gives the status after it.
-func (f *Transaction) Done(sql string, err *trace.Error) trace.Status {
+func (f *Transaction) Done(sql string, err *answer.Error) answer.State {
 	e := effectOf(sql, f.Dialect)
 	switch {
 	case e == effectMany:
-		f.Status = trace.StatusUnknown
+		f.Status = answer.Unknown
 	case err != nil:
 		f.failed(e, err)
 	case e == effectBegin:
-		f.Status = trace.StatusOpen
+		f.Status = answer.Open
 	case e == effectEnd, e == effectImplicit:
-		f.Status = trace.StatusIdle
-	case e == effectUndo && f.Status == trace.StatusFailed:
-		f.Status = trace.StatusOpen
+		f.Status = answer.Idle
+	case e == effectUndo && f.Status == answer.Failed:
+		f.Status = answer.Open
 	case e == effectAutoOff:
 		f.manual = true
 	case e == effectAutoOn:
-		f.manual, f.Status = false, trace.StatusIdle
-	case f.manual && f.Status != trace.StatusFailed && e == effectNone:
-		f.Status = trace.StatusOpen
+		f.manual, f.Status = false, answer.Idle
+	case f.manual && f.Status != answer.Failed && e == effectNone:
+		f.Status = answer.Open
 	}
 	return f.Status
 }
 
 // failed follows an error. In the MySQL family a deadlock (1213) and 1020 with a snapshot end the transaction; COMMIT's failure
 // leaves it unknown.
-func (f *Transaction) failed(e effect, err *trace.Error) {
+func (f *Transaction) failed(e effect, err *answer.Error) {
 	switch {
 	case f.Dialect == lex.PostgreSQL && e == effectEnd:
-		f.Status = trace.StatusIdle
-	case f.Dialect == lex.PostgreSQL && f.Status == trace.StatusOpen:
-		f.Status = trace.StatusFailed
+		f.Status = answer.Idle
+	case f.Dialect == lex.PostgreSQL && f.Status == answer.Open:
+		f.Status = answer.Failed
 	case f.Dialect == lex.MySQL && (err.Code == "1213"):
-		f.Status = trace.StatusIdle
+		f.Status = answer.Idle
 	case f.Dialect == lex.MySQL && (err.Code == "1020" || err.Code == "1205" || e == effectEnd || e == effectImplicit):
-		f.Status = trace.StatusUnknown
+		f.Status = answer.Unknown
 	}
 }

@@ -3,7 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"strconv"
-	"wirecheck/trace"
+	"wirecheck/answer"
 )
 
 type myState uint8
@@ -78,9 +78,9 @@ func (d *myDecoder) okStatus(c *cursor) (affected int64, status int) {
 }
 
 func (d *myDecoder) setStatus(status int) {
-	d.Transaction.Status = trace.StatusIdle
+	d.Transaction.Status = answer.Idle
 	if status&statusInTrans != 0 {
-		d.Transaction.Status = trace.StatusOpen
+		d.Transaction.Status = answer.Open
 	}
 }
 
@@ -201,7 +201,7 @@ func (d *myDecoder) column(c *myCommand, body []byte) {
 		tail := body[len(body)-12:]
 		def = myColumn{kind: tail[6], unsigned: tail[7]&0x20 != 0, decimals: int(tail[9])}
 	}
-	c.columns = append(c.columns, trace.Column{Name: string(name), Type: myTypeName(def.kind, def.unsigned)})
+	c.columns = append(c.columns, answer.Column{Name: string(name), Type: myTypeName(def.kind, def.unsigned)})
 	c.defs = append(c.defs, def)
 	if c.state == stateColumns && c.left == 1 {
 		c.keep.columns(c.columns)
@@ -298,9 +298,9 @@ func (d *myDecoder) refused(c *myCommand, body []byte, at int64) error {
 }
 
 // myError reads an error packet: code, SQLSTATE, message.
-func myError(body []byte) *trace.Error {
+func myError(body []byte) *answer.Error {
 	in := cursor{b: body[1:]}
-	e := &trace.Error{Code: strconv.FormatUint(in.little(2), 10)}
+	e := &answer.Error{Code: strconv.FormatUint(in.little(2), 10)}
 	if len(in.b) > 5 && in.b[0] == '#' {
 		e.SQLState = string(in.bytes(6)[1:])
 	}

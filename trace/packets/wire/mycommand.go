@@ -2,6 +2,7 @@ package wire
 
 import (
 	"slices"
+	"wirecheck/answer"
 	"wirecheck/trace"
 	"wirecheck/trace/lex"
 )
@@ -36,7 +37,7 @@ type myPrepared struct {
 	types   []byte
 	long    map[int][]byte
 	cut     bool // a value in long is not whole
-	columns []trace.Column
+	columns []answer.Column
 	defs    []myColumn
 }
 
@@ -49,7 +50,7 @@ type myCommand struct {
 	state   myState
 	left    int // definitions
 	binary  bool
-	columns []trace.Column
+	columns []answer.Column
 	defs    []myColumn
 	keep    *keeper
 	kept    int // bytes of rows

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"wirecheck/answer"
 	"wirecheck/trace"
 	"wirecheck/trace/lex"
 )
@@ -118,7 +119,7 @@ func (d *myDecoder) Gap() error {
 	}
 	d.queue = nil
 	d.upload = false
-	d.Transaction.Status = trace.StatusUnknown
+	d.Transaction.Status = answer.Unknown
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"wirecheck/answer"
 	"wirecheck/trace"
 )
 
@@ -33,7 +34,7 @@ func (d *pgDecoder) answer(kind byte, body []byte, at int64) error {
 		d.Info.Backend = strconv.Itoa(c.int32())
 		return nil
 	case 'Z':
-		return d.ready(trace.Status(c.byte()))
+		return d.ready(answer.State(c.byte()))
 	case 'N', 'A':
 		return nil
 	}
@@ -89,9 +90,9 @@ func (d *pgDecoder) parameterStatus(key, value string) {
 
 // description takes the columns of a result.
 func (d *pgDecoder) description(c *cursor) {
-	var columns []trace.Column
+	var columns []answer.Column
 	for n := c.int16(); n > 0 && !c.bad; n-- {
-		col := trace.Column{Name: c.text()}
+		col := answer.Column{Name: c.text()}
 		c.bytes(6)
 		col.Type = pgTypeName(uint32(c.int32()))
 		c.bytes(8)
@@ -118,7 +119,7 @@ func (d *pgDecoder) row(c *cursor, large bool) {
 		return
 	}
 	var formats []int
-	var columns []trace.Column
+	var columns []answer.Column
 	if p := op.portal; p != nil {
 		formats, columns = p.results, p.columns
 		if columns == nil {
@@ -241,7 +242,7 @@ func (d *pgDecoder) release(next *trace.Statement) error {
 
 // failed takes an error. What was sent behind it up to Sync is not executed.
 func (d *pgDecoder) failed(c *cursor, at int64) error {
-	e := &trace.Error{}
+	e := &answer.Error{}
 	for !c.bad {
 		switch field := c.byte(); field {
 		case 0:
@@ -295,9 +296,9 @@ func (d *pgDecoder) failed(c *cursor, at int64) error {
 }
 
 // ready takes ReadyForQuery: everything up to the client's Sync or query has been answered.
-func (d *pgDecoder) ready(status trace.Status) error {
-	if status != trace.StatusIdle && status != trace.StatusOpen && status != trace.StatusFailed {
-		status = trace.StatusUnknown
+func (d *pgDecoder) ready(status answer.State) error {
+	if status != answer.Idle && status != answer.Open && status != answer.Failed {
+		status = answer.Unknown
 	}
 	if d.sync {
 		// What was sent before the gap or before anybody looked is over; what is complete in the queue is not to be had.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"wirecheck/answer"
 	"wirecheck/trace"
 	"wirecheck/trace/lex"
 )
@@ -31,7 +32,7 @@ type pgPrepared struct {
 	sql     string
 	known   bool
 	types   []uint32
-	columns []trace.Column
+	columns []answer.Column
 }
 
 // pgPortal is a bound statement.
@@ -40,7 +41,7 @@ type pgPortal struct {
 	formats []int    // of parameters
 	raw     [][]byte // parameters as they came, nil is NULL
 	results []int    // formats of result columns
-	columns []trace.Column
+	columns []answer.Column
 	ran     bool
 }
 

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"wirecheck/answer"
 	"wirecheck/trace"
 	"wirecheck/trace/lex"
 )
@@ -76,7 +77,7 @@ func (d *pgDecoder) startup(msg []byte) error {
 		return nil
 	}
 	d.starts = false
-	d.Transaction.Status = trace.StatusIdle
+	d.Transaction.Status = answer.Idle
 	for len(c.b) > 1 && !c.bad {
 		key, value := c.text(), c.text()
 		switch key {
@@ -136,7 +137,7 @@ func (d *pgDecoder) Gap() error {
 	d.forget()
 	d.keep = nil
 	d.sync = true
-	d.Transaction.Status = trace.StatusUnknown
+	d.Transaction.Status = answer.Unknown
 	return d.release(nil)
 }
 

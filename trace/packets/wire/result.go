@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"wirecheck/answer"
 	"wirecheck/trace"
 	"wirecheck/trace/source"
 )
@@ -38,7 +39,7 @@ func addResult(st *trace.Statement, r trace.Result) {
 	st.Results = append(st.Results, r)
 }
 
-func (k *keeper) columns(c []trace.Column) { k.result.Columns, k.result.Count = c, 0 }
+func (k *keeper) columns(c []answer.Column) { k.result.Columns, k.result.Count = c, 0 }
 
 // row takes a row, which may be kept; nil stands for one that was too large to look at.
 func (k *keeper) row(row []trace.Value) {

@@ -48,6 +48,8 @@ type Checker struct {
 	stream  func(oracle.Finding) error
 	err     error              // the first error of a file; what is recorded from then on is incomplete
 	before  isolation.Coverage // of what Prepared left out
+	options isolation.Options
+	broken  bool // the log has said that judging has ended
 	// open are the events by which the sessions that are open began, where they are needed again (see Restart).
 	open map[uint64]history.Event
 }
@@ -70,8 +72,9 @@ type Options struct {
 func New(o Options) (*Checker, error) {
 	l := &Checker{
 		log: o.Log, onFind: o.OnFind, capture: o.Capture, open: map[uint64]history.Event{}, postgres: map[Observation]*pgwire.Observer{},
-		checker: isolation.New(isolation.Options{Strict: o.Strict, MaxTxns: o.MaxTxns}),
+		options: isolation.Options{Strict: o.Strict, MaxTxns: o.MaxTxns},
 	}
+	l.checker = isolation.New(l.options)
 	run := RunName(o.Now)
 	if o.Record != nil {
 		w, err := history.NewWriter(o.Record, history.Header{Started: o.Now.UnixNano(), Run: run})
@@ -114,8 +117,13 @@ func (l *Checker) sink(ev *history.Event) []record.Warning {
 	if l.capture != nil {
 		l.capture.Event(ev)
 	}
+	found := l.checker.Add(ev)
+	if why := l.checker.Broken(); why != "" && !l.broken {
+		l.broken = true
+		l.log.Error().Str("why", why).Msg("judging has ended: a defect of wirecheck; traffic goes on, and no finding is reported any more")
+	}
 	var due []record.Warning
-	for _, f := range l.checker.Add(ev) {
+	for _, f := range found {
 		w := report.Warning(f)
 		l.log.Warn().Str("finding", f.ID).Str("class", string(f.Class)).Str("name", f.Title()).Str("kind", string(f.Kind)).
 			Str("level", f.Level).Strs("tables", f.Tables).Uint64("session", f.Session).Msg("anomaly found")
@@ -159,7 +167,7 @@ func (l *Checker) Flush() {
 func (l *Checker) Restart() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.checker, l.before = isolation.New(isolation.Options{}), isolation.Coverage{}
+	l.checker, l.before = isolation.New(l.options), isolation.Coverage{}
 	for _, id := range slices.Sorted(maps.Keys(l.open)) {
 		ev := l.open[id]
 		l.checker.Add(&ev)

@@ -94,7 +94,7 @@ func check(cmd *cobra.Command, path string, opts isolation.Options, format strin
 	switch v := c.Coverage(); {
 	case len(result.Findings) > 0:
 		return exitFound
-	case v.Exact == 0 && v.Approximate+v.Opaque > 0, v.Exact == 0 && v.Transactions == 0:
+	case v.Broken != "", v.Exact == 0 && v.Approximate+v.Opaque > 0, v.Exact == 0 && v.Transactions == 0:
 		return exitUnknown
 	}
 	return nil

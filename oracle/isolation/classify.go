@@ -1,6 +1,7 @@
 package isolation
 
 import (
+	"slices"
 	"wirecheck/anomaly"
 	"wirecheck/oracle"
 	"wirecheck/product"
@@ -137,7 +138,7 @@ func namePair(h []hop, class oracle.Class) string {
 	case o.e.kind == edgeWR && same:
 		return anomaly.NonRepeatableRead
 	// A statement that waited for a row sees its newest version beside older ones of other rows: the product documents it.
-	case o.e.kind == edgeWR && o.e.toStmt == r.e.fromStmt && r.t.rechecks(r.e.fromStmt):
+	case o.e.kind == edgeWR && o.e.toStmt == r.e.fromStmt && r.t.rechecked(&o.e):
 		return anomaly.ReadSkew
 	// In one statement there is no order: seeing part of a transaction there vanishes, too (MAV, Bailis 2013, 5.1.2).
 	case o.e.kind == edgeWR && o.e.toStmt <= r.e.fromStmt && r.e.fromStmt >= 0:
@@ -148,10 +149,12 @@ func namePair(h []hop, class oracle.Class) string {
 	return ""
 }
 
-// rechecks reports whether a statement locks or writes rows on a product that goes on with the newest version of a row that it waited for,
-// and with what its snapshot has of all others (product.EvalPlanQual).
-func (t *txn) rechecks(i int32) bool {
-	return i >= 0 && t.stmts[i].current && t.product().Cause(product.EvalPlanQual) != nil
+// rechecked reports whether a version was read to be locked, on a product that goes on with the newest version of a row that a statement waited for,
+// and with what the statement's snapshot has of all others (product.EvalPlanQual).
+func (t *txn) rechecked(e *edge) bool {
+	return t.product().Cause(product.EvalPlanQual) != nil && slices.ContainsFunc(t.accesses, func(a access) bool {
+		return a.op == opLock && a.stmt == e.toStmt && a.node == e.from
+	})
 }
 
 // nameLong names a longer cycle where a name fits.

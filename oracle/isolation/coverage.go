@@ -25,7 +25,11 @@ type Coverage struct {
 	Unfinished     int `json:"unfinished"` // still open at the end
 	Partial        int `json:"partial"`    // too large: their reads were not judged
 	Forgotten      int `json:"forgotten"`  // dropped while they could still have been on a cycle (Options.MaxTxns)
-	Overflow       int `json:"overflow"`   // findings whose repeats cannot be recognised (Options.MaxFingerprints)
+	// Broken says why the checker ended judging before the end of the history: it came to a state that cannot be. Unjudged counts the
+	// events after it.
+	Broken   string `json:"broken,omitempty"`
+	Unjudged int    `json:"unjudged,omitempty"`
+	Overflow int    `json:"overflow"` // findings whose repeats cannot be recognised (Options.MaxFingerprints)
 }
 
 // String is the coverage line. What is zero and not expected is left out.
@@ -45,6 +49,9 @@ func (v Coverage) String() string {
 	say(v.Unfinished, "transaction", " not ended")
 	say(v.Partial, "transaction", " too large to judge in full")
 	say(v.Forgotten, "transaction", " forgotten early (one stayed open too long)")
+	if v.Broken != "" {
+		fmt.Fprintf(&b, "; JUDGING ENDED EARLY, a defect of wirecheck (%s): %s not judged", v.Broken, prose.Count(v.Unjudged, "later event"))
+	}
 	return b.String()
 }
 

@@ -189,17 +189,19 @@ func (c *Checker) classes(s *txn, session uint64, mask kinds, suffix string) {
 	var had [][]step
 	for _, cl := range classWalks {
 		best := []step(nil)
-		for _, w := range cl.walks {
+		walks := slices.Clone(cl.walks)
+		for i := range walks {
+			w := &walks[i]
 			w.mask &= mask
 			if cl.class == anomaly.G0 && suffix != "" {
 				w.mask |= mask & (edgeSO | edgeRT)
 			}
-			if p := c.walk(s, w); p != nil && (best == nil || len(p) < len(best)) {
+			if p := c.walk(s, *w); p != nil && (best == nil || len(p) < len(best)) {
 				best = p
 			}
 		}
 		if best != nil && !simple(best) {
-			best = c.simpleCycle(s, cl.walks)
+			best = c.simpleCycle(s, walks)
 		}
 		if best == nil || covers(best, had) {
 			continue

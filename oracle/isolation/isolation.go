@@ -35,6 +35,7 @@
 package isolation
 
 import (
+	"fmt"
 	"slices"
 	"sort"
 
@@ -288,7 +289,23 @@ func opOf(o history.Op) op {
 }
 
 // Add takes the next event of the history and returns what it completed. The event is not kept, its strings are.
-func (c *Checker) Add(e *history.Event) []oracle.Finding {
+//
+// Where the checker comes to a state that cannot be, it ends judging: it reports nothing of this event or any later one, and Coverage.Broken
+// says so. A caller that passes traffic on must not end with it.
+func (c *Checker) Add(e *history.Event) (found []oracle.Finding) {
+	if c.coverage.Broken != "" {
+		c.coverage.Unjudged++
+		return nil
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			c.coverage.Broken, found = fmt.Sprintf("%v, at event %d", r, c.seq), nil
+		}
+	}()
+	return c.add(e)
+}
+
+func (c *Checker) add(e *history.Event) []oracle.Finding {
 	c.seq++
 	c.found = nil
 	switch e.Kind {
@@ -326,6 +343,9 @@ func (c *Checker) Summary() []oracle.Finding {
 	}
 	return out
 }
+
+// Broken says why judging has ended early (Coverage.Broken); empty: it has not.
+func (c *Checker) Broken() string { return c.coverage.Broken }
 
 // Kept is how many transactions are in memory, for tests and metrics.
 func (c *Checker) Kept() int { return len(c.open) + len(c.ended) }

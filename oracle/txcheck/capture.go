@@ -307,7 +307,7 @@ func (r *reader) statement(x *statement) (trouble string) {
 		switch st.Reason {
 		case answer.ReasonOther, "":
 		default:
-			f.why = "it failed since of other transactions (" + string(st.Reason) + ")"
+			f.why = "the server refused it for what its transaction or others do (" + string(st.Reason) + ")"
 		}
 	}
 	if why := r.sets(f); why != "" {

@@ -134,7 +134,7 @@ func (k *check) follow(got *schedule.Schedule, names map[string]*schedule.Step) 
 			return apart(st.Name + " waited in one of them only")
 		}
 		if concurrent(w) != concurrent(st) {
-			return apart(st.Name + " failed since of other transactions in one of them only")
+			return apart(st.Name + " was refused for what transactions do in one of them only")
 		}
 		if skips.MatchString(st.Statement.Text) && len(st.Statement.Targets()) > 0 {
 			return apart(st.Name + " leaves out rows by the locks that it meets")

@@ -87,3 +87,8 @@ const (
 	ReasonInternal      Reason = "internal error"
 	ReasonOther         Reason = "error" // the statement's own fault: constraint, syntax, privilege
 )
+
+// Contention reports whether the statement was refused because other transactions ran too: it lost against one, or did not get its lock.
+func (r Reason) Contention() bool {
+	return r == ReasonDeadlock || r == ReasonSerialization || r == ReasonLockTimeout || r == ReasonNoWait
+}

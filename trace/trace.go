@@ -141,11 +141,20 @@ type Result struct {
 	Digest   string          `json:"digest,omitempty"`  // of all rows, also those not kept; empty if they were not seen
 }
 
-// Value is a value of a row.
+// Value is a value of a row as a capture keeps it: as text where its form is known, else as it came.
 type Value struct {
 	Null   bool   `json:"null,omitempty"`
 	Binary bool   `json:"binary,omitempty"`
 	Text   string `json:"text"`
+}
+
+// Values copies a row of an answer.
+func Values(row []answer.Value) []Value {
+	out := make([]Value, len(row))
+	for i, v := range row {
+		out[i] = Value{Null: v == nil, Text: string(v)}
+	}
+	return out
 }
 
 // Tag is a key and a value that the application gave a statement in a comment.

@@ -98,7 +98,7 @@ func (c *comparer) differ(s *Step) (kind DivergenceKind, want, got string, compa
 	known := c.errors || st.Error != nil
 	switch {
 	case known && was != is && !(st.Error != nil && s.Answer.Err != nil && was == ""):
-		return DivergedError, errorText(st.Error), serverText(s.Answer.Err), true
+		return DivergedError, errorText(st.Error), errorText(s.Answer.Err), true
 	case is != "" || was != "":
 		return "", "", "", known
 	}
@@ -143,10 +143,7 @@ func compareResult(was *trace.Result, is *answer.Result) (kind DivergenceKind, w
 	now := make([][]trace.Value, len(is.Rows))
 	var d trace.Digest
 	for i, row := range is.Rows {
-		now[i] = make([]trace.Value, len(row))
-		for j, v := range row {
-			now[i][j] = trace.Value{Null: v == nil, Text: string(v)}
-		}
+		now[i] = trace.Values(row)
 		d.Add(now[i])
 	}
 	if d.String() == was.Digest {
@@ -209,11 +206,4 @@ func errorText(e *answer.Error) string {
 		return "done"
 	}
 	return strings.TrimSpace(fmt.Sprintf("%s %s", e.Code, e.Message))
-}
-
-func serverText(e *answer.Error) string {
-	if e == nil {
-		return "done"
-	}
-	return fmt.Sprintf("%s %s", e.Code, e.Message)
 }

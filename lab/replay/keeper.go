@@ -711,5 +711,5 @@ func isDeadlock(d engine.Descriptor, e *answer.Error) bool {
 	if e.Code == "" {
 		return strings.Contains(strings.ToLower(e.Message), "deadlock")
 	}
-	return d.Outcome(answer.Answer{Err: &answer.Error{Code: e.Code}}, nil).Reason == answer.ReasonDeadlock
+	return d.Outcome(answer.Answer{Err: e}, nil).Reason == answer.ReasonDeadlock
 }

@@ -109,7 +109,7 @@ func TestCheckVictim(t *testing.T) {
 	refuse := func(s *schedule.Schedule) {
 		last := &s.Steps[3]
 		last.Answer = answer.Result{Err: &answer.Error{Code: "40P01"}}
-		last.Reason, last.Effect = "deadlock", "rolled back"
+		last.Reason, last.Effect = answer.ReasonDeadlock, answer.EffectRolledBack
 	}
 	v := run(t, refuse, lines...)
 	if v.Unknown == "" || len(v.Findings) > 0 { // its SELECT was a transaction of its own, which lasted

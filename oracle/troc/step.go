@@ -156,15 +156,6 @@ func (c *check) concurrent(x int) bool {
 	})
 }
 
-// contention are the reasons for which a server refuses a statement since others run, too.
-func contention(reason answer.Reason) bool {
-	switch reason {
-	case answer.ReasonDeadlock, answer.ReasonSerialization, answer.ReasonLockTimeout, answer.ReasonNoWait:
-		return true
-	}
-	return false
-}
-
 // commits judges the end of an optimistic transaction: the first that commits wins (TiDB documentation, optimistic transactions).
 func (c *check) commits(w *world, x, i int) *mismatch {
 	if !c.p.Optimistic(c.txs[x].Level, c.txs[x].Explicit) || c.outcome(x) != committed || len(w.txs[x].snapshots) != 1 {
@@ -257,7 +248,7 @@ func (c *check) statement(ctx context.Context, w *world, i int) (alive []*world,
 		return []*world{w}, nil, nil
 	}
 	switch {
-	case st.Failed() && contention(st.Reason):
+	case st.Failed() && st.Reason.Contention():
 		c.snap(w, x, i, nil, false)
 		if !c.concurrent(x) {
 			return nil, []death{{mismatch: mismatch{

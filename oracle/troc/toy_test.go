@@ -73,7 +73,7 @@ func (s *toy) Reset(context.Context) error {
 func (s *toy) Execute(_ context.Context, _ int, sql string) (schedule.Step, error) {
 	st := schedule.Step{Statement: s.describe(sql), Answer: s.one(sql), Effect: answer.EffectNone}
 	if st.Answer.Err != nil {
-		st.Effect, st.Reason = "statement failed", "error"
+		st.Effect, st.Reason = answer.EffectStatement, answer.ReasonOther
 	}
 	return st, nil
 }

@@ -350,10 +350,10 @@ func TestFollow(t *testing.T) {
 		{"a row too many", func(s *schedule.Schedule) { s.Steps[2].Answer.Rows = rowsOf("1,11 2,2 2,2") }, oracle.NameResult},
 		{"a skipped row", func(s *schedule.Schedule) { s.Steps[1].Answer.Affected = 0 }, oracle.NameResult},
 		{"an error", func(s *schedule.Schedule) {
-			s.Steps[2].Answer, s.Steps[2].Reason = answer.Result{Err: &answer.Error{Code: "22012"}}, "error"
+			s.Steps[2].Answer, s.Steps[2].Reason = answer.Result{Err: &answer.Error{Code: "22012"}}, answer.ReasonOther
 		}, oracle.NameError},
 		{"an error that others may cause", func(s *schedule.Schedule) {
-			s.Steps[2].Answer, s.Steps[2].Reason = answer.Result{Err: &answer.Error{Code: "40001"}}, "serialization failure"
+			s.Steps[2].Answer, s.Steps[2].Reason = answer.Result{Err: &answer.Error{Code: "40001"}}, answer.ReasonSerialization
 		}, ""},
 		{"it waited", func(s *schedule.Schedule) { s.Steps[1].Waited = true; s.Steps[2].Answer.Rows = nil }, ""},
 		{"two that waited go on at once", func(s *schedule.Schedule) {

@@ -90,10 +90,7 @@ func (c *capture) events(product, version string, promised func(*fact) bool) (ev
 		numbers[f.txn]++
 		e := history.Event{
 			Kind: history.EventStmt, Session: uint64(t.Session + 1), Txn: uint64(f.txn + 1), N: numbers[f.txn], Verb: f.step.Statement.Verb,
-			SQL: f.statement.step.Statement.Text, Coverage: history.CoverageExact, From: uint64(f.step.Sent), To: uint64(f.step.Done),
-		}
-		if f.step.Answer.Err != nil {
-			e.Error = &history.ServerError{Code: f.step.Answer.Err.Code, Message: f.step.Answer.Err.Message}
+			SQL: f.statement.step.Statement.Text, Coverage: history.CoverageExact, From: uint64(f.step.Sent), To: uint64(f.step.Done), Error: f.step.Answer.Err,
 		}
 		if t.Explicit && promised(f) {
 			for _, v := range f.reads {

@@ -36,11 +36,7 @@ func (e *serial) of(step int) *schedule.Step {
 // concurrent are the reasons of failures that only others' locks or writes can bring. They belong to the aborts (WriteCheck,
 // section 5.3.2), and are no statement's success or failure: the statement did nothing, and is left out of the serial schedule.
 func concurrent(reason answer.Reason) bool {
-	switch reason {
-	case answer.ReasonDeadlock, answer.ReasonSerialization, answer.ReasonLockTimeout, answer.ReasonNoWait, answer.ReasonCancelled, answer.ReasonKilled, answer.ReasonFailed:
-		return true
-	}
-	return false
+	return reason.Contention() || reason == answer.ReasonCancelled || reason == answer.ReasonKilled || reason == answer.ReasonFailed
 }
 
 // settingsOf are the settings that sessions execute outside of transactions, with the moment each was sent. They belong to no

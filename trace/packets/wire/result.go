@@ -69,11 +69,7 @@ func (k *keeper) text(row [][]byte) {
 	if !k.room(size) {
 		return
 	}
-	own := make([]trace.Value, len(row))
-	for i, v := range row {
-		own[i] = trace.Value{Null: v == nil, Text: string(v)}
-	}
-	k.result.Rows = append(k.result.Rows, own)
+	k.result.Rows = append(k.result.Rows, trace.Values(row))
 }
 
 // room tells whether a row is to be kept, and makes room for it.

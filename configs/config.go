@@ -19,7 +19,7 @@ import (
 // Config is what wirecheck proxy can be told.
 type Config struct {
 	Listeners []Listener `yaml:"listeners"`
-	Record    string     `yaml:"record"` // capture file (.wct), or history file; empty: none
+	Record    string     `yaml:"record"` // trace file (.wct), or history file; empty: none
 	Recording Recording  `yaml:"recording"`
 	Report    string     `yaml:"report"`  // file of findings for people; empty: none
 	Stream    string     `yaml:"stream"`  // file of findings as JSON lines, "-" for stdout; empty: none
@@ -63,10 +63,10 @@ type UpstreamTLS struct {
 	Key        string `yaml:"key"`
 }
 
-// CaptureSuffix is how the names of capture files end.
-const CaptureSuffix = ".wct"
+// TraceSuffix is how the names of trace files end.
+const TraceSuffix = ".wct"
 
-// Recording says what is put into a capture file.
+// Recording says what is put into a trace file.
 type Recording struct {
 	Rows     int           `yaml:"rows"`      // of each result; a digest tells of all
 	PartSize Size          `yaml:"part_size"` // a part of this size is followed by another one; 0: there is only one

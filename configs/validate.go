@@ -80,8 +80,8 @@ func (r *Recording) validate(p *problems, file string) {
 	if r.PartAge < 0 {
 		p.add("recording.part_age", "it must not be less than 0")
 	}
-	if *r != Default().Recording && file != "" && !strings.HasSuffix(file, CaptureSuffix) {
-		p.add("recording", "%s is no capture file but a history, which is one file with all values: name one that ends with %s", file, CaptureSuffix)
+	if *r != Default().Recording && file != "" && !strings.HasSuffix(file, TraceSuffix) {
+		p.add("recording", "%s is no trace file but a history, which is one file with all values: name one that ends with %s", file, TraceSuffix)
 	}
 }
 

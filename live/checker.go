@@ -32,7 +32,7 @@ type Result struct {
 	Coverage isolation.Coverage
 }
 
-// Checker judges what the proxies record. Every event goes to the history file and the capture file, then to the isolation
+// Checker judges what the proxies record. Every event goes to the history file and the trace file, then to the isolation
 // checker. What the event completes goes to the session as a warning, to the log and to the stream.
 type Checker struct {
 	recorder *record.Recorder
@@ -43,7 +43,7 @@ type Checker struct {
 
 	mu      sync.Mutex // guards what follows: the sink and those who ask for results
 	writer  *history.Writer
-	capture *recorder.Recorder // nil: there is none
+	trace   *recorder.Recorder // nil: there is none
 	checker *isolation.Checker
 	stream  func(oracle.Finding) error
 	err     error              // the first error of a file; what is recorded from then on is incomplete
@@ -57,8 +57,8 @@ type Checker struct {
 // Options says what is done with events and findings.
 type Options struct {
 	Record io.WriteCloser // the history; nil: none is written
-	// Capture gets all events for its capture file; nil: there is none. Finish closes it.
-	Capture *recorder.Recorder
+	// Trace gets all events for its file; nil: there is none. Finish closes it.
+	Trace *recorder.Recorder
 	// Stream gets each finding as a line of JSON when it is found; nil: none.
 	Stream io.Writer
 	OnFind func(oracle.Finding)
@@ -71,7 +71,7 @@ type Options struct {
 
 func New(o Options) (*Checker, error) {
 	l := &Checker{
-		log: o.Log, onFind: o.OnFind, capture: o.Capture, open: map[uint64]history.Event{}, postgres: map[Observation]*pgwire.Observer{},
+		log: o.Log, onFind: o.OnFind, trace: o.Trace, open: map[uint64]history.Event{}, postgres: map[Observation]*pgwire.Observer{},
 		options: isolation.Options{Strict: o.Strict, MaxTxns: o.MaxTxns},
 	}
 	l.checker = isolation.New(l.options)
@@ -114,8 +114,8 @@ func (l *Checker) sink(ev *history.Event) []record.Warning {
 	if l.writer != nil {
 		l.keep("write the history", l.writer.Write(ev))
 	}
-	if l.capture != nil {
-		l.capture.Event(ev)
+	if l.trace != nil {
+		l.trace.Event(ev)
 	}
 	found := l.checker.Add(ev)
 	if why := l.checker.Broken(); why != "" && !l.broken {
@@ -158,8 +158,8 @@ func (l *Checker) Flush() {
 	if l.writer != nil {
 		l.keep("write the history", l.writer.Flush())
 	}
-	if l.capture != nil {
-		l.capture.Flush(time.Now())
+	if l.trace != nil {
+		l.trace.Flush(time.Now())
 	}
 }
 
@@ -202,8 +202,8 @@ func (l *Checker) Finish() (Result, error) {
 		l.err = errors.Join(l.err, l.writer.Close())
 		l.writer = nil
 	}
-	if l.capture != nil {
-		l.err = errors.Join(l.err, l.capture.Close(time.Now()))
+	if l.trace != nil {
+		l.err = errors.Join(l.err, l.trace.Close(time.Now()))
 	}
 	return Result{l.checker.Summary(), l.checker.Coverage()}, l.err
 }

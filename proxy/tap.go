@@ -77,7 +77,7 @@ func closeWrite(c net.Conn) error {
 // Tapped reports whether the session has a tap. Then TLS and compression end here, whatever the mode.
 func (s *Session) Tapped() bool { return s.tap != nil }
 
-// Number is the session's in a history. A session with a tap has the same number in the capture; another one gets its number from the recorder of
+// Number is the session's in a history. A session with a tap has the same number in the trace; another one gets its number from the recorder of
 // the history (0).
 func (s *Session) Number() uint64 {
 	if s.tap == nil {

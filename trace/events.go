@@ -8,7 +8,7 @@ import (
 	"wirecheck/history"
 )
 
-// Events of a history stand in a capture file as their JSON form (package history), but for their accesses, which are most of them and
+// Events of a history stand in a trace file as their JSON form (package history), but for their accesses, which are most of them and
 // much alike: these are packed, each as what differs from the one before.
 
 // Marks of a packed access. Of what has no mark, texts and numbers are empty.

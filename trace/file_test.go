@@ -242,8 +242,8 @@ func TestFileHostile(t *testing.T) {
 		file []byte
 		want string
 	}{
-		{"empty", nil, "this is not a capture file"},
-		{"a history", []byte(`{"wirecheck":"history","version":1}` + "\n"), "this is not a capture file"},
+		{"empty", nil, "this is not a trace file"},
+		{"a history", []byte(`{"wirecheck":"history","version":1}` + "\n"), "this is not a trace file"},
 		{"newer version", version, "format version 9"},
 		{"not a block", with(bytes.Repeat([]byte("x"), 100)), "header is damaged"},
 		{"more records than there are", with(block(blockMark, append([]byte{byte(len(one))}, one...), 2, uint32(len(one)+1))), "in the middle of a field"},

@@ -18,7 +18,7 @@ import (
 	"wirecheck/history/prose"
 )
 
-// Reader reads a capture file as a stream: one block is in memory at a time.
+// Reader reads a trace file as a stream: one block is in memory at a time.
 type Reader struct {
 	in      *bufio.Reader
 	close   io.Closer
@@ -47,15 +47,15 @@ type Reader struct {
 	carry  int // records of this part that tell again what is known
 }
 
-// IsCapture reports whether a file that begins like this is a capture file.
-func IsCapture(head []byte) bool { return bytes.HasPrefix(head, []byte(signature)) }
+// IsFile reports whether a file that begins like this is a trace file.
+func IsFile(head []byte) bool { return bytes.HasPrefix(head, []byte(signature)) }
 
-// ReadOptions say how a capture file is read.
+// ReadOptions say how a trace file is read.
 type ReadOptions struct {
 	SkipDamaged bool // go on behind a damaged block, see Reader.Damaged
 }
 
-// Open opens a capture file. Where it is a part of a recording, the parts behind it are read, too.
+// Open opens a trace file. Where it is a part of a recording, the parts behind it are read, too.
 func Open(path string, o ReadOptions) (*Reader, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -101,12 +101,12 @@ func (r *Reader) readHeader() error {
 			return fmt.Errorf("read %s: %w", r.name, err)
 		}
 		if n < len(signature) || string(head[:len(signature)]) != signature {
-			return fmt.Errorf("%s: this is not a capture file (.wct): logs and packet captures become one by \"wirecheck trace import\"", r.name)
+			return fmt.Errorf("%s: this is not a trace file (.wct): logs and packet captures become one by \"wirecheck trace import\"", r.name)
 		}
 		return fmt.Errorf("%s: the header is cut off", r.name)
 	}
 	if v := binary.LittleEndian.Uint16(head[len(signature):]); v != FormatVersion {
-		return fmt.Errorf("%s: the capture file has format version %d, this wirecheck reads version %d: use a newer one", r.name, v, FormatVersion)
+		return fmt.Errorf("%s: the trace file has format version %d, this wirecheck reads version %d: use a newer one", r.name, v, FormatVersion)
 	}
 	n := binary.LittleEndian.Uint32(head[len(signature)+2:])
 	if n > maxHeader {

@@ -21,7 +21,7 @@ const (
 	KindWait      Kind = 3 // a statement waited for a lock, or got it
 	KindEnd       Kind = 4 // a session ended
 	KindHistory   Kind = 5 // an event of the history that a proxy in mode observe saw
-	KindNote      Kind = 6 // the recorder has something to say of the capture itself
+	KindNote      Kind = 6 // the recorder has something to say of the trace itself
 )
 
 // Record is one piece of a trace. The field that belongs to its kind is set.
@@ -190,7 +190,7 @@ type Wait struct {
 	For   []uint64  `json:"for,omitempty"` // the sessions that hold it, as far as known
 }
 
-// Note says that something is missing of a capture, and why.
+// Note says that something is missing of a trace, and why.
 type Note struct {
 	At   int64  `json:"at,omitempty"`
 	Text string `json:"text"`

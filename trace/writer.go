@@ -14,10 +14,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// FormatVersion is the version of the capture file format that this package writes and reads (docs/reference/capture-format.md).
+// FormatVersion is the version of the trace file format that this package writes and reads (docs/reference/capture-format.md).
 const FormatVersion = 1
 
-// The parts of a capture file. The signature is made so that a file that passed through something that changes line ends or drops the
+// The parts of a trace file. The signature is made so that a file that passed through something that changes line ends or drops the
 // eighth bit is not taken for one.
 const (
 	signature   = "\x89WCT\r\n\x1a\n"
@@ -58,7 +58,7 @@ type Source struct {
 	Untold []string `json:"untold,omitempty"` // what it could not tell
 }
 
-// Totals stand at the end of a capture file that was closed properly.
+// Totals stand at the end of a trace file that was closed properly.
 type Totals struct {
 	Records    uint64   `json:"records"`
 	Sessions   uint64   `json:"sessions"`
@@ -68,7 +68,7 @@ type Totals struct {
 	Stopped    string   `json:"stopped,omitempty"` // why recording ended before what it recorded did
 }
 
-// Writer writes a capture file as a stream of compressed blocks. It is safe for concurrent use. What was written before the last Flush
+// Writer writes a trace file as a stream of compressed blocks. It is safe for concurrent use. What was written before the last Flush
 // survives a crash.
 type Writer struct {
 	mu      sync.Mutex
@@ -115,7 +115,7 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	return tw, nil
 }
 
-// Create makes a new capture file that only its owner may read, since statements can hold personal data. A file that exists is an
+// Create makes a new trace file that only its owner may read, since statements can hold personal data. A file that exists is an
 // error.
 func Create(path string, h Header) (*Writer, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

@@ -30,8 +30,8 @@ func newCheckCommand() *cobra.Command {
 it. The findings and their ids are those that the proxy reported live. check
 needs no server.
 
-HISTORY is a history (.jsonl), a capture (.wct) that a proxy recorded in mode
-observe, or - for standard input. Of a capture in several parts, name the first.
+HISTORY is a history (.jsonl), a trace (.wct) that a proxy recorded in mode
+observe, or - for standard input. Of a trace in several parts, name the first.
 
 Exit status: 0 nothing found; 1 something found; 2 wirecheck could not read the
 history; 3 nothing found, but wirecheck could judge no statement in it.`,
@@ -80,7 +80,7 @@ func check(cmd *cobra.Command, path string, opts isolation.Options, format strin
 	warn := func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "wirecheck: warning:", text) }
 	head := bufio.NewReader(in)
 	judge := checkHistory
-	if begin, _ := head.Peek(16); trace.IsCapture(begin) { // whatever is wrong with it the reader says
+	if begin, _ := head.Peek(16); trace.IsFile(begin) { // whatever is wrong with it the reader says
 		judge = checkTrace
 	}
 	if err := judge(head, path, name, c, warn); err != nil {

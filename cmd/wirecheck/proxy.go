@@ -93,10 +93,10 @@ finish, and prints what it found.`,
 	f.warn = true
 	flags.Var(&f.warn, "warn", "warn clients in their sessions")
 	flags.StringVar(&f.record, "record", "", "record to this new file: NAME.wct holds all traffic, any other name the history alone")
-	flags.IntVar(&f.recording.Rows, "record-rows", recorder.DefaultRows, "rows of each result that a capture keeps; a digest covers all rows")
-	flags.Var(&f.recording.PartSize, "record-part-size", "begin the next part of the capture (NAME.2.wct) at this size, as in 1GiB; 0: never")
-	flags.DurationVar(&f.recording.PartAge, "record-part-age", 0, "begin the next part of the capture at this age, as in 1h; 0: never")
-	flags.BoolVar(&f.redact, "redact", false, "replace all values in the capture by tokens")
+	flags.IntVar(&f.recording.Rows, "record-rows", recorder.DefaultRows, "rows of each result that a trace keeps; a digest covers all rows")
+	flags.Var(&f.recording.PartSize, "record-part-size", "begin the next part of the trace (NAME.2.wct) at this size, as in 1GiB; 0: never")
+	flags.DurationVar(&f.recording.PartAge, "record-part-age", 0, "begin the next part of the trace at this age, as in 1h; 0: never")
+	flags.BoolVar(&f.redact, "redact", false, "replace all values in the trace by tokens")
 	flags.StringVar(&f.report, "report", "", "write each finding to this file at once, as text")
 	flags.StringVar(&f.stream, "stream", "", `write each finding to this file at once, as a line of JSON; "-" is stdout`)
 	flags.BoolVar(&f.strict, "strict", false, "also report what only session order or real time forbids")
@@ -164,14 +164,14 @@ func runProxy(ctx context.Context, c *common, config configs.Config) (err error)
 	}
 	defer func() { err = errors.Join(err, out.close()) }()
 	now := time.Now()
-	var capture *recorder.Recorder
-	if isCapture(config.Record) {
-		if capture, err = newRecording(config, now, c.log); err != nil {
+	var rec *recorder.Recorder
+	if isTraceFile(config.Record) {
+		if rec, err = newRecording(config, now, c.log); err != nil {
 			return err
 		}
 	}
 	l, err := live.New(live.Options{
-		Record: out.record, Capture: capture, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Log: c.log, Now: now,
+		Record: out.record, Trace: rec, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Log: c.log, Now: now,
 		OnFind: out.found,
 	})
 	if err != nil {
@@ -183,7 +183,7 @@ func runProxy(ctx context.Context, c *common, config configs.Config) (err error)
 	gate, err := controlGate(ctx, c, config)
 	var p *proxy.Proxy
 	if err == nil {
-		p, err = listen(ctx, c, config, l, capture, gate)
+		p, err = listen(ctx, c, config, l, rec, gate)
 	}
 	if err == nil {
 		err = serve(ctx, p, l, gate)
@@ -193,8 +193,8 @@ func runProxy(ctx context.Context, c *common, config configs.Config) (err error)
 		return errors.Join(err, e)
 	}
 	found, err := l.Finish()
-	if capture != nil {
-		tellRecording(c.log, config.Record, capture.Tally())
+	if rec != nil {
+		tellRecording(c.log, config.Record, rec.Tally())
 	}
 	if gate != nil {
 		err = errors.Join(err, tellSchedule(c, config, gate))
@@ -290,7 +290,7 @@ func serve(ctx context.Context, p *proxy.Proxy, l *live.Checker, gate *controlle
 }
 
 // listen opens all listeners of the configuration.
-func listen(ctx context.Context, c *common, config configs.Config, l *live.Checker, capture *recorder.Recorder, gate *controller) (*proxy.Proxy, error) {
+func listen(ctx context.Context, c *common, config configs.Config, l *live.Checker, rec *recorder.Recorder, gate *controller) (*proxy.Proxy, error) {
 	var list []proxy.Config
 	settings := map[string]live.Observation{}
 	for i, cfg := range config.Listeners {
@@ -310,7 +310,7 @@ func listen(ctx context.Context, c *common, config configs.Config, l *live.Check
 		if pc.Mode == proxy.Control {
 			pc.Gate = gate
 		}
-		pc.Tap = taps(capture)
+		pc.Tap = taps(rec)
 		list = append(list, pc)
 	}
 	return proxy.Listen(ctx, c.log, func(pc proxy.Config) (proxy.Handler, error) { return l.Handler(pc, settings[pc.Name]) }, list...)
@@ -360,7 +360,7 @@ func openOutputs(c *common, config configs.Config) (*outputs, error) {
 		}
 		o.stream, o.files = f, append(o.files, f)
 	}
-	if config.Record != "" && !isCapture(config.Record) {
+	if config.Record != "" && !isTraceFile(config.Record) {
 		f, err := open(config.Record, os.O_EXCL)
 		if err != nil {
 			return nil, fmt.Errorf("open the history: %w (it is never written over: choose a new name)", err)

@@ -21,10 +21,10 @@ import (
 	"wirecheck/trace/recorder"
 )
 
-// isCapture reports whether a file to record to is a capture file by its name; any other is a history.
-func isCapture(path string) bool { return strings.HasSuffix(path, configs.CaptureSuffix) }
+// isTraceFile reports whether a file to record to is a trace file by its name; any other is a history.
+func isTraceFile(path string) bool { return strings.HasSuffix(path, configs.TraceSuffix) }
 
-// newRecording makes the recorder of a capture file.
+// newRecording makes the recorder of a trace file.
 func newRecording(config configs.Config, now time.Time, log zerolog.Logger) (*recorder.Recorder, error) {
 	o := recorder.Options{
 		Path: config.Record, Started: now, Run: live.RunName(now), Observed: observes(config), Rows: config.Recording.Rows,
@@ -34,7 +34,7 @@ func newRecording(config configs.Config, now time.Time, log zerolog.Logger) (*re
 			log.Error().Err(err).Msg("recording has stopped; the traffic goes on")
 		},
 		Noted: func(session uint64, text string) {
-			log.Warn().Uint64("in_session", session).Str("note", text).Msg("the capture has a hole")
+			log.Warn().Uint64("in_session", session).Str("note", text).Msg("the trace has a hole")
 		},
 	}
 	if o.Rows == 0 {
@@ -47,12 +47,12 @@ func newRecording(config configs.Config, now time.Time, log zerolog.Logger) (*re
 	}
 	r, err := recorder.New(o)
 	if errors.Is(err, os.ErrExist) {
-		return nil, fmt.Errorf("%w (a capture is never written over: choose a new name)", err)
+		return nil, fmt.Errorf("%w (a trace is never written over: choose a new name)", err)
 	}
 	return r, err
 }
 
-// listenerNames says where a capture comes from.
+// listenerNames says where a trace comes from.
 func listenerNames(config configs.Config) string {
 	var names []string
 	for _, l := range config.Listeners {
@@ -78,19 +78,19 @@ func taps(r *recorder.Recorder) func(*proxy.Session) proxy.Tap {
 // tellRecording says what was recorded, and what was not.
 func tellRecording(log zerolog.Logger, path string, t recorder.Tally) {
 	log.Info().Str("file", path).Int("parts", t.Parts).Uint64("sessions", t.Sessions).Uint64("statements", t.Statements).Uint64("events", t.Events).
-		Dur("clients_held_back", t.Held).Msg("capture written")
+		Dur("clients_held_back", t.Held).Msg("trace written")
 	if t.Encrypted > 0 {
-		log.Warn().Int("sessions", t.Encrypted).Msg("sessions were encrypted through to the server, or compressed: their statements are not in the capture")
+		log.Warn().Int("sessions", t.Encrypted).Msg("sessions were encrypted through to the server, or compressed: their statements are not in the trace")
 	}
 	if t.Copies > 0 {
-		log.Warn().Int("statements", t.Copies).Msg("the data of COPY and LOAD DATA LOCAL is not in the capture")
+		log.Warn().Int("statements", t.Copies).Msg("the data of COPY and LOAD DATA LOCAL is not in the trace")
 	}
 	if t.Gaps > 0 || t.DroppedEvents > 0 {
-		log.Warn().Uint64("bytes", t.Dropped).Uint64("places", t.Gaps).Uint64("history_events", t.DroppedEvents).Msg("the recorder could not keep up: the capture has holes, and notes where")
+		log.Warn().Uint64("bytes", t.Dropped).Uint64("places", t.Gaps).Uint64("history_events", t.DroppedEvents).Msg("the recorder could not keep up: the trace has holes, and notes where")
 	}
 }
 
-// errNotObserved says what to do with a capture that cannot be judged.
+// errNotObserved says what to do with a trace that cannot be judged.
 func errNotObserved(path string, h trace.Header) error {
 	from := "it was imported from a log, which tells statements but not which row versions they read and wrote"
 	redo := "replay it, which sees that: wirecheck replay " + filepath.Base(path)
@@ -100,10 +100,10 @@ func errNotObserved(path string, h trace.Header) error {
 			redo = "record in mode observe (wirecheck proxy --mode observe --record FILE.wct), or " + redo
 		}
 	}
-	return fmt.Errorf("%s: this capture holds no row versions: %s; %s", path, from, redo)
+	return fmt.Errorf("%s: this trace holds no row versions: %s; %s", path, from, redo)
 }
 
-// openTrace opens a capture file by its name, so that its other parts are found, or reads it from a stream.
+// openTrace opens a trace file by its name, so that its other parts are found, or reads it from a stream.
 func openTrace(in io.Reader, path, name string) (*trace.Reader, error) {
 	if path == "-" {
 		return trace.NewReader(in, name, trace.ReadOptions{})
@@ -111,7 +111,7 @@ func openTrace(in io.Reader, path, name string) (*trace.Reader, error) {
 	return trace.Open(path, trace.ReadOptions{})
 }
 
-// checkTrace gives the history in a capture file to the checker.
+// checkTrace gives the history in a trace file to the checker.
 func checkTrace(in io.Reader, path, name string, c *isolation.Checker, warn func(string)) (err error) {
 	r, err := openTrace(in, path, name)
 	if err != nil {

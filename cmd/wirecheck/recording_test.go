@@ -22,22 +22,22 @@ import (
 	"wirecheck/trace/recorder"
 )
 
-// recordingProxy is the program in front of a database, recording to a capture.
+// recordingProxy is the program in front of a database, recording to a trace.
 type recordingProxy struct {
 	*program
-	address, capture string
-	port             int
+	address, trace string
+	port           int
 }
 
 func startRecording(t *testing.T, d shop.Target, args ...string) *recordingProxy {
 	t.Helper()
-	p := &recordingProxy{capture: filepath.Join(t.TempDir(), "shop.wct")}
+	p := &recordingProxy{trace: filepath.Join(t.TempDir(), "shop.wct")}
 	p.address, p.port = unused(t)
 	scheme := "postgres"
 	if d.Engine != "postgres" {
 		scheme = "mysql"
 	}
-	p.program = startProgram(t, append([]string{"proxy", "--listen", scheme + "://" + p.address, "--upstream", fmt.Sprintf("%s://%s:%d", scheme, d.Host, d.Port), "--record", p.capture, "--format", "json"}, args...)...)
+	p.program = startProgram(t, append([]string{"proxy", "--listen", scheme + "://" + p.address, "--upstream", fmt.Sprintf("%s://%s:%d", scheme, d.Host, d.Port), "--record", p.trace, "--format", "json"}, args...)...)
 	listening(t, p.address)
 	return p
 }
@@ -64,9 +64,9 @@ func do(t *testing.T, c shop.Client, statements ...string) {
 	}
 }
 
-// TestRecordedCapture records a lost update in each protocol. The capture is the owner's alone, shows what was said, and is judged without a
+// TestRecordedTrace records a lost update in each protocol. The trace is the owner's alone, shows what was said, and is judged without a
 // server as it was live; recorded in mode pass it is not, and says what to do.
-func TestRecordedCapture(t *testing.T) {
+func TestRecordedTrace(t *testing.T) {
 	for _, engine := range []string{"postgres", "mariadb"} {
 		for _, mode := range []string{"observe", "pass"} {
 			t.Run(engine+" "+mode, func(t *testing.T) {
@@ -80,22 +80,22 @@ func TestRecordedCapture(t *testing.T) {
 					t.Fatalf("%v\n%s", err, p.stderr.String())
 				}
 				status := p.end(t)
-				if info, err := os.Stat(p.capture); err != nil || info.Mode().Perm() != 0o600 {
+				if info, err := os.Stat(p.trace); err != nil || info.Mode().Perm() != 0o600 {
 					t.Fatalf("%v, mode %v, want 0600", err, info.Mode())
 				}
-				shown, said, _ := command(t, "trace", "show", p.capture)
+				shown, said, _ := command(t, "trace", "show", p.trace)
 				for _, want := range []string{"UPDATE ", "COMMIT", "the session ends", "database "} {
 					if !strings.Contains(shown, want) || said != "" {
 						t.Errorf("trace show said %q and does not print %q:\n%s", said, want, shown)
 					}
 				}
-				stats, _, _ := command(t, "trace", "stats", p.capture)
+				stats, _, _ := command(t, "trace", "stats", p.trace)
 				if !strings.Contains(stats, "application") || strings.Contains(shown, w.direct.Password) {
 					t.Errorf("stats:\n%s", stats)
 				}
-				out, said, judged := command(t, "check", "--format", "json", p.capture)
+				out, said, judged := command(t, "check", "--format", "json", p.trace)
 				if mode == "pass" {
-					if judged != exitFailed || status != int(exitClean) || !strings.Contains(said, "this capture holds no row versions") || !strings.Contains(said, "wirecheck proxy --mode observe --record") {
+					if judged != exitFailed || status != int(exitClean) || !strings.Contains(said, "this trace holds no row versions") || !strings.Contains(said, "wirecheck proxy --mode observe --record") {
 						t.Errorf("check: status %d, said %q", judged, said)
 					}
 					return
@@ -114,14 +114,14 @@ func TestRecordedCapture(t *testing.T) {
 					t.Errorf("live: status %d, %+v\nagain: status %d, %+v\n%s", status, live, judged, again, said)
 				}
 				cut := filepath.Join(t.TempDir(), "part.wct")
-				if out, said, status := command(t, "trace", "cut", p.capture, "--from", "+1ms", "-o", cut); status != exitClean || !strings.Contains(out, "row versions") {
+				if out, said, status := command(t, "trace", "cut", p.trace, "--from", "+1ms", "-o", cut); status != exitClean || !strings.Contains(out, "row versions") {
 					t.Fatalf("cut: status %d, %s%s", status, out, said)
 				}
 				if _, said, status := command(t, "check", cut); status != exitFailed || !strings.Contains(said, "holds no row versions") {
 					t.Errorf("check of a part: status %d, said %q", status, said)
 				}
 				redacted := filepath.Join(t.TempDir(), "redacted.wct")
-				if out, said, status := command(t, "trace", "redact", p.capture, "-o", redacted); status != exitClean {
+				if out, said, status := command(t, "trace", "redact", p.trace, "-o", redacted); status != exitClean {
 					t.Fatalf("redact: status %d, %s%s", status, out, said)
 				}
 				out, said, judged = command(t, "check", "--format", "json", redacted)
@@ -141,7 +141,7 @@ func TestRecordKilled(t *testing.T) {
 	client := p.client(t, w)
 	do(t, client, "INSERT INTO t VALUES (1)", "SELECT 'the last words'")
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) { // the file is the only sign
-		if out, _, status := command(t, "trace", "show", p.capture); status == exitClean && strings.Contains(out, "the last words") {
+		if out, _, status := command(t, "trace", "show", p.trace); status == exitClean && strings.Contains(out, "the last words") {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -153,7 +153,7 @@ func TestRecordKilled(t *testing.T) {
 	}
 	_ = p.cmd.Wait() // it was killed
 	for _, args := range [][]string{{"trace", "show"}, {"trace", "stats"}, {"check"}} {
-		out, said, status := command(t, append(args, p.capture)...)
+		out, said, status := command(t, append(args, p.trace)...)
 		if status != exitClean || !strings.Contains(said, "was not closed: what is there ends after") || out == "" {
 			t.Errorf("%v: status %d, said %q\n%s", args, status, said, out)
 		}
@@ -168,7 +168,7 @@ func TestRecordParts(t *testing.T) {
 	n := 0
 	for deadline := time.Now().Add(30 * time.Second); ; n++ {
 		do(t, client, fmt.Sprintf("INSERT INTO t VALUES (%d, 'x')", n))
-		if _, err := os.Stat(recorder.PartPath(p.capture, 3)); err == nil {
+		if _, err := os.Stat(recorder.PartPath(p.trace, 3)); err == nil {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -179,18 +179,18 @@ func TestRecordParts(t *testing.T) {
 		t.Errorf("status %d\n%s", status, p.stderr.String())
 	}
 	var s trace.Stats
-	out, said, _ := command(t, "trace", "stats", "--format", "json", p.capture)
+	out, said, _ := command(t, "trace", "stats", "--format", "json", p.trace)
 	if err := json.Unmarshal([]byte(out), &s); err != nil || s.Statements < n || said != "" {
 		t.Errorf("%v, said %q: %d statements, want at least %d", err, said, s.Statements, n)
 	}
-	out, said, status := command(t, "check", p.capture)
+	out, said, status := command(t, "check", p.trace)
 	if status != exitClean || said != "" || !strings.Contains(out, fmt.Sprintf("coverage: %d exact", n+1)) {
 		t.Errorf("check: status %d, said %q, %s, want %d exact", status, said, out, n+1)
 	}
-	if err := os.Remove(recorder.PartPath(p.capture, 2)); err != nil {
+	if err := os.Remove(recorder.PartPath(p.trace, 2)); err != nil {
 		t.Fatal(err)
 	}
-	if _, said, _ := command(t, "trace", "stats", p.capture); !strings.Contains(said, "shop.2.wct, which is not there") {
+	if _, said, _ := command(t, "trace", "stats", p.trace); !strings.Contains(said, "shop.2.wct, which is not there") {
 		t.Errorf("a missing part: said %q", said)
 	}
 }
@@ -204,11 +204,11 @@ func TestRecordRedacts(t *testing.T) {
 	if status := p.end(t); status != int(exitClean) {
 		t.Errorf("status %d\n%s", status, p.stderr.String())
 	}
-	out, said, status := command(t, "trace", "show", "--format", "json", p.capture)
+	out, said, status := command(t, "trace", "show", "--format", "json", p.trace)
 	if status != exitClean || strings.Contains(out, "Lovelace") || strings.Contains(out, "4711") || !strings.Contains(out, "person") {
 		t.Errorf("status %d, said %q:\n%s", status, said, out)
 	}
-	if out, _, _ := command(t, "check", p.capture); !strings.Contains(out, "coverage: 2 exact") {
+	if out, _, _ := command(t, "check", p.trace); !strings.Contains(out, "coverage: 2 exact") {
 		t.Errorf("check: %s", out)
 	}
 }
@@ -220,11 +220,11 @@ func TestRecordRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, args := range map[string][]string{
-		"a capture is never written over":                           {"--record", there},
-		"no capture file but a history":                             {"--record", there + ".jsonl", "--redact"},
-		"must not be less than 0":                                   {"--record", there + "2.wct", "--record-rows", "-1"},
-		`"5MB" is no size`:                                          {"--record", there + "2.wct", "--record-part-size", "5MB"},
-		"create capture: open " + there + "/x.wct: not a directory": {"--record", there + "/x.wct"},
+		"a trace is never written over":                           {"--record", there},
+		"no trace file but a history":                             {"--record", there + ".jsonl", "--redact"},
+		"must not be less than 0":                                 {"--record", there + "2.wct", "--record-rows", "-1"},
+		`"5MB" is no size`:                                        {"--record", there + "2.wct", "--record-part-size", "5MB"},
+		"create trace: open " + there + "/x.wct: not a directory": {"--record", there + "/x.wct"},
 	} {
 		_, said, status := command(t, append([]string{"proxy", "--listen", "postgres://127.0.0.1:0", "--upstream", "postgres://127.0.0.1:1"}, args...)...)
 		if status != exitFailed || !strings.Contains(said, want) {
@@ -236,7 +236,7 @@ func TestRecordRefuses(t *testing.T) {
 	}
 }
 
-// TestRecordTLS: a client's TLS ends at a proxy that records, in each mode, and no password is in the capture.
+// TestRecordTLS: a client's TLS ends at a proxy that records, in each mode, and no password is in the trace.
 func TestRecordTLS(t *testing.T) {
 	for _, mode := range []string{"observe", "pass"} {
 		w := newWorld(t, "postgres")
@@ -258,7 +258,7 @@ func TestRecordTLS(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.end(t)
-		out, _, _ := command(t, "trace", "show", p.capture)
+		out, _, _ := command(t, "trace", "show", p.trace)
 		if !strings.Contains(out, "application secret") || !strings.Contains(out, `{7, NULL, \x00ff}`) || strings.Contains(out, "encrypted") {
 			t.Errorf("mode %s:\n%s", mode, out)
 		}
@@ -294,15 +294,15 @@ func TestRecordReplayPgbench(t *testing.T) {
 			}
 			bench(p.Port, "-i", "-q", "-I", "dtgvp", "-s", "1")
 			before := kept("before.sql")
-			capture := filepath.Join(p.dir, "bench.wct")
+			path := filepath.Join(p.dir, "bench.wct")
 			address, port := unused(t)
-			recorder := startProgram(t, "proxy", "--listen", "postgres://"+address, "--upstream", "postgres://"+p.Address(), "--record", capture)
+			recorder := startProgram(t, "proxy", "--listen", "postgres://"+address, "--upstream", "postgres://"+p.Address(), "--record", path)
 			listening(t, address)
 			bench(port, "-n", "-M", protocol, "-c", "8", "-j", "2", "-t", strconv.Itoa(n/8))
 			recorder.end(t)
 			after := kept("after.sql")
 			start := time.Now()
-			r := replayed(t, exitClean, capture, "--snapshot", before, "--engine", "postgres", "--order", "commit", "--compare", after, "--oracle", "none")
+			r := replayed(t, exitClean, path, "--snapshot", before, "--engine", "postgres", "--order", "commit", "--compare", after, "--oracle", "none")
 			t.Logf("%d statements, %d waited, %d deviations, %v", r.Replay.Statements, r.Replay.Waited, r.Replay.Deviated, time.Since(start))
 			r.sameAsCaptured(t)
 			if want := n / 8 * 8 * 7; r.Replay.Statements != want+2 { // pgbench asks two questions first

@@ -26,14 +26,14 @@ func newReplayCommand(c *common) *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
 		Use:   "replay TRACE",
-		Short: "Execute a capture again and find what could have gone wrong",
-		Long: `replay executes a capture again, with one connection for each session, and keeps
+		Short: "Execute a trace again and find what could have gone wrong",
+		Long: `replay executes a trace again, with one connection for each session, and keeps
 the recorded order where sessions wait for each other's locks. It reports the
-answers that differ from the capture, and what the oracles find. A capture comes
+answers that differ from the trace, and what the oracles find. A trace comes
 from "wirecheck proxy --record" or from "wirecheck trace import".
 
 With --interleavings, replay also takes transactions that stand close to each
-other in the capture and runs them in other orders, each from the same state. It
+other in the trace and runs them in other orders, each from the same state. It
 prints the shortest scenario that goes wrong.
 
 ENGINE is a name (postgres, mariadb, ...), which starts a private server, or the
@@ -41,8 +41,8 @@ URL of a server on which the user may create databases. replay works in a
 database of its own and drops it at the end.
 
 --order says what a statement waits for besides its own session:
-  commit    its place among the commits of the capture; statements that
-            overlapped in the capture go one at a time, too
+  commit    its place among the commits of the trace; statements that
+            overlapped in the trace go one at a time, too
   object    the same, among statements that use the same tables and of which one
             writes; all others run at once
   session   its session's last statement and the think time (--speed)
@@ -65,13 +65,13 @@ work, 3 wirecheck could not decide.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.Engine, "engine", "", "where to replay: a name (private server) or a URL (default: a private server of the capture's product)")
+	flags.StringVar(&o.Engine, "engine", "", "where to replay: a name (private server) or a URL (default: a private server of the trace's product)")
 	flags.StringVar(&o.Snapshot, "snapshot", "", "dump of the database before the first statement, in plain SQL (pg_dump, mysqldump, mariadb-dump; also gzip) (default: an empty database)")
 	flags.StringVar(&f.order, "order", "commit", "what a statement waits for: commit, object, session, off")
-	flags.Float64Var(&o.Speed, "speed", 0, "speed of the capture's clock: 1 as recorded, 2 twice as fast, 0 no clock")
+	flags.Float64Var(&o.Speed, "speed", 0, "speed of the trace's clock: 1 as recorded, 2 twice as fast, 0 no clock")
 	flags.StringSliceVar(&o.Only, "only", nil, "only these sessions: session=N, user=PATTERN, application=PATTERN; several of one kind are alternatives")
 	flags.StringVar(&f.until, "until", "", "leave out what began at this time or later: "+timeForms)
-	flags.StringVar(&o.Database, "database", "", "database of the capture to replay (default: the one with the most statements)")
+	flags.StringVar(&o.Database, "database", "", "database of the trace to replay (default: the one with the most statements)")
 	flags.StringArrayVar(&o.Session, "session-sql", nil, "statement that each session begins with, as in 'SET search_path = shop'; repeatable")
 	flags.StringVar(&o.Oracles, "oracle", panel.IsolationName, "oracles that judge: "+panel.OracleNames()+", all, none")
 	ordersFlag(flags, c)
@@ -84,7 +84,7 @@ work, 3 wirecheck could not decide.`,
 	flags.DurationVar(&o.Limit, "limit", time.Minute, "how long one statement, or one interleaving, may take")
 	flags.StringVar(&o.Tables, "tables", "", "write the final tables of the replay to this file, rows in canonical order")
 	flags.StringVar(&o.Compare, "compare", "", "compare the final tables with this dump of the database after the last statement")
-	flags.BoolVar(&f.failDiverged, "fail-on-divergence", false, "exit with status 1 if an answer differs from the capture's")
+	flags.BoolVar(&f.failDiverged, "fail-on-divergence", false, "exit with status 1 if an answer differs from the trace's")
 	return cmd
 }
 

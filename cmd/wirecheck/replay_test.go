@@ -22,7 +22,7 @@ import (
 	"wirecheck/lab/explore"
 )
 
-// production is a PostgreSQL server that logs what is needed for a capture.
+// production is a PostgreSQL server that logs what is needed for a trace.
 type production struct {
 	*engine.Server
 	dir    string // for what is made of it
@@ -36,7 +36,7 @@ func startLogging(t *testing.T, other map[string]string) *production {
 	t.Helper()
 	for _, program := range []string{"pg_dump", "pgbench"} { // postgresql-client and postgresql-contrib have them
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%v: what this test captures and restores cannot be made", err)
+			t.Skipf("%v: what this test records and restores cannot be made", err)
 		}
 	}
 	settings := map[string]string{
@@ -126,8 +126,8 @@ func (p *production) dump(t *testing.T) string {
 	return path
 }
 
-// capture ends the server and makes a capture file of what its log has since a moment.
-func (p *production) capture(t *testing.T, since time.Time) string {
+// trace ends the server and makes a trace file of what its log has since a moment.
+func (p *production) trace(t *testing.T, since time.Time) string {
 	t.Helper()
 	folder := p.Folder()
 	var logs []string
@@ -146,7 +146,7 @@ func (p *production) capture(t *testing.T, since time.Time) string {
 	}
 	// Its last line is there when the collector has written it: a marker that we send ourselves.
 	c := p.connect(t, "postgres")
-	marker := "SELECT 'end of the capture " + strconv.FormatInt(time.Now().UnixNano(), 36) + "'"
+	marker := "SELECT 'end of the trace " + strconv.FormatInt(time.Now().UnixNano(), 36) + "'"
 	c.exec(marker)
 	c.close()
 	var text []byte
@@ -219,7 +219,7 @@ func (r *replayed1) sameAsCaptured(t *testing.T) {
 	}
 }
 
-// TestReplayReadModifyWrite captures applications that read a value, compute and write it back, one after the other, and finds what would
+// TestReplayReadModifyWrite records applications that read a value, compute and write it back, one after the other, and finds what would
 // happen if two did it at once. Each has a table of its own. The near misses compute in the UPDATE, lock what they read, or write
 // what has nothing to do with what they read.
 func TestReplayReadModifyWrite(t *testing.T) {
@@ -278,7 +278,7 @@ func TestReplayReadModifyWrite(t *testing.T) {
 	}
 	a.close()
 	b.close()
-	path := p.capture(t, begin)
+	path := p.trace(t, begin)
 	out := filepath.Join(t.TempDir(), "found")
 	r := replayed(t, exitFound, path, "--snapshot", dump, "--engine", "postgres", "--interleavings", "random:20", "--window", "2", "--seed", "7", "--out", out)
 	r.sameAsCaptured(t)
@@ -310,7 +310,7 @@ func TestReplayReadModifyWrite(t *testing.T) {
 	}
 }
 
-// TestReplayRequest captures requests of two transactions each: the first one reads, the second one writes what was computed from it. Only
+// TestReplayRequest records requests of two transactions each: the first one reads, the second one writes what was computed from it. Only
 // as units they are not serializable. The near miss does both in one statement.
 func TestReplayRequest(t *testing.T) {
 	p := startProduction(t)
@@ -329,7 +329,7 @@ func TestReplayRequest(t *testing.T) {
 	}
 	a.close()
 	b.close()
-	path := p.capture(t, begin)
+	path := p.trace(t, begin)
 	args := []string{path, "--snapshot", dump, "--engine", "postgres", "--interleavings", "all", "--seed", "1"}
 	if r := replayed(t, exitClean, args...); len(r.Explored.Anomalies) > 0 || r.Explored.Interleavings > 0 {
 		t.Errorf("single statements are serializable by themselves: %+v", r.Explored)
@@ -409,7 +409,7 @@ Time		    Id Command	Argument
 // benchTransactions is how many transactions the run of pgbench has; WIRECHECK_PGBENCH sets another number (10000 is the full one).
 const benchTransactions = 160
 
-// TestReplayPgbench captures pgbench's 8 clients and replays them to the same tables.
+// TestReplayPgbench records pgbench's 8 clients and replays them to the same tables.
 func TestReplayPgbench(t *testing.T) {
 	n := benchTransactions
 	if text := os.Getenv("WIRECHECK_PGBENCH"); text != "" {
@@ -438,7 +438,7 @@ func TestReplayPgbench(t *testing.T) {
 	if err := os.Rename(p.dump(t), after); err != nil {
 		t.Fatal(err)
 	}
-	path := p.capture(t, begin)
+	path := p.trace(t, begin)
 	for _, order := range []string{"commit", "object"} {
 		start := time.Now()
 		r := replayed(t, exitClean, path, "--snapshot", dump, "--engine", "postgres", "--order", order, "--compare", after, "--oracle", "none", "--only", "application=pgbench")

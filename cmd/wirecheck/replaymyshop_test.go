@@ -255,7 +255,7 @@ func startRental(t *testing.T) (*rental, map[string]string) {
 	t.Helper()
 	for _, program := range []string{"mariadb-dump"} {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%v: what this test captures cannot be restored", err)
+			t.Skipf("%v: what this test records cannot be restored", err)
 		}
 	}
 	server, err := mariadb.Start(t.Context(), engine.Options{})
@@ -307,7 +307,7 @@ func (w *rental) dump(path string) {
 	}
 }
 
-// TestReplayRental captures the rental shop in each of MariaDB's logs and replays it: nothing differs, as far as the log tells, and the
+// TestReplayRental records the rental shop in each of MariaDB's logs and replays it: nothing differs, as far as the log tells, and the
 // races are found, and nothing else.
 func TestReplayRental(t *testing.T) {
 	w, logs := startRental(t)

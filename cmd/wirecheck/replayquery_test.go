@@ -32,8 +32,8 @@ Time                 Id Command    Argument
 			t.Fatal(err)
 		}
 	}
-	capture := filepath.Join(dir, "shop.wct")
-	if out, said, status := command(t, "trace", "import", filepath.Join(dir, "general.log"), "-o", capture); status != exitClean {
+	path := filepath.Join(dir, "shop.wct")
+	if out, said, status := command(t, "trace", "import", filepath.Join(dir, "general.log"), "-o", path); status != exitClean {
 		t.Fatalf("import: status %d\n%s%s", status, out, said)
 	}
 	for _, name := range testserver.Engines() {
@@ -42,7 +42,7 @@ Time                 Id Command    Argument
 		if !ok {
 			continue
 		}
-		r := replayed(t, status, capture, "--snapshot", filepath.Join(dir, "dump.sql"), "--engine", name, "--oracle", "radar,tlp,norec,dqe")
+		r := replayed(t, status, path, "--snapshot", filepath.Join(dir, "dump.sql"), "--engine", name, "--oracle", "radar,tlp,norec,dqe")
 		if r.Explored == nil || r.Explored.Groups != 3 {
 			t.Fatalf("%s: combinations: %+v, want each of the three transactions", name, r.Explored)
 		}

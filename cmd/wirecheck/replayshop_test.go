@@ -364,7 +364,7 @@ func (w *webshop) useOnce(a, b *shopper) {
 	}
 }
 
-// TestReplayShop captures the shop at work, in each form of log, and replays it: nothing differs, and the races are found, and nothing else.
+// TestReplayShop records the shop at work, in each form of log, and replays it: nothing differs, and the races are found, and nothing else.
 func TestReplayShop(t *testing.T) {
 	for _, form := range []struct {
 		name     string
@@ -393,7 +393,7 @@ func TestReplayShop(t *testing.T) {
 			w.useOnce(a, b)
 			a.close()
 			b.close()
-			path := p.capture(t, begin)
+			path := p.trace(t, begin)
 			if form.whole {
 				r := replayed(t, exitFound, path, "--snapshot", dump, "--engine", "postgres", "--unit", "request")
 				r.shop(t, true, []string{"not serializable (phantom): /book", "not serializable: /redeem"})
@@ -405,17 +405,17 @@ func TestReplayShop(t *testing.T) {
 	}
 }
 
-// shop demands what the shop's capture should bring: its races, and nothing else. want are those that no oracle sees live.
+// shop demands what the shop's trace should bring: its races, and nothing else. want are those that no oracle sees live.
 func (r *replayed1) shop(t *testing.T, whole bool, want []string) {
 	t.Helper()
 	r.sameAsCaptured(t)
 	if r.Replay.Deviated > 0 {
 		t.Errorf("the order was not kept: %v", r.Replay.Deviations)
 	}
-	skipped := map[string]int{"the data of COPY is not in the capture": 1}
+	skipped := map[string]int{"the data of COPY is not in the trace": 1}
 	if !whole {
-		skipped["the capture has not its parameters"] = 1
-		skipped["the capture has not its parameters; it had failed, and a statement that fails stands in for it"] = 2 // a savepoint's, and the deadlock's victim
+		skipped["the trace does not have its parameters"] = 1
+		skipped["the trace does not have its parameters; it had failed, and a statement that fails stands in for it"] = 2 // a savepoint's, and the deadlock's victim
 	}
 	if !maps.Equal(r.Replay.Skipped, skipped) {
 		t.Errorf("not replayed: %v, want %v", r.Replay.Skipped, skipped)

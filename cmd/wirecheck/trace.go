@@ -17,13 +17,13 @@ import (
 func newTraceCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trace",
-		Short: "Import server logs; show, count, cut and redact captures",
+		Short: "Import server logs; show, count, cut and redact traces",
 		Long: `A trace is what happened at a server: which session sent which statement when,
-and what the server answered, as far as the source shows it. A capture file
+and what the server answered, as far as the source shows it. A trace file
 (.wct) holds a trace. "import" makes one from a log of PostgreSQL, MySQL or
-MariaDB, or from a packet capture. The other commands read capture files.
+MariaDB, or from a packet capture. The other commands read trace files.
 
-Capture files can hold personal data. Only their owner can read them; "redact"
+Trace files can hold personal data. Only their owner can read them; "redact"
 replaces all values.`,
 		Example: `  wirecheck trace import postgresql-*.csv -o shop.wct
   wirecheck trace stats shop.wct
@@ -37,7 +37,7 @@ replaces all values.`,
 	return cmd
 }
 
-// readTrace gives the records of a capture file to a function, sorted if asked for, and says on stderr what is missing of it.
+// readTrace gives the records of a trace file to a function, sorted if asked for, and says on stderr what is missing of it.
 func readTrace(ctx context.Context, c *common, path string, o trace.ReadOptions, sorted bool, each func(*trace.Record) error) (err error) {
 	r, err := trace.Open(path, o)
 	if err != nil {
@@ -82,7 +82,7 @@ func (r interruptible) Read(p []byte) (int, error) {
 	return r.in.Read(p)
 }
 
-// copyTrace writes a capture file that is made from another one.
+// copyTrace writes a trace file that is made from another one.
 func copyTrace(from, to string, o trace.ReadOptions, change func(*trace.Header), fill func(*trace.Writer) error) (err error) {
 	r, err := trace.Open(from, o)
 	if err != nil {
@@ -99,7 +99,7 @@ func copyTrace(from, to string, o trace.ReadOptions, change func(*trace.Header),
 	return writeTrace(to, h, fill)
 }
 
-// writeTrace writes a capture file. If it fails there is none.
+// writeTrace writes a trace file. If it fails there is none.
 func writeTrace(path string, h trace.Header, fill func(*trace.Writer) error) error {
 	w, err := trace.Create(path, h)
 	if err != nil {
@@ -115,12 +115,12 @@ func writeTrace(path string, h trace.Header, fill func(*trace.Writer) error) err
 
 // outputFlag adds --output, which must be given.
 func outputFlag(cmd *cobra.Command, to *string) {
-	cmd.Flags().StringVarP(to, "output", "o", "", "the capture file to write; it must not exist")
+	cmd.Flags().StringVarP(to, "output", "o", "", "the trace file to write; it must not exist")
 }
 
 func needOutput(path string) error {
 	if path == "" {
-		return errors.New("no capture file to write to: name it with -o")
+		return errors.New("no trace file to write to: name it with -o")
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func shopLog() string {
 	return b.String()
 }
 
-// importShop makes a capture file of it.
+// importShop makes a trace file of it.
 func importShop(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -193,7 +193,7 @@ func TestTraceRefuses(t *testing.T) {
 		{"import -o " + dir + "/x.wct " + empty, exitFailed, "none of the formats"},
 		{"import --format csvlog -o " + dir + "/y.wct " + empty, exitUnknown, "no statement was found"},
 		{"import --format xml -o " + dir + "/x.wct " + empty, exitFailed, `unknown format "xml"`},
-		{"show " + empty, exitFailed, "this is not a capture file"},
+		{"show " + empty, exitFailed, "this is not a trace file"},
 		{"show --format junit " + wct, exitFailed, "gives no junit"},
 		{"show --from yesterday " + wct, exitFailed, `"yesterday" is no time`},
 		{"show --from +x " + wct, exitFailed, `"+x"`},

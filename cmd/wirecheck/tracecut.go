@@ -22,7 +22,7 @@ func newTraceCutCommand(c *common) *cobra.Command {
 	var sessions []uint
 	cmd := &cobra.Command{
 		Use:   "cut FILE -o FILE",
-		Short: "Write a part of a capture to a new file",
+		Short: "Write a part of a trace to a new file",
 		Long: `cut keeps the statements that began within the times, and those of the sessions,
 that you name. With --tables it keeps the statements on these tables, the
 statements that name no table (BEGIN, COMMIT, SET) of the sessions that use
@@ -30,7 +30,7 @@ them, and every statement whose tables are not known. Sessions keep their
 numbers.
 
 cut leaves out the row versions that a proxy recorded: "wirecheck check" needs
-the whole capture.`,
+the whole trace.`,
 		Example: `  wirecheck trace cut shop.wct --from 09:31:14 --to 09:31:15 -o part.wct
   wirecheck trace cut shop.wct --session 4,5 -o two.wct
   wirecheck trace cut shop.wct --tables 'coupon,shop.order*' -o coupons.wct`,

@@ -24,8 +24,8 @@ func newTraceImportCommand(c *common) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "import FILE... -o FILE",
-		Short: "Make a capture file from server logs or a packet capture",
-		Long: `import makes a capture file from server logs or a packet capture. It reports
+		Short: "Make a trace file from server logs or a packet capture",
+		Long: `import makes a trace file from server logs or a packet capture. It reports
 what the source does not contain and which server settings add it. import
 recognises the format of each file, unless --format names it. Several files of
 one format are one log: name them in their order. Files may be compressed (gzip,

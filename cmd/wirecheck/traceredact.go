@@ -15,7 +15,7 @@ func newTraceRedactCommand(c *common) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "redact FILE -o FILE",
-		Short: "Replace all values of a capture by tokens",
+		Short: "Replace all values of a trace by tokens",
 		Long: `redact replaces literals, parameters, rows of results, the tags of sqlcommenter
 and client addresses by tokens. It removes comments and the texts of errors.
 Within one file, equal values have equal tokens. A number stays a number, a date

@@ -18,7 +18,7 @@ func newTraceShowCommand(c *common) *cobra.Command {
 	text := trace.TextOptions{}
 	cmd := &cobra.Command{
 		Use:   "show FILE",
-		Short: "Print the statements of a capture",
+		Short: "Print the statements of a trace",
 		Long: `show prints one line for each statement, in the order of their starts: the time
 (UTC), the session, the status of the transaction before the statement (I none,
 T open, E failed, ? not known), the statement with its parameters, and its

@@ -17,7 +17,7 @@ func newTraceStatsCommand(c *common) *cobra.Command {
 	var o trace.ReadOptions
 	cmd := &cobra.Command{
 		Use:   "stats FILE",
-		Short: "Count what a capture contains",
+		Short: "Count what a trace contains",
 		Long: `stats counts sessions, transactions, statements by kind, errors and durations,
 and shows how many transactions overlapped. Medians and percentiles are exact
 within 4%.`,

@@ -18,7 +18,7 @@ import (
 	"wirecheck/backends/postgres"
 )
 
-// benchRecord measures what recording a capture costs: a proxy that observes against one that observes and records. Both stand in front of
+// benchRecord measures what recording a trace costs: a proxy that observes against one that observes and records. Both stand in front of
 // the same server, and which of them goes first changes from round to round. Beside the throughput it prints the processor time that a
 // transaction took of client, proxy and server together, since on a machine that others use, too, the throughput is theirs as well.
 func benchRecord(ctx context.Context, o options) error {
@@ -77,9 +77,9 @@ func recordPairs(ctx context.Context, o options, scheme string, s *engine.Server
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	capture := filepath.Join(dir, "bench.wct")
+	path := filepath.Join(dir, "bench.wct")
 	var both [2]*process
-	for i, args := range [][]string{nil, {"--record", capture}} {
+	for i, args := range [][]string{nil, {"--record", path}} {
 		if both[i], err = startProxy(o, scheme, s.Address(), "observe", args...); err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func recordPairs(ctx context.Context, o options, scheme string, s *engine.Server
 	}
 	for _, w := range workloads {
 		for _, clients := range []int{1, 8} {
-			if err := recordPair(ctx, o, w, clients, s, both, capture); err != nil {
+			if err := recordPair(ctx, o, w, clients, s, both, path); err != nil {
 				return err
 			}
 		}
@@ -96,9 +96,9 @@ func recordPairs(ctx context.Context, o options, scheme string, s *engine.Server
 	return nil
 }
 
-func recordPair(ctx context.Context, o options, w countedWorkload, clients int, s *engine.Server, both [2]*process, capture string) error {
+func recordPair(ctx context.Context, o options, w countedWorkload, clients int, s *engine.Server, both [2]*process, path string) error {
 	var rates, spent, all [2][]float64
-	size := fileSize(capture)
+	size := fileSize(path)
 	done := 0.0
 	for round := range o.rounds {
 		for turn := range both {
@@ -135,7 +135,7 @@ func recordPair(ctx context.Context, o options, w countedWorkload, clients int, 
 	fmt.Printf("    throughput      %6.0f and recorded %6.0f /s: %s\n", median(rates[0]), median(rates[1]), spread(ratios))
 	fmt.Printf("    processor time  %6.0f and recorded %6.0f us a transaction: %s; of the proxy %.0f and %.0f us\n",
 		median(all[0]), median(all[1]), spread(works), median(spent[0]), median(spent[1]))
-	fmt.Printf("    capture         %.0f bytes a transaction\n", float64(fileSize(capture)-size)/done)
+	fmt.Printf("    trace           %.0f bytes a transaction\n", float64(fileSize(path)-size)/done)
 	return nil
 }
 

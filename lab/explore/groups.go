@@ -52,14 +52,14 @@ type Explored struct {
 
 // WrongRun is the shortest interleaving of its kind in which something was found.
 type WrongRun struct {
-	Captured    bool        `json:"captured"`      // the order is that of the capture
-	Already     bool        `json:"already"`       // the order of the capture is wrong, too
+	Captured    bool        `json:"captured"`      // the order is that of the trace
+	Already     bool        `json:"already"`       // the order of the trace is wrong, too
 	Runs        int         `json:"interleavings"` // that were run of units that do the same
 	Found       []string    `json:"found"`         // names; "not serializable" where the values show it
 	Sessions    []uint64    `json:"sessions"`
 	Tables      []string    `json:"tables,omitempty"`
 	Level       string      `json:"level"`
-	OneSession  bool        `json:"one_session,omitempty"` // in the capture, two of them came from the same session
+	OneSession  bool        `json:"one_session,omitempty"` // in the trace, two of them came from the same session
 	Wrong       int         `json:"wrong"`
 	Permutation string      `json:"permutation"`
 	Why         []string    `json:"why,omitempty"` // for each serial order, what it would have brought
@@ -463,7 +463,7 @@ func (k *combination) answers(r *lab.Result) [][]*answer.Answer {
 	return out
 }
 
-// texts are the statements as the capture has them.
+// texts are the statements as the trace has them.
 func (k *combination) texts() [][]string {
 	out := make([][]string, len(k.spec.Sessions))
 	for i, s := range k.spec.Sessions {
@@ -732,7 +732,7 @@ func (k *combination) note(ctx context.Context, w *WrongRun, spec *scenario.Spec
 		for _, f := range l.Flows {
 			before, after := spec.Sessions[i].Steps[f.To].SQL, k.spec.Sessions[i].Steps[f.To].SQL
 			if before != after {
-				w.Flows = append(w.Flows, fmt.Sprintf("session %s: %v (the capture has %s)", spec.Sessions[i].Name, f, prose.Line(after, 100)))
+				w.Flows = append(w.Flows, fmt.Sprintf("session %s: %v (the trace has %s)", spec.Sessions[i].Name, f, prose.Line(after, 100)))
 			}
 		}
 	}

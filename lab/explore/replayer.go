@@ -1,5 +1,5 @@
-// Package explore executes a capture again, once in its own order and then transactions of it in other orders, each from the state in which
-// the capture had them. Its Report says what came back differently, and which orders go wrong, each with the shortest scenario that shows it.
+// Package explore executes a trace again, once in its own order and then transactions of it in other orders, each from the state in which
+// the trace had them. Its Report says what came back differently, and which orders go wrong, each with the shortest scenario that shows it.
 package explore
 
 import (
@@ -23,18 +23,18 @@ import (
 	"wirecheck/trace/lex"
 )
 
-// Options says what of a capture to execute again, where, in which orders, and who judges.
+// Options says what of a trace to execute again, where, in which orders, and who judges.
 type Options struct {
-	Engine   string // a name or a URL; empty: the product that the capture is of
+	Engine   string // a name or a URL; empty: the product that the trace is of
 	Snapshot string // a dump of the database as it was before the first statement; empty: an empty database
 	Oracles  string // who judges, as panel.Select reads it
 	Judging  panel.Options
 
 	Order    replay.Order
-	Speed    float64                          // of the capture's clock; 0: no clock
+	Speed    float64                          // of the trace's clock; 0: no clock
 	Only     []string                         // only these sessions: session=N, user=PATTERN, application=PATTERN
-	Until    func(first int64) (int64, error) // leaves out what began then or later, by the capture's beginning; nil: nothing
-	Database string                           // the capture's; empty: the one with the most statements
+	Until    func(first int64) (int64, error) // leaves out what began then or later, by the trace's beginning; nil: nothing
+	Database string                           // the trace's; empty: the one with the most statements
 	Session  []string                         // statements with which each session begins
 	Limit    time.Duration                    // of one statement, or one interleaving
 
@@ -69,7 +69,7 @@ type replayer struct {
 	proxy    *live.Proxy
 	labs     *engine.Labs
 	target   engine.Target // the database, not through the proxy
-	main     string        // the capture's database
+	main     string        // the trace's database
 	left     map[string]int
 	defs     replay.Definitions // the snapshot's
 	filter   sessionFilter
@@ -78,10 +78,10 @@ type replayer struct {
 	victims bool
 }
 
-// ErrEmpty says that a capture holds no statement.
+// ErrEmpty says that a trace holds no statement.
 var ErrEmpty = errors.New("holds no statement")
 
-// Run executes a capture again, and transactions of it in other orders.
+// Run executes a trace again, and transactions of it in other orders.
 func Run(ctx context.Context, path string, o Options) (_ *Report, err error) {
 	r := &replayer{o: o, path: path}
 	if r.filter, err = parseFilter(o.Only); err != nil {
@@ -186,7 +186,7 @@ func (r *replayer) makeDatabase(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	// Labs' servers look for deadlocks at once, which makes the last waiter the victim; here it is to be the capture's.
+	// Labs' servers look for deadlocks at once, which makes the last waiter the victim; here it is to be the trace's.
 	a, err := conn.Do(ctx, "ALTER DATABASE "+quoteName(r.target.Database)+" SET deadlock_timeout = '1s'")
 	r.victims = err == nil && a.Err == nil
 	return errors.Join(err, conn.Close())
@@ -200,12 +200,12 @@ func (r *replayer) seed() uint64 {
 	return r.o.Judging.Seed
 }
 
-// maintenance reports whether a database of the capture is one of the product's own.
+// maintenance reports whether a database of the trace is one of the product's own.
 func (r *replayer) maintenance(name string) bool {
 	return name == "" || name == r.instance.Engine.Lab.Maintenance || r.postgres() && (name == "template0" || name == "template1") || r.instance.Engine.System(name)
 }
 
-// accounts makes the capture's users on a private server, since statements and the snapshot may name them.
+// accounts makes the trace's users on a private server, since statements and the snapshot may name them.
 func (r *replayer) accounts(ctx context.Context) error {
 	if !r.private() || !r.postgres() {
 		return nil
@@ -354,7 +354,7 @@ func (r *replayer) run(ctx context.Context) error {
 	return r.explore(ctx, units)
 }
 
-// told is what the capture says of sessions and statements that no oracle sees.
+// told is what the trace says of sessions and statements that no oracle sees.
 type told struct {
 	sessions map[uint64]*trace.Session
 	tags     map[toldKey][]trace.Tag
@@ -374,7 +374,7 @@ func (w *told) add(s *replay.Step) {
 	}
 }
 
-// named gives sessions the numbers and users that they have in the capture, and transactions their tags.
+// named gives sessions the numbers and users that they have in the trace, and transactions their tags.
 func (w *told) named(findings []oracle.Finding, sessions map[uint64]uint64) {
 	for i := range findings {
 		f := &findings[i]
@@ -388,7 +388,7 @@ func (w *told) named(findings []oracle.Finding, sessions map[uint64]uint64) {
 			if t.Session == completed {
 				f.Session = session
 			}
-			t.Session, t.Backend = session, 0 // the server's number is the replay's, not the capture's
+			t.Session, t.Backend = session, 0 // the server's number is the replay's, not the trace's
 			if info := w.sessions[session]; info != nil && info.User != "" {
 				t.User = info.User
 			}

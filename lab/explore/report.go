@@ -62,7 +62,7 @@ func (p *Report) Text(to io.Writer) error {
 		fmt.Fprintf(w, "  left out: %s of database %q (--database)\n", tally(p.LeftOut[name], "session", "sessions"), name)
 	}
 	if x.Begun > 0 {
-		fmt.Fprintf(w, "  in a transaction when the capture began: %s; BEGIN was put in front\n", tally(x.Begun, "session", "sessions"))
+		fmt.Fprintf(w, "  in a transaction when the trace began: %s; BEGIN was put in front\n", tally(x.Begun, "session", "sessions"))
 	}
 	if x.Left > 0 {
 		fmt.Fprintf(w, "  open when it ended, and rolled back: %s\n", tally(x.Left, "transaction", "transactions"))
@@ -142,7 +142,7 @@ func (p *Report) wrong(w io.Writer, a *WrongRun) {
 	where := fmt.Sprintf("in production this went well; in %d of %s it does not", a.Wrong, tally(a.Runs, "other interleaving", "other interleavings"))
 	switch {
 	case a.Captured:
-		where = "in the order of the capture"
+		where = "in the order of the trace"
 	case a.Already:
 		where = fmt.Sprintf("in production, and in %d of %s", a.Wrong, tally(a.Runs, "other interleaving", "other interleavings"))
 	}
@@ -152,7 +152,7 @@ func (p *Report) wrong(w io.Writer, a *WrongRun) {
 	}
 	fmt.Fprintf(w, "  level   %s\n", a.Level)
 	if a.OneSession {
-		fmt.Fprintln(w, "  in the capture they came from one session; two sessions can do the same at once")
+		fmt.Fprintln(w, "  in the trace they came from one session; two sessions can do the same at once")
 	}
 	for _, why := range a.Why {
 		fmt.Fprintf(w, "  %s\n", why)
@@ -191,11 +191,11 @@ func (p *Report) tables(w io.Writer) {
 
 func divergence(w io.Writer, d *replay.Divergence) {
 	if d.Compared == 0 {
-		fmt.Fprintln(w, "divergence: unknown: the capture tells nothing of any answer")
+		fmt.Fprintln(w, "divergence: unknown: the trace tells nothing of any answer")
 		return
 	}
 	if d.Same == d.Compared {
-		fmt.Fprintf(w, "divergence: none in %s that the capture tells something of\n", tally(d.Compared, "answer", "answers"))
+		fmt.Fprintf(w, "divergence: none in %s that the trace tells something of\n", tally(d.Compared, "answer", "answers"))
 		return
 	}
 	var kinds []string
@@ -208,19 +208,19 @@ func divergence(w io.Writer, d *replay.Divergence) {
 			fmt.Fprintf(w, "  and %d more\n", d.Compared-d.Same-i)
 			break
 		}
-		fmt.Fprintf(w, "  statement %d of session %d, %s: %s%s\n    capture: %s\n    replay:  %s\n", x.Step, x.Session, x.Kind, x.SQL, tagText(x.Tags), x.Want, x.Got)
+		fmt.Fprintf(w, "  statement %d of session %d, %s: %s%s\n    trace:  %s\n    replay: %s\n", x.Step, x.Session, x.Kind, x.SQL, tagText(x.Tags), x.Want, x.Got)
 	}
 }
 
 func deadlock(w io.Writer, d *replay.Deadlock) {
-	where := "in the replay, not in the capture"
+	where := "in the replay, not in the trace"
 	switch {
 	case d.OtherVictim:
-		where = "in the capture and in the replay, with another victim"
+		where = "in the trace and in the replay, with another victim"
 	case d.Captured && d.Replayed:
-		where = "in the capture and in the replay"
+		where = "in the trace and in the replay"
 	case d.Captured:
-		where = "in the capture, not in the replay"
+		where = "in the trace, not in the replay"
 	}
 	fmt.Fprintf(w, "\nDEADLOCK (%s): the server ended statement %d of session %d\n  %s%s\n", where, d.Step, d.Session, d.SQL, tagText(d.Tags))
 	for _, o := range d.Others {
@@ -259,7 +259,7 @@ func (p *Report) Found() bool {
 	return len(p.Findings) > 0 || len(p.Replay.Deadlocks) > 0 || p.Explored != nil && len(p.Explored.Anomalies) > 0
 }
 
-// Diverged reports whether an answer differs from the capture's, or a table from the dump with which it was compared.
+// Diverged reports whether an answer differs from the trace's, or a table from the dump with which it was compared.
 func (p *Report) Diverged() bool {
 	return p.Replay.Divergence.Count() > 0 || slices.ContainsFunc(p.Tables, func(t Table) bool { return t.OnlyHere+t.OnlyThere > 0 })
 }

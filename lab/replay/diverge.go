@@ -11,7 +11,7 @@ import (
 	"wirecheck/trace/lex"
 )
 
-// DivergenceKind is how an answer differs from the capture's.
+// DivergenceKind is how an answer differs from the trace's.
 type DivergenceKind string
 
 // The kinds.
@@ -25,9 +25,9 @@ const (
 	DivergedVolatile DivergenceKind = "volatile"
 )
 
-// Divergence is how far a replay differs from its capture.
+// Divergence is how far a replay differs from its trace.
 type Divergence struct {
-	// Compared is for how many statements the capture tells something that can be compared; Same how many were the same in all of that.
+	// Compared is for how many statements the trace tells something that can be compared; Same how many were the same in all of that.
 	Compared int                    `json:"compared"`
 	Same     int                    `json:"same"`
 	Kinds    map[DivergenceKind]int `json:"kinds"`
@@ -59,10 +59,10 @@ type Diverged struct {
 	Tags    []trace.Tag    `json:"tags,omitempty"`
 }
 
-// comparer compares answers with those of the capture, as far as it tells.
+// comparer compares answers with those of the trace, as far as it tells.
 type comparer struct {
 	result  *Divergence
-	errors  bool // the capture tells of errors
+	errors  bool // the trace tells of errors
 	dialect lex.Dialect
 }
 
@@ -82,7 +82,7 @@ func (c *comparer) step(s *Step) {
 	}
 }
 
-// differ finds the first difference; compared is false if the capture tells nothing.
+// differ finds the first difference; compared is false if the trace tells nothing.
 func (c *comparer) differ(s *Step) (kind DivergenceKind, want, got string, compared bool) {
 	st := s.Statement
 	if s.Lost != nil {

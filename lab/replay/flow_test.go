@@ -59,7 +59,7 @@ func TestRecompute(t *testing.T) {
 	const read, write = "SELECT uses_left FROM coupon WHERE code = 'A'", "UPDATE coupon SET uses_left = 9 WHERE code = 'A'"
 	tests := []struct {
 		name string
-		unit []string // statements and what they brought in the capture
+		unit []string // statements and what they brought in the trace
 		now  []string // and what they bring now
 		want []string // the statements that change; empty: none
 		mark string   // part of the reason

@@ -229,7 +229,7 @@ func (k *keeper) settled(m *session, s *Step) bool {
 	if m.blocked && !m.wait.Cycle {
 		return true
 	}
-	// In the capture it had not ended either when s began: it is given as long as it had there.
+	// In the trace it had not ended either when s began: it is given as long as it had there.
 	if m.step.hi <= s.lo || k.config.Order != OrderCommit {
 		return false
 	}
@@ -293,7 +293,7 @@ func (k *keeper) passed(s *Step, before []*Step) {
 			continue
 		}
 		m.step.passed = true // what else goes before it is the same thing
-		k.deviate(s, fmt.Sprintf("sent before %q of session %d, which came first in the capture: that session waits for a lock in %q%s",
+		k.deviate(s, fmt.Sprintf("sent before %q of session %d, which came first in the trace: that session waits for a lock in %q%s",
 			prose.Line(b.SQL, prose.Width), b.Session, prose.Line(m.step.SQL, prose.Width), k.holders(m)))
 		return
 	}
@@ -412,7 +412,7 @@ func (k *keeper) serve(ctx context.Context, m *session) error {
 			break
 		}
 		if failed && s.Statement.Before == answer.Idle {
-			// The capture has not how the failed transaction ended: pgaudit, for one, does not log that.
+			// The trace has not how the failed transaction ended: pgaudit, for one, does not log that.
 			_, s.Lost = m.conn.Do(ctx, "ROLLBACK")
 			lost = s.Lost != nil
 		}
@@ -448,7 +448,7 @@ func (k *keeper) serve(ctx context.Context, m *session) error {
 	return nil
 }
 
-// beforehand makes PostgreSQL choose the victim that the capture has: the waiter whose deadlock_timeout runs out first finds the circle
+// beforehand makes PostgreSQL choose the victim that the trace has: the waiter whose deadlock_timeout runs out first finds the circle
 // (manual, 20.12). Other sessions have a longer one.
 func (k *keeper) beforehand(s *Step, open bool) string {
 	if !k.config.Victims || s.Statement.Error == nil || !isDeadlock(k.config.Backend, s.Statement.Error) || !open {
@@ -579,7 +579,7 @@ func (k *keeper) unstick(ctx context.Context) error {
 	if len(idle) > 0 && k.eof {
 		// Nothing more comes of the sessions that hold the locks.
 		for _, m := range idle {
-			k.deviate(m.last, "its transaction was open when the capture ended, and others wait for its locks: it is rolled back")
+			k.deviate(m.last, "its transaction was open when the trace ended, and others wait for its locks: it is rolled back")
 			k.result.Left++
 			m.open = false
 			end := &Step{Session: m.id}
@@ -626,7 +626,7 @@ func (k *keeper) kill(ctx context.Context, m *session) error {
 	return nil
 }
 
-// finish counts a step, and compares it with the capture.
+// finish counts a step, and compares it with the trace.
 func (k *keeper) finish(s *Step) {
 	if s.Statement == nil {
 		return
@@ -656,7 +656,7 @@ func (k *keeper) finish(s *Step) {
 	}
 }
 
-// deadlock notes the victim of one, here or in the capture, with who else was waiting.
+// deadlock notes the victim of one, here or in the trace, with who else was waiting.
 func (k *keeper) deadlock(s *Step) {
 	d := Deadlock{Session: s.Session, Step: s.N, SQL: s.SQL, Tags: s.Tags(), Replayed: s.Outcome.Reason == answer.ReasonDeadlock}
 	if s.standIn != "" {
@@ -687,7 +687,7 @@ func (k *keeper) deadlock(s *Step) {
 	k.result.Deadlocks = append(k.result.Deadlocks, d)
 }
 
-// otherVictim reports whether a deadlock is one that is known already: the capture's and the replay's, of which the server chose another victim.
+// otherVictim reports whether a deadlock is one that is known already: the trace's and the replay's, of which the server chose another victim.
 func (k *keeper) otherVictim(d *Deadlock) bool {
 	if len(k.result.Deadlocks) == 0 {
 		return false
@@ -706,7 +706,7 @@ func (k *keeper) otherVictim(d *Deadlock) bool {
 	return true
 }
 
-// isDeadlock reports whether a capture's error is that of a deadlock's victim. Logs without codes have the message.
+// isDeadlock reports whether a trace's error is that of a deadlock's victim. Logs without codes have the message.
 func isDeadlock(d engine.Descriptor, e *answer.Error) bool {
 	if e.Code == "" {
 		return strings.Contains(strings.ToLower(e.Message), "deadlock")

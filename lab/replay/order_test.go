@@ -28,7 +28,7 @@ type said struct {
 	took       int64
 }
 
-// traceOf makes a capture file.
+// traceOf makes a trace file.
 func traceOf(t testing.TB, product string, list []said) Open {
 	t.Helper()
 	var file bytes.Buffer

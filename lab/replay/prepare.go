@@ -12,7 +12,7 @@ import (
 	"wirecheck/trace/lex"
 )
 
-// duration is how long a statement took, as far as the capture tells.
+// duration is how long a statement took, as far as the trace tells.
 func duration(st *trace.Statement) time.Duration {
 	switch {
 	case st.Took > 0:
@@ -75,9 +75,9 @@ func (p *preparer) prepare(s *Step) {
 	}
 	switch {
 	case st.Lost:
-		s.Skip = "the capture has not its whole text"
+		s.Skip = "the trace does not have its whole text"
 	case st.NoParams:
-		s.Skip = "the capture has not its parameters"
+		s.Skip = "the trace does not have its parameters"
 	case st.Protocol == trace.ProtocolFetch:
 		s.Skip = "it fetches more rows of a cursor of the wire protocol"
 	case strings.TrimSpace(strings.Trim(st.SQL, "; \t\r\n")) == "":
@@ -156,7 +156,7 @@ func (p *preparer) refused(sql string, verbs []rewrite.Statement) string {
 		if toStdout.MatchString(sql) {
 			return ""
 		}
-		return "the data of COPY is not in the capture"
+		return "the data of COPY is not in the trace"
 	case loadData.MatchString(sql):
 		return "it reads or writes a file"
 	}

@@ -1,11 +1,11 @@
-// Package replay executes again what a capture file (package trace) says that an application did, on a server that may be another one, and says
+// Package replay executes again what a trace file (package trace) says that an application did, on a server that may be another one, and says
 // where what came back differs.
 //
 // Two machines do it. Run (keeper.go) replays a trace as a stream, whatever its length: one connection for each session, and a
-// keeper that holds each statement back until what came before it in the capture is done or is seen waiting for a lock. Window (window.go)
+// keeper that holds each statement back until what came before it in the trace is done or is seen waiting for a lock. Window (window.go)
 // takes transactions that stand close to each other and makes scenarios of them, which a lab can execute in other orders.
 //
-// What the capture cannot tell is not compared, and nothing is guessed without saying so. docs/explain/replay.md describes all of it.
+// What the trace cannot tell is not compared, and nothing is guessed without saying so. docs/explain/replay.md describes all of it.
 package replay
 
 import (
@@ -24,7 +24,7 @@ type Order string
 
 // The orders.
 const (
-	// OrderCommit: everything keeps the place that it had among the commits of the capture: what was over before it began is over, and
+	// OrderCommit: everything keeps the place that it had among the commits of the trace: what was over before it began is over, and
 	// what had begun has begun.
 	OrderCommit Order = "commit"
 	// OrderObject: the same, but only among statements that use the same tables, one of them to write.
@@ -56,7 +56,7 @@ type Config struct {
 	Side     engine.Target
 	Describe Describe
 	Order    Order
-	// Speed is how fast the capture's clock goes: 1 as recorded, 2 twice as fast; 0: nobody waits for the clock.
+	// Speed is how fast the trace's clock goes: 1 as recorded, 2 twice as fast; 0: nobody waits for the clock.
 	Speed  float64
 	Limits Limits
 	// Setup gives the statements that a new session begins with, besides its level; nil: none.
@@ -65,9 +65,9 @@ type Config struct {
 	Confined bool
 	// Keep chooses sessions; nil: all.
 	Keep func(session uint64, s *trace.Session) bool
-	// Until is where the replay ends, in the capture's clock (Record.At); 0: at its end.
+	// Until is where the replay ends, in the trace's clock (Record.At); 0: at its end.
 	Until int64
-	// Victims says that sessions may set deadlock_timeout (PostgreSQL), so that the victim of a deadlock is the capture's.
+	// Victims says that sessions may set deadlock_timeout (PostgreSQL), so that the victim of a deadlock is the trace's.
 	Victims bool
 	// Before is called before a step is sent, when everything that the order asks for is settled; nil: nobody is.
 	Before func(ctx context.Context, s *Step) error
@@ -79,7 +79,7 @@ type Config struct {
 
 // Limits bound what is waited for. Zero fields have defaults.
 type Limits struct {
-	// Statement bounds one statement that is not seen waiting, or ten times what it took in the capture, if that is longer.
+	// Statement bounds one statement that is not seen waiting, or ten times what it took in the trace, if that is longer.
 	Statement time.Duration
 	// Stuck is how long a state may last in which everything waits for locks and the server does not end it.
 	Stuck time.Duration
@@ -98,7 +98,7 @@ const (
 	killLimit      = 10 * time.Second
 	grace          = 250 * time.Microsecond // before the lock views are asked about a step: most are done by then
 	pollEvery      = time.Millisecond       // between looks that showed nothing new
-	overlapGrace   = 20 * time.Millisecond  // how long one waits at least for a step that had not ended in the capture either
+	overlapGrace   = 20 * time.Millisecond  // how long one waits at least for a step that had not ended in the trace either
 )
 
 func (l *Limits) fill() {
@@ -127,7 +127,7 @@ type Step struct {
 	Volatile  string           // why the same statement may bring another result, as far as its text tells
 
 	seq    int   // place in the file
-	lo, hi int64 // when it began and ended in the capture, on the trace's axis
+	lo, hi int64 // when it began and ended there, on the trace's axis
 	start  int64 // by the clock, 0: not known
 	took   time.Duration
 	ends   bool  // it ended a transaction, or let go of locks in another way
@@ -148,7 +148,7 @@ type Step struct {
 	sent    time.Time
 	standIn string // why another statement is sent that fails, as this one did; empty: it is sent itself
 	as      string // the text that was sent, where SQL was changed then
-	begun   bool   // a BEGIN was put in front: the session was in a transaction when the capture began
+	begun   bool   // a BEGIN was put in front: the session was in a transaction when the trace began
 }
 
 // use is a table that a step touches.
@@ -165,7 +165,7 @@ func (s *Step) Tags() []trace.Tag {
 	return s.Statement.Tags
 }
 
-// Info is what the capture says of the step's session; nil if it says nothing.
+// Info is what the trace says of the step's session; nil if it says nothing.
 func (s *Step) Info() *trace.Session { return s.info }
 
 // Is reports whether the step is the statement that was sent as this text.
@@ -190,10 +190,10 @@ type Deadlock struct {
 	Step     int         `json:"step"`
 	SQL      string      `json:"sql"`
 	Tags     []trace.Tag `json:"tags,omitempty"`
-	Captured bool        `json:"captured"` // it is in the capture
+	Captured bool        `json:"captured"` // it is in the trace
 	Replayed bool        `json:"replayed"` // it is in the replay
 	Others   []Party     `json:"others,omitempty"`
-	// OtherVictim: the server chose another one of them in the replay than in the capture.
+	// OtherVictim: the server chose another one of them in the replay than in the trace.
 	OtherVictim bool `json:"other_victim,omitempty"`
 }
 
@@ -216,10 +216,10 @@ type Result struct {
 	Deadlocks  []Deadlock     `json:"deadlocks"`
 	Deviations []Deviation    `json:"deviations"`      // the first ones
 	Deviated   int            `json:"deviated"`        // all
-	Begun      int            `json:"begun,omitempty"` // sessions that were in a transaction when the capture began
+	Begun      int            `json:"begun,omitempty"` // sessions that were in a transaction when the trace began
 	Left       int            `json:"left,omitempty"`  // transactions that were open when it ended; they were rolled back
 	Late       int            `json:"late,omitempty"`  // statements that came too far out of order in the file
-	// Backends gives the capture's session of each of the server's numbers.
+	// Backends gives the trace's session of each of the server's numbers.
 	Backends map[uint64]uint64 `json:"-"`
 	Elapsed  time.Duration     `json:"elapsed_ns"`
 	Notes    []string          `json:"notes,omitempty"`

@@ -87,7 +87,7 @@ func TestRunWaits(t *testing.T) {
 			{session: 1, sql: "UPDATE t SET n = n * 10 + 1 WHERE id = 1", start: 3, end: 4, results: count(1)},
 			{session: 2, sql: "UPDATE t SET n = n * 10 + 2 WHERE id = 1", start: 5, end: 20, results: count(1)},
 			{session: 1, sql: "COMMIT", start: 10, end: 12},
-			{session: 2, sql: "UPDATE t SET n = 7 WHERE id = 3", start: 30, end: 31, results: count(1)}, // it was there in the capture
+			{session: 2, sql: "UPDATE t SET n = 7 WHERE id = 3", start: 30, end: 31, results: count(1)}, // it was there in the trace
 		})
 		if r.Waited != 1 || r.Deviated != 0 || r.Statements != 5 || len(r.Deadlocks) != 0 {
 			t.Errorf("got %+v, want one wait and nothing else", r)
@@ -101,7 +101,7 @@ func TestRunWaits(t *testing.T) {
 	})
 }
 
-// TestRunContradiction replays a capture whose order cannot be: it says that a session committed what another one's lock does not allow.
+// TestRunContradiction replays a trace whose order cannot be: it says that a session committed what another one's lock does not allow.
 func TestRunContradiction(t *testing.T) {
 	eachEngine(t, func(t *testing.T, p *place) {
 		list := []said{
@@ -129,7 +129,7 @@ func TestRunContradiction(t *testing.T) {
 	})
 }
 
-// TestRunLeftOpen replays a capture that ends while a transaction holds what another session wants.
+// TestRunLeftOpen replays a trace that ends while a transaction holds what another session wants.
 func TestRunLeftOpen(t *testing.T) {
 	eachEngine(t, func(t *testing.T, p *place) {
 		p.do("CREATE TABLE t (id int PRIMARY KEY, n int)")

@@ -25,7 +25,7 @@ type Survey struct {
 	Sessions   int
 	// First and Last are clock times.
 	First, Last int64
-	// Errors: the capture tells which statements failed.
+	// Errors: the trace tells which statements failed.
 	Errors bool
 	// Products, Databases and Users are those of its sessions, sorted; Levels the isolation levels that it tells of sessions.
 	Products, Databases, Users, Levels []string

@@ -109,7 +109,7 @@ func (c *Collector) Add(s *Step) {
 	}
 	a := &s.Answer
 	if m.unit != nil && !a.Before.InTransaction() {
-		m.unit = nil // the capture has not how it ended
+		m.unit = nil // the trace does not show how it ended
 	}
 	if m.unit == nil && !a.Before.InTransaction() && !a.After.InTransaction() && c.outside(m, s) {
 		return
@@ -350,7 +350,7 @@ func shapeOf(sql string, d lex.Dialect) string {
 // Group is units that are executed together.
 type Group struct {
 	Units []*Unit // in the order in which they began
-	// Overlapped says that they overlapped in the capture: the order in which they ran there is itself of interest.
+	// Overlapped says that they overlapped in the trace: the order in which they ran there is itself of interest.
 	Overlapped bool
 	// Start is the place of the first step: the state before it is the group's.
 	Start int

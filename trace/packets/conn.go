@@ -90,10 +90,10 @@ func (c *conn) segment(s *segment) error {
 	return nil
 }
 
-// patience is how long a segment that the other side has acknowledged may be missing. Captures put packets out of order, but not by that much.
+// patience is how long a segment that the other side has acknowledged may be missing. Packet captures put packets out of order, but not by that much.
 const patience = 100_000_000
 
-// missed tells whether a segment of a side that is missing was received, so that the capture has lost it.
+// missed tells whether a segment of a side that is missing was received, so that the packet capture has lost it.
 func (c *conn) missed(side int, s *segment) bool {
 	h := &c.half[side]
 	return len(h.waiting) > 0 && int32(s.acked-h.next) > 0 && s.at-h.waiting[0].at > patience

@@ -83,7 +83,7 @@ func (l *pcapLog) Read(in *source.Input) error {
 		in.N++
 		if err != nil {
 			// A damaged or cut-off file: packets have no marks by which one could go on behind the damage.
-			l.output.Sink.Unknown(in.N, "the capture is damaged or cut off here: "+err.Error(), nil)
+			l.output.Sink.Unknown(in.N, "the packet capture is damaged or cut off here: "+err.Error(), nil)
 			return nil
 		}
 		link := r.LinkType()
@@ -107,13 +107,13 @@ func (l *pcapLog) Read(in *source.Input) error {
 	}
 }
 
-// limited bounds what is read at a time, as the lengths in a damaged capture may be anything.
+// limited bounds what is read at a time, as the lengths in a damaged packet capture may be anything.
 type limited struct {
 	in   io.Reader
 	left int
 }
 
-// maxBetween is how much of a capture is read for one packet, with what comes in front of it.
+// maxBetween is how much of a packet capture is read for one packet, with what comes in front of it.
 const maxBetween = 256 << 20
 
 func (l *limited) Read(p []byte) (int, error) {
@@ -129,20 +129,20 @@ func openPackets(in *source.Input) (packetReader, *limited, error) {
 	limit := &limited{in: in.R, left: maxBetween}
 	head, err := in.R.Peek(4)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the capture is cut off in its header: %w", err)
+		return nil, nil, fmt.Errorf("the packet capture is cut off in its header: %w", err)
 	}
 	if bytes.Equal(head, []byte{0x0a, 0x0d, 0x0d, 0x0a}) {
 		o := pcapgo.DefaultNgReaderOptions
 		o.WantMixedLinkType = true
 		r, err := pcapgo.NewNgReader(limit, o)
 		if err != nil {
-			return nil, nil, fmt.Errorf("the capture's header (pcapng) is damaged or cut off: %w", err)
+			return nil, nil, fmt.Errorf("the packet capture's header (pcapng) is damaged or cut off: %w", err)
 		}
 		return r, limit, nil
 	}
 	r, err := pcapgo.NewReader(limit)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the capture's header is damaged, cut off, or none of pcap's: %w", err)
+		return nil, nil, fmt.Errorf("the packet capture's header is damaged, cut off, or none of pcap's: %w", err)
 	}
 	if newPacketParser(r.LinkType()) == nil {
 		return nil, nil, fmt.Errorf("packets of link type %s are not supported: capture on an Ethernet interface or on \"any\"", r.LinkType())

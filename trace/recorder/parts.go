@@ -52,7 +52,7 @@ func (p *parts) open(at int64) error {
 	path := PartPath(p.o.Path, p.n+1)
 	f, err := p.o.create(path)
 	if err != nil {
-		return fmt.Errorf("create capture: %w", err)
+		return fmt.Errorf("create trace: %w", err)
 	}
 	h := trace.Header{
 		Sources: []trace.Source{p.o.Source}, Started: at, Redacted: p.o.Redact != nil, Observed: p.o.Observed,

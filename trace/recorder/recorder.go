@@ -17,12 +17,12 @@ import (
 	"wirecheck/trace/source"
 )
 
-// Recorder makes a capture of what the clients of a proxy say and are told. The sessions hand over copies of bytes; one goroutine
+// Recorder makes a trace of what the clients of a proxy say and are told. The sessions hand over copies of bytes; one goroutine
 // understands, encodes and writes them.
 //
 // What waits for that goroutine is bounded. A session that finds no room waits, so a busy machine slows clients down in place of
-// spoiling the capture; but not for longer than the patience: if the disk hangs, the traffic goes on, and what is not recorded then is
-// counted and noted in the capture. If the disk is full, recording ends, the traffic goes on, and the capture says where.
+// spoiling the trace; but not for longer than the patience: if the disk hangs, the traffic goes on, and what is not recorded then is
+// counted and noted in the trace. If the disk is full, recording ends, the traffic goes on, and the trace says where.
 type Recorder struct {
 	o     Options
 	clock atomic.Uint64 // places; each piece of a conversation has placeRoom of them
@@ -62,7 +62,7 @@ type Options struct {
 	Redact   *trace.Redactor // nil: values are kept
 	// Stopped is told, once, why recording has ended before Close.
 	Stopped func(error)
-	// Noted is told of what is missing of the capture, when that is noted in it. Session 0: of all.
+	// Noted is told of what is missing of the trace, when that is noted in it. Session 0: of all.
 	Noted func(session uint64, text string)
 
 	patience time.Duration // 0: defaultPatience
@@ -261,7 +261,7 @@ func (r *Recorder) Flush(at time.Time) {
 	r.wake()
 }
 
-// Close ends the capture. Sessions that are still there are recorded as they are.
+// Close ends the trace. Sessions that are still there are recorded as they are.
 func (r *Recorder) Close(at time.Time) error {
 	r.mu.Lock()
 	if r.closing {

@@ -36,7 +36,7 @@ func newRecorder(t testing.TB, o Options) *Recorder {
 	return r
 }
 
-// readParts reads a capture file, and the parts behind it.
+// readParts reads a trace file, and the parts behind it.
 func readParts(t testing.TB, path string) (records []*trace.Record, warning string) {
 	t.Helper()
 	r, err := trace.Open(path, trace.ReadOptions{})
@@ -335,7 +335,7 @@ func diskFull(t *testing.T, more int, want []string) {
 	}
 	records, warning := readParts(t, path)
 	if n := len(sqls(records)); n == 0 || n > said {
-		t.Errorf("%d statements of %d are in the capture", n, said)
+		t.Errorf("%d statements of %d are in the trace", n, said)
 	}
 	for _, part := range want {
 		if !strings.Contains(warning, part) {

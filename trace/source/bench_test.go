@@ -48,7 +48,7 @@ func writeCSVLog(t testing.TB, path string, size int) {
 	}
 }
 
-// BenchmarkImport reads a log of each format and writes the capture file, on one core. csvlog is promised to come to 50 MB/s; the others are for
+// BenchmarkImport reads a log of each format and writes the trace file, on one core. csvlog is promised to come to 50 MB/s; the others are for
 // information.
 func BenchmarkImport(b *testing.B) {
 	const size = 16 << 20

@@ -13,7 +13,7 @@ import (
 	"wirecheck/trace/source"
 )
 
-// fuzzFormat gives the reader of a format anything. What it hands on must be records that a capture file can hold, and it must account for the
+// fuzzFormat gives the reader of a format anything. What it hands on must be records that a trace file can hold, and it must account for the
 // file: what is no record and no part of one is counted.
 func fuzzFormat(f *testing.F, name, prefix string, seeds ...[]byte) {
 	f.Helper()

@@ -25,7 +25,7 @@ func importBytes(t testing.TB, data []byte, o source.Options) ([]*trace.Record, 
 	return importFiles(t, []string{path}, o)
 }
 
-// importFiles imports files of one format. The records pass through a capture file.
+// importFiles imports files of one format. The records pass through a trace file.
 func importFiles(t testing.TB, files []string, o source.Options) ([]*trace.Record, *source.Report) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "imported.wct")

@@ -45,7 +45,7 @@ func TestFilesTogether(t *testing.T) {
 	audit := func(server, time, id string) string {
 		return "20261120 " + time + "," + server + ",app,localhost,7," + id + ",QUERY,shop,'SELECT " + id + "',0\n"
 	}
-	const clockBack, several, twice = "the clock goes back", "several servers", "in the capture twice"
+	const clockBack, several, twice = "the clock goes back", "several servers", "in the trace twice"
 	for _, tt := range []struct {
 		name  string
 		files []string
@@ -101,7 +101,7 @@ func TestFilesTogether(t *testing.T) {
 // TestRefusals has the beginnings of files that people take for logs.
 func TestRefusals(t *testing.T) {
 	for head, want := range map[string]string{
-		"\x89WCT\r\n\x1a\n" + "x":                "a capture file already",
+		"\x89WCT\r\n\x1a\n" + "x":                "a trace file already",
 		`{"wirecheck":"history","version":1}`:    "a history",
 		"BZh91AY&SY":                             "bzip2",
 		"\xfd7zXZ\x00\x00":                       "xz",

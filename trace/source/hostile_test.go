@@ -124,7 +124,7 @@ func TestJunk(t *testing.T) {
 					return fmt.Errorf("a record was made of junk: %+v", r)
 				}})
 				if err != nil {
-					if f.Name != "pcap" || !strings.Contains(err.Error(), "the capture's header") {
+					if f.Name != "pcap" || !strings.Contains(err.Error(), "the packet capture's header") {
 						t.Errorf("%s, %s as %s: %v", name, how, f.Name, err)
 					}
 				} else if report.Unknown == 0 && name != "line ends" {

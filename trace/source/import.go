@@ -121,7 +121,7 @@ func (im *importer) finish() error {
 		first.Note("%s is empty", path)
 	}
 	if len(im.logs) > 1 {
-		first.Note("the files are logs of %d formats: what two of them tell of the same statement is in the capture twice. Import them one by one unless they are of "+
+		first.Note("the files are logs of %d formats: what two of them tell of the same statement is in the trace twice. Import them one by one unless they are of "+
 			"different servers", len(im.logs))
 	}
 	return nil

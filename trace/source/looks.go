@@ -52,7 +52,7 @@ func isPgreplay(head []byte) bool {
 
 // knownKinds are looked through in order.
 var knownKinds = []kind{
-	{look: trace.IsCapture, what: "a capture file already", remedy: `look at it with "wirecheck trace show", execute it with "wirecheck replay"`},
+	{look: trace.IsFile, what: "a trace file already", remedy: `look at it with "wirecheck trace show", execute it with "wirecheck replay"`},
 	{prefix: `{"wirecheck":"history"`, what: "a history that wirecheck recorded", remedy: `judge it with "wirecheck check"`},
 	{prefix: "BZh", what: "compressed with bzip2", remedy: decompressIt},
 	{prefix: "\xfd7zXZ\x00", what: "compressed with xz", remedy: decompressIt},

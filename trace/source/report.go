@@ -74,7 +74,7 @@ func (r *Report) Note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
-// Source is the report as it stands in the capture file.
+// Source is the report as it stands in the trace file.
 func (r *Report) Source() trace.Source {
 	s := trace.Source{Name: strings.Join(r.Files, ", "), Format: r.Format}
 	for _, u := range r.Untold {

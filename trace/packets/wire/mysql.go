@@ -44,13 +44,13 @@ func newMyDecoder(o *Output, c Connection) *myDecoder {
 	return d
 }
 
-// secured says that what follows is what TLS has hidden: it begins with the client's login.
+// Encrypted says that what follows is what TLS has hidden: it begins with the client's login.
 func (d *myDecoder) Encrypted() {
 	d.sight = plain
 	d.client, d.server = myStream{}, myStream{}
 }
 
-// resume follows again after a gap.
+// Resume follows again after a gap.
 func (d *myDecoder) Resume() { d.phase, d.sight = phaseCommand, plain }
 
 func (d *myDecoder) FromClient(b []byte, at int64) error {

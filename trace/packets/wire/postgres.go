@@ -95,13 +95,13 @@ func (d *pgDecoder) startup(msg []byte) error {
 	return nil
 }
 
-// secured says that what follows is what TLS has hidden: it begins with a startup message.
+// Encrypted says that what follows is what TLS has hidden: it begins with a startup message.
 func (d *pgDecoder) Encrypted() {
 	d.sight, d.asked, d.starts = plain, false, true
 	d.client, d.server = pgStream{}, pgStream{}
 }
 
-// resume follows again after a gap.
+// Resume follows again after a gap.
 func (d *pgDecoder) Resume() { d.sync, d.starts, d.asked, d.sight = false, false, false, plain }
 
 func (d *pgDecoder) FromServer(b []byte, at int64) error {
@@ -141,7 +141,7 @@ func (d *pgDecoder) Gap() error {
 	return d.release(nil)
 }
 
-// flush hands on what the end of the capture left open.
+// Flush hands on what the end of the trace left open.
 func (d *pgDecoder) Flush() error {
 	if err := d.hidden(); err != nil {
 		return err

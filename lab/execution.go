@@ -401,7 +401,7 @@ func (l *Lab) killAll() {
 // events puts what the steps brought back into the order of the schedule.
 func (x *execution) events() []Event {
 	var out []Event
-	for _, t := range x.shell.Trace() {
+	for _, t := range x.shell.Schedule() {
 		if t.Kind == scheduler.EventLeave {
 			continue
 		}

@@ -3,7 +3,7 @@ package scheduler
 import "testing"
 
 // BenchmarkStep is what Core takes for one step of one of that many sessions: Offer, Next, Finish, and Next that finds it
-// unsettled. The trace grows all the time.
+// unsettled. The schedule grows all the time.
 func BenchmarkStep(b *testing.B) {
 	for _, sessions := range []int{1, 2, 8} {
 		b.Run(map[int]string{1: "1session", 2: "2sessions", 8: "8sessions"}[sessions], func(b *testing.B) {

@@ -53,7 +53,7 @@ type Core struct {
 	last     Session // whose step was let go last; -1 before the first
 	round    int     // counts the steps that were let go
 	blocked  bool    // every step that is with the server waits
-	trace    []Event
+	schedule []Event
 }
 
 type member struct {
@@ -62,10 +62,10 @@ type member struct {
 	next  int  // number of the next step
 	turn  int  // the round in which a step of the session was let go last
 	// While the step is with the server:
-	told     bool      // its EventWait is in the trace
+	told     bool      // its EventWait is in the schedule
 	waitsFor []Session // when it was last seen waiting
-	blockers []Session // told: waitsFor when the trace was last brought up to date
-	// What happened since the trace was last brought up to date:
+	blockers []Session // told: waitsFor when the schedule was last brought up to date
+	// What happened since the schedule was last brought up to date:
 	done, victim, left bool
 	finished           Step // done: the step
 	lost               Step // left: the step that was with the server, or what EventLeave says instead

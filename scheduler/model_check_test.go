@@ -123,12 +123,12 @@ func TestModelDrawn(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		states, decisions = states+len(ch.worlds), decisions+len(ch.traces)-1
+		states, decisions = states+len(ch.worlds), decisions+len(ch.schedules)-1
 	}
 	t.Logf("%d scenarios, %d decisions, %d states, all orders of events", runs, decisions, states)
 }
 
-// TestModelDisturbed lets one untimely thing happen at any time. The trace depends on when; but nobody must hang, or go twice.
+// TestModelDisturbed lets one untimely thing happen at any time. The schedule depends on when; but nobody must hang, or go twice.
 func TestModelDisturbed(t *testing.T) {
 	states, cut := 0, 0
 	for seed := range 30 {
@@ -183,7 +183,7 @@ func TestModelCatchesMutants(t *testing.T) {
 	}
 }
 
-// hasty puts a finished step into the trace at once.
+// hasty puts a finished step into the schedule at once.
 type hasty struct{ shelled }
 
 func (d hasty) Finish(s Session, victim bool) {

@@ -11,7 +11,7 @@ import (
 
 // The model checker plays sessions on a toy server and has Core decide. Whatever may happen next (a message arrives, the
 // server takes a step, somebody looks who waits, the news of that is told) is tried in every order. Core must let the same
-// steps go and tell the same trace, whatever the order, and never wait for something that does not come.
+// steps go and tell the same schedule, whatever the order, and never wait for something that does not come.
 
 // decider is Core with what the shell does for it, or a mutant of that.
 type decider interface {
@@ -21,7 +21,7 @@ type decider interface {
 	Idle(s Session)
 	Leave(s Session)
 	Next() Decision
-	Trace() []Event
+	Schedule() []Event
 	// look tells what was seen of the steps that are with the server: who waits, and for whom.
 	look(asked []Session, waits map[Session][]Session)
 	clone() decider
@@ -52,11 +52,11 @@ func (d shelled) key() string { return d.coreKey() }
 func (c *Core) copied() *Core {
 	other := *c
 	other.sessions = slices.Clone(c.sessions)
-	other.trace = slices.Clip(c.trace)
+	other.schedule = slices.Clip(c.schedule)
 	return &other
 }
 
-// coreKey is the same for cores that will decide the same way, but for the past trace.
+// coreKey is the same for cores that will decide the same way, but for the past schedule.
 func (c *Core) coreKey() string {
 	b := []byte{byte(c.last), byte(c.round), bit(c.blocked)}
 	for i := range c.sessions {
@@ -87,7 +87,7 @@ type scenario struct {
 	policy    toy.Policy
 	strategy  func() Strategy
 	decider   func(sessions int, strategy Strategy) decider
-	disturbed bool // something untimely happens once: then the trace depends on when, and is not compared
+	disturbed bool // something untimely happens once: then the schedule depends on when, and is not compared
 }
 
 func (sc scenario) String() string {
@@ -130,7 +130,7 @@ type world struct {
 	seen    *sight // a look whose news is on its way
 	picks   int
 	picked  Session
-	told    string // the last decision, and the trace that led to it
+	told    string // the last decision, and the schedule that led to it
 	calm    bool   // nothing untimely happens any more
 	path    *path
 }
@@ -346,7 +346,7 @@ func (w *world) decide() {
 	}
 	w.picks++
 	w.picked = w.verdict.Step.Session
-	w.told = traceText(w.d.Trace()) + "go " + w.verdict.Step.Name
+	w.told = scheduleText(w.d.Schedule()) + "go " + w.verdict.Step.Name
 	cl := &w.clients[w.verdict.Step.Session]
 	if cl.phase != hungUp {
 		cl.phase = letGo
@@ -356,15 +356,15 @@ func (w *world) decide() {
 
 // checker goes through all states of a scenario.
 type checker struct {
-	sc      scenario
-	ids     map[string]int // of states, by key
-	worlds  []*world       // by id
-	before  [][]int        // by id: the states from which it can be reached at once
-	ends    []int          // the states in which all is over
-	traces  []string       // by number of picks; all worlds must agree
-	end     string         // the whole trace
-	maximum int            // of states; 0: no limit
-	cut     bool           // the limit was met
+	sc        scenario
+	ids       map[string]int // of states, by key
+	worlds    []*world       // by id
+	before    [][]int        // by id: the states from which it can be reached at once
+	ends      []int          // the states in which all is over
+	schedules []string       // by number of picks; all worlds must agree
+	end       string         // the whole schedule
+	maximum   int            // of states; 0: no limit
+	cut       bool           // the limit was met
 }
 
 // check tries all orders of events and returns the first failure.
@@ -439,15 +439,15 @@ func (ch *checker) progress() error {
 	return nil
 }
 
-// compare checks that the decision just made, and the trace that led to it, are those of the other orders.
+// compare checks that the decision just made, and the schedule that led to it, are those of the other orders.
 func (ch *checker) compare(w *world) error {
 	if ch.sc.disturbed {
 		return nil
 	}
-	for len(ch.traces) <= w.picks {
-		ch.traces = append(ch.traces, "")
+	for len(ch.schedules) <= w.picks {
+		ch.schedules = append(ch.schedules, "")
 	}
-	switch want := &ch.traces[w.picks]; {
+	switch want := &ch.schedules[w.picks]; {
 	case *want == "":
 		*want = w.told
 	case *want != w.told:
@@ -458,7 +458,7 @@ func (ch *checker) compare(w *world) error {
 
 // failed describes a failure.
 func (ch *checker) failed(w *world, format string, args ...any) error {
-	return fmt.Errorf("%s\nafter: %v\ntrace:\n%s\n%v", fmt.Sprintf(format, args...), w.path, traceText(w.d.Trace()), ch.sc)
+	return fmt.Errorf("%s\nafter: %v\nschedule:\n%s\n%v", fmt.Sprintf(format, args...), w.path, scheduleText(w.d.Schedule()), ch.sc)
 }
 
 // finished checks a world in which nothing can happen any more.
@@ -474,7 +474,7 @@ func (ch *checker) finished(w *world) error {
 	if ch.sc.disturbed {
 		return nil
 	}
-	w.told = traceText(w.d.Trace())
+	w.told = scheduleText(w.d.Schedule())
 	switch ch.end {
 	case "":
 		ch.end = w.told
@@ -485,10 +485,10 @@ func (ch *checker) finished(w *world) error {
 	return ch.complete(w)
 }
 
-// complete checks that the trace has each step once, resumed if it waited, and no wait that was none.
+// complete checks that the schedule has each step once, resumed if it waited, and no wait that was none.
 func (ch *checker) complete(w *world) error {
 	begun, ended, gone := map[Step]int{}, map[Step]int{}, 0
-	for _, e := range w.d.Trace() {
+	for _, e := range w.d.Schedule() {
 		switch e.Kind {
 		case EventRun:
 			begun[e.Step]++

@@ -2,7 +2,7 @@
 // and meet it again with the same seed.
 //
 // Core is the deciding part: pure, without clock, goroutine or socket. It is told what the sessions do (Offer, Wait, Finish,
-// Idle, Withdraw, Leave) and answers (Next) only when no session may still move by itself. So its decisions, and its trace,
+// Idle, Withdraw, Leave) and answers (Next) only when no session may still move by itself. So its decisions, and its schedule,
 // do not depend on the order in which packets happen to arrive. Waits are believed only until any step finishes or is let
 // go: then they have to be told again. The protocol of execution is that of WriteCheck (VLDB 2025), 5.3, but for its time
 // limit of two seconds: who waits is asked of the server's lock views.
@@ -28,7 +28,7 @@ type Step struct {
 // EventKind is what happened to a step.
 type EventKind int
 
-// The kinds of events in a trace.
+// The kinds of events in a schedule.
 const (
 	// EventRun: the step was let go and finished before anything else was decided.
 	EventRun EventKind = iota

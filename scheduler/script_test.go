@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write what the scripts give into testda
 //	offer SESSION [NAME]      and withdraw, finish SESSION [victim], idle, leave
 //	wait SESSION[:SESSION,...]...   every step that is with the server waits, for those after the colon
 //	next                      prints the decision
-//	trace                     prints the whole trace
+//	schedule                  prints the whole schedule
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -98,8 +98,8 @@ func (p *player) command(line string) {
 		}
 	case "next":
 		fmt.Fprintln(&p.out, decisionText(p.core.Next()))
-	case "trace":
-		p.out.WriteString(traceText(p.core.Trace()))
+	case "schedule":
+		p.out.WriteString(scheduleText(p.core.Schedule()))
 	case "wait":
 		p.core.Wait(waitsOf(args))
 	default:
@@ -190,9 +190,9 @@ func listText(title string, sessions []Session) string {
 	return title + " " + strings.Join(words, ",")
 }
 
-func traceText(trace []Event) string {
+func scheduleText(schedule []Event) string {
 	var b strings.Builder
-	for _, e := range trace {
+	for _, e := range schedule {
 		name := e.Step.Name
 		if e.Kind == EventLeave {
 			name = strings.TrimSpace(fmt.Sprintf("%d %s", e.Step.Session+1, name))

@@ -2,7 +2,7 @@ package scheduler
 
 import "slices"
 
-// settle brings what happened since the last time into the trace, in an order that does not depend on who was quicker:
+// settle brings what happened since the last time into the schedule, in an order that does not depend on who was quicker:
 //
 //  1. the step that was let go last: that it ran, or that it waits;
 //  2. the sessions that left without finishing a step;
@@ -92,12 +92,12 @@ func (c *Core) byTurn() []Session {
 }
 
 func (c *Core) wait(m *member, step Step, whom []Session) {
-	c.trace = append(c.trace, Event{Kind: EventWait, Step: step, For: whom})
+	c.schedule = append(c.schedule, Event{Kind: EventWait, Step: step, For: whom})
 	m.told = true
 }
 
 func (c *Core) finish(kind EventKind, m *member) {
-	c.trace = append(c.trace, Event{Kind: kind, Step: m.finished})
+	c.schedule = append(c.schedule, Event{Kind: kind, Step: m.finished})
 	m.done, m.victim, m.told = false, false, false
 	if m.left {
 		c.leave(m)
@@ -105,10 +105,10 @@ func (c *Core) finish(kind EventKind, m *member) {
 }
 
 func (c *Core) leave(m *member) {
-	c.trace = append(c.trace, Event{Kind: EventLeave, Step: m.lost})
+	c.schedule = append(c.schedule, Event{Kind: EventLeave, Step: m.lost})
 	m.left = false
 }
 
-// Trace is the schedule so far: what happened up to the last decision that was not Unsettled. It may be read until the
+// Schedule is the schedule so far: what happened up to the last decision that was not Unsettled. It may be read until the
 // next call of a method.
-func (c *Core) Trace() []Event { return c.trace }
+func (c *Core) Schedule() []Event { return c.schedule }

@@ -12,14 +12,14 @@ import (
 	"wirecheck/scheduler/toy"
 )
 
-// walk plays a scenario to its end, with the events that choose picks, and gives the trace and who was let go.
-func walk(sc *scenario, choose func(n int) int) (trace string, picks []Session, err error) {
+// walk plays a scenario to its end, with the events that choose picks, and gives the schedule and who was let go.
+func walk(sc *scenario, choose func(n int) int) (schedule string, picks []Session, err error) {
 	w := newWorld(sc)
 	for range 100_000 {
 		events := w.events()
 		if len(events) == 0 {
 			ch := &checker{sc: *sc}
-			return traceText(w.d.Trace()), picks, ch.finished(w)
+			return scheduleText(w.d.Schedule()), picks, ch.finished(w)
 		}
 		e := events[choose(len(events))]
 		before := w.picks
@@ -32,7 +32,7 @@ func walk(sc *scenario, choose func(n int) int) (trace string, picks []Session, 
 }
 
 // TestStrategiesWhateverTheOrder plays random scenarios with each strategy, in a plain and in a random order of events: the
-// traces are the same. A run is the same again when the sessions that were let go are given to Recorded.
+// schedules are the same. A run is the same again when the sessions that were let go are given to Recorded.
 func TestStrategiesWhateverTheOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.IntRange(0, 1<<20).Draw(t, "seed")

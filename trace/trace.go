@@ -1,5 +1,5 @@
 // Package trace holds what happened at a server: which session sent which statement when, and what the server answered, as far as a source shows
-// it. The package reads and writes the file of a trace (.wct, docs/reference/capture-format.md), and sorts, cuts, redacts, counts and prints it.
+// it. The package reads and writes the file of a trace (.wct, docs/reference/trace-format.md), and sorts, cuts, redacts, counts and prints it.
 //
 // A trace comes from logs (trace/logs), from packets (trace/packets) or from the recorder that a proxy feeds (trace/recorder); what these have in
 // common is in trace/source. A replay starts from a trace. A trace is not a history: it does not know which row versions the statements read and

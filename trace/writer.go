@@ -14,7 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// FormatVersion is the version of the trace file format that this package writes and reads (docs/reference/capture-format.md).
+// FormatVersion is the version of the trace file format that this package writes and reads (docs/reference/trace-format.md).
 const FormatVersion = 1
 
 // The parts of a trace file. The signature is made so that a file that passed through something that changes line ends or drops the

@@ -333,7 +333,7 @@ func (k *controller) report(w io.Writer, seed uint64) error {
 		fmt.Fprintf(out, ", seed %d", seed)
 	}
 	fmt.Fprintln(out)
-	for _, ev := range k.shell.Trace() {
+	for _, ev := range k.shell.Schedule() {
 		n := ev.Step.Session
 		switch ev.Kind {
 		case scheduler.EventRun:

@@ -14,9 +14,9 @@ import (
 	"wirecheck/scheduler/toy"
 )
 
-func traceText(trace []scheduler.Event) string {
+func scheduleText(schedule []scheduler.Event) string {
 	var b strings.Builder
-	for _, e := range trace {
+	for _, e := range schedule {
 		fmt.Fprintf(&b, "%v %d %s for %v\n", e.Kind, e.Step.Session, e.Step.Name, e.For)
 	}
 	return b.String()
@@ -43,7 +43,7 @@ func random(seed int) func(n int) int {
 	}
 }
 
-// repeated plays the crowd with the same strategy again and again and compares the traces. It gives the number of deadlocks.
+// repeated plays the crowd with the same strategy again and again and compares the schedules. It gives the number of deadlocks.
 func repeated(t *testing.T, runs int, policy toy.Policy, strategy func() scheduler.Strategy, pause func(run int) func()) (deadlocks int) {
 	t.Helper()
 	want := ""
@@ -56,7 +56,7 @@ func repeated(t *testing.T, runs int, policy toy.Policy, strategy func() schedul
 		if marks := sh.Marks(); len(marks) > 0 {
 			t.Fatalf("run %d: %q", run, marks)
 		}
-		got := traceText(sh.Trace())
+		got := scheduleText(sh.Schedule())
 		if run == 0 {
 			want = got
 		}

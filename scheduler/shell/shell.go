@@ -211,11 +211,11 @@ func (sh *Shell) tell() {
 	}
 }
 
-// Trace gives the schedule so far.
-func (sh *Shell) Trace() []scheduler.Event {
+// Schedule gives the schedule so far.
+func (sh *Shell) Schedule() []scheduler.Event {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return slices.Clone(sh.core.Trace())
+	return slices.Clone(sh.core.Schedule())
 }
 
 // Marks says why the run may go differently the next time: sessions that thought for too long, steps that were taken as

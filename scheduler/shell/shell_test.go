@@ -108,11 +108,11 @@ func (w *world) end() {
 	}
 }
 
-func (w *world) trace(want ...string) {
+func (w *world) schedule(want ...string) {
 	w.t.Helper()
-	got := strings.Split(strings.TrimSpace(traceText(w.sh.Trace())), "\n")
+	got := strings.Split(strings.TrimSpace(scheduleText(w.sh.Schedule())), "\n")
 	if !slices.Equal(got, want) {
-		w.t.Errorf("trace:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		w.t.Errorf("schedule:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
@@ -175,7 +175,7 @@ func TestSeenWaiting(t *testing.T) {
 		if err := <-w.ended; err != nil {
 			t.Errorf("Run gave %v", err)
 		}
-		w.trace("wait 0 1.1 for [1]", "run 1 2.1 for []", "leave 1  for []", "resume 0 1.1 for []", "leave 0  for []")
+		w.schedule("wait 0 1.1 for [1]", "run 1 2.1 for []", "leave 1  for []", "resume 0 1.1 for []", "leave 0  for []")
 		w.marks()
 		if _, err := w.sh.Enter(t.Context(), 0, ""); err == nil {
 			t.Error("a step may go after the end of Run")
@@ -294,7 +294,7 @@ func TestStuck(t *testing.T) {
 		if err := <-w.enter(t.Context(), 0); !errors.Is(err, ErrStuck) {
 			t.Errorf("Enter gave %v, want %v", err, ErrStuck)
 		}
-		w.trace("wait 0 1.1 for []", "wait 1 2.1 for []")
+		w.schedule("wait 0 1.1 for []", "wait 1 2.1 for []")
 	})
 }
 
@@ -376,7 +376,7 @@ func TestLeaveAtTheGate(t *testing.T) {
 		if err := <-w.ended; err != nil {
 			t.Errorf("Run gave %v", err)
 		}
-		w.trace("leave 1  for []", "leave 0 1.1 for []")
+		w.schedule("leave 1  for []", "leave 0 1.1 for []")
 	})
 }
 
@@ -403,7 +403,7 @@ func TestEnterIsCancelled(t *testing.T) {
 		if err := <-w.ended; err != nil {
 			t.Errorf("Run gave %v", err)
 		}
-		w.trace("leave 2  for []", "leave 0 1.1 for []", "run 1 2.1 for []", "leave 1  for []")
+		w.schedule("leave 2  for []", "leave 0 1.1 for []", "run 1 2.1 for []", "leave 1  for []")
 	})
 }
 

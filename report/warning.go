@@ -53,20 +53,13 @@ func Warning(f oracle.Finding) Wire {
 	return w
 }
 
-// Digit is the last digit of a finding's SQLSTATE and code: 0 dirty write, 1 dirty read, 2 lost update, 3 read skew,
-// 4 write skew, 8 other cycles with anti-dependencies.
+// Digit is the last digit of a finding's SQLSTATE and code.
 func Digit(f *oracle.Finding) int {
-	switch {
-	case f.Class == anomaly.G0:
-		return 0
-	case f.Class == anomaly.G1a, f.Class == anomaly.G1b, f.Class == anomaly.G1c:
-		return 1
-	case f.Name == anomaly.LostUpdate:
-		return 2
-	case f.Name == anomaly.ReadSkew, f.Name == anomaly.NonRepeatableRead, f.Name == anomaly.Vanishes:
-		return 3
-	case f.Class == anomaly.G2Item:
-		return 4
+	if a, ok := anomaly.Of(f.Class, f.Name); ok {
+		return a.Digit
 	}
-	return 8
+	return otherDigit
 }
+
+// otherDigit is the digit of findings that the list of anomalies does not have.
+const otherDigit = 8

@@ -18,7 +18,6 @@ import (
 
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
-	"wirecheck/configs"
 	"wirecheck/history/prose"
 	"wirecheck/lab"
 	"wirecheck/proxy"
@@ -26,14 +25,22 @@ import (
 	"wirecheck/scheduler/shell"
 )
 
+// controlOptions says how the gate schedules.
+type controlOptions struct {
+	Schedule string        // random, pct, pct:DEPTH, or the name of a file that Report has written
+	Sessions int           // how many sessions must have a statement before the first decision
+	Think    time.Duration // the gate does not wait for a client that sends nothing for longer
+	Locks    string        // URL of the server, for a user who may look at its locks; empty: there is none
+}
+
 // controller is the gate of mode control: it gives the clients' sessions numbers that do not depend on who connected first, and
 // lets the scheduler pick whose statement goes next.
 type controller struct {
-	shell  *shell.Shell
-	look   engine.Watcher // nil: nobody may look at the locks
-	engine engine.Descriptor
-	config configs.Control
-	log    zerolog.Logger
+	shell   *shell.Shell
+	look    engine.Watcher // nil: nobody may look at the locks
+	engine  engine.Descriptor
+	options controlOptions
+	log     zerolog.Logger
 
 	mu       sync.Mutex // guards what follows
 	arriving []arrival  // sessions with a first statement that wait for the others
@@ -59,15 +66,15 @@ func (a arrival) compare(b arrival) int {
 }
 
 // newController makes the gate. intn is the run's source of random numbers.
-func newController(ctx context.Context, cc configs.Control, intn func(int) int, log zerolog.Logger) (*controller, error) {
-	strategy, err := controlStrategy(cc.Schedule, intn)
+func newController(ctx context.Context, o controlOptions, intn func(int) int, log zerolog.Logger) (*controller, error) {
+	strategy, err := controlStrategy(o.Schedule, intn)
 	if err != nil {
 		return nil, err
 	}
-	k := &controller{config: cc, log: log, number: map[uint64]scheduler.Session{}}
+	k := &controller{options: o, log: log, number: map[uint64]scheduler.Session{}}
 	var look shell.Look
-	if cc.Locks != "" {
-		s, err := backends.At(cc.Locks)
+	if o.Locks != "" {
+		s, err := backends.At(o.Locks)
 		if err != nil {
 			return nil, fmt.Errorf("control.locks: %w", err)
 		}
@@ -82,7 +89,7 @@ func newController(ctx context.Context, cc configs.Control, intn func(int) int, 
 	} else {
 		k.marks = append(k.marks, fmt.Sprintf("no --locks URL was given: a statement that takes more than %v is taken as waiting", shell.DefaultSlow))
 	}
-	k.shell = shell.New(strategy, look, shell.Limits{Think: cc.Think})
+	k.shell = shell.New(strategy, look, shell.Limits{Think: o.Think})
 	return k, nil
 }
 
@@ -178,18 +185,18 @@ func (k *controller) admitted(ctx context.Context, s *proxy.Session, text string
 	}
 	a := arrival{s, text, make(chan struct{})}
 	k.arriving = append(k.arriving, a)
-	if len(k.arriving) >= k.config.Sessions {
+	if len(k.arriving) >= k.options.Sessions {
 		k.admit()
 	}
 	k.mu.Unlock()
-	patience := time.NewTimer(k.config.Think)
+	patience := time.NewTimer(k.options.Think)
 	defer patience.Stop()
 	select {
 	case <-a.ready:
 	case <-patience.C:
 		k.mu.Lock()
-		if missing := k.config.Sessions - len(k.arriving); len(k.arriving) > 0 && missing > 0 {
-			k.marks = append(k.marks, fmt.Sprintf("%d of %d sessions had a statement within %v, and the schedule began with them", len(k.arriving), k.config.Sessions, k.config.Think))
+		if missing := k.options.Sessions - len(k.arriving); len(k.arriving) > 0 && missing > 0 {
+			k.marks = append(k.marks, fmt.Sprintf("%d of %d sessions had a statement within %v, and the schedule began with them", len(k.arriving), k.options.Sessions, k.options.Think))
 			k.admit()
 		}
 		k.mu.Unlock()
@@ -328,7 +335,7 @@ func (k *controller) report(w io.Writer, seed uint64) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "# the schedule, %s", k.config.Schedule)
+	fmt.Fprintf(out, "# the schedule, %s", k.options.Schedule)
 	if seed != 0 {
 		fmt.Fprintf(out, ", seed %d", seed)
 	}

@@ -16,15 +16,11 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
-	"wirecheck/backends"
-	"wirecheck/backends/engine"
-	"wirecheck/configs"
 	"wirecheck/internal/shop"
 	"wirecheck/live"
 	"wirecheck/oracle"
 	"wirecheck/proxy"
 	"wirecheck/rewrite"
-	"wirecheck/scheduler"
 )
 
 // controlled is one run in mode control.
@@ -36,7 +32,7 @@ type controlled struct {
 
 // control runs clients through a proxy in mode control. Each client is a list of statements; an error ends it after a
 // ROLLBACK, as an application would do it.
-func (w *world) control(t *testing.T, cc configs.Control, seed uint64, clients ...[]string) controlled {
+func (w *world) control(t *testing.T, cc controlOptions, seed uint64, clients ...[]string) controlled {
 	t.Helper()
 	w.run(t, "UPDATE counter SET n = 0 WHERE id = 1")
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -130,7 +126,7 @@ func TestControlRepeats(t *testing.T) {
 	for _, engine := range []string{"postgres", "mariadb"} {
 		t.Run(engine, func(t *testing.T) {
 			w := newWorld(t, engine, "CREATE TABLE counter (id INT PRIMARY KEY, n INT)", "INSERT INTO counter VALUES (1, 0)")
-			cc := configs.Control{Schedule: "random", Sessions: 2, Think: 10 * time.Second, Locks: w.locks()}
+			cc := controlOptions{Schedule: "random", Sessions: 2, Think: 10 * time.Second, Locks: w.locks()}
 			lost, kept := 0, 0
 			for seed := uint64(1); seed <= 8; seed++ {
 				var first controlled
@@ -164,7 +160,7 @@ func TestControlRepeats(t *testing.T) {
 // TestControlFile: a saved schedule is repeated.
 func TestControlFile(t *testing.T) {
 	w := newWorld(t, "postgres", "CREATE TABLE counter (id INT PRIMARY KEY, n INT)", "INSERT INTO counter VALUES (1, 0)")
-	cc := configs.Control{Schedule: "pct:2", Sessions: 2, Think: 10 * time.Second, Locks: w.locks()}
+	cc := controlOptions{Schedule: "pct:2", Sessions: 2, Think: 10 * time.Second, Locks: w.locks()}
 	first := w.control(t, cc, 4, increment(1), increment(2))
 	cc.Schedule = filepath.Join(t.TempDir(), "saved.schedule")
 	if err := os.WriteFile(cc.Schedule, []byte(first.schedule), 0o600); err != nil {
@@ -180,7 +176,7 @@ func TestControlFile(t *testing.T) {
 // TestControlAlike: clients that nothing tells apart are numbered by who came first, and the run is marked.
 func TestControlAlike(t *testing.T) {
 	w := newWorld(t, "mariadb", "CREATE TABLE counter (id INT PRIMARY KEY, n INT)", "INSERT INTO counter VALUES (1, 0)")
-	cc := configs.Control{Schedule: "random", Sessions: 2, Think: 10 * time.Second, Locks: w.locks()}
+	cc := controlOptions{Schedule: "random", Sessions: 2, Think: 10 * time.Second, Locks: w.locks()}
 	got := w.control(t, cc, 1, increment(1), increment(1))
 	if !strings.Contains(got.schedule, "sessions 1 and 2 began alike") || strings.Contains(got.schedule, "# repeatable") {
 		t.Errorf("the run is not marked:\n%s", got.schedule)
@@ -190,57 +186,9 @@ func TestControlAlike(t *testing.T) {
 // TestControlThinking: a client that says nothing stalls nobody, and the run is marked.
 func TestControlThinking(t *testing.T) {
 	w := newWorld(t, "postgres", "CREATE TABLE counter (id INT PRIMARY KEY, n INT)", "INSERT INTO counter VALUES (1, 0)")
-	cc := configs.Control{Schedule: "random", Sessions: 3, Think: 50 * time.Millisecond, Locks: w.locks()}
+	cc := controlOptions{Schedule: "random", Sessions: 3, Think: 50 * time.Millisecond, Locks: w.locks()}
 	got := w.control(t, cc, 1, increment(1), increment(2)) // a third one is expected
 	if !strings.Contains(got.schedule, "2 of 3 sessions had a statement") {
 		t.Errorf("the run is not marked:\n%s", got.schedule)
-	}
-}
-
-// blindWatcher sees nobody wait.
-type blindWatcher struct{ engine.Watcher }
-
-func (blindWatcher) Look(_ context.Context, ids []uint64) ([]engine.Wait, error) {
-	return make([]engine.Wait, len(ids)), nil
-}
-
-// TestControlUnseen: so is one that could not be looked at.
-func TestControlUnseen(t *testing.T) {
-	d, err := backends.ByName("tidb")
-	if err != nil {
-		t.Fatal(err)
-	}
-	k := &controller{look: shyWatcher{}, engine: d, backends: []uint64{7, 8}, texts: [][]string{{"SELECT 1"}, {"SELECT v FROM t"}}}
-	waits, err := k.waits(t.Context(), []scheduler.Session{0, 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if waits[0].Patience != d.Patience || waits[1].Patience != 0 {
-		t.Errorf("patience %v and %v, want %v and none", waits[0].Patience, waits[1].Patience, d.Patience)
-	}
-}
-
-// shyWatcher cannot tell of the first session.
-type shyWatcher struct{ engine.Watcher }
-
-func (shyWatcher) Look(_ context.Context, ids []uint64) ([]engine.Wait, error) {
-	waits := make([]engine.Wait, len(ids))
-	waits[0].Unseen = true
-	return waits, nil
-}
-
-// TestControlSilent: a statement of which the server shows nothing is given only so much time, another one all it needs.
-func TestControlSilent(t *testing.T) {
-	d, err := backends.ByName("tidb")
-	if err != nil {
-		t.Fatal(err)
-	}
-	k := &controller{look: blindWatcher{}, engine: d, backends: []uint64{7, 8}, texts: [][]string{{"BEGIN", "UPDATE t SET v = 1"}, {"SELECT v FROM t"}}}
-	waits, err := k.waits(t.Context(), []scheduler.Session{0, 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if waits[0].Patience != d.Patience || d.Patience == 0 || waits[1].Patience != 0 {
-		t.Errorf("patience %v and %v, want %v and none", waits[0].Patience, waits[1].Patience, d.Patience)
 	}
 }

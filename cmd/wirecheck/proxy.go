@@ -226,7 +226,8 @@ func observes(config configs.Config) bool {
 func controlGate(ctx context.Context, c *common, config configs.Config) (*controller, error) {
 	for _, l := range config.Listeners {
 		if l.Mode == string(proxy.Control) {
-			return newController(ctx, config.Control, c.random().IntN, c.log)
+			k := config.Control
+			return newController(ctx, controlOptions{Schedule: k.Schedule, Sessions: k.Sessions, Think: k.Think, Locks: k.Locks}, c.random().IntN, c.log)
 		}
 	}
 	return nil, nil

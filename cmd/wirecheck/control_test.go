@@ -18,6 +18,7 @@ import (
 
 	"wirecheck/internal/shop"
 	"wirecheck/live"
+	"wirecheck/live/control"
 	"wirecheck/oracle"
 	"wirecheck/proxy"
 	"wirecheck/rewrite"
@@ -32,7 +33,7 @@ type controlled struct {
 
 // control runs clients through a proxy in mode control. Each client is a list of statements; an error ends it after a
 // ROLLBACK, as an application would do it.
-func (w *world) control(t *testing.T, cc controlOptions, seed uint64, clients ...[]string) controlled {
+func (w *world) control(t *testing.T, cc control.Options, seed uint64, clients ...[]string) controlled {
 	t.Helper()
 	w.run(t, "UPDATE counter SET n = 0 WHERE id = 1")
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -42,7 +43,7 @@ func (w *world) control(t *testing.T, cc controlOptions, seed uint64, clients ..
 	if err != nil {
 		t.Fatal(err)
 	}
-	gate, err := newController(ctx, cc, rand.New(rand.NewPCG(seed, 0)).IntN, log)
+	gate, err := control.New(ctx, cc, rand.New(rand.NewPCG(seed, 0)).IntN, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +75,7 @@ func (w *world) control(t *testing.T, cc controlOptions, seed uint64, clients ..
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	if err := gate.report(&b, seed); err != nil {
+	if err := gate.Report(&b, seed); err != nil {
 		t.Fatal(err)
 	}
 	found, err := l.Finish()
@@ -126,7 +127,7 @@ func TestControlRepeats(t *testing.T) {
 	for _, engine := range []string{"postgres", "mariadb"} {
 		t.Run(engine, func(t *testing.T) {
 			w := newWorld(t, engine, "CREATE TABLE counter (id INT PRIMARY KEY, n INT)", "INSERT INTO counter VALUES (1, 0)")
-			cc := controlOptions{Schedule: "random", Sessions: 2, Think: 10 * time.Second, Locks: w.locks()}
+			cc := control.Options{Schedule: "random", Sessions: 2, Think: 10 * time.Second, Locks: w.locks()}
 			lost, kept := 0, 0
 			for seed := uint64(1); seed <= 8; seed++ {
 				var first controlled
@@ -160,7 +161,7 @@ func TestControlRepeats(t *testing.T) {
 // TestControlFile: a saved schedule is repeated.
 func TestControlFile(t *testing.T) {
 	w := newWorld(t, "postgres", "CREATE TABLE counter (id INT PRIMARY KEY, n INT)", "INSERT INTO counter VALUES (1, 0)")
-	cc := controlOptions{Schedule: "pct:2", Sessions: 2, Think: 10 * time.Second, Locks: w.locks()}
+	cc := control.Options{Schedule: "pct:2", Sessions: 2, Think: 10 * time.Second, Locks: w.locks()}
 	first := w.control(t, cc, 4, increment(1), increment(2))
 	cc.Schedule = filepath.Join(t.TempDir(), "saved.schedule")
 	if err := os.WriteFile(cc.Schedule, []byte(first.schedule), 0o600); err != nil {
@@ -176,7 +177,7 @@ func TestControlFile(t *testing.T) {
 // TestControlAlike: clients that nothing tells apart are numbered by who came first, and the run is marked.
 func TestControlAlike(t *testing.T) {
 	w := newWorld(t, "mariadb", "CREATE TABLE counter (id INT PRIMARY KEY, n INT)", "INSERT INTO counter VALUES (1, 0)")
-	cc := controlOptions{Schedule: "random", Sessions: 2, Think: 10 * time.Second, Locks: w.locks()}
+	cc := control.Options{Schedule: "random", Sessions: 2, Think: 10 * time.Second, Locks: w.locks()}
 	got := w.control(t, cc, 1, increment(1), increment(1))
 	if !strings.Contains(got.schedule, "sessions 1 and 2 began alike") || strings.Contains(got.schedule, "# repeatable") {
 		t.Errorf("the run is not marked:\n%s", got.schedule)
@@ -186,7 +187,7 @@ func TestControlAlike(t *testing.T) {
 // TestControlThinking: a client that says nothing stalls nobody, and the run is marked.
 func TestControlThinking(t *testing.T) {
 	w := newWorld(t, "postgres", "CREATE TABLE counter (id INT PRIMARY KEY, n INT)", "INSERT INTO counter VALUES (1, 0)")
-	cc := controlOptions{Schedule: "random", Sessions: 3, Think: 50 * time.Millisecond, Locks: w.locks()}
+	cc := control.Options{Schedule: "random", Sessions: 3, Think: 50 * time.Millisecond, Locks: w.locks()}
 	got := w.control(t, cc, 1, increment(1), increment(2)) // a third one is expected
 	if !strings.Contains(got.schedule, "2 of 3 sessions had a statement") {
 		t.Errorf("the run is not marked:\n%s", got.schedule)

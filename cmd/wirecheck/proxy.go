@@ -14,6 +14,7 @@ import (
 
 	"wirecheck/configs"
 	"wirecheck/live"
+	"wirecheck/live/control"
 	"wirecheck/oracle"
 	"wirecheck/proxy"
 	"wirecheck/proxy/record"
@@ -223,35 +224,35 @@ func observes(config configs.Config) bool {
 }
 
 // controlGate makes the gate of the listener in mode control; nil if there is none.
-func controlGate(ctx context.Context, c *common, config configs.Config) (*controller, error) {
+func controlGate(ctx context.Context, c *common, config configs.Config) (*control.Gate, error) {
 	for _, l := range config.Listeners {
 		if l.Mode == string(proxy.Control) {
 			k := config.Control
-			return newController(ctx, controlOptions{Schedule: k.Schedule, Sessions: k.Sessions, Think: k.Think, Locks: k.Locks}, c.random().IntN, c.log)
+			return control.New(ctx, control.Options{Schedule: k.Schedule, Sessions: k.Sessions, Think: k.Think, Locks: k.Locks}, c.random().IntN, c.log)
 		}
 	}
 	return nil, nil
 }
 
 // tellSchedule prints the schedule of a controlled run, and saves it where that is wanted.
-func tellSchedule(c *common, config configs.Config, gate *controller) error {
+func tellSchedule(c *common, config configs.Config, gate *control.Gate) error {
 	if path := config.Control.Save; path != "" {
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 		if err != nil {
 			return fmt.Errorf("save the schedule: %w", err)
 		}
-		if err := errors.Join(gate.report(f, c.seed), f.Close()); err != nil {
+		if err := errors.Join(gate.Report(f, c.seed), f.Close()); err != nil {
 			return fmt.Errorf("save the schedule: %w", err)
 		}
 	}
 	if c.format != "text" {
 		return nil
 	}
-	return gate.report(c.stdout, c.seed)
+	return gate.Report(c.stdout, c.seed)
 }
 
 // serve runs the proxy until ctx ends and keeps the history on disk up to date meanwhile. gate is nil but in mode control.
-func serve(ctx context.Context, p *proxy.Proxy, l *live.Checker, gate *controller) error {
+func serve(ctx context.Context, p *proxy.Proxy, l *live.Checker, gate *control.Gate) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	g, gctx := errgroup.WithContext(context.WithoutCancel(ctx))
@@ -266,7 +267,7 @@ func serve(ctx context.Context, p *proxy.Proxy, l *live.Checker, gate *controlle
 		g.Go(func() error {
 			defer stop()
 			defer end() // nobody is let go any more
-			return gate.run(scheduling)
+			return gate.Run(scheduling)
 		})
 	}
 	g.Go(func() error {
@@ -291,7 +292,7 @@ func serve(ctx context.Context, p *proxy.Proxy, l *live.Checker, gate *controlle
 }
 
 // listen opens all listeners of the configuration.
-func listen(ctx context.Context, c *common, config configs.Config, l *live.Checker, rec *recorder.Recorder, gate *controller) (*proxy.Proxy, error) {
+func listen(ctx context.Context, c *common, config configs.Config, l *live.Checker, rec *recorder.Recorder, gate *control.Gate) (*proxy.Proxy, error) {
 	var list []proxy.Config
 	settings := map[string]live.Observation{}
 	for i, cfg := range config.Listeners {

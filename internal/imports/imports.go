@@ -84,8 +84,12 @@ func Rules() []Rule {
 			Why: "the proxy knows neither oracles nor scheduling policy nor products: it calls a gate and hands statements to a recorder",
 		},
 		{
-			Of: []string{"live"}, Never: []string{"scheduler", "lab", "configs", "cmd"},
+			Of: []string{"live"}, Except: []string{"live/control"}, Never: []string{"scheduler", "lab", "configs", "cmd"},
 			Why: "live judges what a proxy records; the command proxy and labs use it, and it knows neither",
+		},
+		{
+			Of: []string{"live/control"}, Never: []string{"oracle/isolation", "lab/panel", "configs", "report", "cmd"},
+			Why: "the gate joins the proxy with the scheduler and the lock views; it judges nothing",
 		},
 		{
 			Of: []string{"backends"}, Never: []string{"proxy", "live", "oracle", "scheduler", "lab", "configs", "cmd"},

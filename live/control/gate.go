@@ -1,4 +1,5 @@
-package main
+// Package control holds back clients' statements until the scheduler picks them: the gate of the proxy's mode control.
+package control
 
 import (
 	"bufio"
@@ -25,21 +26,21 @@ import (
 	"wirecheck/scheduler/shell"
 )
 
-// controlOptions says how the gate schedules.
-type controlOptions struct {
+// Options says how the gate schedules.
+type Options struct {
 	Schedule string        // random, pct, pct:DEPTH, or the name of a file that Report has written
 	Sessions int           // how many sessions must have a statement before the first decision
 	Think    time.Duration // the gate does not wait for a client that sends nothing for longer
 	Locks    string        // URL of the server, for a user who may look at its locks; empty: there is none
 }
 
-// controller is the gate of mode control: it gives the clients' sessions numbers that do not depend on who connected first, and
-// lets the scheduler pick whose statement goes next.
-type controller struct {
+// Gate gives the clients' sessions numbers that do not depend on who connected first, and lets the scheduler pick whose statement goes next.
+// It implements proxy.Gate.
+type Gate struct {
 	shell   *shell.Shell
 	look    engine.Watcher // nil: nobody may look at the locks
 	engine  engine.Descriptor
-	options controlOptions
+	options Options
 	log     zerolog.Logger
 
 	mu       sync.Mutex // guards what follows
@@ -65,13 +66,13 @@ func (a arrival) compare(b arrival) int {
 	return cmp.Or(strings.Compare(a.session.Program, b.session.Program), strings.Compare(a.session.User, b.session.User), strings.Compare(a.text, b.text))
 }
 
-// newController makes the gate. intn is the run's source of random numbers.
-func newController(ctx context.Context, o controlOptions, intn func(int) int, log zerolog.Logger) (*controller, error) {
-	strategy, err := controlStrategy(o.Schedule, intn)
+// New makes the gate. intn is the run's source of random numbers.
+func New(ctx context.Context, o Options, intn func(int) int, log zerolog.Logger) (*Gate, error) {
+	strategy, err := parseStrategy(o.Schedule, intn)
 	if err != nil {
 		return nil, err
 	}
-	k := &controller{options: o, log: log, number: map[uint64]scheduler.Session{}}
+	k := &Gate{options: o, log: log, number: map[uint64]scheduler.Session{}}
 	var look shell.Look
 	if o.Locks != "" {
 		s, err := backends.At(o.Locks)
@@ -93,8 +94,8 @@ func newController(ctx context.Context, o controlOptions, intn func(int) int, lo
 	return k, nil
 }
 
-// controlStrategy reads random, pct, pct:DEPTH or the name of a file with a schedule.
-func controlStrategy(schedule string, intn func(int) int) (scheduler.Strategy, error) {
+// parseStrategy reads random, pct, pct:DEPTH or the name of a file with a schedule.
+func parseStrategy(schedule string, intn func(int) int) (scheduler.Strategy, error) {
 	word, arg, has := strings.Cut(schedule, ":")
 	switch {
 	case schedule == "random":
@@ -145,8 +146,8 @@ func readSchedule(r io.Reader, name string) ([]scheduler.Session, error) {
 	return order, nil
 }
 
-// run schedules until ctx ends.
-func (k *controller) run(ctx context.Context) error {
+// Run schedules until ctx ends.
+func (k *Gate) Run(ctx context.Context) error {
 	err := k.shell.Run(ctx, false)
 	if k.look != nil {
 		err = errors.Join(err, k.look.Close())
@@ -158,7 +159,7 @@ func (k *controller) run(ctx context.Context) error {
 }
 
 // Enter implements proxy.Gate.
-func (k *controller) Enter(ctx context.Context, s *proxy.Session, text string) error {
+func (k *Gate) Enter(ctx context.Context, s *proxy.Session, text string) error {
 	n, err := k.admitted(ctx, s, text)
 	if err != nil {
 		return err
@@ -172,7 +173,7 @@ func (k *controller) Enter(ctx context.Context, s *proxy.Session, text string) e
 
 // admitted gives the session's number. The first sessions of a run wait until all that are expected have a statement, and
 // are numbered by their names and what they say, not by when they came.
-func (k *controller) admitted(ctx context.Context, s *proxy.Session, text string) (scheduler.Session, error) {
+func (k *Gate) admitted(ctx context.Context, s *proxy.Session, text string) (scheduler.Session, error) {
 	k.mu.Lock()
 	if n, ok := k.number[s.ID]; ok {
 		k.mu.Unlock()
@@ -213,7 +214,7 @@ func (k *controller) admitted(ctx context.Context, s *proxy.Session, text string
 }
 
 // admit gives numbers to those who have arrived. mu is held.
-func (k *controller) admit() {
+func (k *Gate) admit() {
 	slices.SortFunc(k.arriving, func(a, b arrival) int {
 		return cmp.Or(a.compare(b), cmp.Compare(a.session.ID, b.session.ID))
 	})
@@ -230,7 +231,7 @@ func (k *controller) admit() {
 }
 
 // join gives a session a number. mu is held.
-func (k *controller) join(s *proxy.Session) scheduler.Session {
+func (k *Gate) join(s *proxy.Session) scheduler.Session {
 	n := k.shell.Join()
 	k.number[s.ID] = n
 	k.backends = append(k.backends, s.Backend)
@@ -240,7 +241,7 @@ func (k *controller) join(s *proxy.Session) scheduler.Session {
 }
 
 // Done implements proxy.Gate.
-func (k *controller) Done(s *proxy.Session, victim bool) {
+func (k *Gate) Done(s *proxy.Session, victim bool) {
 	k.mu.Lock()
 	n, ok := k.number[s.ID]
 	k.mu.Unlock()
@@ -250,7 +251,7 @@ func (k *controller) Done(s *proxy.Session, victim bool) {
 }
 
 // Left implements proxy.Gate.
-func (k *controller) Left(s *proxy.Session) {
+func (k *Gate) Left(s *proxy.Session) {
 	k.mu.Lock()
 	n, ok := k.number[s.ID]
 	if ok {
@@ -270,7 +271,7 @@ const goneLimit = 5 * time.Second
 
 // awaitGone waits until the server has ended a session, so that its locks are gone when the others are asked whether they
 // wait.
-func (k *controller) awaitGone(backend uint64) {
+func (k *Gate) awaitGone(backend uint64) {
 	if k.look == nil {
 		return
 	}
@@ -290,7 +291,7 @@ func (k *controller) awaitGone(backend uint64) {
 }
 
 // waits translates between the scheduler's numbers and the server's.
-func (k *controller) waits(ctx context.Context, sessions []scheduler.Session) ([]shell.Wait, error) {
+func (k *Gate) waits(ctx context.Context, sessions []scheduler.Session) ([]shell.Wait, error) {
 	k.mu.Lock()
 	who := make(map[uint64]scheduler.Session, len(k.backends))
 	ids := make([]uint64, 0, len(k.backends))
@@ -330,8 +331,8 @@ func (k *controller) waits(ctx context.Context, sessions []scheduler.Session) ([
 	return out, nil
 }
 
-// report writes the schedule as it happened, in the form that --schedule reads, and what may be different the next time.
-func (k *controller) report(w io.Writer, seed uint64) error {
+// Report writes the schedule as it happened, in the form that --schedule reads, and what may be different the next time.
+func (k *Gate) Report(w io.Writer, seed uint64) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	out := bufio.NewWriter(w)
@@ -364,7 +365,7 @@ func (k *controller) report(w io.Writer, seed uint64) error {
 }
 
 // text is a step's statement on one line. k.mu is held.
-func (k *controller) text(st scheduler.Step) string {
+func (k *Gate) text(st scheduler.Step) string {
 	texts := k.texts[st.Session]
 	if st.N >= len(texts) {
 		return "?"

@@ -1,4 +1,4 @@
-package main
+package control
 
 import (
 	"context"
@@ -22,7 +22,7 @@ func TestControlUnseen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &controller{look: shyWatcher{}, engine: d, backends: []uint64{7, 8}, texts: [][]string{{"SELECT 1"}, {"SELECT v FROM t"}}}
+	k := &Gate{look: shyWatcher{}, engine: d, backends: []uint64{7, 8}, texts: [][]string{{"SELECT 1"}, {"SELECT v FROM t"}}}
 	waits, err := k.waits(t.Context(), []scheduler.Session{0, 1})
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestControlSilent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &controller{look: blindWatcher{}, engine: d, backends: []uint64{7, 8}, texts: [][]string{{"BEGIN", "UPDATE t SET v = 1"}, {"SELECT v FROM t"}}}
+	k := &Gate{look: blindWatcher{}, engine: d, backends: []uint64{7, 8}, texts: [][]string{{"BEGIN", "UPDATE t SET v = 1"}, {"SELECT v FROM t"}}}
 	waits, err := k.waits(t.Context(), []scheduler.Session{0, 1})
 	if err != nil {
 		t.Fatal(err)

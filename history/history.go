@@ -159,7 +159,7 @@ type ServerError struct {
 	Detail   string `json:"-"`
 	Hint     string `json:"-"`
 	Where    string `json:"-"` // PostgreSQL: the context, such as the function
-	// Aborted: this error rolled the transaction back, where its code alone does not tell.
+	// Aborted: the error rolled the transaction back. Who read the answer says so where the code alone does not tell.
 	Aborted bool `json:"-"`
 }
 

@@ -5,8 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/go-mysql-org/go-mysql/mysql"
-
+	"wirecheck/history"
 	"wirecheck/proxy/record"
 	"wirecheck/rewrite"
 )
@@ -26,14 +25,14 @@ type answer struct {
 	binary     bool
 	// prepared tells the columns of a statement whose answer may come without metadata (MariaDB's cache of it).
 	prepared *prepared
-	failed   bool      // an error ended it
-	err      errPacket // if failed
-	cursor   bool      // the client is to fetch the rows
+	failed   bool                 // an error ended it
+	err      *history.ServerError // if failed
+	cursor   bool                 // the client is to fetch the rows
 	affected uint64
 	matched  int // rows that an UPDATE found, where the product repeats statements
 	// hold keeps an error from the client that says that the text we made does not fit any more, so that the client's own
 	// text can be sent instead.
-	hold func(errPacket) bool
+	hold func(*history.ServerError) bool
 	held bool // hold said yes
 	// front is how many warnings were kept back when the statement was parsed apart.
 	front int
@@ -135,7 +134,7 @@ func (a *answer) relayError(st *statement, f frame) (more bool, err error) {
 		return false, err
 	}
 	e := parseERR(b)
-	if e.code == progress && o.has(capProgress) {
+	if e.Code == progress && o.has(capProgress) {
 		return true, o.toClient(b)
 	}
 	a.failed, a.err = true, e
@@ -145,10 +144,10 @@ func (a *answer) relayError(st *statement, f frame) (more bool, err error) {
 		st.running = nil
 		return false, nil
 	}
-	aborted := o.traits.abortsAt(st.plan, e.code)
-	o.victim = o.victim || e.code == mysql.ER_LOCK_DEADLOCK
-	due := o.tracker.Done(st.running, record.Result{Err: e.history(), Aborted: aborted})
-	if aborted {
+	e.Aborted = o.traits.abortsAt(st.plan, e.Code)
+	o.victim = o.victim || e.Code == deadlock
+	due := o.tracker.Done(st.running, record.Result{Err: e})
+	if e.Aborted {
 		o.settings.status &^= statusInTrans
 	}
 	due = append(due, o.tracker.Status(o.settings.inTransaction())...)

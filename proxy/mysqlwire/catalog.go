@@ -73,7 +73,7 @@ func (o *observation) readCatalog() error {
 		return err
 	}
 	if refused != nil {
-		o.ps.Log.Warn().Str("error", refused.message).Msg("the tables cannot be read")
+		o.ps.Log.Warn().Str("error", refused.Message).Msg("the tables cannot be read")
 		return nil
 	}
 	if c, err = dialect.LoadCatalog(rows); err != nil {

@@ -3,6 +3,7 @@ package mysqlwire
 import (
 	"errors"
 
+	"wirecheck/history"
 	"wirecheck/rewrite"
 	dialect "wirecheck/rewrite/mysql"
 )
@@ -78,16 +79,16 @@ func (x *exchange) takeAnswer() error {
 	first := a.statements[0]
 	first.running = o.tracker.Answer(first.ticket)
 	if x.preface.refused != nil && x.preface.stamp != "" {
-		first.running.Opaque("its stamp could not be set: " + x.preface.refused.message)
+		first.running.Opaque("its stamp could not be set: " + x.preface.refused.Message)
 	}
 	// Where the hidden columns are ordinary ones, the answer to the client's own text would have them.
 	if x.fallback != nil && !o.traits.ordinaryColumns {
-		a.hold = func(e errPacket) bool { return o.seq == 1 && dialect.Stale(e.code, e.message) }
+		a.hold = func(e *history.ServerError) bool { return o.seq == 1 && dialect.Stale(e.Code, e.Message) }
 	}
 	if err := a.relay(); err != nil {
 		return err
 	}
-	if a.failed && o.traits.ordinaryColumns && dialect.Stale(a.err.code, a.err.message) {
+	if a.failed && o.traits.ordinaryColumns && dialect.Stale(a.err.Code, a.err.Message) {
 		o.observer.catalogs.changed()
 	}
 	if a.held {
@@ -104,7 +105,7 @@ func (x *exchange) unmarked(err error) error {
 		return err
 	}
 	x.drop()
-	message := x.preface.refused.message
+	message := x.preface.refused.Message
 	if x.fallback == nil { // too long to be kept
 		return x.o.fail(x.o.seq, errorLost("the statement could not be marked: "+message), errors.New("a statement could not be marked"))
 	}

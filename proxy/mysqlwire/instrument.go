@@ -72,7 +72,7 @@ func (o *observation) instrument(created []rewrite.RelationName) error {
 				return err
 			}
 			if refused != nil {
-				o.ps.Log.Warn().Stringer("table", rel.RelationName).Str("error", refused.message).Msg("table is not instrumented")
+				o.ps.Log.Warn().Stringer("table", rel.RelationName).Str("error", refused.Message).Msg("table is not instrumented")
 				continue
 			}
 			added = true

@@ -138,7 +138,7 @@ func (l *writeLog) sendFetch(stamp string) error {
 }
 
 // readFetch reads the answers to sendFetch: refused says that the stamp was not set, lost that the log is gone.
-func (l *writeLog) readFetch() (rows [][][]byte, refused *errPacket, lost bool, err error) {
+func (l *writeLog) readFetch() (rows [][][]byte, refused *history.ServerError, lost bool, err error) {
 	o := l.o
 	if !o.traits.warnsOfAssignments {
 		rows, refused, err = o.ownAnswer()
@@ -152,7 +152,7 @@ func (l *writeLog) readFetch() (rows [][][]byte, refused *errPacket, lost bool, 
 }
 
 // receive takes the answers to sendFetch: the tracker gets the entries of the log. refused says that the stamp was not set.
-func (l *writeLog) receive(stamp string) (refused *errPacket, err error) {
+func (l *writeLog) receive(stamp string) (refused *history.ServerError, err error) {
 	o := l.o
 	rows, refused, lost, err := l.readFetch()
 	if err != nil {

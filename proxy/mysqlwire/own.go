@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
+
+	"wirecheck/history"
 )
 
 // Statements of our own on the client's connection. The client sees neither their answers nor their errors.
@@ -16,7 +18,7 @@ func (l *link) ownQuery(sql string) error {
 }
 
 // ownAnswer reads the answer to a statement of ours: its rows, nil for NULL, or the server's error.
-func (l *link) ownAnswer() (rows [][][]byte, refused *errPacket, err error) {
+func (l *link) ownAnswer() (rows [][][]byte, refused *history.ServerError, err error) {
 	f, b, err := l.ownPacket()
 	if err != nil {
 		return nil, nil, err
@@ -26,7 +28,7 @@ func (l *link) ownAnswer() (rows [][][]byte, refused *errPacket, err error) {
 		return nil, nil, errMalformed
 	case f.first == markERR:
 		e := parseERR(b)
-		return nil, &e, nil
+		return nil, e, nil
 	case f.first == markOK, f.first == markEOF:
 		return nil, nil, nil
 	}
@@ -50,7 +52,7 @@ func (l *link) ownAnswer() (rows [][][]byte, refused *errPacket, err error) {
 		}
 		if f.first == markERR {
 			e := parseERR(b)
-			return nil, &e, nil
+			return nil, e, nil
 		}
 		if l.endsRows(f) {
 			return rows, nil, nil
@@ -75,14 +77,14 @@ func (l *link) ownPacket() (frame, []byte, error) {
 			return f, nil, err
 		}
 		b, err := l.take(f)
-		if err != nil || f.first != markERR || parseERR(b).code != progress {
+		if err != nil || f.first != markERR || parseERR(b).Code != progress {
 			return f, b, err
 		}
 	}
 }
 
 // ownRows executes one statement of ours now and returns its rows as text.
-func (l *link) ownRows(sql string) (rows [][]string, refused *errPacket, err error) {
+func (l *link) ownRows(sql string) (rows [][]string, refused *history.ServerError, err error) {
 	if err := l.ownQuery(sql); err != nil {
 		return nil, nil, err
 	}
@@ -106,7 +108,7 @@ func (l *link) ownPrepare(sql string) error {
 }
 
 // ownPrepared reads the answer to a preparation of ours: the statement's id and the number of warnings, or the server's error.
-func (l *link) ownPrepared() (id uint32, warnings int, refused *errPacket, err error) {
+func (l *link) ownPrepared() (id uint32, warnings int, refused *history.ServerError, err error) {
 	f, err := l.nextPacket()
 	if err != nil {
 		return 0, 0, nil, err
@@ -117,7 +119,7 @@ func (l *link) ownPrepared() (id uint32, warnings int, refused *errPacket, err e
 	}
 	if f.first != markOK || len(b) < 9 {
 		e := parseERR(b)
-		return 0, 0, &e, nil
+		return 0, 0, e, nil
 	}
 	if len(b) >= 12 {
 		warnings = int(binary.LittleEndian.Uint16(b[10:]))

@@ -49,10 +49,10 @@ func (r parsedApart) proceed(a *answer) (why string, ok bool, err error) {
 		return "", false, err
 	}
 	if refused != nil {
-		if dialect.Stale(refused.code, refused.message) {
+		if dialect.Stale(refused.Code, refused.Message) {
 			o.observer.catalogs.changed()
 		}
-		return "the server did not prepare it: " + refused.message, false, nil
+		return "the server did not prepare it: " + refused.Message, false, nil
 	}
 	if plan := a.statements[0].plan; warnings != plan.ParsedApart {
 		ok, err := o.keepFront(plan.ParsedApart, warnings)

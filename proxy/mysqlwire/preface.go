@@ -1,14 +1,17 @@
 package mysqlwire
 
-import dialect "wirecheck/rewrite/mysql"
+import (
+	"wirecheck/history"
+	dialect "wirecheck/rewrite/mysql"
+)
 
 // preface is our statement in front of a request: it fetches the log, sets the stamp of what the request writes, or both.
 // The zero value is none. It leaves in one write with the request, unless the request must not run if it fails.
 type preface struct {
 	o       *observation
 	fetch   bool
-	stamp   string     // to be set; empty: none
-	refused *errPacket // the server's error in answer to it
+	stamp   string               // to be set; empty: none
+	refused *history.ServerError // the server's error in answer to it
 }
 
 // send puts the preface into the output to the server.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"wirecheck/history"
 	"wirecheck/rewrite"
 	dialect "wirecheck/rewrite/mysql"
 )
@@ -94,7 +95,7 @@ func (s *preparedStatements) prepareLong() error {
 
 // relayPrepare prepares a form for the client. If try is set, it returns an error that says that our text does not fit, and
 // does not relay it.
-func (s *preparedStatements) relayPrepare(p *prepared, fm *form, try bool) (refused *errPacket, err error) {
+func (s *preparedStatements) relayPrepare(p *prepared, fm *form, try bool) (refused *history.ServerError, err error) {
 	if err := s.o.ownPrepare(fm.sql); err != nil {
 		return nil, err
 	}
@@ -103,7 +104,7 @@ func (s *preparedStatements) relayPrepare(p *prepared, fm *form, try bool) (refu
 
 // prepareAnswer relays the answer to COM_STMT_PREPARE (MySQL manual, "COM_STMT_PREPARE Response"): OK with the number
 // of columns and parameters, then the definitions of the parameters and of the columns, each list with its EOF.
-func (s *preparedStatements) prepareAnswer(p *prepared, fm *form, try bool) (refused *errPacket, err error) {
+func (s *preparedStatements) prepareAnswer(p *prepared, fm *form, try bool) (refused *history.ServerError, err error) {
 	o := s.o
 	f, err := o.firstPacket()
 	if err != nil {
@@ -115,8 +116,8 @@ func (s *preparedStatements) prepareAnswer(p *prepared, fm *form, try bool) (ref
 	}
 	if f.first != markOK || len(b) < 9 {
 		e := parseERR(b)
-		if try && f.first == markERR && dialect.Stale(e.code, e.message) {
-			return &e, nil
+		if try && f.first == markERR && dialect.Stale(e.Code, e.Message) {
+			return e, nil
 		}
 		s.last = nil
 		return nil, o.toClient(b)

@@ -3,6 +3,7 @@ package mysqlwire
 import (
 	"encoding/binary"
 	"errors"
+	"strconv"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
 
@@ -43,8 +44,13 @@ const (
 	markInfo  = 0xfb // LOCAL INFILE request; NULL in a text row
 	markEOF   = 0xfe
 	markERR   = 0xff
-	progress  = 0xffff // the error number of MariaDB's progress reports
-	packetEOF = 9      // an EOF packet is shorter
+	packetEOF = 9 // an EOF packet is shorter
+)
+
+// Numbers of errors.
+const (
+	deadlock = "1213"  // ER_LOCK_DEADLOCK
+	progress = "65535" // MariaDB's progress reports
 )
 
 var errMalformed = errors.New("malformed packet")
@@ -124,53 +130,44 @@ func (ok okPacket) terminator(b []byte, rowless bool) terminator {
 	return terminator{b, ok.status, ok.warnings, ok.at, ok.at + 2, rowless}
 }
 
-// errPacket is an error as the server sends it.
-type errPacket struct {
-	code    uint16
-	state   string
-	message string
-}
-
-func parseERR(b []byte) errPacket {
+// parseERR reads an ERR packet.
+func parseERR(b []byte) *history.ServerError {
 	if len(b) < 3 {
-		return errPacket{message: "malformed error packet"}
+		return &history.ServerError{Code: "0", Message: "malformed error packet"}
 	}
-	e := errPacket{code: binary.LittleEndian.Uint16(b[1:])}
+	e := &history.ServerError{Code: utoa(uint64(binary.LittleEndian.Uint16(b[1:])))}
 	rest := b[3:]
 	if len(rest) >= 6 && rest[0] == '#' {
-		e.state, rest = string(rest[1:6]), rest[6:]
+		e.SQLState, rest = string(rest[1:6]), rest[6:]
 	}
-	e.message = string(rest)
+	e.Message = string(rest)
 	return e
 }
 
-// encode makes the packet. Before the client said that it speaks the 4.1 protocol there is no SQLSTATE in it.
-func (e errPacket) encode(withState bool) []byte {
-	b := []byte{markERR, byte(e.code), byte(e.code >> 8)}
+// encodeERR makes an ERR packet. Before the client said that it speaks the 4.1 protocol there is no SQLSTATE in it.
+func encodeERR(e *history.ServerError, withState bool) []byte {
+	code, _ := strconv.ParseUint(e.Code, 10, 16)
+	b := binary.LittleEndian.AppendUint16([]byte{markERR}, uint16(code))
 	if withState {
 		b = append(b, '#')
-		b = append(b, e.state...)
+		b = append(b, e.SQLState...)
 	}
-	return append(b, e.message...)
-}
-
-func (e errPacket) history() *history.ServerError {
-	return &history.ServerError{Code: utoa(uint64(e.code)), Message: e.message}
+	return append(b, e.Message...)
 }
 
 // The errors that the proxy itself reports, numbered like the server's or the client library's nearest.
-func errorUnreachable(why string) errPacket {
-	return errPacket{2003, "HY000", "Can't connect to the server (wirecheck: " + why + ")"}
+func errorUnreachable(why string) *history.ServerError {
+	return &history.ServerError{Code: "2003", SQLState: "HY000", Message: "Can't connect to the server (wirecheck: " + why + ")"}
 }
 
-func errorOrder(why string) errPacket {
-	return errPacket{mysql.ER_NET_PACKETS_OUT_OF_ORDER, "08S01", "Got packets out of order (wirecheck: " + why + ")"}
+func errorOrder(why string) *history.ServerError {
+	return &history.ServerError{Code: utoa(mysql.ER_NET_PACKETS_OUT_OF_ORDER), SQLState: "08S01", Message: "Got packets out of order (wirecheck: " + why + ")"}
 }
 
-func errorLost(why string) errPacket {
-	return errPacket{2013, "HY000", "Lost connection to the server during query (wirecheck: " + why + ")"}
+func errorLost(why string) *history.ServerError {
+	return &history.ServerError{Code: "2013", SQLState: "HY000", Message: "Lost connection to the server during query (wirecheck: " + why + ")"}
 }
 
-func errorShutdown() errPacket {
-	return errPacket{mysql.ER_SERVER_SHUTDOWN, "08S01", "Server shutdown in progress"}
+func errorShutdown() *history.ServerError {
+	return &history.ServerError{Code: utoa(mysql.ER_SERVER_SHUTDOWN), SQLState: "08S01", Message: "Server shutdown in progress"}
 }

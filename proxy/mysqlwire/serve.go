@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-mysql-org/go-mysql/mysql"
 
+	"wirecheck/history"
 	"wirecheck/proxy"
 )
 
@@ -21,7 +22,7 @@ func New(o *Observer) *Handler { return &Handler{o} }
 
 // Refuse sends a client the error that there are too many.
 func (h *Handler) Refuse(_ context.Context, s *proxy.Session) error {
-	refuse(s.Client, errPacket{mysql.ER_CON_COUNT_ERROR, "08004", "Too many connections"})
+	refuse(s.Client, &history.ServerError{Code: utoa(mysql.ER_CON_COUNT_ERROR), SQLState: "08004", Message: "Too many connections"})
 	return nil
 }
 
@@ -54,9 +55,9 @@ func endsTLS(c *proxy.Config) bool {
 }
 
 // refuse sends the client the reason why there is no session, in place of the greeting. The client may be gone already.
-func refuse(client net.Conn, e errPacket) {
+func refuse(client net.Conn, e *history.ServerError) {
 	c := newConn(client)
-	if err := c.put(0, e.encode(false)); err == nil {
+	if err := c.put(0, encodeERR(e, false)); err == nil {
 		_ = c.send()
 	}
 }

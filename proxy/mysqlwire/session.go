@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"wirecheck/history"
 	"wirecheck/proxy"
 )
 
@@ -104,12 +105,12 @@ func (s *session) drainer() (stop func()) {
 }
 
 // fail sends the client an error of ours and returns err. It makes no difference whether the client receives it.
-func (s *session) fail(seq byte, e errPacket, err error) error {
+func (s *session) fail(seq byte, e *history.ServerError, err error) error {
 	if s.explained {
 		return err
 	}
 	s.explained = true
-	if perr := s.client.put(seq, e.encode(s.greeting != nil)); perr == nil {
+	if perr := s.client.put(seq, encodeERR(e, s.greeting != nil)); perr == nil {
 		_ = s.client.send()
 	}
 	return err

@@ -123,7 +123,7 @@ func (o *observation) ask() error {
 	}
 	if refused != nil { // for instance 1820: the password must be changed first
 		o.settings.state = settingsRefused
-		o.ps.Log.Warn().Str("error", refused.message).Msg("the session's settings cannot be read")
+		o.ps.Log.Warn().Str("error", refused.Message).Msg("the session's settings cannot be read")
 		return nil
 	}
 	facts, err := dialect.DecodeSession(rows)

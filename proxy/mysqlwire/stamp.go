@@ -1,6 +1,7 @@
 package mysqlwire
 
 import (
+	"wirecheck/history"
 	"wirecheck/rewrite"
 	dialect "wirecheck/rewrite/mysql"
 )
@@ -13,7 +14,7 @@ type heldStamp struct {
 }
 
 // set notes the stamp that the server may hold after a statement of ours that sets it. refused is the server's error.
-func (h *heldStamp) set(stamp string, refused *errPacket) {
+func (h *heldStamp) set(stamp string, refused *history.ServerError) {
 	if refused != nil && h.token != "" {
 		return // the old one or the new one
 	}
@@ -36,7 +37,7 @@ func (h *heldStamp) follow(p *rewrite.Plan) {
 }
 
 // stamped notes what the answer to a statement of ours that sets the stamp means: it also makes the log.
-func (o *observation) stamped(stamp string, refused *errPacket) {
+func (o *observation) stamped(stamp string, refused *history.ServerError) {
 	o.stamp.set(stamp, refused)
 	if refused == nil {
 		o.log.exists = true

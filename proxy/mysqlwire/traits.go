@@ -30,7 +30,7 @@ type traits struct {
 	// "Diagnostics Area"). Elsewhere only one that reads or writes tables does so at once.
 	clearsWarnings bool
 	// aborts holds the errors that roll back the whole transaction at the server's default settings.
-	aborts map[uint16]bool
+	aborts map[string]bool
 }
 
 // traitsOf gives a product's traits. A lock wait timeout (1205) is in no list of aborts: it undoes the statement alone
@@ -40,19 +40,19 @@ func traitsOf(f dialect.Flavor) traits {
 	switch f {
 	case dialect.MySQL:
 		t.warnsOfAssignments, t.updateSetsFoundRows, t.clearsWarnings = true, true, true
-		t.aborts = codes(1213)
+		t.aborts = codes("1213")
 	case dialect.MariaDB:
-		t.aborts = codes(1213, 1020) // deadlock; innodb_snapshot_isolation: the row was changed
+		t.aborts = codes("1213", "1020") // deadlock; innodb_snapshot_isolation: the row was changed
 	case dialect.TiDB:
 		t.ordinaryColumns, t.repeatsStatements, t.optimistic = true, true, true
 		// A deadlock, and what the storage refuses at COMMIT (TiDB docs, "Error Codes and Troubleshooting").
-		t.aborts = codes(1213, 8002, 8004, 8005, 8022, 8027, 8028, 8133, 8141, 8223, 9001, 9002, 9003, 9004, 9005, 9006, 9007, 9008)
+		t.aborts = codes("1213", "8002", "8004", "8005", "8022", "8027", "8028", "8133", "8141", "8223", "9001", "9002", "9003", "9004", "9005", "9006", "9007", "9008")
 	}
 	return t
 }
 
-func codes(list ...uint16) map[uint16]bool {
-	m := make(map[uint16]bool, len(list))
+func codes(list ...string) map[string]bool {
+	m := make(map[string]bool, len(list))
 	for _, code := range list {
 		m[code] = true
 	}
@@ -65,9 +65,9 @@ func (t *traits) forgetsWarnings(p *rewrite.Plan) bool {
 }
 
 // abortsAt reports whether an error in answer to p says that the whole transaction is rolled back.
-func (t *traits) abortsAt(p *rewrite.Plan, code uint16) bool {
+func (t *traits) abortsAt(p *rewrite.Plan, code string) bool {
 	// ErrResultUndetermined: whether the transaction was committed is not known.
-	const undetermined = 8501
+	const undetermined = "8501"
 	return t.aborts[code] || t.optimistic && p.Control.Verb == rewrite.ControlCommit && code != undetermined
 }
 

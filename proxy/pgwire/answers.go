@@ -6,6 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"wirecheck/answer"
 	"wirecheck/proxy"
 	"wirecheck/proxy/record"
 )
@@ -252,7 +253,7 @@ func (a *serverHalf) done(f frame, e *entry) error {
 func (a *serverHalf) failure(f frame, e *entry) error {
 	a.pipeline.begin(e)
 	var body []byte
-	refusal := &serverError{}
+	refusal := &answer.Error{}
 	if f.size <= a.limits.Text {
 		var err error
 		if body, err = a.in.body(f.size); err != nil {
@@ -260,8 +261,8 @@ func (a *serverHalf) failure(f frame, e *entry) error {
 		}
 		body, refusal = a.translated(body, e)
 	}
-	ws := a.pipeline.refuse(e, refusal.code, refusal.message)
-	if refusal.ends() {
+	ws := a.pipeline.refuse(e, refusal)
+	if ends(refusal) {
 		a.explained = true
 	}
 	if body == nil {
@@ -277,15 +278,15 @@ func (a *serverHalf) failure(f frame, e *entry) error {
 }
 
 // translated makes of an error about the text that was sent one about the client's text.
-func (a *serverHalf) translated(body []byte, e *entry) ([]byte, *serverError) {
+func (a *serverHalf) translated(body []byte, e *entry) ([]byte, *answer.Error) {
 	refusal := parseError(body)
-	if ourFault(body, e, refusal.code) {
+	if ourFault(body, e, refusal.Code) {
 		a.environment.database.changes.Add(1)
-		a.log.Warn().Str("sqlstate", refusal.code).Str("error", refusal.message).Msg("a rewritten statement was refused, the catalog is read again")
+		a.log.Warn().Str("sqlstate", refusal.Code).Str("error", refusal.Message).Msg("a rewritten statement was refused, the catalog is read again")
 	}
 	body = mapped(body, e)
-	if e.spent && refusal.code == "34000" {
-		body = spentPortal(refusal, e.name)
+	if e.spent && refusal.Code == "34000" {
+		body = spentPortal(body, e.name)
 		refusal = parseError(body)
 	}
 	if e.request == bind && e.plan != nil && e.plan.Hidden > 0 {
@@ -332,7 +333,7 @@ func (a *serverHalf) ownAnswer(f frame, e *entry) error {
 		return a.in.skip(f.size)
 	}
 	if f.size > smallMessage {
-		e.own.err = &serverError{message: "an error that is too long"}
+		e.own.err = &answer.Error{Message: "an error that is too long"}
 		return a.in.skip(f.size)
 	}
 	body, err := a.in.body(f.size)
@@ -341,7 +342,7 @@ func (a *serverHalf) ownAnswer(f frame, e *entry) error {
 	}
 	if f.kind == 'E' {
 		e.own.err = parseError(body)
-		if e.own.err.ends() { // the client must know why
+		if ends(e.own.err) { // the client must know why
 			a.explained = true
 			return a.out.message('E', body)
 		}
@@ -362,7 +363,7 @@ func (a *serverHalf) welcome() error {
 // ownRow keeps a row of an answer to a question of ours.
 func (a *serverHalf) ownRow(f frame, q *own) error {
 	if q.size += f.size; q.size > maxOwn {
-		q.rows, q.err = nil, &serverError{message: "the answer is too long"}
+		q.rows, q.err = nil, &answer.Error{Message: "the answer is too long"}
 		return a.in.skip(f.size)
 	}
 	body, err := a.in.body(f.size)

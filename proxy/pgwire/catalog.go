@@ -156,7 +156,7 @@ func (c *clientHalf) unknown(why string, changes uint64) {
 // load makes a catalog of the answer to the question for it, or says why it cannot.
 func load(q *own) (*rewrite.Catalog, string) {
 	if q.err != nil {
-		return nil, q.err.message
+		return nil, q.err.Message
 	}
 	rows := make([][]string, len(q.rows))
 	for i, r := range q.rows {

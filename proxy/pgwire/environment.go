@@ -148,7 +148,7 @@ func (v *environment) outside() {
 // settings takes over the answer to settingsQuery, and gives the level of the next transactions; or it says why it cannot.
 func (v *environment) settings(q *own) (level, why string) {
 	if q.err != nil {
-		return "", q.err.message
+		return "", q.err.Message
 	}
 	if len(q.rows) != 1 || len(q.rows[0]) != 6 {
 		return "", "the answer to the question for settings is not one row"

@@ -6,7 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"wirecheck/history"
+	"wirecheck/answer"
 	"wirecheck/proxy/record"
 	"wirecheck/rewrite"
 )
@@ -325,12 +325,12 @@ func (p *pipeline) finish(e *entry, tag string, kind byte) (ws []record.Warning,
 const deadlockDetected = "40P01"
 
 // refuse follows what an error does to the requests.
-func (p *pipeline) refuse(e *entry, code, message string) (ws []record.Warning) {
+func (p *pipeline) refuse(e *entry, refusal *answer.Error) (ws []record.Warning) {
 	p.begin(e)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	result := record.Result{Err: &history.ServerError{Code: code, Message: message}}
-	p.turn.victim = p.turn.victim || code == deadlockDetected
+	result := record.Result{Err: refusal}
+	p.turn.victim = p.turn.victim || refusal.Code == deadlockDetected
 	copying := e.copying
 	e.copying = false
 	if copying && e.request == execute && !p.queue.endCopy() {

@@ -1,6 +1,7 @@
 package pgwire
 
 import (
+	"wirecheck/answer"
 	"wirecheck/proxy/record"
 	"wirecheck/rewrite"
 )
@@ -52,7 +53,7 @@ type entry struct {
 type own struct {
 	rows [][][]byte // of all results, in order
 	size int
-	err  *serverError
+	err  *answer.Error
 	done bool
 }
 

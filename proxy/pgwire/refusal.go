@@ -4,29 +4,24 @@ import (
 	"bytes"
 	"strconv"
 
+	"wirecheck/answer"
 	"wirecheck/rewrite"
 )
 
-// serverError is what matters of an ErrorResponse.
-type serverError struct {
-	severity, localized, code, message string
-}
+// ends reports whether the server ends the session with an error.
+func ends(e *answer.Error) bool { return e.Severity == "FATAL" || e.Severity == "PANIC" }
 
-// ends reports whether the server ends the session with the error.
-func (e *serverError) ends() bool { return e.severity == "FATAL" || e.severity == "PANIC" }
-
-func parseError(body []byte) *serverError {
-	e := &serverError{}
+// parseError reads what matters of an ErrorResponse.
+func parseError(body []byte) *answer.Error {
+	e := &answer.Error{}
 	fields(body, func(kind byte, value []byte) {
 		switch kind {
-		case 'S':
-			e.localized = string(value)
 		case 'V':
-			e.severity = string(value)
+			e.Severity = string(value)
 		case 'C':
-			e.code = string(value)
+			e.Code = string(value)
 		case 'M':
-			e.message = string(value)
+			e.Message = string(value)
 		}
 	})
 	return e
@@ -136,7 +131,12 @@ func lowered(text []byte, n int) []byte {
 
 // spentPortal is what the server says of a portal whose statement returns no rows and was executed already
 // (MarkPortalActive, src/backend/utils/mmgr/portalmem.c). The source line, which differs between versions, is left out.
-func spentPortal(e *serverError, name string) []byte {
-	return []byte("S" + e.localized + "\x00V" + e.severity + "\x00C55000\x00Mportal \"" + name +
-		"\" cannot be run\x00Fportalmem.c\x00RMarkPortalActive\x00\x00")
+func spentPortal(body []byte, name string) []byte {
+	var out []byte
+	fields(body, func(kind byte, value []byte) {
+		if kind == 'S' || kind == 'V' { // the severity, in the server's language and in English
+			out = append(append(append(out, kind), value...), 0)
+		}
+	})
+	return append(out, "C55000\x00Mportal \""+name+"\" cannot be run\x00Fportalmem.c\x00RMarkPortalActive\x00\x00"...)
 }

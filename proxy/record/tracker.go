@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"wirecheck/answer"
 	"wirecheck/history"
 	"wirecheck/product"
 	"wirecheck/rewrite"
@@ -92,9 +93,8 @@ type Running struct {
 
 // Result is how a request ended.
 type Result struct {
-	Err     *history.ServerError // nil if it succeeded
-	Aborted bool                 // MySQL family: this error rolled back the whole transaction
-	Tag     string               // PostgreSQL: the command tag
+	Err *answer.Error // nil if it succeeded
+	Tag string        // PostgreSQL: the command tag
 }
 
 // NewTracker records that a session was opened. open holds what is known of it (Engine, Server, Database, User,
@@ -356,7 +356,7 @@ func (t *Tracker) refused(tk *Ticket, res Result, to uint64) {
 		return
 	}
 	switch {
-	case res.Aborted:
+	case res.Err.Aborted:
 		t.end(history.OutcomeAborted, to)
 	case tk.plan.Control.Verb == rewrite.ControlCommit && t.dbms.CommitErrorAborts:
 		t.end(history.OutcomeAborted, to)

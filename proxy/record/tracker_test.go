@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"wirecheck/answer"
 	"wirecheck/history"
 	"wirecheck/rewrite"
 )
@@ -128,7 +129,10 @@ func (s *story) want(lines ...string) {
 	}
 }
 
-var refused = Result{Err: &history.ServerError{Code: "E"}}
+var (
+	refused = Result{Err: &answer.Error{Code: "E"}}
+	aborted = Result{Err: &answer.Error{Code: "E", Aborted: true}}
+)
 
 func TestTrackerExplicitTransaction(t *testing.T) {
 	s := newStory(t, "postgres")
@@ -175,7 +179,7 @@ func TestTrackerRefusedCommit(t *testing.T) {
 	}{
 		{"postgres", refused, "t1 aborted"},
 		{"mariadb", refused, "t1 unknown"},
-		{"mariadb", Result{Err: refused.Err, Aborted: true}, "t1 aborted"},
+		{"mariadb", aborted, "t1 aborted"},
 	} {
 		s := newStory(t, tc.engine)
 		s.do("begin", "T", Result{})
@@ -273,7 +277,7 @@ func TestTrackerAbortingError(t *testing.T) {
 	s := newStory(t, "mariadb")
 	s.do("begin", "T", Result{})
 	s.do("update a", "T", Result{})
-	s.do("update b", "I", Result{Err: refused.Err, Aborted: true})
+	s.do("update b", "I", aborted)
 	s.do("update c", "I", Result{})
 	s.want("t1 begin read committed", "t1.1 update a", "t1.2 update b error E", "t1 aborted",
 		"t2 begin read committed implicit", "t2.1 update c", "t2 committed")

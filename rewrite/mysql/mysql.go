@@ -212,11 +212,11 @@ func unparsed(sql, why string) *rewrite.Script {
 // Stale reports whether a server's error says that the text we made does not fit the tables any more (they were
 // changed behind our back), or shows our columns: the session then reads the catalog anew and sends the client's own text once.
 // The errors come before anything is executed.
-func Stale(code uint16, message string) bool {
+func Stale(code, message string) bool {
 	switch code {
-	case 1054, 1136, 1142, 1143: // unknown column, column count, table denied, column denied
+	case "1054", "1136", "1142", "1143": // unknown column, column count, table denied, column denied
 		return true // perhaps the client's own fault: then the same error comes again
-	case 1110, 1364: // column twice, no default
+	case "1110", "1364": // column twice, no default
 		return strings.Contains(message, columnRowID) || strings.Contains(message, columnWriters)
 	}
 	return false

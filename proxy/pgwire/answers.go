@@ -171,7 +171,7 @@ func (a *serverHalf) shape(f frame, e *entry) error {
 	if e.request == simpleQuery {
 		a.pipeline.begin(e)
 	} else {
-		a.pipeline.pop(e)
+		a.pipeline.described(e)
 	}
 	switch {
 	case plan == nil || plan.Hidden == 0 || f.kind == 'n':

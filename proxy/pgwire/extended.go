@@ -55,7 +55,7 @@ func (c *clientHalf) parse(f frame) error {
 // plan plans a statement that is prepared. What cannot be remembered is not changed.
 func (c *clientHalf) plan(name, sql string) (p *prepared, remembered bool) {
 	catalog, facts := c.environment.known()
-	if remembered = c.pipeline.remembers(name, c.session.Config.Limits.Prepared); !remembered {
+	if remembered = c.pipeline.remembers(name, sql, c.session.Config.Limits.Prepared); !remembered {
 		catalog = nil
 	}
 	return &prepared{name: name, client: sql, catalog: catalog, script: c.session.observer.rewriter.Statement(sql, catalog, facts)}, remembered

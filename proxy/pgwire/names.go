@@ -54,22 +54,40 @@ type undo struct {
 // statement at once, since the client may use it without waiting; an error takes that back.
 type names struct {
 	statements map[string]*prepared
+	size       int // bytes of the statements' texts
 	portals    map[string]*portal
 }
 
+// maxTexts bounds the texts of the prepared statements that are remembered of a session.
+const maxTexts = 16 << 20
+
 func newNames() names {
 	return names{statements: make(map[string]*prepared), portals: make(map[string]*portal)}
+}
+
+// set makes a name mean a statement, or none.
+func (n *names) set(name string, p *prepared) {
+	if old := n.statements[name]; old != nil {
+		n.size -= len(old.client)
+		delete(n.statements, name)
+	}
+	if p != nil {
+		n.size += len(p.client)
+		n.statements[name] = p
+	}
+}
+
+// takes reports whether one more statement can be remembered; limit bounds their number.
+func (n *names) takes(name, sql string, limit int) bool {
+	return (n.statements[name] != nil || len(n.statements) < limit) && n.size+len(sql) <= maxTexts
 }
 
 // sent does what a message does to the names.
 func (n *names) sent(e *entry) {
 	switch e.request {
 	case parse:
-		if e.stmt == nil {
-			return
-		}
 		e.undo = undo{kind: 'S', name: e.name, stmt: n.statements[e.name]}
-		n.statements[e.name] = e.stmt
+		n.set(e.name, e.stmt)
 	case bind:
 		e.undo = undo{kind: 'P', name: e.name, port: n.portals[e.name]}
 		if e.plan == nil {
@@ -81,7 +99,7 @@ func (n *names) sent(e *entry) {
 		e.undo = undo{kind: e.kind, name: e.name, stmt: n.statements[e.name], port: n.portals[e.name]}
 		switch e.kind {
 		case 'S':
-			delete(n.statements, e.name)
+			n.set(e.name, nil)
 		case 'P':
 			delete(n.portals, e.name)
 		}
@@ -95,11 +113,7 @@ func (n *names) takeBack(e *entry) {
 		if now := n.statements[u.name]; now != nil && now.seq > e.seq {
 			return
 		}
-		if u.stmt == nil {
-			delete(n.statements, u.name)
-		} else {
-			n.statements[u.name] = u.stmt
-		}
+		n.set(u.name, u.stmt)
 	case 'P':
 		if now := n.portals[u.name]; now != nil && now.seq > e.seq {
 			return
@@ -129,7 +143,7 @@ func (n *names) deallocated(tag string, seq uint64) {
 	}
 	for name, p := range n.statements {
 		if p.seq < seq {
-			delete(n.statements, name)
+			n.set(name, nil)
 		}
 	}
 }

@@ -28,6 +28,7 @@ type pipeline struct {
 	seq      uint64 // of the entries
 	batch    uint64 // Syncs sent
 	open     bool   // messages of the extended protocol were sent since the last Sync: the server is in a transaction, whatever it has said
+	crowded  bool   // the client half waits for room in the queue
 	ignoring bool   // the server ignores everything up to a Sync that was not sent yet
 	status   byte   // of the last ReadyForQuery
 	lost     string // why it is not known any more which answer belongs to which request; then everything passes as it is
@@ -83,7 +84,7 @@ func (p *pipeline) lose(why string) {
 	p.lost = why
 	p.ungate()
 	p.log.Warn().Str("why", why).Msg("session is not observed any more")
-	p.queue.items = nil
+	p.queue = queue{}
 	p.changed.Broadcast()
 }
 
@@ -124,13 +125,35 @@ func (p *pipeline) close() (leaving bool) {
 
 // What the client half does.
 
+// full reports whether too much awaits its answer, and whether the server may hold the answers back until a Flush or Sync.
+func (p *pipeline) full() (full, back bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.crowded = p.queue.full()
+	return p.crowded, p.open
+}
+
+// awaitRoom waits until much of what was sent is answered.
+func (p *pipeline) awaitRoom() error { return p.await(p.queue.hasRoom) }
+
 // sync says that a Sync is about to be sent.
 func (p *pipeline) sync() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ignoring, p.open = false, false
 	p.batch++
-	p.push(&entry{request: syncing})
+	if !p.queue.more(syncing) {
+		p.push(&entry{request: syncing})
+	}
+}
+
+// copied says that an end of copied data is about to be sent.
+func (p *pipeline) copied() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.queue.more(copyEnd) {
+		p.push(&entry{request: copyEnd})
+	}
 }
 
 // send queues a message that is about to be sent. It returns false if the server will ignore it.
@@ -188,7 +211,7 @@ func (p *pipeline) sendAgain(old, now *prepared) bool {
 	}
 	p.push(e)
 	now.seq, now.batch, now.parsing = e.seq, p.batch, e
-	p.names.statements[old.name] = now
+	p.names.set(old.name, now)
 	return true
 }
 
@@ -210,15 +233,15 @@ func (p *pipeline) replace(old, now *prepared) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.names.statements[old.name] == old {
-		p.names.statements[old.name] = now
+		p.names.set(old.name, now)
 	}
 }
 
-// remembers reports whether another statement could be remembered under this name.
-func (p *pipeline) remembers(name string, limit int) bool {
+// remembers reports whether one more statement can be remembered; limit bounds their number.
+func (p *pipeline) remembers(name, sql string, limit int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.names.statements) < limit || p.names.statements[name] != nil
+	return p.names.takes(name, sql, limit)
 }
 
 // portal finds a portal; nil if it is not known.
@@ -255,12 +278,21 @@ func (p *pipeline) head() (e *entry, lost bool) {
 	return p.queue.head(), p.lost != ""
 }
 
-// pop takes an entry off the queue if it is the head.
-func (p *pipeline) pop(e *entry) {
+// described takes note of the answer to a Describe.
+func (p *pipeline) described(e *entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.queue.head() == e {
-		p.queue.pop()
+		p.pop()
+	}
+}
+
+// pop takes the head off the queue. mu is held.
+func (p *pipeline) pop() {
+	p.queue.pop()
+	if p.crowded && p.queue.hasRoom() {
+		p.crowded = false
+		p.changed.Broadcast()
 	}
 }
 
@@ -278,7 +310,7 @@ func (p *pipeline) begin(e *entry) *record.Running {
 func (p *pipeline) complete(e *entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.queue.pop()
+	p.pop()
 	if e.request == parse {
 		e.resolved = true
 		e.undo = undo{} // it cannot fail any more, so what was there before can go
@@ -290,7 +322,7 @@ func (p *pipeline) complete(e *entry) {
 func (p *pipeline) answered(e *entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.queue.pop()
+	p.pop()
 	e.own.done = true
 	p.changed.Broadcast()
 }
@@ -307,11 +339,11 @@ func (p *pipeline) finish(e *entry, tag string, kind byte) (ws []record.Warning,
 		p.queue.endCopy()
 	}
 	p.names.deallocated(tag, e.seq)
-	hold = p.queue.syncFollows()
+	hold = p.queue.follows(syncing)
 	switch {
 	case e.request == execute:
 		ws = p.events.done(e, record.Result{Tag: tag})
-		p.queue.pop()
+		p.pop()
 	case e.script.Unparsed: // there may be any number of answers
 		e.tag, hold = tag, true
 	case kind == 'C':
@@ -333,9 +365,8 @@ func (p *pipeline) refuse(e *entry, refusal *answer.Error) (ws []record.Warning)
 	p.turn.victim = p.turn.victim || refusal.Code == deadlockDetected
 	copying := e.copying
 	e.copying = false
-	if copying && e.request == execute && !p.queue.endCopy() {
-		// The server ignores the rest of what the client copies, up to a Sync that it has not sent yet.
-		p.ignoring = true
+	if copying && e.request == execute {
+		p.queue.endCopy()
 	}
 	switch e.request {
 	case simpleQuery, function:
@@ -380,7 +411,7 @@ func (p *pipeline) ready(e *entry, status byte) (ws []record.Warning) {
 	ws = p.events.done(e, record.Result{Tag: e.tag}) // of a text that was not understood, or a function call: this is its end
 	p.events.drop(e)
 	p.status = status
-	p.queue.pop()
+	p.pop()
 	ws = append(ws, p.events.tracker.Status(status != 'I')...)
 	p.turnOver(e)
 	if status == 'I' {

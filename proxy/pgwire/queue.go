@@ -41,6 +41,7 @@ type entry struct {
 
 	undo     undo
 	resolved bool // parse: its answer came, or never will
+	more     int  // syncing, copyEnd: as many more of the same kind follow
 
 	running *record.Running // the statement whose answer has begun
 	next    int             // the plan that is answered next
@@ -107,17 +108,45 @@ func (e *entry) endsReady() bool {
 	return false
 }
 
-// queue holds the entries whose answers are awaited, in order.
+// queue holds the entries whose answers are awaited, in order. A run of Syncs, or of ends of copied data, is one entry: while the server copies from the
+// client it reads any number of them without an answer.
 type queue struct {
 	items []*entry
+	size  int // of the items, roughly in bytes
 }
 
-func (q *queue) push(e *entry) { q.items = append(q.items, e) }
+const (
+	entrySize = 1 << 10 // roughly the room that an entry takes besides its text
+	maxQueue  = 1 << 20 // of a queue: no more is read from the client beyond that
+)
+
+// full reports whether too much awaits its answer.
+func (q *queue) full() bool { return q.size >= maxQueue }
+
+// hasRoom reports whether so much was answered since the queue was full that reading the client again is worth it.
+func (q *queue) hasRoom() bool { return q.size <= maxQueue/2 }
+
+// more counts one more message of a kind of which there are runs. It returns false if the message needs an entry.
+func (q *queue) more(r request) bool {
+	if r == copyEnd && q.empty() {
+		return true // nothing is copied, so it ends nothing
+	}
+	if n := len(q.items); n > 0 && q.items[n-1].request == r {
+		q.items[n-1].more++
+		return true
+	}
+	return false
+}
+
+func (q *queue) push(e *entry) {
+	q.items = append(q.items, e)
+	q.size += entrySize + len(e.client)
+}
 
 // head is the entry that is answered next, or nil.
 func (q *queue) head() *entry {
 	for len(q.items) > 0 && q.items[0].request == copyEnd {
-		q.pop()
+		q.remove(0)
 	}
 	if len(q.items) == 0 {
 		return nil
@@ -125,27 +154,38 @@ func (q *queue) head() *entry {
 	return q.items[0]
 }
 
+// pop takes off the head, which was answered; of a run, one of its messages.
 func (q *queue) pop() {
-	q.items[0] = nil
-	q.items = q.items[1:]
+	if q.items[0].more > 0 {
+		q.items[0].more--
+		return
+	}
+	q.remove(0)
+}
+
+// remove takes off an entry.
+func (q *queue) remove(i int) {
+	q.size -= entrySize + len(q.items[i].client)
+	if i == 0 {
+		q.items[0] = nil
+		q.items = q.items[1:]
+		return
+	}
+	q.items = append(q.items[:i], q.items[i+1:]...)
 }
 
 func (q *queue) empty() bool { return q.head() == nil }
 
-// syncFollows reports whether the entry after the head is a Sync, so that a ReadyForQuery follows without any further
-// message of the client.
-func (q *queue) syncFollows() bool {
-	return len(q.items) > 1 && q.items[1].request == syncing
-}
+// follows reports whether the entry behind the head is one of these.
+func (q *queue) follows(r request) bool { return len(q.items) > 1 && q.items[1].request == r }
 
 // beforeSync takes off the queue what the server ignores after an error: everything up to a Sync (manual, 55.2.3). It returns false if there is
 // no Sync.
 func (q *queue) beforeSync() (ignored []*entry, synced bool) {
-	n := 0
-	for n < len(q.items) && q.items[n].request != syncing {
-		n++
+	for len(q.items) > 0 && q.items[0].request != syncing {
+		ignored = append(ignored, q.items[0])
+		q.remove(0)
 	}
-	ignored, q.items = q.items[:n], q.items[n:]
 	return ignored, len(q.items) > 0
 }
 
@@ -153,18 +193,14 @@ func (q *queue) beforeSync() (ignored []*entry, synced bool) {
 // src/backend/commands/copyfromparse.c): those between the head and the end of the copied data. It returns false if the
 // client has not sent the end yet.
 func (q *queue) endCopy() bool {
-	for i := 1; i < len(q.items); i++ {
-		switch q.items[i].request {
-		case syncing:
-			continue
-		case copyEnd:
-			q.items = append(q.items[:1], q.items[i+1:]...)
-			return true
-		}
-		break
+	if q.follows(syncing) {
+		q.remove(1)
 	}
-	for len(q.items) > 1 && q.items[1].request == syncing {
-		q.items = append(q.items[:1], q.items[2:]...)
+	if !q.follows(copyEnd) {
+		return false
 	}
-	return false
+	if q.items[1].more--; q.items[1].more < 0 {
+		q.remove(1)
+	}
+	return true
 }

@@ -27,6 +27,9 @@ func (c *clientHalf) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if err := c.room(f); err != nil {
+			return err
+		}
 		if err := c.enter(ctx, f); err != nil {
 			return err
 		}
@@ -34,6 +37,29 @@ func (c *clientHalf) run(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// room waits with a message that will be answered while too many others are unanswered: a client that does not read its answers is not read either.
+// It never waits for a server that waits for the client. The server answers whatever it reads, save for two cases. Until a Sync or Flush it may keep
+// answers to the extended protocol back; so it gets a Flush, which has no answer itself. And while it copies from the client it reads Syncs and
+// Flushes without an answer; a run of these takes the room of one, and anything else ends the copying.
+func (c *clientHalf) room(f frame) error {
+	if f.kind == 'd' {
+		return nil
+	}
+	full, back := c.pipeline.full()
+	if !full {
+		return nil
+	}
+	if back {
+		if err := c.out.message('H', nil); err != nil {
+			return err
+		}
+	}
+	if err := c.out.flush(); err != nil {
+		return err
+	}
+	return c.pipeline.awaitRoom()
 }
 
 // request relays one message.
@@ -56,7 +82,7 @@ func (c *clientHalf) request(f frame) error {
 	case 'F':
 		c.pipeline.send(&entry{request: function, plan: callPlan})
 	case 'c', 'f':
-		c.pipeline.send(&entry{request: copyEnd})
+		c.pipeline.copied()
 	case 'X':
 		c.terminated = true
 	}

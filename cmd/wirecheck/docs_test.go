@@ -21,7 +21,7 @@ const docLimit = time.Minute
 // servers, and compares what the terminal shows with the document.
 func TestDocuments(t *testing.T) {
 	var files []string
-	for _, pattern := range []string{"../../docs/start/*.md", "../../docs/how-to/*.md"} {
+	for _, pattern := range []string{"../../README.md", "../../docs/start/*.md", "../../docs/how-to/*.md"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: %d files: %v", pattern, len(found), err)
@@ -31,17 +31,30 @@ func TestDocuments(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".md"), func(t *testing.T) {
 			t.Parallel()
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			blocks, err := docBlocks(string(text))
-			if err != nil {
-				t.Fatalf("%s: %v", file, err)
-			}
-			newDocReader(t, file).follow(blocks)
+			newDocReader(t, file).follow(readBlocks(t, file))
 		})
 	}
+}
+
+// docSetup names a document whose blocks are run first.
+var docSetup = regexp.MustCompile(`(?m)^<!-- setup: (.+) -->$`)
+
+// readBlocks finds the blocks of a document, behind those of its setup.
+func readBlocks(t *testing.T, file string) []docBlock {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first []docBlock
+	if m := docSetup.FindSubmatch(text); m != nil {
+		first = readBlocks(t, filepath.Join("../..", string(m[1])))
+	}
+	blocks, err := docBlocks(string(text))
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return append(first, blocks...)
 }
 
 // docReader does what a document tells its reader to do.
@@ -121,7 +134,7 @@ func (r *docReader) follow(blocks []docBlock) {
 }
 
 // promptAfter is the prompt that the terminal of blocks[i] shows when the input before the rest of that block is done:
-// that of its next input. It is empty if Ctrl-C comes next.
+// that of its next input. It is empty if Ctrl-C comes next, or nothing in a terminal that has a name.
 func (r *docReader) promptAfter(blocks []docBlock, i int, rest []docStep) string {
 	for _, b := range blocks[i+1:] {
 		if len(rest) > 0 {
@@ -135,10 +148,13 @@ func (r *docReader) promptAfter(blocks []docBlock, i int, rest []docStep) string
 			rest = steps
 		}
 	}
-	if len(rest) == 0 {
-		return "$ "
+	switch {
+	case len(rest) > 0:
+		return rest[0].prompt
+	case blocks[i].terminal != "": // a proxy may run on
+		return ""
 	}
-	return rest[0].prompt
+	return "$ "
 }
 
 // step types one input and waits until its output is there and the next prompt.

@@ -82,10 +82,8 @@ func newDocReader(t *testing.T, file string) *docReader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, folder := range []string{"testdata", "trace"} {
-		if err := os.Symlink(filepath.Join(root, folder), filepath.Join(dir, folder)); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.Symlink(filepath.Join(root, "testdata"), filepath.Join(dir, "testdata")); err != nil {
+		t.Fatal(err)
 	}
 	return &docReader{
 		t: t, file: file, dir: dir, terminals: map[string]*docTerminal{}, ports: map[string]string{}, servers: map[string]bool{},

@@ -6,7 +6,7 @@ import "slices"
 var mysql = Product{
 	Name: "mysql", Title: "MySQL", Dialect: DialectMySQL,
 	Levels: innodbLevels("MySQL manual, 17.7.2.1"), Default: "REPEATABLE READ",
-	Traits: innodbTraits, Views: innodbViews, Locks: innodbLocks,
+	Traits: mysqlTraits(), Views: innodbViews, Locks: innodbLocks,
 	Causes: append(slices.Clip(innodbCauses),
 		Cause{
 			ID:     MovedRow,
@@ -23,4 +23,12 @@ var mysql = Product{
 	Own:      mysqlOwn,
 	Client:   "mysql",
 	Refusals: "error 1213",
+}
+
+func mysqlTraits() Traits {
+	t := innodbTraits
+	t.WarnsOfAssignments = true  // 11.4: assignments within expressions are deprecated
+	t.UpdateSetsFoundRows = true // measured with 9.7
+	t.ClearsWarnings = true      // 15.6.7.7, "The MySQL Diagnostics Area"
+	return t
 }

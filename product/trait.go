@@ -50,6 +50,13 @@ type Traits struct {
 	OneAddition bool
 	// TransactionIDs says that the server names transactions itself, so that their ids are the tokens of a history.
 	TransactionIDs bool
+	// WarnsOfAssignments says that the server warns of assignments within expressions (1287) where it parses them.
+	WarnsOfAssignments bool
+	// UpdateSetsFoundRows says that UPDATE, to the rows that it found, and DO set FOUND_ROWS() too.
+	UpdateSetsFoundRows bool
+	// ClearsWarnings says that every statement that does not ask for diagnostics clears the list of warnings. Elsewhere only one that reads
+	// or writes tables does so at once.
+	ClearsWarnings bool
 	// CommitErrorAborts says that an error at COMMIT means that the transaction was rolled back; else its outcome is not known.
 	CommitErrorAborts bool
 	// DefaultSchema is the schema of a table that is named without one; empty: it is the database.

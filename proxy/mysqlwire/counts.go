@@ -96,5 +96,5 @@ func setsFound(p *rewrite.Plan, t *traits) bool {
 	if word, _, ok := strings.Cut(p.Text[:min(len(p.Text), 8)], " "); ok && strings.EqualFold(word, "SELECT") {
 		return true // as most do, without a search
 	}
-	return setsFoundRows.MatchString(p.Text) || t.updateSetsFoundRows && (p.Verb == "update" || doStatement.MatchString(p.Text))
+	return setsFoundRows.MatchString(p.Text) || t.UpdateSetsFoundRows && (p.Verb == "update" || doStatement.MatchString(p.Text))
 }

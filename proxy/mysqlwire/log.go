@@ -123,7 +123,7 @@ func (l *writeLog) fetch() error {
 // away. A server that warns of assignments within expressions gets two statements, the others one.
 func (l *writeLog) sendFetch(stamp string) error {
 	o := l.o
-	if o.traits.warnsOfAssignments {
+	if o.traits.WarnsOfAssignments {
 		q := dialect.FetchLogQuietly(stamp)
 		if err := o.ownQuery(q[0]); err != nil {
 			return err
@@ -140,7 +140,7 @@ func (l *writeLog) sendFetch(stamp string) error {
 // readFetch reads the answers to sendFetch: refused says that the stamp was not set, lost that the log is gone.
 func (l *writeLog) readFetch() (rows [][][]byte, refused *history.ServerError, lost bool, err error) {
 	o := l.o
-	if !o.traits.warnsOfAssignments {
+	if !o.traits.WarnsOfAssignments {
 		rows, refused, err = o.ownAnswer()
 		return rows, refused, refused != nil, err
 	}

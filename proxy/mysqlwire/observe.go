@@ -44,7 +44,7 @@ func observe(ctx context.Context, s *session, seq byte, ok []byte) error {
 	o.log.o, o.prepared.o = o, o
 	o.prepared.forget()
 	o.tracker = record.NewTracker(s.observer.Recorder, history.Event{
-		Engine: o.traits.engine,
+		Engine: o.traits.Name,
 		// MariaDB puts this in front for the replication of old servers (manual, "Connecting", initial handshake packet).
 		Server: strings.TrimPrefix(s.greeting.version, "5.5.5-"), Database: s.database, User: s.user, Client: s.program,
 		Backend: uint64(s.greeting.thread), At: time.Now().UnixNano(), Session: s.ps.Number(),

@@ -15,7 +15,7 @@ type Result struct {
 	Setup, Teardown []Output
 	Events          []Event
 	Finals          []answer.Answer // of the scenario's final queries
-	Tables          []engine.Table  // all tables at the end, before the teardown
+	Tables          []answer.Table  // all tables at the end, before the teardown
 	// Heard are the notices of the steps as they arrived.
 	Heard []Heard
 	// Trouble says why the case could not be executed to its end: the server is gone, or it stood still. What had happened

@@ -220,22 +220,31 @@ func (l *Lab) tearDown(ctx context.Context, spec *scenario.Spec, r *Result) erro
 }
 
 // tables reads all tables, without columns that are not the scenario's.
-func (l *Lab) tables(ctx context.Context) ([]engine.Table, error) {
+func (l *Lab) tables(ctx context.Context) ([]answer.Table, error) {
 	b := l.config.Backend.Lab
 	if l.contents != nil {
 		if changed, err := l.changed(ctx); err == nil && !changed {
 			tables := slices.Clone(l.contents.Tables)
-			return tables, b.ReadRows(ctx, l.side, tables)
+			err := b.ReadRows(ctx, l.side, tables)
+			return plainTables(tables), err
 		}
 	}
 	tables, err := b.ReadTables(ctx, l.side)
-	if err != nil || l.config.Hidden == nil {
-		return tables, err
-	}
 	for i := range tables {
-		tables[i].Hide(l.config.Hidden)
+		if l.config.Hidden != nil {
+			tables[i].Hide(l.config.Hidden)
+		}
 	}
-	return tables, nil
+	return plainTables(tables), err
+}
+
+// plainTables are tables without what makes statements of them.
+func plainTables(tables []engine.Table) []answer.Table {
+	out := make([]answer.Table, len(tables))
+	for i, t := range tables {
+		out[i] = t.Table
+	}
+	return out
 }
 
 // quiesce ends what sessions left open, so that nobody waits for them: transactions, and locks that outlive them.

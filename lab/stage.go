@@ -172,8 +172,7 @@ func (s *Stage) Alive(ctx context.Context) bool {
 
 // Tables implements schedule.Stage.
 func (s *Stage) Tables(ctx context.Context) ([]answer.Table, error) {
-	tables, err := s.lab.tables(ctx)
-	return plainTables(tables), err
+	return s.lab.tables(ctx)
 }
 
 // Load implements schedule.Stage.
@@ -222,7 +221,7 @@ func (s *Stage) Run(ctx context.Context, sessions []schedule.Session, orders []s
 func (s *Stage) Schedule(spec *scenario.Spec, r *Result) (*schedule.Schedule, error) {
 	out := &schedule.Schedule{
 		Product: s.lab.config.Backend.Name, Version: s.version, Level: s.lab.config.Level.History,
-		Final: plainTables(r.Tables), Crashed: r.Crashed, Hung: r.Hung, Marks: r.Marks,
+		Final: r.Tables, Crashed: r.Crashed, Hung: r.Hung, Marks: r.Marks,
 	}
 	if r.Trouble != nil {
 		out.Trouble = r.Trouble.Error()
@@ -338,14 +337,4 @@ func following(now answer.State, st rewrite.Statement) answer.State {
 		}
 	}
 	return now
-}
-
-// plainTables are tables without what a lab knows of them besides.
-func plainTables(tables []engine.Table) []answer.Table {
-	out := make([]answer.Table, len(tables))
-	for i, t := range tables {
-		out[i] = t.Table
-		out[i].Rows = slices.Clone(t.Rows)
-	}
-	return out
 }

@@ -3,32 +3,13 @@ package lab
 import (
 	"regexp"
 	"strings"
-)
 
-// firstWord is the first word of a text in capitals, behind comments.
-func firstWord(sql string) string {
-	for {
-		sql = strings.TrimLeft(sql, " \t\r\n;(")
-		switch {
-		case strings.HasPrefix(sql, "--"), strings.HasPrefix(sql, "#"):
-			_, rest, _ := strings.Cut(sql, "\n")
-			sql = rest
-		case strings.HasPrefix(sql, "/*") && !strings.HasPrefix(sql, "/*!"):
-			_, rest, _ := strings.Cut(sql, "*/")
-			sql = rest
-		default:
-			end := strings.IndexFunc(sql, func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_') })
-			if end < 0 {
-				end = len(sql)
-			}
-			return strings.ToUpper(sql[:end])
-		}
-	}
-}
+	"wirecheck/lab/scenario"
+)
 
 // begins reports whether a step starts a transaction.
 func begins(sql string) bool {
-	switch firstWord(sql) {
+	switch scenario.FirstWord(sql) {
 	case "BEGIN", "START":
 		return true
 	}
@@ -37,7 +18,7 @@ func begins(sql string) bool {
 
 // ends reports whether a step ends a transaction.
 func ends(sql string) bool {
-	switch firstWord(sql) {
+	switch scenario.FirstWord(sql) {
 	case "COMMIT", "ROLLBACK", "END", "ABORT":
 		return true
 	}
@@ -58,7 +39,7 @@ var limits = regexp.MustCompile(`(?i)\b(lock_timeout|statement_timeout|transacti
 // temporary tables, session-level locks. Every function may do anything to the session, if it is not known. It errs on
 // the side of no.
 func plain(sql string) bool {
-	switch firstWord(sql) {
+	switch scenario.FirstWord(sql) {
 	case "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "TABLE", "VALUES", "WITH":
 	default:
 		return false

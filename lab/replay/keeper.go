@@ -14,6 +14,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/history/prose"
+	"wirecheck/lab/scenario"
 )
 
 // keeper holds statements back until it is their turn. It is one goroutine; each session is another one, which executes what it is
@@ -260,7 +261,7 @@ func (k *keeper) matters(a, b *Step) bool {
 }
 
 func begins(s *Step) bool {
-	switch strings.ToLower(firstWord(s.SQL)) {
+	switch strings.ToLower(scenario.FirstWord(s.SQL)) {
 	case "begin", "start", "set", "show":
 		return true
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"wirecheck/answer"
+	"wirecheck/lab/scenario"
 	"wirecheck/trace"
 )
 
@@ -312,7 +313,7 @@ var ownSnapshot = regexp.MustCompile(`(?i)\bisolation\s+level\s+(repeatable\s+re
 
 // early reports whether what a step sees is as old as its beginning, whatever it then waits for.
 func (q *sequence) early(s *Step) bool {
-	word := strings.ToLower(firstWord(s.Statement.SQL))
+	word := strings.ToLower(scenario.FirstWord(s.Statement.SQL))
 	switch word {
 	case "begin", "start", "set":
 		if ownSnapshot.MatchString(s.Statement.SQL) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"wirecheck/answer"
+	"wirecheck/lab/scenario"
 	"wirecheck/trace"
 	"wirecheck/trace/lex"
 )
@@ -59,7 +60,7 @@ func traceOf(t testing.TB, product string, list []said) Open {
 		if inside[s.session] {
 			st.Before, st.After = answer.Open, answer.Open
 		}
-		switch strings.ToLower(firstWord(s.sql)) {
+		switch strings.ToLower(scenario.FirstWord(s.sql)) {
 		case "begin", "start":
 			st.After, inside[s.session] = answer.Open, true
 		case "commit", "rollback":

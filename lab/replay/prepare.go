@@ -7,6 +7,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/backends/engine"
+	"wirecheck/lab/scenario"
 	"wirecheck/rewrite"
 	"wirecheck/trace"
 	"wirecheck/trace/lex"
@@ -29,7 +30,7 @@ func letsGo(st *trace.Statement) bool {
 	if st.Error != nil || st.After == answer.Idle && st.Before != answer.Idle {
 		return true
 	}
-	word := strings.ToLower(firstWord(st.SQL))
+	word := strings.ToLower(scenario.FirstWord(st.SQL))
 	switch word {
 	case "commit", "rollback", "end", "abort", "unlock":
 		return true
@@ -37,16 +38,6 @@ func letsGo(st *trace.Statement) bool {
 		return strings.Contains(strings.ToLower(st.SQL), "unlock")
 	}
 	return st.Before == answer.Idle && st.After == answer.Idle
-}
-
-func firstWord(sql string) string {
-	sql = strings.TrimLeft(sql, " \t\r\n(")
-	for i, r := range sql {
-		if r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {
-			return sql[:i]
-		}
-	}
-	return sql
 }
 
 // preparer makes statements of a trace ready to be sent.

@@ -8,6 +8,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/backends/engine"
+	"wirecheck/lab/scenario"
 	"wirecheck/rewrite"
 	"wirecheck/trace"
 	"wirecheck/trace/lex"
@@ -128,7 +129,7 @@ func (c *Collector) Add(s *Step) {
 	}
 	u := m.unit
 	m.unit = nil
-	last := firstWord(s.SQL)
+	last := scenario.FirstWord(s.SQL)
 	if strings.EqualFold(last, "rollback") || strings.EqualFold(last, "abort") || s.Outcome.Effect == answer.EffectRolledBack {
 		u.Whole = false
 	}
@@ -167,7 +168,7 @@ func (c *Collector) outside(m *collected, s *Step) bool {
 	if m.set(s.SQL) {
 		return true
 	}
-	switch strings.ToLower(firstWord(s.SQL)) {
+	switch strings.ToLower(scenario.FirstWord(s.SQL)) {
 	case "listen", "unlisten", "notify":
 		return true // nothing that a transaction sees
 	case "begin", "start", "commit", "rollback", "savepoint", "show", "explain", "analyze", "vacuum":
@@ -183,12 +184,12 @@ var (
 
 // set takes a statement that changes the session; it reports whether it was one. What was set before and is overwritten is forgotten.
 func (m *collected) set(sql string) bool {
-	word := strings.ToLower(firstWord(sql))
+	word := strings.ToLower(scenario.FirstWord(sql))
 	forget := func(form *regexp.Regexp, verb string) {
 		name := form.FindStringSubmatch(sql)
 		m.settings = slices.DeleteFunc(m.settings, func(old string) bool {
 			o := form.FindStringSubmatch(old)
-			return o != nil && name != nil && strings.Count(old, "=") < 2 && strings.EqualFold(o[1], name[1]) && strings.EqualFold(firstWord(old), verb)
+			return o != nil && name != nil && strings.Count(old, "=") < 2 && strings.EqualFold(o[1], name[1]) && strings.EqualFold(scenario.FirstWord(old), verb)
 		})
 	}
 	switch word {
@@ -202,7 +203,7 @@ func (m *collected) set(sql string) bool {
 		if name := strings.Trim(strings.TrimSpace(sql[len("use"):]), "`; "); m.database != "" && strings.EqualFold(name, m.database) {
 			return true
 		}
-		m.settings = slices.DeleteFunc(m.settings, func(old string) bool { return strings.EqualFold(firstWord(old), "use") })
+		m.settings = slices.DeleteFunc(m.settings, func(old string) bool { return strings.EqualFold(scenario.FirstWord(old), "use") })
 	case "deallocate", "drop":
 		if prepared.MatchString(sql) {
 			forget(prepared, "prepare")
@@ -212,7 +213,7 @@ func (m *collected) set(sql string) bool {
 	case "reset":
 		forget(variable, "set")
 		if all := variable.FindStringSubmatch(sql); all != nil && strings.EqualFold(all[1], "all") {
-			m.settings = slices.DeleteFunc(m.settings, func(old string) bool { return strings.EqualFold(firstWord(old), "set") })
+			m.settings = slices.DeleteFunc(m.settings, func(old string) bool { return strings.EqualFold(scenario.FirstWord(old), "set") })
 			return true
 		}
 	case "discard":

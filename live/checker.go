@@ -189,7 +189,6 @@ func (l *Checker) Prepared() {
 func (l *Checker) Result() Result {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.checker.Finish()
 	return Result{l.checker.Summary(), l.checker.Coverage().Since(l.before)}
 }
 
@@ -197,7 +196,6 @@ func (l *Checker) Result() Result {
 func (l *Checker) Finish() (Result, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.checker.Finish()
 	if l.writer != nil {
 		l.err = errors.Join(l.err, l.writer.Close())
 		l.writer = nil

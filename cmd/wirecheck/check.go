@@ -86,7 +86,6 @@ func check(cmd *cobra.Command, path string, opts isolation.Options, format strin
 	if err := judge(head, path, name, c, warn); err != nil {
 		return err
 	}
-	c.Finish()
 	result := report.Result{Source: path, Findings: c.Summary(), Coverage: c.Coverage()}
 	if err := printResult(cmd.OutOrStdout(), result, format); err != nil {
 		return fmt.Errorf("write report: %w", err)

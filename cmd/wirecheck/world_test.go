@@ -176,7 +176,6 @@ func judgeFile(t *testing.T, path string) ([]oracle.Finding, isolation.Coverage)
 	for ev := range recorded(t, path) {
 		c.Add(&ev)
 	}
-	c.Finish()
 	return c.Summary(), c.Coverage()
 }
 

@@ -77,10 +77,22 @@ const maxEvidence = 16
 // outMap is the number of successors from which a map finds them.
 const outMap = 16
 
+// graph is what the search for cycles needs besides the transactions and their links.
+type graph struct {
+	edges []newEdge // made by the event at hand
+	mark  uint32    // epoch of marks in txn and row
+	queue []visit
+
+	fresh     *txn   // the transaction that is being made a node, see graph.link
+	freshMark uint32 // epoch of txn.fresh
+
+	frontier []*txn // strict: committed transactions with no committed real-time successor
+}
+
 // link finds what leads from one transaction to another. A transaction that just enters the graph is the end of many new
 // links, and it is marked in their beginnings which of them are made already, so that nothing is searched.
-func (c *Checker) link(from, to *txn) *link {
-	if to == c.fresh && from.fresh != c.freshMark {
+func (g *graph) link(from, to *txn) *link {
+	if to == g.fresh && from.fresh != g.freshMark {
 		return nil
 	}
 	n := len(from.out)
@@ -104,11 +116,11 @@ func (c *Checker) link(from, to *txn) *link {
 	return nil
 }
 
-func (c *Checker) addEdge(kind kinds, from, to *txn, fromV, toV *version, fromStmt, toStmt int32) {
+func (g *graph) addEdge(kind kinds, from, to *txn, fromV, toV *version, fromStmt, toStmt int32) {
 	if from == to || from == nil || to == nil || from.gone || to.gone || from.state != stateCommitted || to.state != stateCommitted {
 		return
 	}
-	l := c.link(from, to)
+	l := g.link(from, to)
 	if l == nil {
 		l = &link{to: to}
 		l.edges = l.first[:0]
@@ -118,12 +130,12 @@ func (c *Checker) addEdge(kind kinds, from, to *txn, fromV, toV *version, fromSt
 			from.outTo[to] = l
 		}
 	}
-	if to == c.fresh {
-		from.fresh = c.freshMark
+	if to == g.fresh {
+		from.fresh = g.freshMark
 	}
 	if l.kinds&kind == 0 {
 		l.kinds |= kind
-		c.edges = append(c.edges, newEdge{from, to})
+		g.edges = append(g.edges, newEdge{from, to})
 	}
 	n := 0
 	for i := range l.edges {
@@ -259,11 +271,11 @@ type visit struct {
 }
 
 // walk finds the shortest closed walk from s to s that a accepts, breadth first.
-func (c *Checker) walk(s *txn, a automaton) []step {
-	c.mark++
-	epoch := place(c.mark)
-	q := append(c.queue[:0], visit{t: s, parent: -1, state: a.start})
-	defer func() { c.queue = q[:0] }()
+func (g *graph) walk(s *txn, a automaton) []step {
+	g.mark++
+	epoch := place(g.mark)
+	q := append(g.queue[:0], visit{t: s, parent: -1, state: a.start})
+	defer func() { g.queue = q[:0] }()
 	for i := 0; i < len(q); i++ {
 		at := q[i]
 		for _, l := range at.t.out {
@@ -389,7 +401,7 @@ func nonadjacent(firstRW bool) automaton {
 const maxSteps = 20_000
 
 // simpleCycle looks depth first for a cycle that one of the automata accepts; nil if there is none within maxSteps hops.
-func (c *Checker) simpleCycle(s *txn, walks []automaton) []step {
+func (g *graph) simpleCycle(s *txn, walks []automaton) []step {
 	for _, a := range walks {
 		left := maxSteps
 		on := map[*txn]bool{s: true}

@@ -41,11 +41,12 @@ func (c *Checker) report(p []step, class oracle.Class, suffix string, mask kinds
 }
 
 // dirtyRead makes a finding of one committed read of a version that never was, or was not final.
-func (c *Checker) dirtyRead(class oracle.Class, name string, v *version, r reader) {
+func (c *Checker) dirtyRead(class oracle.Class, v *version, r reader) {
 	if v.writer == nil || v.writer == r.t || r.t.state != stateCommitted {
 		return
 	}
 	e := edge{kind: edgeWR, from: v, to: v, fromStmt: v.wstmt, toStmt: r.access().stmt}
+	name := map[oracle.Class]string{anomaly.G1a: anomaly.AbortedRead, anomaly.G1b: anomaly.IntermediateRead}[class]
 	c.emit(class, name, []*txn{v.writer, r.t}, []edge{e}, []int{1}, c.ended[len(c.ended)-1].session.id)
 }
 
@@ -87,7 +88,7 @@ func (c *Checker) emit(class oracle.Class, name string, ts []*txn, edges []edge,
 		}
 	}
 	sort.Strings(f.Tables)
-	c.judge(&f, ts, anew(edges))
+	blame(&f, ts, anew(edges))
 	f.ID = f.Fingerprint()
 	f.FirstAt = c.ended[len(c.ended)-1].endedAt
 	if old := c.seen[f.ID]; old != nil {
@@ -106,7 +107,7 @@ func (c *Checker) emit(class oracle.Class, name string, ts []*txn, edges []edge,
 	c.found = append(c.found, f)
 }
 
-// judge says what was promised. A cycle of transactions at different levels is promised to be absent only where every
+// blame says what was promised. A cycle of transactions at different levels is promised to be absent only where every
 // one of them ran at a level that promises it: a weaker participant may be the one to blame, so it is never a violation.
 // (PostgreSQL's manual, 13.2.3, says so of SERIALIZABLE itself.) The level of a G1a's aborted writer does not matter:
 // nothing is promised to it.
@@ -114,7 +115,7 @@ func (c *Checker) emit(class oracle.Class, name string, ts []*txn, edges []edge,
 // renewed says that the cycle rests on a row that was deleted and made anew under its key. A snapshot protects rows, not
 // keys: PostgreSQL's REPEATABLE READ lets a transaction insert a key that it still sees in the row which another one
 // deleted (seen with 15; then it sees two rows with one primary key). Only SERIALIZABLE promises to prevent that.
-func (c *Checker) judge(f *oracle.Finding, ts []*txn, renewed bool) {
+func blame(f *oracle.Finding, ts []*txn, renewed bool) {
 	f.Level = ts[0].level
 	if f.Class == anomaly.G1a {
 		f.Level = ts[1].level

@@ -26,9 +26,9 @@ import (
 // an edge is missing, never wrong.
 
 // sweepStep is how many transactions are added between sweeps at least.
-func (c *Checker) sweepStep() int {
-	if c.opts.Keep > 256 {
-		return c.opts.Keep
+func (o *Options) sweepStep() int {
+	if o.Keep > 256 {
+		return o.Keep
 	}
 	return 256
 }
@@ -91,7 +91,7 @@ func (c *Checker) sweep() {
 	}
 	c.forget(drop)
 	c.ended, c.settled = keep, settled
-	c.sweepAt = len(keep) + max(c.sweepStep(), len(keep)/2)
+	c.sweepAt = len(keep) + max(c.opts.sweepStep(), len(keep)/2)
 }
 
 // dropGone takes out links to forgotten transactions.

@@ -5,6 +5,7 @@ import (
 
 	"wirecheck/anomaly"
 	"wirecheck/history"
+	"wirecheck/oracle"
 	"wirecheck/product"
 )
 
@@ -36,19 +37,21 @@ func (c *Checker) install(t *txn) {
 		}
 		if a.op.writes() {
 			c.writeEdges(a.node)
-			if p := c.readByUpdate(t, i); p != nil {
+			if p := t.readByUpdate(i); p != nil {
 				c.readEdges(t, int32(i), p)
 			}
 		} else {
 			c.readEdges(t, int32(i), a.node)
 		}
 	}
-	c.entered(t)
+	c.spare.entered(t)
 	for _, v := range revealed {
 		c.writeEdges(v)
 	}
 	if !again {
-		c.orderEdges(t)
+		if c.opts.Strict {
+			c.orderEdges(t)
+		}
 	}
 	for _, w := range limbo {
 		if w.state == stateLimbo {
@@ -62,133 +65,22 @@ func (c *Checker) install(t *txn) {
 // that must have committed.
 func (c *Checker) register(t *txn, first int) (revealed []*version, limbo []*txn) {
 	c.mark++
-	recs := c.recs[:0]
+	n := entry{c: c, t: t, recs: c.recs[:0], trust: t.level != "" && t.level != product.ReadUncommitted}
 	defer func() {
-		clear(recs)
-		if c.recs = nil; cap(recs) <= spareLength {
-			c.recs = recs
+		clear(n.recs)
+		if c.recs = nil; cap(n.recs) <= spareLength {
+			c.recs = n.recs
 		}
 	}()
-	recOf := func(v *version) *record {
-		mark, rec := &v.mark, &v.rec
-		if v.row != nil {
-			mark, rec = &v.row.mark, &v.row.rec
-		}
-		if *mark != c.mark {
-			*mark, *rec = c.mark, int32(len(recs))
-			recs = append(recs, record{})
-		}
-		return &recs[*rec]
-	}
-	trust := t.level != "" && t.level != product.ReadUncommitted
-	know := func(v *version, token string, trust bool) {
-		if c.know(v, token, trust) {
-			revealed = append(revealed, v)
-		}
-		if w := v.inLimbo(c); w != nil && trust {
-			limbo = append(limbo, w)
-		}
-	}
 	t.look()
 	for i := first; i < len(t.accesses); i++ {
-		a, said := &t.accesses[i], t.toldBy(i)
-		st := &t.stmts[a.stmt]
-		if !a.op.writes() {
-			v := said.was
-			if v == nil {
-				v = c.node(said.table, said.key, said.ver)
-			}
-			a.node = v
-			v.named(said.name)
-			a.own = v.writer == t || t.goesBy(said.writer)
-			if t.partial || a.own {
-				a.own = true
-				continue
-			}
-			c.place(v, said.order, said.asOf)
-			know(v, said.writer, trust)
-			rec := recOf(v)
-			switch {
-			case a.op == opLock, a.op == opMatch && st.current:
-				supersede(t, rec)
-			case a.op == opMatch:
-				// What was to be assigned came from what the transaction had read before: that read stands.
-				if !st.failed {
-					rec.match = int32(i) + 1
-				}
-			default:
-				a.older, rec.plain = rec.plain, int32(i)+1
-				if rec.match != 0 && v.older(t.accesses[rec.match-1].node) {
-					t.accesses[rec.match-1].denied = true
-				}
-			}
-			if v.readers == nil {
-				v.readers = make([]reader, 0, firstReaders)
-			}
-			v.readers = append(v.readers, reader{t, int32(i)})
-			continue
-		}
-		var p, v *version
-		if said.prev != "" {
-			p = c.node(said.table, said.key, said.prev)
-			if p.writer != t {
-				t.touched = append(t.touched, p)
-				c.place(p, said.prevO, 0)
-				// Engines let a write wait for the one that it replaces to commit, at every level.
-				know(p, said.prevW, true)
-			}
-		}
-		if a.op == opDelete {
-			v = c.deletion(t, a.stmt, said)
+		if t.accesses[i].op.writes() {
+			n.write(i)
 		} else {
-			v = c.node(said.table, said.key, said.ver)
-		}
-		if v == nil {
-			continue
-		}
-		v.named(said.name)
-		by := v
-		if p != nil {
-			by = p
-		}
-		rec := recOf(by)
-		if v.row == nil {
-			v.mark, v.rec = c.mark, by.recIndex()
-		}
-		if st.current && a.op == opUpdate {
-			supersede(t, rec)
-			if p != nil && p.writer != t && !t.partial {
-				p.readers = append(p.readers, reader{t, int32(i)})
-			}
-		} else if !st.failed {
-			rec.plain = 0
-		}
-		if v.writer != nil && v.writer != t {
-			continue // two transactions claim the version: believe the first
-		}
-		t.touched = append(t.touched, v)
-		if st.failed {
-			if v.is != live {
-				v.writer, v.is, v.wstmt = t, dead, a.stmt
-				c.place(v, said.order, 0)
-				a.node = v
-			}
-			continue
-		}
-		v.writer, v.is, v.wstmt = t, live, a.stmt
-		c.place(v, said.order, 0)
-		a.node = v
-		t.writes = append(t.writes, int32(i))
-		if rec.last != nil && rec.last != v {
-			rec.last.inter = true
-		}
-		v.inter = false
-		rec.last = v
-		if p != nil {
-			join(p, v)
+			n.read(i)
 		}
 	}
-	return revealed, limbo
+	return n.revealed, n.limbo
 }
 
 // firstReaders is for how many readers of a version there is room from the first one on.
@@ -238,12 +130,12 @@ func supersede(t *txn, rec *record) {
 }
 
 // readByUpdate is the version that a CurrentRead update, access number i, read; nil if there is none or it is t's own.
-func (c *Checker) readByUpdate(t *txn, i int) *version {
+func (t *txn) readByUpdate(i int) *version {
 	a, said := &t.accesses[i], t.toldBy(i)
 	if t.partial || a.op != opUpdate || said.prev == "" || !t.stmts[a.stmt].current {
 		return nil
 	}
-	if p := c.node(said.table, said.key, said.prev); p.writer != t {
+	if p := said.table.node(said.key, said.prev); p.writer != t {
 		return p
 	}
 	return nil
@@ -279,7 +171,7 @@ func (c *Checker) know(v *version, token string, trust bool) bool {
 		}
 		if w == nil && v.order != history.OrderInitial && v.row != nil {
 			if order := c.places.get(v); order != 0 {
-				c.place(v, order, 0)
+				v.setPlace(order, 0)
 				v.is = forgotten
 			}
 		}
@@ -311,7 +203,7 @@ func (c *Checker) reveal(v *version, w *txn, trust bool) bool {
 			v.inter = true
 		} else if u.order < v.order && !u.inter {
 			u.inter = true
-			c.intermediate(u)
+			c.dirtyReads(anomaly.G1b, u)
 		}
 	}
 	return true
@@ -333,7 +225,7 @@ func (c *Checker) adopt(t *txn) (revealed []*version) {
 			if c.reveal(v, t, v.trusted()) {
 				revealed = append(revealed, v)
 			} else if v.is == dead {
-				c.aborted(v)
+				c.dirtyReads(anomaly.G1a, v)
 			}
 		}
 	}
@@ -357,21 +249,21 @@ func (v *version) trusted() bool {
 func (c *Checker) installAborted(t *txn) {
 	from := t.installed
 	t.state, t.installed = stateAborted, len(t.accesses)
-	defer c.entered(t)
+	defer c.spare.entered(t)
 	for i := from; i < len(t.accesses); i++ {
 		a, said := &t.accesses[i], t.toldBy(i)
 		if !a.op.writes() || a.op == opDelete {
 			continue
 		}
-		v := c.node(said.table, said.key, said.ver)
+		v := said.table.node(said.key, said.ver)
 		t.touched = append(t.touched, v)
 		if v.writer != nil || v.is == forgotten {
 			continue
 		}
 		v.writer, v.is, v.wstmt = t, dead, a.stmt
 		a.node = v
-		c.place(v, said.order, 0)
-		c.aborted(v)
+		v.setPlace(said.order, 0)
+		c.dirtyReads(anomaly.G1a, v)
 	}
 	c.adopt(t)
 }
@@ -386,7 +278,7 @@ func (c *Checker) installLimbo(t *txn) {
 			continue
 		}
 		said := t.toldBy(i)
-		v := c.node(said.table, said.key, said.ver)
+		v := said.table.node(said.key, said.ver)
 		t.touched = append(t.touched, v)
 		if v.writer == nil && v.is == unknownWriter {
 			v.writer = t
@@ -411,7 +303,7 @@ func (c *Checker) writeEdges(v *version) {
 		return
 	}
 	if v.is == dead {
-		c.aborted(v)
+		c.dirtyReads(anomaly.G1a, v)
 		return
 	}
 	if v.is != live {
@@ -425,7 +317,7 @@ func (c *Checker) writeEdges(v *version) {
 		}
 	}
 	if v.inter {
-		c.intermediate(v)
+		c.dirtyReads(anomaly.G1b, v)
 		return
 	}
 	if next != nil {
@@ -465,12 +357,12 @@ func (c *Checker) writeEdges(v *version) {
 func (c *Checker) readEdges(t *txn, i int32, v *version) {
 	switch {
 	case v.is == dead:
-		c.dirtyRead(anomaly.G1a, anomaly.AbortedRead, v, reader{t, i})
+		c.dirtyRead(anomaly.G1a, v, reader{t, i})
 		return // not in the version order: it has no successor
 	case v.is == live && v.writer != nil && v.writer != t:
 		c.addWR(v, reader{t, i})
 		if v.inter {
-			c.dirtyRead(anomaly.G1b, anomaly.IntermediateRead, v, reader{t, i})
+			c.dirtyRead(anomaly.G1b, v, reader{t, i})
 		}
 	}
 	if next := v.nextInstalled(); next != nil {
@@ -575,47 +467,9 @@ func currentLater(r reader, v *version) bool {
 	return false
 }
 
-// aborted reports the committed readers of a version that was rolled back.
-func (c *Checker) aborted(v *version) {
+// dirtyReads reports the committed readers of a version that was rolled back (G1a) or that its writer replaced itself (G1b).
+func (c *Checker) dirtyReads(class oracle.Class, v *version) {
 	for _, r := range v.readers {
-		c.dirtyRead(anomaly.G1a, anomaly.AbortedRead, v, r)
-	}
-}
-
-// intermediate reports the committed readers of a version that its writer replaced itself.
-func (c *Checker) intermediate(v *version) {
-	for _, r := range v.readers {
-		c.dirtyRead(anomaly.G1b, anomaly.IntermediateRead, v, r)
-	}
-}
-
-// orderEdges draws session-order and real-time edges (Options.Strict).
-func (c *Checker) orderEdges(t *txn) {
-	if !c.opts.Strict {
-		return
-	}
-	if l := t.session.last; l != nil && l != t {
-		c.addEdge(edgeSO, l, t, nil, nil, -1, -1)
-	}
-	t.session.last = t
-	for _, p := range t.rt {
-		c.addEdge(edgeRT, p, t, nil, nil, -1, -1)
-	}
-	// Elle's frontier: what ended before t began is reached through t from now on.
-	keep := c.frontier[:0]
-	for _, f := range c.frontier {
-		if f.to >= t.from && !f.gone {
-			keep = append(keep, f)
-		}
-	}
-	c.frontier = append(keep, t)
-}
-
-// realTimeBegin keeps who had ended when t began.
-func (c *Checker) realTimeBegin(t *txn) {
-	for _, f := range c.frontier {
-		if f.to < t.from {
-			t.rt = append(t.rt, f)
-		}
+		c.dirtyRead(class, v, r)
 	}
 }

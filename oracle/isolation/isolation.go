@@ -102,22 +102,16 @@ type Checker struct {
 	sweepAt   int    // len(ended) at which to sweep next
 	places    places
 
-	edges    []newEdge // made by the event at hand
+	graph
 	found    []oracle.Finding
 	seen     map[string]*oracle.Finding // by fingerprint
 	order    []string                   // fingerprints in order of appearance
 	overflow int                        // findings whose fingerprint was not remembered
 	reported map[string]bool            // sets of transactions reported, see txn.sets
 	coverage Coverage
-	frontier []*txn // strict: committed transactions with no committed real-time successor
-	mark     uint32 // epoch of marks in txn and row
-	queue    []visit
 	spare    spare    // room for the next transactions'
 	recs     []record // room for register's
 	last     *table   // the table of the last access
-
-	fresh     *txn   // the transaction that is being made a node, see Checker.link
-	freshMark uint32 // epoch of txn.fresh
 }
 
 // New makes a Checker.
@@ -144,7 +138,7 @@ func New(opts Options) *Checker {
 		reported: map[string]bool{},
 	}
 	c.places.limit = opts.MaxPlaces
-	c.sweepAt = c.sweepStep()
+	c.sweepAt = c.opts.sweepStep()
 	return c
 }
 
@@ -326,13 +320,6 @@ func (c *Checker) add(e *history.Event) []oracle.Finding {
 		c.closeSession(e)
 	}
 	return c.found
-}
-
-// Finish ends the history. Transactions still open stay without a verdict: they are counted in Coverage. The result is
-// what this completed; it is empty today, as every verdict falls when an event arrives.
-func (c *Checker) Finish() []oracle.Finding {
-	c.coverage.Unfinished = len(c.open)
-	return nil
 }
 
 // Summary gives the first finding of each fingerprint, in order of appearance, with its final count in Seen.
@@ -520,50 +507,6 @@ func (c *Checker) addAccesses(t *txn, i int32, e *history.Event) {
 		t.accesses = append(t.accesses, access{op: opOf(a.Op), stmt: i})
 		t.told = append(t.told, told{table: c.tableOf(a.Row.Table), key: a.Row.Key, name: a.Name, ver: a.Version,
 			writer: a.Writer, prev: a.Prev, prevW: a.PrevWriter, order: a.Order, prevO: a.PrevOrder, asOf: a.AsOf})
-	}
-}
-
-// spare is room for the accesses of open transactions and for what they say, which would grow anew in each transaction.
-type spare struct {
-	told     [][]told
-	accesses [][]access
-}
-
-// spareLength bounds each piece of room that is kept, spareRooms their number.
-const (
-	spareLength = 2048
-	spareRooms  = 16
-	// spareSlack is how much more room than it needs a transaction may keep.
-	spareSlack = 8
-)
-
-// take takes the latest piece of room, if there is one.
-func take[T any](rooms *[][]T) []T {
-	n := len(*rooms) - 1
-	if n < 0 {
-		return nil
-	}
-	room := (*rooms)[n]
-	(*rooms)[n] = nil
-	*rooms = (*rooms)[:n]
-	return room
-}
-
-// give keeps a slice that is not needed any more as room, unless it is too large or there is enough.
-func give[T any](rooms *[][]T, room []T) {
-	if cap(room) > 0 && cap(room) <= spareLength && len(*rooms) < spareRooms {
-		clear(room)
-		*rooms = append(*rooms, room[:0])
-	}
-}
-
-// entered lets go what t's accesses said: it is in the graph. The accesses themselves stay, in no more room than they need.
-func (c *Checker) entered(t *txn) {
-	give(&c.spare.told, t.told)
-	t.told = nil
-	if room := t.accesses; cap(room)-len(room) > spareSlack {
-		t.accesses = slices.Clone(room)
-		give(&c.spare.accesses, room)
 	}
 }
 

@@ -91,7 +91,7 @@ func (c *Checker) tableOf(name string) *table {
 const mapFrom = 16
 
 // node finds or makes a version.
-func (c *Checker) node(tb *table, key, id string) *version {
+func (tb *table) node(key, id string) *version {
 	if key == "" {
 		if tb.byID == nil {
 			tb.index()
@@ -205,13 +205,13 @@ func (tb *table) index() {
 }
 
 // deletion makes the dead version of a deletion.
-func (c *Checker) deletion(t *txn, stmt int32, a *told) *version {
+func deletion(t *txn, stmt int32, a *told) *version {
 	// The id cannot be met in a history: versions are named by engines, which use no such sign.
 	id := "\x00deleted " + strconv.FormatUint(t.id, 10) + "." + strconv.Itoa(int(stmt)) + " " + a.prev
 	if a.key == "" && a.prev == "" {
 		return nil // neither a row nor a link
 	}
-	v := c.node(a.table, a.key, id)
+	v := a.table.node(a.key, id)
 	v.del = true
 	return v
 }
@@ -305,8 +305,8 @@ func (v *version) older(o *version) bool {
 	return v.row != nil && v.row == o.row && v.order > 0 && v.order < o.order
 }
 
-// place tells v's place or a bound of it.
-func (c *Checker) place(v *version, order, asOf uint64) {
+// setPlace tells v's place or a bound of it.
+func (v *version) setPlace(order, asOf uint64) {
 	if v.order > 0 || order == 0 && (asOf == 0 || v.asOf != 0 && v.asOf <= asOf) {
 		return
 	}

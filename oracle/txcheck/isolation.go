@@ -24,9 +24,6 @@ func (k *check) isolation(got *capture) {
 			k.forbidden(f)
 		}
 	}
-	for _, f := range checker.Finish() {
-		k.forbidden(f)
-	}
 }
 
 // forbidden reports what the level forbids; what it allows is for the oracle of that name to tell.

@@ -104,7 +104,6 @@ func check(path string) error {
 		}
 		c.Add(&e)
 	}
-	c.Finish()
 	took := time.Since(start)
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

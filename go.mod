@@ -17,6 +17,7 @@ require (
 	github.com/spf13/cobra v1.10.2 // the command line, its help and completion
 	github.com/spf13/pflag v1.0.9 // cobra's flags
 	golang.org/x/sync v0.24.0 // errgroup: goroutines that are waited for
+	golang.org/x/sys v0.49.0 // poll(2): whether a peer has ended its side of a connection
 	golang.org/x/term v0.47.0 // whether an output is a terminal
 	google.golang.org/protobuf v1.33.0 // to compare pg_query_go's trees
 	pgregory.net/rapid v1.3.0 // tests: random histories, shrunk
@@ -48,7 +49,6 @@ require (
 	go.uber.org/multierr v1.11.0 // indirect
 	go.uber.org/zap v1.27.1 // indirect
 	golang.org/x/net v0.55.0 // indirect
-	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
 	gopkg.in/natefinch/lumberjack.v2 v2.2.1 // indirect
 	modernc.org/mathutil v1.7.1 // indirect

@@ -48,6 +48,9 @@ func (c *tappedClient) Write(b []byte) (int, error) {
 // CloseWrite ends the sending half.
 func (c *tappedClient) CloseWrite() error { return closeWrite(c.Conn) }
 
+// NetConn is the connection without the tap.
+func (c *tappedClient) NetConn() net.Conn { return c.Conn }
+
 // tappedServer is a server's connection that tells the tap when bytes arrive.
 type tappedServer struct {
 	net.Conn
@@ -65,6 +68,9 @@ func (s *tappedServer) Read(b []byte) (int, error) {
 
 // CloseWrite ends the sending half.
 func (s *tappedServer) CloseWrite() error { return closeWrite(s.Conn) }
+
+// NetConn is the connection without the tap.
+func (s *tappedServer) NetConn() net.Conn { return s.Conn }
 
 // closeWrite ends the sending half of a connection, and all of one that has no halves.
 func closeWrite(c net.Conn) error {

@@ -52,7 +52,7 @@ func (a *answer) current() *statement { return a.statements[min(a.next, len(a.st
 
 // relay relays the whole answer to a command that executes statements.
 func (a *answer) relay() error {
-	f, err := a.o.firstPacket()
+	f, err := a.o.nextPacket()
 	for {
 		if err != nil {
 			return err
@@ -101,7 +101,7 @@ func (a *answer) relayResult(st *statement, f frame) (more bool, err error) {
 		if err := a.relayFile(f); err != nil {
 			return false, err
 		}
-		if f, err = a.o.firstPacket(); err != nil {
+		if f, err = a.o.nextPacket(); err != nil {
 			return false, err
 		}
 		return a.relayResult(st, f)

@@ -56,23 +56,19 @@ type otherError struct{ err error }
 func (e *otherError) Error() string { return e.err.Error() }
 func (e *otherError) Unwrap() error { return e.err }
 
-// awaitBoth is await after the first moment. The read that ends first ends the other one by a deadline in the past.
+// awaitBoth is await after the first moment. The wait that ends first ends the other one by a deadline in the past.
 func (c *conn) awaitBoth(other *conn, alert bool) error {
 	if err := c.until(time.Time{}); err != nil {
 		return err
 	}
-	if other.buffered() == len(other.in) || other.interrupted.Load() { // it said more than we hold, or is on its way out
-		return c.fill()
-	}
-	other.room(other.buffered() + 1)
-	if err := other.until(time.Time{}); err != nil {
+	if other.interrupted.Load() || other.until(time.Time{}) != nil { // it is on its way out
 		return c.fill()
 	}
 	var watched error
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		watched = other.read()
+		watched = other.watch(alert)
 		if alert || watched != nil && !isTimeout(watched) {
 			c.wake()
 		}
@@ -91,6 +87,21 @@ func (c *conn) awaitBoth(other *conn, alert bool) error {
 		return errAlert
 	}
 	return c.fill()
+}
+
+// watch waits until the peer has ended its side of the connection, and if alert is set also until it sends something, which
+// stays in the buffer.
+func (c *conn) watch(alert bool) error {
+	if !alert {
+		if err := awaitHangUp(socketOf(c.raw)); !errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
+	}
+	if c.buffered() == len(c.in) { // it sent more than we hold
+		return nil
+	}
+	c.room(c.buffered() + 1)
+	return c.read()
 }
 
 // wake ends a running read, or the next one. A connection on which this fails is closed and needs no waking.

@@ -76,7 +76,7 @@ func (o *observation) single() error {
 
 // singleAnswer relays an answer of one packet and reports whether it is no error.
 func (o *observation) singleAnswer() (ok bool, err error) {
-	f, err := o.firstPacket()
+	f, err := o.nextPacket()
 	if err != nil {
 		return false, err
 	}
@@ -131,7 +131,7 @@ func (o *observation) fieldList() error {
 	if _, err := o.client.relay(o.server, 0); err != nil {
 		return err
 	}
-	f, err := o.firstPacket()
+	f, err := o.nextPacket()
 	for ; err == nil && !o.endsRows(f); f, err = o.nextPacket() {
 		def, err := o.take(f)
 		if err != nil {

@@ -23,6 +23,7 @@ type conn struct {
 	r, w        int
 	out         []byte       // to be written
 	flush       func() error // called before a read that may block
+	guard       *stallGuard  // of writes; nil: none
 	interrupted atomic.Bool
 	timed       bool // a deadline that passes is an error, as during the login
 }
@@ -115,8 +116,7 @@ func (c *conn) write(p []byte) error {
 		}
 	}
 	if len(p) >= cap(c.out) {
-		_, err := c.nc.Write(p)
-		return err
+		return c.writeOut(p)
 	}
 	c.out = append(c.out, p...)
 	return nil
@@ -127,8 +127,16 @@ func (c *conn) send() error {
 	if len(c.out) == 0 {
 		return nil
 	}
-	_, err := c.nc.Write(c.out)
+	err := c.writeOut(c.out)
 	c.out = c.out[:0]
+	return err
+}
+
+func (c *conn) writeOut(b []byte) error {
+	if c.guard != nil {
+		return c.guard.write(c.nc, b)
+	}
+	_, err := c.nc.Write(b)
 	return err
 }
 

@@ -185,7 +185,7 @@ func (s *preparedStatements) fetch(f frame) error {
 		return err
 	}
 	a := &answer{o: o, statements: []*statement{st}, binary: true, prepared: p}
-	if f, err = o.firstPacket(); err != nil {
+	if f, err = o.nextPacket(); err != nil {
 		return err
 	}
 	if o.endsRows(f) {

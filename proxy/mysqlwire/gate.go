@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
 )
@@ -22,7 +25,16 @@ func (o *observation) inTurn(ctx context.Context, f frame) (quit bool, err error
 	if err != nil {
 		return false, o.badClient(err, "command")
 	}
-	if err := gate.Enter(ctx, o.ps, text); err != nil {
+	entering, stop := o.untilHangUp(ctx)
+	err = gate.Enter(entering, o.ps, text)
+	left := entering.Err() != nil && ctx.Err() == nil
+	stop()
+	switch {
+	case left && hungUp(socketOf(o.server.raw)):
+		return true, o.unasked() // the server may have said why
+	case left:
+		return true, nil
+	case err != nil:
 		return false, o.fail(1, errorShutdown(), fmt.Errorf("wait for the statement's turn: %w", err))
 	}
 	o.victim = false
@@ -33,6 +45,28 @@ func (o *observation) inTurn(ctx context.Context, f frame) (quit bool, err error
 	}
 	gate.Done(o.ps, o.victim)
 	return quit, err
+}
+
+// untilHangUp gives a context that ends also when the client or the server has ended its side of the connection.
+func (o *observation) untilHangUp(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var watchers sync.WaitGroup
+	for _, c := range []*conn{o.client, o.server} {
+		if c.until(time.Time{}) != nil {
+			continue // it is on its way out
+		}
+		watchers.Go(func() {
+			if awaitHangUp(socketOf(c.raw)) == io.EOF {
+				cancel()
+			}
+		})
+	}
+	return ctx, func() {
+		o.client.wake()
+		o.server.wake()
+		watchers.Wait()
+		cancel()
+	}
 }
 
 // executes reports whether a command may take locks or wait for them.

@@ -184,6 +184,9 @@ func (p *prefixed) Read(b []byte) (int, error) {
 	return n, nil
 }
 
+// NetConn is the connection itself.
+func (p *prefixed) NetConn() net.Conn { return p.Conn }
+
 // requestTLS sends the SSLRequest and starts TLS with the server.
 func (h *handshake) requestTLS(ctx context.Context, seq byte, request []byte) error {
 	setSSL(request)

@@ -1,44 +1,77 @@
 package mysqlwire
 
 import (
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 )
 
 // join copies both ways until both sides have ended. fromClient and fromServer were read before. When one side ends, join
 // ends the same direction towards the other one, as the kernel does on a direct connection: a client may still read its
-// last answer.
-func join(client, up net.Conn, fromClient, fromServer []byte) error {
-	if _, err := up.Write(fromClient); err != nil {
-		return unlessClosed(err)
-	}
-	if _, err := client.Write(fromServer); err != nil {
-		return unlessClosed(err)
-	}
+// last answer, for which it has the time patience.
+func join(client, up net.Conn, fromClient, fromServer []byte, patience time.Duration) error {
 	var g errgroup.Group
-	g.Go(func() error { return pump(up, client) })
-	err := pump(client, up)
-	// The server has ended, or the client takes nothing any more: nothing is left to wait for.
+	g.Go(func() error {
+		reading, writing := pump(up, client, fromClient, 0)
+		if reading != nil || isTimeout(writing) { // the client is gone; else the server is, and may have said why
+			hangUp(client)
+			hangUp(up)
+		}
+		return unlessClosed(errors.Join(reading, writing))
+	})
+	reading, writing := pump(client, up, fromServer, patience)
+	if writing != nil { // the client takes nothing any more
+		hangUp(client)
+		hangUp(up)
+	}
 	client.Close()
 	up.Close()
-	return errors.Join(unlessClosed(err), unlessClosed(g.Wait()))
+	return errors.Join(unlessClosed(errors.Join(reading, writing)), g.Wait())
 }
 
-// pump copies one way. The kernel splices TCP connections.
-func pump(dst, src net.Conn) error {
-	_, err := io.Copy(dst, src)
-	if w, ok := dst.(interface{ CloseWrite() error }); ok && err == nil {
-		return w.CloseWrite()
+// pump copies one way until src ends, then ends that direction. first was read before. patience is how long a write may take
+// after src has ended.
+//
+// It does not use io.Copy, which splices TCP connections through a pipe: that takes two descriptors for each direction of a
+// session, and Go keeps the pipes for minutes after the session's end.
+func pump(dst, src net.Conn, first []byte, patience time.Duration) (reading, writing error) {
+	guard := newStallGuard(dst, src, patience)
+	if len(first) > 0 {
+		if err := guard.write(dst, first); err != nil {
+			return nil, err
+		}
 	}
-	if err == nil {
-		return dst.Close()
+	r := newByteReader(src)
+	defer r.release()
+	for {
+		b, err := r.next()
+		if len(b) > 0 {
+			if err := guard.write(dst, b); err != nil {
+				return nil, err
+			}
+		}
+		switch {
+		case err == io.EOF:
+			if w, ok := dst.(interface{ CloseWrite() error }); ok {
+				return nil, w.CloseWrite()
+			}
+			return nil, dst.Close()
+		case err != nil:
+			return err, nil
+		}
 	}
-	dst.Close()
-	src.Close()
-	return err
+}
+
+// hangUp closes a connection at once. TLS would first wait for the peer to take an alert.
+func hangUp(c net.Conn) {
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
+	c.Close()
 }
 
 // unlessClosed turns the errors that mean no more than that a peer closed its connection into nil.

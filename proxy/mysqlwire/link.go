@@ -18,6 +18,12 @@ type errServer struct{ err error }
 func (e *errServer) Error() string { return "the server's connection: " + e.err.Error() }
 func (e *errServer) Unwrap() error { return e.err }
 
+// errClient is an error of the client's connection while it is sent an answer.
+type errClient struct{ err error }
+
+func (e *errClient) Error() string { return "send to the client: " + e.err.Error() }
+func (e *errClient) Unwrap() error { return e.err }
+
 // flush writes out what waits in either direction. It runs before every read that may block: so no peer waits for bytes
 // that we hold, and what belongs together leaves in one write.
 func (l *link) flush() error {
@@ -25,41 +31,39 @@ func (l *link) flush() error {
 		return fmt.Errorf("send to the server: %w", err)
 	}
 	if err := l.client.send(); err != nil {
-		return fmt.Errorf("send to the client: %w", err)
+		return &errClient{err}
 	}
 	return nil
 }
 
-// firstPacket waits for the first packet of an answer. It watches the client meanwhile: if the client leaves, the session
-// ends.
-func (l *link) firstPacket() (frame, error) {
-	if err := l.server.await(l.client, false); err != nil {
-		var other *otherError
-		switch {
-		case errors.As(err, &other):
-			return frame{}, err // the client is gone
-		case errors.Is(err, errInterrupted):
-		default:
-			return frame{}, &errServer{err}
-		}
-	}
-	return l.nextPacket()
-}
-
-// nextPacket waits for a further packet of an answer.
+// nextPacket waits for the next packet of an answer. It watches the client meanwhile: if the client leaves, the session ends.
 func (l *link) nextPacket() (frame, error) {
-	f, err := l.server.peek()
+	err := l.server.await(l.client, false)
+	var f frame
+	if err == nil || errors.Is(err, errInterrupted) {
+		f, err = l.server.peek()
+	}
 	if err != nil {
-		return f, &errServer{err}
+		return f, whileReadingServer(err)
 	}
 	return f, nil
+}
+
+// whileReadingServer says whose error ended a wait for the server: ours with the server, unless the client left.
+func whileReadingServer(err error) error {
+	var other *otherError
+	var client *errClient
+	if errors.As(err, &other) || errors.As(err, &client) {
+		return err
+	}
+	return &errServer{err}
 }
 
 // take uses up a packet that is short by its nature. The payload is valid until the next read.
 func (l *link) take(f frame) ([]byte, error) {
 	b, err := l.server.packet(f)
 	if err != nil {
-		return nil, &errServer{err}
+		return nil, whileReadingServer(err)
 	}
 	return b, nil
 }

@@ -44,9 +44,14 @@ func startProxy(t *testing.T, d testserver.Database, c proxy.Config, o *mysqlwir
 // serve runs a proxy until the test ends.
 func serve(t *testing.T, c proxy.Config, o *mysqlwire.Observer) net.Addr {
 	t.Helper()
+	return serveBy(t, c, mysqlwire.New(o))
+}
+
+func serveBy(t *testing.T, c proxy.Config, h proxy.Handler) net.Addr {
+	t.Helper()
 	c.Protocol = proxy.MySQL
 	log := zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)
-	p, err := proxy.Listen(t.Context(), log, func(proxy.Config) (proxy.Handler, error) { return mysqlwire.New(o), nil }, c)
+	p, err := proxy.Listen(t.Context(), log, func(proxy.Config) (proxy.Handler, error) { return h, nil }, c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,7 +106,7 @@ func (s *preparedStatements) relayPrepare(p *prepared, fm *form, try bool) (refu
 // of columns and parameters, then the definitions of the parameters and of the columns, each list with its EOF.
 func (s *preparedStatements) prepareAnswer(p *prepared, fm *form, try bool) (refused *history.ServerError, err error) {
 	o := s.o
-	f, err := o.firstPacket()
+	f, err := o.nextPacket()
 	if err != nil {
 		return nil, err
 	}

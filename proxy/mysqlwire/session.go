@@ -29,6 +29,8 @@ type session struct {
 func newSession(ps *proxy.Session, o *Observer, server net.Conn) *session {
 	s := &session{ps: ps, observer: o, link: link{client: newConn(ps.Client), server: newConn(server)}}
 	s.client.flush, s.server.flush = s.flush, s.flush
+	s.client.guard = newStallGuard(ps.Client, server, ps.Config.Timeouts.Grace)
+	s.server.guard = newStallGuard(server, ps.Client, 0)
 	return s
 }
 
@@ -79,7 +81,7 @@ func (s *session) asBytes() error {
 	if err := s.flush(); err != nil {
 		return unlessClosed(err)
 	}
-	return join(s.client.nc, s.server.nc, s.client.in[s.client.r:s.client.w], s.server.in[s.server.r:s.server.w])
+	return join(s.client.nc, s.server.nc, s.client.in[s.client.r:s.client.w], s.server.in[s.server.r:s.server.w], s.ps.Config.Timeouts.Grace)
 }
 
 // drainer starts the goroutine that ends the session's wait for the client's next command when the process wants to end.

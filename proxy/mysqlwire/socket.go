@@ -1,0 +1,119 @@
+package mysqlwire
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// socketOf gives the socket below a connection, below TLS for one. It is nil for a connection that has none.
+func socketOf(nc net.Conn) syscall.RawConn {
+	for {
+		switch c := nc.(type) {
+		case interface{ NetConn() net.Conn }:
+			nc = c.NetConn()
+		case syscall.Conn:
+			if raw, err := c.SyscallConn(); err == nil {
+				return raw
+			}
+			return nil
+		default:
+			return nil
+		}
+	}
+}
+
+// pollRDHUP is POLLRDHUP of Linux: the peer has ended, also if bytes of it are still to be read. Other systems say POLLHUP.
+const pollRDHUP = 0x2000
+
+// ended asks the system whether the peer of the socket fd has ended its side of the connection.
+func ended(fd uintptr) bool {
+	fds := []unix.PollFd{{Fd: int32(fd), Events: pollRDHUP}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n > 0
+}
+
+// hungUp reports whether the peer has ended its side of the connection, whatever of it is still to be read.
+func hungUp(socket syscall.RawConn) (yes bool) {
+	return socket != nil && socket.Control(func(fd uintptr) { yes = ended(fd) }) == nil && yes
+}
+
+// awaitHangUp waits until the peer has ended its side of the connection and returns io.EOF. It reads nothing. A read deadline
+// ends the wait.
+func awaitHangUp(socket syscall.RawConn) error {
+	if socket == nil {
+		return errors.ErrUnsupported
+	}
+	if err := socket.Read(ended); err != nil {
+		return err
+	}
+	return io.EOF
+}
+
+// copyBuffers are the buffers of sessions that copy bytes.
+var copyBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+// byteReader reads a connection. While it waits for bytes from a socket it holds no buffer: most sessions are idle.
+type byteReader struct {
+	src    net.Conn
+	socket syscall.RawConn    // nil: TLS, or a tap
+	read   func(uintptr) bool // tryRead
+	buf    *[32 << 10]byte
+	n      int
+	err    error
+}
+
+func newByteReader(src net.Conn) *byteReader {
+	r := &byteReader{src: src}
+	if _, ok := src.(syscall.Conn); ok {
+		r.socket, r.read = socketOf(src), r.tryRead
+	}
+	return r
+}
+
+// next waits for bytes. They are valid until the next call of next or release.
+func (r *byteReader) next() ([]byte, error) {
+	r.release()
+	if r.socket == nil {
+		r.buf = copyBuffers.Get().(*[32 << 10]byte)
+		n, err := r.src.Read(r.buf[:])
+		return r.buf[:n], err
+	}
+	err := r.socket.Read(r.read)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.err != nil:
+		return nil, &net.OpError{Op: "read", Net: r.src.RemoteAddr().Network(), Addr: r.src.RemoteAddr(), Err: r.err}
+	case r.n == 0:
+		return nil, io.EOF
+	}
+	return r.buf[:r.n], nil
+}
+
+// release gives the buffer back.
+func (r *byteReader) release() {
+	if r.buf != nil {
+		copyBuffers.Put(r.buf)
+		r.buf = nil
+	}
+}
+
+// tryRead reads from the socket if that is possible without waiting.
+func (r *byteReader) tryRead(fd uintptr) (done bool) {
+	r.buf = copyBuffers.Get().(*[32 << 10]byte)
+	for {
+		switch r.n, r.err = syscall.Read(int(fd), r.buf[:]); r.err {
+		case syscall.EINTR:
+		case syscall.EAGAIN:
+			r.release()
+			return false
+		default:
+			return true
+		}
+	}
+}

@@ -59,6 +59,17 @@ func Of(name string) *Product {
 	return &Product{Name: name, Title: name}
 }
 
+// OfVersion finds the product of the MySQL family by the version that a server greets its clients with.
+func OfVersion(version string) *Product {
+	v := strings.ToLower(version)
+	for _, p := range []*Product{&mariadb, &tidb} {
+		if strings.Contains(v, p.Name) {
+			return p
+		}
+	}
+	return &mysql
+}
+
 // System reports whether a schema belongs to the product itself. Nothing in it is ever instrumented.
 func (p *Product) System(schema string) bool { return oneOf(p.Own, strings.ToLower(schema)) }
 

@@ -190,3 +190,13 @@ func TestConflicts(t *testing.T) {
 		}
 	}
 }
+
+func TestOfVersion(t *testing.T) {
+	for version, want := range map[string]string{
+		"10.11.6-MariaDB-0+deb12u1": "mariadb", "5.5.5-10.6.1-mariadb": "mariadb", "8.0.11-TiDB-v7.5.1": "tidb", "8.4.3": "mysql", "": "mysql",
+	} {
+		if got := OfVersion(version).Name; got != want {
+			t.Errorf("%q: %s, want %s", version, got, want)
+		}
+	}
+}

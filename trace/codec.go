@@ -119,7 +119,7 @@ func (e *encoder) flags(set ...bool) {
 	e.number(fieldFlags, v)
 }
 
-// appendRecord appends a record without its length. base is the time that its times are told from.
+// appendRecord appends a record without its length. base is the time from which its times count.
 func appendRecord(b []byte, r *Record, base int64) []byte {
 	e := encoder{append(b, byte(r.Kind))}
 	e.b = binary.AppendUvarint(e.b, r.Session)

@@ -10,7 +10,7 @@ type Cut struct {
 	From, To int64           // of Record.At, To excluded
 	Sessions map[uint64]bool // these
 	Tables   []string        // statements that use tables of these names: patterns, with or without schema
-	// Touches gives the tables that a statement's text names, and whether that is known, for statements of which the trace does not tell it.
+	// Touches gives the tables that a statement's text names, and whether that is known, for statements of which the trace does not show it.
 	Touches func(product, sql string) (tables []string, known bool)
 }
 
@@ -20,16 +20,16 @@ type Cutter struct {
 	live    map[uint64]*cutSession
 	wanted  map[uint64]bool // sessions with a statement on the tables
 	Kept    int             // statements
-	Unknown int             // statements that were kept because nobody knows what they touch
+	Unknown int             // statements that were kept because what they touch is not known
 	Midway  int             // sessions that begin in the middle of a transaction
 	Events  int             // of the history, which were left out: a part of one cannot be judged
 }
 
 type cutSession struct {
-	info  Session
-	told  bool
-	any   bool
-	dirty bool
+	info   Session
+	handed bool
+	any    bool
+	dirty  bool
 }
 
 // NewCutter makes a Cutter.
@@ -65,7 +65,7 @@ func (k *Cutter) Keep(r *Record, out func(*Record) error) error {
 	}
 	switch r.Kind {
 	case KindSession:
-		s.told, s.dirty = true, false
+		s.handed, s.dirty = true, false
 		return out(r)
 	case KindStatement:
 		if len(k.c.Tables) > 0 {
@@ -83,8 +83,8 @@ func (k *Cutter) Keep(r *Record, out func(*Record) error) error {
 		}
 		s.any = true
 	}
-	if !s.told || s.dirty { // it began before the part
-		s.told, s.dirty = true, false
+	if !s.handed || s.dirty { // it began before the part
+		s.handed, s.dirty = true, false
 		info := s.info
 		info.Joined, info.At = true, r.At()
 		if err := out(&Record{Kind: KindSession, Session: r.Session, Open: &info}); err != nil {

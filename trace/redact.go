@@ -36,11 +36,11 @@ func (r *Redactor) Record(rec *Record, product string) {
 			rec.Open.Client = r.word("client", rec.Open.Client)
 		}
 	case KindStatement:
-		r.statement(rec.Statement, lex.DialectOf(product))
+		r.statement(rec.Statement, DialectOf(product))
 	case KindHistory:
-		r.event(rec.History, lex.DialectOf(product))
+		r.event(rec.History, DialectOf(product))
 	case KindEnd:
-		if rec.End.Reason != "quit" && rec.End.Reason != "lost" {
+		if rec.End.Reason != EndQuit && rec.End.Reason != EndLost {
 			rec.End.Reason = "ended"
 		}
 	}

@@ -3,6 +3,7 @@ package trace
 import (
 	"encoding/hex"
 	"strings"
+
 	"wirecheck/trace/lex"
 )
 

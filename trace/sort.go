@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// order is a record's place among those of the same time: as the source tells it, sessions first.
+// order is a record's place among those of the same time: as the source shows it, sessions first.
 func (r *Record) order() uint64 {
 	switch r.Kind {
 	case KindStatement:

@@ -15,7 +15,7 @@ type Stats struct {
 	Records    uint64 `json:"records"`
 	Sessions   int    `json:"sessions"`
 	Joined     int    `json:"joined"`    // were there before
-	Encrypted  int    `json:"encrypted"` // went on where nobody could look
+	Encrypted  int    `json:"encrypted"` // went on encrypted
 	First      int64  `json:"first"`     // nanoseconds since 1970
 	Last       int64  `json:"last"`
 	Statements int    `json:"statements"`
@@ -86,7 +86,7 @@ type liveSession struct {
 	inside bool
 }
 
-// maxNamed bounds how many different kinds, error codes and names are told apart.
+// maxNamed bounds how many different kinds, error codes and names are counted apart.
 const maxNamed = 10_000
 
 // NewStats makes an empty Stats.
@@ -176,7 +176,7 @@ func (s *Stats) statement(number uint64, st *Statement) {
 
 func (s *Stats) count(l *liveSession, st *Statement) {
 	kind := "(unknown)"
-	if w := lex.Words(st.SQL, lex.DialectOf(l.info.Product), 1); len(w) > 0 {
+	if w := lex.Words(st.SQL, DialectOf(l.info.Product), 1); len(w) > 0 {
 		kind = w[0]
 	}
 	k := s.kinds[kind]

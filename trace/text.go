@@ -37,7 +37,7 @@ func AppendText(b []byte, r *Record, o TextOptions) []byte {
 		b = prose.AppendLine(b, string(history.AppendEvent(nil, r.History)), o.SQL)
 	case KindEnd:
 		b = append(b, "- the session ends"...)
-		if r.End.Reason != "quit" && r.End.Reason != "" {
+		if r.End.Reason != EndQuit && r.End.Reason != "" {
 			b = append(b, ": "...)
 			b = prose.AppendLine(b, r.End.Reason, 0)
 		}

@@ -9,6 +9,8 @@ package trace
 import (
 	"wirecheck/answer"
 	"wirecheck/history"
+	"wirecheck/product"
+	"wirecheck/trace/lex"
 )
 
 // Kind tells what a Record is.
@@ -69,7 +71,7 @@ type Session struct {
 	Client      string `json:"client,omitempty"`    // address
 	Backend     string `json:"backend,omitempty"`   // the server's name for it: process id, thread id, connection id
 	Level       string `json:"level,omitempty"`     // isolation level of its transactions unless they ask for another one, as history.Event.Level
-	Encrypted   bool   `json:"encrypted,omitempty"` // it went on where nobody could look
+	Encrypted   bool   `json:"encrypted,omitempty"` // it went on encrypted
 }
 
 // Protocol is how a statement reached the server.
@@ -119,7 +121,7 @@ type Statement struct {
 	Results []Result      `json:"results,omitempty"`
 	Error   *answer.Error `json:"error,omitempty"`
 	Tags    []Tag         `json:"tags,omitempty"`   // what sqlcommenter and its like put into a comment
-	Tables  []Table       `json:"tables,omitempty"` // where the source tells them
+	Tables  []Table       `json:"tables,omitempty"` // where the source shows them
 }
 
 // Param is the value of a parameter.
@@ -165,7 +167,7 @@ type Tag struct {
 
 // Table is a table that a statement used.
 type Table struct {
-	Name  string `json:"name"` // with its schema, if the source tells it
+	Name  string `json:"name"` // with its schema, if the source shows it
 	Write bool   `json:"write,omitempty"`
 }
 
@@ -198,9 +200,23 @@ type Note struct {
 	HistoryEnds bool `json:"history_ends,omitempty"`
 }
 
+// Why sessions end, where no server gives a reason.
+const (
+	EndQuit = "quit" // the client asked for it
+	EndLost = "lost" // the connection ended without that
+)
+
 // End is the end of a session.
 type End struct {
 	At     int64  `json:"at,omitempty"`
 	Tick   uint64 `json:"tick,omitempty"`
-	Reason string `json:"reason,omitempty"` // quit, lost, killed, or what the server says
+	Reason string `json:"reason,omitempty"` // EndQuit, EndLost, or what the server says
+}
+
+// DialectOf tells how the SQL text of a product is split into tokens.
+func DialectOf(name string) lex.Dialect {
+	if product.Of(name).Dialect == product.DialectMySQL {
+		return lex.MySQL
+	}
+	return lex.PostgreSQL
 }

@@ -53,9 +53,9 @@ type Header struct {
 
 // Source is something that a trace was made from.
 type Source struct {
-	Name   string   `json:"name"`
-	Format string   `json:"format"`
-	Untold []string `json:"untold,omitempty"` // what it could not tell
+	Name    string   `json:"name"`
+	Format  string   `json:"format"`
+	Missing []string `json:"untold,omitempty"` // what it does not show
 }
 
 // Totals stand at the end of a trace file that was closed properly.

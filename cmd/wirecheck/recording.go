@@ -29,7 +29,7 @@ func newRecording(config configs.Config, now time.Time, log zerolog.Logger) (*re
 	o := recorder.Options{
 		Path: config.Record, Started: now, Run: live.RunName(now), Observed: observes(config), Rows: config.Recording.Rows,
 		PartSize: int64(config.Recording.PartSize), PartAge: config.Recording.PartAge,
-		Source: trace.Source{Name: listenerNames(config), Format: "proxy", Untold: []string{"isolation levels that nobody asked for by name"}},
+		Source: trace.Source{Name: listenerNames(config), Format: recorder.Format, Missing: []string{"isolation levels that sessions did not ask for by name"}},
 		Stopped: func(err error) {
 			log.Error().Err(err).Msg("recording has stopped; the traffic goes on")
 		},
@@ -95,7 +95,7 @@ func errNotObserved(path string, h trace.Header) error {
 	from := "it was imported from a log, which tells statements but not which row versions they read and wrote"
 	redo := "replay it, which sees that: wirecheck replay " + filepath.Base(path)
 	for _, s := range h.Sources {
-		if s.Format == "proxy" {
+		if s.Format == recorder.Format {
 			from = "it was recorded in mode pass, or is a part that was cut out of another one"
 			redo = "record in mode observe (wirecheck proxy --mode observe --record FILE.wct), or " + redo
 		}

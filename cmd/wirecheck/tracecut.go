@@ -116,7 +116,7 @@ func (t *tableFinder) find(product, sql string) ([]string, bool) {
 		return f.names, f.known
 	}
 	read := postgres.Touches
-	if lex.DialectOf(product) == lex.MySQL {
+	if trace.DialectOf(product) == lex.MySQL {
 		read = dialect.New(dialect.Flavor(product)).Touches
 	}
 	f := foundTables{known: true}

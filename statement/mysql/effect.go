@@ -3,6 +3,7 @@ package mysql
 import (
 	"strings"
 
+	"wirecheck/product"
 	"wirecheck/rewrite"
 	"wirecheck/statement/mysqlsyntax"
 )
@@ -19,13 +20,7 @@ const (
 
 // FlavorOf tells the product by its version string.
 func FlavorOf(version string) Flavor {
-	switch v := strings.ToLower(version); {
-	case strings.Contains(v, "mariadb"):
-		return MariaDB
-	case strings.Contains(v, "tidb"):
-		return TiDB
-	}
-	return MySQL
+	return Flavor(product.OfVersion(version).Name)
 }
 
 // Effect is what a statement does to its transaction, its session and the catalog.

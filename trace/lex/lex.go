@@ -14,15 +14,6 @@ const (
 	MySQL                     // backslashes escape, "..." is a string, # begins a comment
 )
 
-// DialectOf is the dialect of a product.
-func DialectOf(product string) Dialect {
-	switch product {
-	case "mysql", "mariadb", "tidb":
-		return MySQL
-	}
-	return PostgreSQL
-}
-
 // lexer splits SQL into tokens; joined they are the text again. It knows no grammar and fails at nothing: what is left open at the
 // end is a token that ends there. (PostgreSQL manual, 4.1 Lexical Structure; MySQL manual, 11.1 Literal Values, 11.7 Comments.)
 type lexer struct {

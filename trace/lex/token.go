@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// TokenKind is what a token is.
+// Kind is what a token is.
 type Kind uint8
 
 // The kinds of tokens.

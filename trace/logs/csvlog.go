@@ -79,6 +79,7 @@ func recordStart(line []byte) bool {
 	return line[0] >= '0' && line[0] <= '9' && comma >= 4
 }
 
+// Read reads the next file.
 func (l *csvLog) Read(in *source.Input) error {
 	err := in.Each(func(line []byte, long bool) error { return l.line(in, line, long) })
 	if err == nil && l.held != nil {
@@ -173,6 +174,7 @@ func (l *csvLog) record(n int, text []byte) error {
 	return l.add(&l.entry)
 }
 
+// Finish hands on what is left, and reports what the log does not show.
 func (l *csvLog) Finish() error {
 	l.zones = l.clock.unknown
 	return l.summary()

@@ -79,6 +79,7 @@ var generalCommands = map[string]int{
 	"Slave_SQL": commandNothing, "Com_multi": commandNothing, "Bulk_execute": commandExecute, "Unimpl get tid": commandNothing, "Subscribe Group Replication Stream": commandNothing,
 }
 
+// Read reads the next file.
 func (l *generalLog) Read(in *source.Input) error {
 	if err := in.Each(func(line []byte, long bool) error { return l.line(in, line, long) }); err != nil {
 		return err
@@ -171,7 +172,7 @@ func (l *generalLog) flushEntry() error {
 		return l.connect(e, text)
 	case commandQuit:
 		l.find(e.id, e.at)
-		return l.end(e.id, &trace.End{At: e.at, Tick: l.out.Tick(), Reason: "quit"})
+		return l.end(e.id, &trace.End{At: e.at, Tick: l.out.Tick(), Reason: trace.EndQuit})
 	case commandInitDB:
 		s := l.find(e.id, e.at)
 		s.Info.Database = strings.Clone(text)
@@ -214,17 +215,18 @@ func (l *generalLog) connect(e *generalEntry, text string) error {
 	return l.tell(s)
 }
 
+// Finish hands on what is left, and reports what the log does not show.
 func (l *generalLog) Finish() error {
 	if err := l.flushAll(); err != nil {
 		return err
 	}
 	r := l.out.Report
-	r.NotTold("when statements ended, so who waited for whom", "the slow query log with long_query_time = 0, or MariaDB's server_audit")
-	r.NotTold("results, affected rows and errors", "a packet capture tells them")
-	r.NotTold("parameters of prepared statements by themselves: they stand in the text", "")
-	r.NotTold("isolation levels that nobody asked for by name", "")
+	r.Lacks("when statements ended, so who waited for whom", "the slow query log with long_query_time = 0, or MariaDB's server_audit")
+	r.Lacks("results, affected rows and errors", "a packet capture tells them")
+	r.Lacks("parameters of prepared statements by themselves: they stand in the text", "")
+	r.Lacks("isolation levels that sessions did not ask for by name", "")
 	if l.coarse {
-		r.NotTold("times to less than a second", "the order of lines is that of starts all the same")
+		r.Lacks("times to less than a second", "the order of lines is that of starts all the same")
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // jsonLog reads PostgreSQL's jsonlog: one object a line (PostgreSQL manual, 20.8.5). The server writes texts in the database's encoding;
-// one that is not UTF-8 cannot be told exactly.
+// one that is not UTF-8 cannot be read exactly.
 type jsonLog struct {
 	*pgLog
 	clock pgClock
@@ -44,6 +44,7 @@ type jsonEntry struct {
 	Backend     string `json:"backend_type"`
 }
 
+// Read reads the next file.
 func (l *jsonLog) Read(in *source.Input) error {
 	return in.Each(func(line []byte, long bool) error {
 		if long {
@@ -79,6 +80,7 @@ func (l *jsonLog) line(n int, line []byte) error {
 	})
 }
 
+// Finish hands on what is left, and reports what the log does not show.
 func (l *jsonLog) Finish() error {
 	l.zones = l.clock.unknown
 	return l.summary()

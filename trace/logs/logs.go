@@ -5,7 +5,7 @@ import (
 	"wirecheck/trace/source"
 )
 
-// LogFormats are the formats of logs.
+// Formats are the formats of logs.
 func Formats() []source.Format {
 	return []source.Format{
 		{Name: "jsonlog", Title: "PostgreSQL jsonlog", Unit: "lines", Detect: isJSONLog, Open: newJSONLog},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wirecheck/answer"
+	"wirecheck/product"
 	"wirecheck/trace"
 	"wirecheck/trace/lex"
 	"wirecheck/trace/source"
@@ -74,7 +75,7 @@ func (m *mySessions) done(s *mySession, st *trace.Statement) error {
 		return err
 	}
 	st.Before = s.Transaction.Status
-	st.After = s.Transaction.Done(st.SQL, st.Error)
+	st.After = s.Done(st.SQL, st.Error)
 	s.Executed(st)
 	return m.out.Statement(s.Number, st)
 }
@@ -92,7 +93,7 @@ func (m *mySessions) end(id string, e *trace.End) error {
 	return m.out.End(s.Number, e)
 }
 
-// flushAll tells of sessions that said nothing.
+// flushAll hands on sessions without statements.
 func (m *mySessions) flushAll() error {
 	for _, id := range sortedKeys(m.byID) {
 		if err := m.tell(m.byID[id]); err != nil {
@@ -112,7 +113,7 @@ func (m *mySessions) banner(line string) bool {
 		v, _, _ = strings.Cut(v, ". started with:")
 		v, _, _ = strings.Cut(v, " ")
 		m.version = strings.Clone(v)
-		m.product = source.ProductOf(v)
+		m.product = product.OfVersion(v).Name
 		return true
 	}
 	return strings.HasPrefix(line, "Tcp port: ") || strings.HasPrefix(line, "TCP Port: ") || strings.HasPrefix(line, "Time") && strings.Contains(line, " Id Command")

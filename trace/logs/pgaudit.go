@@ -64,7 +64,7 @@ func (l *pgLog) auditLine(s *pgSession, e *pgEntry) (handled bool, err error) {
 	} else {
 		st.Start, st.From = e.at, l.out.Tick()
 	}
-	st.After = s.Transaction.Done(sql, nil)
+	st.After = s.Done(sql, nil)
 	return true, l.done(s, st)
 }
 
@@ -133,9 +133,9 @@ func (l *pgLog) auditSummary(r *source.Report) {
 		l.timesSummary(r)
 		return
 	}
-	r.NotTold("when statements began, and their order among sessions", "log_statement = all and log_duration = on besides pgaudit")
-	r.NotTold("whether a parameter was NULL or empty", "log_statement = all")
-	r.NotTold("which statements failed, where pgaudit leaves them out and the error line does not name them", "log_min_error_statement = error")
+	r.Lacks("when statements began, and their order among sessions", "log_statement = all and log_duration = on besides pgaudit")
+	r.Lacks("whether a parameter was NULL or empty", "log_statement = all")
+	r.Lacks("which statements failed, where pgaudit leaves them out and the error line does not name them", "log_min_error_statement = error")
 	if l.late > 0 {
 		r.Note("%d statements were written at an unknown time after they had ended (pgaudit.log_rows writes a SELECT when its portal closes)", l.late)
 	}

@@ -25,7 +25,7 @@ type pgEntry struct {
 	vxid    string
 	xid     uint64
 	level   string // severity
-	state   string // SQLSTATE; empty if the format does not tell it
+	state   string // SQLSTATE; empty if the format does not show it
 	message string
 	detail  string
 	context string
@@ -62,7 +62,7 @@ type pgSession struct {
 	last  *trace.Statement // it is over; what follows may tell more of it
 	bound *trace.Statement // bind was logged, execute was not
 	vxid  string
-	audit string // number of the statement that pgaudit told last
+	audit string // number of the statement that pgaudit logged last
 }
 
 func newPgLog(out *source.Sink) *pgLog {
@@ -123,7 +123,7 @@ func (l *pgLog) add(e *pgEntry) error {
 	case strings.HasPrefix(m, "connection "), strings.HasPrefix(m, "replication connection authorized"):
 		return l.connection(s, e)
 	case strings.HasPrefix(m, "disconnection: "):
-		return l.close(e.pid, s, &trace.End{At: e.at, Tick: l.out.Tick(), Reason: "quit"})
+		return l.close(e.pid, s, &trace.End{At: e.at, Tick: l.out.Tick(), Reason: trace.EndQuit})
 	}
 	if isError(e.level, e.state) {
 		return l.failed(s, e)
@@ -317,7 +317,7 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 // close ends a session.
 func (l *pgLog) close(pid string, s *pgSession, end *trace.End) error {
 	delete(l.sessions, pid)
-	if !s.Announced() && s.open == nil && s.last == nil && end.Reason == "quit" {
+	if !s.Announced() && s.open == nil && s.last == nil && end.Reason == trace.EndQuit {
 		l.out.Other("connections without a session") // of a prober, or refused
 	}
 	if err := l.flush(s); err != nil {

@@ -3,6 +3,7 @@ package logs
 import (
 	"strconv"
 	"strings"
+
 	"wirecheck/answer"
 	"wirecheck/trace"
 	"wirecheck/trace/lex"
@@ -232,7 +233,7 @@ func (l *pgLog) onlyLine(s *pgSession, e *pgEntry, took int64, protocol trace.Pr
 // closeStatement follows what a statement that succeeded does to the transaction. The last line of a simple query is written when its
 // transaction has ended, if it does: its virtual transaction id has the number 0 then.
 func (l *pgLog) closeStatement(s *pgSession, st *trace.Statement, e *pgEntry) error {
-	st.After = s.Transaction.Done(st.SQL, nil)
+	st.After = s.Done(st.SQL, nil)
 	if st.Protocol == trace.ProtocolSimple && e.vxid != "" {
 		switch {
 		case strings.HasSuffix(e.vxid, "/0"):
@@ -248,7 +249,7 @@ func (l *pgLog) closeStatement(s *pgSession, st *trace.Statement, e *pgEntry) er
 // done keeps a statement that is over until the next one, which may tell the status after it.
 func (l *pgLog) done(s *pgSession, st *trace.Statement) error {
 	if st == s.open {
-		st.After = s.Transaction.Done(st.SQL, nil)
+		st.After = s.Done(st.SQL, nil)
 		s.open = nil
 	}
 	s.Executed(st)
@@ -327,6 +328,6 @@ func (l *pgLog) refuse(s *pgSession, e *pgEntry, st *trace.Statement, err *answe
 			}
 		}
 	}
-	st.After = s.Transaction.Done(st.SQL, err)
+	st.After = s.Done(st.SQL, err)
 	return l.done(s, st)
 }

@@ -5,7 +5,7 @@ import (
 	"wirecheck/trace/source"
 )
 
-// summary hands on what is left and says what the log could not tell.
+// summary hands on what is left and says what the log does not show.
 func (l *pgLog) summary() error {
 	if err := l.flushAll(); err != nil {
 		return err
@@ -17,19 +17,19 @@ func (l *pgLog) summary() error {
 		l.timesSummary(r)
 	}
 	if r.NoParams > 0 {
-		r.NotTold("parameters of some statements", "log_parameter_max_length = -1, log_parameter_max_length_on_error = -1"+l.besides)
+		r.Lacks("parameters of some statements", "log_parameter_max_length = -1, log_parameter_max_length_on_error = -1"+l.besides)
 	}
-	r.NotTold("results, and how many rows were read and written", "a packet capture tells them")
-	r.NotTold("isolation levels that nobody asked for by name", "replay with the server's default_transaction_isolation")
-	r.NotTold("data of COPY, large objects and function calls", "")
+	r.Lacks("results, and how many rows were read and written", "a packet capture tells them")
+	r.Lacks("isolation levels that sessions did not ask for by name", "replay with the server's default_transaction_isolation")
+	r.Lacks("data of COPY, large objects and function calls", "")
 	if r.Count("connection messages") == 0 && r.Sessions > 0 {
-		r.NotTold("when sessions began and ended", "log_connections = on, log_disconnections = on")
+		r.Lacks("when sessions began and ended", "log_connections = on, log_disconnections = on")
 	}
 	if r.Waits == 0 {
-		r.NotTold("who waited for a lock, unless nobody did", "log_lock_waits = on, deadlock_timeout = 10ms")
+		r.Lacks("which sessions waited for a lock, if any did", "log_lock_waits = on, deadlock_timeout = 10ms")
 	}
 	if r.Lost > 0 {
-		r.NotTold("the text of statements that failed", "log_min_error_statement = error (not \"log\", which leaves errors out)")
+		r.Lacks("the text of statements that failed", "log_min_error_statement = error (not \"log\", which leaves errors out)")
 	}
 	for _, z := range l.zones {
 		r.Note("the time zone %s is not known here; its times were read as UTC. log_timezone = UTC avoids that", z)
@@ -42,7 +42,7 @@ func (l *pgLog) summary() error {
 			"servers in one. Import each server's by itself", l.mixed)
 	}
 	if !l.users && r.Sessions > 0 {
-		r.NotTold("users and databases of sessions", "%u, %d in log_line_prefix, or csvlog")
+		r.Lacks("users and databases of sessions", "%u, %d in log_line_prefix, or csvlog")
 	}
 	return nil
 }
@@ -52,9 +52,9 @@ func (l *pgLog) timesSummary(r *source.Report) {
 	case l.starts == 0 && l.ended == 0:
 		r.Note("no statement was logged: log_statement = all, log_duration = on")
 	case l.starts > 0 && l.ends == 0 && l.ended == 0:
-		r.NotTold("when statements ended", "log_duration = on")
+		r.Lacks("when statements ended", "log_duration = on")
 	case l.starts == 0:
-		r.NotTold("in which order statements began, to less than a millisecond", "log_statement = all and log_duration = on in place of log_min_duration_statement")
+		r.Lacks("in which order statements began, to less than a millisecond", "log_statement = all and log_duration = on in place of log_min_duration_statement")
 		const long = 1_000_000
 		if l.shortest >= long {
 			r.Note("the shortest statement took %d ms: shorter ones may have been left out (log_min_duration_statement = 0)", l.shortest/1_000_000)

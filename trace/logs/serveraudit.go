@@ -125,6 +125,7 @@ func splitAudit(s string) (auditLine, bool) {
 // unescapeAudit undoes what the plugin does to texts (tried on MariaDB 10.11: quotes, backslashes and \b \f \n \r \t, nothing else).
 func unescapeAudit(s string) string { return lex.Unescape(s, "nrtbf", "\n\r\t\b\f") }
 
+// Read reads the next file.
 func (l *serverAudit) Read(in *source.Input) error {
 	return in.Each(func(line []byte, long bool) error {
 		text := bytes.TrimRight(line, "\r\n")
@@ -174,7 +175,7 @@ func (l *serverAudit) add(a *auditLine) error {
 		l.find(a.thread, a.at)
 		delete(l.tables, a.thread)
 		delete(l.last, a.thread)
-		return l.end(a.thread, &trace.End{At: a.at, Tick: l.out.Tick(), Reason: "quit"})
+		return l.end(a.thread, &trace.End{At: a.at, Tick: l.out.Tick(), Reason: trace.EndQuit})
 	case "QUERY":
 		return l.query(a)
 	}
@@ -221,7 +222,7 @@ func (l *serverAudit) query(a *auditLine) error {
 	}
 	l.within(s, a)
 	st := &trace.Statement{SQL: a.object, ID: a.id, From: l.began(a), To: l.out.Tick(), End: a.at, Tags: trace.ParseTags(a.object, lex.MySQL)}
-	if l.out.Crowded(len(l.last)) > 0 { // what they told is forgotten, so less is claimed from here on
+	if l.out.Crowded(len(l.last)) > 0 { // the reader forgets what they show, and claims less from here on
 		clear(l.last)
 		clear(l.tables)
 	}
@@ -304,6 +305,7 @@ func (l *serverAudit) drain(most int) error {
 	return nil
 }
 
+// Finish hands on what is left, and reports what the log does not show.
 func (l *serverAudit) Finish() error {
 	if err := l.drain(0); err != nil {
 		return err
@@ -312,11 +314,11 @@ func (l *serverAudit) Finish() error {
 		return err
 	}
 	r := l.out.Report
-	r.NotTold("when statements began: only their order", "the slow query log with long_query_time = 0 in its place, or a packet capture")
-	r.NotTold("times to less than a second; the order of ends is exact", "")
-	r.NotTold("results and affected rows", "a packet capture tells them")
-	r.NotTold("parameters of prepared statements by themselves: they stand in the text", "")
-	r.NotTold("isolation levels that nobody asked for by name", "")
+	r.Lacks("when statements began: only their order", "the slow query log with long_query_time = 0 in its place, or a packet capture")
+	r.Lacks("times to less than a second; the order of ends is exact", "")
+	r.Lacks("results and affected rows", "a packet capture tells them")
+	r.Lacks("parameters of prepared statements by themselves: they stand in the text", "")
+	r.Lacks("isolation levels that sessions did not ask for by name", "")
 	if l.limit > 0 {
 		r.Note("%s cut, or as long as what the plugin cuts: server_audit_query_log_limit", prose.Count(l.limit, "statement"))
 	} else if l.atMost >= 3 && l.longest >= 64 {

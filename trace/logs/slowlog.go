@@ -33,7 +33,7 @@ type slowLog struct {
 type slowEntry struct {
 	line       int
 	user, host string
-	client     bool   // it is told whose it is
+	client     bool   // its user is known
 	id         string // thread
 	schema     string
 	at         int64 // end, 0 if not known
@@ -78,6 +78,7 @@ func isSlowLog(head []byte) bool {
 	return false
 }
 
+// Read reads the next file.
 func (l *slowLog) Read(in *source.Input) error {
 	if err := in.Each(func(line []byte, long bool) error { return l.line(in, line, long) }); err != nil {
 		return err
@@ -294,7 +295,7 @@ func (l *slowLog) flushEntry() error {
 	if e.command != "" {
 		l.out.Other("commands that are no statements")
 		if e.command == "Quit" {
-			return l.end(e.id, &trace.End{At: at, Tick: l.out.Tick(), Reason: "quit"})
+			return l.end(e.id, &trace.End{At: at, Tick: l.out.Tick(), Reason: trace.EndQuit})
 		}
 		return nil
 	}
@@ -333,27 +334,28 @@ func (l *slowLog) times(st *trace.Statement, e *slowEntry) {
 	}
 }
 
+// Finish hands on what is left, and reports what the log does not show.
 func (l *slowLog) Finish() error {
 	if err := l.flushAll(); err != nil {
 		return err
 	}
 	r := l.out.Report
-	r.NotTold("results", "a packet capture tells them")
+	r.Lacks("results", "a packet capture tells them")
 	if !l.errno {
-		r.NotTold("errors", "log_slow_extra = ON (MySQL 8.0.14 and later), MariaDB's server_audit")
+		r.Lacks("errors", "log_slow_extra = ON (MySQL 8.0.14 and later), MariaDB's server_audit")
 	}
 	if !l.rows {
-		r.NotTold("affected rows", "MariaDB and Percona Server tell them (log_slow_verbosity = full)")
+		r.Lacks("affected rows", "MariaDB and Percona Server tell them (log_slow_verbosity = full)")
 	}
 	if l.coarse {
-		r.NotTold("starts and ends to less than a second; durations and the order of ends are exact", "MariaDB's server_audit in its place tells the order of starts, a packet capture all times")
+		r.Lacks("starts and ends to less than a second; durations and the order of ends are exact", "MariaDB's server_audit in its place tells the order of starts, a packet capture all times")
 	} else if !l.start {
-		r.NotTold("starts by themselves: they are the end less the duration", "log_slow_extra = ON (MySQL 8.0.14 and later)")
+		r.Lacks("starts by themselves: they are the end less the duration", "log_slow_extra = ON (MySQL 8.0.14 and later)")
 	}
-	r.NotTold("isolation levels that nobody asked for by name", "")
-	r.NotTold("when sessions began", "")
+	r.Lacks("isolation levels that sessions did not ask for by name", "")
+	r.Lacks("when sessions began", "")
 	if l.rated {
-		r.NotTold("all statements: only some are written", "log_slow_rate_limit = 1")
+		r.Lacks("all statements: only some are written", "log_slow_rate_limit = 1")
 	}
 	if l.least >= 10_000_000 {
 		r.Note("the shortest statement took %d ms: shorter ones may have been left out (long_query_time = 0)", l.least/1_000_000)

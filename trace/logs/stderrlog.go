@@ -75,7 +75,7 @@ var escapes = map[byte]string{
 
 var sqlState = regexp.MustCompile(`^[0-9A-Z]*[0-9][0-9A-Z]*$`)
 
-// severityPattern also takes what may be a severity in another language, as its lines are then told to be that.
+// severityPattern also takes what may be a severity in another language, so that its lines are reported as that.
 var severityPattern = `(DEBUG[1-5]?|INFO|NOTICE|WARNING|LOG|ERROR|FATAL|PANIC|DETAIL|HINT|CONTEXT|STATEMENT|QUERY|LOCATION|BACKTRACE|[\p{Lu}\p{Lo}][\p{Lu}\p{Lo} ]{1,19}) ?:  `
 
 func compilePrefix(text string) (*linePrefix, error) {
@@ -130,6 +130,7 @@ func (p *linePrefix) match(line []byte) []string {
 	return append(out, string(line[m[1]:]))
 }
 
+// Read reads the next file.
 func (l *stderrLog) Read(in *source.Input) error {
 	if l.err != nil {
 		return l.err
@@ -289,6 +290,7 @@ func (l *stderrLog) flush() error {
 	return l.add(e)
 }
 
+// Finish hands on what is left, and reports what the log does not show.
 func (l *stderrLog) Finish() error {
 	if err := l.flush(); err != nil {
 		return err
@@ -296,10 +298,10 @@ func (l *stderrLog) Finish() error {
 	l.zones = l.clock.unknown
 	r := l.out.Report
 	if l.prefix != nil && !strings.ContainsRune(string(l.prefix.fields), 'c') {
-		r.Note("sessions are told apart by process id alone, which comes again: %%c in log_line_prefix")
+		r.Note("sessions differ by process id alone, which comes again: %%c in log_line_prefix")
 	}
 	if r.Errors > 0 && l.prefix != nil && !strings.ContainsRune(string(l.prefix.fields), 'e') {
-		r.NotTold("the SQLSTATE of errors", "%e in log_line_prefix, or csvlog")
+		r.Lacks("the SQLSTATE of errors", "%e in log_line_prefix, or csvlog")
 	}
 	return l.summary()
 }

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"wirecheck/trace"
 	"wirecheck/trace/packets/wire"
 )
 
@@ -17,7 +18,7 @@ type conn struct {
 	half    [2]half      // by whether the sender is key.b
 	decoder wire.Decoder // nil: the protocol is not known yet
 	tries   int
-	deaf    bool // of no interest
+	ignored bool // of no interest
 	seen    int64
 }
 
@@ -80,11 +81,11 @@ func (c *conn) segment(s *segment) error {
 	}
 	switch {
 	case s.reset:
-		return c.log.close(c, s.at, "lost")
+		return c.log.close(c, s.at, trace.EndLost)
 	case s.end && len(h.waiting) == 0:
 		h.done = true
 		if c.half[0].done && c.half[1].done {
-			return c.log.close(c, s.at, "quit")
+			return c.log.close(c, s.at, trace.EndQuit)
 		}
 	}
 	return nil
@@ -134,7 +135,7 @@ func (c *conn) take(side int, seq uint32, at int64, data []byte) error {
 	}
 	data = data[-ahead:]
 	h.next += uint32(len(data))
-	if err := c.hear(side, data, at); err != nil {
+	if err := c.bytes(side, data, at); err != nil {
 		return err
 	}
 	return c.release(side)
@@ -181,10 +182,10 @@ func (c *conn) skip(side int, to uint32) error {
 // maxTries is how many segments are looked at until a connection is taken to be of no interest.
 const maxTries = 64
 
-// hear takes the next bytes of one side.
-func (c *conn) hear(side int, data []byte, at int64) error {
+// bytes takes the next bytes of one side.
+func (c *conn) bytes(side int, data []byte, at int64) error {
 	c.spoke = true
-	if c.deaf {
+	if c.ignored {
 		return nil
 	}
 	from, to := c.key.a, c.key.b
@@ -195,7 +196,7 @@ func (c *conn) hear(side int, data []byte, at int64) error {
 		c.recognise(from, to, data, at)
 		if c.decoder == nil {
 			c.tries++
-			c.deaf = c.tries >= maxTries
+			c.ignored = c.tries >= maxTries
 			return nil
 		}
 	}

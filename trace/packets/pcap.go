@@ -16,12 +16,13 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 
 	"wirecheck/history/prose"
+	"wirecheck/trace"
 	"wirecheck/trace/packets/wire"
 	"wirecheck/trace/source"
 )
 
 // pcapLog reads packet captures (pcap, pcapng) of unencrypted traffic of both protocols. It looks at TCP only. What is in a connection is
-// told by what is said in it, not by its port, as servers may listen anywhere; ports only help where a connection was joined late.
+// recognised by its bytes, not by its port, as servers may listen anywhere; ports only help where a connection was joined late.
 type pcapLog struct {
 	output  wire.Output
 	conns   map[connKey]*conn
@@ -39,7 +40,7 @@ type connKey struct{ a, b netip.AddrPort }
 // maxConns bounds the connections that are followed at a time.
 const maxConns = 1 << 16
 
-// PacketFormat is the format of packet captures.
+// Format is the format of packet captures.
 func Format() source.Format {
 	return source.Format{Name: "pcap", Title: "packet capture", Unit: "packets", Detect: isPcap, Open: newPcap}
 }
@@ -69,6 +70,7 @@ type packetReader interface {
 // maxPacket is larger than any packet; a length beyond it is a sign of damage.
 const maxPacket = 1 << 20
 
+// Read reads the next file.
 func (l *pcapLog) Read(in *source.Input) error {
 	r, limit, err := openPackets(in)
 	if err != nil {
@@ -269,7 +271,7 @@ func (l *pcapLog) packet(in *source.Input, p *packetParser, data []byte, info go
 	}
 	c := l.conns[key]
 	if s.syn && !s.ack && c != nil && !c.repeated(&s) { // the ports are used again
-		if err := l.close(c, s.at, "lost"); err != nil {
+		if err := l.close(c, s.at, trace.EndLost); err != nil {
 			return err
 		}
 		c = nil
@@ -334,7 +336,7 @@ func (l *pcapLog) close(c *conn, at int64, reason string) error {
 	return c.decoder.Close(at, reason)
 }
 
-// unrecognised counts a connection of which it is not known what was said.
+// unrecognised counts a connection whose protocol is not known.
 func (l *pcapLog) unrecognised(c *conn) {
 	switch {
 	case !c.spoke:
@@ -347,7 +349,7 @@ func (l *pcapLog) unrecognised(c *conn) {
 	}
 }
 
-// usual tells which protocol the server at an address has by its port, or as the user said.
+// usual tells which protocol the server at an address has by its port, or by what the user named.
 func (l *pcapLog) usual(a netip.AddrPort) wire.Protocol {
 	switch {
 	case l.servers[a] != wire.Unknown:
@@ -360,6 +362,7 @@ func (l *pcapLog) usual(a netip.AddrPort) wire.Protocol {
 	return wire.Unknown
 }
 
+// Finish ends the connections, and reports what the packets do not show.
 func (l *pcapLog) Finish() error {
 	for _, c := range l.order {
 		if l.conns[c.key] != c {
@@ -378,14 +381,14 @@ func (l *pcapLog) Finish() error {
 	}
 	r := l.output.Sink.Report
 	if l.output.Encrypted > 0 {
-		r.NotTold(fmt.Sprintf("what was said in %s with TLS or other encryption", prose.Count(l.output.Encrypted, "connection")),
+		r.Lacks(fmt.Sprintf("what was sent over %s with TLS or other encryption", prose.Count(l.output.Encrypted, "connection")),
 			"sslmode=disable gssencmode=disable (PostgreSQL), --ssl-mode=DISABLED, --skip-ssl (MySQL, MariaDB) at the clients for as long as it is captured")
 	}
 	if l.output.Compressed > 0 {
-		r.NotTold(fmt.Sprintf("what was said in %s with compression", prose.Count(l.output.Compressed, "connection")), "clients without --compress, protocol_compression_algorithms = uncompressed at the server")
+		r.Lacks(fmt.Sprintf("what was sent over %s with compression", prose.Count(l.output.Compressed, "connection")), "clients without --compress, protocol_compression_algorithms = uncompressed at the server")
 	}
 	if l.opaque > 0 {
-		r.NotTold(fmt.Sprintf("what was said in %s to servers' usual ports that were there before and make no sense", prose.Count(l.opaque, "connection")),
+		r.Lacks(fmt.Sprintf("what was sent over %s to servers' usual ports, which began before the packet capture and make no sense", prose.Count(l.opaque, "connection")),
 			"capture them from their beginning, without TLS and compression")
 	}
 	if l.gaps > 0 {
@@ -395,11 +398,11 @@ func (l *pcapLog) Finish() error {
 		r.Note("packets were captured in part only: tcpdump -s 0")
 	}
 	if l.output.Copies > 0 {
-		r.NotTold(fmt.Sprintf("the data of %d COPY and LOAD DATA LOCAL statements (not kept)", l.output.Copies), "")
+		r.Lacks(fmt.Sprintf("the data of %d COPY and LOAD DATA LOCAL statements (not kept)", l.output.Copies), "")
 	}
 	if r.Sessions == 0 {
 		r.Note("no connection of PostgreSQL or the MySQL family was recognised; --port names the ports of servers")
 	}
-	r.NotTold("isolation levels that nobody asked for by name", "")
+	r.Lacks("isolation levels that sessions did not ask for by name", "")
 	return nil
 }

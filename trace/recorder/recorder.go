@@ -1,4 +1,4 @@
-// Package recorder makes a trace of what the sessions of a proxy say and are told, while they do, and writes its file.
+// Package recorder makes a trace of a proxy's sessions while they go on, and writes its file.
 package recorder
 
 import (
@@ -17,7 +17,7 @@ import (
 	"wirecheck/trace/source"
 )
 
-// Recorder makes a trace of what the clients of a proxy say and are told. The sessions hand over copies of bytes; one goroutine
+// Recorder makes a trace of what the clients of a proxy send and get. The sessions hand over copies of bytes; one goroutine
 // understands, encodes and writes them.
 //
 // What waits for that goroutine is bounded. A session that finds no room waits, so a busy machine slows clients down in place of
@@ -25,7 +25,7 @@ import (
 // counted and noted in the trace. If the disk is full, recording ends, the traffic goes on, and the trace says where.
 type Recorder struct {
 	o     Options
-	clock atomic.Uint64 // places; each piece of a conversation has placeRoom of them
+	clock atomic.Uint64 // places; each piece of a session has placeRoom of them
 	woken chan struct{} // there is work
 	ended chan struct{} // the goroutine has returned
 
@@ -38,7 +38,7 @@ type Recorder struct {
 	mu       sync.Mutex // guards what follows
 	waiting  batch      // for the goroutine
 	room     chan struct{}
-	crowded  bool  // nobody waits for room until there is much of it
+	crowded  bool  // sessions do not wait for room until there is much of it
 	historic bool  // the history is not whole any more
 	flush    int64 // what was written so far is wanted on the disk, at this time; 0: not
 	closing  bool
@@ -47,7 +47,7 @@ type Recorder struct {
 	live     map[*Session]bool
 }
 
-// RecorderOptions say what is recorded, and where.
+// Options say what is recorded, and where.
 type Options struct {
 	Path    string // of the first part; it must not exist
 	Started time.Time
@@ -55,14 +55,14 @@ type Options struct {
 	Source  trace.Source
 	// Observed says that the history will be recorded, too.
 	Observed bool
-	Rows     int // rows kept of each result; 0: DefaultRecordedRows; negative: none
+	Rows     int // rows kept of each result; 0: DefaultRows; negative: none
 	// A part is ended, and the next one begun, when it has this size or age; 0: never.
 	PartSize int64
 	PartAge  time.Duration
 	Redact   *trace.Redactor // nil: values are kept
-	// Stopped is told, once, why recording has ended before Close.
+	// Stopped gets, once, the reason why recording has ended before Close.
 	Stopped func(error)
-	// Noted is told of what is missing of the trace, when that is noted in it. Session 0: of all.
+	// Noted gets each note that the recorder puts into the trace. Session 0: of all.
 	Noted func(session uint64, text string)
 
 	patience time.Duration // 0: defaultPatience
@@ -70,7 +70,10 @@ type Options struct {
 	create   func(path string) (partFile, error)
 }
 
-// DefaultRecordedRows is how many rows of each result a recording keeps, so that small results are kept whole; the digest is of all.
+// Format is the format of the source of a trace that a recorder made (trace.Source).
+const Format = "proxy"
+
+// DefaultRows is how many rows of each result a recording keeps, so that small results are kept whole; the digest is of all.
 const DefaultRows = 10
 
 const (
@@ -86,10 +89,10 @@ type Tally struct {
 	Sessions, Statements, Events uint64
 	Parts                        int
 	Held                         time.Duration // sessions waited for room, all together
-	Dropped                      uint64        // bytes of conversations that were not recorded
+	Dropped                      uint64        // bytes of sessions that were not recorded
 	Gaps                         uint64        // places where they are missing
 	DroppedEvents                uint64        // of the history
-	Encrypted, Copies            int           // connections that went on where nobody could look; COPY and LOAD DATA, whose data is not kept
+	Encrypted, Copies            int           // connections that went on encrypted; COPY and LOAD DATA, whose data is not kept
 }
 
 // batch is what waits for the goroutine: entries, and their bytes one behind the other.
@@ -122,7 +125,7 @@ type entry struct {
 	event *history.Event
 }
 
-// NewRecorder opens the first part and starts.
+// New opens the first part and starts.
 func New(o Options) (*Recorder, error) {
 	o.patience = cmp.Or(o.patience, defaultPatience)
 	o.most = cmp.Or(o.most, maxWaiting)
@@ -291,7 +294,7 @@ func (r *Recorder) Close(at time.Time) error {
 	return r.parts.close("")
 }
 
-// open gives the conversations that have not ended, in the order of their numbers. r.mu is held.
+// open gives the sessions that have not ended, in the order of their numbers. r.mu is held.
 func (r *Recorder) open() []*Session {
 	var list []*Session
 	for c := range r.live {
@@ -399,7 +402,7 @@ func (r *Recorder) one(e *entry, data []byte) error {
 		r.mu.Lock()
 		delete(r.live, e.who)
 		r.mu.Unlock()
-		return e.who.decoder.Close(e.at, cmp.Or(e.who.decoder.Reason(), "lost"))
+		return e.who.decoder.Close(e.at, cmp.Or(e.who.decoder.Reason(), trace.EndLost))
 	case entryEvent:
 		r.events++
 		return r.write(&trace.Record{Kind: trace.KindHistory, Session: e.event.Session, History: e.event})
@@ -417,7 +420,7 @@ func (r *Recorder) note(session uint64, n *trace.Note) error {
 	return r.write(&trace.Record{Kind: trace.KindNote, Session: session, Note: n})
 }
 
-// write takes the records of the conversations.
+// write takes the records of the sessions.
 func (r *Recorder) write(rec *trace.Record) error {
 	if r.o.Redact != nil {
 		r.o.Redact.Record(rec, r.parts.product(rec))

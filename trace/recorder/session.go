@@ -3,10 +3,11 @@ package recorder
 import (
 	"sync"
 	"time"
+
 	"wirecheck/trace/packets/wire"
 )
 
-// Conversation is what one session says and is told. Its methods must not be called by two goroutines at once, but for FromClient and the others.
+// Session takes the bytes of one session. FromClient may be called at the same time as the other methods, which come one after the other.
 type Session struct {
 	r       *Recorder
 	number  uint64
@@ -39,7 +40,7 @@ func (c *Session) FromClient(b []byte, at time.Time) {
 	c.put(entryFromClient, b, at.UnixNano(), c.r.place())
 }
 
-// FromServer says that bytes came from the server, whatever they are: what the client is told next was answered at this moment.
+// FromServer says that bytes came from the server, whatever they are: what ToClient takes next was answered at this moment.
 func (c *Session) FromServer(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,13 +52,13 @@ func (c *Session) ToClient(b []byte, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	place, when := c.answer, c.at
-	if place == 0 { // the proxy's own words
+	if place == 0 { // the proxy's own
 		place, when = c.r.place(), at.UnixNano()
 	}
 	c.put(entryToClient, b, when, place)
 }
 
-// Encrypted says that TLS with the client has begun: what is said from now on is heard within it.
+// Encrypted says that TLS with the client has begun: from now on the bytes are those within it.
 func (c *Session) Encrypted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,7 +93,7 @@ func (c *Session) put(kind entryKind, b []byte, at int64, place uint64) {
 	}
 }
 
-// understood reports whether a conversation of which bytes are missing can be followed again from this piece on: it is a request that fills
+// understood reports whether a session of which bytes are missing can be followed again from this piece on: it is a request that fills
 // it, behind an answer that is complete, and there is room. c.mu is held.
 func (c *Session) understood(kind entryKind, b []byte) bool {
 	if kind == entryToClient {

@@ -82,13 +82,3 @@ func reportText(t testing.TB, r *source.Report) string {
 	}
 	return b.String()
 }
-
-// other is how often an import found something that has no place in a trace.
-func other(r *source.Report, what string) int {
-	for _, c := range r.Other {
-		if c.What == what {
-			return c.N
-		}
-	}
-	return 0
-}

@@ -21,25 +21,25 @@ type Format struct {
 	Name  string // as the user calls it
 	Title string
 	Unit  string // what its files consist of: lines, packets
-	// detect looks at the beginning of a file.
+	// Detect looks at the beginning of a file.
 	Detect func(head []byte) bool
 	Open   func(*Sink) Reader
 }
 
-// source reads the files of one log, in their order.
+// Reader reads the files of one log, in their order.
 type Reader interface {
 	Read(in *Input) error
-	// finish hands on what waited for more, and says what the log could not tell.
+	// Finish hands on what waited for more, and reports what the log does not show.
 	Finish() error
 }
 
-// ImportOptions say how logs are read.
+// Options say how files are read.
 type Options struct {
 	Format  string                      // name of a Format; empty or "auto": each file's own
 	Prefix  string                      // log_line_prefix of PostgreSQL's stderr log; empty: one of the usual ones
 	Product string                      // mysql, mariadb: for logs that do not say whose they are
 	Ports   []int                       // of servers in a packet capture, besides those that are recognised
-	Read    func(n int64)               // told how many bytes of the files were read, for progress
+	Read    func(n int64)               // gets the number of bytes that were read last, for progress
 	MaxLine int                         // longest line that is kept; 0: DefaultMaxLine
 	Rows    int                         // rows of a result that are kept, 0: DefaultRows; negative: none
 	Out     func(r *trace.Record) error // takes the records; it must not keep them
@@ -102,7 +102,7 @@ func distinct(files []string) error {
 	return nil
 }
 
-// finish ends all logs, and says what only all of them together show.
+// finish ends all logs, and reports what only all of them together show.
 func (im *importer) finish() error {
 	for _, l := range im.logs {
 		if err := l.source.Finish(); err != nil {

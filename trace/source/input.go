@@ -11,7 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// input is one file of a log.
+// Input is one file of a log.
 type Input struct {
 	Name string
 	R    *bufio.Reader
@@ -63,7 +63,7 @@ func (l *lines) next() (line []byte, long bool, err error) {
 	return line, long, err
 }
 
-// each gives every line to a function, as next does.
+// Each gives every line to a function, as next does.
 func (l *lines) Each(take func(line []byte, long bool) error) error {
 	for {
 		line, long, err := l.next()
@@ -141,5 +141,5 @@ func (c *counted) Read(p []byte) (int, error) {
 // byteOrderMark is what some editors put in front of UTF-8.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// headSize is how much of a file its format is recognised by.
+// HeadSize is how much of a file its format is recognised by.
 const HeadSize = 32 << 10

@@ -139,7 +139,7 @@ func TestPacketsMissing(t *testing.T) {
 		t.Errorf("got\n%s", got)
 	}
 	// Which of the answers behind the gap is whose nobody knows.
-	if n := other(report, "statements next to missing packets, or to where a connection was joined"); n != 3 || !strings.Contains(reportText(t, report), "packets are missing") {
+	if n := report.Count("statements next to missing packets, or to where a connection was joined"); n != 3 || !strings.Contains(reportText(t, report), "packets are missing") {
 		t.Error(reportText(t, report))
 	}
 }
@@ -162,7 +162,7 @@ func TestEncrypted(t *testing.T) {
 		for _, r := range records {
 			encrypted = encrypted || r.Kind == trace.KindSession && r.Open.Encrypted
 		}
-		if !encrypted || report.Statements != 0 || !strings.Contains(reportText(t, report), "what was said in 1 connection with TLS") {
+		if !encrypted || report.Statements != 0 || !strings.Contains(reportText(t, report), "what was sent over 1 connection with TLS") {
 			t.Errorf("%s: %s\n%s", name, shown(records), reportText(t, report))
 		}
 	}

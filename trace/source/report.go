@@ -24,7 +24,7 @@ type Report struct {
 	Other         []Count
 	Unknown       int // lines that were not understood
 	Samples       []UnknownLine
-	Untold        []Untold
+	Missing       []Missing
 	Notes         []string
 }
 
@@ -42,8 +42,8 @@ type UnknownLine struct {
 	Text string // its beginning
 }
 
-// Untold is something that the log could not tell, and what makes the server tell it.
-type Untold struct{ What, Remedy string }
+// Missing is something that a source does not show, and what makes the server show it.
+type Missing struct{ What, Remedy string }
 
 // Unknown lines that a report shows, and how much of each.
 const (
@@ -59,6 +59,7 @@ func (r *Report) other(what string, n int) {
 	r.Other = append(r.Other, Count{what, n})
 }
 
+// Count is how often an import found something that has no place in a trace.
 func (r *Report) Count(what string) int {
 	for _, c := range r.Other {
 		if c.What == what {
@@ -68,8 +69,10 @@ func (r *Report) Count(what string) int {
 	return 0
 }
 
-func (r *Report) NotTold(what, remedy string) { r.Untold = append(r.Untold, Untold{what, remedy}) }
+// Lacks reports what the source does not show.
+func (r *Report) Lacks(what, remedy string) { r.Missing = append(r.Missing, Missing{what, remedy}) }
 
+// Note adds a note.
 func (r *Report) Note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
@@ -77,8 +80,8 @@ func (r *Report) Note(format string, args ...any) {
 // Source is the report as it stands in the trace file.
 func (r *Report) Source() trace.Source {
 	s := trace.Source{Name: strings.Join(r.Files, ", "), Format: r.Format}
-	for _, u := range r.Untold {
-		s.Untold = append(s.Untold, u.What)
+	for _, u := range r.Missing {
+		s.Missing = append(s.Missing, u.What)
 	}
 	return s
 }
@@ -111,10 +114,10 @@ func (r *Report) Text(w io.Writer) error {
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "  note: %s\n", n)
 	}
-	if len(r.Untold) > 0 {
+	if len(r.Missing) > 0 {
 		b.WriteString("  it does not tell:\n")
 	}
-	for _, u := range r.Untold {
+	for _, u := range r.Missing {
 		fmt.Fprintf(&b, "    %s", u.What)
 		if u.Remedy != "" {
 			fmt.Fprintf(&b, ": %s", u.Remedy)

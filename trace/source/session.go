@@ -2,46 +2,50 @@ package source
 
 import (
 	"strings"
+
+	"wirecheck/answer"
+	"wirecheck/product"
 	"wirecheck/trace"
 	"wirecheck/trace/lex"
 )
 
-// known is what a source knows of a session.
+// Session is what a source knows of a session.
 type Session struct {
 	Number      uint64
 	Info        trace.Session
 	Seen        int64 // when it was seen last
 	Transaction Transaction
-	told        trace.Session // as it was handed on last
+	handed      trace.Session // as the sink has handed it on last
 }
 
-// announced tells whether something was handed on of the session.
-func (k *Session) Announced() bool { return k.told != (trace.Session{}) }
+// Announced tells whether something was handed on of the session.
+func (s *Session) Announced() bool { return s.handed != (trace.Session{}) }
 
-// executed takes what a statement changes of its session: its level, its database.
-func (k *Session) Executed(st *trace.Statement) {
+// Done says that a statement has ended, and gives the state of the transaction after it.
+func (s *Session) Done(sql string, err *answer.Error) answer.State {
+	if err == nil {
+		return s.Transaction.done(sql, nil, nil)
+	}
+	p := product.Of(s.Info.Product)
+	if !p.Known() && s.Transaction.Dialect == lex.MySQL { // a log that does not say whose it is: the family shares the codes that matter
+		p = product.OfVersion("")
+	}
+	return s.Transaction.done(sql, err, p)
+}
+
+// Executed takes what a statement changes of its session: its level, its database.
+func (s *Session) Executed(st *trace.Statement) {
 	if st.Error != nil {
 		return
 	}
-	if level := levelOf(st.SQL, k.Transaction.Dialect); level != "" {
-		k.Info.Level = level
+	if level := levelOf(st.SQL, s.Transaction.Dialect); level != "" {
+		s.Info.Level = level
 	}
-	if k.Transaction.Dialect == lex.MySQL {
+	if s.Transaction.Dialect == lex.MySQL {
 		if db, ok := useDatabase(st.SQL); ok {
-			k.Info.Database = db
+			s.Info.Database = db
 		}
 	}
-}
-
-// productOf tells the products of the MySQL family apart by their version.
-func ProductOf(version string) string {
-	switch v := strings.ToLower(version); {
-	case strings.Contains(v, "mariadb"):
-		return "mariadb"
-	case strings.Contains(v, "tidb"):
-		return "tidb"
-	}
-	return "mysql"
 }
 
 // useDatabase reads USE db.

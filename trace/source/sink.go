@@ -2,6 +2,7 @@ package source
 
 import (
 	"path/filepath"
+
 	"wirecheck/history/prose"
 	"wirecheck/trace"
 )
@@ -13,7 +14,7 @@ type counters struct {
 	last     uint64 // the last tick that may be given; 0: any
 }
 
-// sink takes what a source finds, and counts it.
+// Sink takes what a source finds, and counts it.
 type Sink struct {
 	counters *counters
 	Options  *Options
@@ -23,19 +24,19 @@ type Sink struct {
 	clock    clock
 }
 
-// newSink makes a sink for records of which no import is made.
+// NewSink makes a sink for records that come from no import.
 func NewSink(o Options) *Sink {
 	return &Sink{counters: &counters{}, Options: &o, Report: &Report{}}
 }
 
-// newSession gives the number of a new session.
+// NewSession gives the number of a new session.
 func (s *Sink) NewSession() uint64 {
 	s.counters.sessions++
 	s.Report.Sessions++
 	return s.counters.sessions
 }
 
-// tick gives the next place in the order of the log.
+// Tick gives the next place in the order of the log.
 func (s *Sink) Tick() uint64 {
 	if c := s.counters; c.last == 0 || c.tick < c.last {
 		c.tick++
@@ -43,23 +44,24 @@ func (s *Sink) Tick() uint64 {
 	return s.counters.tick
 }
 
-// setTicks says that the next ticks are those behind first up to last.
+// SetTicks says that the next ticks are those behind first up to last.
 func (s *Sink) SetTicks(first, last uint64) { s.counters.tick, s.counters.last = first, last }
 
-// tell hands on what became known of a session.
+// Session hands on what became known of a session.
 func (s *Sink) Session(k *Session) error {
-	if k.Info == k.told {
+	if k.Info == k.handed {
 		return nil
 	}
 	if k.Announced() {
 		k.Info.At = k.Seen // when more became known
 	}
-	k.told = k.Info
+	k.handed = k.Info
 	info := k.Info
 	s.rec = trace.Record{Kind: trace.KindSession, Session: k.Number, Open: &info}
 	return s.Options.Out(&s.rec)
 }
 
+// Statement hands on a statement of a session.
 func (s *Sink) Statement(number uint64, st *trace.Statement) error {
 	s.Report.Statements++
 	if len(st.SQL) > trace.MaxText {
@@ -81,18 +83,20 @@ func (s *Sink) Statement(number uint64, st *trace.Statement) error {
 	return s.Options.Out(&s.rec)
 }
 
+// Wait hands on a wait of a session.
 func (s *Sink) Wait(number uint64, w *trace.Wait) error {
 	s.Report.Waits++
 	s.rec = trace.Record{Kind: trace.KindWait, Session: number, Wait: w}
 	return s.Options.Out(&s.rec)
 }
 
+// End hands on the end of a session.
 func (s *Sink) End(number uint64, e *trace.End) error {
 	s.rec = trace.Record{Kind: trace.KindEnd, Session: number, End: e}
 	return s.Options.Out(&s.rec)
 }
 
-// crowded tells whether so many sessions are too many, and how many of those that were seen least recently are to go.
+// Crowded tells whether so many sessions are too many, and how many of those that were seen least recently are to go.
 func (s *Sink) Crowded(n int) (drop int) {
 	most := s.Options.sessions
 	if most == 0 {
@@ -104,13 +108,13 @@ func (s *Sink) Crowded(n int) (drop int) {
 	return (n + 1) / 2
 }
 
-// stale is why a session is not followed any more.
+// Stale is why a session is not followed any more.
 const Stale = "not seen to its end"
 
-// other counts what was understood and has no place in a trace.
+// Other counts what was understood and has no place in a trace.
 func (s *Sink) Other(what string) { s.Report.other(what, 1) }
 
-// unknown notes that a line was not understood.
+// Unknown notes that a line was not understood.
 func (s *Sink) Unknown(line int, why string, text []byte) {
 	s.Report.Unknown++
 	if len(s.Report.Samples) < maxSamples {
@@ -129,7 +133,7 @@ type clock struct {
 // clockSlack is how far back times may go without a reason: servers write lines of the same moment in any order.
 const clockSlack = 2_000_000_000
 
-// seen tells the time of a line.
+// Seen takes the time of a line.
 func (s *Sink) Seen(line int, at int64) {
 	c := &s.clock
 	if at < c.latest-clockSlack {

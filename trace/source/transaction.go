@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"wirecheck/answer"
+	"wirecheck/product"
 	"wirecheck/trace/lex"
 )
 
@@ -21,7 +22,7 @@ const (
 	effectMany // several statements: not known
 )
 
-// effectOf reads the statement's first words. It is for status that no server told; a wrong guess is bounded by the next status that one
+// effectOf reads the statement's first words. It serves sources that do not show the status; a wrong guess ends with the next status that one
 // tells.
 func effectOf(sql string, d lex.Dialect) effect {
 	if i := strings.IndexByte(sql, ';'); i >= 0 && strings.TrimSpace(strings.TrimRight(sql[i:], "; \t\r\n")) != "" && lex.Several(sql, d) {
@@ -102,21 +103,21 @@ func autocommitEffect(sql string) effect {
 	return effectNone
 }
 
-// follower follows a session's transaction from its statements where the source does not tell it.
+// Transaction follows a session's transaction from its statements where the source does not show it.
 type Transaction struct {
 	Dialect lex.Dialect
 	Status  answer.State
 	manual  bool // autocommit is off
 }
 
-// done tells of a statement that has ended and gives the status after it.
-func (f *Transaction) Done(sql string, err *answer.Error) answer.State {
+// done tells of a statement that has ended and gives the state after it.
+func (f *Transaction) done(sql string, err *answer.Error, p *product.Product) answer.State {
 	e := effectOf(sql, f.Dialect)
 	switch {
 	case e == effectMany:
 		f.Status = answer.Unknown
 	case err != nil:
-		f.failed(e, err)
+		f.failed(e, p, p.Error(err.Code))
 	case e == effectBegin:
 		f.Status = answer.Open
 	case e == effectEnd, e == effectImplicit:
@@ -133,17 +134,19 @@ func (f *Transaction) Done(sql string, err *answer.Error) answer.State {
 	return f.Status
 }
 
-// failed follows an error. In the MySQL family a deadlock (1213) and 1020 with a snapshot end the transaction; COMMIT's failure
-// leaves it unknown.
-func (f *Transaction) failed(e effect, err *answer.Error) {
+// failed follows an error of a class. In the MySQL family a lock wait time-out may end the transaction (innodb_rollback_on_timeout), and a COMMIT that
+// fails leaves unknown what became of it.
+func (f *Transaction) failed(e effect, p *product.Product, class product.ErrorClass) {
 	switch {
-	case f.Dialect == lex.PostgreSQL && e == effectEnd:
+	case p.ErrorFails && e == effectEnd:
 		f.Status = answer.Idle
-	case f.Dialect == lex.PostgreSQL && f.Status == answer.Open:
-		f.Status = answer.Failed
-	case f.Dialect == lex.MySQL && (err.Code == "1213"):
+	case p.ErrorFails:
+		if f.Status == answer.Open {
+			f.Status = answer.Failed
+		}
+	case class.Aborts:
 		f.Status = answer.Idle
-	case f.Dialect == lex.MySQL && (err.Code == "1020" || err.Code == "1205" || e == effectEnd || e == effectImplicit):
+	case class.Reason == answer.ReasonLockTimeout || e == effectEnd || e == effectImplicit:
 		f.Status = answer.Unknown
 	}
 }

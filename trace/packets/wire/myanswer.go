@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"strconv"
+
 	"wirecheck/answer"
 )
 
@@ -293,7 +294,7 @@ func (d *myDecoder) refused(c *myCommand, body []byte, at int64) error {
 		addResult(c.st, c.keep.done())
 	}
 	c.st.Error = e
-	d.Transaction.Done(c.st.SQL, e)
+	d.Done(c.st.SQL, e)
 	return d.done(c, at)
 }
 

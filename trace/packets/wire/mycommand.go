@@ -2,6 +2,7 @@ package wire
 
 import (
 	"slices"
+
 	"wirecheck/answer"
 	"wirecheck/trace"
 	"wirecheck/trace/lex"
@@ -160,7 +161,7 @@ func (d *myDecoder) command(body []byte, at int64) error {
 func (d *myDecoder) unanswered(code byte, c *cursor) {
 	switch id := uint32(c.little(4)); code {
 	case comQuit:
-		d.parting = quit
+		d.parting = trace.EndQuit
 	case comClose:
 		delete(d.texts, id)
 	case comLongData:

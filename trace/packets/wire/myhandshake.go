@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
+	"wirecheck/product"
 	"wirecheck/trace"
-	"wirecheck/trace/source"
 )
 
 // myHandshake is what both sides agree upon at login. It is empty if the login was not seen.
@@ -21,7 +21,7 @@ func (h *myHandshake) greeting(body []byte, info *trace.Session) bool {
 		return false
 	}
 	info.Version = c.text()
-	info.Product = source.ProductOf(info.Version)
+	info.Product = product.OfVersion(info.Version).Name
 	if info.Product == "mariadb" {
 		info.Version = strings.TrimPrefix(info.Version, "5.5.5-") // for replicas of old, which know no larger number
 	}

@@ -34,7 +34,7 @@ const (
 func newMyDecoder(o *Output, c Connection) *myDecoder {
 	d := &myDecoder{session: session{out: o}, phase: phaseCommand, texts: map[uint32]*myPrepared{}}
 	d.Number, d.Info = c.Session, trace.Session{At: c.At, Product: o.Sink.Options.Product, Client: c.Client, Joined: !c.Whole}
-	if d.Info.Product == "" && !c.Whole { // else the server's greeting tells it
+	if d.Info.Product == "" && !c.Whole { // else the server's greeting shows it
 		d.Info.Product = "mysql"
 	}
 	d.Transaction.Dialect = lex.MySQL
@@ -53,6 +53,7 @@ func (d *myDecoder) Encrypted() {
 // Resume follows again after a gap.
 func (d *myDecoder) Resume() { d.phase, d.sight = phaseCommand, plain }
 
+// FromClient takes the next bytes of the client.
 func (d *myDecoder) FromClient(b []byte, at int64) error {
 	d.Seen = at
 	if d.sight != plain {
@@ -85,6 +86,7 @@ func (d *myDecoder) login(body []byte) error {
 	return d.announce()
 }
 
+// FromServer takes the next bytes of the server.
 func (d *myDecoder) FromServer(b []byte, at int64) error {
 	d.Seen = at
 	if d.sight != plain {
@@ -110,6 +112,7 @@ func (d *myDecoder) greeting(body []byte) {
 	}
 }
 
+// Gap gives up what is under way.
 func (d *myDecoder) Gap() error {
 	d.client, d.server = myStream{}, myStream{}
 	for _, c := range d.queue {
@@ -123,6 +126,7 @@ func (d *myDecoder) Gap() error {
 	return nil
 }
 
+// Flush hands on what the end of the trace left open.
 func (d *myDecoder) Flush() error {
 	if err := d.hidden(); err != nil {
 		return err
@@ -142,6 +146,7 @@ func (d *myDecoder) Flush() error {
 	return nil
 }
 
+// Close ends the session.
 func (d *myDecoder) Close(at int64, reason string) error {
 	if err := d.Flush(); err != nil {
 		return err

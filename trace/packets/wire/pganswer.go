@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
 	"wirecheck/answer"
 	"wirecheck/trace"
 )
@@ -223,7 +224,7 @@ func (d *pgDecoder) done(op *pgOp) error {
 		st.NoParams = true
 	}
 	st.Before = d.Transaction.Status
-	st.After = d.Transaction.Done(st.SQL, st.Error)
+	st.After = d.Done(st.SQL, st.Error)
 	d.Executed(st)
 	return d.release(st)
 }
@@ -301,7 +302,7 @@ func (d *pgDecoder) ready(status answer.State) error {
 		status = answer.Unknown
 	}
 	if d.sync {
-		// What was sent before the gap or before anybody looked is over; what is complete in the queue is not to be had.
+		// What was sent before the gap, or before the source began, is over; which of the queue is complete cannot be known.
 		d.sync = false
 		d.forget()
 	}

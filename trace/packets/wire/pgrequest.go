@@ -101,12 +101,12 @@ func (d *pgDecoder) request(kind byte, body []byte, at int64) error {
 	case 'S':
 		d.push(&pgOp{kind: 'S'})
 	case 'X':
-		d.parting = quit
+		d.parting = trace.EndQuit
 	}
 	return nil
 }
 
-// text gives a prepared statement, also one that was prepared before anybody looked.
+// text gives a prepared statement, also one that was prepared before the source began.
 func (d *pgDecoder) text(name string) *pgPrepared {
 	p := d.texts[name]
 	if p == nil {
@@ -146,7 +146,7 @@ func (d *pgDecoder) execute(name string, at int64) {
 	st := d.statement(trace.ProtocolPrepared, "", at)
 	op := &pgOp{kind: 'E', st: st, portal: p}
 	switch {
-	case p == nil: // a cursor of the SQL level, or a portal from before anybody looked
+	case p == nil: // a cursor of the SQL level, or a portal from before the source began
 		st.Lost = true
 	default:
 		st.SQL, st.Name, st.Lost = p.of.sql, p.of.name, !p.of.known

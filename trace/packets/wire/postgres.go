@@ -31,9 +31,10 @@ func newPgDecoder(o *Output, c Connection) *pgDecoder {
 	return d
 }
 
+// FromClient takes the next bytes of the client.
 func (d *pgDecoder) FromClient(b []byte, at int64) error {
 	d.Seen = at
-	if d.starts && len(b) > 0 && b[0] == tlsHandshake && len(d.client.buf) == 0 { // TLS that nobody asked for (sslnegotiation=direct)
+	if d.starts && len(b) > 0 && b[0] == tlsHandshake && len(d.client.buf) == 0 { // TLS without a request for it (sslnegotiation=direct)
 		d.sight = encrypted
 	}
 	if d.sight != plain || d.cancel {
@@ -104,6 +105,7 @@ func (d *pgDecoder) Encrypted() {
 // Resume follows again after a gap.
 func (d *pgDecoder) Resume() { d.sync, d.starts, d.asked, d.sight = false, false, false, plain }
 
+// FromServer takes the next bytes of the server.
 func (d *pgDecoder) FromServer(b []byte, at int64) error {
 	d.Seen = at
 	if d.sight != plain {
@@ -132,6 +134,7 @@ func (d *pgDecoder) FromServer(b []byte, at int64) error {
 	return nil
 }
 
+// Gap gives up what is under way.
 func (d *pgDecoder) Gap() error {
 	d.client, d.server = pgStream{}, pgStream{}
 	d.forget()
@@ -168,6 +171,7 @@ func (d *pgDecoder) Flush() error {
 	return d.release(nil)
 }
 
+// Close ends the session.
 func (d *pgDecoder) Close(at int64, reason string) error {
 	if d.cancel {
 		d.out.Sink.Other("cancel requests")

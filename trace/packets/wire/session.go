@@ -10,7 +10,7 @@ type session struct {
 	source.Session
 	out     *Output
 	sight   sight
-	parting string // why it ends, as far as one of the sides has said it
+	parting string // why it ends, as far as one of the sides shows it
 }
 
 // sight tells whether the bytes of a session can be read.
@@ -51,7 +51,7 @@ func (s *session) end(at int64, reason string) error {
 	return s.out.Sink.End(s.Number, &trace.End{At: at, Tick: s.out.Sink.Tick(), Reason: reason})
 }
 
-// lost counts a statement whose answer cannot be told from others.
+// lost counts a statement whose answer is not known among others.
 func (s *session) lost() {
 	s.out.Sink.Other("statements next to missing packets, or to where a connection was joined")
 }

@@ -1,4 +1,4 @@
-// Package wire understands what clients and servers say to each other in the two wire protocols. Its decoders take the bytes of both sides as a packet
+// Package wire decodes the two wire protocols. Its decoders take the bytes of both sides as a packet
 // capture or a proxy has them: from any point on, in pieces, with gaps. They relay nothing, so they have little in common with the proxy's.
 package wire
 
@@ -6,7 +6,7 @@ import (
 	"wirecheck/trace/source"
 )
 
-// wireProtocol is one of the two wire protocols.
+// Protocol is one of the two wire protocols.
 type Protocol uint8
 
 // The wire protocols.
@@ -26,7 +26,7 @@ const (
 	Surely
 )
 
-// opening gives the protocol whose connections begin with these bytes of the client, or of the server.
+// Opening gives the protocol whose connections begin with these bytes of the client, or of the server.
 func Opening(b []byte, client bool) Protocol {
 	switch {
 	case !client && isGreeting(b):
@@ -37,7 +37,7 @@ func Opening(b []byte, client bool) Protocol {
 	return Unknown
 }
 
-// request tells whether the bytes begin like a request, or surely are one or several.
+// Request tells whether the bytes begin like a request, or surely are one or several.
 func (p Protocol) Request(b []byte) Likelihood {
 	switch {
 	case p == Postgres && isPgRequest(b):
@@ -48,7 +48,7 @@ func (p Protocol) Request(b []byte) Likelihood {
 	return No
 }
 
-// answer tells whether the bytes begin like an answer, or surely are one. Those of the MySQL family look like anything.
+// Answer tells whether the bytes begin like an answer, or surely are one. Those of the MySQL family look like anything.
 func (p Protocol) Answer(b []byte) Likelihood {
 	if p == Postgres && isPgAnswer(b) {
 		return likely(certainPgAnswer(b))
@@ -63,7 +63,7 @@ func likely(surely bool) Likelihood {
 	return Perhaps
 }
 
-// endsAnswer tells whether the bytes may be the last ones of an answer.
+// EndsAnswer tells whether the bytes may be the last ones of an answer.
 func (p Protocol) EndsAnswer(b []byte) bool { return p != Postgres || endsReady(b) }
 
 // Decoder makes the statements of a session out of the bytes that its client and its server send. Times are nanoseconds since 1970.
@@ -79,7 +79,7 @@ type Decoder interface {
 	Resume()
 	// Flush hands on what the end of the trace left open.
 	Flush() error
-	// Close ends the session. Reason is why it ends, as far as one of the sides has said it.
+	// Close ends the session. Reason is why it ends, as far as one of the sides shows it.
 	Close(at int64, reason string) error
 	Reason() string
 }
@@ -93,10 +93,10 @@ type Connection struct {
 	Request bool // else: they are a request
 }
 
-// decoderOutput takes what decoders find, and counts what they could not keep.
+// Output takes what decoders find, and counts what they could not keep.
 type Output struct {
 	Sink       *source.Sink
-	Encrypted  int // connections that went on where nobody could look
+	Encrypted  int // connections that went on encrypted
 	Compressed int
 	Copies     int // statements whose data was not kept
 }
@@ -108,6 +108,3 @@ func NewDecoder(p Protocol, o *Output, c Connection) Decoder {
 	}
 	return newPgDecoder(o, c)
 }
-
-// quit is the reason of an end that the client asked for.
-const quit = "quit"

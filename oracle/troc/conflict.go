@@ -36,7 +36,7 @@ func (c *check) refusable(ctx context.Context, w *world, i int, kind product.Kin
 }
 
 // shows reports whether a wait of this step would have been seen: TiDB does not show those of autocommit statements.
-func (c *check) shows(i int) bool {
+func (c *frame) shows(i int) bool {
 	return !c.p.AutocommitWaitsHidden || c.txs[c.txOf[i]].Explicit
 }
 
@@ -46,7 +46,7 @@ func (c *check) outdated(w *world, i int, kind product.Kind, mode product.Mode, 
 	x := c.txOf[i]
 	t := &w.txs[x]
 	s, _ := c.p.View(c.txs[x].Level, kind)
-	if s.Locked != product.V4 || t.lockless || mode < product.LockShare || !t.firm || len(t.snapshots) == 0 || kind == product.Insert || c.covering(cand.cause) {
+	if s.Locked != product.V4 || t.lockless || mode < product.LockShare || !t.firm || len(t.snapshots) == 0 || kind == product.Insert || covering(cand.cause) {
 		return nil
 	}
 	since := slices.Max(t.snapshots)
@@ -106,12 +106,12 @@ var secondary = regexp.MustCompile("(?i)\\b(unique|index|references)\\b|[(,]\\s*
 
 // covered reports whether the locks of a read may be where those of another statement do not meet them: InnoDB locks in shared mode the
 // records of a covering secondary index alone, not the rows (MySQL manual, 17.7.3).
-func (c *check) covered() bool {
+func (c *frame) covered() bool {
 	return c.p.CoveringLocks && slices.ContainsFunc(c.s.Setup, secondary.MatchString)
 }
 
 // covering reports whether a departure is that of an index which has all columns.
-func (c *check) covering(cause *product.Cause) bool {
+func covering(cause *product.Cause) bool {
 	return cause != nil && cause.ID == product.CoveringIndex
 }
 
@@ -259,7 +259,7 @@ func (c *check) intrudes(ctx context.Context, w *world, i int, r roles) (*mismat
 }
 
 // written reports whether a step gave a row its newest version.
-func (c *check) written(w *world, table string, id, x, i int) bool {
+func (c *frame) written(w *world, table string, id, x, i int) bool {
 	for _, r := range w.tables[table] {
 		if r.id == id {
 			v := r.versions[len(r.versions)-1]

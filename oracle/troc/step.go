@@ -65,10 +65,10 @@ func (c *check) step(ctx context.Context, from *world, i int) (alive []*world, d
 	return alive, died, nil
 }
 
-func (c *check) kindOK(i int) bool { _, ok := c.kind(i); return ok }
+func (c *frame) kindOK(i int) bool { _, ok := c.kind(i); return ok }
 
 // kind is the kind of a step's statement; ok is false where it neither reads nor writes tables.
-func (c *check) kind(i int) (k product.Kind, ok bool) {
+func (c *frame) kind(i int) (k product.Kind, ok bool) {
 	st := &c.s.Steps[i]
 	x := c.txOf[i]
 	if x < 0 {
@@ -77,7 +77,7 @@ func (c *check) kind(i int) (k product.Kind, ok bool) {
 	return kindOf(c.p, c.txs[x].Level, c.txs[x].Explicit, &st.Statement)
 }
 
-func (c *check) outcome(x int) status {
+func (c *frame) outcome(x int) status {
 	if c.txs[x].Outcome == history.OutcomeCommitted {
 		return committed
 	}
@@ -150,7 +150,7 @@ func (c *check) renew(w *world, x, i int) {
 }
 
 // concurrent reports whether another transaction ran at some time since this one's beginning.
-func (c *check) concurrent(x int) bool {
+func (c *frame) concurrent(x int) bool {
 	return slices.ContainsFunc(c.txs, func(t schedule.Transaction) bool {
 		return t.Session != c.txs[x].Session && t.End >= c.txs[x].Begin && t.Begin <= c.txs[x].End
 	})
@@ -185,7 +185,7 @@ func (c *check) commits(w *world, x, i int) *mismatch {
 }
 
 // name is a transaction's name for people.
-func (c *check) name(x int) string {
+func (c *frame) name(x int) string {
 	t := &c.txs[x]
 	name := c.s.Sessions[t.Session].Name
 	if t.N > 1 {

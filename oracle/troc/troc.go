@@ -38,18 +38,23 @@ type Options struct {
 
 // check is the judgement of one schedule.
 type check struct {
-	s        *schedule.Schedule
-	p        *product.Product
+	frame
 	o        Options
 	t        *theater
-	txs      []schedule.Transaction
-	txOf     []int // by step: its transaction, or -1
-	order    []int // steps in the order in which they took effect
-	place    int   // of the step under way, in order, from 1
+	place    int // of the step under way, in order, from 1
 	features features
 	notes    []string
 	died     []death // of all steps
 	unknown  string
+}
+
+// frame is what the schedule alone tells: its transactions, and the order of its steps.
+type frame struct {
+	s     *schedule.Schedule
+	p     *product.Product
+	txs   []schedule.Transaction
+	txOf  []int // by step: its transaction, or -1
+	order []int // steps in the order in which they took effect
 }
 
 // death is the end of a world: what was seen is not possible in it.
@@ -68,7 +73,7 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 	if o.Waiters == 0 {
 		o.Waiters = 4
 	}
-	c := &check{s: s, p: s.DBMS(), o: o, txs: s.Transactions()}
+	c := &check{frame: frame{s: s, p: s.DBMS(), txs: s.Transactions()}, o: o}
 	if why := c.undecidable(); why != "" {
 		return schedule.Verdict{Unknown: why}, nil
 	}
@@ -95,7 +100,7 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 }
 
 // undecidable says why a schedule is not judged at all; empty if it is.
-func (c *check) undecidable() string {
+func (c *frame) undecidable() string {
 	s := c.s
 	switch {
 	case s.Crashed:
@@ -126,7 +131,7 @@ func (c *check) undecidable() string {
 
 // arrange finds the transactions of steps, and the order in which steps took effect: that in which they finished, except that
 // what let a waiter go precedes it, whichever answer arrived first.
-func (c *check) arrange() {
+func (c *frame) arrange() {
 	c.txOf = make([]int, len(c.s.Steps))
 	for i := range c.txOf {
 		c.txOf[i] = -1
@@ -150,7 +155,7 @@ func (c *check) arrange() {
 }
 
 // sentAt is the place in the order behind which a step was sent.
-func (c *check) sentAt(i int) int {
+func (c *frame) sentAt(i int) int {
 	n := 0
 	for _, j := range c.order {
 		if c.s.Steps[j].Done < c.s.Steps[i].Sent {

@@ -109,7 +109,7 @@ func (m *model) causes(ctx context.Context, s store, a *act) (out []product.Caus
 }
 
 // serialView are tables as a statement sees them in the serial schedule.
-func (m *model) serialView(s store, n int, tables []int) (out []answer.Table) {
+func (m *scene) serialView(s store, n int, tables []int) (out []answer.Table) {
 	for _, i := range tables {
 		t := m.tables[i]
 		t.Rows = nil
@@ -145,7 +145,7 @@ func (m *model) wholeCauses(s store, a *act) (out []product.CauseID) {
 }
 
 // keyCause is why a statement that looks for keys found others than it finds in the serial schedule.
-func (m *model) keyCause(a *act) product.CauseID {
+func (m *scene) keyCause(a *act) product.CauseID {
 	if m.seesSnapshot(a.step) {
 		return product.OlderSnapshot
 	}
@@ -153,7 +153,7 @@ func (m *model) keyCause(a *act) product.CauseID {
 }
 
 // readCause is why a statement that reads without locks saw something else than it sees in the serial schedule.
-func (m *model) readCause(a *act) product.CauseID {
+func (m *scene) readCause(a *act) product.CauseID {
 	switch {
 	case m.seesSnapshot(a.step):
 		return product.OlderSnapshot
@@ -205,7 +205,7 @@ func (m *model) rowCause(s store, a *act, r int, v *version) product.CauseID {
 }
 
 // torn reports whether a statement that passed a locked row by decided on another one by what the lock's holder left.
-func (m *model) torn(s store, a *act, r int) bool {
+func (m *scene) torn(s store, a *act, r int) bool {
 	step := &m.s.Steps[a.step]
 	p := m.pending(&s[r], a.step, step.Sent)
 	if p == nil || m.transactions[p.writer].End > step.Done {
@@ -222,6 +222,6 @@ func (m *model) torn(s store, a *act, r int) bool {
 }
 
 // inserted reports whether a row had no committed version when a statement ended that did not wait for it.
-func (m *model) inserted(r *row, n int) bool {
+func (m *scene) inserted(r *row, n int) bool {
 	return !m.visible(r, n, m.s.Steps[n].Sent).alive()
 }

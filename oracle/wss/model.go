@@ -21,7 +21,18 @@ import (
 // Where the rules leave a choice (a scan's order is the server's), all choices are tried. A rule that no choice can obey with what was
 // observed - a statement that did not wait for a row that another transaction had written - ends the branch.
 type model struct {
-	c            *check
+	scene
+	c           *check
+	cache       map[string]effect
+	evaluations int
+	limit       int
+	prepared    bool
+	loose       string // why the model is not exact: then nothing follows from its disagreement
+	leaves      int
+}
+
+// scene is what the model knows from the start: the schedule, its transactions and tables, and with them what each statement can see.
+type scene struct {
 	s            *schedule.Schedule
 	dbms         *product.Product
 	transactions []schedule.Transaction
@@ -29,14 +40,8 @@ type model struct {
 	tables       []answer.Table
 	linked       bool    // tables refer to others
 	names        [][]int // by table: the columns of its primary key
-	keys         [][]int // by table: the columns of InnoDB's clustered index; nil: rows have no such key
+	keys         [][]int // by table: the columns of the clustered index; nil: rows have no such key
 	ends         []int   // the moments at which transactions ended
-	cache        map[string]effect
-	evaluations  int
-	limit        int
-	prepared     bool
-	loose        string // why the model is not exact: then nothing follows from its disagreement
-	leaves       int
 }
 
 // act is what one write did in the model.
@@ -73,10 +78,15 @@ const (
 
 // newModel begins with the initial database.
 func (c *check) newModel(s *schedule.Schedule, transactions []schedule.Transaction, initial []answer.Table) *model {
-	m := &model{c: c, s: s, dbms: c.dbms, transactions: transactions, tables: slices.Clone(initial), cache: map[string]effect{}, limit: c.options.Evaluations}
+	m := &model{scene: newScene(s, transactions, initial), c: c, cache: map[string]effect{}, limit: c.options.Evaluations}
 	if m.limit == 0 {
 		m.limit = evaluationLimit
 	}
+	return m
+}
+
+func newScene(s *schedule.Schedule, transactions []schedule.Transaction, initial []answer.Table) scene {
+	m := scene{s: s, dbms: s.DBMS(), transactions: transactions, tables: slices.Clone(initial)}
 	m.of = make([]int, len(s.Steps))
 	for i := range m.of {
 		m.of[i] = -1
@@ -103,7 +113,7 @@ func (c *check) newModel(s *schedule.Schedule, transactions []schedule.Transacti
 }
 
 // impossible says why the model cannot be applied; empty: it can.
-func (m *model) impossible() string {
+func (m *scene) impossible() string {
 	if m.dbms.AfterWait == product.WaitUnknown {
 		return "which rows a write of " + m.dbms.Title + " sees is not known"
 	}
@@ -138,7 +148,7 @@ func (m *model) impossible() string {
 
 // peeks gives a write that another one, which reads without locks at READ UNCOMMITTED, may have seen half done: it had begun, and waited.
 // The model knows statements as a whole.
-func (m *model) peeks(n int) *schedule.Step {
+func (m *scene) peeks(n int) *schedule.Step {
 	st := &m.s.Steps[n]
 	if !isWrite(&st.Statement) || m.view(n).Read != product.V2 {
 		return nil
@@ -160,14 +170,14 @@ func (m *model) peeks(n int) *schedule.Step {
 }
 
 // table finds a table by its name in a statement; -1: there is none.
-func (m *model) table(name string) int {
+func (m *scene) table(name string) int {
 	return slices.IndexFunc(m.tables, func(t answer.Table) bool {
 		return m.dbms.SameTable(t.Name, name)
 	})
 }
 
 // columns are the numbers of a table's columns; nil if it has not all of them.
-func (m *model) columns(table int, names []string) (out []int) {
+func (m *scene) columns(table int, names []string) (out []int) {
 	for _, name := range names {
 		i := slices.IndexFunc(m.tables[table].Columns, func(c answer.Column) bool { return strings.EqualFold(c.Name, name) })
 		if i < 0 {
@@ -236,7 +246,7 @@ func (m *model) from(ctx context.Context, b branch, n int) (best *explanation, e
 }
 
 // savepoint is the moment of the savepoint to which a step takes its transaction back: the one that ROLLBACK TO names, or the last one.
-func (m *model) savepoint(t, n int) int {
+func (m *scene) savepoint(t, n int) int {
 	steps := m.transactions[t].Steps
 	name := m.s.Steps[n].Statement.Control.Name
 	var released []string
@@ -274,7 +284,7 @@ func (m *model) undo(s store, t, since, now int) store {
 
 // commits reports whether every transaction that was committed could be: an optimistic one must fail if somebody else committed a row
 // that it writes after its snapshot (TiDB docs, optimistic transactions).
-func (m *model) commits(b branch) bool {
+func (m *scene) commits(b branch) bool {
 	for i := range b.store {
 		for _, v := range b.store[i].versions {
 			if v.writer < 0 || v.undone != never || !committed(&m.transactions[v.writer]) || !m.dbms.Optimistic(m.transactions[v.writer].Level, true) {
@@ -318,7 +328,7 @@ func (m *model) outcomes(ctx context.Context, s store, n int) ([]branch, error) 
 }
 
 // single is the table of an UPDATE or DELETE that decides on each row by itself; -1: it is something else.
-func (m *model) single(st *rewrite.Statement) int {
+func (m *scene) single(st *rewrite.Statement) int {
 	if st.Verb != "update" && st.Verb != "delete" || st.Limit || st.Ignore {
 		return -1
 	}
@@ -340,7 +350,7 @@ func (m *model) single(st *rewrite.Statement) int {
 }
 
 // others are the tables that a statement reads besides its target.
-func (m *model) others(st *rewrite.Statement, target int) (out []int) {
+func (m *scene) others(st *rewrite.Statement, target int) (out []int) {
 	for _, u := range st.Tables {
 		if i := m.table(u.Name); u.Kind == rewrite.SourceTable && i != target && !slices.Contains(out, i) {
 			out = append(out, i)
@@ -350,7 +360,7 @@ func (m *model) others(st *rewrite.Statement, target int) (out []int) {
 }
 
 // shown are tables as a view shows them to a statement's transaction.
-func (m *model) shown(s store, n int, tables []int, v view) []answer.Table {
+func (m *scene) shown(s store, n int, tables []int, v view) []answer.Table {
 	out := make([]answer.Table, 0, len(tables))
 	for _, i := range tables {
 		t := m.tables[i]
@@ -370,7 +380,7 @@ func (m *model) shown(s store, n int, tables []int, v view) []answer.Table {
 }
 
 // references are the tables that foreign keys may lead to, as they are when a statement ends: constraints look at the latest rows.
-func (m *model) references(s store, n int, but []int) []answer.Table {
+func (m *scene) references(s store, n int, but []int) []answer.Table {
 	if !m.linked {
 		return nil
 	}

@@ -43,7 +43,7 @@ func TestPair(t *testing.T) {
 		{"a changed key is not certain", []int{0}, "1|a 2|a", "1|b 3|a", "", ""},
 		{"several without a key", nil, "1|a 2|a", "1|b 2|b", "", ""},
 	} {
-		m := &model{names: [][]int{test.key}}
+		m := &model{scene: scene{names: [][]int{test.key}}}
 		into, others := m.pair(0, answer.Difference{Missing: rows(test.missing), Extra: rows(test.extra)})
 		if text(into) != test.wantInto || text(others) != test.wantOthers {
 			t.Errorf("%s: %q became %q, new %q; want %q, new %q", test.name, test.missing, text(into), text(others), test.wantInto, test.wantOthers)

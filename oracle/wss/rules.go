@@ -15,13 +15,13 @@ func guarded(p *product.Product, level string) bool {
 }
 
 // optimistic reports whether a transaction looks for conflicts at COMMIT only.
-func (m *model) optimistic(transaction int) bool {
+func (m *scene) optimistic(transaction int) bool {
 	t := &m.transactions[transaction]
 	return m.dbms.Optimistic(t.Level, t.Explicit)
 }
 
 // view is which versions a write sees.
-func (m *model) view(n int) product.View {
+func (m *scene) view(n int) product.View {
 	kind := map[string]product.Kind{"update": product.Update, "delete": product.Delete}
 	k, ok := kind[m.s.Steps[n].Statement.Verb]
 	if !ok {
@@ -32,7 +32,7 @@ func (m *model) view(n int) product.View {
 }
 
 // seesSnapshot reports whether a write sees what its transaction's snapshot has.
-func (m *model) seesSnapshot(n int) bool {
+func (m *scene) seesSnapshot(n int) bool {
 	v, _ := m.dbms.View(m.transactions[m.of[n]].Level, product.Update)
 	return v.Locked == product.V4
 }
@@ -43,7 +43,7 @@ func (m *model) seesSnapshot(n int) bool {
 //   - Where it restarts: in an optimistic transaction at BEGIN; else when it began, or begins again after a wait ("current read").
 //   - Where its scan goes on: rows that it writes as they are in the end; what it reads besides without locks also as it was when the statement began,
 //     and at READ UNCOMMITTED what is not committed. Above READ COMMITTED what a write reads is locked, and is the latest.
-func (m *model) views(n int) []view {
+func (m *scene) views(n int) []view {
 	step, t := &m.s.Steps[n], &m.transactions[m.of[n]]
 	switch m.dbms.AfterWait {
 	case product.WaitRechecks:
@@ -73,7 +73,7 @@ func (m *model) views(n int) []view {
 
 // unlocked are the views that a statement can have of what it reads besides its target. They are those of the target, and where subqueries may be read
 // from the transaction's snapshot, that of BEGIN.
-func (m *model) unlocked(n int) []view {
+func (m *scene) unlocked(n int) []view {
 	views, t := m.views(n), &m.transactions[m.of[n]]
 	if plain, _ := m.dbms.View(t.Level, product.Select); m.dbms.SubqueryEither && plain.Read == product.V4 && !m.seesSnapshot(n) && t.Explicit {
 		views = append(views, view{moment: t.Begin})
@@ -82,7 +82,7 @@ func (m *model) unlocked(n int) []view {
 }
 
 // snapshot is when a transaction's first statement was sent that reads or writes rows.
-func (m *model) snapshot(t int) int {
+func (m *scene) snapshot(t int) int {
 	for _, n := range m.transactions[t].Steps {
 		if st := &m.s.Steps[n].Statement; st.Control.Verb == rewrite.ControlNone && st.Verb != "set" {
 			return m.s.Steps[n].Sent
@@ -92,7 +92,7 @@ func (m *model) snapshot(t int) int {
 }
 
 // moments are the moments between a statement's beginning and its end at which the committed state can be another one, its end first.
-func (m *model) moments(n int) []int {
+func (m *scene) moments(n int) []int {
 	step := &m.s.Steps[n]
 	out := []int{step.Done}
 	if !step.Waited {

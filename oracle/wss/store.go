@@ -63,7 +63,7 @@ func (m *model) change(s store, r, n int, values []answer.Value) store {
 }
 
 // keyOf is what a row is found by; false if a row keeps its place whatever its values are.
-func (m *model) keyOf(table int, values []answer.Value) (string, bool) {
+func (m *scene) keyOf(table int, values []answer.Value) (string, bool) {
 	columns := m.keys[table]
 	if len(columns) == 0 {
 		return "", false
@@ -77,7 +77,7 @@ func (m *model) keyOf(table int, values []answer.Value) (string, bool) {
 
 // visible is the last version of a row that a statement sees if its snapshot is of a moment: its own transaction's, or what others have
 // committed by then. Nil: there is none.
-func (m *model) visible(r *row, n, moment int) *version {
+func (m *scene) visible(r *row, n, moment int) *version {
 	for i := len(r.versions) - 1; i >= 0; i-- {
 		if v := &r.versions[i]; m.own(v, n) || v.writer != m.of[n] && m.committedBy(v, moment) {
 			return v
@@ -87,19 +87,19 @@ func (m *model) visible(r *row, n, moment int) *version {
 }
 
 // own reports whether a version is one that the statement's own transaction has made before it.
-func (m *model) own(v *version, n int) bool {
+func (m *scene) own(v *version, n int) bool {
 	sent := m.s.Steps[n].Sent
 	return v.writer == m.of[n] && v.at < sent && v.undone >= sent
 }
 
 // committedBy reports whether a version is committed at a moment.
-func (m *model) committedBy(v *version, moment int) bool {
+func (m *scene) committedBy(v *version, moment int) bool {
 	return v.writer < 0 || committed(&m.transactions[v.writer]) && m.transactions[v.writer].End <= moment && v.undone == never
 }
 
 // pending is the last version that another transaction than the statement's has written and not committed at a moment: that
 // transaction has the row's lock. An optimistic one has none before its COMMIT (TiDB docs, optimistic transactions).
-func (m *model) pending(r *row, n, moment int) *version {
+func (m *scene) pending(r *row, n, moment int) *version {
 	for i := len(r.versions) - 1; i >= 0; i-- {
 		v := &r.versions[i]
 		if v.writer >= 0 && v.writer != m.of[n] && v.at < moment && v.undone >= moment && m.transactions[v.writer].End > moment && !m.optimistic(v.writer) {
@@ -111,7 +111,7 @@ func (m *model) pending(r *row, n, moment int) *version {
 
 // serially is the version that a statement sees in the serial schedule: everything of the transactions that end before its own, and
 // what its own has made before it.
-func (m *model) serially(r *row, n int) *version {
+func (m *scene) serially(r *row, n int) *version {
 	end := func(v *version) int {
 		if v.writer < 0 {
 			return -1
@@ -137,7 +137,7 @@ func (m *model) serially(r *row, n int) *version {
 func (v *version) alive() bool { return v != nil && v.values != nil }
 
 // final are the tables when everything has ended.
-func (m *model) final(s store) []answer.Table {
+func (m *scene) final(s store) []answer.Table {
 	out := slices.Clone(m.tables)
 	for i := range out {
 		out[i].Rows = nil
@@ -161,7 +161,7 @@ type view struct {
 	dirty  bool
 }
 
-func (m *model) see(r *row, n int, v view) *version {
+func (m *scene) see(r *row, n int, v view) *version {
 	if v.dirty {
 		if p := m.pending(r, n, v.moment); p != nil {
 			return p

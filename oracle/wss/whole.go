@@ -98,7 +98,7 @@ func (m *model) quiet(s store, n int, tables []int) bool {
 }
 
 // readsTarget reports whether a statement reads the rows of a table that it writes.
-func (m *model) readsTarget(st *rewrite.Statement) bool {
+func (m *scene) readsTarget(st *rewrite.Statement) bool {
 	for _, u := range st.Tables {
 		for _, t := range st.Targets() {
 			if u.Kind == rewrite.SourceTable && u.Read && m.table(u.Name) == m.table(t.Name) {

@@ -1,0 +1,316 @@
+package troc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"wirecheck/answer"
+	"wirecheck/oracle"
+	"wirecheck/oracle/schedule"
+	"wirecheck/product"
+)
+
+// attempt executes a candidate and compares (Troc, III-E4 and III-F).
+func (c *check) attempt(ctx context.Context, from *world, i int, kind product.Kind, r roles, cand *candidate) (alive []*world, died []death, err error) {
+	st := &c.s.Steps[i]
+	q := &st.Statement
+	x := c.txOf[i]
+	mode := modeOf(c.p, c.txs[x].Level, kind, q)
+	tr, err := c.t.try(ctx, st, cand.views, mode != product.LockNone)
+	if errors.Is(err, errNoView) {
+		w := from.clone()
+		c.snap(w, x, i, nil, false)
+		c.note("%s was not compared: %v", st.Name, err)
+		if kind.Writes() && st.Answer.Err == nil {
+			c.taint(w, q, st.Name+": "+err.Error())
+		}
+		return []*world{w}, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if tr, err = c.unique(ctx, from, i, kind, r, cand, tr); err != nil {
+		return nil, nil, err
+	}
+	w := from.clone()
+	c.snap(w, x, i, cand.snaps, certainlyReads(st))
+	if cand.cause != nil {
+		w.causes = append(w.causes, note{cause: cand.cause, step: i})
+	}
+	w.trail = append(w.trail, fmt.Sprintf("%s: %s -- on %s", c.name(x), q.Text, describeView(cand.views, 8)))
+	dead := func(m *mismatch, next *world) ([]*world, []death, error) {
+		return nil, []death{{mismatch: *m, causes: w.causes, place: c.place, world: next}}, nil
+	}
+	if name := differ(st, &tr.answer); name != "" {
+		explained, err := c.explained(ctx, w, i, kind, r, tr)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case explained:
+			return []*world{w}, nil, nil
+		case cand.uncertain != "":
+			c.note("%s was not compared: %s", st.Name, cand.uncertain)
+			if kind.Writes() && st.Answer.Err == nil {
+				c.taint(w, q, st.Name+": "+cand.uncertain)
+			}
+			return []*world{w}, nil, nil
+		}
+		m := &mismatch{step: i, name: name, rule: cand.rule, want: about(&tr.answer, kind), got: about(&st.Answer, kind), views: cand.views, trail: w.trail}
+		if name == oracle.NameResult && (q.Verb == "select" || q.Returning) {
+			d := diffRows(st.Answer.Columns, tr.answer.Rows, st.Answer.Rows)
+			if !d.Equal() {
+				m.want = schedule.SideOf(tr.answer.Columns, d.Missing, len(tr.answer.Rows)-len(d.Missing))
+				m.got = schedule.SideOf(st.Answer.Columns, d.Extra, len(st.Answer.Rows)-len(d.Extra))
+			}
+		}
+		return dead(m, w)
+	}
+	if cand.uncertain == "" {
+		m, err := c.refusable(ctx, w, i, kind, mode, r, cand, tr)
+		if err != nil {
+			return nil, nil, err
+		}
+		if m != nil {
+			return dead(m, nil)
+		}
+	}
+	if st.Answer.Err != nil {
+		return []*world{w}, nil, nil
+	}
+	if cand.cause == nil && cand.uncertain == "" {
+		if err := c.unseen(ctx, w, i, kind, r, tr); err != nil {
+			return nil, nil, err
+		}
+	}
+	alive = []*world{w}
+	if kind.Writes() {
+		alive = c.apply(w, i, r, cand, tr)
+		if m, err := c.intrudes(ctx, alive[0], i, r); err != nil || m != nil && cand.uncertain == "" {
+			if err != nil {
+				return nil, nil, err
+			}
+			return dead(m, nil)
+		}
+	}
+	for _, w := range alive {
+		c.hold(w, i, kind, mode, r, tr)
+		if kind.Writes() && cand.lasting {
+			c.taint(w, q, st.Name+": "+cand.uncertain)
+		}
+	}
+	return alive, nil, nil
+}
+
+// unique executes a write once more where a key decided: a snapshot does not show with which rows a key must be unique. Rows that the
+// statement chooses stay as the snapshot has them, the others are as they are now.
+func (c *check) unique(ctx context.Context, w *world, i int, kind product.Kind, r roles, cand *candidate, tr *trial) (*trial, error) {
+	st := &c.s.Steps[i]
+	x := c.txOf[i]
+	s, _ := c.p.View(c.txs[x].Level, kind)
+	if s.Locked != product.V4 || kind != product.Update || c.txs[x].Explicit && c.p.Optimistic(c.txs[x].Level, true) || len(r.locked) != 1 || tr.addressed == nil || !isDuplicate(tr.answer.Err) && !isDuplicate(st.Answer.Err) {
+		return tr, nil
+	}
+	name := r.locked[0]
+	chosen := tr.addressed[name]
+	views := maps.Clone(cand.views)
+	views[name] = relation{}
+	for _, t := range cand.views[name] {
+		if slices.Contains(chosen, t.id) {
+			views[name] = append(views[name], t)
+		}
+	}
+	for _, t := range w.view(name, x, moment{at: c.place}) {
+		if !slices.Contains(chosen, t.id) {
+			views[name] = append(views[name], t)
+		}
+	}
+	slices.SortFunc(views[name], func(a, b tuple) int { return a.id - b.id })
+	other, err := c.t.try(ctx, st, views, true)
+	if errors.Is(err, errNoView) {
+		cand.uncertain, cand.lasting = "whether its keys are unique cannot be told from its snapshot", true
+		return tr, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if again := slices.Clone(other.addressed[name]); again == nil || !sameSet(again, chosen) {
+		cand.uncertain, cand.lasting = "whether its keys are unique cannot be told from its snapshot", true
+		return tr, nil
+	}
+	return other, nil
+}
+
+func sameSet(a, b []int) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(id int) bool { return !slices.Contains(b, id) })
+}
+
+// explained reports whether a refusal has a reason outside of the statement's view: a key that a row has which the snapshot does not
+// show.
+func (c *check) explained(ctx context.Context, w *world, i int, kind product.Kind, r roles, tr *trial) (bool, error) {
+	st := &c.s.Steps[i]
+	x := c.txOf[i]
+	s, _ := c.p.View(c.txs[x].Level, kind)
+	if s.Locked != product.V4 || !kind.Writes() {
+		return false, nil
+	}
+	if c.p.DuplicatesAtCommit && isDuplicate(tr.answer.Err) && st.Answer.Err == nil {
+		c.taint(w, &st.Statement, st.Name+": an optimistic transaction may look for duplicates at COMMIT only")
+		return true, nil
+	}
+	if !isDuplicate(st.Answer.Err) {
+		return false, nil
+	}
+	views := map[string]relation{}
+	for _, name := range append(slices.Clone(r.locked), r.read...) {
+		views[name] = w.view(name, x, moment{at: c.place})
+	}
+	other, err := c.t.try(ctx, st, views, false)
+	if errors.Is(err, errNoView) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return other.answer.Err != nil && other.answer.Err.Code == st.Answer.Err.Code, nil
+}
+
+// apply puts what a statement did into the history (Troc, III-E4).
+func (c *check) apply(w *world, i int, r roles, cand *candidate, tr *trial) []*world {
+	x := c.txOf[i]
+	// InnoDB and TiDB keep rows under a key: a change of it removes one record and makes another one, and a row with the key of a deleted one
+	// is a newer version of that record. Where it is not certain which key that is, moved is the world in which it is the one that differs.
+	moved := w.clone()
+	perhaps := false
+	record := func(name string, values []answer.Value) {
+		for _, to := range []*world{w, moved} {
+			id, certain, found := c.record(to, name, values)
+			perhaps = perhaps || found && !certain
+			if !found || to == w && !certain {
+				id = to.next
+				to.next++
+			}
+			to.add(name, id, version{tx: x, step: i, values: values})
+		}
+	}
+	for _, name := range c.t.names {
+		for _, t := range tr.changed[name] {
+			before, _ := cand.views[name].find(t.id)
+			primary, maybe := c.features.rekeys(name, c.t.columns[name], before.values, t.values)
+			clustered := c.p.Clustered != product.No && (primary || maybe)
+			perhaps = perhaps || clustered && (maybe && !primary || c.p.Clustered == product.Perhaps)
+			for _, to := range []*world{w, moved} {
+				if clustered && (to == moved || primary && c.p.Clustered == product.Yes) {
+					to.add(name, t.id, version{tx: x, step: i, deleted: true})
+					to.add(name, to.next, version{tx: x, step: i, values: t.values})
+					to.next++
+					continue
+				}
+				to.add(name, t.id, version{tx: x, step: i, values: t.values})
+			}
+		}
+		for _, to := range []*world{w, moved} {
+			for _, id := range tr.deleted[name] {
+				to.add(name, id, version{tx: x, step: i, deleted: true})
+			}
+		}
+		for _, values := range tr.added[name] {
+			record(name, values)
+		}
+	}
+	worlds := c.unchanged(w, i, r, tr)
+	if perhaps {
+		worlds = append(worlds, c.unchanged(moved, i, r, tr)...)
+	}
+	return worlds
+}
+
+// record finds the deleted row of which a new one with these values is a newer version, since it has the same key.
+func (c *check) record(w *world, table string, values []answer.Value) (id int, certain, found bool) {
+	if c.p.Clustered == product.No {
+		return 0, false, false
+	}
+	for _, r := range w.tables[table] {
+		at := len(r.versions) - 1
+		if !r.versions[at].deleted {
+			continue
+		}
+		for at >= 0 && r.versions[at].deleted {
+			at--
+		}
+		if at < 0 {
+			continue
+		}
+		same, maybe := c.features.sameKey(table, c.t.columns[table], r.versions[at].values, values)
+		if same || maybe {
+			return r.id, same && c.p.Clustered == product.Yes, true
+		}
+	}
+	return 0, false, false
+}
+
+// unchanged gives rows that were addressed and stayed as they were a new version all the same: they are the transaction's own writes
+// (Troc, III-E4). Where it makes a difference that engines do not write them, that is another world.
+func (c *check) unchanged(w *world, i int, r roles, tr *trial) []*world {
+	x := c.txOf[i]
+	noop := w.clone()
+	matters, added := false, false
+	for _, name := range r.locked {
+		for _, id := range tr.addressed[name] {
+			if slices.Contains(tr.deleted[name], id) || slices.ContainsFunc(tr.changed[name], func(t tuple) bool { return t.id == id }) {
+				continue
+			}
+			at := slices.IndexFunc(w.tables[name], func(r row) bool { return r.id == id })
+			if at < 0 {
+				continue
+			}
+			now := w.latest(&w.tables[name][at], x, moment{at: c.place})
+			if now == nil || now.deleted || now.tx == x {
+				continue
+			}
+			for _, snap := range w.txs[x].snapshots {
+				old := w.latest(&w.tables[name][at], x, moment{at: snap})
+				matters = matters || old == nil || old.deleted || !answer.SameRow(old.values, now.values)
+			}
+			w.add(name, id, version{tx: x, step: i, values: now.values, same: true})
+			added = true
+		}
+	}
+	if w.txs[x].lockless { // whether it counts when conflicts are looked for at COMMIT is not documented
+		if added {
+			return []*world{w, noop}
+		}
+		return []*world{w}
+	}
+	cause := c.p.Cause(product.NoopUpdate)
+	if s, _ := c.p.View(c.txs[x].Level, product.Select); !matters || cause == nil || s.Read != product.V4 {
+		return []*world{w}
+	}
+	noop.causes = append(noop.causes, note{cause: cause, step: i})
+	return []*world{w, noop}
+}
+
+// hold notes the locks that a statement has got, if its transaction goes on.
+func (c *check) hold(w *world, i int, kind product.Kind, mode product.Mode, r roles, tr *trial) {
+	st := &c.s.Steps[i]
+	x := c.txOf[i]
+	if mode == product.LockNone || !c.txs[x].Explicit || st.After != answer.Open || kind == product.Insert {
+		return
+	}
+	if c.p.CoveringLocks && mode == product.LockShare && !whole.MatchString(st.Statement.Text) {
+		return
+	}
+	if tr.addressed == nil {
+		return
+	}
+	for _, name := range r.locked {
+		for _, id := range tr.addressed[name] {
+			w.locks = append(w.locks, lock{tx: x, step: i, table: name, row: id, mode: mode})
+		}
+	}
+	line, ok := c.p.Lock(c.txs[x].Level, kind)
+	if ok && line.Predicate && !st.Statement.Limit && len(r.locked) == 1 && len(r.read) == 0 && c.txs[x].Level != product.Snapshot {
+		w.ranges = append(w.ranges, predicate{x, i})
+	}
+}

@@ -109,14 +109,12 @@ func (e *encoder) part(field int, write func(*encoder)) {
 	copy(e.b[at:], n[:l])
 }
 
-func (e *encoder) flags(set ...bool) {
-	var v uint64
-	for i, on := range set {
-		if on {
-			v |= 1 << i
-		}
+// flag is a flag that is set, or 0.
+func flag(f uint64, on bool) uint64 {
+	if on {
+		return f
 	}
-	e.number(fieldFlags, v)
+	return 0
 }
 
 // appendRecord appends a record without its length. base is the time from which its times count.
@@ -147,7 +145,7 @@ func appendRecord(b []byte, r *Record, base int64) []byte {
 	case KindNote:
 		e.when(fieldAt, r.Note.At, base)
 		e.text(fieldText, r.Note.Text)
-		e.flags(false, false, false, false, false, false, false, false, false, r.Note.HistoryEnds)
+		e.number(fieldFlags, flag(flagHistoryEnds, r.Note.HistoryEnds))
 	}
 	return e.b
 }
@@ -163,7 +161,7 @@ func (e *encoder) when(field int, at, base int64) {
 
 func (e *encoder) session(s *Session, base int64) {
 	e.when(fieldAt, s.At, base)
-	e.flags(s.Joined, s.Encrypted)
+	e.number(fieldFlags, flag(flagJoined, s.Joined)|flag(flagEncrypted, s.Encrypted))
 	e.text(fieldProduct, s.Product)
 	e.text(fieldVersion, s.Version)
 	e.text(fieldUser, s.User)
@@ -184,7 +182,7 @@ func (e *encoder) statement(s *Statement, base int64) {
 	e.number(fieldFrom, s.From)
 	e.number(fieldTo, s.To)
 	e.number(fieldID, s.ID)
-	e.flags(false, false, s.Lost, s.NoParams, s.Late)
+	e.number(fieldFlags, flag(flagLost, s.Lost)|flag(flagNoParams, s.NoParams)|flag(flagLate, s.Late))
 	e.number(fieldProtocol, uint64(s.Protocol))
 	e.number(fieldBefore, uint64(s.Before))
 	e.number(fieldAfter, uint64(s.After))
@@ -197,7 +195,7 @@ func (e *encoder) statement(s *Statement, base int64) {
 		p := &s.Params[i]
 		e.part(fieldParam, func(e *encoder) {
 			e.text(fieldType, p.Type)
-			e.flags(false, false, false, false, false, p.Null, p.Binary)
+			e.number(fieldFlags, flag(flagNull, p.Null)|flag(flagBinary, p.Binary))
 			e.text(fieldValue, p.Value)
 		})
 	}
@@ -217,7 +215,7 @@ func (e *encoder) statement(s *Statement, base int64) {
 	for _, t := range s.Tables {
 		e.part(fieldTable, func(e *encoder) {
 			e.text(fieldName, t.Name)
-			e.flags(false, false, false, false, false, false, false, false, t.Write)
+			e.number(fieldFlags, flag(flagWrite, t.Write))
 		})
 	}
 }
@@ -226,7 +224,7 @@ func (e *encoder) result(r *Result) {
 	e.text(fieldCommand, r.Tag)
 	e.number(fieldAffected, uint64(r.Affected+1))
 	e.number(fieldCount, uint64(r.Count+1))
-	e.flags(false, false, false, false, false, false, false, r.Partial)
+	e.number(fieldFlags, flag(flagPartial, r.Partial))
 	e.text(fieldDigest, r.Digest)
 	for _, c := range r.Columns {
 		e.part(fieldColumn, func(e *encoder) { e.text(fieldName, c.Name); e.text(fieldType, c.Type) })
@@ -235,7 +233,7 @@ func (e *encoder) result(r *Result) {
 		e.part(fieldRow, func(e *encoder) {
 			for _, v := range row {
 				e.part(fieldValue, func(e *encoder) {
-					e.flags(false, false, false, false, false, v.Null, v.Binary)
+					e.number(fieldFlags, flag(flagNull, v.Null)|flag(flagBinary, v.Binary))
 					e.text(fieldValue, v.Text)
 				})
 			}

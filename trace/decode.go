@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 
 	"wirecheck/answer"
 )
@@ -16,30 +17,54 @@ type decoder struct {
 	err error
 }
 
-// next gives the next field, and either its number or its bytes, which are the decoder's own.
-func (d *decoder) next() (field int, v uint64, text []byte, ok bool) {
+// field is a field of a record or of a part of one: a number, or bytes, which are the decoder's own.
+type field struct {
+	id   int
+	v    uint64
+	text []byte
+}
+
+// next gives the next field.
+func (d *decoder) next() (f field, ok bool) {
 	if len(d.b) == 0 || d.err != nil {
-		return 0, 0, nil, false
+		return field{}, false
 	}
-	head := d.uvarint()
-	v = d.uvarint()
-	if d.err != nil {
-		return 0, 0, nil, false
-	}
-	if head>>1 == 0 || head>>1 >= lastField {
+	head, v := d.uvarint(), d.uvarint()
+	switch {
+	case d.err != nil:
+		return field{}, false
+	case head>>1 == 0 || head>>1 >= lastField:
 		d.err = fmt.Errorf("it has a field %d that this version does not know: use a newer wirecheck", head>>1)
-		return 0, 0, nil, false
-	}
-	field = int(head >> 1)
-	if head&1 == 0 {
-		return field, v, nil, true
-	}
-	if v > uint64(len(d.b)) {
+		return field{}, false
+	case head&1 == 0:
+		return field{id: int(head >> 1), v: v}, true
+	case v > uint64(len(d.b)):
 		d.err = errShort
-		return 0, 0, nil, false
+		return field{}, false
 	}
-	text, d.b = d.b[:v:v], d.b[v:]
-	return field, 0, text, true
+	f = field{id: int(head >> 1), text: d.b[:v:v]}
+	d.b = d.b[v:]
+	return f, true
+}
+
+// fields gives the fields that are left.
+func (d *decoder) fields() iter.Seq[field] {
+	return func(yield func(field) bool) {
+		for f, ok := d.next(); ok && yield(f); f, ok = d.next() {
+		}
+	}
+}
+
+// part gives the fields of an element of a list. What is wrong with them is wrong with the record.
+func (d *decoder) part(b []byte) iter.Seq[field] {
+	return func(yield func(field) bool) {
+		in := decoder{b: b}
+		for f, ok := in.next(); ok && d.err == nil && yield(f); f, ok = in.next() {
+		}
+		if d.err == nil {
+			d.err = in.err
+		}
+	}
 }
 
 func (d *decoder) uvarint() uint64 {
@@ -75,32 +100,32 @@ func decodeRecord(b []byte, r *Record, base int64) error {
 		r.Wait = d.wait(base)
 	case KindEnd:
 		r.End = &End{}
-		for field, v, text, ok := d.next(); ok; field, v, text, ok = d.next() {
-			switch field {
+		for f := range d.fields() {
+			switch f.id {
 			case fieldAt:
-				r.End.At = when(v, base)
+				r.End.At = when(f.v, base)
 			case fieldTick:
-				r.End.Tick = v
+				r.End.Tick = f.v
 			case fieldReason:
-				r.End.Reason = string(text)
+				r.End.Reason = string(f.text)
 			default:
-				d.odd(field)
+				d.odd(f.id)
 			}
 		}
 	case KindHistory:
 		r.History = d.event()
 	case KindNote:
 		r.Note = &Note{}
-		for field, v, text, ok := d.next(); ok; field, v, text, ok = d.next() {
-			switch field {
+		for f := range d.fields() {
+			switch f.id {
 			case fieldAt:
-				r.Note.At = when(v, base)
+				r.Note.At = when(f.v, base)
 			case fieldText:
-				r.Note.Text = string(text)
+				r.Note.Text = string(f.text)
 			case fieldFlags:
-				r.Note.HistoryEnds = v&flagHistoryEnds != 0
+				r.Note.HistoryEnds = f.v&flagHistoryEnds != 0
 			default:
-				d.odd(field)
+				d.odd(f.id)
 			}
 		}
 	default:
@@ -109,38 +134,39 @@ func decodeRecord(b []byte, r *Record, base int64) error {
 	return d.err
 }
 
-func (d *decoder) odd(field int) {
+// odd notes a field that has no place here.
+func (d *decoder) odd(id int) {
 	if d.err == nil {
-		d.err = fmt.Errorf("field %d stands where it does not belong", field)
+		d.err = fmt.Errorf("field %d stands where it does not belong", id)
 	}
 }
 
 func (d *decoder) session(base int64) *Session {
 	s := &Session{}
-	for field, v, text, ok := d.next(); ok; field, v, text, ok = d.next() {
-		switch field {
+	for f := range d.fields() {
+		switch f.id {
 		case fieldAt:
-			s.At = when(v, base)
+			s.At = when(f.v, base)
 		case fieldFlags:
-			s.Joined, s.Encrypted = v&flagJoined != 0, v&flagEncrypted != 0
+			s.Joined, s.Encrypted = f.v&flagJoined != 0, f.v&flagEncrypted != 0
 		case fieldProduct:
-			s.Product = string(text)
+			s.Product = string(f.text)
 		case fieldVersion:
-			s.Version = string(text)
+			s.Version = string(f.text)
 		case fieldUser:
-			s.User = string(text)
+			s.User = string(f.text)
 		case fieldDatabase:
-			s.Database = string(text)
+			s.Database = string(f.text)
 		case fieldApplication:
-			s.Application = string(text)
+			s.Application = string(f.text)
 		case fieldClient:
-			s.Client = string(text)
+			s.Client = string(f.text)
 		case fieldBackend:
-			s.Backend = string(text)
+			s.Backend = string(f.text)
 		case fieldLevel:
-			s.Level = string(text)
+			s.Level = string(f.text)
 		default:
-			d.odd(field)
+			d.odd(f.id)
 		}
 	}
 	return s
@@ -148,22 +174,22 @@ func (d *decoder) session(base int64) *Session {
 
 func (d *decoder) wait(base int64) *Wait {
 	w := &Wait{}
-	for field, v, text, ok := d.next(); ok; field, v, text, ok = d.next() {
-		switch field {
+	for f := range d.fields() {
+		switch f.id {
 		case fieldAt:
-			w.At = when(v, base)
+			w.At = when(f.v, base)
 		case fieldTick:
-			w.Tick = v
+			w.Tick = f.v
 		case fieldState:
-			w.State = WaitState(v)
+			w.State = WaitState(f.v)
 		case fieldTook:
-			w.Took = unzigzag(v)
+			w.Took = unzigzag(f.v)
 		case fieldLock:
-			w.Lock = string(text)
+			w.Lock = string(f.text)
 		case fieldFor:
-			w.For = append(w.For, v)
+			w.For = append(w.For, f.v)
 		default:
-			d.odd(field)
+			d.odd(f.id)
 		}
 	}
 	return w
@@ -171,195 +197,178 @@ func (d *decoder) wait(base int64) *Wait {
 
 func (d *decoder) statement(base int64) *Statement {
 	s := &Statement{}
-	for field, v, text, ok := d.next(); ok; field, v, text, ok = d.next() {
-		switch field {
+	for f := range d.fields() {
+		switch f.id {
 		case fieldStart:
-			s.Start = when(v, base)
+			s.Start = when(f.v, base)
 			base = s.Start
 		case fieldEnd:
-			s.End = when(v, base)
+			s.End = when(f.v, base)
 		case fieldTook:
-			s.Took = unzigzag(v)
+			s.Took = unzigzag(f.v)
 		case fieldFrom:
-			s.From = v
+			s.From = f.v
 		case fieldTo:
-			s.To = v
+			s.To = f.v
 		case fieldID:
-			s.ID = v
+			s.ID = f.v
 		case fieldFlags:
-			s.Lost, s.NoParams, s.Late = v&flagLost != 0, v&flagNoParams != 0, v&flagLate != 0
+			s.Lost, s.NoParams, s.Late = f.v&flagLost != 0, f.v&flagNoParams != 0, f.v&flagLate != 0
 		case fieldProtocol:
-			s.Protocol = Protocol(v)
+			s.Protocol = Protocol(f.v)
 		case fieldBefore:
-			s.Before = answer.State(v)
+			s.Before = answer.State(f.v)
 		case fieldAfter:
-			s.After = answer.State(v)
+			s.After = answer.State(f.v)
 		case fieldTxn:
-			s.Txn = string(text)
+			s.Txn = string(f.text)
 		case fieldXID:
-			s.XID = v
+			s.XID = f.v
 		case fieldSQL:
-			s.SQL = string(text)
+			s.SQL = string(f.text)
 		case fieldPrepared:
-			s.Prepared = string(text)
+			s.Prepared = string(f.text)
 		case fieldName:
-			s.Name = string(text)
+			s.Name = string(f.text)
 		case fieldParam:
-			s.Params = append(s.Params, d.param(text))
+			s.Params = append(s.Params, d.param(f.text))
 		case fieldResult:
-			s.Results = append(s.Results, d.result(text))
+			s.Results = append(s.Results, d.result(f.text))
 		case fieldError:
-			s.Error = d.error(text)
+			s.Error = d.error(f.text)
 		case fieldTag:
-			s.Tags = append(s.Tags, d.tag(text))
+			s.Tags = append(s.Tags, d.tag(f.text))
 		case fieldTable:
-			s.Tables = append(s.Tables, d.table(text))
+			s.Tables = append(s.Tables, d.table(f.text))
 		default:
-			d.odd(field)
+			d.odd(f.id)
 		}
 	}
 	return s
 }
 
-// part reads an element of a list.
-func (d *decoder) part(b []byte, each func(in *decoder, field int, v uint64, text []byte) bool) {
-	in := decoder{b: b}
-	for field, v, text, ok := in.next(); ok; field, v, text, ok = in.next() {
-		if !each(&in, field, v, text) {
-			in.odd(field)
-		}
-	}
-	if d.err == nil {
-		d.err = in.err
-	}
-}
-
 func (d *decoder) param(b []byte) (p Param) {
-	d.part(b, func(_ *decoder, field int, v uint64, text []byte) bool {
-		switch field {
+	for f := range d.part(b) {
+		switch f.id {
 		case fieldType:
-			p.Type = string(text)
+			p.Type = string(f.text)
 		case fieldFlags:
-			p.Null, p.Binary = v&flagNull != 0, v&flagBinary != 0
+			p.Null, p.Binary = f.v&flagNull != 0, f.v&flagBinary != 0
 		case fieldValue:
-			p.Value = string(text)
+			p.Value = string(f.text)
 		default:
-			return false
+			d.odd(f.id)
 		}
-		return true
-	})
+	}
 	return p
 }
 
 func (d *decoder) error(b []byte) *answer.Error {
 	e := &answer.Error{}
-	d.part(b, func(_ *decoder, field int, v uint64, text []byte) bool {
-		switch field {
+	for f := range d.part(b) {
+		switch f.id {
 		case fieldCode:
-			e.Code = string(text)
+			e.Code = string(f.text)
 		case fieldSQLState:
-			e.SQLState = string(text)
+			e.SQLState = string(f.text)
 		case fieldMessage:
-			e.Message = string(text)
+			e.Message = string(f.text)
 		default:
-			return false
+			d.odd(f.id)
 		}
-		return true
-	})
+	}
 	return e
 }
 
 func (d *decoder) tag(b []byte) (t Tag) {
-	d.part(b, func(_ *decoder, field int, v uint64, text []byte) bool {
-		switch field {
+	for f := range d.part(b) {
+		switch f.id {
 		case fieldKey:
-			t.Key = string(text)
+			t.Key = string(f.text)
 		case fieldValue:
-			t.Value = string(text)
+			t.Value = string(f.text)
 		default:
-			return false
+			d.odd(f.id)
 		}
-		return true
-	})
+	}
 	return t
 }
 
 func (d *decoder) table(b []byte) (t Table) {
-	d.part(b, func(_ *decoder, field int, v uint64, text []byte) bool {
-		switch field {
+	for f := range d.part(b) {
+		switch f.id {
 		case fieldName:
-			t.Name = string(text)
+			t.Name = string(f.text)
 		case fieldFlags:
-			t.Write = v&flagWrite != 0
+			t.Write = f.v&flagWrite != 0
 		default:
-			return false
+			d.odd(f.id)
 		}
-		return true
-	})
+	}
 	return t
 }
 
 func (d *decoder) result(b []byte) Result {
 	r := Result{Affected: Unknown, Count: Unknown}
-	d.part(b, func(in *decoder, field int, v uint64, text []byte) bool {
-		switch field {
+	for f := range d.part(b) {
+		switch f.id {
 		case fieldCommand:
-			r.Tag = string(text)
+			r.Tag = string(f.text)
 		case fieldAffected:
-			r.Affected = int64(v - 1)
+			r.Affected = int64(f.v - 1)
 		case fieldCount:
-			r.Count = int64(v - 1)
+			r.Count = int64(f.v - 1)
 		case fieldFlags:
-			r.Partial = v&flagPartial != 0
+			r.Partial = f.v&flagPartial != 0
 		case fieldDigest:
-			r.Digest = string(text)
+			r.Digest = string(f.text)
 		case fieldColumn:
-			r.Columns = append(r.Columns, in.column(text))
+			r.Columns = append(r.Columns, d.column(f.text))
 		case fieldRow:
-			r.Rows = append(r.Rows, in.row(text))
+			r.Rows = append(r.Rows, d.row(f.text))
 		default:
-			return false
+			d.odd(f.id)
 		}
-		return true
-	})
+	}
 	return r
 }
 
 func (d *decoder) column(b []byte) (c answer.Column) {
-	d.part(b, func(_ *decoder, field int, v uint64, text []byte) bool {
-		switch field {
+	for f := range d.part(b) {
+		switch f.id {
 		case fieldName:
-			c.Name = string(text)
+			c.Name = string(f.text)
 		case fieldType:
-			c.Type = string(text)
+			c.Type = string(f.text)
 		default:
-			return false
+			d.odd(f.id)
 		}
-		return true
-	})
+	}
 	return c
 }
 
 func (d *decoder) row(b []byte) []Value {
 	row := []Value{}
-	d.part(b, func(in *decoder, field int, v uint64, text []byte) bool {
-		if field != fieldValue {
-			return false
+	for f := range d.part(b) {
+		if f.id == fieldValue {
+			row = append(row, d.value(f.text))
+		} else {
+			d.odd(f.id)
 		}
-		var val Value
-		in.part(text, func(_ *decoder, field int, v uint64, text []byte) bool {
-			switch field {
-			case fieldFlags:
-				val.Null, val.Binary = v&flagNull != 0, v&flagBinary != 0
-			case fieldValue:
-				val.Text = string(text)
-			default:
-				return false
-			}
-			return true
-		})
-		row = append(row, val)
-		return true
-	})
+	}
 	return row
+}
+
+func (d *decoder) value(b []byte) (v Value) {
+	for f := range d.part(b) {
+		switch f.id {
+		case fieldFlags:
+			v.Null, v.Binary = f.v&flagNull != 0, f.v&flagBinary != 0
+		case fieldValue:
+			v.Text = string(f.text)
+		default:
+			d.odd(f.id)
+		}
+	}
+	return v
 }

@@ -127,33 +127,12 @@ func decodeAccesses(b []byte) (all []history.Access, err error) {
 		if marks&accTable != 0 {
 			a.Row.Table = d.string()
 		}
-		if marks&accKey != 0 {
-			a.Row.Key = d.string()
-		}
-		switch {
-		case marks&accSameName != 0:
-			a.Name = p.pre + a.Row.Key + p.post
-		case marks&accName != 0:
-			a.Name = d.string()
-		}
-		switch {
-		case marks&accSameVersion != 0:
-			a.Version = p.last.Version
-		case marks&accVersion != 0:
-			a.Version = d.string()
-		}
-		switch {
-		case marks&accSameWriter != 0:
-			a.Writer = p.last.Writer
-		case marks&accWriter != 0:
-			a.Writer = d.string()
-		}
-		if marks&accPrev != 0 {
-			a.Prev = d.string()
-		}
-		if marks&accPrevWriter != 0 {
-			a.PrevWriter = d.string()
-		}
+		a.Row.Key = d.marked(marks, accKey, 0, "")
+		a.Name = d.marked(marks, accName, accSameName, p.pre+a.Row.Key+p.post)
+		a.Version = d.marked(marks, accVersion, accSameVersion, p.last.Version)
+		a.Writer = d.marked(marks, accWriter, accSameWriter, p.last.Writer)
+		a.Prev = d.marked(marks, accPrev, 0, "")
+		a.PrevWriter = d.marked(marks, accPrevWriter, 0, "")
 		if marks&accOrder != 0 {
 			a.Order = d.uvarint()
 		}
@@ -176,6 +155,17 @@ func decodeAccesses(b []byte) (all []history.Access, err error) {
 		return nil, errAccess
 	}
 	return all, nil
+}
+
+// marked gives the text of an access if marks has same, and reads one if marks has mark.
+func (d *decoder) marked(marks, mark, same uint64, text string) string {
+	switch {
+	case marks&same != 0:
+		return text
+	case marks&mark != 0:
+		return d.string()
+	}
+	return ""
 }
 
 // string reads a text behind its length.
@@ -205,16 +195,16 @@ func (e *encoder) event(ev *history.Event) {
 func (d *decoder) event() *history.Event {
 	ev := &history.Event{}
 	var accesses []history.Access
-	for field, _, text, ok := d.next(); ok; field, _, text, ok = d.next() {
+	for f := range d.fields() {
 		var err error
-		switch field {
+		switch f.id {
 		case fieldEvent:
 			var in history.Decoder
-			err = in.Decode(text, ev)
+			err = in.Decode(f.text, ev)
 		case fieldAccesses:
-			accesses, err = decodeAccesses(text)
+			accesses, err = decodeAccesses(f.text)
 		default:
-			d.odd(field)
+			d.odd(f.id)
 		}
 		if err != nil && d.err == nil {
 			d.err = err

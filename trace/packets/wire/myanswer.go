@@ -27,7 +27,8 @@ const (
 	statusCursor      = 0x40
 )
 
-func (d *myDecoder) answer(body []byte, at int64) error {
+// answer takes a message of the server.
+func (d *myDecoder) answer(_ byte, body []byte, at int64) error {
 	switch d.phase {
 	case phaseGreeting:
 		d.greeting(body)

@@ -54,7 +54,7 @@ func (d *myDecoder) preparing(c *myCommand, body []byte, at int64) error {
 		if c.state == statePreparedCols {
 			return d.preparing(c, body, at)
 		}
-		return d.answer(body, at) // of the next command
+		return d.answer(0, body, at) // of the next command
 	case statePreparedCols:
 		d.column(c, body)
 		if c.left--; c.left > 0 {
@@ -71,7 +71,7 @@ func (d *myDecoder) preparing(c *myCommand, body []byte, at int64) error {
 	if isEOF {
 		return nil
 	}
-	return d.answer(body, at)
+	return d.answer(0, body, at)
 }
 
 func (d *myDecoder) afterParams(c *myCommand) {

@@ -55,17 +55,27 @@ func (d *myDecoder) Resume() { d.phase, d.sight = phaseCommand, plain }
 
 // FromClient takes the next bytes of the client.
 func (d *myDecoder) FromClient(b []byte, at int64) error {
+	return d.messages(&d.client, b, at, d.request)
+}
+
+// FromServer takes the next bytes of the server.
+func (d *myDecoder) FromServer(b []byte, at int64) error {
+	return d.messages(&d.server, b, at, d.answer)
+}
+
+// messages hands on the messages of one side that the next bytes complete.
+func (d *myDecoder) messages(s *myStream, b []byte, at int64, take func(seq byte, body []byte, at int64) error) error {
 	d.Seen = at
 	if d.sight != plain {
 		return d.hidden()
 	}
-	for d.sight == plain && (len(b) > 0 || len(d.client.buf) > 0) {
-		seq, body, rest, ok := d.client.message(b)
+	for d.sight == plain && (len(b) > 0 || len(s.buf) > 0) {
+		seq, body, rest, ok := s.message(b)
 		if !ok {
 			return nil
 		}
 		b = rest
-		if err := d.request(seq, body, at); err != nil {
+		if err := take(seq, body, at); err != nil {
 			return err
 		}
 	}
@@ -84,25 +94,6 @@ func (d *myDecoder) login(body []byte) error {
 		d.out.Compressed++
 	}
 	return d.announce()
-}
-
-// FromServer takes the next bytes of the server.
-func (d *myDecoder) FromServer(b []byte, at int64) error {
-	d.Seen = at
-	if d.sight != plain {
-		return d.hidden()
-	}
-	for d.sight == plain && (len(b) > 0 || len(d.server.buf) > 0) {
-		_, body, rest, ok := d.server.message(b)
-		if !ok {
-			return nil
-		}
-		b = rest
-		if err := d.answer(body, at); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (d *myDecoder) greeting(body []byte) {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -31,16 +32,20 @@ import (
 )
 
 var (
-	mutationFaults  = flag.Int("mutation-faults", 1, "cases with each kind of fault that TestMutation judges")
+	mutationFaults  = flag.Int("mutation-faults", 2, "cases with each kind of fault that TestMutation judges")
 	mutationClean   = flag.Int("mutation-clean", 3, "cases without a fault that TestMutation judges at each level")
 	mutationTimes   = flag.Int("mutation-attempts", 1, "how often TestMutation executes a case again in which something was found")
 	mutationSeed    = flag.Uint64("mutation-seed", 1, "of the cases and faults of TestMutation")
 	mutationOracles = flag.String("mutation-oracles", "wss,troc,txcheck", "which oracles TestMutation measures")
+	mutationUpdate  = flag.Bool("mutation-update", false, "write what TestMutation found to "+foundFile)
 	mutationKinds   = flag.String("mutation-kinds", "", "which faults, separated by commas; empty: all")
 )
 
+// foundFile says how many faults of each kind each oracle found, by engine, seed and number of faults. No number may fall.
+const foundFile = "testdata/mutation"
+
 // TestMutation measures the oracles on generated cases: what share of known faults each of them finds, and that none finds anything
-// in a correct server. docs/lab/mutation.md says how the faults are made and what the tables say; make mutation runs it in full.
+// in a correct server. An oracle that finds fewer faults than foundFile says fails the test. docs/lab/mutation.md says how the faults are made and what the tables say; make mutation runs it in full.
 func TestMutation(t *testing.T) {
 	p, err := panel.Select(*mutationOracles)
 	if err != nil {
@@ -61,12 +66,13 @@ func TestMutation(t *testing.T) {
 // mutation is the measurement on one engine.
 type mutation struct {
 	t         *testing.T
+	name      string // of the engine, as --engine has it
 	options   panel.Options
 	instance  *backends.Instance
 	in        *fault.Injector
 	selection panel.Selection
 	hunter    *hunter                 // makes the cases, as hunt does
-	benches   map[string]*panel.Panel // by level
+	panels    map[string]*panel.Panel // by level
 	folder    string                  // of cases that were found without a fault
 }
 
@@ -76,7 +82,7 @@ func newMutation(t *testing.T, name string, p panel.Selection) *mutation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &mutation{t: t, options: o, selection: p, benches: map[string]*panel.Panel{}}
+	m := &mutation{t: t, name: name, options: o, selection: p, panels: map[string]*panel.Panel{}}
 	m.in = fault.New(s.Engine, s.Target, panel.Describer(s.Engine))
 	m.hunter = &hunter{Executor: &panel.Executor{Instance: s, Options: o}, o: Options{Limits: generate.DefaultLimits()}}
 	spoiled := *s
@@ -84,7 +90,7 @@ func newMutation(t *testing.T, name string, p panel.Selection) *mutation {
 	m.instance = &spoiled
 	t.Cleanup(func() {
 		var errs []error
-		for _, b := range m.benches {
+		for _, b := range m.panels {
 			errs = append(errs, b.Close(context.Background()))
 		}
 		if err := errors.Join(append(errs, s.Close())...); err != nil {
@@ -95,7 +101,7 @@ func newMutation(t *testing.T, name string, p panel.Selection) *mutation {
 }
 
 func (m *mutation) bench(level product.Level) *panel.Panel {
-	b := m.benches[level.History]
+	b := m.panels[level.History]
 	if b == nil {
 		var err error
 		config := lab.Config{Level: level, Case: time.Minute, Reset: lab.Quick, Limits: shell.Limits{Stuck: panel.StuckLimit}, Application: "mutation"}
@@ -103,7 +109,7 @@ func (m *mutation) bench(level product.Level) *panel.Panel {
 			m.t.Fatal(err)
 		}
 		b.Sparing, b.Attempts = true, *mutationTimes
-		m.benches[level.History] = b
+		m.panels[level.History] = b
 	}
 	return b
 }
@@ -339,12 +345,54 @@ func (m *mutation) faults(out *strings.Builder) {
 			fmt.Fprintf(out, " %s |", share(s.by.of(name), s.visible))
 		}
 		fmt.Fprintf(out, " %s |\n", percent(s.any, s.visible))
+		m.compare(kind, s)
 		total += s.any
 		fmt.Fprintf(os.Stderr, "%s, %s: fired in %d cases of %d, visible in %d, found in %d\n", m.instance.Engine.Title, kind, s.fired, s.tried, s.visible, s.any)
 	}
 	executing := slices.ContainsFunc(m.selection.Judges, func(j panel.Judge) bool { return j.Name != "crash" })
 	if executing && total == 0 && *mutationFaults > 0 {
 		m.t.Error("no fault was found by any oracle")
+	}
+}
+
+// compare holds what the oracles found of a kind of fault against foundFile, or writes it there. The file may lack lines for engines that not
+// every machine has, and for other seeds and numbers of faults.
+func (m *mutation) compare(kind fault.Kind, s *spoiled) {
+	text, err := os.ReadFile(foundFile)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+	key := fmt.Sprintf("%s, seed %d, %d cases, %s:", m.name, *mutationSeed, *mutationFaults, kind)
+	at := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, key) })
+	now := key
+	for _, name := range m.oracles() {
+		now += fmt.Sprintf(" %s %d", name, s.by.of(name).found)
+	}
+	switch {
+	case *mutationUpdate && at < 0:
+		lines = append(lines, now)
+		slices.Sort(lines[1:]) // the first one says what the file is
+	case *mutationUpdate:
+		lines[at] = now
+	case at < 0:
+		m.t.Logf("%s has no line for it: %s", foundFile, now)
+	default:
+		words := strings.Fields(lines[at][len(key):])
+		for i := 0; i+1 < len(words); i += 2 {
+			want, err := strconv.Atoi(words[i+1])
+			if err != nil {
+				m.t.Fatalf("%s: %q: %v", foundFile, lines[at], err)
+			}
+			if got := s.by.of(words[i]).found; got < want && slices.Contains(m.oracles(), words[i]) {
+				m.t.Errorf("%s %s finds %d, and found %d (%s; -mutation-update changes it)", key, words[i], got, want, foundFile)
+			}
+		}
+	}
+	if *mutationUpdate {
+		if err := os.WriteFile(foundFile, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
+			m.t.Fatal(err)
+		}
 	}
 }
 

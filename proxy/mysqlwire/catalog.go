@@ -87,7 +87,7 @@ func (o *observation) readCatalog() error {
 
 // known is the catalog that the next statement is rewritten with: none while the session's settings are not known.
 func (o *observation) known() *rewrite.Catalog {
-	if o.settings.state != settingsKnown {
+	if o.settings.state != settingsKnown || o.settings.opaque {
 		return nil
 	}
 	return o.catalog

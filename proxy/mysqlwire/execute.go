@@ -66,8 +66,10 @@ func (s *preparedStatements) executeClients(plan *rewrite.Plan, run execution, w
 		return err
 	}
 	if ok {
-		p.forms = append(p.forms, fm)
 		p.used = fm
+		if err := s.addForm(p, fm); err != nil {
+			return err
+		}
 	} else {
 		fm = p.used // its error is the client's now
 	}
@@ -135,10 +137,7 @@ func (s *preparedStatements) close(p *prepared, head []byte) error {
 			return err
 		}
 	}
-	delete(s.byID, p.id)
-	if s.last == p {
-		s.last = nil
-	}
+	s.drop(p)
 	binary.LittleEndian.PutUint32(head[1:], p.id)
 	_, err := s.o.client.relay(s.o.server, 0)
 	return err

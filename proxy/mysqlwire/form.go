@@ -1,6 +1,8 @@
 package mysqlwire
 
 import (
+	"slices"
+
 	"wirecheck/history"
 	"wirecheck/rewrite"
 	dialect "wirecheck/rewrite/mysql"
@@ -58,6 +60,20 @@ func (s *preparedStatements) prepareForm(fm *form) (bool, error) {
 	return refused == nil && err == nil, err
 }
 
+// formsMax bounds how many of the server's statements stand for one of the client's.
+const formsMax = 16
+
+// addForm adds a form that is prepared. It closes the oldest one if there are too many; the first one has the client's id.
+func (s *preparedStatements) addForm(p *prepared, fm *form) error {
+	p.forms = append(p.forms, fm)
+	if len(p.forms) <= formsMax {
+		return nil
+	}
+	oldest := p.forms[1]
+	p.forms = slices.Delete(p.forms, 1, 2)
+	return s.o.ownClose(oldest.id)
+}
+
 // choose picks the form to be executed at the session's present settings, and prepares it if it is new.
 func (s *preparedStatements) choose(p *prepared) (*form, error) {
 	o := s.o
@@ -81,7 +97,6 @@ func (s *preparedStatements) choose(p *prepared) (*form, error) {
 	if err != nil || !ok {
 		return p.used, err
 	}
-	p.forms = append(p.forms, want)
 	p.used = want
-	return want, nil
+	return want, s.addForm(p, want)
 }

@@ -26,6 +26,10 @@ type writeLog struct {
 // not reach its limit.
 const fetchEvery = 100
 
+// fetchHeld is the number of statements and accesses that wait for the log after which the session fetches it, so that a
+// long transaction does not keep all of them in memory.
+const fetchHeld = 10_000
+
 // note counts what a statement has logged.
 func (l *writeLog) note(stamp string, p *rewrite.Plan, a *answer, t *traits) {
 	if !p.Log {
@@ -92,7 +96,7 @@ func (l *writeLog) wanted(plans []*rewrite.Plan) bool {
 	if !o.tracker.PendingLog() {
 		return false
 	}
-	ends := !o.tracker.InTransaction() || l.rows >= fetchEvery
+	ends := !o.tracker.InTransaction() || l.rows >= fetchEvery || o.tracker.Held() >= fetchHeld
 	for _, p := range plans {
 		if p.Diagnostics {
 			return false

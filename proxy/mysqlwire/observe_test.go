@@ -129,3 +129,22 @@ func TestInstrumentOwn(t *testing.T) {
 		}
 	}
 }
+
+// TestLongTransactionIsNotHeld: the history gets the statements of a long transaction before its end, though they wait for the log.
+func TestLongTransactionIsNotHeld(t *testing.T) {
+	d := testserver.Family(t).Database(t)
+	k := &sink{}
+	c := dialRaw(t, startProxy(t, d, proxy.Config{Mode: proxy.Observe}, observer(k)), baseCaps)
+	for _, sql := range []string{"CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) SELECT i, 0 FROM n", "BEGIN", "UPDATE t SET v = 1 WHERE id = 1"} {
+		if p := c.query(sql).last(); p[0] == 0xff {
+			t.Fatalf("%s: %q", sql, p)
+		}
+	}
+	before := len(k.all())
+	for range 12 {
+		c.query("SELECT * FROM t")
+	}
+	if n := len(k.all()) - before; n < 10 {
+		t.Errorf("%d events after 12 statements that read 1000 rows each", n)
+	}
+}

@@ -14,8 +14,12 @@ import (
 type preparedStatements struct {
 	o    *observation
 	byID map[uint32]*prepared
+	text int       // bytes of their texts
 	last *prepared // the latest one, which MariaDB's clients may call -1
 }
+
+// preparedTextMax bounds the texts of a session's prepared statements, in bytes.
+const preparedTextMax = 16 << 20
 
 // prepared is a prepared statement as the client knows it. It may stand for several of the server's: what may be added
 // to a SELECT depends on whether it will lock, which the session's level says when it is executed, not when it is
@@ -33,10 +37,27 @@ type prepared struct {
 }
 
 // forget drops all prepared statements, as the server does at COM_CHANGE_USER and COM_RESET_CONNECTION.
-func (s *preparedStatements) forget() { s.byID, s.last = make(map[uint32]*prepared), nil }
+func (s *preparedStatements) forget() { s.byID, s.text, s.last = make(map[uint32]*prepared), 0, nil }
 
 // full reports whether no more statements are kept.
-func (s *preparedStatements) full() bool { return len(s.byID) >= s.o.ps.Config.Limits.Prepared }
+func (s *preparedStatements) full() bool {
+	return len(s.byID) >= s.o.ps.Config.Limits.Prepared || s.text >= preparedTextMax
+}
+
+func (s *preparedStatements) keep(p *prepared) {
+	s.byID[p.id] = p
+	s.text += len(p.sql)
+}
+
+func (s *preparedStatements) drop(p *prepared) {
+	if s.byID[p.id] == p {
+		delete(s.byID, p.id)
+		s.text -= len(p.sql)
+	}
+	if s.last == p {
+		s.last = nil
+	}
+}
 
 // lookup finds the statement that a command names.
 func (s *preparedStatements) lookup(id uint32) *prepared {
@@ -129,7 +150,7 @@ func (s *preparedStatements) prepareAnswer(p *prepared, fm *form, try bool) (ref
 	}
 	p.id, p.params, p.forms, p.used = fm.id, params, []*form{fm}, fm
 	if !s.full() {
-		s.byID[p.id] = p
+		s.keep(p)
 	}
 	s.last = p
 	b = bytes.Clone(b)

@@ -48,7 +48,7 @@ func (o *observation) reset(f frame) error {
 	o.tracker.Done(o.tracker.Answer(ticket), record.Result{})
 	o.user = user
 	o.prepared.forget()
-	o.settings.env = o.newEnv(database)
+	o.settings.env, o.settings.opaque = o.newEnv(database), false
 	return o.logIn(ok)
 }
 

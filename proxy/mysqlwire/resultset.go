@@ -64,6 +64,8 @@ func (a *answer) columnTypes(count, hidden int, follows bool, held [][]byte) (ty
 		types, err = a.o.relayDefinitions(count, hidden)
 	case a.prepared != nil && len(a.prepared.types) == count:
 		return a.prepared.types, nil
+	case hidden == 0 && a.prepared == nil: // one of too many prepared statements: its rows pass as they are
+		return nil, nil
 	default:
 		return nil, fmt.Errorf("a result came without its columns: %w", errMalformed)
 	}

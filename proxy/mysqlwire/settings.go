@@ -14,6 +14,7 @@ type settings struct {
 	state    settingsState
 	flavor   dialect.Flavor
 	env      dialect.Session // of the next statement
+	opaque   bool            // there are too many temporary tables to know which names they hide
 	snapshot bool            // REPEATABLE READ is snapshot isolation here (innodb_snapshot_isolation)
 	status   uint16          // the server's latest status
 
@@ -29,6 +30,9 @@ const (
 	settingsStale               // the server may be asked again
 	settingsRefused
 )
+
+// temporaryMax bounds the names of a session's temporary tables, in bytes. They are part of the key of each cached plan.
+const temporaryMax = 16 << 10
 
 // inTransaction reports whether ending the session now would undo something.
 func (s *settings) inTransaction() bool { return s.status&statusInTrans != 0 }
@@ -61,8 +65,10 @@ func (s *settings) follow(p *rewrite.Plan) {
 	case rewrite.ControlDatabase:
 		s.env.Database = c.Name
 	}
-	if p.Temporary != "" {
+	if p.Temporary != "" && len(s.env.Temporary) < temporaryMax {
 		s.env = s.env.WithTemporary(p.Temporary)
+	} else if p.Temporary != "" {
+		s.opaque = true
 	}
 	switch in := s.inTransaction(); {
 	case in && s.inside == "":

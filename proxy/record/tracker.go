@@ -51,6 +51,7 @@ type txn struct {
 	ends      bool // a statement that commits implicitly was refused: perhaps it committed before that
 	saves     []savepoint
 	held      []held // statements that wait for the log, and those behind them
+	heldFacts int    // their number and that of their accesses
 	logged    bool
 	collected map[string]bool // tokens recorded so far
 }
@@ -324,6 +325,9 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 	}
 	if x.logged {
 		x.held = append(x.held, held{ev, logs})
+		if x.heldFacts += 1 + len(ev.Accesses); x.heldFacts > heldMax {
+			t.flush(x, true)
+		}
 		return
 	}
 	t.record(ev)
@@ -485,7 +489,18 @@ func (t *Tracker) flush(x *txn, lost bool) {
 		t.record(h.ev)
 		t.reuse(h.ev.Accesses)
 	}
-	x.held, x.logged = nil, false
+	x.held, x.heldFacts, x.logged = nil, 0, false
+}
+
+// heldMax bounds how many statements and accesses a transaction holds. Past it they are recorded without the log.
+const heldMax = 100_000
+
+// Held is how many statements and accesses the open transaction holds until its log is fetched (MySQL family).
+func (t *Tracker) Held() int {
+	if t.txn == nil {
+		return 0
+	}
+	return t.txn.heldFacts
 }
 
 // PendingLog reports whether statements ran whose log was not fetched (MySQL family).

@@ -334,6 +334,26 @@ func TestTrackerLostLogOfSelectIsSaid(t *testing.T) {
 	s.want("t1 begin read committed", "t1.1 select a [approximate]", "t1.2 select b", "t1 committed")
 }
 
+// TestTrackerHoldsNotAll: the log of a long transaction is never fetched, since every statement asks what the one before left behind.
+func TestTrackerHoldsNotAll(t *testing.T) {
+	events := 0
+	trk := NewTracker(NewRecorder("r", func(*history.Event) []Warning { events++; return nil }), history.Event{Engine: "mysql"}, Limits{})
+	run := func(p *rewrite.Plan) { trk.Done(trk.Answer(trk.Sending(p)), Result{}); trk.Status(true) }
+	run(plan("begin"))
+	update := plan("update a")
+	update.Log = true
+	run(update)
+	for range 3 * heldMax {
+		run(plan("select 1"))
+		if trk.Held() > heldMax {
+			t.Fatalf("%d statements are held", trk.Held())
+		}
+	}
+	if events < heldMax {
+		t.Errorf("%d events after %d statements", events, 3*heldMax)
+	}
+}
+
 func TestTrackerTooManyFacts(t *testing.T) {
 	s := newStory(t, "postgres")
 	three := []history.Access{{Op: history.OpRead, Version: "1"}, {Op: history.OpRead, Version: "2"}, {Op: history.OpRead, Version: "3"}}

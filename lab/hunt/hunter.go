@@ -247,7 +247,7 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 		if !f.Promised {
 			continue
 		}
-		repeated, err := h.repeats(ctx, k.Spec, level, f) // the other oracles' findings are confirmed by the bench
+		repeated, err := h.repeats(ctx, k.Spec, level, f) // the panel confirms the other oracles' findings
 		switch {
 		case err != nil:
 			return err

@@ -1,8 +1,8 @@
 // Package replay executes again what a trace file (package trace) says that an application did, on a server that may be another one, and says
 // where what came back differs.
 //
-// Two machines do it. Run (keeper.go) replays a trace as a stream, whatever its length: one connection for each session, and a
-// keeper that holds each statement back until what came before it in the trace is done or is seen waiting for a lock. Window (window.go)
+// Two machines do it. Run (pacer.go) replays a trace as a stream, whatever its length: one connection for each session, and a
+// pacer that holds each statement back until what came before it in the trace is done or is seen waiting for a lock. Window (window.go)
 // takes transactions that stand close to each other and makes scenarios of them, which a lab can execute in other orders.
 //
 // What the trace cannot tell is not compared, and nothing is guessed without saying so. docs/explain/replay.md describes all of it.

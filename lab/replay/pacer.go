@@ -11,15 +11,14 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/history/prose"
 	"wirecheck/lab/scenario"
 )
 
-// keeper holds statements back until it is their turn. It is one goroutine; each session is another one, which executes what it is
-// given. So everything here belongs to the keeper alone.
-type keeper struct {
+// pacer holds statements back until it is their turn. It is one goroutine; each session is another one, which executes what it is
+// given. So everything here belongs to the pacer alone.
+type pacer struct {
 	config   Config
 	source   *sequence
 	prep     *preparer
@@ -40,26 +39,6 @@ type keeper struct {
 	finished int
 }
 
-// session is one connection.
-type session struct {
-	id       uint64
-	orders   chan *Step
-	conn     engine.Conn
-	step     *Step // with the server
-	blocked  bool  // it was seen waiting, and nothing has finished since
-	wait     engine.Wait
-	open     bool // a transaction is open
-	last     *Step
-	lastDone time.Time
-	gone     bool // its connection is
-}
-
-// outcome is what a session tells when a step is done.
-type outcome struct {
-	s    *session
-	step *Step
-}
-
 // Run replays a trace. An error means that it could not do its work; what the server refused is in the Result.
 func Run(ctx context.Context, c Config, open Open, v *Survey) (_ *Result, err error) {
 	c.Limits.fill()
@@ -74,7 +53,7 @@ func Run(ctx context.Context, c Config, open Open, v *Survey) (_ *Result, err er
 	}
 	defer func() { err = errors.Join(err, watcher.Close()) }()
 	ctx, cancel := context.WithCancel(ctx)
-	k := &keeper{
+	k := &pacer{
 		config: c, source: newSequence(in, v, c.Limits.Window, c.Keep, c.Until), prep: newPreparer(&c), watcher: watcher,
 		result:   &Result{Order: c.Order, Skipped: map[string]int{}, Backends: map[uint64]uint64{}, Deadlocks: []Deadlock{}, Deviations: []Deviation{}, Divergence: newDivergence()},
 		sessions: map[uint64]*session{}, done: make(chan outcome),
@@ -89,7 +68,7 @@ func Run(ctx context.Context, c Config, open Open, v *Survey) (_ *Result, err er
 }
 
 // leave ends all sessions.
-func (k *keeper) leave(ctx context.Context, cancel context.CancelFunc, failed error) error {
+func (k *pacer) leave(ctx context.Context, cancel context.CancelFunc, failed error) error {
 	defer cancel()
 	if failed != nil {
 		// Statements may be waiting at the server: their connections are ended there, and locally by the context.
@@ -118,7 +97,7 @@ func (k *keeper) leave(ctx context.Context, cancel context.CancelFunc, failed er
 	return err
 }
 
-func (k *keeper) run(ctx context.Context) error {
+func (k *pacer) run(ctx context.Context) error {
 	k.quiet = time.Now()
 	for {
 		if err := k.fill(); err != nil {
@@ -141,7 +120,7 @@ func (k *keeper) run(ctx context.Context) error {
 }
 
 // fill reads ahead.
-func (k *keeper) fill() error {
+func (k *pacer) fill() error {
 	for !k.eof && len(k.pending) < k.config.Limits.Ahead {
 		s, err := k.source.next()
 		if errors.Is(err, io.EOF) {
@@ -160,7 +139,7 @@ func (k *keeper) fill() error {
 }
 
 // send sends the next step whose turn it is. due is when the clock lets the next one go, if it is that what is waited for.
-func (k *keeper) send(ctx context.Context) (due time.Time, sent bool, err error) {
+func (k *pacer) send(ctx context.Context) (due time.Time, sent bool, err error) {
 	held := map[uint64]bool{} // sessions of which an earlier step could not be sent
 	var before []*Step        // the steps that could not be sent
 	for i, s := range k.pending {
@@ -193,7 +172,7 @@ func (k *keeper) send(ctx context.Context) (due time.Time, sent bool, err error)
 }
 
 // goesOn reports whether a later step may be sent before s, which cannot be sent now.
-func (k *keeper) goesOn(s *Step, m *session, held bool) bool {
+func (k *pacer) goesOn(s *Step, m *session, held bool) bool {
 	switch k.config.Order {
 	case OrderCommit:
 		// Its session waits for a lock: nobody else is to wait for it too.
@@ -203,7 +182,7 @@ func (k *keeper) goesOn(s *Step, m *session, held bool) bool {
 }
 
 // inOrder reports whether what the order asks for is settled.
-func (k *keeper) inOrder(s *Step, before []*Step) bool {
+func (k *pacer) inOrder(s *Step, before []*Step) bool {
 	switch k.config.Order {
 	case OrderSession, OrderOff:
 		return true
@@ -226,7 +205,7 @@ func (k *keeper) inOrder(s *Step, before []*Step) bool {
 }
 
 // settled reports whether nobody waits any more for what m executes before s is sent.
-func (k *keeper) settled(m *session, s *Step) bool {
+func (k *pacer) settled(m *session, s *Step) bool {
 	if m.blocked && !m.wait.Cycle {
 		return true
 	}
@@ -242,7 +221,7 @@ func (k *keeper) settled(m *session, s *Step) bool {
 }
 
 // matters reports whether the order of two steps, a first, is to be kept.
-func (k *keeper) matters(a, b *Step) bool {
+func (k *pacer) matters(a, b *Step) bool {
 	if k.config.Order != OrderObject || a.Statement == nil || b.Statement == nil {
 		return true
 	}
@@ -269,7 +248,7 @@ func begins(s *Step) bool {
 }
 
 // due is when a step may be sent by the clock; zero: at any time.
-func (k *keeper) due(s *Step, m *session) time.Time {
+func (k *pacer) due(s *Step, m *session) time.Time {
 	if k.config.Speed <= 0 || s.start == 0 || k.began.IsZero() {
 		return time.Time{}
 	}
@@ -284,7 +263,7 @@ func (k *keeper) due(s *Step, m *session) time.Time {
 }
 
 // passed notes that a step is sent although others stood before it.
-func (k *keeper) passed(s *Step, before []*Step) {
+func (k *pacer) passed(s *Step, before []*Step) {
 	if k.config.Order != OrderCommit && k.config.Order != OrderObject {
 		return
 	}
@@ -301,7 +280,7 @@ func (k *keeper) passed(s *Step, before []*Step) {
 }
 
 // holders says for whom a session waits.
-func (k *keeper) holders(m *session) string {
+func (k *pacer) holders(m *session) string {
 	var list []string
 	for _, id := range m.wait.For {
 		for _, other := range k.sessions {
@@ -316,150 +295,15 @@ func (k *keeper) holders(m *session) string {
 	return ", held by session " + strings.Join(list, ", ")
 }
 
-func (k *keeper) deviate(s *Step, text string) {
+func (k *pacer) deviate(s *Step, text string) {
 	k.result.Deviated++
 	if len(k.result.Deviations) < maxShown {
 		k.result.Deviations = append(k.result.Deviations, Deviation{Step: s.N, Session: s.Session, SQL: prose.Line(s.SQL, prose.Width), Text: text})
 	}
 }
 
-// submit gives a step to its session.
-func (k *keeper) submit(ctx context.Context, s *Step) error {
-	k.quiet = time.Now()
-	if k.began.IsZero() {
-		k.began = k.quiet
-	}
-	m := k.sessions[s.Session]
-	if s.Skip != "" || m != nil && m.gone || m == nil && s.Statement == nil {
-		if s.Skip == "" && s.Statement != nil {
-			s.Skip = "its session's connection is gone"
-		}
-		k.finish(s)
-		return nil
-	}
-	if m == nil {
-		m = &session{id: s.Session, orders: make(chan *Step, 1)}
-		k.sessions[s.Session] = m
-		k.result.Sessions++
-		s.begun = s.Statement.Before == answer.Open
-		if s.begun {
-			k.result.Begun++
-		}
-		if err := k.connect(ctx, m, s); err != nil {
-			return err
-		}
-		k.group.Go(func() error { return k.serve(ctx, m) })
-	}
-	if k.config.Before != nil {
-		if err := k.config.Before(ctx, s); err != nil {
-			return err
-		}
-	}
-	s.sent = time.Now()
-	m.step, m.blocked = s, false
-	k.flight = append(k.flight, m)
-	m.orders <- s
-	return nil
-}
-
-// connect opens a session's connection.
-func (k *keeper) connect(ctx context.Context, m *session, s *Step) error {
-	target := k.config.Target
-	if s.info != nil {
-		target.Application = s.info.Application
-	}
-	conn, err := k.config.Backend.Connect(ctx, target)
-	if err != nil {
-		return fmt.Errorf("open session %d: %w", m.id, err)
-	}
-	m.conn = conn
-	k.result.Backends[conn.ID()] = m.id
-	var setup []string
-	if s.info != nil && s.info.Level != "" {
-		if sql, ok := levelOf(k.config.Backend, s.info.Level); ok {
-			setup = append(setup, sql)
-		}
-	}
-	if k.config.Setup != nil && s.info != nil {
-		setup = append(setup, k.config.Setup(s.info)...)
-	}
-	if s.begun {
-		setup = append(setup, "BEGIN")
-	}
-	for _, sql := range setup {
-		if err := engine.Exec(ctx, conn, sql); err != nil {
-			return errors.Join(fmt.Errorf("open session %d: %w", m.id, err), conn.Close())
-		}
-	}
-	return nil
-}
-
-func levelOf(d engine.Descriptor, name string) (string, bool) {
-	for _, l := range d.Levels {
-		if l.History == name {
-			return d.SetLevel(l.SQL), true
-		}
-	}
-	return "", false
-}
-
-// serve is a session's goroutine.
-func (k *keeper) serve(ctx context.Context, m *session) error {
-	open, lost, failed := false, false, false
-	var end *Step
-	for s := range m.orders {
-		if s.Statement == nil {
-			end = s
-			break
-		}
-		if failed && s.Statement.Before == answer.Idle {
-			// The trace has not how the failed transaction ended: pgaudit, for one, does not log that.
-			_, s.Lost = m.conn.Do(ctx, "ROLLBACK")
-			lost = s.Lost != nil
-		}
-		if before := k.beforehand(s, open); before != "" && !lost {
-			_, s.Lost = m.conn.Do(ctx, before)
-			lost = s.Lost != nil
-		}
-		if !lost {
-			s.Answer, s.Lost = m.conn.Do(ctx, s.SQL)
-			open, lost, failed = s.Answer.After.InTransaction(), s.Lost != nil, s.Answer.After == answer.Failed
-		}
-		s.Outcome = k.config.Backend.Outcome(s.Answer, s.Lost)
-		k.done <- outcome{s: m, step: s}
-		if lost {
-			break
-		}
-	}
-	// A server may send its last byte before it has let go of the locks; the answer to ROLLBACK comes after that.
-	if open && !lost && ctx.Err() == nil {
-		_, err := m.conn.Do(ctx, "ROLLBACK")
-		lost = err != nil
-	}
-	err := m.conn.Close()
-	if lost || ctx.Err() != nil {
-		err = nil // it is gone already
-	}
-	if end != nil {
-		k.done <- outcome{s: m, step: end}
-	}
-	if err != nil {
-		return fmt.Errorf("close session %d: %w", m.id, err)
-	}
-	return nil
-}
-
-// beforehand makes PostgreSQL choose the victim that the trace has: the waiter whose deadlock_timeout runs out first finds the circle
-// (manual, 20.12). Other sessions have a longer one.
-func (k *keeper) beforehand(s *Step, open bool) string {
-	if !k.config.Victims || s.Statement.Error == nil || !isDeadlock(k.config.Backend, s.Statement.Error) || !open {
-		return ""
-	}
-	return "SET LOCAL deadlock_timeout = '250ms'"
-}
-
 // wait waits until something happens, and looks at the locks meanwhile.
-func (k *keeper) wait(ctx context.Context, due time.Time) error {
+func (k *pacer) wait(ctx context.Context, due time.Time) error {
 	if len(k.flight) == 0 {
 		if due.IsZero() {
 			return errors.New("the replay stands still: this should not happen") // nothing is under way and nothing may be sent
@@ -489,7 +333,7 @@ func (k *keeper) wait(ctx context.Context, due time.Time) error {
 	return k.unstick(ctx)
 }
 
-func (k *keeper) sleep(ctx context.Context, until time.Time) error {
+func (k *pacer) sleep(ctx context.Context, until time.Time) error {
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
 	select {
@@ -500,7 +344,7 @@ func (k *keeper) sleep(ctx context.Context, until time.Time) error {
 	}
 }
 
-func (k *keeper) allBlocked() bool {
+func (k *pacer) allBlocked() bool {
 	for _, m := range k.flight {
 		if !m.blocked {
 			return false
@@ -510,7 +354,7 @@ func (k *keeper) allBlocked() bool {
 }
 
 // took takes what a session has finished. A wait is believed until something finishes.
-func (k *keeper) took(o outcome) {
+func (k *pacer) took(o outcome) {
 	m := o.s
 	k.flight = slices.DeleteFunc(k.flight, func(x *session) bool { return x == m })
 	m.step, m.last, m.lastDone = nil, o.step, time.Now()
@@ -531,7 +375,7 @@ func (k *keeper) took(o outcome) {
 }
 
 // look asks the server who waits.
-func (k *keeper) look(ctx context.Context) error {
+func (k *pacer) look(ctx context.Context) error {
 	var ids []uint64
 	var members []*session
 	for _, m := range k.flight {
@@ -563,50 +407,8 @@ func (k *keeper) look(ctx context.Context) error {
 	return nil
 }
 
-// unstick ends a state that nothing else ends.
-func (k *keeper) unstick(ctx context.Context) error {
-	for _, m := range k.flight {
-		limit := max(k.config.Limits.Statement, 10*m.step.took)
-		if !m.blocked && time.Since(m.step.sent) > limit {
-			k.deviate(m.step, fmt.Sprintf("ended by force: it had not come back after %v", limit))
-			return k.kill(ctx, m)
-		}
-	}
-	if !k.allBlocked() || time.Since(k.quiet) < k.config.Limits.Stuck {
-		return nil
-	}
-	// Nothing can be sent, or it would have been: everyone whose turn it is waits for a lock.
-	idle := k.idle()
-	if len(idle) > 0 && k.eof {
-		// Nothing more comes of the sessions that hold the locks.
-		for _, m := range idle {
-			k.deviate(m.last, "its transaction was open when the trace ended, and others wait for its locks: it is rolled back")
-			k.result.Left++
-			m.open = false
-			end := &Step{Session: m.id}
-			m.step = end
-			k.flight = append(k.flight, m)
-			m.orders <- end
-		}
-		k.quiet = time.Now()
-		return nil
-	}
-	if !k.eof && k.config.Limits.Ahead < 1<<20 {
-		k.config.Limits.Ahead *= 4 // what lets go may come later
-		return nil
-	}
-	m := k.flight[0]
-	for _, x := range k.flight {
-		if x.wait.Foreign {
-			m = x
-		}
-	}
-	k.deviate(m.step, fmt.Sprintf("ended by force: every session waits for a lock (this one for a lock of kind %q%s), and the server did not end that within %v", m.wait.Kind, k.holders(m), k.config.Limits.Stuck))
-	return k.kill(ctx, m)
-}
-
 // idle are the sessions in a transaction that have nothing more to do.
-func (k *keeper) idle() (list []*session) {
+func (k *pacer) idle() (list []*session) {
 	for _, m := range k.sessions {
 		if m.step == nil && m.open && !m.gone && !slices.ContainsFunc(k.pending, func(s *Step) bool { return s.Session == m.id }) {
 			list = append(list, m)
@@ -616,7 +418,7 @@ func (k *keeper) idle() (list []*session) {
 	return list
 }
 
-func (k *keeper) kill(ctx context.Context, m *session) error {
+func (k *pacer) kill(ctx context.Context, m *session) error {
 	limit, cancel := context.WithTimeout(ctx, killLimit)
 	defer cancel()
 	if err := k.watcher.Kill(limit, m.conn.ID()); err != nil {
@@ -628,7 +430,7 @@ func (k *keeper) kill(ctx context.Context, m *session) error {
 }
 
 // finish counts a step, and compares it with the trace.
-func (k *keeper) finish(s *Step) {
+func (k *pacer) finish(s *Step) {
 	if s.Statement == nil {
 		return
 	}
@@ -655,62 +457,4 @@ func (k *keeper) finish(s *Step) {
 	if k.config.Progress != nil && k.finished%100 == 0 {
 		k.config.Progress(k.finished)
 	}
-}
-
-// deadlock notes the victim of one, here or in the trace, with who else was waiting.
-func (k *keeper) deadlock(s *Step) {
-	d := Deadlock{Session: s.Session, Step: s.N, SQL: s.SQL, Tags: s.Tags(), Replayed: s.Outcome.Reason == answer.ReasonDeadlock}
-	if s.standIn != "" {
-		d.SQL = WithoutTags(s.Statement.SQL, k.prep.dialect)
-	}
-	if e := s.Statement.Error; e != nil {
-		d.Captured = isDeadlock(k.config.Backend, e)
-	}
-	if !d.Captured && !d.Replayed {
-		return
-	}
-	for _, m := range k.flight {
-		if m.step != s && m.step.Waited {
-			d.Others = append(d.Others, Party{Session: m.id, SQL: m.step.SQL, Tags: m.step.Tags()})
-		}
-	}
-	if len(d.Others) == 0 { // the others may be done already: they were let go by this one's end
-		for _, m := range k.sessions {
-			if m.id != s.Session && m.last != nil && m.last.Waited && time.Since(m.lastDone) < time.Second {
-				d.Others = append(d.Others, Party{Session: m.id, SQL: m.last.SQL, Tags: m.last.Tags()})
-			}
-		}
-	}
-	slices.SortFunc(d.Others, func(a, b Party) int { return compare(int64(a.Session), int64(b.Session)) })
-	if k.otherVictim(&d) {
-		return
-	}
-	k.result.Deadlocks = append(k.result.Deadlocks, d)
-}
-
-// otherVictim reports whether a deadlock is one that is known already: the trace's and the replay's, of which the server chose another victim.
-func (k *keeper) otherVictim(d *Deadlock) bool {
-	if len(k.result.Deadlocks) == 0 {
-		return false
-	}
-	old := &k.result.Deadlocks[len(k.result.Deadlocks)-1]
-	if old.Captured == d.Captured || old.Replayed == d.Replayed || max(old.Step-d.Step, d.Step-old.Step) > 2*len(k.sessions) {
-		return false
-	}
-	party := func(a, b *Deadlock) bool {
-		return slices.ContainsFunc(a.Others, func(p Party) bool { return p.Session == b.Session && p.SQL == b.SQL })
-	}
-	if !party(old, d) && !party(d, old) {
-		return false
-	}
-	old.Captured, old.Replayed, old.OtherVictim = true, true, true
-	return true
-}
-
-// isDeadlock reports whether a trace's error is that of a deadlock's victim. Logs without codes have the message.
-func isDeadlock(d engine.Descriptor, e *answer.Error) bool {
-	if e.Code == "" {
-		return strings.Contains(strings.ToLower(e.Message), "deadlock")
-	}
-	return d.Outcome(answer.Answer{Err: e}, nil).Reason == answer.ReasonDeadlock
 }

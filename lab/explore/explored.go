@@ -1,0 +1,56 @@
+package explore
+
+import (
+	"wirecheck/trace"
+)
+
+// Explored is what running transactions in other orders brought.
+type Explored struct {
+	Units         int      `json:"units"`
+	Groups        int      `json:"groups"`
+	Left          int      `json:"groups_left,omitempty"` // beyond --groups
+	Interleavings int      `json:"interleavings"`
+	Wrong         int      `json:"wrong"`              // of these, in how many something was found
+	Marked        int      `json:"marked,omitempty"`   // with a finding that the application might not have produced
+	Unjudged      []string `json:"unjudged,omitempty"` // groups that could not be judged, and why
+	// Unconfirmed are the first of NotShown findings whose own scenario did not show them; they are none.
+	Unconfirmed []string    `json:"unconfirmed,omitempty"`
+	NotShown    int         `json:"not_confirmed,omitempty"`
+	Anomalies   []*WrongRun `json:"anomalies"`
+	Possible    []*WrongRun `json:"possible,omitempty"`
+	seen        map[string]*WrongRun
+	runs        map[string]int // interleavings by what the units do
+}
+
+// WrongRun is the shortest interleaving of its kind in which something was found.
+type WrongRun struct {
+	Captured    bool        `json:"captured"`      // the order is that of the trace
+	Already     bool        `json:"already"`       // the order of the trace is wrong, too
+	Runs        int         `json:"interleavings"` // that were run of units that do the same
+	Found       []string    `json:"found"`         // names; "not serializable" where the values show it
+	Sessions    []uint64    `json:"sessions"`
+	Tables      []string    `json:"tables,omitempty"`
+	Level       string      `json:"level"`
+	OneSession  bool        `json:"one_session,omitempty"` // in the trace, two of them came from the same session
+	Wrong       int         `json:"wrong"`
+	Permutation string      `json:"permutation"`
+	Why         []string    `json:"why,omitempty"` // for each serial order, what it would have brought
+	Flows       []string    `json:"recomputed,omitempty"`
+	Mark        string      `json:"mark,omitempty"` // why the application might not have produced it
+	Units       []string    `json:"requests,omitempty"`
+	Tags        []trace.Tag `json:"tags,omitempty"`
+	Spec        string      `json:"spec,omitempty"`
+	Kept        string      `json:"kept,omitempty"`
+	Unprintable string      `json:"unprintable,omitempty"`
+	switches    int
+	steps       int
+	shape       string
+	oracles     []string // that show it
+}
+
+// unconfirmed notes something that was found, and that its scenario did not show again.
+func (x *Explored) unconfirmed(text string) {
+	if x.NotShown++; len(x.Unconfirmed) < firstShown {
+		x.Unconfirmed = append(x.Unconfirmed, text)
+	}
+}

@@ -1,0 +1,181 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"wirecheck/history/prose"
+	"wirecheck/lab/replay"
+	"wirecheck/lab/scenario"
+	"wirecheck/oracle"
+	"wirecheck/oracle/serial"
+)
+
+// name asks the oracles what an execution shows.
+func (k *combination) name(ctx context.Context, spec *scenario.Spec, perm *scenario.Permutation, w *WrongRun) error {
+	var findings []oracle.Finding
+	if k.panel != nil {
+		d, err := k.panel.Run(ctx, spec, perm)
+		if err != nil {
+			return err
+		}
+		findings = append(findings, d.Isolation.Findings...)
+		for _, v := range d.Rulings {
+			for _, f := range v.Findings {
+				if f.Kind != oracle.KindPermitted {
+					findings = append(findings, f)
+				}
+			}
+		}
+	}
+	for i := range findings {
+		f := &findings[i]
+		if name := f.Title(); !slices.Contains(w.Found, name) {
+			w.Found = append(w.Found, name)
+		}
+		if !slices.Contains(w.oracles, f.Oracle) {
+			w.oracles = append(w.oracles, f.Oracle)
+		}
+		for _, t := range f.Tables {
+			if name := t[strings.IndexByte(t, '.')+1:]; !slices.Contains(w.Tables, name) {
+				w.Tables = append(w.Tables, name)
+			}
+		}
+	}
+	if len(w.Found) == 0 && w.Why != nil {
+		w.oracles = []string{serial.Descriptor.Name}
+		w.Found = []string{oracle.NameSerial}
+		if k.g.Phantom() {
+			w.Found[0] += " (phantom)"
+		}
+	}
+	slices.Sort(w.Found)
+	slices.Sort(w.Tables)
+	return nil
+}
+
+// note keeps what was found, if it is the shortest of its kind and the scenario that shows it does.
+func (k *combination) note(ctx context.Context, w *WrongRun, spec *scenario.Spec, p *scenario.Permutation) error {
+	x := k.e.x
+	if !w.Captured {
+		if w.Mark != "" {
+			x.Marked++
+		} else {
+			x.Wrong++
+		}
+	}
+	for _, u := range k.g.Units {
+		w.Sessions = append(w.Sessions, u.Session)
+		for _, t := range u.Tags() {
+			if !slices.Contains(w.Tags, t) {
+				w.Tags = append(w.Tags, t)
+			}
+		}
+		if u.Request != "" && k.e.r.o.Requests && !slices.Contains(w.Units, u.Request) {
+			w.Units = append(w.Units, u.Request)
+		}
+	}
+	w.OneSession = k.g.OneSession()
+	for i, l := range k.lanes {
+		for _, f := range l.Flows {
+			before, after := spec.Sessions[i].Steps[f.To].SQL, k.spec.Sessions[i].Steps[f.To].SQL
+			if before != after {
+				w.Flows = append(w.Flows, fmt.Sprintf("session %s: %v (the trace has %s)", spec.Sessions[i].Name, f, prose.Line(after, 100)))
+			}
+		}
+	}
+	key := fmt.Sprint(w.Captured, w.Mark != "", w.Found, w.Tables, k.shape())
+	old := x.seen[key]
+	if old != nil {
+		w.Wrong = old.Wrong
+	}
+	w.Wrong++
+	if old != nil && (old.steps < w.steps || old.steps == w.steps && old.switches <= w.switches) {
+		old.Wrong = w.Wrong
+		return nil
+	}
+	if why, err := k.print(ctx, w, spec, p); err != nil {
+		return err
+	} else if why != "" {
+		x.unconfirmed(fmt.Sprintf("%s of sessions %s, in the order %s: %s", strings.Join(w.Found, ", "), sessionList(w.Sessions), w.Permutation, why))
+		return nil
+	}
+	if old != nil {
+		*old = *w
+		return nil
+	}
+	x.seen[key] = w
+	switch {
+	case w.Mark != "":
+		x.Possible = append(x.Possible, w)
+	default:
+		x.Anomalies = append(x.Anomalies, w)
+	}
+	return nil
+}
+
+// printable writes a scenario so that a file can hold it.
+func (k *combination) printable(from *scenario.Spec, p *scenario.Permutation) (*scenario.Spec, *scenario.Permutation) {
+	write := func(sql string) string { return replay.Braceless(sql, k.e.r.dialect()) }
+	block := func(b *scenario.Block) *scenario.Block {
+		if b == nil {
+			return nil
+		}
+		return &scenario.Block{SQL: write(b.SQL)}
+	}
+	spec := &scenario.Spec{Name: from.Name}
+	for i := range from.Setup {
+		spec.Setup = append(spec.Setup, *block(&from.Setup[i]))
+	}
+	for i, s := range from.Sessions {
+		c := &scenario.Session{Name: s.Name, Setup: block(s.Setup)}
+		for j, st := range s.Steps {
+			c.Steps = append(c.Steps, &scenario.Step{Name: st.Name, SQL: write(st.SQL), Session: i, Index: j})
+		}
+		spec.Sessions = append(spec.Sessions, c)
+	}
+	return spec, moved(spec, p)
+}
+
+// print makes the scenario file, and executes it as wirecheck run does: why says why it does not show what was found.
+func (k *combination) print(ctx context.Context, w *WrongRun, spec *scenario.Spec, p *scenario.Permutation) (why string, err error) {
+	spec, p = k.printable(spec, p)
+	out := spec.Reproducer(p, scenario.Target{Engine: k.e.r.instance.Engine.Name, Level: k.level.History}, w.oracles, 0)
+	out.Header = []string{fmt.Sprintf("%s: %s of sessions %v of %s", strings.Join(w.Found, ", "), k.e.r.o.unit(), w.Sessions, filepath.Base(k.e.r.path))}
+	for _, line := range w.Why {
+		out.Header = append(out.Header, prose.Line(line, 0))
+	}
+	text, err := out.Print()
+	if err != nil {
+		w.Unprintable = err.Error()
+		return "", nil
+	}
+	w.Spec = text
+	read, err := scenario.Parse(spec.Name, []byte(text))
+	if err != nil {
+		return "", fmt.Errorf("read again the scenario that shows what was found: %w", err)
+	}
+	b, err := k.e.judges(ctx, k.level, w.oracles)
+	if err != nil {
+		return "", err
+	}
+	d, err := b.Run(ctx, read, read.Permutations[0])
+	if err != nil {
+		return "", err
+	}
+	shown := len(d.Isolation.Findings)
+	for _, v := range d.Rulings {
+		for _, f := range v.Findings {
+			if f.Kind != oracle.KindPermitted {
+				shown++
+			}
+		}
+	}
+	if shown == 0 {
+		return "executed by itself it shows nothing", nil
+	}
+	return "", nil
+}

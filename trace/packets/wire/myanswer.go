@@ -142,7 +142,7 @@ func (d *myDecoder) first(c *myCommand, body []byte, at int64) error {
 		return nil
 	case body[0] == 0:
 		affected, status := d.okStatus(&in)
-		c.keep = newKeeper(d.out.Sink.Options, &c.kept)
+		c.keep = newCollector(d.out.Sink.Options, &c.kept)
 		c.keep.result.Affected = affected
 		return d.result(c, at, status)
 	case body[0] == 0xfb:
@@ -180,7 +180,7 @@ func (d *myDecoder) resultSet(c *myCommand, body []byte) {
 	}
 	c.columns, c.defs = nil, nil
 	c.left, c.state = int(n), stateColumns
-	c.keep = newKeeper(d.out.Sink.Options, &c.kept)
+	c.keep = newCollector(d.out.Sink.Options, &c.kept)
 	if !follows {
 		c.state = stateMaybeEOF
 		if c.stmt != nil {
@@ -228,7 +228,7 @@ func (d *myDecoder) rows(c *myCommand, body []byte, at int64) error {
 		return d.result(c, at, status)
 	}
 	if c.keep == nil {
-		c.keep = newKeeper(d.out.Sink.Options, &c.kept)
+		c.keep = newCollector(d.out.Sink.Options, &c.kept)
 		c.keep.columns(c.columns)
 	}
 	if c.binary {

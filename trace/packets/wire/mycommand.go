@@ -53,7 +53,7 @@ type myCommand struct {
 	binary  bool
 	columns []answer.Column
 	defs    []myColumn
-	keep    *keeper
+	keep    *collector
 	kept    int // bytes of rows
 	params  int // of a PREPARE's answer
 	id      uint32

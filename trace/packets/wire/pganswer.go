@@ -109,7 +109,7 @@ func (d *pgDecoder) description(c *cursor) {
 		return
 	}
 	if op := d.head("Q"); op != nil {
-		d.keep = newKeeper(d.out.Sink.Options, &op.kept)
+		d.keep = newCollector(d.out.Sink.Options, &op.kept)
 		d.keep.columns(columns)
 	}
 }
@@ -128,7 +128,7 @@ func (d *pgDecoder) row(c *cursor, large bool) {
 		}
 	}
 	if d.keep == nil {
-		d.keep = newKeeper(d.out.Sink.Options, &op.kept)
+		d.keep = newCollector(d.out.Sink.Options, &op.kept)
 		d.keep.columns(columns)
 	}
 	if large {
@@ -182,7 +182,7 @@ func (d *pgDecoder) complete(tag string, at int64) error {
 	k := d.keep
 	d.keep = nil
 	if k == nil {
-		k = newKeeper(d.out.Sink.Options, &op.kept)
+		k = newCollector(d.out.Sink.Options, &op.kept)
 		if p := op.portal; p != nil && (p.columns != nil || p.of.columns != nil) { // no rows
 			k.columns(p.columns)
 			if p.columns == nil {

@@ -17,7 +17,7 @@ type pgDecoder struct {
 	queue   []*pgOp
 	texts   map[string]*pgPrepared
 	portals map[string]*pgPortal
-	keep    *keeper
+	keep    *collector
 	last    *trace.Statement // complete; ReadyForQuery tells the status after it
 	cancel  bool
 	cells   [][]byte // of the row that is read

@@ -9,8 +9,8 @@ import (
 // maxRowBytes of rows are kept of a statement's results together.
 const maxRowBytes = 1 << 20
 
-// keeper collects a result within bounds.
-type keeper struct {
+// collector collects a result within bounds.
+type collector struct {
 	most   int  // rows
 	bytes  *int // of rows that were kept of the statement's results
 	digest trace.Digest
@@ -18,13 +18,13 @@ type keeper struct {
 	blind  bool // a row could not be seen whole, so there is no digest
 }
 
-// newKeeper begins a result of a statement. bytes counts what is kept of all its results.
-func newKeeper(o *source.Options, bytes *int) *keeper {
+// newCollector begins a result of a statement. bytes counts what is kept of all its results.
+func newCollector(o *source.Options, bytes *int) *collector {
 	most := o.Rows
 	if most == 0 {
 		most = source.DefaultRows
 	}
-	return &keeper{most: most, bytes: bytes, result: trace.Result{Affected: trace.Unknown, Count: trace.Unknown}}
+	return &collector{most: most, bytes: bytes, result: trace.Result{Affected: trace.Unknown, Count: trace.Unknown}}
 }
 
 // maxResults are kept of one statement.
@@ -39,10 +39,10 @@ func addResult(st *trace.Statement, r trace.Result) {
 	st.Results = append(st.Results, r)
 }
 
-func (k *keeper) columns(c []answer.Column) { k.result.Columns, k.result.Count = c, 0 }
+func (k *collector) columns(c []answer.Column) { k.result.Columns, k.result.Count = c, 0 }
 
 // row takes a row, which may be kept; nil stands for one that was too large to look at.
-func (k *keeper) row(row []trace.Value) {
+func (k *collector) row(row []trace.Value) {
 	k.result.Count = max(k.result.Count, 0) + 1
 	if row == nil {
 		k.blind, k.result.Partial = true, true
@@ -59,7 +59,7 @@ func (k *keeper) row(row []trace.Value) {
 }
 
 // text takes a row in text form, nil being NULL; it keeps nothing of it but a copy.
-func (k *keeper) text(row [][]byte) {
+func (k *collector) text(row [][]byte) {
 	k.result.Count = max(k.result.Count, 0) + 1
 	k.digest.AddText(row)
 	size := 24 * len(row)
@@ -73,7 +73,7 @@ func (k *keeper) text(row [][]byte) {
 }
 
 // room tells whether a row is to be kept, and makes room for it.
-func (k *keeper) room(size int) bool {
+func (k *collector) room(size int) bool {
 	if k.result.Partial || len(k.result.Rows) >= k.most || *k.bytes+size > maxRowBytes {
 		k.result.Partial = true
 		return false
@@ -83,7 +83,7 @@ func (k *keeper) room(size int) bool {
 }
 
 // done gives the result.
-func (k *keeper) done() trace.Result {
+func (k *collector) done() trace.Result {
 	if k.result.Count != trace.Unknown && !k.blind {
 		k.result.Digest = k.digest.String()
 	}

@@ -71,7 +71,7 @@ const (
 	EventBegin   EventKind = "begin"   // a transaction began (explicit, or one autocommit statement)
 	EventStmt    EventKind = "stmt"    // a statement was answered
 	EventEnd     EventKind = "end"     // a transaction ended
-	EventClose   EventKind = "close"   // the client left
+	EventClose   EventKind = "close"   // the client left, or (with Why) the session is not observed any more
 )
 
 // Outcome is how a transaction ended.
@@ -126,7 +126,7 @@ type Event struct {
 	Verb     string   `json:"verb,omitempty"` // "select", "insert", "update", "delete", "replace", "merge", "copy", "ddl", "begin", "commit", "rollback", "savepoint", "rollback to", "release", "set", "other"
 	Accesses []Access `json:"acc,omitempty"`
 	Coverage Coverage `json:"coverage,omitempty"`
-	Why      string   `json:"why,omitempty"` // why Coverage is not exact
+	Why      string   `json:"why,omitempty"` // why Coverage is not exact, or the session is not observed any more
 	// CurrentRead says that every column this UPDATE assigned is computed by the server from the row's current version
 	// (SET v = v + 1), so that the statement read what it replaced, under its lock.
 	CurrentRead bool `json:"current_read,omitempty"`

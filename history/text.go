@@ -99,6 +99,9 @@ func (p *textParser) parse(text string) (*Event, error) {
 		return e, nil
 	case "close":
 		e.Kind = EventClose
+		if len(args) > 0 {
+			e.Why = args[0]
+		}
 		return e, nil
 	case "begin":
 		e.Kind = EventBegin
@@ -291,7 +294,11 @@ func AppendText(b []byte, e *Event) []byte {
 		}
 		return b
 	case EventClose:
-		return append(b, "close"...)
+		b = append(b, "close"...)
+		if e.Why != "" {
+			b = fmt.Appendf(b, " %q", e.Why)
+		}
+		return b
 	case EventBegin:
 		b = append(b, "begin"...)
 		if e.Level != "" {

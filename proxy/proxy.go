@@ -354,13 +354,16 @@ func (p *Proxy) session(soft, hard context.Context, l *listener, conn net.Conn) 
 	defer l.open.Add(-1)
 	log.Info().Stringer("client", conn.RemoteAddr()).Msg("session opened")
 	if l.config.Tap != nil {
-		s.tap = l.config.Tap(s)
+		s.tap = &safeTap{tap: l.config.Tap(s), log: log}
 		s.Client = &tappedClient{Conn: conn, tap: s.tap}
 		defer func() { s.tap.Closed(time.Now()) }()
 	}
-	err := serve(ctx, s)
+	err := Catch(func() error { return serve(ctx, s) })
 	if l.config.Gate != nil {
-		l.config.Gate.Left(s)
+		err = errors.Join(err, Catch(func() error {
+			l.config.Gate.Left(s)
+			return nil
+		}))
 	}
 	closing := conn.Close()
 	if errors.Is(closing, net.ErrClosed) {
@@ -369,6 +372,10 @@ func (p *Proxy) session(soft, hard context.Context, l *listener, conn net.Conn) 
 	done := log.Info()
 	if err = errors.Join(err, closing); err != nil {
 		done = log.Warn().Err(err)
+	}
+	var defect *PanicError
+	if errors.As(err, &defect) {
+		done = log.Error().Err(err).Bytes("stack", defect.Stack)
 	}
 	done.Dur("duration", time.Since(start)).Msg("session closed")
 }

@@ -1,9 +1,12 @@
 package proxy
 
 import (
+	"errors"
 	"net"
 	"sync/atomic"
 	"time"
+
+	"github.com/rs/zerolog"
 )
 
 // Tap gets a copy of the bytes between a session and its client, in clear where the client's TLS ends at the proxy. It must not keep the slices.
@@ -20,6 +23,33 @@ type Tap interface {
 	// Closed says that the session is over.
 	Closed(at time.Time)
 }
+
+// safeTap is a tap that a panic in it ends; the session goes on without it.
+type safeTap struct {
+	tap    Tap
+	log    zerolog.Logger
+	broken atomic.Bool
+}
+
+func (t *safeTap) call(f func()) {
+	if t.broken.Load() {
+		return
+	}
+	err := Catch(func() error {
+		f()
+		return nil
+	})
+	var defect *PanicError
+	if errors.As(err, &defect) && !t.broken.Swap(true) {
+		t.log.Error().Err(err).Bytes("stack", defect.Stack).Msg("session is not recorded any more")
+	}
+}
+
+func (t *safeTap) FromClient(b []byte, at time.Time) { t.call(func() { t.tap.FromClient(b, at) }) }
+func (t *safeTap) FromServer(at time.Time)           { t.call(func() { t.tap.FromServer(at) }) }
+func (t *safeTap) ToClient(b []byte, at time.Time)   { t.call(func() { t.tap.ToClient(b, at) }) }
+func (t *safeTap) Encrypted()                        { t.call(func() { t.tap.Encrypted() }) }
+func (t *safeTap) Closed(at time.Time)               { t.call(func() { t.tap.Closed(at) }) }
 
 // tappedClient is a client's connection with a tap.
 type tappedClient struct {

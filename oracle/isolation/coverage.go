@@ -20,11 +20,12 @@ type Coverage struct {
 	Transactions   int `json:"transactions"`
 	Committed      int `json:"committed"`
 	Aborted        int `json:"aborted"`
-	Unknown        int `json:"unknown"`    // transactions whose outcome is not known ...
-	Inferred       int `json:"inferred"`   // ... of which so many must have committed, as their versions were seen
-	Unfinished     int `json:"unfinished"` // still open at the end
-	Partial        int `json:"partial"`    // too large: their reads were not judged
-	Forgotten      int `json:"forgotten"`  // dropped while they could still have been on a cycle (Options.MaxTxns)
+	Unknown        int `json:"unknown"`              // transactions whose outcome is not known ...
+	Inferred       int `json:"inferred"`             // ... of which so many must have committed, as their versions were seen
+	Unfinished     int `json:"unfinished"`           // still open at the end
+	Partial        int `json:"partial"`              // too large: their reads were not judged
+	Unobserved     int `json:"unobserved,omitempty"` // sessions that went on when they could not be observed any more
+	Forgotten      int `json:"forgotten"`            // dropped while they could still have been on a cycle (Options.MaxTxns)
 	// Broken says why the checker ended judging before the end of the history: it came to a state that cannot be. Unjudged counts the
 	// events after it.
 	Broken   string `json:"broken,omitempty"`
@@ -47,6 +48,7 @@ func (v Coverage) String() string {
 	say(v.UnknownWriters, "read", " of unknown writers")
 	say(v.Unknown-v.Inferred, "transaction", " of unknown outcome")
 	say(v.Unfinished, "transaction", " not ended")
+	say(v.Unobserved, "session", " not observed to the end")
 	say(v.Partial, "transaction", " too large to judge in full")
 	say(v.Forgotten, "transaction", " forgotten early (one stayed open too long)")
 	if v.Broken != "" {
@@ -67,6 +69,7 @@ func (v Coverage) Since(before Coverage) Coverage {
 	v.Aborted -= before.Aborted
 	v.Unknown -= before.Unknown
 	v.Inferred -= before.Inferred
+	v.Unobserved -= before.Unobserved
 	v.Partial -= before.Partial
 	v.Forgotten -= before.Forgotten
 	v.Overflow -= before.Overflow

@@ -545,14 +545,19 @@ func (c *Checker) endTxn(t *txn, e *history.Event) {
 }
 
 func (c *Checker) closeSession(e *history.Event) {
+	outcome := history.OutcomeAborted // the server rolls back what a client leaves open
+	if e.Why != "" {                  // the session goes on, unobserved
+		c.coverage.Unobserved++
+		outcome = history.OutcomeUnknown
+	}
 	s := c.sessions[e.Session]
 	if s == nil {
 		return
 	}
 	if t := s.txn; t != nil {
-		// The server rolls back what a client leaves open. A connection lost during COMMIT has had its own end event.
+		// A connection lost during COMMIT has had its own end event.
 		t.to, t.endedAt = e.To, e.At
-		c.finishTxn(t, history.OutcomeAborted)
+		c.finishTxn(t, outcome)
 	}
 	for _, t := range s.late {
 		delete(c.late, t.id) // they will not be told

@@ -78,6 +78,7 @@ func TestAnomalies(t *testing.T) {
 		{"read after rollback", two + `t1 w x 0>1; t1 abort; t2 r x@0; t2 commit`, ""},
 		{"aborted read by token", `s1 t1 begin "read committed" tokens T1; s2 t2 begin "read committed"; t2 r x@1!T1; t2 commit; t1 abort`, "violation: G1a aborted read [1 2]"},
 		{"session vanishes", two + `t1 w x 0>1; t2 r x@1; t2 commit; s1 close`, "violation: G1a aborted read [1 2]"},
+		{"session goes on unobserved", two + `t1 w x 0>1; t2 r x@1; t2 commit; s1 close "recorder panicked"`, ""},
 		{"undone by savepoint", two + `t1 stmt; t1 w x 0>1; t2 r x@1; t1 undo 2; t1 commit; t2 commit`, "violation: G1a aborted read [1 2]"},
 		{"undone, then written again", two + `t1 stmt; t1 w x 0>1; t1 undo 2; t1 w x 0>1; t1 commit; t2 r x@1; t2 commit`, ""},
 		{"before the savepoint", two + `t1 w x 0>1; t1 w y 0>1; t2 r x@1; t1 undo 2; t1 commit; t2 commit`, ""},

@@ -131,7 +131,7 @@ func (a *serverHalf) aside(f frame, e *entry) error {
 	case f.kind == 'N' && e != nil && e.ours:
 		return nil
 	case f.kind == 'N':
-		body = mapped(body, e)
+		a.pipeline.guard(func() { body = mapped(body, e) })
 	}
 	if err := a.release(); err != nil {
 		return err
@@ -280,11 +280,13 @@ func (a *serverHalf) failure(f frame, e *entry) error {
 // translated makes of an error about the text that was sent one about the client's text.
 func (a *serverHalf) translated(body []byte, e *entry) ([]byte, *answer.Error) {
 	refusal := parseError(body)
-	if ourFault(body, e, refusal.Code) {
-		a.environment.database.changes.Add(1)
-		a.log.Warn().Str("sqlstate", refusal.Code).Str("error", refusal.Message).Msg("a rewritten statement was refused, the catalog is read again")
-	}
-	body = mapped(body, e)
+	a.pipeline.guard(func() {
+		if ourFault(body, e, refusal.Code) {
+			a.environment.database.changes.Add(1)
+			a.log.Warn().Str("sqlstate", refusal.Code).Str("error", refusal.Message).Msg("a rewritten statement was refused, the catalog is read again")
+		}
+		body = mapped(body, e)
+	})
 	if e.spent && refusal.Code == "34000" {
 		body = spentPortal(body, e.name)
 		refusal = parseError(body)

@@ -272,7 +272,7 @@ func (a *authentication) either() error {
 	}
 	done := make(chan error, 1)
 	go func() {
-		done <- a.reply(authGSSContinue)
+		done <- proxy.Catch(func() error { return a.reply(authGSSContinue) })
 	}()
 	err := a.fromServer.fill(headerLen)
 	if e := a.Client.SetReadDeadline(past); e != nil {

@@ -66,7 +66,7 @@ func TestUnansweredIsBounded(t *testing.T) {
 			if c.before != "" {
 				w.step(c.before)
 			}
-			p := peak(func() { w.flood(c.messages, 10<<20) })
+			p := peak(func() { w.flood(c.messages, 6<<20) })
 			if p > few {
 				t.Errorf("live heap grew by %d bytes, want at most %d", p, few)
 			}
@@ -99,6 +99,24 @@ func TestPreparedTextsAreBounded(t *testing.T) {
 		if !strings.Contains(got, fmt.Sprintf("\\x00\\x02\\x00\\x00\\x00\\x011\\x00\\x00\\x00%s%d\"", map[bool]string{true: "\\x01", false: "\\x02"}[i < 10], i)) {
 			t.Fatalf("statement %d: %s", i, got)
 		}
+	}
+}
+
+// TestPortalsAreBounded binds more portals in a transaction than are remembered: they all work, and the history says that it does not know the rest.
+func TestPortalsAreBounded(t *testing.T) {
+	srv := testserver.Postgres(t)
+	s := session{name: "portals", steps: []string{"Q CREATE TABLE t (k int); INSERT INTO t VALUES (1)", "Q BEGIN", "P s|SELECT k FROM t"}}
+	for i := range 12_000 {
+		s.steps = append(s.steps, fmt.Sprintf("B p%d s||", i))
+	}
+	s.steps = append(s.steps, "S", "D Pp0", "D Pp11999", "E p0", "E p11999", "E p9999", "D Ss", "B  s||", "E ", "S", "Q FETCH ALL p1", "Q EXECUTE s", "Q COMMIT", "Q SELECT k FROM t")
+	want := play(t, srv.Address(), srv.Database(t).As(testserver.AppTrust).Name, []session{s})
+	ev := &events{}
+	r := start(t, proxy.Config{Upstream: upstream(srv), Mode: proxy.Observe}, observer(ev))
+	compare(t, []session{s}, want, play(t, r.addr.String(), srv.Database(t).As(testserver.AppTrust).Name, []session{s}))
+	r.stop()
+	if ev.abandoned() != 1 {
+		t.Errorf("the history does not say that the session went on unobserved")
 	}
 }
 

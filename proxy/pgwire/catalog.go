@@ -34,8 +34,7 @@ func (c *clientHalf) learnInside(sql string) error {
 	if !c.environment.hides {
 		return nil
 	}
-	catalog, facts := c.environment.known()
-	if catalog != nil || !c.pipeline.idle('T') || !queries(c.session.observer.rewriter.Script(sql, nil, facts)) {
+	if catalog, _ := c.environment.known(); catalog != nil || !c.pipeline.idle('T') || !queries(c.script(sql)) {
 		return nil
 	}
 	// An error of ours must not abort the client's transaction.
@@ -60,10 +59,7 @@ func (c *clientHalf) learnInside(sql string) error {
 	if _, err := c.question("RELEASE SAVEPOINT wirecheck"); err != nil {
 		return err
 	}
-	read, why := load(answer)
-	if why == "" {
-		c.session.observer.keepHorizon(c.environment.database, read)
-	}
+	read, why := c.load(answer, func(read *rewrite.Catalog) { c.session.observer.keepHorizon(c.environment.database, read) })
 	if refused := c.adopt(settings); refused == "" && why == "" {
 		c.environment.learnedInside(read)
 	}
@@ -128,11 +124,11 @@ func (c *clientHalf) learn(ask func(sql string) (*own, error)) error {
 		if err != nil {
 			return fmt.Errorf("ask for the catalog: %w", err)
 		}
-		if catalog, why = load(answer); why != "" {
+		catalog, why = c.load(answer, func(read *rewrite.Catalog) { observer.learned(v.database, v.readBy(), read, changes) })
+		if why != "" {
 			c.unknown(why, changes)
 			return nil
 		}
-		observer.learned(v.database, v.readBy(), catalog, changes)
 	}
 	v.learned(catalog, changes)
 	return nil
@@ -153,7 +149,17 @@ func (c *clientHalf) unknown(why string, changes uint64) {
 	c.environment.learned(nil, changes)
 }
 
-// load makes a catalog of the answer to the question for it, or says why it cannot.
+// load makes a catalog of the answer to the question for it and has it kept, or says why it cannot.
+func (c *clientHalf) load(answer *own, keep func(*rewrite.Catalog)) (read *rewrite.Catalog, why string) {
+	why = "a defect of wirecheck"
+	c.pipeline.guard(func() {
+		if read, why = load(answer); why == "" {
+			keep(read)
+		}
+	})
+	return read, why
+}
+
 func load(q *own) (*rewrite.Catalog, string) {
 	if q.err != nil {
 		return nil, q.err.Message

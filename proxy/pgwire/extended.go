@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"wirecheck/rewrite"
+	"wirecheck/rewrite/postgres"
 )
 
 // noName is a name that no statement or portal has.
@@ -58,7 +59,12 @@ func (c *clientHalf) plan(name, sql string) (p *prepared, remembered bool) {
 	if remembered = c.pipeline.remembers(name, sql, c.session.Config.Limits.Prepared); !remembered {
 		catalog = nil
 	}
-	return &prepared{name: name, client: sql, catalog: catalog, script: c.session.observer.rewriter.Statement(sql, catalog, facts)}, remembered
+	return &prepared{name: name, client: sql, catalog: catalog, script: c.statementPlan(sql, catalog, facts)}, remembered
+}
+
+// statementPlan plans a single statement.
+func (c *clientHalf) statementPlan(sql string, catalog *rewrite.Catalog, facts postgres.Session) *rewrite.Script {
+	return c.planned(sql, func(r *postgres.Rewriter) *rewrite.Script { return r.Statement(sql, catalog, facts) })
 }
 
 func (c *clientHalf) writeParse(p *prepared, tail []byte) error {
@@ -224,10 +230,10 @@ func (c *clientHalf) upToDate(p *prepared, size int) (*prepared, error) {
 	if size > c.session.Config.Limits.Text {
 		return c.prepareAgain(p, nil, opaque(p.client, "its parameters are longer than the limit for statements"))
 	}
-	if catalog != nil && catalog == p.catalog && !p.gone {
+	if catalog != nil && catalog == p.catalog && !p.gone && c.pipeline.observed() {
 		return p, nil
 	}
-	script := c.session.observer.rewriter.Statement(p.client, catalog, facts)
+	script := c.statementPlan(p.client, catalog, facts)
 	if catalog == nil || p.gone || script.SQL != p.script.SQL {
 		return c.prepareAgain(p, catalog, script)
 	}

@@ -58,8 +58,10 @@ type names struct {
 	portals    map[string]*portal
 }
 
-// maxTexts bounds the texts of the prepared statements that are remembered of a session.
-const maxTexts = 16 << 20
+const (
+	maxTexts   = 16 << 20 // bytes of the prepared statements that are remembered of a session
+	maxPortals = 10_000   // of one transaction
+)
 
 func newNames() names {
 	return names{statements: make(map[string]*prepared), portals: make(map[string]*portal)}
@@ -93,6 +95,9 @@ func (n *names) sent(e *entry) {
 		if e.plan == nil {
 			delete(n.portals, e.name)
 			return
+		}
+		if n.portals[e.name] == nil && len(n.portals) >= maxPortals && e.plan.Hidden == 0 {
+			return // the session is not observed any more, see pipeline.send
 		}
 		n.portals[e.name] = &portal{stmt: e.stmt, plan: e.plan, seq: e.seq}
 	case closing:

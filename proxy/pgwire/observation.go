@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"wirecheck/history"
-	"wirecheck/proxy/record"
+	"wirecheck/proxy"
 )
 
 // observation is a session in observe mode. Two goroutines run it: one runs the client half, which reads the client and writes to the server, the
@@ -44,10 +44,11 @@ func (s *session) observation() *observation {
 	}
 	s.Backend = uint64(s.backend)
 	s.User, s.Program = s.startup.params["user"], s.parameters["application_name"]
-	events := recording{log: s.Log, tracker: record.NewTracker(s.observer.recorder, history.Event{
+	events := recording{log: s.Log}
+	events.open(s.observer, history.Event{
 		Engine: "postgres", Server: s.parameters["server_version"], Database: s.startup.database(), User: s.startup.params["user"],
 		Client: s.parameters["application_name"], Backend: uint64(s.backend), At: time.Now().UnixNano(), Session: s.Number(),
-	}, s.observer.limits)}
+	})
 	p := newPipeline(s.Log, events, turn{gate: s.Config.Gate, session: s.Session}, func() {
 		_ = s.Client.SetReadDeadline(past)
 		_ = s.server.SetReadDeadline(past)
@@ -95,7 +96,7 @@ func (o *observation) both() (fromClient, fromServer error) {
 	ctx, cancel := context.WithCancel(o.ctx)
 	defer cancel()
 	g.Go(func() error {
-		fromClient = o.requests.run(ctx)
+		fromClient = proxy.Catch(func() error { return o.requests.run(ctx) })
 		left := fromClient
 		if gone(left) {
 			left = nil
@@ -105,7 +106,7 @@ func (o *observation) both() (fromClient, fromServer error) {
 	})
 	g.Go(func() error {
 		defer close(ended)
-		fromServer = o.answers.run()
+		fromServer = proxy.Catch(o.answers.run)
 		o.pipeline.end()
 		cancel()
 		_ = o.serverEnded(fromServer)
@@ -133,9 +134,13 @@ func gone(err error) bool {
 // process does.
 func (o *observation) finish(leaving bool, fromClient, fromServer error) error {
 	var e *sideError
+	var defect *proxy.PanicError
 	switch {
 	case o.answers.inside:
 		return firstOf(quietEnd(fromClient), quietEnd(fromServer))
+	case errors.As(errors.Join(fromClient, fromServer), &defect):
+		o.fatal(brokenHere(defect))
+		return defect
 	case leaving, o.ctx.Err() != nil:
 		o.fatal(shuttingDown())
 		return nil

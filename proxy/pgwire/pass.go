@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgproto3/v2"
 	"golang.org/x/sync/errgroup"
+
+	"wirecheck/proxy"
 )
 
 // passBuffer is the size of the buffers in pass mode, that of io.Copy.
@@ -39,7 +41,7 @@ func (s *session) pass() error {
 	var g errgroup.Group
 	ended := make(chan struct{})
 	g.Go(func() error {
-		err := p.forward()
+		err := proxy.Catch(p.forward)
 		p.mu.Lock()
 		p.gone = err != nil
 		p.clientLeft = !p.serverLeft
@@ -48,7 +50,7 @@ func (s *session) pass() error {
 	})
 	g.Go(func() error {
 		defer close(ended)
-		err := p.backward()
+		err := proxy.Catch(p.backward)
 		p.mu.Lock()
 		p.serverLeft = true
 		p.mu.Unlock()
@@ -71,8 +73,11 @@ func (s *session) pass() error {
 // finish sends the client the reason why the session ended, if there is one and a place to put it.
 func (p *passing) finish(err error) error {
 	left := p.serverLeft && !p.terminated && !p.clientLeft && !p.leaving && p.answers.last != 'E' // after an error the server has said why
+	var defect *proxy.PanicError
 	switch {
 	case !p.answers.between():
+	case errors.As(err, &defect):
+		p.fatal(brokenHere(defect))
 	case errors.Is(err, errLength):
 		p.fatal(&pgproto3.ErrorResponse{Code: invalidMessage, Message: "invalid message length"})
 	case left:

@@ -236,6 +236,11 @@ func (s *session) fatal(e *pgproto3.ErrorResponse) {
 	}
 }
 
+// brokenHere is the error for a client whose session met a defect of wirecheck where it cannot go on.
+func brokenHere(e *proxy.PanicError) *pgproto3.ErrorResponse {
+	return &pgproto3.ErrorResponse{Code: "XX000", Message: fmt.Sprintf("wirecheck cannot go on with this session: %v", e)}
+}
+
 // shuttingDown is the error that ends an idle session when the process ends, as a server sends it that is shut down (ProcessInterrupts,
 // src/backend/tcop/postgres.c).
 func shuttingDown() *pgproto3.ErrorResponse {

@@ -60,18 +60,45 @@ func (p *pipeline) await(done func() bool) error {
 	return nil
 }
 
-// idle reports whether the server has nothing to do and is ready in this state.
+// stop ends the observation of the session, which goes on. mu is held.
+func (p *pipeline) stop(why string) {
+	if p.events.tracker != nil {
+		p.log.Warn().Str("why", why).Msg("session is not observed any more")
+		p.events.end(why)
+	}
+}
+
+// guard calls f, which finds out what wirecheck wants to know and sends nothing. If f panics, the session goes on but is not observed any more.
+func (p *pipeline) guard(f func()) {
+	defer func() {
+		if v := recover(); v != nil {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.events.panicked(v)
+		}
+	}()
+	f()
+}
+
+// observed reports whether the session is still observed.
+func (p *pipeline) observed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.events.tracker != nil
+}
+
+// idle reports whether the server has nothing to do and is ready in this state, so that a question of ours can be sent.
 func (p *pipeline) idle(status byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.status == status && !p.open && p.queue.empty() && !p.ignoring && p.lost == ""
+	return p.status == status && !p.open && p.queue.empty() && !p.ignoring && p.events.tracker != nil
 }
 
 // setLevel sets the level of the next transactions.
 func (p *pipeline) setLevel(level string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.events.tracker.SetLevel(level)
+	p.events.setLevel(level)
 }
 
 // lose gives up: it is not known any more which answer belongs to which request.
@@ -83,7 +110,7 @@ func (p *pipeline) lose(why string) {
 	}
 	p.lost = why
 	p.ungate()
-	p.log.Warn().Str("why", why).Msg("session is not observed any more")
+	p.stop(why)
 	p.queue = queue{}
 	p.changed.Broadcast()
 }
@@ -119,7 +146,7 @@ func (p *pipeline) end() {
 func (p *pipeline) close() (leaving bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.events.tracker.Close()
+	p.events.close()
 	return p.leaving
 }
 
@@ -171,6 +198,9 @@ func (p *pipeline) send(e *entry) bool {
 	}
 	p.names.sent(e)
 	p.events.sent(e)
+	if e.request == bind && len(p.names.portals) >= maxPortals {
+		p.stop("it has more portals than are remembered")
+	}
 	return true
 }
 
@@ -347,7 +377,9 @@ func (p *pipeline) finish(e *entry, tag string, kind byte) (ws []record.Warning,
 	case e.script.Unparsed: // there may be any number of answers
 		e.tag, hold = tag, true
 	case kind == 'C':
+		next := e.next + 1
 		ws = p.events.done(e, record.Result{Tag: tag})
+		e.next = next // also if nothing is recorded
 		hold = e.next >= len(e.script.Plans)
 	}
 	return ws, hold
@@ -412,7 +444,7 @@ func (p *pipeline) ready(e *entry, status byte) (ws []record.Warning) {
 	p.events.drop(e)
 	p.status = status
 	p.pop()
-	ws = append(ws, p.events.tracker.Status(status != 'I')...)
+	ws = append(ws, p.events.ready(status)...)
 	p.turnOver(e)
 	if status == 'I' {
 		p.names.transactionEnded(e.seq)
@@ -425,7 +457,7 @@ func (p *pipeline) strayReady(status byte) []record.Warning {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.status = status
-	ws := p.events.tracker.Status(status != 'I')
+	ws := p.events.ready(status)
 	p.turnOver(nil)
 	return ws
 }

@@ -1,53 +1,144 @@
 package pgwire
 
 import (
+	"fmt"
+	"runtime/debug"
+
 	"github.com/rs/zerolog"
 
+	"wirecheck/history"
 	"wirecheck/proxy/record"
 	"wirecheck/rewrite"
 )
 
-// recording is what the history gets of a session. The pipeline's mutex guards it.
+// recording is what the history gets of a session, until the session cannot be observed any more. A panic in the recorder, or in what it hands
+// the events to, ends the recording and not the session. The pipeline's mutex guards it.
 type recording struct {
 	log     zerolog.Logger
-	tracker *record.Tracker
+	tracker *record.Tracker // nil: the session is not observed any more
+}
+
+// open begins a recording.
+func (r *recording) open(o *Observer, session history.Event) {
+	defer func() {
+		if v := recover(); v != nil {
+			r.warn(v)
+		}
+	}()
+	r.tracker = record.NewTracker(o.recorder, session, o.limits)
+}
+
+// recovered, deferred, ends the recording if the function panics.
+func (r *recording) recovered() {
+	if v := recover(); v != nil {
+		r.panicked(v)
+	}
+}
+
+// panicked ends the recording because of a panic.
+func (r *recording) panicked(v any) {
+	if r.tracker != nil {
+		r.end(r.warn(v))
+	}
+}
+
+// warn says why the session is not observed any more.
+func (r *recording) warn(v any) (why string) {
+	why = fmt.Sprintf("a defect of wirecheck: panic: %v", v)
+	r.log.Error().Str("why", why).Bytes("stack", debug.Stack()).Msg("session is not observed any more")
+	return why
+}
+
+// end ends the recording before the session ends.
+func (r *recording) end(why string) {
+	t := r.tracker
+	if t == nil {
+		return
+	}
+	r.tracker = nil
+	defer func() {
+		_ = recover() // it may be what has panicked before
+	}()
+	t.Abandon(why)
+}
+
+// close ends the recording with the session.
+func (r *recording) close() {
+	defer r.recovered()
+	if r.tracker != nil {
+		r.tracker.Close()
+	}
+}
+
+// setLevel sets the level of the next transactions.
+func (r *recording) setLevel(level string) {
+	defer r.recovered()
+	if r.tracker != nil {
+		r.tracker.SetLevel(level)
+	}
 }
 
 // sent announces the statements of a message that is about to be sent.
 func (r *recording) sent(e *entry) {
+	defer r.recovered()
 	for _, plan := range e.plans() {
-		e.tickets = append(e.tickets, r.tracker.Sending(plan))
+		if r.tracker != nil {
+			e.tickets = append(e.tickets, r.tracker.Sending(plan))
+		}
 	}
 }
 
 // begin says that the answer to the entry's next statement begins.
 func (r *recording) begin(e *entry) *record.Running {
-	e.running = r.tracker.Answer(e.tickets[e.next])
+	defer r.recovered()
+	if r.tracker != nil {
+		e.running = r.tracker.Answer(e.tickets[e.next])
+	}
 	return e.running
 }
 
 // done records the end of the statement that runs, if one does.
 func (r *recording) done(e *entry, res record.Result) []record.Warning {
-	if e.running == nil {
+	defer r.recovered()
+	run := e.running
+	if run == nil {
 		return nil
 	}
-	r.debug(e.running.Plan(), res)
-	ws := r.tracker.Done(e.running, res)
 	e.running = nil
 	e.next++
-	return ws
+	r.debug(run.Plan(), res)
+	if r.tracker == nil {
+		return nil
+	}
+	return r.tracker.Done(run, res)
 }
 
 // drop takes back the statements that the server did not execute.
 func (r *recording) drop(e *entry) {
+	defer r.recovered()
 	for ; e.next < len(e.tickets); e.next++ {
-		r.tracker.Drop(e.tickets[e.next])
+		if r.tracker != nil {
+			r.tracker.Drop(e.tickets[e.next])
+		}
 	}
 }
 
 // extra records a refusal that belongs to no Execute: it makes the transaction fail all the same.
 func (r *recording) extra(plan *rewrite.Plan, res record.Result) []record.Warning {
+	defer r.recovered()
+	if r.tracker == nil {
+		return nil
+	}
 	return r.tracker.Done(r.tracker.Answer(r.tracker.Sending(plan)), res)
+}
+
+// ready takes note of the transaction status in a ReadyForQuery.
+func (r *recording) ready(status byte) []record.Warning {
+	defer r.recovered()
+	if r.tracker == nil {
+		return nil
+	}
+	return r.tracker.Status(status != 'I')
 }
 
 // debug writes a line about a statement that ended.

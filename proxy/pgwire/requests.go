@@ -6,6 +6,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	"wirecheck/rewrite/postgres"
 )
 
 // clientHalf reads the client of an observed session and relays its requests. One goroutine runs it, and only it writes to the server.
@@ -176,7 +177,18 @@ func (c *clientHalf) query(f frame) error {
 // script plans the statements of a Query.
 func (c *clientHalf) script(sql string) *rewrite.Script {
 	catalog, facts := c.environment.known()
-	return c.session.observer.rewriter.Script(sql, catalog, facts)
+	return c.planned(sql, func(r *postgres.Rewriter) *rewrite.Script { return r.Script(sql, catalog, facts) })
+}
+
+// planned is what plan makes of a text. The text of a session that is not observed any more is not looked at.
+func (c *clientHalf) planned(sql string, plan func(*postgres.Rewriter) *rewrite.Script) (s *rewrite.Script) {
+	if c.pipeline.observed() {
+		c.pipeline.guard(func() { s = plan(c.session.observer.rewriter) })
+	}
+	if s == nil {
+		s = opaque(sql, "the session is not observed any more")
+	}
+	return s
 }
 
 func (c *clientHalf) writeQuery(sql string) error {

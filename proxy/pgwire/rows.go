@@ -148,6 +148,9 @@ func cell(b []byte) (value, rest []byte, ok bool) {
 	return b[:size:size], b[size:], true
 }
 
+// errUnread stands for the result of a decoder that panicked.
+var errUnread = errors.New("hidden columns not read")
+
 // decode gives the hidden cells to the plan, and what it reads in them to the running statement.
 func (a *serverHalf) decode(b []byte, plan *rewrite.Plan, run *record.Running) {
 	if run == nil {
@@ -162,10 +165,13 @@ func (a *serverHalf) decode(b []byte, plan *rewrite.Plan, run *record.Running) {
 		}
 		cells, b = append(cells, v), rest
 	}
-	switch err := run.Decode(plan, cells); {
+	err := errUnread
+	a.pipeline.guard(func() { err = run.Decode(plan, cells) })
+	switch {
 	case err == nil:
 	case errors.Is(err, rewrite.ErrPartial):
 		run.Opaque(err.Error())
+	case err == errUnread: // nothing is recorded any more
 	default:
 		run.Opaque("a row's hidden part cannot be read")
 		a.log.Warn().Err(err).Msg("hidden columns not understood")

@@ -548,6 +548,15 @@ func (t *Tracker) Close() []Warning {
 	return t.warnings()
 }
 
+// Abandon records that the session goes on but is not observed any more, and why. How its open transaction ends is not known. The Tracker must not be
+// used any more.
+func (t *Tracker) Abandon(why string) {
+	if t.txn != nil {
+		t.end(history.OutcomeUnknown, t.rec.Tick())
+	}
+	t.record(&history.Event{Kind: history.EventClose, Session: t.session, To: t.rec.Tick(), Why: why})
+}
+
 func (t *Tracker) record(ev *history.Event) {
 	t.due = append(t.due, t.rec.record(ev)...)
 }

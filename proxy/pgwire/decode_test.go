@@ -1,0 +1,39 @@
+package pgwire
+
+import (
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"wirecheck/history"
+	"wirecheck/proxy/record"
+	"wirecheck/rewrite"
+)
+
+// TestPanicOfDecoder lets what reads the hidden columns panic: the session is not observed any more, and the history says so.
+func TestPanicOfDecoder(t *testing.T) {
+	var got []history.Event
+	o := NewObserver(ObserverConfig{Recorder: record.NewRecorder("test", func(e *history.Event) []record.Warning {
+		got = append(got, *e)
+		return nil
+	})})
+	events := recording{log: zerolog.Nop()}
+	events.open(o, history.Event{Engine: "postgres"})
+	p := newPipeline(zerolog.Nop(), events, turn{}, func() {})
+	plan := &rewrite.Plan{Verb: "select", Coverage: history.CoverageExact, Hidden: 1, Decode: func([]history.Access, [][]byte) ([]history.Access, error) {
+		panic("cannot read this")
+	}}
+	e := &entry{request: execute, name: "portal"}
+	p.names.portals["portal"] = &portal{stmt: &prepared{script: &rewrite.Script{Plans: []*rewrite.Plan{plan}}}, plan: plan}
+	p.send(e)
+	a := &serverHalf{pipeline: p, log: zerolog.Nop()}
+	for range 2 {
+		a.decode([]byte("\x00\x00\x00\x01x"), plan, p.begin(e))
+	}
+	if ws, _ := p.finish(e, "SELECT 1", 'C'); ws != nil || p.observed() {
+		t.Errorf("warnings %v, observed %v; want none, and not observed", ws, p.observed())
+	}
+	if last := got[len(got)-1]; last.Kind != history.EventClose || last.Why != "a defect of wirecheck: panic: cannot read this" {
+		t.Errorf("last event %+v; want a close with the reason", last)
+	}
+}

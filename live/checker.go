@@ -69,6 +69,7 @@ type Options struct {
 	Now     time.Time
 }
 
+// New begins the history, if there is one.
 func New(o Options) (*Checker, error) {
 	l := &Checker{
 		log: o.Log, onFind: o.OnFind, trace: o.Trace, open: map[uint64]history.Event{}, postgres: map[Observation]*pgwire.Observer{},

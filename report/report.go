@@ -44,14 +44,19 @@ func JSON(w io.Writer, r Result) error {
 	if findings == nil {
 		findings = []oracle.Finding{}
 	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(struct {
+	return Indented(w, struct {
 		Source   string           `json:"source,omitempty"`
 		Findings []oracle.Finding `json:"findings"`
 		Coverage fmt.Stringer     `json:"coverage,omitempty"`
 	}{r.Source, findings, r.Coverage})
+}
+
+// Indented writes a value as JSON that people can read, too.
+func Indented(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }
 
 // JSONLine writes one finding as one line, for streams.

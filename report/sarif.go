@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"io"
 	"sort"
 	"strings"
@@ -107,8 +106,5 @@ func SARIF(w io.Writer, r Result) error {
 	if r.Coverage != nil {
 		run.Invocations = []sarifInvocation{{true, []sarifNotification{{"note", sarifText{r.Coverage.String()}}}}}
 	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
+	return Indented(w, sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
 }

@@ -2,7 +2,6 @@ package explore
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -39,12 +38,7 @@ type Report struct {
 }
 
 // JSON writes all of it.
-func (p *Report) JSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(p)
-}
+func (p *Report) JSON(w io.Writer) error { return report.Indented(w, p) }
 
 // firstShown is how many of a kind are printed.
 const firstShown = 10

@@ -22,14 +22,7 @@ func (k *combination) name(ctx context.Context, spec *scenario.Spec, perm *scena
 		if err != nil {
 			return err
 		}
-		findings = append(findings, d.Isolation.Findings...)
-		for _, v := range d.Rulings {
-			for _, f := range v.Findings {
-				if f.Kind != oracle.KindPermitted {
-					findings = append(findings, f)
-				}
-			}
-		}
+		findings = d.Findings()
 	}
 	for i := range findings {
 		f := &findings[i]
@@ -166,15 +159,7 @@ func (k *combination) print(ctx context.Context, w *WrongRun, spec *scenario.Spe
 	if err != nil {
 		return "", err
 	}
-	shown := len(d.Isolation.Findings)
-	for _, v := range d.Rulings {
-		for _, f := range v.Findings {
-			if f.Kind != oracle.KindPermitted {
-				shown++
-			}
-		}
-	}
-	if shown == 0 {
+	if len(d.Findings()) == 0 {
 		return "executed by itself it shows nothing", nil
 	}
 	return "", nil

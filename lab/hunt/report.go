@@ -1,7 +1,6 @@
 package hunt
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"wirecheck/report"
 )
 
 // line is the progress line.
@@ -40,12 +41,7 @@ type Report struct {
 }
 
 // JSON writes all of it.
-func (r *Report) JSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
-}
+func (r *Report) JSON(w io.Writer) error { return report.Indented(w, r) }
 
 // Text writes it for people.
 func (r *Report) Text(w io.Writer) error {

@@ -9,6 +9,7 @@ import (
 
 // The JSON form of what a permutation did. docs/reference/result-formats.md describes it.
 
+// EventJSON is an event of the schedule.
 type EventJSON struct {
 	Kind    string   `json:"kind"`
 	Session string   `json:"session"`
@@ -58,6 +59,7 @@ type outputJSON struct {
 	answerJSON
 }
 
+// TableJSON is a table at the end.
 type TableJSON struct {
 	Name string `json:"name"`
 	resultJSON

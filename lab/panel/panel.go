@@ -17,6 +17,7 @@ import (
 	"wirecheck/lab"
 	"wirecheck/lab/scenario"
 	"wirecheck/live"
+	"wirecheck/oracle"
 	"wirecheck/oracle/crash"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
@@ -252,6 +253,19 @@ func (b *Panel) Close(ctx context.Context) error {
 		errs = append(errs, b.labs.Close(ctx))
 	}
 	return errors.Join(errs...)
+}
+
+// Findings gives what the oracles found, permitted differences left out.
+func (d *Judgement) Findings() []oracle.Finding {
+	list := slices.Clone(d.Isolation.Findings)
+	for _, v := range d.Rulings {
+		for _, f := range v.Findings {
+			if f.Kind != oracle.KindPermitted {
+				list = append(list, f)
+			}
+		}
+	}
+	return list
 }
 
 // Decided reports whether at least one oracle could judge the case, and whether all could. The crash oracle always can; it counts only if no

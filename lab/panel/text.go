@@ -28,6 +28,7 @@ type Printer struct {
 	shown    int // bytes of out that are on stdout
 }
 
+// Begin writes the headline.
 func (p *Printer) Begin() {
 	p.shown = p.Out.Len()
 	switch p.Format {
@@ -49,6 +50,7 @@ func (p *Printer) Begin() {
 	}
 }
 
+// Permutation writes what one permutation did, and the verdicts.
 func (p *Printer) Permutation(n int, d *Judgement, r CaseReport) error {
 	switch p.Format {
 	case "isolationtester":

@@ -1,12 +1,12 @@
 package suite
 
 import (
-	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	"strings"
 
 	"wirecheck/lab/panel"
+	"wirecheck/report"
 )
 
 // summary prints what concerns all cases.
@@ -96,10 +96,7 @@ func (r *runner) junit() error {
 
 // printJSON writes everything.
 func (r *runner) printJSON() error {
-	e := json.NewEncoder(r.o.Stdout)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(struct {
+	return report.Indented(r.o.Stdout, struct {
 		Runs  []runCount         `json:"runs"`
 		Cases []panel.CaseReport `json:"cases"`
 	}{append([]runCount{}, r.counts...), append([]panel.CaseReport{}, r.cases...)})

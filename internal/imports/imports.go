@@ -158,7 +158,7 @@ func Rules() []Rule {
 		},
 		{
 			Of: []string{""}, Except: []string{"internal/testserver", "backends/backendtest", "oracle/schedule/scheduletest"},
-			Direct: []string{"testing", "github.com/google/go-cmp/cmp", "pgregory.net/rapid", "wirecheck/internal/testserver", "wirecheck/internal/fault"},
+			Direct: []string{"testing", "github.com/google/go-cmp/cmp", "pgregory.net/rapid", "wirecheck/internal/testserver"},
 			Why:    "what is for tests stays in tests",
 		},
 		{

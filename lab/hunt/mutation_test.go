@@ -20,7 +20,6 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/backends"
-	"wirecheck/internal/fault"
 	"wirecheck/internal/testserver"
 	"wirecheck/lab"
 	"wirecheck/lab/generate"
@@ -69,7 +68,7 @@ type mutation struct {
 	name      string // of the engine, as --engine has it
 	options   panel.Options
 	instance  *backends.Instance
-	in        *fault.Injector
+	in        *Injector
 	selection panel.Selection
 	hunter    *hunter                 // makes the cases, as hunt does
 	panels    map[string]*panel.Panel // by level
@@ -83,7 +82,7 @@ func newMutation(t *testing.T, name string, p panel.Selection) *mutation {
 		t.Fatal(err)
 	}
 	m := &mutation{t: t, name: name, options: o, selection: p, panels: map[string]*panel.Panel{}}
-	m.in = fault.New(s.Engine, s.Target, panel.Describer(s.Engine))
+	m.in = New(s.Engine, s.Target, panel.Describer(s.Engine))
 	m.hunter = &hunter{Executor: &panel.Executor{Instance: s, Options: o}, o: Options{Limits: generate.DefaultLimits()}}
 	spoiled := *s
 	spoiled.Engine = m.in.Backend()
@@ -329,7 +328,7 @@ func (m *mutation) faults(out *strings.Builder) {
 	fmt.Fprintf(out, "\n| fault | tried | fired | visible | %s | any |\n|---|---|---|---|%s---|\n",
 		strings.Join(m.oracles(), " | "), strings.Repeat("---|", len(m.oracles())))
 	total := 0
-	for _, kind := range fault.Kinds() {
+	for _, kind := range Kinds() {
 		if *mutationKinds != "" && !slices.Contains(strings.Split(*mutationKinds, ","), string(kind)) {
 			continue
 		}
@@ -357,7 +356,7 @@ func (m *mutation) faults(out *strings.Builder) {
 
 // compare holds what the oracles found of a kind of fault against foundFile, or writes it there. The file may lack lines for engines that not
 // every machine has, and for other seeds and numbers of faults.
-func (m *mutation) compare(kind fault.Kind, s *spoiled) {
+func (m *mutation) compare(kind Kind, s *spoiled) {
 	text, err := os.ReadFile(foundFile)
 	if err != nil {
 		m.t.Fatal(err)
@@ -417,13 +416,13 @@ func percent(n, of int) string {
 
 // oneFault executes one case with a fault. It is judged if the fault shows: if the execution differs in anything from the one
 // without it, an answer, a wait, a row in the end.
-func (m *mutation) oneFault(kind fault.Kind, i int, s *spoiled) {
+func (m *mutation) oneFault(kind Kind, i int, s *spoiled) {
 	level := m.instance.Engine.Levels[i%len(m.instance.Engine.Levels)]
 	b := m.bench(level)
 	spec, perm := m.generated(i, 1)
-	var plan []fault.Step
+	var plan []Step
 	for _, st := range perm.Steps {
-		plan = append(plan, fault.Step{Session: spec.Sessions[st.Step.Session].Name, SQL: st.Step.SQL})
+		plan = append(plan, Step{Session: spec.Sessions[st.Step.Session].Name, SQL: st.Step.SQL})
 	}
 	s.tried++
 	what := fmt.Sprintf("case %d with %s at %s", i, kind, level.SQL)

@@ -1,11 +1,12 @@
-// Package fault makes a correct server look like one with a bug, on purpose and repeatably: it stands between a lab and the
+// An injector makes a correct server look like one with a bug, on purpose and repeatably: it stands between a lab and the
 // server, and spoils one statement of one execution of a case. The oracles' share of such faults that they find is the measure
 // of their recall (docs/lab/mutation.md).
 //
 // An Injector wraps a backend's Connect, so everything that the lab executes goes through it. Armed, it knows the case's steps
 // and picks one by its seed; disarmed, it passes everything on untouched. The same seed hits the same statement in
 // the same way again, so what is found with a fault can be confirmed with it.
-package fault
+
+package hunt
 
 import (
 	"context"

@@ -1,0 +1,9 @@
+package suite
+
+import (
+	"testing"
+
+	"wirecheck/internal/testserver"
+)
+
+func TestMain(m *testing.M) { testserver.Main(m) }

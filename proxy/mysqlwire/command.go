@@ -58,7 +58,7 @@ func (o *observation) quit() error {
 	if err := o.log.fetch(); err != nil {
 		return err
 	}
-	if _, err := o.client.relay(o.server, 0); err != nil {
+	if err := o.relayCommand(); err != nil {
 		return err
 	}
 	return o.flush()
@@ -66,11 +66,10 @@ func (o *observation) quit() error {
 
 // single relays a command that is answered by one packet.
 func (o *observation) single() error {
-	_, err := o.client.relay(o.server, 0)
-	if err != nil {
+	if err := o.relayCommand(); err != nil {
 		return err
 	}
-	_, err = o.singleAnswer()
+	_, err := o.singleAnswer()
 	return err
 }
 
@@ -86,7 +85,7 @@ func (o *observation) singleAnswer() (ok bool, err error) {
 // simple relays a command with an ordinary answer in which nothing is hidden.
 func (o *observation) simple(plan *rewrite.Plan) error {
 	st := &statement{plan: plan, ticket: o.tracker.Sending(plan)}
-	if _, err := o.client.relay(o.server, 0); err != nil {
+	if err := o.relayCommand(); err != nil {
 		return err
 	}
 	return (&answer{o: o, statements: []*statement{st}}).relay()
@@ -128,7 +127,7 @@ func (o *observation) setOption(f frame) error {
 
 // fieldList relays COM_FIELD_LIST without the hidden columns.
 func (o *observation) fieldList() error {
-	if _, err := o.client.relay(o.server, 0); err != nil {
+	if err := o.relayCommand(); err != nil {
 		return err
 	}
 	f, err := o.nextPacket()

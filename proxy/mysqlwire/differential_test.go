@@ -142,7 +142,9 @@ func runSteps(t *testing.T, d testserver.Database, caps uint64, steps []step) []
 			flags = 1
 		}
 		for range 2 {
+			c.cursor = st.cursor && !strings.HasPrefix(st.sql, "CALL")
 			r := c.do(mysql.COM_STMT_EXECUTE, executeArg(id, flags, st.params))
+			c.cursor = false
 			text += r.String()
 			if p := r.last(); st.cursor && p[0] == 0xfe && (len(p) < 9 && p[3]&0x40 != 0 || len(p) >= 7 && caps&uint64(mysql.CLIENT_DEPRECATE_EOF) != 0 && p[3]&0x40 != 0) {
 				for range 3 {

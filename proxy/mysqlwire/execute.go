@@ -23,6 +23,7 @@ func (s *preparedStatements) execute(f frame) error {
 	if p == nil { // one too many for us, or the server has an error for it
 		return o.simple(opaquePlan("execute", "there are too many prepared statements"))
 	}
+	cursor := head[5] != 0 && f.first != comBulkExecute
 	fm, err := s.choose(p)
 	if err != nil {
 		return err
@@ -52,7 +53,7 @@ func (s *preparedStatements) execute(f frame) error {
 			x.fallback = func(why string) error { return s.executeClients(fm.plan, run, why) }
 		}
 	}
-	p.longData = false
+	p.longData, p.cursor = false, cursor
 	return x.run()
 }
 
@@ -116,8 +117,7 @@ func (s *preparedStatements) handle(f frame) error {
 		if f.first == mysql.COM_STMT_RESET {
 			return o.single()
 		}
-		_, err := o.client.relay(o.server, 0)
-		return err
+		return o.relayCommand()
 	}
 	switch f.first {
 	case mysql.COM_STMT_CLOSE:
@@ -139,8 +139,7 @@ func (s *preparedStatements) close(p *prepared, head []byte) error {
 	}
 	s.drop(p)
 	binary.LittleEndian.PutUint32(head[1:], p.id)
-	_, err := s.o.client.relay(s.o.server, 0)
-	return err
+	return s.o.relayCommand()
 }
 
 // relayLongData relays COM_STMT_SEND_LONG_DATA, whose head is in the client's buffer. The first one for an execution
@@ -157,8 +156,7 @@ func (s *preparedStatements) relayLongData(p *prepared, f frame, head []byte) (e
 		}
 	}
 	binary.LittleEndian.PutUint32(head[1:], p.used.id)
-	_, err = o.client.relay(o.server, 0)
-	return err
+	return o.relayCommand()
 }
 
 // fetch relays COM_STMT_FETCH: rows without metadata.
@@ -180,7 +178,7 @@ func (s *preparedStatements) fetch(f frame) error {
 	}
 	st := &statement{plan: plan, ticket: o.tracker.Sending(plan)}
 	st.running = o.tracker.Answer(st.ticket)
-	if _, err := o.client.relay(o.server, 0); err != nil {
+	if err := o.relayCommand(); err != nil {
 		return err
 	}
 	a := &answer{o: o, statements: []*statement{st}, binary: true, prepared: p}

@@ -93,6 +93,13 @@ func (l *link) passNext() error {
 	return l.pass(f)
 }
 
+// relayCommand relays the client's command as it is. The answer's first sequence number follows the command's last one.
+func (l *link) relayCommand() error {
+	last, err := l.client.relay(l.server, 0)
+	l.seq = last + 1
+	return err
+}
+
 // toClient writes one frame with the next sequence number.
 func (l *link) toClient(payload []byte) error {
 	if err := l.client.header(len(payload), l.seq); err != nil {

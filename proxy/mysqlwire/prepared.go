@@ -34,6 +34,7 @@ type prepared struct {
 	// bound are the types of the parameters as the client last sent them; it need not repeat them.
 	bound    []byte
 	longData bool // some was sent since the last execution
+	cursor   bool // the last execution asked for one
 }
 
 // forget drops all prepared statements, as the server does at COM_CHANGE_USER and COM_RESET_CONNECTION.
@@ -105,7 +106,7 @@ func (s *preparedStatements) prepare(f frame) error {
 
 // prepareLong relays a text that is too long, or one more statement than we keep.
 func (s *preparedStatements) prepareLong() error {
-	if _, err := s.o.client.relay(s.o.server, 0); err != nil {
+	if err := s.o.relayCommand(); err != nil {
 		return err
 	}
 	plan := opaquePlan("", "the text is too long, or there are too many prepared statements")

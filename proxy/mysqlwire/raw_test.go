@@ -27,6 +27,7 @@ type rawClient struct {
 	thread   uint32
 	about    string
 	executes bool
+	cursor   bool   // the execution asks for a cursor
 	doing    string // the last command
 }
 
@@ -221,7 +222,7 @@ func (c *rawClient) result(r *reply) bool {
 		r.shift += byte(n)
 	}
 	if c.caps&uint64(mysql.CLIENT_DEPRECATE_EOF) == 0 {
-		if p := c.next(r); binary.LittleEndian.Uint16(p[3:])&mysql.SERVER_STATUS_CURSOR_EXISTS != 0 {
+		if p := c.next(r); c.cursor && binary.LittleEndian.Uint16(p[3:])&mysql.SERVER_STATUS_CURSOR_EXISTS != 0 {
 			return false
 		}
 	}

@@ -66,8 +66,7 @@ type streamRequest struct {
 }
 
 func (r streamRequest) send(string) error {
-	_, err := r.o.client.relay(r.o.server, 0)
-	return err
+	return r.o.relayCommand()
 }
 
 // execution is COM_STMT_EXECUTE or MariaDB's COM_STMT_BULK_EXECUTE.
@@ -99,6 +98,5 @@ func (r streamExecution) send(string) error {
 		return err
 	}
 	binary.LittleEndian.PutUint32(b[1:], r.id)
-	_, err = r.o.client.relay(r.o.server, 0)
-	return err
+	return r.o.relayCommand()
 }

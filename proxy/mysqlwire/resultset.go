@@ -92,7 +92,8 @@ func (a *answer) relayColumnsEnd(st *statement) (ended, more bool, err error) {
 	if f.first != markEOF || len(b) < 5 {
 		return false, false, fmt.Errorf("read the end of the columns: %w", errMalformed)
 	}
-	if binary.LittleEndian.Uint16(b[3:])&statusCursor != 0 {
+	// In other answers the status tells of a cursor that a procedure has opened for itself.
+	if binary.LittleEndian.Uint16(b[3:])&statusCursor != 0 && a.prepared != nil && a.prepared.cursor && !manyResults(st.plan) {
 		more, err := a.endWithEOF(st, b, false)
 		return true, more, err
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
+	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
 	"wirecheck/internal/testserver"
@@ -249,6 +250,56 @@ func TestLongPackets(t *testing.T) {
 				t.Errorf("%s, binary %v: got %s, want %s", sql, binary, got, want)
 			}
 		}
+	}
+}
+
+// TestNumbersBehindLongCommands: the answer to a command of several frames goes on with their numbers, as drivers check.
+func TestNumbersBehindLongCommands(t *testing.T) {
+	d := testserver.Family(t).Database(t)
+	d.As(d.Server.User).Exec(t, "SET GLOBAL max_allowed_packet = 128*1024*1024")
+	direct, c := dialRaw(t, d, baseCaps), dialRaw(t, startProxy(t, d, proxy.Config{Mode: proxy.Observe}, observer(&sink{})), baseCaps)
+	text := strings.Repeat("x", 2<<24)
+	for _, n := range []int{1000, 1<<24 - 1 - len("\x03SELECT LENGTH('')"), 1<<24 - 1, 2 << 24} {
+		for _, prepared := range []bool{false, true} {
+			sql := "SELECT LENGTH('" + text[:n] + "')"
+			if want, got := direct.sum(sql, prepared), c.sum(sql, prepared); got != want {
+				t.Errorf("a text of %d bytes, prepared %v: got %s, want %s", len(sql), prepared, got, want)
+			}
+		}
+		arg := []any{text[:n]}
+		var seqs [2]string
+		for i, c := range []*rawClient{direct, c} {
+			r := c.do(mysql.COM_STMT_PREPARE, []byte("SELECT LENGTH(?)"))
+			seqs[i] = fmt.Sprint(c.do(mysql.COM_STMT_EXECUTE, executeArg(binary.LittleEndian.Uint32(r.packets[0][1:]), 0, arg)).seqs)
+		}
+		if seqs[0] != seqs[1] {
+			t.Errorf("an argument of %d bytes: numbers %s, want %s", n, seqs[1], seqs[0])
+		}
+	}
+}
+
+// TestProcedureWithCursor: the server's status tells of the cursor of a procedure while its results come.
+func TestProcedureWithCursor(t *testing.T) {
+	d := testserver.Family(t).Database(t)
+	d.Exec(t, "CREATE TABLE a (id INT PRIMARY KEY)", "INSERT INTO a VALUES (1), (2)",
+		"CREATE PROCEDURE closes() BEGIN DECLARE c CURSOR FOR SELECT id FROM a; OPEN c; CLOSE c; SELECT 1; END",
+		"CREATE PROCEDURE leaves() BEGIN DECLARE c CURSOR FOR SELECT id FROM a; OPEN c; SELECT 1; SELECT id FROM a; END",
+		"CREATE PROCEDURE none() BEGIN SELECT 1; END")
+	var steps []step
+	for _, sql := range []string{"CALL closes()", "SELECT 2", "CALL leaves()", "SELECT id FROM a", "CALL none()"} {
+		steps = append(steps, step{cmd: mysql.COM_QUERY, sql: sql}, step{sql: sql, params: []any{}})
+		if !testserver.IsMySQL() || !strings.HasPrefix(sql, "CALL") {
+			steps = append(steps, step{sql: sql, params: []any{}, cursor: true})
+		}
+	}
+	for name, caps := range map[string]uint64{"plain": baseCaps, "deprecate EOF": baseCaps | uint64(mysql.CLIENT_DEPRECATE_EOF)} {
+		t.Run(name, func(t *testing.T) {
+			want := runSteps(t, d, caps, steps)
+			got := runSteps(t, startProxy(t, d, proxy.Config{Mode: proxy.Observe}, observer(&sink{})), caps, steps)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("direct (-), through the proxy (+):\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -107,7 +107,7 @@ func (x *exchange) unmarked(err error) error {
 	x.drop()
 	message := x.preface.refused.Message
 	if x.fallback == nil { // too long to be kept
-		return x.o.fail(x.o.seq, errorLost("the statement could not be marked: "+message), errors.New("a statement could not be marked"))
+		return x.o.fail(x.o.seq, errorUnmarked(message), errors.New("a statement could not be marked"))
 	}
 	return x.fallback("its stamp could not be set: " + message)
 }

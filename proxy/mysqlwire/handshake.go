@@ -33,7 +33,6 @@ type handshake struct {
 func (h *handshake) relay(ctx context.Context) (ok []byte, seq byte, err error) {
 	f, b, err := h.server.loginPacket()
 	if err != nil {
-		_ = h.client.put(0, encodeERR(errorUnreachable("it closed the connection before its greeting"), false))
 		return nil, 0, fmt.Errorf("read greeting: %w", err)
 	}
 	if f.first == markERR { // too many connections, host not allowed

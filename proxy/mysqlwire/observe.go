@@ -10,7 +10,6 @@ import (
 	"github.com/go-mysql-org/go-mysql/mysql"
 
 	"wirecheck/history"
-	"wirecheck/proxy"
 	"wirecheck/proxy/record"
 	"wirecheck/rewrite"
 	dialect "wirecheck/rewrite/mysql"
@@ -98,8 +97,8 @@ func (o *observation) resetDiagnostics() error {
 	return err
 }
 
-// conclude says how the session ended: it tells the client if that is still there, and returns what is more than a peer
-// that left.
+// conclude returns why the session ended, if it is more than a peer that left. Of a server that is lost, the client gets what
+// the server has sent, and then the end of the connection, as it would directly.
 func (o *observation) conclude(err error) error {
 	var server *errServer
 	switch {
@@ -108,9 +107,10 @@ func (o *observation) conclude(err error) error {
 	case errors.Is(err, errBytes):
 		return o.asBytes()
 	case errors.As(err, &server):
-		return o.fail(o.seq, errorLost(proxy.Reason(server.err).Error()), err)
+		_ = o.client.send()
+		return err
 	case errors.Is(err, errMalformed) && o.seq > 0:
-		return o.fail(o.seq, errorLost("its answer was not understood"), err)
+		return o.fail(o.seq, errorMalformed(), err)
 	}
 	return unlessClosed(err)
 }

@@ -155,17 +155,24 @@ func encodeERR(e *history.ServerError, withState bool) []byte {
 	return append(b, e.Message...)
 }
 
-// The errors that the proxy itself reports, numbered like the server's or the client library's nearest.
+// The errors that the proxy itself reports have numbers of the server's: in a packet, MariaDB's client library takes a number
+// of its own (2000 to 2999) for a malformed packet. errorUnreachable has that of ER_CONNECT_TO_FOREIGN_DATA_SOURCE.
 func errorUnreachable(why string) *history.ServerError {
-	return &history.ServerError{Code: "2003", SQLState: "HY000", Message: "Can't connect to the server (wirecheck: " + why + ")"}
+	return &history.ServerError{Code: "1429", SQLState: "HY000", Message: "Can't connect to the server (wirecheck: " + why + ")"}
 }
 
 func errorOrder(why string) *history.ServerError {
 	return &history.ServerError{Code: utoa(mysql.ER_NET_PACKETS_OUT_OF_ORDER), SQLState: "08S01", Message: "Got packets out of order (wirecheck: " + why + ")"}
 }
 
-func errorLost(why string) *history.ServerError {
-	return &history.ServerError{Code: "2013", SQLState: "HY000", Message: "Lost connection to the server during query (wirecheck: " + why + ")"}
+// errorMalformed is ER_MALFORMED_PACKET.
+func errorMalformed() *history.ServerError {
+	return &history.ServerError{Code: "1835", SQLState: "HY000", Message: "Malformed communication packet (wirecheck: the server's answer was not understood)"}
+}
+
+// errorUnmarked is ER_UNKNOWN_ERROR.
+func errorUnmarked(why string) *history.ServerError {
+	return &history.ServerError{Code: "1105", SQLState: "HY000", Message: "The statement could not be marked (wirecheck: " + why + ")"}
 }
 
 func errorShutdown() *history.ServerError {

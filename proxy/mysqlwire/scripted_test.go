@@ -282,20 +282,20 @@ func TestServerDies(t *testing.T) {
 	eof := []byte{0xfe, 0, 0, 2, 0}
 	for name, test := range map[string]struct {
 		answer func(*scripted) error
-		code   uint16 // of the error that ends the answer; 0: the connection just ends
+		code   uint16 // of the error that ends the answer; 0: the connection just ends, as it does directly
 	}{
-		"before the answer": {func(*scripted) error { return nil }, 2013},
+		"before the answer": {func(*scripted) error { return nil }, 0},
 		"between rows": {func(s *scripted) error {
 			return errors.Join(s.send([]byte{1}), s.send(column), s.send(eof), s.send([]byte("\x01x")))
-		}, 2013},
-		"in a packet's head": {func(s *scripted) error { _, err := s.conn.Write([]byte{9, 0}); return err }, 2013},
+		}, 0},
+		"in a packet's head": {func(s *scripted) error { _, err := s.conn.Write([]byte{9, 0}); return err }, 0},
 		"in a row": {func(s *scripted) error {
 			err := errors.Join(s.send([]byte{1}), s.send(column), s.send(eof))
 			_, err2 := s.conn.Write(append([]byte{0, 0, 1, 4, 0xfd, 0xfc, 0xff, 0}, make([]byte, 40_000)...))
 			return errors.Join(err, err2)
 		}, 0},
-		"with nonsense":      {func(s *scripted) error { return s.send([]byte{0xfd, 1}) }, 2013},
-		"with empty packets": {func(s *scripted) error { return s.send(nil) }, 2013},
+		"with nonsense":      {func(s *scripted) error { return s.send([]byte{0xfd, 1}) }, 1835},
+		"with empty packets": {func(s *scripted) error { return s.send(nil) }, 1835},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := scriptedClient(t, test.answer)
@@ -311,9 +311,12 @@ func TestServerDies(t *testing.T) {
 			got := uint16(0)
 			if len(last) > 9 && last[0] == 0xff {
 				got = binary.LittleEndian.Uint16(last[1:])
-				if !strings.Contains(string(last), "#HY000Lost connection") {
+				if !strings.Contains(string(last), "#HY000Malformed communication packet") {
 					t.Errorf("got %q", last)
 				}
+			}
+			if name == "between rows" && string(last) != "\x01x" {
+				t.Errorf("the last packet is %q, want the row", last)
 			}
 			if got != test.code {
 				t.Errorf("got error %d (%q), want %d", got, last, test.code)
@@ -330,14 +333,19 @@ func TestUnreachable(t *testing.T) {
 	l.Close()
 	for _, mode := range []proxy.Mode{proxy.Pass, proxy.Observe} {
 		c := proxy.Config{Mode: mode, Upstream: proxy.Address{Network: "tcp", Addr: l.Addr().String()}, Listen: proxy.Address{Network: "tcp", Addr: "127.0.0.1:0"}}
-		conn, err := net.Dial("tcp", serve(t, c, observer(&sink{})).String())
+		addr := serve(t, c, observer(&sink{}))
+		conn, err := net.Dial("tcp", addr.String())
 		if err != nil {
 			t.Fatal(err)
 		}
 		all, err := io.ReadAll(conn)
-		if err != nil || !strings.Contains(string(all), "\xff\xd3\x07Can't connect to the server (wirecheck: connect to 127.0.0.1:") {
+		if err != nil || !strings.Contains(string(all), "\xff\x95\x05Can't connect to the server (wirecheck: connect to 127.0.0.1:") {
 			t.Errorf("mode %s: got %q, %v", mode, all, err)
 		}
 		conn.Close()
+		out, err := mariadb(testserver.Database{Host: "127.0.0.1", Port: addr.(*net.TCPAddr).Port, User: "u", Name: "d"}, "-e", "SELECT 1")
+		if err == nil || !strings.Contains(out, "1429") || !strings.Contains(out, "Can't connect to the server (wirecheck: ") {
+			t.Errorf("mode %s: the client says %q, %v", mode, out, err)
+		}
 	}
 }

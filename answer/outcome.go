@@ -65,11 +65,6 @@ const (
 	EffectGone Effect = "connection gone"
 )
 
-// Ended reports whether the transaction that was open before the step is over by the server's doing.
-func (e Effect) Ended() bool {
-	return e == EffectRolledBack || e == EffectCommitted || e == EffectGone
-}
-
 // Reason is why a step failed, in words that are the same for all products.
 type Reason string
 

@@ -202,10 +202,7 @@ func table(w io.Writer, indent string, r answer.Result) {
 
 // cell is a value on one line.
 func cell(v answer.Value) string {
-	if v == nil {
-		return "NULL"
-	}
-	return strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(strings.ToValidUTF8(string(v), "\uFFFD"))
+	return strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(strings.ToValidUTF8(answer.Text(v), "\uFFFD"))
 }
 
 // oneLine is a statement on one line.

@@ -61,24 +61,23 @@ func TestJudge(t *testing.T) {
 		err           error
 		want          answer.Effect
 		reason        answer.Reason
-		ended         bool
 	}{
-		{"done", answer.Open, answer.Open, "", "UPDATE 1", "", false, nil, answer.EffectNone, "", false},
-		{"committed", answer.Open, answer.Idle, "", "COMMIT", "", false, nil, answer.EffectNone, "", false},
-		{"rolled back", answer.Failed, answer.Idle, "", "ROLLBACK", "", false, nil, answer.EffectRolledBack, "", true},
-		{"to a savepoint", answer.Failed, answer.Open, "", "ROLLBACK", "", false, nil, answer.EffectNone, "", false},
-		{"statement", answer.Open, answer.Open, "x", "", "", false, nil, answer.EffectStatement, answer.ReasonOther, false},
-		{"statement outside", answer.Idle, answer.Idle, "x", "", "ERROR", false, nil, answer.EffectStatement, answer.ReasonOther, false},
-		{"deadlock outside", answer.Idle, answer.Idle, "lost", "", "", false, nil, answer.EffectStatement, answer.ReasonDeadlock, false},
-		{"failed", answer.Open, answer.Failed, "x", "", "ERROR", false, nil, answer.EffectFailed, answer.ReasonOther, false},
-		{"failed again", answer.Failed, answer.Failed, "x", "", "ERROR", false, nil, answer.EffectFailed, answer.ReasonOther, false},
-		{"victim", answer.Open, answer.Idle, "lost", "", "", false, nil, answer.EffectRolledBack, answer.ReasonDeadlock, true},
-		{"rolled back by what the server was asked", answer.Open, answer.Idle, "x", "", "", true, nil, answer.EffectRolledBack, answer.ReasonOther, true},
-		{"COMMIT refused", answer.Open, answer.Idle, "x", "", "ERROR", false, nil, answer.EffectRolledBack, answer.ReasonOther, true},
-		{"implicit commit", answer.Open, answer.Idle, "x", "", "", false, nil, answer.EffectCommitted, answer.ReasonOther, true},
-		{"killed", answer.Open, answer.Open, "killed", "", "FATAL", false, broken, answer.EffectGone, answer.ReasonKilled, true},
-		{"killed, told in time", answer.Open, answer.Open, "killed", "", "", false, nil, answer.EffectGone, answer.ReasonKilled, true},
-		{"broken", answer.Open, answer.Open, "", "", "", false, broken, answer.EffectGone, answer.ReasonServer, true},
+		{"done", answer.Open, answer.Open, "", "UPDATE 1", "", false, nil, answer.EffectNone, ""},
+		{"committed", answer.Open, answer.Idle, "", "COMMIT", "", false, nil, answer.EffectNone, ""},
+		{"rolled back", answer.Failed, answer.Idle, "", "ROLLBACK", "", false, nil, answer.EffectRolledBack, ""},
+		{"to a savepoint", answer.Failed, answer.Open, "", "ROLLBACK", "", false, nil, answer.EffectNone, ""},
+		{"statement", answer.Open, answer.Open, "x", "", "", false, nil, answer.EffectStatement, answer.ReasonOther},
+		{"statement outside", answer.Idle, answer.Idle, "x", "", "ERROR", false, nil, answer.EffectStatement, answer.ReasonOther},
+		{"deadlock outside", answer.Idle, answer.Idle, "lost", "", "", false, nil, answer.EffectStatement, answer.ReasonDeadlock},
+		{"failed", answer.Open, answer.Failed, "x", "", "ERROR", false, nil, answer.EffectFailed, answer.ReasonOther},
+		{"failed again", answer.Failed, answer.Failed, "x", "", "ERROR", false, nil, answer.EffectFailed, answer.ReasonOther},
+		{"victim", answer.Open, answer.Idle, "lost", "", "", false, nil, answer.EffectRolledBack, answer.ReasonDeadlock},
+		{"rolled back by what the server was asked", answer.Open, answer.Idle, "x", "", "", true, nil, answer.EffectRolledBack, answer.ReasonOther},
+		{"COMMIT refused", answer.Open, answer.Idle, "x", "", "ERROR", false, nil, answer.EffectRolledBack, answer.ReasonOther},
+		{"implicit commit", answer.Open, answer.Idle, "x", "", "", false, nil, answer.EffectCommitted, answer.ReasonOther},
+		{"killed", answer.Open, answer.Open, "killed", "", "FATAL", false, broken, answer.EffectGone, answer.ReasonKilled},
+		{"killed, told in time", answer.Open, answer.Open, "killed", "", "", false, nil, answer.EffectGone, answer.ReasonKilled},
+		{"broken", answer.Open, answer.Open, "", "", "", false, broken, answer.EffectGone, answer.ReasonServer},
 	}
 	for _, test := range tests {
 		a := answer.Answer{Before: test.before, After: test.after}
@@ -89,8 +88,8 @@ func TestJudge(t *testing.T) {
 			a.Err = &answer.Error{Code: test.code, Severity: test.severity, Aborted: test.aborted}
 		}
 		got := Judge(p, a, test.err)
-		if got.Effect != test.want || got.Reason != test.reason || got.Effect.Ended() != test.ended {
-			t.Errorf("%s: got %+v, ended %v; want %s, %s", test.name, got, got.Effect.Ended(), test.want, test.reason)
+		if got.Effect != test.want || got.Reason != test.reason {
+			t.Errorf("%s: got %+v; want %s, %s", test.name, got, test.want, test.reason)
 		}
 	}
 }

@@ -101,7 +101,8 @@ func (r *replayer) compareTables(here, there []engine.Table) {
 			continue
 		}
 		other := there[j]
-		f.OnlyHere, f.OnlyThere = missing(t, other), missing(other, t)
+		d := answer.DiffRows(t.Rows, other.Rows)
+		f.OnlyHere, f.OnlyThere = len(d.Missing), len(d.Extra)
 		if f.OnlyHere+f.OnlyThere == 0 || len(t.Columns) != len(other.Columns) {
 			continue
 		}
@@ -126,22 +127,6 @@ func column(t engine.Table, c int) []string {
 	}
 	slices.Sort(values)
 	return values
-}
-
-// missing counts the rows of a that b has not.
-func missing(a, b engine.Table) (n int) {
-	has := map[string]int{}
-	for _, row := range b.Rows {
-		has[line(row)]++
-	}
-	for _, row := range a.Rows {
-		if l := line(row); has[l] > 0 {
-			has[l]--
-		} else {
-			n++
-		}
-	}
-	return n
 }
 
 // field writes a value so that tabs and line ends in it stay apart from those between values, as COPY does.

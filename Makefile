@@ -80,10 +80,10 @@ mutation:
 
 docs:
 	$(GO) test -count=1 -run 'Document$$' ./cmd/wirecheck -update-docs
-	$(GO) test -count=1 -run 'Document$$' ./lab/generate -update
+	$(GO) test -count=1 -run 'Document$$' ./lab/generate ./internal/documents -update
 
 check: fmt vet
-	$(GO) test $(PURE) ./internal/imports/...
+	$(GO) test $(PURE) ./internal/imports/... ./internal/documents
 
 fmt:
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not formatted (gofmt -w):"; echo "$$files"; exit 1; fi

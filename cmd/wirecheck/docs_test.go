@@ -167,7 +167,8 @@ func (r *docReader) step(b docBlock, s docStep, next string) {
 	screen, done := terminal.await(input, docLimit, func(screen string) bool {
 		var prompted bool
 		output, prompted = strings.CutSuffix(screen, next)
-		if next == "" {
+		if next == "" { // what runs in the terminal goes on, or it ends and the shell prompts
+			output = strings.TrimSuffix(screen, "$ ")
 			return s.matches(output)
 		}
 		return prompted && (output == "" || strings.HasSuffix(output, "\n") || s.input == interrupt)

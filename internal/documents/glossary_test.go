@@ -21,6 +21,7 @@ var retired = []struct{ word, instead string }{
 	{"lens", "decoder"},
 	{"hush", "warnings of MySQL's parser"},
 	{"seat", "session"},
+	{"keeper", "pacer, executor or store"},
 	{"cockroach", "no backend serves CockroachDB"},
 }
 

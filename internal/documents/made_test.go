@@ -179,7 +179,9 @@ func writeProduct(b *strings.Builder, p *product.Product) {
 		fmt.Fprintf(b, "\n### Known departures of %s\n\nA confirmed one is a bug. Any other one is documented or intended, and wirecheck calls it permitted.\n\n", p.Title)
 		b.WriteString("| cause | kind | what happens | source |\n|---|---|---|---|\n")
 		causes := slices.Clone(p.Causes)
-		slices.SortStableFunc(causes, func(a, b product.Cause) int { return strings.Compare(strings.ToLower(string(a.ID)), strings.ToLower(string(b.ID))) })
+		slices.SortStableFunc(causes, func(a, b product.Cause) int {
+			return strings.Compare(strings.ToLower(string(a.ID)), strings.ToLower(string(b.ID)))
+		})
 		for _, c := range causes {
 			fmt.Fprintf(b, "| %s | %s | %s | %s |\n", c.ID, map[bool]string{true: "bug", false: "permitted"}[c.Confirmed], cell(c.Reason), cell(c.Source))
 		}

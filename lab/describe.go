@@ -7,7 +7,7 @@ import (
 )
 
 // memory is how many texts Remember keeps.
-const memory = 1000
+const memory = 4096
 
 // Remember gives a Describe that describes a text once, as long as it has not described many others since: stages describe all that
 // they execute, and oracles execute the same text on several. What it gives must not be changed.

@@ -35,29 +35,7 @@ func (s *Stage) Plain(spec *scenario.Spec) { s.plain = !slices.ContainsFunc(spec
 
 // NewStage makes a stage of a lab. version is the server's, for Schedule.Version.
 func NewStage(l *Lab, version string, describe Describe) *Stage {
-	return &Stage{lab: l, version: version, describe: remembered(describe)}
-}
-
-// describedLimit bounds how many texts' descriptions a stage remembers.
-const describedLimit = 4096
-
-// remembered describes each text once: oracles execute the same statements many times, and parsing one takes longer than executing it.
-func remembered(describe Describe) Describe {
-	known := map[string][]rewrite.Statement{}
-	return func(sql string) ([]rewrite.Statement, error) {
-		if list, ok := known[sql]; ok {
-			return list, nil
-		}
-		list, err := describe(sql)
-		if err != nil {
-			return nil, err
-		}
-		if len(known) == describedLimit {
-			clear(known)
-		}
-		known[sql] = list
-		return list, nil
-	}
+	return &Stage{lab: l, version: version, describe: Remember(describe)}
 }
 
 // stageLimit bounds one statement: one session at a time executes, so nothing should wait for long.

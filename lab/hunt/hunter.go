@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	mathrand "math/rand/v2"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -252,8 +253,9 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 		case err != nil:
 			return err
 		case repeated < panel.Attempts:
-			s.Flaky++
-			h.store.keepFlaky(h.Instance.Engine.Name, k.Spec, level, f, h.Options.Seed)
+			if err := h.keepFlaky(k.Spec, level, f); err != nil {
+				return err
+			}
 			continue
 		}
 		if err := h.found(ctx, k.Spec, level, f); err != nil {
@@ -327,7 +329,9 @@ func (h *hunter) broken(ctx context.Context, spec *scenario.Spec, level product.
 	h.Options.Log.Error().Str("engine", h.o.Engine).Err(err).Msg("a case could not be judged; it is kept in broken/")
 	s := &h.store.state
 	s.Cases, s.Unknown, s.Broken = s.Cases+1, s.Unknown+1, s.Broken+1
-	h.store.keepBroken(h.Instance.Engine.Name, spec, level, h.Selection.Names(), h.Options.Seed, err)
+	h.store.apart(filepath.Join("broken", "case"), s.Broken, map[string]string{
+		"case.spec": h.reproducer(spec, level, strings.Split(h.Selection.Names(), ",")...), "error.txt": err.Error() + "\n",
+	})
 	return h.Restart(ctx)
 }
 
@@ -451,9 +455,7 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level product.L
 		s.Permitted[fmt.Sprintf("%s: %s", f.Class, d.Cause)]++
 		return nil
 	case d != nil && d.Flaky:
-		s.Flaky++
-		h.store.keepFlaky(h.Instance.Engine.Name, spec, level, f, h.Options.Seed)
-		return nil
+		return h.keepFlaky(spec, level, f)
 	}
 	s.Findings++
 	if h.store.knows(f) {

@@ -316,7 +316,6 @@ func (k *store) keep(ctx context.Context, h *hunter, small, original *scenario.S
 		}
 	}
 	k.state.Seen[sign]++
-	t := scenario.Target{Engine: h.Instance.Engine.Name, Level: level.History}
 	b := &Bug{
 		Signature: sign, Folder: k.free(string(f.Class), len(k.kept)+1), Engine: h.Instance.Engine.Name, Version: h.Instance.Version, Level: level.History,
 		Title: fmt.Sprintf("%s: %s", f.Class, f.Title()), Size: small.Size(), Seen: 1, Finding: f,
@@ -327,12 +326,7 @@ func (k *store) keep(ctx context.Context, h *hunter, small, original *scenario.S
 	k.kept = append(k.kept, b)
 	files := map[string]string{}
 	for name, spec := range map[string]*scenario.Spec{"case.spec": small, "original.spec": original} {
-		w := spec.Reproducer(spec.Permutations[0], t, []string{f.Oracle}, h.Options.Seed)
-		text, err := w.Print()
-		if err != nil { // a } in SQL: the format has no way to write it
-			text = fmt.Sprintf("# %v\n", err)
-		}
-		files[name] = text
+		files[name] = h.reproducer(spec, level, f.Oracle)
 	}
 	finding, err := json.MarshalIndent(b, "", "  ")
 	if err != nil {
@@ -411,40 +405,41 @@ func (k *store) see(b *Bug) {
 	k.state.Seen[b.Signature] = b.Seen
 }
 
-// keepFlaky stores what did not repeat, apart.
-func (k *store) keepFlaky(product string, spec *scenario.Spec, level product.Level, f *oracle.Finding, seed uint64) {
-	const most = 50
-	if k.state.Flaky > most {
+// mostApart bounds how many flaky findings, and how many broken cases, the store keeps.
+const mostApart = 50
+
+// apart keeps what is no bug, below flaky/ or broken/; n is how many there were.
+func (k *store) apart(name string, n int, files map[string]string) {
+	if n > mostApart {
 		return
 	}
-	text, err := spec.Reproducer(spec.Permutations[0], scenario.Target{Engine: product, Level: level.History}, []string{f.Oracle}, seed).Print()
-	if err != nil {
-		return
-	}
-	finding, err := json.MarshalIndent(f, "", "  ")
-	if err != nil {
-		return
-	}
-	p := pendingFolder{k.free(filepath.Join("flaky", string(f.Class)), k.state.Flaky), map[string]string{"case.spec": text, "finding.json": string(finding) + "\n"}}
+	p := pendingFolder{k.free(name, n), files}
 	if err := k.writeFolder(p); err != nil {
 		k.pending = append(k.pending, p)
 	}
 }
 
-// keepBroken stores a case that could not be judged, apart.
-func (k *store) keepBroken(product string, spec *scenario.Spec, level product.Level, oracles string, seed uint64, why error) {
-	const most = 50
-	if k.state.Broken > most {
-		return
+// keepFlaky keeps what did not repeat.
+func (h *hunter) keepFlaky(spec *scenario.Spec, level product.Level, f *oracle.Finding) error {
+	h.store.state.Flaky++
+	finding, err := json.MarshalIndent(f, "", "  ")
+	if err != nil {
+		return err
 	}
-	text, err := spec.Reproducer(spec.Permutations[0], scenario.Target{Engine: product, Level: level.History}, strings.Split(oracles, ","), seed).Print()
-	if err != nil { // a } in SQL: the format has no way to write it
-		text = fmt.Sprintf("# %v\n", err)
+	h.store.apart(filepath.Join("flaky", string(f.Class)), h.store.state.Flaky, map[string]string{
+		"case.spec": h.reproducer(spec, level, f.Oracle), "finding.json": string(finding) + "\n",
+	})
+	return nil
+}
+
+// reproducer is the text of a scenario that shows a finding. The format has no way to write a } in SQL; then the text says that.
+func (h *hunter) reproducer(spec *scenario.Spec, level product.Level, oracles ...string) string {
+	target := scenario.Target{Engine: h.Instance.Engine.Name, Level: level.History}
+	text, err := spec.Reproducer(spec.Permutations[0], target, oracles, h.Options.Seed).Print()
+	if err != nil {
+		return fmt.Sprintf("# %v\n", err)
 	}
-	p := pendingFolder{k.free(filepath.Join("broken", "case"), k.state.Broken), map[string]string{"case.spec": text, "error.txt": why.Error() + "\n"}}
-	if err := k.writeFolder(p); err != nil {
-		k.pending = append(k.pending, p)
-	}
+	return text
 }
 
 // dump prints what could not be written anywhere.

@@ -111,7 +111,7 @@ func (g *Generator) order(made group) []Step {
 				open = append(open, i)
 			}
 		}
-		i := oneOf(g, open)
+		i := oneOf(g.intn, open)
 		if ordered[i] {
 			fixed = fixed[1:]
 		}

@@ -12,7 +12,7 @@ const (
 const favoredShare = 700
 
 // has reports whether a feature may be used at all.
-func (g *Generator) has(feature string) bool {
+func (g *chooser) has(feature string) bool {
 	usable, known := g.usable[feature]
 	if !known && !isFeature(feature) {
 		panic("generate: no feature " + feature)
@@ -21,7 +21,7 @@ func (g *Generator) has(feature string) bool {
 }
 
 // use decides whether an optional feature is used, with a frequency in thousandths, and marks it if so.
-func (g *Generator) use(feature string, frequency int) bool {
+func (g *chooser) use(feature string, frequency int) bool {
 	if !g.has(feature) {
 		return false
 	}
@@ -38,7 +38,7 @@ func (g *Generator) use(feature string, frequency int) bool {
 }
 
 // mark notes that the statement has the feature.
-func (g *Generator) mark(features ...string) {
+func (g *chooser) mark(features ...string) {
 	for _, f := range features {
 		if !isFeature(f) {
 			panic("generate: no feature " + f)
@@ -47,23 +47,23 @@ func (g *Generator) mark(features ...string) {
 	}
 }
 
-func (g *Generator) chance(thousandths int) bool { return g.intn(1000) < thousandths }
+func (g *chooser) chance(thousandths int) bool { return g.intn(1000) < thousandths }
 
 // between gives a number from least to most.
-func (g *Generator) between(least, most int) int { return least + g.intn(most-least+1) }
+func (g *chooser) between(least, most int) int { return least + g.intn(most-least+1) }
 
 // few gives a number from least to most, small ones more often.
-func (g *Generator) few(least, most int) int {
+func (g *chooser) few(least, most int) int {
 	return min(g.between(least, most), g.between(least, most))
 }
 
-func oneOf[T any](g *Generator, list []T) T { return list[g.intn(len(list))] }
+func oneOf[T any](intn func(int) int, list []T) T { return list[intn(len(list))] }
 
 // some gives n elements of the list at random, in the order of the list.
-func some[T any](g *Generator, list []T, n int) []T {
+func some[T any](intn func(int) int, list []T, n int) []T {
 	var out []T
 	for i, v := range list {
-		if g.intn(len(list)-i) < n-len(out) {
+		if intn(len(list)-i) < n-len(out) {
 			out = append(out, v)
 		}
 	}
@@ -79,7 +79,7 @@ type option struct {
 }
 
 // choose takes one of the open options by their weights. At least one must be open.
-func (g *Generator) choose(options []option) string {
+func (g *chooser) choose(options []option) string {
 	open := func(o option) bool { return o.can && (o.feature == "" || g.has(o.feature)) }
 	weigh := func(o option) int {
 		switch {

@@ -53,7 +53,7 @@ func (db *Database) Drop() []string {
 }
 
 // setup adds a statement to the setup.
-func (g *Generator) setup(db *Database, t *Table, kind Kind, text func() string) {
+func (g *definer) setup(db *Database, t *Table, kind Kind, text func() string) {
 	var tables []string
 	if t != nil {
 		tables = []string{t.Name}
@@ -62,7 +62,7 @@ func (g *Generator) setup(db *Database, t *Table, kind Kind, text func() string)
 }
 
 // table makes a table and the statement that creates it, and the types that it needs before.
-func (g *Generator) table(db *Database, name string, foreign *int) *Table {
+func (g *definer) table(db *Database, name string, foreign *int) *Table {
 	t := &Table{Name: name}
 	g.begin(KindSchema)
 	t.strict = g.use("strict", fairly)
@@ -114,7 +114,7 @@ func (g *Generator) table(db *Database, name string, foreign *int) *Table {
 }
 
 // column makes a column. The first one is never generated.
-func (g *Generator) column(db *Database, t *Table, name string) *Column {
+func (g *definer) column(db *Database, t *Table, name string) *Column {
 	if len(t.Columns) > 0 {
 		if c := g.generated(t, name); c != nil {
 			return c
@@ -123,7 +123,7 @@ func (g *Generator) column(db *Database, t *Table, name string) *Column {
 	c := &Column{Name: name}
 	c.Type = g.anyType(func(ty Type) bool { return len(t.Columns) > 0 || ty.Class != JSON })
 	if len(db.Tables) > 0 && g.chance(350) { // as in another table, so that they can be joined
-		if like := oneOf(g, oneOf(g, db.Tables).Columns); like.Generated == "" && t.takes(like.Type) && like.Parent == nil && (len(t.Columns) > 0 || like.Class != JSON) {
+		if like := oneOf(g.intn, oneOf(g.intn, db.Tables).Columns); like.Generated == "" && t.takes(like.Type) && like.Parent == nil && (len(t.Columns) > 0 || like.Class != JSON) {
 			for _, f := range c.features {
 				delete(g.marks, f)
 			}
@@ -150,8 +150,8 @@ func (g *Generator) column(db *Database, t *Table, name string) *Column {
 }
 
 // generated makes a column that is computed from an earlier one, or nil.
-func (g *Generator) generated(t *Table, name string) *Column {
-	base := oneOf(g, t.Columns)
+func (g *definer) generated(t *Table, name string) *Column {
+	base := oneOf(g.intn, t.Columns)
 	if base.Generated != "" {
 		return nil
 	}
@@ -163,14 +163,14 @@ func (g *Generator) generated(t *Table, name string) *Column {
 			wide = "INTEGER"
 		}
 		c.Type = Type{SQL: wide, Class: Integer, Least: -1 << 63, Most: 1<<63 - 1, Exact: true}
-		c.Generated = fmt.Sprintf(oneOf(g, []string{"%s + 1", "%s * 2", "ABS(%s)"}), base.Name)
+		c.Generated = fmt.Sprintf(oneOf(g.intn, []string{"%s + 1", "%s * 2", "ABS(%s)"}), base.Name)
 	case base.Class == Decimal:
 		c.Type = Type{SQL: "DECIMAL(14,2)", Class: Decimal, Exact: true}
-		c.Generated = fmt.Sprintf(oneOf(g, []string{"%s + 1", "%s * 2"}), base.Name)
+		c.Generated = fmt.Sprintf(oneOf(g.intn, []string{"%s + 1", "%s * 2"}), base.Name)
 	case base.Class == Text && base.SQL == "VARCHAR(20)":
 		c.Type = base.Type
 		c.Type.SQL, c.Type.Length, c.Type.features = "VARCHAR(40)", 40, nil
-		c.Generated = fmt.Sprintf(oneOf(g, []string{"UPPER(%s)", "LOWER(%s)"}), base.Name)
+		c.Generated = fmt.Sprintf(oneOf(g.intn, []string{"UPPER(%s)", "LOWER(%s)"}), base.Name)
 		if g.intn(2) == 0 {
 			c.Type = Type{SQL: "INT", Class: Integer, Least: -1 << 31, Most: 1<<31 - 1, Exact: true}
 			c.Generated = fmt.Sprintf("LENGTH(%s)", base.Name)
@@ -201,7 +201,7 @@ func (t *Table) takes(ty Type) bool {
 }
 
 // definition writes a column into CREATE TABLE.
-func (g *Generator) definition(t *Table, c *Column) string {
+func (g *definer) definition(t *Table, c *Column) string {
 	g.mark(c.features...)
 	parts := []string{c.Name, c.SQL}
 	if c.Collation != "" {
@@ -231,7 +231,7 @@ func (g *Generator) definition(t *Table, c *Column) string {
 }
 
 // indexable are the columns that an index may hold whole.
-func (g *Generator) indexable(t *Table) []*Column {
+func (g *definer) indexable(t *Table) []*Column {
 	var out []*Column
 	for _, c := range t.Columns {
 		if !c.Prefix && c.Class != JSON && c.Generated == "" {
@@ -242,7 +242,7 @@ func (g *Generator) indexable(t *Table) []*Column {
 }
 
 // primaryKey makes the primary key, if there is to be one.
-func (g *Generator) primaryKey(t *Table) string {
+func (g *definer) primaryKey(t *Table) string {
 	columns := g.indexable(t)
 	if !g.chance(850) || len(columns) == 0 && !g.has("primary-key-prefix") {
 		return ""
@@ -265,7 +265,7 @@ func (g *Generator) primaryKey(t *Table) string {
 	g.mark("primary-key")
 	switch {
 	case len(columns) > 1 && g.use("primary-key-multi-column", fairly):
-		t.Primary = t.withPartition(some(g, columns, 2))
+		t.Primary = t.withPartition(some(g.intn, columns, 2))
 	case columns[0].Class == Boolean || columns[0].Class == Enum: // with so few values, few rows
 		t.Primary = t.withPartition([]*Column{columns[len(columns)-1]})
 	default:
@@ -303,7 +303,7 @@ func prefixKey(n int) func([]Value) (string, bool) {
 }
 
 // uniqueConstraint makes a UNIQUE constraint, or none.
-func (g *Generator) uniqueConstraint(t *Table) string {
+func (g *definer) uniqueConstraint(t *Table) string {
 	columns := slices.DeleteFunc(g.indexable(t), func(c *Column) bool {
 		return len(t.Primary) == 1 && t.Primary[0] == c || c.Class == Boolean
 	})
@@ -312,9 +312,9 @@ func (g *Generator) uniqueConstraint(t *Table) string {
 	}
 	var chosen []*Column
 	if len(columns) > 1 && g.use("unique-multi-column", rarely) {
-		chosen = t.withPartition(some(g, columns, 2))
+		chosen = t.withPartition(some(g.intn, columns, 2))
 	} else if g.use("unique", fairly) {
-		chosen = t.withPartition([]*Column{oneOf(g, columns)})
+		chosen = t.withPartition([]*Column{oneOf(g.intn, columns)})
 	} else {
 		return ""
 	}
@@ -327,7 +327,7 @@ func (g *Generator) uniqueConstraint(t *Table) string {
 }
 
 // checkOne makes a CHECK constraint over one column, or none.
-func (g *Generator) checkOne(db *Database, t *Table) string {
+func (g *definer) checkOne(db *Database, t *Table) string {
 	columns := slices.DeleteFunc(t.writable(), func(c *Column) bool {
 		// A default value might not meet it.
 		return !c.Class.Numeric() && c.Class != Text || c.auto || c.Default != nil
@@ -335,7 +335,7 @@ func (g *Generator) checkOne(db *Database, t *Table) string {
 	if len(columns) == 0 || !g.use("check", fairly/2) {
 		return ""
 	}
-	c := oneOf(g, columns)
+	c := oneOf(g.intn, columns)
 	v := g.value(db.pool, c.Type)
 	condition := fmt.Sprintf("%s <> %s", c.Name, v.SQL)
 	holds := func(x Value) bool { return x.Key != v.Key }
@@ -347,13 +347,13 @@ func (g *Generator) checkOne(db *Database, t *Table) string {
 }
 
 // checkTwo makes a CHECK constraint over two integer columns, or none.
-func (g *Generator) checkTwo(t *Table) string {
+func (g *definer) checkTwo(t *Table) string {
 	columns := slices.DeleteFunc(t.writable(), func(c *Column) bool { return c.Class != Integer || c.auto || c.Default != nil })
 	if len(columns) < 2 || !g.use("check-multi-column", fairly) {
 		return ""
 	}
 	a, b := columns[0], columns[1]
-	operator, holds := oneOf(g, []string{"<>", "+"}), func(x, y float64) bool { return x != y }
+	operator, holds := oneOf(g.intn, []string{"<>", "+"}), func(x, y float64) bool { return x != y }
 	condition := fmt.Sprintf("%s <> %s", a.Name, b.Name)
 	if operator == "+" {
 		condition, holds = fmt.Sprintf("%s + %s >= 0", a.Name, b.Name), func(x, y float64) bool { return x+y >= 0 }
@@ -364,7 +364,7 @@ func (g *Generator) checkTwo(t *Table) string {
 
 // foreignKey adds a column that refers to a key of an earlier table or of this one, or none. It is a column of its own, since
 // columns of other constraints and of generated columns may not have all actions (MySQL manual, "FOREIGN KEY Constraints").
-func (g *Generator) foreignKey(db *Database, t *Table) string {
+func (g *definer) foreignKey(db *Database, t *Table) string {
 	var tables []*Table
 	for _, p := range append(slices.Clone(db.Tables), t) {
 		if len(p.Primary) == 1 && !p.Partitioned && !p.prefixed && !p.apart {
@@ -374,7 +374,7 @@ func (g *Generator) foreignKey(db *Database, t *Table) string {
 	if len(tables) == 0 || !g.has("foreign-key") || !g.chance(often) && !g.favored["foreign-key"] {
 		return ""
 	}
-	parent := oneOf(g, tables)
+	parent := oneOf(g.intn, tables)
 	if parent == t && !g.use("foreign-key-self", often) {
 		if parent = tables[0]; parent == t {
 			return ""
@@ -409,7 +409,7 @@ func (g *Generator) foreignKey(db *Database, t *Table) string {
 }
 
 // tableOptions writes what stands behind the columns; partitions are statements of their own in PostgreSQL.
-func (g *Generator) tableOptions(db *Database, t *Table) (tail string, partitions []string) {
+func (g *definer) tableOptions(db *Database, t *Table) (tail string, partitions []string) {
 	if t.Partitioned {
 		return g.partitioning(db, t)
 	}
@@ -437,7 +437,7 @@ func (g *Generator) tableOptions(db *Database, t *Table) (tail string, partition
 			engines = append(engines, "Aria")
 		}
 		t.apart = true
-		return " ENGINE = " + oneOf(g, engines), nil
+		return " ENGINE = " + oneOf(g.intn, engines), nil
 	case g.use("storage-parameter", rarely):
 		return " WITH (fillfactor = 70)", nil
 	}
@@ -445,19 +445,19 @@ func (g *Generator) tableOptions(db *Database, t *Table) (tail string, partition
 		tail += " ENGINE = InnoDB"
 	}
 	if g.use("row-format", rarely) {
-		tail += " ROW_FORMAT = " + oneOf(g, []string{"DYNAMIC", "COMPACT", "REDUNDANT"})
+		tail += " ROW_FORMAT = " + oneOf(g.intn, []string{"DYNAMIC", "COMPACT", "REDUNDANT"})
 	}
 	return tail, nil
 }
 
 // view makes a view of the table, or none.
-func (g *Generator) view(db *Database, t *Table) {
+func (g *definer) view(db *Database, t *Table) {
 	if !g.has("view") || !g.favored["view"] && !g.chance(rarely) {
 		return
 	}
 	g.setup(db, t, KindSchema, func() string {
 		g.mark("view")
-		v := &View{Name: fmt.Sprintf("v%d", len(db.Views)+1), Table: t, Columns: some(g, t.Columns, g.between(1, len(t.Columns)))}
+		v := &View{Name: fmt.Sprintf("v%d", len(db.Views)+1), Table: t, Columns: some(g.intn, t.Columns, g.between(1, len(t.Columns)))}
 		db.Views = append(db.Views, v)
 		sql := fmt.Sprintf("CREATE VIEW %s AS SELECT %s FROM %s", v.Name, list(namesOf(v.Columns)), t.Name)
 		if g.intn(2) == 0 {
@@ -468,7 +468,7 @@ func (g *Generator) view(db *Database, t *Table) {
 }
 
 // trigger makes a trigger that changes a column of the rows that are updated, or none.
-func (g *Generator) trigger(db *Database, t *Table) {
+func (g *definer) trigger(db *Database, t *Table) {
 	var columns []*Column
 	for _, c := range t.writable() {
 		if c.Class == Integer && !t.inKey(c) && c.Parent == nil && !t.constrained(c) {
@@ -482,7 +482,7 @@ func (g *Generator) trigger(db *Database, t *Table) {
 	if !g.use("trigger", often) {
 		return
 	}
-	column := oneOf(g, columns).Name
+	column := oneOf(g.intn, columns).Name
 	add := func(sql string) {
 		g.mark("trigger")
 		db.Setup = append(db.Setup, g.end(sql, []string{t.Name}))

@@ -32,7 +32,10 @@ const (
 func Dialects() []Dialect { return []Dialect{Postgres, MariaDB, MySQL, TiDB, SQLite} }
 
 // Generator makes databases and what is executed in them. It belongs to one goroutine.
-type Generator struct {
+type Generator struct{ definer }
+
+// chooser makes the random choices, within what the dialect and the limits allow, and marks the features that they give.
+type chooser struct {
 	dialect  Dialect
 	limits   Limits
 	intn     func(int) int
@@ -46,6 +49,9 @@ type Generator struct {
 	hot      []Value         // the row of a table that the transactions of a group are mostly about; nil: none
 }
 
+// definer makes databases: tables, their rows, indexes and views.
+type definer struct{ chooser }
+
 // New makes a generator. intn gives a uniformly random number in [0, n), as rand.Rand.IntN does. The error says what is wrong
 // with the dialect or the limits.
 func New(dialect Dialect, limits Limits, intn func(n int) int) (*Generator, error) {
@@ -56,7 +62,7 @@ func New(dialect Dialect, limits Limits, intn func(n int) int) (*Generator, erro
 	if err != nil {
 		return nil, fmt.Errorf("generate: %w", err)
 	}
-	g := &Generator{dialect: dialect, limits: limits, intn: intn, usable: map[string]bool{}, favored: map[string]bool{}, marks: map[string]bool{}}
+	g := &Generator{definer{chooser{dialect: dialect, limits: limits, intn: intn, usable: map[string]bool{}, favored: map[string]bool{}, marks: map[string]bool{}}}}
 	for _, f := range Features(dialect) {
 		included := !f.OptIn || slices.Contains(limits.Include, f.Name) || slices.Contains(limits.Favor, f.Name)
 		g.usable[f.Name] = included && !slices.Contains(limits.Exclude, f.Name)
@@ -75,13 +81,13 @@ func New(dialect Dialect, limits Limits, intn func(n int) int) (*Generator, erro
 }
 
 // Steer makes the generator prefer what the coverage has not seen. nil ends that.
-func (g *Generator) Steer(c *Coverage) { g.coverage = c }
+func (g *chooser) Steer(c *Coverage) { g.coverage = c }
 
 // Draw makes the generator take its random numbers from another source from now on.
-func (g *Generator) Draw(intn func(n int) int) { g.intn = intn }
+func (g *chooser) Draw(intn func(n int) int) { g.intn = intn }
 
 // mysqlFamily reports whether the dialect is MySQL's or one made after it.
-func (g *Generator) mysqlFamily() bool {
+func (g *chooser) mysqlFamily() bool {
 	return g.dialect == MySQL || g.dialect == MariaDB || g.dialect == TiDB
 }
 
@@ -127,19 +133,19 @@ func (k Kind) Writes() bool {
 func (k Kind) Data() bool { return k == KindSelect || k == KindLock || k.Writes() }
 
 // statement makes a statement by calling make, which marks the features that it uses.
-func (g *Generator) statement(kind Kind, tables []string, text func() string) Statement {
+func (g *chooser) statement(kind Kind, tables []string, text func() string) Statement {
 	g.begin(kind)
 	sql := text()
 	return g.end(sql, tables)
 }
 
 // begin starts a statement: no features, no aliases yet.
-func (g *Generator) begin(kind Kind) {
+func (g *chooser) begin(kind Kind) {
 	clear(g.marks)
 	g.kind, g.names = kind, 0
 }
 
-func (g *Generator) end(sql string, tables []string) Statement {
+func (g *chooser) end(sql string, tables []string) Statement {
 	st := Statement{SQL: strings.TrimSpace(sql), Kind: g.kind, Features: sorted(g.marks)}
 	st.Tables = slices.Clone(tables)
 	slices.Sort(st.Tables)

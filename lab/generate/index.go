@@ -6,7 +6,7 @@ import (
 )
 
 // indexes makes secondary indexes of a table.
-func (g *Generator) indexes(db *Database, t *Table, left *int) {
+func (g *definer) indexes(db *Database, t *Table, left *int) {
 	for range 2 {
 		if *left == 0 || !g.chance(often) && !g.favored["index"] {
 			continue
@@ -20,7 +20,7 @@ func (g *Generator) indexes(db *Database, t *Table, left *int) {
 }
 
 // index makes an index, or nothing if the table has nothing for it.
-func (g *Generator) index(db *Database, t *Table) string {
+func (g *definer) index(db *Database, t *Table) string {
 	if !g.has("index") {
 		return ""
 	}
@@ -48,23 +48,23 @@ func (g *Generator) index(db *Database, t *Table) string {
 	}
 	g.mark("index")
 	if g.use("index-hash", rarely) {
-		return create + "USING HASH (" + oneOf(g, columns).Name + ")"
+		return create + "USING HASH (" + oneOf(g.intn, columns).Name + ")"
 	}
-	chosen := []*Column{oneOf(g, columns)}
+	chosen := []*Column{oneOf(g.intn, columns)}
 	for _, c := range columns {
 		if c.Generated != "" && g.favored["index-generated"] { // few tables have one
 			chosen[0] = c
 		}
 	}
 	if len(columns) > 1 && g.use("index-multi-column", fairly) {
-		chosen = some(g, columns, 2)
+		chosen = some(g.intn, columns, 2)
 	}
 	if slices.ContainsFunc(chosen, func(c *Column) bool { return c.Generated != "" }) {
 		g.mark("index-generated")
 	}
 	names := namesOf(chosen)
 	if last := chosen[len(chosen)-1]; last.Class == Text && g.use("index-collation", often) {
-		names[len(names)-1] += " COLLATE " + oneOf(g, []string{"NOCASE", "RTRIM", "BINARY"})
+		names[len(names)-1] += " COLLATE " + oneOf(g.intn, []string{"NOCASE", "RTRIM", "BINARY"})
 	}
 	if g.use("index-descending", fairly/2) {
 		names[len(names)-1] += " DESC"
@@ -74,7 +74,7 @@ func (g *Generator) index(db *Database, t *Table) string {
 		return sql + map[bool]string{true: " IGNORED", false: " INVISIBLE"}[g.dialect == MariaDB]
 	}
 	if g.use("index-include", rarely) {
-		sql += " INCLUDE (" + oneOf(g, t.Columns).Name + ")"
+		sql += " INCLUDE (" + oneOf(g.intn, t.Columns).Name + ")"
 	}
 	if g.use("index-partial", fairly) {
 		sql += " WHERE " + g.comparison(db, scopeOf(t))
@@ -83,7 +83,7 @@ func (g *Generator) index(db *Database, t *Table) string {
 }
 
 // uniqueIndex makes a unique index, or nothing. What the rows hold already stays possible.
-func (g *Generator) uniqueIndex(db *Database, t *Table, name string) string {
+func (g *definer) uniqueIndex(db *Database, t *Table, name string) string {
 	if t.Partitioned {
 		return ""
 	}
@@ -118,7 +118,7 @@ func (g *Generator) uniqueIndex(db *Database, t *Table, name string) string {
 	if len(columns) == 0 {
 		return ""
 	}
-	c := oneOf(g, columns)
+	c := oneOf(g.intn, columns)
 	if add(key{columns: []*Column{c}, plain: true, of: wholeKey}, "index-unique", rarely) {
 		return create + "(" + c.Name + ")"
 	}
@@ -139,14 +139,14 @@ func (t *Table) fits(k key) bool {
 }
 
 // indexExpression gives an expression that an index may hold. TiDB takes few functions (manual, "CREATE INDEX", "Expression index").
-func (g *Generator) indexExpression(t *Table) string {
+func (g *definer) indexExpression(t *Table) string {
 	for _, c := range t.Columns {
 		switch {
 		case c.Generated != "" || c.Prefix:
 		case c.Class == Text && c.SQL == "VARCHAR(20)":
-			return oneOf(g, []string{"LOWER", "UPPER"}) + "(" + c.Name + ")"
+			return oneOf(g.intn, []string{"LOWER", "UPPER"}) + "(" + c.Name + ")"
 		case c.Class == Integer && c.Parent == nil && g.dialect != TiDB:
-			return oneOf(g, []string{c.Name + " + 1", "ABS(" + c.Name + ")"})
+			return oneOf(g.intn, []string{c.Name + " + 1", "ABS(" + c.Name + ")"})
 		}
 	}
 	return ""

@@ -7,7 +7,7 @@ import (
 )
 
 // newRow draws a row for an INSERT: mostly one that breaks no constraint as far as the setup's rows tell.
-func (r *reader) newRow(t *Table) []Value {
+func (r *writer) newRow(t *Table) []Value {
 	row := r.row(r.db, t)
 	for range 4 {
 		if t.allowed(row) || t.checked(row) && r.chance(rarely) {
@@ -32,7 +32,7 @@ func parse(sql string) (n float64) {
 }
 
 // intoColumns are the columns that an INSERT names: all, or all without some of those that have another value.
-func (r *reader) intoColumns(t *Table) []*Column {
+func (r *writer) intoColumns(t *Table) []*Column {
 	all := t.writable()
 	some := slices.DeleteFunc(slices.Clone(all), func(c *Column) bool {
 		return c.auto && !r.chance(fairly) || (c.Default != nil || !c.NotNull) && !t.constrained(c) && r.chance(rarely)
@@ -44,7 +44,7 @@ func (r *reader) intoColumns(t *Table) []*Column {
 }
 
 // tuple writes a row's values for some columns.
-func (r *reader) tuple(t *Table, columns []*Column, row []Value) string {
+func (r *writer) tuple(t *Table, columns []*Column, row []Value) string {
 	var texts []string
 	for _, c := range columns {
 		if (c.Default != nil || !c.NotNull) && !t.constrained(c) && r.use("insert-default", seldom) {
@@ -52,7 +52,7 @@ func (r *reader) tuple(t *Table, columns []*Column, row []Value) string {
 			continue
 		}
 		if c.Class == Integer && c.Parent == nil && !c.auto && r.use("extreme-value", 5) {
-			texts = append(texts, fmt.Sprint(oneOf(r.Generator, []int64{c.Least, c.Most})))
+			texts = append(texts, fmt.Sprint(oneOf(r.intn, []int64{c.Least, c.Most})))
 			continue
 		}
 		texts = append(texts, row[t.index(c)].SQL)
@@ -61,7 +61,7 @@ func (r *reader) tuple(t *Table, columns []*Column, row []Value) string {
 }
 
 // tuples writes VALUES of one or some rows, different in all keys.
-func (r *reader) tuples(t *Table, columns []*Column, several bool) string {
+func (r *writer) tuples(t *Table, columns []*Column, several bool) string {
 	n := 1
 	if several && r.use("insert-multi-row", fairly) {
 		n = r.between(2, 3)
@@ -77,7 +77,7 @@ func (r *reader) tuples(t *Table, columns []*Column, several bool) string {
 }
 
 // into gives the object that an INSERT names: the table, or a view that shows all of its columns without default.
-func (r *reader) into() (name string, columns []*Column) {
+func (r *writer) into() (name string, columns []*Column) {
 	t := r.target
 	for _, v := range r.db.Views {
 		if v.Table == t && !slices.ContainsFunc(t.writable(), func(c *Column) bool { return !slices.Contains(v.Columns, c) }) && r.use("view-write", fairly) {
@@ -87,7 +87,7 @@ func (r *reader) into() (name string, columns []*Column) {
 	return t.Name, r.intoColumns(t)
 }
 
-func (r *reader) insert() string {
+func (r *writer) insert() string {
 	r.mark("insert")
 	t := r.target
 	if r.use("insert-select", rarely*2) {
@@ -102,7 +102,7 @@ func (r *reader) insert() string {
 	return sql + r.returning(t)
 }
 
-func (r *reader) pairs(columns []*Column, row []Value) string {
+func (r *writer) pairs(columns []*Column, row []Value) string {
 	var texts []string
 	for _, c := range columns {
 		texts = append(texts, c.Name+" = "+row[r.target.index(c)].SQL)
@@ -112,9 +112,9 @@ func (r *reader) pairs(columns []*Column, row []Value) string {
 
 // insertSelect takes the rows of a table, in a total order where that matters: REPLACE and IGNORE depend on it, and numbers that the
 // table gives to new rows.
-func (r *reader) insertSelect(verb string) string {
+func (r *writer) insertSelect(verb string) string {
 	t := r.target
-	from := oneOf(r.Generator, r.db.Tables)
+	from := oneOf(r.intn, r.db.Tables)
 	r.tables = append(r.tables, from.Name)
 	sc := scopeOf(from)
 	var items []string
@@ -122,7 +122,7 @@ func (r *reader) insertSelect(verb string) string {
 	for _, c := range columns {
 		items = append(items, r.selected(t, c, sc))
 	}
-	limited := &reader{Generator: r.Generator, db: r.db, flat: true}
+	limited := &reader{expressions{definer: r.definer, db: r.db, flat: true}}
 	sql := fmt.Sprintf("%s INTO %s (%s) SELECT %s FROM %s WHERE %s", verb, t.Name, list(namesOf(columns)), list(items), from.Name, limited.condition(sc, 1))
 	if total := sc.total(); total != nil {
 		sql += " ORDER BY " + list(total)
@@ -135,10 +135,10 @@ func (r *reader) insertSelect(verb string) string {
 
 // selected gives what INSERT ... SELECT puts into a column: a column of the same type, moved out of the way of what is there if it is
 // a key, or a constant.
-func (r *reader) selected(t *Table, c *Column, sc *scope) string {
+func (r *writer) selected(t *Table, c *Column, sc *scope) string {
 	same := sc.refs(func(o *Column) bool { return o.SQL == c.SQL && o.Class != Enum && (o.NotNull || !c.NotNull) })
 	if len(same) > 0 && !t.constrained(c) && c.Parent == nil && r.chance(700) {
-		o := oneOf(r.Generator, same)
+		o := oneOf(r.intn, same)
 		if c.Class == Integer && t.inKey(c) && o.Generated == "" {
 			return fmt.Sprintf("%s + %d", o.sql, r.between(1, 20))
 		}
@@ -151,15 +151,15 @@ func (r *reader) selected(t *Table, c *Column, sc *scope) string {
 	return r.typed(c.Type, v.SQL)
 }
 
-func (r *reader) returning(t *Table) string {
+func (r *writer) returning(t *Table) string {
 	if !r.use("returning", fairly/2) {
 		return ""
 	}
-	return " RETURNING " + oneOf(r.Generator, []string{"*", list(namesOf(some(r.Generator, t.Columns, r.between(1, len(t.Columns)))))})
+	return " RETURNING " + oneOf(r.intn, []string{"*", list(namesOf(some(r.intn, t.Columns, r.between(1, len(t.Columns)))))})
 }
 
 // upsert makes an INSERT that does something else where a row is in the way.
-func (r *reader) upsert() string {
+func (r *writer) upsert() string {
 	t := r.target
 	columns := r.intoColumns(t)
 	into := fmt.Sprintf("INTO %s (%s) VALUES ", t.Name, list(namesOf(columns)))
@@ -180,7 +180,7 @@ func (r *reader) upsert() string {
 			return r.ignoring() + " " + into + one()
 		}},
 		{10, "on-duplicate-key", len(assignable) > 0, func() string {
-			c := oneOf(r.Generator, assignable)
+			c := oneOf(r.intn, assignable)
 			value := r.assigned(c, ref{c, t.Name + "." + c.Name})
 			if slices.Contains(columns, c) && r.intn(2) == 0 {
 				value = "VALUES(" + c.Name + ")"
@@ -189,7 +189,7 @@ func (r *reader) upsert() string {
 		}},
 		{8, "on-conflict-nothing", true, func() string { return "INSERT " + into + one() + " ON CONFLICT DO NOTHING" }},
 		{12, "on-conflict-update", covers && len(assignable) > 0, func() string {
-			c := oneOf(r.Generator, assignable)
+			c := oneOf(r.intn, assignable)
 			value := r.assigned(c, ref{c, t.Name + "." + c.Name})
 			if slices.Contains(columns, c) && r.intn(2) == 0 {
 				value = "excluded." + c.Name
@@ -206,12 +206,12 @@ func (r *reader) upsert() string {
 }
 
 // ordered are the tables that have a total order.
-func (r *reader) ordered() []*Table {
+func (r *writer) ordered() []*Table {
 	return slices.DeleteFunc(slices.Clone(r.db.Tables), func(t *Table) bool { return len(t.Primary) == 0 })
 }
 
 // insertSelectIgnore is INSERT IGNORE ... SELECT from a table with a total order: which of two rows stays depends on it.
-func (r *reader) insertSelectIgnore() string {
+func (r *writer) insertSelectIgnore() string {
 	whole := r.db
 	narrowed := *whole
 	narrowed.Tables = r.ordered()
@@ -220,14 +220,14 @@ func (r *reader) insertSelectIgnore() string {
 	return r.insertSelect(r.ignoring())
 }
 
-func (r *reader) ignoring() string {
+func (r *writer) ignoring() string {
 	if r.dialect == SQLite {
 		return "INSERT OR IGNORE"
 	}
 	return "INSERT IGNORE"
 }
 
-func (r *reader) replace() string {
+func (r *writer) replace() string {
 	r.mark("replace")
 	t := r.target
 	if len(r.ordered()) > 0 && r.use("replace-select", rarely*2) {

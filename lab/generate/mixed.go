@@ -8,10 +8,10 @@ import "fmt"
 // query warns.
 
 // mixing reports whether the query that is being made may mix types.
-func (r *reader) mixing() bool { return r.kind == KindSelect && r.has("mixed-types") }
+func (r *expressions) mixing() bool { return r.kind == KindSelect && r.has("mixed-types") }
 
 // mixture is how often types are mixed, as a weight among conditions and in thousandths of what is selected.
-func (r *reader) mixture() (weight, thousandths int) {
+func (r *expressions) mixture() (weight, thousandths int) {
 	if r.asking {
 		return 50, often
 	}
@@ -19,7 +19,7 @@ func (r *reader) mixture() (weight, thousandths int) {
 }
 
 // mixedCondition is a condition over such an expression.
-func (r *reader) mixedCondition(c ref) string {
+func (r *expressions) mixedCondition(c ref) string {
 	x := c.sql
 	if r.mark("mixed-types"); r.intn(3) > 0 {
 		x = r.mixed(c, 2)
@@ -32,11 +32,11 @@ func (r *reader) mixedCondition(c ref) string {
 	case 2:
 		return fmt.Sprintf("%s BETWEEN %s AND %s", x, r.stray(), r.stray())
 	}
-	return fmt.Sprintf("%s %s %s", x, oneOf(r.Generator, []string{"=", "<>", "<", ">", "<=", ">=", "<=>"}), r.stray())
+	return fmt.Sprintf("%s %s %s", x, oneOf(r.intn, []string{"=", "<>", "<", ">", "<=", ">=", "<=>"}), r.stray())
 }
 
 // mixed makes an expression of a column, of whatever type.
-func (r *reader) mixed(c ref, depth int) string {
+func (r *expressions) mixed(c ref, depth int) string {
 	r.mark("mixed-types")
 	if depth == 0 {
 		return c.sql
@@ -48,7 +48,7 @@ func (r *reader) mixed(c ref, depth int) string {
 		return c.sql
 	}
 	one := func(forms ...string) func() string {
-		return func() string { return fmt.Sprintf(oneOf(r.Generator, forms), inner()) }
+		return func() string { return fmt.Sprintf(oneOf(r.intn, forms), inner()) }
 	}
 	two := func(forms ...string) func() string {
 		return func() string {
@@ -56,7 +56,7 @@ func (r *reader) mixed(c ref, depth int) string {
 			if r.intn(4) == 0 {
 				a, b = b, a
 			}
-			return fmt.Sprintf(oneOf(r.Generator, forms), a, b)
+			return fmt.Sprintf(oneOf(r.intn, forms), a, b)
 		}
 	}
 	return r.choose([]option{
@@ -80,8 +80,8 @@ func (r *reader) mixed(c ref, depth int) string {
 }
 
 // stray is a constant of any type.
-func (r *reader) stray() string {
-	text := oneOf(r.Generator, []string{
+func (r *expressions) stray() string {
+	text := oneOf(r.intn, []string{
 		"'0'", "'1'", "'-1'", "'7'", "'1.5'", "'a'", "''", "'2024-01-02'", "'12:30:00'", "0", "1", "2", "-1", "7", "0.5", "-1.5", "1e0", "1.0", "127", "255", "256", "2024",
 		"9223372036854775807", "18446744073709551615", "NULL", "TRUE", "X'31'", "DATE '2024-01-02'",
 	})

@@ -19,8 +19,8 @@ func (g *Generator) mutant(db *Database, steps []Step) *Case {
 		out := slices.Clone(steps)
 		for range 1 + g.few(0, 3) {
 			g.hot = nil
-			if t := oneOf(g, db.Tables); len(t.Rows) > 0 {
-				g.hot = oneOf(g, t.Rows)
+			if t := oneOf(g.intn, db.Tables); len(t.Rows) > 0 {
+				g.hot = oneOf(g.intn, t.Rows)
 			}
 			out = g.mutate(db, out)
 		}
@@ -93,7 +93,7 @@ func (g *Generator) tableOf(db *Database, st Statement) *Table {
 			return t
 		}
 	}
-	return oneOf(g, db.Tables)
+	return oneOf(g.intn, db.Tables)
 }
 
 // transactionAt gives the places of the explicit transaction that holds a step, its ends included; nothing if there is none.

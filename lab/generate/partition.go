@@ -17,7 +17,7 @@ func partitionFeature(features []string) string {
 
 // choosePartition decides whether the table is partitioned, and by which column: an integer, since RANGE, LIST and HASH of the MySQL
 // family take nothing else.
-func (g *Generator) choosePartition(t *Table) {
+func (g *definer) choosePartition(t *Table) {
 	for _, c := range t.Columns {
 		if c.Class == Integer && c.Generated == "" && !c.auto && t.partition == nil {
 			t.partition = c
@@ -29,7 +29,7 @@ func (g *Generator) choosePartition(t *Table) {
 	}
 }
 
-func (g *Generator) partitionings() []string {
+func (g *definer) partitionings() []string {
 	var out []string
 	for _, f := range []string{"partition-hash", "partition-range", "partition-list", "partition-key"} {
 		if g.has(f) {
@@ -39,7 +39,7 @@ func (g *Generator) partitionings() []string {
 	return out
 }
 
-func (g *Generator) favoredPartition() bool {
+func (g *definer) favoredPartition() bool {
 	return slices.ContainsFunc(g.partitionings(), func(f string) bool { return g.favored[f] })
 }
 
@@ -52,14 +52,14 @@ func (t *Table) withPartition(columns []*Column) []*Column {
 }
 
 // partitioning writes how the table is partitioned.
-func (g *Generator) partitioning(db *Database, t *Table) (tail string, partitions []string) {
+func (g *definer) partitioning(db *Database, t *Table) (tail string, partitions []string) {
 	ways := g.partitionings()
 	if favored := slices.DeleteFunc(slices.Clone(ways), func(f string) bool { return !g.favored[f] }); len(favored) > 0 {
 		ways = favored
 	}
-	way := oneOf(g, ways)
+	way := oneOf(g.intn, ways)
 	g.mark(way)
-	column, cut := t.partition.Name, oneOf(g, db.pool.numbers[1:3])
+	column, cut := t.partition.Name, oneOf(g.intn, db.pool.numbers[1:3])
 	if g.dialect == Postgres {
 		part := func(n int, bounds string) string {
 			return fmt.Sprintf("CREATE TABLE %s_p%d PARTITION OF %s %s", t.Name, n, t.Name, bounds)

@@ -6,9 +6,9 @@ import "fmt"
 // join.
 func (g *Generator) probe(db *Database) Statement {
 	g.begin(KindSelect)
-	r := &reader{Generator: g, db: db}
+	r := readerOf(&g.definer, db)
 	r.mark("select")
-	from, sc := r.readFrom(oneOf(g, db.Tables))
+	from, sc := r.readFrom(oneOf(g.intn, db.Tables))
 	refs := sc.refs(func(c *Column) bool { return c.Class != JSON })
 	if fixed := sc.refs(func(c *Column) bool { return c.NotNull && c.Class != JSON }); len(fixed) > 0 && g.chance(600) {
 		refs = fixed
@@ -18,11 +18,11 @@ func (g *Generator) probe(db *Database) Statement {
 	}
 	var items []string
 	for range g.between(1, 3) {
-		c := oneOf(g, refs)
+		c := oneOf(g.intn, refs)
 		item := ""
 		if g.intn(3) == 0 {
 			r.mark("mixed-types")
-			item = "(" + c.sql + " " + oneOf(g, []string{"=", "<>", "<", ">", "<=", ">="}) + " " + r.stray() + ")"
+			item = "(" + c.sql + " " + oneOf(g.intn, []string{"=", "<>", "<", ">", "<=", ">="}) + " " + r.stray() + ")"
 		} else {
 			item = r.mixed(c, 2)
 		}
@@ -34,7 +34,7 @@ func (g *Generator) probe(db *Database) Statement {
 	where := ""
 	if g.has("where") && g.chance(fairly) {
 		r.mark("where")
-		where = " WHERE " + r.mixedCondition(oneOf(g, refs))
+		where = " WHERE " + r.mixedCondition(oneOf(g.intn, refs))
 	}
 	return g.end("SELECT "+list(items)+" FROM "+from+where, r.tables)
 }
@@ -53,9 +53,9 @@ func (g *Generator) QueriesOn(db *Database, n int) *Case {
 		switch {
 		case i == n/2:
 			add(g.statement(KindBegin, nil, func() string { return "BEGIN" }))
-			add(g.data(db, oneOf(g, db.Tables), true, true))
+			add(g.data(db, oneOf(g.intn, db.Tables), true, true))
 		case i > n/2 && i%every == 0:
-			add(g.data(db, oneOf(g, db.Tables), true, true))
+			add(g.data(db, oneOf(g.intn, db.Tables), true, true))
 		}
 		if g.has("mixed-types") && g.chance(often) {
 			add(g.probe(db))

@@ -10,7 +10,7 @@ import (
 // is meant to be the only statement under way.
 func (g *Generator) Query(db *Database) Statement {
 	g.begin(KindSelect)
-	r := &reader{Generator: g, db: db}
+	r := readerOf(&g.definer, db)
 	sql := r.query()
 	return g.end(sql, r.tables)
 }
@@ -42,7 +42,7 @@ func (r *reader) readFrom(t *Table) (from string, sc *scope) {
 
 // from makes a FROM clause of one table or a join.
 func (r *reader) from() (string, *scope) {
-	t := oneOf(r.Generator, r.db.Tables)
+	t := oneOf(r.intn, r.db.Tables)
 	single := func() string { return t.Name }
 	sc := scopeOf(t)
 	r.tables = append(r.tables, t.Name)
@@ -75,7 +75,7 @@ func (r *reader) join(t *Table, sc *scope, word string) string {
 
 // extend joins what stands there, in which the table is, with another one or that table itself.
 func (r *reader) extend(text string, sc *scope, t *Table, word string) string {
-	other := oneOf(r.Generator, r.db.Tables)
+	other := oneOf(r.intn, r.db.Tables)
 	name, sql := r.around(other, sc)
 	if other == t {
 		if len(r.db.Tables) > 1 && !r.has("self-join") {
@@ -113,10 +113,10 @@ func (r *reader) joinCondition(left *scope, right source, equality bool) string 
 	if len(pairs) == 0 {
 		return map[bool]string{true: "TRUE", false: "1 = 1"}[r.dialect == Postgres]
 	}
-	p := oneOf(r.Generator, pairs)
+	p := oneOf(r.intn, pairs)
 	operator := "="
 	if !equality && r.chance(fairly) {
-		operator = oneOf(r.Generator, []string{"<>", "<", ">="})
+		operator = oneOf(r.intn, []string{"<>", "<", ">="})
 	}
 	return p[0] + " " + operator + " " + p[1]
 }
@@ -143,7 +143,7 @@ func (r *reader) sharing(t *Table) []shared {
 }
 
 func (r *reader) joinUsing(t *Table, sc *scope) string {
-	other := oneOf(r.Generator, r.sharing(t))
+	other := oneOf(r.intn, r.sharing(t))
 	r.tables = append(r.tables, other.Name)
 	sc.qualified = true
 	sc.sources = append(sc.sources, other.source(other.Name))
@@ -168,9 +168,9 @@ func counted(name string) *Column {
 // derived replaces the table by a subquery of it.
 func (r *reader) derived(t *Table, sc *scope) string {
 	name := r.alias()
-	columns := some(r.Generator, t.Columns, r.between(1, len(t.Columns)))
+	columns := some(r.intn, t.Columns, r.between(1, len(t.Columns)))
 	inner := scopeOf(t)
-	flat := reader{Generator: r.Generator, db: r.db, flat: true}
+	flat := reader{expressions{definer: r.definer, db: r.db, flat: true}}
 	sc.sources = []source{{name: name, columns: columns}}
 	sc.qualified = true
 	return fmt.Sprintf("(SELECT %s FROM %s WHERE %s) AS %s", list(namesOf(columns)), t.Name, flat.condition(inner, 1), name)
@@ -194,7 +194,7 @@ func (r *reader) projection(sc *scope) string {
 	}
 	_, mixture := r.mixture()
 	var items []string
-	for _, c := range some(r.Generator, refs, r.between(1, min(3, len(refs)))) {
+	for _, c := range some(r.intn, refs, r.between(1, min(3, len(refs)))) {
 		item := c.sql
 		if r.mixing() && r.use("mixed-types", mixture) {
 			if item = r.mixed(c, 3); r.intn(3) == 0 {
@@ -224,12 +224,12 @@ func (r *reader) selectRows() string {
 
 // hint makes a hint for the optimizer, or none (TiDB manual, "Optimizer Hints").
 func (r *reader) hint(sc *scope) string {
-	table := oneOf(r.Generator, sc.sources)
+	table := oneOf(r.intn, sc.sources)
 	if r.flat || table.table == "" || !r.use("hint", fairly) {
 		return ""
 	}
 	if len(sc.sources) > 1 {
-		return "/*+ " + oneOf(r.Generator, []string{"INL_JOIN", "HASH_JOIN", "MERGE_JOIN", "INL_HASH_JOIN"}) + "(" + table.name + ") */ "
+		return "/*+ " + oneOf(r.intn, []string{"INL_JOIN", "HASH_JOIN", "MERGE_JOIN", "INL_HASH_JOIN"}) + "(" + table.name + ") */ "
 	}
 	return "/*+ USE_INDEX_MERGE(" + table.name + ") */ "
 }
@@ -246,7 +246,7 @@ func (r *reader) order(sc *scope) string {
 	}
 	refs := sc.refs(func(c *Column) bool { return c.Class != JSON })
 	if len(refs) > 0 && r.use("order-by", rarely*2) {
-		return " ORDER BY " + list(r.directed([]string{oneOf(r.Generator, refs).sql}))
+		return " ORDER BY " + list(r.directed([]string{oneOf(r.intn, refs).sql}))
 	}
 	return ""
 }
@@ -271,14 +271,14 @@ func (r *reader) directed(columns []string) []string {
 // aggregate makes an aggregate whose result does not depend on the order of the rows: no sums of floats, and no least text where
 // different texts are equal.
 func (r *reader) aggregate(sc *scope) string {
-	c := oneOf(r.Generator, sc.refs(nil))
+	c := oneOf(r.intn, sc.refs(nil))
 	sortable := c.Class != UUID && c.Class != JSON && c.Class != Boolean && c.Class != Binary && c.Exact && (c.Class != Enum)
 	text := r.choose([]option{
 		{4, "", true, func() string { return "COUNT(*)" }},
 		{3, "", true, func() string { return "COUNT(" + c.sql + ")" }},
 		{2, "aggregate-distinct", c.Class != JSON, func() string { return "COUNT(DISTINCT " + c.sql + ")" }},
 		{4, "", c.Class == Integer || c.Class == Decimal, func() string { return "SUM(" + c.sql + ")" }},
-		{4, "", sortable, func() string { return oneOf(r.Generator, []string{"MIN", "MAX"}) + "(" + c.sql + ")" }},
+		{4, "", sortable, func() string { return oneOf(r.intn, []string{"MIN", "MAX"}) + "(" + c.sql + ")" }},
 		{2, "", c.Class == Integer || c.Class == Decimal, func() string { return "AVG(" + c.sql + ")" }},
 	})
 	if (c.Class == Integer || c.Class == Text && c.Exact) && r.use("group-concat", rarely) {
@@ -288,7 +288,7 @@ func (r *reader) aggregate(sc *scope) string {
 		}
 	}
 	if r.use("aggregate-filter", rarely) {
-		text += " FILTER (WHERE " + r.compare(r.db, oneOf(r.Generator, sc.refs(nil))) + ")"
+		text += " FILTER (WHERE " + r.compare(r.db, oneOf(r.intn, sc.refs(nil))) + ")"
 	}
 	return text
 }
@@ -302,7 +302,7 @@ func (r *reader) selectAggregate() string {
 	}
 	hint := ""
 	if r.use("hint", fairly) {
-		hint = oneOf(r.Generator, []string{"/*+ STREAM_AGG() */ ", "/*+ HASH_AGG() */ "})
+		hint = oneOf(r.intn, []string{"/*+ STREAM_AGG() */ ", "/*+ HASH_AGG() */ "})
 	}
 	return "SELECT " + hint + list(items) + " FROM " + from + r.where(sc, r.limits.Depth)
 }
@@ -318,7 +318,7 @@ func (r *reader) selectGroups() string {
 		delete(r.marks, "group-by")
 		return "SELECT COUNT(*) FROM " + from + r.where(sc, 1)
 	}
-	by = some(r.Generator, by, r.few(1, min(2, len(by))))
+	by = some(r.intn, by, r.few(1, min(2, len(by))))
 	var columns []string
 	for _, c := range by {
 		columns = append(columns, c.sql)
@@ -334,7 +334,7 @@ func (r *reader) selectGroups() string {
 		sql += " GROUP BY " + list(columns)
 	}
 	if r.use("having", fairly*2) {
-		sql += fmt.Sprintf(" HAVING COUNT(*) %s %d", oneOf(r.Generator, []string{">", "=", "<="}), r.between(1, 2))
+		sql += fmt.Sprintf(" HAVING COUNT(*) %s %d", oneOf(r.intn, []string{">", "=", "<="}), r.between(1, 2))
 	}
 	if !r.marks["rollup"] && r.limit(rarely) { // the group is its own total order
 		sql += " ORDER BY " + list(columns) + " LIMIT 2"
@@ -351,7 +351,7 @@ func (r *reader) selectDistinct() string {
 		return "SELECT COUNT(*) FROM " + from
 	}
 	var items []string
-	for _, c := range some(r.Generator, refs, r.few(1, min(2, len(refs)))) {
+	for _, c := range some(r.intn, refs, r.few(1, min(2, len(refs)))) {
 		items = append(items, c.sql)
 	}
 	return "SELECT DISTINCT " + list(items) + " FROM " + from + r.where(sc, 1)
@@ -359,21 +359,21 @@ func (r *reader) selectDistinct() string {
 
 func (r *reader) selectDistinctOn() string {
 	r.mark("select")
-	t := oneOf(r.Generator, r.db.Tables)
+	t := oneOf(r.intn, r.db.Tables)
 	from, sc := r.readFrom(t)
 	total, refs := sc.total(), sc.refs(groupable)
 	if len(total) == 0 || len(refs) == 0 {
 		delete(r.marks, "distinct-on")
 		return "SELECT * FROM " + from + r.where(sc, 1)
 	}
-	c := oneOf(r.Generator, refs)
+	c := oneOf(r.intn, refs)
 	return fmt.Sprintf("SELECT DISTINCT ON (%s) * FROM %s%s ORDER BY %s", c.sql, from, r.where(sc, 1), list(append([]string{c.sql}, total...)))
 }
 
 // selectSet combines two queries of one column each, of the same type: else what is shown of equal values depends on the plan.
 func (r *reader) selectSet(operator string) string {
 	r.mark("select")
-	a := oneOf(r.Generator, r.db.Tables)
+	a := oneOf(r.intn, r.db.Tables)
 	from, sc := r.readFrom(a)
 	refs := sc.refs(groupable)
 	if len(refs) == 0 {
@@ -385,7 +385,7 @@ func (r *reader) selectSet(operator string) string {
 	if (operator == "INTERSECT" || operator == "EXCEPT") && r.use("set-all", fairly) {
 		operator += " ALL"
 	}
-	c := oneOf(r.Generator, refs)
+	c := oneOf(r.intn, refs)
 	var others []string
 	for _, t := range r.db.Tables {
 		for _, o := range t.Columns {
@@ -394,7 +394,7 @@ func (r *reader) selectSet(operator string) string {
 			}
 		}
 	}
-	table, column, _ := strings.Cut(oneOf(r.Generator, others), " ")
+	table, column, _ := strings.Cut(oneOf(r.intn, others), " ")
 	r.tables = append(r.tables, table)
 	other := scopeOf(r.db.Tables[slices.IndexFunc(r.db.Tables, func(t *Table) bool { return t.Name == table })])
 	return fmt.Sprintf("SELECT %s FROM %s%s %s SELECT %s FROM %s%s", c.sql, from, r.where(sc, 1), operator, column, table, r.where(other, 1))
@@ -402,10 +402,10 @@ func (r *reader) selectSet(operator string) string {
 
 func (r *reader) selectCTE() string {
 	r.mark("select")
-	t := oneOf(r.Generator, r.db.Tables)
+	t := oneOf(r.intn, r.db.Tables)
 	from, sc := r.readFrom(t)
 	name := r.alias()
-	columns := some(r.Generator, t.Columns, r.between(1, len(t.Columns)))
+	columns := some(r.intn, t.Columns, r.between(1, len(t.Columns)))
 	with := fmt.Sprintf("WITH %s AS (SELECT %s FROM %s%s) ", name, list(namesOf(columns)), from, r.where(sc, 1))
 	outer := &scope{sources: []source{{name: name, columns: columns}}}
 	if r.intn(2) == 0 {
@@ -422,7 +422,7 @@ func (r *reader) selectRecursive() string {
 	r.mark("select")
 	name := r.alias()
 	with := fmt.Sprintf("WITH RECURSIVE %s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM %s WHERE n < %d) ", name, name, r.between(2, 4))
-	t := oneOf(r.Generator, r.db.Tables)
+	t := oneOf(r.intn, r.db.Tables)
 	from, sc := r.readFrom(t)
 	sc.qualified = true
 	if numbers := sc.refs(func(c *Column) bool { return c.Class.Numeric() }); len(numbers) > 0 {
@@ -430,7 +430,7 @@ func (r *reader) selectRecursive() string {
 		if r.use("join-left", 500) {
 			word = "LEFT JOIN"
 		}
-		return with + fmt.Sprintf("SELECT %s.n, %s FROM %s %s %s ON %s = %s.n", name, oneOf(r.Generator, sc.refs(nil)).sql, name, word, from, oneOf(r.Generator, numbers).sql, name)
+		return with + fmt.Sprintf("SELECT %s.n, %s FROM %s %s %s ON %s = %s.n", name, oneOf(r.intn, sc.refs(nil)).sql, name, word, from, oneOf(r.intn, numbers).sql, name)
 	}
 	return with + fmt.Sprintf("SELECT COUNT(*) FROM %s, %s", name, from)
 }
@@ -439,38 +439,38 @@ func (r *reader) selectRecursive() string {
 // partitions.
 func (r *reader) selectWindow() string {
 	r.mark("select")
-	t := oneOf(r.Generator, r.db.Tables)
+	t := oneOf(r.intn, r.db.Tables)
 	from, sc := r.readFrom(t)
 	over := ""
 	if by := sc.refs(groupable); len(by) > 0 && r.intn(2) == 0 {
-		over = "PARTITION BY " + oneOf(r.Generator, by).sql
+		over = "PARTITION BY " + oneOf(r.intn, by).sql
 	}
 	total := sc.total()
 	function := "COUNT(*)"
 	numbers := sc.refs(func(c *Column) bool { return c.Class == Integer || c.Class == Decimal })
 	if len(numbers) > 0 {
-		function = "SUM(" + oneOf(r.Generator, numbers).sql + ")"
+		function = "SUM(" + oneOf(r.intn, numbers).sql + ")"
 	}
 	if len(total) > 0 && r.intn(4) > 0 {
 		functions := []string{"ROW_NUMBER()", "RANK()", "DENSE_RANK()", function}
 		if len(numbers) > 0 {
-			c := oneOf(r.Generator, numbers).sql
+			c := oneOf(r.intn, numbers).sql
 			functions = append(functions, "LAG("+c+")", "LEAD("+c+", 2)", "FIRST_VALUE("+c+")")
 		}
-		function = oneOf(r.Generator, functions)
+		function = oneOf(r.intn, functions)
 		over = strings.TrimSpace(over + " ORDER BY " + list(r.directed(total)))
 		if strings.HasPrefix(function, "SUM") || strings.HasPrefix(function, "COUNT") || strings.HasPrefix(function, "FIRST") {
 			if r.use("window-frame", often) {
-				over += oneOf(r.Generator, []string{" ROWS BETWEEN 1 PRECEDING AND CURRENT ROW", " ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING", " ROWS 1 PRECEDING"})
+				over += oneOf(r.intn, []string{" ROWS BETWEEN 1 PRECEDING AND CURRENT ROW", " ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING", " ROWS 1 PRECEDING"})
 			}
 		}
 	}
-	return fmt.Sprintf("SELECT %s, %s OVER (%s) FROM %s%s", oneOf(r.Generator, sc.refs(nil)).sql, function, over, from, r.where(sc, 1))
+	return fmt.Sprintf("SELECT %s, %s OVER (%s) FROM %s%s", oneOf(r.intn, sc.refs(nil)).sql, function, over, from, r.where(sc, 1))
 }
 
 func (r *reader) selectView() string {
 	r.mark("select")
-	v := oneOf(r.Generator, r.db.Views)
+	v := oneOf(r.intn, r.db.Views)
 	r.tables = append(r.tables, v.Table.Name)
 	sc := &scope{sources: []source{{name: v.Name, columns: v.Columns}}}
 	return "SELECT " + r.projection(sc) + " FROM " + v.Name + r.where(sc, 1)

@@ -6,7 +6,7 @@ import (
 )
 
 // rows fills a table. Each row keeps all constraints, so that no INSERT of the setup is refused.
-func (g *Generator) rows(db *Database, t *Table) {
+func (g *definer) rows(db *Database, t *Table) {
 	const attempts = 20
 	want := g.between(min(2, g.limits.Rows), g.limits.Rows)
 	if create := &db.Setup[len(db.Setup)-1]; g.use("empty-table", seldom) {
@@ -48,7 +48,7 @@ func (g *Generator) rows(db *Database, t *Table) {
 }
 
 // row draws a row, without regard to the constraints. Generated columns have no SQL.
-func (g *Generator) row(db *Database, t *Table) []Value {
+func (g *definer) row(db *Database, t *Table) []Value {
 	row := make([]Value, len(t.Columns))
 	for i, c := range t.Columns {
 		row[i] = g.cell(db, t, c)
@@ -57,7 +57,7 @@ func (g *Generator) row(db *Database, t *Table) []Value {
 }
 
 // cell draws a value for a column.
-func (g *Generator) cell(db *Database, t *Table, c *Column) Value {
+func (g *definer) cell(db *Database, t *Table, c *Column) Value {
 	switch {
 	case c.Generated != "":
 		return Value{}
@@ -66,7 +66,7 @@ func (g *Generator) cell(db *Database, t *Table, c *Column) Value {
 		if len(rows) == 0 || g.chance(fairly) {
 			return null()
 		}
-		return oneOf(g, rows)[c.parentTable.index(c.Parent)]
+		return oneOf(g.intn, rows)[c.parentTable.index(c.Parent)]
 	case c.NotNull || !g.chance(fairly):
 		return g.value(db.pool, c.Type)
 	}
@@ -74,7 +74,7 @@ func (g *Generator) cell(db *Database, t *Table, c *Column) Value {
 }
 
 // referred reports whether the rows that the row's foreign keys name are there.
-func (g *Generator) referred(t *Table, row []Value) bool {
+func (g *definer) referred(t *Table, row []Value) bool {
 	for i, c := range t.Columns {
 		if c.Parent == nil || row[i].Null {
 			continue

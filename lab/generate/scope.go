@@ -92,8 +92,11 @@ func (s *scope) taken(name string) bool {
 }
 
 // reader makes a query or a write in a database. It notes the tables.
-type reader struct {
-	*Generator
+type reader struct{ expressions }
+
+// expressions makes conditions and expressions over the rows of a scope.
+type expressions struct {
+	*definer
 	db     *Database
 	tables []string
 	// target is the table that the statement writes; where the product forbids to read it in a subquery, none does.
@@ -102,8 +105,17 @@ type reader struct {
 	flat bool
 }
 
+// writer makes statements that write.
+type writer struct{ reader }
+
+func readerOf(g *definer, db *Database) *reader { return &reader{expressions{definer: g, db: db}} }
+
+func writerOf(g *definer, db *Database, target *Table) *writer {
+	return &writer{reader{expressions{definer: g, db: db, target: target}}}
+}
+
 // around gives a name for a source that hides none of those around: the table's own name, or an alias.
-func (r *reader) around(t *Table, sc *scope) (name, sql string) {
+func (r *expressions) around(t *Table, sc *scope) (name, sql string) {
 	if !sc.taken(t.Name) {
 		return t.Name, t.Name
 	}
@@ -111,7 +123,7 @@ func (r *reader) around(t *Table, sc *scope) (name, sql string) {
 	return name, t.Name + " AS " + name
 }
 
-func (r *reader) alias() string {
+func (r *expressions) alias() string {
 	r.names++
 	return "x" + string(rune('0'+r.names%10)) + suffix(r.names/10)
 }
@@ -125,7 +137,7 @@ func suffix(n int) string {
 
 // readable are the tables that a subquery may read: MySQL refuses those that the statement writes (manual, "Subquery Errors",
 // 1093), MariaDB does so for DELETE.
-func (r *reader) readable() []*Table {
+func (r *expressions) readable() []*Table {
 	var out []*Table
 	for _, t := range r.db.Tables {
 		if r.target == t && r.mysqlFamily() {

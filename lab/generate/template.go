@@ -61,7 +61,7 @@ func (g *Generator) favoredTemplate() bool {
 
 // stage is where a template plays: two rows of a table with a primary key, and a column that may change.
 type stage struct {
-	*reader
+	*writer
 	t      *Table
 	x, y   []Value
 	column *Column
@@ -92,7 +92,7 @@ func (g *Generator) fromTemplate(db *Database) (made []*Transaction, order []int
 	if len(open) == 0 || len(stages) == 0 || !g.has("select") || !g.has("insert") || !g.has("update") || !g.has("delete") {
 		return nil, nil
 	}
-	s, t := oneOf(g, stages), oneOf(g, open)
+	s, t := oneOf(g.intn, stages), oneOf(g.intn, open)
 	feature := "template-" + t.name
 	put := func(n int, st Statement) {
 		st.Features = withFeature(st.Features, feature)
@@ -129,7 +129,7 @@ func (g *Generator) stage(db *Database, t *Table) (stage, bool) {
 	if len(t.Primary) == 0 || len(t.Rows) < 2 {
 		return stage{}, false
 	}
-	s := stage{reader: &reader{Generator: g, db: db, target: t}, t: t, x: t.Rows[0], y: t.Rows[1]}
+	s := stage{writer: writerOf(&g.definer, db, t), t: t, x: t.Rows[0], y: t.Rows[1]}
 	for _, c := range s.assignable(false) {
 		if c.Parent == nil && c.Class != JSON && !t.constrained(c) && (s.column == nil || c.Class == Integer) {
 			s.column = c

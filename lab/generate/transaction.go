@@ -39,10 +39,10 @@ func (g *Generator) group(db *Database) group {
 	add := func(tx *Transaction) {
 		out.sessions = append(out.sessions, &Session{Name: fmt.Sprintf("s%d", len(out.sessions)+1), Transactions: []*Transaction{tx}})
 	}
-	hot := oneOf(g, db.Tables)
+	hot := oneOf(g.intn, db.Tables)
 	g.hot = nil
 	if len(hot.Rows) > 0 {
-		g.hot = oneOf(g, hot.Rows)
+		g.hot = oneOf(g.intn, hot.Rows)
 	}
 	defer func() { g.hot = nil }()
 	want := g.few(2, g.limits.Transactions)
@@ -83,7 +83,7 @@ func (g *Generator) transaction(db *Database, hot *Table, explicit, write bool) 
 		if g.chance(700) {
 			return hot
 		}
-		return oneOf(g, db.Tables)
+		return oneOf(g.intn, db.Tables)
 	}
 	if !explicit && g.has("autocommit") && g.chance(250) {
 		st := g.data(db, table(), write, true)
@@ -127,7 +127,7 @@ func (g *Generator) start(write bool) (statements []Statement, readOnly bool) {
 	set := func() Statement {
 		return g.statement(KindSet, nil, func() string {
 			g.mark("set-transaction")
-			return "SET TRANSACTION ISOLATION LEVEL " + oneOf(g, levels)
+			return "SET TRANSACTION ISOLATION LEVEL " + oneOf(g.intn, levels)
 		})
 	}
 	g.begin(KindSet)
@@ -162,7 +162,7 @@ func (g *Generator) start(write bool) (statements []Statement, readOnly bool) {
 	}
 	g.begin(KindSet)
 	if g.use("set-constraints", seldom) {
-		statements = append(statements, g.end("SET CONSTRAINTS ALL "+oneOf(g, []string{"DEFERRED", "IMMEDIATE"}), nil))
+		statements = append(statements, g.end("SET CONSTRAINTS ALL "+oneOf(g.intn, []string{"DEFERRED", "IMMEDIATE"}), nil))
 	}
 	return statements, readOnly
 }
@@ -187,7 +187,7 @@ func (g *Generator) ddl(t *Table) (st Statement, made bool) {
 			return Statement{}, false
 		}
 		t.indexes++
-		return g.end(fmt.Sprintf("CREATE INDEX %s_i%d ON %s (%s)", t.Name, t.indexes, t.Name, oneOf(g, columns).Name), []string{t.Name}), true
+		return g.end(fmt.Sprintf("CREATE INDEX %s_i%d ON %s (%s)", t.Name, t.indexes, t.Name, oneOf(g.intn, columns).Name), []string{t.Name}), true
 	case g.use("ddl-add-column", rarely):
 		t.added++
 		return g.end(fmt.Sprintf("ALTER TABLE %s ADD COLUMN d%d INT DEFAULT 1", t.Name, t.added), []string{t.Name}), true
@@ -235,7 +235,7 @@ func (g *Generator) data(db *Database, t *Table, must, may bool) Statement {
 	write := func(kind Kind) func() string {
 		return func() string { st = g.writeInto(db, t, kind); return "" }
 	}
-	updatable := g.has("update-key") || len((&reader{Generator: g, db: db, target: t}).assignable(false)) > 0
+	updatable := g.has("update-key") || len(writerOf(&g.definer, db, t).assignable(false)) > 0
 	locks := slices.ContainsFunc([]string{"for-update", "for-share", "lock-in-share-mode", "for-no-key-update", "for-key-share"}, g.usableFeature)
 	options := []struct {
 		kind    Kind
@@ -269,14 +269,14 @@ func (g *Generator) data(db *Database, t *Table, must, may bool) Statement {
 	return st
 }
 
-func (g *Generator) hasUpsert() bool {
+func (g *chooser) hasUpsert() bool {
 	return slices.ContainsFunc([]string{"insert-ignore", "on-duplicate-key", "on-conflict-nothing", "on-conflict-update"}, g.usableFeature)
 }
 
-func (g *Generator) usableFeature(name string) bool { return g.usable[name] }
+func (g *chooser) usableFeature(name string) bool { return g.usable[name] }
 
 // favor raises the weight of the kinds of statements that have a favored feature.
-func (g *Generator) favor(kind Kind) int {
+func (g *chooser) favor(kind Kind) int {
 	more := 0
 	for _, f := range g.limits.Favor {
 		if slices.Contains(kindsOf(f), kind) {
@@ -292,7 +292,7 @@ func (g *Generator) read(db *Database, t *Table) Statement {
 		return g.Query(db)
 	}
 	g.begin(KindSelect)
-	r := &reader{Generator: g, db: db}
+	r := readerOf(&g.definer, db)
 	r.mark("select")
 	from, sc := r.readFrom(t)
 	sql := "SELECT " + r.projection(sc) + " FROM " + from + r.where(sc, r.limits.Depth) + r.order(sc)
@@ -302,7 +302,7 @@ func (g *Generator) read(db *Database, t *Table) Statement {
 // lock makes a locking read.
 func (g *Generator) lock(db *Database, t *Table) Statement {
 	g.begin(KindLock)
-	r := &reader{Generator: g, db: db, target: t}
+	r := writerOf(&g.definer, db, t)
 	sql := r.locking()
 	return g.end(sql, r.tables)
 }

@@ -64,7 +64,7 @@ func enumMembers() []string { return []string{"a", "b", "c"} }
 func quoted(texts []string) string { return "'" + strings.Join(texts, "', '") + "'" }
 
 // types are those of the dialect.
-func (g *Generator) types() []weighted {
+func (g *chooser) types() []weighted {
 	integer := func(weight int, sql string, bits uint, feature string) weighted {
 		return weighted{weight, Type{SQL: sql, Class: Integer, Least: -1 << (bits - 1), Most: 1<<(bits-1) - 1, Exact: true, features: []string{feature}}}
 	}
@@ -102,7 +102,7 @@ func (g *Generator) types() []weighted {
 
 // typesOfSQLite are declared types as applications have them: what they do is to give the column an affinity (sqlite.org/datatype3.html,
 // section 3.1). In a STRICT table only few are allowed (sqlite.org/stricttables.html).
-func (g *Generator) typesOfSQLite(integer func(int, string, uint, string) weighted, other func(int, string, Class, int, string) weighted) []weighted {
+func (g *chooser) typesOfSQLite(integer func(int, string, uint, string) weighted, other func(int, string, Class, int, string) weighted) []weighted {
 	list := []weighted{
 		integer(30, "INT", 32, "type-int"), other(4, "REAL", Float, 0, "type-float"), other(14, "TEXT", Text, 0, "type-text"), other(4, "BLOB", Binary, 0, "type-blob"),
 	}
@@ -123,7 +123,7 @@ func (g *Generator) typesOfSQLite(integer func(int, string, uint, string) weight
 }
 
 // anyType gives a type at random. Only those that fit can be it; at least one does.
-func (g *Generator) anyType(fits func(Type) bool) Type {
+func (g *chooser) anyType(fits func(Type) bool) Type {
 	var chosen Type
 	var options []option
 	for _, w := range g.types() {
@@ -148,7 +148,7 @@ func (g *Generator) anyType(fits func(Type) bool) Type {
 		case Postgres:
 			chosen.Collation = `"C"`
 		case SQLite: // sqlite.org/datatype3.html, section 7
-			chosen.Collation = oneOf(g, []string{"NOCASE", "RTRIM", "BINARY"})
+			chosen.Collation = oneOf(g.intn, []string{"NOCASE", "RTRIM", "BINARY"})
 			chosen.Exact = chosen.Collation == "BINARY"
 		}
 	case chosen.Class == Text && g.dialect == TiDB:
@@ -158,7 +158,7 @@ func (g *Generator) anyType(fits func(Type) bool) Type {
 }
 
 // anyOpen reports whether one of the options can be taken.
-func (g *Generator) anyOpen(options []option) bool {
+func (g *chooser) anyOpen(options []option) bool {
 	for _, o := range options {
 		if o.can && (o.feature == "" || g.has(o.feature)) {
 			return true
@@ -187,16 +187,16 @@ type pool struct {
 }
 
 // stock draws the constants of a database.
-func (g *Generator) stock() pool {
+func (g *chooser) stock() pool {
 	return pool{
-		numbers: append([]int{0, 1, 2}, some(g, []int{-1, 3, 4, 5, 7, 10, 11, 20, 42, 100}, 3)...),
-		texts:   append([]string{"", "a", "b"}, some(g, []string{"A", "B", "ab", "aB", "b1", "1", "10", "x y", "it''s", "abcde"}, 3)...),
+		numbers: append([]int{0, 1, 2}, some(g.intn, []int{-1, 3, 4, 5, 7, 10, 11, 20, 42, 100}, 3)...),
+		texts:   append([]string{"", "a", "b"}, some(g.intn, []string{"A", "B", "ab", "aB", "b1", "1", "10", "x y", "it''s", "abcde"}, 3)...),
 	}
 }
 
 // value draws a constant of the type, mostly from the pool; never NULL.
-func (g *Generator) value(p pool, t Type) Value {
-	n := oneOf(g, p.numbers)
+func (g *chooser) value(p pool, t Type) Value {
+	n := oneOf(g.intn, p.numbers)
 	if g.chance(rarely) {
 		n = g.between(-10, 50)
 	}
@@ -207,7 +207,7 @@ func (g *Generator) value(p pool, t Type) Value {
 		}
 		return number(fmt.Sprint(n), float64(n))
 	case Decimal:
-		cents := oneOf(g, []int{0, 0, 50, 25})
+		cents := oneOf(g.intn, []int{0, 0, 50, 25})
 		if n < 0 {
 			cents = 0
 		}
@@ -218,9 +218,9 @@ func (g *Generator) value(p pool, t Type) Value {
 		}
 		return number(fmt.Sprint(n), float64(n))
 	case Text:
-		text := oneOf(g, p.texts)
+		text := oneOf(g.intn, p.texts)
 		if g.chance(rarely) {
-			text = oneOf(g, []string{"c", "C", "zz", "0"})
+			text = oneOf(g.intn, []string{"c", "C", "zz", "0"})
 		}
 		return Value{SQL: "'" + text + "'", Key: strings.ToLower(text), Text: text}
 	case Binary:
@@ -242,10 +242,10 @@ func (g *Generator) value(p pool, t Type) Value {
 		sql := fmt.Sprintf("'00000000-0000-4000-8000-%012d'", max(n, 0))
 		return Value{SQL: sql, Key: sql}
 	case Array: // without braces, which a scenario cannot hold
-		sql := fmt.Sprintf("ARRAY[%d, %d]", n, oneOf(g, p.numbers))
+		sql := fmt.Sprintf("ARRAY[%d, %d]", n, oneOf(g.intn, p.numbers))
 		return Value{SQL: sql, Key: sql}
 	case JSON:
-		sql := fmt.Sprintf("'[%d, %d]'", n, oneOf(g, p.numbers))
+		sql := fmt.Sprintf("'[%d, %d]'", n, oneOf(g.intn, p.numbers))
 		return Value{SQL: sql, Key: sql}
 	}
 	return g.moment(t.Class, max(n, 0)%28+1)
@@ -254,7 +254,7 @@ func (g *Generator) value(p pool, t Type) Value {
 func number(sql string, n float64) Value { return Value{SQL: sql, Key: fmt.Sprint(n), Number: n} }
 
 // moment draws a date or time for a number from 1 to 28.
-func (g *Generator) moment(class Class, n int) Value {
+func (g *chooser) moment(class Class, n int) Value {
 	sql := ""
 	switch class {
 	case Date:

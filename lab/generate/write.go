@@ -9,7 +9,8 @@ import (
 // writeInto makes a write of that kind to the table.
 func (g *Generator) writeInto(db *Database, t *Table, kind Kind) Statement {
 	g.begin(kind)
-	r := &reader{Generator: g, db: db, target: t, tables: []string{t.Name}}
+	r := writerOf(&g.definer, db, t)
+	r.tables = []string{t.Name}
 	var sql string
 	switch kind {
 	case KindInsert:
@@ -36,14 +37,14 @@ func (t *Table) constrained(c *Column) bool {
 }
 
 // assignable are the columns that UPDATE may set; with keys: also those of keys, which can fail.
-func (r *reader) assignable(keys bool) []*Column {
+func (r *writer) assignable(keys bool) []*Column {
 	return slices.DeleteFunc(r.target.writable(), func(c *Column) bool {
 		return c.auto || !keys && (r.target.inKey(c) || c == r.target.partition)
 	})
 }
 
 // assigned gives a value for a column: a constant, or something computed from the row.
-func (r *reader) assigned(c *Column, self ref) string {
+func (r *writer) assigned(c *Column, self ref) string {
 	t := r.target
 	if (c.Class == Integer || c.Class == Decimal || c.Class == Text && c.SQL == "VARCHAR(20)") && !t.inKey(c) && c.Parent == nil && r.use("update-expression", often) {
 		switch {
@@ -76,7 +77,7 @@ func (t *Table) allows(c *Column, v Value) bool {
 	return true
 }
 
-func (r *reader) update() string {
+func (r *writer) update() string {
 	r.mark("update")
 	t := r.target
 	sc := scopeOf(t)
@@ -84,7 +85,7 @@ func (r *reader) update() string {
 	if keys := r.assignable(true); len(columns) == 0 || len(keys) > len(columns) && r.use("update-key", fairly) {
 		return r.updateKey(keys, sc)
 	}
-	chosen := some(r.Generator, columns, r.few(1, min(2, len(columns))))
+	chosen := some(r.intn, columns, r.few(1, min(2, len(columns))))
 	if len(r.db.Tables) > 1 && r.use("update-join", rarely) {
 		return r.updateJoin(chosen[0])
 	}
@@ -138,7 +139,7 @@ func (r *reader) update() string {
 }
 
 // viewWith gives a view of the target that shows the columns, or nil.
-func (r *reader) viewWith(columns []*Column) *View {
+func (r *writer) viewWith(columns []*Column) *View {
 	for _, v := range r.db.Views {
 		if v.Table == r.target && !slices.ContainsFunc(columns, func(c *Column) bool { return !slices.Contains(v.Columns, c) }) {
 			return v
@@ -148,17 +149,17 @@ func (r *reader) viewWith(columns []*Column) *View {
 }
 
 // with puts a CTE of another table in front of an UPDATE or DELETE, for its condition to use.
-func (r *reader) with() string {
+func (r *writer) with() string {
 	if len(r.readable()) == 0 || !r.use("write-cte", seldom) {
 		return ""
 	}
-	t := oneOf(r.Generator, r.readable())
+	t := oneOf(r.intn, r.readable())
 	r.tables = append(r.tables, t.Name)
-	return fmt.Sprintf("WITH w AS (SELECT %s FROM %s) ", oneOf(r.Generator, t.Columns).Name, t.Name)
+	return fmt.Sprintf("WITH w AS (SELECT %s FROM %s) ", oneOf(r.intn, t.Columns).Name, t.Name)
 }
 
 // writeWhere makes the condition of a write.
-func (r *reader) writeWhere(sc *scope, with string) string {
+func (r *writer) writeWhere(sc *scope, with string) string {
 	if with != "" {
 		return " WHERE EXISTS (SELECT 1 FROM w) AND " + r.condition(sc, 0)
 	}
@@ -171,10 +172,10 @@ func (r *reader) writeWhere(sc *scope, with string) string {
 
 // updateKey changes a key of one row, chosen by a key: of several rows, whether the change meets another row depends on which is
 // changed first.
-func (r *reader) updateKey(columns []*Column, sc *scope) string {
+func (r *writer) updateKey(columns []*Column, sc *scope) string {
 	r.mark("update-key")
 	t := r.target
-	c := oneOf(r.Generator, columns)
+	c := oneOf(r.intn, columns)
 	value := r.cell(r.db, t, c)
 	for range 4 {
 		if !value.Null && t.allows(c, value) {
@@ -202,9 +203,9 @@ func (r *reader) present(c *Column) Value {
 // oneRow is a condition that one row of the setup meets; without a primary key, several can.
 func (r *reader) oneRow(t *Table, sc *scope) string {
 	if len(t.Rows) == 0 || len(t.Primary) == 0 || sc.sources[0].name != t.Name {
-		return r.compare(r.db, oneOf(r.Generator, sc.refs(nil)))
+		return r.compare(r.db, oneOf(r.intn, sc.refs(nil)))
 	}
-	row := oneOf(r.Generator, t.Rows)
+	row := oneOf(r.intn, t.Rows)
 	if r.hot != nil && slices.ContainsFunc(t.Rows, func(o []Value) bool { return &o[0] == &r.hot[0] }) && r.chance(800) {
 		row = r.hot
 	}
@@ -222,7 +223,7 @@ func (t *Table) where(row []Value) string {
 
 // updateJoin updates rows that meet some of another table. What it sets comes from the row itself or is constant: with several
 // partners, which one's value is taken would be left to the plan.
-func (r *reader) updateJoin(c *Column) string {
+func (r *writer) updateJoin(c *Column) string {
 	t := r.target
 	var others []*Table
 	for _, o := range r.db.Tables {
@@ -230,30 +231,30 @@ func (r *reader) updateJoin(c *Column) string {
 			others = append(others, o)
 		}
 	}
-	other := oneOf(r.Generator, others)
+	other := oneOf(r.intn, others)
 	r.tables = append(r.tables, other.Name)
 	left := scopeOf(t)
 	left.qualified = true
 	on := r.joinCondition(left, other.source(other.Name), false)
 	value := r.assigned(c, ref{c, t.Name + "." + c.Name})
 	both := &scope{sources: []source{t.source(t.Name), other.source(other.Name)}, qualified: true}
-	flat := &reader{Generator: r.Generator, db: r.db, flat: true}
+	flat := &reader{expressions{definer: r.definer, db: r.db, flat: true}}
 	if r.dialect == Postgres || r.dialect == SQLite {
 		return fmt.Sprintf("UPDATE %s SET %s = %s FROM %s WHERE %s AND %s", t.Name, c.Name, value, other.Name, on, flat.condition(both, 1))
 	}
 	set, where := fmt.Sprintf("%s.%s = %s", t.Name, c.Name, value), flat.condition(both, 1)
-	second := &reader{Generator: r.Generator, db: r.db, target: other}
+	second := writerOf(r.definer, r.db, other)
 	// In which order the tables are updated is not defined (MySQL manual, 15.2.17): what is assigned decides on no row.
 	decides := func(t *Table, c *Column) bool { return strings.Contains(on+where, t.Name+"."+c.Name) }
 	columns := slices.DeleteFunc(slices.Clone(second.assignable(false)), func(o *Column) bool { return decides(other, o) })
 	if len(columns) > 0 && !decides(t, c) && r.use("update-multi-table", often) {
-		o := oneOf(r.Generator, columns)
+		o := oneOf(r.intn, columns)
 		set += fmt.Sprintf(", %s.%s = %s", other.Name, o.Name, second.assigned(o, ref{o, other.Name + "." + o.Name}))
 	}
 	return fmt.Sprintf("UPDATE %s JOIN %s ON %s SET %s WHERE %s", t.Name, other.Name, on, set, where)
 }
 
-func (r *reader) delete() string {
+func (r *writer) delete() string {
 	r.mark("delete")
 	t := r.target
 	sc := scopeOf(t)
@@ -278,7 +279,7 @@ func (r *reader) delete() string {
 	return sql + r.returning(t)
 }
 
-func (r *reader) deleteJoin() string {
+func (r *writer) deleteJoin() string {
 	t := r.target
 	var others []*Table
 	for _, o := range r.db.Tables {
@@ -286,7 +287,7 @@ func (r *reader) deleteJoin() string {
 			others = append(others, o)
 		}
 	}
-	other := oneOf(r.Generator, others)
+	other := oneOf(r.intn, others)
 	r.tables = append(r.tables, other.Name)
 	left := scopeOf(t)
 	left.qualified = true
@@ -302,7 +303,7 @@ func (r *reader) deleteJoin() string {
 }
 
 // merge makes a MERGE with one row as its source, so that no row is met twice (PostgreSQL manual, MERGE).
-func (r *reader) merge() string {
+func (r *writer) merge() string {
 	r.mark("merge")
 	t := r.target
 	columns := t.writable()
@@ -310,12 +311,12 @@ func (r *reader) merge() string {
 	var on, values []string
 	by := t.Primary
 	if len(by) == 0 {
-		by = []*Column{oneOf(r.Generator, slices.DeleteFunc(t.writable(), func(c *Column) bool { return c.Class == JSON }))}
+		by = []*Column{oneOf(r.intn, slices.DeleteFunc(t.writable(), func(c *Column) bool { return c.Class == JSON }))}
 	}
 	for _, c := range by {
 		v := row[t.index(c)]
 		if len(t.Rows) > 0 && r.intn(2) == 0 {
-			v = oneOf(r.Generator, t.Rows)[t.index(c)]
+			v = oneOf(r.intn, t.Rows)[t.index(c)]
 		}
 		on = append(on, fmt.Sprintf("%s.%s = %s", t.Name, c.Name, v.SQL))
 	}
@@ -324,7 +325,7 @@ func (r *reader) merge() string {
 	}
 	matched := "DELETE"
 	if set := r.assignable(false); len(set) > 0 && r.intn(4) > 0 {
-		c := oneOf(r.Generator, set)
+		c := oneOf(r.intn, set)
 		matched = fmt.Sprintf("UPDATE SET %s = %s", c.Name, r.assigned(c, ref{c, t.Name + "." + c.Name}))
 	}
 	const form = "MERGE INTO %s USING (VALUES (1)) AS s (n) ON %s WHEN MATCHED THEN %s WHEN NOT MATCHED THEN INSERT (%s) VALUES (%s)"

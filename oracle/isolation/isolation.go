@@ -518,13 +518,11 @@ func (t *txn) undo(from int) {
 			t.stmts[i].failed = true
 		}
 	}
-	// What the transaction read before is not held for it any more, so that its level promises nothing of it.
+	// What the transaction read before, and the locks that it read with, are not held for it any more: its level promises nothing of that.
 	if t.product().SavepointRestarts && t.part.RollbackTo(from) {
 		if promised, _ := t.product().Promises(t.level, anomaly.PGSingle); promised {
 			for i := range t.accesses {
-				if a := &t.accesses[i]; a.op == opRead {
-					a.superseded = true
-				}
+				t.accesses[i].superseded = true // of a write this says nothing
 			}
 		}
 	}

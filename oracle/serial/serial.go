@@ -200,8 +200,8 @@ func permutations(list []int) func(yield func([]int) bool) {
 	}
 }
 
-// finding tells of an execution that no serial order explains. It is a violation where the product promises serializable transactions and
-// each session is one.
+// finding tells of an execution that no serial order explains. It is a violation where the product promises serializable transactions, each
+// session is one, and all that it read is held for it to its end.
 func finding(s *schedule.Schedule, differences []Difference) oracle.Finding {
 	d := differences[0]
 	f := oracle.Finding{
@@ -215,15 +215,11 @@ func finding(s *schedule.Schedule, differences []Difference) oracle.Finding {
 	if d.Step != "" {
 		f.Difference.Session = s.Sessions[d.Session].Name
 	}
-	count := map[int]int{}
+	promised := true
 	for _, t := range s.Transactions() {
-		count[t.Session]++
+		promised = promised && t.N == 1 && t.Level == product.Serializable && s.Held(&t, t.Steps[0])
 	}
-	one := true
-	for _, n := range count {
-		one = one && n == 1
-	}
-	if one && s.Level == product.Serializable {
+	if promised {
 		f.Kind, f.Promised = oracle.KindViolation, true
 	}
 	for _, d := range differences {

@@ -377,14 +377,19 @@ func (c *check) departures(ctx context.Context, w *world, i int, kind product.Ki
 	return list, nil
 }
 
-// insertedSince reports whether a row was inserted after a moment of the schedule. An UPDATE that gives a row another key inserts none.
+// insertedSince reports whether a row was inserted after a moment of the schedule. An UPDATE that gives a row another key inserts none. A
+// row with the key of a deleted one has that row's versions in front of its own.
 func (c *frame) insertedSince(w *world, table string, id, tick int) bool {
 	return slices.ContainsFunc(w.tables[table], func(r row) bool {
-		if r.id != id || r.versions[0].tx == initial {
+		if r.id != id {
 			return false
 		}
-		st := &c.s.Steps[r.versions[0].step]
-		return st.Sent > tick && st.Statement.Insert != nil
+		born := len(r.versions) - 1
+		for born > 0 && !r.versions[born-1].deleted {
+			born--
+		}
+		v := &r.versions[born]
+		return v.tx != initial && c.s.Steps[v.step].Sent > tick && c.s.Steps[v.step].Statement.Insert != nil
 	})
 }
 

@@ -18,6 +18,7 @@ var postgres = Product{
 		AfterWait:         WaitRechecks,     // 13.2.1; src/backend/executor/README, EvalPlanQual
 		Certifies:         true,             // 13.2.3
 		ErrorFails:        true,             // 3.4; ReadyForQuery 'E'
+		ReadOnlyRefuses:   true,             // SET TRANSACTION
 		CountsMatched:     true,             // UPDATE: rows that already had the new values count
 		WriteReturning:    true,             // 6.4
 		UniqueDefaults:    true,             // 5.2: gen_random_uuid()

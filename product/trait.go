@@ -14,6 +14,8 @@ type Traits struct {
 	Certifies bool
 	// ErrorFails says that an error fails the transaction: the client must roll it back, and the server lets go of its locks.
 	ErrorFails bool
+	// ReadOnlyRefuses says that a READ ONLY transaction refuses every write to a table that is not temporary.
+	ReadOnlyRefuses bool
 	// CountsMatched says that an UPDATE counts, and writes, rows that it leaves as they are.
 	CountsMatched bool
 	// SavepointRestarts says that the storage engine's part of a transaction begins again where the transaction goes back to a

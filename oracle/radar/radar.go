@@ -319,13 +319,13 @@ func (c *checker) before(ctx context.Context, st *schedule.Step, now answer.Stat
 		return false, nil
 	case deferral.MatchString(sql.Text):
 		return true, nil // the raw database has no constraints
-	case setting.MatchString(sql.Text) && now == answer.Open && !c.family && sql.Control.Verb != rewrite.ControlLevel:
+	case setting.MatchString(sql.Text) && now == answer.Open && !c.family && sql.Control.Verb != rewrite.ControlLevel && !schedule.SetsAccess(c.s.DBMS(), sql):
 		c.end("a setting that ends or is undone with its transaction: %s", sql.Text)
 		return false, nil
 	case setting.MatchString(sql.Text):
 		// The twin's session needs it, too, unless it is about transactions: there is none on the raw database.
 		c.shown[st.Session] = c.shown[st.Session] || showing.MatchString(sql.Text)
-		if v := sql.Control.Verb; v == rewrite.ControlNone || v == rewrite.ControlReset {
+		if v := sql.Control.Verb; (v == rewrite.ControlNone || v == rewrite.ControlReset) && !schedule.SetsAccess(c.s.DBMS(), sql) {
 			if _, err := c.o.Raw.Execute(ctx, st.Session, sql.Text); err != nil {
 				return false, err
 			}

@@ -13,13 +13,17 @@ import (
 	"wirecheck/product"
 	"wirecheck/rewrite"
 	"wirecheck/statement/mysql"
+	"wirecheck/statement/postgres"
 )
 
 // script makes a schedule of lines "session before>after [effect]: SQL", where states are - (idle), o (open) and f (failed).
 func script(t *testing.T, product, level string, lines ...string) *Schedule {
 	t.Helper()
 	s := &Schedule{Product: product, Level: level}
-	read := mysql.New(mysql.MariaDB)
+	describe := mysql.New(mysql.MariaDB).Describe
+	if product == "postgres" {
+		describe = postgres.Describe
+	}
 	states := map[byte]answer.State{'-': answer.Idle, 'o': answer.Open, 'f': answer.Failed}
 	for n, line := range lines {
 		head, sql, ok := strings.Cut(line, ": ")
@@ -34,7 +38,7 @@ func script(t *testing.T, product, level string, lines ...string) *Schedule {
 		for len(s.Sessions) < session {
 			s.Sessions = append(s.Sessions, Session{Name: fmt.Sprintf("s%d", len(s.Sessions)+1)})
 		}
-		list, err := read.Describe(sql)
+		list, err := describe(sql)
 		if err != nil || len(list) != 1 {
 			t.Fatalf("%s: %d statements, error %v", sql, len(list), err)
 		}
@@ -125,6 +129,57 @@ func TestTransactionsReadOnly(t *testing.T) {
 	}
 	if tx := Of(list, 9); tx != nil || list[0].Outcome != history.OutcomeCommitted {
 		t.Errorf("step 9 belongs to %v", tx)
+	}
+}
+
+// TestAccess: which transactions of a session are READ ONLY, in all forms in which that is said.
+func TestAccess(t *testing.T) {
+	for _, test := range []struct {
+		product string
+		lines   []string
+		want    string // for each transaction: it is READ ONLY, or not
+	}{
+		{"mysql", []string{"SET SESSION TRANSACTION READ ONLY", "BEGIN", "BEGIN"}, "yes yes"},
+		{"mysql", []string{"set session transaction isolation level serializable, read only", "BEGIN"}, "yes"},
+		{"mysql", []string{"SET TRANSACTION READ ONLY", "BEGIN", "BEGIN"}, "yes no"},
+		{"mariadb", []string{"SET SESSION TRANSACTION READ ONLY", "SET TRANSACTION READ WRITE", "BEGIN", "BEGIN"}, "no yes"},
+		{"mariadb", []string{"SET SESSION TRANSACTION READ ONLY", "START TRANSACTION READ WRITE", "BEGIN"}, "no yes"},
+		{"mariadb", []string{"SET tx_read_only = 1", "BEGIN", "SET SESSION tx_read_only = OFF", "BEGIN"}, "yes no"},
+		{"mysql", []string{"SET @@session.transaction_read_only := on", "BEGIN", "BEGIN"}, "yes yes"},
+		{"mysql", []string{"SET @@transaction_read_only = 1", "BEGIN", "BEGIN"}, "yes no"},
+		{"mysql", []string{"SET TRANSACTION ISOLATION LEVEL READ COMMITTED", "BEGIN"}, "no"},
+		{"postgres", []string{"SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY", "BEGIN"}, "yes"},
+		{"postgres", []string{"SET default_transaction_read_only TO on", "BEGIN", "BEGIN READ WRITE"}, "yes no"},
+		{"postgres", []string{"SET default_transaction_read_only = 'on'", "SET default_transaction_read_only = off", "BEGIN"}, "no"},
+		{"postgres", []string{"BEGIN", "SET TRANSACTION READ ONLY", "BEGIN"}, "yes no"},
+		{"postgres", []string{"BEGIN READ ONLY", "SET LOCAL transaction_read_only = off"}, "no"},
+		{"postgres", []string{"BEGIN", "SET transaction_read_only = on", "BEGIN"}, "yes no"},
+		{"postgres", []string{"SET TRANSACTION READ ONLY", "BEGIN"}, "no"}, // a warning: there is no transaction
+	} {
+		lines, inside := []string{}, false
+		for _, sql := range test.lines {
+			begins := strings.HasPrefix(sql, "BEGIN") || strings.HasPrefix(sql, "START")
+			switch {
+			case begins && inside:
+				lines = append(lines, "s1 o>-: COMMIT", "s1 ->o: "+sql)
+			case begins:
+				lines = append(lines, "s1 ->o: "+sql)
+			case inside && (test.product == "postgres"):
+				lines = append(lines, "s1 o>o: "+sql)
+			case inside:
+				lines, inside = append(lines, "s1 o>-: COMMIT", "s1 ->-: "+sql), false
+			default:
+				lines = append(lines, "s1 ->-: "+sql)
+			}
+			inside = inside || begins
+		}
+		var got []string
+		for _, tx := range script(t, test.product, product.RepeatableRead, lines...).Transactions() {
+			got = append(got, map[bool]string{true: "yes", false: "no"}[tx.ReadOnly])
+		}
+		if strings.Join(got, " ") != test.want {
+			t.Errorf("%s, %q: READ ONLY %v, want %s", test.product, test.lines, got, test.want)
+		}
 	}
 }
 

@@ -31,7 +31,8 @@ type Transaction struct {
 type setting struct {
 	level, next        string
 	stricter           bool // the product's setting for snapshot isolation is on (product.Stricter)
-	readOnly, nextOnly bool
+	readOnly           bool
+	nextOnly           *bool // what is set for the next transaction; nil: nothing
 }
 
 // assigned finds what a statement gives to a session variable.
@@ -50,21 +51,33 @@ func (s *setting) note(p *product.Product, st *rewrite.Statement) {
 			s.stricter = slices.Contains(v.On, value)
 		}
 	}
+	if readOnly, scope, ok := access(p, st); ok {
+		switch scope {
+		case rewrite.ScopeSession:
+			s.readOnly = readOnly
+		case rewrite.ScopeNext:
+			s.nextOnly = &readOnly
+		}
+	}
 	c := st.Control
-	if c.Verb != rewrite.ControlLevel {
+	if c.Verb != rewrite.ControlLevel || c.Level == "" {
 		return
 	}
 	switch c.Scope {
 	case rewrite.ScopeSession:
-		if c.Level != "" {
-			s.level = c.Level
-		}
-		s.readOnly = st.Begin.ReadOnly || s.readOnly && !st.Begin.ReadWrite
+		s.level = c.Level
 	case rewrite.ScopeNext:
-		if c.Level != "" {
-			s.next = c.Level
-		}
-		s.nextOnly = st.Begin.ReadOnly
+		s.next = c.Level
+	}
+}
+
+// set follows a statement that sets something within a transaction.
+func (t *Transaction) set(p *product.Product, st *rewrite.Statement) {
+	if readOnly, scope, ok := access(p, st); ok && scope == rewrite.ScopeTransaction {
+		t.ReadOnly = readOnly
+	}
+	if c := st.Control; c.Verb == rewrite.ControlLevel && c.Scope == rewrite.ScopeTransaction && c.Level != "" {
+		t.Level = p.Real(c.Level, t.Level == product.Snapshot)
 	}
 }
 
@@ -112,15 +125,9 @@ func (s *Schedule) Transactions() []Transaction {
 		}
 		t := open[n]
 		t.Steps = append(t.Steps, i)
-		if c.Verb == rewrite.ControlLevel && st.Answer.Err == nil {
-			if c.Scope == rewrite.ScopeTransaction {
-				if c.Level != "" {
-					t.Level = s.DBMS().Real(c.Level, t.Level == product.Snapshot)
-				}
-				t.ReadOnly = st.Statement.Begin.ReadOnly || t.ReadOnly && !st.Statement.Begin.ReadWrite
-			} else {
-				settings[n].note(s.DBMS(), &st.Statement)
-			}
+		if (c.Verb == rewrite.ControlLevel || st.Statement.Verb == "set") && st.Answer.Err == nil {
+			t.set(s.DBMS(), &st.Statement)
+			settings[n].note(s.DBMS(), &st.Statement)
 		}
 		switch {
 		case st.Effect == answer.EffectGone:
@@ -162,11 +169,16 @@ func outcomeOf(st *Step) history.Outcome {
 // begin makes the transaction that a step begins.
 func (s *setting) begin(p *product.Product, st *Step) *Transaction {
 	level := s.level
-	t := &Transaction{Explicit: st.After.InTransaction(), ReadOnly: s.readOnly || s.nextOnly}
+	t := &Transaction{Explicit: st.After.InTransaction(), ReadOnly: s.readOnly}
 	if s.next != "" {
 		level = s.next
 	}
-	s.next, s.nextOnly = "", false
+	if s.nextOnly != nil {
+		t.ReadOnly = *s.nextOnly
+	}
+	if t.Explicit || st.Reason != answer.ReasonReadOnly { // what is refused for that uses up nothing
+		s.next, s.nextOnly = "", nil
+	}
 	stricter := s.stricter
 	if st.Statement.Control.Verb == rewrite.ControlBegin {
 		b := st.Statement.Begin

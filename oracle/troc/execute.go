@@ -119,7 +119,7 @@ func newTheater(ctx context.Context, s *schedule.Schedule, stage schedule.Stage,
 // set notes a statement that may change what later statements of its session mean.
 func (t *theater) set(session int, st *rewrite.Statement) {
 	switch {
-	case st.Control.Verb == rewrite.ControlAutocommit, st.Control.Verb == rewrite.ControlLevel, st.Verb != "set":
+	case st.Control.Verb == rewrite.ControlAutocommit, st.Control.Verb == rewrite.ControlLevel, st.Verb != "set", schedule.SetsAccess(t.s.DBMS(), st):
 		return
 	}
 	t.settings[session] = append(t.settings[session], st.Text)

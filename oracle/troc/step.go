@@ -276,6 +276,11 @@ func (c *check) statement(ctx context.Context, w *world, i int) (alive []*world,
 		}
 		c.unknown = st.Name + ": it writes within a common table expression"
 		return nil, nil, nil
+	case kind.Writes() && !st.Failed() && len(r.locked) > 0 && c.readOnly(x):
+		return nil, []death{{mismatch: mismatch{
+			step: i, name: oracle.NameWrite, rule: "a READ ONLY transaction refuses every write to a table that is not temporary (" + c.p.Cause(product.ReadOnly).Source + ")",
+			want: oracle.Side{Text: "refused: read-only transaction"}, got: about(&st.Answer, kind), trail: w.trail,
+		}, causes: w.causes, place: c.place}}, nil
 	case q.Locking.SkipLocked:
 		return skip("SKIP LOCKED leaves out rows by locks that are not all known")
 	case len(r.locked)+len(r.read) == 0:
@@ -294,6 +299,11 @@ func (c *check) statement(ctx context.Context, w *world, i int) (alive []*world,
 		alive, died = append(alive, list...), append(died, dead...)
 	}
 	return alive, died, nil
+}
+
+// readOnly reports whether a transaction is READ ONLY from its beginning to its end, and the product refuses writes in it.
+func (c *check) readOnly(x int) bool {
+	return c.p.ReadOnlyRefuses && c.txs[x].ReadOnly && !slices.ContainsFunc(c.txs[x].Steps, func(i int) bool { return schedule.SetsAccess(c.p, &c.s.Steps[i].Statement) })
 }
 
 // snap notes that a statement may have taken the transaction's snapshot. chosen are the moments at one of which it must have been taken

@@ -163,7 +163,7 @@ func (c *plan) classify(x *statement, setup string) (why string) {
 		return x.step.Name + " changes definitions"
 	case st.Control.Verb == rewrite.ControlLocks || st.Control.Verb == rewrite.ControlReset || st.Control.Verb == rewrite.ControlDatabase:
 		return x.step.Name + " changes the session in a way that is not followed"
-	case st.Control.Verb != rewrite.ControlNone:
+	case st.Control.Verb != rewrite.ControlNone, schedule.SetsAccess(c.dbms.Product, st):
 		if st.Control.Verb == rewrite.ControlLevel && st.Control.Scope == rewrite.ScopeSession && !c.dbms.family {
 			x.role = control
 		}

@@ -63,13 +63,13 @@ func (m *model) prepare(ctx context.Context) error {
 	if err := m.c.stage.Reset(ctx); err != nil {
 		return fmt.Errorf("wss: model: %w", err)
 	}
-	plan := m.c.setup()
+	plan := m.c.setup(m.c.alone)
 	for _, n := range m.c.settingsOf(m.transactions) {
 		plan = append(plan, order{m.s.Steps[n].Session, n, m.s.Steps[n].Statement.Text})
 	}
 	for _, o := range plan {
-		if o.step >= 0 && m.s.Steps[o.step].Statement.Control.Verb != rewrite.ControlNone || modeOnly.MatchString(o.sql) {
-			continue // levels, autocommit
+		if o.step >= 0 && (m.s.Steps[o.step].Statement.Control.Verb != rewrite.ControlNone || !m.c.alone(&m.s.Steps[o.step].Statement)) || modeOnly.MatchString(o.sql) {
+			continue // levels, access modes, autocommit
 		}
 		if _, err := m.c.stage.Execute(ctx, o.session, o.sql); err != nil {
 			return fmt.Errorf("wss: model: %w", err)

@@ -71,14 +71,16 @@ func ofSession(st *rewrite.Statement) bool {
 // it had. Of an aborted transaction no statement is executed (section 2.2): what it leaves behind outside of transactions, which is
 // counters, is what AUTO_INCREMENT differences come from (generated.go).
 func (c *check) txPlan(transactions []schedule.Transaction) []order {
-	plan := c.setup()
+	plan := c.setup(func(*rewrite.Statement) bool { return true })
 	settings := c.settingsOf(transactions)
 	for i := range transactions {
 		t := &transactions[i]
-		plan = append(plan, c.settingsBefore(&settings, t)...)
+		before := c.settingsBefore(&settings, t)
 		if t.Outcome != history.OutcomeCommitted {
+			plan = append(plan, slices.DeleteFunc(before, func(o order) bool { return schedule.ForNext(c.dbms, &c.s.Steps[o.step].Statement) })...)
 			continue
 		}
+		plan = append(plan, before...)
 		if t.Explicit && !c.begins(t) {
 			plan = append(plan, order{t.Session, -1, "BEGIN"}) // the transaction before it ended with AND CHAIN
 		}
@@ -104,15 +106,20 @@ func (c *check) txPlan(transactions []schedule.Transaction) []order {
 	return plan
 }
 
-// setup are the sessions' settings.
-func (c *check) setup() (plan []order) {
+// setup are the sessions' settings that are kept.
+func (c *check) setup(keep func(*rewrite.Statement) bool) (plan []order) {
 	for i := range c.s.Sessions {
 		for _, st := range c.s.Sessions[i].Setup {
-			plan = append(plan, order{i, -1, st.Text})
+			if keep(&st) {
+				plan = append(plan, order{i, -1, st.Text})
+			}
 		}
 	}
 	return plan
 }
+
+// alone reports whether a setting is kept where statements are executed without their transactions.
+func (c *check) alone(st *rewrite.Statement) bool { return !schedule.SetsAccess(c.dbms, st) }
 
 // settingsBefore takes from settings those of the transaction's session that were sent before it began.
 func (c *check) settingsBefore(settings *[]int, t *schedule.Transaction) (plan []order) {
@@ -136,12 +143,13 @@ func (c *check) begins(t *schedule.Transaction) bool {
 // transaction control. Why says why there is none. Both are empty if it would be the same as the other.
 func (c *check) stmtPlan() (plan []order, why string) {
 	explicit := false
-	plan = c.setup()
+	plan = c.setup(c.alone)
 	settings := c.settingsOf(c.transactions)
 	for i := range c.transactions {
 		t := &c.transactions[i]
 		plan = append(plan, slices.DeleteFunc(c.settingsBefore(&settings, t), func(o order) bool {
-			return c.s.Steps[o.step].Statement.Control.Verb == rewrite.ControlAutocommit
+			st := &c.s.Steps[o.step].Statement
+			return st.Control.Verb == rewrite.ControlAutocommit || !c.alone(st)
 		})...)
 		if t.Outcome != history.OutcomeCommitted {
 			continue

@@ -38,7 +38,7 @@ type CaseReport struct {
 }
 
 // unseen says that the isolation oracle cannot have found anything.
-const unseen = "isolation: nothing of what the statements read and wrote could be seen"
+const unseen = "nothing of what the statements read and wrote could be seen"
 
 // Unseen reports whether the isolation oracle judged nothing: then that it found nothing says nothing.
 func (d *Judgement) Unseen() bool {
@@ -88,12 +88,16 @@ func (d *Judgement) Report(spec *scenario.Spec, t scenario.Target) CaseReport {
 		}
 	}
 	if d.Unseen() {
-		r.Unknown = unseen
+		r.Unknown = IsolationName + ": " + unseen
 	} else if d.Judged || len(d.Rulings) > 0 {
 		if want, ok := spec.Expect(d.Permutation, t); ok {
 			r.Expects = true
 			r.Wrong = append(r.Wrong, compareFound(d.judgesOf(want), r.Findings)...)
 		}
+	}
+	if want, ok := spec.Verdict(d.Permutation, t); ok && (d.Judged || len(d.Rulings) > 0) {
+		r.Expects = true
+		r.Wrong = append(r.Wrong, d.compareVerdict(want)...)
 	}
 	if want, ok := spec.Observe(d.Permutation, t); ok {
 		for _, o := range want {

@@ -43,6 +43,7 @@ func keys() []key {
 		{name: "engine", local: true, what: "the engines that it is meant for", check: checkList(checkEngine)},
 		{name: "level", local: true, what: "the levels that it is meant for", check: checkList(checkLevel)},
 		{name: "expect", selector: true, local: true, what: "what the oracles find", check: checkExpect},
+		{name: "verdict", selector: true, local: true, what: "what each oracle says", check: checkVerdict},
 		{name: "observe", selector: true, local: true, what: "which outcome the results show", check: checkList(checkObserve)},
 		{name: "outcome", named: true, local: true, what: "a condition over the results", check: func(v string) error {
 			_, err := ParseCondition(v)
@@ -70,7 +71,9 @@ var (
 	engineNames = namesOf(product.All(), func(p *product.Product) string { return p.Name })
 	classNames  = namesOf(anomaly.List, func(a anomaly.Anomaly) string { return string(a.Class) })
 	usualNames  = namesOf(anomaly.List, func(a anomaly.Anomaly) string { return a.Name })
-	judgeNames  = []string{"wss-tx", "wss-stmt", "troc", "txcheck", "radar", "tlp", "norec", "dqe", "serial", "crash"}
+	// verdictKinds are those of oracle.Kind.
+	verdictKinds = []string{"violation", "anomaly", "permitted", "unknown"}
+	judgeNames   = []string{"wss-tx", "wss-stmt", "troc", "txcheck", "radar", "tlp", "norec", "dqe", "serial", "crash"}
 )
 
 // namesOf lists what things are called, each once.
@@ -120,6 +123,30 @@ func checkExpect(v string) error {
 		}
 		return oneOf("anomaly", slices.Concat([]string{"none"}, usualNames, classNames, judgeNames), name)
 	})(v)
+}
+
+// checkVerdict accepts "nothing", or for each oracle that says something else its name, the kind of what it says, and more.
+func checkVerdict(v string) error {
+	if v == "nothing" {
+		return nil
+	}
+	for _, said := range statements(v) {
+		oracle, rest, _ := strings.Cut(said, " ")
+		kind, _, _ := strings.Cut(rest, " ")
+		if oracle == "" || !slices.Contains(verdictKinds, kind) {
+			return fmt.Errorf("found %q, expected nothing, or ORACLE KIND CAUSE with one of the kinds %s", said, strings.Join(verdictKinds, ", "))
+		}
+	}
+	return nil
+}
+
+// statements splits a verdict at its semicolons.
+func statements(v string) []string {
+	all := strings.Split(v, ";")
+	for i := range all {
+		all[i] = strings.Join(strings.Fields(all[i]), " ")
+	}
+	return all
 }
 
 func checkObserve(v string) error { return checkWord(strings.TrimPrefix(v, "not ")) }

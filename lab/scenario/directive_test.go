@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -11,14 +12,16 @@ const small = "session s step a {} step b {}\nsession u step c {}\n"
 
 func TestDirectiveProblems(t *testing.T) {
 	tests := []struct{ name, line, want string }{
-		{"no colon", "expect", `found "expect", expected KEY: VALUE; keys are engine, level, expect, observe, outcome, oracle, seed, permutations, final, raw`},
-		{"unknown key", "expects: none", `unknown key "expects"; keys are engine, level, expect, observe, outcome, oracle, seed, permutations, final, raw`},
-		{"no key", ": x", `found no key before ": x"; keys are engine, level, expect, observe, outcome, oracle, seed, permutations, final, raw`},
+		{"no colon", "expect", `found "expect", expected KEY: VALUE; keys are engine, level, expect, verdict, observe, outcome, oracle, seed, permutations, final, raw`},
+		{"unknown key", "expects: none", `unknown key "expects"; keys are engine, level, expect, verdict, observe, outcome, oracle, seed, permutations, final, raw`},
+		{"no key", ": x", `found no key before ": x"; keys are engine, level, expect, verdict, observe, outcome, oracle, seed, permutations, final, raw`},
 		{"engine", "engine: postgres, oracle", `engine: found the engine "oracle", expected one of: postgres, mariadb, mysql, tidb, sqlite`},
 		{"level", "level: rr", `level: found the level "rr", expected one of: read uncommitted, read committed, repeatable read, snapshot, serializable`},
 		{"comma", "engine: postgres,", "engine: found an empty place in the list; names are separated by one comma"},
 		{"anomaly", "expect: lost updates", `expect: found the anomaly "lost updates", expected one of: none, dirty write`},
 		{"none and", "expect: none, G0", "expect: found none beside others; none stands alone"},
+		{"verdict", "verdict: none", `verdict: found "none", expected nothing, or ORACLE KIND CAUSE with one of the kinds violation, anomaly, permitted, unknown`},
+		{"verdict of several", "verdict: troc violation; wss fine", `verdict: found "wss fine", expected nothing, or ORACLE KIND CAUSE`},
 		{"bracket", "expect[mysql: none", "the [ is not closed; expected KEY[ENGINES: LEVELS]: VALUE"},
 		{"selector", "expect[mysql repeatable read]: none", `found "repeatable read" after the engine, expected the beginning of a version, such as: mysql 8`},
 		{"empty selector", "expect[]: none", "found [], expected [ENGINES], [LEVELS] or [ENGINES: LEVELS]"},
@@ -110,6 +113,8 @@ func TestResolve(t *testing.T) {
 #wirecheck: expect[serializable]: none
 #wirecheck: observe: not bad, good
 #wirecheck: observe[tidb]: bad
+#wirecheck: verdict: nothing
+#wirecheck: verdict[mysql, tidb: repeatable read]: wss permitted missing gap locks;  txcheck unknown
 `+small+`
 permutation a b c
 
@@ -148,6 +153,13 @@ permutation b a c
 			t.Errorf("%v: observe %s, want %s", test.target, got, test.observe)
 		}
 	}
+	for want, target := range map[string]Target{
+		"[]": {"postgres", "15.3", "repeatable read"}, `["wss permitted missing gap locks" "txcheck unknown"]`: {"mysql", "8", "repeatable read"},
+	} {
+		if verdict, ok := s.Verdict(own, target); fmt.Sprintf("%q", verdict) != want || !ok {
+			t.Errorf("%v: verdict %q %v, want %s", target, verdict, ok, want)
+		}
+	}
 	if seed, ok := s.Seed(); !ok || seed != 1<<64-1 {
 		t.Errorf("seed %d %v", seed, ok)
 	}
@@ -167,6 +179,9 @@ permutation b a c
 	want := []string{"bad: ok(a) and ok(c)", "good: rows(final2) are 1", "bad: failed(b)", "good: rows(final2) are 1"}
 	if diff := cmp.Diff(want, outcomes); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
+	}
+	if _, ok := mustParse(t, small).Verdict(nil, Target{}); ok {
+		t.Errorf("a file without verdict lines says what the oracles say")
 	}
 	if _, ok := mustParse(t, small).Expect(nil, Target{}); ok {
 		t.Errorf("a file without expect lines says what to expect")

@@ -172,28 +172,36 @@ func (s *Spec) isFinal(name string) bool {
 }
 
 // last is the value of the last line of the key that fits; a permutation's lines come after the file's.
-func (s *Spec) last(key string, p *Permutation, t Target) ([]string, bool) {
-	var value string
-	found := false
+func (s *Spec) last(key string, p *Permutation, t Target) (value string, found bool) {
 	for _, d := range s.lines(key, p) {
 		if d.Only.Matches(t) {
 			value, found = d.Value, true
 		}
 	}
-	if !found {
-		return nil, false
-	}
-	return list(value), true
+	return value, found
 }
 
 // Expect names what the oracles should find in the permutation (nil: the file) on the target; an empty list means nothing
 // at all, false that the file does not say. The last line that fits counts.
 func (s *Spec) Expect(p *Permutation, t Target) ([]string, bool) {
-	names, ok := s.last("expect", p, t)
-	if ok && names[0] == "none" {
+	value, ok := s.last("expect", p, t)
+	switch {
+	case !ok:
+		return nil, false
+	case value == "none":
 		return []string{}, true
 	}
-	return names, ok
+	return list(value), true
+}
+
+// Verdict lists what the oracles say of the permutation (nil: the file) on the target: "wss permitted missing gap locks". An oracle that
+// is not in the list says nothing. False: the file does not say. The last line that fits counts.
+func (s *Spec) Verdict(p *Permutation, t Target) ([]string, bool) {
+	value, ok := s.last("verdict", p, t)
+	if !ok || value == "nothing" {
+		return nil, ok
+	}
+	return statements(value), true
 }
 
 // Observation is what an observe line demands: that an outcome's condition holds, or that it does not.
@@ -205,13 +213,16 @@ type Observation struct {
 // Observe says which outcomes the results should show in the permutation (nil: the file) on the target; false: the file
 // does not say. The last line that fits counts.
 func (s *Spec) Observe(p *Permutation, t Target) ([]Observation, bool) {
-	names, ok := s.last("observe", p, t)
+	value, ok := s.last("observe", p, t)
+	if !ok {
+		return nil, false
+	}
 	var all []Observation
-	for _, name := range names {
+	for _, name := range list(value) {
 		outcome, not := strings.CutPrefix(name, "not ")
 		all = append(all, Observation{Outcome: outcome, Holds: !not})
 	}
-	return all, ok
+	return all, true
 }
 
 // Outcome is a named condition over the results of a run.

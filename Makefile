@@ -42,7 +42,7 @@ test: fmt vet
 ENGINES ?= mysql tidb:2025-11 tidb:2023-01
 test-engines:
 	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(GO) test -timeout 20m -count=1 -race -run TestConformance ./backends
-	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(GO) test -timeout 20m -count=1 -race -run 'TestHermitage|TestCases|TestQuietCases|TestFoundCases|TestReplayQueries' ./cmd/wirecheck ./lab/suite ./lab/panel
+	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(GO) test -timeout 20m -count=1 -race -run 'TestHermitage|TestCases|TestCorpus|TestFoundCases|TestReplayQueries' ./cmd/wirecheck ./lab/suite ./lab/panel
 	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(GO) test -timeout 20m -count=1 -run TestOnServers ./lab/generate
 	@case " $(ENGINES) " in *" mysql"*) $(MAKE) --no-print-directory test-mysql ;; esac
 

@@ -1,9 +1,6 @@
 package panel
 
 import (
-	"flag"
-	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,80 +14,7 @@ import (
 	"wirecheck/internal/testserver"
 	"wirecheck/lab"
 	"wirecheck/lab/scenario"
-	"wirecheck/oracle"
 )
-
-var update = flag.Bool("update", false, "write what the oracles say of the cases in testdata/quiet to its file verdicts")
-
-// quietOracles judge the cases in testdata/quiet.
-const quietOracles = "wss,troc,txcheck,radar,tlp,norec,dqe"
-
-const verdictsFile = "../../testdata/quiet/verdicts"
-
-// TestQuietCases executes cases in which an oracle once called a bug what is none. No oracle may find anything more than a permitted
-// difference, and each says what the file verdicts has: an oracle that no longer decides a case that it decided fails the test. An engine
-// without lines there is one that not every machine has; its lines are logged.
-func TestQuietCases(t *testing.T) {
-	text, err := os.ReadFile(verdictsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, got := map[string]string{}, map[string]string{}
-	for line := range strings.Lines(string(text)) {
-		if key, says, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && key[0] != '#' {
-			want[key] = says
-		}
-	}
-	eachCase(t, "../../testdata/quiet/*.spec", quietOracles, func(name string, spec *scenario.Spec, target scenario.Target, d *Judgement) {
-		key := fmt.Sprintf("%s on %s at %s", strings.TrimSuffix(filepath.Base(spec.Name), ".spec"), name, target.Level)
-		var says []string
-		for _, v := range d.Rulings {
-			word := said(v)
-			if says = append(says, v.Oracle+" "+word); strings.HasPrefix(word, "finds") {
-				t.Errorf("%s: %s %s", key, v.Oracle, word)
-			}
-		}
-		got[key] = strings.Join(says, ", ")
-		if want[key] == "" && name != "postgres" && name != "mariadb" {
-			t.Logf("no line for it: %s: %s", key, got[key])
-		} else if want[key] != got[key] && !*update {
-			t.Errorf("%s:\n says %s\n want %s\n(-update writes %s)", key, got[key], want[key], verdictsFile)
-		}
-	})
-	if *update {
-		maps.Copy(want, got)
-		var b strings.Builder
-		b.WriteString("# What each oracle says of each case in this folder. TestQuietCases in lab/panel compares it, and writes it with -update.\n")
-		for _, key := range slices.Sorted(maps.Keys(want)) {
-			fmt.Fprintf(&b, "%s: %s\n", key, want[key])
-		}
-		if err := os.WriteFile(verdictsFile, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// said puts a ruling into words: what it finds, the causes that permit what it sees, unknown, or nothing.
-func said(v Ruling) string {
-	var found, permitted []string
-	for i := range v.Findings {
-		if f := &v.Findings[i]; f.Kind == oracle.KindPermitted {
-			permitted = append(permitted, f.Difference.Cause)
-		} else {
-			found = append(found, f.Title())
-		}
-	}
-	slices.Sort(permitted)
-	switch {
-	case len(found) > 0:
-		return "finds " + strings.Join(found, "; ")
-	case len(permitted) > 0:
-		return "permitted (" + strings.Join(slices.Compact(permitted), "; ") + ")"
-	case v.Unknown != "":
-		return "unknown"
-	}
-	return "nothing"
-}
 
 // TestFoundCases executes the bugs that hunts found (docs/lab/hunts.md), reduced: the oracles find them where the servers have them, and nothing
 // where they do not.

@@ -193,7 +193,7 @@ func TestLevels(t *testing.T) {
 	const ws = `t1 r x@0 y@0; t2 r x@0 y@0; t1 w x 0>1; t2 w y 0>1; t1 commit; t2 commit`
 	const lu = `t1 r x@0; t2 r x@0; t1 w x 0>1; t1 commit; t2 w x 1>2; t2 commit`
 	const anew = `t1 r x@0; t2 w x 0>1; t2 w y 0>1; t2 commit; t1 undo 1; t1 r y@1; t1 commit` // back to a savepoint before the first statement
-	locked := strings.Replace(anew, "t1 r x", "t1 lock x", 1) // as InnoDB's SERIALIZABLE reads
+	locked := strings.Replace(anew, "t1 r x", "t1 lock x", 1)                                  // as InnoDB's SERIALIZABLE reads
 	for _, tt := range []struct{ engine, l1, l2, text, kind, level, by string }{
 		{"postgres", "read committed", "read committed", ws, "anomaly", "read committed", "serializable"},
 		{"postgres", "repeatable read", "repeatable read", ws, "anomaly", "repeatable read", "serializable"},

@@ -29,10 +29,10 @@ type Transaction struct {
 
 // setting is what a session's transactions run at.
 type setting struct {
-	level, next        string
-	stricter           bool // the product's setting for snapshot isolation is on (product.Stricter)
-	readOnly           bool
-	nextOnly           *bool // what is set for the next transaction; nil: nothing
+	level, next string
+	stricter    bool // the product's setting for snapshot isolation is on (product.Stricter)
+	readOnly    bool
+	nextOnly    *bool // what is set for the next transaction; nil: nothing
 }
 
 // assigned finds what a statement gives to a session variable.

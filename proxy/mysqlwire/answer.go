@@ -178,7 +178,7 @@ func (a *answer) end(st *statement, t terminator) (more bool, err error) {
 	over := !more || a.next < len(a.statements)-1 && (!manyResults(st.plan) || t.rowless)
 	if over {
 		if a.cursor && st.plan.Hidden > 0 {
-			st.running.Opaque("its rows are fetched with a cursor")
+			st.opaque("its rows are fetched with a cursor")
 		}
 		due = o.tracker.Done(st.running, record.Result{})
 		o.follow(st.plan)

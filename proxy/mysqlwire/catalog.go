@@ -76,7 +76,10 @@ func (o *observation) readCatalog() error {
 		o.ps.Log.Warn().Str("error", refused.Message).Msg("the tables cannot be read")
 		return nil
 	}
-	if c, err = dialect.LoadCatalog(rows); err != nil {
+	if !o.tracker.guard(func() { c, err = dialect.LoadCatalog(rows) }) {
+		return nil
+	}
+	if err != nil {
 		o.ps.Log.Warn().Err(err).Msg("the tables are not understood")
 		return nil
 	}
@@ -87,7 +90,7 @@ func (o *observation) readCatalog() error {
 
 // known is the catalog that the next statement is rewritten with: none while the session's settings are not known.
 func (o *observation) known() *rewrite.Catalog {
-	if o.settings.state != settingsKnown || o.settings.opaque {
+	if o.settings.state != settingsKnown || o.settings.opaque || !o.tracker.observed() {
 		return nil
 	}
 	return o.catalog

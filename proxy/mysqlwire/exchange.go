@@ -26,6 +26,14 @@ type exchange struct {
 // run sends the request with its preface and relays the answer.
 func (x *exchange) run() error {
 	x.begin()
+	if x.answer.statements[0].plan.Stamp && !x.o.tracker.observed() {
+		if x.fallback != nil {
+			return x.fallback("the session is not observed any more")
+		}
+		if err := x.o.clearStamp(); err != nil {
+			return err
+		}
+	}
 	if err := x.preface.send(); err != nil {
 		return err
 	}
@@ -79,7 +87,7 @@ func (x *exchange) takeAnswer() error {
 	first := a.statements[0]
 	first.running = o.tracker.Answer(first.ticket)
 	if x.preface.refused != nil && x.preface.stamp != "" {
-		first.running.Opaque("its stamp could not be set: " + x.preface.refused.Message)
+		first.opaque("its stamp could not be set: " + x.preface.refused.Message)
 	}
 	// Where the hidden columns are ordinary ones, the answer to the client's own text would have them.
 	if x.fallback != nil && !o.traits.ordinaryColumns {

@@ -20,7 +20,8 @@ type form struct {
 // form asks the dialect how to prepare a text at the settings now.
 func (s *preparedStatements) form(sql string, now dialect.Session) *form {
 	o := s.o
-	script := o.rewriter.Prepare(sql, o.known(), now)
+	script := &rewrite.Script{}
+	o.tracker.guard(func() { script = o.rewriter.Prepare(sql, o.known(), now) })
 	fm := &form{sql: script.SQL, session: now, clients: !script.Changed(sql)}
 	if len(script.Plans) == 1 {
 		fm.plan = script.Plans[0]

@@ -37,7 +37,7 @@ func bareName(name string) string {
 // instrument adds the hidden columns to tables that the client has just created, before the client gets the answer. It
 // keeps the server's warnings, which our statements clear.
 func (o *observation) instrument(created []rewrite.RelationName) error {
-	if o.observer.Instrument == InstrumentOff || o.settings.state == settingsRefused || o.settings.inTransaction() || o.settings.once != "" {
+	if o.observer.Instrument == InstrumentOff || !o.tracker.observed() || o.settings.state == settingsRefused || o.settings.inTransaction() || o.settings.once != "" {
 		return nil
 	}
 	if err := o.counts.save(&o.link); err != nil {

@@ -180,7 +180,10 @@ func (l *writeLog) decode(value []byte) []record.Warning {
 	if value == nil {
 		return o.tracker.Logged(nil, true)
 	}
-	entries, truncated, err := dialect.DecodeLog(value)
+	var entries map[string][]history.Access
+	var truncated bool
+	var err error
+	o.tracker.guard(func() { entries, truncated, err = dialect.DecodeLog(value) })
 	if err != nil {
 		o.ps.Log.Warn().Err(err).Msg("the log of a session is not understood")
 		entries, truncated = nil, true

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"wirecheck/proxy"
+	"wirecheck/proxy/record"
 	"wirecheck/rewrite"
 )
 
@@ -30,7 +31,7 @@ func TestPreparedTextsAreBounded(t *testing.T) {
 // TestTemporaryTablesAreBounded: the names of temporary tables are part of each plan's key. A session that creates them without end is
 // not rewritten any more.
 func TestTemporaryTablesAreBounded(t *testing.T) {
-	o := &observation{catalog: &rewrite.Catalog{}}
+	o := &observation{catalog: &rewrite.Catalog{}, tracker: recording{tracker: &record.Tracker{}}}
 	for i := range 100_000 {
 		o.settings.follow(&rewrite.Plan{Temporary: fmt.Sprintf("test.a_name_of_some_length_%d", i)})
 		if len(o.settings.env.Temporary) > 2*temporaryMax {

@@ -19,7 +19,7 @@ import (
 type observation struct {
 	*session
 	traits   traits
-	tracker  *record.Tracker
+	tracker  recording
 	rewriter *dialect.Rewriter
 
 	settings settings
@@ -42,12 +42,13 @@ func observe(ctx context.Context, s *session, seq byte, ok []byte) error {
 	o := &observation{session: s, traits: traitsOf(s.greeting.flavor()), rewriter: s.observer.rewriter(s.greeting.flavor())}
 	o.log.o, o.prepared.o = o, o
 	o.prepared.forget()
-	o.tracker = record.NewTracker(s.observer.Recorder, history.Event{
+	o.tracker.log = s.ps.Log
+	o.tracker.open(s.observer, history.Event{
 		Engine: o.traits.Name,
 		// MariaDB puts this in front for the replication of old servers (manual, "Connecting", initial handshake packet).
 		Server: strings.TrimPrefix(s.greeting.version, "5.5.5-"), Database: s.database, User: s.user, Client: s.program,
 		Backend: uint64(s.greeting.thread), At: time.Now().UnixNano(), Session: s.ps.Number(),
-	}, s.observer.Limits)
+	})
 	defer func() { o.tracker.Close() }()
 	o.settings.env = s.newEnv(s.database)
 	if err := o.logIn(ok); err != nil {

@@ -58,7 +58,10 @@ func (o *observation) textRequest(sql string, script *rewrite.Script) request {
 
 // analyse asks the dialect what to do with a text. It forwards what cannot be carried out in one request as it is.
 func (o *observation) analyse(sql string) *rewrite.Script {
-	script := o.rewriter.Script(sql, o.known(), o.settings.current())
+	var script *rewrite.Script
+	if !o.tracker.guard(func() { script = o.rewriter.Script(sql, o.known(), o.settings.current()) }) {
+		return &rewrite.Script{SQL: sql, Plans: []*rewrite.Plan{opaquePlan(sql, "the session is not observed any more")}}
+	}
 	if len(script.Plans) == 0 { // an empty text; the server has an error for it
 		return &rewrite.Script{SQL: sql, Plans: []*rewrite.Plan{{Text: sql, Verb: "other"}}}
 	}

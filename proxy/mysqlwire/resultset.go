@@ -166,7 +166,7 @@ func (a *answer) relayRow(st *statement, cols *columns, f frame) error {
 		if cols.hidden == 0 {
 			return o.pass(f)
 		}
-		st.running.Opaque("a row is too long to be held")
+		st.opaque("a row is too long to be held")
 		return o.relayLongRow(cols)
 	}
 	row, err := o.take(f)
@@ -178,17 +178,23 @@ func (a *answer) relayRow(st *statement, cols *columns, f frame) error {
 		if err != nil {
 			return fmt.Errorf("read a row: %w", err)
 		}
-		st.decode(hidden)
+		if o.tracker.observed() {
+			o.tracker.guard(func() { st.decode(hidden) })
+		}
 		row = shown
 		if cols.binary {
 			o.scratch = shown
 		}
 	}
 	if st.plan.Conceal != nil {
-		keep := true
-		if row, keep, err = cols.conceal(row, st.plan.Conceal); err != nil {
+		changed, keep := row, true
+		if !o.tracker.guard(func() { changed, keep, err = cols.conceal(row, st.plan.Conceal) }) {
+			changed, keep = row, true
+		}
+		if err != nil {
 			return fmt.Errorf("read a row: %w", err)
 		}
+		row = changed
 		if !keep {
 			return nil
 		}

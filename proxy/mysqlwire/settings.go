@@ -132,7 +132,10 @@ func (o *observation) ask() error {
 		o.ps.Log.Warn().Str("error", refused.Message).Msg("the session's settings cannot be read")
 		return nil
 	}
-	facts, err := dialect.DecodeSession(rows)
+	var facts dialect.Facts
+	if !o.tracker.guard(func() { facts, err = dialect.DecodeSession(rows) }) {
+		return nil
+	}
 	if err != nil {
 		o.ps.Log.Warn().Err(err).Msg("the session's settings are not understood")
 		return nil
@@ -146,6 +149,9 @@ func (o *observation) ask() error {
 // notice it. It reports whether something is new. Our own statements change what ROW_COUNT(), FOUND_ROWS() and SHOW WARNINGS
 // say (rewrite/mysql, log.go), so they run only in front of a client's statement that sets these itself.
 func (o *observation) refresh(script *rewrite.Script) (bool, error) {
+	if !o.tracker.observed() {
+		return false, nil
+	}
 	reads, begins := false, false
 	for _, p := range script.Plans {
 		if p.Diagnostics {

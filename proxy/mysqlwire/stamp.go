@@ -36,6 +36,13 @@ func (h *heldStamp) follow(p *rewrite.Plan) {
 	}
 }
 
+// clearStamp takes the stamp away in front of writes that no history gets.
+func (o *observation) clearStamp() error {
+	_, _, err := o.ownRows("SET @wc_t=NULL")
+	o.stamp.token = ""
+	return err
+}
+
 // stamped notes what the answer to a statement of ours that sets the stamp means: it also makes the log.
 func (o *observation) stamped(stamp string, refused *history.ServerError) {
 	o.stamp.set(stamp, refused)

@@ -28,7 +28,7 @@ type Table struct {
 	Columns   []string `json:"columns,omitempty"`
 }
 
-// finish looks at the tables that the replay left, if somebody wants to know.
+// finish reads the tables that the replay left, if the options ask for them.
 func (r *replayer) finish(ctx context.Context) error {
 	if r.o.Tables == "" && r.o.Compare == "" {
 		return nil

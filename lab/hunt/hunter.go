@@ -265,7 +265,7 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 	return nil
 }
 
-// count adds what a case was like. What its execution did counts only if somebody could judge it: else it would seem tested.
+// count adds what a case was like. What its execution did counts only if an oracle could judge it: else it would seem tested.
 func (h *hunter) count(b *panel.Panel, k *generate.Case, from *generate.Entry, d *panel.Judgement) error {
 	s := &h.store.state
 	for oracle, spent := range h.Spent {
@@ -372,7 +372,7 @@ func (h *hunter) repeats(ctx context.Context, spec *scenario.Spec, level product
 	return n, nil
 }
 
-// reductionName stands for reductions where time is told by oracle.
+// reductionName stands for reductions where times stand by oracle.
 const reductionName = "reduction"
 
 // seldom says which of many findings alike are reduced: the first three, and then ever fewer.

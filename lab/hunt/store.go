@@ -347,7 +347,7 @@ func (k *store) keep(ctx context.Context, h *hunter, small, original *scenario.S
 	return b, nil
 }
 
-// also notes that findings of another class tell the same bug. What was written of it is written anew.
+// also notes that findings of another class show the same bug, and writes the bug again.
 func (k *store) also(b *Bug, class string) error {
 	k.see(b)
 	if string(b.Finding.Class) == class || slices.Contains(b.Also, class) {

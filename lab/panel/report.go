@@ -113,7 +113,7 @@ func (d *Judgement) Report(spec *scenario.Spec, t scenario.Target) CaseReport {
 	return r
 }
 
-// judgesOf leaves of what is expected that about which somebody judged who could decide.
+// judgesOf leaves of the expected names those about which an oracle judged and could decide.
 func (d *Judgement) judgesOf(want []string) (out []string) {
 	for _, name := range want {
 		ruled := func(v Ruling) bool { return v.Unknown == "" && slices.Contains(v.classes, oracle.Class(name)) }

@@ -146,32 +146,41 @@ func (r *runner) matrixOf(ctx context.Context, name string, specs []*scenario.Sp
 	return all, nil
 }
 
-// matrixAt executes the files at one level, in one database: the first permutation of each that is meant for it.
-func (r *runner) matrixAt(ctx context.Context, s *backends.Instance, level product.Level, specs []*scenario.Spec) (cells []matrixCell, err error) {
-	b, err := panel.Open(ctx, s, lab.Config{Level: level, Case: r.o.Limit}, panel.Selection{Isolation: r.o.Oracles != "none"}, r.o.Judging)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, b.Close(ctx)) }()
+// matrixAt executes the files at one level, by the isolation oracle.
+func (r *runner) matrixAt(ctx context.Context, s *backends.Instance, level product.Level, specs []*scenario.Spec) ([]matrixCell, error) {
+	cells := slices.Repeat([]matrixCell{{results: "not meant for it"}}, len(specs))
 	t := targetOf(s, level)
-	for _, spec := range specs {
+	err := r.firsts(ctx, s, level, panel.Selection{Isolation: r.o.Oracles != "none"}, specs, func(i int, perm *scenario.Permutation, d *panel.Judgement) {
+		cells[i] = cellOf(d.Report(specs[i], t), d, specs[i].Outcomes(perm))
+	})
+	return cells, err
+}
+
+// firsts executes the files at one level, in one database: the first permutation of each that is meant for it.
+func (r *runner) firsts(
+	ctx context.Context, s *backends.Instance, level product.Level, who panel.Selection, specs []*scenario.Spec, each func(i int, perm *scenario.Permutation, d *panel.Judgement),
+) (err error) {
+	p, err := panel.Open(ctx, s, lab.Config{Level: level, Case: r.o.Limit}, who, r.o.Judging)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close(ctx)) }()
+	defer r.o.Progress("")
+	for i, spec := range specs {
 		r.o.Progress("%s, %s, %s", filepath.Base(spec.Name), s.Engine.Title, level.SQL)
-		cell := matrixCell{results: "not meant for it"}
 		for perm := range spec.Orders(r.mode(spec), r.choice(spec, s, level, &runCount{})) {
-			if !spec.For(perm, t) {
+			if !spec.For(perm, targetOf(s, level)) {
 				continue
 			}
-			done, err := b.Run(ctx, spec, perm)
+			d, err := p.Run(ctx, spec, perm)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", spec.Name, err)
+				return fmt.Errorf("%s: %w", spec.Name, err)
 			}
-			cell = cellOf(done.Report(spec, t), done, spec.Outcomes(perm))
+			each(i, perm, d)
 			break
 		}
-		cells = append(cells, cell)
 	}
-	r.o.Progress("")
-	return cells, nil
+	return nil
 }
 
 // cellOf compares what the results show with what the oracle found.
@@ -227,7 +236,7 @@ func agreement(outcome string, through bool, d *panel.Judgement) (verdict, why s
 	return disagrees, fmt.Sprintf("the results show %s, which should be reported as %s", outcome, p.is)
 }
 
-// prevention says by what a schedule was kept from going wrong: somebody was aborted, or else had to wait; if neither
+// prevention says what kept a schedule from going wrong: a transaction was aborted, or else had to wait; if neither
 // happened, it was by what the reads were shown.
 func prevention(events []lab.Event) string {
 	waited := false

@@ -2,15 +2,12 @@ package suite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"wirecheck/backends"
-	"wirecheck/lab"
 	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
@@ -46,7 +43,11 @@ func (r *runner) oracleMatrixOf(ctx context.Context, name string, specs []*scena
 	rows := map[*scenario.Spec][]string{}
 	var all []oracleRow
 	for _, level := range levels {
-		row, err := r.oracleRowsAt(ctx, s, level, p, specs)
+		row := make([]*oracleRow, len(specs))
+		err := r.firsts(ctx, s, level, p, specs, func(i int, _ *scenario.Permutation, d *panel.Judgement) {
+			is := oracleRowOf(specs[i], d.Report(specs[i], targetOf(s, level)), d)
+			row[i] = &is
+		})
 		if err != nil {
 			return nil, fmt.Errorf("%s at %s: %w", s.Engine.Title, level.SQL, err)
 		}
@@ -73,34 +74,6 @@ func (r *runner) oracleMatrixOf(ctx context.Context, name string, specs []*scena
 		fmt.Fprint(out, strings.Join(rows[spec], ""))
 	}
 	return all, nil
-}
-
-// oracleRowsAt executes the files at one level: the first permutation of each that is meant for it.
-func (r *runner) oracleRowsAt(ctx context.Context, s *backends.Instance, level product.Level, p panel.Selection, specs []*scenario.Spec) (rows []*oracleRow, err error) {
-	b, err := panel.Open(ctx, s, lab.Config{Level: level, Case: r.o.Limit}, p, r.o.Judging)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, b.Close(ctx)) }()
-	rows = make([]*oracleRow, len(specs))
-	t := targetOf(s, level)
-	for i, spec := range specs {
-		r.o.Progress("%s, %s, %s", filepath.Base(spec.Name), s.Engine.Title, level.SQL)
-		for perm := range spec.Orders(r.mode(spec), r.choice(spec, s, level, &runCount{})) {
-			if !spec.For(perm, t) {
-				continue
-			}
-			d, err := b.Run(ctx, spec, perm)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", spec.Name, err)
-			}
-			row := oracleRowOf(spec, d.Report(spec, t), d)
-			rows[i] = &row
-			break
-		}
-	}
-	r.o.Progress("")
-	return rows, nil
 }
 
 // oracleRowOf says what each oracle says, and whether those that the scenario names speak where the results show what they should

@@ -38,7 +38,7 @@ type Options struct {
 // It implements proxy.Gate.
 type Gate struct {
 	shell   *shell.Shell
-	look    engine.Watcher // nil: nobody may look at the locks
+	look    engine.Watcher // nil: the locks cannot be seen
 	engine  engine.Descriptor
 	options Options
 	log     zerolog.Logger

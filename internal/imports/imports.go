@@ -162,7 +162,7 @@ var rules = []Rule{
 	},
 	{
 		Of: []string{""}, Except: []string{"internal/testserver", "backends/backendtest", "oracle/schedule/scheduletest"},
-		Direct: []string{"testing", "github.com/google/go-cmp/cmp", "pgregory.net/rapid", "wirecheck/internal/testserver"},
+		Direct: []string{"testing", "github.com/google/go-cmp/cmp", "pgregory.net/rapid", "wirecheck/internal/testserver", "wirecheck/internal/deeptext"},
 		Why:    "what is for tests stays in tests",
 	},
 	{

@@ -28,7 +28,7 @@ const listLimit = 100
 
 // logged adds the part of the condition that logs what n reads from its one table. It reports whether it did; if not it
 // has said why.
-func (s *statement) logged(n *ast.SelectStmt, all finding, list []source, op history.Op, first int) bool {
+func (s *planner) logged(n *ast.SelectStmt, all finding, list []source, op history.Op, first int) bool {
 	switch {
 	case s.r.flavor != MariaDB:
 		s.partial("DISTINCT and the like on this server")
@@ -55,7 +55,7 @@ func (s *statement) logged(n *ast.SelectStmt, all finding, list []source, op his
 }
 
 // logCondition puts the text in. first is the token SELECT.
-func (s *statement) logCondition(src *source, op history.Op, first int) bool {
+func (s *planner) logCondition(src *source, op history.Op, first int) bool {
 	t := s.text
 	depth := t.Tokens[first].Depth
 	end := first + 1
@@ -91,13 +91,13 @@ func captured(op string, src *source) string {
 }
 
 // inLog makes the plan that of a SELECT which tells by the log alone what it reads.
-func (s *statement) inLog() {
+func (s *planner) inLog() {
 	s.plan.Stamp, s.plan.Log = true, true
 	s.plan.Coverage = history.CoverageExact
 }
 
 // setOperation plans UNION and the like. Each SELECT of it logs what it reads.
-func (s *statement) setOperation(n *ast.SetOprStmt) {
+func (s *planner) setOperation(n *ast.SetOprStmt) {
 	const what = "UNION, EXCEPT or INTERSECT"
 	all := walk(n)
 	if all.sub > 0 || s.callsStored(all) {
@@ -129,7 +129,7 @@ func (s *statement) setOperation(n *ast.SetOprStmt) {
 			continue
 		}
 		list, ok := s.sources(arm.From.TableRefs, nil)
-		if !ok {
+		if !ok || len(list) > maxTables {
 			s.opaque(what)
 			return
 		}

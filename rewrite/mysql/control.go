@@ -10,7 +10,7 @@ import (
 )
 
 // utility deals with the statements that steer transactions and sessions, and those that have nothing to do with rows.
-func (s *statement) utility(i int) {
+func (s *planner) utility(i int) {
 	t, p := s.text, s.plan
 	switch {
 	case p.Verb == "begin":
@@ -37,7 +37,7 @@ func (s *statement) utility(i int) {
 	}
 }
 
-func (s *statement) set(i int) {
+func (s *planner) set(i int) {
 	if s.mayReadTables() {
 		s.opaque("it may read tables")
 	}
@@ -49,7 +49,7 @@ func (s *statement) set(i int) {
 	}
 }
 
-func (s *statement) ddl(i int) {
+func (s *planner) ddl(i int) {
 	t := s.text
 	switch {
 	case t.Is(i, "ALTER") && t.Is(i+1, "TABLE", "ONLINE", "IGNORE"), t.Is(i, "RENAME", "DROP"):
@@ -98,13 +98,13 @@ func diagnosticsIn(t *mysqlsyntax.Text) bool {
 }
 
 // wrote notes the table that is named from token i on as written.
-func (s *statement) wrote(i int) {
+func (s *planner) wrote(i int) {
 	if schema, name, _, ok := s.text.Qualified(i); ok {
 		s.plan.Writes = append(s.plan.Writes, s.qualify(schema, name))
 	}
 }
 
-func (s *statement) qualify(schema, name string) string {
+func (s *planner) qualify(schema, name string) string {
 	if schema == "" {
 		schema = s.session.Database
 	}
@@ -114,7 +114,7 @@ func (s *statement) qualify(schema, name string) string {
 	return schema + "." + name
 }
 
-func (s *statement) explain(i int) {
+func (s *planner) explain(i int) {
 	t := s.text
 	j := i + 1
 	if t.Is(j, "ANALYZE") {

@@ -33,6 +33,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 	describe "wirecheck/statement/mysql"
 	"wirecheck/statement/mysqlsyntax"
 )
@@ -173,6 +174,9 @@ func (r *Rewriter) script(k key) *rewrite.Script {
 	if err != nil || k.session.Mode&mysqlsyntax.Foreign != 0 && strings.Contains(k.sql, ";") {
 		return unparsed(k.sql, "the text cannot be read")
 	}
+	if n := len(t.Tokens); n > mysqlsyntax.MaxTokens {
+		return large(k, &statement.TooLarge{Of: "a number of tokens", Amount: n, Limit: mysqlsyntax.MaxTokens})
+	}
 	parts := t.Statements()
 	if len(parts) > 1 && !k.session.MultiStatements {
 		return unparsed(k.sql, "several statements where one is allowed") // the server's error
@@ -188,7 +192,7 @@ func (r *Rewriter) script(k key) *rewrite.Script {
 	}
 	var edits []rewrite.Edit
 	for _, part := range parts {
-		st := &statement{r: r, text: part, catalog: k.catalog, session: k.session, several: len(parts) > 1, prepared: k.prepared, plan: &rewrite.Plan{}}
+		st := &planner{r: r, text: part, catalog: k.catalog, session: k.session, several: len(parts) > 1, prepared: k.prepared, plan: &rewrite.Plan{}}
 		st.analyse()
 		edits = append(edits, st.plan.Edits...)
 		script.Plans = append(script.Plans, st.plan)
@@ -207,6 +211,19 @@ func unparsed(sql, why string) *rewrite.Script {
 		Text: sql, Verb: "other", Coverage: history.CoverageOpaque, Why: why,
 		Schema: true, Diagnostics: diagnostics(sql), Control: rewrite.Control{Verb: rewrite.ControlReset},
 	}}}
+}
+
+// large is for a text that is not parsed. Where it is one statement, its first word tells whether it can do more than work on rows.
+func large(k key, why error) *rewrite.Script {
+	script := unparsed(k.sql, why.Error())
+	word, _, _ := strings.Cut(strings.TrimSpace(k.sql), " ")
+	switch word = strings.ToLower(word); word {
+	case "select", "insert", "update", "delete", "replace":
+		if p := script.Plans[0]; !k.session.MultiStatements {
+			p.Verb, p.Schema, p.Control = word, false, rewrite.Control{}
+		}
+	}
+	return script
 }
 
 // Stale reports whether a server's error says that the text we made does not fit the tables any more (they were

@@ -23,8 +23,11 @@ const (
 // groupRows is the most rows of a group that are named.
 const groupRows = 1000
 
+// maxTables is how many tables a SELECT may name: the servers join 61 (MySQL manual, 10.11), and TiDB has no limit.
+const maxTables = 64
+
 // query plans a SELECT.
-func (s *statement) query(n *ast.SelectStmt) {
+func (s *planner) query(n *ast.SelectStmt) {
 	p := s.plan
 	all := walk(n)
 	if s.callsStored(all) {
@@ -55,6 +58,10 @@ func (s *statement) query(n *ast.SelectStmt) {
 			s.opaque("a FROM clause that is not understood")
 			return
 		}
+		if len(list) > maxTables {
+			s.opaque(fmt.Sprintf("more than %d tables", maxTables))
+			return
+		}
 	}
 	nested := all.sub
 	if n.From != nil {
@@ -72,7 +79,7 @@ func (s *statement) query(n *ast.SelectStmt) {
 }
 
 // readable adds the columns that tell what was read, one for each source that can be seen.
-func (s *statement) readable(n *ast.SelectStmt, all finding, list []source) {
+func (s *planner) readable(n *ast.SelectStmt, all finding, list []source) {
 	p := s.plan
 	op, locking := history.OpRead, s.session.LockingReads
 	if n.LockInfo != nil && n.LockInfo.LockType != ast.SelectLockNone {
@@ -176,7 +183,7 @@ func (s *statement) readable(n *ast.SelectStmt, all finding, list []source) {
 // groups plans a SELECT with GROUP BY. What it reads goes to the log, by an assignment within COUNT, which is evaluated
 // for each row of each group. GROUP_CONCAT would make the server group in another way, and then metadata (flags,
 // lengths) and even a MIN(bit) come out differently (MariaDB 10.11.19).
-func (s *statement) groups(n *ast.SelectStmt, all finding, seen []source, op history.Op, locking bool) {
+func (s *planner) groups(n *ast.SelectStmt, all finding, seen []source, op history.Op, locking bool) {
 	switch {
 	case s.r.flavor != MariaDB:
 		s.opaque("GROUP BY on this server")
@@ -232,7 +239,7 @@ func indexed(list []ast.ExprNode, sources []source) bool {
 }
 
 // aggregates reports whether the query's own parts, not those of subqueries, use aggregate functions.
-func (s *statement) aggregates(n *ast.SelectStmt) bool {
+func (s *planner) aggregates(n *ast.SelectStmt) bool {
 	for _, f := range n.Fields.Fields {
 		if f.Expr != nil && ast.HasAggFlag(f.Expr) {
 			return true
@@ -301,7 +308,7 @@ func decodeReads(tables []told, op history.Op, grouped bool, limit int) func([]h
 }
 
 // selectListEnd gives the offset behind the select list of the statement's outermost SELECT; -1 if it is not certain.
-func (s *statement) selectListEnd() int {
+func (s *planner) selectListEnd() int {
 	if i := s.outerSelect(); i >= 0 {
 		return listEnd(s.text, i)
 	}
@@ -309,7 +316,7 @@ func (s *statement) selectListEnd() int {
 }
 
 // outerSelect gives the token SELECT of the statement's outermost query, or -1.
-func (s *statement) outerSelect() int {
+func (s *planner) outerSelect() int {
 	t := s.text
 	for i := range t.Tokens {
 		if !t.Is(i, "SELECT") {
@@ -345,7 +352,7 @@ func fromBehind(t *mysqlsyntax.Text, at int) int {
 
 // covered reports whether a secondary index may hold all columns of src that the query uses: then reading more of it
 // would lock the clustered index records too, which the client's own statement leaves alone.
-func (s *statement) covered(n *ast.SelectStmt, all finding, list []source, src *source) bool {
+func (s *planner) covered(n *ast.SelectStmt, all finding, list []source, src *source) bool {
 	if len(src.rel.Indexes) == 0 || s.pointKey(n.Where, list, src) {
 		return false
 	}
@@ -368,7 +375,7 @@ func (s *statement) covered(n *ast.SelectStmt, all finding, list []source, src *
 
 // keyCovered reports whether the primary key holds all columns of src that the query uses, and no condition bounds it:
 // MySQL takes that for the scan of an index, and with more columns for one of the table, which the status flags tell.
-func (s *statement) keyCovered(n *ast.SelectStmt, all finding, list []source, src *source) bool {
+func (s *planner) keyCovered(n *ast.SelectStmt, all finding, list []source, src *source) bool {
 	key := src.rel.Key
 	if len(key) == 0 || s.boundsKey(n.Where, list, src) {
 		return false
@@ -385,7 +392,7 @@ func (s *statement) keyCovered(n *ast.SelectStmt, all finding, list []source, sr
 }
 
 // boundsKey reports whether the condition certainly compares the first column of the primary key with values.
-func (s *statement) boundsKey(e ast.ExprNode, list []source, src *source) bool {
+func (s *planner) boundsKey(e ast.ExprNode, list []source, src *source) bool {
 	first := func(e ast.ExprNode) bool {
 		c, ok := e.(*ast.ColumnNameExpr)
 		return ok && s.owns(c.Name, list, src, 1) && strings.EqualFold(c.Name.Name.O, src.rel.Key[0])
@@ -412,7 +419,7 @@ func (s *statement) boundsKey(e ast.ExprNode, list []source, src *source) bool {
 // orderless reports whether the client cannot notice that src is read from the table although an index covers the
 // query: at most one row is read; or all are read, and come to one result that does not depend on their order, or in the
 // order of the primary key. (With a condition the status flags may tell whether an index was used.)
-func (s *statement) orderless(n *ast.SelectStmt, all finding, list []source, src *source) bool {
+func (s *planner) orderless(n *ast.SelectStmt, all finding, list []source, src *source) bool {
 	if !strings.Contains(s.plan.Text, "<=>") && s.point(n.Where, list, src, src.rel.Unique) { // a unique key holds many NULLs
 		return true
 	}
@@ -454,7 +461,7 @@ func exactNumber(c *rewrite.Attribute) bool {
 }
 
 // holds reports whether one secondary index, with the primary key that each has, holds the columns.
-func (s *statement) holds(src *source, used []string) bool {
+func (s *planner) holds(src *source, used []string) bool {
 	for _, ix := range src.rel.Indexes {
 		if !slices.ContainsFunc(used, func(c string) bool {
 			return !mysqlsyntax.ContainsName(ix, c) && !mysqlsyntax.ContainsName(src.rel.Key, c)
@@ -485,7 +492,7 @@ func (src *source) column(name string) *rewrite.Attribute {
 }
 
 // owns reports whether a column name certainly means a column of src.
-func (s *statement) owns(c *ast.ColumnName, list []source, src *source, queries int) bool {
+func (s *planner) owns(c *ast.ColumnName, list []source, src *source, queries int) bool {
 	if c.Table.O != "" {
 		return strings.EqualFold(c.Table.O, src.alias)
 	}
@@ -501,7 +508,7 @@ func (s *statement) owns(c *ast.ColumnName, list []source, src *source, queries 
 }
 
 // predicate reports whether rows are chosen otherwise than by equality with a whole unique key of each table.
-func (s *statement) predicate(where ast.ExprNode, list []source) bool {
+func (s *planner) predicate(where ast.ExprNode, list []source) bool {
 	for i := range list {
 		if list[i].rel != nil && !s.point(where, list, &list[i], list[i].rel.Unique) {
 			return true
@@ -514,12 +521,12 @@ func (s *statement) predicate(where ast.ExprNode, list []source) bool {
 }
 
 // pointKey reports whether the primary key is given.
-func (s *statement) pointKey(where ast.ExprNode, list []source, src *source) bool {
+func (s *planner) pointKey(where ast.ExprNode, list []source, src *source) bool {
 	return len(src.rel.Key) > 0 && s.point(where, list, src, [][]string{src.rel.Key})
 }
 
 // point reports whether the condition equates all columns of one of the keys with something that is not of src.
-func (s *statement) point(where ast.ExprNode, list []source, src *source, keys [][]string) bool {
+func (s *planner) point(where ast.ExprNode, list []source, src *source, keys [][]string) bool {
 	var fixed []string
 	var look func(ast.ExprNode)
 	look = func(e ast.ExprNode) {
@@ -546,7 +553,7 @@ func (s *statement) point(where ast.ExprNode, list []source, src *source, keys [
 }
 
 // equated gives the column of src that l is, if r is a literal, a parameter or a variable.
-func (s *statement) equated(l, r ast.ExprNode, list []source, src *source) []string {
+func (s *planner) equated(l, r ast.ExprNode, list []source, src *source) []string {
 	c, ok := l.(*ast.ColumnNameExpr)
 	if !ok || !s.owns(c.Name, list, src, 1) {
 		return nil

@@ -26,7 +26,7 @@ var (
 )
 
 // target resolves the one table that a statement writes; ok is false if the statement stays as it is.
-func (s *statement) target(refs *ast.TableRefsClause) (source, bool) {
+func (s *planner) target(refs *ast.TableRefsClause) (source, bool) {
 	if refs == nil || refs.TableRefs == nil || refs.TableRefs.Right != nil {
 		s.opaque("it writes several tables")
 		return source{}, false
@@ -63,7 +63,7 @@ func (s *statement) target(refs *ast.TableRefsClause) (source, bool) {
 }
 
 // update plans a single-table UPDATE.
-func (s *statement) update(n *ast.UpdateStmt) {
+func (s *planner) update(n *ast.UpdateStmt) {
 	if n.MultipleTable || n.With != nil {
 		s.noteTargets(n.TableRefs)
 		s.opaque("it writes several tables")
@@ -113,7 +113,7 @@ func (s *statement) update(n *ast.UpdateStmt) {
 }
 
 // noteTargets lists the tables of a statement that stays as it is.
-func (s *statement) noteTargets(refs *ast.TableRefsClause) {
+func (s *planner) noteTargets(refs *ast.TableRefsClause) {
 	if refs == nil {
 		return
 	}
@@ -136,7 +136,7 @@ func (s *statement) noteTargets(refs *ast.TableRefsClause) {
 // counts it as changed without us. A row that keeps its values was found all the same, and read under its lock: the second
 // of two sessions that both compute the same new value must be seen (history.OpMatch). Where the text is equal although the row differs (-0.0 and 0.0, a DST change) the version
 // keeps its old name, which only hides it.
-func (s *statement) stampAssignments(list []*ast.Assignment, src *source, first, last int, log bool) bool {
+func (s *planner) stampAssignments(list []*ast.Assignment, src *source, first, last int, log bool) bool {
 	var columns []string
 	for _, a := range list {
 		c := src.column(a.Column.Name.O)
@@ -217,7 +217,7 @@ func signature(flavor Flavor, ref, typ string) (string, bool) {
 }
 
 // current reports whether every assigned value is computed by the server from the row itself.
-func (s *statement) current(list []*ast.Assignment, src *source) bool {
+func (s *planner) current(list []*ast.Assignment, src *source) bool {
 	for _, a := range list {
 		f := walk(a.Expr)
 		if f.sub > 0 || !slices.ContainsFunc(f.columns, func(c *ast.ColumnName) bool { return src.column(c.Name.O) != nil }) {
@@ -238,7 +238,7 @@ func (s *statement) current(list []*ast.Assignment, src *source) bool {
 // delete plans a single-table DELETE: its condition gets a last part that appends the row to the log, and is true. In
 // MariaDB the parts of AND are evaluated in order, and a single-table DELETE evaluates its condition exactly for the
 // rows that it has locked and deletes if it is true (measured; 11.1 and later may turn subqueries into joins).
-func (s *statement) delete(n *ast.DeleteStmt) {
+func (s *planner) delete(n *ast.DeleteStmt) {
 	if n.IsMultiTable || n.With != nil {
 		s.noteTargets(n.TableRefs)
 		s.opaque("it writes several tables")
@@ -292,7 +292,7 @@ func (s *statement) delete(n *ast.DeleteStmt) {
 }
 
 // insert plans INSERT and REPLACE.
-func (s *statement) insert(n *ast.InsertStmt) {
+func (s *planner) insert(n *ast.InsertStmt) {
 	src, ok := s.target(n.Table)
 	if !ok {
 		return
@@ -328,7 +328,7 @@ func (s *statement) insert(n *ast.InsertStmt) {
 }
 
 // insertStamp adds the column wc_writers and its value for each row.
-func (s *statement) insertStamp(n *ast.InsertStmt, src *source) bool {
+func (s *planner) insertStamp(n *ast.InsertStmt, src *source) bool {
 	t := s.text
 	if t.Is(1, "DELAYED") {
 		s.opaque("INSERT DELAYED")
@@ -356,7 +356,7 @@ func (s *statement) insertStamp(n *ast.InsertStmt, src *source) bool {
 }
 
 // behindTable gives the token behind the table of an INSERT or REPLACE.
-func (s *statement) behindTable() (int, bool) {
+func (s *planner) behindTable() (int, bool) {
 	t := s.text
 	i := 1
 	for t.Is(i, "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO") {
@@ -372,7 +372,7 @@ func (s *statement) behindTable() (int, bool) {
 }
 
 // insertColumns extends or adds the list of columns and gives the token behind it, or -1.
-func (s *statement) insertColumns(n *ast.InsertStmt, src *source, i int) int {
+func (s *planner) insertColumns(n *ast.InsertStmt, src *source, i int) int {
 	t := s.text
 	if t.Is(i, "(") && !t.Is(i+1, "SELECT", "WITH", "(") {
 		end := t.Close(i)
@@ -398,7 +398,7 @@ func (s *statement) insertColumns(n *ast.InsertStmt, src *source, i int) int {
 }
 
 // insertRows adds the stamp to each row of VALUES.
-func (s *statement) insertRows(i, rows int) bool {
+func (s *planner) insertRows(i, rows int) bool {
 	t := s.text
 	for n := 0; n < rows; n++ {
 		end := -1
@@ -421,7 +421,7 @@ func (s *statement) insertRows(i, rows int) bool {
 	return true
 }
 
-func (s *statement) insertSet(i int) bool {
+func (s *planner) insertSet(i int) bool {
 	t := s.text
 	if !t.Is(i, "SET") || i+1 >= len(t.Tokens) {
 		s.opaque("SET is not found")
@@ -436,7 +436,7 @@ func (s *statement) insertSet(i int) bool {
 }
 
 // insertSelect adds the stamp to the select list.
-func (s *statement) insertSelect(n ast.ResultSetNode, i int) bool {
+func (s *planner) insertSelect(n ast.ResultSetNode, i int) bool {
 	sel, ok := n.(*ast.SelectStmt)
 	if !ok || sel.Kind != ast.SelectStmtKindSelect || sel.IsInBraces || sel.With != nil {
 		s.opaque("INSERT from UNION and the like")
@@ -456,7 +456,7 @@ func (s *statement) insertSelect(n ast.ResultSetNode, i int) bool {
 }
 
 // onDuplicate marks the rows that ON DUPLICATE KEY UPDATE changes.
-func (s *statement) onDuplicate(n *ast.InsertStmt, src *source) bool {
+func (s *planner) onDuplicate(n *ast.InsertStmt, src *source) bool {
 	t := s.text
 	depth := t.Tokens[0].Depth
 	for i := 1; i < len(t.Tokens); i++ {
@@ -477,7 +477,7 @@ func (s *statement) onDuplicate(n *ast.InsertStmt, src *source) bool {
 }
 
 // agrees reports whether the text with the added parts is what was meant: parsed again, each stands in its place.
-func (s *statement) agrees(n ast.StmtNode) bool {
+func (s *planner) agrees(n ast.StmtNode) bool {
 	switch n := n.(type) {
 	case *ast.SelectStmt:
 		if s.plan.Hidden == 0 {
@@ -507,7 +507,7 @@ func probes(n *ast.SelectStmt, count int) bool {
 	return !slices.ContainsFunc(tail, func(f *ast.SelectField) bool { return !isProbe(f.Expr) || f.AsName.O != "" })
 }
 
-func (s *statement) agreesInsert(n *ast.InsertStmt) bool {
+func (s *planner) agreesInsert(n *ast.InsertStmt) bool {
 	if n.Setlist || len(n.Columns) > 0 {
 		if len(n.Columns) == 0 || !isWriters(n.Columns[len(n.Columns)-1]) {
 			return false

@@ -17,9 +17,9 @@ import (
 // updates is stamped. Each change is made twice: in the text and in the client's tree, and the server's reading of the
 // changed text must equal the changed tree (see columns.go).
 type concealer struct {
-	*statement // for its names, tokens and reasons
-	tables     map[*pg.RangeVar]*item
-	err        error
+	*planner // for its names, tokens and reasons
+	tables   map[*pg.RangeVar]*item
+	err      error
 }
 
 // outcol is one column that a star stands for, or all columns of one table.
@@ -478,7 +478,7 @@ func (k *concealer) naturalWord(rv *pg.RangeVar) *pg.ScanToken {
 	return last
 }
 
-func (k *concealer) from0() int { return k.statement.from }
+func (k *concealer) from0() int { return k.planner.from }
 
 // relationEnd is the place behind a table's name, or behind its alias too; -1 if it is not found.
 func (k *concealer) relationEnd(rv *pg.RangeVar, alias bool) int {

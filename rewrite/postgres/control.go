@@ -7,7 +7,7 @@ import (
 )
 
 // utility understands everything that is not SELECT, INSERT, UPDATE or DELETE. None of it is changed.
-func (x *statement) utility(n *pg.Node) {
+func (x *planner) utility(n *pg.Node) {
 	p := x.plan
 	switch s := n.Node.(type) {
 	case *pg.Node_MergeStmt:
@@ -49,7 +49,7 @@ func (x *statement) utility(n *pg.Node) {
 }
 
 // unseen makes a statement opaque if it mentions a table that is watched.
-func (x *statement) unseen(n *pg.Node, why string) bool {
+func (x *planner) unseen(n *pg.Node, why string) bool {
 	c := x.content(n)
 	for _, t := range c.targets {
 		x.plan.Writes = append(x.plan.Writes, x.named(t))
@@ -70,7 +70,7 @@ func vacuumFull(s *pg.VacuumStmt) bool {
 	return false
 }
 
-func (x *statement) explain(s *pg.ExplainStmt) {
+func (x *planner) explain(s *pg.ExplainStmt) {
 	for _, o := range s.Options {
 		if o.GetDefElem().GetDefname() == "analyze" {
 			x.unseen(s.Query, "EXPLAIN ANALYZE does not show what it reads")
@@ -80,7 +80,7 @@ func (x *statement) explain(s *pg.ExplainStmt) {
 }
 
 // ddl is for the definitions that matter: those of temporary tables, and those that read or write rows.
-func (x *statement) ddl(n *pg.Node) {
+func (x *planner) ddl(n *pg.Node) {
 	p := x.plan
 	switch s := n.Node.(type) {
 	case *pg.Node_CreateStmt:

@@ -43,12 +43,14 @@
 package postgres
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/pgsyntax"
 )
 
@@ -165,8 +167,6 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.Catalog, s Session, single 
 		}
 	}()
 	switch {
-	case len(sql) > pgsyntax.MaxText:
-		return unparsed(sql, "it is too long to be understood"), nil, nil
 	case strings.IndexByte(sql, 0) >= 0:
 		return unparsed(sql, "it contains a zero byte"), nil, nil
 	case !utf8.ValidString(sql) || !s.utf8() && !ascii(sql):
@@ -175,6 +175,9 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.Catalog, s Session, single 
 		return unparsed(sql, "it has backslashes while standard_conforming_strings is off"), nil, nil
 	}
 	tree, err := pgsyntax.Parse(sql)
+	if large := (*statement.TooLarge)(nil); errors.As(err, &large) {
+		return unparsed(sql, large.Error()), nil, nil
+	}
 	if err != nil {
 		return unparsed(sql, "it could not be parsed"), nil, nil
 	}
@@ -183,11 +186,11 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.Catalog, s Session, single 
 	}
 	sc = &rewrite.Script{SQL: sql}
 	var edits []rewrite.Edit
-	var list []*statement
+	var list []*planner
 	scan := scanner(sql)
 	for _, raw := range tree.Stmts {
 		from, to := pgsyntax.Bounds(sql, raw)
-		x := &statement{sql: sql, from: from, to: to, scan: scan, catalog: c, session: s, native: r.capture != rewrite.CaptureColumns}
+		x := &planner{sql: sql, from: from, to: to, scan: scan, catalog: c, session: s, native: r.capture != rewrite.CaptureColumns}
 		span := trim(sql, from, to)
 		spans = append(spans, span)
 		x.plan = &rewrite.Plan{Text: sql[span.at:span.end]}

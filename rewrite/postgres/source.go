@@ -26,7 +26,7 @@ type source struct {
 
 // sources finds the tables of a FROM clause. What cannot be asked is noted as missing. ok is false if the names are
 // ambiguous, so that nothing can be added. outputs is the target list or RETURNING list that can see the clause.
-func (x *statement) sources(from, outputs []*pg.Node) (list []source, ok bool) {
+func (x *planner) sources(from, outputs []*pg.Node) (list []source, ok bool) {
 	refs := map[string]int{}
 	hidden := 0 // depth of joins with an alias, which hides the names inside
 	name := func(ref string) {
@@ -106,7 +106,7 @@ type cte struct {
 }
 
 // findCTEs lists the common table expressions of the statement, nested ones too, and how often their names are used.
-func (x *statement) findCTEs(m proto.Message) {
+func (x *planner) findCTEs(m proto.Message) {
 	x.ctes = map[string]*cte{}
 	pgsyntax.Walk(m, func(m proto.Message) bool {
 		if e, ok := m.(*pg.CommonTableExpr); ok {
@@ -136,7 +136,7 @@ func (x *statement) findCTEs(m proto.Message) {
 }
 
 // enter makes the names of a WITH clause known until the returned function is called.
-func (x *statement) enter(with *pg.WithClause) func() {
+func (x *planner) enter(with *pg.WithClause) func() {
 	if x.scope == nil {
 		x.scope = map[string]int{}
 	}
@@ -151,7 +151,7 @@ func (x *statement) enter(with *pg.WithClause) func() {
 
 // visible reports whether a column can be added to the FROM item ref without being seen: no star takes it up, and
 // nothing refers to the whole row.
-func (x *statement) visible(outputs []*pg.Node, ref string) bool {
+func (x *planner) visible(outputs []*pg.Node, ref string) bool {
 	for _, n := range outputs {
 		if f := n.GetResTarget().GetVal().GetColumnRef().GetFields(); len(f) == 1 && f[0].GetAStar() != nil {
 			return false
@@ -169,7 +169,7 @@ func (x *statement) visible(outputs []*pg.Node, ref string) bool {
 
 // expose adds the versions of a subquery's tables to its columns, and gives them as sources of the query around it.
 // The expressions are not volatile, so the subquery is planned as before.
-func (x *statement) expose(s *pg.SelectStmt, ref string) []source {
+func (x *planner) expose(s *pg.SelectStmt, ref string) []source {
 	grouped, why := x.form(s)
 	if grouped || why != "" || s.IntoClause != nil {
 		return nil
@@ -206,7 +206,7 @@ func (x *statement) expose(s *pg.SelectStmt, ref string) []source {
 }
 
 // source looks at one table that a statement reads.
-func (x *statement) source(rv *pg.RangeVar, ref string) (source, bool) {
+func (x *planner) source(rv *pg.RangeVar, ref string) (source, bool) {
 	rel, why := x.resolve(rv)
 	if rel == nil {
 		x.missing("%s", why)
@@ -282,7 +282,7 @@ func keyColumns(rel *rewrite.Relation) []string {
 
 // key gives the expressions of a row's key; hex says that the text comes in hexadecimal. Nothing if there is no key
 // that every session sees alike.
-func (x *statement) key(s source) (expr string, hex bool) {
+func (x *planner) key(s source) (expr string, hex bool) {
 	cols := keyColumns(s.rel)
 	var list []string
 	text := false
@@ -320,7 +320,7 @@ func (x *statement) key(s source) (expr string, hex bool) {
 }
 
 // ask gives the hidden column for a source and notes how it is read. What first holds comes before the first column.
-func (x *statement) ask(s source, op history.Op, upsert bool, first ...string) string {
+func (x *planner) ask(s source, op history.Op, upsert bool, first ...string) string {
 	p := x.part(s, op)
 	upsert = upsert && x.native // the hidden columns tell it themselves
 	p.upsert = upsert
@@ -348,7 +348,7 @@ func (x *statement) ask(s source, op history.Op, upsert bool, first ...string) s
 const oldVersion = "wirecheck.old"
 
 // remember gives a condition that is always true and keeps the version for which it was evaluated last.
-func (x *statement) remember(s source) string {
+func (x *planner) remember(s source) string {
 	ref := pgsyntax.Quote(s.ref)
 	list := ref + ".ctid, " + ref + ".xmin"
 	if key, _ := x.key(s); key != "" {
@@ -360,7 +360,7 @@ func (x *statement) remember(s source) string {
 const position = "pg_catalog.pg_current_wal_insert_lsn()"
 
 // part makes the description of the next hidden column.
-func (x *statement) part(s source, op history.Op) part {
+func (x *planner) part(s source, op history.Op) part {
 	if s.lock && op == history.OpRead {
 		op = history.OpLock
 	}
@@ -372,13 +372,13 @@ func (x *statement) part(s source, op history.Op) part {
 }
 
 // hidden adds a hidden column.
-func (x *statement) hidden(p part, expr string) string {
+func (x *planner) hidden(p part, expr string) string {
 	x.parts = append(x.parts, p)
 	return expr + " AS " + pgsyntax.Quote(x.hiddenName(len(x.parts)))
 }
 
 // version gives the expressions that name a row version.
-func (x *statement) version(s source, p *part) string {
+func (x *planner) version(s source, p *part) string {
 	if s.up != "" {
 		p.key, p.hex, p.cols, p.columns = s.how.key, s.how.hex, s.how.cols, s.how.columns
 		return s.up
@@ -412,7 +412,7 @@ const maxGroupBytes = 4 << 20
 
 // askGroup gives the hidden column that collects the versions of a source in each group. guard is a condition that is
 // evaluated once and says that the tables are small enough.
-func (x *statement) askGroup(s source, guard string, distinct bool) string {
+func (x *planner) askGroup(s source, guard string, distinct bool) string {
 	p := x.part(s, history.OpRead)
 	p.group = true
 	what := "pg_catalog.concat_ws(' ', " + x.version(s, &p) + ")"
@@ -445,9 +445,9 @@ func small(list []source, limit int) string {
 }
 
 // hiddenName is a column name that the client's text does not mention: ORDER BY and GROUP BY may name result columns.
-func (x *statement) hiddenName(i int) string { return fmt.Sprintf("%s%d", x.hiddenPrefix(), i) }
+func (x *planner) hiddenName(i int) string { return fmt.Sprintf("%s%d", x.hiddenPrefix(), i) }
 
-func (x *statement) hiddenPrefix() string {
+func (x *planner) hiddenPrefix() string {
 	name := "wirecheck"
 	for strings.Contains(x.sql, name+" ") {
 		name += "_"

@@ -14,7 +14,7 @@ import (
 )
 
 // writes notes what is written inside of a statement, and that it is not seen.
-func (x *statement) writes(c content) {
+func (x *planner) writes(c content) {
 	for _, t := range c.targets {
 		x.plan.Writes = append(x.plan.Writes, x.named(t))
 	}
@@ -24,7 +24,7 @@ func (x *statement) writes(c content) {
 }
 
 // named gives the qualified name of a table, as far as it is known.
-func (x *statement) named(rv *pg.RangeVar) string {
+func (x *planner) named(rv *pg.RangeVar) string {
 	if rel, _ := x.resolve(rv); rel != nil {
 		if rel.Root != nil {
 			rel = rel.Root
@@ -49,7 +49,7 @@ type write struct {
 	upsert    bool
 }
 
-func (x *statement) insertStmt(s *pg.InsertStmt) {
+func (x *planner) insertStmt(s *pg.InsertStmt) {
 	w := write{node: s, relation: s.Relation, with: s.WithClause, returning: s.ReturningList, op: history.OpInsert}
 	src := s.SelectStmt.GetSelectStmt()
 	x.plan.Predicate = src != nil && len(src.ValuesLists) == 0 && refersTables(src)
@@ -72,23 +72,23 @@ func (x *statement) insertStmt(s *pg.InsertStmt) {
 	x.write(w)
 }
 
-func (x *statement) updateStmt(s *pg.UpdateStmt) {
+func (x *planner) updateStmt(s *pg.UpdateStmt) {
 	x.plan.CurrentRead = currentRead(s.TargetList, s.Relation, x)
 	x.write(write{node: s, relation: s.Relation, with: s.WithClause, from: s.FromClause, where: s.WhereClause,
 		returning: s.ReturningList, op: history.OpUpdate})
 }
 
-func (x *statement) deleteStmt(s *pg.DeleteStmt) {
+func (x *planner) deleteStmt(s *pg.DeleteStmt) {
 	x.write(write{node: s, relation: s.Relation, with: s.WithClause, from: s.UsingClause, where: s.WhereClause,
 		returning: s.ReturningList, op: history.OpDelete})
 }
 
-func (x *statement) writeOpaque(w write, format string, args ...any) {
+func (x *planner) writeOpaque(w write, format string, args ...any) {
 	x.plan.Writes = append(x.plan.Writes[:0], x.named(w.relation))
 	x.opaque(format, args...)
 }
 
-func (x *statement) write(w write) {
+func (x *planner) write(w write) {
 	c := x.content(w.node)
 	for _, f := range c.user {
 		x.missing("function %s may read and write tables", f)
@@ -180,7 +180,7 @@ func (x *statement) write(w write) {
 // or gets another one. It can if rows go one by one from the scan of the only table to their update: then the
 // condition that link adds is evaluated last for the very version that is replaced, also if that was found by
 // EvalPlanQual after waiting for another transaction.
-func (x *statement) links(w write, target source, others int) bool {
+func (x *planner) links(w write, target source, others int) bool {
 	s, ok := w.node.(*pg.UpdateStmt)
 	if !ok || others > 1 || len(s.FromClause) > 0 || s.WithClause != nil || refersSubquery(s) || target.rel.Kind != "table" {
 		return false
@@ -197,7 +197,7 @@ func (x *statement) links(w write, target source, others int) bool {
 }
 
 // link adds the condition that remembers a version to the WHERE clause. Without a place for it there is no link.
-func (x *statement) link(w write, target source) {
+func (x *planner) link(w write, target source) {
 	s := w.node.(*pg.UpdateStmt)
 	last := s.TargetList[len(s.TargetList)-1].GetResTarget()
 	toks := x.tokens(int(last.GetLocation()))
@@ -236,7 +236,7 @@ func (x *statement) link(w write, target source) {
 }
 
 // sideEffects notes what else changes when rows of rel do.
-func (x *statement) sideEffects(w write, rel *rewrite.Relation) {
+func (x *planner) sideEffects(w write, rel *rewrite.Relation) {
 	if rel.HasTriggers {
 		x.missing("triggers on %s may read and write tables", rel.RelationName)
 	}
@@ -292,7 +292,7 @@ func unreturning(rel *rewrite.Relation) string {
 const maxRows = 1_000_000
 
 // many reports whether the source of an INSERT may be very large.
-func (x *statement) many(s *pg.SelectStmt) bool {
+func (x *planner) many(s *pg.SelectStmt) bool {
 	many := false
 	pgsyntax.Walk(s, func(m proto.Message) bool {
 		switch n := m.(type) {
@@ -327,7 +327,7 @@ func refersTables(m proto.Message) bool {
 
 // currentRead reports whether every column that is assigned is computed by the server from the row's current version,
 // or without anything that the client may have taken from an earlier read. At least one is of the former kind.
-func currentRead(targets []*pg.Node, rv *pg.RangeVar, x *statement) bool {
+func currentRead(targets []*pg.Node, rv *pg.RangeVar, x *planner) bool {
 	ref := rv.Relname
 	if rv.Alias != nil {
 		ref = rv.Alias.Aliasname
@@ -364,7 +364,7 @@ func currentRead(targets []*pg.Node, rv *pg.RangeVar, x *statement) bool {
 	return some
 }
 
-func (x *statement) hasColumn(rv *pg.RangeVar, name string) bool {
+func (x *planner) hasColumn(rv *pg.RangeVar, name string) bool {
 	rel, _ := x.resolve(rv)
 	return rel != nil && slices.ContainsFunc(rel.Columns, func(a rewrite.Attribute) bool { return a.Name == name })
 }

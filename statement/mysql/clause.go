@@ -61,10 +61,7 @@ func clauses(t *mysqlsyntax.Text, i, end int, words ...string) (list []clause) {
 // body takes parentheses around a query and WITH away and gives the range of tokens that is left.
 func (d *describer) body() (first, end int) {
 	t := d.text
-	end = len(t.Tokens)
-	for first < end && t.Is(first, "(") && t.Close(first) == end-1 {
-		first, end = first+1, end-1
-	}
+	first, end = t.Unwrap(0, len(t.Tokens))
 	if !t.Is(first, "WITH") {
 		return first, end
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 
+	"wirecheck/statement"
+
 	"github.com/pingcap/tidb/pkg/parser"
 	"github.com/pingcap/tidb/pkg/parser/ast"
 	"github.com/pingcap/tidb/pkg/parser/format"
@@ -115,6 +117,44 @@ func (n *ParamMarker) Accept(v ast.Visitor) (ast.Node, bool) {
 	return v.Leave(m)
 }
 
+// What bounds the time that the parser takes for a text: it is half a microsecond a token, and for joins and strings in a row it is
+// quadratic. A tree that is walked by recursion is no deeper than the text has tokens.
+const (
+	MaxTokens  = 1 << 15
+	maxJoins   = 500 // the servers join 61 tables at most (MySQL manual, 10.11); TiDB has no limit
+	maxStrings = 500
+	smallText  = 2 << 10 // bytes of a text that has none of them
+)
+
+// Bound gives the error with which Parse refuses a text that is too large; nil for other texts.
+func Bound(sql string, mode Mode) error {
+	if len(sql) <= smallText {
+		return nil
+	}
+	t, err := Lex(sql, mode)
+	if err != nil {
+		return err
+	}
+	joins, strings := 0, 0
+	for i := range t.Tokens {
+		switch {
+		case t.Is(i, "JOIN", "STRAIGHT_JOIN"):
+			joins++
+		case t.Tokens[i].Kind == String && i > 0 && t.Tokens[i-1].Kind == String:
+			strings++
+		}
+	}
+	for _, c := range []statement.TooLarge{
+		{Of: "a number of tokens", Amount: len(t.Tokens), Limit: MaxTokens}, {Of: "a number of joins", Amount: joins, Limit: maxJoins},
+		{Of: "a number of strings in a row", Amount: strings, Limit: maxStrings},
+	} {
+		if c.Amount > c.Limit {
+			return &c
+		}
+	}
+	return nil
+}
+
 // Parser makes trees. Many goroutines may use it.
 type Parser struct{ pool sync.Pool }
 
@@ -128,9 +168,12 @@ func NewParser() *Parser {
 	return p
 }
 
-// Parse gives the tree of one statement, which belongs to the caller. TiDB's parser has panicked on odd input before (notes in its issue tracker), so
+// Parse gives the tree of one statement, which belongs to the caller, or statement.TooLarge as the error. TiDB's parser has panicked on odd input before (notes in its issue tracker), so
 // a panic is an error like any other, and its parser is thrown away.
 func (r *Parser) Parse(sql string, mode Mode) (n ast.StmtNode, err error) {
+	if err := Bound(sql, mode); err != nil {
+		return nil, err
+	}
 	p := r.pool.Get().(*parser.Parser)
 	defer func() {
 		if e := recover(); e != nil {

@@ -68,6 +68,22 @@ func (t *Text) Close(i int) int {
 	return t.Find(i+1, t.Tokens[i].Depth, ")")
 }
 
+// Unwrap takes the parentheses around the tokens from first to end away.
+func (t *Text) Unwrap(first, end int) (int, int) {
+	i, j := first, end
+	for i < end && t.Is(i, "(") {
+		i++
+	}
+	for j > i && t.Is(j-1, ")") {
+		j--
+	}
+	layers := min(i-first, end-j)
+	for _, k := range t.Tokens[i:j] {
+		layers = min(layers, int(k.Depth-t.Tokens[first].Depth))
+	}
+	return first + layers, end - layers
+}
+
 // Name gives the identifier that token i is, unquoted.
 func (t *Text) Name(i int) (string, bool) {
 	if i < 0 || i >= len(t.Tokens) {

@@ -3,27 +3,42 @@
 package pgsyntax
 
 import (
-	"fmt"
-
 	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"wirecheck/statement"
 )
 
-// MaxText is how long a text may be to be parsed, in bytes.
-const MaxText = 256 << 10
-
-// Parse gives the tree of a text.
+// Parse gives the tree of a text, or statement.TooLarge as the error.
 func Parse(sql string) (*pg.ParseResult, error) {
-	if len(sql) > MaxText {
-		return nil, fmt.Errorf("the text is longer than %d bytes", MaxText)
+	if err := Bound(sql); err != nil {
+		return nil, err
 	}
 	return pg.Parse(sql)
 }
 
-// Print prints a tree. The printer is C code that ends the process where a part is missing that it takes for granted.
-func Print(tree *pg.ParseResult) (string, error) { return pg.Deparse(tree) }
+// maxPrinted bounds the stack of the printer, which takes up to a kilobyte for two messages of a tree, one within the other.
+const maxPrinted = 800
 
-// Tokens cuts a text into tokens and leaves the comments out.
+// Print prints a tree. The printer is C code that ends the process where a part is missing that it takes for granted.
+func Print(tree *pg.ParseResult) (string, error) {
+	if depth := messages(tree.ProtoReflect()); depth > maxPrinted {
+		return "", &statement.TooLarge{Of: "a depth", Amount: depth, Limit: maxPrinted}
+	}
+	return pg.Deparse(tree)
+}
+
+// messages is how deep a tree is, in messages.
+func messages(m protoreflect.Message) (deepest int) {
+	eachPart(m, func(part protoreflect.Message) { deepest = max(deepest, messages(part)) })
+	return deepest + 1
+}
+
+// Tokens cuts a text, of any length, into tokens and leaves the comments out. The error may be statement.TooLarge.
 func Tokens(sql string) ([]*pg.ScanToken, error) {
+	if _, err := measure(sql); err != nil {
+		return nil, err
+	}
 	res, err := pg.Scan(sql)
 	if err != nil {
 		return nil, err

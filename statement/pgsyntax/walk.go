@@ -22,17 +22,21 @@ func walkMessage(m protoreflect.Message, visit func(proto.Message) bool) {
 
 // WalkParts visits what is below m.
 func WalkParts(m protoreflect.Message, visit func(proto.Message) bool) {
+	eachPart(m, func(part protoreflect.Message) { walkMessage(part, visit) })
+}
+
+// eachPart calls f for each message right below m.
+func eachPart(m protoreflect.Message, f func(protoreflect.Message)) {
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		if fd.Kind() != protoreflect.MessageKind {
-			return true
-		}
-		if !fd.IsList() {
-			walkMessage(v.Message(), visit)
-			return true
-		}
-		l := v.List()
-		for i := range l.Len() {
-			walkMessage(l.Get(i).Message(), visit)
+		switch {
+		case fd.Kind() != protoreflect.MessageKind:
+		case fd.IsList():
+			l := v.List()
+			for i := range l.Len() {
+				f(l.Get(i).Message())
+			}
+		default:
+			f(v.Message())
 		}
 		return true
 	})

@@ -67,6 +67,28 @@ func (p phrase) closing(i int) int {
 	return p.find(i, func(j int) bool { return j > i && p.is(j, pgsyntax.TokenClose) })
 }
 
+// unwrap takes the parentheses around a phrase away.
+func (p phrase) unwrap() phrase {
+	i, j := 0, len(p.toks)
+	for p.is(i, pgsyntax.TokenOpen) {
+		i++
+	}
+	for j > i && p.is(j-1, pgsyntax.TokenClose) {
+		j--
+	}
+	depth, layers := i, min(i, len(p.toks)-j)
+	for _, t := range p.toks[i:j] {
+		switch t.Token {
+		case pgsyntax.TokenOpen:
+			depth++
+		case pgsyntax.TokenClose:
+			depth--
+			layers = min(layers, depth)
+		}
+	}
+	return p.slice(layers, len(p.toks)-layers)
+}
+
 // keyword reports whether token i is a keyword that begins a clause, and not a label, a field or a part of an operator.
 func (p phrase) keyword(i int, words map[pg.Token]bool) bool {
 	return words[p.toks[i].Token] && (i == 0 || pgsyntax.BeginsClause(p.toks, i))
@@ -119,10 +141,7 @@ var verbs = map[pg.Token]bool{
 
 // body takes parentheses around a query and WITH away.
 func (d *describer) body() phrase {
-	p := d.phrase
-	for p.is(0, pgsyntax.TokenOpen) && p.closing(0) == len(p.toks)-1 {
-		p = p.slice(1, len(p.toks)-1)
-	}
+	p := d.phrase.unwrap()
 	if !p.is(0, pg.Token_WITH) {
 		return p
 	}

@@ -11,8 +11,8 @@ import (
 	"wirecheck/statement/mysqlsyntax"
 )
 
-// statement is one statement under analysis.
-type statement struct {
+// planner makes the plan of one statement.
+type planner struct {
 	r        *Rewriter
 	text     *mysqlsyntax.Text
 	catalog  *rewrite.Catalog
@@ -39,7 +39,7 @@ type edit struct {
 }
 
 // analyse fills the plan.
-func (s *statement) analyse() {
+func (s *planner) analyse() {
 	t := s.text
 	first, last := t.Tokens[0], t.Tokens[len(t.Tokens)-1]
 	s.base = first.Start
@@ -74,7 +74,7 @@ func (s *statement) analyse() {
 }
 
 // opaque leaves the statement as it is.
-func (s *statement) opaque(why string) {
+func (s *planner) opaque(why string) {
 	s.edits = nil
 	s.plan.Edits, s.plan.Marked = nil, nil
 	s.plan.Hidden, s.plan.Decode, s.plan.NoRows = 0, nil, false
@@ -83,7 +83,7 @@ func (s *statement) opaque(why string) {
 }
 
 // partial says that not everything will be seen.
-func (s *statement) partial(why string) {
+func (s *planner) partial(why string) {
 	for _, w := range s.why {
 		if w == why {
 			return
@@ -93,7 +93,7 @@ func (s *statement) partial(why string) {
 }
 
 // mayReadTables reports whether an expression statement (SET, DO) contains a query or a call of a stored function.
-func (s *statement) mayReadTables() bool {
+func (s *planner) mayReadTables() bool {
 	for i := range s.text.Tokens {
 		if s.text.Is(i, "SELECT", "TABLE") {
 			return true
@@ -105,12 +105,12 @@ func (s *statement) mayReadTables() bool {
 	return false
 }
 
-func (s *statement) stored(function string) bool {
+func (s *planner) stored(function string) bool {
 	return s.catalog != nil && s.catalog.Functions[strings.ToLower(function)]&rewrite.FunctionUser != 0
 }
 
 // dml parses the statement and hands it to the file of its kind.
-func (s *statement) dml() {
+func (s *planner) dml() {
 	for i, tok := range s.text.Tokens {
 		if tok.Executable {
 			s.opaque("a comment for certain versions of the server")
@@ -165,7 +165,7 @@ func (s *statement) dml() {
 }
 
 // finish checks the edits and puts them into the plan.
-func (s *statement) finish(parsed string) {
+func (s *planner) finish(parsed string) {
 	p := s.plan
 	if p.Coverage == history.CoverageOpaque || len(s.edits) == 0 {
 		s.putVeil(parsed)

@@ -15,8 +15,8 @@ import (
 	describe "wirecheck/statement/postgres"
 )
 
-// statement is one statement while its plan is made.
-type statement struct {
+// planner makes the plan of one statement.
+type planner struct {
 	sql      string // the whole text
 	from, to int    // the statement's part of it
 	catalog  *rewrite.Catalog
@@ -40,7 +40,7 @@ type statement struct {
 }
 
 // missing notes why something is not seen.
-func (x *statement) missing(format string, args ...any) {
+func (x *planner) missing(format string, args ...any) {
 	why := fmt.Sprintf(format, args...)
 	for _, w := range x.whys {
 		if w == why {
@@ -51,14 +51,14 @@ func (x *statement) missing(format string, args ...any) {
 }
 
 // opaque ends the understanding of a statement that touches tables in a way that is not seen.
-func (x *statement) opaque(format string, args ...any) {
+func (x *planner) opaque(format string, args ...any) {
 	x.missing(format, args...)
 	x.facts, x.parts, x.edits, x.wrapped, x.silent = 0, nil, nil, false, false
 	x.finish()
 }
 
 // finish fills what the answer will tell into the plan.
-func (x *statement) finish() {
+func (x *planner) finish() {
 	p := x.plan
 	switch {
 	case x.facts > 0 && len(x.whys) == 0:
@@ -83,7 +83,7 @@ func (x *statement) finish() {
 	}
 }
 
-func (x *statement) understand(n *pg.Node) {
+func (x *planner) understand(n *pg.Node) {
 	x.node = n
 	x.findCTEs(n)
 	e := describe.EffectOf(n)
@@ -119,7 +119,7 @@ var texts = map[string]bool{
 	"database_to_xml": true, "database_to_xml_and_xmlschema": true, "ts_stat": true, "ts_rewrite": true,
 }
 
-func (x *statement) content(m proto.Message) content {
+func (x *planner) content(m proto.Message) content {
 	var c content
 	ctes := map[string]bool{}
 	pgsyntax.Walk(m, func(m proto.Message) bool {
@@ -165,7 +165,7 @@ func (x *statement) content(m proto.Message) content {
 	return c
 }
 
-func (x *statement) function(name string) rewrite.FunctionKind {
+func (x *planner) function(name string) rewrite.FunctionKind {
 	if x.catalog == nil {
 		return 0
 	}
@@ -173,7 +173,7 @@ func (x *statement) function(name string) rewrite.FunctionKind {
 }
 
 // watched reports whether a name may mean one of the user's tables.
-func (x *statement) watched(rv *pg.RangeVar) bool {
+func (x *planner) watched(rv *pg.RangeVar) bool {
 	switch rv.Schemaname {
 	case "":
 		return !strings.HasPrefix(rv.Relname, "pg_") || x.catalog != nil && len(x.catalog.ByName[rv.Relname]) > 0
@@ -184,7 +184,7 @@ func (x *statement) watched(rv *pg.RangeVar) bool {
 }
 
 // resolve finds the relation that a name means, or says why it is not certain.
-func (x *statement) resolve(rv *pg.RangeVar) (*rewrite.Relation, string) {
+func (x *planner) resolve(rv *pg.RangeVar) (*rewrite.Relation, string) {
 	c := x.catalog
 	if c == nil {
 		return nil, "the catalog is not known"
@@ -220,7 +220,7 @@ func (x *statement) resolve(rv *pg.RangeVar) (*rewrite.Relation, string) {
 }
 
 // tokens gives the tokens of this statement from a place on.
-func (x *statement) tokens(at int) []*pg.ScanToken {
+func (x *planner) tokens(at int) []*pg.ScanToken {
 	all, err := x.scan()
 	if err != nil {
 		return nil
@@ -232,7 +232,7 @@ func (x *statement) tokens(at int) []*pg.ScanToken {
 
 // proven parses what is to be sent and compares it with the client's tree, the additions taken away: whatever the
 // splicing did, the server understands the client's own statement in it.
-func proven(sent string, client *pg.ParseResult, list []*statement) bool {
+func proven(sent string, client *pg.ParseResult, list []*planner) bool {
 	tree, err := pgsyntax.Parse(sent)
 	if err != nil || len(tree.Stmts) != len(client.Stmts) {
 		return false
@@ -249,7 +249,7 @@ func proven(sent string, client *pg.ParseResult, list []*statement) bool {
 }
 
 // strip takes the additions out of the tree of a changed statement. No name in the client's text is like theirs.
-func (x *statement) strip(n *pg.Node) bool {
+func (x *planner) strip(n *pg.Node) bool {
 	prefix := x.hiddenPrefix()
 	ours := func(n *pg.Node) bool { return strings.HasPrefix(n.GetResTarget().GetName(), prefix) }
 	hidden := x.plan.Hidden

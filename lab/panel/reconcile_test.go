@@ -1,0 +1,65 @@
+package panel
+
+import (
+	"strings"
+	"testing"
+
+	"wirecheck/oracle"
+)
+
+// TestReconcile: a documented cause beside a confirmed bug for one event leaves one verdict. Other findings stay as they are.
+func TestReconcile(t *testing.T) {
+	// "permitted gaps d t": kind, cause ("-": none), step ("-": the tables at the end), table
+	parse := func(text string) Ruling {
+		r := Ruling{}
+		name, list, _ := strings.Cut(text, ": ")
+		r.Oracle = name
+		for _, one := range strings.Split(list, ", ") {
+			w := strings.Fields(strings.ReplaceAll(one, "-", "\x00"))
+			for i := range w {
+				w[i] = strings.Trim(w[i], "\x00")
+			}
+			d := &oracle.Difference{Cause: w[1], Step: w[2]}
+			if w[2] == "" {
+				d.Table = w[3]
+			}
+			r.Findings = append(r.Findings, oracle.Finding{Kind: oracle.Kind(w[0]), Promised: w[0] == "violation", Tables: []string{w[3]}, Difference: d})
+		}
+		return r
+	}
+	for _, test := range []struct{ name, a, b, want string }{ // the kinds of a's findings, and how many notes it has
+		{"one step", "troc: violation moved d t", "wss: permitted gaps d t", "permitted 1"},
+		{"the tables at the end of one", "troc: violation moved d t", "wss: permitted gaps - t", "permitted 1"},
+		{"the tables at the end of the other", "wss: violation moved - t", "troc: permitted gaps d t", "permitted 1"},
+		{"another step", "troc: violation moved d t", "txcheck: permitted gaps e t", "violation 0"},
+		{"another table", "troc: violation moved d t", "wss: permitted gaps - u", "violation 0"},
+		{"nobody has explained it", "troc: violation - d t", "wss: permitted gaps d t", "violation 0"},
+		{"both call it a bug", "troc: violation moved d t", "wss: violation moved - t", "violation 0"},
+		{"the other one calls it a violation, too", "troc: violation moved d t", "wss: permitted gaps d t, violation - - t", "violation 0"},
+		{"the other one names no cause", "troc: violation moved d t", "wss: permitted - d t", "violation 0"},
+		{"two events", "troc: violation moved d t, violation torn e u", "wss: permitted gaps - t", "permitted violation 1"},
+	} {
+		rulings := []Ruling{parse(test.a), parse(test.b)}
+		reconcile(rulings)
+		var got []string
+		for _, f := range rulings[0].Findings {
+			if got = append(got, string(f.Kind)); f.Promised != (f.Kind == oracle.KindViolation) {
+				t.Errorf("%s: %s, promised: %v", test.name, f.Kind, f.Promised)
+			}
+		}
+		if text := strings.Join(got, " ") + " " + string(rune('0'+len(rulings[0].Notes))); text != test.want {
+			t.Errorf("%s: %s, want %s (%q)", test.name, text, test.want, rulings[0].Notes)
+		}
+		other := parse(test.b)
+		for i, f := range rulings[1].Findings {
+			if f.Kind != other.Findings[i].Kind {
+				t.Errorf("%s: the other oracle's finding is %s now", test.name, f.Kind)
+			}
+		}
+	}
+	flaky := []Ruling{parse("troc: violation moved d t"), parse("wss: permitted gaps d t")}
+	flaky[1].Findings[0].Difference.Flaky = true
+	if reconcile(flaky); flaky[0].Findings[0].Kind != oracle.KindViolation {
+		t.Error("what is not there each time explains nothing")
+	}
+}

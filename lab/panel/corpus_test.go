@@ -47,13 +47,21 @@ func TestCorpus(t *testing.T) {
 }
 
 // corpusSpecs reads the scenarios.
-func corpusSpecs(t *testing.T) (specs []*scenario.Spec) {
+func corpusSpecs(t *testing.T) []*scenario.Spec {
 	t.Helper()
-	paths, err := filepath.Glob("../../testdata/corpus/*.spec")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no scenarios: %v", err)
-	}
 	only := regexp.MustCompile(*corpusOnly)
+	return slices.DeleteFunc(readSpecs(t, "../../testdata/corpus/*.spec"), func(spec *scenario.Spec) bool {
+		return !only.MatchString(filepath.Base(spec.Name))
+	})
+}
+
+// readSpecs reads the scenarios of a folder.
+func readSpecs(t *testing.T, pattern string) (specs []*scenario.Spec) {
+	t.Helper()
+	paths, err := filepath.Glob(pattern)
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no scenarios in %s: %v", pattern, err)
+	}
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -63,9 +71,7 @@ func corpusSpecs(t *testing.T) (specs []*scenario.Spec) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if only.MatchString(filepath.Base(path)) {
-			specs = append(specs, spec)
-		}
+		specs = append(specs, spec)
 	}
 	return specs
 }
@@ -254,4 +260,67 @@ func verdictLines(said map[[2]string]string) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// TestEveryOracleHasCases: each oracle has at least one case in which it must find something, and a near miss in which it must not. A
+// case states that by its verdict lines (testdata/corpus), or by outcomes that ask the oracle (testdata/found).
+func TestEveryOracleHasCases(t *testing.T) {
+	type cases struct{ finds, quiet bool }
+	have := map[string]*cases{IsolationName: {}}
+	oracleOf := map[string]string{} // by class
+	for _, j := range judges {
+		have[j.Name] = &cases{}
+		for _, class := range j.classes {
+			oracleOf["found("+string(class)+")"] = j.Name
+		}
+	}
+	eachTarget := func(spec *scenario.Spec, each func(p *scenario.Permutation, target scenario.Target)) {
+		versions := []string{""}
+		for _, d := range spec.Directives {
+			for _, engine := range d.Only.Engines {
+				if _, version, ok := strings.Cut(engine, " "); ok && !slices.Contains(versions, version) {
+					versions = append(versions, version)
+				}
+			}
+		}
+		for _, p := range spec.Permutations {
+			for _, d := range product.All() {
+				for _, l := range d.Levels {
+					for _, version := range versions {
+						if target := (scenario.Target{Engine: d.Name, Version: version, Level: l.History}); spec.For(p, target) {
+							each(p, target)
+						}
+					}
+				}
+			}
+		}
+	}
+	for _, spec := range readSpecs(t, "../../testdata/corpus/*.spec") {
+		eachTarget(spec, func(p *scenario.Permutation, target scenario.Target) {
+			verdict, states := spec.Verdict(p, target)
+			for name, c := range have {
+				says := slices.IndexFunc(verdict, func(item string) bool { return strings.HasPrefix(item, name+" ") })
+				c.quiet = c.quiet || states && says < 0
+				c.finds = c.finds || says >= 0 && !strings.HasPrefix(verdict[says], name+" unknown")
+			}
+		})
+	}
+	for _, spec := range readSpecs(t, "../../testdata/found/*.spec") {
+		eachTarget(spec, func(p *scenario.Permutation, target scenario.Target) {
+			observed, _ := spec.Observe(p, target)
+			for _, o := range spec.Outcomes(p) {
+				for found, name := range oracleOf {
+					if i := slices.IndexFunc(observed, func(x scenario.Observation) bool { return x.Outcome == o.Name }); i >= 0 && strings.Contains(o.Condition.String(), found) {
+						have[name].finds = have[name].finds || observed[i].Holds
+						have[name].quiet = have[name].quiet || !observed[i].Holds
+					}
+				}
+			}
+		})
+	}
+	for _, name := range slices.Sorted(maps.Keys(have)) {
+		if c := have[name]; !c.finds || !c.quiet {
+			t.Errorf("%s: a case in which it finds something: %v; a near miss: %v", name, c.finds, c.quiet)
+		}
+	}
 }

@@ -36,7 +36,7 @@ demo:
 
 # Everything once, and what shares state between goroutines under the race detector. Fuzz targets run on their corpus.
 test: fmt vet
-	$(GO) test -timeout 20m -count=1 -rapid.seed=1 $(RANDOM)
+	$(GO) test -timeout 20m -count=1 $(RANDOM) -rapid.seed=1
 	$(GO) test -timeout 20m -count=1 -race $$($(GO) list $(RACE) | grep -vxF "$$($(GO) list $(RANDOM))")
 	$(GO) test -timeout 20m -count=1 $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACE) $(RANDOM))")
 

@@ -42,6 +42,7 @@ var chosenScenarios = []string{
 	"lock a; lock b; commit | auto b a | lock a; lock b; commit",
 	"lock a; swap a b; commit | lock b; commit | auto a; auto c | lock c; auto c",
 	"lock a; lock b; lock c; commit | lock b; lock c; lock a; commit | lock c; lock a; lock b; commit",
+	"lock b; commit | lock c b d; commit | auto d c", // the victim waited for who commits, and closed the circle itself
 	"lock a; lock b; commit | lock b; lock c; commit | lock c; lock d; commit | lock d; lock a; commit",
 	"lock a; lock b; lock c; commit | lock d; swap d a b; commit | auto a b c d; lock a; auto b; commit | lock c; lock a; commit; auto b",
 }

@@ -50,16 +50,40 @@ func (c *Core) settleLast(m *member) {
 	}
 }
 
-// closed reports whether the step that was let go last, and has finished, closed a circle of waits that cost another
-// session its step: then it had waited, however shortly, until that session's locks were gone. Had it ended its
-// transaction instead, those who waited for it would have gone on, and one of them could have closed the circle.
+// closed reports whether only the step that was let go last, and has finished, can have closed the circle of waits that
+// cost a waiting session its step. Then that step waited, however shortly, until the victim's locks were gone. Core cannot
+// see whether the step released locks instead. If it did, the sessions that waited for it went on, and any of them, the
+// victim too, can have closed a circle with another one. So closed is true only if the victim alone can have gone on.
 func (c *Core) closed(last *member) bool {
-	if last.victim || len(c.victims()) == 0 {
-		return false
+	victims := c.victims()
+	return !last.victim && len(victims) == 1 && slices.Equal(c.freed(), victims)
+}
+
+// freed lists the waiting sessions that can have gone on since the last time: those that finished or left, those that
+// waited for the step that was let go last, for a session that left, or for another one on the list, and those of which
+// the server did not tell whom they waited for.
+func (c *Core) freed() []Session {
+	may := make([]bool, len(c.sessions)) // release locks, or go on
+	for i := range c.sessions {
+		m := &c.sessions[i]
+		may[i] = Session(i) == c.last || m.left || m.told && (m.done || len(m.blockers) == 0)
 	}
-	return !slices.ContainsFunc(c.sessions, func(m member) bool {
-		return m.done && m.told && !m.victim && (len(m.blockers) == 0 || slices.Contains(m.blockers, c.last))
-	})
+	for more := true; more; {
+		more = false
+		for i := range c.sessions {
+			m := &c.sessions[i]
+			if !may[i] && m.told && slices.ContainsFunc(m.blockers, func(s Session) bool { return may[s] }) {
+				may[i], more = true, true
+			}
+		}
+	}
+	var found []Session
+	for i := range c.sessions {
+		if m := &c.sessions[i]; may[i] && m.told {
+			found = append(found, Session(i))
+		}
+	}
+	return found
 }
 
 // victims are the sessions that had waited and were ended to break a deadlock.

@@ -148,9 +148,6 @@ type TableUse struct {
 	Depth  int // how many queries are around the one that names it
 }
 
-// Derived reports whether the mention is not a table.
-func (u TableUse) Derived() bool { return u.Kind != SourceTable }
-
 // Targets lists the mentions that are written.
 func (s *Statement) Targets() []TableUse {
 	return s.uses(func(u TableUse) bool { return u.Target })

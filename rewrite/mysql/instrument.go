@@ -22,10 +22,6 @@ func Instrumentable(rel *rewrite.Relation) (why string, ok bool) {
 	return "", true
 }
 
-// Setup is what a connection executes before AddColumns and RemoveColumns: rows that the sql_mode of today would refuse
-// (zero dates) are copied as they are.
-func Setup() []string { return []string{"SET SESSION sql_mode=''"} }
-
 // AddColumns are the statements that give a table the hidden columns. They may be executed again. An ALTER TABLE is
 // atomic, so a crash leaves a table with both columns or with none.
 //

@@ -92,9 +92,6 @@ func New(flavor Flavor, capture rewrite.Capture) *Rewriter {
 	return &Rewriter{flavor: flavor, capture: capture, parser: mysqlsyntax.NewParser(), cache: make(map[key]*list.Element)}
 }
 
-// Flavor is the product that the Rewriter is for.
-func (r *Rewriter) Flavor() Flavor { return r.flavor }
-
 // Script analyses the text of a COM_QUERY. catalog may be nil: then nothing is rewritten. The Script is shared and must
 // not be changed.
 func (r *Rewriter) Script(sql string, catalog *rewrite.Catalog, s Session) *rewrite.Script {

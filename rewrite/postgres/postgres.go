@@ -23,7 +23,7 @@
 //
 // With rewrite.CaptureColumns the versions are those of the columns wc_row_id and wc_writers (columns.go), which
 // PostgreSQL cannot hide: stars, TABLE, INSERT and COPY without a list of columns, NATURAL JOIN and whole rows are written
-// out without them (columns_conceal.go). A client can notice them all the same:
+// out without them (conceal.go). A client can notice them all the same:
 //
 //   - in answers about columns: psql's \d, information_schema, pg_attribute, the columns' numbers in RowDescription if
 //     other columns were added later, the DETAIL of a violated constraint ("Failing row contains"), sizes and plans;

@@ -30,7 +30,7 @@ func Print(tree *pg.ParseResult) (string, error) {
 
 // messages is how deep a tree is, in messages.
 func messages(m protoreflect.Message) (deepest int) {
-	eachPart(m, func(part protoreflect.Message) { deepest = max(deepest, messages(part)) })
+	EachPart(m, func(part protoreflect.Message) { deepest = max(deepest, messages(part)) })
 	return deepest + 1
 }
 

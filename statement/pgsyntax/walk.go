@@ -22,11 +22,11 @@ func walkMessage(m protoreflect.Message, visit func(proto.Message) bool) {
 
 // WalkParts visits what is below m.
 func WalkParts(m protoreflect.Message, visit func(proto.Message) bool) {
-	eachPart(m, func(part protoreflect.Message) { walkMessage(part, visit) })
+	EachPart(m, func(part protoreflect.Message) { walkMessage(part, visit) })
 }
 
-// eachPart calls f for each message right below m.
-func eachPart(m protoreflect.Message, f func(protoreflect.Message)) {
+// EachPart calls f for each message right below m.
+func EachPart(m protoreflect.Message, f func(protoreflect.Message)) {
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		switch {
 		case fd.Kind() != protoreflect.MessageKind:

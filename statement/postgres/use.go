@@ -27,7 +27,6 @@ type around struct {
 	place rewrite.Place
 	depth int
 	names *cteNames
-	from  bool // within a FROM clause, where a name is read
 	lock  func(ref string) rewrite.Lock
 }
 

@@ -134,13 +134,6 @@ func (k *concealer) insertStmt(s *pg.InsertStmt, up *scope) {
 	s.ReturningList = k.targets(s.ReturningList, []*pg.Node{pgsyntax.TableNode(s.Relation)}, sc, up == nil)
 }
 
-func scopeOf(up *scope) *scope {
-	if up == nil {
-		return &scope{}
-	}
-	return up
-}
-
 // columnList names the columns that an INSERT without a list means: as many as there are values (manual, INSERT).
 func (k *concealer) columnList(s *pg.InsertStmt, rel *rewrite.Relation) {
 	src := s.SelectStmt.GetSelectStmt()

@@ -258,7 +258,6 @@ func (b *Panel) rule(ctx context.Context, spec *scenario.Spec, p *scenario.Permu
 		}
 		out = append(out, Ruling{Oracle: j.Name, Unknown: v.Unknown, Notes: v.Notes, Compared: v.Compared, Findings: v.Findings, classes: j.classes})
 	}
-	reconcile(out)
 	return out, nil
 }
 

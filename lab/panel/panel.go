@@ -167,8 +167,15 @@ func (b *Panel) openWatched(ctx context.Context, o Options, s *backends.Instance
 	return lab.Open(ctx, config)
 }
 
-// Run executes and judges one permutation.
+// Run executes and judges one permutation, and gives one event one verdict.
 func (b *Panel) Run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation) (*Judgement, error) {
+	d, err := b.judge(ctx, spec, p)
+	reconcile(d.Rulings)
+	return d, err
+}
+
+// judge executes one permutation, and gives what each oracle says of it by itself.
+func (b *Panel) judge(ctx context.Context, spec *scenario.Spec, p *scenario.Permutation) (*Judgement, error) {
 	d := &Judgement{}
 	if b.proxy != nil && !b.blind {
 		b.proxy.Checker.Restart()

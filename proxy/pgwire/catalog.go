@@ -60,7 +60,7 @@ func (c *clientHalf) learnInside(sql string) error {
 		return err
 	}
 	read, why := c.load(answer, func(read *rewrite.Catalog) { c.session.observer.keepHorizon(c.environment.database, read) })
-	if refused := c.adopt(settings); refused == "" && why == "" {
+	if _, refused := c.adopt(settings); refused == "" && why == "" {
 		c.environment.learnedInside(read)
 	}
 	return nil
@@ -112,19 +112,18 @@ func (c *clientHalf) learn(ask func(sql string) (*own, error)) error {
 		return fmt.Errorf("ask for settings: %w", err)
 	}
 	v, observer := c.environment, c.session.observer
-	why := c.adopt(settings)
-	v.outside()
+	reader, why := c.adopt(settings)
 	if why != "" {
 		c.unknown(why, v.database.changes.Load())
 		return nil
 	}
-	catalog, ok, changes := observer.known(v.database, v.readBy())
+	catalog, ok, changes := observer.known(v.database, reader)
 	if !ok {
 		answer, err := ask(postgres.CatalogQuery())
 		if err != nil {
 			return fmt.Errorf("ask for the catalog: %w", err)
 		}
-		catalog, why = c.load(answer, func(read *rewrite.Catalog) { observer.learned(v.database, v.readBy(), read, changes) })
+		catalog, why = c.load(answer, func(read *rewrite.Catalog) { observer.learned(v.database, reader, read, changes) })
 		if why != "" {
 			c.unknown(why, changes)
 			return nil
@@ -134,13 +133,13 @@ func (c *clientHalf) learn(ask func(sql string) (*own, error)) error {
 	return nil
 }
 
-// adopt takes over the answer to settingsQuery, or says why it cannot.
-func (c *clientHalf) adopt(q *own) (why string) {
-	level, why := c.environment.settings(q)
+// adopt takes over the answer to settingsQuery and gives who reads the catalog, or says why it cannot.
+func (c *clientHalf) adopt(q *own) (reader readerKey, why string) {
+	reader, level, why := c.environment.settings(q)
 	if why == "" {
 		c.pipeline.setLevel(level)
 	}
-	return why
+	return reader, why
 }
 
 // unknown goes on without a catalog until the schema changes or settings do.

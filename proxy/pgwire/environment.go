@@ -18,7 +18,6 @@ type environment struct {
 	mu       sync.Mutex // guards what follows
 	settled  bool       // the settings are known
 	facts    postgres.Session
-	reader   readerKey
 	catalog  *rewrite.Catalog
 	changes  uint64           // of the database when catalog was read
 	inside   *rewrite.Catalog // as this session's open transaction sees it, where that was asked
@@ -124,11 +123,12 @@ func (v *environment) committed() {
 	}
 }
 
-// learned takes over a catalog, which may be none, that was read when the database had seen that many changes.
+// learned takes over a catalog, which may be none, that was read outside of a transaction when the database had seen that many changes.
 func (v *environment) learned(c *rewrite.Catalog, changes uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.catalog, v.changes, v.settled = c, changes, true
+	v.schema, v.inside = false, nil
 }
 
 // learnedInside takes over a catalog that was read in the open transaction.
@@ -138,29 +138,22 @@ func (v *environment) learnedInside(c *rewrite.Catalog) {
 	v.inside = c
 }
 
-// outside forgets what was known of the schema inside of a transaction.
-func (v *environment) outside() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.schema, v.inside = false, nil
-}
-
-// settings takes over the answer to settingsQuery, and gives the level of the next transactions; or it says why it cannot.
-func (v *environment) settings(q *own) (level, why string) {
+// settings takes over the answer to settingsQuery, and gives who reads the catalog and the level of the next transactions; or it says why it cannot.
+func (v *environment) settings(q *own) (reader readerKey, level, why string) {
 	if q.err != nil {
-		return "", q.err.Message
+		return reader, "", q.err.Message
 	}
 	if len(q.rows) != 1 || len(q.rows[0]) != 6 {
-		return "", "the answer to the question for settings is not one row"
+		return reader, "", "the answer to the question for settings is not one row"
 	}
 	row := q.rows[0]
 	var path []string
 	if err := json.Unmarshal(row[2], &path); err != nil {
-		return "", "the search path cannot be read"
+		return reader, "", "the search path cannot be read"
 	}
 	temp := []string{}
 	if err := json.Unmarshal(row[5], &temp); err != nil {
-		return "", "the names of temporary tables cannot be read"
+		return reader, "", "the names of temporary tables cannot be read"
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -171,16 +164,8 @@ func (v *environment) settings(q *own) (level, why string) {
 			v.facts.Temp = true
 		}
 	}
-	v.reader = readerKey{user: string(row[3]), rowSecurity: string(row[4])}
 	v.settled = true
-	return running(string(row[1])), ""
-}
-
-// readBy is who reads the catalog.
-func (v *environment) readBy() readerKey {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.reader
+	return readerKey{user: string(row[3]), rowSecurity: string(row[4])}, running(string(row[1])), ""
 }
 
 // muted reports whether a value of client_min_messages leaves warnings out (manual, 20.11.1).

@@ -19,7 +19,7 @@ func (w *wire) flood(messages string, n int) {
 	w.t.Helper()
 	b := []byte(strings.Repeat(messages, 1+(1<<16)/len(messages)))
 	for ; n > 0; n -= len(b) {
-		if err := w.conn.SetWriteDeadline(time.Now().Add(2 * time.Second)); err != nil {
+		if err := w.conn.SetWriteDeadline(time.Now().Add(700 * time.Millisecond)); err != nil {
 			w.t.Fatal(err)
 		}
 		if _, err := w.conn.Write(b); errors.Is(err, os.ErrDeadlineExceeded) {
@@ -123,7 +123,7 @@ func TestPortalsAreBounded(t *testing.T) {
 // TestLongPipelines sends pipelines of any length before it reads the first answer. Their answers fit into the connections, so no one may wait for the other;
 // and they are the same as without the proxy.
 func TestLongPipelines(t *testing.T) {
-	const n = 6_000
+	const n = 3_000
 	srv := testserver.Postgres(t)
 	repeat := func(steps ...string) []string {
 		var all []string

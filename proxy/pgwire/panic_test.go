@@ -35,7 +35,7 @@ func TestPanicOfRecorder(t *testing.T) {
 	direct := srv.Database(t).As(testserver.AppTrust)
 	direct.Exec(t, setup...)
 	want := play(t, srv.Address(), direct.Name, all)
-	for _, kind := range []history.EventKind{history.EventSession, history.EventBegin, history.EventStmt, history.EventEnd, history.EventClose} {
+	for _, kind := range []history.EventKind{history.EventSession, history.EventStmt, history.EventEnd, history.EventClose} {
 		t.Run(string(kind), func(t *testing.T) {
 			db := srv.Database(t).As(testserver.AppTrust)
 			db.Exec(t, setup...)

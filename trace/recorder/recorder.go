@@ -283,6 +283,9 @@ func (r *Recorder) Close(at time.Time) error {
 		return r.stopped
 	}
 	for _, c := range r.open() {
+		if c.broken {
+			continue
+		}
 		if err := c.decoder.Flush(); err != nil {
 			r.mu.Unlock()
 			r.stop(err)
@@ -374,15 +377,39 @@ func (r *Recorder) take(b *batch) error {
 			data, rest = rest[:e.n:e.n], rest[e.n:]
 		}
 		r.output.Sink.SetTicks(e.place, e.place+placeRoom-1)
-		if err := r.one(e, data); err != nil {
+		if err := r.guard(e.who, func() error { return r.one(e, data) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// guard calls f for a session. A panic is a defect of wirecheck: it ends the recording of that session, which a note says, and of no other one.
+func (r *Recorder) guard(c *Session, f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			if c == nil {
+				panic(v) // no session's bytes made it
+			}
+			c.broken = true
+			err = r.note(c.number, &trace.Note{Text: fmt.Sprintf("a defect of wirecheck (%v): nothing of this session is recorded from here on", v)})
+		}
+	}()
+	return f()
+}
+
 // one records an entry.
 func (r *Recorder) one(e *entry, data []byte) error {
+	switch {
+	case e.who == nil || !e.who.broken:
+	case e.kind == entryClosed:
+		r.mu.Lock()
+		delete(r.live, e.who)
+		r.mu.Unlock()
+		return nil
+	default:
+		return nil
+	}
 	switch e.kind {
 	case entryFromClient:
 		return e.who.decoder.FromClient(data, e.at)

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -616,4 +617,40 @@ func shown(records []*trace.Record) string {
 		b = trace.AppendText(b, r, trace.TextOptions{Rows: 10})
 	}
 	return string(b)
+}
+
+// panicking is a decoder with a defect: it ends with a panic where the client says a certain word.
+type panicking struct{ wire.Decoder }
+
+func (d panicking) FromClient(b []byte, at int64) error {
+	if bytes.Contains(b, []byte("boom")) {
+		panic("made for the test")
+	}
+	return d.Decoder.FromClient(b, at)
+}
+
+// TestRecorderDefect: a panic in one session's decoder ends the recording of that session, with a note, and of no other one.
+func TestRecorderDefect(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "shop.wct")
+	r := newRecorder(t, Options{Path: path})
+	at := time.Unix(1_700_000_001, 0)
+	a, b := r.Begin(1, wire.Postgres, "10.0.0.9:1", at), r.Begin(2, wire.Postgres, "10.0.0.9:2", at)
+	a.decoder = panicking{a.decoder}
+	pgLogin(a, "ann")
+	pgLogin(b, "bob")
+	pgAsk(a, "SELECT 'before'", at)
+	pgAsk(a, "SELECT 'boom'", at)
+	pgAsk(a, "SELECT 'after'", at)
+	pgAsk(b, "SELECT 'beside'", at)
+	a.Closed(at)
+	if err := r.Close(at); err != nil {
+		t.Fatal(err)
+	}
+	records, _ := readParts(t, path)
+	if diff := cmp.Diff([]string{"SELECT 'before'", "SELECT 'beside'"}, sqls(records)); diff != "" {
+		t.Errorf("statements (-want +got):\n%s", diff)
+	}
+	if notes := noteTexts(records); len(notes) != 1 || !strings.Contains(notes[0], "a defect of wirecheck (made for the test)") {
+		t.Errorf("notes %q", notes)
+	}
 }

@@ -13,6 +13,7 @@ type Session struct {
 	number  uint64
 	wire    wire.Protocol
 	decoder wire.Decoder // of the recorder's goroutine
+	broken  bool         // the decoder panicked; of the recorder's goroutine
 
 	mu      sync.Mutex // guards what follows
 	answer  uint64     // place of the server's last bytes, as they arrived; 0: nothing new since the client's last

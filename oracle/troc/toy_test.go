@@ -3,6 +3,7 @@ package troc_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,12 +18,14 @@ import (
 )
 
 // toy is a stage without a server. It knows tables with the columns a and b, of which a is the key, and a few forms of statements: it
-// executes one statement alone, and nothing else, so that what a history may show is decided by the oracle.
+// executes one statement after the other, and nothing at once, so that what a history may show is decided by the oracle.
 type toy struct {
-	product string
-	rows    map[string][]toyRow
-	setup   []string
-	refuse  error // what Prepare says
+	product  string
+	rows     map[string][]toyRow
+	setup    []string
+	begun    map[string][]toyRow // the tables when the open transaction began; nil: none is open
+	readOnly bool                // the open transaction is
+	refuse   error               // what Prepare says
 }
 
 type toyRow struct{ a, b, id string }
@@ -32,8 +35,9 @@ var (
 	toyTuple   = regexp.MustCompile(`\(([\w-]+), ([\w-]+)\)`)
 	toyUpdate  = regexp.MustCompile(`^UPDATE (\w+) SET ([ab]) = (b \+ )?([\w-]+)(?: WHERE (.*))?$`)
 	toyDelete  = regexp.MustCompile(`^DELETE FROM (\w+)(?: WHERE (.*))?$`)
-	toySelect  = regexp.MustCompile(`^SELECT (\*|b|\w+\.wc_row_id) FROM (\w+)(?: WHERE (.*?))?(?: FOR UPDATE| FOR SHARE| FOR KEY SHARE| LOCK IN SHARE MODE)?$`)
+	toySelect  = regexp.MustCompile(`^SELECT (\*|b|1|\w+\.wc_row_id) FROM (\w+)(?: WHERE (.*?))?(?: FOR UPDATE| FOR SHARE| FOR KEY SHARE| LOCK IN SHARE MODE)?$`)
 	toyLess    = regexp.MustCompile(`^(UPDATE \w+ SET b = [\w-]+ WHERE) b < \(SELECT MAX\(b\) FROM (\w+)\)$`)
+	toyJoin    = regexp.MustCompile(`^SELECT (t\.b, u\.b|[tu]\.wc_row_id) FROM t JOIN u ON u\.a = t\.a WHERE t\.a = (\w+)(?: FOR UPDATE OF t)?$`)
 	toyTerm    = regexp.MustCompile(`^([ab]) (=|<|>) ([\w-]+)$`)
 	toyCreated = regexp.MustCompile(`^CREATE TABLE (\w+)`)
 )
@@ -59,7 +63,7 @@ func (s *toy) Prepare(_ context.Context, setup []string, _ int) error {
 }
 
 func (s *toy) Reset(context.Context) error {
-	s.rows = map[string][]toyRow{}
+	s.rows, s.begun, s.readOnly = map[string][]toyRow{}, nil, false
 	for _, sql := range s.setup {
 		if m := toyCreated.FindStringSubmatch(sql); m != nil {
 			s.rows[m[1]] = nil
@@ -81,16 +85,25 @@ func (s *toy) Execute(_ context.Context, _ int, sql string) (schedule.Step, erro
 func (s *toy) Tables(context.Context) (list []answer.Table, err error) {
 	for name, rows := range s.rows {
 		t := answer.Table{Name: name}
-		for _, c := range []string{"a", "b", "wc_row_id"} {
+		width := 2
+		if s.ids() {
+			width = 3
+		}
+		for _, c := range []string{"a", "b", "wc_row_id"}[:width] {
 			t.Columns = append(t.Columns, answer.Column{Name: c, Type: "int"})
 		}
 		for _, r := range rows {
-			t.Rows = append(t.Rows, []answer.Value{answer.Value(r.a), answer.Value(r.b), answer.Value(r.id)})
+			t.Rows = append(t.Rows, []answer.Value{answer.Value(r.a), answer.Value(r.b), answer.Value(r.id)}[:width])
 		}
 		list = append(list, t)
 	}
 	slices.SortFunc(list, func(a, b answer.Table) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
+}
+
+// ids reports whether the tables have troc's row ids.
+func (s *toy) ids() bool {
+	return slices.ContainsFunc(s.setup, func(sql string) bool { return strings.HasPrefix(sql, "ALTER") })
 }
 
 func (s *toy) Load(_ context.Context, tables []answer.Table) error {
@@ -112,8 +125,41 @@ func (s *toy) Load(_ context.Context, tables []answer.Table) error {
 	return nil
 }
 
-func (s *toy) Run(context.Context, []schedule.Session, []schedule.Order) (*schedule.Schedule, error) {
-	panic("troc runs nothing")
+// Run executes steps one after the other, as the serial oracle wants them.
+func (s *toy) Run(ctx context.Context, sessions []schedule.Session, orders []schedule.Order) (*schedule.Schedule, error) {
+	if err := s.Reset(ctx); err != nil {
+		return nil, err
+	}
+	out := &schedule.Schedule{Product: s.product, Version: "toy", Sessions: sessions}
+	for i, o := range orders {
+		st, err := s.Execute(ctx, o.Session, o.SQL)
+		if err != nil {
+			return nil, err
+		}
+		st.Session, st.Name, st.Sent, st.Done = o.Session, o.Name, 2*i+1, 2*i+2
+		out.Steps = append(out.Steps, st)
+	}
+	var err error
+	out.Final, err = s.Tables(ctx)
+	return out, err
+}
+
+// control executes what begins and ends a transaction. Savepoints do nothing: the histories read behind them, and write nothing.
+func (s *toy) control(sql string) bool {
+	switch word, _, _ := strings.Cut(sql, " "); {
+	case word == "BEGIN", word == "START":
+		s.begun, s.readOnly = maps.Clone(s.rows), strings.HasSuffix(sql, "READ ONLY")
+		for name, rows := range s.begun {
+			s.begun[name] = slices.Clone(rows)
+		}
+	case word == "COMMIT":
+		s.begun, s.readOnly = nil, false
+	case sql == "ROLLBACK":
+		s.rows, s.begun, s.readOnly = s.begun, nil, false
+	default:
+		return word == "SAVEPOINT" || word == "ROLLBACK"
+	}
+	return true
 }
 
 // holds evaluates conditions like "a = 1 OR b > 2".
@@ -155,7 +201,33 @@ func (s *toy) one(sql string) (a answer.Result) {
 		}
 		return s.one(fmt.Sprintf("%s%d", front, most))
 	}
+	if s.control(sql) {
+		return a
+	}
+	if s.readOnly && !strings.HasPrefix(sql, "SELECT") {
+		code := "1792"
+		if s.product == "postgres" {
+			code = "25006"
+		}
+		return answer.Result{Err: &answer.Error{Code: code, Message: "the transaction is READ ONLY"}}
+	}
 	switch {
+	case toyJoin.MatchString(sql):
+		m := toyJoin.FindStringSubmatch(sql)
+		a.Columns = []answer.Column{{Name: "b", Type: "int"}, {Name: "b", Type: "int"}}
+		for _, r := range s.rows["t"] {
+			for _, other := range s.rows["u"] {
+				switch {
+				case r.a != m[2] || other.a != m[2]:
+				case m[1] == "t.wc_row_id":
+					a.Rows = append(a.Rows, []answer.Value{answer.Value(r.id)})
+				case m[1] == "u.wc_row_id":
+					a.Rows = append(a.Rows, []answer.Value{answer.Value(other.id)})
+				default:
+					a.Rows = append(a.Rows, []answer.Value{answer.Value(r.b), answer.Value(other.b)})
+				}
+			}
+		}
 	case toyInsert.MatchString(sql):
 		m := toyInsert.FindStringSubmatch(sql)
 		kept := slices.Clone(s.rows[m[1]])
@@ -204,7 +276,9 @@ func (s *toy) one(sql string) (a answer.Result) {
 			switch {
 			case m[1] == "b":
 				a.Rows = append(a.Rows, []answer.Value{answer.Value(r.b)})
-			case m[1] == "*" && s.product != "mysql" && s.product != "mariadb":
+			case m[1] == "1":
+				a.Rows = append(a.Rows, []answer.Value{answer.Value("1")})
+			case m[1] == "*" && s.product != "mysql" && s.product != "mariadb" && s.ids():
 				a.Columns = []answer.Column{{Name: "a", Type: "int"}, {Name: "b", Type: "int"}, {Name: "wc_row_id", Type: "int"}}
 				a.Rows = append(a.Rows, []answer.Value{answer.Value(r.a), answer.Value(r.b), answer.Value(r.id)})
 			case m[1] == "*":
@@ -240,7 +314,7 @@ func (s *toy) unique(table string, kept []toyRow, a answer.Result) answer.Result
 
 // played makes a schedule of a text. A line is a statement, "session: SQL -> answer". The answer is the number of affected rows, rows as
 // 1|0 2|0 ("none" if there are none), or ! with a code and a reason. "session@3: ..." waited: it was sent behind line 3. The last line
-// may be "final: rows of t", "final u: rows of u".
+// may be "final: rows of t", "final u: rows of u". What stands behind ~ is for the isolation oracle (see observed).
 func played(t *testing.T, product, level, setup, text string) *schedule.Schedule {
 	t.Helper()
 	s := &schedule.Schedule{Product: product, Version: "toy", Level: level}
@@ -285,6 +359,7 @@ func played(t *testing.T, product, level, setup, text string) *schedule.Schedule
 			continue
 		}
 		n++
+		what, _, _ = strings.Cut(what, " ~ ")
 		sql, told, _ := strings.Cut(what, " -> ")
 		st := schedule.Step{Name: fmt.Sprintf("s%d", n), Statement: stage.describe(sql), Sent: 10*n - 5, Done: 10 * n, Effect: answer.EffectNone}
 		name, at, waited := strings.Cut(who, "@")

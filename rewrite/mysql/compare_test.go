@@ -106,9 +106,7 @@ func newPair(t testing.TB, capabilities uint32) *pair {
 	p := &pair{plain: newSide(t, srv, capabilities), wired: newSide(t, srv, capabilities), rewriter: New(flavor(), rewrite.CaptureAuto)}
 	p.load(t)
 	mode := p.wired.texts(t, "SELECT @@sql_mode")[0][0]
-	for _, sql := range []string{"SET SESSION sql_mode=''"} {
-		p.wired.exec(t, sql)
-	}
+	p.wired.exec(t, "SET SESSION sql_mode=''")
 	for name, rel := range p.catalog.Relations {
 		if _, ok := Instrumentable(rel); !ok || name.Schema != p.wired.db.Name {
 			continue

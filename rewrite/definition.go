@@ -3,6 +3,8 @@ package rewrite
 import (
 	"slices"
 	"strings"
+
+	"wirecheck/statement"
 )
 
 // Definition is what one statement of a database's setup says of metadata, and what it becomes in a raw database (Radar, sections
@@ -50,41 +52,26 @@ type KeyDefinition struct {
 	Text    string   // of a configuration without columns
 }
 
-// Lexeme is one token of a statement, as a dialect cuts it.
-type Lexeme struct {
-	Start, End int
-	Depth      int // of parentheses around it; both parentheses of a pair have the outer depth
-	Kind       LexemeKind
-	Name       string // of words and quoted names: the name without quotes, as the server keeps it
-}
-
-// LexemeKind is the kind of a token.
-type LexemeKind uint8
-
-// The kinds.
-const (
-	LexWord   LexemeKind = iota // a keyword or an unquoted name
-	LexQuoted                   // a quoted name, or one after a dot
-	LexSymbol                   // one character that is none of the others
-	LexOther                    // strings, numbers, parameters, operators
-)
-
 // Define reads a statement's metadata. It is for the dialects, which cut the text; family says that the dialect is the MySQL family's.
-func Define(sql string, tokens []Lexeme, family bool) Definition {
-	return (&definer{sql: sql, t: tokens, family: family}).define()
+func Define(t *statement.Text, family bool) Definition {
+	return (&definer{Text: t, family: family}).define()
 }
 
 // DefineSQLite is Define for SQLite's dialect.
-func DefineSQLite(sql string, tokens []Lexeme) Definition {
-	return (&definer{sql: sql, t: tokens, lite: true}).define()
+func DefineSQLite(t *statement.Text) Definition { return (&definer{Text: t, lite: true}).define() }
+
+type definer struct {
+	*statement.Text
+	family bool // the MySQL family's dialect
+	lite   bool // SQLite's
+	out    Definition
 }
 
 func (d *definer) define() Definition {
-	sql, tokens := d.sql, d.t
-	if len(tokens) == 0 {
+	if len(d.Tokens) == 0 {
 		return Definition{}
 	}
-	d.out.Raw = strings.TrimSpace(sql[tokens[0].Start:tokens[len(tokens)-1].End])
+	d.out.Raw = strings.TrimSpace(d.Between(0, len(d.Tokens)))
 	d.statement()
 	if d.out.Why != "" {
 		return Definition{Why: d.out.Why}
@@ -92,64 +79,34 @@ func (d *definer) define() Definition {
 	return d.out
 }
 
-type definer struct {
-	sql    string
-	t      []Lexeme
-	family bool // the MySQL family's dialect
-	lite   bool // SQLite's
-	out    Definition
-}
-
-// is reports whether token i is one of the keywords or symbols.
-func (d *definer) is(i int, words ...string) bool {
-	if i < 0 || i >= len(d.t) || d.t[i].Kind != LexWord && d.t[i].Kind != LexSymbol {
-		return false
-	}
-	s := d.sql[d.t[i].Start:d.t[i].End]
-	return slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, s) })
-}
-
-func (d *definer) seq(i int, words ...string) bool {
-	for n, w := range words {
-		if !d.is(i+n, w) {
-			return false
-		}
-	}
-	return true
-}
-
-// text is that of tokens from until to.
-func (d *definer) text(from, to int) string {
-	if from >= to {
-		return ""
-	}
-	return d.sql[d.t[from].Start:d.t[to-1].End]
-}
-
-// close gives the token that closes the parenthesis at i.
+// close gives the token that closes the parenthesis at i, or the last one.
 func (d *definer) close(i int) int {
-	for j := i + 1; j < len(d.t); j++ {
-		if d.t[j].Depth == d.t[i].Depth && d.is(j, ")") {
-			return j
-		}
+	if end := d.Close(i); end >= 0 {
+		return end
 	}
-	return len(d.t) - 1
+	return len(d.Tokens) - 1
 }
 
-// name reads [schema.]name from i on: the name as tables are listed, and the token behind it.
-func (d *definer) name(i int) (string, int) {
-	if i >= len(d.t) || d.t[i].Kind > LexQuoted {
+// named gives what token i names; empty if it is no name.
+func (d *definer) named(i int) string {
+	name, _ := d.Name(i)
+	return name
+}
+
+// table reads [schema.]name from i on: the name as tables are listed, and the token behind it.
+func (d *definer) table(i int) (string, int) {
+	name, ok := d.Name(i)
+	if !ok {
 		d.fail("a name is missing")
 		return "", i
 	}
-	name := d.t[i].Name
-	if d.is(i+1, ".") && i+2 < len(d.t) {
+	if d.Is(i+1, ".") && i+2 < len(d.Tokens) {
 		if schema := name; d.lite && !strings.EqualFold(schema, "main") {
 			d.fail("a table of another database than main")
 		} else if !d.lite && !d.family && schema != "public" {
-			return schema + "." + d.t[i+2].Name, i + 3
+			return schema + "." + d.named(i+2), i + 3
 		}
-		return d.t[i+2].Name, i + 3
+		return d.named(i + 2), i + 3
 	}
 	return name, i + 1
 }
@@ -160,80 +117,55 @@ func (d *definer) fail(why string) {
 	}
 }
 
-// parts cuts the tokens from until to at the commas of that depth.
-func (d *definer) parts(from, to, depth int) (list [][2]int) {
-	first := from
-	for i := from; i <= to; i++ {
-		if i == to || d.t[i].Depth == depth && d.is(i, ",") {
-			if i > first {
-				list = append(list, [2]int{first, i})
-			}
-			first = i + 1
-		}
-	}
-	return list
-}
-
-func (d *definer) skip(i int, words ...string) int {
-	for d.is(i, words...) {
-		i++
-	}
-	return i
-}
-
 func (d *definer) statement() {
 	switch {
-	case d.is(0, "CREATE"):
+	case d.Is(0, "CREATE"):
 		d.create()
-	case d.is(0, "ALTER"):
+	case d.Is(0, "ALTER"):
 		d.alter()
-	case d.is(0, "DROP"):
+	case d.Is(0, "DROP"):
 		d.drop()
-	case d.is(0, "TRUNCATE"):
+	case d.Is(0, "TRUNCATE"):
 		d.out.Raw, d.out.Rewrites = "", true
-	case d.is(0, "RENAME"):
+	case d.Is(0, "RENAME"):
 		d.out.Kind, d.out.Rewrites = "alter table", true
-	case d.is(0, "ANALYZE", "VACUUM", "REINDEX", "OPTIMIZE", "CLUSTER", "COMMENT", "GRANT", "REVOKE", "LOCK", "UNLOCK", "CHECK", "REPAIR", "FLUSH", "SHOW", "EXPLAIN", "NOTIFY",
+	case d.Is(0, "ANALYZE", "VACUUM", "REINDEX", "OPTIMIZE", "CLUSTER", "COMMENT", "GRANT", "REVOKE", "LOCK", "UNLOCK", "CHECK", "REPAIR", "FLUSH", "SHOW", "EXPLAIN", "NOTIFY",
 		"LISTEN", "UNLISTEN", "CHECKPOINT", "SPLIT", "REFRESH"):
 		d.out.Raw = ""
-	case d.is(0, "DO", "CALL", "EXECUTE", "COPY", "LOAD", "IMPORT", "PREPARE"):
+	case d.Is(0, "DO", "CALL", "EXECUTE", "COPY", "LOAD", "IMPORT", "PREPARE"):
 		d.out.Raw, d.out.Rewrites = "", true
 	}
 }
 
 func (d *definer) create() {
-	if d.lite && d.is(1, "VIRTUAL") {
+	if d.lite && d.Is(1, "VIRTUAL") {
 		d.fail("what a virtual table answers is its module's affair")
 		return
 	}
-	i := d.skip(1, "OR", "REPLACE", "GLOBAL", "LOCAL", "TEMP", "TEMPORARY", "UNLOGGED", "ONLINE", "OFFLINE", "UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR", "RECURSIVE", "CONSTRAINT", "HYPO")
+	i := d.Skip(1, "OR", "REPLACE", "GLOBAL", "LOCAL", "TEMP", "TEMPORARY", "UNLOGGED", "ONLINE", "OFFLINE", "UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR", "RECURSIVE", "CONSTRAINT", "HYPO")
 	switch {
-	case d.is(i, "TABLE"):
+	case d.Is(i, "TABLE"):
 		d.createTable(i + 1)
-	case d.is(i, "INDEX"):
+	case d.Is(i, "INDEX"):
 		d.createIndex(i + 1)
-	case d.is(i, "MATERIALIZED"):
+	case d.Is(i, "MATERIALIZED"):
 		d.fail("a materialized view keeps rows of its own")
-	case d.is(i, "DOMAIN"):
+	case d.Is(i, "DOMAIN"):
 		d.createDomain(i + 1)
-	case d.is(i, "RULE") && d.has("SELECT") && d.has("INSTEAD") && d.seq(i+2, "AS", "ON", "SELECT"):
+	case d.Is(i, "RULE") && d.has("SELECT") && d.has("INSTEAD") && d.Seq(i+2, "AS", "ON", "SELECT"):
 		d.fail("a rule makes a view of a table")
-	case d.is(i, "TRIGGER", "RULE", "EVENT") || d.seq(1, "DEFINER") && d.has("TRIGGER", "EVENT"):
+	case d.Is(i, "TRIGGER", "RULE", "EVENT") || d.Seq(1, "DEFINER") && d.has("TRIGGER", "EVENT"):
 		d.out.Raw, d.out.Kind = "", "trigger"
-	case d.is(i, "STATISTICS", "POLICY", "PUBLICATION", "SUBSCRIPTION", "USER", "ROLE", "PROCEDURE", "DATABASE", "TABLESPACE", "SERVER", "BINDING", "PLACEMENT", "ACCESS"):
+	case d.Is(i, "STATISTICS", "POLICY", "PUBLICATION", "SUBSCRIPTION", "USER", "ROLE", "PROCEDURE", "DATABASE", "TABLESPACE", "SERVER", "BINDING", "PLACEMENT", "ACCESS"):
 		d.out.Raw = ""
-	case d.is(i, "FOREIGN"):
+	case d.Is(i, "FOREIGN"):
 		d.fail("a foreign table's rows are elsewhere")
 	}
 }
 
+// has reports whether one of the words stands anywhere.
 func (d *definer) has(words ...string) bool {
-	for i := range d.t {
-		if d.is(i, words...) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w string) bool { return d.Any(0, w) })
 }
 
 // The words that end a column's type.

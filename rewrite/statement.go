@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"wirecheck/statement"
 )
 
 // Statement describes one SQL statement by its text alone: nothing is known of the server, its tables and its functions. What
@@ -122,6 +124,29 @@ const (
 	PlaceSelect   Place = "select"   // the SELECT of INSERT, CREATE TABLE AS and the like, or an arm of a set operation
 )
 
+// Around is what is around a part of a statement.
+type Around struct {
+	Place Place
+	Depth int      // how many queries
+	Names []string // of the common table expressions that are visible
+}
+
+// Inner is what is around a query within a.
+func (a Around) Inner(p Place) Around {
+	if a.Place != PlaceMain {
+		p = a.Place
+	}
+	return Around{p, a.Depth + 1, a.Names}
+}
+
+// Arm is what is around an arm of a set operation.
+func (a Around) Arm() Around {
+	if a.Place == PlaceMain {
+		a.Place = PlaceSelect
+	}
+	return a
+}
+
 // SourceKind says what a mention means.
 type SourceKind string
 
@@ -186,6 +211,51 @@ type Clauses struct {
 	Limit   string // LIMIT ..., OFFSET ..., FETCH ..., with the keywords
 }
 
+// Query makes a query of the clauses with that select list.
+func (c *Clauses) Query(list string) string {
+	var b strings.Builder
+	part := func(keyword, text string) {
+		if text != "" {
+			b.WriteString(keyword + text)
+		}
+	}
+	if c.With != "" {
+		b.WriteString(c.With + " ")
+	}
+	b.WriteString("SELECT " + list)
+	part(" FROM ", c.From)
+	part(" WHERE ", c.Where)
+	part(" GROUP BY ", c.GroupBy)
+	part(" HAVING ", c.Having)
+	part(" WINDOW ", c.Window)
+	part(" ORDER BY ", c.OrderBy)
+	part(" ", c.Limit)
+	return b.String()
+}
+
+// Fill puts the clauses of a SELECT, as they stand in a text, in their places.
+func (c *Clauses) Fill(t *statement.Text, list []statement.Clause) {
+	for _, l := range list {
+		rest := t.Between(l.Start+1, l.End)
+		switch l.Word {
+		case "FROM":
+			c.From = rest
+		case "WHERE":
+			c.Where = rest
+		case "GROUP":
+			c.GroupBy = t.Between(l.Start+2, l.End)
+		case "HAVING":
+			c.Having = rest
+		case "WINDOW":
+			c.Window = rest
+		case "ORDER":
+			c.OrderBy = t.Between(l.Start+2, l.End)
+		case "LIMIT", "FETCH":
+			c.Limit = t.Between(l.Start, l.End)
+		}
+	}
+}
+
 // Assignment is one column's new value.
 type Assignment struct {
 	Column string // the column's name
@@ -234,23 +304,32 @@ func (s *Statement) Addressed(exprs string) (string, bool) {
 	if s.Unparsed || s.Addressing.Why != "" || s.Clauses.From == "" {
 		return "", false
 	}
-	var b strings.Builder
-	c := &s.Clauses
-	part := func(keyword, text string) {
-		if text != "" {
-			b.WriteString(keyword + text)
-		}
+	c := s.Clauses
+	c.GroupBy, c.Having, c.Window = "", "", ""
+	if s.Addressing.Unorder {
+		c.OrderBy = ""
 	}
-	if c.With != "" {
-		b.WriteString(c.With + " ")
+	return c.Query(exprs), true
+}
+
+// Unaddressed says why there is no query that Addressed could make. The first reason counts.
+func (s *Statement) Unaddressed(why string) {
+	if s.Addressing.Why == "" {
+		s.Addressing.Why = why
 	}
-	b.WriteString("SELECT " + exprs + " FROM " + c.From)
-	part(" WHERE ", c.Where)
-	if !s.Addressing.Unorder {
-		part(" ORDER BY ", c.OrderBy)
+}
+
+// NotParsed makes s a statement of which nothing but the text, and what its leading words tell, is known.
+func (s *Statement) NotParsed(why string) {
+	s.Unparsed, s.Why, s.Variables, s.Volatile = true, why, true, "a statement that is not understood"
+}
+
+// Chooses finds out from the mentions of tables whether s chooses rows (Predicate).
+func (s *Statement) Chooses() {
+	for _, t := range s.Tables {
+		values := s.Insert != nil && t.Place == PlaceMain // the row that is there
+		s.Predicate = s.Predicate || t.Read && t.Kind == SourceTable && !values
 	}
-	part(" ", c.Limit)
-	return b.String(), true
 }
 
 // Reasons joins the reasons why a statement is volatile, each once, in an order that does not depend on that of the walk.

@@ -5,6 +5,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 	describe "wirecheck/statement/mysql"
 	"wirecheck/statement/mysqlsyntax"
 )
@@ -63,7 +64,7 @@ func (s *planner) ddl(i int) {
 }
 
 // definesTable reports whether the tokens behind CREATE, from i on, are those of a table's definition.
-func definesTable(t *mysqlsyntax.Text, i int) bool {
+func definesTable(t *statement.Text, i int) bool {
 	if t.Seq(i, "OR", "REPLACE") {
 		i += 2
 	}
@@ -81,14 +82,14 @@ func diagnostics(sql string) bool {
 	return false
 }
 
-func diagnosticsIn(t *mysqlsyntax.Text) bool {
+func diagnosticsIn(t *statement.Text) bool {
 	for i, tok := range t.Tokens {
 		switch {
 		case t.Is(i, "ROW_COUNT", "FOUND_ROWS", "DIAGNOSTICS"),
 			i == 1 && t.Is(0, "SHOW") && t.Is(1, "WARNINGS", "ERRORS"),
 			i == 1 && t.Is(0, "SHOW") && t.Is(1, "COUNT") && t.Is(5, "WARNINGS", "ERRORS"):
 			return true
-		case tok.Kind == mysqlsyntax.SystemVariable || tok.Kind == mysqlsyntax.Ident:
+		case tok.Kind == statement.TokenSystemVariable || tok.Kind == statement.TokenName:
 			if s := strings.ToLower(t.At(i)); strings.HasSuffix(s, "warning_count") || strings.HasSuffix(s, "error_count") {
 				return true
 			}

@@ -8,6 +8,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/mysqlsyntax"
 )
 
@@ -282,7 +283,7 @@ func FuzzScript(f *testing.F) {
 					return -1
 				}
 				for _, tok := range text.Tokens {
-					if tok.Kind == mysqlsyntax.Param {
+					if tok.Kind == statement.TokenParam {
 						n++
 					}
 				}

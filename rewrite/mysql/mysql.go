@@ -180,7 +180,7 @@ func (r *Rewriter) script(k key) *rewrite.Script {
 	}
 	script := &rewrite.Script{SQL: k.sql}
 	for i, part := range parts {
-		if part.Compound() {
+		if mysqlsyntax.Compound(part) {
 			if i == 0 && len(parts) == 1 {
 				break
 			}

@@ -7,6 +7,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 	describe "wirecheck/statement/mysql"
 	"wirecheck/statement/mysqlsyntax"
 )
@@ -14,7 +15,7 @@ import (
 // planner makes the plan of one statement.
 type planner struct {
 	r        *Rewriter
-	text     *mysqlsyntax.Text
+	text     *statement.Text
 	catalog  *rewrite.Catalog
 	session  Session
 	several  bool // one of several in its request
@@ -117,7 +118,7 @@ func (s *planner) dml() {
 			return
 		}
 		if name, ok := s.text.Name(i); ok && (strings.EqualFold(name, columnRowID) || strings.EqualFold(name, columnWriters)) ||
-			tok.Kind == mysqlsyntax.Variable && len(s.text.At(i)) > 4 && strings.EqualFold(s.text.At(i)[:4], "@wc_") {
+			tok.Kind == statement.TokenVariable && len(s.text.At(i)) > 4 && strings.EqualFold(s.text.At(i)[:4], "@wc_") {
 			s.opaque("it names the hidden columns")
 			return
 		}

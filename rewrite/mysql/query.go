@@ -10,6 +10,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/mysqlsyntax"
 )
 
@@ -332,7 +333,7 @@ func (s *planner) outerSelect() int {
 }
 
 // listEnd gives the offset behind the select list of the SELECT at token i that has a FROM clause.
-func listEnd(t *mysqlsyntax.Text, i int) int {
+func listEnd(t *statement.Text, i int) int {
 	from := t.Find(i+1, t.Tokens[i].Depth, "FROM")
 	if from < i+2 {
 		return -1
@@ -341,7 +342,7 @@ func listEnd(t *mysqlsyntax.Text, i int) int {
 }
 
 // fromBehind gives the offset of the first token at or behind offset at.
-func fromBehind(t *mysqlsyntax.Text, at int) int {
+func fromBehind(t *statement.Text, at int) int {
 	for _, tok := range t.Tokens {
 		if tok.Start >= at {
 			return tok.Start

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/mysqlsyntax"
 )
 
@@ -72,7 +73,7 @@ func shareable(sql string) bool {
 }
 
 type shaper struct {
-	text   mysqlsyntax.Text
+	text   statement.Text
 	out    []byte
 	copied int // how much of the text is in out
 	lits   []literal
@@ -82,7 +83,7 @@ type shaper struct {
 func (s *shaper) token(i int) {
 	tok := &s.text.Tokens[i]
 	switch tok.Kind {
-	case mysqlsyntax.Symbol:
+	case statement.TokenSymbol:
 		switch s.text.SQL[tok.Start] {
 		case '(':
 			s.parens = append(s.parens, s.within() && s.opens(i))
@@ -91,7 +92,7 @@ func (s *shaper) token(i int) {
 				s.parens = s.parens[:n-1]
 			}
 		}
-	case mysqlsyntax.Number, mysqlsyntax.String:
+	case statement.TokenNumber, statement.TokenString:
 		mark := plain(s.text.At(i), tok.Kind)
 		if mark == 0 || !s.within() || !s.follows(i) {
 			return
@@ -129,8 +130,8 @@ func (s *shaper) operator(i int) bool {
 
 // plain gives the mark of a literal that is of the simplest form: a number that fits the parser's integers, a decimal
 // number, a string without quotes, escapes, and characters that are not certain; 0 for all others.
-func plain(lit string, kind mysqlsyntax.Kind) byte {
-	if kind == mysqlsyntax.Number {
+func plain(lit string, kind statement.TokenKind) byte {
+	if kind == statement.TokenNumber {
 		whole, fraction, decimal := strings.Cut(lit, ".")
 		switch {
 		case len(lit) > 18 || !digits(whole) || decimal && !digits(fraction):

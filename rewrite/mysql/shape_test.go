@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/mysqlsyntax"
 )
 
@@ -112,7 +113,7 @@ func mutant(rnd *rand.Rand, sql string, mode mysqlsyntax.Mode) string {
 		return sql
 	}
 	for _, tok := range slices.Backward(text.Tokens) {
-		if (tok.Kind == mysqlsyntax.Number || tok.Kind == mysqlsyntax.String) && rnd.IntN(3) > 0 {
+		if (tok.Kind == statement.TokenNumber || tok.Kind == statement.TokenString) && rnd.IntN(3) > 0 {
 			sql = sql[:tok.Start] + literals[rnd.IntN(len(literals))] + sql[tok.End:]
 		}
 	}

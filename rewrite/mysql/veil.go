@@ -7,6 +7,7 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/mysqlsyntax"
 )
 
@@ -168,7 +169,7 @@ func (src *source) fields(skip []string) []string {
 // wildcard writes out *, t.* or s.t.*.
 func (v *veiler) wildcard(f *ast.SelectField, list []source, merged []string) {
 	t := v.s.text
-	first := slices.IndexFunc(t.Tokens, func(tok mysqlsyntax.Token) bool { return tok.Start == v.s.base+f.Offset })
+	first := slices.IndexFunc(t.Tokens, func(tok statement.Token) bool { return tok.Start == v.s.base+f.Offset })
 	last, table := first, f.WildCard.Table.O
 	if table != "" {
 		last += 2
@@ -277,7 +278,7 @@ func joinsByName(n ast.ResultSetNode) bool {
 // using makes a NATURAL JOIN with a table one with USING.
 func (v *veiler) using(right *ast.TableSource, columns []string) bool {
 	t := v.s.text
-	at := slices.IndexFunc(t.Tokens, func(tok mysqlsyntax.Token) bool { return strings.EqualFold(t.SQL[tok.Start:tok.End], "NATURAL") })
+	at := slices.IndexFunc(t.Tokens, func(tok statement.Token) bool { return strings.EqualFold(t.SQL[tok.Start:tok.End], "NATURAL") })
 	if at < 0 || t.Find(at+1, t.Tokens[at].Depth, "NATURAL") >= 0 {
 		return false
 	}

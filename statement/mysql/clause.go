@@ -3,25 +3,19 @@ package mysql
 import (
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/mysqlsyntax"
 )
 
 // The clauses of a statement are found by their keywords outside of parentheses. That they are what they seem is proven by
 // parsing a query made of them: its clauses must be the statement's own.
 
-// clause is a clause with its keyword, as a range of tokens.
-type clause struct {
-	word       string
-	start, end int
-}
-
 // begins reports whether token i begins a clause. GROUP and ORDER also stand in index hints, behind FOR.
-func begins(t *mysqlsyntax.Text, i int, words []string) bool {
+func begins(t *statement.Text, i int, words []string) bool {
 	if !t.Is(i, words...) {
 		return false
 	}
@@ -40,25 +34,12 @@ func begins(t *mysqlsyntax.Text, i int, words []string) bool {
 	return true
 }
 
-// clauses cuts the tokens from i to end at the words, each of which counts once.
-func clauses(t *mysqlsyntax.Text, i, end int, words ...string) (list []clause) {
-	seen := map[string]bool{}
-	depth := t.Tokens[i].Depth
-	for ; i < end; i++ {
-		word := strings.ToUpper(t.At(i))
-		if t.Tokens[i].Depth != depth || seen[word] || !begins(t, i, words) {
-			continue
-		}
-		seen[word] = true
-		if n := len(list); n > 0 {
-			list[n-1].end = i
-		}
-		list = append(list, clause{word, i, end})
-	}
-	return list
+// clauses cuts the tokens from i to end at the words.
+func clauses(t *statement.Text, i, end int, words ...string) []statement.Clause {
+	return t.Clauses(i, end, func(i int) bool { return begins(t, i, words) })
 }
 
-// body takes parentheses around a query and WITH away and gives the range of tokens that is left.
+// body takes parentheses rewrite.Around a query and WITH away and gives the range of tokens that is left.
 func (d *describer) body() (first, end int) {
 	t := d.text
 	first, end = t.Unwrap(0, len(t.Tokens))
@@ -75,12 +56,6 @@ func (d *describer) body() (first, end int) {
 	return end, end
 }
 
-func (d *describer) unaddressed(why string) {
-	if d.st.Addressing.Why == "" {
-		d.st.Addressing.Why = why
-	}
-}
-
 func (d *describer) selectStmt(n *ast.SelectStmt) {
 	st := &d.st
 	all := walkOwn(n)
@@ -95,24 +70,24 @@ func (d *describer) selectStmt(n *ast.SelectStmt) {
 		i := first + 1
 		if _, _, next, ok := t.Qualified(i); ok {
 			st.Clauses.From = t.Between(i, next)
-			d.fill(clauses(t, next-1, end, "ORDER", "LIMIT", "FETCH", "FOR", "LOCK", "INTO"))
+			d.st.Clauses.Fill(t, clauses(t, next-1, end, "ORDER", "LIMIT", "FETCH", "FOR", "LOCK", "INTO"))
 		}
 	case t.Is(first, "SELECT"):
-		d.fill(clauses(t, first, end, "FROM", "WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "FETCH", "PROCEDURE", "FOR", "LOCK", "INTO"))
+		d.st.Clauses.Fill(t, clauses(t, first, end, "FROM", "WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "FETCH", "PROCEDURE", "FOR", "LOCK", "INTO"))
 	}
 	switch {
 	case st.Aggregate:
-		d.unaddressed("groups")
+		d.st.Unaddressed("groups")
 	case n.From == nil:
-		d.unaddressed("no tables")
+		d.st.Unaddressed("no tables")
 	case all.strange != "":
-		d.unaddressed("function " + all.strange + " may be an aggregate")
+		d.st.Unaddressed("function " + all.strange + " may be an aggregate")
 	case n.Distinct && st.Limit:
-		d.unaddressed("DISTINCT that chooses rows")
+		d.st.Unaddressed("DISTINCT that chooses rows")
 	case len(n.WindowSpecs) > 0 && st.Limit:
-		d.unaddressed("a window's name that ORDER BY may use")
+		d.st.Unaddressed("a window's name that ORDER BY may use")
 	case st.Limit && labelled(n):
-		d.unaddressed("ORDER BY names the select list")
+		d.st.Unaddressed("ORDER BY names the select list")
 	}
 	st.Addressing.Unorder = !st.Limit && (n.Distinct || len(n.WindowSpecs) > 0 || labelled(n))
 	d.prove(&ast.SelectStmt{
@@ -120,48 +95,16 @@ func (d *describer) selectStmt(n *ast.SelectStmt) {
 	})
 }
 
-func (d *describer) fill(list []clause) {
-	c, t := &d.st.Clauses, d.text
-	for _, l := range list {
-		switch l.word {
-		case "FROM":
-			c.From = t.Between(l.start+1, l.end)
-		case "WHERE":
-			c.Where = t.Between(l.start+1, l.end)
-		case "GROUP":
-			c.GroupBy = t.Between(l.start+2, l.end)
-		case "HAVING":
-			c.Having = t.Between(l.start+1, l.end)
-		case "WINDOW":
-			c.Window = t.Between(l.start+1, l.end)
-		case "ORDER":
-			c.OrderBy = t.Between(l.start+2, l.end)
-		case "LIMIT", "FETCH":
-			c.Limit = t.Between(l.start, l.end)
-		}
-	}
-}
-
 // prove compares what the clauses mean with what the statement's do. If they differ, there are none.
 func (d *describer) prove(want *ast.SelectStmt) {
 	c := &d.st.Clauses
-	var b strings.Builder
-	for _, part := range [][2]string{{"", c.With}, {" FROM ", c.From}, {" WHERE ", c.Where}, {" GROUP BY ", c.GroupBy}, {" HAVING ", c.Having},
-		{" WINDOW ", c.Window}, {" ORDER BY ", c.OrderBy}, {" ", c.Limit}} {
-		if part[1] != "" {
-			b.WriteString(part[0] + part[1])
-		}
-		if part[0] == "" {
-			b.WriteString(" SELECT 1")
-		}
-	}
-	if n, err := d.parser.Parse(b.String(), 0); err == nil {
+	if n, err := d.parser.Parse(c.Query("1"), 0); err == nil {
 		if got, ok := n.(*ast.SelectStmt); ok && sameClauses(got, want) {
 			return
 		}
 	}
 	*c = rewrite.Clauses{}
-	d.unaddressed("its clauses are not certain")
+	d.st.Unaddressed("its clauses are not certain")
 }
 
 func sameClauses(a, b *ast.SelectStmt) bool {
@@ -277,7 +220,7 @@ func (d *describer) locking(info *ast.SelectLockInfo) {
 	}
 	first, end := d.body()
 	for _, c := range clauses(t, min(first, len(t.Tokens)-1), end, "FOR", "LOCK") {
-		for i := c.start; i < c.end; i++ {
+		for i := c.Start; i < c.End; i++ {
 			l.NoWait = l.NoWait || t.Is(i, "NOWAIT")
 			l.SkipLocked = l.SkipLocked || t.Seq(i, "SKIP", "LOCKED")
 			l.Wait = l.Wait || t.Is(i, "WAIT")
@@ -290,19 +233,19 @@ func (d *describer) updateStmt(n *ast.UpdateStmt) {
 	st.Ignore, st.Limit = n.IgnoreErr, n.Limit != nil
 	first, end := d.body()
 	if first >= end {
-		d.unaddressed("its clauses are not certain")
+		d.st.Unaddressed("its clauses are not certain")
 		return
 	}
 	list := clauses(t, first, end, "UPDATE", "SET", "WHERE", "ORDER", "LIMIT", "RETURNING")
 	for _, l := range list {
-		switch l.word {
+		switch l.Word {
 		case "UPDATE":
-			st.Clauses.From = t.Between(t.Skip(l.start+1, "LOW_PRIORITY", "IGNORE"), l.end)
+			st.Clauses.From = t.Between(t.Skip(l.Start+1, "LOW_PRIORITY", "IGNORE"), l.End)
 		case "SET":
-			st.Assignments, st.AssignAt = assignments(t, l.start+1, l.end, n.List)
+			st.Assignments, st.AssignAt = assignments(t, l.Start+1, l.End, n.List)
 		}
 	}
-	d.fill(list)
+	d.st.Clauses.Fill(t, list)
 	d.prove(&ast.SelectStmt{From: n.TableRefs, Where: n.Where, OrderBy: n.Order, Limit: n.Limit, With: n.With})
 }
 
@@ -311,7 +254,7 @@ func (d *describer) deleteStmt(n *ast.DeleteStmt) {
 	st.Ignore, st.Limit = n.IgnoreErr, n.Limit != nil
 	first, end := d.body()
 	if first >= end {
-		d.unaddressed("its clauses are not certain")
+		d.st.Unaddressed("its clauses are not certain")
 		return
 	}
 	words := []string{"FROM", "WHERE", "ORDER", "LIMIT", "RETURNING"}
@@ -319,17 +262,17 @@ func (d *describer) deleteStmt(n *ast.DeleteStmt) {
 		words = append(words, "USING")
 	}
 	list := clauses(t, first, end, words...)
-	d.fill(list)
+	d.st.Clauses.Fill(t, list)
 	for _, l := range list {
-		if l.word == "USING" {
-			st.Clauses.From = t.Between(l.start+1, l.end)
+		if l.Word == "USING" {
+			st.Clauses.From = t.Between(l.Start+1, l.End)
 		}
 	}
 	d.prove(&ast.SelectStmt{From: n.TableRefs, Where: n.Where, OrderBy: n.Order, Limit: n.Limit, With: n.With})
 }
 
 // assignments describes those between two tokens. They are nil, and the place 0, if they are not certain.
-func assignments(t *mysqlsyntax.Text, from, end int, list []*ast.Assignment) (out []rewrite.Assignment, at int) {
+func assignments(t *statement.Text, from, end int, list []*ast.Assignment) (out []rewrite.Assignment, at int) {
 	values := t.Assigned(from, end)
 	if len(values) != len(list) || len(list) == 0 {
 		return nil, 0
@@ -345,7 +288,7 @@ func (d *describer) insertStmt(n *ast.InsertStmt) {
 	st, t := &d.st, d.text
 	in := &rewrite.Insert{Conflict: len(n.OnDuplicate) > 0, Set: n.Setlist}
 	st.Insert, st.Ignore = in, n.IgnoreErr
-	d.unaddressed("an INSERT")
+	d.st.Unaddressed("an INSERT")
 	i := t.Skip(1, "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO")
 	_, _, i, ok := t.Qualified(i)
 	if !ok {
@@ -404,7 +347,7 @@ func (d *describer) insertStmt(n *ast.InsertStmt) {
 }
 
 // assignedSet describes INSERT ... SET, of which the parser makes a list of columns and one of values.
-func assignedSet(t *mysqlsyntax.Text, i, end int, n *ast.InsertStmt) ([]rewrite.Assignment, int) {
+func assignedSet(t *statement.Text, i, end int, n *ast.InsertStmt) ([]rewrite.Assignment, int) {
 	if len(n.Lists) != 1 || len(n.Lists[0]) != len(n.Columns) {
 		return nil, 0
 	}
@@ -416,7 +359,7 @@ func assignedSet(t *mysqlsyntax.Text, i, end int, n *ast.InsertStmt) ([]rewrite.
 }
 
 // rows describes the rows of VALUES.
-func rows(t *mysqlsyntax.Text, in *rewrite.Insert, i, end int, lists [][]ast.ExprNode) {
+func rows(t *statement.Text, in *rewrite.Insert, i, end int, lists [][]ast.ExprNode) {
 	for _, row := range t.Split(i, end) {
 		var values []string
 		at := 0

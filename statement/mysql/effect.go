@@ -5,6 +5,7 @@ import (
 
 	"wirecheck/product"
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/mysqlsyntax"
 )
 
@@ -34,7 +35,7 @@ type Effect struct {
 
 // EffectOf tells the effect of a statement that begins at token i. It works on tokens, as the parser does not know many of the
 // statements that steer transactions and sessions. known says that it is such a one, or has nothing to do with rows.
-func EffectOf(t *mysqlsyntax.Text, i int, flavor Flavor) (e Effect, known bool) {
+func EffectOf(t *statement.Text, i int, flavor Flavor) (e Effect, known bool) {
 	e.Verb = "other"
 	switch {
 	case t.Is(i, "SELECT", "WITH", "TABLE", "VALUES"):
@@ -87,7 +88,7 @@ func EffectOf(t *mysqlsyntax.Text, i int, flavor Flavor) (e Effect, known bool) 
 	return e, true
 }
 
-func (e *Effect) rollback(t *mysqlsyntax.Text, i int) {
+func (e *Effect) rollback(t *statement.Text, i int) {
 	j := i + 1
 	if t.Is(j, "WORK") {
 		j++
@@ -106,13 +107,13 @@ func (e *Effect) rollback(t *mysqlsyntax.Text, i int) {
 }
 
 // savepoint gives the name of a savepoint; they are compared without regard to case.
-func savepoint(t *mysqlsyntax.Text, i int) string {
+func savepoint(t *statement.Text, i int) string {
 	name, _ := t.Name(i)
 	return strings.ToLower(name)
 }
 
 // set is for SET; i is the token behind it.
-func (e *Effect) set(t *mysqlsyntax.Text, i int) {
+func (e *Effect) set(t *statement.Text, i int) {
 	scope := rewrite.ScopeNext
 	j := i
 	if t.Is(j, "SESSION", "LOCAL") {
@@ -138,12 +139,12 @@ func (e *Effect) set(t *mysqlsyntax.Text, i int) {
 }
 
 // SetsNames reports whether a SET, which stands in front of token i, is SET NAMES or one of its relatives.
-func SetsNames(t *mysqlsyntax.Text, i int) bool {
+func SetsNames(t *statement.Text, i int) bool {
 	return t.Is(i, "NAMES", "CHARSET") || t.Seq(i, "CHARACTER", "SET")
 }
 
 // levelWords finds ISOLATION LEVEL words from token i on. What REPEATABLE READ means the session knows.
-func levelWords(t *mysqlsyntax.Text, i int) string {
+func levelWords(t *statement.Text, i int) string {
 	for ; i < len(t.Tokens); i++ {
 		if t.Seq(i, "ISOLATION", "LEVEL") {
 			words := t.At(i + 2)
@@ -167,7 +168,7 @@ func Level(s string) string {
 }
 
 // assignments follows SET name = value, ... .
-func (e *Effect) assignments(t *mysqlsyntax.Text, i int) {
+func (e *Effect) assignments(t *statement.Text, i int) {
 	for _, part := range t.Split(i, len(t.Tokens)) {
 		if c, ok := assignment(t, part[0], part[1]); ok {
 			if e.Control.Verb != rewrite.ControlNone {
@@ -178,7 +179,7 @@ func (e *Effect) assignments(t *mysqlsyntax.Text, i int) {
 	}
 }
 
-func assignment(t *mysqlsyntax.Text, i, end int) (rewrite.Control, bool) {
+func assignment(t *statement.Text, i, end int) (rewrite.Control, bool) {
 	reset := rewrite.Control{Verb: rewrite.ControlReset}
 	session := true
 	var name string
@@ -188,7 +189,7 @@ func assignment(t *mysqlsyntax.Text, i, end int) (rewrite.Control, bool) {
 	case t.Is(i, "SESSION", "LOCAL") && i+2 < end:
 		i++
 		name, _ = t.Name(i)
-	case i < len(t.Tokens) && t.Tokens[i].Kind == mysqlsyntax.SystemVariable:
+	case i < len(t.Tokens) && t.Tokens[i].Kind == statement.TokenSystemVariable:
 		name = strings.ToLower(strings.ReplaceAll(t.At(i)[2:], "`", ""))
 		scope, rest, ok := strings.Cut(name, ".")
 		if ok && scope != "session" && scope != "local" {
@@ -230,7 +231,7 @@ func assignment(t *mysqlsyntax.Text, i, end int) (rewrite.Control, bool) {
 	return rewrite.Control{}, false
 }
 
-func (e *Effect) ddl(t *mysqlsyntax.Text, i int) {
+func (e *Effect) ddl(t *statement.Text, i int) {
 	e.Verb, e.Schema, e.Control.Ends = "ddl", true, true
 	if t.Is(i, "DROP") {
 		e.Control.Ends = !t.Is(i+1, "TEMPORARY")
@@ -259,7 +260,7 @@ func (e *Effect) ddl(t *mysqlsyntax.Text, i int) {
 
 // Parsable gives the text of a statement for the parser: what that does not know, but what tells nothing of tables, is blanked out;
 // returning says that this was a RETURNING clause. why says why there is no such text.
-func Parsable(t *mysqlsyntax.Text, verb string, flavor Flavor) (sql string, returning bool, why string) {
+func Parsable(t *statement.Text, verb string, flavor Flavor) (sql string, returning bool, why string) {
 	base, end := t.Tokens[0].Start, t.Tokens[len(t.Tokens)-1].End
 	sql = t.SQL[base:end]
 	depth := t.Tokens[0].Depth

@@ -10,6 +10,7 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/mysqlsyntax"
 )
 
@@ -47,15 +48,15 @@ type piece struct{ start, end int }
 
 // pieces cuts a script at the semicolons that end a statement. Those within a compound statement do not, nor those in a comment
 // that a server may execute: if there is such a one, the script is one piece.
-func pieces(t *mysqlsyntax.Text) (list []piece) {
-	if slices.ContainsFunc(t.Tokens, func(k mysqlsyntax.Token) bool { return k.Executable && t.SQL[k.Start] == ';' }) {
+func pieces(t *statement.Text) (list []piece) {
+	if slices.ContainsFunc(t.Tokens, func(k statement.Token) bool { return k.Executable && t.SQL[k.Start] == ';' }) {
 		return []piece{bounds(t, 0, len(t.Tokens))}
 	}
 	first, depth := 0, 0
 	body := false
 	for i := 0; i <= len(t.Tokens); i++ {
 		if i == first && i < len(t.Tokens) {
-			body = (&mysqlsyntax.Text{SQL: t.SQL, Tokens: t.Tokens[i:]}).Compound()
+			body = mysqlsyntax.Compound(&statement.Text{SQL: t.SQL, Tokens: t.Tokens[i:]})
 			depth = 0
 		}
 		if i < len(t.Tokens) {
@@ -77,7 +78,7 @@ func pieces(t *mysqlsyntax.Text) (list []piece) {
 // nesting is how token i changes the depth of blocks in a compound statement that begins at token first (MariaDB knowledge base
 // and MySQL manual, "Compound Statement Syntax"). IF, LOOP, WHILE, REPEAT and FOR are also functions or parts of others, so they
 // count only where a statement begins; the body itself begins behind FOR EACH ROW or a list of parameters.
-func nesting(t *mysqlsyntax.Text, i, first int) int {
+func nesting(t *statement.Text, i, first int) int {
 	begins := i == first || t.Is(i-1, ";", "BEGIN", "THEN", "ELSE", "DO", "LOOP", "REPEAT", ":", "ATOMIC")
 	switch {
 	case t.Is(i, "END"):
@@ -92,10 +93,10 @@ func nesting(t *mysqlsyntax.Text, i, first int) int {
 }
 
 // bounds is the place of the tokens from i to j. Where some are in a comment that a server may execute, all that stands between
-// the statements around belongs to it, but for white space.
-func bounds(t *mysqlsyntax.Text, i, j int) piece {
+// the statements rewrite.Around belongs to it, but for white space.
+func bounds(t *statement.Text, i, j int) piece {
 	p := piece{t.Tokens[i].Start, t.Tokens[j-1].End}
-	if !slices.ContainsFunc(t.Tokens[i:j], func(k mysqlsyntax.Token) bool { return k.Executable }) {
+	if !slices.ContainsFunc(t.Tokens[i:j], func(k statement.Token) bool { return k.Executable }) {
 		return p
 	}
 	p = piece{0, len(t.SQL)}
@@ -123,10 +124,10 @@ func (r *Reader) describe(sql string) (rewrite.Statement, error) {
 	st := &d.st
 	st.Verb, st.Control, st.DDL, st.Ends = d.effect.Verb, d.effect.Control, d.effect.Verb == "ddl", d.effect.Control.Ends
 	switch {
-	case slices.ContainsFunc(t.Tokens, func(k mysqlsyntax.Token) bool { return k.Executable }):
-		d.unparsed("a comment for certain versions of the server")
-	case t.Compound():
-		d.unparsed("a compound statement")
+	case slices.ContainsFunc(t.Tokens, func(k statement.Token) bool { return k.Executable }):
+		d.st.NotParsed("a comment for certain versions of the server")
+	case mysqlsyntax.Compound(t):
+		d.st.NotParsed("a compound statement")
 	case d.steers():
 		d.begin()
 		d.session()
@@ -141,12 +142,7 @@ type describer struct {
 	*Reader
 	st     rewrite.Statement
 	effect Effect
-	text   *mysqlsyntax.Text
-}
-
-func (d *describer) unparsed(why string) {
-	d.st.Unparsed, d.st.Why = true, why
-	d.st.Variables, d.st.Volatile = true, "a statement that is not understood"
+	text   *statement.Text
 }
 
 // steers reports whether tokens tell all that there is to know: the parser lacks some of these statements.
@@ -197,12 +193,12 @@ func (d *describer) session() {
 func (d *describer) parsed() {
 	sql, returning, why := Parsable(d.text, d.st.Verb, d.flavor)
 	if why != "" {
-		d.unparsed(why)
+		d.st.NotParsed(why)
 		return
 	}
 	node, err := d.parser.Parse(sql, 0)
 	if err != nil {
-		d.unparsed(strings.TrimSpace(err.Error()))
+		d.st.NotParsed(strings.TrimSpace(err.Error()))
 		return
 	}
 	st := &d.st
@@ -216,10 +212,6 @@ func (d *describer) parsed() {
 	u := &uses{}
 	u.top(node)
 	st.Tables, st.HasSubquery = u.list, u.sub
-	into := st.Verb == "insert" || st.Verb == "replace"
-	for _, t := range st.Tables {
-		st.Predicate = st.Predicate || t.Read && t.Kind == rewrite.SourceTable && (!into || t.Place != rewrite.PlaceMain)
-	}
 	vary(node, st)
 	if d.effect.Temporary != "" {
 		st.Variables = true
@@ -229,7 +221,7 @@ func (d *describer) parsed() {
 		d.selectStmt(n)
 	case *ast.SetOprStmt:
 		st.SetOperation, st.Limit = true, n.Limit != nil
-		d.unaddressed("a set operation")
+		d.st.Unaddressed("a set operation")
 	case *ast.UpdateStmt:
 		d.updateStmt(n)
 	case *ast.DeleteStmt:
@@ -237,4 +229,5 @@ func (d *describer) parsed() {
 	case *ast.InsertStmt:
 		d.insertStmt(n)
 	}
+	st.Chooses()
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/mysqlsyntax"
 )
 
@@ -21,11 +22,11 @@ func (r *Reader) Touches(sql string, plain func(table string) bool) []rewrite.To
 	if err != nil || len(sql) > maxTouched {
 		return opaque
 	}
-	if slices.ContainsFunc(whole.Tokens, func(t mysqlsyntax.Token) bool { return t.Executable }) {
+	if slices.ContainsFunc(whole.Tokens, func(t statement.Token) bool { return t.Executable }) {
 		return opaque
 	}
 	parts := whole.Statements()
-	if slices.ContainsFunc(parts, (*mysqlsyntax.Text).Compound) {
+	if slices.ContainsFunc(parts, mysqlsyntax.Compound) {
 		return []rewrite.Touch{touchCompound(whole)}
 	}
 	all := make([]rewrite.Touch, 0, len(parts))
@@ -37,7 +38,7 @@ func (r *Reader) Touches(sql string, plain func(table string) bool) []rewrite.To
 
 // touchCompound is for texts with statements that have statements in them. Of those, triggers belong to tables; every name in
 // the text is taken for a table's.
-func touchCompound(t *mysqlsyntax.Text) rewrite.Touch {
+func touchCompound(t *statement.Text) rewrite.Touch {
 	if !t.Is(0, "CREATE") || t.Find(0, 0, "TRIGGER") < 0 || t.Find(0, 0, "PROCEDURE", "FUNCTION", "EVENT", "PACKAGE") >= 0 {
 		return rewrite.Touch{}
 	}
@@ -45,7 +46,7 @@ func touchCompound(t *mysqlsyntax.Text) rewrite.Touch {
 }
 
 // names are all words of a text that may be a table's name.
-func names(t *mysqlsyntax.Text) (list []string) {
+func names(t *statement.Text) (list []string) {
 	for i := range t.Tokens {
 		if name, ok := t.Name(i); ok {
 			list = append(list, strings.ToLower(name))
@@ -54,7 +55,7 @@ func names(t *mysqlsyntax.Text) (list []string) {
 	return list
 }
 
-func (r *Reader) touch(t *mysqlsyntax.Text, plain func(string) bool) rewrite.Touch {
+func (r *Reader) touch(t *statement.Text, plain func(string) bool) rewrite.Touch {
 	switch {
 	case t.Is(0, "SELECT", "WITH", "TABLE", "VALUES", "(", "INSERT", "REPLACE", "UPDATE", "DELETE"):
 		return r.touchRows(t, plain)
@@ -79,7 +80,7 @@ func (r *Reader) touch(t *mysqlsyntax.Text, plain func(string) bool) rewrite.Tou
 }
 
 // touchSet knows SET TRANSACTION of the session, and variables of the user's.
-func touchSet(t *mysqlsyntax.Text) rewrite.Touch {
+func touchSet(t *statement.Text) rewrite.Touch {
 	j := 1
 	if t.Is(j, "SESSION", "LOCAL") {
 		j++
@@ -91,7 +92,7 @@ func touchSet(t *mysqlsyntax.Text) rewrite.Touch {
 		if _, named := t.Name(i); i > 0 && named {
 			return rewrite.Touch{} // a setting, a function, a query
 		}
-		if t.Tokens[i].Kind == mysqlsyntax.SystemVariable {
+		if t.Tokens[i].Kind == statement.TokenSystemVariable {
 			return rewrite.Touch{}
 		}
 	}
@@ -128,7 +129,7 @@ func (v *toucher) Enter(n ast.Node) (ast.Node, bool) {
 
 func (v *toucher) Leave(n ast.Node) (ast.Node, bool) { return n, true }
 
-func (r *Reader) mentioned(t *mysqlsyntax.Text) (ast.StmtNode, *toucher, error) {
+func (r *Reader) mentioned(t *statement.Text) (ast.StmtNode, *toucher, error) {
 	n, err := r.parser.Parse(t.SQL[t.Tokens[0].Start:t.Tokens[len(t.Tokens)-1].End], 0)
 	if err != nil {
 		return nil, nil, err
@@ -140,7 +141,7 @@ func (r *Reader) mentioned(t *mysqlsyntax.Text) (ast.StmtNode, *toucher, error) 
 
 // touchRows is for statements that read and write rows. What a writing statement reads it locks (MySQL manual, 17.7.3, "Locks Set by
 // Different SQL Statements in InnoDB"), at some levels at least.
-func (r *Reader) touchRows(t *mysqlsyntax.Text, plain func(string) bool) rewrite.Touch {
+func (r *Reader) touchRows(t *statement.Text, plain func(string) bool) rewrite.Touch {
 	n, v, err := r.mentioned(t)
 	if err != nil || v.strange {
 		return rewrite.Touch{Kind: rewrite.TouchUnknown}
@@ -167,7 +168,7 @@ func (r *Reader) touchRows(t *mysqlsyntax.Text, plain func(string) bool) rewrite
 }
 
 // touchDefinition is for the statements that define something.
-func (r *Reader) touchDefinition(t *mysqlsyntax.Text) rewrite.Touch {
+func (r *Reader) touchDefinition(t *statement.Text) rewrite.Touch {
 	n, v, err := r.mentioned(t)
 	if err != nil {
 		return rewrite.Touch{}

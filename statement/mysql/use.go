@@ -15,25 +15,10 @@ type uses struct {
 	sub  bool // there is a query within the statement
 }
 
-// around is what is around a part of a tree.
-type around struct {
-	place rewrite.Place
-	depth int
-	names []string // of the common table expressions that are visible, in lower case
-}
-
-// inner is what is around a query within c.
-func (c around) inner(p rewrite.Place) around {
-	if c.place != rewrite.PlaceMain {
-		p = c.place
-	}
-	return around{p, c.depth + 1, c.names}
-}
-
 // mention is one table source.
-func (u *uses) mention(n *ast.TableName, alias string, c around, m rewrite.TableUse) {
-	m.Kind, m.Schema, m.Name, m.Alias, m.Place, m.Depth = rewrite.SourceTable, n.Schema.O, n.Name.O, alias, c.place, c.depth
-	if !m.Target && m.Schema == "" && mysqlsyntax.ContainsName(c.names, m.Name) {
+func (u *uses) mention(n *ast.TableName, alias string, c rewrite.Around, m rewrite.TableUse) {
+	m.Kind, m.Schema, m.Name, m.Alias, m.Place, m.Depth = rewrite.SourceTable, n.Schema.O, n.Name.O, alias, c.Place, c.Depth
+	if !m.Target && m.Schema == "" && mysqlsyntax.ContainsName(c.Names, m.Name) {
 		m.Kind, m.Lock = rewrite.SourceCTE, rewrite.LockNone
 	}
 	m.SQL = mysqlsyntax.Quote(m.Name)
@@ -51,11 +36,11 @@ func (u *uses) mention(n *ast.TableName, alias string, c around, m rewrite.Table
 func (u *uses) top(n ast.StmtNode) {
 	switch n := n.(type) {
 	case *ast.SelectStmt, *ast.SetOprStmt:
-		u.query(n, around{})
+		u.query(n, rewrite.Around{})
 	case *ast.InsertStmt:
 		u.insert(n)
 	case *ast.UpdateStmt:
-		c := u.with(n.With, around{})
+		c := u.with(n.With, rewrite.Around{})
 		u.from(n.TableRefs, c, nil)
 		u.targets(assignedTables(n))
 		for _, a := range n.List {
@@ -63,7 +48,7 @@ func (u *uses) top(n ast.StmtNode) {
 		}
 		u.rest(c, n.Where, n.Order, n.Limit)
 	case *ast.DeleteStmt:
-		c := u.with(n.With, around{})
+		c := u.with(n.With, rewrite.Around{})
 		u.from(n.TableRefs, c, nil)
 		if n.IsMultiTable && n.Tables != nil {
 			u.targets(deletedTables(n))
@@ -72,19 +57,19 @@ func (u *uses) top(n ast.StmtNode) {
 		}
 		u.rest(c, n.Where, n.Order, n.Limit)
 	default:
-		u.visit(n, around{}, true)
+		u.visit(n, rewrite.Around{}, true)
 	}
 }
 
 func (u *uses) insert(n *ast.InsertStmt) {
-	c := around{}
+	c := rewrite.Around{}
 	reads := n.IsReplace || len(n.OnDuplicate) > 0 // the row that is there
 	if t := soleTable(n.Table); t != nil {
 		u.mention(t, "", c, rewrite.TableUse{Target: true, Read: reads})
 	}
 	if n.Select != nil {
 		u.sub = true
-		u.query(n.Select, c.inner(rewrite.PlaceSelect))
+		u.query(n.Select, c.Inner(rewrite.PlaceSelect))
 	}
 	for _, row := range n.Lists {
 		for _, e := range row {
@@ -150,27 +135,27 @@ func (u *uses) targets(names []named) {
 }
 
 // with goes through the common table expressions. Without RECURSIVE each sees only those before it (MySQL manual, WITH).
-func (u *uses) with(w *ast.WithClause, c around) around {
+func (u *uses) with(w *ast.WithClause, c rewrite.Around) rewrite.Around {
 	if w == nil {
 		return c
 	}
-	c.names = append([]string(nil), c.names...)
+	c.Names = append([]string(nil), c.Names...)
 	if w.IsRecursive {
 		for _, e := range w.CTEs {
-			c.names = append(c.names, e.Name.L)
+			c.Names = append(c.Names, e.Name.L)
 		}
 	}
 	for _, e := range w.CTEs {
 		u.sub = true
 		if e.Query != nil && e.Query.Query != nil {
-			u.query(e.Query.Query, c.inner(rewrite.PlaceCTE))
+			u.query(e.Query.Query, c.Inner(rewrite.PlaceCTE))
 		}
-		c.names = append(c.names, e.Name.L)
+		c.Names = append(c.Names, e.Name.L)
 	}
 	return c
 }
 
-func (u *uses) query(n ast.Node, c around) {
+func (u *uses) query(n ast.Node, c rewrite.Around) {
 	switch n := n.(type) {
 	case *ast.SubqueryExpr:
 		u.query(n.Query, c)
@@ -201,14 +186,12 @@ func (u *uses) query(n ast.Node, c around) {
 }
 
 // arms are the queries of a set operation.
-func (u *uses) arms(n *ast.SetOprSelectList, c around) {
+func (u *uses) arms(n *ast.SetOprSelectList, c rewrite.Around) {
 	if n == nil {
 		return
 	}
 	c = u.with(n.With, c)
-	if c.place == rewrite.PlaceMain {
-		c.place = rewrite.PlaceSelect
-	}
+	c = c.Arm()
 	for _, arm := range n.Selects {
 		if list, ok := arm.(*ast.SetOprSelectList); ok {
 			u.arms(list, c)
@@ -219,7 +202,7 @@ func (u *uses) arms(n *ast.SetOprSelectList, c around) {
 	u.rest(c, nil, n.OrderBy, n.Limit)
 }
 
-func (u *uses) rest(c around, where ast.ExprNode, order *ast.OrderByClause, limit *ast.Limit) {
+func (u *uses) rest(c rewrite.Around, where ast.ExprNode, order *ast.OrderByClause, limit *ast.Limit) {
 	u.expr(where, c)
 	if order != nil {
 		u.visit(order, c, false)
@@ -229,22 +212,22 @@ func (u *uses) rest(c around, where ast.ExprNode, order *ast.OrderByClause, limi
 	}
 }
 
-func (u *uses) expr(e ast.ExprNode, c around) {
+func (u *uses) expr(e ast.ExprNode, c rewrite.Around) {
 	if e != nil {
 		u.visit(e, c, false)
 	}
 }
 
-func (u *uses) visit(n ast.Node, c around, target bool) { n.Accept(&useVisitor{u, c, target}) }
+func (u *uses) visit(n ast.Node, c rewrite.Around, target bool) { n.Accept(&useVisitor{u, c, target}) }
 
 // from goes through table references. A lock is not on what subqueries read (MySQL manual, "Locking Reads").
-func (u *uses) from(refs *ast.TableRefsClause, c around, lock *ast.SelectLockInfo) {
+func (u *uses) from(refs *ast.TableRefsClause, c rewrite.Around, lock *ast.SelectLockInfo) {
 	if refs != nil && refs.TableRefs != nil {
 		u.source(refs.TableRefs, c, lock)
 	}
 }
 
-func (u *uses) source(n ast.ResultSetNode, c around, lock *ast.SelectLockInfo) {
+func (u *uses) source(n ast.ResultSetNode, c rewrite.Around, lock *ast.SelectLockInfo) {
 	switch n := n.(type) {
 	case *ast.Join:
 		u.source(n.Left, c, lock)
@@ -268,12 +251,12 @@ func (u *uses) source(n ast.ResultSetNode, c around, lock *ast.SelectLockInfo) {
 			u.source(src, c, lock)
 		default:
 			u.sub = true
-			m := rewrite.TableUse{Kind: rewrite.SourceDerived, Alias: n.AsName.O, Read: true, Place: c.place, Depth: c.depth}
+			m := rewrite.TableUse{Kind: rewrite.SourceDerived, Alias: n.AsName.O, Read: true, Place: c.Place, Depth: c.Depth}
 			if m.Alias != "" {
 				m.Ref = mysqlsyntax.Quote(m.Alias)
 			}
 			u.list = append(u.list, m)
-			u.query(src, c.inner(rewrite.PlaceDerived))
+			u.query(src, c.Inner(rewrite.PlaceDerived))
 		}
 	}
 }
@@ -306,7 +289,7 @@ func strength(t ast.SelectLockType) rewrite.Lock {
 // useVisitor finds the queries within expressions, and the names within other statements.
 type useVisitor struct {
 	u      *uses
-	c      around
+	c      rewrite.Around
 	target bool // names are those of tables that a definition is about
 }
 
@@ -315,11 +298,11 @@ func (v *useVisitor) Enter(n ast.Node) (ast.Node, bool) {
 	switch n := n.(type) {
 	case *ast.SubqueryExpr:
 		v.u.sub = true
-		v.u.query(n.Query, v.c.inner(rewrite.PlaceSubquery))
+		v.u.query(n.Query, v.c.Inner(rewrite.PlaceSubquery))
 		return n, true
 	case *ast.SelectStmt, *ast.SetOprStmt: // of a definition
 		v.u.sub = true
-		v.u.query(n, v.c.inner(rewrite.PlaceSelect))
+		v.u.query(n, v.c.Inner(rewrite.PlaceSelect))
 		return n, true
 	case *ast.ColumnOption: // its reference is not walked through
 		if n.Refer != nil && n.Refer.Table != nil {

@@ -6,13 +6,14 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/mysqlsyntax"
 )
 
 // steadyNames are the built-in functions that are known to give the same for the same arguments, database and settings (MySQL
 // manual, chapter 14; MariaDB knowledge base, "Built-in Functions"). A stored function with such a name is taken for the
 // built-in one.
-var steadyNames = nameSet(`abs acos adddate addtime aes_decrypt aes_encrypt and ascii asin atan atan2 bin bin_to_uuid bit_count bit_length bitand bitneg bitor bitxor case cast
+var steadyNames = statement.Names(`abs acos adddate addtime aes_decrypt aes_encrypt and ascii asin atan atan2 bin bin_to_uuid bit_count bit_length bitand bitneg bitor bitxor case cast
 ceil ceiling char char_length character_length charset chr coalesce coercibility collation column_create column_get compress concat concat_ws conv
 convert convert_tz cos cot crc32 crc32c current_role current_user database date date_add date_format date_sub datediff day dayname dayofmonth
 dayofweek dayofyear decode default degrees div elt encode eq exp export_set extract field find_in_set floor format format_bytes format_nano_time
@@ -32,35 +33,19 @@ vec_dims vec_from_text vec_l1_distance vec_l2_distance vec_l2_norm vec_negative_
 yearweek`)
 
 // aggregateNames are aggregate functions that the parser has no name for, so that it takes them for others.
-var aggregateNames = nameSet(`median percentile_cont percentile_disc approx_count_distinct approx_percentile`)
+var aggregateNames = statement.Names(`median percentile_cont percentile_disc approx_count_distinct approx_percentile`)
 
 // varyingNames are functions of which it is known why they vary.
-var varyingNames = func() map[string]string {
-	why := map[string]string{}
-	for reason, names := range map[string]string{
-		"the clock":     "now sysdate current_timestamp localtime localtimestamp curdate current_date curtime current_time utc_date utc_time utc_timestamp",
-		"random values": "rand uuid uuid_short uuid_v4 uuid_v7 random_bytes sys_guid",
-		"a sequence":    "nextval setval",
-		"the server":    "load_file is_free_lock is_used_lock get_lock release_lock release_all_locks tidb_current_tso",
-		sessionReason:   "connection_id last_insert_id row_count found_rows lastval rand_seed current_resource_group",
-	} {
-		for n := range nameSet(names) {
-			why[n] = reason
-		}
-	}
-	return why
-}()
+var varyingNames = statement.Varying(map[string]string{
+	"the clock":     "now sysdate current_timestamp localtime localtimestamp curdate current_date curtime current_time utc_date utc_time utc_timestamp",
+	"random values": "rand uuid uuid_short uuid_v4 uuid_v7 random_bytes sys_guid",
+	"a sequence":    "nextval setval",
+	"the server":    "load_file is_free_lock is_used_lock get_lock release_lock release_all_locks tidb_current_tso",
+	sessionReason:   "connection_id last_insert_id row_count found_rows lastval rand_seed current_resource_group",
+})
 
 // sessionReason is why functions vary that tell what the session is or did before.
 const sessionReason = "the session"
-
-func nameSet(names string) map[string]bool {
-	m := map[string]bool{}
-	for _, n := range strings.Fields(names) {
-		m[n] = true
-	}
-	return m
-}
 
 // steady reports whether a function, or what the parser takes for one, is known to give the same for the same arguments.
 func steady(name string) bool {
@@ -180,7 +165,7 @@ func (v *varyVisitor) Enter(n ast.Node) (ast.Node, bool) {
 func (v *varyVisitor) Leave(n ast.Node) (ast.Node, bool) { return n, true }
 
 // orderedWindows are the window functions that show an order; the ranks are equal without one.
-var orderedWindows = nameSet("row_number first_value last_value lag lead nth_value ntile")
+var orderedWindows = statement.Names("row_number first_value last_value lag lead nth_value ntile")
 
 func (v *varyVisitor) limit(l *ast.Limit, order *ast.OrderByClause) {
 	if l != nil && order == nil {

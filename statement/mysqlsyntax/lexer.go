@@ -6,40 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"wirecheck/statement"
 )
 
 // The lexer knows just enough of the language to find the places where text is put in: words, quoted text, comments and
 // the depth of parentheses (MariaDB knowledge base, "Identifier Names" and "Comment Syntax"; MySQL manual, 11.1, 11.7).
 // The parser says what a statement means; the two must agree before anything is rewritten.
 
-// Kind is a kind of token.
-type Kind uint8
-
-// The kinds of tokens.
-const (
-	Word           Kind = iota // unquoted identifier or keyword
-	Ident                      // quoted identifier, or a word right after a dot
-	String                     // quoted text
-	Number                     //
-	Param                      // ?
-	Variable                   // @name
-	SystemVariable             // @@name
-	Symbol                     // one character
-)
-
-// Token is one token.
-type Token struct {
-	Start, End int
-	Depth      int32 // of parentheses around it; both parentheses of a pair have the outer depth
-	Kind       Kind
-	Executable bool // within /*! */ or /*M! */
-}
-
 var errText = errors.New("unterminated text or comment")
 
 // Lex cuts sql into tokens.
-func Lex(sql string, mode Mode) (*Text, error) {
-	l := lexer{sql: sql, mode: mode, tokens: make([]Token, 0, 16+len(sql)/5)}
+func Lex(sql string, mode Mode) (*statement.Text, error) {
+	l := lexer{sql: sql, mode: mode, tokens: make([]statement.Token, 0, 16+len(sql)/5)}
 	for l.at < len(sql) {
 		if err := l.next(); err != nil {
 			return nil, fmt.Errorf("%w at byte %d", err, l.at)
@@ -48,7 +27,7 @@ func Lex(sql string, mode Mode) (*Text, error) {
 	if l.executable {
 		return nil, fmt.Errorf("%w at the end of the text", errText)
 	}
-	return &Text{SQL: sql, Tokens: l.tokens}, nil
+	return &statement.Text{SQL: sql, Tokens: l.tokens}, nil
 }
 
 type lexer struct {
@@ -57,7 +36,7 @@ type lexer struct {
 	at         int
 	depth      int32
 	executable bool
-	tokens     []Token
+	tokens     []statement.Token
 }
 
 func (l *lexer) peek(n int) byte {
@@ -67,8 +46,8 @@ func (l *lexer) peek(n int) byte {
 	return 0
 }
 
-func (l *lexer) add(kind Kind, end int) {
-	l.tokens = append(l.tokens, Token{Start: l.at, End: end, Depth: l.depth, Kind: kind, Executable: l.executable})
+func (l *lexer) add(kind statement.TokenKind, end int) {
+	l.tokens = append(l.tokens, statement.Token{Start: l.at, End: end, Depth: l.depth, Kind: kind, Executable: l.executable})
 	l.at = end
 }
 
@@ -88,28 +67,28 @@ func (l *lexer) next() error {
 		l.executable = false
 		l.at += 2
 	case c == '\'':
-		return l.quoted(String, 0)
+		return l.quoted(statement.TokenString, 0)
 	case c == '"':
 		if l.mode&AnsiQuotes != 0 {
-			return l.quoted(Ident, 0)
+			return l.quoted(statement.TokenName, 0)
 		}
-		return l.quoted(String, 0)
+		return l.quoted(statement.TokenString, 0)
 	case c == '`':
-		return l.quoted(Ident, 0)
+		return l.quoted(statement.TokenName, 0)
 	case c == '@':
 		return l.variable()
 	case c == '?':
-		l.add(Param, l.at+1)
+		l.add(statement.TokenParam, l.at+1)
 	case c == '(':
-		l.add(Symbol, l.at+1)
+		l.add(statement.TokenSymbol, l.at+1)
 		l.depth++
 	case c == ')':
 		l.depth--
-		l.add(Symbol, l.at+1)
+		l.add(statement.TokenSymbol, l.at+1)
 	case WordByte(c):
 		l.word()
 	default:
-		l.add(Symbol, l.at+1)
+		l.add(statement.TokenSymbol, l.at+1)
 	}
 	return nil
 }
@@ -136,9 +115,9 @@ func (l *lexer) comment() error {
 }
 
 // quoted reads text in quotes; skip characters stand before the first quote.
-func (l *lexer) quoted(kind Kind, skip int) error {
+func (l *lexer) quoted(kind statement.TokenKind, skip int) error {
 	quote := l.sql[l.at+skip]
-	escapes := kind != Ident && quote != '`' && l.mode&NoBackslashEscapes == 0
+	escapes := kind != statement.TokenName && quote != '`' && l.mode&NoBackslashEscapes == 0
 	for i := l.at + skip + 1; i < len(l.sql); i++ {
 		switch c := l.sql[i]; {
 		case c == '\\' && escapes:
@@ -154,15 +133,15 @@ func (l *lexer) quoted(kind Kind, skip int) error {
 }
 
 func (l *lexer) variable() error {
-	kind, i := Variable, 1
+	kind, i := statement.TokenVariable, 1
 	if l.peek(1) == '@' {
-		kind, i = SystemVariable, 2
+		kind, i = statement.TokenSystemVariable, 2
 	}
 	switch c := l.peek(i); c {
 	case '`':
 		return l.quotedVariable(kind, i)
 	case '\'', '"':
-		if kind == Variable {
+		if kind == statement.TokenVariable {
 			return l.quotedVariable(kind, i)
 		}
 	}
@@ -171,15 +150,15 @@ func (l *lexer) variable() error {
 		end++
 	}
 	if end == l.at+i {
-		kind, end = Symbol, l.at+1
+		kind, end = statement.TokenSymbol, l.at+1
 	}
 	l.add(kind, end)
 	return nil
 }
 
-func (l *lexer) quotedVariable(kind Kind, skip int) error {
+func (l *lexer) quotedVariable(kind statement.TokenKind, skip int) error {
 	start := l.at
-	if err := l.quoted(String, skip); err != nil {
+	if err := l.quoted(statement.TokenString, skip); err != nil {
 		return err
 	}
 	last := &l.tokens[len(l.tokens)-1]
@@ -204,7 +183,7 @@ func (l *lexer) word() {
 				end++
 			}
 		}
-		l.add(Number, l.exponent(end))
+		l.add(statement.TokenNumber, l.exponent(end))
 	case text[0] >= '0' && text[0] <= '9' && !afterDot && number(text):
 		if strings.ContainsAny(text[len(text)-1:], "eE") && !strings.HasPrefix(text, "0x") && end+1 < len(l.sql) &&
 			(l.sql[end] == '+' || l.sql[end] == '-') && l.sql[end+1] >= '0' && l.sql[end+1] <= '9' {
@@ -213,11 +192,11 @@ func (l *lexer) word() {
 				end++
 			}
 		}
-		l.add(Number, end)
+		l.add(statement.TokenNumber, end)
 	case afterDot:
-		l.add(Ident, end)
+		l.add(statement.TokenName, end)
 	default:
-		l.add(Word, end)
+		l.add(statement.TokenWord, end)
 	}
 }
 

@@ -140,7 +140,7 @@ func Bound(sql string, mode Mode) error {
 		switch {
 		case t.Is(i, "JOIN", "STRAIGHT_JOIN"):
 			joins++
-		case t.Tokens[i].Kind == String && i > 0 && t.Tokens[i-1].Kind == String:
+		case t.Tokens[i].Kind == statement.TokenString && i > 0 && t.Tokens[i-1].Kind == statement.TokenString:
 			strings++
 		}
 	}

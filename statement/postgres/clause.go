@@ -152,12 +152,6 @@ func (d *describer) body() phrase {
 	return p.slice(i, len(p.toks))
 }
 
-func (d *describer) unaddressed(why string) {
-	if d.st.Addressing.Why == "" {
-		d.st.Addressing.Why = why
-	}
-}
-
 func (d *describer) selectStmt(s *pg.SelectStmt) {
 	st := d.st
 	d.locking(s)
@@ -174,23 +168,23 @@ func (d *describer) selectStmt(s *pg.SelectStmt) {
 	}
 	switch {
 	case st.SetOperation:
-		d.unaddressed("a set operation")
+		d.st.Unaddressed("a set operation")
 	case st.Aggregate:
-		d.unaddressed("groups")
+		d.st.Unaddressed("groups")
 	case len(s.FromClause) == 0:
-		d.unaddressed("no tables")
+		d.st.Unaddressed("no tables")
 	case strange != "":
-		d.unaddressed("function " + strange + " may be an aggregate or return a set")
+		d.st.Unaddressed("function " + strange + " may be an aggregate or return a set")
 	case st.Distinct && (st.Limit || s.DistinctClause[0].GetNode() != nil):
-		d.unaddressed("DISTINCT that chooses rows")
+		d.st.Unaddressed("DISTINCT that chooses rows")
 	case len(s.WindowClause) > 0 && st.Limit:
-		d.unaddressed("a window's name that ORDER BY may use")
+		d.st.Unaddressed("a window's name that ORDER BY may use")
 	}
 	switch {
 	case !st.Limit && (len(s.DistinctClause) > 0 || len(s.WindowClause) > 0 || labelled(s)):
 		st.Addressing.Unorder = true
 	case st.Limit && labelled(s):
-		d.unaddressed("ORDER BY names the select list")
+		d.st.Unaddressed("ORDER BY names the select list")
 	}
 	d.prove(&pg.SelectStmt{
 		FromClause: s.FromClause, WhereClause: s.WhereClause, GroupClause: s.GroupClause, GroupDistinct: s.GroupDistinct, HavingClause: s.HavingClause,
@@ -228,26 +222,16 @@ func (d *describer) fill(list []clause) {
 func (d *describer) prove(want *pg.SelectStmt, none bool) {
 	c := &d.st.Clauses
 	if writes(want.WithClause) {
-		d.unaddressed("a common table expression that writes")
+		d.st.Unaddressed("a common table expression that writes")
 	}
-	var b strings.Builder
-	for _, part := range [][2]string{{"", c.With}, {" FROM ", c.From}, {" WHERE ", c.Where}, {" GROUP BY ", c.GroupBy}, {" HAVING ", c.Having},
-		{" WINDOW ", c.Window}, {" ORDER BY ", c.OrderBy}, {" ", c.Limit}} {
-		if part[1] != "" {
-			b.WriteString(part[0] + part[1])
-		}
-		if part[0] == "" {
-			b.WriteString(" SELECT")
-		}
-	}
-	tree, err := pgsyntax.Parse(b.String())
+	tree, err := pgsyntax.Parse(c.Query(""))
 	if !none && err == nil && len(tree.Stmts) == 1 {
 		if got := tree.Stmts[0].Stmt.GetSelectStmt(); got != nil && pgsyntax.Same(got.ProtoReflect(), want.ProtoReflect()) {
 			return
 		}
 	}
 	*c = rewrite.Clauses{}
-	d.unaddressed("its clauses are not certain")
+	d.st.Unaddressed("its clauses are not certain")
 }
 
 // writes reports whether a WITH clause changes tables.
@@ -359,7 +343,7 @@ func (d *describer) deleteStmt(s *pg.DeleteStmt) {
 // changed proves the clauses of UPDATE and DELETE.
 func (d *describer) changed(target *pg.RangeVar, from []*pg.Node, where *pg.Node, with *pg.WithClause) {
 	if where.GetCurrentOfExpr() != nil {
-		d.unaddressed("the row of a cursor")
+		d.st.Unaddressed("the row of a cursor")
 	}
 	d.prove(&pg.SelectStmt{
 		FromClause: append([]*pg.Node{pgsyntax.TableNode(target)}, from...), WhereClause: where, WithClause: with,
@@ -403,7 +387,7 @@ func (d *describer) insertStmt(s *pg.InsertStmt) {
 	st := d.st
 	in := &rewrite.Insert{Conflict: s.OnConflictClause != nil, Defaults: s.SelectStmt == nil}
 	st.Insert, st.Returning = in, len(s.ReturningList) > 0
-	d.unaddressed("an INSERT")
+	d.st.Unaddressed("an INSERT")
 	p := d.body()
 	if end := p.find(1, func(i int) bool { return st.Returning && p.keyword(i, insertWords) }); end < len(p.toks) {
 		p = p.slice(0, end)

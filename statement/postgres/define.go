@@ -6,6 +6,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/pgsyntax"
 )
 
@@ -18,28 +19,26 @@ func Define(sql string) rewrite.Definition {
 	if err != nil {
 		return rewrite.Definition{Why: err.Error()}
 	}
-	depth := 0
-	list := make([]rewrite.Lexeme, len(toks))
-	for i, t := range toks {
-		if t.Token == pgsyntax.TokenClose || t.Token == pgsyntax.TokenUnbracket { // brackets have commas in them, too
+	depth := int32(0)
+	t := &statement.Text{SQL: sql, Tokens: make([]statement.Token, len(toks)), Fold: true}
+	for i, tok := range toks {
+		if tok.Token == pgsyntax.TokenClose || tok.Token == pgsyntax.TokenUnbracket { // brackets have commas in them, too
 			depth--
 		}
-		l := rewrite.Lexeme{Start: int(t.Start), End: int(t.End), Depth: depth, Kind: rewrite.LexOther}
-		text := sql[t.Start:t.End]
+		k := statement.Token{Start: int(tok.Start), End: int(tok.End), Depth: depth, Kind: statement.TokenOther}
+		text := sql[tok.Start:tok.End]
 		switch {
-		case t.Token == pg.Token_IDENT && text[0] == '"':
-			l.Kind, l.Name = rewrite.LexQuoted, strings.ReplaceAll(text[1:len(text)-1], `""`, `"`)
-		case i > 0 && list[i-1].Kind == rewrite.LexSymbol && sql[list[i-1].Start] == '.' && pgsyntax.BeginsWord(text[0]):
-			l.Kind, l.Name = rewrite.LexQuoted, strings.ToLower(text)
-		case t.Token == pg.Token_IDENT, t.KeywordKind != pg.KeywordKind_NO_KEYWORD:
-			l.Kind, l.Name = rewrite.LexWord, strings.ToLower(text)
+		case tok.Token == pg.Token_IDENT && text[0] == '"', i > 0 && t.Is(i-1, ".") && pgsyntax.BeginsWord(text[0]):
+			k.Kind = statement.TokenName
+		case tok.Token == pg.Token_IDENT, tok.KeywordKind != pg.KeywordKind_NO_KEYWORD:
+			k.Kind = statement.TokenWord
 		case len(text) == 1 && strings.Contains("(),.;=*", text):
-			l.Kind = rewrite.LexSymbol
+			k.Kind = statement.TokenSymbol
 		}
-		list[i] = l
-		if t.Token == pgsyntax.TokenOpen || t.Token == pgsyntax.TokenBracket {
+		t.Tokens[i] = k
+		if tok.Token == pgsyntax.TokenOpen || tok.Token == pgsyntax.TokenBracket {
 			depth++
 		}
 	}
-	return rewrite.Define(sql, list, false)
+	return rewrite.Define(t, false)
 }

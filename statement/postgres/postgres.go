@@ -96,9 +96,6 @@ func describe(text string) rewrite.Statement {
 	u.top(n)
 	st.Tables, st.HasSubquery = u.inOrder(), u.sub
 	st.Predicate = st.Verb == "merge"
-	for _, t := range st.Tables {
-		st.Predicate = st.Predicate || t.Read && t.Kind == rewrite.SourceTable && (st.Verb != "insert" || t.Place != rewrite.PlaceMain)
-	}
 	variation(n, &st)
 
 	d := describer{st: &st, node: n, phrase: phrase{text, toks}}
@@ -114,6 +111,7 @@ func describe(text string) rewrite.Statement {
 	case *pg.Node_MergeStmt:
 		st.Returning = len(s.MergeStmt.ReturningList) > 0
 	}
+	st.Chooses()
 	return st
 }
 
@@ -123,7 +121,8 @@ func undescribed(text string, err error) rewrite.Statement {
 	if err != nil {
 		why = err.Error()
 	}
-	st := rewrite.Statement{Text: text, Verb: "other", Unparsed: true, Why: why, Variables: true, Volatile: "a statement that is not understood"}
+	st := rewrite.Statement{Text: text, Verb: "other"}
+	st.NotParsed(why)
 	switch word, _, _ := strings.Cut(strings.ToLower(strings.Join(strings.Fields(text), " ")), " "); word {
 	case "select", "insert", "update", "delete", "merge", "copy", "set": // WITH may write
 		st.Verb = word

@@ -24,34 +24,12 @@ type use struct {
 
 // around is what is around a part of a tree.
 type around struct {
-	place rewrite.Place
-	depth int
-	names *cteNames
-	lock  func(ref string) rewrite.Lock
-}
-
-// cteNames are the names of the common table expressions that are visible.
-type cteNames struct {
-	name string
-	up   *cteNames
-}
-
-func (c *cteNames) has(name string) bool {
-	for ; c != nil; c = c.up {
-		if c.name == name {
-			return true
-		}
-	}
-	return false
+	rewrite.Around
+	lock func(ref string) rewrite.Lock
 }
 
 // inner is what is around a query within c.
-func (c around) inner(p rewrite.Place) around {
-	if c.place != rewrite.PlaceMain {
-		p = c.place
-	}
-	return around{place: p, depth: c.depth + 1, names: c.names}
-}
+func (c around) inner(p rewrite.Place) around { return around{Around: c.Inner(p)} }
 
 func (u *uses) inOrder() (list []rewrite.TableUse) {
 	slices.SortStableFunc(u.list, func(a, b use) int { return int(a.at - b.at) })
@@ -64,7 +42,7 @@ func (u *uses) inOrder() (list []rewrite.TableUse) {
 // add notes a name.
 func (u *uses) add(rv *pg.RangeVar, c around, m rewrite.TableUse) {
 	m.Kind, m.Schema, m.Name, m.Alias = rewrite.SourceTable, rv.Schemaname, rv.Relname, rv.GetAlias().GetAliasname()
-	m.Place, m.Depth = c.place, c.depth
+	m.Place, m.Depth = c.Place, c.Depth
 	m.SQL = pgsyntax.Quote(rv.Relname)
 	if rv.Schemaname != "" {
 		m.SQL = pgsyntax.Quote(rv.Schemaname) + "." + m.SQL
@@ -76,7 +54,7 @@ func (u *uses) add(rv *pg.RangeVar, c around, m rewrite.TableUse) {
 	if m.Alias != "" {
 		m.Ref = pgsyntax.Quote(m.Alias)
 	}
-	if m.Read && !m.Target && rv.Schemaname == "" && c.names.has(rv.Relname) {
+	if m.Read && !m.Target && rv.Schemaname == "" && slices.Contains(c.Names, rv.Relname) {
 		m.Kind = rewrite.SourceCTE
 	}
 	if c.lock != nil && m.Kind == rewrite.SourceTable {
@@ -218,7 +196,7 @@ func (u *uses) inserted(n *pg.Node, c around) {
 
 // with goes through the common table expressions. Without RECURSIVE each sees only those before it (manual, 7.8).
 func (u *uses) with(w *pg.WithClause, c around) around {
-	add := func(e *pg.CommonTableExpr) { c.names = &cteNames{e.Ctename, c.names} }
+	add := func(e *pg.CommonTableExpr) { c.Names = append(slices.Clip(c.Names), e.Ctename) }
 	if w.GetRecursive() {
 		for _, n := range w.Ctes {
 			add(n.GetCommonTableExpr())
@@ -239,10 +217,7 @@ func (u *uses) query(s *pg.SelectStmt, c around) {
 	locked := c.lock
 	c = u.with(s.WithClause, c)
 	if s.Op != pg.SetOperation_SETOP_NONE {
-		arm := c
-		if arm.place == rewrite.PlaceMain {
-			arm.place = rewrite.PlaceSelect
-		}
+		arm := around{c.Arm(), c.lock}
 		u.query(s.Larg, arm)
 		u.query(s.Rarg, arm)
 	}
@@ -274,7 +249,7 @@ func (u *uses) from(list []*pg.Node, c around) { u.nodes(list, c) }
 func (u *uses) derived(s *pg.RangeSubselect, c around) {
 	u.sub = true
 	ref := s.GetAlias().GetAliasname()
-	m := rewrite.TableUse{Kind: rewrite.SourceDerived, Alias: ref, Read: true, Place: c.place, Depth: c.depth}
+	m := rewrite.TableUse{Kind: rewrite.SourceDerived, Alias: ref, Read: true, Place: c.Place, Depth: c.Depth}
 	if ref != "" {
 		m.Ref = pgsyntax.Quote(ref)
 	}
@@ -295,7 +270,7 @@ func (u *uses) derived(s *pg.RangeSubselect, c around) {
 }
 
 func (u *uses) function(s *pg.RangeFunction, c around) {
-	m := rewrite.TableUse{Kind: rewrite.SourceFunction, Alias: s.GetAlias().GetAliasname(), Read: true, Place: c.place, Depth: c.depth}
+	m := rewrite.TableUse{Kind: rewrite.SourceFunction, Alias: s.GetAlias().GetAliasname(), Read: true, Place: c.Place, Depth: c.Depth}
 	at := int32(-1)
 	pgsyntax.WalkAll(s.Functions, func(p proto.Message) bool {
 		if f, ok := p.(*pg.FuncCall); ok && m.Name == "" {
@@ -308,7 +283,7 @@ func (u *uses) function(s *pg.RangeFunction, c around) {
 		m.Ref = pgsyntax.Quote(m.Alias)
 	}
 	u.list = append(u.list, use{m, at})
-	u.nodes(s.Functions, around{place: c.place, depth: c.depth, names: c.names})
+	u.nodes(s.Functions, around{Around: c.Around})
 }
 
 // lockOf is the strongest lock of the clauses that is on ref.

@@ -7,13 +7,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/pgsyntax"
 )
 
 // The built-in functions that are known to give the same for the same arguments, database and settings: those that pg_proc of
 // PostgreSQL 15 calls immutable, and the stable ones that look neither at the clock nor at the session (manual, 38.7 and
 // chapter 9). A function of the user's with such a name is taken for the built-in one.
-var steadyNames = set(`abs acos acosd acosh area array_dims array_fill array_length array_lower array_ndims array_position
+var steadyNames = statement.Names(`abs acos acosd acosh area array_dims array_fill array_length array_lower array_ndims array_position
 array_positions array_remove array_replace array_append array_prepend array_cat array_to_json array_to_string array_to_tsvector array_upper ascii asin
 asind asinh atan atan2 atan2d atand atanh bit_count bit_length box btrim cardinality cbrt ceil ceiling center char_length character_length chr
 circle coalesce concat concat_ws convert convert_from convert_to cos cosd cosh cot cotd crc32 date date_add date_bin date_part date_subtract date_trunc
@@ -36,51 +37,35 @@ tstzrange tsvector_to_array unistr upper upper_inc upper_inf varchar websearch_t
 pg_sleep pg_size_bytes pg_size_pretty pg_typeof current_database current_schema`)
 
 // steadySets are those that return sets.
-var steadySets = set(`generate_series generate_subscripts json_array_elements json_array_elements_text json_each json_each_text json_object_keys
+var steadySets = statement.Names(`generate_series generate_subscripts json_array_elements json_array_elements_text json_each json_each_text json_object_keys
 json_populate_recordset json_to_recordset json_to_record jsonb_array_elements jsonb_array_elements_text jsonb_each jsonb_each_text jsonb_object_keys
 jsonb_path_query jsonb_populate_recordset jsonb_to_recordset jsonb_to_record regexp_matches regexp_split_to_table string_to_table unnest xmltable json_table`)
 
 // aggregateNames are the built-in aggregate functions (manual, 9.21).
-var aggregateNames = set(`any_value array_agg avg bit_and bit_or bit_xor bool_and bool_or corr count covar_pop covar_samp every json_agg json_agg_strict
+var aggregateNames = statement.Names(`any_value array_agg avg bit_and bit_or bit_xor bool_and bool_or corr count covar_pop covar_samp every json_agg json_agg_strict
 json_arrayagg json_object_agg json_object_agg_strict json_object_agg_unique json_objectagg jsonb_agg jsonb_agg_strict jsonb_object_agg
 jsonb_object_agg_strict jsonb_object_agg_unique max min mode percentile_cont percentile_disc range_agg range_intersect_agg regr_avgx regr_avgy
 regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy stddev stddev_pop stddev_samp string_agg sum var_pop var_samp variance xmlagg`)
 
 // orderedAggregates show the order of their rows (manual, 9.21, and 4.2.7).
-var orderedAggregates = set(`any_value array_agg json_agg json_agg_strict json_arrayagg json_object_agg json_object_agg_strict json_objectagg jsonb_agg
+var orderedAggregates = statement.Names(`any_value array_agg json_agg json_agg_strict json_arrayagg json_object_agg json_object_agg_strict json_objectagg jsonb_agg
 jsonb_agg_strict jsonb_object_agg jsonb_object_agg_strict string_agg xmlagg`)
 
 // windowNames are the built-in window functions (manual, 9.22), all but the ranks of which show an order.
-var windowNames = set(`cume_dist dense_rank first_value lag last_value lead nth_value ntile percent_rank rank row_number`)
+var windowNames = statement.Names(`cume_dist dense_rank first_value lag last_value lead nth_value ntile percent_rank rank row_number`)
 
 // varyingNames are functions of which it is known why they vary.
-var varyingNames = func() map[string]string {
-	why := map[string]string{}
-	for reason, names := range map[string]string{
-		"the clock":              "now clock_timestamp statement_timestamp transaction_timestamp timeofday age pg_sleep_until",
-		"random values":          "random random_normal gen_random_uuid uuidv4 uuidv7 uuid_generate_v1 uuid_generate_v4 setseed",
-		"a sequence":             "nextval setval currval lastval",
-		"the session":            "current_setting set_config pg_backend_pid pg_my_temp_schema current_query inet_client_port pg_trigger_depth",
-		"numbers of transaction": "txid_current txid_current_if_assigned txid_current_snapshot txid_status pg_current_xact_id pg_current_xact_id_if_assigned pg_current_snapshot pg_snapshot_xmin pg_snapshot_xmax",
-	} {
-		for _, n := range strings.Fields(names) {
-			why[n] = reason
-		}
-	}
-	return why
-}()
+var varyingNames = statement.Varying(map[string]string{
+	"the clock":              "now clock_timestamp statement_timestamp transaction_timestamp timeofday age pg_sleep_until",
+	"random values":          "random random_normal gen_random_uuid uuidv4 uuidv7 uuid_generate_v1 uuid_generate_v4 setseed",
+	"a sequence":             "nextval setval currval lastval",
+	"the session":            "current_setting set_config pg_backend_pid pg_my_temp_schema current_query inet_client_port pg_trigger_depth",
+	"numbers of transaction": "txid_current txid_current_if_assigned txid_current_snapshot txid_status pg_current_xact_id pg_current_xact_id_if_assigned pg_current_snapshot pg_snapshot_xmin pg_snapshot_xmax",
+})
 
 // sessionNames are functions that tell what the session did before.
-var sessionNames = set(`currval lastval current_setting set_config pg_backend_pid setseed random pg_my_temp_schema pg_current_xact_id_if_assigned
+var sessionNames = statement.Names(`currval lastval current_setting set_config pg_backend_pid setseed random pg_my_temp_schema pg_current_xact_id_if_assigned
 txid_current_if_assigned`)
-
-func set(names string) map[string]bool {
-	m := map[string]bool{}
-	for _, n := range strings.Fields(names) {
-		m[n] = true
-	}
-	return m
-}
 
 // variation says why a statement may give another result another time.
 func variation(n *pg.Node, st *rewrite.Statement) {

@@ -6,34 +6,19 @@ package sqlite
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
+
+	"wirecheck/statement"
 )
-
-type tokenKind uint8
-
-const (
-	tokWord   tokenKind = iota // unquoted name or keyword
-	tokName                    // "name", [name], `name`
-	tokString                  // 'text', x'00'
-	tokNumber                  //
-	tokParam                   // ?, ?1, :a, @a, $a
-	tokSymbol                  // one character
-)
-
-type token struct {
-	start, end int
-	depth      int // of parentheses around it; both parentheses of a pair have the outer depth
-	kind       tokenKind
-}
 
 var errText = errors.New("unterminated text or name")
 
 // lex cuts sql into tokens (sqlite.org/lang_expr.html, section 2; sqlite.org/lang_comment.html).
-func lex(sql string) (list []token, err error) {
-	depth := 0
+func lex(sql string) (*statement.Text, error) {
+	var list []statement.Token
+	depth := int32(0)
 	for at := 0; at < len(sql); {
-		end, kind := at+1, tokSymbol
+		end, kind := at+1, statement.TokenSymbol
 		switch c := sql[at]; {
 		case c == ' ' || c >= '\t' && c <= '\r':
 			at++
@@ -45,47 +30,47 @@ func lex(sql string) (list []token, err error) {
 			at = through(sql, at+2, "*/")
 			continue
 		case c == '\'':
-			end, kind = quoted(sql, at, '\''), tokString
+			end, kind = quoted(sql, at, '\''), statement.TokenString
 		case (c == 'x' || c == 'X') && at+1 < len(sql) && sql[at+1] == '\'':
-			end, kind = quoted(sql, at+1, '\''), tokString
+			end, kind = quoted(sql, at+1, '\''), statement.TokenString
 		case c == '"' || c == '`':
-			end, kind = quoted(sql, at, c), tokName
+			end, kind = quoted(sql, at, c), statement.TokenName
 		case c == '[':
-			end, kind = -1, tokName
+			end, kind = -1, statement.TokenName
 			if i := strings.IndexByte(sql[at:], ']'); i > 0 {
 				end = at + i + 1
 			}
 		case c >= '0' && c <= '9', c == '.' && at+1 < len(sql) && sql[at+1] >= '0' && sql[at+1] <= '9' && !afterName(list, at):
-			end, kind = number(sql, at), tokNumber
+			end, kind = number(sql, at), statement.TokenNumber
 		case c == '?', (c == ':' || c == '@' || c == '$') && at+1 < len(sql) && wordByte(sql[at+1]):
 			for end < len(sql) && wordByte(sql[end]) {
 				end++
 			}
-			kind = tokParam
+			kind = statement.TokenParam
 		case wordByte(c):
 			for end < len(sql) && wordByte(sql[end]) {
 				end++
 			}
-			kind = tokWord
+			kind = statement.TokenWord
 		case c == ')':
 			depth--
 		}
 		if end < 0 {
 			return nil, fmt.Errorf("%w at byte %d", errText, at)
 		}
-		list = append(list, token{at, end, depth, kind})
-		if kind == tokSymbol && sql[at] == '(' {
+		list = append(list, statement.Token{Start: at, End: end, Depth: depth, Kind: kind})
+		if kind == statement.TokenSymbol && sql[at] == '(' {
 			depth++
 		}
 		at = end
 	}
-	return list, nil
+	return &statement.Text{SQL: sql, Tokens: list}, nil
 }
 
 // afterName reports whether a dot at that place belongs to the name in front of it.
-func afterName(list []token, at int) bool {
+func afterName(list []statement.Token, at int) bool {
 	n := len(list)
-	return n > 0 && list[n-1].end == at && list[n-1].kind <= tokName
+	return n > 0 && list[n-1].End == at && list[n-1].Kind <= statement.TokenName
 }
 
 // through is the place behind the first mark from at on, or the end of the text.
@@ -124,81 +109,4 @@ func number(sql string, at int) int {
 // wordByte reports whether a name may have the byte (sqlite.org/lang_keywords.html: names are letters, digits, _, $ and all beyond ASCII).
 func wordByte(b byte) bool {
 	return b == '_' || b == '$' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80
-}
-
-// text is a statement, or a script, cut into tokens.
-type text struct {
-	sql    string
-	tokens []token
-}
-
-func (t *text) at(i int) string { return t.sql[t.tokens[i].start:t.tokens[i].end] }
-
-// is reports whether token i is one of the keywords or symbols.
-func (t *text) is(i int, words ...string) bool {
-	if i < 0 || i >= len(t.tokens) || t.tokens[i].kind != tokWord && t.tokens[i].kind != tokSymbol {
-		return false
-	}
-	return slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, t.at(i)) })
-}
-
-func (t *text) seq(i int, words ...string) bool {
-	for n, w := range words {
-		if !t.is(i+n, w) {
-			return false
-		}
-	}
-	return true
-}
-
-// name is what token i names, without quotes; false if it is no name.
-func (t *text) name(i int) (string, bool) {
-	if i < 0 || i >= len(t.tokens) {
-		return "", false
-	}
-	s := t.at(i)
-	switch t.tokens[i].kind {
-	case tokWord:
-		return s, true
-	case tokName:
-		q, inner := s[len(s)-1:], s[1:len(s)-1]
-		if q == "]" {
-			return inner, true
-		}
-		return strings.ReplaceAll(inner, q+q, q), true
-	}
-	return "", false
-}
-
-// between is the text of the tokens from i to j.
-func (t *text) between(i, j int) string {
-	if i >= j || j > len(t.tokens) {
-		return ""
-	}
-	return t.sql[t.tokens[i].start:t.tokens[j-1].end]
-}
-
-// close gives the token that closes the parenthesis at i, or -1.
-func (t *text) close(i int) int {
-	for j := i + 1; j < len(t.tokens); j++ {
-		if t.tokens[j].depth == t.tokens[i].depth && t.is(j, ")") {
-			return j
-		}
-	}
-	return -1
-}
-
-// split cuts the tokens from i to end at the commas of depth.
-func (t *text) split(i, end, depth int) (parts [][2]int) {
-	first := i
-	for ; i <= end; i++ {
-		if i < end && (t.tokens[i].depth != depth || !t.is(i, ",")) {
-			continue
-		}
-		if i > first {
-			parts = append(parts, [2]int{first, i})
-		}
-		first = i + 1
-	}
-	return parts
 }

@@ -5,79 +5,65 @@ import (
 	"strings"
 
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
-
-// around is what is around a query.
-type around struct {
-	place rewrite.Place
-	depth int
-	names []string // of the common table expressions that are visible
-}
-
-// inner is what is around a query within c.
-func (c around) inner(p rewrite.Place) around {
-	if c.place != rewrite.PlaceMain {
-		p = c.place
-	}
-	return around{p, c.depth + 1, c.names}
-}
 
 func (d *describer) add(u rewrite.TableUse) { d.st.Tables = append(d.st.Tables, u) }
 
 // with reads WITH and gives the token behind it; the names that it defines become visible in c.
-func (d *describer) with(i, end int, c *around) int {
+func (d *describer) with(i, end int, c *rewrite.Around) int {
 	i++
-	if d.is(i, "RECURSIVE") {
+	if d.Is(i, "RECURSIVE") {
 		i++
 	}
-	c.names = slices.Clone(c.names)
+	c.Names = slices.Clone(c.Names)
 	var queries []int
 	for i < end {
-		name, ok := d.name(i)
+		name, ok := d.Name(i)
 		if !ok {
 			d.lose("a common table expression without a name")
 			return end
 		}
-		c.names = append(c.names, name)
-		if i++; d.is(i, "(") {
-			i = d.close(i) + 1
+		c.Names = append(c.Names, name)
+		if i++; d.Is(i, "(") {
+			i = d.Close(i) + 1
 		}
-		if !d.is(i, "AS") {
+		if !d.Is(i, "AS") {
 			d.lose("a common table expression without AS")
 			return end
 		}
 		i++
-		if d.is(i, "NOT") {
+		if d.Is(i, "NOT") {
 			i++
 		}
-		if d.is(i, "MATERIALIZED") {
+		if d.Is(i, "MATERIALIZED") {
 			i++
 		}
-		if !d.is(i, "(") {
+		if !d.Is(i, "(") {
 			d.lose("a common table expression without a query")
 			return end
 		}
 		queries = append(queries, i)
-		if i = d.close(i) + 1; !d.is(i, ",") {
+		if i = d.Close(i) + 1; !d.Is(i, ",") {
 			break
 		}
 		i++
 	}
 	d.st.HasSubquery = true
 	for _, q := range queries {
-		d.group(q, c.inner(rewrite.PlaceCTE))
+		d.group(q, c.Inner(rewrite.PlaceCTE))
 	}
 	return i
 }
 
 // group reads the query in the parentheses at i.
-func (d *describer) group(i int, c around) {
+func (d *describer) group(i int, c rewrite.Around) {
 	d.st.HasSubquery = true
-	from, end := i+1, d.close(i)
-	if d.is(from, "WITH") {
+	from, end := i+1, d.Close(i)
+	if d.Is(from, "WITH") {
 		from = d.with(from, end, &c)
 	}
-	if !d.is(from, "SELECT", "VALUES") {
+	if !d.Is(from, "SELECT", "VALUES") {
 		d.lose("a query that begins with something else than SELECT or VALUES")
 		return
 	}
@@ -85,16 +71,16 @@ func (d *describer) group(i int, c around) {
 }
 
 // isQuery reports whether the parenthesis at i opens a query.
-func (d *describer) isQuery(i int) bool { return d.is(i, "(") && d.is(i+1, "SELECT", "VALUES", "WITH") }
+func (d *describer) isQuery(i int) bool { return d.Is(i, "(") && d.Is(i+1, "SELECT", "VALUES", "WITH") }
 
 // arms cuts a query at its set operators.
 func (d *describer) arms(i, end int) (list [][2]int) {
 	if i >= end {
 		return nil
 	}
-	first, depth := i, d.tokens[i].depth
+	first, depth := i, d.Tokens[i].Depth
 	for ; i <= end; i++ {
-		if i < end && (d.tokens[i].depth != depth || !d.is(i, "UNION", "INTERSECT", "EXCEPT") || !d.is(d.behind(i), "SELECT", "VALUES")) {
+		if i < end && (d.Tokens[i].Depth != depth || !d.Is(i, "UNION", "INTERSECT", "EXCEPT") || !d.Is(d.behind(i), "SELECT", "VALUES")) {
 			continue
 		}
 		list = append(list, [2]int{first, i})
@@ -105,44 +91,44 @@ func (d *describer) arms(i, end int) (list [][2]int) {
 
 // behind is the token behind a set operator: EXCEPT also stands in names and in window frames (EXCLUDE).
 func (d *describer) behind(i int) int {
-	if d.is(i+1, "ALL") {
+	if d.Is(i+1, "ALL") {
 		return i + 2
 	}
 	return i + 1
 }
 
 // query reads the mentions of tables in a query.
-func (d *describer) query(i, end int, c around) {
+func (d *describer) query(i, end int, c rewrite.Around) {
 	for n, arm := range d.arms(i, end) {
 		inner := c
-		if n > 0 && c.place == rewrite.PlaceMain {
-			inner.place = rewrite.PlaceSelect
+		if n > 0 {
+			inner = c.Arm()
 		}
 		if arm[0] >= arm[1] {
 			d.lose("a set operator without a query")
 			return
 		}
 		for _, k := range d.clauses(arm[0], arm[1], "SELECT", "VALUES", "FROM", "WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT") {
-			if k.word == "FROM" {
-				d.from(k.start+1, k.end, inner)
+			if k.Word == "FROM" {
+				d.from(k.Start+1, k.End, inner)
 			} else {
-				d.expressions(k.start+1, k.end, inner)
+				d.expressions(k.Start+1, k.End, inner)
 			}
 		}
 	}
 }
 
 // expressions reads the queries in expressions.
-func (d *describer) expressions(i, end int, c around) {
+func (d *describer) expressions(i, end int, c rewrite.Around) {
 	for ; i < end; i++ {
 		switch {
 		case d.isQuery(i):
-			d.group(i, c.inner(rewrite.PlaceSubquery))
-			i = d.close(i)
-		case d.is(i, "SELECT"):
+			d.group(i, c.Inner(rewrite.PlaceSubquery))
+			i = d.Close(i)
+		case d.Is(i, "SELECT"):
 			d.lose("SELECT outside of parentheses")
 			return
-		case d.is(i, "IN") && i+1 < end && !d.is(i+1, "(") && d.tokens[i+1].kind <= tokName:
+		case d.Is(i, "IN") && i+1 < end && !d.Is(i+1, "(") && d.Tokens[i+1].Kind <= statement.TokenName:
 			d.lose("IN with a table's name")
 			return
 		}
@@ -153,77 +139,77 @@ func (d *describer) expressions(i, end int, c around) {
 var joinWords = []string{",", "JOIN", "NATURAL", "LEFT", "RIGHT", "FULL", "OUTER", "INNER", "CROSS"}
 
 // from reads a FROM clause.
-func (d *describer) from(i, end int, c around) {
+func (d *describer) from(i, end int, c rewrite.Around) {
 	for i < end && d.lost == "" {
 		switch {
 		case d.isQuery(i):
-			d.group(i, c.inner(rewrite.PlaceDerived))
-			u := rewrite.TableUse{Kind: rewrite.SourceDerived, Read: true, Place: c.place, Depth: c.depth}
-			i = d.alias(&u, d.close(i)+1, end)
+			d.group(i, c.Inner(rewrite.PlaceDerived))
+			u := rewrite.TableUse{Kind: rewrite.SourceDerived, Read: true, Place: c.Place, Depth: c.Depth}
+			i = d.alias(&u, d.Close(i)+1, end)
 			d.add(u)
-		case d.is(i, "("):
-			d.from(i+1, d.close(i), c)
-			i = d.close(i) + 1
+		case d.Is(i, "("):
+			d.from(i+1, d.Close(i), c)
+			i = d.Close(i) + 1
 		default:
 			var u rewrite.TableUse
 			u, i = d.source(i, end, c)
 			d.add(u)
 		}
 		from := i
-		depth := 0
+		depth := int32(0)
 		if i < end {
-			depth = d.tokens[i].depth
+			depth = d.Tokens[i].Depth
 		}
-		if i < end && d.is(i, "ON", "USING") { // up to the next table
-			for i < end && (d.tokens[i].depth != depth || !d.is(i, joinWords...)) {
+		if i < end && d.Is(i, "ON", "USING") { // up to the next table
+			for i < end && (d.Tokens[i].Depth != depth || !d.Is(i, joinWords...)) {
 				i++
 			}
 			d.expressions(from, i, c)
 		}
-		if i < end && !d.is(i, joinWords...) {
-			d.lose("a table reference that is not understood at " + d.at(i))
+		if i < end && !d.Is(i, joinWords...) {
+			d.lose("a table reference that is not understood at " + d.At(i))
 			return
 		}
-		for i < end && d.is(i, joinWords...) {
+		for i < end && d.Is(i, joinWords...) {
 			i++
 		}
 	}
 }
 
 // source reads a table's name with what stands behind it, and gives the token behind all that.
-func (d *describer) source(i, end int, c around) (rewrite.TableUse, int) {
-	u := rewrite.TableUse{Kind: rewrite.SourceTable, Read: true, Place: c.place, Depth: c.depth}
-	name, ok := d.name(i)
+func (d *describer) source(i, end int, c rewrite.Around) (rewrite.TableUse, int) {
+	u := rewrite.TableUse{Kind: rewrite.SourceTable, Read: true, Place: c.Place, Depth: c.Depth}
+	name, ok := d.Name(i)
 	if !ok || i >= end {
 		d.lose("a table's name is missing")
 		return u, end
 	}
 	first := i
 	u.Name = name
-	if i++; d.is(i, ".") {
+	if i++; d.Is(i, ".") {
 		u.Schema = name
-		if u.Name, ok = d.name(i + 1); !ok {
+		if u.Name, ok = d.Name(i + 1); !ok {
 			d.lose("a table's name is missing")
 			return u, end
 		}
 		i += 2
 	}
-	u.SQL = d.between(first, i)
+	u.SQL = d.Between(first, i)
 	switch {
 	case u.Schema != "" && !strings.EqualFold(u.Schema, "main"):
 		d.lose("a table of another database than main")
-	case u.Schema == "" && slices.ContainsFunc(c.names, func(n string) bool { return strings.EqualFold(n, u.Name) }):
+	case u.Schema == "" && slices.ContainsFunc(c.Names, func(n string) bool { return strings.EqualFold(n, u.Name) }):
 		u.Kind = rewrite.SourceCTE
 	}
-	if i < end && d.is(i, "(") && d.tokens[i].start == d.tokens[i-1].end {
-		if d.is(first-1, "INTO") { // the list of columns
+	if i < end && d.Is(i, "(") && d.Tokens[i].Start == d.Tokens[i-1].End {
+		if d.Is(first-1, "INTO") { // the list of columns
 			u.Ref = u.SQL
 			return u, i
 		}
 		d.volatile("table-valued function " + u.Name)
 		u.Kind = rewrite.SourceFunction
-		d.expressions(i+1, d.close(i), c)
-		i = d.close(i) + 1
+		d.expressions(i+1, d.Close(i), c)
+		i = d.Close(i) + 1
 	}
 	return u, d.alias(&u, i, end)
 }
@@ -235,23 +221,23 @@ var clauseWords = []string{"ON", "USING", "WHERE", "GROUP", "HAVING", "ORDER", "
 // alias reads [AS alias] [INDEXED BY name | NOT INDEXED].
 func (d *describer) alias(u *rewrite.TableUse, i, end int) int {
 	u.Ref = u.SQL
-	as := d.is(i, "AS")
+	as := d.Is(i, "AS")
 	if as {
 		i++
 	}
-	if i < end && (as || !d.is(i, clauseWords...) && !d.is(i, joinWords...)) {
-		if name, ok := d.name(i); ok {
-			u.Alias, u.Ref = name, d.at(i)
+	if i < end && (as || !d.Is(i, clauseWords...) && !d.Is(i, joinWords...)) {
+		if name, ok := d.Name(i); ok {
+			u.Alias, u.Ref = name, d.At(i)
 			i++
 		} else if as {
 			d.lose("AS without a name")
 		}
 	}
 	switch {
-	case d.seq(i, "INDEXED", "BY"):
+	case d.Seq(i, "INDEXED", "BY"):
 		d.volatile("INDEXED BY names an index")
 		i += 3
-	case d.seq(i, "NOT", "INDEXED"):
+	case d.Seq(i, "NOT", "INDEXED"):
 		i += 2
 	}
 	return min(i, end)

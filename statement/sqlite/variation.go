@@ -3,11 +3,13 @@ package sqlite
 import (
 	"slices"
 	"strings"
+
+	"wirecheck/statement"
 )
 
 // steadyNames are the functions that are known to give the same for the same arguments and database (sqlite.org/lang_corefunc.html,
 // lang_mathfunc.html, json1.html, lang_aggfunc.html, windowfunctions.html), and words that look like a function's call.
-var steadyNames = nameSet(`abs char coalesce concat concat_ws format glob hex if ifnull iif instr length like likelihood likely lower ltrim max min nullif octet_length
+var steadyNames = statement.Names(`abs char coalesce concat concat_ws format glob hex if ifnull iif instr length like likelihood likely lower ltrim max min nullif octet_length
 printf quote replace round rtrim sign soundex sqlite_version substr substring trim typeof unhex unicode unistr unistr_quote unlikely upper zeroblob
 acos acosh asin asinh atan atan2 atanh ceil ceiling cos cosh degrees exp floor ln log log10 log2 mod pi pow power radians sin sinh sqrt tan tanh trunc
 json jsonb json_array jsonb_array json_array_length json_error_position json_extract jsonb_extract json_insert jsonb_insert json_object jsonb_object json_patch
@@ -17,42 +19,34 @@ row_number rank dense_rank percent_rank cume_dist ntile lag lead first_value las
 cast exists in values over filter as and or not on using when then else where having by from join set select between is collate raise materialized partition case returning conflict`)
 
 // aggregateNames are the aggregate functions; min and max are if they have one argument.
-var aggregateNames = nameSet("avg count sum total group_concat string_agg json_group_array json_group_object jsonb_group_array jsonb_group_object min max median percentile percentile_cont percentile_disc")
+var aggregateNames = statement.Names("avg count sum total group_concat string_agg json_group_array json_group_object jsonb_group_array jsonb_group_object min max median percentile percentile_cont percentile_disc")
 
 // orderedNames show the order of rows unless they are given one; orderedWindows within OVER.
 var (
-	orderedNames   = nameSet("group_concat string_agg json_group_array json_group_object")
-	orderedWindows = nameSet("row_number ntile lag lead first_value last_value nth_value")
+	orderedNames   = statement.Names("group_concat string_agg json_group_array json_group_object")
+	orderedWindows = statement.Names("row_number ntile lag lead first_value last_value nth_value")
 )
 
-var varyingNames = map[string]string{
-	"random": "random values", "randomblob": "random values", "date": "the clock", "time": "the clock", "datetime": "the clock", "julianday": "the clock",
-	"unixepoch": "the clock", "strftime": "the clock", "timediff": "the clock", "current_date": "the clock", "current_time": "the clock", "current_timestamp": "the clock",
-	"changes": sessionReason, "total_changes": sessionReason, "last_insert_rowid": sessionReason,
-}
+var varyingNames = statement.Varying(map[string]string{
+	"random values": "random randomblob",
+	"the clock":     "date time datetime julianday unixepoch strftime timediff current_date current_time current_timestamp",
+	sessionReason:   "changes total_changes last_insert_rowid",
+})
 
 const sessionReason = "the session"
-
-func nameSet(names string) map[string]bool {
-	m := map[string]bool{}
-	for n := range strings.FieldsSeq(names) {
-		m[n] = true
-	}
-	return m
-}
 
 // vary says why a statement may give another result another time.
 func (d *describer) vary(i, end int) {
 	defined := d.defined()
 	for ; i < end; i++ {
-		if d.tokens[i].kind == tokName && d.is(i+1, "(") && !defined[i] {
-			d.volatile("function " + d.at(i) + " is not known")
+		if d.Tokens[i].Kind == statement.TokenName && d.Is(i+1, "(") && !defined[i] {
+			d.volatile("function " + d.At(i) + " is not known")
 		}
-		if d.tokens[i].kind != tokWord {
+		if d.Tokens[i].Kind != statement.TokenWord {
 			continue
 		}
-		name := strings.ToLower(d.at(i))
-		dotted := d.is(i-1, ".")
+		name := strings.ToLower(d.At(i))
+		dotted := d.Is(i-1, ".")
 		switch why := varyingNames[name]; {
 		case strings.HasPrefix(name, "current_") && why != "" && !dotted:
 			d.volatile(name + " tells of " + why)
@@ -60,19 +54,19 @@ func (d *describer) vary(i, end int) {
 			d.volatile("it names the rowid, which is not among the columns")
 		case name == "limit" && !dotted && !d.ordered(i):
 			d.volatile("LIMIT without ORDER BY")
-		case name == "over" && !dotted && i+1 < end && d.tokens[i+1].kind <= tokName && d.is(i-1, ")"):
+		case name == "over" && !dotted && i+1 < end && d.Tokens[i+1].Kind <= statement.TokenName && d.Is(i-1, ")"):
 			d.volatile("a window that is defined elsewhere")
-		case name == "over" && d.is(i+1, "(") && d.windowShows(i):
+		case name == "over" && d.Is(i+1, "(") && d.windowShows(i):
 			d.volatile("a window function without ORDER BY")
 		}
-		if !d.is(i+1, "(") || dotted || defined[i] {
+		if !d.Is(i+1, "(") || dotted || defined[i] {
 			continue
 		}
 		switch why := varyingNames[name]; {
 		case why != "":
 			d.st.Variables = d.st.Variables || why == sessionReason
 			d.volatile("function " + name + " tells of " + why)
-		case orderedNames[name] && !d.orders(i+1) && !d.is(d.close(i+1)+1, "OVER"):
+		case orderedNames[name] && !d.orders(i+1) && !d.Is(d.Close(i+1)+1, "OVER"):
 			d.volatile("aggregate " + name + " shows the order of rows")
 		case !steadyNames[name]:
 			d.volatile("function " + name + " is not known")
@@ -84,30 +78,30 @@ func (d *describer) vary(i, end int) {
 // list of columns.
 func (d *describer) defined() map[int]bool {
 	at := map[int]bool{}
-	for i := 1; i < len(d.tokens); i++ {
-		if !d.is(i, "(") || d.tokens[i-1].kind > tokName {
+	for i := 1; i < len(d.Tokens); i++ {
+		if !d.Is(i, "(") || d.Tokens[i-1].Kind > statement.TokenName {
 			continue
 		}
 		n := i - 1
-		if d.is(n-1, ".") {
+		if d.Is(n-1, ".") {
 			n -= 2
 		}
-		as := d.close(i) + 1
-		if d.is(as, "AS") && d.is(as+1, "NOT", "MATERIALIZED") {
+		as := d.Close(i) + 1
+		if d.Is(as, "AS") && d.Is(as+1, "NOT", "MATERIALIZED") {
 			as += 1
 		}
-		at[i-1] = d.is(n-1, "INTO") || d.is(as, "AS", "NOT", "MATERIALIZED") && d.is(n-1, "WITH", "RECURSIVE", ",") && !d.is(as+1, "NULL", "IN") || into(d, n, i)
+		at[i-1] = d.Is(n-1, "INTO") || d.Is(as, "AS", "NOT", "MATERIALIZED") && d.Is(n-1, "WITH", "RECURSIVE", ",") && !d.Is(as+1, "NULL", "IN") || into(d, n, i)
 	}
 	return at
 }
 
 // into reports whether the name at n, with a list of columns at i, is the table of an INSERT that has an alias: INTO t AS a (b).
-func into(d *describer, n, i int) bool { return d.is(n-1, "AS") && d.is(n-3, "INTO") && d.is(i, "(") }
+func into(d *describer, n, i int) bool { return d.Is(n-1, "AS") && d.Is(n-3, "INTO") && d.Is(i, "(") }
 
 // orders reports whether there is an ORDER BY within the parentheses at i.
 func (d *describer) orders(i int) bool {
-	for j := i + 1; j < d.close(i); j++ {
-		if d.tokens[j].depth == d.tokens[i].depth+1 && d.seq(j, "ORDER", "BY") {
+	for j := i + 1; j < d.Close(i); j++ {
+		if d.Tokens[j].Depth == d.Tokens[i].Depth+1 && d.Seq(j, "ORDER", "BY") {
 			return true
 		}
 	}
@@ -116,12 +110,12 @@ func (d *describer) orders(i int) bool {
 
 // ordered reports whether an ORDER BY stands in front of the LIMIT at i.
 func (d *describer) ordered(i int) bool {
-	depth := d.tokens[i].depth
-	for j := i - 1; j >= 0 && d.tokens[j].depth >= depth; j-- {
-		if d.tokens[j].depth == depth && d.seq(j, "ORDER", "BY") {
+	depth := d.Tokens[i].Depth
+	for j := i - 1; j >= 0 && d.Tokens[j].Depth >= depth; j-- {
+		if d.Tokens[j].Depth == depth && d.Seq(j, "ORDER", "BY") {
 			return true
 		}
-		if d.tokens[j].depth == depth && d.is(j, "SELECT") {
+		if d.Tokens[j].Depth == depth && d.Is(j, "SELECT") {
 			return false
 		}
 	}
@@ -130,21 +124,21 @@ func (d *describer) ordered(i int) bool {
 
 // windowShows reports whether the window function in front of the OVER at i shows an order that it is not given.
 func (d *describer) windowShows(i int) bool {
-	if d.orders(i+1) || d.tokens[i+2].kind == tokWord && !d.is(i+2, "PARTITION", "ORDER", "ROWS", "RANGE", "GROUPS") {
+	if d.orders(i+1) || d.Tokens[i+2].Kind == statement.TokenWord && !d.Is(i+2, "PARTITION", "ORDER", "ROWS", "RANGE", "GROUPS") {
 		return false // a named window: it has been looked at where it is defined, or is not known
 	}
 	frame := false
-	for j := i + 2; j < d.close(i+1); j++ {
-		frame = frame || d.is(j, "ROWS")
+	for j := i + 2; j < d.Close(i+1); j++ {
+		frame = frame || d.Is(j, "ROWS")
 	}
 	open := d.opened(i - 1)
-	return frame || open > 0 && (orderedWindows[strings.ToLower(d.at(open-1))] || orderedNames[strings.ToLower(d.at(open-1))])
+	return frame || open > 0 && (orderedWindows[strings.ToLower(d.At(open-1))] || orderedNames[strings.ToLower(d.At(open-1))])
 }
 
 // opened is the token that opens the parenthesis that token i closes, or -1.
 func (d *describer) opened(i int) int {
-	for j := i - 1; j >= 0 && d.is(i, ")"); j-- {
-		if d.is(j, "(") && d.close(j) == i {
+	for j := i - 1; j >= 0 && d.Is(i, ")"); j-- {
+		if d.Is(j, "(") && d.Close(j) == i {
 			return j
 		}
 	}
@@ -155,22 +149,22 @@ func (d *describer) opened(i int) int {
 func (d *describer) calls(i, end int) (aggregate, window bool) {
 	for ; i < end; i++ {
 		if d.isQuery(i) {
-			i = d.close(i)
+			i = d.Close(i)
 			continue
 		}
-		name := strings.ToLower(d.at(i))
-		if d.tokens[i].kind != tokWord || !d.is(i+1, "(") || d.is(i-1, ".") {
+		name := strings.ToLower(d.At(i))
+		if d.Tokens[i].Kind != statement.TokenWord || !d.Is(i+1, "(") || d.Is(i-1, ".") {
 			continue
 		}
-		after := d.close(i+1) + 1
-		if d.is(after, "FILTER") && d.is(after+1, "(") {
-			after = d.close(after+1) + 1
+		after := d.Close(i+1) + 1
+		if d.Is(after, "FILTER") && d.Is(after+1, "(") {
+			after = d.Close(after+1) + 1
 		}
 		switch {
-		case d.is(after, "OVER"):
+		case d.Is(after, "OVER"):
 			window = true
 		case aggregateNames[name]:
-			several := (name == "min" || name == "max") && len(d.split(i+2, d.close(i+1), d.tokens[i+1].depth+1)) > 1
+			several := (name == "min" || name == "max") && len(d.Split(i+2, d.Close(i+1))) > 1
 			aggregate = aggregate || !several
 		}
 	}
@@ -179,33 +173,33 @@ func (d *describer) calls(i, end int) (aggregate, window bool) {
 
 // bare looks for columns of a query with groups that are not grouped: SQLite takes them from any row of the group
 // (sqlite.org/lang_select.html, section 2.5, "bare columns").
-func (d *describer) bare(list []clause) {
+func (d *describer) bare(list []statement.Clause) {
 	grouped := map[string]bool{}
 	for _, k := range list {
-		for i := k.start; i < k.end && k.word == "GROUP"; i++ {
-			if name, ok := d.name(i); ok {
+		for i := k.Start; i < k.End && k.Word == "GROUP"; i++ {
+			if name, ok := d.Name(i); ok {
 				grouped[strings.ToLower(name)] = true
 			}
 		}
 	}
 	for _, k := range list {
-		if k.word != "SELECT" && k.word != "HAVING" && k.word != "ORDER" {
+		if k.Word != "SELECT" && k.Word != "HAVING" && k.Word != "ORDER" {
 			continue
 		}
-		for i := k.start + 1; i < k.end; i++ {
-			name, ok := d.name(i)
+		for i := k.Start + 1; i < k.End; i++ {
+			name, ok := d.Name(i)
 			switch {
 			case d.isQuery(i):
-				i = d.close(i)
-			case ok && d.is(i+1, "("):
+				i = d.Close(i)
+			case ok && d.Is(i+1, "("):
 				if aggregateNames[strings.ToLower(name)] {
-					i = d.close(i + 1)
+					i = d.Close(i + 1)
 				}
-				if d.is(i+1, "FILTER") && d.is(i+2, "(") {
-					i = d.close(i + 2)
+				if d.Is(i+1, "FILTER") && d.Is(i+2, "(") {
+					i = d.Close(i + 2)
 				}
-			case ok && d.is(i-1, "AS"), ok && d.is(i+1, "."), ok && d.tokens[i].kind == tokWord && slices.Contains(bareWords, strings.ToUpper(name)):
-			case ok && !grouped[strings.ToLower(name)], d.is(i, "*") && (d.is(i-1, "SELECT", ",", ".") || d.is(i+1, ",")):
+			case ok && d.Is(i-1, "AS"), ok && d.Is(i+1, "."), ok && d.Tokens[i].Kind == statement.TokenWord && slices.Contains(bareWords, strings.ToUpper(name)):
+			case ok && !grouped[strings.ToLower(name)], d.Is(i, "*") && (d.Is(i-1, "SELECT", ",", ".") || d.Is(i+1, ",")):
 				d.volatile("a column that is not grouped may be of any row of its group")
 				return
 			}

@@ -1,12 +1,37 @@
-package mysqlsyntax
+package statement
 
 import "strings"
 
-// Text is a statement with its tokens.
+// Text is a statement, or a script, cut into tokens.
 type Text struct {
 	SQL    string
 	Tokens []Token
+	Fold   bool // names without quotes are in lower case (PostgreSQL)
 }
+
+// Token is one token of a text. Comments are none.
+type Token struct {
+	Start, End int
+	Depth      int32 // of parentheses around it; both parentheses of a pair have the outer depth
+	Kind       TokenKind
+	Executable bool // MySQL family: within /*! */ or /*M! */
+}
+
+// TokenKind is a kind of token.
+type TokenKind uint8
+
+// The kinds of tokens.
+const (
+	TokenWord           TokenKind = iota // a keyword or an unquoted name
+	TokenName                            // a quoted name, or a word right behind a dot
+	TokenString                          // quoted text
+	TokenNumber                          //
+	TokenParam                           // ?
+	TokenVariable                        // MySQL family: @name
+	TokenSystemVariable                  // MySQL family: @@name
+	TokenSymbol                          // one character
+	TokenOther                           // what a dialect does not tell apart
+)
 
 // At gives the text of token i; nothing if there is none.
 func (t *Text) At(i int) string {
@@ -18,7 +43,7 @@ func (t *Text) At(i int) string {
 
 // Is reports whether token i is one of the given keywords or symbols.
 func (t *Text) Is(i int, words ...string) bool {
-	if i < 0 || i >= len(t.Tokens) || t.Tokens[i].Kind != Word && t.Tokens[i].Kind != Symbol {
+	if i < 0 || i >= len(t.Tokens) || t.Tokens[i].Kind != TokenWord && t.Tokens[i].Kind != TokenSymbol {
 		return false
 	}
 	s := t.At(i)
@@ -84,22 +109,25 @@ func (t *Text) Unwrap(first, end int) (int, int) {
 	return first + layers, end - layers
 }
 
-// Name gives the identifier that token i is, unquoted.
+// Name gives what token i names, without quotes; false if it is no name.
 func (t *Text) Name(i int) (string, bool) {
 	if i < 0 || i >= len(t.Tokens) {
 		return "", false
 	}
 	s := t.At(i)
-	switch t.Tokens[i].Kind {
-	case Word:
-		return s, true
-	case Ident:
-		if q := s[0]; q == '`' || q == '"' {
-			return strings.ReplaceAll(s[1:len(s)-1], string([]byte{q, q}), string([]byte{q})), true
-		}
-		return s, true
+	if t.Tokens[i].Kind > TokenName {
+		return "", false
 	}
-	return "", false
+	switch q := s[0]; q {
+	case '`', '"':
+		return strings.ReplaceAll(s[1:len(s)-1], string([]byte{q, q}), string([]byte{q})), true
+	case '[':
+		return s[1 : len(s)-1], true
+	}
+	if t.Fold {
+		s = strings.ToLower(s)
+	}
+	return s, true
 }
 
 // Qualified reads [schema.]name from token i on and gives the token after it.
@@ -124,19 +152,20 @@ func (t *Text) Between(i, j int) string {
 	return t.SQL[t.Tokens[i].Start:t.Tokens[j-1].End]
 }
 
-// Split cuts the tokens from i to end at the commas outside of parentheses.
+// Split cuts the tokens from i to end at the commas outside of parentheses. Nothing between two commas is left out.
 func (t *Text) Split(i, end int) (parts [][2]int) {
 	if i >= end {
 		return nil
 	}
-	depth := t.Tokens[i].Depth
-	for i < end {
-		j := t.Find(i, depth, ",")
-		if j < 0 || j > end {
-			j = end
+	depth, first := t.Tokens[i].Depth, i
+	for ; i <= end; i++ {
+		if i < end && (t.Tokens[i].Depth != depth || !t.Is(i, ",")) {
+			continue
 		}
-		parts = append(parts, [2]int{i, j})
-		i = j + 1
+		if i > first {
+			parts = append(parts, [2]int{first, i})
+		}
+		first = i + 1
 	}
 	return parts
 }
@@ -170,28 +199,36 @@ func (t *Text) Statements() []*Text {
 			continue
 		}
 		if i > first {
-			parts = append(parts, &Text{t.SQL, t.Tokens[first:i]})
+			parts = append(parts, &Text{SQL: t.SQL, Tokens: t.Tokens[first:i], Fold: t.Fold})
 		}
 		first = i + 1
 	}
 	return parts
 }
 
-// Compound reports whether the statement may have semicolons of its own, or goes on behind one.
-func (t *Text) Compound() bool {
-	if t.Is(0, "BEGIN") && t.Seq(1, "NOT", "ATOMIC") || t.Is(0, "IF", "LOOP", "WHILE", "REPEAT", "FOR", "CASE", "DECLARE", "END", "ELSE", "ELSEIF") {
-		return true
-	}
-	if !t.Is(0, "CREATE", "ALTER") {
-		return false
-	}
-	for i := 1; i < len(t.Tokens) && i < 24; i++ {
-		if t.Is(i, "PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "PACKAGE") {
-			return true
+// Clause is a clause with its keyword, as a range of tokens.
+type Clause struct {
+	Word       string // the keyword in upper case
+	Start, End int
+}
+
+// Clauses cuts the tokens from i to end, outside of parentheses, at those that begin a clause. Each word counts once.
+func (t *Text) Clauses(i, end int, begins func(i int) bool) (list []Clause) {
+	seen := map[string]bool{}
+	depth := t.Tokens[i].Depth
+	for ; i < end; i++ {
+		if t.Tokens[i].Depth != depth || !begins(i) {
+			continue
 		}
-		if t.Is(i, "TABLE", "VIEW", "INDEX", "DATABASE", "SCHEMA", "USER", "SEQUENCE", "(") {
-			return false
+		word := strings.ToUpper(t.At(i))
+		if seen[word] {
+			continue
 		}
+		seen[word] = true
+		if n := len(list); n > 0 {
+			list[n-1].End = i
+		}
+		list = append(list, Clause{word, i, end})
 	}
-	return false
+	return list
 }

@@ -380,6 +380,28 @@ func TestHistories(t *testing.T) {
 			A: COMMIT
 			final: 1|1 2|1`,
 			[]at{{"mysql mariadb", "rc rr ser", ""}}},
+		{"a deadlock's victims, and the statement that closed it and did not wait", `
+			A: BEGIN
+			A: UPDATE t SET b = 1 WHERE a = 1 -> 1
+			B: BEGIN
+			B: UPDATE t SET b = 2 WHERE a = 2 -> 1
+			A: UPDATE t SET b = 1 WHERE a = 2 -> 1
+			B@4: UPDATE t SET b = 2 WHERE a = 1 -> !1213 deadlock
+			C@4: UPDATE t SET b = 3 WHERE a = 1 -> !1213 deadlock
+			A: COMMIT
+			final: 1|1 2|1`,
+			[]at{{"mysql mariadb", "rc rr ser", ""}}},
+		{"a statement that passed the lock of a waiter, which is the victim of a later deadlock", `
+			A: BEGIN
+			A: UPDATE t SET b = 1 WHERE a = 1 -> 1
+			B: BEGIN
+			B: UPDATE t SET b = 2 WHERE a = 2 -> 1
+			A: UPDATE t SET b = 1 WHERE a = 2 -> 1
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B@4: UPDATE t SET b = 2 WHERE a = 1 -> !1213 deadlock
+			A: COMMIT
+			final: 1|5 2|1`,
+			[]at{{"mysql mariadb", "rc rr ser", "violation: " + oracle.NameBlocking}}},
 		{"a deadlock of one", `
 			A: BEGIN
 			A: UPDATE t SET b = 1 WHERE a = 1 -> 1

@@ -130,7 +130,8 @@ func (c *frame) undecidable() string {
 }
 
 // arrange finds the transactions of steps, and the order in which steps took effect: that in which they finished, except that
-// what let a waiter go precedes it, whichever answer arrived first.
+// what let a waiter go precedes it, whichever answer arrived first. A deadlock's victims precede the statement that closed the deadlock and
+// went on without them.
 func (c *frame) arrange() {
 	c.txOf = make([]int, len(c.s.Steps))
 	for i := range c.txOf {
@@ -146,12 +147,23 @@ func (c *frame) arrange() {
 	for i := 1; i < len(c.order); i++ {
 		for j := i; j > 0; j-- {
 			a, b := &steps[c.order[j-1]], &steps[c.order[j]]
-			if !a.Waited || b.Waited || b.Sent > a.Done || b.Sent < a.Sent || a.Session == b.Session {
+			released := a.Waited && !b.Waited && b.Sent <= a.Done && b.Sent >= a.Sent && a.Session != b.Session && !c.closed(b, a)
+			if !released && !c.closed(a, b) {
 				break
 			}
 			c.order[j-1], c.order[j] = c.order[j], c.order[j-1]
 		}
 	}
+}
+
+// closed reports whether a statement that did not wait closed a deadlock whose victim is the other one, a waiter: it is the last statement
+// that was sent before the victim's answer, and the locks that it got stay with its transaction.
+func (c *frame) closed(st, victim *schedule.Step) bool {
+	if st.Waited || st.Answer.Err != nil || !st.Before.InTransaction() || st.Statement.Control.Verb != rewrite.ControlNone {
+		return false
+	}
+	return victim.Waited && victim.Reason == answer.ReasonDeadlock && victim.Session != st.Session && victim.Sent < st.Sent && st.Sent < victim.Done &&
+		!slices.ContainsFunc(c.s.Steps, func(o schedule.Step) bool { return o.Sent > st.Sent && o.Sent < victim.Done })
 }
 
 // sentAt is the place in the order behind which a step was sent.

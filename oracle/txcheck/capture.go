@@ -80,7 +80,7 @@ func (c *plan) orders() (orders []schedule.Order) {
 }
 
 // current reports whether a statement sees the newest committed versions and not those of its transaction's snapshot.
-func (c *plan) current(x *statement) bool {
+func (c *plan) current(x *plannedStatement) bool {
 	if !c.dbms.current || c.dbms.Optimistic(x.level, true) {
 		return false
 	}
@@ -88,7 +88,7 @@ func (c *plan) current(x *statement) bool {
 }
 
 // aroundRead adds the reads in front of a read.
-func (c *plan) aroundRead(x *statement, s *session, add func(int, probe, string), now int) {
+func (c *plan) aroundRead(x *plannedStatement, s *session, add func(int, probe, string), now int) {
 	if len(x.tables) == 0 {
 		return
 	}
@@ -105,7 +105,7 @@ func (c *plan) aroundRead(x *statement, s *session, add func(int, probe, string)
 
 // aroundWrite adds the reads around a write, and the write. A read in the write's own transaction is left out where it would
 // be the transaction's first and so fix the snapshot at a moment at which the case itself does not (InnoDB), or take locks.
-func (c *plan) aroundWrite(x *statement, s *session, add func(int, probe, string), now int) {
+func (c *plan) aroundWrite(x *plannedStatement, s *session, add func(int, probe, string), now int) {
 	k := x.step.Session
 	sees := !c.dbms.dirty || !serial(x) && (s.fixed || !x.begun || x.level == product.ReadCommitted || x.level == product.ReadUncommitted)
 	if sees {
@@ -182,7 +182,7 @@ func parseSet(a answer.Result, tables []*table) (seen, error) {
 
 // fact is what an execution of the instrumented case showed of one statement.
 type fact struct {
-	*statement
+	*plannedStatement
 	step    *schedule.Step // in this execution; nil: it was not executed
 	answer  answer.Result
 	out     bool   // it is not in the graph: its transaction was rolled back, or this statement was undone
@@ -238,7 +238,7 @@ func (c *plan) read(s *schedule.Schedule) (*capture, string) {
 		}
 	}
 	byDone := slices.Clone(c.statements)
-	slices.SortStableFunc(byDone, func(a, b *statement) int { return doneOf(steps[a.name()]) - doneOf(steps[b.name()]) })
+	slices.SortStableFunc(byDone, func(a, b *plannedStatement) int { return doneOf(steps[a.name()]) - doneOf(steps[b.name()]) })
 	r := &reader{capture: out, steps: steps, txn: txn, own: map[int][]*fact{}, saved: map[int][]savepoint{}}
 	for _, x := range byDone {
 		if why := r.statement(x); why != "" {
@@ -271,9 +271,9 @@ type savepoint struct {
 	at   int // len(capture.facts)
 }
 
-func (r *reader) statement(x *statement) (trouble string) {
+func (r *reader) statement(x *plannedStatement) (trouble string) {
 	st := r.steps[x.name()]
-	f := &fact{statement: x, step: st, txn: -1, done: doneOf(st)}
+	f := &fact{plannedStatement: x, step: st, txn: -1, done: doneOf(st)}
 	if st == nil {
 		if x.role != control {
 			f.out = true
@@ -568,7 +568,7 @@ func (r *reader) absence(f *fact, born, died []*fact) (key string, certain bool)
 	}
 	// It was inserted and deleted: what is newest is dead, a snapshot may be older than both.
 	d := can[len(can)-1]
-	if r.plan.current(f.statement) || d.txn == f.txn || f.level == product.ReadCommitted || f.level == product.ReadUncommitted {
+	if r.plan.current(f.plannedStatement) || d.txn == f.txn || f.level == product.ReadCommitted || f.level == product.ReadUncommitted {
 		return dead + "." + strconv.Itoa(d.number), true
 	}
 	return unborn, false

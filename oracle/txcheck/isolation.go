@@ -16,8 +16,8 @@ func (k *check) isolation(got *capture) {
 	checker := isolation.New(isolation.Options{Keep: -1})
 	transactions := k.original.Transactions()
 	promised := func(f *fact) bool {
-		tx := f.statement.tx
-		return tx < 0 || k.original.Held(&transactions[tx], f.statement.number-1)
+		tx := f.plannedStatement.tx
+		return tx < 0 || k.original.Held(&transactions[tx], f.plannedStatement.number-1)
 	}
 	for _, e := range got.events(k.original.Product, k.original.Version, promised) {
 		for _, f := range checker.Add(&e) {
@@ -87,7 +87,7 @@ func (c *capture) events(product, version string, promised func(*fact) bool) (ev
 		numbers[f.txn]++
 		e := history.Event{
 			Kind: history.EventStmt, Session: uint64(t.Session + 1), Txn: uint64(f.txn + 1), N: numbers[f.txn], Verb: f.step.Statement.Verb,
-			SQL: f.statement.step.Statement.Text, Coverage: history.CoverageExact, From: uint64(f.step.Sent), To: uint64(f.step.Done), Error: f.step.Answer.Err,
+			SQL: f.plannedStatement.step.Statement.Text, Coverage: history.CoverageExact, From: uint64(f.step.Sent), To: uint64(f.step.Done), Error: f.step.Answer.Err,
 		}
 		if t.Explicit && promised(f) {
 			for _, v := range f.reads {

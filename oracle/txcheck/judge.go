@@ -20,7 +20,7 @@ var literal = regexp.MustCompile(`^\s*(?:[-+]?[0-9.]+|'(?:[^'\\]|'')*'|(?i:NULL|
 func computed(a rewrite.Assignment) bool { return !literal.MatchString(a.Expr) }
 
 // readsTable reports whether the statement reads rows of a table.
-func (s *statement) readsTable(t *table) bool {
+func (s *plannedStatement) readsTable(t *table) bool {
 	for _, u := range s.step.Statement.Reads() {
 		if u.Name == t.name || strings.HasSuffix(t.name, "."+u.Name) || strings.EqualFold(u.Name, t.name) {
 			return true
@@ -51,7 +51,7 @@ func (k *check) replay(ctx context.Context, order []*fact) (results []result, ta
 		}
 	}
 	for _, f := range order {
-		st, err := k.stage.Execute(ctx, f.statement.step.Session, f.text)
+		st, err := k.stage.Execute(ctx, f.plannedStatement.step.Session, f.text)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -198,7 +198,7 @@ func (k *check) orders(ctx context.Context, g *Graph, count int) (*difference, e
 // lines are statements as findings show them.
 func (k *check) lines(facts []*fact) (list []string) {
 	for _, f := range facts {
-		list = append(list, k.plan.sessions[f.statement.step.Session].Name+": "+f.statement.step.Statement.Text)
+		list = append(list, k.plan.sessions[f.plannedStatement.step.Session].Name+": "+f.plannedStatement.step.Statement.Text)
 	}
 	return list
 }
@@ -213,7 +213,7 @@ func (k *check) finding(kind oracle.Kind, d *difference) oracle.Finding {
 		},
 	}
 	if d.fact != nil {
-		d.step = d.fact.statement.step
+		d.step = d.fact.plannedStatement.step
 	}
 	if d.step != nil {
 		st := d.step
@@ -272,7 +272,7 @@ func (k *check) permitted(ctx context.Context, got *capture) error {
 	out := k.finding(oracle.KindPermitted, d)
 	out.Difference.Cause = string(known.ID)
 	out.Difference.Reason = fmt.Sprintf("%s (%s) sees the newest committed rows, also in its subqueries, and not the snapshot that the reads before it see; "+
-		"with the versions that it did see, its dependencies explain all results", f.statement.step.Name, f.statement.step.Statement.Text)
+		"with the versions that it did see, its dependencies explain all results", f.plannedStatement.step.Name, f.plannedStatement.step.Statement.Text)
 	out.Source = known.Source
 	out.ID = out.Fingerprint()
 	k.verdict.Findings = append(k.verdict.Findings, out)

@@ -22,8 +22,8 @@ const (
 	write
 )
 
-// statement is one statement of the case.
-type statement struct {
+// plannedStatement is one statement of the case.
+type plannedStatement struct {
 	number  int            // from 1: its place in the schedule, and the version key that it assigns
 	step    *schedule.Step // as it was in the schedule
 	role    role
@@ -40,7 +40,7 @@ type statement struct {
 	counter    bool // an INSERT into a table that counts its rows by itself
 }
 
-func (s *statement) name() string { return "S" + strconv.Itoa(s.number) }
+func (s *plannedStatement) name() string { return "S" + strconv.Itoa(s.number) }
 
 // plan is a test case: statements in the order in which they are to be done.
 type plan struct {
@@ -48,7 +48,7 @@ type plan struct {
 	sessions   []schedule.Session
 	steps      []schedule.Step // of the schedule
 	tables     []table
-	statements []*statement
+	statements []*plannedStatement
 	notes      []string
 	untouched  bool // the tables have no columns of ours
 	removed    bool // statements of the schedule are not in it
@@ -109,7 +109,7 @@ func newPlan(s *schedule.Schedule, p dbms) (c *plan, why string) {
 	gone := map[int]bool{} // transactions whose remaining statements have nothing to run in
 	for i := range s.Steps {
 		st := &s.Steps[i]
-		x := &statement{number: i + 1, step: st, text: st.Statement.Text, tx: of[i], level: s.Level}
+		x := &plannedStatement{number: i + 1, step: st, text: st.Statement.Text, tx: of[i], level: s.Level}
 		if x.tx >= 0 {
 			t := &transactions[x.tx]
 			x.level, x.begun = t.Level, t.Explicit
@@ -148,7 +148,7 @@ func bare(s *schedule.Schedule, p dbms) *plan {
 }
 
 // remove notes that a statement is not part of the test case.
-func (c *plan) remove(x *statement, why string) {
+func (c *plan) remove(x *plannedStatement, why string) {
 	c.removed = true
 	c.declined = c.declined || x.role == write
 	c.notes = append(c.notes, x.step.Name+" is not part of the test case: "+why)
@@ -156,7 +156,7 @@ func (c *plan) remove(x *statement, why string) {
 
 // classify finds the role of a statement, instruments it, and takes it into the case. why says what makes the whole case
 // impossible.
-func (c *plan) classify(x *statement, setup string) (why string) {
+func (c *plan) classify(x *plannedStatement, setup string) (why string) {
 	st := &x.step.Statement
 	switch {
 	case st.DDL:
@@ -269,7 +269,7 @@ func (c *plan) table(u rewrite.TableUse) *table {
 
 // relate finds the constraints that a write may meet: keys, foreign keys and counters, by the setup's text. It errs on the side
 // of yes, which costs an edge too many.
-func (c *plan) relate(x *statement, setup string) {
+func (c *plan) relate(x *plannedStatement, setup string) {
 	st := &x.step.Statement
 	if foreign.MatchString(setup) {
 		x.constraint = append(x.constraint, "foreign keys")
@@ -302,7 +302,7 @@ func (c *plan) replaces(s *schedule.Schedule) bool {
 
 // selects reports whether a statement inserts what it reads.
 func (c *plan) selects() bool {
-	return slices.ContainsFunc(c.statements, func(x *statement) bool {
+	return slices.ContainsFunc(c.statements, func(x *plannedStatement) bool {
 		return x.step.Statement.Insert != nil && x.step.Statement.Insert.Select != ""
 	})
 }
@@ -322,11 +322,11 @@ func (c *plan) without(numbers ...int) *plan {
 }
 
 // ordered gives the case with its statements in another order.
-func (c *plan) ordered(statements []*statement) *plan {
+func (c *plan) ordered(statements []*plannedStatement) *plan {
 	out := *c
 	out.statements = statements
 	return &out
 }
 
 // serial reports whether reads of a level take locks, so that they see what is newest.
-func serial(x *statement) bool { return x.level == product.Serializable && x.begun }
+func serial(x *plannedStatement) bool { return x.level == product.Serializable && x.begun }

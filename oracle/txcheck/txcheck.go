@@ -191,7 +191,7 @@ func (k *check) refine(ctx context.Context) (ready bool, err error) {
 // drop removes a statement from the case.
 func (k *check) drop(f *fact, why string) {
 	k.plan = k.plan.without(f.number)
-	k.note("%s was removed from the test case: %s", f.statement.step.Name, why)
+	k.note("%s was removed from the test case: %s", f.plannedStatement.step.Name, why)
 }
 
 // together sees to it that statements and their added reads are executed side by side: one that waited is moved to where it went
@@ -214,7 +214,7 @@ func (k *check) together(got *capture, moved map[int]bool) (again bool) {
 		order[numberOf(got.schedule.Steps[i].Name)] = got.schedule.Steps[i].Done
 	}
 	statements := slices.Clone(k.plan.statements)
-	slices.SortStableFunc(statements, func(a, b *statement) int {
+	slices.SortStableFunc(statements, func(a, b *plannedStatement) int {
 		return doneAt(order, a.number) - doneAt(order, b.number)
 	})
 	k.plan = k.plan.ordered(statements)
@@ -259,7 +259,7 @@ func unseen(got *capture) *fact {
 		}
 		for _, v := range append(f.set(got.truth()[0]), f.before...) {
 			if w := got.writers[v]; w != nil && w.out {
-				f.why = "it read or replaced what " + w.statement.step.Name + " had written and took back"
+				f.why = "it read or replaced what " + w.plannedStatement.step.Name + " had written and took back"
 				return f
 			}
 		}
@@ -316,7 +316,7 @@ func (f *fact) set(by view) (list []Version) {
 		newest = f.view
 	}
 	if f.level == product.ReadUncommitted && by == byCurrent && f.role == write && f.hasView {
-		by = uncommitted(&f.statement.step.Statement)
+		by = uncommitted(&f.plannedStatement.step.Statement)
 	}
 	for _, t := range f.tables {
 		if !f.readsTable(t) {
@@ -349,21 +349,21 @@ func uncommitted(st *rewrite.Statement) view {
 // 17.7.2.4 Locking Reads), which are read from the snapshot, where there is one, or at READ UNCOMMITTED as they are, as a SELECT's other
 // tables are.
 func nonlocking(f *fact) bool {
-	if f.role != read || !f.statement.locking || !slices.Contains([]string{product.ReadUncommitted, product.RepeatableRead, product.Snapshot}, f.level) {
+	if f.role != read || !f.plannedStatement.locking || !slices.Contains([]string{product.ReadUncommitted, product.RepeatableRead, product.Snapshot}, f.level) {
 		return false
 	}
-	return slices.ContainsFunc(f.statement.step.Statement.Reads(), func(u rewrite.TableUse) bool { return u.Lock == rewrite.LockNone })
+	return slices.ContainsFunc(f.plannedStatement.step.Statement.Reads(), func(u rewrite.TableUse) bool { return u.Lock == rewrite.LockNone })
 }
 
 // bothWays reports whether a write reads its target in two ways at READ UNCOMMITTED.
 func bothWays(f *fact) bool {
 	reads := 0
-	for _, u := range f.statement.step.Statement.Reads() {
+	for _, u := range f.plannedStatement.step.Statement.Reads() {
 		if strings.EqualFold(u.Name, f.target.name) {
 			reads++
 		}
 	}
-	return f.statement.step.Statement.Verb == "update" && reads > 1
+	return f.plannedStatement.step.Statement.Verb == "update" && reads > 1
 }
 
 // graph makes the statement-dependency graph of the statements that were committed.
@@ -373,8 +373,8 @@ func (c *capture) graph(by view) *Graph {
 		if f.out {
 			continue
 		}
-		st := &f.statement.step.Statement
-		n := Node{Statement: f.number, Session: f.statement.step.Session, Settles: f.role == setting, Write: f.role == write}
+		st := &f.plannedStatement.step.Statement
+		n := Node{Statement: f.number, Session: f.plannedStatement.step.Session, Settles: f.role == setting, Write: f.role == write}
 		if f.role != setting {
 			n.Reads, n.Before, n.After, n.Set = f.reads, f.before, f.after, f.set(by)
 			n.Constraint = f.constraint

@@ -10,8 +10,8 @@ import (
 	"wirecheck/rewrite"
 )
 
-// statement is one statement under way, with what follows from its answer.
-type statement struct {
+// sentStatement is one statement under way, with what follows from its answer.
+type sentStatement struct {
 	plan    *rewrite.Plan
 	ticket  *record.Ticket
 	running *record.Running // since its answer began
@@ -20,7 +20,7 @@ type statement struct {
 // answer is the reading of one command's answer.
 type answer struct {
 	o          *observation
-	statements []*statement
+	statements []*sentStatement
 	next       int // of statements: the one whose answer comes
 	binary     bool
 	// prepared tells the columns of a statement whose answer may come without metadata (MariaDB's cache of it).
@@ -48,7 +48,7 @@ type terminator struct {
 }
 
 // current is the statement whose answer is coming. Answers beyond the statements that are known belong to the last one.
-func (a *answer) current() *statement { return a.statements[min(a.next, len(a.statements)-1)] }
+func (a *answer) current() *sentStatement { return a.statements[min(a.next, len(a.statements)-1)] }
 
 // relay relays the whole answer to a command that executes statements.
 func (a *answer) relay() error {
@@ -83,7 +83,7 @@ func (a *answer) relay() error {
 }
 
 // relayResult relays one result of an answer, and reports whether another one follows.
-func (a *answer) relayResult(st *statement, f frame) (more bool, err error) {
+func (a *answer) relayResult(st *sentStatement, f frame) (more bool, err error) {
 	switch {
 	case f.n == 0:
 		return false, fmt.Errorf("read the server's answer: %w", errMalformed)
@@ -110,7 +110,7 @@ func (a *answer) relayResult(st *statement, f frame) (more bool, err error) {
 }
 
 // relayOK relays an OK that is a whole result.
-func (a *answer) relayOK(st *statement, f frame) (more bool, err error) {
+func (a *answer) relayOK(st *sentStatement, f frame) (more bool, err error) {
 	b, err := a.o.take(f)
 	if err != nil {
 		return false, err
@@ -127,7 +127,7 @@ func (a *answer) relayOK(st *statement, f frame) (more bool, err error) {
 }
 
 // relayError relays an error, which ends the whole answer. A progress report only looks like one: more is true then.
-func (a *answer) relayError(st *statement, f frame) (more bool, err error) {
+func (a *answer) relayError(st *sentStatement, f frame) (more bool, err error) {
 	o := a.o
 	b, err := o.take(f)
 	if err != nil {
@@ -159,7 +159,7 @@ func (a *answer) relayError(st *statement, f frame) (more bool, err error) {
 }
 
 // endWithEOF ends a result with an EOF packet.
-func (a *answer) endWithEOF(st *statement, b []byte, rowless bool) (more bool, err error) {
+func (a *answer) endWithEOF(st *sentStatement, b []byte, rowless bool) (more bool, err error) {
 	if len(b) < 5 {
 		return false, fmt.Errorf("read the server's EOF: %w", errMalformed)
 	}
@@ -167,7 +167,7 @@ func (a *answer) endWithEOF(st *statement, b []byte, rowless bool) (more bool, e
 }
 
 // end ends a result with its last packet: the statement is over if no more results of it follow.
-func (a *answer) end(st *statement, t terminator) (more bool, err error) {
+func (a *answer) end(st *sentStatement, t terminator) (more bool, err error) {
 	o := a.o
 	o.settings.status = t.status
 	a.cursor = t.status&statusCursor != 0

@@ -84,11 +84,11 @@ func (o *observation) singleAnswer() (ok bool, err error) {
 
 // simple relays a command with an ordinary answer in which nothing is hidden.
 func (o *observation) simple(plan *rewrite.Plan) error {
-	st := &statement{plan: plan, ticket: o.tracker.Sending(plan)}
+	st := &sentStatement{plan: plan, ticket: o.tracker.Sending(plan)}
 	if err := o.relayCommand(); err != nil {
 		return err
 	}
-	return (&answer{o: o, statements: []*statement{st}}).relay()
+	return (&answer{o: o, statements: []*sentStatement{st}}).relay()
 }
 
 // initDB relays COM_INIT_DB.

@@ -68,7 +68,7 @@ func (x *exchange) begin() {
 	x.answer = &answer{o: o, binary: x.request.binary(), prepared: x.request.statement()}
 	for _, p := range x.plans {
 		p = o.warnings.merge(o.settings.withLevel(p, o.traits.optimistic))
-		x.answer.statements = append(x.answer.statements, &statement{plan: p, ticket: o.tracker.Sending(p)})
+		x.answer.statements = append(x.answer.statements, &sentStatement{plan: p, ticket: o.tracker.Sending(p)})
 		o.warnings.clear(p, &o.traits)
 	}
 	first := x.answer.statements[0]

@@ -176,12 +176,12 @@ func (s *preparedStatements) fetch(f frame) error {
 		binary.LittleEndian.PutUint32(head[1:], p.used.id)
 		cols.types, cols.hidden = p.types, p.used.plan.Hidden
 	}
-	st := &statement{plan: plan, ticket: o.tracker.Sending(plan)}
+	st := &sentStatement{plan: plan, ticket: o.tracker.Sending(plan)}
 	st.running = o.tracker.Answer(st.ticket)
 	if err := o.relayCommand(); err != nil {
 		return err
 	}
-	a := &answer{o: o, statements: []*statement{st}, binary: true, prepared: p}
+	a := &answer{o: o, statements: []*sentStatement{st}, binary: true, prepared: p}
 	if f, err = o.nextPacket(); err != nil {
 		return err
 	}

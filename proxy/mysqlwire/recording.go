@@ -101,7 +101,7 @@ func (r *recording) Logged(entries map[string][]history.Access, truncated bool) 
 }
 
 // opaque says that the answer does not tell what the plan promised.
-func (st *statement) opaque(why string) {
+func (st *sentStatement) opaque(why string) {
 	if st.running != nil {
 		st.running.Opaque(why)
 	}

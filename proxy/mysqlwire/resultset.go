@@ -12,7 +12,7 @@ import (
 )
 
 // relayResultSet relays metadata and rows.
-func (a *answer) relayResultSet(st *statement, f frame) (more bool, err error) {
+func (a *answer) relayResultSet(st *sentStatement, f frame) (more bool, err error) {
 	o := a.o
 	b, err := o.take(f)
 	if err != nil {
@@ -76,7 +76,7 @@ func (a *answer) columnTypes(count, hidden int, follows bool, held [][]byte) (ty
 }
 
 // relayColumnsEnd relays the EOF behind the column definitions. If a cursor was opened it ends the result too.
-func (a *answer) relayColumnsEnd(st *statement) (ended, more bool, err error) {
+func (a *answer) relayColumnsEnd(st *sentStatement) (ended, more bool, err error) {
 	f, err := a.o.nextPacket()
 	if err != nil {
 		return false, false, err
@@ -101,7 +101,7 @@ func (a *answer) relayColumnsEnd(st *statement) (ended, more bool, err error) {
 }
 
 // relayRows relays rows and what ends them.
-func (a *answer) relayRows(st *statement, cols *columns) (more bool, err error) {
+func (a *answer) relayRows(st *sentStatement, cols *columns) (more bool, err error) {
 	o := a.o
 	for _, row := range o.warnings.rowsInFront(cols) {
 		if err := o.toClientFrames(row); err != nil {
@@ -132,7 +132,7 @@ func (a *answer) relayRows(st *statement, cols *columns) (more bool, err error) 
 }
 
 // endRows relays what ends the rows. A progress report among them ends nothing.
-func (a *answer) endRows(st *statement, f frame, cols *columns) (ended, more bool, err error) {
+func (a *answer) endRows(st *sentStatement, f frame, cols *columns) (ended, more bool, err error) {
 	o := a.o
 	if f.first == markERR {
 		report, err := a.relayError(st, f)
@@ -160,7 +160,7 @@ func (a *answer) endRows(st *statement, f frame, cols *columns) (ended, more boo
 }
 
 // relayRow relays one row without its hidden columns.
-func (a *answer) relayRow(st *statement, cols *columns, f frame) error {
+func (a *answer) relayRow(st *sentStatement, cols *columns, f frame) error {
 	o := a.o
 	if f.n > min(o.ps.Config.Limits.Row, packetMax) {
 		if cols.hidden == 0 {
@@ -203,7 +203,7 @@ func (a *answer) relayRow(st *statement, cols *columns, f frame) error {
 }
 
 // decode gives a row's hidden values to the history.
-func (st *statement) decode(hidden [][]byte) {
+func (st *sentStatement) decode(hidden [][]byte) {
 	if st.running == nil || st.plan.Decode == nil {
 		return
 	}

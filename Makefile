@@ -51,7 +51,7 @@ test-engines:
 
 # The tests of the MySQL family once more, against MySQL.
 test-mysql:
-	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 ./rewrite ./rewrite/mysql ./proxy/mysqlwire
+	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 ./statement ./rewrite/mysql ./proxy/mysqlwire
 	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 -run TestMariaDB ./trace/source
 	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 -run MySQL ./internal/testserver ./backends/instrument
 	WIRECHECK_TEST_FAMILY=mysql $(GO) test -timeout 20m -count=1 -run 'Anomalies|TruthOnMariaDB' ./cmd/wirecheck

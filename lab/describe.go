@@ -3,7 +3,7 @@ package lab
 import (
 	"sync"
 
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // memory is how many texts Remember keeps.
@@ -13,8 +13,8 @@ const memory = 4096
 // they execute, and oracles execute the same text on several. What it gives must not be changed.
 func Remember(describe Describe) Describe {
 	var mu sync.Mutex
-	known, older := map[string][]rewrite.Statement{}, map[string][]rewrite.Statement{}
-	return func(sql string) ([]rewrite.Statement, error) {
+	known, older := map[string][]statement.Statement{}, map[string][]statement.Statement{}
+	return func(sql string) ([]statement.Statement, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if list, ok := known[sql]; ok {
@@ -28,7 +28,7 @@ func Remember(describe Describe) Describe {
 			}
 		}
 		if len(known) >= memory/2 {
-			known, older = map[string][]rewrite.Statement{}, known
+			known, older = map[string][]statement.Statement{}, known
 		}
 		known[sql] = list
 		return list, nil

@@ -5,18 +5,18 @@ import (
 	"fmt"
 	"testing"
 
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // TestRemember describes each text once while it is among the last ones, and errors each time.
 func TestRemember(t *testing.T) {
 	asked := map[string]int{}
-	describe := Remember(func(sql string) ([]rewrite.Statement, error) {
+	describe := Remember(func(sql string) ([]statement.Statement, error) {
 		asked[sql]++
 		if sql == "bad" {
 			return nil, errors.New("bad")
 		}
-		return []rewrite.Statement{{Text: sql}}, nil
+		return []statement.Statement{{Text: sql}}, nil
 	})
 	for range 3 {
 		if list, err := describe("a"); err != nil || list[0].Text != "a" {

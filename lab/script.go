@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"wirecheck/lab/scenario"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // Script makes a scenario of an SQL file: a database and queries on it, as people write them by hand or dump them. The statements
@@ -33,16 +33,16 @@ func Script(name, sql string, describe Describe) (*scenario.Spec, error) {
 		switch {
 		case fromInput.MatchString(st.Text):
 			return nil, wrong(st.At, "COPY reads the client program's input: write INSERT statements (pg_dump --inserts)")
-		case st.Control.Verb == rewrite.ControlDatabase || ofDatabase.MatchString(st.Text):
+		case st.Control.Verb == statement.ControlDatabase || ofDatabase.MatchString(st.Text):
 			return nil, wrong(st.At, "the file is executed in a database of its own: take out what chooses, makes or drops one")
 		}
 		if first >= 0 {
 			continue
 		}
 		switch st.Control.Verb {
-		case rewrite.ControlBegin:
+		case statement.ControlBegin:
 			begun = i
-		case rewrite.ControlCommit, rewrite.ControlRollback:
+		case statement.ControlCommit, statement.ControlRollback:
 			begun = -1
 		}
 		if st.Verb == "select" && len(st.Tables) > 0 {

@@ -12,11 +12,11 @@ import (
 	"wirecheck/backends/engine"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle/schedule"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // Describe takes a text apart into statements, as a dialect of package rewrite does.
-type Describe func(sql string) ([]rewrite.Statement, error)
+type Describe func(sql string) ([]statement.Statement, error)
 
 // Stage lets a re-executing oracle execute what it wants in a lab's database (schedule.Stage). The lab must reset quickly or
 // thoroughly (Config.Reset).
@@ -268,7 +268,7 @@ func (s *Stage) steps(like schedule.Step, sql string, a answer.Answer, o answer.
 
 // split makes a step for each statement that was executed. Where the answers cannot be told apart it is one step of verb
 // "script".
-func split(like schedule.Step, sql string, statements []rewrite.Statement, a answer.Answer) []schedule.Step {
+func split(like schedule.Step, sql string, statements []statement.Statement, a answer.Answer) []schedule.Step {
 	ran := len(a.Results)
 	if a.Err != nil {
 		ran++
@@ -277,7 +277,7 @@ func split(like schedule.Step, sql string, statements []rewrite.Statement, a ans
 		ran = 1 // a connection that ended has no answer
 	}
 	if ran == 0 || ran > len(statements) || ran < len(statements) && a.Err == nil {
-		like.Statement = rewrite.Statement{Text: sql, Verb: "script", Unparsed: true}
+		like.Statement = statement.Statement{Text: sql, Verb: "script", Unparsed: true}
 		if n := len(a.Results); n > 0 {
 			like.Answer = a.Results[n-1]
 		}
@@ -305,11 +305,11 @@ func split(like schedule.Step, sql string, statements []rewrite.Statement, a ans
 }
 
 // following is the state after a statement that was done in the middle of a script.
-func following(now answer.State, st rewrite.Statement) answer.State {
+func following(now answer.State, st statement.Statement) answer.State {
 	switch st.Control.Verb {
-	case rewrite.ControlBegin:
+	case statement.ControlBegin:
 		return answer.Open
-	case rewrite.ControlCommit, rewrite.ControlRollback:
+	case statement.ControlCommit, statement.ControlRollback:
 		if !st.Control.Chain {
 			return answer.Idle
 		}

@@ -7,7 +7,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/oracle/schedule"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // TestVisible reads tables as two sessions see them: each its own uncommitted writes, the other's not; values without loss, whatever the
@@ -17,7 +17,7 @@ func TestVisible(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := place(t, name)
 			c.Reset = Quick
-			s := NewStage(open(t, c), "", func(sql string) ([]rewrite.Statement, error) { return []rewrite.Statement{{Text: sql}}, nil })
+			s := NewStage(open(t, c), "", func(sql string) ([]statement.Statement, error) { return []statement.Statement{{Text: sql}}, nil })
 			kind, zone, ask := "timestamp", "SET time_zone = '+05:00'", "SELECT @@time_zone"
 			if c.Backend.Protocol == engine.ProtocolPostgres {
 				kind, zone, ask = "timestamptz", "SET TimeZone = 'Asia/Karachi'", "SHOW TimeZone"

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"wirecheck/history"
+	"wirecheck/statement"
 )
 
 // ErrPartial is what Plan.Decode returns with accesses that are true but not all.
@@ -62,9 +63,9 @@ type Plan struct {
 	CurrentRead bool // see history.Event
 	Predicate   bool // see history.Event
 
-	Control Control  // what the statement does to the transaction or the session
-	Writes  []string // tables written, schema-qualified where known
-	Schema  bool     // the statement may change the catalog (DDL): read it again before the next rewriting
+	Control statement.Control // what the statement does to the transaction or the session
+	Writes  []string          // tables written, schema-qualified where known
+	Schema  bool              // the statement may change the catalog (DDL): read it again before the next rewriting
 
 	// Temp says that the statement creates a temporary table: from then on an unqualified name may mean it
 	// (PostgreSQL).
@@ -103,46 +104,6 @@ func (p *Plan) WithStamp(client, stamp string) string {
 		edits[i] = e
 	}
 	return Apply(client, edits)
-}
-
-// ControlVerb is a transaction or session control operation.
-type ControlVerb string
-
-// The control verbs that a session must follow to know its transactions and their levels.
-const (
-	ControlNone       ControlVerb = ""
-	ControlBegin      ControlVerb = "begin"
-	ControlCommit     ControlVerb = "commit"
-	ControlRollback   ControlVerb = "rollback"
-	ControlSavepoint  ControlVerb = "savepoint"
-	ControlRollbackTo ControlVerb = "rollback to"
-	ControlRelease    ControlVerb = "release"
-	ControlLevel      ControlVerb = "level"      // sets an isolation level, see Control.Scope
-	ControlAutocommit ControlVerb = "autocommit" // MySQL family: SET autocommit
-	ControlReset      ControlVerb = "reset"      // RESET ALL, DISCARD ALL, or a setting changed in a way we cannot follow: ask the server again
-	ControlDatabase   ControlVerb = "database"   // USE: Control.Name is the default database from now on
-	ControlLocks      ControlVerb = "locks"      // LOCK/UNLOCK TABLES
-)
-
-// Scope says for how long a level that is set holds.
-type Scope string
-
-// The scopes of SET TRANSACTION and its relatives.
-const (
-	ScopeTransaction Scope = "transaction" // the current transaction (PostgreSQL), SET LOCAL
-	ScopeNext        Scope = "next"        // the next transaction only (MySQL: SET TRANSACTION without SESSION)
-	ScopeSession     Scope = "session"
-)
-
-// Control is the control part of a statement.
-type Control struct {
-	Verb  ControlVerb
-	Name  string // of the savepoint, folded as the server folds it, or of the database
-	Level string // as history.Event.Level; empty if the statement names none
-	Scope Scope
-	Chain bool // COMMIT AND CHAIN, ROLLBACK AND CHAIN
-	On    bool // ControlAutocommit: the new value
-	Ends  bool // the statement commits an open transaction first (MySQL: BEGIN, DDL, ...)
 }
 
 // MapPosition maps a character position (from 1, as in PostgreSQL's ErrorResponse field P) in the sent text back to the

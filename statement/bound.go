@@ -1,4 +1,6 @@
-// Package statement tells what one SQL statement says, by its text alone.
+// Package statement holds what the text of one SQL statement tells, whatever server it is sent to: its tables and clauses
+// (Statement), what it does to its transaction (Control), what it touches (Touch), and the metadata that it defines
+// (Definition). The packages below it read it from the text, one for each dialect.
 package statement
 
 import "fmt"

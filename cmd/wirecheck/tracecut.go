@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 	dialect "wirecheck/statement/mysql"
 	"wirecheck/statement/postgres"
 	"wirecheck/trace"
@@ -121,7 +121,7 @@ func (t *tableFinder) find(product, sql string) ([]string, bool) {
 	}
 	f := foundTables{known: true}
 	for _, touch := range read(sql, func(string) bool { return true }) {
-		f.known = f.known && touch.Kind != rewrite.TouchOpaque && touch.Kind != rewrite.TouchUnknown
+		f.known = f.known && touch.Kind != statement.TouchOpaque && touch.Kind != statement.TouchUnknown
 		for _, names := range [][]string{touch.Reads, touch.Writes, touch.Plain} {
 			f.names = append(f.names, names...)
 		}

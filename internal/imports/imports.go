@@ -141,7 +141,7 @@ var rules = []Rule{
 		Why: "the configuration is data; only cmd joins it with the parts",
 	},
 	{
-		Of: []string{"statement"}, Never: []string{"oracle", "scheduler", "rewrite/postgres", "rewrite/mysql"},
+		Of: []string{"statement"}, Never: []string{"oracle", "scheduler", "rewrite"},
 		Why: "a description tells what a text says; plans are made of it, not the other way round",
 	},
 	{

@@ -14,7 +14,7 @@ import (
 	"wirecheck/backends/engine"
 	"wirecheck/internal/testserver"
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/mysql"
 	"wirecheck/statement/postgres"
 )
@@ -36,7 +36,7 @@ func newWorld(t *testing.T, name string) *world {
 		s = testserver.Postgres(t)
 	} else {
 		s = testserver.MariaDB(t)
-		describe = func(sql string) ([]rewrite.Statement, error) {
+		describe = func(sql string) ([]statement.Statement, error) {
 			return mysql.New(mysql.Flavor(name)).Describe(sql)
 		}
 	}

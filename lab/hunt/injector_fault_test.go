@@ -20,7 +20,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // Kind is a way in which the server misbehaves.
@@ -55,7 +55,7 @@ type Step struct {
 type Injector struct {
 	engine   engine.Descriptor // without faults
 	server   engine.Target
-	describe func(sql string) ([]rewrite.Statement, error)
+	describe func(sql string) ([]statement.Statement, error)
 
 	mu    sync.Mutex
 	conns []*conn // of sessions, in the order in which they were opened; guarded by mu
@@ -65,7 +65,7 @@ type Injector struct {
 
 // New makes an injector for a backend. server is where the connections lead that the injector needs for itself, whatever a lab's
 // target leads through. describe takes a text apart, as the dialects of package rewrite do.
-func New(d engine.Descriptor, server engine.Target, describe func(sql string) ([]rewrite.Statement, error)) *Injector {
+func New(d engine.Descriptor, server engine.Target, describe func(sql string) ([]statement.Statement, error)) *Injector {
 	return &Injector{engine: d, server: server, describe: describe}
 }
 
@@ -153,7 +153,7 @@ type fault struct {
 // planned is a step and what its statement is; nil if it is not a single one that is understood.
 type planned struct {
 	session, sql string
-	statement    *rewrite.Statement
+	statement    *statement.Statement
 	candidate    bool
 }
 
@@ -161,7 +161,7 @@ type planned struct {
 func (f *fault) choose() bool {
 	var candidates []int
 	for i, p := range f.steps {
-		if p.statement != nil && p.statement.Control.Verb == rewrite.ControlAutocommit {
+		if p.statement != nil && p.statement.Control.Verb == statement.ControlAutocommit {
 			return false // what is in a transaction cannot be told any more
 		}
 		if p.candidate = p.statement != nil && f.suits(i); p.candidate {
@@ -181,18 +181,18 @@ func (f *fault) choose() bool {
 // suits reports whether the step can have the fault, by its text and the steps around it.
 func (f *fault) suits(i int) bool {
 	st := f.steps[i].statement
-	query := st.Verb == "select" && st.Locking.Lock == rewrite.LockNone && !writes(st)
+	query := st.Verb == "select" && st.Locking.Lock == statement.LockNone && !writes(st)
 	switch f.kind {
 	case LostWrite:
-		return writes(st) && f.end(i) != rewrite.ControlRollback
+		return writes(st) && f.end(i) != statement.ControlRollback
 	case RolledBackWrite:
-		return st.Control.Verb == rewrite.ControlRollback && !st.Control.Chain && f.wrote(i)
+		return st.Control.Verb == statement.ControlRollback && !st.Control.Chain && f.wrote(i)
 	case DirtyRead, StaleRead:
 		return query && len(st.Reads()) > 0 && !st.Variables
 	case SkippedRow:
 		return st.Verb == "update" && len(st.Main()) == 1 && !st.Limit && st.Clauses.OrderBy == "" && st.AssignAt > 0
 	case DroppedLock:
-		return writes(st) || st.Locking.Lock != rewrite.LockNone
+		return writes(st) || st.Locking.Lock != statement.LockNone
 	case WrongValue:
 		return st.Verb == "select" || st.Returning
 	case DuplicateInsert:
@@ -204,22 +204,22 @@ func (f *fault) suits(i int) bool {
 }
 
 // writes reports whether a statement changes rows.
-func writes(st *rewrite.Statement) bool { return !st.DDL && len(st.Targets()) > 0 }
+func writes(st *statement.Statement) bool { return !st.DDL && len(st.Targets()) > 0 }
 
 // end is how the transaction of a step ends by the plan: ControlNone if the steps do not say.
-func (f *fault) end(i int) rewrite.ControlVerb {
+func (f *fault) end(i int) statement.ControlVerb {
 	for _, p := range f.steps[i+1:] {
 		if p.session != f.steps[i].session || p.statement == nil {
 			continue
 		}
 		switch v := p.statement.Control.Verb; v {
-		case rewrite.ControlCommit, rewrite.ControlRollback:
+		case statement.ControlCommit, statement.ControlRollback:
 			return v
-		case rewrite.ControlBegin:
-			return rewrite.ControlNone
+		case statement.ControlBegin:
+			return statement.ControlNone
 		}
 	}
-	return rewrite.ControlNone
+	return statement.ControlNone
 }
 
 // wrote reports whether the transaction that a step ends has a write by the plan.
@@ -232,7 +232,7 @@ func (f *fault) wrote(i int) bool {
 			return true
 		}
 		switch p.statement.Control.Verb {
-		case rewrite.ControlCommit, rewrite.ControlRollback, rewrite.ControlBegin:
+		case statement.ControlCommit, statement.ControlRollback, statement.ControlBegin:
 			return false
 		}
 	}
@@ -306,12 +306,12 @@ func (in *Injector) left(c *conn, p *planned, a answer.Answer) {
 }
 
 // writers lists the other sessions whose open transactions have written tables that a statement reads.
-func (in *Injector) writers(c *conn, st *rewrite.Statement) (list []*conn) {
+func (in *Injector) writers(c *conn, st *statement.Statement) (list []*conn) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for _, other := range in.conns {
 		reads := func(table string) bool {
-			return slices.ContainsFunc(st.Reads(), func(u rewrite.TableUse) bool { return strings.EqualFold(u.Name, table) })
+			return slices.ContainsFunc(st.Reads(), func(u statement.TableUse) bool { return strings.EqualFold(u.Name, table) })
 		}
 		if other != c && slices.ContainsFunc(other.wrote, reads) {
 			list = append(list, other)

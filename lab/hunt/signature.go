@@ -15,7 +15,7 @@ import (
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
 	"wirecheck/oracle/radar"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // coarseSignature says which findings of unreduced cases are probably the same: the oracle's class, what differs, and the verb of
@@ -78,7 +78,7 @@ func keywords(d engine.Descriptor, spec *scenario.Spec) (list []string) {
 			}
 			for i := range statements {
 				verb := ""
-				if statements[i].Control.Verb == rewrite.ControlNone {
+				if statements[i].Control.Verb == statement.ControlNone {
 					verb = statements[i].Verb
 					list = append(list, verb)
 				}

@@ -7,7 +7,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/backends/engine"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // lose executes a write and undoes it in the same transaction. Its locks stay.
@@ -36,7 +36,7 @@ func (f *fault) lose(ctx context.Context, c *conn, p *planned) (answer.Answer, s
 
 // relock takes the row locks of a write again that PostgreSQL lets go of with the savepoint (manual, 13.3.2), InnoDB not. The rows
 // were locked a moment ago; if one cannot be locked now, because somebody who waited for it was quicker, its lock is lost, too.
-func (f *fault) relock(ctx context.Context, c *conn, st *rewrite.Statement) error {
+func (f *fault) relock(ctx context.Context, c *conn, st *statement.Statement) error {
 	if f.in.engine.Protocol != engine.ProtocolPostgres || st.Insert != nil {
 		return nil
 	}
@@ -185,7 +185,7 @@ func (f *fault) skip(ctx context.Context, c *conn, p *planned) (answer.Answer, s
 }
 
 // except adds to an UPDATE's condition that a row is not to be updated.
-func except(st *rewrite.Statement, row string) (string, bool) {
+func except(st *statement.Statement, row string) (string, bool) {
 	where, head, tail := st.Clauses.Where, st.Text[:st.AssignAt], st.Text[st.AssignAt:]
 	if where == "" {
 		return head + " WHERE NOT " + row + tail, true

@@ -6,13 +6,13 @@ import (
 	"wirecheck/backends/engine"
 	"wirecheck/lab/scenario"
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 	dialect "wirecheck/statement/mysql"
 	"wirecheck/statement/postgres"
 )
 
 // touches is what a dialect's parser says of a text.
-type touches func(sql string, plain func(table string) bool) []rewrite.Touch
+type touches func(sql string, plain func(table string) bool) []statement.Touch
 
 // Independence says which steps may change places without effect, as far as the product's parser can say from the scenario's text.
 // It is nil, so that every interleaving is run, if a setup does what is not understood, or a session something that changes what
@@ -62,13 +62,13 @@ func plainTables(spec *scenario.Spec, read touches) (tables map[string]bool, ok 
 	var tied []string
 	for _, b := range spec.Setup {
 		for _, t := range read(b.SQL, nil) {
-			if t.Kind == rewrite.TouchOpaque {
+			if t.Kind == statement.TouchOpaque {
 				return nil, false
 			}
 			for _, name := range t.Plain {
 				tables[name] = true
 			}
-			if t.Kind == rewrite.TouchDefine {
+			if t.Kind == statement.TouchDefine {
 				tied = append(tied, t.Writes...)
 			}
 		}
@@ -92,7 +92,7 @@ func sessionLevels(spec *scenario.Spec, read touches, plain func(string) bool) (
 		}
 		for _, text := range texts {
 			for _, t := range read(text, plain) {
-				if t.Kind == rewrite.TouchOpaque || t.Kind == rewrite.TouchDefine {
+				if t.Kind == statement.TouchOpaque || t.Kind == statement.TouchDefine {
 					return nil, false
 				}
 				levels = append(levels, t.Level)
@@ -103,10 +103,10 @@ func sessionLevels(spec *scenario.Spec, read touches, plain func(string) bool) (
 }
 
 // footprint says the same in the words of package scenario.
-func footprint(t rewrite.Touch) scenario.Footprint {
-	actions := map[rewrite.TouchKind]scenario.Action{
-		rewrite.TouchLocal: scenario.ActLocal, rewrite.TouchBegin: scenario.ActBegin, rewrite.TouchEnd: scenario.ActEnd,
-		rewrite.TouchRead: scenario.ActRead, rewrite.TouchWrite: scenario.ActWrite,
+func footprint(t statement.Touch) scenario.Footprint {
+	actions := map[statement.TouchKind]scenario.Action{
+		statement.TouchLocal: scenario.ActLocal, statement.TouchBegin: scenario.ActBegin, statement.TouchEnd: scenario.ActEnd,
+		statement.TouchRead: scenario.ActRead, statement.TouchWrite: scenario.ActWrite,
 	}
 	return scenario.Footprint{Action: actions[t.Kind], Reads: t.Reads, Writes: t.Writes, Partial: t.Partial, Snapshot: t.Snapshot}
 }

@@ -25,7 +25,7 @@ import (
 	"wirecheck/oracle/txcheck"
 	"wirecheck/oracle/wss"
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/mysql"
 	"wirecheck/statement/postgres"
 	"wirecheck/statement/sqlite"
@@ -212,7 +212,7 @@ func Describer(d engine.Descriptor) lab.Describe {
 }
 
 // Definer gives the dialect's way to read what a statement defines.
-func Definer(d engine.Descriptor) func(sql string) rewrite.Definition {
+func Definer(d engine.Descriptor) func(sql string) statement.Definition {
 	switch {
 	case d.Protocol == engine.ProtocolPostgres:
 		return postgres.Define

@@ -20,7 +20,7 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/crash"
 	"wirecheck/oracle/schedule"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 
 	dialect "wirecheck/rewrite/mysql"
 )
@@ -42,7 +42,7 @@ type Panel struct {
 	config   lab.Config // of plain labs
 	version  string
 	describe lab.Describe
-	define   func(sql string) rewrite.Definition
+	define   func(sql string) statement.Definition
 	stages   map[string]*lab.Stage // by oracle
 	extra    []*lab.Lab            // to be closed
 	seed     uint64                // of what oracles choose

@@ -8,7 +8,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/history/prose"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/trace/lex"
 )
 
@@ -450,7 +450,7 @@ func (l *Lane) indifferent(step int, d lex.Dialect) bool {
 		if c.clause != "where" {
 			continue
 		}
-		if c.column == "" || slices.ContainsFunc(s.verbs[0].Assignments, func(a rewrite.Assignment) bool { return strings.EqualFold(a.Column, c.column) }) {
+		if c.column == "" || slices.ContainsFunc(s.verbs[0].Assignments, func(a statement.Assignment) bool { return strings.EqualFold(a.Column, c.column) }) {
 			return false
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/lab/scenario"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/trace"
 	"wirecheck/trace/lex"
 )
@@ -45,7 +45,7 @@ type preparer struct {
 	config  *Config
 	dialect lex.Dialect
 	system  func(schema string) bool
-	known   map[string][]rewrite.Statement // by text, with placeholders
+	known   map[string][]statement.Statement // by text, with placeholders
 }
 
 const knownTexts = 10_000
@@ -55,7 +55,7 @@ func newPreparer(c *Config) *preparer {
 	if c.Backend.Protocol == engine.ProtocolMySQL {
 		d = lex.MySQL
 	}
-	return &preparer{config: c, dialect: d, system: c.Backend.System, known: map[string][]rewrite.Statement{}}
+	return &preparer{config: c, dialect: d, system: c.Backend.System, known: map[string][]statement.Statement{}}
 }
 
 // prepare fills in what is sent, or why nothing is.
@@ -96,14 +96,14 @@ func (p *preparer) prepare(s *Step) {
 			s.Volatile = v.Volatile
 		}
 		for _, t := range v.Tables {
-			if t.Kind == rewrite.SourceTable {
-				s.tables = append(s.tables, use{name: strings.ToLower(t.Name), write: t.Target || t.Lock != rewrite.LockNone})
+			if t.Kind == statement.SourceTable {
+				s.tables = append(s.tables, use{name: strings.ToLower(t.Name), write: t.Target || t.Lock != statement.LockNone})
 			}
 		}
 	}
 }
 
-func (p *preparer) describe(sql string) []rewrite.Statement {
+func (p *preparer) describe(sql string) []statement.Statement {
 	if list, ok := p.known[sql]; ok {
 		return list
 	}
@@ -138,7 +138,7 @@ var (
 )
 
 // refused says why a statement is not replayed at all; empty: it is.
-func (p *preparer) refused(sql string, verbs []rewrite.Statement) string {
+func (p *preparer) refused(sql string, verbs []statement.Statement) string {
 	postgres := p.dialect == lex.PostgreSQL
 	switch {
 	case administration.MatchString(sql), serverFunctions.MatchString(sql), !postgres && createDatabase.MatchString(sql):
@@ -153,7 +153,7 @@ func (p *preparer) refused(sql string, verbs []rewrite.Statement) string {
 	}
 	for _, v := range verbs {
 		for _, t := range v.Tables {
-			if t.Schema == "" || t.Kind != rewrite.SourceTable {
+			if t.Schema == "" || t.Kind != statement.SourceTable {
 				continue
 			}
 			if t.Target && p.system(strings.ToLower(t.Schema)) {
@@ -163,7 +163,7 @@ func (p *preparer) refused(sql string, verbs []rewrite.Statement) string {
 				return "it names a database that is not the replay's own"
 			}
 		}
-		if p.config.Confined && !postgres && v.Control.Verb == rewrite.ControlDatabase {
+		if p.config.Confined && !postgres && v.Control.Verb == statement.ControlDatabase {
 			return "it changes the database"
 		}
 	}

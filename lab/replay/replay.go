@@ -15,7 +15,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/backends/engine"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/trace"
 )
 
@@ -45,7 +45,7 @@ func ParseOrder(text string) (Order, error) {
 }
 
 // Describe takes a text apart into statements, as a dialect of package rewrite does.
-type Describe func(sql string) ([]rewrite.Statement, error)
+type Describe func(sql string) ([]statement.Statement, error)
 
 // Config says where and how a trace is replayed.
 type Config struct {
@@ -138,7 +138,7 @@ type Step struct {
 	early  bool  // what it sees is as old as its beginning
 	after  *Step // the one that it waited for, as far as its duration tells
 	info   *trace.Session
-	verbs  []rewrite.Statement
+	verbs  []statement.Statement
 	tables []use
 
 	Answer  answer.Answer

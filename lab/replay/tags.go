@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"wirecheck/history/prose"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/trace"
 	"wirecheck/trace/lex"
 )
@@ -26,7 +26,7 @@ func WithoutTags(sql string, d lex.Dialect) string {
 
 // Unqualified is a statement of the MySQL family with the names of tables in a database as the names of tables alone: in a lab they are in another
 // one. If something else in the statement has the database's name, it stays as it is.
-func Unqualified(sql, database string, verbs []rewrite.Statement) string {
+func Unqualified(sql, database string, verbs []statement.Statement) string {
 	if database == "" || !strings.Contains(strings.ToLower(sql), strings.ToLower(database)) {
 		return sql
 	}

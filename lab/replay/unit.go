@@ -9,7 +9,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/lab/scenario"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/trace"
 	"wirecheck/trace/lex"
 )
@@ -154,12 +154,12 @@ func (c *Collector) outside(m *collected, s *Step) bool {
 			return true
 		}
 		switch v.Control.Verb {
-		case rewrite.ControlLevel:
-			if v.Control.Scope == rewrite.ScopeNext {
+		case statement.ControlLevel:
+			if v.Control.Scope == statement.ScopeNext {
 				m.next = append(m.next, s)
 				return true
 			}
-		case rewrite.ControlNone:
+		case statement.ControlNone:
 			if len(v.Tables) > 0 {
 				return false
 			}
@@ -421,7 +421,7 @@ func Alone(units []*Unit, most int, d lex.Dialect) (groups []*Group, left int) {
 	seen := map[string]bool{}
 	for _, u := range units {
 		reads := slices.ContainsFunc(u.Steps, func(s *Step) bool {
-			return slices.ContainsFunc(s.verbs, func(v rewrite.Statement) bool { return v.Predicate })
+			return slices.ContainsFunc(s.verbs, func(v statement.Statement) bool { return v.Predicate })
 		})
 		shape := u.shape(d)
 		if !u.Whole || !reads || seen[shape] {

@@ -6,12 +6,12 @@ import (
 	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 func TestCheck(t *testing.T) {
 	step := func(reason answer.Reason, effect answer.Effect) schedule.Step {
-		return schedule.Step{Name: "a", Statement: rewrite.Statement{Text: "SELECT 1"}, Reason: reason, Effect: effect, Answer: answer.Result{Err: &answer.Error{Code: "XX000", Message: "oops"}}}
+		return schedule.Step{Name: "a", Statement: statement.Statement{Text: "SELECT 1"}, Reason: reason, Effect: effect, Answer: answer.Result{Err: &answer.Error{Code: "XX000", Message: "oops"}}}
 	}
 	for _, test := range []struct {
 		name    string

@@ -15,7 +15,7 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // Descriptor describes the oracle.
@@ -27,8 +27,8 @@ var Descriptor = oracle.Oracle{
 
 // Options is what the oracle needs besides.
 type Options struct {
-	Describe func(sql string) ([]rewrite.Statement, error) // of the dialect
-	Define   func(sql string) rewrite.Definition           // of the dialect
+	Describe func(sql string) ([]statement.Statement, error) // of the dialect
+	Define   func(sql string) statement.Definition           // of the dialect
 }
 
 // The columns that are added.
@@ -130,7 +130,7 @@ func (c *checker) read() {
 			case d.Kind == "create table" && d.Parent == "":
 				c.tables = append(c.tables, d.Table)
 				if c.lite && len(d.Configs) > 0 {
-					i := slices.IndexFunc(d.Keys, func(k rewrite.KeyDefinition) bool { return k.Kind == "PRIMARY KEY" })
+					i := slices.IndexFunc(d.Keys, func(k statement.KeyDefinition) bool { return k.Kind == "PRIMARY KEY" })
 					c.keys[d.Table] = d.Keys[max(i, 0)].Columns
 				}
 			case d.Kind == "drop table", d.Kind == "alter table" && d.Rewrites:
@@ -185,7 +185,7 @@ func (c *checker) quote(table string) string {
 }
 
 // reason says why a statement's condition is not tried; empty: it is.
-func (c *checker) reason(st *rewrite.Statement) string {
+func (c *checker) reason(st *statement.Statement) string {
 	if st.Verb == "select" || st.Unparsed {
 		if why := schedule.Steady(st); why != "" {
 			return why
@@ -201,7 +201,7 @@ func (c *checker) reason(st *rewrite.Statement) string {
 		return "it has no condition"
 	case st.SetOperation || st.Clauses.With != "":
 		return "it is not a plain statement on a table"
-	case len(main) != 1 || main[0].Kind != rewrite.SourceTable || !slices.Contains(c.tables, c.name(main[0])):
+	case len(main) != 1 || main[0].Kind != statement.SourceTable || !slices.Contains(c.tables, c.name(main[0])):
 		return "it is not about a single table of the setup"
 	case st.Limit && st.Verb != "select":
 		return "LIMIT"
@@ -209,7 +209,7 @@ func (c *checker) reason(st *rewrite.Statement) string {
 	return ""
 }
 
-func (c *checker) name(u rewrite.TableUse) string {
+func (c *checker) name(u statement.TableUse) string {
 	if !c.family && u.Schema != "" && u.Schema != c.s.DBMS().DefaultSchema {
 		return u.Schema + "." + u.Name
 	}
@@ -224,7 +224,7 @@ type Queries struct {
 }
 
 // Translate makes the three statements of one statement's condition (section III-C).
-func Translate(st *rewrite.Statement, family bool) Queries {
+func Translate(st *statement.Statement, family bool) Queries {
 	u := st.Main()[0]
 	from, where := st.Clauses.From, " WHERE "+st.Clauses.Where
 	q := Queries{

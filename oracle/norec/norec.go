@@ -13,7 +13,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // Descriptor describes the oracle.
@@ -42,7 +42,7 @@ type checker struct {
 }
 
 // reason says why a query is not compared; empty: it is.
-func reason(st *rewrite.Statement) string {
+func reason(st *statement.Statement) string {
 	if why := schedule.Steady(st); why != "" {
 		return why
 	}
@@ -56,7 +56,7 @@ func reason(st *rewrite.Statement) string {
 }
 
 // Translate gives the two queries: rows that meet the condition are counted, and the condition is in the select list.
-func Translate(st *rewrite.Statement) (optimized, reference string) {
+func Translate(st *statement.Statement) (optimized, reference string) {
 	with := st.Clauses.With
 	if with != "" {
 		with += " "

@@ -11,7 +11,7 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 var (
@@ -40,7 +40,7 @@ var (
 )
 
 // reason says why a statement is not compared; empty: it is.
-func (c *checker) reason(st *rewrite.Statement) string {
+func (c *checker) reason(st *statement.Statement) string {
 	bare := quoted.ReplaceAllString(st.Text, "''")
 	why := schedule.Steady(st)
 	switch {
@@ -63,7 +63,7 @@ func (c *checker) reason(st *rewrite.Statement) string {
 	}
 	if c.twin != nil {
 		for _, u := range st.Tables {
-			if u.Kind == rewrite.SourceTable && c.twin.partitions[c.twin.nameOf(u)] != "" {
+			if u.Kind == statement.SourceTable && c.twin.partitions[c.twin.nameOf(u)] != "" {
 				return "it names a partition, which the raw database does not have"
 			}
 		}

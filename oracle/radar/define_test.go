@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"wirecheck/lab/generate"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/mysql"
 	"wirecheck/statement/postgres"
 	"wirecheck/statement/sqlite"
@@ -59,6 +59,6 @@ func TestDefineGenerated(t *testing.T) {
 	}
 }
 
-func same(a, b rewrite.ColumnDefinition) bool {
+func same(a, b statement.ColumnDefinition) bool {
 	return a.Name == b.Name && a.Type == b.Type && a.Invisible == b.Invisible
 }

@@ -17,7 +17,7 @@ import (
 	"wirecheck/oracle/radar"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/mysql"
 	"wirecheck/statement/postgres"
 )
@@ -119,7 +119,7 @@ func (p *place) describe() lab.Describe {
 	return p.described
 }
 
-func (p *place) define() func(string) rewrite.Definition {
+func (p *place) define() func(string) statement.Definition {
 	if p.family() {
 		return mysql.Define
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // Abstract gives the abstract metadata of a setup (Radar, section 3.5.1): no names of tables and columns; where a constraint, an index or a
@@ -37,8 +37,8 @@ type abstract struct{ tables []*definition }
 
 type definition struct {
 	name    string
-	columns []rewrite.ColumnDefinition
-	keys    []rewrite.KeyDefinition
+	columns []statement.ColumnDefinition
+	keys    []statement.KeyDefinition
 }
 
 func (a *abstract) find(name string) *definition {
@@ -48,7 +48,7 @@ func (a *abstract) find(name string) *definition {
 	return nil
 }
 
-func (a *abstract) add(d rewrite.Definition) {
+func (a *abstract) add(d statement.Definition) {
 	if d.Table == "" || d.Why != "" {
 		return
 	}
@@ -58,7 +58,7 @@ func (a *abstract) add(d rewrite.Definition) {
 		return
 	case d.Parent != "":
 		if t := a.find(d.Parent); t != nil {
-			t.keys = append(t.keys, rewrite.KeyDefinition{Kind: "PARTITION"})
+			t.keys = append(t.keys, statement.KeyDefinition{Kind: "PARTITION"})
 		}
 		return
 	case d.Kind == "create table":
@@ -96,7 +96,7 @@ func (a *abstract) table(t *definition) string {
 }
 
 // column prints a column: its type, and its constraints. Those of columns that a generated column names are left out, so that it ends.
-func (a *abstract) column(t *definition, c rewrite.ColumnDefinition, deep bool) string {
+func (a *abstract) column(t *definition, c statement.ColumnDefinition, deep bool) string {
 	parts := []string{strings.ToUpper(strings.Join(strings.Fields(c.Type), " "))}
 	for _, k := range c.Constraints {
 		text := k.Kind
@@ -115,7 +115,7 @@ func (a *abstract) columns(t *definition, names []string) string {
 	}
 	parts := make([]string, len(names))
 	for i, name := range names {
-		n := slices.IndexFunc(t.columns, func(c rewrite.ColumnDefinition) bool { return strings.EqualFold(c.Name, name) })
+		n := slices.IndexFunc(t.columns, func(c statement.ColumnDefinition) bool { return strings.EqualFold(c.Name, name) })
 		if parts[i] = "?"; n >= 0 {
 			parts[i] = a.column(t, t.columns[n], false)
 		}

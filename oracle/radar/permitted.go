@@ -12,7 +12,7 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // The false alarms of Radar, section 4.6.2, are errors of expressions whose evaluation a plan can do without. The order in which the
@@ -133,7 +133,7 @@ const maxPieces = 200
 
 // evaluate looks for a part of a query that gives the same error if it is evaluated for all rows of the tables, whatever the
 // query's conditions. sure is false if the part may have been missed.
-func (c *checker) evaluate(ctx context.Context, stage schedule.Stage, st *rewrite.Statement, session int, code string) (piece string, sure bool, err error) {
+func (c *checker) evaluate(ctx context.Context, stage schedule.Stage, st *statement.Statement, session int, code string) (piece string, sure bool, err error) {
 	froms := products(st)
 	list := pieces(st.Text)
 	sure = !st.HasSubquery && !st.Aggregate && !st.SetOperation && !st.Window && len(list) < maxPieces
@@ -172,11 +172,11 @@ func (c *checker) probe(ctx context.Context, stage schedule.Stage, session int, 
 }
 
 // products gives FROM clauses without conditions for the tables of a query: all of them, those of the outermost query, none.
-func products(st *rewrite.Statement) []string {
+func products(st *statement.Statement) []string {
 	var all, main []string
 	seen := map[string]bool{}
 	for _, u := range st.Tables {
-		if u.Kind != rewrite.SourceTable || seen[u.Ref] {
+		if u.Kind != statement.SourceTable || seen[u.Ref] {
 			continue
 		}
 		seen[u.Ref] = true
@@ -185,7 +185,7 @@ func products(st *rewrite.Statement) []string {
 			source += " AS " + u.Ref
 		}
 		all = append(all, source)
-		if u.Place == rewrite.PlaceMain && u.Depth == 0 {
+		if u.Place == statement.PlaceMain && u.Depth == 0 {
 			main = append(main, source)
 		}
 	}

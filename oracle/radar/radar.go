@@ -19,7 +19,7 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // Descriptor describes the oracle.
@@ -39,9 +39,9 @@ type Stage interface {
 
 // Options is what the oracle needs besides.
 type Options struct {
-	Describe func(sql string) ([]rewrite.Statement, error) // of the dialect
-	Define   func(sql string) rewrite.Definition           // of the dialect
-	Raw      schedule.Stage                                // another database, for the twin
+	Describe func(sql string) ([]statement.Statement, error) // of the dialect
+	Define   func(sql string) statement.Definition           // of the dialect
+	Raw      schedule.Stage                                  // another database, for the twin
 }
 
 // Check compares the queries of a schedule. It executes the schedule's transactions one after the other on the stage, and each query
@@ -189,7 +189,7 @@ func (t *Twin) zero(rows answer.Table) bool {
 		return false
 	}
 	for n, col := range rows.Columns {
-		if !slices.ContainsFunc(known.columns, func(d rewrite.ColumnDefinition) bool { return strings.EqualFold(d.Name, col.Name) && d.NotNull }) {
+		if !slices.ContainsFunc(known.columns, func(d statement.ColumnDefinition) bool { return strings.EqualFold(d.Name, col.Name) && d.NotNull }) {
 			continue
 		}
 		if slices.ContainsFunc(rows.Rows, func(row []answer.Value) bool { return strings.HasPrefix(string(row[n]), "0000-00-00") }) {
@@ -234,7 +234,7 @@ func (c *checker) fill(ctx context.Context, rows []answer.Table) error {
 // complete reports whether the text has all columns: others are inherited, or come from a query or another table.
 func (t *table) complete(columns []answer.Column) bool {
 	return len(columns) == len(t.columns) && !slices.ContainsFunc(columns, func(c answer.Column) bool {
-		return !slices.ContainsFunc(t.columns, func(d rewrite.ColumnDefinition) bool { return strings.EqualFold(d.Name, c.Name) })
+		return !slices.ContainsFunc(t.columns, func(d statement.ColumnDefinition) bool { return strings.EqualFold(d.Name, c.Name) })
 	})
 }
 
@@ -243,7 +243,7 @@ func (t *table) written(full answer.Table) answer.Table {
 	out := answer.Table{Name: full.Name}
 	var places []int
 	for n, col := range full.Columns {
-		if !slices.ContainsFunc(t.columns, func(c rewrite.ColumnDefinition) bool {
+		if !slices.ContainsFunc(t.columns, func(c statement.ColumnDefinition) bool {
 			return strings.EqualFold(c.Name, col.Name) && t.computed[c.Name]
 		}) {
 			out.Columns = append(out.Columns, col)
@@ -308,24 +308,24 @@ func (c *checker) before(ctx context.Context, st *schedule.Step, now answer.Stat
 	case temporary.MatchString(sql.Text):
 		c.end("a temporary table is the session's own: %s", sql.Text)
 		return false, nil
-	case sql.Control.Verb == rewrite.ControlLocks:
+	case sql.Control.Verb == statement.ControlLocks:
 		c.end("which tables are locked decides which can be queried: %s", sql.Text)
 		return false, nil
 	case autoNull.MatchString(sql.Text):
 		c.end("with sql_auto_is_null, which columns have AUTO_INCREMENT decides what IS NULL finds")
 		return false, nil
-	case sql.Control.Verb == rewrite.ControlDatabase:
+	case sql.Control.Verb == statement.ControlDatabase:
 		c.end("another database: %s", sql.Text)
 		return false, nil
 	case deferral.MatchString(sql.Text):
 		return true, nil // the raw database has no constraints
-	case setting.MatchString(sql.Text) && now == answer.Open && !c.family && sql.Control.Verb != rewrite.ControlLevel && !schedule.SetsAccess(c.s.DBMS(), sql):
+	case setting.MatchString(sql.Text) && now == answer.Open && !c.family && sql.Control.Verb != statement.ControlLevel && !schedule.SetsAccess(c.s.DBMS(), sql):
 		c.end("a setting that ends or is undone with its transaction: %s", sql.Text)
 		return false, nil
 	case setting.MatchString(sql.Text):
 		// The twin's session needs it, too, unless it is about transactions: there is none on the raw database.
 		c.shown[st.Session] = c.shown[st.Session] || showing.MatchString(sql.Text)
-		if v := sql.Control.Verb; (v == rewrite.ControlNone || v == rewrite.ControlReset) && !schedule.SetsAccess(c.s.DBMS(), sql) {
+		if v := sql.Control.Verb; (v == statement.ControlNone || v == statement.ControlReset) && !schedule.SetsAccess(c.s.DBMS(), sql) {
 			if _, err := c.o.Raw.Execute(ctx, st.Session, sql.Text); err != nil {
 				return false, err
 			}
@@ -396,12 +396,12 @@ func (c *checker) after(st, got *schedule.Step) error {
 		if st.Statement.Volatile != "" {
 			c.stale = true // it may call what writes
 		}
-	case v == rewrite.ControlCommit || v == rewrite.ControlRollback || v == rewrite.ControlRollbackTo || v == rewrite.ControlBegin:
+	case v == statement.ControlCommit || v == statement.ControlRollback || v == statement.ControlRollbackTo || v == statement.ControlBegin:
 		c.stale = c.stale || c.wrote[n]
-		if v != rewrite.ControlRollbackTo {
+		if v != statement.ControlRollbackTo {
 			c.wrote[n] = false
 		}
-	case v == rewrite.ControlNone:
+	case v == statement.ControlNone:
 		c.stale, c.wrote[n] = true, true
 	}
 	if got.After != answer.Open && c.wrote[n] { // rolled back, or committed

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // Twin is what makes the raw database of a setup.
@@ -27,7 +27,7 @@ type Twin struct {
 
 // table is what a setup says of one table.
 type table struct {
-	columns []rewrite.ColumnDefinition
+	columns []statement.ColumnDefinition
 	// computed are the columns of which some row's value is not the written one: generated, numbered or default values.
 	computed map[string]bool
 	unsure   string // why the rows are not known from the text; empty: they are those of the INSERT statements
@@ -52,7 +52,7 @@ func Construct(setup []string, family bool, o Options) *Twin {
 }
 
 // add goes on with one statement of the setup.
-func (t *Twin) add(st *rewrite.Statement, o Options) {
+func (t *Twin) add(st *statement.Statement, o Options) {
 	switch st.Verb {
 	case "insert", "replace", "update", "delete", "merge":
 		if !st.Unparsed && !st.DDL {
@@ -77,7 +77,7 @@ func (t *Twin) add(st *rewrite.Statement, o Options) {
 }
 
 // define notes what a definition says of tables.
-func (t *Twin) define(d *rewrite.Definition) {
+func (t *Twin) define(d *statement.Definition) {
 	switch {
 	case d.Parent != "":
 		t.partitions[d.Table] = d.Parent
@@ -132,7 +132,7 @@ var literals = regexp.MustCompile(`(?is)^(` +
 	`|"[^"\\]*"|true|false|null|default|0x[0-9a-f]+|array\s*\[[-+0-9,. ]*\])$`)
 
 // write goes on with a statement that writes. Rows are known as long as they come from INSERT with literal values only.
-func (t *Twin) write(st *rewrite.Statement) {
+func (t *Twin) write(st *statement.Statement) {
 	targets := st.Targets()
 	if len(targets) != 1 || t.tables[t.nameOf(targets[0])] == nil {
 		t.unsure = "what is written is no table of the setup: " + st.Text
@@ -182,7 +182,7 @@ func (t *table) note(columns, row []string) {
 }
 
 // nameOf is a mention's table as the stage lists tables.
-func (t *Twin) nameOf(u rewrite.TableUse) string {
+func (t *Twin) nameOf(u statement.TableUse) string {
 	if !t.family && u.Schema != "" && u.Schema != "public" {
 		return u.Schema + "." + u.Name
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // accessText finds what a SET says of whether transactions may write, as characteristics of transactions or by a variable.
@@ -15,7 +15,7 @@ var accessText = regexp.MustCompile(`(?is)^\s*set\s+(@@)?(session\s+characterist
 
 // access reads what a SET says of whether transactions may write, and of which transactions. It is false for other statements, BEGIN
 // among them. Sources: MySQL manual, 15.3.7; PostgreSQL manual, SET TRANSACTION.
-func access(p *product.Product, st *rewrite.Statement) (readOnly bool, scope rewrite.Scope, ok bool) {
+func access(p *product.Product, st *statement.Statement) (readOnly bool, scope statement.Scope, ok bool) {
 	m := accessText.FindStringSubmatch(st.Text)
 	if m == nil {
 		return false, "", false
@@ -27,24 +27,24 @@ func access(p *product.Product, st *rewrite.Statement) (readOnly bool, scope rew
 	}
 	switch {
 	case p.Dialect == product.DialectMySQL && (session || variable != "" && m[1] == ""), characteristics, strings.HasPrefix(variable, "default"):
-		scope = rewrite.ScopeSession
+		scope = statement.ScopeSession
 	case p.Dialect == product.DialectMySQL:
-		scope = rewrite.ScopeNext
+		scope = statement.ScopeNext
 	default:
-		scope = rewrite.ScopeTransaction
+		scope = statement.ScopeTransaction
 	}
 	return readOnly, scope, ok
 }
 
 // SetsAccess reports whether a statement says whether transactions may write, BEGIN apart. An execution without the schedule's
 // transactions leaves it out: there each statement is a transaction of its own, which may have another access mode than in the schedule.
-func SetsAccess(p *product.Product, st *rewrite.Statement) bool {
+func SetsAccess(p *product.Product, st *statement.Statement) bool {
 	_, _, ok := access(p, st)
 	return ok
 }
 
 // ForNext reports whether a statement sets something for the next transaction of its session, and for no other one.
-func ForNext(p *product.Product, st *rewrite.Statement) bool {
+func ForNext(p *product.Product, st *statement.Statement) bool {
 	_, scope, ok := access(p, st)
-	return ok && scope == rewrite.ScopeNext || st.Control.Verb == rewrite.ControlLevel && st.Control.Scope == rewrite.ScopeNext
+	return ok && scope == statement.ScopeNext || st.Control.Verb == statement.ControlLevel && st.Control.Scope == statement.ScopeNext
 }

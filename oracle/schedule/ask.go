@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"wirecheck/answer"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // Ask executes a query of an oracle's own in a session. A query that is refused leaves the session's transaction as it was, also
@@ -29,7 +29,7 @@ func Ask(ctx context.Context, stage Stage, session int, sql string, now answer.S
 
 // Where finds the WHERE clause of a statement: the bytes of Text from its keyword to its end. It is false if there is none, or it
 // is not certain which it is.
-func Where(st *rewrite.Statement) (from, to int, ok bool) {
+func Where(st *statement.Statement) (from, to int, ok bool) {
 	c := &st.Clauses
 	if c.From == "" || c.Where == "" {
 		return 0, 0, false
@@ -59,7 +59,7 @@ func Where(st *rewrite.Statement) (from, to int, ok bool) {
 }
 
 // Steady says why a query's answer on the same rows may differ from one execution to the next; empty: it does not.
-func Steady(st *rewrite.Statement) string {
+func Steady(st *statement.Statement) string {
 	switch {
 	case st.Unparsed:
 		return "it is not understood"

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"wirecheck/history"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // Features lists what was special about an execution, for the choice of the next case: who waited for whom with which kinds of
@@ -178,7 +178,7 @@ func conflicts(a, b *Step) (kinds []string) {
 // uses reports whether a statement changed rows of a table, and whether it read it.
 func uses(st *Step, name string) (writes, reads bool) {
 	for _, t := range st.Statement.Tables {
-		if t.Kind == rewrite.SourceTable && strings.EqualFold(t.Name, name) {
+		if t.Kind == statement.SourceTable && strings.EqualFold(t.Name, name) {
 			writes = writes || t.Target && touched(st) > 0
 			reads = reads || t.Read
 		}
@@ -190,10 +190,10 @@ func uses(st *Step, name string) (writes, reads bool) {
 func touched(st *Step) int64 { return max(st.Answer.Affected, int64(len(st.Answer.Rows))) }
 
 // shared are the tables that both statements name.
-func shared(a, b *rewrite.Statement) (names []string) {
+func shared(a, b *statement.Statement) (names []string) {
 	for _, t := range a.Tables {
 		for _, u := range b.Tables {
-			if t.Kind == rewrite.SourceTable && u.Kind == rewrite.SourceTable && strings.EqualFold(t.Name, u.Name) && !slices.Contains(names, t.Name) {
+			if t.Kind == statement.SourceTable && u.Kind == statement.SourceTable && strings.EqualFold(t.Name, u.Name) && !slices.Contains(names, t.Name) {
 				names = append(names, t.Name)
 			}
 		}
@@ -202,9 +202,9 @@ func shared(a, b *rewrite.Statement) (names []string) {
 }
 
 // kindOf is what a statement does, in one or two words.
-func kindOf(st *rewrite.Statement) string {
+func kindOf(st *statement.Statement) string {
 	switch {
-	case st.Locking.Lock != rewrite.LockNone:
+	case st.Locking.Lock != statement.LockNone:
 		return "lock-" + strings.ReplaceAll(string(st.Locking.Lock), " ", "-")
 	case st.Insert != nil && (st.Insert.Conflict || st.Ignore):
 		return "upsert"

@@ -6,14 +6,14 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/history"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // Queries says what is done with a schedule's queries, one by one.
 type Queries struct {
 	// LeftOut is what a query is that is left out, for the notes: "not compared". Reason says why it is; empty: it is not.
 	LeftOut string
-	Reason  func(st *rewrite.Statement) string
+	Reason  func(st *statement.Statement) string
 	// Each is given each of the others before it is executed; now is the state of its session.
 	Each func(ctx context.Context, st *Step, now answer.State) error
 }

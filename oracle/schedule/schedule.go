@@ -1,13 +1,13 @@
 // Package schedule holds what the re-executing oracles (wss, troc, txcheck) share: one execution of several sessions as it
 // really happened, statement by statement, and the small interface through which an oracle executes something itself.
 //
-// It is pure. Statements are described by rewrite.Statement, which the dialects make (rewrite/mysql, rewrite/postgres).
+// It is pure. Statements are described by statement.Statement, which the dialects make (rewrite/mysql, rewrite/postgres).
 package schedule
 
 import (
 	"wirecheck/answer"
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // Schedule is one execution: the actual concurrent schedule (WriteCheck, section 5.3), which differs from the submitted order
@@ -43,14 +43,14 @@ type Session struct {
 	Name string
 	// Setup are the statements executed in the session before the first step of any session. They are the session's settings; a
 	// transaction that they leave open is in Steps, as if its statements had been steps.
-	Setup []rewrite.Statement
+	Setup []statement.Statement
 }
 
 // Step is a statement as it was executed.
 type Step struct {
 	Session   int    // index in Schedule.Sessions
 	Name      string // of the scenario's step; several statements may share it
-	Statement rewrite.Statement
+	Statement statement.Statement
 	// Sent and Done are moments: they count what was sent and what finished, of all sessions, from 1. Everything that was done
 	// before a step was sent has a smaller Done than its Sent.
 	Sent, Done int

@@ -11,7 +11,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/history"
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/mysql"
 	"wirecheck/statement/postgres"
 )
@@ -45,7 +45,7 @@ func script(t *testing.T, product, level string, lines ...string) *Schedule {
 		st := Step{Session: session - 1, Name: fmt.Sprint("step", n), Statement: list[0], Sent: 2*n + 1, Done: 2*n + 2, Before: states[words[1][0]], After: states[words[1][2]], Effect: answer.EffectNone}
 		if len(words) > 2 {
 			st.Effect = answer.Effect(strings.Join(words[2:], " "))
-			if st.Effect != answer.EffectRolledBack || st.Statement.Control.Verb == rewrite.ControlNone {
+			if st.Effect != answer.EffectRolledBack || st.Statement.Control.Verb == statement.ControlNone {
 				st.Answer.Err = &answer.Error{Code: "1213"}
 			}
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"wirecheck/answer"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // Serial says what is done around the statements of a serial execution.
@@ -78,4 +78,4 @@ func (s *Schedule) Serial(ctx context.Context, stage Stage, v Serial) error {
 }
 
 // ending ends what the schedule left open.
-var ending = rewrite.Statement{Text: "ROLLBACK", Verb: "rollback", Control: rewrite.Control{Verb: rewrite.ControlRollback}}
+var ending = statement.Statement{Text: "ROLLBACK", Verb: "rollback", Control: statement.Control{Verb: statement.ControlRollback}}

@@ -8,7 +8,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/oracle/schedule"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/postgres"
 )
 
@@ -40,7 +40,7 @@ func (b *book) Execute(_ context.Context, session int, sql string) (schedule.Ste
 	return st, nil
 }
 
-func one(t *testing.T, sql string) rewrite.Statement {
+func one(t *testing.T, sql string) statement.Statement {
 	t.Helper()
 	list, err := postgres.Describe(sql)
 	if err != nil || len(list) != 1 {
@@ -72,7 +72,7 @@ func interleaved(t *testing.T, lines ...string) *schedule.Schedule {
 // TestSerial executes transactions that were interleaved one after the other, in the order of their ends.
 func TestSerial(t *testing.T) {
 	s := interleaved(t, "1 SET search_path = x", "1 BEGIN", "2 BEGIN", "1 SELECT 1", "2 SELECT 2", "2 COMMIT", "1 SELECT 3", "2 SELECT 4", "1 COMMIT", "2 BEGIN", "2 SELECT 5")
-	s.Sessions[0].Setup = []rewrite.Statement{one(t, "SET application_name = 'a'")}
+	s.Sessions[0].Setup = []statement.Statement{one(t, "SET application_name = 'a'")}
 	b := &book{state: map[int]answer.State{}}
 	var told []string
 	err := s.Serial(t.Context(), b, schedule.Serial{

@@ -8,7 +8,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/history"
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // Transaction is one transaction of a schedule: an explicit one, or one autocommit statement.
@@ -45,7 +45,7 @@ func assigned(variable, sql string) (value string, ok bool) {
 }
 
 // note follows a statement that sets something for later transactions.
-func (s *setting) note(p *product.Product, st *rewrite.Statement) {
+func (s *setting) note(p *product.Product, st *statement.Statement) {
 	if v := p.Stricter(); v != nil {
 		if value, ok := assigned(v.Name, st.Text); ok {
 			s.stricter = slices.Contains(v.On, value)
@@ -53,30 +53,30 @@ func (s *setting) note(p *product.Product, st *rewrite.Statement) {
 	}
 	if readOnly, scope, ok := access(p, st); ok {
 		switch scope {
-		case rewrite.ScopeSession:
+		case statement.ScopeSession:
 			s.readOnly = readOnly
-		case rewrite.ScopeNext:
+		case statement.ScopeNext:
 			s.nextOnly = &readOnly
 		}
 	}
 	c := st.Control
-	if c.Verb != rewrite.ControlLevel || c.Level == "" {
+	if c.Verb != statement.ControlLevel || c.Level == "" {
 		return
 	}
 	switch c.Scope {
-	case rewrite.ScopeSession:
+	case statement.ScopeSession:
 		s.level = c.Level
-	case rewrite.ScopeNext:
+	case statement.ScopeNext:
 		s.next = c.Level
 	}
 }
 
 // set follows a statement that sets something within a transaction.
-func (t *Transaction) set(p *product.Product, st *rewrite.Statement) {
-	if readOnly, scope, ok := access(p, st); ok && scope == rewrite.ScopeTransaction {
+func (t *Transaction) set(p *product.Product, st *statement.Statement) {
+	if readOnly, scope, ok := access(p, st); ok && scope == statement.ScopeTransaction {
 		t.ReadOnly = readOnly
 	}
-	if c := st.Control; c.Verb == rewrite.ControlLevel && c.Scope == rewrite.ScopeTransaction && c.Level != "" {
+	if c := st.Control; c.Verb == statement.ControlLevel && c.Scope == statement.ScopeTransaction && c.Level != "" {
 		t.Level = p.Real(c.Level, t.Level == product.Snapshot)
 	}
 }
@@ -112,10 +112,10 @@ func (s *Schedule) Transactions() []Transaction {
 		if open[n] != nil && st.Statement.Ends && st.Effect != answer.EffectGone { // an implicit commit
 			end(n, st.Done, history.OutcomeCommitted)
 		}
-		ends := c.Verb == rewrite.ControlCommit || c.Verb == rewrite.ControlRollback
+		ends := c.Verb == statement.ControlCommit || c.Verb == statement.ControlRollback
 		if open[n] == nil {
 			idle := !st.Before.InTransaction() && !st.After.InTransaction()
-			if idle && (c.Verb != rewrite.ControlNone && c.Verb != rewrite.ControlDatabase || st.Statement.Verb == "set") && st.Effect != answer.EffectGone {
+			if idle && (c.Verb != statement.ControlNone && c.Verb != statement.ControlDatabase || st.Statement.Verb == "set") && st.Effect != answer.EffectGone {
 				settings[n].note(s.DBMS(), &st.Statement)
 				continue
 			}
@@ -125,14 +125,14 @@ func (s *Schedule) Transactions() []Transaction {
 		}
 		t := open[n]
 		t.Steps = append(t.Steps, i)
-		if (c.Verb == rewrite.ControlLevel || st.Statement.Verb == "set") && st.Answer.Err == nil {
+		if (c.Verb == statement.ControlLevel || st.Statement.Verb == "set") && st.Answer.Err == nil {
 			t.set(s.DBMS(), &st.Statement)
 			settings[n].note(s.DBMS(), &st.Statement)
 		}
 		switch {
 		case st.Effect == answer.EffectGone:
 			outcome := history.OutcomeAborted
-			if c.Verb == rewrite.ControlCommit || !st.Before.InTransaction() {
+			if c.Verb == statement.ControlCommit || !st.Before.InTransaction() {
 				outcome = history.OutcomeUnknown
 			}
 			end(n, st.Done, outcome)
@@ -160,7 +160,7 @@ func (s *Schedule) Transactions() []Transaction {
 
 // outcomeOf is how a transaction ended with a step, after which its session is outside of one.
 func outcomeOf(st *Step) history.Outcome {
-	if st.Statement.Control.Verb == rewrite.ControlRollback || st.Answer.Err != nil {
+	if st.Statement.Control.Verb == statement.ControlRollback || st.Answer.Err != nil {
 		return history.OutcomeAborted
 	}
 	return history.OutcomeCommitted
@@ -180,7 +180,7 @@ func (s *setting) begin(p *product.Product, st *Step) *Transaction {
 		s.next, s.nextOnly = "", nil
 	}
 	stricter := s.stricter
-	if st.Statement.Control.Verb == rewrite.ControlBegin {
+	if st.Statement.Control.Verb == statement.ControlBegin {
 		b := st.Statement.Begin
 		if st.Statement.Control.Level != "" {
 			level = st.Statement.Control.Level
@@ -229,13 +229,13 @@ func (s *Schedule) restarts(t *Transaction) (list []int) {
 			continue
 		}
 		switch c, name := &st.Statement.Control, strings.ToLower(st.Statement.Control.Name); {
-		case c.Verb == rewrite.ControlSavepoint:
+		case c.Verb == statement.ControlSavepoint:
 			saved[name] = i
-		case c.Verb == rewrite.ControlRollbackTo:
+		case c.Verb == statement.ControlRollbackTo:
 			if at, ok := saved[name]; ok && part.RollbackTo(at) {
 				list = append(list, i)
 			}
-		case c.Verb == rewrite.ControlNone && st.Statement.Verb != "set", st.Statement.Begin.Snapshot:
+		case c.Verb == statement.ControlNone && st.Statement.Verb != "set", st.Statement.Begin.Snapshot:
 			part.Use(i)
 		}
 	}

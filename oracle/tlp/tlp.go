@@ -12,7 +12,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // Descriptor describes the oracle.
@@ -43,7 +43,7 @@ type checker struct {
 var distinctOn = regexp.MustCompile(`(?i)\bdistinct\s+on\b`)
 
 // reason says why a query is not partitioned; empty: it is.
-func reason(st *rewrite.Statement) string {
+func reason(st *statement.Statement) string {
 	if why := schedule.Steady(st); why != "" {
 		return why
 	}
@@ -68,7 +68,7 @@ func reason(st *rewrite.Statement) string {
 }
 
 // Partition gives the query without its condition, and its three parts.
-func Partition(st *rewrite.Statement) (whole string, parts [3]string) {
+func Partition(st *statement.Statement) (whole string, parts [3]string) {
 	from, to, _ := schedule.Where(st)
 	p := st.Clauses.Where
 	for i, condition := range [3]string{p, "NOT (" + p + ")", "(" + p + ") IS NULL"} {

@@ -13,7 +13,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // rowID is the column that identifies rows in the stage's tables (Troc, III-C: rowId).
@@ -117,16 +117,16 @@ func newTheater(ctx context.Context, s *schedule.Schedule, stage schedule.Stage,
 }
 
 // set notes a statement that may change what later statements of its session mean.
-func (t *theater) set(session int, st *rewrite.Statement) {
+func (t *theater) set(session int, st *statement.Statement) {
 	switch {
-	case st.Control.Verb == rewrite.ControlAutocommit, st.Control.Verb == rewrite.ControlLevel, st.Verb != "set", schedule.SetsAccess(t.s.DBMS(), st):
+	case st.Control.Verb == statement.ControlAutocommit, st.Control.Verb == statement.ControlLevel, st.Verb != "set", schedule.SetsAccess(t.s.DBMS(), st):
 		return
 	}
 	t.settings[session] = append(t.settings[session], st.Text)
 }
 
 // known finds a table that a statement mentions.
-func (t *theater) known(u rewrite.TableUse) (string, bool) {
+func (t *theater) known(u statement.TableUse) (string, bool) {
 	name := u.Name
 	if schema := t.s.DBMS().DefaultSchema; u.Schema != "" && (schema == "" || u.Schema != schema) {
 		name = u.Schema + "." + u.Name
@@ -265,7 +265,7 @@ func (t *theater) strip(a *answer.Result) {
 }
 
 // text is the statement as it is executed on tables with a row id.
-func (t *theater) text(q *rewrite.Statement) string {
+func (t *theater) text(q *statement.Statement) string {
 	// The MySQL family's INSERT without a list of columns has a value for each one.
 	if !t.visible || t.s.DBMS().Dialect != product.DialectMySQL || q.Insert == nil || q.Insert.Columns != nil || q.Insert.NewListAt == 0 || q.Insert.Set {
 		return q.Text
@@ -389,10 +389,10 @@ func (t *theater) address(ctx context.Context, st *schedule.Step, views map[stri
 	}
 	var names, exprs []string
 	for _, u := range q.Main() {
-		if u.Kind != rewrite.SourceTable || q.Verb != "select" && !u.Target {
+		if u.Kind != statement.SourceTable || q.Verb != "select" && !u.Target {
 			continue
 		}
-		if q.Verb == "select" && q.Locking.Lock != rewrite.LockNone && u.Lock == rewrite.LockNone {
+		if q.Verb == "select" && q.Locking.Lock != statement.LockNone && u.Lock == statement.LockNone {
 			continue
 		}
 		name, ok := t.known(u)

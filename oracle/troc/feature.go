@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"wirecheck/answer"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // features are what a case's setup has that a view cannot show exactly.
@@ -178,7 +178,7 @@ func definitions(text string) (parts []string) {
 }
 
 // fills says whether an INSERT lets the server fill in a column.
-func (f *features) fills(table string, columns []string, q *rewrite.Statement) bool {
+func (f *features) fills(table string, columns []string, q *statement.Statement) bool {
 	generated := f.generated[table]
 	if len(generated) == 0 || q.Verb != "insert" && q.Verb != "replace" && q.Verb != "merge" {
 		return false

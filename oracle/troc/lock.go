@@ -2,17 +2,17 @@ package troc
 
 import (
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // modeOf is the mode of the locks that a statement takes on the rows of its tables that are locked.
-func modeOf(p *product.Product, level string, kind product.Kind, st *rewrite.Statement) product.Mode {
+func modeOf(p *product.Product, level string, kind product.Kind, st *statement.Statement) product.Mode {
 	l, _ := p.Lock(level, kind)
 	if st.Verb == "select" && l.Mode != product.LockNone { // modes that only PostgreSQL's statements have
 		switch st.Locking.Lock {
-		case rewrite.LockKeyShare:
+		case statement.LockKeyShare:
 			return product.LockKeyShare
-		case rewrite.LockNoKeyUpdate:
+		case statement.LockNoKeyUpdate:
 			return product.LockNoKeyUpdate
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // step takes one world through one step. It gives the worlds that agree with what was seen, and the deaths of those that do not.
@@ -90,7 +90,7 @@ func (c *check) begin(w *world, x, i int) {
 	t.began = c.sentAt(i)
 	t.lockless = c.p.Optimistic(c.txs[x].Level, true) // in autocommit, too
 	st := &c.s.Steps[i].Statement
-	if c.p.SnapshotAt == product.AtBegin || st.Control.Verb == rewrite.ControlBegin && st.Begin.Snapshot {
+	if c.p.SnapshotAt == product.AtBegin || st.Control.Verb == statement.ControlBegin && st.Begin.Snapshot {
 		t.snapshots, t.firm = []int{t.began}, true
 	}
 }
@@ -107,21 +107,21 @@ func (c *check) control(w *world, x, i int) string {
 		return ""
 	}
 	switch q.Control.Verb {
-	case rewrite.ControlRelease:
+	case statement.ControlRelease:
 		w.release(x, q.Control.Name)
 		return ""
-	case rewrite.ControlBegin, rewrite.ControlCommit, rewrite.ControlRollback, rewrite.ControlLevel, rewrite.ControlAutocommit:
+	case statement.ControlBegin, statement.ControlCommit, statement.ControlRollback, statement.ControlLevel, statement.ControlAutocommit:
 		return ""
-	case rewrite.ControlSavepoint:
+	case statement.ControlSavepoint:
 		w.txs[x].saves = append(slices.Clip(w.txs[x].saves), save{q.Control.Name, i})
 		return ""
-	case rewrite.ControlRollbackTo:
+	case statement.ControlRollbackTo:
 		if !w.back(x, q.Control.Name) {
 			return st.Name + " goes back to a savepoint that was not seen"
 		}
 		c.renew(w, x, i)
 		return ""
-	case rewrite.ControlLocks, rewrite.ControlDatabase, rewrite.ControlReset:
+	case statement.ControlLocks, statement.ControlDatabase, statement.ControlReset:
 		return st.Name + " changes what later statements mean: " + q.Text
 	}
 	switch {
@@ -201,9 +201,9 @@ type roles struct {
 	inner        bool     // it writes within a common table expression
 }
 
-func (c *check) roles(kind product.Kind, q *rewrite.Statement) (r roles) {
+func (c *check) roles(kind product.Kind, q *statement.Statement) (r roles) {
 	for _, u := range q.Tables {
-		if u.Kind != rewrite.SourceTable {
+		if u.Kind != statement.SourceTable {
 			continue
 		}
 		name, ok := c.t.known(u)
@@ -219,8 +219,8 @@ func (c *check) roles(kind product.Kind, q *rewrite.Statement) (r roles) {
 			r.strange = u.Name
 			continue
 		}
-		locked := u.Target || u.Lock != rewrite.LockNone || kind == product.Share && q.Locking.Lock == rewrite.LockNone
-		r.inner = r.inner || u.Target && u.Place != rewrite.PlaceMain
+		locked := u.Target || u.Lock != statement.LockNone || kind == product.Share && q.Locking.Lock == statement.LockNone
+		r.inner = r.inner || u.Target && u.Place != statement.PlaceMain
 		list := &r.read
 		if locked {
 			list = &r.locked

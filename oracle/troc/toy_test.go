@@ -12,7 +12,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/oracle/schedule"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/mysql"
 	"wirecheck/statement/postgres"
 )
@@ -42,7 +42,7 @@ var (
 	toyCreated = regexp.MustCompile(`^CREATE TABLE (\w+)`)
 )
 
-func (s *toy) describe(sql string) rewrite.Statement {
+func (s *toy) describe(sql string) statement.Statement {
 	describe := postgres.Describe
 	if s.product != "postgres" {
 		describe = mysql.New(mysql.Flavor(s.product)).Describe
@@ -373,9 +373,9 @@ func played(t *testing.T, product, level, setup, text string) *schedule.Schedule
 		st.Session = session(name)
 		st.Before = open[name]
 		switch st.Statement.Control.Verb {
-		case rewrite.ControlBegin:
+		case statement.ControlBegin:
 			open[name] = answer.Open
-		case rewrite.ControlCommit, rewrite.ControlRollback:
+		case statement.ControlCommit, statement.ControlRollback:
 			open[name] = answer.Idle
 		}
 		switch {
@@ -384,7 +384,7 @@ func played(t *testing.T, product, level, setup, text string) *schedule.Schedule
 			st.Answer.Err = &answer.Error{Code: code, Message: reason}
 			st.Reason, st.Effect = answer.Reason(reason), answer.EffectStatement
 			switch {
-			case product == "postgres" && st.Statement.Control.Verb == rewrite.ControlCommit, product != "postgres" && st.Reason != answer.ReasonOther && st.Reason != answer.ReasonLockTimeout:
+			case product == "postgres" && st.Statement.Control.Verb == statement.ControlCommit, product != "postgres" && st.Reason != answer.ReasonOther && st.Reason != answer.ReasonLockTimeout:
 				st.Effect, open[name] = answer.EffectRolledBack, answer.Idle
 			case product == "postgres" && st.Before.InTransaction():
 				st.Effect, open[name] = answer.EffectFailed, answer.Failed

@@ -18,7 +18,7 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // Descriptor describes the oracle.
@@ -159,7 +159,7 @@ func (c *frame) arrange() {
 // closed reports whether a statement that did not wait closed a deadlock whose victim is the other one, a waiter: it is the last statement
 // that was sent before the victim's answer, and the locks that it got stay with its transaction.
 func (c *frame) closed(st, victim *schedule.Step) bool {
-	if st.Waited || st.Answer.Err != nil || !st.Before.InTransaction() || st.Statement.Control.Verb != rewrite.ControlNone {
+	if st.Waited || st.Answer.Err != nil || !st.Before.InTransaction() || st.Statement.Control.Verb != statement.ControlNone {
 		return false
 	}
 	return victim.Waited && victim.Reason == answer.ReasonDeadlock && victim.Session != st.Session && victim.Sent < st.Sent && st.Sent < victim.Done &&
@@ -341,7 +341,7 @@ func (c *check) note(format string, args ...any) {
 }
 
 // taint says that what a statement wrote is not certain. Where it changes or removes rows, foreign keys may have led to other tables.
-func (c *check) taint(w *world, q *rewrite.Statement, why string) {
+func (c *check) taint(w *world, q *statement.Statement, why string) {
 	add := func(name string) {
 		if _, is := w.taint[name]; !is {
 			w.taint[name] = why

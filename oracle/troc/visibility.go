@@ -2,11 +2,11 @@ package troc
 
 import (
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // kindOf classifies a statement. explicit says that it is in a transaction of several statements.
-func kindOf(p *product.Product, level string, explicit bool, st *rewrite.Statement) (k product.Kind, ok bool) {
+func kindOf(p *product.Product, level string, explicit bool, st *statement.Statement) (k product.Kind, ok bool) {
 	switch st.Verb {
 	case "select":
 		lock := st.Locking.Lock
@@ -16,11 +16,11 @@ func kindOf(p *product.Product, level string, explicit bool, st *rewrite.Stateme
 			}
 		}
 		switch {
-		case lock == rewrite.LockUpdate, lock == rewrite.LockNoKeyUpdate:
+		case lock == statement.LockUpdate, lock == statement.LockNoKeyUpdate:
 			return product.ForUpdate, true
-		case lock != rewrite.LockNone && p.ShareIgnored:
+		case lock != statement.LockNone && p.ShareIgnored:
 			return product.Select, true
-		case lock != rewrite.LockNone:
+		case lock != statement.LockNone:
 			return product.Share, true
 		case level == product.Serializable && p.ReadsLock && explicit:
 			return product.Share, true

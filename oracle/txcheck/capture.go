@@ -12,7 +12,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // probe is a kind of added read (TxCheck, section 3.2).
@@ -39,7 +39,7 @@ func (c *plan) observers() (list []schedule.Session) {
 	level := func(name, level string) schedule.Session {
 		s := schedule.Session{Name: name}
 		if level != "" {
-			s.Setup = []rewrite.Statement{{Text: "SET SESSION TRANSACTION ISOLATION LEVEL " + level}}
+			s.Setup = []statement.Statement{{Text: "SET SESSION TRANSACTION ISOLATION LEVEL " + level}}
 		}
 		return s
 	}
@@ -132,10 +132,10 @@ func (c *plan) aroundWrite(x *plannedStatement, s *session, add func(int, probe,
 }
 
 // keysOf are the expressions that tell which rows of its own tables a statement addresses.
-func keysOf(st *rewrite.Statement) string {
+func keysOf(st *statement.Statement) string {
 	var list []string
 	for _, u := range st.Main() {
-		if u.Kind == rewrite.SourceTable {
+		if u.Kind == statement.SourceTable {
 			list = append(list, "'"+u.Name+"'", u.Ref+".wc_row_id", u.Ref+".wc_version")
 		}
 	}
@@ -338,13 +338,13 @@ func (r *reader) savepoint(f *fact) {
 		at--
 	}
 	switch verb {
-	case rewrite.ControlSavepoint:
+	case statement.ControlSavepoint:
 		r.saved[f.txn] = append(list, savepoint{name, len(r.facts)})
-	case rewrite.ControlRelease:
+	case statement.ControlRelease:
 		if at >= 0 {
 			r.saved[f.txn] = list[:at]
 		}
-	case rewrite.ControlRollbackTo:
+	case statement.ControlRollbackTo:
 		if at < 0 {
 			return
 		}
@@ -408,7 +408,7 @@ func (r *reader) items(a answer.Result) (list []Version) {
 			if row[i+1] == nil || row[i+2] == nil { // an outer join's row that is not there
 				continue
 			}
-			t := r.plan.table(rewrite.TableUse{Name: string(row[i])})
+			t := r.plan.table(statement.TableUse{Name: string(row[i])})
 			if t == nil {
 				continue
 			}

@@ -12,6 +12,7 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // Besides the instrumented case, which is judged as the paper does, the schedule that was handed in is judged, too: it may be the
@@ -79,11 +80,11 @@ func (k *check) unrepeatable() string {
 func (c *plan) plain(st *schedule.Step, number int) (sql, why string) {
 	d := &st.Statement
 	switch {
-	case d.Volatile != "" && d.Verb != "set" && d.Control.Verb == rewrite.ControlNone:
+	case d.Volatile != "" && d.Verb != "set" && d.Control.Verb == statement.ControlNone:
 		return "", st.Name + " may give another result each time: " + d.Volatile
 	case d.Locking.SkipLocked:
 		return "", st.Name + " leaves out what is locked: which index records are is the plan's choice"
-	case !c.dbms.visible || c.untouched || d.Unparsed || d.Control.Verb != rewrite.ControlNone:
+	case !c.dbms.visible || c.untouched || d.Unparsed || d.Control.Verb != statement.ControlNone:
 		return d.Text, ""
 	case showsColumns(d):
 		return "", st.Name + " would show the added columns to itself"
@@ -171,7 +172,7 @@ func (k *check) follow(got *schedule.Schedule, names map[string]*schedule.Step) 
 
 // counts reports whether the number of changed rows is the same with our columns: a row that REPLACE or ON DUPLICATE KEY UPDATE
 // would leave as it is changes if it has one more column (MySQL family).
-func (c *plan) counts(st *rewrite.Statement) bool {
+func (c *plan) counts(st *statement.Statement) bool {
 	return !c.dbms.family || c.untouched || st.Verb != "replace" && (st.Insert == nil || !st.Insert.Conflict)
 }
 
@@ -199,7 +200,7 @@ var skips = regexp.MustCompile(`(?i)\bskip\s+locked\b`)
 
 // comparable reports whether the same statement on the same database gives the same result, also in a database of another name and
 // with columns of ours.
-func (c *plan) comparable(st *rewrite.Statement) bool {
+func (c *plan) comparable(st *statement.Statement) bool {
 	switch st.Verb {
 	case "select", "insert", "update", "delete", "replace":
 	default:
@@ -208,9 +209,9 @@ func (c *plan) comparable(st *rewrite.Statement) bool {
 	if st.Volatile != "" || st.Unparsed || physical.MatchString(st.Text) || skips.MatchString(st.Text) {
 		return false
 	}
-	return !slices.ContainsFunc(st.Tables, func(u rewrite.TableUse) bool {
-		if u.Kind != rewrite.SourceTable {
-			return u.Kind == rewrite.SourceFunction && !c.untouched && c.dbms.visible
+	return !slices.ContainsFunc(st.Tables, func(u statement.TableUse) bool {
+		if u.Kind != statement.SourceTable {
+			return u.Kind == statement.SourceFunction && !c.untouched && c.dbms.visible
 		}
 		return catalog.MatchString(u.Schema + "." + u.Name)
 	})

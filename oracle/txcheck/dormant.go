@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"wirecheck/oracle/schedule"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // referring finds a foreign key: the table that it refers to, the columns, and the actions.
@@ -24,7 +24,7 @@ var (
 // 15.1.20.5; PostgreSQL manual, CREATE TABLE). An action only ever follows a statement on that table, or another action.
 func dormant(setup string, tables []table, steps []schedule.Step) string {
 	through := slices.ContainsFunc(steps, func(st schedule.Step) bool { // a view
-		return slices.ContainsFunc(st.Statement.Targets(), func(u rewrite.TableUse) bool {
+		return slices.ContainsFunc(st.Statement.Targets(), func(u statement.TableUse) bool {
 			return !slices.ContainsFunc(tables, func(t table) bool { return strings.EqualFold(t.name, u.Name) })
 		})
 	})
@@ -50,18 +50,18 @@ func dormant(setup string, tables []table, steps []schedule.Step) string {
 
 // targets reports whether a statement may write a table in a way that its verb does not tell. plain says that it may write the table, and
 // that its verb does.
-func targets(st *rewrite.Statement, table string) (plain, strange bool) {
+func targets(st *statement.Statement, table string) (plain, strange bool) {
 	switch {
 	case st.Unparsed, st.DDL:
 		return false, true
-	case st.Control.Verb != rewrite.ControlNone, st.Verb == "set":
+	case st.Control.Verb != statement.ControlNone, st.Verb == "set":
 		return false, false
 	}
 	for _, u := range st.Targets() {
 		if !strings.EqualFold(u.Name, table) {
 			continue
 		}
-		if u.Place != rewrite.PlaceMain {
+		if u.Place != statement.PlaceMain {
 			return false, true
 		}
 		plain = true
@@ -73,13 +73,13 @@ func targets(st *rewrite.Statement, table string) (plain, strange bool) {
 	return false, true
 }
 
-func deletes(st *rewrite.Statement, table string) bool {
+func deletes(st *statement.Statement, table string) bool {
 	plain, strange := targets(st, table)
 	return strange || plain && (st.Verb == "delete" || st.Verb == "replace")
 }
 
 // updates reports whether a statement may change one of the columns; none: any column.
-func updates(st *rewrite.Statement, table string, columns []string) bool {
+func updates(st *statement.Statement, table string, columns []string) bool {
 	plain, strange := targets(st, table)
 	if strange || !plain {
 		return strange
@@ -94,7 +94,7 @@ func updates(st *rewrite.Statement, table string, columns []string) bool {
 	default:
 		return false
 	}
-	return len(columns) == 0 || len(assigned) == 0 || slices.ContainsFunc(assigned, func(a rewrite.Assignment) bool {
+	return len(columns) == 0 || len(assigned) == 0 || slices.ContainsFunc(assigned, func(a statement.Assignment) bool {
 		return a.Partial || a.Column == "" || slices.ContainsFunc(columns, func(c string) bool {
 			return strings.EqualFold(strings.Trim(c, " `\"\t\n"), strings.Trim(a.Column, "`\""))
 		})

@@ -10,6 +10,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/product"
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // The columns that each table gets (TxCheck, section 3.2, figure 5: PrimaryKey and VersionKey). ColumnPrevious is ours: an UPDATE
@@ -117,7 +118,7 @@ type instrumented struct {
 }
 
 // instrument lets a write assign the version key (number) to the rows that it updates, and row ids to those that it inserts.
-func instrument(p *dbms, st *rewrite.Statement, t *table, number int) instrumented {
+func instrument(p *dbms, st *statement.Statement, t *table, number int) instrumented {
 	if why := unfit(p, st); why != "" {
 		return instrumented{why: why}
 	}
@@ -167,7 +168,7 @@ func instrument(p *dbms, st *rewrite.Statement, t *table, number int) instrument
 
 // instrumentInsert gives the rows of an INSERT names of their own. They are the same in each execution, so that a query that sees
 // the columns where they cannot be invisible sees the same everywhere.
-func instrumentInsert(p *dbms, st *rewrite.Statement, t *table, number int, splice func(int, string)) string {
+func instrumentInsert(p *dbms, st *statement.Statement, t *table, number int, splice func(int, string)) string {
 	ins := st.Insert
 	id := func(row int) string { return fmt.Sprintf("'n%d.%d'", number, row) }
 	switch {
@@ -204,7 +205,7 @@ func instrumentInsert(p *dbms, st *rewrite.Statement, t *table, number int, spli
 }
 
 // unfit says why a statement cannot be instrumented exactly; empty if nothing speaks against it.
-func unfit(p *dbms, st *rewrite.Statement) string {
+func unfit(p *dbms, st *statement.Statement) string {
 	targets := st.Targets()
 	switch {
 	case st.Volatile != "":
@@ -242,7 +243,7 @@ var (
 
 // showsColumns reports whether visible columns of ours would change what the statement means: wherever it names all columns
 // but in what it returns, and in whole-row references.
-func showsColumns(st *rewrite.Statement) bool {
+func showsColumns(st *statement.Statement) bool {
 	if natural.MatchString(st.Text) {
 		return true
 	}
@@ -266,7 +267,7 @@ func showsColumns(st *rewrite.Statement) bool {
 }
 
 // fromless is the text up to the table references: there a name of a table alone is a row, behind FROM it is a table.
-func fromless(st *rewrite.Statement) string {
+func fromless(st *statement.Statement) string {
 	if st.Clauses.From == "" {
 		return ""
 	}

@@ -8,12 +8,12 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/mysql"
 	"wirecheck/statement/postgres"
 )
 
-func describe(t testing.TB, product, sql string) rewrite.Statement {
+func describe(t testing.TB, product, sql string) statement.Statement {
 	t.Helper()
 	f := postgres.Describe
 	switch product {

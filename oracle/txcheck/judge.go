@@ -11,13 +11,13 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 var literal = regexp.MustCompile(`^\s*(?:[-+]?[0-9.]+|'(?:[^'\\]|'')*'|(?i:NULL|TRUE|FALSE|DEFAULT))\s*$`)
 
 // computed reports whether an assignment's value is no literal.
-func computed(a rewrite.Assignment) bool { return !literal.MatchString(a.Expr) }
+func computed(a statement.Assignment) bool { return !literal.MatchString(a.Expr) }
 
 // readsTable reports whether the statement reads rows of a table.
 func (s *plannedStatement) readsTable(t *table) bool {

@@ -9,7 +9,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // role is what a statement of the case is to the oracle.
@@ -113,7 +113,7 @@ func newPlan(s *schedule.Schedule, p dbms) (c *plan, why string) {
 		if x.tx >= 0 {
 			t := &transactions[x.tx]
 			x.level, x.begun = t.Level, t.Explicit
-			if gone[x.tx] && st.Statement.Control.Verb != rewrite.ControlCommit && st.Statement.Control.Verb != rewrite.ControlRollback {
+			if gone[x.tx] && st.Statement.Control.Verb != statement.ControlCommit && st.Statement.Control.Verb != statement.ControlRollback {
 				continue
 			}
 		}
@@ -161,10 +161,10 @@ func (c *plan) classify(x *plannedStatement, setup string) (why string) {
 	switch {
 	case st.DDL:
 		return x.step.Name + " changes definitions"
-	case st.Control.Verb == rewrite.ControlLocks || st.Control.Verb == rewrite.ControlReset || st.Control.Verb == rewrite.ControlDatabase:
+	case st.Control.Verb == statement.ControlLocks || st.Control.Verb == statement.ControlReset || st.Control.Verb == statement.ControlDatabase:
 		return x.step.Name + " changes the session in a way that is not followed"
-	case st.Control.Verb != rewrite.ControlNone, schedule.SetsAccess(c.dbms.Product, st):
-		if st.Control.Verb == rewrite.ControlLevel && st.Control.Scope == rewrite.ScopeSession && !c.dbms.family {
+	case st.Control.Verb != statement.ControlNone, schedule.SetsAccess(c.dbms.Product, st):
+		if st.Control.Verb == statement.ControlLevel && st.Control.Scope == statement.ScopeSession && !c.dbms.family {
 			x.role = control
 		}
 		c.statements = append(c.statements, x)
@@ -188,7 +188,7 @@ func (c *plan) classify(x *plannedStatement, setup string) (why string) {
 		return ""
 	}
 	for _, u := range st.Tables {
-		if u.Kind != rewrite.SourceTable {
+		if u.Kind != statement.SourceTable {
 			continue
 		}
 		t := c.table(u)
@@ -232,8 +232,8 @@ func (c *plan) classify(x *plannedStatement, setup string) (why string) {
 }
 
 // locks reports whether a statement asks for locks on what it reads.
-func locks(st *rewrite.Statement) bool {
-	return st.Locking.Lock != rewrite.LockNone || slices.ContainsFunc(st.Tables, func(u rewrite.TableUse) bool { return u.Lock != rewrite.LockNone })
+func locks(st *statement.Statement) bool {
+	return st.Locking.Lock != statement.LockNone || slices.ContainsFunc(st.Tables, func(u statement.TableUse) bool { return u.Lock != statement.LockNone })
 }
 
 // halfDone names a write of another session that waited while a statement read what is not committed: which rows it had come to by then
@@ -253,7 +253,7 @@ func (p *dbms) halfDone(st *schedule.Step, level string, steps []schedule.Step) 
 }
 
 // table finds the table that a mention names.
-func (c *plan) table(u rewrite.TableUse) *table {
+func (c *plan) table(u statement.TableUse) *table {
 	for i := range c.tables {
 		t := &c.tables[i]
 		name := u.Name
@@ -275,7 +275,7 @@ func (c *plan) relate(x *plannedStatement, setup string) {
 		x.constraint = append(x.constraint, "foreign keys")
 	}
 	inserts := st.Verb == "insert" || st.Verb == "replace"
-	if relating.MatchString(setup) && (inserts || st.Verb == "delete" || slices.ContainsFunc(st.Assignments, func(a rewrite.Assignment) bool {
+	if relating.MatchString(setup) && (inserts || st.Verb == "delete" || slices.ContainsFunc(st.Assignments, func(a statement.Assignment) bool {
 		return keyColumn(setup, a.Column)
 	})) {
 		x.constraint = append(x.constraint, "keys of "+x.target.name)

@@ -20,7 +20,7 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // Descriptor describes this oracle.
@@ -335,7 +335,7 @@ func (f *fact) set(by view) (list []Version) {
 // uncommitted is the rule for a write at READ UNCOMMITTED. What INSERT ... SELECT and an UPDATE's subqueries read is not locked and so
 // may not be committed; the rows that an UPDATE or DELETE looks for, and what a DELETE's subqueries read, are locked (InnoDB,
 // ha_innobase::store_lock).
-func uncommitted(st *rewrite.Statement) view {
+func uncommitted(st *statement.Statement) view {
 	switch st.Verb {
 	case "insert", "replace":
 		return bySnapshot
@@ -352,7 +352,7 @@ func nonlocking(f *fact) bool {
 	if f.role != read || !f.plannedStatement.locking || !slices.Contains([]string{product.ReadUncommitted, product.RepeatableRead, product.Snapshot}, f.level) {
 		return false
 	}
-	return slices.ContainsFunc(f.plannedStatement.step.Statement.Reads(), func(u rewrite.TableUse) bool { return u.Lock == rewrite.LockNone })
+	return slices.ContainsFunc(f.plannedStatement.step.Statement.Reads(), func(u statement.TableUse) bool { return u.Lock == statement.LockNone })
 }
 
 // bothWays reports whether a write reads its target in two ways at READ UNCOMMITTED.

@@ -10,7 +10,7 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // difference is one way in which the concurrent schedule is not like a serial one, before it is judged.
@@ -77,9 +77,9 @@ func (c *check) takenBack(n int) bool {
 		control, name := &c.s.Steps[i].Statement.Control, strings.ToLower(c.s.Steps[i].Statement.Control.Name)
 		switch {
 		case c.s.Steps[i].Failed():
-		case control.Verb == rewrite.ControlSavepoint:
+		case control.Verb == statement.ControlSavepoint:
 			before[name] = i < n
-		case control.Verb == rewrite.ControlRollbackTo && i > n && before[name]:
+		case control.Verb == statement.ControlRollbackTo && i > n && before[name]:
 			return true
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 var (
@@ -17,36 +17,36 @@ var (
 )
 
 // describeOne describes the plain statements of these tests.
-func describeOne(text string) rewrite.Statement {
-	st := rewrite.Statement{Text: text, Verb: "other"}
+func describeOne(text string) statement.Statement {
+	st := statement.Statement{Text: text, Verb: "other"}
 	upper := strings.ToUpper(text)
-	control := func(v rewrite.ControlVerb) rewrite.Statement {
+	control := func(v statement.ControlVerb) statement.Statement {
 		st.Control.Verb = v
 		return st
 	}
-	table := func(name string, target, read bool, place rewrite.Place) {
-		st.Tables = append(st.Tables, rewrite.TableUse{Kind: rewrite.SourceTable, Name: name, SQL: name, Ref: name, Target: target, Read: read, Place: place})
+	table := func(name string, target, read bool, place statement.Place) {
+		st.Tables = append(st.Tables, statement.TableUse{Kind: statement.SourceTable, Name: name, SQL: name, Ref: name, Target: target, Read: read, Place: place})
 	}
 	switch {
 	case strings.HasPrefix(upper, "BEGIN"), strings.HasPrefix(upper, "START TRANSACTION"):
 		st.Begin.Optimistic = strings.Contains(upper, "OPTIMISTIC")
 		st.Begin.ReadOnly = strings.Contains(upper, "READ ONLY")
-		return control(rewrite.ControlBegin)
+		return control(statement.ControlBegin)
 	case upper == "COMMIT":
-		return control(rewrite.ControlCommit)
+		return control(statement.ControlCommit)
 	case strings.HasPrefix(upper, "ROLLBACK TO"):
-		return control(rewrite.ControlRollbackTo)
+		return control(statement.ControlRollbackTo)
 	case upper == "ROLLBACK":
-		return control(rewrite.ControlRollback)
+		return control(statement.ControlRollback)
 	case strings.HasPrefix(upper, "SAVEPOINT"):
-		return control(rewrite.ControlSavepoint)
+		return control(statement.ControlSavepoint)
 	case strings.HasPrefix(upper, "SET "):
 		st.Verb = "set"
 		st.Control.Ends = false
 		if m := levelText.FindStringSubmatch(text); m != nil {
-			st.Control = rewrite.Control{Verb: rewrite.ControlLevel, Level: strings.ToLower(m[2]), Scope: rewrite.ScopeNext}
+			st.Control = statement.Control{Verb: statement.ControlLevel, Level: strings.ToLower(m[2]), Scope: statement.ScopeNext}
 			if m[1] != "" {
-				st.Control.Scope = rewrite.ScopeSession
+				st.Control.Scope = statement.ScopeSession
 			}
 		}
 		return st
@@ -57,26 +57,26 @@ func describeOne(text string) rewrite.Statement {
 	switch {
 	case updateText.MatchString(text):
 		m := updateText.FindStringSubmatch(text)
-		st.Verb, st.Clauses = "update", rewrite.Clauses{From: m[1], Where: m[3]}
-		table(m[1], true, true, rewrite.PlaceMain)
+		st.Verb, st.Clauses = "update", statement.Clauses{From: m[1], Where: m[3]}
+		table(m[1], true, true, statement.PlaceMain)
 		for _, a := range strings.Split(m[2], ",") {
 			name, value, _ := strings.Cut(a, "=")
-			st.Assignments = append(st.Assignments, rewrite.Assignment{Column: strings.TrimSpace(name), Expr: strings.TrimSpace(value)})
+			st.Assignments = append(st.Assignments, statement.Assignment{Column: strings.TrimSpace(name), Expr: strings.TrimSpace(value)})
 		}
 		st.Predicate = true
 	case deleteText.MatchString(text):
 		m := deleteText.FindStringSubmatch(text)
-		st.Verb, st.Clauses = "delete", rewrite.Clauses{From: m[1], Where: m[2]}
-		table(m[1], true, true, rewrite.PlaceMain)
+		st.Verb, st.Clauses = "delete", statement.Clauses{From: m[1], Where: m[2]}
+		table(m[1], true, true, statement.PlaceMain)
 		st.Predicate = true
 	case insertText.MatchString(text):
 		m := insertText.FindStringSubmatch(text)
-		st.Verb, st.Insert, st.Ignore = strings.ToLower(m[1]), &rewrite.Insert{}, m[2] != ""
-		table(m[3], true, false, rewrite.PlaceMain)
+		st.Verb, st.Insert, st.Ignore = strings.ToLower(m[1]), &statement.Insert{}, m[2] != ""
+		table(m[3], true, false, statement.PlaceMain)
 		if strings.EqualFold(m[5], "SELECT") {
 			st.Insert.Select = "SELECT" + m[6]
 			if f := regexp.MustCompile(`(?i)\bFROM\s+(\w+)`).FindStringSubmatch(m[6]); f != nil {
-				table(f[1], false, true, rewrite.PlaceSelect)
+				table(f[1], false, true, statement.PlaceSelect)
 				st.Predicate = true
 			}
 		} else {
@@ -85,18 +85,18 @@ func describeOne(text string) rewrite.Statement {
 		st.Insert.Conflict = strings.Contains(upper, "ON DUPLICATE") || strings.Contains(upper, "ON CONFLICT")
 	case selectText.MatchString(text):
 		m := selectText.FindStringSubmatch(text)
-		st.Verb, st.Clauses = "select", rewrite.Clauses{From: m[1], Where: m[2]}
+		st.Verb, st.Clauses = "select", statement.Clauses{From: m[1], Where: m[2]}
 		if m[1] != "" {
-			table(m[1], false, true, rewrite.PlaceMain)
+			table(m[1], false, true, statement.PlaceMain)
 		}
 		if m[3] != "" {
-			st.Locking.Lock = rewrite.LockUpdate
+			st.Locking.Lock = statement.LockUpdate
 		}
 		st.Predicate = m[1] != ""
 	}
 	for _, m := range subquery.FindAllStringSubmatch(text, -1) {
 		if st.Verb != "select" || len(st.Tables) > 0 {
-			table(m[1], false, true, rewrite.PlaceSubquery)
+			table(m[1], false, true, statement.PlaceSubquery)
 			st.HasSubquery = true
 		}
 	}

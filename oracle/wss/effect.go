@@ -11,7 +11,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // effect is what a statement does to one row, or to a whole database.
@@ -68,7 +68,7 @@ func (m *model) prepare(ctx context.Context) error {
 		plan = append(plan, order{m.s.Steps[n].Session, n, m.s.Steps[n].Statement.Text})
 	}
 	for _, o := range plan {
-		if o.step >= 0 && (m.s.Steps[o.step].Statement.Control.Verb != rewrite.ControlNone || !m.c.alone(&m.s.Steps[o.step].Statement)) || modeOnly.MatchString(o.sql) {
+		if o.step >= 0 && (m.s.Steps[o.step].Statement.Control.Verb != statement.ControlNone || !m.c.alone(&m.s.Steps[o.step].Statement)) || modeOnly.MatchString(o.sql) {
 			continue // levels, access modes, autocommit
 		}
 		if _, err := m.c.stage.Execute(ctx, o.session, o.sql); err != nil {

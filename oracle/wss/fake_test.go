@@ -11,7 +11,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/oracle/schedule"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // fake is a stage of a tiny table engine: integers, one session at a time, no concurrency.
@@ -340,9 +340,9 @@ func play(product, level, setup, script, final string) *schedule.Schedule {
 		tick++
 		st.Done, st.Before, st.Effect = tick, states[number], answer.EffectNone
 		switch st.Statement.Control.Verb {
-		case rewrite.ControlBegin:
+		case statement.ControlBegin:
 			states[number] = answer.Open
-		case rewrite.ControlCommit, rewrite.ControlRollback:
+		case statement.ControlCommit, statement.ControlRollback:
 			states[number] = answer.Idle
 		}
 		if failed {

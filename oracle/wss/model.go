@@ -11,7 +11,7 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // model executes a schedule by the rules that a product documents for writes: which rows a statement sees, for which it waits, and what
@@ -129,7 +129,7 @@ func (m *scene) impossible() string {
 			continue
 		}
 		switch {
-		case st.Control.Verb != rewrite.ControlNone || st.Verb == "set" || isRead(st):
+		case st.Control.Verb != statement.ControlNone || st.Verb == "set" || isRead(st):
 		case st.Unparsed || st.DDL || !isWrite(st) || st.Volatile != "" || st.Variables || st.Verb == "merge":
 			// MERGE chooses its action again when a row was changed or deleted meanwhile (PostgreSQL manual, 13.2.1).
 			return "it cannot follow " + st.Text
@@ -138,7 +138,7 @@ func (m *scene) impossible() string {
 			return fmt.Sprintf("%s sees what %s has done so far", st.Text, other.Statement.Text)
 		}
 		for _, u := range st.Tables {
-			if isWrite(st) && u.Kind == rewrite.SourceTable && m.table(u.Name) < 0 {
+			if isWrite(st) && u.Kind == statement.SourceTable && m.table(u.Name) < 0 {
 				return u.Name + " is no table"
 			}
 		}
@@ -159,8 +159,8 @@ func (m *scene) peeks(n int) *schedule.Step {
 			continue
 		}
 		for _, u := range other.Statement.Targets() {
-			if slices.ContainsFunc(st.Statement.Tables, func(r rewrite.TableUse) bool {
-				return r.Kind == rewrite.SourceTable && !r.Target && m.table(r.Name) == m.table(u.Name)
+			if slices.ContainsFunc(st.Statement.Tables, func(r statement.TableUse) bool {
+				return r.Kind == statement.SourceTable && !r.Target && m.table(r.Name) == m.table(u.Name)
 			}) {
 				return other
 			}
@@ -212,7 +212,7 @@ func (m *model) from(ctx context.Context, b branch, n int) (best *explanation, e
 		t := m.of[n]
 		switch {
 		case t < 0:
-		case st.Statement.Control.Verb == rewrite.ControlRollbackTo && !st.Failed():
+		case st.Statement.Control.Verb == statement.ControlRollbackTo && !st.Failed():
 			b.store = m.undo(b.store, t, m.savepoint(t, n), st.Done)
 		case st.After == answer.Failed && st.Before != answer.Failed:
 			// PostgreSQL takes everything back at once, to the last savepoint or the beginning, and lets go of its locks. A read can fail, too.
@@ -253,9 +253,9 @@ func (m *scene) savepoint(t, n int) int {
 	for i := slices.Index(steps, n) - 1; i >= 0; i-- {
 		c := &m.s.Steps[steps[i]].Statement.Control
 		switch {
-		case c.Verb == rewrite.ControlRelease:
+		case c.Verb == statement.ControlRelease:
 			released = append(released, strings.ToLower(c.Name))
-		case c.Verb != rewrite.ControlSavepoint:
+		case c.Verb != statement.ControlSavepoint:
 		case name == "" && slices.Contains(released, strings.ToLower(c.Name)):
 			released = slices.DeleteFunc(released, func(r string) bool { return r == strings.ToLower(c.Name) })
 		case name == "" || strings.EqualFold(c.Name, name):
@@ -328,7 +328,7 @@ func (m *model) outcomes(ctx context.Context, s store, n int) ([]branch, error) 
 }
 
 // single is the table of an UPDATE or DELETE that decides on each row by itself; -1: it is something else.
-func (m *scene) single(st *rewrite.Statement) int {
+func (m *scene) single(st *statement.Statement) int {
 	if st.Verb != "update" && st.Verb != "delete" || st.Limit || st.Ignore {
 		return -1
 	}
@@ -339,7 +339,7 @@ func (m *scene) single(st *rewrite.Statement) int {
 	table := m.table(targets[0].Name)
 	uses := 0
 	for _, u := range st.Tables {
-		if u.Kind == rewrite.SourceTable && m.table(u.Name) == table {
+		if u.Kind == statement.SourceTable && m.table(u.Name) == table {
 			uses++
 		}
 	}
@@ -350,9 +350,9 @@ func (m *scene) single(st *rewrite.Statement) int {
 }
 
 // others are the tables that a statement reads besides its target.
-func (m *scene) others(st *rewrite.Statement, target int) (out []int) {
+func (m *scene) others(st *statement.Statement, target int) (out []int) {
 	for _, u := range st.Tables {
-		if i := m.table(u.Name); u.Kind == rewrite.SourceTable && i != target && !slices.Contains(out, i) {
+		if i := m.table(u.Name); u.Kind == statement.SourceTable && i != target && !slices.Contains(out, i) {
 			out = append(out, i)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // guarded reports whether nothing can come into the range of a write at a level until its transaction ends (next-key locks).
@@ -84,7 +84,7 @@ func (m *scene) unlocked(n int) []view {
 // snapshot is when a transaction's first statement was sent that reads or writes rows.
 func (m *scene) snapshot(t int) int {
 	for _, n := range m.transactions[t].Steps {
-		if st := &m.s.Steps[n].Statement; st.Control.Verb == rewrite.ControlNone && st.Verb != "set" {
+		if st := &m.s.Steps[n].Statement; st.Control.Verb == statement.ControlNone && st.Verb != "set" {
 			return m.s.Steps[n].Sent
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/history"
 	"wirecheck/oracle/schedule"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // order is one statement of a serial schedule.
@@ -59,9 +59,9 @@ func (c *check) settingsOf(transactions []schedule.Transaction) []int {
 
 // ofSession reports whether a statement outside of a transaction changes what the session's next ones do. A COMMIT or ROLLBACK there
 // does nothing.
-func ofSession(st *rewrite.Statement) bool {
+func ofSession(st *statement.Statement) bool {
 	switch st.Control.Verb {
-	case rewrite.ControlCommit, rewrite.ControlRollback, rewrite.ControlSavepoint, rewrite.ControlRollbackTo, rewrite.ControlRelease:
+	case statement.ControlCommit, statement.ControlRollback, statement.ControlSavepoint, statement.ControlRollbackTo, statement.ControlRelease:
 		return false
 	}
 	return true
@@ -71,7 +71,7 @@ func ofSession(st *rewrite.Statement) bool {
 // it had. Of an aborted transaction no statement is executed (section 2.2): what it leaves behind outside of transactions, which is
 // counters, is what AUTO_INCREMENT differences come from (generated.go).
 func (c *check) txPlan(transactions []schedule.Transaction) []order {
-	plan := c.setup(func(*rewrite.Statement) bool { return true })
+	plan := c.setup(func(*statement.Statement) bool { return true })
 	settings := c.settingsOf(transactions)
 	for i := range transactions {
 		t := &transactions[i]
@@ -89,7 +89,7 @@ func (c *check) txPlan(transactions []schedule.Transaction) []order {
 			st := &c.s.Steps[n]
 			sql := st.Statement.Text
 			switch v := st.Statement.Control.Verb; {
-			case v == rewrite.ControlCommit || v == rewrite.ControlRollback:
+			case v == statement.ControlCommit || v == statement.ControlRollback:
 				ended = true
 				if st.Statement.Control.Chain {
 					sql = "COMMIT"
@@ -107,7 +107,7 @@ func (c *check) txPlan(transactions []schedule.Transaction) []order {
 }
 
 // setup are the sessions' settings that are kept.
-func (c *check) setup(keep func(*rewrite.Statement) bool) (plan []order) {
+func (c *check) setup(keep func(*statement.Statement) bool) (plan []order) {
 	for i := range c.s.Sessions {
 		for _, st := range c.s.Sessions[i].Setup {
 			if keep(&st) {
@@ -119,7 +119,7 @@ func (c *check) setup(keep func(*rewrite.Statement) bool) (plan []order) {
 }
 
 // alone reports whether a setting is kept where statements are executed without their transactions.
-func (c *check) alone(st *rewrite.Statement) bool { return !schedule.SetsAccess(c.dbms, st) }
+func (c *check) alone(st *statement.Statement) bool { return !schedule.SetsAccess(c.dbms, st) }
 
 // settingsBefore takes from settings those of the transaction's session that were sent before it began.
 func (c *check) settingsBefore(settings *[]int, t *schedule.Transaction) (plan []order) {
@@ -149,7 +149,7 @@ func (c *check) stmtPlan() (plan []order, why string) {
 		t := &c.transactions[i]
 		plan = append(plan, slices.DeleteFunc(c.settingsBefore(&settings, t), func(o order) bool {
 			st := &c.s.Steps[o.step].Statement
-			return st.Control.Verb == rewrite.ControlAutocommit || !c.alone(st)
+			return st.Control.Verb == statement.ControlAutocommit || !c.alone(st)
 		})...)
 		if t.Outcome != history.OutcomeCommitted {
 			continue
@@ -161,7 +161,7 @@ func (c *check) stmtPlan() (plan []order, why string) {
 				return nil, fmt.Sprintf("%s (%s) %s", st.Name, st.Statement.Text, why)
 			}
 			// A read changes nothing, and what it returns is not compared here.
-			if st.Statement.Control.Verb != rewrite.ControlNone || isRead(&st.Statement) || st.Failed() && concurrent(st.Reason) {
+			if st.Statement.Control.Verb != statement.ControlNone || isRead(&st.Statement) || st.Failed() && concurrent(st.Reason) {
 				continue
 			}
 			plan = append(plan, order{t.Session, n, st.Statement.Text})
@@ -175,17 +175,17 @@ func (c *check) stmtPlan() (plan []order, why string) {
 
 // inapplicable says why a statement of a transaction has no meaning outside of one (WriteCheck, section 2.2: "cannot be executed
 // outside an explicit transaction").
-func inapplicable(st *rewrite.Statement) string {
+func inapplicable(st *statement.Statement) string {
 	switch st.Control.Verb {
-	case rewrite.ControlSavepoint, rewrite.ControlRollbackTo, rewrite.ControlRelease:
+	case statement.ControlSavepoint, statement.ControlRollbackTo, statement.ControlRelease:
 		return "needs a transaction"
-	case rewrite.ControlLevel:
+	case statement.ControlLevel:
 		return "sets something for its transaction only"
-	case rewrite.ControlLocks:
+	case statement.ControlLocks:
 		return "locks tables until the transaction or the session lets go of them"
-	case rewrite.ControlReset, rewrite.ControlAutocommit, rewrite.ControlDatabase:
+	case statement.ControlReset, statement.ControlAutocommit, statement.ControlDatabase:
 		return "changes the session within a transaction"
-	case rewrite.ControlNone:
+	case statement.ControlNone:
 		switch {
 		case transactional.MatchString(st.Text):
 			return "has a meaning within its transaction only"

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"wirecheck/answer"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // wholly are the ways in which a statement can have gone that is evaluated on whole tables: INSERT, and what reads its own target.
@@ -15,7 +15,7 @@ func (m *model) wholly(ctx context.Context, s store, n int, failed bool) ([]bran
 	var mentioned, targets []int
 	for _, u := range st.Tables {
 		i := m.table(u.Name)
-		if u.Kind == rewrite.SourceTable && !slices.Contains(mentioned, i) {
+		if u.Kind == statement.SourceTable && !slices.Contains(mentioned, i) {
 			mentioned = append(mentioned, i)
 		}
 		if u.Target && !slices.Contains(targets, i) {
@@ -98,10 +98,10 @@ func (m *model) quiet(s store, n int, tables []int) bool {
 }
 
 // readsTarget reports whether a statement reads the rows of a table that it writes.
-func (m *scene) readsTarget(st *rewrite.Statement) bool {
+func (m *scene) readsTarget(st *statement.Statement) bool {
 	for _, u := range st.Tables {
 		for _, t := range st.Targets() {
-			if u.Kind == rewrite.SourceTable && u.Read && m.table(u.Name) == m.table(t.Name) {
+			if u.Kind == statement.SourceTable && u.Read && m.table(u.Name) == m.table(t.Name) {
 				return true
 			}
 		}

@@ -16,7 +16,7 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // Name is the oracle's.
@@ -116,7 +116,7 @@ func (c *check) undecidable() string {
 			switch {
 			case isRead(st) && !st.Variables:
 				// What it returned is not compared (compareReads looks at Volatile, too).
-			case st.Control.Verb != rewrite.ControlNone:
+			case st.Control.Verb != statement.ControlNone:
 			case st.Variables:
 				return fmt.Sprintf("%s depends on what its session did before (WriteCheck, section 2.2, footnote 3): writes must be independent of earlier reads", c.s.Steps[n].Name)
 			case st.Volatile != "":
@@ -131,12 +131,12 @@ func (c *check) undecidable() string {
 }
 
 // isRead reports whether a statement only reads. A SELECT that locks reads too: its locks end with its transaction.
-func isRead(st *rewrite.Statement) bool {
+func isRead(st *statement.Statement) bool {
 	return st.Verb == "select" && !st.Unparsed && len(st.Targets()) == 0
 }
 
 // isWrite reports whether a statement is a data manipulation statement (WriteCheck, section 2.2: write operation).
-func isWrite(st *rewrite.Statement) bool {
+func isWrite(st *statement.Statement) bool {
 	switch st.Verb {
 	case "insert", "replace", "update", "delete", "merge":
 		return true

@@ -8,6 +8,7 @@ import (
 	"wirecheck/proxy/record"
 	"wirecheck/rewrite"
 	dialect "wirecheck/rewrite/mysql"
+	"wirecheck/statement"
 )
 
 // writeLog is what the session knows of its log on the server, to which statements append what they overwrote
@@ -102,7 +103,7 @@ func (l *writeLog) wanted(plans []*rewrite.Plan) bool {
 			return false
 		}
 		switch p.Control.Verb {
-		case rewrite.ControlCommit, rewrite.ControlRollback, rewrite.ControlAutocommit:
+		case statement.ControlCommit, statement.ControlRollback, statement.ControlAutocommit:
 			ends = true
 		}
 		ends = ends || p.Control.Ends

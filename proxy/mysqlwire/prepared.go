@@ -8,6 +8,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/rewrite"
 	dialect "wirecheck/rewrite/mysql"
+	"wirecheck/statement"
 )
 
 // preparedStatements is a session's prepared statements.
@@ -110,7 +111,7 @@ func (s *preparedStatements) prepareLong() error {
 		return err
 	}
 	plan := opaquePlan("", "the text is too long, or there are too many prepared statements")
-	plan.Schema, plan.Control.Verb = true, rewrite.ControlReset
+	plan.Schema, plan.Control.Verb = true, statement.ControlReset
 	_, err := s.prepareAnswer(&prepared{}, &form{plan: plan, clients: true}, false)
 	return err
 }

@@ -6,6 +6,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // query relays COM_QUERY.
@@ -124,12 +125,12 @@ func (o *observation) longQuery(f frame) error {
 	}
 	plan := &rewrite.Plan{
 		Text: strings.ToValidUTF8(string(b[1:]), "") + " ...", Verb: "other", Coverage: history.CoverageOpaque, Why: "the text is too long",
-		Schema: true, Control: rewrite.Control{Verb: rewrite.ControlReset},
+		Schema: true, Control: statement.Control{Verb: statement.ControlReset},
 	}
 	word, _, _ := strings.Cut(strings.TrimSpace(string(b[1:])), " ")
 	switch word = strings.ToLower(word); word {
 	case "select", "insert", "update", "delete", "replace":
-		plan.Verb, plan.Schema, plan.Control = word, false, rewrite.Control{}
+		plan.Verb, plan.Schema, plan.Control = word, false, statement.Control{}
 	}
 	return (&exchange{o: o, plans: []*rewrite.Plan{plan}, request: streamRequest{o: o}}).run()
 }

@@ -8,6 +8,7 @@ import (
 
 	"wirecheck/proxy/record"
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // reset relays COM_CHANGE_USER and COM_RESET_CONNECTION: what is open is rolled back, all settings are new.
@@ -24,7 +25,7 @@ func (o *observation) reset(f frame) error {
 	if change {
 		user, database = newUser(b, o.has(secureAuth))
 	}
-	plan := &rewrite.Plan{Text: "reset connection", Verb: "rollback", Control: rewrite.Control{Verb: rewrite.ControlRollback}}
+	plan := &rewrite.Plan{Text: "reset connection", Verb: "rollback", Control: statement.Control{Verb: statement.ControlRollback}}
 	ticket := o.tracker.Sending(plan)
 	if err := o.server.put(0, b); err != nil {
 		return err

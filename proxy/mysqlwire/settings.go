@@ -6,6 +6,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/rewrite"
 	dialect "wirecheck/rewrite/mysql"
+	"wirecheck/statement"
 )
 
 // settings is what a session's statements depend on besides their text. The session reads it from the server at the login
@@ -51,18 +52,18 @@ func (s *settings) take(f dialect.Facts) {
 // follow keeps the settings up to date after a statement that succeeded.
 func (s *settings) follow(p *rewrite.Plan) {
 	switch c := p.Control; c.Verb {
-	case rewrite.ControlLevel:
+	case statement.ControlLevel:
 		switch c.Scope {
-		case rewrite.ScopeSession:
+		case statement.ScopeSession:
 			s.level = c.Level
-		case rewrite.ScopeNext:
+		case statement.ScopeNext:
 			s.once = c.Level
 		}
-	case rewrite.ControlReset:
+	case statement.ControlReset:
 		s.state = settingsStale
-	case rewrite.ControlAutocommit:
+	case statement.ControlAutocommit:
 		s.autocommit = c.On
-	case rewrite.ControlDatabase:
+	case statement.ControlDatabase:
 		s.env.Database = c.Name
 	}
 	if p.Temporary != "" && len(s.env.Temporary) < temporaryMax {
@@ -78,7 +79,7 @@ func (s *settings) follow(p *rewrite.Plan) {
 		}
 	case !in:
 		s.inside = ""
-		if p.Control.Verb != rewrite.ControlLevel && p.Coverage != history.CoverageNone {
+		if p.Control.Verb != statement.ControlLevel && p.Coverage != history.CoverageNone {
 			s.once = ""
 		}
 	}
@@ -103,7 +104,7 @@ func (s *settings) withLevel(p *rewrite.Plan, optimistic bool) *rewrite.Plan {
 		return p
 	case level == "repeatable read", optimistic && level == "read committed":
 		level = "snapshot"
-	case optimistic && p.Control.Verb == rewrite.ControlBegin && strings.Contains(strings.ToUpper(p.Text), "PESSIMISTIC"):
+	case optimistic && p.Control.Verb == statement.ControlBegin && strings.Contains(strings.ToUpper(p.Text), "PESSIMISTIC"):
 		level = "repeatable read"
 	default:
 		return p
@@ -158,7 +159,7 @@ func (o *observation) refresh(script *rewrite.Script) (bool, error) {
 			return false, nil
 		}
 		reads = reads || p.Coverage != history.CoverageNone
-		begins = begins || p.Control.Verb == rewrite.ControlBegin
+		begins = begins || p.Control.Verb == statement.ControlBegin
 	}
 	did := false
 	if o.settings.state == settingsStale && (reads || begins) {

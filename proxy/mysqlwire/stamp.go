@@ -4,6 +4,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/rewrite"
 	dialect "wirecheck/rewrite/mysql"
+	"wirecheck/statement"
 )
 
 // heldStamp is what the session knows of the stamp that the server's variable holds.
@@ -31,7 +32,7 @@ func (h *heldStamp) mayMislead(stamp string) bool {
 // follow notes what a statement that succeeded means for the stamp.
 func (h *heldStamp) follow(p *rewrite.Plan) {
 	switch p.Control.Verb {
-	case rewrite.ControlSavepoint, rewrite.ControlRollbackTo, rewrite.ControlReset:
+	case statement.ControlSavepoint, statement.ControlRollbackTo, statement.ControlReset:
 		h.apart = true
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"wirecheck/product"
 	"wirecheck/rewrite"
 	dialect "wirecheck/rewrite/mysql"
+	"wirecheck/statement"
 )
 
 // traits is what the relaying of a session must know of the server's product. It is filled once, at the login: nothing else
@@ -39,7 +40,7 @@ func (t *traits) forgetsWarnings(p *rewrite.Plan) bool {
 func (t *traits) abortsAt(p *rewrite.Plan, code string) bool {
 	// ErrResultUndetermined: whether the transaction was committed is not known.
 	const undetermined = "8501"
-	return t.Error(code).Aborts || t.optimistic && p.Control.Verb == rewrite.ControlCommit && code != undetermined
+	return t.Error(code).Aborts || t.optimistic && p.Control.Verb == statement.ControlCommit && code != undetermined
 }
 
 // mayShow reports whether the last columns of an answer may be ours although the statement was not made to bring them: those

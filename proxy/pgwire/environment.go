@@ -7,6 +7,7 @@ import (
 
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/postgres"
+	"wirecheck/statement"
 )
 
 // environment is what a session's statements are planned with, and its warnings written: its settings and the catalog as far as they are known. The
@@ -41,14 +42,14 @@ func (v *environment) reported(name, value string) {
 func (v *environment) sent(p *rewrite.Plan, unparsed bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if p.Control.Verb == rewrite.ControlReset || unparsed ||
-		p.Control.Verb == rewrite.ControlLevel && p.Control.Scope == rewrite.ScopeSession {
+	if p.Control.Verb == statement.ControlReset || unparsed ||
+		p.Control.Verb == statement.ControlLevel && p.Control.Scope == statement.ScopeSession {
 		v.settled = false
 	}
-	if !v.settled || changesSchema(p) || p.Control.Verb == rewrite.ControlRollbackTo {
+	if !v.settled || changesSchema(p) || p.Control.Verb == statement.ControlRollbackTo {
 		v.inside = nil
 	}
-	if unparsed || p.Control.Verb == rewrite.ControlReset && p.Verb != "set" {
+	if unparsed || p.Control.Verb == statement.ControlReset && p.Verb != "set" {
 		v.facts.Temp, v.facts.TempNames = true, nil
 	}
 	if changesSchema(p) {
@@ -65,7 +66,7 @@ func (v *environment) sent(p *rewrite.Plan, unparsed bool) {
 // changesSchema reports whether a statement changes the schema for all sessions. RESET ALL and the like change what this
 // session sees of it, which is learned with the settings.
 func changesSchema(p *rewrite.Plan) bool {
-	return p.Schema && p.Control.Verb != rewrite.ControlReset
+	return p.Schema && p.Control.Verb != statement.ControlReset
 }
 
 // mentions reports whether a word, which has an underscore, is in the text, in any case.

@@ -8,6 +8,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/product"
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // Limits bound what a Tracker keeps.
@@ -134,7 +135,7 @@ func (t *Tracker) Sending(p *rewrite.Plan) *Ticket {
 
 // mayCommit reports whether the server may have committed something once p was sent, its answer unseen.
 func mayCommit(p *rewrite.Plan) bool {
-	return p.Control.Verb == rewrite.ControlCommit || p.Control.Ends || touches(p) && p.Verb != "select"
+	return p.Control.Verb == statement.ControlCommit || p.Control.Ends || touches(p) && p.Verb != "select"
 }
 
 // touches reports whether p reads or writes tables, or may.
@@ -142,7 +143,7 @@ func touches(p *rewrite.Plan) bool { return p.Coverage != history.CoverageNone }
 
 func inside(p *rewrite.Plan) bool {
 	switch p.Control.Verb {
-	case rewrite.ControlBegin, rewrite.ControlCommit, rewrite.ControlRollback:
+	case statement.ControlBegin, statement.ControlCommit, statement.ControlRollback:
 		return false
 	}
 	return true
@@ -311,7 +312,7 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 		}
 		a.Writer = ""
 	}
-	if p.Control.Verb == rewrite.ControlRollbackTo && res.Err == nil {
+	if p.Control.Verb == statement.ControlRollbackTo && res.Err == nil {
 		if i := x.savepoint(p.Control.Name); i >= 0 {
 			ev.UndoesFrom = x.saves[i].next
 		}
@@ -362,9 +363,9 @@ func (t *Tracker) refused(tk *Ticket, res Result, to uint64) {
 	switch {
 	case res.Err.Aborted:
 		t.end(history.OutcomeAborted, to)
-	case tk.plan.Control.Verb == rewrite.ControlCommit && t.dbms.CommitErrorAborts:
+	case tk.plan.Control.Verb == statement.ControlCommit && t.dbms.CommitErrorAborts:
 		t.end(history.OutcomeAborted, to)
-	case tk.plan.Control.Verb == rewrite.ControlCommit:
+	case tk.plan.Control.Verb == statement.ControlCommit:
 		t.end(history.OutcomeUnknown, to)
 	case x.implicit:
 		x.failed = true
@@ -375,7 +376,7 @@ func (t *Tracker) refused(tk *Ticket, res Result, to uint64) {
 func (t *Tracker) control(tk *Ticket, res Result, to uint64) {
 	c := tk.plan.Control
 	switch c.Verb {
-	case rewrite.ControlBegin:
+	case statement.ControlBegin:
 		switch {
 		case t.txn == nil:
 			t.txn = t.newTxn(tk.from, false)
@@ -389,36 +390,36 @@ func (t *Tracker) control(tk *Ticket, res Result, to uint64) {
 		if touches(tk.plan) { // WITH CONSISTENT SNAPSHOT reads, in effect
 			t.begin(t.txn)
 		}
-	case rewrite.ControlCommit, rewrite.ControlRollback:
+	case statement.ControlCommit, statement.ControlRollback:
 		t.finish(c, res, to)
-	case rewrite.ControlSavepoint:
+	case statement.ControlSavepoint:
 		if t.txn != nil {
 			t.txn.saves = append(t.txn.saves, savepoint{c.Name, t.txn.n + 1})
 		}
-	case rewrite.ControlRelease:
+	case statement.ControlRelease:
 		if t.txn != nil {
 			if i := t.txn.savepoint(c.Name); i >= 0 {
 				t.txn.saves = t.txn.saves[:i]
 			}
 		}
-	case rewrite.ControlRollbackTo:
+	case statement.ControlRollbackTo:
 		if t.txn != nil {
 			if i := t.txn.savepoint(c.Name); i >= 0 {
 				t.txn.saves = t.txn.saves[:i+1]
 			}
 		}
-	case rewrite.ControlLevel:
+	case statement.ControlLevel:
 		t.setLevel(c)
 	}
 }
 
-func (t *Tracker) finish(c rewrite.Control, res Result, to uint64) {
+func (t *Tracker) finish(c statement.Control, res Result, to uint64) {
 	var level string
 	if t.txn != nil {
 		level = t.txn.level
 		outcome := history.OutcomeCommitted
 		// COMMIT of a failed transaction is answered with the tag ROLLBACK (PostgreSQL manual, COMMIT).
-		if c.Verb == rewrite.ControlRollback || res.Tag == "ROLLBACK" {
+		if c.Verb == statement.ControlRollback || res.Tag == "ROLLBACK" {
 			outcome = history.OutcomeAborted
 		}
 		t.end(outcome, to)
@@ -431,13 +432,13 @@ func (t *Tracker) finish(c rewrite.Control, res Result, to uint64) {
 	}
 }
 
-func (t *Tracker) setLevel(c rewrite.Control) {
+func (t *Tracker) setLevel(c statement.Control) {
 	switch c.Scope {
-	case rewrite.ScopeSession:
+	case statement.ScopeSession:
 		t.level = c.Level
-	case rewrite.ScopeNext:
+	case statement.ScopeNext:
 		t.nextLevel = c.Level
-	case rewrite.ScopeTransaction:
+	case statement.ScopeTransaction:
 		if t.txn != nil && !t.txn.begun {
 			t.txn.level = c.Level
 		}

@@ -10,6 +10,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // story drives a Tracker with one line per statement and prints the events, so that a test reads as what happened.
@@ -76,23 +77,23 @@ func plan(sql string) *rewrite.Plan {
 	case "select", "update", "insert":
 		p.Coverage = history.CoverageExact
 	case "begin":
-		p.Control = rewrite.Control{Verb: rewrite.ControlBegin}
+		p.Control = statement.Control{Verb: statement.ControlBegin}
 		if len(word) > 1 {
 			p.Control.Level = strings.Join(word[1:], " ")
 		}
 	case "commit":
-		p.Control = rewrite.Control{Verb: rewrite.ControlCommit, Chain: len(word) > 1}
+		p.Control = statement.Control{Verb: statement.ControlCommit, Chain: len(word) > 1}
 	case "rollback":
-		p.Control = rewrite.Control{Verb: rewrite.ControlRollback}
+		p.Control = statement.Control{Verb: statement.ControlRollback}
 		if len(word) > 1 {
-			p.Control = rewrite.Control{Verb: rewrite.ControlRollbackTo, Name: word[1]}
+			p.Control = statement.Control{Verb: statement.ControlRollbackTo, Name: word[1]}
 		}
 	case "savepoint":
-		p.Control = rewrite.Control{Verb: rewrite.ControlSavepoint, Name: word[1]}
+		p.Control = statement.Control{Verb: statement.ControlSavepoint, Name: word[1]}
 	case "next":
-		p.Control = rewrite.Control{Verb: rewrite.ControlLevel, Scope: rewrite.ScopeNext, Level: strings.Join(word[1:], " ")}
+		p.Control = statement.Control{Verb: statement.ControlLevel, Scope: statement.ScopeNext, Level: strings.Join(word[1:], " ")}
 	case "alter":
-		p.Control = rewrite.Control{Ends: true}
+		p.Control = statement.Control{Ends: true}
 		p.Coverage = history.CoverageOpaque
 	}
 	return p

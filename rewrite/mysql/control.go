@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"wirecheck/history"
-	"wirecheck/rewrite"
 	"wirecheck/statement"
 	describe "wirecheck/statement/mysql"
 	"wirecheck/statement/mysqlsyntax"
@@ -46,7 +45,7 @@ func (s *planner) set(i int) {
 		s.opaque("SET STATEMENT")
 	}
 	if describe.SetsNames(s.text, i) && s.session.Mode&mysqlsyntax.Foreign != 0 {
-		s.plan.Control.Verb = rewrite.ControlReset
+		s.plan.Control.Verb = statement.ControlReset
 	}
 }
 

@@ -13,56 +13,56 @@ import (
 )
 
 func TestControl(t *testing.T) {
-	c := func(verb rewrite.ControlVerb) rewrite.Control { return rewrite.Control{Verb: verb} }
-	level := func(l string, s rewrite.Scope) rewrite.Control {
-		return rewrite.Control{Verb: rewrite.ControlLevel, Level: l, Scope: s}
+	c := func(verb statement.ControlVerb) statement.Control { return statement.Control{Verb: verb} }
+	level := func(l string, s statement.Scope) statement.Control {
+		return statement.Control{Verb: statement.ControlLevel, Level: l, Scope: s}
 	}
-	begin := rewrite.Control{Verb: rewrite.ControlBegin, Ends: true}
-	ends := rewrite.Control{Ends: true}
+	begin := statement.Control{Verb: statement.ControlBegin, Ends: true}
+	ends := statement.Control{Ends: true}
 	for _, test := range []struct {
 		sql  string
 		verb string
-		want rewrite.Control
+		want statement.Control
 	}{
 		{"BEGIN", "begin", begin},
 		{"begin work", "begin", begin},
 		{"/* x */ START TRANSACTION", "begin", begin},
 		{"START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY", "begin", begin},
-		{"COMMIT", "commit", c(rewrite.ControlCommit)},
-		{"COMMIT WORK AND NO CHAIN", "commit", c(rewrite.ControlCommit)},
-		{"COMMIT AND CHAIN", "commit", rewrite.Control{Verb: rewrite.ControlCommit, Chain: true}},
-		{"ROLLBACK", "rollback", c(rewrite.ControlRollback)},
-		{"ROLLBACK WORK AND CHAIN NO RELEASE", "rollback", rewrite.Control{Verb: rewrite.ControlRollback, Chain: true}},
-		{"ROLLBACK TO a", "rollback to", rewrite.Control{Verb: rewrite.ControlRollbackTo, Name: "a"}},
-		{"ROLLBACK WORK TO SAVEPOINT `A b`", "rollback to", rewrite.Control{Verb: rewrite.ControlRollbackTo, Name: "a b"}},
-		{"ROLLBACK TO savepoint", "rollback to", rewrite.Control{Verb: rewrite.ControlRollbackTo, Name: "savepoint"}},
-		{"SAVEPOINT X1", "savepoint", rewrite.Control{Verb: rewrite.ControlSavepoint, Name: "x1"}},
-		{"RELEASE SAVEPOINT x1", "release", rewrite.Control{Verb: rewrite.ControlRelease, Name: "x1"}},
-		{"SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", "set", level("serializable", rewrite.ScopeNext)},
-		{"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", "set", level("read committed", rewrite.ScopeSession)},
-		{"SET LOCAL TRANSACTION READ ONLY, ISOLATION LEVEL REPEATABLE READ", "set", level("repeatable read", rewrite.ScopeSession)},
+		{"COMMIT", "commit", c(statement.ControlCommit)},
+		{"COMMIT WORK AND NO CHAIN", "commit", c(statement.ControlCommit)},
+		{"COMMIT AND CHAIN", "commit", statement.Control{Verb: statement.ControlCommit, Chain: true}},
+		{"ROLLBACK", "rollback", c(statement.ControlRollback)},
+		{"ROLLBACK WORK AND CHAIN NO RELEASE", "rollback", statement.Control{Verb: statement.ControlRollback, Chain: true}},
+		{"ROLLBACK TO a", "rollback to", statement.Control{Verb: statement.ControlRollbackTo, Name: "a"}},
+		{"ROLLBACK WORK TO SAVEPOINT `A b`", "rollback to", statement.Control{Verb: statement.ControlRollbackTo, Name: "a b"}},
+		{"ROLLBACK TO savepoint", "rollback to", statement.Control{Verb: statement.ControlRollbackTo, Name: "savepoint"}},
+		{"SAVEPOINT X1", "savepoint", statement.Control{Verb: statement.ControlSavepoint, Name: "x1"}},
+		{"RELEASE SAVEPOINT x1", "release", statement.Control{Verb: statement.ControlRelease, Name: "x1"}},
+		{"SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", "set", level("serializable", statement.ScopeNext)},
+		{"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", "set", level("read committed", statement.ScopeSession)},
+		{"SET LOCAL TRANSACTION READ ONLY, ISOLATION LEVEL REPEATABLE READ", "set", level("repeatable read", statement.ScopeSession)},
 		{"SET GLOBAL TRANSACTION ISOLATION LEVEL READ COMMITTED", "set", c("")},
 		{"SET TRANSACTION READ ONLY", "set", c("")},
-		{"SET tx_isolation='READ-COMMITTED'", "set", level("read committed", rewrite.ScopeSession)},
-		{"SET @@session.transaction_isolation := \"SERIALIZABLE\"", "set", level("serializable", rewrite.ScopeSession)},
-		{"SET @@transaction_isolation = 'SERIALIZABLE'", "set", level("serializable", rewrite.ScopeNext)},
+		{"SET tx_isolation='READ-COMMITTED'", "set", level("read committed", statement.ScopeSession)},
+		{"SET @@session.transaction_isolation := \"SERIALIZABLE\"", "set", level("serializable", statement.ScopeSession)},
+		{"SET @@transaction_isolation = 'SERIALIZABLE'", "set", level("serializable", statement.ScopeNext)},
 		{"SET @@global.tx_isolation = 'SERIALIZABLE'", "set", c("")},
-		{"SET tx_isolation=@x", "set", c(rewrite.ControlReset)},
-		{"SET autocommit=0", "set", rewrite.Control{Verb: rewrite.ControlAutocommit}},
-		{"SET @@autocommit = ON", "set", rewrite.Control{Verb: rewrite.ControlAutocommit, On: true}},
-		{"SET SESSION autocommit = TRUE", "set", rewrite.Control{Verb: rewrite.ControlAutocommit, On: true}},
-		{"SET autocommit=1, sql_mode=''", "set", c(rewrite.ControlReset)},
+		{"SET tx_isolation=@x", "set", c(statement.ControlReset)},
+		{"SET autocommit=0", "set", statement.Control{Verb: statement.ControlAutocommit}},
+		{"SET @@autocommit = ON", "set", statement.Control{Verb: statement.ControlAutocommit, On: true}},
+		{"SET SESSION autocommit = TRUE", "set", statement.Control{Verb: statement.ControlAutocommit, On: true}},
+		{"SET autocommit=1, sql_mode=''", "set", c(statement.ControlReset)},
 		{"SET NAMES utf8mb4", "set", c("")},
 		{"SET NAMES 'latin1'", "set", c("")},
-		{"SET NAMES gbk", "set", c(rewrite.ControlReset)},
-		{"SET sql_mode = CONCAT(@@sql_mode, ',ANSI_QUOTES')", "set", c(rewrite.ControlReset)},
+		{"SET NAMES gbk", "set", c(statement.ControlReset)},
+		{"SET sql_mode = CONCAT(@@sql_mode, ',ANSI_QUOTES')", "set", c(statement.ControlReset)},
 		{"SET @autocommit = 1", "set", c("")},
 		{"SET @a = 1, @b = 'autocommit'", "set", c("")},
 		{"SET PASSWORD = 'x'", "set", ends},
-		{"SET STATEMENT max_statement_time=1 FOR SELECT 1", "set", c(rewrite.ControlReset)},
-		{"USE `my db`", "other", rewrite.Control{Verb: rewrite.ControlDatabase, Name: "my db"}},
-		{"LOCK TABLES a WRITE", "other", rewrite.Control{Verb: rewrite.ControlLocks, Ends: true}},
-		{"UNLOCK TABLES", "other", c(rewrite.ControlLocks)},
+		{"SET STATEMENT max_statement_time=1 FOR SELECT 1", "set", c(statement.ControlReset)},
+		{"USE `my db`", "other", statement.Control{Verb: statement.ControlDatabase, Name: "my db"}},
+		{"LOCK TABLES a WRITE", "other", statement.Control{Verb: statement.ControlLocks, Ends: true}},
+		{"UNLOCK TABLES", "other", c(statement.ControlLocks)},
 		{"CREATE TABLE x (a INT)", "ddl", ends},
 		{"CREATE TEMPORARY TABLE x (a INT)", "ddl", c("")},
 		{"DROP TABLE x", "ddl", ends},
@@ -71,9 +71,9 @@ func TestControl(t *testing.T) {
 		{"TRUNCATE x", "ddl", ends},
 		{"ANALYZE TABLE x", "other", ends},
 		{"GRANT SELECT ON x TO y", "other", ends},
-		{"CALL p()", "other", c(rewrite.ControlReset)},
+		{"CALL p()", "other", c(statement.ControlReset)},
 		{"XA START 'x'", "other", c("")},
-		{"EXECUTE p", "other", c(rewrite.ControlReset)},
+		{"EXECUTE p", "other", c(statement.ControlReset)},
 	} {
 		plan := New(MariaDB, rewrite.CaptureAuto).Script(test.sql, nil, Session{}).Plans[0]
 		if diff := cmp.Diff(test.want, plan.Control); diff != "" || plan.Verb != test.verb {

@@ -206,7 +206,7 @@ func (r *Rewriter) script(k key) *rewrite.Script {
 func unparsed(sql, why string) *rewrite.Script {
 	return &rewrite.Script{SQL: sql, Unparsed: true, Plans: []*rewrite.Plan{{
 		Text: sql, Verb: "other", Coverage: history.CoverageOpaque, Why: why,
-		Schema: true, Diagnostics: diagnostics(sql), Control: rewrite.Control{Verb: rewrite.ControlReset},
+		Schema: true, Diagnostics: diagnostics(sql), Control: statement.Control{Verb: statement.ControlReset},
 	}}}
 }
 
@@ -217,7 +217,7 @@ func large(k key, why error) *rewrite.Script {
 	switch word = strings.ToLower(word); word {
 	case "select", "insert", "update", "delete", "replace":
 		if p := script.Plans[0]; !k.session.MultiStatements {
-			p.Verb, p.Schema, p.Control = word, false, rewrite.Control{}
+			p.Verb, p.Schema, p.Control = word, false, statement.Control{}
 		}
 	}
 	return script

@@ -175,7 +175,7 @@ func templateOf(script *rewrite.Script, m mold) *template {
 	default:
 		return nil
 	}
-	if p.Control != (rewrite.Control{}) || p.Temporary != "" || p.Schema {
+	if p.Control != (statement.Control{}) || p.Temporary != "" || p.Schema {
 		return nil
 	}
 	return &template{script, m}

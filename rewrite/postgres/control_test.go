@@ -8,13 +8,14 @@ import (
 	"wirecheck/history"
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/postgres"
+	"wirecheck/statement"
 )
 
 func TestControl(t *testing.T) {
 	c := offline(t)
 	r := postgres.New(rewrite.CaptureAuto)
-	type control = rewrite.Control
-	reset := control{Verb: rewrite.ControlReset}
+	type control = statement.Control
+	reset := control{Verb: statement.ControlReset}
 	for _, f := range []struct {
 		sql    string
 		verb   string
@@ -22,29 +23,29 @@ func TestControl(t *testing.T) {
 		schema bool
 		temp   bool
 	}{
-		{"BEGIN", "begin", control{Verb: rewrite.ControlBegin}, false, false},
-		{"begin work isolation level serializable read only", "begin", control{Verb: rewrite.ControlBegin, Level: "serializable"}, false, false},
-		{"START TRANSACTION ISOLATION LEVEL READ UNCOMMITTED", "begin", control{Verb: rewrite.ControlBegin, Level: "read committed"}, false, false},
-		{"BEGIN TRANSACTION READ WRITE, ISOLATION LEVEL REPEATABLE READ", "begin", control{Verb: rewrite.ControlBegin, Level: "repeatable read"}, false, false},
-		{"COMMIT", "commit", control{Verb: rewrite.ControlCommit}, false, false},
-		{"END TRANSACTION AND CHAIN", "commit", control{Verb: rewrite.ControlCommit, Chain: true}, false, false},
-		{"ROLLBACK", "rollback", control{Verb: rewrite.ControlRollback}, false, false},
-		{"ABORT WORK AND NO CHAIN", "rollback", control{Verb: rewrite.ControlRollback}, false, false},
-		{`SAVEPOINT "A b"`, "savepoint", control{Verb: rewrite.ControlSavepoint, Name: "A b"}, false, false},
-		{`SAVEPOINT ABC`, "savepoint", control{Verb: rewrite.ControlSavepoint, Name: "abc"}, false, false},
-		{`ROLLBACK TO abc`, "rollback to", control{Verb: rewrite.ControlRollbackTo, Name: "abc"}, false, false},
-		{`RELEASE SAVEPOINT abc`, "release", control{Verb: rewrite.ControlRelease, Name: "abc"}, false, false},
+		{"BEGIN", "begin", control{Verb: statement.ControlBegin}, false, false},
+		{"begin work isolation level serializable read only", "begin", control{Verb: statement.ControlBegin, Level: "serializable"}, false, false},
+		{"START TRANSACTION ISOLATION LEVEL READ UNCOMMITTED", "begin", control{Verb: statement.ControlBegin, Level: "read committed"}, false, false},
+		{"BEGIN TRANSACTION READ WRITE, ISOLATION LEVEL REPEATABLE READ", "begin", control{Verb: statement.ControlBegin, Level: "repeatable read"}, false, false},
+		{"COMMIT", "commit", control{Verb: statement.ControlCommit}, false, false},
+		{"END TRANSACTION AND CHAIN", "commit", control{Verb: statement.ControlCommit, Chain: true}, false, false},
+		{"ROLLBACK", "rollback", control{Verb: statement.ControlRollback}, false, false},
+		{"ABORT WORK AND NO CHAIN", "rollback", control{Verb: statement.ControlRollback}, false, false},
+		{`SAVEPOINT "A b"`, "savepoint", control{Verb: statement.ControlSavepoint, Name: "A b"}, false, false},
+		{`SAVEPOINT ABC`, "savepoint", control{Verb: statement.ControlSavepoint, Name: "abc"}, false, false},
+		{`ROLLBACK TO abc`, "rollback to", control{Verb: statement.ControlRollbackTo, Name: "abc"}, false, false},
+		{`RELEASE SAVEPOINT abc`, "release", control{Verb: statement.ControlRelease, Name: "abc"}, false, false},
 		{"PREPARE TRANSACTION 'x'", "other", control{}, false, false},
 		{"COMMIT PREPARED 'x'", "other", control{}, false, false},
-		{"SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", "set", control{Verb: rewrite.ControlLevel, Level: "serializable", Scope: rewrite.ScopeTransaction}, false, false},
+		{"SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", "set", control{Verb: statement.ControlLevel, Level: "serializable", Scope: statement.ScopeTransaction}, false, false},
 		{"SET TRANSACTION READ ONLY", "set", control{}, false, false},
-		{"SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ", "set", control{Verb: rewrite.ControlLevel, Level: "repeatable read", Scope: rewrite.ScopeSession}, false, false},
-		{"SET default_transaction_isolation = 'serializable'", "set", control{Verb: rewrite.ControlLevel, Level: "serializable", Scope: rewrite.ScopeSession}, false, false},
-		{"SET default_transaction_isolation TO 'Read Committed'", "set", control{Verb: rewrite.ControlLevel, Level: "read committed", Scope: rewrite.ScopeSession}, false, false},
+		{"SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ", "set", control{Verb: statement.ControlLevel, Level: "repeatable read", Scope: statement.ScopeSession}, false, false},
+		{"SET default_transaction_isolation = 'serializable'", "set", control{Verb: statement.ControlLevel, Level: "serializable", Scope: statement.ScopeSession}, false, false},
+		{"SET default_transaction_isolation TO 'Read Committed'", "set", control{Verb: statement.ControlLevel, Level: "read committed", Scope: statement.ScopeSession}, false, false},
 		{"SET LOCAL default_transaction_isolation = 'serializable'", "set", control{}, false, false},
 		{"SET default_transaction_isolation TO DEFAULT", "set", reset, false, false},
 		{"RESET default_transaction_isolation", "set", reset, false, false},
-		{"SET transaction_isolation = 'serializable'", "set", control{Verb: rewrite.ControlLevel, Level: "serializable", Scope: rewrite.ScopeTransaction}, false, false},
+		{"SET transaction_isolation = 'serializable'", "set", control{Verb: statement.ControlLevel, Level: "serializable", Scope: statement.ScopeTransaction}, false, false},
 		{"RESET ALL", "set", reset, true, false},
 		{"DISCARD ALL", "other", reset, true, false},
 		{"DISCARD PLANS", "other", control{}, false, false},
@@ -57,8 +58,8 @@ func TestControl(t *testing.T) {
 		{"SET TIME ZONE 'UTC'", "set", control{}, false, false},
 		{"SELECT set_config('search_path', 'a', false)", "select", reset, true, false},
 		{"SELECT pg_catalog.set_config('app.user', '5', true)", "select", control{}, false, false},
-		{"SELECT set_config('default_transaction_isolation', 'serializable', false)", "select", control{Verb: rewrite.ControlLevel, Level: "serializable", Scope: rewrite.ScopeSession}, false, false},
-		{"SELECT set_config('transaction_isolation', 'repeatable read', true)", "select", control{Verb: rewrite.ControlLevel, Level: "repeatable read", Scope: rewrite.ScopeTransaction}, false, false},
+		{"SELECT set_config('default_transaction_isolation', 'serializable', false)", "select", control{Verb: statement.ControlLevel, Level: "serializable", Scope: statement.ScopeSession}, false, false},
+		{"SELECT set_config('transaction_isolation', 'repeatable read', true)", "select", control{Verb: statement.ControlLevel, Level: "repeatable read", Scope: statement.ScopeTransaction}, false, false},
 		{"SELECT set_config(name, '5', true) FROM account", "select", reset, true, false},
 		{"SHOW search_path", "other", control{}, false, false},
 		{"LISTEN x", "other", control{}, false, false},

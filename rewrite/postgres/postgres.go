@@ -195,7 +195,7 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.Catalog, s Session, single 
 		spans = append(spans, span)
 		x.plan = &rewrite.Plan{Text: sql[span.at:span.end]}
 		x.understand(raw.Stmt)
-		if x.plan.Schema || x.plan.Control.Verb == rewrite.ControlReset {
+		if x.plan.Schema || x.plan.Control.Verb == statement.ControlReset {
 			c = nil // what follows in the text may mean other tables
 		}
 		sc.Plans = append(sc.Plans, x.plan)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
-	"wirecheck/rewrite"
 	"wirecheck/statement"
 	"wirecheck/statement/mysqlsyntax"
 )
@@ -39,7 +38,7 @@ func clauses(t *statement.Text, i, end int, words ...string) []statement.Clause 
 	return t.Clauses(i, end, func(i int) bool { return begins(t, i, words) })
 }
 
-// body takes parentheses rewrite.Around a query and WITH away and gives the range of tokens that is left.
+// body takes parentheses statement.Around a query and WITH away and gives the range of tokens that is left.
 func (d *describer) body() (first, end int) {
 	t := d.text
 	first, end = t.Unwrap(0, len(t.Tokens))
@@ -103,7 +102,7 @@ func (d *describer) prove(want *ast.SelectStmt) {
 			return
 		}
 	}
-	*c = rewrite.Clauses{}
+	*c = statement.Clauses{}
 	d.st.Unaddressed("its clauses are not certain")
 }
 
@@ -272,21 +271,21 @@ func (d *describer) deleteStmt(n *ast.DeleteStmt) {
 }
 
 // assignments describes those between two tokens. They are nil, and the place 0, if they are not certain.
-func assignments(t *statement.Text, from, end int, list []*ast.Assignment) (out []rewrite.Assignment, at int) {
+func assignments(t *statement.Text, from, end int, list []*ast.Assignment) (out []statement.Assignment, at int) {
 	values := t.Assigned(from, end)
 	if len(values) != len(list) || len(list) == 0 {
 		return nil, 0
 	}
 	for i, a := range list {
 		v := values[i]
-		out = append(out, rewrite.Assignment{Column: a.Column.Name.O, Table: a.Column.Table.O, Expr: t.Between(v[0], v[1]), At: t.Tokens[v[0]].Start})
+		out = append(out, statement.Assignment{Column: a.Column.Name.O, Table: a.Column.Table.O, Expr: t.Between(v[0], v[1]), At: t.Tokens[v[0]].Start})
 	}
 	return out, t.Tokens[end-1].End
 }
 
 func (d *describer) insertStmt(n *ast.InsertStmt) {
 	st, t := &d.st, d.text
-	in := &rewrite.Insert{Conflict: len(n.OnDuplicate) > 0, Set: n.Setlist}
+	in := &statement.Insert{Conflict: len(n.OnDuplicate) > 0, Set: n.Setlist}
 	st.Insert, st.Ignore = in, n.IgnoreErr
 	d.st.Unaddressed("an INSERT")
 	i := t.Skip(1, "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO")
@@ -347,7 +346,7 @@ func (d *describer) insertStmt(n *ast.InsertStmt) {
 }
 
 // assignedSet describes INSERT ... SET, of which the parser makes a list of columns and one of values.
-func assignedSet(t *statement.Text, i, end int, n *ast.InsertStmt) ([]rewrite.Assignment, int) {
+func assignedSet(t *statement.Text, i, end int, n *ast.InsertStmt) ([]statement.Assignment, int) {
 	if len(n.Lists) != 1 || len(n.Lists[0]) != len(n.Columns) {
 		return nil, 0
 	}
@@ -359,7 +358,7 @@ func assignedSet(t *statement.Text, i, end int, n *ast.InsertStmt) ([]rewrite.As
 }
 
 // rows describes the rows of VALUES.
-func rows(t *statement.Text, in *rewrite.Insert, i, end int, lists [][]ast.ExprNode) {
+func rows(t *statement.Text, in *statement.Insert, i, end int, lists [][]ast.ExprNode) {
 	for _, row := range t.Split(i, end) {
 		var values []string
 		at := 0

@@ -1,16 +1,16 @@
 package mysql
 
 import (
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/mysqlsyntax"
 )
 
-// Define reads the metadata of one statement (rewrite.Definition). It cuts the text itself, so that it also understands what TiDB's
+// Define reads the metadata of one statement (statement.Definition). It cuts the text itself, so that it also understands what TiDB's
 // parser does not know: types and options of MariaDB's and MySQL's own.
-func Define(sql string) rewrite.Definition {
+func Define(sql string) statement.Definition {
 	t, err := mysqlsyntax.Lex(sql, 0)
 	if err != nil {
-		return rewrite.Definition{Why: err.Error()}
+		return statement.Definition{Why: err.Error()}
 	}
-	return rewrite.Define(t, true)
+	return statement.Define(t, true)
 }

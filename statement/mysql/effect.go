@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"wirecheck/product"
-	"wirecheck/rewrite"
 	"wirecheck/statement"
 	"wirecheck/statement/mysqlsyntax"
 )
@@ -27,7 +26,7 @@ func FlavorOf(version string) Flavor {
 // Effect is what a statement does to its transaction, its session and the catalog.
 type Effect struct {
 	Verb    string // as history.Event.Verb
-	Control rewrite.Control
+	Control statement.Control
 	Schema  bool // it may change the catalog, or what names mean
 	// Temporary is the name of the temporary table that it creates, and TemporarySchema its schema if the text names one.
 	TemporarySchema, Temporary string
@@ -46,29 +45,29 @@ func EffectOf(t *statement.Text, i int, flavor Flavor) (e Effect, known bool) {
 		return e, false
 	case t.Is(i, "BEGIN"), t.Seq(i, "START", "TRANSACTION"):
 		e.Verb = "begin"
-		e.Control = rewrite.Control{Verb: rewrite.ControlBegin, Ends: true}
+		e.Control = statement.Control{Verb: statement.ControlBegin, Ends: true}
 		if flavor == TiDB && t.Any(i, "OPTIMISTIC") {
 			e.Control.Level = "snapshot"
 		}
 	case t.Is(i, "COMMIT"):
 		e.Verb = "commit"
-		e.Control = rewrite.Control{Verb: rewrite.ControlCommit, Chain: t.Any(i, "AND", "CHAIN")}
+		e.Control = statement.Control{Verb: statement.ControlCommit, Chain: t.Any(i, "AND", "CHAIN")}
 	case t.Is(i, "ROLLBACK"):
 		e.rollback(t, i)
 	case t.Is(i, "SAVEPOINT"):
 		e.Verb = "savepoint"
-		e.Control = rewrite.Control{Verb: rewrite.ControlSavepoint, Name: savepoint(t, i+1)}
+		e.Control = statement.Control{Verb: statement.ControlSavepoint, Name: savepoint(t, i+1)}
 	case t.Seq(i, "RELEASE", "SAVEPOINT"):
 		e.Verb = "release"
-		e.Control = rewrite.Control{Verb: rewrite.ControlRelease, Name: savepoint(t, i+2)}
+		e.Control = statement.Control{Verb: statement.ControlRelease, Name: savepoint(t, i+2)}
 	case t.Is(i, "SET"):
 		e.Verb = "set"
 		e.set(t, i+1)
 	case t.Is(i, "USE"):
 		name, _ := t.Name(i + 1)
-		e.Control = rewrite.Control{Verb: rewrite.ControlDatabase, Name: name}
+		e.Control = statement.Control{Verb: statement.ControlDatabase, Name: name}
 	case t.Is(i, "LOCK", "UNLOCK") && t.Is(i+1, "TABLES", "TABLE"):
-		e.Control = rewrite.Control{Verb: rewrite.ControlLocks, Ends: t.Is(i, "LOCK")}
+		e.Control = statement.Control{Verb: statement.ControlLocks, Ends: t.Is(i, "LOCK")}
 	case t.Seq(i, "DROP", "PREPARE"):
 	case t.Is(i, "CREATE", "ALTER", "DROP", "RENAME", "TRUNCATE"):
 		e.ddl(t, i)
@@ -76,9 +75,9 @@ func EffectOf(t *statement.Text, i int, flavor Flavor) (e Effect, known bool) {
 		t.Is(i, "START"), t.Is(i, "ANALYZE") && t.Is(i+1, "TABLE", "LOCAL", "NO_WRITE_TO_BINLOG"), t.Seq(i, "LOAD", "INDEX"):
 		e.Control.Ends = true
 	case t.Is(i, "CALL"):
-		e.Control.Verb = rewrite.ControlReset
+		e.Control.Verb = statement.ControlReset
 	case t.Is(i, "EXECUTE"):
-		e.Control.Verb, e.Schema = rewrite.ControlReset, true
+		e.Control.Verb, e.Schema = statement.ControlReset, true
 	case t.Is(i, "XA"):
 		// Whether and when such a transaction commits is decided elsewhere; the server's status flags tell when it is over.
 	case t.Is(i, "SHOW", "DESC", "DESCRIBE", "EXPLAIN", "LOAD", "HELP", "KILL", "SIGNAL", "RESIGNAL", "GET", "DEALLOCATE", "BINLOG", "SHUTDOWN", "PREPARE"):
@@ -95,7 +94,7 @@ func (e *Effect) rollback(t *statement.Text, i int) {
 	}
 	if !t.Is(j, "TO") {
 		e.Verb = "rollback"
-		e.Control = rewrite.Control{Verb: rewrite.ControlRollback, Chain: t.Any(i, "AND", "CHAIN")}
+		e.Control = statement.Control{Verb: statement.ControlRollback, Chain: t.Any(i, "AND", "CHAIN")}
 		return
 	}
 	j++
@@ -103,7 +102,7 @@ func (e *Effect) rollback(t *statement.Text, i int) {
 		j++
 	}
 	e.Verb = "rollback to"
-	e.Control = rewrite.Control{Verb: rewrite.ControlRollbackTo, Name: savepoint(t, j)}
+	e.Control = statement.Control{Verb: statement.ControlRollbackTo, Name: savepoint(t, j)}
 }
 
 // savepoint gives the name of a savepoint; they are compared without regard to case.
@@ -114,24 +113,24 @@ func savepoint(t *statement.Text, i int) string {
 
 // set is for SET; i is the token behind it.
 func (e *Effect) set(t *statement.Text, i int) {
-	scope := rewrite.ScopeNext
+	scope := statement.ScopeNext
 	j := i
 	if t.Is(j, "SESSION", "LOCAL") {
-		scope, j = rewrite.ScopeSession, j+1
+		scope, j = statement.ScopeSession, j+1
 	}
 	switch {
 	case t.Is(j, "TRANSACTION"):
 		if level := levelWords(t, j+1); level != "" {
-			e.Control = rewrite.Control{Verb: rewrite.ControlLevel, Level: level, Scope: scope}
+			e.Control = statement.Control{Verb: statement.ControlLevel, Level: level, Scope: scope}
 		}
 	case t.Seq(i, "GLOBAL", "TRANSACTION"):
 	case t.Is(i, "STATEMENT"):
-		e.Control.Verb = rewrite.ControlReset
+		e.Control.Verb = statement.ControlReset
 	case t.Is(i, "PASSWORD"):
 		e.Control.Ends = true
 	case SetsNames(t, i):
 		if name := strings.Trim(strings.ToLower(t.At(len(t.Tokens)-1)), `'"`); len(t.Tokens) > i+3 || !mysqlsyntax.PlainCharset(name) {
-			e.Control.Verb = rewrite.ControlReset
+			e.Control.Verb = statement.ControlReset
 		}
 	default:
 		e.assignments(t, i)
@@ -171,21 +170,21 @@ func Level(s string) string {
 func (e *Effect) assignments(t *statement.Text, i int) {
 	for _, part := range t.Split(i, len(t.Tokens)) {
 		if c, ok := assignment(t, part[0], part[1]); ok {
-			if e.Control.Verb != rewrite.ControlNone {
-				c = rewrite.Control{Verb: rewrite.ControlReset}
+			if e.Control.Verb != statement.ControlNone {
+				c = statement.Control{Verb: statement.ControlReset}
 			}
 			e.Control = c
 		}
 	}
 }
 
-func assignment(t *statement.Text, i, end int) (rewrite.Control, bool) {
-	reset := rewrite.Control{Verb: rewrite.ControlReset}
+func assignment(t *statement.Text, i, end int) (statement.Control, bool) {
+	reset := statement.Control{Verb: statement.ControlReset}
 	session := true
 	var name string
 	switch {
 	case t.Is(i, "GLOBAL", "PERSIST", "PERSIST_ONLY") && i+2 < end:
-		return rewrite.Control{}, false
+		return statement.Control{}, false
 	case t.Is(i, "SESSION", "LOCAL") && i+2 < end:
 		i++
 		name, _ = t.Name(i)
@@ -193,7 +192,7 @@ func assignment(t *statement.Text, i, end int) (rewrite.Control, bool) {
 		name = strings.ToLower(strings.ReplaceAll(t.At(i)[2:], "`", ""))
 		scope, rest, ok := strings.Cut(name, ".")
 		if ok && scope != "session" && scope != "local" {
-			return rewrite.Control{}, false
+			return statement.Control{}, false
 		}
 		if ok {
 			name = rest
@@ -212,14 +211,14 @@ func assignment(t *statement.Text, i, end int) (rewrite.Control, bool) {
 	case "autocommit":
 		switch value {
 		case "1", "on", "true", "0", "off", "false":
-			return rewrite.Control{Verb: rewrite.ControlAutocommit, On: value == "1" || value == "on" || value == "true"}, true
+			return statement.Control{Verb: statement.ControlAutocommit, On: value == "1" || value == "on" || value == "true"}, true
 		}
 		return reset, true
 	case "tx_isolation", "transaction_isolation":
 		if level := Level(value); level != "" {
-			c := rewrite.Control{Verb: rewrite.ControlLevel, Level: level, Scope: rewrite.ScopeSession}
+			c := statement.Control{Verb: statement.ControlLevel, Level: level, Scope: statement.ScopeSession}
 			if !session { // SET @@transaction_isolation: the next transaction only (MySQL manual, 15.3.7)
-				c.Scope = rewrite.ScopeNext
+				c.Scope = statement.ScopeNext
 			}
 			return c, true
 		}
@@ -228,7 +227,7 @@ func assignment(t *statement.Text, i, end int) (rewrite.Control, bool) {
 		"collation_connection", "group_concat_max_len", "binlog_format", "completion_type", "tidb_txn_mode", "sql_log_bin":
 		return reset, true
 	}
-	return rewrite.Control{}, false
+	return statement.Control{}, false
 }
 
 func (e *Effect) ddl(t *statement.Text, i int) {

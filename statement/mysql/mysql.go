@@ -9,7 +9,6 @@ import (
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
-	"wirecheck/rewrite"
 	"wirecheck/statement"
 	"wirecheck/statement/mysqlsyntax"
 )
@@ -26,12 +25,12 @@ func New(flavor Flavor) *Reader { return &Reader{flavor: flavor, parser: mysqlsy
 // Describe describes the statements of a script, one by one; empty ones are left out. It reads texts as a session with the
 // default sql_mode does. A statement that the parser does not have is described as Unparsed, and so is one with a comment that
 // only certain versions of the server execute. The error says that the text cannot even be cut into statements.
-func (r *Reader) Describe(sql string) ([]rewrite.Statement, error) {
+func (r *Reader) Describe(sql string) ([]statement.Statement, error) {
 	t, err := mysqlsyntax.Lex(sql, 0)
 	if err != nil {
 		return nil, fmt.Errorf("describe statement: %w", err)
 	}
-	var list []rewrite.Statement
+	var list []statement.Statement
 	for _, p := range pieces(t) {
 		st, err := r.describe(sql[p.start:p.end])
 		if err != nil {
@@ -93,7 +92,7 @@ func nesting(t *statement.Text, i, first int) int {
 }
 
 // bounds is the place of the tokens from i to j. Where some are in a comment that a server may execute, all that stands between
-// the statements rewrite.Around belongs to it, but for white space.
+// the statements statement.Around belongs to it, but for white space.
 func bounds(t *statement.Text, i, j int) piece {
 	p := piece{t.Tokens[i].Start, t.Tokens[j-1].End}
 	if !slices.ContainsFunc(t.Tokens[i:j], func(k statement.Token) bool { return k.Executable }) {
@@ -113,12 +112,12 @@ func bounds(t *statement.Text, i, j int) piece {
 }
 
 // describe describes one statement.
-func (r *Reader) describe(sql string) (rewrite.Statement, error) {
+func (r *Reader) describe(sql string) (statement.Statement, error) {
 	t, err := mysqlsyntax.Lex(sql, 0)
 	if err != nil || len(t.Tokens) == 0 {
-		return rewrite.Statement{}, fmt.Errorf("describe statement: %q cannot be read alone: %w", sql, err)
+		return statement.Statement{}, fmt.Errorf("describe statement: %q cannot be read alone: %w", sql, err)
 	}
-	d := &describer{Reader: r, st: rewrite.Statement{Text: sql}, text: t}
+	d := &describer{Reader: r, st: statement.Statement{Text: sql}, text: t}
 	first := t.Skip(0, "(")
 	d.effect, _ = EffectOf(t, first, r.flavor)
 	st := &d.st
@@ -140,7 +139,7 @@ func (r *Reader) describe(sql string) (rewrite.Statement, error) {
 // describer describes one statement.
 type describer struct {
 	*Reader
-	st     rewrite.Statement
+	st     statement.Statement
 	effect Effect
 	text   *statement.Text
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
-	"wirecheck/rewrite"
 	"wirecheck/statement"
 	"wirecheck/statement/mysqlsyntax"
 )
@@ -16,8 +15,8 @@ const maxTouched = 16 << 10
 
 // Touches says what the statements of a text do, one by one. plain reports whether a name, in lower case, is that of a table of
 // which all is known that a statement on it touches; nil: of none. It reads texts as a session with the default sql_mode does.
-func (r *Reader) Touches(sql string, plain func(table string) bool) []rewrite.Touch {
-	opaque := []rewrite.Touch{{Kind: rewrite.TouchOpaque}}
+func (r *Reader) Touches(sql string, plain func(table string) bool) []statement.Touch {
+	opaque := []statement.Touch{{Kind: statement.TouchOpaque}}
 	whole, err := mysqlsyntax.Lex(sql, 0)
 	if err != nil || len(sql) > maxTouched {
 		return opaque
@@ -27,9 +26,9 @@ func (r *Reader) Touches(sql string, plain func(table string) bool) []rewrite.To
 	}
 	parts := whole.Statements()
 	if slices.ContainsFunc(parts, mysqlsyntax.Compound) {
-		return []rewrite.Touch{touchCompound(whole)}
+		return []statement.Touch{touchCompound(whole)}
 	}
-	all := make([]rewrite.Touch, 0, len(parts))
+	all := make([]statement.Touch, 0, len(parts))
 	for _, part := range parts {
 		all = append(all, r.touch(part, plain))
 	}
@@ -38,11 +37,11 @@ func (r *Reader) Touches(sql string, plain func(table string) bool) []rewrite.To
 
 // touchCompound is for texts with statements that have statements in them. Of those, triggers belong to tables; every name in
 // the text is taken for a table's.
-func touchCompound(t *statement.Text) rewrite.Touch {
+func touchCompound(t *statement.Text) statement.Touch {
 	if !t.Is(0, "CREATE") || t.Find(0, 0, "TRIGGER") < 0 || t.Find(0, 0, "PROCEDURE", "FUNCTION", "EVENT", "PACKAGE") >= 0 {
-		return rewrite.Touch{}
+		return statement.Touch{}
 	}
-	return rewrite.Touch{Kind: rewrite.TouchDefine, Writes: names(t)}
+	return statement.Touch{Kind: statement.TouchDefine, Writes: names(t)}
 }
 
 // names are all words of a text that may be a table's name.
@@ -55,48 +54,48 @@ func names(t *statement.Text) (list []string) {
 	return list
 }
 
-func (r *Reader) touch(t *statement.Text, plain func(string) bool) rewrite.Touch {
+func (r *Reader) touch(t *statement.Text, plain func(string) bool) statement.Touch {
 	switch {
 	case t.Is(0, "SELECT", "WITH", "TABLE", "VALUES", "(", "INSERT", "REPLACE", "UPDATE", "DELETE"):
 		return r.touchRows(t, plain)
 	case t.Is(0, "BEGIN"), t.Seq(0, "START", "TRANSACTION"):
-		return rewrite.Touch{Kind: rewrite.TouchBegin, Snapshot: t.Any(0, "SNAPSHOT")}
+		return statement.Touch{Kind: statement.TouchBegin, Snapshot: t.Any(0, "SNAPSHOT")}
 	case t.Is(0, "COMMIT", "ROLLBACK") && (t.Any(0, "AND", "CHAIN") || t.Find(0, 0, "RELEASE") >= 0):
-		return rewrite.Touch{}
+		return statement.Touch{}
 	case t.Is(0, "COMMIT"):
-		return rewrite.Touch{Kind: rewrite.TouchEnd}
+		return statement.Touch{Kind: statement.TouchEnd}
 	case t.Is(0, "ROLLBACK"):
-		return rewrite.Touch{Kind: rewrite.TouchEnd, Partial: t.Find(0, 0, "TO") >= 0}
+		return statement.Touch{Kind: statement.TouchEnd, Partial: t.Find(0, 0, "TO") >= 0}
 	case t.Is(0, "SAVEPOINT"), t.Seq(0, "RELEASE", "SAVEPOINT"):
-		return rewrite.Touch{Kind: rewrite.TouchLocal}
+		return statement.Touch{Kind: statement.TouchLocal}
 	case t.Is(0, "SET"):
 		return touchSet(t)
 	case t.Is(0, "DO", "SHOW", "EXPLAIN", "DESC", "DESCRIBE"):
-		return rewrite.Touch{Kind: rewrite.TouchUnknown}
+		return statement.Touch{Kind: statement.TouchUnknown}
 	case t.Is(0, "CREATE", "ALTER", "DROP"):
 		return r.touchDefinition(t)
 	}
-	return rewrite.Touch{}
+	return statement.Touch{}
 }
 
 // touchSet knows SET TRANSACTION of the session, and variables of the user's.
-func touchSet(t *statement.Text) rewrite.Touch {
+func touchSet(t *statement.Text) statement.Touch {
 	j := 1
 	if t.Is(j, "SESSION", "LOCAL") {
 		j++
 	}
 	if t.Is(j, "TRANSACTION") {
-		return rewrite.Touch{Kind: rewrite.TouchLocal, Level: levelWords(t, j+1)}
+		return statement.Touch{Kind: statement.TouchLocal, Level: levelWords(t, j+1)}
 	}
 	for i := range t.Tokens {
 		if _, named := t.Name(i); i > 0 && named {
-			return rewrite.Touch{} // a setting, a function, a query
+			return statement.Touch{} // a setting, a function, a query
 		}
 		if t.Tokens[i].Kind == statement.TokenSystemVariable {
-			return rewrite.Touch{}
+			return statement.Touch{}
 		}
 	}
-	return rewrite.Touch{Kind: rewrite.TouchLocal}
+	return statement.Touch{Kind: statement.TouchLocal}
 }
 
 // toucher collects what a tree mentions.
@@ -120,7 +119,7 @@ func (v *toucher) Enter(n ast.Node) (ast.Node, bool) {
 		v.locks = v.locks || n.LockInfo != nil && n.LockInfo.LockType != ast.SelectLockNone
 		v.strange = v.strange || n.SelectIntoOpt != nil
 	case *ast.FuncCallExpr:
-		v.strange = v.strange || !rewrite.Harmless(n.FnName.L)
+		v.strange = v.strange || !statement.Harmless(n.FnName.L)
 	case *ast.VariableExpr:
 		v.strange = v.strange || n.IsSystem
 	}
@@ -141,10 +140,10 @@ func (r *Reader) mentioned(t *statement.Text) (ast.StmtNode, *toucher, error) {
 
 // touchRows is for statements that read and write rows. What a writing statement reads it locks (MySQL manual, 17.7.3, "Locks Set by
 // Different SQL Statements in InnoDB"), at some levels at least.
-func (r *Reader) touchRows(t *statement.Text, plain func(string) bool) rewrite.Touch {
+func (r *Reader) touchRows(t *statement.Text, plain func(string) bool) statement.Touch {
 	n, v, err := r.mentioned(t)
 	if err != nil || v.strange {
-		return rewrite.Touch{Kind: rewrite.TouchUnknown}
+		return statement.Touch{Kind: statement.TouchUnknown}
 	}
 	var tables []string
 	for _, name := range v.tables {
@@ -152,38 +151,38 @@ func (r *Reader) touchRows(t *statement.Text, plain func(string) bool) rewrite.T
 		case plain != nil && plain(name):
 			tables = append(tables, name)
 		case !slices.Contains(v.ctes, name):
-			return rewrite.Touch{Kind: rewrite.TouchUnknown}
+			return statement.Touch{Kind: statement.TouchUnknown}
 		}
 	}
 	switch n.(type) {
 	case *ast.SelectStmt, *ast.SetOprStmt:
 		if !v.locks {
-			return rewrite.Touch{Kind: rewrite.TouchRead, Reads: tables}
+			return statement.Touch{Kind: statement.TouchRead, Reads: tables}
 		}
 	case *ast.InsertStmt, *ast.UpdateStmt, *ast.DeleteStmt:
 	default:
-		return rewrite.Touch{Kind: rewrite.TouchUnknown}
+		return statement.Touch{Kind: statement.TouchUnknown}
 	}
-	return rewrite.Touch{Kind: rewrite.TouchWrite, Writes: tables}
+	return statement.Touch{Kind: statement.TouchWrite, Writes: tables}
 }
 
 // touchDefinition is for the statements that define something.
-func (r *Reader) touchDefinition(t *statement.Text) rewrite.Touch {
+func (r *Reader) touchDefinition(t *statement.Text) statement.Touch {
 	n, v, err := r.mentioned(t)
 	if err != nil {
-		return rewrite.Touch{}
+		return statement.Touch{}
 	}
-	define := rewrite.Touch{Kind: rewrite.TouchDefine, Writes: v.tables}
+	define := statement.Touch{Kind: statement.TouchDefine, Writes: v.tables}
 	if t.Any(0, "REFERENCES") {
 		define.Writes = names(t) // the parser's trees hide some of the tables
 	}
 	switch n := n.(type) {
 	case *ast.CreateTableStmt:
 		if !v.strange && len(v.tables) == 1 && plainTable(n) {
-			return rewrite.Touch{Kind: rewrite.TouchDefine, Plain: v.tables}
+			return statement.Touch{Kind: statement.TouchDefine, Plain: v.tables}
 		}
 		if n.TemporaryKeyword != ast.TemporaryNone {
-			return rewrite.Touch{}
+			return statement.Touch{}
 		}
 	case *ast.CreateIndexStmt:
 		if !v.strange {
@@ -193,7 +192,7 @@ func (r *Reader) touchDefinition(t *statement.Text) rewrite.Touch {
 		define.Writes = nil // what reads it names what is no table
 	case *ast.AlterTableStmt, *ast.DropTableStmt:
 	default:
-		return rewrite.Touch{}
+		return statement.Touch{}
 	}
 	return define
 }

@@ -6,18 +6,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 func TestTouches(t *testing.T) {
 	plain := func(name string) bool { return name == "t" || name == "u" }
-	touch := func(k rewrite.TouchKind) rewrite.Touch { return rewrite.Touch{Kind: k} }
-	read := func(tables ...string) rewrite.Touch { return rewrite.Touch{Kind: rewrite.TouchRead, Reads: tables} }
-	write := func(tables ...string) rewrite.Touch { return rewrite.Touch{Kind: rewrite.TouchWrite, Writes: tables} }
-	define := func(tables ...string) rewrite.Touch { return rewrite.Touch{Kind: rewrite.TouchDefine, Writes: tables} }
-	made := rewrite.Touch{Kind: rewrite.TouchDefine, Plain: []string{"t"}}
-	unknown, local, opaque := touch(rewrite.TouchUnknown), touch(rewrite.TouchLocal), rewrite.Touch{}
-	for sql, want := range map[string][]rewrite.Touch{
+	touch := func(k statement.TouchKind) statement.Touch { return statement.Touch{Kind: k} }
+	read := func(tables ...string) statement.Touch {
+		return statement.Touch{Kind: statement.TouchRead, Reads: tables}
+	}
+	write := func(tables ...string) statement.Touch {
+		return statement.Touch{Kind: statement.TouchWrite, Writes: tables}
+	}
+	define := func(tables ...string) statement.Touch {
+		return statement.Touch{Kind: statement.TouchDefine, Writes: tables}
+	}
+	made := statement.Touch{Kind: statement.TouchDefine, Plain: []string{"t"}}
+	unknown, local, opaque := touch(statement.TouchUnknown), touch(statement.TouchLocal), statement.Touch{}
+	for sql, want := range map[string][]statement.Touch{
 		"SELECT 1":                                                {read()},
 		"SELECT * FROM t JOIN `U` ON t.a = U.a":                   {read("t", "u")},
 		"(SELECT * FROM t) UNION ALL (SELECT * FROM u)":           {read("t", "u")},
@@ -39,15 +45,15 @@ func TestTouches(t *testing.T) {
 		"UPDATE t SET n = (SELECT max(n) FROM u)":                 {write("t", "u")},
 		"UPDATE t, v SET t.n = 1":                                 {unknown},
 		"DELETE FROM t WHERE a = LAST_INSERT_ID()":                {unknown},
-		"BEGIN": {touch(rewrite.TouchBegin)},
-		"START TRANSACTION WITH CONSISTENT SNAPSHOT": {{Kind: rewrite.TouchBegin, Snapshot: true}},
-		"COMMIT; BEGIN":           {touch(rewrite.TouchEnd), touch(rewrite.TouchBegin)},
+		"BEGIN": {touch(statement.TouchBegin)},
+		"START TRANSACTION WITH CONSISTENT SNAPSHOT": {{Kind: statement.TouchBegin, Snapshot: true}},
+		"COMMIT; BEGIN":           {touch(statement.TouchEnd), touch(statement.TouchBegin)},
 		"COMMIT AND CHAIN":        {opaque},
 		"COMMIT RELEASE":          {opaque},
-		"ROLLBACK":                {touch(rewrite.TouchEnd)},
-		"ROLLBACK TO SAVEPOINT s": {{Kind: rewrite.TouchEnd, Partial: true}},
+		"ROLLBACK":                {touch(statement.TouchEnd)},
+		"ROLLBACK TO SAVEPOINT s": {{Kind: statement.TouchEnd, Partial: true}},
 		"SAVEPOINT s":             {local},
-		"SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE": {{Kind: rewrite.TouchLocal, Level: "serializable"}},
+		"SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE": {{Kind: statement.TouchLocal, Level: "serializable"}},
 		"SET @a = 1, @b = 'x'":                                 {local},
 		"SET @a = (SELECT max(n) FROM t)":                      {opaque},
 		"SET autocommit = 0":                                   {opaque},
@@ -75,7 +81,7 @@ func TestTouches(t *testing.T) {
 	} {
 		r := New(MariaDB)
 		got := r.Touches(sql, plain)
-		for _, list := range [][]rewrite.Touch{got, want} {
+		for _, list := range [][]statement.Touch{got, want} {
 			for i := range list {
 				slices.Sort(list[i].Reads)
 				slices.Sort(list[i].Writes)

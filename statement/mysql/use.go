@@ -5,21 +5,21 @@ import (
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/mysqlsyntax"
 )
 
 // uses collects the mentions of tables.
 type uses struct {
-	list []rewrite.TableUse
+	list []statement.TableUse
 	sub  bool // there is a query within the statement
 }
 
 // mention is one table source.
-func (u *uses) mention(n *ast.TableName, alias string, c rewrite.Around, m rewrite.TableUse) {
-	m.Kind, m.Schema, m.Name, m.Alias, m.Place, m.Depth = rewrite.SourceTable, n.Schema.O, n.Name.O, alias, c.Place, c.Depth
+func (u *uses) mention(n *ast.TableName, alias string, c statement.Around, m statement.TableUse) {
+	m.Kind, m.Schema, m.Name, m.Alias, m.Place, m.Depth = statement.SourceTable, n.Schema.O, n.Name.O, alias, c.Place, c.Depth
 	if !m.Target && m.Schema == "" && mysqlsyntax.ContainsName(c.Names, m.Name) {
-		m.Kind, m.Lock = rewrite.SourceCTE, rewrite.LockNone
+		m.Kind, m.Lock = statement.SourceCTE, statement.LockNone
 	}
 	m.SQL = mysqlsyntax.Quote(m.Name)
 	if m.Schema != "" {
@@ -36,11 +36,11 @@ func (u *uses) mention(n *ast.TableName, alias string, c rewrite.Around, m rewri
 func (u *uses) top(n ast.StmtNode) {
 	switch n := n.(type) {
 	case *ast.SelectStmt, *ast.SetOprStmt:
-		u.query(n, rewrite.Around{})
+		u.query(n, statement.Around{})
 	case *ast.InsertStmt:
 		u.insert(n)
 	case *ast.UpdateStmt:
-		c := u.with(n.With, rewrite.Around{})
+		c := u.with(n.With, statement.Around{})
 		u.from(n.TableRefs, c, nil)
 		u.targets(assignedTables(n))
 		for _, a := range n.List {
@@ -48,7 +48,7 @@ func (u *uses) top(n ast.StmtNode) {
 		}
 		u.rest(c, n.Where, n.Order, n.Limit)
 	case *ast.DeleteStmt:
-		c := u.with(n.With, rewrite.Around{})
+		c := u.with(n.With, statement.Around{})
 		u.from(n.TableRefs, c, nil)
 		if n.IsMultiTable && n.Tables != nil {
 			u.targets(deletedTables(n))
@@ -57,19 +57,19 @@ func (u *uses) top(n ast.StmtNode) {
 		}
 		u.rest(c, n.Where, n.Order, n.Limit)
 	default:
-		u.visit(n, rewrite.Around{}, true)
+		u.visit(n, statement.Around{}, true)
 	}
 }
 
 func (u *uses) insert(n *ast.InsertStmt) {
-	c := rewrite.Around{}
+	c := statement.Around{}
 	reads := n.IsReplace || len(n.OnDuplicate) > 0 // the row that is there
 	if t := soleTable(n.Table); t != nil {
-		u.mention(t, "", c, rewrite.TableUse{Target: true, Read: reads})
+		u.mention(t, "", c, statement.TableUse{Target: true, Read: reads})
 	}
 	if n.Select != nil {
 		u.sub = true
-		u.query(n.Select, c.Inner(rewrite.PlaceSelect))
+		u.query(n.Select, c.Inner(statement.PlaceSelect))
 	}
 	for _, row := range n.Lists {
 		for _, e := range row {
@@ -118,7 +118,7 @@ func deletedTables(n *ast.DeleteStmt) (list []named) {
 func (u *uses) targets(names []named) {
 	for i := range u.list {
 		m := &u.list[i]
-		if m.Place != rewrite.PlaceMain || m.Kind != rewrite.SourceTable {
+		if m.Place != statement.PlaceMain || m.Kind != statement.SourceTable {
 			continue
 		}
 		m.Target = names == nil
@@ -135,7 +135,7 @@ func (u *uses) targets(names []named) {
 }
 
 // with goes through the common table expressions. Without RECURSIVE each sees only those before it (MySQL manual, WITH).
-func (u *uses) with(w *ast.WithClause, c rewrite.Around) rewrite.Around {
+func (u *uses) with(w *ast.WithClause, c statement.Around) statement.Around {
 	if w == nil {
 		return c
 	}
@@ -148,14 +148,14 @@ func (u *uses) with(w *ast.WithClause, c rewrite.Around) rewrite.Around {
 	for _, e := range w.CTEs {
 		u.sub = true
 		if e.Query != nil && e.Query.Query != nil {
-			u.query(e.Query.Query, c.Inner(rewrite.PlaceCTE))
+			u.query(e.Query.Query, c.Inner(statement.PlaceCTE))
 		}
 		c.Names = append(c.Names, e.Name.L)
 	}
 	return c
 }
 
-func (u *uses) query(n ast.Node, c rewrite.Around) {
+func (u *uses) query(n ast.Node, c statement.Around) {
 	switch n := n.(type) {
 	case *ast.SubqueryExpr:
 		u.query(n.Query, c)
@@ -186,7 +186,7 @@ func (u *uses) query(n ast.Node, c rewrite.Around) {
 }
 
 // arms are the queries of a set operation.
-func (u *uses) arms(n *ast.SetOprSelectList, c rewrite.Around) {
+func (u *uses) arms(n *ast.SetOprSelectList, c statement.Around) {
 	if n == nil {
 		return
 	}
@@ -202,7 +202,7 @@ func (u *uses) arms(n *ast.SetOprSelectList, c rewrite.Around) {
 	u.rest(c, nil, n.OrderBy, n.Limit)
 }
 
-func (u *uses) rest(c rewrite.Around, where ast.ExprNode, order *ast.OrderByClause, limit *ast.Limit) {
+func (u *uses) rest(c statement.Around, where ast.ExprNode, order *ast.OrderByClause, limit *ast.Limit) {
 	u.expr(where, c)
 	if order != nil {
 		u.visit(order, c, false)
@@ -212,22 +212,24 @@ func (u *uses) rest(c rewrite.Around, where ast.ExprNode, order *ast.OrderByClau
 	}
 }
 
-func (u *uses) expr(e ast.ExprNode, c rewrite.Around) {
+func (u *uses) expr(e ast.ExprNode, c statement.Around) {
 	if e != nil {
 		u.visit(e, c, false)
 	}
 }
 
-func (u *uses) visit(n ast.Node, c rewrite.Around, target bool) { n.Accept(&useVisitor{u, c, target}) }
+func (u *uses) visit(n ast.Node, c statement.Around, target bool) {
+	n.Accept(&useVisitor{u, c, target})
+}
 
 // from goes through table references. A lock is not on what subqueries read (MySQL manual, "Locking Reads").
-func (u *uses) from(refs *ast.TableRefsClause, c rewrite.Around, lock *ast.SelectLockInfo) {
+func (u *uses) from(refs *ast.TableRefsClause, c statement.Around, lock *ast.SelectLockInfo) {
 	if refs != nil && refs.TableRefs != nil {
 		u.source(refs.TableRefs, c, lock)
 	}
 }
 
-func (u *uses) source(n ast.ResultSetNode, c rewrite.Around, lock *ast.SelectLockInfo) {
+func (u *uses) source(n ast.ResultSetNode, c statement.Around, lock *ast.SelectLockInfo) {
 	switch n := n.(type) {
 	case *ast.Join:
 		u.source(n.Left, c, lock)
@@ -238,7 +240,7 @@ func (u *uses) source(n ast.ResultSetNode, c rewrite.Around, lock *ast.SelectLoc
 			u.visit(n.On, c, false)
 		}
 	case *ast.TableName:
-		u.mention(n, "", c, rewrite.TableUse{Read: true, Lock: lockOn(lock, n.Name.O)})
+		u.mention(n, "", c, statement.TableUse{Read: true, Lock: lockOn(lock, n.Name.O)})
 	case *ast.TableSource:
 		switch src := n.Source.(type) {
 		case *ast.TableName:
@@ -246,50 +248,50 @@ func (u *uses) source(n ast.ResultSetNode, c rewrite.Around, lock *ast.SelectLoc
 			if ref == "" {
 				ref = src.Name.O
 			}
-			u.mention(src, n.AsName.O, c, rewrite.TableUse{Read: true, Lock: lockOn(lock, ref)})
+			u.mention(src, n.AsName.O, c, statement.TableUse{Read: true, Lock: lockOn(lock, ref)})
 		case *ast.Join:
 			u.source(src, c, lock)
 		default:
 			u.sub = true
-			m := rewrite.TableUse{Kind: rewrite.SourceDerived, Alias: n.AsName.O, Read: true, Place: c.Place, Depth: c.Depth}
+			m := statement.TableUse{Kind: statement.SourceDerived, Alias: n.AsName.O, Read: true, Place: c.Place, Depth: c.Depth}
 			if m.Alias != "" {
 				m.Ref = mysqlsyntax.Quote(m.Alias)
 			}
 			u.list = append(u.list, m)
-			u.query(src, c.Inner(rewrite.PlaceDerived))
+			u.query(src, c.Inner(statement.PlaceDerived))
 		}
 	}
 }
 
 // lockOn is the lock that a locking clause takes on the table of that name or alias.
-func lockOn(l *ast.SelectLockInfo, ref string) rewrite.Lock {
+func lockOn(l *ast.SelectLockInfo, ref string) statement.Lock {
 	if l == nil {
-		return rewrite.LockNone
+		return statement.LockNone
 	}
 	on := len(l.Tables) == 0
 	for _, t := range l.Tables {
 		on = on || strings.EqualFold(t.Name.O, ref)
 	}
 	if !on {
-		return rewrite.LockNone
+		return statement.LockNone
 	}
 	return strength(l.LockType)
 }
 
-func strength(t ast.SelectLockType) rewrite.Lock {
+func strength(t ast.SelectLockType) statement.Lock {
 	switch t {
 	case ast.SelectLockNone:
-		return rewrite.LockNone
+		return statement.LockNone
 	case ast.SelectLockForShare, ast.SelectLockForShareNoWait, ast.SelectLockForShareSkipLocked:
-		return rewrite.LockShare
+		return statement.LockShare
 	}
-	return rewrite.LockUpdate
+	return statement.LockUpdate
 }
 
 // useVisitor finds the queries within expressions, and the names within other statements.
 type useVisitor struct {
 	u      *uses
-	c      rewrite.Around
+	c      statement.Around
 	target bool // names are those of tables that a definition is about
 }
 
@@ -298,28 +300,28 @@ func (v *useVisitor) Enter(n ast.Node) (ast.Node, bool) {
 	switch n := n.(type) {
 	case *ast.SubqueryExpr:
 		v.u.sub = true
-		v.u.query(n.Query, v.c.Inner(rewrite.PlaceSubquery))
+		v.u.query(n.Query, v.c.Inner(statement.PlaceSubquery))
 		return n, true
 	case *ast.SelectStmt, *ast.SetOprStmt: // of a definition
 		v.u.sub = true
-		v.u.query(n, v.c.Inner(rewrite.PlaceSelect))
+		v.u.query(n, v.c.Inner(statement.PlaceSelect))
 		return n, true
 	case *ast.ColumnOption: // its reference is not walked through
 		if n.Refer != nil && n.Refer.Table != nil {
-			v.u.mention(n.Refer.Table, "", v.c, rewrite.TableUse{})
+			v.u.mention(n.Refer.Table, "", v.c, statement.TableUse{})
 		}
 	case *ast.ReferenceDef:
 		if n.Table != nil {
-			v.u.mention(n.Table, "", v.c, rewrite.TableUse{})
+			v.u.mention(n.Table, "", v.c, statement.TableUse{})
 		}
 		return n, true
 	case *ast.LockTablesStmt:
 		for _, t := range n.TableLocks {
-			v.u.mention(t.Table, "", v.c, rewrite.TableUse{})
+			v.u.mention(t.Table, "", v.c, statement.TableUse{})
 		}
 		return n, true
 	case *ast.TableName:
-		v.u.mention(n, "", v.c, rewrite.TableUse{Target: v.target})
+		v.u.mention(n, "", v.c, statement.TableUse{Target: v.target})
 		return n, true
 	}
 	return n, false

@@ -5,7 +5,6 @@ import (
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
-	"wirecheck/rewrite"
 	"wirecheck/statement"
 	"wirecheck/statement/mysqlsyntax"
 )
@@ -57,14 +56,14 @@ func steady(name string) bool {
 }
 
 // vary says why a statement may give another result another time.
-func vary(n ast.StmtNode, st *rewrite.Statement) {
+func vary(n ast.StmtNode, st *statement.Statement) {
 	v := &varyVisitor{st: st}
 	n.Accept(v)
-	st.Volatile = rewrite.Reasons(v.whys)
+	st.Volatile = statement.Reasons(v.whys)
 }
 
 type varyVisitor struct {
-	st   *rewrite.Statement
+	st   *statement.Statement
 	whys []string
 }
 

@@ -7,7 +7,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
 
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/pgsyntax"
 )
 
@@ -128,7 +128,7 @@ func (p phrase) clauses(words map[pg.Token]bool) (list []clause) {
 
 // describer fills the clauses of one statement in.
 type describer struct {
-	st   *rewrite.Statement
+	st   *statement.Statement
 	node *pg.Node
 	phrase
 }
@@ -230,7 +230,7 @@ func (d *describer) prove(want *pg.SelectStmt, none bool) {
 			return
 		}
 	}
-	*c = rewrite.Clauses{}
+	*c = statement.Clauses{}
 	d.st.Unaddressed("its clauses are not certain")
 }
 
@@ -352,14 +352,14 @@ func (d *describer) changed(target *pg.RangeVar, from []*pg.Node, where *pg.Node
 }
 
 // assignments reads what stands behind SET. They are nil, and the place 0, if they are not certain.
-func assignments(p phrase, targets []*pg.Node) (list []rewrite.Assignment, end int) {
+func assignments(p phrase, targets []*pg.Node) (list []statement.Assignment, end int) {
 	n := 0
 	take := func(expr phrase, partial bool) bool {
 		if n >= len(targets) || expr.empty() {
 			return false
 		}
 		t := targets[n].GetResTarget()
-		list = append(list, rewrite.Assignment{Column: t.GetName(), Expr: expr.text(), At: int(expr.toks[0].Start), Partial: partial || len(t.GetIndirection()) > 0})
+		list = append(list, statement.Assignment{Column: t.GetName(), Expr: expr.text(), At: int(expr.toks[0].Start), Partial: partial || len(t.GetIndirection()) > 0})
 		n++
 		return true
 	}
@@ -385,7 +385,7 @@ var insertWords = map[pg.Token]bool{pg.Token_RETURNING: true}
 
 func (d *describer) insertStmt(s *pg.InsertStmt) {
 	st := d.st
-	in := &rewrite.Insert{Conflict: s.OnConflictClause != nil, Defaults: s.SelectStmt == nil}
+	in := &statement.Insert{Conflict: s.OnConflictClause != nil, Defaults: s.SelectStmt == nil}
 	st.Insert, st.Returning = in, len(s.ReturningList) > 0
 	d.st.Unaddressed("an INSERT")
 	p := d.body()
@@ -432,7 +432,7 @@ func (d *describer) insertStmt(s *pg.InsertStmt) {
 }
 
 // rows describes where an INSERT has its rows from.
-func (d *describer) rows(in *rewrite.Insert, s *pg.SelectStmt, p phrase) {
+func (d *describer) rows(in *statement.Insert, s *pg.SelectStmt, p phrase) {
 	if !p.is(0, pg.Token_VALUES) || len(s.SortClause) > 0 || s.LimitCount != nil || s.LimitOffset != nil || s.Op != pg.SetOperation_SETOP_NONE {
 		in.Select = p.text()
 		return
@@ -452,7 +452,7 @@ func (d *describer) rows(in *rewrite.Insert, s *pg.SelectStmt, p phrase) {
 	}
 }
 
-func (d *describer) conflict(in *rewrite.Insert, c *pg.OnConflictClause, p phrase) {
+func (d *describer) conflict(in *statement.Insert, c *pg.OnConflictClause, p phrase) {
 	in.Nothing = c.Action == pg.OnConflictAction_ONCONFLICT_NOTHING
 	words := map[pg.Token]bool{pg.Token_SET: true, pg.Token_WHERE: true}
 	// ON CONFLICT [(...) [WHERE ...]] DO UPDATE SET ... [WHERE ...]

@@ -5,19 +5,18 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
-	"wirecheck/rewrite"
 	"wirecheck/statement"
 	"wirecheck/statement/pgsyntax"
 )
 
-// Define reads the metadata of one statement (rewrite.Definition).
-func Define(sql string) rewrite.Definition {
+// Define reads the metadata of one statement (statement.Definition).
+func Define(sql string) statement.Definition {
 	if strings.IndexByte(sql, 0) >= 0 {
-		return rewrite.Definition{Why: "a zero byte"}
+		return statement.Definition{Why: "a zero byte"}
 	}
 	toks, err := pgsyntax.Tokens(sql)
 	if err != nil {
-		return rewrite.Definition{Why: err.Error()}
+		return statement.Definition{Why: err.Error()}
 	}
 	depth := int32(0)
 	t := &statement.Text{SQL: sql, Tokens: make([]statement.Token, len(toks)), Fold: true}
@@ -40,5 +39,5 @@ func Define(sql string) rewrite.Definition {
 			depth++
 		}
 	}
-	return rewrite.Define(t, false)
+	return statement.Define(t, false)
 }

@@ -6,14 +6,14 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
 
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/pgsyntax"
 )
 
 // Effect is what a statement does to its transaction, its session and the catalog.
 type Effect struct {
 	Verb    string // as history.Event.Verb
-	Control rewrite.Control
+	Control statement.Control
 	Schema  bool // it may change the catalog, or what names mean
 }
 
@@ -56,7 +56,7 @@ func EffectOf(n *pg.Node) Effect {
 }
 
 // reset says that the session must be asked again what holds.
-func (e *Effect) reset() { e.Control, e.Schema = rewrite.Control{Verb: rewrite.ControlReset}, true }
+func (e *Effect) reset() { e.Control, e.Schema = statement.Control{Verb: statement.ControlReset}, true }
 
 // effectOfRows is for statements that read and write rows: SELECT INTO defines a table, and set_config is a SET.
 func effectOfRows(verb string, m proto.Message) Effect {
@@ -92,21 +92,21 @@ func effectOfRows(verb string, m proto.Message) Effect {
 
 func effectOfTransaction(s *pg.TransactionStmt) Effect {
 	e := Effect{Verb: "other"}
-	c := rewrite.Control{Chain: s.Chain, Name: s.SavepointName}
+	c := statement.Control{Chain: s.Chain, Name: s.SavepointName}
 	switch s.Kind {
 	case pg.TransactionStmtKind_TRANS_STMT_BEGIN, pg.TransactionStmtKind_TRANS_STMT_START:
-		e.Verb, c.Verb = "begin", rewrite.ControlBegin
+		e.Verb, c.Verb = "begin", statement.ControlBegin
 		c.Level = optionLevel(s.Options)
 	case pg.TransactionStmtKind_TRANS_STMT_COMMIT:
-		e.Verb, c.Verb = "commit", rewrite.ControlCommit
+		e.Verb, c.Verb = "commit", statement.ControlCommit
 	case pg.TransactionStmtKind_TRANS_STMT_ROLLBACK:
-		e.Verb, c.Verb = "rollback", rewrite.ControlRollback
+		e.Verb, c.Verb = "rollback", statement.ControlRollback
 	case pg.TransactionStmtKind_TRANS_STMT_SAVEPOINT:
-		e.Verb, c.Verb = "savepoint", rewrite.ControlSavepoint
+		e.Verb, c.Verb = "savepoint", statement.ControlSavepoint
 	case pg.TransactionStmtKind_TRANS_STMT_RELEASE:
-		e.Verb, c.Verb = "release", rewrite.ControlRelease
+		e.Verb, c.Verb = "release", statement.ControlRelease
 	case pg.TransactionStmtKind_TRANS_STMT_ROLLBACK_TO:
-		e.Verb, c.Verb = "rollback to", rewrite.ControlRollbackTo
+		e.Verb, c.Verb = "rollback to", statement.ControlRollbackTo
 	default:
 		// PREPARE TRANSACTION takes the transaction out of the session; the server's status says so, and how it ends is
 		// decided elsewhere. COMMIT PREPARED and ROLLBACK PREPARED end a transaction that is not this session's.
@@ -158,9 +158,9 @@ func effectOfSet(s *pg.VariableSetStmt) Effect {
 		if l == "" {
 			return e // SET TRANSACTION READ ONLY, SNAPSHOT
 		}
-		e.Control = rewrite.Control{Verb: rewrite.ControlLevel, Level: l, Scope: rewrite.ScopeTransaction}
+		e.Control = statement.Control{Verb: statement.ControlLevel, Level: l, Scope: statement.ScopeTransaction}
 		if name == "session characteristics" {
-			e.Control.Scope = rewrite.ScopeSession
+			e.Control.Scope = statement.ScopeSession
 		}
 	default:
 		e.set(name, value, s.Kind == pg.VariableSetKind_VAR_SET_VALUE && value != "", s.IsLocal)
@@ -174,12 +174,12 @@ func (e *Effect) set(name, value string, known, local bool) {
 	case followed[name]:
 		e.reset()
 	case name == "transaction_isolation":
-		e.Control = rewrite.Control{Verb: rewrite.ControlLevel, Level: level(value), Scope: rewrite.ScopeTransaction}
+		e.Control = statement.Control{Verb: statement.ControlLevel, Level: level(value), Scope: statement.ScopeTransaction}
 	case name == "default_transaction_isolation" && local:
 		// It is the default of transactions that begin before this one ends: none.
 	case name == "default_transaction_isolation" && known && level(value) != "":
-		e.Control = rewrite.Control{Verb: rewrite.ControlLevel, Level: level(value), Scope: rewrite.ScopeSession}
+		e.Control = statement.Control{Verb: statement.ControlLevel, Level: level(value), Scope: statement.ScopeSession}
 	case name == "default_transaction_isolation":
-		e.Control = rewrite.Control{Verb: rewrite.ControlReset}
+		e.Control = statement.Control{Verb: statement.ControlReset}
 	}
 }

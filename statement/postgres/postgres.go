@@ -9,14 +9,14 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/pgsyntax"
 )
 
 // Describe describes the statements of a script, one by one; empty ones are left out. It reads texts as a session with
 // standard_conforming_strings on does. A statement that the grammar does not have is described as Unparsed. The error says that
 // the text cannot even be cut into statements.
-func Describe(sql string) (list []rewrite.Statement, err error) {
+func Describe(sql string) (list []statement.Statement, err error) {
 	defer func() {
 		if p := recover(); p != nil { // the parser and the tree belong to others
 			list, err = nil, fmt.Errorf("describe statement: the parser stumbled: %v", p)
@@ -77,8 +77,8 @@ func statements(sql string, toks []*pg.ScanToken) (parts [][]*pg.ScanToken) {
 }
 
 // describe describes one statement.
-func describe(text string) rewrite.Statement {
-	st := rewrite.Statement{Text: text}
+func describe(text string) statement.Statement {
+	st := statement.Statement{Text: text}
 	tree, err := pgsyntax.Parse(text)
 	if err != nil || len(tree.Stmts) != 1 {
 		return undescribed(text, err)
@@ -116,12 +116,12 @@ func describe(text string) rewrite.Statement {
 }
 
 // undescribed is for statements that are not in the grammar.
-func undescribed(text string, err error) rewrite.Statement {
+func undescribed(text string, err error) statement.Statement {
 	why := "the text is not one statement"
 	if err != nil {
 		why = err.Error()
 	}
-	st := rewrite.Statement{Text: text, Verb: "other"}
+	st := statement.Statement{Text: text, Verb: "other"}
 	st.NotParsed(why)
 	switch word, _, _ := strings.Cut(strings.ToLower(strings.Join(strings.Fields(text), " ")), " "); word {
 	case "select", "insert", "update", "delete", "merge", "copy", "set": // WITH may write
@@ -133,7 +133,7 @@ func undescribed(text string, err error) rewrite.Statement {
 }
 
 // beginOf reads the options of BEGIN and SET TRANSACTION.
-func beginOf(n *pg.Node) (b rewrite.Begin) {
+func beginOf(n *pg.Node) (b statement.Begin) {
 	options := n.GetTransactionStmt().GetOptions()
 	if s := n.GetVariableSetStmt(); s != nil && s.Kind == pg.VariableSetKind_VAR_SET_MULTI {
 		options = s.Args

@@ -7,25 +7,25 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
 
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/pgsyntax"
 )
 
 // Touches says what the statements of a text do, one by one. plain reports whether a name is that of a table of which all is known
 // that a statement on it touches; nil: of none.
-func Touches(sql string, plain func(table string) bool) []rewrite.Touch {
+func Touches(sql string, plain func(table string) bool) []statement.Touch {
 	tree, err := pgsyntax.Parse(sql)
 	if err != nil {
-		return []rewrite.Touch{{Kind: rewrite.TouchOpaque}}
+		return []statement.Touch{{Kind: statement.TouchOpaque}}
 	}
-	all := make([]rewrite.Touch, 0, len(tree.Stmts))
+	all := make([]statement.Touch, 0, len(tree.Stmts))
 	for _, raw := range tree.Stmts {
 		all = append(all, touch(raw.Stmt, plain))
 	}
 	return all
 }
 
-func touch(n *pg.Node, plain func(string) bool) rewrite.Touch {
+func touch(n *pg.Node, plain func(string) bool) statement.Touch {
 	switch s := n.Node.(type) {
 	case *pg.Node_SelectStmt, *pg.Node_InsertStmt, *pg.Node_UpdateStmt, *pg.Node_DeleteStmt, *pg.Node_MergeStmt:
 		return touchRows(n, plain)
@@ -34,10 +34,10 @@ func touch(n *pg.Node, plain func(string) bool) rewrite.Touch {
 	case *pg.Node_VariableSetStmt:
 		return touchSet(s.VariableSetStmt)
 	case *pg.Node_VariableShowStmt:
-		return rewrite.Touch{Kind: rewrite.TouchLocal}
+		return statement.Touch{Kind: statement.TouchLocal}
 	case *pg.Node_LockStmt, *pg.Node_TruncateStmt, *pg.Node_CopyStmt, *pg.Node_VacuumStmt, *pg.Node_CommentStmt, *pg.Node_ListenStmt,
 		*pg.Node_NotifyStmt, *pg.Node_UnlistenStmt, *pg.Node_DeclareCursorStmt, *pg.Node_FetchStmt, *pg.Node_ClosePortalStmt, *pg.Node_CheckPointStmt:
-		return rewrite.Touch{Kind: rewrite.TouchUnknown}
+		return statement.Touch{Kind: statement.TouchUnknown}
 	}
 	return touchDefinition(n)
 }
@@ -69,7 +69,7 @@ func mentioned(n proto.Message) touched {
 			c.locks = true
 			return false // it names tables of the FROM clause
 		case *pg.FuncCall:
-			c.strange = c.strange || !rewrite.Harmless(pgsyntax.LastName(m.Funcname))
+			c.strange = c.strange || !statement.Harmless(pgsyntax.LastName(m.Funcname))
 		case *pg.ColumnRef:
 			c.strange = c.strange || transactional(m)
 		}
@@ -96,7 +96,7 @@ func tableName(rv *pg.RangeVar) string {
 
 // touchRows is for statements that read and write rows. A name of a common table expression stands for nothing else unless it
 // is also a table's.
-func touchRows(n *pg.Node, plain func(string) bool) rewrite.Touch {
+func touchRows(n *pg.Node, plain func(string) bool) statement.Touch {
 	c := mentioned(n)
 	ctes := map[string]bool{}
 	pgsyntax.Walk(n, func(m proto.Message) bool {
@@ -105,42 +105,42 @@ func touchRows(n *pg.Node, plain func(string) bool) rewrite.Touch {
 		}
 		return true
 	})
-	t := rewrite.Touch{Kind: rewrite.TouchRead}
+	t := statement.Touch{Kind: statement.TouchRead}
 	for _, name := range c.tables {
 		switch {
 		case plain != nil && plain(name):
 			t.Reads = append(t.Reads, name)
 		case !ctes[name] || slices.Contains(c.written, name):
-			return rewrite.Touch{Kind: rewrite.TouchUnknown}
+			return statement.Touch{Kind: statement.TouchUnknown}
 		}
 	}
 	switch {
 	case c.strange:
-		return rewrite.Touch{Kind: rewrite.TouchUnknown}
+		return statement.Touch{Kind: statement.TouchUnknown}
 	case c.locks:
-		t.Kind, t.Writes, t.Reads = rewrite.TouchWrite, t.Reads, nil
+		t.Kind, t.Writes, t.Reads = statement.TouchWrite, t.Reads, nil
 	case len(c.written) > 0:
-		t.Kind, t.Writes = rewrite.TouchWrite, c.written
+		t.Kind, t.Writes = statement.TouchWrite, c.written
 	}
 	return t
 }
 
-func touchTransaction(s *pg.TransactionStmt) rewrite.Touch {
+func touchTransaction(s *pg.TransactionStmt) statement.Touch {
 	switch s.Kind {
 	case pg.TransactionStmtKind_TRANS_STMT_BEGIN, pg.TransactionStmtKind_TRANS_STMT_START:
 		if options(s.Options) {
-			return rewrite.Touch{Kind: rewrite.TouchBegin, Level: optionLevel(s.Options)}
+			return statement.Touch{Kind: statement.TouchBegin, Level: optionLevel(s.Options)}
 		}
 	case pg.TransactionStmtKind_TRANS_STMT_COMMIT, pg.TransactionStmtKind_TRANS_STMT_ROLLBACK:
 		if !s.Chain {
-			return rewrite.Touch{Kind: rewrite.TouchEnd}
+			return statement.Touch{Kind: statement.TouchEnd}
 		}
 	case pg.TransactionStmtKind_TRANS_STMT_ROLLBACK_TO:
-		return rewrite.Touch{Kind: rewrite.TouchEnd, Partial: true}
+		return statement.Touch{Kind: statement.TouchEnd, Partial: true}
 	case pg.TransactionStmtKind_TRANS_STMT_SAVEPOINT, pg.TransactionStmtKind_TRANS_STMT_RELEASE:
-		return rewrite.Touch{Kind: rewrite.TouchLocal}
+		return statement.Touch{Kind: statement.TouchLocal}
 	}
-	return rewrite.Touch{} // two-phase commit goes on in other sessions
+	return statement.Touch{} // two-phase commit goes on in other sessions
 }
 
 // options reports whether a transaction's options are known not to make it wait (DEFERRABLE does).
@@ -151,9 +151,9 @@ func options(list []*pg.Node) bool {
 	})
 }
 
-func touchSet(s *pg.VariableSetStmt) rewrite.Touch {
+func touchSet(s *pg.VariableSetStmt) statement.Touch {
 	name := strings.ToLower(s.Name)
-	local := rewrite.Touch{Kind: rewrite.TouchLocal}
+	local := statement.Touch{Kind: statement.TouchLocal}
 	switch {
 	case s.Kind == pg.VariableSetKind_VAR_SET_MULTI && (name == "transaction" || name == "session characteristics") && options(s.Args):
 		local.Level = optionLevel(s.Args)
@@ -164,21 +164,21 @@ func touchSet(s *pg.VariableSetStmt) rewrite.Touch {
 	case strings.HasPrefix(name, "enable_"), name == "client_min_messages", name == "application_name":
 		return local
 	}
-	return rewrite.Touch{} // time-outs, search_path, role
+	return statement.Touch{} // time-outs, search_path, role
 }
 
 // touchDefinition is for the statements that define something.
-func touchDefinition(n *pg.Node) rewrite.Touch {
+func touchDefinition(n *pg.Node) statement.Touch {
 	c := mentioned(n)
-	define := rewrite.Touch{Kind: rewrite.TouchDefine, Writes: c.tables}
+	define := statement.Touch{Kind: statement.TouchDefine, Writes: c.tables}
 	switch s := n.Node.(type) {
 	case *pg.Node_CreateStmt:
 		rv := s.CreateStmt.Relation
 		if rv.GetRelpersistence() == "t" {
-			return rewrite.Touch{}
+			return statement.Touch{}
 		}
 		if !c.strange && plainTable(s.CreateStmt) {
-			return rewrite.Touch{Kind: rewrite.TouchDefine, Plain: []string{tableName(rv)}}
+			return statement.Touch{Kind: statement.TouchDefine, Plain: []string{tableName(rv)}}
 		}
 	case *pg.Node_IndexStmt:
 		if !c.strange && !s.IndexStmt.Concurrent {
@@ -194,7 +194,7 @@ func touchDefinition(n *pg.Node) rewrite.Touch {
 	case *pg.Node_DropStmt:
 		define.Writes = dropped(s.DropStmt)
 	default:
-		return rewrite.Touch{}
+		return statement.Touch{}
 	}
 	return define
 }

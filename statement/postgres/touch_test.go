@@ -6,24 +6,26 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 func TestTouches(t *testing.T) {
 	plain := func(name string) bool { return name == "t" || name == "u" }
-	read := func(tables ...string) rewrite.Touch { return rewrite.Touch{Kind: rewrite.TouchRead, Reads: tables} }
-	write := func(writes []string, reads ...string) rewrite.Touch {
-		return rewrite.Touch{Kind: rewrite.TouchWrite, Writes: writes, Reads: reads}
+	read := func(tables ...string) statement.Touch {
+		return statement.Touch{Kind: statement.TouchRead, Reads: tables}
+	}
+	write := func(writes []string, reads ...string) statement.Touch {
+		return statement.Touch{Kind: statement.TouchWrite, Writes: writes, Reads: reads}
 	}
 	on := func(tables ...string) []string { return tables }
-	define := func(writes ...string) rewrite.Touch {
-		return rewrite.Touch{Kind: rewrite.TouchDefine, Writes: writes}
+	define := func(writes ...string) statement.Touch {
+		return statement.Touch{Kind: statement.TouchDefine, Writes: writes}
 	}
-	made := func(tables ...string) rewrite.Touch {
-		return rewrite.Touch{Kind: rewrite.TouchDefine, Plain: tables}
+	made := func(tables ...string) statement.Touch {
+		return statement.Touch{Kind: statement.TouchDefine, Plain: tables}
 	}
-	unknown, local, opaque := rewrite.Touch{Kind: rewrite.TouchUnknown}, rewrite.Touch{Kind: rewrite.TouchLocal}, rewrite.Touch{}
-	for sql, want := range map[string][]rewrite.Touch{
+	unknown, local, opaque := statement.Touch{Kind: statement.TouchUnknown}, statement.Touch{Kind: statement.TouchLocal}, statement.Touch{}
+	for sql, want := range map[string][]statement.Touch{
 		"SELECT 1":                                        {read()},
 		"SELECT * FROM t":                                 {read("t")},
 		"SELECT * FROM t, u WHERE t.a = u.a":              {read("t", "u")},
@@ -49,18 +51,18 @@ func TestTouches(t *testing.T) {
 		"UPDATE t SET n = g()":                                                {unknown},
 		"DELETE FROM t WHERE CURRENT OF c":                                    {unknown},
 		"MERGE INTO t USING u ON t.a = u.a WHEN MATCHED THEN DELETE":          {write(on("t"), "t", "u")},
-		"BEGIN": {{Kind: rewrite.TouchBegin}},
-		"BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY":            {{Kind: rewrite.TouchBegin, Level: "serializable"}},
+		"BEGIN": {{Kind: statement.TouchBegin}},
+		"BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY":            {{Kind: statement.TouchBegin, Level: "serializable"}},
 		"BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE": {opaque},
-		"COMMIT; BEGIN":           {{Kind: rewrite.TouchEnd}, {Kind: rewrite.TouchBegin}},
+		"COMMIT; BEGIN":           {{Kind: statement.TouchEnd}, {Kind: statement.TouchBegin}},
 		"COMMIT AND CHAIN":        {opaque},
-		"ABORT":                   {{Kind: rewrite.TouchEnd}},
-		"ROLLBACK TO s":           {{Kind: rewrite.TouchEnd, Partial: true}},
+		"ABORT":                   {{Kind: statement.TouchEnd}},
+		"ROLLBACK TO s":           {{Kind: statement.TouchEnd, Partial: true}},
 		"SAVEPOINT s; RELEASE s":  {local, local},
 		"PREPARE TRANSACTION 'x'": {opaque},
 		"COMMIT PREPARED 'x'":     {opaque},
-		"SET TRANSACTION ISOLATION LEVEL SERIALIZABLE":         {{Kind: rewrite.TouchLocal, Level: "serializable"}},
-		"SET default_transaction_isolation = 'read committed'": {{Kind: rewrite.TouchLocal, Level: "read committed"}},
+		"SET TRANSACTION ISOLATION LEVEL SERIALIZABLE":         {{Kind: statement.TouchLocal, Level: "serializable"}},
+		"SET default_transaction_isolation = 'read committed'": {{Kind: statement.TouchLocal, Level: "read committed"}},
 		"SET TRANSACTION SNAPSHOT 'x'":                         {opaque},
 		"SET enable_seqscan = off":                             {local},
 		"SET lock_timeout = 1":                                 {opaque},

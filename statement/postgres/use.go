@@ -6,7 +6,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
 
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/pgsyntax"
 )
 
@@ -18,20 +18,20 @@ type uses struct {
 
 // use is a mention with its place in the text, as far as it is known.
 type use struct {
-	rewrite.TableUse
+	statement.TableUse
 	at int32
 }
 
 // around is what is around a part of a tree.
 type around struct {
-	rewrite.Around
-	lock func(ref string) rewrite.Lock
+	statement.Around
+	lock func(ref string) statement.Lock
 }
 
 // inner is what is around a query within c.
-func (c around) inner(p rewrite.Place) around { return around{Around: c.Inner(p)} }
+func (c around) inner(p statement.Place) around { return around{Around: c.Inner(p)} }
 
-func (u *uses) inOrder() (list []rewrite.TableUse) {
+func (u *uses) inOrder() (list []statement.TableUse) {
 	slices.SortStableFunc(u.list, func(a, b use) int { return int(a.at - b.at) })
 	for _, m := range u.list {
 		list = append(list, m.TableUse)
@@ -40,8 +40,8 @@ func (u *uses) inOrder() (list []rewrite.TableUse) {
 }
 
 // add notes a name.
-func (u *uses) add(rv *pg.RangeVar, c around, m rewrite.TableUse) {
-	m.Kind, m.Schema, m.Name, m.Alias = rewrite.SourceTable, rv.Schemaname, rv.Relname, rv.GetAlias().GetAliasname()
+func (u *uses) add(rv *pg.RangeVar, c around, m statement.TableUse) {
+	m.Kind, m.Schema, m.Name, m.Alias = statement.SourceTable, rv.Schemaname, rv.Relname, rv.GetAlias().GetAliasname()
 	m.Place, m.Depth = c.Place, c.Depth
 	m.SQL = pgsyntax.Quote(rv.Relname)
 	if rv.Schemaname != "" {
@@ -55,9 +55,9 @@ func (u *uses) add(rv *pg.RangeVar, c around, m rewrite.TableUse) {
 		m.Ref = pgsyntax.Quote(m.Alias)
 	}
 	if m.Read && !m.Target && rv.Schemaname == "" && slices.Contains(c.Names, rv.Relname) {
-		m.Kind = rewrite.SourceCTE
+		m.Kind = statement.SourceCTE
 	}
-	if c.lock != nil && m.Kind == rewrite.SourceTable {
+	if c.lock != nil && m.Kind == statement.SourceTable {
 		name := m.Alias
 		if name == "" {
 			name = m.Name
@@ -87,7 +87,7 @@ func (u *uses) dropped(names []*pg.Node) {
 		rv.Schemaname = pgsyntax.LastName(names[:len(names)-1])
 	}
 	if rv.Relname != "" {
-		u.add(rv, around{}, rewrite.TableUse{Target: true})
+		u.add(rv, around{}, statement.TableUse{Target: true})
 	}
 }
 
@@ -104,15 +104,15 @@ func (u *uses) utility(n *pg.Node) {
 		switch s := m.(type) {
 		case *pg.SelectStmt, *pg.InsertStmt, *pg.UpdateStmt, *pg.DeleteStmt, *pg.MergeStmt:
 			u.sub = true
-			u.message(s, around{}.inner(rewrite.PlaceSelect))
+			u.message(s, around{}.inner(statement.PlaceSelect))
 			return false
 		case *pg.Constraint:
 			if s.Pktable != nil {
-				u.add(s.Pktable, around{}, rewrite.TableUse{})
+				u.add(s.Pktable, around{}, statement.TableUse{})
 			}
 			return false
 		case *pg.RangeVar:
-			u.add(s, around{}, rewrite.TableUse{Target: target, Read: n.GetCopyStmt() != nil && !target})
+			u.add(s, around{}, statement.TableUse{Target: target, Read: n.GetCopyStmt() != nil && !target})
 		}
 		return true
 	})
@@ -137,32 +137,32 @@ func (u *uses) visit(m proto.Message, c around) bool {
 		u.query(s, c)
 	case *pg.InsertStmt:
 		c = u.with(s.WithClause, c)
-		u.add(s.Relation, c, rewrite.TableUse{Target: true, Read: s.OnConflictClause.GetAction() == pg.OnConflictAction_ONCONFLICT_UPDATE})
+		u.add(s.Relation, c, statement.TableUse{Target: true, Read: s.OnConflictClause.GetAction() == pg.OnConflictAction_ONCONFLICT_UPDATE})
 		u.inserted(s.SelectStmt, c)
 		u.message(s.OnConflictClause, c)
 		u.nodes(s.ReturningList, c)
 	case *pg.UpdateStmt:
 		c = u.with(s.WithClause, c)
-		u.add(s.Relation, c, rewrite.TableUse{Target: true, Read: true})
+		u.add(s.Relation, c, statement.TableUse{Target: true, Read: true})
 		u.from(s.FromClause, c)
 		u.nodes(s.TargetList, c)
 		u.node(s.WhereClause, c)
 		u.nodes(s.ReturningList, c)
 	case *pg.DeleteStmt:
 		c = u.with(s.WithClause, c)
-		u.add(s.Relation, c, rewrite.TableUse{Target: true, Read: true})
+		u.add(s.Relation, c, statement.TableUse{Target: true, Read: true})
 		u.from(s.UsingClause, c)
 		u.node(s.WhereClause, c)
 		u.nodes(s.ReturningList, c)
 	case *pg.MergeStmt:
 		c = u.with(s.WithClause, c)
-		u.add(s.Relation, c, rewrite.TableUse{Target: true, Read: true})
+		u.add(s.Relation, c, statement.TableUse{Target: true, Read: true})
 		u.from([]*pg.Node{s.SourceRelation}, c)
 		u.node(s.JoinCondition, c)
 		u.nodes(s.MergeWhenClauses, c)
 		u.nodes(s.ReturningList, c)
 	case *pg.RangeVar:
-		u.add(s, c, rewrite.TableUse{Read: true})
+		u.add(s, c, statement.TableUse{Read: true})
 	case *pg.RangeSubselect:
 		u.derived(s, c)
 	case *pg.RangeFunction:
@@ -170,10 +170,10 @@ func (u *uses) visit(m proto.Message, c around) bool {
 	case *pg.SubLink:
 		u.sub = true
 		u.node(s.Testexpr, c)
-		u.node(s.Subselect, c.inner(rewrite.PlaceSubquery))
+		u.node(s.Subselect, c.inner(statement.PlaceSubquery))
 	case *pg.LockingClause: // it names tables of the FROM clause
 	case *pg.IntoClause:
-		u.add(s.Rel, c, rewrite.TableUse{Target: true})
+		u.add(s.Rel, c, statement.TableUse{Target: true})
 	default:
 		return true
 	}
@@ -191,7 +191,7 @@ func (u *uses) inserted(n *pg.Node, c around) {
 		return
 	}
 	u.sub = true
-	u.node(n, c.inner(rewrite.PlaceSelect))
+	u.node(n, c.inner(statement.PlaceSelect))
 }
 
 // with goes through the common table expressions. Without RECURSIVE each sees only those before it (manual, 7.8).
@@ -205,7 +205,7 @@ func (u *uses) with(w *pg.WithClause, c around) around {
 	for _, n := range w.GetCtes() {
 		e := n.GetCommonTableExpr()
 		u.sub = true
-		u.node(e.Ctequery, c.inner(rewrite.PlaceCTE))
+		u.node(e.Ctequery, c.inner(statement.PlaceCTE))
 		if !w.Recursive {
 			add(e)
 		}
@@ -223,7 +223,7 @@ func (u *uses) query(s *pg.SelectStmt, c around) {
 	}
 	from := c
 	if len(s.LockingClause) > 0 {
-		from.lock = func(ref string) rewrite.Lock {
+		from.lock = func(ref string) statement.Lock {
 			l := lockOf(s.LockingClause, ref)
 			if locked != nil && locked(ref).Stronger(l) {
 				return locked(ref)
@@ -249,16 +249,16 @@ func (u *uses) from(list []*pg.Node, c around) { u.nodes(list, c) }
 func (u *uses) derived(s *pg.RangeSubselect, c around) {
 	u.sub = true
 	ref := s.GetAlias().GetAliasname()
-	m := rewrite.TableUse{Kind: rewrite.SourceDerived, Alias: ref, Read: true, Place: c.Place, Depth: c.Depth}
+	m := statement.TableUse{Kind: statement.SourceDerived, Alias: ref, Read: true, Place: c.Place, Depth: c.Depth}
 	if ref != "" {
 		m.Ref = pgsyntax.Quote(ref)
 	}
 	first := len(u.list)
 	u.list = append(u.list, use{m, -1})
-	in := c.inner(rewrite.PlaceDerived)
+	in := c.inner(statement.PlaceDerived)
 	if c.lock != nil {
-		if l := c.lock(ref); l != rewrite.LockNone {
-			in.lock = func(string) rewrite.Lock { return l }
+		if l := c.lock(ref); l != statement.LockNone {
+			in.lock = func(string) statement.Lock { return l }
 		}
 	}
 	u.node(s.Subquery, in)
@@ -270,7 +270,7 @@ func (u *uses) derived(s *pg.RangeSubselect, c around) {
 }
 
 func (u *uses) function(s *pg.RangeFunction, c around) {
-	m := rewrite.TableUse{Kind: rewrite.SourceFunction, Alias: s.GetAlias().GetAliasname(), Read: true, Place: c.Place, Depth: c.Depth}
+	m := statement.TableUse{Kind: statement.SourceFunction, Alias: s.GetAlias().GetAliasname(), Read: true, Place: c.Place, Depth: c.Depth}
 	at := int32(-1)
 	pgsyntax.WalkAll(s.Functions, func(p proto.Message) bool {
 		if f, ok := p.(*pg.FuncCall); ok && m.Name == "" {
@@ -287,8 +287,8 @@ func (u *uses) function(s *pg.RangeFunction, c around) {
 }
 
 // lockOf is the strongest lock of the clauses that is on ref.
-func lockOf(clauses []*pg.Node, ref string) rewrite.Lock {
-	strongest := rewrite.LockNone
+func lockOf(clauses []*pg.Node, ref string) statement.Lock {
+	strongest := statement.LockNone
 	for _, n := range clauses {
 		l := n.GetLockingClause()
 		on := len(l.LockedRels) == 0
@@ -302,9 +302,9 @@ func lockOf(clauses []*pg.Node, ref string) rewrite.Lock {
 	return strongest
 }
 
-var strengths = map[pg.LockClauseStrength]rewrite.Lock{
-	pg.LockClauseStrength_LCS_FORKEYSHARE:    rewrite.LockKeyShare,
-	pg.LockClauseStrength_LCS_FORSHARE:       rewrite.LockShare,
-	pg.LockClauseStrength_LCS_FORNOKEYUPDATE: rewrite.LockNoKeyUpdate,
-	pg.LockClauseStrength_LCS_FORUPDATE:      rewrite.LockUpdate,
+var strengths = map[pg.LockClauseStrength]statement.Lock{
+	pg.LockClauseStrength_LCS_FORKEYSHARE:    statement.LockKeyShare,
+	pg.LockClauseStrength_LCS_FORSHARE:       statement.LockShare,
+	pg.LockClauseStrength_LCS_FORNOKEYUPDATE: statement.LockNoKeyUpdate,
+	pg.LockClauseStrength_LCS_FORUPDATE:      statement.LockUpdate,
 }

@@ -6,7 +6,6 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
 
-	"wirecheck/rewrite"
 	"wirecheck/statement"
 	"wirecheck/statement/pgsyntax"
 )
@@ -68,10 +67,10 @@ var sessionNames = statement.Names(`currval lastval current_setting set_config p
 txid_current_if_assigned`)
 
 // variation says why a statement may give another result another time.
-func variation(n *pg.Node, st *rewrite.Statement) {
+func variation(n *pg.Node, st *statement.Statement) {
 	var whys []string
 	vary := func(why string) { whys = append(whys, why) }
-	defer func() { st.Volatile = rewrite.Reasons(whys) }()
+	defer func() { st.Volatile = statement.Reasons(whys) }()
 	session := func(why string) {
 		st.Variables = true
 		vary(why)

@@ -1,12 +1,12 @@
 package sqlite
 
-import "wirecheck/rewrite"
+import "wirecheck/statement"
 
-// Define reads the metadata of one statement (rewrite.Definition).
-func Define(sql string) rewrite.Definition {
+// Define reads the metadata of one statement (statement.Definition).
+func Define(sql string) statement.Definition {
 	t, err := lex(sql)
 	if err != nil {
-		return rewrite.Definition{Why: err.Error()}
+		return statement.Definition{Why: err.Error()}
 	}
-	return rewrite.DefineSQLite(t)
+	return statement.DefineSQLite(t)
 }

@@ -4,18 +4,17 @@ import (
 	"fmt"
 	"strings"
 
-	"wirecheck/rewrite"
 	"wirecheck/statement"
 )
 
 // Describe describes the statements of a script, one by one; empty ones are left out. The error says that the text cannot even be cut
 // into statements.
-func Describe(sql string) ([]rewrite.Statement, error) {
+func Describe(sql string) ([]statement.Statement, error) {
 	t, err := lex(sql)
 	if err != nil {
 		return nil, fmt.Errorf("describe statement: %w", err)
 	}
-	var list []rewrite.Statement
+	var list []statement.Statement
 	first := 0
 	for i := 0; i <= len(t.Tokens); i++ {
 		if i < len(t.Tokens) && !ends(t, i, first) {
@@ -48,17 +47,17 @@ func ends(t *statement.Text, i, first int) bool {
 // describer describes one statement.
 type describer struct {
 	*statement.Text
-	st   rewrite.Statement
+	st   statement.Statement
 	whys []string // why it is volatile
 	lost string   // what was not expected; empty: nothing
 }
 
-func describe(sql string) (rewrite.Statement, error) {
+func describe(sql string) (statement.Statement, error) {
 	t, err := lex(sql)
 	if err != nil {
-		return rewrite.Statement{}, fmt.Errorf("describe statement: %w", err)
+		return statement.Statement{}, fmt.Errorf("describe statement: %w", err)
 	}
-	d := &describer{Text: t, st: rewrite.Statement{Text: sql, Verb: "other"}}
+	d := &describer{Text: t, st: statement.Statement{Text: sql, Verb: "other"}}
 	for i := range t.Tokens {
 		if t.Tokens[i].Kind == statement.TokenParam {
 			d.st.Parameters++
@@ -66,11 +65,11 @@ func describe(sql string) (rewrite.Statement, error) {
 	}
 	d.statement()
 	if d.lost != "" {
-		st := rewrite.Statement{Text: sql, Verb: d.st.Verb, Parameters: d.st.Parameters}
+		st := statement.Statement{Text: sql, Verb: d.st.Verb, Parameters: d.st.Parameters}
 		st.NotParsed(d.lost)
 		return st, nil
 	}
-	d.st.Volatile = rewrite.Reasons(d.whys)
+	d.st.Volatile = statement.Reasons(d.whys)
 	return d.st, nil
 }
 
@@ -84,7 +83,7 @@ func (d *describer) volatile(why string) { d.whys = append(d.whys, why) }
 
 func (d *describer) statement() {
 	st := &d.st
-	control := func(verb string, c rewrite.Control) { st.Verb, st.Control = verb, c }
+	control := func(verb string, c statement.Control) { st.Verb, st.Control = verb, c }
 	savepoint := func(i int) string {
 		if d.Is(i, "SAVEPOINT") {
 			i++
@@ -97,23 +96,23 @@ func (d *describer) statement() {
 	}
 	switch {
 	case d.Is(0, "BEGIN"):
-		control("begin", rewrite.Control{Verb: rewrite.ControlBegin})
+		control("begin", statement.Control{Verb: statement.ControlBegin})
 	case d.Is(0, "COMMIT", "END"):
-		control("commit", rewrite.Control{Verb: rewrite.ControlCommit})
+		control("commit", statement.Control{Verb: statement.ControlCommit})
 	case d.Is(0, "ROLLBACK"):
 		to := 1
 		if d.Is(to, "TRANSACTION") {
 			to++
 		}
 		if d.Is(to, "TO") {
-			control("rollback to", rewrite.Control{Verb: rewrite.ControlRollbackTo, Name: savepoint(to + 1)})
+			control("rollback to", statement.Control{Verb: statement.ControlRollbackTo, Name: savepoint(to + 1)})
 		} else {
-			control("rollback", rewrite.Control{Verb: rewrite.ControlRollback})
+			control("rollback", statement.Control{Verb: statement.ControlRollback})
 		}
 	case d.Is(0, "SAVEPOINT"):
-		control("savepoint", rewrite.Control{Verb: rewrite.ControlSavepoint, Name: savepoint(1)})
+		control("savepoint", statement.Control{Verb: statement.ControlSavepoint, Name: savepoint(1)})
 	case d.Is(0, "RELEASE"):
-		control("release", rewrite.Control{Verb: rewrite.ControlRelease, Name: savepoint(1)})
+		control("release", statement.Control{Verb: statement.ControlRelease, Name: savepoint(1)})
 	case d.Is(0, "CREATE", "ALTER", "DROP"):
 		st.Verb, st.DDL = "ddl", true
 	case d.Is(0, "PRAGMA"):
@@ -138,7 +137,7 @@ func (d *describer) data() {
 		}
 	}
 	end := len(d.Tokens)
-	c := rewrite.Around{}
+	c := statement.Around{}
 	first := 0
 	if d.Is(0, "WITH") {
 		if first = d.with(0, end, &c); first >= end {
@@ -200,7 +199,7 @@ func (d *describer) opens(i int) bool {
 }
 
 // selects describes the outermost query.
-func (d *describer) selects(i, end int, c rewrite.Around) {
+func (d *describer) selects(i, end int, c statement.Around) {
 	st := &d.st
 	if arms := d.arms(i, end); len(arms) > 1 {
 		st.SetOperation = true
@@ -244,7 +243,7 @@ func (d *describer) selects(i, end int, c rewrite.Around) {
 	d.query(i, end, c)
 }
 
-func (d *describer) updates(i, end int, c rewrite.Around) {
+func (d *describer) updates(i, end int, c statement.Around) {
 	st := &d.st
 	i++
 	if d.Is(i, "OR") {
@@ -286,7 +285,7 @@ func (d *describer) updates(i, end int, c rewrite.Around) {
 	}
 }
 
-func (d *describer) deletes(i, end int, c rewrite.Around) {
+func (d *describer) deletes(i, end int, c statement.Around) {
 	st := &d.st
 	if !d.Is(i+1, "FROM") || i+2 >= end {
 		d.lose("DELETE without FROM")
@@ -312,13 +311,13 @@ func (d *describer) deletes(i, end int, c rewrite.Around) {
 }
 
 // assignments describes those of SET. They are nil, and the place 0, if they are not certain.
-func (d *describer) assignments(i, end int) (out []rewrite.Assignment, at int) {
+func (d *describer) assignments(i, end int) (out []statement.Assignment, at int) {
 	for _, p := range d.Split(i, end) {
 		eq := d.Find(p[0], d.Tokens[i].Depth, "=")
 		if eq < 0 || eq+1 >= p[1] {
 			return nil, 0
 		}
-		expr := rewrite.Assignment{Expr: d.Between(eq+1, p[1]), At: d.Tokens[eq+1].Start}
+		expr := statement.Assignment{Expr: d.Between(eq+1, p[1]), At: d.Tokens[eq+1].Start}
 		if d.Is(p[0], "(") {
 			for j := p[0] + 1; j < eq-1; j++ {
 				if name, ok := d.Name(j); ok {
@@ -338,9 +337,9 @@ func (d *describer) assignments(i, end int) (out []rewrite.Assignment, at int) {
 	return out, d.Tokens[end-1].End
 }
 
-func (d *describer) inserts(i, end int, c rewrite.Around) {
+func (d *describer) inserts(i, end int, c statement.Around) {
 	st := &d.st
-	in := &rewrite.Insert{}
+	in := &statement.Insert{}
 	st.Insert, st.Verb = in, strings.ToLower(d.At(i))
 	d.st.Unaddressed("an INSERT")
 	i++
@@ -423,7 +422,7 @@ func (d *describer) inserts(i, end int, c rewrite.Around) {
 	case i < stop:
 		in.Select = d.Between(i, stop)
 		st.HasSubquery = true
-		inner := c.Inner(rewrite.PlaceSelect)
+		inner := c.Inner(statement.PlaceSelect)
 		if d.Is(i, "WITH") {
 			i = d.with(i, stop, &inner)
 		}
@@ -434,7 +433,7 @@ func (d *describer) inserts(i, end int, c rewrite.Around) {
 }
 
 // conflict describes ON CONFLICT ... DO: the last one's assignments.
-func (d *describer) conflict(in *rewrite.Insert, i, end int, c rewrite.Around) {
+func (d *describer) conflict(in *statement.Insert, i, end int, c statement.Around) {
 	in.Nothing = true
 	for j := i; j < end; j++ {
 		if d.Tokens[j].Depth != 0 || !d.Seq(j, "DO", "UPDATE", "SET") {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"wirecheck/lab/generate"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // TestDescribe has statements and what is said of them.
@@ -179,7 +179,7 @@ func TestDescribeGenerated(t *testing.T) {
 			}
 			named := map[string]bool{}
 			for _, u := range st.Tables {
-				if u.Kind == rewrite.SourceTable {
+				if u.Kind == statement.SourceTable {
 					name := u.Name
 					if views[name] != "" {
 						name = views[name]

@@ -4,14 +4,13 @@ import (
 	"slices"
 	"strings"
 
-	"wirecheck/rewrite"
 	"wirecheck/statement"
 )
 
-func (d *describer) add(u rewrite.TableUse) { d.st.Tables = append(d.st.Tables, u) }
+func (d *describer) add(u statement.TableUse) { d.st.Tables = append(d.st.Tables, u) }
 
 // with reads WITH and gives the token behind it; the names that it defines become visible in c.
-func (d *describer) with(i, end int, c *rewrite.Around) int {
+func (d *describer) with(i, end int, c *statement.Around) int {
 	i++
 	if d.Is(i, "RECURSIVE") {
 		i++
@@ -51,13 +50,13 @@ func (d *describer) with(i, end int, c *rewrite.Around) int {
 	}
 	d.st.HasSubquery = true
 	for _, q := range queries {
-		d.group(q, c.Inner(rewrite.PlaceCTE))
+		d.group(q, c.Inner(statement.PlaceCTE))
 	}
 	return i
 }
 
 // group reads the query in the parentheses at i.
-func (d *describer) group(i int, c rewrite.Around) {
+func (d *describer) group(i int, c statement.Around) {
 	d.st.HasSubquery = true
 	from, end := i+1, d.Close(i)
 	if d.Is(from, "WITH") {
@@ -98,7 +97,7 @@ func (d *describer) behind(i int) int {
 }
 
 // query reads the mentions of tables in a query.
-func (d *describer) query(i, end int, c rewrite.Around) {
+func (d *describer) query(i, end int, c statement.Around) {
 	for n, arm := range d.arms(i, end) {
 		inner := c
 		if n > 0 {
@@ -119,11 +118,11 @@ func (d *describer) query(i, end int, c rewrite.Around) {
 }
 
 // expressions reads the queries in expressions.
-func (d *describer) expressions(i, end int, c rewrite.Around) {
+func (d *describer) expressions(i, end int, c statement.Around) {
 	for ; i < end; i++ {
 		switch {
 		case d.isQuery(i):
-			d.group(i, c.Inner(rewrite.PlaceSubquery))
+			d.group(i, c.Inner(statement.PlaceSubquery))
 			i = d.Close(i)
 		case d.Is(i, "SELECT"):
 			d.lose("SELECT outside of parentheses")
@@ -139,19 +138,19 @@ func (d *describer) expressions(i, end int, c rewrite.Around) {
 var joinWords = []string{",", "JOIN", "NATURAL", "LEFT", "RIGHT", "FULL", "OUTER", "INNER", "CROSS"}
 
 // from reads a FROM clause.
-func (d *describer) from(i, end int, c rewrite.Around) {
+func (d *describer) from(i, end int, c statement.Around) {
 	for i < end && d.lost == "" {
 		switch {
 		case d.isQuery(i):
-			d.group(i, c.Inner(rewrite.PlaceDerived))
-			u := rewrite.TableUse{Kind: rewrite.SourceDerived, Read: true, Place: c.Place, Depth: c.Depth}
+			d.group(i, c.Inner(statement.PlaceDerived))
+			u := statement.TableUse{Kind: statement.SourceDerived, Read: true, Place: c.Place, Depth: c.Depth}
 			i = d.alias(&u, d.Close(i)+1, end)
 			d.add(u)
 		case d.Is(i, "("):
 			d.from(i+1, d.Close(i), c)
 			i = d.Close(i) + 1
 		default:
-			var u rewrite.TableUse
+			var u statement.TableUse
 			u, i = d.source(i, end, c)
 			d.add(u)
 		}
@@ -177,8 +176,8 @@ func (d *describer) from(i, end int, c rewrite.Around) {
 }
 
 // source reads a table's name with what stands behind it, and gives the token behind all that.
-func (d *describer) source(i, end int, c rewrite.Around) (rewrite.TableUse, int) {
-	u := rewrite.TableUse{Kind: rewrite.SourceTable, Read: true, Place: c.Place, Depth: c.Depth}
+func (d *describer) source(i, end int, c statement.Around) (statement.TableUse, int) {
+	u := statement.TableUse{Kind: statement.SourceTable, Read: true, Place: c.Place, Depth: c.Depth}
 	name, ok := d.Name(i)
 	if !ok || i >= end {
 		d.lose("a table's name is missing")
@@ -199,7 +198,7 @@ func (d *describer) source(i, end int, c rewrite.Around) (rewrite.TableUse, int)
 	case u.Schema != "" && !strings.EqualFold(u.Schema, "main"):
 		d.lose("a table of another database than main")
 	case u.Schema == "" && slices.ContainsFunc(c.Names, func(n string) bool { return strings.EqualFold(n, u.Name) }):
-		u.Kind = rewrite.SourceCTE
+		u.Kind = statement.SourceCTE
 	}
 	if i < end && d.Is(i, "(") && d.Tokens[i].Start == d.Tokens[i-1].End {
 		if d.Is(first-1, "INTO") { // the list of columns
@@ -207,7 +206,7 @@ func (d *describer) source(i, end int, c rewrite.Around) (rewrite.TableUse, int)
 			return u, i
 		}
 		d.volatile("table-valued function " + u.Name)
-		u.Kind = rewrite.SourceFunction
+		u.Kind = statement.SourceFunction
 		d.expressions(i+1, d.Close(i), c)
 		i = d.Close(i) + 1
 	}
@@ -219,7 +218,7 @@ var clauseWords = []string{"ON", "USING", "WHERE", "GROUP", "HAVING", "ORDER", "
 	"WINDOW", "FROM", "INDEXED", "NOT", "WITH"}
 
 // alias reads [AS alias] [INDEXED BY name | NOT INDEXED].
-func (d *describer) alias(u *rewrite.TableUse, i, end int) int {
+func (d *describer) alias(u *statement.TableUse, i, end int) int {
 	u.Ref = u.SQL
 	as := d.Is(i, "AS")
 	if as {

@@ -9,7 +9,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/mysql"
 	"wirecheck/statement/postgres"
 )
@@ -44,7 +44,7 @@ func (s *Scripted) Execute(_ context.Context, _ int, sql string) (schedule.Step,
 }
 
 // One describes a statement in the dialect of a product.
-func One(t *testing.T, product, sql string) rewrite.Statement {
+func One(t *testing.T, product, sql string) statement.Statement {
 	t.Helper()
 	describe := postgres.Describe
 	if product != "postgres" {

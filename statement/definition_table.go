@@ -1,10 +1,8 @@
-package rewrite
+package statement
 
 import (
 	"slices"
 	"strings"
-
-	"wirecheck/statement"
 )
 
 func (d *definer) createTable(i int) {
@@ -69,7 +67,7 @@ func (d *definer) options(i, to int) (keep string) {
 	config := func(from, until int) {
 		c := KeyDefinition{Kind: "CONFIG", Columns: d.mentioned(from, until)}
 		for j := from; j < until; j++ {
-			if len(c.Columns) == 0 || d.Tokens[j].Kind == statement.TokenWord && !slices.Contains(c.Columns, d.named(j)) {
+			if len(c.Columns) == 0 || d.Tokens[j].Kind == TokenWord && !slices.Contains(c.Columns, d.named(j)) {
 				c.Text += strings.ToUpper(d.Between(j, j+1)) + " "
 			}
 		}
@@ -140,7 +138,7 @@ func (d *definer) options(i, to int) (keep string) {
 // mentioned gives the columns of the statement's own table that tokens name, in their order.
 func (d *definer) mentioned(from, to int) (list []string) {
 	for i := from; i < to; i++ {
-		if d.Tokens[i].Kind > statement.TokenName || d.Is(i+1, "(") {
+		if d.Tokens[i].Kind > TokenName || d.Is(i+1, "(") {
 			continue
 		}
 		if slices.ContainsFunc(d.out.Columns, func(c ColumnDefinition) bool { return strings.EqualFold(c.Name, d.named(i)) }) {
@@ -154,7 +152,7 @@ func (d *definer) mentioned(from, to int) (list []string) {
 func (d *definer) names(i int) (list []string, end int) {
 	end = d.close(i)
 	for _, p := range d.Split(i+1, end) {
-		if d.Tokens[p[0]].Kind <= statement.TokenName && !d.Is(p[0]+1, "(") || d.family && d.Tokens[p[0]].Kind <= statement.TokenName {
+		if d.Tokens[p[0]].Kind <= TokenName && !d.Is(p[0]+1, "(") || d.family && d.Tokens[p[0]].Kind <= TokenName {
 			list = append(list, d.named(p[0]))
 		} else {
 			list = append(list, d.mentioned(p[0], p[1])...)

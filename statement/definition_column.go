@@ -1,9 +1,7 @@
-package rewrite
+package statement
 
 import (
 	"strings"
-
-	"wirecheck/statement"
 )
 
 var serials = map[string]string{
@@ -21,7 +19,7 @@ type columnDefiner struct {
 // column reads the definition of a column and gives it without optional metadata.
 func (d *definer) column(i, to int) string {
 	depth := d.Tokens[i].Depth
-	if d.Tokens[i].Kind > statement.TokenName {
+	if d.Tokens[i].Kind > TokenName {
 		d.fail("the definition of a column begins with something else than its name")
 		return ""
 	}

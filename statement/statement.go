@@ -1,11 +1,9 @@
-package rewrite
+package statement
 
 import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"wirecheck/statement"
 )
 
 // Statement describes one SQL statement by its text alone: nothing is known of the server, its tables and its functions. What
@@ -234,7 +232,7 @@ func (c *Clauses) Query(list string) string {
 }
 
 // Fill puts the clauses of a SELECT, as they stand in a text, in their places.
-func (c *Clauses) Fill(t *statement.Text, list []statement.Clause) {
+func (c *Clauses) Fill(t *Text, list []Clause) {
 	for _, l := range list {
 		rest := t.Between(l.Start+1, l.End)
 		switch l.Word {

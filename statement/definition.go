@@ -1,10 +1,8 @@
-package rewrite
+package statement
 
 import (
 	"slices"
 	"strings"
-
-	"wirecheck/statement"
 )
 
 // Definition is what one statement of a database's setup says of metadata, and what it becomes in a raw database (Radar, sections
@@ -53,15 +51,15 @@ type KeyDefinition struct {
 }
 
 // Define reads a statement's metadata. It is for the dialects, which cut the text; family says that the dialect is the MySQL family's.
-func Define(t *statement.Text, family bool) Definition {
+func Define(t *Text, family bool) Definition {
 	return (&definer{Text: t, family: family}).define()
 }
 
 // DefineSQLite is Define for SQLite's dialect.
-func DefineSQLite(t *statement.Text) Definition { return (&definer{Text: t, lite: true}).define() }
+func DefineSQLite(t *Text) Definition { return (&definer{Text: t, lite: true}).define() }
 
 type definer struct {
-	*statement.Text
+	*Text
 	family bool // the MySQL family's dialect
 	lite   bool // SQLite's
 	out    Definition

@@ -1,4 +1,4 @@
-package rewrite
+package statement
 
 // Touch says what one statement of a text does to tables and to its session, as far as the text tells. What is not known for
 // certain is TouchOpaque or TouchUnknown.

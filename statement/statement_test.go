@@ -1,4 +1,4 @@
-package rewrite_test
+package statement_test
 
 import (
 	"flag"
@@ -12,6 +12,7 @@ import (
 
 	"wirecheck/internal/testserver"
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/mysql"
 	"wirecheck/statement/postgres"
 )
@@ -21,7 +22,7 @@ func TestMain(m *testing.M) { testserver.Main(m) }
 var update = flag.Bool("update", false, "write what is described into testdata")
 
 // dialects are the ways to describe a script.
-var dialects = map[string]func(string) ([]rewrite.Statement, error){
+var dialects = map[string]func(string) ([]statement.Statement, error){
 	"postgres": postgres.Describe,
 	"mysql":    mysql.New(family()).Describe,
 }
@@ -62,7 +63,7 @@ func describedIn(t testing.TB, dialect string) (list []described) {
 }
 
 // show is the text form of descriptions: that of each statement, the query of its rows, and the places where text is put in.
-func show(list []rewrite.Statement) string {
+func show(list []statement.Statement) string {
 	var b strings.Builder
 	for i := range list {
 		s := &list[i]
@@ -80,7 +81,7 @@ func show(list []rewrite.Statement) string {
 }
 
 // marked is the statement's text with marks where text is put in.
-func marked(s *rewrite.Statement) string {
+func marked(s *statement.Statement) string {
 	var edits []rewrite.Edit
 	add := func(at int, mark string) {
 		if at > 0 {
@@ -159,9 +160,9 @@ func TestDescribePlaces(t *testing.T) {
 	}
 }
 
-func checkPlaces(t *testing.T, describe func(string) ([]rewrite.Statement, error), s *rewrite.Statement) {
+func checkPlaces(t *testing.T, describe func(string) ([]statement.Statement, error), s *statement.Statement) {
 	t.Helper()
-	again := func(edits []rewrite.Edit) rewrite.Statement {
+	again := func(edits []rewrite.Edit) statement.Statement {
 		sql := rewrite.Apply(s.Text, edits)
 		list, err := describe(sql)
 		if err != nil || len(list) != 1 || list[0].Unparsed {
@@ -211,7 +212,7 @@ func checkPlaces(t *testing.T, describe func(string) ([]rewrite.Statement, error
 	}
 }
 
-func updates(s *rewrite.Statement) []rewrite.Assignment {
+func updates(s *statement.Statement) []statement.Assignment {
 	if s.Insert == nil {
 		return nil
 	}
@@ -219,7 +220,7 @@ func updates(s *rewrite.Statement) []rewrite.Assignment {
 }
 
 // checkDescriptions looks at what must hold of the descriptions of any text.
-func checkDescriptions(t *testing.T, describe func(string) ([]rewrite.Statement, error), sql string) {
+func checkDescriptions(t *testing.T, describe func(string) ([]statement.Statement, error), sql string) {
 	list, err := describe(sql)
 	if err != nil {
 		return

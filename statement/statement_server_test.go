@@ -1,4 +1,4 @@
-package rewrite_test
+package statement_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"wirecheck/internal/testserver"
 	"wirecheck/rewrite"
+	"wirecheck/statement"
 )
 
 // The rows that Addressed tells are those that the statement changes or gives, on real servers. Each table has a key id and a
@@ -188,7 +189,7 @@ func (r run) ask(sql string) []int {
 }
 
 // addressed compares what Addressed tells with what the statement does.
-func (r run) addressed(s *rewrite.Statement) {
+func (r run) addressed(s *statement.Statement) {
 	r.t.Helper()
 	r.do("BEGIN")
 	defer r.do("ROLLBACK")
@@ -212,7 +213,7 @@ func (r run) addressed(s *rewrite.Statement) {
 		if len(s.Main()) > 1 && s.Assignments[0].Table != "" {
 			qualified = ", " + ref + ".wkey = 7"
 		}
-		if slices.ContainsFunc(s.Assignments, func(a rewrite.Assignment) bool { return a.Column == "wkey" }) { // one column, one assignment
+		if slices.ContainsFunc(s.Assignments, func(a statement.Assignment) bool { return a.Column == "wkey" }) { // one column, one assignment
 			r.do(strings.Replace(s.Text, "wkey = 0", "wkey = 7", 1))
 		} else {
 			r.do(rewrite.Apply(s.Text, []rewrite.Edit{{At: s.AssignAt, Add: qualified}}))
@@ -233,7 +234,7 @@ func (r run) addressed(s *rewrite.Statement) {
 }
 
 // inserted puts a column into an INSERT and looks at the rows that have it.
-func (r run) inserted(s *rewrite.Statement) {
+func (r run) inserted(s *statement.Statement) {
 	r.t.Helper()
 	r.do("BEGIN")
 	defer r.do("ROLLBACK")

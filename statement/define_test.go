@@ -1,11 +1,11 @@
-package rewrite_test
+package statement_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"wirecheck/rewrite"
+	"wirecheck/statement"
 	"wirecheck/statement/mysql"
 	"wirecheck/statement/postgres"
 )
@@ -62,7 +62,7 @@ func TestDefine(t *testing.T) {
 		{"postgres", "CREATE RULE r AS ON INSERT TO t DO INSTEAD NOTHING", "", ":"},
 		{"postgres", "CREATE TYPE e AS ENUM ('a')", "CREATE TYPE e AS ENUM ('a')", ":"},
 	} {
-		define := map[string]func(string) rewrite.Definition{"mysql": mysql.Define, "postgres": postgres.Define}[test.dialect]
+		define := map[string]func(string) statement.Definition{"mysql": mysql.Define, "postgres": postgres.Define}[test.dialect]
 		d := define(test.sql)
 		if d.Raw != test.raw {
 			t.Errorf("%s\nraw  %s\nwant %s", test.sql, d.Raw, test.raw)
@@ -73,7 +73,7 @@ func TestDefine(t *testing.T) {
 	}
 }
 
-func says(d rewrite.Definition) string {
+func says(d statement.Definition) string {
 	if d.Why != "" {
 		return "why: " + d.Why
 	}
@@ -97,7 +97,7 @@ func says(d rewrite.Definition) string {
 	if d.Rewrites {
 		out += " rewrites"
 	}
-	add := func(k rewrite.KeyDefinition) {
+	add := func(k statement.KeyDefinition) {
 		s := fmt.Sprintf("%s(%s)", k.Kind, strings.Join(k.Columns, ","))
 		if k.Table != "" {
 			s += fmt.Sprintf("->%s(%s)", k.Table, strings.Join(k.Targets, ","))
@@ -109,7 +109,7 @@ func says(d rewrite.Definition) string {
 			add(k)
 		}
 	}
-	for _, k := range append(append([]rewrite.KeyDefinition{}, d.Keys...), d.Configs...) {
+	for _, k := range append(append([]statement.KeyDefinition{}, d.Keys...), d.Configs...) {
 		add(k)
 	}
 	if len(keys) > 0 {

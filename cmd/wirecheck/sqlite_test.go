@@ -74,7 +74,7 @@ func TestSQLiteIsolation(t *testing.T) {
 		{"wss", "", exitClean, []string{"ERROR SQLITE_BUSY: database is locked", "wss: nothing found"}},
 		{"all", why + ": it is left out; oracle troc has rules for locks that are waited for", exitClean, []string{"wss: nothing found", "dqe: nothing found", "crash: nothing found"}},
 		{"serial", "", exitUnknown, []string{"unknown: serial: serial does not know sqlite"}},
-		{"troc", "", exitUnknown, []string{"unknown: troc: table II has no line for sqlite"}},
+		{"troc", "", exitUnknown, []string{"unknown: troc: what a statement of SQLite sees"}},
 		{"txcheck", "", exitUnknown, []string{"unknown: txcheck: txcheck does not know sqlite"}},
 	} {
 		out, said, status := command(t, "run", path, "--engine", "sqlite", "--oracle", test.oracle)

@@ -178,7 +178,7 @@ func (c *frame) sentAt(i int) int {
 }
 
 // first is the world before the first step.
-func (c *check) first(start map[string]relation) *world {
+func (c *frame) first(start map[string]relation) *world {
 	w := &world{tables: map[string][]row{}, txs: make([]progress, len(c.txs)), taint: map[string]string{}, next: 1}
 	for name, rel := range start {
 		for _, t := range rel {
@@ -190,7 +190,7 @@ func (c *check) first(start map[string]relation) *world {
 }
 
 // unit is a number of steps from place on that may have taken effect in any order: waiters that were let go together.
-func (c *check) unit(place int) []int {
+func (c *frame) unit(place int) []int {
 	steps := c.s.Steps
 	n := 1
 	for place+n < len(c.order) && place > 0 {

@@ -1,0 +1,83 @@
+package imports
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The sizes at which a reader loses the thread. They are limits, not goals.
+const (
+	maxFunction = 100 // lines
+	maxMethods  = 40  // of one type
+	maxFile     = 610 // lines
+)
+
+// large are types with more methods, which may not get another one.
+var large = map[string]int{
+	"../../rewrite/postgres: planner": 78, "../../rewrite/postgres: concealer": 44, "../../rewrite/mysql: planner": 62,
+}
+
+// TestSizes holds functions, types and files to their limits.
+func TestSizes(t *testing.T) {
+	methods := map[string]int{}
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata"):
+			return filepath.SkipDir
+		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		if n := set.Position(file.End()).Line; n > maxFile {
+			t.Errorf("%s has %d lines, at most %d: which idea is missing a file?", path, n, maxFile)
+		}
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			if n := set.Position(f.End()).Line - set.Position(f.Pos()).Line + 1; n > maxFunction {
+				t.Errorf("%s: %s has %d lines, at most %d: which noun is missing?", path, f.Name.Name, n, maxFunction)
+			}
+			if f.Recv != nil {
+				methods[filepath.Dir(path)+": "+receiver(f.Recv.List[0].Type)]++
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(methods) == 0 {
+		t.Fatal("no type was found")
+	}
+	for name, n := range methods {
+		if limit := max(maxMethods, large[name]); n > limit {
+			t.Errorf("%s has %d methods, at most %d: which noun is missing?", name, n, limit)
+		}
+	}
+}
+
+// receiver is the name of a method's type.
+func receiver(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return receiver(e.X)
+	case *ast.IndexExpr:
+		return receiver(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return "?"
+}

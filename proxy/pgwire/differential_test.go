@@ -107,6 +107,15 @@ func prepared(all []session) []session {
 	return out
 }
 
+// deep is a session of texts that the parser's stack would not hold.
+func deep() session {
+	s := session{name: "deep texts"}
+	for _, f := range [][3]string{{"", "1", "+1"}, {"", "'a'", "||'b'"}, {"", "1", "::int"}, {"", "1", " IS NULL"}, {"NOT ", "true", ""}, {"(", "1", ")"}, {"abs(", "1", ")"}, {"(SELECT ", "1", ")"}} {
+		s.steps = append(s.steps, "Q SELECT "+strings.Repeat(f[0], 24_000)+f[1]+strings.Repeat(f[2], 24_000))
+	}
+	return s
+}
+
 // play runs all sessions one after the other at an address.
 func play(t testing.TB, addr, database string, all []session) map[string][]string {
 	t.Helper()
@@ -134,7 +143,7 @@ func play(t testing.TB, addr, database string, all []session) map[string][]strin
 func TestDifferential(t *testing.T) {
 	srv := testserver.Postgres(t)
 	setup, all := sessions(t, "testdata/sessions.txt")
-	all = append(all, prepared(all)...)
+	all = append(append(all, prepared(all)...), deep())
 	direct := srv.Database(t).As(testserver.AppTrust)
 	direct.Exec(t, setup...)
 	want := play(t, srv.Address(), direct.Name, all)

@@ -19,9 +19,7 @@ const (
 )
 
 // FlavorOf tells the product by its version string.
-func FlavorOf(version string) Flavor {
-	return Flavor(product.OfVersion(version).Name)
-}
+func FlavorOf(version string) Flavor { return Flavor(product.OfVersion(version).Name) }
 
 // Effect is what a statement does to its transaction, its session and the catalog.
 type Effect struct {

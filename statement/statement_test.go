@@ -67,7 +67,7 @@ func show(list []statement.Statement) string {
 	var b strings.Builder
 	for i := range list {
 		s := &list[i]
-		fmt.Fprintf(&b, "- %q\n%s", s.Text, s.String())
+		fmt.Fprintf(&b, "- %q\n%s", s.Text, printed(s))
 		if q, ok := s.Addressed("1"); ok {
 			fmt.Fprintf(&b, "addressed: %q\n", q)
 		} else if s.Addressing.Why != "" {
@@ -178,7 +178,7 @@ func checkPlaces(t *testing.T, describe func(string) ([]statement.Statement, err
 	if s.AssignAt > 0 {
 		got := again([]rewrite.Edit{{At: s.AssignAt, Add: ", wkey = 7"}})
 		if n := len(s.Assignments); len(got.Assignments) != n+1 || got.Assignments[n].Column != "wkey" || got.Clauses != s.Clauses {
-			t.Errorf("%s: with one more assignment:\n%s", s.Text, got.String())
+			t.Errorf("%s: with one more assignment:\n%s", s.Text, printed(&got))
 		}
 	}
 	in := s.Insert
@@ -188,7 +188,7 @@ func checkPlaces(t *testing.T, describe func(string) ([]statement.Statement, err
 	if in.UpdateAt > 0 {
 		got := again([]rewrite.Edit{{At: in.UpdateAt, Add: ", wkey = 7"}})
 		if n := len(in.Updates); len(got.Insert.Updates) != n+1 || got.Insert.Updates[n].Column != "wkey" {
-			t.Errorf("%s: with one more assignment:\n%s", s.Text, got.String())
+			t.Errorf("%s: with one more assignment:\n%s", s.Text, printed(&got))
 		}
 	}
 	if in.ColumnAt > 0 && len(in.RowAt) > 0 {
@@ -207,7 +207,7 @@ func checkPlaces(t *testing.T, describe func(string) ([]statement.Statement, err
 	if in.NewListAt > 0 {
 		got := again([]rewrite.Edit{{At: in.NewListAt, Add: " (x, y)"}})
 		if !slices.Equal(got.Insert.Columns, []string{"x", "y"}) || len(got.Insert.Rows) != len(in.Rows) || got.Insert.Select != in.Select {
-			t.Errorf("%s: with a list of columns:\n%s", s.Text, got.String())
+			t.Errorf("%s: with a list of columns:\n%s", s.Text, printed(&got))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package sqlite
+package statement_test
 
 import (
 	"math/rand/v2"
@@ -9,10 +9,11 @@ import (
 
 	"wirecheck/lab/generate"
 	"wirecheck/statement"
+	"wirecheck/statement/sqlite"
 )
 
-// TestDescribe has statements and what is said of them.
-func TestDescribe(t *testing.T) {
+// TestDescribeSQLite has statements and what is printed of them.
+func TestDescribeSQLite(t *testing.T) {
 	for _, test := range []struct{ sql, want string }{
 		{"SELECT a, [b c] FROM t AS x LEFT JOIN \"u v\" USING (a) WHERE a > 1 -- ; comment\n AND b <> ';'", `verb: select
 flags: predicate
@@ -116,23 +117,23 @@ set: a=a + 1 | b=(1, 2) | c=(1, 2)
 		{"SELECT (a FROM t", "verb: other\nunparsed: parentheses do not match\nflags: variables\nvolatile: a statement that is not understood\n"},
 		{"MERGE INTO t", "verb: other\nunparsed: it begins with none of the words of SQLite's statements\nflags: variables\nvolatile: a statement that is not understood\n"},
 	} {
-		list, err := Describe(test.sql)
+		list, err := sqlite.Describe(test.sql)
 		if err != nil || len(list) != 1 {
 			t.Errorf("%s: %d statements, %v", test.sql, len(list), err)
 			continue
 		}
-		if diff := cmp.Diff(test.want, list[0].String()); diff != "" {
+		if diff := cmp.Diff(test.want, printed(&list[0])); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.sql, diff)
 		}
 	}
 }
 
-// TestDescribeScript: a script is cut at its semicolons, but for those in texts, names, comments and triggers.
-func TestDescribeScript(t *testing.T) {
+// TestDescribeSQLiteScript: a script is cut at its semicolons, but for those in texts, names, comments and triggers.
+func TestDescribeSQLiteScript(t *testing.T) {
 	const script = `BEGIN; -- a; b
 		CREATE TRIGGER x AFTER UPDATE ON t BEGIN UPDATE t SET a = 1; DELETE FROM u; END;
 		SELECT ';' AS [a;b]; /* c; */; COMMIT`
-	list, err := Describe(script)
+	list, err := sqlite.Describe(script)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,15 +149,15 @@ func TestDescribeScript(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, broken := range []string{"SELECT 'a", "SELECT \"a", "SELECT [a", "SELECT x'"} {
-		if _, err := Describe(broken); err == nil {
+		if _, err := sqlite.Describe(broken); err == nil {
 			t.Errorf("%s: no error", broken)
 		}
 	}
 }
 
-// TestDescribeGenerated describes random statements: each is understood, none is volatile, and what it reads and writes is what the
+// TestDescribeSQLiteGenerated describes random statements: each is understood, none is volatile, and what it reads and writes is what the
 // generator put into it.
-func TestDescribeGenerated(t *testing.T) {
+func TestDescribeSQLiteGenerated(t *testing.T) {
 	n := 0
 	for seed := range uint64(300) {
 		g, err := generate.New(generate.SQLite, generate.Limits{}, rand.New(rand.NewPCG(seed, 5)).IntN)
@@ -169,7 +170,7 @@ func TestDescribeGenerated(t *testing.T) {
 			views[v.Name] = v.Table.Name
 		}
 		for _, s := range k.Order {
-			list, err := Describe(s.SQL)
+			list, err := sqlite.Describe(s.SQL)
 			if err != nil || len(list) != 1 {
 				t.Fatalf("%s: %d statements, %v", s.SQL, len(list), err)
 			}
@@ -203,8 +204,8 @@ func TestDescribeGenerated(t *testing.T) {
 	}
 }
 
-// TestDefine has definitions and what remains of them in a raw database.
-func TestDefine(t *testing.T) {
+// TestDefineSQLite has definitions and what remains of them in a raw database.
+func TestDefineSQLite(t *testing.T) {
 	for _, test := range []struct{ sql, raw, why string }{
 		{"CREATE TABLE t (a INTEGER PRIMARY KEY AUTOINCREMENT, b, c VARCHAR(20) COLLATE NOCASE NOT NULL DEFAULT 'x', d INT GENERATED ALWAYS AS (a + 1) STORED, UNIQUE (b), CHECK (b > 1))",
 			"CREATE TABLE t (a INTEGER, b, c VARCHAR(20) COLLATE NOCASE, d INT)", ""},
@@ -220,12 +221,12 @@ func TestDefine(t *testing.T) {
 		{"CREATE VIRTUAL TABLE t USING fts5 (a)", "", "what a virtual table answers is its module's affair"},
 		{"CREATE TABLE aux.t (a)", "", "a table of another database than main"},
 	} {
-		d := Define(test.sql)
+		d := sqlite.Define(test.sql)
 		if d.Raw != test.raw || d.Why != test.why {
 			t.Errorf("%s:\ngot  %q, why %q\nwant %q, why %q", test.sql, d.Raw, d.Why, test.raw, test.why)
 		}
 	}
-	d := Define("CREATE TABLE t (a INT, b INT AS (a * 2), PRIMARY KEY (b, a)) WITHOUT ROWID")
+	d := sqlite.Define("CREATE TABLE t (a INT, b INT AS (a * 2), PRIMARY KEY (b, a)) WITHOUT ROWID")
 	if len(d.Keys) != 1 || strings.Join(d.Keys[0].Columns, ",") != "b,a" || len(d.Configs) != 1 || !d.Columns[1].Generated || d.Columns[0].Generated {
 		t.Errorf("got %+v", d)
 	}

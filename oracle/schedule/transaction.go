@@ -35,20 +35,23 @@ type setting struct {
 	nextOnly    *bool // what is set for the next transaction; nil: nothing
 }
 
-// assigned finds what a statement gives to a session variable.
-func assigned(variable, sql string) (value string, ok bool) {
-	m := regexp.MustCompile(`(?i)\b` + variable + `\s*:?=\s*['"]?(\w*)`).FindStringSubmatch(sql)
-	if m == nil {
-		return "", false
+// assignments find what a statement gives to a product's stricter setting, by the setting's name.
+var assignments = func() map[string]*regexp.Regexp {
+	patterns := map[string]*regexp.Regexp{}
+	for _, p := range product.All() {
+		if v := p.Stricter(); v != nil {
+			patterns[v.Name] = regexp.MustCompile(`(?i)\b` + v.Name + `\s*:?=\s*['"]?(\w*)`)
+		}
 	}
-	return strings.ToLower(m[1]), true
-}
+	return patterns
+}()
 
 // note follows a statement that sets something for later transactions.
 func (s *setting) note(p *product.Product, st *statement.Statement) {
 	if v := p.Stricter(); v != nil {
-		if value, ok := assigned(v.Name, st.Text); ok {
-			s.stricter = slices.Contains(v.On, value)
+		// DEFAULT is the server's affair: the setting counts as it was.
+		if m := assignments[v.Name].FindStringSubmatch(st.Text); m != nil && !strings.EqualFold(m[1], "default") {
+			s.stricter = slices.Contains(v.On, strings.ToLower(m[1]))
 		}
 	}
 	if readOnly, scope, ok := access(p, st); ok {

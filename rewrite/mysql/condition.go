@@ -90,12 +90,6 @@ func captured(op string, src *source) string {
 		logEntry(op, src) + " IS NOT NULL,1))"
 }
 
-// inLog makes the plan that of a SELECT which tells by the log alone what it reads.
-func (s *planner) inLog() {
-	s.plan.Stamp, s.plan.Log = true, true
-	s.plan.Coverage = history.CoverageExact
-}
-
 // setOperation plans UNION and the like. Each SELECT of it logs what it reads.
 func (s *planner) setOperation(n *ast.SetOprStmt) {
 	const what = "UNION, EXCEPT or INTERSECT"

@@ -189,7 +189,8 @@ func (r *Rewriter) script(k key) *rewrite.Script {
 	}
 	var edits []rewrite.Edit
 	for _, part := range parts {
-		st := &planner{r: r, text: part, catalog: k.catalog, session: k.session, several: len(parts) > 1, prepared: k.prepared, plan: &rewrite.Plan{}}
+		at := &scene{r: r, text: part, base: part.Tokens[0].Start, catalog: k.catalog, session: k.session, several: len(parts) > 1, prepared: k.prepared}
+		st := &planner{draft{judge: judge{scene: at}, plan: &rewrite.Plan{}}}
 		st.analyse()
 		edits = append(edits, st.plan.Edits...)
 		script.Plans = append(script.Plans, st.plan)

@@ -118,7 +118,7 @@ func conceal(sql string, c *rewrite.Catalog, s Session, single bool) (text strin
 	for i, raw := range tree.Stmts {
 		from, to := pgsyntax.Bounds(sql, raw)
 		spans = append(spans, trim(sql, from, to))
-		k := &concealer{planner: &planner{sql: sql, from: from, to: to, catalog: c, session: s, scan: scan}}
+		k := newConcealer(&scene{sql: sql, from: from, to: to, catalog: c, session: s, scan: scan})
 		switch raw.Stmt.Node.(type) {
 		case *pg.Node_SelectStmt, *pg.Node_InsertStmt, *pg.Node_UpdateStmt, *pg.Node_DeleteStmt, *pg.Node_ExplainStmt,
 			*pg.Node_PrepareStmt, *pg.Node_DeclareCursorStmt, *pg.Node_CopyStmt:
@@ -295,7 +295,7 @@ func compose(sql string, first, second []rewrite.Edit) []rewrite.Edit {
 }
 
 // columnVersion gives the expressions that name a row version by the hidden columns.
-func (x *planner) columnVersion(s source, p *part) string {
+func (x *instrumentation) columnVersion(s source, p *part) string {
 	name := func(c string) string {
 		if s.cols[c] != "" {
 			c = s.cols[c]

@@ -190,10 +190,10 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.Catalog, s Session, single 
 	scan := scanner(sql)
 	for _, raw := range tree.Stmts {
 		from, to := pgsyntax.Bounds(sql, raw)
-		x := &planner{sql: sql, from: from, to: to, scan: scan, catalog: c, session: s, native: r.capture != rewrite.CaptureColumns}
 		span := trim(sql, from, to)
 		spans = append(spans, span)
-		x.plan = &rewrite.Plan{Text: sql[span.at:span.end]}
+		x := newPlanner(&scene{sql: sql, from: from, to: to, scan: scan, catalog: c, session: s, native: r.capture != rewrite.CaptureColumns})
+		x.plan.Text = sql[span.at:span.end]
 		x.understand(raw.Stmt)
 		if x.plan.Schema || x.plan.Control.Verb == statement.ControlReset {
 			c = nil // what follows in the text may mean other tables

@@ -27,9 +27,7 @@
 package mysql
 
 import (
-	"container/list"
 	"strings"
-	"sync"
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
@@ -58,7 +56,7 @@ const (
 
 // Limits of the cache: texts that are longer are analysed each time.
 const (
-	cacheEntries  = 2048
+	cacheSize     = 16 << 20 // bytes of texts
 	cacheTextSize = 16 << 10
 )
 
@@ -67,10 +65,7 @@ type Rewriter struct {
 	flavor  Flavor
 	capture rewrite.Capture
 	parser  *mysqlsyntax.Parser
-
-	mu    sync.Mutex
-	cache map[key]*list.Element
-	used  list.List // of *entry, the latest used first
+	cache   *rewrite.Cache[key, entry]
 }
 
 type key struct {
@@ -81,15 +76,15 @@ type key struct {
 	prepared bool
 }
 
+// entry is what is kept of a text or a shape.
 type entry struct {
-	key      key
 	script   *rewrite.Script
 	template *template // of a shape
 }
 
 // New makes a Rewriter. CaptureAuto and CaptureColumns are the same here; with CaptureNative nothing is rewritten.
 func New(flavor Flavor, capture rewrite.Capture) *Rewriter {
-	return &Rewriter{flavor: flavor, capture: capture, parser: mysqlsyntax.NewParser(), cache: make(map[key]*list.Element)}
+	return &Rewriter{flavor: flavor, capture: capture, parser: mysqlsyntax.NewParser(), cache: rewrite.NewCache[key, entry](cacheSize)}
 }
 
 // Script analyses the text of a COM_QUERY. catalog may be nil: then nothing is rewritten. The Script is shared and must
@@ -108,7 +103,7 @@ func (r *Rewriter) cached(k key) *rewrite.Script {
 	if len(k.sql) > cacheTextSize {
 		return r.script(k)
 	}
-	if e := r.get(k); e != nil {
+	if e, ok := r.cache.Get(k); ok {
 		return e.script
 	}
 	if !k.prepared {
@@ -117,7 +112,7 @@ func (r *Rewriter) cached(k key) *rewrite.Script {
 		}
 	}
 	script := r.script(k)
-	r.put(&entry{key: k, script: script})
+	r.cache.Put(k, entry{script: script}, len(k.sql))
 	return script
 }
 
@@ -125,44 +120,19 @@ func (r *Rewriter) cached(k key) *rewrite.Script {
 func (r *Rewriter) shaped(k key, m mold) *rewrite.Script {
 	s := k
 	s.sql, s.shape = m.shape, true
-	if e := r.get(s); e != nil {
+	if e, ok := r.cache.Get(s); ok {
 		if e.template != nil {
 			return e.template.fill(k.sql, m)
 		}
 		return r.script(k) // the shape is known not to do
 	}
 	script := r.script(k)
-	e := &entry{key: s, template: templateOf(script, m)}
+	e := entry{template: templateOf(script, m)}
 	if r.flavor == TiDB && e.template != nil && script.Plans[0].Verb == "update" { // stampChanged repeats literals
 		e.template = nil
 	}
-	r.put(e)
+	r.cache.Put(s, e, len(s.sql))
 	return script
-}
-
-func (r *Rewriter) get(k key) *entry {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	e, ok := r.cache[k]
-	if !ok {
-		return nil
-	}
-	r.used.MoveToFront(e)
-	return e.Value.(*entry)
-}
-
-func (r *Rewriter) put(e *entry) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, ok := r.cache[e.key]; ok {
-		return
-	}
-	r.cache[e.key] = r.used.PushFront(e)
-	if r.used.Len() > cacheEntries {
-		oldest := r.used.Back()
-		delete(r.cache, oldest.Value.(*entry).key)
-		r.used.Remove(oldest)
-	}
 }
 
 // script analyses the whole text.

@@ -64,13 +64,14 @@ type session struct {
 	backend    uint32
 	parameters map[string]string // as the server reported them
 	cut        bool              // the client's connection broke while the server was still sending
+
+	interrupted <-chan struct{} // closed when the end of ctx has interrupted the session
 }
 
 // Serve implements proxy.Handler.
 func (h *Handler) Serve(ctx context.Context, p *proxy.Session) error {
 	s := h.session(ctx, p)
-	stop := context.AfterFunc(ctx, s.interrupt)
-	defer stop()
+	defer s.interruptible()()
 	err := s.run()
 	if s.server != nil {
 		err = errors.Join(err, s.hangUp())
@@ -81,8 +82,7 @@ func (h *Handler) Serve(ctx context.Context, p *proxy.Session) error {
 // Refuse implements proxy.Handler.
 func (h *Handler) Refuse(ctx context.Context, p *proxy.Session) error {
 	s := h.session(ctx, p)
-	stop := context.AfterFunc(ctx, s.interrupt)
-	defer stop()
+	defer s.interruptible()()
 	return s.verdict(s.refuse(&pgproto3.ErrorResponse{
 		Code:    "53300",
 		Message: "sorry, too many clients already",
@@ -104,6 +104,16 @@ func (s *session) hangUp() error {
 		_ = t.NetConn().Close() // the server may not read any more, and TLS would wait for it to take an alert
 	}
 	return ignoreClosed(s.server.Close())
+}
+
+// interruptible makes the end of ctx interrupt the session. The caller calls stop when the session has ended.
+func (s *session) interruptible() (stop func() bool) {
+	interrupted := make(chan struct{})
+	s.interrupted = interrupted
+	return context.AfterFunc(s.ctx, func() {
+		s.interrupt()
+		close(interrupted)
+	})
 }
 
 // interrupt makes every wait on a connection end.
@@ -220,6 +230,9 @@ func quiet(err error) error {
 // fatal sends the client the error that ends the session. It is best effort: the client may be gone.
 func (s *session) fatal(e *pgproto3.ErrorResponse) {
 	e.Severity, e.SeverityUnlocalized = "FATAL", "FATAL"
+	if s.ctx.Err() != nil {
+		<-s.interrupted // or its deadline would replace ours
+	}
 	if err := s.Client.SetDeadline(time.Now().Add(lastMessage)); err != nil {
 		return
 	}

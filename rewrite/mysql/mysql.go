@@ -27,6 +27,7 @@
 package mysql
 
 import (
+	"slices"
 	"strings"
 
 	"wirecheck/history"
@@ -194,15 +195,25 @@ func large(k key, why error) *rewrite.Script {
 	return script
 }
 
-// Stale reports whether a server's error says that the text we made does not fit the tables any more (they were
-// changed behind our back), or shows our columns: the session then reads the catalog anew and sends the client's own text once.
-// The errors come before anything is executed.
-func Stale(code, message string) bool {
-	switch code {
-	case "1054", "1136", "1142", "1143": // unknown column, column count, table denied, column denied
-		return true // perhaps the client's own fault: then the same error comes again
-	case "1110", "1364": // column twice, no default
-		return strings.Contains(message, columnRowID) || strings.Contains(message, columnWriters)
-	}
-	return false
+// refusals are the errors that a server raises while it parses a text or resolves its names, before it executes anything.
+var refusals = strings.Fields("1046 1051 1052 1054 1055 1056 1057 1058 1059 1060 1064 1066 1102 1103 1104 1109 1110 1111 1115 1116 1117 " +
+	"1120 1128 1136 1140 1142 1143 1146 1149 1176 1191 1210 1221 1222 1235 1241 1247 1248 1250 1253 1267 1270 1271 1305 1318 1327 1356 " +
+	"1393 1394 1395 1415 1463 1582 1583 1584 1630 1735 1747 3029 3065 3579 3593 " +
+	"4002 4003 4004 4005 4006 4007 4008 4009 4010 4012 4014 4015 4016 4017 4018 4019 4020 4021 4022 4074 4078 4079 4100")
+
+// Refused reports whether a server's error in answer to a text of ours says that nothing was executed, so that the client's
+// own text can be sent: its error, or its answer if ours did not fit the tables any more, is what the client gets.
+func Refused(code, message string) bool {
+	return slices.Contains(refusals, code) || code == "1364" && namesColumns(message)
+}
+
+// namesColumns reports whether a message names the hidden columns.
+func namesColumns(message string) bool {
+	return strings.Contains(message, columnRowID) || strings.Contains(message, columnWriters)
+}
+
+// Shown is Refused where the client's own text may show the hidden columns, because they are ordinary ones: only what
+// certainly is an error again is sent again.
+func Shown(code, message string) bool {
+	return code == "1064" || Refused(code, message) && namesColumns(message)
 }

@@ -18,7 +18,7 @@ type planner struct{ draft }
 func (s *planner) analyse() {
 	t := s.text
 	first, last := t.Tokens[0], t.Tokens[len(t.Tokens)-1]
-	s.plan.Text = t.SQL[first.Start:last.End]
+	s.plan.Text, s.plan.At = t.SQL[first.Start:last.End], first.Start
 	s.plan.Diagnostics = diagnosticsIn(t)
 	i := 0
 	for t.Is(i, "(") {

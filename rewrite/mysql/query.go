@@ -103,7 +103,7 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source) {
 			s.partial("a locking read that an index covers")
 		case n.Limit != nil && n.OrderBy == nil && s.covered(n, all, list, src):
 			s.partial("the first rows of an index that covers the query") // others would be the first
-		case (n.GroupBy != nil || n.OrderBy != nil && len(list) > 1) && s.covered(n, all, list, src):
+		case n.GroupBy != nil && s.covered(n, all, list, src), n.OrderBy != nil && len(list) > 1 && (s.covered(n, all, list, src) || s.keyCovered(n, all, list, src)):
 			// Without the covering index the server may come to use a temporary table, or to use none, and the flags
 			// of the client's columns tell (MariaDB 10.11.19).
 			s.partial("groups or order of an index that covers the query")
@@ -131,7 +131,7 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source) {
 		s.inLog()
 		return
 	case n.GroupBy != nil:
-		s.groups(n, all, seen, op, locking)
+		s.groups(n, all, list, seen, op, locking)
 		return
 	case grouped && len(all.aggregates) == 0:
 		s.opaque("aggregates of an outer query")
@@ -153,7 +153,7 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source) {
 		}
 	}
 	at := s.selectListEnd()
-	if at < 0 {
+	if at < 0 || !placesFit(n, list) {
 		s.opaque("the end of the select list is not certain")
 		return
 	}
@@ -184,7 +184,7 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source) {
 // groups plans a SELECT with GROUP BY. What it reads goes to the log, by an assignment within COUNT, which is evaluated
 // for each row of each group. GROUP_CONCAT would make the server group in another way, and then metadata (flags,
 // lengths) and even a MIN(bit) come out differently (MariaDB 10.11.19).
-func (s *planner) groups(n *ast.SelectStmt, all finding, seen []source, op history.Op, locking bool) {
+func (s *planner) groups(n *ast.SelectStmt, all finding, list, seen []source, op history.Op, locking bool) {
 	switch {
 	case s.r.flavor != MariaDB:
 		s.opaque("GROUP BY on this server")
@@ -200,7 +200,7 @@ func (s *planner) groups(n *ast.SelectStmt, all finding, seen []source, op histo
 		return
 	}
 	at := s.selectListEnd()
-	if at < 0 {
+	if at < 0 || !placesFit(n, list) {
 		s.opaque("the end of the select list is not certain")
 		return
 	}
@@ -330,42 +330,30 @@ func fromBehind(t *statement.Text, at int) int {
 // covered reports whether a secondary index may hold all columns of src that the query uses: then reading more of it
 // would lock the clustered index records too, which the client's own statement leaves alone.
 func (s *judge) covered(n *ast.SelectStmt, all finding, list []source, src *source) bool {
-	if len(src.rel.Indexes) == 0 || s.pointKey(n.Where, list, src) {
-		return false
-	}
-	if all.wildcard {
-		// Some wildcard: of this table unless it is qualified by another one.
-		for _, f := range n.Fields.Fields {
-			if f.WildCard != nil && (f.WildCard.Table.O == "" || strings.EqualFold(f.WildCard.Table.O, src.alias)) {
-				return s.holds(src, src.visible())
-			}
+	return len(src.rel.Indexes) > 0 && !s.pointKey(n.Where, list, src) && s.holds(src, s.uses(n, all, list, src))
+}
+
+// uses gives the columns of src that the query uses.
+func (s *judge) uses(n *ast.SelectStmt, all finding, list []source, src *source) (columns []string) {
+	for _, f := range n.Fields.Fields { // some wildcard: of this table unless it is qualified by another one
+		if f.WildCard != nil && (f.WildCard.Table.O == "" || strings.EqualFold(f.WildCard.Table.O, src.alias)) {
+			return src.visible()
 		}
 	}
-	var used []string
 	for _, c := range all.columns {
-		if s.owns(c, list, src, all.sub) && !slices.Contains(used, c.Name.L) {
-			used = append(used, c.Name.L)
+		if s.owns(c, list, src, all.sub) && !slices.Contains(columns, c.Name.L) {
+			columns = append(columns, c.Name.L)
 		}
 	}
-	return s.holds(src, used)
+	return columns
 }
 
 // keyCovered reports whether the primary key holds all columns of src that the query uses, and no condition bounds it:
-// MySQL takes that for the scan of an index, and with more columns for one of the table, which the status flags tell.
+// the server takes that for the scan of an index, and with more columns for one of the table. MySQL's status flags tell, and a
+// join may come in another order.
 func (s *judge) keyCovered(n *ast.SelectStmt, all finding, list []source, src *source) bool {
-	key := src.rel.Key
-	if len(key) == 0 || s.boundsKey(n.Where, list, src) {
-		return false
-	}
-	in := func(columns []string) bool {
-		return !slices.ContainsFunc(columns, func(c string) bool { return !mysqlsyntax.ContainsName(key, c) })
-	}
-	if all.wildcard && !in(src.visible()) {
-		return false
-	}
-	return !slices.ContainsFunc(all.columns, func(c *ast.ColumnName) bool {
-		return s.owns(c, list, src, all.sub) && !mysqlsyntax.ContainsName(key, c.Name.O)
-	})
+	return len(src.rel.Key) > 0 && !s.boundsKey(n.Where, list, src) &&
+		!slices.ContainsFunc(s.uses(n, all, list, src), func(c string) bool { return !mysqlsyntax.ContainsName(src.rel.Key, c) })
 }
 
 // boundsKey reports whether the condition certainly compares the first column of the primary key with values.

@@ -74,10 +74,17 @@ type shaper struct {
 	copied int // how much of the text is in out
 	lits   []rewrite.Literal
 	parens []bool // of the parentheses that are open: whether literals within may be plain
+	by     bool   // behind ORDER BY or GROUP BY, where a number is the place of a column
 }
 
 func (s *shaper) token(i int) {
 	tok := &s.text.Tokens[i]
+	switch {
+	case s.text.Is(i, "BY"):
+		s.by = true
+	case s.by && s.text.Is(i, "LIMIT", "HAVING", "SELECT", "WHERE", "ON"):
+		s.by = false
+	}
 	switch tok.Kind {
 	case statement.TokenSymbol:
 		switch s.text.SQL[tok.Start] {
@@ -90,7 +97,7 @@ func (s *shaper) token(i int) {
 		}
 	case statement.TokenNumber, statement.TokenString:
 		mark := plain(s.text.At(i), tok.Kind)
-		if mark == 0 || !s.within() || !s.follows(i) {
+		if mark == 0 || s.by || !s.within() || !s.follows(i) {
 			return
 		}
 		s.out = append(append(s.out, s.text.SQL[s.copied:tok.Start]...), mark)
@@ -181,7 +188,7 @@ func templateOf(script *rewrite.Script, m mold) *template {
 func (t *template) fill(sql string, m mold) *rewrite.Script {
 	move := rewrite.Shift{From: t.mold.lits, To: m.lits}.Place
 	plan := *t.script.Plans[0]
-	plan.Text = sql[m.from:m.end]
+	plan.Text, plan.At = sql[m.from:m.end], m.from
 	script := &rewrite.Script{SQL: sql, Plans: []*rewrite.Plan{&plan}}
 	if len(plan.Edits) > 0 {
 		plan.Edits, plan.Marked = moved(plan.Edits, move), moved(plan.Marked, move)

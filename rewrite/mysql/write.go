@@ -257,6 +257,9 @@ func (s *planner) delete(n *ast.DeleteStmt) {
 	case s.callsStored(all):
 		s.opaque("a stored function")
 		return
+	case alone(n.Where):
+		s.opaque("DELETE with a constant condition")
+		return
 	case n.IgnoreErr:
 		s.opaque("DELETE IGNORE")
 		return
@@ -431,7 +434,8 @@ func (s *planner) insertSelect(n ast.ResultSetNode, i int) bool {
 		return false
 	}
 	at := listEnd(s.text, i)
-	if at < 0 {
+	list, ok := s.sources(sel.From.TableRefs, nil)
+	if at < 0 || !ok || !placesFit(sel, list) {
 		s.opaque("the end of the select list is not certain")
 		return false
 	}

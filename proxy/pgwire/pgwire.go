@@ -57,7 +57,7 @@ type session struct {
 	fromServer     *reader
 	toServer       *writer
 
-	clientTLS  bool // TLS with the client ends here
+	clientTLS  *tls.Conn // TLS with the client, where it ends here
 	serverTLS  bool
 	sameCert   bool // the client sees the certificate that the server has
 	startup    startupMessage
@@ -73,6 +73,7 @@ func (h *Handler) Serve(ctx context.Context, p *proxy.Session) error {
 	s := h.session(ctx, p)
 	defer s.interruptible()()
 	err := s.run()
+	s.closeTLS()
 	if s.server != nil {
 		err = errors.Join(err, s.hangUp())
 	}
@@ -83,11 +84,13 @@ func (h *Handler) Serve(ctx context.Context, p *proxy.Session) error {
 func (h *Handler) Refuse(ctx context.Context, p *proxy.Session) error {
 	s := h.session(ctx, p)
 	defer s.interruptible()()
-	return s.verdict(s.refuse(&pgproto3.ErrorResponse{
+	err := s.refuse(&pgproto3.ErrorResponse{
 		Code:    "53300",
 		Message: "sorry, too many clients already",
 		Detail:  fmt.Sprintf("wirecheck serves at most %d sessions on this listener.", p.Config.Limits.Sessions),
-	}))
+	})
+	s.closeTLS()
+	return s.verdict(err)
 }
 
 func (h *Handler) session(ctx context.Context, p *proxy.Session) *session {
@@ -96,6 +99,13 @@ func (h *Handler) session(ctx context.Context, p *proxy.Session) *session {
 		s.observer = h.observer
 	}
 	return s
+}
+
+// closeTLS says the end of TLS to the client, as the server does whenever a session ends (socket_close, src/backend/libpq/pqcomm.c).
+func (s *session) closeTLS() {
+	if s.clientTLS != nil && !s.cut && s.ctx.Err() == nil { // else the client does not read, or must not be waited for
+		_ = s.clientTLS.CloseWrite() // the client may be gone
+	}
 }
 
 // hangUp closes the server's connection, from which the server learns that the client is gone, as it would without us.

@@ -3,6 +3,7 @@
 package configs
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"wirecheck/trace/secret"
 )
 
 // Config is what wirecheck proxy can be told.
@@ -188,9 +191,16 @@ func (c *Config) read(path string) error {
 
 // decode reads one YAML document over what c has. The errors name line and column.
 func (c *Config) decode(r io.Reader) error {
-	d := yaml.NewDecoder(r, yaml.Strict())
+	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	if err != nil {
+		return err
+	}
+	if err := bounded(text); err != nil {
+		return err
+	}
+	d := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict())
 	if err := d.Decode(c); err != nil && !errors.Is(err, io.EOF) { // an empty file says nothing
-		return errors.New(strings.TrimSpace(yaml.FormatError(err, false, true)))
+		return errors.New(strings.TrimSpace(secret.URLs(yaml.FormatError(err, false, true))))
 	}
 	var more any
 	if err := d.Decode(&more); !errors.Is(err, io.EOF) {

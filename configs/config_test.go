@@ -196,3 +196,31 @@ func TestControlLocks(t *testing.T) {
 		}
 	}
 }
+
+// TestBounds: no file costs the parser more than a moment. Each is refused with its place; what a configuration may be is
+// not refused.
+func TestBounds(t *testing.T) {
+	many := func(s string, n int) string { return strings.Repeat(s, n) }
+	for name, test := range map[string]struct{ text, want string }{
+		"brackets":              {many("[", 200_000), "[1:4097] the line is longer"},
+		"brackets on lines":     {many("[\n", 100_000), "[101:1] it is nested more than 100 levels deep"},
+		"braces":                {"listeners: " + many("{a: ", 101), "levels deep"},
+		"closed in a comment":   {many("[[[[ # ]]]]\n", 26), "[26:1] it is nested"},
+		"closed in a text":      {many("['[', \"]]\", \n", 101), "[101:1] it is nested"},
+		"marks":                 {many("- ", 200), "[1:"},
+		"keys":                  {many("? ", 200), "[1:"},
+		"a large file":          {many("#\n", 200_000), "it is larger than 256 KiB"},
+		"many quotes":           {many(many("\"", 4000)+"\n", 60), "[1:3]"},
+		"brackets in a text":    {"record: '" + many("[", 500) + "'\nlisteners: []\n", "listeners: there are none"},
+		"brackets in a comment": {"# " + many("[", 500) + "\nlisteners: []\n", "listeners: there are none"},
+	} {
+		_, err := Load(file(t, test.text), noenv, nil)
+		if err == nil || !strings.Contains(err.Error(), test.want) || len(err.Error()) > 20_000 {
+			t.Errorf("%s: got %.300v, want %q", name, err, test.want)
+		}
+	}
+	text := "listeners: [{listen: 'postgres://:1', upstream: 'postgres://a'}]\ncontrol:\n  locks: postgres://u:hush@h/d\n  nonsense: 1\n"
+	if _, err := Load(file(t, text), noenv, nil); err == nil || strings.Contains(err.Error(), "hush") || !strings.Contains(err.Error(), "[4:3]") {
+		t.Errorf("got %v, want an error without the password", err)
+	}
+}

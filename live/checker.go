@@ -30,6 +30,7 @@ import (
 type Result struct {
 	Findings []oracle.Finding
 	Coverage isolation.Coverage
+	Dropped  int // events that the history lacks, because its file could not be written
 }
 
 // Checker judges what the proxies record. Every event goes to the history file and the trace file, then to the isolation
@@ -43,10 +44,12 @@ type Checker struct {
 
 	mu      sync.Mutex // guards what follows: the sink and those who ask for results
 	writer  *history.Writer
+	record  io.Closer          // the file behind it
 	trace   *recorder.Recorder // nil: there is none
 	checker *isolation.Checker
 	stream  func(oracle.Finding) error
 	err     error              // the first error of a file; what is recorded from then on is incomplete
+	dropped int                // events that the history lacks
 	before  isolation.Coverage // of what Prepared left out
 	options isolation.Options
 	broken  bool // the log has said that judging has ended
@@ -56,7 +59,7 @@ type Checker struct {
 
 // Options says what is done with events and findings.
 type Options struct {
-	Record io.WriteCloser // the history; nil: none is written
+	Record io.WriteCloser // the history, which Finish closes; nil: none is written
 	// Trace gets all events for its file; nil: there is none. Finish closes it.
 	Trace *recorder.Recorder
 	// Stream gets each finding as a line of JSON when it is found; nil: none.
@@ -82,7 +85,7 @@ func New(o Options) (*Checker, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.writer = w
+		l.writer, l.record = w, o.Record
 	}
 	if o.Stream != nil {
 		l.stream = func(f oracle.Finding) error { return report.JSONLine(o.Stream, f) }
@@ -113,7 +116,10 @@ func (l *Checker) sink(ev *history.Event) []record.Warning {
 		delete(l.open, ev.Session)
 	}
 	if l.writer != nil {
-		l.keep("write the history", l.writer.Write(ev))
+		err := l.writer.Write(ev)
+		if l.keep("write the history", err); err != nil {
+			l.dropped++
+		}
 	}
 	if l.trace != nil {
 		l.trace.Event(ev)
@@ -190,7 +196,7 @@ func (l *Checker) Prepared() {
 func (l *Checker) Result() Result {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Result{l.checker.Summary(), l.checker.Coverage().Since(l.before)}
+	return Result{l.checker.Summary(), l.checker.Coverage().Since(l.before), l.dropped}
 }
 
 // Finish closes the files and gives all findings with the coverage.
@@ -198,13 +204,15 @@ func (l *Checker) Finish() (Result, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.writer != nil {
-		l.err = errors.Join(l.err, l.writer.Close())
+		if err := errors.Join(l.writer.Close(), l.record.Close()); l.err == nil && err != nil {
+			l.err = fmt.Errorf("write the history: %w", err)
+		}
 		l.writer = nil
 	}
 	if l.trace != nil {
 		l.err = errors.Join(l.err, l.trace.Close(time.Now()))
 	}
-	return Result{l.checker.Summary(), l.checker.Coverage()}, l.err
+	return Result{l.checker.Summary(), l.checker.Coverage(), l.dropped}, l.err
 }
 
 // Observation is how one listener observes.

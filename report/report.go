@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"wirecheck/oracle"
 )
@@ -15,6 +16,29 @@ type Result struct {
 	Source   string // the history or trace that was judged; empty for a live run
 	Findings []oracle.Finding
 	Coverage fmt.Stringer // printed as a line; in JSON with its fields. May be nil
+	Dropped  Dropped
+}
+
+// Dropped counts what a live run had to leave out, because a pipe or a file stalled.
+type Dropped struct {
+	Log     int `json:"log,omitempty"`     // lines
+	Report  int `json:"report,omitempty"`  // findings
+	Stream  int `json:"stream,omitempty"`  // findings
+	History int `json:"history,omitempty"` // events, all of those behind the first one
+}
+
+// String lists the counts that are not 0.
+func (d Dropped) String() string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		what string
+	}{{d.Log, "lines of the log"}, {d.Report, "findings of the report"}, {d.Stream, "findings of the stream"}, {d.History, "events of the history"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Formats are the names that Write knows.
@@ -48,7 +72,8 @@ func JSON(w io.Writer, r Result) error {
 		Source   string           `json:"source,omitempty"`
 		Findings []oracle.Finding `json:"findings"`
 		Coverage fmt.Stringer     `json:"coverage,omitempty"`
-	}{r.Source, findings, r.Coverage})
+		Dropped  Dropped          `json:"dropped,omitzero"`
+	}{r.Source, findings, r.Coverage, r.Dropped})
 }
 
 // Indented writes a value as JSON that people can read, too.

@@ -36,6 +36,9 @@ func Summary(w io.Writer, r Result) error {
 	if r.Coverage != nil {
 		line += "\n" + r.Coverage.String()
 	}
+	if r.Dropped != (Dropped{}) {
+		line += "\ndropped, because an output stalled: " + r.Dropped.String()
+	}
 	_, err := fmt.Fprintln(w, line)
 	return err
 }

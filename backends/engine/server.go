@@ -189,8 +189,7 @@ func (s *Server) Log() string {
 	return string(b)
 }
 
-// Kill ends the server's process at once, as a crash would, and the processes that it has started: one of PostgreSQL's that
-// stands still would keep its client waiting. The folder stays until Close.
+// Kill ends the server's process at once, as a crash would. Its folder stays until Close.
 func (s *Server) Kill() error {
 	if s.kill != nil {
 		s.kill()
@@ -200,9 +199,7 @@ func (s *Server) Kill() error {
 		return fmt.Errorf("kill server: %w", err)
 	}
 	<-s.done
-	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
-	defer cancel()
-	return endProcessesIn(ctx, s.folder.Path)
+	return nil
 }
 
 // Close ends the server and removes everything that it had. Calling it again gives the first call's answer.

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"wirecheck/history"
 	"wirecheck/oracle/isolation"
@@ -122,8 +121,11 @@ func checkHistory(in io.Reader, _, name string, c *isolation.Checker, warn func(
 
 // printResult writes the result, in colour at a terminal.
 func printResult(w io.Writer, r report.Result, format string) error {
-	f, ok := w.(*os.File)
-	if format != "text" || !ok || !term.IsTerminal(int(f.Fd())) {
+	return writeResult(w, r, format, terminal(w))
+}
+
+func writeResult(w io.Writer, r report.Result, format string, colour bool) error {
+	if format != "text" || !colour {
 		return report.Write(w, r, format)
 	}
 	if err := report.ColorText(w, r.Findings); err != nil {

@@ -10,23 +10,44 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"wirecheck/internal/spool"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	c := newCommon(os.Stdout, os.Stderr)
 	// The first signal asks for an orderly end; after it the signals have their usual effect, so a second one ends the
-	// process at once.
-	context.AfterFunc(ctx, stop)
-	os.Exit(int(run(ctx, os.Args[1:], os.Stdout, os.Stderr)))
+	// process at once. So does the patience with a command that does not come to its end.
+	context.AfterFunc(ctx, func() {
+		stop()
+		time.AfterFunc(time.Duration(c.patience.Load()), func() {
+			say(os.Stderr, "wirecheck: interrupted; what it was at could not be ended in time")
+			os.Exit(int(exitFailed))
+		})
+	})
+	os.Exit(int(c.run(ctx, os.Args[1:])))
 }
 
 // run executes the command line and gives the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) exitStatus {
-	root := newRootCommand(stdout, stderr)
+	return newCommon(stdout, stderr).run(ctx, args)
+}
+
+func (c *common) run(ctx context.Context, args []string) exitStatus {
+	root := c.rootCommand()
 	root.SetArgs(args)
-	return execute(ctx, root, stderr)
+	return execute(ctx, root, c.stderr)
+}
+
+// say prints a last line without waiting for a pipe that nobody reads.
+func say(stderr io.Writer, format string, args ...any) {
+	w := spool.To(stderr, spool.Options{})
+	fmt.Fprintf(w, format+"\n", args...)
+	_ = w.Close(flushPatience) // whoever does not read the line does not miss it
 }
 
 // execute executes a command and makes the exit status from its error, which is printed here and nowhere else.
@@ -39,9 +60,9 @@ func execute(ctx context.Context, cmd *cobra.Command, stderr io.Writer) exitStat
 	case errors.As(err, &status):
 		return status
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		fmt.Fprintln(stderr, "wirecheck: interrupted")
+		say(stderr, "wirecheck: interrupted")
 	default:
-		fmt.Fprintf(stderr, "wirecheck: %v\n", err)
+		say(stderr, "wirecheck: %v", err)
 	}
 	return exitFailed
 }

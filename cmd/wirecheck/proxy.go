@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
+	"os/signal"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,7 +16,6 @@ import (
 	"wirecheck/configs"
 	"wirecheck/live"
 	"wirecheck/live/control"
-	"wirecheck/oracle"
 	"wirecheck/proxy"
 	"wirecheck/proxy/record"
 	"wirecheck/report"
@@ -164,6 +164,8 @@ func runProxy(ctx context.Context, c *common, config configs.Config) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, out.close()) }()
+	c.endWithin(config.Timeouts.Shutdown + labPatience)
+	signal.Ignore(syscall.SIGPIPE) // the end of who reads the log must not end the sessions
 	now := time.Now()
 	var rec *recorder.Recorder
 	if isTraceFile(config.Record) {
@@ -194,6 +196,7 @@ func runProxy(ctx context.Context, c *common, config configs.Config) (err error)
 		return errors.Join(err, e)
 	}
 	found, err := l.Finish()
+	err = errors.Join(err, out.closeFindings())
 	if rec != nil {
 		tellRecording(c.log, config.Record, rec.Tally())
 	}
@@ -201,9 +204,8 @@ func runProxy(ctx context.Context, c *common, config configs.Config) (err error)
 		err = errors.Join(err, tellSchedule(c, config, gate))
 	}
 	if observes(config) { // a file that could not be written does not make the findings untrue
-		if e := printResult(c.stdout, report.Result{Findings: found.Findings, Coverage: found.Coverage}, c.format); e != nil {
-			err = errors.Join(err, fmt.Errorf("write report: %w", e))
-		}
+		r := report.Result{Findings: found.Findings, Coverage: found.Coverage, Dropped: out.dropped(c.log, found.Dropped)}
+		err = errors.Join(err, out.summary(r, c.format))
 	}
 	if err != nil {
 		return err
@@ -316,66 +318,4 @@ func listen(ctx context.Context, c *common, config configs.Config, l *live.Check
 		list = append(list, pc)
 	}
 	return proxy.Listen(ctx, c.log, func(pc proxy.Config) (proxy.Handler, error) { return l.Handler(pc, settings[pc.Name]) }, list...)
-}
-
-// outputs are the files that a run of the proxy writes.
-type outputs struct {
-	record io.WriteCloser // closed by the history's writer
-	stream io.Writer
-	report *os.File
-	found  func(oracle.Finding)
-	files  []*os.File
-	err    error
-}
-
-// openOutputs opens the files. Recorded data may be confidential, so only the owner may read it. A history is never
-// written over.
-func openOutputs(c *common, config configs.Config) (*outputs, error) {
-	o := &outputs{}
-	open := func(path string, flags int) (*os.File, error) {
-		f, err := os.OpenFile(path, flags|os.O_WRONLY|os.O_CREATE, 0o600)
-		if err != nil {
-			return nil, errors.Join(err, o.close())
-		}
-		return f, nil
-	}
-	if config.Report != "" {
-		f, err := open(config.Report, os.O_APPEND)
-		if err != nil {
-			return nil, fmt.Errorf("open the report: %w", err)
-		}
-		o.report, o.files = f, append(o.files, f)
-		o.found = func(f oracle.Finding) {
-			if err := report.Text(o.report, []oracle.Finding{f}); err != nil && o.err == nil {
-				o.err = fmt.Errorf("write the report: %w", err)
-			}
-		}
-	}
-	switch config.Stream {
-	case "":
-	case "-":
-		o.stream = c.stdout
-	default:
-		f, err := open(config.Stream, os.O_APPEND)
-		if err != nil {
-			return nil, fmt.Errorf("open the stream of findings: %w", err)
-		}
-		o.stream, o.files = f, append(o.files, f)
-	}
-	if config.Record != "" && !isTraceFile(config.Record) {
-		f, err := open(config.Record, os.O_EXCL)
-		if err != nil {
-			return nil, fmt.Errorf("open the history: %w (it is never written over: choose a new name)", err)
-		}
-		o.record = f
-	}
-	return o, nil
-}
-
-func (o *outputs) close() error {
-	errs := []error{o.err}
-	for _, f := range o.files {
-		errs = append(errs, f.Close())
-	}
-	return errors.Join(errs...)
 }

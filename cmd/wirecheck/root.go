@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -30,13 +31,31 @@ type common struct {
 
 	stdout, stderr io.Writer      // results; logs, progress and errors
 	log            zerolog.Logger // ready when a command runs
+
+	// patience is how long, in nanoseconds, a command may take to end after a signal.
+	patience *atomic.Int64
 }
+
+func newCommon(stdout, stderr io.Writer) *common {
+	c := &common{stdout: stdout, stderr: stderr, patience: new(atomic.Int64)}
+	c.endWithin(5 * time.Second)
+	return c
+}
+
+// labPatience is for commands that have databases to remove, on a busy machine.
+const labPatience = 30 * time.Second
+
+// endWithin bounds the time that the command takes to end after a signal.
+func (c *common) endWithin(d time.Duration) { c.patience.Store(int64(d)) }
 
 // formats are the values of --format. A command that cannot give one of them refuses it (see needFormat).
 var formats = []string{"text", "json", "junit", "sarif", "isolationtester", "matrix"}
 
 func newRootCommand(stdout, stderr io.Writer) *cobra.Command {
-	c := &common{stdout: stdout, stderr: stderr}
+	return newCommon(stdout, stderr).rootCommand()
+}
+
+func (c *common) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "wirecheck",
 		Short: "See the isolation anomalies of an application, live",
@@ -52,12 +71,12 @@ work, 3 wirecheck could not decide.`,
   wirecheck check history.jsonl`,
 		SilenceUsage:      true,
 		SilenceErrors:     true, // run prints them
-		PersistentPreRunE: func(*cobra.Command, []string) error { return c.setUp() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return c.setUp(cmd.Name()) },
 	}
 	cobra.AddTemplateFunc("wrapped", func(f *pflag.FlagSet) string { return f.FlagUsagesWrapped(80) })
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ", "Flags | wrapped "))
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetOut(c.stdout)
+	root.SetErr(c.stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w (see: %s --help)", err, cmd.CommandPath())
 	})
@@ -95,7 +114,7 @@ func (c *common) judging() panel.Options {
 }
 
 // setUp checks the common flags and makes the logger.
-func (c *common) setUp() error {
+func (c *common) setUp(command string) error {
 	if !slices.Contains(formats, c.format) {
 		return fmt.Errorf("unknown format %q: known are %s", c.format, strings.Join(formats, ", "))
 	}
@@ -106,12 +125,19 @@ func (c *common) setUp() error {
 	if !ok {
 		return fmt.Errorf("unknown log level %q: known are debug, info, warn, error, off", c.logLevel)
 	}
-	out := c.stderr
-	if terminal(out) {
-		out = zerolog.ConsoleWriter{Out: out, TimeFormat: time.TimeOnly}
+	if slices.Contains([]string{"demo", "run", "replay", "hunt", "reduce", "add", "remove", "start"}, command) {
+		c.endWithin(labPatience)
 	}
-	c.log = zerolog.New(out).Level(level).With().Timestamp().Logger()
+	c.log = zerolog.New(c.logLines(c.stderr)).Level(level).With().Timestamp().Logger()
 	return nil
+}
+
+// logLines gives the log the form that suits stderr.
+func (c *common) logLines(w io.Writer) io.Writer {
+	if terminal(c.stderr) {
+		return zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly}
+	}
+	return w
 }
 
 // needFormat refuses a format that the command cannot give.

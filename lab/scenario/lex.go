@@ -38,16 +38,30 @@ type lexer struct {
 	at       int // byte offset
 	line     int
 	lineAt   int // offset of the line's first byte
+	counted  int // the offset up to which columns are counted
+	column   int // of counted
 	problems Problems
 }
 
 func newLexer(file, src string) *lexer { return &lexer{file: file, src: src, line: 1} }
 
 func (l *lexer) pos() Pos {
-	return Pos{Line: l.line, Column: utf8.RuneCountInString(l.src[l.lineAt:l.at]) + 1}
+	if l.counted <= l.lineAt {
+		l.counted, l.column = l.lineAt, 1
+	}
+	l.column += utf8.RuneCountInString(l.src[l.counted:l.at])
+	l.counted = l.at
+	return Pos{Line: l.line, Column: l.column}
 }
 
+// maxProblems bounds what is said of one file. The rest of it is not read.
+const maxProblems = 100
+
 func (l *lexer) fail(pos Pos, format string, args ...any) {
+	if len(l.problems) == maxProblems {
+		l.at = len(l.src)
+		return
+	}
 	l.problems = append(l.problems, Problem{File: l.file, Pos: pos, Text: fmt.Sprintf(format, args...)})
 }
 

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -232,4 +233,20 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%s\nof %q\nprinted %q", diff, src, printed)
 		}
 	})
+}
+
+// TestParseBounded: a file that is no scenario is refused in a moment, with the place of the first problems; columns count
+// characters.
+func TestParseBounded(t *testing.T) {
+	_, err := Parse("x.spec", []byte("ä "+strings.Repeat("[", 2_000_000)))
+	var problems Problems
+	if !errors.As(err, &problems) || len(problems) != maxProblems {
+		t.Fatalf("%d problems", len(problems))
+	}
+	if last := problems[maxProblems-1].Pos; last.Line != 1 || last.Column < maxProblems {
+		t.Errorf("the last problem is at %v", last)
+	}
+	if _, err := Parse("x.spec", []byte("session a step s { SELECT '"+strings.Repeat("[", 2_000_000)+"' }")); err != nil {
+		t.Errorf("a long statement: %.200v", err)
+	}
 }

@@ -177,7 +177,7 @@ func (m *Masks) answer(sql string, a *answer.Result) string {
 		return "error " + a.Err.Code
 	}
 	if a.Columns == nil {
-		return prose.Count(a.Affected, "row") + " changed"
+		return fmt.Sprintf("%d rows changed", a.Affected)
 	}
 	var rows []string
 	for _, row := range a.Rows {

@@ -1,14 +1,6 @@
 package mysqlwire
 
-import (
-	"wirecheck/rewrite"
-	dialect "wirecheck/rewrite/mysql"
-)
-
-// NewTables gives the tables to be instrumented that were not there before.
-func NewTables(before, now *rewrite.Catalog) []*rewrite.Relation {
-	return newTables(before, now, InstrumentAuto)
-}
+import dialect "wirecheck/rewrite/mysql"
 
 // BreakRewriter gives all sessions a rewriter that panics: it has no cache.
 func (o *Observer) BreakRewriter() {

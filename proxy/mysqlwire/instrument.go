@@ -1,7 +1,6 @@
 package mysqlwire
 
 import (
-	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -122,8 +121,5 @@ func newTables(before, now *rewrite.Catalog, how Instrument) []*rewrite.Relation
 			add = append(add, rel)
 		}
 	}
-	slices.SortFunc(add, func(a, b *rewrite.Relation) int {
-		return cmp.Or(strings.Compare(a.Schema, b.Schema), strings.Compare(a.Name, b.Name))
-	})
 	return add
 }

@@ -43,13 +43,13 @@ func FuzzShape(f *testing.F) {
 		}
 		other, at := "", 0
 		for _, l := range lits {
-			other += sql[at:l.At]
-			if sql[l.At] == '\'' {
+			other += sql[at:l.at]
+			if sql[l.at] == '\'' {
 				other += "'" + text + "'"
 			} else {
 				other += number
 			}
-			at = l.End
+			at = l.end
 		}
 		other += sql[at:]
 		s1, _, ok1 := shape(sql)

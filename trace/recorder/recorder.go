@@ -66,6 +66,7 @@ type Options struct {
 	Noted func(session uint64, text string)
 
 	patience time.Duration // 0: defaultPatience
+	closing  time.Duration // that Close waits for the file; 0: maxClosing
 	most     int           // bytes that wait; 0: maxWaiting
 	create   func(path string) (partFile, error)
 }
@@ -78,6 +79,7 @@ const DefaultRows = 10
 
 const (
 	defaultPatience = time.Second
+	maxClosing      = 20 * time.Second
 	maxWaiting      = 16 << 20
 	wakeAt          = 128 << 10 // bytes that are worth the goroutine's attention before Flush
 	placeRoom       = 1 << 12
@@ -128,6 +130,7 @@ type entry struct {
 // New opens the first part and starts.
 func New(o Options) (*Recorder, error) {
 	o.patience = cmp.Or(o.patience, defaultPatience)
+	o.closing = cmp.Or(o.closing, maxClosing)
 	o.most = cmp.Or(o.most, maxWaiting)
 	o.Rows = cmp.Or(o.Rows, DefaultRows)
 	if o.create == nil {
@@ -276,7 +279,13 @@ func (r *Recorder) Close(at time.Time) error {
 	r.room = make(chan struct{})
 	r.mu.Unlock()
 	r.wake()
-	<-r.ended
+	hung := time.NewTimer(r.o.closing)
+	defer hung.Stop()
+	select {
+	case <-r.ended:
+	case <-hung.C:
+		return errors.New("close recorder: the trace's file takes nothing, so the end of the trace is missing")
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.stopped != nil {

@@ -229,6 +229,11 @@ func listen(ctx context.Context, c Config, handler func(Config) (Handler, error)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", c.Listen, Reason(err))
 	}
+	if c.Listen.Network == "unix" { // as the servers' own sockets: whoever connects must log in
+		if err := os.Chmod(c.Listen.Addr, 0o777); err != nil {
+			return nil, errors.Join(fmt.Errorf("listen on %s: %w", c.Listen, Reason(err)), socket.Close())
+		}
+	}
 	return &listener{config: c, handler: h, tls: certs, socket: socket}, nil
 }
 

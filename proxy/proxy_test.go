@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +55,20 @@ func TestParseAddress(t *testing.T) {
 		if got, err := proxy.ParseAddress(in); err == nil {
 			t.Errorf("ParseAddress(%q) = %v, want an error", in, got)
 		}
+	}
+}
+
+// TestSocketForAll lets every account of the machine connect to a Unix socket, as the servers do.
+func TestSocketForAll(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	p, err := proxy.Listen(t.Context(), zerolog.Nop(), func(proxy.Config) (proxy.Handler, error) { return echo{}, nil },
+		proxy.Config{Listen: proxy.Address{Network: "unix", Addr: path}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o777 {
+		t.Errorf("the socket has mode %v, %v; want 0777", info.Mode().Perm(), err)
 	}
 }
 

@@ -18,9 +18,8 @@ const (
 
 // Catalog is what must be known of the tables of one database. It is immutable once made, so sessions share it.
 type Catalog struct {
-	Database   string // current database (PostgreSQL) or default schema at the time (MySQL family)
-	Version    string // the server's version string
-	SearchPath []string
+	Database string // current database (PostgreSQL) or default schema at the time (MySQL family)
+	Version  string // the server's version string
 	// Relations by schema and name, case as the server compares it.
 	Relations map[RelationName]*Relation
 	// ByName lists the schemas in which a relation of that name exists, system schemas left out.

@@ -24,7 +24,7 @@ import (
 // deepCatalog has the tables that the forms of package deeptext name.
 func deepCatalog() *rewrite.Catalog {
 	c := &rewrite.Catalog{
-		Database: "shop", Version: "10.11.6-MariaDB", SearchPath: []string{"shop"}, Encoding: "UTF8",
+		Database: "shop", Version: "10.11.6-MariaDB", Encoding: "UTF8",
 		Relations: map[rewrite.RelationName]*rewrite.Relation{}, ByName: map[string][]*rewrite.Relation{}, ByOID: map[uint32]*rewrite.Relation{},
 	}
 	for i, name := range []string{"a", "b", "c"} {

@@ -36,6 +36,7 @@ type Edit struct {
 // Plan tells what to do with one statement of a Script.
 type Plan struct {
 	Text string // the client's text of this statement alone
+	At   int    // where Text begins in the client's text of the whole Script (MySQL family)
 	Verb string // as history.Event.Verb
 	// Edits lead from the client's text of the whole Script to Script.SQL; they are ordered by At and do not overlap.
 	// They also serve to map error positions back (MapPosition).

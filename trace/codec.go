@@ -2,11 +2,19 @@ package trace
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"wirecheck/answer"
+	"wirecheck/history"
 )
 
 // A record in a block is its length, then its kind, its session and its fields. A field is a number (its id shifted left by one, plus 1 if
 // bytes follow rather than a number), then the number, or a length and the bytes. Fields with zero values are left out, so most
 // records are little more than their text. A list is a field that is repeated; its elements are written the same way.
+//
+// One method of coder for each kind of record and each part of one lists the fields, for writing and for reading: written are those that
+// are not zero, in the method's order; read is the field that comes next, whichever it is.
 
 // The fields, for all kinds; the numbers are the format and never change.
 const (
@@ -76,167 +84,330 @@ const (
 	flagHistoryEnds
 )
 
-// encoder appends fields.
-type encoder struct{ b []byte }
-
-func (e *encoder) number(field int, v uint64) {
-	if v != 0 {
-		e.b = binary.AppendUvarint(e.b, uint64(field)<<1)
-		e.b = binary.AppendUvarint(e.b, v)
-	}
+// coder writes a record's fields behind b, or reads them from b.
+type coder struct {
+	b   []byte
+	err error // of reading
+	// read is the field that is read; its id is 0 while fields are written, and once it has been taken.
+	read    field
+	reading bool
 }
 
-func (e *encoder) signed(field int, v int64) { e.number(field, uint64(v<<1)^uint64(v>>63)) }
-
-func (e *encoder) text(field int, s string) {
-	if s != "" {
-		e.b = binary.AppendUvarint(e.b, uint64(field)<<1|1)
-		e.b = binary.AppendUvarint(e.b, uint64(len(s)))
-		e.b = append(e.b, s...)
-	}
+// field is a field of a record or of a part of one: a number, or bytes, which are the coder's own.
+type field struct {
+	id   int
+	v    uint64
+	text []byte
 }
 
-// part writes an element of a list, also an empty one.
-func (e *encoder) part(field int, write func(*encoder)) {
-	e.b = binary.AppendUvarint(e.b, uint64(field)<<1|1)
-	at := len(e.b)
-	write(e)
-	// The length goes in front of what was written; parts are small, so moving them costs little.
-	var n [binary.MaxVarintLen64]byte
-	l := binary.PutUvarint(n[:], uint64(len(e.b)-at))
-	e.b = append(e.b, n[:l]...)
-	copy(e.b[at+l:], e.b[at:len(e.b)-l])
-	copy(e.b[at:], n[:l])
-}
-
-// flag is a flag that is set, or 0.
-func flag(f uint64, on bool) uint64 {
-	if on {
-		return f
-	}
-	return 0
-}
+var errShort = errors.New("it ends in the middle of a field")
 
 // appendRecord appends a record without its length. base is the time from which its times count.
 func appendRecord(b []byte, r *Record, base int64) []byte {
-	e := encoder{append(b, byte(r.Kind))}
-	e.b = binary.AppendUvarint(e.b, r.Session)
+	c := coder{b: append(b, byte(r.Kind))}
+	c.b = binary.AppendUvarint(c.b, r.Session)
+	c.record(r, base)
+	return c.b
+}
+
+// decodeRecord reads a record that appendRecord wrote. It keeps nothing of b.
+func decodeRecord(b []byte, r *Record, base int64) error {
+	if len(b) == 0 {
+		return errShort
+	}
+	*r = Record{Kind: Kind(b[0])}
+	c := coder{b: b[1:], reading: true}
+	r.Session = c.uvarint()
 	switch r.Kind {
 	case KindSession:
-		e.session(r.Open, base)
+		r.Open = &Session{}
 	case KindStatement:
-		e.statement(r.Statement, base)
+		r.Statement = &Statement{}
+	case KindWait:
+		r.Wait = &Wait{}
+	case KindEnd:
+		r.End = &End{}
+	case KindHistory:
+		r.History = &history.Event{}
+	case KindNote:
+		r.Note = &Note{}
+	default:
+		return fmt.Errorf("it is of kind %d, which this version does not know: use a newer wirecheck", r.Kind)
+	}
+	for c.next() {
+		c.record(r, base)
+		c.left()
+	}
+	if r.Kind == KindHistory && c.err == nil {
+		c.err = r.History.Check()
+	}
+	return c.err
+}
+
+// next reads the next field.
+func (c *coder) next() bool {
+	if len(c.b) == 0 || c.err != nil {
+		return false
+	}
+	head, v := c.uvarint(), c.uvarint()
+	switch {
+	case c.err != nil:
+		return false
+	case head>>1 == 0 || head>>1 >= lastField:
+		c.err = fmt.Errorf("it has a field %d that this version does not know: use a newer wirecheck", head>>1)
+		return false
+	case head&1 == 0:
+		c.read = field{id: int(head >> 1), v: v}
+		return true
+	case v > uint64(len(c.b)):
+		c.err = errShort
+		return false
+	}
+	c.read = field{id: int(head >> 1), text: c.b[:v:v]}
+	c.b = c.b[v:]
+	return true
+}
+
+// left notes a field that nothing has taken: it does not belong here.
+func (c *coder) left() {
+	if c.read.id != 0 && c.err == nil {
+		c.err = fmt.Errorf("field %d stands where it does not belong", c.read.id)
+	}
+}
+
+// take reports whether the field that is read has that id, and takes it.
+func (c *coder) take(id int) bool {
+	if c.read.id != id {
+		return false
+	}
+	c.read.id = 0
+	return true
+}
+
+func (c *coder) uvarint() uint64 {
+	v, n := binary.Uvarint(c.b)
+	if n <= 0 {
+		if c.err == nil {
+			c.err = errShort
+		}
+		return 0
+	}
+	c.b = c.b[n:]
+	return v
+}
+
+// number is a number. Zero is left out.
+func number[N ~uint8 | ~uint64](c *coder, id int, n *N) {
+	switch {
+	case c.take(id):
+		*n = N(c.read.v)
+	case !c.reading && *n != 0:
+		c.b = binary.AppendUvarint(c.b, uint64(id)<<1)
+		c.b = binary.AppendUvarint(c.b, uint64(*n))
+	}
+}
+
+func zigzag(v int64) uint64   { return uint64(v<<1) ^ uint64(v>>63) }
+func unzigzag(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }
+
+func (c *coder) signed(id int, v *int64) {
+	n := zigzag(*v)
+	number(c, id, &n)
+	*v = unzigzag(n)
+}
+
+// count is a number of which Unknown is left out.
+func (c *coder) count(id int, v *int64) {
+	n := uint64(*v + 1)
+	number(c, id, &n)
+	*v = int64(n - 1)
+}
+
+// when is a time, as a difference to base. A time that is not known is left out; one that equals base is written as one, by the bit that
+// all differences carry.
+func (c *coder) when(id int, at *int64, base int64) {
+	n := zigzag(*at-base) + 1
+	if *at == 0 {
+		n = 0
+	}
+	if number(c, id, &n); n != 0 {
+		*at = base + unzigzag(n-1)
+	}
+}
+
+// flag is one of the flags that share a field.
+type flag struct {
+	bit uint64
+	on  *bool
+}
+
+func (c *coder) flags(all ...flag) {
+	var v uint64
+	for _, f := range all {
+		if *f.on {
+			v |= f.bit
+		}
+	}
+	number(c, fieldFlags, &v)
+	for _, f := range all {
+		*f.on = v&f.bit != 0
+	}
+}
+
+// text is a text. An empty one is left out.
+func (c *coder) text(id int, s *string) {
+	switch {
+	case c.take(id):
+		*s = string(c.read.text)
+	case !c.reading && *s != "":
+		c.b = binary.AppendUvarint(c.b, uint64(id)<<1|1)
+		c.b = binary.AppendUvarint(c.b, uint64(len(*s)))
+		c.b = append(c.b, *s...)
+	}
+}
+
+// write writes a field's bytes, also if there are none.
+func (c *coder) write(id int, content func()) {
+	c.b = binary.AppendUvarint(c.b, uint64(id)<<1|1)
+	at := len(c.b)
+	content()
+	// The length goes in front of what was written; parts are small, so moving them costs little.
+	var n [binary.MaxVarintLen64]byte
+	l := binary.PutUvarint(n[:], uint64(len(c.b)-at))
+	c.b = append(c.b, n[:l]...)
+	copy(c.b[at+l:], c.b[at:len(c.b)-l])
+	copy(c.b[at:], n[:l])
+}
+
+// part is a part of a record, which has fields of its own. What is wrong with them is wrong with the record.
+func part[T any](c *coder, id int, p *T, fields func(*coder, *T)) {
+	switch {
+	case c.take(id):
+		rest := c.b
+		c.b = c.read.text
+		for c.next() {
+			fields(c, p)
+			c.left()
+		}
+		c.b = rest
+	case !c.reading:
+		c.write(id, func() { fields(c, p) })
+	}
+}
+
+// list is a part that is repeated. An element is empty before its fields are read.
+func list[T any](c *coder, id int, all *[]T, empty T, fields func(*coder, *T)) {
+	if c.reading {
+		if c.read.id != id {
+			return
+		}
+		*all = append(*all, empty)
+		part(c, id, &(*all)[len(*all)-1], fields)
+		return
+	}
+	for i := range *all {
+		part(c, id, &(*all)[i], fields)
+	}
+}
+
+func (c *coder) record(r *Record, base int64) {
+	switch r.Kind {
+	case KindSession:
+		c.session(r.Open, base)
+	case KindStatement:
+		c.statement(r.Statement, base)
 	case KindWait:
 		w := r.Wait
-		e.when(fieldAt, w.At, base)
-		e.number(fieldTick, w.Tick)
-		e.number(fieldState, uint64(w.State))
-		e.signed(fieldTook, w.Took)
-		e.text(fieldLock, w.Lock)
-		for _, s := range w.For {
-			e.number(fieldFor, s)
+		c.when(fieldAt, &w.At, base)
+		number(c, fieldTick, &w.Tick)
+		number(c, fieldState, &w.State)
+		c.signed(fieldTook, &w.Took)
+		c.text(fieldLock, &w.Lock)
+		if c.take(fieldFor) {
+			w.For = append(w.For, c.read.v)
+		}
+		for i := range w.For {
+			number(c, fieldFor, &w.For[i])
 		}
 	case KindEnd:
-		e.when(fieldAt, r.End.At, base)
-		e.number(fieldTick, r.End.Tick)
-		e.text(fieldReason, r.End.Reason)
+		c.when(fieldAt, &r.End.At, base)
+		number(c, fieldTick, &r.End.Tick)
+		c.text(fieldReason, &r.End.Reason)
 	case KindHistory:
-		e.event(r.History)
+		c.event(r.History)
 	case KindNote:
-		e.when(fieldAt, r.Note.At, base)
-		e.text(fieldText, r.Note.Text)
-		e.number(fieldFlags, flag(flagHistoryEnds, r.Note.HistoryEnds))
-	}
-	return e.b
-}
-
-// when writes a time as a difference to base. A time that is not known is left out; one that equals base is written as one, by the
-// bit that all differences carry.
-func (e *encoder) when(field int, at, base int64) {
-	if at != 0 {
-		d := at - base
-		e.number(field, (uint64(d<<1)^uint64(d>>63))+1)
+		c.when(fieldAt, &r.Note.At, base)
+		c.text(fieldText, &r.Note.Text)
+		c.flags(flag{flagHistoryEnds, &r.Note.HistoryEnds})
 	}
 }
 
-func (e *encoder) session(s *Session, base int64) {
-	e.when(fieldAt, s.At, base)
-	e.number(fieldFlags, flag(flagJoined, s.Joined)|flag(flagEncrypted, s.Encrypted))
-	e.text(fieldProduct, s.Product)
-	e.text(fieldVersion, s.Version)
-	e.text(fieldUser, s.User)
-	e.text(fieldDatabase, s.Database)
-	e.text(fieldApplication, s.Application)
-	e.text(fieldClient, s.Client)
-	e.text(fieldBackend, s.Backend)
-	e.text(fieldLevel, s.Level)
+func (c *coder) session(s *Session, base int64) {
+	c.when(fieldAt, &s.At, base)
+	c.flags(flag{flagJoined, &s.Joined}, flag{flagEncrypted, &s.Encrypted})
+	c.text(fieldProduct, &s.Product)
+	c.text(fieldVersion, &s.Version)
+	c.text(fieldUser, &s.User)
+	c.text(fieldDatabase, &s.Database)
+	c.text(fieldApplication, &s.Application)
+	c.text(fieldClient, &s.Client)
+	c.text(fieldBackend, &s.Backend)
+	c.text(fieldLevel, &s.Level)
 }
 
-func (e *encoder) statement(s *Statement, base int64) {
-	e.when(fieldStart, s.Start, base)
+func (c *coder) statement(s *Statement, base int64) {
+	c.when(fieldStart, &s.Start, base)
 	if s.Start != 0 {
 		base = s.Start
 	}
-	e.when(fieldEnd, s.End, base)
-	e.signed(fieldTook, s.Took)
-	e.number(fieldFrom, s.From)
-	e.number(fieldTo, s.To)
-	e.number(fieldID, s.ID)
-	e.number(fieldFlags, flag(flagLost, s.Lost)|flag(flagNoParams, s.NoParams)|flag(flagLate, s.Late))
-	e.number(fieldProtocol, uint64(s.Protocol))
-	e.number(fieldBefore, uint64(s.Before))
-	e.number(fieldAfter, uint64(s.After))
-	e.text(fieldTxn, s.Txn)
-	e.number(fieldXID, s.XID)
-	e.text(fieldSQL, s.SQL)
-	e.text(fieldPrepared, s.Prepared)
-	e.text(fieldName, s.Name)
-	for i := range s.Params {
-		p := &s.Params[i]
-		e.part(fieldParam, func(e *encoder) {
-			e.text(fieldType, p.Type)
-			e.number(fieldFlags, flag(flagNull, p.Null)|flag(flagBinary, p.Binary))
-			e.text(fieldValue, p.Value)
-		})
-	}
-	for i := range s.Results {
-		e.part(fieldResult, func(e *encoder) { e.result(&s.Results[i]) })
+	c.when(fieldEnd, &s.End, base)
+	c.signed(fieldTook, &s.Took)
+	number(c, fieldFrom, &s.From)
+	number(c, fieldTo, &s.To)
+	number(c, fieldID, &s.ID)
+	c.flags(flag{flagLost, &s.Lost}, flag{flagNoParams, &s.NoParams}, flag{flagLate, &s.Late})
+	number(c, fieldProtocol, &s.Protocol)
+	number(c, fieldBefore, &s.Before)
+	number(c, fieldAfter, &s.After)
+	c.text(fieldTxn, &s.Txn)
+	number(c, fieldXID, &s.XID)
+	c.text(fieldSQL, &s.SQL)
+	c.text(fieldPrepared, &s.Prepared)
+	c.text(fieldName, &s.Name)
+	list(c, fieldParam, &s.Params, Param{}, func(c *coder, p *Param) {
+		c.text(fieldType, &p.Type)
+		c.flags(flag{flagNull, &p.Null}, flag{flagBinary, &p.Binary})
+		c.text(fieldValue, &p.Value)
+	})
+	list(c, fieldResult, &s.Results, Result{Affected: Unknown, Count: Unknown}, (*coder).result)
+	if c.read.id == fieldError {
+		s.Error = &answer.Error{}
 	}
 	if s.Error != nil {
-		e.part(fieldError, func(e *encoder) {
-			e.text(fieldCode, s.Error.Code)
-			e.text(fieldSQLState, s.Error.SQLState)
-			e.text(fieldMessage, s.Error.Message)
+		part(c, fieldError, s.Error, func(c *coder, e *answer.Error) {
+			c.text(fieldCode, &e.Code)
+			c.text(fieldSQLState, &e.SQLState)
+			c.text(fieldMessage, &e.Message)
 		})
 	}
-	for _, t := range s.Tags {
-		e.part(fieldTag, func(e *encoder) { e.text(fieldKey, t.Key); e.text(fieldValue, t.Value) })
-	}
-	for _, t := range s.Tables {
-		e.part(fieldTable, func(e *encoder) {
-			e.text(fieldName, t.Name)
-			e.number(fieldFlags, flag(flagWrite, t.Write))
-		})
-	}
+	list(c, fieldTag, &s.Tags, Tag{}, func(c *coder, t *Tag) { c.text(fieldKey, &t.Key); c.text(fieldValue, &t.Value) })
+	list(c, fieldTable, &s.Tables, Table{}, func(c *coder, t *Table) {
+		c.text(fieldName, &t.Name)
+		c.flags(flag{flagWrite, &t.Write})
+	})
 }
 
-func (e *encoder) result(r *Result) {
-	e.text(fieldCommand, r.Tag)
-	e.number(fieldAffected, uint64(r.Affected+1))
-	e.number(fieldCount, uint64(r.Count+1))
-	e.number(fieldFlags, flag(flagPartial, r.Partial))
-	e.text(fieldDigest, r.Digest)
-	for _, c := range r.Columns {
-		e.part(fieldColumn, func(e *encoder) { e.text(fieldName, c.Name); e.text(fieldType, c.Type) })
-	}
-	for _, row := range r.Rows {
-		e.part(fieldRow, func(e *encoder) {
-			for _, v := range row {
-				e.part(fieldValue, func(e *encoder) {
-					e.number(fieldFlags, flag(flagNull, v.Null)|flag(flagBinary, v.Binary))
-					e.text(fieldValue, v.Text)
-				})
-			}
+func (c *coder) result(r *Result) {
+	c.text(fieldCommand, &r.Tag)
+	c.count(fieldAffected, &r.Affected)
+	c.count(fieldCount, &r.Count)
+	c.flags(flag{flagPartial, &r.Partial})
+	c.text(fieldDigest, &r.Digest)
+	list(c, fieldColumn, &r.Columns, answer.Column{}, func(c *coder, o *answer.Column) { c.text(fieldName, &o.Name); c.text(fieldType, &o.Type) })
+	list(c, fieldRow, &r.Rows, []Value{}, func(c *coder, row *[]Value) {
+		list(c, fieldValue, row, Value{}, func(c *coder, v *Value) {
+			c.flags(flag{flagNull, &v.Null}, flag{flagBinary, &v.Binary})
+			c.text(fieldValue, &v.Text)
 		})
-	}
+	})
 }

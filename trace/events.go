@@ -113,7 +113,7 @@ var errAccess = errors.New("its accesses are damaged")
 
 // decodeAccesses reads packed accesses. Texts that repeat share memory.
 func decodeAccesses(b []byte) (all []history.Access, err error) {
-	d := decoder{b: b}
+	d := coder{b: b}
 	var p packer
 	for len(d.b) > 0 && d.err == nil {
 		marks := d.uvarint()
@@ -158,7 +158,7 @@ func decodeAccesses(b []byte) (all []history.Access, err error) {
 }
 
 // marked gives the text of an access if marks has same, and reads one if marks has mark.
-func (d *decoder) marked(marks, mark, same uint64, text string) string {
+func (d *coder) marked(marks, mark, same uint64, text string) string {
 	switch {
 	case marks&same != 0:
 		return text
@@ -169,7 +169,7 @@ func (d *decoder) marked(marks, mark, same uint64, text string) string {
 }
 
 // string reads a text behind its length.
-func (d *decoder) string() string {
+func (d *coder) string() string {
 	n := d.uvarint()
 	if n > uint64(len(d.b)) {
 		if d.err == nil {
@@ -182,37 +182,22 @@ func (d *decoder) string() string {
 	return s
 }
 
-// event writes an event of a history.
-func (e *encoder) event(ev *history.Event) {
-	head := *ev
-	head.Accesses = nil
-	e.part(fieldEvent, func(e *encoder) { e.b = history.AppendEvent(e.b, &head) })
-	if len(ev.Accesses) > 0 {
-		e.part(fieldAccesses, func(e *encoder) { e.b = appendAccesses(e.b, ev.Accesses) })
-	}
-}
-
-func (d *decoder) event() *history.Event {
-	ev := &history.Event{}
-	var accesses []history.Access
-	for f := range d.fields() {
-		var err error
-		switch f.id {
-		case fieldEvent:
-			var in history.Decoder
-			err = in.Decode(f.text, ev)
-		case fieldAccesses:
-			accesses, err = decodeAccesses(f.text)
-		default:
-			d.odd(f.id)
-		}
-		if err != nil && d.err == nil {
-			d.err = err
+// event writes an event of a history, or reads the field that comes next of one.
+func (c *coder) event(ev *history.Event) {
+	switch {
+	case c.take(fieldEvent):
+		var in history.Decoder
+		accesses := ev.Accesses
+		c.err = in.Decode(c.read.text, ev)
+		ev.Accesses = accesses
+	case c.take(fieldAccesses):
+		ev.Accesses, c.err = decodeAccesses(c.read.text)
+	case !c.reading:
+		head := *ev
+		head.Accesses = nil
+		c.write(fieldEvent, func() { c.b = history.AppendEvent(c.b, &head) })
+		if len(ev.Accesses) > 0 {
+			c.write(fieldAccesses, func() { c.b = appendAccesses(c.b, ev.Accesses) })
 		}
 	}
-	ev.Accesses = accesses
-	if d.err == nil {
-		d.err = ev.Check()
-	}
-	return ev
 }

@@ -112,6 +112,39 @@ func TestRemoveEndsProcesses(t *testing.T) {
 	}
 }
 
+// TestKillEndsProcesses: a process of the server that stands still would keep its client waiting for ever.
+func TestKillEndsProcesses(t *testing.T) {
+	f := folder(t)
+	p := script(func(int) string { return "setsid sleep 1000 & echo $! > ../child; exec sleep 1000" })
+	p.Ready = func(context.Context, *Server) error {
+		pids, err := processesIn(f.Path)
+		if len(pids) != 2 {
+			return fmt.Errorf("processes %v, %v", pids, err)
+		}
+		return nil
+	}
+	s, err := Launch(t.Context(), f, &Server{}, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	pids, err := processesIn(f.Path)
+	if err != nil || len(pids) != 2 {
+		t.Fatalf("got processes %v, %v; want two", pids, err)
+	}
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Kill(); err != nil {
+		t.Error(err)
+	}
+	if pids, err := processesIn(f.Path); err != nil || len(pids) > 0 {
+		t.Errorf("processes %v are still there, %v", pids, err)
+	}
+}
+
 // zombie reports whether a process has ended and only waits for whoever adopted it.
 func zombie(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

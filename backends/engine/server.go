@@ -189,7 +189,8 @@ func (s *Server) Log() string {
 	return string(b)
 }
 
-// Kill ends the server's process at once, as a crash would. Its folder stays until Close.
+// Kill ends the server's process at once, as a crash would, and the processes that it has started: one of PostgreSQL's that
+// stands still would keep its client waiting. The folder stays until Close.
 func (s *Server) Kill() error {
 	if s.kill != nil {
 		s.kill()
@@ -199,7 +200,9 @@ func (s *Server) Kill() error {
 		return fmt.Errorf("kill server: %w", err)
 	}
 	<-s.done
-	return nil
+	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+	defer cancel()
+	return endProcessesIn(ctx, s.folder.Path)
 }
 
 // Close ends the server and removes everything that it had. Calling it again gives the first call's answer.

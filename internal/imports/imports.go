@@ -161,7 +161,7 @@ var rules = []Rule{
 		Why: "cmd joins the parts; no part knows it",
 	},
 	{
-		Of: []string{""}, Except: []string{"internal/testserver", "backends/backendtest", "oracle/schedule/scheduletest"},
+		Of: []string{""}, Except: []string{"internal/testserver", "oracle/schedule/scheduletest"},
 		Direct: []string{"testing", "github.com/google/go-cmp/cmp", "pgregory.net/rapid", "wirecheck/internal/testserver", "wirecheck/internal/deeptext"},
 		Why:    "what is for tests stays in tests",
 	},

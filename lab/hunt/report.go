@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"wirecheck/history/prose"
 	"wirecheck/report"
 )
 
@@ -45,7 +46,7 @@ func (r *Report) JSON(w io.Writer) error { return report.Indented(w, r) }
 
 // Text writes it for people.
 func (r *Report) Text(w io.Writer) error {
-	fmt.Fprintf(w, "%s\nseed %d, %d setups refused, %d crashes and hangs, %d cases that could not be judged\n", r.line, r.Seed, r.Refused, r.Crashes, r.Broken)
+	fmt.Fprintf(w, "%s\nseed %d, %s refused, %s, %s that could not be judged\n", r.line, r.Seed, prose.Count(r.Refused, "setup"), fmt.Sprintf("%d crashes and hangs", r.Crashes), prose.Count(r.Broken, "case"))
 	for _, cause := range slices.Sorted(maps.Keys(r.Permitted)) {
 		fmt.Fprintf(w, "permitted, %s: %d\n", cause, r.Permitted[cause])
 	}
@@ -60,7 +61,7 @@ func (r *Report) Text(w io.Writer) error {
 		if len(b.Also) > 0 {
 			also = "; also told by " + strings.Join(b.Also, ", ")
 		}
-		if _, err := fmt.Fprintf(w, "%s: %s at %s, %s (seen %d times%s)\n", b.Folder, b.Title, b.Level, b.Size, b.Seen, also); err != nil {
+		if _, err := fmt.Fprintf(w, "%s: %s at %s, %s (seen %s%s)\n", b.Folder, b.Title, b.Level, b.Size, prose.Count(b.Seen, "time"), also); err != nil {
 			return err
 		}
 	}

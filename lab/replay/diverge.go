@@ -128,13 +128,13 @@ func compareResult(was *trace.Result, is *answer.Result) (kind DivergenceKind, w
 	if was.Count != trace.Unknown && (rows || was.Count > 0) {
 		told = true
 		if n := int64(len(is.Rows)); n != was.Count {
-			return DivergedCount, fmt.Sprintf("%d rows", was.Count), fmt.Sprintf("%d rows", n), true
+			return DivergedCount, prose.Count(was.Count, "row"), prose.Count(n, "row"), true
 		}
 	}
 	if was.Affected != trace.Unknown && !rows {
 		told = true
 		if is.Affected != was.Affected {
-			return DivergedAffected, fmt.Sprintf("%d rows", was.Affected), fmt.Sprintf("%d rows", is.Affected), true
+			return DivergedAffected, prose.Count(was.Affected, "row"), prose.Count(is.Affected, "row"), true
 		}
 	}
 	if was.Digest == "" || !rows {

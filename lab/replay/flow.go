@@ -417,12 +417,12 @@ func (l *Lane) unlike(step int, was, is *answer.Answer, d lex.Dialect) string {
 		a, b := &was.Results[i], &is.Results[i]
 		if a.Columns == nil {
 			if a.Affected != b.Affected && !(d == lex.MySQL && l.indifferent(step, d)) {
-				return fmt.Sprintf("%d rows changed in place of %d", b.Affected, a.Affected)
+				return fmt.Sprintf("%s changed in place of %d", prose.Count(b.Affected, "row"), a.Affected)
 			}
 			continue
 		}
 		if len(a.Rows) != len(b.Rows) {
-			return fmt.Sprintf("%d rows in place of %d", len(b.Rows), len(a.Rows))
+			return fmt.Sprintf("%s in place of %d", prose.Count(len(b.Rows), "row"), len(a.Rows))
 		}
 		for r := range a.Rows {
 			for c := range a.Rows[r] {

@@ -92,7 +92,7 @@ func TestRunWaits(t *testing.T) {
 		if r.Waited != 1 || r.Deviated != 0 || r.Statements != 5 || len(r.Deadlocks) != 0 {
 			t.Errorf("got %+v, want one wait and nothing else", r)
 		}
-		if d := r.Divergence; d.Compared != 5 || d.Same != 4 || d.Kinds[DivergedAffected] != 1 || d.First[0].Want != "1 rows" || d.First[0].Got != "0 rows" {
+		if d := r.Divergence; d.Compared != 5 || d.Same != 4 || d.Kinds[DivergedAffected] != 1 || d.First[0].Want != "1 row" || d.First[0].Got != "0 rows" {
 			t.Errorf("divergence %+v", d)
 		}
 		if got := string(p.do("SELECT n FROM t WHERE id = 1")[0][0]); got != "12" {

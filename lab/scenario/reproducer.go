@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"wirecheck/history/prose"
 )
 
 // Reproducer makes a scenario that shows a finding with one command: it holds one permutation of the scenario, and says where to execute
@@ -55,5 +56,5 @@ func (s *Spec) Size() string {
 	for _, ps := range s.Permutations[0].Steps {
 		sessions[ps.Step.Session] = true
 	}
-	return fmt.Sprintf("%d sessions, %d statements, %d in the setup", len(sessions), len(s.Permutations[0].Steps), len(s.Setup))
+	return fmt.Sprintf("%s, %s, %d in the setup", prose.Count(len(sessions), "session"), prose.Count(len(s.Permutations[0].Steps), "statement"), len(s.Setup))
 }

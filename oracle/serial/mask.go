@@ -177,7 +177,7 @@ func (m *Masks) answer(sql string, a *answer.Result) string {
 		return "error " + a.Err.Code
 	}
 	if a.Columns == nil {
-		return fmt.Sprintf("%d rows changed", a.Affected)
+		return prose.Count(a.Affected, "row") + " changed"
 	}
 	var rows []string
 	for _, row := range a.Rows {

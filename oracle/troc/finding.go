@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"wirecheck/answer"
+	"wirecheck/history/prose"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
@@ -34,7 +35,7 @@ func about(a *answer.Result, kind product.Kind) oracle.Side {
 	case !kind.Writes() || a.Columns != nil:
 		return schedule.SideOf(a.Columns, a.Rows, 0)
 	}
-	return oracle.Side{Text: fmt.Sprintf("%d rows affected", a.Affected)}
+	return oracle.Side{Text: prose.Count(a.Affected, "row") + " affected"}
 }
 
 // differ says how an answer that was seen differs from one that was expected: the name of the difference, empty if it does not.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"wirecheck/answer"
+	"wirecheck/history/prose"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/product"
@@ -127,8 +128,8 @@ func compareAnswers(want, got answer.Result, affected bool) *difference {
 		return &difference{name: oracle.NameResult, expected: e, observed: o}
 	}
 	if affected && want.Columns == nil && want.Affected != got.Affected {
-		return &difference{name: oracle.NameResult, expected: oracle.Side{Text: fmt.Sprintf("%d rows changed", want.Affected)},
-			observed: oracle.Side{Text: fmt.Sprintf("%d rows changed", got.Affected)}}
+		return &difference{name: oracle.NameResult, expected: oracle.Side{Text: prose.Count(want.Affected, "row") + " changed"},
+			observed: oracle.Side{Text: prose.Count(got.Affected, "row") + " changed"}}
 	}
 	return nil
 }

@@ -30,10 +30,11 @@ type answer struct {
 	cursor   bool                 // the client is to fetch the rows
 	affected uint64
 	matched  int // rows that an UPDATE found, where the product repeats statements
-	// hold keeps an error from the client that says that the text we made does not fit any more, so that the client's own
+	// hold keeps an error from the client that says that the server refused the text that we made, so that the client's own
 	// text can be sent instead.
-	hold func(*history.ServerError) bool
+	hold func(*rewrite.Plan, *history.ServerError) bool
 	held bool // hold said yes
+	from byte // the sequence number of the first packet of the present result
 	// front is how many warnings were kept back when the statement was parsed apart.
 	front int
 }
@@ -61,6 +62,7 @@ func (a *answer) relay() error {
 		if st.running == nil {
 			st.running = a.o.tracker.Answer(st.ticket)
 		}
+		a.from = a.o.seq
 		more, err := a.relayResult(st, f)
 		if err != nil {
 			return err
@@ -138,7 +140,7 @@ func (a *answer) relayError(st *sentStatement, f frame) (more bool, err error) {
 		return true, o.toClient(b)
 	}
 	a.failed, a.err = true, e
-	if a.hold != nil && a.hold(e) {
+	if a.hold != nil && o.seq == a.from && a.hold(st.plan, e) {
 		// The server refused it before it executed anything, so that the client's own text stands for it.
 		a.held = true
 		st.running = nil

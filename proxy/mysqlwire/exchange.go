@@ -3,7 +3,6 @@ package mysqlwire
 import (
 	"errors"
 
-	"wirecheck/history"
 	"wirecheck/rewrite"
 	dialect "wirecheck/rewrite/mysql"
 )
@@ -14,9 +13,9 @@ type exchange struct {
 	o       *observation
 	plans   []*rewrite.Plan
 	request request
-	// fallback sends the client's own text instead: the server says that ours does not fit the tables any more, or it could
-	// not be marked. nil: ours is the client's own, or it is too long to be kept.
-	fallback func(why string) error
+	// fallback makes the exchange of the client's own text instead, from one of the statements on: the server refused ours, or
+	// it could not be marked. nil: ours is the client's own, or it is too long to be kept.
+	fallback func(from int, why string) (*exchange, error)
 
 	preface preface
 	stamp   string // the name under which the first statement's writes are known; empty if it makes none
@@ -28,7 +27,7 @@ func (x *exchange) run() error {
 	x.begin()
 	if x.answer.statements[0].plan.Stamp && !x.o.tracker.observed() {
 		if x.fallback != nil {
-			return x.fallback("the session is not observed any more")
+			return x.instead(0, "the session is not observed any more")
 		}
 		if err := x.o.clearStamp(); err != nil {
 			return err
@@ -54,7 +53,7 @@ func (x *exchange) run() error {
 	if why, ok, err := x.request.proceed(x.answer); err != nil || !ok {
 		if err == nil {
 			x.drop()
-			err = x.fallback(why)
+			err = x.instead(0, why)
 		}
 		return err
 	}
@@ -89,21 +88,34 @@ func (x *exchange) takeAnswer() error {
 	if x.preface.refused != nil && x.preface.stamp != "" {
 		first.opaque("its stamp could not be set: " + x.preface.refused.Message)
 	}
-	// Where the hidden columns are ordinary ones, the answer to the client's own text would have them.
-	if x.fallback != nil && !o.traits.ordinaryColumns {
-		a.hold = func(e *history.ServerError) bool { return o.seq == 1 && dialect.Stale(e.Code, e.Message) }
+	if x.fallback != nil {
+		a.hold = o.traits.refused
 	}
 	if err := a.relay(); err != nil {
 		return err
 	}
-	if a.failed && o.traits.ordinaryColumns && dialect.Stale(a.err.Code, a.err.Message) {
-		o.observer.catalogs.changed()
-	}
 	if a.held {
+		return x.instead(a.next, "the server refused the text with which it would be seen")
+	}
+	if a.failed && o.traits.ordinaryColumns && x.fallback != nil && dialect.Refused(a.err.Code, a.err.Message) {
 		o.observer.catalogs.changed()
-		return x.fallback("the tables were changed")
 	}
 	o.log.note(x.stamp, first.plan, a, &o.traits)
+	return nil
+}
+
+// instead sends the client's own text. If the server takes it and has refused ours, the tables are not what the catalog says.
+func (x *exchange) instead(from int, why string) error {
+	own, err := x.fallback(from, why)
+	if err != nil {
+		return err
+	}
+	if err := own.run(); err != nil {
+		return err
+	}
+	if x.answer.held && !own.answer.failed {
+		x.o.observer.catalogs.changed()
+	}
 	return nil
 }
 
@@ -117,7 +129,7 @@ func (x *exchange) unmarked(err error) error {
 	if x.fallback == nil { // too long to be kept
 		return x.o.fail(x.o.seq, errorUnmarked(message), errors.New("a statement could not be marked"))
 	}
-	return x.fallback("its stamp could not be set: " + message)
+	return x.instead(0, "its stamp could not be set: "+message)
 }
 
 // drop takes the statements back: they are not executed in this form.

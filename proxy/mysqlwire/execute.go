@@ -50,33 +50,33 @@ func (s *preparedStatements) execute(f frame) error {
 		}
 		x.request = run
 		if !fm.clients && !p.longData {
-			x.fallback = func(why string) error { return s.executeClients(fm.plan, run, why) }
+			x.fallback = func(_ int, why string) (*exchange, error) { return s.executeClients(fm.plan, run, why) }
 		}
 	}
 	p.longData, p.cursor = false, cursor
 	return x.run()
 }
 
-// executeClients executes the client's own text after the server refused ours.
-func (s *preparedStatements) executeClients(plan *rewrite.Plan, run execution, why string) error {
+// executeClients makes the execution of the client's own text after the server refused ours.
+func (s *preparedStatements) executeClients(plan *rewrite.Plan, run execution, why string) (*exchange, error) {
 	o := s.o
 	p := run.of
 	fm := s.clientsForm(p.sql, plan)
 	ok, err := s.prepareForm(fm)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if ok {
 		p.used = fm
 		if err := s.addForm(p, fm); err != nil {
-			return err
+			return nil, err
 		}
 	} else {
 		fm = p.used // its error is the client's now
 	}
 	p.types = nil
 	run.id = fm.id
-	return (&exchange{o: o, plans: forwarded([]*rewrite.Plan{plan}, why), request: run}).run()
+	return &exchange{o: o, plans: forwarded([]*rewrite.Plan{plan}, why), request: run}, nil
 }
 
 // withTypes remembers the parameters' types that an execution brings. If it brings none although the server's

@@ -1,6 +1,14 @@
 package mysqlwire
 
-import dialect "wirecheck/rewrite/mysql"
+import (
+	"wirecheck/rewrite"
+	dialect "wirecheck/rewrite/mysql"
+)
+
+// NewTables gives the tables to be instrumented that were not there before.
+func NewTables(before, now *rewrite.Catalog) []*rewrite.Relation {
+	return newTables(before, now, InstrumentAuto)
+}
 
 // BreakRewriter gives all sessions a rewriter that panics: it has no cache.
 func (o *Observer) BreakRewriter() {

@@ -1,6 +1,7 @@
 package mysqlwire
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -121,5 +122,8 @@ func newTables(before, now *rewrite.Catalog, how Instrument) []*rewrite.Relation
 			add = append(add, rel)
 		}
 	}
+	slices.SortFunc(add, func(a, b *rewrite.Relation) int {
+		return cmp.Or(strings.Compare(a.Schema, b.Schema), strings.Compare(a.Name, b.Name))
+	})
 	return add
 }

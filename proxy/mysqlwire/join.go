@@ -1,7 +1,6 @@
 package mysqlwire
 
 import (
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -28,8 +27,8 @@ func join(client, up net.Conn, fromClient, fromServer []byte, patience time.Dura
 		hangUp(client)
 		hangUp(up)
 	}
-	client.Close()
-	up.Close()
+	hangUp(client)
+	hangUp(up)
 	return errors.Join(unlessClosed(errors.Join(reading, writing)), g.Wait())
 }
 
@@ -56,22 +55,30 @@ func pump(dst, src net.Conn, first []byte, patience time.Duration) (reading, wri
 		}
 		switch {
 		case err == io.EOF:
-			if w, ok := dst.(interface{ CloseWrite() error }); ok {
+			below := belowTLS(dst)
+			if w, ok := below.(interface{ CloseWrite() error }); ok {
 				return nil, w.CloseWrite()
 			}
-			return nil, dst.Close()
+			return nil, below.Close()
 		case err != nil:
 			return err, nil
 		}
 	}
 }
 
-// hangUp closes a connection at once. TLS would first wait for the peer to take an alert.
-func hangUp(c net.Conn) {
-	if t, ok := c.(*tls.Conn); ok {
+// hangUp closes a connection at once, without the alert of TLS: the servers send none either (MariaDB 10.11 and MySQL 9.7,
+// vio_ssl_close), and TLS would first wait for the peer to take it.
+func hangUp(c net.Conn) { belowTLS(c).Close() }
+
+// belowTLS is the connection below c's TLS and taps.
+func belowTLS(c net.Conn) net.Conn {
+	for {
+		t, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			return c
+		}
 		c = t.NetConn()
 	}
-	c.Close()
 }
 
 // unlessClosed turns the errors that mean no more than that a peer closed its connection into nil.

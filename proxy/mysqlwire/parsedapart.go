@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
-
-	dialect "wirecheck/rewrite/mysql"
 )
 
 // parsedApart is a text that is prepared, executed and closed instead of sent as COM_QUERY. MySQL warns of assignments within
@@ -49,9 +47,7 @@ func (r parsedApart) proceed(a *answer) (why string, ok bool, err error) {
 		return "", false, err
 	}
 	if refused != nil {
-		if dialect.Stale(refused.Code, refused.Message) {
-			o.observer.catalogs.changed()
-		}
+		a.held = true
 		return "the server did not prepare it: " + refused.Message, false, nil
 	}
 	if plan := a.statements[0].plan; warnings != plan.ParsedApart {

@@ -7,7 +7,6 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
-	dialect "wirecheck/rewrite/mysql"
 	"wirecheck/statement"
 )
 
@@ -92,17 +91,14 @@ func (s *preparedStatements) prepare(f frame) error {
 	if fm.plan.ParsedApart > 0 {
 		fm = s.unparsedForm(sql, fm)
 	}
-	refused, err := s.relayPrepare(p, fm, !fm.clients && !o.traits.ordinaryColumns)
-	if err != nil {
+	refused, err := s.relayPrepare(p, fm, !fm.clients)
+	if err != nil || refused == nil {
 		return err
 	}
-	if refused != nil { // our text does not fit the tables any more
+	if _, err = s.relayPrepare(p, s.clientsForm(sql, fm.plan), false); err == nil && p.used != nil {
 		o.observer.catalogs.changed()
-		if _, err := s.relayPrepare(p, s.clientsForm(sql, fm.plan), false); err != nil {
-			return err
-		}
 	}
-	return nil
+	return err
 }
 
 // prepareLong relays a text that is too long, or one more statement than we keep.
@@ -116,8 +112,8 @@ func (s *preparedStatements) prepareLong() error {
 	return err
 }
 
-// relayPrepare prepares a form for the client. If try is set, it returns an error that says that our text does not fit, and
-// does not relay it.
+// relayPrepare prepares a form for the client. If try is set, it returns an error that says that the server refused our text,
+// and does not relay it.
 func (s *preparedStatements) relayPrepare(p *prepared, fm *form, try bool) (refused *history.ServerError, err error) {
 	if err := s.o.ownPrepare(fm.sql); err != nil {
 		return nil, err
@@ -139,7 +135,7 @@ func (s *preparedStatements) prepareAnswer(p *prepared, fm *form, try bool) (ref
 	}
 	if f.first != markOK || len(b) < 9 {
 		e := parseERR(b)
-		if try && f.first == markERR && dialect.Stale(e.Code, e.Message) {
+		if try && f.first == markERR && o.traits.refused(fm.plan, e) {
 			return e, nil
 		}
 		s.last = nil

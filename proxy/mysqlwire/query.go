@@ -36,8 +36,12 @@ func (o *observation) text(sql string) error {
 	}
 	x := exchange{o: o, plans: script.Plans, request: o.textRequest(sql, script)}
 	if script.Changed(sql) {
-		x.fallback = func(why string) error {
-			return (&exchange{o: o, plans: forwarded(script.Plans, why), request: textRequest{o: o, sql: sql}}).run()
+		x.fallback = func(from int, why string) (*exchange, error) {
+			rest := textRequest{o: o, sql: sql}
+			if from > 0 { // it counts lines from each statement's first
+				rest.sql = sql[script.Plans[from].At:]
+			}
+			return &exchange{o: o, plans: forwarded(script.Plans[from:], why), request: rest}, nil
 		}
 	}
 	return x.run()

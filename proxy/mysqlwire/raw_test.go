@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/rsa"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/binary"
 	"encoding/pem"
@@ -29,6 +30,19 @@ type rawClient struct {
 	executes bool
 	cursor   bool   // the execution asks for a cursor
 	doing    string // the last command
+	below    *countedReads
+}
+
+// countedReads counts the bytes that came below TLS.
+type countedReads struct {
+	net.Conn
+	n int
+}
+
+func (c *countedReads) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.n += n
+	return n, err
 }
 
 const baseCaps = uint64(mysql.CLIENT_LONG_PASSWORD | mysql.CLIENT_LONG_FLAG | mysql.CLIENT_PROTOCOL_41 | mysql.CLIENT_TRANSACTIONS |
@@ -52,7 +66,16 @@ func dialRaw(t *testing.T, d testserver.Database, caps uint64) *rawClient {
 	c.thread = binary.LittleEndian.Uint32(greeting[end:])
 	salt := bytes.Clone(greeting[end+4 : end+12])
 	salt = append(salt, greeting[end+31:end+43]...)
-	c.write(1, c.login(d, salt))
+	login := c.login(d, salt)
+	if caps&uint64(mysql.CLIENT_SSL) == 0 {
+		c.write(1, login)
+	} else {
+		c.write(1, login[:32])
+		c.below = &countedReads{Conn: conn}
+		c.conn = tls.Client(c.below, &tls.Config{InsecureSkipVerify: true})
+		c.r = bufio.NewReader(c.conn)
+		c.write(2, login)
+	}
 	c.finishLogin(d, salt)
 	return c
 }
@@ -78,7 +101,10 @@ func (c *rawClient) login(d testserver.Database, salt []byte) []byte {
 func (c *rawClient) finishLogin(d testserver.Database, salt []byte) {
 	c.t.Helper()
 	seq, b := c.packet()
-	if len(b) == 2 && b[0] == 1 && b[1] == 4 {
+	if len(b) == 2 && b[0] == 1 && b[1] == 4 && c.below != nil {
+		c.write(seq+1, append([]byte(d.Password), 0))
+		_, b = c.packet()
+	} else if len(b) == 2 && b[0] == 1 && b[1] == 4 {
 		c.write(seq+1, []byte{2})
 		if seq, b = c.packet(); len(b) < 2 || b[0] != 1 {
 			c.t.Fatalf("login: got %q, want a public key", b)

@@ -12,19 +12,15 @@ import (
 
 // socketOf gives the socket below a connection, below TLS for one. It is nil for a connection that has none.
 func socketOf(nc net.Conn) syscall.RawConn {
-	for {
-		switch c := nc.(type) {
-		case interface{ NetConn() net.Conn }:
-			nc = c.NetConn()
-		case syscall.Conn:
-			if raw, err := c.SyscallConn(); err == nil {
-				return raw
-			}
-			return nil
-		default:
-			return nil
-		}
+	c, ok := belowTLS(nc).(syscall.Conn)
+	if !ok {
+		return nil
 	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	return raw
 }
 
 // pollRDHUP is POLLRDHUP of Linux: the peer has ended, also if bytes of it are still to be read. Other systems say POLLHUP.

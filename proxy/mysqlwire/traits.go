@@ -43,6 +43,15 @@ func (t *traits) abortsAt(p *rewrite.Plan, code string) bool {
 	return t.Error(code).Aborts || t.optimistic && p.Control.Verb == statement.ControlCommit && code != undetermined
 }
 
+// refused reports whether an error, before which nothing was relayed of the answer to p, says that nothing of p was executed.
+// What a procedure executes may be refused when other parts of it were executed.
+func (t *traits) refused(p *rewrite.Plan, e *history.ServerError) bool {
+	if t.ordinaryColumns {
+		return !manyResults(p) && dialect.Shown(e.Code, e.Message)
+	}
+	return !manyResults(p) && dialect.Refused(e.Code, e.Message)
+}
+
 // mayShow reports whether the last columns of an answer may be ours although the statement was not made to bring them: those
 // of HANDLER ... READ, which shows all columns, and where columns cannot be made invisible those of every statement that was
 // not understood. A client that names them gets them.

@@ -10,9 +10,11 @@ import (
 
 // settingsQuery asks for what decides how statements are understood, which transactions they run in and which notices
 // the client wants. It has no table but one that all may read, so it fails for nobody; names are qualified since the
-// search path may have others.
+// search path may have others. current_schemas makes the schema of temporary tables if the path begins with it, which a
+// later PREPARE TRANSACTION would notice: then the path stays unknown.
 const settingsQuery = `SELECT pg_catalog.current_setting('client_min_messages'), pg_catalog.current_setting('default_transaction_isolation'), ` +
-	`pg_catalog.to_json(pg_catalog.current_schemas(true))::pg_catalog.text, current_user::pg_catalog.text, pg_catalog.current_setting('row_security'), ` +
+	`CASE WHEN pg_catalog.pg_my_temp_schema() = 0 AND pg_catalog.lower(pg_catalog.current_setting('search_path')) LIKE '%pg_temp%' THEN 'null' ` +
+	`ELSE pg_catalog.to_json(pg_catalog.current_schemas(true))::pg_catalog.text END, current_user::pg_catalog.text, pg_catalog.current_setting('row_security'), ` +
 	`CASE WHEN pg_catalog.pg_my_temp_schema() = 0 THEN '[]' ELSE (SELECT coalesce(pg_catalog.json_agg(relname), '[]')::pg_catalog.text ` +
 	`FROM pg_catalog.pg_class WHERE relnamespace = pg_catalog.pg_my_temp_schema()) END`
 
@@ -78,8 +80,19 @@ func queries(s *rewrite.Script) bool {
 	return false
 }
 
-// question sends a question and waits for its answer.
-func (c *clientHalf) question(sql string) (*own, error) {
+// question asks the server and waits for the answer.
+func (c *clientHalf) question(sql string) (*own, error) { return tidy(sql, c.await) }
+
+// tidy asks a question, and the empty one after an error.
+func tidy(sql string, ask func(string) (*own, error)) (*own, error) {
+	q, err := ask(sql)
+	if err == nil && q.err != nil {
+		_, err = ask("")
+	}
+	return q, err
+}
+
+func (c *clientHalf) await(sql string) (*own, error) {
 	q := &own{}
 	if err := c.put(q, sql); err != nil {
 		return nil, err
@@ -95,11 +108,27 @@ func (c *clientHalf) question(sql string) (*own, error) {
 	return q, err
 }
 
-// put sends a question.
+// ownName is the name of the statement and of the portal of our questions.
+const ownName = "wirecheck: question"
+
+// put sends a question, in the extended protocol: the client's unnamed statement, which a Query would drop, stays. The empty text, which is parsed
+// last, takes ours out of pg_stat_activity. An empty question does what the server left out because of an error in the one before.
 func (c *clientHalf) put(q *own, sql string) error {
 	c.pipeline.send(&entry{request: ownQuery, ours: true, own: q})
-	if err := c.writeQuery(sql); err != nil {
-		return err
+	const none = "\x00\x00"
+	named := ownName + "\x00"
+	type m struct {
+		kind byte
+		body string
+	}
+	list := []m{{'P', named + sql + "\x00" + none}, {'B', named + named + none + none + none}, {'E', named + none + none}}
+	if sql == "" {
+		list = nil
+	}
+	for _, m := range append(list, m{'C', "S" + named}, m{'C', "P" + named}, m{'P', named + "\x00" + none}, m{'C', "S" + named}, m{'S', ""}) {
+		if err := c.out.message(m.kind, []byte(m.body)); err != nil {
+			return err
+		}
 	}
 	return c.out.flush()
 }

@@ -192,7 +192,7 @@ func (p *passing) leave(must bool) bool {
 		return false
 	}
 	p.leaving = true
-	if p.answers.between() && p.draining {
+	if p.answers.between() && (p.draining || p.ctx.Err() != nil) { // ctx may end before Draining is noticed
 		p.toClient.buf = p.toClient.buf[:0]
 		p.fatal(shuttingDown())
 	}

@@ -57,21 +57,23 @@ type session struct {
 	fromServer     *reader
 	toServer       *writer
 
-	clientTLS  bool // TLS with the client ends here
+	clientTLS  *tls.Conn // TLS with the client, where it ends here
 	serverTLS  bool
 	sameCert   bool // the client sees the certificate that the server has
 	startup    startupMessage
 	backend    uint32
 	parameters map[string]string // as the server reported them
 	cut        bool              // the client's connection broke while the server was still sending
+
+	interrupted <-chan struct{} // closed when the end of ctx has interrupted the session
 }
 
 // Serve implements proxy.Handler.
 func (h *Handler) Serve(ctx context.Context, p *proxy.Session) error {
 	s := h.session(ctx, p)
-	stop := context.AfterFunc(ctx, s.interrupt)
-	defer stop()
+	defer s.interruptible()()
 	err := s.run()
+	s.closeTLS()
 	if s.server != nil {
 		err = errors.Join(err, s.hangUp())
 	}
@@ -81,13 +83,14 @@ func (h *Handler) Serve(ctx context.Context, p *proxy.Session) error {
 // Refuse implements proxy.Handler.
 func (h *Handler) Refuse(ctx context.Context, p *proxy.Session) error {
 	s := h.session(ctx, p)
-	stop := context.AfterFunc(ctx, s.interrupt)
-	defer stop()
-	return s.verdict(s.refuse(&pgproto3.ErrorResponse{
+	defer s.interruptible()()
+	err := s.refuse(&pgproto3.ErrorResponse{
 		Code:    "53300",
 		Message: "sorry, too many clients already",
 		Detail:  fmt.Sprintf("wirecheck serves at most %d sessions on this listener.", p.Config.Limits.Sessions),
-	}))
+	})
+	s.closeTLS()
+	return s.verdict(err)
 }
 
 func (h *Handler) session(ctx context.Context, p *proxy.Session) *session {
@@ -98,12 +101,29 @@ func (h *Handler) session(ctx context.Context, p *proxy.Session) *session {
 	return s
 }
 
+// closeTLS says the end of TLS to the client, as the server does whenever a session ends (socket_close, src/backend/libpq/pqcomm.c).
+func (s *session) closeTLS() {
+	if s.clientTLS != nil && !s.cut && s.ctx.Err() == nil { // else the client does not read, or must not be waited for
+		_ = s.clientTLS.CloseWrite() // the client may be gone
+	}
+}
+
 // hangUp closes the server's connection, from which the server learns that the client is gone, as it would without us.
 func (s *session) hangUp() error {
 	if t, ok := s.server.(*tls.Conn); ok && s.cut {
 		_ = t.NetConn().Close() // the server may not read any more, and TLS would wait for it to take an alert
 	}
 	return ignoreClosed(s.server.Close())
+}
+
+// interruptible makes the end of ctx interrupt the session. The caller calls stop when the session has ended.
+func (s *session) interruptible() (stop func() bool) {
+	interrupted := make(chan struct{})
+	s.interrupted = interrupted
+	return context.AfterFunc(s.ctx, func() {
+		s.interrupt()
+		close(interrupted)
+	})
 }
 
 // interrupt makes every wait on a connection end.
@@ -220,6 +240,9 @@ func quiet(err error) error {
 // fatal sends the client the error that ends the session. It is best effort: the client may be gone.
 func (s *session) fatal(e *pgproto3.ErrorResponse) {
 	e.Severity, e.SeverityUnlocalized = "FATAL", "FATAL"
+	if s.ctx.Err() != nil {
+		<-s.interrupted // or its deadline would replace ours
+	}
 	if err := s.Client.SetDeadline(time.Now().Add(lastMessage)); err != nil {
 		return
 	}

@@ -74,11 +74,17 @@ func (s *scripted) session(c net.Conn) {
 	if _, err := c.Write(append(hello, message('Z', []byte("I"))...)); err != nil {
 		return
 	}
-	if kind, _, err := readMessage(in); err != nil || kind != 'Q' {
-		return
-	}
-	if _, err := c.Write(append(message('E', []byte("SERROR\x00VERROR\x00C42501\x00Mnot for you\x00\x00")), message('Z', []byte("I"))...)); err != nil {
-		return
+	refusal := message('E', []byte("SERROR\x00VERROR\x00C42501\x00Mnot for you\x00\x00"))
+	for _, answer := range [][]byte{refusal, nil} { // to the question, and to what the proxy does after a refusal
+		for kind := byte(0); kind != 'S'; {
+			var err error
+			if kind, _, err = readMessage(in); err != nil {
+				return
+			}
+		}
+		if _, err := c.Write(append(answer, message('Z', []byte("I"))...)); err != nil {
+			return
+		}
 	}
 	s.serve(c, in)
 }

@@ -389,22 +389,24 @@ func TestShutdown(t *testing.T) {
 			}
 			<-stopped
 		})
-		t.Run(string(mode)+"/grace over", func(t *testing.T) {
-			r := start(t, proxy.Config{Upstream: upstream(srv), Mode: mode, Timeouts: proxy.Timeouts{Grace: 100 * time.Millisecond}}, observer(&events{}))
-			busy := dialWire(t, r.addr.String(), testserver.AppTrust, db.Name)
-			busy.send('Q', "BEGIN\x00")
-			busy.until('Z', 1)
-			running := dialWire(t, r.addr.String(), testserver.AppTrust, db.Name)
-			running.send('Q', "DO $$BEGIN RAISE NOTICE 'begun'; PERFORM pg_sleep(30); END$$\x00")
-			running.until('N', 1)
-			r.stop()
-			if got := strings.Join(busy.until('Z', 1), "\n"); !strings.Contains(got, "57P01") {
-				t.Errorf("busy: %s; want 57P01", got)
-			}
-			if got := strings.Join(running.until('Z', 1), "\n"); !strings.Contains(got, "57P01") {
-				t.Errorf("running: %s; want 57P01", got)
-			}
-		})
+		for _, grace := range []time.Duration{time.Nanosecond, 20 * time.Millisecond} { // before and after Draining is noticed
+			t.Run(fmt.Sprintf("%s/grace over/%v", mode, grace), func(t *testing.T) {
+				r := start(t, proxy.Config{Upstream: upstream(srv), Mode: mode, Timeouts: proxy.Timeouts{Grace: grace}}, observer(&events{}))
+				busy := dialWire(t, r.addr.String(), testserver.AppTrust, db.Name)
+				busy.send('Q', "BEGIN\x00")
+				busy.until('Z', 1)
+				running := dialWire(t, r.addr.String(), testserver.AppTrust, db.Name)
+				running.send('Q', "DO $$BEGIN RAISE NOTICE 'begun'; PERFORM pg_sleep(30); END$$\x00")
+				running.until('N', 1)
+				r.stop()
+				if got := strings.Join(busy.until('Z', 1), "\n"); !strings.Contains(got, "57P01") {
+					t.Errorf("busy: %s; want 57P01", got)
+				}
+				if got := strings.Join(running.until('Z', 1), "\n"); !strings.Contains(got, "57P01") {
+					t.Errorf("running: %s; want 57P01", got)
+				}
+			})
+		}
 	}
 }
 

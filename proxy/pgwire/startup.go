@@ -63,7 +63,7 @@ func (s *session) begin() (bool, error) {
 		if _, err := io.ReadFull(s.client, first[:1]); err != nil {
 			return false, &sideError{client, "read from", err}
 		}
-		if first[0] == tlsRecord && asked == 0 && !s.clientTLS {
+		if first[0] == tlsRecord && asked == 0 && s.clientTLS == nil {
 			return false, s.direct(first[:1])
 		}
 		if _, err := io.ReadFull(s.client, first[1:]); err != nil {
@@ -82,7 +82,7 @@ func (s *session) begin() (bool, error) {
 		switch {
 		case code == codeCancel:
 			return false, s.cancel(raw)
-		case (code == codeSSL || code == codeGSS) && (asked >= 2 || s.clientTLS):
+		case (code == codeSSL || code == codeGSS) && (asked >= 2 || s.clientTLS != nil):
 			s.fatal(&pgproto3.ErrorResponse{Code: "08P01", Message: "encryption was negotiated already"})
 			return false, errors.New("client asks for encryption again and again")
 		case code == codeSSL:
@@ -139,7 +139,7 @@ func (s *session) refuse(e *pgproto3.ErrorResponse) error {
 		}
 		size, code := binary.BigEndian.Uint32(first[:]), binary.BigEndian.Uint32(first[4:])
 		switch {
-		case code == codeSSL && !s.clientTLS:
+		case code == codeSSL && s.clientTLS == nil:
 			if err := s.acceptTLS(); err != nil {
 				return err
 			}
@@ -244,7 +244,7 @@ func (s *session) acceptTLS() error {
 	if err := conn.HandshakeContext(s.ctx); err != nil {
 		return fmt.Errorf("TLS with client: %w", err)
 	}
-	s.client, s.clientTLS = s.WithinTLS(conn), true
+	s.client, s.clientTLS = s.WithinTLS(conn), conn
 	if up, ok := s.server.(*tls.Conn); ok {
 		peers := up.ConnectionState().PeerCertificates
 		s.sameCert = len(peers) > 0 && bytes.Equal(peers[0].Raw, config.Certificates[0].Certificate[0])

@@ -20,7 +20,7 @@ func concealRows(row [][]byte) bool {
 	return true
 }
 
-func (s *planner) concealShow(i int) func([][]byte) bool {
+func (s *scene) concealShow(i int) func([][]byte) bool {
 	t := s.text
 	if t.Is(i+1, "CREATE") && t.Is(i+2, "TABLE") {
 		return concealCreate
@@ -34,7 +34,7 @@ func (s *planner) concealShow(i int) func([][]byte) bool {
 }
 
 // concealSelect looks for queries about columns.
-func (s *planner) concealSelect() func([][]byte) bool {
+func (s *scene) concealSelect() func([][]byte) bool {
 	about := strings.EqualFold(s.session.Database, "information_schema")
 	for i := range s.text.Tokens {
 		if name, ok := s.text.Name(i); ok && len(name) == len("information_schema") && strings.EqualFold(name, "information_schema") {

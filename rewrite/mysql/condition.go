@@ -44,7 +44,7 @@ func (s *planner) logged(n *ast.SelectStmt, all finding, list []source, op histo
 		s.partial("window functions with DISTINCT, groups and the like")
 	case indexed(all.extremes, list):
 		s.partial("MIN or MAX of an index")
-	case !plainCondition(n.Where):
+	case !plainCondition(n.Where), alone(n.Where):
 		s.partial("a condition whose parts may be evaluated in another order")
 	case s.covered(n, all, list, &list[0]):
 		s.partial("DISTINCT and the like that an index may answer")
@@ -88,12 +88,6 @@ func (s *planner) logCondition(src *source, op history.Op, first int) bool {
 func captured(op string, src *source) string {
 	return "IF(" + src.key + " IS NULL,(@wc_log:=" + emptyLog + ") IS NULL,IF(LENGTH(@wc_log)<" + fmt.Sprint(logLimit) + "," +
 		logEntry(op, src) + " IS NOT NULL,1))"
-}
-
-// inLog makes the plan that of a SELECT which tells by the log alone what it reads.
-func (s *planner) inLog() {
-	s.plan.Stamp, s.plan.Log = true, true
-	s.plan.Coverage = history.CoverageExact
 }
 
 // setOperation plans UNION and the like. Each SELECT of it logs what it reads.
@@ -188,6 +182,19 @@ func endsWithProbe(e ast.ExprNode) bool {
 		e = b.R
 	}
 	return isProbe(e)
+}
+
+// alone reports whether a condition is a constant that the server computes earlier where it is a part of AND, with its warnings
+// (MariaDB 10.11: 1/0 already when it prepares). A literal has none.
+func alone(where ast.ExprNode) bool {
+	if where == nil || len(walk(where).columns) > 0 {
+		return false
+	}
+	if b, ok := where.(*ast.BinaryOperationExpr); ok && b.Op.String() == "eq" {
+		return alone(b.L) || alone(b.R)
+	}
+	_, literal := where.(*mysqlsyntax.Value)
+	return !literal
 }
 
 // plainCondition reports whether the condition consists of parts that are known to be evaluated in their order.

@@ -104,16 +104,6 @@ func (s *planner) wrote(i int) {
 	}
 }
 
-func (s *planner) qualify(schema, name string) string {
-	if schema == "" {
-		schema = s.session.Database
-	}
-	if schema == "" {
-		return name
-	}
-	return schema + "." + name
-}
-
 func (s *planner) explain(i int) {
 	t := s.text
 	j := i + 1

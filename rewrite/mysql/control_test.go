@@ -205,7 +205,7 @@ func TestFlavors(t *testing.T) {
 	}
 }
 
-func TestStale(t *testing.T) {
+func TestRefused(t *testing.T) {
 	for _, test := range []struct {
 		code    string
 		message string
@@ -215,9 +215,13 @@ func TestStale(t *testing.T) {
 		{"1054", "Unknown column 'renamed' in 'INSERT INTO'", true},
 		{"1136", "Column count doesn't match value count at row 1", true},
 		{"1143", "SELECT command denied to user 'a'@'b' for column 'wc_row_id' in table 'account'", true},
+		{"1064", "You have an error in your SQL syntax", true},
+		{"1364", "Field 'wc_row_id' doesn't have a default value", true},
+		{"1364", "Field 'v' doesn't have a default value", false},
+		{"1242", "Subquery returns more than 1 row", false},
 		{"1062", "Duplicate entry 'wc_row_id' for key 'PRIMARY'", false},
 	} {
-		if got := Stale(test.code, test.message); got != test.want {
+		if got := Refused(test.code, test.message); got != test.want {
 			t.Errorf("%s %s: %v", test.code, test.message, got)
 		}
 	}

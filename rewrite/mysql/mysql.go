@@ -27,9 +27,8 @@
 package mysql
 
 import (
-	"container/list"
+	"slices"
 	"strings"
-	"sync"
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
@@ -58,7 +57,7 @@ const (
 
 // Limits of the cache: texts that are longer are analysed each time.
 const (
-	cacheEntries  = 2048
+	cacheSize     = 16 << 20 // bytes of texts
 	cacheTextSize = 16 << 10
 )
 
@@ -67,10 +66,7 @@ type Rewriter struct {
 	flavor  Flavor
 	capture rewrite.Capture
 	parser  *mysqlsyntax.Parser
-
-	mu    sync.Mutex
-	cache map[key]*list.Element
-	used  list.List // of *entry, the latest used first
+	cache   *rewrite.Cache[key, entry]
 }
 
 type key struct {
@@ -81,15 +77,15 @@ type key struct {
 	prepared bool
 }
 
+// entry is what is kept of a text or a shape.
 type entry struct {
-	key      key
 	script   *rewrite.Script
 	template *template // of a shape
 }
 
 // New makes a Rewriter. CaptureAuto and CaptureColumns are the same here; with CaptureNative nothing is rewritten.
 func New(flavor Flavor, capture rewrite.Capture) *Rewriter {
-	return &Rewriter{flavor: flavor, capture: capture, parser: mysqlsyntax.NewParser(), cache: make(map[key]*list.Element)}
+	return &Rewriter{flavor: flavor, capture: capture, parser: mysqlsyntax.NewParser(), cache: rewrite.NewCache[key, entry](cacheSize)}
 }
 
 // Script analyses the text of a COM_QUERY. catalog may be nil: then nothing is rewritten. The Script is shared and must
@@ -108,7 +104,7 @@ func (r *Rewriter) cached(k key) *rewrite.Script {
 	if len(k.sql) > cacheTextSize {
 		return r.script(k)
 	}
-	if e := r.get(k); e != nil {
+	if e, ok := r.cache.Get(k); ok {
 		return e.script
 	}
 	if !k.prepared {
@@ -117,7 +113,7 @@ func (r *Rewriter) cached(k key) *rewrite.Script {
 		}
 	}
 	script := r.script(k)
-	r.put(&entry{key: k, script: script})
+	r.cache.Put(k, entry{script: script}, len(k.sql))
 	return script
 }
 
@@ -125,44 +121,19 @@ func (r *Rewriter) cached(k key) *rewrite.Script {
 func (r *Rewriter) shaped(k key, m mold) *rewrite.Script {
 	s := k
 	s.sql, s.shape = m.shape, true
-	if e := r.get(s); e != nil {
+	if e, ok := r.cache.Get(s); ok {
 		if e.template != nil {
 			return e.template.fill(k.sql, m)
 		}
 		return r.script(k) // the shape is known not to do
 	}
 	script := r.script(k)
-	e := &entry{key: s, template: templateOf(script, m)}
+	e := entry{template: templateOf(script, m)}
 	if r.flavor == TiDB && e.template != nil && script.Plans[0].Verb == "update" { // stampChanged repeats literals
 		e.template = nil
 	}
-	r.put(e)
+	r.cache.Put(s, e, len(s.sql))
 	return script
-}
-
-func (r *Rewriter) get(k key) *entry {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	e, ok := r.cache[k]
-	if !ok {
-		return nil
-	}
-	r.used.MoveToFront(e)
-	return e.Value.(*entry)
-}
-
-func (r *Rewriter) put(e *entry) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, ok := r.cache[e.key]; ok {
-		return
-	}
-	r.cache[e.key] = r.used.PushFront(e)
-	if r.used.Len() > cacheEntries {
-		oldest := r.used.Back()
-		delete(r.cache, oldest.Value.(*entry).key)
-		r.used.Remove(oldest)
-	}
 }
 
 // script analyses the whole text.
@@ -189,7 +160,8 @@ func (r *Rewriter) script(k key) *rewrite.Script {
 	}
 	var edits []rewrite.Edit
 	for _, part := range parts {
-		st := &planner{r: r, text: part, catalog: k.catalog, session: k.session, several: len(parts) > 1, prepared: k.prepared, plan: &rewrite.Plan{}}
+		at := &scene{r: r, text: part, base: part.Tokens[0].Start, catalog: k.catalog, session: k.session, several: len(parts) > 1, prepared: k.prepared}
+		st := &planner{draft{judge: judge{scene: at}, plan: &rewrite.Plan{}}}
 		st.analyse()
 		edits = append(edits, st.plan.Edits...)
 		script.Plans = append(script.Plans, st.plan)
@@ -223,15 +195,25 @@ func large(k key, why error) *rewrite.Script {
 	return script
 }
 
-// Stale reports whether a server's error says that the text we made does not fit the tables any more (they were
-// changed behind our back), or shows our columns: the session then reads the catalog anew and sends the client's own text once.
-// The errors come before anything is executed.
-func Stale(code, message string) bool {
-	switch code {
-	case "1054", "1136", "1142", "1143": // unknown column, column count, table denied, column denied
-		return true // perhaps the client's own fault: then the same error comes again
-	case "1110", "1364": // column twice, no default
-		return strings.Contains(message, columnRowID) || strings.Contains(message, columnWriters)
-	}
-	return false
+// refusals are the errors that a server raises while it parses a text or resolves its names, before it executes anything.
+var refusals = strings.Fields("1046 1051 1052 1054 1055 1056 1057 1058 1059 1060 1064 1066 1102 1103 1104 1109 1110 1111 1115 1116 1117 " +
+	"1120 1128 1136 1140 1142 1143 1146 1149 1176 1191 1210 1221 1222 1235 1241 1247 1248 1250 1253 1267 1270 1271 1305 1318 1327 1356 " +
+	"1393 1394 1395 1415 1463 1582 1583 1584 1630 1735 1747 3029 3065 3579 3593 " +
+	"4002 4003 4004 4005 4006 4007 4008 4009 4010 4012 4014 4015 4016 4017 4018 4019 4020 4021 4022 4074 4078 4079 4100")
+
+// Refused reports whether a server's error in answer to a text of ours says that nothing was executed, so that the client's
+// own text can be sent: its error, or its answer if ours did not fit the tables any more, is what the client gets.
+func Refused(code, message string) bool {
+	return slices.Contains(refusals, code) || code == "1364" && namesColumns(message)
+}
+
+// namesColumns reports whether a message names the hidden columns.
+func namesColumns(message string) bool {
+	return strings.Contains(message, columnRowID) || strings.Contains(message, columnWriters)
+}
+
+// Shown is Refused where the client's own text may show the hidden columns, because they are ordinary ones: only what
+// certainly is an error again is sent again.
+func Shown(code, message string) bool {
+	return code == "1064" || Refused(code, message) && namesColumns(message)
 }

@@ -5,46 +5,20 @@ import (
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
-	"wirecheck/history"
 	"wirecheck/rewrite"
 	"wirecheck/statement"
 	describe "wirecheck/statement/mysql"
 	"wirecheck/statement/mysqlsyntax"
 )
 
-// planner makes the plan of one statement.
-type planner struct {
-	r        *Rewriter
-	text     *statement.Text
-	catalog  *rewrite.Catalog
-	session  Session
-	several  bool // one of several in its request
-	prepared bool // sent as COM_STMT_PREPARE
-	plan     *rewrite.Plan
-
-	base  int    // offset of the statement in the whole text
-	edits []edit // in any order
-	why   []string
-	arms  int // SELECTs of a set operation that log what they read
-
-	veils    []edit // what is written out so that ordinary columns of ours do not show (veil.go)
-	veilList *edit  // the list of columns of an INSERT, where what is seen does not bring one
-}
-
-// edit is text put in. check stands for it in the text that is parsed again to see that it stands where it was meant.
-type edit struct {
-	at    int
-	cut   int
-	add   string
-	check string
-}
+// planner makes the plan of one statement, by its kind.
+type planner struct{ draft }
 
 // analyse fills the plan.
 func (s *planner) analyse() {
 	t := s.text
 	first, last := t.Tokens[0], t.Tokens[len(t.Tokens)-1]
-	s.base = first.Start
-	s.plan.Text = t.SQL[first.Start:last.End]
+	s.plan.Text, s.plan.At = t.SQL[first.Start:last.End], first.Start
 	s.plan.Diagnostics = diagnosticsIn(t)
 	i := 0
 	for t.Is(i, "(") {
@@ -72,42 +46,6 @@ func (s *planner) analyse() {
 		s.plan.Conceal = s.concealSelect()
 	}
 	s.dml()
-}
-
-// opaque leaves the statement as it is.
-func (s *planner) opaque(why string) {
-	s.edits = nil
-	s.plan.Edits, s.plan.Marked = nil, nil
-	s.plan.Hidden, s.plan.Decode, s.plan.NoRows = 0, nil, false
-	s.plan.Stamp, s.plan.Log, s.plan.ParsedApart, s.plan.CurrentRead = false, false, 0, false
-	s.plan.Coverage, s.plan.Why = history.CoverageOpaque, why
-}
-
-// partial says that not everything will be seen.
-func (s *planner) partial(why string) {
-	for _, w := range s.why {
-		if w == why {
-			return
-		}
-	}
-	s.why = append(s.why, why)
-}
-
-// mayReadTables reports whether an expression statement (SET, DO) contains a query or a call of a stored function.
-func (s *planner) mayReadTables() bool {
-	for i := range s.text.Tokens {
-		if s.text.Is(i, "SELECT", "TABLE") {
-			return true
-		}
-		if name, ok := s.text.Name(i); ok && s.text.Is(i+1, "(") && s.stored(name) {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *planner) stored(function string) bool {
-	return s.catalog != nil && s.catalog.Functions[strings.ToLower(function)]&rewrite.FunctionUser != 0
 }
 
 // dml parses the statement and hands it to the file of its kind.
@@ -163,42 +101,4 @@ func (s *planner) dml() {
 		s.opaque("not analysed")
 	}
 	s.finish(sql)
-}
-
-// finish checks the edits and puts them into the plan.
-func (s *planner) finish(parsed string) {
-	p := s.plan
-	if p.Coverage == history.CoverageOpaque || len(s.edits) == 0 {
-		s.putVeil(parsed)
-		return
-	}
-	if len(s.veils) > 0 {
-		s.edits = inOrder(append(s.edits, s.veils...))
-	}
-	whole := make([]rewrite.Edit, len(s.edits))
-	marked := make([]rewrite.Edit, len(s.edits))
-	for i, e := range s.edits {
-		if i > 0 && e.at < s.edits[i-1].at {
-			s.opaque("edits out of order")
-			return
-		}
-		whole[i] = rewrite.Edit{At: e.at, Cut: e.cut, Add: stampVariable.Replace(e.add)}
-		marked[i] = rewrite.Edit{At: e.at, Cut: e.cut, Add: stampLiteral.Replace(e.add)}
-	}
-	again, err := s.r.parser.Parse(rewrite.Apply(parsed, s.checks(s.edits)), s.session.Mode)
-	if err != nil || !s.agrees(again) {
-		s.opaque("the places to put text in are not certain")
-		s.putVeil(parsed)
-		return
-	}
-	p.Edits = whole
-	switch {
-	case s.r.flavor == MySQL: // its statements are prepared apart from their execution, so the stamp cannot stand in them
-		p.ParsedApart = assignments(s.edits)
-	case p.Stamp:
-		p.Marked = marked
-	}
-	if len(s.why) > 0 {
-		p.Coverage, p.Why = history.CoverageApproximate, strings.Join(s.why, "; ")
-	}
 }

@@ -103,7 +103,7 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source) {
 			s.partial("a locking read that an index covers")
 		case n.Limit != nil && n.OrderBy == nil && s.covered(n, all, list, src):
 			s.partial("the first rows of an index that covers the query") // others would be the first
-		case (n.GroupBy != nil || n.OrderBy != nil && len(list) > 1) && s.covered(n, all, list, src):
+		case n.GroupBy != nil && s.covered(n, all, list, src), n.OrderBy != nil && len(list) > 1 && (s.covered(n, all, list, src) || s.keyCovered(n, all, list, src)):
 			// Without the covering index the server may come to use a temporary table, or to use none, and the flags
 			// of the client's columns tell (MariaDB 10.11.19).
 			s.partial("groups or order of an index that covers the query")
@@ -131,7 +131,7 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source) {
 		s.inLog()
 		return
 	case n.GroupBy != nil:
-		s.groups(n, all, seen, op, locking)
+		s.groups(n, all, list, seen, op, locking)
 		return
 	case grouped && len(all.aggregates) == 0:
 		s.opaque("aggregates of an outer query")
@@ -153,7 +153,7 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source) {
 		}
 	}
 	at := s.selectListEnd()
-	if at < 0 {
+	if at < 0 || !placesFit(n, list) {
 		s.opaque("the end of the select list is not certain")
 		return
 	}
@@ -184,7 +184,7 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source) {
 // groups plans a SELECT with GROUP BY. What it reads goes to the log, by an assignment within COUNT, which is evaluated
 // for each row of each group. GROUP_CONCAT would make the server group in another way, and then metadata (flags,
 // lengths) and even a MIN(bit) come out differently (MariaDB 10.11.19).
-func (s *planner) groups(n *ast.SelectStmt, all finding, seen []source, op history.Op, locking bool) {
+func (s *planner) groups(n *ast.SelectStmt, all finding, list, seen []source, op history.Op, locking bool) {
 	switch {
 	case s.r.flavor != MariaDB:
 		s.opaque("GROUP BY on this server")
@@ -200,7 +200,7 @@ func (s *planner) groups(n *ast.SelectStmt, all finding, seen []source, op histo
 		return
 	}
 	at := s.selectListEnd()
-	if at < 0 {
+	if at < 0 || !placesFit(n, list) {
 		s.opaque("the end of the select list is not certain")
 		return
 	}
@@ -240,7 +240,7 @@ func indexed(list []ast.ExprNode, sources []source) bool {
 }
 
 // aggregates reports whether the query's own parts, not those of subqueries, use aggregate functions.
-func (s *planner) aggregates(n *ast.SelectStmt) bool {
+func (s *judge) aggregates(n *ast.SelectStmt) bool {
 	for _, f := range n.Fields.Fields {
 		if f.Expr != nil && ast.HasAggFlag(f.Expr) {
 			return true
@@ -308,30 +308,6 @@ func decodeReads(tables []told, op history.Op, grouped bool, limit int) func([]h
 	}
 }
 
-// selectListEnd gives the offset behind the select list of the statement's outermost SELECT; -1 if it is not certain.
-func (s *planner) selectListEnd() int {
-	if i := s.outerSelect(); i >= 0 {
-		return listEnd(s.text, i)
-	}
-	return -1
-}
-
-// outerSelect gives the token SELECT of the statement's outermost query, or -1.
-func (s *planner) outerSelect() int {
-	t := s.text
-	for i := range t.Tokens {
-		if !t.Is(i, "SELECT") {
-			continue
-		}
-		// With WITH, the bodies stand in parentheses; without, the first SELECT is the outermost.
-		if t.Is(0, "WITH") && t.Tokens[i].Depth != t.Tokens[0].Depth {
-			continue
-		}
-		return i
-	}
-	return -1
-}
-
 // listEnd gives the offset behind the select list of the SELECT at token i that has a FROM clause.
 func listEnd(t *statement.Text, i int) int {
 	from := t.Find(i+1, t.Tokens[i].Depth, "FROM")
@@ -353,47 +329,35 @@ func fromBehind(t *statement.Text, at int) int {
 
 // covered reports whether a secondary index may hold all columns of src that the query uses: then reading more of it
 // would lock the clustered index records too, which the client's own statement leaves alone.
-func (s *planner) covered(n *ast.SelectStmt, all finding, list []source, src *source) bool {
-	if len(src.rel.Indexes) == 0 || s.pointKey(n.Where, list, src) {
-		return false
-	}
-	if all.wildcard {
-		// Some wildcard: of this table unless it is qualified by another one.
-		for _, f := range n.Fields.Fields {
-			if f.WildCard != nil && (f.WildCard.Table.O == "" || strings.EqualFold(f.WildCard.Table.O, src.alias)) {
-				return s.holds(src, src.visible())
-			}
+func (s *judge) covered(n *ast.SelectStmt, all finding, list []source, src *source) bool {
+	return len(src.rel.Indexes) > 0 && !s.pointKey(n.Where, list, src) && s.holds(src, s.uses(n, all, list, src))
+}
+
+// uses gives the columns of src that the query uses.
+func (s *judge) uses(n *ast.SelectStmt, all finding, list []source, src *source) (columns []string) {
+	for _, f := range n.Fields.Fields { // some wildcard: of this table unless it is qualified by another one
+		if f.WildCard != nil && (f.WildCard.Table.O == "" || strings.EqualFold(f.WildCard.Table.O, src.alias)) {
+			return src.visible()
 		}
 	}
-	var used []string
 	for _, c := range all.columns {
-		if s.owns(c, list, src, all.sub) && !slices.Contains(used, c.Name.L) {
-			used = append(used, c.Name.L)
+		if s.owns(c, list, src, all.sub) && !slices.Contains(columns, c.Name.L) {
+			columns = append(columns, c.Name.L)
 		}
 	}
-	return s.holds(src, used)
+	return columns
 }
 
 // keyCovered reports whether the primary key holds all columns of src that the query uses, and no condition bounds it:
-// MySQL takes that for the scan of an index, and with more columns for one of the table, which the status flags tell.
-func (s *planner) keyCovered(n *ast.SelectStmt, all finding, list []source, src *source) bool {
-	key := src.rel.Key
-	if len(key) == 0 || s.boundsKey(n.Where, list, src) {
-		return false
-	}
-	in := func(columns []string) bool {
-		return !slices.ContainsFunc(columns, func(c string) bool { return !mysqlsyntax.ContainsName(key, c) })
-	}
-	if all.wildcard && !in(src.visible()) {
-		return false
-	}
-	return !slices.ContainsFunc(all.columns, func(c *ast.ColumnName) bool {
-		return s.owns(c, list, src, all.sub) && !mysqlsyntax.ContainsName(key, c.Name.O)
-	})
+// the server takes that for the scan of an index, and with more columns for one of the table. MySQL's status flags tell, and a
+// join may come in another order.
+func (s *judge) keyCovered(n *ast.SelectStmt, all finding, list []source, src *source) bool {
+	return len(src.rel.Key) > 0 && !s.boundsKey(n.Where, list, src) &&
+		!slices.ContainsFunc(s.uses(n, all, list, src), func(c string) bool { return !mysqlsyntax.ContainsName(src.rel.Key, c) })
 }
 
 // boundsKey reports whether the condition certainly compares the first column of the primary key with values.
-func (s *planner) boundsKey(e ast.ExprNode, list []source, src *source) bool {
+func (s *judge) boundsKey(e ast.ExprNode, list []source, src *source) bool {
 	first := func(e ast.ExprNode) bool {
 		c, ok := e.(*ast.ColumnNameExpr)
 		return ok && s.owns(c.Name, list, src, 1) && strings.EqualFold(c.Name.Name.O, src.rel.Key[0])
@@ -462,7 +426,7 @@ func exactNumber(c *rewrite.Attribute) bool {
 }
 
 // holds reports whether one secondary index, with the primary key that each has, holds the columns.
-func (s *planner) holds(src *source, used []string) bool {
+func (s *judge) holds(src *source, used []string) bool {
 	for _, ix := range src.rel.Indexes {
 		if !slices.ContainsFunc(used, func(c string) bool {
 			return !mysqlsyntax.ContainsName(ix, c) && !mysqlsyntax.ContainsName(src.rel.Key, c)
@@ -493,7 +457,7 @@ func (src *source) column(name string) *rewrite.Attribute {
 }
 
 // owns reports whether a column name certainly means a column of src.
-func (s *planner) owns(c *ast.ColumnName, list []source, src *source, queries int) bool {
+func (s *judge) owns(c *ast.ColumnName, list []source, src *source, queries int) bool {
 	if c.Table.O != "" {
 		return strings.EqualFold(c.Table.O, src.alias)
 	}
@@ -509,7 +473,7 @@ func (s *planner) owns(c *ast.ColumnName, list []source, src *source, queries in
 }
 
 // predicate reports whether rows are chosen otherwise than by equality with a whole unique key of each table.
-func (s *planner) predicate(where ast.ExprNode, list []source) bool {
+func (s *judge) predicate(where ast.ExprNode, list []source) bool {
 	for i := range list {
 		if list[i].rel != nil && !s.point(where, list, &list[i], list[i].rel.Unique) {
 			return true
@@ -522,12 +486,12 @@ func (s *planner) predicate(where ast.ExprNode, list []source) bool {
 }
 
 // pointKey reports whether the primary key is given.
-func (s *planner) pointKey(where ast.ExprNode, list []source, src *source) bool {
+func (s *judge) pointKey(where ast.ExprNode, list []source, src *source) bool {
 	return len(src.rel.Key) > 0 && s.point(where, list, src, [][]string{src.rel.Key})
 }
 
 // point reports whether the condition equates all columns of one of the keys with something that is not of src.
-func (s *planner) point(where ast.ExprNode, list []source, src *source, keys [][]string) bool {
+func (s *judge) point(where ast.ExprNode, list []source, src *source, keys [][]string) bool {
 	var fixed []string
 	var look func(ast.ExprNode)
 	look = func(e ast.ExprNode) {
@@ -554,7 +518,7 @@ func (s *planner) point(where ast.ExprNode, list []source, src *source, keys [][
 }
 
 // equated gives the column of src that l is, if r is a literal, a parameter or a variable.
-func (s *planner) equated(l, r ast.ExprNode, list []source, src *source) []string {
+func (s *judge) equated(l, r ast.ExprNode, list []source, src *source) []string {
 	c, ok := l.(*ast.ColumnNameExpr)
 	if !ok || !s.owns(c.Name, list, src, 1) {
 		return nil

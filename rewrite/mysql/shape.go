@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"slices"
-	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -20,9 +19,6 @@ import (
 // precisions are checked by the parser), behind COLLATE, ESCAPE, INTERVAL, OUTFILE, an introducer or another string,
 // and everything that is no literal to the lexer, comments and hints included.
 
-// literal is the place of one plain literal in a text.
-type literal struct{ at, end int }
-
 // The marks of plain literals in a shape. No shape has them otherwise.
 const (
 	markInteger = 1
@@ -33,7 +29,7 @@ const (
 // mold is the shape of one text.
 type mold struct {
 	shape     string
-	lits      []literal
+	lits      []rewrite.Literal
 	from, end int // the place of the statement, without comments around it and a semicolon
 }
 
@@ -76,12 +72,19 @@ type shaper struct {
 	text   statement.Text
 	out    []byte
 	copied int // how much of the text is in out
-	lits   []literal
+	lits   []rewrite.Literal
 	parens []bool // of the parentheses that are open: whether literals within may be plain
+	by     bool   // behind ORDER BY or GROUP BY, where a number is the place of a column
 }
 
 func (s *shaper) token(i int) {
 	tok := &s.text.Tokens[i]
+	switch {
+	case s.text.Is(i, "BY"):
+		s.by = true
+	case s.by && s.text.Is(i, "LIMIT", "HAVING", "SELECT", "WHERE", "ON"):
+		s.by = false
+	}
 	switch tok.Kind {
 	case statement.TokenSymbol:
 		switch s.text.SQL[tok.Start] {
@@ -94,12 +97,12 @@ func (s *shaper) token(i int) {
 		}
 	case statement.TokenNumber, statement.TokenString:
 		mark := plain(s.text.At(i), tok.Kind)
-		if mark == 0 || !s.within() || !s.follows(i) {
+		if mark == 0 || s.by || !s.within() || !s.follows(i) {
 			return
 		}
 		s.out = append(append(s.out, s.text.SQL[s.copied:tok.Start]...), mark)
 		s.copied = tok.End
-		s.lits = append(s.lits, literal{tok.Start, tok.End})
+		s.lits = append(s.lits, rewrite.Literal{At: tok.Start, End: tok.End})
 	}
 }
 
@@ -183,16 +186,9 @@ func templateOf(script *rewrite.Script, m mold) *template {
 
 // fill makes the script of a text of the template's shape.
 func (t *template) fill(sql string, m mold) *rewrite.Script {
-	// move gives the place in sql of a place in the template's text, which is not inside of a literal.
-	move := func(at int) int {
-		next := sort.Search(len(m.lits), func(i int) bool { return t.mold.lits[i].end > at })
-		if next == 0 {
-			return at
-		}
-		return at + m.lits[next-1].end - t.mold.lits[next-1].end
-	}
+	move := rewrite.Shift{From: t.mold.lits, To: m.lits}.Place
 	plan := *t.script.Plans[0]
-	plan.Text = sql[m.from:m.end]
+	plan.Text, plan.At = sql[m.from:m.end], m.from
 	script := &rewrite.Script{SQL: sql, Plans: []*rewrite.Plan{&plan}}
 	if len(plan.Edits) > 0 {
 		plan.Edits, plan.Marked = moved(plan.Edits, move), moved(plan.Marked, move)

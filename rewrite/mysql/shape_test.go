@@ -88,7 +88,7 @@ func TestShapesShareOnePlan(t *testing.T) {
 		if s := r.Script(sql, cat, session); !s.Changed(sql) {
 			t.Errorf("%s is not rewritten", sql)
 		}
-		return r.used.Len()
+		return r.cache.Len()
 	}
 	first := entries("SELECT * FROM account WHERE id = 5")
 	if n := entries("SELECT * FROM account WHERE id = 12345"); n != first {
@@ -143,7 +143,7 @@ func TestShapedPlansAreParsedPlans(t *testing.T) {
 				sql := mutant(rnd, strings.ReplaceAll(f.sql, "@@db", "shop"), mode)
 				total++
 				if m, ok := shape(sql, mode); ok {
-					if e := r.cache[key{sql: m.shape, shape: true, catalog: cat, session: s}]; e != nil && e.Value.(*entry).template != nil {
+					if e, ok := r.cache.Get(key{sql: m.shape, shape: true, catalog: cat, session: s}); ok && e.template != nil {
 						shared++
 					}
 				}

@@ -32,7 +32,7 @@ func (src *source) version(named bool) string {
 }
 
 // resolve finds the relation that a name means; why is set if it cannot be rewritten.
-func (s *planner) resolve(schema, name string) (rel *rewrite.Relation, why string) {
+func (s *scene) resolve(schema, name string) (rel *rewrite.Relation, why string) {
 	if schema == "" {
 		schema = s.session.Database
 	}
@@ -74,7 +74,7 @@ func systemSchema(s string) bool {
 }
 
 // sources lists what a FROM clause names, from left to right. ok is false if there is something unknown in it.
-func (s *planner) sources(n ast.ResultSetNode, ctes []string) (list []source, ok bool) {
+func (s *scene) sources(n ast.ResultSetNode, ctes []string) (list []source, ok bool) {
 	switch n := n.(type) {
 	case nil:
 		return nil, true
@@ -100,7 +100,7 @@ func (s *planner) sources(n ast.ResultSetNode, ctes []string) (list []source, ok
 	return nil, false
 }
 
-func (s *planner) source(n *ast.TableName, alias string, ctes []string) source {
+func (s *scene) source(n *ast.TableName, alias string, ctes []string) source {
 	src := source{alias: alias}
 	if alias == "" {
 		src.alias = n.Name.O
@@ -184,6 +184,6 @@ func (f *finding) Enter(n ast.Node) (ast.Node, bool) {
 func (f *finding) Leave(n ast.Node) (ast.Node, bool) { return n, true }
 
 // stored reports whether one of the functions is a stored one.
-func (s *planner) callsStored(f finding) bool {
+func (s *scene) callsStored(f finding) bool {
 	return slices.ContainsFunc(f.functions, s.stored)
 }

@@ -66,7 +66,7 @@ func (s *planner) stampChanged(list []*ast.Assignment, src *source, set, end int
 }
 
 // assigned gives the texts of the values that are assigned between the tokens set and end.
-func (s *planner) assigned(set, end int) (texts []string) {
+func (s *scene) assigned(set, end int) (texts []string) {
 	for _, v := range s.text.Assigned(set+1, end) {
 		texts = append(texts, s.text.Between(v[0], v[1]))
 	}
@@ -75,7 +75,7 @@ func (s *planner) assigned(set, end int) (texts []string) {
 
 // assignedSignature is the signature of the value that a column of type typ takes from an expression. ok is false where that is
 // not certain, or where a second evaluation would warn a second time: then the statement stays as it is.
-func (s *planner) assignedSignature(src *source, text string, e ast.ExprNode, typ string) (string, bool) {
+func (s *scene) assignedSignature(src *source, text string, e ast.ExprNode, typ string) (string, bool) {
 	v := repeatable{src: src}
 	if e == nil || !plainCondition(e) {
 		return "", false

@@ -20,7 +20,7 @@ import (
 const showing = "it may show the hidden columns, which are ordinary ones on this server"
 
 // veil finds what must be written out in a statement. It reports whether that is certain.
-func (s *planner) veil(n ast.Node) bool {
+func (s *draft) veil(n ast.Node) bool {
 	v := veiler{s: s, ok: true}
 	n.Accept(&cteNames{&v.ctes})
 	n.Accept(&v)
@@ -34,7 +34,7 @@ func (s *planner) veil(n ast.Node) bool {
 }
 
 // veilView does the same for CREATE VIEW, whose columns are those of its SELECT for ever.
-func (s *planner) veilView() {
+func (s *draft) veilView() {
 	if !alwaysVisible(s.r.flavor) || s.catalog == nil || s.session.Mode&mysqlsyntax.Foreign != 0 || !s.text.Is(0, "CREATE") {
 		return
 	}
@@ -45,7 +45,7 @@ func (s *planner) veilView() {
 }
 
 // putVeil makes the plan's edits of what is written out alone.
-func (s *planner) putVeil(parsed string) {
+func (s *draft) putVeil(parsed string) {
 	list := s.veils
 	if s.veilList != nil {
 		list = append([]edit{*s.veilList}, list...)
@@ -61,7 +61,7 @@ func (s *planner) putVeil(parsed string) {
 }
 
 // checks are the edits of the text that is parsed again.
-func (s *planner) checks(list []edit) []rewrite.Edit {
+func (s *draft) checks(list []edit) []rewrite.Edit {
 	out := make([]rewrite.Edit, len(list))
 	for i, e := range list {
 		out[i] = rewrite.Edit{At: e.at - s.base, Cut: e.cut, Add: e.check}
@@ -95,7 +95,7 @@ func (v *cteNames) Enter(n ast.Node) (ast.Node, bool) {
 func (v *cteNames) Leave(n ast.Node) (ast.Node, bool) { return n, true }
 
 type veiler struct {
-	s     *planner
+	s     *draft
 	ctes  []string
 	edits []edit
 	ok    bool

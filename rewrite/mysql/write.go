@@ -217,7 +217,7 @@ func signature(flavor Flavor, ref, typ string) (string, bool) {
 }
 
 // current reports whether every assigned value is computed by the server from the row itself.
-func (s *planner) current(list []*ast.Assignment, src *source) bool {
+func (s *judge) current(list []*ast.Assignment, src *source) bool {
 	for _, a := range list {
 		f := walk(a.Expr)
 		if f.sub > 0 || !slices.ContainsFunc(f.columns, func(c *ast.ColumnName) bool { return src.column(c.Name.O) != nil }) {
@@ -256,6 +256,9 @@ func (s *planner) delete(n *ast.DeleteStmt) {
 		return
 	case s.callsStored(all):
 		s.opaque("a stored function")
+		return
+	case alone(n.Where):
+		s.opaque("DELETE with a constant condition")
 		return
 	case n.IgnoreErr:
 		s.opaque("DELETE IGNORE")
@@ -355,22 +358,6 @@ func (s *planner) insertStamp(n *ast.InsertStmt, src *source) bool {
 	return false
 }
 
-// behindTable gives the token behind the table of an INSERT or REPLACE.
-func (s *planner) behindTable() (int, bool) {
-	t := s.text
-	i := 1
-	for t.Is(i, "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO") {
-		i++
-	}
-	_, _, i, ok := t.Qualified(i)
-	if ok && t.Is(i, "PARTITION") && t.Is(i+1, "(") {
-		if i = t.Close(i+1) + 1; i == 0 {
-			ok = false
-		}
-	}
-	return i, ok && i < len(t.Tokens)
-}
-
 // insertColumns extends or adds the list of columns and gives the token behind it, or -1.
 func (s *planner) insertColumns(n *ast.InsertStmt, src *source, i int) int {
 	t := s.text
@@ -447,7 +434,8 @@ func (s *planner) insertSelect(n ast.ResultSetNode, i int) bool {
 		return false
 	}
 	at := listEnd(s.text, i)
-	if at < 0 {
+	list, ok := s.sources(sel.From.TableRefs, nil)
+	if at < 0 || !ok || !placesFit(sel, list) {
 		s.opaque("the end of the select list is not certain")
 		return false
 	}
@@ -474,62 +462,4 @@ func (s *planner) onDuplicate(n *ast.InsertStmt, src *source) bool {
 	}
 	s.opaque("ON DUPLICATE KEY UPDATE is not found")
 	return false
-}
-
-// agrees reports whether the text with the added parts is what was meant: parsed again, each stands in its place.
-func (s *planner) agrees(n ast.StmtNode) bool {
-	switch n := n.(type) {
-	case *ast.SelectStmt:
-		if s.plan.Hidden == 0 {
-			return endsWithProbe(n.Where)
-		}
-		return probes(n, s.plan.Hidden)
-	case *ast.SetOprStmt:
-		return probedConditions(armsOf(n.SelectList)) == s.arms
-	case *ast.UpdateStmt:
-		if s.r.flavor == TiDB {
-			return len(n.List) >= 2 && isWriters(n.List[len(n.List)-1].Column)
-		}
-		return len(n.List) >= 3 && isWriters(n.List[0].Column) && isWriters(n.List[len(n.List)-1].Column)
-	case *ast.DeleteStmt:
-		return endsWithProbe(n.Where)
-	case *ast.InsertStmt:
-		return s.agreesInsert(n)
-	}
-	return false
-}
-
-func probes(n *ast.SelectStmt, count int) bool {
-	if n.Fields == nil || len(n.Fields.Fields) <= count {
-		return false
-	}
-	tail := n.Fields.Fields[len(n.Fields.Fields)-count:]
-	return !slices.ContainsFunc(tail, func(f *ast.SelectField) bool { return !isProbe(f.Expr) || f.AsName.O != "" })
-}
-
-func (s *planner) agreesInsert(n *ast.InsertStmt) bool {
-	if n.Setlist || len(n.Columns) > 0 {
-		if len(n.Columns) == 0 || !isWriters(n.Columns[len(n.Columns)-1]) {
-			return false
-		}
-	}
-	for _, row := range n.Lists {
-		if len(row) != len(n.Columns) || !n.Setlist && !isProbe(row[len(row)-1]) {
-			return false
-		}
-	}
-	if sel, ok := n.Select.(*ast.SelectStmt); ok && !probes(sel, 1) {
-		return false
-	}
-	if len(n.OnDuplicate) > 0 && s.plan.Log {
-		return len(n.OnDuplicate) >= 3 && isWriters(n.OnDuplicate[0].Column) && isWriters(n.OnDuplicate[len(n.OnDuplicate)-1].Column)
-	}
-	return true
-}
-
-func isWriters(c *ast.ColumnName) bool { return c.Name.L == columnWriters }
-
-func isProbe(e ast.ExprNode) bool {
-	c, ok := e.(*ast.ColumnNameExpr)
-	return ok && c.Name.Name.L == "wc_probe"
 }

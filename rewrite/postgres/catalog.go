@@ -40,7 +40,7 @@ FROM (SELECT proname, prokind, proretset, provolatile, left(n.nspname, 3) <> 'pg
   pg_catalog.bool_or(prokind = 'a') OVER (PARTITION BY proname) AS agg FROM pg_catalog.pg_proc JOIN pg_catalog.pg_namespace n ON n.oid = pronamespace) p
 UNION ALL
 SELECT pg_catalog.json_build_object('k', 'database', 'name', pg_catalog.current_database(), 'version', pg_catalog.current_setting('server_version'),
- 'path', pg_catalog.to_json(pg_catalog.current_schemas(true)), 'standby', pg_catalog.pg_is_in_recovery(), 'encoding', pg_catalog.current_setting('server_encoding'),
+ 'standby', pg_catalog.pg_is_in_recovery(), 'encoding', pg_catalog.current_setting('server_encoding'),
  'wal', pg_catalog.current_setting('wal_level'), 'horizon', pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())::pg_catalog.text)::pg_catalog.text`
 
 // CatalogQuery is the SELECT, for the simple protocol, whose rows LoadCatalog takes. It works for every user, from
@@ -72,12 +72,11 @@ type catalogRow struct {
 	User       []string `json:"user"`
 	Plain      []string `json:"plain"`
 	// database
-	Version  string   `json:"version"`
-	Path     []string `json:"path"`
-	Standby  bool     `json:"standby"`
-	Encoding string   `json:"encoding"`
-	WAL      string   `json:"wal"`
-	Horizon  uint64   `json:"horizon,string"`
+	Version  string `json:"version"`
+	Standby  bool   `json:"standby"`
+	Encoding string `json:"encoding"`
+	WAL      string `json:"wal"`
+	Horizon  uint64 `json:"horizon,string"`
 }
 
 // LoadCatalog makes a catalog from the rows of CatalogQuery. Its Horizon is that of this reading; a process that reads
@@ -124,7 +123,7 @@ func LoadCatalog(rows [][]string) (*rewrite.Catalog, error) {
 			add(r.Plain, rewrite.FunctionPlain)
 		case "database":
 			known = true
-			c.Database, c.Version, c.SearchPath, c.Horizon = r.Name, r.Version, r.Path, r.Horizon
+			c.Database, c.Version, c.Horizon = r.Name, r.Version, r.Horizon
 			c.Standby, c.Encoding = r.Standby, r.Encoding
 			minimal = r.WAL == "minimal"
 		}

@@ -41,7 +41,7 @@ func nextStamp(column string) string {
 func (r *Rewriter) Hides() bool { return r.capture == rewrite.CaptureColumns }
 
 // makeColumns understands a text as make does, with hidden columns in the tables.
-func (r *Rewriter) makeColumns(sql string, c *rewrite.Catalog, s Session, single bool) (sc *rewrite.Script, spans []literal, adds []string) {
+func (r *Rewriter) makeColumns(sql string, c *rewrite.Catalog, s Session, single bool) (sc *rewrite.Script, spans []rewrite.Literal, adds []string) {
 	defer func() {
 		if p := recover(); p != nil { // as in makeNative
 			sc, spans, adds = unparsed(sql, "it could not be understood"), nil, nil
@@ -61,7 +61,7 @@ func (r *Rewriter) makeColumns(sql string, c *rewrite.Catalog, s Session, single
 	}
 	all := compose(sql, edits, second)
 	for i, p := range sc.Plans {
-		p.Text = sql[spans[i].at:spans[i].end]
+		p.Text = sql[spans[i].At:spans[i].End]
 		p.Edits = all
 		if len(whys[i]) == 0 {
 			continue
@@ -105,7 +105,7 @@ func readable(sql string, s Session) bool {
 
 // conceal changes a text so that the hidden columns do not show, and proves it: what the server reads in the new text
 // is the client's tree with the same changes. ok is false if the text is not understood.
-func conceal(sql string, c *rewrite.Catalog, s Session, single bool) (text string, spans []literal, edits []rewrite.Edit, whys [][]string, ok bool) {
+func conceal(sql string, c *rewrite.Catalog, s Session, single bool) (text string, spans []rewrite.Literal, edits []rewrite.Edit, whys [][]string, ok bool) {
 	if c == nil || !readable(sql, s) {
 		return "", nil, nil, nil, false
 	}
@@ -118,7 +118,7 @@ func conceal(sql string, c *rewrite.Catalog, s Session, single bool) (text strin
 	for i, raw := range tree.Stmts {
 		from, to := pgsyntax.Bounds(sql, raw)
 		spans = append(spans, trim(sql, from, to))
-		k := &concealer{planner: &planner{sql: sql, from: from, to: to, catalog: c, session: s, scan: scan}}
+		k := newConcealer(&scene{sql: sql, from: from, to: to, catalog: c, session: s, scan: scan})
 		switch raw.Stmt.Node.(type) {
 		case *pg.Node_SelectStmt, *pg.Node_InsertStmt, *pg.Node_UpdateStmt, *pg.Node_DeleteStmt, *pg.Node_ExplainStmt,
 			*pg.Node_PrepareStmt, *pg.Node_DeclareCursorStmt, *pg.Node_CopyStmt:
@@ -295,7 +295,7 @@ func compose(sql string, first, second []rewrite.Edit) []rewrite.Edit {
 }
 
 // columnVersion gives the expressions that name a row version by the hidden columns.
-func (x *planner) columnVersion(s source, p *part) string {
+func (x *instrumentation) columnVersion(s source, p *part) string {
 	name := func(c string) string {
 		if s.cols[c] != "" {
 			c = s.cols[c]

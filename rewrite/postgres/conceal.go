@@ -15,17 +15,35 @@ import (
 // updates is stamped. Each change is made twice: in the text and in the client's tree, and the server's reading of the
 // changed text must equal the changed tree (see columns.go).
 type concealer struct {
-	*planner // for its names, tokens and reasons
-	tables   map[*pg.RangeVar]*item
-	err      error
+	*scene
+	showing
+	revision
+}
+
+// showing is what the relations of a statement show, hidden columns included.
+type showing struct {
+	*scene
+	tables map[*pg.RangeVar]*item
+}
+
+// revision is the changed text.
+type revision struct {
+	*scene
+	doubts
+	edits []rewrite.Edit
+	err   error // what was put in cannot be parsed
+}
+
+func newConcealer(s *scene) *concealer {
+	return &concealer{scene: s, showing: showing{scene: s}, revision: revision{scene: s}}
 }
 
 // shows notes that the client will see hidden columns.
-func (k *concealer) shows(format string, args ...any) {
+func (k *revision) shows(format string, args ...any) {
 	k.missing("the hidden columns show: "+format, args...)
 }
 
-func (k *concealer) edit(at, cut int, add string) {
+func (k *revision) edit(at, cut int, add string) {
 	k.edits = append(k.edits, rewrite.Edit{At: at, Cut: cut, Add: add})
 }
 
@@ -44,7 +62,7 @@ func firstHidden(rel *rewrite.Relation) int {
 }
 
 // relation finds the table that a name means, if it has hidden columns; doubt says that it may.
-func (k *concealer) relation(rv *pg.RangeVar) (rel *rewrite.Relation, doubt string) {
+func (k *showing) relation(rv *pg.RangeVar) (rel *rewrite.Relation, doubt string) {
 	if rv == nil || !k.watched(rv) {
 		return nil, ""
 	}

@@ -79,7 +79,7 @@ func (k *concealer) tableStmt(s *pg.SelectStmt, sc *scope) bool {
 		return true
 	}
 	var word *pg.ScanToken
-	for _, t := range k.tokens(k.from0()) {
+	for _, t := range k.tokens(k.scene.from) {
 		if int(t.Start) >= int(rv.Location) {
 			break
 		}
@@ -166,7 +166,7 @@ func (k *concealer) columnList(s *pg.InsertStmt, rel *rewrite.Relation) {
 	s.Cols = k.insertColumns(names)
 }
 
-func (k *concealer) insertColumns(names []string) []*pg.Node {
+func (k *revision) insertColumns(names []string) []*pg.Node {
 	tree, err := pgsyntax.Parse("INSERT INTO t (" + strings.Join(names, ", ") + ") VALUES (1)")
 	if err != nil {
 		k.err = err
@@ -275,7 +275,7 @@ func (k *concealer) stamp(list []*pg.Node, rel *rewrite.Relation, target *item) 
 		return list
 	}
 	set := -1
-	for _, t := range k.tokens(k.from0()) {
+	for _, t := range k.tokens(k.scene.from) {
 		if int(t.Start) >= int(list[0].GetResTarget().Location) {
 			break
 		}

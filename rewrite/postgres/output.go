@@ -37,7 +37,7 @@ func listed(cols []outcol) string {
 }
 
 // hiding reports whether a FROM item has hidden columns anywhere.
-func (k *concealer) hiding(n *pg.Node, sc *scope) bool {
+func (k *showing) hiding(n *pg.Node, sc *scope) bool {
 	switch f := n.GetNode().(type) {
 	case *pg.Node_RangeVar:
 		i := k.tableItem(f.RangeVar, sc)
@@ -51,7 +51,7 @@ func (k *concealer) hiding(n *pg.Node, sc *scope) bool {
 }
 
 // columns gives the visible columns of a FROM item one by one, in the order of a star.
-func (k *concealer) columns(n *pg.Node, sc *scope) ([]outcol, bool) {
+func (k *showing) columns(n *pg.Node, sc *scope) ([]outcol, bool) {
 	switch f := n.GetNode().(type) {
 	case *pg.Node_RangeVar:
 		rv := f.RangeVar
@@ -79,7 +79,7 @@ func (k *concealer) columns(n *pg.Node, sc *scope) ([]outcol, bool) {
 
 // joined gives the columns of a join: first those that it merges, then the others of the left and the right side
 // (manual, 7.2.1.1).
-func (k *concealer) joined(j *pg.JoinExpr, sc *scope) ([]outcol, bool) {
+func (k *showing) joined(j *pg.JoinExpr, sc *scope) ([]outcol, bool) {
 	left, ok1 := k.columns(j.Larg, sc)
 	right, ok2 := k.columns(j.Rarg, sc)
 	if !ok1 || !ok2 {
@@ -189,9 +189,9 @@ func (k *concealer) natural(j *pg.JoinExpr, sc *scope) {
 }
 
 // naturalWord finds the word NATURAL of the join whose right side is rv.
-func (k *concealer) naturalWord(rv *pg.RangeVar) *pg.ScanToken {
+func (k *revision) naturalWord(rv *pg.RangeVar) *pg.ScanToken {
 	var last *pg.ScanToken
-	for _, t := range k.tokens(k.from0()) {
+	for _, t := range k.tokens(k.from) {
 		if int(t.Start) >= int(rv.Location) {
 			break
 		}
@@ -207,7 +207,7 @@ func (k *concealer) naturalWord(rv *pg.RangeVar) *pg.ScanToken {
 }
 
 // relationEnd is the place behind a table's name, or behind its alias too; -1 if it is not found.
-func (k *concealer) relationEnd(rv *pg.RangeVar, alias bool) int {
+func (k *revision) relationEnd(rv *pg.RangeVar, alias bool) int {
 	toks := k.tokens(int(rv.Location))
 	n := 1
 	for _, part := range []string{rv.Catalogname, rv.Schemaname} {
@@ -241,7 +241,7 @@ func (k *concealer) relationEnd(rv *pg.RangeVar, alias bool) int {
 }
 
 // units gives what a star over a FROM item stands for, item.* where nothing is hidden.
-func (k *concealer) units(n *pg.Node, sc *scope) ([]outcol, bool) {
+func (k *showing) units(n *pg.Node, sc *scope) ([]outcol, bool) {
 	if j := n.GetJoinExpr(); j != nil && j.Alias == nil && !j.IsNatural && len(j.UsingClause) == 0 {
 		left, ok1 := k.units(j.Larg, sc)
 		right, ok2 := k.units(j.Rarg, sc)

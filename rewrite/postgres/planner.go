@@ -1,9 +1,7 @@
 package postgres
 
 import (
-	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -17,37 +15,14 @@ import (
 
 // planner makes the plan of one statement.
 type planner struct {
-	sql      string // the whole text
-	from, to int    // the statement's part of it
-	catalog  *rewrite.Catalog
-	session  Session
-	native   bool
-	scan     func() ([]*pg.ScanToken, error) // the whole text's tokens without comments
-
-	node    *pg.Node
-	plan    *rewrite.Plan
-	linked  bool // a condition was added to WHERE
-	wrapped bool // the statement became a subquery
-	silent  bool // an answer without rows does not tell what was read
-	edits   []rewrite.Edit
-	parts   []part
-	arms    [][]part // UNION ALL: the parts of each arm
-	inner   int      // hidden columns of subqueries so far
-	ctes    map[string]*cte
-	scope   map[string]int // names of the common table expressions around
-	whys    []string       // why the coverage is not exact
-	facts   int            // tables whose versions are captured, as they are mentioned
+	instrumentation
+	plan   *rewrite.Plan
+	silent bool // an answer without rows does not tell what was read
+	facts  int  // tables whose versions are captured, as they are mentioned
 }
 
-// missing notes why something is not seen.
-func (x *planner) missing(format string, args ...any) {
-	why := fmt.Sprintf(format, args...)
-	for _, w := range x.whys {
-		if w == why {
-			return
-		}
-	}
-	x.whys = append(x.whys, why)
+func newPlanner(s *scene) *planner {
+	return &planner{instrumentation: instrumentation{judge: judge{scene: s}}, plan: &rewrite.Plan{}}
 }
 
 // opaque ends the understanding of a statement that touches tables in a way that is not seen.
@@ -100,134 +75,6 @@ func (x *planner) understand(n *pg.Node) {
 	default:
 		x.utility(n)
 	}
-}
-
-// content is what a statement mentions anywhere in it.
-type content struct {
-	tables  []*pg.RangeVar // that may be tables; names of common table expressions left out where no table has the name
-	targets []*pg.RangeVar // of these, what is written
-	user    []string       // functions that may read and write tables
-	writes  bool           // a part of it writes
-	into    *pg.RangeVar   // of SELECT INTO
-	sets    bool           // it calls a function that returns a set, or one that may
-}
-
-// texts are built-in functions that read tables which only a text names (manual, 9.15.4 and 12.4).
-var texts = map[string]bool{
-	"query_to_xml": true, "query_to_xmlschema": true, "query_to_xml_and_xmlschema": true, "cursor_to_xml": true,
-	"table_to_xml": true, "table_to_xml_and_xmlschema": true, "schema_to_xml": true, "schema_to_xml_and_xmlschema": true,
-	"database_to_xml": true, "database_to_xml_and_xmlschema": true, "ts_stat": true, "ts_rewrite": true,
-}
-
-func (x *planner) content(m proto.Message) content {
-	var c content
-	ctes := map[string]bool{}
-	pgsyntax.Walk(m, func(m proto.Message) bool {
-		if e, ok := m.(*pg.CommonTableExpr); ok {
-			ctes[e.Ctename] = true
-		}
-		return true
-	})
-	pgsyntax.Walk(m, func(m proto.Message) bool {
-		switch n := m.(type) {
-		case *pg.RangeVar:
-			if n.Schemaname == "" && ctes[n.Relname] && (x.catalog == nil || len(x.catalog.ByName[n.Relname]) == 0) {
-				return true
-			}
-			if x.watched(n) {
-				c.tables = append(c.tables, n)
-			}
-		case *pg.InsertStmt:
-			c.writes, c.targets = true, append(c.targets, n.Relation)
-		case *pg.UpdateStmt:
-			c.writes, c.targets = true, append(c.targets, n.Relation)
-		case *pg.DeleteStmt:
-			c.writes, c.targets = true, append(c.targets, n.Relation)
-		case *pg.MergeStmt:
-			c.writes, c.targets = true, append(c.targets, n.Relation)
-		case *pg.IntoClause:
-			c.into = n.Rel
-		case *pg.LockingClause:
-			return false // it names tables of the FROM clause
-		case *pg.FuncCall:
-			name := pgsyntax.LastName(n.Funcname)
-			k := x.function(name)
-			if k&rewrite.FunctionUser != 0 || texts[name] {
-				c.user = append(c.user, name)
-			}
-			if k&rewrite.FunctionSet != 0 {
-				c.sets = true
-			}
-		}
-		return true
-	})
-	sort.Strings(c.user)
-	return c
-}
-
-func (x *planner) function(name string) rewrite.FunctionKind {
-	if x.catalog == nil {
-		return 0
-	}
-	return x.catalog.Functions[name]
-}
-
-// watched reports whether a name may mean one of the user's tables.
-func (x *planner) watched(rv *pg.RangeVar) bool {
-	switch rv.Schemaname {
-	case "":
-		return !strings.HasPrefix(rv.Relname, "pg_") || x.catalog != nil && len(x.catalog.ByName[rv.Relname]) > 0
-	case "pg_catalog", "information_schema", "pg_toast":
-		return false
-	}
-	return true
-}
-
-// resolve finds the relation that a name means, or says why it is not certain.
-func (x *planner) resolve(rv *pg.RangeVar) (*rewrite.Relation, string) {
-	c := x.catalog
-	if c == nil {
-		return nil, "the catalog is not known"
-	}
-	if rv.Catalogname != "" && rv.Catalogname != c.Database {
-		return nil, "another database is named"
-	}
-	if rv.Schemaname != "" {
-		if r := c.Relations[rewrite.RelationName{Schema: rv.Schemaname, Name: rv.Relname}]; r != nil {
-			return r, ""
-		}
-		return nil, fmt.Sprintf("table %s.%s is not known", rv.Schemaname, rv.Relname)
-	}
-	if x.session.Temp && (x.session.TempNames == nil || slices.Contains(x.session.TempNames, rv.Relname)) {
-		return nil, fmt.Sprintf("%s may be a temporary table", rv.Relname)
-	}
-	if strings.HasPrefix(rv.Relname, "pg_") {
-		return nil, fmt.Sprintf("%s may be a system table", rv.Relname)
-	}
-	found := c.ByName[rv.Relname]
-	switch len(found) {
-	case 0:
-		return nil, fmt.Sprintf("table %s is not known", rv.Relname)
-	case 1:
-		return found[0], ""
-	}
-	for _, schema := range x.session.SearchPath {
-		if r := c.Relations[rewrite.RelationName{Schema: schema, Name: rv.Relname}]; r != nil {
-			return r, ""
-		}
-	}
-	return nil, fmt.Sprintf("several schemas have a table %s", rv.Relname)
-}
-
-// tokens gives the tokens of this statement from a place on.
-func (x *planner) tokens(at int) []*pg.ScanToken {
-	all, err := x.scan()
-	if err != nil {
-		return nil
-	}
-	i := sort.Search(len(all), func(i int) bool { return int(all[i].Start) >= at })
-	j := sort.Search(len(all), func(i int) bool { return int(all[i].Start) >= x.to })
-	return all[i:max(i, j)]
 }
 
 // proven parses what is to be sent and compares it with the client's tree, the additions taken away: whatever the

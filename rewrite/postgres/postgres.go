@@ -82,12 +82,20 @@ const (
 // Rewriter makes plans of statements. It is safe for concurrent use.
 type Rewriter struct {
 	capture rewrite.Capture
-	cache   *cache
+	cache   *rewrite.Cache[cacheKey, *template]
+}
+
+// cacheKey is what a plan depends on.
+type cacheKey struct {
+	sql     string // a text, or a shape
+	shape   bool
+	catalog *rewrite.Catalog
+	facts   string
 }
 
 // New makes a rewriter. See columns.go for what CaptureColumns does.
 func New(capture rewrite.Capture) *Rewriter {
-	return &Rewriter{capture: capture, cache: newCache(maxKept)}
+	return &Rewriter{capture: capture, cache: rewrite.NewCache[cacheKey, *template](maxKept)}
 }
 
 // Script makes the plans for the text of a simple query. c may be nil: then nothing is known of tables, and the script
@@ -103,15 +111,15 @@ func (r *Rewriter) Statement(sql string, c *rewrite.Catalog, s Session) *rewrite
 
 func (r *Rewriter) script(sql string, c *rewrite.Catalog, s Session, single bool) *rewrite.Script {
 	key := cacheKey{sql: sql, catalog: c, facts: s.facts(single)}
-	if found := r.cache.get(key); found != nil {
+	if found, ok := r.cache.Get(key); ok {
 		return found.script
 	}
-	var lits []literal
+	var lits []rewrite.Literal
 	ok := false
 	if len(sql) <= maxCached && !s.Backslashes && (s.utf8() && utf8.ValidString(sql) || ascii(sql)) {
 		if key.sql, lits, ok = shape(sql); ok {
 			key.shape = true
-			if t := r.cache.get(key); t != nil {
+			if t, ok := r.cache.Get(key); ok {
 				return t.fill(sql, lits)
 			}
 		}
@@ -123,7 +131,7 @@ func (r *Rewriter) script(sql string, c *rewrite.Catalog, s Session, single bool
 	if !ok || !templated(sc, sql) || len(adds) != len(sc.Plans[0].Edits) {
 		key.sql, key.shape, lits = sql, false, nil
 	}
-	r.cache.put(key, &template{script: sc, lits: lits, spans: spans, adds: adds})
+	r.cache.Put(key, &template{script: sc, lits: lits, spans: spans, adds: adds}, len(key.sql))
 	return sc
 }
 
@@ -151,7 +159,7 @@ func (s Session) facts(single bool) string {
 }
 
 // make understands a text. Whatever goes wrong leaves it alone.
-func (r *Rewriter) make(sql string, c *rewrite.Catalog, s Session, single bool) (sc *rewrite.Script, spans []literal, adds []string) {
+func (r *Rewriter) make(sql string, c *rewrite.Catalog, s Session, single bool) (sc *rewrite.Script, spans []rewrite.Literal, adds []string) {
 	if r.capture == rewrite.CaptureColumns {
 		return r.makeColumns(sql, c, s, single)
 	}
@@ -159,7 +167,7 @@ func (r *Rewriter) make(sql string, c *rewrite.Catalog, s Session, single bool) 
 }
 
 // makeNative understands a text that shows no hidden columns.
-func (r *Rewriter) makeNative(sql string, c *rewrite.Catalog, s Session, single bool) (sc *rewrite.Script, spans []literal, adds []string) {
+func (r *Rewriter) makeNative(sql string, c *rewrite.Catalog, s Session, single bool) (sc *rewrite.Script, spans []rewrite.Literal, adds []string) {
 	defer func() {
 		// The parser and the tree belong to others; a statement that makes them stumble is forwarded untouched.
 		if p := recover(); p != nil {
@@ -190,10 +198,10 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.Catalog, s Session, single 
 	scan := scanner(sql)
 	for _, raw := range tree.Stmts {
 		from, to := pgsyntax.Bounds(sql, raw)
-		x := &planner{sql: sql, from: from, to: to, scan: scan, catalog: c, session: s, native: r.capture != rewrite.CaptureColumns}
 		span := trim(sql, from, to)
 		spans = append(spans, span)
-		x.plan = &rewrite.Plan{Text: sql[span.at:span.end]}
+		x := newPlanner(&scene{sql: sql, from: from, to: to, scan: scan, catalog: c, session: s, native: r.capture != rewrite.CaptureColumns})
+		x.plan.Text = sql[span.At:span.End]
 		x.understand(raw.Stmt)
 		if x.plan.Schema || x.plan.Control.Verb == statement.ControlReset {
 			c = nil // what follows in the text may mean other tables
@@ -235,11 +243,11 @@ func unparsed(sql, why string) *rewrite.Script {
 }
 
 // trim leaves white space around a statement out.
-func trim(sql string, from, to int) literal {
+func trim(sql string, from, to int) rewrite.Literal {
 	text := sql[from:to]
 	rest := strings.TrimLeft(text, " \t\r\n\f\v")
 	at := from + len(text) - len(rest)
-	return literal{at, at + len(strings.TrimRight(rest, " \t\r\n\f\v"))}
+	return rewrite.Literal{At: at, End: at + len(strings.TrimRight(rest, " \t\r\n\f\v"))}
 }
 
 func ascii(s string) bool {

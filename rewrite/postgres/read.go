@@ -141,7 +141,7 @@ var plainAggregates = map[string]bool{
 
 // ordered reports whether collecting versions in an aggregate query could change the order of its rows, as an aggregate
 // with DISTINCT or one that needs much memory keeps the server from hashing, or what it aggregates.
-func (x *planner) ordered(s *pg.SelectStmt) bool {
+func (x *judge) ordered(s *pg.SelectStmt) bool {
 	found := len(s.GroupClause) > 0 || s.HavingClause != nil
 	pgsyntax.WalkAll(s.TargetList, func(m proto.Message) bool {
 		if f, ok := m.(*pg.FuncCall); ok {
@@ -154,7 +154,7 @@ func (x *planner) ordered(s *pg.SelectStmt) bool {
 }
 
 // askable finds the tables of a SELECT whose versions can be appended to its target list.
-func (x *planner) askable(s *pg.SelectStmt) (list []source, why string) {
+func (x *instrumentation) askable(s *pg.SelectStmt) (list []source, why string) {
 	list, ok := x.sources(s.FromClause, s.TargetList)
 	switch {
 	case !ok:
@@ -177,7 +177,7 @@ func (x *planner) askable(s *pg.SelectStmt) (list []source, why string) {
 // kept leaves out the tables of outer joins that the server need not read, since nothing refers to them and a unique
 // index lets them add no rows: asking for their versions would make it read them. shown says that the select list is
 // the client's answer, so that all of it is needed.
-func (x *planner) kept(s *pg.SelectStmt, list []source, shown bool) []source {
+func (x *judge) kept(s *pg.SelectStmt, list []source, shown bool) []source {
 	var nullable []*pg.RangeVar
 	pgsyntax.WalkAll(s.FromClause, func(m proto.Message) bool {
 		switch j, _ := m.(*pg.JoinExpr); j.GetJointype() {
@@ -225,7 +225,7 @@ func (x *planner) kept(s *pg.SelectStmt, list []source, shown bool) []source {
 
 // covered reports whether the server may answer a query from an index alone, in the order of the index. Asking for
 // versions takes that way from it, and the rows might come in another order.
-func (x *planner) covered(s *pg.SelectStmt) bool {
+func (x *judge) covered(s *pg.SelectStmt) bool {
 	if len(s.FromClause) != 1 || len(s.SortClause) > 0 || len(s.LockingClause) > 0 {
 		return false
 	}
@@ -273,7 +273,7 @@ func wide(outputs []*pg.Node, list []source) bool {
 }
 
 // askGroups asks for the versions behind each row of an aggregate query; nil if the tables are too large.
-func (x *planner) askGroups(s *pg.SelectStmt, list []source) []string {
+func (x *instrumentation) askGroups(s *pg.SelectStmt, list []source) []string {
 	if s.HavingClause != nil {
 		x.missing("HAVING hides groups")
 	}
@@ -371,7 +371,7 @@ func (x *planner) unionAll(s *pg.SelectStmt, c content) {
 }
 
 // form says whether a SELECT groups rows, and why the versions of its tables cannot be appended to its target list.
-func (x *planner) form(s *pg.SelectStmt) (grouped bool, why string) {
+func (x *judge) form(s *pg.SelectStmt) (grouped bool, why string) {
 	switch {
 	case s.Op != pg.SetOperation_SETOP_NONE:
 		return false, "set operation"
@@ -395,7 +395,7 @@ func (x *planner) form(s *pg.SelectStmt) (grouped bool, why string) {
 
 // aggregates says whether s has a call of an aggregate function, or may have one. A call inside a subquery belongs to s
 // as well if all its column references do (manual, 4.2.7).
-func (x *planner) aggregates(s *pg.SelectStmt) (sure bool, doubt string) {
+func (x *judge) aggregates(s *pg.SelectStmt) (sure bool, doubt string) {
 	var inside []*pg.SelectStmt // the subqueries around
 	var visit func(m proto.Message) bool
 	visit = func(m proto.Message) bool {
@@ -432,7 +432,7 @@ func (x *planner) aggregates(s *pg.SelectStmt) (sure bool, doubt string) {
 
 // local reports whether an aggregate call certainly belongs to the SELECT in which it stands: it has no column
 // references, or one of a table of that SELECT.
-func (x *planner) local(call *pg.FuncCall, s *pg.SelectStmt) bool {
+func (x *judge) local(call *pg.FuncCall, s *pg.SelectStmt) bool {
 	some, own := false, false
 	pgsyntax.Walk(call, func(m proto.Message) bool {
 		ref, ok := m.(*pg.ColumnRef)
@@ -455,7 +455,7 @@ func (x *planner) local(call *pg.FuncCall, s *pg.SelectStmt) bool {
 }
 
 // columnOf reports whether a column reference certainly is to a column of a table.
-func (x *planner) columnOf(ref *pg.ColumnRef, rv *pg.RangeVar) bool {
+func (x *scene) columnOf(ref *pg.ColumnRef, rv *pg.RangeVar) bool {
 	name := rv.Relname
 	if rv.Alias != nil {
 		name = rv.Alias.Aliasname
@@ -481,7 +481,7 @@ func locks(s *pg.SelectStmt) bool {
 }
 
 // locked marks the sources that a FOR UPDATE or FOR SHARE clause locks.
-func (x *planner) locked(s *pg.SelectStmt, list []source) {
+func (x *judge) locked(s *pg.SelectStmt, list []source) {
 	for _, n := range s.LockingClause {
 		l := n.GetLockingClause()
 		of := map[string]bool{}
@@ -497,7 +497,7 @@ func (x *planner) locked(s *pg.SelectStmt, list []source) {
 }
 
 // targetEnd is the place behind the last item of a select list, or -1.
-func (x *planner) targetEnd(s *pg.SelectStmt) int {
+func (x *scene) targetEnd(s *pg.SelectStmt) int {
 	last := s.TargetList[len(s.TargetList)-1].GetResTarget()
 	if last == nil {
 		return -1

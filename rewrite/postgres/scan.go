@@ -47,7 +47,7 @@ const tinyBytes = 64 << 10
 // entire gives the scans that tell all that a query reads if every row of its answer is fetched. What stands in
 // subqueries of its expressions is not among it. ok is false if that is not certain, not cheap, or not the same when it
 // is done twice.
-func (x *planner) entire(s *pg.SelectStmt) (list []scan, ok bool) {
+func (x *instrumentation) entire(s *pg.SelectStmt) (list []scan, ok bool) {
 	list, ok = x.entireOf(s)
 	if ok && s.Op == pg.SetOperation_SETOP_NONE && x.few(s) {
 		for i := range list {
@@ -57,7 +57,7 @@ func (x *planner) entire(s *pg.SelectStmt) (list []scan, ok bool) {
 	return list, ok
 }
 
-func (x *planner) entireOf(s *pg.SelectStmt) (list []scan, ok bool) {
+func (x *instrumentation) entireOf(s *pg.SelectStmt) (list []scan, ok bool) {
 	if s.IntoClause != nil || len(s.LockingClause) > 0 {
 		return nil, false
 	}
@@ -93,7 +93,7 @@ func (x *planner) entireOf(s *pg.SelectStmt) (list []scan, ok bool) {
 }
 
 // consumed is entire for a query whose columns may not all be used.
-func (x *planner) consumed(s *pg.SelectStmt) ([]scan, bool) {
+func (x *instrumentation) consumed(s *pg.SelectStmt) ([]scan, bool) {
 	outer := false
 	pgsyntax.Walk(s, func(m proto.Message) bool {
 		if j, ok := m.(*pg.JoinExpr); ok && j.Jointype != pg.JoinType_JOIN_INNER {
@@ -109,7 +109,7 @@ func (x *planner) consumed(s *pg.SelectStmt) ([]scan, bool) {
 
 // few reports whether the server may find that it need not read all rows to answer a query without LIMIT: min and max
 // are the ends of an index, and DISTINCT has one row if all that it compares is fixed (so since PostgreSQL 16).
-func (x *planner) few(s *pg.SelectStmt) bool {
+func (x *judge) few(s *pg.SelectStmt) bool {
 	_, doubt := x.aggregates(s)
 	ends, others := false, false
 	visit := func(m proto.Message) bool {
@@ -164,7 +164,7 @@ func (x *planner) few(s *pg.SelectStmt) bool {
 }
 
 // scanOf makes the scan of one SELECT's clauses. each says that they are evaluated for each row of the answer.
-func (x *planner) scanOf(s *pg.SelectStmt, each bool) (sc scan, ok bool) {
+func (x *instrumentation) scanOf(s *pg.SelectStmt, each bool) (sc scan, ok bool) {
 	if len(s.TargetList) == 0 || !joined(s.FromClause) || !x.needed(s) {
 		return sc, false
 	}
@@ -251,7 +251,7 @@ func joined(from []*pg.Node) bool {
 
 // needed reports whether the server cannot leave out a table that an outer join adds, as it may if nothing refers to it:
 // there is no outer join, or the select list has a column of each table.
-func (x *planner) needed(s *pg.SelectStmt) bool {
+func (x *judge) needed(s *pg.SelectStmt) bool {
 	inner := true
 	pgsyntax.WalkAll(s.FromClause, func(m proto.Message) bool {
 		if j, ok := m.(*pg.JoinExpr); ok && j.Jointype != pg.JoinType_JOIN_INNER {
@@ -286,14 +286,14 @@ var steadyFunctions = map[string]bool{
 	"array_length": true, "cardinality": true, "concat": true, "like_escape": true, "position": true, "strpos": true,
 }
 
-func (x *planner) steady(f *pg.FuncCall) bool {
+func (x *scene) steady(f *pg.FuncCall) bool {
 	name := pgsyntax.LastName(f.Funcname)
 	return steadyFunctions[name] && x.function(name)&rewrite.FunctionUser == 0 && f.Over == nil
 }
 
 // led reports whether a condition fixes a column that leads an index of the table. If each, also a column of the query
 // around it may fix it.
-func (x *planner) led(s *pg.SelectStmt, src source, each bool) bool {
+func (x *judge) led(s *pg.SelectStmt, src source, each bool) bool {
 	rv := s.FromClause[0].GetRangeVar()
 	if rv == nil || src.cols != nil {
 		return false
@@ -333,7 +333,7 @@ func conjuncts(where *pg.Node) []*pg.Node {
 }
 
 // atLeast reports whether the server is of that major version or a later one.
-func (x *planner) atLeast(major int) bool {
+func (x *scene) atLeast(major int) bool {
 	digits, _, _ := strings.Cut(x.catalog.Version, ".")
 	n, err := strconv.Atoi(digits)
 	return err == nil && n >= major
@@ -344,7 +344,7 @@ func (x *planner) atLeast(major int) bool {
 //
 // The rows are counted by a window function and not by LIMIT: a limit could make the server read the table without the
 // index, which at SERIALIZABLE locks all of it. From PostgreSQL 15 on it stops at the limit all the same.
-func (x *planner) askScan(sc scan, once bool) string {
+func (x *instrumentation) askScan(sc scan, once bool) string {
 	p := x.part(sc.list[0], history.OpRead)
 	var columns, lists []string
 	distinct := ""
@@ -393,7 +393,7 @@ func (x *planner) wrap(list []scan) bool {
 }
 
 // unwrap puts the client's statement in the place of the one that wrap made, and counts the columns that this one added.
-func (x *planner) unwrap(n *pg.Node, ours func(*pg.Node) bool) (columns int, ok bool) {
+func (x *instrumentation) unwrap(n *pg.Node, ours func(*pg.Node) bool) (columns int, ok bool) {
 	s := n.GetSelectStmt()
 	if s == nil || s.Op != pg.SetOperation_SETOP_NONE || len(s.FromClause) != 1 || len(s.TargetList) < 2 {
 		return 0, false

@@ -155,7 +155,7 @@ func (k *concealer) fromItem(n *pg.Node, sc *scope, named bool) {
 }
 
 // tableItem describes a table or common table expression in a FROM clause.
-func (k *concealer) tableItem(rv *pg.RangeVar, sc *scope) *item {
+func (k *showing) tableItem(rv *pg.RangeVar, sc *scope) *item {
 	if i := k.tables[rv]; i != nil {
 		return i // its list of names may have been changed since
 	}
@@ -226,8 +226,6 @@ func (k *concealer) aliases(rv *pg.RangeVar) {
 	}
 	rv.Alias.Colnames = append(out, list[next:]...)
 }
-
-func (k *concealer) from0() int { return k.planner.from }
 
 // find looks for the FROM item that a qualifier names.
 func (sc *scope) find(qualifier []*pg.Node) *item {

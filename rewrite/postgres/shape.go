@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"sort"
 	"strings"
 
 	"wirecheck/rewrite"
@@ -12,12 +11,9 @@ import (
 // the values of their literals only have the same shape, and nothing in a plan depends on these values, but for
 // settings. So a plan is made once per shape and its places are moved.
 
-// literal is the place of one literal in a text.
-type literal struct{ at, end int }
-
 // shape replaces the numbers and plain quoted literals of a text by marks. ok is false if there are none, or if the
 // text has something that is left to the real parser (other kinds of quotes, numbers that run into words).
-func shape(sql string) (text string, lits []literal, ok bool) {
+func shape(sql string) (text string, lits []rewrite.Literal, ok bool) {
 	if strings.IndexByte(sql, 0) >= 0 {
 		return "", nil, false
 	}
@@ -44,7 +40,7 @@ func shape(sql string) (text string, lits []literal, ok bool) {
 			if dots := strings.Count(sql[start:i], "."); dots > 1 {
 				return "", nil, false
 			}
-			lits = append(lits, literal{start, i})
+			lits = append(lits, rewrite.Literal{At: start, End: i})
 			out = append(out, 0) // no text has a zero byte
 			continue
 		case c == '\'':
@@ -58,7 +54,7 @@ func shape(sql string) (text string, lits []literal, ok bool) {
 					}
 				}
 			}
-			lits = append(lits, literal{start, i})
+			lits = append(lits, rewrite.Literal{At: start, End: i})
 			out = append(out, 1)
 			continue
 		case c == '"':
@@ -109,9 +105,9 @@ func digit(c byte) bool { return '0' <= c && c <= '9' }
 // template is a script of which the places are known well enough to move them.
 type template struct {
 	script *rewrite.Script
-	lits   []literal
-	spans  []literal // of each plan's text
-	adds   []string  // of each edit, copies of the client's text not resolved
+	lits   []rewrite.Literal
+	spans  []rewrite.Literal // of each plan's text
+	adds   []string          // of each edit, copies of the client's text not resolved
 }
 
 // templated reports whether the plans of a script hold for all texts of its shape.
@@ -128,17 +124,10 @@ func templated(sc *rewrite.Script, sql string) bool {
 }
 
 // fill makes the script of a text of the template's shape.
-func (t *template) fill(sql string, lits []literal) *rewrite.Script {
+func (t *template) fill(sql string, lits []rewrite.Literal) *rewrite.Script {
 	sc := &rewrite.Script{SQL: sql, Plans: make([]*rewrite.Plan, len(t.script.Plans))}
 	plans := make([]rewrite.Plan, len(t.script.Plans))
-	// move gives the place in sql of a place in the template's text, which is not inside of a literal.
-	move := func(at int) int {
-		next := sort.Search(len(lits), func(i int) bool { return t.lits[i].end > at })
-		if next == 0 {
-			return at
-		}
-		return at + lits[next-1].end - t.lits[next-1].end
-	}
+	move := rewrite.Shift{From: t.lits, To: lits}.Place
 	var edits []rewrite.Edit
 	if old := t.script.Plans[0].Edits; len(old) > 0 {
 		edits = make([]rewrite.Edit, len(old))
@@ -150,8 +139,8 @@ func (t *template) fill(sql string, lits []literal) *rewrite.Script {
 	}
 	for i, p := range t.script.Plans {
 		plans[i] = *p
-		from := move(t.spans[i].at)
-		plans[i].Text = sql[from:move(t.spans[i].end)]
+		from := move(t.spans[i].At)
+		plans[i].Text = sql[from:move(t.spans[i].End)]
 		plans[i].Edits = edits
 		sc.Plans[i] = &plans[i]
 	}

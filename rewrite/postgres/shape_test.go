@@ -43,13 +43,13 @@ func FuzzShape(f *testing.F) {
 		}
 		other, at := "", 0
 		for _, l := range lits {
-			other += sql[at:l.at]
-			if sql[l.at] == '\'' {
+			other += sql[at:l.At]
+			if sql[l.At] == '\'' {
 				other += "'" + text + "'"
 			} else {
 				other += number
 			}
-			at = l.end
+			at = l.End
 		}
 		other += sql[at:]
 		s1, _, ok1 := shape(sql)

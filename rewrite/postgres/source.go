@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
-	"google.golang.org/protobuf/proto"
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
@@ -26,7 +25,7 @@ type source struct {
 
 // sources finds the tables of a FROM clause. What cannot be asked is noted as missing. ok is false if the names are
 // ambiguous, so that nothing can be added. outputs is the target list or RETURNING list that can see the clause.
-func (x *planner) sources(from, outputs []*pg.Node) (list []source, ok bool) {
+func (x *instrumentation) sources(from, outputs []*pg.Node) (list []source, ok bool) {
 	refs := map[string]int{}
 	hidden := 0 // depth of joins with an alias, which hides the names inside
 	name := func(ref string) {
@@ -99,77 +98,9 @@ func (x *planner) sources(from, outputs []*pg.Node) (list []source, ok bool) {
 	return list, true
 }
 
-// cte is a common table expression of the statement.
-type cte struct {
-	query *pg.SelectStmt // nil if it is not a plain SELECT, or two have the name
-	uses  int
-}
-
-// findCTEs lists the common table expressions of the statement, nested ones too, and how often their names are used.
-func (x *planner) findCTEs(m proto.Message) {
-	x.ctes = map[string]*cte{}
-	pgsyntax.Walk(m, func(m proto.Message) bool {
-		if e, ok := m.(*pg.CommonTableExpr); ok {
-			c := &cte{query: e.Ctequery.GetSelectStmt()}
-			if x.ctes[e.Ctename] != nil || e.SearchClause != nil || e.CycleClause != nil {
-				c.query = nil
-			}
-			x.ctes[e.Ctename] = c
-		}
-		if w, ok := m.(*pg.WithClause); ok && w.Recursive {
-			for _, n := range w.Ctes {
-				x.ctes[n.GetCommonTableExpr().GetCtename()] = &cte{}
-			}
-			return false
-		}
-		return true
-	})
-	if len(x.ctes) == 0 {
-		return
-	}
-	pgsyntax.Walk(m, func(m proto.Message) bool {
-		if rv, ok := m.(*pg.RangeVar); ok && rv.Schemaname == "" && x.ctes[rv.Relname] != nil {
-			x.ctes[rv.Relname].uses++
-		}
-		return true
-	})
-}
-
-// enter makes the names of a WITH clause known until the returned function is called.
-func (x *planner) enter(with *pg.WithClause) func() {
-	if x.scope == nil {
-		x.scope = map[string]int{}
-	}
-	add := func(n int) {
-		for _, c := range with.GetCtes() {
-			x.scope[c.GetCommonTableExpr().GetCtename()] += n
-		}
-	}
-	add(1)
-	return func() { add(-1) }
-}
-
-// visible reports whether a column can be added to the FROM item ref without being seen: no star takes it up, and
-// nothing refers to the whole row.
-func (x *planner) visible(outputs []*pg.Node, ref string) bool {
-	for _, n := range outputs {
-		if f := n.GetResTarget().GetVal().GetColumnRef().GetFields(); len(f) == 1 && f[0].GetAStar() != nil {
-			return false
-		}
-	}
-	ok := true
-	pgsyntax.Walk(x.node, func(m proto.Message) bool {
-		if r, is := m.(*pg.ColumnRef); is && len(r.Fields) > 0 && r.Fields[0].GetString_().GetSval() == ref {
-			ok = ok && len(r.Fields) > 1 && r.Fields[len(r.Fields)-1].GetAStar() == nil
-		}
-		return ok
-	})
-	return ok
-}
-
 // expose adds the versions of a subquery's tables to its columns, and gives them as sources of the query around it.
 // The expressions are not volatile, so the subquery is planned as before.
-func (x *planner) expose(s *pg.SelectStmt, ref string) []source {
+func (x *instrumentation) expose(s *pg.SelectStmt, ref string) []source {
 	grouped, why := x.form(s)
 	if grouped || why != "" || s.IntoClause != nil {
 		return nil
@@ -206,7 +137,7 @@ func (x *planner) expose(s *pg.SelectStmt, ref string) []source {
 }
 
 // source looks at one table that a statement reads.
-func (x *planner) source(rv *pg.RangeVar, ref string) (source, bool) {
+func (x *judge) source(rv *pg.RangeVar, ref string) (source, bool) {
 	rel, why := x.resolve(rv)
 	if rel == nil {
 		x.missing("%s", why)
@@ -282,7 +213,7 @@ func keyColumns(rel *rewrite.Relation) []string {
 
 // key gives the expressions of a row's key; hex says that the text comes in hexadecimal. Nothing if there is no key
 // that every session sees alike.
-func (x *planner) key(s source) (expr string, hex bool) {
+func (x *scene) key(s source) (expr string, hex bool) {
 	cols := keyColumns(s.rel)
 	var list []string
 	text := false
@@ -320,7 +251,7 @@ func (x *planner) key(s source) (expr string, hex bool) {
 }
 
 // ask gives the hidden column for a source and notes how it is read. What first holds comes before the first column.
-func (x *planner) ask(s source, op history.Op, upsert bool, first ...string) string {
+func (x *instrumentation) ask(s source, op history.Op, upsert bool, first ...string) string {
 	p := x.part(s, op)
 	upsert = upsert && x.native // the hidden columns tell it themselves
 	p.upsert = upsert
@@ -348,7 +279,7 @@ func (x *planner) ask(s source, op history.Op, upsert bool, first ...string) str
 const oldVersion = "wirecheck.old"
 
 // remember gives a condition that is always true and keeps the version for which it was evaluated last.
-func (x *planner) remember(s source) string {
+func (x *scene) remember(s source) string {
 	ref := pgsyntax.Quote(s.ref)
 	list := ref + ".ctid, " + ref + ".xmin"
 	if key, _ := x.key(s); key != "" {
@@ -360,7 +291,7 @@ func (x *planner) remember(s source) string {
 const position = "pg_catalog.pg_current_wal_insert_lsn()"
 
 // part makes the description of the next hidden column.
-func (x *planner) part(s source, op history.Op) part {
+func (x *instrumentation) part(s source, op history.Op) part {
 	if s.lock && op == history.OpRead {
 		op = history.OpLock
 	}
@@ -372,13 +303,13 @@ func (x *planner) part(s source, op history.Op) part {
 }
 
 // hidden adds a hidden column.
-func (x *planner) hidden(p part, expr string) string {
+func (x *instrumentation) hidden(p part, expr string) string {
 	x.parts = append(x.parts, p)
 	return expr + " AS " + pgsyntax.Quote(x.hiddenName(len(x.parts)))
 }
 
 // version gives the expressions that name a row version.
-func (x *planner) version(s source, p *part) string {
+func (x *instrumentation) version(s source, p *part) string {
 	if s.up != "" {
 		p.key, p.hex, p.cols, p.columns = s.how.key, s.how.hex, s.how.cols, s.how.columns
 		return s.up
@@ -412,7 +343,7 @@ const maxGroupBytes = 4 << 20
 
 // askGroup gives the hidden column that collects the versions of a source in each group. guard is a condition that is
 // evaluated once and says that the tables are small enough.
-func (x *planner) askGroup(s source, guard string, distinct bool) string {
+func (x *instrumentation) askGroup(s source, guard string, distinct bool) string {
 	p := x.part(s, history.OpRead)
 	p.group = true
 	what := "pg_catalog.concat_ws(' ', " + x.version(s, &p) + ")"
@@ -442,15 +373,4 @@ func small(list []source, limit int) string {
 		sizes = append(sizes, fmt.Sprintf("%s < %d", size, limit))
 	}
 	return "(SELECT " + strings.Join(sizes, " AND ") + ")"
-}
-
-// hiddenName is a column name that the client's text does not mention: ORDER BY and GROUP BY may name result columns.
-func (x *planner) hiddenName(i int) string { return fmt.Sprintf("%s%d", x.hiddenPrefix(), i) }
-
-func (x *planner) hiddenPrefix() string {
-	name := "wirecheck"
-	for strings.Contains(x.sql, name+" ") {
-		name += "_"
-	}
-	return name + " "
 }

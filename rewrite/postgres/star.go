@@ -10,7 +10,7 @@ import (
 )
 
 // star expands a star over several FROM items; ok is false if it cannot be done.
-func (k *concealer) star(list []*pg.Node, sc *scope) (cols []outcol, ok bool) {
+func (k *showing) star(list []*pg.Node, sc *scope) (cols []outcol, ok bool) {
 	counts := map[string]int{}
 	merged, unknown := false, false
 	for _, n := range list {
@@ -99,7 +99,7 @@ func (k *concealer) rowStar(t *pg.ResTarget, sc *scope, out *[]*pg.Node) bool {
 }
 
 // starred gives what a star stands for if something is hidden in it; nothing and true if nothing is.
-func (k *concealer) starred(qualifier []*pg.Node, from []*pg.Node, sc *scope) ([]outcol, bool) {
+func (k *showing) starred(qualifier []*pg.Node, from []*pg.Node, sc *scope) ([]outcol, bool) {
 	if len(qualifier) == 0 {
 		if !slices.ContainsFunc(from, func(n *pg.Node) bool { return k.hiding(n, sc) }) {
 			return nil, true
@@ -169,7 +169,7 @@ func (k *concealer) record(n *pg.Node, i *item) bool {
 }
 
 // replace puts text in the place of n tokens.
-func (k *concealer) replace(at, n int, text string) bool {
+func (k *revision) replace(at, n int, text string) bool {
 	toks := k.tokens(at)
 	if len(toks) < n || int(toks[0].Start) != at {
 		return false
@@ -178,7 +178,7 @@ func (k *concealer) replace(at, n int, text string) bool {
 	return true
 }
 
-func (k *concealer) parsed(sql string, pick func(*pg.SelectStmt) *pg.Node) *pg.Node {
+func (k *revision) parsed(sql string, pick func(*pg.SelectStmt) *pg.Node) *pg.Node {
 	tree, err := pgsyntax.Parse(sql)
 	if err != nil {
 		k.err = err
@@ -187,7 +187,7 @@ func (k *concealer) parsed(sql string, pick func(*pg.SelectStmt) *pg.Node) *pg.N
 	return pick(tree.Stmts[0].Stmt.GetSelectStmt())
 }
 
-func (k *concealer) parsedTargets(list string) []*pg.Node {
+func (k *revision) parsedTargets(list string) []*pg.Node {
 	tree, err := pgsyntax.Parse("SELECT " + list)
 	if err != nil {
 		k.err = err

@@ -21,7 +21,7 @@ type subqueries struct {
 // not evaluate a subquery, nor to its end (manual, 4.2.14 and 9.23). Where there is a row in the answer, these were:
 // the ones in the select list, as long as no expression around may pass them over; and of the conditions, which all were
 // true, what no other row could have made true.
-func (x *planner) subqueries(s *pg.SelectStmt, grouped bool) (out subqueries) {
+func (x *instrumentation) subqueries(s *pg.SelectStmt, grouped bool) (out subqueries) {
 	before := x.whys
 	defer func() { x.whys = before }() // what is not told is noted by the number of tables
 	x.enterAll(s, func() {
@@ -44,13 +44,13 @@ func (x *planner) subqueries(s *pg.SelectStmt, grouped bool) (out subqueries) {
 	return out
 }
 
-func (x *planner) enterAll(s *pg.SelectStmt, f func()) {
+func (x *scene) enterAll(s *pg.SelectStmt, f func()) {
 	defer x.enter(s.WithClause)()
 	f()
 }
 
 // certain calls f for the subqueries of an expression that are evaluated whenever it is.
-func (x *planner) certain(n *pg.Node, f func(*pg.SubLink)) {
+func (x *judge) certain(n *pg.Node, f func(*pg.SubLink)) {
 	switch e := n.GetNode().(type) {
 	case *pg.Node_SubLink:
 		f(e.SubLink)
@@ -85,7 +85,7 @@ func solid(n *pg.Node) bool {
 }
 
 // value is a subquery whose value is taken: all of it was read.
-func (o *subqueries) value(x *planner, s *pg.SelectStmt, inside bool) {
+func (o *subqueries) value(x *instrumentation, s *pg.SelectStmt, inside bool) {
 	if x.closed(s) {
 		if list, ok := x.entire(s); ok {
 			o.outside = append(o.outside, list...)
@@ -104,7 +104,7 @@ func (o *subqueries) value(x *planner, s *pg.SelectStmt, inside bool) {
 }
 
 // limited reports whether a query may end before it has read everything.
-func (x *planner) limited(s *pg.SelectStmt) bool {
+func (x *judge) limited(s *pg.SelectStmt) bool {
 	if s.LimitCount == nil && s.LimitOffset == nil {
 		return false
 	}
@@ -113,7 +113,7 @@ func (x *planner) limited(s *pg.SelectStmt) bool {
 }
 
 // condition looks at one condition that was true for each row of the answer.
-func (x *planner) condition(o *subqueries, s *pg.SelectStmt, n *pg.Node, inside bool) {
+func (x *instrumentation) condition(o *subqueries, s *pg.SelectStmt, n *pg.Node, inside bool) {
 	not := false
 	if b := n.GetBoolExpr(); b != nil && b.Boolop == pg.BoolExprType_NOT_EXPR {
 		not, n = true, b.Args[0]
@@ -151,7 +151,7 @@ func (x *planner) condition(o *subqueries, s *pg.SelectStmt, n *pg.Node, inside 
 }
 
 // witness is a subquery of which some row made the condition true. If it has one row only, it was that one.
-func (o *subqueries) witness(x *planner, s, q *pg.SelectStmt, inside bool) {
+func (o *subqueries) witness(x *instrumentation, s, q *pg.SelectStmt, inside bool) {
 	if !x.simple(q) {
 		return
 	}
@@ -169,7 +169,7 @@ func (o *subqueries) witness(x *planner, s, q *pg.SelectStmt, inside bool) {
 }
 
 // simple reports whether a query has a row for each one that its FROM and WHERE clauses give, at the most.
-func (x *planner) simple(q *pg.SelectStmt) bool {
+func (x *judge) simple(q *pg.SelectStmt) bool {
 	if q == nil || q.Op != pg.SetOperation_SETOP_NONE || len(q.ValuesLists) > 0 || q.WithClause != nil || len(q.LockingClause) > 0 ||
 		q.LimitCount != nil || q.LimitOffset != nil || len(q.GroupClause) > 0 || q.HavingClause != nil || !joined(q.FromClause) {
 		return false
@@ -185,7 +185,7 @@ func (x *planner) simple(q *pg.SelectStmt) bool {
 }
 
 // closed reports whether the FROM and WHERE clauses of a query certainly refer to its own tables only.
-func (x *planner) closed(s *pg.SelectStmt) bool {
+func (x *judge) closed(s *pg.SelectStmt) bool {
 	switch {
 	case s == nil:
 		return false
@@ -223,7 +223,7 @@ func tables(from []*pg.Node) (list []*pg.RangeVar) {
 
 // safe reports whether the WHERE clause of a subquery of s is such that the server certainly finds no error in it. Its
 // copy stands in front of WHERE, and so would the place of the error.
-func (x *planner) safe(q, s *pg.SelectStmt) bool {
+func (x *scene) safe(q, s *pg.SelectStmt) bool {
 	if len(q.FromClause) != 1 || q.FromClause[0].GetRangeVar() == nil || !joined(s.FromClause) {
 		return false
 	}

@@ -24,7 +24,7 @@ func (x *planner) writes(c content) {
 }
 
 // named gives the qualified name of a table, as far as it is known.
-func (x *planner) named(rv *pg.RangeVar) string {
+func (x *scene) named(rv *pg.RangeVar) string {
 	if rel, _ := x.resolve(rv); rel != nil {
 		if rel.Root != nil {
 			rel = rel.Root
@@ -57,7 +57,7 @@ func (x *planner) insertStmt(s *pg.InsertStmt) {
 		switch oc.Action {
 		case pg.OnConflictAction_ONCONFLICT_UPDATE:
 			w.upsert = true
-			x.plan.CurrentRead = currentRead(oc.TargetList, s.Relation, x)
+			x.plan.CurrentRead = x.currentRead(oc.TargetList, s.Relation)
 			if oc.WhereClause != nil {
 				x.missing("ON CONFLICT ... WHERE does not tell which rows it passed over")
 			}
@@ -73,7 +73,7 @@ func (x *planner) insertStmt(s *pg.InsertStmt) {
 }
 
 func (x *planner) updateStmt(s *pg.UpdateStmt) {
-	x.plan.CurrentRead = currentRead(s.TargetList, s.Relation, x)
+	x.plan.CurrentRead = x.currentRead(s.TargetList, s.Relation)
 	x.write(write{node: s, relation: s.Relation, with: s.WithClause, from: s.FromClause, where: s.WhereClause,
 		returning: s.ReturningList, op: history.OpUpdate})
 }
@@ -180,7 +180,7 @@ func (x *planner) write(w write) {
 // or gets another one. It can if rows go one by one from the scan of the only table to their update: then the
 // condition that link adds is evaluated last for the very version that is replaced, also if that was found by
 // EvalPlanQual after waiting for another transaction.
-func (x *planner) links(w write, target source, others int) bool {
+func (x *judge) links(w write, target source, others int) bool {
 	s, ok := w.node.(*pg.UpdateStmt)
 	if !ok || others > 1 || len(s.FromClause) > 0 || s.WithClause != nil || refersSubquery(s) || target.rel.Kind != "table" {
 		return false
@@ -197,7 +197,7 @@ func (x *planner) links(w write, target source, others int) bool {
 }
 
 // link adds the condition that remembers a version to the WHERE clause. Without a place for it there is no link.
-func (x *planner) link(w write, target source) {
+func (x *instrumentation) link(w write, target source) {
 	s := w.node.(*pg.UpdateStmt)
 	last := s.TargetList[len(s.TargetList)-1].GetResTarget()
 	toks := x.tokens(int(last.GetLocation()))
@@ -292,7 +292,7 @@ func unreturning(rel *rewrite.Relation) string {
 const maxRows = 1_000_000
 
 // many reports whether the source of an INSERT may be very large.
-func (x *planner) many(s *pg.SelectStmt) bool {
+func (x *scene) many(s *pg.SelectStmt) bool {
 	many := false
 	pgsyntax.Walk(s, func(m proto.Message) bool {
 		switch n := m.(type) {
@@ -327,7 +327,7 @@ func refersTables(m proto.Message) bool {
 
 // currentRead reports whether every column that is assigned is computed by the server from the row's current version,
 // or without anything that the client may have taken from an earlier read. At least one is of the former kind.
-func currentRead(targets []*pg.Node, rv *pg.RangeVar, x *planner) bool {
+func (x *scene) currentRead(targets []*pg.Node, rv *pg.RangeVar) bool {
 	ref := rv.Relname
 	if rv.Alias != nil {
 		ref = rv.Alias.Aliasname
@@ -364,7 +364,7 @@ func currentRead(targets []*pg.Node, rv *pg.RangeVar, x *planner) bool {
 	return some
 }
 
-func (x *planner) hasColumn(rv *pg.RangeVar, name string) bool {
+func (x *scene) hasColumn(rv *pg.RangeVar, name string) bool {
 	rel, _ := x.resolve(rv)
 	return rel != nil && slices.ContainsFunc(rel.Columns, func(a rewrite.Attribute) bool { return a.Name == name })
 }

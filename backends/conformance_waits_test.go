@@ -1,4 +1,4 @@
-package backendtest
+package backends_test
 
 import (
 	"slices"

@@ -1,0 +1,102 @@
+package mysql
+
+import (
+	"strings"
+
+	"wirecheck/rewrite"
+	"wirecheck/statement"
+)
+
+// scene is what stands around one statement: its text, the session, and what its names mean.
+type scene struct {
+	r        *Rewriter
+	text     *statement.Text
+	base     int // offset of the statement in the whole text
+	catalog  *rewrite.Catalog
+	session  Session
+	several  bool // one of several in its request
+	prepared bool // sent as COM_STMT_PREPARE
+}
+
+// judge says whether what a statement reads and writes may be observed exactly, and why not.
+type judge struct {
+	*scene
+	why []string
+}
+
+// partial says that not everything will be seen.
+func (s *judge) partial(why string) {
+	for _, w := range s.why {
+		if w == why {
+			return
+		}
+	}
+	s.why = append(s.why, why)
+}
+
+// mayReadTables reports whether an expression statement (SET, DO) contains a query or a call of a stored function.
+func (s *scene) mayReadTables() bool {
+	for i := range s.text.Tokens {
+		if s.text.Is(i, "SELECT", "TABLE") {
+			return true
+		}
+		if name, ok := s.text.Name(i); ok && s.text.Is(i+1, "(") && s.stored(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *scene) stored(function string) bool {
+	return s.catalog != nil && s.catalog.Functions[strings.ToLower(function)]&rewrite.FunctionUser != 0
+}
+
+func (s *scene) qualify(schema, name string) string {
+	if schema == "" {
+		schema = s.session.Database
+	}
+	if schema == "" {
+		return name
+	}
+	return schema + "." + name
+}
+
+// selectListEnd gives the offset behind the select list of the statement's outermost SELECT; -1 if it is not certain.
+func (s *scene) selectListEnd() int {
+	if i := s.outerSelect(); i >= 0 {
+		return listEnd(s.text, i)
+	}
+	return -1
+}
+
+// outerSelect gives the token SELECT of the statement's outermost query, or -1.
+func (s *scene) outerSelect() int {
+	t := s.text
+	for i := range t.Tokens {
+		if !t.Is(i, "SELECT") {
+			continue
+		}
+		// With WITH, the bodies stand in parentheses; without, the first SELECT is the outermost.
+		if t.Is(0, "WITH") && t.Tokens[i].Depth != t.Tokens[0].Depth {
+			continue
+		}
+		return i
+	}
+	return -1
+}
+
+// behindTable gives the token behind the table of an INSERT or REPLACE.
+func (s *scene) behindTable() (int, bool) {
+	t := s.text
+	i := 1
+	for t.Is(i, "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO") {
+		i++
+	}
+	_, _, i, ok := t.Qualified(i)
+	if ok && t.Is(i, "PARTITION") && t.Is(i+1, "(") {
+		if i = t.Close(i+1) + 1; i == 0 {
+			ok = false
+		}
+	}
+	return i, ok && i < len(t.Tokens)
+}

@@ -1,0 +1,35 @@
+package postgres
+
+import (
+	"fmt"
+	"slices"
+
+	"wirecheck/rewrite"
+)
+
+// doubts are the reasons why not everything of a statement is seen.
+type doubts struct{ whys []string }
+
+// missing notes why something is not seen.
+func (d *doubts) missing(format string, args ...any) {
+	if why := fmt.Sprintf(format, args...); !slices.Contains(d.whys, why) {
+		d.whys = append(d.whys, why)
+	}
+}
+
+// judge says whether what a statement reads and writes may be observed exactly, and why not.
+type judge struct {
+	*scene
+	doubts
+}
+
+// instrumentation is what is put into a statement's text so that its answer tells row versions.
+type instrumentation struct {
+	judge
+	edits   []rewrite.Edit
+	parts   []part   // the hidden columns
+	arms    [][]part // UNION ALL: the parts of each arm
+	inner   int      // hidden columns of subqueries so far
+	linked  bool     // a condition was added to WHERE
+	wrapped bool     // the statement became a subquery
+}

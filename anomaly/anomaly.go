@@ -18,6 +18,7 @@ const (
 	GSingle      Class = "G-single"
 	GNonadjacent Class = "G-nonadjacent"
 	G2Item       Class = "G2-item"
+	G2           Class = "G2"
 )
 
 // The suffixes of classes whose cycle needs a session-order or a real-time edge.
@@ -39,6 +40,7 @@ const (
 	ReadWriteSkew     = "read-write skew"
 	WriteSkew         = "write skew"
 	LongFork          = "long fork"
+	Phantom           = "phantom"
 )
 
 // Phenomenon is what an isolation level promises to prevent: a column of the Hermitage table (github.com/ept/hermitage). It is
@@ -56,6 +58,8 @@ const (
 	PGSingle      Phenomenon = "G-single"
 	PGNonadjacent Phenomenon = "G-nonadjacent"
 	PG2Item       Phenomenon = "G2-item"
+	PPMP          Phenomenon = "PMP" // predicate-many-preceders
+	PG2           Phenomenon = "G2"
 )
 
 // Anomaly is one kind of anomaly.
@@ -76,7 +80,11 @@ type Anomaly struct {
 }
 
 var (
-	lock     = "lock what the decision rests on with the read (SELECT ... FOR UPDATE, or FOR SHARE)"
+	lock  = "lock what the decision rests on with the read (SELECT ... FOR UPDATE, or FOR SHARE)"
+	guard = []string{
+		"let a constraint (unique, exclusion) refuse the row that must not be there twice, and retry",
+		"lock a row that stands for what the condition chose (SELECT ... FOR UPDATE of the room, not of its bookings)",
+	}
 	together = []string{"read what belongs together in one statement", "lock the rows with the first read (SELECT ... FOR SHARE)"}
 )
 
@@ -112,6 +120,10 @@ var List = []Anomaly{
 		Formula: "rw over one row and ww over another one", Source: "IsoRel, section 2.4",
 	},
 	{
+		Class: GSingle, Name: Phantom, Phenomenon: PPMP, Remedies: append([]string{together[0]}, guard...), Refuses: true, Digit: 5,
+		Formula: "exactly one rw, over what a condition chose", Source: "Berenson et al. 1995, A3; Hermitage, PMP",
+	},
+	{
 		Class: GSingle, Phenomenon: PGSingle, Remedies: []string{lock}, Refuses: true, Digit: 8,
 		Formula: "a cycle with exactly one rw", Source: "Adya 1999, 4.3.3",
 	},
@@ -131,6 +143,15 @@ var List = []Anomaly{
 	{
 		Class: G2Item, Phenomenon: PG2Item, Remedies: []string{lock}, Refuses: true, Digit: 4,
 		Formula: "a cycle with at least one rw", Source: "Adya 1999, 4.2.3",
+	},
+	{
+		Class: G2, Name: WriteSkew, Phenomenon: PG2, Refuses: true, Digit: 4,
+		Formula: "two adjacent rw, at least one of them over what a condition chose", Source: "Berenson et al. 1995, A5B; Adya 1999, 4.2.3",
+		Remedies: guard,
+	},
+	{
+		Class: G2, Phenomenon: PG2, Remedies: guard, Refuses: true, Digit: 4,
+		Formula: "a cycle with at least one rw over what a condition chose", Source: "Adya 1999, 4.2.3",
 	},
 }
 

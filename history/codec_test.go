@@ -25,9 +25,9 @@ func full() []Event {
 			Error: &ServerError{Code: "40001", Message: "could not serialize"},
 			Accesses: []Access{
 				{Op: OpRead, Row: Row{Table: "public.t", Key: "1"}, Version: "(0,1)/9", Writer: "x9", AsOf: 77},
-				{Op: OpUpdate, Row: Row{Table: "public.t", Key: "\x00\x80"}, Version: "b", Prev: "a", PrevWriter: "x8", Order: 18446744073709551615, PrevOrder: 3, Approx: true},
-			}},
-		{Kind: EventEnd, Session: 1, Txn: 7, To: 5, Outcome: OutcomeUnknown, Pending: true},
+				{Op: OpUpdate, Row: Row{Table: "public.t", Key: "\x00\x80"}, Version: "b", Prev: "a", PrevWriter: "x8", Order: 18446744073709551615, PrevOrder: 3, Approx: true, Image: `a "x y"`, Was: "a null"},
+			}, Reads: []PredicateRead{{Table: "public.t", Where: "(null a)", From: 3, To: 4, Whole: true}, {Table: "u"}}, Unread: "it joins tables"},
+		{Kind: EventEnd, Session: 1, Txn: 7, To: 5, Outcome: OutcomeUnknown, Sent: 4, Pending: true},
 		{Kind: EventClose, Session: 1, To: 6},
 	}
 }
@@ -207,8 +207,9 @@ s1 t2 begin "serializable" implicit tokens x1,x2
 t1 r x@0 acc.y@3
 t1 lock x@1!T7 , inc x 1!T7>2 predicate -- SELECT 1
 t1 w _ a>b#9
-t1 i z >1
-t1 d z 1>2
+t1 i z >1 image "a \"x y\""
+t1 d z 1>2 was "a null"
+t1 r x@0 all t "(null a)" where acc "(true)" unread "it joins tables"
 t1 r x@v<9 y@v2#5? approximate error "40001"
 t1 stmt -- SET x
 t1 undo 2

@@ -247,19 +247,18 @@ func (p *parser) event(e *Event) error {
 			})
 		case "error":
 			e.Error = &ServerError{}
-			err = p.object(func(key string) (err error) {
-				switch key {
-				case "code":
-					e.Error.Code, err = word[string](p)
-				case "message":
-					e.Error.Message, err = word[string](p)
-				default:
-					return unknownKey("error." + key)
-				}
-				return err
+			err = p.serverError(e.Error)
+		case "reads":
+			err = p.array(func() error {
+				e.Reads = append(e.Reads, PredicateRead{})
+				return p.read(&e.Reads[len(e.Reads)-1])
 			})
+		case "unread":
+			e.Unread, err = word[string](p)
 		case "outcome":
 			e.Outcome, err = word[Outcome](p)
+		case "sent":
+			e.Sent, err = p.uint()
 		case "pending":
 			e.Pending, err = p.bool()
 		default:
@@ -274,6 +273,20 @@ func (p *parser) event(e *Event) error {
 		return err
 	}
 	return e.Check()
+}
+
+func (p *parser) serverError(to *ServerError) error {
+	return p.object(func(key string) (err error) {
+		switch key {
+		case "code":
+			to.Code, err = word[string](p)
+		case "message":
+			to.Message, err = word[string](p)
+		default:
+			return unknownKey("error." + key)
+		}
+		return err
+	})
 }
 
 // Check says what no reader of the event could make sense of, as an error.
@@ -310,48 +323,6 @@ func (e *Event) Check() error {
 		}
 	}
 	return nil
-}
-
-func (p *parser) access(a *Access) error {
-	return p.object(func(key string) (err error) {
-		switch key {
-		case "op":
-			a.Op, err = word[Op](p)
-		case "row":
-			err = p.object(func(key string) (err error) {
-				switch key {
-				case "table":
-					a.Row.Table, err = word[string](p)
-				case "key":
-					a.Row.Key, err = p.str()
-				default:
-					return unknownKey("row." + key)
-				}
-				return err
-			})
-		case "name":
-			a.Name, err = p.str()
-		case "version":
-			a.Version, err = p.str()
-		case "writer":
-			a.Writer, err = p.str()
-		case "prev":
-			a.Prev, err = p.str()
-		case "prev_writer":
-			a.PrevWriter, err = p.str()
-		case "order":
-			a.Order, err = p.uint()
-		case "prev_order":
-			a.PrevOrder, err = p.uint()
-		case "as_of":
-			a.AsOf, err = p.uint()
-		case "approx":
-			a.Approx, err = p.bool()
-		default:
-			return unknownKey("acc." + key)
-		}
-		return err
-	})
 }
 
 func (p *parser) space() {

@@ -146,6 +146,17 @@ func AppendEvent(b []byte, e *Event) []byte {
 	b = appendText(b, `,"why":`, e.Why)
 	b = appendBool(b, `,"current_read":true`, e.CurrentRead)
 	b = appendBool(b, `,"predicate":true`, e.Predicate)
+	if len(e.Reads) > 0 {
+		b = append(b, `,"reads":[`...)
+		for i := range e.Reads {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendRead(b, &e.Reads[i])
+		}
+		b = append(b, ']')
+	}
+	b = appendText(b, `,"unread":`, e.Unread)
 	if e.UndoesFrom != 0 {
 		b = append(b, `,"undoes_from":`...)
 		b = strconv.AppendInt(b, int64(e.UndoesFrom), 10)
@@ -167,6 +178,7 @@ func AppendEvent(b []byte, e *Event) []byte {
 		b = append(b, '}')
 	}
 	b = appendText(b, `,"outcome":`, string(e.Outcome))
+	b = appendUint(b, `,"sent":`, e.Sent)
 	b = appendBool(b, `,"pending":true`, e.Pending)
 	return append(b, '}')
 }
@@ -188,6 +200,8 @@ func appendAccess(b []byte, a *Access) []byte {
 	b = appendUint(b, `,"prev_order":`, a.PrevOrder)
 	b = appendUint(b, `,"as_of":`, a.AsOf)
 	b = appendBool(b, `,"approx":true`, a.Approx)
+	b = appendText(b, `,"image":`, a.Image)
+	b = appendText(b, `,"was":`, a.Was)
 	return append(b, '}')
 }
 

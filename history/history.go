@@ -60,6 +60,10 @@ type Access struct {
 	AsOf uint64 `json:"as_of,omitempty"`
 	// Approx says that the statement may have done this; no finding may rest on it.
 	Approx bool `json:"approx,omitempty"`
+	// Image has column values of the version that a write created, and Was of the version that it replaced, in the form of
+	// package statement/condition. Empty where they were not captured.
+	Image string `json:"image,omitempty"`
+	Was   string `json:"was,omitempty"`
 }
 
 // EventKind tells events apart.
@@ -133,6 +137,9 @@ type Event struct {
 	// Predicate says that the statement chose its rows by a condition other than equality with a whole unique key, so
 	// that rows it did not match matter too (predicate dependencies, Adya 1999, section 4.4.1).
 	Predicate bool `json:"predicate,omitempty"`
+	// Reads are the statement's predicate reads, as far as they can be evaluated. Unread says why others cannot.
+	Reads  []PredicateRead `json:"reads,omitempty"`
+	Unread string          `json:"unread,omitempty"`
 	// UndoesFrom is set on a ROLLBACK TO SAVEPOINT that succeeded: what the transaction's statements with this number
 	// and later ones wrote never happened.
 	UndoesFrom int `json:"undoes_from,omitempty"`
@@ -144,6 +151,8 @@ type Event struct {
 
 	// EventEnd
 	Outcome Outcome `json:"outcome,omitempty"`
+	// Sent is the tick before COMMIT was sent; 0: not known.
+	Sent uint64 `json:"sent,omitempty"`
 	// Pending says that the engine will tell some of this ended transaction's writes later (MySQL family, autocommit):
 	// an EventStmt with the same Txn and N follows, with the missing Accesses, or the session's EventClose.
 	Pending bool `json:"pending,omitempty"`

@@ -31,7 +31,8 @@ import (
 // A row is key or table.key, cut at the last dot; the table is t unless named; the key _ stands for none (rows known by their versions). A
 // version that is a number n has the place n+1, so 0 is initial; any other version has no place unless "#place"
 // follows. After a version may follow, in this order: "#7" its place, "<9" the bound AsOf, "!tok" the writer's token, "?" approximate.
-// After a statement's accesses may follow words: opaque, approximate, predicate, error CODE, undoes N, tokens a,b,
+// After a statement's accesses may follow words: opaque, approximate, predicate, error CODE, undoes N, tokens a,b, image "..." and was
+// "..." of the access before them, where TABLE "CONDITION" for a predicate read (all: of TABLE "CONDITION", which names every row), unread WHY,
 // and last "-- SQL". Ticks are the line's number, statements are numbered in order, and without "-- SQL" a statement's text is the line's
 // own.
 
@@ -52,6 +53,12 @@ func ParseText(r io.Reader) ([]Event, error) {
 		e.To = 2 * uint64(line)
 		if e.Kind == EventBegin || e.Kind == EventStmt {
 			e.From = e.To - 1
+		}
+		for i := range e.Reads {
+			e.Reads[i].From, e.Reads[i].To = e.From, e.To
+		}
+		if e.Kind == EventEnd {
+			e.Sent = e.To - 1
 		}
 		out = append(out, *e)
 	}
@@ -175,6 +182,27 @@ func statementText(e *Event, f []string) error {
 			e.Coverage = CoverageApproximate
 		case "predicate":
 			e.Predicate = true
+		case "where", "all":
+			r := PredicateRead{Whole: w == "all"}
+			if r.Table, err = next(); err == nil {
+				r.Where, err = next()
+			}
+			e.Predicate, e.Reads = true, append(e.Reads, r)
+			if e.Verb == "" {
+				e.Verb = "select"
+			}
+		case "unread":
+			e.Predicate = true
+			e.Unread, err = next()
+		case "image", "was":
+			var text string
+			if text, err = next(); err == nil && len(e.Accesses) == 0 {
+				err = errors.New("an image belongs to an access")
+			}
+			if err == nil {
+				a := &e.Accesses[len(e.Accesses)-1]
+				*map[string]*string{"image": &a.Image, "was": &a.Was}[w] = text
+			}
 		case "undo", "undoes":
 			if w == "undo" {
 				e.Verb, e.Coverage = "rollback to", CoverageNone
@@ -318,6 +346,43 @@ func AppendText(b []byte, e *Event) []byte {
 		}
 		return append(b, word...)
 	}
+	b = appendAccesses(b, e)
+	switch {
+	case e.Coverage == CoverageOpaque || e.Coverage == CoverageApproximate:
+		b = append(append(b, ' '), e.Coverage...)
+	case e.Verb == "rollback to" && e.UndoesFrom > 0:
+		return fmt.Appendf(b, "undo %d", e.UndoesFrom)
+	case e.Coverage == CoverageNone:
+		b = append(b, "stmt"...)
+	}
+	for i := range e.Reads {
+		r := &e.Reads[i]
+		word := " where "
+		if r.Whole {
+			word = " all "
+		}
+		b = strconv.AppendQuote(append(append(append(b, word...), r.Table...), ' '), r.Where)
+	}
+	switch {
+	case e.Unread != "":
+		b = strconv.AppendQuote(append(b, " unread "...), e.Unread)
+	case e.Predicate && len(e.Reads) == 0:
+		b = append(b, " predicate"...)
+	}
+	if e.UndoesFrom > 0 {
+		b = fmt.Appendf(b, " undoes %d", e.UndoesFrom)
+	}
+	if e.Error != nil {
+		b = fmt.Appendf(b, " error %q", e.Error.Code)
+	}
+	b = tokensText(b, e.Tokens)
+	if e.SQL != "" {
+		b = append(append(b, " -- "...), strings.Join(strings.Fields(e.SQL), " ")...)
+	}
+	return b
+}
+
+func appendAccesses(b []byte, e *Event) []byte {
 	verb := ""
 	for i := range e.Accesses {
 		a := &e.Accesses[i]
@@ -350,27 +415,11 @@ func AppendText(b []byte, e *Event) []byte {
 			version = strconv.FormatUint(a.Order-1, 10) // the dead version has no name
 		}
 		b = versionAppend(append(b, '>'), version, a.Order, 0, "", a.Approx)
-	}
-	switch {
-	case e.Coverage == CoverageOpaque || e.Coverage == CoverageApproximate:
-		b = append(append(b, ' '), e.Coverage...)
-	case e.Verb == "rollback to" && e.UndoesFrom > 0:
-		return fmt.Appendf(b, "undo %d", e.UndoesFrom)
-	case e.Coverage == CoverageNone:
-		b = append(b, "stmt"...)
-	}
-	if e.Predicate {
-		b = append(b, " predicate"...)
-	}
-	if e.UndoesFrom > 0 {
-		b = fmt.Appendf(b, " undoes %d", e.UndoesFrom)
-	}
-	if e.Error != nil {
-		b = fmt.Appendf(b, " error %q", e.Error.Code)
-	}
-	b = tokensText(b, e.Tokens)
-	if e.SQL != "" {
-		b = append(append(b, " -- "...), strings.Join(strings.Fields(e.SQL), " ")...)
+		for _, image := range [2][2]string{{" image ", a.Image}, {" was ", a.Was}} {
+			if image[1] != "" {
+				b = strconv.AppendQuote(append(b, image[0]...), image[1])
+			}
+		}
 	}
 	return b
 }

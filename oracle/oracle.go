@@ -86,9 +86,11 @@ type Edge struct {
 	ToVersion   string `json:"to_version,omitempty"`
 	// FromStatement and ToStatement are numbers within their transactions; 0: that statement was not captured and the
 	// write is known by the version's own stamp.
-	FromStatement int    `json:"from_statement,omitempty"`
-	ToStatement   int    `json:"to_statement,omitempty"`
-	Text          string `json:"text"` // one sentence that says why From precedes To
+	FromStatement int `json:"from_statement,omitempty"`
+	ToStatement   int `json:"to_statement,omitempty"`
+	// Condition is what the reader asked for, for a dependency over the rows that a condition chose or passed over.
+	Condition string `json:"condition,omitempty"`
+	Text      string `json:"text"` // one sentence that says why From precedes To
 }
 
 // Finding is one result of an oracle.

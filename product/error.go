@@ -2,6 +2,7 @@ package product
 
 import (
 	"wirecheck/answer"
+	"wirecheck/history"
 )
 
 // ErrorClass is what an error code means for the session's transaction.
@@ -30,6 +31,11 @@ func (p *Product) Error(code string) ErrorClass {
 		}
 	}
 	return ErrorClass{Reason: answer.ReasonOther}
+}
+
+// Duplicate reports whether the server refused a statement since a row with its key is there already.
+func (p *Product) Duplicate(e *history.ServerError) bool {
+	return e != nil && p.DuplicateError != "" && e.Code == p.DuplicateError
 }
 
 // The classes that several products have.

@@ -17,6 +17,7 @@ var innodbTraits = Traits{
 	CoveringLocks:     true,        // MySQL manual, 17.7.3
 	InvisibleColumns:  true,        // MySQL manual, 15.1.20.10; MariaDB manual, Invisible Columns
 	UniqueDefaults:    true,        // MySQL manual, 13.6; MariaDB manual, DEFAULT
+	DuplicateError:    "1062",      // MySQL manual, ER_DUP_ENTRY
 	OneAddition:       true,        // MySQL manual, 15.1.9
 }
 

@@ -63,8 +63,8 @@ var (
 	pl1  = Guarantee{"PL-1", []anomaly.Phenomenon{anomaly.PG0}}
 	pl2  = pl1.with("PL-2", anomaly.PG1a, anomaly.PG1b, anomaly.PG1c)
 	mav  = pl2.with("monotonic atomic view", anomaly.POTV)
-	si   = mav.with("snapshot isolation", anomaly.P4, anomaly.PGSingle, anomaly.PGNonadjacent)
-	full = si.with("serializability", anomaly.PG2Item)
+	si   = mav.with("snapshot isolation", anomaly.P4, anomaly.PGSingle, anomaly.PGNonadjacent, anomaly.PPMP)
+	full = si.with("serializability", anomaly.PG2Item, anomaly.PG2)
 )
 
 // Real is the level that a product gives under a name, in a session that has its stricter setting on or off: MariaDB's REPEATABLE

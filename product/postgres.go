@@ -14,6 +14,7 @@ var postgres = Product{
 	},
 	Default: "READ COMMITTED",
 	Traits: Traits{
+		DuplicateError:    "23505",          // appendix A
 		SnapshotAt:        AtFirstStatement, // 13.2.2
 		AfterWait:         WaitRechecks,     // 13.2.1; src/backend/executor/README, EvalPlanQual
 		Certifies:         true,             // 13.2.3

@@ -21,6 +21,7 @@ var tidb = Product{
 	},
 	Default: "REPEATABLE READ",
 	Traits: Traits{
+		DuplicateError:        "1062",       // error codes
 		SnapshotAt:            AtBegin,      // transaction isolation levels
 		AfterWait:             WaitRestarts, // pessimistic transaction mode: current read
 		Clustered:             Perhaps,      // clustered indexes: they depend on the key and on a setting

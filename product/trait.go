@@ -61,6 +61,8 @@ type Traits struct {
 	ClearsWarnings bool
 	// CommitErrorAborts says that an error at COMMIT means that the transaction was rolled back; else its outcome is not known.
 	CommitErrorAborts bool
+	// DuplicateError is the code of the error for a row whose key is there already.
+	DuplicateError string
 	// DefaultSchema is the schema of a table that is named without one; empty: it is the database.
 	DefaultSchema string
 }

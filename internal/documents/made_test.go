@@ -71,7 +71,7 @@ func TestAnomaliesDocument(t *testing.T) {
 		if len(a.Remedies) == 0 || a.Name == "" {
 			continue
 		}
-		fmt.Fprintf(&b, "**%s**\n\n", a.Name)
+		fmt.Fprintf(&b, "**%s** (%s)\n\n", a.Name, a.Class)
 		for _, r := range a.Remedies {
 			fmt.Fprintf(&b, "- %s\n", r)
 		}
@@ -92,7 +92,7 @@ through. A level's own page in the vendor's manual may promise more; wirecheck h
 
 `
 
-var phenomena = []anomaly.Phenomenon{anomaly.PG0, anomaly.PG1a, anomaly.PG1b, anomaly.PG1c, anomaly.POTV, anomaly.P4, anomaly.PGSingle, anomaly.PGNonadjacent, anomaly.PG2Item}
+var phenomena = []anomaly.Phenomenon{anomaly.PG0, anomaly.PG1a, anomaly.PG1b, anomaly.PG1c, anomaly.POTV, anomaly.P4, anomaly.PGSingle, anomaly.PGNonadjacent, anomaly.PG2Item, anomaly.PPMP, anomaly.PG2}
 
 // TestLevelsDocument: docs/reference/levels.md is what package product has.
 func TestLevelsDocument(t *testing.T) {
@@ -103,7 +103,7 @@ func TestLevelsDocument(t *testing.T) {
 	}
 	b.WriteString(`## Names
 
-- OTV: observed transaction vanishes. P4: lost update. [Anomalies and their codes](anomalies.md) defines all of them.
+- OTV: observed transaction vanishes. P4: lost update. PMP: predicate-many-preceders, a phantom. [Anomalies and their codes](anomalies.md) defines all of them.
 - V2: all versions. V3: versions that are committed when the statement runs. V4: versions of the transaction's snapshot. A transaction
   always sees its own versions (Troc, table II).
 - The first row that fits a level and a statement counts. "All others" are the statements that no row before names.

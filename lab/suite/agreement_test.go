@@ -37,10 +37,12 @@ func TestAgreement(t *testing.T) {
 		{"G2", false, nil, 0, agrees},
 		{"G2", false, find(anomaly.G2Item, anomaly.WriteSkew), 2, disagrees},
 		{"PMP-write", true, find(anomaly.GSingle, anomaly.ReadWriteSkew), 1, agrees},
+		{"G2", true, find(anomaly.G2, anomaly.WriteSkew), 0, agrees},
+		{"PMP", true, find(anomaly.GSingle, anomaly.Phantom), 0, agrees},
 		{"somebody's own", true, nil, 0, ""},
 	}
 	for _, test := range tests {
-		d := &panel.Judgement{Judged: true, Isolation: live.Result{Findings: test.findings, Coverage: isolation.Coverage{Exact: 1, Predicates: test.predicates}}}
+		d := &panel.Judgement{Judged: true, Isolation: live.Result{Findings: test.findings, Coverage: isolation.Coverage{Exact: 1, Unread: map[string]int{"": test.predicates}}}}
 		if got, why := agreement(test.outcome, test.through, d); got != test.want {
 			t.Errorf("%s, let through %v, found %v: %s (%s), want %s", test.outcome, test.through, test.findings, got, why, test.want)
 		}

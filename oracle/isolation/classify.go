@@ -57,13 +57,25 @@ func pick(s step, class oracle.Class, mask kinds) *edge {
 	panic("isolation: a cycle passes where there is no edge")
 }
 
-func (s step) first(k kinds) *edge {
+// first is the first edge of a kind; those over rows that were read go before those over conditions.
+func (s step) first(k kinds) (found *edge) {
 	for i := range s.l.edges {
-		if s.l.edges[i].kind == k {
-			return &s.l.edges[i]
+		if e := &s.l.edges[i]; e.kind == k && (found == nil || found.pred != nil && e.pred == nil) {
+			found = e
 		}
 	}
-	return nil
+	return found
+}
+
+// overPredicates counts the anti-dependencies of a predicate read.
+func overPredicates(hops []hop) int {
+	n := 0
+	for _, h := range hops {
+		if h.e.kind == edgeRW && h.e.pred != nil {
+			n++
+		}
+	}
+	return n
 }
 
 func count1(hops []hop, k kinds) int {
@@ -79,7 +91,7 @@ func count1(hops []hop, k kinds) int {
 // rank orders the names that the edges of a pair allow: the more telling first.
 var rank = map[string]int{
 	anomaly.LostUpdate: 1, anomaly.Vanishes: 2, anomaly.ReadSkew: 3, anomaly.NonRepeatableRead: 4,
-	anomaly.WriteSkew: 1, anomaly.ReadWriteSkew: 5, anomaly.DirtyWrite: 1, anomaly.CircularFlow: 1, "": 9,
+	anomaly.WriteSkew: 1, anomaly.ReadWriteSkew: 5, anomaly.Phantom: 6, anomaly.DirtyWrite: 1, anomaly.CircularFlow: 1, "": 9,
 }
 
 // choosePair tries all edges between two transactions.
@@ -97,7 +109,7 @@ func choosePair(p []step, class oracle.Class, mask kinds) (best []hop, name stri
 				continue
 			}
 			hops := []hop{{p[0].t, a}, {p[1].t, b}}
-			if n := namePair(hops, class); best == nil || rank[n] < rank[name] {
+			if n := namePair(hops, class); best == nil || rank[n] < rank[name] || rank[n] == rank[name] && overPredicates(hops) < overPredicates(best) {
 				best, name = hops, n
 			}
 		}
@@ -114,7 +126,7 @@ func namePair(h []hop, class oracle.Class) string {
 	case anomaly.G0, anomaly.G1c:
 		return nameLong(h, class)
 	case anomaly.G2Item:
-		if h[0].e.kind == edgeRW && h[1].e.kind == edgeRW && !h[0].e.sameRow(&h[1].e) {
+		if h[0].e.kind == edgeRW && h[1].e.kind == edgeRW && (!h[0].e.sameRow(&h[1].e) || overPredicates(h) > 0) {
 			return anomaly.WriteSkew
 		}
 		return ""
@@ -125,6 +137,9 @@ func namePair(h []hop, class oracle.Class) string {
 	r, o := h[0], h[1] // r.t read the old version
 	if r.e.kind != edgeRW {
 		r, o = o, r
+	}
+	if r.e.pred != nil {
+		return anomaly.Phantom
 	}
 	same := r.e.sameRow(&o.e)
 	switch {
@@ -165,6 +180,9 @@ func nameLong(h []hop, class oracle.Class) string {
 	case anomaly.G1c:
 		return anomaly.CircularFlow
 	case anomaly.GSingle:
+		if overPredicates(h) > 0 {
+			return anomaly.Phantom
+		}
 		if count1(h, edgeWR) == len(h)-1 {
 			return anomaly.ReadSkew
 		}
@@ -202,7 +220,7 @@ func shorten(h []hop) []hop {
 	for i := 0; len(h) > 2 && i < len(h); {
 		j := (i + 1) % len(h)
 		a, b := h[i].e, h[j].e
-		if b.kind != edgeWW || a.kind != edgeWW && a.kind != edgeRW || a.to != b.from {
+		if b.kind != edgeWW || a.kind != edgeWW && a.kind != edgeRW || a.to != b.from || a.pred != nil {
 			i++
 			continue
 		}

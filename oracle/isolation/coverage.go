@@ -1,7 +1,10 @@
 package isolation
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"wirecheck/history"
@@ -13,7 +16,13 @@ type Coverage struct {
 	Exact       int `json:"exact"`       // statements whose accesses are all known
 	Approximate int `json:"approximate"` // statements some of whose accesses are not
 	Opaque      int `json:"opaque"`      // statements that touch tables and tell nothing
-	Predicates  int `json:"predicates"`  // statements whose predicate reads were not judged (no phantoms)
+	Predicates  int `json:"predicates"`  // statements whose predicate reads were evaluated in full
+	// Unread counts the statements whose predicate reads were not evaluated, or only in part, by reason.
+	Unread map[string]int `json:"unread,omitempty"`
+	// Blind counts changes of rows whose values were not captured, in tables that predicates read; Unsettled the pairs of a predicate
+	// read and a change in which it is not certain whether the one could see the other.
+	Blind     int `json:"blind,omitempty"`
+	Unsettled int `json:"unsettled,omitempty"`
 
 	ApproxAccesses int `json:"approx_accesses"` // accesses left out because they are not certain
 	UnknownWriters int `json:"unknown_writers"` // reads of versions whose writer is not, or no longer, known
@@ -37,9 +46,7 @@ type Coverage struct {
 func (v Coverage) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "coverage: %d exact, %d approximate, %d opaque", v.Exact, v.Approximate, v.Opaque)
-	if v.Predicates > 0 {
-		fmt.Fprintf(&b, "; predicates not judged (%s)", prose.Count(v.Predicates, "statement"))
-	}
+	v.predicates(&b)
 	say := func(n int, what, more string) {
 		if n > 0 {
 			fmt.Fprintf(&b, "; %s%s", prose.Count(n, what), more)
@@ -57,12 +64,66 @@ func (v Coverage) String() string {
 	return b.String()
 }
 
+// predicates says how many predicate reads were evaluated, and why not the others.
+func (v Coverage) predicates(b *strings.Builder) {
+	left := v.Unevaluated()
+	why := make([]string, 0, len(v.Unread))
+	for _, reason := range slices.SortedFunc(maps.Keys(v.Unread), func(a, b string) int {
+		return cmp.Or(v.Unread[b]-v.Unread[a], strings.Compare(a, b))
+	}) {
+		if n := v.Unread[reason]; n > 0 {
+			why = append(why, fmt.Sprintf("%d: %s", n, reason))
+		}
+	}
+	if v.Predicates+left == 0 {
+		return
+	}
+	fmt.Fprintf(b, "; predicates of %d of %s evaluated", v.Predicates, prose.Count(v.Predicates+left, "statement"))
+	if n := len(why) - maxReasons; n > 0 {
+		why = append(why[:maxReasons], prose.Count(n, "more reason"))
+	}
+	if left > 0 {
+		fmt.Fprintf(b, " (%s)", strings.Join(why, "; "))
+	}
+	if v.Blind > 0 {
+		fmt.Fprintf(b, ", not with %s whose values were not captured", prose.Count(v.Blind, "change"))
+	}
+	if v.Unsettled > 0 {
+		fmt.Fprintf(b, ", not with %s of which it is not certain whether they were seen", prose.Count(v.Unsettled, "change"))
+	}
+}
+
+// Unevaluated is how many statements have predicate reads that were not evaluated in full.
+func (v Coverage) Unevaluated() (n int) {
+	for _, k := range v.Unread {
+		n += k
+	}
+	return n
+}
+
+// maxReasons is how many reasons the coverage line names.
+const maxReasons = 4
+
+// unread counts a statement whose predicate reads are not evaluated in full.
+func (v *Coverage) unread(why string) {
+	if v.Unread == nil {
+		v.Unread = map[string]int{}
+	}
+	v.Unread[why]++
+}
+
 // Since is what was counted after an earlier moment. Transactions that are open, or whose writers are unknown, are those of now.
 func (v Coverage) Since(before Coverage) Coverage {
 	v.Exact -= before.Exact
 	v.Approximate -= before.Approximate
 	v.Opaque -= before.Opaque
 	v.Predicates -= before.Predicates
+	v.Unread = maps.Clone(v.Unread)
+	for why, n := range before.Unread {
+		v.Unread[why] -= n
+	}
+	v.Blind -= before.Blind
+	v.Unsettled -= before.Unsettled
 	v.ApproxAccesses -= before.ApproxAccesses
 	v.Transactions -= before.Transactions
 	v.Committed -= before.Committed
@@ -85,9 +146,6 @@ func (v *Coverage) count(e *history.Event) {
 		v.Approximate++
 	case history.CoverageOpaque:
 		v.Opaque++
-	}
-	if e.Predicate {
-		v.Predicates++
 	}
 }
 
@@ -121,6 +179,7 @@ func (v *Coverage) unknownWriters(t *txn) {
 // Coverage is what was seen up to now.
 func (c *Checker) Coverage() Coverage {
 	v := c.coverage
+	v.Unread = maps.Clone(v.Unread)
 	v.Unfinished = len(c.open)
 	for _, t := range c.ended {
 		v.unknownWriters(t)

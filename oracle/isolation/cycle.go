@@ -51,6 +51,7 @@ type edge struct {
 	from, to *version
 	fromStmt int32 // index in its transaction; -1: not captured
 	toStmt   int32
+	pred     *predicate // of a predicate dependency; from and to are then the version that changed the match
 }
 
 // sameRow reports whether both edges go through one row, as far as known.
@@ -117,6 +118,11 @@ func (g *graph) link(from, to *txn) *link {
 }
 
 func (g *graph) addEdge(kind kinds, from, to *txn, fromV, toV *version, fromStmt, toStmt int32) {
+	g.draw(edge{kind: kind, from: fromV, to: toV, fromStmt: fromStmt, toStmt: toStmt}, from, to)
+}
+
+// draw draws e from one transaction to another.
+func (g *graph) draw(e edge, from, to *txn) {
 	if from == to || from == nil || to == nil || from.gone || to.gone || from.state != stateCommitted || to.state != stateCommitted {
 		return
 	}
@@ -133,23 +139,23 @@ func (g *graph) addEdge(kind kinds, from, to *txn, fromV, toV *version, fromStmt
 	if to == g.fresh {
 		from.fresh = g.freshMark
 	}
-	if l.kinds&kind == 0 {
-		l.kinds |= kind
+	if l.kinds&e.kind == 0 {
+		l.kinds |= e.kind
 		g.edges = append(g.edges, newEdge{from, to})
 	}
 	n := 0
 	for i := range l.edges {
 		o := &l.edges[i]
-		if o.kind != kind {
+		if o.kind != e.kind {
 			continue
 		}
-		if o.from == fromV && o.to == toV && o.fromStmt == fromStmt && o.toStmt == toStmt {
+		if *o == e {
 			return
 		}
 		n++
 	}
 	if n < maxEvidence {
-		l.edges = append(l.edges, edge{kind, fromV, toV, fromStmt, toStmt})
+		l.edges = append(l.edges, e)
 	}
 }
 

@@ -15,6 +15,9 @@ import (
 // report makes a finding of a cycle.
 func (c *Checker) report(p []step, class oracle.Class, suffix string, mask kinds, session uint64) {
 	hops, name := choose(p, class, mask)
+	if class == anomaly.G2Item && overPredicates(hops) > 0 {
+		class = anomaly.G2
+	}
 	ts := make([]*txn, len(hops))
 	for i, h := range hops {
 		ts[i] = h.t
@@ -69,6 +72,12 @@ func (c *Checker) emit(class oracle.Class, name string, ts []*txn, edges []edge,
 		pub := oracle.Edge{From: i, To: to[i], Kind: e.kind.kind(), FromStatement: ts[i].number(e.fromStmt), ToStatement: ts[to[i]].number(e.toStmt)}
 		if e.from != nil {
 			pub.Row, pub.FromVersion, pub.ToVersion = rowOf(e), e.from.label(), e.to.label()
+			if e.pred != nil {
+				pub.Condition = e.pred.where.Words()
+				if e.kind == edgeRW {
+					pub.FromVersion = ""
+				}
+			}
 			if pub.Name = e.from.rowLabel(); pub.Name == "" {
 				pub.Name = e.to.rowLabel()
 			}
@@ -260,6 +269,8 @@ func sentence(f *oracle.Finding, p *oracle.Edge, e *edge, class oracle.Class, ma
 		then = "then deleted it"
 	}
 	switch {
+	case e.pred != nil:
+		return predicateSentence(p, e, a, b, from, to)
 	case class == anomaly.G1a:
 		how := "was rolled back"
 		if f.Transactions[p.From].Outcome == history.OutcomeCommitted {

@@ -132,6 +132,9 @@ func (c *Checker) forget(drop []*txn) {
 			t.session.late = slices.DeleteFunc(t.session.late, func(o *txn) bool { return o == t })
 		}
 	}
+	for _, tb := range c.tables {
+		tb.forget()
+	}
 	if c.opts.Strict {
 		keep := c.frontier[:0]
 		for _, f := range c.frontier {

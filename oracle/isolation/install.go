@@ -44,6 +44,7 @@ func (c *Checker) install(t *txn) {
 			c.readEdges(t, int32(i), a.node)
 		}
 	}
+	t.predicates(c, from)
 	c.spare.entered(t)
 	for _, v := range revealed {
 		c.writeEdges(v)

@@ -37,7 +37,6 @@ package isolation
 import (
 	"fmt"
 	"slices"
-	"sort"
 
 	"wirecheck/anomaly"
 	"wirecheck/history"
@@ -174,11 +173,16 @@ type txn struct {
 	end       uint64
 	from, to  uint64 // ticks
 	endedAt   int64
-	installed int // accesses that entered the graph
+	sent      uint64 // no later than the tick before COMMIT was sent
+	answered  bool   // the server said that it committed
+	oldest    uint64 // begin of the transaction that was open longest at its begin
+	floor     uint64 // who ended before this cannot be on a cycle with it through a predicate read, see beginTxn
+	installed int    // accesses that entered the graph
 	stmts     []stmt
 	accesses  []access
-	told      []told  // of accesses[installed:]: what they said, until it is in the graph
-	writes    []int32 // the accesses in the graph that write
+	reads     []*predicate // until it ends
+	told      []told       // of accesses[installed:]: what they said, until it is in the graph
+	writes    []int32      // the accesses in the graph that write
 	tokens    []string
 	part      product.Participation
 	undone    bool // some of its writes were undone, or may have been
@@ -212,6 +216,8 @@ type stmt struct {
 	current  bool // CurrentRead
 	failed   bool // the server refused it, or it was undone by ROLLBACK TO SAVEPOINT
 	coverage history.Coverage
+	// duplicate: the server refused it since a row with its key is there already.
+	duplicate bool
 }
 
 // access is one history.Access of a kept transaction. Most of the memory of a Checker is accesses, so what they said is
@@ -241,6 +247,8 @@ type told struct {
 	order  uint64
 	prevO  uint64
 	asOf   uint64
+	became string // images
+	were   string
 
 	row *row     // see Checker.look
 	was *version // the version read, if it was the row's last one
@@ -358,6 +366,12 @@ func (c *Checker) beginTxn(e *history.Event) *txn {
 	}
 	s.txn = t
 	c.open[t.id] = t
+	// Whoever ended before the oldest transaction began that was open at t's begin, or at the begin of one that was open then, overlaps
+	// nobody who could lead from t to it.
+	t.oldest, t.floor = t.begin, t.begin
+	if o := c.openFirst; o != nil {
+		t.oldest, t.floor = o.begin, o.oldest
+	}
 	t.prevOpen = c.openLast
 	if c.openLast != nil {
 		c.openLast.nextOpen = t
@@ -413,68 +427,9 @@ func (c *Checker) statement(e *history.Event) {
 	}
 	i := int32(len(t.stmts))
 	t.stmts = append(t.stmts, stmt{n: e.N, sql: e.SQL, verb: e.Verb, from: e.From, to: e.To, at: e.At,
-		current: e.CurrentRead, failed: e.Error != nil, coverage: e.Coverage})
+		current: e.CurrentRead, failed: e.Error != nil, coverage: e.Coverage, duplicate: t.product().Duplicate(e.Error)})
+	t.addReads(c, i, e)
 	c.addAccesses(t, i, e)
-}
-
-// statementIndex finds the statement with number n; -1 if there was none yet.
-func (t *txn) statementIndex(n int) int32 {
-	for i := len(t.stmts) - 1; i >= 0 && n > 0 && t.stmts[i].n >= n; i-- {
-		if t.stmts[i].n == n {
-			return int32(i)
-		}
-	}
-	return -1
-}
-
-// addLate adds what was told later of statement i of an open transaction.
-func (c *Checker) addLate(t *txn, i int32, e *history.Event) {
-	c.addTokens(t, e.Tokens)
-	t.stmts[i].current = t.stmts[i].current || e.CurrentRead
-	if was := t.stmts[i].coverage; was != e.Coverage {
-		c.coverage.change(was, e.Coverage)
-		t.stmts[i].coverage = e.Coverage
-	}
-	ordered := int(i) == len(t.stmts)-1
-	c.addAccesses(t, i, e)
-	if !ordered {
-		sort.Stable(byStatement{t})
-	}
-}
-
-// byStatement sorts the accesses of an open transaction.
-type byStatement struct{ t *txn }
-
-func (b byStatement) Len() int           { return len(b.t.accesses) }
-func (b byStatement) Less(i, k int) bool { return b.t.accesses[i].stmt < b.t.accesses[k].stmt }
-func (b byStatement) Swap(i, k int) {
-	b.t.accesses[i], b.t.accesses[k] = b.t.accesses[k], b.t.accesses[i]
-	b.t.told[i], b.t.told[k] = b.t.told[k], b.t.told[i]
-}
-
-// finishLate adds the writes of an ended transaction that were still to be told. Its end did not wait for them: whoever
-// met one of its versions meanwhile knows them by its token.
-func (c *Checker) finishLate(t *txn, e *history.Event) {
-	delete(c.late, t.id)
-	t.session.late = slices.DeleteFunc(t.session.late, func(o *txn) bool { return o == t })
-	i := t.statementIndex(e.N)
-	if i < 0 {
-		return
-	}
-	c.addTokens(t, e.Tokens)
-	if was := t.stmts[i].coverage; was != e.Coverage {
-		c.coverage.change(was, e.Coverage)
-		t.stmts[i].coverage = e.Coverage
-	}
-	c.addAccesses(t, i, e)
-	c.edges = c.edges[:0]
-	switch t.state {
-	case stateCommitted:
-		c.install(t)
-	case stateAborted:
-		c.installAborted(t)
-	}
-	c.search(t.session.id)
 }
 
 // addAccesses keeps the accesses of e as those of statement i.
@@ -506,7 +461,8 @@ func (c *Checker) addAccesses(t *txn, i int32, e *history.Event) {
 		}
 		t.accesses = append(t.accesses, access{op: opOf(a.Op), stmt: i})
 		t.told = append(t.told, told{table: c.tableOf(a.Row.Table), key: a.Row.Key, name: a.Name, ver: a.Version,
-			writer: a.Writer, prev: a.Prev, prevW: a.PrevWriter, order: a.Order, prevO: a.PrevOrder, asOf: a.AsOf})
+			writer: a.Writer, prev: a.Prev, prevW: a.PrevWriter, order: a.Order, prevO: a.PrevOrder, asOf: a.AsOf,
+			became: a.Image, were: a.Was})
 	}
 }
 
@@ -530,6 +486,7 @@ func (t *txn) undo(from int) {
 
 func (c *Checker) endTxn(t *txn, e *history.Event) {
 	t.to, t.endedAt = e.To, e.At
+	t.sent, t.answered = max(t.from, e.Sent), e.Outcome == history.OutcomeCommitted
 	c.addTokens(t, e.Tokens)
 	out := e.Outcome
 	if out == "" {

@@ -18,6 +18,9 @@ type table struct {
 	// identified by the chain of their versions (history.Access.Prev). Version ids are unique within the table then.
 	// It is filled once the table is seen to need it. A nil entry means that the id was met in two rows.
 	byID map[string]*version
+
+	reads   []*predicate // of committed transactions, in the order of their ends
+	changes []*change
 }
 
 // row is a row with a key: its versions in their order.
@@ -57,6 +60,7 @@ type version struct {
 	is     standing
 	inter  bool // not the last version that its writer gave the row
 	del    bool // the dead version of a deletion
+	image  image
 
 	prev, next *version // immediate neighbours, where a write told them
 	readers    []reader

@@ -1,0 +1,44 @@
+package history
+
+import "strconv"
+
+// PredicateRead is what one statement asked of one table: the rows for which a condition holds, those included that it did not find
+// (Adya 1999, section 4.4).
+type PredicateRead struct {
+	Table string `json:"table"` // as Row.Table
+	Where string `json:"where"` // the condition, in the form of package statement/condition
+	// What the statement could see was settled between these ticks: it saw what transactions wrote whose COMMIT was answered
+	// before From, and nothing of those whose COMMIT was sent after To.
+	From uint64 `json:"from"`
+	To   uint64 `json:"to"`
+	// Whole says that the statement's accesses name every row of the table for which the condition held.
+	Whole bool `json:"whole,omitempty"`
+}
+
+func appendRead(b []byte, r *PredicateRead) []byte {
+	b = appendString(append(b, `{"table":`...), r.Table)
+	b = appendString(append(b, `,"where":`...), r.Where)
+	b = strconv.AppendUint(append(b, `,"from":`...), r.From, 10)
+	b = strconv.AppendUint(append(b, `,"to":`...), r.To, 10)
+	return append(appendBool(b, `,"whole":true`, r.Whole), '}')
+}
+
+func (p *parser) read(r *PredicateRead) error {
+	return p.object(func(key string) (err error) {
+		switch key {
+		case "table":
+			r.Table, err = word[string](p)
+		case "where":
+			r.Where, err = p.str()
+		case "from":
+			r.From, err = p.uint()
+		case "to":
+			r.To, err = p.uint()
+		case "whole":
+			r.Whole, err = p.bool()
+		default:
+			return unknownKey("reads." + key)
+		}
+		return err
+	})
+}

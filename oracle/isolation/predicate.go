@@ -1,0 +1,320 @@
+package isolation
+
+import (
+	"fmt"
+	"slices"
+
+	"wirecheck/anomaly"
+	"wirecheck/history"
+	"wirecheck/oracle"
+	"wirecheck/statement/condition"
+)
+
+// Predicate dependencies (Adya 1999, section 4.4). Take a statement S of T that asked for the rows of a table for which P holds, and
+// another transaction W that changed a row of the table. W changes the match of the row if P holds for the row before W's first write and
+// not behind its last one, or the other way round; it holds for no row that does not exist.
+//
+//   - W -wr-> T, if S could see what W committed, and W changes the match: what S found rests on it. Adya draws this edge from the last
+//     such W alone; from an earlier one a path of ww leads to that one.
+//   - T -rw-> W, if S could not see what W committed, and W changes the match, or S did not find the row though it names all that it
+//     found, and P holds for what W made of it. Adya draws this edge to the first later W' that changes the match. W' is W or comes
+//     before W in the row, so a path of ww leads from W' to W, and the edge has as many rw as the path.
+//
+// So neither rule needs to know all versions of the row. Rows that S found have item dependencies already. There is an edge only if
+// the images are known, P is certainly true or certainly not, and the history settles what S could see: W's COMMIT was answered
+// before S took its view of the database, or sent after that.
+//
+// A plain read is superseded, as an item read is, if T later locked the row; and if T later met a row in the way of an INSERT
+// (a duplicate key): that showed it what was current.
+
+// predicate is a predicate read of a transaction.
+type predicate struct {
+	t        *txn
+	stmt     int32
+	table    *table
+	where    condition.Condition
+	from, to uint64
+	whole    bool // the statement's accesses name all rows for which the condition held
+}
+
+// image is what is known of a row's values at one moment. A row that does not exist has known values: none.
+type image struct {
+	known  bool
+	values condition.Image // nil: the row does not exist
+}
+
+func (m image) matches(where *condition.Condition) condition.Truth {
+	switch {
+	case !m.known:
+		return condition.Unsure
+	case m.values == nil:
+		return condition.False
+	}
+	t := where.Holds(m.values)
+	if t == condition.Null {
+		return condition.False
+	}
+	return t
+}
+
+// change is what a committed transaction made of a row.
+type change struct {
+	t        *txn
+	stmt     int32 // of the last write
+	v        *version
+	was, now image
+	born     bool // the row did not exist before
+	blind    bool // counted in Coverage.Blind
+}
+
+// maxCompared is how many changes a predicate read is compared with at most, and the other way round.
+const maxCompared = 4096
+
+// addReads keeps what statement i asked for, until its transaction ends.
+func (t *txn) addReads(c *Checker, i int32, e *history.Event) {
+	if !e.Predicate || e.Error != nil {
+		return
+	}
+	if promised, _ := t.product().Promises(t.level, anomaly.PG1a); !promised {
+		c.coverage.unread("the level may show what is not committed")
+		return
+	}
+	why := e.Unread
+	if why == "" && len(e.Reads) == 0 {
+		why = "the condition was not recorded"
+	}
+	for k := range e.Reads {
+		r := &e.Reads[k]
+		where, err := condition.Parse(r.Where)
+		if err != nil {
+			why = err.Error()
+			continue
+		}
+		if list := where.Reasons(); len(list) > 0 && why == "" {
+			why = list[0]
+		}
+		t.reads = append(t.reads, &predicate{t: t, stmt: i, table: c.tableOf(r.Table), where: where, from: r.From, to: r.To, whole: r.Whole})
+	}
+	if why != "" {
+		c.coverage.unread(why)
+	} else {
+		c.coverage.Predicates++
+	}
+}
+
+// predicates draws the predicate dependencies of t, which has just committed. first is the number of its first access that is new.
+func (t *txn) predicates(c *Checker, first int) {
+	for _, ch := range t.changes(first) {
+		tb := ch.v.table
+		for i := len(tb.reads) - 1; i >= 0 && i >= len(tb.reads)-maxCompared; i-- {
+			if p := tb.reads[i]; p.t.end < t.floor {
+				break
+			} else if !p.t.gone {
+				p.compare(ch, c)
+			}
+		}
+		tb.changes = append(tb.changes, ch)
+	}
+	for _, p := range t.reads {
+		if t.stmts[p.stmt].failed {
+			continue
+		}
+		p.whole = p.whole && !t.partial
+		list := p.table.changes
+		for i := len(list) - 1; i >= 0 && i >= len(list)-maxCompared; i-- {
+			if list[i].t.end < t.floor {
+				break
+			} else if !list[i].t.gone {
+				p.compare(list[i], c)
+			}
+		}
+		p.table.reads = append(p.table.reads, p)
+	}
+	t.reads = nil
+}
+
+// changes gives what t made of each row, by its accesses from number first on.
+func (t *txn) changes(first int) (list []*change) {
+	rows := map[any]*change{} // by row, or by version where the row has no key
+	for i := first; i < len(t.accesses); i++ {
+		a := &t.accesses[i]
+		v := a.node
+		if v == nil || !a.op.writes() || v.is != live || v.writer != t || t.stmts[a.stmt].failed {
+			continue
+		}
+		said := t.toldBy(i)
+		var p *version
+		if said.prev != "" {
+			p = said.table.node(said.key, said.prev)
+		}
+		var ch *change
+		switch {
+		case v.row != nil:
+			ch = rows[v.row]
+		case p != nil && p.writer == t:
+			ch = rows[p]
+		}
+		if ch == nil {
+			ch = &change{t: t, was: before(a, said, p), born: a.op == opInsert}
+			list = append(list, ch)
+		}
+		ch.v, ch.stmt, ch.now = v, a.stmt, image{known: a.op == opDelete}
+		if a.op != opDelete {
+			ch.now = read(said.became)
+			v.image = ch.now
+		}
+		if v.row != nil {
+			rows[v.row] = ch
+		} else {
+			rows[v] = ch
+		}
+	}
+	return list
+}
+
+// before is the image of the row that write a replaced; p is the version that it replaced, if that is known.
+func before(a *access, said *told, p *version) image {
+	switch {
+	case a.op == opInsert:
+		return image{known: true}
+	case said.were != "":
+		return read(said.were)
+	case p != nil:
+		return p.image
+	}
+	return image{}
+}
+
+func read(text string) image {
+	if text == "" {
+		return image{}
+	}
+	values, err := condition.ParseImage(text)
+	return image{err == nil, values}
+}
+
+// compare draws the dependency between a predicate read and a change, if there is one for certain.
+func (p *predicate) compare(ch *change, c *Checker) {
+	if p.t == ch.t || p.t.state != stateCommitted {
+		return
+	}
+	found, certain := p.found(ch)
+	if found {
+		return
+	}
+	was, now := ch.was.matches(&p.where), ch.now.matches(&p.where)
+	if was == condition.Unsure && !(p.whole && certain && now == condition.True) || now == condition.Unsure {
+		if !ch.blind && (!ch.was.known || !ch.now.known) {
+			ch.blind = true
+			c.coverage.Blind++
+		}
+		return
+	}
+	changed := was != condition.Unsure && was != now
+	visible := ch.t.answered && ch.t.to < p.from
+	hidden := ch.t.sent > p.to
+	switch {
+	case !changed && !(p.whole && certain && now == condition.True):
+	case visible && changed:
+		c.draw(edge{kind: edgeWR, from: ch.v, to: ch.v, fromStmt: ch.stmt, toStmt: p.stmt, pred: p}, ch.t, p.t)
+	case hidden && !p.superseded(ch):
+		c.draw(edge{kind: edgeRW, from: ch.v, to: ch.v, fromStmt: p.stmt, toStmt: ch.stmt, pred: p}, p.t, ch.t)
+	case !visible && !hidden:
+		c.coverage.Unsettled++
+	}
+}
+
+// found reports whether the statement found the row of a change, in whatever version; certain is false if a row without a key cannot
+// be followed far enough back to say that it did not.
+func (p *predicate) found(ch *change) (found, certain bool) {
+	if r := ch.v.row; r != nil {
+		return slices.ContainsFunc(p.t.accesses, func(a access) bool { return a.stmt == p.stmt && a.node != nil && a.node.row == r }), true
+	}
+	v := ch.v
+	for range maxWalk {
+		if slices.ContainsFunc(p.t.accesses, func(a access) bool { return a.stmt == p.stmt && a.node == v }) {
+			return true, true
+		}
+		if v.prev == nil {
+			break
+		}
+		v = v.prev
+	}
+	return false, ch.born
+}
+
+// superseded reports whether the transaction later saw the current state of the changed row, see above.
+func (p *predicate) superseded(ch *change) bool {
+	t := p.t
+	wrote := map[int32]bool{}
+	for i := range t.accesses {
+		a := &t.accesses[i]
+		if a.node == nil || a.stmt < p.stmt {
+			continue
+		}
+		wrote[a.stmt] = wrote[a.stmt] || a.op.writes()
+		if a.stmt == p.stmt {
+			if a.op == opLock || a.op.writes() {
+				return false // it was no plain read
+			}
+			continue
+		}
+		same := a.node == ch.v || a.node.row != nil && a.node.row == ch.v.row
+		if same && (a.op == opLock || t.stmts[a.stmt].current && (a.op == opUpdate || a.op == opMatch)) {
+			return true
+		}
+	}
+	for i := p.stmt + 1; int(i) < len(t.stmts); i++ {
+		if s := &t.stmts[i]; s.duplicate || s.verb == "insert" && !s.failed && s.coverage == history.CoverageExact && !wrote[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// forget drops the predicate reads and the changes of forgotten transactions.
+func (tb *table) forget() {
+	tb.reads = slices.DeleteFunc(tb.reads, func(p *predicate) bool { return p.t.gone })
+	tb.changes = slices.DeleteFunc(tb.changes, func(ch *change) bool { return ch.t.gone })
+}
+
+// predicateSentence says why a predicate dependency leads from a to b. from and to say in which statements.
+func predicateSentence(p *oracle.Edge, e *edge, a, b, from, to string) string {
+	rows := "the rows of " + e.pred.table.name
+	if p.Condition != "" {
+		rows += " where " + p.Condition
+	}
+	row := "row " + p.RowText()
+	how := "changed"
+	switch v := e.to; {
+	case v.del:
+		how = "deleted"
+	case v.inserted():
+		how = "inserted"
+	}
+	if e.kind == edgeRW {
+		if how == "inserted" {
+			row = "one more, " + row
+		}
+		found := e.pred.findings()
+		return fmt.Sprintf("%s asked for %s %s%s; %s then %s %s, %s", a, rows, from, found, b, how, row, to)
+	}
+	return fmt.Sprintf("%s asked for %s %s, when %s had %s %s, %s", b, rows, to, a, how, row, from)
+}
+
+// findings says how many rows the statement found, if that is known.
+func (p *predicate) findings() string {
+	if !p.whole {
+		return ""
+	}
+	n := 0
+	for i := range p.t.accesses {
+		if a := &p.t.accesses[i]; a.stmt == p.stmt && a.node != nil && a.node.table == p.table {
+			n++
+		}
+	}
+	if n == 0 {
+		return " and found none"
+	}
+	return fmt.Sprintf(" and found %d", n)
+}

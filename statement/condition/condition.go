@@ -1,0 +1,400 @@
+// Package condition evaluates simple SQL conditions on images of row versions, where the result is certain to be the server's.
+// What it cannot decide with certainty it does not decide: the truth value Unsure stands for it.
+//
+// A condition has a text form, in which a history keeps it. It is a list in parentheses that begins with the operator:
+//
+//	(and X...)  (or X...)  (not X)  (true)
+//	(= KIND COLUMN VALUE)     also <>, <, <=, >, >=
+//	(in KIND COLUMN VALUE...)
+//	(prefix KIND COLUMN VALUE)   LIKE 'value%'
+//	(null COLUMN)                IS NULL
+//	(unsure REASON)              what is not evaluated, and why
+//
+// KIND says how the values of the column compare. A word with blanks, parentheses or quotes is quoted as in Go, and so is
+// the word null where it is not NULL. An image is a list of columns and their values: `room 1 guest null`.
+package condition
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Truth is a truth value of SQL, or Unsure.
+type Truth uint8
+
+// The truth values.
+const (
+	False Truth = iota
+	Null
+	True
+	Unsure
+)
+
+// Value is a value of a column as text; nil is NULL.
+type Value = *string
+
+// Condition is one operator with its operands. Its fields must not be changed once it is used.
+type Condition struct {
+	Op     string
+	Kind   Kind
+	Column string
+	Values []Value
+	Args   []Condition
+	Reason string // of unsure
+}
+
+// Always is the condition that holds for all rows.
+var Always = Condition{Op: "true"}
+
+// Unknown is a condition that cannot be evaluated.
+func Unknown(format string, args ...any) Condition {
+	return Condition{Op: "unsure", Reason: fmt.Sprintf(format, args...)}
+}
+
+// Compare compares a column with a value. A value that does not certainly mean the same to the server gives an Unknown condition.
+func Compare(op string, kind Kind, column string, values ...Value) Condition {
+	for _, v := range values {
+		if v != nil && op != "prefix" && !kind.reads(*v) {
+			return Unknown("the value of %s is not of a form that certainly compares", column)
+		}
+	}
+	switch {
+	case !kind.equates():
+		return Unknown("%s has a type whose comparison is not certain", column)
+	case op == "prefix" && kind != Text, op != "=" && op != "<>" && op != "in" && op != "prefix" && !kind.orders():
+		return Unknown("the order of %s depends on its collation", column)
+	}
+	return Condition{Op: op, Kind: kind, Column: column, Values: values}
+}
+
+// Reasons are why parts of the condition are not evaluated.
+func (c *Condition) Reasons() (list []string) {
+	if c.Op == "unsure" {
+		return []string{c.Reason}
+	}
+	for i := range c.Args {
+		list = append(list, c.Args[i].Reasons()...)
+	}
+	return list
+}
+
+// Columns calls yield with each column that the condition needs.
+func (c *Condition) Columns(yield func(string)) {
+	if c.Column != "" {
+		yield(c.Column)
+	}
+	for i := range c.Args {
+		c.Args[i].Columns(yield)
+	}
+}
+
+// Holds evaluates the condition on an image.
+func (c *Condition) Holds(image Image) Truth {
+	switch c.Op {
+	case "true":
+		return True
+	case "and", "or":
+		// Among three values, AND is the least and OR the greatest. What is unsure may be any of them.
+		out, end := True, False
+		if c.Op == "or" {
+			out, end = False, True
+		}
+		unsure := false
+		for i := range c.Args {
+			t := c.Args[i].Holds(image)
+			switch {
+			case t == end:
+				return end
+			case t == Unsure:
+				unsure = true
+			case t == Null:
+				out = Null
+			}
+		}
+		if unsure {
+			return Unsure
+		}
+		return out
+	case "not":
+		switch t := c.Args[0].Holds(image); t {
+		case True:
+			return False
+		case False:
+			return True
+		default:
+			return t
+		}
+	case "unsure":
+		return Unsure
+	}
+	v, known := image[c.Column]
+	if !known {
+		return Unsure
+	}
+	if c.Op == "null" {
+		return truth(v == nil)
+	}
+	out := False
+	if c.Op == "in" {
+		for _, w := range c.Values {
+			switch t := c.Kind.compare("=", v, w); {
+			case t == True:
+				return True
+			case t > out:
+				out = t
+			}
+		}
+		return out
+	}
+	return c.Kind.compare(c.Op, v, c.Values[0])
+}
+
+func truth(b bool) Truth {
+	if b {
+		return True
+	}
+	return False
+}
+
+// Bind gives the condition with parameter n (from 1) replaced by what values gives. A parameter is a value "$n" of a condition of
+// which Parameters is true; ok is false for a value that is not known.
+func (c Condition) Bind(values func(n int) (v Value, ok bool)) Condition {
+	if len(c.Args) > 0 {
+		args := make([]Condition, len(c.Args))
+		for i := range c.Args {
+			args[i] = c.Args[i].Bind(values)
+		}
+		c.Args = args
+	}
+	if c.Op != "parameters" {
+		return c
+	}
+	out := make([]Value, len(c.Values))
+	for i, v := range c.Values {
+		out[i] = v
+		if v == nil || (*v)[0] != '$' {
+			if v != nil {
+				text := (*v)[1:]
+				out[i] = &text
+			}
+			continue
+		}
+		n, err := strconv.Atoi((*v)[1:])
+		bound, ok := values(n)
+		if err != nil || !ok {
+			return Unknown("the value of parameter $%s is not known", (*v)[1:])
+		}
+		out[i] = bound
+	}
+	if c.Reason == "prefix" { // the operator
+		return Prefix(c.Kind, c.Column, out[0])
+	}
+	return Compare(c.Reason, c.Kind, c.Column, out...)
+}
+
+// Open is Compare with parameters among the values: each begins with $ and its number, or with = and a constant.
+func Open(op string, kind Kind, column string, values ...Value) Condition {
+	return Condition{Op: "parameters", Reason: op, Kind: kind, Column: column, Values: values}
+}
+
+// Prefix is LIKE with a pattern that ends with its only wildcard, or has none.
+func Prefix(kind Kind, column string, pattern Value) Condition {
+	if pattern == nil {
+		return Compare("=", kind, column, nil)
+	}
+	if kind != Text {
+		return Unknown("LIKE on %s depends on its collation", column)
+	}
+	switch i := strings.IndexAny(*pattern, `%_\`); {
+	case i < 0:
+		return Compare("=", kind, column, pattern)
+	case i == len(*pattern)-1 && (*pattern)[i] == '%':
+		text := (*pattern)[:i]
+		return Compare("prefix", kind, column, &text)
+	}
+	return Unknown("the pattern of LIKE is not a prefix")
+}
+
+// Image has the values of some columns of a row version.
+type Image map[string]Value
+
+// AppendColumn appends a column and its value to the text form of an image.
+func AppendColumn(b []byte, column string, v Value) []byte {
+	if len(b) > 0 {
+		b = append(b, ' ')
+	}
+	b = append(appendWord(b, &column), ' ')
+	return appendWord(b, v)
+}
+
+func appendWord(b []byte, v Value) []byte {
+	switch {
+	case v == nil:
+		return append(b, "null"...)
+	case *v == "" || *v == "null" || strings.ContainsFunc(*v, func(r rune) bool {
+		return r <= ' ' || r > '~' || r == '(' || r == ')' || r == '"' || r == '\\'
+	}):
+		return strconv.AppendQuote(b, *v)
+	}
+	return append(b, *v...)
+}
+
+// ParseImage reads the text form of an image.
+func ParseImage(text string) (Image, error) {
+	s := scanner{text}
+	out := Image{}
+	for {
+		column, err := s.word()
+		if err == errEnd {
+			return out, nil
+		}
+		if err != nil || column == nil {
+			return nil, errForm
+		}
+		v, err := s.word()
+		if err != nil {
+			return nil, errForm
+		}
+		out[*column] = v
+	}
+}
+
+// String is the text form.
+func (c Condition) String() string { return string(c.append(nil)) }
+
+func (c *Condition) append(b []byte) []byte {
+	b = append(append(b, '('), c.Op...)
+	if c.Kind != "" {
+		b = append(append(b, ' '), c.Kind...)
+	}
+	for _, w := range []string{c.Column, c.Reason} {
+		if w != "" {
+			b = appendWord(append(b, ' '), &w)
+		}
+	}
+	for _, v := range c.Values {
+		b = appendWord(append(b, ' '), v)
+	}
+	for i := range c.Args {
+		b = c.Args[i].append(append(b, ' '))
+	}
+	return append(b, ')')
+}
+
+var (
+	errForm = errors.New("not a condition, see package statement/condition")
+	errEnd  = errors.New("end")
+)
+
+// maxDepth is how deep a condition may nest.
+const maxDepth = 200
+
+// Parse reads the text form.
+func Parse(text string) (Condition, error) {
+	s := scanner{text}
+	c, err := s.condition(0)
+	if err == nil && strings.TrimSpace(s.rest) != "" {
+		err = errForm
+	}
+	return c, err
+}
+
+type scanner struct{ rest string }
+
+func (s *scanner) take(c byte) bool {
+	s.rest = strings.TrimLeft(s.rest, " ")
+	if s.rest != "" && s.rest[0] == c {
+		s.rest = s.rest[1:]
+		return true
+	}
+	return false
+}
+
+// word reads a word; nil is null.
+func (s *scanner) word() (Value, error) {
+	s.rest = strings.TrimLeft(s.rest, " ")
+	if s.rest == "" {
+		return nil, errEnd
+	}
+	if s.rest[0] == '"' {
+		q, err := strconv.QuotedPrefix(s.rest)
+		if err != nil {
+			return nil, errForm
+		}
+		s.rest = s.rest[len(q):]
+		v, err := strconv.Unquote(q)
+		return &v, err
+	}
+	i := strings.IndexAny(s.rest, " ()")
+	if i < 0 {
+		i = len(s.rest)
+	}
+	v := s.rest[:i]
+	s.rest = s.rest[i:]
+	if v == "" {
+		return nil, errForm
+	}
+	if v == "null" {
+		return nil, nil
+	}
+	return &v, nil
+}
+
+func (s *scanner) condition(depth int) (c Condition, err error) {
+	if depth > maxDepth || !s.take('(') {
+		return c, errForm
+	}
+	i := strings.IndexAny(s.rest, " )")
+	if i < 0 {
+		return c, errForm
+	}
+	c.Op, s.rest = s.rest[:i], s.rest[i:]
+	text := func(to *string) {
+		v, e := s.word()
+		if e != nil || v == nil {
+			err = errForm
+			return
+		}
+		*to = *v
+	}
+	least, most := 0, 0 // values
+	switch c.Op {
+	case "and", "or", "not", "true":
+		for !s.take(')') {
+			a, err := s.condition(depth + 1)
+			if err != nil {
+				return c, err
+			}
+			c.Args = append(c.Args, a)
+		}
+		if c.Op == "not" && len(c.Args) != 1 || c.Op == "true" && len(c.Args) > 0 {
+			err = errForm
+		}
+		return c, err
+	case "unsure":
+		text(&c.Reason)
+	case "null":
+		text(&c.Column)
+	case "=", "<>", "<", "<=", ">", ">=", "prefix", "in":
+		text((*string)(&c.Kind))
+		text(&c.Column)
+		least, most = 1, 1
+		if c.Op == "in" {
+			most = 1 << 20
+		}
+	default:
+		return c, errForm
+	}
+	for err == nil && !s.take(')') {
+		v, e := s.word()
+		if err = e; e == nil {
+			c.Values = append(c.Values, v)
+		}
+	}
+	if err != nil || len(c.Values) < least || len(c.Values) > most {
+		return c, errForm
+	}
+	return c, nil
+}

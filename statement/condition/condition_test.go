@@ -1,0 +1,84 @@
+package condition
+
+import "testing"
+
+// TestHolds has conditions, images and their truth.
+func TestHolds(t *testing.T) {
+	for _, tt := range []struct {
+		where, image string
+		want         Truth
+	}{
+		{"(true)", "", True},
+		{"(= number a 1)", "a 1", True}, {"(= number a 1)", "a 1.0", True}, {"(= number a 1)", "a 01", True}, {"(= number a 1)", "a 2", False},
+		{"(= number a -0)", "a 0.00", True}, {"(< number a 9)", "a 10", False}, {"(< number a -9)", "a -10", True}, {"(< number a 0.1)", "a 0.09", True},
+		{"(> number a 12345678901234567890123.5)", "a 12345678901234567890123.51", True}, {"(>= number a 1)", "a NaN", Unsure}, {"(= number a 1)", "a 1e0", Unsure},
+		{"(= number a 1)", "a null", Null}, {"(= number a null)", "a 1", Null}, {"(= number a 1)", "b 1", Unsure},
+		{"(not (= number a 1))", "a null", Null}, {"(not (= number a 1))", "a 2", True},
+		{"(null a)", "a null", True}, {"(null a)", `a "null"`, False}, {"(null a)", `a ""`, False}, {"(null a)", "b 1", Unsure},
+		{"(in number a 1 2)", "a 2", True}, {"(in number a 1 2)", "a 3", False}, {"(in number a 1 null)", "a 3", Null}, {"(in number a 1 null)", "a 1", True},
+		{"(and (= number a 1) (= number b 1))", "a 1 b 2", False}, {"(and (= number a 1) (unsure why))", "a 2", False}, {"(and (= number a 1) (unsure why))", "a 1", Unsure},
+		{"(and (null a) (= number b 1))", "a null b null", Null}, {"(and)", "", True}, {"(or)", "", False},
+		{"(or (= number a 1) (unsure why))", "a 1", True}, {"(or (= number a 1) (unsure why))", "a 2", Unsure}, {"(or (= number a 1) (= number b 1))", "a null b 2", Null},
+		{"(= text a x)", "a x", True}, {"(= text a x)", "a X", False}, {"(= text a x)", `a "x "`, False}, {"(prefix text a x)", "a xy", True}, {"(prefix text a x)", "a yx", False},
+		{"(= folded a x)", "a x", True}, {"(= folded a x)", "a X", Unsure}, {"(= folded a x)", "a y", False}, {"(= folded a x)", `a "x "`, Unsure}, {"(= folded a ss)", "a ß", Unsure}, {"(<> folded a x)", "a y", True},
+		{"(= bool a t)", "a true", True}, {"(= bool a true)", "a 0", False},
+		{"(= uuid a 0189F7E2-5A4B-7C3D-8E9F-000000000001)", "a 0189f7e2-5a4b-7c3d-8e9f-000000000001", True}, {"(= uuid a 1)", "a 1", Unsure},
+		{"(< date a 2026-11-22)", "a 2026-11-21", True}, {"(< date a 2026-11-22)", "a infinity", Unsure}, {"(< date a 2026-11-31)", "a 2026-11-30", Unsure},
+		{"(= time a 09:00)", "a 09:00:00.000", True}, {"(< time a 09:00:00.5)", "a 09:00:00.49", True},
+		{`(= timestamp a "2026-11-22 09:00")`, "a 2026-11-22T09:00:00", True}, {`(= timestamp a "2026-11-22 09:00:00+01")`, "a 2026-11-22T09:00:00", Unsure},
+		{`(= instant a "2026-11-22 09:00:00+01")`, "a 2026-11-22T08:00:00+00:00", True}, {`(< instant a "2026-11-22 09:00:00+01")`, "a 2026-11-22T08:00:00.000001+00:00", False},
+		{`(= instant a "2026-11-22 09:00:00")`, "a 2026-11-22T08:00:00+00:00", Unsure},
+	} {
+		c, err := Parse(tt.where)
+		image, err2 := ParseImage(tt.image)
+		if err != nil || err2 != nil {
+			t.Errorf("%s of %s: %v, %v", tt.where, tt.image, err, err2)
+			continue
+		}
+		if got := c.Holds(image); got != tt.want {
+			t.Errorf("%s of %s is %d, want %d", tt.where, tt.image, got, tt.want)
+		}
+		if back, err := Parse(c.String()); err != nil || back.String() != c.String() {
+			t.Errorf("%s is written %s: %v", tt.where, c, err)
+		}
+	}
+}
+
+// TestCompare: a value or an operator that is not certain gives no comparison.
+func TestCompare(t *testing.T) {
+	text := func(s string) Value { return &s }
+	for _, tt := range []struct {
+		c    Condition
+		want string
+	}{
+		{Compare("=", Number, "a", text("1")), "(= number a 1)"},
+		{Compare("=", Number, "a", text("x")), `(unsure "the value of a is not of a form that certainly compares")`},
+		{Compare("<", Text, "a", text("x")), `(unsure "the order of a depends on its collation")`},
+		{Compare("=", Other, "a", text("x")), `(unsure "the value of a is not of a form that certainly compares")`},
+		{Prefix(Text, "a", text("x%")), "(prefix text a x)"}, {Prefix(Text, "a", text("x")), "(= text a x)"}, {Prefix(Text, "a", text("x_%")), `(unsure "the pattern of LIKE is not a prefix")`},
+		{Prefix(Folded, "a", text("x%")), `(unsure "LIKE on a depends on its collation")`},
+		{Open("=", Number, "a", text("$1")).Bind(func(int) (Value, bool) { return text("5"), true }), "(= number a 5)"},
+		{Open("=", Number, "a", text("$1")).Bind(func(int) (Value, bool) { return nil, true }), "(= number a null)"},
+		{Open("=", Number, "a", text("$1")).Bind(func(int) (Value, bool) { return nil, false }), `(unsure "the value of parameter $1 is not known")`},
+		{Open("in", Text, "a", text("=$1"), text("$2")).Bind(func(int) (Value, bool) { return text("b c"), true }), `(in text a $1 "b c")`},
+	} {
+		if got := tt.c.String(); got != tt.want {
+			t.Errorf("got %s, want %s", got, tt.want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(`(and (= number a 1) (unsure "why so") (in text b x null ""))`, `a 1 b "x y" c null`)
+	f.Fuzz(func(t *testing.T, where, image string) {
+		if c, err := Parse(where); err == nil {
+			back, err := Parse(c.String())
+			if err != nil || back.String() != c.String() {
+				t.Errorf("%s is written %s: %v", where, c, err)
+			}
+			values, _ := ParseImage(image)
+			c.Holds(values)
+			c.Words()
+		}
+	})
+}

@@ -1,0 +1,243 @@
+package condition
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Kind says how the values of a column compare, and how an image writes them.
+type Kind string
+
+// The kinds.
+const (
+	Number    Kind = "number" // integers and decimal numbers: -12.50
+	Bool      Kind = "bool"   // true, false
+	UUID      Kind = "uuid"
+	Date      Kind = "date"      // 2026-11-22
+	Clock     Kind = "time"      // 09:00:00.5
+	Timestamp Kind = "timestamp" // 2026-11-22 09:00:00.5, without a zone
+	Instant   Kind = "instant"   // the same with its offset from UTC: 2026-11-22T09:00:00+01:00
+	Text      Kind = "text"      // equal if the bytes are equal, and only then
+	Folded    Kind = "folded"    // text of a collation that may take different letters for equal ones
+	Other     Kind = "other"
+)
+
+// equates reports whether equality of two values can be decided.
+func (k Kind) equates() bool { return k != Other && k != "" }
+
+// orders reports whether the order of two values can be decided.
+func (k Kind) orders() bool { return k.equates() && k != Text && k != Folded && k != Bool }
+
+// reads reports whether text is a value that the kind understands.
+func (k Kind) reads(text string) bool { _, ok := k.canonical(text); return ok }
+
+// canonical gives a form that orders, but for numbers, as the values do.
+func (k Kind) canonical(s string) (string, bool) {
+	switch k {
+	case Number:
+		_, ok := decimal(s)
+		return s, ok
+	case Bool:
+		switch strings.ToLower(s) {
+		case "true", "t", "1":
+			return "true", true
+		case "false", "f", "0":
+			return "false", true
+		}
+		return "", false
+	case UUID:
+		s = strings.ToLower(s)
+		if len(s) != 36 {
+			return "", false
+		}
+		for i := range len(s) {
+			dash := i == 8 || i == 13 || i == 18 || i == 23
+			if dash != (s[i] == '-') || !dash && !strings.ContainsRune("0123456789abcdef", rune(s[i])) {
+				return "", false
+			}
+		}
+		return s, true
+	case Date:
+		_, ok := days(s)
+		return s, ok
+	case Clock:
+		return clock(s)
+	case Timestamp:
+		if len(s) < 16 || s[10] != ' ' && s[10] != 'T' {
+			return "", false
+		}
+		day, ok1 := Date.canonical(s[:10])
+		t, ok2 := clock(s[11:])
+		return day + " " + t, ok1 && ok2
+	case Instant:
+		return instant(s)
+	case Text, Folded:
+		return s, true
+	}
+	return "", false
+}
+
+// clock writes a time of day with six digits behind the second.
+func clock(s string) (string, bool) {
+	if len(s) == 5 {
+		s += ":00"
+	}
+	if len(s) == 8 {
+		s += "."
+	}
+	if len(s) < 9 || len(s) > 15 || s[2] != ':' || s[5] != ':' || s[8] != '.' || strings.Trim(s[9:], "0123456789") != "" {
+		return "", false
+	}
+	ok := below(s[:2], 24) && below(s[3:5], 60) && below(s[6:8], 60)
+	return s + strings.Repeat("0", 15-len(s)), ok
+}
+
+// below reports whether two digits are a number below n.
+func below(s string, n int) bool {
+	v, err := strconv.ParseUint(s, 10, 8)
+	return err == nil && int(v) < n
+}
+
+// days is the number of a date's day: 2026-11-22, in the Gregorian calendar.
+func days(s string) (n int, ok bool) {
+	if len(s) != 10 || s[4] != '-' || s[7] != '-' {
+		return 0, false
+	}
+	y, err1 := strconv.ParseUint(s[:4], 10, 16)
+	m, err2 := strconv.ParseUint(s[5:7], 10, 8)
+	d, err3 := strconv.ParseUint(s[8:], 10, 8)
+	if err1 != nil || err2 != nil || err3 != nil || y < 1 || m < 1 || m > 12 || d < 1 {
+		return 0, false
+	}
+	leap := y%4 == 0 && (y%100 != 0 || y%400 == 0)
+	length := [...]uint64{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
+	if leap {
+		length[1] = 29
+	}
+	if d > length[m-1] {
+		return 0, false
+	}
+	before := y - 1
+	total := before*365 + before/4 - before/100 + before/400 + d
+	for _, l := range length[:m-1] {
+		total += l
+	}
+	return int(total), true
+}
+
+// instant writes a moment as its minute in UTC, counted from the year 1, and the seconds.
+func instant(s string) (string, bool) {
+	at := strings.LastIndexAny(s, "+-Z")
+	if at < 16 || s[10] != ' ' && s[10] != 'T' {
+		return "", false
+	}
+	day, ok1 := days(s[:10])
+	t, ok2 := clock(s[11:at])
+	zone := s[at:]
+	if zone == "Z" {
+		zone = "+00"
+	}
+	if len(zone) == 3 {
+		zone += ":00"
+	}
+	if !ok1 || !ok2 || len(zone) != 6 || zone[3] != ':' || !below(zone[1:3], 24) || !below(zone[4:], 60) {
+		return "", false
+	}
+	minutes := func(s string) int {
+		h, _ := strconv.Atoi(s[:2])
+		m, _ := strconv.Atoi(s[3:5])
+		return 60*h + m
+	}
+	offset := minutes(zone[1:])
+	if zone[0] == '-' {
+		offset = -offset
+	}
+	return fmt.Sprintf("%012d%s", day*1440+minutes(t)-offset, t[5:]), true
+}
+
+// compare decides a comparison.
+func (k Kind) compare(op string, a, b Value) Truth {
+	if a == nil || b == nil {
+		return Null
+	}
+	if op == "prefix" {
+		return truth(strings.HasPrefix(*a, *b))
+	}
+	x, ok1 := k.canonical(*a)
+	y, ok2 := k.canonical(*b)
+	if !ok1 || !ok2 {
+		return Unsure
+	}
+	order := strings.Compare(x, y)
+	switch k {
+	case Number:
+		order = compareNumbers(x, y)
+	case Folded:
+		if order != 0 && (!plain(x) || !plain(y) || strings.EqualFold(x, y)) {
+			return Unsure
+		}
+	}
+	switch op {
+	case "=":
+		return truth(order == 0)
+	case "<>":
+		return truth(order != 0)
+	case "<":
+		return truth(order < 0)
+	case "<=":
+		return truth(order <= 0)
+	case ">":
+		return truth(order > 0)
+	case ">=":
+		return truth(order >= 0)
+	}
+	return Unsure
+}
+
+// plain reports whether s has letters of ASCII and digits only: two such texts that differ by more than case are different in
+// every collation.
+func plain(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !('0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z')
+	})
+}
+
+// number is a decimal number without leading zeros before the point, or trailing ones behind it.
+type number struct {
+	negative    bool
+	whole, part string
+}
+
+func decimal(s string) (n number, ok bool) {
+	if s, n.negative = strings.CutPrefix(s, "-"); !n.negative {
+		s = strings.TrimPrefix(s, "+")
+	}
+	whole, part, _ := strings.Cut(s, ".")
+	if whole+part == "" || strings.Trim(whole+part, "0123456789") != "" {
+		return n, false
+	}
+	n.whole, n.part = strings.TrimLeft(whole, "0"), strings.TrimRight(part, "0")
+	n.negative = n.negative && n.whole+n.part != ""
+	return n, true
+}
+
+func compareNumbers(a, b string) int {
+	x, _ := decimal(a)
+	y, _ := decimal(b)
+	switch {
+	case x.negative && !y.negative:
+		return -1
+	case !x.negative && y.negative:
+		return 1
+	case x.negative:
+		x, y = y, x
+	}
+	if len(x.whole) != len(y.whole) {
+		return len(x.whole) - len(y.whole)
+	}
+	if c := strings.Compare(x.whole, y.whole); c != 0 {
+		return c
+	}
+	return strings.Compare(x.part, y.part)
+}

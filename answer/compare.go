@@ -99,3 +99,10 @@ func SameRow(a, b []Value) bool { return slices.EqualFunc(a, b, SameValue) }
 func SameError(a, b *Error) bool {
 	return (a == nil) == (b == nil) && (a == nil || a.Code == b.Code)
 }
+
+// DistinctRows leaves one of equal rows each, in order.
+func DistinctRows(rows [][]Value) [][]Value {
+	rows = slices.Clone(rows)
+	slices.SortFunc(rows, CompareRows)
+	return slices.CompactFunc(rows, SameRow)
+}

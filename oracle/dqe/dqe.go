@@ -4,7 +4,6 @@
 package dqe
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -40,11 +39,10 @@ const (
 // Check tries the conditions of a schedule's SELECT, UPDATE and DELETE statements on the rows that the setup makes.
 func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Options) (schedule.Verdict, error) {
 	c := &checker{s: s, o: o, stage: stage, family: s.DBMS().Dialect != product.DialectPostgres, lite: s.DBMS().Dialect == product.DialectSQLite, keys: map[string][]string{}, tried: map[string]bool{}}
-	if s.Trouble != "" || s.Crashed {
-		c.v.Unknown = cmp.Or(s.Trouble, "the server ended")
-		return c.v, nil
+	if c.v.Unknown = s.Incomplete(); c.v.Unknown == "" {
+		c.read()
 	}
-	if c.read(); c.v.Unknown != "" {
+	if c.v.Unknown != "" {
 		return c.v, nil
 	}
 	var list []*schedule.Step
@@ -253,7 +251,7 @@ func (c *checker) try(ctx context.Context, st *schedule.Step) error {
 		c.v.Note("%s: not compared: %s", q.Select, e.Text())
 		return nil
 	}
-	if n := len(answer.DiffRows(unique(all.Answer.Rows), all.Answer.Rows).Extra); n > 0 {
+	if n := len(answer.DiffRows(answer.DistinctRows(all.Answer.Rows), all.Answer.Rows).Extra); n > 0 {
 		c.v.Unknown = "the server did not number the rows"
 		return nil
 	}
@@ -274,12 +272,6 @@ func (c *checker) try(ctx context.Context, st *schedule.Step) error {
 	}
 	c.compare(st, q.Select, q.Delete, chosen.Answer.Rows, answer.DiffRows(all.Answer.Rows, left).Missing)
 	return nil
-}
-
-func unique(rows [][]answer.Value) [][]answer.Value {
-	rows = slices.Clone(rows)
-	slices.SortFunc(rows, answer.CompareRows)
-	return slices.CompactFunc(rows, answer.SameRow)
 }
 
 func first(steps ...schedule.Step) *answer.Error {
@@ -332,8 +324,5 @@ func (c *checker) compare(st *schedule.Step, query, write string, want, got [][]
 			Reference: append(slices.Clone(c.setup()[len(c.s.Setup):]), name+": "+query, name+": "+write),
 		},
 	}
-	f.ID = f.Fingerprint()
-	if !slices.ContainsFunc(c.v.Findings, func(o oracle.Finding) bool { return o.ID == f.ID }) {
-		c.v.Findings = append(c.v.Findings, f)
-	}
+	c.v.Add(f)
 }

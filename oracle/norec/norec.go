@@ -4,13 +4,10 @@
 package norec
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
-	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/statement"
@@ -25,20 +22,7 @@ var Descriptor = oracle.Oracle{
 
 // Check compares the conditions of a schedule's queries. It executes the schedule's transactions one after the other on the stage.
 func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage) (schedule.Verdict, error) {
-	c := &checker{s: s, stage: stage, fails: s.DBMS().ErrorFails}
-	if s.Trouble != "" || s.Crashed {
-		c.v.Unknown = cmp.Or(s.Trouble, "the server ended")
-		return c.v, nil
-	}
-	err := s.Queries(ctx, stage, &c.v, schedule.Queries{LeftOut: "not compared", Reason: reason, Each: c.compare})
-	return c.v, err
-}
-
-type checker struct {
-	s     *schedule.Schedule
-	stage schedule.Stage
-	fails bool
-	v     schedule.Verdict
+	return s.Queries(ctx, stage, schedule.Queries{LeftOut: "not compared", Reason: reason, Each: compare})
 }
 
 // reason says why a query is not compared; empty: it is.
@@ -65,64 +49,39 @@ func Translate(st *statement.Statement) (optimized, reference string) {
 	return with + "SELECT COUNT(*) FROM " + st.Clauses.From + " WHERE " + p, with + "SELECT (" + p + ") IS TRUE FROM " + st.Clauses.From
 }
 
-func (c *checker) compare(ctx context.Context, st *schedule.Step, now answer.State) error {
-	optimized, reference := Translate(&st.Statement)
-	sql := st.Statement.Text
-	plain := !st.Statement.Aggregate && !st.Statement.Distinct && !st.Statement.Limit && st.Statement.Clauses.GroupBy == "" && st.Statement.Clauses.Having == ""
+func compare(ctx context.Context, q *schedule.Query) error {
+	st := &q.Statement
+	optimized, reference := Translate(st)
+	plain := !st.Aggregate && !st.Distinct && !st.Limit && st.Clauses.GroupBy == "" && st.Clauses.Having == ""
 	if plain { // the query itself: its select list decides which indexes can be used
-		optimized = sql
+		optimized = st.Text
 	}
-	got, err := schedule.Ask(ctx, c.stage, st.Session, optimized, now, c.fails)
+	answers, refused, err := q.Ask(ctx, optimized, reference)
 	if err != nil {
 		return err
 	}
-	want, err := schedule.Ask(ctx, c.stage, st.Session, reference, now, c.fails)
-	if err != nil {
-		return err
+	if refused >= 0 {
+		q.Verdict.Note("%s: not compared: %s", st.Text, answers[refused].Err.Text())
+		return nil
 	}
-	for _, side := range []schedule.Step{got, want} {
-		if e := side.Answer.Err; e != nil {
-			c.v.Note("%s: not compared: %s", sql, e.Text())
-			return nil
-		}
-	}
-	c.v.Compared++
-	met := fmt.Sprint(len(got.Answer.Rows))
+	q.Verdict.Compared++
+	got, want := answers[0].Rows, answers[1].Rows
+	met := fmt.Sprint(len(got))
 	if !plain {
-		if len(got.Answer.Rows) != 1 {
-			return fmt.Errorf("%s: %d rows", optimized, len(got.Answer.Rows))
+		if len(got) != 1 {
+			return fmt.Errorf("%s: %d rows", optimized, len(got))
 		}
-		met = string(got.Answer.Rows[0][0])
+		met = string(got[0][0])
 	}
 	n := 0
-	for _, row := range want.Answer.Rows {
+	for _, row := range want {
 		if v := strings.ToLower(string(row[0])); v == "t" || v == "true" || v == "1" {
 			n++
 		}
 	}
-	if met == fmt.Sprint(n) {
-		return nil
-	}
-	name := c.s.Sessions[st.Session].Name
-	f := oracle.Finding{
-		Oracle: Descriptor.Name, Kind: oracle.KindViolation, Class: oracle.NoREC, Name: oracle.NameResult, Level: c.s.Level, Promised: true, Seen: 1,
-		Difference: &oracle.Difference{
-			Rule: "NoREC, section 3: as many rows meet a condition in WHERE as it is true for in the select list",
-			Step: st.Name, Session: name, SQL: sql,
-			Expected:  oracle.Side{Text: fmt.Sprintf("the condition is true for %d of %d rows", n, len(want.Answer.Rows))},
-			Observed:  oracle.Side{Text: met + " rows meet it"},
-			Reference: []string{name + ": " + optimized, name + ": " + reference},
-		},
-	}
-	for _, u := range st.Statement.Reads() {
-		if !slices.Contains(f.Tables, u.Name) {
-			f.Tables = append(f.Tables, u.Name)
-		}
-	}
-	slices.Sort(f.Tables)
-	f.ID = f.Fingerprint()
-	if !slices.ContainsFunc(c.v.Findings, func(o oracle.Finding) bool { return o.ID == f.ID }) {
-		c.v.Findings = append(c.v.Findings, f)
+	if met != fmt.Sprint(n) {
+		q.Found(Descriptor.Name, oracle.NoREC, "NoREC, section 3: as many rows meet a condition in WHERE as it is true for in the select list",
+			oracle.Side{Text: fmt.Sprintf("the condition is true for %d of %d rows", n, len(want))}, oracle.Side{Text: met + " rows meet it"}, optimized, reference)
 	}
 	return nil
 }

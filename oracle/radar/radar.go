@@ -9,7 +9,6 @@
 package radar
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -48,8 +47,7 @@ type Options struct {
 // that can be compared also on the raw database.
 func Check(ctx context.Context, s *schedule.Schedule, stage Stage, o Options) (schedule.Verdict, error) {
 	c := &checker{s: s, o: o, stage: stage, family: s.DBMS().Dialect != product.DialectPostgres, lite: s.DBMS().Dialect == product.DialectSQLite, unchecked: s.Unchecked()}
-	if s.Trouble != "" || s.Crashed {
-		c.v.Unknown = cmp.Or(s.Trouble, "the server ended")
+	if c.v.Unknown = s.Incomplete(); c.v.Unknown != "" {
 		return c.v, nil
 	}
 	if !slices.ContainsFunc(s.Steps, func(st schedule.Step) bool { return c.reason(&st.Statement) == "" }) {
@@ -274,10 +272,7 @@ func (c *checker) stored(want, got answer.Table, d answer.Difference) {
 // report completes a finding and keeps it.
 func (c *checker) report(f oracle.Finding) {
 	f.Oracle, f.Class, f.Level, f.Promised, f.Seen = Descriptor.Name, oracle.Radar, c.s.Level, f.Kind == oracle.KindViolation, 1
-	f.ID = f.Fingerprint()
-	if !slices.ContainsFunc(c.v.Findings, func(o oracle.Finding) bool { return o.ID == f.ID }) {
-		c.v.Findings = append(c.v.Findings, f)
-	}
+	c.v.Add(f)
 }
 
 // reference is how the raw database was made, and the query on it.

@@ -6,6 +6,7 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/history"
+	"wirecheck/oracle"
 	"wirecheck/statement"
 )
 
@@ -14,41 +15,88 @@ type Queries struct {
 	// LeftOut is what a query is that is left out, for the notes: "not compared". Reason says why it is; empty: it is not.
 	LeftOut string
 	Reason  func(st *statement.Statement) string
-	// Each is given each of the others before it is executed; now is the state of its session.
-	Each func(ctx context.Context, st *Step, now answer.State) error
+	// Each is given each of the others before it is executed.
+	Each func(ctx context.Context, q *Query) error
+}
+
+// Query is a query that is to be executed.
+type Query struct {
+	*Step
+	Verdict *Verdict
+	s       *Schedule
+	stage   Stage
+	now     answer.State // of its session
 }
 
 // Queries executes a schedule's transactions one after the other on a stage that it prepares (Serial), and hands out the queries. What
 // is left out is noted in the verdict. Nothing is executed if all are.
-func (s *Schedule) Queries(ctx context.Context, stage Stage, v *Verdict, q Queries) error {
+func (s *Schedule) Queries(ctx context.Context, stage Stage, o Queries) (v Verdict, err error) {
+	if v.Unknown = s.Incomplete(); v.Unknown != "" {
+		return v, nil
+	}
 	unchecked := s.Unchecked()
 	skipped := func(st *Step) bool {
-		why := q.Reason(&st.Statement)
+		why := o.Reason(&st.Statement)
 		if why == "" && unchecked[st] {
 			why = NotChecked
 		}
 		if why != "" {
-			v.Note("%s: %s: %s", st.Statement.Text, q.LeftOut, why)
+			v.Note("%s: %s: %s", st.Statement.Text, o.LeftOut, why)
 		}
 		return why != ""
 	}
-	if !slices.ContainsFunc(s.Steps, func(st Step) bool { return st.Statement.Verb == "select" && q.Reason(&st.Statement) == "" }) {
+	if !slices.ContainsFunc(s.Steps, func(st Step) bool { return st.Statement.Verb == "select" && o.Reason(&st.Statement) == "" }) {
 		for i := range s.Steps {
 			if st := &s.Steps[i]; st.Statement.Verb == "select" {
 				skipped(st)
 			}
 		}
-		return nil
+		return v, nil
 	}
 	if err := stage.Prepare(ctx, s.Setup, len(s.Sessions)); err != nil {
-		return err
+		return v, err
 	}
-	return s.Serial(ctx, stage, Serial{Before: func(st *Step, now answer.State) (bool, error) {
+	err = s.Serial(ctx, stage, Serial{Before: func(st *Step, now answer.State) (bool, error) {
 		if st.Statement.Verb != "select" || now == answer.Failed || skipped(st) {
 			return true, nil
 		}
-		return true, q.Each(ctx, st, now)
+		return true, o.Each(ctx, &Query{st, &v, s, stage, now})
 	}})
+	return v, err
+}
+
+// Ask executes queries of an oracle's own in place of this one, until the server refuses one: refused is its place among them, or -1.
+// The session's transaction stays as it was.
+func (q *Query) Ask(ctx context.Context, queries ...string) (answers []answer.Result, refused int, err error) {
+	for i, sql := range queries {
+		st, err := Ask(ctx, q.stage, q.Session, sql, q.now, q.s.DBMS().ErrorFails)
+		if err != nil {
+			return nil, 0, err
+		}
+		if answers = append(answers, st.Answer); st.Answer.Err != nil {
+			return answers, i, nil
+		}
+	}
+	return answers, -1, nil
+}
+
+// Found adds the finding that the query breaks a rule which holds at every level.
+func (q *Query) Found(name string, class oracle.Class, rule string, expected, observed oracle.Side, reference ...string) {
+	f := oracle.Finding{
+		Oracle: name, Kind: oracle.KindViolation, Class: class, Name: oracle.NameResult, Level: q.s.Level, Promised: true, Seen: 1,
+		Difference: &oracle.Difference{
+			Rule: rule, Step: q.Name, Session: q.s.Sessions[q.Session].Name, SQL: q.Statement.Text, Expected: expected, Observed: observed,
+		},
+	}
+	for _, sql := range reference {
+		f.Difference.Reference = append(f.Difference.Reference, f.Difference.Session+": "+sql)
+	}
+	for _, u := range q.Statement.Reads() {
+		f.Tables = append(f.Tables, u.Name)
+	}
+	slices.Sort(f.Tables)
+	f.Tables = slices.Compact(f.Tables)
+	q.Verdict.Add(f)
 }
 
 // NotChecked is why an unchecked query is left out.

@@ -38,6 +38,14 @@ type Schedule struct {
 // DBMS is what is known of the product.
 func (s *Schedule) DBMS() *product.Product { return product.Of(s.Product) }
 
+// Incomplete says why nothing can be concluded from the execution; empty: it came to its end.
+func (s *Schedule) Incomplete() string {
+	if s.Trouble == "" && s.Crashed {
+		return "the server ended"
+	}
+	return s.Trouble
+}
+
 // Session is one client connection.
 type Session struct {
 	Name string

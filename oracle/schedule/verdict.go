@@ -25,3 +25,11 @@ func (v *Verdict) Note(format string, args ...any) {
 		v.Notes = append(v.Notes, n)
 	}
 }
+
+// Add completes a finding and adds it, unless it is there.
+func (v *Verdict) Add(f oracle.Finding) {
+	f.ID = f.Fingerprint()
+	if !slices.ContainsFunc(v.Findings, func(o oracle.Finding) bool { return o.ID == f.ID }) {
+		v.Findings = append(v.Findings, f)
+	}
+}

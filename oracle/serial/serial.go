@@ -39,11 +39,7 @@ type Options struct {
 
 // Check judges a schedule on a stage of its own.
 func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Options) (v schedule.Verdict, err error) {
-	if s.Trouble != "" || s.Crashed {
-		v.Unknown = s.Trouble
-		if v.Unknown == "" {
-			v.Unknown = "the server ended"
-		}
+	if v.Unknown = s.Incomplete(); v.Unknown != "" {
 		return v, nil
 	}
 	if slices.ContainsFunc(s.Steps, func(st schedule.Step) bool { return st.Name == "setup" }) {

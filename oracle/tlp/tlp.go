@@ -4,7 +4,6 @@
 package tlp
 
 import (
-	"cmp"
 	"context"
 	"regexp"
 	"slices"
@@ -24,20 +23,7 @@ var Descriptor = oracle.Oracle{
 
 // Check partitions the queries of a schedule. It executes the schedule's transactions one after the other on the stage.
 func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage) (schedule.Verdict, error) {
-	c := &checker{s: s, stage: stage, fails: s.DBMS().ErrorFails}
-	if s.Trouble != "" || s.Crashed {
-		c.v.Unknown = cmp.Or(s.Trouble, "the server ended")
-		return c.v, nil
-	}
-	err := s.Queries(ctx, stage, &c.v, schedule.Queries{LeftOut: "not partitioned", Reason: reason, Each: c.partition})
-	return c.v, err
-}
-
-type checker struct {
-	s     *schedule.Schedule
-	stage schedule.Stage
-	fails bool
-	v     schedule.Verdict
+	return s.Queries(ctx, stage, schedule.Queries{LeftOut: "not partitioned", Reason: reason, Each: partition})
 }
 
 var distinctOn = regexp.MustCompile(`(?i)\bdistinct\s+on\b`)
@@ -67,80 +53,45 @@ func reason(st *statement.Statement) string {
 	return ""
 }
 
-// Partition gives the query without its condition, and its three parts.
-func Partition(st *statement.Statement) (whole string, parts [3]string) {
+// Partition gives the query without its condition, and behind it its three parts.
+func Partition(st *statement.Statement) (queries [4]string) {
 	from, to, _ := schedule.Where(st)
 	p := st.Clauses.Where
-	for i, condition := range [3]string{p, "NOT (" + p + ")", "(" + p + ") IS NULL"} {
-		parts[i] = st.Text[:from] + "WHERE " + condition + st.Text[to:]
+	for i, where := range [4]string{"", "WHERE " + p, "WHERE NOT (" + p + ")", "WHERE (" + p + ") IS NULL"} {
+		queries[i] = st.Text[:from] + where + st.Text[to:]
 	}
-	return st.Text[:from] + st.Text[to:], parts
+	return queries
 }
 
-func (c *checker) partition(ctx context.Context, st *schedule.Step, now answer.State) error {
-	whole, parts := Partition(&st.Statement)
-	all, err := schedule.Ask(ctx, c.stage, st.Session, whole, now, c.fails)
+func partition(ctx context.Context, q *schedule.Query) error {
+	queries := Partition(&q.Statement)
+	answers, refused, err := q.Ask(ctx, queries[:]...)
 	if err != nil {
 		return err
 	}
-	var union [][]answer.Value
-	for _, sql := range append([]string{whole}, parts[:]...) {
-		got := all
-		if sql != whole {
-			if got, err = schedule.Ask(ctx, c.stage, st.Session, sql, now, c.fails); err != nil {
-				return err
-			}
-			union = append(union, got.Answer.Rows...)
-		}
-		if e := got.Answer.Err; e != nil {
-			c.v.Note("%s: not compared: %s", sql, e.Text())
-			return nil
-		}
+	if refused >= 0 {
+		q.Verdict.Note("%s: not compared: %s", queries[refused], answers[refused].Err.Text())
+		return nil
 	}
-	c.v.Compared++
-	want := all.Answer.Rows
-	if st.Statement.Distinct { // which of several equal values stands for them is not defined
-		want, union = distinct(want), distinct(union)
+	q.Verdict.Compared++
+	want, union := answers[0].Rows, slices.Concat(answers[1].Rows, answers[2].Rows, answers[3].Rows)
+	if q.Statement.Distinct { // which of several equal values stands for them is not defined
+		want, union = answer.DistinctRows(want), answer.DistinctRows(union)
 	}
 	d := answer.DiffRows(want, union)
 	if d.Equal() {
 		return nil
 	}
-	if st.Statement.Distinct && len(want) > 0 {
+	if q.Statement.Distinct && len(want) > 0 {
 		if schedule.Alike(d) || schedule.Alike(answer.DiffRows(representatives(want), representatives(union))) {
-			c.v.Note("%s: parts differ: which of several equal values stands for them is not defined", st.Statement.Text)
+			q.Verdict.Note("%s: parts differ: which of several equal values stands for them is not defined", q.Statement.Text)
 			return nil
 		}
 	}
-	expected, observed := schedule.Sides(all.Answer.Columns, want, union, d)
-	f := oracle.Finding{
-		Oracle: Descriptor.Name, Kind: oracle.KindViolation, Class: oracle.TLP, Name: oracle.NameResult, Level: c.s.Level, Promised: true, Seen: 1,
-		Difference: &oracle.Difference{
-			Rule: "TLP, section 3: a query without its condition p gives the rows of the three queries with p, NOT p and p IS NULL",
-			Step: st.Name, Session: c.s.Sessions[st.Session].Name, SQL: st.Statement.Text,
-			Expected: expected, Observed: observed,
-		},
-	}
-	for _, sql := range append([]string{whole}, parts[:]...) {
-		f.Difference.Reference = append(f.Difference.Reference, c.s.Sessions[st.Session].Name+": "+sql)
-	}
-	for _, u := range st.Statement.Reads() {
-		if !slices.Contains(f.Tables, u.Name) {
-			f.Tables = append(f.Tables, u.Name)
-		}
-	}
-	slices.Sort(f.Tables)
-	f.ID = f.Fingerprint()
-	if !slices.ContainsFunc(c.v.Findings, func(o oracle.Finding) bool { return o.ID == f.ID }) {
-		c.v.Findings = append(c.v.Findings, f)
-	}
+	expected, observed := schedule.Sides(answers[0].Columns, want, union, d)
+	q.Found(Descriptor.Name, oracle.TLP, "TLP, section 3: a query without its condition p gives the rows of the three queries with p, NOT p and p IS NULL",
+		expected, observed, queries[:]...)
 	return nil
-}
-
-func distinct(rows [][]answer.Value) [][]answer.Value {
-	rows = slices.Clone(rows)
-	slices.SortFunc(rows, answer.CompareRows)
-	return slices.CompactFunc(rows, func(a, b []answer.Value) bool { return answer.CompareRows(a, b) == 0 })
 }
 
 // representatives leaves one of the rows that some collation may take for equal.

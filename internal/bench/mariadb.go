@@ -16,17 +16,11 @@ const sysbenchTables, sysbenchRows = "2", "10000"
 // transactions is where sysbench tells the throughput.
 const transactions = `transactions:\s+[0-9]+\s+\(([0-9.]+) per sec`
 
-// sysbenchLoad makes a load of a script of sysbench.
-type sysbenchLoad func(script string, args ...string) func(ctx context.Context, port, clients int) (float64, error)
-
-// countedLoad is a load that also tells how many transactions there were.
-type countedLoad func(ctx context.Context, port, clients int) (rate, n float64, err error)
-
-// withoutForwarder are the targets of workloads whose answers are not only small.
-var withoutForwarder = []string{"direct", "pass", "observe"}
+// sysbench makes a load of a script of sysbench.
+type sysbench func(script string, args ...string) load
 
 func benchMariaDB(ctx context.Context, o options) error {
-	return sysbenchWorkloads(ctx, o, func(load sysbenchLoad) []workload {
+	return sysbenchWorkloads(ctx, o, func(load sysbench) []workload {
 		return []workload{
 			{name: "point select, prepared", run: load("oltp_point_select")},
 			{name: "point select, text", run: load("oltp_point_select", "--db-ps-mode=disable")},
@@ -40,7 +34,7 @@ func benchMariaDB(ctx context.Context, o options) error {
 // write with its BEGIN and COMMIT.
 func benchMariaDBSingle(ctx context.Context, o options) error {
 	all := []string{"point_selects", "simple_ranges", "sum_ranges", "order_ranges", "distinct_ranges", "index_updates", "non_index_updates", "delete_inserts"}
-	return sysbenchWorkloads(ctx, o, func(load sysbenchLoad) (list []workload) {
+	return sysbenchWorkloads(ctx, o, func(load sysbench) (list []workload) {
 		for _, mode := range []struct{ name, arg string }{{"prepared", "--db-ps-mode=auto"}, {"text", "--db-ps-mode=disable"}} {
 			for i, one := range all {
 				args := []string{mode.arg}
@@ -62,66 +56,26 @@ func benchMariaDBSingle(ctx context.Context, o options) error {
 }
 
 // sysbenchWorkloads runs workloads against a private server.
-func sysbenchWorkloads(ctx context.Context, o options, workloads func(sysbenchLoad) []workload) (err error) {
+func sysbenchWorkloads(ctx context.Context, o options, workloads func(sysbench) []workload) (err error) {
 	s, err := mariadb.Start(ctx, engine.Options{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	fmt.Printf("MariaDB %s, sysbench, %s tables of %s rows, instrumented for observe\n", s.Version, sysbenchTables, sysbenchRows)
-	count, err := prepareSysbench(ctx, o, s)
+	load, err := prepareSysbench(ctx, o, s)
 	if err != nil {
 		return err
 	}
-	load := func(script string, args ...string) func(context.Context, int, int) (float64, error) {
-		counted := count(script, args...)
-		return func(ctx context.Context, port, clients int) (float64, error) {
-			rate, _, err := counted(ctx, port, clients)
-			return rate, err
-		}
-	}
-	targets := []target{{"direct", s.Port}}
-	var running []*process
-	defer func() {
-		for _, p := range running {
-			err = errors.Join(err, p.stop())
-		}
-	}()
-	start := func(name string, p *process, e error) error {
-		if e != nil {
-			return e
-		}
-		running = append(running, p)
-		targets = append(targets, target{name, p.port})
-		return nil
-	}
-	p, e := startForwarder(s.Address())
-	if err := start("forward", p, e); err != nil {
-		return err
-	}
-	for _, mode := range []string{"pass", "observe"} {
-		p, e := startProxy(o, "mariadb", s.Address(), mode)
-		if err := start(mode, p, e); err != nil {
-			return err
-		}
-	}
-	for _, w := range workloads(load) {
-		for _, clients := range []int{1, 8} {
-			if err := measure(ctx, o, w, clients, targets, ratios); err != nil {
-				return err
-			}
-		}
-	}
-	fmt.Println()
-	return nil
+	return compare(ctx, o, "mariadb", s, nil, workloads(load))
 }
 
 // prepareSysbench fills the tables, gives them the hidden columns, and gives what makes loads.
-func prepareSysbench(ctx context.Context, o options, s *engine.Server) (func(script string, args ...string) countedLoad, error) {
+func prepareSysbench(ctx context.Context, o options, s *engine.Server) (sysbench, error) {
 	if _, err := exec.LookPath("sysbench"); err != nil {
 		return nil, fmt.Errorf("sysbench is missing: install it with apt-get install -y sysbench: %w", err)
 	}
-	sysbench := func(ctx context.Context, port int, script string, args ...string) ([]byte, error) {
+	run := func(ctx context.Context, port int, script string, args ...string) ([]byte, error) {
 		args = append([]string{script, "--db-driver=mysql", "--mysql-host=127.0.0.1", "--mysql-port=" + strconv.Itoa(port), "--mysql-user=" + s.User,
 			"--mysql-password=" + s.Password, "--mysql-db=sbtest", "--mysql-ssl=off", "--tables=" + sysbenchTables, "--table-size=" + sysbenchRows, "--rand-type=uniform"}, args...)
 		out, err := exec.CommandContext(ctx, "sysbench", args...).CombinedOutput()
@@ -135,8 +89,8 @@ func prepareSysbench(ctx context.Context, o options, s *engine.Server) (func(scr
 	if out, err := admin.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("create the database: %w: %s", err, out)
 	}
-	if _, err := sysbench(ctx, s.Port, "oltp_common", "prepare"); err != nil {
-		if _, err = sysbench(ctx, s.Port, "oltp_read_write", "prepare"); err != nil {
+	if _, err := run(ctx, s.Port, "oltp_common", "prepare"); err != nil {
+		if _, err = run(ctx, s.Port, "oltp_read_write", "prepare"); err != nil {
 			return nil, err
 		}
 	}
@@ -144,10 +98,10 @@ func prepareSysbench(ctx context.Context, o options, s *engine.Server) (func(scr
 	if out, err := exec.CommandContext(ctx, o.wirecheck, "instrument", "add", url, "--no-progress").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("instrument: %w: %s", err, out)
 	}
-	return func(script string, args ...string) countedLoad {
+	return func(script string, args ...string) load {
 		return func(ctx context.Context, port, clients int) (rate, n float64, err error) {
 			all := append([]string{"--threads=" + strconv.Itoa(clients), "--time=" + strconv.Itoa(max(1, int(o.length.Seconds()))), "run"}, args...)
-			out, err := sysbench(ctx, port, script, all...)
+			out, err := run(ctx, port, script, all...)
 			if err != nil {
 				return 0, 0, err
 			}

@@ -10,14 +10,11 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"wirecheck/backends/engine"
 	"wirecheck/backends/postgres"
 )
-
-var ratios = [][2]string{
-	{"forward", "direct"}, {"pgbouncer", "direct"}, {"pass", "direct"}, {"pass", "forward"}, {"pass", "pgbouncer"}, {"observe", "pass"},
-}
 
 func benchPostgres(ctx context.Context, o options) (err error) {
 	s, err := postgres.Start(ctx, engine.Options{})
@@ -26,88 +23,54 @@ func benchPostgres(ctx context.Context, o options) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	fmt.Printf("PostgreSQL %s, pgbench scale 2\n", s.Version)
-	tool := pgTool(s)
-	if _, err := tool(ctx, s.Port, "-i", "-s", "2", "-q"); err != nil {
+	pgbench, err := preparePgbench(ctx, o, s)
+	if err != nil {
 		return err
 	}
-	targets := []target{{"direct", s.Port}}
-	add := func(name string, p *process, e error) error {
-		if e != nil {
-			return e
-		}
-		targets = append(targets, target{name, p.port})
-		return nil
-	}
-	var running []*process
-	defer func() {
-		for _, p := range running {
-			err = errors.Join(err, p.stop())
-		}
-	}()
-	start := func(name string, p *process, e error) error {
-		if e == nil {
-			running = append(running, p)
-		}
-		return add(name, p, e)
-	}
-	p, e := startForwarder(s.Address())
-	if err := start("forward", p, e); err != nil {
-		return err
-	}
-	if _, e := exec.LookPath("pgbouncer"); e != nil {
+	pgbouncer := func() (*process, error) { return startPgbouncer(s) }
+	if _, err := exec.LookPath("pgbouncer"); err != nil {
 		fmt.Println("pgbouncer is not installed (apt-get install -y pgbouncer): that comparison is left out")
-	} else {
-		p, e := startPgbouncer(s)
-		if err := start("pgbouncer", p, e); err != nil {
-			return err
-		}
+		pgbouncer = nil
 	}
-	for _, mode := range []string{"pass", "observe"} {
-		p, e := startProxy(o, "postgres", s.Address(), mode)
-		if err := start(mode, p, e); err != nil {
-			return err
-		}
-	}
-	pgbench := func(args ...string) func(context.Context, int, int) (float64, error) { return pgLoad(o, tool, args...) }
-	for _, w := range []workload{
+	return compare(ctx, o, "postgres", s, pgbouncer, []workload{
 		{name: "select-only, prepared", run: pgbench("-S", "-M", "prepared")},
 		{name: "select-only, simple", run: pgbench("-S", "-M", "simple")},
-		{name: "tpcb-like, simple", run: pgbench("-M", "simple"), targets: []string{"direct", "pass", "observe"}},
-		{name: "tpcb-like, prepared", run: pgbench("-M", "prepared"), targets: []string{"direct", "pass", "observe"}},
-	} {
-		for _, clients := range []int{1, 8} {
-			if err := measure(ctx, o, w, clients, targets, ratios); err != nil {
-				return err
-			}
-		}
-	}
-	fmt.Println()
-	return nil
+		{name: "tpcb-like, simple", run: pgbench("-M", "simple"), targets: withoutForwarder},
+		{name: "tpcb-like, prepared", run: pgbench("-M", "prepared"), targets: withoutForwarder},
+	})
 }
 
-// pgLoad makes a load of pgbench.
-func pgLoad(o options, tool func(ctx context.Context, port int, args ...string) ([]byte, error), args ...string) func(context.Context, int, int) (float64, error) {
-	count := pgCount(o, tool, args...)
-	return func(ctx context.Context, port, clients int) (float64, error) {
-		rate, _, err := count(ctx, port, clients)
-		return rate, err
-	}
-}
-
-// pgCount makes a load that also tells how many transactions there were.
-func pgCount(o options, tool func(ctx context.Context, port int, args ...string) ([]byte, error), args ...string) countedLoad {
-	return func(ctx context.Context, port, clients int) (rate, n float64, err error) {
-		all := append(slices.Clone(args), "-n", "-c", strconv.Itoa(clients), "-j", "1", "-T", strconv.Itoa(max(1, int(o.length.Seconds()))))
-		out, err := tool(ctx, port, all...)
+// preparePgbench fills the tables, and gives what makes loads.
+func preparePgbench(ctx context.Context, o options, s *engine.Server) (func(args ...string) load, error) {
+	env := append(os.Environ(), "PGUSER="+s.User, "PGPASSWORD="+s.Password, "PGDATABASE=postgres", "PGHOST=127.0.0.1", "PGSSLMODE=disable")
+	pgbench := func(ctx context.Context, port int, args ...string) ([]byte, error) {
+		cmd := exec.CommandContext(ctx, "pgbench", args...)
+		cmd.Env = append(env[:len(env):len(env)], fmt.Sprintf("PGPORT=%d", port))
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
 		if err != nil {
-			return 0, 0, err
+			return nil, fmt.Errorf("pgbench %v: %w: %s", args, err, stderr.String())
 		}
-		rate, err = number(out, `tps = ([0-9.]+) \(without`)
-		if err == nil {
-			n, err = number(out, `transactions actually processed: ([0-9]+)`)
-		}
-		return rate, n, err
+		return out, nil
 	}
+	if _, err := pgbench(ctx, s.Port, "-i", "-s", "2", "-q"); err != nil {
+		return nil, err
+	}
+	return func(args ...string) load {
+		return func(ctx context.Context, port, clients int) (rate, n float64, err error) {
+			all := append(slices.Clone(args), "-n", "-c", strconv.Itoa(clients), "-j", "1", "-T", strconv.Itoa(max(1, int(o.length.Seconds()))))
+			out, err := pgbench(ctx, port, all...)
+			if err != nil {
+				return 0, 0, err
+			}
+			rate, err = number(out, `tps = ([0-9.]+) \(without`)
+			if err == nil {
+				n, err = number(out, `transactions actually processed: ([0-9]+)`)
+			}
+			return rate, n, err
+		}
+	}, nil
 }
 
 func number(out []byte, pattern string) (float64, error) {

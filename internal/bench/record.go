@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -35,12 +34,11 @@ func recordPostgres(ctx context.Context, o options) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	fmt.Printf("recording: PostgreSQL %s, pgbench scale 2\n", s.Version)
-	tool := pgTool(s)
-	if _, err := tool(ctx, s.Port, "-i", "-s", "2", "-q"); err != nil {
+	load, err := preparePgbench(ctx, o, s)
+	if err != nil {
 		return err
 	}
-	load := func(args ...string) countedLoad { return pgCount(o, tool, args...) }
-	return recordPairs(ctx, o, "postgres", s, []countedWorkload{
+	return recordPairs(ctx, o, "postgres", s, []workload{
 		{name: "select-only, prepared", run: load("-S", "-M", "prepared")},
 		{name: "tpcb-like, simple", run: load("-M", "simple")},
 		{name: "tpcb-like, prepared", run: load("-M", "prepared")},
@@ -58,20 +56,14 @@ func recordMariaDB(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	return recordPairs(ctx, o, "mariadb", s, []countedWorkload{
+	return recordPairs(ctx, o, "mariadb", s, []workload{
 		{name: "read-write, prepared", run: load("oltp_read_write")},
 		{name: "read-write, text", run: load("oltp_read_write", "--db-ps-mode=disable")},
 	})
 }
 
-// countedWorkload is a workload of which the transactions are counted.
-type countedWorkload struct {
-	name string
-	run  countedLoad
-}
-
 // recordPairs measures the workloads through both proxies.
-func recordPairs(ctx context.Context, o options, scheme string, s *engine.Server, workloads []countedWorkload) (err error) {
+func recordPairs(ctx context.Context, o options, scheme string, s *engine.Server, workloads []workload) (err error) {
 	dir, err := os.MkdirTemp("", "wirecheck-bench-")
 	if err != nil {
 		return err
@@ -96,7 +88,7 @@ func recordPairs(ctx context.Context, o options, scheme string, s *engine.Server
 	return nil
 }
 
-func recordPair(ctx context.Context, o options, w countedWorkload, clients int, s *engine.Server, both [2]*process, path string) error {
+func recordPair(ctx context.Context, o options, w workload, clients int, s *engine.Server, both [2]*process, path string) error {
 	var rates, spent, all [2][]float64
 	size := fileSize(path)
 	done := 0.0
@@ -123,18 +115,10 @@ func recordPair(ctx context.Context, o options, w countedWorkload, clients int, 
 			}
 		}
 	}
-	var ratios []float64
-	for i := range rates[0] {
-		ratios = append(ratios, rates[1][i]/rates[0][i])
-	}
-	var works []float64
-	for i := range all[0] {
-		works = append(works, all[0][i]/all[1][i])
-	}
 	fmt.Printf("%s, %d client(s); load of the machine %s\n", w.name, clients, loadAverage())
-	fmt.Printf("    throughput      %6.0f and recorded %6.0f /s: %s\n", median(rates[0]), median(rates[1]), spread(ratios))
+	fmt.Printf("    throughput      %6.0f and recorded %6.0f /s: %s\n", median(rates[0]), median(rates[1]), spread(quotients(rates[1], rates[0])))
 	fmt.Printf("    processor time  %6.0f and recorded %6.0f us a transaction: %s; of the proxy %.0f and %.0f us\n",
-		median(all[0]), median(all[1]), spread(works), median(spent[0]), median(spent[1]))
+		median(all[0]), median(all[1]), spread(quotients(all[0], all[1])), median(spent[0]), median(spent[1]))
 	fmt.Printf("    trace           %.0f bytes a transaction\n", float64(fileSize(path)-size)/done)
 	return nil
 }
@@ -195,20 +179,4 @@ func processorTime(pid int) (time.Duration, error) {
 		ticks += n
 	}
 	return time.Duration(ticks) * 10 * time.Millisecond, nil
-}
-
-// pgTool gives what runs pgbench against a port.
-func pgTool(s *engine.Server) func(ctx context.Context, port int, args ...string) ([]byte, error) {
-	env := append(os.Environ(), "PGUSER="+s.User, "PGPASSWORD="+s.Password, "PGDATABASE=postgres", "PGHOST=127.0.0.1", "PGSSLMODE=disable")
-	return func(ctx context.Context, port int, args ...string) ([]byte, error) {
-		cmd := exec.CommandContext(ctx, "pgbench", args...)
-		cmd.Env = append(env[:len(env):len(env)], fmt.Sprintf("PGPORT=%d", port))
-		var stderr strings.Builder
-		cmd.Stderr = &stderr
-		out, err := cmd.Output()
-		if err != nil {
-			return nil, fmt.Errorf("pgbench %v: %w: %s", args, err, stderr.String())
-		}
-		return out, nil
-	}
 }

@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+
+	"wirecheck/backends/engine"
 )
 
 // target is one way to the server.
@@ -14,15 +17,59 @@ type target struct {
 	port int
 }
 
-// workload runs a load against a port and gives its throughput.
+// load runs clients against a port. It gives the throughput, and how many transactions there were.
+type load func(ctx context.Context, port, clients int) (rate, n float64, err error)
+
+// workload is a load with a name.
 type workload struct {
 	name    string
-	run     func(ctx context.Context, port, clients int) (float64, error)
+	run     load
 	targets []string // of those that there are; nil: all
 }
 
+// ratios are those that are printed, of the targets that there are.
+var ratios = [][2]string{
+	{"forward", "direct"}, {"pgbouncer", "direct"}, {"pass", "direct"}, {"pass", "forward"}, {"pass", "pgbouncer"}, {"observe", "pass"},
+}
+
+// withoutForwarder are the targets of workloads whose answers are not only small.
+var withoutForwarder = []string{"direct", "pass", "observe"}
+
+// compare runs workloads against a server, and against what stands in front of it: a forwarder, another proxy (nil: none) and wirecheck.
+func compare(ctx context.Context, o options, scheme string, s *engine.Server, other func() (*process, error), workloads []workload) (err error) {
+	targets := []target{{"direct", s.Port}}
+	for _, front := range []struct {
+		name  string
+		start func() (*process, error)
+	}{
+		{"forward", func() (*process, error) { return startForwarder(s.Address()) }},
+		{"pgbouncer", other},
+		{"pass", func() (*process, error) { return startProxy(o, scheme, s.Address(), "pass") }},
+		{"observe", func() (*process, error) { return startProxy(o, scheme, s.Address(), "observe") }},
+	} {
+		if front.start == nil {
+			continue
+		}
+		p, e := front.start()
+		if e != nil {
+			return e
+		}
+		defer func() { err = errors.Join(err, p.stop()) }()
+		targets = append(targets, target{front.name, p.port})
+	}
+	for _, w := range workloads {
+		for _, clients := range []int{1, 8} {
+			if err := measure(ctx, o, w, clients, targets); err != nil {
+				return err
+			}
+		}
+	}
+	fmt.Println()
+	return nil
+}
+
 // measure runs a workload's rounds and prints its line of ratios.
-func measure(ctx context.Context, o options, w workload, clients int, targets []target, ratios [][2]string) error {
+func measure(ctx context.Context, o options, w workload, clients int, targets []target) error {
 	name := fmt.Sprintf("%-24s %d client(s)", w.name, clients)
 	if wanted, err := regexp.MatchString(o.match, name); err != nil {
 		return fmt.Errorf("-match: %w", err)
@@ -38,7 +85,7 @@ func measure(ctx context.Context, o options, w workload, clients int, targets []
 	}
 	for range o.rounds {
 		for _, t := range used {
-			v, err := w.run(ctx, t.port, clients)
+			v, _, err := w.run(ctx, t.port, clients)
 			if err != nil {
 				return fmt.Errorf("%s against %s: %w", w.name, t.name, err)
 			}
@@ -55,11 +102,8 @@ func measure(ctx context.Context, o options, w workload, clients int, targets []
 		if a == nil || b == nil {
 			continue
 		}
-		lo, hi := a[0]/b[0], a[0]/b[0]
-		for i := range a {
-			lo, hi = min(lo, a[i]/b[i]), max(hi, a[i]/b[i])
-		}
-		fmt.Printf("    %-8s / %-10s %.2f  [%.2f .. %.2f]\n", r[0], r[1], median(a)/median(b), lo, hi)
+		rounds := quotients(a, b)
+		fmt.Printf("    %-8s / %-10s %.2f  [%.2f .. %.2f]\n", r[0], r[1], median(a)/median(b), slices.Min(rounds), slices.Max(rounds))
 	}
 	return nil
 }
@@ -70,4 +114,13 @@ func median(v []float64) float64 {
 		return s[len(s)/2]
 	}
 	return (s[len(s)/2-1] + s[len(s)/2]) / 2
+}
+
+// quotients divides the rounds' figures.
+func quotients(a, b []float64) []float64 {
+	list := make([]float64, len(a))
+	for i := range a {
+		list[i] = a[i] / b[i]
+	}
+	return list
 }

@@ -88,11 +88,10 @@ type checker struct {
 	lite   bool // SQLite, which names tables as the MySQL family does, and has none of its peculiarities
 	twin   *Twin
 	v      schedule.Verdict
-	stale  bool   // the raw database's rows are not those that are seen now
-	wrote  []bool // by session: its transaction has written
-	failed []bool // by session: a query failed its transaction
-	ended  string // why nothing more is compared
-	query  *schedule.Step
+	stale  bool           // the raw database's rows are not those that are seen now
+	wrote  []bool         // by session: its transaction has written
+	failed []bool         // by session: a query failed its transaction
+	ended  string         // why nothing more is compared
 	known  []answer.Table // the raw database's tables
 	shown  []bool         // by session: it shows values otherwise than servers do by default
 	made   []string       // how the raw database was made

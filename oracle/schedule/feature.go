@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,12 +27,7 @@ func (s *Schedule) Features() []string {
 		f.locks(i)
 	}
 	f.dependencies()
-	list := make([]string, 0, len(f.found))
-	for name := range f.found {
-		list = append(list, name)
-	}
-	slices.Sort(list)
-	return list
+	return slices.Sorted(maps.Keys(f.found))
 }
 
 type features struct {

@@ -5,6 +5,9 @@
 package schedule
 
 import (
+	"iter"
+	"slices"
+
 	"wirecheck/answer"
 	"wirecheck/product"
 	"wirecheck/statement"
@@ -81,4 +84,23 @@ type Order struct {
 	Session int
 	Name    string
 	SQL     string
+}
+
+// Permutations gives a list in all orders, its own first, in the order of their places.
+func Permutations[T any](list []T) iter.Seq[[]T] {
+	return func(yield func([]T) bool) {
+		var walk func(done []T, left []T) bool
+		walk = func(done, left []T) bool {
+			if len(left) == 0 {
+				return yield(slices.Clone(done))
+			}
+			for i, x := range left {
+				if !walk(append(done, x), slices.Delete(slices.Clone(left), i, i+1)) {
+					return false
+				}
+			}
+			return true
+		}
+		walk(make([]T, 0, len(list)), list)
+	}
 }

@@ -197,14 +197,21 @@ func (s *setting) begin(p *product.Product, st *Step) *Transaction {
 
 // Of finds the transaction of a step among those of Transactions; nil if it belongs to none.
 func Of(transactions []Transaction, step int) *Transaction {
-	for i := range transactions {
-		for _, n := range transactions[i].Steps {
-			if n == step {
-				return &transactions[i]
-			}
-		}
+	if i := slices.IndexFunc(transactions, func(t Transaction) bool { return slices.Contains(t.Steps, step) }); i >= 0 {
+		return &transactions[i]
 	}
 	return nil
+}
+
+// Places gives the place among transactions of each step's transaction, for that many steps; -1: it belongs to none.
+func Places(transactions []Transaction, steps int) []int {
+	of := slices.Repeat([]int{-1}, steps)
+	for i := range transactions {
+		for _, n := range transactions[i].Steps {
+			of[n] = i
+		}
+	}
+	return of
 }
 
 // Restarted reports whether a step made the storage engine begin its part of a transaction again (product.Participation).

@@ -122,7 +122,7 @@ func (m *Masks) Judge(s *schedule.Schedule, strict bool, run func(order []int) (
 	case len(sessions) < 2:
 		return j, nil
 	}
-	for order := range permutations(sessions) {
+	for order := range schedule.Permutations(sessions) {
 		r, err := run(order)
 		if err != nil {
 			return j, err
@@ -176,24 +176,6 @@ func names(s *schedule.Schedule, sessions []int) (list []string) {
 		list = append(list, s.Sessions[i].Name)
 	}
 	return list
-}
-
-func permutations(list []int) func(yield func([]int) bool) {
-	return func(yield func([]int) bool) {
-		var walk func(done []int) bool
-		walk = func(done []int) bool {
-			if len(done) == len(list) {
-				return yield(slices.Clone(done))
-			}
-			for _, i := range list {
-				if !slices.Contains(done, i) && !walk(append(done, i)) {
-					return false
-				}
-			}
-			return true
-		}
-		walk(make([]int, 0, len(list)))
-	}
 }
 
 // finding tells of an execution that no serial order explains. It is a violation where the product promises serializable transactions, each

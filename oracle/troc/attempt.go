@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
 	"wirecheck/answer"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
@@ -22,7 +23,7 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind product.Ki
 	if errors.Is(err, errNoView) {
 		w := from.clone()
 		c.snap(w, x, i, nil, false)
-		c.note("%s was not compared: %v", st.Name, err)
+		c.out.Note("%s was not compared: %v", st.Name, err)
 		if kind.Writes() && st.Answer.Err == nil {
 			c.taint(w, q, st.Name+": "+err.Error())
 		}
@@ -51,7 +52,7 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind product.Ki
 		case explained:
 			return []*world{w}, nil, nil
 		case cand.uncertain != "":
-			c.note("%s was not compared: %s", st.Name, cand.uncertain)
+			c.out.Note("%s was not compared: %s", st.Name, cand.uncertain)
 			if kind.Writes() && st.Answer.Err == nil {
 				c.taint(w, q, st.Name+": "+cand.uncertain)
 			}
@@ -135,15 +136,11 @@ func (c *check) unique(ctx context.Context, w *world, i int, kind product.Kind, 
 	if err != nil {
 		return nil, err
 	}
-	if again := slices.Clone(other.addressed[name]); again == nil || !sameSet(again, chosen) {
+	if again := slices.Clone(other.addressed[name]); again == nil || len(again) != len(chosen) || slices.ContainsFunc(again, func(id int) bool { return !slices.Contains(chosen, id) }) {
 		cand.uncertain, cand.lasting = "whether its keys are unique cannot be told from its snapshot", true
 		return tr, nil
 	}
 	return other, nil
-}
-
-func sameSet(a, b []int) bool {
-	return len(a) == len(b) && !slices.ContainsFunc(a, func(id int) bool { return !slices.Contains(b, id) })
 }
 
 // explained reports whether a refusal has a reason outside of the statement's view: a key that a row has which the snapshot does not

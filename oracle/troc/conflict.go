@@ -29,10 +29,7 @@ func (c *check) refusable(ctx context.Context, w *world, i int, kind product.Kin
 	if st.Answer.Err != nil || tr.addressed == nil {
 		return nil, nil
 	}
-	if m := c.meeting(w, i, kind, mode, r, tr); m != nil {
-		return m, nil
-	}
-	return nil, nil
+	return c.meeting(w, i, kind, mode, r, tr), nil
 }
 
 // shows reports whether a wait of this step would have been seen: TiDB does not show those of autocommit statements.
@@ -76,8 +73,8 @@ func (c *check) meeting(w *world, i int, kind product.Kind, mode product.Mode, r
 	}
 	for _, name := range r.locked {
 		for _, id := range tr.addressed[name] {
-			h, ok := w.meets(x, name, id, mode)
-			if ok && c.covered() && !w.wrote(h.tx, name, id) {
+			holder, ok := w.meets(x, name, id, mode)
+			if ok && c.covered() && !w.wrote(holder, name, id) {
 				continue // a shared lock may be on records of a secondary index alone
 			}
 			if !ok {
@@ -86,7 +83,7 @@ func (c *check) meeting(w *world, i int, kind product.Kind, mode product.Mode, r
 			if t := &w.txs[x]; c.p.AfterWait == product.WaitRechecks && t.firm && len(t.snapshots) > 0 && len(w.newer(name, id, x, slices.Min(t.snapshots))) > 0 {
 				continue
 			}
-			return c.passed(w, i, kind, h.tx, fmt.Sprintf("a row of %s that this statement locks is locked by %s", name, c.name(h.tx)))
+			return c.passed(w, i, kind, holder, fmt.Sprintf("a row of %s that this statement locks is locked by %s", name, c.name(holder)))
 		}
 	}
 	return nil
@@ -193,18 +190,18 @@ func (c *check) unseen(ctx context.Context, w *world, i int, kind product.Kind, 
 		if slices.Contains(tr.addressed[name], id) {
 			continue
 		}
-		h, ok := w.meets(x, name, id, product.LockUpdate)
+		holder, ok := w.meets(x, name, id, product.LockUpdate)
 		if !ok {
 			continue
 		}
 		cause := c.p.Cause(product.SemiConsistent)
-		if w.inserted(name, id, h.tx) && cause != nil {
+		if w.inserted(name, id, holder) && cause != nil {
 			cause = c.p.Cause(product.PassedInsert)
 		}
 		if cause == nil {
 			cause = c.p.Cause(product.StatementSnapshot)
 		}
-		m := c.passed(w, i, kind, h.tx, fmt.Sprintf("the condition holds for a row of %s as %s has written it", name, c.name(h.tx)))
+		m := c.passed(w, i, kind, holder, fmt.Sprintf("the condition holds for a row of %s as %s has written it", name, c.name(holder)))
 		w.causes = append(w.causes, note{cause: cause, step: i, evidence: m})
 		return nil
 	}

@@ -110,7 +110,7 @@ func close(columns []answer.Column, a, b []answer.Value) bool {
 
 // verdict makes findings of the worlds that are left, or of the last ones that died.
 func (c *check) verdict(worlds []*world) schedule.Verdict {
-	v := schedule.Verdict{Unknown: c.unknown, Notes: c.notes}
+	v := c.out
 	if len(worlds) == 0 {
 		best := c.lastDeath()
 		if best == nil {

@@ -19,15 +19,9 @@ func modeOf(p *product.Product, level string, kind product.Kind, st *statement.S
 	return l.Mode
 }
 
-// held is a lock, or a version that is not committed, that a statement meets.
-type held struct {
-	tx    int
-	table string
-	row   int
-}
-
-// meets lists what another running transaction holds on a row so that a lock of that mode must wait for it.
-func (w *world) meets(tx int, table string, id int, mode product.Mode) (held, bool) {
+// meets gives another running transaction that holds a lock, or has a version that is not committed, on a row, so that a lock of that mode must
+// wait for it.
+func (w *world) meets(tx int, table string, id int, mode product.Mode) (holder int, found bool) {
 	for _, r := range w.tables[table] {
 		if r.id != id {
 			continue
@@ -42,14 +36,14 @@ func (w *world) meets(tx int, table string, id int, mode product.Mode) (held, bo
 				has = product.LockUpdate
 			}
 			if mode.Conflicts(has) {
-				return held{v.tx, table, id}, true
+				return v.tx, true
 			}
 		}
 	}
 	for _, l := range w.locks {
 		if l.tx != tx && l.table == table && l.row == id && w.txs[l.tx].status == running && mode.Conflicts(l.mode) {
-			return held{l.tx, table, id}, true
+			return l.tx, true
 		}
 	}
-	return held{}, false
+	return 0, false
 }

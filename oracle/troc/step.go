@@ -36,12 +36,12 @@ func (c *check) step(ctx context.Context, from *world, i int) (alive []*world, d
 		c.begin(w, x, i)
 	}
 	alive = []*world{w}
-	if c.kindOK(i) {
-		if alive, died, err = c.statement(ctx, w, i); err != nil || c.unknown != "" {
+	if _, ok := c.kind(i); ok {
+		if alive, died, err = c.statement(ctx, w, i); err != nil || c.out.Unknown != "" {
 			return nil, nil, err
 		}
 	} else if why := c.control(w, x, i); why != "" {
-		c.unknown = why
+		c.out.Unknown = why
 		return nil, nil, nil
 	}
 	if st.Effect == answer.EffectFailed && st.Reason != answer.ReasonFailed {
@@ -64,8 +64,6 @@ func (c *check) step(ctx context.Context, from *world, i int) (alive []*world, d
 	}
 	return alive, died, nil
 }
-
-func (c *frame) kindOK(i int) bool { _, ok := c.kind(i); return ok }
 
 // kind is the kind of a step's statement; ok is false where it neither reads nor writes tables.
 func (c *frame) kind(i int) (k product.Kind, ok bool) {
@@ -119,7 +117,9 @@ func (c *check) control(w *world, x, i int) string {
 		if !w.back(x, q.Control.Name) {
 			return st.Name + " goes back to a savepoint that was not seen"
 		}
-		c.renew(w, x, i)
+		if c.s.Restarted(&c.txs[x], i) { // the next statement may take another snapshot (product.Participation)
+			w.txs[x].firm = false
+		}
 		return ""
 	case statement.ControlLocks, statement.ControlDatabase, statement.ControlReset:
 		return st.Name + " changes what later statements mean: " + q.Text
@@ -139,14 +139,6 @@ func (c *check) control(w *world, x, i int) string {
 		return st.Name + " was not understood: " + q.Why
 	}
 	return st.Name + " is of a kind that is not followed: " + q.Text
-}
-
-// renew forgets when a transaction's snapshot was taken if the storage engine began its part of it again at step i (product.Participation): the next
-// statement may take another one.
-func (c *check) renew(w *world, x, i int) {
-	if c.s.Restarted(&c.txs[x], i) {
-		w.txs[x].firm = false
-	}
 }
 
 // concurrent reports whether another transaction ran at some time since this one's beginning.
@@ -240,7 +232,7 @@ func (c *check) statement(ctx context.Context, w *world, i int) (alive []*world,
 	kind, _ := c.kind(i)
 	r := c.roles(kind, q)
 	skip := func(why string) ([]*world, []death, error) {
-		c.note("%s was not compared: %s", st.Name, why)
+		c.out.Note("%s was not compared: %s", st.Name, why)
 		if kind.Writes() && !st.Failed() {
 			c.taint(w, q, st.Name+": "+why)
 		}
@@ -266,7 +258,7 @@ func (c *check) statement(ctx context.Context, w *world, i int) (alive []*world,
 			why = "it was not understood: " + q.Why
 		}
 		if kind.Writes() && !st.Failed() || q.Verb == "other" {
-			c.unknown = st.Name + ": " + why
+			c.out.Unknown = st.Name + ": " + why
 			return nil, nil, nil
 		}
 		return skip(why)
@@ -274,7 +266,7 @@ func (c *check) statement(ctx context.Context, w *world, i int) (alive []*world,
 		if st.Failed() {
 			return skip("it writes within a common table expression")
 		}
-		c.unknown = st.Name + ": it writes within a common table expression"
+		c.out.Unknown = st.Name + ": it writes within a common table expression"
 		return nil, nil, nil
 	case kind.Writes() && !st.Failed() && len(r.locked) > 0 && c.readOnly(x):
 		return nil, []death{{mismatch: mismatch{
@@ -356,15 +348,7 @@ func describeView(views map[string]relation, limit int) string {
 				rows = append(rows, "...")
 				break
 			}
-			var values []string
-			for _, v := range t.values {
-				if v == nil {
-					values = append(values, "NULL")
-				} else {
-					values = append(values, string(v))
-				}
-			}
-			rows = append(rows, "("+strings.Join(values, ", ")+")")
+			rows = append(rows, answer.RowText(t.values))
 		}
 		parts = append(parts, name+" = {"+strings.Join(rows, ", ")+"}")
 	}

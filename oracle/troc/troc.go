@@ -43,9 +43,8 @@ type check struct {
 	t        *theater
 	place    int // of the step under way, in order, from 1
 	features features
-	notes    []string
 	died     []death // of all steps
-	unknown  string
+	out      schedule.Verdict
 }
 
 // frame is what the schedule alone tells: its transactions, and the order of its steps.
@@ -133,17 +132,11 @@ func (c *frame) undecidable() string {
 // what let a waiter go precedes it, whichever answer arrived first. A deadlock's victims precede the statement that closed the deadlock and
 // went on without them.
 func (c *frame) arrange() {
-	c.txOf = make([]int, len(c.s.Steps))
-	for i := range c.txOf {
-		c.txOf[i] = -1
+	c.txOf = schedule.Places(c.txs, len(c.s.Steps))
+	steps := c.s.Steps
+	for i := range steps {
 		c.order = append(c.order, i)
 	}
-	for n := range c.txs {
-		for _, i := range c.txs[n].Steps {
-			c.txOf[i] = n
-		}
-	}
-	steps := c.s.Steps
 	for i := 1; i < len(c.order); i++ {
 		for j := i; j > 0; j-- {
 			a, b := &steps[c.order[j-1]], &steps[c.order[j]]
@@ -211,10 +204,10 @@ func (c *check) follow(ctx context.Context, w *world) ([]*world, error) {
 		orders := [][]int{unit}
 		if len(unit) > 1 {
 			if len(unit) > c.o.Waiters {
-				c.unknown = fmt.Sprintf("%d statements were let go at once", len(unit))
+				c.out.Unknown = fmt.Sprintf("%d statements were let go at once", len(unit))
 				return worlds, nil
 			}
-			orders = permutations(unit)
+			orders = slices.Collect(schedule.Permutations(unit))
 		}
 		var next []*world
 		var died []death
@@ -229,7 +222,7 @@ func (c *check) follow(ctx context.Context, w *world) ([]*world, error) {
 						return nil, err
 					}
 					to, died = append(to, list...), append(died, dead...)
-					if c.unknown != "" {
+					if c.out.Unknown != "" {
 						return worlds, nil
 					}
 				}
@@ -250,7 +243,7 @@ func (c *check) follow(ctx context.Context, w *world) ([]*world, error) {
 		case len(worlds) == 0:
 			return nil, nil
 		case len(worlds) > c.o.Worlds:
-			c.unknown = fmt.Sprintf("more than %d courses are possible", c.o.Worlds)
+			c.out.Unknown = fmt.Sprintf("more than %d courses are possible", c.o.Worlds)
 			return worlds, nil
 		}
 	}
@@ -274,7 +267,7 @@ func (c *check) confirm(ctx context.Context, died []death) (alive []*world, err 
 			return nil, err
 		}
 		if len(answers) == 0 {
-			c.note("%s was not compared: %v", st.Name, errNoView)
+			c.out.Note("%s was not compared: %v", st.Name, errNoView)
 			c.taint(d.world, &st.Statement, st.Name+": "+errNoView.Error())
 			alive = append(alive, d.world)
 			continue
@@ -282,7 +275,7 @@ func (c *check) confirm(ctx context.Context, died []death) (alive []*world, err 
 		agree := func(a *answer.Result) bool { return differ(st, a) == "" }
 		same := slices.ContainsFunc(answers, func(a answer.Result) bool { return !sameAnswer(&answers[0], &a) })
 		if slices.ContainsFunc(answers, func(a answer.Result) bool { return agree(&a) }) || same {
-			c.note("%s was not compared: its answer depends on the order of rows", st.Name)
+			c.out.Note("%s was not compared: its answer depends on the order of rows", st.Name)
 			if kind, _ := c.kind(d.step); kind.Writes() {
 				c.taint(d.world, &st.Statement, "the effect of "+st.Name+" depends on the order of rows")
 			}
@@ -333,13 +326,6 @@ func (c *check) final(w *world) *mismatch {
 	return nil
 }
 
-func (c *check) note(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if !slices.Contains(c.notes, text) {
-		c.notes = append(c.notes, text)
-	}
-}
-
 // taint says that what a statement wrote is not certain. Where it changes or removes rows, foreign keys may have led to other tables.
 func (c *check) taint(w *world, q *statement.Statement, why string) {
 	add := func(name string) {
@@ -368,19 +354,6 @@ func distinct(worlds []*world) (out []*world) {
 		if !seen[k] {
 			seen[k] = true
 			out = append(out, w)
-		}
-	}
-	return out
-}
-
-func permutations(list []int) (out [][]int) {
-	if len(list) <= 1 {
-		return [][]int{slices.Clone(list)}
-	}
-	for i := range list {
-		rest := slices.Delete(slices.Clone(list), i, i+1)
-		for _, p := range permutations(rest) {
-			out = append(out, append([]int{list[i]}, p...))
 		}
 	}
 	return out

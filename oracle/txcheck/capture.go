@@ -1,6 +1,7 @@
 package txcheck
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -228,14 +229,8 @@ func (c *plan) run(ctx context.Context, stage schedule.Stage) (out *capture, tro
 func (c *plan) read(s *schedule.Schedule) (*capture, string) {
 	out := &capture{plan: c, schedule: s, transactions: s.Transactions(), writers: map[Version]*fact{}}
 	steps, txn := map[string]*schedule.Step{}, map[string]int{}
-	for i := range s.Steps {
-		steps[s.Steps[i].Name] = &s.Steps[i]
-		txn[s.Steps[i].Name] = -1
-	}
-	for n := range out.transactions {
-		for _, i := range out.transactions[n].Steps {
-			txn[s.Steps[i].Name] = n
-		}
+	for i, n := range schedule.Places(out.transactions, len(s.Steps)) {
+		steps[s.Steps[i].Name], txn[s.Steps[i].Name] = &s.Steps[i], n
 	}
 	byDone := slices.Clone(c.statements)
 	slices.SortStableFunc(byDone, func(a, b *plannedStatement) int { return doneOf(steps[a.name()]) - doneOf(steps[b.name()]) })
@@ -581,10 +576,8 @@ func (s *seen) versions() (list []Version) {
 			list = append(list, Version{t.name, row, key})
 		}
 	}
-	slices.SortFunc(list, compareVersions)
+	slices.SortFunc(list, func(a, b Version) int {
+		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.Row, b.Row), strings.Compare(a.Key, b.Key))
+	})
 	return list
-}
-
-func compareVersions(a, b Version) int {
-	return strings.Compare(a.Table+"\x00"+a.Row+"\x00"+a.Key, b.Table+"\x00"+b.Row+"\x00"+b.Key)
 }

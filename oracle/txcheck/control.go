@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"wirecheck/answer"
-	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/rewrite"
 	"wirecheck/statement"
@@ -223,17 +222,14 @@ var catalog = regexp.MustCompile(`(?i)^(?:(?:information_schema|pg_catalog|mysql
 // refute reports that the schedule differs from the control execution.
 func (k *check) refute(d *difference) {
 	if d.reference == nil {
-		for _, st := range k.original.Steps {
-			d.reference = append(d.reference, k.plan.sessions[st.Session].Name+": "+st.Statement.Text)
+		for i := range k.original.Steps {
+			d.reference = append(d.reference, k.line(&k.original.Steps[i]))
 		}
 	}
-	f := k.finding(oracle.KindViolation, d)
+	f := k.violation(d)
 	f.Difference.Rule = "the same statements, submitted in the same order, where the same ones waited and the same transactions ended in the same way, give the same results"
 	if k.agreed {
 		f.Difference.Rule += "; these are those of a topological order of the statements' dependencies without transactions (TxCheck, theorem 1)"
 	}
-	f.Source = "TxCheck (OSDI 2023), theorem 1"
-	f.Remedies = oracle.Remedies(k.original.DBMS(), &f)
-	f.ID = f.Fingerprint()
-	k.verdict.Findings = append(k.verdict.Findings, f)
+	k.report(f)
 }

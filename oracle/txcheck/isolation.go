@@ -40,11 +40,10 @@ func (k *check) forbidden(f oracle.Finding) {
 		d.Observed.Text += "; " + e.Text
 	}
 	for _, x := range k.plan.statements {
-		d.Reference = append(d.Reference, k.plan.sessions[x.step.Session].Name+": "+x.step.Statement.Text)
+		d.Reference = append(d.Reference, k.line(x.step))
 	}
 	f.Difference = d
-	f.ID = f.Fingerprint()
-	k.verdict.Findings = append(k.verdict.Findings, f)
+	k.report(f)
 }
 
 // events is the execution as a history. The reads of a statement outside of an explicit transaction were those of another one,

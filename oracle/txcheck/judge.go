@@ -22,12 +22,9 @@ func computed(a statement.Assignment) bool { return !literal.MatchString(a.Expr)
 
 // readsTable reports whether the statement reads rows of a table.
 func (s *plannedStatement) readsTable(t *table) bool {
-	for _, u := range s.step.Statement.Reads() {
-		if u.Name == t.name || strings.HasSuffix(t.name, "."+u.Name) || strings.EqualFold(u.Name, t.name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.step.Statement.Reads(), func(u statement.TableUse) bool {
+		return strings.EqualFold(u.Name, t.name) || strings.HasSuffix(t.name, "."+u.Name)
+	})
 }
 
 // result is what a statement brought back without transactions.
@@ -161,7 +158,7 @@ func (k *check) judge(ctx context.Context) error {
 			k.verdict.Unknown = "a write saw other versions than its transaction's snapshot has, and which ones is not defined"
 			return nil
 		}
-		k.violation(wrong)
+		k.report(k.violation(wrong))
 		return nil
 	}
 	k.agreed = true
@@ -189,19 +186,24 @@ func (k *check) orders(ctx context.Context, g *Graph, count int) (*difference, e
 		always := func(*fact) bool { return true }
 		d := compare(results, func(f *fact) answer.Result { return f.answer }, always, tables, stripTables(k.last.schedule.Final))
 		if d != nil {
-			d.reference = k.lines(facts)
+			for _, f := range facts {
+				d.reference = append(d.reference, k.line(f.plannedStatement.step))
+			}
 			return d, nil
 		}
 	}
 	return nil, nil
 }
 
-// lines are statements as findings show them.
-func (k *check) lines(facts []*fact) (list []string) {
-	for _, f := range facts {
-		list = append(list, k.plan.sessions[f.plannedStatement.step.Session].Name+": "+f.plannedStatement.step.Statement.Text)
-	}
-	return list
+// line is a statement as findings show it.
+func (k *check) line(st *schedule.Step) string {
+	return k.plan.sessions[st.Session].Name + ": " + st.Statement.Text
+}
+
+// report completes a finding.
+func (k *check) report(f oracle.Finding) {
+	f.ID = f.Fingerprint()
+	k.verdict.Findings = append(k.verdict.Findings, f)
 }
 
 // finding makes a finding of a difference.
@@ -232,12 +234,11 @@ func (k *check) finding(kind oracle.Kind, d *difference) oracle.Finding {
 	return f
 }
 
-func (k *check) violation(d *difference) {
+func (k *check) violation(d *difference) oracle.Finding {
 	f := k.finding(oracle.KindViolation, d)
 	f.Source = "TxCheck (OSDI 2023), theorem 1"
 	f.Remedies = oracle.Remedies(k.original.DBMS(), &f)
-	f.ID = f.Fingerprint()
-	k.verdict.Findings = append(k.verdict.Findings, f)
+	return f
 }
 
 // stale finds a write that referenced other versions than its transaction's plain reads would have: the difference between the
@@ -275,7 +276,6 @@ func (k *check) permitted(ctx context.Context, got *capture) error {
 	out.Difference.Reason = fmt.Sprintf("%s (%s) sees the newest committed rows, also in its subqueries, and not the snapshot that the reads before it see; "+
 		"with the versions that it did see, its dependencies explain all results", f.plannedStatement.step.Name, f.plannedStatement.step.Statement.Text)
 	out.Source = known.Source
-	out.ID = out.Fingerprint()
-	k.verdict.Findings = append(k.verdict.Findings, out)
+	k.report(out)
 	return nil
 }

@@ -97,15 +97,7 @@ func newPlan(s *schedule.Schedule, p dbms) (c *plan, why string) {
 		}
 	}
 	transactions := s.Transactions()
-	of := make([]int, len(s.Steps))
-	for i := range of {
-		of[i] = -1
-	}
-	for n := range transactions {
-		for _, i := range transactions[n].Steps {
-			of[i] = n
-		}
-	}
+	of := schedule.Places(transactions, len(s.Steps))
 	gone := map[int]bool{} // transactions whose remaining statements have nothing to run in
 	for i := range s.Steps {
 		st := &s.Steps[i]
@@ -318,13 +310,6 @@ func (c *plan) without(numbers ...int) *plan {
 		}
 		out.statements = append(out.statements, x)
 	}
-	return &out
-}
-
-// ordered gives the case with its statements in another order.
-func (c *plan) ordered(statements []*plannedStatement) *plan {
-	out := *c
-	out.statements = statements
 	return &out
 }
 

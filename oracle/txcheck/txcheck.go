@@ -14,7 +14,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"wirecheck/oracle"
@@ -209,35 +208,15 @@ func (k *check) together(got *capture, moved map[int]bool) (again bool) {
 	for _, f := range got.apart {
 		moved[f.number] = true
 	}
-	order := map[int]int{}
+	done := map[string]*schedule.Step{}
 	for i := range got.schedule.Steps {
-		order[numberOf(got.schedule.Steps[i].Name)] = got.schedule.Steps[i].Done
+		done[got.schedule.Steps[i].Name] = &got.schedule.Steps[i]
 	}
-	statements := slices.Clone(k.plan.statements)
-	slices.SortStableFunc(statements, func(a, b *plannedStatement) int {
-		return doneAt(order, a.number) - doneAt(order, b.number)
-	})
-	k.plan = k.plan.ordered(statements)
+	ordered := *k.plan
+	ordered.statements = slices.Clone(k.plan.statements)
+	slices.SortStableFunc(ordered.statements, func(a, b *plannedStatement) int { return doneOf(done[a.name()]) - doneOf(done[b.name()]) })
+	k.plan = &ordered
 	return true
-}
-
-// numberOf is the number in a step's name, if the step is a statement of the case itself; else 0.
-func numberOf(name string) int {
-	if len(name) < 2 || name[0] != 'S' {
-		return 0
-	}
-	n, err := strconv.Atoi(name[1:])
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
-func doneAt(order map[int]int, number int) int {
-	if d, ok := order[number]; ok {
-		return d
-	}
-	return 1 << 30
 }
 
 // unseen finds a statement of the graph that was not seen exactly, or that rests on what was rolled back.

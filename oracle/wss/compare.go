@@ -1,7 +1,6 @@
 package wss
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -31,9 +30,9 @@ func (c *check) compare(class oracle.Class, e *serial) (out []difference) {
 		was, is := &c.s.Steps[o.step], &e.steps[i]
 		switch {
 		case concurrent(is.Reason):
-			c.note(fmt.Sprintf("%s ended in the serial schedule with %q, so that its success cannot be compared", was.Name, is.Reason))
+			c.verdict.Note("%s ended in the serial schedule with %q, so that its success cannot be compared", was.Name, is.Reason)
 		case !isWrite(&was.Statement) && !was.Statement.DDL && !was.Failed() && !is.Failed():
-			if class == oracle.WSSTx && c.readsCompared(o.step) && !sameRows(was, is) {
+			if class == oracle.WSSTx && c.readsCompared(o.step) && !answer.DiffRows(is.Answer.Rows, was.Answer.Rows).Equal() {
 				out = append(out, difference{class: class, name: oracle.NameResult, step: o.step, serial: e})
 			}
 		case was.Failed() != is.Failed():
@@ -84,10 +83,6 @@ func (c *check) takenBack(n int) bool {
 		}
 	}
 	return false
-}
-
-func sameRows(a, b *schedule.Step) bool {
-	return answer.DiffRows(b.Answer.Rows, a.Answer.Rows).Equal()
 }
 
 // dataError reports whether an error comes from the rows that are there: a constraint (SQLSTATE class 23; the MySQL family's numbers).

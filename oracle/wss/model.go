@@ -87,14 +87,8 @@ func (c *check) newModel(s *schedule.Schedule, transactions []schedule.Transacti
 
 func newScene(s *schedule.Schedule, transactions []schedule.Transaction, initial []answer.Table) scene {
 	m := scene{s: s, dbms: s.DBMS(), transactions: transactions, tables: slices.Clone(initial)}
-	m.of = make([]int, len(s.Steps))
-	for i := range m.of {
-		m.of[i] = -1
-	}
+	m.of = schedule.Places(transactions, len(s.Steps))
 	for i := range transactions {
-		for _, n := range transactions[i].Steps {
-			m.of[n] = i
-		}
 		m.ends = append(m.ends, transactions[i].End)
 	}
 	slices.Sort(m.ends)

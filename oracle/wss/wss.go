@@ -7,9 +7,9 @@
 package wss
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"wirecheck/history"
@@ -43,7 +43,7 @@ type Options struct {
 // cannot go on.
 func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Options) (schedule.Verdict, error) {
 	if s.Crashed || s.Trouble != "" {
-		return schedule.Verdict{Unknown: "the schedule did not come to its end: " + orElse(s.Trouble, "the server or a connection ended")}, nil
+		return schedule.Verdict{Unknown: "the schedule did not come to its end: " + cmp.Or(s.Trouble, "the server or a connection ended")}, nil
 	}
 	c := &check{s: s, dbms: s.DBMS(), stage: stage, options: o, transactions: s.Transactions()}
 	c.generated = o.Generated
@@ -81,7 +81,7 @@ func (c *check) run(ctx context.Context) error {
 	}
 	found := c.compare(oracle.WSSTx, tx)
 	if plan, why := c.stmtPlan(); why != "" {
-		c.note("stmt-WSS was not checked: " + why)
+		c.verdict.Note("stmt-WSS was not checked: %s", why)
 	} else if plan != nil {
 		stmt, err := c.execute(ctx, plan)
 		if err != nil {
@@ -93,12 +93,6 @@ func (c *check) run(ctx context.Context) error {
 		return nil
 	}
 	return c.judge(ctx, found)
-}
-
-func (c *check) note(text string) {
-	if !slices.Contains(c.verdict.Notes, text) {
-		c.verdict.Notes = append(c.verdict.Notes, text)
-	}
 }
 
 // undecidable says why nothing can be concluded from the schedule at all; empty: something can.
@@ -142,11 +136,4 @@ func isWrite(st *statement.Statement) bool {
 		return true
 	}
 	return len(st.Targets()) > 0
-}
-
-func orElse(text, other string) string {
-	if text == "" {
-		return other
-	}
-	return text
 }

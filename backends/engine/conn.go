@@ -86,10 +86,7 @@ func Exec(ctx context.Context, c Conn, sql string) error {
 
 // Query executes a step and gives the rows of its last statement. The server's refusal is an error here.
 func Query(ctx context.Context, c Conn, sql string) ([][]answer.Value, error) {
-	a, err := c.Do(ctx, sql)
-	if err == nil && a.Err != nil {
-		err = a.Err
-	}
+	a, err := Ask(ctx, c, sql)
 	if err != nil {
 		return nil, fmt.Errorf("execute %s: %w", prose.Line(sql, prose.Width), err)
 	}
@@ -97,4 +94,13 @@ func Query(ctx context.Context, c Conn, sql string) ([][]answer.Value, error) {
 		return nil, nil
 	}
 	return a.Results[len(a.Results)-1].Rows, nil
+}
+
+// Ask is Conn.Do for a step that the server is expected to do: its refusal is an error.
+func Ask(ctx context.Context, c Conn, sql string) (answer.Answer, error) {
+	a, err := c.Do(ctx, sql)
+	if err == nil && a.Err != nil {
+		err = a.Err
+	}
+	return a, err
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -59,7 +58,7 @@ func (l Lab) PrepareConn(ctx context.Context, c Conn) error {
 
 // ReadTables reads all rows of all tables, without loss. It costs two round trips.
 func (l Lab) ReadTables(ctx context.Context, c Conn) ([]Table, error) {
-	tables, err := l.tables(ctx, c)
+	tables, err := l.Definitions(ctx, c)
 	if err != nil || len(tables) == 0 {
 		return nil, err
 	}
@@ -101,10 +100,7 @@ func (l Lab) readRows(ctx context.Context, c Conn, tables []Table) error {
 		}
 		sql.WriteString(" FROM " + t.only + ";")
 	}
-	a, err := c.Do(ctx, sql.String())
-	if err == nil && a.Err != nil {
-		err = a.Err
-	}
+	a, err := Ask(ctx, c, sql.String())
 	if err == nil && len(a.Results) < len(tables) {
 		err = fmt.Errorf("%d answers for %d tables", len(a.Results), len(tables))
 	}
@@ -117,8 +113,8 @@ func (l Lab) readRows(ctx context.Context, c Conn, tables []Table) error {
 	return nil
 }
 
-// tables reads the definitions.
-func (l Lab) tables(ctx context.Context, c Conn) ([]Table, error) {
+// Definitions gives all tables without their rows, for ReadRows.
+func (l Lab) Definitions(ctx context.Context, c Conn) ([]Table, error) {
 	rows, err := Query(ctx, c, l.Columns)
 	if err != nil {
 		return nil, fmt.Errorf("list tables: %w", err)
@@ -135,9 +131,6 @@ func (l Lab) tables(ctx context.Context, c Conn) ([]Table, error) {
 	}
 	return tables, nil
 }
-
-// Definitions gives all tables without their rows, for ReadRows.
-func (l Lab) Definitions(ctx context.Context, c Conn) ([]Table, error) { return l.tables(ctx, c) }
 
 // InsertText is the statement that puts a table's rows back; empty if it has none.
 func (l Lab) InsertText(t Table) string { return string(l.insert(t)) }
@@ -162,7 +155,7 @@ func (l Lab) NumberedColumns(ctx context.Context, c Conn) (map[string]bool, erro
 func (l Lab) Remember(ctx context.Context, c Conn) (*Contents, error) {
 	s := &Contents{lab: l}
 	var err error
-	if s.Tables, err = l.tables(ctx, c); err != nil {
+	if s.Tables, err = l.Definitions(ctx, c); err != nil {
 		return nil, err
 	}
 	if err = l.readRows(ctx, c, s.Tables); err != nil {
@@ -309,5 +302,3 @@ func (s *Contents) Changed(ctx context.Context, c Conn) (bool, error) {
 	}
 	return now != s.Fingerprint, nil
 }
-
-func sortedKeys(m map[string]bool) []string { return slices.Sorted(maps.Keys(m)) }

@@ -24,7 +24,7 @@ func folder(t *testing.T) *Folder {
 func script(text func(port int) string) Program {
 	return Program{
 		Engine: "test", Path: "/bin/sh", Stop: syscall.SIGTERM, PortTaken: "port is taken",
-		Args:  func(port int) []string { return []string{"-c", text(port)} },
+		Args:  func(_ *Folder, port int) []string { return []string{"-c", text(port)} },
 		Ready: func(context.Context, *Server) error { return nil },
 	}
 }
@@ -43,7 +43,7 @@ func TestLaunchTriesAnotherPort(t *testing.T) {
 		}
 		return nil
 	}
-	s, err := Launch(t.Context(), folder(t), &Server{}, p)
+	s, err := launch(t.Context(), folder(t), &Server{}, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestLaunchGivesUp(t *testing.T) {
 		starts := 0
 		p := script(func(int) string { starts++; return test.script })
 		p.Ready = func(context.Context, *Server) error { return errors.New("not yet") }
-		_, err := Launch(t.Context(), f, &Server{}, p)
+		_, err := launch(t.Context(), f, &Server{}, p)
 		if err == nil {
 			t.Errorf("%s: it started", test.name)
 			continue
@@ -94,7 +94,7 @@ func TestRemoveEndsProcesses(t *testing.T) {
 		_, err := os.Stat(f.Join("child"))
 		return err
 	}
-	s, err := Launch(t.Context(), f, &Server{}, p)
+	s, err := launch(t.Context(), f, &Server{}, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestKillEndsProcesses(t *testing.T) {
 		}
 		return nil
 	}
-	s, err := Launch(t.Context(), f, &Server{}, p)
+	s, err := launch(t.Context(), f, &Server{}, p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -217,7 +219,7 @@ func (l *Labs) Close(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var errs []error
-	for _, name := range sortedKeys(l.made) {
+	for _, name := range slices.Sorted(maps.Keys(l.made)) {
 		errs = append(errs, l.drop(ctx, name))
 	}
 	return errors.Join(append(errs, l.owner.Close())...)

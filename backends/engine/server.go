@@ -53,24 +53,52 @@ type Server struct {
 	close   func() error
 }
 
-// Program says how a server is started once its folder is prepared.
+// Program says how a private server is made and started.
 type Program struct {
-	Engine string
-	Path   string
-	Args   func(port int) []string
-	Socket string
+	Engine  string
+	Path    string
+	Account Account
+	User    string   // the superuser
+	Folders []string // in the server's folder, besides tmp
+	// Prepare fills the folder. Certificates are in it, if TLS is on.
+	Prepare func(ctx context.Context, f *Folder, s *Server) error
+	Args    func(f *Folder, port int) []string
+	Socket  string // in the folder; empty: there is none
 	// Stop is the signal that makes the server end at once, also sent when this process dies.
 	Stop syscall.Signal
 	// PortTaken is what the server's log says if it could not bind its port.
 	PortTaken string
 	// Ready returns nil once the server serves. It is asked again and again.
 	Ready func(ctx context.Context, s *Server) error
+	// Finish completes a server that serves; nil: it is complete.
+	Finish func(ctx context.Context, s *Server) error
 }
 
-// Launch starts the program in the folder and waits until it serves. The folder is removed when that fails, and
+// Launch makes a folder, starts the program in it and waits until it serves. The folder is removed when that fails, and
 // otherwise by Close.
-func Launch(ctx context.Context, f *Folder, s *Server, p Program) (*Server, error) {
-	var err error
+func Launch(ctx context.Context, o Options, p Program) (*Server, error) {
+	f, err := NewFolder(p.Engine, p.Account)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{User: p.User, Password: o.Password}
+	if s.Password == "" {
+		s.Password = NewPassword()
+	}
+	if err := s.prepare(ctx, f, o, p); err != nil {
+		return nil, errors.Join(fmt.Errorf("prepare %s server: %w", p.Engine, err), f.Remove())
+	}
+	if s, err = launch(ctx, f, s, p); err != nil || p.Finish == nil {
+		return s, err
+	}
+	if err := p.Finish(ctx, s); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// launch starts the program in a folder that is prepared.
+func launch(ctx context.Context, f *Folder, s *Server, p Program) (_ *Server, err error) {
 	for range startAttempts {
 		var port int
 		if port, err = freePort(); err != nil {
@@ -84,6 +112,20 @@ func Launch(ctx context.Context, f *Folder, s *Server, p Program) (*Server, erro
 		return nil, errors.Join(fmt.Errorf("start %s server: %w", p.Engine, err), f.Remove())
 	}
 	return s, nil
+}
+
+func (s *Server) prepare(ctx context.Context, f *Folder, o Options, p Program) error {
+	for _, dir := range p.Folders {
+		if err := f.Mkdir(dir); err != nil {
+			return err
+		}
+	}
+	if o.TLS {
+		if err := s.enableTLS(f, p.User); err != nil {
+			return err
+		}
+	}
+	return p.Prepare(ctx, f, s)
 }
 
 // Embed gives a server that is a library in this process: kill ends what it is doing, and its connections.
@@ -100,11 +142,14 @@ func (s *Server) launch(ctx context.Context, f *Folder, p Program, port int) err
 		return err
 	}
 	defer logFile.Close()
-	cmd := f.Command(p.Path, p.Args(port)...)
+	cmd := f.Command(p.Path, p.Args(f, port)...)
 	cmd.Stdout, cmd.Stderr = logFile, logFile
 	bindToParent(cmd.SysProcAttr, p.Stop)
 
-	s.Engine, s.Host, s.Port, s.Socket = p.Engine, "127.0.0.1", port, p.Socket
+	s.Engine, s.Host, s.Port = p.Engine, "127.0.0.1", port
+	if p.Socket != "" {
+		s.Socket = f.Join(p.Socket)
+	}
 	s.folder, s.stop, s.done = f, p.Stop, make(chan struct{})
 	if err := s.run(cmd); err != nil {
 		return err
@@ -222,9 +267,9 @@ func (s *Server) end() error {
 	}
 }
 
-// EnableTLS makes the certificates and puts them into the server's folder, as tls/ca.pem, server.pem, server.key,
+// enableTLS makes the certificates and puts them into the server's folder, as tls/ca.pem, server.pem, server.key,
 // client.pem and client.key.
-func (s *Server) EnableTLS(f *Folder, client string) error {
+func (s *Server) enableTLS(f *Folder, client string) error {
 	ca, err := certificate.NewAuthority("wirecheck private server")
 	if err != nil {
 		return err

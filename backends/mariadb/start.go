@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"wirecheck/backends/engine"
 	"wirecheck/backends/mysql"
@@ -16,11 +17,8 @@ func Start(ctx context.Context, o engine.Options) (*engine.Server, error) {
 		"--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=OFF", // what is lost with the machine's power need not be written
 		"--character-set-server=utf8mb4", "--collation-server=utf8mb4_general_ci", // as Debian's server
 	}
-	for _, u := range o.Users {
-		if u.Method == "ed25519" {
-			args = append(args, "--plugin-load-add=auth_ed25519")
-			break
-		}
+	if slices.ContainsFunc(o.Users, func(u engine.User) bool { return u.Method == "ed25519" }) {
+		args = append(args, "--plugin-load-add=auth_ed25519")
 	}
 	return mysql.StartProduct(ctx, o, mysql.Product{
 		Name: "mariadb",

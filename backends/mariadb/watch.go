@@ -10,11 +10,7 @@ import (
 
 // Watch opens a watcher for MariaDB.
 func Watch(ctx context.Context, t engine.Target) (engine.Watcher, error) {
-	w, err := mysql.NewWatcher(ctx, t, mysql.Blockers{Find: printedLocks})
-	if err != nil {
-		return nil, err
-	}
-	return w, nil
+	return mysql.NewWatcher(ctx, t, mysql.Blockers{Find: printedLocks})
 }
 
 // LabSettings make the server print each transaction's locks in its status, from which follows who waits for whom: MariaDB 10.11 has

@@ -120,10 +120,7 @@ func fingerprint(ctx context.Context, c engine.Conn) (string, error) {
 	sql.WriteString(`SELECT TRIGGER_NAME, EVENT_OBJECT_TABLE, ACTION_TIMING, EVENT_MANIPULATION, ACTION_STATEMENT FROM information_schema.TRIGGERS
 		WHERE TRIGGER_SCHEMA = DATABASE() ORDER BY TRIGGER_NAME;
 		SELECT ROUTINE_NAME, ROUTINE_TYPE, ROUTINE_DEFINITION FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() ORDER BY 1, 2`)
-	a, err := c.Do(ctx, sql.String())
-	if err == nil && a.Err != nil {
-		err = a.Err
-	}
+	a, err := engine.Ask(ctx, c, sql.String())
 	if err != nil {
 		return "", err
 	}

@@ -147,45 +147,26 @@ func StartProduct(ctx context.Context, o engine.Options, p Product) (*engine.Ser
 	if err != nil {
 		return nil, err
 	}
-	f, err := engine.NewFolder(p.Name, account)
-	if err != nil {
-		return nil, err
-	}
-	s := &engine.Server{User: superuser, Password: o.Password}
-	if s.Password == "" {
-		s.Password = engine.NewPassword()
-	}
-	if err := prepare(ctx, f, s, program, o, p); err != nil {
-		return nil, errors.Join(fmt.Errorf("prepare %s server: %w", p.Name, err), f.Remove())
-	}
-	return engine.Launch(ctx, f, s, engine.Program{
-		Engine:    p.Name,
-		Path:      program,
-		Args:      func(port int) []string { return arguments(f, port, o, p) },
-		Socket:    f.Join("run/socket"),
+	return engine.Launch(ctx, o, engine.Program{
+		Engine: p.Name, Path: program, Account: account, User: superuser, Folders: []string{"data", "run"},
+		Prepare: func(ctx context.Context, f *engine.Folder, s *engine.Server) error {
+			if err := p.Install(ctx, f, program, f.Join("data")); err != nil {
+				return err
+			}
+			return WriteInit(f, p.Superuser(s.Password), o.Users, p.CreateUser)
+		},
+		Args:      func(f *engine.Folder, port int) []string { return arguments(f, port, o, p) },
+		Socket:    "run/socket",
 		Stop:      syscall.SIGKILL, // nothing needs to be kept, and nothing is left outside of the folder
 		PortTaken: "Address already in use",
 		Ready:     ready,
 	})
 }
 
-func prepare(ctx context.Context, f *engine.Folder, s *engine.Server, program string, o engine.Options, p Product) error {
-	for _, dir := range []string{"data", "run"} {
-		if err := f.Mkdir(dir); err != nil {
-			return err
-		}
-	}
-	if err := p.Install(ctx, f, program, f.Join("data")); err != nil {
-		return err
-	}
-	if o.TLS {
-		if err := s.EnableTLS(f, superuser); err != nil {
-			return err
-		}
-	}
-	stmts := p.Superuser(s.Password)
-	for _, u := range o.Users {
-		stmt, err := p.CreateUser(u)
+// WriteInit writes the statements with which a server begins: those that are given, and those that make users.
+func WriteInit(f *engine.Folder, stmts []string, users []engine.User, create func(engine.User) (string, error)) error {
+	for _, u := range users {
+		stmt, err := create(u)
 		if err != nil {
 			return err
 		}

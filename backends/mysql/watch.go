@@ -39,9 +39,9 @@ type Blockers struct {
 	Metadata func(ctx context.Context, c engine.Conn, ids []uint64, waits []engine.Wait) error
 }
 
-// Watcher looks at the sessions of a MySQL or MariaDB server. The clock is asked only where the server does not tell who
+// watcher looks at the sessions of a MySQL or MariaDB server. The clock is asked only where the server does not tell who
 // waits for whom.
-type Watcher struct {
+type watcher struct {
 	conn     engine.Conn
 	blockers Blockers
 	seen     map[uint64]sighting
@@ -56,13 +56,13 @@ type sighting struct {
 }
 
 // NewWatcher opens a side connection. The user needs the privilege PROCESS.
-func NewWatcher(ctx context.Context, t engine.Target, blockers Blockers) (*Watcher, error) {
+func NewWatcher(ctx context.Context, t engine.Target, blockers Blockers) (engine.Watcher, error) {
 	t.Database, t.Warnings = "", false
 	c, err := Connect(ctx, t)
 	if err != nil {
 		return nil, fmt.Errorf("watch locks: %w", err)
 	}
-	w := &Watcher{conn: c, blockers: blockers, seen: map[uint64]sighting{}}
+	w := &watcher{conn: c, blockers: blockers, seen: map[uint64]sighting{}}
 	if _, err := w.Look(ctx, nil); err != nil {
 		return nil, errors.Join(fmt.Errorf("watch locks (this needs GRANT PROCESS ON *.* TO the user): %w", err), c.Close())
 	}
@@ -70,11 +70,8 @@ func NewWatcher(ctx context.Context, t engine.Target, blockers Blockers) (*Watch
 }
 
 // Look says who waits.
-func (w *Watcher) Look(ctx context.Context, ids []uint64) ([]engine.Wait, error) {
-	a, err := w.conn.Do(ctx, looking+w.blockers.Ask)
-	if err == nil && a.Err != nil {
-		err = a.Err
-	}
+func (w *watcher) Look(ctx context.Context, ids []uint64) ([]engine.Wait, error) {
+	a, err := engine.Ask(ctx, w.conn, looking+w.blockers.Ask)
 	if err == nil && (len(a.Results) < 2 || len(a.Results[0].Rows) != 1 || len(a.Results[0].Rows[0]) != 3) {
 		err = errors.New("the server's status has an unknown form")
 	}
@@ -137,7 +134,7 @@ func stateKind(state string) engine.WaitKind {
 }
 
 // innodb adds the waits for locks of InnoDB.
-func (w *Watcher) innodb(ctx context.Context, s Status, graph map[string][]string, exact bool, ids []uint64, waits []engine.Wait) error {
+func (w *watcher) innodb(ctx context.Context, s Status, graph map[string][]string, exact bool, ids []uint64, waits []engine.Wait) error {
 	var waiters []Transaction
 	listed := 0
 	for _, t := range s.Transactions {
@@ -186,7 +183,7 @@ func (w *Watcher) innodb(ctx context.Context, s Status, graph map[string][]strin
 }
 
 // doubt sets Cycle on waits that the server may be about to end, and takes it back where it evidently is not.
-func (w *Watcher) doubt(waiters []Transaction, exact bool, ids []uint64, waits []engine.Wait) {
+func (w *watcher) doubt(waiters []Transaction, exact bool, ids []uint64, waits []engine.Wait) {
 	now := time.Now()
 	youngest, circle := circleTime, circleTime // for how long all waits, and those on circles, have been seen
 	for _, t := range waiters {
@@ -208,7 +205,7 @@ func (w *Watcher) doubt(waiters []Transaction, exact bool, ids []uint64, waits [
 }
 
 // forget drops the sightings of sessions that do not wait any more, or for another lock.
-func (w *Watcher) forget(waiters []Transaction) {
+func (w *watcher) forget(waiters []Transaction) {
 	for id, s := range w.seen {
 		if !slices.ContainsFunc(waiters, func(t Transaction) bool { return t.Connection == id && t.waitsFor() == s.lock }) {
 			delete(w.seen, id)
@@ -222,7 +219,7 @@ func (t Transaction) waitsFor() string {
 }
 
 // unlisted asks for the sessions that the status has no room for, at most as often as the answer is renewed.
-func (w *Watcher) unlisted(ctx context.Context, s Status, ids []uint64, waits []engine.Wait) error {
+func (w *watcher) unlisted(ctx context.Context, s Status, ids []uint64, waits []engine.Wait) error {
 	if time.Since(w.cached) >= cacheTime {
 		rows, err := engine.Query(ctx, w.conn, "SELECT trx_mysql_thread_id FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'")
 		if err != nil {
@@ -244,7 +241,7 @@ func (w *Watcher) unlisted(ctx context.Context, s Status, ids []uint64, waits []
 }
 
 // Alive looks for the connection in the process list, which it leaves when it has been cleaned up.
-func (w *Watcher) Alive(ctx context.Context, id uint64) (bool, error) { return Alive(ctx, w.conn, id) }
+func (w *watcher) Alive(ctx context.Context, id uint64) (bool, error) { return Alive(ctx, w.conn, id) }
 
 // Alive looks for a connection in the process list.
 func Alive(ctx context.Context, c engine.Conn, id uint64) (bool, error) {
@@ -257,7 +254,7 @@ func Alive(ctx context.Context, c engine.Conn, id uint64) (bool, error) {
 }
 
 // Kill ends a connection.
-func (w *Watcher) Kill(ctx context.Context, id uint64) error {
+func (w *watcher) Kill(ctx context.Context, id uint64) error {
 	a, err := w.conn.Do(ctx, "KILL "+strconv.FormatUint(id, 10))
 	if err == nil && a.Err != nil && a.Err.Code != killed {
 		err = a.Err
@@ -269,15 +266,11 @@ func (w *Watcher) Kill(ctx context.Context, id uint64) error {
 }
 
 // Close closes the side connection.
-func (w *Watcher) Close() error { return w.conn.Close() }
+func (w *watcher) Close() error { return w.conn.Close() }
 
 // Watch opens a watcher for MySQL.
 func Watch(ctx context.Context, t engine.Target) (engine.Watcher, error) {
-	w, err := NewWatcher(ctx, t, Blockers{Ask: lockWaits, Find: findLockWaits, Metadata: metadataBlockers})
-	if err != nil {
-		return nil, err
-	}
-	return w, nil
+	return NewWatcher(ctx, t, Blockers{Ask: lockWaits, Find: findLockWaits, Metadata: metadataBlockers})
 }
 
 // lockWaits asks MySQL who waits for whom. The columns with threads are wrong when another session has moved the waiting lock (a page
@@ -318,12 +311,9 @@ func findLockWaits(ctx context.Context, c engine.Conn, s *Status, answer [][]ans
 // stay with it.
 func lookUp(ctx context.Context, c engine.Conn, ids string) ([]Transaction, error) {
 	const locks = " FROM performance_schema.data_locks l "
-	a, err := c.Do(ctx, "SELECT DISTINCT l.ENGINE_TRANSACTION_ID, t.PROCESSLIST_ID"+locks+"JOIN performance_schema.threads t USING (THREAD_ID)"+
+	a, err := engine.Ask(ctx, c, "SELECT DISTINCT l.ENGINE_TRANSACTION_ID, t.PROCESSLIST_ID"+locks+"JOIN performance_schema.threads t USING (THREAD_ID)"+
 		" WHERE l.LOCK_TYPE = 'TABLE' AND l.ENGINE_TRANSACTION_ID IN ("+ids+") AND t.PROCESSLIST_ID IS NOT NULL;"+
 		"SELECT l.ENGINE_TRANSACTION_ID, l.LOCK_TYPE, l.LOCK_MODE"+locks+"WHERE l.LOCK_STATUS = 'WAITING' AND l.ENGINE_TRANSACTION_ID IN ("+ids+")")
-	if err == nil && a.Err != nil {
-		err = a.Err
-	}
 	if err != nil {
 		return nil, err
 	}

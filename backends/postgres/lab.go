@@ -112,10 +112,7 @@ func counters(ctx context.Context, c engine.Conn) ([]string, error) {
 	for _, row := range names {
 		fmt.Fprintf(&sql, "SELECT last_value, is_called FROM %s;", row[0])
 	}
-	a, err := c.Do(ctx, sql.String())
-	if err == nil && a.Err != nil {
-		err = a.Err
-	}
+	a, err := engine.Ask(ctx, c, sql.String())
 	if err != nil {
 		return nil, err
 	}

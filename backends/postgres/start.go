@@ -35,35 +35,18 @@ func Start(ctx context.Context, o engine.Options) (*engine.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := engine.NewFolder("postgres", account)
-	if err != nil {
-		return nil, err
-	}
-	s := &engine.Server{User: superuser, Password: o.Password}
-	if s.Password == "" {
-		s.Password = engine.NewPassword()
-	}
-	if err := prepare(ctx, f, s, bin, o); err != nil {
-		return nil, errors.Join(fmt.Errorf("prepare postgres server: %w", err), f.Remove())
-	}
-	s, err = engine.Launch(ctx, f, s, engine.Program{
-		Engine: "postgres",
-		Path:   filepath.Join(bin, "postgres"),
-		Args: func(port int) []string {
+	return engine.Launch(ctx, o, engine.Program{
+		Engine: "postgres", Path: filepath.Join(bin, "postgres"), Account: account, User: superuser, Folders: []string{"data", "socket"},
+		Prepare: func(ctx context.Context, f *engine.Folder, _ *engine.Server) error { return prepare(ctx, f, bin, o) },
+		Args: func(f *engine.Folder, port int) []string {
 			return []string{"-D", f.Join("data"), "-p", strconv.Itoa(port)}
 		},
-		Socket:    f.Join("socket"),
+		Socket:    "socket",
 		Stop:      syscall.SIGQUIT, // immediate shutdown: ends the children too, and nothing needs to be kept
 		PortTaken: "Address already in use",
 		Ready:     ready,
+		Finish:    func(ctx context.Context, s *engine.Server) error { return createUsers(ctx, s, o.Users) },
 	})
-	if err != nil {
-		return nil, err
-	}
-	if err := createUsers(ctx, s, o.Users); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
 }
 
 // Find lists the servers on the machine: Debian's, newest first, and that of the initdb in PATH.
@@ -129,22 +112,12 @@ func Binary(name string) (string, error) {
 	return path, nil
 }
 
-func prepare(ctx context.Context, f *engine.Folder, s *engine.Server, bin string, o engine.Options) error {
-	for _, dir := range []string{"data", "socket"} {
-		if err := f.Mkdir(dir); err != nil {
-			return err
-		}
-	}
+func prepare(ctx context.Context, f *engine.Folder, bin string, o engine.Options) error {
 	// The C locale is on every machine and makes sorting the same on all of them.
 	err := engine.Output(ctx, f, filepath.Join(bin, "initdb"), "-D", f.Join("data"), "-U", superuser,
 		"--auth=reject", "--no-sync", "--encoding=UTF8", "--locale=C")
 	if err != nil {
 		return err
-	}
-	if o.TLS {
-		if err := s.EnableTLS(f, superuser); err != nil {
-			return err
-		}
 	}
 	if err := f.Write("data/postgresql.auto.conf", settings(f, o)); err != nil {
 		return err

@@ -69,32 +69,15 @@ func Start(ctx context.Context, o engine.Options) (*engine.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := engine.NewFolder("tidb", account)
-	if err != nil {
-		return nil, err
-	}
-	s := &engine.Server{User: superuser, Password: o.Password}
-	if s.Password == "" {
-		s.Password = engine.NewPassword()
-	}
-	if err := prepare(f, s, o); err != nil {
-		return nil, errors.Join(fmt.Errorf("prepare tidb server: %w", err), f.Remove())
-	}
-	s, err = engine.Launch(ctx, f, s, engine.Program{
-		Engine:    "tidb",
-		Path:      path,
-		Args:      func(port int) []string { return arguments(f, port) },
+	return engine.Launch(ctx, o, engine.Program{
+		Engine: "tidb", Path: path, Account: account, User: superuser, Folders: []string{"data", "run"},
+		Prepare:   func(_ context.Context, f *engine.Folder, s *engine.Server) error { return prepare(f, s, o) },
+		Args:      arguments,
 		Stop:      syscall.SIGKILL, // nothing needs to be kept, and nothing is left outside of the folder
 		PortTaken: "address already in use",
 		Ready:     ready,
+		Finish:    func(ctx context.Context, s *engine.Server) error { return set(ctx, s, o.Settings) },
 	})
-	if err != nil {
-		return nil, err
-	}
-	if err := set(ctx, s, o.Settings); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
 }
 
 // asyncCommit makes definitions wait for no other server's clock: without metadata locks each step of one sleeps for the sum of the
@@ -103,31 +86,15 @@ func Start(ctx context.Context, o engine.Options) (*engine.Server, error) {
 const asyncCommit = "[tikv-client.async-commit]\nsafe-window = \"1ms\"\nallowed-clock-drift = \"0s\"\n"
 
 func prepare(f *engine.Folder, s *engine.Server, o engine.Options) error {
-	for _, dir := range []string{"data", "run"} {
-		if err := f.Mkdir(dir); err != nil {
-			return err
-		}
-	}
 	// Telemetry was on by default until 7.4, and would send facts about this server to its makers.
 	config := fmt.Sprintf("temp-dir = %q\ntmp-storage-path = %q\nenable-telemetry = false\n[log]\nlevel = \"warn\"\n"+asyncCommit, f.Join("tmp"), f.Join("tmp"))
 	if o.TLS {
-		if err := s.EnableTLS(f, superuser); err != nil {
-			return err
-		}
 		config += fmt.Sprintf("[security]\nssl-ca = %q\nssl-cert = %q\nssl-key = %q\n", f.Join("tls/ca.pem"), f.Join("tls/server.pem"), f.Join("tls/server.key"))
 	}
 	if err := f.Write("config.toml", []byte(config)); err != nil {
 		return err
 	}
-	stmts := []string{"ALTER USER 'root'@'%' IDENTIFIED BY " + mysql.Quote(s.Password)}
-	for _, u := range o.Users {
-		stmt, err := mysql.CreateUser(u)
-		if err != nil {
-			return err
-		}
-		stmts = append(stmts, stmt)
-	}
-	return f.Write("init.sql", []byte(strings.Join(stmts, ";\n")+";\n"))
+	return mysql.WriteInit(f, []string{"ALTER USER 'root'@'%' IDENTIFIED BY " + mysql.Quote(s.Password)}, o.Users, mysql.CreateUser)
 }
 
 // arguments makes the command line. There is no status port, no socket, and the address that it tells others is loopback as well.

@@ -2,6 +2,8 @@ package generate
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"wirecheck/lab/scenario"
@@ -56,19 +58,22 @@ func (g *Generator) assemble(db *Database) *Case {
 	made := g.group(db)
 	c := &Case{Database: db, Sessions: made.sessions}
 	c.Order = g.order(made)
+	return c.complete()
+}
+
+// complete lists what the case's statements have, and writes its scenario.
+func (c *Case) complete() *Case {
 	features := map[string]bool{}
-	note := func(st Statement) {
+	statements := slices.Clone(c.Database.Setup)
+	for _, st := range c.Order {
+		statements = append(statements, st.Statement)
+	}
+	for _, st := range statements {
 		for _, f := range st.Features {
 			features[f] = true
 		}
 	}
-	for _, st := range db.Setup {
-		note(st)
-	}
-	for _, st := range c.Order {
-		note(st.Statement)
-	}
-	c.Features = sorted(features)
+	c.Features = slices.Sorted(maps.Keys(features))
 	c.Spec = c.spec()
 	return c
 }

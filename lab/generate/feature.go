@@ -18,12 +18,7 @@ type Feature struct {
 
 // In reports whether the dialect has the feature.
 func (f Feature) In(d Dialect) bool {
-	for _, letter := range f.dialects {
-		if dialectOf[letter] == d {
-			return true
-		}
-	}
-	return false
+	return strings.ContainsFunc(f.dialects, func(letter rune) bool { return dialectOf[letter] == d })
 }
 
 // dialectOf gives the dialects by the letters of the table.
@@ -278,49 +273,26 @@ var table = []Feature{
 	{"release-savepoint", "Transaction", "RELEASE SAVEPOINT", false, all},
 }
 
+// needed names the features without which others cannot be.
+var needed = map[string]string{
+	"group-concat": "aggregate", "aggregate-distinct": "aggregate", "aggregate-filter": "aggregate",
+	"rollup": "group-by", "having": "group-by", "window-frame": "window", "set-all": "intersect", "join-three": "join-inner", "offset": "limit",
+	"cast-types": "mixed-types", "bit-operator": "mixed-types", "unary-minus": "mixed-types",
+	"update-multi-table": "update-join", "delete-multi-table": "delete-join", "rollback-to-savepoint": "savepoint", "release-savepoint": "savepoint",
+	"view-read": "view", "view-write": "view", "default-expression": "default", "unique-nulls-not-distinct": "unique",
+	"without-rowid": "primary-key", "primary-key-rowid": "primary-key",
+	"index-generated": "generated-stored", "unique-prefix": "index", "unique-expression": "index", "unique-partial": "index",
+}
+
 // needs names the feature without which another one cannot be; empty: it needs none.
 func needs(feature string) string {
-	switch feature {
-	case "group-concat", "aggregate-distinct", "aggregate-filter":
-		return "aggregate"
-	case "rollup", "having":
-		return "group-by"
-	case "window-frame":
-		return "window"
-	case "set-all":
-		return "intersect"
-	case "join-three":
-		return "join-inner"
-	case "cast-types", "bit-operator", "unary-minus":
-		return "mixed-types"
-	case "offset":
-		return "limit"
-	case "update-multi-table":
-		return "update-join"
-	case "delete-multi-table":
-		return "delete-join"
-	case "rollback-to-savepoint", "release-savepoint":
-		return "savepoint"
-	case "view-read", "view-write":
-		return "view"
-	case "index-generated":
-		return "generated-stored"
-	case "default-expression":
-		return "default"
-	case "unique-nulls-not-distinct":
-		return "unique"
-	case "without-rowid", "primary-key-rowid":
-		return "primary-key"
-	case "index-unique", "unique-prefix", "unique-expression", "unique-partial":
-		return "index"
-	case "index", "foreign-key":
-		return ""
+	if other, ok := needed[feature]; ok {
+		return other
 	}
-	switch {
-	case strings.HasPrefix(feature, "index-"):
-		return "index"
-	case strings.HasPrefix(feature, "foreign-key-"):
-		return "foreign-key"
+	for _, group := range []string{"index", "foreign-key"} {
+		if strings.HasPrefix(feature, group+"-") {
+			return group
+		}
 	}
 	return ""
 }
@@ -348,10 +320,8 @@ func kindsOf(feature string) []Kind {
 	case feature == "merge":
 		return []Kind{KindMerge}
 	}
-	for _, f := range features() {
-		if f.Name == feature && f.Where == "Query" {
-			return []Kind{KindSelect}
-		}
+	if slices.ContainsFunc(features(), func(f Feature) bool { return f.Name == feature && f.Where == "Query" }) {
+		return []Kind{KindSelect}
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ package generate
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -146,18 +147,9 @@ func (g *chooser) begin(kind Kind) {
 }
 
 func (g *chooser) end(sql string, tables []string) Statement {
-	st := Statement{SQL: strings.TrimSpace(sql), Kind: g.kind, Features: sorted(g.marks)}
+	st := Statement{SQL: strings.TrimSpace(sql), Kind: g.kind, Features: slices.Sorted(maps.Keys(g.marks))}
 	st.Tables = slices.Clone(tables)
 	slices.Sort(st.Tables)
 	st.Tables = slices.Compact(st.Tables)
 	return st
-}
-
-func sorted(set map[string]bool) []string {
-	var names []string
-	for name := range set {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

@@ -161,7 +161,6 @@ func caseOf(db *Database, steps []Step) *Case {
 		return nil
 	}
 	counts := make([]int, len(sessions))
-	features := map[string]bool{}
 	for i := range sessions {
 		k.Sessions = append(k.Sessions, &Session{Name: fmt.Sprintf("s%d", i+1)})
 	}
@@ -172,21 +171,11 @@ func caseOf(db *Database, steps []Step) *Case {
 		counts[st.Session]++
 		st.Name = fmt.Sprintf("s%d_%d", st.Session+1, counts[st.Session])
 		k.Order = append(k.Order, st)
-		for _, f := range st.Features {
-			features[f] = true
-		}
 	}
 	for i, s := range k.Sessions {
 		s.Transactions = transactionsOf(k.Order, i)
 	}
-	for _, st := range db.Setup {
-		for _, f := range st.Features {
-			features[f] = true
-		}
-	}
-	k.Features = sorted(features)
-	k.Spec = k.spec()
-	return k
+	return k.complete()
 }
 
 // transactionsOf are the transactions of a session.

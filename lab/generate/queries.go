@@ -65,16 +65,8 @@ func (g *Generator) QueriesOn(db *Database, n int) *Case {
 	}
 	add(g.statement(KindRollback, nil, func() string { return "ROLLBACK" }))
 	c := &Case{Database: db, Sessions: []*Session{session}}
-	features := map[string]bool{}
 	for i, st := range tx.Statements {
 		c.Order = append(c.Order, Step{Statement: st, Name: fmt.Sprintf("s1_%d", i+1)})
 	}
-	for _, st := range append(db.Setup[:len(db.Setup):len(db.Setup)], tx.Statements...) {
-		for _, f := range st.Features {
-			features[f] = true
-		}
-	}
-	c.Features = sorted(features)
-	c.Spec = c.spec()
-	return c
+	return c.complete()
 }

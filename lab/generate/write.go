@@ -11,23 +11,10 @@ func (g *Generator) writeInto(db *Database, t *Table, kind Kind) Statement {
 	g.begin(kind)
 	r := writerOf(&g.definer, db, t)
 	r.tables = []string{t.Name}
-	var sql string
-	switch kind {
-	case KindInsert:
-		sql = r.insert()
-	case KindUpsert:
-		sql = r.upsert()
-	case KindReplace:
-		sql = r.replace()
-	case KindUpdate:
-		sql = r.update()
-	case KindDelete:
-		sql = r.delete()
-	case KindMerge:
-		sql = r.merge()
-	default:
-		panic("generate: no write of kind " + string(kind))
-	}
+	write := map[Kind]func() string{
+		KindInsert: r.insert, KindUpsert: r.upsert, KindReplace: r.replace, KindUpdate: r.update, KindDelete: r.delete, KindMerge: r.merge,
+	}[kind]
+	sql := write()
 	return g.end(sql, r.tables)
 }
 
@@ -221,21 +208,20 @@ func (t *Table) where(row []Value) string {
 	return strings.Join(parts, " AND ")
 }
 
+// partner chooses another table for a join with the target, and the join's condition.
+func (r *writer) partner() (other *Table, on string) {
+	other = oneOf(r.intn, slices.DeleteFunc(slices.Clone(r.db.Tables), func(o *Table) bool { return o == r.target }))
+	r.tables = append(r.tables, other.Name)
+	left := scopeOf(r.target)
+	left.qualified = true
+	return other, r.joinCondition(left, other.source(other.Name), false)
+}
+
 // updateJoin updates rows that meet some of another table. What it sets comes from the row itself or is constant: with several
 // partners, which one's value is taken would be left to the plan.
 func (r *writer) updateJoin(c *Column) string {
 	t := r.target
-	var others []*Table
-	for _, o := range r.db.Tables {
-		if o != t {
-			others = append(others, o)
-		}
-	}
-	other := oneOf(r.intn, others)
-	r.tables = append(r.tables, other.Name)
-	left := scopeOf(t)
-	left.qualified = true
-	on := r.joinCondition(left, other.source(other.Name), false)
+	other, on := r.partner()
 	value := r.assigned(c, ref{c, t.Name + "." + c.Name})
 	both := &scope{sources: []source{t.source(t.Name), other.source(other.Name)}, qualified: true}
 	flat := &reader{expressions{definer: r.definer, db: r.db, flat: true}}
@@ -281,17 +267,7 @@ func (r *writer) delete() string {
 
 func (r *writer) deleteJoin() string {
 	t := r.target
-	var others []*Table
-	for _, o := range r.db.Tables {
-		if o != t {
-			others = append(others, o)
-		}
-	}
-	other := oneOf(r.intn, others)
-	r.tables = append(r.tables, other.Name)
-	left := scopeOf(t)
-	left.qualified = true
-	on := r.joinCondition(left, other.source(other.Name), false)
+	other, on := r.partner()
 	if r.dialect == Postgres {
 		return fmt.Sprintf("DELETE FROM %s USING %s WHERE %s", t.Name, other.Name, on)
 	}

@@ -150,24 +150,29 @@ func (k *combination) texts() [][]string {
 
 // with makes the scenario with other statements, and a permutation of it.
 func (k *combination) with(texts [][]string, p *scenario.Permutation) (*scenario.Spec, *scenario.Permutation) {
-	spec := &scenario.Spec{Name: k.spec.Name, Setup: k.spec.Setup}
-	for i, s := range k.spec.Sessions {
-		c := &scenario.Session{Name: s.Name, Setup: s.Setup}
-		for j, st := range s.Steps {
-			c.Steps = append(c.Steps, &scenario.Step{Name: st.Name, SQL: texts[i][j], Session: i, Index: j})
+	return remade(k.spec, p, func(sql string) string { return sql }, func(st *scenario.Step) string { return texts[st.Session][st.Index] })
+}
+
+// remade copies the setup and the sessions of a scenario, and a permutation of it. block gives the text of a setup, step that of a step.
+func remade(from *scenario.Spec, p *scenario.Permutation, block func(sql string) string, step func(*scenario.Step) string) (*scenario.Spec, *scenario.Permutation) {
+	spec, q := &scenario.Spec{Name: from.Name}, &scenario.Permutation{}
+	for _, b := range from.Setup {
+		spec.Setup = append(spec.Setup, scenario.Block{SQL: block(b.SQL), Pos: b.Pos})
+	}
+	for _, s := range from.Sessions {
+		c := &scenario.Session{Name: s.Name}
+		if s.Setup != nil {
+			c.Setup = &scenario.Block{SQL: block(s.Setup.SQL), Pos: s.Setup.Pos}
+		}
+		for _, st := range s.Steps {
+			c.Steps = append(c.Steps, &scenario.Step{Name: st.Name, SQL: step(st), Session: st.Session, Index: st.Index})
 		}
 		spec.Sessions = append(spec.Sessions, c)
 	}
-	return spec, moved(spec, p)
-}
-
-// moved is the permutation with another scenario's steps.
-func moved(spec *scenario.Spec, p *scenario.Permutation) *scenario.Permutation {
-	q := &scenario.Permutation{}
 	for _, ps := range p.Steps {
 		q.Steps = append(q.Steps, scenario.PermutationStep{Step: spec.Sessions[ps.Step.Session].Steps[ps.Step.Index]})
 	}
-	return q
+	return spec, q
 }
 
 // others runs the group in other orders.
@@ -188,11 +193,11 @@ func (k *combination) others(ctx context.Context) error {
 			return err
 		}
 		k.e.x.Interleavings++
-		k.e.x.runs[k.shape()]++
+		k.e.x.runs[k.g.Shape]++
 		if result == nil || result.Trouble != nil {
 			continue
 		}
-		if err := k.judgeMarked(ctx, p, texts, result, false, mark); err != nil {
+		if err := k.judge(ctx, p, texts, result, false, mark); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -230,13 +235,9 @@ func (k *combination) settle(ctx context.Context, p *scenario.Permutation) (text
 	return texts, result, "the values that it writes do not settle", nil
 }
 
-func (k *combination) judge(ctx context.Context, p *scenario.Permutation, texts [][]string, result *lab.Result, captured bool) error {
-	return k.judgeMarked(ctx, p, texts, result, captured, "")
-}
-
-// judgeMarked asks whether an execution was serializable, and the oracles. The isolation oracle, which takes long, only names what values show,
+// judge asks whether an execution was serializable, and the oracles. The isolation oracle, which takes long, only names what values show,
 // and decides where they do not.
-func (k *combination) judgeMarked(ctx context.Context, p *scenario.Permutation, texts [][]string, result *lab.Result, captured bool, mark string) error {
+func (k *combination) judge(ctx context.Context, p *scenario.Permutation, texts [][]string, result *lab.Result, captured bool, mark string) error {
 	if switches(p) == len(k.spec.Sessions)-1 && len(k.spec.Sessions) > 1 && (k.panel == nil || !k.panel.Executes()) {
 		return nil // it is a serial order itself
 	}
@@ -282,7 +283,7 @@ func (k *combination) judgeMarked(ctx context.Context, p *scenario.Permutation, 
 		return nil
 	}
 	k.wrong = k.wrong || captured
-	w.Already, w.shape = k.wrong, k.shape()
+	w.Already, w.shape = k.wrong, k.g.Shape
 	if captured && (slices.Contains(w.oracles, panel.IsolationName) || k.told()) {
 		return nil // the live oracle has told of it
 	}
@@ -336,6 +337,3 @@ func switches(p *scenario.Permutation) (n int) {
 	}
 	return n
 }
-
-// shape is what the group's units do, whatever the values are.
-func (k *combination) shape() string { return k.g.Shape() }

@@ -47,10 +47,3 @@ type WrongRun struct {
 	shape       string
 	oracles     []string // that show it
 }
-
-// unconfirmed notes something that was found, and that its scenario did not show again.
-func (x *Explored) unconfirmed(text string) {
-	if x.NotShown++; len(x.Unconfirmed) < firstShown {
-		x.Unconfirmed = append(x.Unconfirmed, text)
-	}
-}

@@ -284,7 +284,7 @@ func (e *explorer) group(ctx context.Context, g *replay.Group) (why string, err 
 		return why, err
 	}
 	if g.Overlapped {
-		if err := k.judge(ctx, k.recorded, k.texts(), k.base, true); err != nil {
+		if err := k.judge(ctx, k.recorded, k.texts(), k.base, true, ""); err != nil {
 			return "", err
 		}
 	}

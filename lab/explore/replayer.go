@@ -214,15 +214,11 @@ func (r *replayer) accounts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var sql []string
 	for _, user := range r.survey.Users {
 		if user == r.target.User {
 			continue
 		}
-		sql = append(sql, "CREATE ROLE "+quoteName(user)+" LOGIN SUPERUSER")
-	}
-	for _, s := range sql {
-		if err := engine.Exec(ctx, conn, s); err != nil {
+		if err := engine.Exec(ctx, conn, "CREATE ROLE "+quoteName(user)+" LOGIN SUPERUSER"); err != nil {
 			return errors.Join(err, conn.Close())
 		}
 	}
@@ -234,19 +230,15 @@ func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, 
 // restore brings back the snapshot. In the MySQL family it goes through the proxy, which gives new tables their hidden columns.
 func (r *replayer) restore(ctx context.Context) (err error) {
 	target := r.target
-	d := lex.PostgreSQL
-	if !r.postgres() {
-		d = lex.MySQL
-		if r.proxy != nil {
-			target = r.proxy.Through(target)
-		}
+	if !r.postgres() && r.proxy != nil {
+		target = r.proxy.Through(target)
 	}
 	conn, err := r.instance.Engine.Connect(ctx, target)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	s := replay.Snapshot{Conn: conn, Dialect: d, Confined: !r.private()}
+	s := replay.Snapshot{Conn: conn, Dialect: r.dialect(), Confined: !r.private()}
 	if err := s.Restore(ctx, r.o.Snapshot); err != nil {
 		return err
 	}

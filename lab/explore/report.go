@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"wirecheck/history/prose"
 	"wirecheck/lab/panel"
 	"wirecheck/lab/replay"
 	"wirecheck/live"
@@ -48,21 +49,21 @@ func (p *Report) Text(to io.Writer) error {
 	w := bufio.NewWriter(to)
 	x := p.Replay
 	fmt.Fprintf(w, "%s on %s %s, order %s: %s of %s in %v\n", p.Trace, p.title, p.Version, x.Order,
-		tally(x.Statements, "statement", "statements"), tally(x.Sessions, "session", "sessions"), x.Elapsed.Round(time.Millisecond))
+		prose.Count(x.Statements, "statement"), prose.Count(x.Sessions, "session"), x.Elapsed.Round(time.Millisecond))
 	fmt.Fprintf(w, "  waited for locks: %d, refused by the server: %d\n", x.Waited, x.Errors)
 	counted(w, "  not replayed", x.Skipped)
 	counted(w, "  left out of the snapshot", p.SnapshotSkipped)
 	for _, name := range slices.Sorted(maps.Keys(p.LeftOut)) {
-		fmt.Fprintf(w, "  left out: %s of database %q (--database)\n", tally(p.LeftOut[name], "session", "sessions"), name)
+		fmt.Fprintf(w, "  left out: %s of database %q (--database)\n", prose.Count(p.LeftOut[name], "session"), name)
 	}
 	if x.Begun > 0 {
-		fmt.Fprintf(w, "  in a transaction when the trace began: %s; BEGIN was put in front\n", tally(x.Begun, "session", "sessions"))
+		fmt.Fprintf(w, "  in a transaction when the trace began: %s; BEGIN was put in front\n", prose.Count(x.Begun, "session"))
 	}
 	if x.Left > 0 {
-		fmt.Fprintf(w, "  open when it ended, and rolled back: %s\n", tally(x.Left, "transaction", "transactions"))
+		fmt.Fprintf(w, "  open when it ended, and rolled back: %s\n", prose.Count(x.Left, "transaction"))
 	}
 	if x.Late > 0 {
-		fmt.Fprintf(w, "  so far out of order in the file that their place is not certain: %s\n", tally(x.Late, "statement", "statements"))
+		fmt.Fprintf(w, "  so far out of order in the file that their place is not certain: %s\n", prose.Count(x.Late, "statement"))
 	}
 	for _, n := range x.Notes {
 		fmt.Fprintf(w, "  note: %s\n", n)
@@ -70,7 +71,7 @@ func (p *Report) Text(to io.Writer) error {
 	divergence(w, &x.Divergence)
 	p.tables(w)
 	if x.Deviated > 0 {
-		fmt.Fprintf(w, "\norder not kept: %s\n", tally(x.Deviated, "time", "times"))
+		fmt.Fprintf(w, "\norder not kept: %s\n", prose.Count(x.Deviated, "time"))
 		for i, d := range x.Deviations {
 			if i == firstShown {
 				fmt.Fprintf(w, "  and %d more\n", x.Deviated-i)
@@ -133,12 +134,12 @@ func (p *Report) explored(w io.Writer, x *Explored) {
 func sessionList(list []uint64) string { return strings.Trim(fmt.Sprint(list), "[]") }
 
 func (p *Report) wrong(w io.Writer, a *WrongRun) {
-	where := fmt.Sprintf("in production this went well; in %d of %s it does not", a.Wrong, tally(a.Runs, "other interleaving", "other interleavings"))
+	where := fmt.Sprintf("in production this went well; in %d of %s it does not", a.Wrong, prose.Count(a.Runs, "other interleaving"))
 	switch {
 	case a.Captured:
 		where = "in the order of the trace"
 	case a.Already:
-		where = fmt.Sprintf("in production, and in %d of %s", a.Wrong, tally(a.Runs, "other interleaving", "other interleavings"))
+		where = fmt.Sprintf("in production, and in %d of %s", a.Wrong, prose.Count(a.Runs, "other interleaving"))
 	}
 	fmt.Fprintf(w, "\nANOMALY: %s: %s of sessions %s%s\n  %s\n", strings.ToUpper(strings.Join(a.Found, ", ")), p.options.unit()+"s", sessionList(a.Sessions), tagText(a.Tags), where)
 	if len(a.Tables) > 0 {
@@ -178,7 +179,7 @@ func (p *Report) tables(w io.Writer) {
 	fmt.Fprintf(w, "tables as in %s: %d of %d\n", p.options.Compare, same, len(p.Tables))
 	for _, t := range p.Tables {
 		if t.OnlyHere+t.OnlyThere > 0 || t.Columns != nil {
-			fmt.Fprintf(w, "  %s: %s only here, %d only there; columns that differ: %s\n", t.Name, tally(t.OnlyHere, "row", "rows"), t.OnlyThere, strings.Join(t.Columns, ", "))
+			fmt.Fprintf(w, "  %s: %s only here, %d only there; columns that differ: %s\n", t.Name, prose.Count(t.OnlyHere, "row"), t.OnlyThere, strings.Join(t.Columns, ", "))
 		}
 	}
 }
@@ -189,14 +190,14 @@ func divergence(w io.Writer, d *replay.Divergence) {
 		return
 	}
 	if d.Same == d.Compared {
-		fmt.Fprintf(w, "divergence: none in %s that the trace tells something of\n", tally(d.Compared, "answer", "answers"))
+		fmt.Fprintf(w, "divergence: none in %s that the trace tells something of\n", prose.Count(d.Compared, "answer"))
 		return
 	}
 	var kinds []string
 	for _, k := range slices.Sorted(maps.Keys(d.Kinds)) {
 		kinds = append(kinds, fmt.Sprintf("%s: %d", k, d.Kinds[k]))
 	}
-	fmt.Fprintf(w, "divergence: %d of %s (%s)\n", d.Compared-d.Same, tally(d.Compared, "answer", "answers"), strings.Join(kinds, ", "))
+	fmt.Fprintf(w, "divergence: %d of %s (%s)\n", d.Compared-d.Same, prose.Count(d.Compared, "answer"), strings.Join(kinds, ", "))
 	for i, x := range d.First {
 		if i == firstShown {
 			fmt.Fprintf(w, "  and %d more\n", d.Compared-d.Same-i)
@@ -239,13 +240,6 @@ func counted(w io.Writer, what string, m map[string]int) {
 	for _, why := range slices.Sorted(maps.Keys(m)) {
 		fmt.Fprintf(w, "%s: %d: %s\n", what, m[why], why)
 	}
-}
-
-func tally(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // Found reports whether something was found.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"wirecheck/answer"
 	"wirecheck/backends/engine"
@@ -134,33 +135,15 @@ func field(v answer.Value) string {
 	if v == nil {
 		return `\N`
 	}
-	var b []byte
-	for _, c := range v {
-		switch c {
-		case '\\':
-			b = append(b, `\\`...)
-		case '\t':
-			b = append(b, `\t`...)
-		case '\n':
-			b = append(b, `\n`...)
-		case '\r':
-			b = append(b, `\r`...)
-		default:
-			b = append(b, c)
-		}
-	}
-	return string(b)
+	return strings.NewReplacer(`\`, `\\`, "\t", `\t`, "\n", `\n`, "\r", `\r`).Replace(string(v))
 }
 
 func line(row []answer.Value) string {
-	var text string
+	fields := make([]string, len(row))
 	for i, v := range row {
-		if i > 0 {
-			text += "\t"
-		}
-		text += field(v)
+		fields[i] = field(v)
 	}
-	return text
+	return strings.Join(fields, "\t")
 }
 
 // writeTable writes a table's rows, a line each, in canonical order.
@@ -177,14 +160,7 @@ func writeTables(path string, tables []engine.Table) error {
 	}
 	w := bufio.NewWriter(f)
 	for _, t := range tables {
-		fmt.Fprintf(w, "# %s (", t.Name)
-		for i, c := range t.Columns {
-			if i > 0 {
-				fmt.Fprint(w, ", ")
-			}
-			fmt.Fprint(w, c.Name)
-		}
-		fmt.Fprintln(w, ")")
+		fmt.Fprintf(w, "# %s (%s)\n", t.Name, strings.Join(answer.Names(t.Columns), ", "))
 		writeTable(w, t)
 	}
 	if err := errors.Join(w.Flush(), f.Close()); err != nil {

@@ -80,7 +80,7 @@ func (k *combination) note(ctx context.Context, w *WrongRun, spec *scenario.Spec
 			}
 		}
 	}
-	key := fmt.Sprint(w.Captured, w.Mark != "", w.Found, w.Tables, k.shape())
+	key := fmt.Sprint(w.Captured, w.Mark != "", w.Found, w.Tables, k.g.Shape)
 	old := x.seen[key]
 	if old != nil {
 		w.Wrong = old.Wrong
@@ -93,7 +93,9 @@ func (k *combination) note(ctx context.Context, w *WrongRun, spec *scenario.Spec
 	if why, err := k.print(ctx, w, spec, p); err != nil {
 		return err
 	} else if why != "" {
-		x.unconfirmed(fmt.Sprintf("%s of sessions %s, in the order %s: %s", strings.Join(w.Found, ", "), sessionList(w.Sessions), w.Permutation, why))
+		if x.NotShown++; x.NotShown <= firstShown {
+			x.Unconfirmed = append(x.Unconfirmed, fmt.Sprintf("%s of sessions %s, in the order %s: %s", strings.Join(w.Found, ", "), sessionList(w.Sessions), w.Permutation, why))
+		}
 		return nil
 	}
 	if old != nil {
@@ -113,24 +115,7 @@ func (k *combination) note(ctx context.Context, w *WrongRun, spec *scenario.Spec
 // printable writes a scenario so that a file can hold it.
 func (k *combination) printable(from *scenario.Spec, p *scenario.Permutation) (*scenario.Spec, *scenario.Permutation) {
 	write := func(sql string) string { return replay.Braceless(sql, k.e.r.dialect()) }
-	block := func(b *scenario.Block) *scenario.Block {
-		if b == nil {
-			return nil
-		}
-		return &scenario.Block{SQL: write(b.SQL)}
-	}
-	spec := &scenario.Spec{Name: from.Name}
-	for i := range from.Setup {
-		spec.Setup = append(spec.Setup, *block(&from.Setup[i]))
-	}
-	for i, s := range from.Sessions {
-		c := &scenario.Session{Name: s.Name, Setup: block(s.Setup)}
-		for j, st := range s.Steps {
-			c.Steps = append(c.Steps, &scenario.Step{Name: st.Name, SQL: write(st.SQL), Session: i, Index: j})
-		}
-		spec.Sessions = append(spec.Sessions, c)
-	}
-	return spec, moved(spec, p)
+	return remade(from, p, write, func(st *scenario.Step) string { return write(st.SQL) })
 }
 
 // print makes the scenario file, and executes it as wirecheck run does: why says why it does not show what was found.

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -77,7 +78,7 @@ func (k *pacer) deadlock(s *Step) {
 			}
 		}
 	}
-	slices.SortFunc(d.Others, func(a, b Party) int { return compare(int64(a.Session), int64(b.Session)) })
+	slices.SortFunc(d.Others, func(a, b Party) int { return cmp.Compare(a.Session, b.Session) })
 	if k.otherVictim(&d) {
 		return
 	}

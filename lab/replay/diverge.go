@@ -161,20 +161,13 @@ func compareResult(was *trace.Result, is *answer.Result) (kind DivergenceKind, w
 
 // sameRows compares rows without regard to their order.
 func sameRows(a, b [][]trace.Value) bool {
-	if len(a) != len(b) {
-		return false
+	texts := func(rows [][]trace.Value) (list []string) {
+		for _, r := range rows {
+			list = append(list, rowText(r))
+		}
+		return slices.Sorted(slices.Values(list))
 	}
-	x, y := sortedRows(a), sortedRows(b)
-	return slices.Equal(x, y)
-}
-
-func sortedRows(rows [][]trace.Value) []string {
-	list := make([]string, len(rows))
-	for i, r := range rows {
-		list[i] = rowText(r)
-	}
-	slices.Sort(list)
-	return list
+	return slices.Equal(texts(a), texts(b))
 }
 
 func firstDifferent(a, b [][]trace.Value) (x, y []trace.Value) {

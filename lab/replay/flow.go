@@ -265,14 +265,7 @@ func telling(v string) bool {
 
 // sameTable reports whether a step read a table that another one writes.
 func (u *Unit) sameTable(from, to int) bool {
-	for _, a := range u.Steps[from].tables {
-		for _, b := range u.Steps[to].tables {
-			if a.name == b.name && b.write {
-				return true
-			}
-		}
-	}
-	return false
+	return meet(u.Steps[from], u.Steps[to], func(_, b use) bool { return b.write })
 }
 
 // addressed reports whether the row that a value stands in is the one that the statement writes: the only one, or one that has a value
@@ -285,12 +278,9 @@ func (u *Unit) addressed(c cell, to int, d lex.Dialect) bool {
 		if l.clause != "where" {
 			return false
 		}
-		for _, other := range cells(c.step, &u.Steps[c.step].Answer) {
-			if other.row == c.row && other.column != c.column && other.value == l.value {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(cells(c.step, &u.Steps[c.step].Answer), func(other cell) bool {
+			return other.row == c.row && other.column != c.column && other.value == l.value
+		})
 	})
 }
 
@@ -389,17 +379,10 @@ func (l *Lane) Recompute(answers []*answer.Answer, d lex.Dialect) (texts []strin
 
 // goesOn reports whether the unit writes or commits something after a step.
 func (l *Lane) goesOn(step int) bool {
-	for _, s := range l.Unit.Steps[step+1:] {
-		if slices.ContainsFunc(s.tables, func(t use) bool { return t.write }) {
-			return true
-		}
-	}
-	for _, t := range l.Unit.Steps[step].tables {
-		if t.write && step+1 < len(l.Unit.Steps) {
-			return true // an UPDATE that found another number of rows: would it have committed?
-		}
-	}
-	return false
+	writes := func(s *Step) bool { return slices.ContainsFunc(s.tables, func(t use) bool { return t.write }) }
+	later := l.Unit.Steps[step+1:]
+	// An UPDATE that found another number of rows: would it have committed?
+	return slices.ContainsFunc(later, writes) || len(later) > 0 && writes(l.Unit.Steps[step])
 }
 
 // unlike says how an answer differs from what the application got, in what it may have decided by; empty if it does not.
@@ -426,10 +409,7 @@ func (l *Lane) unlike(step int, was, is *answer.Answer, d lex.Dialect) string {
 		}
 		for r := range a.Rows {
 			for c := range a.Rows[r] {
-				if string(a.Rows[r][c]) == string(b.Rows[r][c]) && (a.Rows[r][c] == nil) == (b.Rows[r][c] == nil) {
-					continue
-				}
-				if !slices.ContainsFunc(l.Flows, func(f Flow) bool { return f.From == step && f.row == r && f.column == c }) {
+				if !answer.SameValue(a.Rows[r][c], b.Rows[r][c]) && !slices.ContainsFunc(l.Flows, func(f Flow) bool { return f.From == step && f.row == r && f.column == c }) {
 					return fmt.Sprintf("it read %q in place of %q", b.Rows[r][c], a.Rows[r][c])
 				}
 			}
@@ -517,10 +497,5 @@ func conditions(sql string, d lex.Dialect) (list []string) {
 
 // computes reports whether an UPDATE sets nothing to a value that its text gives.
 func computes(sql string, d lex.Dialect) bool {
-	for _, l := range literals(sql, d) {
-		if l.clause == "set" && l.column != "" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(literals(sql, d), func(l lit) bool { return l.clause == "set" && l.column != "" })
 }

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"container/heap"
 	"errors"
 	"io"
@@ -100,23 +101,7 @@ func (q *sequence) first() *Step {
 }
 
 func byEnd(a, b *Step) int {
-	switch {
-	case a.hi != b.hi:
-		return compare(a.hi, b.hi)
-	case a.lo != b.lo:
-		return compare(a.lo, b.lo)
-	}
-	return compare(int64(a.Session), int64(b.Session))
-}
-
-func compare(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
+	return cmp.Or(cmp.Compare(a.hi, b.hi), cmp.Compare(a.lo, b.lo), cmp.Compare(a.Session, b.Session))
 }
 
 // emit gives a step its place, and those that come before it.

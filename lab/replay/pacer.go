@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -229,22 +230,11 @@ func (k *pacer) matters(a, b *Step) bool {
 		// The end of a transaction, or what is not understood.
 		return !begins(a) && !begins(b)
 	}
-	for _, x := range a.tables {
-		for _, y := range b.tables {
-			if x.name == y.name && (x.write || y.write) {
-				return true
-			}
-		}
-	}
-	return false
+	return meet(a, b, func(x, y use) bool { return x.write || y.write })
 }
 
 func begins(s *Step) bool {
-	switch strings.ToLower(scenario.FirstWord(s.SQL)) {
-	case "begin", "start", "set", "show":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"BEGIN", "START", "SET", "SHOW"}, scenario.FirstWord(s.SQL))
 }
 
 // due is when a step may be sent by the clock; zero: at any time.
@@ -345,12 +335,7 @@ func (k *pacer) sleep(ctx context.Context, until time.Time) error {
 }
 
 func (k *pacer) allBlocked() bool {
-	for _, m := range k.flight {
-		if !m.blocked {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(k.flight, func(m *session) bool { return !m.blocked })
 }
 
 // took takes what a session has finished. A wait is believed until something finishes.
@@ -414,7 +399,7 @@ func (k *pacer) idle() (list []*session) {
 			list = append(list, m)
 		}
 	}
-	slices.SortFunc(list, func(a, b *session) int { return compare(int64(a.id), int64(b.id)) })
+	slices.SortFunc(list, func(a, b *session) int { return cmp.Compare(a.id, b.id) })
 	return list
 }
 

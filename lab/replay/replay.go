@@ -11,6 +11,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"wirecheck/answer"
@@ -155,6 +156,13 @@ type Step struct {
 type use struct {
 	name  string
 	write bool
+}
+
+// meet reports whether two steps touch the same table so that of their uses the condition holds.
+func meet(a, b *Step, holds func(x, y use) bool) bool {
+	return slices.ContainsFunc(a.tables, func(x use) bool {
+		return slices.ContainsFunc(b.tables, func(y use) bool { return x.name == y.name && holds(x, y) })
+	})
 }
 
 // Tags are what the application said of the statement.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	"wirecheck/trace"
@@ -142,13 +143,8 @@ func chooseAxis(all, from, to, both, sources, sessions int) axis {
 	return axisTime
 }
 
+// names are those of a set but the empty one, sorted.
 func names(set map[string]bool) []string {
-	var list []string
-	for name := range set {
-		if name != "" {
-			list = append(list, name)
-		}
-	}
-	slices.Sort(list)
-	return list
+	delete(set, "")
+	return slices.Sorted(maps.Keys(set))
 }

@@ -357,7 +357,8 @@ type Group struct {
 	Start int
 	// State is set by who replays: the rows that it needs, and what else brings them back.
 	State *State
-	shape string
+	// Shape is what the units do, whatever the values are.
+	Shape string
 }
 
 // Phantom reports whether one unit adds or removes rows of a table that another one reads by a condition: then what they miss of each
@@ -399,9 +400,6 @@ func (g *Group) OneSession() bool {
 	return false
 }
 
-// Shape is what its units do, whatever the values are.
-func (g *Group) Shape() string { return g.shape }
-
 // State is the database as it was before a group began, as far as the group needs it.
 type State struct {
 	Tables   []engine.Table
@@ -432,9 +430,9 @@ func Alone(units []*Unit, most int, d lex.Dialect) (groups []*Group, left int) {
 			left++
 			continue
 		}
-		groups = append(groups, &Group{Units: []*Unit{u}, Overlapped: true, Start: u.first, shape: shape})
+		groups = append(groups, &Group{Units: []*Unit{u}, Overlapped: true, Start: u.first, Shape: shape})
 	}
-	slices.SortStableFunc(groups, func(a, b *Group) int { return compare(int64(a.Start), int64(b.Start)) })
+	slices.SortStableFunc(groups, func(a, b *Group) int { return a.Start - b.Start })
 	return groups, left
 }
 
@@ -443,7 +441,7 @@ func Alone(units []*Unit, most int, d lex.Dialect) (groups []*Group, left int) {
 // not overlap. Of those that do the same with other values only the first few are taken. left is how many were found beyond most.
 func Groups(units []*Unit, near, most int, d lex.Dialect) (groups []*Group, left int) {
 	units = slices.Clone(units)
-	slices.SortStableFunc(units, func(a, b *Unit) int { return compare(int64(a.first), int64(b.first)) })
+	slices.SortStableFunc(units, func(a, b *Unit) int { return a.first - b.first })
 	shapes := map[*Unit]string{}
 	for _, u := range units {
 		shapes[u] = u.shape(d)
@@ -456,11 +454,11 @@ func Groups(units []*Unit, near, most int, d lex.Dialect) (groups []*Group, left
 			parts = append(parts, shapes[u])
 		}
 		slices.Sort(parts)
-		g.shape = strings.Join(parts, "\x00")
+		g.Shape = strings.Join(parts, "\x00")
 		if overlapped {
-			g.shape = "o" + g.shape
+			g.Shape = "o" + g.Shape
 		}
-		if seen[g.shape]++; seen[g.shape] > representatives {
+		if seen[g.Shape]++; seen[g.Shape] > representatives {
 			return
 		}
 		if len(groups) >= most {
@@ -499,6 +497,6 @@ func Groups(units []*Unit, near, most int, d lex.Dialect) (groups []*Group, left
 			}
 		}
 	}
-	slices.SortStableFunc(groups, func(a, b *Group) int { return compare(int64(a.Start), int64(b.Start)) })
+	slices.SortStableFunc(groups, func(a, b *Group) int { return a.Start - b.Start })
 	return groups, left
 }

@@ -10,6 +10,7 @@ import (
 	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/lab/scenario"
+	"wirecheck/oracle/schedule"
 	"wirecheck/trace/lex"
 )
 
@@ -71,7 +72,7 @@ func (g *Group) Spec(name string, lab engine.Lab, defs Definitions, tables []eng
 		}
 		spec.Sessions = append(spec.Sessions, s)
 	}
-	slices.SortStableFunc(order, func(a, b placed) int { return compare(int64(a.n), int64(b.n)) })
+	slices.SortStableFunc(order, func(a, b placed) int { return a.n - b.n })
 	p := &scenario.Permutation{}
 	for _, o := range order {
 		p.Steps = append(p.Steps, scenario.PermutationStep{Step: o.step})
@@ -94,25 +95,15 @@ func checksOff(d lex.Dialect) (off, on string) {
 
 // Serial gives the orders in which the units run one after the other.
 func Serial(spec *scenario.Spec) (all []*scenario.Permutation) {
-	var walk func(done []int)
-	walk = func(done []int) {
-		if len(done) == len(spec.Sessions) {
-			p := &scenario.Permutation{}
-			for _, i := range done {
-				for _, st := range spec.Sessions[i].Steps {
-					p.Steps = append(p.Steps, scenario.PermutationStep{Step: st})
-				}
-			}
-			all = append(all, p)
-			return
-		}
-		for i := range spec.Sessions {
-			if !slices.Contains(done, i) {
-				walk(append(slices.Clone(done), i))
+	for sessions := range schedule.Permutations(spec.Sessions) {
+		p := &scenario.Permutation{}
+		for _, s := range sessions {
+			for _, st := range s.Steps {
+				p.Steps = append(p.Steps, scenario.PermutationStep{Step: st})
 			}
 		}
+		all = append(all, p)
 	}
-	walk(nil)
 	return all
 }
 

@@ -8,31 +8,46 @@ import (
 	"wirecheck/oracle"
 )
 
-type junitSuite struct {
+// JUnitSuite is a test suite in JUnit's XML form.
+type JUnitSuite struct {
 	XMLName   xml.Name    `xml:"testsuite"`
 	Name      string      `xml:"name,attr"`
 	Tests     int         `xml:"tests,attr"`
 	Failures  int         `xml:"failures,attr"`
-	Cases     []junitCase `xml:"testcase"`
+	Errors    *int        `xml:"errors,attr"` // nil: there are no errors in the suite, only failures
+	Cases     []JUnitCase `xml:"testcase"`
 	SystemOut string      `xml:"system-out,omitempty"`
 }
 
-type junitCase struct {
+// JUnitCase is a test case of a suite.
+type JUnitCase struct {
 	Class   string        `xml:"classname,attr"`
 	Name    string        `xml:"name,attr"`
-	Failure *junitFailure `xml:"failure"`
+	Failure *JUnitFailure `xml:"failure"`
+	Error   *JUnitFailure `xml:"error"`
 }
 
-type junitFailure struct {
+// JUnitFailure says why a test case failed, or could not be decided.
+type JUnitFailure struct {
 	Message string `xml:"message,attr"`
-	Type    string `xml:"type,attr"`
+	Type    string `xml:"type,attr,omitempty"`
 	Text    string `xml:",chardata"`
+}
+
+// Write writes the suite.
+func (s *JUnitSuite) Write(w io.Writer) error {
+	text, err := xml.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, xml.Header+string(text)+"\n")
+	return err
 }
 
 // JUnit writes a test suite with one failed case for each finding, or one passed case if there is none, since some
 // readers take an empty suite for an error.
 func JUnit(w io.Writer, r Result) error {
-	s := junitSuite{Name: "wirecheck", Tests: max(len(r.Findings), 1), Failures: len(r.Findings)}
+	s := JUnitSuite{Name: "wirecheck", Tests: max(len(r.Findings), 1), Failures: len(r.Findings)}
 	if r.Source != "" {
 		s.Name += " " + r.Source
 	}
@@ -42,23 +57,14 @@ func JUnit(w io.Writer, r Result) error {
 		if err := Text(&text, []oracle.Finding{*f}); err != nil {
 			return err
 		}
-		s.Cases = append(s.Cases, junitCase{Class: "wirecheck." + f.Oracle, Name: f.Title() + " " + f.ID,
-			Failure: &junitFailure{Message: Warning(*f).Message, Type: string(f.Kind), Text: text.String()}})
+		s.Cases = append(s.Cases, JUnitCase{Class: "wirecheck." + f.Oracle, Name: f.Title() + " " + f.ID,
+			Failure: &JUnitFailure{Message: Warning(*f).Message, Type: string(f.Kind), Text: text.String()}})
 	}
 	if len(s.Cases) == 0 {
-		s.Cases = []junitCase{{Class: "wirecheck", Name: "nothing found"}}
+		s.Cases = []JUnitCase{{Class: "wirecheck", Name: "nothing found"}}
 	}
 	if r.Coverage != nil {
 		s.SystemOut = r.Coverage.String()
 	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	if err := e.Encode(s); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
+	return s.Write(w)
 }

@@ -77,7 +77,7 @@ func TestGolden(t *testing.T) {
 				t.Errorf("%s is not JSON", format)
 			}
 		case "junit":
-			var s junitSuite
+			var s JUnitSuite
 			if err := xml.Unmarshal(b.Bytes(), &s); err != nil || s.Failures != len(r.Findings) || len(s.Cases) != s.Tests {
 				t.Errorf("JUnit: %v, %d failures, %d cases of %d", err, s.Failures, len(s.Cases), s.Tests)
 			}

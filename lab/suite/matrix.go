@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -138,12 +139,16 @@ func (r *runner) matrixOf(ctx context.Context, name string, specs []*scenario.Sp
 			rows[i] = append(rows[i], cell.String())
 		}
 	}
-	fmt.Fprintf(out, "## %s (`%s`)\n\nVersion %s.\n\n", s.Engine.Title, name, s.Version)
-	fmt.Fprintf(out, "| %s |\n|%s\n", strings.Join(header, " | "), strings.Repeat("---|", len(header)))
+	head(out, s, name, header)
 	for i, spec := range specs {
 		fmt.Fprintf(out, "| %s | %s |\n", strings.TrimSuffix(filepath.Base(spec.Name), ".spec"), strings.Join(rows[i], " | "))
 	}
 	return all, nil
+}
+
+// head writes what stands above a table's rows.
+func head(out io.Writer, s *backends.Instance, name string, columns []string) {
+	fmt.Fprintf(out, "## %s (`%s`)\n\nVersion %s.\n\n| %s |\n|%s\n", s.Engine.Title, name, s.Version, strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
 }
 
 // matrixAt executes the files at one level, by the isolation oracle.

@@ -34,7 +34,7 @@ func (r *runner) oracleMatrixOf(ctx context.Context, name string, specs []*scena
 	}
 	var columns []string
 	p := r.panel(&scenario.Spec{})
-	if columns = nil; p.Isolation {
+	if p.Isolation {
 		columns = append(columns, panel.IsolationName)
 	}
 	for _, j := range p.Judges {
@@ -67,9 +67,7 @@ func (r *runner) oracleMatrixOf(ctx context.Context, name string, specs []*scena
 			rows[spec] = append(rows[spec], "| "+strings.Join(fields, " | ")+" |\n")
 		}
 	}
-	fmt.Fprintf(out, "## %s (`%s`)\n\nVersion %s.\n\n", s.Engine.Title, name, s.Version)
-	header := append(append([]string{"scenario", "level", "results"}, columns...), "not as it should be")
-	fmt.Fprintf(out, "| %s |\n|%s\n", strings.Join(header, " | "), strings.Repeat("---|", len(header)))
+	head(out, s, name, slices.Concat([]string{"scenario", "level", "results"}, columns, []string{"not as it should be"}))
 	for _, spec := range specs {
 		fmt.Fprint(out, strings.Join(rows[spec], ""))
 	}

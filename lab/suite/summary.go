@@ -1,7 +1,6 @@
 package suite
 
 import (
-	"encoding/xml"
 	"fmt"
 	"strings"
 
@@ -40,29 +39,11 @@ func (r *runner) summary() error {
 	return nil
 }
 
-// junitCase is a test case of JUnit's XML form.
-type junitCase struct {
-	Class   string        `xml:"classname,attr"`
-	Name    string        `xml:"name,attr"`
-	Failure *junitFailure `xml:"failure,omitempty"`
-	Error   *junitFailure `xml:"error,omitempty"`
-}
-
-type junitFailure struct {
-	Message string `xml:"message,attr"`
-}
-
 func (r *runner) junit() error {
-	suite := struct {
-		XMLName  xml.Name    `xml:"testsuite"`
-		Name     string      `xml:"name,attr"`
-		Tests    int         `xml:"tests,attr"`
-		Failures int         `xml:"failures,attr"`
-		Errors   int         `xml:"errors,attr"`
-		Cases    []junitCase `xml:"testcase"`
-	}{Name: "wirecheck run", Tests: len(r.cases)}
+	errors := 0
+	suite := report.JUnitSuite{Name: "wirecheck run", Tests: len(r.cases), Errors: &errors}
 	for _, cr := range r.cases {
-		jc := junitCase{Class: cr.Spec, Name: strings.TrimSuffix(fmt.Sprintf("%s %s: %s", cr.Engine, cr.Level, cr.Permutation), ": ")}
+		jc := report.JUnitCase{Class: cr.Spec, Name: strings.TrimSuffix(fmt.Sprintf("%s %s: %s", cr.Engine, cr.Level, cr.Permutation), ": ")}
 		wrong := cr.Wrong
 		if !cr.Expects {
 			for _, f := range cr.Found {
@@ -71,27 +52,18 @@ func (r *runner) junit() error {
 		}
 		switch {
 		case cr.Failed != "":
-			jc.Error = &junitFailure{"not executed: " + cr.Failed}
-			suite.Errors++
+			jc.Error = &report.JUnitFailure{Message: "not executed: " + cr.Failed}
+			errors++
 		case len(wrong) > 0:
-			jc.Failure = &junitFailure{strings.Join(wrong, "; ")}
+			jc.Failure = &report.JUnitFailure{Message: strings.Join(wrong, "; ")}
 			suite.Failures++
 		case cr.Unknown != "":
-			jc.Error = &junitFailure{"unknown: " + cr.Unknown}
-			suite.Errors++
+			jc.Error = &report.JUnitFailure{Message: "unknown: " + cr.Unknown}
+			errors++
 		}
 		suite.Cases = append(suite.Cases, jc)
 	}
-	if _, err := fmt.Fprint(r.o.Stdout, xml.Header); err != nil {
-		return err
-	}
-	e := xml.NewEncoder(r.o.Stdout)
-	e.Indent("", "  ")
-	if err := e.Encode(suite); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(r.o.Stdout)
-	return err
+	return suite.Write(r.o.Stdout)
 }
 
 // printJSON writes everything.

@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	agreeCases = flag.Int("agree-cases", 40, "how many random cases TestAgree executes on each product")
+	agreeCases = flag.Int("agree-cases", 20, "how many random cases TestAgree executes on each product")
 	agreeSeed  = flag.Uint64("agree-seed", 1, "the seed of TestAgree's cases")
 )
 
@@ -51,8 +51,12 @@ var agreeLimits = generate.Limits{Tables: 2, Columns: 2, Rows: 4, Indexes: 2, Fo
 // These servers keep their promises, apart from the bugs that their vendors have confirmed. So a violation needs a confirmed cause, whoever
 // finds it, and the isolation oracle, which names no causes, may find none.
 func TestAgree(t *testing.T) {
+	t.Parallel()
 	for _, name := range testserver.Engines() {
-		t.Run(name, func(t *testing.T) { agreeOn(t, name) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			agreeOn(t, name)
+		})
 	}
 }
 
@@ -107,7 +111,7 @@ func agreeOn(t *testing.T, name string) {
 		}
 	}
 	t.Logf("%d cases judged, %d setups refused; decided: %v; permitted: %v; confirmed bugs: %v", c.judged, c.refused, c.decided, c.permitted, c.confirmed)
-	if *agreeCases >= 40 {
+	if *agreeCases >= 20 {
 		c.enough(t)
 	}
 }

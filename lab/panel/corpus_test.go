@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"wirecheck/backends"
@@ -32,17 +33,28 @@ const corpusOracles = "all,serial"
 // the isolation oracle through the proxy. What each of them says stands in the scenarios' verdict lines: a finding that does not stand there
 // fails the test, and so does an oracle that cannot decide any more.
 func TestCorpus(t *testing.T) {
+	t.Parallel()
 	specs := corpusSpecs(t)
 	said := corpusTable{}
-	for _, name := range testserver.Engines() {
-		t.Run(name, func(t *testing.T) { corpusOn(t, name, specs, said) })
-	}
-	if *corpusUpdate {
-		for _, spec := range specs {
-			if err := said.store(spec); err != nil {
-				t.Error(err)
+	t.Cleanup(func() { // the engines have run
+		if *corpusUpdate {
+			for _, spec := range specs {
+				if err := said.store(spec); err != nil {
+					t.Error(err)
+				}
 			}
 		}
+	})
+	var mu sync.Mutex // guards said
+	for _, name := range testserver.Engines() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			corpusOn(t, name, specs, func(spec *scenario.Spec, n int, target scenario.Target, is []string) {
+				mu.Lock()
+				defer mu.Unlock()
+				said.add(spec, n, target, is)
+			})
+		})
 	}
 }
 
@@ -76,45 +88,49 @@ func readSpecs(t *testing.T, pattern string) (specs []*scenario.Spec) {
 	return specs
 }
 
-// corpusOn executes the scenarios on one engine.
-func corpusOn(t *testing.T, name string, specs []*scenario.Spec, said corpusTable) {
+// corpusSay takes what the oracles say of a permutation.
+type corpusSay func(spec *scenario.Spec, n int, target scenario.Target, said []string)
+
+// corpusOn executes the scenarios on one engine, at all levels at once.
+func corpusOn(t *testing.T, name string, specs []*scenario.Spec, say corpusSay) {
 	s, err := backends.Open(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
+	t.Cleanup(func() { // the levels have run
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	selection, err := Select(corpusOracles)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, level := range s.Engine.Levels {
 		target := scenario.Target{Engine: s.Engine.Name, Version: s.Version, Level: level.History}
-		meant := slices.DeleteFunc(slices.Clone(specs), func(spec *scenario.Spec) bool {
-			return !slices.ContainsFunc(spec.Permutations, func(p *scenario.Permutation) bool { return spec.For(p, target) })
-		})
-		if len(meant) == 0 {
-			continue
-		}
-		b, err := Open(t.Context(), s, lab.Config{Level: level}, selection, Options{Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.Sparing = true
-		for _, spec := range meant {
-			for n, p := range spec.Permutations {
-				if spec.For(p, target) {
-					corpusCase(t, b, s, spec, n, target, said)
+		t.Run(level.History, func(t *testing.T) {
+			t.Parallel()
+			b, err := Open(t.Context(), s, lab.Config{Level: level}, selection, Options{Seed: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Sparing = true
+			for _, spec := range specs {
+				for n, p := range spec.Permutations {
+					if spec.For(p, target) {
+						corpusCase(t, b, s, spec, n, target, say)
+					}
 				}
 			}
-		}
-		if err := b.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+			if err := b.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
 // corpusCase executes one permutation, and compares what is said with what is stated.
-func corpusCase(t *testing.T, b *Panel, s *backends.Instance, spec *scenario.Spec, n int, target scenario.Target, said corpusTable) {
+func corpusCase(t *testing.T, b *Panel, s *backends.Instance, spec *scenario.Spec, n int, target scenario.Target, say corpusSay) {
 	p := spec.Permutations[n]
 	d, err := b.Run(t.Context(), spec, p)
 	if err != nil {
@@ -124,7 +140,7 @@ func corpusCase(t *testing.T, b *Panel, s *backends.Instance, spec *scenario.Spe
 		t.Errorf("%s at %s: it did not come to its end: %v", spec.Name, target.Level, d.Trouble)
 		return
 	}
-	said.add(spec, n, target, d.Said())
+	say(spec, n, target, d.Said())
 	_, states := spec.Verdict(p, target)
 	r := d.Report(spec, target)
 	if states && len(r.Wrong) == 0 || *corpusUpdate {

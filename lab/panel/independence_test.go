@@ -164,10 +164,12 @@ func openLab(t *testing.T, name, level string, c lab.Config) (*lab.Lab, engine.D
 // TestPrunedRunsShowEverything runs random scenarios on real servers, all interleavings and those that pruning leaves: what
 // can be seen is the same. (Package scenario has a property test of the relation itself.)
 func TestPrunedRunsShowEverything(t *testing.T) {
+	t.Parallel()
 	for _, at := range []struct{ engine, level string }{
 		{"postgres", "read committed"}, {"postgres", "repeatable read"}, {"mariadb", "repeatable read"},
 	} {
 		t.Run(at.engine+"/"+at.level, func(t *testing.T) {
+			t.Parallel()
 			l, d, level := openLab(t, at.engine, at.level, lab.Config{Reset: lab.Thorough})
 			rng := rand.New(rand.NewPCG(3, 9))
 			all, pruned := 0, 0

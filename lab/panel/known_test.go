@@ -19,6 +19,7 @@ import (
 // TestFoundCases executes the bugs that hunts found (docs/lab/hunts.md), reduced: the oracles find them where the servers have them, and nothing
 // where they do not.
 func TestFoundCases(t *testing.T) {
+	t.Parallel()
 	eachCase(t, "../../testdata/found/*.spec", "", func(name string, spec *scenario.Spec, target scenario.Target, d *Judgement) {
 		r := d.Report(spec, target)
 		found := !r.Expects && len(r.Found) > 0

@@ -19,7 +19,7 @@ import (
 )
 
 // repeats is how often the same seed is run: short in `make test`, 200 times in `make soak`.
-var repeats = flag.Int("repeats", 5, "how often TestSameSeedSameOutput runs each seed")
+var repeats = flag.Int("repeats", 2, "how often TestSameSeedSameOutput runs each seed")
 
 // circles has three sessions that wait for one another in circles of two and three, and for the outcome of an INSERT. No
 // row is wanted by all three: PostgreSQL does not say which of two goes first that waited for a third's row, see docs/explain/architecture.md,

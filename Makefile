@@ -7,7 +7,7 @@
 # make docs      write the documents that are made from the program
 # make check     the fast part of it, before each commit
 # make bench     what the proxy and the checker cost
-# make soak      the load tests at full length, LOAD each; 200 times the same schedules; pruning on thousands of runs;
+# make soak      the load tests at full length, LOAD each; a gibibyte of rows; 200 times the same schedules; pruning on thousands of runs;
 #                oracles against each other on 1500 random cases of each product
 # make fuzz      fuzz the decoders and rewriters, FUZZTIME each
 # make build     bin/wirecheck
@@ -107,6 +107,7 @@ soak:
 	$(GO) test -count=1 -timeout 60m $(RANDOM) -rapid.checks=3000
 	$(GO) test -count=1 -timeout 60m -v -run TestPredicateRandom ./oracle/isolation -predicate-runs 1000000
 	$(GO) test -count=1 -timeout 60m -v -run 'Quiet|Racy' ./cmd/wirecheck -load $(LOAD)
+	$(GO) test -count=1 -timeout 60m -v -run TestMemory ./proxy/pgwire -memory 1024
 	$(GO) test -count=1 -timeout 60m -v -run 'TestSameSeedSameOutput|TestPrunedRuns' ./lab/panel -repeats 200 -prune-runs 3000
 	$(GO) test -count=1 -timeout 60m -v -run TestAgree ./lab/panel -agree-cases 1500 -agree-seed $$(date +%s)
 

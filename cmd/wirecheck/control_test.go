@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -188,8 +189,8 @@ func TestControlAlike(t *testing.T) {
 func TestControlThinking(t *testing.T) {
 	w := newWorld(t, "postgres", "CREATE TABLE counter (id INT PRIMARY KEY, n INT)", "INSERT INTO counter VALUES (1, 0)")
 	cc := control.Options{Schedule: "random", Sessions: 3, Think: 50 * time.Millisecond, Locks: w.locks()}
-	got := w.control(t, cc, 1, increment(1), increment(2)) // a third one is expected
-	if !strings.Contains(got.schedule, "2 of 3 sessions had a statement") {
+	got := w.control(t, cc, 1, increment(1), increment(2)) // a third one is expected; on a busy machine the second one may be late, too
+	if !regexp.MustCompile("[12] of 3 sessions had a statement").MatchString(got.schedule) {
 		t.Errorf("the run is not marked:\n%s", got.schedule)
 	}
 }

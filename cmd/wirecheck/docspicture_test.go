@@ -16,6 +16,7 @@ import (
 
 // TestPictureDocument: docs/images/finding.svg is the picture of what a real run finds.
 func TestPictureDocument(t *testing.T) {
+	t.Parallel()
 	const story = "../../testdata/documents/picture.md"
 	r := newDocReader(t, story)
 	r.follow(readBlocks(t, story))

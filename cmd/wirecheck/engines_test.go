@@ -57,6 +57,7 @@ func TestEnginesMissing(t *testing.T) {
 
 // TestEnginesStart: the server serves until SIGTERM, and nothing is left of it.
 func TestEnginesStart(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"postgres", "mariadb"} {
 		t.Run(name, func(t *testing.T) {
 			self, err := os.Executable()

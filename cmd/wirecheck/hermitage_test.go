@@ -14,6 +14,7 @@ import (
 // TestHermitage executes the Hermitage scenarios at every level and compares each cell with docs/lab/hermitage.md. The scenarios
 // themselves say what should be observed and found; a cell that disagrees has exit status 1.
 func TestHermitage(t *testing.T) {
+	t.Parallel()
 	specs := glob(t, "../../testdata/hermitage/*.spec")
 	document, err := os.ReadFile("../../docs/lab/hermitage.md")
 	if err != nil {
@@ -98,15 +99,16 @@ session b
 step w2 { UPDATE t SET n = 12 WHERE id = 1 }
 permutation b1 r1 w2 w1 c1
 `
+	postgres := serverURL(testserver.Postgres(t))
 	tests := []struct {
 		head, engine, want string
 		status             exitStatus
 	}{
-		{"#wirecheck: outcome P4: rows(r1) are 10 and ok(w2) and ok(c1)\n", "postgres", "| let through; oracle: lost update; agrees |", exitClean},
-		{"#wirecheck: outcome P4: not ok(c1)\n", "postgres", "| prevented: snapshot; oracle: lost update; **disagrees** (the results do not show P4) |", exitFound},
-		{"#wirecheck: outcome G0: ok(c1)\n", "postgres", "| let through; oracle: lost update; **disagrees** (the results show G0, which should be reported as G0) |", exitFound},
-		{"#wirecheck: outcome P4: ok(c1)\n#wirecheck: expect: none\n", "postgres", "**disagrees** (found lost update, which was not expected)", exitFound},
-		{"#wirecheck: outcome own: ok(c1)\n", "postgres", "| let through; oracle: lost update |", exitClean},
+		{"#wirecheck: outcome P4: rows(r1) are 10 and ok(w2) and ok(c1)\n", postgres, "| let through; oracle: lost update; agrees |", exitClean},
+		{"#wirecheck: outcome P4: not ok(c1)\n", postgres, "| prevented: snapshot; oracle: lost update; **disagrees** (the results do not show P4) |", exitFound},
+		{"#wirecheck: outcome G0: ok(c1)\n", postgres, "| let through; oracle: lost update; **disagrees** (the results show G0, which should be reported as G0) |", exitFound},
+		{"#wirecheck: outcome P4: ok(c1)\n#wirecheck: expect: none\n", postgres, "**disagrees** (found lost update, which was not expected)", exitFound},
+		{"#wirecheck: outcome own: ok(c1)\n", postgres, "| let through; oracle: lost update |", exitClean},
 		{"", "tidb:nosuch", "## TiDB (`tidb:nosuch`)\n\nNot installed.", exitClean},
 		{"", "nosuch", "", exitFailed},
 	}
@@ -124,11 +126,11 @@ permutation b1 r1 w2 w1 c1
 
 // TestFindingNamesSteps: of steps with the same text, a finding names the one that it is about.
 func TestFindingNamesSteps(t *testing.T) {
-	for _, name := range []string{"postgres", "mariadb"} {
-		out, said, status := command(t, "run", "../../testdata/hermitage/otv.spec", "--engine", name, "--level", "read committed")
+	for _, s := range []*testserver.Server{testserver.Postgres(t), testserver.MariaDB(t)} {
+		out, said, status := command(t, "run", "../../testdata/hermitage/otv.spec", "--engine", serverURL(s), "--level", "read committed")
 		for _, want := range []string{"t3 in r3a read test id=1 as it was before t2 in w2a wrote it", "and t3 in r3c read that"} {
 			if status != exitClean || !strings.Contains(out, want) {
-				t.Errorf("%s: exit status %d, said %q, printed:\n%s\nwant in it: %s", name, status, said, out, want)
+				t.Errorf("%s: exit status %d, said %q, printed:\n%s\nwant in it: %s", s.Engine, status, said, out, want)
 			}
 		}
 	}
@@ -159,7 +161,7 @@ permutation w2 w1 r2 r1 c2 c1
 		t.Fatal(err)
 	}
 	for _, level := range []string{"read committed", "repeatable read"} {
-		out, said, status := command(t, "run", path, "--engine", "postgres", "--level", level)
+		out, said, status := command(t, "run", path, "--engine", serverURL(testserver.Postgres(t)), "--level", level)
 		if status != exitFound || strings.Count(out, "write skew (G2-item)") != 2 || strings.Count(out, "nothing found") != 1 {
 			t.Errorf("%s: exit status %d, said %q, printed:\n%s", level, status, said, out)
 		}

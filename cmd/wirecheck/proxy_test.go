@@ -241,6 +241,7 @@ func TestProxyRefuses(t *testing.T) {
 
 // TestDemo runs the demo as it is shown. It checks itself whether it found what it promises.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	for _, engine := range []string{"postgres", "mariadb"} {
 		t.Run(engine, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer

@@ -267,6 +267,7 @@ func TestRecordTLS(t *testing.T) {
 
 // TestRecordReplayPgbench records 8 clients of pgbench in each of its protocols, and replays them to the same answers and tables.
 func TestRecordReplayPgbench(t *testing.T) {
+	t.Parallel()
 	n := benchTransactions / 2
 	if text := os.Getenv("WIRECHECK_PGBENCH"); text != "" {
 		var err error

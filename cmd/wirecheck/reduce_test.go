@@ -39,6 +39,7 @@ func reduceCommand(t *testing.T, ctx context.Context, stderr *watchful, args ...
 
 // TestReduceCommand: a case becomes small and still shows it; the budget and an interruption keep the best so far; where nothing is found, that is said.
 func TestReduceCommand(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := "../../testdata/reduce/torn.spec"
 	base := []string{path, "--engine", "mariadb", "--oracle", "troc", "--level", "read committed"}

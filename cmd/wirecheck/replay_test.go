@@ -223,6 +223,7 @@ func (r *replayed1) sameAsCaptured(t *testing.T) {
 // happen if two did it at once. Each has a table of its own. The near misses compute in the UPDATE, lock what they read, or write
 // what has nothing to do with what they read.
 func TestReplayReadModifyWrite(t *testing.T) {
+	t.Parallel()
 	p := startProduction(t)
 	setup := p.connect(t, "shop")
 	apps := []struct {
@@ -313,6 +314,7 @@ func TestReplayReadModifyWrite(t *testing.T) {
 // TestReplayRequest records requests of two transactions each: the first one reads, the second one writes what was computed from it. Only
 // as units they are not serializable. The near miss does both in one statement.
 func TestReplayRequest(t *testing.T) {
+	t.Parallel()
 	p := startProduction(t)
 	setup := p.connect(t, "shop")
 	setup.exec("CREATE TABLE stock (item int PRIMARY KEY, n int NOT NULL)")
@@ -345,6 +347,7 @@ func TestReplayRequest(t *testing.T) {
 
 // TestReplayInterleavingsMariaDB finds the lost update of an application whose general log is all that there is.
 func TestReplayInterleavingsMariaDB(t *testing.T) {
+	t.Parallel()
 	log := filepath.Join(t.TempDir(), "general.log")
 	text := `/usr/sbin/mariadbd, Version: 10.11.19-MariaDB (Debian). started with:
 Tcp port: 3306  Unix socket: /run/mysqld/mysqld.sock
@@ -411,6 +414,7 @@ const benchTransactions = 160
 
 // TestReplayPgbench records pgbench's 8 clients and replays them to the same tables.
 func TestReplayPgbench(t *testing.T) {
+	t.Parallel()
 	n := benchTransactions
 	if text := os.Getenv("WIRECHECK_PGBENCH"); text != "" {
 		var err error

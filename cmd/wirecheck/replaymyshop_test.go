@@ -310,6 +310,7 @@ func (w *rental) dump(path string) {
 // TestReplayRental records the rental shop in each of MariaDB's logs and replays it: nothing differs, as far as the log tells, and the
 // races are found, and nothing else.
 func TestReplayRental(t *testing.T) {
+	t.Parallel()
 	w, logs := startRental(t)
 	dir := t.TempDir()
 	dump := filepath.Join(dir, "dump.sql")

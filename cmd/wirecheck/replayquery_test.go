@@ -12,6 +12,7 @@ import (
 // TestReplayQueries replays an application's log for the oracles of single queries: on its own schema, with its own queries, alone and
 // inside a transaction. MySQL gives a row less if the column has an index (MySQL#110125); MariaDB does not.
 func TestReplayQueries(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	files := map[string]string{
 		"dump.sql": "CREATE TABLE price (amount DOUBLE ZEROFILL, n INT UNSIGNED NOT NULL);\nCREATE INDEX i ON price (amount);\nINSERT INTO price VALUES (0, 5);\n",

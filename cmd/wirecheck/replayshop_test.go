@@ -366,6 +366,7 @@ func (w *webshop) useOnce(a, b *shopper) {
 
 // TestReplayShop records the shop at work, in each form of log, and replays it: nothing differs, and the races are found, and nothing else.
 func TestReplayShop(t *testing.T) {
+	t.Parallel()
 	for _, form := range []struct {
 		name     string
 		settings map[string]string

@@ -189,6 +189,7 @@ func TestBadRuns(t *testing.T) {
 
 // TestEngineDies ends private servers in the middle of a permutation.
 func TestEngineDies(t *testing.T) {
+	t.Parallel()
 	const spec = "setup { CREATE TABLE t (n int) }\nsession s1\nstep a { INSERT INTO t VALUES (1) }\nstep die { %s }\nsession s2\nstep b { SELECT * FROM t }\n" +
 		"permutation a b die\npermutation b a die\n"
 	for _, test := range []struct{ engine, die string }{
@@ -244,6 +245,7 @@ func TestRunIsKilled(t *testing.T) {
 
 // TestLimit gives up a step that takes too long, and says which.
 func TestLimit(t *testing.T) {
+	t.Parallel()
 	path := specFile(t, "slow.spec", "session s1\nstep a { SELECT pg_sleep(60) }\nsession s2\nstep b { SELECT 1 }\npermutation a b\n")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -126,6 +126,7 @@ func TestSQLiteFolder(t *testing.T) {
 
 // TestSQLiteHunt hunts on a correct engine: nothing is found, nearly all statements are accepted, and no setup is refused.
 func TestSQLiteHunt(t *testing.T) {
+	t.Parallel()
 	for _, engine := range []string{"sqlite", "sqlite:wal"} {
 		dir := t.TempDir()
 		out, said, status := command(t, "hunt", "--engine", engine, "--oracle", "radar,tlp,norec,dqe,wss,crash", "--cases", "60", "--seed", "11", "--out", dir)

@@ -27,6 +27,7 @@ const enginesVariable = "WIRECHECK_TEST_ENGINES"
 func TestConformance(t *testing.T) {
 	for _, name := range append([]string{"postgres", "mariadb", "sqlite", "sqlite:wal"}, strings.Fields(os.Getenv(enginesVariable))...) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			d, err := backends.ByName(name)
 			if err != nil {
 				t.Fatal(err)

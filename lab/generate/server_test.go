@@ -37,6 +37,7 @@ type place struct {
 func eachEngine(t *testing.T, test func(t *testing.T, p *place)) {
 	for _, name := range append([]string{"postgres", "mariadb", "sqlite"}, strings.Fields(os.Getenv(enginesVariable))...) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p, err := openPlace(t.Context(), name)
 			if err != nil {
 				t.Fatal(err)

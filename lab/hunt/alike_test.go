@@ -79,6 +79,7 @@ func TestKnownCause(t *testing.T) {
 // TestAlsoTold: what a second oracle finds in a case is looked for in what the case became for the first one, and noted there; in another
 // case it is a finding of its own.
 func TestAlsoTold(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "found")
 	h := hunterOn(t, "mariadb", "troc,wss", dir)
 	level, err := panel.FindLevel(h.Instance.Engine, "read committed")

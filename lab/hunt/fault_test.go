@@ -257,8 +257,10 @@ func shown(a answer.Answer) string {
 // TestFaults shows each kind by its effect, that a disarmed injector changes nothing, that the same seed does the same again, and
 // that the near misses have no fault at all.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"postgres", "mariadb"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, name)
 			for _, sc := range scripts {
 				if sc.only != "" && sc.only != name {

@@ -33,6 +33,7 @@ func torn(t *testing.T) []byte {
 // TestHunterKeeps gives a hunter a case with a bug: it is made small and kept with all that belongs to it; the same bug in another
 // case is counted.
 func TestHunterKeeps(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "found")
 	h := hunterOn(t, "mariadb", "troc", dir)
 	level, err := panel.FindLevel(h.Instance.Engine, "read committed")
@@ -138,6 +139,7 @@ func hunterOn(t *testing.T, name, oracles, dir string) *hunter {
 
 // TestHunterSurvives kills the server under a hunt: the crash is noticed and does not repeat, and the hunt goes on.
 func TestHunterSurvives(t *testing.T) {
+	t.Parallel()
 	h := hunterOn(t, "postgres", "crash", filepath.Join(t.TempDir(), "found"))
 	for i := range 3 {
 		if err := h.oneCase(t.Context(), i); err != nil {
@@ -169,6 +171,7 @@ func TestHunterSurvives(t *testing.T) {
 
 // TestHuntResumes: a second run goes on where the first one ended, with the same seed; results are not mixed by mistake.
 func TestHuntResumes(t *testing.T) {
+	t.Parallel()
 	o := huntOptionsOf(t, "postgres", "crash", filepath.Join(t.TempDir(), "found"))
 	o.Judging.Seed, o.Cases, o.Steer, o.Queries = 9, 6, true, 200
 	first, err := Run(t.Context(), o)
@@ -209,6 +212,7 @@ func TestHuntResumes(t *testing.T) {
 // TestHuntSteers: executions that lead the choice of cases do more different things than others, as many cases of each. The oracle is the one that
 // costs least.
 func TestHuntSteers(t *testing.T) {
+	t.Parallel()
 	outcomes := func(steer bool) int {
 		h := hunterOn(t, "postgres", "crash", filepath.Join(t.TempDir(), "found"))
 		h.o.Steer = steer

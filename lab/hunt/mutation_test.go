@@ -46,12 +46,14 @@ const foundFile = "testdata/mutation"
 // TestMutation measures the oracles on generated cases: what share of known faults each of them finds, and that none finds anything
 // in a correct server. An oracle that finds fewer faults than foundFile says fails the test. docs/lab/mutation.md says how the faults are made and what the tables say; make mutation runs it in full.
 func TestMutation(t *testing.T) {
+	t.Parallel()
 	p, err := panel.Select(*mutationOracles)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range testserver.Engines() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			m := newMutation(t, name, p)
 			var report strings.Builder
 			defer func() { fmt.Println(report.String()) }() // also of what was measured before something ended the test

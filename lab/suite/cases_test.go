@@ -28,6 +28,7 @@ func TestCases(t *testing.T) {
 	}
 	for _, name := range testserver.Engines() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s, err := backends.Open(t.Context(), name)
 			if err != nil {
 				t.Fatal(err)

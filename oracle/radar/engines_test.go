@@ -39,6 +39,7 @@ type place struct {
 func eachEngine(t *testing.T, test func(t *testing.T, p *place)) {
 	for _, name := range append([]string{"postgres", "mariadb"}, strings.Fields(os.Getenv(enginesVariable))...) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p, err := openPlace(t.Context(), name)
 			if err != nil {
 				t.Fatal(err)
@@ -169,6 +170,7 @@ func (s *stages) radar(t *testing.T, spec *scenario.Spec) schedule.Verdict {
 // TestCases executes the known cases that have raw lines, which the oracle does not look at: it speaks where they say so, and is
 // silent elsewhere.
 func TestCases(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("../../testdata/cases/*.spec")
 	if err != nil {
 		t.Fatal(err)

@@ -58,6 +58,7 @@ func refuse(query, code string) func(string, *schedule.Step) {
 
 // TestFindings executes small files on servers that are right or wrong about something.
 func TestFindings(t *testing.T) {
+	t.Parallel()
 	const table = "CREATE TABLE t (a INT PRIMARY KEY, b INT NOT NULL DEFAULT 7);\nINSERT INTO t (a) VALUES (1), (2);\nINSERT INTO t VALUES (3, 30);\n"
 	tests := []struct {
 		name    string

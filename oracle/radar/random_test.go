@@ -46,6 +46,7 @@ var mixed = []string{"mixed-types", "cast-types", "bit-operator", "unary-minus"}
 
 // TestQueries holds the oracle to random databases and queries: each difference is a bug of the server, or one of the oracle.
 func TestQueries(t *testing.T) {
+	t.Parallel()
 	eachEngine(t, func(t *testing.T, p *place) {
 		cases, seed, each := number(t, casesVariable, 4), number(t, seedVariable, 1), number(t, queriesVariable, 100)
 		s := p.stages(t, p.level(p.d.Default))
@@ -185,6 +186,7 @@ func (s *stages) oracles() []judge {
 
 // TestTransactions holds the oracles to random cases of several sessions at every level, so also to queries within transactions.
 func TestTransactions(t *testing.T) {
+	t.Parallel()
 	eachEngine(t, func(t *testing.T, p *place) {
 		cases, seed := number(t, casesVariable, 3), number(t, seedVariable, 1)
 		tallies := map[string]*counts{}

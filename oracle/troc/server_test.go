@@ -45,6 +45,7 @@ type place struct {
 func eachEngine(t *testing.T, test func(t *testing.T, p *place)) {
 	for _, name := range engines() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := &place{name: name}
 			if err := p.open(t.Context(), name); err != nil {
 				t.Fatal(err)

@@ -190,6 +190,7 @@ func said(v schedule.Verdict) string {
 // TestCases executes the known cases at each level that they are for. The oracle is to be silent where it is not said that it
 // speaks.
 func TestCases(t *testing.T) {
+	t.Parallel()
 	speaks := map[string]string{
 		"mysql-108528 mariadb repeatable read": "permitted current read in a write",
 		"mysql-108528 mysql repeatable read":   "permitted current read in a write",
@@ -200,6 +201,7 @@ func TestCases(t *testing.T) {
 	}
 	for _, name := range engines() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := start(t, name)
 			for _, level := range p.engine.Levels {
 				b := p.bench(t, level, 1)

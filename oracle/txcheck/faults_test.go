@@ -57,6 +57,7 @@ func step(s *schedule.Schedule, text string) *schedule.Step {
 // TestFaults lets the server misbehave, in the schedule alone and in everything but statements without transactions. Each fault is
 // to be found, at every level, in a case in which nothing is found without it.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	spec, err := scenario.Parse("fault.spec", []byte(faultCase))
 	if err != nil {
 		t.Fatal(err)
@@ -81,6 +82,7 @@ func TestFaults(t *testing.T) {
 	}
 	for _, name := range []string{"postgres", "mariadb"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := start(t, name)
 			for _, level := range p.engine.Levels {
 				b := p.bench(t, level, 1)

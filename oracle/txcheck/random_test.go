@@ -36,9 +36,11 @@ func number(t testing.TB, variable string, or int) int {
 
 // TestRandom executes random cases without any fault: the oracle must find nothing but what is permitted.
 func TestRandom(t *testing.T) {
+	t.Parallel()
 	count, seed := number(t, casesVariable, 6), uint64(number(t, seedVariable, 1))
 	for _, name := range engines() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := start(t, name)
 			dialect := generate.Dialect(p.engine.Name)
 			for _, level := range p.engine.Levels {

@@ -190,12 +190,14 @@ func sideText(rows [][]*string) string {
 
 // TestCases executes the known cases at the levels that they are for.
 func TestCases(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("../../testdata/cases/*.spec")
 	if err != nil || len(files) == 0 {
 		t.Fatal(err, files)
 	}
 	for _, name := range engines() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := openSite(t, name)
 			for _, level := range s.engine.Levels {
 				b := s.open(t, level)

@@ -180,6 +180,7 @@ func (m *maker) sessions() string {
 
 // TestRandom executes random cases on correct servers: there is no violation but the known bugs, and what is permitted has a cause.
 func TestRandom(t *testing.T) {
+	t.Parallel()
 	random(t, 25, func(t *testing.T, s *site, seed int) func(i int) *scenario.Spec {
 		return func(i int) *scenario.Spec {
 			m := &maker{Rand: rand.New(rand.NewPCG(uint64(seed), 1<<32+uint64(i/casesPerDatabase))), mysql: s.engine.Name != "postgres"}
@@ -197,6 +198,7 @@ func TestRandom(t *testing.T) {
 
 // TestGenerated does the same with the generator's cases, which have everything that it can make.
 func TestGenerated(t *testing.T) {
+	t.Parallel()
 	random(t, 10, func(t *testing.T, s *site, seed int) func(i int) *scenario.Spec {
 		var g *generate.Generator
 		var db *generate.Database
@@ -219,6 +221,7 @@ func random(t *testing.T, few int, source func(t *testing.T, s *site, seed int) 
 	cases, seed := number(t, casesVariable, few), number(t, seedVariable, 1)
 	for _, name := range engines() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := openSite(t, name)
 			for _, level := range s.engine.Levels {
 				if only := os.Getenv(levelVariable); only != "" && only != level.History {

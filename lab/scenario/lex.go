@@ -58,11 +58,9 @@ func (l *lexer) pos() Pos {
 const maxProblems = 100
 
 func (l *lexer) fail(pos Pos, format string, args ...any) {
-	if len(l.problems) == maxProblems {
-		l.at = len(l.src)
-		return
+	if len(l.problems) < maxProblems {
+		l.problems = append(l.problems, Problem{File: l.file, Pos: pos, Text: fmt.Sprintf(format, args...)})
 	}
-	l.problems = append(l.problems, Problem{File: l.file, Pos: pos, Text: fmt.Sprintf(format, args...)})
 }
 
 // isBlank is {space}: a newline is not one. Vertical tab is one since PostgreSQL 17.
@@ -80,7 +78,7 @@ func isNameRest(c byte) bool { return isNameStart(c) || isDigit(c) || c == '$' }
 
 // next gives the next token; comments are tokens here because directives are in them.
 func (l *lexer) next() token {
-	for l.at < len(l.src) {
+	for l.at < len(l.src) && len(l.problems) < maxProblems {
 		c := l.src[l.at]
 		switch {
 		case c == '\n':

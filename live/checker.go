@@ -23,6 +23,7 @@ import (
 	"wirecheck/report"
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/postgres"
+	"wirecheck/trace"
 	"wirecheck/trace/recorder"
 )
 
@@ -53,6 +54,8 @@ type Checker struct {
 	before  isolation.Coverage // of what Prepared left out
 	options isolation.Options
 	broken  bool // the log has said that judging has ended
+	redact  *trace.Redactor
+	spare   []history.Access // for a redacted event
 	// open are the events by which the sessions that are open began, where they are needed again (see Restart).
 	open map[uint64]history.Event
 }
@@ -65,6 +68,8 @@ type Options struct {
 	// Stream gets each finding as a line of JSON when it is found; nil: none.
 	Stream io.Writer
 	OnFind func(oracle.Finding)
+	// Redact puts tokens in the place of values, in all that leaves the checker; nil: values are kept. Trace has its own.
+	Redact *trace.Redactor
 	// Strict and MaxTxns are the checker's.
 	Strict  bool
 	MaxTxns int
@@ -75,7 +80,7 @@ type Options struct {
 // New begins the history, if there is one.
 func New(o Options) (*Checker, error) {
 	l := &Checker{
-		log: o.Log, onFind: o.OnFind, trace: o.Trace, open: map[uint64]history.Event{}, postgres: map[Observation]*pgwire.Observer{},
+		log: o.Log, onFind: o.OnFind, trace: o.Trace, redact: o.Redact, open: map[uint64]history.Event{}, postgres: map[Observation]*pgwire.Observer{},
 		options: isolation.Options{Strict: o.Strict, MaxTxns: o.MaxTxns},
 	}
 	l.checker = isolation.New(l.options)
@@ -115,14 +120,17 @@ func (l *Checker) sink(ev *history.Event) []record.Warning {
 	case history.EventClose:
 		delete(l.open, ev.Session)
 	}
+	if l.trace != nil {
+		l.trace.Event(ev)
+	}
+	if l.redact != nil {
+		ev = l.redacted(ev)
+	}
 	if l.writer != nil {
 		err := l.writer.Write(ev)
 		if l.keep("write the history", err); err != nil {
 			l.dropped++
 		}
-	}
-	if l.trace != nil {
-		l.trace.Event(ev)
 	}
 	found := l.checker.Add(ev)
 	if why := l.checker.Broken(); why != "" && !l.broken {
@@ -148,6 +156,20 @@ func (l *Checker) sink(ev *history.Event) []record.Warning {
 		}
 	}
 	return due
+}
+
+// redacted gives a copy of an event without values. What follows from it has none either: findings, warnings, the log. It
+// is good until the next call.
+func (l *Checker) redacted(ev *history.Event) *history.Event {
+	own := *ev
+	l.spare = append(l.spare[:0], ev.Accesses...)
+	own.Accesses = l.spare
+	if own.Error != nil {
+		e := *own.Error
+		own.Error = &e
+	}
+	l.redact.Event(&own, trace.DialectOf(l.open[ev.Session].Engine))
+	return &own
 }
 
 // keep remembers the first error of a file, and says it at once.

@@ -38,7 +38,7 @@ func (r *Redactor) Record(rec *Record, product string) {
 	case KindStatement:
 		r.statement(rec.Statement, DialectOf(product))
 	case KindHistory:
-		r.event(rec.History, DialectOf(product))
+		r.Event(rec.History, DialectOf(product))
 	case KindEnd:
 		if rec.End.Reason != EndQuit && rec.End.Reason != EndLost {
 			rec.End.Reason = "ended"
@@ -46,11 +46,11 @@ func (r *Redactor) Record(rec *Record, product string) {
 	}
 }
 
-// event redacts an event of a history in place. Its rows are known by tokens, too, since keys can be data; findings stay the same.
-func (r *Redactor) event(e *history.Event, d lex.Dialect) {
+// Event redacts an event of a history in place. Its rows are known by tokens, too, since keys can be data; findings stay the same.
+func (r *Redactor) Event(e *history.Event, d lex.Dialect) {
 	e.SQL = r.SQL(e.SQL, d)
 	if e.Error != nil {
-		e.Error.Message = ""
+		e.Error.Message, e.Error.Detail, e.Error.Hint, e.Error.Where = "", "", "", ""
 	}
 	for i := range e.Accesses {
 		a := &e.Accesses[i]
@@ -66,6 +66,7 @@ func (r *Redactor) event(e *history.Event, d lex.Dialect) {
 }
 
 func (r *Redactor) statement(st *Statement, d lex.Dialect) {
+	r.columns(st, d)
 	st.SQL = r.SQL(st.SQL, d)
 	st.Prepared = r.SQL(st.Prepared, d)
 	for i := range st.Params {
@@ -86,12 +87,39 @@ func (r *Redactor) statement(st *Statement, d lex.Dialect) {
 			}
 		}
 	}
-	if st.Error != nil {
-		st.Error.Message = "" // the server puts values into it
+	if e := st.Error; e != nil { // the server puts values into its texts
+		e.Message, e.Detail, e.Hint, e.Where = "", "", "", ""
 	}
 	for i := range st.Tags {
 		if t := &st.Tags[i]; t.Key != "traceparent" { // a random number; it leads to the application's traces
 			t.Value = r.word("tag", t.Value)
+		}
+	}
+}
+
+// columns redacts the names of columns that are the text of an expression, as the redacted statement would give them (MySQL
+// family).
+func (r *Redactor) columns(st *Statement, d lex.Dialect) {
+	if d != lex.MySQL {
+		return
+	}
+	var literals map[string]bool
+	for i := range st.Results {
+		for k := range st.Results[i].Columns {
+			if literals == nil {
+				literals = map[string]bool{}
+				for t := range lex.Tokens(st.SQL, d) {
+					if t.Kind == lex.String {
+						literals[unquote(strings.Trim(t.Text, t.Text[:1]), t.Text[0], true)] = true
+					}
+				}
+			}
+			c := &st.Results[i].Columns[k]
+			if literals[c.Name] {
+				c.Name = r.Text(c.Name)
+			} else {
+				c.Name = r.SQL(c.Name, d)
+			}
 		}
 	}
 }

@@ -210,3 +210,34 @@ func FuzzLexer(f *testing.F) {
 		}
 	})
 }
+
+// TestRedactColumns: MySQL names a column after its expression. Its name is then that of the redacted statement.
+func TestRedactColumns(t *testing.T) {
+	r := NewRedactor([]byte("key"))
+	st := &Statement{SQL: "SELECT 'alice', count(*), name = 'bob', 4711 FROM t", Results: []Result{{Columns: []answer.Column{
+		{Name: "alice"}, {Name: "count(*)"}, {Name: "name = 'bob'"}, {Name: "4711"},
+	}}}}
+	r.Record(&Record{Kind: KindStatement, Statement: st}, "mariadb")
+	var names []string
+	for _, c := range st.Results[0].Columns {
+		names = append(names, c.Name)
+	}
+	if got, want := "SELECT '"+names[0]+"', "+strings.Join(names[1:], ", ")+" FROM t", st.SQL; got != want || strings.Contains(got, "alice") || strings.Contains(got, "4711") {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+// TestRedactSettings: only settings that are no data keep their values.
+func TestRedactSettings(t *testing.T) {
+	r := NewRedactor([]byte("key"))
+	for sql, keeps := range map[string]bool{
+		"SET search_path = 'shop'": true, "SET NAMES 'utf8mb4'": true, "SET TIME ZONE 'UTC'": true, "SET application_name = 'alice'": false, "SET app.user = 'alice'": false,
+		"SELECT /*+ x('alice') */ 1": false,
+	} {
+		for _, d := range []lex.Dialect{lex.MySQL, lex.PostgreSQL} {
+			if got := r.SQL(sql, d); (got == sql) != keeps || strings.Contains(got, "alice") {
+				t.Errorf("%s: %s", sql, got)
+			}
+		}
+	}
+}

@@ -21,7 +21,7 @@ func (r *Redactor) SQL(sql string, d lex.Dialect) string {
 		switch kind {
 		case lex.Comment:
 			switch {
-			case strings.HasPrefix(part, "/*+"), strings.HasPrefix(part, "/*!"), strings.HasPrefix(part, "/*M!"), part == "*/":
+			case strings.HasPrefix(part, "/*+") && !strings.ContainsAny(part, `'"`), strings.HasPrefix(part, "/*!"), strings.HasPrefix(part, "/*M!"), part == "*/":
 				b.WriteString(part)
 			default:
 				b.WriteByte(' ')
@@ -52,15 +52,22 @@ func (r *Redactor) SQL(sql string, d lex.Dialect) string {
 	return b.String()
 }
 
-// special tells statements whose strings are no data: a setting (SET search_path = 'shop'), but not one of the application's own names, which
-// have a dot, nor a variable or a password; and, MySQL family, PREPARE s FROM 'statement'.
+// settings are those whose values are no data, and which a replay needs.
+var settings = map[string]bool{
+	"search_path": true, "names": true, "character": true, "charset": true, "character_set_client": true, "character_set_results": true,
+	"character_set_connection": true, "collation_connection": true, "client_encoding": true, "sql_mode": true, "time": true, "timezone": true, "time_zone": true,
+	"datestyle": true, "intervalstyle": true, "bytea_output": true, "extra_float_digits": true, "transaction": true, "transaction_isolation": true,
+	"tx_isolation": true, "default_transaction_isolation": true, "standard_conforming_strings": true, "statement_timeout": true, "lock_timeout": true,
+}
+
+// special tells statements whose strings are no data: a setting (SET search_path = 'shop'); and, MySQL family, PREPARE s FROM
+// 'statement'.
 func special(sql string, d lex.Dialect) (setting, text bool) {
 	w := lex.Words(sql, d, 3)
 	if len(w) < 2 {
 		return false, false
 	}
-	setting = w[0] == "set" && w[1] != "password" && w[1] != "role" && w[1] != "session" && w[1] != "local" && w[1] != "global" && !strings.ContainsAny(sql, "@.") &&
-		!strings.Contains(strings.ToLower(sql), "password") && !lex.Several(sql, d)
+	setting = w[0] == "set" && settings[w[1]] && !strings.ContainsAny(sql, "@,") && !lex.Several(sql, d)
 	return setting, d == lex.MySQL && w[0] == "prepare" && len(w) == 3 && w[2] == "from"
 }
 

@@ -79,7 +79,8 @@ type Writer struct {
 	record  []byte
 	packed  []byte
 	base    int64
-	records uint32 // in the block
+	records uint32            // in the block
+	speaks  map[uint64]speech // of the sessions
 	totals  Totals
 	err     error // the first one: nothing is written behind it
 
@@ -103,7 +104,7 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(text)))
 	b = append(b, text...)
 	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
-	tw := &Writer{out: bufio.NewWriterSize(w, 64<<10), zip: zip}
+	tw := &Writer{out: bufio.NewWriterSize(w, 64<<10), zip: zip, speaks: map[uint64]speech{}}
 	_, err = tw.out.Write(b)
 	if err == nil {
 		err = tw.out.Flush()
@@ -130,13 +131,15 @@ func Create(path string, h Header) (*Writer, error) {
 	return w, nil
 }
 
-// Write appends a record. It is buffered, see Flush; nothing of it is kept.
+// Write appends a record, without the passwords that package secret finds in it. It is buffered, see Flush; nothing of r is
+// kept.
 func (w *Writer) Write(r *Record) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err != nil {
 		return w.err
 	}
+	r = w.hide(r)
 	if at := r.At(); w.records == 0 && at != 0 { // else that of the block before
 		w.base = at
 	}

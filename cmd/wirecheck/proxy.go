@@ -20,7 +20,9 @@ import (
 	"wirecheck/proxy/record"
 	"wirecheck/report"
 	"wirecheck/rewrite"
+	"wirecheck/trace"
 	"wirecheck/trace/recorder"
+	"wirecheck/trace/secret"
 )
 
 // flushEvery is how far the history on disk may be behind.
@@ -97,7 +99,7 @@ finish, and prints what it found.`,
 	flags.IntVar(&f.recording.Rows, "record-rows", recorder.DefaultRows, "rows of each result that a trace keeps; a digest covers all rows")
 	flags.Var(&f.recording.PartSize, "record-part-size", "begin the next part of the trace (NAME.2.wct) at this size, as in 1GiB; 0: never")
 	flags.DurationVar(&f.recording.PartAge, "record-part-age", 0, "begin the next part of the trace at this age, as in 1h; 0: never")
-	flags.BoolVar(&f.redact, "redact", false, "replace all values in the trace by tokens")
+	flags.BoolVar(&f.redact, "redact", false, "replace all values in what wirecheck writes and shows by tokens")
 	flags.StringVar(&f.report, "report", "", "write each finding to this file at once, as text")
 	flags.StringVar(&f.stream, "stream", "", `write each finding to this file at once, as a line of JSON; "-" is stdout`)
 	flags.BoolVar(&f.strict, "strict", false, "also report what only session order or real time forbids")
@@ -166,16 +168,16 @@ func runProxy(ctx context.Context, c *common, config configs.Config) (err error)
 	defer func() { err = errors.Join(err, out.close()) }()
 	c.endWithin(config.Timeouts.Shutdown + labPatience)
 	signal.Ignore(syscall.SIGPIPE) // the end of who reads the log must not end the sessions
-	now := time.Now()
+	now, redact := time.Now(), redactor(config)
 	var rec *recorder.Recorder
 	if isTraceFile(config.Record) {
-		if rec, err = newRecording(config, now, c.log); err != nil {
+		if rec, err = newRecording(config, redact(), now, c.log); err != nil {
 			return err
 		}
 	}
 	l, err := live.New(live.Options{
 		Record: out.record, Trace: rec, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Log: c.log, Now: now,
-		OnFind: out.found,
+		OnFind: out.found, Redact: redact(),
 	})
 	if err != nil {
 		return err
@@ -183,7 +185,7 @@ func runProxy(ctx context.Context, c *common, config configs.Config) (err error)
 	if observes(config) {
 		defer debug.SetGCPercent(debug.SetGCPercent(garbage))
 	}
-	gate, err := controlGate(ctx, c, config)
+	gate, err := controlGate(ctx, c, config, redact())
 	var p *proxy.Proxy
 	if err == nil {
 		p, err = listen(ctx, c, config, l, rec, gate)
@@ -226,11 +228,19 @@ func observes(config configs.Config) bool {
 }
 
 // controlGate makes the gate of the listener in mode control; nil if there is none.
-func controlGate(ctx context.Context, c *common, config configs.Config) (*control.Gate, error) {
+func controlGate(ctx context.Context, c *common, config configs.Config, redact *trace.Redactor) (*control.Gate, error) {
 	for _, l := range config.Listeners {
 		if l.Mode == string(proxy.Control) {
 			k := config.Control
-			return control.New(ctx, control.Options{Schedule: k.Schedule, Sessions: k.Sessions, Think: k.Think, Locks: k.Locks}, c.random().IntN, c.log)
+			protocol, _, _ := configs.SplitAddress(l.Listen)
+			shown := func(sql string) string {
+				sql = secret.SQL(sql, trace.DialectOf(protocol)).SQL
+				if redact != nil {
+					sql = redact.SQL(sql, trace.DialectOf(protocol))
+				}
+				return sql
+			}
+			return control.New(ctx, control.Options{Schedule: k.Schedule, Sessions: k.Sessions, Think: k.Think, Locks: k.Locks, Shown: shown}, c.random().IntN, c.log)
 		}
 	}
 	return nil, nil

@@ -25,10 +25,10 @@ import (
 func isTraceFile(path string) bool { return strings.HasSuffix(path, configs.TraceSuffix) }
 
 // newRecording makes the recorder of a trace file.
-func newRecording(config configs.Config, now time.Time, log zerolog.Logger) (*recorder.Recorder, error) {
+func newRecording(config configs.Config, redact *trace.Redactor, now time.Time, log zerolog.Logger) (*recorder.Recorder, error) {
 	o := recorder.Options{
 		Path: config.Record, Started: now, Run: live.RunName(now), Observed: observes(config), Rows: config.Recording.Rows,
-		PartSize: int64(config.Recording.PartSize), PartAge: config.Recording.PartAge,
+		PartSize: int64(config.Recording.PartSize), PartAge: config.Recording.PartAge, Redact: redact,
 		Source: trace.Source{Name: listenerNames(config), Format: recorder.Format, Missing: []string{"isolation levels that sessions did not ask for by name"}},
 		Stopped: func(err error) {
 			log.Error().Err(err).Msg("recording has stopped; the traffic goes on")
@@ -40,16 +40,22 @@ func newRecording(config configs.Config, now time.Time, log zerolog.Logger) (*re
 	if o.Rows == 0 {
 		o.Rows = -1 // none
 	}
-	if config.Recording.Redact {
-		key := make([]byte, 32)
-		rand.Read(key) // never fails (crypto/rand, since Go 1.24)
-		o.Redact = trace.NewRedactor(key)
-	}
 	r, err := recorder.New(o)
 	if errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("%w (a trace is never written over: choose a new name)", err)
 	}
 	return r, err
+}
+
+// redactor makes a function that makes redactors: each is for one goroutine, and all give a value the same token. They are nil
+// if nothing is to be redacted.
+func redactor(config configs.Config) func() *trace.Redactor {
+	if !config.Recording.Redact {
+		return func() *trace.Redactor { return nil }
+	}
+	key := make([]byte, 32)
+	rand.Read(key) // never fails (crypto/rand, since Go 1.24)
+	return func() *trace.Redactor { return trace.NewRedactor(key) }
 }
 
 // listenerNames says where a trace comes from.

@@ -32,6 +32,8 @@ type Options struct {
 	Sessions int           // how many sessions must have a statement before the first decision
 	Think    time.Duration // the gate does not wait for a client that sends nothing for longer
 	Locks    string        // URL of the server, for a user who may look at its locks; empty: there is none
+	// Shown gives a statement as Report may show it; nil: as it is.
+	Shown func(sql string) string
 }
 
 // Gate gives the clients' sessions numbers that do not depend on who connected first, and lets the scheduler pick whose statement goes next.
@@ -370,7 +372,11 @@ func (k *Gate) text(st scheduler.Step) string {
 	if st.N >= len(texts) {
 		return "?"
 	}
-	return prose.Line(texts[st.N], 120)
+	text := texts[st.N]
+	if k.options.Shown != nil {
+		text = k.options.Shown(text)
+	}
+	return prose.Line(text, 120)
 }
 
 func waitedFor(sessions []scheduler.Session) string {

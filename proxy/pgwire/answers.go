@@ -283,7 +283,7 @@ func (a *serverHalf) translated(body []byte, e *entry) ([]byte, *answer.Error) {
 	a.pipeline.guard(func() {
 		if ourFault(body, e, refusal.Code) {
 			a.environment.database.changes.Add(1)
-			a.log.Warn().Str("sqlstate", refusal.Code).Str("error", refusal.Message).Msg("a rewritten statement was refused, the catalog is read again")
+			a.log.Warn().Str("sqlstate", refusal.Code).Msg("a rewritten statement was refused, the catalog is read again")
 		}
 		body = mapped(body, e)
 	})

@@ -9,6 +9,8 @@ import (
 	"wirecheck/product"
 	"wirecheck/rewrite"
 	"wirecheck/statement"
+	"wirecheck/trace/lex"
+	"wirecheck/trace/secret"
 )
 
 // Limits bound what a Tracker keeps.
@@ -29,6 +31,7 @@ type Tracker struct {
 	rec     *Recorder
 	session uint64
 	dbms    *product.Product
+	dialect lex.Dialect
 	limits  Limits
 
 	level     string // of the session's next transactions
@@ -106,6 +109,9 @@ func NewTracker(rec *Recorder, open history.Event, limits Limits) *Tracker {
 		limits.Accesses = DefaultAccesses
 	}
 	t := &Tracker{rec: rec, session: open.Session, dbms: product.Of(open.Engine), limits: limits}
+	if t.dbms.Dialect == product.DialectMySQL {
+		t.dialect = lex.MySQL
+	}
 	if t.session == 0 {
 		t.session = rec.sessions.Add(1)
 	}
@@ -281,9 +287,15 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 	if !x.begun { // nothing was read or written yet
 		return
 	}
+	text := secret.SQL(p.Text, t.dialect)
+	if text.Any() && res.Err != nil { // the server's message may show the secret
+		hidden := *res.Err
+		hidden.Message, hidden.Detail, hidden.Hint, hidden.Where = secret.Mark, "", "", ""
+		res.Err = &hidden
+	}
 	ev := &history.Event{
 		Kind: history.EventStmt, Session: t.session, Txn: x.id, N: r.ticket.n, From: r.ticket.from, To: to,
-		SQL: p.Text, Verb: p.Verb, Accesses: r.accesses, Coverage: p.Coverage, Why: p.Why,
+		SQL: text.SQL, Verb: p.Verb, Accesses: r.accesses, Coverage: p.Coverage, Why: p.Why,
 		CurrentRead: p.CurrentRead, Predicate: p.Predicate, Error: res.Err,
 	}
 	if r.decoded && p.WithRows != "" {

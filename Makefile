@@ -8,7 +8,8 @@
 # make check     the fast part of it, before each commit
 # make bench     what the proxy and the checker cost
 # make soak      the load tests at full length, LOAD each; a gibibyte of rows; 200 times the same schedules; pruning on thousands of runs;
-#                oracles against each other on 1500 random cases of each product
+#                oracles against each other on 1500 random cases of each product; random sessions direct and through the
+#                proxy, ALIKE long
 # make fuzz      fuzz the decoders and rewriters, FUZZTIME each
 # make build     bin/wirecheck
 
@@ -17,6 +18,7 @@ GO ?= go
 export CGO_ENABLED = 1
 FUZZTIME ?= 1m
 LOAD ?= 60s
+ALIKE ?= 1h
 
 # Packages whose own goroutines share state run under the race detector. RANDOM are those whose random tests get a seed here, so that a red run is
 # red again; make soak gives them others.
@@ -109,6 +111,7 @@ soak:
 	$(GO) test -count=1 -timeout 60m -v -run 'Quiet|Racy' ./cmd/wirecheck -load $(LOAD)
 	$(GO) test -count=1 -timeout 60m -v -run TestMemory ./proxy/pgwire -memory 1024
 	$(GO) test -count=1 -timeout 60m -v -run 'TestSameSeedSameOutput|TestPrunedRuns' ./lab/panel -repeats 200 -prune-runs 3000
+	$(GO) test -count=1 -timeout 0 -v -run TestAlike ./proxy/mysqlwire -alike-for $(ALIKE) -alike-seed $$(date +%s)
 	$(GO) test -count=1 -timeout 60m -v -run TestAgree ./lab/panel -agree-cases 1500 -agree-seed $$(date +%s)
 
 # Each fuzz target by itself, as go test wants it.

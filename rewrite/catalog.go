@@ -38,6 +38,16 @@ type Catalog struct {
 	Encoding  string // PostgreSQL: server_encoding
 }
 
+// Instrumented reports whether a table has the hidden columns.
+func (c *Catalog) Instrumented() bool {
+	for _, rel := range c.Relations {
+		if rel.Instrumented {
+			return true
+		}
+	}
+	return false
+}
+
 // FunctionKind is a set of facts about all the functions of one bare name.
 type FunctionKind uint8
 

@@ -32,9 +32,10 @@ type answer struct {
 	matched  int // rows that an UPDATE found, where the product repeats statements
 	// hold keeps an error from the client that says that the server refused the text that we made, so that the client's own
 	// text can be sent instead.
-	hold func(*rewrite.Plan, *history.ServerError) bool
-	held bool // hold said yes
-	from byte // the sequence number of the first packet of the present result
+	hold             func(*rewrite.Plan, *history.ServerError) bool
+	held             bool   // hold said yes
+	from             byte   // the sequence number of the first packet of the present result
+	shown, concealed uint64 // rows of the present result, where some may be concealed
 	// front is how many warnings were kept back when the statement was parsed apart.
 	front int
 }
@@ -188,6 +189,10 @@ func (a *answer) end(st *sentStatement, t terminator) (more bool, err error) {
 		a.next++
 	}
 	o.counts.note(st.plan, &o.traits)
+	if a.concealed > 0 {
+		shown := a.shown
+		o.counts.found, o.counts.foundNow = &shown, shown+a.concealed
+	}
 	b := t.packet
 	if a.front > 0 {
 		if b, err = addWarnings(b, t, a.front); err != nil {

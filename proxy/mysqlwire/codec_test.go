@@ -174,7 +174,7 @@ func FuzzDecoders(f *testing.F) {
 			t.Errorf("status at %d of %d bytes", ok.at, len(b))
 		}
 		parseERR(b)
-		columnName(b)
+		columnNames(b)
 		_, _ = typeOf(b)
 		for _, binaryRow := range []bool{false, true} {
 			c := &columns{types: []byte{3, 253, 12, 253, 8, 253}, hidden: 2, binary: binaryRow}

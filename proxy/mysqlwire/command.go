@@ -4,7 +4,6 @@ import (
 	"github.com/go-mysql-org/go-mysql/mysql"
 
 	"wirecheck/rewrite"
-	dialect "wirecheck/rewrite/mysql"
 )
 
 // Commands that go-mysql does not name, or names otherwise.
@@ -136,7 +135,7 @@ func (o *observation) fieldList() error {
 		if err != nil {
 			return err
 		}
-		if dialect.HiddenColumn(columnName(def)) {
+		if isOurs(def) {
 			continue
 		}
 		if err := o.toClient(def); err != nil {

@@ -48,18 +48,29 @@ const foundRowsMax = 100_000
 
 var foundRows = regexp.MustCompile(`(?i)FOUND_ROWS`)
 
-// restore puts FOUND_ROWS() back before a statement that asks for it: by a query with that many rows. Where ROW_COUNT() was
-// 0, as after COMMIT, it is put back too; a statement that asks for both after another change of rows gets -1 for it.
-func (c *rowCounts) restore(l *link, script *rewrite.Script) error {
-	if c.found == nil || *c.found > foundRowsMax || *c.found == c.foundNow || !asksFoundRows(script) {
+// restoreCounts puts FOUND_ROWS() back before a statement that asks for it, or that may set it or leave it as it is: by a query
+// with that many rows. Where ROW_COUNT() was 0, as after COMMIT, it is put back too; a statement that asks for both after
+// another change of rows gets -1 for it.
+func (o *observation) restoreCounts(script *rewrite.Script) error {
+	c := &o.counts
+	if c.found == nil {
+		return nil
+	}
+	may := slices.ContainsFunc(script.Plans, maySetFound)
+	if may && o.log.wanted(script.Plans) { // it sets FOUND_ROWS() too
+		if err := o.log.fetch(); err != nil {
+			return err
+		}
+	}
+	if *c.found > foundRowsMax || *c.found == c.foundNow || !may && !asksFoundRows(script) {
 		return nil
 	}
 	n := *c.found
 	c.found = nil
-	if _, _, err := l.ownRows(rowsQuery(n)); err != nil || c.changed != 0 {
+	if _, _, err := o.ownRows(rowsQuery(n)); err != nil || c.changed != 0 {
 		return err
 	}
-	_, _, err := l.ownRows("SET @wc_log=@wc_log")
+	_, _, err := o.ownRows("SET @wc_log=@wc_log")
 	return err
 }
 
@@ -84,10 +95,20 @@ func (c *rowCounts) note(p *rewrite.Plan, t *traits) {
 	}
 }
 
-// setsFoundRows are the statements that set FOUND_ROWS(), as tried on MariaDB 10.11.
-var setsFoundRows = regexp.MustCompile(`(?is)^[\s(]*(?:(?:/\*.*?\*/|#[^\n]*\n|-- [^\n]*\n)\s*)*(?:SELECT|WITH|TABLE|DESC|DESCRIBE|EXPLAIN|CALL|EXECUTE` +
-	`|(?:INSERT|REPLACE|CREATE\s(?:.*\s)?TABLE)\b.*\bSELECT|(?:UPDATE|DELETE)\b.*\b(?:JOIN|SELECT|USING)` +
-	`|SHOW\s+(?:FULL\s+|SESSION\s+|GLOBAL\s+|OPEN\s+|EXTENDED\s+)*(?:COUNT|TABLES?|COLUMNS|FIELDS|VARIABLES|STATUS|DATABASES|SCHEMAS|ENGINES|INDEX|INDEXES|KEYS|PLUGINS|COLLATION|CHARACTER|CHARSET|TRIGGERS|EVENTS|PROCEDURE|FUNCTION|PACKAGE))\b`)
+const behindComments = `(?is)^[\s(]*(?:(?:/\*.*?\*/|#[^\n]*\n|-- [^\n]*\n)\s*)*`
+
+// setsFoundRows are the statements that set FOUND_ROWS(), and maySetFoundRows those that set it if they come to a query, as tried
+// on MariaDB 10.11.
+var (
+	setsFoundRows = regexp.MustCompile(behindComments + `(?:SELECT|WITH|TABLE|DESC|DESCRIBE|EXPLAIN` +
+		`|SHOW\s+(?:FULL\s+|SESSION\s+|GLOBAL\s+|OPEN\s+|EXTENDED\s+)*(?:COUNT|TABLES?|COLUMNS|FIELDS|VARIABLES|STATUS|DATABASES|SCHEMAS|ENGINES|INDEX|INDEXES|KEYS|PLUGINS|COLLATION|CHARACTER|CHARSET|TRIGGERS|EVENTS|PROCEDURE|FUNCTION|PACKAGE))\b`)
+	maySetFoundRows = regexp.MustCompile(behindComments + `(?:CALL|EXECUTE|BEGIN\s+NOT|(?:SET|DO|INSERT|REPLACE|CREATE\s(?:.*\s)?TABLE)\b.*\bSELECT|(?:UPDATE|DELETE)\b.*\b(?:JOIN|SELECT|USING))\b`)
+)
+
+// maySetFound reports whether a statement may set FOUND_ROWS() or leave it as it is.
+func maySetFound(p *rewrite.Plan) bool {
+	return p.Verb != "select" && maySetFoundRows.MatchString(p.Text)
+}
 
 var doStatement = regexp.MustCompile(`(?i)^\s*DO\b`)
 

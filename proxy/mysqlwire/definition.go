@@ -19,20 +19,26 @@ func typeOf(def []byte) (byte, error) {
 	return def[len(def)-6], nil
 }
 
-// columnName is the name in a column definition, the fifth of its strings.
-func columnName(def []byte) string {
-	var name []byte
-	var err error
-	for range 5 {
-		if name, def, err = lenencString(def); err != nil {
-			return ""
+// columnNames are the names in a column definition: the schema, the table as the statement calls it and as the server does, the
+// column as the statement calls it and as the server does.
+func columnNames(def []byte) (names [5]string) {
+	_, rest, err := lenencString(def)
+	for i := range names {
+		var text []byte
+		if err == nil {
+			text, rest, err = lenencString(rest)
 		}
+		names[i] = string(text)
 	}
-	return string(name)
+	return names
 }
 
-// relayDefinitions relays n column definitions except the last hidden ones, and returns the types of all of them.
-func (l *link) relayDefinitions(n, hidden int) ([]byte, error) {
+// isOurs reports whether a column definition is that of a hidden column.
+func isOurs(def []byte) bool { return dialect.HiddenColumn(columnNames(def)[3]) }
+
+// relayDefinitions relays n column definitions except the last hidden ones, and returns the types of all of them. If names is
+// not nil, it gets their names.
+func (l *link) relayDefinitions(n, hidden int, names *[][5]string) ([]byte, error) {
 	types := make([]byte, 0, n)
 	for i := range n {
 		def, err := l.takeNext()
@@ -44,6 +50,9 @@ func (l *link) relayDefinitions(n, hidden int) ([]byte, error) {
 			return nil, fmt.Errorf("read a column definition: %w", err)
 		}
 		types = append(types, typ)
+		if names != nil {
+			*names = append(*names, columnNames(def))
+		}
 		if i >= n-hidden {
 			continue
 		}
@@ -60,7 +69,7 @@ func (l *link) relayDefinitionList(n, hidden int) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
 	}
-	types, err := l.relayDefinitions(n, hidden)
+	types, err := l.relayDefinitions(n, hidden, nil)
 	if err != nil || l.has(deprecateEOF) {
 		return types, err
 	}
@@ -79,7 +88,7 @@ func (l *link) holdDefinitions(n int) (held [][]byte, ours int, err error) {
 			return nil, 0, err
 		}
 		held = append(held, bytes.Clone(def))
-		if dialect.HiddenColumn(columnName(def)) {
+		if isOurs(def) {
 			ours++
 		} else {
 			ours = 0

@@ -16,11 +16,8 @@ func (s *preparedStatements) execute(f frame) error {
 	if err != nil {
 		return err
 	}
-	if len(head) < 7 {
-		return o.badClient(errMalformed, "command")
-	}
-	p := s.lookup(binary.LittleEndian.Uint32(head[1:]))
-	if p == nil { // one too many for us, or the server has an error for it
+	p := s.named(head)
+	if p == nil || len(head) < 7 { // one too many for us, or the server has an error for it
 		return o.simple(opaquePlan("execute", "there are too many prepared statements"))
 	}
 	cursor := head[5] != 0 && f.first != comBulkExecute
@@ -32,7 +29,7 @@ func (s *preparedStatements) execute(f frame) error {
 	if _, err := o.refresh(probe); err != nil {
 		return err
 	}
-	if err := o.counts.restore(&o.link, probe); err != nil {
+	if err := o.restoreCounts(probe); err != nil {
 		return err
 	}
 	x := exchange{o: o, plans: probe.Plans}
@@ -109,10 +106,7 @@ func (s *preparedStatements) handle(f frame) error {
 	if err != nil {
 		return err
 	}
-	if len(head) < 5 {
-		return o.badClient(errMalformed, "command")
-	}
-	p := s.lookup(binary.LittleEndian.Uint32(head[1:]))
+	p := s.named(head)
 	if p == nil {
 		if f.first == mysql.COM_STMT_RESET {
 			return o.single()
@@ -166,10 +160,7 @@ func (s *preparedStatements) fetch(f frame) error {
 	if err != nil {
 		return err
 	}
-	var p *prepared
-	if len(head) == 5 {
-		p = s.lookup(binary.LittleEndian.Uint32(head[1:]))
-	}
+	p := s.named(head)
 	plan := &rewrite.Plan{Text: "fetch", Verb: "other"}
 	cols := &columns{binary: true}
 	if p != nil {

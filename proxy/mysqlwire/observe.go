@@ -71,7 +71,6 @@ func (o *observation) logIn(ok []byte) error {
 	o.settings.status = p.status
 	o.warnings.server = p.warnings
 	o.warnings.forget()
-	o.counts.found = nil
 	o.log.rows, o.log.exists = 0, false
 	o.stamp.token = ""
 	if err := o.ask(); err != nil {
@@ -88,12 +87,16 @@ func (o *observation) logIn(ok []byte) error {
 	return o.toClient(ok)
 }
 
-// resetDiagnostics makes FOUND_ROWS() and ROW_COUNT() say what they say on a new connection.
+// resetDiagnostics makes ROW_COUNT() say what it says on a new connection, and FOUND_ROWS() what it mostly says there.
 func (o *observation) resetDiagnostics() error {
-	if _, _, err := o.ownRows("SELECT 1 FROM DUAL WHERE FALSE"); err != nil {
+	_, refused, err := o.ownRows("SELECT 1 FROM DUAL WHERE FALSE")
+	if err != nil {
 		return err
 	}
-	_, refused, err := o.ownRows(dialect.NewLog())
+	if refused == nil {
+		o.counts.foundNow = 0
+	}
+	_, refused, err = o.ownRows(dialect.NewLog())
 	o.log.exists = err == nil && refused == nil
 	return err
 }

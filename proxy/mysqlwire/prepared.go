@@ -68,6 +68,14 @@ func (s *preparedStatements) lookup(id uint32) *prepared {
 	return s.byID[id]
 }
 
+// named finds the statement that a command names which begins with head; nil if the command is too short.
+func (s *preparedStatements) named(head []byte) *prepared {
+	if len(head) < 5 {
+		return nil
+	}
+	return s.lookup(binary.LittleEndian.Uint32(head[1:]))
+}
+
 // prepare relays COM_STMT_PREPARE.
 func (s *preparedStatements) prepare(f frame) error {
 	o := s.o

@@ -31,7 +31,7 @@ func (o *observation) text(sql string) error {
 	if news {
 		script = o.analyse(sql)
 	}
-	if err := o.counts.restore(&o.link, script); err != nil {
+	if err := o.restoreCounts(script); err != nil {
 		return err
 	}
 	x := exchange{o: o, plans: script.Plans, request: o.textRequest(sql, script)}

@@ -31,6 +31,7 @@ type rawClient struct {
 	cursor   bool   // the execution asks for a cursor
 	doing    string // the last command
 	below    *countedReads
+	lost     bool // the end of the session is an answer too: packet panics with the error
 }
 
 // countedReads counts the bytes that came below TLS.
@@ -133,7 +134,7 @@ func (c *rawClient) write(seq byte, payload []byte) {
 	for {
 		n := min(len(payload), 1<<24-1)
 		head := []byte{byte(n), byte(n >> 8), byte(n >> 16), seq}
-		if _, err := c.conn.Write(append(head, payload[:n]...)); err != nil {
+		if _, err := c.conn.Write(append(head, payload[:n]...)); err != nil && !c.lost {
 			c.t.Fatal(err)
 		}
 		payload = payload[n:]
@@ -149,6 +150,9 @@ func (c *rawClient) packet() (seq byte, payload []byte) {
 	c.t.Helper()
 	seq, payload, err := c.tryPacket()
 	if err != nil {
+		if c.lost {
+			panic(err)
+		}
 		c.t.Fatalf("read the answer to %q of %s at %s: %v", c.doing, c.about, c.conn.RemoteAddr(), err)
 	}
 	return seq, payload
@@ -168,7 +172,8 @@ func (c *rawClient) tryPacket() (seq byte, payload []byte, err error) {
 type reply struct {
 	packets [][]byte
 	seqs    []byte
-	shift   byte // packets left away
+	shift   byte     // packets left away
+	rows    [][2]int // the packets that are rows, by result
 }
 
 func (r *reply) last() []byte { return r.packets[len(r.packets)-1] }
@@ -208,6 +213,9 @@ func (c *rawClient) answer(cmd byte) *reply {
 	switch cmd {
 	case mysql.COM_STMT_PREPARE:
 		c.prepared(r)
+		return r
+	case mysql.COM_STATISTICS:
+		c.next(r)
 		return r
 	case mysql.COM_STMT_FETCH, mysql.COM_FIELD_LIST:
 		for p := c.next(r); !c.ends(p); p = c.next(r) {
@@ -252,6 +260,8 @@ func (c *rawClient) result(r *reply) bool {
 			return false
 		}
 	}
+	from := len(r.packets)
+	defer func() { r.rows = append(r.rows, [2]int{from, len(r.packets) - 1}) }()
 	for continued := false; ; continued = len(p) == 1<<24-1 {
 		if p = c.next(r); !continued && c.ends(p) {
 			break

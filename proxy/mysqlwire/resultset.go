@@ -9,6 +9,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/mysql"
 
 	"wirecheck/rewrite"
+	dialect "wirecheck/rewrite/mysql"
 )
 
 // relayResultSet relays metadata and rows.
@@ -42,9 +43,16 @@ func (a *answer) relayResultSet(st *sentStatement, f frame) (more bool, err erro
 	if err := o.toClient(b); err != nil {
 		return false, err
 	}
-	cols := &columns{hidden: hidden, binary: a.binary}
-	if cols.types, err = a.columnTypes(int(count), hidden, follows, held); err != nil {
+	cols := &columns{hidden: hidden, binary: a.binary, hide: st.plan.Conceal}
+	var names *[][5]string
+	if cols.hide == nil && manyResults(st.plan) {
+		names = new([][5]string)
+	}
+	if cols.types, err = a.columnTypes(int(count), hidden, follows, held, names); err != nil {
 		return false, err
+	}
+	if names != nil {
+		cols.hide = dialect.ConcealAnswer(*names)
 	}
 	if !o.has(deprecateEOF) {
 		ended, more, err := a.relayColumnsEnd(st)
@@ -56,12 +64,12 @@ func (a *answer) relayResultSet(st *sentStatement, f frame) (more bool, err erro
 }
 
 // columnTypes relays the definitions of a result's columns, if they follow, and gives the types of all columns.
-func (a *answer) columnTypes(count, hidden int, follows bool, held [][]byte) (types []byte, err error) {
+func (a *answer) columnTypes(count, hidden int, follows bool, held [][]byte, names *[][5]string) (types []byte, err error) {
 	switch {
 	case held != nil:
 		types, err = a.o.releaseDefinitions(held, hidden)
 	case follows:
-		types, err = a.o.relayDefinitions(count, hidden)
+		types, err = a.o.relayDefinitions(count, hidden, names)
 	case a.prepared != nil && len(a.prepared.types) == count:
 		return a.prepared.types, nil
 	case hidden == 0 && a.prepared == nil: // one of too many prepared statements: its rows pass as they are
@@ -108,7 +116,8 @@ func (a *answer) relayRows(st *sentStatement, cols *columns) (more bool, err err
 			return false, err
 		}
 	}
-	asItIs := cols.hidden == 0 && st.plan.Conceal == nil
+	asItIs := cols.hidden == 0 && cols.hide == nil
+	a.shown, a.concealed = 0, 0
 	for {
 		f, err := o.nextPacket()
 		if err != nil {
@@ -186,9 +195,9 @@ func (a *answer) relayRow(st *sentStatement, cols *columns, f frame) error {
 			o.scratch = shown
 		}
 	}
-	if st.plan.Conceal != nil {
+	if cols.hide != nil {
 		changed, keep := row, true
-		if !o.tracker.guard(func() { changed, keep, err = cols.conceal(row, st.plan.Conceal) }) {
+		if !o.tracker.guard(func() { changed, keep, err = cols.conceal(row, cols.hide) }) {
 			changed, keep = row, true
 		}
 		if err != nil {
@@ -196,8 +205,10 @@ func (a *answer) relayRow(st *sentStatement, cols *columns, f frame) error {
 		}
 		row = changed
 		if !keep {
+			a.concealed++
 			return nil
 		}
+		a.shown++
 	}
 	return o.toClientFrames(row)
 }

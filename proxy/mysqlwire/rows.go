@@ -9,9 +9,10 @@ import (
 
 // columns is what must be known of a result set's columns to cut rows.
 type columns struct {
-	types  []byte // of all columns, the hidden ones included
-	hidden int    // columns at the end that the client did not ask for
-	binary bool   // rows of the binary protocol
+	types  []byte                         // of all columns, the hidden ones included
+	hidden int                            // columns at the end that the client did not ask for
+	binary bool                           // rows of the binary protocol
+	hide   func(row [][]byte) (keep bool) // see rewrite.Plan.Conceal
 
 	cells [][]byte // room for the hidden values of a row
 }

@@ -1,6 +1,7 @@
 package mysqlwire
 
 import (
+	"math"
 	"strings"
 
 	"wirecheck/history"
@@ -117,14 +118,16 @@ func (s *settings) withLevel(p *rewrite.Plan, optimistic bool) *rewrite.Plan {
 // ask reads the session's settings from the server.
 func (o *observation) ask() error {
 	o.settings.state = settingsStale
-	database, refused, err := o.ownRows("SELECT DATABASE()")
+	rows, refused, err := o.ownRows("SELECT DATABASE(),FOUND_ROWS()")
 	if err != nil {
 		return err
 	}
-	if refused == nil && len(database) == 1 && len(database[0]) == 1 {
-		o.settings.env.Database = database[0][0]
+	if refused == nil && len(rows) == 1 && len(rows[0]) == 2 {
+		o.settings.env.Database = rows[0][0]
+		o.counts.keep(rows[0][1])
+		o.counts.foundNow = math.MaxUint64
 	}
-	rows, refused, err := o.ownRows(dialect.SessionQuery())
+	rows, refused, err = o.ownRows(dialect.SessionQuery())
 	if err != nil {
 		return err
 	}
@@ -163,9 +166,6 @@ func (o *observation) refresh(script *rewrite.Script) (bool, error) {
 	}
 	did := false
 	if o.settings.state == settingsStale && (reads || begins) {
-		if err := o.counts.save(&o.link); err != nil {
-			return false, err
-		}
 		if err := o.ask(); err != nil {
 			return false, err
 		}

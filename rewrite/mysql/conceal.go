@@ -33,18 +33,30 @@ func (s *scene) concealShow(i int) func([][]byte) bool {
 	return nil
 }
 
-// concealSelect looks for queries about columns.
-func (s *scene) concealSelect() func([][]byte) bool {
-	about := strings.EqualFold(s.session.Database, "information_schema")
+// aboutColumns reports whether a statement may be about columns.
+func (s *judge) aboutColumns() bool {
 	for i := range s.text.Tokens {
 		if name, ok := s.text.Name(i); ok && len(name) == len("information_schema") && strings.EqualFold(name, "information_schema") {
-			about = true
+			return true
 		}
 	}
-	if !about {
-		return nil
+	return strings.EqualFold(s.session.Database, "information_schema")
+}
+
+// ConcealAnswer gives what conceals the hidden columns in a result of which only its columns tell what it is about: that of a
+// procedure, or of a statement that is prepared in SQL. Of each column it gets the schema, the table as the statement calls it
+// and as the server does, and the column's name in the same two ways. It is nil for other results.
+func ConcealAnswer(columns [][5]string) func(row [][]byte) bool {
+	for i, c := range columns {
+		about := strings.EqualFold(c[0], "information_schema") || c[1] == "COLUMNS" || c[2] == "COLUMNS"
+		if name := strings.ToUpper(c[4]); about && (name == "COLUMN_NAME" || name == "FIELD") {
+			return concealRows
+		}
+		if i == 1 && c[3] == "Create Table" {
+			return concealCreate
+		}
 	}
-	return concealRows
+	return nil
 }
 
 // concealCreate takes the lines of the hidden columns out of the answer to SHOW CREATE TABLE. The server prints one

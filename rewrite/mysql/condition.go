@@ -56,30 +56,16 @@ func (s *planner) logged(n *ast.SelectStmt, all finding, list []source, op histo
 
 // logCondition puts the text in. first is the token SELECT.
 func (s *planner) logCondition(src *source, op history.Op, first int) bool {
-	t := s.text
-	depth := t.Tokens[first].Depth
-	end := first + 1
-	for end < len(t.Tokens) && t.Tokens[end].Depth >= depth && !(t.Tokens[end].Depth == depth && t.Is(end,
-		"GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "OFFSET", "FETCH", "PROCEDURE", "FOR", "LOCK", "INTO", "UNION", "EXCEPT", "INTERSECT", "MINUS")) {
-		end++
-	}
 	kind := "r"
 	if op == history.OpLock {
 		kind = "l"
 	}
-	where := t.Find(first, depth, "WHERE")
-	if where < 0 || where > end {
-		add := " WHERE " + captured(kind, src)
-		s.edits = append(s.edits, edit{at: t.Tokens[end-1].End, add: add + " ", check: " WHERE wc_probe "})
-		return true
-	}
-	if where+1 >= end {
+	edits := s.narrowed(first, captured(kind, src), "wc_probe")
+	if edits == nil {
 		s.partial("WHERE is not understood")
-		return false
 	}
-	s.edits = append(s.edits, edit{at: t.Tokens[where+1].Start, add: "(", check: "("},
-		edit{at: t.Tokens[end-1].End, add: ") AND " + captured(kind, src) + " ", check: ") AND wc_probe "})
-	return true
+	s.edits = append(s.edits, edits...)
+	return edits != nil
 }
 
 // captured is a condition that appends the row to the log and is true. The first branch never runs; it makes the server

@@ -29,21 +29,28 @@ func (s *planner) analyse() {
 	if e.Temporary != "" {
 		s.plan.Temporary = s.qualify(e.TemporarySchema, e.Temporary)
 	}
+	if e.Verb != "ddl" || definesTable(t, 1) {
+		s.hideColumns()
+	}
 	switch {
 	case known:
 		s.utility(i)
 		s.veilView()
+		s.putVeil(s.plan.Text)
 		return
 	case t.Is(i, "DO"):
 		if s.mayReadTables() {
 			s.opaque("it may read tables")
 		}
+		s.putVeil(s.plan.Text)
 		return
 	case e.Verb == "other":
 		s.opaque("not analysed")
 		return
 	case e.Verb == "select":
-		s.plan.Conceal = s.concealSelect()
+		if s.aboutColumns() {
+			s.plan.Conceal = concealRows
+		}
 	}
 	s.dml()
 }

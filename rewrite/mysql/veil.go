@@ -28,7 +28,7 @@ func (s *draft) veil(n ast.Node) bool {
 		v.insert(insert)
 	}
 	if v.ok {
-		s.veils = v.edits
+		s.veils = append(s.veils, v.edits...)
 	}
 	return v.ok
 }
@@ -39,8 +39,8 @@ func (s *draft) veilView() {
 		return
 	}
 	n, err := s.r.parser.Parse(s.plan.Text, s.session.Mode)
-	if view, ok := n.(*ast.CreateViewStmt); err == nil && ok && view.Select != nil && s.veil(view.Select) {
-		s.putVeil(s.plan.Text)
+	if view, ok := n.(*ast.CreateViewStmt); err == nil && ok && view.Select != nil {
+		s.veil(view.Select)
 	}
 }
 
@@ -49,6 +49,10 @@ func (s *draft) putVeil(parsed string) {
 	list := s.veils
 	if s.veilList != nil {
 		list = append([]edit{*s.veilList}, list...)
+	}
+	if len(list) == 0 {
+		s.plan.Edits = nil
+		return
 	}
 	list = inOrder(list)
 	if _, err := s.r.parser.Parse(rewrite.Apply(parsed, s.checks(list)), s.session.Mode); err != nil {

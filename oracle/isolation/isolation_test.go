@@ -346,7 +346,7 @@ func TestOrders(t *testing.T) {
 			if got != want && !t.Failed() {
 				var b []byte
 				for i := range order {
-					b = append(history.AppendText(b, &order[i]), '\n')
+					b = append(history.AppendEvent(b, &order[i]), '\n')
 				}
 				t.Errorf("got %q, want %q as in the first order, for\n%s", got, want, b)
 			}

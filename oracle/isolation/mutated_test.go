@@ -82,7 +82,7 @@ func TestMutated(t *testing.T) {
 func written(events []history.Event) string {
 	var b []byte
 	for i := range events {
-		b = append(history.AppendText(b, &events[i]), '\n')
+		b = append(history.AppendEvent(b, &events[i]), '\n')
 	}
 	return fmt.Sprintf("%s", b)
 }

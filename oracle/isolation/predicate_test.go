@@ -385,7 +385,7 @@ func (d *mvcc) changes(r, upTo, value int) int {
 func (d *mvcc) text() string {
 	var b []byte
 	for i := range d.events {
-		b = append(history.AppendText(b, &d.events[i]), '\n')
+		b = append(history.AppendEvent(b, &d.events[i]), '\n')
 	}
 	return string(b)
 }

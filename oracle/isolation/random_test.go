@@ -457,7 +457,7 @@ func compare(t fataler, next func(n int) int, sessions, steps int) (worst int) {
 		if got != worst || strings.Join(dirty, ",") != strings.Join(ref.dirty, ",") {
 			var b []byte
 			for i := range events {
-				b = append(history.AppendText(b, &events[i]), '\n')
+				b = append(history.AppendEvent(b, &events[i]), '\n')
 			}
 			t.Fatalf("got worst class %d and %v, want %d and %v\nfound:\n%s\nedges %v\n%s", got, dirty, worst, ref.dirty, briefs(fs), ref.edges, b)
 		}

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,22 +59,14 @@ func (l *Lab) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), killLimit)
 		defer cancel()
 	}
-	if err := l.tearDown(ctx, spec, r); r.Trouble == nil {
-		r.Trouble = err
+	if err := l.tearDown(ctx, spec, r); err != nil {
+		r.Trouble, r.Crashed = cmp.Or(r.Trouble, err), true
 	}
 	if r.Trouble != nil {
 		r.Hung = r.Hung || r.Crashed && (errors.Is(r.Trouble, ErrCaseLimit) || errors.Is(r.Trouble, context.DeadlineExceeded))
 		l.current, l.contents = nil, nil
 	}
 	return r, nil
-}
-
-// unpin lets the server clear away what it likes again.
-func (l *Lab) unpin(ctx context.Context) error {
-	if l.config.Backend.Lab.Pin == "" {
-		return nil
-	}
-	return engine.Exec(ctx, l.side, "COMMIT")
 }
 
 // begin makes the database ready for setUp: as it was when the setup had been done, or empty.
@@ -183,36 +176,32 @@ func (l *Lab) tearDown(ctx context.Context, spec *scenario.Spec, r *Result) erro
 		if s.Teardown != nil && m != nil && !m.lost {
 			var refused *answer.Error
 			if err := l.block(ctx, m, i, s.Teardown, &r.Teardown); err != nil && !errors.As(err, &refused) {
-				r.Crashed = true
 				return fmt.Errorf("teardown of session %s: %w", s.Name, err)
 			}
 		}
 	}
 	if err := l.quiesce(ctx); err != nil {
-		r.Crashed = true
 		return fmt.Errorf("end the sessions' transactions: %w", err)
 	}
-	if err := l.unpin(ctx); err != nil {
-		r.Crashed = true
-		return err
+	if l.config.Backend.Lab.Pin != "" { // the server may clear away what it likes again
+		if err := engine.Exec(ctx, l.side, "COMMIT"); err != nil {
+			return err
+		}
 	}
 	for _, sql := range spec.Finals() {
 		a, err := l.control.conn.Do(ctx, sql)
 		if err != nil {
-			r.Crashed = true
 			return fmt.Errorf("final query: %w", err)
 		}
 		r.Finals = append(r.Finals, a)
 	}
 	var err error
 	if r.Tables, err = l.tables(ctx); err != nil {
-		r.Crashed = true
 		return err
 	}
 	if spec.Teardown != nil && l.config.Reset == Setup {
 		var refused *answer.Error
 		if err := l.block(ctx, l.control, -1, spec.Teardown, &r.Teardown); err != nil && !errors.As(err, &refused) {
-			r.Crashed = true
 			return fmt.Errorf("teardown: %w", err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -77,12 +78,7 @@ func (t *texter) output(o Output) {
 }
 
 func hasRows(a answer.Answer) bool {
-	for _, r := range a.Results {
-		if r.Columns != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.Results, func(r answer.Result) bool { return r.Columns != nil })
 }
 
 func (t *texter) event(ev Event) {

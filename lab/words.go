@@ -2,6 +2,7 @@ package lab
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"wirecheck/lab/scenario"
@@ -9,20 +10,12 @@ import (
 
 // begins reports whether a step starts a transaction.
 func begins(sql string) bool {
-	switch scenario.FirstWord(sql) {
-	case "BEGIN", "START":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"BEGIN", "START"}, scenario.FirstWord(sql))
 }
 
 // ends reports whether a step ends a transaction.
 func ends(sql string) bool {
-	switch scenario.FirstWord(sql) {
-	case "COMMIT", "ROLLBACK", "END", "ABORT":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"COMMIT", "ROLLBACK", "END", "ABORT"}, scenario.FirstWord(sql))
 }
 
 // harmless are the words in front of a parenthesis that leave nothing in a session.

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -131,12 +132,7 @@ func (k *Cutter) uses(product string, st *Statement) (uses, plain, known bool) {
 	if len(names) == 0 {
 		return true, true, true
 	}
-	for _, n := range names {
-		if matchesTable(k.c.Tables, n) {
-			return true, false, true
-		}
-	}
-	return false, false, true
+	return slices.ContainsFunc(names, func(n string) bool { return matchesTable(k.c.Tables, n) }), false, true
 }
 
 // matchesTable compares a name with patterns. One without a schema stands for the table in any.

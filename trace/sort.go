@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"container/heap"
 	"errors"
 	"fmt"
@@ -28,19 +29,7 @@ func (r *Record) order() uint64 {
 // Compare orders records by when they began (At), and by their source's own order where that is the same. It is no order of what
 // happened if the source's clock is coarse: then Statement.From, To and ID tell more.
 func Compare(a, b *Record) int {
-	switch x, y := a.At(), b.At(); {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	switch x, y := a.order(), b.order(); {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return 0
+	return cmp.Or(cmp.Compare(a.At(), b.At()), cmp.Compare(a.order(), b.order()))
 }
 
 // sortBytes is about how much memory Sort takes.

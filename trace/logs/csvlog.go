@@ -49,25 +49,13 @@ type csvLog struct {
 	held   []byte // lines of a record whose quotes are still open
 	first  int    // number of the first of them
 	open   bool   // a quote is open at the end of held
-	long   int    // how many lines were left out of held because it is too long
 }
 
 func newCSVLog(out *source.Sink) source.Reader { return &csvLog{pgLog: newPgLog(out)} }
 
 // isCSVLog looks for a line that is a record, or the beginning of one.
 func isCSVLog(head []byte) bool {
-	line := head
-	for range 100 {
-		line, head, _ = bytes.Cut(line, []byte("\n"))
-		if recordStart(line) && bytes.Count(line, []byte(",")) >= csvMessage {
-			return true
-		}
-		line = head
-		if len(line) == 0 {
-			return false
-		}
-	}
-	return false
+	return anyLine(head, 100, func(line []byte) bool { return recordStart(line) && bytes.Count(line, []byte(",")) >= csvMessage })
 }
 
 // recordStart tells whether a line may begin a record: 2026-11-20 09:31:14.156 UTC,

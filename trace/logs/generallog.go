@@ -43,15 +43,10 @@ func newGeneralLog(out *source.Sink) source.Reader {
 var generalLine = regexp.MustCompile(`^(?:(\d{6} [ 0-9]\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(?:Z|[+-]\d\d:\d\d))\t|\t\t) *(\d+) ([A-Z][A-Za-z_ ]*?)(?:\t|$)`)
 
 func isGeneralLog(head []byte) bool {
-	for i, line := range bytes.Split(head, []byte("\n")) {
-		if i > 200 {
-			break
-		}
-		if m := generalLine.FindSubmatch(bytes.TrimRight(line, "\r")); m != nil && generalCommands[string(m[3])] != commandUnknown {
-			return true
-		}
-	}
-	return false
+	return anyLine(head, 200, func(line []byte) bool {
+		m := generalLine.FindSubmatch(line)
+		return m != nil && generalCommands[string(m[3])] != commandUnknown
+	})
 }
 
 // What a command means for a trace.

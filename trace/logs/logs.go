@@ -2,6 +2,8 @@
 package logs
 
 import (
+	"bytes"
+
 	"wirecheck/trace/source"
 )
 
@@ -15,4 +17,18 @@ func Formats() []source.Format {
 		{Name: "general", Title: "general query log (MySQL, MariaDB)", Unit: "lines", Detect: isGeneralLog, Open: newGeneralLog},
 		{Name: "stderr", Title: "PostgreSQL log (stderr)", Unit: "lines", Detect: isStderrLog, Open: newStderrLog},
 	}
+}
+
+// anyLine reports whether one of the first lines of a file is something.
+func anyLine(head []byte, most int, is func(line []byte) bool) bool {
+	n := 0
+	for line := range bytes.SplitSeq(head, []byte("\n")) {
+		if n++; n > most {
+			return false
+		}
+		if is(bytes.TrimRight(line, "\r")) {
+			return true
+		}
+	}
+	return false
 }

@@ -2,6 +2,7 @@ package logs
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,7 +49,7 @@ func (m *mySessions) forget(n int) {
 	if n == 0 {
 		return
 	}
-	ids := sortedKeys(m.byID)
+	ids := slices.Sorted(maps.Keys(m.byID))
 	slices.SortStableFunc(ids, func(a, b string) int { return cmp.Compare(m.byID[a].Seen, m.byID[b].Seen) })
 	for _, id := range ids[:n] {
 		delete(m.byID, id)
@@ -95,7 +96,7 @@ func (m *mySessions) end(id string, e *trace.End) error {
 
 // flushAll hands on sessions without statements.
 func (m *mySessions) flushAll() error {
-	for _, id := range sortedKeys(m.byID) {
+	for _, id := range slices.Sorted(maps.Keys(m.byID)) {
 		if err := m.tell(m.byID[id]); err != nil {
 			return err
 		}

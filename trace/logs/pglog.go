@@ -2,6 +2,7 @@ package logs
 
 import (
 	"cmp"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -225,7 +226,7 @@ func (l *pgLog) find(e *pgEntry) (*pgSession, error) {
 
 // forget ends the sessions that were seen least recently.
 func (l *pgLog) forget(n int) error {
-	pids := sortedKeys(l.sessions)
+	pids := slices.Sorted(maps.Keys(l.sessions))
 	slices.SortStableFunc(pids, func(a, b string) int { return cmp.Compare(l.sessions[a].Seen, l.sessions[b].Seen) })
 	for _, pid := range pids[:n] {
 		s := l.sessions[pid]
@@ -328,7 +329,7 @@ func (l *pgLog) close(pid string, s *pgSession, end *trace.End) error {
 
 // finishAll ends all sessions.
 func (l *pgLog) finishAll(reason string) error {
-	for _, pid := range sortedKeys(l.sessions) {
+	for _, pid := range slices.Sorted(maps.Keys(l.sessions)) {
 		s := l.sessions[pid]
 		if err := l.close(pid, s, &trace.End{At: s.Seen, Reason: reason}); err != nil {
 			return err
@@ -355,19 +356,10 @@ func (l *pgLog) flush(s *pgSession) error {
 
 // flushAll hands on what is known at the end of the log, where sessions need not have ended.
 func (l *pgLog) flushAll() error {
-	for _, pid := range sortedKeys(l.sessions) {
+	for _, pid := range slices.Sorted(maps.Keys(l.sessions)) {
 		if err := l.flush(l.sessions[pid]); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

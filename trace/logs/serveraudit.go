@@ -58,15 +58,7 @@ func newServerAudit(out *source.Sink) source.Reader {
 }
 
 func isServerAudit(head []byte) bool {
-	for i, line := range bytes.Split(head, []byte("\n")) {
-		if _, ok := splitAudit(string(bytes.TrimRight(line, "\r"))); ok {
-			return true
-		}
-		if i > 50 {
-			break
-		}
-	}
-	return false
+	return anyLine(head, 50, func(line []byte) bool { _, ok := splitAudit(string(line)); return ok })
 }
 
 // auditLine is a line.

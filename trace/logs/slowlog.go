@@ -70,12 +70,7 @@ func newSlowLog(out *source.Sink) source.Reader {
 var slowUser = regexp.MustCompile(`^# User@Host: (.*?)\[(.*?)\] @ *(.*?) *\[(.*?)\](?: +Id: +(\d+))? *$`)
 
 func isSlowLog(head []byte) bool {
-	for _, line := range bytes.Split(head, []byte("\n")) {
-		if slowUser.Match(bytes.TrimRight(line, "\r ")) {
-			return true
-		}
-	}
-	return false
+	return anyLine(head, len(head), func(line []byte) bool { return slowUser.Match(bytes.TrimRight(line, "\r ")) })
 }
 
 // Read reads the next file.

@@ -43,17 +43,8 @@ func isStderrLog(head []byte) bool { return findPrefix(head) != nil }
 // findPrefix gives the first of the usual prefixes that some line has.
 func findPrefix(head []byte) *linePrefix {
 	for _, text := range usualPrefixes {
-		p, err := compilePrefix(text)
-		if err != nil {
-			continue
-		}
-		for i, line := range bytes.Split(head, []byte("\n")) {
-			if i > 100 {
-				break
-			}
-			if p.match(line) != nil {
-				return p
-			}
+		if p, err := compilePrefix(text); err == nil && anyLine(head, 100, func(line []byte) bool { return p.match(line) != nil }) {
+			return p
 		}
 	}
 	return nil

@@ -58,7 +58,7 @@ func dialRaw(t *testing.T, d testserver.Database, caps uint64) *rawClient {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(2 * time.Minute)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(5 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	c := &rawClient{t: t, conn: conn, r: bufio.NewReader(conn), caps: caps}

@@ -21,6 +21,7 @@ type Masks struct {
 	skipped  map[string]bool // places of answers that are not compared
 	doubtful map[string]bool // places of answers that may differ for another reason than the order of transactions
 	blind    map[string]bool // tables of which the same holds
+	times    bool            // dates and times may be a clock's: they are not compared
 	notes    []string
 }
 
@@ -46,15 +47,19 @@ var (
 	lists = regexp.MustCompile(`(?i)\b(group_concat|string_agg|array_agg|json_agg|jsonb_agg|json_arrayagg|json_objectagg|jsonb_object_agg|json_object_agg|xmlagg)\s*\(`)
 	// Who does not wait for locks wants to know what is locked now.
 	contention = regexp.MustCompile(`(?i)\bskip\s+locked\b|\bnowait\b|\bpg_try_advisory\w*\s*\(|\b(is_free_lock|is_used_lock|get_lock)\s*\(`)
+	// What a definition says that fills a column from the clock: a default, ON UPDATE, a trigger.
+	clocks = regexp.MustCompile(`(?i)\b(current_(timestamp|date|time)|local(time|timestamp)|(clock|statement|transaction)_timestamp|now|curdate|curtime|sysdate|utc_(timestamp|date|time))\b`)
 )
 
 // Blind masks the answers of statements that may bring something else for another reason than the order of transactions (LIMIT without ORDER
-// BY, session variables, lists in no order, rows that others have locked), and the tables that such statements write. A clock's values are not
-// among these: Learn finds the columns that they come into.
+// BY, session variables, lists in no order, rows that others have locked), and the tables that such statements write. Where a clock is asked, it
+// masks dates and times: Learn finds the columns into which a clock's values come only if the clock has moved on, and many show seconds or days.
 func (m *Masks) Blind(s *schedule.Schedule) {
+	m.times = slices.ContainsFunc(s.Setup, clocks.MatchString)
 	for i := range s.Steps {
 		st := &s.Steps[i]
 		x := &st.Statement
+		m.times = m.times || strings.Contains(x.Volatile, "the clock")
 		counter, other := causes(x.Volatile)
 		other = other || lists.MatchString(x.Text) || contention.MatchString(x.Text) || x.Variables && !counter
 		if !counter && !other {
@@ -154,7 +159,7 @@ func (m *Masks) outcome(s *schedule.Schedule) map[string]string {
 			for i, v := range row {
 				column := strings.ToLower(t.Columns[i].Name)
 				p := bare(t.Name) + "." + column
-				if m.counters[p] || m.unstable["column "+p] || m.refers(column) {
+				if m.counters[p] || m.unstable["column "+p] || m.refers(column) || m.clocked(t.Columns[i]) {
 					continue
 				}
 				parts = append(parts, column+"="+answer.Text(v))
@@ -172,6 +177,12 @@ func (m *Masks) refers(column string) bool {
 	return len(m.counters) > 0 && strings.HasSuffix(column, "_id") && !m.columns[column]
 }
 
+// clocked reports whether a column's values may be a clock's: it is of type date, datetime, time, timestamp, timestamptz or the like.
+func (m *Masks) clocked(c answer.Column) bool {
+	name := strings.ToLower(c.Type)
+	return m.times && (strings.HasPrefix(name, "date") || strings.HasPrefix(name, "time"))
+}
+
 func (m *Masks) answer(sql string, a *answer.Result) string {
 	if a.Err != nil {
 		return "error " + a.Err.Code
@@ -183,7 +194,7 @@ func (m *Masks) answer(sql string, a *answer.Result) string {
 	for _, row := range a.Rows {
 		var values []string
 		for i, v := range row {
-			if column := strings.ToLower(a.Columns[i].Name); m.columns[column] || m.refers(column) {
+			if column := strings.ToLower(a.Columns[i].Name); m.columns[column] || m.refers(column) || m.clocked(a.Columns[i]) {
 				continue
 			}
 			values = append(values, answer.Text(v))

@@ -18,7 +18,9 @@ import (
 type toy struct {
 	schedule.Stage
 	start map[string]int
-	clock int // each execution is a little later
+	clock int    // each execution is a little later
+	slow  int    // so many executions pass before the clock shows another time
+	kind  string // type of the column that the clock fills
 }
 
 func (t *toy) Prepare(context.Context, []string, int) error { return nil }
@@ -49,7 +51,8 @@ func (t *toy) Run(_ context.Context, sessions []schedule.Session, orders []sched
 		s.Steps = append(s.Steps, st)
 	}
 	for name, n := range db {
-		s.Final = append(s.Final, answer.Table{Name: name, Columns: []answer.Column{{Name: "n"}, {Name: "at"}}, Rows: [][]answer.Value{{answer.Value(fmt.Sprint(n)), answer.Value(fmt.Sprint(t.clock))}}})
+		s.Final = append(s.Final, answer.Table{Name: name, Columns: []answer.Column{{Name: "n"}, {Name: "at", Type: t.kind}},
+			Rows: [][]answer.Value{{answer.Value(fmt.Sprint(n)), answer.Value(fmt.Sprint(t.clock / max(t.slow, 1)))}}})
 	}
 	return s, nil
 }
@@ -57,7 +60,12 @@ func (t *toy) Run(_ context.Context, sessions []schedule.Session, orders []sched
 // run executes lines "session: statement" and judges them.
 func run(t *testing.T, change func(*schedule.Schedule), lines ...string) schedule.Verdict {
 	t.Helper()
-	stage := &toy{start: map[string]int{"x": 10, "y": 10}}
+	return runOn(t, &toy{}, change, lines...)
+}
+
+func runOn(t *testing.T, stage *toy, change func(*schedule.Schedule), lines ...string) schedule.Verdict {
+	t.Helper()
+	stage.start = map[string]int{"x": 10, "y": 10}
 	sessions := []schedule.Session{{Name: "s1"}, {Name: "s2"}}
 	var orders []schedule.Order
 	for i, line := range lines {
@@ -144,5 +152,26 @@ func TestMasks(t *testing.T) {
 	}
 	if v := run(t, nil, "1: UPDATE x SET n = 9", "2: SELECT n FROM x", "1: UPDATE x SET n = 7"); len(v.Findings) != 1 {
 		t.Errorf("an intermediate read: got %+v, want it", v)
+	}
+}
+
+// TestMasksSlowClock: two executions of the same order may show the same second, and the next one another. What the clock fills by the
+// definition or by a statement is not compared; other times, and what is no time, are.
+func TestMasksSlowClock(t *testing.T) {
+	const definition = "CREATE TABLE x (n int, at timestamp DEFAULT now())"
+	for _, test := range []struct {
+		name, kind, setup, update string
+		want                      int
+	}{
+		{"a default", "timestamp", definition, "UPDATE x SET n = 8", 0},
+		{"a statement", "date", "", "UPDATE x SET n = 8, at = now()", 0},
+		{"a time that the client gives", "timestamp", "", "UPDATE x SET n = 8, at = '2026-01-02'", 1},
+		{"no time", "text", definition, "UPDATE x SET n = 8", 1},
+	} {
+		v := runOn(t, &toy{slow: 3, kind: test.kind}, func(s *schedule.Schedule) { s.Setup = []string{test.setup} },
+			"1: SELECT n FROM x", "2: "+test.update, "1: SELECT n FROM y")
+		if len(v.Findings) != test.want || v.Unknown != "" {
+			t.Errorf("%s: got %+v, want %d findings", test.name, v, test.want)
+		}
 	}
 }

@@ -41,11 +41,13 @@ func (c *Cache[K, V]) Get(k K) (v V, ok bool) {
 	return e.Value.(*cached[K, V]).value, true
 }
 
-// Put keeps a value for a key whose text has size bytes.
+// Put keeps a value for a key, whose text has size bytes, in place of the one that is kept for it.
 func (c *Cache[K, V]) Put(k K, v V, size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.byKey[k] != nil {
+	if e := c.byKey[k]; e != nil {
+		e.Value.(*cached[K, V]).value = v
+		c.order.MoveToFront(e)
 		return
 	}
 	c.byKey[k] = c.order.PushFront(&cached[K, V]{k, v, size + cacheEntry})

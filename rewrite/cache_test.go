@@ -22,8 +22,8 @@ func TestCache(t *testing.T) {
 		}
 	}
 	c.Put("a", 7, 100)
-	if v, _ := c.Get("a"); v != 0 {
-		t.Errorf("a is %d, want what was put first", v)
+	if v, _ := c.Get("a"); v != 7 {
+		t.Errorf("a is %d, want what was put last", v)
 	}
 	if c.Put("e", 4, 10_000); c.Len() != 1 {
 		t.Errorf("%d are kept beside a large one", c.Len()-1)

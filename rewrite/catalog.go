@@ -1,100 +1,266 @@
 package rewrite
 
-// Capture is how row versions are seen.
-type Capture string
-
-// The ways of capture. Auto is the engine's default: native on PostgreSQL, columns on the MySQL family.
-const (
-	CaptureAuto    Capture = "auto"
-	CaptureColumns Capture = "columns" // the papers' hidden columns wc_row_id and wc_writers
-	CaptureNative  Capture = "native"  // what the engine itself keeps: PostgreSQL's tableoid, ctid, xmin
+import (
+	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
 )
 
-// The names of the hidden columns.
-const (
-	ColumnRowID   = "wc_row_id"
-	ColumnWriters = "wc_writers"
-)
-
-// Catalog is what must be known of the tables of one database. It is immutable once made, so sessions share it.
+// Catalog is what is known of the tables and functions of one database, as one user sees them. All sessions of that user
+// share it. It fills as statements name tables: a View tells which names are not known, the session asks the server for
+// these and calls Learn. What a Changes says to have changed is not known any more, and is asked for again when a
+// statement names it. So a change costs what the next statements use, however large the database is.
 type Catalog struct {
-	Database string // current database (PostgreSQL) or default schema at the time (MySQL family)
+	Server
+	changes *Changes
+
+	mu    sync.RWMutex
+	known map[Name]*entry
+	asked []Name  // the names learned last
+	whole reading // what is not in known does not exist
+}
+
+// Server is what must be known of a server and the database. It stays the same for the life of a Catalog.
+type Server struct {
+	Database string // current database (PostgreSQL)
 	Version  string // the server's version string
-	// Relations by schema and name, case as the server compares it.
-	Relations map[RelationName]*Relation
-	// ByName lists the schemas in which a relation of that name exists, system schemas left out.
-	ByName map[string][]*Relation
-	// Horizon is the oldest transaction id that was still running when the catalog was first read: versions written by
-	// older ones are initial (PostgreSQL's pg_snapshot_xmin; 0 elsewhere).
+	// Horizon is the oldest transaction id that was still running when the database was first looked at: versions written
+	// by older ones are initial (PostgreSQL's pg_snapshot_xmin; 0 elsewhere).
 	Horizon uint64
 	// FoldNames says that the server compares names of schemas and tables without regard to case (MySQL family,
-	// lower_case_table_names other than 0): Relations and ByName have lower-case keys then.
-	FoldNames bool
-	// ByOID finds relations by PostgreSQL's object id.
-	ByOID map[uint32]*Relation
-	// Functions says what must be known of functions, by bare name. The MySQL family lists stored functions only.
-	Functions map[string]FunctionKind
-	Standby   bool   // PostgreSQL: the server is in recovery
-	Encoding  string // PostgreSQL: server_encoding
+	// lower_case_table_names other than 0): names are in lower case then.
+	FoldNames     bool
+	Standby       bool   // PostgreSQL: the server is in recovery
+	Encoding      string // PostgreSQL: server_encoding
+	Minimal       bool   // PostgreSQL: wal_level is minimal
+	EventTriggers bool   // PostgreSQL: any definition may change anything
 }
 
-// Instrumented reports whether a table has the hidden columns.
-func (c *Catalog) Instrumented() bool {
-	for _, rel := range c.Relations {
-		if rel.Instrumented {
-			return true
+// Name is what a statement may name. On PostgreSQL it is bare, since the search path decides what it means.
+type Name struct {
+	Schema, Name string
+	Function     bool
+}
+
+// Known is what a name means. It does not change.
+type Known struct {
+	Relations []*Relation // of all schemas, if the name is bare
+	Function  FunctionKind
+}
+
+var nothing = &Known{}
+
+// reading is a time at which the server was asked, by the count of a Changes; 0 if it was not.
+type reading uint64
+
+type entry struct {
+	known *Known
+	read  reading
+}
+
+// NewCatalog makes a Catalog in which nothing is known.
+func NewCatalog(s Server, changes *Changes) *Catalog {
+	return &Catalog{Server: s, changes: changes, known: make(map[Name]*entry)}
+}
+
+// maxKnown bounds the names that are kept. Past it all are dropped, and asked for again when they are needed.
+const maxKnown = 50_000
+
+// Learn takes over what the server said of names when it was asked at the time that Changes.Now gave. whole says that what is
+// not in the answer does not exist.
+func (c *Catalog) Learn(found map[Name]*Known, now uint64, whole bool) {
+	at := reading(now + 1)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.known)+len(found) > maxKnown {
+		c.known, c.whole = make(map[Name]*entry), 0
+	}
+	if whole {
+		c.whole = max(c.whole, at)
+	}
+	for n, k := range found {
+		if !whole && !slices.Contains(c.asked, n) {
+			c.asked = append(c.asked[max(0, len(c.asked)+1-maxAsked):], n)
+		}
+		old := c.known[n]
+		switch {
+		case old == nil || old.read <= at && !reflect.DeepEqual(old.known, k):
+			c.known[n] = &entry{k, at}
+		case old.read < at:
+			old.read = at // plans that rest on it stay
 		}
 	}
-	return false
 }
 
-// FunctionKind is a set of facts about all the functions of one bare name.
-type FunctionKind uint8
+// maxAsked is how many names are asked for again together when one of them is.
+const maxAsked = 64
 
-// The facts about functions.
-const (
-	FunctionAggregate FunctionKind = 1 << iota // one of them is an aggregate
-	FunctionSet                                // one of them returns a set
-	FunctionPlain                              // one of them is neither an aggregate nor a window function
-	FunctionUser                               // one of them is the user's and not immutable: it may read and write tables
-)
-
-// RelationName is a qualified name.
-type RelationName struct{ Schema, Name string }
-
-// String gives schema.name.
-func (n RelationName) String() string { return n.Schema + "." + n.Name }
-
-// Relation is a table, view or the like.
-type Relation struct {
-	RelationName
-	Kind         string // "table", "partitioned", "view", "matview", "foreign", "sequence", "other"
-	OID          uint32 // PostgreSQL
-	Columns      []Attribute
-	Key          []string   // primary key columns in order; empty if there is none
-	Indexes      [][]string // columns of each secondary index; an expression index has "" for the expression
-	Unique       [][]string // columns of each unique index or constraint, the primary key included
-	HasTriggers  bool       // row triggers of the user's
-	HasRules     bool       // PostgreSQL rewrite rules
-	ColumnGrants bool       // there are column privileges, so selecting a further column may be refused
-	Instrumented bool       // has the hidden columns
-	Readable     bool       // the session's user may SELECT from the whole table
-	Engine       string     // MySQL family: InnoDB, MyISAM, ...
-
-	Root        *Relation // PostgreSQL: the partitioned table at the top; nil unless this is a partition
-	Inherits    bool      // PostgreSQL: has parents or children by INHERITS
-	Unlogged    bool      // PostgreSQL: its changes are not in the write-ahead log
-	RowSecurity bool      // PostgreSQL: row security policies apply to the session's user
-	Cascades    bool      // foreign keys that refer to it change other tables when its rows change
-	Rows        float64   // rows as the server estimates them; negative if it does not
+// Ask adds to the names that a statement misses those that statements have missed lately and that have changed since. So a
+// change that may have concerned anything costs one question more, and not one for each statement.
+func (c *Catalog) Ask(missing []Name) []Name {
+	c.mu.RLock()
+	lately := slices.Clone(c.asked)
+	c.mu.RUnlock()
+	all := slices.Clone(missing)
+	for _, n := range lately {
+		if _, fresh := c.find(n); !fresh && !slices.Contains(all, n) {
+			all = append(all, n)
+		}
+	}
+	return all
 }
 
-// Attribute is a column.
-type Attribute struct {
-	Name      string
-	Type      string // as the server prints it
-	Hidden    bool   // INVISIBLE, or one of ours
-	Generated bool
-	Auto      bool // AUTO_INCREMENT, identity, serial
-	Touched   bool // ON UPDATE CURRENT_TIMESTAMP
+// find gives what a name means, and whether that is as new as the last change of it.
+func (c *Catalog) find(n Name) (k *Known, fresh bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	k, at := nothing, reading(0)
+	if e := c.known[n]; e != nil {
+		k, at = e.known, e.read
+	}
+	if at == 0 {
+		at = c.whole
+	}
+	return k, at > 0 && c.changes.fresh(n, k, at)
+}
+
+// Current reports whether all that a plan rests on is as the plan found it. stale does not ask for more than was known.
+func (c *Catalog) Current(uses []Use, stale bool) bool {
+	return c == nil || !slices.ContainsFunc(uses, func(u Use) bool {
+		k, fresh := c.find(u.Name)
+		return k != u.Known || !fresh && !stale
+	})
+}
+
+// Changed reports whether one of the names has changed since then.
+func (c *Catalog) Changed(names []Name, since uint64) bool {
+	return slices.ContainsFunc(names, func(n Name) bool { return !c.changes.fresh(n, nothing, reading(since+1)) })
+}
+
+// All gives all relations that are known.
+func (c *Catalog) All() (list []*Relation) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for _, e := range c.known {
+		list = append(list, e.known.Relations...)
+	}
+	return list
+}
+
+// Changes counts what changed in a database. Several catalogs share one.
+type Changes struct {
+	now atomic.Uint64
+
+	mu    sync.Mutex
+	all   uint64 // when anything may have changed
+	names map[string]uint64
+}
+
+// maxChanged bounds the names that are counted apart.
+const maxChanged = 10_000
+
+// Now is the number of changes.
+func (c *Changes) Now() uint64 { return c.now.Load() }
+
+// Last is the time of the last change that may have concerned anything.
+func (c *Changes) Last() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.all
+}
+
+// Add says that relations of these bare names were changed, or, if there are none, that anything may have been.
+func (c *Changes) Add(names ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.now.Load() + 1
+	if len(names) == 0 || len(c.names)+len(names) > maxChanged {
+		c.all, c.names = now, nil
+	}
+	for _, n := range names {
+		if c.names == nil {
+			c.names = make(map[string]uint64)
+		}
+		c.names[n] = now
+	}
+	c.now.Store(now)
+}
+
+// fresh reports whether nothing that a name means has changed since it was read. What one of a partitioned table and its
+// partitions is depends on the others, so each change concerns them.
+func (c *Changes) fresh(n Name, k *Known, read reading) bool {
+	if c == nil || uint64(read) > c.Now() {
+		return true
+	}
+	if slices.ContainsFunc(k.Relations, func(r *Relation) bool { return r.Root != nil || r.Kind == "partitioned" }) {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return uint64(read) > c.all && uint64(read) > c.names[n.Name]
+}
+
+// Use is a name that a plan rests on, with what it meant.
+type Use struct {
+	Name  Name
+	Known *Known
+}
+
+// View is a Catalog as one planning sees it: a name means the same each time, and all names that were looked up are noted.
+type View struct {
+	Server
+	catalog *Catalog // nil if nothing may be used
+	stale   bool     // what was known may be used, even if it has changed since
+	Uses    []Use
+	Missing []Name // names that are not known
+}
+
+// View makes a View. c may be nil.
+func (c *Catalog) View(stale bool) *View {
+	v := &View{catalog: c, stale: stale}
+	if c != nil {
+		v.Server = c.Server
+	}
+	return v
+}
+
+// Usable reports whether there is a catalog.
+func (v *View) Usable() bool { return v.catalog != nil }
+
+// Instrumented reports whether a table that is known has the hidden columns.
+func (v *View) Instrumented() bool {
+	return v.Usable() && slices.ContainsFunc(v.catalog.All(), func(r *Relation) bool { return r.Instrumented })
+}
+
+// Relation gives the relation of a qualified name, on the MySQL family, or nil.
+func (v *View) Relation(schema, name string) *Relation {
+	for _, r := range v.find(Name{Schema: schema, Name: name}).Relations {
+		return r
+	}
+	return nil
+}
+
+// Named gives the relations of a bare name in all schemas, system schemas left out.
+func (v *View) Named(name string) []*Relation { return v.find(Name{Name: name}).Relations }
+
+// Function gives what must be known of the functions of a bare name. The MySQL family lists stored functions only.
+func (v *View) Function(name string) FunctionKind {
+	return v.find(Name{Name: name, Function: true}).Function
+}
+
+func (v *View) find(n Name) *Known {
+	if i := slices.IndexFunc(v.Uses, func(u Use) bool { return u.Name == n }); i >= 0 {
+		return v.Uses[i].Known
+	}
+	if v.catalog != nil {
+		if k, fresh := v.catalog.find(n); fresh || v.stale {
+			v.Uses = append(v.Uses, Use{n, k})
+			return k
+		}
+	}
+	if !slices.Contains(v.Missing, n) {
+		v.Missing = append(v.Missing, n)
+	}
+	return nothing
 }

@@ -23,10 +23,7 @@ import (
 
 // deepCatalog has the tables that the forms of package deeptext name.
 func deepCatalog() *rewrite.Catalog {
-	c := &rewrite.Catalog{
-		Database: "shop", Version: "10.11.6-MariaDB", Encoding: "UTF8",
-		Relations: map[rewrite.RelationName]*rewrite.Relation{}, ByName: map[string][]*rewrite.Relation{}, ByOID: map[uint32]*rewrite.Relation{},
-	}
+	known := map[rewrite.Name]*rewrite.Known{}
 	for i, name := range []string{"a", "b", "c"} {
 		r := &rewrite.Relation{
 			RelationName: rewrite.RelationName{Schema: "shop", Name: name}, Kind: "table", OID: uint32(20000 + i), Key: []string{"b"}, Unique: [][]string{{"b"}},
@@ -36,8 +33,11 @@ func deepCatalog() *rewrite.Catalog {
 			r.Columns = append(r.Columns, rewrite.Attribute{Name: column, Type: "int4"})
 		}
 		r.Columns = append(r.Columns, rewrite.Attribute{Name: rewrite.ColumnRowID, Type: "int8", Hidden: true}, rewrite.Attribute{Name: rewrite.ColumnWriters, Type: "text", Hidden: true})
-		c.Relations[r.RelationName], c.ByName[name], c.ByOID[r.OID] = r, []*rewrite.Relation{r}, r
+		known[rewrite.Name{Name: name}] = &rewrite.Known{Relations: []*rewrite.Relation{r}}
+		known[rewrite.Name{Schema: "shop", Name: name}] = &rewrite.Known{Relations: []*rewrite.Relation{r}}
 	}
+	c := rewrite.NewCatalog(rewrite.Server{Database: "shop", Version: "10.11.6-MariaDB", Encoding: "UTF8"}, nil)
+	c.Learn(known, 0, true)
 	return c
 }
 

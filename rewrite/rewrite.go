@@ -21,6 +21,10 @@ type Script struct {
 	// Unparsed says that the text could not be understood: it is sent as it is, there is one Plan of verb "other" with
 	// Why set, and the session must expect any number of answers.
 	Unparsed bool
+	// Missing are the names that the catalog does not know, or not as they are now. While there are any, the plans are those
+	// that are made without a catalog.
+	Missing []Name
+	Uses    []Use // what the plans rest on
 }
 
 // Changed reports whether anything is sent differently from the client's text.
@@ -65,8 +69,9 @@ type Plan struct {
 	Predicate   bool // see history.Event
 
 	Control statement.Control // what the statement does to the transaction or the session
-	Writes  []string          // tables written, schema-qualified where known
-	Schema  bool              // the statement may change the catalog (DDL): read it again before the next rewriting
+	Schema  bool              // the statement may change the catalog (DDL)
+	// Changes are the bare names of the only relations that it changes, if Schema is set; none if it may change anything.
+	Changes []string
 
 	// Temp says that the statement creates a temporary table: from then on an unqualified name may mean it
 	// (PostgreSQL).

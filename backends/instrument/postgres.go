@@ -71,7 +71,7 @@ func (s *postgresServer) tables(ctx context.Context) ([]Table, error) {
 		return nil, err
 	}
 	var tables []Table
-	for _, rel := range catalog.Relations {
+	for _, rel := range catalog.All() {
 		if rel.Kind == "sequence" {
 			continue
 		}

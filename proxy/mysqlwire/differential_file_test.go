@@ -76,15 +76,19 @@ func TestNewTablesFollow(t *testing.T) {
 
 // TestNewTablesInOrder instruments tables that were created by one request in the order of their names.
 func TestNewTablesInOrder(t *testing.T) {
-	now := &rewrite.Catalog{Relations: make(map[rewrite.RelationName]*rewrite.Relation)}
+	before, now := rewrite.NewCatalog(rewrite.Server{}, nil), rewrite.NewCatalog(rewrite.Server{}, nil)
+	known := make(map[rewrite.Name]*rewrite.Known)
 	var want []string
 	for i := range 40 {
 		name := rewrite.RelationName{Schema: fmt.Sprint("s", i/20), Name: fmt.Sprint("t", 10+i%20)}
 		want = append(want, name.String())
-		now.Relations[name] = &rewrite.Relation{RelationName: name, Kind: "table", Engine: "InnoDB", Columns: []rewrite.Attribute{{Name: "a", Type: "int"}}, Readable: true}
+		known[rewrite.Name{Schema: name.Schema, Name: name.Name}] = &rewrite.Known{Relations: []*rewrite.Relation{
+			{RelationName: name, Kind: "table", Engine: "InnoDB", Columns: []rewrite.Attribute{{Name: "a", Type: "int"}}, Readable: true},
+		}}
 	}
+	now.Learn(known, 0, true)
 	var got []string
-	for _, rel := range mysqlwire.NewTables(&rewrite.Catalog{}, now) {
+	for _, rel := range mysqlwire.NewTables(before, now) {
 		got = append(got, rel.String())
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

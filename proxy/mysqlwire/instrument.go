@@ -107,15 +107,18 @@ func newTables(before, now *rewrite.Catalog, how Instrument) []*rewrite.Relation
 		return nil
 	}
 	follow := make(map[string]bool)
-	for _, c := range []*rewrite.Catalog{before, now} { // before may be old
-		for _, rel := range c.Relations {
-			follow[rel.Schema] = follow[rel.Schema] || rel.Instrumented
-		}
+	old := make(map[rewrite.RelationName]*rewrite.Relation)
+	for _, rel := range before.All() {
+		follow[rel.Schema] = follow[rel.Schema] || rel.Instrumented
+		old[rel.RelationName] = rel
+	}
+	for _, rel := range now.All() { // before may be old
+		follow[rel.Schema] = follow[rel.Schema] || rel.Instrumented
 	}
 	var add []*rewrite.Relation
-	for name, rel := range now.Relations {
-		old := before.Relations[name]
-		if _, ok := dialect.Instrumentable(rel); !ok || rel.Instrumented || old != nil && !old.Instrumented {
+	for _, rel := range now.All() {
+		was := old[rel.RelationName]
+		if _, ok := dialect.Instrumentable(rel); !ok || rel.Instrumented || was != nil && !was.Instrumented {
 			continue
 		}
 		if how == InstrumentAuto || follow[rel.Schema] {

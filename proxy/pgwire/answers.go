@@ -236,7 +236,7 @@ func (a *serverHalf) done(f frame, e *entry) error {
 		tag, _, _ = text(body)
 	}
 	if plan := e.current(); f.kind == 'C' && plan != nil && changesSchema(plan) {
-		a.environment.database.changes.Add(1)
+		a.environment.database.changes.Add(plan.Changes...)
 	}
 	ws, hold := a.pipeline.finish(e, tag, f.kind)
 	if err := a.warn(ws); err != nil {
@@ -282,7 +282,7 @@ func (a *serverHalf) translated(body []byte, e *entry) ([]byte, *answer.Error) {
 	refusal := parseError(body)
 	a.pipeline.guard(func() {
 		if ourFault(body, e, refusal.Code) {
-			a.environment.database.changes.Add(1)
+			a.environment.database.changes.Add()
 			a.log.Warn().Str("sqlstate", refusal.Code).Msg("a rewritten statement was refused, the catalog is read again")
 		}
 		body = mapped(body, e)

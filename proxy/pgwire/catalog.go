@@ -3,7 +3,6 @@ package pgwire
 import (
 	"fmt"
 
-	"wirecheck/history"
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/postgres"
 )
@@ -21,56 +20,138 @@ const settingsQuery = `SELECT pg_catalog.current_setting('client_min_messages'),
 // maxOwn bounds the answer to a question of ours.
 const maxOwn = 256 << 20
 
-// refresh learns again what may have changed, if the session is idle. Otherwise statements are planned without it.
+// refresh learns the settings again, if they may have changed and the session is idle. Otherwise statements are planned
+// without a catalog.
 func (c *clientHalf) refresh() error {
-	if !c.environment.stale() || !c.pipeline.idle('I') {
+	if !c.pipeline.idle('I') {
+		return nil
+	}
+	if settled, _ := c.environment.outside(); settled {
 		return nil
 	}
 	return c.learn(c.question)
 }
 
-// learnInside learns the catalog as the open transaction sees it, after this transaction changed the schema or settings,
-// if the client's text would show hidden columns without it. The client's statement is a query: it would take the
-// transaction's snapshot now as well, and later statements that must come before any query would be refused anyway.
-func (c *clientHalf) learnInside(sql string) error {
-	if !c.environment.hides {
-		return nil
+// complete plans a text. Where the plan needs what is not known, and the server can be asked, it is, and the text planned
+// again. It gives the catalog too, which is nil if there is none to plan with.
+func (c *clientHalf) complete(plan func(*rewrite.Catalog, postgres.Session) *rewrite.Script) (s *rewrite.Script, catalog *rewrite.Catalog, err error) {
+	for i := range 4 { // settings, names, and once more if another session changes something meanwhile
+		var facts postgres.Session
+		catalog, facts = c.environment.known()
+		s = plan(catalog, facts)
+		asked, err := c.learnFor(s, catalog, i == 0)
+		if err != nil || asked {
+			if err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
+		if len(s.Missing) > 0 && catalog != nil && c.environment.hides {
+			// What was known before is the better guess: without it the columns would show.
+			facts.Stale = true
+			s = plan(catalog, facts)
+		}
+		break
 	}
-	if catalog, _ := c.environment.known(); catalog != nil || !c.pipeline.idle('T') || !queries(c.script(sql)) {
-		return nil
+	return s, catalog, nil
+}
+
+// learnFor asks for what the plans of a script need. It reports false if there is nothing to ask for, or no way.
+func (c *clientHalf) learnFor(s *rewrite.Script, catalog *rewrite.Catalog, first bool) (asked bool, err error) {
+	if len(s.Missing) == 0 {
+		return false, nil
 	}
+	switch {
+	case c.pipeline.idle('I'):
+		if _, current := c.environment.outside(); !current {
+			return true, c.learn(c.question)
+		}
+		if catalog == nil {
+			return false, nil
+		}
+		names := catalog.Ask(s.Missing)
+		answer, err := c.question(postgres.NamesQuery(names))
+		if err != nil {
+			return false, fmt.Errorf("ask for names: %w", err)
+		}
+		return c.learnNames(answer, catalog, names), nil
+	case !first || !c.pipeline.idle('T') || !queries(s):
+	case catalog != nil && !catalog.Changed(s.Missing, c.environment.since()), c.environment.hides:
+		return c.learnInside(s.Missing, catalog)
+	}
+	return false, nil
+}
+
+// learnNames takes over the answer to a question for names, and reports whether it could.
+func (c *clientHalf) learnNames(answer *own, catalog *rewrite.Catalog, names []rewrite.Name) bool {
+	v, observer := c.environment, c.session.observer
+	read, why := load(c.pipeline, answer, names)
+	if why != "" {
+		c.unknown(why, v.database.changes.Last())
+		return false
+	}
+	if observer.server(v.database, read) != catalog.Server { // it is another server now, or another mode of it
+		observer.Renew()
+		return true
+	}
+	catalog.Learn(read.Known, v.since(), false)
+	return true
+}
+
+// learnInside asks for names within the open transaction. The client's statement is a query: it would take the
+// transaction's snapshot now as well, and later statements that must come before any query would be refused anyway. What
+// the transaction sees holds for all sessions, if no change was seen since before it began. After this transaction changed
+// the schema or settings, it holds for this transaction alone; that is asked for only if the client's text would show
+// hidden columns without it.
+func (c *clientHalf) learnInside(names []rewrite.Name, catalog *rewrite.Catalog) (asked bool, err error) {
 	// An error of ours must not abort the client's transaction.
 	if _, err := c.question("SAVEPOINT wirecheck"); err != nil {
-		return err
+		return false, err
 	}
-	settings, err := c.question(settingsQuery)
-	if err != nil {
-		return err
+	settings := &own{}
+	if catalog == nil {
+		if settings, err = c.question(settingsQuery); err != nil {
+			return false, err
+		}
 	}
 	answer := &own{}
 	if settings.err == nil {
-		if answer, err = c.question(postgres.CatalogQuery()); err != nil {
-			return err
+		if answer, err = c.question(postgres.NamesQuery(names)); err != nil {
+			return false, err
 		}
 	}
 	if settings.err != nil || answer.err != nil {
 		if _, err := c.question("ROLLBACK TO SAVEPOINT wirecheck"); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if _, err := c.question("RELEASE SAVEPOINT wirecheck"); err != nil {
-		return err
+		return false, err
 	}
-	read, why := c.load(answer, func(read *rewrite.Catalog) { c.session.observer.keepHorizon(c.environment.database, read) })
-	if _, refused := c.adopt(settings); refused == "" && why == "" {
-		c.environment.learnedInside(read)
+	if settings.err != nil || answer.err != nil {
+		return false, nil
 	}
-	return nil
+	if catalog != nil && !c.environment.own(catalog) {
+		return c.learnNames(answer, catalog, names), nil
+	}
+	read, why := load(c.pipeline, answer, names)
+	if why != "" {
+		return false, nil
+	}
+	if catalog == nil {
+		if _, why := c.adopt(settings); why != "" {
+			return false, nil
+		}
+		catalog = rewrite.NewCatalog(c.session.observer.server(c.environment.database, read), nil)
+		c.environment.learnedInside(catalog)
+	}
+	catalog.Learn(read.Known, 0, false)
+	return true, nil
 }
 
 // queries reports whether a text begins with a statement that reads or writes tables.
 func queries(s *rewrite.Script) bool {
-	if len(s.Plans) == 0 || s.Plans[0].Coverage == history.CoverageNone {
+	if len(s.Plans) == 0 {
 		return false
 	}
 	switch s.Plans[0].Verb {
@@ -133,30 +214,47 @@ func (c *clientHalf) put(q *own, sql string) error {
 	return c.out.flush()
 }
 
-// learn asks for the settings and, where no session has read it since it changed, for the catalog. What the server refuses
+// wholeCatalog is how many relations are asked for at once when a database is seen for the first time, if it has no more.
+// In a larger one they are asked for as statements name them. Where columns are hidden all are asked for: one that is not
+// known when a client sends many statements at once would show.
+const wholeCatalog = 500
+
+// learn asks for the settings and, where no session has read anything of it yet, for the catalog. What the server refuses
 // stays unknown; that is no error.
 func (c *clientHalf) learn(ask func(sql string) (*own, error)) error {
+	v, observer := c.environment, c.session.observer
+	changes, now := v.database.changes.Last(), v.database.changes.Now()
 	settings, err := ask(settingsQuery)
 	if err != nil {
 		return fmt.Errorf("ask for settings: %w", err)
 	}
-	v, observer := c.environment, c.session.observer
 	reader, why := c.adopt(settings)
 	if why != "" {
-		c.unknown(why, v.database.changes.Load())
+		c.unknown(why, changes)
 		return nil
 	}
-	catalog, ok, changes := observer.known(v.database, reader)
-	if !ok {
-		answer, err := ask(postgres.CatalogQuery())
+	catalog := observer.known(v.database, reader)
+	if catalog == nil {
+		small, err := ask(postgres.SmallQuery(wholeCatalog))
+		if err != nil {
+			return fmt.Errorf("ask for the size of the catalog: %w", err)
+		}
+		whole := v.hides || len(small.rows) == 1 && string(small.rows[0][0]) == "t"
+		names, query := []rewrite.Name(nil), postgres.CatalogQuery()
+		if !whole {
+			names = []rewrite.Name{}
+			query = postgres.NamesQuery(names)
+		}
+		answer, err := ask(query)
 		if err != nil {
 			return fmt.Errorf("ask for the catalog: %w", err)
 		}
-		catalog, why = c.load(answer, func(read *rewrite.Catalog) { observer.learned(v.database, reader, read, changes) })
+		read, why := load(c.pipeline, answer, names)
 		if why != "" {
 			c.unknown(why, changes)
 			return nil
 		}
+		catalog = observer.learned(v.database, reader, read, now, whole)
 	}
 	v.learned(catalog, changes)
 	return nil
@@ -177,30 +275,25 @@ func (c *clientHalf) unknown(why string, changes uint64) {
 	c.environment.learned(nil, changes)
 }
 
-// load makes a catalog of the answer to the question for it and has it kept, or says why it cannot.
-func (c *clientHalf) load(answer *own, keep func(*rewrite.Catalog)) (read *rewrite.Catalog, why string) {
+// load understands the answer to a question for the catalog, or says why it cannot.
+func load(p *pipeline, answer *own, names []rewrite.Name) (read *postgres.Reading, why string) {
+	if answer.err != nil {
+		return nil, answer.err.Message
+	}
 	why = "a defect of wirecheck"
-	c.pipeline.guard(func() {
-		if read, why = load(answer); why == "" {
-			keep(read)
+	p.guard(func() {
+		rows := make([][]string, len(answer.rows))
+		for i, r := range answer.rows {
+			for _, cell := range r {
+				rows[i] = append(rows[i], string(cell))
+			}
+		}
+		var err error
+		if read, err = postgres.ReadCatalog(rows, names); err != nil {
+			why = err.Error()
+		} else {
+			why = ""
 		}
 	})
 	return read, why
-}
-
-func load(q *own) (*rewrite.Catalog, string) {
-	if q.err != nil {
-		return nil, q.err.Message
-	}
-	rows := make([][]string, len(q.rows))
-	for i, r := range q.rows {
-		for _, c := range r {
-			rows[i] = append(rows[i], string(c))
-		}
-	}
-	c, err := postgres.LoadCatalog(rows)
-	if err != nil {
-		return nil, err.Error()
-	}
-	return c, ""
 }

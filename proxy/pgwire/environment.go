@@ -20,9 +20,12 @@ type environment struct {
 	settled  bool       // the settings are known
 	facts    postgres.Session
 	catalog  *rewrite.Catalog
-	changes  uint64           // of the database when catalog was read
+	changes  uint64           // of the database, the last that may have concerned anything, when the settings were asked for
+	idle     uint64           // changes of the database when the session was seen outside of a transaction
 	inside   *rewrite.Catalog // as this session's open transaction sees it, where that was asked
+	within   bool             // the settings are those of the open transaction
 	schema   bool             // this session changed the schema, perhaps in a transaction that is still open
+	touched  []string         // the only relations that it changed; none if it may have changed anything
 	unwanted bool             // client_min_messages leaves warnings out
 }
 
@@ -52,11 +55,17 @@ func (v *environment) sent(p *rewrite.Plan, unparsed bool) {
 	if unparsed || p.Control.Verb == statement.ControlReset && p.Verb != "set" {
 		v.facts.Temp, v.facts.TempNames = true, nil
 	}
-	if changesSchema(p) {
+	switch {
+	case p.Temp:
+		v.facts.Temp, v.facts.TempNames, v.settled = true, nil, false
+	case changesSchema(p):
+		if len(p.Changes) == 0 || v.schema && len(v.touched) == 0 {
+			v.touched = nil
+		} else {
+			v.touched = append(v.touched, p.Changes...)
+		}
 		v.schema = true
-	}
-	if p.Temp {
-		v.facts.Temp, v.facts.TempNames = true, nil
+		v.settled = v.settled && !v.facts.Temp // it may be a temporary table that is dropped
 	}
 	if p.Verb == "set" && mentions(p.Text, "client_min_messages") || p.Verb == "select" && mentions(p.Text, "set_config") {
 		v.settled = false
@@ -64,9 +73,9 @@ func (v *environment) sent(p *rewrite.Plan, unparsed bool) {
 }
 
 // changesSchema reports whether a statement changes the schema for all sessions. RESET ALL and the like change what this
-// session sees of it, which is learned with the settings.
+// session sees of it, which is learned with the settings, and a temporary table is this session's.
 func changesSchema(p *rewrite.Plan) bool {
-	return p.Schema && p.Control.Verb != statement.ControlReset
+	return p.Schema && p.Control.Verb != statement.ControlReset && !p.Temp
 }
 
 // mentions reports whether a word, which has an underscore, is in the text, in any case.
@@ -93,7 +102,7 @@ func (v *environment) known() (*rewrite.Catalog, postgres.Session) {
 		return v.inside, v.facts
 	case !v.settled || v.schema:
 		return nil, v.facts
-	case v.database.changes.Load() != v.changes && !v.hides:
+	case v.database.changes.Last() != v.changes && !v.hides:
 		// Others changed something. With hidden columns what was known before is the better guess: without it the columns
 		// would show until the transaction ends.
 		return nil, v.facts
@@ -101,11 +110,25 @@ func (v *environment) known() (*rewrite.Catalog, postgres.Session) {
 	return v.catalog, v.facts
 }
 
-// stale reports whether settings or catalog may have changed since they were learned.
-func (v *environment) stale() bool {
+// outside says that the session is outside of a transaction and the server has nothing to do: what this session did to the
+// schema is there. It reports whether the settings are known, and whether what they depend on is as it was.
+func (v *environment) outside() (settled, current bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return !v.settled || v.schema || v.database.changes.Load() != v.changes
+	if v.schema {
+		v.database.changes.Add(v.touched...)
+	}
+	v.settled = v.settled && !v.within
+	v.schema, v.touched, v.inside, v.within = false, nil, nil, false
+	v.idle = v.database.changes.Now()
+	return v.settled, v.settled && v.database.changes.Last() == v.changes
+}
+
+// since gives the number of changes that the open transaction, or one that begins now, sees for sure.
+func (v *environment) since() uint64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.idle
 }
 
 // warnings says whether it is known which warnings the client wants, whether it wants ours, and whether they must be in ASCII.
@@ -120,23 +143,29 @@ func (v *environment) committed() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.schema {
-		v.database.changes.Add(1)
+		v.database.changes.Add(v.touched...)
 	}
 }
 
-// learned takes over a catalog, which may be none, that was read outside of a transaction when the database had seen that many changes.
+// learned takes over a catalog, which may be none, that was read outside of a transaction when the last change of the database that may have concerned anything was that one.
 func (v *environment) learned(c *rewrite.Catalog, changes uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.catalog, v.changes, v.settled = c, changes, true
-	v.schema, v.inside = false, nil
 }
 
 // learnedInside takes over a catalog that was read in the open transaction.
 func (v *environment) learnedInside(c *rewrite.Catalog) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.inside = c
+	v.inside, v.within = c, true
+}
+
+// own reports whether a catalog is that of the open transaction.
+func (v *environment) own(c *rewrite.Catalog) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.inside == c
 }
 
 // settings takes over the answer to settingsQuery, and gives who reads the catalog and the level of the next transactions; or it says why it cannot.

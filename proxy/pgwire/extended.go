@@ -36,10 +36,10 @@ func (c *clientHalf) parse(f frame) error {
 		c.sendParse(&prepared{name: name, script: opaque("", malformed)}, true)
 		return c.out.message('P', body)
 	}
-	if err := c.learnInside(sql); err != nil {
+	p, remembered, err := c.plan(name, sql)
+	if err != nil {
 		return err
 	}
-	p, remembered := c.plan(name, sql)
 	if err := c.executedBySQL(sql); err != nil {
 		return err
 	}
@@ -54,17 +54,25 @@ func (c *clientHalf) parse(f frame) error {
 }
 
 // plan plans a statement that is prepared. What cannot be remembered is not changed.
-func (c *clientHalf) plan(name, sql string) (p *prepared, remembered bool) {
-	catalog, facts := c.environment.known()
-	if remembered = c.pipeline.remembers(name, sql, c.session.Config.Limits.Prepared); !remembered {
-		catalog = nil
+func (c *clientHalf) plan(name, sql string) (p *prepared, remembered bool, err error) {
+	if !c.pipeline.remembers(name, sql, c.session.Config.Limits.Prepared) {
+		_, facts := c.environment.known()
+		return &prepared{name: name, client: sql, script: c.statementPlan(sql, nil, facts)}, false, nil
 	}
-	return &prepared{name: name, client: sql, catalog: catalog, script: c.statementPlan(sql, catalog, facts)}, remembered
+	p = &prepared{name: name, client: sql}
+	p.script, p.catalog, err = c.completeStatement(sql)
+	return p, true, err
 }
 
 // statementPlan plans a single statement.
 func (c *clientHalf) statementPlan(sql string, catalog *rewrite.Catalog, facts postgres.Session) *rewrite.Script {
 	return c.planned(sql, func(r *postgres.Rewriter) *rewrite.Script { return r.Statement(sql, catalog, facts) })
+}
+
+func (c *clientHalf) completeStatement(sql string) (*rewrite.Script, *rewrite.Catalog, error) {
+	return c.complete(func(catalog *rewrite.Catalog, facts postgres.Session) *rewrite.Script {
+		return c.statementPlan(sql, catalog, facts)
+	})
 }
 
 func (c *clientHalf) writeParse(p *prepared, tail []byte) error {
@@ -226,14 +234,17 @@ func resultFormats(b []byte) (at, n int) {
 // upToDate sees to it that a statement with hidden columns still fits the schema and that its Bind can be handled;
 // otherwise it is prepared again under the same name.
 func (c *clientHalf) upToDate(p *prepared, size int) (*prepared, error) {
-	catalog, facts := c.environment.known()
 	if size > c.session.Config.Limits.Text {
 		return c.prepareAgain(p, nil, opaque(p.client, "its parameters are longer than the limit for statements"))
 	}
-	if catalog != nil && catalog == p.catalog && !p.gone && c.pipeline.observed() {
+	catalog, _ := c.environment.known()
+	if catalog != nil && catalog == p.catalog && catalog.Current(p.script.Uses, false) && !p.gone && c.pipeline.observed() {
 		return p, nil
 	}
-	script := c.statementPlan(p.client, catalog, facts)
+	script, catalog, err := c.completeStatement(p.client)
+	if err != nil {
+		return nil, err
+	}
 	if catalog == nil || p.gone || script.SQL != p.script.SQL {
 		return c.prepareAgain(p, catalog, script)
 	}

@@ -2,7 +2,6 @@ package pgwire
 
 import (
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"wirecheck/proxy/record"
@@ -43,9 +42,9 @@ type databaseKey struct{ upstream, name string }
 
 // database is what is known of one database of one server.
 type database struct {
-	changes atomic.Uint64    // of the schema, as far as they were seen
-	first   *rewrite.Catalog // the first one read, for its horizon
-	readers map[readerKey]*reading
+	changes rewrite.Changes // of the schema, as far as they were seen
+	horizon uint64          // see rewrite.Server; 0 if it is not known
+	readers map[readerKey]*rewrite.Catalog
 }
 
 // readerKey is who reads a catalog, as far as it decides what they may see.
@@ -54,41 +53,53 @@ type readerKey struct{ user, rowSecurity string }
 // maxReaders bounds the catalogs kept of one database.
 const maxReaders = 64
 
-// reading is a catalog as it was read at some time.
-type reading struct {
-	catalog *rewrite.Catalog
-	changes uint64 // of the database when the reading began
-}
-
 // at gives what is known of a database.
 func (o *Observer) at(k databaseKey) *database {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	d := o.databases[k]
 	if d == nil {
-		d = &database{readers: make(map[readerKey]*reading)}
+		d = &database{readers: make(map[readerKey]*rewrite.Catalog)}
 		o.databases[k] = d
 	}
 	return d
 }
 
-// known gives the catalog for a reader. It returns false if it must be read, and in any case the number of changes.
-func (o *Observer) known(d *database, r readerKey) (c *rewrite.Catalog, ok bool, changes uint64) {
+// known gives the catalog for a reader, or nil.
+func (o *Observer) known(d *database, r readerKey) *rewrite.Catalog {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	changes = d.changes.Load()
-	have := d.readers[r]
-	if have == nil || have.changes != changes {
-		return nil, false, changes
-	}
-	return have.catalog, true, changes
+	return d.readers[r]
 }
 
-// keepHorizon gives a catalog that is not shared the horizon of the database.
-func (o *Observer) keepHorizon(d *database, c *rewrite.Catalog) {
+// learned makes the catalog for a reader of what was read when the database had seen that many changes.
+func (o *Observer) learned(d *database, r readerKey, read *postgres.Reading, now uint64, whole bool) *rewrite.Catalog {
+	server := o.server(d, read)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	postgres.KeepHorizon(c, d.first)
+	if c := d.readers[r]; c != nil && c.Server == server { // another session was faster
+		return c
+	}
+	if len(d.readers) >= maxReaders {
+		clear(d.readers)
+	}
+	c := rewrite.NewCatalog(server, &d.changes)
+	c.Learn(read.Known, now, whole)
+	d.readers[r] = c
+	return c
+}
+
+// server gives what a reading says of the server, with the horizon of the first reading of the database: what was written
+// in between is not initial.
+func (o *Observer) server(d *database, read *postgres.Reading) rewrite.Server {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if d.horizon == 0 {
+		d.horizon = read.Server.Horizon
+	}
+	s := read.Server
+	s.Horizon = d.horizon
+	return s
 }
 
 // Renew takes everything that was written up to now for initial: the next reading of a database's catalog says which
@@ -97,21 +108,8 @@ func (o *Observer) Renew() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, d := range o.databases {
-		d.first = nil
-		d.changes.Add(1)
-	}
-}
-
-// learned keeps a catalog whose reading began when the database had seen that many changes.
-func (o *Observer) learned(d *database, r readerKey, c *rewrite.Catalog, changes uint64) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	postgres.KeepHorizon(c, d.first)
-	if d.first == nil {
-		d.first = c
-	}
-	if len(d.readers) >= maxReaders {
+		d.horizon = 0
 		clear(d.readers)
+		d.changes.Add()
 	}
-	d.readers[r] = &reading{catalog: c, changes: changes}
 }

@@ -160,11 +160,13 @@ func (c *clientHalf) query(f frame) error {
 		c.send(&entry{request: simpleQuery, script: opaque("", malformed)})
 		return c.out.message('Q', body)
 	}
-	if err := c.learnInside(sql); err != nil {
+	script, _, err := c.complete(func(catalog *rewrite.Catalog, facts postgres.Session) *rewrite.Script {
+		return c.planned(sql, func(r *postgres.Rewriter) *rewrite.Script { return r.Script(sql, catalog, facts) })
+	})
+	if err != nil {
 		return err
 	}
-	script, err := c.fetched(c.script(sql), sql)
-	if err != nil {
+	if script, err = c.fetched(script, sql); err != nil {
 		return err
 	}
 	c.send(&entry{request: simpleQuery, client: sql, script: script})
@@ -172,12 +174,6 @@ func (c *clientHalf) query(f frame) error {
 		return c.out.message('Q', body)
 	}
 	return c.writeQuery(script.SQL)
-}
-
-// script plans the statements of a Query.
-func (c *clientHalf) script(sql string) *rewrite.Script {
-	catalog, facts := c.environment.known()
-	return c.planned(sql, func(r *postgres.Rewriter) *rewrite.Script { return r.Script(sql, catalog, facts) })
 }
 
 // planned is what plan makes of a text. The text of a session that is not observed any more is not looked at.

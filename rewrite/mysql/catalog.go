@@ -27,7 +27,7 @@ func CatalogQuery() string {
 // LoadCatalog makes a catalog from the rows of CatalogQuery; NULLs are empty.
 func LoadCatalog(rows [][]string) (*rewrite.Catalog, error) {
 	l := loader{
-		cat:     &rewrite.Catalog{Relations: make(map[rewrite.RelationName]*rewrite.Relation), ByName: make(map[string][]*rewrite.Relation), Functions: make(map[string]rewrite.FunctionKind)},
+		known:   make(map[rewrite.Name]*rewrite.Known),
 		columns: make(map[*rewrite.Relation][]placed[rewrite.Attribute]),
 		indexes: make(map[*rewrite.Relation]map[string]*index),
 	}
@@ -46,13 +46,15 @@ func LoadCatalog(rows [][]string) (*rewrite.Catalog, error) {
 			}
 		}
 	}
-	if l.cat.Version == "" {
+	if l.server.Version == "" {
 		return nil, fmt.Errorf("the catalog names no version")
 	}
 	for rel := range l.columns {
 		l.finish(rel)
 	}
-	return l.cat, nil
+	c := rewrite.NewCatalog(l.server, nil)
+	c.Learn(l.known, 0, true)
+	return c, nil
 }
 
 type placed[T any] struct {
@@ -66,29 +68,38 @@ type index struct {
 }
 
 type loader struct {
-	cat     *rewrite.Catalog
+	server  rewrite.Server
+	known   map[rewrite.Name]*rewrite.Known
 	columns map[*rewrite.Relation][]placed[rewrite.Attribute]
 	indexes map[*rewrite.Relation]map[string]*index
 }
 
 func (l *loader) fold(s string) string {
-	if l.cat.FoldNames {
-		return strings.ToLower(s)
+	return folded(l.server, s)
+}
+
+// folded gives a name of a schema or table as the server compares it.
+func folded(s rewrite.Server, name string) string {
+	if s.FoldNames {
+		return strings.ToLower(name)
 	}
-	return s
+	return name
 }
 
 func (l *loader) relation(schema, name string) *rewrite.Relation {
-	return l.cat.Relations[rewrite.RelationName{Schema: l.fold(schema), Name: l.fold(name)}]
+	if k := l.known[rewrite.Name{Schema: l.fold(schema), Name: l.fold(name)}]; k != nil {
+		return k.Relations[0]
+	}
+	return nil
 }
 
 func (l *loader) row(r []string) error {
 	switch r[0] {
 	case "V":
-		l.cat.Version, l.cat.Database, l.cat.FoldNames = r[1], r[2], r[3] != "0"
+		l.server.Version, l.server.Database, l.server.FoldNames = r[1], r[2], r[3] != "0"
 		return nil
 	case "F":
-		l.cat.Functions[strings.ToLower(r[2])] |= rewrite.FunctionUser
+		l.known[rewrite.Name{Name: strings.ToLower(r[2]), Function: true}] = &rewrite.Known{Function: rewrite.FunctionUser}
 		return nil
 	case "T":
 		l.table(r)
@@ -107,7 +118,7 @@ func (l *loader) row(r []string) error {
 		extra := strings.ToUpper(r[5])
 		l.columns[rel] = append(l.columns[rel], placed[rewrite.Attribute]{place, rewrite.Attribute{
 			Name: r[3], Type: r[4],
-			Hidden:    strings.Contains(extra, "INVISIBLE") || HiddenColumn(r[3]) && alwaysVisible(FlavorOf(l.cat.Version)),
+			Hidden:    strings.Contains(extra, "INVISIBLE") || HiddenColumn(r[3]) && alwaysVisible(FlavorOf(l.server.Version)),
 			Generated: strings.Contains(extra, " GENERATED") && !strings.Contains(extra, "DEFAULT_GENERATED") || strings.Contains(extra, "VIRTUAL") || strings.Contains(extra, "PERSISTENT"),
 			Auto:      strings.Contains(extra, "AUTO_INCREMENT"),
 			Touched:   strings.Contains(extra, "ON UPDATE"),
@@ -153,9 +164,7 @@ func (l *loader) table(r []string) {
 	default: // SYSTEM VERSIONED, TEMPORARY: a no-op UPDATE is not one there, or it is not everybody's
 		rel.Kind = "other"
 	}
-	name := rewrite.RelationName{Schema: l.fold(r[1]), Name: l.fold(r[2])}
-	l.cat.Relations[name] = rel
-	l.cat.ByName[name.Name] = append(l.cat.ByName[name.Name], rel)
+	l.known[rewrite.Name{Schema: l.fold(r[1]), Name: l.fold(r[2])}] = &rewrite.Known{Relations: []*rewrite.Relation{rel}}
 	l.columns[rel] = nil
 }
 

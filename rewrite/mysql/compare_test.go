@@ -107,8 +107,8 @@ func newPair(t testing.TB, capabilities uint32) *pair {
 	p.load(t)
 	mode := p.wired.texts(t, "SELECT @@sql_mode")[0][0]
 	p.wired.exec(t, "SET SESSION sql_mode=''")
-	for name, rel := range p.catalog.Relations {
-		if _, ok := Instrumentable(rel); !ok || name.Schema != p.wired.db.Name {
+	for _, rel := range p.catalog.All() {
+		if _, ok := Instrumentable(rel); !ok || rel.Schema != p.wired.db.Name {
 			continue
 		}
 		for _, sql := range AddColumns(flavor(), rel) {
@@ -118,6 +118,11 @@ func newPair(t testing.TB, capabilities uint32) *pair {
 	p.wired.exec(t, "SET sql_mode='"+mode+"'")
 	p.load(t)
 	return p
+}
+
+// relation is a table of the instrumented side.
+func (p *pair) relation(name string) *rewrite.Relation {
+	return p.catalog.View(false).Relation(p.wired.db.Name, name)
 }
 
 func (p *pair) load(t testing.TB) {
@@ -133,8 +138,8 @@ func (p *pair) load(t testing.TB) {
 	p.session = f.Session
 	p.session.Database = p.wired.db.Name
 	p.tables = nil
-	for name, rel := range p.catalog.Relations {
-		if name.Schema == p.wired.db.Name && rel.Kind == "table" {
+	for _, rel := range p.catalog.All() {
+		if rel.Schema == p.wired.db.Name && rel.Kind == "table" {
 			p.tables = append(p.tables, rel)
 		}
 	}

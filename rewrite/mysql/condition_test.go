@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"wirecheck/history"
-	"wirecheck/rewrite"
 )
 
 // conditions for the table many of the tests below.
@@ -84,7 +83,7 @@ func TestConditionLogs(t *testing.T) {
 				for _, a := range log["T1.1.x"] {
 					read = append(read, a.Row.Key)
 				}
-				for _, r := range p.wired.texts(t, "SELECT "+keyOf(p.catalog.ByName["many"][0])+" FROM many"+where) {
+				for _, r := range p.wired.texts(t, "SELECT "+keyOf(p.relation("many"))+" FROM many"+where) {
 					fulfil = append(fulfil, r[0])
 				}
 				slices.Sort(read)
@@ -137,7 +136,7 @@ func makeMany(t *testing.T, p *pair) {
 		s.exec(t, "CREATE TABLE many (id INT PRIMARY KEY, k INT, m INT, c VARCHAR(40), note TEXT, u INT NULL, KEY k (k), KEY m (m, k), UNIQUE KEY u (u), KEY c (c(3)))")
 	}
 	p.load(t)
-	for _, sql := range AddColumns(flavor(), p.catalog.Relations[rewrite.RelationName{Schema: p.wired.db.Name, Name: "many"}]) {
+	for _, sql := range AddColumns(flavor(), p.relation("many")) {
 		p.wired.exec(t, sql)
 	}
 	p.load(t)
@@ -155,7 +154,7 @@ func makeMany(t *testing.T, p *pair) {
 func TestDeleteConditions(t *testing.T) {
 	p := newPair(t, 0)
 	makeMany(t, p)
-	many := p.catalog.Relations[rewrite.RelationName{Schema: p.wired.db.Name, Name: "many"}]
+	many := p.relation("many")
 	n, rows := 0, 0
 	for _, level := range []string{"READ COMMITTED", "REPEATABLE READ"} {
 		p.wired.exec(t, "SET SESSION TRANSACTION ISOLATION LEVEL "+level)

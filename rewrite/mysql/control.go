@@ -31,9 +31,6 @@ func (s *planner) utility(i int) {
 		s.opaque("a statement prepared in SQL")
 	case t.Is(i, "LOAD") && !t.Is(i+1, "INDEX"):
 		s.opaque("rows from a file")
-		if j := t.Find(i, t.Tokens[i].Depth, "TABLE"); j >= 0 {
-			s.wrote(j + 1)
-		}
 	}
 }
 
@@ -56,7 +53,6 @@ func (s *planner) ddl(i int) {
 		s.plan.Coverage = history.CoverageNone
 	case t.Is(i, "TRUNCATE"):
 		s.opaque("it removes all rows at once")
-		s.wrote(t.Skip(i+1, "TABLE"))
 	case t.Is(i, "CREATE") && definesTable(t, i+1) && t.Any(0, "SELECT"):
 		s.opaque("a table made from a query")
 	}
@@ -95,13 +91,6 @@ func diagnosticsIn(t *statement.Text) bool {
 		}
 	}
 	return false
-}
-
-// wrote notes the table that is named from token i on as written.
-func (s *planner) wrote(i int) {
-	if schema, name, _, ok := s.text.Qualified(i); ok {
-		s.plan.Writes = append(s.plan.Writes, s.qualify(schema, name))
-	}
 }
 
 func (s *planner) explain(i int) {

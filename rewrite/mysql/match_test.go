@@ -15,7 +15,7 @@ func TestUnchangedRowsAreMatches(t *testing.T) {
 	p.wired.exec(t, SetToken("T1.1.run"))
 	p.wired.conn.send(t, p.rewriter.Script("UPDATE account SET balance = 101 WHERE id = 1", p.catalog, p.session))
 	p.wired.fetchLog(t)
-	id := p.wired.texts(t, "SELECT "+keyOf(p.catalog.ByName["account"][0])+" FROM account WHERE id = 1")[0][0]
+	id := p.wired.texts(t, "SELECT "+keyOf(p.relation("account"))+" FROM account WHERE id = 1")[0][0]
 	row := history.Row{Table: rel, Key: id}
 	match := []history.Access{{Op: history.OpMatch, Row: row, Version: "1:T1.1.run", Writer: "T1.run", Order: 2}}
 	changed := []history.Access{{Op: history.OpUpdate, Row: row, Version: "2:T2.1.run", Prev: "1:T1.1.run", PrevWriter: "T1.run", PrevOrder: 2, Order: 3}}

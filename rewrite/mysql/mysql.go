@@ -158,9 +158,10 @@ func (r *Rewriter) script(k key) *rewrite.Script {
 			return unparsed(k.sql, "a compound statement")
 		}
 	}
+	view := k.catalog.View(false)
 	var edits []rewrite.Edit
 	for _, part := range parts {
-		at := &scene{r: r, text: part, base: part.Tokens[0].Start, catalog: k.catalog, session: k.session, several: len(parts) > 1, prepared: k.prepared}
+		at := &scene{r: r, text: part, base: part.Tokens[0].Start, catalog: view, session: k.session, several: len(parts) > 1, prepared: k.prepared}
 		st := &planner{draft{judge: judge{scene: at}, plan: &rewrite.Plan{}}}
 		st.analyse()
 		edits = append(edits, st.plan.Edits...)

@@ -55,7 +55,7 @@ func TestNames(t *testing.T) {
 		}
 		p.wired.exec(t, "CREATE TABLE named ("+test.columns+", v INT DEFAULT 0, PRIMARY KEY ("+test.key+"))")
 		p.load(t)
-		for _, sql := range AddColumns(flavor(), p.catalog.ByName["named"][0]) {
+		for _, sql := range AddColumns(flavor(), p.relation("named")) {
 			p.wired.exec(t, sql)
 		}
 		p.load(t)
@@ -114,14 +114,14 @@ func TestReadNameRefuses(t *testing.T) {
 // What a name costs in the hidden column and in the log.
 func TestNamesAreShort(t *testing.T) {
 	cat := testCatalog(t)
-	src := &source{rel: cat.ByName["account"][0], ref: "`account`"}
+	src := &source{rel: cat.View(false).Relation("shop", "account"), ref: "`account`"}
 	if got, want := nameOf(src, false), ",' ',`account`.`id`"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if got, want := nameOf(src, true), ",' id=',`account`.`id`"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got := nameOf(&source{rel: cat.ByName["item"][0], ref: "`item`"}, true); got != "" {
+	if got := nameOf(&source{rel: cat.View(false).Relation("shop", "item"), ref: "`item`"}, true); got != "" {
 		t.Errorf("without a key: %s", got)
 	}
 }

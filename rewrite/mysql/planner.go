@@ -68,7 +68,7 @@ func (s *planner) dml() {
 			return
 		}
 	}
-	if s.catalog == nil {
+	if !s.catalog.Usable() {
 		s.opaque("the catalog is not known")
 		return
 	}

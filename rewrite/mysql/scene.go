@@ -12,7 +12,7 @@ type scene struct {
 	r        *Rewriter
 	text     *statement.Text
 	base     int // offset of the statement in the whole text
-	catalog  *rewrite.Catalog
+	catalog  *rewrite.View
 	session  Session
 	several  bool // one of several in its request
 	prepared bool // sent as COM_STMT_PREPARE
@@ -48,7 +48,7 @@ func (s *scene) mayReadTables() bool {
 }
 
 func (s *scene) stored(function string) bool {
-	return s.catalog != nil && s.catalog.Functions[strings.ToLower(function)]&rewrite.FunctionUser != 0
+	return s.catalog.Function(strings.ToLower(function))&rewrite.FunctionUser != 0
 }
 
 func (s *scene) qualify(schema, name string) string {

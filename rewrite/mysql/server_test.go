@@ -229,26 +229,19 @@ func TestCatalog(t *testing.T) {
 		{"rich", "view", 3, 0, 0, false, false, false},
 		{"größe", "table", 6, 1, 1, false, false, true},
 	} {
-		rel := p.catalog.ByName[want.name]
-		var mine int
-		for i, r := range rel {
-			if r.Schema == p.wired.db.Name {
-				mine = i
-			}
-		}
-		if len(rel) == 0 {
+		r := p.relation(want.name)
+		if r == nil {
 			t.Errorf("%s is missing", want.name)
 			continue
 		}
-		r := rel[mine]
 		if r.Kind != want.kind || len(r.Columns) != want.columns || len(r.Key) != want.key || len(r.Unique) != want.unique || r.HasTriggers != want.triggers || r.Cascades != want.cascades || r.Instrumented != want.ours {
 			t.Errorf("%s: got %+v", want.name, *r)
 		}
 	}
-	if p.catalog.Functions["twice"] == 0 || p.catalog.Version == "" || p.catalog.Database != p.wired.db.Name {
-		t.Errorf("got functions %v, version %q, database %q", p.catalog.Functions, p.catalog.Version, p.catalog.Database)
+	if p.catalog.View(false).Function("twice") == 0 || p.catalog.Version == "" || p.catalog.Database != p.wired.db.Name {
+		t.Errorf("got version %q, database %q", p.catalog.Version, p.catalog.Database)
 	}
-	kinds := p.catalog.ByName["kinds"][0]
+	kinds := p.relation("kinds")
 	for _, c := range kinds.Columns {
 		if generated := c.Name == "sg" || c.Name == "vg"; c.Generated != generated || c.Hidden != HiddenColumn(c.Name) && kinds.Instrumented {
 			t.Errorf("column %+v", c)

@@ -36,20 +36,10 @@ func (s *scene) resolve(schema, name string) (rel *rewrite.Relation, why string)
 	if schema == "" {
 		schema = s.session.Database
 	}
-	k, n := schema, name
-	if s.catalog.FoldNames {
-		k, n = strings.ToLower(schema), strings.ToLower(name)
-	}
 	if systemSchema(schema) {
 		return nil, ""
 	}
-	if schema == "" {
-		if found := s.catalog.ByName[n]; len(found) == 1 {
-			rel = found[0]
-		}
-	} else {
-		rel = s.catalog.Relations[rewrite.RelationName{Schema: k, Name: n}]
-	}
+	rel = s.catalog.Relation(folded(s.catalog.Server, schema), folded(s.catalog.Server, name))
 	switch {
 	case rel == nil:
 		return nil, "a table that is not known"

@@ -35,7 +35,7 @@ func (s *draft) veil(n ast.Node) bool {
 
 // veilView does the same for CREATE VIEW, whose columns are those of its SELECT for ever.
 func (s *draft) veilView() {
-	if !alwaysVisible(s.r.flavor) || s.catalog == nil || s.session.Mode&mysqlsyntax.Foreign != 0 || !s.text.Is(0, "CREATE") {
+	if !alwaysVisible(s.r.flavor) || !s.catalog.Usable() || s.session.Mode&mysqlsyntax.Foreign != 0 || !s.text.Is(0, "CREATE") {
 		return
 	}
 	n, err := s.r.parser.Parse(s.plan.Text, s.session.Mode)

@@ -40,9 +40,6 @@ func (s *planner) target(refs *ast.TableRefsClause) (source, bool) {
 	if src.rel == nil && src.why == "" {
 		src.why = "a system table"
 	}
-	if src.rel != nil {
-		s.plan.Writes = []string{src.table()}
-	}
 	switch {
 	case src.why != "":
 		s.opaque(src.why)
@@ -65,7 +62,6 @@ func (s *planner) target(refs *ast.TableRefsClause) (source, bool) {
 // update plans a single-table UPDATE.
 func (s *planner) update(n *ast.UpdateStmt) {
 	if n.MultipleTable || n.With != nil {
-		s.noteTargets(n.TableRefs)
 		s.opaque("it writes several tables")
 		return
 	}
@@ -110,19 +106,6 @@ func (s *planner) update(n *ast.UpdateStmt) {
 	p.Coverage = history.CoverageExact
 	p.CurrentRead = s.current(n.List, &src)
 	p.Predicate = s.predicate(n.Where, []source{src})
-}
-
-// noteTargets lists the tables of a statement that stays as it is.
-func (s *planner) noteTargets(refs *ast.TableRefsClause) {
-	if refs == nil {
-		return
-	}
-	list, _ := s.sources(refs.TableRefs, nil)
-	for i := range list {
-		if list[i].rel != nil {
-			s.plan.Writes = append(s.plan.Writes, list[i].table())
-		}
-	}
 }
 
 // stampAssignments puts in, before and behind a list of assignments, what marks a row that they really change. The list
@@ -240,7 +223,6 @@ func (s *judge) current(list []*ast.Assignment, src *source) bool {
 // rows that it has locked and deletes if it is true (measured; 11.1 and later may turn subqueries into joins).
 func (s *planner) delete(n *ast.DeleteStmt) {
 	if n.IsMultiTable || n.With != nil {
-		s.noteTargets(n.TableRefs)
 		s.opaque("it writes several tables")
 		return
 	}

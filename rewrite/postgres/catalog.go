@@ -9,43 +9,75 @@ import (
 	"wirecheck/rewrite"
 )
 
-// catalogQuery gives one row of JSON text for each relation, one for the functions and one for the database. It takes
-// only what any user may read, and has no backslash, so that it means the same whatever standard_conforming_strings
-// is. The attributes, indexes and triggers are aggregated once and joined: thousands of tables cost milliseconds.
-// pg_catalog is named everywhere since the search path may have other things of these names.
-const catalogQuery = `SELECT pg_catalog.json_build_object('k', 'rel', 'oid', c.oid, 'schema', n.nspname, 'name', c.relname,
- 'kind', c.relkind, 'persistence', c.relpersistence, 'columns', a.columns, 'grants', a.grants, 'indexes', i.indexes,
- 'triggers', t.relid IS NOT NULL, 'rules', c.relhasrules, 'readable', pg_catalog.has_table_privilege(c.oid, 'SELECT'),
+// relationRow makes the JSON text of one relation. All parts are found by an index, so a question for some names costs the
+// same in a database of any size: what a foreign key does to the tables that refer to one shows in the triggers that
+// make it (pg_proc.dat: 1646 and 1647 cascade, 1650 and 1651 set null, 1652 and 1653 set default). The parts are
+// aggregates, as the server would rather read all of a table to answer an EXISTS.
+const relationRow = `SELECT pg_catalog.json_build_object('k', 'rel', 'oid', c.oid, 'schema', n.nspname, 'name', c.relname,
+ 'kind', c.relkind, 'persistence', c.relpersistence, 'columns',
+ (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(attnum, attname, CASE WHEN y.typtype = 'd' THEN 'domain' WHEN y.typtype = 'e' THEN 'enum'
+   WHEN y.typnamespace = 'pg_catalog'::pg_catalog.regnamespace THEN y.typname ELSE 'other' END, attgenerated <> '', attidentity <> '', attacl IS NOT NULL) ORDER BY attnum)
+  FROM pg_catalog.pg_attribute JOIN pg_catalog.pg_type y ON y.oid = atttypid WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped),
+ 'indexes', (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(indisprimary,
+   indisunique AND indimmediate AND indisvalid AND indpred IS NULL, indnkeyatts, indkey::pg_catalog.text)) FROM pg_catalog.pg_index WHERE indrelid = c.oid),
+ 'triggers', (SELECT pg_catalog.json_build_array(pg_catalog.bool_or(NOT tgisinternal AND tgenabled <> 'D'), pg_catalog.bool_or(tgisinternal AND tgfoid IN (1646, 1647, 1650, 1651, 1652, 1653)))
+  FROM pg_catalog.pg_trigger WHERE tgrelid = c.oid), 'rules', c.relhasrules,
+ 'readable', pg_catalog.has_table_privilege(c.oid, 'SELECT'),
  'security', CASE WHEN c.relrowsecurity THEN pg_catalog.row_security_active(c.oid) ELSE false END,
  'root', CASE WHEN c.relispartition THEN pg_catalog.pg_partition_root(c.oid)::pg_catalog.oid END,
- 'inherits', h.relid IS NOT NULL, 'cascades', f.relid IS NOT NULL, 'rows', c.reltuples)::pg_catalog.text
+ 'inherits', (SELECT pg_catalog.bool_or(p.relkind = 'r') FROM pg_catalog.pg_inherits JOIN pg_catalog.pg_class p ON p.oid = inhparent WHERE inhrelid = c.oid OR inhparent = c.oid),
+ 'rows', c.reltuples, 'parts', CASE WHEN c.relkind = 'p' THEN
+  (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(d.oid::pg_catalog.int8, d.relkind, d.reltuples)) FROM pg_catalog.pg_partition_tree(c.oid) t JOIN pg_catalog.pg_class d ON d.oid = t.relid WHERE t.relid <> c.oid) END)::pg_catalog.text
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-LEFT JOIN (SELECT attrelid AS relid, pg_catalog.bool_or(attacl IS NOT NULL) AS grants,
-  pg_catalog.json_agg(pg_catalog.json_build_array(attnum, attname, CASE WHEN y.typtype = 'd' THEN 'domain' WHEN y.typtype = 'e' THEN 'enum'
-   WHEN y.typnamespace = 'pg_catalog'::pg_catalog.regnamespace THEN y.typname ELSE 'other' END, attgenerated <> '', attidentity <> '') ORDER BY attnum) AS columns
- FROM pg_catalog.pg_attribute JOIN pg_catalog.pg_type y ON y.oid = atttypid WHERE attnum > 0 AND NOT attisdropped GROUP BY attrelid) a ON a.relid = c.oid
-LEFT JOIN (SELECT indrelid AS relid, pg_catalog.json_agg(pg_catalog.json_build_array(indisprimary,
-  indisunique AND indimmediate AND indisvalid AND indpred IS NULL, indnkeyatts, indkey::pg_catalog.text)) AS indexes
- FROM pg_catalog.pg_index GROUP BY indrelid) i ON i.relid = c.oid
-LEFT JOIN (SELECT DISTINCT tgrelid AS relid FROM pg_catalog.pg_trigger WHERE NOT tgisinternal AND tgenabled <> 'D') t ON t.relid = c.oid
-LEFT JOIN (SELECT DISTINCT r.relid FROM pg_catalog.pg_inherits JOIN pg_catalog.pg_class p ON p.oid = inhparent AND p.relkind = 'r',
-  LATERAL (VALUES (inhparent), (inhrelid)) r(relid)) h ON h.relid = c.oid
-LEFT JOIN (SELECT DISTINCT confrelid AS relid FROM pg_catalog.pg_constraint WHERE contype = 'f' AND (confdeltype IN ('c', 'n', 'd') OR confupdtype IN ('c', 'n', 'd'))) f ON f.relid = c.oid
-WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND c.relpersistence <> 't' AND n.nspname <> 'information_schema' AND pg_catalog.left(n.nspname, 3) <> 'pg_'
-UNION ALL
-SELECT pg_catalog.json_build_object('k', 'functions', 'aggregates', pg_catalog.json_agg(DISTINCT proname) FILTER (WHERE prokind = 'a'),
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND c.relpersistence <> 't' AND n.nspname <> 'information_schema' AND pg_catalog.left(n.nspname, 3) <> 'pg_'`
+
+// functionRow makes the JSON text of the functions of all names; %s are conditions.
+const functionRow = `SELECT pg_catalog.json_build_object('k', 'functions', 'aggregates', pg_catalog.json_agg(DISTINCT proname) FILTER (WHERE prokind = 'a'),
  'sets', pg_catalog.json_agg(DISTINCT proname) FILTER (WHERE proretset), 'user', pg_catalog.json_agg(DISTINCT proname) FILTER (WHERE u AND provolatile <> 'i'),
  'plain', pg_catalog.json_agg(DISTINCT proname) FILTER (WHERE prokind = 'f' AND agg))::pg_catalog.text
 FROM (SELECT proname, prokind, proretset, provolatile, left(n.nspname, 3) <> 'pg_' AND n.nspname <> 'information_schema' AS u,
-  pg_catalog.bool_or(prokind = 'a') OVER (PARTITION BY proname) AS agg FROM pg_catalog.pg_proc JOIN pg_catalog.pg_namespace n ON n.oid = pronamespace) p
-UNION ALL
-SELECT pg_catalog.json_build_object('k', 'database', 'name', pg_catalog.current_database(), 'version', pg_catalog.current_setting('server_version'),
+  pg_catalog.bool_or(prokind = 'a') OVER (PARTITION BY proname) AS agg FROM pg_catalog.pg_proc JOIN pg_catalog.pg_namespace n ON n.oid = pronamespace%s) p`
+
+// serverRow makes the JSON text of what a rewrite.Server has.
+const serverRow = `SELECT pg_catalog.json_build_object('k', 'database', 'name', pg_catalog.current_database(), 'version', pg_catalog.current_setting('server_version'),
  'standby', pg_catalog.pg_is_in_recovery(), 'encoding', pg_catalog.current_setting('server_encoding'),
+ 'events', (SELECT pg_catalog.count(*) > 0 FROM pg_catalog.pg_event_trigger WHERE evtenabled <> 'D'),
  'wal', pg_catalog.current_setting('wal_level'), 'horizon', pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())::pg_catalog.text)::pg_catalog.text`
 
-// CatalogQuery is the SELECT, for the simple protocol, whose rows LoadCatalog takes. It works for every user, from
-// PostgreSQL 13 on, outside of a transaction as well as inside one.
-func CatalogQuery() string { return catalogQuery }
+// SmallQuery asks whether the database has at most n relations.
+func SmallQuery(n int) string {
+	return fmt.Sprintf("SELECT pg_catalog.count(*) <= %d FROM (SELECT FROM pg_catalog.pg_class WHERE oid >= 16384 AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S') LIMIT %d) x", n, n+1)
+}
+
+// CatalogQuery is the SELECT whose rows ReadCatalog takes. It asks for all relations and functions. It works for every
+// user, from PostgreSQL 13 on, outside of a transaction as well as inside one. It has no backslash, so that it means the
+// same whatever standard_conforming_strings is. pg_catalog is named everywhere since the search path may have other
+// things of these names.
+func CatalogQuery() string {
+	return relationRow + "\nUNION ALL\n" + fmt.Sprintf(functionRow, "") + "\nUNION ALL\n" + serverRow
+}
+
+// NamesQuery is a CatalogQuery for some names.
+func NamesQuery(names []rewrite.Name) string {
+	var relations, functions []string
+	for _, n := range names {
+		quoted := "E'" + strings.ReplaceAll(strings.ReplaceAll(n.Name, `\`, `\\`), "'", "''") + "'"
+		if n.Function {
+			functions = append(functions, quoted)
+		} else {
+			relations = append(relations, quoted)
+		}
+	}
+	query := serverRow
+	if len(relations) > 0 {
+		list := "ARRAY[" + strings.Join(relations, ", ") + "]::pg_catalog.name[]"
+		query += "\nUNION ALL\n" + relationRow + " AND (c.relname = ANY (" + list + ") OR c.oid = ANY (ARRAY(SELECT pg_catalog.pg_partition_root(oid)::pg_catalog.oid FROM pg_catalog.pg_class WHERE relname = ANY (" + list + ") AND relispartition)))"
+	}
+	if len(functions) > 0 {
+		query += "\nUNION ALL\n" + fmt.Sprintf(functionRow, " WHERE proname = ANY (ARRAY["+strings.Join(functions, ", ")+"]::pg_catalog.name[])")
+	}
+	return query
+}
 
 type catalogRow struct {
 	K string `json:"k"`
@@ -56,16 +88,15 @@ type catalogRow struct {
 	Kind        string              `json:"kind"`
 	Persistence string              `json:"persistence"`
 	Columns     [][]json.RawMessage `json:"columns"`
-	Grants      bool                `json:"grants"`
 	Indexes     [][]json.RawMessage `json:"indexes"`
-	Triggers    bool                `json:"triggers"`
+	Triggers    [2]bool             `json:"triggers"` // the user's, those that change tables that refer to this one
 	Rules       bool                `json:"rules"`
 	Readable    bool                `json:"readable"`
 	Security    bool                `json:"security"`
 	Root        uint32              `json:"root,string"`
 	Inherits    bool                `json:"inherits"`
-	Cascades    bool                `json:"cascades"`
 	Rows        float64             `json:"rows"`
+	Parts       [][]json.RawMessage `json:"parts"`
 	// functions
 	Aggregates []string `json:"aggregates"`
 	Sets       []string `json:"sets"`
@@ -75,22 +106,46 @@ type catalogRow struct {
 	Version  string `json:"version"`
 	Standby  bool   `json:"standby"`
 	Encoding string `json:"encoding"`
+	Events   bool   `json:"events"`
 	WAL      string `json:"wal"`
 	Horizon  uint64 `json:"horizon,string"`
 }
 
-// LoadCatalog makes a catalog from the rows of CatalogQuery. Its Horizon is that of this reading; a process that reads
-// the catalog of a database again keeps the first one, see KeepHorizon.
+// Reading is the answer to a CatalogQuery or NamesQuery.
+type Reading struct {
+	Server rewrite.Server
+	Known  map[rewrite.Name]*rewrite.Known
+}
+
+// LoadCatalog makes a catalog from the rows of a CatalogQuery, for which nothing changes.
 func LoadCatalog(rows [][]string) (*rewrite.Catalog, error) {
-	c := &rewrite.Catalog{
-		Relations: make(map[rewrite.RelationName]*rewrite.Relation, len(rows)),
-		ByName:    make(map[string][]*rewrite.Relation, len(rows)),
-		ByOID:     make(map[uint32]*rewrite.Relation, len(rows)),
-		Functions: make(map[string]rewrite.FunctionKind, 256),
+	r, err := ReadCatalog(rows, nil)
+	if err != nil {
+		return nil, err
+	}
+	c := rewrite.NewCatalog(r.Server, nil)
+	c.Learn(r.Known, 0, true)
+	return c, nil
+}
+
+// ReadCatalog understands the rows of a CatalogQuery, or of a NamesQuery for names.
+func ReadCatalog(rows [][]string, names []rewrite.Name) (*Reading, error) {
+	in := &Reading{Known: make(map[rewrite.Name]*rewrite.Known, len(rows))}
+	for _, n := range names {
+		in.Known[n] = &rewrite.Known{}
+	}
+	known := func(n rewrite.Name) *rewrite.Known {
+		if in.Known[n] == nil && names == nil {
+			in.Known[n] = &rewrite.Known{}
+		}
+		if k := in.Known[n]; k != nil {
+			return k
+		}
+		return &rewrite.Known{} // a root that was not asked for
 	}
 	roots := map[*rewrite.Relation]uint32{}
-	known := false
-	minimal := false
+	byOID := map[uint32]*rewrite.Relation{}
+	functions := false
 	for i, row := range rows {
 		if len(row) != 1 {
 			return nil, fmt.Errorf("catalog row %d has %d columns, not 1", i+1, len(row))
@@ -105,77 +160,63 @@ func LoadCatalog(rows [][]string) (*rewrite.Catalog, error) {
 			if err != nil {
 				return nil, fmt.Errorf("read catalog row %d (%s.%s): %w", i+1, r.Schema, r.Name, err)
 			}
-			c.Relations[rel.RelationName] = rel
-			c.ByName[rel.Name] = append(c.ByName[rel.Name], rel)
-			c.ByOID[rel.OID] = rel
+			k := known(rewrite.Name{Name: rel.Name})
+			k.Relations = append(k.Relations, rel)
+			byOID[rel.OID] = rel
 			if r.Root != 0 && r.Root != r.OID {
 				roots[rel] = r.Root
 			}
 		case "functions":
-			add := func(names []string, k rewrite.FunctionKind) {
-				for _, n := range names {
-					c.Functions[n] |= k
+			functions = len(r.Aggregates) > 0
+			for kind, list := range map[rewrite.FunctionKind][]string{
+				rewrite.FunctionAggregate: r.Aggregates, rewrite.FunctionSet: r.Sets, rewrite.FunctionUser: r.User, rewrite.FunctionPlain: r.Plain,
+			} {
+				for _, n := range list {
+					known(rewrite.Name{Name: n, Function: true}).Function |= kind
 				}
 			}
-			add(r.Aggregates, rewrite.FunctionAggregate)
-			add(r.Sets, rewrite.FunctionSet)
-			add(r.User, rewrite.FunctionUser)
-			add(r.Plain, rewrite.FunctionPlain)
 		case "database":
-			known = true
-			c.Database, c.Version, c.Horizon = r.Name, r.Version, r.Horizon
-			c.Standby, c.Encoding = r.Standby, r.Encoding
-			minimal = r.WAL == "minimal"
+			in.Server = rewrite.Server{
+				Database: r.Name, Version: r.Version, Horizon: r.Horizon, Standby: r.Standby, Encoding: r.Encoding,
+				Minimal: r.WAL == "minimal", EventTriggers: r.Events,
+			}
 		}
 	}
-	if !known || len(c.Functions) == 0 {
+	if in.Server.Database == "" || names == nil && !functions {
 		return nil, fmt.Errorf("the catalog is not complete: %d rows", len(rows))
 	}
 	for rel, root := range roots {
-		if rel.Root = c.ByOID[root]; rel.Root == nil {
+		if rel.Root = byOID[root]; rel.Root == nil {
 			rel.Kind = "other" // its root is in a schema that is not watched
-		}
-	}
-	for rel := range roots {
-		// The rows of a foreign partition have no versions of this server.
-		if rel.Kind == "foreign" && rel.Root != nil {
-			rel.Root.Kind = "foreign"
-		}
-	}
-	for rel := range roots {
-		if rel.Kind == "partitioned" && rel.Root.Kind == "foreign" {
+		} else if rel.Kind == "partitioned" && rel.Root.Kind == "foreign" {
 			rel.Kind = "foreign"
 		}
 	}
-	for rel := range roots {
-		// The server keeps no estimate for a partitioned table itself until it is analyzed.
-		if rel.Kind == "table" && rel.Rows > 0 && rel.Root != nil && rel.Root.Kind == "partitioned" {
-			rel.Root.Rows += rel.Rows
-		}
-	}
-	if minimal {
+	if in.Server.Minimal {
 		// With wal_level=minimal the rows of a table that is new in this transaction are not logged (manual, 20.5.1).
-		for _, rel := range c.Relations {
+		for _, rel := range byOID {
 			rel.Unlogged = true
 		}
 	}
-	return c, nil
+	return in, nil
 }
 
 func (r *catalogRow) relation() (*rewrite.Relation, error) {
 	kinds := map[string]string{"r": "table", "p": "partitioned", "v": "view", "m": "matview", "f": "foreign", "S": "sequence"}
 	rel := &rewrite.Relation{
 		RelationName: rewrite.RelationName{Schema: r.Schema, Name: r.Name}, Kind: kinds[r.Kind], OID: r.OID,
-		HasTriggers: r.Triggers, HasRules: r.Rules, ColumnGrants: r.Grants, Readable: r.Readable,
-		Inherits: r.Inherits, Unlogged: r.Persistence != "p", RowSecurity: r.Security, Cascades: r.Cascades, Rows: r.Rows,
+		HasTriggers: r.Triggers[0], HasRules: r.Rules, Readable: r.Readable,
+		Inherits: r.Inherits, Unlogged: r.Persistence != "p", RowSecurity: r.Security, Cascades: r.Triggers[1], Rows: r.Rows,
 	}
 	names := map[int]string{}
 	for _, col := range r.Columns {
 		var num int
 		var at rewrite.Attribute
-		if err := unpack(col, &num, &at.Name, &at.Type, &at.Generated, &at.Auto); err != nil {
+		var granted bool
+		if err := unpack(col, &num, &at.Name, &at.Type, &at.Generated, &at.Auto, &granted); err != nil {
 			return nil, err
 		}
+		rel.ColumnGrants = rel.ColumnGrants || granted
 		at.Hidden = hiddenColumns[at.Name] == at.Type && at.Type != ""
 		names[num] = at.Name
 		rel.Columns = append(rel.Columns, at)
@@ -208,6 +249,21 @@ func (r *catalogRow) relation() (*rewrite.Relation, error) {
 			rel.Indexes = append(rel.Indexes, cols)
 		}
 	}
+	for _, part := range r.Parts {
+		var oid uint32
+		var kind string
+		var rows float64
+		if err := unpack(part, &oid, &kind, &rows); err != nil {
+			return nil, err
+		}
+		rel.Partitions = append(rel.Partitions, oid)
+		if kind == "f" { // its rows have no versions of this server
+			rel.Kind = "foreign"
+		}
+		if kind == "r" && rows > 0 && r.Root == 0 {
+			rel.Rows += rows // the server keeps no estimate for a partitioned table itself until it is analyzed
+		}
+	}
 	return rel, nil
 }
 
@@ -221,13 +277,4 @@ func unpack(in []json.RawMessage, out ...any) error {
 		}
 	}
 	return nil
-}
-
-// KeepHorizon gives a catalog that was read again the horizon of the first one that this process read of the same
-// database: what was written in between is not initial. first is nil for the first one. The catalog must not be in use
-// yet.
-func KeepHorizon(again, first *rewrite.Catalog) {
-	if first != nil && first.Database == again.Database {
-		again.Horizon = first.Horizon
-	}
 }

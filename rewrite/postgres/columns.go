@@ -41,7 +41,7 @@ func nextStamp(column string) string {
 func (r *Rewriter) Hides() bool { return r.capture == rewrite.CaptureColumns }
 
 // makeColumns understands a text as make does, with hidden columns in the tables.
-func (r *Rewriter) makeColumns(sql string, c *rewrite.Catalog, s Session, single bool) (sc *rewrite.Script, spans []rewrite.Literal, adds []string) {
+func (r *Rewriter) makeColumns(sql string, c *rewrite.View, s Session, single bool) (sc *rewrite.Script, spans []rewrite.Literal, adds []string) {
 	defer func() {
 		if p := recover(); p != nil { // as in makeNative
 			sc, spans, adds = unparsed(sql, "it could not be understood"), nil, nil
@@ -105,8 +105,8 @@ func readable(sql string, s Session) bool {
 
 // conceal changes a text so that the hidden columns do not show, and proves it: what the server reads in the new text
 // is the client's tree with the same changes. ok is false if the text is not understood.
-func conceal(sql string, c *rewrite.Catalog, s Session, single bool) (text string, spans []rewrite.Literal, edits []rewrite.Edit, whys [][]string, ok bool) {
-	if c == nil || !readable(sql, s) {
+func conceal(sql string, c *rewrite.View, s Session, single bool) (text string, spans []rewrite.Literal, edits []rewrite.Edit, whys [][]string, ok bool) {
+	if !c.Usable() || !readable(sql, s) {
 		return "", nil, nil, nil, false
 	}
 	tree, err := pgsyntax.Parse(sql)

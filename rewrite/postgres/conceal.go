@@ -70,7 +70,7 @@ func (k *showing) relation(rv *pg.RangeVar) (rel *rewrite.Relation, doubt string
 	if rel != nil {
 		return rel, ""
 	}
-	for _, r := range k.catalog.ByName[rv.Relname] {
+	for _, r := range k.catalog.Named(rv.Relname) {
 		if hides(r) {
 			return nil, why
 		}

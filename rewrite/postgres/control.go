@@ -4,6 +4,11 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
+
+	"wirecheck/rewrite"
+	"wirecheck/statement/pgsyntax"
+	describe "wirecheck/statement/postgres"
 )
 
 // utility understands everything that is not SELECT, INSERT, UPDATE or DELETE. None of it is changed.
@@ -14,13 +19,8 @@ func (x *planner) utility(n *pg.Node) {
 		p.Predicate = true
 		x.unseen(n, "MERGE cannot tell what it did")
 	case *pg.Node_CopyStmt:
-		if x.unseen(n, "COPY cannot tell which versions it read or wrote") && s.CopyStmt.IsFrom {
-			p.Writes = []string{x.named(s.CopyStmt.Relation)}
-		}
+		x.unseen(n, "COPY cannot tell which versions it read or wrote")
 	case *pg.Node_TruncateStmt:
-		for _, r := range s.TruncateStmt.Relations {
-			p.Writes = append(p.Writes, x.named(r.GetRangeVar()))
-		}
 		x.opaque("TRUNCATE does not tell which rows it removed")
 	case *pg.Node_ExplainStmt:
 		x.explain(s.ExplainStmt)
@@ -35,7 +35,6 @@ func (x *planner) utility(n *pg.Node) {
 	case *pg.Node_CallStmt:
 		x.opaque("a procedure may read and write tables")
 	case *pg.Node_RefreshMatViewStmt:
-		p.Writes = []string{x.named(s.RefreshMatViewStmt.Relation)}
 		x.opaque("REFRESH MATERIALIZED VIEW reads tables")
 	case *pg.Node_VacuumStmt:
 		if vacuumFull(s.VacuumStmt) {
@@ -49,16 +48,11 @@ func (x *planner) utility(n *pg.Node) {
 }
 
 // unseen makes a statement opaque if it mentions a table that is watched.
-func (x *planner) unseen(n *pg.Node, why string) bool {
+func (x *planner) unseen(n *pg.Node, why string) {
 	c := x.content(n)
-	for _, t := range c.targets {
-		x.plan.Writes = append(x.plan.Writes, x.named(t))
+	if len(c.tables)+len(c.user) > 0 {
+		x.opaque("%s", why)
 	}
-	if len(c.tables) == 0 && len(c.user) == 0 {
-		return false
-	}
-	x.opaque("%s", why)
-	return len(c.tables) > 0
 }
 
 func vacuumFull(s *pg.VacuumStmt) bool {
@@ -94,9 +88,76 @@ func (x *planner) ddl(n *pg.Node) {
 	case *pg.Node_CreateSeqStmt:
 		p.Temp = s.CreateSeqStmt.Sequence.GetRelpersistence() == "t"
 	case *pg.Node_AlterTableStmt:
-		if s.AlterTableStmt.Relation != nil {
-			p.Writes = []string{x.named(s.AlterTableStmt.Relation)}
-		}
 		x.opaque("ALTER TABLE may rewrite the table")
+	}
+}
+
+// confined gives the bare names of the only relations that a definition changes, for all sessions, or nothing if it may
+// change others.
+func confined(n *pg.Node) (names []string) {
+	var what proto.Message
+	switch s := n.Node.(type) {
+	case *pg.Node_CreateStmt: // with those that it refers to, inherits from or is a partition of
+		what = s.CreateStmt
+	case *pg.Node_IndexStmt:
+		what = s.IndexStmt.Relation
+	case *pg.Node_CreateTableAsStmt:
+		what = s.CreateTableAsStmt.Into.GetRel()
+	case *pg.Node_SelectStmt:
+		what = firstArm(s.SelectStmt).GetIntoClause().GetRel()
+	case *pg.Node_ViewStmt:
+		what = s.ViewStmt.View
+	case *pg.Node_CreateSeqStmt:
+		what = s.CreateSeqStmt.Sequence
+	case *pg.Node_CreateTrigStmt:
+		what = s.CreateTrigStmt
+	case *pg.Node_AlterTableStmt:
+		for _, c := range s.AlterTableStmt.Cmds {
+			if c.GetAlterTableCmd().GetBehavior() == pg.DropBehavior_DROP_CASCADE {
+				return nil
+			}
+		}
+		if s.AlterTableStmt.Objtype == pg.ObjectType_OBJECT_TABLE {
+			what = s.AlterTableStmt
+		}
+	case *pg.Node_RenameStmt:
+		if t := s.RenameStmt.RenameType; t == pg.ObjectType_OBJECT_TABLE || t == pg.ObjectType_OBJECT_COLUMN && s.RenameStmt.RelationType == pg.ObjectType_OBJECT_TABLE {
+			names, what = []string{s.RenameStmt.Newname}, s.RenameStmt.Relation
+		}
+	case *pg.Node_DropStmt:
+		if s.DropStmt.RemoveType == pg.ObjectType_OBJECT_TABLE && s.DropStmt.Behavior == pg.DropBehavior_DROP_RESTRICT {
+			for _, o := range s.DropStmt.Objects {
+				names = append(names, pgsyntax.LastName(o.GetList().GetItems()))
+			}
+		}
+	}
+	if what == nil {
+		return names
+	}
+	pgsyntax.Walk(what, func(m proto.Message) bool {
+		if rv, ok := m.(*pg.RangeVar); ok {
+			names = append(names, rv.Relname)
+		}
+		return true
+	})
+	return names
+}
+
+// mention looks up what a text names, where no catalog may be used: so it is known that one is needed. Definitions need
+// none, unless columns are hidden.
+func mention(c *rewrite.View, tree *pg.ParseResult, hides bool) {
+	for _, raw := range tree.Stmts {
+		if !hides && describe.EffectOf(raw.Stmt).Schema {
+			continue
+		}
+		pgsyntax.Walk(raw.Stmt, func(m proto.Message) bool {
+			switch n := m.(type) {
+			case *pg.RangeVar:
+				c.Named(n.Relname)
+			case *pg.FuncCall:
+				c.Function(pgsyntax.LastName(n.Funcname))
+			}
+			return true
+		})
 	}
 }

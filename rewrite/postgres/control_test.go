@@ -137,10 +137,15 @@ func TestFlags(t *testing.T) {
 func TestNames(t *testing.T) {
 	c := offline(t)
 	// A table of the same name in another schema.
-	twin := *c.ByName["remote"][0]
-	twin.Schema, twin.OID = "public", 4_000_000_000
-	c.Relations[twin.RelationName], c.ByOID[twin.OID] = &twin, &twin
-	c.ByName["remote"] = append(c.ByName["remote"], &twin)
+	var remote rewrite.Known
+	for _, rel := range c.All() {
+		if rel.Name == "remote" {
+			twin := *rel
+			twin.Schema, twin.OID = "public", 4_000_000_000
+			remote.Relations = []*rewrite.Relation{rel, &twin}
+		}
+	}
+	c.Learn(map[rewrite.Name]*rewrite.Known{{Name: "remote"}: &remote}, 0, false)
 	r := postgres.New(rewrite.CaptureAuto)
 	for _, f := range []struct {
 		sql  string

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,7 +37,6 @@ type part struct {
 	group   bool        // the versions of a group: a JSON array of what else would be the text behind lsn; NULL if they were too many
 	scan    []part      // of a scan: its tables
 	horizon uint32
-	catalog *rewrite.Catalog
 	columns bool // capture by columns, see columnAccess: none of the above but key, group, rel and op
 }
 
@@ -305,7 +305,7 @@ func (p *part) relation(oid uint32) (string, error) {
 	if oid == p.rel.OID {
 		return top.String(), nil
 	}
-	if found := p.catalog.ByOID[oid]; found != nil && found.Root == top && p.rel.Kind == "partitioned" {
+	if slices.Contains(p.rel.Partitions, oid) {
 		return top.String(), nil
 	}
 	return "", fmt.Errorf("%w: a row of relation %d, not of %s", errHidden, oid, p.rel.RelationName)

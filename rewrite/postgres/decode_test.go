@@ -12,11 +12,9 @@ import (
 
 func decodeParts() (plain, child part) {
 	rel := &rewrite.Relation{RelationName: rewrite.RelationName{Schema: "public", Name: "t"}, Kind: "table", OID: 16400}
-	root := &rewrite.Relation{RelationName: rewrite.RelationName{Schema: "public", Name: "p"}, Kind: "partitioned", OID: 16500}
-	leaf := &rewrite.Relation{RelationName: rewrite.RelationName{Schema: "public", Name: "p1"}, Kind: "table", OID: 16501, Root: root}
-	c := &rewrite.Catalog{ByOID: map[uint32]*rewrite.Relation{16400: rel, 16500: root, 16501: leaf}}
-	plain = part{rel: rel, op: history.OpRead, lsn: true, key: true, horizon: 1000, catalog: c}
-	child = part{rel: root, op: history.OpRead, lsn: true, key: true, horizon: 1000, catalog: c}
+	root := &rewrite.Relation{RelationName: rewrite.RelationName{Schema: "public", Name: "p"}, Kind: "partitioned", OID: 16500, Partitions: []uint32{16501}}
+	plain = part{rel: rel, op: history.OpRead, lsn: true, key: true, horizon: 1000}
+	child = part{rel: root, op: history.OpRead, lsn: true, key: true, horizon: 1000}
 	return plain, child
 }
 

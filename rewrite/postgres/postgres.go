@@ -68,6 +68,8 @@ type Session struct {
 	Encoding string
 	// Backslashes says that standard_conforming_strings is off, so that a backslash in a plain literal is an escape.
 	Backslashes bool
+	// Stale says that what was known of tables may be used although they may have changed since.
+	Stale bool
 }
 
 func (s Session) utf8() bool { return s.Encoding == "" || strings.EqualFold(s.Encoding, "UTF8") }
@@ -111,21 +113,26 @@ func (r *Rewriter) Statement(sql string, c *rewrite.Catalog, s Session) *rewrite
 
 func (r *Rewriter) script(sql string, c *rewrite.Catalog, s Session, single bool) *rewrite.Script {
 	key := cacheKey{sql: sql, catalog: c, facts: s.facts(single)}
-	if found, ok := r.cache.Get(key); ok {
-		return found.script
+	if t, ok := r.cache.Get(key); ok && c.Current(t.script.Uses, s.Stale) {
+		return t.script
 	}
 	var lits []rewrite.Literal
 	ok := false
 	if len(sql) <= maxCached && !s.Backslashes && (s.utf8() && utf8.ValidString(sql) || ascii(sql)) {
 		if key.sql, lits, ok = shape(sql); ok {
 			key.shape = true
-			if t, ok := r.cache.Get(key); ok {
+			if t, ok := r.cache.Get(key); ok && c.Current(t.script.Uses, s.Stale) {
 				return t.fill(sql, lits)
 			}
 		}
 	}
-	sc, spans, adds := r.make(sql, c, s, single)
-	if len(sql) > maxCached {
+	view := c.View(s.Stale)
+	sc, spans, adds := r.make(sql, view, s, single)
+	if len(view.Missing) > 0 && view.Usable() {
+		sc, spans, adds = r.make(sql, noCatalog(), s, single)
+	}
+	sc.Missing, sc.Uses = view.Missing, view.Uses
+	if len(sql) > maxCached || len(sc.Missing) > 0 && view.Usable() {
 		return sc
 	}
 	if !ok || !templated(sc, sql) || len(adds) != len(sc.Plans[0].Edits) {
@@ -135,9 +142,11 @@ func (r *Rewriter) script(sql string, c *rewrite.Catalog, s Session, single bool
 	return sc
 }
 
+func noCatalog() *rewrite.View { return (*rewrite.Catalog)(nil).View(false) }
+
 func (s Session) facts(single bool) string {
 	var b strings.Builder
-	for _, f := range []bool{s.Temp, s.utf8(), s.Backslashes, single} {
+	for _, f := range []bool{s.Temp, s.utf8(), s.Backslashes, s.Stale, single} {
 		if f {
 			b.WriteByte('1')
 		} else {
@@ -159,7 +168,7 @@ func (s Session) facts(single bool) string {
 }
 
 // make understands a text. Whatever goes wrong leaves it alone.
-func (r *Rewriter) make(sql string, c *rewrite.Catalog, s Session, single bool) (sc *rewrite.Script, spans []rewrite.Literal, adds []string) {
+func (r *Rewriter) make(sql string, c *rewrite.View, s Session, single bool) (sc *rewrite.Script, spans []rewrite.Literal, adds []string) {
 	if r.capture == rewrite.CaptureColumns {
 		return r.makeColumns(sql, c, s, single)
 	}
@@ -167,7 +176,7 @@ func (r *Rewriter) make(sql string, c *rewrite.Catalog, s Session, single bool) 
 }
 
 // makeNative understands a text that shows no hidden columns.
-func (r *Rewriter) makeNative(sql string, c *rewrite.Catalog, s Session, single bool) (sc *rewrite.Script, spans []rewrite.Literal, adds []string) {
+func (r *Rewriter) makeNative(sql string, c *rewrite.View, s Session, single bool) (sc *rewrite.Script, spans []rewrite.Literal, adds []string) {
 	defer func() {
 		// The parser and the tree belong to others; a statement that makes them stumble is forwarded untouched.
 		if p := recover(); p != nil {
@@ -192,7 +201,11 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.Catalog, s Session, single 
 	if single && len(tree.Stmts) > 1 { // the server will refuse it
 		return unparsed(sql, "it has several statements"), nil, nil
 	}
+	if !c.Usable() {
+		mention(c, tree, r.capture == rewrite.CaptureColumns)
+	}
 	sc = &rewrite.Script{SQL: sql}
+	first := c
 	var edits []rewrite.Edit
 	var list []*planner
 	scan := scanner(sql)
@@ -203,8 +216,11 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.Catalog, s Session, single 
 		x := newPlanner(&scene{sql: sql, from: from, to: to, scan: scan, catalog: c, session: s, native: r.capture != rewrite.CaptureColumns})
 		x.plan.Text = sql[span.At:span.End]
 		x.understand(raw.Stmt)
+		if x.plan.Schema && first.Usable() && !first.EventTriggers {
+			x.plan.Changes = confined(raw.Stmt)
+		}
 		if x.plan.Schema || x.plan.Control.Verb == statement.ControlReset {
-			c = nil // what follows in the text may mean other tables
+			c = noCatalog() // what follows in the text may mean other tables
 		}
 		sc.Plans = append(sc.Plans, x.plan)
 		slices.SortStableFunc(x.edits, func(a, b rewrite.Edit) int { return a.At - b.At })

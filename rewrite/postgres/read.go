@@ -31,7 +31,7 @@ func (x *planner) selectStmt(s *pg.SelectStmt) {
 	x.plan.Predicate = true
 	defer x.enter(s.WithClause)()
 	switch {
-	case x.catalog == nil:
+	case !x.catalog.Usable():
 		x.opaque("the catalog is not known")
 	case s.Op == pg.SetOperation_SETOP_UNION && s.All:
 		x.unionAll(s, c)

@@ -17,7 +17,7 @@ import (
 type scene struct {
 	sql      string // the whole text
 	from, to int    // the statement's part of it
-	catalog  *rewrite.Catalog
+	catalog  *rewrite.View
 	session  Session
 	native   bool
 	scan     func() ([]*pg.ScanToken, error) // the whole text's tokens without comments
@@ -56,7 +56,7 @@ func (x *scene) content(m proto.Message) content {
 	pgsyntax.Walk(m, func(m proto.Message) bool {
 		switch n := m.(type) {
 		case *pg.RangeVar:
-			if n.Schemaname == "" && ctes[n.Relname] && (x.catalog == nil || len(x.catalog.ByName[n.Relname]) == 0) {
+			if n.Schemaname == "" && ctes[n.Relname] && len(x.catalog.Named(n.Relname)) == 0 {
 				return true
 			}
 			if x.watched(n) {
@@ -91,17 +91,14 @@ func (x *scene) content(m proto.Message) content {
 }
 
 func (x *scene) function(name string) rewrite.FunctionKind {
-	if x.catalog == nil {
-		return 0
-	}
-	return x.catalog.Functions[name]
+	return x.catalog.Function(name)
 }
 
 // watched reports whether a name may mean one of the user's tables.
 func (x *scene) watched(rv *pg.RangeVar) bool {
 	switch rv.Schemaname {
 	case "":
-		return !strings.HasPrefix(rv.Relname, "pg_") || x.catalog != nil && len(x.catalog.ByName[rv.Relname]) > 0
+		return !strings.HasPrefix(rv.Relname, "pg_") || len(x.catalog.Named(rv.Relname)) > 0
 	case "pg_catalog", "information_schema", "pg_toast":
 		return false
 	}
@@ -111,14 +108,15 @@ func (x *scene) watched(rv *pg.RangeVar) bool {
 // resolve finds the relation that a name means, or says why it is not certain.
 func (x *scene) resolve(rv *pg.RangeVar) (*rewrite.Relation, string) {
 	c := x.catalog
-	if c == nil {
+	found := c.Named(rv.Relname)
+	if !c.Usable() {
 		return nil, "the catalog is not known"
 	}
 	if rv.Catalogname != "" && rv.Catalogname != c.Database {
 		return nil, "another database is named"
 	}
 	if rv.Schemaname != "" {
-		if r := c.Relations[rewrite.RelationName{Schema: rv.Schemaname, Name: rv.Relname}]; r != nil {
+		if r := in(found, rv.Schemaname); r != nil {
 			return r, ""
 		}
 		return nil, fmt.Sprintf("table %s.%s is not known", rv.Schemaname, rv.Relname)
@@ -129,7 +127,6 @@ func (x *scene) resolve(rv *pg.RangeVar) (*rewrite.Relation, string) {
 	if strings.HasPrefix(rv.Relname, "pg_") {
 		return nil, fmt.Sprintf("%s may be a system table", rv.Relname)
 	}
-	found := c.ByName[rv.Relname]
 	switch len(found) {
 	case 0:
 		return nil, fmt.Sprintf("table %s is not known", rv.Relname)
@@ -137,11 +134,19 @@ func (x *scene) resolve(rv *pg.RangeVar) (*rewrite.Relation, string) {
 		return found[0], ""
 	}
 	for _, schema := range x.session.SearchPath {
-		if r := c.Relations[rewrite.RelationName{Schema: schema, Name: rv.Relname}]; r != nil {
+		if r := in(found, schema); r != nil {
 			return r, ""
 		}
 	}
 	return nil, fmt.Sprintf("several schemas have a table %s", rv.Relname)
+}
+
+// in gives the relation of a schema.
+func in(list []*rewrite.Relation, schema string) *rewrite.Relation {
+	if i := slices.IndexFunc(list, func(r *rewrite.Relation) bool { return r.Schema == schema }); i >= 0 {
+		return list[i]
+	}
+	return nil
 }
 
 // tokens gives the tokens of this statement from a place on.

@@ -29,13 +29,12 @@ func FuzzShape(f *testing.F) {
 	f.Add("insert into t values ('x', 5)", "", "0")
 	f.Add("SELECT DISTINCT v, 'a' FROM t WHERE id < 100 AND v <> 5; SELECT 1 UNION SELECT v FROM t WHERE id = 5 AND v IN (2, 3)", "ä", "1")
 	f.Add("SELECT v FROM t WHERE id = 1 AND id IN (SELECT id FROM t WHERE v = 2000)", "", "12")
-	c := &rewrite.Catalog{
-		Relations: map[rewrite.RelationName]*rewrite.Relation{}, ByName: map[string][]*rewrite.Relation{},
-		Functions: map[string]rewrite.FunctionKind{"count": rewrite.FunctionAggregate},
-	}
 	rel := &rewrite.Relation{RelationName: rewrite.RelationName{Schema: "public", Name: "t"}, Kind: "table", OID: 1, Readable: true,
 		Columns: []rewrite.Attribute{{Name: "id", Type: "int4"}, {Name: "v", Type: "int4"}}, Key: []string{"id"}, Unique: [][]string{{"id"}}}
-	c.Relations[rel.RelationName], c.ByName["t"] = rel, []*rewrite.Relation{rel}
+	c := rewrite.NewCatalog(rewrite.Server{}, nil)
+	c.Learn(map[rewrite.Name]*rewrite.Known{
+		{Name: "t"}: {Relations: []*rewrite.Relation{rel}}, {Name: "count", Function: true}: {Function: rewrite.FunctionAggregate},
+	}, 0, true)
 	f.Fuzz(func(t *testing.T, sql, text, number string) {
 		_, lits, ok := shape(sql)
 		if !ok {

@@ -15,26 +15,9 @@ import (
 
 // writes notes what is written inside of a statement, and that it is not seen.
 func (x *planner) writes(c content) {
-	for _, t := range c.targets {
-		x.plan.Writes = append(x.plan.Writes, x.named(t))
-	}
 	if len(c.targets) > 0 {
 		x.missing("it writes inside WITH")
 	}
-}
-
-// named gives the qualified name of a table, as far as it is known.
-func (x *scene) named(rv *pg.RangeVar) string {
-	if rel, _ := x.resolve(rv); rel != nil {
-		if rel.Root != nil {
-			rel = rel.Root
-		}
-		return rel.String()
-	}
-	if rv.Schemaname != "" {
-		return rv.Schemaname + "." + rv.Relname
-	}
-	return rv.Relname
 }
 
 // write is an INSERT, UPDATE or DELETE in one form.
@@ -66,7 +49,7 @@ func (x *planner) insertStmt(s *pg.InsertStmt) {
 		}
 	}
 	if src != nil && x.many(src) {
-		x.writeOpaque(w, "it may insert very many rows")
+		x.opaque("it may insert very many rows")
 		return
 	}
 	x.write(w)
@@ -83,21 +66,11 @@ func (x *planner) deleteStmt(s *pg.DeleteStmt) {
 		returning: s.ReturningList, op: history.OpDelete})
 }
 
-func (x *planner) writeOpaque(w write, format string, args ...any) {
-	x.plan.Writes = append(x.plan.Writes[:0], x.named(w.relation))
-	x.opaque(format, args...)
-}
-
 func (x *planner) write(w write) {
 	c := x.content(w.node)
 	for _, f := range c.user {
 		x.missing("function %s may read and write tables", f)
 	}
-	for _, t := range c.targets {
-		x.plan.Writes = append(x.plan.Writes, x.named(t))
-	}
-	slices.Sort(x.plan.Writes)
-	x.plan.Writes = slices.Compact(x.plan.Writes)
 	if len(c.targets) > 1 {
 		x.missing("it writes inside WITH")
 	}

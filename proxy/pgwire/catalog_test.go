@@ -1,0 +1,167 @@
+package pgwire_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"wirecheck/history"
+	"wirecheck/internal/testserver"
+	"wirecheck/proxy"
+)
+
+// largeDatabase makes a database of n tables.
+func largeDatabase(t testing.TB, srv *testserver.Server, n int) testserver.Database {
+	t.Helper()
+	db := srv.Database(t).As(testserver.AppTrust)
+	db.Exec(t, fmt.Sprintf(`DO $$BEGIN FOR i IN 1..%d LOOP
+		EXECUTE format('CREATE TABLE t%%s (id bigint PRIMARY KEY, a int NOT NULL, b text, c timestamptz DEFAULT now(), d numeric)', i); IF i %% 500 = 0 THEN COMMIT; END IF; END LOOP; END$$`, n))
+	return db
+}
+
+// TestLargeDatabase names tables of a database that is too large to be read at once, outside and inside of transactions,
+// while another session changes some. A statement whose tables may have changed is never planned with what was known.
+func TestLargeDatabase(t *testing.T) {
+	srv := testserver.Postgres(t)
+	db := largeDatabase(t, srv, 520)
+	ev := &events{}
+	r := start(t, proxy.Config{Upstream: upstream(srv), Mode: proxy.Observe}, observer(ev))
+	sessions := map[string]*wire{}
+	for _, name := range []string{"1", "2"} {
+		sessions[name] = dialWire(t, r.addr.String(), db.User, db.Name)
+	}
+	var want []string
+	for _, step := range []struct {
+		session, sql string
+		coverage     history.Coverage
+	}{
+		{"1", "SELECT * FROM t1", history.CoverageExact},
+		{"1", "SELECT * FROM nothere", history.CoverageOpaque},
+		{"1", "BEGIN", ""},
+		{"1", "SELECT b FROM t2", history.CoverageExact},
+		{"2", "ALTER TABLE t3 ADD COLUMN e int", history.CoverageOpaque},
+		{"1", "SELECT b FROM t2 WHERE id > 1", history.CoverageExact}, // another table was changed
+		{"1", "SELECT b FROM t3", history.CoverageOpaque},             // this transaction may see it as it was
+		{"1", "COMMIT", ""},
+		{"1", "SELECT b FROM t3 WHERE id > 1", history.CoverageExact},
+		{"1", "BEGIN ISOLATION LEVEL REPEATABLE READ", ""},
+		{"1", "SELECT b FROM t4", history.CoverageExact},
+		{"2", "CREATE TABLE nothere (k int PRIMARY KEY)", ""},
+		{"2", "SELECT * FROM nothere", history.CoverageExact},
+		{"1", "SELECT k FROM nothere", history.CoverageExact}, // names mean what they mean now, whatever the snapshot
+		{"2", "GRANT SELECT ON t5 TO PUBLIC", ""},             // may concern anything
+		{"1", "SELECT a FROM t4", history.CoverageOpaque},
+		{"1", "ROLLBACK", ""},
+		{"1", "SELECT k FROM nothere", history.CoverageExact},
+		{"2", "CREATE TEMP TABLE t4 (other int)", ""},
+		{"2", "SELECT * FROM t4", history.CoverageOpaque},
+		{"1", "SELECT a FROM t4 WHERE id > 1", history.CoverageExact},
+		{"2", "DROP TABLE t4", ""},
+		{"2", "SELECT a, b FROM t4", history.CoverageExact},
+		{"1", "SELECT public_f()", ""}, // there is no such function
+		{"2", "CREATE FUNCTION public_f() RETURNS int LANGUAGE sql AS 'SELECT count(*)::int FROM t1'", ""},
+		{"1", "SELECT public_f()", history.CoverageOpaque},
+	} {
+		sessions[step.session].step("Q " + step.sql)
+		if step.coverage != "" {
+			want = append(want, fmt.Sprintf("%s: %s", step.sql, step.coverage))
+		}
+	}
+	r.stop()
+	var got []string
+	for _, e := range ev.all() {
+		if e.Kind == history.EventStmt {
+			got = append(got, fmt.Sprintf("%s: %s", e.SQL, e.Coverage))
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
+// BenchmarkCatalog plays what changes the schema in a database of 5,000 tables, directly and observed.
+//
+//	go test ./proxy/pgwire -run ^$ -bench Catalog -benchtime 1x
+func BenchmarkCatalog(b *testing.B) {
+	srv := testserver.Postgres(b)
+	db := largeDatabase(b, srv, 5000)
+	r := start(b, proxy.Config{Upstream: upstream(srv), Mode: proxy.Observe}, observer(&events{drop: true}))
+	ctx := context.Background()
+	connect := func(observed bool) *pgx.Conn {
+		if observed {
+			return db.At(r.addr.IP.String(), r.addr.Port).Postgres(b)
+		}
+		return db.Postgres(b)
+	}
+	exec := func(conn *pgx.Conn, sql string, args ...any) {
+		if _, err := conn.Exec(ctx, fmt.Sprintf(sql, args...), pgx.QueryExecModeSimpleProtocol); err != nil {
+			b.Fatalf("%s: %v", sql, err)
+		}
+	}
+	exec(connect(false), "CREATE TABLE migrations (n int PRIMARY KEY)")
+	for _, load := range []struct {
+		name string
+		play func(conn *pgx.Conn)
+	}{
+		{"cold start", func(conn *pgx.Conn) { exec(conn, "SELECT * FROM t7") }},
+		{"5 temporary tables", func(conn *pgx.Conn) {
+			for i := range 5 {
+				exec(conn, "CREATE TEMP TABLE scratch%d (a int)", i)
+				exec(conn, "SELECT * FROM t%d", 100+i)
+			}
+		}},
+		{"500 migrations", func(conn *pgx.Conn) {
+			for i := range 250 {
+				exec(conn, "CREATE TABLE m%d (id bigint PRIMARY KEY, a int, b text)", i)
+				exec(conn, "INSERT INTO migrations VALUES (%d)", 2*i)
+				exec(conn, "ALTER TABLE m%d ADD COLUMN c int", i)
+				exec(conn, "INSERT INTO migrations VALUES (%d)", 2*i+1)
+			}
+			for i := range 250 {
+				exec(conn, "DROP TABLE m%d", i)
+			}
+			exec(conn, "DELETE FROM migrations")
+		}},
+		{"50 schemas", func(conn *pgx.Conn) {
+			for i := range 50 {
+				exec(conn, "CREATE SCHEMA test%d", i)
+				exec(conn, "SET search_path = test%d", i)
+				for j := range 5 {
+					exec(conn, "CREATE TABLE x%d (id bigint PRIMARY KEY, a int, b text)", j)
+				}
+				for j := range 20 {
+					exec(conn, "INSERT INTO x%d VALUES (%d, 1, 'b')", j%5, j)
+					exec(conn, "SELECT * FROM x%d WHERE id = %d", j%5, j)
+				}
+				exec(conn, "DROP SCHEMA test%d CASCADE", i)
+			}
+		}},
+	} {
+		b.Run(load.name, func(b *testing.B) {
+			var took [2]time.Duration
+			for range b.N {
+				for i, observed := range []bool{false, true} {
+					from := time.Now()
+					conn := connect(observed)
+					load.play(conn)
+					took[i] += time.Since(from)
+					if err := conn.Close(ctx); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			b.ReportMetric(float64(took[0].Milliseconds())/float64(b.N), "ms-direct/op")
+			b.ReportMetric(float64(took[1].Milliseconds())/float64(b.N), "ms-observe/op")
+			b.ReportMetric(float64(took[1])/float64(took[0]), "observe/direct")
+			b.ReportMetric(float64(m.HeapAlloc>>20), "MiB-heap")
+		})
+	}
+}

@@ -1,0 +1,69 @@
+package rewrite
+
+// Capture is how row versions are seen.
+type Capture string
+
+// The ways of capture. Auto is the engine's default: native on PostgreSQL, columns on the MySQL family.
+const (
+	CaptureAuto    Capture = "auto"
+	CaptureColumns Capture = "columns" // the papers' hidden columns wc_row_id and wc_writers
+	CaptureNative  Capture = "native"  // what the engine itself keeps: PostgreSQL's tableoid, ctid, xmin
+)
+
+// The names of the hidden columns.
+const (
+	ColumnRowID   = "wc_row_id"
+	ColumnWriters = "wc_writers"
+)
+
+// FunctionKind is a set of facts about all the functions of one bare name.
+type FunctionKind uint8
+
+// The facts about functions.
+const (
+	FunctionAggregate FunctionKind = 1 << iota // one of them is an aggregate
+	FunctionSet                                // one of them returns a set
+	FunctionPlain                              // one of them is neither an aggregate nor a window function
+	FunctionUser                               // one of them is the user's and not immutable: it may read and write tables
+)
+
+// RelationName is a qualified name.
+type RelationName struct{ Schema, Name string }
+
+// String gives schema.name.
+func (n RelationName) String() string { return n.Schema + "." + n.Name }
+
+// Relation is a table, view or the like.
+type Relation struct {
+	RelationName
+	Kind         string // "table", "partitioned", "view", "matview", "foreign", "sequence", "other"
+	OID          uint32 // PostgreSQL
+	Columns      []Attribute
+	Key          []string   // primary key columns in order; empty if there is none
+	Indexes      [][]string // columns of each secondary index; an expression index has "" for the expression
+	Unique       [][]string // columns of each unique index or constraint, the primary key included
+	HasTriggers  bool       // row triggers of the user's
+	HasRules     bool       // PostgreSQL rewrite rules
+	ColumnGrants bool       // there are column privileges, so selecting a further column may be refused
+	Instrumented bool       // has the hidden columns
+	Readable     bool       // the session's user may SELECT from the whole table
+	Engine       string     // MySQL family: InnoDB, MyISAM, ...
+
+	Root        *Relation // PostgreSQL: the partitioned table at the top; nil unless this is a partition
+	Partitions  []uint32  // PostgreSQL: the object ids of a partitioned table's partitions, on all levels
+	Inherits    bool      // PostgreSQL: has parents or children by INHERITS
+	Unlogged    bool      // PostgreSQL: its changes are not in the write-ahead log
+	RowSecurity bool      // PostgreSQL: row security policies apply to the session's user
+	Cascades    bool      // foreign keys that refer to it change other tables when its rows change
+	Rows        float64   // rows as the server estimates them; negative if it does not
+}
+
+// Attribute is a column.
+type Attribute struct {
+	Name      string
+	Type      string // as the server prints it
+	Hidden    bool   // INVISIBLE, or one of ours
+	Generated bool
+	Auto      bool // AUTO_INCREMENT, identity, serial
+	Touched   bool // ON UPDATE CURRENT_TIMESTAMP
+}

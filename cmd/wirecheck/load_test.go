@@ -17,8 +17,8 @@ import (
 	"wirecheck/internal/shop"
 )
 
-// loadLength is how long each of the load tests runs: short in `make test`, a minute in `make soak`.
-var loadLength = flag.Duration("load", time.Second, "length of each load test")
+// loadLength is how long each of the load tests runs: a minute in `make soak`, and in `make test` some hundreds of transactions.
+var loadLength = flag.Duration("load", 0, "length of each load test; 0: some hundreds of transactions")
 
 // tool runs a load generator and gives what it printed.
 func tool(t *testing.T, env []string, name string, args ...string) string {
@@ -79,7 +79,7 @@ func TestPgbenchIsQuiet(t *testing.T) {
 				th := w.observe(t)
 				env := append(pgEnv(th.target), "PGOPTIONS=-c default_transaction_isolation="+strings.ReplaceAll(level, " ", `\ `))
 				// With retries a serialization failure is not the end of a client, as in any program at that level.
-				out := tool(t, env, "pgbench", "-n", "-c", "8", "-j", "2", "-M", protocol, "--max-tries=1000", "-T", seconds())
+				out := tool(t, env, "pgbench", "-n", "-c", "8", "-j", "2", "-M", protocol, "--max-tries=1000", length("-t50", "-T%d"))
 				if failed := count(t, out, `number of failed transactions: (\d+)`); failed > 0 {
 					t.Errorf("%d transactions failed:\n%s", failed, out)
 				}
@@ -94,7 +94,13 @@ func TestPgbenchIsQuiet(t *testing.T) {
 	}
 }
 
-func seconds() string { return strconv.Itoa(max(1, int(loadLength.Seconds()))) }
+// length is the option that says how long a tool runs: a number of transactions, or of seconds.
+func length(transactions, seconds string) string {
+	if *loadLength == 0 {
+		return transactions
+	}
+	return fmt.Sprintf(seconds, max(1, int(loadLength.Seconds())))
+}
 
 // sums checks the consistency condition of TPC-B: the balances agree with the history that was written.
 func sums(t *testing.T, w *world) {
@@ -164,7 +170,7 @@ func TestSysbenchIsQuiet(t *testing.T) {
 			w.instrumentAll(t)
 			w.globally(t, "SET GLOBAL tx_isolation = 'SERIALIZABLE'", "SET GLOBAL tx_isolation = 'REPEATABLE-READ'")
 			th := w.observe(t)
-			out := tool(t, nil, "sysbench", args(th.target, "--threads=8", "--time="+seconds(), "--mysql-ignore-errors=1213,1020,1205", "run")...)
+			out := tool(t, nil, "sysbench", args(th.target, "--threads=8", "--time=0", length("--events=80", "--time=%d"), "--mysql-ignore-errors=1213,1020,1205", "run")...)
 			got := th.stop(t)
 			quiet(t, got, count(t, out, `transactions:\s+(\d+)`))
 			for _, f := range got.findings {

@@ -117,12 +117,8 @@ func (l *Lab) changedFor(ctx context.Context, c engine.Conn) (bool, error) {
 // alters reports whether something in a session may change definitions, or tell what the session did before. It errs on the side of
 // yes.
 func alters(s *scenario.Session) bool {
-	for _, b := range []*scenario.Block{s.Setup, s.Teardown} {
-		if b != nil && !plain(b.SQL) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(s.Steps, func(st *scenario.Step) bool { return !plain(st.SQL) })
+	return slices.ContainsFunc([]*scenario.Block{s.Setup, s.Teardown}, func(b *scenario.Block) bool { return b != nil && !plain(b.SQL) }) ||
+		slices.ContainsFunc(s.Steps, func(st *scenario.Step) bool { return !plain(st.SQL) })
 }
 
 // setUp executes the setup blocks, unless begin has brought back what they did.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"syscall"
 	"time"
 
@@ -219,12 +220,7 @@ func runProxy(ctx context.Context, c *common, config configs.Config) (err error)
 }
 
 func observes(config configs.Config) bool {
-	for _, l := range config.Listeners {
-		if proxy.Mode(l.Mode).Observes() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(config.Listeners, func(l configs.Listener) bool { return proxy.Mode(l.Mode).Observes() })
 }
 
 // controlGate makes the gate of the listener in mode control; nil if there is none.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -276,12 +277,8 @@ func (c *terminal) Do(_ context.Context, sql string) (string, error) {
 
 // speech tells a terminal's messages from rows.
 func speech(line string) bool {
-	for _, start := range []string{"WARNING:", "NOTICE:", "ERROR", "Warning (Code", "Note (Code", "psql:"} {
-		if strings.HasPrefix(line, start) {
-			return true
-		}
-	}
-	return false
+	starts := []string{"WARNING:", "NOTICE:", "ERROR", "Warning (Code", "Note (Code", "psql:"}
+	return slices.ContainsFunc(starts, func(start string) bool { return strings.HasPrefix(line, start) })
 }
 
 func (c *terminal) Heard(context.Context) ([]string, error) {

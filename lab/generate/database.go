@@ -232,13 +232,7 @@ func (g *definer) definition(t *Table, c *Column) string {
 
 // indexable are the columns that an index may hold whole.
 func (g *definer) indexable(t *Table) []*Column {
-	var out []*Column
-	for _, c := range t.Columns {
-		if !c.Prefix && c.Class != JSON && c.Generated == "" {
-			out = append(out, c)
-		}
-	}
-	return out
+	return slices.DeleteFunc(t.writable(), func(c *Column) bool { return c.Prefix || c.Class == JSON })
 }
 
 // primaryKey makes the primary key, if there is to be one.
@@ -365,12 +359,9 @@ func (g *definer) checkTwo(t *Table) string {
 // foreignKey adds a column that refers to a key of an earlier table or of this one, or none. It is a column of its own, since
 // columns of other constraints and of generated columns may not have all actions (MySQL manual, "FOREIGN KEY Constraints").
 func (g *definer) foreignKey(db *Database, t *Table) string {
-	var tables []*Table
-	for _, p := range append(slices.Clone(db.Tables), t) {
-		if len(p.Primary) == 1 && !p.Partitioned && !p.prefixed && !p.apart {
-			tables = append(tables, p)
-		}
-	}
+	tables := slices.DeleteFunc(append(slices.Clone(db.Tables), t), func(p *Table) bool {
+		return len(p.Primary) != 1 || p.Partitioned || p.prefixed || p.apart
+	})
 	if len(tables) == 0 || !g.has("foreign-key") || !g.chance(often) && !g.favored["foreign-key"] {
 		return ""
 	}
@@ -469,12 +460,9 @@ func (g *definer) view(db *Database, t *Table) {
 
 // trigger makes a trigger that changes a column of the rows that are updated, or none.
 func (g *definer) trigger(db *Database, t *Table) {
-	var columns []*Column
-	for _, c := range t.writable() {
-		if c.Class == Integer && !t.inKey(c) && c.Parent == nil && !t.constrained(c) {
-			columns = append(columns, c)
-		}
-	}
+	columns := slices.DeleteFunc(t.writable(), func(c *Column) bool {
+		return c.Class != Integer || t.inKey(c) || c.Parent != nil || t.constrained(c)
+	})
 	if len(columns) == 0 || !g.has("trigger") {
 		return
 	}

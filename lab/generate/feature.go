@@ -29,13 +29,7 @@ func AllFeatures() []Feature { return features() }
 
 // Features lists the features of a dialect.
 func Features(d Dialect) []Feature {
-	var out []Feature
-	for _, f := range features() {
-		if f.In(d) {
-			out = append(out, f)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(features()), func(f Feature) bool { return !f.In(d) })
 }
 
 var featureNames = sync.OnceValue(func() map[string]bool {

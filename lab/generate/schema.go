@@ -1,6 +1,9 @@
 package generate
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Database is a schema with rows, as the statements that make it and as what is known of it.
 type Database struct {
@@ -77,12 +80,11 @@ type check struct {
 
 // index gives the place of a column in the table.
 func (t *Table) index(c *Column) int {
-	for i, other := range t.Columns {
-		if other == c {
-			return i
-		}
+	i := slices.Index(t.Columns, c)
+	if i < 0 {
+		panic("generate: no such column in " + t.Name)
 	}
-	panic("generate: no such column in " + t.Name)
+	return i
 }
 
 // values gives those of some columns in a row.
@@ -96,13 +98,7 @@ func (t *Table) values(row []Value, columns []*Column) []Value {
 
 // writable are the columns that INSERT and UPDATE may name.
 func (t *Table) writable() []*Column {
-	var out []*Column
-	for _, c := range t.Columns {
-		if c.Generated == "" {
-			out = append(out, c)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(t.Columns), func(c *Column) bool { return c.Generated != "" })
 }
 
 // inKey reports whether a unique key holds the column.
@@ -143,12 +139,7 @@ func (t *Table) allowed(row []Value) bool {
 
 // checked reports whether the row meets the table's CHECK constraints.
 func (t *Table) checked(row []Value) bool {
-	for _, c := range t.checks {
-		if !c.holds(t.values(row, c.columns)) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(t.checks, func(c check) bool { return !c.holds(t.values(row, c.columns)) })
 }
 
 // wholeKey is the key of an index over whole values: rows with NULL in one of them are not compared.

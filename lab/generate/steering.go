@@ -69,12 +69,7 @@ func (s *Steering) Begin(group int, intn func(int) int, metadata func(Base) (str
 
 // Next makes a case on the group's database. The entry is the one that was changed; nil: it is a new case.
 func (s *Steering) Next(g *Generator, db *Database, intn func(int) int) (*Case, *Entry) {
-	var here []*Entry
-	for _, e := range s.Pool {
-		if e.Base == s.Base {
-			here = append(here, e)
-		}
-	}
+	here := slices.DeleteFunc(slices.Clone(s.Pool), func(e *Entry) bool { return e.Base != s.Base })
 	g.Steer(&s.Coverage)
 	if len(here) == 0 || intn(100) >= mutateShare {
 		return g.CaseOn(db), nil

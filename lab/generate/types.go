@@ -159,12 +159,7 @@ func (g *chooser) anyType(fits func(Type) bool) Type {
 
 // anyOpen reports whether one of the options can be taken.
 func (g *chooser) anyOpen(options []option) bool {
-	for _, o := range options {
-		if o.can && (o.feature == "" || g.has(o.feature)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(options, func(o option) bool { return o.can && (o.feature == "" || g.has(o.feature)) })
 }
 
 // Value is a constant of a type.

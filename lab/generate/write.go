@@ -56,12 +56,9 @@ func (r *writer) assigned(c *Column, self ref) string {
 
 // allows reports whether the CHECK constraints over this column alone take the value.
 func (t *Table) allows(c *Column, v Value) bool {
-	for _, k := range t.checks {
-		if len(k.columns) == 1 && k.columns[0] == c && !k.holds([]Value{v}) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(t.checks, func(k check) bool {
+		return len(k.columns) == 1 && k.columns[0] == c && !k.holds([]Value{v})
+	})
 }
 
 func (r *writer) update() string {

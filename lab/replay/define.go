@@ -153,15 +153,10 @@ func (g *Group) words() map[string]bool {
 }
 
 // Needed gives those of the tables whose rows are the group's state.
-func (g *Group) Needed(tables []engine.Table, defs Definitions) (keep []engine.Table) {
+func (g *Group) Needed(tables []engine.Table, defs Definitions) []engine.Table {
 	used := g.words()
 	_, names := defs.Of(used)
-	for _, t := range tables {
-		if name := bare(t.Name); names[name] || used[name] {
-			keep = append(keep, t)
-		}
-	}
-	return keep
+	return slices.DeleteFunc(slices.Clone(tables), func(t engine.Table) bool { return !names[bare(t.Name)] && !used[bare(t.Name)] })
 }
 
 // bare is a table's name without its schema, as statements' tables are compared.

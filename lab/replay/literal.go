@@ -75,12 +75,7 @@ func castable(kind string) bool {
 	case "", "unknown", "text", "varchar", "bpchar", "name":
 		return false
 	}
-	for _, r := range kind {
-		if r != '_' && (r < 'a' || r > 'z') && (r < '0' || r > '9') {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(kind, func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 }
 
 // quotePostgres writes a string that means the same whatever standard_conforming_strings is.

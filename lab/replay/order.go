@@ -108,12 +108,7 @@ func byEnd(a, b *Step) int {
 func (q *sequence) emit(y *Step) {
 	q.open = slices.DeleteFunc(q.open, func(x *Step) bool { return x == y })
 	for {
-		var before []*Step
-		for _, x := range q.open {
-			if q.precedes(x, y) {
-				before = append(before, x)
-			}
-		}
+		before := slices.DeleteFunc(slices.Clone(q.open), func(x *Step) bool { return !q.precedes(x, y) })
 		if len(before) == 0 {
 			break
 		}

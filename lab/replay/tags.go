@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"slices"
 	"strings"
 
 	"wirecheck/history/prose"
@@ -37,10 +38,7 @@ func Unqualified(sql, database string, verbs []statement.Statement) string {
 			}
 		}
 	}
-	var tokens []lex.Token
-	for t := range lex.Tokens(sql, lex.MySQL) {
-		tokens = append(tokens, t)
-	}
+	tokens := slices.Collect(lex.Tokens(sql, lex.MySQL))
 	named := func(i int) bool {
 		return i < len(tokens) && (tokens[i].Kind == lex.Word || tokens[i].Kind == lex.Name)
 	}

@@ -168,7 +168,7 @@ func (c *Checker) search(session uint64) {
 	last := c.ended[len(c.ended)-1]
 	sources := []*txn{last}
 	for _, e := range c.edges {
-		if e.from != last && e.to != last && !contains(sources, e.from) {
+		if e.from != last && e.to != last && !slices.Contains(sources, e.from) {
 			sources = append(sources, e.from)
 		}
 	}
@@ -190,15 +190,6 @@ func (c *Checker) search(session uint64) {
 			c.classes(s, session, mask, anomaly.SuffixRealtime)
 		}
 	}
-}
-
-func contains(list []*txn, t *txn) bool {
-	for _, x := range list {
-		if x == t {
-			return true
-		}
-	}
-	return false
 }
 
 // classes reports the shortest cycle through s of each class, most severe first. A cycle over all the transactions of a

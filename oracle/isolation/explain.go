@@ -3,7 +3,6 @@ package isolation
 import (
 	"fmt"
 	"slices"
-	"sort"
 
 	"wirecheck/anomaly"
 	"wirecheck/history"
@@ -90,13 +89,10 @@ func (c *Checker) emit(class oracle.Class, name string, ts []*txn, edges []edge,
 		f.Edges = append(f.Edges, pub)
 	}
 	// Told best from the stale read on.
-	for i := range f.Edges {
-		if f.Edges[i].Kind == oracle.EdgeRW {
-			f.Edges = append(append([]oracle.Edge{}, f.Edges[i:]...), f.Edges[:i]...)
-			break
-		}
+	if i := slices.IndexFunc(f.Edges, func(e oracle.Edge) bool { return e.Kind == oracle.EdgeRW }); i >= 0 {
+		f.Edges = slices.Concat(f.Edges[i:], f.Edges[:i])
 	}
-	sort.Strings(f.Tables)
+	slices.Sort(f.Tables)
 	blame(&f, ts, anew(edges))
 	f.ID = f.Fingerprint()
 	f.FirstAt = c.ended[len(c.ended)-1].endedAt
@@ -198,11 +194,8 @@ func (t *txn) public(i int, edges []edge, to []int) oracle.Transaction {
 		// What else the transaction did with the rows at hand shows how it used what it read.
 		idx = append(idx, t.related(edges)...)
 	}
-	sort.Ints(idx)
-	for k, x := range idx {
-		if k > 0 && idx[k-1] == x {
-			continue
-		}
+	slices.Sort(idx)
+	for _, x := range slices.Compact(idx) {
 		s := &t.stmts[x]
 		p.Statements = append(p.Statements, oracle.Statement{N: s.n, SQL: s.sql, Verb: s.verb, From: s.from, To: s.to, At: s.at})
 	}
@@ -221,11 +214,8 @@ func (t *txn) related(edges []edge) []int {
 			continue
 		}
 		probe := edge{from: a.node, to: a.node}
-		for k := range edges {
-			if probe.sameRow(&edges[k]) {
-				out = append(out, int(a.stmt))
-				break
-			}
+		if slices.ContainsFunc(edges, func(e edge) bool { return probe.sameRow(&e) }) {
+			out = append(out, int(a.stmt))
 		}
 	}
 	return out

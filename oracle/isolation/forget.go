@@ -26,12 +26,7 @@ import (
 // an edge is missing, never wrong.
 
 // sweepStep is how many transactions are added between sweeps at least.
-func (o *Options) sweepStep() int {
-	if o.Keep > 256 {
-		return o.Keep
-	}
-	return 256
-}
+func (o *Options) sweepStep() int { return max(o.Keep, 256) }
 
 // settle advances the settled part and sweeps when it is time.
 func (c *Checker) settle() {
@@ -96,16 +91,12 @@ func (c *Checker) sweep() {
 
 // dropGone takes out links to forgotten transactions.
 func (t *txn) dropGone() {
-	out := t.out[:0]
 	for _, l := range t.out {
 		if l.to.gone {
 			delete(t.outTo, l.to)
-			continue
 		}
-		out = append(out, l)
 	}
-	clear(t.out[len(out):])
-	t.out = out
+	t.out = slices.DeleteFunc(t.out, func(l *link) bool { return l.to.gone })
 }
 
 // forget drops transactions and what only they needed.
@@ -136,14 +127,7 @@ func (c *Checker) forget(drop []*txn) {
 		tb.forget()
 	}
 	if c.opts.Strict {
-		keep := c.frontier[:0]
-		for _, f := range c.frontier {
-			if !f.gone {
-				keep = append(keep, f)
-			}
-		}
-		clear(c.frontier[len(keep):])
-		c.frontier = keep
+		c.frontier = slices.DeleteFunc(c.frontier, func(f *txn) bool { return f.gone })
 	}
 	for _, t := range drop {
 		for i := range t.accesses {
@@ -157,9 +141,7 @@ func (c *Checker) forget(drop []*txn) {
 		}
 		*t = txn{id: t.id, gone: true, session: t.session}
 	}
-	for i := range c.queue[:cap(c.queue)] {
-		c.queue[:cap(c.queue)][i] = visit{}
-	}
+	clear(c.queue[:cap(c.queue)])
 }
 
 // releaseOnce releases v, which may be nil, once in a sweep.
@@ -172,14 +154,7 @@ func (c *Checker) releaseOnce(v *version) {
 
 // release takes forgotten transactions out of v, and v out of its row if nobody needs it any more.
 func (c *Checker) release(v *version) {
-	kept := v.readers[:0]
-	for _, r := range v.readers {
-		if !r.t.gone {
-			kept = append(kept, r)
-		}
-	}
-	clear(v.readers[len(kept):])
-	v.readers = kept
+	v.readers = slices.DeleteFunc(v.readers, func(r reader) bool { return r.t.gone })
 	if v.writer != nil && v.writer.gone {
 		if v.is == live && v.order > history.OrderInitial && v.row != nil {
 			c.places.put(v, v.order)
@@ -219,13 +194,7 @@ func (c *Checker) dropIdle(v *version) {
 	if v.token == "" {
 		return
 	}
-	list := c.pending[v.token]
-	for i, u := range list {
-		if u == v {
-			list = append(list[:i], list[i+1:]...)
-			break
-		}
-	}
+	list := slices.DeleteFunc(c.pending[v.token], func(u *version) bool { return u == v })
 	if len(list) == 0 {
 		delete(c.pending, v.token)
 	} else {

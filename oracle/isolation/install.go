@@ -49,10 +49,8 @@ func (c *Checker) install(t *txn) {
 	for _, v := range revealed {
 		c.writeEdges(v)
 	}
-	if !again {
-		if c.opts.Strict {
-			c.orderEdges(t)
-		}
+	if !again && c.opts.Strict {
+		c.orderEdges(t)
 	}
 	for _, w := range limbo {
 		if w.state == stateLimbo {
@@ -238,12 +236,7 @@ func (v *version) trusted() bool {
 	if v.next != nil {
 		return true
 	}
-	for _, r := range v.readers {
-		if l := r.t.level; l != "" && l != product.ReadUncommitted {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.readers, func(r reader) bool { return r.t.level != "" && r.t.level != product.ReadUncommitted })
 }
 
 // installAborted marks what a rolled-back transaction wrote.
@@ -401,12 +394,7 @@ func (t *txn) used(v *version) bool {
 
 // matched reports whether statement number stmt of t is an UPDATE that found v and changed nothing in it.
 func (t *txn) matched(v *version, stmt int32) bool {
-	for i := range t.accesses {
-		if a := &t.accesses[i]; a.op == opMatch && a.node == v && a.stmt == stmt {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.accesses, func(a access) bool { return a.op == opMatch && a.node == v && a.stmt == stmt })
 }
 
 // addRW draws the anti-dependency from a read of v to the writer of the later version n.

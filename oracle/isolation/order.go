@@ -1,5 +1,7 @@
 package isolation
 
+import "slices"
+
 // orderEdges draws session-order and real-time edges (Options.Strict).
 func (g *graph) orderEdges(t *txn) {
 	if l := t.session.last; l != nil && l != t {
@@ -10,13 +12,7 @@ func (g *graph) orderEdges(t *txn) {
 		g.addEdge(edgeRT, p, t, nil, nil, -1, -1)
 	}
 	// Elle's frontier: what ended before t began is reached through t from now on.
-	keep := g.frontier[:0]
-	for _, f := range g.frontier {
-		if f.to >= t.from && !f.gone {
-			keep = append(keep, f)
-		}
-	}
-	g.frontier = append(keep, t)
+	g.frontier = append(slices.DeleteFunc(g.frontier, func(f *txn) bool { return f.to < t.from || f.gone }), t)
 }
 
 // realTimeBegin keeps who had ended when t began.

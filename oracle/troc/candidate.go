@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/bits"
 	"slices"
 
@@ -57,12 +58,12 @@ func (c *check) candidates(ctx context.Context, w *world, i int, kind product.Ki
 			cand.snaps = []int{ch.snap}
 		}
 		// With a table in both roles the views alone do not tell candidates apart: they hold what is locked.
-		if n := slices.IndexFunc(list, func(o candidate) bool { return o.cause == cand.cause && sameViews(o.views, views) }); n >= 0 && mixed == "" {
+		if n := slices.IndexFunc(list, func(o candidate) bool { return o.cause == cand.cause && maps.EqualFunc(o.views, views, relation.equal) }); n >= 0 && mixed == "" {
 			list[n].snaps = append(list[n].snaps, cand.snaps...) // both nil where nothing is told of the snapshot
 			continue
 		}
 		if cand.cause != nil && slices.ContainsFunc(list, func(o candidate) bool {
-			return (o.cause == nil || !covering(cand.cause)) && sameViews(o.views, views)
+			return (o.cause == nil || !covering(cand.cause)) && maps.EqualFunc(o.views, views, relation.equal)
 		}) {
 			continue
 		}
@@ -77,18 +78,6 @@ func (c *check) candidates(ctx context.Context, w *world, i int, kind product.Ki
 		list = append(list, more...)
 	}
 	return list, nil
-}
-
-func sameViews(a, b map[string]relation) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for name, rel := range a {
-		if other, ok := b[name]; !ok || !rel.equal(other) {
-			return false
-		}
-	}
-	return true
 }
 
 // choices lists the moments at which a statement may see its tables.
@@ -333,13 +322,7 @@ func (c *check) departures(ctx context.Context, w *world, i int, kind product.Ki
 	}
 	rel := ideal.views[table]
 	if c.p.AfterWait == product.WaitRechecks {
-		var gone []int
-		for _, id := range now[table] {
-			if !slices.Contains(then[table], id) {
-				gone = append(gone, id)
-			}
-		}
-		if len(gone) > 0 {
+		if slices.ContainsFunc(now[table], func(id int) bool { return !slices.Contains(then[table], id) }) {
 			alternative(slices.DeleteFunc(slices.Clone(rel), func(t tuple) bool { return !slices.Contains(then[table], t.id) }), product.EvalPlanQual)
 		}
 		return list, nil

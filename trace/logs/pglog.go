@@ -180,12 +180,8 @@ func (l *pgLog) ofClient(e *pgEntry) bool {
 
 // ofStatement tells whether an entry is about a statement, where log_line_prefix has nothing that only sessions have.
 func ofStatement(e *pgEntry) bool {
-	for _, head := range []string{"statement: ", "execute ", "duration: ", "AUDIT: ", "connection authorized: ", "disconnection: "} {
-		if strings.HasPrefix(e.message, head) {
-			return true
-		}
-	}
-	return e.query != ""
+	heads := []string{"statement: ", "execute ", "duration: ", "AUDIT: ", "connection authorized: ", "disconnection: "}
+	return e.query != "" || slices.ContainsFunc(heads, func(head string) bool { return strings.HasPrefix(e.message, head) })
 }
 
 // find gives the session of an entry. A process id comes again; what it belonged to is over then.

@@ -302,13 +302,7 @@ func (l *pcapLog) newConn(key connKey, s *segment) (*conn, error) {
 		}
 	}
 	if len(l.order) > 2*maxConns {
-		kept := l.order[:0]
-		for _, c := range l.order {
-			if l.conns[c.key] == c {
-				kept = append(kept, c)
-			}
-		}
-		l.order = kept
+		l.order = slices.DeleteFunc(l.order, func(c *conn) bool { return l.conns[c.key] != c })
 	}
 	c := &conn{log: l, key: key}
 	if s.syn {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -308,12 +309,7 @@ func (r *Recorder) Close(at time.Time) error {
 
 // open gives the sessions that have not ended, in the order of their numbers. r.mu is held.
 func (r *Recorder) open() []*Session {
-	var list []*Session
-	for c := range r.live {
-		list = append(list, c)
-	}
-	slices.SortFunc(list, func(a, b *Session) int { return cmp.Compare(a.number, b.number) })
-	return list
+	return slices.SortedFunc(maps.Keys(r.live), func(a, b *Session) int { return cmp.Compare(a.number, b.number) })
 }
 
 // Tally gives the counts so far.

@@ -156,7 +156,7 @@ func (a *answer) relayError(st *sentStatement, f frame) (more bool, err error) {
 	due = append(due, o.tracker.Status(o.settings.inTransaction())...)
 	o.warn(o.warnings.takeDue(due)) // an error has no count of warnings, but SHOW WARNINGS lists them
 	o.warnings.server = 1
-	o.counts.changed = -1
+	o.counts.changed, o.counts.spoiled = -1, false
 	a.next = len(a.statements)
 	return false, o.toClient(b)
 }
@@ -189,6 +189,7 @@ func (a *answer) end(st *sentStatement, t terminator) (more bool, err error) {
 		a.next++
 	}
 	o.counts.note(st.plan, &o.traits)
+	o.counts.spoiled = false
 	if a.concealed > 0 {
 		shown := a.shown
 		o.counts.found, o.counts.foundNow = &shown, shown+a.concealed

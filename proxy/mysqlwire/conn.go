@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -26,6 +27,7 @@ type conn struct {
 	guard       *stallGuard  // of writes; nil: none
 	interrupted atomic.Bool
 	timed       bool // a deadline that passes is an error, as during the login
+	reset       bool // the peer has ended the connection by a reset
 }
 
 func newConn(nc net.Conn) *conn {
@@ -105,6 +107,7 @@ func (c *conn) read() error {
 	if err == nil {
 		return io.ErrNoProgress
 	}
+	c.reset = c.reset || errors.Is(err, syscall.ECONNRESET)
 	return err
 }
 

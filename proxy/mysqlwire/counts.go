@@ -1,6 +1,7 @@
 package mysqlwire
 
 import (
+	"encoding/binary"
 	"math"
 	"regexp"
 	"slices"
@@ -17,6 +18,7 @@ type rowCounts struct {
 	found    *uint64 // what FOUND_ROWS() says to the client, if statements of ours changed it
 	foundNow uint64  // what it says on the server then; the most if that is not known
 	changed  int64   // what ROW_COUNT() says to the client
+	spoiled  bool    // it says something else on the server
 }
 
 // save keeps what FOUND_ROWS() says before a statement of ours changes it.
@@ -49,8 +51,7 @@ const foundRowsMax = 100_000
 var foundRows = regexp.MustCompile(`(?i)FOUND_ROWS`)
 
 // restoreCounts puts FOUND_ROWS() back before a statement that asks for it, or that may set it or leave it as it is: by a query
-// with that many rows. Where ROW_COUNT() was 0, as after COMMIT, it is put back too; a statement that asks for both after
-// another change of rows gets -1 for it.
+// with that many rows.
 func (o *observation) restoreCounts(script *rewrite.Script) error {
 	c := &o.counts
 	if c.found == nil {
@@ -67,11 +68,47 @@ func (o *observation) restoreCounts(script *rewrite.Script) error {
 	}
 	n := *c.found
 	c.found = nil
-	if _, _, err := o.ownRows(rowsQuery(n)); err != nil || c.changed != 0 {
+	if _, _, err := o.ownRows(rowsQuery(n)); err != nil {
 		return err
 	}
-	_, _, err := o.ownRows("SET @wc_log=@wc_log")
+	return o.restoreChanged()
+}
+
+// restoreChanged puts ROW_COUNT() back after statements of ours, if it was 0, as after COMMIT. Other numbers are put into the
+// answer to the client's question.
+func (o *observation) restoreChanged() (err error) {
+	if o.counts.spoiled = o.counts.changed != 0; !o.counts.spoiled {
+		_, _, err = o.ownRows("SET @wc_log=@wc_log")
+	}
 	return err
+}
+
+// asksCounts are the questions into whose answers ROW_COUNT() is put.
+var asksCounts = regexp.MustCompile(`(?i)^\s*SELECT\s+((?:(?:\w+\(\)|@@[\w.]+)(?:\s+(?:AS\s+)?\w+)?\s*(?:,\s*|;?\s*$))+)$`)
+
+// merge gives the plan that puts ROW_COUNT() into the answer, or p.
+func (c *rowCounts) merge(p *rewrite.Plan) *rewrite.Plan {
+	if !c.spoiled || !p.Diagnostics || p.Conceal != nil {
+		return p
+	}
+	m := asksCounts.FindStringSubmatch(p.Text)
+	if m == nil {
+		return p
+	}
+	merged, changed := *p, c.changed
+	merged.Conceal = func(row [][]byte) bool {
+		for i, item := range strings.Split(m[1], ",") {
+			switch name := strings.ToUpper(strings.TrimSpace(item)); {
+			case i >= len(row) || !strings.HasPrefix(name, "ROW_COUNT()"):
+			case len(row[i]) == 8: // of the binary protocol
+				row[i] = binary.LittleEndian.AppendUint64(nil, uint64(changed))
+			default:
+				row[i] = strconv.AppendInt(nil, changed, 10)
+			}
+		}
+		return true
+	}
+	return &merged
 }
 
 func asksFoundRows(script *rewrite.Script) bool {

@@ -66,7 +66,7 @@ func (x *exchange) begin() {
 	x.preface = preface{o: o, fetch: o.log.wanted(x.plans)}
 	x.answer = &answer{o: o, binary: x.request.binary(), prepared: x.request.statement()}
 	for _, p := range x.plans {
-		p = o.warnings.merge(o.settings.withLevel(p, o.traits.optimistic))
+		p = o.counts.merge(o.warnings.merge(o.settings.withLevel(p, o.traits.optimistic)))
 		x.answer.statements = append(x.answer.statements, &sentStatement{plan: p, ticket: o.tracker.Sending(p)})
 		o.warnings.clear(p, &o.traits)
 	}

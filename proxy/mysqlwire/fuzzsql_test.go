@@ -428,7 +428,7 @@ func (g *dice) control() string {
 func (g *dice) session() string {
 	t := g.table().name
 	return g.one("SHOW WARNINGS", "SHOW ERRORS", "SHOW COUNT(*) WARNINGS", "SELECT @@warning_count", "SELECT @@warning_count, @@error_count", "SELECT ROW_COUNT()", "SELECT FOUND_ROWS()", "SELECT LAST_INSERT_ID()",
-		"SELECT ROW_COUNT(), LAST_INSERT_ID()", "SELECT @u, @v", "SET @u = 5", "SET @v = 'x', @u = @u + 1", "SHOW WARNINGS LIMIT 1",
+		"SELECT ROW_COUNT(), FOUND_ROWS(), LAST_INSERT_ID()", "SELECT @u, @v", "SET @u = 5", "SET @v = 'x', @u = @u + 1", "SHOW WARNINGS LIMIT 1",
 		"SET sql_mode=''", "SET sql_mode='STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO'", "SET sql_mode='ANSI_QUOTES'", "SET sql_mode='ONLY_FULL_GROUP_BY'", "SET sql_mode=DEFAULT", "SET sql_mode='PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES'", "SET sql_mode='TRADITIONAL'",
 		"SHOW COLUMNS FROM "+t, "SHOW FULL COLUMNS FROM "+t, "DESCRIBE "+t, "DESC "+t+" id", "SHOW CREATE TABLE "+t, "SHOW TABLES", "SHOW COLUMNS FROM "+t+" LIKE '%i%'",
 		"SELECT TABLE_NAME, COLUMN_NAME FROM information_schema.columns WHERE TABLE_SCHEMA=DATABASE() ORDER BY 1, ORDINAL_POSITION LIMIT 5",

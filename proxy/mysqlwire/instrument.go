@@ -86,10 +86,11 @@ func (o *observation) instrument(created []rewrite.RelationName) error {
 		}
 	}
 	if o.settings.status&statusAutocommit == 0 { // reading the catalog may have opened a transaction
-		_, _, err := o.ownRows("COMMIT")
-		return err
+		if _, _, err := o.ownRows("COMMIT"); err != nil {
+			return err
+		}
 	}
-	return nil
+	return o.restoreChanged()
 }
 
 // means reports whether the client's name, as it wrote it, is that of a table. It ignores case: where case matters to the

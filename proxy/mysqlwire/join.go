@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -26,6 +27,9 @@ func join(client, up net.Conn, fromClient, fromServer []byte, patience time.Dura
 	if writing != nil { // the client takes nothing any more
 		hangUp(client)
 		hangUp(up)
+	}
+	if errors.Is(reading, syscall.ECONNRESET) {
+		resetAtClose(client)
 	}
 	hangUp(client)
 	hangUp(up)
@@ -63,6 +67,13 @@ func pump(dst, src net.Conn, first []byte, patience time.Duration) (reading, wri
 		case err != nil:
 			return err, nil
 		}
+	}
+}
+
+// resetAtClose makes closing a connection a reset, as the server ended its side: MariaDB does so after wait_timeout.
+func resetAtClose(c net.Conn) {
+	if tcp, ok := belowTLS(c).(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // a connection that is closed already ends as it did
 	}
 }
 

@@ -36,7 +36,12 @@ func newSession(ps *proxy.Session, o *Observer, server net.Conn) *session {
 
 func (s *session) serve(ctx context.Context) error {
 	s.drainStop = s.drainer()
-	defer func() { s.drainStop() }()
+	defer func() {
+		s.drainStop()
+		if s.server.reset {
+			resetAtClose(s.client.raw)
+		}
+	}()
 	if err := s.loginDeadline(time.Now().Add(s.ps.Config.Timeouts.Startup)); err != nil {
 		return unlessClosed(err)
 	}

@@ -73,8 +73,12 @@ func (s *planner) update(n *ast.UpdateStmt) {
 	if all.sub > 0 {
 		s.partial("what subqueries read is not seen")
 	}
-	if s.callsStored(all) {
+	switch {
+	case s.callsStored(all):
 		s.opaque("a stored function")
+		return
+	case all.sub > 0 && n.Order != nil && s.r.flavor == MySQL: // the status flags tell that the order is made otherwise (9.7.4)
+		s.opaque("UPDATE with subqueries and ORDER BY")
 		return
 	}
 	if src.rel.Cascades {

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"sync"
@@ -76,8 +77,9 @@ func (c *Catalog) Learn(found map[Name]*Known, now uint64, whole bool) {
 	if len(c.known)+len(found) > maxKnown {
 		c.known, c.whole = make(map[Name]*entry), 0
 	}
-	if whole {
-		c.whole = max(c.whole, at)
+	if whole && at >= c.whole {
+		c.whole = at
+		maps.DeleteFunc(c.known, func(n Name, e *entry) bool { return e.read <= at && found[n] == nil })
 	}
 	for n, k := range found {
 		if !whole && !slices.Contains(c.asked, n) {
@@ -140,6 +142,9 @@ func (c *Catalog) Changed(names []Name, since uint64) bool {
 
 // All gives all relations that are known.
 func (c *Catalog) All() (list []*Relation) {
+	if c == nil {
+		return nil
+	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for _, e := range c.known {

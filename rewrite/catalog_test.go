@@ -81,6 +81,10 @@ func TestCatalog(t *testing.T) {
 	if v := whole.View(false); v.Named("none") != nil || len(v.Missing) > 0 {
 		t.Error("what is not in the whole catalog does not exist")
 	}
+	whole.Learn(answer(2), changes.Now(), true)
+	if whole.Learn(nil, changes.Now(), true); len(whole.All()) > 0 {
+		t.Errorf("%d relations that were dropped are known", len(whole.All()))
+	}
 	changes.Add("none")
 	if v := whole.View(false); v.Named("none") != nil || len(v.Missing) != 1 {
 		t.Error("it may exist since then")

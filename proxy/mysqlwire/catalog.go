@@ -49,14 +49,24 @@ func (c *catalogs) get(user string) (catalog *rewrite.Catalog, fresh bool, chang
 	return u.catalog, u.changes == c.changes && time.Since(u.read) < catalogAge, c.changes
 }
 
-// keep shares a catalog.
-func (c *catalogs) keep(user string, catalog *rewrite.Catalog, changes uint64) {
+// keep shares what was read. All sessions of a user have one catalog, in which plans stay that rest on what is as it was.
+func (c *catalogs) keep(user string, server rewrite.Server, known map[rewrite.Name]*rewrite.Known, changes uint64) *rewrite.Catalog {
+	server.Database = "" // sessions have different ones
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.byUser == nil || len(c.byUser) >= catalogsKept {
-		c.byUser = make(map[string]*userCatalog)
+	u := c.byUser[user]
+	if u == nil || u.catalog.Server != server {
+		if c.byUser == nil || len(c.byUser) >= catalogsKept {
+			c.byUser = make(map[string]*userCatalog)
+		}
+		u = &userCatalog{catalog: rewrite.NewCatalog(server, nil)}
+		c.byUser[user] = u
 	}
-	c.byUser[user] = &userCatalog{catalog, changes, time.Now()}
+	if changes >= u.changes {
+		u.catalog.Learn(known, changes, true)
+		u.changes, u.read = changes, time.Now()
+	}
+	return u.catalog
 }
 
 // readCatalog reads the tables, unless another session has read them since their last change. If the server refuses, the
@@ -76,15 +86,16 @@ func (o *observation) readCatalog() error {
 		o.ps.Log.Warn().Str("error", refused.Message).Msg("the tables cannot be read")
 		return nil
 	}
-	if !o.tracker.guard(func() { c, err = dialect.LoadCatalog(rows) }) {
+	var server rewrite.Server
+	var known map[rewrite.Name]*rewrite.Known
+	if !o.tracker.guard(func() { server, known, err = dialect.ReadCatalog(rows) }) {
 		return nil
 	}
 	if err != nil {
 		o.ps.Log.Warn().Err(err).Msg("the tables are not understood")
 		return nil
 	}
-	o.observer.catalogs.keep(o.user, c, changes)
-	o.catalog = c
+	o.catalog = o.observer.catalogs.keep(o.user, server, known, changes)
 	return nil
 }
 

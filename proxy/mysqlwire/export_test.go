@@ -6,7 +6,7 @@ import (
 )
 
 // NewTables gives the tables to be instrumented that were not there before.
-func NewTables(before, now *rewrite.Catalog) []*rewrite.Relation {
+func NewTables(before, now []*rewrite.Relation) []*rewrite.Relation {
 	return newTables(before, now, InstrumentAuto)
 }
 

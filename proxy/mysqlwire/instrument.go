@@ -58,12 +58,15 @@ func (o *observation) instrument(created []rewrite.RelationName) error {
 			return err
 		}
 	}
-	before := o.catalog
+	if o.catalog == nil {
+		created = nil // it is not known what was there before
+	}
+	before := o.catalog.All()
 	if err := o.readCatalog(); err != nil {
 		return err
 	}
 	added := false
-	for _, rel := range newTables(before, o.catalog, o.observer.Instrument) {
+	for _, rel := range newTables(before, o.catalog.All(), o.observer.Instrument) {
 		if !slices.ContainsFunc(created, func(name rewrite.RelationName) bool { return o.means(name, rel.RelationName) }) {
 			continue // another client has created it: it may be in another database, and in use
 		}
@@ -103,21 +106,18 @@ func (o *observation) means(name, table rewrite.RelationName) bool {
 }
 
 // newTables are the tables to be instrumented that were not there before, or were and had the columns.
-func newTables(before, now *rewrite.Catalog, how Instrument) []*rewrite.Relation {
-	if before == nil || now == nil {
-		return nil
-	}
+func newTables(before, now []*rewrite.Relation, how Instrument) []*rewrite.Relation {
 	follow := make(map[string]bool)
 	old := make(map[rewrite.RelationName]*rewrite.Relation)
-	for _, rel := range before.All() {
+	for _, rel := range before {
 		follow[rel.Schema] = follow[rel.Schema] || rel.Instrumented
 		old[rel.RelationName] = rel
 	}
-	for _, rel := range now.All() { // before may be old
+	for _, rel := range now { // before may be old
 		follow[rel.Schema] = follow[rel.Schema] || rel.Instrumented
 	}
 	var add []*rewrite.Relation
-	for _, rel := range now.All() {
+	for _, rel := range now {
 		was := old[rel.RelationName]
 		if _, ok := dialect.Instrumentable(rel); !ok || rel.Instrumented || was != nil && !was.Instrumented {
 			continue

@@ -177,7 +177,7 @@ func (o *observation) unasked() error {
 func (o *observation) follow(p *rewrite.Plan) {
 	o.settings.follow(p)
 	o.stamp.follow(p)
-	if p.Schema {
+	if p.Schema && p.Temporary == "" { // which is this session's alone
 		o.observer.catalogs.changed()
 	}
 }

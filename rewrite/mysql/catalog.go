@@ -24,8 +24,19 @@ func CatalogQuery() string {
 		" UNION ALL SELECT DISTINCT 'P',TABLE_SCHEMA,TABLE_NAME,'','','','' FROM information_schema.COLUMN_PRIVILEGES WHERE TABLE_SCHEMA" + userSchemas
 }
 
-// LoadCatalog makes a catalog from the rows of CatalogQuery; NULLs are empty.
+// LoadCatalog makes a catalog from the rows of CatalogQuery, for which nothing changes.
 func LoadCatalog(rows [][]string) (*rewrite.Catalog, error) {
+	server, known, err := ReadCatalog(rows)
+	if err != nil {
+		return nil, err
+	}
+	c := rewrite.NewCatalog(server, nil)
+	c.Learn(known, 0, true)
+	return c, nil
+}
+
+// ReadCatalog understands the rows of CatalogQuery; NULLs are empty.
+func ReadCatalog(rows [][]string) (rewrite.Server, map[rewrite.Name]*rewrite.Known, error) {
 	l := loader{
 		known:   make(map[rewrite.Name]*rewrite.Known),
 		columns: make(map[*rewrite.Relation][]placed[rewrite.Attribute]),
@@ -33,7 +44,7 @@ func LoadCatalog(rows [][]string) (*rewrite.Catalog, error) {
 	}
 	for _, r := range rows {
 		if len(r) != 7 {
-			return nil, fmt.Errorf("a catalog row has %d columns", len(r))
+			return l.server, nil, fmt.Errorf("a catalog row has %d columns", len(r))
 		}
 	}
 	for _, kind := range []string{"V", "T", "C", "I", "G", "R", "F", "P"} { // tables before what belongs to them
@@ -42,19 +53,17 @@ func LoadCatalog(rows [][]string) (*rewrite.Catalog, error) {
 				continue
 			}
 			if err := l.row(r); err != nil {
-				return nil, fmt.Errorf("catalog row %q: %w", r, err)
+				return l.server, nil, fmt.Errorf("catalog row %q: %w", r, err)
 			}
 		}
 	}
 	if l.server.Version == "" {
-		return nil, fmt.Errorf("the catalog names no version")
+		return l.server, nil, fmt.Errorf("the catalog names no version")
 	}
 	for rel := range l.columns {
 		l.finish(rel)
 	}
-	c := rewrite.NewCatalog(l.server, nil)
-	c.Learn(l.known, 0, true)
-	return c, nil
+	return l.server, l.known, nil
 }
 
 type placed[T any] struct {

@@ -81,6 +81,7 @@ type key struct {
 type entry struct {
 	script   *rewrite.Script
 	template *template // of a shape
+	uses     []rewrite.Use
 }
 
 // New makes a Rewriter. CaptureAuto and CaptureColumns are the same here; with CaptureNative nothing is rewritten.
@@ -104,7 +105,7 @@ func (r *Rewriter) cached(k key) *rewrite.Script {
 	if len(k.sql) > cacheTextSize {
 		return r.script(k)
 	}
-	if e, ok := r.cache.Get(k); ok {
+	if e, ok := r.cache.Get(k); ok && k.catalog.Current(e.script.Uses, false) {
 		return e.script
 	}
 	if !k.prepared {
@@ -121,14 +122,14 @@ func (r *Rewriter) cached(k key) *rewrite.Script {
 func (r *Rewriter) shaped(k key, m mold) *rewrite.Script {
 	s := k
 	s.sql, s.shape = m.shape, true
-	if e, ok := r.cache.Get(s); ok {
+	if e, ok := r.cache.Get(s); ok && k.catalog.Current(e.uses, false) {
 		if e.template != nil {
 			return e.template.fill(k.sql, m)
 		}
 		return r.script(k) // the shape is known not to do
 	}
 	script := r.script(k)
-	e := entry{template: templateOf(script, m)}
+	e := entry{template: templateOf(script, m), uses: script.Uses}
 	if r.flavor == TiDB && e.template != nil && script.Plans[0].Verb == "update" { // stampChanged repeats literals
 		e.template = nil
 	}
@@ -167,7 +168,7 @@ func (r *Rewriter) script(k key) *rewrite.Script {
 		edits = append(edits, st.plan.Edits...)
 		script.Plans = append(script.Plans, st.plan)
 	}
-	script.SQL = rewrite.Apply(k.sql, edits)
+	script.SQL, script.Uses = rewrite.Apply(k.sql, edits), view.Uses
 	if len(script.Plans) > 1 {
 		for _, p := range script.Plans {
 			p.Edits = edits

@@ -189,7 +189,7 @@ func (t *template) fill(sql string, m mold) *rewrite.Script {
 	move := rewrite.Shift{From: t.mold.lits, To: m.lits}.Place
 	plan := *t.script.Plans[0]
 	plan.Text, plan.At = sql[m.from:m.end], m.from
-	script := &rewrite.Script{SQL: sql, Plans: []*rewrite.Plan{&plan}}
+	script := &rewrite.Script{SQL: sql, Plans: []*rewrite.Plan{&plan}, Uses: t.script.Uses}
 	if len(plan.Edits) > 0 {
 		plan.Edits, plan.Marked = moved(plan.Edits, move), moved(plan.Marked, move)
 		script.SQL = rewrite.Apply(sql, plan.Edits)

@@ -195,7 +195,7 @@ func (h *hider) token(i int) bool {
 		h.comment(text)
 		return true
 	case lex.Word:
-		if h.next && h.account && !follows[strings.ToLower(text)] {
+		if h.next && h.account && h.prev != "for" && !follows[strings.ToLower(text)] {
 			text = h.hidden("'" + Mark + "'")
 			h.next = false
 		} else {
@@ -213,7 +213,7 @@ func (h *hider) token(i int) bool {
 		h.next = false
 	case lex.Name, lex.Number:
 		hex := t.Kind == lex.Number && len(text) > 2 && text[0] == '0' && text[1]|0x20 == 'x'
-		if h.next && (h.account || hex) || h.all && hex && h.prev != "," {
+		if h.next && h.prev != "for" && (h.account || hex) || h.all && hex && h.prev != "," {
 			text = h.hidden("'" + Mark + "'")
 		}
 		h.next = false
@@ -324,7 +324,7 @@ func (h *hider) secret(i int) bool {
 	switch {
 	case h.call > 0 && !h.dials:
 		return true
-	case h.next && !(name && h.prev == "for"):
+	case h.next && h.prev != "for": // behind FOR stands a user
 		return true
 	case h.all:
 		return !name

@@ -85,10 +85,28 @@ func Missing(name string) (*engine.Descriptor, error) {
 	return &d, nil
 }
 
-// PasswordVariable names the environment variable that holds the password if the URL has none.
-const PasswordVariable = "WIRECHECK_PASSWORD"
+// PasswordVariable names the environment variable that holds the password of a URL without one. If it is not set,
+// PasswordFileVariable may name a file whose first line is the password.
+const (
+	PasswordVariable     = "WIRECHECK_PASSWORD"
+	PasswordFileVariable = "WIRECHECK_PASSWORD_FILE"
+)
 
-// At reads a URL, and connects to nothing. If the URL has no password, PasswordVariable may hold it.
+// Password gives the password for URLs that have none.
+func Password() (string, error) {
+	path := os.Getenv(PasswordFileVariable)
+	if password, set := os.LookupEnv(PasswordVariable); set || path == "" {
+		return password, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read the file that %s names: %w", PasswordFileVariable, err)
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	return strings.TrimSuffix(line, "\r"), nil
+}
+
+// At reads a URL, and connects to nothing. If the URL has no password, Password gives it.
 func At(raw string) (*Instance, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -106,7 +124,9 @@ func At(raw string) (*Instance, error) {
 	}
 	password, given := u.User.Password()
 	if !given {
-		password = os.Getenv(PasswordVariable)
+		if password, err = Password(); err != nil {
+			return nil, err
+		}
 	}
 	return &Instance{Engine: d, Target: engine.Target{
 		Engine: d.Name, Host: u.Hostname(), Port: port, User: u.User.Username(), Password: password,

@@ -89,6 +89,7 @@ type Control struct {
 // Limits bound what is held in memory.
 type Limits struct {
 	Sessions     int  `yaml:"sessions"`     // client connections of one listener at a time
+	Logins       int  `yaml:"logins"`       // of them, those that have not logged in
 	Statement    Size `yaml:"statement"`    // a longer statement passes as it is, opaque
 	Row          Size `yaml:"row"`          // of one row out of which hidden columns must be cut; a longer one makes its statement opaque
 	Prepared     int  `yaml:"prepared"`     // prepared statements remembered of one session
@@ -125,7 +126,7 @@ func Default() Config {
 		Recording: Recording{Rows: 10},
 		Control:   Control{Schedule: "random", Sessions: 2, Think: time.Second},
 		Limits: Limits{
-			Sessions: 10_000, Statement: 1 << 20, Row: 1 << 20, Prepared: 10_000,
+			Sessions: 10_000, Logins: 100, Statement: 1 << 20, Row: 1 << 20, Prepared: 10_000,
 			Accesses: 10_000, Transactions: 100_000,
 		},
 		Timeouts: Timeouts{Connect: 10 * time.Second, Handshake: time.Minute, Shutdown: 10 * time.Second},

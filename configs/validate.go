@@ -42,7 +42,7 @@ func (c *Config) Validate() error {
 		at    string
 		value int
 	}{
-		{"limits.sessions", c.Limits.Sessions}, {"limits.statement", int(c.Limits.Statement)}, {"limits.row", int(c.Limits.Row)},
+		{"limits.sessions", c.Limits.Sessions}, {"limits.logins", c.Limits.Logins}, {"limits.statement", int(c.Limits.Statement)}, {"limits.row", int(c.Limits.Row)},
 		{"limits.prepared", c.Limits.Prepared}, {"limits.accesses", c.Limits.Accesses}, {"limits.transactions", c.Limits.Transactions},
 		{"timeouts.connect", int(c.Timeouts.Connect)}, {"timeouts.handshake", int(c.Timeouts.Handshake)}, {"timeouts.shutdown", int(c.Timeouts.Shutdown)},
 	} {

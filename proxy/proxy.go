@@ -85,6 +85,7 @@ type Timeouts struct {
 // Limits bound what is held. A zero field takes the default.
 type Limits struct {
 	Sessions int // client connections of one listener at a time; default 10 000
+	Logins   int // of them, those that have not logged in; default 100
 	Text     int // bytes of one statement that is looked at; longer ones pass as they are, opaque; default 1 MiB
 	Row      int // bytes of one row that is held in memory where a part of it must be cut off; default 1 MiB
 	Prepared int // prepared statements remembered of one session; default 10 000
@@ -124,6 +125,7 @@ func (c Config) withDefaults() Config {
 	wait(&c.Timeouts.Startup, 60*time.Second)
 	wait(&c.Timeouts.Grace, 10*time.Second)
 	def(&c.Limits.Sessions, 10_000)
+	def(&c.Limits.Logins, 100)
 	def(&c.Limits.Text, 1<<20)
 	def(&c.Limits.Row, 1<<20)
 	def(&c.Limits.Prepared, 10_000)
@@ -152,8 +154,10 @@ type Session struct {
 	// User and Program are who logged in, and what the client calls itself (application_name, program_name).
 	User, Program string
 
-	tls *certificates
-	tap Tap // nil: none
+	tls    *certificates
+	tap    Tap // nil: none
+	logins *logins
+	login  *login
 }
 
 // Dial connects to the session's upstream.
@@ -200,6 +204,7 @@ type listener struct {
 	tls     *certificates
 	socket  net.Listener
 	open    atomic.Int64
+	logins  *logins
 }
 
 // Listen opens the listeners of the configs; handler gives the session loop for one of them.
@@ -234,7 +239,7 @@ func listen(ctx context.Context, c Config, handler func(Config) (Handler, error)
 			return nil, errors.Join(fmt.Errorf("listen on %s: %w", c.Listen, Reason(err)), socket.Close())
 		}
 	}
-	return &listener{config: c, handler: h, tls: certs, socket: socket}, nil
+	return &listener{config: c, handler: h, tls: certs, socket: socket, logins: &logins{most: c.Limits.Logins, patience: loginPatience}}, nil
 }
 
 // Addrs gives the addresses of the listeners, in the order of the configs, with the ports that the system chose.
@@ -345,11 +350,21 @@ func passing(err error) bool {
 // session serves one client connection. soft ends when the process wants to end, hard when the grace time is over.
 func (p *Proxy) session(soft, hard context.Context, l *listener, conn net.Conn) {
 	start := time.Now()
-	id := p.sessions.Add(1)
-	log := p.log.With().Uint64("session", id).Str("listener", l.config.Name).Logger()
-	s := &Session{ID: id, Client: conn, Config: &l.config, Log: log, Draining: soft.Done(), tls: l.tls}
 	ctx, cancel := context.WithCancel(hard)
 	defer cancel()
+	end := func() {
+		cancel()
+		_ = conn.Close() // the session closes it once more
+	}
+	one := l.logins.enter(end, soft.Done(), l.config.Timeouts.Startup)
+	if one == nil {
+		p.log.Info().Str("listener", l.config.Name).Stringer("client", conn.RemoteAddr()).Msg("a client had to go before it could log in: too many others try")
+		_ = conn.Close() // it got nothing, and nothing was read
+		return
+	}
+	id := p.sessions.Add(1)
+	log := p.log.With().Uint64("session", id).Str("listener", l.config.Name).Logger()
+	s := &Session{ID: id, Client: conn, Config: &l.config, Log: log, Draining: soft.Done(), tls: l.tls, logins: l.logins, login: one}
 
 	serve := l.handler.Serve
 	if open := l.open.Add(1); open > int64(l.config.Limits.Sessions) {
@@ -369,6 +384,9 @@ func (p *Proxy) session(soft, hard context.Context, l *listener, conn net.Conn) 
 			l.config.Gate.Left(s)
 			return nil
 		}))
+	}
+	if l.logins.leave(one) {
+		log.Info().Msg("the client lost its place to one that waited: it did not log in in time")
 	}
 	closing := conn.Close()
 	if errors.Is(closing, net.ErrClosed) {

@@ -2,6 +2,9 @@ package main
 
 import (
 	"fmt"
+	"net"
+
+	"github.com/rs/zerolog"
 
 	"wirecheck/configs"
 	"wirecheck/proxy"
@@ -31,7 +34,7 @@ func proxyConfig(c configs.Config, l configs.Listener) (proxy.Config, error) {
 		},
 		Timeouts: proxy.Timeouts{Dial: c.Timeouts.Connect, Startup: c.Timeouts.Handshake, Grace: c.Timeouts.Shutdown},
 		Limits: proxy.Limits{
-			Sessions: c.Limits.Sessions, Text: int(c.Limits.Statement), Row: int(c.Limits.Row), Prepared: c.Limits.Prepared,
+			Sessions: c.Limits.Sessions, Logins: c.Limits.Logins, Text: int(c.Limits.Statement), Row: int(c.Limits.Row), Prepared: c.Limits.Prepared,
 		},
 	}, nil
 }
@@ -46,4 +49,30 @@ func proxyAddress(url string) (proxy.Protocol, proxy.Address, error) {
 		return "", proxy.Address{}, fmt.Errorf("%s: %w", configs.Redact(url), err)
 	}
 	return proxy.Protocol(protocol), parsed, nil
+}
+
+// warnOpen says where passwords and data may be read or changed on their way.
+func warnOpen(log zerolog.Logger, list []proxy.Config) {
+	var unverified, open []string
+	for _, c := range list {
+		if up := c.UpstreamTLS; c.Upstream.Network == "tcp" && up.Verify == proxy.VerifyNone && up.Mode != proxy.Plain {
+			unverified = append(unverified, c.Name)
+		}
+		if host, _, _ := net.SplitHostPort(c.Listen.Addr); c.Listen.Network == "tcp" && !loopback(host) && !c.ClientTLS.Configured() {
+			open = append(open, c.Name)
+		}
+	}
+	if len(unverified) > 0 {
+		log.Warn().Strs("listeners", unverified).Str("instead", "tls.upstream.verify: full").Msg("TLS with the server does not verify its certificate")
+	}
+	if len(open) > 0 {
+		log.Warn().Strs("listeners", open).Str("instead", "tls.client.cert and key, or an address of this machine alone").
+			Msg("other machines can connect, and clients cannot verify who answers")
+	}
+}
+
+// loopback reports whether an address is reached from this machine alone.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

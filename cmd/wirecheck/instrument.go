@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -44,7 +43,7 @@ proxy hides. Use them in a test database, not in one that other clients use.
 URL names the server and the database: postgres://user@host:5432/database,
 mariadb://user@host:3306/database. A MariaDB or MySQL URL without a database
 means all databases but the server's own. The password stands in the URL or in
-the environment variable ` + backends.PasswordVariable + `. MariaDB and MySQL URLs take
+` + backends.PasswordVariable + ` (wirecheck --help). MariaDB and MySQL URLs take
 ?tls=true, ?tls=skip-verify, ?ca=FILE and ?socket=PATH; PostgreSQL URLs take
 what libpq takes.
 
@@ -113,8 +112,12 @@ func runInstrument(ctx context.Context, c *common, verb, url string, f instrumen
 	default:
 		return fmt.Errorf("unknown capture %q: known are auto, columns, native", f.capture)
 	}
+	password, err := backends.Password()
+	if err != nil {
+		return err
+	}
 	db, err := instrument.Open(ctx, url, instrument.Options{
-		Capture: capture, Tables: f.tables, Password: os.Getenv(backends.PasswordVariable), LockWait: f.lockWait,
+		Capture: capture, Tables: f.tables, Password: password, LockWait: f.lockWait,
 	})
 	if err != nil {
 		return err

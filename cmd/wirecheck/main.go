@@ -38,6 +38,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) exitStatu
 }
 
 func (c *common) run(ctx context.Context, args []string) exitStatus {
+	c.args = args
 	root := c.rootCommand()
 	root.SetArgs(args)
 	return execute(ctx, root, c.stderr)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"wirecheck/backends"
 	"wirecheck/configs"
 	"wirecheck/live"
 	"wirecheck/live/control"
@@ -91,7 +92,7 @@ finish, and prints what it found.`,
 	flags.StringVar(&f.schedule, "schedule", "", "mode control: random (default), pct, pct:DEPTH, or a file that --save-schedule wrote")
 	flags.IntVar(&f.sessions, "sessions", 0, "mode control: clients that the first decision waits for (default 2)")
 	flags.DurationVar(&f.think, "think", 0, "mode control: how long the others wait for a client that sends nothing (default 1s)")
-	flags.StringVar(&f.locks, "locks", "", "mode control: URL of the server, with a user who may see its locks")
+	flags.StringVar(&f.locks, "locks", "", "mode control: URL of the server, with a user who may see its locks; the password stands in "+backends.PasswordVariable)
 	flags.StringVar(&f.save, "save-schedule", "", "mode control: write the schedule to this file")
 	flags.StringVar(&f.capture, "capture", "", "how all listeners see row versions: auto (default), columns, native")
 	f.warn = true
@@ -323,5 +324,6 @@ func listen(ctx context.Context, c *common, config configs.Config, l *live.Check
 		pc.Tap = taps(rec)
 		list = append(list, pc)
 	}
+	warnOpen(c.log, list)
 	return proxy.Listen(ctx, c.log, func(pc proxy.Config) (proxy.Handler, error) { return l.Handler(pc, settings[pc.Name]) }, list...)
 }

@@ -17,7 +17,9 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"wirecheck/backends"
 	"wirecheck/lab/panel"
+	"wirecheck/trace/secret"
 )
 
 // common is what all commands share: the flags that they have in common, and where they write.
@@ -34,6 +36,7 @@ type common struct {
 
 	// patience is how long, in nanoseconds, a command may take to end after a signal.
 	patience *atomic.Int64
+	args     []string // the command line
 }
 
 func newCommon(stdout, stderr io.Writer) *common {
@@ -63,6 +66,11 @@ func (c *common) rootCommand() *cobra.Command {
 which row every statement reads and writes. From that it finds the anomalies
 that the isolation level lets through (lost update, write skew, read skew), and
 names the transactions, the statements, the rows and the remedy.
+
+A URL on a command line shows its password to other users of the machine. Leave
+it out: every command that connects takes the password from the environment
+variable ` + backends.PasswordVariable + `, or from the first line of the file that
+` + backends.PasswordFileVariable + ` names.
 
 Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its
 work, 3 wirecheck could not decide.`,
@@ -129,6 +137,10 @@ func (c *common) setUp(command string) error {
 		c.endWithin(labPatience)
 	}
 	c.log = zerolog.New(c.logLines(c.stderr)).Level(level).With().Timestamp().Logger()
+	if slices.ContainsFunc(c.args, func(arg string) bool { return secret.URLs(arg) != arg }) {
+		c.log.Warn().Strs("instead", []string{backends.PasswordVariable, backends.PasswordFileVariable}).
+			Msg("a URL on the command line has a password, which other users of the machine can see")
+	}
 	return nil
 }
 

@@ -81,6 +81,7 @@ func (c *conn) loginPacket() (frame, []byte, error) {
 
 // relayLogin relays the client's login, with TLS before it if the client wants that.
 func (h *handshake) relayLogin(ctx context.Context, drop uint64) error {
+	h.ps.AwaitsClient(true)
 	f, b, err := h.client.loginPacket()
 	if err != nil {
 		return h.badClient(err, "login")
@@ -122,6 +123,7 @@ func (h *handshake) relayLogin(ctx context.Context, drop uint64) error {
 	}
 	h.caps = l.caps & h.greeting.caps &^ drop
 	h.user, h.database, h.program = l.user, l.database, l.program
+	h.ps.AwaitsClient(false)
 	return h.server.put(f.seq+h.shift, b)
 }
 
@@ -244,6 +246,7 @@ func (h *handshake) relayChallenges() (ok []byte, seq byte, err error) {
 		if err := h.client.send(); err != nil {
 			return nil, 0, err
 		}
+		h.ps.AwaitsClient(true)
 	}
 }
 
@@ -260,6 +263,7 @@ func (h *handshake) relayAnswers(over <-chan struct{}) error {
 			_, b, err = h.client.loginPacket()
 		}
 		if err == nil {
+			h.ps.AwaitsClient(false)
 			err = h.server.put(f.seq+h.shift, b)
 		}
 		if err == nil {

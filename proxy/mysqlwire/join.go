@@ -8,22 +8,24 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"wirecheck/proxy"
 )
 
 // join copies both ways until both sides have ended. fromClient and fromServer were read before. When one side ends, join
 // ends the same direction towards the other one, as the kernel does on a direct connection: a client may still read its
-// last answer, for which it has the time patience.
-func join(client, up net.Conn, fromClient, fromServer []byte, patience time.Duration) error {
+// last answer, for which it has the grace time. What is not understood counts as logged in when the client has answered.
+func join(ps *proxy.Session, client, up net.Conn, fromClient, fromServer []byte) error {
 	var g errgroup.Group
 	g.Go(func() error {
-		reading, writing := pump(up, client, fromClient, 0)
+		reading, writing := pump(up, client, fromClient, 0, ps.LoggedIn)
 		if reading != nil || isTimeout(writing) { // the client is gone; else the server is, and may have said why
 			hangUp(client)
 			hangUp(up)
 		}
 		return unlessClosed(errors.Join(reading, writing))
 	})
-	reading, writing := pump(client, up, fromServer, patience)
+	reading, writing := pump(client, up, fromServer, ps.Config.Timeouts.Grace, func() { ps.AwaitsClient(true) })
 	if writing != nil { // the client takes nothing any more
 		hangUp(client)
 		hangUp(up)
@@ -37,11 +39,11 @@ func join(client, up net.Conn, fromClient, fromServer []byte, patience time.Dura
 }
 
 // pump copies one way until src ends, then ends that direction. first was read before. patience is how long a write may take
-// after src has ended.
+// after src has ended; heard is called when src has sent something.
 //
 // It does not use io.Copy, which splices TCP connections through a pipe: that takes two descriptors for each direction of a
 // session, and Go keeps the pipes for minutes after the session's end.
-func pump(dst, src net.Conn, first []byte, patience time.Duration) (reading, writing error) {
+func pump(dst, src net.Conn, first []byte, patience time.Duration, heard func()) (reading, writing error) {
 	guard := newStallGuard(dst, src, patience)
 	if len(first) > 0 {
 		if err := guard.write(dst, first); err != nil {
@@ -53,6 +55,10 @@ func pump(dst, src net.Conn, first []byte, patience time.Duration) (reading, wri
 	for {
 		b, err := r.next()
 		if len(b) > 0 {
+			if heard != nil {
+				heard()
+				heard = nil
+			}
 			if err := guard.write(dst, b); err != nil {
 				return nil, err
 			}

@@ -44,7 +44,7 @@ func (h *Handler) Serve(ctx context.Context, ps *proxy.Session) error {
 		o = nil
 	}
 	if o == nil && !ps.Tapped() && !endsTLS(ps.Config) {
-		return join(ps.Client, up, nil, nil, ps.Config.Timeouts.Grace)
+		return join(ps, ps.Client, up, nil, nil)
 	}
 	return newSession(ps, o, up).serve(ctx)
 }

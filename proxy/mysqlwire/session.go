@@ -56,6 +56,7 @@ func (s *session) serve(ctx context.Context) error {
 	case err != nil:
 		return unlessClosed(err)
 	}
+	s.ps.LoggedIn()
 	if err := s.loginDeadline(time.Time{}); err != nil {
 		return unlessClosed(err)
 	}
@@ -79,6 +80,7 @@ var errBytes = errors.New("pass as bytes")
 
 // asBytes stops decoding: what was read goes on, and from here on both directions are copied.
 func (s *session) asBytes() error {
+	s.ps.LoggedIn()
 	s.drainStop() // a session that is not understood has no quiet point: it may use the whole grace time
 	if err := s.loginDeadline(time.Time{}); err != nil {
 		return unlessClosed(err)
@@ -86,7 +88,7 @@ func (s *session) asBytes() error {
 	if err := s.flush(); err != nil {
 		return unlessClosed(err)
 	}
-	return join(s.client.nc, s.server.nc, s.client.in[s.client.r:s.client.w], s.server.in[s.server.r:s.server.w], s.ps.Config.Timeouts.Grace)
+	return join(s.ps, s.client.nc, s.server.nc, s.client.in[s.client.r:s.client.w], s.server.in[s.server.r:s.server.w])
 }
 
 // drainer starts the goroutine that ends the session's wait for the client's next command when the process wants to end.

@@ -32,6 +32,7 @@ const (
 // authenticate relays the startup message and the authentication until the first ReadyForQuery was relayed. It returns
 // false if the server refused the client.
 func (s *session) authenticate() (bool, error) {
+	s.AwaitsClient(false)
 	if err := s.dial(); err != nil {
 		s.fatal(s.unreachable(err))
 		return false, err
@@ -154,6 +155,8 @@ func (a *authentication) request(body []byte) error {
 
 // reply relays the client's answer.
 func (a *authentication) reply(code uint32) error {
+	a.AwaitsClient(true)
+	defer a.AwaitsClient(false)
 	f, err := a.fromClient.header(maxAuth)
 	if errors.Is(err, errLength) {
 		a.fatal(&pgproto3.ErrorResponse{Code: invalidMessage, Message: "invalid message length"})

@@ -165,6 +165,7 @@ func (s *session) run() error {
 
 // relay is the life of the session after authentication.
 func (s *session) relay() error {
+	s.LoggedIn()
 	if err := s.Client.SetDeadline(time.Time{}); err != nil {
 		return fmt.Errorf("set deadline: %w", err)
 	}
@@ -185,6 +186,7 @@ func (s *session) observed() bool { return s.observer != nil && !s.startup.repli
 // join copies bytes both ways until one side ends. It is for what is not understood: TLS that does not end here, GSSAPI
 // encryption, protocols other than 3.
 func (s *session) join() error {
+	s.LoggedIn()
 	for _, c := range []net.Conn{s.Client, s.server} {
 		if err := c.SetDeadline(time.Time{}); err != nil {
 			return fmt.Errorf("set deadline: %w", err)

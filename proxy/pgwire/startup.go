@@ -58,6 +58,7 @@ func parseStartup(raw []byte) startupMessage {
 
 // begin speaks with both sides until the client is authenticated. It returns false if that was all there was to do.
 func (s *session) begin() (bool, error) {
+	s.AwaitsClient(true)
 	for asked := 0; ; asked++ {
 		var first [8]byte
 		if _, err := io.ReadFull(s.client, first[:1]); err != nil {
@@ -81,6 +82,7 @@ func (s *session) begin() (bool, error) {
 		}
 		switch {
 		case code == codeCancel:
+			s.AwaitsClient(false)
 			return false, s.cancel(raw)
 		case (code == codeSSL || code == codeGSS) && (asked >= 2 || s.clientTLS != nil):
 			s.fatal(&pgproto3.ErrorResponse{Code: "08P01", Message: "encryption was negotiated already"})
@@ -112,6 +114,7 @@ func (s *session) dial() error {
 		return err
 	}
 	s.server = conn
+	context.AfterFunc(s.ctx, func() { _ = conn.SetDeadline(past) })
 	if err := conn.SetDeadline(time.Now().Add(s.Config.Timeouts.Startup)); err != nil {
 		return fmt.Errorf("set deadline: %w", err)
 	}

@@ -1,0 +1,157 @@
+package proxy
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// logins bounds how many clients of a listener log in at a time, since each of them may hold a connection to the server.
+//
+// A client that finds no place waits, and the last one that came gets the next place. If there is none, a client loses its
+// place that lets us wait for its answer, or has tried to log in for long. So a flood of silent clients is cleared at its own
+// cost, and clients that answer get in. As long as there are places, slow clients have all the time that the server gives
+// them.
+type logins struct {
+	most     int
+	patience time.Duration // how long a client may let us wait while others wait for its place
+
+	mu      sync.Mutex // guards what follows, and the logins' own fields
+	places  []*login   // those that log in
+	waiting []*login   // those without a place, in the order in which they came
+	timer   *time.Timer
+}
+
+// login is a client from its connection to the end of its authentication.
+type login struct {
+	end   func()        // ends its session
+	ready chan struct{} // closed when it has a place, or has to go
+	began time.Time     // when it got its place
+	owes  time.Time     // since when we wait for the client; zero: we do not
+	gone  bool          // it had to go
+}
+
+const (
+	loginPatience = time.Second
+	// waitingFactor bounds, by the places, the clients that wait for one. Of more, the first one has to go.
+	waitingFactor = 64
+	// slowFactor bounds, by the patience, the time of a client that answers but does not come to an end.
+	slowFactor = 10
+)
+
+// enter waits for a place until over, and not for longer than limit. It returns nil if the client has to go. end ends the
+// client's session.
+func (l *logins) enter(end func(), over <-chan struct{}, limit time.Duration) *login {
+	one := &login{end: end, ready: make(chan struct{})}
+	l.mu.Lock()
+	if l.waiting = append(l.waiting, one); len(l.waiting) > l.most*waitingFactor {
+		first := l.waiting[0]
+		l.waiting = slices.Delete(l.waiting, 0, 1)
+		first.gone = true
+		close(first.ready)
+	}
+	l.serve()
+	l.mu.Unlock()
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	select {
+	case <-one.ready:
+	case <-over:
+	case <-late.C:
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := slices.Index(l.waiting, one); i >= 0 {
+		l.waiting = slices.Delete(l.waiting, i, i+1)
+		one.gone = true
+	}
+	if one.gone {
+		return nil
+	}
+	return one
+}
+
+// leave frees the place of a client that has logged in, or is gone. It reports whether the client had to go.
+func (l *logins) leave(one *login) (gone bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := slices.Index(l.places, one); i >= 0 {
+		l.places = slices.Delete(l.places, i, i+1)
+		l.serve()
+	}
+	return one.gone
+}
+
+// awaits says whether we wait for the client.
+func (l *logins) awaits(one *login, client bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case !client:
+		one.owes = time.Time{}
+	case one.owes.IsZero():
+		one.owes = time.Now()
+		if len(l.waiting) > 0 {
+			l.serve()
+		}
+	}
+}
+
+// serve gives places to those who wait. l.mu is held.
+func (l *logins) serve() {
+	for len(l.waiting) > 0 && (len(l.places) < l.most || l.evict()) {
+		last := len(l.waiting) - 1
+		one := l.waiting[last]
+		l.waiting = l.waiting[:last]
+		one.began = time.Now()
+		l.places = append(l.places, one)
+		close(one.ready)
+	}
+}
+
+// evict ends the login that has been due to go for longest. If none is, it sees to it that serve is called when one is.
+// l.mu is held.
+func (l *logins) evict() bool {
+	now := time.Now()
+	first, left := -1, time.Duration(0)
+	for i, one := range l.places {
+		due := one.began.Add(slowFactor * l.patience)
+		if end := one.owes.Add(l.patience); !one.owes.IsZero() && end.Before(due) {
+			due = end
+		}
+		if d := due.Sub(now); first < 0 || d < left {
+			first, left = i, d
+		}
+	}
+	if left > 0 {
+		if l.timer != nil {
+			l.timer.Stop()
+		}
+		l.timer = time.AfterFunc(left, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.serve()
+		})
+		return false
+	}
+	one := l.places[first]
+	l.places = slices.Delete(l.places, first, first+1)
+	one.gone = true
+	go one.end() // it may wait for locks
+	return true
+}
+
+// AwaitsClient says whether the login goes on only when the client sends something. A client that lets others wait may lose
+// its connection.
+func (s *Session) AwaitsClient(yes bool) {
+	if s.login != nil {
+		s.logins.awaits(s.login, yes)
+	}
+}
+
+// LoggedIn says that the client is authenticated, or that the session's login is not ours to see.
+func (s *Session) LoggedIn() {
+	if s.login != nil {
+		s.logins.leave(s.login)
+	}
+}

@@ -1,0 +1,88 @@
+package proxy
+
+import (
+	"sync"
+	"testing"
+	"time"
+)
+
+// crowd lets clients enter one after the other.
+type crowd struct {
+	t *testing.T
+	l *logins
+}
+
+// client is one that tries to log in.
+type client struct {
+	entered chan *login
+	ended   chan struct{}
+}
+
+func (c *crowd) come() *client {
+	one := &client{make(chan *login, 1), make(chan struct{})}
+	before := c.waiting()
+	go func() {
+		one.entered <- c.l.enter(sync.OnceFunc(func() { close(one.ended) }), c.t.Context().Done(), time.Hour)
+	}()
+	for len(one.entered) == 0 && c.waiting() == before { // it has a place or waits
+		time.Sleep(time.Millisecond)
+	}
+	return one
+}
+
+func (c *crowd) waiting() int {
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	return len(c.l.waiting)
+}
+
+// TestLogins: who answers gets in, whoever else is silent; the last one that came is the first; nobody has to go as long as
+// there are places, or while the server is what all wait for.
+func TestLogins(t *testing.T) {
+	c := crowd{t, &logins{most: 2, patience: time.Hour}}
+	silent, slow := c.come(), c.come()
+	a, b := <-silent.entered, <-slow.entered
+	c.l.awaits(a, true)
+	third, fourth := c.come(), c.come()
+	if len(third.entered)+len(fourth.entered) != 0 || c.waiting() != 2 {
+		t.Fatal("more than two have a place")
+	}
+	c.l.leave(b) // it has logged in
+	d := <-fourth.entered
+	if d == nil || c.waiting() != 1 {
+		t.Fatal("the last one that came is not the next one")
+	}
+	c.l.mu.Lock()
+	a.owes = a.owes.Add(-2 * time.Hour)
+	c.l.serve()
+	c.l.mu.Unlock()
+	<-silent.ended
+	if e := <-third.entered; e == nil || !c.l.leave(a) || c.l.leave(d) {
+		t.Error("the silent one has to go, and nobody else")
+	}
+	// a client that sends a byte now and then is done for after a time
+	fifth, sixth := c.come(), c.come()
+	f := <-fifth.entered
+	c.l.mu.Lock()
+	f.began = f.began.Add(-slowFactor * time.Hour)
+	c.l.serve()
+	c.l.mu.Unlock()
+	<-fifth.ended
+	if <-sixth.entered == nil {
+		t.Error("nobody took the place of the slow one")
+	}
+}
+
+// TestLoginsBounded: of too many that wait, the first ones go.
+func TestLoginsBounded(t *testing.T) {
+	c := crowd{t, &logins{most: 1, patience: time.Hour}}
+	<-c.come().entered
+	first := c.come()
+	for range waitingFactor - 1 {
+		c.come()
+	}
+	go c.l.enter(func() {}, t.Context().Done(), time.Hour)
+	if one := <-first.entered; one != nil || c.waiting() != waitingFactor {
+		t.Errorf("got %v, %d wait", one, c.waiting())
+	}
+}

@@ -25,7 +25,7 @@ func TestDifferentialOnTiDB(t *testing.T) {
 		"CREATE VIEW every AS SELECT * FROM t", "SELECT * FROM every ORDER BY id", "CREATE TABLE u LIKE t", "INSERT INTO u SELECT * FROM t", "SELECT * FROM t NATURAL JOIN u ORDER BY id",
 		"PREPARE p FROM 'SELECT * FROM t WHERE id = 1'", "EXECUTE p", "UPDATE t SET v = 10 WHERE id = 1", "UPDATE t SET v = v + 1", "SHOW WARNINGS",
 		"DELETE FROM t WHERE v > 20", "REPLACE INTO t VALUES (1, 5, 'c')", "INSERT INTO t VALUES (1, 2, 'x') ON DUPLICATE KEY UPDATE v = 7",
-		"INSERT INTO t VALUES (1)", "INSERT INTO t VALUES (1, 2, 'x', 'y', 'z')", "SELECT nosuch FROM t", "SELECT * FROM u UNION ALL SELECT * FROM u ORDER BY id",
+		"INSERT INTO t VALUES (1)", "INSERT INTO t VALUES (1, 2, 'x', 'y', 'z')", "SELECT nosuch FROM t", "SELECT * FROM t WHERE id = 1; SELEC 1", "SELECT * FROM t ORDER BY 4", "SELECT * FROM u UNION ALL SELECT * FROM u ORDER BY id",
 		"BEGIN", "SELECT * FROM t WHERE id = 1 FOR UPDATE", "COMMIT", "TRUNCATE TABLE t", "DROP VIEW every", "DROP TABLE t, u",
 	} {
 		steps = append(steps, step{cmd: mysql.COM_QUERY, sql: sql})

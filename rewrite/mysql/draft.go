@@ -38,6 +38,12 @@ func (s *draft) opaque(why string) {
 	s.plan.Coverage, s.plan.Why = history.CoverageOpaque, why
 }
 
+// leave is opaque for a statement that is not parsed. What the hidden columns would show is still taken out of it, if that parses.
+func (s *draft) leave(why string) {
+	s.opaque(why)
+	s.putVeil(s.plan.Text)
+}
+
 // inLog makes the plan that of a SELECT which tells by the log alone what it reads.
 func (s *draft) inLog() {
 	s.plan.Stamp, s.plan.Log = true, true

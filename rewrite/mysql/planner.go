@@ -59,26 +59,26 @@ func (s *planner) analyse() {
 func (s *planner) dml() {
 	for i, tok := range s.text.Tokens {
 		if tok.Executable {
-			s.opaque("a comment for certain versions of the server")
+			s.leave("a comment for certain versions of the server")
 			return
 		}
 		if name, ok := s.text.Name(i); ok && (strings.EqualFold(name, columnRowID) || strings.EqualFold(name, columnWriters)) ||
 			tok.Kind == statement.TokenVariable && len(s.text.At(i)) > 4 && strings.EqualFold(s.text.At(i)[:4], "@wc_") {
-			s.opaque("it names the hidden columns")
+			s.leave("it names the hidden columns")
 			return
 		}
 	}
 	if !s.catalog.Usable() {
-		s.opaque("the catalog is not known")
+		s.leave("the catalog is not known")
 		return
 	}
 	if s.r.capture == rewrite.CaptureNative || s.session.Mode&mysqlsyntax.Foreign != 0 {
-		s.opaque("this session cannot be instrumented")
+		s.leave("this session cannot be instrumented")
 		return
 	}
 	sql, returning, why := describe.Parsable(s.text, s.plan.Verb, s.r.flavor)
 	if why != "" {
-		s.opaque(why)
+		s.leave(why)
 		return
 	}
 	if returning {
@@ -86,7 +86,7 @@ func (s *planner) dml() {
 	}
 	node, err := s.r.parser.Parse(sql, s.session.Mode)
 	if err != nil {
-		s.opaque("the parser does not know it")
+		s.leave("the parser does not know it")
 		return
 	}
 	if alwaysVisible(s.r.flavor) && !s.veil(node) {

@@ -56,7 +56,9 @@ func (s *draft) putVeil(parsed string) {
 	}
 	list = inOrder(list)
 	if _, err := s.r.parser.Parse(rewrite.Apply(parsed, s.checks(list)), s.session.Mode); err != nil {
-		return
+		if _, err = s.r.parser.Parse(parsed, s.session.Mode); err == nil {
+			return
+		} // else the server finds out: if it refuses the new text, it gets the client's own
 	}
 	s.plan.Edits = nil
 	for _, e := range list {

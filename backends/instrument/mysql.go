@@ -244,32 +244,28 @@ func (s *mysqlServer) limits(ctx context.Context, tables []Table) error {
 		}
 		return &tables[i]
 	}
+	each := func(sql, schema string, note func(t *Table, name string)) error {
+		return s.query(ctx, sql, schema, func(scan func(...any) error) error {
+			var t Table
+			var name string
+			if err := scan(&t.Schema, &t.Name, &name); err != nil {
+				return err
+			}
+			note(find(t.String()), name)
+			return nil
+		})
+	}
 	const triggers = `SELECT g.EVENT_OBJECT_SCHEMA, g.EVENT_OBJECT_TABLE, g.TRIGGER_NAME FROM information_schema.TRIGGERS g WHERE g.TRIGGER_NAME <> ''`
-	err := s.query(ctx, triggers, "g.EVENT_OBJECT_SCHEMA", func(scan func(...any) error) error {
-		var t Table
-		var name string
-		if err := scan(&t.Schema, &t.Name, &name); err != nil {
-			return err
-		}
-		t2 := find(t.String())
-		t2.Limits = append(t2.Limits, "what trigger "+name+" reads and writes is not seen")
-		t2.triggers = true
-		return nil
+	err := each(triggers, "g.EVENT_OBJECT_SCHEMA", func(t *Table, name string) {
+		t.Limits, t.triggers = append(t.Limits, "what trigger "+name+" reads and writes is not seen"), true
 	})
 	if err != nil {
 		return err
 	}
 	const cascades = `SELECT r.CONSTRAINT_SCHEMA, r.TABLE_NAME, r.CONSTRAINT_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS r
 WHERE (r.DELETE_RULE IN ('CASCADE', 'SET NULL') OR r.UPDATE_RULE IN ('CASCADE', 'SET NULL'))`
-	return s.query(ctx, cascades, "r.CONSTRAINT_SCHEMA", func(scan func(...any) error) error {
-		var t Table
-		var name string
-		if err := scan(&t.Schema, &t.Name, &name); err != nil {
-			return err
-		}
-		t2 := find(t.String())
-		t2.Limits = append(t2.Limits, "what foreign key "+name+" changes by cascading is not seen")
-		return nil
+	return each(cascades, "r.CONSTRAINT_SCHEMA", func(t *Table, name string) {
+		t.Limits = append(t.Limits, "what foreign key "+name+" changes by cascading is not seen")
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/history/prose"
+	"wirecheck/report"
 )
 
 func newEnginesCommand(c *common) *cobra.Command {
@@ -70,9 +71,7 @@ wirecheck-engines below the user's cache folder ($XDG_CACHE_HOME or ~/.cache).`,
 				return err
 			}
 			if c.format == "json" {
-				e := json.NewEncoder(c.stdout)
-				e.SetIndent("", "  ")
-				return e.Encode(list)
+				return report.Indented(c.stdout, list)
 			}
 			printEngines(c.stdout, list)
 			return nil

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -10,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wirecheck/history/prose"
+	"wirecheck/report"
 	"wirecheck/trace"
 )
 
@@ -38,9 +38,7 @@ within 4%.`,
 			}
 			s.Finish()
 			if c.format == "json" {
-				e := json.NewEncoder(c.stdout)
-				e.SetIndent("", "  ")
-				return e.Encode(s)
+				return report.Indented(c.stdout, s)
 			}
 			return printStats(c.stdout, s)
 		},

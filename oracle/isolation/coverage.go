@@ -137,29 +137,15 @@ func (v Coverage) Since(before Coverage) Coverage {
 	return v
 }
 
-// count counts a statement.
-func (v *Coverage) count(e *history.Event) {
-	switch e.Coverage {
+// count counts a statement, or takes back (n is -1) how one was counted of which more became known.
+func (v *Coverage) count(c history.Coverage, n int) {
+	switch c {
 	case history.CoverageExact:
-		v.Exact++
+		v.Exact += n
 	case history.CoverageApproximate:
-		v.Approximate++
+		v.Approximate += n
 	case history.CoverageOpaque:
-		v.Opaque++
-	}
-}
-
-// change corrects the count of a statement of which more became known.
-func (v *Coverage) change(was, is history.Coverage) {
-	for c, d := range map[history.Coverage]int{was: -1, is: 1} {
-		switch c {
-		case history.CoverageExact:
-			v.Exact += d
-		case history.CoverageApproximate:
-			v.Approximate += d
-		case history.CoverageOpaque:
-			v.Opaque += d
-		}
+		v.Opaque += n
 	}
 }
 

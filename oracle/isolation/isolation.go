@@ -404,14 +404,14 @@ func (c *Checker) statement(e *history.Event) {
 			c.finishLate(t, e)
 			return
 		}
-		c.coverage.count(e)
+		c.coverage.count(e.Coverage, 1)
 		return // outside a transaction (SET and the like), or of one that was already taken for lost
 	}
 	if i := t.statementIndex(e.N); i >= 0 {
 		c.addLate(t, i, e)
 		return
 	}
-	c.coverage.count(e)
+	c.coverage.count(e.Coverage, 1)
 	c.addTokens(t, e.Tokens)
 	if e.Level != "" && c.opts.Level == "" {
 		t.level = e.Level // SET TRANSACTION after BEGIN

@@ -104,3 +104,28 @@ func Permutations[T any](list []T) iter.Seq[[]T] {
 		walk(make([]T, 0, len(list)), list)
 	}
 }
+
+// Items cuts what is behind an opening parenthesis at its commas, up to the closing one.
+func Items(text string) (out []string) {
+	depth, start := 0, 0
+	var quote byte
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '\'' || c == '"' || c == '`':
+			quote = c
+		case c == '(':
+			depth++
+		case c == ')' && depth == 0:
+			return append(out, text[start:i])
+		case c == ')':
+			depth--
+		case c == ',' && depth == 0:
+			out, start = append(out, text[start:i]), i+1
+		}
+	}
+	return append(out, text[start:])
+}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"wirecheck/answer"
+	"wirecheck/oracle/schedule"
 	"wirecheck/statement"
 )
 
@@ -76,7 +77,7 @@ func featuresOf(setup []string, tables []string) features {
 				end = at[n+1][0]
 			}
 			f.itself[name] = f.itself[name] || regexp.MustCompile(`(?i)\breferences\s+["`+"`"+`]?`+regexp.QuoteMeta(name)+`\b`).MatchString(sql[m[1]:end])
-			for _, part := range definitions(sql[m[1]:end]) {
+			for _, part := range schedule.Items(sql[m[1]:end]) {
 				f.key(name, part)
 				if c := definition.FindStringSubmatch(part); c != nil && automatic.MatchString(part[len(c[0]):]) {
 					f.generated[name] = append(f.generated[name], strings.ToLower(c[1]))
@@ -110,7 +111,7 @@ func (f *features) key(table, part string) {
 		return
 	}
 	if at := strings.IndexByte(part, '('); at >= 0 {
-		for _, c := range definitions(part[at+1:]) {
+		for _, c := range schedule.Items(part[at+1:]) {
 			if m := definition.FindStringSubmatch(c + " "); m != nil {
 				into[table] = append(into[table], strings.ToLower(m[1]))
 			}
@@ -150,31 +151,6 @@ func (f *features) sameKey(table string, columns []answer.Column, a, b []answer.
 		i := slices.IndexFunc(columns, func(c answer.Column) bool { return strings.EqualFold(c.Name, name) })
 		return i >= 0 && i < len(a) && i < len(b) && a[i] != nil && b[i] != nil && strings.EqualFold(strings.TrimRight(string(a[i]), " "), strings.TrimRight(string(b[i]), " "))
 	})
-}
-
-// definitions cuts what stands between the parentheses of a CREATE TABLE at its commas.
-func definitions(text string) (parts []string) {
-	depth, from := 0, 0
-	var quote byte
-	for i := 0; i < len(text); i++ {
-		switch b := text[i]; {
-		case quote != 0:
-			if b == quote {
-				quote = 0
-			}
-		case b == '\'' || b == '"' || b == '`':
-			quote = b
-		case b == '(':
-			depth++
-		case b == ')':
-			if depth--; depth < 0 {
-				return append(parts, text[from:i])
-			}
-		case b == ',' && depth == 0:
-			parts, from = append(parts, text[from:i]), i+1
-		}
-	}
-	return append(parts, text[from:])
 }
 
 // fills says whether an INSERT lets the server fill in a column.

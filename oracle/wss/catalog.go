@@ -3,6 +3,8 @@ package wss
 import (
 	"regexp"
 	"strings"
+
+	"wirecheck/oracle/schedule"
 )
 
 var (
@@ -19,7 +21,7 @@ func generatedColumns(setup []string) map[string][]string {
 	for _, sql := range setup {
 		for _, m := range createTable.FindAllStringSubmatchIndex(sql, -1) {
 			table := unquoted(sql[m[2]:m[3]])
-			for _, item := range items(sql[m[1]:]) {
+			for _, item := range schedule.Items(sql[m[1]:]) {
 				words := strings.Fields(item)
 				if len(words) > 1 && counterWord.MatchString(quoted.ReplaceAllString(item, "")) {
 					out[table] = append(out[table], unquoted(words[0]))
@@ -46,7 +48,7 @@ func clusteredKeys(setup []string) map[string][]string {
 		for _, m := range createTable.FindAllStringSubmatchIndex(sql, -1) {
 			table := unquoted(sql[m[2]:m[3]])
 			var unique []string
-			for _, item := range items(sql[m[1]:]) {
+			for _, item := range schedule.Items(sql[m[1]:]) {
 				words := strings.Fields(item)
 				whole := keyOfTable.FindStringSubmatch(item)
 				switch {
@@ -74,7 +76,7 @@ func clusteredKeys(setup []string) map[string][]string {
 func selfReference(setup []string) bool {
 	for _, sql := range setup {
 		for _, m := range createTable.FindAllStringSubmatchIndex(sql, -1) {
-			for _, item := range items(sql[m[1]:]) {
+			for _, item := range schedule.Items(sql[m[1]:]) {
 				if r := reference.FindStringSubmatch(item); r != nil && strings.EqualFold(unquoted(r[1]), unquoted(sql[m[2]:m[3]])) {
 					return true
 				}
@@ -91,37 +93,12 @@ func selfReference(setup []string) bool {
 
 // names reads a list of columns, without lengths and orders.
 func names(list string) (out []string) {
-	for _, item := range items(list) {
+	for _, item := range schedule.Items(list) {
 		name, _, _ := strings.Cut(strings.TrimSpace(item), "(")
 		name, _, _ = strings.Cut(strings.TrimSpace(name), " ")
 		out = append(out, unquoted(name))
 	}
 	return out
-}
-
-// items cuts what is behind an opening parenthesis at its commas, up to the closing one.
-func items(text string) (out []string) {
-	depth, start := 0, 0
-	var quote byte
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quote != 0:
-			if c == quote {
-				quote = 0
-			}
-		case c == '\'' || c == '"' || c == '`':
-			quote = c
-		case c == '(':
-			depth++
-		case c == ')' && depth == 0:
-			return append(out, text[start:i])
-		case c == ')':
-			depth--
-		case c == ',' && depth == 0:
-			out, start = append(out, text[start:i]), i+1
-		}
-	}
-	return append(out, text[start:])
 }
 
 // unquoted is a name's last part without quotes.

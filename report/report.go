@@ -25,6 +25,7 @@ type Dropped struct {
 	Report  int `json:"report,omitempty"`  // findings
 	Stream  int `json:"stream,omitempty"`  // findings
 	History int `json:"history,omitempty"` // events, all of those behind the first one
+	Trace   int `json:"trace,omitempty"`   // bytes of sessions
 }
 
 // String lists the counts that are not 0.
@@ -33,7 +34,8 @@ func (d Dropped) String() string {
 	for _, p := range []struct {
 		n    int
 		what string
-	}{{d.Log, "lines of the log"}, {d.Report, "findings of the report"}, {d.Stream, "findings of the stream"}, {d.History, "events of the history"}} {
+	}{{d.Log, "lines of the log"}, {d.Report, "findings of the report"}, {d.Stream, "findings of the stream"}, {d.History, "events of the history"},
+		{d.Trace, "bytes of sessions in the trace"}} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
 		}

@@ -150,3 +150,22 @@ func TestColor(t *testing.T) {
 		t.Errorf("(-plain +color):\n%s", d)
 	}
 }
+
+// TestDropped: the summary says what is missing of the outputs, and nothing if nothing is.
+func TestDropped(t *testing.T) {
+	for _, tt := range []struct {
+		d          Dropped
+		text, json string
+	}{
+		{Dropped{}, "nothing found\n", "{\n  \"findings\": []\n}\n"},
+		{Dropped{Log: 3, Trace: 40}, "nothing found\ndropped, because an output stalled: 3 lines of the log, 40 bytes of sessions in the trace\n",
+			"{\n  \"findings\": [],\n  \"dropped\": {\n    \"log\": 3,\n    \"trace\": 40\n  }\n}\n"},
+	} {
+		for format, want := range map[string]string{"text": tt.text, "json": tt.json} {
+			var out strings.Builder
+			if err := Write(&out, Result{Dropped: tt.d}, format); err != nil || out.String() != want {
+				t.Errorf("%s: %v\ngot  %q\nwant %q", format, err, out.String(), want)
+			}
+		}
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"wirecheck/internal/spool"
 	"wirecheck/oracle"
 	"wirecheck/report"
+	"wirecheck/trace/recorder"
 )
 
 // flushPatience is how long the end waits for a pipe or a file that takes nothing.
@@ -132,15 +133,17 @@ func together(functions ...func() error) error {
 	return errors.Join(errs...)
 }
 
-// dropped counts what the outputs had no room for, and says it in the log. events are those of the history.
-func (o *outputs) dropped(log zerolog.Logger, events int) report.Dropped {
+// dropped counts what the outputs had no room for, and says it in the log. events are those of the history, recorded is what
+// the trace has.
+func (o *outputs) dropped(log zerolog.Logger, events int, recorded recorder.Tally) report.Dropped {
 	count := func(w *spool.Writer) int {
 		if w == nil {
 			return 0
 		}
 		return w.Dropped()
 	}
-	d := report.Dropped{Log: count(o.log), Report: count(o.report), Stream: count(o.streamFile), History: events}
+	d := report.Dropped{Log: count(o.log), Report: count(o.report), Stream: count(o.streamFile),
+		History: events + int(recorded.DroppedEvents), Trace: int(recorded.Dropped)}
 	if o.stream == o.stdout {
 		d.Stream = count(o.stdout)
 	}

@@ -108,3 +108,21 @@ func TestReadPipes(t *testing.T) {
 		t.Errorf("%d bytes, dropped %d", len(got), w.Dropped())
 	}
 }
+
+// TestSignalEndsWaiting: a command that does not look at its context ends after a signal, too.
+func TestSignalEndsWaiting(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "history")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := startProgram(t, "check", path)
+	w, err := os.OpenFile(path, os.O_WRONLY, 0) // waits until the program reads
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if status := p.end(t); status != int(exitFailed) || !strings.Contains(p.stderr.String(), "interrupted") {
+		t.Errorf("exit status %d: %s", status, p.stderr.String())
+	}
+}

@@ -201,14 +201,16 @@ func runProxy(ctx context.Context, c *common, config configs.Config) (err error)
 	}
 	found, err := l.Finish()
 	err = errors.Join(err, out.closeFindings())
+	var tally recorder.Tally
 	if rec != nil {
-		tellRecording(c.log, config.Record, rec.Tally())
+		tally = rec.Tally()
+		tellRecording(c.log, config.Record, tally)
 	}
 	if gate != nil {
 		err = errors.Join(err, tellSchedule(c, config, gate))
 	}
 	if observes(config) { // a file that could not be written does not make the findings untrue
-		r := report.Result{Findings: found.Findings, Coverage: found.Coverage, Dropped: out.dropped(c.log, found.Dropped)}
+		r := report.Result{Findings: found.Findings, Coverage: found.Coverage, Dropped: out.dropped(c.log, found.Dropped, tally)}
 		err = errors.Join(err, out.summary(r, c.format))
 	}
 	if err != nil {

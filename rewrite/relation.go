@@ -53,6 +53,7 @@ type Relation struct {
 	Partitions  []uint32  // PostgreSQL: the object ids of a partitioned table's partitions, on all levels
 	Inherits    bool      // PostgreSQL: has parents or children by INHERITS
 	Unlogged    bool      // PostgreSQL: its changes are not in the write-ahead log
+	Asks        bool      // PostgreSQL: a default may ask for the text of the running statement
 	RowSecurity bool      // PostgreSQL: row security policies apply to the session's user
 	Cascades    bool      // foreign keys that refer to it change other tables when its rows change
 	Rows        float64   // rows as the server estimates them; negative if it does not

@@ -22,9 +22,11 @@ type serverHalf struct {
 	silent      bool // the client gets no warnings
 
 	due       []record.Warning // that wait for their client
-	held      []byte           // a CommandComplete that waits for the ReadyForQuery behind it
-	inside    bool             // a message to the client was begun and not ended
-	explained bool             // the server said why it ends the session
+	requests  *clientHalf
+	repeated  int    // so many notices come again, see again
+	held      []byte // a CommandComplete that waits for the ReadyForQuery behind it
+	inside    bool   // a message to the client was begun and not ended
+	explained bool   // the server said why it ends the session
 }
 
 // run relays what the server sends until it sends no more.
@@ -130,7 +132,13 @@ func (a *serverHalf) aside(f frame, e *entry) error {
 		}
 	case f.kind == 'N' && e != nil && e.ours:
 		return nil
+	case f.kind == 'N' && a.repeated > 0:
+		a.repeated--
+		return nil
 	case f.kind == 'N':
+		if e != nil {
+			e.notices++
+		}
 		a.pipeline.guard(func() { body = mapped(body, e) })
 	}
 	if err := a.release(); err != nil {
@@ -171,7 +179,7 @@ func (a *serverHalf) shape(f frame, e *entry) error {
 	if e.request == simpleQuery {
 		a.pipeline.begin(e)
 	} else {
-		a.pipeline.described(e)
+		a.pipeline.complete(e)
 	}
 	switch {
 	case plan == nil || plan.Hidden == 0 || f.kind == 'n':
@@ -251,7 +259,6 @@ func (a *serverHalf) done(f frame, e *entry) error {
 
 // failure relays an ErrorResponse.
 func (a *serverHalf) failure(f frame, e *entry) error {
-	a.pipeline.begin(e)
 	var body []byte
 	refusal := &answer.Error{}
 	if f.size <= a.limits.Text {
@@ -259,6 +266,10 @@ func (a *serverHalf) failure(f frame, e *entry) error {
 		if body, err = a.in.body(f.size); err != nil {
 			return err
 		}
+		if sent, err := a.again(body, e); sent || err != nil {
+			return err
+		}
+		a.pipeline.begin(e)
 		body, refusal = a.translated(body, e)
 	}
 	ws := a.pipeline.refuse(e, refusal)
@@ -316,6 +327,7 @@ func (a *serverHalf) ready(f frame, e *entry) error {
 
 // readyForQuery ends a turn: warnings, the CommandComplete that waited for them, ReadyForQuery.
 func (a *serverHalf) readyForQuery(ws []record.Warning, status byte) error {
+	a.repeated = 0
 	if err := a.warn(ws); err != nil {
 		return err
 	}

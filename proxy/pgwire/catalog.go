@@ -23,7 +23,7 @@ const maxOwn = 256 << 20
 // refresh learns the settings again, if they may have changed and the session is idle. Otherwise statements are planned
 // without a catalog.
 func (c *clientHalf) refresh() error {
-	if !c.pipeline.idle('I') {
+	if c.plain || !c.pipeline.idle('I') {
 		return nil
 	}
 	if settled, _ := c.environment.outside(); settled {
@@ -37,7 +37,7 @@ func (c *clientHalf) refresh() error {
 func (c *clientHalf) complete(plan func(*rewrite.Catalog, postgres.Session) *rewrite.Script) (s *rewrite.Script, catalog *rewrite.Catalog, err error) {
 	for i := range 4 { // settings, names, and once more if another session changes something meanwhile
 		var facts postgres.Session
-		catalog, facts = c.environment.known()
+		catalog, facts = c.environment.known(c.plain)
 		s = plan(catalog, facts)
 		asked, err := c.learnFor(s, catalog, i == 0)
 		if err != nil || asked {
@@ -58,7 +58,7 @@ func (c *clientHalf) complete(plan func(*rewrite.Catalog, postgres.Session) *rew
 
 // learnFor asks for what the plans of a script need. It reports false if there is nothing to ask for, or no way.
 func (c *clientHalf) learnFor(s *rewrite.Script, catalog *rewrite.Catalog, first bool) (asked bool, err error) {
-	if len(s.Missing) == 0 {
+	if len(s.Missing) == 0 || c.plain {
 		return false, nil
 	}
 	switch {
@@ -162,29 +162,29 @@ func queries(s *rewrite.Script) bool {
 }
 
 // question asks the server and waits for the answer.
-func (c *clientHalf) question(sql string) (*own, error) { return tidy(sql, c.await) }
+func (c *clientHalf) question(sql string) (*own, error) {
+	return tidy(sql, func(sql string) (*own, error) {
+		q := &own{}
+		if err := c.put(q, sql); err != nil {
+			return nil, err
+		}
+		answered := false
+		err := c.pipeline.await(func() bool {
+			answered = q.done
+			return answered
+		})
+		if err == nil && !answered {
+			err = errGone
+		}
+		return q, err
+	})
+}
 
 // tidy asks a question, and the empty one after an error.
 func tidy(sql string, ask func(string) (*own, error)) (*own, error) {
 	q, err := ask(sql)
 	if err == nil && q.err != nil {
 		_, err = ask("")
-	}
-	return q, err
-}
-
-func (c *clientHalf) await(sql string) (*own, error) {
-	q := &own{}
-	if err := c.put(q, sql); err != nil {
-		return nil, err
-	}
-	answered := false
-	err := c.pipeline.await(func() bool {
-		answered = q.done
-		return answered
-	})
-	if err == nil && !answered {
-		err = errGone
 	}
 	return q, err
 }
@@ -256,7 +256,11 @@ func (c *clientHalf) learn(ask func(sql string) (*own, error)) error {
 		}
 		catalog = observer.learned(v.database, reader, read, now, whole)
 	}
-	v.learned(catalog, changes)
+	asks, err := v.database.asking(ask, changes)
+	if err != nil {
+		return err
+	}
+	v.learned(catalog, changes, asks)
 	return nil
 }
 
@@ -272,7 +276,7 @@ func (c *clientHalf) adopt(q *own) (reader readerKey, why string) {
 // unknown goes on without a catalog until the schema changes or settings do.
 func (c *clientHalf) unknown(why string, changes uint64) {
 	c.session.Log.Warn().Str("why", why).Msg("catalog not known, statements are opaque")
-	c.environment.learned(nil, changes)
+	c.environment.learned(nil, changes, false)
 }
 
 // load understands the answer to a question for the catalog, or says why it cannot.

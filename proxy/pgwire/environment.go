@@ -93,11 +93,13 @@ func mentions(text, word string) bool {
 	}
 }
 
-// known gives what statements are planned with. A catalog that may not be the server's is none.
-func (v *environment) known() (*rewrite.Catalog, postgres.Session) {
+// known gives what statements are planned with. A catalog that may not be the server's is none. plain asks for none.
+func (v *environment) known(plain bool) (*rewrite.Catalog, postgres.Session) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch {
+	case plain:
+		return nil, v.facts
 	case v.inside != nil && v.hides:
 		return v.inside, v.facts
 	case !v.settled || v.schema:
@@ -147,10 +149,12 @@ func (v *environment) committed() {
 	}
 }
 
-// learned takes over a catalog, which may be none, that was read outside of a transaction when the last change of the database that may have concerned anything was that one.
-func (v *environment) learned(c *rewrite.Catalog, changes uint64) {
+// learned takes over a catalog, which may be none, that was read outside of a transaction when the last change of the database that may have concerned
+// anything was that one; asks is what database.asking gave.
+func (v *environment) learned(c *rewrite.Catalog, changes uint64, asks bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.facts.Asks = asks
 	v.catalog, v.changes, v.settled = c, changes, true
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"wirecheck/history"
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/postgres"
 )
@@ -56,11 +57,12 @@ func (c *clientHalf) parse(f frame) error {
 // plan plans a statement that is prepared. What cannot be remembered is not changed.
 func (c *clientHalf) plan(name, sql string) (p *prepared, remembered bool, err error) {
 	if !c.pipeline.remembers(name, sql, c.session.Config.Limits.Prepared) {
-		_, facts := c.environment.known()
+		_, facts := c.environment.known(c.plain)
 		return &prepared{name: name, client: sql, script: c.statementPlan(sql, nil, facts)}, false, nil
 	}
 	p = &prepared{name: name, client: sql}
 	p.script, p.catalog, err = c.completeStatement(sql)
+	p.uses = p.script.Uses
 	return p, true, err
 }
 
@@ -91,7 +93,7 @@ func (c *clientHalf) writeParse(p *prepared, tail []byte) error {
 
 // sendParse queues a Parse.
 func (c *clientHalf) sendParse(p *prepared, remembered bool) {
-	e := &entry{request: parse, client: p.client, script: p.script, name: p.name}
+	e := &entry{request: parse, client: p.client, script: p.script, name: p.name, at: c.batch.at}
 	if remembered {
 		e.stmt = p
 	}
@@ -140,14 +142,14 @@ func (c *clientHalf) bind(f frame) error {
 			return err
 		}
 	}
-	e := &entry{request: bind, name: portalName, stmt: p, plan: p.plan()}
+	e := &entry{request: bind, name: portalName, stmt: p, plan: p.plan(), at: c.batch.at}
 	if p != nil {
 		e.client, e.script = p.client, p.script
 	}
 	if c.pipeline.send(e) && portalName != "" && p.extended() {
 		c.named++
 	}
-	if !p.extended() {
+	if !p.extended() || f.size > c.session.Config.Limits.Text {
 		return c.forward(f)
 	}
 	body, err := c.in.body(f.size)
@@ -162,9 +164,10 @@ func (c *clientHalf) writeBind(body []byte, plan *rewrite.Plan) error {
 	at, n := resultFormats(body)
 	pieces := [][]byte{body}
 	switch {
-	case n <= 1:
+	case n == 0:
 	case plan.NoRows: // the client knows of no columns, so its codes mean nothing
 		pieces = [][]byte{body[:at], {0, 0}}
+	case n == 1:
 	default:
 		pieces = [][]byte{body[:at], binary.BigEndian.AppendUint16(nil, uint16(n+plan.Hidden)), body[at+2:], make([]byte, 2*plan.Hidden)}
 	}
@@ -231,34 +234,54 @@ func resultFormats(b []byte) (at, n int) {
 	return at, n
 }
 
-// upToDate sees to it that a statement with hidden columns still fits the schema and that its Bind can be handled;
-// otherwise it is prepared again under the same name.
+// upToDate sees to it that the Bind of a statement with hidden columns can be handled, and that what is read in them fits the schema.
+//
+// The server keeps the statement up to date itself, and says so if its columns are no longer the same ("cached plan must not change result type",
+// which clients that cache statements wait for). So it is prepared again only if they certainly are. Else what is hidden is not read any more.
 func (c *clientHalf) upToDate(p *prepared, size int) (*prepared, error) {
-	if size > c.session.Config.Limits.Text {
+	catalog, _ := c.environment.known(c.plain)
+	switch {
+	case c.pipeline.failed(): // nothing can be prepared, and nothing is executed
+		return p, nil
+	case size > c.session.Config.Limits.Text:
 		return c.prepareAgain(p, nil, opaque(p.client, "its parameters are longer than the limit for statements"))
-	}
-	catalog, _ := c.environment.known()
-	if catalog != nil && catalog == p.catalog && catalog.Current(p.script.Uses, false) && !p.gone && c.pipeline.observed() {
+	case p.gone || c.plain:
+	case catalog != nil && catalog == p.catalog && catalog.Current(p.script.Uses, false), !c.pipeline.observed():
 		return p, nil
 	}
 	script, catalog, err := c.completeStatement(p.client)
 	if err != nil {
 		return nil, err
 	}
-	if catalog == nil || p.gone || script.SQL != p.script.SQL {
+	if p.gone || c.plain {
 		return c.prepareAgain(p, catalog, script)
 	}
-	// The server keeps the statement up to date itself, and tells the client if its columns are no longer the same
-	// ("cached plan must not change result type"). What is read in the hidden ones may have changed.
 	q := *p
 	q.script, q.catalog = script, catalog
+	if catalog != nil {
+		q.moved, q.uses = p.moved || !postgres.SameColumns(p.uses, script.Uses), script.Uses
+	}
+	if script.SQL != p.script.SQL {
+		if catalog != nil && !q.moved {
+			return c.prepareAgain(p, catalog, script)
+		}
+		q.script = unread(p.script, script.Uses)
+	}
 	c.pipeline.replace(p, &q)
 	return &q, nil
 }
 
+// unread makes the script of a statement whose hidden columns are not read any more.
+func unread(s *rewrite.Script, uses []rewrite.Use) *rewrite.Script {
+	plan := *s.Plans[0]
+	plan.Coverage, plan.WithRows, plan.Why = history.CoverageOpaque, "", "the schema changed since it was prepared"
+	plan.Decode = func(list []history.Access, _ [][]byte) ([]history.Access, error) { return list, nil }
+	return &rewrite.Script{SQL: s.SQL, Plans: []*rewrite.Plan{&plan}, Uses: uses}
+}
+
 // prepareAgain prepares a statement once more, with another plan. The client does not see it.
 func (c *clientHalf) prepareAgain(p *prepared, catalog *rewrite.Catalog, script *rewrite.Script) (*prepared, error) {
-	q := &prepared{name: p.name, client: p.client, script: script, tail: p.tail, catalog: catalog}
+	q := &prepared{name: p.name, client: p.client, script: script, tail: p.tail, catalog: catalog, uses: script.Uses}
 	if script.Unparsed { // the text is the client's, but not its analysis
 		plan := *script.Plans[0]
 		plan.Text = p.client

@@ -47,6 +47,8 @@ func (c *clientHalf) enter(ctx context.Context, f frame) error {
 	if err != nil {
 		return err
 	}
+	c.pipeline.sending.park(true)
+	defer c.pipeline.sending.park(false)
 	if err := gate.Enter(ctx, c.session.Session, text); err != nil {
 		return fmt.Errorf("wait for the statement's turn: %w", err)
 	}

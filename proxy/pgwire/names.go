@@ -12,8 +12,10 @@ type prepared struct {
 	name    string
 	client  string // the client's text
 	script  *rewrite.Script
-	tail    []byte // of its Parse message: the types of its parameters
-	catalog *rewrite.Catalog
+	tail    []byte           // of its Parse message: the types of its parameters
+	catalog *rewrite.Catalog // with which it was planned; nil: none
+	uses    []rewrite.Use    // what its names meant when they were known last
+	moved   bool             // the columns of its tables may have changed since it was prepared
 	seq     uint64
 	batch   uint64 // number of the Sync before which it was sent
 	parsing *entry // its Parse; nil if it was made without one
@@ -87,6 +89,10 @@ func (n *names) takes(name, sql string, limit int) bool {
 // sent does what a message does to the names.
 func (n *names) sent(e *entry) {
 	switch e.request {
+	case simpleQuery: // whatever it is, it drops the unnamed statement and portal (exec_simple_query, src/backend/tcop/postgres.c)
+		e.undo = undo{kind: 'S', stmt: n.statements[""]}
+		n.set("", nil)
+		delete(n.portals, "")
 	case parse:
 		e.undo = undo{kind: 'S', name: e.name, stmt: n.statements[e.name]}
 		n.set(e.name, e.stmt)

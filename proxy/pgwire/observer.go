@@ -1,7 +1,9 @@
 package pgwire
 
 import (
+	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"wirecheck/proxy/record"
@@ -43,8 +45,26 @@ type databaseKey struct{ upstream, name string }
 // database is what is known of one database of one server.
 type database struct {
 	changes rewrite.Changes // of the schema, as far as they were seen
+	asks    atomic.Uint64   // the last bit is the answer to AsksQuery, the others the change behind which it was asked, plus 1
 	horizon uint64          // see rewrite.Server; 0 if it is not known
 	readers map[readerKey]*rewrite.Catalog
+}
+
+// asking reports whether something in the database may ask for the text of the running statement. It asks the server, unless a session has done so since
+// the last change that may have concerned it.
+func (d *database) asking(ask func(sql string) (*own, error), changes uint64) (bool, error) {
+	if d.asks.Load()>>1 != changes+1 {
+		answer, err := ask(postgres.AsksQuery)
+		if err != nil {
+			return false, fmt.Errorf("ask for what shows texts: %w", err)
+		}
+		asks := (changes + 1) << 1
+		if len(answer.rows) != 1 || string(answer.rows[0][0]) != "f" {
+			asks |= 1
+		}
+		d.asks.Store(asks)
+	}
+	return d.asks.Load()&1 == 1, nil
 }
 
 // readerKey is who reads a catalog, as far as it decides what they may see.

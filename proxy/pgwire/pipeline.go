@@ -16,8 +16,9 @@ import (
 // known to belong to its request however deeply the client pipelines. Both halves call its methods, which take the mutex; types without a mutex of
 // their own (recording, queue, names, turn) are used by these methods only.
 type pipeline struct {
-	log  zerolog.Logger
-	wake func() // ends the waits of both halves for their connections
+	log     zerolog.Logger
+	sending *sending
+	wake    func() // ends the waits of both halves for their connections
 
 	mu       sync.Mutex // guards what follows
 	changed  *sync.Cond // something below changed
@@ -29,6 +30,7 @@ type pipeline struct {
 	batch    uint64 // Syncs sent
 	open     bool   // messages of the extended protocol were sent since the last Sync: the server is in a transaction, whatever it has said
 	crowded  bool   // the client half waits for room in the queue
+	bound    bool   // a portal was made since the session was ready last
 	ignoring bool   // the server ignores everything up to a Sync that was not sent yet
 	status   byte   // of the last ReadyForQuery
 	lost     string // why it is not known any more which answer belongs to which request; then everything passes as it is
@@ -38,7 +40,7 @@ type pipeline struct {
 }
 
 func newPipeline(log zerolog.Logger, events recording, gate turn, wake func()) *pipeline {
-	p := &pipeline{log: log, wake: wake, events: events, names: newNames(), turn: gate, status: 'I'}
+	p := &pipeline{log: log, sending: newSending(), wake: wake, events: events, names: newNames(), turn: gate, status: 'I'}
 	p.changed = sync.NewCond(&p.mu)
 	return p
 }
@@ -52,8 +54,10 @@ func (p *pipeline) await(done func() bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for !done() && !p.ended && p.lost == "" {
+		p.sending.park(true)
 		p.changed.Wait()
 	}
+	p.sending.park(false)
 	if p.ended {
 		return errGone
 	}
@@ -151,6 +155,13 @@ func (p *pipeline) close() (leaving bool) {
 }
 
 // What the client half does.
+
+// failed reports whether the session is in a transaction that failed, as far as the server has said.
+func (p *pipeline) failed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.status == 'E'
+}
 
 // full reports whether too much awaits its answer, and whether the server may hold the answers back until a Flush or Sync.
 func (p *pipeline) full() (full, back bool) {
@@ -308,15 +319,6 @@ func (p *pipeline) head() (e *entry, lost bool) {
 	return p.queue.head(), p.lost != ""
 }
 
-// described takes note of the answer to a Describe.
-func (p *pipeline) described(e *entry) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.queue.head() == e {
-		p.pop()
-	}
-}
-
 // pop takes the head off the queue. mu is held.
 func (p *pipeline) pop() {
 	p.queue.pop()
@@ -328,6 +330,7 @@ func (p *pipeline) pop() {
 
 // begin gives the running statement of an entry, nil if it has none. Its answer begins at the latest now.
 func (p *pipeline) begin(e *entry) *record.Running {
+	e.begun = true
 	if e.running != nil || e.next >= len(e.tickets) {
 		return e.running
 	}
@@ -336,11 +339,12 @@ func (p *pipeline) begin(e *entry) *record.Running {
 	return p.events.begin(e)
 }
 
-// complete takes note of a ParseComplete, BindComplete or CloseComplete.
+// complete takes note of a ParseComplete, BindComplete or CloseComplete, or of the answer to a Describe.
 func (p *pipeline) complete(e *entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.pop()
+	p.bound = p.bound || e.request == bind
 	if e.request == parse {
 		e.resolved = true
 		e.undo = undo{} // it cannot fail any more, so what was there before can go
@@ -421,6 +425,9 @@ func (p *pipeline) refuse(e *entry, refusal *answer.Error) (ws []record.Warning)
 
 // ignore drops what the server ignores after an error. mu is held.
 func (p *pipeline) ignore() {
+	if e := p.queue.head(); e != nil && e.request == parse && e.name == "" && !e.ours {
+		e.undo.stmt = nil // the server has dropped the old one before it read the text
+	}
 	ignored, synced := p.queue.beforeSync()
 	for i := len(ignored) - 1; i >= 0; i-- {
 		p.events.drop(ignored[i])
@@ -442,7 +449,7 @@ func (p *pipeline) ready(e *entry, status byte) (ws []record.Warning) {
 	}
 	ws = p.events.done(e, record.Result{Tag: e.tag}) // of a text that was not understood, or a function call: this is its end
 	p.events.drop(e)
-	p.status = status
+	p.status, p.bound = status, false
 	p.pop()
 	ws = append(ws, p.events.ready(status)...)
 	p.turnOver(e)
@@ -456,7 +463,7 @@ func (p *pipeline) ready(e *entry, status byte) (ws []record.Warning) {
 func (p *pipeline) strayReady(status byte) []record.Warning {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.status = status
+	p.status, p.bound = status, false
 	ws := p.events.ready(status)
 	p.turnOver(nil)
 	return ws

@@ -38,6 +38,7 @@ type entry struct {
 	spent   bool // execute: of a portal that cannot be executed again
 	last    bool // its ReadyForQuery ends the session's turn, see turn
 	own     *own
+	at      int // where the message begins in the batch, -1 if it is not kept there
 
 	undo     undo
 	resolved bool // parse: its answer came, or never will
@@ -47,6 +48,8 @@ type entry struct {
 	next    int             // the plan that is answered next
 	tag     string          // of a simpleQuery that was not understood: the last command tag
 	failed  bool
+	begun   bool // its answer has begun
+	notices int  // that came before
 	copying bool // a CopyInResponse came, its CommandComplete or error did not
 }
 

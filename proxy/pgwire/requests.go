@@ -19,11 +19,18 @@ type clientHalf struct {
 
 	named      int  // prepared statements and portals with a name and hidden columns, so far
 	terminated bool // the client sent Terminate
+	batch      *batch
+	plain      bool // what is sent is sent as the client wrote it, see again
 }
 
 // run relays what the client sends until it sends no more. ctx ends at the latest with the server half.
 func (c *clientHalf) run(ctx context.Context) error {
+	c.pipeline.sending.setBusy(true)
+	defer c.pipeline.sending.park(true)
 	for {
+		if err := c.wait(); err != nil {
+			return err
+		}
 		f, err := c.in.header(maxMessage)
 		if err != nil {
 			return err
@@ -32,6 +39,9 @@ func (c *clientHalf) run(ctx context.Context) error {
 			return err
 		}
 		if err := c.enter(ctx, f); err != nil {
+			return err
+		}
+		if err := c.batch.keep(f, c.in); err != nil {
 			return err
 		}
 		if err := c.request(f); err != nil {
@@ -169,7 +179,7 @@ func (c *clientHalf) query(f frame) error {
 	if script, err = c.fetched(script, sql); err != nil {
 		return err
 	}
-	c.send(&entry{request: simpleQuery, client: sql, script: script})
+	c.send(&entry{request: simpleQuery, client: sql, script: script, at: c.batch.at})
 	if !script.Changed(sql) {
 		return c.out.message('Q', body)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,14 +15,11 @@ import (
 	"wirecheck/proxy"
 )
 
-// TestOwnQuestions asks the proxy's questions, after DDL of another session, where they could disturb something.
-func TestOwnQuestions(t *testing.T) {
+// TestUnnoticed plays two sessions, of which the second one changes what the first one works with: each message must be the server's.
+func TestUnnoticed(t *testing.T) {
 	srv := testserver.Postgres(t)
-	play := func(addr, database string) []string {
-		w := dialWire(t, addr, testserver.AppTrust, database)
-		other := dialWire(t, addr, testserver.AppTrust, database)
-		var out []string
-		for _, step := range []string{
+	scripts := map[string][]string{
+		"our questions": {
 			// A client that is idle and has asked for nothing yet.
 			"2 Q SELECT query, state FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'",
 			"1 P |SELECT v FROM t WHERE k = $1", "1 D S", "1 S", "2 Q CREATE TABLE x (a int)", "1 B |||", "1 E", "1 S", "1 B ||1", "1 E", "1 S",
@@ -32,35 +28,59 @@ func TestOwnQuestions(t *testing.T) {
 			// current_schema() makes the schema for temporary tables, so that the transaction cannot be prepared.
 			"1 Q SET search_path = 'pg_temp'", "1 Q BEGIN", "1 Q SELECT current_schema() ~ 'pg_temp'", "1 Q PREPARE TRANSACTION 'a'",
 			"1 Q SET search_path = 'public'", "1 Q BEGIN", "1 Q SELECT current_schema()", "1 Q ROLLBACK",
-		} {
+		},
+		"columns change": {
+			"1 P s|SELECT * FROM t WHERE k = $1", "1 P e|SELECT v FROM t WHERE k = 1", "1 P w|UPDATE t SET v = v", "1 D Ss", "1 S", "1 B  s||1|1,0", "1 E", "1 S",
+			"2 Q ALTER TABLE t ADD COLUMN more int", "1 B  s||1|1,0", "1 E", "1 S", "1 B  e|||1", "1 E", "1 S", "1 B  w||", "1 E", "1 S",
+			"1 Q SELECT 1", "1 B  s||1|1,0,0", "1 E", "1 S", "1 B  e|||1,1", "1 E", "1 S",
+			"2 Q ALTER TABLE t DROP CONSTRAINT t_pkey", "1 B  e||", "1 E", "1 S", "1 B  s||1|1,0", "1 E", "1 S",
+			"2 Q ALTER TABLE t DROP COLUMN k", "1 B  e||", "1 E", "1 S", "1 B  s||1|1,0", "1 E", "1 S", "1 B  w||", "1 E", "1 S",
+		},
+		// Another client changes the schema directly.
+		"changes behind the proxy": {
+			"1 P e|SELECT v FROM t WHERE v = 'a'", "1 S", "1 B  e||", "1 E", "1 S", "0 Q ALTER TABLE t DROP COLUMN k", "1 B  e||", "1 E", "1 S",
+			"0 Q ALTER TABLE t ADD COLUMN k int PRIMARY KEY DEFAULT 1", "1 Q CREATE TABLE x (a int)", "1 Q SELECT v FROM t", "0 Q ALTER TABLE t RENAME k TO kk",
+			"1 Q SELECT v FROM t", "1 Q SELECT v FROM t", "0 Q ALTER TABLE t RENAME kk TO k", "1 Q SELECT v FROM t; SELECT 1", "1 P |SELECT v FROM t", "1 B  ||", "1 D P", "1 E", "1 S",
+			"0 Q ALTER TABLE t RENAME k TO kk", "1 P |SELECT v FROM t", "1 B  ||", "1 D P", "1 E", "1 S", "1 q SELECT v FROM t", "1 W Z 1",
+		},
+		// The direct session reads the index up to the first row that will do.
+		"the ends of an index": {"0 Q INSERT INTO t SELECT i, 'v' || i % 3 FROM generate_series(2, 9) i; ANALYZE t", "1 Q SET enable_seqscan = off", "1 Q SELECT min(k) FROM t WHERE 1 / (k - 5) < 2", "1 Q SELECT max(k) FROM t WHERE 1 / (k - 5) < 2", "1 Q SELECT k FROM t WHERE EXISTS (SELECT FROM t WHERE 1 / (k - 5) < 2) ORDER BY k LIMIT 1", "1 Q SELECT DISTINCT v FROM t WHERE EXISTS (SELECT FROM t WHERE 1 / (k - 5) < 2) ORDER BY 1", "1 Q SELECT DISTINCT v FROM t WHERE k IN (SELECT k FROM t WHERE 1 / (k - 5) < 2) ORDER BY 1", "1 Q RESET ALL"},
+		"in a failed transaction": {
+			"1 P e|SELECT v FROM t WHERE v = 'a'", "1 S", "1 Q BEGIN", "1 Q SELECT 1 / 0", "2 Q CREATE TABLE x (a int)", "1 B  e||1", "1 S", "1 B  e||", "1 S", "1 Q ROLLBACK", "1 B  e||", "1 E", "1 S",
+		},
+	}
+	play := func(addr, database string, steps []string) []string {
+		on := map[string]*wire{"0": dialWire(t, srv.Address(), testserver.AppTrust, database)}
+		for _, who := range []string{"1", "2"} {
+			on[who] = dialWire(t, addr, testserver.AppTrust, database)
+		}
+		var out []string
+		for _, step := range steps {
 			out = append(out, step)
 			who, step, _ := strings.Cut(step, " ")
-			out = append(out, map[string]*wire{"1": w, "2": other}[who].step(step)...)
+			out = append(out, on[who].step(step)...)
+		}
+		for _, w := range on {
+			_ = w.conn.Close() // so that the databases can be dropped
 		}
 		return out
 	}
-	setup := []string{"CREATE TABLE t (k int PRIMARY KEY, v text)", "INSERT INTO t VALUES (1, 'a')"}
-	direct := srv.Database(t).As(testserver.AppTrust)
-	direct.Exec(t, setup...)
-	want := play(srv.Address(), direct.Name)
-	db := srv.Database(t).As(testserver.AppTrust)
-	db.Exec(t, setup...)
-	r := start(t, proxy.Config{Upstream: upstream(srv), Mode: proxy.Observe}, observer(&events{}))
-	if d := cmp.Diff(want, play(r.addr.String(), db.Name)); d != "" {
-		t.Errorf("-direct +observe:\n%s", d)
-	}
-}
-
-// TestSocketMode lets all users connect, as the server's own socket does.
-func TestSocketMode(t *testing.T) {
-	path := filepath.Join(t.TempDir(), ".s.PGSQL.5555")
-	start(t, proxy.Config{Listen: proxy.Address{Network: "unix", Addr: path}, Upstream: proxy.Address{Network: "tcp", Addr: "127.0.0.1:1"}}, nil)
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := info.Mode().Perm(); got != 0o777 {
-		t.Errorf("mode %o, want 777", got)
+	for name, steps := range scripts {
+		if name == "our questions" {
+			steps = append([]string{"0 X"}, steps...) // the third session would show
+		}
+		t.Run(name, func(t *testing.T) {
+			setup := []string{"CREATE TABLE t (k int PRIMARY KEY, v text)", "INSERT INTO t VALUES (1, 'a')"}
+			direct := srv.Database(t).As(testserver.AppTrust)
+			direct.Exec(t, setup...)
+			want := play(srv.Address(), direct.Name, steps)
+			db := srv.Database(t).As(testserver.AppTrust)
+			db.Exec(t, setup...)
+			r := start(t, proxy.Config{Upstream: upstream(srv), Mode: proxy.Observe}, observer(&events{}))
+			if d := cmp.Diff(want, play(r.addr.String(), db.Name, steps)); d != "" {
+				t.Errorf("-direct +observe:\n%s", d)
+			}
+		})
 	}
 }
 

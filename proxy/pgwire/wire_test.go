@@ -148,6 +148,7 @@ func (w *wire) show(kind byte, body []byte) string {
 //	E portal limit     Execute
 //	C Sname, C Pname   Close
 //	H                  Flush
+//	X                  Terminate, waits for the end
 //	S                  Sync, waits for ReadyForQuery
 //	s                  Sync, does not wait
 //	d text, c, f text  CopyData with a line end, CopyDone, CopyFail
@@ -187,6 +188,9 @@ func (w *wire) step(line string) []string {
 		return w.until('Z', 1)
 	case "s":
 		w.send('S', "")
+	case "X":
+		w.send('X', "")
+		return w.until(0, 1)
 	case "d":
 		w.send('d', arg+"\n")
 	case "c":

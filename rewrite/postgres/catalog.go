@@ -22,6 +22,7 @@ const relationRow = `SELECT pg_catalog.json_build_object('k', 'rel', 'oid', c.oi
    indisunique AND indimmediate AND indisvalid AND indpred IS NULL, indnkeyatts, indkey::pg_catalog.text)) FROM pg_catalog.pg_index WHERE indrelid = c.oid),
  'triggers', (SELECT pg_catalog.json_build_array(pg_catalog.bool_or(NOT tgisinternal AND tgenabled <> 'D'), pg_catalog.bool_or(tgisinternal AND tgfoid IN (1646, 1647, 1650, 1651, 1652, 1653)))
   FROM pg_catalog.pg_trigger WHERE tgrelid = c.oid), 'rules', c.relhasrules,
+ 'asks', (SELECT pg_catalog.bool_or(adbin::pg_catalog.text ~ (':funcid (' || 'pg_catalog.current_query'::pg_catalog.regproc::pg_catalog.oid || '|[1-9][0-9]{4,}) ')) FROM pg_catalog.pg_attrdef WHERE adrelid = c.oid),
  'readable', pg_catalog.has_table_privilege(c.oid, 'SELECT'),
  'security', CASE WHEN c.relrowsecurity THEN pg_catalog.row_security_active(c.oid) ELSE false END,
  'root', CASE WHEN c.relispartition THEN pg_catalog.pg_partition_root(c.oid)::pg_catalog.oid END,
@@ -43,6 +44,14 @@ const serverRow = `SELECT pg_catalog.json_build_object('k', 'database', 'name', 
  'standby', pg_catalog.pg_is_in_recovery(), 'encoding', pg_catalog.current_setting('server_encoding'),
  'events', (SELECT pg_catalog.count(*) > 0 FROM pg_catalog.pg_event_trigger WHERE evtenabled <> 'D'),
  'wal', pg_catalog.current_setting('wal_level'), 'horizon', pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())::pg_catalog.text)::pg_catalog.text`
+
+// AsksQuery asks whether something in the database may ask for the text of the running statement: the body of a function,
+// a default, or a view.
+const AsksQuery = `SELECT EXISTS (SELECT FROM pg_catalog.pg_proc WHERE pronamespace NOT IN ('pg_catalog'::pg_catalog.regnamespace, 'information_schema'::pg_catalog.regnamespace) AND prokind IN ('f', 'p') AND
+  (prosrc ~* 'current_query|pg_stat_[a-z_]*activity|pg_prepared_statement|pg_cursor' OR prosrc = '' AND pg_catalog.pg_get_functiondef(oid) ~* 'current_query|pg_stat_[a-z_]*activity'))
+ OR EXISTS (SELECT FROM pg_catalog.pg_attrdef WHERE adbin::pg_catalog.text LIKE '%:funcid ' || 'pg_catalog.current_query'::pg_catalog.regproc::pg_catalog.oid || ' %')
+ OR EXISTS (SELECT FROM pg_catalog.pg_rewrite WHERE ev_class >= 16384 AND ev_action::pg_catalog.text ~ (':(funcid|relid) (' || 'pg_catalog.current_query'::pg_catalog.regproc::pg_catalog.oid || '|' ||
+  'pg_catalog.pg_stat_get_activity'::pg_catalog.regproc::pg_catalog.oid || '|' || 'pg_catalog.pg_stat_activity'::pg_catalog.regclass::pg_catalog.oid || ') '))`
 
 // SmallQuery asks whether the database has at most n relations.
 func SmallQuery(n int) string {
@@ -91,6 +100,7 @@ type catalogRow struct {
 	Indexes     [][]json.RawMessage `json:"indexes"`
 	Triggers    [2]bool             `json:"triggers"` // the user's, those that change tables that refer to this one
 	Rules       bool                `json:"rules"`
+	Asks        bool                `json:"asks"`
 	Readable    bool                `json:"readable"`
 	Security    bool                `json:"security"`
 	Root        uint32              `json:"root,string"`
@@ -205,7 +215,7 @@ func (r *catalogRow) relation() (*rewrite.Relation, error) {
 	kinds := map[string]string{"r": "table", "p": "partitioned", "v": "view", "m": "matview", "f": "foreign", "S": "sequence"}
 	rel := &rewrite.Relation{
 		RelationName: rewrite.RelationName{Schema: r.Schema, Name: r.Name}, Kind: kinds[r.Kind], OID: r.OID,
-		HasTriggers: r.Triggers[0], HasRules: r.Rules, Readable: r.Readable,
+		HasTriggers: r.Triggers[0], HasRules: r.Rules, Asks: r.Asks, Readable: r.Readable,
 		Inherits: r.Inherits, Unlogged: r.Persistence != "p", RowSecurity: r.Security, Cascades: r.Triggers[1], Rows: r.Rows,
 	}
 	names := map[int]string{}

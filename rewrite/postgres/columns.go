@@ -51,7 +51,7 @@ func (r *Rewriter) makeColumns(sql string, c *rewrite.View, s Session, single bo
 	if !ok {
 		return r.makeNative(sql, c, s, single)
 	}
-	sc, _, adds = r.makeNative(first, c, s, single)
+	sc, moved, adds := r.makeNative(first, c, s, single)
 	if sc.Unparsed || len(sc.Plans) != len(spans) {
 		return unparsed(sql, "it could not be understood"), nil, nil
 	}
@@ -79,6 +79,9 @@ func (r *Rewriter) makeColumns(sql string, c *rewrite.View, s Session, single bo
 	}
 	if got := rewrite.Apply(sql, all); got != sc.SQL {
 		return unparsed(sql, "it could not be changed safely"), nil, nil
+	}
+	if moved == nil {
+		spans = nil
 	}
 	return sc, spans, composed(all, edits, second, adds)
 }
@@ -119,6 +122,7 @@ func conceal(sql string, c *rewrite.View, s Session, single bool) (text string, 
 		from, to := pgsyntax.Bounds(sql, raw)
 		spans = append(spans, trim(sql, from, to))
 		k := newConcealer(&scene{sql: sql, from: from, to: to, catalog: c, session: s, scan: scan})
+		k.asks = slices.ContainsFunc(tree.Stmts, func(raw *pg.RawStmt) bool { return k.content(raw.Stmt).asks })
 		switch raw.Stmt.Node.(type) {
 		case *pg.Node_SelectStmt, *pg.Node_InsertStmt, *pg.Node_UpdateStmt, *pg.Node_DeleteStmt, *pg.Node_ExplainStmt,
 			*pg.Node_PrepareStmt, *pg.Node_DeclareCursorStmt, *pg.Node_CopyStmt:

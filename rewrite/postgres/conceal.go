@@ -23,6 +23,7 @@ type concealer struct {
 // showing is what the relations of a statement show, hidden columns included.
 type showing struct {
 	*scene
+	asks   bool // the statement may ask for its own text
 	tables map[*pg.RangeVar]*item
 }
 

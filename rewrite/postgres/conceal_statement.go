@@ -271,7 +271,7 @@ func (k *concealer) copyStmt(s *pg.CopyStmt, up *scope) {
 // stamp puts the assignment of the next stamp in front of a SET list. Where that could be noticed the row keeps its old
 // stamp: then its new version has the name of the one before.
 func (k *concealer) stamp(list []*pg.Node, rel *rewrite.Relation, target *item) []*pg.Node {
-	if len(list) == 0 || unstamped(rel) != "" {
+	if len(list) == 0 || unstamped(rel) != "" || k.asks {
 		return list
 	}
 	set := -1

@@ -48,6 +48,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	pg "github.com/pganalyze/pg_query_go/v6"
+
 	"wirecheck/history"
 	"wirecheck/rewrite"
 	"wirecheck/statement"
@@ -68,6 +70,8 @@ type Session struct {
 	Encoding string
 	// Backslashes says that standard_conforming_strings is off, so that a backslash in a plain literal is an escape.
 	Backslashes bool
+	// Asks says that something in the database may ask for the text of the running statement, see AsksQuery.
+	Asks bool
 	// Stale says that what was known of tables may be used although they may have changed since.
 	Stale bool
 }
@@ -135,7 +139,7 @@ func (r *Rewriter) script(sql string, c *rewrite.Catalog, s Session, single bool
 	if len(sql) > maxCached || len(sc.Missing) > 0 && view.Usable() {
 		return sc
 	}
-	if !ok || !templated(sc, sql) || len(adds) != len(sc.Plans[0].Edits) {
+	if !ok || spans == nil || !templated(sc, sql) || len(adds) != len(sc.Plans[0].Edits) {
 		key.sql, key.shape, lits = sql, false, nil
 	}
 	r.cache.Put(key, &template{script: sc, lits: lits, spans: spans, adds: adds}, len(key.sql))
@@ -208,6 +212,7 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.View, s Session, single boo
 	first := c
 	var edits []rewrite.Edit
 	var list []*planner
+	asks := false
 	scan := scanner(sql)
 	for _, raw := range tree.Stmts {
 		from, to := pgsyntax.Bounds(sql, raw)
@@ -216,7 +221,8 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.View, s Session, single boo
 		x := newPlanner(&scene{sql: sql, from: from, to: to, scan: scan, catalog: c, session: s, native: r.capture != rewrite.CaptureColumns})
 		x.plan.Text = sql[span.At:span.End]
 		x.understand(raw.Stmt)
-		if x.plan.Schema && first.Usable() && !first.EventTriggers {
+		asks = asks || len(tree.Stmts) > 1 && (s.Asks || asksItself(raw.Stmt))
+		if x.plan.Schema && first.Usable() && !first.EventTriggers && !asksItself(raw.Stmt) {
 			x.plan.Changes = confined(raw.Stmt)
 		}
 		if x.plan.Schema || x.plan.Control.Verb == statement.ControlReset {
@@ -227,6 +233,9 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.View, s Session, single boo
 		edits = append(edits, x.edits...)
 		list = append(list, x)
 	}
+	if slices.ContainsFunc(tree.Stmts, func(raw *pg.RawStmt) bool { return numbered(raw.Stmt) }) {
+		spans = nil // the plan is not that of other numbers
+	}
 	if len(edits) == 0 {
 		return sc, spans, nil
 	}
@@ -236,11 +245,15 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.View, s Session, single boo
 		edits[i].Add = resolve(adds[i], sql, func(at int) int { return at })
 	}
 	sent := rewrite.Apply(sql, edits)
-	if !proven(sent, tree, list) {
+	why := "its text could not be extended safely"
+	if asks { // one of its statements, for the text of them all
+		why = asksText
+	}
+	if asks || !proven(sent, tree, list) {
 		for _, p := range sc.Plans {
 			if p.Hidden > 0 {
 				p.Hidden, p.NoRows, p.Decode = 0, false, nil
-				p.Coverage, p.WithRows, p.Why = history.CoverageOpaque, "", "its text could not be extended safely"
+				p.Coverage, p.WithRows, p.Why = history.CoverageOpaque, "", why
 			}
 		}
 		return sc, spans, nil

@@ -33,6 +33,8 @@ func (x *planner) selectStmt(s *pg.SelectStmt) {
 	switch {
 	case !x.catalog.Usable():
 		x.opaque("the catalog is not known")
+	case c.asks:
+		x.opaque("%s", asksText)
 	case s.Op == pg.SetOperation_SETOP_UNION && s.All:
 		x.unionAll(s, c)
 	default:
@@ -43,6 +45,14 @@ func (x *planner) selectStmt(s *pg.SelectStmt) {
 // query appends the versions of a SELECT's tables to its target list, or tells them by scans.
 func (x *planner) query(s *pg.SelectStmt, c content) {
 	grouped, why := x.form(s)
+	switch {
+	case x.beyond(s):
+		x.opaque("a number means no column of its answer")
+		return
+	case x.unread(s):
+		x.opaque("the server need not read its tables")
+		return
+	}
 	if (why != "" || grouped && x.ordered(s) || len(s.DistinctClause) > 0 || !grouped && x.covered(s)) && x.whole(s, c) {
 		return
 	}
@@ -335,6 +345,10 @@ func (x *planner) unionAll(s *pg.SelectStmt, c content) {
 		x.facts += len(list)
 		return ""
 	}
+	if x.beyond(s) {
+		x.opaque("a number means no column of its answer")
+		return
+	}
 	before := *x
 	if why := visit(s); why != "" || x.facts < len(c.tables) {
 		told := *x
@@ -499,7 +513,7 @@ func (x *judge) locked(s *pg.SelectStmt, list []source) {
 // targetEnd is the place behind the last item of a select list, or -1.
 func (x *scene) targetEnd(s *pg.SelectStmt) int {
 	last := s.TargetList[len(s.TargetList)-1].GetResTarget()
-	if last == nil {
+	if last == nil || last.Location < 0 { // TABLE t has a star that stands nowhere
 		return -1
 	}
 	return clauseEnd(x.tokens(int(last.Location)))

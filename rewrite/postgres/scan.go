@@ -41,6 +41,9 @@ const (
 	maxEach = 100
 )
 
+// nameLen is NAMEDATALEN: names have fewer bytes (manual, 4.1.1).
+const nameLen = 64
+
 // tinyBytes is how large a table may be to be read again for each row of an answer.
 const tinyBytes = 64 << 10
 
@@ -165,7 +168,7 @@ func (x *judge) few(s *pg.SelectStmt) bool {
 
 // scanOf makes the scan of one SELECT's clauses. each says that they are evaluated for each row of the answer.
 func (x *instrumentation) scanOf(s *pg.SelectStmt, each bool) (sc scan, ok bool) {
-	if len(s.TargetList) == 0 || !joined(s.FromClause) || !x.needed(s) {
+	if len(s.TargetList) == 0 || !joined(s.FromClause) || !x.needed(s) || !x.harmlessAll(s.FromClause) || !x.harmless(s.WhereClause) || x.unread(s) {
 		return sc, false
 	}
 	var named []*pg.RangeVar
@@ -215,7 +218,11 @@ func (x *instrumentation) scanOf(s *pg.SelectStmt, each bool) (sc scan, ok bool)
 	if len(toks) < 2 || toks[0].Token != pg.Token_FROM {
 		return sc, false
 	}
-	sc.text = copied(int(toks[0].Start), clauseEnd(toks, pg.Token_WHERE))
+	end := clauseEnd(toks, pg.Token_WHERE)
+	if slices.ContainsFunc(toks, func(t *pg.ScanToken) bool { return int(t.End) <= end && t.End-t.Start >= nameLen }) {
+		return sc, false // the server says whenever it reads a name that is too long
+	}
+	sc.text = copied(int(toks[0].Start), end)
 	led := len(all) == 1 && x.led(s, sc.list[0], each)
 	large := slices.ContainsFunc(all, func(s source) bool { return s.rel.Rows > maxGroupRows })
 	switch {

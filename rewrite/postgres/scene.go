@@ -35,6 +35,13 @@ type content struct {
 	writes  bool           // a part of it writes
 	into    *pg.RangeVar   // of SELECT INTO
 	sets    bool           // it calls a function that returns a set, or one that may
+	asks    bool           // it asks for the text of a statement, or something that it names may
+}
+
+// asking are built-in functions and views that show the text of a statement (manual, 9.26 and 28.2.3).
+var asking = map[string]bool{
+	"current_query": true, "pg_stat_activity": true, "pg_stat_get_activity": true, "pg_stat_get_backend_activity": true,
+	"pg_prepared_statements": true, "pg_prepared_statement": true, "pg_cursors": true, "pg_cursor": true,
 }
 
 // texts are built-in functions that read tables which only a text names (manual, 9.15.4 and 12.4).
@@ -61,6 +68,10 @@ func (x *scene) content(m proto.Message) content {
 			}
 			if x.watched(n) {
 				c.tables = append(c.tables, n)
+				if x.session.Asks {
+					rel, _ := x.resolve(n)
+					c.asks = c.asks || rel != nil && (rel.Kind == "view" || rel.RowSecurity)
+				}
 			}
 		case *pg.InsertStmt:
 			c.writes, c.targets = true, append(c.targets, n.Relation)
@@ -80,6 +91,7 @@ func (x *scene) content(m proto.Message) content {
 			if k&rewrite.FunctionUser != 0 || texts[name] {
 				c.user = append(c.user, name)
 			}
+			c.asks = c.asks || k&rewrite.FunctionUser != 0 && x.session.Asks
 			if k&rewrite.FunctionSet != 0 {
 				c.sets = true
 			}
@@ -87,7 +99,26 @@ func (x *scene) content(m proto.Message) content {
 		return true
 	})
 	sort.Strings(c.user)
+	c.asks = c.asks || asksItself(m) || x.session.Asks && slices.ContainsFunc(c.targets, func(rv *pg.RangeVar) bool {
+		rel, _ := x.resolve(rv)
+		return rel != nil && (rel.Asks || rel.HasTriggers || rel.HasRules || rel.Cascades)
+	})
 	return c
+}
+
+// asksItself reports whether a statement's text asks for the text of a statement.
+func asksItself(m proto.Message) bool {
+	found := false
+	pgsyntax.Walk(m, func(m proto.Message) bool {
+		switch n := m.(type) {
+		case *pg.RangeVar:
+			found = found || asking[n.Relname]
+		case *pg.FuncCall:
+			found = found || asking[pgsyntax.LastName(n.Funcname)]
+		}
+		return !found
+	})
+	return found
 }
 
 func (x *scene) function(name string) rewrite.FunctionKind {
@@ -163,6 +194,7 @@ func (x *scene) tokens(at int) []*pg.ScanToken {
 // cte is a common table expression of the statement.
 type cte struct {
 	query *pg.SelectStmt // nil if it is not a plain SELECT, or two have the name
+	names int            // of its columns, as far as they are listed
 	uses  int
 }
 
@@ -171,7 +203,7 @@ func (x *scene) findCTEs(m proto.Message) {
 	x.ctes = map[string]*cte{}
 	pgsyntax.Walk(m, func(m proto.Message) bool {
 		if e, ok := m.(*pg.CommonTableExpr); ok {
-			c := &cte{query: e.Ctequery.GetSelectStmt()}
+			c := &cte{query: e.Ctequery.GetSelectStmt(), names: len(e.Aliascolnames)}
 			if x.ctes[e.Ctename] != nil || e.SearchClause != nil || e.CycleClause != nil {
 				c.query = nil
 			}

@@ -45,7 +45,7 @@ func (x *instrumentation) sources(from, outputs []*pg.Node) (list []source, ok b
 			name(ref)
 			if c := x.ctes[rv.Relname]; rv.Schemaname == "" && x.scope[rv.Relname] > 0 {
 				if hidden == 0 && c.uses == 1 && c.query != nil && x.visible(outputs, ref) {
-					list = append(list, x.expose(c.query, ref)...)
+					list = append(list, x.expose(c.query, ref, max(c.names, len(rv.GetAlias().GetColnames())))...)
 				}
 				return
 			}
@@ -79,7 +79,7 @@ func (x *instrumentation) sources(from, outputs []*pg.Node) (list []source, ok b
 			}
 			name(ref)
 			if q := f.RangeSubselect.Subquery.GetSelectStmt(); hidden == 0 && q != nil && x.visible(outputs, ref) {
-				list = append(list, x.expose(q, ref)...)
+				list = append(list, x.expose(q, ref, len(f.RangeSubselect.Alias.Colnames))...)
 			}
 		case *pg.Node_RangeFunction:
 			if a := f.RangeFunction.Alias; a != nil {
@@ -100,9 +100,10 @@ func (x *instrumentation) sources(from, outputs []*pg.Node) (list []source, ok b
 
 // expose adds the versions of a subquery's tables to its columns, and gives them as sources of the query around it.
 // The expressions are not volatile, so the subquery is planned as before.
-func (x *instrumentation) expose(s *pg.SelectStmt, ref string) []source {
+// names is how many columns have a name in a list behind the alias.
+func (x *instrumentation) expose(s *pg.SelectStmt, ref string, names int) []source {
 	grouped, why := x.form(s)
-	if grouped || why != "" || s.IntoClause != nil {
+	if grouped || why != "" || s.IntoClause != nil || x.beyond(s) || names > x.width(s) {
 		return nil
 	}
 	defer x.enter(s.WithClause)()

@@ -13,6 +13,9 @@ import (
 	"wirecheck/statement/pgsyntax"
 )
 
+// asksText is why a statement goes as the client wrote it: the server would show the text that was sent, or store it.
+const asksText = "it may ask for its own text"
+
 // writes notes what is written inside of a statement, and that it is not seen.
 func (x *planner) writes(c content) {
 	if len(c.targets) > 0 {
@@ -84,6 +87,10 @@ func (x *planner) write(w write) {
 	rel, why := x.resolve(w.relation)
 	if rel == nil {
 		x.opaque("%s", why)
+		return
+	}
+	if c.asks {
+		x.opaque("%s", asksText)
 		return
 	}
 	if why := unreturning(rel); why != "" {

@@ -112,6 +112,7 @@ soak:
 	$(GO) test -count=1 -timeout 60m -v -run 'TestMemory|LittleMemory' ./proxy/pgwire ./proxy/mysqlwire -memory 1024
 	$(GO) test -count=1 -timeout 60m -v -run 'TestSameSeedSameOutput|TestPrunedRuns' ./lab/panel -repeats 200 -prune-runs 3000
 	$(GO) test -count=1 -timeout 0 -v -run TestAlike ./proxy/mysqlwire -alike-for $(ALIKE) -alike-seed $$(date +%s)
+	$(GO) test -count=1 -timeout 0 -v -run TestAlike ./proxy/pgwire -alike-for $(ALIKE) -alike-seed $$(date +%s)
 	$(GO) test -count=1 -timeout 60m -v -run TestAgree ./lab/panel -agree-cases 1500 -agree-seed $$(date +%s)
 
 # Each fuzz target by itself, as go test wants it.

@@ -79,7 +79,7 @@ func TestRoundTrip(t *testing.T) {
 	if d := cmp.Diff(full(), got); d != "" {
 		t.Errorf("events (-want +got):\n%s", d)
 	}
-	if d := cmp.Diff(Header{Engine: "postgres", Started: 5, Run: "k3f9"}, r.Header()); d != "" {
+	if d := cmp.Diff(Header{Engine: "postgres", Started: 5, Run: "k3f9"}, r.header); d != "" {
 		t.Error(d)
 	}
 	if r.Warning() != "" {

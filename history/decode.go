@@ -45,9 +45,6 @@ func NewReader(r io.Reader, name string) (*Reader, error) {
 	return hr, nil
 }
 
-// Header is the file's first line.
-func (r *Reader) Header() Header { return r.header }
-
 // Warning tells, after the end, that the last line was cut off (by a crash of the recorder) and left out; empty if not.
 func (r *Reader) Warning() string { return r.warning }
 

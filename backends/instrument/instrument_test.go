@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -326,11 +327,11 @@ var postgresTables = []string{
 // postgresDump is what pg_dump says of definitions and rows.
 func postgresDump(t *testing.T, d testserver.Database, args ...string) string {
 	t.Helper()
-	path, err := postgres.Binary("pg_dump")
-	if err != nil {
-		t.Fatal(err)
+	found := postgres.Find()
+	if len(found) == 0 {
+		t.Fatal("there is no PostgreSQL server")
 	}
-	cmd := exec.CommandContext(t.Context(), path, append(args, "--dbname="+d.URL())...)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(found[0].Bin, "pg_dump"), append(args, "--dbname="+d.URL())...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
 	out, err := cmd.Output()
 	if err != nil {

@@ -195,6 +195,19 @@ func (s *mysqlServer) query(ctx context.Context, text, schemaColumn string, row 
 	return rows.Err()
 }
 
+// each gives a function the table and the name of each row of such a query.
+func (s *mysqlServer) each(ctx context.Context, text, schemaColumn string, note func(table, name string)) error {
+	return s.query(ctx, text, schemaColumn, func(scan func(...any) error) error {
+		var t Table
+		var name string
+		if err := scan(&t.Schema, &t.Name, &name); err != nil {
+			return err
+		}
+		note(t.String(), name)
+		return nil
+	})
+}
+
 func (s *mysqlServer) states(ctx context.Context, tables []Table) error {
 	const list = `SELECT c.TABLE_SCHEMA, c.TABLE_NAME, LOWER(c.COLUMN_NAME),
   c.EXTRA LIKE '%INVISIBLE%' OR VERSION() LIKE '%TiDB%' AND c.DATA_TYPE = 'varchar'
@@ -222,16 +235,10 @@ FROM information_schema.COLUMNS c WHERE LOWER(c.COLUMN_NAME) IN ('` + rewrite.Co
 // touched notes the columns that an UPDATE changes by itself.
 func (s *mysqlServer) touched(ctx context.Context, tables []Table) error {
 	const list = `SELECT c.TABLE_SCHEMA, c.TABLE_NAME, c.COLUMN_NAME FROM information_schema.COLUMNS c WHERE c.EXTRA LIKE '%on update%'`
-	return s.query(ctx, list, "c.TABLE_SCHEMA", func(scan func(...any) error) error {
-		var t Table
-		var column string
-		if err := scan(&t.Schema, &t.Name, &column); err != nil {
-			return err
-		}
-		if i := slices.IndexFunc(tables, func(o Table) bool { return o.String() == t.String() }); i >= 0 {
+	return s.each(ctx, list, "c.TABLE_SCHEMA", func(table, column string) {
+		if i := slices.IndexFunc(tables, func(t Table) bool { return t.String() == table }); i >= 0 {
 			tables[i].touched = append(tables[i].touched, column)
 		}
-		return nil
 	})
 }
 
@@ -244,19 +251,9 @@ func (s *mysqlServer) limits(ctx context.Context, tables []Table) error {
 		}
 		return &tables[i]
 	}
-	each := func(sql, schema string, note func(t *Table, name string)) error {
-		return s.query(ctx, sql, schema, func(scan func(...any) error) error {
-			var t Table
-			var name string
-			if err := scan(&t.Schema, &t.Name, &name); err != nil {
-				return err
-			}
-			note(find(t.String()), name)
-			return nil
-		})
-	}
 	const triggers = `SELECT g.EVENT_OBJECT_SCHEMA, g.EVENT_OBJECT_TABLE, g.TRIGGER_NAME FROM information_schema.TRIGGERS g WHERE g.TRIGGER_NAME <> ''`
-	err := each(triggers, "g.EVENT_OBJECT_SCHEMA", func(t *Table, name string) {
+	err := s.each(ctx, triggers, "g.EVENT_OBJECT_SCHEMA", func(table, name string) {
+		t := find(table)
 		t.Limits, t.triggers = append(t.Limits, "what trigger "+name+" reads and writes is not seen"), true
 	})
 	if err != nil {
@@ -264,7 +261,8 @@ func (s *mysqlServer) limits(ctx context.Context, tables []Table) error {
 	}
 	const cascades = `SELECT r.CONSTRAINT_SCHEMA, r.TABLE_NAME, r.CONSTRAINT_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS r
 WHERE (r.DELETE_RULE IN ('CASCADE', 'SET NULL') OR r.UPDATE_RULE IN ('CASCADE', 'SET NULL'))`
-	return each(cascades, "r.CONSTRAINT_SCHEMA", func(t *Table, name string) {
+	return s.each(ctx, cascades, "r.CONSTRAINT_SCHEMA", func(table, name string) {
+		t := find(table)
 		t.Limits = append(t.Limits, "what foreign key "+name+" changes by cascading is not seen")
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -96,20 +95,6 @@ func binaries(dir string) (string, error) {
 		}
 	}
 	return dir, nil
-}
-
-// Binary finds a client program of PostgreSQL's, such as psql, pgbench or pg_dump, of the same version as the server
-// that Start takes.
-func Binary(name string) (string, error) {
-	dir, err := binaries("")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, name)
-	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("find %s: %w; install it with: %s", name, err, Install)
-	}
-	return path, nil
 }
 
 func prepare(ctx context.Context, f *engine.Folder, bin string, o engine.Options) error {

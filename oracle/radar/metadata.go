@@ -122,18 +122,3 @@ func (a *abstract) columns(t *definition, names []string) string {
 	}
 	return fmt.Sprintf("(%s)", strings.Join(parts, ", "))
 }
-
-// Novelty is the filter of databases with metadata that was tested already (Radar, section 3.5.2). The zero value has seen nothing.
-type Novelty struct{ seen map[string]bool }
-
-// New reports whether that abstract metadata is new, and remembers it.
-func (n *Novelty) New(abstract string) bool {
-	if n.seen == nil {
-		n.seen = map[string]bool{}
-	}
-	if n.seen[abstract] {
-		return false
-	}
-	n.seen[abstract] = true
-	return true
-}

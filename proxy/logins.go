@@ -28,15 +28,18 @@ type login struct {
 	ready chan struct{} // closed when it has a place, or has to go
 	began time.Time     // when it got its place
 	owes  time.Time     // since when we wait for the client; zero: we do not
+	spoke bool          // it has answered once: it is at work on a proof of who it is, which takes a busy machine a while
 	gone  bool          // it had to go
 }
 
 const (
-	loginPatience = time.Second
+	loginPatience = 2 * time.Second
 	// waitingFactor bounds, by the places, the clients that wait for one. Of more, the first one has to go.
 	waitingFactor = 64
 	// slowFactor bounds, by the patience, the time of a client that answers but does not come to an end.
-	slowFactor = 10
+	slowFactor = 5
+	// spokeFactor bounds, by the patience, how long a client may let us wait that has answered before.
+	spokeFactor = 3
 )
 
 // enter waits for a place until over, and not for longer than limit. It returns nil if the client has to go. end ends the
@@ -88,7 +91,7 @@ func (l *logins) awaits(one *login, client bool) {
 	defer l.mu.Unlock()
 	switch {
 	case !client:
-		one.owes = time.Time{}
+		one.owes, one.spoke = time.Time{}, true
 	case one.owes.IsZero():
 		one.owes = time.Now()
 		if len(l.waiting) > 0 {
@@ -116,8 +119,14 @@ func (l *logins) evict() bool {
 	first, left := -1, time.Duration(0)
 	for i, one := range l.places {
 		due := one.began.Add(slowFactor * l.patience)
-		if end := one.owes.Add(l.patience); !one.owes.IsZero() && end.Before(due) {
-			due = end
+		if !one.owes.IsZero() {
+			patience := l.patience
+			if one.spoke {
+				patience *= spokeFactor
+			}
+			if end := one.owes.Add(patience); end.Before(due) {
+				due = end
+			}
 		}
 		if d := due.Sub(now); first < 0 || d < left {
 			first, left = i, d

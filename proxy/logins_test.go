@@ -60,6 +60,11 @@ func TestLogins(t *testing.T) {
 	if e := <-third.entered; e == nil || !c.l.leave(a) || c.l.leave(d) {
 		t.Error("the silent one has to go, and nobody else")
 	}
+	// one that has answered before has more time
+	c.l.mu.Lock()
+	c.l.places[0].owes, c.l.places[0].spoke = time.Now().Add(-2*time.Hour), true
+	stays := c.l.places[0]
+	c.l.mu.Unlock()
 	// a client that sends a byte now and then is done for after a time
 	fifth, sixth := c.come(), c.come()
 	f := <-fifth.entered
@@ -68,8 +73,8 @@ func TestLogins(t *testing.T) {
 	c.l.serve()
 	c.l.mu.Unlock()
 	<-fifth.ended
-	if <-sixth.entered == nil {
-		t.Error("nobody took the place of the slow one")
+	if <-sixth.entered == nil || stays.gone {
+		t.Error("nobody took the place of the slow one, or another one had to go")
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 // TestFlood: clients that connect and do not log in, silent ones and ones that begin, disturb neither those who are at work
 // nor those who come. They cost the server few connections, and nothing of them stays.
 func TestFlood(t *testing.T) {
-	const silent, busy, newcomers = 250, 20, 2
+	const silent, busy, newcomers = 150, 20, 1
 	for _, engine := range []string{"postgres", "mariadb"} {
 		t.Run(engine, func(t *testing.T) {
 			w := newWorld(t, engine, "CREATE TABLE flood (id INT PRIMARY KEY, n INT)", "INSERT INTO flood VALUES (1, 0)")

@@ -362,21 +362,22 @@ func randomSession(seed uint64, units int) []string {
 // playRandom plays a session and gives what each step brought.
 func playRandom(t testing.TB, addr, database string, seed uint64, steps []string) []string {
 	t.Helper()
-	ended := false
+	ended, played := false, []string(nil)
 	defer func() {
 		if !ended {
-			t.Logf("seed %d does not end at %s", seed, addr)
+			t.Logf("seed %d does not end at %s; the last steps:\n%s", seed, addr, strings.Join(played[max(0, len(played)-8):], "\n"))
 		}
 	}()
 	schema := randomSchema
 	if seed%4 == 0 {
 		schema += askingSchema
 	}
-	w, other := dialWire(t, addr, testserver.AppTrust, database), (*wire)(nil)
+	// The plan decides whether a parallel worker finds an error, which the error says.
+	w, other := dialWire(t, addr, testserver.AppTrust, database, "options", "-c max_parallel_workers_per_gather=0"), (*wire)(nil)
 	defer func() { _ = w.conn.Close() }()
 	out := append([]string{"setup"}, w.step("Q SET client_min_messages = warning;"+strings.ReplaceAll(schema, "\n", " ")+"; RESET client_min_messages")...)
 	for _, step := range steps {
-		out = append(out, "> "+step)
+		out, played = append(out, "> "+step), append(played, step)
 		if s, ok := strings.CutPrefix(step, "2 "); ok {
 			if other == nil {
 				other = dialWire(t, addr, testserver.AppTrust, database)

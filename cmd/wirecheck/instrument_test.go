@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -63,7 +64,7 @@ D.rich     none     -     left alone: a view has no rows of its own
 	spaces := regexp.MustCompile(` +`)
 	squeeze := func(s string) string { return spaces.ReplaceAllString(strings.TrimSpace(s), " ") }
 	for _, step := range steps {
-		args := []string{"instrument", step.args[0], d.URL()}
+		args := []string{"instrument", step.args[0], addressOf(t, d)}
 		for _, a := range step.args[1:] {
 			args = append(args, strings.ReplaceAll(a, "D.", d.Name+"."))
 		}
@@ -85,7 +86,7 @@ D.rich     none     -     left alone: a view has no rows of its own
 func TestInstrumentCommandJSON(t *testing.T) {
 	d := testserver.Postgres(t).Database(t)
 	d.Exec(t, "CREATE TABLE log (what text)")
-	out, errOut, status := command(t, "instrument", "add", d.URL(), "--format", "json")
+	out, errOut, status := command(t, "instrument", "add", addressOf(t, d), "--format", "json")
 	var got map[string]any
 	if err := json.Unmarshal([]byte(out), &got); err != nil || status != exitClean || errOut != "" {
 		t.Fatalf("exit status %d, %v, said %q and %q", status, err, out, errOut)
@@ -106,7 +107,7 @@ func TestInstrumentCommandJSON(t *testing.T) {
 func TestInstrumentCommandFails(t *testing.T) {
 	d := testserver.MariaDB(t).Database(t)
 	d.Exec(t, "CREATE TABLE mine (wc_row_id int)", "CREATE TABLE other (a int)")
-	out, errOut, status := command(t, "instrument", "add", d.URL())
+	out, errOut, status := command(t, "instrument", "add", addressOf(t, d))
 	if status != exitFailed || errOut != "wirecheck: 1 of 2 tables could not be changed\n" {
 		t.Errorf("a table with columns of the same name: exit status %d, said %q", status, errOut)
 	}
@@ -120,9 +121,9 @@ func TestInstrumentCommandFails(t *testing.T) {
 		{[]string{"instrument", "add"}, "one URL is needed, as in: wirecheck instrument add mariadb://"},
 		{[]string{"instrument", "add", "sqlite:x"}, "SQLite is a library: no proxy stands in front of it"},
 		{[]string{"instrument", "add", "oracle:x"}, `unknown engine "oracle"`},
-		{[]string{"instrument", "add", d.URL(), "--capture", "magic"}, `unknown capture "magic"`},
-		{[]string{"instrument", "add", d.URL(), "--format", "sarif"}, "this command gives no sarif"},
-		{[]string{"instrument", "add", d.URL(), "--tables", "nope"}, `no table matches "nope"`},
+		{[]string{"instrument", "add", addressOf(t, d), "--capture", "magic"}, `unknown capture "magic"`},
+		{[]string{"instrument", "add", addressOf(t, d), "--format", "sarif"}, "this command gives no sarif"},
+		{[]string{"instrument", "add", addressOf(t, d), "--tables", "nope"}, `no table matches "nope"`},
 		{[]string{"instrument", "status", "mysql://app@127.0.0.1:1/"}, "connection refused"},
 	}
 	for _, test := range tests {
@@ -159,7 +160,7 @@ func TestInstrumentInterrupted(t *testing.T) {
 		watched <- err
 	}()
 	var out, said bytes.Buffer
-	status := run(ctx, []string{"instrument", "add", d.URL(), "--lock-wait", "1h"}, &out, &said)
+	status := run(ctx, []string{"instrument", "add", addressOf(t, d), "--lock-wait", "1h"}, &out, &said)
 	if err := <-watched; err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +174,8 @@ func TestInstrumentInterrupted(t *testing.T) {
 
 func TestInstrumentPasswordFromEnvironment(t *testing.T) {
 	d := testserver.MariaDB(t).Database(t)
-	url := "mysql://" + d.User + "@" + d.Address() + "/" + d.Name
+	url := addressOf(t, d)
+	t.Setenv(backends.PasswordVariable, "")
 	if _, errOut, status := command(t, "instrument", "status", url); status != exitFailed || !strings.Contains(errOut, "Access denied") {
 		t.Errorf("without password: exit status %d, said %q", status, errOut)
 	}
@@ -181,4 +183,16 @@ func TestInstrumentPasswordFromEnvironment(t *testing.T) {
 	if _, errOut, status := command(t, "instrument", "status", url); status != exitClean {
 		t.Errorf("with %s: exit status %d, said %q", backends.PasswordVariable, status, errOut)
 	}
+}
+
+// addressOf gives the database's URL without the password, which it puts into the environment.
+func addressOf(t *testing.T, d testserver.Database) string {
+	t.Helper()
+	u, err := url.Parse(d.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(backends.PasswordVariable, d.Password)
+	u.User = url.User(d.User)
+	return u.String()
 }

@@ -243,6 +243,7 @@ type Observation struct {
 	Warn       bool
 	Limits     record.Limits
 	instrument mysqlwire.Instrument // MySQL family: which new tables get the hidden columns
+	images     bool                 // PostgreSQL: images of all rows that are written, whether a predicate reads them or not
 }
 
 // Handler makes the session loop for a listener.
@@ -252,8 +253,12 @@ func (l *Checker) Handler(c proxy.Config, o Observation) (proxy.Handler, error) 
 		return pgwire.New(nil), nil
 	case c.Protocol == proxy.Postgres:
 		if l.postgres[o] == nil {
+			r := postgres.New(o.Capture)
+			if o.images {
+				r.WantAll()
+			}
 			l.postgres[o] = pgwire.NewObserver(pgwire.ObserverConfig{
-				Rewriter: postgres.New(o.Capture), Recorder: l.recorder, Limits: o.Limits, Silent: !o.Warn,
+				Rewriter: r, Recorder: l.recorder, Limits: o.Limits, Silent: !o.Warn,
 			})
 		}
 		return pgwire.New(l.postgres[o]), nil

@@ -66,5 +66,6 @@ type Attribute struct {
 	Hidden    bool   // INVISIBLE, or one of ours
 	Generated bool
 	Auto      bool // AUTO_INCREMENT, identity, serial
+	Folds     bool // text whose collation may take different texts for equal
 	Touched   bool // ON UPDATE CURRENT_TIMESTAMP
 }

@@ -67,6 +67,9 @@ type Plan struct {
 	WithRows    history.Coverage
 	CurrentRead bool // see history.Event
 	Predicate   bool // see history.Event
+	// Asks are the statement's predicate reads, as far as its text tells them. Unread says why there are others.
+	Asks   []Ask
+	Unread string
 
 	Control statement.Control // what the statement does to the transaction or the session
 	Schema  bool              // the statement may change the catalog (DDL)

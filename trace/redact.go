@@ -46,14 +46,19 @@ func (r *Redactor) Record(rec *Record, product string) {
 	}
 }
 
-// Event redacts an event of a history in place. Its rows are known by tokens, too, since keys can be data; findings stay the same.
+// Event redacts an event of a history in place. Its rows are known by tokens, too, since keys can be data; findings stay the same,
+// except those over conditions: images and conditions go.
 func (r *Redactor) Event(e *history.Event, d lex.Dialect) {
 	e.SQL = r.SQL(e.SQL, d)
 	if e.Error != nil {
 		e.Error.Message, e.Error.Detail, e.Error.Hint, e.Error.Where = "", "", "", ""
 	}
+	if len(e.Reads) > 0 {
+		e.Reads, e.Unread = nil, "its values are redacted"
+	}
 	for i := range e.Accesses {
 		a := &e.Accesses[i]
+		a.Image, a.Was = "", ""
 		if a.Row.Key != "" {
 			a.Row.Key = hex.EncodeToString(r.sum("row", a.Row.Table+"\x00"+a.Row.Key)[:16])
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"wirecheck/internal/testserver"
+	"wirecheck/rewrite"
 )
 
 // interleaving is one classic anomaly as a script, after Hermitage (Kleppmann), on
@@ -20,6 +21,8 @@ type interleaving struct {
 	// let gives, for "engine level", what is let through there, by the names that are reported. Levels not named
 	// prevent it, and nothing may be reported there.
 	let map[string][]string
+	// conditions says that what is let through shows only where conditions are evaluated: native capture on PostgreSQL.
+	conditions bool
 }
 
 const (
@@ -92,7 +95,7 @@ var interleavings = []interleaving{
 		2 commit
 		3 select * from test
 		3 commit`},
-	{name: "PMP", steps: `
+	{name: "PMP", conditions: true, let: at([]string{"phantom"}, pgRU, pgRC), steps: `
 		1 begin
 		2 begin
 		1 select * from test where value = 30
@@ -192,7 +195,7 @@ var interleavings = []interleaving{
 		2 select * from test where id in (1, 2)
 		2 update test set value = 21 where id = 2
 		2 commit`},
-	{name: "G2 on a predicate", steps: `
+	{name: "G2 on a predicate", conditions: true, let: at([]string{"write skew"}, pgRU, pgRC, pgRR), steps: `
 		1 begin
 		2 begin
 		1 select * from test where value % 3 = 0
@@ -258,6 +261,9 @@ func (in interleaving) judge(t *testing.T, w *world, level string) (*stage, resu
 	}
 	slices.Sort(names)
 	want := append([]string{}, in.lets(w.direct.Engine, level)...)
+	if in.conditions && w.capture == rewrite.CaptureColumns {
+		want = []string{}
+	}
 	if diff := cmp.Diff(want, slices.Compact(names)); diff != "" {
 		t.Fatalf("reported (-want +got):\n%s\nwhat happened:\n%s\n%s", diff, strings.Join(s.told, "\n"), got.report)
 	}
@@ -268,6 +274,8 @@ func (in interleaving) judge(t *testing.T, w *world, level string) (*stage, resu
 // transactions. Its optimistic ones are as PostgreSQL's snapshots.
 func (in interleaving) lets(engine, level string) []string {
 	switch {
+	case in.conditions && engine != "postgres":
+		return nil
 	case engine == "tidb" && level == tidbOptimistic:
 		engine, level = "postgres", "REPEATABLE READ"
 	case engine == "mysql", engine == "tidb":

@@ -236,7 +236,7 @@ func agreement(outcome string, through bool, d *panel.Judgement) (verdict, why s
 	case found:
 		return disagrees, fmt.Sprintf("the results do not show %s", outcome)
 	case p.predicate != "" && d.Isolation.Coverage.Unevaluated() > 0:
-		return notJudged, "predicates"
+		return notJudged, d.Isolation.Coverage.WhyUnread()
 	}
 	return disagrees, fmt.Sprintf("the results show %s, which should be reported as %s", outcome, p.is)
 }

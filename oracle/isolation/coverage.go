@@ -68,9 +68,7 @@ func (v Coverage) String() string {
 func (v Coverage) predicates(b *strings.Builder) {
 	left := v.Unevaluated()
 	why := make([]string, 0, len(v.Unread))
-	for _, reason := range slices.SortedFunc(maps.Keys(v.Unread), func(a, b string) int {
-		return cmp.Or(v.Unread[b]-v.Unread[a], strings.Compare(a, b))
-	}) {
+	for _, reason := range v.reasons() {
 		if n := v.Unread[reason]; n > 0 {
 			why = append(why, fmt.Sprintf("%d: %s", n, reason))
 		}
@@ -91,6 +89,21 @@ func (v Coverage) predicates(b *strings.Builder) {
 	if v.Unsettled > 0 {
 		fmt.Fprintf(b, ", not with %s of which it is not certain whether they were seen", prose.Count(v.Unsettled, "change"))
 	}
+}
+
+// reasons are those of Unread, the most frequent first.
+func (v Coverage) reasons() []string {
+	return slices.SortedFunc(maps.Keys(v.Unread), func(a, b string) int {
+		return cmp.Or(v.Unread[b]-v.Unread[a], strings.Compare(a, b))
+	})
+}
+
+// WhyUnread is the most frequent reason why predicate reads were not evaluated; empty if all were.
+func (v Coverage) WhyUnread() string {
+	if v.Unevaluated() == 0 {
+		return ""
+	}
+	return v.reasons()[0]
 }
 
 // Unevaluated is how many statements have predicate reads that were not evaluated in full.

@@ -44,7 +44,7 @@ func (c *clientHalf) parse(f frame) error {
 	if err := c.executedBySQL(sql); err != nil {
 		return err
 	}
-	if p.extended() {
+	if p.extended() || p.plan() != nil && len(p.plan().Asks) > 0 {
 		p.tail = slices.Clone(tail)
 	}
 	c.sendParse(p, remembered)
@@ -60,7 +60,7 @@ func (c *clientHalf) plan(name, sql string) (p *prepared, remembered bool, err e
 		_, facts := c.environment.known(c.plain)
 		return &prepared{name: name, client: sql, script: c.statementPlan(sql, nil, facts)}, false, nil
 	}
-	p = &prepared{name: name, client: sql}
+	p = &prepared{name: name, client: sql, generation: c.session.observer.rewriter.Generation()}
 	p.script, p.catalog, err = c.completeStatement(sql)
 	p.uses = p.script.Uses
 	return p, true, err
@@ -142,7 +142,7 @@ func (c *clientHalf) bind(f frame) error {
 			return err
 		}
 	}
-	e := &entry{request: bind, name: portalName, stmt: p, plan: p.plan(), at: c.batch.at}
+	e := &entry{request: bind, name: portalName, stmt: p, plan: p.bound(begin, f.size), at: c.batch.at}
 	if p != nil {
 		e.client, e.script = p.client, p.script
 	}
@@ -240,13 +240,14 @@ func resultFormats(b []byte) (at, n int) {
 // which clients that cache statements wait for). So it is prepared again only if they certainly are. Else what is hidden is not read any more.
 func (c *clientHalf) upToDate(p *prepared, size int) (*prepared, error) {
 	catalog, _ := c.environment.known(c.plain)
+	generation := c.session.observer.rewriter.Generation()
 	switch {
 	case c.pipeline.failed(): // nothing can be prepared, and nothing is executed
 		return p, nil
 	case size > c.session.Config.Limits.Text:
 		return c.prepareAgain(p, nil, opaque(p.client, "its parameters are longer than the limit for statements"))
 	case p.gone || c.plain:
-	case catalog != nil && catalog == p.catalog && catalog.Current(p.script.Uses, false), !c.pipeline.observed():
+	case catalog != nil && catalog == p.catalog && catalog.Current(p.script.Uses, false) && generation == p.generation, !c.pipeline.observed():
 		return p, nil
 	}
 	script, catalog, err := c.completeStatement(p.client)
@@ -257,7 +258,7 @@ func (c *clientHalf) upToDate(p *prepared, size int) (*prepared, error) {
 		return c.prepareAgain(p, catalog, script)
 	}
 	q := *p
-	q.script, q.catalog = script, catalog
+	q.script, q.catalog, q.generation = script, catalog, generation
 	if catalog != nil {
 		q.moved, q.uses = p.moved || !postgres.SameColumns(p.uses, script.Uses), script.Uses
 	}
@@ -281,7 +282,7 @@ func unread(s *rewrite.Script, uses []rewrite.Use) *rewrite.Script {
 
 // prepareAgain prepares a statement once more, with another plan. The client does not see it.
 func (c *clientHalf) prepareAgain(p *prepared, catalog *rewrite.Catalog, script *rewrite.Script) (*prepared, error) {
-	q := &prepared{name: p.name, client: p.client, script: script, tail: p.tail, catalog: catalog, uses: script.Uses}
+	q := &prepared{name: p.name, client: p.client, script: script, tail: p.tail, catalog: catalog, uses: script.Uses, generation: c.session.observer.rewriter.Generation()}
 	if script.Unparsed { // the text is the client's, but not its analysis
 		plan := *script.Plans[0]
 		plan.Text = p.client

@@ -20,6 +20,8 @@ type prepared struct {
 	batch   uint64 // number of the Sync before which it was sent
 	parsing *entry // its Parse; nil if it was made without one
 	gone    bool   // the server does not have it any more: it refused to prepare it again
+	// generation is the rewriter's before the statement was planned.
+	generation uint64
 }
 
 // plan is the plan of the statement, nil if it is empty.

@@ -26,6 +26,7 @@ func (r *recording) open(o *Observer, session history.Event) {
 		}
 	}()
 	r.tracker = record.NewTracker(o.recorder, session, o.limits)
+	r.tracker.Wants(o.rewriter.Want)
 }
 
 // recovered, deferred, ends the recording if the function panics.

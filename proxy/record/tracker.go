@@ -41,7 +41,8 @@ type Tracker struct {
 	commits   int    // of these, statements that may commit something
 	pending   []late // ended transactions whose writes come with the session's log
 	due       []Warning
-	spare     []history.Access // room for the next statement's, see Answer
+	want      func(*rewrite.Ask) // asks for images, see Wants; may be nil
+	spare     []history.Access   // room for the next statement's, see Answer
 }
 
 type txn struct {
@@ -58,6 +59,7 @@ type txn struct {
 	heldFacts int    // their number and that of their accesses
 	logged    bool
 	collected map[string]bool // tokens recorded so far
+	seen      view
 }
 
 // held is a statement that is not recorded yet. logs says that the log tells some of what it did.
@@ -174,6 +176,7 @@ func (t *Tracker) place(tk *Ticket) {
 	}
 	t.txn.n++
 	tk.n = t.txn.n
+	t.txn.seen.sent(tk)
 	if touches(tk.plan) {
 		t.begin(t.txn)
 	}
@@ -260,6 +263,7 @@ func (t *Tracker) Done(r *Running, res Result) []Warning {
 		// The MySQL family commits the open transaction before it executes such a statement; if it refused the
 		// statement, the refusal may have come before the commit, which the next status shows.
 		if res.Err == nil {
+			t.txn.seen.last = tk.from
 			t.end(history.OutcomeCommitted, to)
 		} else {
 			t.txn.ends = true
@@ -324,6 +328,7 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 		}
 		a.Writer = ""
 	}
+	t.predicates(r, ev)
 	if p.Control.Verb == statement.ControlRollbackTo && res.Err == nil {
 		if i := x.savepoint(p.Control.Name); i >= 0 {
 			ev.UndoesFrom = x.saves[i].next
@@ -401,8 +406,12 @@ func (t *Tracker) control(tk *Ticket, res Result, to uint64) {
 		}
 		if touches(tk.plan) { // WITH CONSISTENT SNAPSHOT reads, in effect
 			t.begin(t.txn)
+			t.txn.seen.atBegin(tk.from, to)
 		}
 	case statement.ControlCommit, statement.ControlRollback:
+		if t.txn != nil {
+			t.txn.seen.last = tk.from
+		}
 		t.finish(c, res, to)
 	case statement.ControlSavepoint:
 		if t.txn != nil {
@@ -490,7 +499,8 @@ func (t *Tracker) end(outcome history.Outcome, to uint64) {
 	lost := outcome != history.OutcomeAborted
 	t.flush(x, lost)
 	waits := slices.ContainsFunc(t.pending, func(l late) bool { return l.txn == x.id })
-	t.record(&history.Event{Kind: history.EventEnd, Session: t.session, Txn: x.id, From: x.from, To: to, Outcome: outcome, Pending: waits})
+	t.record(&history.Event{Kind: history.EventEnd, Session: t.session, Txn: x.id, From: x.from, To: to, Outcome: outcome, Pending: waits,
+		Sent: x.seen.last})
 }
 
 // flush records the statements that wait for the log. lost says that the log did not come although it was needed.

@@ -16,8 +16,8 @@ import (
 const relationRow = `SELECT pg_catalog.json_build_object('k', 'rel', 'oid', c.oid, 'schema', n.nspname, 'name', c.relname,
  'kind', c.relkind, 'persistence', c.relpersistence, 'columns',
  (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(attnum, attname, CASE WHEN y.typtype = 'd' THEN 'domain' WHEN y.typtype = 'e' THEN 'enum'
-   WHEN y.typnamespace = 'pg_catalog'::pg_catalog.regnamespace THEN y.typname ELSE 'other' END, attgenerated <> '', attidentity <> '', attacl IS NOT NULL) ORDER BY attnum)
-  FROM pg_catalog.pg_attribute JOIN pg_catalog.pg_type y ON y.oid = atttypid WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped),
+   WHEN y.typnamespace = 'pg_catalog'::pg_catalog.regnamespace THEN y.typname ELSE 'other' END, attgenerated <> '', attidentity <> '', attacl IS NOT NULL, co.collisdeterministic IS FALSE) ORDER BY attnum)
+  FROM pg_catalog.pg_attribute JOIN pg_catalog.pg_type y ON y.oid = atttypid LEFT JOIN pg_catalog.pg_collation co ON co.oid = attcollation WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped),
  'indexes', (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(indisprimary,
    indisunique AND indimmediate AND indisvalid AND indpred IS NULL, indnkeyatts, indkey::pg_catalog.text)) FROM pg_catalog.pg_index WHERE indrelid = c.oid),
  'triggers', (SELECT pg_catalog.json_build_array(pg_catalog.bool_or(NOT tgisinternal AND tgenabled <> 'D'), pg_catalog.bool_or(tgisinternal AND tgfoid IN (1646, 1647, 1650, 1651, 1652, 1653)))
@@ -223,7 +223,7 @@ func (r *catalogRow) relation() (*rewrite.Relation, error) {
 		var num int
 		var at rewrite.Attribute
 		var granted bool
-		if err := unpack(col, &num, &at.Name, &at.Type, &at.Generated, &at.Auto, &granted); err != nil {
+		if err := unpack(col, &num, &at.Name, &at.Type, &at.Generated, &at.Auto, &granted, &at.Folds); err != nil {
 			return nil, err
 		}
 		rel.ColumnGrants = rel.ColumnGrants || granted

@@ -22,6 +22,9 @@ import (
 //	tableoid, ctid, xmin                    missing together if there is no row (the null side of an outer join)
 //	the key                                 if key; the rest of the text, in hexadecimal if hex
 //
+// With image it is a JSON array of the values of these columns, of the version that the first column tells, or, with was, of the one
+// that this version replaced.
+//
 // With scan a JSON array of arrays comes behind the position, one for each of its parts, of what else would be the text.
 // Empty text says nothing, NULL that there were too many rows.
 type part struct {
@@ -36,6 +39,8 @@ type part struct {
 	cols    []keyColumn // of the key
 	group   bool        // the versions of a group: a JSON array of what else would be the text behind lsn; NULL if they were too many
 	scan    []part      // of a scan: its tables
+	image   []string
+	was     bool
 	horizon uint32
 	columns bool // capture by columns, see columnAccess: none of the above but key, group, rel and op
 }
@@ -50,9 +55,19 @@ func decoder(parts []part) func([]history.Access, [][]byte) ([]history.Access, e
 		}
 		var lsn uint64
 		var partial error
+		before, first := len(out), 0
 		for i := range parts {
 			p := &parts[i]
 			text := hidden[i]
+			if i == 1 {
+				first = len(out)
+			}
+			if p.image != nil {
+				if err := p.imaged(out[before:first], text); err != nil {
+					return nil, err
+				}
+				continue
+			}
 			if (p.group || p.scan != nil) && text == nil {
 				partial = rewrite.ErrPartial
 				continue

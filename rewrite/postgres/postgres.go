@@ -89,6 +89,7 @@ const (
 type Rewriter struct {
 	capture rewrite.Capture
 	cache   *rewrite.Cache[cacheKey, *template]
+	wanted  rewrite.Wanted
 }
 
 // cacheKey is what a plan depends on.
@@ -97,6 +98,7 @@ type cacheKey struct {
 	shape   bool
 	catalog *rewrite.Catalog
 	facts   string
+	wanted  uint64
 }
 
 // New makes a rewriter. See columns.go for what CaptureColumns does.
@@ -116,7 +118,7 @@ func (r *Rewriter) Statement(sql string, c *rewrite.Catalog, s Session) *rewrite
 }
 
 func (r *Rewriter) script(sql string, c *rewrite.Catalog, s Session, single bool) *rewrite.Script {
-	key := cacheKey{sql: sql, catalog: c, facts: s.facts(single)}
+	key := cacheKey{sql: sql, catalog: c, facts: s.facts(single), wanted: r.wanted.Generation()}
 	if t, ok := r.cache.Get(key); ok && c.Current(t.script.Uses, s.Stale) {
 		return t.script
 	}
@@ -218,9 +220,10 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.View, s Session, single boo
 		from, to := pgsyntax.Bounds(sql, raw)
 		span := trim(sql, from, to)
 		spans = append(spans, span)
-		x := newPlanner(&scene{sql: sql, from: from, to: to, scan: scan, catalog: c, session: s, native: r.capture != rewrite.CaptureColumns})
+		x := newPlanner(&scene{sql: sql, from: from, to: to, scan: scan, catalog: c, session: s, native: r.capture != rewrite.CaptureColumns, wanted: &r.wanted})
 		x.plan.Text = sql[span.At:span.End]
 		x.understand(raw.Stmt)
+		x.predicates(raw.Stmt)
 		asks = asks || len(tree.Stmts) > 1 && (s.Asks || asksItself(raw.Stmt))
 		if x.plan.Schema && first.Usable() && !first.EventTriggers && !asksItself(raw.Stmt) {
 			x.plan.Changes = confined(raw.Stmt)

@@ -21,6 +21,7 @@ type scene struct {
 	session  Session
 	native   bool
 	scan     func() ([]*pg.ScanToken, error) // the whole text's tokens without comments
+	wanted   *rewrite.Wanted
 
 	node  *pg.Node
 	ctes  map[string]*cte

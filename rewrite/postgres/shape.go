@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"sort"
 	"strings"
 
 	"wirecheck/rewrite"
@@ -142,7 +143,26 @@ func (t *template) fill(sql string, lits []rewrite.Literal) *rewrite.Script {
 		from := move(t.spans[i].At)
 		plans[i].Text = sql[from:move(t.spans[i].End)]
 		plans[i].Edits = edits
+		plans[i].Asks = t.asks(p.Asks, sql, lits)
 		sc.Plans[i] = &plans[i]
 	}
 	return sc
+}
+
+// asks gives the predicate reads of a text of the template's shape.
+func (t *template) asks(list []rewrite.Ask, sql string, lits []rewrite.Literal) []rewrite.Ask {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]rewrite.Ask, len(list))
+	for i := range list {
+		out[i] = list[i].Shifted(func(at int) (int, string, bool) {
+			k := sort.Search(len(t.lits), func(i int) bool { return t.lits[i].At >= at })
+			if k == len(t.lits) || t.lits[k].At != at {
+				return 0, "", false
+			}
+			return lits[k].At, sql[lits[k].At:lits[k].End], true
+		})
+	}
+	return out
 }

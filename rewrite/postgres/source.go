@@ -279,6 +279,9 @@ func (x *instrumentation) ask(s source, op history.Op, upsert bool, first ...str
 // oldVersion is the setting in which an UPDATE that links versions keeps the one that it is about to replace.
 const oldVersion = "wirecheck.old"
 
+// oldImage is the one in which it keeps the image of that version.
+const oldImage = "wirecheck.was"
+
 // remember gives a condition that is always true and keeps the version for which it was evaluated last.
 func (x *scene) remember(s source) string {
 	ref := pgsyntax.Quote(s.ref)
@@ -286,7 +289,11 @@ func (x *scene) remember(s source) string {
 	if key, _ := x.key(s); key != "" {
 		list += ", " + key
 	}
-	return "pg_catalog.set_config('" + oldVersion + "', pg_catalog.concat_ws(' ', " + list + "), true) IS NOT NULL"
+	set := "pg_catalog.set_config('" + oldVersion + "', pg_catalog.concat_ws(' ', " + list + "), true)"
+	if image, columns := x.image(s); columns != nil {
+		set = "(" + set + " || pg_catalog.set_config('" + oldImage + "', " + image + ", true))"
+	}
+	return set + " IS NOT NULL"
 }
 
 const position = "pg_catalog.pg_current_wal_insert_lsn()"

@@ -139,14 +139,15 @@ func (x *planner) write(w write) {
 	for _, s := range others {
 		list = append(list, x.ask(s, history.OpRead, false))
 	}
+	x.facts = len(list)
+	list = append(list, x.images(target, w.op)...)
 	add := " RETURNING "
 	if len(w.returning) > 0 {
 		add = ", "
 	}
 	x.plan.NoRows = len(w.returning) == 0
 	x.edits = append(x.edits, rewrite.Edit{At: int(toks[len(toks)-1].End), Add: add + strings.Join(list, ", ")})
-	x.facts = len(list)
-	if len(c.tables) > len(list) {
+	if len(c.tables) > x.facts {
 		x.missing("it reads tables in subqueries")
 	}
 	if w.op != history.OpInsert && len(w.from) == 0 {
@@ -166,6 +167,9 @@ func (x *judge) links(w write, target source, others int) bool {
 		return false
 	}
 	if key, _ := x.key(target); key == "" {
+		return true
+	}
+	if _, wanted := x.image(target); wanted != nil {
 		return true
 	}
 	for _, t := range s.TargetList {

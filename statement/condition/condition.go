@@ -7,6 +7,7 @@
 //	(= KIND COLUMN VALUE)     also <>, <, <=, >, >=
 //	(in KIND COLUMN VALUE...)
 //	(prefix KIND COLUMN VALUE)   LIKE 'value%'
+//	(modulo number COLUMN DIVISOR VALUE)   COLUMN % DIVISOR = VALUE, of integers
 //	(null COLUMN)                IS NULL
 //	(unsure REASON)              what is not evaluated, and why
 //
@@ -61,9 +62,11 @@ func Compare(op string, kind Kind, column string, values ...Value) Condition {
 		}
 	}
 	switch {
+	case op == "modulo" && (len(values) != 2 || kind != Number || values[0] == nil || !integer(*values[0]) || strings.Trim(*values[0], "+-0") == ""):
+		return Unknown("the divisor of %s is not certain", column)
 	case !kind.equates():
 		return Unknown("%s has a type whose comparison is not certain", column)
-	case op == "prefix" && kind != Text, op != "=" && op != "<>" && op != "in" && op != "prefix" && !kind.orders():
+	case op == "prefix" && kind != Text, op != "=" && op != "<>" && op != "in" && op != "prefix" && op != "modulo" && !kind.orders():
 		return Unknown("the order of %s depends on its collation", column)
 	}
 	return Condition{Op: op, Kind: kind, Column: column, Values: values}
@@ -148,7 +151,26 @@ func (c *Condition) Holds(image Image) Truth {
 		}
 		return out
 	}
+	if c.Op == "modulo" {
+		return modulo(v, c.Values[0], c.Values[1])
+	}
 	return c.Kind.compare(c.Op, v, c.Values[0])
+}
+
+func integer(s string) bool { _, err := strconv.ParseInt(s, 10, 64); return err == nil }
+
+// modulo compares a remainder, which has the sign of what is divided.
+func modulo(v, divisor, w Value) Truth {
+	if v == nil || w == nil {
+		return Null
+	}
+	n, err := strconv.ParseInt(*v, 10, 64)
+	d, err2 := strconv.ParseInt(*divisor, 10, 64)
+	if err != nil || err2 != nil || d == 0 {
+		return Unsure
+	}
+	rest := strconv.FormatInt(n%d, 10)
+	return Number.compare("=", &rest, w)
 }
 
 func truth(b bool) Truth {
@@ -158,8 +180,7 @@ func truth(b bool) Truth {
 	return False
 }
 
-// Bind gives the condition with parameter n (from 1) replaced by what values gives. A parameter is a value "$n" of a condition of
-// which Parameters is true; ok is false for a value that is not known.
+// Bind gives the condition with parameter n (from 1) of Open replaced by what values gives; ok is false for a value that is not known.
 func (c Condition) Bind(values func(n int) (v Value, ok bool)) Condition {
 	if len(c.Args) > 0 {
 		args := make([]Condition, len(c.Args))
@@ -174,11 +195,11 @@ func (c Condition) Bind(values func(n int) (v Value, ok bool)) Condition {
 	out := make([]Value, len(c.Values))
 	for i, v := range c.Values {
 		out[i] = v
-		if v == nil || (*v)[0] != '$' {
-			if v != nil {
-				text := (*v)[1:]
-				out[i] = &text
-			}
+		if v == nil {
+			continue
+		}
+		if text, ok := Constant(*v); ok {
+			out[i] = &text
 			continue
 		}
 		n, err := strconv.Atoi((*v)[1:])
@@ -194,7 +215,25 @@ func (c Condition) Bind(values func(n int) (v Value, ok bool)) Condition {
 	return Compare(c.Reason, c.Kind, c.Column, out...)
 }
 
-// Open is Compare with parameters among the values: each begins with $ and its number, or with = and a constant.
+// Constant is the constant that a value of Open is, if it is one.
+func Constant(v string) (text string, ok bool) {
+	if v[0] == '@' {
+		v = v[strings.IndexByte(v, '='):]
+	}
+	return v[1:], v[0] == '='
+}
+
+// Place is where the constant that a value of Open is stands in the text.
+func Place(v string) (at int, ok bool) {
+	if v[0] != '@' {
+		return 0, false
+	}
+	at, err := strconv.Atoi(v[1:strings.IndexByte(v, '=')])
+	return at, err == nil
+}
+
+// Open is Compare with values that become known later: $ and the number of a parameter, or = and a constant. The constant may have @
+// and its place in the text in front.
 func Open(op string, kind Kind, column string, values ...Value) Condition {
 	return Condition{Op: "parameters", Reason: op, Kind: kind, Column: column, Values: values}
 }
@@ -377,12 +416,15 @@ func (s *scanner) condition(depth int) (c Condition, err error) {
 		text(&c.Reason)
 	case "null":
 		text(&c.Column)
-	case "=", "<>", "<", "<=", ">", ">=", "prefix", "in":
+	case "=", "<>", "<", "<=", ">", ">=", "prefix", "in", "modulo":
 		text((*string)(&c.Kind))
 		text(&c.Column)
 		least, most = 1, 1
-		if c.Op == "in" {
+		switch c.Op {
+		case "in":
 			most = 1 << 20
+		case "modulo":
+			least, most = 2, 2
 		}
 	default:
 		return c, errForm

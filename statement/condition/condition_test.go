@@ -21,6 +21,7 @@ func TestHolds(t *testing.T) {
 		{"(or (= number a 1) (unsure why))", "a 1", True}, {"(or (= number a 1) (unsure why))", "a 2", Unsure}, {"(or (= number a 1) (= number b 1))", "a null b 2", Null},
 		{"(= text a x)", "a x", True}, {"(= text a x)", "a X", False}, {"(= text a x)", `a "x "`, False}, {"(prefix text a x)", "a xy", True}, {"(prefix text a x)", "a yx", False},
 		{"(= folded a x)", "a x", True}, {"(= folded a x)", "a X", Unsure}, {"(= folded a x)", "a y", False}, {"(= folded a x)", `a "x "`, Unsure}, {"(= folded a ss)", "a ß", Unsure}, {"(<> folded a x)", "a y", True},
+		{"(modulo number a 3 0)", "a 30", True}, {"(modulo number a 3 0)", "a 31", False}, {"(modulo number a 3 -1)", "a -31", True}, {"(modulo number a 0 0)", "a 30", Unsure}, {"(modulo number a 3 0)", "a 1.5", Unsure},
 		{"(= bool a t)", "a true", True}, {"(= bool a true)", "a 0", False},
 		{"(= uuid a 0189F7E2-5A4B-7C3D-8E9F-000000000001)", "a 0189f7e2-5a4b-7c3d-8e9f-000000000001", True}, {"(= uuid a 1)", "a 1", Unsure},
 		{"(< date a 2026-11-22)", "a 2026-11-21", True}, {"(< date a 2026-11-22)", "a infinity", Unsure}, {"(< date a 2026-11-31)", "a 2026-11-30", Unsure},

@@ -1,0 +1,559 @@
+package live_test
+
+import (
+	"context"
+	"database/sql"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/rs/zerolog"
+
+	"wirecheck/backends/engine"
+	"wirecheck/internal/testserver"
+	"wirecheck/live"
+	"wirecheck/oracle"
+)
+
+func TestMain(m *testing.M) { testserver.Main(m) }
+
+// historyRuns is how many random histories each level is compared with: few in `make test`, many in `make soak`.
+var historyRuns = flag.Int("histories", 6, "random histories of each level, compared with all serial orders")
+
+// stand is a database behind an observing proxy, with sessions through it.
+type stand struct {
+	t        *testing.T
+	proxy    *live.Proxy
+	sessions []conn
+	direct   conn
+	family   bool // MySQL family
+}
+
+func newStand(t *testing.T, sessions int, setup ...string) *stand {
+	t.Helper()
+	srv := testserver.Postgres(t)
+	return openStand(t, srv.Database(t), false, sessions, setup...)
+}
+
+func openStand(t *testing.T, d testserver.Database, family bool, sessions int, setup ...string) *stand {
+	t.Helper()
+	ctx := context.Background()
+	s := &stand{t: t, family: family}
+	desc := engine.Descriptor{}
+	if family {
+		desc.Protocol = engine.ProtocolMySQL
+	}
+	p, err := live.Open(ctx, zerolog.Nop(), desc, engine.Target{Host: d.Host, Port: d.Port}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.proxy = p
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	through := p.Through(engine.Target{})
+	open := func(d testserver.Database) conn {
+		if !s.family {
+			return conn{pg: d.Postgres(t)}
+		}
+		c, err := d.MariaDB(t).Conn(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		return conn{my: c}
+	}
+	s.direct = open(d)
+	first := open(d.At(through.Host, through.Port)) // its tables get hidden columns, where the product needs them
+	for _, q := range setup {
+		if _, err := ask(first, q); err != nil {
+			t.Fatalf("%s: %v", q, err)
+		}
+	}
+	for range sessions {
+		s.sessions = append(s.sessions, open(d.At(through.Host, through.Port)))
+	}
+	return s
+}
+
+// conn is a connection of either protocol.
+type conn struct {
+	pg *pgx.Conn
+	my *sql.Conn
+}
+
+// ask executes a statement and gives its rows as text, in an order of their own.
+func ask(c conn, query string, args ...any) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	isSelect := strings.HasPrefix(query, "SELECT")
+	var out []string
+	switch {
+	case c.pg != nil:
+		rows, err := c.pg.Query(ctx, query, args...)
+		if err != nil {
+			return "", err
+		}
+		for rows.Next() {
+			v, err := rows.Values()
+			if err != nil {
+				return "", err
+			}
+			out = append(out, fmt.Sprint(v))
+		}
+		if rows.Err() != nil || !isSelect {
+			return rows.CommandTag().String(), rows.Err()
+		}
+	case !isSelect:
+		r, err := c.my.ExecContext(ctx, query, args...)
+		if err != nil {
+			return "", err
+		}
+		n, _ := r.RowsAffected()
+		return fmt.Sprint(n), nil
+	default:
+		rows, err := c.my.QueryContext(ctx, query, args...)
+		if err != nil {
+			return "", err
+		}
+		defer rows.Close()
+		columns, _ := rows.Columns()
+		for rows.Next() {
+			cells := make([]any, len(columns))
+			for i := range cells {
+				cells[i] = new(sql.NullString)
+			}
+			if err := rows.Scan(cells...); err != nil {
+				return "", err
+			}
+			line := ""
+			for _, v := range cells {
+				line += v.(*sql.NullString).String + " "
+			}
+			out = append(out, line)
+		}
+		if rows.Err() != nil {
+			return "", rows.Err()
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, ";"), nil
+}
+
+// play executes lines "session statement" one after the other and gives the findings, without their ids.
+func (s *stand) play(level string, lines ...string) (found []string, r live.Result) {
+	s.t.Helper()
+	s.proxy.Checker.Restart()
+	for i, c := range s.sessions {
+		begin := []string{"BEGIN ISOLATION LEVEL " + level}
+		if s.family {
+			begin = []string{"SET SESSION TRANSACTION ISOLATION LEVEL " + level, "BEGIN"}
+		}
+		for _, b := range begin {
+			if _, err := ask(c, b); err != nil {
+				s.t.Fatalf("session %d: %v", i, err)
+			}
+		}
+	}
+	for _, line := range lines {
+		number, query, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if _, err := ask(s.sessions[number[0]-'1'], query); err != nil {
+			s.t.Logf("%s: %v", line, err)
+		}
+	}
+	for _, c := range s.sessions {
+		_, _ = ask(c, "ROLLBACK")
+	}
+	r = s.proxy.Checker.Result()
+	for _, f := range r.Findings {
+		found = append(found, fmt.Sprintf("%s %s", f.Class, f.Name))
+	}
+	return found, r
+}
+
+const bookings = "CREATE TABLE booking (id INT PRIMARY KEY, room INT, hour TIMESTAMP, guest VARCHAR(20))"
+
+// forms are what applications write, and what goes wrong at READ COMMITTED.
+var forms = []struct {
+	name, steps, want string
+}{
+	{"double booking by count", `1 SELECT count(*) FROM booking WHERE room = 1 AND hour = '2026-11-22 09:00:00'
+		2 SELECT count(*) FROM booking WHERE room = 1 AND hour = '2026-11-22 09:00:00'
+		1 INSERT INTO booking VALUES (10, 1, '2026-11-22 09:00:00', 'ann')
+		2 INSERT INTO booking VALUES (11, 1, '2026-11-22 09:00:00', 'bob')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"another room", `1 SELECT count(*) FROM booking WHERE room = 1
+		2 SELECT count(*) FROM booking WHERE room = 2
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 2, NULL, 'bob')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"uniqueness check with LIMIT 1", `1 SELECT 1 AS a FROM booking WHERE guest = 'ann' LIMIT 1
+		2 SELECT 1 AS a FROM booking WHERE guest = 'ann' LIMIT 1
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 2, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"LIMIT 1 found one", `1 SELECT 1 AS a FROM booking WHERE room > 4 LIMIT 1
+		2 SELECT 1 AS a FROM booking WHERE room > 4 LIMIT 1
+		1 INSERT INTO booking VALUES (10, 7, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 7, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"EXISTS, which does not show what it found", `1 SELECT EXISTS (SELECT 1 FROM booking WHERE guest = 'ann')
+		2 SELECT EXISTS (SELECT 1 FROM booking WHERE guest = 'ann')
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 2, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"remainder", `1 SELECT * FROM booking WHERE room % 3 = 0 AND id > 5
+		2 SELECT * FROM booking WHERE room % 3 = 0 AND id > 5
+		1 INSERT INTO booking VALUES (10, 30, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 42, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"SUM", `1 SELECT sum(id) FROM booking WHERE room IN (1, 2)
+		2 SELECT sum(id) FROM booking WHERE room IN (1, 2)
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 2, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"get or create with LIMIT 21, by keys that differ", `1 SELECT id, room FROM booking WHERE id = 10 LIMIT 21
+		2 SELECT id, room FROM booking WHERE id = 11 LIMIT 21
+		1 INSERT INTO booking VALUES (11, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (10, 2, NULL, 'ann')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"phantom by insert (PMP)", `1 SELECT * FROM booking WHERE room = 30
+		2 INSERT INTO booking VALUES (10, 30, NULL, 'ann')
+		2 COMMIT
+		1 SELECT * FROM booking WHERE room >= 30
+		1 COMMIT`, "G-single phantom"},
+	{"phantom by delete", `1 SELECT count(*) FROM booking WHERE room = 5
+		2 DELETE FROM booking WHERE id = 1
+		2 COMMIT
+		1 SELECT count(*) FROM booking WHERE room = 5
+		1 COMMIT`, "G-single non-repeatable read"},
+	{"moved in", `1 SELECT count(*) FROM booking WHERE room = 9
+		2 UPDATE booking SET room = 9 WHERE id = 1
+		2 COMMIT
+		1 SELECT guest FROM booking WHERE room = 9
+		1 COMMIT`, "G-single phantom"},
+	{"moved out", `1 SELECT count(*) FROM booking WHERE room = 5
+		2 UPDATE booking SET room = 9 WHERE id = 1
+		2 COMMIT
+		1 SELECT guest FROM booking WHERE room = 5
+		1 COMMIT`, "G-single non-repeatable read"},
+	{"PMP, with a write", `1 UPDATE booking SET room = room + 10 WHERE id = 1
+		2 SELECT id FROM booking WHERE room = 6
+		1 COMMIT
+		2 DELETE FROM booking WHERE room = 15
+		2 COMMIT`, ""},
+	{"write after a condition that was not true yet", `1 UPDATE booking SET guest = 'x' WHERE room = 15
+		2 UPDATE booking SET room = 15 WHERE id = 1
+		2 INSERT INTO booking VALUES (12, 0, NULL, 'y')
+		2 COMMIT
+		1 SELECT id FROM booking WHERE id = 12
+		1 COMMIT`, "G-single phantom"},
+}
+
+// TestForms plays what applications write, with its near misses.
+func TestForms(t *testing.T) {
+	s := newStand(t, 2, bookings)
+	for _, level := range []string{"READ COMMITTED", "SERIALIZABLE"} {
+		for _, f := range forms {
+			for _, q := range []string{"DELETE FROM booking", "INSERT INTO booking VALUES (1, 5, '2026-11-22 08:00:00', 'eve'), (2, 6, NULL, NULL)"} {
+				if _, err := ask(s.direct, q); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := f.want
+			if level == "SERIALIZABLE" {
+				want = ""
+			}
+			found, r := s.play(level, strings.Split(f.steps, "\n")...)
+			if got := strings.Join(found, ", "); got != want {
+				t.Errorf("%s at %s: found %q, want %q; %s", f.name, level, got, want, r.Coverage)
+			}
+		}
+	}
+}
+
+// TestFormInWords: the finding says which row was not there.
+func TestFormInWords(t *testing.T) {
+	s := newStand(t, 2, bookings)
+	_, r := s.play("READ COMMITTED", strings.Split(forms[0].steps, "\n")...)
+	if len(r.Findings) != 1 {
+		t.Fatalf("%d findings, %s", len(r.Findings), r.Coverage)
+	}
+	want := "T1 asked for the rows of public.booking where room = 1 and hour = '2026-11-22 09:00:00' in statement 1"
+	if got := r.Findings[0].Edges[0].Text; !strings.HasPrefix(got, want) || !strings.Contains(got, "and found none; T2 then inserted one more, row public.booking id=11") {
+		t.Error(got)
+	}
+}
+
+// program is one transaction of a random history.
+type program []struct {
+	query string
+	args  []any
+}
+
+func compose(rng *rand.Rand, txn int) (p program) {
+	tag := func() string { return fmt.Sprintf("t%d.%d", txn, len(p)) }
+	for range 1 + rng.IntN(3) {
+		add := func(query string, args ...any) {
+			p = append(p, struct {
+				query string
+				args  []any
+			}{query, args})
+		}
+		v, w := rng.IntN(3), rng.IntN(3)
+		switch rng.IntN(15) {
+		case 9:
+			add("SELECT id, tag FROM r WHERE v = $1 OR v IS NULL FOR UPDATE", v)
+		case 10:
+			add("SELECT id, tag FROM r WHERE v IN ($1, $2) AND tag <> 'x'", v, w)
+		case 11:
+			add("UPDATE r SET v = v + 1, tag = $1 WHERE v % 2 = $2", tag(), v)
+		case 12:
+			add("INSERT INTO r VALUES ($1, $2, $3)", 1+rng.IntN(4), v, tag()) // perhaps there is one
+		case 13:
+			add("SELECT tag FROM r WHERE tag LIKE 't%' AND v > $1", v)
+		case 14:
+			add("SAVEPOINT a")
+			add("UPDATE r SET v = $1, tag = $2 WHERE v = $3", v, tag(), w)
+			if rng.IntN(2) == 0 {
+				add("ROLLBACK TO SAVEPOINT a")
+			}
+		case 0:
+			add("INSERT INTO r VALUES ($1, $2, $3)", 10*txn+len(p), v, tag())
+		case 1:
+			add("UPDATE r SET v = $1, tag = $2 WHERE v = $3", v, tag(), w)
+		case 2:
+			add("UPDATE r SET v = $1, tag = $2 WHERE id = $3", v, tag(), 1+rng.IntN(3))
+		case 3:
+			add("DELETE FROM r WHERE v = $1", v)
+		case 4:
+			add("SELECT count(*) FROM r WHERE v = $1", v)
+		case 5:
+			add("SELECT id, tag FROM r WHERE v BETWEEN $1 AND $2", min(v, w), max(v, w))
+		case 6:
+			add("SELECT tag FROM r WHERE id = $1 LIMIT 21", 1+rng.IntN(3))
+		case 7:
+			add(fmt.Sprintf("SELECT id, tag FROM r WHERE NOT v = %d AND id < 20", v))
+		default:
+			add("SELECT id, tag FROM r WHERE v = $1", v)
+		}
+	}
+	return p
+}
+
+// fill sets the table up again, without the proxy.
+func (s *stand) fill(rng uint64) {
+	values := rand.New(rand.NewPCG(rng, 1))
+	for _, q := range []string{"DELETE FROM r", fmt.Sprintf("INSERT INTO r (id, v, tag) VALUES (1, %d, 'i'), (2, %d, 'i'), (3, NULL, 'i')", values.IntN(3), values.IntN(3))} {
+		if _, err := ask(s.direct, q); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// numbered gives a statement in the words of the product.
+func (s *stand) numbered(query string) string {
+	if s.family {
+		for i := range 9 {
+			query = strings.ReplaceAll(query, fmt.Sprint("$", i+1), "?")
+		}
+	}
+	return query
+}
+
+// TestRandomHistories runs random transactions side by side and compares what is found with executing them in every serial order.
+func TestRandomHistories(t *testing.T) {
+	s := newStand(t, 3, "CREATE TABLE r (id INT PRIMARY KEY, v INT, tag TEXT)")
+	s.random("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
+}
+
+func (s *stand) random(levels ...string) {
+	for _, level := range levels {
+		counts := map[string]int{}
+		for seed := range uint64(*historyRuns) {
+			verdict := s.history(level, seed)
+			counts[verdict]++
+		}
+		s.t.Logf("%s: %v", level, counts)
+	}
+}
+
+// history runs one history, says how its verdict compares, and fails the test if it is wrong.
+func (s *stand) history(level string, seed uint64) string {
+	t := s.t
+	rng := rand.New(rand.NewPCG(seed, 7))
+	s.fill(seed)
+	s.proxy.Checker.Restart()
+	s.proxy.Checker.Prepared()
+	programs := make([]program, len(s.sessions))
+	results := make([][]string, len(s.sessions))
+	committed := make([]bool, len(s.sessions))
+	var schedule []int
+	for i := range s.sessions {
+		programs[i] = compose(rng, i+1)
+		for range len(programs[i]) + 2 {
+			schedule = append(schedule, i)
+		}
+	}
+	rng.Shuffle(len(schedule), func(i, j int) { schedule[i], schedule[j] = schedule[j], schedule[i] })
+	// A session that waits is left alone until its answer comes; the wait only steers which history comes about.
+	working := make([]chan bool, len(s.sessions))
+	step := func(i, n int) bool {
+		c := s.sessions[i]
+		switch {
+		case n == 0:
+			begin := "BEGIN ISOLATION LEVEL " + level
+			if s.family {
+				if _, err := ask(c, "SET SESSION TRANSACTION ISOLATION LEVEL "+level); err != nil {
+					return false
+				}
+				begin = "BEGIN"
+			}
+			_, err := ask(c, begin)
+			return err == nil
+		case n == len(programs[i])+1:
+			_, err := ask(c, "COMMIT")
+			committed[i] = err == nil
+			return false
+		}
+		r, err := ask(c, s.numbered(programs[i][n-1].query), programs[i][n-1].args...)
+		if err != nil {
+			_, _ = ask(c, "ROLLBACK")
+			return false
+		}
+		results[i] = append(results[i], r)
+		return true
+	}
+	next, over := make([]int, len(s.sessions)), make([]bool, len(s.sessions))
+	await := func(i int, patience <-chan time.Time) {
+		if working[i] == nil {
+			return
+		}
+		select {
+		case ok := <-working[i]:
+			working[i], over[i] = nil, !ok
+		case <-patience:
+		}
+	}
+	do := func(i int) {
+		n := next[i]
+		next[i]++
+		done := make(chan bool, 1)
+		working[i] = done
+		go func() { done <- step(i, n) }()
+	}
+	for len(schedule) > 0 {
+		i := schedule[0]
+		schedule = schedule[1:]
+		if await(i, time.After(4*time.Millisecond)); working[i] != nil {
+			schedule = append(schedule, i)
+			continue
+		}
+		if over[i] {
+			continue
+		}
+		do(i)
+		await(i, time.After(4*time.Millisecond))
+	}
+	for i := range s.sessions {
+		await(i, nil)
+	}
+	r := s.proxy.Checker.Result()
+	end, err := ask(s.direct, "SELECT id, v, tag FROM r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := s.serial(seed, programs, results, committed, end)
+	return s.judge(level, seed, r, order, programs, results)
+}
+
+func (s *stand) judge(level string, seed uint64, r live.Result, order []int, programs []program, results [][]string) string {
+	c := r.Coverage
+	var text strings.Builder
+	for i := range programs {
+		fmt.Fprintf(&text, "T%d: %v %v\n", i+1, programs[i], results[i])
+	}
+	for i := range r.Findings {
+		fmt.Fprintf(&text, "%s %s\n", r.Findings[i].Class, r.Findings[i].Name)
+		for _, e := range r.Findings[i].Edges {
+			fmt.Fprintln(&text, " ", e.Text)
+		}
+	}
+	found := len(r.Findings) > 0
+	for _, f := range r.Findings {
+		if level == "SERIALIZABLE" || f.Kind == oracle.KindViolation {
+			s.t.Errorf("%s, seed %d: %s is found; %s\n%s", level, seed, f.Class, c, &text)
+		}
+	}
+	// A locking read supersedes earlier plain reads of the row, and what a statement read that was undone is not judged.
+	left := strings.Contains(text.String(), "FOR UPDATE") || strings.Contains(text.String(), "ROLLBACK TO")
+	exactly := !left && c.Blind+c.Unsettled+c.Unevaluated()+c.Approximate+c.Opaque == 0
+	switch {
+	case order == nil && found:
+		return "found"
+	case order == nil && exactly && !s.family:
+		s.t.Errorf("%s, seed %d: nothing is found, and no serial order gives the same; %s\n%s", level, seed, c, &text)
+		return "missed"
+	case order == nil:
+		return "missed, not all captured exactly"
+	case found:
+		// A cycle of dependencies whose values happen to be those of a serial order: there is one over a condition in it.
+		for _, e := range r.Findings[0].Edges {
+			if e.Condition != "" {
+				return "found, and the values happen to be those of a serial order"
+			}
+		}
+		s.t.Errorf("%s, seed %d: found, and the order %v gives the same; %s\n%s", level, seed, order, c, &text)
+	}
+	return "serializable"
+}
+
+// serial finds an order of the committed transactions that gives the same results and the same end.
+func (s *stand) serial(seed uint64, programs []program, results [][]string, committed []bool, end string) []int {
+	var try func(order []int) []int
+	try = func(order []int) []int {
+		whole := true
+		for i := range programs {
+			if committed[i] && !slices.Contains(order, i) {
+				whole = false
+				if found := try(append(slices.Clip(order), i)); found != nil {
+					return found
+				}
+			}
+		}
+		if !whole {
+			return nil
+		}
+		s.fill(seed)
+		for _, i := range order {
+			_, _ = ask(s.direct, "BEGIN")
+			for k, st := range programs[i] {
+				if r, err := ask(s.direct, s.numbered(st.query), st.args...); err != nil || r != results[i][k] {
+					_, _ = ask(s.direct, "ROLLBACK")
+					return nil
+				}
+			}
+			_, _ = ask(s.direct, "COMMIT")
+		}
+		if r, err := ask(s.direct, "SELECT id, v, tag FROM r"); err != nil || r != end {
+			return nil
+		}
+		return append([]int{}, order...)
+	}
+	return try(nil)
+}

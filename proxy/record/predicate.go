@@ -1,0 +1,112 @@
+package record
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"wirecheck/history"
+	"wirecheck/product"
+	"wirecheck/rewrite"
+	"wirecheck/statement/condition"
+)
+
+// view is what the ticks say of when a transaction took its view of the database.
+type view struct {
+	first    uint64 // tick before its first statement was sent that may have taken a snapshot
+	any      uint64 // tick after the answer to the first one that certainly had
+	read     uint64 // the same of the first plain read
+	last     uint64 // tick before the last statement was sent
+	imported bool   // it took over another session's snapshot
+}
+
+// sent notes a statement of the transaction.
+func (v *view) sent(tk *Ticket) {
+	v.last = tk.from
+	if tk.plan.Verb == "set" {
+		// SET TRANSACTION SNAPSHOT (PostgreSQL): what it sees is older than the transaction.
+		v.imported = v.imported || strings.Contains(strings.ToUpper(tk.plan.Text), "SNAPSHOT")
+	} else if v.first == 0 {
+		v.first = tk.from
+	}
+}
+
+// atBegin notes that BEGIN took the snapshot.
+func (v *view) atBegin(from, to uint64) { v.first, v.any, v.read = from, to, to }
+
+// answered notes that a statement which reads or writes tables succeeded.
+func (v *view) answered(p *rewrite.Plan, to uint64) {
+	if v.any == 0 && p.Verb != "set" {
+		v.any = to
+	}
+	plain := len(p.Asks) > 0 && !slices.ContainsFunc(p.Asks, func(a rewrite.Ask) bool { return a.Current })
+	if v.read == 0 && p.Verb == "select" && plain {
+		v.read = to
+	}
+}
+
+// Wants sets what is called with each predicate read for which images are to be captured from now on.
+func (t *Tracker) Wants(want func(*rewrite.Ask)) { t.want = want }
+
+// predicates fills in what a statement asked. The event has its accesses.
+func (t *Tracker) predicates(r *Running, ev *history.Event) {
+	p, x := r.ticket.plan, r.ticket.txn
+	if ev.Error != nil || !touches(p) {
+		return
+	}
+	x.seen.answered(p, ev.To)
+	if ev.Unread = p.Unread; p.Predicate && p.Unread == "" && len(p.Asks) == 0 {
+		ev.Unread = "conditions are not evaluated on " + t.dbms.Name
+	}
+	for i := range p.Asks {
+		a := p.Asks[i].Bind(func(int) (condition.Value, bool) { return nil, false })
+		found := 0
+		for k := range ev.Accesses {
+			if ev.Accesses[k].Row.Table == a.Table {
+				found++
+			}
+		}
+		if a.Pinned && found > 0 {
+			continue
+		}
+		read := history.PredicateRead{Table: a.Table, Whole: ev.Coverage == history.CoverageExact && !p.Log}
+		ok := false
+		if read.From, read.To, ok = t.sees(x, r.ticket, &a, ev.To); !ok {
+			ev.Unread = "it is not known when the transaction took its view of the database"
+		} else if a.Limit != nil && (!read.Whole || !below(found, *a.Limit)) {
+			ev.Unread = "LIMIT may have hidden rows"
+		} else {
+			read.Where = a.Where.String()
+			ev.Reads = append(ev.Reads, read)
+		}
+		ev.Predicate = true
+		if a.Pinned && t.want != nil {
+			t.want(&a)
+		}
+	}
+}
+
+// below reports whether fewer rows were found than the limit, which has the form of condition.Open.
+func below(found int, limit string) bool {
+	text, ok := condition.Constant(limit)
+	n, err := strconv.ParseInt(text, 10, 64)
+	return ok && err == nil && int64(found) < n
+}
+
+// sees gives the ticks between which it was settled what a statement could see.
+func (t *Tracker) sees(x *txn, tk *Ticket, a *rewrite.Ask, to uint64) (from, upTo uint64, ok bool) {
+	if x.seen.imported {
+		return 0, 0, false
+	}
+	moment := t.dbms.SnapshotAt
+	if product.Relaxed(x.level) || moment == product.AtFirstRead && (a.Current || x.level == product.Serializable) {
+		return tk.from, to, true
+	}
+	switch moment {
+	case product.AtFirstStatement:
+		return x.seen.first, x.seen.any, true
+	case product.AtFirstRead:
+		return x.seen.first, x.seen.read, x.seen.read != 0
+	}
+	return 0, 0, false
+}

@@ -1,0 +1,83 @@
+package rewrite
+
+import (
+	"fmt"
+	"strings"
+
+	"wirecheck/statement/condition"
+)
+
+// Ask is what a statement asks of one table: a predicate read, see history.PredicateRead.
+type Ask struct {
+	Table string // as history.Row.Table
+	// Where is the condition. Its values stand in conditions made with condition.Open, as constants of the text or as parameters.
+	Where condition.Condition
+	Limit condition.Value // how many rows are returned at most, in the same form; nil: all
+	// Current says that the statement locks or writes the rows, so that products with locks show it what is current.
+	Current bool
+	// Pinned says that the condition fixes a whole unique key: no row but the one that was found can matter.
+	Pinned bool
+	// Types are the types of the columns with which parameters are compared.
+	Types map[int]string
+}
+
+// Bind gives the Ask with the values of parameters.
+func (a Ask) Bind(values func(n int) (condition.Value, bool)) Ask {
+	a.Where = a.Where.Bind(values)
+	if a.Limit != nil && strings.HasPrefix(*a.Limit, "$") {
+		if limit := condition.Open("=", condition.Number, "limit", a.Limit).Bind(values); limit.Op == "=" && limit.Values[0] != nil {
+			text := "=" + *limit.Values[0]
+			a.Limit = &text
+		}
+	}
+	a.Types = nil
+	return a
+}
+
+// Shifted gives the Ask of another text that differs in its literals only: literal gives the other text's literal for the place of one, if
+// there is one.
+func (a Ask) Shifted(literal func(at int) (now int, text string, ok bool)) Ask {
+	a.Where = shifted(a.Where, literal)
+	a.Limit = shiftedValue(a.Limit, literal)
+	return a
+}
+
+func shifted(c condition.Condition, literal func(at int) (now int, text string, ok bool)) condition.Condition {
+	if len(c.Args) > 0 {
+		args := make([]condition.Condition, len(c.Args))
+		for i := range c.Args {
+			args[i] = shifted(c.Args[i], literal)
+		}
+		c.Args = args
+	}
+	if len(c.Values) > 0 {
+		values := make([]condition.Value, len(c.Values))
+		for i, v := range c.Values {
+			values[i] = shiftedValue(v, literal)
+		}
+		c.Values = values
+	}
+	return c
+}
+
+func shiftedValue(v condition.Value, literal func(at int) (now int, text string, ok bool)) condition.Value {
+	if v == nil {
+		return nil
+	}
+	at, ok := condition.Place(*v)
+	if !ok {
+		return v
+	}
+	now, text, ok := literal(at)
+	switch old, _ := condition.Constant(*v); {
+	case !ok:
+		text = "$0" // of which nobody knows the value
+		return &text
+	case text[0] == '\'':
+		text = strings.ReplaceAll(text[1:len(text)-1], "''", "'")
+	case strings.HasPrefix(old, "-"):
+		text = "-" + text
+	}
+	text = fmt.Sprintf("@%d=%s", now, text)
+	return &text
+}

@@ -1,0 +1,392 @@
+package postgres
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
+
+	"wirecheck/rewrite"
+	"wirecheck/statement/condition"
+	"wirecheck/statement/pgsyntax"
+)
+
+// predicates notes what a statement asks of tables, and why that cannot be told of others.
+func (x *planner) predicates(n *pg.Node) {
+	p := x.plan
+	if !x.native { // the places of literals are those of a text without the hidden columns
+		if p.Predicate {
+			p.Unread = "capture by columns"
+		}
+		return
+	}
+	switch s := n.Node.(type) {
+	case *pg.Node_SelectStmt:
+		if tables := x.content(s.SelectStmt).tables; len(tables) > 0 {
+			x.askedBySelect(s.SelectStmt, len(tables))
+		}
+	case *pg.Node_UpdateStmt:
+		u := s.UpdateStmt
+		x.askedByWrite(u, u.Relation, u.WhereClause, len(u.FromClause) > 0 || u.WithClause != nil)
+	case *pg.Node_DeleteStmt:
+		d := s.DeleteStmt
+		x.askedByWrite(d, d.Relation, d.WhereClause, len(d.UsingClause) > 0 || d.WithClause != nil)
+	case *pg.Node_InsertStmt:
+		if i := s.InsertStmt; len(x.content(i).tables) > 1 {
+			p.Predicate, p.Unread = true, "the source of an INSERT"
+		}
+	default:
+		if p.Predicate {
+			p.Unread = "a statement of another kind"
+		}
+	}
+}
+
+func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
+	var ask rewrite.Ask
+	if inner := existence(s); inner != nil {
+		// EXISTS asks for one row.
+		one := "=1"
+		ask.Limit, s = &one, inner
+	}
+	var rv *pg.RangeVar
+	if len(s.FromClause) == 1 {
+		rv = s.FromClause[0].GetRangeVar()
+	}
+	switch {
+	case s.Op != pg.SetOperation_SETOP_NONE:
+		x.plan.Unread = "a set operation"
+	case tables > 1, rv == nil, s.WithClause != nil, x.scope[rv.Relname] > 0:
+		x.plan.Unread = "it reads several tables or a subquery"
+	case s.HavingClause != nil:
+		x.plan.Unread = "HAVING hides groups"
+	case s.LimitOffset != nil:
+		x.plan.Unread = "OFFSET hides rows"
+	case slices.ContainsFunc(s.LockingClause, func(n *pg.Node) bool { return n.GetLockingClause().GetWaitPolicy() == pg.LockWaitPolicy_LockWaitSkip }):
+		x.plan.Unread = "SKIP LOCKED hides rows"
+	default:
+		if s.LimitCount != nil {
+			v, ok := x.value(s.LimitCount, condition.Number, "int8", &ask)
+			switch {
+			case ask.Limit != nil: // within EXISTS it is at least 1, or nothing is ever found
+				x.plan.Unread = "LIMIT within EXISTS"
+				return
+			case !ok || s.LimitOption == pg.LimitOption_LIMIT_OPTION_WITH_TIES:
+				x.plan.Unread = "LIMIT hides rows"
+				return
+			}
+			ask.Limit = v
+		}
+		ask.Current = len(s.LockingClause) > 0
+		x.asked(rv, s.WhereClause, ask)
+	}
+}
+
+// existence gives the query of SELECT EXISTS (...).
+func existence(s *pg.SelectStmt) *pg.SelectStmt {
+	if len(s.FromClause) > 0 || len(s.TargetList) != 1 || s.WhereClause != nil || s.Op != pg.SetOperation_SETOP_NONE {
+		return nil
+	}
+	link := s.TargetList[0].GetResTarget().GetVal().GetSubLink()
+	if link.GetSubLinkType() != pg.SubLinkType_EXISTS_SUBLINK {
+		return nil
+	}
+	return link.GetSubselect().GetSelectStmt()
+}
+
+func (x *planner) askedByWrite(m proto.Message, rv *pg.RangeVar, where *pg.Node, others bool) {
+	switch {
+	case others || len(x.content(m).tables) > 1:
+		x.plan.Unread = "it reads several tables or a subquery"
+	case where.GetCurrentOfExpr() != nil:
+	default:
+		x.asked(rv, where, rewrite.Ask{Current: true})
+	}
+}
+
+// asked notes a predicate read of one table.
+func (x *planner) asked(rv *pg.RangeVar, where *pg.Node, ask rewrite.Ask) {
+	rel, why := x.resolve(rv)
+	switch {
+	case rel == nil:
+		x.plan.Unread = why
+		return
+	case rel.Kind != "table" && rel.Kind != "partitioned" || rel.Inherits || rel.HasRules:
+		x.plan.Unread = "it reads a view, or a table with rules, parents or children"
+		return
+	case rel.RowSecurity:
+		x.plan.Unread = "row security adds to the condition"
+		return
+	case x.catalog.Standby:
+		x.plan.Unread = "a standby shows commits late"
+		return
+	case len(rv.GetAlias().GetColnames()) > 0:
+		x.plan.Unread = "its columns are renamed"
+		return
+	}
+	ref := rv.Relname
+	if rv.Alias != nil {
+		ref = rv.Alias.Aliasname
+	}
+	top := rel
+	if rel.Root != nil {
+		// A partition has its own part of the rows, which the images of the whole table do not tell.
+		x.plan.Unread = "it reads a partition"
+		return
+	}
+	ask.Table = top.String()
+	ask.Where = condition.Always
+	if where != nil {
+		ask.Where = x.condition(where, rel, ref, &ask)
+	}
+	ask.Pinned = pinned(where, source{rel: rel, ref: ref})
+	if !ask.Pinned {
+		x.wanted.Ask(&ask)
+	}
+	x.plan.Asks = append(x.plan.Asks, ask)
+}
+
+// condition makes a condition that can be evaluated of an expression.
+func (x *planner) condition(n *pg.Node, rel *rewrite.Relation, ref string, ask *rewrite.Ask) condition.Condition {
+	switch e := n.Node.(type) {
+	case *pg.Node_BoolExpr:
+		c := condition.Condition{Op: map[pg.BoolExprType]string{pg.BoolExprType_AND_EXPR: "and", pg.BoolExprType_OR_EXPR: "or", pg.BoolExprType_NOT_EXPR: "not"}[e.BoolExpr.Boolop]}
+		for _, a := range e.BoolExpr.Args {
+			c.Args = append(c.Args, x.condition(a, rel, ref, ask))
+		}
+		return c
+	case *pg.Node_NullTest:
+		name, _ := comparedColumn(e.NullTest.Arg, rel, ref)
+		if name == "" || e.NullTest.Argisrow {
+			break
+		}
+		c := condition.Condition{Op: "null", Column: name}
+		if e.NullTest.Nulltesttype == pg.NullTestType_IS_NOT_NULL {
+			c = condition.Condition{Op: "not", Args: []condition.Condition{c}}
+		}
+		return c
+	case *pg.Node_ColumnRef:
+		if name, at := comparedColumn(n, rel, ref); name != "" && kindOf(at) == condition.Bool {
+			yes := "true"
+			return condition.Compare("=", condition.Bool, name, &yes)
+		}
+	case *pg.Node_AConst:
+		if b := e.AConst.GetBoolval(); b != nil && b.Boolval {
+			return condition.Always
+		}
+	case *pg.Node_AExpr:
+		return x.comparison(e.AExpr, rel, ref, ask)
+	case *pg.Node_SubLink:
+		return condition.Unknown("a condition with a subquery")
+	case *pg.Node_FuncCall:
+		return condition.Unknown("a condition with a function")
+	}
+	return condition.Unknown("a condition of another form")
+}
+
+// mirrored are the operators with their sides exchanged.
+var mirrored = map[string]string{"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+func (x *planner) comparison(e *pg.A_Expr, rel *rewrite.Relation, ref string, ask *rewrite.Ask) condition.Condition {
+	if len(e.Name) != 1 || e.Lexpr == nil || e.Rexpr == nil {
+		return condition.Unknown("a condition of another form")
+	}
+	op := pgsyntax.LastName(e.Name)
+	left, right := e.Lexpr, e.Rexpr
+	name, at := comparedColumn(left, rel, ref)
+	if other, a := comparedColumn(right, rel, ref); name == "" && other != "" && e.Kind == pg.A_Expr_Kind_AEXPR_OP {
+		right, op, name, at = left, mirrored[op], other, a
+	}
+	if e.Kind == pg.A_Expr_Kind_AEXPR_OP && (op == "=" || op == "<>") && name == "" {
+		if c, ok := x.remainder(e.Lexpr, e.Rexpr, rel, ref, ask); ok && op == "<>" {
+			return condition.Condition{Op: "not", Args: []condition.Condition{c}}
+		} else if ok {
+			return c
+		}
+	}
+	if name == "" {
+		return condition.Unknown("a comparison of something else than a column with values")
+	}
+	kind := kindOf(at)
+	if kind == condition.Other {
+		return condition.Unknown("a comparison of type %s", at.Type)
+	}
+	open := func(op string, list ...*pg.Node) condition.Condition {
+		var values []condition.Value
+		for _, n := range list {
+			v, ok := x.value(n, kind, at.Type, ask)
+			if !ok {
+				return condition.Unknown("a comparison of something else than a column with values")
+			}
+			values = append(values, v)
+		}
+		return condition.Open(op, kind, name, values...)
+	}
+	not := func(c condition.Condition) condition.Condition {
+		return condition.Condition{Op: "not", Args: []condition.Condition{c}}
+	}
+	list := right.GetList().GetItems()
+	switch {
+	case e.Kind == pg.A_Expr_Kind_AEXPR_OP && mirrored[op] != "":
+		return open(op, right)
+	case e.Kind == pg.A_Expr_Kind_AEXPR_IN && op == "=":
+		return open("in", list...)
+	case e.Kind == pg.A_Expr_Kind_AEXPR_IN && op == "<>":
+		return not(open("in", list...))
+	case e.Kind == pg.A_Expr_Kind_AEXPR_OP_ANY && op == "=" && right.GetAArrayExpr() != nil && len(right.GetAArrayExpr().Elements) > 0:
+		return open("in", right.GetAArrayExpr().Elements...)
+	case e.Kind == pg.A_Expr_Kind_AEXPR_LIKE && kind == condition.Text && at.Type != "enum":
+		if c := open("prefix", right); op == "~~" {
+			return c
+		} else if op == "!~~" {
+			return not(c)
+		}
+	case (e.Kind == pg.A_Expr_Kind_AEXPR_BETWEEN || e.Kind == pg.A_Expr_Kind_AEXPR_NOT_BETWEEN) && len(list) == 2:
+		c := condition.Condition{Op: "and", Args: []condition.Condition{open(">=", list[0]), open("<=", list[1])}}
+		if e.Kind == pg.A_Expr_Kind_AEXPR_BETWEEN {
+			return c
+		}
+		return not(c)
+	}
+	return condition.Unknown("operator %s", pgsyntax.LastName(e.Name))
+}
+
+// remainder makes a condition of column % divisor = value.
+func (x *planner) remainder(left, right *pg.Node, rel *rewrite.Relation, ref string, ask *rewrite.Ask) (c condition.Condition, ok bool) {
+	m := left.GetAExpr()
+	if m == nil || m.Kind != pg.A_Expr_Kind_AEXPR_OP || pgsyntax.LastName(m.Name) != "%" || m.Lexpr == nil {
+		return c, false
+	}
+	name, at := comparedColumn(m.Lexpr, rel, ref)
+	if name == "" || !strings.HasPrefix(at.Type, "int") {
+		return c, false
+	}
+	d, ok1 := x.value(m.Rexpr, condition.Number, at.Type, ask)
+	v, ok2 := x.value(right, condition.Number, at.Type, ask)
+	return condition.Open("modulo", condition.Number, name, d, v), ok1 && ok2 && d != nil
+}
+
+// comparedColumn is the column of rel that an expression is.
+func comparedColumn(n *pg.Node, rel *rewrite.Relation, ref string) (string, *rewrite.Attribute) {
+	name := column(n, ref)
+	for i := range rel.Columns {
+		if name != "" && rel.Columns[i].Name == name {
+			return name, &rel.Columns[i]
+		}
+	}
+	return "", nil
+}
+
+// kinds are how the types compare whose comparison needs no server.
+var kinds = map[string]condition.Kind{
+	"int2": condition.Number, "int4": condition.Number, "int8": condition.Number, "numeric": condition.Number, "bool": condition.Bool,
+	"uuid": condition.UUID, "date": condition.Date, "time": condition.Clock, "timestamp": condition.Timestamp, "timestamptz": condition.Instant,
+	"text": condition.Text, "varchar": condition.Text, "enum": condition.Text,
+}
+
+func kindOf(a *rewrite.Attribute) condition.Kind {
+	if k := kinds[a.Type]; k != "" && !a.Folds {
+		return k
+	}
+	return condition.Other
+}
+
+// value gives a constant or a parameter in the form of condition.Open; typ is the type of what it is compared with.
+func (x *planner) value(n *pg.Node, kind condition.Kind, typ string, ask *rewrite.Ask) (condition.Value, bool) {
+	cast := false
+	for n.GetTypeCast() != nil {
+		// A cast to a type of the same kind changes nothing that the kind can read, unless it rounds or cuts.
+		name := n.GetTypeCast().TypeName
+		to := pgsyntax.LastName(name.Names)
+		if kinds[to] != kind || kind == condition.Number && to != "numeric" || len(name.Typmods) > 0 || len(name.ArrayBounds) > 0 || to == "enum" {
+			return nil, false
+		}
+		n, cast = n.GetTypeCast().Arg, true
+	}
+	if p := n.GetParamRef(); p != nil {
+		if ask.Types == nil {
+			ask.Types = map[int]string{}
+		}
+		num := int(p.Number)
+		if t := ask.Types[num]; cast || t != "" && t != typ {
+			return nil, false
+		}
+		ask.Types[num] = typ
+		v := fmt.Sprint("$", num)
+		return &v, true
+	}
+	c := n.GetAConst()
+	if c == nil {
+		return nil, false
+	}
+	at := int(c.Location)
+	var text string
+	switch v := c.Val.(type) {
+	case *pg.A_Const_Ival:
+		text = strconv.Itoa(int(v.Ival.GetIval()))
+	case *pg.A_Const_Fval:
+		text = v.Fval.GetFval()
+	case *pg.A_Const_Sval:
+		text = v.Sval.GetSval()
+	case *pg.A_Const_Boolval:
+		text, at = strconv.FormatBool(v.Boolval.GetBoolval()), -1
+	default:
+		return nil, c.Isnull
+	}
+	if at >= 0 && c.GetSval() == nil && text[0] == '-' {
+		// The place is that of the sign.
+		for at++; at < len(x.sql) && (x.sql[at] == ' ' || x.sql[at] == '\t' || x.sql[at] == '\n' || x.sql[at] == '\r'); at++ {
+		}
+	}
+	v := "=" + text
+	if at >= 0 {
+		v = fmt.Sprintf("@%d=%s", at, text)
+	}
+	return &v, true
+}
+
+// image gives the expression of the values of the wanted columns of a row, as a JSON array of text, and the columns.
+func (x *scene) image(s source) (expr string, columns []string) {
+	if !x.native || !x.session.utf8() || x.catalog.Encoding != "UTF8" {
+		return "", nil
+	}
+	top := s.rel
+	if top.Root != nil {
+		top = top.Root
+	}
+	for _, name := range x.wanted.Columns(s.rel, top.String()) {
+		i := slices.IndexFunc(s.rel.Columns, func(a rewrite.Attribute) bool { return a.Name == name })
+		if i < 0 || kindOf(&s.rel.Columns[i]) == condition.Other {
+			continue
+		}
+		c := pgsyntax.Quote(s.ref) + "." + pgsyntax.Quote(name)
+		if kindOf(&s.rel.Columns[i]) == condition.Text {
+			// Long text is not worth its way: false says that it is not told.
+			c = fmt.Sprintf("CASE WHEN pg_catalog.octet_length(%s::pg_catalog.text) > %d THEN pg_catalog.to_json(false) ELSE pg_catalog.to_json(%s) END", c, maxImage, c)
+		}
+		if columns != nil {
+			expr += ", "
+		}
+		expr, columns = expr+c, append(columns, name)
+	}
+	if columns == nil {
+		return "", nil
+	}
+	return "pg_catalog.json_build_array(" + expr + ")::pg_catalog.text", columns
+}
+
+// maxImage is how many bytes a text has at most that is part of an image.
+const maxImage = 1024
+
+// WantAll asks for images of all columns, so that what is captured does not depend on what was asked before. It is called before the first
+// statement.
+func (r *Rewriter) WantAll() { r.wanted.Everything = true }
+
+// Want asks for images of what a predicate read needs from now on.
+func (r *Rewriter) Want(a *rewrite.Ask) { r.wanted.Ask(a) }
+
+// Generation grows whenever statements planned before should be planned again, as more is wanted.
+func (r *Rewriter) Generation() uint64 { return r.wanted.Generation() }

@@ -11,14 +11,16 @@ type Class string
 
 // The classes, most severe first.
 const (
-	G0           Class = "G0"
-	G1a          Class = "G1a"
-	G1b          Class = "G1b"
-	G1c          Class = "G1c"
-	GSingle      Class = "G-single"
-	GNonadjacent Class = "G-nonadjacent"
-	G2Item       Class = "G2-item"
-	G2           Class = "G2"
+	G0      Class = "G0"
+	G1a     Class = "G1a"
+	G1b     Class = "G1b"
+	G1c     Class = "G1c"
+	GSingle Class = "G-single"
+	// GSingleRequest is a G-single whose nodes are requests of the application, not transactions.
+	GSingleRequest Class = "G-single-request"
+	GNonadjacent   Class = "G-nonadjacent"
+	G2Item         Class = "G2-item"
+	G2             Class = "G2"
 )
 
 // The suffixes of classes whose cycle needs a session-order or a real-time edge.
@@ -34,6 +36,7 @@ const (
 	IntermediateRead  = "intermediate read"
 	CircularFlow      = "circular information flow"
 	LostUpdate        = "lost update"
+	LostBetween       = "lost update between requests"
 	NonRepeatableRead = "non-repeatable read"
 	Vanishes          = "observed transaction vanishes"
 	ReadSkew          = "read skew"
@@ -53,8 +56,9 @@ const (
 	PG1a          Phenomenon = "G1a"
 	PG1b          Phenomenon = "G1b"
 	PG1c          Phenomenon = "G1c"
-	POTV          Phenomenon = "OTV" // observed transaction vanishes
-	P4            Phenomenon = "P4"  // lost update
+	POTV          Phenomenon = "OTV"                 // observed transaction vanishes
+	P4            Phenomenon = "P4"                  // lost update
+	PRequest      Phenomenon = "P4 between requests" // no level speaks of several transactions
 	PGSingle      Phenomenon = "G-single"
 	PGNonadjacent Phenomenon = "G-nonadjacent"
 	PG2Item       Phenomenon = "G2-item"
@@ -100,6 +104,15 @@ var List = []Anomaly{
 		Remedies: []string{
 			"let one UPDATE compute the new value from the row (SET n = n + 1) in place of reading it first",
 			"lock the row with the read (SELECT ... FOR UPDATE)",
+			"keep a version column and check it in the WHERE of the UPDATE, and retry if no row was changed",
+		},
+	},
+	{
+		Class: GSingleRequest, Name: LostBetween, Phenomenon: PRequest, Digit: 7,
+		Formula: "rw and ww over one row, between requests: R1 read it in one transaction, R2 wrote it, R1 wrote what it had read in a later one", Source: "Warszawski and Bailis 2017 (ACIDRain), 3.1",
+		Remedies: []string{
+			"let one UPDATE compute the new value from the row (SET n = n + 1) in place of reading it first",
+			"read and write in one transaction, and lock the row with the read (SELECT ... FOR UPDATE)",
 			"keep a version column and check it in the WHERE of the UPDATE, and retry if no row was changed",
 		},
 	},

@@ -24,12 +24,16 @@ type Config struct {
 	Listeners []Listener `yaml:"listeners"`
 	Record    string     `yaml:"record"` // trace file (.wct), or history file; empty: none
 	Recording Recording  `yaml:"recording"`
-	Report    string     `yaml:"report"`  // file of findings for people; empty: none
-	Stream    string     `yaml:"stream"`  // file of findings as JSON lines, "-" for stdout; empty: none
-	Strict    bool       `yaml:"strict"`  // also report anomalies that need session order or real time
-	Control   Control    `yaml:"control"` // of the listener in mode control
-	Limits    Limits     `yaml:"limits"`
-	Timeouts  Timeouts   `yaml:"timeouts"`
+	Report    string     `yaml:"report"` // file of findings for people; empty: none
+	Stream    string     `yaml:"stream"` // file of findings as JSON lines, "-" for stdout; empty: none
+	Strict    bool       `yaml:"strict"` // also report anomalies that need session order or real time
+	Unit      string     `yaml:"unit"`   // what must be serializable: auto, transaction, request
+	// RequestTags are the keys of the tags that name a request; empty: the usual ones.
+	RequestTags []string `yaml:"request_tags"`
+	Possible    bool     `yaml:"possible"` // also report what may be a lost update between requests
+	Control     Control  `yaml:"control"`  // of the listener in mode control
+	Limits      Limits   `yaml:"limits"`
+	Timeouts    Timeouts `yaml:"timeouts"`
 }
 
 // Listener is one address and the server behind it.
@@ -41,6 +45,8 @@ type Listener struct {
 	Capture  string `yaml:"capture"`
 	Warn     Switch `yaml:"warn"` // tell clients about anomalies in their sessions
 	TLS      TLS    `yaml:"tls"`
+	// UnitGap is a pause that ends a request without tags. 0: requests without tags are not told apart.
+	UnitGap time.Duration `yaml:"unit_gap"`
 }
 
 // TLS is how a listener encrypts on both sides.
@@ -120,10 +126,14 @@ var (
 	serverProtocol = map[string]string{"postgres": "postgres", "postgresql": "postgres", "mysql": "mysql", "mariadb": "mysql", "tidb": "mysql"}
 )
 
+// Units are what can be asked to be serializable, the default first: auto stands for requests where tags or pauses tell them apart.
+var Units = []string{"auto", "transaction", "request"}
+
 // Default is what holds where nothing is said. It has no listeners: they have no default address.
 func Default() Config {
 	return Config{
 		Recording: Recording{Rows: 10},
+		Unit:      Units[0], RequestTags: []string{},
 		Control:   Control{Schedule: "random", Sessions: 2, Think: time.Second},
 		Limits: Limits{
 			Sessions: 10_000, Logins: 100, Statement: 1 << 20, Row: 1 << 20, Prepared: 10_000,

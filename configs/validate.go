@@ -30,6 +30,7 @@ func (c *Config) Validate() error {
 			c.Control.validate(p, l.Upstream)
 		}
 	}
+	p.oneOf("unit", c.Unit, Units)
 	c.Recording.validate(p, c.Record)
 	files := map[string]string{}
 	for _, f := range []struct{ at, path string }{{"record", c.Record}, {"report", c.Report}, {"stream", c.Stream}} {
@@ -61,6 +62,9 @@ func (l *Listener) validate(p *problems, at string) {
 	}
 	p.oneOf(at+".mode", l.Mode, modes)
 	p.oneOf(at+".capture", l.Capture, captures)
+	if l.UnitGap < 0 {
+		p.add(at+".unit_gap", "it must not be less than 0")
+	}
 	if l.Capture == "native" && protocol(l.Upstream) == "mysql" {
 		p.add(at+".capture", "MariaDB and MySQL have no native capture: use auto or columns")
 	}

@@ -6,17 +6,7 @@ func (p *parser) access(a *Access) error {
 		case "op":
 			a.Op, err = word[Op](p)
 		case "row":
-			err = p.object(func(key string) (err error) {
-				switch key {
-				case "table":
-					a.Row.Table, err = word[string](p)
-				case "key":
-					a.Row.Key, err = p.str()
-				default:
-					return unknownKey("row." + key)
-				}
-				return err
-			})
+			err = p.row(&a.Row)
 		case "name":
 			a.Name, err = p.str()
 		case "version":

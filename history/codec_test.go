@@ -22,7 +22,9 @@ func full() []Event {
 		{Kind: EventBegin, Session: 1, Txn: 7, From: 3, Level: "read committed", Implicit: true, Tokens: []string{"x921"}},
 		{Kind: EventStmt, Session: 1, Txn: 7, From: 3, To: 4, N: 1, SQL: "select \"a\"\n\t'\\\x01é\xff\xfe€'", Verb: "select",
 			Coverage: CoverageApproximate, Why: "view", CurrentRead: true, Predicate: true, UndoesFrom: 2, Tokens: []string{"a", "b\xc3"},
-			Error: &ServerError{Code: "40001", Message: "could not serialize"},
+			Error: &ServerError{Code: "40001", Message: "could not serialize"}, Request: "4bf9 é", Tags: []string{"route=/buy"},
+			Operands: []Operand{{"stock", RoleSet, "98"}, {"n", RoleComputed, ""}, {"id", RoleEqual, "1"}},
+			Derived:  []Derived{{"stock", Row{"public.t", "1"}, 6, 2, "a", "99", "plus", "-1"}, {Column: "b", Row: Row{Table: "t"}, Txn: 6, N: 1}},
 			Accesses: []Access{
 				{Op: OpRead, Row: Row{Table: "public.t", Key: "1"}, Version: "(0,1)/9", Writer: "x9", AsOf: 77},
 				{Op: OpUpdate, Row: Row{Table: "public.t", Key: "\x00\x80"}, Version: "b", Prev: "a", PrevWriter: "x8", Order: 18446744073709551615, PrevOrder: 3, Approx: true, Image: `a "x y"`, Was: "a null"},

@@ -237,11 +237,7 @@ func (p *parser) event(e *Event) error {
 		case "undoes_from":
 			e.UndoesFrom, err = p.small()
 		case "tokens":
-			err = p.array(func() error {
-				t, err := p.str()
-				e.Tokens = append(e.Tokens, t)
-				return err
-			})
+			err = p.list(&e.Tokens)
 		case "error":
 			e.Error = &ServerError{}
 			err = p.serverError(e.Error)
@@ -259,7 +255,7 @@ func (p *parser) event(e *Event) error {
 		case "pending":
 			e.Pending, err = p.bool()
 		default:
-			return unknownKey(key)
+			return p.request(e, key)
 		}
 		return err
 	})

@@ -161,22 +161,14 @@ func AppendEvent(b []byte, e *Event) []byte {
 		b = append(b, `,"undoes_from":`...)
 		b = strconv.AppendInt(b, int64(e.UndoesFrom), 10)
 	}
-	if len(e.Tokens) > 0 {
-		b = append(b, `,"tokens":[`...)
-		for i, t := range e.Tokens {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = appendString(b, t)
-		}
-		b = append(b, ']')
-	}
+	b = appendList(b, `,"tokens":[`, e.Tokens)
 	if e.Error != nil {
 		b = append(b, `,"error":{"code":`...)
 		b = appendString(b, e.Error.Code)
 		b = appendText(b, `,"message":`, e.Error.Message)
 		b = append(b, '}')
 	}
+	b = appendRequest(b, e)
 	b = appendText(b, `,"outcome":`, string(e.Outcome))
 	b = appendUint(b, `,"sent":`, e.Sent)
 	b = appendBool(b, `,"pending":true`, e.Pending)
@@ -203,6 +195,16 @@ func appendAccess(b []byte, a *Access) []byte {
 	b = appendText(b, `,"image":`, a.Image)
 	b = appendText(b, `,"was":`, a.Was)
 	return append(b, '}')
+}
+
+func appendList(b []byte, key string, list []string) []byte {
+	if len(list) == 0 {
+		return b
+	}
+	for i, s := range list {
+		b = appendString(append(b, begin(i, key)...), s)
+	}
+	return append(b, ']')
 }
 
 func appendText(b []byte, key, s string) []byte {

@@ -148,6 +148,14 @@ type Event struct {
 	Tokens []string `json:"tokens,omitempty"`
 	// Error is set if the server refused the statement. Its writes then did not happen.
 	Error *ServerError `json:"error,omitempty"`
+	// Request names the request of the application that the statement belongs to, as far as its tags or its session's pauses tell.
+	Request string `json:"request,omitempty"`
+	// Tags are what the application said of the statement, for people: "route=/buy".
+	Tags []string `json:"tags,omitempty"`
+	// Operands are the columns that an UPDATE assigns and compares. They are recorded once requests are known.
+	Operands []Operand `json:"operands,omitempty"`
+	// Derived says which of the values that it assigned come from values that the same request had read.
+	Derived []Derived `json:"derived,omitempty"`
 
 	// EventEnd
 	Outcome Outcome `json:"outcome,omitempty"`

@@ -32,7 +32,8 @@ import (
 // version that is a number n has the place n+1, so 0 is initial; any other version has no place unless "#place"
 // follows. After a version may follow, in this order: "#7" its place, "<9" the bound AsOf, "!tok" the writer's token, "?" approximate.
 // After a statement's accesses may follow words: opaque, approximate, predicate, error CODE, undoes N, tokens a,b, image "..." and was
-// "..." of the access before them, where TABLE "CONDITION" for a predicate read (all: of TABLE "CONDITION", which names every row), unread WHY,
+// "..." of the access before them, where TABLE "CONDITION" for a predicate read (all: of TABLE "CONDITION", which names every row), unread WHY; of requests, request NAME,
+// set col=value (and computed, unknown, equal, range, checked: the roles of operands) and derived col:row@version:txn.n:kind:constant:read;
 // and last "-- SQL". Ticks are the line's number, statements are numbered in order, and without "-- SQL" a statement's text is the line's
 // own.
 
@@ -216,6 +217,10 @@ func statementText(e *Event, f []string) error {
 			list, err = next()
 			e.Tokens = strings.Split(list, ",")
 		default:
+			if ok, e := requestWord(e, w, next); ok {
+				err = e
+				break
+			}
 			var a Access
 			switch verb {
 			case "r", "lock", "match":

@@ -78,7 +78,7 @@ func AppendText(b []byte, e *Event) []byte {
 	if e.Error != nil {
 		b = fmt.Appendf(b, " error %q", e.Error.Code)
 	}
-	b = tokensText(b, e.Tokens)
+	b = requestText(tokensText(b, e.Tokens), e)
 	if e.SQL != "" {
 		b = append(append(b, " -- "...), strings.Join(strings.Fields(e.SQL), " ")...)
 	}
@@ -147,6 +147,28 @@ func versionAppend(b []byte, id string, order, asOf uint64, token string, approx
 	}
 	if approx {
 		b = append(b, '?')
+	}
+	return b
+}
+
+// requestText appends what requestWord reads.
+func requestText(b []byte, e *Event) []byte {
+	if e.Request != "" {
+		b = fmt.Appendf(b, " request %q", e.Request)
+	}
+	for _, o := range e.Operands {
+		text := o.Column
+		if o.Value != "" {
+			text += "=" + o.Value
+		}
+		b = fmt.Appendf(b, " %s %q", o.Role, text)
+	}
+	for _, d := range e.Derived {
+		row := d.Row.Key
+		if d.Row.Table != "t" {
+			row = d.Row.Table + "." + row
+		}
+		b = fmt.Appendf(b, " derived %q", fmt.Sprintf("%s:%s@%s:%d.%d:%s:%s:%s", d.Column, row, d.Version, d.Txn, d.N, d.Kind, d.Constant, d.Read))
 	}
 	return b
 }

@@ -73,15 +73,25 @@ type Options struct {
 	// Strict and MaxTxns are the checker's.
 	Strict  bool
 	MaxTxns int
-	Log     zerolog.Logger
-	Now     time.Time
+	// Judge says what else is judged: requests, unless it says that transactions alone are, and what is only possible. RequestTags are the
+	// tags that name a request; nil: the usual ones.
+	Judge       Judge
+	RequestTags []string
+	Log         zerolog.Logger
+	Now         time.Time
+}
+
+// Judge says what is judged besides transactions.
+type Judge struct {
+	Transactions bool // transactions alone
+	Possible     bool // what is only possible, too
 }
 
 // New begins the history, if there is one.
 func New(o Options) (*Checker, error) {
 	l := &Checker{
 		log: o.Log, onFind: o.OnFind, trace: o.Trace, redact: o.Redact, open: map[uint64]history.Event{}, postgres: map[Observation]*pgwire.Observer{},
-		options: isolation.Options{Strict: o.Strict, MaxTxns: o.MaxTxns},
+		options: isolation.Options{Strict: o.Strict, MaxTxns: o.MaxTxns, Transactions: o.Judge.Transactions, Possible: o.Judge.Possible},
 	}
 	l.checker = isolation.New(l.options)
 	run := RunName(o.Now)
@@ -96,6 +106,9 @@ func New(o Options) (*Checker, error) {
 		l.stream = func(f oracle.Finding) error { return report.JSONLine(o.Stream, f) }
 	}
 	l.recorder = record.NewRecorder(run, l.sink)
+	if !o.Judge.Transactions {
+		l.recorder.Requests = record.NewRequests(o.RequestTags)
+	}
 	return l, nil
 }
 
@@ -164,6 +177,7 @@ func (l *Checker) redacted(ev *history.Event) *history.Event {
 	own := *ev
 	l.spare = append(l.spare[:0], ev.Accesses...)
 	own.Accesses = l.spare
+	own.Operands, own.Derived = slices.Clone(ev.Operands), slices.Clone(ev.Derived)
 	if own.Error != nil {
 		e := *own.Error
 		own.Error = &e

@@ -37,6 +37,8 @@ const (
 	EdgeRW EdgeKind = "rw" // From read a version that precedes To's version
 	EdgeSO EdgeKind = "so" // same session, From ended before To began
 	EdgeRT EdgeKind = "rt" // From was answered before To was sent
+	// EdgeRequest: From and To belong to one request of the application, so no other request comes between them.
+	EdgeRequest EdgeKind = "request"
 )
 
 // Statement is a statement that takes part in a finding.

@@ -62,6 +62,7 @@ type Relation struct {
 // Attribute is a column.
 type Attribute struct {
 	Name      string
+	Number    int    // PostgreSQL: attnum
 	Type      string // as the server prints it
 	Hidden    bool   // INVISIBLE, or one of ours
 	Generated bool

@@ -56,18 +56,38 @@ func (r *Redactor) Event(e *history.Event, d lex.Dialect) {
 	if len(e.Reads) > 0 {
 		e.Reads, e.Unread = nil, "its values are redacted"
 	}
+	e.Tags = nil
+	if e.Request != "" {
+		e.Request = r.word("request", e.Request)
+	}
+	for i := range e.Operands {
+		if o := &e.Operands[i]; o.Value != "" {
+			o.Value = r.Text(o.Value)
+		}
+	}
+	for i := range e.Derived {
+		d := &e.Derived[i]
+		d.Row.Key, d.Constant = r.rowKey(d.Row), ""
+		if d.Read != "" {
+			d.Read = r.Text(d.Read)
+		}
+	}
 	for i := range e.Accesses {
 		a := &e.Accesses[i]
-		a.Image, a.Was = "", ""
-		if a.Row.Key != "" {
-			a.Row.Key = hex.EncodeToString(r.sum("row", a.Row.Table+"\x00"+a.Row.Key)[:16])
-		}
+		a.Image, a.Was, a.Row.Key = "", "", r.rowKey(a.Row)
 		if column, value, ok := strings.Cut(a.Name, "="); ok {
 			a.Name = column + "=" + r.Text(strings.Trim(value, "'"))
 		} else {
 			a.Name = ""
 		}
 	}
+}
+
+func (r *Redactor) rowKey(row history.Row) string {
+	if row.Key == "" {
+		return ""
+	}
+	return hex.EncodeToString(r.sum("row", row.Table+"\x00"+row.Key)[:16])
 }
 
 func (r *Redactor) statement(st *Statement, d lex.Dialect) {

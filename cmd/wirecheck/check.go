@@ -22,6 +22,7 @@ import (
 func newCheckCommand() *cobra.Command {
 	var level, input string
 	var strict bool
+	var unit unitFlags
 	cmd := &cobra.Command{
 		Use:   "check HISTORY",
 		Short: "Judge a recorded history",
@@ -33,7 +34,8 @@ HISTORY is a history (.jsonl), a trace (.wct) that a proxy recorded in mode
 observe, or - for standard input. Of a trace in several parts, name the first.
 
 Exit status: 0 nothing found; 1 something found; 2 wirecheck could not read the
-history; 3 nothing found, but wirecheck could judge no statement in it.`,
+history; 3 nothing found, but wirecheck could judge no statement in it, or, with
+--unit request, knew no requests.`,
 		Example: `  wirecheck check shop.jsonl
   wirecheck check shop.wct
   wirecheck check --format sarif shop.jsonl > shop.sarif
@@ -55,17 +57,21 @@ history; 3 nothing found, but wirecheck could judge no statement in it.`,
 			if err != nil {
 				return err
 			}
-			return check(cmd, args[0], isolation.Options{Level: l, Strict: strict}, format)
+			if err := unit.check(); err != nil {
+				return err
+			}
+			return check(cmd, args[0], isolation.Options{Level: l, Strict: strict, Transactions: unit.unit == unitTransaction, Possible: unit.possible}, format, unit.unit)
 		},
 	}
 	cmd.Flags().StringVar(&level, "level", "", "judge as if every transaction had run at this level (default: the recorded levels)")
 	cmd.Flags().StringVar(&input, "input", "native", "format of the history: native")
+	unit.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&strict, "strict", false, "also report cycles that only session order or real time forbids")
 	return cmd
 }
 
 // check judges one history and prints the result.
-func check(cmd *cobra.Command, path string, opts isolation.Options, format string) error {
+func check(cmd *cobra.Command, path string, opts isolation.Options, format, unit string) error {
 	in, name := cmd.InOrStdin(), "standard input"
 	if path != "-" {
 		f, err := os.Open(path)
@@ -90,12 +96,14 @@ func check(cmd *cobra.Command, path string, opts isolation.Options, format strin
 		return fmt.Errorf("write report: %w", err)
 	}
 	switch v := c.Coverage(); {
-	case len(result.Findings) > 0:
-		return exitFound
 	case v.Broken != "", v.Exact == 0 && v.Approximate+v.Opaque > 0, v.Exact == 0 && v.Transactions == 0:
+		if err := verdict(result.Findings, v, unit); err != nil {
+			return err
+		}
 		return exitUnknown
+	default:
+		return verdict(result.Findings, v, unit)
 	}
-	return nil
 }
 
 // checkHistory gives the events of a history to the checker.

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"wirecheck/report"
 	"wirecheck/rewrite"
 	"wirecheck/trace"
+	"wirecheck/trace/flow"
 	"wirecheck/trace/recorder"
 	"wirecheck/trace/secret"
 )
@@ -61,6 +63,11 @@ columns first: wirecheck instrument add.
 "wirecheck trace" shows it, "wirecheck replay" executes it again, and "wirecheck
 check" judges what the proxy recorded in mode observe. After a crash the file
 lacks the last second at most. A full disk ends the recording, not the traffic.
+
+An application that runs each statement in a transaction of its own loses
+updates between the statements of a request. wirecheck knows requests by
+the tags in the statements' comments (traceparent, request_id), or, with
+--unit-gap, by pauses: docs/how-to/tags.md.
 
 Each --listen takes the first --upstream of its protocol. --config FILE says the
 same and more. The proxy runs until SIGINT or SIGTERM, lets open transactions
@@ -104,6 +111,9 @@ finish, and prints what it found.`,
 	flags.BoolVar(&f.redact, "redact", false, "replace all values in what wirecheck writes and shows by tokens")
 	flags.StringVar(&f.report, "report", "", "write each finding to this file at once, as text")
 	flags.StringVar(&f.stream, "stream", "", `write each finding to this file at once, as a line of JSON; "-" is stdout`)
+	f.unit.flags(flags)
+	flags.DurationVar(&f.gap, "unit-gap", 0, "a pause in a session that ends a request without tags, as in 50ms; 0: wirecheck does not look for such requests")
+	flags.StringSliceVar(&f.tags, "request-tag", nil, "tag that names a request; repeatable (default: "+strings.Join(flow.RequestTags, ", ")+")")
 	flags.BoolVar(&f.strict, "strict", false, "also report what only session order or real time forbids")
 	return cmd
 }
@@ -113,6 +123,9 @@ type proxyFlags struct {
 	listen, upstream                              []string
 	warn                                          configs.Switch
 	strict, redact                                bool
+	unit                                          unitFlags
+	gap                                           time.Duration
+	tags                                          []string
 	recording                                     configs.Recording
 
 	schedule, locks, save string // mode control
@@ -139,12 +152,16 @@ func (f *proxyFlags) apply(cmd *cobra.Command, c *configs.Config) error {
 		if given("warn") {
 			l.Warn = f.warn
 		}
+		if given("unit-gap") {
+			l.UnitGap = f.gap
+		}
 	}
 	for name, set := range map[string]func(){
 		"record": func() { c.Record = f.record }, "record-rows": func() { c.Recording.Rows = f.recording.Rows },
 		"record-part-size": func() { c.Recording.PartSize = f.recording.PartSize }, "record-part-age": func() { c.Recording.PartAge = f.recording.PartAge },
 		"redact": func() { c.Recording.Redact = configs.Switch(f.redact) }, "report": func() { c.Report = f.report },
 		"stream": func() { c.Stream = f.stream }, "strict": func() { c.Strict = f.strict },
+		"unit": func() { c.Unit = f.unit.unit }, "possible": func() { c.Possible = f.unit.possible }, "request-tag": func() { c.RequestTags = f.tags },
 		"schedule": func() { c.Control.Schedule = f.schedule }, "sessions": func() { c.Control.Sessions = f.sessions },
 		"think": func() { c.Control.Think = f.think }, "locks": func() { c.Control.Locks = f.locks },
 		"save-schedule": func() { c.Control.Save = f.save },
@@ -179,7 +196,7 @@ func runProxy(ctx context.Context, c *common, config configs.Config) (err error)
 	}
 	l, err := live.New(live.Options{
 		Record: out.record, Trace: rec, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Log: c.log, Now: now,
-		OnFind: out.found, Redact: redact(),
+		OnFind: out.found, Redact: redact(), Judge: live.Judge{Transactions: config.Unit == unitTransaction, Possible: config.Possible}, RequestTags: config.RequestTags,
 	})
 	if err != nil {
 		return err
@@ -216,10 +233,7 @@ func runProxy(ctx context.Context, c *common, config configs.Config) (err error)
 	if err != nil {
 		return err
 	}
-	if len(found.Findings) > 0 {
-		return exitFound
-	}
-	return nil
+	return verdict(found.Findings, found.Coverage, config.Unit)
 }
 
 func observes(config configs.Config) bool {
@@ -318,7 +332,7 @@ func listen(ctx context.Context, c *common, config configs.Config, l *live.Check
 			pc.Name = fmt.Sprintf("%s (%d)", pc.Name, i+1)
 		}
 		settings[pc.Name] = live.Observation{
-			Capture: rewrite.Capture(cfg.Capture), Warn: bool(cfg.Warn), Limits: record.Limits{Accesses: config.Limits.Accesses},
+			Capture: rewrite.Capture(cfg.Capture), Warn: bool(cfg.Warn), Limits: record.Limits{Accesses: config.Limits.Accesses, Gap: cfg.UnitGap},
 		}
 		if pc.Mode == proxy.Control {
 			pc.Gate = gate

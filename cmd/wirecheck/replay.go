@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wirecheck/configs"
 	"wirecheck/lab/explore"
 	"wirecheck/lab/panel"
 	"wirecheck/lab/replay"
@@ -17,8 +18,9 @@ import (
 
 // replayFlags are the flags of wirecheck replay that are read as words.
 type replayFlags struct {
-	order, until, interleavings, unit string
-	failDiverged                      bool
+	order, until, interleavings string
+	unit                        unitFlags
+	failDiverged                bool
 }
 
 func newReplayCommand(c *common) *cobra.Command {
@@ -78,7 +80,7 @@ work, 3 wirecheck could not decide.`,
 	flags.StringVar(&f.interleavings, "interleavings", "", "also run transactions in other orders: random:N, pct:N,D, all")
 	flags.IntVar(&o.Window, "window", 20, "combine transactions with fewer than this many others between them")
 	flags.IntVar(&o.Groups, "groups", 200, "run at most this many combinations of transactions")
-	flags.StringVar(&f.unit, "unit", "transaction", "what must be serializable: transaction, or request (its transactions share tags, or see --unit-gap)")
+	f.unit.flag(flags)
 	flags.DurationVar(&o.UnitGap, "unit-gap", 0, "transactions without tags that follow each other in a session within this time are one request; 0: they are not")
 	flags.StringVar(&o.Out, "out", "", "folder for the scenarios that show the findings (default: replay prints them)")
 	flags.DurationVar(&o.Limit, "limit", time.Minute, "how long one statement, or one interleaving, may take")
@@ -96,10 +98,10 @@ func (f *replayFlags) read(o *explore.Options) (err error) {
 	if _, err := panel.Select(o.Oracles); err != nil {
 		return err
 	}
-	if f.unit != "transaction" && f.unit != "request" {
-		return fmt.Errorf("unit %q: expected transaction or request", f.unit)
+	if err := f.unit.check(); err != nil {
+		return err
 	}
-	o.Requests = f.unit == "request"
+	o.Requests, o.Auto = f.unit.unit == unitRequest, f.unit.unit == configs.Units[0]
 	if o.Speed < 0 {
 		return fmt.Errorf("speed %v: expected 0 or more", o.Speed)
 	}

@@ -27,6 +27,9 @@ const (
 
 // explore runs units of the replay in other orders. The states before them are taken from a second replay.
 func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error) {
+	if r.o.Auto {
+		r.o.Requests = r.o.UnitGap > 0 || slices.ContainsFunc(c.Units, func(u *replay.Unit) bool { return u.Request != "" })
+	}
 	units := replay.Request{On: r.o.Requests, Gap: r.o.UnitGap}.Join(c.Units)
 	near := 0
 	if r.o.Mode.Kind != "" {

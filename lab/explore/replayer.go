@@ -20,6 +20,7 @@ import (
 	"wirecheck/live"
 	"wirecheck/oracle"
 	"wirecheck/trace"
+	"wirecheck/trace/flow"
 	"wirecheck/trace/lex"
 )
 
@@ -42,6 +43,7 @@ type Options struct {
 	Window   int           // how many transactions next to each other are combined
 	Groups   int           // combinations of transactions at most
 	Requests bool          // units are requests, not transactions
+	Auto     bool          // units are requests if the trace tells them apart
 	UnitGap  time.Duration // transactions without tags that follow each other within this time are one request
 
 	Out     string // folder for scenarios that show what was found; empty: none
@@ -385,7 +387,7 @@ func (w *told) named(findings []oracle.Finding, sessions map[uint64]uint64) {
 				t.User = info.User
 			}
 			for _, st := range t.Statements {
-				for _, tag := range replay.Route(w.tags[toldKey{session, st.SQL}]) {
+				for _, tag := range flow.Route(w.tags[toldKey{session, st.SQL}]) {
 					if text := tag.Key + "=" + tag.Value; !slices.Contains(t.Tags, text) {
 						t.Tags = append(t.Tags, text)
 					}

@@ -16,6 +16,7 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/report"
 	"wirecheck/trace"
+	"wirecheck/trace/flow"
 )
 
 // Report is all that a replay has to tell.
@@ -230,7 +231,7 @@ func tagText(tags []trace.Tag) string {
 		return ""
 	}
 	var parts []string
-	for _, t := range replay.Route(tags) {
+	for _, t := range flow.Route(tags) {
 		parts = append(parts, t.Key+"="+t.Value)
 	}
 	return " [" + strings.Join(parts, ", ") + "]"

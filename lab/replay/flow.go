@@ -9,25 +9,15 @@ import (
 	"wirecheck/answer"
 	"wirecheck/history/prose"
 	"wirecheck/statement"
+	"wirecheck/trace/flow"
 	"wirecheck/trace/lex"
-)
-
-// FlowKind is how a value that was written comes from one that was read.
-type FlowKind string
-
-// The kinds.
-const (
-	FlowCopy   FlowKind = "copy"
-	FlowPlus   FlowKind = "plus"   // a number and a constant, which may be negative
-	FlowPrefix FlowKind = "prefix" // the value read stands at the beginning of the one written
-	FlowSuffix FlowKind = "suffix" // and at its end
 )
 
 // Flow is data that went from a step's answer through the application into a later statement of the same unit.
 type Flow struct {
 	From, To int // steps of the unit
 	Literal  int // of To's text
-	Kind     FlowKind
+	Kind     flow.Kind
 	Constant string // what is added or put to it
 
 	row, column int
@@ -36,141 +26,17 @@ type Flow struct {
 // String says it for people; steps have the names that a scenario gives them.
 func (f Flow) String() string {
 	switch f.Kind {
-	case FlowPlus:
+	case flow.Plus:
 		if strings.HasPrefix(f.Constant, "-") {
 			return fmt.Sprintf("step %d writes what step %d read minus %s", f.To+1, f.From+1, f.Constant[1:])
 		}
 		return fmt.Sprintf("step %d writes what step %d read plus %s", f.To+1, f.From+1, f.Constant)
-	case FlowPrefix:
+	case flow.Prefix:
 		return fmt.Sprintf("step %d writes what step %d read followed by %q", f.To+1, f.From+1, f.Constant)
-	case FlowSuffix:
+	case flow.Suffix:
 		return fmt.Sprintf("step %d writes %q followed by what step %d read", f.To+1, f.Constant, f.From+1)
 	}
 	return fmt.Sprintf("step %d uses the value that step %d read", f.To+1, f.From+1)
-}
-
-// lit is a literal of a statement.
-type lit struct {
-	at, end int
-	value   string
-	number  bool
-	column  string // that it alone is assigned to, inserted into or compared with, in lower case; empty if that is not plain
-	clause  string // set, where, values
-	open    bool   // what follows was not seen
-}
-
-// literals finds the literals of a statement and what they stand beside, by tokens alone.
-func literals(sql string, d lex.Dialect) (list []lit) {
-	clause, column, operator := "", "", ""
-	var columns []string
-	depth, place := 0, 0
-	insert, listing := false, false
-	sign := ""
-	cast := false // behind ::
-	for t := range lex.Tokens(sql, d) {
-		if n := len(list); n > 0 && list[n-1].column != "" && t.Kind != lex.Space && t.Kind != lex.Comment && list[n-1].open {
-			// What follows a literal says whether it is the whole value.
-			switch {
-			case t.Text == ":":
-				cast = true
-			case cast && t.Kind == lex.Word:
-				cast = false
-			default:
-				list[n-1].open = false
-				if t.Kind == lex.Other && strings.Contains("+-*/%|^&#<>", t.Text) {
-					list[n-1].column = ""
-				}
-			}
-		}
-		switch t.Kind {
-		case lex.Space, lex.Comment:
-			continue
-		case lex.Word, lex.Name:
-			word := strings.ToLower(strings.Trim(t.Text, "\"`"))
-			if t.Kind == lex.Word {
-				switch word {
-				case "insert", "replace":
-					insert = true
-				case "set":
-					clause = "set"
-				case "where", "having", "on", "limit":
-					clause = "where"
-				case "values":
-					clause, listing, depth = "values", false, 0
-				}
-			}
-			if listing {
-				columns = append(columns, word)
-			}
-			column, operator, sign = word, "", ""
-		case lex.String, lex.Number:
-			l := lit{at: t.At, end: t.At + len(t.Text), clause: clause, number: t.Kind == lex.Number}
-			l.value = t.Text
-			if !l.number {
-				l.value = unquote(t.Text)
-			}
-			if sign == "-" && l.number && operator != "" {
-				l.at, l.value = l.at-1, "-"+l.value
-				if sql[l.at] != '-' {
-					l.at, l.value = t.At, t.Text
-				}
-			}
-			switch {
-			case clause == "values" && depth == 1 && place < len(columns):
-				l.column = columns[place]
-			case operator == "=":
-				l.column = column
-			}
-			l.open, cast = true, false
-			list = append(list, l)
-			operator, sign = "", ""
-		case lex.Other:
-			switch t.Text {
-			case "(":
-				depth++
-				if insert && clause == "" && columns == nil {
-					listing = true
-				}
-				if clause == "values" && depth == 1 {
-					place = 0
-				}
-				continue
-			case ")":
-				depth--
-				listing = false
-			case ",":
-				if clause == "values" && depth == 1 {
-					place++
-				}
-				operator = ""
-			case "=":
-				operator = "="
-				continue
-			case "-":
-				sign = "-"
-				continue
-			case "<", ">", "!", "+", "*", "/", "%", "|":
-				operator = t.Text
-			}
-			sign = ""
-		}
-	}
-	return list
-}
-
-// unquote reads a string literal of either dialect, as far as both agree on it.
-func unquote(text string) string {
-	i := strings.IndexAny(text, "'\"")
-	if i < 0 || len(text) < i+2 {
-		return text
-	}
-	prefix, quote := strings.ToLower(text[:i]), text[i]
-	body := text[i+1 : len(text)-1]
-	body = strings.ReplaceAll(body, string([]byte{quote, quote}), string(quote))
-	if strings.Contains(body, `\`) && prefix != "x" {
-		body = strings.NewReplacer(`\\`, `\`, `\'`, `'`, `\"`, `"`, `\n`, "\n", `\r`, "\r", `\t`, "\t", `\0`, "\x00").Replace(body)
-	}
-	return body
 }
 
 // cell is a value that a step read.
@@ -210,11 +76,11 @@ func (u *Unit) flows(d lex.Dialect) (flows []Flow) {
 	var known []cell // read so far
 	inputs := map[string]bool{}
 	for j, s := range u.Steps {
-		for n, l := range literals(s.SQL, d) {
+		for n, l := range flow.Literals(s.SQL, d) {
 			if f, ok := u.flow(j, n, l, known, inputs, d); ok {
 				flows = append(flows, f)
 			} else {
-				inputs[l.value] = true
+				inputs[l.Value] = true
 			}
 		}
 		known = append(known, cells(j, &s.Answer)...)
@@ -223,18 +89,18 @@ func (u *Unit) flows(d lex.Dialect) (flows []Flow) {
 }
 
 // flow finds where one literal comes from: the nearest read that explains it.
-func (u *Unit) flow(to, n int, l lit, known []cell, inputs map[string]bool, d lex.Dialect) (Flow, bool) {
+func (u *Unit) flow(to, n int, l flow.Literal, known []cell, inputs map[string]bool, d lex.Dialect) (Flow, bool) {
 	for i := len(known) - 1; i >= 0; i-- {
 		c := known[i]
 		f := Flow{From: c.step, To: to, Literal: n, row: c.row, column: c.column}
-		if l.column != "" && (l.clause == "set" || l.clause == "values") && u.sameTable(c.step, to) && (c.name == l.column || c.alone(l, u.Steps[to].SQL)) && u.addressed(c, to, d) {
-			if kind, constant, ok := relation(c.value, l.value); ok {
+		if l.Column != "" && (l.Clause == "set" || l.Clause == "values") && u.sameTable(c.step, to) && (c.name == l.Column || c.alone(l, u.Steps[to].SQL)) && u.addressed(c, to, d) {
+			if kind, constant, ok := flow.Relate(c.value, l.Value); ok {
 				f.Kind, f.Constant = kind, constant
 				return f, true
 			}
 		}
-		if c.value == l.value && !inputs[l.value] && (telling(l.value) || c.name == l.column || c.name == "id" && strings.HasSuffix(l.column, "id")) {
-			f.Kind = FlowCopy
+		if c.value == l.Value && !inputs[l.Value] && (telling(l.Value) || c.name == l.Column || c.name == "id" && strings.HasSuffix(l.Column, "id")) {
+			f.Kind = flow.Copy
 			return f, true
 		}
 	}
@@ -242,11 +108,11 @@ func (u *Unit) flow(to, n int, l lit, known []cell, inputs map[string]bool, d le
 }
 
 // alone reports whether the only value that a read gave is what the only number that a statement sets can come from: SELECT uses AS n.
-func (c cell) alone(l lit, sql string) bool {
-	if c.rows != 1 || c.columns != 1 || l.clause != "set" {
-		return l.clause == "values" && c.rows == 1 && c.columns == 1 && strings.HasPrefix(c.name, "max") && nextTo(c.value, l.value)
+func (c cell) alone(l flow.Literal, sql string) bool {
+	if c.rows != 1 || c.columns != 1 || l.Clause != "set" {
+		return l.Clause == "values" && c.rows == 1 && c.columns == 1 && strings.HasPrefix(c.name, "max") && nextTo(c.value, l.Value)
 	}
-	return l.column != "" && !strings.HasPrefix(c.name, "count")
+	return l.Column != "" && !strings.HasPrefix(c.name, "count")
 }
 
 func nextTo(read, written string) bool {
@@ -257,7 +123,7 @@ func nextTo(read, written string) bool {
 
 // telling reports whether a value is such that it is not met by chance.
 func telling(v string) bool {
-	if number(v) {
+	if flow.IsNumber(v) {
 		return len(strings.TrimLeft(v, "-0")) >= 2
 	}
 	return len(v) >= 3
@@ -274,64 +140,14 @@ func (u *Unit) addressed(c cell, to int, d lex.Dialect) bool {
 	if c.rows == 1 {
 		return true
 	}
-	return slices.ContainsFunc(literals(u.Steps[to].SQL, d), func(l lit) bool {
-		if l.clause != "where" {
+	return slices.ContainsFunc(flow.Literals(u.Steps[to].SQL, d), func(l flow.Literal) bool {
+		if l.Clause != "where" {
 			return false
 		}
 		return slices.ContainsFunc(cells(c.step, &u.Steps[c.step].Answer), func(other cell) bool {
-			return other.row == c.row && other.column != c.column && other.value == l.value
+			return other.row == c.row && other.column != c.column && other.value == l.Value
 		})
 	})
-}
-
-// relation says how a value comes from another one.
-func relation(read, written string) (kind FlowKind, constant string, ok bool) {
-	if read == written {
-		return FlowCopy, "", true
-	}
-	if number(read) && number(written) {
-		a, ok1 := new(big.Rat).SetString(read)
-		b, ok2 := new(big.Rat).SetString(written)
-		if !ok1 || !ok2 {
-			return "", "", false
-		}
-		return FlowPlus, new(big.Rat).Sub(b, a).FloatString(scale(read, written)), true
-	}
-	if len(read) >= 1 && strings.HasPrefix(written, read) {
-		return FlowPrefix, written[len(read):], true
-	}
-	if len(read) >= 1 && strings.HasSuffix(written, read) {
-		return FlowSuffix, written[:len(written)-len(read)], true
-	}
-	return "", "", false
-}
-
-// scale is how many digits behind the point the numbers have.
-func scale(numbers ...string) (most int) {
-	for _, n := range numbers {
-		if _, digits, ok := strings.Cut(n, "."); ok {
-			most = max(most, len(digits))
-		}
-	}
-	return most
-}
-
-// apply computes the value again from another one that was read.
-func (f Flow) apply(read string) (string, bool) {
-	switch f.Kind {
-	case FlowPlus:
-		a, ok1 := new(big.Rat).SetString(read)
-		k, ok2 := new(big.Rat).SetString(f.Constant)
-		if !ok1 || !ok2 {
-			return "", false
-		}
-		return new(big.Rat).Add(a, k).FloatString(scale(read, f.Constant)), true
-	case FlowPrefix:
-		return read + f.Constant, true
-	case FlowSuffix:
-		return f.Constant + read, true
-	}
-	return read, true
 }
 
 // Lane is a unit with what is known of its data flow.
@@ -354,7 +170,7 @@ func (l *Lane) Recompute(answers []*answer.Answer, d lex.Dialect) (texts []strin
 		}
 		for _, c := range cells(f.From, answers[f.From]) {
 			if c.row == f.row && c.column == f.column {
-				if v, ok := f.apply(c.value); ok {
+				if v, ok := f.Kind.Apply(c.value, f.Constant); ok {
 					if changed[f.To] == nil {
 						changed[f.To] = map[string]string{}
 					}
@@ -426,11 +242,11 @@ func (l *Lane) indifferent(step int, d lex.Dialect) bool {
 	if len(s.verbs) != 1 || s.verbs[0].Verb != "update" {
 		return false
 	}
-	for _, c := range literals(s.SQL, d) {
-		if c.clause != "where" {
+	for _, c := range flow.Literals(s.SQL, d) {
+		if c.Clause != "where" {
 			continue
 		}
-		if c.column == "" || slices.ContainsFunc(s.verbs[0].Assignments, func(a statement.Assignment) bool { return strings.EqualFold(a.Column, c.column) }) {
+		if c.Column == "" || slices.ContainsFunc(s.verbs[0].Assignments, func(a statement.Assignment) bool { return strings.EqualFold(a.Column, c.Column) }) {
 			return false
 		}
 	}
@@ -445,21 +261,21 @@ func replaceLiterals(sql string, values map[string]string, d lex.Dialect) string
 	}
 	var b strings.Builder
 	at := 0
-	for n, l := range literals(sql, d) {
+	for n, l := range flow.Literals(sql, d) {
 		v, ok := values[fmt.Sprint(n)]
-		if !ok || v == l.value {
+		if !ok || v == l.Value {
 			continue
 		}
-		b.WriteString(sql[at:l.at])
+		b.WriteString(sql[at:l.At])
 		switch {
-		case l.number && number(v):
+		case l.Number && flow.IsNumber(v):
 			b.WriteString(v)
 		case d == lex.MySQL:
 			b.WriteString(quoteMySQL(v))
 		default:
 			b.WriteString(quotePostgres(v))
 		}
-		at = l.end
+		at = l.End
 	}
 	b.WriteString(sql[at:])
 	return b.String()
@@ -486,9 +302,9 @@ func (u *Unit) Superseded(d lex.Dialect) []bool {
 
 // conditions are the literals of a statement's conditions.
 func conditions(sql string, d lex.Dialect) (list []string) {
-	for _, l := range literals(sql, d) {
-		if l.clause == "where" {
-			list = append(list, l.column+"="+l.value)
+	for _, l := range flow.Literals(sql, d) {
+		if l.Clause == "where" {
+			list = append(list, l.Column+"="+l.Value)
 		}
 	}
 	slices.Sort(list)
@@ -497,5 +313,5 @@ func conditions(sql string, d lex.Dialect) (list []string) {
 
 // computes reports whether an UPDATE sets nothing to a value that its text gives.
 func computes(sql string, d lex.Dialect) bool {
-	return !slices.ContainsFunc(literals(sql, d), func(l lit) bool { return l.clause == "set" && l.column != "" })
+	return !slices.ContainsFunc(flow.Literals(sql, d), func(l flow.Literal) bool { return l.Clause == "set" && l.Column != "" })
 }

@@ -10,6 +10,7 @@ import (
 	"wirecheck/product"
 	"wirecheck/statement/postgres"
 	"wirecheck/trace"
+	"wirecheck/trace/flow"
 	"wirecheck/trace/lex"
 )
 
@@ -139,7 +140,7 @@ func TestRequestJoin(t *testing.T) {
 			t.Errorf("%+v: transactions of the units %s, want %s", test.r, got, test.want)
 		}
 	}
-	if got := requestOf([]trace.Tag{{Key: "action", Value: "x"}, {Key: "traceparent", Value: "00-abc-def-01"}}); got != "abc" {
+	if got := flow.Request([]trace.Tag{{Key: "action", Value: "x"}, {Key: "traceparent", Value: "00-abc-def-01"}}, flow.RequestTags); got != "abc" {
 		t.Errorf("request %q, want the trace's id", got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"wirecheck/trace"
+	"wirecheck/trace/flow"
 	"wirecheck/trace/lex"
 )
 
@@ -97,11 +98,11 @@ func mysqlLiteral(p trace.Param) string {
 	kind = strings.TrimSuffix(kind, " UNSIGNED")
 	switch kind {
 	case "TINY", "SHORT", "INT24", "LONG", "LONGLONG", "YEAR", "DECIMAL", "NEWDECIMAL":
-		if number(p.Value) {
+		if flow.IsNumber(p.Value) {
 			return signed(p.Value)
 		}
 	case "FLOAT", "DOUBLE":
-		if number(p.Value) {
+		if flow.IsNumber(p.Value) {
 			if strings.ContainsAny(p.Value, "eE") {
 				return signed(p.Value)
 			}
@@ -124,11 +125,6 @@ func signed(number string) string {
 	return number
 }
 
-func number(s string) bool {
-	_, err := strconv.ParseFloat(s, 64)
-	return err == nil && !strings.ContainsAny(s, "xXnNpP_")
-}
-
 // Braceless writes string literals that hold a closing brace, which ends a statement in a scenario file, so that they hold none: on PostgreSQL by an
 // escape, in the MySQL family in hexadecimal. Comments that hold one are left out.
 func Braceless(sql string, d lex.Dialect) string {
@@ -144,7 +140,7 @@ func Braceless(sql string, d lex.Dialect) string {
 			text = " "
 		case t.Kind != lex.String || strings.IndexAny(text, "'$\"") > 1 || len(text) < 2:
 		case d == lex.MySQL:
-			text = "_utf8mb4 0x" + hex.EncodeToString([]byte(unquote(text)))
+			text = "_utf8mb4 0x" + hex.EncodeToString([]byte(flow.Unquote(text)))
 		default:
 			text = " E'" + strings.NewReplacer("'", "''", `\`, `\\`, "}", `\x7D`).Replace(plainString(text)) + "'"
 		}
@@ -164,7 +160,7 @@ func plainString(text string) string {
 		return text
 	}
 	if text[0] == 'e' || text[0] == 'E' {
-		return unquote(text)
+		return flow.Unquote(text)
 	}
 	return strings.ReplaceAll(text[1:len(text)-1], "''", "'")
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"wirecheck/history/prose"
 	"wirecheck/statement"
 	"wirecheck/trace"
 	"wirecheck/trace/lex"
@@ -53,20 +52,4 @@ func Unqualified(sql, database string, verbs []statement.Statement) string {
 		b.WriteString(t.Text)
 	}
 	return b.String()
-}
-
-// Route picks those of an application's tags that people know a request by: all but identifiers of one trace and versions of libraries.
-func Route(tags []trace.Tag) (some []trace.Tag) {
-	for _, t := range tags {
-		switch strings.ToLower(t.Key) {
-		case "framework", "db_driver", "db_driver_version", "tracestate":
-			continue
-		case "traceparent":
-			if id := requestOf([]trace.Tag{t}); id != "" {
-				t.Value = prose.Tail(id, 12)
-			}
-		}
-		some = append(some, t)
-	}
-	return some
 }

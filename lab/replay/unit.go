@@ -11,6 +11,7 @@ import (
 	"wirecheck/lab/scenario"
 	"wirecheck/statement"
 	"wirecheck/trace"
+	"wirecheck/trace/flow"
 	"wirecheck/trace/lex"
 )
 
@@ -34,25 +35,6 @@ type Unit struct {
 type Request struct {
 	On  bool
 	Gap time.Duration // transactions of a session without tags that follow each other within this are one request; 0: they are not
-}
-
-// requestTags are the keys by which tracing libraries name a request: sqlcommenter's, then those that Rails, Django and others write.
-var requestTags = []string{"traceparent", "request_id", "request-id", "x-request-id", "correlation_id", "trace_id"}
-
-// requestOf names the request that a statement belongs to; empty if its tags do not tell.
-func requestOf(tags []trace.Tag) string {
-	for _, key := range requestTags {
-		for _, t := range tags {
-			if !strings.EqualFold(t.Key, key) || t.Value == "" {
-				continue
-			}
-			if parts := strings.Split(t.Value, "-"); key == "traceparent" && len(parts) == 4 {
-				return parts[1] // the trace: version-trace-span-flags (W3C Trace Context, 3.2)
-			}
-			return t.Value
-		}
-	}
-	return ""
 }
 
 // Collector makes units of the steps of a replay, as they are done. What it keeps of a long replay is bounded by most units.
@@ -232,7 +214,7 @@ func (u *Unit) add(s *Step) {
 	if s.Volatile != "" && u.Volatile == "" {
 		u.Volatile = s.Volatile
 	}
-	if r := requestOf(s.Tags()); r != "" && u.Request == "" {
+	if r := flow.Request(s.Tags(), flow.RequestTags); r != "" && u.Request == "" {
 		u.Request = r
 	}
 	for _, t := range s.tables {

@@ -11,6 +11,7 @@ import (
 	"wirecheck/backends/engine"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle/schedule"
+	"wirecheck/trace/flow"
 	"wirecheck/trace/lex"
 )
 
@@ -113,8 +114,8 @@ func (g *Group) Keep(tables []engine.Table, most int, d lex.Dialect) (thin []eng
 	values := map[string]bool{}
 	for _, u := range g.Units {
 		for _, s := range u.Steps {
-			for _, l := range literals(s.SQL, d) {
-				values[l.value] = true
+			for _, l := range flow.Literals(s.SQL, d) {
+				values[l.Value] = true
 			}
 			for _, r := range s.Answer.Results {
 				for i, row := range r.Rows {

@@ -39,7 +39,13 @@ type Coverage struct {
 	// events after it.
 	Broken   string `json:"broken,omitempty"`
 	Unjudged int    `json:"unjudged,omitempty"`
-	Overflow int    `json:"overflow"` // findings whose repeats cannot be recognised (Options.MaxFingerprints)
+	// Requests counts the requests of the application that were told apart, and Possible the lost updates between them of which it is not certain
+	// that the value which was written depends on the one that was read. Apart counts the rows that a session read outside of a transaction and
+	// wrote later, where no request was known.
+	Requests int `json:"requests,omitempty"`
+	Possible int `json:"possible,omitempty"`
+	Apart    int `json:"apart,omitempty"`
+	Overflow int `json:"overflow"` // findings whose repeats cannot be recognised (Options.MaxFingerprints)
 }
 
 // String is the coverage line. What is zero and not expected is left out.
@@ -58,6 +64,12 @@ func (v Coverage) String() string {
 	say(v.Unobserved, "session", " not observed to the end")
 	say(v.Partial, "transaction", " too large to judge in full")
 	say(v.Forgotten, "transaction", " forgotten early (one stayed open too long)")
+	say(v.Requests, "request", " judged")
+	say(v.Possible, "possible lost update", " between requests (--possible shows them)")
+	if v.Apart > 0 {
+		fmt.Fprintf(&b, "; %s read outside of a transaction and written later by the same session; requests could not be told apart: add tags (docs/how-to/tags.md) or --unit-gap",
+			prose.Count(v.Apart, "row"))
+	}
 	if v.Broken != "" {
 		fmt.Fprintf(&b, "; JUDGING ENDED EARLY, a defect of wirecheck (%s): %s not judged", v.Broken, prose.Count(v.Unjudged, "later event"))
 	}
@@ -147,6 +159,9 @@ func (v Coverage) Since(before Coverage) Coverage {
 	v.Partial -= before.Partial
 	v.Forgotten -= before.Forgotten
 	v.Overflow -= before.Overflow
+	v.Requests -= before.Requests
+	v.Possible -= before.Possible
+	v.Apart -= before.Apart
 	return v
 }
 

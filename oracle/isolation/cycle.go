@@ -18,6 +18,7 @@ const (
 	edgeRW
 	edgeSO
 	edgeRT
+	edgeRequest // evidence of findings only, never in the graph
 
 	edgeData = edgeWW | edgeWR | edgeRW
 )
@@ -33,6 +34,8 @@ func (k kinds) kind() oracle.EdgeKind {
 		return oracle.EdgeRW
 	case edgeSO:
 		return oracle.EdgeSO
+	case edgeRequest:
+		return oracle.EdgeRequest
 	}
 	return oracle.EdgeRT
 }

@@ -52,7 +52,7 @@ func (c *Checker) dirtyRead(class oracle.Class, v *version, r reader) {
 	c.emit(class, name, []*txn{v.writer, r.t}, []edge{e}, []int{1}, c.ended[len(c.ended)-1].session.id)
 }
 
-// emit fills in and reports a finding; edge i leaves transaction i and leads to transaction to[i].
+// emit reports a finding, unless it was reported of the same transactions.
 func (c *Checker) emit(class oracle.Class, name string, ts []*txn, edges []edge, to []int, session uint64) {
 	key := setKey(class, ts)
 	if c.reported[key] {
@@ -60,7 +60,11 @@ func (c *Checker) emit(class oracle.Class, name string, ts []*txn, edges []edge,
 	}
 	c.reported[key] = true
 	ts[0].sets = append(ts[0].sets, key)
+	publish(c, draft(class, name, ts, edges, to, session))
+}
 
+// draft makes a finding; edge i leaves transaction i and leads to transaction to[i].
+func draft(class oracle.Class, name string, ts []*txn, edges []edge, to []int, session uint64) *oracle.Finding {
 	f := oracle.Finding{Oracle: Descriptor.Name, Class: class, Name: name, Session: session, Seen: 1}
 	for i, t := range ts {
 		f.Transactions = append(f.Transactions, t.public(i, edges, to))
@@ -94,6 +98,11 @@ func (c *Checker) emit(class oracle.Class, name string, ts []*txn, edges []edge,
 	}
 	slices.Sort(f.Tables)
 	blame(&f, ts, anew(edges))
+	return &f
+}
+
+// publish reports a finding, unless it is the repetition of one.
+func publish(c *Checker, f *oracle.Finding) {
 	f.ID = f.Fingerprint()
 	f.FirstAt = c.ended[len(c.ended)-1].endedAt
 	if old := c.seen[f.ID]; old != nil {
@@ -103,13 +112,13 @@ func (c *Checker) emit(class oracle.Class, name string, ts []*txn, edges []edge,
 			return
 		}
 	} else if len(c.seen) < c.opts.MaxFingerprints {
-		kept := f
+		kept := *f
 		c.seen[f.ID] = &kept
 		c.order = append(c.order, f.ID)
 	} else {
 		c.coverage.Overflow++
 	}
-	c.found = append(c.found, f)
+	c.found = append(c.found, *f)
 }
 
 // blame says what was promised. A cycle of transactions at different levels is promised to be absent only where every
@@ -189,6 +198,9 @@ func (t *txn) public(i int, edges []edge, to []int) oracle.Transaction {
 		if to[k] == i && edges[k].toStmt >= 0 {
 			idx = append(idx, int(edges[k].toStmt))
 		}
+	}
+	if p.Tags = t.tags; p.Tags == nil && t.request != nil {
+		p.Tags = []string{"request " + t.request.name}
 	}
 	if t.state == stateCommitted {
 		// What else the transaction did with the rows at hand shows how it used what it read.

@@ -107,6 +107,7 @@ func (c *Checker) forget(drop []*txn) {
 	c.mark++
 	for _, t := range drop {
 		c.coverage.unknownWriters(t)
+		c.requests.leave(t)
 		for _, tok := range t.tokens {
 			if c.tokens[tok] == t {
 				delete(c.tokens, tok)

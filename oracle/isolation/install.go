@@ -45,6 +45,7 @@ func (c *Checker) install(t *txn) {
 		}
 	}
 	t.predicates(c, from)
+	c.requests.judgeWrites(t, from)
 	c.spare.entered(t)
 	for _, v := range revealed {
 		c.writeEdges(v)
@@ -407,6 +408,7 @@ func (c *Checker) addRW(r reader, v, n *version) {
 		return
 	}
 	c.addEdge(edgeRW, r.t, n.writer, v, n, a.stmt, n.wstmt)
+	c.requests.judgeRead(r, v, n)
 	if w := r.t.wroteAfter(n); w != nil {
 		// The reader overwrote, perhaps by way of others, what it had not seen: one edge stands for the ww path, so that
 		// a lost update is told as one of two transactions, however many wrote in between.

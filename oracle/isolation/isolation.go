@@ -70,6 +70,10 @@ type Options struct {
 	MaxAccesses int
 	// MaxPlaces is how many places of versions by forgotten writers are remembered. 0 means DefaultMaxPlaces.
 	MaxPlaces int
+	// Transactions says that transactions alone are judged, not requests.
+	Transactions bool
+	// Possible also reports what may be a lost update between requests (kind unknown).
+	Possible bool
 	// MaxFingerprints is how many different findings are remembered. 0 means DefaultMaxFingerprints.
 	MaxFingerprints int
 }
@@ -90,6 +94,8 @@ type Checker struct {
 	open     map[uint64]*txn // transactions begun and not ended
 	late     map[uint64]*txn // ended ones, some of whose writes are still to be told
 	tables   map[string]*table
+	requests requests
+	session  uint64                // of the event at hand
 	tokens   map[string]*txn       // of transactions that are not forgotten
 	pending  map[string][]*version // versions seen whose writer's token belongs to nobody yet
 
@@ -136,6 +142,7 @@ func New(opts Options) *Checker {
 		seen:     map[string]*oracle.Finding{},
 		reported: map[string]bool{},
 	}
+	c.requests = requests{c, map[string]*request{}}
 	c.places.limit = opts.MaxPlaces
 	c.sweepAt = c.opts.sweepStep()
 	return c
@@ -149,7 +156,9 @@ type session struct {
 	txn  *txn // open transaction
 	// late are ended transactions some of whose writes are still to be told (history.Event.Pending).
 	late []*txn
-	last *txn // strict: the last committed transaction
+	// readApart are rows that it read outside of transactions and requests and has not written since, the latest last.
+	readApart []rowName
+	last      *txn // strict: the last committed transaction
 }
 
 // state is what is known of a transaction's outcome.
@@ -187,6 +196,11 @@ type txn struct {
 	part      product.Participation
 	undone    bool // some of its writes were undone, or may have been
 	partial   bool // accesses are missing: its reads are not judged
+	request   *request
+	mixed     bool // it has statements of several requests
+	tags      []string
+	// reportedLost are the statements of which a lost update between requests was reported; false: as possible.
+	reportedLost map[int32]bool
 
 	prevOpen, nextOpen *txn
 
@@ -216,6 +230,7 @@ type stmt struct {
 	current  bool // CurrentRead
 	failed   bool // the server refused it, or it was undone by ROLLBACK TO SAVEPOINT
 	coverage history.Coverage
+	columns  *columns // of an UPDATE, where requests are known
 	// duplicate: the server refused it since a row with its key is there already.
 	duplicate bool
 }
@@ -257,39 +272,6 @@ type told struct {
 // toldBy is what access number i, which is not in the graph yet, said.
 func (t *txn) toldBy(i int) *told { return &t.told[i-(len(t.accesses)-len(t.told))] }
 
-// op is a history.Op in a byte.
-type op uint8
-
-const (
-	opNone op = iota
-	opRead
-	opLock
-	opMatch
-	opInsert // from here on they write
-	opUpdate
-	opDelete
-)
-
-func (o op) writes() bool { return o >= opInsert }
-
-func opOf(o history.Op) op {
-	switch o {
-	case history.OpRead:
-		return opRead
-	case history.OpLock:
-		return opLock
-	case history.OpMatch:
-		return opMatch
-	case history.OpInsert:
-		return opInsert
-	case history.OpUpdate:
-		return opUpdate
-	case history.OpDelete:
-		return opDelete
-	}
-	return opNone
-}
-
 // Add takes the next event of the history and returns what it completed. The event is not kept, its strings are.
 //
 // Where the checker comes to a state that cannot be, it ends judging: it reports nothing of this event or any later one, and Coverage.Broken
@@ -309,7 +291,7 @@ func (c *Checker) Add(e *history.Event) (found []oracle.Finding) {
 
 func (c *Checker) add(e *history.Event) []oracle.Finding {
 	c.seq++
-	c.found = nil
+	c.found, c.session = nil, e.Session
 	switch e.Kind {
 	case history.EventSession:
 		s := c.sessionOf(e.Session)
@@ -425,9 +407,15 @@ func (c *Checker) statement(e *history.Event) {
 	if e.Error == nil && e.Coverage != history.CoverageNone {
 		t.part.Use(e.N)
 	}
+	c.requests.belongs(t, e.Request)
+	for _, tag := range e.Tags {
+		if len(t.tags) < maxTags && !slices.Contains(t.tags, tag) {
+			t.tags = append(t.tags, tag)
+		}
+	}
 	i := int32(len(t.stmts))
 	t.stmts = append(t.stmts, stmt{n: e.N, sql: e.SQL, verb: e.Verb, from: e.From, to: e.To, at: e.At,
-		current: e.CurrentRead, failed: e.Error != nil, coverage: e.Coverage, duplicate: t.product().Duplicate(e.Error)})
+		current: e.CurrentRead, failed: e.Error != nil, coverage: e.Coverage, columns: c.requests.columnsOf(t, i, e), duplicate: t.product().Duplicate(e.Error)})
 	t.addReads(c, i, e)
 	c.addAccesses(t, i, e)
 }
@@ -459,8 +447,10 @@ func (c *Checker) addAccesses(t *txn, i int32, e *history.Event) {
 		if !a.Op.Writes() && a.Version == "" || a.Op.Writes() && a.Op != history.OpDelete && a.Version == "" {
 			continue // nothing can be said about it
 		}
+		tb := c.tableOf(a.Row.Table)
+		t.apart(&c.coverage, a, tb)
 		t.accesses = append(t.accesses, access{op: opOf(a.Op), stmt: i})
-		t.told = append(t.told, told{table: c.tableOf(a.Row.Table), key: a.Row.Key, name: a.Name, ver: a.Version,
+		t.told = append(t.told, told{table: tb, key: a.Row.Key, name: a.Name, ver: a.Version,
 			writer: a.Writer, prev: a.Prev, prevW: a.PrevWriter, order: a.Order, prevO: a.PrevOrder, asOf: a.AsOf,
 			became: a.Image, were: a.Was})
 	}

@@ -38,7 +38,10 @@ func (o *observation) command(f frame) (quit bool, err error) {
 		return false, o.setOption(f)
 	case mysql.COM_PROCESS_INFO:
 		return false, o.simple(&rewrite.Plan{Text: "processlist", Verb: "other"})
-	case mysql.COM_PING, mysql.COM_STATISTICS, mysql.COM_PROCESS_KILL, mysql.COM_DEBUG, comRefresh, mysql.COM_SHUTDOWN,
+	case mysql.COM_PING:
+		o.tracker.ResetPool()
+		return false, o.single()
+	case mysql.COM_STATISTICS, mysql.COM_PROCESS_KILL, mysql.COM_DEBUG, comRefresh, mysql.COM_SHUTDOWN,
 		mysql.COM_CREATE_DB, mysql.COM_DROP_DB, mysql.COM_REGISTER_SLAVE:
 		if f.n > 0 {
 			return false, o.single()

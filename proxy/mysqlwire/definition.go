@@ -40,6 +40,7 @@ func isOurs(def []byte) bool { return dialect.HiddenColumn(columnNames(def)[3]) 
 // not nil, it gets their names.
 func (l *link) relayDefinitions(n, hidden int, names *[][5]string) ([]byte, error) {
 	types := make([]byte, 0, n)
+	l.sources = nil
 	for i := range n {
 		def, err := l.takeNext()
 		if err != nil {
@@ -55,6 +56,9 @@ func (l *link) relayDefinitions(n, hidden int, names *[][5]string) ([]byte, erro
 		}
 		if i >= n-hidden {
 			continue
+		}
+		if l.wantSources {
+			l.sources = append(l.sources, sourceOf(def))
 		}
 		if err := l.toClient(def); err != nil {
 			return nil, err
@@ -100,6 +104,7 @@ func (l *link) holdDefinitions(n int) (held [][]byte, ours int, err error) {
 // releaseDefinitions relays held definitions except the last hidden ones, and returns the types of all of them.
 func (l *link) releaseDefinitions(held [][]byte, hidden int) ([]byte, error) {
 	types := make([]byte, 0, len(held))
+	l.sources = nil
 	for i, def := range held {
 		typ, err := typeOf(def)
 		if err != nil {
@@ -108,6 +113,9 @@ func (l *link) releaseDefinitions(held [][]byte, hidden int) ([]byte, error) {
 		types = append(types, typ)
 		if i >= len(held)-hidden {
 			continue
+		}
+		if l.wantSources {
+			l.sources = append(l.sources, sourceOf(def))
 		}
 		if err := l.toClient(def); err != nil {
 			return nil, err

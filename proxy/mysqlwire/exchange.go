@@ -12,6 +12,7 @@ import (
 type exchange struct {
 	o       *observation
 	plans   []*rewrite.Plan
+	client  string // the client's text
 	request request
 	// fallback makes the exchange of the client's own text instead, from one of the statements on: the server refused ours, or
 	// it could not be marked. nil: ours is the client's own, or it is too long to be kept.
@@ -67,7 +68,9 @@ func (x *exchange) begin() {
 	x.answer = &answer{o: o, binary: x.request.binary(), prepared: x.request.statement()}
 	for _, p := range x.plans {
 		p = o.counts.merge(o.warnings.merge(o.settings.withLevel(p, o.traits.optimistic)))
-		x.answer.statements = append(x.answer.statements, &sentStatement{plan: p, ticket: o.tracker.Sending(p)})
+		st := &sentStatement{plan: p, ticket: o.tracker.Sending(p)}
+		o.tracker.From(st.ticket, x.client, x.request.params)
+		x.answer.statements = append(x.answer.statements, st)
 		o.warnings.clear(p, &o.traits)
 	}
 	first := x.answer.statements[0]

@@ -32,8 +32,8 @@ func (s *preparedStatements) execute(f frame) error {
 	if err := o.restoreCounts(probe); err != nil {
 		return err
 	}
-	x := exchange{o: o, plans: probe.Plans}
-	run := execution{o: o, of: p, id: fm.id}
+	x := exchange{o: o, plans: probe.Plans, client: p.sql}
+	run := execution{o: o, of: p, id: fm.id, long: p.longData}
 	if f.n > packetMax {
 		x.request = streamExecution{run, f}
 	} else {
@@ -73,7 +73,7 @@ func (s *preparedStatements) executeClients(plan *rewrite.Plan, run execution, w
 	}
 	p.types = nil
 	run.id = fm.id
-	return &exchange{o: o, plans: forwarded([]*rewrite.Plan{plan}, why), request: run}, nil
+	return &exchange{o: o, plans: forwarded([]*rewrite.Plan{plan}, why), client: p.sql, request: run}, nil
 }
 
 // withTypes remembers the parameters' types that an execution brings. If it brings none although the server's

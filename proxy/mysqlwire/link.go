@@ -10,6 +10,9 @@ type link struct {
 	client, server *conn
 	caps           uint64 // the capabilities that client and server agreed upon
 	seq            byte   // of the next packet to the client
+	// sources are what the column definitions relayed last say of tables, if wantSources was set.
+	sources     []source
+	wantSources bool
 }
 
 // errServer is an error of the server's connection while the client waits for an answer.

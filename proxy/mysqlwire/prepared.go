@@ -31,6 +31,8 @@ type prepared struct {
 	forms  []*form
 	used   *form  // by the last execution, or by long data that waits for it
 	types  []byte // of all columns of the last answer
+	// sources are the columns of tables that the client's columns of the last answer show, where requests are told apart.
+	sources []source
 	// bound are the types of the parameters as the client last sent them; it need not repeat them.
 	bound    []byte
 	longData bool // some was sent since the last execution
@@ -170,7 +172,9 @@ func (s *preparedStatements) prepareAnswer(p *prepared, fm *form, try bool) (ref
 	if _, err := o.relayDefinitionList(params, 0); err != nil {
 		return nil, err
 	}
+	o.wantSources = s.wants(p)
 	p.types, err = o.relayDefinitionList(columns, fm.plan.Hidden)
+	p.sources = o.sources
 	return nil, err
 }
 
@@ -202,7 +206,9 @@ func (s *preparedStatements) relayShownColumns(p *prepared, fm *form, b []byte, 
 			return err
 		}
 	}
-	if p.types, err = o.releaseDefinitions(held, ours); err != nil || o.has(deprecateEOF) {
+	o.wantSources = s.wants(p)
+	p.types, err = o.releaseDefinitions(held, ours)
+	if p.sources = o.sources; err != nil || o.has(deprecateEOF) {
 		return err
 	}
 	return o.passNext()

@@ -34,14 +34,14 @@ func (o *observation) text(sql string) error {
 	if err := o.restoreCounts(script); err != nil {
 		return err
 	}
-	x := exchange{o: o, plans: script.Plans, request: o.textRequest(sql, script)}
+	x := exchange{o: o, plans: script.Plans, client: sql, request: o.textRequest(sql, script)}
 	if script.Changed(sql) {
 		x.fallback = func(from int, why string) (*exchange, error) {
 			rest := textRequest{o: o, sql: sql}
 			if from > 0 { // it counts lines from each statement's first
 				rest.sql = sql[script.Plans[from].At:]
 			}
-			return &exchange{o: o, plans: forwarded(script.Plans[from:], why), request: rest}, nil
+			return &exchange{o: o, plans: forwarded(script.Plans[from:], why), client: sql, request: rest}, nil
 		}
 	}
 	return x.run()

@@ -9,6 +9,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/proxy/record"
 	"wirecheck/rewrite"
+	"wirecheck/trace/flow"
 )
 
 // recording is what the history gets of a session, by the calls of record.Tracker, until the session cannot be observed any more. A
@@ -74,6 +75,12 @@ func (r *recording) Sending(p *rewrite.Plan) (tk *record.Ticket) {
 	r.do(func(t *record.Tracker) { tk = t.Sending(p) })
 	return tk
 }
+
+func (r *recording) From(tk *record.Ticket, sql string, params func() []flow.Param) {
+	r.do(func(t *record.Tracker) { t.From(tk, sql, params) })
+}
+
+func (r *recording) ResetPool() { r.do((*record.Tracker).ResetPool) }
 
 func (r *recording) Stamp(tk *record.Ticket) (stamp string) {
 	r.do(func(t *record.Tracker) { stamp = t.Stamp(tk) })

@@ -7,6 +7,7 @@ import (
 
 	"wirecheck/rewrite"
 	dialect "wirecheck/rewrite/mysql"
+	"wirecheck/trace/flow"
 )
 
 // request is a client's command in the form in which the server gets it.
@@ -22,6 +23,8 @@ type request interface {
 	binary() bool
 	// statement is the prepared statement that is executed; nil: none.
 	statement() *prepared
+	// params are the values of its parameters, as far as they are known.
+	params() []flow.Param
 }
 
 // plain has the answers of a request that is a text in one piece without a stamp.
@@ -31,6 +34,7 @@ func (plain) holdsStamp() bool                                 { return false }
 func (plain) proceed(*answer) (why string, ok bool, err error) { return "", true, nil }
 func (plain) binary() bool                                     { return false }
 func (plain) statement() *prepared                             { return nil }
+func (plain) params() []flow.Param                             { return nil }
 
 // textRequest is COM_QUERY.
 type textRequest struct {
@@ -76,10 +80,18 @@ type execution struct {
 	of   *prepared
 	id   uint32 // the server's
 	body []byte
+	long bool // some of its parameters were sent before
 }
 
 func (r execution) binary() bool         { return true }
 func (r execution) statement() *prepared { return r.of }
+
+func (r execution) params() []flow.Param {
+	if r.long {
+		return nil
+	}
+	return r.of.values(r.body)
+}
 
 func (r execution) send(string) error {
 	binary.LittleEndian.PutUint32(r.body[1:], r.id)

@@ -27,6 +27,7 @@ func (o *observation) reset(f frame) error {
 	}
 	plan := &rewrite.Plan{Text: "reset connection", Verb: "rollback", Control: statement.Control{Verb: statement.ControlRollback}}
 	ticket := o.tracker.Sending(plan)
+	o.tracker.ResetPool()
 	if err := o.server.put(0, b); err != nil {
 		return err
 	}

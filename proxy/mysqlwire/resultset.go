@@ -48,11 +48,18 @@ func (a *answer) relayResultSet(st *sentStatement, f frame) (more bool, err erro
 	if cols.hide == nil && manyResults(st.plan) {
 		names = new([][5]string)
 	}
+	o.wantSources = o.observer.Recorder.Requests != nil && (a.prepared != nil && o.prepared.wants(a.prepared) || st.running != nil && st.running.WantsCells())
 	if cols.types, err = a.columnTypes(int(count), hidden, follows, held, names); err != nil {
 		return false, err
 	}
 	if names != nil {
 		cols.hide = dialect.ConcealAnswer(*names)
+	}
+	if cols.sources = o.sources; a.prepared != nil {
+		if follows {
+			a.prepared.sources = o.sources
+		}
+		cols.sources = a.prepared.sources
 	}
 	if !o.has(deprecateEOF) {
 		ended, more, err := a.relayColumnsEnd(st)
@@ -188,7 +195,12 @@ func (a *answer) relayRow(st *sentStatement, cols *columns, f frame) error {
 			return fmt.Errorf("read a row: %w", err)
 		}
 		if o.tracker.observed() {
-			o.tracker.guard(func() { st.decode(hidden) })
+			o.tracker.guard(func() {
+				st.decode(hidden)
+				if st.running != nil && st.running.WantsCells() {
+					st.running.Cells(cols.values(row))
+				}
+			})
 		}
 		row = shown
 		if cols.binary {

@@ -13,6 +13,8 @@ type columns struct {
 	hidden int                            // columns at the end that the client did not ask for
 	binary bool                           // rows of the binary protocol
 	hide   func(row [][]byte) (keep bool) // see rewrite.Plan.Conceal
+	// sources are the columns of tables that the client's columns show; nil where nobody asks.
+	sources []source
 
 	cells [][]byte // room for the hidden values of a row
 }

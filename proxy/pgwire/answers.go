@@ -68,6 +68,8 @@ func (a *serverHalf) answer() error {
 	switch f.kind {
 	case 'T', 'n':
 		return a.shape(f, e)
+	case 't':
+		return a.parameters(f, e)
 	case '1', '2', '3':
 		return a.complete(f, e)
 	case 'C', 'I', 's':
@@ -196,7 +198,7 @@ func (a *serverHalf) shape(f frame, e *entry) error {
 		}
 		return nil
 	}
-	return a.rowDescription(f, plan)
+	return a.rowDescription(f, plan, e)
 }
 
 // complete relays a ParseComplete, BindComplete or CloseComplete.

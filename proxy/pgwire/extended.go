@@ -60,7 +60,7 @@ func (c *clientHalf) plan(name, sql string) (p *prepared, remembered bool, err e
 		_, facts := c.environment.known(c.plain)
 		return &prepared{name: name, client: sql, script: c.statementPlan(sql, nil, facts)}, false, nil
 	}
-	p = &prepared{name: name, client: sql, generation: c.session.observer.rewriter.Generation()}
+	p = &prepared{name: name, client: sql, seen: c.session.observer.describes(sql), generation: c.session.observer.rewriter.Generation()}
 	p.script, p.catalog, err = c.completeStatement(sql)
 	p.uses = p.script.Uses
 	return p, true, err
@@ -145,6 +145,9 @@ func (c *clientHalf) bind(f frame) error {
 	e := &entry{request: bind, name: portalName, stmt: p, plan: p.bound(begin, f.size), at: c.batch.at}
 	if p != nil {
 		e.client, e.script = p.client, p.script
+		if len(begin) == f.size {
+			e.bound = p.bind(begin)
+		}
 	}
 	if c.pipeline.send(e) && portalName != "" && p.extended() {
 		c.named++
@@ -282,7 +285,7 @@ func unread(s *rewrite.Script, uses []rewrite.Use) *rewrite.Script {
 
 // prepareAgain prepares a statement once more, with another plan. The client does not see it.
 func (c *clientHalf) prepareAgain(p *prepared, catalog *rewrite.Catalog, script *rewrite.Script) (*prepared, error) {
-	q := &prepared{name: p.name, client: p.client, script: script, tail: p.tail, catalog: catalog, uses: script.Uses, generation: c.session.observer.rewriter.Generation()}
+	q := &prepared{name: p.name, client: p.client, script: script, tail: p.tail, catalog: catalog, uses: script.Uses, seen: c.session.observer.describes(p.client), generation: c.session.observer.rewriter.Generation()}
 	if script.Unparsed { // the text is the client's, but not its analysis
 		plan := *script.Plans[0]
 		plan.Text = p.client
@@ -305,26 +308,26 @@ func (c *clientHalf) describe(f frame) error {
 	if err != nil {
 		return err
 	}
-	var plan *rewrite.Plan
+	e := &entry{request: describe}
 	if name, _, ok := text(begin[min(1, len(begin)):]); ok {
-		if plan, err = c.described(begin[0], name); err != nil {
+		if e.stmt, e.plan, err = c.described(begin[0], name); err != nil {
 			return err
 		}
 	}
-	c.pipeline.send(&entry{request: describe, plan: plan})
+	c.pipeline.send(e)
 	return c.forward(f)
 }
 
-// described is the plan behind a name of a statement ('S') or portal ('P').
-func (c *clientHalf) described(kind byte, name string) (*rewrite.Plan, error) {
+// described is the statement, and its plan, behind a name of a statement ('S') or portal ('P').
+func (c *clientHalf) described(kind byte, name string) (*prepared, *rewrite.Plan, error) {
 	if kind == 'S' {
 		p, err := c.statement(name)
-		return p.plan(), err
+		return p, p.plan(), err
 	}
 	if p := c.pipeline.portal(name); p != nil {
-		return p.plan, nil
+		return p.stmt, p.plan, nil
 	}
-	return nil, nil
+	return nil, nil, nil
 }
 
 // execute relays an Execute.

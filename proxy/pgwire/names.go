@@ -22,6 +22,7 @@ type prepared struct {
 	gone    bool   // the server does not have it any more: it refused to prepare it again
 	// generation is the rewriter's before the statement was planned.
 	generation uint64
+	seen       *described // nil: requests are not told apart
 }
 
 // plan is the plan of the statement, nil if it is empty.
@@ -40,10 +41,11 @@ func (p *prepared) extended() bool {
 
 // portal is a statement bound to its parameters.
 type portal struct {
-	stmt *prepared
-	plan *rewrite.Plan
-	seq  uint64
-	run  bool // it was executed, and its statement returns no rows: it cannot be executed again
+	stmt  *prepared
+	plan  *rewrite.Plan
+	bound *bound
+	seq   uint64
+	run   bool // it was executed, and its statement returns no rows: it cannot be executed again
 }
 
 // undo takes back what a message would have done to a name if the server had not refused or ignored it.
@@ -107,7 +109,7 @@ func (n *names) sent(e *entry) {
 		if n.portals[e.name] == nil && len(n.portals) >= maxPortals && e.plan.Hidden == 0 {
 			return // the session is not observed any more, see pipeline.send
 		}
-		n.portals[e.name] = &portal{stmt: e.stmt, plan: e.plan, seq: e.seq}
+		n.portals[e.name] = &portal{stmt: e.stmt, plan: e.plan, bound: e.bound, seq: e.seq}
 	case closing:
 		e.undo = undo{kind: e.kind, name: e.name, stmt: n.statements[e.name], port: n.portals[e.name]}
 		switch e.kind {
@@ -145,7 +147,7 @@ func (n *names) executed(e *entry) {
 	if p == nil {
 		return
 	}
-	e.plan, e.client, e.script, e.spent = p.plan, p.stmt.client, p.stmt.script, p.run
+	e.plan, e.client, e.script, e.bound, e.spent = p.plan, p.stmt.client, p.stmt.script, p.bound, p.run
 	p.run = p.plan.NoRows
 }
 

@@ -35,8 +35,10 @@ type entry struct {
 	script  *rewrite.Script
 	plan    *rewrite.Plan // of the statement or portal; nil if it is not known
 	tickets []*record.Ticket
-	spent   bool // execute: of a portal that cannot be executed again
-	last    bool // its ReadyForQuery ends the session's turn, see turn
+	bound   *bound  // bind, execute: the parameters, where requests are told apart
+	fields  []field // simpleQuery: the columns of the answer at hand, where requests are told apart
+	spent   bool    // execute: of a portal that cannot be executed again
+	last    bool    // its ReadyForQuery ends the session's turn, see turn
 	own     *own
 	at      int // where the message begins in the batch, -1 if it is not kept there
 

@@ -15,7 +15,7 @@ const (
 )
 
 // rowDescription relays a RowDescription without its hidden fields, which are the last ones, of type text.
-func (a *serverHalf) rowDescription(f frame, plan *rewrite.Plan) error {
+func (a *serverHalf) rowDescription(f frame, plan *rewrite.Plan, e *entry) error {
 	if f.size > a.limits.Row {
 		return a.misfit(f, "a row description is too long")
 	}
@@ -24,6 +24,7 @@ func (a *serverHalf) rowDescription(f frame, plan *rewrite.Plan) error {
 		return err
 	}
 	end, n, ok := visibleFields(body, plan.Hidden)
+	a.describe(body, n, ok, e)
 	if err := a.release(); err != nil {
 		return err
 	}
@@ -100,6 +101,9 @@ func (a *serverHalf) dataRow(f frame, e *entry) error {
 		return a.out.message('D', body)
 	}
 	a.decode(body[end:], plan, run)
+	if run != nil && run.WantsCells() {
+		a.cells(body[2:end], e, run)
+	}
 	if plan.NoRows {
 		return nil
 	}

@@ -34,6 +34,9 @@ type Recorder struct {
 	sessions atomic.Uint64
 	txns     atomic.Uint64
 
+	// Requests tells requests apart; nil: they are not. It is set before sessions begin.
+	Requests *Requests
+
 	mu   sync.Mutex
 	sink Sink
 }

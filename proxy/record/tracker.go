@@ -3,6 +3,7 @@ package record
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"wirecheck/answer"
 	"wirecheck/history"
@@ -15,7 +16,8 @@ import (
 
 // Limits bound what a Tracker keeps.
 type Limits struct {
-	Accesses int // facts kept of one statement; the rest is counted and makes its coverage approximate. 0: DefaultAccesses
+	Gap      time.Duration // a pause that ends a request without tags; 0: such requests are not told apart
+	Accesses int           // facts kept of one statement; the rest is counted and makes its coverage approximate. 0: DefaultAccesses
 }
 
 // DefaultAccesses is how many facts of one statement are kept unless Limits says otherwise.
@@ -43,6 +45,7 @@ type Tracker struct {
 	due       []Warning
 	want      func(*rewrite.Ask) // asks for images, see Wants; may be nil
 	spare     []history.Access   // room for the next statement's, see Answer
+	pauses    pauses
 }
 
 type txn struct {
@@ -81,11 +84,12 @@ type late struct {
 
 // Ticket is a request on its way.
 type Ticket struct {
-	plan *rewrite.Plan
-	from uint64
-	txn  *txn
-	n    int
-	set  bool // txn and n are known
+	plan   *rewrite.Plan
+	from   uint64
+	txn    *txn
+	n      int
+	set    bool    // txn and n are known
+	origin *origin // nil: nothing is known of its request
 }
 
 // Running is a request whose answer has begun.
@@ -96,6 +100,9 @@ type Running struct {
 	dropped  int
 	opaque   string
 	decoded  bool // a row was decoded, see rewrite.Plan.WithRows
+	mark     int  // the first access of the row that was decoded last
+	cells    int  // values that came with rows
+	reads    []read
 }
 
 // Result is how a request ended.
@@ -110,7 +117,7 @@ func NewTracker(rec *Recorder, open history.Event, limits Limits) *Tracker {
 	if limits.Accesses <= 0 {
 		limits.Accesses = DefaultAccesses
 	}
-	t := &Tracker{rec: rec, session: open.Session, dbms: product.Of(open.Engine), limits: limits}
+	t := &Tracker{rec: rec, session: open.Session, dbms: product.Of(open.Engine), limits: limits, pauses: pauses{gap: limits.Gap}}
 	if t.dbms.Dialect == product.DialectMySQL {
 		t.dialect = lex.MySQL
 	}
@@ -234,6 +241,7 @@ func (t *Tracker) Answer(tk *Ticket) *Running {
 // Decode keeps the facts, which may be none, that p reads in the hidden columns of a row of the answer. What came before
 // an error stays, and if it is rewrite.ErrPartial what came with it too.
 func (r *Running) Decode(p *rewrite.Plan, hidden [][]byte) error {
+	r.mark = len(r.accesses)
 	list, err := p.Decode(r.accesses, hidden)
 	if err != nil && !errors.Is(err, rewrite.ErrPartial) {
 		return err
@@ -259,6 +267,9 @@ func (t *Tracker) Done(r *Running, res Result) []Warning {
 	p := tk.plan
 	t.Drop(tk) // it flies no more
 	to := t.rec.Tick()
+	if t.pauses.gap > 0 {
+		t.pauses.end = time.Now()
+	}
 	if p.Control.Ends && t.txn != nil {
 		// The MySQL family commits the open transaction before it executes such a statement; if it refused the
 		// statement, the refusal may have come before the commit, which the next status shows.
@@ -314,6 +325,7 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 	case r.dropped > 0 && ev.Coverage == history.CoverageExact:
 		ev.Coverage, ev.Why = history.CoverageApproximate, "more rows than are kept of one statement"
 	}
+	t.requested(r, ev)
 	for i := range ev.Accesses {
 		a := &ev.Accesses[i]
 		if !a.Op.Writes() || a.Writer == "" {

@@ -227,6 +227,7 @@ func (r *catalogRow) relation() (*rewrite.Relation, error) {
 			return nil, err
 		}
 		rel.ColumnGrants = rel.ColumnGrants || granted
+		at.Number = num
 		at.Hidden = hiddenColumns[at.Name] == at.Type && at.Type != ""
 		names[num] = at.Name
 		rel.Columns = append(rel.Columns, at)

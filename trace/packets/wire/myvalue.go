@@ -73,6 +73,18 @@ func myBinary(c *cursor, def myColumn) trace.Value {
 	return trace.Value{Null: null, Text: string(v)}
 }
 
+// MySQLText is a value of the binary protocol, without the length in front of it, as the text protocol would have it.
+func MySQLText(b []byte, kind byte, unsigned bool) string {
+	switch kind {
+	case 7, 10, 11, 12:
+		b = append([]byte{byte(len(b))}, b...)
+	case 1, 2, 3, 4, 5, 8, 9, 13:
+	default:
+		return string(b)
+	}
+	return myBinary(&cursor{b: b}, myColumn{kind, unsigned, anyDecimals}).Text
+}
+
 // myFloat prints like the servers: digits as needed, an exponent only for numbers of 15 digits and more, or less than 1e-15.
 func myFloat(f float64, bits int) string {
 	if abs := math.Abs(f); abs != 0 && (abs >= 1e15 || abs < 1e-15) {

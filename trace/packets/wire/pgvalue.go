@@ -66,6 +66,12 @@ func pgValue(raw []byte, format int, oid uint32) trace.Value {
 	return trace.Value{Binary: true, Text: string(raw)}
 }
 
+// PostgresText is a value in the text format; ok is false if it is in a binary form that is not known.
+func PostgresText(raw []byte, format int, oid uint32) (text string, ok bool) {
+	v := pgValue(raw, format, oid)
+	return v.Text, !v.Binary
+}
+
 // pgText decodes the binary formats (the send functions of src/backend/utils/adt).
 func pgText(b []byte, oid uint32) (string, bool) {
 	if n := pgLength(oid); n != 0 && len(b) != n {

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"wirecheck/anomaly"
+)
+
+// application is a program with connections to a proxy, as frameworks use them: each statement is a transaction unless it says otherwise.
+type application struct {
+	t        *testing.T
+	postgres bool
+	connect  func() *requester
+	leave    func()
+	requests map[string]*requester
+	warned   []string
+}
+
+// requester is a request under way, on a connection of its own.
+type requester struct {
+	exec  func(sql string, args ...any) error
+	query func(sql string, arg any, to ...any) error
+	close func()
+	known map[string]int
+}
+
+// newApplication connects through ordinary drivers. Plain sends parameters within the text, else they go to prepared statements.
+func newApplication(t *testing.T, th *through, plain bool) *application {
+	t.Helper()
+	ctx, to := t.Context(), th.target
+	a := &application{t: t, postgres: to.Engine == "postgres", requests: map[string]*requester{}}
+	must := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a.postgres {
+		config, err := pgx.ParseConfig(fmt.Sprintf("host=%s port=%d user=%s password='%s' dbname=%s", to.Host, to.Port, to.User, to.Password, to.Database))
+		must(err)
+		if plain {
+			config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+		}
+		config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
+			a.warned = append(a.warned, n.Code+" "+n.Message+"\n"+n.Detail)
+		}
+		a.connect = func() *requester {
+			c, err := pgx.ConnectConfig(ctx, config)
+			must(err)
+			return &requester{
+				exec:  func(sql string, args ...any) error { _, err := c.Exec(ctx, sql, args...); return err },
+				query: func(sql string, arg any, to ...any) error { return c.QueryRow(ctx, sql, arg).Scan(to...) },
+				close: func() { c.Close(ctx) },
+			}
+		}
+		return a
+	}
+	config := mysql.NewConfig()
+	config.User, config.Passwd, config.Net, config.DBName = to.User, to.Password, "tcp", to.Database
+	config.Addr, config.InterpolateParams = fmt.Sprintf("%s:%d", to.Host, to.Port), plain
+	connector, err := mysql.NewConnector(config)
+	must(err)
+	db := sql.OpenDB(connector)
+	a.leave = func() { db.Close() }
+	a.connect = func() *requester {
+		c, err := db.Conn(ctx)
+		must(err)
+		return &requester{
+			exec:  func(sql string, args ...any) error { _, err := c.ExecContext(ctx, sql, args...); return err },
+			query: func(sql string, arg any, to ...any) error { return c.QueryRowContext(ctx, sql, arg).Scan(to...) },
+			close: func() { c.Close() },
+		}
+	}
+	return a
+}
+
+// close ends the connections. What an autocommit statement overwrote on MariaDB comes with the session's next statement.
+func (a *application) close() {
+	for _, r := range a.requests {
+		if err := r.exec("SELECT 1"); err != nil {
+			a.t.Error(err)
+		}
+		r.close()
+	}
+	if a.leave != nil {
+		a.leave()
+	}
+}
+
+// play runs steps such as "A read stock", each on its request's connection, with its request's tags.
+//
+//	A select stock        reads columns of product 1 and remembers them
+//	A set stock stock-1   writes a column, computed from what it has read
+//	A where version       the same, and checks that the column is as it was
+//	A begin, A commit     a transaction
+//	A: SQL                any statement
+func (a *application) play(untagged bool, steps ...string) {
+	a.t.Helper()
+	for _, step := range steps {
+		who, what, _ := strings.Cut(step, " ")
+		r := a.requests[who]
+		if r == nil {
+			r = a.connect()
+			r.known = map[string]int{}
+			a.requests[who] = r
+		}
+		verb, rest, _ := strings.Cut(what, " ")
+		var err error
+		switch verb {
+		case "select":
+			column, lock, _ := strings.Cut(rest, " ")
+			var v any
+			err = r.query(a.text("SELECT id, "+column+" FROM product WHERE id = ? "+lock, who, untagged), 1, new(int), &v)
+			r.known[column] = wholePart(a.t, v)
+		case "set":
+			f := strings.Fields(rest)
+			from, by, minus := strings.Cut(f[1], "-")
+			v := r.known[from]
+			if minus {
+				n := 0
+				fmt.Sscan(by, &n)
+				v -= n
+			}
+			where, args := "", []any{v, 1}
+			for _, c := range f[2:] {
+				where += " AND " + c + " = ?"
+				args = append(args, r.known[c])
+			}
+			err = r.exec(a.text("UPDATE product SET "+f[0]+" = ? WHERE id = ?"+where, who, untagged), args...)
+		default:
+			err = r.exec(a.text(what, who, untagged))
+		}
+		if err != nil {
+			a.t.Fatalf("%s: %v", step, err)
+		}
+	}
+}
+
+// wholePart is the whole part of a value, in whatever form the driver gives it.
+func wholePart(t *testing.T, v any) (n int) {
+	if b, ok := v.([]byte); ok {
+		v = string(b)
+	}
+	if d, ok := v.(pgtype.Numeric); ok {
+		f, err := d.Float64Value()
+		if err != nil {
+			t.Fatal(err)
+		}
+		v = f.Float64
+	}
+	if _, err := fmt.Sscan(fmt.Sprint(v), &n); err != nil {
+		t.Fatalf("%T %v: %v", v, v, err)
+	}
+	return n
+}
+
+// text is a statement in the dialect of the server, with the request's tags.
+func (a *application) text(s, who string, untagged bool) string {
+	for n := 1; a.postgres && strings.Contains(s, "?"); n++ {
+		s = strings.Replace(s, "?", fmt.Sprintf("$%d", n), 1)
+	}
+	if untagged {
+		return s
+	}
+	return fmt.Sprintf("%s /*route='%%2Fbuy%%2F%s',traceparent='00-%032x-%016x-01'*/", s, who, who[0], len(s))
+}
+
+// TestRequestsLive has the races of an application in autocommit, made to happen on real servers, and the corrected versions.
+func TestRequestsLive(t *testing.T) {
+	for _, engine := range []string{"postgres", "mariadb"} {
+		t.Run(engine, func(t *testing.T) {
+			w := newWorld(t, engine, "CREATE TABLE product (id INT PRIMARY KEY, name VARCHAR(20), stock INT, price DECIMAL(8,2), version INT)")
+			for _, tt := range []struct {
+				name  string
+				lost  int
+				apart int
+				steps []string
+			}{
+				{"lost update", 1, 0, []string{"A select stock", "B select stock", "B set stock stock-1", "A set stock stock-2"}},
+				{"one after the other", 0, 0, []string{"B select stock", "B set stock stock-1", "A select stock", "A set stock stock-2"}},
+				{"three at once", 2, 0, []string{"A select stock", "B select stock", "C select stock", "A set stock stock-1", "B set stock stock-1", "C set stock stock-1"}},
+				{"written back in transactions of their own", 1, 0, []string{"A select stock", "B begin", "B select stock", "B set stock stock-1", "B commit", "A begin", "A set stock stock-2", "A commit"}},
+				{"computed by the server", 0, 0, []string{"A select stock", "B select stock", "B UPDATE product SET stock = stock - 1 WHERE id = 1", "A UPDATE product SET stock = stock - 1 WHERE id = 1"}},
+				{"another column", 0, 0, []string{"A select stock", "B select version", "B set version version-1", "A set stock stock-2"}},
+				{"a version column", 0, 0, []string{"A select stock", "A select version", "B UPDATE product SET stock = 7, version = version + 0 WHERE id = 1", "A set stock stock-2 version"}},
+				{"locked", 0, 0, []string{"A select stock", "B select stock", "B set stock stock-1", "A begin", "A select stock FOR UPDATE", "A set stock stock-2", "A commit"}},
+				{"read for display", 0, 0, []string{"A select stock", "B select stock", "B set stock stock-1", "A UPDATE product SET name = 'x' WHERE id = 1"}},
+				{"decimals", 1, 0, []string{"A select price", "B UPDATE product SET price = 8.50 WHERE id = 1", "A set price price-1"}},
+			} {
+				t.Run(tt.name, func(t *testing.T) {
+					for _, plain := range []bool{true, false} {
+						w.run(t, "DELETE FROM product", "INSERT INTO product VALUES (1, 'a', 10, 9.00, 3)")
+						th := w.observe(t)
+						a := newApplication(t, th, plain)
+						a.play(false, tt.steps...)
+						a.close()
+						got := th.stop(t)
+						lost := 0
+						for _, f := range got.findings {
+							if f.Name == anomaly.LostBetween {
+								lost += f.Seen
+							}
+							if tags := strings.Join(f.Transactions[2].Tags, ", "); !strings.Contains(tags, "route=/buy/") || !strings.Contains(tags, "traceparent=") {
+								t.Errorf("plain %v: tags %q", plain, tags)
+							}
+						}
+						if lost != tt.lost || len(got.findings) > 1 || got.coverage.Apart != 0 || got.coverage.Requests == 0 {
+							t.Errorf("plain %v: %d lost updates, want %d\n%s", plain, lost, tt.lost, got.report)
+						}
+						if warned := len(a.warned); a.postgres && warned != min(tt.lost, 1) || warned > 0 && !strings.Contains(a.warned[0], "01WC7 wirecheck: lost update between requests on public.product") {
+							t.Errorf("plain %v: warnings %q", plain, a.warned)
+						}
+						if lost > 0 && !strings.Contains(got.report, "product id=1") {
+							t.Errorf("plain %v: the row is not named\n%s", plain, got.report)
+						}
+					}
+				})
+			}
+			t.Run("without tags", func(t *testing.T) {
+				w.run(t, "DELETE FROM product", "INSERT INTO product VALUES (1, 'a', 10, 9.00, 3)")
+				th := w.observe(t)
+				a := newApplication(t, th, false)
+				a.play(true, "A select stock", "B select stock", "B set stock stock-1", "A set stock stock-2")
+				a.close()
+				if got := th.stop(t); len(got.findings) > 0 || got.coverage.Apart != 2 || !strings.Contains(got.report, "2 rows read outside of a transaction") {
+					t.Errorf("%s", got.report)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"wirecheck/configs"
+	"wirecheck/oracle"
+	"wirecheck/oracle/isolation"
+)
+
+// The values of --unit besides auto.
+const (
+	unitTransaction = "transaction"
+	unitRequest     = "request"
+)
+
+// unitFlags say what must be serializable.
+type unitFlags struct {
+	unit     string
+	possible bool
+}
+
+func (f *unitFlags) flags(flags *pflag.FlagSet) {
+	f.flag(flags)
+	flags.BoolVar(&f.possible, "possible", false, "also report what may be a lost update between requests, where the flow of values cannot be seen")
+}
+
+func (f *unitFlags) flag(flags *pflag.FlagSet) {
+	flags.StringVar(&f.unit, "unit", configs.Units[0], "what must be serializable: transaction, request (its transactions share tags, or no pause parts them), or auto: requests where tags or pauses show them")
+}
+
+func (f *unitFlags) check() error {
+	if !slices.Contains(configs.Units, f.unit) {
+		return fmt.Errorf("unit %q: expected one of %s", f.unit, strings.Join(configs.Units, ", "))
+	}
+	return nil
+}
+
+// verdict is the exit status of a judgement: what is only possible counts as nothing found, and requests that could not be told apart were not judged.
+func verdict(findings []oracle.Finding, seen isolation.Coverage, unit string) error {
+	switch {
+	case slices.ContainsFunc(findings, func(f oracle.Finding) bool { return f.Kind != oracle.KindUnknown }):
+		return exitFound
+	case unit == unitRequest && seen.Requests == 0 && seen.Transactions > 0:
+		return exitUnknown
+	}
+	return nil
+}

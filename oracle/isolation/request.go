@@ -1,0 +1,346 @@
+package isolation
+
+import (
+	"fmt"
+	"slices"
+
+	"wirecheck/anomaly"
+	"wirecheck/history"
+	"wirecheck/oracle"
+)
+
+// Lost updates between requests.
+//
+// An application that runs each statement as a transaction of its own loses updates that no dependency graph of transactions shows.
+// What it meant as one is a request (history.Event.Request). A request R loses an update of a row if
+//   - a transaction of R read version v of the row,
+//   - a transaction of another request, or of none, wrote a later version n, and changed a column c,
+//   - a later transaction of R wrote a version w after n, and assigned c a value that comes from v (history.Derived).
+//
+// Then no serial order of the requests gives R both its read and its place. Two things make it harmless, and then nothing is reported:
+// the last write checked a column that n changed (WHERE version = 7), or its transaction had locked the row with a read. A read on which no later
+// write depends draws nothing at all. If the value shows no relation to the one that was read, or it is not known what n changed, the finding is
+// only possible: it is counted, and reported if Options.Possible says so.
+
+// requests are those whose transactions are kept.
+type requests struct {
+	c  *Checker
+	by map[string]*request
+}
+
+// request is what the application meant as one, as far as its transactions are kept.
+type request struct {
+	name   string
+	txns   map[uint64]*txn
+	claims map[history.Row][]claim // by the row
+}
+
+// claim is a value that a transaction of the request wrote and that comes from one that an earlier statement of it had read.
+type claim struct {
+	t    *txn
+	stmt int32
+	history.Derived
+}
+
+// columns is what a statement does with columns.
+type columns struct {
+	operands []history.Operand
+	derived  []history.Derived
+}
+
+// maxTags bounds the tags that are kept of one transaction.
+const maxTags = 16
+
+// maxApart bounds the rows that are remembered of one session, see session.readApart.
+const maxApart = 32
+
+// rowName names a row.
+type rowName struct {
+	table *table
+	key   string
+}
+
+// belongs says that a statement of t belongs to a request. A transaction with statements of two requests belongs to none.
+func (q *requests) belongs(t *txn, name string) {
+	switch {
+	case name == "" || q.c.opts.Transactions || t.mixed:
+	case t.request == nil:
+		r := q.by[name]
+		if r == nil {
+			r = &request{name: name, txns: map[uint64]*txn{}, claims: map[history.Row][]claim{}}
+			q.by[name] = r
+			q.c.coverage.Requests++
+		}
+		t.request = r
+		r.txns[t.id] = t
+	case t.request.name != name:
+		q.leave(t)
+		t.mixed = true
+	}
+}
+
+// leave takes t out of its request, and forgets the request with the last one.
+func (q *requests) leave(t *txn) {
+	r := t.request
+	if r == nil {
+		return
+	}
+	t.request = nil
+	if delete(r.txns, t.id); len(r.txns) == 0 {
+		delete(q.by, r.name)
+		return
+	}
+	for row, list := range r.claims {
+		list = slices.DeleteFunc(list, func(k claim) bool { return k.t == t })
+		if r.claims[row] = list; len(list) == 0 {
+			delete(r.claims, row)
+		}
+	}
+}
+
+// columnsOf keeps what the event says of columns; nil if that is nothing.
+func (q *requests) columnsOf(t *txn, stmt int32, e *history.Event) *columns {
+	if len(e.Operands) == 0 || e.Error != nil || q.c.opts.Transactions {
+		return nil
+	}
+	k := &columns{operands: slices.Clone(e.Operands), derived: slices.Clone(e.Derived)}
+	if r := t.request; r != nil {
+		for _, d := range k.derived {
+			if d.Txn != t.id {
+				r.claims[d.Row] = append(r.claims[d.Row], claim{t, stmt, d})
+			}
+		}
+	}
+	return k
+}
+
+// apart remembers the rows that the session of t reads outside of transactions and requests, and counts those that it writes later.
+func (t *txn) apart(v *Coverage, a *history.Access, tb *table) {
+	s := t.session
+	if a.Row.Key == "" || t.request != nil || t.mixed {
+		return
+	}
+	row := rowName{tb, a.Row.Key}
+	if a.Op.Writes() {
+		if i := slices.Index(s.readApart, row); i >= 0 {
+			v.Apart++
+			s.readApart = slices.Delete(s.readApart, i, i+1)
+		}
+		return
+	}
+	if !t.implicit || slices.Contains(s.readApart, row) {
+		return
+	}
+	if len(s.readApart) == maxApart {
+		s.readApart = slices.Delete(s.readApart, 0, 1)
+	}
+	s.readApart = append(s.readApart, row)
+}
+
+// judgeWrites looks for updates that t's accesses from number first on lost.
+func (q *requests) judgeWrites(t *txn, first int) {
+	if t.request == nil || len(t.request.claims) == 0 {
+		return
+	}
+	for i := first; i < len(t.accesses); i++ {
+		a := &t.accesses[i]
+		if a.op != opUpdate && a.op != opMatch || a.node == nil || t.stmts[a.stmt].columns == nil {
+			continue
+		}
+		for _, k := range t.request.claims[a.node.name()] {
+			if k.t != t || k.stmt != a.stmt {
+				continue
+			}
+			if from := t.request.txns[k.Txn]; from != nil && from.state == stateCommitted {
+				if r := from.readOf(k.Derived); r >= 0 {
+					q.judgeClaim(k, reader{from, r}, from.accesses[r].node.nextInstalled())
+				}
+			}
+		}
+	}
+}
+
+// judgeRead looks for updates that the request of r lost because n, which follows the version v that r read, became known only now.
+func (q *requests) judgeRead(r reader, v, n *version) {
+	if r.t.request == nil || n.writer.request == r.t.request {
+		return
+	}
+	for _, k := range r.t.request.claims[v.name()] {
+		if k.Txn == r.t.id && r.t.readOf(k.Derived) == r.acc {
+			q.judgeClaim(k, r, n)
+		}
+	}
+}
+
+// readOf finds the access of t that read what d comes from; -1 if it is not there.
+func (t *txn) readOf(d history.Derived) int32 {
+	for i := range t.accesses {
+		if a := &t.accesses[i]; a.node != nil && !a.op.writes() && !a.own && t.stmts[a.stmt].n == d.N && a.node.id == d.Version && a.node.name() == d.Row {
+			return int32(i)
+		}
+	}
+	return -1
+}
+
+// judgeClaim reports an update between what r read and what the claim's statement wrote, from version n on.
+func (q *requests) judgeClaim(k claim, r reader, n *version) {
+	if k.t.state != stateCommitted || k.t.reportedLost[k.stmt] || k.t.stmts[k.stmt].failed {
+		return
+	}
+	w, matched := k.t.writtenBy(k.stmt, k.Row)
+	if w == nil || k.t.lockedBefore(k.stmt, k.Row) {
+		return
+	}
+	if v := r.access().node; matched {
+		// The other request has written the same value before, so that there was nothing to change (MySQL family).
+		if n = nil; w.installed() && v.precedes(w) {
+			n = w
+		}
+	}
+	possible := (*version)(nil)
+	for i := 0; n != nil && (matched || n != w && n.precedes(w)) && i < maxWalk; i++ {
+		if q.c.late[n.writer.id] != nil {
+			// What it wrote is still to be told. Then this is judged again.
+		} else if n.writer != r.t && n.writer != k.t && n.writer.request != k.t.request {
+			switch lost, sure := k.lost(n); {
+			case lost && sure:
+				q.reportLost(k, r, n, w, false)
+				return
+			case lost && possible == nil:
+				possible = n
+			}
+		}
+		if n = n.nextInstalled(); matched {
+			break
+		}
+	}
+	if _, reported := k.t.reportedLost[k.stmt]; possible != nil && !reported {
+		q.reportLost(k, r, possible, w, true)
+	}
+}
+
+// writtenBy is the version that a statement of t gave a row, or, if there was nothing to change, the one that it matched.
+func (t *txn) writtenBy(stmt int32, row history.Row) (v *version, matched bool) {
+	for i := range t.accesses {
+		a := &t.accesses[i]
+		if a.op == opMatch && a.stmt == stmt && a.node != nil && a.node.name() == row {
+			return a.node, true
+		}
+		if a.op == opUpdate && a.stmt == stmt && a.node != nil && a.node.name() == row {
+			// What the transaction wrote last stands for all of it in the order of versions.
+			for k := i + 1; k < len(t.accesses); k++ {
+				if b := &t.accesses[k]; b.op.writes() && b.node != nil && b.node.is == live && b.node.name() == row {
+					a = b
+				}
+			}
+			return a.node, false
+		}
+	}
+	return nil, false
+}
+
+// lockedBefore reports whether t read a row with a lock before its statement wrote it.
+func (t *txn) lockedBefore(stmt int32, row history.Row) bool {
+	return slices.ContainsFunc(t.accesses, func(a access) bool {
+		return a.op == opLock && a.stmt < stmt && a.node != nil && a.node.name() == row
+	})
+}
+
+// lost reports whether the claim's statement overwrites what version n changed without having checked it. It is not sure if what n changed is not
+// known, or the value that was written shows no relation to the one that was read.
+func (k *claim) lost(n *version) (lost, sure bool) {
+	change, known := n.changed(k.Row)
+	if !known {
+		return true, false
+	}
+	if !change(k.Column, k.Read) {
+		return false, true
+	}
+	for _, o := range k.t.stmts[k.stmt].columns.operands {
+		if (o.Role == history.RoleEqual || o.Role == history.RoleChecked) && change(o.Column, o.Value) {
+			return false, true
+		}
+	}
+	return true, k.Kind != ""
+}
+
+// changed tells which columns of the row the writer of n gave another value than the one that is asked for. It is not known if one of the writer's
+// statements does not tell.
+func (n *version) changed(row history.Row) (change func(column, from string) bool, known bool) {
+	t := n.writer
+	var list []*columns
+	for _, i := range t.writes {
+		a := &t.accesses[i]
+		if a.node == nil || a.node.name() != row {
+			continue
+		}
+		if a.op != opUpdate || t.stmts[a.stmt].columns == nil {
+			return nil, false
+		}
+		list = append(list, t.stmts[a.stmt].columns)
+	}
+	return func(column, from string) bool {
+		return slices.ContainsFunc(list, func(k *columns) bool { return k.change(column, from, row) })
+	}, len(list) > 0
+}
+
+// change reports whether the statement gave the column of a row another value. Frameworks write all columns back, those too that are as they were read.
+func (k *columns) change(column, from string, row history.Row) bool {
+	for _, o := range k.operands {
+		if o.Column != column || !o.Role.Assigns() {
+			continue
+		}
+		back := slices.ContainsFunc(k.derived, func(d history.Derived) bool { return d.Row == row && d.Column == column && d.Kind == "copy" })
+		return o.Role != history.RoleSet || !back && o.Value != from
+	}
+	return false
+}
+
+// reportLost reports that the claim's statement, which wrote w, overwrote n unseen.
+func (q *requests) reportLost(k claim, r reader, n, w *version, possible bool) {
+	if k.t.reportedLost == nil {
+		k.t.reportedLost = map[int32]bool{}
+	}
+	k.t.reportedLost[k.stmt] = !possible
+	if possible {
+		q.c.coverage.Possible++
+		if !q.c.opts.Possible {
+			return
+		}
+	}
+	ts, to := []*txn{r.t, n.writer, k.t}, []int{1, 2, 0}
+	read := r.access().stmt
+	then := edgeWW
+	if n == w {
+		then = edgeWR
+	}
+	edges := []edge{
+		{kind: edgeRW, from: r.access().node, to: n, fromStmt: read, toStmt: n.wstmt}, {kind: then, from: n, to: w, fromStmt: n.wstmt, toStmt: k.stmt}, {kind: edgeRequest, fromStmt: k.stmt, toStmt: read},
+	}
+	f := draft(anomaly.GSingleRequest, anomaly.LostBetween, ts, edges, to, q.c.session)
+	last := &f.Edges[2]
+	last.Text = fmt.Sprintf("%s and %s are one request (%s), and %s", f.Transactions[0].Label, f.Transactions[2].Label, k.t.request.name, k.says(f))
+	if possible {
+		f.Kind = oracle.KindUnknown
+	}
+	publish(q.c, f)
+}
+
+// says is how the value that was written comes from the one that was read.
+func (k *claim) says(f *oracle.Finding) string {
+	read, wrote := f.Transactions[0].Label, f.Transactions[2].Label
+	value := k.Column
+	for _, o := range k.t.stmts[k.stmt].columns.operands {
+		if o.Column == k.Column && o.Role == history.RoleSet && o.Value != "" {
+			value += " = " + o.Value
+		}
+	}
+	what := fmt.Sprintf("%s wrote %s after %s had read it", wrote, value, read)
+	if k.Read != "" {
+		what = fmt.Sprintf("%s wrote %s after %s had read %s", wrote, value, read, k.Read)
+	}
+	if k.Kind == "" {
+		what += "; whether the one depends on the other is not known"
+	}
+	return what
+}

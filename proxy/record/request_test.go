@@ -1,0 +1,239 @@
+package record
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"wirecheck/history"
+	"wirecheck/rewrite"
+	"wirecheck/statement"
+	"wirecheck/trace/flow"
+)
+
+// requestSession is a session whose statements the test answers.
+type requestSession struct {
+	*Tracker
+	events *[]history.Event
+}
+
+func requestSessions(t *testing.T, n int, gap time.Duration) (list []requestSession, rec *Recorder) {
+	t.Helper()
+	events := &[]history.Event{}
+	rec = NewRecorder("test", func(ev *history.Event) []Warning {
+		kept := *ev
+		kept.Accesses = append([]history.Access(nil), ev.Accesses...)
+		*events = append(*events, kept)
+		return nil
+	})
+	rec.Requests = NewRequests(nil)
+	for range n {
+		list = append(list, requestSession{NewTracker(rec, history.Event{Engine: "postgres"}, Limits{Gap: gap}), events})
+	}
+	return list, rec
+}
+
+// run executes a statement in autocommit that reads or writes rows of public.t: each given as "key@version column=value ...".
+func (s requestSession) run(sql string, rows ...string) *history.Event {
+	verb := strings.ToLower(strings.Fields(strings.TrimLeft(sql, "/*abc='1 "))[0])
+	p := &rewrite.Plan{Text: sql, Verb: verb, Coverage: history.CoverageExact}
+	if verb == "discard" || sql == "SELECT 1" {
+		p.Verb, p.Coverage = map[bool]string{true: "other", false: "select"}[verb == "discard"], history.CoverageNone
+	}
+	if verb == "begin" || verb == "commit" {
+		p.Coverage, p.Control.Verb = history.CoverageNone, map[string]statement.ControlVerb{"begin": statement.ControlBegin, "commit": statement.ControlCommit}[verb]
+	}
+	tk := s.Sending(p)
+	s.From(tk, sql, nil)
+	r := s.Answer(tk)
+	for _, row := range rows {
+		f := strings.Fields(row)
+		key, version, _ := strings.Cut(f[0], "@")
+		a := history.Access{Op: history.OpRead, Row: history.Row{Table: "public.t", Key: key}, Version: version}
+		if verb == "update" {
+			a.Op = history.OpUpdate
+		}
+		p.Decode = func(list []history.Access, _ [][]byte) ([]history.Access, error) { return append(list, a), nil }
+		if err := r.Decode(p, nil); err != nil {
+			panic(err)
+		}
+		var cells []Cell
+		for _, c := range f[1:] {
+			column, value, _ := strings.Cut(c, "=")
+			cells = append(cells, Cell{"public.t", column, value})
+		}
+		if r.WantsCells() {
+			r.Cells(cells)
+		}
+	}
+	s.Done(r, Result{})
+	s.Status(s.InTransaction() && p.Control.Verb == statement.ControlBegin || s.InTransaction() && !s.txn.implicit)
+	for i := len(*s.events) - 1; i >= 0; i-- {
+		if ev := &(*s.events)[i]; ev.Kind == history.EventStmt && ev.SQL == sql {
+			return ev
+		}
+	}
+	return &history.Event{}
+}
+
+func derived(ev *history.Event) string {
+	var list []string
+	for _, d := range ev.Derived {
+		list = append(list, fmt.Sprintf("%s of %s@%s by %s%s", d.Column, d.Row.Key, d.Version, d.Kind, d.Constant))
+	}
+	return strings.Join(list, ", ")
+}
+
+// TestDerived: what an UPDATE assigns is traced to the latest read of its request, of whatever session.
+func TestDerived(t *testing.T) {
+	const a, b = " /*request_id='a'*/", " /*request_id='b'*/"
+	for _, tt := range []struct {
+		name string
+		do   func(s, o requestSession) *history.Event
+		want string
+	}{
+		{"read in another session", func(s, o requestSession) *history.Event {
+			o.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			return s.run("UPDATE t SET n = 9 WHERE id = 1"+a, "1@v2")
+		}, "n of 1@v1 by plus-1"},
+		{"the latest read counts", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			s.run("SELECT 1 x"+a, "1@v2 n=7")
+			return s.run("UPDATE t SET n = 9 WHERE id = 1"+a, "1@v3")
+		}, "n of 1@v2 by plus2"},
+		{"another request's read", func(s, o requestSession) *history.Event {
+			o.run("SELECT 1 x"+b, "1@v1 id=1 n=10")
+			return s.run("UPDATE t SET n = 9 WHERE id = 1"+a, "1@v2")
+		}, ""},
+		{"another row's read", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10", "2@w1 id=2 n=5")
+			return s.run("UPDATE t SET n = 9 WHERE id = 2"+a, "2@w2")
+		}, "n of 2@w1 by plus4"},
+		{"the row is told later", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10", "2@w1 id=2 n=5")
+			return s.run("UPDATE t SET n = 9 WHERE id = 2" + a)
+		}, "n of 2@w1 by plus4"},
+		{"computed", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 id=1 n=10")
+			return s.run("UPDATE t SET n = n - 1 WHERE id = 1"+a, "1@v2")
+		}, ""},
+		{"a clock", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 n=1763800000")
+			return s.run("UPDATE t SET n = 1763800009 WHERE id = 1"+a, "1@v2")
+		}, "n of 1@v1 by "},
+		{"a piece of a short text", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 n=a")
+			return s.run("UPDATE t SET n = 'apple' WHERE id = 1"+a, "1@v2")
+		}, "n of 1@v1 by "},
+		{"overwritten by itself", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "1@v1 n=10")
+			s.run("UPDATE t SET n = 9 WHERE id = 1"+a, "1@v2")
+			return s.run("UPDATE t SET n = 8 WHERE id = 1"+a, "1@v3")
+		}, ""},
+		{"a long value", func(s, _ requestSession) *history.Event {
+			long := strings.Repeat("x", maxText+1)
+			s.run("SELECT 1 x"+a, "1@v1 n="+long)
+			return s.run("UPDATE t SET n = '"+long+"' WHERE id = 1"+a, "1@v2")
+		}, ""},
+		{"a row without a key", func(s, _ requestSession) *history.Event {
+			s.run("SELECT 1 x"+a, "@v1 n=10")
+			return s.run("UPDATE t SET n = 9"+a, "@v2")
+		}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, rec := requestSessions(t, 2, 0)
+			if got := derived(tt.do(s[0], s[1])); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			values := 0
+			for _, known := range rec.Requests.reads {
+				for _, row := range *known {
+					values += len(row)
+				}
+			}
+			if values != rec.Requests.size {
+				t.Errorf("%d values are kept, and %d are counted", values, rec.Requests.size)
+			}
+		})
+	}
+}
+
+// TestPauses: without tags, what follows on one session without a pause is one request; pools and tags end it.
+func TestPauses(t *testing.T) {
+	s, _ := requestSessions(t, 2, time.Hour)
+	first := s[0].run("SELECT 1 x", "1@v1 n=1").Request
+	if same := s[0].run("SELECT 2 x", "1@v1 n=1").Request; first == "" || same != first {
+		t.Errorf("requests %q and %q", first, same)
+	}
+	if other := s[1].run("SELECT 3 x", "1@v1 n=1").Request; other == first || other == "" {
+		t.Errorf("another session has request %q", other)
+	}
+	last := first
+	for i, end := range []func(){
+		func() { s[0].run("DISCARD ALL") },
+		func() { s[0].run("SELECT 1") },
+		func() { s[0].ResetPool() },
+		func() { s[0].run("SELECT 4 x /*request_id='7'*/", "1@v1 n=1") },
+		func() { s[0].pauses.end = time.Now().Add(-2 * time.Hour) },
+	} {
+		end()
+		now := s[0].run(fmt.Sprintf("SELECT 1%d x", i), "1@v1 n=1").Request
+		if now == last || now == "" || now == "7" {
+			t.Errorf("end %d: request %q, the one before was %q", i, now, last)
+		}
+		last = now
+	}
+	s[0].run("BEGIN")
+	s[0].run("SELECT 19 x", "1@v1 n=1")
+	s[0].pauses.end = time.Now().Add(-2 * time.Hour)
+	if now := s[0].run("SELECT 20 x", "1@v1 n=1").Request; now != last {
+		t.Errorf("a pause within a transaction began request %q", now)
+	}
+}
+
+// TestRequestsBounded: however many requests come and whatever they read, what is kept is bounded.
+func TestRequestsBounded(t *testing.T) {
+	s, rec := requestSessions(t, 1, 0)
+	var wide []string
+	for i := range maxCells / 2 {
+		wide = append(wide, fmt.Sprintf("%d@v a=1 b=2", i))
+	}
+	for i := range maxValues/maxCells + 50 {
+		s[0].run(fmt.Sprintf("SELECT 1 x /*request_id='%d'*/", i), wide...)
+		*s[0].events = nil
+	}
+	if n := rec.Requests.size; n > maxValues+maxCells || n < maxValues/2 {
+		t.Errorf("%d values are kept", n)
+	}
+	s[0].run("SELECT 1 x /*request_id='wide'*/", append(wide, "9@v a=1 b=2")...)
+	if n := len(*rec.Requests.reads["wide"]); n != 0 {
+		t.Errorf("%d rows of an answer with too many values are kept", n)
+	}
+	for i := range maxRequests + 10 {
+		s[0].run(fmt.Sprintf("SELECT 1 x /*request_id='r%d'*/", i), "1@v a=1")
+		*s[0].events = nil
+	}
+	if n := len(rec.Requests.reads); n > maxRequests || n != len(rec.Requests.order) {
+		t.Errorf("%d requests are kept, %d in order", n, len(rec.Requests.order))
+	}
+}
+
+// TestTransactionsAlone: nothing is said of requests where they are not asked for, and nothing of UPDATEs before the first request.
+func TestTransactionsAlone(t *testing.T) {
+	s, rec := requestSessions(t, 1, 0)
+	if ev := s[0].run("UPDATE t SET n = 9 WHERE id = 1", "1@v2"); ev.Operands != nil || ev.Request != "" {
+		t.Errorf("%+v", ev)
+	}
+	s[0].run("SELECT 1 x /*request_id='1',route='%2Fa'*/", "1@v1 n=1")
+	if ev := s[0].run("UPDATE t SET n = 9 WHERE id = 1", "1@v2"); len(ev.Operands) != 2 || ev.Request != "" {
+		t.Errorf("%+v", ev)
+	}
+	rec.Requests = nil
+	if ev := s[0].run("SELECT 1 y /*request_id='1'*/", "1@v1 n=1"); ev.Request != "" || ev.Tags != nil {
+		t.Errorf("%+v", ev)
+	}
+	if rec.Requests.Wants("SELECT 1 /*a='b'*/", Limits{}) || !NewRequests(flow.RequestTags).Wants("SELECT 1 /*a='b'*/", Limits{}) {
+		t.Error("wants")
+	}
+}

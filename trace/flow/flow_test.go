@@ -1,0 +1,102 @@
+package flow
+
+import (
+	"strings"
+	"testing"
+
+	"wirecheck/trace"
+	"wirecheck/trace/lex"
+)
+
+// TestUpdate: which columns an UPDATE assigns and compares, in texts as drivers and frameworks write them.
+func TestUpdate(t *testing.T) {
+	params := []Param{{Text: "98"}, {Text: "1"}, {Null: true}, {Unknown: true}}
+	for _, tt := range []struct{ sql, want string }{
+		{"UPDATE t SET stock = 98 WHERE id = 1", "set stock=98, equal id=1"},
+		{`UPDATE "app_product" SET "name" = 'a''b', "stock" = 98 WHERE "app_product"."id" = 1 RETURNING x = 3`, "set name=a'b, set stock=98, equal id=1"},
+		{"/*a='b'*/ UPDATE t AS p SET p.stock = $1 WHERE (p.id = $2);", "set stock=98, equal id=1"},
+		{"UPDATE t SET stock = $1::int, n = $3, m = $4 WHERE id = $2::bigint", "set stock=98, unknown n, unknown m, equal id=1"},
+		{"UPDATE t SET n = -5 WHERE d = -7", "set n=-5, equal d=-7"},
+		{"UPDATE t SET n = n - 1, at = now(), m = o + 1, l = 5 * n WHERE id = 1", "computed n, computed at, unknown m, unknown l, equal id=1"},
+		{"UPDATE t SET stock = 5 WHERE id = 1 AND stock >= 5 AND name <> 'x'", "set stock=5, equal id=1, range stock, range name"},
+		{"UPDATE t SET used = true WHERE id IN (1, 2) AND used IS NULL AND lower(name) = 'x'", "computed used, checked id, checked used, checked name"},
+		{"UPDATE t SET n = 1 WHERE id = 1 OR version = 3", "set n=1, checked id, checked version"},
+		{"UPDATE t SET n = 1 WHERE version = version + 1", "set n=1, checked version, checked version"},
+		{"UPDATE t SET n = GREATEST(n - 1, 0)", "computed n"},
+		{"UPDATE t SET n = 1", "set n=1"},
+		{"UPDATE shop.T p SET n = 1", "set n=1"},
+		{"UPDATE t SET (a, b) = (1, 2) WHERE id = 1", ""},
+		{"UPDATE t SET n = (SELECT max(n) FROM u)", ""},
+		{"UPDATE t, u SET n = 1", ""},
+		{"UPDATE t SET n = 1 FROM u WHERE u.id = t.id", ""},
+		{"UPDATE", ""}, {"UPDATE t SET", ""}, {"UPDATE t SET n", ""}, {"UPDATE t SET n =", ""}, {"SELECT 1", ""}, {"", ""},
+	} {
+		for _, d := range []lex.Dialect{lex.PostgreSQL, lex.MySQL} {
+			sql := tt.sql
+			if d == lex.MySQL {
+				if strings.Contains(sql, "::") || strings.Contains(sql, `"`) {
+					continue
+				}
+				sql = strings.NewReplacer("$1", "?", "$2", "?").Replace(sql)
+			}
+			var got []string
+			table, operands := Update(sql, d, params)
+			if name := map[bool]string{true: "app_product", false: "t"}[strings.Contains(sql, "app_product")]; operands != nil && table != name {
+				t.Errorf("%s: table %q", sql, table)
+			}
+			for _, o := range operands {
+				text := string(o.Role) + " " + o.Column
+				if o.Value != "" {
+					text += "=" + o.Value
+				}
+				got = append(got, text)
+			}
+			if strings.Join(got, ", ") != tt.want {
+				t.Errorf("%s: got %q, want %q", sql, strings.Join(got, ", "), tt.want)
+			}
+		}
+	}
+}
+
+func FuzzUpdate(f *testing.F) {
+	f.Add("UPDATE t SET n = -5, a.b = $1 WHERE (x = 'y') AND n < 3 RETURNING *")
+	f.Fuzz(func(t *testing.T, sql string) {
+		for _, d := range []lex.Dialect{lex.PostgreSQL, lex.MySQL} {
+			Update(sql, d, []Param{{Text: "1"}}) // must not panic
+		}
+	})
+}
+
+func TestRelate(t *testing.T) {
+	for _, tt := range []struct{ read, written, want string }{
+		{"100", "98", "plus -2"}, {"9.00", "7.50", "plus -1.50"}, {"a", "a", "copy "}, {"abc", "abcd", "prefix d"}, {"abc", "zabc", "suffix z"}, {"abc", "x", ""}, {"0x10", "16", ""},
+	} {
+		kind, constant, ok := Relate(tt.read, tt.written)
+		if got := string(kind) + " " + constant; ok != (tt.want != "") || ok && got != tt.want {
+			t.Errorf("%s to %s: %q, want %q", tt.read, tt.written, got, tt.want)
+		}
+		if again, _ := kind.Apply(tt.read, constant); ok && again != tt.written {
+			t.Errorf("%s to %s: applied again it is %q", tt.read, tt.written, again)
+		}
+	}
+	for s, want := range map[string]bool{"1763800000": true, "1763800000123": true, "1763800000.25": true, "100": false, "9999999999": false, "abcdefghij": false} {
+		if IsClock(s) != want {
+			t.Errorf("%s: %v", s, !want)
+		}
+	}
+	if !SameNumber("1", "1.00") || SameNumber("1", "x") || SameNumber("1", "2") {
+		t.Error("the same number")
+	}
+}
+
+func TestRequest(t *testing.T) {
+	tags := []trace.Tag{{Key: "route", Value: "/buy"}, {Key: "Request_ID", Value: "7"}, {Key: "traceparent", Value: "00-5bd66ef5095369c7b0d1f8f4bd33716a-c532cb4098ac3dd2-01"}}
+	for _, tt := range []struct {
+		keys []string
+		want string
+	}{{RequestTags, "5bd66ef5095369c7b0d1f8f4bd33716a"}, {[]string{"request_id"}, "7"}, {[]string{"route"}, "/buy"}, {[]string{"other"}, ""}} {
+		if got := Request(tags, tt.keys); got != tt.want {
+			t.Errorf("%v: %q, want %q", tt.keys, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package flow
+
+import (
+	"slices"
+	"strings"
+
+	"wirecheck/history"
+	"wirecheck/trace/lex"
+)
+
+// maxOperands bounds the columns that are told of one statement.
+const maxOperands = 200
+
+// Update tells the bare name of the table that an UPDATE writes, and which columns it assigns and compares, by tokens alone. The list is nil for any
+// other statement, for an UPDATE of several tables, and for one whose SET clause it does not understand.
+func Update(sql string, d lex.Dialect, params []Param) (table string, list []history.Operand) {
+	u := update{dialect: d}
+	for t := range lex.Tokens(sql, d) {
+		if t.Kind != lex.Space && t.Kind != lex.Comment {
+			u.tokens = append(u.tokens, t)
+		}
+	}
+	if len(u.tokens) == 0 || !is(u.tokens[0], "update") || slices.ContainsFunc(u.tokens, func(t lex.Token) bool { return is(t, "select") }) {
+		return "", nil
+	}
+	for _, l := range Literals(sql, d, params...) {
+		if l.Column != "" {
+			u.literals = append(u.literals, l)
+		}
+	}
+	set := slices.IndexFunc(u.tokens, func(t lex.Token) bool { return is(t, "set") })
+	if set < 0 || slices.ContainsFunc(u.tokens[:set], func(t lex.Token) bool { return t.Text == "," || is(t, "join") }) {
+		return "", nil
+	}
+	where, ok := u.assignments(set + 1)
+	if !ok || len(u.list) > maxOperands {
+		return "", nil
+	}
+	u.conditions(where)
+	if len(u.list) > maxOperands {
+		return "", nil
+	}
+	return u.table(set), u.list
+}
+
+// update is an UPDATE that is taken apart.
+type update struct {
+	dialect  lex.Dialect
+	tokens   []lex.Token
+	literals []Literal // with their columns
+	list     []history.Operand
+}
+
+// table is the name in front of SET, which is at a place, without schema and alias.
+func (u *update) table(set int) (name string) {
+	for i := 1; i < set; i++ {
+		t := u.tokens[i]
+		if t.Kind != lex.Word && t.Kind != lex.Name || is(t, "only") || is(t, "ignore") || is(t, "low_priority") {
+			continue
+		}
+		if name = column(t); i+1 >= set || u.tokens[i+1].Text != "." {
+			break
+		}
+	}
+	return name
+}
+
+func is(t lex.Token, word string) bool { return t.Kind == lex.Word && strings.EqualFold(t.Text, word) }
+
+func column(t lex.Token) string { return strings.ToLower(strings.Trim(t.Text, "\"`")) }
+
+// value is the literal that stands alone between two places of the text.
+func (u *update) value(from, to int) (string, bool) {
+	for _, l := range u.literals {
+		if l.At >= from && l.End <= to {
+			return l.Value, true
+		}
+	}
+	return "", false
+}
+
+// assignments reads the SET clause and gives the place of the token behind WHERE; the number of tokens if there is none.
+func (u *update) assignments(i int) (where int, ok bool) {
+	for {
+		if i >= len(u.tokens) || u.tokens[i].Kind != lex.Word && u.tokens[i].Kind != lex.Name {
+			return 0, false // SET (a, b) = ...
+		}
+		name := column(u.tokens[i])
+		for i++; i+1 < len(u.tokens) && u.tokens[i].Text == "."; i += 2 {
+			name = column(u.tokens[i+1])
+		}
+		if i >= len(u.tokens) || u.tokens[i].Text != "=" {
+			return 0, false
+		}
+		begin, depth, own, values := i+1, 0, false, false
+		for i++; i < len(u.tokens); i++ {
+			t := u.tokens[i]
+			if depth == 0 && (t.Text == "," || t.Text == ";" || ends(t)) {
+				break
+			}
+			switch {
+			case t.Text == "(":
+				depth++
+			case t.Text == ")":
+				depth--
+			case t.Kind == lex.Word || t.Kind == lex.Name:
+				own = own || column(t) == name
+			case t.Kind == lex.String || t.Kind == lex.Number || t.Kind == lex.Placeholder:
+				values = true
+			}
+		}
+		if begin >= len(u.tokens) {
+			return 0, false
+		}
+		last := u.tokens[i-1]
+		o := history.Operand{Column: name, Role: history.RoleUnknown}
+		o.Value, ok = u.value(u.tokens[begin].At, last.At+len(last.Text))
+		switch {
+		case ok:
+			o.Role = history.RoleSet
+		case own || !values:
+			o.Role = history.RoleComputed
+		}
+		u.list = append(u.list, o)
+		if i < len(u.tokens) && u.tokens[i].Text == "," {
+			i++
+			continue
+		}
+		for ; i < len(u.tokens); i++ {
+			switch {
+			case is(u.tokens[i], "where"):
+				return i + 1, true
+			case is(u.tokens[i], "from"), is(u.tokens[i], "returning"), is(u.tokens[i], "order"), is(u.tokens[i], "limit"):
+				if is(u.tokens[i], "from") {
+					return 0, false // it reads other tables
+				}
+				return len(u.tokens), true
+			}
+		}
+		return i, true
+	}
+}
+
+func ends(t lex.Token) bool {
+	return is(t, "where") || is(t, "from") || is(t, "returning") || is(t, "order") || is(t, "limit")
+}
+
+// conditions reads the WHERE clause. What is not plainly an equality or a range counts as a comparison that may have checked something.
+func (u *update) conditions(from int) {
+	rest := u.tokens[min(from, len(u.tokens)):]
+	if i := slices.IndexFunc(rest, func(t lex.Token) bool { return is(t, "returning") || is(t, "order") || is(t, "limit") || t.Text == ";" }); i >= 0 {
+		rest = rest[:i]
+	}
+	plain := !slices.ContainsFunc(rest, func(t lex.Token) bool { return is(t, "or") || is(t, "not") || is(t, "xor") || is(t, "case") })
+	for i, t := range rest {
+		if t.Kind != lex.Word && t.Kind != lex.Name || i+1 < len(rest) && (rest[i+1].Text == "." || rest[i+1].Text == "(") || keyword[strings.ToLower(t.Text)] ||
+			i > 0 && rest[i-1].Text == ":" { // of ::bigint
+
+			continue
+		}
+		o := history.Operand{Column: column(t), Role: history.RoleChecked}
+		next, before := "", ""
+		if i+1 < len(rest) {
+			next = rest[i+1].Text
+		}
+		if i > 0 {
+			before = rest[i-1].Text
+		}
+		switch {
+		case plain && next == "=" && i+2 < len(rest):
+			value := rest[i+2]
+			if value.Text == "-" && i+3 < len(rest) {
+				value = rest[i+3]
+			}
+			if v, ok := u.value(rest[i+2].At, value.At+len(value.Text)); ok {
+				o.Role, o.Value = history.RoleEqual, v
+			}
+		case plain && (next == "<" || next == ">" || next == "!" || before == "<" || before == ">"):
+			o.Role = history.RoleRange
+		}
+		u.list = append(u.list, o)
+	}
+}
+
+// keyword are the words of a condition that name no column.
+var keyword = map[string]bool{
+	"and": true, "or": true, "not": true, "xor": true, "is": true, "null": true, "in": true, "like": true, "ilike": true, "between": true, "true": true, "false": true,
+	"distinct": true, "from": true, "as": true, "collate": true, "escape": true, "case": true, "when": true, "then": true, "else": true, "end": true,
+}

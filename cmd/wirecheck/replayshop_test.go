@@ -399,7 +399,7 @@ func TestReplayShop(t *testing.T) {
 				r := replayed(t, exitFound, path, "--snapshot", dump, "--engine", "postgres", "--unit", "request")
 				r.shop(t, true, []string{"not serializable (phantom): /book", "not serializable: /redeem"})
 			} else {
-				r := replayed(t, exitFound, path, "--snapshot", dump, "--engine", "postgres")
+				r := replayed(t, exitFound, path, "--snapshot", dump, "--engine", "postgres", "--unit", "transaction")
 				r.shop(t, false, []string{"not serializable (phantom): /book"})
 			}
 		})

@@ -134,7 +134,7 @@ func Default() Config {
 	return Config{
 		Recording: Recording{Rows: 10},
 		Unit:      Units[0], RequestTags: []string{},
-		Control:   Control{Schedule: "random", Sessions: 2, Think: time.Second},
+		Control: Control{Schedule: "random", Sessions: 2, Think: time.Second},
 		Limits: Limits{
 			Sessions: 10_000, Logins: 100, Statement: 1 << 20, Row: 1 << 20, Prepared: 10_000,
 			Accesses: 10_000, Transactions: 100_000,

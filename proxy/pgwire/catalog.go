@@ -20,13 +20,13 @@ const settingsQuery = `SELECT pg_catalog.current_setting('client_min_messages'),
 // maxOwn bounds the answer to a question of ours.
 const maxOwn = 256 << 20
 
-// refresh learns the settings again, if they may have changed and the session is idle. Otherwise statements are planned
-// without a catalog.
+// refresh learns again what may have changed, if the session is idle: in the transaction that may begin now it could not
+// ask, and its statements would be planned without a catalog.
 func (c *clientHalf) refresh() error {
 	if c.plain || !c.pipeline.idle('I') {
 		return nil
 	}
-	if settled, _ := c.environment.outside(); settled {
+	if _, current := c.environment.outside(); current {
 		return nil
 	}
 	return c.learn(c.question)

@@ -33,49 +33,34 @@ func (p *prepared) bound(begin []byte, size int) *rewrite.Plan {
 			if v == nil {
 				return nil, true
 			}
-			binary := len(formats) == 1 && formats[0] == 1 || len(formats) > 1 && formats[n-1] == 1
-			return parameter(a.Types[n], declared(p.tail, n), v, binary)
+			return parameter(a.Types[n], declared(p.tail, n), v, format(formats, n-1) == 1)
 		})
 	}
 	return &q
 }
 
 // parameters takes the format codes and the values of the parameters out of a Bind; nil is NULL.
-func parameters(b []byte) (formats []uint16, values [][]byte, ok bool) {
+func parameters(b []byte) (formats []int, values [][]byte, ok bool) {
 	for range 2 { // portal and statement
 		if _, b, ok = text(b); !ok {
 			return nil, nil, false
 		}
 	}
-	short := func() (n int, ok bool) {
-		if len(b) < 2 {
-			return 0, false
-		}
-		n, b = int(binary.BigEndian.Uint16(b)), b[2:]
-		return n, true
-	}
-	n, ok := short()
-	for range n {
-		f, _ := short()
-		formats = append(formats, uint16(f))
-	}
-	if n, ok = short(); !ok {
+	if len(b) < 2 {
 		return nil, nil, false
 	}
+	n := int(binary.BigEndian.Uint16(b))
+	if len(b) < 2+2*n+2 {
+		return nil, nil, false
+	}
+	formats, b = codes(b[2:], n), b[2+2*n:]
+	n, b = int(binary.BigEndian.Uint16(b)), b[2:]
 	for range n {
-		if len(b) < 4 {
+		var v []byte
+		if v, b, ok = cell(b); !ok {
 			return nil, nil, false
 		}
-		size := int32(binary.BigEndian.Uint32(b))
-		b = b[4:]
-		if size < 0 {
-			values = append(values, nil)
-			continue
-		}
-		if int(size) > len(b) {
-			return nil, nil, false
-		}
-		values, b = append(values, b[:size:size]), b[size:]
+		values = append(values, v)
 	}
 	return formats, values, len(formats) <= 1 || len(formats) == len(values)
 }

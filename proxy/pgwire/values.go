@@ -76,41 +76,14 @@ func (b *bound) params() (list []flow.Param) {
 	if b == nil {
 		return nil
 	}
-	var types []uint32
-	if seen := b.stmt.seen.params.Load(); seen != nil {
-		types = *seen
-	} else if tail := b.stmt.tail; len(tail) >= 2 {
-		for rest := tail[2:]; len(rest) >= 4; rest = rest[4:] {
-			types = append(types, binary.BigEndian.Uint32(rest))
-		}
-	}
-	rest := b.body
-	for range 2 { // portal and statement
-		i := bytes.IndexByte(rest, 0)
-		if i < 0 {
-			return nil
-		}
-		rest = rest[i+1:]
-	}
-	if len(rest) < 2 {
+	formats, values, ok := parameters(b.body)
+	if !ok {
 		return nil
 	}
-	n := int(binary.BigEndian.Uint16(rest))
-	if len(rest) < 2+2*n+2 {
-		return nil
-	}
-	formats := codes(rest[2:], n)
-	rest = rest[2+2*n:]
-	n, rest = int(binary.BigEndian.Uint16(rest)), rest[2:]
-	for i := range n {
-		raw, more, ok := cell(rest)
-		if !ok {
-			return nil
-		}
-		rest = more
-		kind := uint32(0)
-		if i < len(types) {
-			kind = types[i]
+	for i, raw := range values {
+		kind := declared(b.stmt.tail, i+1)
+		if types := b.stmt.seen.params.Load(); types != nil && i < len(*types) {
+			kind = (*types)[i]
 		}
 		text, ok := wire.PostgresText(raw, format(formats, i), kind)
 		list = append(list, flow.Param{Text: text, Null: raw == nil, Unknown: !ok})

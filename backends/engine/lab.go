@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"wirecheck/answer"
 	"wirecheck/history/prose"
@@ -165,11 +166,17 @@ func (l *Labs) Make(ctx context.Context, name string) (Target, error) {
 	return l.create(ctx, name)
 }
 
+// createLimit is how long a server may take to make a database.
+const createLimit = 20 * time.Second
+
 // create makes a database. mu is held.
 func (l *Labs) create(ctx context.Context, name string) (Target, error) {
 	t := l.target
 	t.Database = name
 	l.made[t.Database] = true // before it is there: a failure half way leaves something to drop
+	// Interrupted half way it would cut off the connection that is to drop it.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createLimit)
+	defer cancel()
 	if err := Exec(ctx, l.owner, l.engine.Lab.Create(t.Database)); err != nil {
 		return Target{}, fmt.Errorf("make lab: %w", err)
 	}

@@ -33,7 +33,7 @@ func TestProxyConfig(t *testing.T) {
 		ClientTLS:   proxy.ClientTLS{Cert: "c", Key: "k", ClientCA: "a"},
 		UpstreamTLS: proxy.UpstreamTLS{Mode: proxy.Require, Verify: proxy.VerifyFull, RootCA: "ua", ServerName: "n", Cert: "uc", Key: "uk"},
 		Timeouts:    proxy.Timeouts{Dial: 10 * time.Second, Startup: time.Minute, Grace: 10 * time.Second},
-		Limits:      proxy.Limits{Sessions: 10_000, Text: 1 << 20, Row: 1 << 20, Prepared: 10_000},
+		Limits:      proxy.Limits{Sessions: 10_000, Logins: 100, Text: 1 << 20, Row: 1 << 20, Prepared: 10_000},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -448,7 +448,7 @@ func (c *Checker) addAccesses(t *txn, i int32, e *history.Event) {
 			continue // nothing can be said about it
 		}
 		tb := c.tableOf(a.Row.Table)
-		t.apart(&c.coverage, a, tb)
+		t.apart(&c.coverage, a, tb, e.CurrentRead)
 		t.accesses = append(t.accesses, access{op: opOf(a.Op), stmt: i})
 		t.told = append(t.told, told{table: tb, key: a.Row.Key, name: a.Name, ver: a.Version,
 			writer: a.Writer, prev: a.Prev, prevW: a.PrevWriter, order: a.Order, prevO: a.PrevOrder, asOf: a.AsOf,

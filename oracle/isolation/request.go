@@ -114,10 +114,11 @@ func (q *requests) columnsOf(t *txn, stmt int32, e *history.Event) *columns {
 	return k
 }
 
-// apart remembers the rows that the session of t reads outside of transactions and requests, and counts those that it writes later.
-func (t *txn) apart(v *Coverage, a *history.Access, tb *table) {
+// apart remembers the rows that the session of t reads outside of transactions and requests, and counts those that it writes later. current says
+// that the server computes what is written from the current row: such a write loses nothing.
+func (t *txn) apart(v *Coverage, a *history.Access, tb *table, current bool) {
 	s := t.session
-	if a.Row.Key == "" || t.request != nil || t.mixed {
+	if a.Row.Key == "" || t.request != nil || t.mixed || a.Op.Writes() && current {
 		return
 	}
 	row := rowName{tb, a.Row.Key}

@@ -153,8 +153,9 @@ func (o *outputs) dropped(log zerolog.Logger, events int, recorded recorder.Tall
 	return d
 }
 
-// summary writes the result of the run to stdout.
+// summary writes the result of the run to stdout, behind what the log has said: a terminal shows both.
 func (o *outputs) summary(r report.Result, format string) error {
+	o.log.Flush(flushPatience)
 	var text bytes.Buffer
 	err := writeResult(&text, r, format, o.colour)
 	if err == nil {

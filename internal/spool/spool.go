@@ -152,6 +152,7 @@ func (w *Writer) run(open func() (io.Writer, error)) {
 			break
 		}
 		if len(batch) == 0 {
+			wake(w.tick)
 			<-w.work
 			continue
 		}
@@ -199,6 +200,28 @@ func (w *Writer) drain(file io.Writer, batch []byte) error {
 		w.o.Moved(untold)
 	}
 	return nil
+}
+
+// Flush waits until everything is written, and gives up on a file that takes nothing for the time of patience.
+func (w *Writer) Flush(patience time.Duration) {
+	quiet := time.NewTimer(patience)
+	defer quiet.Stop()
+	for {
+		w.mu.Lock()
+		written := w.waiting+w.flying == 0
+		w.mu.Unlock()
+		if written {
+			return
+		}
+		select {
+		case <-w.tick:
+			quiet.Reset(patience)
+		case <-quiet.C:
+			return
+		case <-w.done:
+			return
+		}
+	}
 }
 
 // Close writes what waits and closes the file, unless it is one that the process was started with. It gives up on a file

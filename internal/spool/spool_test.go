@@ -145,3 +145,39 @@ func TestBroken(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestFlush: what was written before stands in the file afterwards, and a file that takes nothing is not waited for.
+func TestFlush(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := To(file, Options{})
+	var want bytes.Buffer
+	for i := range 1000 {
+		fmt.Fprintf(io.MultiWriter(&want, w), "line %d\n", i)
+		if i%100 == 0 {
+			w.Flush(time.Minute)
+			if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want.Bytes()) {
+				t.Fatalf("after line %d the file has %d bytes of %d, %v", i, len(got), want.Len(), err)
+			}
+		}
+	}
+	if err := w.Close(time.Minute); err != nil {
+		t.Error(err)
+	}
+	unread, full, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unread.Close()
+	stalled := To(full, Options{})
+	if _, err := stalled.Write(make([]byte, 1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	stalled.Flush(time.Millisecond)
+	if err := stalled.Close(time.Millisecond); err == nil {
+		t.Error("a pipe that nobody reads was written")
+	}
+}

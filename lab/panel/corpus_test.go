@@ -91,7 +91,7 @@ func readSpecs(t *testing.T, pattern string) (specs []*scenario.Spec) {
 // corpusSay takes what the oracles say of a permutation.
 type corpusSay func(spec *scenario.Spec, n int, target scenario.Target, said []string)
 
-// corpusOn executes the scenarios on one engine, at all levels at once.
+// corpusOn executes the scenarios on one engine, at all levels at once where that is possible.
 func corpusOn(t *testing.T, name string, specs []*scenario.Spec, say corpusSay) {
 	s, err := backends.Open(t.Context(), name)
 	if err != nil {
@@ -109,7 +109,9 @@ func corpusOn(t *testing.T, name string, specs []*scenario.Spec, say corpusSay) 
 	for _, level := range s.Engine.Levels {
 		target := scenario.Target{Engine: s.Engine.Name, Version: s.Version, Level: level.History}
 		t.Run(level.History, func(t *testing.T) {
-			t.Parallel()
+			if s.Engine.Name != "tidb" { // TiDB 2023-01 ends a connection that asks for a lock of GET_LOCK that another one has
+				t.Parallel()
+			}
 			b, err := Open(t.Context(), s, lab.Config{Level: level}, selection, Options{Seed: 1})
 			if err != nil {
 				t.Fatal(err)

@@ -54,7 +54,7 @@ func TestClientDiesWhilePipelining(t *testing.T) {
 		"observe, TLS to the server": {Mode: proxy.Observe, UpstreamTLS: proxy.UpstreamTLS{Mode: proxy.Require}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d.Exec(t, "CREATE OR REPLACE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 1)")
+			d.Exec(t, "DROP TABLE IF EXISTS t", "CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 1)")
 			direct := dialRaw(t, d, baseCaps)
 			w := dialRaw(t, startProxy(t, d, c, observer(&sink{})), baseCaps)
 			w.query("BEGIN")

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"wirecheck/backends/engine"
 	"wirecheck/backends/mariadb"
 	"wirecheck/backends/postgres"
+	"wirecheck/trace"
 	"wirecheck/trace/source"
 )
 
@@ -148,6 +150,8 @@ func TestAuditTexts(t *testing.T) {
 	}
 	sent = sent[:len(sent)-1] // whether the last one is told is not the question
 	told, report := imported(t, data, "audit", source.Options{})
+	// The last question of the server's start: the server tells of it after it has answered, which may be after the log was switched on.
+	told = slices.DeleteFunc(told, func(st *trace.Statement) bool { return strings.HasPrefix(st.SQL, "SELECT VERSION(), @@") })
 	if len(told) < len(sent) || report.Unknown != 0 {
 		t.Fatalf("%d statements sent, %d told\n%s", len(sent), len(told), reportText(t, report))
 	}

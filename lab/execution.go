@@ -264,6 +264,13 @@ func (x *execution) note(change func()) {
 func (x *execution) look(ctx context.Context, sessions []scheduler.Session) ([]shell.Wait, error) {
 	ids := make([]uint64, 0, len(x.plans))
 	who := make(map[uint64]scheduler.Session, len(x.plans))
+	// What is seen is of these steps, even if one of them ends meanwhile and its session submits the next one.
+	places := make([]int, len(sessions))
+	x.note(func() {
+		for i, s := range sessions {
+			places[i] = last(x.submitted[s])
+		}
+	})
 	for _, s := range sessions {
 		ids = append(ids, x.lab.members[s].conn.ID())
 	}
@@ -284,22 +291,22 @@ func (x *execution) look(ctx context.Context, sessions []scheduler.Session) ([]s
 	out, kinds := make([]shell.Wait, len(sessions)), make([]engine.WaitKind, len(sessions))
 	for i, s := range sessions {
 		x.note(func() { x.seen[s] = waits[i] })
-		w := x.lasting(s, waits[i])
+		w := x.lasting(s, places[i], waits[i])
 		out[i] = ShellWait(w, who)
 		if silent := x.lab.config.Backend.Silent; silent != nil {
 			x.note(func() {
-				if waits[i].Unseen || silent(x.done[last(x.submitted[s])].Step.SQL, x.inside[s]) {
+				if waits[i].Unseen || silent(x.done[places[i]].Step.SQL, x.inside[s]) {
 					out[i].Patience = x.lab.config.Backend.Patience
 				}
 			})
 		}
 		kinds[i] = w.Kind
 		if w.Blocked && !w.Cycle && !out[i].Foreign {
-			out[i].Foreign = x.toEnd(ctx, s, out[i].For)
+			out[i].Foreign = x.toEnd(ctx, s, places[i], out[i].For)
 		}
 	}
 	if !slices.ContainsFunc(out, func(w shell.Wait) bool { return !w.Blocked || w.Cycle }) {
-		x.note(func() { x.waitFor(sessions, kinds) })
+		x.note(func() { x.waitFor(places, kinds) })
 	}
 	return out, nil
 }
@@ -315,14 +322,13 @@ func ShellWait(w engine.Wait, who map[uint64]scheduler.Session) shell.Wait {
 	return out
 }
 
-// toEnd reports whether a session's step, which waits, ends by itself, and notes whom it waits for then.
-func (x *execution) toEnd(ctx context.Context, s scheduler.Session, whom []scheduler.Session) (ends bool) {
+// toEnd reports whether a session's step at a place, which waits, ends by itself, and notes whom it waits for then.
+func (x *execution) toEnd(ctx context.Context, s scheduler.Session, place int, whom []scheduler.Session) (ends bool) {
 	if c, ok := x.lab.members[s].conn.(engine.Settler); ok {
 		c.Settle(ctx)
 	}
 	if ends = x.endsByItself(s); ends {
 		x.note(func() {
-			place := last(x.submitted[s])
 			if _, told := x.waitsFor[place]; !told {
 				x.waitsFor[place] = numbers(whom)
 			}
@@ -333,9 +339,9 @@ func (x *execution) toEnd(ctx context.Context, s scheduler.Session, whom []sched
 
 // waitFor remembers what steps wait for that are told to wait: when all do, for the first time. What a look shows in between
 // depends on when it came. x.mu is held.
-func (x *execution) waitFor(sessions []scheduler.Session, kinds []engine.WaitKind) {
-	for i, s := range sessions {
-		if kind := &x.waits[last(x.submitted[s])]; *kind == "" {
+func (x *execution) waitFor(places []int, kinds []engine.WaitKind) {
+	for i, place := range places {
+		if kind := &x.waits[place]; *kind == "" {
 			*kind = kinds[i]
 		}
 	}
@@ -345,12 +351,12 @@ func (x *execution) waitFor(sessions []scheduler.Session, kinds []engine.WaitKin
 // is told (client_min_messages) never hears it.
 const checkLimit = 200 * time.Millisecond
 
-// lasting is a session's wait if it has looked for a deadlock, where the server does that by the clock and says so; until then,
+// lasting is the wait of a session's step at a place if it has looked for a deadlock, where the server does that by the clock and says so; until then,
 // none. A step that is let go earlier could close a circle before, and timers would choose the victim.
-func (x *execution) lasting(s scheduler.Session, w engine.Wait) engine.Wait {
+func (x *execution) lasting(s scheduler.Session, place int, w engine.Wait) engine.Wait {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	m, seen := x.lab.members[s], &x.waitSeen[last(x.submitted[s])]
+	m, seen := x.lab.members[s], &x.waitSeen[place]
 	switch {
 	case !w.Blocked:
 		*seen = time.Time{}

@@ -41,6 +41,9 @@ func NewStage(l *Lab, version string, describe Describe) *Stage {
 // stageLimit bounds one statement: one session at a time executes, so nothing should wait for long.
 const stageLimit = 10 * time.Second
 
+// ErrStays says that the server did not end a session although it was asked to, and got as long as it ever gets.
+var ErrStays = errors.New("the session hangs")
+
 // Prepare implements schedule.Stage.
 func (s *Stage) Prepare(ctx context.Context, setup []string, sessions int) error {
 	s.spec = &scenario.Spec{Name: "stage"}
@@ -90,6 +93,9 @@ func (s *Stage) Execute(ctx context.Context, session int, sql string) (schedule.
 		kill, cancel := context.WithTimeout(context.WithoutCancel(ctx), killLimit)
 		defer cancel()
 		if err := s.lab.watcher.Kill(kill, m.conn.ID()); err != nil {
+			if kill.Err() != nil {
+				err = fmt.Errorf("%w: %w", ErrStays, err)
+			}
 			return schedule.Step{}, fmt.Errorf("end a statement that took more than %v: %w", stageLimit, err)
 		}
 		o = answer.Outcome{Effect: answer.EffectGone, Reason: answer.ReasonLockTimeout}

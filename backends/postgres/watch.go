@@ -18,15 +18,18 @@ import (
 // pg_blocking_pids speaks for them too, one of its parallel workers. That row is gone if the lock was granted meanwhile: then
 // the session does not wait. pg_safe_snapshot_blocking_pids looks at the first serializable transaction that it finds of a session,
 // which may be an earlier one that is remembered because others overlapped it (PostgreSQL 15, GetSafeSnapshotBlockingPids in
-// predicate.c); it is silent then, and only the wait event (manual, table 28.9) tells of the wait.
+// predicate.c); it is silent then, and only the wait event (manual, table 28.9) tells of the wait. The event is read after
+// the function: where it shows a wait that the function did not, the wait may have begun between the two, so the function is
+// asked once more.
 const looking = `
-SELECT p, b, s, CASE WHEN b <> '{}' THEN COALESCE(
-  (SELECT locktype || ' ' || mode FROM pg_catalog.pg_lock_status() AS l WHERE NOT l.granted AND l.pid = p LIMIT 1),
-  (SELECT locktype || ' ' || mode FROM pg_catalog.pg_lock_status() AS l JOIN pg_catalog.pg_stat_get_activity(NULL) AS a USING (pid)
-   WHERE NOT l.granted AND a.leader_pid = p LIMIT 1))
-  WHEN s = '{}' THEN (SELECT wait_event FROM pg_catalog.pg_stat_get_activity(p) WHERE wait_event = 'SafeSnapshot') END
-FROM (SELECT p, pg_catalog.pg_blocking_pids(p) AS b, pg_catalog.pg_safe_snapshot_blocking_pids(p) AS s
-      FROM unnest($1::int4[]) WITH ORDINALITY AS u(p, n) ORDER BY n OFFSET 0) AS x`
+SELECT p, b, CASE WHEN w = 'SafeSnapshot' THEN pg_catalog.pg_safe_snapshot_blocking_pids(p) ELSE s END, w
+FROM (SELECT p, b, s, CASE WHEN b <> '{}' THEN COALESCE(
+        (SELECT locktype || ' ' || mode FROM pg_catalog.pg_lock_status() AS l WHERE NOT l.granted AND l.pid = p LIMIT 1),
+        (SELECT locktype || ' ' || mode FROM pg_catalog.pg_lock_status() AS l JOIN pg_catalog.pg_stat_get_activity(NULL) AS a USING (pid)
+         WHERE NOT l.granted AND a.leader_pid = p LIMIT 1))
+      WHEN s = '{}' THEN (SELECT wait_event FROM pg_catalog.pg_stat_get_activity(p) WHERE wait_event = 'SafeSnapshot') END AS w
+    FROM (SELECT p, pg_catalog.pg_blocking_pids(p) AS b, pg_catalog.pg_safe_snapshot_blocking_pids(p) AS s
+          FROM unnest($1::int4[]) WITH ORDINALITY AS u(p, n) ORDER BY n OFFSET 0) AS x OFFSET 0) AS y`
 
 // safeSnapshot is the wait event of a transaction that waits for a safe snapshot.
 const safeSnapshot = "SafeSnapshot"

@@ -134,7 +134,7 @@ func (a *Executor) Fate(ctx context.Context, d *Judgement, err error) string {
 		}
 	}
 	switch alive := a.Instance.Answers(ctx); {
-	case alive == nil && (errors.Is(err, lab.ErrCaseLimit) || errors.Is(err, errJudgedLimit)):
+	case errors.Is(err, lab.ErrStays), alive == nil && (errors.Is(err, lab.ErrCaseLimit) || errors.Is(err, errJudgedLimit)):
 		// A connection does not answer, or holds locks and does not go on. If it is an oracle that is slow, the crash oracle alone does not find
 		// it again.
 		return oracle.NameHang

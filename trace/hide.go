@@ -9,27 +9,27 @@ import (
 	"wirecheck/trace/secret"
 )
 
-// speech is what hide must know of a session.
-type speech struct {
+// session is what hide must know of a session.
+type session struct {
 	dialect lex.Dialect
-	hushed  bool // the last statement had to do with a secret: SHOW WARNINGS may show it
+	secret  bool // the last statement had to do with a secret: SHOW WARNINGS may show it
 }
 
 // hide gives a record without passwords: r itself, or a copy.
 func (w *Writer) hide(r *Record) *Record {
 	switch r.Kind {
 	case KindSession:
-		w.speaks[r.Session] = speech{dialect: DialectOf(r.Open.Product)}
+		w.sessions[r.Session] = session{dialect: DialectOf(r.Open.Product)}
 	case KindEnd:
-		delete(w.speaks, r.Session)
+		delete(w.sessions, r.Session)
 	case KindStatement:
-		s := w.speaks[r.Session]
+		s := w.sessions[r.Session]
 		words := lex.Words(r.Statement.SQL, s.dialect, 2)
 		again := len(words) == 2 && words[0] == "show" && (words[1] == "warnings" || words[1] == "errors")
-		st, about := hideStatement(r.Statement, s.dialect, s.hushed && again)
-		if hushed := about || s.hushed && again; hushed != s.hushed {
-			s.hushed = hushed
-			w.speaks[r.Session] = s
+		st, about := hideStatement(r.Statement, s.dialect, s.secret && again)
+		if about = about || s.secret && again; about != s.secret {
+			s.secret = about
+			w.sessions[r.Session] = s
 		}
 		if st != r.Statement {
 			hidden := *r
@@ -37,22 +37,14 @@ func (w *Writer) hide(r *Record) *Record {
 			return &hidden
 		}
 	case KindHistory: // what a proxy recorded has none; an older file may
-		if h := secret.SQL(r.History.SQL, w.speaks[r.Session].dialect); h.Found {
+		if h := secret.SQL(r.History.SQL, w.sessions[r.Session].dialect); h.Found {
 			hidden, event := *r, *r.History
-			event.SQL, event.Error = h.SQL, hideError(event.Error)
+			event.SQL, event.Error = h.SQL, secret.Error(event.Error)
 			hidden.History = &event
 			return &hidden
 		}
 	}
 	return r
-}
-
-// hideError leaves the code of a server's error. Its message may show the secret.
-func hideError(e *answer.Error) *answer.Error {
-	if e == nil {
-		return nil
-	}
-	return &answer.Error{Code: e.Code, SQLState: e.SQLState, Severity: e.Severity, Aborted: e.Aborted, Message: secret.Mark}
 }
 
 // hideStatement hides what a statement, its parameters and its answer hold of passwords. The tracker of a proxy's sessions
@@ -74,7 +66,7 @@ func hideStatement(st *Statement, d lex.Dialect, warnings bool) (shown *Statemen
 			v = secret.Value(v, d)
 		}
 		if v != p.Value {
-			if !changed || &hidden.Params[0] == &st.Params[0] {
+			if &hidden.Params[0] == &st.Params[0] {
 				hidden.Params = slices.Clone(st.Params)
 			}
 			hidden.Params[i].Value, hidden.Params[i].Binary = v, false
@@ -82,14 +74,14 @@ func hideStatement(st *Statement, d lex.Dialect, warnings bool) (shown *Statemen
 		}
 	}
 	if changed {
-		hidden.Error = hideError(st.Error)
+		hidden.Error = secret.Error(st.Error)
 	}
 	for i, res := range st.Results {
 		shown := hideResult(res, d, about, warnings)
 		if shown == nil {
 			continue
 		}
-		if !changed || &hidden.Results[0] == &st.Results[0] {
+		if &hidden.Results[0] == &st.Results[0] {
 			hidden.Results = slices.Clone(st.Results)
 		}
 		hidden.Results[i], changed = *shown, true

@@ -71,18 +71,18 @@ type Totals struct {
 // Writer writes a trace file as a stream of compressed blocks. It is safe for concurrent use. What was written before the last Flush
 // survives a crash.
 type Writer struct {
-	mu      sync.Mutex
-	out     *bufio.Writer
-	close   io.Closer
-	zip     *zstd.Encoder
-	block   []byte
-	record  []byte
-	packed  []byte
-	base    int64
-	records uint32            // in the block
-	speaks  map[uint64]speech // of the sessions
-	totals  Totals
-	err     error // the first one: nothing is written behind it
+	mu       sync.Mutex
+	out      *bufio.Writer
+	close    io.Closer
+	zip      *zstd.Encoder
+	block    []byte
+	record   []byte
+	packed   []byte
+	base     int64
+	records  uint32             // in the block
+	sessions map[uint64]session // that are open
+	totals   Totals
+	err      error // the first one: nothing is written behind it
 
 	// Of what was handed to the underlying writer as a whole:
 	whole     int64 // bytes
@@ -104,7 +104,7 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(text)))
 	b = append(b, text...)
 	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
-	tw := &Writer{out: bufio.NewWriterSize(w, 64<<10), zip: zip, speaks: map[uint64]speech{}}
+	tw := &Writer{out: bufio.NewWriterSize(w, 64<<10), zip: zip, sessions: map[uint64]session{}}
 	_, err = tw.out.Write(b)
 	if err == nil {
 		err = tw.out.Flush()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"wirecheck/history"
@@ -15,10 +16,11 @@ import (
 // Requests tells which statements an application meant as one request, and where the values come from that they write. All sessions
 // share it, since a request may use several. It keeps what requests have read, within bounds, and no longer than needed.
 type Requests struct {
-	keys []string // of the tags that name a request
+	keys  []string    // of the tags that name a request
+	known atomic.Bool // a request was seen
 
 	mu    sync.Mutex
-	reads map[string]*reads
+	reads map[string]reads
 	order []string // of reads, the oldest first
 	size  int      // values in reads
 }
@@ -46,7 +48,7 @@ func NewRequests(keys []string) *Requests {
 	if len(keys) == 0 {
 		keys = flow.RequestTags
 	}
-	return &Requests{keys: keys, reads: map[string]*reads{}}
+	return &Requests{keys: keys, reads: map[string]reads{}}
 }
 
 // Cell is a value of a row that a client gets: of a column of a table.
@@ -79,7 +81,7 @@ type pauses struct {
 
 // Wants reports whether requests are told apart, so that the parameters and values of a statement with this text, with its comments, matter.
 func (rs *Requests) Wants(sql string, limits Limits) bool {
-	return rs != nil && (limits.Gap > 0 || strings.Contains(sql, "='") || rs.known())
+	return rs != nil && (limits.Gap > 0 || strings.Contains(sql, "='") || rs.known.Load())
 }
 
 // From tells the client's text of the statement, with its comments, and how to get its parameters, which may be nil. It is called right after Sending.
@@ -104,7 +106,7 @@ func (t *Tracker) From(tk *Ticket, sql string, params func() []flow.Param) {
 	} else if t.pauses.gap > 0 {
 		o.request = t.untagged(tk)
 	}
-	if tk.plan.Verb == "update" && (o.request != "" || rs.known()) {
+	if tk.plan.Verb == "update" && (o.request != "" || rs.known.Load()) {
 		var values []flow.Param
 		if params != nil {
 			values = params()
@@ -202,27 +204,21 @@ func (t *Tracker) requested(r *Running, ev *history.Event) {
 	}
 }
 
-// known reports whether a request was seen.
-func (rs *Requests) known() bool {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	return len(rs.order) > 0
-}
-
 // of gives what a request has read. mu is held.
 func (rs *Requests) of(request string) reads {
 	if known := rs.reads[request]; known != nil {
-		return *known
+		return known
 	}
 	for len(rs.order) > 0 && (len(rs.order) >= maxRequests || rs.size >= maxValues) {
-		for _, row := range *rs.reads[rs.order[0]] {
+		for _, row := range rs.reads[rs.order[0]] {
 			rs.size -= len(row)
 		}
 		delete(rs.reads, rs.order[0])
 		rs.order = rs.order[1:]
 	}
 	known := reads{}
-	rs.reads[request] = &known
+	rs.reads[request] = known
+	rs.known.Store(true)
 	rs.order = append(rs.order, request)
 	return known
 }

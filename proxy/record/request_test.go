@@ -148,7 +148,7 @@ func TestDerived(t *testing.T) {
 			}
 			values := 0
 			for _, known := range rec.Requests.reads {
-				for _, row := range *known {
+				for _, row := range known {
 					values += len(row)
 				}
 			}
@@ -207,7 +207,7 @@ func TestRequestsBounded(t *testing.T) {
 		t.Errorf("%d values are kept", n)
 	}
 	s[0].run("SELECT 1 x /*request_id='wide'*/", append(wide, "9@v a=1 b=2")...)
-	if n := len(*rec.Requests.reads["wide"]); n != 0 {
+	if n := len(rec.Requests.reads["wide"]); n != 0 {
 		t.Errorf("%d rows of an answer with too many values are kept", n)
 	}
 	for i := range maxRequests + 10 {

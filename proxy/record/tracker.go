@@ -303,10 +303,8 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 		return
 	}
 	text := secret.SQL(p.Text, t.dialect)
-	if text.Any() && res.Err != nil { // the server's message may show the secret
-		hidden := *res.Err
-		hidden.Message, hidden.Detail, hidden.Hint, hidden.Where = secret.Mark, "", "", ""
-		res.Err = &hidden
+	if text.Any() { // the server's message may show the secret
+		res.Err = secret.Error(res.Err)
 	}
 	ev := &history.Event{
 		Kind: history.EventStmt, Session: t.session, Txn: x.id, N: r.ticket.n, From: r.ticket.from, To: to,

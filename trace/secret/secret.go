@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/trace/lex"
 )
 
@@ -38,6 +39,17 @@ func Value(s string, d lex.Dialect) string {
 		return s
 	}
 	return connection(hide(s, d, 1).SQL, false)
+}
+
+// Error leaves of a server's error what cannot show a secret: all but its texts. The error of a statement that has to do with a
+// secret may quote it.
+func Error(e *answer.Error) *answer.Error {
+	if e == nil {
+		return nil
+	}
+	hidden := *e
+	hidden.Message, hidden.Detail, hidden.Hint, hidden.Where = Mark, "", "", ""
+	return &hidden
 }
 
 // URLs hides the passwords of the URLs in a text.

@@ -28,6 +28,8 @@ type Config struct {
 	Stream    string     `yaml:"stream"` // file of findings as JSON lines, "-" for stdout; empty: none
 	Strict    bool       `yaml:"strict"` // also report anomalies that need session order or real time
 	Unit      string     `yaml:"unit"`   // what must be serializable: auto, transaction, request
+	// ExplainCoverage shows at the end which statements were not seen exactly, and why.
+	ExplainCoverage bool `yaml:"explain_coverage"`
 	// RequestTags are the keys of the tags that name a request; empty: the usual ones.
 	RequestTags []string `yaml:"request_tags"`
 	Possible    bool     `yaml:"possible"` // also report what may be a lost update between requests

@@ -70,9 +70,10 @@ type Options struct {
 	OnFind func(oracle.Finding)
 	// Redact puts tokens in the place of values, in all that leaves the checker; nil: values are kept. Trace has its own.
 	Redact *trace.Redactor
-	// Strict and MaxTxns are the checker's.
+	// Strict, MaxTxns and Explain are the checker's.
 	Strict  bool
 	MaxTxns int
+	Explain bool
 	// Judge says what else is judged: requests, unless it says that transactions alone are, and what is only possible. RequestTags are the
 	// tags that name a request; nil: the usual ones.
 	Judge       Judge
@@ -91,7 +92,7 @@ type Judge struct {
 func New(o Options) (*Checker, error) {
 	l := &Checker{
 		log: o.Log, onFind: o.OnFind, trace: o.Trace, redact: o.Redact, open: map[uint64]history.Event{}, postgres: map[Observation]*pgwire.Observer{},
-		options: isolation.Options{Strict: o.Strict, MaxTxns: o.MaxTxns, Transactions: o.Judge.Transactions, Possible: o.Judge.Possible},
+		options: isolation.Options{Strict: o.Strict, MaxTxns: o.MaxTxns, Explain: o.Explain, Transactions: o.Judge.Transactions, Possible: o.Judge.Possible},
 	}
 	l.checker = isolation.New(l.options)
 	run := RunName(o.Now)

@@ -17,6 +17,8 @@ type Result struct {
 	Findings []oracle.Finding
 	Coverage fmt.Stringer // printed as a line; in JSON with its fields. May be nil
 	Dropped  Dropped
+	// Explained says in text which statements were not seen exactly, behind the summary. May be empty.
+	Explained string
 }
 
 // Dropped counts what a live run had to leave out, because a pipe or a file stalled.

@@ -39,6 +39,9 @@ func Summary(w io.Writer, r Result) error {
 	if r.Dropped != (Dropped{}) {
 		line += "\ndropped, because an output stalled: " + r.Dropped.String()
 	}
+	if r.Explained != "" {
+		line += "\n\n" + strings.TrimSuffix(r.Explained, "\n")
+	}
 	_, err := fmt.Fprintln(w, line)
 	return err
 }

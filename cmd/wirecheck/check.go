@@ -21,7 +21,7 @@ import (
 // newCheckCommand makes "wirecheck check". The flag --format is the root's.
 func newCheckCommand() *cobra.Command {
 	var level, input string
-	var strict bool
+	var strict, explain bool
 	var unit unitFlags
 	cmd := &cobra.Command{
 		Use:   "check HISTORY",
@@ -60,15 +60,19 @@ history; 3 nothing found, but wirecheck could judge no statement in it, or, with
 			if err := unit.check(); err != nil {
 				return err
 			}
-			return check(cmd, args[0], isolation.Options{Level: l, Strict: strict, Transactions: unit.unit == unitTransaction, Possible: unit.possible}, format, unit.unit)
+			return check(cmd, args[0], isolation.Options{Level: l, Strict: strict, Transactions: unit.unit == unitTransaction, Possible: unit.possible, Explain: explain}, format, unit.unit)
 		},
 	}
 	cmd.Flags().StringVar(&level, "level", "", "judge as if every transaction had run at this level (default: the recorded levels)")
 	cmd.Flags().StringVar(&input, "input", "native", "format of the history: native")
 	unit.flags(cmd.Flags())
+	cmd.Flags().BoolVar(&explain, "explain-coverage", false, explainUsage)
 	cmd.Flags().BoolVar(&strict, "strict", false, "also report cycles that only session order or real time forbids")
 	return cmd
 }
+
+// explainUsage is that of the flag --explain-coverage.
+const explainUsage = "show which statements wirecheck did not see exactly: their share by reason and shape"
 
 // check judges one history and prints the result.
 func check(cmd *cobra.Command, path string, opts isolation.Options, format, unit string) error {
@@ -92,6 +96,9 @@ func check(cmd *cobra.Command, path string, opts isolation.Options, format, unit
 		return err
 	}
 	result := report.Result{Source: path, Findings: c.Summary(), Coverage: c.Coverage()}
+	if opts.Explain {
+		result.Explained = c.Coverage().Explain()
+	}
 	if err := printResult(cmd.OutOrStdout(), result, format); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}

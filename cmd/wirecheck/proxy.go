@@ -114,6 +114,7 @@ finish, and prints what it found.`,
 	f.unit.flags(flags)
 	flags.DurationVar(&f.gap, "unit-gap", 0, "a pause in a session that ends a request without tags, as in 50ms; 0: wirecheck does not look for such requests")
 	flags.StringSliceVar(&f.tags, "request-tag", nil, "tag that names a request; repeatable (default: "+strings.Join(flow.RequestTags, ", ")+")")
+	flags.BoolVar(&f.explain, "explain-coverage", false, explainUsage)
 	flags.BoolVar(&f.strict, "strict", false, "also report what only session order or real time forbids")
 	return cmd
 }
@@ -122,7 +123,7 @@ type proxyFlags struct {
 	config, mode, capture, record, report, stream string
 	listen, upstream                              []string
 	warn                                          configs.Switch
-	strict, redact                                bool
+	strict, redact, explain                       bool
 	unit                                          unitFlags
 	gap                                           time.Duration
 	tags                                          []string
@@ -161,7 +162,8 @@ func (f *proxyFlags) apply(cmd *cobra.Command, c *configs.Config) error {
 		"record-part-size": func() { c.Recording.PartSize = f.recording.PartSize }, "record-part-age": func() { c.Recording.PartAge = f.recording.PartAge },
 		"redact": func() { c.Recording.Redact = configs.Switch(f.redact) }, "report": func() { c.Report = f.report },
 		"stream": func() { c.Stream = f.stream }, "strict": func() { c.Strict = f.strict },
-		"unit": func() { c.Unit = f.unit.unit }, "possible": func() { c.Possible = f.unit.possible }, "request-tag": func() { c.RequestTags = f.tags },
+		"explain-coverage": func() { c.ExplainCoverage = f.explain },
+		"unit":             func() { c.Unit = f.unit.unit }, "possible": func() { c.Possible = f.unit.possible }, "request-tag": func() { c.RequestTags = f.tags },
 		"schedule": func() { c.Control.Schedule = f.schedule }, "sessions": func() { c.Control.Sessions = f.sessions },
 		"think": func() { c.Control.Think = f.think }, "locks": func() { c.Control.Locks = f.locks },
 		"save-schedule": func() { c.Control.Save = f.save },
@@ -195,7 +197,7 @@ func runProxy(ctx context.Context, c *common, config configs.Config) (err error)
 		}
 	}
 	l, err := live.New(live.Options{
-		Record: out.record, Trace: rec, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Log: c.log, Now: now,
+		Record: out.record, Trace: rec, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Explain: config.ExplainCoverage, Log: c.log, Now: now,
 		OnFind: out.found, Redact: redact(), Judge: live.Judge{Transactions: config.Unit == unitTransaction, Possible: config.Possible}, RequestTags: config.RequestTags,
 	})
 	if err != nil {
@@ -228,6 +230,9 @@ func runProxy(ctx context.Context, c *common, config configs.Config) (err error)
 	}
 	if observes(config) { // a file that could not be written does not make the findings untrue
 		r := report.Result{Findings: found.Findings, Coverage: found.Coverage, Dropped: out.dropped(c.log, found.Dropped, tally)}
+		if config.ExplainCoverage {
+			r.Explained = found.Coverage.Explain()
+		}
 		err = errors.Join(err, out.summary(r, c.format))
 	}
 	if err != nil {

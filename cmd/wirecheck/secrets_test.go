@@ -53,6 +53,12 @@ func TestSecrets(t *testing.T) {
 			if !strings.Contains(said["the trace"], "uses_left") || !strings.Contains(said["the report"], "LOST UPDATE") {
 				t.Errorf("%s: trace of %d bytes, report:\n%s", engine, len(said["the trace"]), said["the report"])
 			}
+			if log := said["the log"]; !strings.Contains(log, "update coupon set uses_left") {
+				t.Errorf("%s: the log has no statement:\n%s", engine, log)
+			}
+			if out := said["stdout"]; !strings.Contains(out, "seen exactly") {
+				t.Errorf("%s: coverage is not explained:\n%s", engine, out)
+			}
 			if !redact && !(strings.Contains(said["the trace"], "WELCOME10") && strings.Contains(said["the report"], "WELCOME10")) {
 				t.Errorf("%s: no values without --redact", engine)
 			}
@@ -68,7 +74,7 @@ func hear(t *testing.T, w *world, statements []string, redact bool) map[string]s
 	scheme := map[string]string{"postgres": "postgres", "mariadb": "mysql"}[w.direct.Engine]
 	file := func(name string) string { return filepath.Join(dir, name) }
 	p := startProgram(t, "proxy", "--listen", scheme+"://"+address, "--upstream", fmt.Sprintf("%s://127.0.0.1:%d", w.direct.Engine, w.direct.Port), "--log-level", "debug",
-		"--record", file("all.wct"), "--report", file("report"), "--stream", file("stream"), fmt.Sprintf("--redact=%v", redact))
+		"--record", file("all.wct"), "--report", file("report"), "--stream", file("stream"), fmt.Sprintf("--redact=%v", redact), "--explain-coverage")
 	listening(t, address)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -46,6 +46,8 @@ type Coverage struct {
 	Possible int `json:"possible,omitempty"`
 	Apart    int `json:"apart,omitempty"`
 	Overflow int `json:"overflow"` // findings whose repeats cannot be recognised (Options.MaxFingerprints)
+	// Lost are the shapes of statements that were not seen exactly, the most frequent first, if Options.Explain asks for them.
+	Lost []Lost `json:"lost,omitempty"`
 }
 
 // String is the coverage line. What is zero and not expected is left out.
@@ -82,24 +84,24 @@ func (v Coverage) predicates(b *strings.Builder) {
 	why := make([]string, 0, len(v.Unread))
 	for _, reason := range v.reasons() {
 		if n := v.Unread[reason]; n > 0 {
-			why = append(why, fmt.Sprintf("%d: %s", n, reason))
+			why = append(why, fmt.Sprintf("%s (%d)", reason, n))
 		}
 	}
 	if v.Predicates+left == 0 {
 		return
 	}
-	fmt.Fprintf(b, "; predicates of %d of %s evaluated", v.Predicates, prose.Count(v.Predicates+left, "statement"))
+	fmt.Fprintf(b, "; the predicates of %d of %s were evaluated", v.Predicates, prose.Count(v.Predicates+left, "statement"))
 	if n := len(why) - maxReasons; n > 0 {
 		why = append(why[:maxReasons], prose.Count(n, "more reason"))
 	}
 	if left > 0 {
-		fmt.Fprintf(b, " (%s)", strings.Join(why, "; "))
+		fmt.Fprintf(b, "; not evaluated: %s", strings.Join(why, ", "))
 	}
 	if v.Blind > 0 {
-		fmt.Fprintf(b, ", not with %s whose values were not captured", prose.Count(v.Blind, "change"))
+		fmt.Fprintf(b, "; the predicates were not compared with %s: the values were not captured", prose.Count(v.Blind, "change"))
 	}
 	if v.Unsettled > 0 {
-		fmt.Fprintf(b, ", not with %s of which it is not certain whether they were seen", prose.Count(v.Unsettled, "change"))
+		fmt.Fprintf(b, "; the predicates were not compared with %s: it is not certain what the statement saw", prose.Count(v.Unsettled, "change"))
 	}
 }
 
@@ -165,6 +167,12 @@ func (v Coverage) Since(before Coverage) Coverage {
 	return v
 }
 
+// counted counts a statement.
+func counted(c *Checker, e *history.Event) {
+	c.coverage.count(e.Coverage, 1)
+	c.lost.add(e)
+}
+
 // count counts a statement, or takes back (n is -1) how one was counted of which more became known.
 func (v *Coverage) count(c history.Coverage, n int) {
 	switch c {
@@ -195,6 +203,9 @@ func (c *Checker) Coverage() Coverage {
 	v := c.coverage
 	v.Unread = maps.Clone(v.Unread)
 	v.Unfinished = len(c.open)
+	if c.lost != nil {
+		v.Lost = c.lost.list()
+	}
 	for _, t := range c.ended {
 		v.unknownWriters(t)
 	}

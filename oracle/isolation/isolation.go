@@ -74,6 +74,8 @@ type Options struct {
 	Transactions bool
 	// Possible also reports what may be a lost update between requests (kind unknown).
 	Possible bool
+	// Explain also counts which statements were not seen exactly and why (Coverage.Lost).
+	Explain bool
 	// MaxFingerprints is how many different findings are remembered. 0 means DefaultMaxFingerprints.
 	MaxFingerprints int
 }
@@ -114,6 +116,7 @@ type Checker struct {
 	overflow int                        // findings whose fingerprint was not remembered
 	reported map[string]bool            // sets of transactions reported, see txn.sets
 	coverage Coverage
+	lost     lost     // nil unless Options.Explain
 	spare    spare    // room for the next transactions'
 	recs     []record // room for register's
 	last     *table   // the table of the last access
@@ -141,6 +144,9 @@ func New(opts Options) *Checker {
 		pending:  map[string][]*version{},
 		seen:     map[string]*oracle.Finding{},
 		reported: map[string]bool{},
+	}
+	if opts.Explain {
+		c.lost = lost{}
 	}
 	c.requests = requests{c, map[string]*request{}}
 	c.places.limit = opts.MaxPlaces
@@ -386,14 +392,14 @@ func (c *Checker) statement(e *history.Event) {
 			c.finishLate(t, e)
 			return
 		}
-		c.coverage.count(e.Coverage, 1)
+		counted(c, e)
 		return // outside a transaction (SET and the like), or of one that was already taken for lost
 	}
 	if i := t.statementIndex(e.N); i >= 0 {
 		c.addLate(t, i, e)
 		return
 	}
-	c.coverage.count(e.Coverage, 1)
+	counted(c, e)
 	c.addTokens(t, e.Tokens)
 	if e.Level != "" && c.opts.Level == "" {
 		t.level = e.Level // SET TRANSACTION after BEGIN

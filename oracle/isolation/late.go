@@ -23,7 +23,7 @@ func (c *Checker) addLate(t *txn, i int32, e *history.Event) {
 	t.stmts[i].current = t.stmts[i].current || e.CurrentRead
 	if was := t.stmts[i].coverage; was != e.Coverage {
 		c.coverage.count(was, -1)
-		c.coverage.count(e.Coverage, 1)
+		counted(c, e)
 		t.stmts[i].coverage = e.Coverage
 	}
 	ordered := int(i) == len(t.stmts)-1
@@ -55,7 +55,7 @@ func (c *Checker) finishLate(t *txn, e *history.Event) {
 	c.addTokens(t, e.Tokens)
 	if was := t.stmts[i].coverage; was != e.Coverage {
 		c.coverage.count(was, -1)
-		c.coverage.count(e.Coverage, 1)
+		counted(c, e)
 		t.stmts[i].coverage = e.Coverage
 	}
 	c.addAccesses(t, i, e)

@@ -63,7 +63,7 @@ func TestPredicateWords(t *testing.T) {
 	if len(fs) != 1 || fs[0].Edges[0].Text != want {
 		t.Errorf("%+v", fs)
 	}
-	if got := c.Coverage().String(); !strings.HasSuffix(got, "; predicates of 2 of 3 statements evaluated (1: it joins tables)") {
+	if got := c.Coverage().String(); !strings.HasSuffix(got, "; the predicates of 2 of 3 statements were evaluated; not evaluated: it joins tables (1)") {
 		t.Error(got)
 	}
 }

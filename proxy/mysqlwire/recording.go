@@ -93,7 +93,10 @@ func (r *recording) Answer(tk *record.Ticket) (run *record.Running) {
 }
 
 func (r *recording) Done(run *record.Running, res record.Result) (due []record.Warning) {
-	r.do(func(t *record.Tracker) { due = t.Done(run, res) })
+	r.do(func(t *record.Tracker) {
+		t.Log(r.log, run, res)
+		due = t.Done(run, res)
+	})
 	return due
 }
 

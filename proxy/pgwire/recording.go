@@ -109,10 +109,10 @@ func (r *recording) done(e *entry, res record.Result) []record.Warning {
 	}
 	e.running = nil
 	e.next++
-	r.debug(run.Plan(), res)
 	if r.tracker == nil {
 		return nil
 	}
+	r.tracker.Log(r.log, run, res)
 	return r.tracker.Done(run, res)
 }
 
@@ -142,22 +142,4 @@ func (r *recording) ready(status byte) []record.Warning {
 		return nil
 	}
 	return r.tracker.Status(status != 'I')
-}
-
-// debug writes a line about a statement that ended.
-func (r *recording) debug(p *rewrite.Plan, res record.Result) {
-	ev := r.log.Debug()
-	if ev == nil {
-		return
-	}
-	ev = ev.Str("verb", p.Verb).Str("coverage", string(p.Coverage))
-	if p.Why != "" {
-		ev = ev.Str("why", p.Why)
-	}
-	if res.Err != nil {
-		ev = ev.Str("sqlstate", res.Err.Code)
-	} else {
-		ev = ev.Str("tag", res.Tag)
-	}
-	ev.Msg("statement")
 }

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"errors"
 	"slices"
 	"time"
 
@@ -90,19 +89,6 @@ type Ticket struct {
 	n      int
 	set    bool    // txn and n are known
 	origin *origin // nil: nothing is known of its request
-}
-
-// Running is a request whose answer has begun.
-type Running struct {
-	ticket   *Ticket
-	limit    int
-	accesses []history.Access
-	dropped  int
-	opaque   string
-	decoded  bool // a row was decoded, see rewrite.Plan.WithRows
-	mark     int  // the first access of the row that was decoded last
-	cells    int  // values that came with rows
-	reads    []read
 }
 
 // Result is how a request ended.
@@ -238,29 +224,6 @@ func (t *Tracker) Answer(tk *Ticket) *Running {
 	return r
 }
 
-// Decode keeps the facts, which may be none, that p reads in the hidden columns of a row of the answer. What came before
-// an error stays, and if it is rewrite.ErrPartial what came with it too.
-func (r *Running) Decode(p *rewrite.Plan, hidden [][]byte) error {
-	r.mark = len(r.accesses)
-	list, err := p.Decode(r.accesses, hidden)
-	if err != nil && !errors.Is(err, rewrite.ErrPartial) {
-		return err
-	}
-	r.decoded = true
-	if over := len(list) - r.limit; over > 0 {
-		r.dropped += over
-		list = list[:r.limit]
-	}
-	r.accesses = list
-	return err
-}
-
-// Opaque says that the answer does not have what the plan promised.
-func (r *Running) Opaque(why string) { r.opaque = why }
-
-// Plan is the plan of the statement that runs.
-func (r *Running) Plan() *rewrite.Plan { return r.ticket.plan }
-
 // Done says that the statement was answered, and returns the warnings that became due.
 func (t *Tracker) Done(r *Running, res Result) []Warning {
 	tk := r.ticket
@@ -308,21 +271,10 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 	}
 	ev := &history.Event{
 		Kind: history.EventStmt, Session: t.session, Txn: x.id, N: r.ticket.n, From: r.ticket.from, To: to,
-		SQL: text.SQL, Verb: p.Verb, Accesses: r.accesses, Coverage: p.Coverage, Why: p.Why,
+		SQL: text.SQL, Verb: p.Verb, Accesses: r.accesses,
 		CurrentRead: p.CurrentRead, Predicate: p.Predicate, Error: res.Err,
 	}
-	if r.decoded && p.WithRows != "" {
-		ev.Coverage, ev.Why = p.WithRows, ""
-	}
-	switch {
-	case r.opaque != "":
-		ev.Coverage, ev.Why = history.CoverageOpaque, r.opaque
-		if len(ev.Accesses) > 0 {
-			ev.Coverage = history.CoverageApproximate
-		}
-	case r.dropped > 0 && ev.Coverage == history.CoverageExact:
-		ev.Coverage, ev.Why = history.CoverageApproximate, "more rows than are kept of one statement"
-	}
+	ev.Coverage, ev.Why = r.coverage()
 	t.requested(r, ev)
 	for i := range ev.Accesses {
 		a := &ev.Accesses[i]

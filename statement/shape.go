@@ -1,10 +1,6 @@
-package oracle
+package statement
 
-import (
-	"crypto/sha256"
-	"encoding/hex"
-	"strings"
-)
+import "strings"
 
 // Shape is a statement's text without its values: literals and parameters become ?, lists of them collapse, comments
 // go, white space becomes one blank and everything outside quoted identifiers is lower case. It is meant for
@@ -164,36 +160,4 @@ func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 func isWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '@' || c >= 0x80
-}
-
-// Fingerprint makes a finding's id from the class, the tables, the statement shapes and the kinds of edges, never from
-// values. A cycle has no first edge: the least rotation is taken, so that it does not matter where the search began.
-func (f *Finding) Fingerprint() string {
-	if f.Difference != nil {
-		return f.fingerprint()
-	}
-	parts := make([]string, len(f.Edges))
-	for i, e := range f.Edges {
-		parts[i] = strings.Join([]string{string(e.Kind), e.Row.Table,
-			Shape(f.sql(e.From, e.FromStatement)), Shape(f.sql(e.To, e.ToStatement))}, "\x00")
-	}
-	least := ""
-	for i := range parts {
-		r := strings.Join(append(append([]string{}, parts[i:]...), parts[:i]...), "\x01")
-		if i == 0 || r < least {
-			least = r
-		}
-	}
-	sum := sha256.Sum256([]byte(string(f.Class) + "\x02" + f.Name + "\x02" + least))
-	return "WC-" + hex.EncodeToString(sum[:3])
-}
-
-// sql is the text of statement n of a transaction; empty if it is not among those kept.
-func (f *Finding) sql(txn, n int) string {
-	for _, s := range f.Transactions[txn].Statements {
-		if s.N == n {
-			return s.SQL
-		}
-	}
-	return ""
 }

@@ -1,0 +1,160 @@
+package isolation
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"wirecheck/history"
+	"wirecheck/history/prose"
+	"wirecheck/statement"
+)
+
+// Lost is how often statements of one shape were not seen exactly, for one reason.
+type Lost struct {
+	Shape    string           `json:"shape"` // see statement.Shape
+	Verb     string           `json:"verb,omitempty"`
+	Coverage history.Coverage `json:"coverage"`
+	Why      string           `json:"why,omitempty"`
+	Count    int              `json:"count"`
+}
+
+// lostKey tells one Lost from another.
+type lostKey struct {
+	shape, verb, why string
+	coverage         history.Coverage
+}
+
+const (
+	maxLost      = 2000 // shapes and reasons that are told apart
+	maxLostShape = 4096 // bytes of a shape
+	maxLostSQL   = 8192 // bytes of a text of which a shape is made
+	otherShapes  = "(other statements)"
+)
+
+// lost counts the statements that were not seen exactly by shape and reason; nil: nobody asks.
+type lost map[lostKey]int
+
+// add counts a statement.
+func (l lost) add(e *history.Event) {
+	if l == nil || e.Coverage != history.CoverageApproximate && e.Coverage != history.CoverageOpaque {
+		return
+	}
+	sql := e.SQL
+	if len(sql) > maxLostSQL {
+		sql = sql[:maxLostSQL]
+	}
+	k := lostKey{prose.Cut(statement.Shape(sql), maxLostShape), e.Verb, e.Why, e.Coverage}
+	if k.shape == "" {
+		k.shape = k.verb
+	}
+	if _, known := l[k]; !known && len(l) >= maxLost {
+		k = lostKey{shape: otherShapes, why: e.Why, coverage: e.Coverage}
+		if _, known := l[k]; !known && len(l) >= 2*maxLost {
+			k.why = ""
+		}
+	}
+	l[k]++
+}
+
+// list gives the shapes and reasons, the most frequent first.
+func (l lost) list() []Lost {
+	out := make([]Lost, 0, len(l))
+	for k, n := range l {
+		out = append(out, Lost{k.shape, k.verb, k.coverage, k.why, n})
+	}
+	slices.SortFunc(out, func(a, b Lost) int {
+		return cmp.Or(b.Count-a.Count, strings.Compare(a.Why, b.Why), strings.Compare(a.Shape, b.Shape), strings.Compare(string(a.Coverage), string(b.Coverage)),
+			strings.Compare(a.Verb, b.Verb))
+	})
+	return out
+}
+
+const (
+	explainWidth   = 80
+	explainReasons = 15 // that Explain names
+	explainShapes  = 5  // that it names of each reason
+	explainLines   = 3  // of each shape
+)
+
+// Explain says which statements were not seen exactly and why: the reasons with the shapes of their statements, the most frequent
+// first. Its lines are at most 80 columns wide.
+func (v Coverage) Explain() string {
+	var b strings.Builder
+	all, missed := v.Exact+v.Approximate+v.Opaque, v.Approximate+v.Opaque
+	if missed == 0 {
+		fmt.Fprintf(&b, "All %s were seen exactly.\n", prose.Count(all, "statement"))
+		return b.String()
+	}
+	fmt.Fprintf(&b, "Not seen exactly: %d of %s (%s).\n", missed, prose.Count(all, "statement"), share(missed, all))
+	reasons := byReason(v.Lost)
+	for i, r := range reasons {
+		if i == explainReasons {
+			fmt.Fprintf(&b, "\nand %s (--format json has them)\n", prose.Count(len(reasons)-i, "more reason"))
+			break
+		}
+		fmt.Fprintln(&b)
+		why := cmp.Or(r[0].Why, "no reason was recorded")
+		wrap(&b, fmt.Sprintf("%6s %6d  ", share(times(r), all), times(r)), fmt.Sprintf("%s: %s", r[0].Coverage, why), explainLines)
+		for k, s := range r {
+			if k == explainShapes {
+				fmt.Fprintf(&b, "%15d    %s\n", times(r[k:]), prose.Count(len(r)-k, "more shape"))
+				break
+			}
+			wrap(&b, fmt.Sprintf("%15d    ", s.Count), s.Shape, explainLines)
+		}
+	}
+	return b.String()
+}
+
+// byReason puts together what was lost for the same reason, the most frequent reason first.
+func byReason(list []Lost) [][]Lost {
+	place := map[lostKey]int{}
+	var out [][]Lost
+	for _, l := range list {
+		k := lostKey{why: l.Why, coverage: l.Coverage}
+		i, ok := place[k]
+		if !ok {
+			i = len(out)
+			place[k], out = i, append(out, nil)
+		}
+		out[i] = append(out[i], l)
+	}
+	slices.SortStableFunc(out, func(a, b []Lost) int { return times(b) - times(a) })
+	return out
+}
+
+func times(list []Lost) (n int) {
+	for _, l := range list {
+		n += l.Count
+	}
+	return n
+}
+
+// share is n of all in percent.
+func share(n, all int) string { return fmt.Sprintf("%.1f%%", 100*float64(n)/float64(max(all, 1))) }
+
+// wrap writes a text in so many lines of 80 columns at most, the first one behind head. Of a longer text the middle is left out: what a
+// statement selects comes first and says least, how it selects comes last.
+func wrap(b *strings.Builder, head, text string, lines int) {
+	room := explainWidth - len(head)
+	r := []rune(prose.Line(text, len(text)))
+	if most := room * lines; len(r) > most {
+		begin := most / 3
+		r = slices.Concat(r[:begin], []rune(" … "), r[len(r)-(most-begin-3):])
+	}
+	for len(r) > room {
+		cut := room
+		for cut > room-16 && r[cut] != ' ' && r[cut-1] != ',' {
+			cut--
+		}
+		if r[cut] != ' ' && r[cut-1] != ',' {
+			cut = room
+		}
+		fmt.Fprintf(b, "%s%s\n", head, strings.TrimSpace(string(r[:cut])))
+		head = strings.Repeat(" ", len(head))
+		r = []rune(strings.TrimLeft(string(r[cut:]), " "))
+	}
+	fmt.Fprintf(b, "%s%s\n", head, string(r))
+}

@@ -1,0 +1,92 @@
+package record
+
+import (
+	"errors"
+
+	"github.com/rs/zerolog"
+
+	"wirecheck/history"
+	"wirecheck/history/prose"
+	"wirecheck/rewrite"
+	"wirecheck/statement"
+	"wirecheck/trace/secret"
+)
+
+// Running is a request whose answer has begun.
+type Running struct {
+	ticket   *Ticket
+	limit    int
+	accesses []history.Access
+	dropped  int
+	opaque   string
+	decoded  bool // a row was decoded, see rewrite.Plan.WithRows
+	mark     int  // the first access of the row that was decoded last
+	cells    int  // values that came with rows
+	reads    []read
+}
+
+// Decode keeps the facts, which may be none, that p reads in the hidden columns of a row of the answer. What came before
+// an error stays, and if it is rewrite.ErrPartial what came with it too.
+func (r *Running) Decode(p *rewrite.Plan, hidden [][]byte) error {
+	r.mark = len(r.accesses)
+	list, err := p.Decode(r.accesses, hidden)
+	if err != nil && !errors.Is(err, rewrite.ErrPartial) {
+		return err
+	}
+	r.decoded = true
+	if over := len(list) - r.limit; over > 0 {
+		r.dropped += over
+		list = list[:r.limit]
+	}
+	r.accesses = list
+	return err
+}
+
+// Opaque says that the answer does not have what the plan promised.
+func (r *Running) Opaque(why string) { r.opaque = why }
+
+// Plan is the plan of the statement that runs.
+func (r *Running) Plan() *rewrite.Plan { return r.ticket.plan }
+
+// coverage is what was seen of the statement, and why not all.
+func (r *Running) coverage() (history.Coverage, string) {
+	p := r.Plan()
+	seen, why := p.Coverage, p.Why
+	if r.decoded && p.WithRows != "" {
+		seen, why = p.WithRows, ""
+	}
+	switch {
+	case r.opaque != "" && len(r.accesses) > 0:
+		return history.CoverageApproximate, r.opaque
+	case r.opaque != "":
+		return history.CoverageOpaque, r.opaque
+	case r.dropped > 0 && seen == history.CoverageExact:
+		return history.CoverageApproximate, "more rows than are kept of one statement"
+	}
+	return seen, why
+}
+
+// Log writes a line about a statement that ended, if lines of the level debug are wanted: what was seen of it, why not all, and the statement without
+// its values.
+func (t *Tracker) Log(log zerolog.Logger, r *Running, res Result) {
+	line := log.Debug()
+	if line == nil {
+		return
+	}
+	p := r.Plan()
+	seen, why := r.coverage()
+	line = line.Str("verb", p.Verb).Str("coverage", string(seen))
+	if why != "" {
+		line = line.Str("why", why)
+	}
+	switch {
+	case res.Err != nil && res.Err.Code != "":
+		line = line.Str("sqlstate", res.Err.Code)
+	case res.Tag != "":
+		line = line.Str("tag", res.Tag)
+	}
+	line.Str("statement", statement.Shape(prose.Cut(secret.SQL(p.Text, t.dialect).SQL, maxLogged))).Msg("statement")
+}
+
+// maxLogged is how many bytes of a statement are logged.
+const maxLogged = 2048

@@ -77,19 +77,26 @@ type Anomaly struct {
 	Implies []Phenomenon
 	// Remedies are what an application can do at its level, cheapest first. Refuses says that a level which prevents the anomaly does
 	// so by refusing transactions, which the application has to retry.
-	Remedies []string
+	Remedies []Remedy
 	Refuses  bool
 	// Digit is the last digit of the warning's SQLSTATE (01WC_) and of its MySQL code (5100_).
 	Digit int
 }
 
-var (
-	lock  = "lock what the decision rests on with the read (SELECT ... FOR UPDATE, or FOR SHARE)"
-	guard = []string{
-		"let a constraint (unique, exclusion) refuse the row that must not be there twice, and retry",
-		"lock a row that stands for what the condition chose (SELECT ... FOR UPDATE of the room, not of its bookings)",
-	}
-	together = []string{"read what belongs together in one statement", "lock the rows with the first read (SELECT ... FOR SHARE)"}
+// Remedy is a way out for the application.
+type Remedy string
+
+// The remedies. Package oracle words them for a product and a statement.
+const (
+	RemedyReport     Remedy = "report"     // to the vendor
+	RemedyAtomic     Remedy = "atomic"     // one UPDATE computes the new value
+	RemedyLock       Remedy = "lock"       // the reads lock the rows that the decision rests on
+	RemedyCheck      Remedy = "check"      // the write checks that what was read still holds
+	RemedyOneTxn     Remedy = "one-txn"    // read with a lock and write in one transaction
+	RemedyOneRead    Remedy = "one-read"   // read what belongs together in one statement
+	RemedyConstraint Remedy = "constraint" // a constraint refuses the row that must not be there
+	RemedyParent     Remedy = "parent"     // lock a row that stands for what a condition chooses
+	RemedyLevel      Remedy = "level"      // a stronger isolation level
 )
 
 // List has all anomalies, most severe first. The unnamed row of a class stands behind its named ones.
@@ -101,69 +108,61 @@ var List = []Anomaly{
 	{
 		Class: GSingle, Name: LostUpdate, Phenomenon: P4, Implies: []Phenomenon{PGSingle}, Refuses: true, Digit: 2,
 		Formula: "rw and ww over one row: T1 read it, T2 wrote it, T1 wrote it", Source: "Berenson et al. 1995, P4",
-		Remedies: []string{
-			"let one UPDATE compute the new value from the row (SET n = n + 1) in place of reading it first",
-			"lock the row with the read (SELECT ... FOR UPDATE)",
-			"keep a version column and check it in the WHERE of the UPDATE, and retry if no row was changed",
-		},
+		Remedies: []Remedy{RemedyAtomic, RemedyLock, RemedyCheck},
 	},
 	{
 		Class: GSingleRequest, Name: LostBetween, Phenomenon: PRequest, Digit: 7,
 		Formula: "rw and ww over one row, between requests: R1 read it in one transaction, R2 wrote it, R1 wrote what it had read in a later one", Source: "Warszawski and Bailis 2017 (ACIDRain), 3.1",
-		Remedies: []string{
-			"let one UPDATE compute the new value from the row (SET n = n + 1) in place of reading it first",
-			"read and write in one transaction, and lock the row with the read (SELECT ... FOR UPDATE)",
-			"keep a version column and check it in the WHERE of the UPDATE, and retry if no row was changed",
-		},
+		Remedies: []Remedy{RemedyAtomic, RemedyOneTxn, RemedyCheck},
 	},
 	{
-		Class: GSingle, Name: Vanishes, Phenomenon: POTV, Implies: []Phenomenon{PGSingle}, Remedies: together, Digit: 3,
+		Class: GSingle, Name: Vanishes, Phenomenon: POTV, Implies: []Phenomenon{PGSingle}, Remedies: []Remedy{RemedyOneRead, RemedyLock}, Digit: 3,
 		Formula: "T1 read a version of T2, and then one from before T2", Source: "Bailis et al. 2013, definition 11",
 	},
 	{
-		Class: GSingle, Name: ReadSkew, Phenomenon: PGSingle, Remedies: together, Refuses: true, Digit: 3,
+		Class: GSingle, Name: ReadSkew, Phenomenon: PGSingle, Remedies: []Remedy{RemedyOneRead, RemedyLock}, Refuses: true, Digit: 3,
 		Formula: "exactly one rw, and wr over other rows", Source: "Berenson et al. 1995, A5A",
 	},
 	{
-		Class: GSingle, Name: NonRepeatableRead, Phenomenon: PGSingle, Remedies: together, Refuses: true, Digit: 3,
+		Class: GSingle, Name: NonRepeatableRead, Phenomenon: PGSingle, Remedies: []Remedy{RemedyOneRead, RemedyLock}, Refuses: true, Digit: 3,
 		Formula: "exactly one rw, and wr over the same row", Source: "Berenson et al. 1995, P2",
 	},
 	{
-		Class: GSingle, Name: ReadWriteSkew, Phenomenon: PGSingle, Remedies: together, Refuses: true, Digit: 8,
+		Class: GSingle, Name: ReadWriteSkew, Phenomenon: PGSingle, Remedies: []Remedy{RemedyOneRead, RemedyLock}, Refuses: true, Digit: 8,
 		Formula: "rw over one row and ww over another one", Source: "IsoRel, section 2.4",
 	},
 	{
-		Class: GSingle, Name: Phantom, Phenomenon: PPMP, Remedies: append([]string{together[0]}, guard...), Refuses: true, Digit: 5,
+		Class: GSingle, Name: Phantom, Phenomenon: PPMP, Remedies: []Remedy{RemedyOneRead, RemedyConstraint, RemedyParent}, Refuses: true, Digit: 5,
 		Formula: "exactly one rw, over what a condition chose", Source: "Berenson et al. 1995, A3; Hermitage, PMP",
 	},
 	{
-		Class: GSingle, Phenomenon: PGSingle, Remedies: []string{lock}, Refuses: true, Digit: 8,
+		Class: GSingle, Phenomenon: PGSingle, Remedies: []Remedy{RemedyLock}, Refuses: true, Digit: 8,
 		Formula: "a cycle with exactly one rw", Source: "Adya 1999, 4.3.3",
 	},
 	{
-		Class: GNonadjacent, Name: LongFork, Phenomenon: PGNonadjacent, Remedies: together, Refuses: true, Digit: 8,
+		Class: GNonadjacent, Name: LongFork, Phenomenon: PGNonadjacent, Remedies: []Remedy{RemedyOneRead, RemedyLock}, Refuses: true, Digit: 8,
 		Formula: "two rw and two wr in turn", Source: "Sovran et al. 2011",
 	},
 	{
-		Class: GNonadjacent, Phenomenon: PGNonadjacent, Remedies: []string{lock}, Refuses: true, Digit: 8,
+		Class: GNonadjacent, Phenomenon: PGNonadjacent, Remedies: []Remedy{RemedyLock}, Refuses: true, Digit: 8,
 		Formula: "a cycle with two or more rw, no two of them adjacent", Source: "Cerone and Gotsman 2016",
 	},
 	{
 		Class: G2Item, Name: WriteSkew, Phenomenon: PG2Item, Refuses: true, Digit: 4,
 		Formula: "two adjacent rw over different rows", Source: "Berenson et al. 1995, A5B",
-		Remedies: []string{lock, "let a constraint (unique, check, exclusion) guard the rule, or write a common row that both update"},
+		Remedies: []Remedy{RemedyLock, RemedyParent},
 	},
 	{
-		Class: G2Item, Phenomenon: PG2Item, Remedies: []string{lock}, Refuses: true, Digit: 4,
+		Class: G2Item, Phenomenon: PG2Item, Remedies: []Remedy{RemedyLock}, Refuses: true, Digit: 4,
 		Formula: "a cycle with at least one rw", Source: "Adya 1999, 4.2.3",
 	},
 	{
 		Class: G2, Name: WriteSkew, Phenomenon: PG2, Refuses: true, Digit: 4,
 		Formula: "two adjacent rw, at least one of them over what a condition chose", Source: "Berenson et al. 1995, A5B; Adya 1999, 4.2.3",
-		Remedies: guard,
+		Remedies: []Remedy{RemedyConstraint, RemedyParent},
 	},
 	{
-		Class: G2, Phenomenon: PG2, Remedies: guard, Refuses: true, Digit: 4,
+		Class: G2, Phenomenon: PG2, Remedies: []Remedy{RemedyConstraint, RemedyParent}, Refuses: true, Digit: 4,
 		Formula: "a cycle with at least one rw over what a condition chose", Source: "Adya 1999, 4.2.3",
 	},
 }

@@ -294,7 +294,7 @@ func TestFormInWords(t *testing.T) {
 	if len(r.Findings) != 1 {
 		t.Fatalf("%d findings, %s", len(r.Findings), r.Coverage)
 	}
-	want := "T1 asked for the rows of public.booking where room = 1 and hour = '2026-11-22 09:00:00' in statement 1"
+	want := "T1 asked for the rows of public.booking where room = 1 and hour = '2026-11-22 09:00:00' in T1.1"
 	if got := r.Findings[0].Edges[0].Text; !strings.HasPrefix(got, want) || !strings.Contains(got, "and found none; T2 then inserted one more, row public.booking id=11") {
 		t.Error(got)
 	}

@@ -3,6 +3,8 @@
 package oracle
 
 import (
+	"fmt"
+
 	"wirecheck/anomaly"
 	"wirecheck/history"
 )
@@ -92,7 +94,9 @@ type Edge struct {
 	ToStatement   int `json:"to_statement,omitempty"`
 	// Condition is what the reader asked for, for a dependency over the rows that a condition chose or passed over.
 	Condition string `json:"condition,omitempty"`
-	Text      string `json:"text"` // one sentence that says why From precedes To
+	// Found is how many rows the reader got for it, where that is known.
+	Found *int   `json:"found,omitempty"`
+	Text  string `json:"text"` // one sentence that says why From precedes To
 }
 
 // Finding is one result of an oracle.
@@ -116,7 +120,7 @@ type Finding struct {
 	// PreventedBy is the weakest level of the product that prevents it; empty if none does or the product is unknown.
 	PreventedBy string   `json:"prevented_by,omitempty"`
 	Source      string   `json:"source,omitempty"` // where the promise is written down
-	Remedies    []string `json:"remedies"`         // cheapest first
+	Remedies    []Remedy `json:"remedies"`         // cheapest first
 	Seen        int      `json:"seen"`             // how often this fingerprint was found up to now
 	FirstAt     int64    `json:"first_at,omitempty"`
 	// Difference is the evidence of the re-executing oracles (wss, troc, txcheck); nil for those that find cycles. Then
@@ -141,4 +145,15 @@ func (e *Edge) RowText() string {
 		return e.Row.Table + " " + e.Row.Key
 	}
 	return "a row of " + e.Row.Table
+}
+
+// FoundText says how many rows the reader found, if that is known.
+func (e *Edge) FoundText() string {
+	switch {
+	case e.Found == nil:
+		return ""
+	case *e.Found == 0:
+		return " and found none"
+	}
+	return fmt.Sprintf(" and found %d", *e.Found)
 }

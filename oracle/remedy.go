@@ -1,28 +1,270 @@
 package oracle
 
 import (
+	"slices"
+	"strings"
+
 	"wirecheck/anomaly"
 	"wirecheck/product"
+	"wirecheck/trace/lex"
 )
+
+// Remedy is one way out for the application.
+type Remedy struct {
+	Kind anomaly.Remedy `json:"kind"`
+	Text string         `json:"text"` // what to do
+	// SQL is one of the finding's statements as it would be written then; ? stands for a value that only the application knows. Empty:
+	// none of them can be rewritten for certain.
+	SQL  string `json:"sql,omitempty"`
+	Cost string `json:"cost,omitempty"` // what the application has to expect
+}
 
 // Remedies lists what an application can do against a finding, cheapest first. What a product promises and did not hold
 // is its vendor's to mend, so there the first advice is to report it.
-func Remedies(p *product.Product, f *Finding) []string {
-	var out []string
+func Remedies(p *product.Product, f *Finding) []Remedy {
+	var out []Remedy
 	if f.Promised {
-		out = append(out, "report it to the vendor of "+p.Title+": the level promises to prevent this")
+		out = append(out, Remedy{Kind: anomaly.RemedyReport, Text: "report it to the vendor of " + p.Title + ": the level promises to prevent this"})
 	}
 	a, known := anomaly.Of(f.Class, f.Name)
 	if !known { // a comparison of a re-executing oracle
 		a, _ = anomaly.Of(anomaly.GSingle, "")
 	}
-	out = append(out, a.Remedies...)
+	for _, kind := range a.Remedies {
+		out = append(out, remedy(kind, p, f))
+	}
 	if f.PreventedBy == "" || f.Promised {
 		return out
 	}
-	level := p.LevelTitle(f.PreventedBy)
-	if !a.Refuses {
-		return append(out, "run at "+level+" or higher")
+	r := Remedy{Kind: anomaly.RemedyLevel, Text: "run all of them at " + p.LevelTitle(f.PreventedBy)}
+	if a.Refuses && !f.OnlyReads() {
+		r.Cost = "retry refusals: " + p.Refusals
 	}
-	return append(out, "run all transactions that take part at "+level+" and retry those that are refused ("+p.Refusals+")")
+	return append(out, r)
+}
+
+// remedy words one remedy for the finding's statements.
+func remedy(kind anomaly.Remedy, p *product.Product, f *Finding) Remedy {
+	r := Remedy{Kind: kind}
+	read, write := f.read(), f.write()
+	switch kind {
+	case anomaly.RemedyAtomic:
+		r.example("let one UPDATE compute the new value from the row", "SET n = n + 1", computing(write, p))
+	case anomaly.RemedyCheck:
+		r.example("check the old value, or a version column, in the WHERE", "AND n = ?", checking(write, p))
+		r.Cost = "if no row changes, read again"
+	case anomaly.RemedyLock:
+		r.example("lock the rows that you read", "SELECT ... FOR UPDATE", locking(read, p))
+		r.Cost = "others wait; retry deadlocks"
+	case anomaly.RemedyOneTxn:
+		r.example("read with a lock, and write in the same transaction", "SELECT ... FOR UPDATE", locking(read, p))
+		r.Cost = "others wait"
+	case anomaly.RemedyOneRead:
+		r.Text = "read what belongs together in one statement"
+	case anomaly.RemedyConstraint:
+		r.Text, r.Cost = "let a constraint refuse the second row (UNIQUE, EXCLUDE)", "handle the refusal"
+	case anomaly.RemedyParent:
+		r.Text, r.Cost = "lock one row that stands for the rule (the room, not its bookings)", "others wait"
+	}
+	return r
+}
+
+// example says what to do, by the statement as it would be then, or else by what is typical.
+func (r *Remedy) example(text, typical, sql string) {
+	if r.Text, r.SQL = text, sql; sql == "" {
+		r.Text += " (" + typical + ")"
+	}
+}
+
+// read is the statement whose stale answer the finding rests on, and write what its transaction, or its request, then wrote; empty if
+// it is not known.
+func (f *Finding) read() string {
+	for _, e := range f.Edges {
+		if e.Kind == EdgeRW {
+			return f.sql(e.From, e.FromStatement)
+		}
+	}
+	return ""
+}
+
+func (f *Finding) write() string {
+	for _, e := range f.Edges {
+		if e.Kind == EdgeWW {
+			return f.sql(e.To, e.ToStatement)
+		}
+	}
+	return ""
+}
+
+// OnlyReads reports whether one transaction of the cycle only read in it, by statements that lock nothing, while the others wrote:
+// then a level whose transactions read from one snapshot prevents it.
+func (f *Finding) OnlyReads() bool {
+	for i := range f.Edges {
+		if f.Edges[i].Kind != EdgeRW {
+			continue
+		}
+		reader, in := f.Edges[i].From, -1
+		for k := range f.Edges {
+			switch {
+			case k != i && f.Edges[k].Kind == EdgeRW:
+				return false
+			case f.Edges[k].To == reader:
+				in = k
+			}
+		}
+		return in >= 0 && f.Edges[in].Kind == EdgeWR && plainRead(f.sql(reader, f.Edges[i].FromStatement)) && plainRead(f.sql(reader, f.Edges[in].ToStatement))
+	}
+	return false
+}
+
+// plainRead reports whether a text is certainly a SELECT that locks nothing.
+func plainRead(sql string) bool {
+	tokens := slices.Collect(lex.Tokens(sql, lex.PostgreSQL))
+	first := slices.IndexFunc(tokens, func(t lex.Token) bool { return t.Kind == lex.Word })
+	return first >= 0 && is(tokens[first], "select") && !hasAny(tokens, "for", "lock", "into", "with", "update", "insert", "delete")
+}
+
+// computing is an UPDATE of one column that gets a number, or a parameter, as one that computes it from the row.
+func computing(sql string, p *product.Product) string {
+	u, ok := oneColumn(sql, p)
+	if !ok || u.value.Kind == lex.String {
+		return ""
+	}
+	return sql[:u.from] + u.column + " + ?" + sql[u.to:]
+}
+
+// checking is an UPDATE of one column that checks its old value.
+func checking(sql string, p *product.Product) string {
+	u, ok := oneColumn(sql, p)
+	if !ok || len(u.rest) == 0 || hasAny(u.rest, "or", "xor", "returning", "order", "limit", "current") || strings.Contains(sql[u.to:], "||") {
+		return ""
+	}
+	return sql[:u.end] + " AND " + u.column + " = ?" + sql[u.end:]
+}
+
+// assignment is what an UPDATE of one column assigns.
+type assignment struct {
+	column   string // as it is written
+	value    lex.Token
+	from, to int         // of the value, with its sign
+	rest     []lex.Token // behind it
+	end      int         // of the statement, without semicolons and comments behind it
+}
+
+// oneColumn finds what an UPDATE of one table assigns, if it is a literal or a parameter for one column.
+func oneColumn(sql string, p *product.Product) (u assignment, ok bool) {
+	tokens := significant(sql, p)
+	if len(tokens) == 0 || !is(tokens[0], "update") {
+		return u, false
+	}
+	u.end = ending(tokens)
+	at := 1
+	for ; at < len(tokens) && !is(tokens[at], "set"); at++ {
+		if strings.ContainsAny(tokens[at].Text, ",(") || is(tokens[at], "join") {
+			return u, false
+		}
+	}
+	column := at + 1
+	for at = column; at < len(tokens) && tokens[at].Text != "="; at++ {
+		if k := tokens[at].Kind; k != lex.Word && k != lex.Name && tokens[at].Text != "." {
+			return u, false
+		}
+	}
+	if at+1 >= len(tokens) || at == column {
+		return u, false
+	}
+	u.column = sql[tokens[column].At : tokens[at-1].At+len(tokens[at-1].Text)]
+	first := at + 1
+	at = first
+	if tokens[at].Text == "-" || tokens[at].Text == "+" {
+		at++
+	}
+	if at >= len(tokens) {
+		return u, false
+	}
+	u.value, u.from, u.to = tokens[at], tokens[first].At, tokens[at].At+len(tokens[at].Text)
+	if k := u.value.Kind; k != lex.Number && k != lex.Placeholder && (k != lex.String || first != at) {
+		return u, false
+	}
+	// The WHERE follows; a FROM, a second column or an expression is more than is understood here.
+	u.rest = tokens[at+1:]
+	return u, len(u.rest) == 0 || is(u.rest[0], "where")
+}
+
+// locking is a SELECT as one that locks what it reads; empty where the product refuses that, or where tokens do not tell.
+func locking(sql string, p *product.Product) string {
+	tokens := significant(sql, p)
+	if len(tokens) == 0 || !is(tokens[0], "select") || p.Dialect == product.DialectSQLite {
+		return ""
+	}
+	if hasAny(tokens, "for", "lock", "into", "union", "intersect", "except", "with", "procedure", "tablesample") || !hasAny(tokens, "from") {
+		return ""
+	}
+	cut := ending(tokens)
+	if p.Dialect == product.DialectMySQL {
+		return sql[:cut] + " FOR UPDATE" + sql[cut:]
+	}
+	// PostgreSQL refuses it with what makes one row of several, and for the nullable side of an outer join (manual, SELECT, "The Locking Clause").
+	if hasAny(tokens, "distinct", "group", "having", "window", "over", "left", "right", "full", "exists") {
+		return ""
+	}
+	from, depth, calls := 0, 0, false
+	for i, t := range tokens {
+		switch {
+		case t.Text == "(":
+			depth++
+			calls = calls || i > 0 && (tokens[i-1].Kind == lex.Word || tokens[i-1].Kind == lex.Name)
+		case t.Text == ")":
+			depth--
+		case depth == 0 && is(t, "from"):
+			from = t.At
+		}
+		if from > 0 {
+			break
+		}
+	}
+	if from == 0 {
+		return ""
+	}
+	if !calls {
+		return sql[:cut] + " FOR UPDATE" + sql[cut:]
+	}
+	// A function of the list may be an aggregate: the rows are locked first, in a derived table.
+	list := sql[tokens[0].At:from]
+	if strings.Contains(list, ".") || hasAny(tokens, "order", "limit", "offset", "fetch", "join") {
+		return ""
+	}
+	return list + "FROM (SELECT * " + sql[from:cut] + " FOR UPDATE) AS locked" + sql[cut:]
+}
+
+// significant are the tokens of a text of one statement that are neither space nor comments; nil if there are several statements.
+func significant(sql string, p *product.Product) (out []lex.Token) {
+	d := lex.PostgreSQL
+	if p.Dialect == product.DialectMySQL {
+		d = lex.MySQL
+	}
+	if lex.Several(sql, d) {
+		return nil
+	}
+	for t := range lex.Tokens(sql, d) {
+		if t.Kind != lex.Space && t.Kind != lex.Comment && t.Text != ";" {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// ending is where the last token ends.
+func ending(tokens []lex.Token) int {
+	last := tokens[len(tokens)-1]
+	return last.At + len(last.Text)
+}
+
+func is(t lex.Token, word string) bool { return t.Kind == lex.Word && strings.EqualFold(t.Text, word) }
+
+// hasAny reports whether one of the words stands among the tokens.
+func hasAny(tokens []lex.Token, words ...string) bool {
+	return slices.ContainsFunc(tokens, func(t lex.Token) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return is(t, w) })
+	})
 }

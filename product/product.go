@@ -114,6 +114,16 @@ func (p *Product) Weakest(ph anomaly.Phenomenon) string {
 	return ""
 }
 
+// WeakestSnapshot is the weakest level at which the plain reads of a transaction see one snapshot; empty if none is known to.
+func (p *Product) WeakestSnapshot() string {
+	for _, l := range p.Levels {
+		if v, ok := p.View(l.History, Select); ok && v.Read == V4 {
+			return l.History
+		}
+	}
+	return ""
+}
+
 // LevelTitle spells a level for people: "READ COMMITTED"; for a level that is another one with a setting, what to set.
 func (p *Product) LevelTitle(level string) string {
 	if l := p.Level(level); l != nil && l.Title != "" {

@@ -58,7 +58,7 @@ func JUnit(w io.Writer, r Result) error {
 			return err
 		}
 		s.Cases = append(s.Cases, JUnitCase{Class: "wirecheck." + f.Oracle, Name: f.Title() + " " + f.ID,
-			Failure: &JUnitFailure{Message: Warning(*f).Message, Type: string(f.Kind), Text: text.String()}})
+			Failure: &JUnitFailure{Message: (&teller{f: f}).headline() + " (" + f.ID + ")", Type: string(f.Kind), Text: text.String()}})
 	}
 	if len(s.Cases) == 0 {
 		s.Cases = []JUnitCase{{Class: "wirecheck", Name: "nothing found"}}

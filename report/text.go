@@ -56,7 +56,7 @@ func text(out io.Writer, findings []oracle.Finding, color bool) error {
 }
 
 func textFinding(w io.Writer, f *oracle.Finding, color bool) {
-	head := fmt.Sprintf("%s: %s (%s)", strings.ToUpper(string(f.Kind)), strings.ToUpper(f.Title()), shape(f))
+	head := strings.ToUpper(string(f.Kind)) + ": " + strings.ToUpper(f.Title())
 	if color {
 		code := "33" // yellow
 		if f.Kind == oracle.KindViolation {
@@ -72,29 +72,46 @@ func textFinding(w io.Writer, f *oracle.Finding, color bool) {
 		head += " · first " + clock(f.FirstAt)
 	}
 	fmt.Fprintln(w, head)
-	fmt.Fprintf(w, "  on      %s\n", strings.Join(rows(f), ", "))
-	fmt.Fprintf(w, "  level   %s\n", level(f))
-	if f.Source != "" {
-		fmt.Fprintf(w, "          promised in: %s\n", f.Source)
-	}
-	if by := preventedBy(f); by != "" {
-		fmt.Fprintf(w, "          prevented from: %s\n", by)
-	}
-	fmt.Fprintln(w, "Let:")
-	for i := range f.Transactions {
-		fmt.Fprintf(w, "  %s\n", transaction(&f.Transactions[i], f.Level == "mixed"))
-	}
-	timeline(w, f)
-	fmt.Fprintln(w, "Then:")
-	for _, s := range Argument(f) {
-		fmt.Fprintf(w, "  - %s\n", s)
-	}
-	if len(f.Remedies) > 0 {
-		fmt.Fprintln(w, "Fix (pick one):")
-		for i, r := range f.Remedies {
-			fmt.Fprintf(w, "  %d. %s\n", i+1, r)
+	t := teller{f: f}
+	fmt.Fprintf(w, "  %s.\n\n", capital(t.sentence()))
+	for i, a := range t.acts() {
+		fmt.Fprintf(w, "  %d. %s\n", i+1, a.text)
+		if a.sql != "" {
+			fmt.Fprintf(w, "       %s\n", a.sql)
 		}
 	}
+	fmt.Fprintf(w, "  %s\n", t.effect())
+	if level := t.level(); level != "" {
+		fmt.Fprintf(w, "  %s\n", level)
+	}
+	if f.Source != "" {
+		fmt.Fprintf(w, "  Promised in: %s\n", f.Source)
+	}
+	if len(f.Remedies) > 0 {
+		fmt.Fprintln(w, "\n  Fix, one of:")
+		for i, r := range f.Remedies {
+			fmt.Fprintf(w, "  %d. %s\n", i+1, withCost(r))
+			if r.SQL != "" {
+				fmt.Fprintf(w, "       %s\n", prose.Statement(r.SQL, prose.Width))
+			}
+		}
+	}
+	fmt.Fprintf(w, "\n  Proof (%s):\n", shape(f))
+	for i := range f.Transactions {
+		fmt.Fprintf(w, "    %s\n", transaction(&f.Transactions[i], f.Level == "mixed"))
+	}
+	timeline(w, f)
+	for _, s := range Argument(f) {
+		fmt.Fprintf(w, "    - %s\n", s)
+	}
+}
+
+// withCost is a remedy with what the application has to expect of it.
+func withCost(r oracle.Remedy) string {
+	if r.Cost == "" {
+		return r.Text
+	}
+	return r.Text + "; " + r.Cost
 }
 
 // Argument is the finding's proof: a sentence for each edge, the last one the contradiction (after Elle).
@@ -127,55 +144,7 @@ func shape(f *oracle.Finding) string {
 	for _, e := range f.Edges {
 		kinds = append(kinds, string(e.Kind))
 	}
-	return s + ", cycle " + strings.Join(kinds, " ")
-}
-
-// rows names the rows of the edges, each once.
-func rows(f *oracle.Finding) []string {
-	var out []string
-	seen := map[history.Row]bool{}
-	for _, e := range f.Edges {
-		if e.Row.Table == "" || seen[e.Row] {
-			continue
-		}
-		seen[e.Row] = true
-		out = append(out, e.RowText())
-	}
-	return out
-}
-
-// level says at which level it ran and who is to blame.
-func level(f *oracle.Finding) string {
-	engine, server := f.Transactions[0].Engine, f.Transactions[0].Server
-	s := "ran at " + product.Of(engine).LevelTitle(f.Level)
-	switch f.Level {
-	case "":
-		s = "ran at a level that is not known"
-	case "mixed":
-		s = "ran at different levels"
-	}
-	if engine != "" {
-		s += " on " + product.Of(engine).Title
-		if server != "" {
-			s += " " + server
-		}
-	}
-	switch {
-	case f.Promised:
-		return s + ". It promises to prevent this: a DBMS bug."
-	case f.Level == "" || f.PreventedBy == "":
-		return s + "."
-	case f.Level == "mixed":
-		return s + ", not all of which prevent this: an application bug, not a DBMS bug."
-	}
-	return s + ". Allowed there: an application bug, not a DBMS bug."
-}
-
-func preventedBy(f *oracle.Finding) string {
-	if f.PreventedBy == "" || f.Promised {
-		return ""
-	}
-	return product.Of(f.Transactions[0].Engine).LevelTitle(f.PreventedBy)
+	return s + ": a cycle of " + strings.Join(kinds, " ")
 }
 
 // transaction introduces a transaction.
@@ -220,7 +189,7 @@ func timeline(w io.Writer, f *oracle.Finding) {
 	var lines []line
 	for i, t := range f.Transactions {
 		for _, s := range t.Statements {
-			sql := prose.Line(s.SQL, prose.Width)
+			sql := prose.Statement(s.SQL, prose.Width)
 			if sql == "" {
 				sql = s.Verb
 			}
@@ -229,6 +198,7 @@ func timeline(w io.Writer, f *oracle.Finding) {
 		if t.To == 0 || t.Implicit {
 			continue
 		}
+		lines = append(lines, line{t.From, i, t.Label + "    begin"})
 		end := "commit"
 		if t.Outcome != history.OutcomeCommitted {
 			end = "rollback"
@@ -237,10 +207,10 @@ func timeline(w io.Writer, f *oracle.Finding) {
 	}
 	sort.SliceStable(lines, func(i, j int) bool { return lines[i].to < lines[j].to })
 	if len(lines) > 0 {
-		fmt.Fprintln(w, "Order of answers:")
+		fmt.Fprintln(w, "    Order:")
 	}
 	for _, l := range lines {
-		fmt.Fprintf(w, "  %s%s\n", strings.Repeat("    ", l.txn), l.text)
+		fmt.Fprintf(w, "      %s%s\n", strings.Repeat("    ", l.txn), l.text)
 	}
 }
 

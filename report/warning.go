@@ -1,9 +1,11 @@
 package report
 
 import (
+	"fmt"
 	"strings"
 
 	"wirecheck/anomaly"
+	"wirecheck/history/prose"
 	"wirecheck/oracle"
 )
 
@@ -23,33 +25,44 @@ type Wire struct {
 // baseCode is the first of our MySQL codes: servers use none from 51000 on.
 const baseCode = 51000
 
-// Warning makes the warning of a finding.
+// Warning makes the warning of a finding for the session that completed it.
 func Warning(f oracle.Finding) Wire {
 	digit := Digit(&f)
 	w := Wire{SQLState: "01WC" + string(rune('0'+digit)), Code: baseCode + uint16(digit), Finding: f.ID}
-	w.Message = "wirecheck: " + f.Title() + " (" + string(f.Class) + ", " + f.ID + ")"
 	if len(f.Tables) > 0 {
-		w.Message = "wirecheck: " + f.Title() + " on " + strings.Join(f.Tables, ", ") + " (" + string(f.Class) + ", " + f.ID + ")"
 		w.Table = f.Tables[0]
 		if i := strings.LastIndexByte(w.Table, '.'); i >= 0 {
 			w.Schema, w.Table = w.Table[:i], w.Table[i+1:]
 		}
 	}
+	s := tell(&f, f.Session)
+	w.Message = "wirecheck: " + s.headline + " (" + f.ID + ")"
 	var lines []string
-	for i := range f.Transactions {
-		lines = append(lines, transaction(&f.Transactions[i], f.Level == "mixed")+".")
-	}
-	lines = append(lines, Argument(&f)...)
-	w.Detail = strings.Join(append(lines, "They "+level(&f)), "\n")
-	for i, r := range f.Remedies {
-		if i > 0 {
-			w.Hint += "; or "
+	for i, a := range s.acts {
+		line := fmt.Sprintf("%d. %s", i+1, a.text)
+		if a.sql != "" {
+			line += ":\n   " + a.sql
 		}
-		w.Hint += r
+		lines = append(lines, line)
 	}
-	if w.Hint != "" {
-		w.Hint = strings.ToUpper(w.Hint[:1]) + w.Hint[1:] + "."
+	for _, line := range []string{s.effect, s.level} {
+		if line != "" {
+			lines = append(lines, line)
+		}
 	}
+	w.Detail = strings.Join(lines, "\n")
+	var hints []string
+	for i, r := range f.Remedies {
+		hint := withCost(r)
+		if r.SQL != "" {
+			hint += ":\n   " + prose.Statement(r.SQL, prose.Width)
+		}
+		if i > 0 {
+			hint = "or " + hint
+		}
+		hints = append(hints, capital(hint))
+	}
+	w.Hint = strings.Join(hints, "\n")
 	return w
 }
 

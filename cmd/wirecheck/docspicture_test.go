@@ -117,7 +117,7 @@ func picture(f *oracle.Finding) string {
 		f.Transactions[f.Edges[0].From].Label, f.Transactions[f.Edges[1].From].Label)
 	write(20, bottom+34, "bold text", "Fix (any one)")
 	for i, remedy := range f.Remedies {
-		write(20, bottom+56+20*i, "text", "%d. %s", i+1, remedy)
+		write(20, bottom+56+20*i, "text", "%d. %s", i+1, remedy.Text)
 	}
 	b.WriteString("</svg>\n")
 	return b.String()

@@ -3,6 +3,7 @@ package prose
 
 import (
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -43,6 +44,51 @@ func AppendLine(b []byte, text string, most int) []byte {
 		blank = false
 	}
 	return b
+}
+
+// Statement makes one line of a statement, as Line does. Where it is longer than most, the list of columns of a SELECT goes first, then
+// the middle: what is at the end, the condition and the comment with the application's tags, is kept.
+func Statement(sql string, most int) string {
+	line := Line(sql, 0)
+	if most <= 0 || utf8.RuneCountInString(line) <= most {
+		return line
+	}
+	if i, j := columns(line); j > i+len(dots) {
+		if line = line[:i] + dots + line[j:]; utf8.RuneCountInString(line) <= most {
+			return line
+		}
+	}
+	runes := []rune(line)
+	head := (most - len(dots)) / 2
+	return string(runes[:head]) + dots + string(runes[len(runes)-(most-len(dots)-head):])
+}
+
+// columns finds the list of columns between SELECT and its FROM; 0, 0 where there is none.
+func columns(line string) (from, to int) {
+	const start, end = "select ", " from "
+	if len(line) < len(start) || !strings.EqualFold(line[:len(start)], start) {
+		return 0, 0
+	}
+	depth := 0
+	for i := len(start); i < len(line); i++ {
+		switch c := line[i]; c {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case '\'', '"', '`':
+			next := strings.IndexByte(line[i+1:], c)
+			if next < 0 {
+				return 0, 0
+			}
+			i += next + 1
+		case ' ':
+			if depth == 0 && len(line)-i > len(end) && strings.EqualFold(line[i:i+len(end)], end) {
+				return len(start), i
+			}
+		}
+	}
+	return 0, 0
 }
 
 // Cut gives the beginning of a text that has more than most bytes, the three dots at its end included. It cuts between characters.

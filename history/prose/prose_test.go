@@ -1,6 +1,9 @@
 package prose
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestLine(t *testing.T) {
 	for _, tt := range []struct {
@@ -57,5 +60,26 @@ func TestCut(t *testing.T) {
 func TestCount(t *testing.T) {
 	if got := Count(1, "row") + Count(0, "row") + Count(int64(-1), "row"); got != "1 row0 rows-1 rows" {
 		t.Error(got)
+	}
+}
+
+// TestStatement: what a reader needs of a long statement is kept, whatever a framework puts around it.
+func TestStatement(t *testing.T) {
+	columns := strings.Repeat(`"Order"."from ""x""" AS "y", (SELECT a FROM b), ' from ', `, 4)
+	for _, tt := range []struct{ sql, want string }{
+		{"SELECT a\n  FROM t", "SELECT a FROM t"},
+		{"SELECT " + columns + `1 FROM "Order" WHERE id = $1 /* route='/buy' */`, `SELECT ... FROM "Order" WHERE id = $1 /* route='/buy' */`},
+		{"SELECT 'it" + strings.Repeat(" from", 20), "SELECT 'it from from from fr...from from from from from from"},
+		{"UPDATE t SET a = 1 WHERE id IN (" + strings.Repeat("1, ", 40) + "2) /* route='/buy' */", "UPDATE t SET a = 1 WHERE id ..., 1, 1, 2) /* route='/buy' */"},
+		{"SELECT " + strings.Repeat("é", 70), "SELECT " + strings.Repeat("é", 21) + "..." + strings.Repeat("é", 29)},
+		{"SELECT", "SELECT"},
+		{"", ""},
+	} {
+		if got := Statement(tt.sql, 60); got != tt.want {
+			t.Errorf("%.50q...\n got %q\nwant %q", tt.sql, got, tt.want)
+		}
+	}
+	if long := strings.Repeat("SELECT 1, ", 100); Statement(long, 0) != strings.TrimSpace(long) {
+		t.Error("without a bound, something was cut")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"wirecheck/anomaly"
+	"wirecheck/oracle"
 	"wirecheck/product"
 )
 
@@ -72,8 +73,12 @@ func TestAnomaliesDocument(t *testing.T) {
 			continue
 		}
 		fmt.Fprintf(&b, "**%s** (%s)\n\n", a.Name, a.Class)
-		for _, r := range a.Remedies {
-			fmt.Fprintf(&b, "- %s\n", r)
+		for _, r := range oracle.Remedies(product.Of(""), &oracle.Finding{Class: a.Class, Name: a.Name}) {
+			fmt.Fprintf(&b, "- %s", r.Text)
+			if r.Cost != "" {
+				b.WriteString("; " + r.Cost)
+			}
+			b.WriteString("\n")
 		}
 		b.WriteString("\n")
 	}

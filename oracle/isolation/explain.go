@@ -6,7 +6,6 @@ import (
 
 	"wirecheck/anomaly"
 	"wirecheck/history"
-	"wirecheck/history/prose"
 	"wirecheck/oracle"
 	"wirecheck/product"
 )
@@ -76,7 +75,7 @@ func draft(class oracle.Class, name string, ts []*txn, edges []edge, to []int, s
 		if e.from != nil {
 			pub.Row, pub.FromVersion, pub.ToVersion = rowOf(e), e.from.label(), e.to.label()
 			if e.pred != nil {
-				pub.Condition = e.pred.where.Words()
+				pub.Condition, pub.Found = e.pred.where.Words(), e.pred.count()
 				if e.kind == edgeRW {
 					pub.FromVersion = ""
 				}
@@ -160,6 +159,9 @@ func blame(f *oracle.Finding, ts []*txn, renewed bool) {
 	}
 	if ok {
 		f.PreventedBy = ts[0].product().Weakest(ph)
+		if snapshot := ts[0].product().WeakestSnapshot(); f.OnlyReads() && snapshot != "" {
+			f.PreventedBy = snapshot
+		}
 	}
 	f.Remedies = oracle.Remedies(ts[0].product(), f)
 }
@@ -258,12 +260,7 @@ func sentence(f *oracle.Finding, p *oracle.Edge, e *edge, class oracle.Class, ma
 		if n == 0 {
 			return "in a statement that was not captured"
 		}
-		for _, s := range f.Transactions[txn].Statements {
-			if s.N == n && s.SQL != "" {
-				return fmt.Sprintf("in statement %d (%s)", n, prose.Line(s.SQL, maxSQL))
-			}
-		}
-		return fmt.Sprintf("in statement %d", n)
+		return fmt.Sprintf("in %s.%d", f.Transactions[txn].Label, n)
 	}
 	from, to := at(p.From, p.FromStatement), at(p.To, p.ToStatement)
 	then := "then wrote version " + p.ToVersion
@@ -294,6 +291,3 @@ func sentence(f *oracle.Finding, p *oracle.Edge, e *edge, class oracle.Class, ma
 	}
 	return fmt.Sprintf("%s was answered (tick %d) before %s was sent (tick %d)", a, f.Transactions[p.From].To, b, f.Transactions[p.To].From)
 }
-
-// maxSQL is how much of a statement a sentence quotes.
-const maxSQL = 80

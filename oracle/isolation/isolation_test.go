@@ -246,8 +246,8 @@ t2 commit`))
 		got = append(got, e.Text)
 	}
 	want := []string{
-		`T2 read version a of public.stock 1 in statement 1 (SELECT n FROM stock WHERE id = 1); T1 then wrote version b in statement 2 (UPDATE stock SET n = 8 WHERE id = 1)`,
-		`T1 wrote version b of public.stock 1 in statement 2 (UPDATE stock SET n = 8 WHERE id = 1); T2 then wrote version c in statement 2 (UPDATE stock SET n = 9 WHERE id = 1)`,
+		`T2 read version a of public.stock 1 in T2.1; T1 then wrote version b in T1.2`,
+		`T1 wrote version b of public.stock 1 in T1.2; T2 then wrote version c in T2.2`,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

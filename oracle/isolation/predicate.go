@@ -296,16 +296,16 @@ func predicateSentence(p *oracle.Edge, e *edge, a, b, from, to string) string {
 		if how == "inserted" {
 			row = "one more, " + row
 		}
-		found := e.pred.findings()
+		found := p.FoundText()
 		return fmt.Sprintf("%s asked for %s %s%s; %s then %s %s, %s", a, rows, from, found, b, how, row, to)
 	}
 	return fmt.Sprintf("%s asked for %s %s, when %s had %s %s, %s", b, rows, to, a, how, row, from)
 }
 
-// findings says how many rows the statement found, if that is known.
-func (p *predicate) findings() string {
+// count counts the rows that the statement found; nil: that is not known.
+func (p *predicate) count() *int {
 	if !p.whole {
-		return ""
+		return nil
 	}
 	n := 0
 	for i := range p.t.accesses {
@@ -313,8 +313,5 @@ func (p *predicate) findings() string {
 			n++
 		}
 	}
-	if n == 0 {
-		return " and found none"
-	}
-	return fmt.Sprintf(" and found %d", n)
+	return &n
 }

@@ -190,6 +190,5 @@ func (o *observation) warn(due []record.Warning) int {
 	if !o.observer.Warn {
 		return 0
 	}
-	o.warnings.add(due)
-	return len(due)
+	return o.warnings.add(due)
 }

@@ -44,14 +44,16 @@ func (l *warningList) takeDue(now []record.Warning) []record.Warning {
 	return due
 }
 
-// add puts warnings into the list.
-func (l *warningList) add(due []record.Warning) {
+// add puts warnings into the list, and says how many rows they are.
+func (l *warningList) add(due []record.Warning) (rows int) {
 	if len(due) > 0 && l.old {
 		l.behind, l.old = nil, false
 	}
 	for _, w := range due {
-		l.behind = append(l.behind, warning{"Warning", w.Code, warningText(w)})
+		more := rowsOf(w)
+		l.behind, rows = append(l.behind, more...), rows+len(more)
 	}
+	return rows
 }
 
 // keepServers keeps the server's own rows, which it is about to forget.
@@ -82,20 +84,26 @@ func (l *warningList) clear(p *rewrite.Plan, t *traits) {
 // messageMax is how many bytes the column Message of SHOW WARNINGS holds: 512 characters of utf8mb4.
 const messageMax = 4 * 512
 
-// warningText puts a warning into one line: the client tools print one line each. If it is too long, it cuts the detail: the
-// reader needs what it is and what to do about it more.
-func warningText(w record.Warning) string {
-	head, detail, hint := prose.Line(w.Message, 0), prose.Line(w.Detail, 0), prose.Line(w.Hint, 0)
+// rowsOf are the rows of a warning: what it is, and then, as notes, each thing that happened and each remedy. The client tools print
+// a row on one line.
+func rowsOf(w record.Warning) []warning {
+	head := prose.Line(w.Message, 0)
 	if w.Finding != "" && !strings.Contains(head, w.Finding) {
 		head += " (" + w.Finding + ")"
 	}
-	if detail != "" {
-		detail = " DETAIL: " + detail
+	rows := []warning{{"Warning", w.Code, prose.Cut(head, messageMax)}}
+	for _, text := range []string{w.Detail, w.Hint} {
+		for _, line := range strings.Split(text, "\n") {
+			switch last := &rows[len(rows)-1]; {
+			case line == "":
+			case line[0] == ' ' && last.level == "Note": // an indented line belongs to the one above
+				last.message = prose.Cut(last.message+" "+prose.Line(line, 0), messageMax)
+			default:
+				rows = append(rows, warning{"Note", w.Code, prose.Cut(prose.Line(line, 0), messageMax)})
+			}
+		}
 	}
-	if hint != "" {
-		hint = " HINT: " + hint
-	}
-	return prose.Cut(head+prose.Cut(detail, messageMax-len(head)-len(hint))+hint, messageMax)
+	return rows
 }
 
 // row makes the row: Level, Code, Message.

@@ -11,7 +11,7 @@ import (
 	"wirecheck/proxy"
 )
 
-const ours = "lost update on shop.coupon (WC-1) HINT: lock the read"
+const ours = "lost update on shop.coupon (WC-1)"
 
 // rowsOf gives the text rows of a reply with one result set of n columns, in the form that ends with EOF packets.
 func rowsOf(t *testing.T, r *reply) []string {
@@ -52,17 +52,18 @@ func TestWarnings(t *testing.T) {
 	if testserver.IsMySQL() {
 		server = "Warning|1366|Incorrect integer value: 'x' for column 'v' at row 1"
 	}
-	mine := "Warning|51002|" + ours
+	mine, hint := "Warning|51002|"+ours, "Note|51002|lock the read"
 	ok := c.query("UPDATE t SET v = 'x' WHERE id = 1").last()
-	if got := c.okWarnings(ok); got != 2 {
-		t.Errorf("UPDATE: got %d warnings, want 2 (the server's and ours)", got)
+	if got := c.okWarnings(ok); got != 3 {
+		t.Errorf("UPDATE: got %d warnings, want 3 (the server's, ours and our note)", got)
 	}
-	expectRows(t, c, "SHOW WARNINGS", server, mine)
+	expectRows(t, c, "SHOW WARNINGS", server, mine, hint)
 	expectRows(t, c, "show warnings limit 1", server)
-	expectRows(t, c, "SHOW WARNINGS LIMIT 1, 5", mine)
-	expectRows(t, c, "SHOW WARNINGS LIMIT 5 OFFSET 2")
-	expectRows(t, c, "SHOW COUNT(*) WARNINGS", "2")
-	expectRows(t, c, "SELECT @@warning_count", "2")
+	expectRows(t, c, "SHOW WARNINGS LIMIT 1, 5", mine, hint)
+	expectRows(t, c, "SHOW WARNINGS LIMIT 5 OFFSET 2", hint)
+	expectRows(t, c, "SHOW WARNINGS LIMIT 5 OFFSET 3")
+	expectRows(t, c, "SHOW COUNT(*) WARNINGS", "3")
+	expectRows(t, c, "SELECT @@warning_count", "3")
 	expectRows(t, c, "SHOW ERRORS")
 
 	if testserver.IsMySQL() { // it cannot prepare SHOW WARNINGS, and each statement has a list of its own
@@ -73,12 +74,12 @@ func TestWarnings(t *testing.T) {
 	r := c.do(mysql.COM_STMT_PREPARE, []byte("SHOW WARNINGS"))
 	id := binary.LittleEndian.Uint32(r.packets[0][1:])
 	r = c.do(mysql.COM_STMT_EXECUTE, executeArg(id, 0, nil))
-	if rows := r.packets[5 : len(r.packets)-1]; len(rows) != 2 || !strings.HasSuffix(string(rows[1]), ours) ||
+	if rows := r.packets[5 : len(r.packets)-1]; len(rows) != 3 || !strings.HasSuffix(string(rows[1]), ours) ||
 		!strings.HasPrefix(string(rows[1]), "\x00\x00\x07Warning\x3a\xc7\x00\x00") {
 		t.Errorf("prepared SHOW WARNINGS: got %q", rows)
 	}
 	c.query("SELECT 1")
-	expectRows(t, c, "SHOW WARNINGS", server, mine) // SELECT 1 does not clear the server's list either
+	expectRows(t, c, "SHOW WARNINGS", server, mine, hint) // SELECT 1 does not clear the server's list either
 	c.query("SELECT * FROM t")
 	expectRows(t, c, "SHOW WARNINGS")
 	expectRows(t, c, "SHOW COUNT(*) WARNINGS", "0")
@@ -87,10 +88,10 @@ func TestWarnings(t *testing.T) {
 	if got := c.okWarnings(c.query("UPDATE t SET v = 5 WHERE id = 2").last()); got != 0 {
 		t.Errorf("UPDATE in a transaction: got %d warnings, want 0: its log is not fetched yet", got)
 	}
-	if got := c.okWarnings(c.query("COMMIT").last()); got != 1 {
-		t.Errorf("COMMIT: got %d warnings, want 1", got)
+	if got := c.okWarnings(c.query("COMMIT").last()); got != 2 {
+		t.Errorf("COMMIT: got %d warnings, want 2", got)
 	}
-	expectRows(t, c, "SHOW WARNINGS", mine)
+	expectRows(t, c, "SHOW WARNINGS", mine, hint)
 }
 
 func TestWarningsOff(t *testing.T) {

@@ -93,6 +93,11 @@ func TestMemory(t *testing.T) {
 			t.Helper()
 			var n int64
 			p := peak(func() { n = f() })
+			for range 2 { // what is kept is there each time; what piles up during a slow collection, on a busy machine, is not
+				if p > few {
+					p = min(p, peak(func() { n = f() }))
+				}
+			}
 			t.Logf("%s, %s: %d MiB, live heap grew by %.1f MiB", mode, name, n>>20, float64(p)/(1<<20))
 			if n < want {
 				t.Errorf("%s, %s: %d bytes, want %d", mode, name, n, want)

@@ -1,0 +1,86 @@
+package oracle
+
+import (
+	"testing"
+
+	"wirecheck/product"
+)
+
+// TestRemedySQL: statements as the remedies write them, and near misses that tokens alone cannot rewrite.
+func TestRemedySQL(t *testing.T) {
+	computes, checks, locks := computing, checking, locking
+	for _, tt := range []struct {
+		how    func(string, *product.Product) string
+		engine string
+		sql    string
+		want   string
+	}{
+		{computes, "postgres", "UPDATE stock SET n = 8 WHERE id = 1", "UPDATE stock SET n = n + ? WHERE id = 1"},
+		{computes, "postgres", `update public."Stock" as s set "n"=$1 where id=$2 /* route='/buy' */;`, `update public."Stock" as s set "n"="n" + ? where id=$2 /* route='/buy' */;`},
+		{computes, "mariadb", "UPDATE `shop`.stock SET stock.n = -8", "UPDATE `shop`.stock SET stock.n = stock.n + ?"},
+		{computes, "mariadb", "UPDATE stock SET name = 'x' WHERE id = 1", ""},
+		{computes, "postgres", "UPDATE stock SET n = 8, m = 3 WHERE id = 1", ""},
+		{computes, "postgres", "UPDATE stock SET n = n - 1 WHERE id = 1", ""},
+		{computes, "postgres", "UPDATE stock SET n = 8 FROM other WHERE id = 1", ""},
+		{computes, "mariadb", "UPDATE stock, other SET n = 8 WHERE id = 1", ""},
+		{computes, "postgres", "DELETE FROM stock", ""},
+		{computes, "postgres", "UPDATE stock SET n = 8; UPDATE stock SET n = 9", ""},
+		{computes, "postgres", "UPDATE", ""},
+		{computes, "postgres", "UPDATE stock SET n =", ""},
+		{computes, "postgres", "", ""},
+
+		{checks, "postgres", "UPDATE stock SET n = 8 WHERE id = 1;", "UPDATE stock SET n = 8 WHERE id = 1 AND n = ?;"},
+		{checks, "mariadb", "UPDATE stock SET name = 'x' WHERE id = 1", "UPDATE stock SET name = 'x' WHERE id = 1 AND name = ?"},
+		{checks, "postgres", "UPDATE stock SET n = 8", ""},
+		{checks, "postgres", "UPDATE stock SET n = 8 WHERE id = 1 OR id = 2", ""},
+		{checks, "mariadb", "UPDATE stock SET n = 8 WHERE id = 1 || id = 2", ""},
+		{checks, "mariadb", "UPDATE stock SET n = 8 WHERE id = 1 LIMIT 1", ""},
+		{checks, "postgres", "UPDATE stock SET n = 8 WHERE id = 1 RETURNING n", ""},
+		{checks, "postgres", "UPDATE stock SET n = 8 WHERE CURRENT OF c", ""},
+
+		{locks, "postgres", "SELECT n FROM stock WHERE id = 1", "SELECT n FROM stock WHERE id = 1 FOR UPDATE"},
+		{locks, "postgres", "SELECT n FROM stock LIMIT 1; -- x", "SELECT n FROM stock LIMIT 1 FOR UPDATE; -- x"},
+		{locks, "postgres", "SELECT count(*) FROM duty WHERE on_call", "SELECT count(*) FROM (SELECT * FROM duty WHERE on_call FOR UPDATE) AS locked"},
+		{locks, "postgres", "SELECT d.name, count(*) FROM duty d", ""},
+		{locks, "mariadb", "SELECT count(*) FROM duty WHERE on_call", "SELECT count(*) FROM duty WHERE on_call FOR UPDATE"},
+		{locks, "postgres", "SELECT DISTINCT n FROM stock", ""},
+		{locks, "postgres", "SELECT n FROM stock GROUP BY n", ""},
+		{locks, "postgres", "SELECT a.n FROM a LEFT JOIN b USING (id)", ""},
+		{locks, "postgres", "SELECT n FROM stock FOR UPDATE", ""},
+		{locks, "mariadb", "SELECT n FROM stock LOCK IN SHARE MODE", ""},
+		{locks, "mariadb", "SELECT n FROM stock UNION SELECT 1", ""},
+		{locks, "postgres", "WITH x AS (SELECT 1) SELECT * FROM x", ""},
+		{locks, "postgres", "SELECT 1", ""},
+		{locks, "sqlite", "SELECT n FROM stock", ""},
+		{locks, "postgres", "UPDATE stock SET n = 1", ""},
+	} {
+		if got := tt.how(tt.sql, product.Of(tt.engine)); got != tt.want {
+			t.Errorf("%s: %q\n got %q\nwant %q", tt.engine, tt.sql, got, tt.want)
+		}
+	}
+}
+
+// TestOnlyReads: one snapshot prevents what a transaction saw that only read; not what it locked or wrote.
+func TestOnlyReads(t *testing.T) {
+	for _, tt := range []struct {
+		first, second string
+		back          EdgeKind
+		want          bool
+	}{
+		{"SELECT 1 FROM a", "select 2 FROM b", EdgeWR, true},
+		{"SELECT 1 FROM a", "SELECT 2 FROM b FOR UPDATE", EdgeWR, false},
+		{"SELECT 1 FROM a LOCK IN SHARE MODE", "SELECT 2 FROM b", EdgeWR, false},
+		{"UPDATE a SET n = 1", "SELECT 2 FROM b", EdgeWR, false},
+		{"SELECT 1 FROM a", "UPDATE b SET n = 1", EdgeWW, false},
+		{"SELECT 1 FROM a", "", EdgeWR, false},
+		{"SELECT 1 FROM a", "SELECT 2 FROM b", EdgeRW, false},
+	} {
+		f := Finding{
+			Transactions: []Transaction{{Statements: []Statement{{N: 1, SQL: tt.first}, {N: 2, SQL: tt.second}}}, {}},
+			Edges:        []Edge{{From: 0, To: 1, Kind: EdgeRW, FromStatement: 1}, {From: 1, To: 0, Kind: tt.back, ToStatement: 2}},
+		}
+		if got := f.OnlyReads(); got != tt.want {
+			t.Errorf("%q, %q by %s: got %v", tt.first, tt.second, tt.back, got)
+		}
+	}
+}

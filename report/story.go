@@ -1,0 +1,332 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"wirecheck/anomaly"
+	"wirecheck/history"
+	"wirecheck/history/prose"
+	"wirecheck/oracle"
+	"wirecheck/product"
+)
+
+// A story tells a finding to a person who never read about anomalies: one sentence, what happened in order, what it means, and
+// what the level has to do with it. The reader's own session is "you".
+type story struct {
+	headline string
+	acts     []told
+	effect   string
+	level    string
+}
+
+// told is one thing that happened.
+type told struct {
+	text string // "Session 2 (psql) changed coupon WELCOME10 and committed"
+	sql  string // its statement on one line; empty: it was not captured
+}
+
+// tell makes the story of a finding. you is the session of the reader; 0: the reader has none.
+func tell(f *oracle.Finding, you uint64) story {
+	t := teller{f: f, you: you}
+	return story{headline: t.headline(), acts: t.acts(), effect: t.effect(), level: t.level()}
+}
+
+type teller struct {
+	f   *oracle.Finding
+	you uint64
+}
+
+// who names a transaction's session within a sentence.
+func (t *teller) who(txn int) string {
+	s := t.f.Transactions[txn].Session
+	if s == t.you {
+		return "you"
+	}
+	return fmt.Sprintf("session %d", s)
+}
+
+// whose is the possessive of who.
+func (t *teller) whose(txn int) string {
+	if who := t.who(txn); who != "you" {
+		return who + "'s"
+	}
+	return "your"
+}
+
+// capital begins a sentence.
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// row names an edge's row as people do, and bare a table: PostgreSQL's schema public, and a database that the session is in,
+// go without saying.
+func (t *teller) row(e *oracle.Edge) string {
+	return strings.Replace(e.RowText(), e.Row.Table, t.bare(e.From, e.Row.Table), 1)
+}
+
+func (t *teller) bare(txn int, table string) string {
+	x := &t.f.Transactions[txn]
+	schema := "public."
+	if product.Of(x.Engine).Dialect == product.DialectMySQL {
+		schema = x.Database + "."
+	}
+	return strings.TrimPrefix(table, schema)
+}
+
+// stale is the first edge that leads from a read to the write that it did not see; -1: there is none.
+func (t *teller) stale() int {
+	return slices.IndexFunc(t.f.Edges, func(e oracle.Edge) bool { return e.Kind == oracle.EdgeRW })
+}
+
+// overwriter is the transaction that wrote what it, or its request, had read; writer made the change that it had not seen.
+func (t *teller) overwriter() (overwriter, writer int) {
+	i := t.stale()
+	overwriter, writer = t.f.Edges[i].From, t.f.Edges[i].To
+	for _, e := range t.f.Edges {
+		if e.From == writer && (e.Kind == oracle.EdgeWW || e.Kind == oracle.EdgeWR) {
+			overwriter = e.To
+		}
+	}
+	return overwriter, writer
+}
+
+// headline is the finding in one sentence, without its name's article: "lost update: your UPDATE of ... overwrote ...".
+func (t *teller) headline() string {
+	return t.f.Title() + ": " + t.sentence()
+}
+
+func (t *teller) sentence() string {
+	f := t.f
+	if len(f.Edges) == 0 {
+		return "the results do not fit together"
+	}
+	first := &f.Edges[0]
+	a, b := first.From, first.To
+	switch f.Name {
+	case anomaly.LostUpdate, anomaly.LostBetween:
+		a, b = t.overwriter()
+		verb := "UPDATE"
+		for _, e := range f.Edges {
+			if e.To == a && e.Kind == oracle.EdgeWW {
+				if s := statement(f, a, e.ToStatement); s != nil && s.Verb != "" {
+					verb = strings.ToUpper(s.Verb)
+				}
+			}
+		}
+		return fmt.Sprintf("%s %s of %s overwrote a change by %s that it had not seen", t.whose(a), verb, t.row(first), t.who(b))
+	case anomaly.ReadSkew, anomaly.Vanishes:
+		return fmt.Sprintf("%s read rows from before and from after %s commit", t.who(a), t.whose(f.Edges[len(f.Edges)-1].From))
+	case anomaly.NonRepeatableRead:
+		return fmt.Sprintf("%s read %s again, and %s had changed it in between", t.who(a), t.row(first), t.who(b))
+	case anomaly.Phantom:
+		return fmt.Sprintf("%s asked for rows, and %s changed which rows there are", t.who(a), t.who(b))
+	case anomaly.ReadWriteSkew:
+		return fmt.Sprintf("%s decided by %s as it was before %s change, and wrote over another change by %s", t.who(a), t.row(first), t.whose(b), t.who(b))
+	case anomaly.WriteSkew:
+		return fmt.Sprintf("%s and %s each changed what the other one's decision rested on", t.who(a), t.who(b))
+	case anomaly.AbortedRead:
+		return fmt.Sprintf("%s read a change of %s by %s that was then undone", t.who(b), t.row(first), t.who(a))
+	case anomaly.IntermediateRead:
+		return fmt.Sprintf("%s read a value of %s that %s replaced before it committed", t.who(b), t.row(first), t.who(a))
+	case anomaly.DirtyWrite:
+		return fmt.Sprintf("%s and %s overwrote one another before they committed", t.who(a), t.who(b))
+	case anomaly.CircularFlow:
+		return fmt.Sprintf("%s and %s each saw what the other one did", t.who(a), t.who(b))
+	}
+	return t.everyone() + " cannot have run one after the other"
+}
+
+// everyone lists the sessions that take part.
+func (t *teller) everyone() string {
+	var names []string
+	for i := range t.f.Transactions {
+		if who := t.who(i); !slices.Contains(names, who) {
+			names = append(names, who)
+		}
+	}
+	if len(names) == 1 {
+		return "the transactions of " + names[0]
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+// effect says what follows from it.
+func (t *teller) effect() string {
+	f := t.f
+	if len(f.Edges) == 0 {
+		return ""
+	}
+	a, b := f.Edges[0].From, f.Edges[0].To
+	switch f.Name {
+	case anomaly.LostUpdate, anomaly.LostBetween:
+		a, b = t.overwriter()
+		return fmt.Sprintf("%s did not take %s change into account: it may be lost.", capital(t.who(a)), t.whose(b))
+	case anomaly.ReadSkew, anomaly.Vanishes, anomaly.NonRepeatableRead, anomaly.Phantom:
+		return "The answers do not fit together: no one moment shows them all."
+	case anomaly.WriteSkew:
+		return "In any serial order, one of the two would have seen the other one's change."
+	case anomaly.AbortedRead, anomaly.IntermediateRead:
+		return "What was read was never a committed value."
+	}
+	return "No serial order of these transactions gives these results."
+}
+
+// level says which level allows it or promises to prevent it.
+func (t *teller) level() string {
+	f := t.f
+	if len(f.Transactions) == 0 {
+		return ""
+	}
+	p := product.Of(f.Transactions[0].Engine)
+	switch {
+	case f.Promised:
+		return p.Title + " promises to prevent this at " + p.LevelTitle(f.Level) + ": a bug of the server, not of the application."
+	case f.PreventedBy == "" && f.Level != "" && f.Level != "mixed":
+		return "It ran at " + p.LevelTitle(f.Level) + "."
+	case f.PreventedBy == "":
+		return ""
+	}
+	by := p.LevelTitle(f.PreventedBy) + " prevents it."
+	switch f.Level {
+	case "":
+		return by
+	case "mixed":
+		var levels []string
+		for i := range f.Transactions {
+			x := &f.Transactions[i]
+			if x.Level != "" && x.Outcome == history.OutcomeCommitted {
+				levels = append(levels, t.who(i)+" ran at "+p.LevelTitle(x.Level))
+			}
+		}
+		return capital(strings.Join(levels, ", ")) + "; " + p.LevelTitle(f.PreventedBy) + " for all of them prevents it."
+	}
+	return p.LevelTitle(f.Level) + " allows this; " + by
+}
+
+// act is what a transaction did with rows in one statement.
+type act struct {
+	txn, n int
+	what   string
+	rows   []string
+	at     uint64 // tick of the answer
+}
+
+// acts lists what happened in the order of the answers, each statement once.
+func (t *teller) acts() []told {
+	var acts []*act
+	add := func(txn, n int, what, row string) {
+		for _, a := range acts {
+			if a.txn == txn && a.n == n && a.what == what {
+				if !slices.Contains(a.rows, row) {
+					a.rows = append(a.rows, row)
+				}
+				return
+			}
+		}
+		at := t.f.Transactions[txn].To
+		if s := statement(t.f, txn, n); s != nil {
+			at = s.To
+		}
+		acts = append(acts, &act{txn, n, what, []string{row}, at})
+	}
+	for i := range t.f.Edges {
+		e := &t.f.Edges[i]
+		row := t.row(e)
+		asked := "rows of " + t.bare(e.From, e.Row.Table)
+		if e.Condition != "" {
+			asked += " where " + e.Condition + e.FoundText()
+		}
+		switch e.Kind {
+		case oracle.EdgeRW:
+			if e.Condition != "" {
+				add(e.From, e.FromStatement, "asked for", asked)
+			} else {
+				add(e.From, e.FromStatement, "read", row)
+			}
+			add(e.To, e.ToStatement, t.wrote(e.To, e.ToStatement, e.ToVersion), row)
+		case oracle.EdgeWW:
+			add(e.From, e.FromStatement, t.wrote(e.From, e.FromStatement, e.FromVersion), row)
+			add(e.To, e.ToStatement, t.wrote(e.To, e.ToStatement, e.ToVersion), row)
+		case oracle.EdgeWR:
+			add(e.From, e.FromStatement, t.wrote(e.From, e.FromStatement, e.FromVersion), row)
+			if e.Condition != "" {
+				add(e.To, e.ToStatement, "asked for", asked)
+			} else {
+				add(e.To, e.ToStatement, "read", row)
+			}
+		}
+	}
+	sort.SliceStable(acts, func(i, j int) bool { return acts[i].at < acts[j].at })
+	return t.tellActs(acts)
+}
+
+// wrote is the verb for what a statement did to a row.
+func (t *teller) wrote(txn, n int, version string) string {
+	s := statement(t.f, txn, n)
+	switch {
+	case version == "deleted" || s != nil && s.Verb == "delete":
+		return "deleted"
+	case s != nil && s.Verb == "insert":
+		return "inserted"
+	}
+	return "changed"
+}
+
+// tellActs words the acts. A session is introduced where it comes first, and a transaction's end stands behind its last act if others act after it.
+func (t *teller) tellActs(acts []*act) []told {
+	var out []told
+	introduced := map[uint64]bool{t.you: true}
+	for i, a := range acts {
+		x := &t.f.Transactions[a.txn]
+		who := capital(t.who(a.txn))
+		if !introduced[x.Session] {
+			introduced[x.Session] = true
+			if by := by(x); by != "" {
+				who += " (" + by + ")"
+			}
+		}
+		s := told{text: who + " " + a.what + " " + strings.Join(a.rows, ", ")}
+		last := !slices.ContainsFunc(acts[i+1:], func(b *act) bool { return b.txn == a.txn })
+		switch {
+		case !last:
+		case x.Outcome == history.OutcomeAborted && i+1 < len(acts):
+			s.text += ", and later rolled back"
+		case x.Outcome == history.OutcomeAborted:
+			s.text += ", and rolled back"
+		case !x.Implicit && x.To != 0 && slices.ContainsFunc(acts[i+1:], func(b *act) bool { return b.at > x.To }):
+			s.text += " and committed"
+		}
+		if st := statement(t.f, a.txn, a.n); st != nil {
+			s.sql = prose.Statement(st.SQL, prose.Width)
+		} else {
+			s.text += ", in a statement that wirecheck did not see"
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// by says who a session is, as far as that is known and short.
+func by(x *oracle.Transaction) string {
+	var parts []string
+	if x.Client != "" {
+		parts = append(parts, prose.Line(x.Client, 30))
+	}
+	return strings.Join(append(parts, x.Tags...), ", ")
+}
+
+// statement finds a statement that takes part; nil if it was not captured.
+func statement(f *oracle.Finding, txn, n int) *oracle.Statement {
+	for i := range f.Transactions[txn].Statements {
+		if s := &f.Transactions[txn].Statements[i]; s.N == n && n != 0 {
+			return s
+		}
+	}
+	return nil
+}

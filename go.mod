@@ -17,7 +17,7 @@ require (
 	github.com/spf13/cobra v1.10.2 // the command line, its help and completion
 	github.com/spf13/pflag v1.0.9 // cobra's flags
 	golang.org/x/sync v0.24.0 // errgroup: goroutines that are waited for
-	golang.org/x/sys v0.49.0 // poll(2): whether a peer has ended its side of a connection
+	golang.org/x/sys v0.49.0 // poll(2): whether a peer has ended its side of a connection; epoll(7): sessions whose bytes are only copied
 	golang.org/x/term v0.47.0 // whether an output is a terminal
 	google.golang.org/protobuf v1.33.0 // to compare pg_query_go's trees
 	pgregory.net/rapid v1.3.0 // tests: random histories, shrunk

@@ -24,6 +24,8 @@ type options struct {
 	rounds    int
 	only      string
 	match     string // regular expression: the workloads to run
+	targets   string // comma-separated; empty: all
+	base      string // another build of the program, whose mode pass is measured too
 }
 
 func main() {
@@ -34,8 +36,10 @@ func main() {
 	flag.StringVar(&o.wirecheck, "wirecheck", "bin/wirecheck", "the program to measure")
 	flag.DurationVar(&o.length, "length", 4*time.Second, "length of one run")
 	flag.IntVar(&o.rounds, "rounds", 5, "runs of each target")
-	flag.StringVar(&o.only, "only", "", "comma-separated parts to run: postgres, mariadb, mariadb-single (each query of the mix by itself; not among the default), record, memory, waits")
+	flag.StringVar(&o.only, "only", "", "comma-separated parts to run: postgres, mariadb, mariadb-single (each query of the mix by itself; not among the default), record, memory, idle, waits")
 	flag.StringVar(&o.match, "match", "", "run only the workloads whose name with its clients, as printed, matches this regular expression")
+	flag.StringVar(&o.targets, "targets", "", "comma-separated ways to the server to measure, as printed; empty: all")
+	flag.StringVar(&o.base, "base", "", "another build of the program: its mode pass is measured beside, as base")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -59,7 +63,7 @@ func run(ctx context.Context, o options) error {
 	for _, part := range []struct {
 		name string
 		run  func(context.Context, options) error
-	}{{"postgres", benchPostgres}, {"mariadb", benchMariaDB}, {"mariadb-single", benchMariaDBSingle}, {"record", benchRecord}, {"memory", benchMemory}, {"waits", benchWaits}} {
+	}{{"postgres", benchPostgres}, {"mariadb", benchMariaDB}, {"mariadb-single", benchMariaDBSingle}, {"record", benchRecord}, {"memory", benchMemory}, {"idle", benchIdle}, {"waits", benchWaits}} {
 		if !wanted(part.name) {
 			continue
 		}

@@ -17,7 +17,7 @@ import (
 )
 
 func benchPostgres(ctx context.Context, o options) (err error) {
-	s, err := postgres.Start(ctx, engine.Options{})
+	s, err := postgres.Start(ctx, engine.Options{Settings: map[string]string{"max_connections": "300"}})
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ unix_socket_dir =
 auth_type = any
 pool_mode = session
 max_client_conn = 100
-default_pool_size = 50
+default_pool_size = 100
 ignore_startup_parameters = extra_float_digits
 `, s.Port, s.User, s.Password, port)
 	path := filepath.Join(dir, "pgbouncer.ini")

@@ -29,21 +29,28 @@ type workload struct {
 
 // ratios are those that are printed, of the targets that there are.
 var ratios = [][2]string{
-	{"forward", "direct"}, {"pgbouncer", "direct"}, {"pass", "direct"}, {"pass", "forward"}, {"pass", "pgbouncer"}, {"observe", "pass"},
+	{"forward", "direct"}, {"pgbouncer", "direct"}, {"pass", "direct"}, {"pass", "forward"}, {"pass", "pgbouncer"}, {"pass", "base"}, {"observe", "pass"},
 }
 
 // withoutForwarder are the targets of workloads whose answers are not only small.
-var withoutForwarder = []string{"direct", "pass", "observe"}
+var withoutForwarder = []string{"direct", "pgbouncer", "pass", "observe"}
 
 // compare runs workloads against a server, and against what stands in front of it: a forwarder, another proxy (nil: none) and wirecheck.
 func compare(ctx context.Context, o options, scheme string, s *engine.Server, other func() (*process, error), workloads []workload) (err error) {
 	targets := []target{{"direct", s.Port}}
+	var base func() (*process, error)
+	if o.base != "" {
+		other := o
+		other.wirecheck = o.base
+		base = func() (*process, error) { return startProxy(other, scheme, s.Address(), "pass") }
+	}
 	for _, front := range []struct {
 		name  string
 		start func() (*process, error)
 	}{
 		{"forward", func() (*process, error) { return startForwarder(s.Address()) }},
 		{"pgbouncer", other},
+		{"base", base},
 		{"pass", func() (*process, error) { return startProxy(o, scheme, s.Address(), "pass") }},
 		{"observe", func() (*process, error) { return startProxy(o, scheme, s.Address(), "observe") }},
 	} {
@@ -58,7 +65,7 @@ func compare(ctx context.Context, o options, scheme string, s *engine.Server, ot
 		targets = append(targets, target{front.name, p.port})
 	}
 	for _, w := range workloads {
-		for _, clients := range []int{1, 8} {
+		for _, clients := range []int{1, 8, 64} {
 			if err := measure(ctx, o, w, clients, targets); err != nil {
 				return err
 			}
@@ -79,7 +86,7 @@ func measure(ctx context.Context, o options, w workload, clients int, targets []
 	results := map[string][]float64{}
 	var used []target
 	for _, t := range targets {
-		if w.targets == nil || slices.Contains(w.targets, t.name) {
+		if (w.targets == nil || slices.Contains(w.targets, t.name)) && (o.targets == "" || slices.Contains(strings.Split(o.targets, ","), t.name)) {
 			used = append(used, t)
 		}
 	}

@@ -43,6 +43,13 @@ func (c *conn) interrupt() error {
 // buffered is the number of bytes that can be read without waiting.
 func (c *conn) buffered() int { return c.w - c.r }
 
+// rest gives what is buffered, and the buffers up: most sessions whose bytes are copied are idle.
+func (c *conn) rest() []byte {
+	b := append([]byte(nil), c.in[c.r:c.w]...)
+	c.in, c.out, c.r, c.w = nil, nil, 0, 0
+	return b
+}
+
 // need waits until n bytes are buffered and returns them without using them up. They are valid until the next call of a
 // reading method.
 func (c *conn) need(n int) ([]byte, error) {

@@ -1,6 +1,7 @@
 package mysqlwire
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -10,12 +11,21 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"wirecheck/proxy"
+	"wirecheck/proxy/relay"
 )
 
 // join copies both ways until both sides have ended. fromClient and fromServer were read before. When one side ends, join
 // ends the same direction towards the other one, as the kernel does on a direct connection: a client may still read its
 // last answer, for which it has the grace time. What is not understood counts as logged in when the client has answered.
-func join(ps *proxy.Session, client, up net.Conn, fromClient, fromServer []byte) error {
+// A relay does so if both connections are plain sockets.
+func (h *Handler) join(ctx context.Context, ps *proxy.Session, client, up net.Conn, fromClient, fromServer []byte) error {
+	end, ok := h.relays.Run(ctx, relay.Pair{
+		Client: client, Server: up, FromClient: fromClient, FromServer: fromServer,
+		Watcher: &joined{ps: ps}, ToClient: ps.Config.Timeouts.Grace,
+	})
+	if ok {
+		return relayed(end)
+	}
 	var g errgroup.Group
 	g.Go(func() error {
 		reading, writing := pump(up, client, fromClient, 0, ps.LoggedIn)
@@ -37,6 +47,50 @@ func join(ps *proxy.Session, client, up net.Conn, fromClient, fromServer []byte)
 	hangUp(up)
 	return errors.Join(unlessClosed(errors.Join(reading, writing)), g.Wait())
 }
+
+// relayed ends a session that a relay has served.
+func relayed(end relay.End) error {
+	if end.Client != nil {
+		switch {
+		case end.Cause != relay.ServerEnded:
+		case end.Err == nil:
+			_ = closeWrite(end.Client) // the client may be gone
+		case errors.Is(end.Err, syscall.ECONNRESET):
+			resetAtClose(end.Client)
+		}
+		hangUp(end.Client)
+	}
+	if end.Cause == relay.Broke {
+		return end.Err
+	}
+	return nil // the peers closed their connections
+}
+
+// joined is a session whose bytes are copied.
+type joined struct {
+	ps              *proxy.Session
+	heard, answered bool
+}
+
+// Request implements relay.Watcher.
+func (j *joined) Request([]byte) error {
+	if !j.heard {
+		j.heard = true
+		j.ps.LoggedIn()
+	}
+	return nil
+}
+
+// Answer implements relay.Watcher.
+func (j *joined) Answer([]byte) {
+	if !j.answered {
+		j.answered = true
+		j.ps.AwaitsClient(true)
+	}
+}
+
+// Leave implements relay.Watcher.
+func (j *joined) Leave(bool) bool { return false }
 
 // pump copies one way until src ends, then ends that direction. first was read before. patience is how long a write may take
 // after src has ended; heard is called when src has sent something.
@@ -65,15 +119,19 @@ func pump(dst, src net.Conn, first []byte, patience time.Duration, heard func())
 		}
 		switch {
 		case err == io.EOF:
-			below := belowTLS(dst)
-			if w, ok := below.(interface{ CloseWrite() error }); ok {
-				return nil, w.CloseWrite()
-			}
-			return nil, below.Close()
+			return nil, closeWrite(belowTLS(dst))
 		case err != nil:
 			return err, nil
 		}
 	}
+}
+
+// closeWrite ends the sending half of a connection, and all of one that has no halves.
+func closeWrite(c net.Conn) error {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return c.Close()
 }
 
 // resetAtClose makes closing a connection a reset, as the server ended its side: MariaDB does so after wait_timeout.

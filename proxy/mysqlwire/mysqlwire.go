@@ -1,7 +1,8 @@
 // Package mysqlwire relays one session of the MySQL client/server protocol, as MySQL, MariaDB and TiDB speak it.
 //
 // It relays frames: it decodes only what it must understand or rewrite, and passes everything else as the bytes that came.
-// In pass mode it joins the two connections after authentication, or before it where TLS does not end here. In observe
+// In pass mode it joins the two connections after authentication, or before it where TLS does not end here; package relay
+// copies their bytes where it can. In observe
 // mode the session works in lockstep: it sends one command at a time to the server and relays its answer. So it knows the
 // end of each answer, cuts hidden columns out of it, and can put statements of our own between the client's. A client that
 // pipelines gets its answers in order, as from a server, which is in lockstep too.

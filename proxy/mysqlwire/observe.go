@@ -52,9 +52,9 @@ func observe(ctx context.Context, s *session, seq byte, ok []byte) error {
 	defer func() { o.tracker.Close() }()
 	o.settings.env = s.newEnv(s.database)
 	if err := o.logIn(ok); err != nil {
-		return o.conclude(err)
+		return o.conclude(ctx, err)
 	}
-	return o.conclude(o.commands(ctx))
+	return o.conclude(ctx, o.commands(ctx))
 }
 
 // newEnv is what statements depend on at the beginning of a session.
@@ -103,13 +103,13 @@ func (o *observation) resetDiagnostics() error {
 
 // conclude returns why the session ended, if it is more than a peer that left. Of a server that is lost, the client gets what
 // the server has sent, and then the end of the connection, as it would directly.
-func (o *observation) conclude(err error) error {
+func (o *observation) conclude(ctx context.Context, err error) error {
 	var server *errServer
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, errBytes):
-		return o.asBytes()
+		return o.asBytes(ctx)
 	case errors.As(err, &server):
 		_ = o.client.send()
 		return err

@@ -8,17 +8,19 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/proxy"
+	"wirecheck/proxy/relay"
 )
 
 // Handler serves the MySQL protocol on a listener of package proxy.
 type Handler struct {
 	observer *Observer // nil: pass mode only
+	relays   relay.Relay
 }
 
 var _ proxy.Handler = (*Handler)(nil)
 
 // New makes a Handler. Without an observer it only passes sessions through.
-func New(o *Observer) *Handler { return &Handler{o} }
+func New(o *Observer) *Handler { return &Handler{observer: o} }
 
 // Refuse sends a client the error that there are too many.
 func (h *Handler) Refuse(_ context.Context, s *proxy.Session) error {
@@ -44,9 +46,11 @@ func (h *Handler) Serve(ctx context.Context, ps *proxy.Session) error {
 		o = nil
 	}
 	if o == nil && !ps.Tapped() && !endsTLS(ps.Config) {
-		return join(ps, ps.Client, up, nil, nil)
+		return h.join(ctx, ps, ps.Client, up, nil, nil)
 	}
-	return newSession(ps, o, up).serve(ctx)
+	s := newSession(ps, o, up)
+	s.join = h.join
+	return s.serve(ctx)
 }
 
 // endsTLS reports whether a session in pass mode ends the client's TLS. Otherwise TLS passes end to end.

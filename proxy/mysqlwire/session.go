@@ -17,7 +17,8 @@ import (
 type session struct {
 	link
 	ps       *proxy.Session
-	observer *Observer // nil: pass mode
+	observer *Observer                                                                                              // nil: pass mode
+	join     func(ctx context.Context, ps *proxy.Session, client, up net.Conn, fromClient, fromServer []byte) error // Handler.join
 
 	greeting                *greeting
 	user, database, program string
@@ -48,7 +49,7 @@ func (s *session) serve(ctx context.Context) error {
 	ok, seq, err := (&handshake{session: s}).relay(ctx)
 	switch {
 	case errors.Is(err, errBytes):
-		return s.asBytes()
+		return s.asBytes(ctx)
 	case errors.Is(err, errRefused):
 		return unlessClosed(s.flush())
 	case err != nil && s.client.interrupted.Load():
@@ -64,7 +65,7 @@ func (s *session) serve(ctx context.Context) error {
 		if err := s.client.put(seq, ok); err != nil {
 			return unlessClosed(err)
 		}
-		return s.asBytes()
+		return s.asBytes(ctx)
 	}
 	return observe(ctx, s, seq, ok)
 }
@@ -79,7 +80,7 @@ func (s *session) loginDeadline(t time.Time) error {
 var errBytes = errors.New("pass as bytes")
 
 // asBytes stops decoding: what was read goes on, and from here on both directions are copied.
-func (s *session) asBytes() error {
+func (s *session) asBytes(ctx context.Context) error {
 	s.ps.LoggedIn()
 	s.drainStop() // a session that is not understood has no quiet point: it may use the whole grace time
 	if err := s.loginDeadline(time.Time{}); err != nil {
@@ -88,7 +89,8 @@ func (s *session) asBytes() error {
 	if err := s.flush(); err != nil {
 		return unlessClosed(err)
 	}
-	return join(s.ps, s.client.nc, s.server.nc, s.client.in[s.client.r:s.client.w], s.server.in[s.server.r:s.server.w])
+	fromClient, fromServer := s.client.rest(), s.server.rest()
+	return s.join(ctx, s.ps, s.client.nc, s.server.nc, fromClient, fromServer)
 }
 
 // drainer starts the goroutine that ends the session's wait for the client's next command when the process wants to end.

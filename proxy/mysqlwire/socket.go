@@ -7,7 +7,7 @@ import (
 	"sync"
 	"syscall"
 
-	"golang.org/x/sys/unix"
+	"wirecheck/proxy/relay"
 )
 
 // socketOf gives the socket below a connection, below TLS for one. It is nil for a connection that has none.
@@ -23,19 +23,9 @@ func socketOf(nc net.Conn) syscall.RawConn {
 	return raw
 }
 
-// pollRDHUP is POLLRDHUP of Linux: the peer has ended, also if bytes of it are still to be read. Other systems say POLLHUP.
-const pollRDHUP = 0x2000
-
-// ended asks the system whether the peer of the socket fd has ended its side of the connection.
-func ended(fd uintptr) bool {
-	fds := []unix.PollFd{{Fd: int32(fd), Events: pollRDHUP}}
-	n, err := unix.Poll(fds, 0)
-	return err == nil && n > 0
-}
-
 // hungUp reports whether the peer has ended its side of the connection, whatever of it is still to be read.
 func hungUp(socket syscall.RawConn) (yes bool) {
-	return socket != nil && socket.Control(func(fd uintptr) { yes = ended(fd) }) == nil && yes
+	return socket != nil && socket.Control(func(fd uintptr) { yes = relay.Ended(fd) }) == nil && yes
 }
 
 // awaitHangUp waits until the peer has ended its side of the connection and returns io.EOF. It reads nothing. A read deadline
@@ -44,7 +34,7 @@ func awaitHangUp(socket syscall.RawConn) error {
 	if socket == nil {
 		return errors.ErrUnsupported
 	}
-	if err := socket.Read(ended); err != nil {
+	if err := socket.Read(relay.Ended); err != nil {
 		return err
 	}
 	return io.EOF

@@ -63,6 +63,9 @@ func (e *sideError) Unwrap() error { return e.err }
 // buffered is how much can be read without asking the connection.
 func (r *reader) buffered() int { return r.w - r.r }
 
+// rest gives a copy of what is buffered.
+func (r *reader) rest() []byte { return append([]byte(nil), r.buf[r.r:r.w]...) }
+
 // fill reads until n bytes, at most the buffer's length, are buffered.
 func (r *reader) fill(n int) error {
 	if r.buffered() >= n {

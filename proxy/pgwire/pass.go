@@ -7,11 +7,13 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgproto3/v2"
 	"golang.org/x/sync/errgroup"
 
 	"wirecheck/proxy"
+	"wirecheck/proxy/relay"
 )
 
 // passBuffer is the size of the buffers in pass mode, that of io.Copy.
@@ -21,10 +23,10 @@ const passBuffer = 1 << 15
 // session is idle, which is when it can be ended politely.
 type passing struct {
 	*session
-	requests walker // of the goroutine that reads the client
-	answers  walker // of the goroutine that reads the server
+	requests walker // of what the client sends
 
 	mu          sync.Mutex // guards what follows
+	answers     walker     // of what the server sends
 	outstanding int        // requests that end with a ReadyForQuery and have not had it
 	open        bool       // messages of the extended protocol were sent since the last of these
 	idle        bool       // the last ReadyForQuery said that no transaction is open
@@ -36,12 +38,60 @@ type passing struct {
 	serverLeft  bool
 }
 
+// pass hands the session to a relay if both connections are plain sockets, and else copies with two goroutines.
 func (s *session) pass() error {
 	p := &passing{session: s, idle: true}
+	fromClient, fromServer := s.fromClient.rest(), s.fromServer.rest()
+	s.fromClient, s.toClient, s.fromServer, s.toServer = nil, nil, nil, nil // most sessions are idle: they hold no buffer
+	end, ok := s.relays.Run(s.ctx, relay.Pair{
+		Client: s.client, Server: s.server, FromClient: fromClient, FromServer: fromServer,
+		Watcher: p, Draining: s.Draining, ToServer: -1, ToClient: -1,
+	})
+	if ok {
+		return p.relayed(end)
+	}
+	return p.copy(fromClient, fromServer)
+}
+
+// relayed ends a session that a relay has served.
+func (p *passing) relayed(end relay.End) (err error) {
+	p.clientLeft = end.HalfClosed
+	switch end.Cause {
+	case relay.ServerEnded:
+		p.serverLeft = true
+		if end.Err != nil {
+			err = &sideError{server, "read from", end.Err}
+		}
+	case relay.ClientBroke:
+		err = &sideError{client, "read from", end.Err}
+		if end.Writing {
+			err = &sideError{client, "write to", end.Err}
+		}
+	case relay.Left, relay.Stopped:
+		p.leaving = true
+	default:
+		err = end.Err
+	}
+	if end.Client == nil {
+		return err
+	}
+	p.relayedClient = end.Client
+	defer end.Client.Close() // there is nothing to lose behind the last words
+	if len(end.Unsent) > 0 {
+		_ = end.Client.SetWriteDeadline(time.Now().Add(lastMessage)) // a connection that is broken fails below
+		if _, e := end.Client.Write(end.Unsent); e != nil {
+			return err
+		}
+	}
+	return p.finish(err)
+}
+
+// copy copies with a goroutine for each direction.
+func (p *passing) copy(fromClient, fromServer []byte) error {
 	var g errgroup.Group
 	ended := make(chan struct{})
 	g.Go(func() error {
-		err := proxy.Catch(p.forward)
+		err := proxy.Catch(func() error { return p.forward(fromClient) })
 		p.mu.Lock()
 		p.gone = err != nil
 		p.clientLeft = !p.serverLeft
@@ -50,7 +100,7 @@ func (s *session) pass() error {
 	})
 	g.Go(func() error {
 		defer close(ended)
-		err := proxy.Catch(p.backward)
+		err := proxy.Catch(func() error { return p.backward(fromServer) })
 		p.mu.Lock()
 		p.serverLeft = true
 		p.mu.Unlock()
@@ -59,11 +109,11 @@ func (s *session) pass() error {
 	g.Go(func() error {
 		select {
 		case <-ended:
-		case <-s.Draining:
+		case <-p.Draining:
 			p.mu.Lock()
 			p.draining = true
 			p.mu.Unlock()
-			_ = s.server.SetReadDeadline(past) // wakes backward, which then looks whether it may leave
+			_ = p.server.SetReadDeadline(past) // wakes backward, which then looks whether it may leave
 		}
 		return nil
 	})
@@ -80,16 +130,18 @@ func (p *passing) finish(err error) error {
 		p.fatal(brokenHere(defect))
 	case errors.Is(err, errLength):
 		p.fatal(&pgproto3.ErrorResponse{Code: invalidMessage, Message: "invalid message length"})
+	case p.leaving && (p.draining || p.ctx.Err() != nil): // ctx may end before Draining is noticed
+		p.fatal(shuttingDown())
 	case left:
 		p.fatal(p.lost(&sideError{server, "read from", io.EOF}))
 	}
 	return err
 }
 
-// forward copies from the client to the server.
-func (p *passing) forward() error {
+// forward copies from the client to the server. first came together with the last authentication message.
+func (p *passing) forward(first []byte) error {
 	buf := make([]byte, passBuffer)
-	n := copy(buf, p.fromClient.buf[p.fromClient.r:p.fromClient.w]) // what came together with the last authentication message
+	n := copy(buf, first)
 	for {
 		if n > 0 {
 			if ok, err := p.sending(buf[:n]); !ok {
@@ -132,22 +184,16 @@ func (p *passing) sending(b []byte) (bool, error) {
 }
 
 // backward copies from the server to the client.
-func (p *passing) backward() error {
+func (p *passing) backward(first []byte) error {
 	buf := make([]byte, passBuffer)
-	n := copy(buf, p.fromServer.buf[p.fromServer.r:p.fromServer.w])
+	n := copy(buf, first)
 	for {
 		if n > 0 {
-			turned := false
-			p.answers.walk(buf[:n], func(kind, first byte) {
-				if kind == 'Z' {
-					p.ready(first)
-					turned = true
-				}
-			})
+			p.Answer(buf[:n])
 			if _, err := p.client.Write(buf[:n]); err != nil {
 				return &sideError{client, "write to", err}
 			}
-			if turned && p.leave(false) {
+			if p.leave(false) {
 				return nil
 			}
 		}
@@ -169,12 +215,32 @@ func (p *passing) backward() error {
 	}
 }
 
-// ready takes note of a ReadyForQuery.
-func (p *passing) ready(status byte) {
+// Request implements relay.Watcher.
+func (p *passing) Request(b []byte) error {
+	_, err := p.sending(b)
+	return err
+}
+
+// Answer implements relay.Watcher. It takes note of each ReadyForQuery.
+func (p *passing) Answer(b []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.outstanding = max(p.outstanding-1, 0)
-	p.idle = status == 'I'
+	p.answers.walk(b, func(kind, first byte) {
+		if kind == 'Z' {
+			p.outstanding = max(p.outstanding-1, 0)
+			p.idle = first == 'I'
+		}
+	})
+}
+
+// Leave implements relay.Watcher.
+func (p *passing) Leave(draining bool) bool {
+	if draining {
+		p.mu.Lock()
+		p.draining = true
+		p.mu.Unlock()
+	}
+	return p.leave(false)
 }
 
 // stopped reports whether the client's connection is broken.
@@ -184,19 +250,12 @@ func (p *passing) stopped() bool {
 	return p.gone
 }
 
-// leave ends the session if it should end and may: between two messages, and, unless it must, when it is idle.
+// leave decides whether the session ends here: if it must, or if it should and is idle between two messages.
 func (p *passing) leave(must bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !must && (!p.draining || !p.idle || p.open || p.outstanding > 0) {
-		return false
-	}
-	p.leaving = true
-	if p.answers.between() && (p.draining || p.ctx.Err() != nil) { // ctx may end before Draining is noticed
-		p.toClient.buf = p.toClient.buf[:0]
-		p.fatal(shuttingDown())
-	}
-	return true
+	p.leaving = must || p.draining && p.idle && !p.open && p.outstanding == 0 && p.answers.between()
+	return p.leaving
 }
 
 // endOf makes the end of a connection no error.

@@ -4,8 +4,8 @@
 // understood, pass as the bytes that came. Everything streams through two buffers per direction, whatever the length of
 // a message. Authentication is relayed, so no password is known here.
 //
-// In pass mode (passing) the two connections are joined after authentication; the only thing that is looked at is whether the
-// session is idle, so that it can be ended politely. In observe mode (observation) two goroutines share a session:
+// In pass mode (passing) the two connections are joined after authentication, by package relay where it can; the only thing that
+// is looked at is whether the session is idle, so that it can be ended politely. In observe mode (observation) two goroutines share a session:
 //
 //	client -> clientHalf -> server     plans and rewrites statements, puts what it sent into the pipeline
 //	client <- serverHalf <- server     takes the answers of the pipeline's entries apart
@@ -30,11 +30,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"wirecheck/proxy"
+	"wirecheck/proxy/relay"
 )
 
 // Handler serves sessions of the PostgreSQL protocol.
 type Handler struct {
 	observer *Observer // nil in pass mode
+	relays   relay.Relay
 }
 
 // New makes a Handler. Without an observer sessions are only passed through.
@@ -49,6 +51,7 @@ const lastMessage = time.Second
 type session struct {
 	*proxy.Session
 	observer *Observer
+	relays   *relay.Relay
 	ctx      context.Context // ends when the session must end at once; kept here because both goroutines wait on connections only
 
 	client, server net.Conn // as they are spoken to, TLS included; server is nil until it is dialled
@@ -56,6 +59,7 @@ type session struct {
 	toClient       *writer
 	fromServer     *reader
 	toServer       *writer
+	relayedClient  net.Conn // the client's connection after a relay had it; nil: none had it
 
 	clientTLS  *tls.Conn // TLS with the client, where it ends here
 	serverTLS  bool
@@ -94,7 +98,7 @@ func (h *Handler) Refuse(ctx context.Context, p *proxy.Session) error {
 }
 
 func (h *Handler) session(ctx context.Context, p *proxy.Session) *session {
-	s := &session{Session: p, ctx: ctx, client: p.Client, parameters: make(map[string]string)}
+	s := &session{Session: p, ctx: ctx, relays: &h.relays, client: p.Client, parameters: make(map[string]string)}
 	if p.Config.Mode.Observes() {
 		s.observer = h.observer
 	}
@@ -245,7 +249,11 @@ func (s *session) fatal(e *pgproto3.ErrorResponse) {
 	if s.ctx.Err() != nil {
 		<-s.interrupted // or its deadline would replace ours
 	}
-	if err := s.Client.SetDeadline(time.Now().Add(lastMessage)); err != nil {
+	raw, to := s.Client, s.client
+	if s.relayedClient != nil {
+		raw, to = s.relayedClient, s.relayedClient
+	}
+	if err := raw.SetDeadline(time.Now().Add(lastMessage)); err != nil {
 		return
 	}
 	text, err := e.Encode(nil)
@@ -253,7 +261,7 @@ func (s *session) fatal(e *pgproto3.ErrorResponse) {
 		return
 	}
 	if s.toClient == nil {
-		_, _ = s.client.Write(text)
+		_, _ = to.Write(text)
 		return
 	}
 	if _, err := s.toClient.Write(text); err == nil {

@@ -90,7 +90,7 @@ func (j *joined) Answer([]byte) {
 }
 
 // Leave implements relay.Watcher.
-func (j *joined) Leave(bool) bool { return false }
+func (j *joined) Leave() bool { return false }
 
 // pump copies one way until src ends, then ends that direction. first was read before. patience is how long a write may take
 // after src has ended; heard is called when src has sent something.

@@ -234,12 +234,10 @@ func (p *passing) Answer(b []byte) {
 }
 
 // Leave implements relay.Watcher.
-func (p *passing) Leave(draining bool) bool {
-	if draining {
-		p.mu.Lock()
-		p.draining = true
-		p.mu.Unlock()
-	}
+func (p *passing) Leave() bool {
+	p.mu.Lock()
+	p.draining = true
+	p.mu.Unlock()
 	return p.leave(false)
 }
 

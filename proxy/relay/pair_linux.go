@@ -245,7 +245,7 @@ func (l *loop) write(d *direction, b []byte) (n int, ok bool) {
 }
 
 func (l *loop) askLeave(p *pair) {
-	if p.Watcher.Leave(p.draining) {
+	if p.draining && p.Watcher.Leave() {
 		l.finish(p, End{Cause: Left})
 	}
 }

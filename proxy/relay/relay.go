@@ -21,9 +21,9 @@ type Watcher interface {
 	Request(b []byte) error
 	// Answer sees what the server sent, before the client gets it.
 	Answer(b []byte)
-	// Leave says whether the pair is to end here. It is asked when the client has all that Answer saw, and when draining
-	// begins.
-	Leave(draining bool) bool
+	// Leave says whether the pair ends here. It is asked when draining begins, and from then on whenever the client has all
+	// that Answer saw.
+	Leave() bool
 }
 
 // Pair is the two connections of a session.
@@ -31,7 +31,7 @@ type Pair struct {
 	Client, Server         net.Conn
 	FromClient, FromServer []byte // what was read of them already
 	Watcher                Watcher
-	Draining               <-chan struct{} // closed when Leave is to be asked
+	Draining               <-chan struct{} // closed when draining begins
 	// ToServer and ToClient limit how long a write in this direction may wait after the side it comes from has ended.
 	// Negative: it may wait for ever.
 	ToServer, ToClient time.Duration

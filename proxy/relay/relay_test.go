@@ -23,7 +23,7 @@ import (
 type watcher struct {
 	request func([]byte) error
 	answer  func([]byte)
-	leave   func(bool) bool
+	leave   func() bool
 }
 
 func (w watcher) Request(b []byte) error {
@@ -39,7 +39,7 @@ func (w watcher) Answer(b []byte) {
 	}
 }
 
-func (w watcher) Leave(draining bool) bool { return w.leave != nil && w.leave(draining) }
+func (w watcher) Leave() bool { return w.leave != nil && w.leave() }
 
 // sockets gives the two ends of a connection.
 func sockets(t testing.TB, network string) (a, b net.Conn) {
@@ -291,7 +291,7 @@ func TestEnds(t *testing.T) {
 		idle := false // of the loop's goroutine
 		one := start(t, &r, relay.Pair{Draining: draining, Watcher: watcher{
 			answer: func(b []byte) { idle = bytes.HasSuffix(b, []byte("idle")) },
-			leave:  func(draining bool) bool { return draining && idle },
+			leave:  func() bool { return idle },
 		}})
 		say(t, one.server, "idle")
 		hear(t, one.client, "idle")
@@ -306,7 +306,7 @@ func TestEnds(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 		draining = make(chan struct{})
-		two := start(t, &r, relay.Pair{Draining: draining, Watcher: watcher{leave: func(draining bool) bool { return draining }}})
+		two := start(t, &r, relay.Pair{Draining: draining, Watcher: watcher{leave: func() bool { return true }}})
 		close(draining) // without any byte
 		if e := two.end(); e.Cause != relay.Left {
 			t.Errorf("%+v", e)
@@ -321,9 +321,11 @@ func TestPanic(t *testing.T) {
 	for name, w := range map[string]watcher{
 		"request": {request: func([]byte) error { panic("no") }},
 		"answer":  {answer: func([]byte) { panic("no") }},
-		"leave":   {leave: func(bool) bool { panic("no") }},
+		"leave":   {leave: func() bool { panic("no") }},
 	} {
-		one := start(t, &r, relay.Pair{Watcher: w})
+		draining := make(chan struct{})
+		one := start(t, &r, relay.Pair{Watcher: w, Draining: draining})
+		close(draining)
 		say(t, one.client, "a")
 		say(t, one.server, "b")
 		e := one.end()

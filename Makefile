@@ -4,6 +4,8 @@
 # make hermitage what every level of every engine lets through, as Markdown (docs/lab/hermitage.md); exit status 1 if the oracle disagrees
 # make cases     what each oracle says of the known cases on every engine, as Markdown (docs/lab/cases.md)
 # make mutation  what share of known faults each oracle finds, and that none finds anything without one (docs/lab/mutation.md); hours
+# make coverage  what share of the statements of real ORMs is seen exactly, as Markdown (docs/lab/coverage.md); needs python3-django,
+#                python3-sqlalchemy, python3-psycopg2, python3-pymysql, python3-mysqldb and npm; names what is missing
 # make docs      write the documents that are made from the program
 # make check     the fast part of it, before each commit
 # make bench     what the proxy and the checker cost
@@ -26,7 +28,7 @@ RACE = ./proxy/... ./live/... ./scheduler/... ./trace/... ./lab ./lab/replay
 PURE = ./answer/... ./anomaly/... ./product/... ./history/... ./report/... ./configs/... ./scheduler ./oracle ./oracle/isolation ./oracle/schedule ./internal/imports
 RANDOM = ./oracle/isolation ./lab/scenario ./scheduler ./trace
 
-.PHONY: build demo test test-engines test-mysql hermitage mutation cases docs check bench soak fuzz fmt vet clean
+.PHONY: build demo test test-engines test-mysql hermitage mutation cases coverage docs check bench soak fuzz fmt vet clean
 
 build:
 	$(GO) build -trimpath -o bin/wirecheck ./cmd/wirecheck
@@ -84,6 +86,12 @@ SEED ?= 1
 mutation:
 	$(GO) test -count=1 -timeout 24h -v -run TestMutation ./lab/hunt -mutation-attempts 3 \
 		-mutation-faults $(FAULTS) -mutation-clean $(CASES) -mutation-seed $(SEED)
+
+# Node's libraries stand in bin/apps. EXPLAIN=-explain also shows which statements are not exact, and why.
+EXPLAIN ?=
+coverage:
+	@command -v npm >/dev/null && { [ -d bin/apps/node_modules ] || npm install --silent --no-audit --no-fund --prefix bin/apps typeorm sequelize pg mysql2 >&2; } || true
+	@NODE_PATH=$(CURDIR)/bin/apps/node_modules $(GO) run ./internal/bench/coverage $(EXPLAIN)
 
 docs:
 	$(GO) test -count=1 -run 'Document$$' ./cmd/wirecheck -update-docs

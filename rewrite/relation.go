@@ -1,5 +1,7 @@
 package rewrite
 
+import "slices"
+
 // Capture is how row versions are seen.
 type Capture string
 
@@ -55,8 +57,35 @@ type Relation struct {
 	Unlogged    bool      // PostgreSQL: its changes are not in the write-ahead log
 	Asks        bool      // PostgreSQL: a default may ask for the text of the running statement
 	RowSecurity bool      // PostgreSQL: row security policies apply to the session's user
-	Cascades    bool      // foreign keys that refer to it change other tables when its rows change
-	Rows        float64   // rows as the server estimates them; negative if it does not
+	// CascadesDelete says that foreign keys that refer to it change other rows when its rows are deleted, and CascadesUpdate are the columns with
+	// which they do so when a statement assigns them.
+	CascadesDelete bool
+	CascadesUpdate []string
+	Rows           float64 // rows as the server estimates them; negative if it does not
+}
+
+// Cascades reports whether foreign keys that refer to it may change other rows when its own change.
+func (r *Relation) Cascades() bool { return r.CascadesDelete || len(r.CascadesUpdate) > 0 }
+
+// AddCascade notes that assigning one of these columns, to which a foreign key refers, changes other rows. A generated column changes with any
+// other one; so does a column that is not known.
+func (r *Relation) AddCascade(columns []string) {
+	for _, name := range columns {
+		i := slices.IndexFunc(r.Columns, func(a Attribute) bool { return a.Name == name })
+		if i < 0 || r.Columns[i].Generated {
+			columns = nil
+			for _, a := range r.Columns {
+				columns = append(columns, a.Name)
+			}
+			break
+		}
+	}
+	for _, name := range columns {
+		if !slices.Contains(r.CascadesUpdate, name) {
+			r.CascadesUpdate = append(r.CascadesUpdate, name)
+		}
+	}
+	slices.Sort(r.CascadesUpdate)
 }
 
 // Attribute is a column.

@@ -114,7 +114,7 @@ func limits(rel *rewrite.Relation) []string {
 	say(rel.Inherits, "inheritance: rows of several tables")
 	say(rel.Unlogged, "its changes are not in the write-ahead log, so the order of versions is not known")
 	say(rel.HasTriggers, "what its triggers read and write is not seen")
-	say(rel.Cascades, "what its foreign keys change by cascading is not seen")
+	say(rel.Cascades(), "what its foreign keys change by cascading is not seen")
 	say(len(rel.Key) == 0, "no primary key: a row is followed from version to version")
 	return l
 }

@@ -19,7 +19,7 @@ func CatalogQuery() string {
 		" UNION ALL SELECT 'C',TABLE_SCHEMA,TABLE_NAME,COLUMN_NAME,COLUMN_TYPE,EXTRA,CAST(ORDINAL_POSITION AS CHAR) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA" + userSchemas +
 		" UNION ALL SELECT 'I',TABLE_SCHEMA,TABLE_NAME,INDEX_NAME,IFNULL(COLUMN_NAME,''),CAST(NON_UNIQUE AS CHAR),CAST(SEQ_IN_INDEX AS CHAR) FROM information_schema.STATISTICS WHERE TABLE_SCHEMA" + userSchemas +
 		" UNION ALL SELECT DISTINCT 'G',EVENT_OBJECT_SCHEMA,EVENT_OBJECT_TABLE,'','','','' FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA" + userSchemas +
-		" UNION ALL SELECT DISTINCT 'R',UNIQUE_CONSTRAINT_SCHEMA,REFERENCED_TABLE_NAME,UPDATE_RULE,DELETE_RULE,'','' FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA" + userSchemas +
+		" UNION ALL SELECT DISTINCT 'R',UNIQUE_CONSTRAINT_SCHEMA,REFERENCED_TABLE_NAME,UPDATE_RULE,DELETE_RULE,IFNULL(UNIQUE_CONSTRAINT_NAME,''),'' FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA" + userSchemas +
 		" UNION ALL SELECT DISTINCT 'F',ROUTINE_SCHEMA,ROUTINE_NAME,'','','','' FROM information_schema.ROUTINES WHERE ROUTINE_TYPE='FUNCTION' AND ROUTINE_SCHEMA" + userSchemas +
 		" UNION ALL SELECT DISTINCT 'P',TABLE_SCHEMA,TABLE_NAME,'','','','' FROM information_schema.COLUMN_PRIVILEGES WHERE TABLE_SCHEMA" + userSchemas
 }
@@ -40,7 +40,7 @@ func ReadCatalog(rows [][]string) (rewrite.Server, map[rewrite.Name]*rewrite.Kno
 	l := loader{
 		known:   make(map[rewrite.Name]*rewrite.Known),
 		columns: make(map[*rewrite.Relation][]placed[rewrite.Attribute]),
-		indexes: make(map[*rewrite.Relation]map[string]*index),
+		indexes: make(map[*rewrite.Relation]map[string]*index), referred: make(map[*rewrite.Relation][]string),
 	}
 	for _, r := range rows {
 		if len(r) != 7 {
@@ -81,6 +81,8 @@ type loader struct {
 	known   map[rewrite.Name]*rewrite.Known
 	columns map[*rewrite.Relation][]placed[rewrite.Attribute]
 	indexes map[*rewrite.Relation]map[string]*index
+	// referred are the indexes to which foreign keys refer that change other rows with the index's columns. TiDB says PRIMARY of all.
+	referred map[*rewrite.Relation][]string
 }
 
 func (l *loader) fold(s string) string {
@@ -149,9 +151,11 @@ func (l *loader) row(r []string) error {
 	case "G":
 		rel.HasTriggers = true
 	case "R":
-		for _, rule := range r[3:5] {
-			rel.Cascades = rel.Cascades || rule != "RESTRICT" && rule != "NO ACTION"
+		changes := func(rule string) bool { return rule != "RESTRICT" && rule != "NO ACTION" }
+		if changes(r[3]) {
+			l.referred[rel] = append(l.referred[rel], r[5])
 		}
+		rel.CascadesDelete = rel.CascadesDelete || changes(r[4])
 	case "P":
 		rel.ColumnGrants = true
 	}
@@ -207,6 +211,14 @@ func (l *loader) finish(rel *rewrite.Relation) {
 		}
 		if ix.unique {
 			rel.Unique = append(rel.Unique, list)
+		}
+		if slices.Contains(l.referred[rel], name) || len(l.referred[rel]) > 0 && FlavorOf(l.server.Version) == TiDB {
+			rel.AddCascade(list)
+		}
+	}
+	for _, name := range l.referred[rel] {
+		if l.indexes[rel][name] == nil {
+			rel.AddCascade([]string{""}) // it may be any column
 		}
 	}
 }

@@ -59,6 +59,14 @@ func (s *planner) target(refs *ast.TableRefsClause) (source, bool) {
 	return src, false
 }
 
+// cascades reports whether foreign keys may change other rows when these columns are assigned, besides those that change with any other one.
+func cascades(rel *rewrite.Relation, list []*ast.Assignment) bool {
+	return len(list) > 0 && slices.ContainsFunc(rel.CascadesUpdate, func(name string) bool {
+		return slices.ContainsFunc(rel.Columns, func(a rewrite.Attribute) bool { return a.Name == name && a.Touched }) ||
+			slices.ContainsFunc(list, func(a *ast.Assignment) bool { return a.Column == nil || strings.EqualFold(a.Column.Name.O, name) })
+	})
+}
+
 // update plans a single-table UPDATE.
 func (s *planner) update(n *ast.UpdateStmt) {
 	if n.MultipleTable || n.With != nil {
@@ -81,7 +89,7 @@ func (s *planner) update(n *ast.UpdateStmt) {
 		s.opaque("UPDATE with subqueries and ORDER BY")
 		return
 	}
-	if src.rel.Cascades {
+	if cascades(src.rel, n.List) {
 		s.partial("foreign keys may change other tables")
 	}
 	t := s.text
@@ -256,7 +264,7 @@ func (s *planner) delete(n *ast.DeleteStmt) {
 		s.opaque("DELETE with LIMIT")
 		return
 	}
-	if src.rel.Cascades {
+	if src.rel.CascadesDelete {
 		s.partial("foreign keys may change other tables")
 	}
 	capture := captured("d", &src)
@@ -297,7 +305,7 @@ func (s *planner) insert(n *ast.InsertStmt) {
 	if n.IsReplace {
 		s.partial("rows that REPLACE deletes are not seen")
 	}
-	if src.rel.Cascades && (n.IsReplace || len(n.OnDuplicate) > 0) {
+	if n.IsReplace && src.rel.Cascades() || cascades(src.rel, n.OnDuplicate) {
 		s.partial("foreign keys may change other tables")
 	}
 	if !s.insertStamp(n, &src) {

@@ -11,7 +11,8 @@ import (
 
 // relationRow makes the JSON text of one relation. All parts are found by an index, so a question for some names costs the
 // same in a database of any size: what a foreign key does to the tables that refer to one shows in the triggers that
-// make it (pg_proc.dat: 1646 and 1647 cascade, 1650 and 1651 set null, 1652 and 1653 set default). The parts are
+// make it (pg_proc.dat: 1646 and 1647 cascade, 1650 and 1651 set null, 1652 and 1653 set default; the even ones when a row
+// is deleted, the odd ones when the columns change to which the key refers). The parts are
 // aggregates, as the server would rather read all of a table to answer an EXISTS.
 const relationRow = `SELECT pg_catalog.json_build_object('k', 'rel', 'oid', c.oid, 'schema', n.nspname, 'name', c.relname,
  'kind', c.relkind, 'persistence', c.relpersistence, 'columns',
@@ -20,8 +21,9 @@ const relationRow = `SELECT pg_catalog.json_build_object('k', 'rel', 'oid', c.oi
   FROM pg_catalog.pg_attribute JOIN pg_catalog.pg_type y ON y.oid = atttypid LEFT JOIN pg_catalog.pg_collation co ON co.oid = attcollation WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped),
  'indexes', (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(indisprimary,
    indisunique AND indimmediate AND indisvalid AND indpred IS NULL, indnkeyatts, indkey::pg_catalog.text)) FROM pg_catalog.pg_index WHERE indrelid = c.oid),
- 'triggers', (SELECT pg_catalog.json_build_array(pg_catalog.bool_or(NOT tgisinternal AND tgenabled <> 'D'), pg_catalog.bool_or(tgisinternal AND tgfoid IN (1646, 1647, 1650, 1651, 1652, 1653)))
-  FROM pg_catalog.pg_trigger WHERE tgrelid = c.oid), 'rules', c.relhasrules,
+ 'triggers', (SELECT pg_catalog.json_build_array(pg_catalog.bool_or(NOT tgisinternal AND tgenabled <> 'D'), pg_catalog.bool_or(tgisinternal AND tgfoid IN (1646, 1650, 1652)),
+   pg_catalog.json_agg(confkey) FILTER (WHERE tgisinternal AND tgfoid IN (1647, 1651, 1653)))
+  FROM pg_catalog.pg_trigger LEFT JOIN pg_catalog.pg_constraint k ON k.oid = tgconstraint WHERE tgrelid = c.oid), 'rules', c.relhasrules,
  'asks', (SELECT pg_catalog.bool_or(adbin::pg_catalog.text ~ (':funcid (' || 'pg_catalog.current_query'::pg_catalog.regproc::pg_catalog.oid || '|[1-9][0-9]{4,}) ')) FROM pg_catalog.pg_attrdef WHERE adrelid = c.oid),
  'readable', pg_catalog.has_table_privilege(c.oid, 'SELECT'),
  'security', CASE WHEN c.relrowsecurity THEN pg_catalog.row_security_active(c.oid) ELSE false END,
@@ -98,7 +100,7 @@ type catalogRow struct {
 	Persistence string              `json:"persistence"`
 	Columns     [][]json.RawMessage `json:"columns"`
 	Indexes     [][]json.RawMessage `json:"indexes"`
-	Triggers    [2]bool             `json:"triggers"` // the user's, those that change tables that refer to this one
+	Triggers    []json.RawMessage   `json:"triggers"` // whether there are the user's, or some that change other rows when this one's are deleted; the columns that do
 	Rules       bool                `json:"rules"`
 	Asks        bool                `json:"asks"`
 	Readable    bool                `json:"readable"`
@@ -215,8 +217,12 @@ func (r *catalogRow) relation() (*rewrite.Relation, error) {
 	kinds := map[string]string{"r": "table", "p": "partitioned", "v": "view", "m": "matview", "f": "foreign", "S": "sequence"}
 	rel := &rewrite.Relation{
 		RelationName: rewrite.RelationName{Schema: r.Schema, Name: r.Name}, Kind: kinds[r.Kind], OID: r.OID,
-		HasTriggers: r.Triggers[0], HasRules: r.Rules, Asks: r.Asks, Readable: r.Readable,
-		Inherits: r.Inherits, Unlogged: r.Persistence != "p", RowSecurity: r.Security, Cascades: r.Triggers[1], Rows: r.Rows,
+		HasRules: r.Rules, Asks: r.Asks, Readable: r.Readable,
+		Inherits: r.Inherits, Unlogged: r.Persistence != "p", RowSecurity: r.Security, Rows: r.Rows,
+	}
+	var referred [][]int
+	if err := unpack(r.Triggers, &rel.HasTriggers, &rel.CascadesDelete, &referred); err != nil {
+		return nil, err
 	}
 	names := map[int]string{}
 	for _, col := range r.Columns {
@@ -231,6 +237,13 @@ func (r *catalogRow) relation() (*rewrite.Relation, error) {
 		at.Hidden = hiddenColumns[at.Name] == at.Type && at.Type != ""
 		names[num] = at.Name
 		rel.Columns = append(rel.Columns, at)
+	}
+	for _, numbers := range referred {
+		columns := []string{}
+		for _, n := range numbers {
+			columns = append(columns, names[n])
+		}
+		rel.AddCascade(columns)
 	}
 	rel.Instrumented = instrumented(rel)
 	for _, ix := range r.Indexes {

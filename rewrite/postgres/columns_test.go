@@ -134,7 +134,7 @@ func stamped(t testing.TB, conn *pgconn.PgConn, stamps map[string]bool, keys map
 			}
 		}
 	}
-	for _, name := range []string{"account", "orders", "logged", "parent_fk", "child_fk", "fast", "gen", "ruled", "secured", "shop"} {
+	for _, name := range []string{"account", "orders", "logged", "parent_fk", "child_fk", "code_fk", "twice_fk", "fast", "gen", "ruled", "secured", "shop"} {
 		add("public."+name, "id", name)
 	}
 	add("public.big", "id", "(SELECT * FROM big WHERE id < 20) big")

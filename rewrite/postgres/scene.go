@@ -102,7 +102,7 @@ func (x *scene) content(m proto.Message) content {
 	sort.Strings(c.user)
 	c.asks = c.asks || asksItself(m) || x.session.Asks && slices.ContainsFunc(c.targets, func(rv *pg.RangeVar) bool {
 		rel, _ := x.resolve(rv)
-		return rel != nil && (rel.Asks || rel.HasTriggers || rel.HasRules || rel.Cascades)
+		return rel != nil && (rel.Asks || rel.HasTriggers || rel.HasRules || rel.Cascades())
 	})
 	return c
 }

@@ -63,6 +63,10 @@ CREATE POLICY w ON secured FOR ALL USING (v = 1);
 CREATE TABLE parent_fk (id int PRIMARY KEY, v int);
 CREATE TABLE child_fk (id int PRIMARY KEY, p int REFERENCES parent_fk ON DELETE CASCADE);
 INSERT INTO parent_fk VALUES (1, 1); INSERT INTO child_fk VALUES (1, 1);
+CREATE TABLE code_fk (id int PRIMARY KEY, code int UNIQUE, v int);
+CREATE TABLE twice_fk (id int PRIMARY KEY, v int, w int GENERATED ALWAYS AS (v * 2) STORED UNIQUE, x int);
+CREATE TABLE codes_fk (id int PRIMARY KEY, c int REFERENCES code_fk (code) ON UPDATE CASCADE, w int REFERENCES twice_fk (w) ON UPDATE SET NULL);
+INSERT INTO code_fk VALUES (1, 7, 1); INSERT INTO twice_fk VALUES (1, 1); INSERT INTO codes_fk VALUES (1, 7, 2);
 CREATE UNLOGGED TABLE fast (id int PRIMARY KEY, v int);
 INSERT INTO fast VALUES (1, 1);
 CREATE TABLE gen (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, v int, twice int GENERATED ALWAYS AS (v * 2) STORED);
@@ -240,7 +244,7 @@ func versions(t testing.TB, conn *pgconn.PgConn) map[string]bool {
 			out[table+" "+r[0]+" "+v] = true
 		}
 	}
-	for _, name := range []string{"account", "orders", "logged", "parent_fk", "child_fk", "fast", "gen", "ruled", "secured"} {
+	for _, name := range []string{"account", "orders", "logged", "parent_fk", "child_fk", "code_fk", "twice_fk", "fast", "gen", "ruled", "secured"} {
 		add("public."+name, "id", name)
 	}
 	for _, r := range rows(t, conn, "SELECT id, ctid, xmin FROM big WHERE id < 20") {

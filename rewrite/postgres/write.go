@@ -224,9 +224,6 @@ func (x *planner) sideEffects(w write, rel *rewrite.Relation) {
 	if rel.HasTriggers {
 		x.missing("triggers on %s may read and write tables", rel.RelationName)
 	}
-	if rel.Cascades && w.op != history.OpInsert {
-		x.missing("foreign keys that refer to %s may change other tables", rel.RelationName)
-	}
 	var targets []*pg.Node
 	switch s := w.node.(type) {
 	case *pg.UpdateStmt:
@@ -234,10 +231,17 @@ func (x *planner) sideEffects(w write, rel *rewrite.Relation) {
 	case *pg.InsertStmt:
 		targets = s.OnConflictClause.GetTargetList()
 	}
+	// An UPDATE that moves a row to another partition deletes it in the first one.
+	cascades := rel.CascadesDelete && (w.op == history.OpDelete || w.op == history.OpUpdate && (rel.Root != nil || rel.Kind == "partitioned"))
 	for _, t := range targets {
-		if x.native && !x.linked && slices.Contains(keyColumns(rel), t.GetResTarget().GetName()) {
+		name := t.GetResTarget().GetName()
+		cascades = cascades || slices.Contains(rel.CascadesUpdate, name)
+		if x.native && !x.linked && slices.Contains(keyColumns(rel), name) {
 			x.missing("it assigns a key column, so the row's former name is not seen")
 		}
+	}
+	if cascades {
+		x.missing("foreign keys that refer to %s may change other tables", rel.RelationName)
 	}
 }
 

@@ -31,6 +31,9 @@ func (c *Config) Validate() error {
 		}
 	}
 	p.oneOf("unit", c.Unit, Units)
+	if err := CheckShare(c.MinCoverage); err != nil {
+		p.add("min_coverage", "%v", err)
+	}
 	c.Recording.validate(p, c.Record)
 	files := map[string]string{}
 	for _, f := range []struct{ at, path string }{{"record", c.Record}, {"report", c.Report}, {"stream", c.Stream}} {
@@ -52,6 +55,14 @@ func (c *Config) Validate() error {
 		}
 	}
 	return errors.Join(p.errs...)
+}
+
+// CheckShare refuses a number that is no share.
+func CheckShare(share float64) error {
+	if !(share >= 0 && share <= 1) { // nor is NaN one
+		return fmt.Errorf("%v: expected a share from 0 to 1, as in 0.95", share)
+	}
+	return nil
 }
 
 func (l *Listener) validate(p *problems, at string) {

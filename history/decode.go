@@ -45,6 +45,9 @@ func NewReader(r io.Reader, name string) (*Reader, error) {
 	return hr, nil
 }
 
+// Header is the history's first line.
+func (r *Reader) Header() Header { return r.header }
+
 // Warning tells, after the end, that the last line was cut off (by a crash of the recorder) and left out; empty if not.
 func (r *Reader) Warning() string { return r.warning }
 
@@ -145,6 +148,8 @@ func (r *Reader) readHeader(line []byte) error {
 			r.header.Started, err = p.int()
 		case "run":
 			r.header.Run, err = p.str()
+		case "closes":
+			r.header.Closes, err = p.bool()
 		default:
 			return unknownKey(key)
 		}

@@ -19,6 +19,7 @@ type Header struct {
 	Engine  string // of the upstream, as Event.Engine; empty if there are several
 	Started int64  // wall clock in nanoseconds since 1970, for people only
 	Run     string // unique name of the recording process
+	Closes  bool   // the end of every session is recorded: a history that lacks one is cut off
 }
 
 // Writer writes a history. It is safe for concurrent use; the lines appear in the order of the calls.
@@ -41,6 +42,9 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 		b = strconv.AppendInt(b, h.Started, 10)
 	}
 	b = appendText(b, `,"run":`, h.Run)
+	if h.Closes {
+		b = append(b, `,"closes":true`...)
+	}
 	b = append(b, '}', '\n')
 	if _, err := hw.buf.Write(b); err != nil {
 		return nil, fmt.Errorf("write history header: %w", err)

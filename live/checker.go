@@ -63,6 +63,8 @@ type Checker struct {
 // Options says what is done with events and findings.
 type Options struct {
 	Record io.WriteCloser // the history, which Finish closes; nil: none is written
+	// Closes says that all sessions end before Finish, so that a history in which one does not is cut off.
+	Closes bool
 	// Trace gets all events for its file; nil: there is none. Finish closes it.
 	Trace *recorder.Recorder
 	// Stream gets each finding as a line of JSON when it is found; nil: none.
@@ -97,7 +99,7 @@ func New(o Options) (*Checker, error) {
 	l.checker = isolation.New(l.options)
 	run := RunName(o.Now)
 	if o.Record != nil {
-		w, err := history.NewWriter(o.Record, history.Header{Started: o.Now.UnixNano(), Run: run})
+		w, err := history.NewWriter(o.Record, history.Header{Started: o.Now.UnixNano(), Run: run, Closes: o.Closes})
 		if err != nil {
 			return nil, err
 		}

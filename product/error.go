@@ -15,6 +15,9 @@ type ErrorClass struct {
 	Aborts bool
 	// Gone says that the connection ends with it.
 	Gone bool
+	// Mistake says that the statement cannot succeed whatever the rows are and whoever else runs: it is not valid, it names what is not
+	// there, or its user may not do that.
+	Mistake bool
 }
 
 // ErrorRow is a line of a product's table of errors. A code that ends in * stands for all that begin with what is before it.
@@ -48,6 +51,7 @@ var (
 	killed        = ErrorClass{Reason: answer.ReasonKilled, Gone: true}
 	serverGone    = ErrorClass{Reason: answer.ReasonServer, Gone: true}
 	internal      = ErrorClass{Reason: answer.ReasonInternal}
+	mistake       = ErrorClass{Reason: answer.ReasonOther, Mistake: true}
 )
 
 // aborting is a class whose errors end the transaction.

@@ -112,4 +112,14 @@ var innodbErrors = []ErrorRow{
 	{[]string{"1927", "1152", "1184", "1158", "1159", "1160", "1161", "4031"}, killed},
 	{[]string{"1053", "1077", "1079", "2006", "2013", "1040", "1129", "1130"}, serverGone}, // shutdown in progress, and what clients call a lost server
 	{[]string{"1105", "1815", "1030"}, internal},                                           // unknown error, internal error, error from the storage engine
+	{innodbMistakes, mistake},
+}
+
+// innodbMistakes are the numbers for statements that are not valid, name what is not there, or are not allowed to their user.
+var innodbMistakes = []string{
+	"1044", "1142", "1143", "1227", "1290", "1370", "1698", // access denied, for the database, table, column, privilege; a server that only reads; a routine
+	"1046", "1049", "1051", "1054", "1109", "1146", "1176", "1305", "1193", // no database selected; unknown database, tables, column, key, routine, variable
+	"1064", "1065", "1115", "1149", "1235", "1273", "1289", // syntax; empty; unknown character set; not supported; unknown collation; feature disabled
+	"1052", "1055", "1056", "1058", "1066", "1111", "1136", "1140", "1210", "1221", "1222", "1241", "1247", "1248", "1582", "1583", // names, groups, numbers of columns and arguments
+	"1243", "1318", "1324", "1327", "1630", "3065", // unknown prepared statement; arguments of a routine; undefined cursor, variable, function; ORDER BY with DISTINCT
 }

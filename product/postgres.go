@@ -85,6 +85,10 @@ var postgres = Product{
 		{[]string{"57P01", "57P05", "25P03", "25P04"}, killed},   // pg_terminate_backend and shutdown; idle_session, idle_in_transaction_session, transaction_timeout
 		{[]string{"57P02", "57P03", "57P04", "08*"}, serverGone}, // a crash of another session, starting or stopping, database dropped; connection exceptions
 		{[]string{"XX*"}, internal},                              // internal error, corrupted data
+		// Something of that name is there already: the state of the database refuses it, as a constraint does.
+		{[]string{"42P03", "42P04", "42P05", "42P06", "42P07", "42701", "42710", "42723"}, ErrorClass{Reason: answer.ReasonOther}},
+		// Feature not supported; invalid prepared statement, cursor, catalog and schema names; syntax error, undefined names, privileges.
+		{[]string{"0A*", "26*", "34*", "3D*", "3F*", "42*"}, mistake},
 	},
 	Own:      []string{"information_schema", "pg_*"}, // 5.9.5: names that begin with pg_ are reserved
 	Client:   "psql",

@@ -24,6 +24,8 @@ var sqlite = Product{
 		{[]string{"SQLITE_BUSY_SNAPSHOT"}, serialization}, // another session has written since the transaction's first read
 		{[]string{"SQLITE_BUSY*", "SQLITE_LOCKED*"}, noWait},
 		{[]string{"SQLITE_INTERRUPT"}, cancelled},
+		// Syntax, and names that are not there; a call that is not authorised.
+		{[]string{"SQLITE_ERROR", "SQLITE_AUTH", "SQLITE_RANGE"}, mistake},
 		{[]string{"SQLITE_INTERNAL*", "SQLITE_CORRUPT*", "SQLITE_NOTADB*", "SQLITE_MISUSE*"}, internal},
 	},
 	Refusals: "SQLITE_BUSY",

@@ -44,10 +44,10 @@ func (s *JUnitSuite) Write(w io.Writer) error {
 	return err
 }
 
-// JUnit writes a test suite with one failed case for each finding, or one passed case if there is none, since some
-// readers take an empty suite for an error.
+// JUnit writes a test suite with one failed case for each finding and one with an error where it is not decided whether there is more. Where
+// there is neither it has one passed case, since some readers take an empty suite for an error.
 func JUnit(w io.Writer, r Result) error {
-	s := JUnitSuite{Name: "wirecheck", Tests: max(len(r.Findings), 1), Failures: len(r.Findings)}
+	s := JUnitSuite{Name: "wirecheck", Failures: len(r.Findings)}
 	if r.Source != "" {
 		s.Name += " " + r.Source
 	}
@@ -60,11 +60,15 @@ func JUnit(w io.Writer, r Result) error {
 		s.Cases = append(s.Cases, JUnitCase{Class: "wirecheck." + f.Oracle, Name: f.Title() + " " + f.ID,
 			Failure: &JUnitFailure{Message: (&teller{f: f}).headline() + " (" + f.ID + ")", Type: string(f.Kind), Text: text.String()}})
 	}
+	if r.Undecided != "" {
+		s.Errors = new(int)
+		*s.Errors = 1
+		s.Cases = append(s.Cases, JUnitCase{Class: "wirecheck", Name: "undecided", Error: &JUnitFailure{Message: "undecided: " + r.Undecided, Type: "undecided"}})
+	}
 	if len(s.Cases) == 0 {
 		s.Cases = []JUnitCase{{Class: "wirecheck", Name: "nothing found"}}
 	}
-	if r.Coverage != nil {
-		s.SystemOut = r.Coverage.String()
-	}
+	s.Tests = len(s.Cases)
+	s.SystemOut = strings.Join(r.seen(), "\n")
 	return s.Write(w)
 }

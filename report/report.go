@@ -15,10 +15,31 @@ import (
 type Result struct {
 	Source   string // the history or trace that was judged; empty for a live run
 	Findings []oracle.Finding
-	Coverage fmt.Stringer // printed as a line; in JSON with its fields. May be nil
+	Coverage Coverage // printed as a line or two; in JSON with its fields. May be nil
 	Dropped  Dropped
 	// Explained says in text which statements were not seen exactly, behind the summary. May be empty.
 	Explained string
+	// Undecided says why it means nothing that nothing more was found; empty: it means something.
+	Undecided string
+}
+
+// Coverage says how much was seen.
+type Coverage interface {
+	fmt.Stringer
+	// Caution says where an anomaly may hide although nothing was found; empty: nowhere that is known.
+	Caution() string
+}
+
+// seen is the coverage in lines; nil if there is none.
+func (r *Result) seen() (lines []string) {
+	if r.Coverage == nil {
+		return nil
+	}
+	lines = append(lines, r.Coverage.String())
+	if caution := r.Coverage.Caution(); caution != "" {
+		lines = append(lines, caution)
+	}
+	return lines
 }
 
 // Dropped counts what a live run had to leave out, because a pipe or a file stalled.
@@ -72,12 +93,18 @@ func JSON(w io.Writer, r Result) error {
 	if findings == nil {
 		findings = []oracle.Finding{}
 	}
+	caution := ""
+	if r.Coverage != nil {
+		caution = r.Coverage.Caution()
+	}
 	return Indented(w, struct {
-		Source   string           `json:"source,omitempty"`
-		Findings []oracle.Finding `json:"findings"`
-		Coverage fmt.Stringer     `json:"coverage,omitempty"`
-		Dropped  Dropped          `json:"dropped,omitzero"`
-	}{r.Source, findings, r.Coverage, r.Dropped})
+		Source    string           `json:"source,omitempty"`
+		Findings  []oracle.Finding `json:"findings"`
+		Undecided string           `json:"undecided,omitempty"`
+		Caution   string           `json:"caution,omitempty"`
+		Coverage  Coverage         `json:"coverage,omitempty"`
+		Dropped   Dropped          `json:"dropped,omitzero"`
+	}{r.Source, findings, r.Undecided, caution, r.Coverage, r.Dropped})
 }
 
 // Indented writes a value as JSON that people can read, too.

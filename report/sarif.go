@@ -103,8 +103,15 @@ func SARIF(w io.Writer, r Result) error {
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{id, sarifText{text}})
 	}
 	sort.Slice(run.Tool.Driver.Rules, func(i, j int) bool { return run.Tool.Driver.Rules[i].ID < run.Tool.Driver.Rules[j].ID })
-	if r.Coverage != nil {
-		run.Invocations = []sarifInvocation{{true, []sarifNotification{{"note", sarifText{r.Coverage.String()}}}}}
+	var notes []sarifNotification
+	if r.Undecided != "" {
+		notes = append(notes, sarifNotification{"error", sarifText{"undecided: " + r.Undecided}})
+	}
+	for _, line := range r.seen() {
+		notes = append(notes, sarifNotification{"note", sarifText{line}})
+	}
+	if notes != nil {
+		run.Invocations = []sarifInvocation{{r.Undecided == "", notes}}
 	}
 	return Indented(w, sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
 }

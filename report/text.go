@@ -32,10 +32,13 @@ func Summary(w io.Writer, r Result) error {
 	line := "nothing found"
 	if n := len(r.Findings); n > 0 {
 		line = fmt.Sprintf("found: %d (violations: %d, anomalies: %d)", n, violations, n-violations)
+		if r.Undecided != "" {
+			line += "\nundecided besides: " + r.Undecided
+		}
+	} else if r.Undecided != "" {
+		line = "undecided: " + r.Undecided
 	}
-	if r.Coverage != nil {
-		line += "\n" + r.Coverage.String()
-	}
+	line = strings.Join(append([]string{line}, r.seen()...), "\n")
 	if r.Dropped != (Dropped{}) {
 		line += "\ndropped, because an output stalled: " + r.Dropped.String()
 	}

@@ -62,6 +62,8 @@ type Plan struct {
 
 	Coverage history.Coverage // what an answer that succeeds will tell
 	Why      string           // why Coverage is not exact
+	// Bare is the first table without hidden columns that the statement names and that can have them (MySQL family); nil if there is none.
+	Bare *RelationName
 	// WithRows is the coverage of an answer that has at least one row, where that is more than Coverage: for some forms
 	// the rows tell everything, and no rows nothing. It is empty for other statements.
 	WithRows    history.Coverage

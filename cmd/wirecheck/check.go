@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wirecheck/history"
+	"wirecheck/history/prose"
 	"wirecheck/oracle/isolation"
 	"wirecheck/product"
 	"wirecheck/report"
@@ -22,6 +24,7 @@ import (
 func newCheckCommand() *cobra.Command {
 	var level, input string
 	var strict, explain bool
+	var least float64
 	var unit unitFlags
 	cmd := &cobra.Command{
 		Use:   "check HISTORY",
@@ -34,8 +37,10 @@ HISTORY is a history (.jsonl), a trace (.wct) that a proxy recorded in mode
 observe, or - for standard input. Of a trace in several parts, name the first.
 
 Exit status: 0 nothing found; 1 something found; 2 wirecheck could not read the
-history; 3 nothing found, but wirecheck could judge no statement in it, or, with
---unit request, knew no requests.`,
+history; 3 nothing found, but that means nothing: wirecheck saw no statement
+exactly, or fewer than --min-coverage asks for, most of them failed by mistake
+(an unknown table, say), the history is cut off, or, with --unit request, there
+are no requests in it.`,
 		Example: `  wirecheck check shop.jsonl
   wirecheck check shop.wct
   wirecheck check --format sarif shop.jsonl > shop.sarif
@@ -60,13 +65,17 @@ history; 3 nothing found, but wirecheck could judge no statement in it, or, with
 			if err := unit.check(); err != nil {
 				return err
 			}
-			return check(cmd, args[0], isolation.Options{Level: l, Strict: strict, Transactions: unit.unit == unitTransaction, Possible: unit.possible, Explain: explain}, format, unit.unit)
+			if err := checkLeast(least); err != nil {
+				return err
+			}
+			return check(cmd, args[0], isolation.Options{Level: l, Strict: strict, Transactions: unit.unit == unitTransaction, Possible: unit.possible, Explain: explain}, format, unit.unit, least)
 		},
 	}
 	cmd.Flags().StringVar(&level, "level", "", "judge as if every transaction had run at this level (default: the recorded levels)")
 	cmd.Flags().StringVar(&input, "input", "native", "format of the history: native")
 	unit.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&explain, "explain-coverage", false, explainUsage)
+	leastFlag(cmd.Flags(), &least)
 	cmd.Flags().BoolVar(&strict, "strict", false, "also report cycles that only session order or real time forbids")
 	return cmd
 }
@@ -75,7 +84,7 @@ history; 3 nothing found, but wirecheck could judge no statement in it, or, with
 const explainUsage = "show which statements wirecheck did not see exactly: their share by reason and shape"
 
 // check judges one history and prints the result.
-func check(cmd *cobra.Command, path string, opts isolation.Options, format, unit string) error {
+func check(cmd *cobra.Command, path string, opts isolation.Options, format, unit string, least float64) error {
 	in, name := cmd.InOrStdin(), "standard input"
 	if path != "-" {
 		f, err := os.Open(path)
@@ -86,7 +95,11 @@ func check(cmd *cobra.Command, path string, opts isolation.Options, format, unit
 		in, name = f, path
 	}
 	c := isolation.New(opts)
-	warn := func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "wirecheck: warning:", text) }
+	missing := ""
+	warn := func(text string) {
+		missing = cmp.Or(missing, text)
+		fmt.Fprintln(cmd.ErrOrStderr(), "wirecheck: warning:", text)
+	}
 	head := bufio.NewReader(in)
 	judge := checkHistory
 	if begin, _ := head.Peek(16); trace.IsFile(begin) { // whatever is wrong with it the reader says
@@ -95,25 +108,18 @@ func check(cmd *cobra.Command, path string, opts isolation.Options, format, unit
 	if err := judge(head, path, name, c, warn); err != nil {
 		return err
 	}
-	result := report.Result{Source: path, Findings: c.Summary(), Coverage: c.Coverage()}
+	result := judged(c.Summary(), c.Coverage(), unit, least, missing)
+	result.Source = path
 	if opts.Explain {
 		result.Explained = c.Coverage().Explain()
 	}
 	if err := printResult(cmd.OutOrStdout(), result, format); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
-	switch v := c.Coverage(); {
-	case v.Broken != "", v.Exact == 0 && v.Approximate+v.Opaque > 0, v.Exact == 0 && v.Transactions == 0:
-		if err := verdict(result.Findings, v, unit); err != nil {
-			return err
-		}
-		return exitUnknown
-	default:
-		return verdict(result.Findings, v, unit)
-	}
+	return status(result)
 }
 
-// checkHistory gives the events of a history to the checker.
+// checkHistory gives the events of a history to the checker. It warns of what is missing at the end.
 func checkHistory(in io.Reader, _, name string, c *isolation.Checker, warn func(string)) error {
 	r, err := history.NewReader(in, name)
 	if err != nil {
@@ -128,8 +134,11 @@ func checkHistory(in io.Reader, _, name string, c *isolation.Checker, warn func(
 		}
 		c.Add(&e)
 	}
-	if r.Warning() != "" {
+	switch open := c.Coverage().Open; {
+	case r.Warning() != "":
 		warn(r.Warning())
+	case open > 0 && r.Header().Closes:
+		warn(fmt.Sprintf("%s: the history is cut off: %s had not ended", name, prose.Count(open, "session")))
 	}
 	return nil
 }

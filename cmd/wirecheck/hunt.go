@@ -40,8 +40,10 @@ If a private server crashes or hangs, hunt reports that and starts a new one.
 Ctrl-C ends the hunt and loses nothing. --resume continues it, also after a
 kill.
 
-Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its
-work.`,
+Exit status: 0 nothing found; 1 something found; 2 wirecheck could not do its
+work, or not all of it: an error counts more than bugs; 3 nothing found, but
+that means nothing: no case was executed, no oracle could judge most of them, or
+the server refused most statements.`,
 		Example: `  wirecheck hunt --engine mariadb --duration 10m --out found/
   wirecheck hunt --engine tidb:2023-01 --oracle wss,troc --duration 8h --out found/ --seed 42`,
 		Args: cobra.NoArgs,
@@ -100,10 +102,14 @@ func runHuntCommand(ctx context.Context, c *common, o hunt.Options, oracles stri
 	}
 	err = errors.Join(err, write(c.stdout))
 	switch {
+	case err != nil: // what was found beside it is in the report
+		return err
 	case len(report.Bugs) > 0:
-		return errors.Join(err, exitFound)
-	case err == nil && report.Broken > 0:
+		return exitFound
+	case report.Broken > 0:
 		return fmt.Errorf("nothing was found, but %d cases could not be judged: %s", report.Broken, filepath.Join(o.Out, "broken"))
+	case report.Undecided() != "":
+		return exitUnknown
 	}
-	return err
+	return nil
 }

@@ -69,6 +69,12 @@ updates between the statements of a request. wirecheck knows requests by
 the tags in the statements' comments (traceparent, request_id), or, with
 --unit-gap, by pauses: docs/how-to/tags.md.
 
+Exit status: 0 nothing found; 1 something found; 2 wirecheck could not do its
+work; 3 nothing found, but that means nothing: no statement came through, or
+wirecheck saw none exactly (tables without hidden columns), or fewer than
+--min-coverage asks for, or most of them failed by mistake. A proxy in mode pass
+judges nothing: 0 if it records, else 3.
+
 Each --listen takes the first --upstream of its protocol. --config FILE says the
 same and more. The proxy runs until SIGINT or SIGTERM, lets open transactions
 finish, and prints what it found.`,
@@ -112,6 +118,7 @@ finish, and prints what it found.`,
 	flags.StringVar(&f.report, "report", "", "write each finding to this file at once, as text")
 	flags.StringVar(&f.stream, "stream", "", `write each finding to this file at once, as a line of JSON; "-" is stdout`)
 	f.unit.flags(flags)
+	leastFlag(flags, &f.least)
 	flags.DurationVar(&f.gap, "unit-gap", 0, "a pause in a session that ends a request without tags, as in 50ms; 0: wirecheck does not look for such requests")
 	flags.StringSliceVar(&f.tags, "request-tag", nil, "tag that names a request; repeatable (default: "+strings.Join(flow.RequestTags, ", ")+")")
 	flags.BoolVar(&f.explain, "explain-coverage", false, explainUsage)
@@ -125,6 +132,7 @@ type proxyFlags struct {
 	warn                                          configs.Switch
 	strict, redact, explain                       bool
 	unit                                          unitFlags
+	least                                         float64
 	gap                                           time.Duration
 	tags                                          []string
 	recording                                     configs.Recording
@@ -163,7 +171,7 @@ func (f *proxyFlags) apply(cmd *cobra.Command, c *configs.Config) error {
 		"redact": func() { c.Recording.Redact = configs.Switch(f.redact) }, "report": func() { c.Report = f.report },
 		"stream": func() { c.Stream = f.stream }, "strict": func() { c.Strict = f.strict },
 		"explain-coverage": func() { c.ExplainCoverage = f.explain },
-		"unit":             func() { c.Unit = f.unit.unit }, "possible": func() { c.Possible = f.unit.possible }, "request-tag": func() { c.RequestTags = f.tags },
+		"unit":             func() { c.Unit = f.unit.unit }, "possible": func() { c.Possible = f.unit.possible }, "request-tag": func() { c.RequestTags = f.tags }, "min-coverage": func() { c.MinCoverage = f.least },
 		"schedule": func() { c.Control.Schedule = f.schedule }, "sessions": func() { c.Control.Sessions = f.sessions },
 		"think": func() { c.Control.Think = f.think }, "locks": func() { c.Control.Locks = f.locks },
 		"save-schedule": func() { c.Control.Save = f.save },
@@ -180,7 +188,7 @@ func (f *proxyFlags) apply(cmd *cobra.Command, c *configs.Config) error {
 // collecting less often costs little memory and gives back a good part of the time that observing takes.
 const garbage = 300
 
-// runProxy serves until ctx ends, then prints what was found. A run that watched nothing has nothing to print.
+// runProxy serves until ctx ends, then prints what was found.
 func runProxy(ctx context.Context, c *common, config configs.Config) (err error) {
 	out, err := openOutputs(c, config)
 	if err != nil {
@@ -197,7 +205,7 @@ func runProxy(ctx context.Context, c *common, config configs.Config) (err error)
 		}
 	}
 	l, err := live.New(live.Options{
-		Record: out.record, Trace: rec, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Explain: config.ExplainCoverage, Log: c.log, Now: now,
+		Record: out.record, Closes: true, Trace: rec, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Explain: config.ExplainCoverage, Log: c.log, Now: now,
 		OnFind: out.found, Redact: redact(), Judge: live.Judge{Transactions: config.Unit == unitTransaction, Possible: config.Possible}, RequestTags: config.RequestTags,
 	})
 	if err != nil {
@@ -228,17 +236,22 @@ func runProxy(ctx context.Context, c *common, config configs.Config) (err error)
 	if gate != nil {
 		err = errors.Join(err, tellSchedule(c, config, gate))
 	}
-	if observes(config) { // a file that could not be written does not make the findings untrue
-		r := report.Result{Findings: found.Findings, Coverage: found.Coverage, Dropped: out.dropped(c.log, found.Dropped, tally)}
-		if config.ExplainCoverage {
-			r.Explained = found.Coverage.Explain()
-		}
-		err = errors.Join(err, out.summary(r, c.format))
+	r := judged(found.Findings, found.Coverage, config.Unit, config.MinCoverage, "")
+	if config.ExplainCoverage {
+		r.Explained = found.Coverage.Explain()
 	}
-	if err != nil {
+	if !observes(config) {
+		r = report.Result{Undecided: "a proxy in mode pass judges nothing"}
+	}
+	r.Dropped = out.dropped(c.log, found.Dropped, tally)
+	err = errors.Join(err, out.summary(r, c.format))
+	switch { // a file that could not be written does not make the findings untrue
+	case err != nil:
 		return err
+	case !observes(config) && rec != nil: // it recorded, which is all that it was asked for
+		return nil
 	}
-	return verdict(found.Findings, found.Coverage, config.Unit)
+	return status(r)
 }
 
 func observes(config configs.Config) bool {

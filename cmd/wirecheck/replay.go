@@ -52,8 +52,10 @@ database of its own and drops it at the end.
 If the recorded order and the server's locks contradict each other, replay
 follows the locks and reports it.
 
-Exit status: 0 nothing found, 1 something found, 2 wirecheck could not do its
-work, 3 wirecheck could not decide.`,
+Exit status: 0 nothing found; 1 something found; 2 wirecheck could not do its
+work; 3 nothing found, but that means nothing: most statements failed by mistake
+(is there a --snapshot?), or wirecheck saw none exactly, or fewer than
+--min-coverage asks for.`,
 		Example: `  wirecheck trace import postgresql-*.csv -o shop.wct
   wirecheck replay shop.wct --snapshot dump.sql --engine postgres
   wirecheck replay shop.wct --snapshot dump.sql --engine postgres --interleavings random:200 --window 20
@@ -81,6 +83,7 @@ work, 3 wirecheck could not decide.`,
 	flags.IntVar(&o.Window, "window", 20, "combine transactions with fewer than this many others between them")
 	flags.IntVar(&o.Groups, "groups", 200, "run at most this many combinations of transactions")
 	f.unit.flag(flags)
+	leastFlag(flags, &o.MinCoverage)
 	flags.DurationVar(&o.UnitGap, "unit-gap", 0, "transactions without tags that follow each other in a session within this time are one request; 0: they are not")
 	flags.StringVar(&o.Out, "out", "", "folder for the scenarios that show the findings (default: replay prints them)")
 	flags.DurationVar(&o.Limit, "limit", time.Minute, "how long one statement, or one interleaving, may take")
@@ -98,7 +101,7 @@ func (f *replayFlags) read(o *explore.Options) (err error) {
 	if _, err := panel.Select(o.Oracles); err != nil {
 		return err
 	}
-	if err := f.unit.check(); err != nil {
+	if err := errors.Join(f.unit.check(), checkLeast(o.MinCoverage)); err != nil {
 		return err
 	}
 	o.Requests, o.Auto = f.unit.unit == unitRequest, f.unit.unit == configs.Units[0]
@@ -151,8 +154,11 @@ func runReplay(ctx context.Context, c *common, o explore.Options, path string, f
 	if err := write(c.stdout); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	if r.Found() || failDiverged && r.Diverged() {
+	switch {
+	case r.Found() || failDiverged && r.Diverged():
 		return exitFound
+	case r.Undecided != "":
+		return exitUnknown
 	}
 	return nil
 }

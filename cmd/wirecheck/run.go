@@ -41,7 +41,9 @@ another result.
 
 Exit status: 0 as expected, or nothing found where nothing is expected; 1
 something found that is not expected, or another result than the stored one; 2
-wirecheck could not do its work; 3 wirecheck could not decide.`,
+wirecheck could not do its work; 3 wirecheck could not decide: no statement was
+seen exactly, say, or a step failed by a mistake (syntax, an unknown table) that
+neither a condition failed(STEP) nor the stored result has.`,
 		Example: `  wirecheck run write-skew.spec --engine postgres --level "repeatable read"
   wirecheck run testdata/hermitage/*.spec --engine mariadb --permutations all
   wirecheck run testdata/hermitage/*.spec --engine postgres,mariadb --level all --format matrix

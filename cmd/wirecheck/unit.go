@@ -8,8 +8,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"wirecheck/configs"
-	"wirecheck/oracle"
-	"wirecheck/oracle/isolation"
 )
 
 // The values of --unit besides auto.
@@ -36,17 +34,6 @@ func (f *unitFlags) flag(flags *pflag.FlagSet) {
 func (f *unitFlags) check() error {
 	if !slices.Contains(configs.Units, f.unit) {
 		return fmt.Errorf("unit %q: expected one of %s", f.unit, strings.Join(configs.Units, ", "))
-	}
-	return nil
-}
-
-// verdict is the exit status of a judgement: what is only possible counts as nothing found, and requests that could not be told apart were not judged.
-func verdict(findings []oracle.Finding, seen isolation.Coverage, unit string) error {
-	switch {
-	case slices.ContainsFunc(findings, func(f oracle.Finding) bool { return f.Kind != oracle.KindUnknown }):
-		return exitFound
-	case unit == unitRequest && seen.Requests == 0 && seen.Transactions > 0:
-		return exitUnknown
 	}
 	return nil
 }

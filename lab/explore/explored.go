@@ -12,7 +12,8 @@ type Explored struct {
 	Interleavings int      `json:"interleavings"`
 	Wrong         int      `json:"wrong"`              // of these, in how many something was found
 	Marked        int      `json:"marked,omitempty"`   // with a finding that the application might not have produced
-	Unjudged      []string `json:"unjudged,omitempty"` // groups that could not be judged, and why
+	Unjudged      []string `json:"unjudged,omitempty"` // why groups could not be judged, the first reasons
+	NotJudged     int      `json:"not_judged,omitempty"`
 	// Unconfirmed are the first of NotShown findings whose own scenario did not show them; they are none.
 	Unconfirmed []string    `json:"unconfirmed,omitempty"`
 	NotShown    int         `json:"not_confirmed,omitempty"`

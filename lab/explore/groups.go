@@ -69,6 +69,9 @@ func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error)
 		if err != nil {
 			return err
 		}
+		if why != "" {
+			x.NotJudged++
+		}
 		if why != "" && len(x.Unjudged) < firstShown {
 			x.Unjudged = append(x.Unjudged, why)
 		}

@@ -14,11 +14,13 @@ import (
 
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
+	"wirecheck/history/prose"
 	"wirecheck/lab/panel"
 	"wirecheck/lab/replay"
 	"wirecheck/lab/scenario"
 	"wirecheck/live"
 	"wirecheck/oracle"
+	"wirecheck/product"
 	"wirecheck/trace"
 	"wirecheck/trace/flow"
 	"wirecheck/trace/lex"
@@ -45,6 +47,8 @@ type Options struct {
 	Requests bool          // units are requests, not transactions
 	Auto     bool          // units are requests if the trace tells them apart
 	UnitGap  time.Duration // transactions without tags that follow each other within this time are one request
+
+	MinCoverage float64 // share of the statements that must be seen exactly
 
 	Out     string // folder for scenarios that show what was found; empty: none
 	Tables  string // file for the tables as the replay left them; empty: none
@@ -78,6 +82,9 @@ type replayer struct {
 	report   Report
 	// victims says that the server lets us choose who is the victim of a deadlock.
 	victims bool
+	// mistakes counts the statements that cannot succeed (product.ErrorClass); mistake is the first such error.
+	mistakes int
+	mistake  string
 }
 
 // ErrEmpty says that a trace holds no statement.
@@ -116,6 +123,7 @@ func Run(ctx context.Context, path string, o Options) (_ *Report, err error) {
 	if err := r.run(ctx); err != nil {
 		return nil, err
 	}
+	r.report.Undecided = r.undecided()
 	r.report.Seed, r.report.options, r.report.title = r.o.Judging.Seed, r.o, r.instance.Engine.Title
 	return &r.report, nil
 }
@@ -315,6 +323,11 @@ func (r *replayer) run(ctx context.Context) error {
 	config.Done = func(s *replay.Step) {
 		w.add(s)
 		units.Add(s)
+		if e := s.Answer.Err; e != nil && product.Of(r.instance.Engine.Name).Error(e.Code).Mistake {
+			if r.mistakes++; r.mistake == "" {
+				r.mistake = e.Text()
+			}
+		}
 	}
 	result, err := replay.Run(ctx, config, r.open, r.survey)
 	r.o.Progress("")
@@ -346,6 +359,25 @@ func (r *replayer) run(ctx context.Context) error {
 		return err
 	}
 	return r.explore(ctx, units)
+}
+
+// undecided says why it means nothing that nothing was found.
+func (r *replayer) undecided() string {
+	x, e, seen := r.report.Replay, r.report.Explored, ""
+	if r.report.judged != nil {
+		seen = r.report.judged.Coverage.Undecided(r.o.MinCoverage)
+	}
+	switch {
+	case x.Statements == 0:
+		return "no statement was replayed"
+	case 2*r.mistakes > x.Statements:
+		return fmt.Sprintf("%d of %s failed, the first with %s: does the database have what --snapshot should bring?", r.mistakes, prose.Count(x.Statements, "statement"), prose.Line(r.mistake, prose.Width))
+	case seen != "":
+		return seen
+	case e != nil && e.Groups > 0 && e.NotJudged == e.Groups:
+		return "no combination of transactions could be judged: " + e.Unjudged[0]
+	}
+	return r.survey.Warning
 }
 
 // told is what the trace says of sessions and statements that no oracle sees.

@@ -27,6 +27,7 @@ type Report struct {
 	Seed            uint64           `json:"seed,omitempty"`
 	Replay          *replay.Result   `json:"replay"`
 	Findings        []oracle.Finding `json:"findings"`
+	Undecided       string           `json:"undecided,omitempty"` // why it means nothing that nothing was found
 	Coverage        fmt.Stringer     `json:"coverage,omitempty"`
 	LeftOut         map[string]int   `json:"left_out,omitempty"` // sessions of other databases
 	SnapshotSkipped map[string]int   `json:"snapshot_skipped,omitempty"`
@@ -87,10 +88,13 @@ func (p *Report) Text(to io.Writer) error {
 	if p.judged != nil {
 		fmt.Fprintf(w, "\n%s, of the whole replay:\n", panel.IsolationName)
 		_ = report.Text(w, p.judged.Findings) // w remembers its error
-		_ = report.Summary(w, report.Result{Findings: p.judged.Findings, Coverage: p.judged.Coverage})
+		_ = report.Summary(w, report.Result{Findings: p.judged.Findings, Coverage: p.judged.Coverage, Undecided: p.Undecided})
 	}
 	if p.Explored != nil {
 		p.explored(w, p.Explored)
+	}
+	if p.judged == nil && p.Undecided != "" {
+		fmt.Fprintf(w, "undecided: %s\n", p.Undecided)
 	}
 	return w.Flush()
 }

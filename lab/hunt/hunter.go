@@ -274,7 +274,9 @@ func (h *hunter) count(b *panel.Panel, k *generate.Case, from *generate.Entry, d
 	}
 	var outcomes []string
 	some, all := d.Decided()
-	if some {
+	if !some {
+		s.Unjudged++
+	} else {
 		executed, err := b.Schedule(k.Spec, d.Result)
 		if err != nil {
 			return err

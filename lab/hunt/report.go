@@ -41,8 +41,26 @@ type Report struct {
 	line string // the last progress line
 }
 
+// Undecided says why it means nothing that nothing was found; empty: it means something.
+func (r *Report) Undecided() string {
+	switch left := r.Unjudged + r.Broken + r.Refused; {
+	case r.Cases == 0:
+		return "no case was executed"
+	case 2*left > r.Cases:
+		return fmt.Sprintf("%d of %s could not be judged", left, prose.Count(r.Cases, "case"))
+	case 2*r.Accepted < r.Statements:
+		return fmt.Sprintf("the server refused %d of %s", r.Statements-r.Accepted, prose.Count(r.Statements, "statement"))
+	}
+	return ""
+}
+
 // JSON writes all of it.
-func (r *Report) JSON(w io.Writer) error { return report.Indented(w, r) }
+func (r *Report) JSON(w io.Writer) error {
+	return report.Indented(w, struct {
+		*Report
+		Undecided string `json:"undecided,omitempty"`
+	}{r, r.Undecided()})
+}
 
 // Text writes it for people.
 func (r *Report) Text(w io.Writer) error {
@@ -64,6 +82,10 @@ func (r *Report) Text(w io.Writer) error {
 		if _, err := fmt.Fprintf(w, "%s: %s at %s, %s (seen %s%s)\n", b.Folder, b.Title, b.Level, b.Size, prose.Count(b.Seen, "time"), also); err != nil {
 			return err
 		}
+	}
+	if why := r.Undecided(); why != "" {
+		_, err := fmt.Fprintf(w, "undecided: %s\n", why)
+		return err
 	}
 	return nil
 }

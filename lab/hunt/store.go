@@ -52,9 +52,10 @@ type State struct {
 	Findings   int            `json:"findings"` // not only distinct ones
 	Flaky      int            `json:"flaky"`
 	Unknown    int            `json:"unknown"`
-	Crashes    int            `json:"crashes"` // and hangs
-	Broken     int            `json:"broken"`  // cases that could not be judged, though the server lived
-	Fresh      int            `json:"fresh"`   // combinations that were new
+	Crashes    int            `json:"crashes"`  // and hangs
+	Broken     int            `json:"broken"`   // cases that could not be judged, though the server lived
+	Unjudged   int            `json:"unjudged"` // cases that no oracle could judge
+	Fresh      int            `json:"fresh"`    // combinations that were new
 	Permitted  map[string]int `json:"permitted"`
 	// Spent is how long each oracle took, confirmation of what it found included.
 	Spent   map[string]time.Duration `json:"spent_ns"`

@@ -6,9 +6,11 @@ import (
 	"strings"
 
 	"wirecheck/answer"
+	"wirecheck/history/prose"
 	"wirecheck/lab"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
+	"wirecheck/product"
 )
 
 // CaseReport is the verdict over one permutation, for programs.
@@ -27,7 +29,11 @@ type CaseReport struct {
 	Expects     bool     `json:"expects"`             // the scenario says what the oracles are expected to find
 	Crashed     bool     `json:"crashed,omitempty"`
 	Failed      string   `json:"failed,omitempty"` // why it could not be executed
-	Marks       []string `json:"marks,omitempty"`
+	// Refused counts the steps that the server refused; Mistakes are those of them that cannot succeed (product.ErrorClass) and of which the
+	// scenario does not say that they fail, with their errors.
+	Refused  int      `json:"refused,omitempty"`
+	Mistakes []string `json:"mistakes,omitempty"`
+	Marks    []string `json:"marks,omitempty"`
 
 	Findings []oracle.Finding `json:"findings,omitempty"`
 	Rulings  []Ruling         `json:"rulings,omitempty"` // what the re-executing oracles said besides
@@ -44,6 +50,23 @@ const unseen = "nothing of what the statements read and wrote could be seen"
 func (d *Judgement) Unseen() bool {
 	v := d.Isolation.Coverage
 	return d.Judged && len(d.Isolation.Findings) == 0 && v.Exact+v.Approximate == 0 && v.Opaque > 0
+}
+
+// refused counts the steps that the server refused, and notes the mistakes among them.
+func (r *CaseReport) refused(d *Judgement, outcomes []scenario.Outcome, t scenario.Target) {
+	for _, ev := range d.Events {
+		e := ev.Answer.Err
+		if e == nil || ev.Kind != lab.Ran && ev.Kind != lab.Resumed {
+			continue
+		}
+		r.Refused++
+		stated := func(o scenario.Outcome) bool {
+			return strings.Contains(o.Condition.String(), "failed("+ev.Step.Name+")")
+		}
+		if product.Of(t.Engine).Error(e.Code).Mistake && !slices.ContainsFunc(outcomes, stated) {
+			r.Mistakes = append(r.Mistakes, fmt.Sprintf("step %s failed with %s", ev.Step.Name, prose.Line(e.Text(), prose.Width)))
+		}
+	}
 }
 
 // Report compares what happened with what the scenario expects.
@@ -77,6 +100,7 @@ func (d *Judgement) Report(spec *scenario.Spec, t scenario.Target) CaseReport {
 		r.Unknown = d.Trouble.Error()
 		return r
 	}
+	r.refused(d, spec.Outcomes(d.Permutation), t)
 	results := caseResults{spec: spec, d: d}
 	undecided := map[string]bool{}
 	for _, o := range spec.Outcomes(d.Permutation) {
@@ -109,6 +133,14 @@ func (d *Judgement) Report(spec *scenario.Spec, t scenario.Target) CaseReport {
 				r.Wrong = append(r.Wrong, fmt.Sprintf("the results should %sshow %s", map[bool]string{false: "not "}[o.Holds], o.Outcome))
 			}
 		}
+	}
+	if len(r.Found) > 0 || r.Unknown != "" || !d.Judged && len(d.Rulings) == 0 {
+		return r
+	}
+	if v := d.Isolation.Coverage; len(r.Mistakes) > 0 {
+		r.Unknown = r.Mistakes[0]
+	} else if len(d.Rulings) == 0 && v.Statements() > 0 && v.Undecided(0) != "" {
+		r.Unknown = IsolationName + ": " + v.Undecided(0)
 	}
 	return r
 }

@@ -99,13 +99,16 @@ func (p *Printer) verdict(d *Judgement, r CaseReport) {
 		fmt.Fprintf(p.Out, "outcome: %s\n", name)
 	}
 	if d.Judged {
-		if len(d.Isolation.Findings) == 0 && !d.Unseen() && d.Trouble == nil {
+		if len(d.Isolation.Findings) == 0 && !d.Unseen() && d.Trouble == nil && len(r.Mistakes) == 0 {
 			fmt.Fprintln(p.Out, "isolation: nothing found")
 		}
 		for i := range d.Isolation.Findings {
 			p.finding(d, &d.Isolation.Findings[i])
 		}
 		fmt.Fprintln(p.Out, d.Isolation.Coverage)
+		if caution := d.Isolation.Coverage.Caution(); caution != "" {
+			fmt.Fprintln(p.Out, caution)
+		}
 	}
 	for _, v := range d.Rulings {
 		p.ruling(v)

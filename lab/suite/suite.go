@@ -423,6 +423,12 @@ func (r *runner) compare(spec *scenario.Spec, s *backends.Instance, levels []pro
 	if line, got, want := firstDifference(now, stored); line > 0 {
 		fmt.Fprintf(r.o.Stderr, "wirecheck: %s:%d: the result is another one than the stored one\n  got:  %s\n  want: %s\n(--update stores the new one)\n", path, line, got, want)
 		r.cases = append(r.cases, panel.CaseReport{Spec: spec.Name, Engine: s.Engine.Name, Wrong: []string{"another result than in " + path}})
+		return nil
+	}
+	for i := range r.cases { // the stored result has the same mistakes: they are meant
+		if c := &r.cases[i]; c.Spec == spec.Name && c.Engine == s.Engine.Name && len(c.Mistakes) > 0 && c.Unknown == c.Mistakes[0] {
+			c.Unknown = ""
+		}
 	}
 	return nil
 }

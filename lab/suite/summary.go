@@ -16,8 +16,9 @@ func (r *runner) summary() error {
 	case "junit":
 		return r.junit()
 	case "text":
-		wrong, unknown, found, failed := 0, 0, 0, 0
+		wrong, unknown, found, failed, refused := 0, 0, 0, 0, 0
 		for _, cr := range r.cases {
+			refused += cr.Refused
 			switch {
 			case cr.Failed != "":
 				failed++
@@ -32,6 +33,9 @@ func (r *runner) summary() error {
 		text := fmt.Sprintf("\ncases: %d, with findings: %d, not as expected: %d, unknown: %d", len(r.cases), found, wrong, unknown)
 		if failed > 0 {
 			text += fmt.Sprintf(", not executed: %d", failed)
+		}
+		if refused > 0 {
+			text += fmt.Sprintf(", steps refused: %d", refused)
 		}
 		_, err := fmt.Fprintln(r.o.Stdout, text)
 		return err

@@ -16,7 +16,12 @@ type Coverage struct {
 	Exact       int `json:"exact"`       // statements whose accesses are all known
 	Approximate int `json:"approximate"` // statements some of whose accesses are not
 	Opaque      int `json:"opaque"`      // statements that touch tables and tell nothing
-	Predicates  int `json:"predicates"`  // statements whose predicate reads were evaluated in full
+	// Failed counts those of them that the server refused; Mistaken those of these that cannot succeed (product.ErrorClass) and those that were
+	// refused because of them. Mistake is the first such error.
+	Failed     int    `json:"failed,omitempty"`
+	Mistaken   int    `json:"mistaken,omitempty"`
+	Mistake    string `json:"mistake,omitempty"`
+	Predicates int    `json:"predicates"` // statements whose predicate reads were evaluated in full
 	// Unread counts the statements whose predicate reads were not evaluated, or only in part, by reason.
 	Unread map[string]int `json:"unread,omitempty"`
 	// Blind counts changes of rows whose values were not captured, in tables that predicates read; Unsettled the pairs of a predicate
@@ -26,6 +31,8 @@ type Coverage struct {
 
 	ApproxAccesses int `json:"approx_accesses"` // accesses left out because they are not certain
 	UnknownWriters int `json:"unknown_writers"` // reads of versions whose writer is not, or no longer, known
+	Sessions       int `json:"sessions"`
+	Open           int `json:"open,omitempty"` // sessions that had not ended
 	Transactions   int `json:"transactions"`
 	Committed      int `json:"committed"`
 	Aborted        int `json:"aborted"`
@@ -48,12 +55,49 @@ type Coverage struct {
 	Overflow int `json:"overflow"` // findings whose repeats cannot be recognised (Options.MaxFingerprints)
 	// Lost are the shapes of statements that were not seen exactly, the most frequent first, if Options.Explain asks for them.
 	Lost []Lost `json:"lost,omitempty"`
+
+	failedExact, mistakenExact int // how many of Failed and Mistaken are among Exact
+}
+
+// Statements counts the statements that touch tables.
+func (v Coverage) Statements() int { return v.Exact + v.Approximate + v.Opaque }
+
+// Undecided says why it means nothing that nothing was found; empty: it means something. least is the share of statements that must have
+// been seen exactly, from 0 to 1. This is the one law of all commands' exit status 3.
+func (v Coverage) Undecided(least float64) string {
+	n := v.Statements()
+	switch {
+	case v.Broken != "":
+		return "judging ended early, a defect of wirecheck: " + v.Broken
+	case n == 0 && v.Sessions == 0:
+		return "no session was seen: no client connected, or none reached its server"
+	case n == 0:
+		return "no statement that reads or writes a table was seen"
+	case 2*v.Mistaken > n:
+		return fmt.Sprintf("%d of %s failed, the first with %s", v.Mistaken, prose.Count(n, "statement"), v.Mistake)
+	case v.Exact == v.failedExact && v.Failed == n:
+		return fmt.Sprintf("the server refused all of %s", prose.Count(n, "statement"))
+	case v.Exact == v.failedExact:
+		return fmt.Sprintf("of %s wirecheck saw none exactly", prose.Count(n, "statement"))
+	case float64(v.Exact-v.mistakenExact) < least*float64(n):
+		return fmt.Sprintf("wirecheck saw %d of %s exactly, less than the share of %g that is asked for", v.Exact-v.mistakenExact, prose.Count(n, "statement"), least)
+	}
+	return ""
 }
 
 // String is the coverage line. What is zero and not expected is left out.
 func (v Coverage) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "coverage: %d exact, %d approximate, %d opaque", v.Exact, v.Approximate, v.Opaque)
+	if v.Failed > 0 {
+		fmt.Fprintf(&b, "; %s failed", prose.Count(v.Failed, "statement"))
+		if v.Mistaken > 0 && v.Mistaken < v.Failed {
+			fmt.Fprintf(&b, ", %d of them", v.Mistaken)
+		}
+		if v.Mistaken > 0 {
+			fmt.Fprintf(&b, " by mistake (%s)", v.Mistake)
+		}
+	}
 	v.predicates(&b)
 	say := func(n int, what, more string) {
 		if n > 0 {
@@ -76,6 +120,14 @@ func (v Coverage) String() string {
 		fmt.Fprintf(&b, "; JUDGING ENDED EARLY, a defect of wirecheck (%s): %s not judged", v.Broken, prose.Count(v.Unjudged, "later event"))
 	}
 	return b.String()
+}
+
+// Caution says where an anomaly may hide although nothing was found; empty: nowhere that is known.
+func (v Coverage) Caution() string {
+	if n := v.Unevaluated(); n > 0 {
+		return prose.Count(n, "statement") + " chose rows by a condition that could not be judged: double bookings hide there"
+	}
+	return ""
 }
 
 // predicates says how many predicate reads were evaluated, and why not the others.
@@ -144,6 +196,10 @@ func (v Coverage) Since(before Coverage) Coverage {
 	v.Exact -= before.Exact
 	v.Approximate -= before.Approximate
 	v.Opaque -= before.Opaque
+	v.Failed -= before.Failed
+	v.Mistaken -= before.Mistaken
+	v.failedExact -= before.failedExact
+	v.mistakenExact -= before.mistakenExact
 	v.Predicates -= before.Predicates
 	v.Unread = maps.Clone(v.Unread)
 	for why, n := range before.Unread {
@@ -185,6 +241,26 @@ func (v *Coverage) count(c history.Coverage, n int) {
 	}
 }
 
+// failed counts a statement that the server refused.
+func (v *Coverage) failed(e *history.Event, mistaken bool) {
+	if e.Coverage == history.CoverageNone {
+		return
+	}
+	exact := 0
+	if e.Coverage == history.CoverageExact {
+		exact = 1
+	}
+	v.Failed++
+	v.failedExact += exact
+	if mistaken {
+		v.Mistaken++
+		v.mistakenExact += exact
+		if v.Mistake == "" {
+			v.Mistake = prose.Line(e.Error.Text(), prose.Width)
+		}
+	}
+}
+
 // unknownWriters counts t's reads of versions whose writer was never found.
 func (v *Coverage) unknownWriters(t *txn) {
 	if t.state != stateCommitted {
@@ -206,6 +282,7 @@ func (c *Checker) Coverage() Coverage {
 	if c.lost != nil {
 		v.Lost = c.lost.list()
 	}
+	v.Open = len(c.sessions)
 	for _, t := range c.ended {
 		v.unknownWriters(t)
 	}

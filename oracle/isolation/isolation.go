@@ -39,6 +39,7 @@ import (
 	"slices"
 
 	"wirecheck/anomaly"
+	"wirecheck/answer"
 	"wirecheck/history"
 	"wirecheck/oracle"
 	"wirecheck/product"
@@ -200,6 +201,7 @@ type txn struct {
 	writes    []int32      // the accesses in the graph that write
 	tokens    []string
 	part      product.Participation
+	mistaken  bool // its last refusal was for a mistake, or followed from one
 	undone    bool // some of its writes were undone, or may have been
 	partial   bool // accesses are missing: its reads are not judged
 	request   *request
@@ -304,6 +306,7 @@ func (c *Checker) add(e *history.Event) []oracle.Finding {
 		s.info = *e
 		s.info.Accesses, s.info.Tokens = nil, nil
 		s.dbms = product.Of(e.Engine)
+		c.coverage.Sessions++
 	case history.EventBegin:
 		c.beginTxn(e)
 	case history.EventStmt:
@@ -393,6 +396,9 @@ func (c *Checker) statement(e *history.Event) {
 			return
 		}
 		counted(c, e)
+		if e.Error != nil {
+			c.coverage.failed(e, c.sessionOf(e.Session).dbms.Error(e.Error.Code).Mistake)
+		}
 		return // outside a transaction (SET and the like), or of one that was already taken for lost
 	}
 	if i := t.statementIndex(e.N); i >= 0 {
@@ -409,6 +415,12 @@ func (c *Checker) statement(e *history.Event) {
 	}
 	if e.Error != nil && e.Coverage != history.CoverageNone {
 		t.undone = true
+	}
+	if e.Error != nil {
+		if is := t.product().Error(e.Error.Code); is.Reason != answer.ReasonFailed { // a failed transaction refuses all, for what made it fail
+			t.mistaken = is.Mistake
+		}
+		c.coverage.failed(e, t.mistaken)
 	}
 	if e.Error == nil && e.Coverage != history.CoverageNone {
 		t.part.Use(e.N)

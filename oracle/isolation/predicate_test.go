@@ -66,6 +66,12 @@ func TestPredicateWords(t *testing.T) {
 	if got := c.Coverage().String(); !strings.HasSuffix(got, "; the predicates of 2 of 3 statements were evaluated; not evaluated: it joins tables (1)") {
 		t.Error(got)
 	}
+	if got := c.Coverage().Caution(); got != "1 statement chose rows by a condition that could not be judged: double bookings hide there" {
+		t.Error(got)
+	}
+	if got := (Coverage{Predicates: 3}).Caution(); got != "" {
+		t.Error(got)
+	}
 }
 
 // seen is what one statement of the simulation could see: for each row the index of a version, -1 for its own transaction's.

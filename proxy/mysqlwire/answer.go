@@ -183,7 +183,13 @@ func (a *answer) end(st *sentStatement, t terminator) (more bool, err error) {
 		if a.cursor && st.plan.Hidden > 0 {
 			st.opaque("its rows are fetched with a cursor")
 		}
+		bare := o.sawBare(st.plan)
 		due = o.tracker.Done(st.running, record.Result{})
+		if o.terminal() {
+			due = append(bare, due...)
+		} else { // a program that counts warnings behaves as without us, and finds this one if it asks
+			o.warn(bare)
+		}
 		o.follow(st.plan)
 		due = append(due, o.tracker.Status(o.settings.inTransaction())...)
 		a.next++

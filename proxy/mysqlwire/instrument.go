@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/proxy/record"
 	"wirecheck/rewrite"
 	dialect "wirecheck/rewrite/mysql"
 )
@@ -130,4 +131,35 @@ func newTables(before, now []*rewrite.Relation, how Instrument) []*rewrite.Relat
 		return cmp.Or(strings.Compare(a.Schema, b.Schema), strings.Compare(a.Name, b.Name))
 	})
 	return add
+}
+
+// terminal reports whether a person sits at the client.
+func (o *observation) terminal() bool { return o.program == "mysql" || o.program == "mariadb" }
+
+// codeBare is the number of the warning that wirecheck sees nothing of a table; findings have those before it.
+const codeBare = 51009
+
+// sawBare says that a statement used a table without hidden columns, of which wirecheck sees nothing: once for each table in the log, and once
+// in each session.
+func (o *observation) sawBare(p *rewrite.Plan) []record.Warning {
+	if p.Bare == nil || !o.tracker.observed() {
+		return nil
+	}
+	server := o.ps.Config.Upstream
+	url := o.traits.Name + "://USER@" + server.Addr + "/" + p.Bare.Schema
+	if server.Network == "unix" {
+		url = o.traits.Name + "://USER@localhost/" + p.Bare.Schema + "?socket=" + server.Addr
+	}
+	command := "wirecheck instrument add " + url
+	if _, known := o.observer.bare.LoadOrStore(*p.Bare, true); !known {
+		o.ps.Log.Warn().Str("table", p.Bare.String()).Str("command", command).Msg("TABLE IS NOT INSTRUMENTED: wirecheck sees nothing of it and finds no anomaly in it")
+	}
+	if o.bare {
+		return nil
+	}
+	o.bare = true
+	return []record.Warning{{
+		SQLState: "01WC9", Code: codeBare, Message: "wirecheck: table " + p.Bare.String() + " is not instrumented: wirecheck sees nothing of it and finds no anomaly in it",
+		Hint: command, Schema: p.Bare.Schema, Table: p.Bare.Name,
+	}}
 }

@@ -31,6 +31,7 @@ type observation struct {
 	prepared preparedStatements
 
 	draining bool
+	bare     bool // the client knows that it uses a table without hidden columns
 	victim   bool // the last command's transaction was chosen to break a deadlock
 	scratch  []byte
 }

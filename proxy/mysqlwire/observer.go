@@ -22,6 +22,7 @@ type Observer struct {
 	mu        sync.Mutex
 	rewriters map[dialect.Flavor]*dialect.Rewriter
 	catalogs  catalogs
+	bare      sync.Map // by rewrite.RelationName: tables without hidden columns of which the log has heard
 }
 
 // Instrument says which tables that are created through the proxy get the hidden columns.

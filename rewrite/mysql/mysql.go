@@ -165,6 +165,7 @@ func (r *Rewriter) script(k key) *rewrite.Script {
 		at := &scene{r: r, text: part, base: part.Tokens[0].Start, catalog: view, session: k.session, several: len(parts) > 1, prepared: k.prepared}
 		st := &planner{draft{judge: judge{scene: at}, plan: &rewrite.Plan{}}}
 		st.analyse()
+		st.plan.Bare = at.bare
 		edits = append(edits, st.plan.Edits...)
 		script.Plans = append(script.Plans, st.plan)
 	}

@@ -14,8 +14,9 @@ type scene struct {
 	base     int // offset of the statement in the whole text
 	catalog  *rewrite.View
 	session  Session
-	several  bool // one of several in its request
-	prepared bool // sent as COM_STMT_PREPARE
+	several  bool                  // one of several in its request
+	prepared bool                  // sent as COM_STMT_PREPARE
+	bare     *rewrite.RelationName // see rewrite.Plan
 }
 
 // judge says whether what a statement reads and writes may be observed exactly, and why not.

@@ -48,6 +48,9 @@ func (s *scene) resolve(schema, name string) (rel *rewrite.Relation, why string)
 	case rel.Kind != "table" && rel.Kind != "partitioned":
 		return rel, "a " + rel.Kind
 	case !rel.Instrumented:
+		if _, can := Instrumentable(rel); can && s.bare == nil {
+			s.bare = &rel.RelationName
+		}
 		return rel, "a table that is not instrumented"
 	case rel.ColumnGrants || !rel.Readable:
 		return rel, "a table of which not all columns may be read"

@@ -44,10 +44,30 @@ type Name struct {
 	Function     bool
 }
 
+// Parents is the Name of the foreign keys of all tables, which the MySQL family lists for all of them only.
+var Parents = Name{}
+
 // Known is what a name means. It does not change.
 type Known struct {
 	Relations []*Relation // of all schemas, if the name is bare
 	Function  FunctionKind
+	Parents   map[string]Cascade // by the bare name of a table
+}
+
+// Cascade is what foreign keys that refer to a table change with its rows.
+type Cascade struct {
+	Delete bool     // other rows when its rows are deleted
+	Update []string // the indexes of the table whose columns change other rows when they are assigned; "" if any column may
+}
+
+// AddParent adds what foreign keys change with the rows of a table.
+func (k *Known) AddParent(table string, c Cascade) {
+	if k.Parents == nil {
+		k.Parents = make(map[string]Cascade)
+	}
+	all := slices.Concat(k.Parents[table].Update, c.Update)
+	slices.Sort(all)
+	k.Parents[table] = Cascade{k.Parents[table].Delete || c.Delete, slices.Compact(all)}
 }
 
 var nothing = &Known{}
@@ -82,8 +102,11 @@ func (c *Catalog) Learn(found map[Name]*Known, now uint64, whole bool) {
 		maps.DeleteFunc(c.known, func(n Name, e *entry) bool { return e.read <= at && found[n] == nil })
 	}
 	for n, k := range found {
-		if !whole && !slices.Contains(c.asked, n) {
-			c.asked = append(c.asked[max(0, len(c.asked)+1-maxAsked):], n)
+		if !whole {
+			c.want(n)
+			if !n.Function && n != Parents && len(k.Relations) == 0 { // a table that was dropped is hardly asked for again
+				c.asked = slices.DeleteFunc(c.asked, func(a Name) bool { return a == n })
+			}
 		}
 		old := c.known[n]
 		switch {
@@ -97,6 +120,46 @@ func (c *Catalog) Learn(found map[Name]*Known, now uint64, whole bool) {
 
 // maxAsked is how many names are asked for again together when one of them is.
 const maxAsked = 64
+
+func (c *Catalog) want(n Name) {
+	if !slices.Contains(c.asked, n) {
+		c.asked = append(c.asked[max(0, len(c.asked)+1-maxAsked):], n)
+	}
+}
+
+// Want notes names that a statement misses while the server cannot be asked. Ask adds them to those of a later one.
+func (c *Catalog) Want(missing []Name) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range missing {
+		c.want(n)
+	}
+}
+
+// Refer adds tables to those whose foreign keys change others, as a definition did. Where renamed is not nil, the definition renamed
+// tables: if one of them is such a table, all of them are from now on.
+func (c *Catalog) Refer(parents map[string]Cascade, renamed []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.known[Parents]
+	if e == nil {
+		return
+	}
+	k := &Known{Parents: maps.Clone(e.known.Parents)}
+	for table, cascade := range parents {
+		k.AddParent(table, cascade)
+	}
+	for _, old := range renamed {
+		for _, now := range renamed {
+			if is, ok := e.known.Parents[old]; ok {
+				k.AddParent(now, is)
+			}
+		}
+	}
+	if !reflect.DeepEqual(k, e.known) {
+		c.known[Parents] = &entry{k, e.read}
+	}
+}
 
 // Ask adds to the names that a statement misses those that statements have missed lately and that have changed since. So a
 // change that may have concerned anything costs one question more, and not one for each statement.
@@ -125,6 +188,19 @@ func (c *Catalog) find(n Name) (k *Known, fresh bool) {
 		at = c.whole
 	}
 	return k, at > 0 && c.changes.fresh(n, k, at)
+}
+
+// Stale gives the names of which a plan rests on what may have changed since.
+func (c *Catalog) Stale(uses []Use) (names []Name) {
+	if c == nil {
+		return nil
+	}
+	for _, u := range uses {
+		if _, fresh := c.find(u.Name); !fresh {
+			names = append(names, u.Name)
+		}
+	}
+	return names
 }
 
 // Current reports whether all that a plan rests on is as the plan found it. stale does not ask for more than was known.
@@ -157,9 +233,10 @@ func (c *Catalog) All() (list []*Relation) {
 type Changes struct {
 	now atomic.Uint64
 
-	mu    sync.Mutex
-	all   uint64 // when anything may have changed
-	names map[string]uint64
+	mu      sync.Mutex
+	all     uint64 // when anything may have changed
+	names   map[string]uint64
+	parents uint64 // when any foreign key may have been added
 }
 
 // maxChanged bounds the names that are counted apart.
@@ -180,6 +257,9 @@ func (c *Changes) Add(names ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now.Load() + 1
+	if len(names) == 0 {
+		c.parents = now
+	}
 	if len(names) == 0 || len(c.names)+len(names) > maxChanged {
 		c.all, c.names = now, nil
 	}
@@ -190,6 +270,22 @@ func (c *Changes) Add(names ...string) {
 		c.names[n] = now
 	}
 	c.now.Store(now)
+}
+
+// AddRelations says that any relation or function may have been changed, but that no foreign key was added.
+func (c *Changes) AddRelations() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all, c.names = c.now.Load()+1, nil
+	c.now.Store(c.all)
+}
+
+// AddParents says that foreign keys may have been added.
+func (c *Changes) AddParents() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.parents = c.now.Load() + 1
+	c.now.Store(c.parents)
 }
 
 // fresh reports whether nothing that a name means has changed since it was read. What one of a partitioned table and its
@@ -203,6 +299,9 @@ func (c *Changes) fresh(n Name, k *Known, read reading) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if n == Parents {
+		return uint64(read) > c.parents
+	}
 	return uint64(read) > c.all && uint64(read) > c.names[n.Name]
 }
 
@@ -233,11 +332,6 @@ func (c *Catalog) View(stale bool) *View {
 // Usable reports whether there is a catalog.
 func (v *View) Usable() bool { return v.catalog != nil }
 
-// Instrumented reports whether a table that is known has the hidden columns.
-func (v *View) Instrumented() bool {
-	return v.Usable() && slices.ContainsFunc(v.catalog.All(), func(r *Relation) bool { return r.Instrumented })
-}
-
 // Relation gives the relation of a qualified name, on the MySQL family, or nil.
 func (v *View) Relation(schema, name string) *Relation {
 	for _, r := range v.find(Name{Schema: schema, Name: name}).Relations {
@@ -252,6 +346,28 @@ func (v *View) Named(name string) []*Relation { return v.find(Name{Name: name}).
 // Function gives what must be known of the functions of a bare name. The MySQL family lists stored functions only.
 func (v *View) Function(name string) FunctionKind {
 	return v.find(Name{Name: name, Function: true}).Function
+}
+
+// Parent gives what foreign keys change with the rows of a table, or nil, on the MySQL family.
+func (v *View) Parent(name string) *Cascade {
+	k := v.find(Parents)
+	if c, is := k.Parents[name]; is {
+		return &c
+	}
+	if k == nothing {
+		return &Cascade{Delete: true, Update: []string{""}}
+	}
+	return nil
+}
+
+// Guessed reports whether a name means nothing in this view only because the server was never asked for it.
+func (v *View) Guessed(n Name) bool {
+	if v.find(n) != nothing || v.catalog == nil {
+		return false
+	}
+	v.catalog.mu.RLock()
+	defer v.catalog.mu.RUnlock()
+	return v.catalog.whole == 0
 }
 
 func (v *View) find(n Name) *Known {

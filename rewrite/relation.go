@@ -48,8 +48,10 @@ type Relation struct {
 	HasRules     bool       // PostgreSQL rewrite rules
 	ColumnGrants bool       // there are column privileges, so selecting a further column may be refused
 	Instrumented bool       // has the hidden columns
-	Readable     bool       // the session's user may SELECT from the whole table
-	Engine       string     // MySQL family: InnoDB, MyISAM, ...
+	// Named are the columns of each index, the primary key included, by its name (MySQL family).
+	Named    map[string][]string
+	Readable bool   // the session's user may SELECT from the whole table
+	Engine   string // MySQL family: InnoDB, MyISAM, ...
 
 	Root        *Relation // PostgreSQL: the partitioned table at the top; nil unless this is a partition
 	Partitions  []uint32  // PostgreSQL: the object ids of a partitioned table's partitions, on all levels
@@ -57,7 +59,7 @@ type Relation struct {
 	Unlogged    bool      // PostgreSQL: its changes are not in the write-ahead log
 	Asks        bool      // PostgreSQL: a default may ask for the text of the running statement
 	RowSecurity bool      // PostgreSQL: row security policies apply to the session's user
-	// CascadesDelete says that foreign keys that refer to it change other rows when its rows are deleted, and CascadesUpdate are the columns with
+	// PostgreSQL: CascadesDelete says that foreign keys that refer to it change other rows when its rows are deleted, and CascadesUpdate are the columns with
 	// which they do so when a statement assigns them.
 	CascadesDelete bool
 	CascadesUpdate []string

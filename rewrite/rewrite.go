@@ -77,6 +77,10 @@ type Plan struct {
 	Schema  bool              // the statement may change the catalog (DDL)
 	// Changes are the bare names of the only relations that it changes, if Schema is set; none if it may change anything.
 	Changes []string
+	// Parents are what foreign keys change from now on with rows of these tables (MySQL family). Renames says that it renames some of
+	// Changes.
+	Parents map[string]Cascade
+	Renames bool
 
 	// Temp says that the statement creates a temporary table: from then on an unqualified name may mean it
 	// (PostgreSQL).

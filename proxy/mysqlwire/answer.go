@@ -147,6 +147,12 @@ func (a *answer) relayError(st *sentStatement, f frame) (more bool, err error) {
 		st.running = nil
 		return false, nil
 	}
+	return false, a.fail(st, b, e)
+}
+
+// fail ends the whole answer with an error and relays its packet.
+func (a *answer) fail(st *sentStatement, b []byte, e *history.ServerError) error {
+	o := a.o
 	e.Aborted = o.traits.abortsAt(st.plan, e.Code)
 	o.victim = o.victim || e.Code == deadlock
 	due := o.tracker.Done(st.running, record.Result{Err: e})
@@ -158,7 +164,7 @@ func (a *answer) relayError(st *sentStatement, f frame) (more bool, err error) {
 	o.warnings.server = 1
 	o.counts.changed, o.counts.spoiled = -1, false
 	a.next = len(a.statements)
-	return false, o.toClient(b)
+	return o.toClient(b)
 }
 
 // endWithEOF ends a result with an EOF packet.

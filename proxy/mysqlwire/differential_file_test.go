@@ -1,8 +1,6 @@
 package mysqlwire_test
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -13,7 +11,6 @@ import (
 	"wirecheck/internal/testserver"
 	"wirecheck/proxy"
 	"wirecheck/proxy/mysqlwire"
-	"wirecheck/rewrite"
 )
 
 // TestDifferentialFile compares the answers to the statements of testdata/differential.sql, in both protocols.
@@ -72,24 +69,5 @@ func TestNewTablesFollow(t *testing.T) {
 	var n int
 	if err := d.MariaDB(t).QueryRow("SELECT COUNT(*) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'new' AND COLUMN_NAME LIKE 'wc%'").Scan(&n); err != nil || n != 2 {
 		t.Errorf("the new table has %d hidden columns, %v; want 2", n, err)
-	}
-}
-
-// TestNewTablesInOrder instruments tables that were created by one request in the order of their names.
-func TestNewTablesInOrder(t *testing.T) {
-	var now []*rewrite.Relation
-	var want []string
-	for i := range 40 {
-		name := rewrite.RelationName{Schema: fmt.Sprint("s", i/20), Name: fmt.Sprint("t", 10+i%20)}
-		want = append(want, name.String())
-		now = append(now, &rewrite.Relation{RelationName: name, Kind: "table", Engine: "InnoDB", Columns: []rewrite.Attribute{{Name: "a", Type: "int"}}, Readable: true})
-	}
-	rand.Shuffle(len(now), func(i, j int) { now[i], now[j] = now[j], now[i] })
-	var got []string
-	for _, rel := range mysqlwire.NewTables(nil, now) {
-		got = append(got, rel.String())
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("want (-), got (+):\n%s", diff)
 	}
 }

@@ -101,7 +101,7 @@ func (x *exchange) takeAnswer() error {
 		return x.instead(a.next, "the server refused the text with which it would be seen")
 	}
 	if a.failed && o.traits.ordinaryColumns && x.fallback != nil && dialect.Refused(a.err.Code, a.err.Message) {
-		o.observer.catalogs.changed()
+		o.observer.catalogs.changed(nil)
 	}
 	o.log.note(x.stamp, first.plan, a, &o.traits)
 	return nil
@@ -117,7 +117,7 @@ func (x *exchange) instead(from int, why string) error {
 		return err
 	}
 	if x.answer.held && !own.answer.failed {
-		x.o.observer.catalogs.changed()
+		x.o.observer.catalogs.changed(nil)
 	}
 	return nil
 }

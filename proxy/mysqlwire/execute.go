@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-mysql-org/go-mysql/mysql"
 
+	"wirecheck/history"
 	"wirecheck/rewrite"
 )
 
@@ -21,14 +22,19 @@ func (s *preparedStatements) execute(f frame) error {
 		return o.simple(opaquePlan("execute", "there are too many prepared statements"))
 	}
 	cursor := head[5] != 0 && f.first != comBulkExecute
-	fm, err := s.choose(p)
+	if !p.longData {
+		if _, err := o.refresh(&rewrite.Script{Plans: []*rewrite.Plan{p.used.plan}, Missing: o.known().Stale(p.used.uses)}); err != nil {
+			return err
+		}
+	}
+	fm, refused, err := s.choose(p)
 	if err != nil {
 		return err
 	}
-	probe := &rewrite.Script{Plans: []*rewrite.Plan{fm.plan}}
-	if _, err := o.refresh(probe); err != nil {
-		return err
+	if refused != nil && f.n <= packetMax {
+		return s.refuse(f, p, refused)
 	}
+	probe := &rewrite.Script{Plans: []*rewrite.Plan{fm.plan}}
 	if err := o.restoreCounts(probe); err != nil {
 		return err
 	}
@@ -54,16 +60,30 @@ func (s *preparedStatements) execute(f frame) error {
 	return x.run()
 }
 
+// refuse answers an execution with the server's error in answer to the preparation.
+func (s *preparedStatements) refuse(f frame, p *prepared, e *history.ServerError) error {
+	o := s.o
+	if _, err := o.client.packet(f); err != nil {
+		return o.badClient(err, "command")
+	}
+	a := &answer{o: o}
+	plan := forwarded([]*rewrite.Plan{p.used.plan}, "the tables were changed")[0]
+	st := &sentStatement{plan: plan, ticket: o.tracker.Sending(plan)}
+	st.running = o.tracker.Answer(st.ticket)
+	o.warnings.clear(plan, &o.traits)
+	return a.fail(st, encodeERR(e, true), e)
+}
+
 // executeClients makes the execution of the client's own text after the server refused ours.
 func (s *preparedStatements) executeClients(plan *rewrite.Plan, run execution, why string) (*exchange, error) {
 	o := s.o
 	p := run.of
 	fm := s.clientsForm(p.sql, plan)
-	ok, err := s.prepareForm(fm)
+	refused, err := s.prepareForm(fm)
 	if err != nil {
 		return nil, err
 	}
-	if ok {
+	if refused == nil {
 		p.used = fm
 		if err := s.addForm(p, fm); err != nil {
 			return nil, err
@@ -141,7 +161,7 @@ func (s *preparedStatements) close(p *prepared, head []byte) error {
 func (s *preparedStatements) relayLongData(p *prepared, f frame, head []byte) (err error) {
 	o := s.o
 	if !p.longData {
-		if _, err := s.choose(p); err != nil {
+		if _, _, err := s.choose(p); err != nil {
 			return err
 		}
 		p.longData = true

@@ -1,16 +1,11 @@
 package mysqlwire
 
-import (
-	"wirecheck/rewrite"
-	dialect "wirecheck/rewrite/mysql"
-)
-
-// NewTables gives the tables to be instrumented that were not there before.
-func NewTables(before, now []*rewrite.Relation) []*rewrite.Relation {
-	return newTables(before, now, InstrumentAuto)
-}
+import dialect "wirecheck/rewrite/mysql"
 
 // BreakRewriter gives all sessions a rewriter that panics: it has no cache.
 func (o *Observer) BreakRewriter() {
 	o.rewriters = map[dialect.Flavor]*dialect.Rewriter{dialect.MariaDB: {}, dialect.MySQL: {}, dialect.TiDB: {}}
 }
+
+// AskByName has tables asked for as statements name them, however few the server has. It is for use before the first session.
+func (o *Observer) AskByName() { o.byName = true }

@@ -15,14 +15,30 @@ type form struct {
 	plan    *rewrite.Plan
 	session dialect.Session
 	clients bool // the text is the client's own
+	uses    []rewrite.Use
+}
+
+// complete is form at the settings now, with the catalog as it is now.
+func (s *preparedStatements) complete(sql string) (fm *form, err error) {
+	_, err = s.o.complete(func(now dialect.Session) *rewrite.Script {
+		var script *rewrite.Script
+		fm, script = s.form(sql, now)
+		return script
+	})
+	return fm, err
 }
 
 // form asks the dialect how to prepare a text at the settings now.
-func (s *preparedStatements) form(sql string, now dialect.Session) *form {
-	o := s.o
+func (s *preparedStatements) form(sql string, now dialect.Session) (*form, *rewrite.Script) {
 	script := &rewrite.Script{}
-	o.tracker.guard(func() { script = o.rewriter.Prepare(sql, o.known(), now) })
-	fm := &form{sql: script.SQL, session: now, clients: !script.Changed(sql)}
+	s.o.tracker.guard(func() { script = s.o.rewriter.Prepare(sql, s.o.known(), now) })
+	fm := s.formOf(sql, script, now)
+	return fm, &rewrite.Script{Plans: []*rewrite.Plan{fm.plan}, Missing: script.Missing}
+}
+
+func (s *preparedStatements) formOf(sql string, script *rewrite.Script, now dialect.Session) *form {
+	now.Stale = false
+	fm := &form{sql: script.SQL, session: now, clients: !script.Changed(sql), uses: script.Uses}
 	if len(script.Plans) == 1 {
 		fm.plan = script.Plans[0]
 		if fm.plan.Diagnostics && fm.plan.Stamp {
@@ -50,15 +66,13 @@ func opaquePlan(sql, why string) *rewrite.Plan {
 	return &rewrite.Plan{Text: sql, Verb: "other", Coverage: history.CoverageOpaque, Why: why}
 }
 
-// prepareForm prepares a further form of a statement for ourselves. It reports false if the server refuses.
-func (s *preparedStatements) prepareForm(fm *form) (bool, error) {
-	o := s.o
-	if err := o.ownPrepare(fm.sql); err != nil {
-		return false, err
+// prepareForm prepares a further form of a statement for ourselves, or gives the server's error.
+func (s *preparedStatements) prepareForm(fm *form) (refused *history.ServerError, err error) {
+	if err := s.o.ownPrepare(fm.sql); err != nil {
+		return nil, err
 	}
-	id, _, refused, err := o.ownPrepared()
-	fm.id = id
-	return refused == nil && err == nil, err
+	fm.id, _, refused, err = s.o.ownPrepared()
+	return refused, err
 }
 
 // formsMax bounds how many of the server's statements stand for one of the client's.
@@ -75,29 +89,42 @@ func (s *preparedStatements) addForm(p *prepared, fm *form) error {
 	return s.o.ownClose(oldest.id)
 }
 
-// choose picks the form to be executed at the session's present settings, and prepares it if it is new.
-func (s *preparedStatements) choose(p *prepared) (*form, error) {
+// choose picks the form to be executed with the settings and tables as they are now, and prepares it if it is new. refused is the server's
+// error if the client's text is wrong now, because tables were changed.
+func (s *preparedStatements) choose(p *prepared) (fm *form, refused *history.ServerError, err error) {
 	o := s.o
 	now := o.settings.current()
 	now.Database = p.forms[0].session.Database // names were resolved when it was prepared
-	if p.sql == "" || p.longData || p.used.session == now {
-		return p.used, nil
+	changed := !o.known().Current(p.used.uses, true)
+	if p.sql == "" || p.longData || p.used.session == now && !changed {
+		return p.used, nil, nil
 	}
-	want := s.form(p.sql, now)
+	stale := now
+	stale.Stale = true
+	want, _ := s.form(p.sql, stale)
 	for _, fm := range p.forms {
 		if fm.sql == want.sql && fm.plan.Hidden == want.plan.Hidden {
-			fm.session, fm.plan = want.session, want.plan
+			fm.session, fm.plan, fm.uses = want.session, want.plan, want.uses
 			p.used = fm
-			return fm, nil
+			return fm, nil, nil
 		}
 	}
 	if o.settings.env.Database != now.Database { // they would be resolved otherwise now
-		return p.used, nil
+		return p.used, nil, nil
 	}
-	ok, err := s.prepareForm(want)
-	if err != nil || !ok {
-		return p.used, err
+	refused, err = s.prepareForm(want)
+	if err == nil && refused != nil && changed { // as the server prepares the client's text again
+		uses := want.uses
+		want = s.clientsForm(p.sql, want.plan)
+		want.uses = uses
+		refused, err = s.prepareForm(want)
+	}
+	if err != nil || refused != nil {
+		if !changed {
+			refused = nil
+		}
+		return p.used, refused, err
 	}
 	p.used = want
-	return want, s.addForm(p, want)
+	return want, nil, s.addForm(p, want)
 }

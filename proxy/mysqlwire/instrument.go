@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"wirecheck/proxy/record"
 	"wirecheck/rewrite"
@@ -12,20 +13,26 @@ import (
 )
 
 // createTable finds the name of the table in a CREATE TABLE: the schema, if it is named, and the table.
-var createTable = regexp.MustCompile("(?is)^\\s*(?:/\\*.*?\\*/\\s*)*CREATE\\s+(?:OR\\s+REPLACE\\s+)?TABLE\\s+(?:IF\\s+NOT\\s+EXISTS\\s+)?" +
+var createTable = regexp.MustCompile("(?is)^\\s*(?:/\\*.*?\\*/\\s*)*CREATE\\s+(OR\\s+REPLACE\\s+)?TABLE\\s+(IF\\s+NOT\\s+EXISTS\\s+)?" +
 	"(?:(`(?:[^`]|``)+`|[^\\s`.(]+)\\s*\\.\\s*)?(`(?:[^`]|``)+`|[^\\s`.(;]+)")
 
+// definedTable is a table that a statement creates, if it was not there.
+type definedTable struct {
+	rewrite.RelationName
+	perhaps bool // it may have been there
+}
+
 // created are the tables that the statements create. A schema that is not named is the session's, which is empty here.
-func (a *answer) created() (names []rewrite.RelationName) {
+func (a *answer) created() (tables []definedTable) {
 	for _, st := range a.statements {
 		if !st.plan.Schema {
 			continue
 		}
 		if m := createTable.FindStringSubmatch(st.plan.Text); m != nil {
-			names = append(names, rewrite.RelationName{Schema: bareName(m[1]), Name: bareName(m[2])})
+			tables = append(tables, definedTable{rewrite.RelationName{Schema: bareName(m[3]), Name: bareName(m[4])}, m[1]+m[2] != ""})
 		}
 	}
-	return names
+	return tables
 }
 
 // bareName takes the quotes from a name.
@@ -38,8 +45,9 @@ func bareName(name string) string {
 
 // instrument adds the hidden columns to tables that the client has just created, before the client gets the answer. It
 // keeps the server's warnings, which our statements clear.
-func (o *observation) instrument(created []rewrite.RelationName) error {
-	if o.observer.Instrument == InstrumentOff || !o.tracker.observed() || o.settings.state == settingsRefused || o.settings.inTransaction() || o.settings.once != "" {
+func (o *observation) instrument(created []definedTable) error {
+	if o.observer.Instrument == InstrumentOff || !o.tracker.observed() || o.settings.state == settingsRefused || o.settings.inTransaction() || o.settings.once != "" ||
+		o.settings.state == settingsKnown && !slices.ContainsFunc(created, o.mayFollow) {
 		return nil
 	}
 	if err := o.counts.save(&o.link); err != nil {
@@ -59,17 +67,50 @@ func (o *observation) instrument(created []rewrite.RelationName) error {
 			return err
 		}
 	}
-	if o.catalog == nil {
-		created = nil // it is not known what was there before
+	if err := o.instrumentNew(created); err != nil {
+		return err
 	}
-	before := o.catalog.All()
-	if err := o.readCatalog(); err != nil {
+	if o.settings.status&statusAutocommit == 0 { // reading the catalog may have opened a transaction
+		if _, _, err := o.ownRows("COMMIT"); err != nil {
+			return err
+		}
+	}
+	return o.restoreChanged()
+}
+
+// instrumentNew adds the hidden columns to those of the tables that were not there before, or were and had the columns.
+func (o *observation) instrumentNew(created []definedTable) error {
+	var names []rewrite.Name
+	before := o.catalog.View(true) // the definition has made it old
+	for _, c := range created {
+		c.Schema = cmp.Or(c.Schema, o.settings.env.Database)
+		n := dialect.NameOf(before.Server, c.RelationName)
+		if was := before.Relation(n.Schema, n.Name); o.catalog == nil || was != nil && !was.Instrumented || c.perhaps && before.Guessed(n) {
+			continue
+		}
+		follow, err := o.follows(n.Schema)
+		if err != nil {
+			return err
+		}
+		if follow {
+			names = append(names, n)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	if err := o.learn(names); err != nil {
 		return err
 	}
 	added := false
-	for _, rel := range newTables(before, o.catalog.All(), o.observer.Instrument) {
-		if !slices.ContainsFunc(created, func(name rewrite.RelationName) bool { return o.means(name, rel.RelationName) }) {
-			continue // another client has created it: it may be in another database, and in use
+	now := o.catalog.View(true)
+	for _, n := range names {
+		rel := now.Relation(n.Schema, n.Name)
+		if rel == nil || rel.Instrumented {
+			continue
+		}
+		if _, ok := dialect.Instrumentable(rel); !ok {
+			continue
 		}
 		for _, sql := range dialect.AddColumns(o.settings.flavor, rel) {
 			_, refused, err := o.ownRows(sql)
@@ -83,54 +124,49 @@ func (o *observation) instrument(created []rewrite.RelationName) error {
 			added = true
 		}
 	}
-	if added {
-		o.observer.catalogs.changed()
-		if err := o.readCatalog(); err != nil {
-			return err
-		}
+	if !added {
+		return nil
 	}
-	if o.settings.status&statusAutocommit == 0 { // reading the catalog may have opened a transaction
-		if _, _, err := o.ownRows("COMMIT"); err != nil {
-			return err
-		}
-	}
-	return o.restoreChanged()
+	o.observer.catalogs.changes.Add(bareNames(names)...)
+	return o.learn(names)
 }
 
-// means reports whether the client's name, as it wrote it, is that of a table. It ignores case: where case matters to the
-// server, at worst it means a table that the client has also just created.
-func (o *observation) means(name, table rewrite.RelationName) bool {
-	if name.Schema == "" {
-		name.Schema = o.settings.env.Database
+func bareNames(names []rewrite.Name) (bare []string) {
+	for _, n := range names {
+		bare = append(bare, n.Name)
 	}
-	return strings.EqualFold(name.Schema, table.Schema) && strings.EqualFold(name.Name, table.Name)
+	return bare
 }
 
-// newTables are the tables to be instrumented that were not there before, or were and had the columns.
-func newTables(before, now []*rewrite.Relation, how Instrument) []*rewrite.Relation {
-	follow := make(map[string]bool)
-	old := make(map[rewrite.RelationName]*rewrite.Relation)
-	for _, rel := range before {
-		follow[rel.Schema] = follow[rel.Schema] || rel.Instrumented
-		old[rel.RelationName] = rel
+// mayFollow reports whether a new table may get the hidden columns, as far as that is known without a question.
+func (o *observation) mayFollow(c definedTable) bool {
+	schema := cmp.Or(c.Schema, o.settings.env.Database)
+	return o.observer.Instrument == InstrumentAuto || o.hasInstrumented(schema) || o.observer.catalogs.mayFollow(schema)
+}
+
+// hasInstrumented reports whether a table is known in a schema that has the hidden columns.
+func (o *observation) hasInstrumented(schema string) bool {
+	return slices.ContainsFunc(o.catalog.All(), func(r *rewrite.Relation) bool { return r.Instrumented && strings.EqualFold(r.Schema, schema) })
+}
+
+// follows reports whether new tables of a schema get the hidden columns.
+func (o *observation) follows(schema string) (bool, error) {
+	if o.observer.Instrument == InstrumentAuto || o.hasInstrumented(schema) {
+		return true, nil
 	}
-	for _, rel := range now { // before may be old
-		follow[rel.Schema] = follow[rel.Schema] || rel.Instrumented
+	all, from := &o.observer.catalogs, time.Now()
+	if !all.mayFollow(schema) {
+		return false, nil
 	}
-	var add []*rewrite.Relation
-	for _, rel := range now {
-		was := old[rel.RelationName]
-		if _, ok := dialect.Instrumentable(rel); !ok || rel.Instrumented || was != nil && !was.Instrumented {
-			continue
-		}
-		if how == InstrumentAuto || follow[rel.Schema] {
-			add = append(add, rel)
-		}
+	rows, refused, err := o.ownRows(dialect.InstrumentedQuery(schema))
+	if err != nil {
+		return false, err
 	}
-	slices.SortFunc(add, func(a, b *rewrite.Relation) int {
-		return cmp.Or(strings.Compare(a.Schema, b.Schema), strings.Compare(a.Name, b.Name))
-	})
-	return add
+	if refused != nil || len(rows) == 0 {
+		all.doesNotFollow(schema, from)
+		return false, nil
+	}
+	return true, nil
 }
 
 // terminal reports whether a person sits at the client.

@@ -179,7 +179,7 @@ func (o *observation) follow(p *rewrite.Plan) {
 	o.settings.follow(p)
 	o.stamp.follow(p)
 	if p.Schema && p.Temporary == "" { // which is this session's alone
-		o.observer.catalogs.changed()
+		o.observer.catalogs.changed(p)
 	}
 }
 

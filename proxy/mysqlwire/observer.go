@@ -23,6 +23,7 @@ type Observer struct {
 	rewriters map[dialect.Flavor]*dialect.Rewriter
 	catalogs  catalogs
 	bare      sync.Map // by rewrite.RelationName: tables without hidden columns of which the log has heard
+	byName    bool     // no catalog is read whole
 }
 
 // Instrument says which tables that are created through the proxy get the hidden columns.

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 // startProxy runs a proxy in front of d and gives the same database as it is reached through it.
-func startProxy(t *testing.T, d testserver.Database, c proxy.Config, o *mysqlwire.Observer) testserver.Database {
+func startProxy(t testing.TB, d testserver.Database, c proxy.Config, o *mysqlwire.Observer) testserver.Database {
 	t.Helper()
 	c.Listen = proxy.Address{Network: "tcp", Addr: "127.0.0.1:0"}
 	if c.Upstream.Addr == "" {
@@ -42,12 +42,12 @@ func startProxy(t *testing.T, d testserver.Database, c proxy.Config, o *mysqlwir
 }
 
 // serve runs a proxy until the test ends.
-func serve(t *testing.T, c proxy.Config, o *mysqlwire.Observer) net.Addr {
+func serve(t testing.TB, c proxy.Config, o *mysqlwire.Observer) net.Addr {
 	t.Helper()
 	return serveBy(t, c, mysqlwire.New(o))
 }
 
-func serveBy(t *testing.T, c proxy.Config, h proxy.Handler) net.Addr {
+func serveBy(t testing.TB, c proxy.Config, h proxy.Handler) net.Addr {
 	t.Helper()
 	c.Protocol = proxy.MySQL
 	log := zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)

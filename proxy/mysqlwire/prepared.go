@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"wirecheck/history"
-	"wirecheck/rewrite"
 	"wirecheck/statement"
 )
 
@@ -89,13 +88,9 @@ func (s *preparedStatements) prepare(f frame) error {
 		return o.badClient(err, "command")
 	}
 	sql := string(b[1:])
-	fm := s.form(sql, o.settings.current())
-	news, err := o.refresh(&rewrite.Script{Plans: []*rewrite.Plan{fm.plan}})
+	fm, err := s.complete(sql)
 	if err != nil {
 		return err
-	}
-	if news {
-		fm = s.form(sql, o.settings.current())
 	}
 	p := &prepared{sql: sql}
 	if fm.plan.ParsedApart > 0 {
@@ -106,7 +101,7 @@ func (s *preparedStatements) prepare(f frame) error {
 		return err
 	}
 	if _, err = s.relayPrepare(p, s.clientsForm(sql, fm.plan), false); err == nil && p.used != nil {
-		o.observer.catalogs.changed()
+		o.observer.catalogs.changed(nil)
 	}
 	return err
 }

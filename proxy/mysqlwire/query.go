@@ -6,6 +6,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	dialect "wirecheck/rewrite/mysql"
 	"wirecheck/statement"
 )
 
@@ -23,13 +24,9 @@ func (o *observation) query(f frame) error {
 
 // text executes the text of a COM_QUERY.
 func (o *observation) text(sql string) error {
-	script := o.analyse(sql)
-	news, err := o.refresh(script)
+	script, err := o.complete(func(now dialect.Session) *rewrite.Script { return o.analyse(sql, now) })
 	if err != nil {
 		return err
-	}
-	if news {
-		script = o.analyse(sql)
 	}
 	if err := o.restoreCounts(script); err != nil {
 		return err
@@ -61,10 +58,36 @@ func (o *observation) textRequest(sql string, script *rewrite.Script) request {
 	return text
 }
 
-// analyse asks the dialect what to do with a text. It forwards what cannot be carried out in one request as it is.
-func (o *observation) analyse(sql string) *rewrite.Script {
+// planTries is how often a text is planned: without what it misses, with it, and once more if another session changes something
+// meanwhile.
+const planTries = 4
+
+// complete plans a text. Where the plan needs what is not known, and the server can be asked, it is, and the text planned again; else with
+// what was known before.
+func (o *observation) complete(plan func(dialect.Session) *rewrite.Script) (*rewrite.Script, error) {
 	var script *rewrite.Script
-	if !o.tracker.guard(func() { script = o.rewriter.Script(sql, o.known(), o.settings.current()) }) {
+	for range planTries {
+		script = plan(o.settings.current())
+		news, err := o.refresh(script)
+		if err != nil {
+			return nil, err
+		}
+		if !news {
+			break
+		}
+	}
+	if len(script.Missing) > 0 {
+		now := o.settings.current()
+		now.Stale = true
+		script = plan(now)
+	}
+	return script, nil
+}
+
+// analyse asks the dialect what to do with a text. It forwards what cannot be carried out in one request as it is.
+func (o *observation) analyse(sql string, now dialect.Session) *rewrite.Script {
+	var script *rewrite.Script
+	if !o.tracker.guard(func() { script = o.rewriter.Script(sql, o.known(), now) }) {
 		return &rewrite.Script{SQL: sql, Plans: []*rewrite.Plan{opaquePlan(sql, "the session is not observed any more")}}
 	}
 	if len(script.Plans) == 0 { // an empty text; the server has an error for it
@@ -75,7 +98,7 @@ func (o *observation) analyse(sql string) *rewrite.Script {
 		why = inquisitive
 	}
 	if why != "" {
-		return &rewrite.Script{SQL: sql, Plans: forwarded(script.Plans, why)}
+		return &rewrite.Script{SQL: sql, Plans: forwarded(script.Plans, why), Missing: script.Missing, Uses: script.Uses}
 	}
 	return script
 }

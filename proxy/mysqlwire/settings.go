@@ -39,9 +39,6 @@ const temporaryMax = 16 << 10
 // inTransaction reports whether ending the session now would undo something.
 func (s *settings) inTransaction() bool { return s.status&statusInTrans != 0 }
 
-// idle reports whether statements of ours may run that read tables: no transaction is open, nor would they open one.
-func (s *settings) idle() bool { return !s.inTransaction() && s.status&statusAutocommit != 0 }
-
 // take sets what the server said of the session.
 func (s *settings) take(f dialect.Facts) {
 	s.state = settingsKnown
@@ -156,13 +153,14 @@ func (o *observation) refresh(script *rewrite.Script) (bool, error) {
 	if !o.tracker.observed() {
 		return false, nil
 	}
-	reads, begins := false, false
+	reads, begins, defines := false, false, false
 	for _, p := range script.Plans {
 		if p.Diagnostics {
 			return false, nil
 		}
 		reads = reads || p.Coverage != history.CoverageNone
 		begins = begins || p.Control.Verb == statement.ControlBegin
+		defines = defines || p.Schema
 	}
 	did := false
 	if o.settings.state == settingsStale && (reads || begins) {
@@ -171,17 +169,19 @@ func (o *observation) refresh(script *rewrite.Script) (bool, error) {
 		}
 		did = true
 	}
-	if c, fresh, _ := o.observer.catalogs.get(o.user); fresh {
-		did = did || c != o.catalog
-		o.catalog = c
-	} else if reads && o.settings.idle() && o.settings.state == settingsKnown {
-		if err := o.counts.save(&o.link); err != nil {
-			return false, err
-		}
-		if err := o.readCatalog(); err != nil {
-			return false, err
-		}
-		did = true
+	if c := o.observer.catalogs.get(o.user); c != nil && c != o.catalog {
+		o.catalog, did = c, true
 	}
-	return did, nil
+	missing := script.Missing
+	if begins && o.catalog != nil { // in the transaction it could not ask
+		missing = o.catalog.Ask(missing)
+	}
+	if !reads && !begins && !defines {
+		if o.catalog != nil {
+			o.catalog.Want(missing)
+		}
+		return did, nil
+	}
+	learned, err := o.learnFor(missing)
+	return did || learned, err
 }

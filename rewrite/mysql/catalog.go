@@ -11,22 +11,72 @@ import (
 
 const userSchemas = " NOT IN ('information_schema','performance_schema','mysql','sys','INFORMATION_SCHEMA','PERFORMANCE_SCHEMA','METRICS_SCHEMA')"
 
-// CatalogQuery asks for everything that LoadCatalog needs, as far as the session's user may see it. Each row is a kind,
-// a schema, a table and up to four more texts.
+// The parts of the questions for the catalog. Each row is a kind, a schema, a table and up to four more texts.
+const (
+	serverPart    = "SELECT 'V' k,VERSION() a,IFNULL(DATABASE(),'') b,CAST(@@lower_case_table_names AS CHAR) c,'' d,'' e,'' f"
+	tablePart     = " UNION ALL SELECT 'T',TABLE_SCHEMA,TABLE_NAME,TABLE_TYPE,IFNULL(ENGINE,''),'','' FROM information_schema.TABLES WHERE "
+	columnPart    = " UNION ALL SELECT 'C',TABLE_SCHEMA,TABLE_NAME,COLUMN_NAME,COLUMN_TYPE,EXTRA,CAST(ORDINAL_POSITION AS CHAR) FROM information_schema.COLUMNS WHERE "
+	indexPart     = " UNION ALL SELECT 'I',TABLE_SCHEMA,TABLE_NAME,INDEX_NAME,IFNULL(COLUMN_NAME,''),CAST(NON_UNIQUE AS CHAR),CAST(SEQ_IN_INDEX AS CHAR) FROM information_schema.STATISTICS WHERE "
+	triggerPart   = " UNION ALL SELECT DISTINCT 'G',EVENT_OBJECT_SCHEMA,EVENT_OBJECT_TABLE,'','','','' FROM information_schema.TRIGGERS WHERE "
+	privilegePart = " UNION ALL SELECT DISTINCT 'P',TABLE_SCHEMA,TABLE_NAME,'','','','' FROM information_schema.COLUMN_PRIVILEGES WHERE "
+	parentPart    = " UNION ALL SELECT DISTINCT 'R',UNIQUE_CONSTRAINT_SCHEMA,REFERENCED_TABLE_NAME,UPDATE_RULE,DELETE_RULE,IFNULL(UNIQUE_CONSTRAINT_NAME,''),'' FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA" + userSchemas
+	functionPart  = " UNION ALL SELECT DISTINCT 'F',ROUTINE_SCHEMA,ROUTINE_NAME,'','','','' FROM information_schema.ROUTINES WHERE ROUTINE_TYPE='FUNCTION' AND ROUTINE_SCHEMA" + userSchemas
+	// noLimit is a LIMIT of its own, as the client may have set sql_select_limit: half a catalog would be wrong.
+	noLimit = " LIMIT 18446744073709551615"
+)
+
+// SmallQuery asks whether the server has at most n tables; the answer is 1 or 0.
+func SmallQuery(n int) string {
+	return fmt.Sprintf("SELECT COUNT(*)<=%d FROM information_schema.TABLES WHERE TABLE_SCHEMA%s", n, userSchemas)
+}
+
+// CatalogQuery asks for everything that LoadCatalog needs, as far as the session's user may see it.
 func CatalogQuery() string {
-	return "SELECT 'V' k,VERSION() a,IFNULL(DATABASE(),'') b,CAST(@@lower_case_table_names AS CHAR) c,'' d,'' e,'' f" +
-		" UNION ALL SELECT 'T',TABLE_SCHEMA,TABLE_NAME,TABLE_TYPE,IFNULL(ENGINE,''),'','' FROM information_schema.TABLES WHERE TABLE_SCHEMA" + userSchemas +
-		" UNION ALL SELECT 'C',TABLE_SCHEMA,TABLE_NAME,COLUMN_NAME,COLUMN_TYPE,EXTRA,CAST(ORDINAL_POSITION AS CHAR) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA" + userSchemas +
-		" UNION ALL SELECT 'I',TABLE_SCHEMA,TABLE_NAME,INDEX_NAME,IFNULL(COLUMN_NAME,''),CAST(NON_UNIQUE AS CHAR),CAST(SEQ_IN_INDEX AS CHAR) FROM information_schema.STATISTICS WHERE TABLE_SCHEMA" + userSchemas +
-		" UNION ALL SELECT DISTINCT 'G',EVENT_OBJECT_SCHEMA,EVENT_OBJECT_TABLE,'','','','' FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA" + userSchemas +
-		" UNION ALL SELECT DISTINCT 'R',UNIQUE_CONSTRAINT_SCHEMA,REFERENCED_TABLE_NAME,UPDATE_RULE,DELETE_RULE,IFNULL(UNIQUE_CONSTRAINT_NAME,''),'' FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA" + userSchemas +
-		" UNION ALL SELECT DISTINCT 'F',ROUTINE_SCHEMA,ROUTINE_NAME,'','','','' FROM information_schema.ROUTINES WHERE ROUTINE_TYPE='FUNCTION' AND ROUTINE_SCHEMA" + userSchemas +
-		" UNION ALL SELECT DISTINCT 'P',TABLE_SCHEMA,TABLE_NAME,'','','','' FROM information_schema.COLUMN_PRIVILEGES WHERE TABLE_SCHEMA" + userSchemas
+	const schema = "TABLE_SCHEMA" + userSchemas
+	return serverPart + tablePart + schema + columnPart + schema + indexPart + schema + triggerPart + "EVENT_OBJECT_SCHEMA" + userSchemas +
+		parentPart + functionPart + privilegePart + schema + noLimit
+}
+
+// NamesQuery is a CatalogQuery for some names. MariaDB finds a table's part by the table's name only where both names are compared with
+// one constant each; it reads all tables for the foreign keys (rewrite.Parents), whatever the condition.
+func NamesQuery(names []rewrite.Name) string {
+	var b strings.Builder
+	b.WriteString(serverPart)
+	var functions []string
+	for _, n := range names {
+		switch {
+		case n == rewrite.Parents:
+			b.WriteString(parentPart)
+		case n.Function:
+			functions = append(functions, literal(n.Name))
+		default:
+			table := "TABLE_SCHEMA=" + literal(n.Schema) + " AND TABLE_NAME=" + literal(n.Name)
+			b.WriteString(tablePart + table + columnPart + table + indexPart + table +
+				triggerPart + "EVENT_OBJECT_SCHEMA=" + literal(n.Schema) + " AND EVENT_OBJECT_TABLE=" + literal(n.Name) + privilegePart + table)
+		}
+	}
+	if len(functions) > 0 {
+		b.WriteString(functionPart + " AND ROUTINE_NAME IN (" + strings.Join(functions, ",") + ")")
+	}
+	return b.String() + noLimit
+}
+
+// InstrumentedQuery asks for one table of a schema that has the hidden columns.
+func InstrumentedQuery(schema string) string {
+	return "SELECT TABLE_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA=" + literal(schema) + " AND COLUMN_NAME='" + columnWriters + "' LIMIT 1"
+}
+
+// literal is a name as SQL text that means the same in each sql_mode.
+func literal(name string) string {
+	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$-. ") == "" {
+		return "'" + name + "'"
+	}
+	return fmt.Sprintf("_utf8mb4 0x%x", name)
 }
 
 // LoadCatalog makes a catalog from the rows of CatalogQuery, for which nothing changes.
 func LoadCatalog(rows [][]string) (*rewrite.Catalog, error) {
-	server, known, err := ReadCatalog(rows)
+	server, known, err := ReadCatalog(rows, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -35,12 +85,18 @@ func LoadCatalog(rows [][]string) (*rewrite.Catalog, error) {
 	return c, nil
 }
 
-// ReadCatalog understands the rows of CatalogQuery; NULLs are empty.
-func ReadCatalog(rows [][]string) (rewrite.Server, map[rewrite.Name]*rewrite.Known, error) {
+// ReadCatalog understands the rows of CatalogQuery, or of NamesQuery for names; NULLs are empty.
+func ReadCatalog(rows [][]string, names []rewrite.Name) (rewrite.Server, map[rewrite.Name]*rewrite.Known, error) {
 	l := loader{
 		known:   make(map[rewrite.Name]*rewrite.Known),
 		columns: make(map[*rewrite.Relation][]placed[rewrite.Attribute]),
-		indexes: make(map[*rewrite.Relation]map[string]*index), referred: make(map[*rewrite.Relation][]string),
+		indexes: make(map[*rewrite.Relation]map[string]*index),
+	}
+	for _, n := range names {
+		l.known[n] = &rewrite.Known{}
+	}
+	if names == nil {
+		l.known[rewrite.Parents] = &rewrite.Known{}
 	}
 	for _, r := range rows {
 		if len(r) != 7 {
@@ -81,8 +137,6 @@ type loader struct {
 	known   map[rewrite.Name]*rewrite.Known
 	columns map[*rewrite.Relation][]placed[rewrite.Attribute]
 	indexes map[*rewrite.Relation]map[string]*index
-	// referred are the indexes to which foreign keys refer that change other rows with the index's columns. TiDB says PRIMARY of all.
-	referred map[*rewrite.Relation][]string
 }
 
 func (l *loader) fold(s string) string {
@@ -97,8 +151,13 @@ func folded(s rewrite.Server, name string) string {
 	return name
 }
 
+// NameOf gives the name of a table as a catalog has it.
+func NameOf(s rewrite.Server, table rewrite.RelationName) rewrite.Name {
+	return rewrite.Name{Schema: folded(s, table.Schema), Name: folded(s, table.Name)}
+}
+
 func (l *loader) relation(schema, name string) *rewrite.Relation {
-	if k := l.known[rewrite.Name{Schema: l.fold(schema), Name: l.fold(name)}]; k != nil {
+	if k := l.known[NameOf(l.server, rewrite.RelationName{Schema: schema, Name: name})]; k != nil && len(k.Relations) > 0 {
 		return k.Relations[0]
 	}
 	return nil
@@ -114,6 +173,16 @@ func (l *loader) row(r []string) error {
 		return nil
 	case "T":
 		l.table(r)
+		return nil
+	case "R":
+		changes := func(rule string) bool { return rule != "RESTRICT" && rule != "NO ACTION" }
+		if p := l.known[rewrite.Parents]; p != nil && (changes(r[3]) || changes(r[4])) {
+			update := []string{r[5]}
+			if !changes(r[3]) {
+				update = nil
+			}
+			p.AddParent(l.fold(r[2]), rewrite.Cascade{Delete: changes(r[4]), Update: update})
+		}
 		return nil
 	}
 	rel := l.relation(r[1], r[2])
@@ -150,12 +219,6 @@ func (l *loader) row(r []string) error {
 		ix.columns = append(ix.columns, placed[string]{place, r[4]})
 	case "G":
 		rel.HasTriggers = true
-	case "R":
-		changes := func(rule string) bool { return rule != "RESTRICT" && rule != "NO ACTION" }
-		if changes(r[3]) {
-			l.referred[rel] = append(l.referred[rel], r[5])
-		}
-		rel.CascadesDelete = rel.CascadesDelete || changes(r[4])
 	case "P":
 		rel.ColumnGrants = true
 	}
@@ -177,7 +240,7 @@ func (l *loader) table(r []string) {
 	default: // SYSTEM VERSIONED, TEMPORARY: a no-op UPDATE is not one there, or it is not everybody's
 		rel.Kind = "other"
 	}
-	l.known[rewrite.Name{Schema: l.fold(r[1]), Name: l.fold(r[2])}] = &rewrite.Known{Relations: []*rewrite.Relation{rel}}
+	l.known[NameOf(l.server, rel.RelationName)] = &rewrite.Known{Relations: []*rewrite.Relation{rel}}
 	l.columns[rel] = nil
 }
 
@@ -192,6 +255,7 @@ func (l *loader) finish(rel *rewrite.Relation) {
 		}
 	}
 	rel.Instrumented = ours == 2
+	rel.Named = make(map[string][]string, len(l.indexes[rel]))
 	names := make([]string, 0, len(l.indexes[rel]))
 	for name := range l.indexes[rel] {
 		names = append(names, name)
@@ -212,13 +276,6 @@ func (l *loader) finish(rel *rewrite.Relation) {
 		if ix.unique {
 			rel.Unique = append(rel.Unique, list)
 		}
-		if slices.Contains(l.referred[rel], name) || len(l.referred[rel]) > 0 && FlavorOf(l.server.Version) == TiDB {
-			rel.AddCascade(list)
-		}
-	}
-	for _, name := range l.referred[rel] {
-		if l.indexes[rel][name] == nil {
-			rel.AddCascade([]string{""}) // it may be any column
-		}
+		rel.Named[name] = list
 	}
 }

@@ -20,7 +20,7 @@ func TestPlansOutliveReadings(t *testing.T) {
 		for i, c := range columns {
 			rows = append(rows, []string{"C", "shop", "b", c, "int(11)", "", string(rune('4' + i))})
 		}
-		_, known, err := ReadCatalog(rows)
+		_, known, err := ReadCatalog(rows, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

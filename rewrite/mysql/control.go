@@ -48,6 +48,8 @@ func (s *planner) set(i int) {
 
 func (s *planner) ddl(i int) {
 	t := s.text
+	s.changes()
+	s.definition()
 	switch {
 	case t.Is(i, "ALTER") && t.Is(i+1, "TABLE", "ONLINE", "IGNORE"), t.Is(i, "RENAME", "DROP"):
 		s.plan.Coverage = history.CoverageNone

@@ -17,7 +17,7 @@ var afterTable = []string{"WHERE", "JOIN", "LEFT", "RIGHT", "INNER", "CROSS", "N
 
 // hideColumns finds the queries and makes the edits.
 func (s *draft) hideColumns() {
-	if !s.aboutColumns() || !s.catalog.Instrumented() {
+	if !s.aboutColumns() || !s.catalog.Usable() {
 		return
 	}
 	byQuery := make(map[int]string) // the token SELECT, and the condition

@@ -14,9 +14,9 @@
 //
 // An INSERT without a list of columns gets one, as an invisible column can only be named, so the catalog must know the
 // order of the columns. Columns that were added, dropped or renamed behind our back make the server refuse the text
-// before anything is done (Stale). But if somebody reorders the columns of a table past the proxy (ALTER TABLE ...
-// MODIFY ... AFTER, their number staying the same), such an INSERT puts values into the wrong columns until the catalog
-// is read anew. Through the proxy this cannot happen: DDL makes the catalog stale.
+// before anything is done (Refused). But if another client reorders the columns of a table past the proxy (ALTER TABLE ...
+// MODIFY ... AFTER, their number staying the same), such an INSERT puts values into the wrong columns until the table
+// is asked for again. Through the proxy this cannot happen: DDL makes the catalog stale.
 //
 // The statement could check the order itself, by (SELECT a='1' AND b='2' FROM (SELECT * FROM t WHERE 0 UNION ALL SELECT
 // '1','2') d): the columns of d have t's names and the places of the literals, and t cannot change while the statement
@@ -105,7 +105,9 @@ func (r *Rewriter) cached(k key) *rewrite.Script {
 	if len(k.sql) > cacheTextSize {
 		return r.script(k)
 	}
-	if e, ok := r.cache.Get(k); ok && k.catalog.Current(e.script.Uses, false) {
+	kept := k // a plan is the same whether what it rests on may be stale or not
+	kept.session.Stale = false
+	if e, ok := r.cache.Get(kept); ok && k.catalog.Current(e.script.Uses, k.session.Stale) {
 		return e.script
 	}
 	if !k.prepared {
@@ -114,21 +116,26 @@ func (r *Rewriter) cached(k key) *rewrite.Script {
 		}
 	}
 	script := r.script(k)
-	r.cache.Put(k, entry{script: script}, len(k.sql))
+	if len(script.Missing) == 0 {
+		r.cache.Put(kept, entry{script: script}, len(k.sql))
+	}
 	return script
 }
 
 // shaped makes the script of a text from that of another text of its shape, if there was one.
 func (r *Rewriter) shaped(k key, m mold) *rewrite.Script {
 	s := k
-	s.sql, s.shape = m.shape, true
-	if e, ok := r.cache.Get(s); ok && k.catalog.Current(e.uses, false) {
+	s.sql, s.shape, s.session.Stale = m.shape, true, false
+	if e, ok := r.cache.Get(s); ok && k.catalog.Current(e.uses, k.session.Stale) {
 		if e.template != nil {
 			return e.template.fill(k.sql, m)
 		}
 		return r.script(k) // the shape is known not to do
 	}
 	script := r.script(k)
+	if len(script.Missing) > 0 {
+		return script
+	}
 	e := entry{template: templateOf(script, m), uses: script.Uses}
 	if r.flavor == TiDB && e.template != nil && script.Plans[0].Verb == "update" { // stampChanged repeats literals
 		e.template = nil
@@ -159,7 +166,7 @@ func (r *Rewriter) script(k key) *rewrite.Script {
 			return unparsed(k.sql, "a compound statement")
 		}
 	}
-	view := k.catalog.View(false)
+	view := k.catalog.View(k.session.Stale)
 	var edits []rewrite.Edit
 	for _, part := range parts {
 		at := &scene{r: r, text: part, base: part.Tokens[0].Start, catalog: view, session: k.session, several: len(parts) > 1, prepared: k.prepared}
@@ -169,7 +176,7 @@ func (r *Rewriter) script(k key) *rewrite.Script {
 		edits = append(edits, st.plan.Edits...)
 		script.Plans = append(script.Plans, st.plan)
 	}
-	script.SQL, script.Uses = rewrite.Apply(k.sql, edits), view.Uses
+	script.SQL, script.Uses, script.Missing = rewrite.Apply(k.sql, edits), view.Uses, view.Missing
 	if len(script.Plans) > 1 {
 		for _, p := range script.Plans {
 			p.Edits = edits

@@ -49,7 +49,8 @@ func (s *scene) mayReadTables() bool {
 }
 
 func (s *scene) stored(function string) bool {
-	return s.catalog.Function(strings.ToLower(function))&rewrite.FunctionUser != 0
+	n := rewrite.Name{Name: strings.ToLower(function), Function: true}
+	return s.catalog.Function(n.Name)&rewrite.FunctionUser != 0 || s.catalog.Guessed(n)
 }
 
 func (s *scene) qualify(schema, name string) string {

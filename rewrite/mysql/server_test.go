@@ -234,7 +234,7 @@ func TestCatalog(t *testing.T) {
 			t.Errorf("%s is missing", want.name)
 			continue
 		}
-		if r.Kind != want.kind || len(r.Columns) != want.columns || len(r.Key) != want.key || len(r.Unique) != want.unique || r.HasTriggers != want.triggers || r.Cascades() != want.cascades || r.Instrumented != want.ours {
+		if r.Kind != want.kind || len(r.Columns) != want.columns || len(r.Key) != want.key || len(r.Unique) != want.unique || r.HasTriggers != want.triggers || (p.catalog.View(false).Parent(want.name) != nil) != want.cascades || r.Instrumented != want.ours {
 			t.Errorf("%s: got %+v", want.name, *r)
 		}
 	}

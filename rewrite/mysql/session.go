@@ -20,6 +20,8 @@ type Session struct {
 	LockingReads bool
 	GroupConcat  uint64 // group_concat_max_len
 	Temporary    string // see WithTemporary
+	// Stale says that what was known of tables may be used although it may have changed since.
+	Stale bool
 }
 
 // WithTemporary adds the qualified name of a temporary table, which hides a table of that name (Plan.Temporary).

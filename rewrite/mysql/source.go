@@ -39,6 +39,9 @@ func (s *scene) resolve(schema, name string) (rel *rewrite.Relation, why string)
 	if systemSchema(schema) {
 		return nil, ""
 	}
+	if schema == "" {
+		return nil, "a table that is not known"
+	}
 	rel = s.catalog.Relation(folded(s.catalog.Server, schema), folded(s.catalog.Server, name))
 	switch {
 	case rel == nil:

@@ -59,9 +59,34 @@ func (s *planner) target(refs *ast.TableRefsClause) (source, bool) {
 	return src, false
 }
 
-// cascades reports whether foreign keys may change other rows when these columns are assigned, besides those that change with any other one.
-func cascades(rel *rewrite.Relation, list []*ast.Assignment) bool {
-	return len(list) > 0 && slices.ContainsFunc(rel.CascadesUpdate, func(name string) bool {
+// parent gives what foreign keys change with the rows of a source, or nil.
+func (s *planner) parent(src *source) *rewrite.Cascade {
+	return s.catalog.Parent(folded(s.catalog.Server, src.rel.Name))
+}
+
+// cascades reports whether foreign keys may change other rows when rows of the source are deleted, or when these columns are assigned, besides
+// those that change with any other one.
+func (s *planner) cascades(src *source, deletes bool, list []*ast.Assignment) bool {
+	if !deletes && len(list) == 0 {
+		return false
+	}
+	c := s.parent(src)
+	if c == nil || deletes && c.Delete {
+		return c != nil
+	}
+	rel := &rewrite.Relation{Columns: src.rel.Columns}
+	for _, index := range c.Update {
+		columns := src.rel.Named[index]
+		if columns == nil {
+			columns = []string{""} // it may be any column
+		}
+		if rel.AddCascade(columns); s.r.flavor == TiDB { // it says PRIMARY of all
+			for _, columns := range src.rel.Named {
+				rel.AddCascade(columns)
+			}
+		}
+	}
+	return slices.ContainsFunc(rel.CascadesUpdate, func(name string) bool {
 		return slices.ContainsFunc(rel.Columns, func(a rewrite.Attribute) bool { return a.Name == name && a.Touched }) ||
 			slices.ContainsFunc(list, func(a *ast.Assignment) bool { return a.Column == nil || strings.EqualFold(a.Column.Name.O, name) })
 	})
@@ -89,7 +114,7 @@ func (s *planner) update(n *ast.UpdateStmt) {
 		s.opaque("UPDATE with subqueries and ORDER BY")
 		return
 	}
-	if cascades(src.rel, n.List) {
+	if s.cascades(&src, false, n.List) {
 		s.partial("foreign keys may change other tables")
 	}
 	t := s.text
@@ -264,7 +289,7 @@ func (s *planner) delete(n *ast.DeleteStmt) {
 		s.opaque("DELETE with LIMIT")
 		return
 	}
-	if src.rel.CascadesDelete {
+	if s.cascades(&src, true, nil) {
 		s.partial("foreign keys may change other tables")
 	}
 	capture := captured("d", &src)
@@ -305,7 +330,7 @@ func (s *planner) insert(n *ast.InsertStmt) {
 	if n.IsReplace {
 		s.partial("rows that REPLACE deletes are not seen")
 	}
-	if n.IsReplace && src.rel.Cascades() || cascades(src.rel, n.OnDuplicate) {
+	if n.IsReplace && s.parent(&src) != nil || s.cascades(&src, false, n.OnDuplicate) {
 		s.partial("foreign keys may change other tables")
 	}
 	if !s.insertStamp(n, &src) {

@@ -218,7 +218,7 @@ func (a *answer) end(st *sentStatement, t terminator) (more bool, err error) {
 	}
 	if created := a.created(); !more && len(created) > 0 {
 		b = bytes.Clone(b)
-		if err := o.instrument(created); err != nil {
+		if err := (newTables{o}).instrument(created); err != nil {
 			return false, err
 		}
 	}

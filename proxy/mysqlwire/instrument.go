@@ -43,9 +43,12 @@ func bareName(name string) string {
 	return name
 }
 
+// newTables is a session's way with the tables that its client creates.
+type newTables struct{ *observation }
+
 // instrument adds the hidden columns to tables that the client has just created, before the client gets the answer. It
 // keeps the server's warnings, which our statements clear.
-func (o *observation) instrument(created []definedTable) error {
+func (o newTables) instrument(created []definedTable) error {
 	if o.observer.Instrument == InstrumentOff || !o.tracker.observed() || o.settings.state == settingsRefused || o.settings.inTransaction() || o.settings.once != "" ||
 		o.settings.state == settingsKnown && !slices.ContainsFunc(created, o.mayFollow) {
 		return nil
@@ -79,7 +82,7 @@ func (o *observation) instrument(created []definedTable) error {
 }
 
 // instrumentNew adds the hidden columns to those of the tables that were not there before, or were and had the columns.
-func (o *observation) instrumentNew(created []definedTable) error {
+func (o newTables) instrumentNew(created []definedTable) error {
 	var names []rewrite.Name
 	before := o.catalog.View(true) // the definition has made it old
 	for _, c := range created {
@@ -139,18 +142,18 @@ func bareNames(names []rewrite.Name) (bare []string) {
 }
 
 // mayFollow reports whether a new table may get the hidden columns, as far as that is known without a question.
-func (o *observation) mayFollow(c definedTable) bool {
+func (o newTables) mayFollow(c definedTable) bool {
 	schema := cmp.Or(c.Schema, o.settings.env.Database)
 	return o.observer.Instrument == InstrumentAuto || o.hasInstrumented(schema) || o.observer.catalogs.mayFollow(schema)
 }
 
 // hasInstrumented reports whether a table is known in a schema that has the hidden columns.
-func (o *observation) hasInstrumented(schema string) bool {
+func (o newTables) hasInstrumented(schema string) bool {
 	return slices.ContainsFunc(o.catalog.All(), func(r *rewrite.Relation) bool { return r.Instrumented && strings.EqualFold(r.Schema, schema) })
 }
 
 // follows reports whether new tables of a schema get the hidden columns.
-func (o *observation) follows(schema string) (bool, error) {
+func (o newTables) follows(schema string) (bool, error) {
 	if o.observer.Instrument == InstrumentAuto || o.hasInstrumented(schema) {
 		return true, nil
 	}

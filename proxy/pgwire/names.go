@@ -45,7 +45,8 @@ type portal struct {
 	plan  *rewrite.Plan
 	bound *bound
 	seq   uint64
-	run   bool // it was executed, and its statement returns no rows: it cannot be executed again
+	first *entry // the Execute that opened it
+	run   bool   // it was executed, and its statement returns no rows: it cannot be executed again
 }
 
 // undo takes back what a message would have done to a name if the server had not refused or ignored it.
@@ -123,6 +124,9 @@ func (n *names) sent(e *entry) {
 
 // takeBack makes a name mean again what it meant before a message that had no effect.
 func (n *names) takeBack(e *entry) {
+	if p := n.portals[e.name]; e.request == execute && p != nil && p.first == e { // it is not opened yet
+		p.first, p.run = nil, false
+	}
 	switch u := e.undo; u.kind {
 	case 'S':
 		if now := n.statements[u.name]; now != nil && now.seq > e.seq {
@@ -149,6 +153,9 @@ func (n *names) executed(e *entry) {
 	}
 	e.plan, e.client, e.script, e.bound, e.spent = p.plan, p.stmt.client, p.stmt.script, p.bound, p.run
 	p.run = p.plan.NoRows
+	if e.first = p.first; e.first == nil {
+		p.first = e
+	}
 }
 
 // deallocated drops the statements sent before an SQL command that drops all of them.

@@ -202,6 +202,7 @@ func (p *pipeline) send(e *entry) bool {
 		p.names.executed(e)
 	}
 	if !p.push(e) {
+		p.names.takeBack(e)
 		return false
 	}
 	if e.request == parse && e.stmt != nil {
@@ -376,7 +377,7 @@ func (p *pipeline) finish(e *entry, tag string, kind byte) (ws []record.Warning,
 	hold = p.queue.follows(syncing)
 	switch {
 	case e.request == execute:
-		ws = p.events.done(e, record.Result{Tag: tag})
+		ws = p.events.done(e, record.Result{Tag: tag, Suspended: kind == 's'})
 		p.pop()
 	case e.script.Unparsed: // there may be any number of answers
 		e.tag, hold = tag, true

@@ -37,6 +37,7 @@ type entry struct {
 	tickets []*record.Ticket
 	bound   *bound  // bind, execute: the parameters, where requests are told apart
 	fields  []field // simpleQuery: the columns of the answer at hand, where requests are told apart
+	first   *entry  // execute: the one that opened the portal; nil: this one does
 	spent   bool    // execute: of a portal that cannot be executed again
 	last    bool    // its ReadyForQuery ends the session's turn, see turn
 	own     *own
@@ -83,6 +84,14 @@ func (e *entry) plans() []*rewrite.Plan {
 		return []*rewrite.Plan{e.plan}
 	}
 	return nil
+}
+
+// opener is the ticket of the statement of which this entry fetches more rows; nil: of none.
+func (e *entry) opener() *record.Ticket {
+	if e.first == nil || len(e.first.tickets) == 0 {
+		return nil
+	}
+	return e.first.tickets[0]
 }
 
 // refusedPlan is the plan of the statement whose Parse, Bind or Describe the server refused.

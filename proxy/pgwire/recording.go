@@ -84,7 +84,7 @@ func (r *recording) sent(e *entry) {
 	defer r.recovered()
 	for _, plan := range e.plans() {
 		if r.tracker != nil {
-			tk := r.tracker.Sending(plan)
+			tk := r.tracker.Continuing(e.opener(), plan)
 			r.tracker.From(tk, e.client, e.bound.params)
 			e.tickets = append(e.tickets, tk)
 		}

@@ -48,13 +48,17 @@ func (v *view) answered(p *rewrite.Plan, to uint64) {
 // Wants sets what is called with each predicate read for which images are to be captured from now on.
 func (t *Tracker) Wants(want func(*rewrite.Ask)) { t.want = want }
 
-// predicates fills in what a statement asked. The event has its accesses.
-func (t *Tracker) predicates(r *Running, ev *history.Event) {
+// predicates fills in what a statement asked. The event has its accesses, of a suspended one only the first.
+func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 	p, x := r.ticket.plan, r.ticket.txn
 	if ev.Error != nil || !touches(p) {
 		return
 	}
 	x.seen.answered(p, ev.To)
+	if suspended {
+		ev.Predicate, ev.Unread = p.Predicate || len(p.Asks) > 0, inParts
+		return
+	}
 	if ev.Unread = p.Unread; p.Predicate && p.Unread == "" && len(p.Asks) == 0 {
 		ev.Unread = "conditions are not evaluated on " + t.dbms.Name
 	}

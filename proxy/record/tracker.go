@@ -89,12 +89,20 @@ type Ticket struct {
 	n      int
 	set    bool    // txn and n are known
 	origin *origin // nil: nothing is known of its request
+	opened bool    // its answer has begun
+	// What was recorded of it, for those that fetch more of its rows.
+	coverage history.Coverage
+	why      string
+	// continues is the request of which this one fetches more rows; nil: none.
+	continues *Ticket
 }
 
 // Result is how a request ended.
 type Result struct {
 	Err *answer.Error // nil if it succeeded
 	Tag string        // PostgreSQL: the command tag
+	// Suspended says that more rows can be fetched (PostgreSQL: an Execute with a row limit).
+	Suspended bool
 }
 
 // NewTracker records that a session was opened. open holds what is known of it (Engine, Server, Database, User,
@@ -122,8 +130,12 @@ func (t *Tracker) SetLevel(level string) { t.level = level }
 func (t *Tracker) InTransaction() bool { return t.txn != nil }
 
 // Sending announces a statement right before its bytes go to the server.
-func (t *Tracker) Sending(p *rewrite.Plan) *Ticket {
-	tk := &Ticket{plan: p, from: t.rec.Tick()}
+func (t *Tracker) Sending(p *rewrite.Plan) *Ticket { return t.Continuing(nil, p) }
+
+// Continuing announces, as Sending does, a request that fetches more rows of the statement that an earlier request began, which may be nil. The
+// rows are that statement's, unless the server has skipped it or its transaction has ended.
+func (t *Tracker) Continuing(first *Ticket, p *rewrite.Plan) *Ticket {
+	tk := &Ticket{plan: p, from: t.rec.Tick(), continues: first}
 	if t.flying == 0 {
 		t.place(tk)
 	}
@@ -157,6 +169,11 @@ func (t *Tracker) place(tk *Ticket) {
 		return
 	}
 	tk.set = true
+	if first := tk.continues; first != nil && first.opened && first.n > 0 && first.txn != nil && first.txn == t.txn {
+		tk.txn, tk.n, tk.from = first.txn, first.n, first.from
+		return
+	}
+	tk.continues = nil
 	if t.txn == nil && touches(tk.plan) && inside(tk.plan) && !tk.plan.Control.Ends {
 		t.txn = t.newTxn(tk.from, true)
 	}
@@ -219,6 +236,7 @@ func (t *Tracker) Drop(tk *Ticket) {
 // Answer says that the answer to the ticket begins. Answers come in the order of Sending.
 func (t *Tracker) Answer(tk *Ticket) *Running {
 	t.place(tk)
+	tk.opened = true
 	r := &Running{ticket: tk, limit: t.limits.Accesses, accesses: t.spare}
 	t.spare = nil
 	return r
@@ -290,7 +308,18 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 		}
 		a.Writer = ""
 	}
-	t.predicates(r, ev)
+	if res.Suspended && p.Verb != "select" && ev.Coverage == history.CoverageExact {
+		ev.Coverage, ev.Why = history.CoverageApproximate, inParts
+	}
+	if first := r.ticket.continues; first != nil {
+		if first.coverage != history.CoverageExact {
+			ev.Coverage, ev.Why = first.coverage, first.why
+		}
+		first.coverage, first.why = ev.Coverage, ev.Why
+	} else {
+		t.predicates(r, ev, res.Suspended)
+		r.ticket.coverage, r.ticket.why = ev.Coverage, ev.Why
+	}
 	if p.Control.Verb == statement.ControlRollbackTo && res.Err == nil {
 		if i := x.savepoint(p.Control.Name); i >= 0 {
 			ev.UndoesFrom = x.saves[i].next
@@ -313,6 +342,9 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 	t.record(ev)
 	t.reuse(ev.Accesses)
 }
+
+// inParts is why not everything is known of a statement whose rows are fetched in parts, perhaps not all.
+const inParts = "its rows are fetched in parts"
 
 // reuse keeps the room of accesses that were recorded: the sink has copied what it keeps.
 func (t *Tracker) reuse(room []history.Access) {

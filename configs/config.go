@@ -24,10 +24,12 @@ type Config struct {
 	Listeners []Listener `yaml:"listeners"`
 	Record    string     `yaml:"record"` // trace file (.wct), or history file; empty: none
 	Recording Recording  `yaml:"recording"`
-	Report    string     `yaml:"report"` // file of findings for people; empty: none
-	Stream    string     `yaml:"stream"` // file of findings as JSON lines, "-" for stdout; empty: none
-	Strict    bool       `yaml:"strict"` // also report anomalies that need session order or real time
-	Unit      string     `yaml:"unit"`   // what must be serializable: auto, transaction, request
+	Log       string     `yaml:"log"`       // file of the log; empty: stderr
+	LogLevel  string     `yaml:"log_level"` // lowest level that is logged
+	Report    string     `yaml:"report"`    // file of findings for people; empty: none
+	Stream    string     `yaml:"stream"`    // file of findings as JSON lines, "-" for stdout; empty: none
+	Strict    bool       `yaml:"strict"`    // also report anomalies that need session order or real time
+	Unit      string     `yaml:"unit"`      // what must be serializable: auto, transaction, request
 	// ExplainCoverage shows at the end which statements were not seen exactly, and why.
 	ExplainCoverage bool `yaml:"explain_coverage"`
 	// RequestTags are the keys of the tags that name a request; empty: the usual ones.
@@ -133,10 +135,14 @@ var (
 // Units are what can be asked to be serializable, the default first: auto stands for requests where tags or pauses tell them apart.
 var Units = []string{"auto", "transaction", "request"}
 
+// LogLevels are the lowest levels that can be logged.
+var LogLevels = []string{"debug", "info", "warn", "error", "off"}
+
 // Default is what holds where nothing is said. It has no listeners: they have no default address.
 func Default() Config {
 	return Config{
 		Recording: Recording{Rows: 10},
+		LogLevel:  "info",
 		Unit:      Units[0], RequestTags: []string{},
 		Control: Control{Schedule: "random", Sessions: 2, Think: time.Second},
 		Limits: Limits{

@@ -31,12 +31,13 @@ func (c *Config) Validate() error {
 		}
 	}
 	p.oneOf("unit", c.Unit, Units)
+	p.oneOf("log_level", c.LogLevel, LogLevels)
 	if err := CheckShare(c.MinCoverage); err != nil {
 		p.add("min_coverage", "%v", err)
 	}
 	c.Recording.validate(p, c.Record)
 	files := map[string]string{}
-	for _, f := range []struct{ at, path string }{{"record", c.Record}, {"report", c.Report}, {"stream", c.Stream}} {
+	for _, f := range []struct{ at, path string }{{"record", c.Record}, {"log", c.Log}, {"report", c.Report}, {"stream", c.Stream}} {
 		if other, ok := files[f.path]; ok && f.path != "" {
 			p.add(f.at, "%s is the file of %s too", f.path, other)
 		}

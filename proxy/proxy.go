@@ -103,6 +103,8 @@ type Config struct {
 	Timeouts    Timeouts
 	Limits      Limits
 	Gate        Gate // mode control: who goes next; nil in the other modes
+	// Quiet says, from one moment to the next, that clients get no warnings; nil: they get them.
+	Quiet *atomic.Bool
 	// Tap gives the tap of a session; nil: no session has one.
 	Tap func(*Session) Tap
 }
@@ -201,7 +203,7 @@ type Proxy struct {
 type listener struct {
 	config  Config
 	handler Handler
-	tls     *certificates
+	tls     atomic.Pointer[certificates]
 	socket  net.Listener
 	open    atomic.Int64
 	logins  *logins
@@ -239,7 +241,28 @@ func listen(ctx context.Context, c Config, handler func(Config) (Handler, error)
 			return nil, errors.Join(fmt.Errorf("listen on %s: %w", c.Listen, Reason(err)), socket.Close())
 		}
 	}
-	return &listener{config: c, handler: h, tls: certs, socket: socket, logins: &logins{most: c.Limits.Logins, patience: loginPatience}}, nil
+	l := &listener{config: c, handler: h, socket: socket, logins: &logins{most: c.Limits.Logins, patience: loginPatience}}
+	l.tls.Store(certs)
+	return l, nil
+}
+
+// Reload reads the files of certificates again, for the sessions that begin from now on. If one of them is not good, all listeners keep what
+// they have.
+func (p *Proxy) Reload() error {
+	next := make([]*certificates, len(p.listeners))
+	for i, l := range p.listeners {
+		var err error
+		if next[i], err = newCertificates(&l.config); err != nil {
+			return fmt.Errorf("listener %s: %w", l.config.Name, err)
+		}
+		if !l.config.ClientTLS.Configured() {
+			next[i].client = l.tls.Load().generated()
+		}
+	}
+	for i, l := range p.listeners {
+		l.tls.Store(next[i])
+	}
+	return nil
 }
 
 // Addrs gives the addresses of the listeners, in the order of the configs, with the ports that the system chose.
@@ -364,7 +387,7 @@ func (p *Proxy) session(soft, hard context.Context, l *listener, conn net.Conn) 
 	}
 	id := p.sessions.Add(1)
 	log := p.log.With().Uint64("session", id).Str("listener", l.config.Name).Logger()
-	s := &Session{ID: id, Client: conn, Config: &l.config, Log: log, Draining: soft.Done(), tls: l.tls, logins: l.logins, login: one}
+	s := &Session{ID: id, Client: conn, Config: &l.config, Log: log, Draining: soft.Done(), tls: l.tls.Load(), logins: l.logins, login: one}
 
 	serve := l.handler.Serve
 	if open := l.open.Add(1); open > int64(l.config.Limits.Sessions) {

@@ -92,6 +92,13 @@ func newCertificates(c *Config) (*certificates, error) {
 	return s, nil
 }
 
+// generated is the certificate that was made up, if one was.
+func (s *certificates) generated() *tls.Certificate {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.client
+}
+
 func pool(file string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -158,6 +165,9 @@ func verifyChain(st tls.ConnectionState, roots *x509.CertPool) error {
 	_, err := st.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between})
 	return err
 }
+
+// Quiet reports whether the client is to get no warnings now.
+func (s *Session) Quiet() bool { return s.Config.Quiet != nil && s.Config.Quiet.Load() }
 
 // ClientTLS gives the settings for the TLS of which this session's client is the other end.
 func (s *Session) ClientTLS() (*tls.Config, error) {

@@ -201,15 +201,15 @@ func playHalves(ctx context.Context, c *common, halves []*demoHalf) (_ []oracle.
 	defer stop()
 	quiet := *c
 	quiet.log = c.log.Level(demoLog)
-	p, err := listen(ctx, &quiet, config, l, nil, nil)
-	if err != nil {
+	run := &housekeeping{common: &quiet, config: config, checker: l}
+	if run.proxy, err = run.listen(ctx, nil, nil); err != nil {
 		return nil, err
 	}
 	var g errgroup.Group
-	g.Go(func() error { return serve(ctx, p, l, nil) })
+	g.Go(func() error { return serve(ctx, run.proxy, l, nil) })
 	for i, h := range halves {
 		h.proxy = h.direct
-		h.proxy.Port = p.Addrs()[i].(*net.TCPAddr).Port
+		h.proxy.Port = run.proxy.Addrs()[i].(*net.TCPAddr).Port
 		if err = h.play(ctx, c.stdout); err != nil {
 			break
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -37,6 +38,7 @@ type outputs struct {
 	stream             io.Writer     // streamFile or stdout
 	found              func(oracle.Finding)
 	reportErr          error
+	files              []*reopened // what logrotate may move away
 	colour             bool
 }
 
@@ -64,8 +66,14 @@ func openOutputs(c *common, config configs.Config) (*outputs, error) {
 		}
 		o.record = whole{spool.To(f, spool.Options{Most: maxHistory, Whole: true, Patience: historyPatience})}
 	}
-	o.log = spool.To(c.stderr, spool.Options{Moved: func(n int) { tellDropped(c.log, "log", n) }})
-	c.log = c.log.Output(c.logLines(unfailing{o.log}))
+	if config.Log == "" {
+		o.log = spool.To(c.stderr, spool.Options{Moved: func(n int) { tellDropped(c.log, "log", n) }})
+		c.log = c.log.Output(c.logLines(unfailing{o.log}))
+	} else if o.log, err = o.open(c, config.Log, "log"); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the log: %w", err), o.closeFindings())
+	} else {
+		c.log = c.log.Output(unfailing{o.log})
+	}
 	o.stdout = spool.To(c.stdout, spool.Options{Most: maxStdout, Moved: func(n int) { tellDropped(c.log, "stdout", n) }})
 	c.stdout = o.stdout
 	if config.Stream == "-" {
@@ -77,18 +85,55 @@ func openOutputs(c *common, config configs.Config) (*outputs, error) {
 // open opens a file of findings. A named pipe is opened when it has a reader.
 func (o *outputs) open(c *common, path, what string) (*spool.Writer, error) {
 	options := spool.Options{Moved: func(n int) { tellDropped(c.log, what, n) }}
-	open := func() (io.Writer, error) {
-		return os.OpenFile(path, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
-	}
 	if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
-		return spool.New(open, options), nil
+		return spool.New(func() (io.Writer, error) { return os.OpenFile(path, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600) }, options), nil
 	}
-	f, err := open()
-	if err != nil {
+	f := &reopened{path: path}
+	if err := f.reopen(); err != nil {
 		return nil, err
 	}
+	o.files = append(o.files, f)
 	return spool.To(f, options), nil
 }
+
+// reopen opens the files of the log and of findings again by their names: they may have been moved away.
+func (o *outputs) reopen() error {
+	var errs []error
+	for _, f := range o.files {
+		errs = append(errs, f.reopen())
+	}
+	return errors.Join(errs...)
+}
+
+// reopened is a file that can be opened again by its name.
+type reopened struct {
+	path string
+	file atomic.Pointer[os.File]
+}
+
+func (r *reopened) reopen() error {
+	f, err := os.OpenFile(r.path, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	if old := r.file.Swap(f); old != nil {
+		return old.Close()
+	}
+	return nil
+}
+
+// Write implements io.Writer.
+func (r *reopened) Write(b []byte) (int, error) {
+	for {
+		f := r.file.Load()
+		if n, err := f.Write(b); !errors.Is(err, os.ErrClosed) || r.file.Load() == f {
+			return n, err
+		}
+	}
+}
+
+// Close implements io.Closer.
+func (r *reopened) Close() error { return r.file.Load().Close() }
 
 func tellDropped(log zerolog.Logger, what string, n int) {
 	log.Warn().Str("to", what).Int("dropped", n).Msg("an output stalled: what it had no room for was dropped")

@@ -9,9 +9,11 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
@@ -77,7 +79,13 @@ judges nothing: 0 if it records, else 3.
 
 Each --listen takes the first --upstream of its protocol. --config FILE says the
 same and more. The proxy runs until SIGINT or SIGTERM, lets open transactions
-finish, and prints what it found.`,
+finish, and prints what it found.
+
+SIGHUP reopens the log, the report and the stream of findings, reads the files
+of certificates and the configuration again, and takes over warn and log_level;
+the log names what else has changed. A configuration or certificate that is not
+good changes nothing. SIGUSR1 prints what was found so far, as text: to stdout,
+or with another --format to stderr.`,
 		Example: `  wirecheck proxy --listen postgres://127.0.0.1:6432 --upstream postgres://127.0.0.1:5432
   wirecheck proxy --listen mysql://127.0.0.1:6033 --upstream mariadb://127.0.0.1:3306 --record history.jsonl
   wirecheck proxy --config wirecheck.yaml --warn=off
@@ -90,11 +98,14 @@ finish, and prints what it found.`,
 			if err := c.needFormat("text", "json", "junit", "sarif"); err != nil {
 				return err
 			}
-			config, err := configs.Load(f.config, os.Getenv, func(config *configs.Config) error { return f.apply(cmd, config) })
+			load := func() (configs.Config, error) {
+				return configs.Load(f.config, os.Getenv, func(config *configs.Config) error { return f.apply(cmd, config) })
+			}
+			config, err := load()
 			if err != nil {
 				return err
 			}
-			return runProxy(cmd.Context(), c, config)
+			return runProxy(cmd.Context(), c, config, load)
 		},
 	}
 	flags := cmd.Flags()
@@ -115,6 +126,7 @@ finish, and prints what it found.`,
 	flags.Var(&f.recording.PartSize, "record-part-size", "begin the next part of the trace (NAME.2.wct) at this size, as in 1GiB; 0: never")
 	flags.DurationVar(&f.recording.PartAge, "record-part-age", 0, "begin the next part of the trace at this age, as in 1h; 0: never")
 	flags.BoolVar(&f.redact, "redact", false, "replace all values in what wirecheck writes and shows by tokens")
+	flags.StringVar(&f.log, "log", "", "write the log to this file and not to stderr")
 	flags.StringVar(&f.report, "report", "", "write each finding to this file at once, as text")
 	flags.StringVar(&f.stream, "stream", "", `write each finding to this file at once, as a line of JSON; "-" is stdout`)
 	f.unit.flags(flags)
@@ -127,15 +139,15 @@ finish, and prints what it found.`,
 }
 
 type proxyFlags struct {
-	config, mode, capture, record, report, stream string
-	listen, upstream                              []string
-	warn                                          configs.Switch
-	strict, redact, explain                       bool
-	unit                                          unitFlags
-	least                                         float64
-	gap                                           time.Duration
-	tags                                          []string
-	recording                                     configs.Recording
+	config, mode, capture, record, log, report, stream string
+	listen, upstream                                   []string
+	warn                                               configs.Switch
+	strict, redact, explain                            bool
+	unit                                               unitFlags
+	least                                              float64
+	gap                                                time.Duration
+	tags                                               []string
+	recording                                          configs.Recording
 
 	schedule, locks, save string // mode control
 	sessions              int
@@ -169,6 +181,7 @@ func (f *proxyFlags) apply(cmd *cobra.Command, c *configs.Config) error {
 		"record": func() { c.Record = f.record }, "record-rows": func() { c.Recording.Rows = f.recording.Rows },
 		"record-part-size": func() { c.Recording.PartSize = f.recording.PartSize }, "record-part-age": func() { c.Recording.PartAge = f.recording.PartAge },
 		"redact": func() { c.Recording.Redact = configs.Switch(f.redact) }, "report": func() { c.Report = f.report },
+		"log": func() { c.Log = f.log }, "log-level": func() { c.LogLevel = cmd.Flag("log-level").Value.String() },
 		"stream": func() { c.Stream = f.stream }, "strict": func() { c.Strict = f.strict },
 		"explain-coverage": func() { c.ExplainCoverage = f.explain },
 		"unit":             func() { c.Unit = f.unit.unit }, "possible": func() { c.Possible = f.unit.possible }, "request-tag": func() { c.RequestTags = f.tags }, "min-coverage": func() { c.MinCoverage = f.least },
@@ -189,7 +202,13 @@ func (f *proxyFlags) apply(cmd *cobra.Command, c *configs.Config) error {
 const garbage = 300
 
 // runProxy serves until ctx ends, then prints what was found.
-func runProxy(ctx context.Context, c *common, config configs.Config) (err error) {
+func runProxy(ctx context.Context, c *common, config configs.Config, load func() (configs.Config, error)) (err error) {
+	h := &housekeeping{common: c, config: config, load: load, signals: make(chan os.Signal, 4)}
+	signal.Notify(h.signals, syscall.SIGHUP, syscall.SIGUSR1)
+	defer signal.Stop(h.signals)
+	defer zerolog.SetGlobalLevel(zerolog.GlobalLevel())
+	c.log = c.log.Level(zerolog.DebugLevel) // the level that SIGHUP changes is zerolog's own
+	zerolog.SetGlobalLevel(levelOf(config.LogLevel))
 	out, err := openOutputs(c, config)
 	if err != nil {
 		return err
@@ -215,12 +234,12 @@ func runProxy(ctx context.Context, c *common, config configs.Config) (err error)
 		defer debug.SetGCPercent(debug.SetGCPercent(garbage))
 	}
 	gate, err := controlGate(ctx, c, config, redact())
-	var p *proxy.Proxy
 	if err == nil {
-		p, err = listen(ctx, c, config, l, rec, gate)
+		h.checker, h.out = l, out
+		h.proxy, err = h.listen(ctx, rec, gate)
 	}
 	if err == nil {
-		err = serve(ctx, p, l, gate)
+		err = h.serve(ctx, gate)
 	}
 	if err != nil {
 		_, e := l.Finish()
@@ -294,8 +313,13 @@ func tellSchedule(c *common, config configs.Config, gate *control.Gate) error {
 	return gate.Report(c.stdout, c.seed)
 }
 
-// serve runs the proxy until ctx ends and keeps the history on disk up to date meanwhile. gate is nil but in mode control.
+// serve runs a proxy that no signal changes, see housekeeping.serve.
 func serve(ctx context.Context, p *proxy.Proxy, l *live.Checker, gate *control.Gate) error {
+	return (&housekeeping{proxy: p, checker: l}).serve(ctx, gate)
+}
+
+// serve runs the proxy until ctx ends and keeps the history on disk up to date meanwhile. gate is nil but in mode control.
+func (h *housekeeping) serve(ctx context.Context, gate *control.Gate) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	g, gctx := errgroup.WithContext(context.WithoutCancel(ctx))
@@ -315,7 +339,7 @@ func serve(ctx context.Context, p *proxy.Proxy, l *live.Checker, gate *control.G
 	}
 	g.Go(func() error {
 		defer close(served)
-		return p.Serve(ctx)
+		return h.proxy.Serve(ctx)
 	})
 	g.Go(func() error {
 		tick := time.NewTicker(flushEvery)
@@ -327,7 +351,9 @@ func serve(ctx context.Context, p *proxy.Proxy, l *live.Checker, gate *control.G
 			case <-gctx.Done():
 				return nil
 			case <-tick.C:
-				l.Flush()
+				h.checker.Flush()
+			case s := <-h.signals:
+				h.signal(s)
 			}
 		}
 	})
@@ -335,7 +361,8 @@ func serve(ctx context.Context, p *proxy.Proxy, l *live.Checker, gate *control.G
 }
 
 // listen opens all listeners of the configuration.
-func listen(ctx context.Context, c *common, config configs.Config, l *live.Checker, rec *recorder.Recorder, gate *control.Gate) (*proxy.Proxy, error) {
+func (h *housekeeping) listen(ctx context.Context, rec *recorder.Recorder, gate *control.Gate) (*proxy.Proxy, error) {
+	config := h.config
 	var list []proxy.Config
 	settings := map[string]live.Observation{}
 	for i, cfg := range config.Listeners {
@@ -350,14 +377,16 @@ func listen(ctx context.Context, c *common, config configs.Config, l *live.Check
 			pc.Name = fmt.Sprintf("%s (%d)", pc.Name, i+1)
 		}
 		settings[pc.Name] = live.Observation{
-			Capture: rewrite.Capture(cfg.Capture), Warn: bool(cfg.Warn), Limits: record.Limits{Accesses: config.Limits.Accesses, Gap: cfg.UnitGap},
+			Capture: rewrite.Capture(cfg.Capture), Warn: true, Limits: record.Limits{Accesses: config.Limits.Accesses, Gap: cfg.UnitGap},
 		}
 		if pc.Mode == proxy.Control {
 			pc.Gate = gate
 		}
-		pc.Tap = taps(rec)
+		pc.Tap, pc.Quiet = taps(rec), &atomic.Bool{}
+		pc.Quiet.Store(!bool(cfg.Warn))
+		h.quiet = append(h.quiet, pc.Quiet)
 		list = append(list, pc)
 	}
-	warnOpen(c.log, list)
-	return proxy.Listen(ctx, c.log, func(pc proxy.Config) (proxy.Handler, error) { return l.Handler(pc, settings[pc.Name]) }, list...)
+	warnOpen(h.log, list)
+	return proxy.Listen(ctx, h.log, func(pc proxy.Config) (proxy.Handler, error) { return h.checker.Handler(pc, settings[pc.Name]) }, list...)
 }

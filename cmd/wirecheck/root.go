@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"wirecheck/backends"
+	"wirecheck/configs"
 	"wirecheck/lab/panel"
 	"wirecheck/trace/secret"
 )
@@ -91,7 +92,7 @@ work, 3 wirecheck could not decide.`,
 	flags := root.PersistentFlags()
 	flags.StringVar(&c.format, "format", "text", "format of the results: "+strings.Join(formats, ", "))
 	flags.Uint64Var(&c.seed, "seed", 0, "seed of every random choice; 0: wirecheck chooses one and prints it")
-	flags.StringVar(&c.logLevel, "log-level", "info", "lowest level that is logged: debug, info, warn, error, off")
+	flags.StringVar(&c.logLevel, "log-level", "info", "lowest level that is logged: "+strings.Join(configs.LogLevels, ", "))
 	flags.BoolVar(&c.noProgress, "no-progress", false, "show no progress, not even on a terminal")
 
 	root.AddCommand(
@@ -126,22 +127,30 @@ func (c *common) setUp(command string) error {
 	if !slices.Contains(formats, c.format) {
 		return fmt.Errorf("unknown format %q: known are %s", c.format, strings.Join(formats, ", "))
 	}
-	levels := map[string]zerolog.Level{
-		"debug": zerolog.DebugLevel, "info": zerolog.InfoLevel, "warn": zerolog.WarnLevel, "error": zerolog.ErrorLevel, "off": zerolog.Disabled,
-	}
-	level, ok := levels[c.logLevel]
-	if !ok {
-		return fmt.Errorf("unknown log level %q: known are debug, info, warn, error, off", c.logLevel)
+	if !slices.Contains(configs.LogLevels, c.logLevel) {
+		return fmt.Errorf("unknown log level %q: known are %s", c.logLevel, strings.Join(configs.LogLevels, ", "))
 	}
 	if slices.Contains([]string{"demo", "run", "replay", "hunt", "reduce", "add", "remove", "start"}, command) {
 		c.endWithin(labPatience)
 	}
-	c.log = zerolog.New(c.logLines(c.stderr)).Level(level).With().Timestamp().Logger()
+	c.log = zerolog.New(c.logLines(c.stderr)).Level(levelOf(c.logLevel)).With().Timestamp().Logger()
 	if slices.ContainsFunc(c.args, func(arg string) bool { return secret.URLs(arg) != arg }) {
 		c.log.Warn().Strs("instead", []string{backends.PasswordVariable, backends.PasswordFileVariable}).
 			Msg("a URL on the command line has a password, which other users of the machine can see")
 	}
 	return nil
+}
+
+// levelOf is the level that a user names.
+func levelOf(name string) zerolog.Level {
+	if name == "off" {
+		return zerolog.Disabled
+	}
+	level, err := zerolog.ParseLevel(name)
+	if err != nil {
+		panic(err) // configs.LogLevels has no other ones
+	}
+	return level
 }
 
 // logLines gives the log the form that suits stderr.

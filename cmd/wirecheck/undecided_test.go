@@ -39,6 +39,14 @@ func TestNothingSeen(t *testing.T) {
 	if status := p.end(t); status != int(exitUnknown) {
 		t.Errorf("server down: exit status %d, %s", status, p.stdout.String())
 	}
+	p, port = front(t, "mysql", "mariadb://"+down)
+	out, err := exec.Command("mariadb", "--no-defaults", "-h", "127.0.0.1", "-P", fmt.Sprint(port), "-u", "nobody", "-e", "SELECT 1").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "Can't connect to the server (wirecheck: ") {
+		t.Errorf("the client library shows another text: %s", out)
+	}
+	if status := p.end(t); status != int(exitUnknown) {
+		t.Errorf("server down: exit status %d, %s", status, p.stdout.String())
+	}
 	p, _ = front(t, "postgres", "postgres://"+down, "--mode", "pass")
 	if status := p.end(t); status != int(exitUnknown) || !strings.Contains(p.stdout.String(), "undecided: a proxy in mode pass judges nothing") {
 		t.Errorf("mode pass: exit status %d, %s", status, p.stdout.String())

@@ -188,7 +188,7 @@ func (o *observation) warn(due []record.Warning) int {
 	for _, w := range due {
 		o.ps.Log.Debug().Str("finding", w.Finding).Uint16("code", w.Code).Msg("warning")
 	}
-	if !o.observer.Warn {
+	if !o.observer.Warn || o.ps.Quiet() {
 		return 0
 	}
 	return o.warnings.add(due)

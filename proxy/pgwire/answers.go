@@ -19,7 +19,7 @@ type serverHalf struct {
 	environment *environment
 	log         zerolog.Logger
 	limits      proxy.Limits
-	silent      bool // the client gets no warnings
+	silent      func() bool // the client gets no warnings
 
 	due       []record.Warning // that wait for their client
 	requests  *clientHalf

@@ -13,7 +13,7 @@ const maxDue = 100
 
 // warn sends warnings as notices, if the client wants them. While it is not known whether it does, they wait for the next turn.
 func (a *serverHalf) warn(ws []record.Warning) error {
-	if a.silent || len(ws) == 0 && len(a.due) == 0 {
+	if a.silent() || len(ws) == 0 && len(a.due) == 0 {
 		return nil
 	}
 	a.due = append(a.due, ws...)

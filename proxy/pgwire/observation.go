@@ -56,7 +56,7 @@ func (s *session) observation() *observation {
 	o := &observation{
 		session: s, pipeline: p,
 		requests: &clientHalf{session: s, in: s.fromClient, out: s.toServer, pipeline: p, environment: v, batch: &batch{}},
-		answers:  &serverHalf{in: s.fromServer, out: s.toClient, pipeline: p, environment: v, log: s.Log, limits: s.Config.Limits, silent: s.observer.silent},
+		answers:  &serverHalf{in: s.fromServer, out: s.toClient, pipeline: p, environment: v, log: s.Log, limits: s.Config.Limits, silent: func() bool { return s.observer.silent || s.Quiet() }},
 	}
 	o.answers.requests = o.requests
 	s.fromClient.before = s.toServer.flush

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
 	"wirecheck/backends"
@@ -113,11 +114,7 @@ or with another --format to stderr.`,
 	flags.StringArrayVar(&f.listen, "listen", nil, "URL to listen on: postgres://127.0.0.1:6432, mysql://127.0.0.1:6033")
 	flags.StringArrayVar(&f.upstream, "upstream", nil, "URL of the server: postgres://, mariadb:// or mysql://host:port")
 	flags.StringVar(&f.mode, "mode", "", "mode of all listeners: observe (default), pass, control")
-	flags.StringVar(&f.schedule, "schedule", "", "mode control: random (default), pct, pct:DEPTH, or a file that --save-schedule wrote")
-	flags.IntVar(&f.sessions, "sessions", 0, "mode control: clients that the first decision waits for (default 2)")
-	flags.DurationVar(&f.think, "think", 0, "mode control: how long the others wait for a client that sends nothing (default 1s)")
-	flags.StringVar(&f.locks, "locks", "", "mode control: URL of the server, with a user who may see its locks; the password stands in "+backends.PasswordVariable)
-	flags.StringVar(&f.save, "save-schedule", "", "mode control: write the schedule to this file")
+	f.control(flags)
 	flags.StringVar(&f.capture, "capture", "", "how all listeners see row versions: auto (default), columns, native")
 	f.warn = true
 	flags.Var(&f.warn, "warn", "warn clients in their sessions")
@@ -152,6 +149,15 @@ type proxyFlags struct {
 	schedule, locks, save string // mode control
 	sessions              int
 	think                 time.Duration
+}
+
+// control are the flags of mode control.
+func (f *proxyFlags) control(flags *pflag.FlagSet) {
+	flags.StringVar(&f.schedule, "schedule", "", "mode control: random (default), pct, pct:DEPTH, or a file that --save-schedule wrote")
+	flags.IntVar(&f.sessions, "sessions", 0, "mode control: clients that the first decision waits for (default 2)")
+	flags.DurationVar(&f.think, "think", 0, "mode control: how long the others wait for a client that sends nothing (default 1s)")
+	flags.StringVar(&f.locks, "locks", "", "mode control: URL of the server, with a user who may see its locks; the password stands in "+backends.PasswordVariable)
+	flags.StringVar(&f.save, "save-schedule", "", "mode control: write the schedule to this file")
 }
 
 // apply puts the flags that were given over the configuration.

@@ -30,6 +30,8 @@ var schema = []string{
 	"INSERT INTO kinds (id,i,u,d,f,g,c,v,bin,vb,t,b,j,e,s,bt,dt,tm,dtm,y) VALUES (1,1,18446744073709551615,1.50,0.1,0.1,'ab','Émile','a','b','text','blob','{\"a\": 1}','b','x,z',5,'2020-02-29','01:02:03.456','2020-01-01 00:00:00',2020),(2,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL)",
 	"CREATE TABLE pair (a INT, b INT, c INT, PRIMARY KEY (a,b), UNIQUE KEY (c))",
 	"INSERT INTO pair VALUES (1,1,11),(1,2,12),(2,1,21)",
+	"CREATE TABLE coded (id INT PRIMARY KEY, code VARCHAR(20) NOT NULL, n BIGINT NOT NULL, UNIQUE KEY (code), UNIQUE KEY (n))",
+	"INSERT INTO coded VALUES (1,'zeta',3),(2,'beta',2),(3,'alpha',1)",
 	"CREATE TABLE parent (id INT PRIMARY KEY, v INT)",
 	"CREATE TABLE child (id INT PRIMARY KEY, parent_id INT, FOREIGN KEY (parent_id) REFERENCES parent(id) ON DELETE CASCADE ON UPDATE CASCADE)",
 	"INSERT INTO parent VALUES (1,1),(2,2)",

@@ -76,6 +76,12 @@ var selects = []form{
 	{"SELECT * FROM account FOR UPDATE", exact, 4},
 	{"SELECT id FROM account WHERE id = 3 FOR UPDATE", exact, 1},
 	{"SELECT id FROM account LIMIT 1", opaque, 0}, // an index covers it: which row is the first?
+	{"SELECT id, code FROM coded WHERE code = 'beta' LIMIT 1", exact, 1},
+	{"SELECT 1 FROM coded WHERE code = 'none' LIMIT 1", exact, 0},
+	{"SELECT n FROM coded WHERE n = '2' LIMIT 1", exact, 1},
+	{"SELECT code FROM coded WHERE code = 0", opaque, 0}, // of all rows the text is 0
+	{"SELECT code FROM coded WHERE code = 0 LIMIT 1", opaque, 0},
+	{"SELECT code FROM coded WHERE code > 'beta' LIMIT 1", opaque, 0},
 	{"SELECT MAX(id) FROM account", opaque, 0},
 	{"SELECT MAX(id), MIN(balance) FROM account", opaque, 0},
 	{"SELECT MAX(note), COUNT(*) FROM account", exact, 4},

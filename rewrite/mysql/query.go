@@ -101,7 +101,7 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source) {
 			s.partial(src.why)
 		case locking && s.covered(n, all, list, src):
 			s.partial("a locking read that an index covers")
-		case n.Limit != nil && n.OrderBy == nil && s.covered(n, all, list, src):
+		case n.Limit != nil && n.OrderBy == nil && s.covered(n, all, list, src) && !s.single(n, list, src):
 			s.partial("the first rows of an index that covers the query") // others would be the first
 		case n.GroupBy != nil && s.covered(n, all, list, src), n.OrderBy != nil && len(list) > 1 && (s.covered(n, all, list, src) || s.keyCovered(n, all, list, src)):
 			// Without the covering index the server may come to use a temporary table, or to use none, and the flags
@@ -385,7 +385,7 @@ func (s *judge) boundsKey(e ast.ExprNode, list []source, src *source) bool {
 // query: at most one row is read; or all are read, and come to one result that does not depend on their order, or in the
 // order of the primary key. (With a condition the status flags may tell whether an index was used.)
 func (s *planner) orderless(n *ast.SelectStmt, all finding, list []source, src *source) bool {
-	if !strings.Contains(s.plan.Text, "<=>") && s.point(n.Where, list, src, src.rel.Unique) { // a unique key holds many NULLs
+	if s.single(n, list, src) {
 		return true
 	}
 	if s.r.flavor != MariaDB { // MySQL's status flags tell whether the whole table or a whole index was read
@@ -411,6 +411,17 @@ func (s *planner) orderless(n *ast.SelectStmt, all finding, list []source, src *
 		}
 	}
 	return !slices.ContainsFunc(src.rel.Key, func(c string) bool { return !mysqlsyntax.ContainsName(ordered, c) })
+}
+
+// single reports whether at most one row of src is read. A unique key holds many NULLs, and many texts that equal one number.
+func (s *planner) single(n *ast.SelectStmt, list []source, src *source) bool {
+	return !strings.Contains(s.plan.Text, "<=>") && s.equates(n.Where, list, src, src.rel.Unique, func(column string, value ast.ExprNode) bool {
+		literal, ok := value.(*mysqlsyntax.Value)
+		if ok {
+			_, ok = literal.V.(string)
+		}
+		return ok || exactNumber(src.column(column))
+	})
 }
 
 // exactNumber reports whether sums of a column are the same in any order.
@@ -492,7 +503,17 @@ func (s *judge) pointKey(where ast.ExprNode, list []source, src *source) bool {
 
 // point reports whether the condition equates all columns of one of the keys with something that is not of src.
 func (s *judge) point(where ast.ExprNode, list []source, src *source, keys [][]string) bool {
+	return s.equates(where, list, src, keys, func(string, ast.ExprNode) bool { return true })
+}
+
+// equates is point, as far as the values that are equated with columns are accepted.
+func (s *judge) equates(where ast.ExprNode, list []source, src *source, keys [][]string, accepted func(column string, value ast.ExprNode) bool) bool {
 	var fixed []string
+	fix := func(l, r ast.ExprNode) {
+		if c := s.equated(l, r, list, src); c != "" && accepted(c, r) {
+			fixed = append(fixed, c)
+		}
+	}
 	var look func(ast.ExprNode)
 	look = func(e ast.ExprNode) {
 		switch e := e.(type) {
@@ -504,8 +525,8 @@ func (s *judge) point(where ast.ExprNode, list []source, src *source, keys [][]s
 				look(e.L)
 				look(e.R)
 			case "eq", "nulleq":
-				fixed = append(fixed, s.equated(e.L, e.R, list, src)...)
-				fixed = append(fixed, s.equated(e.R, e.L, list, src)...)
+				fix(e.L, e.R)
+				fix(e.R, e.L)
 			}
 		}
 	}
@@ -517,19 +538,19 @@ func (s *judge) point(where ast.ExprNode, list []source, src *source, keys [][]s
 	})
 }
 
-// equated gives the column of src that l is, if r is a literal, a parameter or a variable.
-func (s *judge) equated(l, r ast.ExprNode, list []source, src *source) []string {
+// equated gives the column of src that l is, if r is a literal, a parameter or a variable; else nothing.
+func (s *judge) equated(l, r ast.ExprNode, list []source, src *source) string {
 	c, ok := l.(*ast.ColumnNameExpr)
 	if !ok || !s.owns(c.Name, list, src, 1) {
-		return nil
+		return ""
 	}
 	switch r := r.(type) {
 	case ast.ValueExpr, *ast.VariableExpr:
-		return []string{c.Name.Name.L}
+		return c.Name.Name.L
 	case *ast.UnaryOperationExpr:
 		if _, ok := r.V.(ast.ValueExpr); ok {
-			return []string{c.Name.Name.L}
+			return c.Name.Name.L
 		}
 	}
-	return nil
+	return ""
 }

@@ -64,7 +64,11 @@ func remedy(kind anomaly.Remedy, p *product.Product, f *Finding) Remedy {
 	case anomaly.RemedyConstraint:
 		r.Text, r.Cost = "let a constraint refuse the second row (UNIQUE, EXCLUDE)", "handle the refusal"
 	case anomaly.RemedyParent:
-		r.Text, r.Cost = "lock one row that stands for the rule (the room, not its bookings)", "others wait"
+		r.Text, r.Cost = "first lock one row that stands for the rule (the room, not its bookings)", "others wait"
+		if v, ok := p.View(f.Level, product.ForUpdate); !ok || v.Locked == product.V4 {
+			// Who waits for the lock goes on with the snapshot that it has: only a changed row makes the server refuse it.
+			r.Text, r.Cost = "update one row that stands for the rule (the room, not its bookings)", "others wait; retry refusals: "+p.Refusals
+		}
 	}
 	return r
 }

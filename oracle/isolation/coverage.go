@@ -55,8 +55,9 @@ type Coverage struct {
 	Overflow int `json:"overflow"` // findings whose repeats cannot be recognised (Options.MaxFingerprints)
 	// Lost are the shapes of statements that were not seen exactly, the most frequent first, if Options.Explain asks for them.
 	Lost []Lost `json:"lost,omitempty"`
-
-	failedExact, mistakenExact int // how many of Failed and Mistaken are among Exact
+	// FailedExact and MistakenExact are how many of Failed and Mistaken are among Exact.
+	FailedExact   int `json:"failed_exact,omitempty"`
+	MistakenExact int `json:"mistaken_exact,omitempty"`
 }
 
 // Statements counts the statements that touch tables.
@@ -75,12 +76,12 @@ func (v Coverage) Undecided(least float64) string {
 		return "no statement that reads or writes a table was seen"
 	case 2*v.Mistaken > n:
 		return fmt.Sprintf("%d of %s failed, the first with %s", v.Mistaken, prose.Count(n, "statement"), v.Mistake)
-	case v.Exact == v.failedExact && v.Failed == n:
+	case v.Exact == v.FailedExact && v.Failed == n:
 		return fmt.Sprintf("the server refused all of %s", prose.Count(n, "statement"))
-	case v.Exact == v.failedExact:
+	case v.Exact == v.FailedExact:
 		return fmt.Sprintf("of %s wirecheck saw none exactly", prose.Count(n, "statement"))
-	case float64(v.Exact-v.mistakenExact) < least*float64(n):
-		return fmt.Sprintf("wirecheck saw %d of %s exactly, less than the share of %g that is asked for", v.Exact-v.mistakenExact, prose.Count(n, "statement"), least)
+	case float64(v.Exact-v.MistakenExact) < least*float64(n):
+		return fmt.Sprintf("wirecheck saw %d of %s exactly, less than the share of %g that is asked for", v.Exact-v.MistakenExact, prose.Count(n, "statement"), least)
 	}
 	return ""
 }
@@ -198,8 +199,8 @@ func (v Coverage) Since(before Coverage) Coverage {
 	v.Opaque -= before.Opaque
 	v.Failed -= before.Failed
 	v.Mistaken -= before.Mistaken
-	v.failedExact -= before.failedExact
-	v.mistakenExact -= before.mistakenExact
+	v.FailedExact -= before.FailedExact
+	v.MistakenExact -= before.MistakenExact
 	v.Predicates -= before.Predicates
 	v.Unread = maps.Clone(v.Unread)
 	for why, n := range before.Unread {
@@ -251,10 +252,10 @@ func (v *Coverage) failed(e *history.Event, mistaken bool) {
 		exact = 1
 	}
 	v.Failed++
-	v.failedExact += exact
+	v.FailedExact += exact
 	if mistaken {
 		v.Mistaken++
-		v.mistakenExact += exact
+		v.MistakenExact += exact
 		if v.Mistake == "" {
 			v.Mistake = prose.Line(e.Error.Text(), prose.Width)
 		}

@@ -82,6 +82,8 @@ type Options struct {
 	RequestTags []string
 	Log         zerolog.Logger
 	Now         time.Time
+	// Clock gives each event its wall-clock time, for people; nil: sessions alone have one, and results repeat.
+	Clock func() time.Time
 }
 
 // Judge says what is judged besides transactions.
@@ -109,9 +111,8 @@ func New(o Options) (*Checker, error) {
 		l.stream = func(f oracle.Finding) error { return report.JSONLine(o.Stream, f) }
 	}
 	l.recorder = record.NewRecorder(run, l.sink)
-	if !o.Judge.Transactions {
-		l.recorder.Requests = record.NewRequests(o.RequestTags)
-	}
+	l.recorder.Now = o.Clock
+	l.recorder.Requests = record.NewRequests(o.RequestTags) // also where transactions alone are judged: findings name what the tags say
 	return l, nil
 }
 

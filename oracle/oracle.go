@@ -3,6 +3,9 @@
 package oracle
 
 import (
+	"strconv"
+	"strings"
+
 	"fmt"
 
 	"wirecheck/anomaly"
@@ -51,6 +54,41 @@ type Statement struct {
 	From uint64 `json:"from,omitempty"` // ticks, see history.Event
 	To   uint64 `json:"to,omitempty"`
 	At   int64  `json:"at,omitempty"` // wall clock, nanoseconds since 1970; 0: not known
+	// Tags are what the application said of it ("route=/buy"), where that was captured.
+	Tags []string `json:"tags,omitempty"`
+}
+
+// codeTags are the tags that name a place in the application's code: OpenTelemetry's attributes, older sqlcommenter libraries, Rails.
+var codeTags = struct{ file, line []string }{
+	[]string{"code.filepath", "code.file.path", "code_filepath", "file", "source_location"}, []string{"code.lineno", "code.line.number", "code_lineno", "line"},
+}
+
+// Code is the place in the application's code that sent the statement, as its tags name it; the file is empty where they do not, and line is 0.
+func (s *Statement) Code() (file string, line int) {
+	value := func(keys []string) string {
+		for _, key := range keys {
+			for _, tag := range s.Tags {
+				if k, v, _ := strings.Cut(tag, "="); strings.EqualFold(k, key) && v != "" {
+					return v
+				}
+			}
+		}
+		return ""
+	}
+	number := func(text string) int {
+		n, err := strconv.ParseUint(text, 10, 31)
+		if err != nil {
+			return 0
+		}
+		return int(n)
+	}
+	file = value(codeTags.file)
+	if line = number(value(codeTags.line)); line == 0 {
+		if i := strings.LastIndexByte(file, ':'); i > 0 && number(file[i+1:]) > 0 {
+			file, line = file[:i], number(file[i+1:])
+		}
+	}
+	return file, line
 }
 
 // Transaction is a transaction that takes part in a finding.

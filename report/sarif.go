@@ -2,6 +2,8 @@ package report
 
 import (
 	"io"
+	"net/url"
+	"path/filepath"
 	"sort"
 	"strings"
 
@@ -50,6 +52,10 @@ type (
 		Artifact struct {
 			URI string `json:"uri"`
 		} `json:"artifactLocation"`
+		Region *sarifRegion `json:"region,omitempty"`
+	}
+	sarifRegion struct {
+		Line int `json:"startLine"`
 	}
 	sarifLogical struct {
 		Name string `json:"fullyQualifiedName"`
@@ -86,17 +92,7 @@ func SARIF(w io.Writer, r Result) error {
 		}
 		res := sarifResult{RuleID: id, Level: level, Message: sarifText{text.String()}, Occurrences: f.Seen,
 			Fingerprints: map[string]string{"wirecheck/v1": f.ID}}
-		var loc sarifLocation
-		if r.Source != "" {
-			loc.Physical = &sarifPhysical{}
-			loc.Physical.Artifact.URI = r.Source
-		}
-		for _, t := range f.Tables {
-			loc.Logical = append(loc.Logical, sarifLogical{t, "table"})
-		}
-		if loc.Physical != nil || loc.Logical != nil {
-			res.Locations = []sarifLocation{loc}
-		}
+		res.Locations = locations(f, r.Source)
 		run.Results = append(run.Results, res)
 	}
 	for id, text := range rules {
@@ -114,4 +110,41 @@ func SARIF(w io.Writer, r Result) error {
 		run.Invocations = []sarifInvocation{{r.Undecided == "", notes}}
 	}
 	return Indented(w, sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
+}
+
+// locations are the places in the application's code that the tags of its statements name, each once; where they name none, the source that was
+// judged. The tables are with the first one.
+func locations(f *oracle.Finding, source string) (list []sarifLocation) {
+	add := func(uri string, line int) {
+		p := &sarifPhysical{}
+		p.Artifact.URI = (&url.URL{Path: filepath.ToSlash(uri)}).EscapedPath()
+		if line > 0 {
+			p.Region = &sarifRegion{line}
+		}
+		list = append(list, sarifLocation{Physical: p})
+	}
+	type place struct {
+		file string
+		line int
+	}
+	seen := map[place]bool{}
+	for i := range f.Transactions {
+		for k := range f.Transactions[i].Statements {
+			file, line := f.Transactions[i].Statements[k].Code()
+			if at := (place{file, line}); file != "" && !seen[at] {
+				seen[at] = true
+				add(file, line)
+			}
+		}
+	}
+	if list == nil && source != "" {
+		add(source, 0)
+	}
+	for _, t := range f.Tables {
+		if list == nil {
+			list = append(list, sarifLocation{})
+		}
+		list[0].Logical = append(list[0].Logical, sarifLogical{t, "table"})
+	}
+	return list
 }

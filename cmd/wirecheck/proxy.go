@@ -230,7 +230,7 @@ func runProxy(ctx context.Context, c *common, config configs.Config, load func()
 		}
 	}
 	l, err := live.New(live.Options{
-		Record: out.record, Closes: true, Trace: rec, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Explain: config.ExplainCoverage, Log: c.log, Now: now,
+		Record: out.record, Closes: true, Trace: rec, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Explain: config.ExplainCoverage, Log: c.log, Now: now, Clock: time.Now,
 		OnFind: out.found, Redact: redact(), Judge: live.Judge{Transactions: config.Unit == unitTransaction, Possible: config.Possible}, RequestTags: config.RequestTags,
 	})
 	if err != nil {

@@ -211,7 +211,7 @@ func (t *txn) public(i int, edges []edge, to []int) oracle.Transaction {
 	slices.Sort(idx)
 	for _, x := range slices.Compact(idx) {
 		s := &t.stmts[x]
-		p.Statements = append(p.Statements, oracle.Statement{N: s.n, SQL: s.sql, Verb: s.verb, From: s.from, To: s.to, At: s.at})
+		p.Statements = append(p.Statements, oracle.Statement{N: s.n, SQL: s.sql, Verb: s.verb, From: s.from, To: s.to, At: s.at, Tags: s.tags})
 	}
 	return p
 }

@@ -235,6 +235,7 @@ type stmt struct {
 	verb     string
 	from, to uint64
 	at       int64
+	tags     []string
 	current  bool // CurrentRead
 	failed   bool // the server refused it, or it was undone by ROLLBACK TO SAVEPOINT
 	coverage history.Coverage
@@ -432,7 +433,7 @@ func (c *Checker) statement(e *history.Event) {
 		}
 	}
 	i := int32(len(t.stmts))
-	t.stmts = append(t.stmts, stmt{n: e.N, sql: e.SQL, verb: e.Verb, from: e.From, to: e.To, at: e.At,
+	t.stmts = append(t.stmts, stmt{n: e.N, sql: e.SQL, verb: e.Verb, from: e.From, to: e.To, at: e.At, tags: slices.Clone(e.Tags),
 		current: e.CurrentRead, failed: e.Error != nil, coverage: e.Coverage, columns: c.requests.columnsOf(t, i, e), duplicate: t.product().Duplicate(e.Error)})
 	t.addReads(c, i, e)
 	c.addAccesses(t, i, e)

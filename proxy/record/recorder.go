@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"wirecheck/history"
 )
@@ -34,6 +35,8 @@ type Recorder struct {
 	sessions atomic.Uint64
 	txns     atomic.Uint64
 
+	// Now is the wall clock, for people; nil: events carry no times. It is set before sessions begin.
+	Now func() time.Time
 	// Requests tells requests apart; nil: they are not. It is set before sessions begin.
 	Requests *Requests
 
@@ -55,6 +58,9 @@ func (r *Recorder) Token(txn uint64) string { return fmt.Sprintf("T%d.%s", txn, 
 func (r *Recorder) Stamp(txn uint64, n int) string { return fmt.Sprintf("T%d.%d.%s", txn, n, r.run) }
 
 func (r *Recorder) record(ev *history.Event) []Warning {
+	if ev.At == 0 && r.Now != nil {
+		ev.At = r.Now().UnixNano()
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.sink(ev)

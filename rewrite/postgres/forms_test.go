@@ -236,7 +236,17 @@ var forms = []struct {
 	{`SELECT grp, count(*) FROM big WHERE grp = 3 AND id < 20 GROUP BY grp`, "exact", "read big 13, read big 3"},
 	{`SELECT DISTINCT v FROM big WHERE id = 7`, "exact", "read big 7"},
 	{`SELECT DISTINCT grp FROM big`, "opaque", ""},
-	{`SELECT a.id FROM account a LEFT JOIN orders o ON o.id = a.id WHERE a.id = 1`, "approximate", "read account 1"}, // the server leaves orders out
+	{`SELECT a.id FROM account a LEFT JOIN orders o ON o.id = a.id WHERE a.id = 1`, "exact", "read account 1"}, // the server leaves orders out
+	{`SELECT a.id FROM account a LEFT JOIN orders o ON o.id = a.id AND o.id > 11 WHERE a.id = 1`, "exact", "read account 1"},
+	{`SELECT a.id FROM account a LEFT JOIN orders o ON o.id = a.id OR o.id = 12 WHERE a.id = 1`, "approximate", "read account 1"},
+	{`SELECT a.id FROM account a LEFT JOIN orders o ON o.id = a.balance::int WHERE a.id = 1`, "approximate", "read account 1"},
+	{`SELECT a.id FROM account a LEFT JOIN orders o ON o.account_id = a.id WHERE a.id = 2`, "exact", "read account 2, read orders 12"},
+	{`SELECT a.id, p.v FROM account a LEFT JOIN orders o ON o.id = a.id + 9 LEFT JOIN gen p ON p.id = o.id - 9 WHERE a.id < 3`, "exact", "read account 1, read account 2, read gen 1, read gen 2, read orders 10, read orders 11"},
+	{`SELECT a.id FROM account a LEFT JOIN orders o ON o.id = a.id LEFT JOIN gen p ON p.id = o.id WHERE a.id = 1`, "exact", "read account 1"},
+	{`SELECT a.id, p.v FROM account a LEFT JOIN orders o ON o.id = a.id LEFT JOIN gen p ON p.id = a.id WHERE a.id = 1`, "exact", "read account 1, read gen 1"},
+	{`SELECT a.id, p.v FROM account a LEFT JOIN orders o ON o.id = a.id JOIN gen p ON p.id = coalesce(o.id, 1) WHERE a.id = 1`, "exact", "read account 1, read gen 1"},
+	{`SELECT count(*) FROM account a LEFT JOIN orders o ON o.id = a.id`, "exact", "read account 1, read account 2, read account 3, read account 4"},
+	{`SELECT q.n FROM (SELECT a.id, o.id AS n FROM account a LEFT JOIN orders o ON o.id = a.id + 9) q WHERE q.id = 1`, "approximate", "read account 1"},
 	{`SELECT a.id FROM account a LEFT JOIN orders o ON o.id = a.id + 9 WHERE o.id > 11`, "exact", "read account 3, read account 4, read orders 12, read orders 13"},
 	{`SELECT q.id FROM (SELECT a.id, o.note FROM account a LEFT JOIN orders o ON o.id = a.id) q WHERE q.id = 1`, "approximate", "read account 1"},
 	{`SELECT grp FROM big WHERE grp = 7 AND grp > 20`, "exact", ""}, // of an index only

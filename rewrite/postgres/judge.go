@@ -8,7 +8,10 @@ import (
 )
 
 // doubts are the reasons why not everything of a statement is seen.
-type doubts struct{ whys []string }
+type doubts struct {
+	whys []string
+	idle int // tables on whose rows nothing depends, see kept
+}
 
 // missing notes why something is not seen.
 func (d *doubts) missing(format string, args ...any) {

@@ -28,7 +28,7 @@ func newPlanner(s *scene) *planner {
 // opaque ends the understanding of a statement that touches tables in a way that is not seen.
 func (x *planner) opaque(format string, args ...any) {
 	x.missing(format, args...)
-	x.facts, x.parts, x.edits, x.wrapped, x.silent = 0, nil, nil, false, false
+	x.facts, x.idle, x.parts, x.edits, x.wrapped, x.silent = 0, 0, nil, nil, false, false
 	x.finish()
 }
 

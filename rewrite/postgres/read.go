@@ -85,7 +85,7 @@ func (x *planner) query(s *pg.SelectStmt, c content) {
 			add = append(add, x.ask(src, history.OpRead, false))
 		}
 	}
-	x.facts = len(list)
+	x.facts = len(list) + x.idle
 	if x.facts < len(c.tables) && !locks(s) && !c.writes {
 		sub := x.subqueries(s, grouped)
 		for _, sc := range sub.inside {
@@ -123,7 +123,7 @@ func (x *planner) whole(s *pg.SelectStmt, c content) bool {
 		*x = before
 		return false
 	}
-	x.edits, x.parts, x.arms, x.facts, x.inner = nil, nil, nil, 0, 0
+	x.edits, x.parts, x.arms, x.facts, x.idle, x.inner = nil, nil, nil, 0, 0, 0
 	x.silent = !emptyTells(s) || c.sets
 	if s.Op == pg.SetOperation_SETOP_NONE && len(s.ValuesLists) == 0 {
 		grouped, doubt := x.aggregates(s)
@@ -182,55 +182,6 @@ func (x *instrumentation) askable(s *pg.SelectStmt) (list []source, why string) 
 		x.missing("DISTINCT ON shows one row of each group only")
 	}
 	return list, ""
-}
-
-// kept leaves out the tables of outer joins that the server need not read, since nothing refers to them and a unique
-// index lets them add no rows: asking for their versions would make it read them. shown says that the select list is
-// the client's answer, so that all of it is needed.
-func (x *judge) kept(s *pg.SelectStmt, list []source, shown bool) []source {
-	var nullable []*pg.RangeVar
-	pgsyntax.WalkAll(s.FromClause, func(m proto.Message) bool {
-		switch j, _ := m.(*pg.JoinExpr); j.GetJointype() {
-		case pg.JoinType_JOIN_LEFT:
-			nullable = append(nullable, tables([]*pg.Node{j.Rarg})...)
-		case pg.JoinType_JOIN_RIGHT:
-			nullable = append(nullable, tables([]*pg.Node{j.Larg})...)
-		}
-		_, sub := m.(*pg.SelectStmt)
-		return !sub
-	})
-	if len(nullable) == 0 {
-		return list
-	}
-	unused := map[string]bool{}
-	star := false
-	for _, rv := range nullable {
-		ref := rv.Relname
-		if rv.Alias != nil {
-			ref = rv.Alias.Aliasname
-		}
-		unused[ref] = true
-		note := func(m proto.Message) bool {
-			if r, ok := m.(*pg.ColumnRef); ok {
-				star = star || len(r.Fields) == 1 && r.Fields[0].GetAStar() != nil
-				unused[ref] = unused[ref] && !x.columnOf(r, rv) && r.Fields[0].GetString_().GetSval() != ref
-			}
-			return true
-		}
-		if shown {
-			pgsyntax.WalkAll(s.TargetList, note)
-		}
-		for _, part := range [][]*pg.Node{{s.WhereClause}, s.GroupClause, {s.HavingClause}, s.SortClause} {
-			pgsyntax.WalkAll(part, note)
-		}
-	}
-	return slices.DeleteFunc(list, func(src source) bool {
-		if star || src.up != "" || !unused[src.ref] || src.cols != nil || len(src.rel.Unique) == 0 {
-			return false
-		}
-		x.missing("the server may leave %s out", src.rel.RelationName)
-		return true
-	})
 }
 
 // covered reports whether the server may answer a query from an index alone, in the order of the index. Asking for
@@ -342,7 +293,7 @@ func (x *planner) unionAll(s *pg.SelectStmt, c content) {
 		}
 		width = max(width, len(list))
 		arms = append(arms, arm{x.targetEnd(s), list})
-		x.facts += len(list)
+		x.facts, x.idle = x.facts+len(list)+x.idle, 0
 		return ""
 	}
 	if x.beyond(s) {

@@ -48,9 +48,11 @@ type Listener struct {
 	Listen   string `yaml:"listen"`   // URL: the scheme is the protocol, the rest the address
 	Upstream string `yaml:"upstream"` // URL of the server
 	Mode     string `yaml:"mode"`
-	Capture  string `yaml:"capture"`
-	Warn     Switch `yaml:"warn"` // tell clients about anomalies in their sessions
-	TLS      TLS    `yaml:"tls"`
+	// Sample is the share of the sessions that mode observe observes; the others pass.
+	Sample  float64 `yaml:"sample"`
+	Capture string  `yaml:"capture"`
+	Warn    Switch  `yaml:"warn"` // tell clients about anomalies in their sessions
+	TLS     TLS     `yaml:"tls"`
 	// UnitGap is a pause that ends a request without tags. 0: requests without tags are not told apart.
 	UnitGap time.Duration `yaml:"unit_gap"`
 }
@@ -156,7 +158,7 @@ func Default() Config {
 // DefaultListener is what holds of a listener where nothing is said.
 func DefaultListener() Listener {
 	return Listener{
-		Mode: modes[0], Capture: captures[0], Warn: true,
+		Mode: modes[0], Sample: 1, Capture: captures[0], Warn: true,
 		TLS: TLS{Upstream: UpstreamTLS{Mode: upstreamModes[0], Verify: verifications[0]}},
 	}
 }

@@ -106,6 +106,21 @@ timeouts: {shutdown: -1s}
 			"limits.sessions: it must be more than 0",
 			"timeouts.shutdown: it must be more than 0",
 		}},
+		{"samples", `
+unit: request
+listeners:
+  - {listen: "postgres://:1", upstream: "postgres://db", sample: 0}
+  - {listen: "postgres://:2", upstream: "postgres://db", sample: 1.5}
+  - {listen: "postgres://:3", upstream: "postgres://db", sample: .nan}
+  - {listen: "postgres://:4", upstream: "postgres://db", sample: 0.5, mode: pass}
+  - {listen: "postgres://:5", upstream: "postgres://db", sample: 0.5, mode: control}
+  - {listen: "postgres://:6", upstream: "postgres://db", sample: 0.5, capture: columns}
+  - {listen: "postgres://:7", upstream: "postgres://db", sample: 0.5, unit_gap: 1s}
+`, []string{
+			"listeners[0].sample: it is a share", "listeners[1].sample: it is a share", "listeners[2].sample: it is a share",
+			"listeners[3].sample: it is for mode observe", "listeners[4].sample: it is for mode observe", "listeners[5].sample: a session that is not observed would see",
+			"listeners[6].sample: parts of a request", "unit: request needs all of them",
+		}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

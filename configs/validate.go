@@ -19,6 +19,9 @@ func (c *Config) Validate() error {
 	for i, l := range c.Listeners {
 		at := fmt.Sprintf("listeners[%d]", i)
 		l.validate(p, at)
+		if l.Sample < 1 && c.Unit == "request" {
+			p.add(at+".sample", "parts of a request may be in sessions that are not observed: unit: request needs all of them")
+		}
 		if first, ok := seen[l.Listen]; ok && l.Listen != "" && !strings.HasSuffix(l.Listen, ":0") {
 			p.add(at+".listen", "%s is that of listeners[%d] too", Redact(l.Listen), first)
 		}
@@ -74,6 +77,16 @@ func (l *Listener) validate(p *problems, at string) {
 	}
 	p.oneOf(at+".mode", l.Mode, modes)
 	p.oneOf(at+".capture", l.Capture, captures)
+	switch sampled := l.Sample != 1; {
+	case !(l.Sample > 0 && l.Sample <= 1):
+		p.add(at+".sample", "it is a share of the sessions: more than 0 and at most 1")
+	case sampled && l.Mode != "observe":
+		p.add(at+".sample", "it is for mode observe")
+	case sampled && l.UnitGap > 0:
+		p.add(at+".sample", "parts of a request may be in sessions that are not observed: unit_gap needs all of them")
+	case sampled && l.Capture == "columns" && protocol(l.Upstream) == "postgres":
+		p.add(at+".sample", "a session that is not observed would see the hidden columns: use capture native")
+	}
 	if l.UnitGap < 0 {
 		p.add(at+".unit_gap", "it must not be less than 0")
 	}

@@ -163,4 +163,8 @@ func (s *Session) LoggedIn() {
 	if s.login != nil {
 		s.logins.leave(s.login)
 	}
+	if s.leftOut != nil {
+		s.leftOut.Add(1)
+		s.leftOut = nil
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"strings"
@@ -102,7 +103,9 @@ type Config struct {
 	UpstreamTLS UpstreamTLS
 	Timeouts    Timeouts
 	Limits      Limits
-	Gate        Gate // mode control: who goes next; nil in the other modes
+	Sample      float64 // mode observe: the share of the sessions that are observed; the others pass; 0: all are
+	Seed        uint64  // decides which ones, by their ids
+	Gate        Gate    // mode control: who goes next; nil in the other modes
 	// Quiet says, from one moment to the next, that clients get no warnings; nil: they get them.
 	Quiet *atomic.Bool
 	// Tap gives the tap of a session; nil: no session has one.
@@ -156,10 +159,17 @@ type Session struct {
 	// User and Program are who logged in, and what the client calls itself (application_name, program_name).
 	User, Program string
 
-	tls    *certificates
-	tap    Tap // nil: none
-	logins *logins
-	login  *login
+	tls     *certificates
+	tap     Tap // nil: none
+	logins  *logins
+	login   *login
+	leftOut *atomic.Uint64 // counts the session when it has logged in; nil: it is observed, or counted
+}
+
+// Observed reports whether the session's statements are to be looked at: in the modes that observe, unless Config.Sample leaves it out.
+func (s *Session) Observed() bool {
+	c := s.Config
+	return c.Mode.Observes() && (c.Sample == 0 || rand.New(rand.NewPCG(c.Seed, s.ID)).Float64() < c.Sample)
 }
 
 // Dial connects to the session's upstream.
@@ -198,7 +208,11 @@ type Proxy struct {
 	listeners []*listener
 	log       zerolog.Logger
 	sessions  atomic.Uint64
+	leftOut   atomic.Uint64
 }
+
+// LeftOut is how many sessions Config.Sample has left out that have logged in.
+func (p *Proxy) LeftOut() int { return int(p.leftOut.Load()) }
 
 type listener struct {
 	config  Config
@@ -388,6 +402,9 @@ func (p *Proxy) session(soft, hard context.Context, l *listener, conn net.Conn) 
 	id := p.sessions.Add(1)
 	log := p.log.With().Uint64("session", id).Str("listener", l.config.Name).Logger()
 	s := &Session{ID: id, Client: conn, Config: &l.config, Log: log, Draining: soft.Done(), tls: l.tls.Load(), logins: l.logins, login: one}
+	if l.config.Mode.Observes() && !s.Observed() {
+		s.leftOut = &p.leftOut
+	}
 
 	serve := l.handler.Serve
 	if open := l.open.Add(1); open > int64(l.config.Limits.Sessions) {

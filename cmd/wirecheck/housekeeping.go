@@ -75,6 +75,7 @@ func (h *housekeeping) reload() {
 // print prints what was found so far.
 func (h *housekeeping) print() {
 	found := h.checker.Result()
+	found.Coverage.LeftOut = h.proxy.LeftOut()
 	r := judged(found.Findings, found.Coverage, h.config.Unit, h.config.MinCoverage, "")
 	if h.format == "text" {
 		if err := h.out.summary(r, "text"); err != nil {

@@ -78,6 +78,13 @@ wirecheck saw none exactly (tables without hidden columns), or fewer than
 --min-coverage asks for, or most of them failed by mistake. A proxy in mode pass
 judges nothing: 0 if it records, else 3.
 
+With --sample, mode observe looks at a share of the sessions only, and the others
+pass as in mode pass. An anomaly between two sessions shows only if both are
+observed: with --sample 0.05, one in 400 of those between two sessions, and one
+in 8,000 of those between three. What other sessions write is never mistaken for
+an observed session's. Requests are not judged. The same --seed chooses the same
+sessions, counted in the order in which they come.
+
 Each --listen takes the first --upstream of its protocol. --config FILE says the
 same and more. The proxy runs until SIGINT or SIGTERM, lets open transactions
 finish, and prints what it found.
@@ -90,6 +97,7 @@ or with another --format to stderr.`,
 		Example: `  wirecheck proxy --listen postgres://127.0.0.1:6432 --upstream postgres://127.0.0.1:5432
   wirecheck proxy --listen mysql://127.0.0.1:6033 --upstream mariadb://127.0.0.1:3306 --record history.jsonl
   wirecheck proxy --config wirecheck.yaml --warn=off
+  wirecheck proxy --listen postgres://127.0.0.1:6432 --upstream postgres://127.0.0.1:5432 --sample 0.05
   wirecheck proxy --listen postgres://127.0.0.1:6432 --upstream postgres://127.0.0.1:5432 \
       --record shop.wct --record-part-size 1GiB
   wirecheck proxy --mode control --seed 7 --locks postgres://postgres@127.0.0.1:5432/shop \
@@ -114,6 +122,7 @@ or with another --format to stderr.`,
 	flags.StringArrayVar(&f.listen, "listen", nil, "URL to listen on: postgres://127.0.0.1:6432, mysql://127.0.0.1:6033")
 	flags.StringArrayVar(&f.upstream, "upstream", nil, "URL of the server: postgres://, mariadb:// or mysql://host:port")
 	flags.StringVar(&f.mode, "mode", "", "mode of all listeners: observe (default), pass, control")
+	flags.Float64Var(&f.sample, "sample", 1, "mode observe: share of the sessions to observe, as in 0.05; the others pass")
 	f.control(flags)
 	flags.StringVar(&f.capture, "capture", "", "how all listeners see row versions: auto (default), columns, native")
 	f.warn = true
@@ -140,6 +149,7 @@ type proxyFlags struct {
 	listen, upstream                                   []string
 	warn                                               configs.Switch
 	strict, redact, explain                            bool
+	sample                                             float64
 	unit                                               unitFlags
 	least                                              float64
 	gap                                                time.Duration
@@ -172,6 +182,9 @@ func (f *proxyFlags) apply(cmd *cobra.Command, c *configs.Config) error {
 		l := &c.Listeners[i]
 		if given("mode") {
 			l.Mode = f.mode
+		}
+		if given("sample") {
+			l.Sample = f.sample
 		}
 		if given("capture") {
 			l.Capture = f.capture
@@ -231,7 +244,7 @@ func runProxy(ctx context.Context, c *common, config configs.Config, load func()
 	}
 	l, err := live.New(live.Options{
 		Record: out.record, Closes: true, Trace: rec, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Explain: config.ExplainCoverage, Log: c.log, Now: now, Clock: time.Now,
-		OnFind: out.found, Redact: redact(), Judge: live.Judge{Transactions: config.Unit == unitTransaction, Possible: config.Possible}, RequestTags: config.RequestTags,
+		OnFind: out.found, Redact: redact(), Judge: live.Judge{Transactions: config.Unit == unitTransaction || samples(config), Possible: config.Possible}, RequestTags: config.RequestTags,
 	})
 	if err != nil {
 		return err
@@ -252,6 +265,7 @@ func runProxy(ctx context.Context, c *common, config configs.Config, load func()
 		return errors.Join(err, e)
 	}
 	found, err := l.Finish()
+	found.Coverage.LeftOut = h.proxy.LeftOut()
 	err = errors.Join(err, out.closeFindings())
 	var tally recorder.Tally
 	if rec != nil {
@@ -281,6 +295,11 @@ func runProxy(ctx context.Context, c *common, config configs.Config, load func()
 
 func observes(config configs.Config) bool {
 	return slices.ContainsFunc(config.Listeners, func(l configs.Listener) bool { return proxy.Mode(l.Mode).Observes() })
+}
+
+// samples reports whether sessions are left out. Then requests are not judged: parts of them may be in such sessions.
+func samples(config configs.Config) bool {
+	return slices.ContainsFunc(config.Listeners, func(l configs.Listener) bool { return l.Sample < 1 })
 }
 
 // controlGate makes the gate of the listener in mode control; nil if there is none.
@@ -391,6 +410,10 @@ func (h *housekeeping) listen(ctx context.Context, rec *recorder.Recorder, gate 
 		pc.Tap, pc.Quiet = taps(rec), &atomic.Bool{}
 		pc.Quiet.Store(!bool(cfg.Warn))
 		h.quiet = append(h.quiet, pc.Quiet)
+		if cfg.Sample < 1 {
+			h.random() // it chooses the seed
+			pc.Sample, pc.Seed = cfg.Sample, h.seed
+		}
 		list = append(list, pc)
 	}
 	warnOpen(h.log, list)

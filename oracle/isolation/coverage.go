@@ -41,6 +41,7 @@ type Coverage struct {
 	Unfinished     int `json:"unfinished"`           // still open at the end
 	Partial        int `json:"partial"`              // too large: their reads were not judged
 	Unobserved     int `json:"unobserved,omitempty"` // sessions that went on when they could not be observed any more
+	LeftOut        int `json:"left_out,omitempty"`   // sessions that passed unobserved, since only a share is observed
 	Forgotten      int `json:"forgotten"`            // dropped while they could still have been on a cycle (Options.MaxTxns)
 	// Broken says why the checker ended judging before the end of the history: it came to a state that cannot be. Unjudged counts the
 	// events after it.
@@ -109,6 +110,7 @@ func (v Coverage) String() string {
 	say(v.Unknown-v.Inferred, "transaction", " of unknown outcome")
 	say(v.Unfinished, "transaction", " not ended")
 	say(v.Unobserved, "session", " not observed to the end")
+	say(v.LeftOut, "session", " left out (--sample): an anomaly between two sessions shows only if both are observed")
 	say(v.Partial, "transaction", " too large to judge in full")
 	say(v.Forgotten, "transaction", " forgotten early (one stayed open too long)")
 	say(v.Requests, "request", " judged")

@@ -12,6 +12,7 @@ import (
 
 	"wirecheck/proxy"
 	"wirecheck/proxy/relay"
+	"wirecheck/rewrite"
 )
 
 // join copies both ways until both sides have ended. fromClient and fromServer were read before. When one side ends, join
@@ -19,23 +20,27 @@ import (
 // last answer, for which it has the grace time. What is not understood counts as logged in when the client has answered.
 // A relay does so if both connections are plain sockets.
 func (h *Handler) join(ctx context.Context, ps *proxy.Session, client, up net.Conn, fromClient, fromServer []byte) error {
+	watched := &joined{ps: ps}
+	if h.observer != nil && !ps.Observed() {
+		watched.schema = &schemaWatch{changed: func() { h.observer.catalogs.changed(&rewrite.Plan{}) }}
+	}
 	end, ok := h.relays.Run(ctx, relay.Pair{
 		Client: client, Server: up, FromClient: fromClient, FromServer: fromServer,
-		Watcher: &joined{ps: ps}, ToClient: ps.Config.Timeouts.Grace,
+		Watcher: watched, ToClient: ps.Config.Timeouts.Grace,
 	})
 	if ok {
 		return relayed(end)
 	}
 	var g errgroup.Group
 	g.Go(func() error {
-		reading, writing := pump(up, client, fromClient, 0, ps.LoggedIn)
+		reading, writing := pump(up, client, fromClient, 0, watched.request)
 		if reading != nil || isTimeout(writing) { // the client is gone; else the server is, and may have said why
 			hangUp(client)
 			hangUp(up)
 		}
 		return unlessClosed(errors.Join(reading, writing))
 	})
-	reading, writing := pump(client, up, fromServer, ps.Config.Timeouts.Grace, func() { ps.AwaitsClient(true) })
+	reading, writing := pump(client, up, fromServer, ps.Config.Timeouts.Grace, watched.Answer)
 	if writing != nil { // the client takes nothing any more
 		hangUp(client)
 		hangUp(up)
@@ -70,15 +75,23 @@ func relayed(end relay.End) error {
 type joined struct {
 	ps              *proxy.Session
 	heard, answered bool
+	schema          *schemaWatch // nil: no session relies on what this one does
 }
 
 // Request implements relay.Watcher.
-func (j *joined) Request([]byte) error {
+func (j *joined) Request(b []byte) error {
+	j.request(b)
+	return nil
+}
+
+func (j *joined) request(b []byte) {
 	if !j.heard {
 		j.heard = true
 		j.ps.LoggedIn()
 	}
-	return nil
+	if j.schema != nil {
+		j.schema.request(b)
+	}
 }
 
 // Answer implements relay.Watcher.
@@ -87,19 +100,23 @@ func (j *joined) Answer([]byte) {
 		j.answered = true
 		j.ps.AwaitsClient(true)
 	}
+	if j.schema != nil {
+		j.schema.answer()
+	}
 }
 
 // Leave implements relay.Watcher.
 func (j *joined) Leave() bool { return false }
 
 // pump copies one way until src ends, then ends that direction. first was read before. patience is how long a write may take
-// after src has ended; heard is called when src has sent something.
+// after src has ended; saw gets what src has sent, before dst does.
 //
 // It does not use io.Copy, which splices TCP connections through a pipe: that takes two descriptors for each direction of a
 // session, and Go keeps the pipes for minutes after the session's end.
-func pump(dst, src net.Conn, first []byte, patience time.Duration, heard func()) (reading, writing error) {
+func pump(dst, src net.Conn, first []byte, patience time.Duration, saw func([]byte)) (reading, writing error) {
 	guard := newStallGuard(dst, src, patience)
 	if len(first) > 0 {
+		saw(first)
 		if err := guard.write(dst, first); err != nil {
 			return nil, err
 		}
@@ -109,10 +126,7 @@ func pump(dst, src net.Conn, first []byte, patience time.Duration, heard func())
 	for {
 		b, err := r.next()
 		if len(b) > 0 {
-			if heard != nil {
-				heard()
-				heard = nil
-			}
+			saw(b)
 			if err := guard.write(dst, b); err != nil {
 				return nil, err
 			}

@@ -61,7 +61,7 @@ func (s *session) serve(ctx context.Context) error {
 	if err := s.loginDeadline(time.Time{}); err != nil {
 		return unlessClosed(err)
 	}
-	if s.observer == nil {
+	if s.observer == nil || !s.ps.Observed() {
 		if err := s.client.put(seq, ok); err != nil {
 			return unlessClosed(err)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"wirecheck/proxy"
 	"wirecheck/proxy/relay"
+	"wirecheck/rewrite"
 )
 
 // passBuffer is the size of the buffers in pass mode, that of io.Copy.
@@ -36,11 +37,17 @@ type passing struct {
 	leaving     bool // nothing more goes to the server
 	clientLeft  bool // its stream ended
 	serverLeft  bool
+
+	changes *rewrite.Changes // of the schema, which observed sessions rely on; nil: there are none
+	changed bool             // this session has changed the schema in a transaction that is still open
 }
 
 // pass hands the session to a relay if both connections are plain sockets, and else copies with two goroutines.
 func (s *session) pass() error {
 	p := &passing{session: s, idle: true}
+	if s.observer != nil {
+		p.changes = &s.observer.at(databaseKey{s.Config.Upstream.String(), s.startup.database()}).changes
+	}
 	fromClient, fromServer := s.fromClient.rest(), s.fromServer.rest()
 	s.fromClient, s.toClient, s.fromServer, s.toServer = nil, nil, nil, nil // most sessions are idle: they hold no buffer
 	end, ok := s.relays.Run(s.ctx, relay.Pair{
@@ -166,7 +173,7 @@ func (p *passing) sending(b []byte) (bool, error) {
 	if p.leaving {
 		return false, nil
 	}
-	p.requests.walk(b, func(kind, _ byte) {
+	p.requests.walk(b, func(kind byte, _ []byte) {
 		switch kind {
 		case 'Q', 'S', 'F':
 			p.outstanding++
@@ -221,14 +228,21 @@ func (p *passing) Request(b []byte) error {
 	return err
 }
 
-// Answer implements relay.Watcher. It takes note of each ReadyForQuery.
+// Answer implements relay.Watcher. It takes note of each ReadyForQuery, and of what changes the schema.
 func (p *passing) Answer(b []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.answers.walk(b, func(kind, first byte) {
-		if kind == 'Z' {
+	p.answers.walk(b, func(kind byte, body []byte) {
+		switch {
+		case kind == 'Z':
 			p.outstanding = max(p.outstanding-1, 0)
-			p.idle = first == 'I'
+			p.idle = len(body) > 0 && body[0] == 'I'
+			if p.changed { // others see it from the end of the transaction on
+				p.changes.Add()
+				p.changed = !p.idle
+			}
+		case kind == 'C' && p.changes != nil && mayChangeSchema(body):
+			p.changed = true
 		}
 	})
 }
@@ -246,6 +260,20 @@ func (p *passing) stopped() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.gone
+}
+
+// mayChangeSchema reads the tag of a CommandComplete, as far as it has come: CREATE, ALTER, DROP, DO, CALL, GRANT, REVOKE and the like may
+// change what a catalog says. CREATE TABLE AS answers as SELECT does, but a new table is asked for when a statement names it.
+func mayChangeSchema(tag []byte) bool {
+	if len(tag) < 3 {
+		return true
+	}
+	switch string(tag[:3]) {
+	case "SEL", "INS", "UPD", "DEL", "MER", "BEG", "STA", "COM", "ROL", "SAV", "REL", "SET", "SHO", "RES", "FET", "MOV", "CLO", "DEC", "DEA", "DIS", "PRE",
+		"COP", "EXP", "LOC", "LIS", "NOT", "UNL", "ANA", "VAC", "CHE", "TRU":
+		return false
+	}
+	return true
 }
 
 // leave decides whether the session ends here: if it must, or if it should and is idle between two messages.
@@ -277,8 +305,8 @@ type walker struct {
 // between reports whether the stream stands between two messages.
 func (w *walker) between() bool { return !w.lost && w.have == 0 && w.rest == 0 }
 
-// walk calls see with the kind and the first byte of the body (0 if there is none) of each message that begins in b.
-func (w *walker) walk(b []byte, see func(kind, first byte)) {
+// walk calls see with the kind of each message that begins in b, and with its body as far as b has it: at least a byte if there is one.
+func (w *walker) walk(b []byte, see func(kind byte, body []byte)) {
 	for len(b) > 0 && !w.lost {
 		if w.rest > 0 {
 			k := min(w.rest, len(b))
@@ -294,17 +322,14 @@ func (w *walker) walk(b []byte, see func(kind, first byte)) {
 			}
 		}
 		size := binary.BigEndian.Uint32(w.head[1:])
-		first := byte(0)
 		switch {
 		case size < 4 || size > maxMessage+4:
 			w.lost = true
 			return
 		case size > 4 && len(b) == 0:
 			return
-		case size > 4:
-			first = b[0]
 		}
 		w.rest, w.have, w.last = int(size)-4, 0, w.head[0]
-		see(w.last, first)
+		see(w.last, b[:min(w.rest, len(b))])
 	}
 }

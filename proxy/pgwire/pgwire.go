@@ -185,7 +185,9 @@ func (s *session) relay() error {
 }
 
 // observed reports whether the session's statements are looked at.
-func (s *session) observed() bool { return s.observer != nil && !s.startup.replication() }
+func (s *session) observed() bool {
+	return s.observer != nil && s.Observed() && !s.startup.replication()
+}
 
 // join copies bytes both ways until one side ends. It is for what is not understood: TLS that does not end here, GSSAPI
 // encryption, protocols other than 3.

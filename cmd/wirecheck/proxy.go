@@ -35,12 +35,7 @@ import (
 // flushEvery is how far the history on disk may be behind.
 const flushEvery = time.Second
 
-func newProxyCommand(c *common) *cobra.Command {
-	var f proxyFlags
-	cmd := &cobra.Command{
-		Use:   "proxy",
-		Short: "Stand between clients and servers and report anomalies live",
-		Long: `proxy listens for clients and forwards each connection to a server. Clients
+const proxyLong = `proxy listens for clients and forwards each connection to a server. Clients
 authenticate with the server itself, so wirecheck needs no passwords.
 
 The modes:
@@ -93,7 +88,14 @@ SIGHUP reopens the log, the report and the stream of findings, reads the files
 of certificates and the configuration again, and takes over warn and log_level;
 the log names what else has changed. A configuration or certificate that is not
 good changes nothing. SIGUSR1 prints what was found so far, as text: to stdout,
-or with another --format to stderr.`,
+or with another --format to stderr.`
+
+func newProxyCommand(c *common) *cobra.Command {
+	var f proxyFlags
+	cmd := &cobra.Command{
+		Use:   "proxy",
+		Short: "Stand between clients and servers and report anomalies live",
+		Long:  proxyLong,
 		Example: `  wirecheck proxy --listen postgres://127.0.0.1:6432 --upstream postgres://127.0.0.1:5432
   wirecheck proxy --listen mysql://127.0.0.1:6033 --upstream mariadb://127.0.0.1:3306 --record history.jsonl
   wirecheck proxy --config wirecheck.yaml --warn=off

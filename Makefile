@@ -9,6 +9,7 @@
 # make docs      write the documents that are made from the program
 # make check     the fast part of it, before each commit
 # make bench     what the proxy and the checker cost
+# make suites    the tests of client libraries and frameworks directly, through pass and through observe (docs/lab/suites.md); an hour
 # make soak      the load tests at full length, LOAD each; a gibibyte of rows; 200 times the same schedules; pruning on thousands of runs;
 #                oracles against each other on 1500 random cases of each product; random sessions direct and through the
 #                proxy, ALIKE long
@@ -28,7 +29,7 @@ RACE = ./proxy/... ./live/... ./scheduler/... ./trace/... ./lab ./lab/replay
 PURE = ./answer/... ./anomaly/... ./product/... ./history/... ./report/... ./configs/... ./scheduler ./oracle ./oracle/isolation ./oracle/schedule ./internal/imports
 RANDOM = ./oracle/isolation ./lab/scenario ./scheduler ./trace
 
-.PHONY: build demo test test-engines test-mysql hermitage mutation cases coverage docs check bench soak fuzz fmt vet clean
+.PHONY: build demo test test-engines test-mysql hermitage mutation cases coverage docs check bench suites soak fuzz fmt vet clean
 
 build:
 	$(GO) build -trimpath -o bin/wirecheck ./cmd/wirecheck
@@ -112,6 +113,11 @@ bench: build
 	$(GO) run ./internal/bench/cases
 	$(GO) run ./internal/bench/oracles
 	$(GO) test -run '^$$' -bench . ./trace
+
+# MATCH chooses suites by name.
+MATCH ?=
+suites:
+	$(GO) run ./internal/suites -match '$(MATCH)'
 
 soak:
 	$(GO) test -count=1 -timeout 60m $(RANDOM) -rapid.checks=3000

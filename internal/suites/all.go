@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// all are the suites, in the order in which they run.
+func all() []suite {
+	none := func(why string) func(context.Context, string) error {
+		return func(context.Context, string) error { return errors.New(why) }
+	}
+	const noTests = "its npm package has no tests, and its repository is not a package"
+	list := []suite{
+		goSuite("go-sql-driver/mysql 1.10.1", "mariadb", "github.com/go-sql-driver/mysql@v1.10.1", "TestConnectorReturnsTimeout", // it needs a network
+			[]string{"CREATE DATABASE gotest"}, func(at place) []string {
+				return []string{"MYSQL_TEST_USER=" + at.user, "MYSQL_TEST_PASS=" + at.password, fmt.Sprintf("MYSQL_TEST_ADDR=%s:%d", at.host, at.port), "MYSQL_TEST_PROT=tcp"}
+			}, "."),
+		goSuite("lib/pq 1.12.3", "postgres", "github.com/lib/pq@v1.12.3", "^$",
+			[]string{"CREATE DATABASE pqgotest"}, func(at place) []string {
+				return []string{"PGHOST=" + at.host, fmt.Sprintf("PGPORT=%d", at.port), "PGUSER=" + at.user, "PGPASSWORD=" + at.password, "PGDATABASE=pqgotest", "PGSSLMODE=disable"}
+			}, "./..."),
+		goSuite("pgx 5.12.0", "postgres", "github.com/jackc/pgx/v5@v5.12.0", "^$",
+			[]string{"CREATE DATABASE pgx_test", `\c pgx_test`, "CREATE EXTENSION hstore", "CREATE EXTENSION ltree", "CREATE DOMAIN uint64 AS numeric(20,0)"}, func(at place) []string {
+				url := fmt.Sprintf("host=%s port=%d user=%s password=%s dbname=pgx_test sslmode=disable", at.host, at.port, at.user, at.password)
+				return []string{"PGX_TEST_DATABASE=" + url, "PGX_TEST_TCP_CONN_STRING=" + url, "PGX_TEST_PLAIN_PASSWORD_CONN_STRING=", "PGX_TEST_MD5_PASSWORD_CONN_STRING="}
+			}, "./..."),
+		pytest("PyMySQL 1.1.1", "mariadb", debian("trixie", "python-pymysql", "cryptography"), []string{"CREATE DATABASE test1", "CREATE DATABASE test2"}, func(folder string, at place) (env, args []string, err error) {
+			database := func(name string) string {
+				return fmt.Sprintf(`{"host": %q, "port": %d, "user": %q, "passwd": %q, "database": %q, "use_unicode": true, "local_infile": true}`, at.host, at.port, at.user, at.password, name)
+			}
+			text := "[" + database("test1") + ", " + database("test2") + "]"
+			return nil, []string{"pymysql/tests"}, os.WriteFile(filepath.Join(folder, "pymysql", "tests", "databases.json"), []byte(text), 0o644)
+		}),
+		pytest("psycopg2 2.9", "postgres", debian("trixie", "psycopg2", "psycopg2"), []string{"CREATE DATABASE psycopg2_test"}, func(folder string, at place) (env, args []string, err error) {
+			return []string{"PSYCOPG2_TESTDB=psycopg2_test", "PSYCOPG2_TESTDB_HOST=" + at.host, fmt.Sprintf("PSYCOPG2_TESTDB_PORT=%d", at.port), "PSYCOPG2_TESTDB_USER=" + at.user, "PGPASSWORD=" + at.password}, []string{"tests"}, nil
+		}),
+	}
+	sqlalchemy := func(engine, driver string, create ...string) suite {
+		modules := map[string]string{"mariadb": "MySQLdb", "postgres": "psycopg2"}
+		return pytest("SQLAlchemy's suite for dialects, "+engine, engine, dialectSuite(modules[engine]), create, func(source string, at place) (env, args []string, err error) {
+			url := fmt.Sprintf("%s://%s:%s@%s:%d/test", driver, at.user, at.password, at.host, at.port)
+			return nil, []string{"--dburi", url, "test_suite.py"}, nil
+		})
+	}
+	list = append(list,
+		sqlalchemy("postgres", "postgresql+psycopg2", "CREATE DATABASE test", `\c test`, "CREATE SCHEMA test_schema", "CREATE SCHEMA test_schema_2", "CREATE EXTENSION hstore"),
+		sqlalchemy("mariadb", "mariadb+mysqldb", "CREATE DATABASE test", "CREATE DATABASE test_schema", "CREATE DATABASE test_schema_2"),
+	)
+	apps := []string{"basic", "queries", "transactions", "select_for_update", "aggregation", "expressions", "update", "delete", "bulk_create", "get_or_create", "introspection", "schema", "migrations", "backends", "many_to_many", "raw_query", "prefetch_related", "inspectdb", "force_insert_update", "ordering"}
+	return append(list,
+		django("Django 3.2 (part), postgres", "postgres", "postgresql", apps...),
+		django("Django 3.2 (part), mariadb", "mariadb", "mysql", apps...),
+		suite{name: "psycopg 3", engine: "postgres", get: none("the mirror has no archive of Debian's source package psycopg3, and its PyPI archive has no tests")},
+		suite{name: "pg", get: none(noTests)}, suite{name: "postgres (npm)", get: none(noTests)}, suite{name: "mysql2", get: none(noTests)},
+		suite{name: "mariadb (npm)", get: none(noTests)}, suite{name: "knex", get: none(noTests)}, suite{name: "sequelize", get: none(noTests)},
+	)
+}

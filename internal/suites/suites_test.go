@@ -1,0 +1,53 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestOutcomes reads the output of the three runners.
+func TestOutcomes(t *testing.T) {
+	want := outcomes{"p A": passed, "p B/x": failed, "p C": skipped}
+	got, err := goOutcomes([]byte(`{"Action":"run","Package":"p","Test":"A"}
+{"Action":"pass","Package":"p","Test":"A"}
+a line of the test's own
+{"Action":"fail","Package":"p","Test":"B/x"}
+{"Action":"skip","Package":"p","Test":"C"}
+{"Action":"fail","Package":"p"}
+`))
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("go: want (-), got (+), %v:\n%s", err, diff)
+	}
+	got, err = junitOutcomes([]byte(`<testsuites><testsuite><testcase classname="p" name="A"/><testcase classname="p" name="B/x"><failure>no</failure></testcase>` +
+		`<testcase classname="p" name="C"><skipped/></testcase></testsuite></testsuites>`))
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("pytest: want (-), got (+), %v:\n%s", err, diff)
+	}
+	got, err = unittestOutcomes([]byte("Creating test database ... done\ntest_a (basic.T) ... ok\ntest_b (basic.T)\nIt has a description ... FAIL\ntest_c (basic.T) ... skipped 'no'\n" +
+		"test_d (basic.T) ... expected failure\n======\nFAIL: test_b (basic.T)\n"))
+	want = outcomes{"basic.T test_a": passed, "basic.T test_b": failed, "basic.T test_c": skipped, "basic.T test_d": passed}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("unittest: want (-), got (+), %v:\n%s", err, diff)
+	}
+	for name, read := range map[string]func([]byte) (outcomes, error){"go": goOutcomes, "unittest": unittestOutcomes} {
+		if _, err := read([]byte("command not found\n")); err == nil {
+			t.Errorf("%s: that no test ran is no error", name)
+		}
+	}
+}
+
+// TestDifferent finds the tests whose outcome depends on the mode. One that did not run in a mode is one of them.
+func TestDifferent(t *testing.T) {
+	got := different(map[string]outcomes{
+		"direct":  {"same": passed, "fails": failed, "gone": passed, "worse": passed},
+		"pass":    {"same": passed, "fails": failed, "gone": passed, "worse": passed},
+		"observe": {"same": passed, "fails": failed, "worse": failed, "new": skipped},
+	})
+	if diff := cmp.Diff([]string{"gone", "new", "worse"}, got); diff != "" {
+		t.Errorf("want (-), got (+):\n%s", diff)
+	}
+	if got, want := goPattern([]string{"p TestA/x", "p TestB"}), "^(TestA|TestB)$"; got != want {
+		t.Errorf("pattern %s, want %s", got, want)
+	}
+}

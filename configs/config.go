@@ -213,7 +213,9 @@ func (c *Config) read(path string) error {
 }
 
 // decode reads one YAML document over what c has. The errors name line and column.
-func (c *Config) decode(r io.Reader) error {
+func (c *Config) decode(r io.Reader) error { return decode(r, c) }
+
+func decode(r io.Reader, to any) error {
 	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
 		return err
@@ -222,7 +224,7 @@ func (c *Config) decode(r io.Reader) error {
 		return err
 	}
 	d := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict())
-	if err := d.Decode(c); err != nil && !errors.Is(err, io.EOF) { // an empty file says nothing
+	if err := d.Decode(to); err != nil && !errors.Is(err, io.EOF) { // an empty file says nothing
 		return errors.New(strings.TrimSpace(secret.URLs(yaml.FormatError(err, false, true))))
 	}
 	var more any

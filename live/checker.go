@@ -260,7 +260,7 @@ type Observation struct {
 	Capture    rewrite.Capture
 	Warn       bool
 	Limits     record.Limits
-	instrument mysqlwire.Instrument // MySQL family: which new tables get the hidden columns
+	AllTables  bool // MySQL family: all new tables get the hidden columns, not only those of schemas that have them
 	images     bool                 // PostgreSQL: images of all rows that are written, whether a predicate reads them or not
 }
 
@@ -283,8 +283,12 @@ func (l *Checker) Handler(c proxy.Config, o Observation) (proxy.Handler, error) 
 	case c.Protocol == proxy.MySQL && c.Mode == proxy.Pass:
 		return mysqlwire.New(nil), nil
 	case c.Protocol == proxy.MySQL:
+		newTables := mysqlwire.InstrumentFollow
+		if o.AllTables {
+			newTables = mysqlwire.InstrumentAuto
+		}
 		// One for each listener: the catalogs that it keeps are those of one server.
-		return mysqlwire.New(&mysqlwire.Observer{Recorder: l.recorder, Limits: o.Limits, Capture: o.Capture, Warn: o.Warn, Instrument: o.instrument}), nil
+		return mysqlwire.New(&mysqlwire.Observer{Recorder: l.recorder, Limits: o.Limits, Capture: o.Capture, Warn: o.Warn, Instrument: newTables}), nil
 	}
 	return nil, fmt.Errorf("no session loop for protocol %q", c.Protocol)
 }

@@ -12,7 +12,6 @@ import (
 
 	"wirecheck/backends/engine"
 	"wirecheck/proxy"
-	"wirecheck/proxy/mysqlwire"
 	"wirecheck/rewrite"
 )
 
@@ -42,7 +41,7 @@ func Open(ctx context.Context, log zerolog.Logger, d engine.Descriptor, server e
 	network, address := server.Address()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	p, err := proxy.Listen(ctx, log, func(pc proxy.Config) (proxy.Handler, error) {
-		return l.Handler(pc, Observation{Capture: rewrite.CaptureAuto, instrument: mysqlwire.InstrumentAuto, images: true})
+		return l.Handler(pc, Observation{Capture: rewrite.CaptureAuto, AllTables: true, images: true})
 	}, proxy.Config{
 		Listen: proxy.Address{Network: "tcp", Addr: "127.0.0.1:0"}, Protocol: protocol, Mode: proxy.Observe,
 		Upstream: proxy.Address{Network: network, Addr: address},

@@ -58,7 +58,7 @@ func JUnit(w io.Writer, r Result) error {
 			return err
 		}
 		s.Cases = append(s.Cases, JUnitCase{Class: "wirecheck." + f.Oracle, Name: f.Title() + " " + f.ID,
-			Failure: &JUnitFailure{Message: (&teller{f: f}).headline() + " (" + f.ID + ")", Type: string(f.Kind), Text: text.String()}})
+			Failure: &JUnitFailure{Message: Headline(f) + " (" + f.ID + ")", Type: string(f.Kind), Text: text.String()}})
 	}
 	if r.Undecided != "" {
 		s.Errors = new(int)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"wirecheck/history/prose"
 	"wirecheck/oracle"
 )
 
@@ -15,6 +16,7 @@ import (
 type Result struct {
 	Source   string // the history or trace that was judged; empty for a live run
 	Findings []oracle.Finding
+	Known    int      // findings that were known before, and are left out
 	Coverage Coverage // printed as a line or two; in JSON with its fields. May be nil
 	Dropped  Dropped
 	// Explained says in text which statements were not seen exactly, behind the summary. May be empty.
@@ -30,10 +32,13 @@ type Coverage interface {
 	Caution() string
 }
 
-// seen is the coverage in lines; nil if there is none.
+// seen is what was left out and the coverage, in lines.
 func (r *Result) seen() (lines []string) {
+	if r.Known > 0 {
+		lines = append(lines, "known before, and left out: "+prose.Count(r.Known, "finding"))
+	}
 	if r.Coverage == nil {
-		return nil
+		return lines
 	}
 	lines = append(lines, r.Coverage.String())
 	if caution := r.Coverage.Caution(); caution != "" {
@@ -67,7 +72,7 @@ func (d Dropped) String() string {
 }
 
 // Formats are the names that Write knows.
-var Formats = []string{"text", "json", "junit", "sarif"}
+var Formats = []string{"text", "json", "junit", "sarif", "markdown"}
 
 // Write writes r in one of Formats.
 func Write(w io.Writer, r Result, format string) error {
@@ -83,6 +88,8 @@ func Write(w io.Writer, r Result, format string) error {
 		return JUnit(w, r)
 	case "sarif":
 		return SARIF(w, r)
+	case "markdown":
+		return Markdown(w, r)
 	}
 	return fmt.Errorf("unknown format %q: known are %v", format, Formats)
 }
@@ -100,11 +107,12 @@ func JSON(w io.Writer, r Result) error {
 	return Indented(w, struct {
 		Source    string           `json:"source,omitempty"`
 		Findings  []oracle.Finding `json:"findings"`
+		Known     int              `json:"known,omitempty"`
 		Undecided string           `json:"undecided,omitempty"`
 		Caution   string           `json:"caution,omitempty"`
 		Coverage  Coverage         `json:"coverage,omitempty"`
 		Dropped   Dropped          `json:"dropped,omitzero"`
-	}{r.Source, findings, r.Undecided, caution, r.Coverage, r.Dropped})
+	}{r.Source, findings, r.Known, r.Undecided, caution, r.Coverage, r.Dropped})
 }
 
 // Indented writes a value as JSON that people can read, too.

@@ -96,6 +96,14 @@ func (t *teller) overwriter() (overwriter, writer int) {
 	return overwriter, writer
 }
 
+// Headline is a finding in one sentence.
+func Headline(f *oracle.Finding) string {
+	if len(f.Edges) == 0 {
+		return f.Title()
+	}
+	return (&teller{f: f}).headline()
+}
+
 // headline is the finding in one sentence, without its name's article: "lost update: your UPDATE of ... overwrote ...".
 func (t *teller) headline() string {
 	return t.f.Title() + ": " + t.sentence()

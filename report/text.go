@@ -30,6 +30,9 @@ func Summary(w io.Writer, r Result) error {
 		}
 	}
 	line := "nothing found"
+	if r.Known > 0 {
+		line = "nothing new found"
+	}
 	if n := len(r.Findings); n > 0 {
 		line = fmt.Sprintf("found: %d (violations: %d, anomalies: %d)", n, violations, n-violations)
 		if r.Undecided != "" {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +27,7 @@ func newCheckCommand() *cobra.Command {
 	var strict, explain bool
 	var least float64
 	var unit unitFlags
+	var known baseline
 	cmd := &cobra.Command{
 		Use:   "check HISTORY",
 		Short: "Judge a recorded history",
@@ -65,10 +67,10 @@ are no requests in it.`,
 			if err := unit.check(); err != nil {
 				return err
 			}
-			if err := checkLeast(least); err != nil {
+			if err := errors.Join(checkLeast(least), known.check()); err != nil {
 				return err
 			}
-			return check(cmd, args[0], isolation.Options{Level: l, Strict: strict, Transactions: unit.unit == unitTransaction, Possible: unit.possible, Explain: explain}, format, unit.unit, least)
+			return check(cmd, args[0], isolation.Options{Level: l, Strict: strict, Transactions: unit.unit == unitTransaction, Possible: unit.possible, Explain: explain}, format, unit.unit, least, known)
 		},
 	}
 	cmd.Flags().StringVar(&level, "level", "", "judge as if every transaction had run at this level (default: the recorded levels)")
@@ -76,6 +78,7 @@ are no requests in it.`,
 	unit.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&explain, "explain-coverage", false, explainUsage)
 	leastFlag(cmd.Flags(), &least)
+	known.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&strict, "strict", false, "also report cycles that only session order or real time forbids")
 	return cmd
 }
@@ -84,7 +87,7 @@ are no requests in it.`,
 const explainUsage = "show which statements wirecheck did not see exactly: their share by reason and shape"
 
 // check judges one history and prints the result.
-func check(cmd *cobra.Command, path string, opts isolation.Options, format, unit string, least float64) error {
+func check(cmd *cobra.Command, path string, opts isolation.Options, format, unit string, least float64, known baseline) error {
 	in, name := cmd.InOrStdin(), "standard input"
 	if path != "-" {
 		f, err := os.Open(path)
@@ -112,6 +115,9 @@ func check(cmd *cobra.Command, path string, opts isolation.Options, format, unit
 	result.Source = path
 	if opts.Explain {
 		result.Explained = c.Coverage().Explain()
+	}
+	if err := known.apply(&result, time.Now()); err != nil {
+		return err
 	}
 	if err := printResult(cmd.OutOrStdout(), result, format); err != nil {
 		return fmt.Errorf("write report: %w", err)

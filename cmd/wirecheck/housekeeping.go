@@ -25,6 +25,8 @@ type housekeeping struct {
 	checker *live.Checker
 	out     *outputs
 	quiet   []*atomic.Bool // of the listeners
+	// allTables: all tables that clients make get the hidden columns.
+	allTables bool
 }
 
 // signal does what a signal asks for.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -116,7 +117,7 @@ func newProxyCommand(c *common) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runProxy(cmd.Context(), c, config, load)
+			return runProxy(cmd.Context(), c, config, load, hooks{})
 		},
 	}
 	flags := cmd.Flags()
@@ -222,9 +223,16 @@ func (f *proxyFlags) apply(cmd *cobra.Command, c *configs.Config) error {
 // collecting less often costs little memory and gives back a good part of the time that observing takes.
 const garbage = 300
 
+// hooks are what another command adds to a run of the proxy.
+type hooks struct {
+	ready     func([]net.Addr)           // called when the proxy listens
+	judged    func(*report.Result) error // gets what was found before it is printed
+	allTables bool                       // MySQL family: all tables that clients make get the hidden columns
+}
+
 // runProxy serves until ctx ends, then prints what was found.
-func runProxy(ctx context.Context, c *common, config configs.Config, load func() (configs.Config, error)) (err error) {
-	h := &housekeeping{common: c, config: config, load: load, signals: make(chan os.Signal, 4)}
+func runProxy(ctx context.Context, c *common, config configs.Config, load func() (configs.Config, error), with hooks) (err error) {
+	h := &housekeeping{common: c, config: config, load: load, allTables: with.allTables, signals: make(chan os.Signal, 4)}
 	signal.Notify(h.signals, syscall.SIGHUP, syscall.SIGUSR1)
 	defer signal.Stop(h.signals)
 	defer zerolog.SetGlobalLevel(zerolog.GlobalLevel())
@@ -259,6 +267,9 @@ func runProxy(ctx context.Context, c *common, config configs.Config, load func()
 		h.checker, h.out = l, out
 		h.proxy, err = h.listen(ctx, rec, gate)
 	}
+	if err == nil && with.ready != nil {
+		with.ready(h.proxy.Addrs())
+	}
 	if err == nil {
 		err = h.serve(ctx, gate)
 	}
@@ -285,6 +296,9 @@ func runProxy(ctx context.Context, c *common, config configs.Config, load func()
 		r = report.Result{Undecided: "a proxy in mode pass judges nothing"}
 	}
 	r.Dropped = out.dropped(c.log, found.Dropped, tally)
+	if with.judged != nil {
+		err = errors.Join(err, with.judged(&r))
+	}
 	err = errors.Join(err, out.summary(r, c.format))
 	switch { // a file that could not be written does not make the findings untrue
 	case err != nil:
@@ -405,6 +419,7 @@ func (h *housekeeping) listen(ctx context.Context, rec *recorder.Recorder, gate 
 		}
 		settings[pc.Name] = live.Observation{
 			Capture: rewrite.Capture(cfg.Capture), Warn: true, Limits: record.Limits{Accesses: config.Limits.Accesses, Gap: cfg.UnitGap},
+			AllTables: h.allTables,
 		}
 		if pc.Mode == proxy.Control {
 			pc.Gate = gate

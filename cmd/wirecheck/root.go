@@ -97,6 +97,7 @@ work, 3 wirecheck could not decide.`,
 
 	root.AddCommand(
 		newCheckCommand(),
+		newCICommand(c),
 		newDemoCommand(c),
 		newProxyCommand(c),
 		newRunCommand(c),

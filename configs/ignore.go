@@ -1,0 +1,110 @@
+package configs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Known is a finding that is known, and does not fail a build. What it says must all hold of a finding; empty says nothing.
+type Known struct {
+	ID     string `yaml:"id,omitempty"`    // "WC-a75b12"
+	Class  string `yaml:"class,omitempty"` // formal or everyday name: "G2-item", "write skew"
+	Table  string `yaml:"table,omitempty"` // "public.coupon", or without the schema
+	Reason string `yaml:"reason"`
+	Until  string `yaml:"until,omitempty"` // the last day on which it is known: "2027-01-31"
+}
+
+var id = regexp.MustCompile(`^WC-[0-9a-f]{6}$`)
+
+// check says what is wrong with an entry.
+func (k *Known) check() error {
+	if k.ID == "" && k.Class == "" && k.Table == "" {
+		return errors.New("it says of no finding: give an id, a class or a table")
+	}
+	if k.ID != "" && !id.MatchString(k.ID) {
+		return fmt.Errorf("id %q: it should look like WC-a75b12", k.ID)
+	}
+	if strings.TrimSpace(k.Reason) == "" {
+		return errors.New("it has no reason")
+	}
+	if k.Until != "" {
+		if _, err := time.Parse(time.DateOnly, k.Until); err != nil {
+			return fmt.Errorf("until %q: it should look like 2027-01-31", k.Until)
+		}
+	}
+	return nil
+}
+
+// Holds reports whether the entry is about a finding. Days end in UTC.
+func (k *Known) Holds(id string, classes, tables []string, now time.Time) bool {
+	if k.Until != "" && now.UTC().Format(time.DateOnly) > k.Until {
+		return false
+	}
+	among := func(want string, list []string, bare bool) bool {
+		for _, s := range list {
+			if strings.EqualFold(s, want) || bare && strings.EqualFold(s[strings.LastIndexByte(s, '.')+1:], want) {
+				return true
+			}
+		}
+		return want == ""
+	}
+	return (k.ID == "" || k.ID == id) && among(k.Class, classes, false) && among(k.Table, tables, true)
+}
+
+// LoadKnown reads a file of known findings. A file that is not there is an error, unless it is about to be written.
+func LoadKnown(path string, written bool) ([]Known, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) && written {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the known findings: %w", err)
+	}
+	defer f.Close()
+	var file struct {
+		Ignore []Known `yaml:"ignore"`
+	}
+	if err := decode(f, &file); err != nil {
+		return nil, fmt.Errorf("known findings %s:\n%w", path, err)
+	}
+	for i := range file.Ignore {
+		if err := file.Ignore[i].check(); err != nil {
+			return nil, fmt.Errorf("known findings %s, entry %d: %w", path, i+1, err)
+		}
+	}
+	return file.Ignore, nil
+}
+
+// AddKnown adds findings to a file, and keeps what it has: its comments, too.
+func AddKnown(path string, more []Known) error {
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read the known findings: %w", err)
+	}
+	if len(text) == 0 {
+		text = []byte("ignore:\n")
+	}
+	if text[len(text)-1] != '\n' {
+		text = append(text, '\n')
+	}
+	if len(more) > 0 {
+		list, err := yaml.Marshal(more)
+		if err != nil {
+			return fmt.Errorf("write the known findings: %w", err)
+		}
+		for line := range strings.Lines(string(list)) {
+			text = append(text, "  "+line...)
+		}
+	}
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		return fmt.Errorf("write the known findings: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"html"
+	"io"
+	"strings"
+
+	"wirecheck/oracle"
+)
+
+// Markdown writes a summary for the page of a CI job: a line for each finding, each with its whole text folded away.
+func Markdown(out io.Writer, r Result) error {
+	w := bufio.NewWriter(out)
+	title := "nothing found"
+	if n := len(r.Findings); n > 0 {
+		title = fmt.Sprintf("%d found", n)
+	} else if r.Undecided != "" {
+		title = "not decided"
+	}
+	fmt.Fprintf(w, "## wirecheck: %s\n\n", title)
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		var text strings.Builder
+		if err := Text(&text, []oracle.Finding{*f}); err != nil {
+			return err
+		}
+		// HTML, since Markdown has no text that cannot break out of a fence.
+		fmt.Fprintf(w, "<details><summary><b>%s</b> %s</summary>\n<pre>%s</pre>\n</details>\n\n", html.EscapeString(f.ID), html.EscapeString(string(f.Kind)+": "+Headline(f)),
+			strings.ReplaceAll(html.EscapeString(strings.TrimRight(text.String(), "\n")), "\n", "&#10;"))
+	}
+	if r.Undecided != "" {
+		fmt.Fprintf(w, "<p>undecided: %s</p>\n\n", html.EscapeString(r.Undecided))
+	}
+	for _, line := range r.seen() {
+		fmt.Fprintf(w, "<p>%s</p>\n", html.EscapeString(line))
+	}
+	return w.Flush()
+}

@@ -257,11 +257,11 @@ func (l *Checker) Finish() (Result, error) {
 
 // Observation is how one listener observes.
 type Observation struct {
-	Capture    rewrite.Capture
-	Warn       bool
-	Limits     record.Limits
-	AllTables  bool // MySQL family: all new tables get the hidden columns, not only those of schemas that have them
-	images     bool                 // PostgreSQL: images of all rows that are written, whether a predicate reads them or not
+	Capture   rewrite.Capture
+	Warn      bool
+	Limits    record.Limits
+	AllTables bool // MySQL family: all new tables get the hidden columns, not only those of schemas that have them
+	images    bool // PostgreSQL: images of all rows that are written, whether a predicate reads them or not
 }
 
 // Handler makes the session loop for a listener.

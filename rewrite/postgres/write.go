@@ -48,7 +48,7 @@ func (x *planner) insertStmt(s *pg.InsertStmt) {
 				x.missing("ON CONFLICT ... WHERE does not tell which rows it passed over")
 			}
 		default:
-			x.missing("ON CONFLICT DO NOTHING does not tell which rows it met")
+			x.missing(metNothing)
 		}
 	}
 	if src != nil && x.many(src) {
@@ -56,7 +56,13 @@ func (x *planner) insertStmt(s *pg.InsertStmt) {
 		return
 	}
 	x.write(w)
+	if p := x.plan; p.Why == metNothing && p.Coverage == history.CoverageApproximate && len(src.GetValuesLists()) == 1 {
+		p.WithRows = history.CoverageExact // its one row was inserted, so it met none
+	}
 }
+
+// metNothing is why ON CONFLICT DO NOTHING is not seen in full.
+const metNothing = "ON CONFLICT DO NOTHING does not tell which rows it met"
 
 func (x *planner) updateStmt(s *pg.UpdateStmt) {
 	x.plan.CurrentRead = x.currentRead(s.TargetList, s.Relation)

@@ -17,7 +17,8 @@ import (
 // Text writes the schedule as it happened, for people: a line for each event, what it returned below it. Nothing in it
 // differs from run to run: no times, no numbers of connections.
 func (r *Result) Text(w io.Writer, spec *scenario.Spec) error {
-	out := bufio.NewWriter(w)
+	var text strings.Builder
+	out := bufio.NewWriter(&text)
 	t := texter{w: out, spec: spec}
 	for _, st := range r.Permutation.Steps {
 		t.step = max(t.step, utf8.RuneCountInString(st.Step.Name))
@@ -52,7 +53,9 @@ func (r *Result) Text(w io.Writer, spec *scenario.Spec) error {
 	for _, m := range r.Marks {
 		fmt.Fprintf(out, "  may go differently the next time: %s\n", m)
 	}
-	return out.Flush()
+	_ = out.Flush()                                         // a Builder takes all
+	_, err := io.WriteString(w, prose.Lines(text.String())) // values and messages are the server's
+	return err
 }
 
 // texter writes the lines of one result.
@@ -149,7 +152,7 @@ func (t *texter) answer(a answer.Answer) {
 		}
 	}
 	if a.Err != nil {
-		fmt.Fprintf(t.w, "%sERROR %s: %s\n", in, a.Err.Code, a.Err.Message)
+		fmt.Fprintf(t.w, "%sERROR %s: %s\n", in, a.Err.Code, prose.Printable(a.Err.Message))
 	}
 }
 

@@ -158,7 +158,7 @@ func (l *Checker) sink(ev *history.Event) []record.Warning {
 	for _, f := range found {
 		w := report.Warning(f)
 		l.log.Warn().Str("finding", f.ID).Str("class", string(f.Class)).Str("name", f.Title()).Str("kind", string(f.Kind)).
-			Str("isolation", f.Level).Strs("tables", f.Tables).Uint64("session", f.Session).Msg("anomaly found")
+			Str("isolation", f.Level).Strs("tables", report.Printable(f).Tables).Uint64("session", f.Session).Msg("anomaly found")
 		if l.stream != nil {
 			l.keep("write the findings", l.stream(f))
 		}

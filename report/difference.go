@@ -11,6 +11,7 @@ import (
 
 // Difference writes a finding that compares two executions: what was expected by which rule, what was seen, and how often.
 func Difference(w io.Writer, f *oracle.Finding) {
+	f = new(Printable(*f))
 	d := f.Difference
 	verdict := map[oracle.Kind]string{
 		oracle.KindViolation: "a DBMS bug", oracle.KindAnomaly: "allowed at this level", oracle.KindUnknown: "not decided",
@@ -78,5 +79,5 @@ func Side(w io.Writer, name string, s oracle.Side) {
 		}
 		parts = append(parts, strings.Join(rows, ", "))
 	}
-	fmt.Fprintf(w, "  %s: %s\n", name, strings.Join(parts, "; "))
+	fmt.Fprintf(w, "  %s: %s\n", name, prose.Printable(strings.Join(parts, "; ")))
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"wirecheck/history/prose"
 	"wirecheck/oracle"
 )
 
@@ -36,6 +37,16 @@ type JUnitFailure struct {
 
 // Write writes the suite.
 func (s *JUnitSuite) Write(w io.Writer) error {
+	s.SystemOut = prose.Lines(s.SystemOut)
+	for i := range s.Cases {
+		c := &s.Cases[i]
+		c.Class, c.Name = prose.Printable(c.Class), prose.Printable(c.Name)
+		for _, f := range []*JUnitFailure{c.Failure, c.Error} {
+			if f != nil {
+				f.Message, f.Text = prose.Printable(f.Message), prose.Lines(f.Text)
+			}
+		}
+	}
 	text, err := xml.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return err
@@ -52,7 +63,7 @@ func JUnit(w io.Writer, r Result) error {
 		s.Name += " " + r.Source
 	}
 	for i := range r.Findings {
-		f := &r.Findings[i]
+		f := new(Printable(r.Findings[i]))
 		var text strings.Builder
 		if err := Text(&text, []oracle.Finding{*f}); err != nil {
 			return err
@@ -63,7 +74,7 @@ func JUnit(w io.Writer, r Result) error {
 	if r.Undecided != "" {
 		s.Errors = new(int)
 		*s.Errors = 1
-		s.Cases = append(s.Cases, JUnitCase{Class: "wirecheck", Name: "undecided", Error: &JUnitFailure{Message: "undecided: " + r.Undecided, Type: "undecided"}})
+		s.Cases = append(s.Cases, JUnitCase{Class: "wirecheck", Name: "undecided", Error: &JUnitFailure{Message: "undecided: " + prose.Printable(r.Undecided), Type: "undecided"}})
 	}
 	if len(s.Cases) == 0 {
 		s.Cases = []JUnitCase{{Class: "wirecheck", Name: "nothing found"}}

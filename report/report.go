@@ -3,7 +3,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -43,6 +42,9 @@ func (r *Result) seen() (lines []string) {
 	lines = append(lines, r.Coverage.String())
 	if caution := r.Coverage.Caution(); caution != "" {
 		lines = append(lines, caution)
+	}
+	for i := range lines {
+		lines[i] = prose.Printable(lines[i])
 	}
 	return lines
 }
@@ -116,16 +118,7 @@ func JSON(w io.Writer, r Result) error {
 }
 
 // Indented writes a value as JSON that people can read, too.
-func Indented(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
-}
+func Indented(w io.Writer, v any) error { return writeJSON(w, v, "  ") }
 
 // JSONLine writes one finding as one line, for streams.
-func JSONLine(w io.Writer, f oracle.Finding) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return e.Encode(f)
-}
+func JSONLine(w io.Writer, f oracle.Finding) error { return writeJSON(w, f, "") }

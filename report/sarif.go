@@ -7,6 +7,7 @@ import (
 	"sort"
 	"strings"
 
+	"wirecheck/history/prose"
 	"wirecheck/oracle"
 )
 
@@ -79,7 +80,7 @@ func SARIF(w io.Writer, r Result) error {
 	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "wirecheck", Rules: []sarifRule{}}}, Results: []sarifResult{}}
 	rules := map[string]string{}
 	for i := range r.Findings {
-		f := &r.Findings[i]
+		f := new(Printable(r.Findings[i]))
 		id := ruleID(f)
 		rules[id] = f.Title() + " (" + string(f.Class) + ")"
 		level := "warning"
@@ -101,7 +102,7 @@ func SARIF(w io.Writer, r Result) error {
 	sort.Slice(run.Tool.Driver.Rules, func(i, j int) bool { return run.Tool.Driver.Rules[i].ID < run.Tool.Driver.Rules[j].ID })
 	var notes []sarifNotification
 	if r.Undecided != "" {
-		notes = append(notes, sarifNotification{"error", sarifText{"undecided: " + r.Undecided}})
+		notes = append(notes, sarifNotification{"error", sarifText{"undecided: " + prose.Printable(r.Undecided)}})
 	}
 	for _, line := range r.seen() {
 		notes = append(notes, sarifNotification{"note", sarifText{line}})

@@ -36,10 +36,10 @@ func Summary(w io.Writer, r Result) error {
 	if n := len(r.Findings); n > 0 {
 		line = fmt.Sprintf("found: %d (violations: %d, anomalies: %d)", n, violations, n-violations)
 		if r.Undecided != "" {
-			line += "\nundecided besides: " + r.Undecided
+			line += "\nundecided besides: " + prose.Printable(r.Undecided)
 		}
 	} else if r.Undecided != "" {
-		line = "undecided: " + r.Undecided
+		line = "undecided: " + prose.Printable(r.Undecided)
 	}
 	line = strings.Join(append([]string{line}, r.seen()...), "\n")
 	if r.Dropped != (Dropped{}) {
@@ -55,7 +55,8 @@ func Summary(w io.Writer, r Result) error {
 func text(out io.Writer, findings []oracle.Finding, color bool) error {
 	w := bufio.NewWriter(out)
 	for i := range findings {
-		textFinding(w, &findings[i], color)
+		f := Printable(findings[i])
+		textFinding(w, &f, color)
 		fmt.Fprintln(w)
 	}
 	return w.Flush()

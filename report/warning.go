@@ -27,6 +27,7 @@ const baseCode = 51000
 
 // Warning makes the warning of a finding for the session that completed it.
 func Warning(f oracle.Finding) Wire {
+	f = Printable(f)
 	digit := Digit(&f)
 	w := Wire{SQLState: "01WC" + string(rune('0'+digit)), Code: baseCode + uint16(digit), Finding: f.ID}
 	if len(f.Tables) > 0 {

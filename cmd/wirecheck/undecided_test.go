@@ -206,3 +206,16 @@ func TestReplayWithoutSnapshot(t *testing.T) {
 		t.Errorf("with a snapshot: status %d, %s%s", status, out, said)
 	}
 }
+
+// TestRunHostile: what a server says in a scenario's rows, names and errors turns no terminal.
+func TestRunHostile(t *testing.T) {
+	path := specFile(t, "hostile.spec", "setup { CREATE TABLE t (id int PRIMARY KEY, v text) }\nteardown { DROP TABLE t }\nsession a\n"+
+		`step w { INSERT INTO t VALUES (1, E'\x1b[2J\u202eevil\u009b1m') }`+"\n"+`step r { SELECT v AS U&"c\001bd" FROM t }`+"\n"+
+		`step e { DO $$ BEGIN RAISE EXCEPTION E'a\x1b[2J\nisolation: nothing found\u202e' USING ERRCODE = '23505'; END $$ }`+"\npermutation w r e\n")
+	for _, format := range []string{"text", "json", "junit"} {
+		out, _ := expectRun(t, exitClean, nil, path, "--engine", serverURL(testserver.Postgres(t)), "--format", format)
+		if strings.ContainsAny(out, "\x1b\u202e\u009b") || strings.Count(out, "\nisolation: nothing found") > 1 || !strings.Contains(out, "evil") && format != "junit" {
+			t.Errorf("%s: %q", format, out)
+		}
+	}
+}

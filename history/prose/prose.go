@@ -46,6 +46,25 @@ func AppendLine(b []byte, text string, most int) []byte {
 	return b
 }
 
+// Printable is a text as it is where a person can read it on one line, and what Line makes of it where not: names and values come from others, and
+// may hold line ends, escape sequences of terminals, or characters that turn the direction of writing.
+func Printable(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) {
+		return Line(text, 0)
+	}
+	return text
+}
+
+// Lines is a text of several lines with a dot for each character that cannot be printed. Tabulators stay.
+func Lines(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) && r != utf8.RuneError || r == '\u00a0' {
+			return r
+		}
+		return '.'
+	}, text)
+}
+
 // Statement makes one line of a statement, as Line does. Where it is longer than most, the list of columns of a SELECT goes first, then
 // the middle: what is at the end, the condition and the comment with the application's tags, is kept.
 func Statement(sql string, most int) string {

@@ -83,3 +83,18 @@ func TestStatement(t *testing.T) {
 		t.Error("without a bound, something was cut")
 	}
 }
+
+func TestPrintable(t *testing.T) {
+	for _, tt := range []struct{ text, printable, lines string }{
+		{"shop.coupon  ä id=1", "shop.coupon  ä id=1", "shop.coupon  ä id=1"},
+		{"a\x1b[2Jb", "a.[2Jb", "a.[2Jb"},
+		{"a\nERROR", "a ERROR", "a\nERROR"},
+		{"a\u202eb\u2066\u200b", "a.b..", "a.b.."},
+		{"a\u009b\x7f\xff", "a...", "a..."},
+		{"", "", ""},
+	} {
+		if p, l := Printable(tt.text), Lines(tt.text); p != tt.printable || l != tt.lines {
+			t.Errorf("%q: printable %q, want %q; lines %q, want %q", tt.text, p, tt.printable, l, tt.lines)
+		}
+	}
+}

@@ -16,7 +16,8 @@ import (
 // bugReport is the text for an issue tracker.
 func bugReport(s *backends.Instance, spec *scenario.Spec, b *Bug) string {
 	var w strings.Builder
-	f := b.Finding
+	f := report.Printable(*b.Finding)
+	const fence = "\x00" // stands for what no text below can end
 	fmt.Fprintf(&w, "# %s %s: %s at %s\n\n", s.Engine.Title, s.Version, f.Title(), product.Of(s.Engine.Name).LevelTitle(b.Level))
 	fmt.Fprintf(&w, "## Version and settings\n\n%s %s, every session at %s", s.Engine.Title, s.Version, product.Of(s.Engine.Name).LevelTitle(b.Level))
 	if s.Server != nil {
@@ -25,7 +26,7 @@ func bugReport(s *backends.Instance, spec *scenario.Spec, b *Bug) string {
 			fmt.Fprintf(&w, " `%s=%s`", name, s.Engine.LabSettings[name])
 		}
 	}
-	fmt.Fprintf(&w, ".\n\n## How to repeat\n\n```sql\n")
+	fmt.Fprintf(&w, ".\n\n## How to repeat\n\n%ssql\n", fence)
 	for _, block := range spec.Setup {
 		fmt.Fprintf(&w, "/* setup */ %s;\n", block.SQL)
 	}
@@ -40,23 +41,23 @@ func bugReport(s *backends.Instance, spec *scenario.Spec, b *Bug) string {
 	for _, sql := range spec.Finals() {
 		fmt.Fprintf(&w, "/* at the end */ %s;\n", sql)
 	}
-	fmt.Fprintf(&w, "```\n\nThe statements are submitted in this order; one that waits goes on as soon as it can.\n\n")
+	fmt.Fprintf(&w, "%s\n\nThe statements are submitted in this order; one that waits goes on as soon as it can.\n\n", fence)
 	var sides strings.Builder
 	if f.Difference != nil {
 		d := f.Difference
 		if d.Step != "" {
-			fmt.Fprintf(&w, "The statement that differs: `%s` (%s)\n\n", prose.Line(d.SQL, 0), d.Session)
+			fmt.Fprintf(&w, "The statement that differs: %s (%s)\n\n", code(prose.Line(d.SQL, 0)), plain.Replace(d.Session))
 		}
 		report.Side(&sides, "Expected", d.Expected)
 		report.Side(&sides, "Observed", d.Observed)
-		fmt.Fprintf(&w, "```\n%s```\n\n## Why it is wrong\n\n%s\n", sides.String(), d.Rule)
+		fmt.Fprintf(&w, "%s\n%s%s\n\n## Why it is wrong\n\n%s\n", fence, sides.String(), fence, d.Rule)
 		if len(d.Reference) > 0 {
-			fmt.Fprintf(&w, "\nWhat is expected is what these statements give, one after the other:\n\n```sql\n%s\n```\n", strings.Join(d.Reference, "\n"))
+			fmt.Fprintf(&w, "\nWhat is expected is what these statements give, one after the other:\n\n%ssql\n%s\n%s\n", fence, strings.Join(d.Reference, "\n"), fence)
 		}
 	} else {
 		fmt.Fprintf(&w, "## Why it is wrong\n\n%s (%s), which the level promises to prevent (%s):\n\n", f.Title(), f.Class, f.Source)
 		for _, e := range f.Edges {
-			fmt.Fprintf(&w, "- %s\n", e.Text)
+			fmt.Fprintf(&w, "- %s\n", plain.Replace(e.Text))
 		}
 	}
 	if d := f.Difference; d != nil && d.Reason != "" {
@@ -67,5 +68,29 @@ func bugReport(s *backends.Instance, spec *scenario.Spec, b *Bug) string {
 		fmt.Fprintln(&w)
 	}
 	fmt.Fprintf(&w, "\nFound by wirecheck, oracle %s. `reproduce.sh` shows it with one command.\n", f.Oracle)
-	return w.String()
+	return fenced(w.String())
 }
+
+// fenced puts fences of code where they are meant, longer than any that the text has.
+func fenced(text string) string {
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	return strings.ReplaceAll(text, "\x00", fence)
+}
+
+// code is a piece of code within a line of Markdown.
+func code(text string) string {
+	if !strings.Contains(text, "`") {
+		return "`" + text + "`"
+	}
+	ticks := "``"
+	for strings.Contains(text, ticks) {
+		ticks += "`"
+	}
+	return ticks + " " + text + " " + ticks
+}
+
+// plain are the characters that mean something in Markdown or HTML, which text of others must not.
+var plain = strings.NewReplacer("\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "<", "&lt;", ">", "&gt;", "&", "&amp;", "|", "\\|")

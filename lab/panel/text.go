@@ -127,6 +127,7 @@ func (p *Printer) verdict(d *Judgement, r CaseReport) {
 // finding tells of one finding in the words of the scenario: sessions and steps in place of transactions and statements,
 // since these have numbers that differ from run to run.
 func (p *Printer) finding(d *Judgement, f *oracle.Finding) {
+	f = new(report.Printable(*f))
 	blame := "allowed at this level"
 	if f.Promised {
 		blame = "promised not to happen at this level: a DBMS bug"

@@ -13,6 +13,7 @@ import (
 	"wirecheck/anomaly"
 	"wirecheck/answer"
 	"wirecheck/backends"
+	"wirecheck/history/prose"
 	"wirecheck/lab"
 	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
@@ -71,7 +72,7 @@ func (m matrixCell) String() string {
 	if m.why != "" {
 		text += " (" + m.why + ")"
 	}
-	return strings.ReplaceAll(text, "|", `\|`)
+	return strings.ReplaceAll(prose.Printable(text), "|", `\|`)
 }
 
 // matrix executes the files on all engines and prints a table for each. An engine that is not installed is said to be.

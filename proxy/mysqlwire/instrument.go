@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"wirecheck/history/prose"
 	"wirecheck/proxy/record"
 	"wirecheck/rewrite"
 	dialect "wirecheck/rewrite/mysql"
@@ -189,16 +190,16 @@ func (o *observation) sawBare(p *rewrite.Plan) []record.Warning {
 	if server.Network == "unix" {
 		url = o.traits.Name + "://USER@localhost/" + p.Bare.Schema + "?socket=" + server.Addr
 	}
-	command := "wirecheck instrument add " + url
+	table, command := prose.Printable(p.Bare.String()), prose.Printable("wirecheck instrument add "+url)
 	if _, known := o.observer.bare.LoadOrStore(*p.Bare, true); !known {
-		o.ps.Log.Warn().Str("table", p.Bare.String()).Str("command", command).Msg("TABLE IS NOT INSTRUMENTED: wirecheck sees nothing of it and finds no anomaly in it")
+		o.ps.Log.Warn().Str("table", table).Str("command", command).Msg("TABLE IS NOT INSTRUMENTED: wirecheck sees nothing of it and finds no anomaly in it")
 	}
 	if o.bare {
 		return nil
 	}
 	o.bare = true
 	return []record.Warning{{
-		SQLState: "01WC9", Code: codeBare, Message: "wirecheck: table " + p.Bare.String() + " is not instrumented: wirecheck sees nothing of it and finds no anomaly in it",
+		SQLState: "01WC9", Code: codeBare, Message: "wirecheck: table " + table + " is not instrumented: wirecheck sees nothing of it and finds no anomaly in it",
 		Hint: command, Schema: p.Bare.Schema, Table: p.Bare.Name,
 	}}
 }

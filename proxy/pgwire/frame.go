@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"net"
+
+	"wirecheck/proxy/relay"
 )
 
 const (
@@ -39,7 +41,7 @@ type reader struct {
 }
 
 func newReader(c net.Conn, s side) *reader {
-	return &reader{conn: c, side: s, buf: make([]byte, bufferLen)}
+	return &reader{conn: relay.Socket(c), side: s, buf: make([]byte, bufferLen)}
 }
 
 // side is who is at the other end of a connection.
@@ -182,7 +184,7 @@ type writer struct {
 }
 
 func newWriter(c net.Conn, s side) *writer {
-	return &writer{conn: c, side: s, buf: make([]byte, 0, bufferLen)}
+	return &writer{conn: relay.Socket(c), side: s, buf: make([]byte, 0, bufferLen)}
 }
 
 // Write implements io.Writer. A piece that does not fit is written without being copied.

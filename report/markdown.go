@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"wirecheck/history/prose"
 	"wirecheck/oracle"
 )
 
@@ -21,7 +22,7 @@ func Markdown(out io.Writer, r Result) error {
 	}
 	fmt.Fprintf(w, "## wirecheck: %s\n\n", title)
 	for i := range r.Findings {
-		f := &r.Findings[i]
+		f := new(Printable(r.Findings[i]))
 		var text strings.Builder
 		if err := Text(&text, []oracle.Finding{*f}); err != nil {
 			return err
@@ -31,7 +32,7 @@ func Markdown(out io.Writer, r Result) error {
 			strings.ReplaceAll(html.EscapeString(strings.TrimRight(text.String(), "\n")), "\n", "&#10;"))
 	}
 	if r.Undecided != "" {
-		fmt.Fprintf(w, "<p>undecided: %s</p>\n\n", html.EscapeString(r.Undecided))
+		fmt.Fprintf(w, "<p>undecided: %s</p>\n\n", html.EscapeString(prose.Printable(r.Undecided)))
 	}
 	for _, line := range r.seen() {
 		fmt.Fprintf(w, "<p>%s</p>\n", html.EscapeString(line))

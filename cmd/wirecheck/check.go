@@ -88,27 +88,8 @@ const explainUsage = "show which statements wirecheck did not see exactly: their
 
 // check judges one history and prints the result.
 func check(cmd *cobra.Command, path string, opts isolation.Options, format, unit string, least float64, known baseline) error {
-	in, name := cmd.InOrStdin(), "standard input"
-	if path != "-" {
-		f, err := os.Open(path)
-		if err != nil {
-			return fmt.Errorf("open history: %w", err)
-		}
-		defer f.Close() // read only: nothing can be lost
-		in, name = f, path
-	}
-	c := isolation.New(opts)
-	missing := ""
-	warn := func(text string) {
-		missing = cmp.Or(missing, text)
-		fmt.Fprintln(cmd.ErrOrStderr(), "wirecheck: warning:", text)
-	}
-	head := bufio.NewReader(in)
-	judge := checkHistory
-	if begin, _ := head.Peek(16); trace.IsFile(begin) { // whatever is wrong with it the reader says
-		judge = checkTrace
-	}
-	if err := judge(head, path, name, c, warn); err != nil {
+	c, missing, err := judge(cmd, path, opts)
+	if err != nil {
 		return err
 	}
 	result := judged(c.Summary(), c.Coverage(), unit, least, missing)
@@ -123,6 +104,31 @@ func check(cmd *cobra.Command, path string, opts isolation.Options, format, unit
 		return fmt.Errorf("write report: %w", err)
 	}
 	return status(result)
+}
+
+// judge reads a history or a trace to its end. missing says what was not there to be judged.
+func judge(cmd *cobra.Command, path string, opts isolation.Options) (c *isolation.Checker, missing string, err error) {
+	in, name := cmd.InOrStdin(), "standard input"
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, "", fmt.Errorf("open history: %w", err)
+		}
+		defer f.Close() // read only: nothing can be lost
+		in, name = f, path
+	}
+	c = isolation.New(opts)
+	warn := func(text string) {
+		missing = cmp.Or(missing, text)
+		fmt.Fprintln(cmd.ErrOrStderr(), "wirecheck: warning:", text)
+	}
+	head := bufio.NewReader(in)
+	read := checkHistory
+	if begin, _ := head.Peek(16); trace.IsFile(begin) { // whatever is wrong with it the reader says
+		read = checkTrace
+	}
+	err = read(head, path, name, c, warn)
+	return c, missing, err
 }
 
 // checkHistory gives the events of a history to the checker. It warns of what is missing at the end.

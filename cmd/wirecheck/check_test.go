@@ -81,7 +81,7 @@ func TestCheckStatus(t *testing.T) {
 		status         exitStatus
 		stdout, stderr string // substrings
 	}{
-		{"found", []string{writeHistory(t, lostUpdate)}, exitFound, "ANOMALY: LOST UPDATE (P4, G-single, cycle rw ww)", ""},
+		{"found", []string{writeHistory(t, lostUpdate)}, exitFound, "ANOMALY: LOST UPDATE  WC-", ""},
 		{"coverage", []string{writeHistory(t, lostUpdate)}, exitFound, "found: 1 (violations: 0, anomalies: 1)\ncoverage: 4 exact, 0 approximate, 0 opaque\n", ""},
 		{"level", []string{"--level", "repeatable-read", writeHistory(t, lostUpdate)}, exitFound, "VIOLATION: LOST UPDATE", ""},
 		{"clean", []string{writeHistory(t, clean)}, exitClean, "nothing found\ncoverage: 4 exact", ""},
@@ -102,13 +102,43 @@ func TestCheckStatus(t *testing.T) {
 
 func TestCheckFormats(t *testing.T) {
 	path := writeHistory(t, lostUpdate)
-	for format, want := range map[string]string{"json": `"class": "G-single"`, "junit": `<testsuite name="wirecheck `, "sarif": `"version": "2.1.0"`} {
+	for format, want := range map[string]string{"json": `"class": "G-single"`, "junit": `<testsuite name="wirecheck `, "sarif": `"version": "2.1.0"`, "markdown": "## wirecheck: 1 found"} {
 		status, stdout, stderr := runCheck(t, "--format", format, path)
 		if status != exitFound || !strings.Contains(stdout, want) {
 			t.Errorf("%s: status %d, stdout:\n%s\nstderr:\n%s", format, status, stdout, stderr)
 		}
-		if format != "junit" && !json.Valid([]byte(stdout)) {
+		if format != "junit" && format != "markdown" && !json.Valid([]byte(stdout)) {
 			t.Errorf("%s: not JSON:\n%s", format, stdout)
+		}
+	}
+}
+
+// TestExplain shows the finding that a warning names, and says what there is where it is not there.
+func TestExplain(t *testing.T) {
+	path := writeHistory(t, lostUpdate)
+	var result struct{ Findings []struct{ ID string } }
+	_, out, _ := runCheck(t, "--format", "json", path)
+	if err := json.Unmarshal([]byte(out), &result); err != nil || len(result.Findings) != 1 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	id := result.Findings[0].ID
+	for _, tt := range []struct {
+		args   []string
+		status exitStatus
+		want   string
+	}{
+		{[]string{id, path}, exitClean, "Proof (P4, G-single: a cycle of rw ww):"},
+		{[]string{strings.ToLower(id), path, "--format", "json"}, exitClean, `"id": "` + id + `"`},
+		{[]string{id, path, "--format", "markdown"}, exitClean, "1 found"},
+		{[]string{"WC-000000", path}, exitFailed, "there is no finding WC-000000 in it; it has " + id},
+		{[]string{id, writeHistory(t, "s1 session postgres \"15.4\"\n")}, exitFailed, "there is no finding in it"},
+		{[]string{id, "/no/such/file"}, exitFailed, "/no/such/file"},
+		{[]string{id, path, "--format", "matrix"}, exitFailed, "unknown format"},
+		{nil, exitFailed, "arg"},
+	} {
+		out, said, status := command(t, append([]string{"explain"}, tt.args...)...)
+		if status != tt.status || !strings.Contains(out+said, tt.want) {
+			t.Errorf("%v: exit status %d, want %d and %q\n%s%s", tt.args, status, tt.status, tt.want, out, said)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func all() []suite {
 		sqlalchemy("mariadb", "mariadb+mysqldb", "CREATE DATABASE test", "CREATE DATABASE test_schema", "CREATE DATABASE test_schema_2"),
 	)
 	apps := []string{"basic", "queries", "transactions", "select_for_update", "aggregation", "expressions", "update", "delete", "bulk_create", "get_or_create", "introspection", "schema", "migrations", "backends", "many_to_many", "raw_query", "prefetch_related", "inspectdb", "force_insert_update", "ordering"}
-	return append(list,
+	return append(list, regression(),
 		django("Django 3.2 (part), postgres", "postgres", "postgresql", apps...),
 		django("Django 3.2 (part), mariadb", "mariadb", "mysql", apps...),
 		suite{name: "psycopg 3", engine: "postgres", get: none("the mirror has no archive of Debian's source package psycopg3, and its PyPI archive has no tests")},

@@ -59,6 +59,7 @@ test-engines:
 # The tests of the MySQL family once more, against MySQL.
 test-mysql:
 	WIRECHECK_TEST_FAMILY=mysql $(TEST) -timeout 20m ./statement ./rewrite/mysql ./proxy/mysqlwire
+	WIRECHECK_TEST_FAMILY=mysql $(TEST) -timeout 20m -run Family ./live
 	WIRECHECK_TEST_FAMILY=mysql $(TEST) -timeout 20m -run TestMariaDB ./trace/source
 	WIRECHECK_TEST_FAMILY=mysql $(TEST) -timeout 20m -run MySQL ./internal/testserver ./backends/instrument
 	WIRECHECK_TEST_FAMILY=mysql $(TEST) -timeout 20m -run 'Anomalies|TruthOnMariaDB' ./cmd/wirecheck
@@ -123,6 +124,7 @@ soak:
 	$(GO) test -count=1 -timeout 60m $(RANDOM) -rapid.checks=3000
 	$(GO) test -count=1 -timeout 60m -v -run TestPredicateRandom ./oracle/isolation -predicate-runs 1000000
 	$(GO) test -count=1 -timeout 60m -v -run TestRandomHistories ./live -histories 2000
+	@case " $(ENGINES) " in *" mysql"*) WIRECHECK_TEST_FAMILY=mysql $(GO) test -count=1 -timeout 60m -v -run TestRandomHistoriesFamily ./live -histories 2000 ;; esac
 	$(GO) test -count=1 -timeout 60m -v -run 'Quiet|Racy' ./cmd/wirecheck -load $(LOAD)
 	$(GO) test -count=1 -timeout 60m -v -run TestRemedies ./cmd/wirecheck -remedies-apart
 	$(GO) test -count=1 -timeout 60m -v -run 'TestMemory|LittleMemory' ./proxy/pgwire ./proxy/mysqlwire -memory 1024

@@ -13,6 +13,8 @@ type PredicateRead struct {
 	To   uint64 `json:"to"`
 	// Whole says that the statement's accesses name every row of the table for which the condition held.
 	Whole bool `json:"whole,omitempty"`
+	// Current says that the statement locked the rows or wrote them, and saw what was current, whatever the transaction's view is.
+	Current bool `json:"current,omitempty"`
 }
 
 func appendRead(b []byte, r *PredicateRead) []byte {
@@ -20,7 +22,8 @@ func appendRead(b []byte, r *PredicateRead) []byte {
 	b = appendString(append(b, `,"where":`...), r.Where)
 	b = strconv.AppendUint(append(b, `,"from":`...), r.From, 10)
 	b = strconv.AppendUint(append(b, `,"to":`...), r.To, 10)
-	return append(appendBool(b, `,"whole":true`, r.Whole), '}')
+	b = appendBool(b, `,"whole":true`, r.Whole)
+	return append(appendBool(b, `,"current":true`, r.Current), '}')
 }
 
 func (p *parser) read(r *PredicateRead) error {
@@ -36,6 +39,8 @@ func (p *parser) read(r *PredicateRead) error {
 			r.To, err = p.uint()
 		case "whole":
 			r.Whole, err = p.bool()
+		case "current":
+			r.Current, err = p.bool()
 		default:
 			return unknownKey("reads." + key)
 		}

@@ -261,7 +261,7 @@ type Observation struct {
 	Warn      bool
 	Limits    record.Limits
 	AllTables bool // MySQL family: all new tables get the hidden columns, not only those of schemas that have them
-	images    bool // PostgreSQL: images of all rows that are written, whether a predicate reads them or not
+	images    bool // images of all rows that are written, whether a predicate reads them or not
 }
 
 // Handler makes the session loop for a listener.
@@ -288,7 +288,7 @@ func (l *Checker) Handler(c proxy.Config, o Observation) (proxy.Handler, error) 
 			newTables = mysqlwire.InstrumentAuto
 		}
 		// One for each listener: the catalogs that it keeps are those of one server.
-		return mysqlwire.New(&mysqlwire.Observer{Recorder: l.recorder, Limits: o.Limits, Capture: o.Capture, Warn: o.Warn, Instrument: newTables}), nil
+		return mysqlwire.New(&mysqlwire.Observer{Recorder: l.recorder, Limits: o.Limits, Capture: o.Capture, Warn: o.Warn, Instrument: newTables, Images: o.images}), nil
 	}
 	return nil, fmt.Errorf("no session loop for protocol %q", c.Protocol)
 }

@@ -78,7 +78,13 @@ func openStand(t *testing.T, d testserver.Database, family bool, sessions int, s
 		}
 	}
 	for range sessions {
-		s.sessions = append(s.sessions, open(d.At(through.Host, through.Port)))
+		c := open(d.At(through.Host, through.Port))
+		if family {
+			if _, err := ask(c, "SET SESSION innodb_lock_wait_timeout = 1"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.sessions = append(s.sessions, c)
 	}
 	return s
 }
@@ -208,12 +214,53 @@ var forms = []struct {
 		2 INSERT INTO booking VALUES (11, 7, NULL, 'ann')
 		1 COMMIT
 		2 COMMIT`, ""},
-	{"EXISTS, which does not show what it found", `1 SELECT EXISTS (SELECT 1 FROM booking WHERE guest = 'ann')
+	{"EXISTS found none", `1 SELECT EXISTS (SELECT 1 FROM booking WHERE guest = 'ann')
 		2 SELECT EXISTS (SELECT 1 FROM booking WHERE guest = 'ann')
 		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
 		2 INSERT INTO booking VALUES (11, 2, NULL, 'ann')
 		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"EXISTS found one, and does not show which", `1 SELECT EXISTS (SELECT 1 FROM booking WHERE guest = 'eve')
+		2 SELECT EXISTS (SELECT 1 FROM booking WHERE guest = 'eve')
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'eve')
+		2 INSERT INTO booking VALUES (11, 2, NULL, 'eve')
+		1 COMMIT
 		2 COMMIT`, ""},
+	{"rows of its own", `1 INSERT INTO booking VALUES (10, 30, NULL, 'ann')
+		1 SELECT count(*) FROM booking WHERE room = 30
+		2 INSERT INTO booking VALUES (11, 31, NULL, 'bob')
+		2 SELECT count(*) FROM booking WHERE room = 31
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"a row that is its own by now", `1 SELECT count(*) FROM booking WHERE room = 99
+		2 INSERT INTO booking VALUES (10, 30, NULL, 'ann')
+		2 COMMIT
+		1 UPDATE booking SET room = 31 WHERE id = 10
+		1 SELECT count(*) FROM booking WHERE room = 30
+		1 COMMIT`, ""},
+	{"another view after ROLLBACK TO the beginning", `1 SAVEPOINT a
+		1 SELECT count(*) FROM booking WHERE room = 99
+		1 ROLLBACK TO SAVEPOINT a
+		2 INSERT INTO booking VALUES (10, 30, NULL, 'ann')
+		2 COMMIT
+		1 SELECT id FROM booking WHERE room = 30
+		1 SELECT count(*) FROM booking WHERE room = 30
+		1 COMMIT`, ""},
+	{"undone by ROLLBACK TO", `1 SELECT count(*) FROM booking WHERE room = 30
+		2 SELECT count(*) FROM booking WHERE room = 30
+		1 INSERT INTO booking VALUES (10, 30, NULL, 'ann')
+		2 SAVEPOINT a
+		2 INSERT INTO booking VALUES (11, 30, NULL, 'bob')
+		2 ROLLBACK TO SAVEPOINT a
+		2 INSERT INTO booking VALUES (12, 31, NULL, 'bob')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"an aborted writer", `1 SELECT count(*) FROM booking WHERE room = 30
+		2 SELECT count(*) FROM booking WHERE room = 30
+		1 INSERT INTO booking VALUES (10, 30, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 30, NULL, 'bob')
+		1 COMMIT
+		2 ROLLBACK`, ""},
 	{"remainder", `1 SELECT * FROM booking WHERE room % 3 = 0 AND id > 5
 		2 SELECT * FROM booking WHERE room % 3 = 0 AND id > 5
 		1 INSERT INTO booking VALUES (10, 30, NULL, 'ann')
@@ -267,19 +314,32 @@ var forms = []struct {
 
 // TestForms plays what applications write, with its near misses.
 func TestForms(t *testing.T) {
-	s := newStand(t, 2, bookings)
-	for _, level := range []string{"READ COMMITTED", "SERIALIZABLE"} {
+	newStand(t, 2, bookings).forms("READ COMMITTED", "SERIALIZABLE")
+}
+
+// TestFormsFamily plays them on MariaDB, or another product of the family.
+func TestFormsFamily(t *testing.T) {
+	s := openStand(t, testserver.Family(t).Database(t), true, 2, strings.Replace(bookings, "TIMESTAMP", "DATETIME", 1))
+	s.forms("READ COMMITTED", "REPEATABLE READ")
+}
+
+func (s *stand) forms(levels ...string) {
+	t := s.t
+	for _, level := range levels {
 		for _, f := range forms {
-			for _, q := range []string{"DELETE FROM booking", "INSERT INTO booking VALUES (1, 5, '2026-11-22 08:00:00', 'eve'), (2, 6, NULL, NULL)"} {
+			for _, q := range []string{"DELETE FROM booking", "INSERT INTO booking (id, room, hour, guest) VALUES (1, 5, '2026-11-22 08:00:00', 'eve'), (2, 6, NULL, NULL)"} {
 				if _, err := ask(s.direct, q); err != nil {
 					t.Fatal(err)
 				}
 			}
 			want := f.want
-			if level == "SERIALIZABLE" {
+			if level == "SERIALIZABLE" || level == "REPEATABLE READ" && strings.HasPrefix(want, "G-single") {
 				want = ""
 			}
 			found, r := s.play(level, strings.Split(f.steps, "\n")...)
+			if s.family && testserver.IsMySQL() { // which rows its aggregates read is not seen
+				want = strings.Replace(want, "non-repeatable read", "phantom", 1)
+			}
 			if got := strings.Join(found, ", "); got != want {
 				t.Errorf("%s at %s: found %q, want %q; %s", f.name, level, got, want, r.Coverage)
 			}
@@ -379,6 +439,12 @@ func (s *stand) numbered(query string) string {
 // TestRandomHistories runs random transactions side by side and compares what is found with executing them in every serial order.
 func TestRandomHistories(t *testing.T) {
 	s := newStand(t, 3, "CREATE TABLE r (id INT PRIMARY KEY, v INT, tag TEXT)")
+	s.random("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
+}
+
+// TestRandomHistoriesFamily does the same on MariaDB, or another product of the family. What is missed there is printed.
+func TestRandomHistoriesFamily(t *testing.T) {
+	s := openStand(t, testserver.Family(t).Database(t), true, 3, "CREATE TABLE r (id INT PRIMARY KEY, v INT, tag TEXT)")
 	s.random("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 }
 

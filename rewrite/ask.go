@@ -17,9 +17,16 @@ type Ask struct {
 	Current bool
 	// Pinned says that the condition fixes a whole unique key: no row but the one that was found can matter.
 	Pinned bool
+	// Exists says that the statement is SELECT EXISTS (...): it tells whether there is a row, and not which.
+	Exists bool
+	// Relation is the table, where it matters whether the server may decide the condition without looking for rows (MySQL family).
+	Relation *Relation
 	// Types are the types of the columns with which parameters are compared.
 	Types map[int]string
 }
+
+// AsksExistence reports whether the statement is SELECT EXISTS (...) of a predicate read.
+func (p *Plan) AsksExistence() bool { return len(p.Asks) == 1 && p.Asks[0].Exists }
 
 // Bind gives the Ask with the values of parameters.
 func (a Ask) Bind(values func(n int) (condition.Value, bool)) Ask {
@@ -35,7 +42,7 @@ func (a Ask) Bind(values func(n int) (condition.Value, bool)) Ask {
 }
 
 // Shifted gives the Ask of another text that differs in its literals only: literal gives the other text's literal for the place of one, if
-// there is one.
+// there is one. An empty one says that it is the same.
 func (a Ask) Shifted(literal func(at int) (now int, text string, ok bool)) Ask {
 	a.Where = shifted(a.Where, literal)
 	a.Limit = shiftedValue(a.Limit, literal)
@@ -73,6 +80,8 @@ func shiftedValue(v condition.Value, literal func(at int) (now int, text string,
 	case !ok:
 		text = "$0" // of which nobody knows the value
 		return &text
+	case text == "":
+		return v
 	case text[0] == '\'':
 		text = strings.ReplaceAll(text[1:len(text)-1], "''", "'")
 	case strings.HasPrefix(old, "-"):

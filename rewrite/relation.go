@@ -52,6 +52,8 @@ type Relation struct {
 	Named    map[string][]string
 	Readable bool   // the session's user may SELECT from the whole table
 	Engine   string // MySQL family: InnoDB, MyISAM, ...
+	// Partitioned says that the server may see from a condition alone that no partition has such rows (MySQL family).
+	Partitioned bool
 
 	Root        *Relation // PostgreSQL: the partitioned table at the top; nil unless this is a partition
 	Partitions  []uint32  // PostgreSQL: the object ids of a partitioned table's partitions, on all levels
@@ -97,7 +99,9 @@ type Attribute struct {
 	Type      string // as the server prints it
 	Hidden    bool   // INVISIBLE, or one of ours
 	Generated bool
-	Auto      bool // AUTO_INCREMENT, identity, serial
-	Folds     bool // text whose collation may take different texts for equal
-	Touched   bool // ON UPDATE CURRENT_TIMESTAMP
+	Auto      bool   // AUTO_INCREMENT, identity, serial
+	Folds     bool   // text whose collation may take different texts for equal
+	Touched   bool   // ON UPDATE CURRENT_TIMESTAMP
+	Required  bool   // MySQL family: NOT NULL
+	Collation string // MySQL family
 }

@@ -95,6 +95,9 @@ type Plan struct {
 	// Log says that the statement appends what it overwrote to the session's log on the server (MySQL family), which
 	// the session fetches later.
 	Log bool
+	// Auto is the column whose value for the one row that the statement inserts the answer tells (MySQL family: AUTO_INCREMENT); empty:
+	// none. The session's log tells the rest of the row.
+	Auto string
 	// ParsedApart says that the server warns when it parses the text that was made, but not when it executes it (MySQL:
 	// 1287 for assignments within expressions). So the session prepares it, where the client's own text would be sent,
 	// and executes that; the client's own PREPARE gets the client's own text. It is the number of these warnings, or 0.

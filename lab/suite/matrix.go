@@ -27,6 +27,7 @@ import (
 var phenomena = map[string]struct {
 	is        anomaly.Phenomenon
 	predicate anomaly.Phenomenon // what it is where the oracle evaluates the conditions
+	name      string             // if it is one kind of these
 }{
 	"G0":                    {is: anomaly.PG0},
 	"G1a":                   {is: anomaly.PG1a},
@@ -38,8 +39,8 @@ var phenomena = map[string]struct {
 	"P4":                    {is: anomaly.P4},
 	"G-single":              {is: anomaly.PGSingle},
 	"G-single-dependencies": {is: anomaly.PGSingle},
-	"G-single-write-1":      {is: anomaly.PGSingle, predicate: anomaly.PPMP},
-	"G-single-write-2":      {is: anomaly.PGSingle, predicate: anomaly.PPMP},
+	"G-single-write-1":      {is: anomaly.PGSingle, predicate: anomaly.PPMP, name: anomaly.ReadSkew},
+	"G-single-write-2":      {is: anomaly.PGSingle, predicate: anomaly.PPMP, name: anomaly.ReadSkew},
 	"G2-item":               {is: anomaly.PG2Item},
 	"G2":                    {is: anomaly.PG2Item, predicate: anomaly.PG2},
 	"G2-two-edges":          {is: anomaly.PG2Item},
@@ -229,7 +230,7 @@ func agreement(outcome string, through bool, d *panel.Judgement) (verdict, why s
 	}
 	found := slices.ContainsFunc(d.Isolation.Findings, func(f oracle.Finding) bool {
 		is, ok := anomaly.Broken(f.Class, f.Name)
-		return ok && (is == p.is || is == p.predicate)
+		return ok && (is == p.is || is == p.predicate) && (p.name == "" || p.name == f.Name)
 	})
 	switch {
 	case found == through:

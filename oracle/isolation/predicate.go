@@ -20,12 +20,18 @@ import (
 //     found, and P holds for what W made of it. Adya draws this edge to the first later W' that changes the match. W' is W or comes
 //     before W in the row, so a path of ww leads from W' to W, and the edge has as many rw as the path.
 //
+// What S found settles what it saw, too: if P holds for the version that W replaced, S could see that one for certain, and S names all that
+// it found but not this row, then S saw the row as W left it, or later.
+//
 // So neither rule needs to know all versions of the row. Rows that S found have item dependencies already. There is an edge only if
 // the images are known, P is certainly true or certainly not, and the history settles what S could see: W's COMMIT was answered
 // before S took its view of the database, or sent after that.
 //
+// Where the level of T may show what is not committed, S could not see what W wrote only if W's first write of the row was sent after that.
+// A row that T had written before S shows S T's own version, whatever its view of the database.
+//
 // A plain read is superseded, as an item read is, if T later locked the row; and if T later met a row in the way of an INSERT
-// (a duplicate key): that showed it what was current.
+// (a duplicate key): that showed it what was current. So does a later locking read of the table of which the rows are not known.
 
 // predicate is a predicate read of a transaction.
 type predicate struct {
@@ -35,6 +41,10 @@ type predicate struct {
 	where    condition.Condition
 	from, to uint64
 	whole    bool // the statement's accesses name all rows for which the condition held
+	current  bool // it saw what was current
+	dirty    bool // it may have seen what was not committed
+	// relocked are later reads of the transaction that saw what was current in the table, where it is not known which rows.
+	relocked []*predicate
 }
 
 // image is what is known of a row's values at one moment. A row that does not exist has known values: none.
@@ -61,7 +71,9 @@ func (m image) matches(where *condition.Condition) condition.Truth {
 type change struct {
 	t        *txn
 	stmt     int32 // of the last write
+	first    int32 // of the first one
 	v        *version
+	prev     *version // that the first one replaced, if it is known
 	was, now image
 	born     bool // the row did not exist before
 	blind    bool // counted in Coverage.Blind
@@ -75,10 +87,7 @@ func (t *txn) addReads(c *Checker, i int32, e *history.Event) {
 	if !e.Predicate || e.Error != nil {
 		return
 	}
-	if promised, _ := t.product().Promises(t.level, anomaly.PG1a); !promised {
-		c.coverage.unread("the level may show what is not committed")
-		return
-	}
+	clean, _ := t.product().Promises(t.level, anomaly.PG1a)
 	why := e.Unread
 	if why == "" && len(e.Reads) == 0 {
 		why = "the condition was not recorded"
@@ -93,7 +102,7 @@ func (t *txn) addReads(c *Checker, i int32, e *history.Event) {
 		if list := where.Reasons(); len(list) > 0 && why == "" {
 			why = list[0]
 		}
-		t.reads = append(t.reads, &predicate{t: t, stmt: i, table: c.tableOf(r.Table), where: where, from: r.From, to: r.To, whole: r.Whole})
+		t.reads = append(t.reads, &predicate{t: t, stmt: i, table: c.tableOf(r.Table), where: where, from: r.From, to: r.To, whole: r.Whole, current: r.Current, dirty: !clean && !r.Current})
 	}
 	if why != "" {
 		c.coverage.unread(why)
@@ -118,6 +127,11 @@ func (t *txn) predicates(c *Checker, first int) {
 	for _, p := range t.reads {
 		if t.stmts[p.stmt].failed {
 			continue
+		}
+		for _, q := range t.reads {
+			if q.stmt > p.stmt && q.current && q.table == p.table && t.stmts[q.stmt].coverage != history.CoverageExact {
+				p.relocked = append(p.relocked, q)
+			}
 		}
 		p.whole = p.whole && !t.partial
 		list := p.table.changes
@@ -155,7 +169,7 @@ func (t *txn) changes(first int) (list []*change) {
 			ch = rows[p]
 		}
 		if ch == nil {
-			ch = &change{t: t, was: before(a, said, p), born: a.op == opInsert}
+			ch = &change{t: t, first: a.stmt, prev: p, was: before(a, said, p), born: a.op == opInsert}
 			list = append(list, ch)
 		}
 		ch.v, ch.stmt, ch.now = v, a.stmt, image{known: a.op == opDelete}
@@ -199,7 +213,7 @@ func (p *predicate) compare(ch *change, c *Checker) {
 		return
 	}
 	found, certain := p.found(ch)
-	if found {
+	if found || p.wrote(ch) {
 		return
 	}
 	was, now := ch.was.matches(&p.where), ch.now.matches(&p.where)
@@ -211,8 +225,11 @@ func (p *predicate) compare(ch *change, c *Checker) {
 		return
 	}
 	changed := was != condition.Unsure && was != now
-	visible := ch.t.answered && ch.t.to < p.from
+	visible := committedBefore(ch.t, p.from) || was == condition.True && p.whole && certain && p.sawAtLeast(ch.prev)
 	hidden := ch.t.sent > p.to
+	if p.dirty {
+		hidden = ch.t.stmts[ch.first].from > p.to
+	}
 	switch {
 	case !changed && !(p.whole && certain && now == condition.True):
 	case visible && changed:
@@ -243,9 +260,35 @@ func (p *predicate) found(ch *change) (found, certain bool) {
 	return false, ch.born
 }
 
+func committedBefore(t *txn, tick uint64) bool {
+	return t.state == stateCommitted && t.answered && t.to < tick
+}
+
+// sawAtLeast reports whether a version, or a later one of the row, is what the statement saw.
+func (p *predicate) sawAtLeast(v *version) bool {
+	switch {
+	case v == nil || p.dirty:
+		return false
+	case v.order == history.OrderInitial:
+		return true
+	}
+	return v.is == live && v.writer != nil && committedBefore(v.writer, p.from)
+}
+
+// wrote reports whether the transaction had written the row before.
+func (p *predicate) wrote(ch *change) bool {
+	r := ch.v.row
+	return r != nil && slices.ContainsFunc(p.t.accesses, func(a access) bool {
+		return a.stmt < p.stmt && a.op.writes() && a.node != nil && a.node.row == r && !p.t.stmts[a.stmt].failed
+	})
+}
+
 // superseded reports whether the transaction later saw the current state of the changed row, see above.
 func (p *predicate) superseded(ch *change) bool {
 	t := p.t
+	if slices.ContainsFunc(p.relocked, func(q *predicate) bool { return ch.t.sent <= q.to }) {
+		return true
+	}
 	wrote := map[int32]bool{}
 	for i := range t.accesses {
 		a := &t.accesses[i]

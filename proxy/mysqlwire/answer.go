@@ -29,7 +29,8 @@ type answer struct {
 	err      *history.ServerError // if failed
 	cursor   bool                 // the client is to fetch the rows
 	affected uint64
-	matched  int // rows that an UPDATE found, where the product repeats statements
+	insertID uint64 // of an OK
+	matched  int    // rows that an UPDATE found, where the product repeats statements
 	// hold keeps an error from the client that says that the server refused the text that we made, so that the client's own
 	// text can be sent instead.
 	hold             func(*rewrite.Plan, *history.ServerError) bool
@@ -122,7 +123,7 @@ func (a *answer) relayOK(st *sentStatement, f frame) (more bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("read the server's OK: %w", err)
 	}
-	a.affected, a.o.counts.changed = ok.affected, int64(ok.affected)
+	a.affected, a.insertID, a.o.counts.changed = ok.affected, ok.insertID, int64(ok.affected)
 	if st.plan.Log && a.o.traits.repeatsStatements {
 		a.matched = matchedRows(b[ok.at+4:])
 	}

@@ -67,6 +67,7 @@ func (x *exchange) begin() {
 	x.preface = preface{o: o, fetch: o.log.wanted(x.plans)}
 	x.answer = &answer{o: o, binary: x.request.binary(), prepared: x.request.statement()}
 	for _, p := range x.plans {
+		p = bound(p, x.request)
 		p = o.counts.merge(o.warnings.merge(o.settings.withLevel(p, o.traits.optimistic)))
 		st := &sentStatement{plan: p, ticket: o.tracker.Sending(p)}
 		o.tracker.From(st.ticket, x.client, x.request.params)

@@ -21,6 +21,14 @@ type writeLog struct {
 	// that met a write conflict, what each attempt appended stays in the log. The answer tells how many rows the last one
 	// found, and its entries are the last ones (TestTiDBAttempts).
 	attempts map[string]int
+	// inserted is, by stamp, the number that the answer to a statement gave to the one row that it inserted.
+	inserted map[string]numbered
+}
+
+// numbered is the value of an AUTO_INCREMENT column.
+type numbered struct {
+	column string
+	id     uint64
 }
 
 // fetchEvery is the number of logged rows after which the session fetches the log within a transaction, so that it does
@@ -38,6 +46,12 @@ func (l *writeLog) note(stamp string, p *rewrite.Plan, a *answer, t *traits) {
 	}
 	if t.repeatsStatements {
 		l.attempted(stamp, p, a)
+	}
+	if p.Auto != "" {
+		if l.inserted == nil {
+			l.inserted = make(map[string]numbered)
+		}
+		l.inserted[stamp] = numbered{p.Auto, a.insertID}
 	}
 	l.rows += max(a.affected, 1) // rows that an UPDATE matched without changing them are logged too
 	if p.Verb == "select" {
@@ -77,6 +91,10 @@ func (l *writeLog) lasting(entries map[string][]history.Access) {
 		}
 	}
 	clear(l.attempts)
+	for stamp, n := range l.inserted {
+		dialect.Numbered(entries[stamp], n.column, n.id)
+	}
+	clear(l.inserted)
 }
 
 // matchedRows reads the text of an OK: "Rows matched: 1  Changed: 1  Warnings: 0". It is -1 if the text is another one.

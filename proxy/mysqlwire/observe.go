@@ -44,7 +44,8 @@ func observe(ctx context.Context, s *session, seq byte, ok []byte) error {
 	o.log.o, o.prepared.o = o, o
 	o.prepared.forget()
 	o.tracker.log = s.ps.Log
-	o.tracker.open(s.observer, history.Event{
+	o.settings.generation = o.rewriter.Generation
+	o.tracker.open(s.observer, o.rewriter.Want, history.Event{
 		Engine: o.traits.Name,
 		// MariaDB puts this in front for the replication of old servers (manual, "Connecting", initial handshake packet).
 		Server: strings.TrimPrefix(s.greeting.version, "5.5.5-"), Database: s.database, User: s.user, Client: s.program,

@@ -18,6 +18,8 @@ type Observer struct {
 	Warn bool
 	// Instrument adds the hidden columns to tables that are created through the proxy.
 	Instrument Instrument
+	// Images asks for images of all rows that are written, whether a predicate reads them or not.
+	Images bool
 
 	mu        sync.Mutex
 	rewriters map[dialect.Flavor]*dialect.Rewriter
@@ -47,6 +49,9 @@ func (o *Observer) rewriter(f dialect.Flavor) *dialect.Rewriter {
 		o.rewriters = make(map[dialect.Flavor]*dialect.Rewriter)
 	}
 	r := dialect.New(f, o.Capture)
+	if o.Images {
+		r.WantAll()
+	}
 	o.rewriters[f] = r
 	return r
 }

@@ -21,8 +21,11 @@ type recording struct {
 }
 
 // open begins a recording.
-func (r *recording) open(o *Observer, session history.Event) {
-	r.guard(func() { r.tracker = record.NewTracker(o.Recorder, session, o.Limits) })
+func (r *recording) open(o *Observer, want func(*rewrite.Ask), session history.Event) {
+	r.guard(func() {
+		r.tracker = record.NewTracker(o.Recorder, session, o.Limits)
+		r.tracker.Wants(want)
+	})
 }
 
 // observed reports whether the session is still observed.

@@ -123,7 +123,7 @@ func (a *answer) relayRows(st *sentStatement, cols *columns) (more bool, err err
 			return false, err
 		}
 	}
-	asItIs := cols.hidden == 0 && cols.hide == nil
+	asItIs := cols.hidden == 0 && cols.hide == nil && !st.plan.AsksExistence()
 	a.shown, a.concealed = 0, 0
 	for {
 		f, err := o.nextPacket()
@@ -188,6 +188,9 @@ func (a *answer) relayRow(st *sentStatement, cols *columns, f frame) error {
 	row, err := o.take(f)
 	if err != nil {
 		return err
+	}
+	if st.running != nil && st.plan.AsksExistence() {
+		st.running.Existed(cols.first(row))
 	}
 	if cols.hidden > 0 {
 		shown, hidden, err := cols.cut(row, o.scratch)

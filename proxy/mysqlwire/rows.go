@@ -154,6 +154,19 @@ func (c *columns) cut(row, scratch []byte) (shown []byte, hidden [][]byte, err e
 	return append(scratch, row[bitmap(len(c.types)):end]...), hidden, nil
 }
 
+// first is the value of a row's first column; nothing if it is not there.
+func (c *columns) first(row []byte) []byte {
+	w := walker{columns: c}
+	if len(c.types) == 0 || !w.start(row) {
+		return nil
+	}
+	from, to, _, more, err := w.next(row)
+	if err != nil || !more || to > len(row) {
+		return nil
+	}
+	return row[from:to]
+}
+
 // appendNulls appends the header and null bitmap of the row for the client to b, which is empty.
 func (c *columns) appendNulls(b, row []byte) []byte {
 	b = append(b, row[:bitmap(c.shown())]...)

@@ -13,12 +13,14 @@ import (
 // settings is what a session's statements depend on besides their text. The session reads it from the server at the login
 // and follows it from then on.
 type settings struct {
-	state    settingsState
-	flavor   dialect.Flavor
-	env      dialect.Session // of the next statement
-	opaque   bool            // there are too many temporary tables to know which names they hide
-	snapshot bool            // REPEATABLE READ is snapshot isolation here (innodb_snapshot_isolation)
-	status   uint16          // the server's latest status
+	state  settingsState
+	flavor dialect.Flavor
+	env    dialect.Session // of the next statement
+	// generation says how much is wanted of what statements write (dialect.Rewriter.Generation).
+	generation func() uint64
+	opaque     bool   // there are too many temporary tables to know which names they hide
+	snapshot   bool   // REPEATABLE READ is snapshot isolation here (innodb_snapshot_isolation)
+	status     uint16 // the server's latest status
 
 	autocommit          bool
 	level, once, inside string // of the session, of the next transaction only, of the open one
@@ -43,7 +45,7 @@ func (s *settings) inTransaction() bool { return s.status&statusInTrans != 0 }
 func (s *settings) take(f dialect.Facts) {
 	s.state = settingsKnown
 	s.flavor, s.snapshot = f.Flavor, f.Snapshot
-	s.env.Mode, s.env.GroupConcat = f.Session.Mode, f.Session.GroupConcat
+	s.env.Mode, s.env.GroupConcat, s.env.UTF8 = f.Session.Mode, f.Session.GroupConcat, f.Session.UTF8
 	s.autocommit, s.level = f.Autocommit, f.Level
 }
 
@@ -89,6 +91,7 @@ func (s *settings) current() dialect.Session {
 	const serializable = "serializable"
 	e.LockingReads = s.inTransaction() && s.inside == serializable ||
 		!s.autocommit && (s.level == serializable || s.once == serializable)
+	e.Wanted = s.generation()
 	return e
 }
 

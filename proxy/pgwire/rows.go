@@ -84,7 +84,7 @@ func (a *serverHalf) dataRow(f frame, e *entry) error {
 		return a.ownRow(f, e.own)
 	}
 	plan := e.current()
-	if plan == nil || plan.Hidden == 0 {
+	if plan == nil || plan.Hidden == 0 && !plan.AsksExistence() {
 		return a.relay(f)
 	}
 	run := a.pipeline.begin(e)
@@ -100,7 +100,14 @@ func (a *serverHalf) dataRow(f frame, e *entry) error {
 		a.pipeline.lose("a row does not have the hidden columns")
 		return a.out.message('D', body)
 	}
-	a.decode(body[end:], plan, run)
+	if plan.Hidden > 0 {
+		a.decode(body[end:], plan, run)
+	}
+	if run != nil && plan.AsksExistence() {
+		if value, _, ok := cell(body[2:end]); ok {
+			run.Existed(value)
+		}
+	}
 	if run != nil && run.WantsCells() {
 		a.cells(body[2:end], e, run)
 	}

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ type view struct {
 	read     uint64 // the same of the first plain read
 	last     uint64 // tick before the last statement was sent
 	imported bool   // it took over another session's snapshot
+	part     product.Participation
 }
 
 // sent notes a statement of the transaction.
@@ -34,14 +36,21 @@ func (v *view) sent(tk *Ticket) {
 // atBegin notes that BEGIN took the snapshot.
 func (v *view) atBegin(from, to uint64) { v.first, v.any, v.read = from, to, to }
 
-// answered notes that a statement which reads or writes tables succeeded.
-func (v *view) answered(p *rewrite.Plan, to uint64) {
+// answered notes that a statement which reads or writes tables succeeded, and how many rows it found.
+func (v *view) answered(p *rewrite.Plan, asks []rewrite.Ask, found int, to uint64) {
 	if v.any == 0 && p.Verb != "set" {
 		v.any = to
 	}
-	plain := len(p.Asks) > 0 && !slices.ContainsFunc(p.Asks, func(a rewrite.Ask) bool { return a.Current })
-	if v.read == 0 && p.Verb == "select" && plain {
+	plain := len(asks) > 0 && !slices.ContainsFunc(asks, func(a rewrite.Ask) bool { return a.Current })
+	if v.read == 0 && p.Verb == "select" && plain && (found > 0 || slices.ContainsFunc(asks, func(a rewrite.Ask) bool { return a.Looks() })) {
 		v.read = to
+	}
+}
+
+// back notes that the transaction went back to a savepoint that stands in front of statement n: it may begin again with another view.
+func (v *view) back(p *product.Product, n int) {
+	if p.SavepointRestarts && v.part.RollbackTo(n) {
+		v.first, v.any, v.read = 0, 0, 0
 	}
 }
 
@@ -54,7 +63,12 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 	if ev.Error != nil || !touches(p) {
 		return
 	}
-	x.seen.answered(p, ev.To)
+	asks := make([]rewrite.Ask, len(p.Asks))
+	for i := range p.Asks {
+		asks[i] = p.Asks[i].Bind(func(int) (condition.Value, bool) { return nil, false })
+	}
+	x.seen.part.Use(ev.N)
+	x.seen.answered(p, asks, len(ev.Accesses), ev.To)
 	if suspended {
 		ev.Predicate, ev.Unread = p.Predicate || len(p.Asks) > 0, inParts
 		return
@@ -62,21 +76,22 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 	if ev.Unread = p.Unread; p.Predicate && p.Unread == "" && len(p.Asks) == 0 {
 		ev.Unread = "conditions are not evaluated on " + t.dbms.Name
 	}
-	for i := range p.Asks {
-		a := p.Asks[i].Bind(func(int) (condition.Value, bool) { return nil, false })
+	for _, a := range asks {
 		found := 0
 		for k := range ev.Accesses {
 			if ev.Accesses[k].Row.Table == a.Table {
 				found++
 			}
 		}
-		if a.Pinned && found > 0 {
+		if a.Pinned && (found > 0 || p.Log) { // what it found may come later
 			continue
 		}
-		read := history.PredicateRead{Table: a.Table, Whole: ev.Coverage == history.CoverageExact && !p.Log}
+		read := history.PredicateRead{Table: a.Table, Current: a.Current && t.dbms.SnapshotAt == product.AtFirstRead, Whole: a.Exists || ev.Coverage == history.CoverageExact && !p.Log}
 		ok := false
 		if read.From, read.To, ok = t.sees(x, r.ticket, &a, ev.To); !ok {
 			ev.Unread = "it is not known when the transaction took its view of the database"
+		} else if a.Exists && !r.none {
+			ev.Unread = "EXISTS found a row, and does not tell which"
 		} else if a.Limit != nil && (!read.Whole || !below(found, *a.Limit)) {
 			ev.Unread = "LIMIT may have hidden rows"
 		} else {
@@ -88,6 +103,11 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 			t.want(&a)
 		}
 	}
+}
+
+// Existed takes the value of the answer to SELECT EXISTS (...), in text or binary form (rewrite.Plan.AsksExistence).
+func (r *Running) Existed(value []byte) {
+	r.none = len(value) > 0 && (string(value) == "f" || string(value) == "0" || len(bytes.Trim(value, "\x00")) == 0)
 }
 
 // below reports whether fewer rows were found than the limit, which has the form of condition.Open.

@@ -23,6 +23,7 @@ type Running struct {
 	mark     int  // the first access of the row that was decoded last
 	cells    int  // values that came with rows
 	reads    []read
+	none     bool // see Existed
 }
 
 // Decode keeps the facts, which may be none, that p reads in the hidden columns of a row of the answer. What came before

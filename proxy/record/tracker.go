@@ -420,6 +420,7 @@ func (t *Tracker) control(tk *Ticket, res Result, to uint64) {
 	case statement.ControlRollbackTo:
 		if t.txn != nil {
 			if i := t.txn.savepoint(c.Name); i >= 0 {
+				t.txn.seen.back(t.dbms, t.txn.saves[i].next)
 				t.txn.saves = t.txn.saves[:i+1]
 			}
 		}
@@ -532,6 +533,9 @@ func (t *Tracker) Logged(entries map[string][]history.Access, truncated bool) []
 		ev.Accesses = append(ev.Accesses, entries[t.rec.Stamp(ev.Txn, ev.N)]...)
 		if truncated && ev.Coverage == history.CoverageExact {
 			ev.Coverage, ev.Why = history.CoverageApproximate, "it overwrote more rows than its log could take"
+		}
+		for i := range ev.Reads {
+			ev.Reads[i].Whole = ev.Coverage == history.CoverageExact
 		}
 	}
 	for _, l := range t.pending {

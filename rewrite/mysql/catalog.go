@@ -14,8 +14,8 @@ const userSchemas = " NOT IN ('information_schema','performance_schema','mysql',
 // The parts of the questions for the catalog. Each row is a kind, a schema, a table and up to four more texts.
 const (
 	serverPart    = "SELECT 'V' k,VERSION() a,IFNULL(DATABASE(),'') b,CAST(@@lower_case_table_names AS CHAR) c,'' d,'' e,'' f"
-	tablePart     = " UNION ALL SELECT 'T',TABLE_SCHEMA,TABLE_NAME,TABLE_TYPE,IFNULL(ENGINE,''),'','' FROM information_schema.TABLES WHERE "
-	columnPart    = " UNION ALL SELECT 'C',TABLE_SCHEMA,TABLE_NAME,COLUMN_NAME,COLUMN_TYPE,EXTRA,CAST(ORDINAL_POSITION AS CHAR) FROM information_schema.COLUMNS WHERE "
+	tablePart     = " UNION ALL SELECT 'T',TABLE_SCHEMA,TABLE_NAME,TABLE_TYPE,IFNULL(ENGINE,''),IFNULL(CREATE_OPTIONS,''),'' FROM information_schema.TABLES WHERE "
+	columnPart    = " UNION ALL SELECT 'C',TABLE_SCHEMA,TABLE_NAME,COLUMN_NAME,COLUMN_TYPE,CONCAT(EXTRA,'|',IS_NULLABLE,'|',IFNULL(COLLATION_NAME,'')),CAST(ORDINAL_POSITION AS CHAR) FROM information_schema.COLUMNS WHERE "
 	indexPart     = " UNION ALL SELECT 'I',TABLE_SCHEMA,TABLE_NAME,INDEX_NAME,IFNULL(COLUMN_NAME,''),CAST(NON_UNIQUE AS CHAR),CAST(SEQ_IN_INDEX AS CHAR) FROM information_schema.STATISTICS WHERE "
 	triggerPart   = " UNION ALL SELECT DISTINCT 'G',EVENT_OBJECT_SCHEMA,EVENT_OBJECT_TABLE,'','','','' FROM information_schema.TRIGGERS WHERE "
 	privilegePart = " UNION ALL SELECT DISTINCT 'P',TABLE_SCHEMA,TABLE_NAME,'','','','' FROM information_schema.COLUMN_PRIVILEGES WHERE "
@@ -195,13 +195,16 @@ func (l *loader) row(r []string) error {
 		if err != nil {
 			return err
 		}
-		extra := strings.ToUpper(r[5])
+		extra, rest, _ := strings.Cut(strings.ToUpper(r[5]), "|")
+		nullable, collation, _ := strings.Cut(rest, "|")
 		l.columns[rel] = append(l.columns[rel], placed[rewrite.Attribute]{place, rewrite.Attribute{
 			Name: r[3], Type: r[4],
 			Hidden:    strings.Contains(extra, "INVISIBLE") || HiddenColumn(r[3]) && alwaysVisible(FlavorOf(l.server.Version)),
 			Generated: strings.Contains(extra, " GENERATED") && !strings.Contains(extra, "DEFAULT_GENERATED") || strings.Contains(extra, "VIRTUAL") || strings.Contains(extra, "PERSISTENT"),
 			Auto:      strings.Contains(extra, "AUTO_INCREMENT"),
 			Touched:   strings.Contains(extra, "ON UPDATE"),
+			Required:  nullable == "NO",
+			Collation: strings.ToLower(collation),
 		}})
 	case "I":
 		place, err := strconv.Atoi(r[6])
@@ -228,7 +231,7 @@ func (l *loader) row(r []string) error {
 func (l *loader) table(r []string) {
 	rel := &rewrite.Relation{
 		RelationName: rewrite.RelationName{Schema: r[1], Name: r[2]},
-		Engine:       r[4], Readable: true, Rows: -1,
+		Engine:       r[4], Readable: true, Rows: -1, Partitioned: strings.Contains(strings.ToLower(r[5]), "partitioned"),
 	}
 	switch t := strings.ToUpper(r[3]); {
 	case t == "BASE TABLE":

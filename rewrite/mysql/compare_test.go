@@ -13,6 +13,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/internal/testserver"
 	"wirecheck/rewrite"
+	"wirecheck/statement/condition"
 	"wirecheck/statement/mysqlsyntax"
 )
 
@@ -100,6 +101,7 @@ type pair struct {
 	session      Session
 	stamp        int
 	tables       []*rewrite.Relation
+	images       bool // of all rows that are written; otherwise of none
 }
 
 func newPair(t testing.TB, capabilities uint32) *pair {
@@ -307,6 +309,9 @@ func (p *pair) try(t *testing.T, sql string, prepared bool, args []string) (*rew
 	defer p.plain.exec(t, "ROLLBACK")
 	defer p.wired.exec(t, "ROLLBACK")
 	mine := strings.ReplaceAll(sql, "@@db", p.wired.db.Name)
+	if p.rewriter.Generation() > 0 && !p.images {
+		p.rewriter = New(flavor(), rewrite.CaptureAuto)
+	}
 	make := p.rewriter.Script
 	if prepared {
 		make = p.rewriter.Prepare
@@ -393,7 +398,15 @@ func (p *pair) verify(t *testing.T, sql string, plan *rewrite.Plan, stamp string
 				p.verifyRead(t, sql, a, before)
 				continue
 			}
+			p.verifyImages(t, sql, a, before[a.Row], after[a.Row])
 			own[a.Row] = a.Version
+			if a.Op == history.OpInsert {
+				is, there := after[a.Row]
+				if w, err := parseWriters([]byte(is.writers)); !there || err != nil || w.count == 1 && w.version() != a.Version || a.Name != is.name && !strings.HasSuffix(a.Name, "=!") && a.Name != "" {
+					t.Errorf("%s: %+v is inserted, and the row is %v, there %v", sql, a, is, there)
+				}
+				continue
+			}
 			if first, again := changed[a.Row]; again { // ON DUPLICATE KEY UPDATE may come to a row twice
 				if a.Prev != first.Version || a.PrevOrder != first.Order {
 					t.Errorf("%s: %+v does not follow %+v", sql, a, first)
@@ -458,4 +471,51 @@ func (p *pair) verifyRead(t *testing.T, sql string, a history.Access, rows map[h
 	if w, err := parseWriters([]byte(r.writers)); err != nil || w.version() != a.Version || w.order() != a.Order || a.Name != r.name {
 		t.Errorf("%s: it read %+v, the row has %q", sql, a, r.writers)
 	}
+}
+
+// verifyImages holds the images of a write against the row before and after, where it was written once.
+func (p *pair) verifyImages(t *testing.T, sql string, a history.Access, was, is row) {
+	t.Helper()
+	_, name, _ := strings.Cut(a.Row.Table, ".")
+	rel := p.relation(name)
+	for _, side := range []struct {
+		text, version string
+		row           row
+	}{{a.Was, a.Prev, was}, {a.Image, a.Version, is}} {
+		image, err := condition.ParseImage(side.text)
+		if err != nil || p.images && side.row.visible != "" && len(image) == 0 && a.Op != history.OpInsert && kindsOf(rel) > 0 {
+			t.Errorf("%s: %+v has image %q: %v", sql, a, side.text, err)
+		}
+		if w, err := parseWriters([]byte(side.row.writers)); err != nil || w.version() != side.version {
+			continue // written again
+		}
+		cells, n := strings.Split(side.row.visible, "|"), 0
+		for _, c := range rel.Columns {
+			if c.Hidden {
+				continue
+			}
+			got, known := image[c.Name]
+			text := ""
+			if got != nil {
+				text = *got
+			}
+			if kindOf(&c) == condition.Timestamp {
+				text = strings.Replace(text, "T", " ", 1)
+			}
+			if known && text != cells[n] {
+				t.Errorf("%s: %s is %q in the image of %+v, and %q in the row", sql, c.Name, text, a, cells[n])
+			}
+			n++
+		}
+	}
+}
+
+// kindsOf is how many columns have an image.
+func kindsOf(rel *rewrite.Relation) (n int) {
+	for i := range rel.Columns {
+		if c := &rel.Columns[i]; !c.Hidden && !c.Generated && !c.Touched && kindOf(c) != condition.Other {
+			n++
+		}
+	}
+	return n
 }

@@ -71,9 +71,9 @@ func (s *planner) logCondition(src *source, op history.Op, first int) bool {
 // captured is a condition that appends the row to the log and is true. The first branch never runs; it makes the server
 // see, before it folds constants, that the log changes within the statement (its LENGTH would be taken once, and the
 // limit would not hold).
-func captured(op string, src *source) string {
+func captured(op string, src *source, images ...string) string {
 	return "IF(" + src.key + " IS NULL,(@wc_log:=" + emptyLog + ") IS NULL,IF(LENGTH(@wc_log)<" + fmt.Sprint(logLimit) + "," +
-		logEntry(op, src) + " IS NOT NULL,1))"
+		logEntry(op, src, images...) + " IS NOT NULL,1))"
 }
 
 // setOperation plans UNION and the like. Each SELECT of it logs what it reads.

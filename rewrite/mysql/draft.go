@@ -34,7 +34,7 @@ func (s *draft) opaque(why string) {
 	s.edits = nil
 	s.plan.Edits, s.plan.Marked = nil, nil
 	s.plan.Hidden, s.plan.Decode, s.plan.NoRows = 0, nil, false
-	s.plan.Stamp, s.plan.Log, s.plan.ParsedApart, s.plan.CurrentRead = false, false, 0, false
+	s.plan.Stamp, s.plan.Log, s.plan.Auto, s.plan.ParsedApart, s.plan.CurrentRead = false, false, "", 0, false
 	s.plan.Coverage, s.plan.Why = history.CoverageOpaque, why
 }
 

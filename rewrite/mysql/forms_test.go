@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"slices"
 	"testing"
 
 	"wirecheck/history"
@@ -433,6 +434,29 @@ func TestForms(t *testing.T) {
 		forms []form
 	}{{"select", selects}, {"update", updates}, {"insert", inserts}, {"delete", deletes}} {
 		t.Run(group.name, func(t *testing.T) { runForms(t, p, group.forms) })
+	}
+}
+
+// TestFormsWithImages executes the writes with images of all columns: the client sees the same, and the images are those of the rows.
+func TestFormsWithImages(t *testing.T) {
+	if flavor() == TiDB {
+		t.Skip("no images are taken there")
+	}
+	p := newPair(t, 0)
+	p.images = true
+	p.rewriter.WantAll()
+	images := 0
+	for _, f := range slices.Concat(updates, inserts, deletes) {
+		plan, accesses := p.check(t, f.sql)
+		if want := f.expected(plan); want != plan.Coverage {
+			t.Errorf("%s: coverage %q (%s), want %q", f.sql, plan.Coverage, plan.Why, want)
+		}
+		for _, a := range accesses {
+			images += len(a.Was) + len(a.Image)
+		}
+	}
+	if images < 1000 {
+		t.Errorf("%d bytes of images: too few", images)
 	}
 }
 

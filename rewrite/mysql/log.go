@@ -90,6 +90,9 @@ func DecodeLog(value []byte) (entries map[string][]history.Access, truncated boo
 			truncated, rest = true, after
 			continue
 		}
+		if n := len(list); stamp == last && n > 0 && list[n-1].Op == history.OpInsert && access.Op != history.OpInsert {
+			list = list[:n-1] // ON DUPLICATE KEY UPDATE found a row in the place of the one that it would have inserted
+		}
 		if stamp != last || list == nil {
 			if list != nil {
 				entries[last] = list
@@ -108,7 +111,8 @@ func DecodeLog(value []byte) (entries map[string][]history.Access, truncated boo
 }
 
 // decodeEntry reads "u schema.table rowid writers stamp key"; a table without a key has none. The first letter: read,
-// locking read, match without a change, update, delete. stamp and table are those of the entry before, which are mostly
+// locking read, match without a change, update, delete. In front of the key, U has the images of the old and of the new
+// version, D that of the old one, and I that of a new row. stamp and table are those of the entry before, which are mostly
 // the same and then need no new text.
 func decodeEntry(entry []byte, stamp, table string) (string, history.Access, error) {
 	fail := func(err error) (string, history.Access, error) { return "", history.Access{}, err }
@@ -121,8 +125,23 @@ func decodeEntry(entry []byte, stamp, table string) (string, history.Access, err
 		}
 		f[n], rest, more = bytes.Cut(rest, space)
 	}
-	if n < 5 || len(f[0]) != 1 || !bytes.Contains([]byte("rlmud"), f[0]) {
+	if n < 5 || len(f[0]) != 1 || !bytes.Contains([]byte("rlmudUDI"), f[0]) {
 		return fail(fmt.Errorf("log entry %q is not understood", entry))
+	}
+	var images [2]string
+	count := map[byte]int{'U': 2, 'D': 1, 'I': 1}[f[0][0]]
+	for i := range count {
+		if n < 6 {
+			return fail(fmt.Errorf("log entry %q lacks an image", entry))
+		}
+		text, name, named := bytes.Cut(f[5], space)
+		if f[5] = name; !named {
+			n = 5
+		}
+		var err error
+		if images[i], err = readImage(string(text)); err != nil {
+			return fail(err)
+		}
 	}
 	if string(f[4]) != stamp {
 		stamp = string(f[4])
@@ -160,13 +179,16 @@ func decodeEntry(entry []byte, stamp, table string) (string, history.Access, err
 		return stamp, before, nil
 	}
 	a := history.Access{
-		Op: history.OpUpdate, Row: before.Row, Name: name,
+		Op: history.OpUpdate, Row: before.Row, Name: name, Was: images[0], Image: images[1],
 		Prev: before.Version, PrevWriter: before.Writer, PrevOrder: before.Order, Order: old.count + 2,
 	}
-	if f[0][0] == 'd' {
+	if f[0][0] == 'd' || f[0][0] == 'D' {
 		a.Op = history.OpDelete
-	} else {
-		a.Version = writers{count: old.count + 1, last: f[4]}.version()
+		return stamp, a, nil
+	}
+	a.Version = writers{count: old.count + 1, last: f[4]}.version()
+	if f[0][0] == 'I' {
+		a.Op, a.Was, a.Image, a.Prev, a.PrevWriter, a.PrevOrder = history.OpInsert, "", images[0], "", "", 0
 	}
 	return stamp, a, nil
 }
@@ -215,8 +237,8 @@ func nextWriters(w string) string {
 }
 
 // logging is SQL text for a value that is put into a row, which is logged by the way.
-func logging(op string, src *source, value string) string {
-	return "IF(LENGTH(@wc_log)<" + fmt.Sprint(logLimit) + " AND " + logEntry(op, src) + " IS NULL,''," + value + ")"
+func logging(entry, value string) string {
+	return "IF(LENGTH(@wc_log)<" + fmt.Sprint(logLimit) + " AND " + entry + " IS NULL,''," + value + ")"
 }
 
 // appendVersion appends the version's name within its row.

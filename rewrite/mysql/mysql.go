@@ -67,6 +67,7 @@ type Rewriter struct {
 	capture rewrite.Capture
 	parser  *mysqlsyntax.Parser
 	cache   *rewrite.Cache[key, entry]
+	wanted  rewrite.Wanted
 }
 
 type key struct {

@@ -72,6 +72,7 @@ func (s *planner) query(n *ast.SelectStmt) {
 		s.partial("what subqueries read is not seen")
 	}
 	s.readable(n, all, list)
+	s.askedBySelect(n)
 	if p.Coverage == history.CoverageNone {
 		if len(s.why) > 0 { // no table that we know of, but something
 			s.opaque(strings.Join(s.why, "; "))

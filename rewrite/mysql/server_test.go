@@ -257,7 +257,7 @@ func TestSessionFacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Facts{Version: f.Version, Flavor: flavor(), Level: "read committed", Session: Session{Mode: mysqlsyntax.AnsiQuotes | mysqlsyntax.NoBackslashEscapes, GroupConcat: 5000}}
+	want := Facts{Version: f.Version, Flavor: flavor(), Level: "read committed", Session: Session{Mode: mysqlsyntax.AnsiQuotes | mysqlsyntax.NoBackslashEscapes, GroupConcat: 5000, UTF8: true}}
 	if f != want {
 		t.Errorf("got %+v, want %+v", f, want)
 	}

@@ -21,7 +21,9 @@ type Session struct {
 	GroupConcat  uint64 // group_concat_max_len
 	Temporary    string // see WithTemporary
 	// Stale says that what was known of tables may be used although it may have changed since.
-	Stale bool
+	Stale  bool
+	Wanted uint64 // Rewriter.Generation
+	UTF8   bool   // the client's texts are in UTF-8
 }
 
 // WithTemporary adds the qualified name of a temporary table, which hides a table of that name (Plan.Temporary).
@@ -94,6 +96,7 @@ func DecodeSession(rows [][]string) (Facts, error) {
 		f.Level = "snapshot"
 	}
 	f.Session.Mode = modeOf(v["sql_mode"])
+	f.Session.UTF8 = strings.HasPrefix(v["character_set_client"], "utf8")
 	for _, cs := range []string{v["character_set_client"], v["character_set_connection"], v["character_set_results"]} {
 		if !mysqlsyntax.PlainCharset(cs) {
 			f.Session.Mode |= mysqlsyntax.Foreign

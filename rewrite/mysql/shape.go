@@ -189,12 +189,31 @@ func (t *template) fill(sql string, m mold) *rewrite.Script {
 	move := rewrite.Shift{From: t.mold.lits, To: m.lits}.Place
 	plan := *t.script.Plans[0]
 	plan.Text, plan.At = sql[m.from:m.end], m.from
+	plan.Asks = t.asks(plan.Asks, sql, m)
 	script := &rewrite.Script{SQL: sql, Plans: []*rewrite.Plan{&plan}, Uses: t.script.Uses}
 	if len(plan.Edits) > 0 {
 		plan.Edits, plan.Marked = moved(plan.Edits, move), moved(plan.Marked, move)
 		script.SQL = rewrite.Apply(sql, plan.Edits)
 	}
 	return script
+}
+
+// asks gives the predicate reads of a text of the template's shape. A literal that is part of the shape is the same in each of its texts.
+func (t *template) asks(list []rewrite.Ask, sql string, m mold) []rewrite.Ask {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]rewrite.Ask, len(list))
+	for i := range list {
+		out[i] = list[i].Shifted(func(at int) (int, string, bool) {
+			k, found := slices.BinarySearchFunc(t.mold.lits, at, func(l rewrite.Literal, at int) int { return l.At - at })
+			if !found {
+				return 0, "", true
+			}
+			return m.lits[k].At, sql[m.lits[k].At:m.lits[k].End], true
+		})
+	}
+	return out
 }
 
 func moved(edits []rewrite.Edit, move func(int) int) []rewrite.Edit {

@@ -138,6 +138,7 @@ func TestShapedPlansAreParsedPlans(t *testing.T) {
 	for _, mode := range []mysqlsyntax.Mode{0, mysqlsyntax.AnsiQuotes, mysqlsyntax.NoBackslashEscapes, mysqlsyntax.PipesAsConcat | mysqlsyntax.IgnoreSpace | mysqlsyntax.HighNotPrecedence} {
 		s := Session{Database: "shop", Mode: mode, MultiStatements: true, GroupConcat: 1 << 20}
 		r := New(MariaDB, rewrite.CaptureAuto)
+		r.WantAll()
 		for range 12 {
 			for _, f := range all {
 				sql := mutant(rnd, strings.ReplaceAll(f.sql, "@@db", "shop"), mode)
@@ -206,6 +207,7 @@ func FuzzShapes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sql string, seed uint64, mode uint8) {
 		s := Session{Database: "shop", Mode: mysqlsyntax.Mode(mode) & (mysqlsyntax.AnsiQuotes | mysqlsyntax.NoBackslashEscapes), GroupConcat: 1 << 20}
 		r := New(MariaDB, rewrite.CaptureAuto)
+		r.WantAll()
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		for range 4 {
 			comparePlans(t, sql, r.Script(sql, cat, s), r.script(key{sql: sql, catalog: cat, session: s}))

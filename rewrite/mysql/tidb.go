@@ -54,7 +54,7 @@ func (s *planner) stampChanged(list []*ast.Assignment, src *source, set, end int
 	w := src.ref + "." + columnWriters
 	kept, next := w, nextWriters(w)
 	if log {
-		kept, next = logging("m", src, kept), logging("u", src, next)
+		kept, next = logging(logEntry("m", src), kept), logging(logEntry("u", src), next)
 		s.plan.Log = true
 	}
 	s.plan.Stamp = true

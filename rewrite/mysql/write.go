@@ -143,6 +143,7 @@ func (s *planner) update(n *ast.UpdateStmt) {
 	p.Coverage = history.CoverageExact
 	p.CurrentRead = s.current(n.List, &src)
 	p.Predicate = s.predicate(n.Where, []source{src})
+	s.askedByWrite(n.TableRefs, &src, n.Where, all, n.Limit)
 }
 
 // stampAssignments puts in, before and behind a list of assignments, what marks a row that they really change. The list
@@ -191,7 +192,13 @@ func (s *planner) stampAssignments(list []*ast.Assignment, src *source, first, l
 	note := "(@wc_o:=" + all + ")" + never
 	same, next := w, nextWriters(w)
 	if log {
-		same, next = logging("m", src, same), logging("u", src, next)
+		op, images := "u", []string(nil)
+		image := s.image(src, func(a *rewrite.Attribute) bool { return !a.Touched || mysqlsyntax.ContainsName(columns, a.Name) })
+		if image != "" {
+			note += " OR (@wc_b:=" + image + ")" + never
+			op, images = "U", []string{"@wc_b", image}
+		}
+		same, next = logging(logEntry("m", src), same), logging(logEntry(op, src, images...), next)
 		s.plan.Log = true
 	}
 	s.plan.Stamp = true
@@ -202,11 +209,17 @@ func (s *planner) stampAssignments(list []*ast.Assignment, src *source, first, l
 }
 
 // logEntry is the SQL text that appends a row's entry to the log. It is never NULL where the log is set.
-func logEntry(op string, src *source) string { return "(@wc_log:=" + appended(op, src) + ")" }
+func logEntry(op string, src *source, images ...string) string {
+	return "(@wc_log:=" + appended(op, src, images...) + ")"
+}
 
-func appended(op string, src *source) string {
+func appended(op string, src *source, images ...string) string {
+	var list strings.Builder
+	for _, image := range images {
+		list.WriteString(",' '," + image)
+	}
 	return "CONCAT(@wc_log,'" + op + " " + escapeName(src.table()) + " '," + src.key +
-		",' '," + src.ref + "." + columnWriters + ",' '," + stampMark + nameOf(src, true) + ",';')"
+		",' '," + src.ref + "." + columnWriters + ",' '," + stampMark + list.String() + nameOf(src, true) + ",';')"
 }
 
 // signature is SQL text for a column's value as a string without NULL: numbers and times as they print, texts in hex,
@@ -269,6 +282,7 @@ func (s *planner) delete(n *ast.DeleteStmt) {
 	}
 	all := walk(n)
 	s.plan.Predicate = s.predicate(n.Where, []source{src})
+	s.askedByWrite(n.TableRefs, &src, n.Where, all, n.Limit)
 	switch {
 	case all.sub > 0:
 		s.opaque("DELETE with subqueries")
@@ -292,7 +306,11 @@ func (s *planner) delete(n *ast.DeleteStmt) {
 	if s.cascades(&src, true, nil) {
 		s.partial("foreign keys may change other tables")
 	}
-	capture := captured("d", &src)
+	op, images := "d", []string(nil)
+	if image := s.image(&src, func(*rewrite.Attribute) bool { return true }); image != "" {
+		op, images = "D", []string{image}
+	}
+	capture := captured(op, &src, images...)
 	t := s.text
 	depth := t.Tokens[0].Depth
 	end := t.Find(1, depth, "ORDER", "LIMIT", "RETURNING")
@@ -361,15 +379,20 @@ func (s *planner) insertStamp(n *ast.InsertStmt, src *source) bool {
 		s.opaque("the table is not found")
 		return false
 	}
-	if n.Setlist {
-		return s.insertSet(i)
+	added := addition{columns: columnWriters, values: insertedMark, probes: "wc_probe"}
+	if log := s.newRow(n, src); log != "" {
+		added = addition{columns: columnRowID + "," + columnWriters, values: "UUID_SHORT()," + logging(log, insertedMark), probes: "wc_probe,wc_probe"}
+		s.plan.Log, s.plan.Auto = true, s.auto(n, src)
 	}
-	if i = s.insertColumns(n, src, i); i < 0 {
+	if n.Setlist {
+		return s.insertSet(i, added)
+	}
+	if i = s.insertColumns(n, src, i, added); i < 0 {
 		return false
 	}
 	switch {
 	case t.Is(i, "VALUES", "VALUE") && n.Select == nil:
-		return s.insertRows(i+1, len(n.Lists))
+		return s.insertRows(i+1, len(n.Lists), added)
 	case t.Is(i, "SELECT") && n.Select != nil:
 		return s.insertSelect(n.Select, i)
 	}
@@ -377,8 +400,11 @@ func (s *planner) insertStamp(n *ast.InsertStmt, src *source) bool {
 	return false
 }
 
+// addition is what an INSERT gets: columns, and their values for each row.
+type addition struct{ columns, values, probes string }
+
 // insertColumns extends or adds the list of columns and gives the token behind it, or -1.
-func (s *planner) insertColumns(n *ast.InsertStmt, src *source, i int) int {
+func (s *planner) insertColumns(n *ast.InsertStmt, src *source, i int, added addition) int {
 	t := s.text
 	if t.Is(i, "(") && !t.Is(i+1, "SELECT", "WITH", "(") {
 		end := t.Close(i)
@@ -386,7 +412,7 @@ func (s *planner) insertColumns(n *ast.InsertStmt, src *source, i int) int {
 			s.opaque("an INSERT without columns")
 			return -1
 		}
-		s.edits = append(s.edits, edit{at: t.Tokens[end-1].End, add: "," + columnWriters, check: "," + columnWriters})
+		s.edits = append(s.edits, edit{at: t.Tokens[end-1].End, add: "," + added.columns, check: "," + added.columns})
 		return end + 1
 	}
 	if n.Select == nil && (len(n.Lists) == 0 || len(n.Lists[0]) == 0) {
@@ -398,13 +424,13 @@ func (s *planner) insertColumns(n *ast.InsertStmt, src *source, i int) int {
 		s.opaque("an INSERT with another number of columns") // an error, or the catalog is old
 		return -1
 	}
-	list := " (" + strings.Join(append(names, columnWriters), ",") + ") "
+	list := " (" + strings.Join(append(names, added.columns), ",") + ") "
 	s.edits = append(s.edits, edit{at: t.Tokens[i-1].End, add: list, check: list})
 	return i
 }
 
 // insertRows adds the stamp to each row of VALUES.
-func (s *planner) insertRows(i, rows int) bool {
+func (s *planner) insertRows(i, rows int, added addition) bool {
 	t := s.text
 	for n := 0; n < rows; n++ {
 		end := -1
@@ -415,7 +441,7 @@ func (s *planner) insertRows(i, rows int) bool {
 			s.opaque("a row of VALUES is not found")
 			return false
 		}
-		s.edits = append(s.edits, edit{at: t.Tokens[end-1].End, add: "," + insertedMark, check: ",wc_probe "})
+		s.edits = append(s.edits, edit{at: t.Tokens[end-1].End, add: "," + added.values, check: "," + added.probes + " "})
 		if i = end + 1; n+1 < rows {
 			if !t.Is(i, ",") {
 				s.opaque("a row of VALUES is not found")
@@ -427,7 +453,7 @@ func (s *planner) insertRows(i, rows int) bool {
 	return true
 }
 
-func (s *planner) insertSet(i int) bool {
+func (s *planner) insertSet(i int, added addition) bool {
 	t := s.text
 	if !t.Is(i, "SET") || i+1 >= len(t.Tokens) {
 		s.opaque("SET is not found")
@@ -437,7 +463,12 @@ func (s *planner) insertSet(i int) bool {
 	if end < 0 {
 		end = len(t.Tokens)
 	}
-	s.edits = append(s.edits, edit{at: t.Tokens[end-1].End, add: "," + columnWriters + "=" + insertedMark, check: "," + columnWriters + "=1 "})
+	add, check := "", ""
+	columns, values := strings.Split(added.columns, ","), strings.SplitN(added.values, ",", strings.Count(added.columns, ",")+1)
+	for k, c := range columns {
+		add, check = add+","+c+"="+values[k], check+","+c+"=1"
+	}
+	s.edits = append(s.edits, edit{at: t.Tokens[end-1].End, add: add, check: check + " "})
 	return true
 }
 

@@ -48,9 +48,7 @@ func (x *planner) predicates(n *pg.Node) {
 func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 	var ask rewrite.Ask
 	if inner := existence(s); inner != nil {
-		// EXISTS asks for one row.
-		one := "=1"
-		ask.Limit, s = &one, inner
+		ask.Exists, s = true, inner
 	}
 	var rv *pg.RangeVar
 	if len(s.FromClause) == 1 {
@@ -71,7 +69,7 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 		if s.LimitCount != nil {
 			v, ok := x.value(s.LimitCount, condition.Number, "int8", &ask)
 			switch {
-			case ask.Limit != nil: // within EXISTS it is at least 1, or nothing is ever found
+			case ask.Exists: // within EXISTS it is at least 1, or nothing is ever found
 				x.plan.Unread = "LIMIT within EXISTS"
 				return
 			case !ok || s.LimitOption == pg.LimitOption_LIMIT_OPTION_WITH_TIES:

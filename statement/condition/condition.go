@@ -66,7 +66,7 @@ func Compare(op string, kind Kind, column string, values ...Value) Condition {
 		return Unknown("the divisor of %s is not certain", column)
 	case !kind.equates():
 		return Unknown("%s has a type whose comparison is not certain", column)
-	case op == "prefix" && kind != Text, op != "=" && op != "<>" && op != "in" && op != "prefix" && op != "modulo" && !kind.orders():
+	case op == "prefix" && kind != Text && kind != Folded, op != "=" && op != "<>" && op != "in" && op != "prefix" && op != "modulo" && !kind.orders():
 		return Unknown("the order of %s depends on its collation", column)
 	}
 	return Condition{Op: op, Kind: kind, Column: column, Values: values}
@@ -243,7 +243,7 @@ func Prefix(kind Kind, column string, pattern Value) Condition {
 	if pattern == nil {
 		return Compare("=", kind, column, nil)
 	}
-	if kind != Text {
+	if kind != Text && kind != Folded {
 		return Unknown("LIKE on %s depends on its collation", column)
 	}
 	switch i := strings.IndexAny(*pattern, `%_\`); {

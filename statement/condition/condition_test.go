@@ -57,7 +57,7 @@ func TestCompare(t *testing.T) {
 		{Compare("<", Text, "a", text("x")), `(unsure "the order of a depends on its collation")`},
 		{Compare("=", Other, "a", text("x")), `(unsure "the value of a is not of a form that certainly compares")`},
 		{Prefix(Text, "a", text("x%")), "(prefix text a x)"}, {Prefix(Text, "a", text("x")), "(= text a x)"}, {Prefix(Text, "a", text("x_%")), `(unsure "the pattern of LIKE is not a prefix")`},
-		{Prefix(Folded, "a", text("x%")), `(unsure "LIKE on a depends on its collation")`},
+		{Prefix(Folded, "a", text("x%")), `(prefix folded a x)`}, {Prefix(Number, "a", text("1%")), `(unsure "LIKE on a depends on its collation")`},
 		{Open("=", Number, "a", text("$1")).Bind(func(int) (Value, bool) { return text("5"), true }), "(= number a 5)"},
 		{Open("=", Number, "a", text("$1")).Bind(func(int) (Value, bool) { return nil, true }), "(= number a null)"},
 		{Open("=", Number, "a", text("$1")).Bind(func(int) (Value, bool) { return nil, false }), `(unsure "the value of parameter $1 is not known")`},

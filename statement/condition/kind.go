@@ -19,7 +19,7 @@ const (
 	Timestamp Kind = "timestamp" // 2026-11-22 09:00:00.5, without a zone
 	Instant   Kind = "instant"   // the same with its offset from UTC: 2026-11-22T09:00:00+01:00
 	Text      Kind = "text"      // equal if the bytes are equal, and only then
-	Folded    Kind = "folded"    // text of a collation that may take different letters for equal ones
+	Folded    Kind = "folded"    // text of a collation that may take letters for equal that differ in case or accents, and ignore blanks at the end
 	Other     Kind = "other"
 )
 
@@ -162,7 +162,11 @@ func (k Kind) compare(op string, a, b Value) Truth {
 		return Null
 	}
 	if op == "prefix" {
-		return truth(strings.HasPrefix(*a, *b))
+		begins := strings.HasPrefix(*a, *b)
+		if k == Folded && !begins && (!plain(*a) || !plain(*b) || len(*a) >= len(*b) && strings.EqualFold((*a)[:len(*b)], *b)) {
+			return Unsure
+		}
+		return truth(begins)
 	}
 	x, ok1 := k.canonical(*a)
 	y, ok2 := k.canonical(*b)
@@ -195,12 +199,10 @@ func (k Kind) compare(op string, a, b Value) Truth {
 	return Unsure
 }
 
-// plain reports whether s has letters of ASCII and digits only: two such texts that differ by more than case are different in
-// every collation.
+// plain reports whether s has printable characters of ASCII and no blanks only: two such texts that differ by more than case are
+// different in every collation of the kind Folded.
 func plain(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return !('0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z')
-	})
+	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // number is a decimal number without leading zeros before the point, or trailing ones behind it.

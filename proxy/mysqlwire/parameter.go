@@ -1,0 +1,57 @@
+package mysqlwire
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/go-mysql-org/go-mysql/mysql"
+
+	"wirecheck/rewrite"
+	"wirecheck/statement/condition"
+)
+
+// bound is the plan of a statement with the values of its parameters.
+func bound(p *rewrite.Plan, r request) *rewrite.Plan {
+	if len(p.Asks) == 0 || !slices.ContainsFunc(p.Asks, func(a rewrite.Ask) bool { return len(a.Types) > 0 || a.Limit != nil }) {
+		return p
+	}
+	list := r.params()
+	of := r.statement()
+	q := *p
+	q.Asks = make([]rewrite.Ask, len(p.Asks))
+	for i, a := range p.Asks {
+		q.Asks[i] = a.Bind(func(n int) (condition.Value, bool) {
+			if n < 1 || n > len(list) || of == nil || list[n-1].Unknown {
+				return nil, false
+			}
+			v := list[n-1]
+			if v.Null {
+				return nil, true
+			}
+			return &v.Text, means(of.bound[2*(n-1)], v.Text, condition.Kind(a.Types[n]))
+		})
+	}
+	return &q
+}
+
+// maxParameter is how many bytes a parameter has at most that is compared with images.
+const maxParameter = 4096
+
+// means reports whether a parameter of a type of the protocol certainly compares with a column by its text: the servers convert a text
+// that is compared with a number, and a number that is compared with a text, by rules of their own.
+func means(typ byte, text string, kind condition.Kind) bool {
+	switch typ {
+	case mysql.MYSQL_TYPE_TINY, mysql.MYSQL_TYPE_SHORT, mysql.MYSQL_TYPE_LONG, mysql.MYSQL_TYPE_INT24, mysql.MYSQL_TYPE_LONGLONG, mysql.MYSQL_TYPE_NEWDECIMAL:
+		return kind == condition.Number
+	case mysql.MYSQL_TYPE_DOUBLE: // as JavaScript has numbers; whole ones compare exactly
+		_, err := strconv.ParseInt(text, 10, 64)
+		return kind == condition.Number && err == nil && len(text) <= 15
+	case mysql.MYSQL_TYPE_DATE:
+		return kind == condition.Date
+	case mysql.MYSQL_TYPE_DATETIME, mysql.MYSQL_TYPE_TIMESTAMP:
+		return kind == condition.Timestamp
+	case mysql.MYSQL_TYPE_STRING, mysql.MYSQL_TYPE_VAR_STRING, mysql.MYSQL_TYPE_VARCHAR:
+		return kind != condition.Number && len(text) <= maxParameter
+	}
+	return false
+}

@@ -1,0 +1,129 @@
+package rewrite
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"wirecheck/statement/condition"
+)
+
+// Looks reports whether the server certainly looks for rows, and does not see from the condition alone that there are none: the servers
+// of the MySQL family then read nothing, and the transaction takes no view of the database ("Impossible WHERE", MySQL manual, EXPLAIN
+// Output Format). Values of parameters must be bound.
+func (a *Ask) Looks() bool {
+	if a.Relation == nil || a.Relation.Partitioned {
+		return false
+	}
+	if a.Limit != nil {
+		text, ok := condition.Constant(*a.Limit)
+		if n, err := strconv.ParseInt(text, 10, 64); !ok || err != nil || n < 1 {
+			return false
+		}
+	}
+	return a.Relation.possible(&a.Where)
+}
+
+// possible reports whether a condition may certainly hold for a row, as far as the types of the columns tell.
+func (r *Relation) possible(c *condition.Condition) bool {
+	fits := func(v condition.Value) bool { return r.fits(c, v) }
+	switch c.Op {
+	case "true":
+		return true
+	case "=", "<>", "<", "<=", ">", ">=", "prefix", "in":
+		return slices.ContainsFunc(c.Values, fits)
+	case "modulo":
+		return c.Values[1] != nil
+	case "null":
+		i := slices.IndexFunc(r.Columns, func(a Attribute) bool { return a.Name == c.Column })
+		return i >= 0 && !r.Columns[i].Required
+	case "or":
+		return slices.ContainsFunc(c.Args, func(a condition.Condition) bool { return r.possible(&a) })
+	case "not":
+		return excludes(&c.Args[0])
+	case "and":
+		return r.compatible(c.Args)
+	}
+	return false
+}
+
+// excludes reports whether NOT c is no contradiction: c compares one column with values that are not NULL.
+func excludes(c *condition.Condition) bool {
+	switch c.Op {
+	case "null":
+		return true
+	case "and": // BETWEEN
+		return len(c.Args) == 2 && c.Args[0].Op == ">=" && c.Args[1].Op == "<=" && excludes(&c.Args[0]) && excludes(&c.Args[1])
+	case "=", "in", "prefix", "modulo", ">=", "<=":
+		return !slices.Contains(c.Values, nil)
+	}
+	return false
+}
+
+// compatible reports whether conditions may hold together: no column is in two of them, but as the bounds of a range.
+func (r *Relation) compatible(list []condition.Condition) bool {
+	var all []condition.Condition
+	for _, c := range list {
+		if c.Op == "and" {
+			all = append(all, c.Args...)
+		} else {
+			all = append(all, c)
+		}
+	}
+	for i := range all {
+		if !r.possible(&all[i]) {
+			return false
+		}
+		for k := range i {
+			shared := false
+			all[i].Columns(func(a string) { all[k].Columns(func(b string) { shared = shared || a == b }) })
+			if shared && !isRange(&all[k], &all[i]) && !isRange(&all[i], &all[k]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isRange reports whether the first condition is a lower bound of a column, and the second one a higher bound of it.
+func isRange(low, high *condition.Condition) bool {
+	if !strings.HasPrefix(low.Op, ">") || !strings.HasPrefix(high.Op, "<") || high.Op == "<>" || low.Column != high.Column {
+		return false
+	}
+	below := condition.Compare("<", low.Kind, low.Column, high.Values[0])
+	if low.Op == ">=" && high.Op == "<=" {
+		below.Op = "<="
+	}
+	return below.Holds(condition.Image{low.Column: low.Values[0]}) == condition.True
+}
+
+// bits are how many bits the integer types have.
+var bits = map[string]int{"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
+
+// fits reports whether a column may have a value that compares so with v.
+func (r *Relation) fits(c *condition.Condition, v condition.Value) bool {
+	i := slices.IndexFunc(r.Columns, func(a Attribute) bool { return a.Name == c.Column })
+	if v == nil || i < 0 {
+		return false
+	}
+	typ := strings.ToLower(r.Columns[i].Type)
+	name, rest, _ := strings.Cut(typ, "(")
+	name, _, _ = strings.Cut(name, " ")
+	switch n := bits[name]; {
+	case n > 0:
+		value, err := strconv.ParseInt(*v, 10, 64)
+		low, high := int64(-1)<<(n-1), int64(1)<<(n-1)-1
+		if strings.Contains(typ, "unsigned") {
+			low = 0
+		}
+		return err == nil && value >= low && value <= high && (c.Op != "<" || value > low) && (c.Op != ">" || value < high)
+	case c.Kind == condition.Date || c.Kind == condition.Timestamp:
+		return *v > "1000" && *v < "9999"
+	case name == "char" || name == "varchar":
+		digits, _, _ := strings.Cut(rest, ")")
+		size, err := strconv.Atoi(digits)
+		return err == nil && utf8.RuneCountInString(*v) <= size
+	}
+	return strings.HasSuffix(name, "text")
+}

@@ -1,0 +1,194 @@
+package mysql
+
+import (
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"wirecheck/history"
+	"wirecheck/rewrite"
+	"wirecheck/statement/condition"
+	"wirecheck/statement/mysqlsyntax"
+)
+
+// Images of the versions that a write makes and replaces go to the log, for the columns that predicates read:
+//
+//	room=1,guest=x616e6e,hour=2026-11-22T09:00:00
+//
+// Texts are an x and the hex form of their UTF-8; N is NULL, and ! what is not known. The value of an AUTO_INCREMENT column of a new
+// row is not known before the server has answered.
+//
+// An INSERT logs its rows, too, where their images are wanted. The servers evaluate the values of a row in their order, and a value may
+// name columns that were set before it (MySQL manual, INSERT), so the last one of each row, wc_writers, sees what the others became.
+
+// maxImage is how many bytes a text has at most that is part of an image.
+const maxImage = 96
+
+// maxImagedRows is how many rows an INSERT has at most of which images are taken, so that the log takes them.
+const maxImagedRows = 100
+
+// image is SQL text for the values of the wanted columns of a row; empty if there are none. known says of which columns it is certain that
+// they already have the values that they keep.
+func (s *scene) image(src *source, known func(*rewrite.Attribute) bool) string {
+	if s.r.flavor == TiDB {
+		return ""
+	}
+	var b strings.Builder
+	for _, name := range s.r.wanted.Columns(src.rel, src.table()) {
+		a := src.column(name)
+		if a == nil || HiddenColumn(a.Name) || a.Generated || kindOf(a) == condition.Other || !known(a) {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString(",',',")
+		}
+		ref := src.ref + "." + mysqlsyntax.Quote(a.Name)
+		b.WriteString("'" + escapeName(a.Name) + "=',")
+		switch kindOf(a) {
+		case condition.Folded, condition.Text:
+			fmt.Fprintf(&b, "IFNULL(IF(OCTET_LENGTH(%s)>%d,'!',CONCAT('x',HEX(CONVERT(%[1]s USING utf8mb4)))),'N')", ref, maxImage)
+		case condition.Timestamp:
+			b.WriteString("IFNULL(REPLACE(" + ref + ",' ','T'),'N')")
+		default:
+			b.WriteString("IFNULL(" + ref + ",'N')")
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "CONCAT(" + b.String() + ")"
+}
+
+// readImage makes the text form of an image of what the log has.
+func readImage(text string) (string, error) {
+	if text == "-" {
+		return "", nil
+	}
+	var b []byte
+	for pair := range strings.SplitSeq(text, ",") {
+		name, value, ok := strings.Cut(pair, "=")
+		name, err := unescapeName(name)
+		if !ok || err != nil {
+			return "", fmt.Errorf("image %q is not understood", text)
+		}
+		switch {
+		case value == "!", strings.HasPrefix(value, "0000-"): // a zero date may be NULL to a condition (MySQL manual, 14.4.2)
+		case value == "N":
+			b = condition.AppendColumn(b, name, nil)
+		case strings.HasPrefix(value, "x"):
+			raw, err := hex.DecodeString(value[1:])
+			if err != nil {
+				return "", fmt.Errorf("image %q is not understood", text)
+			}
+			value = string(raw)
+			b = condition.AppendColumn(b, name, &value)
+		default:
+			b = condition.AppendColumn(b, name, &value)
+		}
+	}
+	return string(b), nil
+}
+
+// given are the columns to which every row of an INSERT gives a value that the row keeps.
+func (s *draft) given(n *ast.InsertStmt, src *source) func(*rewrite.Attribute) bool {
+	var names []string
+	for _, c := range n.Columns {
+		names = append(names, c.Name.O)
+	}
+	if len(names) == 0 {
+		for _, c := range src.rel.Columns {
+			if !c.Hidden {
+				names = append(names, c.Name)
+			}
+		}
+	}
+	return func(a *rewrite.Attribute) bool {
+		for i, name := range names {
+			if !strings.EqualFold(name, a.Name) || a.Auto {
+				continue
+			}
+			for _, row := range n.Lists {
+				if i >= len(row) {
+					return false
+				}
+				if _, standard := row[i].(*ast.DefaultExpr); standard {
+					return false
+				}
+			}
+			return true
+		}
+		return false
+	}
+}
+
+// newRow is the SQL text that appends the entry of a new row to the log; empty if no image is wanted of the table's rows.
+func (s *draft) newRow(n *ast.InsertStmt, src *source) string {
+	if n.IsReplace || n.IgnoreErr || n.Select != nil || len(n.Lists) > maxImagedRows || s.r.flavor == TiDB {
+		return ""
+	}
+	given := s.given(n, src)
+	image := s.image(src, given)
+	auto := s.auto(n, src)
+	if image == "" {
+		if auto == "" || !slices.Contains(s.r.wanted.Columns(src.rel, src.table()), auto) {
+			return ""
+		}
+		image = "'-'"
+	}
+	name := nameOf(src, true)
+	for _, c := range src.rel.Key {
+		switch a := src.column(c); {
+		case a == nil:
+			name = ""
+		case a.Name == auto && len(src.rel.Key) == 1:
+			name = ",' " + escapeName(auto) + "=!'"
+		case !given(a):
+			name = ""
+		}
+	}
+	return "(@wc_log:=CONCAT(@wc_log,'I " + escapeName(src.table()) + " '," + src.ref + "." + columnRowID + ",' 0: '," + stampMark + ",' '," + image + name + ",';'))"
+}
+
+// auto is the column of a single new row of which the server's answer brings the value.
+func (s *draft) auto(n *ast.InsertStmt, src *source) string {
+	if len(n.Lists) != 1 || len(n.OnDuplicate) > 0 || strings.Contains(strings.ToUpper(s.plan.Text), "LAST_INSERT_ID") {
+		return ""
+	}
+	for _, c := range src.rel.Columns {
+		if c.Auto {
+			return c.Name
+		}
+	}
+	return ""
+}
+
+// Numbered completes the entry of the one row that a statement inserted: column got the number id.
+func Numbered(list []history.Access, column string, id uint64) {
+	for i := range list {
+		a := &list[i]
+		if a.Op != history.OpInsert {
+			continue
+		}
+		if id == 0 || id > 1<<62 || len(list) > 1 { // a negative one
+			a.Name = ""
+			continue
+		}
+		text := strconv.FormatUint(id, 10)
+		a.Name = strings.Replace(a.Name, "=!", "="+text, 1)
+		a.Image = string(condition.AppendColumn([]byte(a.Image), column, &text))
+	}
+}
+
+// Want asks for images of what a predicate read needs from now on.
+func (r *Rewriter) Want(a *rewrite.Ask) { r.wanted.Ask(a) }
+
+// WantAll asks for images of all columns, so that what is captured does not depend on what was asked before. It is called before the first
+// statement.
+func (r *Rewriter) WantAll() { r.wanted.Everything = true }
+
+// Generation grows whenever statements planned before should be planned again, as more is wanted.
+func (r *Rewriter) Generation() uint64 { return r.wanted.Generation() }

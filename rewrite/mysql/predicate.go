@@ -1,0 +1,437 @@
+package mysql
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+	"github.com/pingcap/tidb/pkg/parser/opcode"
+
+	"wirecheck/rewrite"
+	"wirecheck/statement"
+	"wirecheck/statement/condition"
+	"wirecheck/statement/mysqlsyntax"
+)
+
+// asker makes the condition of one predicate read.
+type asker struct {
+	*planner
+	src    *source
+	ask    rewrite.Ask
+	places map[ast.Node]int // the tokens of the condition's literals and parameters
+}
+
+// askedBySelect notes what a SELECT asks of a table, or why that cannot be told.
+func (s *planner) askedBySelect(n *ast.SelectStmt) {
+	if s.r.flavor == TiDB {
+		return
+	}
+	s.plan.Unread = s.asks(n)
+	s.plan.Predicate = s.plan.Predicate || s.plan.Unread != "" && existence(n) != nil
+}
+
+// asks gives the reason if a SELECT is not a predicate read of one table that can be told.
+func (s *planner) asks(n *ast.SelectStmt) string {
+	var ask rewrite.Ask
+	if inner := existence(n); inner != nil {
+		n, ask.Exists = inner, true
+	}
+	all := walk(n)
+	if n.From == nil {
+		return ""
+	}
+	list, ok := s.sources(n.From.TableRefs, nil)
+	lock := ast.SelectLockNone
+	if n.LockInfo != nil {
+		lock = n.LockInfo.LockType
+	}
+	switch {
+	case !ok, len(list) != 1, all.sub > 1, n.With != nil, all.queries > 1:
+		return "it reads several tables or a subquery"
+	case !list[0].watched():
+		return ""
+	case n.Having != nil:
+		return "HAVING hides groups"
+	case n.Limit != nil && n.Limit.Offset != nil:
+		return "OFFSET hides rows"
+	case n.Limit != nil && ask.Exists:
+		return "LIMIT within EXISTS"
+	case lock == ast.SelectLockForUpdateSkipLocked, lock == ast.SelectLockForShareSkipLocked:
+		return "SKIP LOCKED hides rows"
+	}
+	ask.Current = lock != ast.SelectLockNone || s.session.LockingReads
+	return s.asked(n.From.TableRefs, &list[0], n.Where, n.Limit, ask)
+}
+
+// existence gives the query of SELECT EXISTS (...).
+func existence(n *ast.SelectStmt) *ast.SelectStmt {
+	if n.From != nil || n.Fields == nil || len(n.Fields.Fields) != 1 || n.Where != nil || n.With != nil || n.Limit != nil {
+		return nil
+	}
+	e, ok := n.Fields.Fields[0].Expr.(*ast.ExistsSubqueryExpr)
+	if !ok || e.Not {
+		return nil
+	}
+	sub, ok := e.Sel.(*ast.SubqueryExpr)
+	if !ok {
+		return nil
+	}
+	inner, _ := sub.Query.(*ast.SelectStmt)
+	return inner
+}
+
+// askedByWrite notes what the condition of an UPDATE or DELETE asks of its table.
+func (s *planner) askedByWrite(refs *ast.TableRefsClause, src *source, where ast.ExprNode, all finding, limit *ast.Limit) {
+	switch {
+	case s.r.flavor == TiDB:
+		return
+	case all.sub > 0:
+		s.plan.Unread = "it reads several tables or a subquery"
+	case limit != nil:
+		s.plan.Unread = "LIMIT hides rows"
+	default:
+		s.plan.Unread = s.asked(refs.TableRefs, src, where, nil, rewrite.Ask{Current: true})
+	}
+}
+
+// asked notes a predicate read of one table. It gives the reason if it cannot.
+func (s *planner) asked(from *ast.Join, src *source, where ast.ExprNode, limit *ast.Limit, ask rewrite.Ask) string {
+	switch {
+	case src.why != "":
+		return "it reads " + src.why
+	case !strings.EqualFold(src.rel.Engine, "InnoDB"):
+		return "a table of another storage engine"
+	case partitions(from):
+		return "it reads a partition"
+	}
+	a := &asker{planner: s, src: src, ask: ask, places: s.places(where)}
+	a.ask.Table, a.ask.Relation, a.ask.Where = src.table(), src.rel, condition.Always
+	if limit != nil {
+		a.placeOf(limit)
+		if a.ask.Limit = a.value(limit.Count, condition.Number); a.ask.Limit == nil {
+			return "LIMIT hides rows"
+		}
+	}
+	if where != nil {
+		a.ask.Where = a.condition(where)
+	}
+	if a.ask.Pinned = s.point(where, []source{*src}, src, src.rel.Unique) && !nullSafe(where); !a.ask.Pinned {
+		s.r.wanted.Ask(&a.ask)
+	}
+	s.plan.Asks = append(s.plan.Asks, a.ask)
+	return ""
+}
+
+// nullSafe reports whether a condition has <=>, by which a unique key holds many NULLs.
+func nullSafe(where ast.ExprNode) bool {
+	found := false
+	visit(where, func(n ast.Node) {
+		b, ok := n.(*ast.BinaryOperationExpr)
+		found = found || ok && b.Op == opcode.NullEQ
+	})
+	return found
+}
+
+// partitions reports whether a FROM clause names partitions.
+func partitions(from *ast.Join) bool {
+	found := false
+	visit(from, func(n ast.Node) {
+		t, ok := n.(*ast.TableName)
+		found = found || ok && len(t.PartitionNames) > 0
+	})
+	return found
+}
+
+// visit calls f with n and all below it, in the order of the text.
+func visit(n ast.Node, f func(ast.Node)) {
+	if n != nil {
+		n.Accept(visitor(f))
+	}
+}
+
+type visitor func(ast.Node)
+
+// Enter implements ast.Visitor.
+func (v visitor) Enter(n ast.Node) (ast.Node, bool) { v(n); return n, false }
+
+// Leave implements ast.Visitor.
+func (v visitor) Leave(n ast.Node) (ast.Node, bool) { return n, true }
+
+// places finds the tokens of the literals and parameters of the statement's only WHERE. It is nil if they are not certain.
+func (s *planner) places(where ast.ExprNode) map[ast.Node]int {
+	t := s.text
+	first := -1
+	for i := range t.Tokens {
+		if t.Is(i, "WHERE") {
+			if first >= 0 {
+				return nil
+			}
+			first = i
+		}
+	}
+	if where == nil || first < 0 {
+		return nil
+	}
+	var tokens []int
+	depth := t.Tokens[first].Depth
+	for i := first + 1; i < len(t.Tokens) && t.Tokens[i].Depth >= depth; i++ {
+		if t.Tokens[i].Depth == depth && t.Is(i, "GROUP", "ORDER", "LIMIT", "FOR", "LOCK", "RETURNING", "PROCEDURE", "INTO", "WINDOW") {
+			break
+		}
+		switch t.Tokens[i].Kind {
+		case statement.TokenNumber, statement.TokenString, statement.TokenParam:
+			tokens = append(tokens, i)
+		}
+	}
+	out := map[ast.Node]int{}
+	certain := true
+	visit(where, func(n ast.Node) {
+		var fits func(i int) bool
+		switch v := n.(type) {
+		case *mysqlsyntax.ParamMarker:
+			fits = func(i int) bool { return t.Tokens[i].Kind == statement.TokenParam }
+		case *mysqlsyntax.Value:
+			switch v.V.(type) {
+			case nil, bool:
+				return
+			case string:
+				fits = func(i int) bool { return t.Tokens[i].Kind == statement.TokenString }
+			default:
+				fits = func(i int) bool { return t.At(i) == fmt.Sprint(v.V) }
+			}
+		default:
+			return
+		}
+		if certain = certain && len(out) < len(tokens) && fits(tokens[len(out)]); certain {
+			out[n] = tokens[len(out)]
+		}
+	})
+	if !certain || len(out) != len(tokens) {
+		return nil
+	}
+	return out
+}
+
+// placeOf notes the token of the number of rows of the statement's only LIMIT.
+func (a *asker) placeOf(limit *ast.Limit) {
+	t := a.text
+	for i := range t.Tokens {
+		if t.Is(i, "LIMIT") {
+			if a.places == nil {
+				a.places = map[ast.Node]int{}
+			}
+			a.places[limit.Count] = i + 1
+			return
+		}
+	}
+}
+
+// operators are those of comparisons, and mirrored what they are with the sides exchanged.
+var (
+	operators = map[opcode.Op]string{opcode.EQ: "=", opcode.NE: "<>", opcode.LT: "<", opcode.LE: "<=", opcode.GT: ">", opcode.GE: ">="}
+	mirrored  = map[string]string{"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+)
+
+// condition makes a condition that can be evaluated of an expression.
+func (a *asker) condition(n ast.ExprNode) condition.Condition {
+	switch e := n.(type) {
+	case *ast.ParenthesesExpr:
+		return a.condition(e.Expr)
+	case *ast.UnaryOperationExpr:
+		if e.Op == opcode.Not || e.Op == opcode.Not2 {
+			return not(a.condition(e.V))
+		}
+	case *ast.IsNullExpr:
+		name, at := a.column(e.Expr)
+		// IS NULL finds the row that was inserted last, where sql_auto_is_null is on (MySQL manual, 14.4.2).
+		if name == "" || at.Auto {
+			return condition.Unknown("IS NULL of something else than a column")
+		}
+		c := condition.Condition{Op: "null", Column: name}
+		if e.Not {
+			return not(c)
+		}
+		return c
+	case *ast.BinaryOperationExpr:
+		switch e.Op {
+		case opcode.LogicAnd, opcode.LogicOr:
+			return condition.Condition{Op: e.Op.String(), Args: []condition.Condition{a.condition(e.L), a.condition(e.R)}}
+		default:
+			return a.comparison(operators[e.Op], e.L, e.R)
+		}
+	case *ast.PatternInExpr:
+		if e.Sel != nil {
+			return condition.Unknown("a subquery")
+		}
+		return negated(e.Not, a.open("in", e.Expr, e.List...))
+	case *ast.BetweenExpr:
+		c := condition.Condition{Op: "and", Args: []condition.Condition{a.open(">=", e.Expr, e.Left), a.open("<=", e.Expr, e.Right)}}
+		return negated(e.Not, c)
+	case *ast.PatternLikeOrIlikeExpr:
+		if e.IsLike && !e.EscapeExplicit {
+			return negated(e.Not, a.open("prefix", e.Expr, e.Pattern))
+		}
+	}
+	return condition.Unknown("a condition of another form")
+}
+
+func not(c condition.Condition) condition.Condition {
+	return condition.Condition{Op: "not", Args: []condition.Condition{c}}
+}
+
+func negated(is bool, c condition.Condition) condition.Condition {
+	if is {
+		return not(c)
+	}
+	return c
+}
+
+func (a *asker) comparison(op string, left, right ast.ExprNode) condition.Condition {
+	if op == "" {
+		return condition.Unknown("a condition of another form")
+	}
+	if name, _ := a.column(left); name == "" {
+		if m, ok := unwrapped(left).(*ast.BinaryOperationExpr); ok && m.Op == opcode.Mod && (op == "=" || op == "<>") {
+			return negated(op == "<>", a.remainder(m, right))
+		}
+		left, right, op = right, left, mirrored[op]
+	}
+	return a.open(op, left, right)
+}
+
+// remainder makes a condition of column % divisor = value.
+func (a *asker) remainder(m *ast.BinaryOperationExpr, right ast.ExprNode) condition.Condition {
+	name, at := a.column(m.L)
+	if name == "" || !strings.HasSuffix(typeName(at.Type), "int") {
+		return condition.Unknown("a remainder of something else than an integer column")
+	}
+	d, v := a.value(m.R, condition.Number), a.value(right, condition.Number)
+	if d == nil || v == nil {
+		return condition.Unknown("a comparison of something else than a column with values")
+	}
+	return condition.Open("modulo", condition.Number, name, d, v)
+}
+
+// open makes a condition of a column and values.
+func (a *asker) open(op string, left ast.ExprNode, list ...ast.ExprNode) condition.Condition {
+	name, at := a.column(left)
+	if name == "" {
+		return condition.Unknown("a comparison of something else than a column with values")
+	}
+	kind := kindOf(at)
+	if kind == condition.Other {
+		return condition.Unknown("a comparison of type %s", typeName(at.Type))
+	}
+	var values []condition.Value
+	for _, n := range list {
+		if v, ok := unwrapped(n).(*mysqlsyntax.Value); ok && v.V == nil {
+			values = append(values, nil)
+			continue
+		}
+		v := a.value(n, kind)
+		if v == nil {
+			return condition.Unknown("a comparison of %s with something else than values of its kind", typeName(at.Type))
+		}
+		values = append(values, v)
+	}
+	return condition.Open(op, kind, name, values...)
+}
+
+func unwrapped(n ast.ExprNode) ast.ExprNode {
+	for {
+		p, ok := n.(*ast.ParenthesesExpr)
+		if !ok {
+			return n
+		}
+		n = p.Expr
+	}
+}
+
+// column is the column of the table that an expression is.
+func (a *asker) column(n ast.ExprNode) (string, *rewrite.Attribute) {
+	c, ok := unwrapped(n).(*ast.ColumnNameExpr)
+	if !ok || c.Name.Schema.O != "" || c.Name.Table.O != "" && !strings.EqualFold(c.Name.Table.O, a.src.alias) {
+		return "", nil
+	}
+	at := a.src.column(c.Name.Name.O)
+	if at == nil {
+		return "", nil
+	}
+	return at.Name, at
+}
+
+// value gives a literal or a parameter in the form of condition.Open; nil if it is something else, or of another kind than what it
+// is compared with: the servers convert those by rules of their own ('1abc' = 1).
+func (a *asker) value(n ast.ExprNode, kind condition.Kind) condition.Value {
+	n = unwrapped(n)
+	sign := ""
+	if u, ok := n.(*ast.UnaryOperationExpr); ok && u.Op == opcode.Minus {
+		n, sign = u.V, "-"
+	}
+	token, known := a.places[n]
+	isText := kind == condition.Folded || kind == condition.Text
+	switch v := n.(type) {
+	case *mysqlsyntax.ParamMarker:
+		if !known || sign != "" || isText && !a.session.UTF8 {
+			return nil
+		}
+		num := 1
+		for _, t := range a.text.Tokens[:token] {
+			if t.Kind == statement.TokenParam {
+				num++
+			}
+		}
+		if a.ask.Types == nil {
+			a.ask.Types = map[int]string{}
+		}
+		a.ask.Types[num] = string(kind)
+		return text("$" + strconv.Itoa(num))
+	case *mysqlsyntax.Value:
+		number := kind == condition.Number
+		switch v := v.V.(type) {
+		case bool:
+			if number && sign == "" {
+				return text(map[bool]string{true: "=1", false: "=0"}[v])
+			}
+		case string:
+			if !number && sign == "" && known && (a.session.UTF8 || ascii(v)) {
+				return text(fmt.Sprintf("@%d=%s", a.text.Tokens[token].Start, v))
+			}
+		case int64, uint64, mysqlsyntax.Written:
+			if number && known {
+				return text(fmt.Sprintf("@%d=%s%v", a.text.Tokens[token].Start, sign, v))
+			}
+		}
+	}
+	return nil
+}
+
+// ascii reports whether a text is the same in all character sets that clients may use.
+func ascii(s string) bool { return !strings.ContainsFunc(s, func(r rune) bool { return r > 0x7e }) }
+
+func text(s string) condition.Value { return &s }
+
+// kindOf says how the values of a column compare, as far as that is certain.
+func kindOf(a *rewrite.Attribute) condition.Kind {
+	switch name := typeName(a.Type); name {
+	case "tinyint", "smallint", "mediumint", "int", "bigint", "decimal":
+		return condition.Number
+	case "date":
+		return condition.Date
+	case "datetime":
+		return condition.Timestamp
+	case "char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum":
+		switch _, rest, _ := strings.Cut(a.Collation, "_"); {
+		case slices.Contains(rootCollations, rest), a.Collation == "latin1_swedish_ci":
+			return condition.Folded
+		}
+	}
+	return condition.Other
+}
+
+// rootCollations are, without their character set, collations of no language. In them two characters of ASCII are equal if they are the
+// same letter, and otherwise differ, and none is ignored (measured on MariaDB 10.11.19 and MySQL 9.7.4, TestCollations).
+var rootCollations = strings.Fields("general_ci general_nopad_ci unicode_ci unicode_nopad_ci unicode_520_ci unicode_520_nopad_ci bin nopad_bin " +
+	"0900_ai_ci 0900_as_ci 0900_as_cs 0900_bin uca1400_ai_ci uca1400_as_ci uca1400_as_cs uca1400_ai_cs uca1400_nopad_ai_ci uca1400_nopad_as_ci uca1400_nopad_as_cs")

@@ -81,7 +81,7 @@ func shiftedValue(v condition.Value, literal func(at int) (now int, text string,
 		text = "$0" // of which nobody knows the value
 		return &text
 	case text == "":
-		return v
+		text = old
 	case text[0] == '\'':
 		text = strings.ReplaceAll(text[1:len(text)-1], "''", "'")
 	case strings.HasPrefix(old, "-"):

@@ -204,11 +204,12 @@ func (t *template) asks(list []rewrite.Ask, sql string, m mold) []rewrite.Ask {
 		return nil
 	}
 	out := make([]rewrite.Ask, len(list))
+	move := rewrite.Shift{From: t.mold.lits, To: m.lits}.Place
 	for i := range list {
 		out[i] = list[i].Shifted(func(at int) (int, string, bool) {
 			k, found := slices.BinarySearchFunc(t.mold.lits, at, func(l rewrite.Literal, at int) int { return l.At - at })
 			if !found {
-				return 0, "", true
+				return move(at), "", true
 			}
 			return m.lits[k].At, sql[m.lits[k].At:m.lits[k].End], true
 		})

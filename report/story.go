@@ -193,6 +193,8 @@ func (t *teller) level() string {
 	}
 	p := product.Of(f.Transactions[0].Engine)
 	switch {
+	case f.Name == anomaly.LostBetween:
+		return "No isolation level prevents this: the read and the write are in two transactions."
 	case f.Promised:
 		return p.Title + " promises to prevent this at " + p.LevelTitle(f.Level) + ": a bug of the server, not of the application."
 	case f.PreventedBy == "" && f.Level != "" && f.Level != "mixed":

@@ -74,7 +74,7 @@ wirecheck saw none exactly (tables without hidden columns), or fewer than
 --min-coverage asks for, or most of them failed by mistake. A proxy in mode pass
 judges nothing: 0 if it records, else 3.
 
-With --sample, mode observe looks at a share of the sessions only, and the others
+With --sample, mode observe looks at a share of the sessions only. The others
 pass as in mode pass. An anomaly between two sessions shows only if both are
 observed: with --sample 0.05, one in 400 of those between two sessions, and one
 in 8,000 of those between three. What other sessions write is never mistaken for

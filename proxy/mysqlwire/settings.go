@@ -45,7 +45,7 @@ func (s *settings) inTransaction() bool { return s.status&statusInTrans != 0 }
 func (s *settings) take(f dialect.Facts) {
 	s.state = settingsKnown
 	s.flavor, s.snapshot = f.Flavor, f.Snapshot
-	s.env.Mode, s.env.GroupConcat, s.env.UTF8 = f.Session.Mode, f.Session.GroupConcat, f.Session.UTF8
+	s.env.Mode, s.env.GroupConcat, s.env.UTF8, s.env.Cut = f.Session.Mode, f.Session.GroupConcat, f.Session.UTF8, f.Session.Cut
 	s.autocommit, s.level = f.Autocommit, f.Level
 }
 

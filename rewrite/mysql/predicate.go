@@ -54,6 +54,8 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 		return ""
 	case n.Having != nil:
 		return "HAVING hides groups"
+	case s.session.Cut && n.Limit == nil:
+		return "sql_select_limit hides rows"
 	case n.Limit != nil && n.Limit.Offset != nil:
 		return "OFFSET hides rows"
 	case n.Limit != nil && ask.Exists:

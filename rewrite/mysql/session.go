@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +25,7 @@ type Session struct {
 	Stale  bool
 	Wanted uint64 // Rewriter.Generation
 	UTF8   bool   // the client's texts are in UTF-8
+	Cut    bool   // sql_select_limit hides rows of queries without a LIMIT
 }
 
 // WithTemporary adds the qualified name of a temporary table, which hides a table of that name (Plan.Temporary).
@@ -62,7 +64,7 @@ type Facts struct {
 func SessionQuery() string {
 	return "SHOW SESSION VARIABLES WHERE Variable_name IN ('version','version_comment','tx_isolation','transaction_isolation','autocommit'," +
 		"'sql_mode','innodb_snapshot_isolation','character_set_client','character_set_connection','character_set_results'," +
-		"'group_concat_max_len','log_bin','binlog_format','lower_case_table_names','tidb_txn_mode')"
+		"'group_concat_max_len','sql_select_limit','log_bin','binlog_format','lower_case_table_names','tidb_txn_mode')"
 }
 
 // DecodeSession reads the rows of SessionQuery.
@@ -110,6 +112,9 @@ func DecodeSession(rows [][]string) (Facts, error) {
 		return Facts{}, fmt.Errorf("group_concat_max_len: %w", err)
 	}
 	f.Session.GroupConcat = n
+	// Its default is the largest number that the server knows. A count that no answer reaches hides nothing.
+	most, err := strconv.ParseUint(v["sql_select_limit"], 10, 64)
+	f.Session.Cut = err != nil || most < math.MaxInt32
 	return f, nil
 }
 

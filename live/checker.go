@@ -72,6 +72,8 @@ type Options struct {
 	OnFind func(oracle.Finding)
 	// Redact puts tokens in the place of values, in all that leaves the checker; nil: values are kept. Trace has its own.
 	Redact *trace.Redactor
+	// Whole says that nobody writes in the tables past the proxy, and that all sessions are observed.
+	Whole bool
 	// Strict, MaxTxns and Explain are the checker's.
 	Strict  bool
 	MaxTxns int
@@ -96,7 +98,7 @@ type Judge struct {
 func New(o Options) (*Checker, error) {
 	l := &Checker{
 		log: o.Log, onFind: o.OnFind, trace: o.Trace, redact: o.Redact, open: map[uint64]history.Event{}, postgres: map[Observation]*pgwire.Observer{},
-		options: isolation.Options{Strict: o.Strict, MaxTxns: o.MaxTxns, Explain: o.Explain, Transactions: o.Judge.Transactions, Possible: o.Judge.Possible},
+		options: isolation.Options{Whole: o.Whole, Strict: o.Strict, MaxTxns: o.MaxTxns, Explain: o.Explain, Transactions: o.Judge.Transactions, Possible: o.Judge.Possible},
 	}
 	l.checker = isolation.New(l.options)
 	run := RunName(o.Now)

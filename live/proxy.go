@@ -26,7 +26,7 @@ type Proxy struct {
 // writes the history to a writer, which stays open; nil: it writes none.
 func Open(ctx context.Context, log zerolog.Logger, d engine.Descriptor, server engine.Target, to io.Writer) (*Proxy, error) {
 	log = log.Level(zerolog.ErrorLevel)
-	o := Options{Log: log, Now: time.Now()}
+	o := Options{Log: log, Now: time.Now(), Whole: true}
 	if to != nil {
 		o.Record = unclosed{to}
 	}

@@ -75,6 +75,8 @@ type Options struct {
 	Transactions bool
 	// Possible also reports what may be a lost update between requests (kind unknown).
 	Possible bool
+	// Whole says that the history has all that is written in the tables: nobody writes past the proxy, and all sessions are observed.
+	Whole bool
 	// Explain also counts which statements were not seen exactly and why (Coverage.Lost).
 	Explain bool
 	// MaxFingerprints is how many different findings are remembered. 0 means DefaultMaxFingerprints.

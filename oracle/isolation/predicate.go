@@ -20,8 +20,9 @@ import (
 //     found, and P holds for what W made of it. Adya draws this edge to the first later W' that changes the match. W' is W or comes
 //     before W in the row, so a path of ww leads from W' to W, and the edge has as many rw as the path.
 //
-// What S found settles what it saw, too: if P holds for the version that W replaced, S could see that one for certain, and S names all that
-// it found but not this row, then S saw the row as W left it, or later.
+// Where the history has all that is written (Options.Whole), what S found settles what it saw, too: if P holds for the version that W
+// replaced, S could see that one for certain, and S names all that it found but not this row, then S saw the row as W left it, or later.
+// Elsewhere a session that nobody observed may have deleted it before W came.
 //
 // So neither rule needs to know all versions of the row. Rows that S found have item dependencies already. There is an edge only if
 // the images are known, P is certainly true or certainly not, and the history settles what S could see: W's COMMIT was answered
@@ -225,7 +226,7 @@ func (p *predicate) compare(ch *change, c *Checker) {
 		return
 	}
 	changed := was != condition.Unsure && was != now
-	visible := committedBefore(ch.t, p.from) || was == condition.True && p.whole && certain && p.sawAtLeast(ch.prev)
+	visible := committedBefore(ch.t, p.from) || c.opts.Whole && was == condition.True && p.whole && certain && p.sawAtLeast(ch.prev)
 	hidden := ch.t.sent > p.to
 	if p.dirty {
 		hidden = ch.t.stmts[ch.first].from > p.to

@@ -63,7 +63,7 @@ test-mysql:
 	WIRECHECK_TEST_FAMILY=mysql $(TEST) -timeout 20m -run TestMariaDB ./trace/source
 	WIRECHECK_TEST_FAMILY=mysql $(TEST) -timeout 20m -run MySQL ./internal/testserver ./backends/instrument
 	WIRECHECK_TEST_FAMILY=mysql $(TEST) -timeout 20m -run 'Anomalies|TruthOnMariaDB' ./cmd/wirecheck
-	WIRECHECK_TEST_FAMILY=tidb $(TEST) -timeout 20m -run OnServers ./rewrite
+	WIRECHECK_TEST_FAMILY=tidb $(TEST) -timeout 20m -run OnServers ./statement
 	WIRECHECK_TEST_FAMILY=tidb $(TEST) -timeout 20m -run OnTiDB ./rewrite/mysql ./proxy/mysqlwire ./backends/instrument
 	WIRECHECK_TEST_FAMILY=tidb $(TEST) -timeout 20m -run 'Anomalies|TruthOnMariaDB|TiDB' ./cmd/wirecheck
 

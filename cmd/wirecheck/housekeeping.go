@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"reflect"
 	"sync/atomic"
 	"syscall"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/term"
 
 	"wirecheck/configs"
 	"wirecheck/live"
@@ -89,4 +91,14 @@ func (h *housekeeping) print() {
 	if err := report.Write(&text, r, "text"); err == nil {
 		_, _ = unfailing{h.out.log}.Write(text.Bytes())
 	}
+}
+
+// hungUp reports whether the terminal that the program was started at is gone: then SIGHUP asks it to end, as it does any program.
+func hungUp() bool {
+	for _, f := range []*os.File{os.Stdin, os.Stdout, os.Stderr} {
+		if _, err := term.GetState(int(f.Fd())); errors.Is(err, syscall.EIO) {
+			return true
+		}
+	}
+	return false
 }

@@ -88,8 +88,9 @@ finish, and prints what it found.
 SIGHUP reopens the log, the report and the stream of findings, reads the files
 of certificates and the configuration again, and takes over warn and log_level;
 the log names what else has changed. A configuration or certificate that is not
-good changes nothing. SIGUSR1 prints what was found so far, as text: to stdout,
-or with another --format to stderr.`
+good changes nothing. If the terminal that the proxy runs in is closed, it ends.
+SIGUSR1 prints what was found so far, as text: to stdout, or with another
+--format to stderr.`
 
 func newProxyCommand(c *common) *cobra.Command {
 	var f proxyFlags
@@ -394,6 +395,11 @@ func (h *housekeeping) serve(ctx context.Context, gate *control.Gate) error {
 			case <-tick.C:
 				h.checker.Flush()
 			case s := <-h.signals:
+				if s == syscall.SIGHUP && hungUp() {
+					h.log.Info().Msg("the terminal is gone: the proxy ends")
+					end()
+					continue
+				}
 				h.signal(s)
 			}
 		}

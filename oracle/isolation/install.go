@@ -186,6 +186,9 @@ func (c *Checker) reveal(v *version, w *txn, trust bool) bool {
 		return false
 	}
 	v.writer, v.wstmt = w, -1
+	if w.implicit && len(w.stmts) == 1 { // it can have been no other, told already or not: so the finding's id does not depend on when it is told
+		v.wstmt = 0
+	}
 	w.touched = append(w.touched, v)
 	if w.state == stateAborted {
 		v.is = dead

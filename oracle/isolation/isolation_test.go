@@ -231,6 +231,28 @@ func TestLevels(t *testing.T) {
 	}
 }
 
+// TestSameID: the id of a finding does not depend on when a write of autocommit is told, for its transaction has one statement. Of a transaction
+// with BEGIN it is not known which statement wrote before it is told.
+func TestSameID(t *testing.T) {
+	id := func(text string) string {
+		t.Helper()
+		fs, _ := run(Options{}, parse(t, text))
+		if len(fs) != 1 {
+			t.Fatalf("%d findings in %s", len(fs), text)
+		}
+		return fs[0].ID
+	}
+	for begin, same := range map[string]bool{`implicit`: true, ``: false} {
+		begin := `s2 t2 begin "read committed"; t2 r x@0; s1 t1 begin "read committed" ` + begin
+		const replace = `; t2 w x 1!T1>2; t2 commit`
+		atOnce := id(begin + `; t1 w x 0>1 tokens T1 -- UPDATE x SET n = 1` + "\n" + `t1 commit` + replace)
+		late := id(begin + `; t1 stmt tokens T1 -- UPDATE x SET n = 1` + "\n" + `t1 commit pending` + replace + `; t1 late 1 w x 0>1`)
+		if (atOnce == late) != same {
+			t.Errorf("begin %q: told at once %s, told late %s", begin, atOnce, late)
+		}
+	}
+}
+
 func TestFinding(t *testing.T) {
 	fs, c := run(Options{}, parse(t, two+`t1 r public.stock.1@a<9!x8 -- SELECT n FROM stock WHERE id = 1
 t2 r public.stock.1@a<9!x8 -- SELECT n FROM stock WHERE id = 1

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"wirecheck/statement"
+	"wirecheck/trace/lex"
 )
 
 // The classes of what the re-executing oracles find: which comparison failed. Finding.Name says what differed.
@@ -74,6 +75,6 @@ type Side struct {
 // fingerprint is that of a finding with a Difference: the same oracle, rule, cause and statement gives the same one, whatever the values.
 func (f *Finding) fingerprint() string {
 	d := f.Difference
-	sum := sha256.Sum256([]byte(strings.Join([]string{string(f.Class), f.Name, d.Cause, d.Table, statement.Shape(d.SQL)}, "\x02")))
+	sum := sha256.Sum256([]byte(strings.Join([]string{string(f.Class), f.Name, d.Cause, d.Table, statement.Shape(d.SQL, lex.PostgreSQL)}, "\x02")))
 	return "WC-" + hex.EncodeToString(sum[:3])
 }

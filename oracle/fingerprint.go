@@ -5,7 +5,9 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"wirecheck/product"
 	"wirecheck/statement"
+	"wirecheck/trace/lex"
 )
 
 // Fingerprint makes a finding's id from the class, the tables, the statement shapes and the kinds of edges, never from
@@ -17,7 +19,7 @@ func (f *Finding) Fingerprint() string {
 	parts := make([]string, len(f.Edges))
 	for i, e := range f.Edges {
 		parts[i] = strings.Join([]string{string(e.Kind), e.Row.Table,
-			statement.Shape(f.sql(e.From, e.FromStatement)), statement.Shape(f.sql(e.To, e.ToStatement))}, "\x00")
+			f.shape(e.From, e.FromStatement), f.shape(e.To, e.ToStatement)}, "\x00")
 	}
 	least := ""
 	for i := range parts {
@@ -28,6 +30,19 @@ func (f *Finding) Fingerprint() string {
 	}
 	sum := sha256.Sum256([]byte(string(f.Class) + "\x02" + f.Name + "\x02" + least))
 	return "WC-" + hex.EncodeToString(sum[:3])
+}
+
+// shape is the shape of statement n of a transaction; empty if it is not among those kept.
+func (f *Finding) shape(txn, n int) string {
+	return statement.Shape(f.sql(txn, n), LexOf(product.Of(f.Transactions[txn].Engine)))
+}
+
+// LexOf says how the SQL of a product is split into tokens.
+func LexOf(p *product.Product) lex.Dialect {
+	if p.Dialect == product.DialectMySQL {
+		return lex.MySQL
+	}
+	return lex.PostgreSQL
 }
 
 // sql is the text of statement n of a transaction; empty if it is not among those kept.

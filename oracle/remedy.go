@@ -97,7 +97,19 @@ func (f *Finding) write() string {
 			return f.sql(e.To, e.ToStatement)
 		}
 	}
+	for _, e := range f.Edges { // an UPDATE that found the other one's value there already
+		if e.Kind == EdgeWR && f.Changes(e.To, e.ToStatement) {
+			return f.sql(e.To, e.ToStatement)
+		}
+	}
 	return ""
+}
+
+// Changes reports whether statement n of a transaction is one that changes rows, so that what it only found it had nothing to change in.
+func (f *Finding) Changes(txn, n int) bool {
+	return slices.ContainsFunc(f.Transactions[txn].Statements, func(s Statement) bool {
+		return s.N == n && n != 0 && (s.Verb == "update" || s.Verb == "delete")
+	})
 }
 
 // OnlyReads reports whether one transaction of the cycle only read in it, by statements that lock nothing, while the others wrote:
@@ -243,10 +255,7 @@ func locking(sql string, p *product.Product) string {
 
 // significant are the tokens of a text of one statement that are neither space nor comments; nil if there are several statements.
 func significant(sql string, p *product.Product) (out []lex.Token) {
-	d := lex.PostgreSQL
-	if p.Dialect == product.DialectMySQL {
-		d = lex.MySQL
-	}
+	d := LexOf(p)
 	if lex.Several(sql, d) {
 		return nil
 	}

@@ -121,9 +121,12 @@ func (t *teller) sentence() string {
 		a, b = t.overwriter()
 		verb := "UPDATE"
 		for _, e := range f.Edges {
-			if e.To == a && e.Kind == oracle.EdgeWW {
+			if e.To == a && (e.Kind == oracle.EdgeWW || e.Kind == oracle.EdgeWR && f.Changes(a, e.ToStatement)) {
 				if s := statement(f, a, e.ToStatement); s != nil && s.Verb != "" {
 					verb = strings.ToUpper(s.Verb)
+				}
+				if e.Kind == oracle.EdgeWR {
+					return fmt.Sprintf("%s %s of %s had nothing left to change: %s had already written the same, from the same old value", t.whose(a), verb, t.row(first), t.who(b))
 				}
 			}
 		}
@@ -229,6 +232,7 @@ type act struct {
 
 // acts lists what happened in the order of the answers, each statement once.
 func (t *teller) acts() []told {
+	f := t.f
 	var acts []*act
 	add := func(txn, n int, what, row string) {
 		for _, a := range acts {
@@ -265,9 +269,12 @@ func (t *teller) acts() []told {
 			add(e.To, e.ToStatement, t.wrote(e.To, e.ToStatement, e.ToVersion), row)
 		case oracle.EdgeWR:
 			add(e.From, e.FromStatement, t.wrote(e.From, e.FromStatement, e.FromVersion), row)
-			if e.Condition != "" {
+			switch {
+			case e.Condition != "":
 				add(e.To, e.ToStatement, "asked for", asked)
-			} else {
+			case f.Changes(e.To, e.ToStatement):
+				add(e.To, e.ToStatement, "found", row)
+			default:
 				add(e.To, e.ToStatement, "read", row)
 			}
 		}

@@ -1,81 +1,66 @@
 package statement
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"wirecheck/trace/lex"
+)
 
 // Shape is a statement's text without its values: literals and parameters become ?, lists of them collapse, comments
 // go, white space becomes one blank and everything outside quoted identifiers is lower case. It is meant for
 // fingerprints, so it need not be valid SQL, and it never fails.
-func Shape(sql string) string {
+func Shape(sql string, d lex.Dialect) string {
 	w := shaper{b: make([]byte, 0, len(sql))}
-	for i := 0; i < len(sql); {
-		i = w.piece(sql, i)
+	for t := range lex.Tokens(sql, d) {
+		w.token(t)
 	}
-	shape := strings.TrimRight(string(w.b), "; ")
-	for strings.Contains(shape, "(?),(?)") {
-		shape = strings.ReplaceAll(shape, "(?),(?)", "(?)")
+	return rows(strings.TrimRight(string(w.b), "; "))
+}
+
+// Masked is a statement's text with ? in the place of each literal and without comments, for a reader who may not see them. ok is false if
+// settings of the session decide where a literal ends.
+func Masked(sql string, d lex.Dialect) (text string, ok bool) {
+	var b strings.Builder
+	for t := range lex.Tokens(sql, d) {
+		switch t.Kind {
+		case lex.Comment:
+			b.WriteByte(' ')
+		case lex.String, lex.Number:
+			b.WriteByte('?')
+		default:
+			b.WriteString(t.Text)
+		}
 	}
-	return shape
+	return b.String(), !strings.Contains(sql, `\`)
 }
 
 // shaper writes a shape.
 type shaper struct {
 	b     []byte
-	blank bool // white space was passed and not written
+	blank bool   // white space was passed and not written
+	last  string // the last word, if nothing stands behind it
 }
 
-// piece takes the piece of sql that begins at i, and returns where the next one begins.
-func (w *shaper) piece(sql string, i int) int {
-	c := sql[i]
-	switch {
-	case c <= ' ':
-		w.blank = true
-		return i + 1
-	case c == '-' && strings.HasPrefix(sql[i:], "--"), c == '#' && !strings.HasPrefix(sql[i:], "#>") && !strings.HasPrefix(sql[i:], "#-"):
-		w.blank = true
-		return end(sql, i, "\n")
-	case c == '/' && strings.HasPrefix(sql[i:], "/*"):
-		w.blank = true
-		return end(sql, i+2, "*/")
-	case c == '\'':
+func (w *shaper) token(t lex.Token) {
+	last := w.last
+	w.last = ""
+	switch t.Kind {
+	case lex.Space, lex.Comment:
+		w.blank, w.last = true, last
+	case lex.String, lex.Number, lex.Placeholder:
 		w.value()
-		return quoted(sql, i)
-	case c == '"' || c == '`':
-		j := quoted(sql, i)
-		w.put(sql[i:j])
-		return j
-	case c == '$' && i+1 < len(sql) && isDigit(sql[i+1]):
-		for i++; i < len(sql) && isDigit(sql[i]); i++ {
-		}
-		w.value()
-		return i
-	case c == '$':
-		j, ok := dollarQuoted(sql, i)
-		if ok {
+	case lex.Word:
+		word := strings.ToLower(t.Text)
+		if (word == "null" || word == "true" || word == "false") && last != "is" && last != "not" && !strings.HasSuffix(string(w.b), ".") {
 			w.value()
-		} else {
-			w.put(sql[i:j])
+			return
 		}
-		return j
-	case isDigit(c) || c == '.' && i+1 < len(sql) && isDigit(sql[i+1]):
-		w.value()
-		return number(sql, i)
-	case c == '?':
-		w.value()
-		return i + 1
-	case isWord(c):
-		j := i
-		for j < len(sql) && (isWord(sql[j]) || isDigit(sql[j])) {
-			j++
-		}
-		if j < len(sql) && sql[j] == '\'' && j-i == 1 && strings.ContainsRune("eEbBxXnN", rune(c)) {
-			w.value() // E'..', X'..', N'..'
-			return quoted(sql, j)
-		}
-		w.put(strings.ToLower(sql[i:j]))
-		return j
+		w.last = word
+		w.put(word)
+	default:
+		w.put(t.Text)
 	}
-	w.put(sql[i : i+1])
-	return i + 1
 }
 
 func (w *shaper) put(s string) {
@@ -90,7 +75,7 @@ func (w *shaper) put(s string) {
 // number is part of it.
 func (w *shaper) value() {
 	n := len(w.b)
-	if n >= 2 && (w.b[n-1] == '-' || w.b[n-1] == '+') && strings.IndexByte("=,(<>", w.b[n-2]) >= 0 {
+	if n >= 2 && (w.b[n-1] == '-' || w.b[n-1] == '+') && strings.IndexByte("=,(<>+-*/%", w.b[n-2]) >= 0 {
 		n--
 		w.b = w.b[:n]
 	}
@@ -103,61 +88,76 @@ func (w *shaper) value() {
 
 // glue tells bytes between which a blank is kept: operators and brackets need none.
 func glue(c byte) bool {
-	return isWord(c) || isDigit(c) || c == '?' || c == '"' || c == '`' || c == '*' || c == ')' || c == '('
+	return isWord(c) || c >= '0' && c <= '9' || c == '?' || c == '"' || c == '`' || c == '*' || c == ')' || c == '('
 }
-
-// end is the index after the next mark at or after i, or the end of sql.
-func end(sql string, i int, mark string) int {
-	if i > len(sql) {
-		return len(sql)
-	}
-	if j := strings.Index(sql[i:], mark); j >= 0 {
-		return i + j + len(mark)
-	}
-	return len(sql)
-}
-
-// quoted is the index after the quoted piece that starts at i. A doubled quote and, except in identifiers, a backslash
-// keep it open: PostgreSQL's standard strings do not know the backslash, but a shape may be a little wrong.
-func quoted(sql string, i int) int {
-	q := sql[i]
-	for j := i + 1; j < len(sql); j++ {
-		switch {
-		case sql[j] == '\\' && q == '\'':
-			j++
-		case sql[j] == q && j+1 < len(sql) && sql[j+1] == q:
-			j++
-		case sql[j] == q:
-			return j + 1
-		}
-	}
-	return len(sql)
-}
-
-// dollarQuoted is the index after PostgreSQL's $tag$...$tag$ that starts at i.
-func dollarQuoted(sql string, i int) (int, bool) {
-	j := i + 1
-	for j < len(sql) && (isWord(sql[j]) || isDigit(sql[j])) {
-		j++
-	}
-	if j >= len(sql) || sql[j] != '$' {
-		return i + 1, false
-	}
-	tag := sql[i : j+1]
-	return end(sql, j+1, tag), true
-}
-
-// number is the index after the number that starts at i.
-func number(sql string, i int) int {
-	for i < len(sql) && (isDigit(sql[i]) || isWord(sql[i]) || sql[i] == '.' ||
-		(sql[i] == '+' || sql[i] == '-') && (sql[i-1] == 'e' || sql[i-1] == 'E')) {
-		i++
-	}
-	return i
-}
-
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 func isWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '@' || c >= 0x80
+}
+
+// rows folds lists of rows, "(?),(?)", "row(?),row(?)" or "(default,?),(?)": each form of a row stays once, so that neither the number of rows
+// matters nor their order.
+func rows(shape string) string {
+	if !strings.Contains(shape, "),(") && !strings.Contains(shape, "),row(") {
+		return shape
+	}
+	closing := brackets(shape)
+	var out strings.Builder
+	for i := 0; i < len(shape); {
+		list, end := rowList(shape, i, closing)
+		if len(list) < 2 {
+			out.WriteByte(shape[i])
+			i++
+			continue
+		}
+		slices.Sort(list)
+		out.WriteString(strings.Join(slices.Compact(list), ","))
+		i = end
+	}
+	return out.String()
+}
+
+// rowList gives the rows of the list that begins at i, and where it ends. No row begins behind a name: that is a function's.
+func rowList(shape string, i int, closing map[int]int) (list []string, end int) {
+	const row = "row"
+	if i > 0 && isWord(shape[i-1]) && !strings.HasSuffix(shape[:i], "values") {
+		return nil, i
+	}
+	for from := i; ; from++ {
+		open := from
+		if strings.HasPrefix(shape[from:], row+"(") {
+			open += len(row)
+		}
+		last, ok := closing[open]
+		if !ok {
+			return list, end
+		}
+		end = last + 1
+		list = append(list, shape[from:end])
+		if !strings.HasPrefix(shape[end:], ",") {
+			return list, end
+		}
+		from = end
+	}
+}
+
+// brackets gives the place of the closing bracket for that of each opening one, but for those in quoted names.
+func brackets(shape string) map[int]int {
+	closing := map[int]int{}
+	var open []int
+	for i := 0; i < len(shape); i++ {
+		switch shape[i] {
+		case '(':
+			open = append(open, i)
+		case ')':
+			if n := len(open); n > 0 {
+				closing[open[n-1]] = i
+				open = open[:n-1]
+			}
+		case '"', '`':
+			n, _ := lex.Quoted(shape[i:], 0, false)
+			i += n - 1
+		}
+	}
+	return closing
 }

@@ -9,6 +9,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/history/prose"
+	"wirecheck/oracle"
 )
 
 // Coverage counts what was seen and what could not be judged.
@@ -229,7 +230,7 @@ func (v Coverage) Since(before Coverage) Coverage {
 // counted counts a statement.
 func counted(c *Checker, e *history.Event) {
 	c.coverage.count(e.Coverage, 1)
-	c.lost.add(e)
+	c.lost.add(e, oracle.LexOf(c.sessionOf(e.Session).dbms))
 }
 
 // count counts a statement, or takes back (n is -1) how one was counted of which more became known.

@@ -9,6 +9,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/history/prose"
 	"wirecheck/statement"
+	"wirecheck/trace/lex"
 )
 
 // Lost is how often statements of one shape were not seen exactly, for one reason.
@@ -37,7 +38,7 @@ const (
 type lost map[lostKey]int
 
 // add counts a statement.
-func (l lost) add(e *history.Event) {
+func (l lost) add(e *history.Event, d lex.Dialect) {
 	if l == nil || e.Coverage != history.CoverageApproximate && e.Coverage != history.CoverageOpaque {
 		return
 	}
@@ -45,7 +46,7 @@ func (l lost) add(e *history.Event) {
 	if len(sql) > maxLostSQL {
 		sql = sql[:maxLostSQL]
 	}
-	k := lostKey{prose.Cut(statement.Shape(sql), maxLostShape), e.Verb, e.Why, e.Coverage}
+	k := lostKey{prose.Cut(statement.Shape(sql, d), maxLostShape), e.Verb, e.Why, e.Coverage}
 	if k.shape == "" {
 		k.shape = k.verb
 	}

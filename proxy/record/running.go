@@ -86,7 +86,7 @@ func (t *Tracker) Log(log zerolog.Logger, r *Running, res Result) {
 	case res.Tag != "":
 		line = line.Str("tag", res.Tag)
 	}
-	line.Str("statement", statement.Shape(prose.Cut(secret.SQL(p.Text, t.dialect).SQL, maxLogged))).Msg("statement")
+	line.Str("statement", statement.Shape(prose.Cut(secret.SQL(p.Text, t.dialect).SQL, maxLogged), t.dialect)).Msg("statement")
 }
 
 // maxLogged is how many bytes of a statement are logged.

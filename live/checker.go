@@ -16,6 +16,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/oracle"
 	"wirecheck/oracle/isolation"
+	"wirecheck/product"
 	"wirecheck/proxy"
 	"wirecheck/proxy/mysqlwire"
 	"wirecheck/proxy/pgwire"
@@ -24,6 +25,7 @@ import (
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/postgres"
 	"wirecheck/trace"
+	"wirecheck/trace/lex"
 	"wirecheck/trace/recorder"
 )
 
@@ -188,7 +190,7 @@ func (l *Checker) redacted(ev *history.Event) *history.Event {
 		e := *own.Error
 		own.Error = &e
 	}
-	l.redact.Event(&own, trace.DialectOf(l.open[ev.Session].Engine))
+	l.redact.Event(&own, lex.Of(product.Of(l.open[ev.Session].Engine).Dialect))
 	return &own
 }
 

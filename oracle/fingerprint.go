@@ -34,15 +34,7 @@ func (f *Finding) Fingerprint() string {
 
 // shape is the shape of statement n of a transaction; empty if it is not among those kept.
 func (f *Finding) shape(txn, n int) string {
-	return statement.Shape(f.sql(txn, n), LexOf(product.Of(f.Transactions[txn].Engine)))
-}
-
-// LexOf says how the SQL of a product is split into tokens.
-func LexOf(p *product.Product) lex.Dialect {
-	if p.Dialect == product.DialectMySQL {
-		return lex.MySQL
-	}
-	return lex.PostgreSQL
+	return statement.Shape(f.sql(txn, n), lex.Of(product.Of(f.Transactions[txn].Engine).Dialect))
 }
 
 // sql is the text of statement n of a transaction; empty if it is not among those kept.

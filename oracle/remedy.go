@@ -128,16 +128,15 @@ func (f *Finding) OnlyReads() bool {
 				in = k
 			}
 		}
-		return in >= 0 && f.Edges[in].Kind == EdgeWR && plainRead(f.sql(reader, f.Edges[i].FromStatement)) && plainRead(f.sql(reader, f.Edges[in].ToStatement))
+		return in >= 0 && f.Edges[in].Kind == EdgeWR && f.plainRead(reader, f.Edges[i].FromStatement) && f.plainRead(reader, f.Edges[in].ToStatement)
 	}
 	return false
 }
 
-// plainRead reports whether a text is certainly a SELECT that locks nothing.
-func plainRead(sql string) bool {
-	tokens := slices.Collect(lex.Tokens(sql, lex.PostgreSQL))
-	first := slices.IndexFunc(tokens, func(t lex.Token) bool { return t.Kind == lex.Word })
-	return first >= 0 && is(tokens[first], "select") && !hasAny(tokens, "for", "lock", "into", "with", "update", "insert", "delete")
+// plainRead reports whether a statement is certainly one SELECT that locks nothing.
+func (f *Finding) plainRead(txn, n int) bool {
+	tokens := significant(f.sql(txn, n), product.Of(f.Transactions[txn].Engine))
+	return len(tokens) > 0 && tokens[0].Is("select") && !hasAny(tokens, "for", "lock", "into", "with", "update", "insert", "delete")
 }
 
 // computing is an UPDATE of one column that gets a number, or a parameter, as one that computes it from the row.
@@ -170,13 +169,13 @@ type assignment struct {
 // oneColumn finds what an UPDATE of one table assigns, if it is a literal or a parameter for one column.
 func oneColumn(sql string, p *product.Product) (u assignment, ok bool) {
 	tokens := significant(sql, p)
-	if len(tokens) == 0 || !is(tokens[0], "update") {
+	if len(tokens) == 0 || !tokens[0].Is("update") {
 		return u, false
 	}
 	u.end = ending(tokens)
 	at := 1
-	for ; at < len(tokens) && !is(tokens[at], "set"); at++ {
-		if strings.ContainsAny(tokens[at].Text, ",(") || is(tokens[at], "join") {
+	for ; at < len(tokens) && !tokens[at].Is("set"); at++ {
+		if strings.ContainsAny(tokens[at].Text, ",(") || tokens[at].Is("join") {
 			return u, false
 		}
 	}
@@ -204,13 +203,13 @@ func oneColumn(sql string, p *product.Product) (u assignment, ok bool) {
 	}
 	// The WHERE follows; a FROM, a second column or an expression is more than is understood here.
 	u.rest = tokens[at+1:]
-	return u, len(u.rest) == 0 || is(u.rest[0], "where")
+	return u, len(u.rest) == 0 || u.rest[0].Is("where")
 }
 
 // locking is a SELECT as one that locks what it reads; empty where the product refuses that, or where tokens do not tell.
 func locking(sql string, p *product.Product) string {
 	tokens := significant(sql, p)
-	if len(tokens) == 0 || !is(tokens[0], "select") || p.Dialect == product.DialectSQLite {
+	if len(tokens) == 0 || !tokens[0].Is("select") || p.Dialect == product.DialectSQLite {
 		return ""
 	}
 	if hasAny(tokens, "for", "lock", "into", "union", "intersect", "except", "with", "procedure", "tablesample") || !hasAny(tokens, "from") {
@@ -232,7 +231,7 @@ func locking(sql string, p *product.Product) string {
 			calls = calls || i > 0 && (tokens[i-1].Kind == lex.Word || tokens[i-1].Kind == lex.Name)
 		case t.Text == ")":
 			depth--
-		case depth == 0 && is(t, "from"):
+		case depth == 0 && t.Is("from"):
 			from = t.At
 		}
 		if from > 0 {
@@ -255,7 +254,7 @@ func locking(sql string, p *product.Product) string {
 
 // significant are the tokens of a text of one statement that are neither space nor comments; nil if there are several statements.
 func significant(sql string, p *product.Product) (out []lex.Token) {
-	d := LexOf(p)
+	d := lex.Of(p.Dialect)
 	if lex.Several(sql, d) {
 		return nil
 	}
@@ -273,11 +272,9 @@ func ending(tokens []lex.Token) int {
 	return last.At + len(last.Text)
 }
 
-func is(t lex.Token, word string) bool { return t.Kind == lex.Word && strings.EqualFold(t.Text, word) }
-
 // hasAny reports whether one of the words stands among the tokens.
 func hasAny(tokens []lex.Token, words ...string) bool {
 	return slices.ContainsFunc(tokens, func(t lex.Token) bool {
-		return slices.ContainsFunc(words, func(w string) bool { return is(t, w) })
+		return slices.ContainsFunc(words, func(w string) bool { return t.Is(w) })
 	})
 }

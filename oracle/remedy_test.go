@@ -74,9 +74,11 @@ func TestOnlyReads(t *testing.T) {
 		{"SELECT 1 FROM a", "UPDATE b SET n = 1", EdgeWW, false},
 		{"SELECT 1 FROM a", "", EdgeWR, false},
 		{"SELECT 1 FROM a", "SELECT 2 FROM b", EdgeRW, false},
+		{`SELECT '\'' FROM a FOR UPDATE -- '`, "SELECT 2 FROM b", EdgeWR, false}, // MariaDB's string is one quote; PostgreSQL's would go on to the end
+		{`SELECT '\'' FROM a -- ' FOR UPDATE`, "SELECT 2 FROM b", EdgeWR, true},
 	} {
 		f := Finding{
-			Transactions: []Transaction{{Statements: []Statement{{N: 1, SQL: tt.first}, {N: 2, SQL: tt.second}}}, {}},
+			Transactions: []Transaction{{Engine: "mariadb", Statements: []Statement{{N: 1, SQL: tt.first}, {N: 2, SQL: tt.second}}}, {}},
 			Edges:        []Edge{{From: 0, To: 1, Kind: EdgeRW, FromStatement: 1}, {From: 1, To: 0, Kind: tt.back, ToStatement: 2}},
 		}
 		if got := f.OnlyReads(); got != tt.want {

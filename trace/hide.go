@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"wirecheck/answer"
+	"wirecheck/product"
 	"wirecheck/trace/lex"
 	"wirecheck/trace/secret"
 )
@@ -19,7 +20,7 @@ type session struct {
 func (w *Writer) hide(r *Record) *Record {
 	switch r.Kind {
 	case KindSession:
-		w.sessions[r.Session] = session{dialect: DialectOf(r.Open.Product)}
+		w.sessions[r.Session] = session{dialect: lex.Of(product.Of(r.Open.Product).Dialect)}
 	case KindEnd:
 		delete(w.sessions, r.Session)
 	case KindStatement:

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wirecheck/history"
+	"wirecheck/product"
 	"wirecheck/trace/lex"
 )
 
@@ -28,17 +29,17 @@ type Redactor struct {
 // NewRedactor makes a Redactor. Who has the key can find out what short values were, so it must be random and be thrown away.
 func NewRedactor(key []byte) *Redactor { return &Redactor{key: key, cache: map[string]string{}} }
 
-// Record redacts a record in place. products are the sessions' (see Session.Product).
-func (r *Redactor) Record(rec *Record, product string) {
+// Record redacts a record in place. engine is the session's (see Session.Product).
+func (r *Redactor) Record(rec *Record, engine string) {
 	switch rec.Kind {
 	case KindSession:
 		if rec.Open.Client != "" {
 			rec.Open.Client = r.word("client", rec.Open.Client)
 		}
 	case KindStatement:
-		r.statement(rec.Statement, DialectOf(product))
+		r.statement(rec.Statement, lex.Of(product.Of(engine).Dialect))
 	case KindHistory:
-		r.Event(rec.History, DialectOf(product))
+		r.Event(rec.History, lex.Of(product.Of(engine).Dialect))
 	case KindEnd:
 		if rec.End.Reason != EndQuit && rec.End.Reason != EndLost {
 			rec.End.Reason = "ended"

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"wirecheck/answer"
+	"wirecheck/product"
 	"wirecheck/trace/lex"
 )
 
@@ -176,7 +177,7 @@ func (s *Stats) statement(number uint64, st *Statement) {
 
 func (s *Stats) count(l *liveSession, st *Statement) {
 	kind := "(unknown)"
-	if w := lex.Words(st.SQL, DialectOf(l.info.Product), 1); len(w) > 0 {
+	if w := lex.Words(st.SQL, lex.Of(product.Of(l.info.Product).Dialect), 1); len(w) > 0 {
 		kind = w[0]
 	}
 	k := s.kinds[kind]

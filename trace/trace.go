@@ -9,8 +9,6 @@ package trace
 import (
 	"wirecheck/answer"
 	"wirecheck/history"
-	"wirecheck/product"
-	"wirecheck/trace/lex"
 )
 
 // Kind tells what a Record is.
@@ -211,12 +209,4 @@ type End struct {
 	At     int64  `json:"at,omitempty"`
 	Tick   uint64 `json:"tick,omitempty"`
 	Reason string `json:"reason,omitempty"` // EndQuit, EndLost, or what the server says
-}
-
-// DialectOf tells how the SQL text of a product is split into tokens.
-func DialectOf(name string) lex.Dialect {
-	if product.Of(name).Dialect == product.DialectMySQL {
-		return lex.MySQL
-	}
-	return lex.PostgreSQL
 }

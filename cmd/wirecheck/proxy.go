@@ -23,12 +23,14 @@ import (
 	"wirecheck/configs"
 	"wirecheck/live"
 	"wirecheck/live/control"
+	"wirecheck/product"
 	"wirecheck/proxy"
 	"wirecheck/proxy/record"
 	"wirecheck/report"
 	"wirecheck/rewrite"
 	"wirecheck/trace"
 	"wirecheck/trace/flow"
+	"wirecheck/trace/lex"
 	"wirecheck/trace/recorder"
 	"wirecheck/trace/secret"
 )
@@ -326,9 +328,9 @@ func controlGate(ctx context.Context, c *common, config configs.Config, redact *
 			k := config.Control
 			protocol, _, _ := configs.SplitAddress(l.Listen)
 			shown := func(sql string) string {
-				sql = secret.SQL(sql, trace.DialectOf(protocol)).SQL
+				sql = secret.SQL(sql, lex.Of(product.Of(protocol).Dialect)).SQL
 				if redact != nil {
-					sql = redact.SQL(sql, trace.DialectOf(protocol))
+					sql = redact.SQL(sql, lex.Of(product.Of(protocol).Dialect))
 				}
 				return sql
 			}

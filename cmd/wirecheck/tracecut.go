@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wirecheck/product"
 	"wirecheck/statement"
 	dialect "wirecheck/statement/mysql"
 	"wirecheck/statement/postgres"
@@ -110,14 +111,14 @@ const maxFound = 10_000
 
 func newTableFinder() *tableFinder { return &tableFinder{known: map[[2]string]foundTables{}} }
 
-func (t *tableFinder) find(product, sql string) ([]string, bool) {
-	key := [2]string{product, sql}
+func (t *tableFinder) find(engine, sql string) ([]string, bool) {
+	key := [2]string{engine, sql}
 	if f, ok := t.known[key]; ok {
 		return f.names, f.known
 	}
 	read := postgres.Touches
-	if trace.DialectOf(product) == lex.MySQL {
-		read = dialect.New(dialect.Flavor(product)).Touches
+	if lex.Of(product.Of(engine).Dialect) == lex.MySQL {
+		read = dialect.New(dialect.Flavor(engine)).Touches
 	}
 	f := foundTables{known: true}
 	for _, touch := range read(sql, func(string) bool { return true }) {

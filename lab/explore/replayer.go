@@ -137,7 +137,7 @@ func (r *replayer) sameDialect() error {
 	if r.instance.Engine.Embedded {
 		return fmt.Errorf("the trace is of %s, and cannot be replayed on %s: traces are of servers", r.survey.Products[0], r.instance.Engine.Title)
 	}
-	if mysql := trace.DialectOf(r.survey.Products[0]) == lex.MySQL; mysql != (r.instance.Engine.Protocol == engine.ProtocolMySQL) {
+	if mysql := lex.Of(product.Of(r.survey.Products[0]).Dialect) == lex.MySQL; mysql != (r.instance.Engine.Protocol == engine.ProtocolMySQL) {
 		return fmt.Errorf("the trace is of %s, and cannot be replayed on %s", r.survey.Products[0], r.instance.Engine.Title)
 	}
 	return nil

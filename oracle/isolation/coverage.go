@@ -9,7 +9,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/history/prose"
-	"wirecheck/oracle"
+	"wirecheck/trace/lex"
 )
 
 // Coverage counts what was seen and what could not be judged.
@@ -230,7 +230,7 @@ func (v Coverage) Since(before Coverage) Coverage {
 // counted counts a statement.
 func counted(c *Checker, e *history.Event) {
 	c.coverage.count(e.Coverage, 1)
-	c.lost.add(e, oracle.LexOf(c.sessionOf(e.Session).dbms))
+	c.lost.add(e, lex.Of(c.sessionOf(e.Session).dbms.Dialect))
 }
 
 // count counts a statement, or takes back (n is -1) how one was counted of which more became known.

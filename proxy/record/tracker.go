@@ -112,9 +112,7 @@ func NewTracker(rec *Recorder, open history.Event, limits Limits) *Tracker {
 		limits.Accesses = DefaultAccesses
 	}
 	t := &Tracker{rec: rec, session: open.Session, dbms: product.Of(open.Engine), limits: limits, pauses: pauses{gap: limits.Gap}}
-	if t.dbms.Dialect == product.DialectMySQL {
-		t.dialect = lex.MySQL
-	}
+	t.dialect = lex.Of(t.dbms.Dialect)
 	if t.session == 0 {
 		t.session = rec.sessions.Add(1)
 	}

@@ -20,7 +20,7 @@ func Update(sql string, d lex.Dialect, params []Param) (table string, list []his
 			u.tokens = append(u.tokens, t)
 		}
 	}
-	if len(u.tokens) == 0 || !is(u.tokens[0], "update") || slices.ContainsFunc(u.tokens, func(t lex.Token) bool { return is(t, "select") }) {
+	if len(u.tokens) == 0 || !u.tokens[0].Is("update") || slices.ContainsFunc(u.tokens, func(t lex.Token) bool { return t.Is("select") }) {
 		return "", nil
 	}
 	for _, l := range Literals(sql, d, params...) {
@@ -28,8 +28,8 @@ func Update(sql string, d lex.Dialect, params []Param) (table string, list []his
 			u.literals = append(u.literals, l)
 		}
 	}
-	set := slices.IndexFunc(u.tokens, func(t lex.Token) bool { return is(t, "set") })
-	if set < 0 || slices.ContainsFunc(u.tokens[:set], func(t lex.Token) bool { return t.Text == "," || is(t, "join") }) {
+	set := slices.IndexFunc(u.tokens, func(t lex.Token) bool { return t.Is("set") })
+	if set < 0 || slices.ContainsFunc(u.tokens[:set], func(t lex.Token) bool { return t.Text == "," || t.Is("join") }) {
 		return "", nil
 	}
 	where, ok := u.assignments(set + 1)
@@ -55,7 +55,7 @@ type update struct {
 func (u *update) table(set int) (name string) {
 	for i := 1; i < set; i++ {
 		t := u.tokens[i]
-		if t.Kind != lex.Word && t.Kind != lex.Name || is(t, "only") || is(t, "ignore") || is(t, "low_priority") {
+		if t.Kind != lex.Word && t.Kind != lex.Name || t.Is("only") || t.Is("ignore") || t.Is("low_priority") {
 			continue
 		}
 		if name = column(t); i+1 >= set || u.tokens[i+1].Text != "." {
@@ -64,8 +64,6 @@ func (u *update) table(set int) (name string) {
 	}
 	return name
 }
-
-func is(t lex.Token, word string) bool { return t.Kind == lex.Word && strings.EqualFold(t.Text, word) }
 
 func column(t lex.Token) string { return strings.ToLower(strings.Trim(t.Text, "\"`")) }
 
@@ -128,10 +126,10 @@ func (u *update) assignments(i int) (where int, ok bool) {
 		}
 		for ; i < len(u.tokens); i++ {
 			switch {
-			case is(u.tokens[i], "where"):
+			case u.tokens[i].Is("where"):
 				return i + 1, true
-			case is(u.tokens[i], "from"), is(u.tokens[i], "returning"), is(u.tokens[i], "order"), is(u.tokens[i], "limit"):
-				if is(u.tokens[i], "from") {
+			case u.tokens[i].Is("from"), u.tokens[i].Is("returning"), u.tokens[i].Is("order"), u.tokens[i].Is("limit"):
+				if u.tokens[i].Is("from") {
 					return 0, false // it reads other tables
 				}
 				return len(u.tokens), true
@@ -142,16 +140,16 @@ func (u *update) assignments(i int) (where int, ok bool) {
 }
 
 func ends(t lex.Token) bool {
-	return is(t, "where") || is(t, "from") || is(t, "returning") || is(t, "order") || is(t, "limit")
+	return t.Is("where") || t.Is("from") || t.Is("returning") || t.Is("order") || t.Is("limit")
 }
 
 // conditions reads the WHERE clause. What is not plainly an equality or a range counts as a comparison that may have checked something.
 func (u *update) conditions(from int) {
 	rest := u.tokens[min(from, len(u.tokens)):]
-	if i := slices.IndexFunc(rest, func(t lex.Token) bool { return is(t, "returning") || is(t, "order") || is(t, "limit") || t.Text == ";" }); i >= 0 {
+	if i := slices.IndexFunc(rest, func(t lex.Token) bool { return t.Is("returning") || t.Is("order") || t.Is("limit") || t.Text == ";" }); i >= 0 {
 		rest = rest[:i]
 	}
-	plain := !slices.ContainsFunc(rest, func(t lex.Token) bool { return is(t, "or") || is(t, "not") || is(t, "xor") || is(t, "case") })
+	plain := !slices.ContainsFunc(rest, func(t lex.Token) bool { return t.Is("or") || t.Is("not") || t.Is("xor") || t.Is("case") })
 	for i, t := range rest {
 		if t.Kind != lex.Word && t.Kind != lex.Name || i+1 < len(rest) && (rest[i+1].Text == "." || rest[i+1].Text == "(") || keyword[strings.ToLower(t.Text)] ||
 			i > 0 && rest[i-1].Text == ":" { // of ::bigint

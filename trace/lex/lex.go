@@ -14,6 +14,14 @@ const (
 	MySQL                     // backslashes escape, "..." is a string, # begins a comment
 )
 
+// Of is how the text of a product's SQL is split (see product.Dialect); of one that is not known, as PostgreSQL's.
+func Of[D ~string](dialect D) Dialect {
+	if dialect == "mysql" {
+		return MySQL
+	}
+	return PostgreSQL
+}
+
 // lexer splits SQL into tokens; joined they are the text again. It knows no grammar and fails at nothing: what is left open at the
 // end is a token that ends there. (PostgreSQL manual, 4.1 Lexical Structure; MySQL manual, 11.1 Literal Values, 11.7 Comments.)
 type lexer struct {

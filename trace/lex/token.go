@@ -27,6 +27,9 @@ type Token struct {
 	At   int // byte offset
 }
 
+// Is reports whether it is a word, in any case; a quoted name is none.
+func (t Token) Is(word string) bool { return t.Kind == Word && strings.EqualFold(t.Text, word) }
+
 // Tokens splits SQL into tokens; joined they are the text again.
 func Tokens(sql string, d Dialect) iter.Seq[Token] {
 	return func(yield func(Token) bool) {

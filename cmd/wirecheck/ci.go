@@ -95,44 +95,51 @@ to tell (no statement came through the proxy, see wirecheck proxy --help).`,
 }
 
 // database is a test database: the URL that the application has for it.
-type database struct{ *url.URL }
+type database struct {
+	*url.URL
+	*clients
+}
 
-// parseDatabase reads the URL of a test database.
+// clients are those of a protocol: what they have in common.
+type clients struct {
+	protocol string
+	columns  bool                // without hidden columns wirecheck sees little
+	names    map[string][]string // of the usual environment variables, by what database.values calls their values
+}
+
+var (
+	postgresClients = &clients{protocol: "postgres", names: map[string][]string{"url": {"DATABASE_URL"}, "host": {"PGHOST"}, "port": {"PGPORT"},
+		"user": {"PGUSER"}, "password": {"PGPASSWORD"}, "database": {"PGDATABASE"}}}
+	mysqlClients = &clients{protocol: "mysql", columns: true, names: map[string][]string{"url": {"DATABASE_URL"}, "host": {"MYSQL_HOST"},
+		"port": {"MYSQL_PORT", "MYSQL_TCP_PORT"}, "user": {"MYSQL_USER"}, "password": {"MYSQL_PWD", "MYSQL_PASSWORD"}, "database": {"MYSQL_DATABASE"}}}
+)
+
+// parseDatabase reads the URL of a test database. Frameworks have schemes of their own, as in mysql2:// and postgresql+psycopg://.
 func parseDatabase(raw string) (database, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Hostname() == "" { // the error of net/url repeats the URL, password included
 		return database{}, errors.New("the URL of the test database cannot be read: it should look like postgres://user:password@host:5432/database")
 	}
-	return database{u}, nil
-}
-
-// protocol is the URL's scheme as wirecheck knows it: frameworks have names of their own, as in mysql2:// and postgresql+psycopg://.
-func (d database) protocol() string {
-	scheme, _, _ := strings.Cut(d.Scheme, "+")
-	switch {
-	case strings.HasPrefix(scheme, "postgres") || scheme == "pgsql":
-		return "postgres"
-	case strings.HasPrefix(scheme, "mysql"):
-		return "mysql"
+	scheme, _, _ := strings.Cut(u.Scheme, "+")
+	for prefix, c := range map[string]*clients{"postgres": postgresClients, "pgsql": postgresClients, "mysql": mysqlClients, "mariadb": mysqlClients, "tidb": mysqlClients} {
+		if strings.HasPrefix(scheme, prefix) {
+			return database{u, c}, nil
+		}
 	}
-	return scheme
+	return database{}, fmt.Errorf("the URL of the test database begins with %q: wirecheck knows postgres:// and mysql://", u.Scheme+"://")
 }
 
-// upstream is the server's address for the proxy.
+// upstream is the server's address for the proxy, which knows the usual ports.
 func (d database) upstream() string {
-	port := d.Port()
-	if port == "" {
-		port = map[string]string{"postgres": "5432"}[d.protocol()]
-		port = cmp.Or(port, "3306")
-	}
-	return d.protocol() + "://" + net.JoinHostPort(d.Hostname(), port)
+	u := url.URL{Scheme: d.protocol, Host: d.Host}
+	return u.String()
 }
 
 // through is the URL through the proxy.
 func (d database) through(at net.Addr) database {
 	u := *d.URL
 	u.Host = at.String()
-	return database{&u}
+	return database{&u, d.clients}
 }
 
 // values are what templates of --env name.
@@ -141,15 +148,10 @@ func (d database) values() map[string]string {
 	return map[string]string{"url": d.String(), "host": d.Hostname(), "port": d.Port(), "user": d.User.Username(), "password": password, "database": strings.TrimPrefix(d.Path, "/")}
 }
 
-// variables are the usual ones of a product's clients.
+// variables are the usual ones of the clients.
 func (d database) variables() (list []string) {
-	names := map[string][]string{"url": {"DATABASE_URL"}, "host": {"MYSQL_HOST"}, "port": {"MYSQL_PORT", "MYSQL_TCP_PORT"}, "user": {"MYSQL_USER"},
-		"password": {"MYSQL_PWD", "MYSQL_PASSWORD"}, "database": {"MYSQL_DATABASE"}}
-	if d.protocol() == "postgres" {
-		names = map[string][]string{"url": {"DATABASE_URL"}, "host": {"PGHOST"}, "port": {"PGPORT"}, "user": {"PGUSER"}, "password": {"PGPASSWORD"}, "database": {"PGDATABASE"}}
-	}
 	for what, value := range d.values() {
-		for _, name := range names[what] {
+		for _, name := range d.names[what] {
 			if value != "" {
 				list = append(list, name+"="+value)
 			}
@@ -196,16 +198,19 @@ func runCI(ctx context.Context, c *common, cmd *cobra.Command, f *ciFlags, args 
 		return errors.New("no test database: give --upstream URL, or set DATABASE_URL")
 	}
 	var databases []database
+	for _, r := range raw {
+		d, err := parseDatabase(r)
+		if err != nil {
+			return err
+		}
+		databases = append(databases, d)
+	}
 	load := func() (configs.Config, error) {
 		return configs.Load("", os.Getenv, func(config *configs.Config) error {
 			config.Listeners = nil
 			for _, d := range databases {
 				l := configs.DefaultListener()
-				listen := "mysql://127.0.0.1:0"
-				if d.protocol() == "postgres" {
-					listen = "postgres://127.0.0.1:0"
-				}
-				l.Listen, l.Upstream, l.Warn, l.UnitGap = listen, d.upstream(), configs.Switch(f.warn), f.gap
+				l.Listen, l.Upstream, l.Warn, l.UnitGap = d.protocol+"://127.0.0.1:0", d.upstream(), configs.Switch(f.warn), f.gap
 				config.Listeners = append(config.Listeners, l)
 			}
 			config.Unit, config.Possible, config.MinCoverage, config.LogLevel = f.unit.unit, f.unit.possible, f.least, "warn"
@@ -217,13 +222,6 @@ func runCI(ctx context.Context, c *common, cmd *cobra.Command, f *ciFlags, args 
 			}
 			return nil
 		})
-	}
-	for _, r := range raw {
-		d, err := parseDatabase(r)
-		if err != nil {
-			return err
-		}
-		databases = append(databases, d)
 	}
 	config, err := load()
 	if err != nil {
@@ -239,7 +237,7 @@ func runCI(ctx context.Context, c *common, cmd *cobra.Command, f *ciFlags, args 
 		return err
 	}
 	for _, d := range databases {
-		if d.protocol() == "postgres" || d.User.Username() == "" {
+		if !d.columns || d.User.Username() == "" {
 			continue
 		}
 		remove, err := addColumns(ctx, c, d)
@@ -319,7 +317,7 @@ func addColumns(ctx context.Context, c *common, d database) (remove func() error
 		return nil, err
 	}
 	address := *d.URL
-	address.Scheme, address.RawQuery = d.protocol(), ""
+	address.Scheme, address.RawQuery = d.protocol, ""
 	open := func(ctx context.Context) (*instrument.Database, error) {
 		return instrument.Open(ctx, address.String(), instrument.Options{Password: password})
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"wirecheck/configs"
 	"wirecheck/internal/testserver"
 )
 
@@ -130,6 +131,30 @@ func TestCIErrors(t *testing.T) {
 		_, said, status := command(t, append([]string{"ci"}, tt.args...)...)
 		if status != tt.status || !strings.Contains(said, tt.want) {
 			t.Errorf("%v: exit status %d, want %d and %q\n%s", tt.args, status, tt.status, tt.want, said)
+		}
+	}
+}
+
+// TestDatabaseURL: frameworks have schemes of their own, and leave out the port.
+func TestDatabaseURL(t *testing.T) {
+	for raw, want := range map[string][2]string{
+		"postgresql+psycopg://app:x@db/shop": {"postgres", "db:5432"},
+		"pgsql://app@db:6432/shop":           {"postgres", "db:6432"},
+		"mysql2://root@[::1]/shop":           {"mysql", "[::1]:3306"},
+		"mariadb+pymysql://root@db:3307/x":   {"mysql", "db:3307"},
+		"tidb://root@db:4000/x":              {"mysql", "db:4000"},
+	} {
+		d, err := parseDatabase(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if protocol, address, socket := configs.SplitAddress(d.upstream()); (protocol != want[0] || address != want[1] || socket) || d.protocol != want[0] {
+			t.Errorf("%s: %s %s", raw, protocol, address)
+		}
+	}
+	for _, raw := range []string{"sqlite:///file.db", "postgres:///shop", "db.mysql://root@h/x"} {
+		if _, err := parseDatabase(raw); err == nil {
+			t.Errorf("%s is taken", raw)
 		}
 	}
 }

@@ -82,6 +82,24 @@ func LoadKnown(path string, written bool) ([]Known, error) {
 	return file.Ignore, nil
 }
 
+// entries are the lines of findings in a file.
+func entries(list []Known) (text string, err error) {
+	lines, err := yaml.Marshal(list)
+	for line := range strings.Lines(string(lines)) {
+		text += "  " + line
+	}
+	return text, err
+}
+
+// KnownText is a file that has these findings alone.
+func KnownText(list []Known) string {
+	text, err := entries(list)
+	if err != nil {
+		panic(err) // a list of strings
+	}
+	return "ignore:\n" + text
+}
+
 // AddKnown adds findings to a file, and keeps what it has: its comments, too.
 func AddKnown(path string, more []Known) error {
 	text, err := os.ReadFile(path)
@@ -95,13 +113,11 @@ func AddKnown(path string, more []Known) error {
 		text = append(text, '\n')
 	}
 	if len(more) > 0 {
-		list, err := yaml.Marshal(more)
+		entries, err := entries(more)
 		if err != nil {
 			return fmt.Errorf("write the known findings: %w", err)
 		}
-		for line := range strings.Lines(string(list)) {
-			text = append(text, "  "+line...)
-		}
+		text = append(text, entries...)
 	}
 	if err := os.WriteFile(path, text, 0o644); err != nil {
 		return fmt.Errorf("write the known findings: %w", err)

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,6 +44,7 @@ are no requests in it.`,
 		Example: `  wirecheck check shop.jsonl
   wirecheck check shop.wct
   wirecheck check --format sarif shop.jsonl > shop.sarif
+  wirecheck check --format html shop.jsonl > shop.html
   wirecheck check --level serializable shop.jsonl   # as if all had run at SERIALIZABLE
   zcat shop.jsonl.gz | wirecheck check -`,
 		Args: cobra.ExactArgs(1),
@@ -54,8 +53,8 @@ are no requests in it.`,
 			if err != nil {
 				return err
 			}
-			if !slices.Contains(report.Formats, format) {
-				return fmt.Errorf("unknown format %q: use one of %s", format, strings.Join(report.Formats, ", "))
+			if err := needFindings(format); err != nil {
+				return err
 			}
 			if input != "native" {
 				return fmt.Errorf("unknown input %q: use native", input)
@@ -100,7 +99,7 @@ func check(cmd *cobra.Command, path string, opts isolation.Options, format, unit
 	if err := known.apply(&result, time.Now()); err != nil {
 		return err
 	}
-	if err := printResult(cmd.OutOrStdout(), result, format); err != nil {
+	if err := printResult(cmd.OutOrStdout(), result, format, path); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return status(result)
@@ -156,13 +155,13 @@ func checkHistory(in io.Reader, _, name string, c *isolation.Checker, warn func(
 }
 
 // printResult writes the result, in colour at a terminal.
-func printResult(w io.Writer, r report.Result, format string) error {
-	return writeResult(w, r, format, terminal(w))
+func printResult(w io.Writer, r report.Result, format, recorded string) error {
+	return writeResult(w, r, format, recorded, terminal(w))
 }
 
-func writeResult(w io.Writer, r report.Result, format string, colour bool) error {
+func writeResult(w io.Writer, r report.Result, format, recorded string, colour bool) error {
 	if format != "text" || !colour {
-		return report.Write(w, r, format)
+		return writeFindings(w, r, format, recorded)
 	}
 	if err := report.ColorText(w, r.Findings); err != nil {
 		return err

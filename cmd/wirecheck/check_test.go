@@ -102,12 +102,12 @@ func TestCheckStatus(t *testing.T) {
 
 func TestCheckFormats(t *testing.T) {
 	path := writeHistory(t, lostUpdate)
-	for format, want := range map[string]string{"json": `"class": "G-single"`, "junit": `<testsuite name="wirecheck `, "sarif": `"version": "2.1.0"`, "markdown": "## wirecheck: 1 found"} {
+	for format, want := range map[string]string{"json": `"class": "G-single"`, "junit": `<testsuite name="wirecheck `, "sarif": `"version": "2.1.0"`, "markdown": "## wirecheck: 1 found", "html": "<!doctype html>"} {
 		status, stdout, stderr := runCheck(t, "--format", format, path)
 		if status != exitFound || !strings.Contains(stdout, want) {
 			t.Errorf("%s: status %d, stdout:\n%s\nstderr:\n%s", format, status, stdout, stderr)
 		}
-		if format != "junit" && format != "markdown" && !json.Valid([]byte(stdout)) {
+		if (format == "json" || format == "sarif") && !json.Valid([]byte(stdout)) {
 			t.Errorf("%s: not JSON:\n%s", format, stdout)
 		}
 	}
@@ -130,6 +130,9 @@ func TestExplain(t *testing.T) {
 		{[]string{id, path}, exitClean, "Proof (P4, G-single: a cycle of rw ww):"},
 		{[]string{strings.ToLower(id), path, "--format", "json"}, exitClean, `"id": "` + id + `"`},
 		{[]string{id, path, "--format", "markdown"}, exitClean, "1 found"},
+		{[]string{id, path, "--format", "html"}, exitClean, "wirecheck explain " + id + " " + path},
+		{[]string{id, path, "--format", "svg"}, exitClean, "</svg>"},
+		{[]string{id, path, "--format", "matrix"}, exitFailed, "use one of"},
 		{[]string{"WC-000000", path}, exitFailed, "there is no finding WC-000000 in it; it has " + id},
 		{[]string{id, writeHistory(t, "s1 session postgres \"15.4\"\n")}, exitFailed, "there is no finding in it"},
 		{[]string{id, "/no/such/file"}, exitFailed, "/no/such/file"},

@@ -59,8 +59,9 @@ MariaDB and MySQL tables need hidden columns. If the URL has a user, wirecheck
 adds them before the tests, to all tables of the database and to those that the
 tests create, and removes them at the end (--keep-columns leaves them).
 
---junit, --sarif, --json and --markdown write files for the CI system. On
-GitHub, wirecheck adds the Markdown to the job summary by itself.
+--junit, --sarif, --json and --markdown write files for the CI system, --html a
+page for people. On GitHub, wirecheck adds the Markdown to the job summary by
+itself.
 
 --baseline names a file of findings that are known: only new ones fail. With
 --update-baseline, wirecheck adds what it finds to the file.
@@ -81,7 +82,7 @@ to tell (no statement came through the proxy, see wirecheck proxy --help).`,
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.upstream, "upstream", nil, "URL of the test database, as the application uses it; repeatable (default: $DATABASE_URL)")
 	flags.StringArrayVar(&f.env, "env", nil, "a variable for the command, as in DB_PORT={port}; repeatable")
-	for _, format := range []string{"junit", "sarif", "json", "markdown"} {
+	for _, format := range []string{"junit", "sarif", "json", "markdown", formatHTML} {
 		f.files[format] = flags.String(format, "", "write the findings to this file as "+format)
 	}
 	flags.BoolVar(&f.warn, "warn", false, "warn the application in its sessions, too: some frameworks take a warning for an error")
@@ -188,7 +189,7 @@ func environment(through []database, templates []string) ([]string, error) {
 
 func runCI(ctx context.Context, c *common, cmd *cobra.Command, f *ciFlags, args []string) (err error) {
 	if err := c.needFormat("text"); err != nil {
-		return fmt.Errorf("%w (files: --junit, --sarif, --json, --markdown)", err)
+		return fmt.Errorf("%w (files: --junit, --sarif, --json, --markdown, --html)", err)
 	}
 	raw := f.upstream
 	if len(raw) == 0 && os.Getenv("DATABASE_URL") != "" {
@@ -296,7 +297,7 @@ func (f *ciFlags) write(r report.Result) (err error) {
 		}
 		file, e := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|flag, 0o600)
 		if e == nil {
-			e = errors.Join(report.Write(file, r, format), file.Close())
+			e = errors.Join(writeFindings(file, r, format, ""), file.Close())
 		}
 		if e != nil {
 			err = errors.Join(err, fmt.Errorf("write the findings: %w", e))

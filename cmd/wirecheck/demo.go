@@ -221,7 +221,7 @@ func playHalves(ctx context.Context, c *common, halves []*demoHalf) (_ []oracle.
 		return nil, err
 	}
 	fmt.Fprintf(c.stdout, "\n%s\n\n", heading("What wirecheck reports"))
-	return found.Findings, printResult(c.stdout, report.Result{Findings: found.Findings, Coverage: found.Coverage}, c.format)
+	return found.Findings, printResult(c.stdout, report.Result{Findings: found.Findings, Coverage: found.Coverage}, c.format, "")
 }
 
 // play acts out the scenes of one product, with the crowd beside them.

@@ -10,6 +10,7 @@ import (
 	"wirecheck/oracle"
 	"wirecheck/oracle/isolation"
 	"wirecheck/report"
+	"wirecheck/report/page"
 )
 
 // newExplainCommand makes "wirecheck explain".
@@ -27,11 +28,12 @@ input.
 Exit status: 0 the finding is shown; 2 it is not there, or wirecheck could not
 do its work.`,
 		Example: `  wirecheck explain WC-a75b12 shop.wct
-  wirecheck explain WC-a75b12 shop.jsonl --format markdown`,
+  wirecheck explain WC-a75b12 shop.jsonl --format markdown
+  wirecheck explain WC-a75b12 shop.jsonl --format svg > lost-update.svg`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !slices.Contains(report.Formats, c.format) {
-				return fmt.Errorf("unknown format %q: use one of %s", c.format, strings.Join(report.Formats, ", "))
+			if err := needFindings(c.format, formatSVG); err != nil {
+				return err
 			}
 			if err := unit.check(); err != nil {
 				return err
@@ -49,10 +51,13 @@ do its work.`,
 			for i := range found {
 				if ids[i] = found[i].ID; strings.EqualFold(ids[i], args[0]) {
 					r := report.Result{Source: path, Findings: []oracle.Finding{found[i]}}
-					if c.format == "text" {
+					switch c.format {
+					case "text":
 						return report.Text(c.stdout, r.Findings)
+					case formatSVG:
+						return page.Picture(c.stdout, found[i])
 					}
-					return report.Write(c.stdout, r, c.format)
+					return writeFindings(c.stdout, r, c.format, path)
 				}
 			}
 			if len(ids) == 0 {

@@ -40,12 +40,13 @@ type outputs struct {
 	reportErr          error
 	files              []*reopened // what logrotate may move away
 	colour             bool
+	recorded           string // the history or the trace, if there is one
 }
 
 // openOutputs opens the files, and puts queues in front of them and of c's stdout and log. Recorded data may be
 // confidential, so only the owner may read it. A history is never written over.
 func openOutputs(c *common, config configs.Config) (*outputs, error) {
-	o := &outputs{colour: terminal(c.stdout)}
+	o := &outputs{colour: terminal(c.stdout), recorded: config.Record}
 	var err error
 	if config.Report != "" {
 		if o.report, err = o.open(c, config.Report, "report"); err != nil {
@@ -202,7 +203,7 @@ func (o *outputs) dropped(log zerolog.Logger, events int, recorded recorder.Tall
 func (o *outputs) summary(r report.Result, format string) error {
 	o.log.Flush(flushPatience)
 	var text bytes.Buffer
-	err := writeResult(&text, r, format, o.colour)
+	err := writeResult(&text, r, format, o.recorded, o.colour)
 	if err == nil {
 		_, err = o.stdout.Write(text.Bytes())
 	}

@@ -110,7 +110,7 @@ func newProxyCommand(c *common) *cobra.Command {
       --listen postgres://127.0.0.1:6432 --upstream postgres://127.0.0.1:5432 --save-schedule failing.schedule`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := c.needFormat("text", "json", "junit", "sarif"); err != nil {
+			if err := needFindings(c.format); err != nil {
 				return err
 			}
 			load := func() (configs.Config, error) {

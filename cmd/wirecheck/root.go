@@ -53,7 +53,7 @@ const labPatience = 30 * time.Second
 func (c *common) endWithin(d time.Duration) { c.patience.Store(int64(d)) }
 
 // formats are the values of --format. A command that cannot give one of them refuses it (see needFormat).
-var formats = []string{"text", "json", "junit", "sarif", "markdown", "isolationtester", "matrix"}
+var formats = append(slices.Clone(findingFormats), formatSVG, "isolationtester", "matrix")
 
 func newRootCommand(stdout, stderr io.Writer) *cobra.Command {
 	return newCommon(stdout, stderr).rootCommand()

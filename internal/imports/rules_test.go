@@ -157,6 +157,10 @@ var rules = []Rule{
 		Why: "a report is made from findings alone, live or long after",
 	},
 	{
+		Of: []string{"report/page"}, Direct: []string{"os", "os/exec", "net", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "github.com/rs/zerolog"},
+		Why: "a page is bytes made of findings: the same ones on disk and live, with nothing loaded from elsewhere",
+	},
+	{
 		Of: []string{""}, Except: []string{"cmd"}, Never: []string{"cmd"},
 		Why: "cmd joins the parts; no part knows it",
 	},

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"wirecheck/configs"
+	"wirecheck/oracle"
+	"wirecheck/report"
+	"wirecheck/report/page"
+)
+
+const (
+	formatHTML = "html"
+	formatSVG  = "svg" // of one finding
+)
+
+// findingFormats are the formats of a list of findings.
+var findingFormats = append(slices.Clone(report.Formats), formatHTML)
+
+// needFindings refuses a format that no list of findings has, nor one of more.
+func needFindings(format string, more ...string) error {
+	if known := append(slices.Clone(findingFormats), more...); !slices.Contains(known, format) {
+		return fmt.Errorf("unknown format %q: use one of %s", format, strings.Join(known, ", "))
+	}
+	return nil
+}
+
+// writeFindings writes a result in one of findingFormats. recorded is the file of which the findings can be judged again; empty: there is none.
+func writeFindings(w io.Writer, r report.Result, format, recorded string) error {
+	if format != formatHTML {
+		return report.Write(w, r, format)
+	}
+	return page.Write(w, document(r, recorded))
+}
+
+// document is a result as a page shows it.
+func document(r report.Result, recorded string) page.Document {
+	d := page.Of(r, func(f *oracle.Finding) []string {
+		if recorded == "" || recorded == "-" {
+			return nil
+		}
+		again := []string{"wirecheck explain " + f.ID + " " + recorded}
+		if isTraceFile(recorded) && len(f.Transactions) > 0 {
+			again = append(again, "wirecheck replay "+recorded+" --engine "+f.Transactions[0].Engine)
+		}
+		return again
+	})
+	d.Known = func(f *oracle.Finding) string {
+		return configs.KnownText([]configs.Known{{ID: f.ID, Reason: "why it may stay: " + report.Headline(f), Until: time.Unix(0, f.FirstAt).UTC().AddDate(0, 3, 0).Format(time.DateOnly)}})
+	}
+	return d
+}

@@ -2,6 +2,7 @@ package mysqlwire
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"wirecheck/history"
@@ -23,6 +24,7 @@ type settings struct {
 	status     uint16 // the server's latest status
 
 	autocommit          bool
+	locked              bool   // by LOCK TABLES
 	level, once, inside string // of the session, of the next transaction only, of the open one
 }
 
@@ -60,7 +62,9 @@ func (s *settings) follow(p *rewrite.Plan) {
 			s.once = c.Level
 		}
 	case statement.ControlReset:
-		s.state = settingsStale
+		s.state, s.locked = settingsStale, false
+	case statement.ControlLocks:
+		s.locked = c.Ends
 	case statement.ControlAutocommit:
 		s.autocommit = c.On
 	case statement.ControlDatabase:
@@ -91,6 +95,7 @@ func (s *settings) current() dialect.Session {
 	const serializable = "serializable"
 	e.LockingReads = s.inTransaction() && s.inside == serializable ||
 		!s.autocommit && (s.level == serializable || s.once == serializable)
+	e.Once = s.locked || slices.Contains([]string{s.inside, s.once, s.level}, "read uncommitted")
 	e.Wanted = s.generation()
 	return e
 }

@@ -42,7 +42,7 @@ func (s *planner) logged(n *ast.SelectStmt, all finding, list []source, op histo
 		s.partial("HAVING with DISTINCT and the like")
 	case all.window, len(n.WindowSpecs) > 0: // over the groups of a constant table it is not evaluated (10.11.19)
 		s.partial("window functions with DISTINCT, groups and the like")
-	case indexed(all.extremes, list):
+	case extreme(all.extremes, list):
 		s.partial("MIN or MAX of an index")
 	case !plainCondition(n.Where), alone(n.Where):
 		s.partial("a condition whose parts may be evaluated in another order")

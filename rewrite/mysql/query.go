@@ -96,24 +96,12 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source) {
 	var seen []source
 	for i := range list {
 		src := &list[i]
-		switch {
+		switch why := s.indexed(n, all, list, src, locking); {
 		case !src.watched():
 		case src.why != "":
 			s.partial(src.why)
-		case locking && s.covered(n, all, list, src):
-			s.partial("a locking read that an index covers")
-		case n.Limit != nil && n.OrderBy == nil && s.covered(n, all, list, src) && !s.single(n, list, src):
-			s.partial("the first rows of an index that covers the query") // others would be the first
-		case n.GroupBy != nil && s.covered(n, all, list, src), n.OrderBy != nil && len(list) > 1 && (s.covered(n, all, list, src) || s.keyCovered(n, all, list, src)):
-			// Without the covering index the server may come to use a temporary table, or to use none, and the flags
-			// of the client's columns tell (MariaDB 10.11.19).
-			s.partial("groups or order of an index that covers the query")
-		case !locking && s.r.flavor != MariaDB && s.keyCovered(n, all, list, src):
-			s.partial("rows of an index that covers the query")
-		case !locking && s.covered(n, all, list, src) && !s.orderless(n, all, list, src):
-			// With more columns the server reads the table instead of the index: the rows come in another order, and the
-			// status flags say that no index was used (MariaDB 10.11.19).
-			s.partial("rows of an index that covers the query")
+		case why != "":
+			s.partial(why)
 		default:
 			seen = append(seen, *src)
 		}
@@ -137,7 +125,7 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source) {
 	case grouped && len(all.aggregates) == 0:
 		s.opaque("aggregates of an outer query")
 		return
-	case grouped && (locking || len(all.extremes) == len(all.aggregates)) && indexed(all.extremes, list):
+	case grouped && (locking || len(all.extremes) == len(all.aggregates)) && extreme(all.extremes, list):
 		// They may come from the end of an index without reading, or locking, anything else.
 		s.opaque("MIN or MAX of an index")
 		return
@@ -221,9 +209,9 @@ func (s *planner) groups(n *ast.SelectStmt, all finding, list, seen []source, op
 	p.Decode = func(list []history.Access, _ [][]byte) ([]history.Access, error) { return list, nil }
 }
 
-// indexed reports whether one of the expressions may be a column of an index: MIN and MAX of an expression are never
+// extreme reports whether one of the expressions may be a column of an index: MIN and MAX of an expression are never
 // taken from an index.
-func indexed(list []ast.ExprNode, sources []source) bool {
+func extreme(list []ast.ExprNode, sources []source) bool {
 	return slices.ContainsFunc(list, func(e ast.ExprNode) bool {
 		for {
 			p, ok := e.(*ast.ParenthesesExpr)
@@ -328,103 +316,6 @@ func fromBehind(t *statement.Text, at int) int {
 	return at
 }
 
-// covered reports whether a secondary index may hold all columns of src that the query uses: then reading more of it
-// would lock the clustered index records too, which the client's own statement leaves alone.
-func (s *judge) covered(n *ast.SelectStmt, all finding, list []source, src *source) bool {
-	return len(src.rel.Indexes) > 0 && !s.pointKey(n.Where, list, src) && s.holds(src, s.uses(n, all, list, src))
-}
-
-// uses gives the columns of src that the query uses.
-func (s *judge) uses(n *ast.SelectStmt, all finding, list []source, src *source) (columns []string) {
-	for _, f := range n.Fields.Fields { // some wildcard: of this table unless it is qualified by another one
-		if f.WildCard != nil && (f.WildCard.Table.O == "" || strings.EqualFold(f.WildCard.Table.O, src.alias)) {
-			return src.visible()
-		}
-	}
-	for _, c := range all.columns {
-		if s.owns(c, list, src, all.sub) && !slices.Contains(columns, c.Name.L) {
-			columns = append(columns, c.Name.L)
-		}
-	}
-	return columns
-}
-
-// keyCovered reports whether the primary key holds all columns of src that the query uses, and no condition bounds it:
-// the server takes that for the scan of an index, and with more columns for one of the table. MySQL's status flags tell, and a
-// join may come in another order.
-func (s *judge) keyCovered(n *ast.SelectStmt, all finding, list []source, src *source) bool {
-	return len(src.rel.Key) > 0 && !s.boundsKey(n.Where, list, src) &&
-		!slices.ContainsFunc(s.uses(n, all, list, src), func(c string) bool { return !mysqlsyntax.ContainsName(src.rel.Key, c) })
-}
-
-// boundsKey reports whether the condition certainly compares the first column of the primary key with values.
-func (s *judge) boundsKey(e ast.ExprNode, list []source, src *source) bool {
-	first := func(e ast.ExprNode) bool {
-		c, ok := e.(*ast.ColumnNameExpr)
-		return ok && s.owns(c.Name, list, src, 1) && strings.EqualFold(c.Name.Name.O, src.rel.Key[0])
-	}
-	constant := func(e ast.ExprNode) bool { f := walk(e); return e != nil && len(f.columns) == 0 && f.queries == 0 }
-	switch e := e.(type) {
-	case *ast.ParenthesesExpr:
-		return s.boundsKey(e.Expr, list, src)
-	case *ast.BetweenExpr:
-		return !e.Not && first(e.Expr) && constant(e.Left) && constant(e.Right)
-	case *ast.PatternInExpr:
-		return !e.Not && e.Sel == nil && first(e.Expr) && !slices.ContainsFunc(e.List, func(v ast.ExprNode) bool { return !constant(v) })
-	case *ast.BinaryOperationExpr:
-		switch e.Op.String() {
-		case "and":
-			return s.boundsKey(e.L, list, src) || s.boundsKey(e.R, list, src)
-		case "eq", "nulleq", "lt", "le", "gt", "ge":
-			return first(e.L) && constant(e.R) || first(e.R) && constant(e.L)
-		}
-	}
-	return false
-}
-
-// orderless reports whether the client cannot notice that src is read from the table although an index covers the
-// query: at most one row is read; or all are read, and come to one result that does not depend on their order, or in the
-// order of the primary key. (With a condition the status flags may tell whether an index was used.)
-func (s *planner) orderless(n *ast.SelectStmt, all finding, list []source, src *source) bool {
-	if s.single(n, list, src) {
-		return true
-	}
-	if s.r.flavor != MariaDB { // MySQL's status flags tell whether the whole table or a whole index was read
-		return false
-	}
-	switch {
-	case len(list) > 1 || n.Where != nil || n.GroupBy != nil || n.Distinct:
-		return false
-	case s.aggregates(n):
-		if len(all.aggregates) == 0 || slices.ContainsFunc(all.aggregates, func(f string) bool {
-			return !slices.Contains([]string{"count", "min", "max", "sum", "avg"}, f)
-		}) {
-			return false
-		}
-		return !slices.ContainsFunc(all.columns, func(c *ast.ColumnName) bool { return !exactNumber(src.column(c.Name.O)) })
-	case n.OrderBy == nil || len(src.rel.Key) == 0:
-		return false
-	}
-	var ordered []string
-	for _, item := range n.OrderBy.Items {
-		if c, ok := item.Expr.(*ast.ColumnNameExpr); ok && s.owns(c.Name, list, src, all.sub) {
-			ordered = append(ordered, c.Name.Name.L)
-		}
-	}
-	return !slices.ContainsFunc(src.rel.Key, func(c string) bool { return !mysqlsyntax.ContainsName(ordered, c) })
-}
-
-// single reports whether at most one row of src is read. A unique key holds many NULLs, and many texts that equal one number.
-func (s *planner) single(n *ast.SelectStmt, list []source, src *source) bool {
-	return !strings.Contains(s.plan.Text, "<=>") && s.equates(n.Where, list, src, src.rel.Unique, func(column string, value ast.ExprNode) bool {
-		literal, ok := value.(*mysqlsyntax.Value)
-		if ok {
-			_, ok = literal.V.(string)
-		}
-		return ok || exactNumber(src.column(column))
-	})
-}
-
 // exactNumber reports whether sums of a column are the same in any order.
 func exactNumber(c *rewrite.Attribute) bool {
 	if c == nil {
@@ -433,18 +324,6 @@ func exactNumber(c *rewrite.Attribute) bool {
 	switch typeName(c.Type) {
 	case "tinyint", "smallint", "mediumint", "int", "integer", "bigint", "decimal", "numeric", "year":
 		return true
-	}
-	return false
-}
-
-// holds reports whether one secondary index, with the primary key that each has, holds the columns.
-func (s *judge) holds(src *source, used []string) bool {
-	for _, ix := range src.rel.Indexes {
-		if !slices.ContainsFunc(used, func(c string) bool {
-			return !mysqlsyntax.ContainsName(ix, c) && !mysqlsyntax.ContainsName(src.rel.Key, c)
-		}) {
-			return true
-		}
 	}
 	return false
 }

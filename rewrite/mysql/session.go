@@ -19,6 +19,7 @@ type Session struct {
 	// LockingReads says that a plain SELECT locks what it reads: the level is SERIALIZABLE, and a transaction is open or
 	// autocommit is off (InnoDB: then it is LOCK IN SHARE MODE).
 	LockingReads bool
+	Once         bool   // a statement may name a table once only (LOCK TABLES), or has no one view of it (READ UNCOMMITTED)
 	GroupConcat  uint64 // group_concat_max_len
 	Temporary    string // see WithTemporary
 	// Stale says that what was known of tables may be used although it may have changed since.

@@ -16,10 +16,19 @@ type source struct {
 	alias string            // the name by which columns are qualified
 	ref   string            // the same as SQL text, with schema where there is no alias
 	key   string            // SQL text that names the row
+	found string            // SQL text of state, where the hidden columns are found by the primary key; else empty
 	why   string            // why its reads cannot be seen; empty if they can
 }
 
 func (src *source) table() string { return src.rel.String() }
+
+// state is the SQL text of a source's row id and writers, to go within CONCAT.
+func (src *source) state() string {
+	if src.found != "" {
+		return src.found
+	}
+	return src.key + ",' '," + src.ref + "." + columnWriters
+}
 
 // version is the SQL text of a source's row id, writers and, if named, its key; NULL for the missing row of an outer
 // join.
@@ -28,7 +37,7 @@ func (src *source) version(named bool) string {
 	if named {
 		name = nameOf(src, false)
 	}
-	return "CONCAT(" + src.key + ",' '," + src.ref + "." + columnWriters + name + ")"
+	return "CONCAT(" + src.state() + name + ")"
 }
 
 // resolve finds the relation that a name means; why is set if it cannot be rewritten.
@@ -126,6 +135,7 @@ type finding struct {
 	sub        int            // nested in others, with tables of their own
 	aggregates []string       // their names in lower case
 	extremes   []ast.ExprNode // arguments of MIN and MAX
+	plain      int            // how many are neither MIN nor MAX nor of distinct values
 	window     bool
 	functions  []string
 	columns    []*ast.ColumnName
@@ -157,6 +167,8 @@ func (f *finding) Enter(n ast.Node) (ast.Node, bool) {
 		f.aggregates = append(f.aggregates, name)
 		if name == "min" || name == "max" {
 			f.extremes = append(f.extremes, n.Args...)
+		} else if !n.Distinct {
+			f.plain++
 		}
 	case *ast.WindowFuncExpr:
 		f.window = true

@@ -218,8 +218,8 @@ func appended(op string, src *source, images ...string) string {
 	for _, image := range images {
 		list.WriteString(",' '," + image)
 	}
-	return "CONCAT(@wc_log,'" + op + " " + escapeName(src.table()) + " '," + src.key +
-		",' '," + src.ref + "." + columnWriters + ",' '," + stampMark + list.String() + nameOf(src, true) + ",';')"
+	return "CONCAT(@wc_log,'" + op + " " + escapeName(src.table()) + " '," + src.state() +
+		",' '," + stampMark + list.String() + nameOf(src, true) + ",';')"
 }
 
 // signature is SQL text for a column's value as a string without NULL: numbers and times as they print, texts in hex,

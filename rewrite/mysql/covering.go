@@ -1,0 +1,131 @@
+package mysql
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"wirecheck/statement/mysqlsyntax"
+)
+
+// A query that an index answers alone must not ask for more columns of that table: the server would read the table in place of the
+// index, so that the rows come in another order, the first rows are others, the status flags say that no index was used, and a locking
+// read locks more (MariaDB 10.11.19, MySQL 9.7.4). But each index has the primary key. So what the hidden columns hold comes from a subquery
+// that finds the row by its primary key: the plan of the query stays what it is, and a statement has one view of the database for all its
+// plain reads (MySQL manual, 17.7.2.3; not at READ UNCOMMITTED).
+
+// indexed looks whether an index may answer a query alone. If so, src is read by its key, or why says that it is not seen.
+func (s *planner) indexed(n *ast.SelectStmt, all finding, list []source, src *source, locking bool) (why string) {
+	switch {
+	case src.rel == nil || src.why != "":
+		return ""
+	case locking && s.covered(n, all, list, src):
+		return "a locking read that an index covers"
+	case locking || !s.covered(n, all, list, src) && !(s.keyCovered(n, all, list, src) && (s.r.flavor != MariaDB || n.OrderBy != nil && len(list) > 1)):
+		return ""
+	case n.GroupBy != nil && len(list) == 1 && all.plain == 0:
+		return "groups of an index that may be read in part" // loose index scan: only MIN, MAX and DISTINCT, or none
+	case s.r.flavor == TiDB || s.session.Once || len(src.rel.Key) == 0:
+		if s.single(n, list, src) {
+			return ""
+		}
+		return "rows of an index that covers the query"
+	}
+	src.byKey(s.r.flavor, list)
+	return ""
+}
+
+// byKey makes src a source whose hidden columns are found by the primary key.
+func (src *source) byKey(flavor Flavor, list []source) {
+	alias := "wc_k"
+	for i := 0; slices.ContainsFunc(list, func(other source) bool { return strings.EqualFold(other.alias, alias) }); i++ {
+		alias = fmt.Sprintf("wc_k%d", i)
+	}
+	row := source{rel: src.rel, alias: alias, ref: mysqlsyntax.Quote(alias)}
+	row.key = rowKey(flavor, &row)
+	var where []string
+	for _, c := range src.rel.Key {
+		c = mysqlsyntax.Quote(c)
+		where = append(where, row.ref+"."+c+"="+src.ref+"."+c)
+	}
+	src.found = fmt.Sprintf("(SELECT CONCAT(%s) FROM %s.%s %s WHERE %s)", row.state(), mysqlsyntax.Quote(src.rel.Schema), mysqlsyntax.Quote(src.rel.Name), row.ref, strings.Join(where, " AND "))
+}
+
+// covered reports whether a secondary index may hold all columns of src that the query uses: then reading more of it
+// would lock the clustered index records too, which the client's own statement leaves alone.
+func (s *judge) covered(n *ast.SelectStmt, all finding, list []source, src *source) bool {
+	return len(src.rel.Indexes) > 0 && !s.pointKey(n.Where, list, src) && s.holds(src, s.uses(n, all, list, src))
+}
+
+// uses gives the columns of src that the query uses.
+func (s *judge) uses(n *ast.SelectStmt, all finding, list []source, src *source) (columns []string) {
+	for _, f := range n.Fields.Fields { // some wildcard: of this table unless it is qualified by another one
+		if f.WildCard != nil && (f.WildCard.Table.O == "" || strings.EqualFold(f.WildCard.Table.O, src.alias)) {
+			return src.visible()
+		}
+	}
+	for _, c := range all.columns {
+		if s.owns(c, list, src, all.sub) && !slices.Contains(columns, c.Name.L) {
+			columns = append(columns, c.Name.L)
+		}
+	}
+	return columns
+}
+
+// keyCovered reports whether the primary key holds all columns of src that the query uses, and no condition bounds it:
+// the server takes that for the scan of an index, and with more columns for one of the table. MySQL's status flags tell, and a
+// join may come in another order.
+func (s *judge) keyCovered(n *ast.SelectStmt, all finding, list []source, src *source) bool {
+	return len(src.rel.Key) > 0 && !s.boundsKey(n.Where, list, src) &&
+		!slices.ContainsFunc(s.uses(n, all, list, src), func(c string) bool { return !mysqlsyntax.ContainsName(src.rel.Key, c) })
+}
+
+// boundsKey reports whether the condition certainly compares the first column of the primary key with values.
+func (s *judge) boundsKey(e ast.ExprNode, list []source, src *source) bool {
+	first := func(e ast.ExprNode) bool {
+		c, ok := e.(*ast.ColumnNameExpr)
+		return ok && s.owns(c.Name, list, src, 1) && strings.EqualFold(c.Name.Name.O, src.rel.Key[0])
+	}
+	constant := func(e ast.ExprNode) bool { f := walk(e); return e != nil && len(f.columns) == 0 && f.queries == 0 }
+	switch e := e.(type) {
+	case *ast.ParenthesesExpr:
+		return s.boundsKey(e.Expr, list, src)
+	case *ast.BetweenExpr:
+		return !e.Not && first(e.Expr) && constant(e.Left) && constant(e.Right)
+	case *ast.PatternInExpr:
+		return !e.Not && e.Sel == nil && first(e.Expr) && !slices.ContainsFunc(e.List, func(v ast.ExprNode) bool { return !constant(v) })
+	case *ast.BinaryOperationExpr:
+		switch e.Op.String() {
+		case "and":
+			return s.boundsKey(e.L, list, src) || s.boundsKey(e.R, list, src)
+		case "eq", "nulleq", "lt", "le", "gt", "ge":
+			return first(e.L) && constant(e.R) || first(e.R) && constant(e.L)
+		}
+	}
+	return false
+}
+
+// single reports whether at most one row of src is read. A unique key holds many NULLs, and many texts that equal one number.
+func (s *planner) single(n *ast.SelectStmt, list []source, src *source) bool {
+	return !strings.Contains(s.plan.Text, "<=>") && s.equates(n.Where, list, src, src.rel.Unique, func(column string, value ast.ExprNode) bool {
+		literal, ok := value.(*mysqlsyntax.Value)
+		if ok {
+			_, ok = literal.V.(string)
+		}
+		return ok || exactNumber(src.column(column))
+	})
+}
+
+// holds reports whether one secondary index, with the primary key that each has, holds the columns.
+func (s *judge) holds(src *source, used []string) bool {
+	for _, ix := range src.rel.Indexes {
+		if !slices.ContainsFunc(used, func(c string) bool {
+			return !mysqlsyntax.ContainsName(ix, c) && !mysqlsyntax.ContainsName(src.rel.Key, c)
+		}) {
+			return true
+		}
+	}
+	return false
+}

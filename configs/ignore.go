@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,19 +15,21 @@ import (
 
 // Known is a finding that is known, and does not fail a build. What it says must all hold of a finding; empty says nothing.
 type Known struct {
-	ID     string `yaml:"id,omitempty"`    // "WC-a75b12"
-	Class  string `yaml:"class,omitempty"` // formal or everyday name: "G2-item", "write skew"
-	Table  string `yaml:"table,omitempty"` // "public.coupon", or without the schema
-	Reason string `yaml:"reason"`
-	Until  string `yaml:"until,omitempty"` // the last day on which it is known: "2027-01-31"
+	ID    string `yaml:"id,omitempty"`    // "WC-a75b12"
+	Class string `yaml:"class,omitempty"` // formal or everyday name: "G2-item", "write skew"
+	Table string `yaml:"table,omitempty"` // "public.coupon", or without the schema
+	// Statements are shapes of statements (oracle.Finding.Shapes): a finding has no others.
+	Statements []string `yaml:"statements,omitempty"`
+	Reason     string   `yaml:"reason"`
+	Until      string   `yaml:"until,omitempty"` // the last day on which it is known: "2027-01-31"
 }
 
 var id = regexp.MustCompile(`^WC-[0-9a-f]{6}$`)
 
 // check says what is wrong with an entry.
 func (k *Known) check() error {
-	if k.ID == "" && k.Class == "" && k.Table == "" {
-		return errors.New("it says of no finding: give an id, a class or a table")
+	if k.ID == "" && k.Class == "" && k.Table == "" && len(k.Statements) == 0 {
+		return errors.New("it says of no finding: give an id, a class, a table or statements")
 	}
 	if k.ID != "" && !id.MatchString(k.ID) {
 		return fmt.Errorf("id %q: it should look like WC-a75b12", k.ID)
@@ -42,8 +45,8 @@ func (k *Known) check() error {
 	return nil
 }
 
-// Holds reports whether the entry is about a finding. Days end in UTC.
-func (k *Known) Holds(id string, classes, tables []string, now time.Time) bool {
+// Holds reports whether the entry is about a finding, of which shapes are the statements. Days end in UTC.
+func (k *Known) Holds(id string, classes, tables, shapes []string, now time.Time) bool {
 	if k.Until != "" && now.UTC().Format(time.DateOnly) > k.Until {
 		return false
 	}
@@ -55,7 +58,9 @@ func (k *Known) Holds(id string, classes, tables []string, now time.Time) bool {
 		}
 		return want == ""
 	}
-	return (k.ID == "" || k.ID == id) && among(k.Class, classes, false) && among(k.Table, tables, true)
+	other := func(shape string) bool { return !slices.Contains(k.Statements, shape) }
+	return (k.ID == "" || k.ID == id) && among(k.Class, classes, false) && among(k.Table, tables, true) &&
+		(len(k.Statements) == 0 || len(shapes) > 0 && !slices.ContainsFunc(shapes, other))
 }
 
 // LoadKnown reads a file of known findings. A file that is not there is an error, unless it is about to be written.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"wirecheck/history/prose"
-	"wirecheck/oracle"
 )
 
 // JUnitSuite is a test suite in JUnit's XML form.
@@ -55,21 +54,20 @@ func (s *JUnitSuite) Write(w io.Writer) error {
 	return err
 }
 
-// JUnit writes a test suite with one failed case for each finding and one with an error where it is not decided whether there is more. Where
+// JUnit writes a test suite with one failed case for each group of findings and one with an error where it is not decided whether there is more. Where
 // there is neither it has one passed case, since some readers take an empty suite for an error.
 func JUnit(w io.Writer, r Result) error {
-	s := JUnitSuite{Name: "wirecheck", Failures: len(r.Findings)}
+	list := groups(r.Findings)
+	s := JUnitSuite{Name: "wirecheck", Failures: len(list)}
 	if r.Source != "" {
 		s.Name += " " + r.Source
 	}
-	for i := range r.Findings {
-		f := new(Printable(r.Findings[i]))
+	for i := range list {
+		f := &list[i].f
 		var text strings.Builder
-		if err := Text(&text, []oracle.Finding{*f}); err != nil {
-			return err
-		}
+		list[i].text(&text, false)
 		s.Cases = append(s.Cases, JUnitCase{Class: "wirecheck." + f.Oracle, Name: f.Title() + " " + f.ID,
-			Failure: &JUnitFailure{Message: Headline(f) + " (" + f.ID + ")", Type: string(f.Kind), Text: text.String()}})
+			Failure: &JUnitFailure{Message: Headline(f) + " (" + f.ID + ")" + list[i].count(), Type: string(f.Kind), Text: text.String()}})
 	}
 	if r.Undecided != "" {
 		s.Errors = new(int)

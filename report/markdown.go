@@ -8,27 +8,25 @@ import (
 	"strings"
 
 	"wirecheck/history/prose"
-	"wirecheck/oracle"
 )
 
 // Markdown writes a summary for the page of a CI job: a line for each finding, each with its whole text folded away.
 func Markdown(out io.Writer, r Result) error {
 	w := bufio.NewWriter(out)
 	title := "nothing found"
-	if n := len(r.Findings); n > 0 {
+	list := groups(r.Findings)
+	if n := len(list); n > 0 {
 		title = fmt.Sprintf("%d found", n)
 	} else if r.Undecided != "" {
 		title = "not decided"
 	}
 	fmt.Fprintf(w, "## wirecheck: %s\n\n", title)
-	for i := range r.Findings {
-		f := new(Printable(r.Findings[i]))
+	for i := range list {
+		f := &list[i].f
 		var text strings.Builder
-		if err := Text(&text, []oracle.Finding{*f}); err != nil {
-			return err
-		}
+		list[i].text(&text, false)
 		// HTML, since Markdown has no text that cannot break out of a fence.
-		fmt.Fprintf(w, "<details><summary><b>%s</b> %s</summary>\n<pre>%s</pre>\n</details>\n\n", html.EscapeString(f.ID), html.EscapeString(string(f.Kind)+": "+Headline(f)),
+		fmt.Fprintf(w, "<details><summary><b>%s</b> %s</summary>\n<pre>%s</pre>\n</details>\n\n", html.EscapeString(f.ID), html.EscapeString(string(f.Kind)+": "+Headline(f)+list[i].count()),
 			strings.ReplaceAll(html.EscapeString(strings.TrimRight(text.String(), "\n")), "\n", "&#10;"))
 	}
 	if r.Undecided != "" {

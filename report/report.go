@@ -108,13 +108,14 @@ func JSON(w io.Writer, r Result) error {
 	}
 	return Indented(w, struct {
 		Source    string           `json:"source,omitempty"`
+		Groups    []jsonGroup      `json:"groups,omitempty"`
 		Findings  []oracle.Finding `json:"findings"`
 		Known     int              `json:"known,omitempty"`
 		Undecided string           `json:"undecided,omitempty"`
 		Caution   string           `json:"caution,omitempty"`
 		Coverage  Coverage         `json:"coverage,omitempty"`
 		Dropped   Dropped          `json:"dropped,omitzero"`
-	}{r.Source, findings, r.Known, r.Undecided, caution, r.Coverage, r.Dropped})
+	}{r.Source, jsonGroups(findings), findings, r.Known, r.Undecided, caution, r.Coverage, r.Dropped})
 }
 
 // Indented writes a value as JSON that people can read, too.

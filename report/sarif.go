@@ -75,12 +75,13 @@ type (
 // ruleID is a rule's name: the everyday name with dashes, or the class.
 func ruleID(f *oracle.Finding) string { return strings.ReplaceAll(f.Title(), " ", "-") }
 
-// SARIF writes a static analysis log: a violation is an error, an anomaly a warning.
+// SARIF writes a static analysis log: a violation is an error, an anomaly a warning. A result is a group of findings.
 func SARIF(w io.Writer, r Result) error {
 	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "wirecheck", Rules: []sarifRule{}}}, Results: []sarifResult{}}
 	rules := map[string]string{}
-	for i := range r.Findings {
-		f := new(Printable(r.Findings[i]))
+	list := groups(r.Findings)
+	for i := range list {
+		f := &list[i].f
 		id := ruleID(f)
 		rules[id] = f.Title() + " (" + string(f.Class) + ")"
 		level := "warning"
@@ -88,12 +89,10 @@ func SARIF(w io.Writer, r Result) error {
 			level = "error"
 		}
 		var text strings.Builder
-		if err := Text(&text, []oracle.Finding{*f}); err != nil {
-			return err
-		}
-		res := sarifResult{RuleID: id, Level: level, Message: sarifText{text.String()}, Occurrences: f.Seen,
+		list[i].text(&text, false)
+		res := sarifResult{RuleID: id, Level: level, Message: sarifText{text.String()}, Occurrences: list[i].Seen,
 			Fingerprints: map[string]string{"wirecheck/v1": f.ID}}
-		res.Locations = locations(f, r.Source)
+		res.Locations = locations(&list[i], r.Source)
 		run.Results = append(run.Results, res)
 	}
 	for id, text := range rules {
@@ -115,7 +114,7 @@ func SARIF(w io.Writer, r Result) error {
 
 // locations are the places in the application's code that the tags of its statements name, each once; where they name none, the source that was
 // judged. The tables are with the first one.
-func locations(f *oracle.Finding, source string) (list []sarifLocation) {
+func locations(g *group, source string) (list []sarifLocation) {
 	add := func(uri string, line int) {
 		p := &sarifPhysical{}
 		p.Artifact.URI = (&url.URL{Path: filepath.ToSlash(uri)}).EscapedPath()
@@ -129,6 +128,7 @@ func locations(f *oracle.Finding, source string) (list []sarifLocation) {
 		line int
 	}
 	seen := map[place]bool{}
+	f := &g.f
 	for i := range f.Transactions {
 		for k := range f.Transactions[i].Statements {
 			file, line := f.Transactions[i].Statements[k].Code()
@@ -141,7 +141,7 @@ func locations(f *oracle.Finding, source string) (list []sarifLocation) {
 	if list == nil && source != "" {
 		add(source, 0)
 	}
-	for _, t := range f.Tables {
+	for _, t := range g.Tables {
 		if list == nil {
 			list = append(list, sarifLocation{})
 		}

@@ -125,9 +125,6 @@ func (t *teller) sentence() string {
 				if s := statement(f, a, e.ToStatement); s != nil && s.Verb != "" {
 					verb = strings.ToUpper(s.Verb)
 				}
-				if e.Kind == oracle.EdgeWR {
-					return fmt.Sprintf("%s %s of %s had nothing left to change: %s had already written the same, from the same old value", t.whose(a), verb, t.row(first), t.who(b))
-				}
 			}
 		}
 		return fmt.Sprintf("%s %s of %s overwrote a change by %s that it had not seen", t.whose(a), verb, t.row(first), t.who(b))

@@ -45,7 +45,7 @@ t1 commit
 		t.Fatalf("found %+v", found)
 	}
 	w := Warning(found[0])
-	for _, want := range []string{"your UPDATE of shop.coupon 7 had nothing left to change: session 2 had already written the same", "3. You found shop.coupon 7:\n   UPDATE coupon SET n = 4"} {
+	for _, want := range []string{"your UPDATE of shop.coupon 7 overwrote a change by session 2 that it had not seen", "3. You found shop.coupon 7:\n   UPDATE coupon SET n = 4"} {
 		if !strings.Contains(w.Message+"\n"+w.Detail, want) {
 			t.Errorf("%q is not in\n%s\n%s", want, w.Message, w.Detail)
 		}
@@ -55,7 +55,7 @@ t1 commit
 	}
 	// A near miss: what the second UPDATE changed, it overwrote.
 	w = Warning(findings(t, strings.Replace(text, "match shop.coupon.7@1", "w shop.coupon.7 1>2", 1))[0])
-	if !strings.Contains(w.Message, "overwrote a change") || strings.Contains(w.Detail, "found") {
+	if !strings.Contains(w.Detail, "You changed shop.coupon 7") || strings.Contains(w.Detail, "found") {
 		t.Errorf("%s\n%s", w.Message, w.Detail)
 	}
 }

@@ -23,9 +23,10 @@ func ColorText(w io.Writer, findings []oracle.Finding) error { return text(w, fi
 
 // Summary writes the last lines of a text report: how many were found, and the coverage.
 func Summary(w io.Writer, r Result) error {
+	list := oracle.Groups(r.Findings)
 	violations := 0
-	for i := range r.Findings {
-		if r.Findings[i].Kind == oracle.KindViolation {
+	for i := range list {
+		if list[i].First().Kind == oracle.KindViolation {
 			violations++
 		}
 	}
@@ -33,8 +34,11 @@ func Summary(w io.Writer, r Result) error {
 	if r.Known > 0 {
 		line = "nothing new found"
 	}
-	if n := len(r.Findings); n > 0 {
+	if n := len(list); n > 0 {
 		line = fmt.Sprintf("found: %d (violations: %d, anomalies: %d)", n, violations, n-violations)
+		if len(r.Findings) > n {
+			line += fmt.Sprintf(", in %d variants", len(r.Findings))
+		}
 		if r.Undecided != "" {
 			line += "\nundecided besides: " + prose.Printable(r.Undecided)
 		}
@@ -54,23 +58,34 @@ func Summary(w io.Writer, r Result) error {
 
 func text(out io.Writer, findings []oracle.Finding, color bool) error {
 	w := bufio.NewWriter(out)
-	for i := range findings {
-		f := Printable(findings[i])
-		textFinding(w, &f, color)
+	list := groups(findings)
+	if len(list) > maxWhole {
+		overview(w, list, color)
+		fmt.Fprintln(w)
+		return w.Flush()
+	}
+	for i := range list {
+		list[i].text(w, color)
 		fmt.Fprintln(w)
 	}
 	return w.Flush()
 }
 
-func textFinding(w io.Writer, f *oracle.Finding, color bool) {
+// heading is the kind and the name of a finding.
+func heading(f *oracle.Finding, color bool) string {
 	head := strings.ToUpper(string(f.Kind)) + ": " + strings.ToUpper(f.Title())
-	if color {
-		code := "33" // yellow
-		if f.Kind == oracle.KindViolation {
-			code = "31" // red
-		}
-		head = "\x1b[1;" + code + "m" + head + "\x1b[0m"
+	if !color {
+		return head
 	}
+	code := "33" // yellow
+	if f.Kind == oracle.KindViolation {
+		code = "31" // red
+	}
+	return "\x1b[1;" + code + "m" + head + "\x1b[0m"
+}
+
+func textFinding(w io.Writer, f *oracle.Finding, color bool) {
+	head := heading(f, color)
 	head += "  " + f.ID
 	if f.Seen > 0 {
 		head += fmt.Sprintf(" · seen %dx", f.Seen)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -44,26 +45,41 @@ func (b *baseline) apply(r *report.Result, now time.Time) error {
 		return err
 	}
 	var left []oracle.Finding
-	var more []configs.Known
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		holds := false
-		for k := range known {
-			holds = holds || known[k].Holds(f.ID, []string{string(f.Class), f.Name}, f.Tables, now)
-		}
-		switch {
-		case holds:
+		if slices.ContainsFunc(known, func(k configs.Known) bool {
+			return k.Holds(f.ID, []string{string(f.Class), f.Name}, f.Tables, f.Shapes(), now)
+		}) {
 			r.Known++
-		case b.update:
-			r.Known++
-			more = append(more, configs.Known{ID: f.ID, Reason: "found on " + now.UTC().Format(time.DateOnly) + ": " + report.Headline(f)})
-		default:
-			left = append(left, *f)
+			continue
 		}
+		left = append(left, *f)
+	}
+	if b.update {
+		r.Known += len(left)
+		if err := configs.AddKnown(b.path, newlyKnown(left, now)); err != nil {
+			return err
+		}
+		left = nil
 	}
 	r.Findings = left
-	if !b.update {
-		return nil
+	return nil
+}
+
+// newlyKnown are the entries for findings: a finding by its id, and several variants by the statements that they are made of.
+func newlyKnown(findings []oracle.Finding, now time.Time) (more []configs.Known) {
+	for _, g := range oracle.Groups(findings) {
+		f := g.First()
+		k := configs.Known{ID: f.ID, Reason: "found on " + now.UTC().Format(time.DateOnly) + ": " + report.Headline(f)}
+		if len(g.Findings) > 1 {
+			k.ID, k.Class = "", f.Title()
+			for _, v := range g.Findings {
+				k.Statements = append(k.Statements, v.Shapes()...)
+			}
+			slices.Sort(k.Statements)
+			k.Statements = slices.Compact(k.Statements)
+		}
+		more = append(more, k)
 	}
-	return configs.AddKnown(b.path, more)
+	return more
 }

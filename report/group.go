@@ -1,0 +1,124 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"wirecheck/history/prose"
+	"wirecheck/oracle"
+)
+
+// maxWhole is how many groups a text shows whole; of more it gives an overview, of maxListed at most. Both fit on a screen.
+const (
+	maxWhole  = 5
+	maxListed = 10
+)
+
+// group is a group of findings with what the reports print of it.
+type group struct {
+	oracle.Group
+	f oracle.Finding // the one that stands for it, printable
+}
+
+// groups puts the findings of a result into groups.
+func groups(findings []oracle.Finding) []group {
+	var out []group
+	for _, g := range oracle.Groups(findings) {
+		for i := range g.Tables {
+			g.Tables[i] = prose.Printable(g.Tables[i])
+		}
+		out = append(out, group{g, Printable(*g.First())})
+	}
+	return out
+}
+
+// variants says how many more findings there are in the group; empty: there is one alone.
+func (g *group) variants() string {
+	const most = 8
+	if len(g.Findings) == 1 {
+		return ""
+	}
+	var ids []string
+	for _, f := range g.Findings[1:min(len(g.Findings), most+1)] {
+		ids = append(ids, f.ID)
+	}
+	if len(g.Findings) > most+1 {
+		ids = append(ids, "...")
+	}
+	return fmt.Sprintf("%s of the same statements, seen %dx together: %s", prose.Count(len(g.Findings)-1, "more variant"), g.Seen, strings.Join(ids, ", "))
+}
+
+// count is how often the group was seen, where it has several variants.
+func (g *group) count() string {
+	if len(g.Findings) == 1 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d variants, seen %dx)", len(g.Findings), g.Seen)
+}
+
+// text writes the group whole: the finding that stands for it, and which others there are.
+func (g *group) text(w io.Writer, color bool) {
+	textFinding(w, &g.f, color)
+	if more := g.variants(); more != "" {
+		fmt.Fprintf(w, "\n  And %s\n", more)
+	}
+}
+
+// overview lists groups, violations first and then those that were seen most: two lines each.
+func overview(w io.Writer, list []group, color bool) {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b group) int {
+		if v := a.f.Kind == oracle.KindViolation; v != (b.f.Kind == oracle.KindViolation) {
+			if v {
+				return -1
+			}
+			return 1
+		}
+		return b.Seen - a.Seen
+	})
+	for i := range list {
+		if i == maxListed {
+			fmt.Fprintf(w, "... and %d more\n", len(list)-i)
+			break
+		}
+		g := &list[i]
+		fmt.Fprintf(w, "%s  %s · %s · seen %dx · %s\n", heading(&g.f, color), g.f.ID, prose.Count(len(g.Findings), "variant"), g.Seen, prose.Line(tableList(g.Tables), 60))
+		fmt.Fprintf(w, "  %s.\n", capital((&teller{f: &g.f}).sentence()))
+	}
+	fmt.Fprintln(w, "One of them whole: wirecheck explain ID FILE, of a recorded history. All: --format json")
+}
+
+// tableList names the first tables of many.
+func tableList(tables []string) string {
+	const most = 3
+	if len(tables) <= most {
+		return strings.Join(tables, ", ")
+	}
+	return fmt.Sprintf("%s and %d more tables", strings.Join(tables[:most-1], ", "), len(tables)-most+1)
+}
+
+// jsonGroup is a group in JSON.
+type jsonGroup struct {
+	ID       string      `json:"id"` // of the finding that stands for it
+	Kind     oracle.Kind `json:"kind"`
+	Title    string      `json:"title"`
+	Sentence string      `json:"sentence"`
+	Tables   []string    `json:"tables"`
+	Seen     int         `json:"seen"`
+	Variants []string    `json:"variants"` // the ids of all
+}
+
+func jsonGroups(findings []oracle.Finding) []jsonGroup {
+	var out []jsonGroup
+	for _, g := range oracle.Groups(findings) {
+		f := g.First()
+		j := jsonGroup{ID: f.ID, Kind: f.Kind, Title: f.Title(), Sentence: Headline(f), Tables: g.Tables, Seen: g.Seen}
+		for _, v := range g.Findings {
+			j.Variants = append(j.Variants, v.ID)
+		}
+		out = append(out, j)
+	}
+	return out
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,6 +50,35 @@ func TestLaunchTriesAnotherPort(t *testing.T) {
 	}
 	if err := s.Close(); err != nil || starts != 3 {
 		t.Errorf("got %d starts, %v; want 3", starts, err)
+	}
+}
+
+// TestLaunchFindsPortTaken: a server may say in a log of its own that it could not bind its port.
+func TestLaunchFindsPortTaken(t *testing.T) {
+	starts := 0
+	p := script(func(port int) string {
+		if starts++; starts > 1 {
+			return "exec sleep 1000"
+		}
+		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		return "echo ending log output to stderr; exit 1"
+	})
+	p.Ready = func(context.Context, *Server) error {
+		if starts == 1 {
+			return errors.New("not yet")
+		}
+		return nil
+	}
+	s, err := launch(t.Context(), folder(t), &Server{}, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil || starts != 2 {
+		t.Errorf("got %d starts, %v; want 2", starts, err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -66,7 +67,7 @@ type Program struct {
 	Socket  string // in the folder; empty: there is none
 	// Stop is the signal that makes the server end at once, also sent when this process dies.
 	Stop syscall.Signal
-	// PortTaken is what the server's log says if it could not bind its port.
+	// PortTaken is what the server's log says if it could not bind its port. It may say so in another file: then the port is still taken.
 	PortTaken string
 	// Ready returns nil once the server serves. It is asked again and again.
 	Ready func(ctx context.Context, s *Server) error
@@ -194,7 +195,7 @@ func (s *Server) await(ctx context.Context, p Program) error {
 		select {
 		case <-s.done:
 			log := s.Log()
-			if p.PortTaken != "" && strings.Contains(log, p.PortTaken) {
+			if taken(s.Port) || p.PortTaken != "" && strings.Contains(log, p.PortTaken) {
 				return errPortTaken
 			}
 			return fmt.Errorf("the server ended: %v; its log ends with:\n%s", s.exit, prose.Tail(strings.TrimSpace(log), logTail))
@@ -323,6 +324,15 @@ func Output(ctx context.Context, f *Folder, path string, args ...string) error {
 		return fmt.Errorf("run %s: %w; it said:\n%s", path, errors.Join(err, ctx.Err()), prose.Tail(strings.TrimSpace(out.String()), logTail))
 	}
 	return nil
+}
+
+// taken reports whether another process has a port.
+func taken(port int) bool {
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err == nil {
+		_ = l.Close() // it was bound for this question only
+	}
+	return errors.Is(err, syscall.EADDRINUSE)
 }
 
 // freePort finds a port that nobody uses right now.

@@ -349,7 +349,7 @@ func (x *execution) waitFor(places []int, kinds []engine.WaitKind) {
 
 // checkLimit is how long to wait for the server's word that a waiter has looked for a deadlock. A session that changed what it
 // is told (client_min_messages) never hears it.
-const checkLimit = 200 * time.Millisecond
+const checkLimit = 2 * time.Second
 
 // lasting is the wait of a session's step at a place if it has looked for a deadlock, where the server does that by the clock and says so; until then,
 // none. A step that is let go earlier could close a circle before, and timers would choose the victim.

@@ -214,7 +214,7 @@ func testDeadlock(t *testing.T, w *world) {
 		}
 	}
 	if w.postgres() {
-		tests[1].first, tests[1].last = "SET deadlock_timeout = '200ms'", "SET deadlock_timeout = '10s'"
+		tests[1].first, tests[1].last = "SET deadlock_timeout = '2s'", "SET deadlock_timeout = '100s'"
 	}
 	if w.is("tidb") {
 		tests = tests[:1] // whoever closes the circle
@@ -226,13 +226,16 @@ func testDeadlock(t *testing.T, w *world) {
 			if test.server != "" {
 				a.do(test.server)
 			}
+			looked := a.looks()
 			a.do("BEGIN;" + test.first)
 			a.do("UPDATE t SET v = 1 WHERE id = 1")
 			b.do("BEGIN;" + test.last)
 			b.do("UPDATE t SET v = 2 WHERE id = 2")
 			pa := a.start("UPDATE t SET v = 1 WHERE id = 2")
 			pa.blocked(b)
-			time.Sleep(5 * time.Millisecond) // PostgreSQL: the first waiter's look for a circle is over
+			if !test.firstDies {
+				pa.await(looked, "the server's look for a circle")
+			}
 			pb := b.start("UPDATE t SET v = 2 WHERE id = 1")
 			for !pa.answered() && !pb.answered() {
 				if got := r.look(a, b); got[0].Blocked && !got[0].Cycle && got[1].Blocked && !got[1].Cycle {
@@ -261,6 +264,30 @@ func testDeadlock(t *testing.T, w *world) {
 			other.succeed()
 			other.session.do("COMMIT")
 		})
+	}
+}
+
+// looks gives what tells whether the server has looked for a circle since the session's step began to wait. Servers look at once, but for
+// PostgreSQL, which tells.
+func (s *session) looks() func() bool {
+	s.t.Helper()
+	k, ok := s.conn.(engine.Checker)
+	if !ok {
+		return func() bool { return true }
+	}
+	if tells, err := k.Tell(s.t.Context()); err != nil || !tells {
+		s.t.Fatalf("the server does not tell when it looks for a circle: %v", err)
+	}
+	return k.Checked
+}
+
+// await waits until something holds while the step waits.
+func (p *pending) await(holds func() bool, what string) {
+	p.t.Helper()
+	for began := time.Now(); !holds(); time.Sleep(time.Millisecond) { // nothing tells
+		if p.answered() || time.Since(began) > limit {
+			p.t.Fatalf("%s: %s does not come", p.sql, what)
+		}
 	}
 }
 

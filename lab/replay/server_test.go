@@ -40,7 +40,7 @@ func eachEngine(t *testing.T, run func(t *testing.T, p *place)) {
 			}
 			target := server.Server.Target()
 			target.Database = server.Database(t).Name
-			run(t, &place{t, Config{Backend: d, Target: target, Side: target, Describe: describe, Order: OrderCommit, Limits: Limits{Stuck: 500 * time.Millisecond}}})
+			run(t, &place{t, Config{Backend: d, Target: target, Side: target, Describe: describe, Order: OrderCommit}})
 		})
 	}
 }
@@ -68,7 +68,7 @@ func (p *place) run(list []said) *Result {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(p.t.Context(), 5*time.Minute)
 	defer cancel()
 	r, err := Run(ctx, p.config, open, v)
 	if err != nil {
@@ -101,6 +101,9 @@ func TestRunWaits(t *testing.T) {
 	})
 }
 
+// stuckSoon is for tests in which nothing but the replay itself ends a state in which everything waits.
+const stuckSoon = 500 * time.Millisecond
+
 // TestRunContradiction replays a trace whose order cannot be: it says that a session committed what another one's lock does not allow.
 func TestRunContradiction(t *testing.T) {
 	eachEngine(t, func(t *testing.T, p *place) {
@@ -113,13 +116,10 @@ func TestRunContradiction(t *testing.T) {
 		}
 		p.do("CREATE TABLE t (id int PRIMARY KEY, n int)")
 		p.do("INSERT INTO t VALUES (1, 0), (2, 0)")
-		start := time.Now()
+		p.config.Limits.Stuck = stuckSoon
 		r := p.run(list)
 		if r.Deviated != 1 || !strings.Contains(r.Deviations[0].Text, `sent before "COMMIT" of session 2`) || r.Waited != 1 {
 			t.Errorf("got %+v, want one deviation: COMMIT of session 1 was sent before that of session 2", r.Deviations)
-		}
-		if took := time.Since(start); took > 10*time.Second {
-			t.Errorf("it took %v", took)
 		}
 		// The near miss: other rows, so nothing contradicts.
 		list[3].sql = "UPDATE t SET n = 2 WHERE id = 2"
@@ -134,6 +134,7 @@ func TestRunLeftOpen(t *testing.T) {
 	eachEngine(t, func(t *testing.T, p *place) {
 		p.do("CREATE TABLE t (id int PRIMARY KEY, n int)")
 		p.do("INSERT INTO t VALUES (1, 0), (2, 0)")
+		p.config.Limits.Stuck = stuckSoon
 		for _, order := range []Order{OrderCommit, OrderObject, OrderSession, OrderOff} {
 			p.config.Order = order
 			p.do("UPDATE t SET n = 0 WHERE id = 1")

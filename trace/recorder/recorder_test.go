@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -354,84 +355,89 @@ func TestRecorderHangs(t *testing.T) {
 		missed   bool
 	}{{"hangs", 10 * time.Millisecond, true}, {"is slow", time.Minute, false}} {
 		t.Run(test.name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "shop.wct")
-			var d *disk
-			r := newRecorder(t, Options{Path: path, Observed: true, patience: test.patience, most: 4096, create: func(path string) (partFile, error) {
-				f, err := createPart(path)
-				d = &disk{File: f.(*os.File), left: 1 << 30}
-				return d, err
-			}})
-			at := time.Unix(1_700_000_000, 0)
-			c := r.Begin(1, wire.Postgres, "a", at)
-			pgLogin(c, "ann")
-			pgAsk(c, "SELECT 'before'", at)
-			hang := make(chan struct{})
-			d.mu.Lock()
-			d.hang = hang
-			d.mu.Unlock()
-			r.Flush(at)
-			if !test.missed {
-				time.AfterFunc(50*time.Millisecond, func() { close(hang) })
-			}
-			long := strings.Repeat("x", 1000)
-			for i := range 50 {
-				pgAsk(c, fmt.Sprintf("SELECT %d, '%s'", i, long), at)
-				r.Event(&history.Event{Kind: history.EventBegin, Session: 1, Txn: uint64(i + 1)})
-			}
-			if test.missed {
-				close(hang)
-			}
-			for !r.fits(3500) { // it gets room when the disk works again
-				r.wake()
-				time.Sleep(time.Millisecond)
-			}
-			pgAsk(c, "SELECT 'after'", at)
-			c.Closed(at)
-			if err := r.Close(at); err != nil {
-				t.Fatal(err)
-			}
-			tally := r.Tally()
-			records, warning := readParts(t, path)
-			got := sqls(records)
-			if warning != "" || got[0] != "SELECT 'before'" || got[len(got)-1] != "SELECT 'after'" {
-				t.Errorf("%q\n%s", warning, shown(records))
-			}
-			for _, sql := range got[1 : len(got)-1] {
-				if !strings.HasSuffix(sql, long+"'") {
-					t.Errorf("a statement that nobody said: %s", sql)
-				}
-			}
-			notes := noteTexts(records)
-			if !test.missed {
-				if len(got) != 52 || len(notes) > 0 || tally.Dropped+tally.Gaps+tally.DroppedEvents > 0 || tally.Held == 0 {
-					t.Errorf("%d statements, notes %q, %+v", len(got), notes, tally)
-				}
-				return
-			}
-			if len(got) >= 52 || tally.Dropped == 0 || tally.Gaps == 0 || tally.DroppedEvents == 0 {
-				t.Errorf("%d statements, %+v", len(got), tally)
-			}
-			if len(notes) != 2 || !strings.Contains(strings.Join(notes, "\n"), "bytes of this session are missing") || !strings.Contains(strings.Join(notes, "\n"), "not recorded from here on") {
-				t.Errorf("notes: %q", notes)
-			}
-			events := 0
-			for i, rec := range records {
-				if rec.Kind == trace.KindHistory {
-					events++
-					continue
-				}
-				if rec.Kind == trace.KindNote && rec.Note.HistoryEnds {
-					for _, later := range records[i:] {
-						if later.Kind == trace.KindHistory {
-							t.Error("the history goes on behind its hole")
-						}
-					}
-				}
-			}
-			if events+int(tally.DroppedEvents) != 50 {
-				t.Errorf("%d events recorded, %d counted as dropped, want 50 together", events, tally.DroppedEvents)
-			}
+			synctest.Test(t, func(t *testing.T) { recordOnHangingDisk(t, test.patience, test.missed) })
 		})
+	}
+}
+
+// recordOnHangingDisk records while the disk hangs: for longer than the patience if something is to be missed, else until the session waits.
+func recordOnHangingDisk(t *testing.T, patience time.Duration, missed bool) {
+	path := filepath.Join(t.TempDir(), "shop.wct")
+	var d *disk
+	r := newRecorder(t, Options{Path: path, Observed: true, patience: patience, most: 4096, create: func(path string) (partFile, error) {
+		f, err := createPart(path)
+		d = &disk{File: f.(*os.File), left: 1 << 30}
+		return d, err
+	}})
+	at := time.Unix(1_700_000_000, 0)
+	c := r.Begin(1, wire.Postgres, "a", at)
+	pgLogin(c, "ann")
+	pgAsk(c, "SELECT 'before'", at)
+	hang := make(chan struct{})
+	d.mu.Lock()
+	d.hang = hang
+	d.mu.Unlock()
+	r.Flush(at)
+	if !missed {
+		time.AfterFunc(50*time.Millisecond, func() { close(hang) })
+	}
+	long := strings.Repeat("x", 1000)
+	for i := range 50 {
+		pgAsk(c, fmt.Sprintf("SELECT %d, '%s'", i, long), at)
+		r.Event(&history.Event{Kind: history.EventBegin, Session: 1, Txn: uint64(i + 1)})
+	}
+	if missed {
+		close(hang)
+	}
+	for !r.fits(3500) { // it gets room when the disk works again
+		r.wake()
+		time.Sleep(time.Millisecond)
+	}
+	pgAsk(c, "SELECT 'after'", at)
+	c.Closed(at)
+	if err := r.Close(at); err != nil {
+		t.Fatal(err)
+	}
+	tally := r.Tally()
+	records, warning := readParts(t, path)
+	got := sqls(records)
+	if warning != "" || got[0] != "SELECT 'before'" || got[len(got)-1] != "SELECT 'after'" {
+		t.Errorf("%q\n%s", warning, shown(records))
+	}
+	for _, sql := range got[1 : len(got)-1] {
+		if !strings.HasSuffix(sql, long+"'") {
+			t.Errorf("a statement that nobody said: %s", sql)
+		}
+	}
+	notes := noteTexts(records)
+	if !missed {
+		if len(got) != 52 || len(notes) > 0 || tally.Dropped+tally.Gaps+tally.DroppedEvents > 0 || tally.Held == 0 {
+			t.Errorf("%d statements, notes %q, %+v", len(got), notes, tally)
+		}
+		return
+	}
+	if len(got) >= 52 || tally.Dropped == 0 || tally.Gaps == 0 || tally.DroppedEvents == 0 {
+		t.Errorf("%d statements, %+v", len(got), tally)
+	}
+	if len(notes) != 2 || !strings.Contains(strings.Join(notes, "\n"), "bytes of this session are missing") || !strings.Contains(strings.Join(notes, "\n"), "not recorded from here on") {
+		t.Errorf("notes: %q", notes)
+	}
+	events := 0
+	for i, rec := range records {
+		if rec.Kind == trace.KindHistory {
+			events++
+			continue
+		}
+		if rec.Kind == trace.KindNote && rec.Note.HistoryEnds {
+			for _, later := range records[i:] {
+				if later.Kind == trace.KindHistory {
+					t.Error("the history goes on behind its hole")
+				}
+			}
+		}
+	}
+	if events+int(tally.DroppedEvents) != 50 {
+		t.Errorf("%d events recorded, %d counted as dropped, want 50 together", events, tally.DroppedEvents)
 	}
 }
 

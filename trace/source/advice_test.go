@@ -76,7 +76,9 @@ func TestAdvicePostgres(t *testing.T) {
 		ended++
 	}
 	logs := filepath.Join(server.Folder(), "data", "log", "server")
-	awaitLogged(t, logs+".csv", "advice-", ended)
+	for _, ending := range []string{".csv", ".json", ".log"} {
+		awaitLogged(t, logs+ending, "advice-", ended)
+	}
 	for _, ending := range []string{".csv", ".json", ".log"} {
 		data, err := os.ReadFile(logs + ending)
 		if err != nil {

@@ -205,7 +205,7 @@ func FuzzFrames(f *testing.F) {
 				return
 			}
 		}()
-		if err := near.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		if err := near.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		c := newConn(near)

@@ -17,6 +17,9 @@ import (
 	"wirecheck/proxy/mysqlwire"
 )
 
+// patience is how long a test waits that hangs.
+const patience = 3 * time.Minute
+
 // pipeline sends commands without reading the answers until no more fit into the connections.
 func (c *rawClient) pipeline(sql string) {
 	c.t.Helper()
@@ -63,7 +66,7 @@ func TestClientDiesWhilePipelining(t *testing.T) {
 			if err := w.conn.Close(); err != nil {
 				t.Fatal(err)
 			}
-			direct.query("SET innodb_lock_wait_timeout = 4")
+			direct.query("SET innodb_lock_wait_timeout = 100")
 			if p := direct.query("UPDATE t SET v = 3 WHERE id = 1 AND v = 1").last(); p[0] != 0 {
 				t.Errorf("after the client died: got %q, want OK", p)
 			}
@@ -115,7 +118,7 @@ func (c *rawClient) await(ended chan struct{}) {
 	c.t.Helper()
 	select {
 	case <-ended:
-	case <-time.After(5 * time.Second):
+	case <-time.After(patience):
 		c.t.Fatal("the session goes on")
 	}
 }

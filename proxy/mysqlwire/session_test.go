@@ -103,7 +103,7 @@ func (c *rawClient) awaitThread(thread uint32, text string) {
 	if text == "" {
 		want = "0|0"
 	}
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(patience); time.Now().Before(end); {
 		if rowsOf(c.t, c.query(sql))[0] == want {
 			return
 		}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -122,7 +121,7 @@ func exercise(t *testing.T, conn *pgx.Conn) {
 	must(err)
 	_, err = conn.Exec(ctx, "NOTIFY ch, 'hi'")
 	must(err)
-	wait, cancel := context.WithTimeout(ctx, 10*time.Second)
+	wait, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	note, err := conn.WaitForNotification(wait)
 	if must(err); note.Payload != "hi" {

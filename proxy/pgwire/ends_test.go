@@ -68,7 +68,7 @@ func TestClientDiesWhilePipelining(t *testing.T) {
 			if err := w.conn.Close(); err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			if _, err := other.Exec(ctx, "UPDATE t SET v = 3 WHERE k = 1 AND v = 1"); err != nil {
 				t.Fatalf("the lock is still held: %v", err)
@@ -106,7 +106,7 @@ func TestBadLengthWhileNotReading(t *testing.T) {
 				}
 			}
 			w.raw([]byte{'Q', 0, 0, 0, 3})
-			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			if _, err := other.Exec(ctx, "UPDATE t SET v = 3 WHERE k = 1 AND v = 1"); err != nil {
 				t.Fatalf("the lock is still held: %v", err)
@@ -140,7 +140,7 @@ func TestServerEndsBeforeTurn(t *testing.T) {
 	db.Exec(t, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'waiting'")
 	select {
 	case <-gate.ended:
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the wait for the session's turn goes on after the server has ended the session")
 	}
 	if got := strings.Join(w.until('Z', 1), "\n"); !strings.Contains(got, "57P01") || !strings.HasSuffix(got, "EOF") {

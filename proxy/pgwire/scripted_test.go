@@ -245,7 +245,7 @@ func TestGarbage(t *testing.T) {
 	}
 	srv := newScripted(t, func(c net.Conn, in *bufio.Reader) {
 		rnd := next()
-		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+		_ = c.SetDeadline(time.Now().Add(patience))
 		for range 1 + rnd.IntN(4) {
 			if _, err := c.Write(random(rnd)); err != nil {
 				return
@@ -270,7 +270,7 @@ func TestGarbage(t *testing.T) {
 			if err := w.conn.(*net.TCPConn).CloseWrite(); err != nil {
 				continue
 			}
-			_ = w.conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+			_ = w.conn.SetReadDeadline(time.Now().Add(patience))
 			if _, err := io.Copy(io.Discard, w.conn); err != nil && strings.Contains(err.Error(), "timeout") {
 				t.Fatalf("seed %d: the session does not end", i)
 			}

@@ -56,7 +56,7 @@ func start(t testing.TB, c proxy.Config, o *pgwire.Observer) *running {
 			if err != nil {
 				t.Errorf("serve: %v", err)
 			}
-		case <-time.After(30 * time.Second):
+		case <-time.After(patience):
 			t.Error("the proxy does not end")
 		}
 		leaks(t)
@@ -70,7 +70,7 @@ func start(t testing.TB, c proxy.Config, o *pgwire.Observer) *running {
 func leaks(t testing.TB) {
 	t.Helper()
 	buf := make([]byte, 1<<20)
-	for try := 0; ; try++ {
+	for limit := time.Now().Add(patience); ; {
 		stacks := string(buf[:runtime.Stack(buf, true)])
 		var found []string
 		for _, g := range strings.Split(stacks, "\n\n") {
@@ -81,7 +81,7 @@ func leaks(t testing.TB) {
 		switch {
 		case len(found) == 0:
 			return
-		case try > 200:
+		case time.Now().After(limit):
 			t.Errorf("%d goroutines leaked:\n%s", len(found), strings.Join(found, "\n\n"))
 			return
 		}

@@ -14,6 +14,9 @@ import (
 	"time"
 )
 
+// patience is how long a test waits that hangs.
+const patience = 3 * time.Minute
+
 // wire is a client that speaks messages.
 type wire struct {
 	t    testing.TB
@@ -50,7 +53,7 @@ func dialWire(t testing.TB, addr, user, database string, options ...string) *wir
 
 func (w *wire) raw(b []byte) {
 	w.t.Helper()
-	if err := w.conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := w.conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		w.t.Fatal(err)
 	}
 	if _, err := w.conn.Write(b); err != nil {
@@ -69,7 +72,7 @@ func (w *wire) send(kind byte, body string) { w.t.Helper(); w.raw(message(kind, 
 // read gives the next message; kind 0 is the end of the connection.
 func (w *wire) read() (kind byte, body []byte) {
 	w.t.Helper()
-	if err := w.conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := w.conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		w.t.Fatal(err)
 	}
 	var h [5]byte

@@ -44,28 +44,28 @@ demo:
 # for servers, so more packages and tests run at once than there are processors. go vet has run: go test need not do it again.
 TEST = .ci/scratch $(GO) test -count=1 -vet=off -p 3 -parallel 4
 test: fmt vet
-	$(TEST) -timeout 10m $(RANDOM) -rapid.seed=1
-	$(TEST) -timeout 10m -race $$($(GO) list $(RACE) | grep -vxF "$$($(GO) list $(RANDOM))")
-	$(TEST) -timeout 10m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACE) $(RANDOM))")
+	$(TEST) -timeout 30m $(RANDOM) -rapid.seed=1
+	$(TEST) -timeout 30m -race $$($(GO) list $(RACE) | grep -vxF "$$($(GO) list $(RANDOM))")
+	$(TEST) -timeout 30m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(RACE) $(RANDOM))")
 
 # ENGINES as "wirecheck engines list" shows them. One that is missing fails the test and is named.
 ENGINES ?= mysql tidb:2025-11 tidb:2023-01
 test-engines:
-	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(TEST) -timeout 20m -race -run TestConformance ./backends
-	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(TEST) -timeout 20m -race -run 'TestHermitage|TestCases|TestCorpus|TestFoundCases|TestReplayQueries' ./cmd/wirecheck ./lab/suite ./lab/panel
-	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(TEST) -timeout 20m -run TestOnServers ./lab/generate
+	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(TEST) -timeout 40m -race -run TestConformance ./backends
+	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(TEST) -timeout 40m -race -run 'TestHermitage|TestCases|TestCorpus|TestFoundCases|TestReplayQueries' ./cmd/wirecheck ./lab/suite ./lab/panel
+	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(TEST) -timeout 40m -run TestOnServers ./lab/generate
 	@case " $(ENGINES) " in *" mysql"*) $(MAKE) --no-print-directory test-mysql ;; esac
 
 # The tests of the MySQL family once more, against MySQL.
 test-mysql:
-	WIRECHECK_TEST_FAMILY=mysql $(TEST) -timeout 20m ./statement ./rewrite/mysql ./proxy/mysqlwire
-	WIRECHECK_TEST_FAMILY=mysql $(TEST) -timeout 20m -run Family ./live
-	WIRECHECK_TEST_FAMILY=mysql $(TEST) -timeout 20m -run TestMariaDB ./trace/source
-	WIRECHECK_TEST_FAMILY=mysql $(TEST) -timeout 20m -run MySQL ./internal/testserver ./backends/instrument
-	WIRECHECK_TEST_FAMILY=mysql $(TEST) -timeout 20m -run 'Anomalies|TruthOnMariaDB' ./cmd/wirecheck
-	WIRECHECK_TEST_FAMILY=tidb $(TEST) -timeout 20m -run OnServers ./statement
-	WIRECHECK_TEST_FAMILY=tidb $(TEST) -timeout 20m -run OnTiDB ./rewrite/mysql ./proxy/mysqlwire ./backends/instrument
-	WIRECHECK_TEST_FAMILY=tidb $(TEST) -timeout 20m -run 'Anomalies|TruthOnMariaDB|TiDB' ./cmd/wirecheck
+	WIRECHECK_TEST_FAMILY=mysql $(TEST) -timeout 40m ./statement ./rewrite/mysql ./proxy/mysqlwire
+	WIRECHECK_TEST_FAMILY=mysql $(TEST) -timeout 40m -run Family ./live
+	WIRECHECK_TEST_FAMILY=mysql $(TEST) -timeout 40m -run TestMariaDB ./trace/source
+	WIRECHECK_TEST_FAMILY=mysql $(TEST) -timeout 40m -run MySQL ./internal/testserver ./backends/instrument
+	WIRECHECK_TEST_FAMILY=mysql $(TEST) -timeout 40m -run 'Anomalies|TruthOnMariaDB' ./cmd/wirecheck
+	WIRECHECK_TEST_FAMILY=tidb $(TEST) -timeout 40m -run OnServers ./statement
+	WIRECHECK_TEST_FAMILY=tidb $(TEST) -timeout 40m -run OnTiDB ./rewrite/mysql ./proxy/mysqlwire ./backends/instrument
+	WIRECHECK_TEST_FAMILY=tidb $(TEST) -timeout 40m -run 'Anomalies|TruthOnMariaDB|TiDB' ./cmd/wirecheck
 
 # An engine that is not on the machine is said to be missing.
 comma = ,

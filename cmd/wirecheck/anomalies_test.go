@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -245,7 +244,7 @@ func TestAnomaliesThroughTheProxy(t *testing.T) {
 // judge plays the interleaving through a proxy and compares what is reported with what the product lets through.
 func (in interleaving) judge(t *testing.T, w *world, level string) (*stage, results) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	through := w.observe(t, "DELETE FROM test", "INSERT INTO test (id, value) VALUES (1, 10), (2, 20)")
 	s := newStage(t, ctx, w.admin, through.target, level)

@@ -37,7 +37,7 @@ type controlled struct {
 func (w *world) control(t *testing.T, cc control.Options, seed uint64, clients ...[]string) controlled {
 	t.Helper()
 	w.run(t, "UPDATE counter SET n = 0 WHERE id = 1")
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	log := zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.ErrorLevel)
 	l, err := live.New(live.Options{Log: log, Now: time.Now()})
@@ -128,7 +128,7 @@ func TestControlRepeats(t *testing.T) {
 	for _, engine := range []string{"postgres", "mariadb"} {
 		t.Run(engine, func(t *testing.T) {
 			w := newWorld(t, engine, "CREATE TABLE counter (id INT PRIMARY KEY, n INT)", "INSERT INTO counter VALUES (1, 0)")
-			cc := control.Options{Schedule: "random", Sessions: 2, Think: 10 * time.Second, Locks: w.locks()}
+			cc := control.Options{Schedule: "random", Sessions: 2, Think: time.Minute, Locks: w.locks()}
 			lost, kept := 0, 0
 			for seed := uint64(1); seed <= 8; seed++ {
 				var first controlled
@@ -162,7 +162,7 @@ func TestControlRepeats(t *testing.T) {
 // TestControlFile: a saved schedule is repeated.
 func TestControlFile(t *testing.T) {
 	w := newWorld(t, "postgres", "CREATE TABLE counter (id INT PRIMARY KEY, n INT)", "INSERT INTO counter VALUES (1, 0)")
-	cc := control.Options{Schedule: "pct:2", Sessions: 2, Think: 10 * time.Second, Locks: w.locks()}
+	cc := control.Options{Schedule: "pct:2", Sessions: 2, Think: time.Minute, Locks: w.locks()}
 	first := w.control(t, cc, 4, increment(1), increment(2))
 	cc.Schedule = filepath.Join(t.TempDir(), "saved.schedule")
 	if err := os.WriteFile(cc.Schedule, []byte(first.schedule), 0o600); err != nil {
@@ -178,7 +178,7 @@ func TestControlFile(t *testing.T) {
 // TestControlAlike: clients that nothing tells apart are numbered by who came first, and the run is marked.
 func TestControlAlike(t *testing.T) {
 	w := newWorld(t, "mariadb", "CREATE TABLE counter (id INT PRIMARY KEY, n INT)", "INSERT INTO counter VALUES (1, 0)")
-	cc := control.Options{Schedule: "random", Sessions: 2, Think: 10 * time.Second, Locks: w.locks()}
+	cc := control.Options{Schedule: "random", Sessions: 2, Think: time.Minute, Locks: w.locks()}
 	got := w.control(t, cc, 1, increment(1), increment(1))
 	if !strings.Contains(got.schedule, "sessions 1 and 2 began alike") || strings.Contains(got.schedule, "# repeatable") {
 		t.Errorf("the run is not marked:\n%s", got.schedule)

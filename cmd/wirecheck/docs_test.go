@@ -1,21 +1,21 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
-	"time"
 
 	"wirecheck/backends/engine"
 	"wirecheck/backends/mariadb"
 	"wirecheck/backends/postgres"
 )
-
-// docLimit bounds one command of a document on a busy machine.
-const docLimit = time.Minute
 
 // TestDocuments executes the commands of README, docs/start and docs/how-to as a reader types them, against private
 // servers, and compares what the terminal shows with the document.
@@ -164,7 +164,7 @@ func (r *docReader) step(b docBlock, s docStep, next string) {
 		r.t.Fatalf("%s:%d: %v", r.file, s.line, err)
 	}
 	var output string
-	screen, done := terminal.await(input, docLimit, func(screen string) bool {
+	screen, done := terminal.await(input, func(screen string) bool {
 		var prompted bool
 		output, prompted = strings.CutSuffix(screen, next)
 		if next == "" { // what runs in the terminal goes on, or it ends and the shell prompts
@@ -191,7 +191,7 @@ func (r *docReader) succeeded(terminal *docTerminal, s docStep) {
 	if err := terminal.send("echo $?"); err != nil {
 		r.t.Fatalf("%s:%d: %v", r.file, s.line, err)
 	}
-	status, ok := terminal.await("", docLimit, func(screen string) bool { return strings.HasSuffix(screen, "$ ") })
+	status, ok := terminal.await("", func(screen string) bool { return strings.HasSuffix(screen, "$ ") })
 	if !ok || !strings.HasPrefix(status, "0\n") {
 		r.t.Errorf("%s:%d: %q: exit status %s", r.file, s.line, s.input, strings.TrimSuffix(status, "\n$ "))
 	}
@@ -203,7 +203,7 @@ func (r *docReader) terminal(name string) *docTerminal {
 		return d
 	}
 	d := openTerminal(r.t, r.dir, r.env)
-	if screen, ok := d.await("", docLimit, func(screen string) bool { return strings.HasSuffix(screen, "$ ") }); !ok {
+	if screen, ok := d.await("", func(screen string) bool { return strings.HasSuffix(screen, "$ ") }); !ok {
 		r.t.Fatalf("a new terminal shows %q", screen)
 	}
 	r.terminals[name] = d
@@ -225,12 +225,28 @@ func (r *docReader) here(text string) string {
 			case "3306":
 				r.ports[port] = r.server(mariadb.Start(r.t.Context(), engine.Options{}))
 			default:
-				_, free := unused(r.t)
-				r.ports[port] = fmt.Sprint(free)
+				r.ports[port] = fmt.Sprint(unused(r.t))
 			}
 		}
 		return r.ports[port]
 	})
+}
+
+// unused gives a port that nobody listens on. It is none of those that Linux gives to whoever asks for any (from 32768 on), so nobody gets it
+// by chance until the proxy of the document listens there.
+func unused(t *testing.T) int {
+	for {
+		port := 10000 + rand.IntN(20000)
+		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		return port
+	}
 }
 
 // server gives the port of a private server that has been started. Its password is in the environment of all terminals

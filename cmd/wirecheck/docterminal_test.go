@@ -135,8 +135,8 @@ func (d *docTerminal) send(line string) error {
 }
 
 // await waits until ready says that what the screen shows is enough, and gives it.
-func (d *docTerminal) await(input string, limit time.Duration, ready func(screen string) bool) (string, bool) {
-	timer := time.NewTimer(limit)
+func (d *docTerminal) await(input string, ready func(screen string) bool) (string, bool) {
+	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for {
 		if text := d.screen(input); ready(text) {

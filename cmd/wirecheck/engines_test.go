@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"wirecheck/backends"
@@ -60,27 +58,10 @@ func TestEnginesStart(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"postgres", "mariadb"} {
 		t.Run(name, func(t *testing.T) {
-			self, err := os.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
-			p := &program{cmd: exec.Command(self, "engines", "start", name, "--format", "json")}
-			p.cmd.Env = append(os.Environ(), asProgram+"=1")
-			p.cmd.Stderr = &p.stderr
-			stdout, err := p.cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := p.cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { p.cmd.Process.Kill(); p.cmd.Wait() }) // both fail where the test has ended it, as it should
-			line, err := bufio.NewReader(stdout).ReadBytes('\n')
-			if err != nil {
-				t.Fatalf("%v; it said: %s", err, p.stderr.String())
-			}
+			p := startProgram(t, "engines", "start", name, "--format", "json")
+			p.until(t, "the server is there", func() bool { return strings.HasSuffix(p.stdout.String(), "\n") })
 			var s startedServer
-			if err := json.Unmarshal(line, &s); err != nil {
+			if err := json.Unmarshal(p.stdout.Bytes(), &s); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := os.Stat(s.Folder); err != nil {
@@ -91,11 +72,8 @@ func TestEnginesStart(t *testing.T) {
 			if out, err := connect.CombinedOutput(); err != nil || !strings.Contains(string(out), "42") {
 				t.Errorf("%s: %v\n%s", s.Connect, err, out)
 			}
-			if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
-			if err := p.cmd.Wait(); err != nil {
-				t.Errorf("%v; it said: %s", err, p.stderr.String())
+			if status := p.end(t); status != int(exitClean) {
+				t.Errorf("exit status %d; it said: %s", status, p.stderr.String())
 			}
 			if _, err := os.Stat(s.Folder); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("the folder is still there: %v", err)

@@ -24,7 +24,7 @@ func TestFlood(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			w := newWorld(t, engine, "CREATE TABLE flood (id INT PRIMARY KEY, n INT)", "INSERT INTO flood VALUES (1, 0)")
 			th := w.observe(t)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			before := descriptors(t)
 			working, stop := context.WithCancel(ctx)

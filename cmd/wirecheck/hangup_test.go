@@ -20,8 +20,7 @@ func TestHangup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address, _ := unused(t)
-	cmd := exec.Command(self, "proxy", "--listen", "postgres://"+address, "--upstream", "postgres://127.0.0.1:1")
+	cmd := exec.Command(self, "proxy", "--listen", "postgres://"+anyPort, "--upstream", "postgres://127.0.0.1:1")
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = append(os.Environ(), asProgram+"=1"), slave, slave, slave
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
 	if err := cmd.Start(); err != nil {

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -24,7 +23,6 @@ import (
 type hunting struct {
 	*program
 	temp, out string
-	ended     chan error
 }
 
 // startHunt starts one; out is the folder for what is found.
@@ -38,9 +36,8 @@ func startHunt(t *testing.T, out string, args ...string) *hunting {
 		t.Fatal(err)
 	}
 	args = append([]string{"hunt", "--out", out, "--format", "json", "--log-level", "warn"}, args...)
-	h := &hunting{program: startProgramWith(t, []string{"TMPDIR=" + temp}, args...), temp: temp, out: out, ended: make(chan error, 1)}
+	h := &hunting{program: startProgramWith(t, []string{"TMPDIR=" + temp}, args...), temp: temp, out: out}
 	t.Cleanup(func() { os.RemoveAll(temp) }) // what is in it was looked at
-	go func() { h.ended <- h.cmd.Wait() }()
 	return h
 }
 
@@ -61,41 +58,16 @@ func (h *hunting) state(t *testing.T) *hunt.State {
 // until waits until the state is as it should be.
 func (h *hunting) until(t *testing.T, what string, holds func(s *hunt.State) bool) {
 	t.Helper()
-	h.await(t, what, func() bool {
+	h.program.until(t, what, func() bool {
 		s := h.state(t)
 		return s != nil && holds(s)
 	})
 }
 
-// await looks again and again, since neither files nor processes tell that they change.
-func (h *hunting) await(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	tick, limit := time.NewTicker(20*time.Millisecond), time.After(5*time.Minute)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case err := <-h.ended:
-			t.Fatalf("the hunt ended before %s: %v\n%s", what, err, h.stderr.String())
-		case <-limit:
-			t.Fatalf("waited for %s for too long\n%s", what, h.stderr.String())
-		}
-	}
-}
-
 // wait waits for the hunt's own end and gives its exit status and result.
 func (h *hunting) wait(t *testing.T) (int, *hunt.State) {
 	t.Helper()
-	select {
-	case err := <-h.ended:
-		var exit *exec.ExitError
-		if err != nil && !errors.As(err, &exit) {
-			t.Fatal(err)
-		}
-	case <-time.After(5 * time.Minute):
-		t.Fatalf("the hunt does not end\n%s", h.stderr.String())
-	}
-	return h.cmd.ProcessState.ExitCode(), h.state(t)
+	return h.program.wait(t), h.state(t)
 }
 
 // clean fails the test if something of the hunt is left: processes, or files for its time only.
@@ -258,7 +230,7 @@ func TestHuntInterrupted(t *testing.T) {
 		if at > 0 {
 			h.until(t, fmt.Sprintf("case %d", at), func(s *hunt.State) bool { return s.Next >= at })
 		} else { // a signal that comes before the program asks for signals is lost where they are ignored, as in a shell's background
-			h.await(t, "a server's process", func() bool { return len(h.processes(t)) > 0 })
+			h.program.until(t, "a server's process", func() bool { return len(h.processes(t)) > 0 })
 		}
 		if err := h.cmd.Process.Signal(syscall.SIGINT); err != nil {
 			t.Fatal(err)
@@ -346,7 +318,7 @@ func TestHuntServer(t *testing.T) {
 		t.Run(test.engine+" "+test.name, func(t *testing.T) {
 			t.Parallel()
 			out := filepath.Join(t.TempDir(), "found")
-			h := startHunt(t, out, "--engine", test.engine, "--oracle", "crash,wss", "--cases", "100000", "--seed", "3", "--limit", "3s")
+			h := startHunt(t, out, "--engine", test.engine, "--oracle", "crash,wss", "--cases", "100000", "--seed", "3", "--limit", "6s")
 			h.until(t, "the first cases", func(s *hunt.State) bool { return s.Next >= 3 })
 			h.signal(t, test.signal, test.which)
 			before := h.state(t).Next

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,11 +24,37 @@ import (
 // process of its own.
 const asProgram = "WIRECHECK_TEST_PROGRAM"
 
+// patience bounds what must come: no machine is so busy that it takes longer.
+const patience = 3 * time.Minute
+
 // program is wirecheck as a process.
 type program struct {
-	cmd    *exec.Cmd
-	stdout bytes.Buffer
-	stderr bytes.Buffer
+	cmd            *exec.Cmd
+	stdout, stderr transcript
+	ended          chan struct{} // closed when the process has ended and all of its output is there
+	err            error         // of its end; valid then
+}
+
+// transcript is what a process has written so far.
+type transcript struct {
+	mu   sync.Mutex // guards text
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (o *transcript) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *transcript) String() string { return string(o.Bytes()) }
+
+// Bytes gives a copy.
+func (o *transcript) Bytes() []byte {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return bytes.Clone(o.text.Bytes())
 }
 
 func startProgram(t *testing.T, args ...string) *program {
@@ -42,14 +69,51 @@ func startProgramWith(t *testing.T, env []string, args ...string) *program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &program{cmd: exec.Command(self, args...)}
+	p := &program{cmd: exec.Command(self, args...), ended: make(chan struct{})}
 	p.cmd.Env = append(append(os.Environ(), asProgram+"=1"), env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { p.cmd.Process.Kill(); p.cmd.Wait() }) // both fail where the test has ended it, as it should
+	go func() {
+		defer close(p.ended)
+		p.err = p.cmd.Wait()
+	}()
+	t.Cleanup(func() { p.cmd.Process.Kill(); <-p.ended }) // fails where the test has ended it, as it should
 	return p
+}
+
+// until waits for what a file or the process says, which no event tells.
+func (p *program) until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	tick, limit := time.NewTicker(5*time.Millisecond), time.After(patience)
+	defer tick.Stop()
+	for !is() {
+		select {
+		case <-tick.C:
+		case <-p.ended:
+			if !is() {
+				t.Fatalf("the program ended before %s: %v\n%s", what, p.err, p.stderr.String())
+			}
+		case <-limit:
+			t.Fatalf("it does not come: %s\n%s", what, p.stderr.String())
+		}
+	}
+}
+
+// wait waits for the program's own end and gives its exit status.
+func (p *program) wait(t *testing.T) int {
+	t.Helper()
+	select {
+	case <-p.ended:
+	case <-time.After(patience):
+		t.Fatalf("wirecheck does not end\n%s", p.stderr.String())
+	}
+	var exit *exec.ExitError
+	if p.err != nil && !errors.As(p.err, &exit) {
+		t.Fatal(p.err)
+	}
+	return p.cmd.ProcessState.ExitCode()
 }
 
 // end asks the program to end and gives its exit status.
@@ -58,45 +122,33 @@ func (p *program) end(t *testing.T) int {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan error, 1)
-	go func() { done <- p.cmd.Wait() }()
-	select {
-	case err := <-done:
-		var exit *exec.ExitError
-		if err != nil && !errors.As(err, &exit) {
-			t.Fatal(err)
-		}
-	case <-time.After(30 * time.Second):
-		t.Fatalf("wirecheck does not end on SIGTERM\n%s", p.stderr.String())
-	}
-	return p.cmd.ProcessState.ExitCode()
+	return p.wait(t)
 }
 
-// unused gives an address that nobody listens on.
-func unused(t *testing.T) (string, int) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String(), l.Addr().(*net.TCPAddr).Port
-}
+// anyPort is where a proxy of a test listens: the system chooses the port, so that nobody else has it.
+const anyPort = "127.0.0.1:0"
 
-// listening waits until somebody listens.
-func listening(t *testing.T, address string) {
+// port waits until the program listens for clients of the protocol, and gives the port. log gives what it has logged so far; nil: stderr.
+func (p *program) port(t *testing.T, protocol string, log func() string) (port int) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; {
-		conn, err := net.Dial("tcp", address)
-		if err == nil {
-			conn.Close()
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("nobody listens on %s: %v", address, err)
-		}
-		time.Sleep(5 * time.Millisecond) // between two tries to connect: nothing tells that a port is open
+	if log == nil {
+		log = p.stderr.String
 	}
+	p.until(t, "it listens for "+protocol, func() bool {
+		for line := range strings.Lines(log()) {
+			var entry struct{ Message, Protocol, Address string }
+			if json.Unmarshal([]byte(line), &entry) != nil || entry.Message != "listening" || entry.Protocol != protocol {
+				continue
+			}
+			address, err := net.ResolveTCPAddr("tcp", entry.Address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			port = address.Port
+		}
+		return port != 0
+	})
+	return port
 }
 
 // TestProxyProgram runs the program as people do: both protocols in one process, a lost update on each, SIGTERM.
@@ -104,16 +156,13 @@ func TestProxyProgram(t *testing.T) {
 	dir := t.TempDir()
 	pg := newWorld(t, "postgres", shop.Setup...)
 	my := newWorld(t, "mariadb", shop.Setup...)
-	pgAddress, pgPort := unused(t)
-	myAddress, myPort := unused(t)
 	file := func(name string) string { return filepath.Join(dir, name) }
 	p := startProgram(t, "proxy",
-		"--listen", "postgres://"+pgAddress, "--upstream", fmt.Sprintf("postgres://127.0.0.1:%d", pg.direct.Port),
-		"--listen", "mysql://"+myAddress, "--upstream", fmt.Sprintf("mariadb://127.0.0.1:%d", my.direct.Port),
+		"--listen", "postgres://"+anyPort, "--upstream", fmt.Sprintf("postgres://127.0.0.1:%d", pg.direct.Port),
+		"--listen", "mysql://"+anyPort, "--upstream", fmt.Sprintf("mariadb://127.0.0.1:%d", my.direct.Port),
 		"--record", file("history.jsonl"), "--report", file("report.txt"), "--stream", file("findings.jsonl"), "--format", "json")
-	listening(t, pgAddress)
-	listening(t, myAddress)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	pgPort, myPort := p.port(t, "postgres", nil), p.port(t, "mysql", nil)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for _, side := range []struct {
 		target shop.Target
@@ -173,9 +222,7 @@ func TestProxyProgram(t *testing.T) {
 // TestProxyProgramQuiet is the near miss: the same clients one after the other.
 func TestProxyProgramQuiet(t *testing.T) {
 	w := newWorld(t, "postgres", shop.Setup...)
-	address, port := unused(t)
-	p := startProgram(t, "proxy", "--listen", "postgres://"+address, "--upstream", fmt.Sprintf("postgres://127.0.0.1:%d", w.direct.Port))
-	listening(t, address)
+	p, port := front(t, "postgres", fmt.Sprintf("postgres://127.0.0.1:%d", w.direct.Port))
 	scene := shop.Scenes("postgres")[1]
 	first, second := scene, scene
 	first.Steps, second.Steps = nil, nil
@@ -186,7 +233,7 @@ func TestProxyProgramQuiet(t *testing.T) {
 			second.Steps = append(second.Steps, s)
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	target := w.direct
 	target.Port = port

@@ -150,7 +150,7 @@ func (p *production) trace(t *testing.T, since time.Time) string {
 	c.exec(marker)
 	c.close()
 	var text []byte
-	for end := time.Now().Add(20 * time.Second); !bytes.Contains(text, []byte(marker)); {
+	for end := time.Now().Add(patience); !bytes.Contains(text, []byte(marker)); {
 		if time.Now().After(end) {
 			t.Fatal("the server's log does not get the marker")
 		}

@@ -49,13 +49,37 @@ type rental struct {
 	t     *testing.T
 	s     *engine.Server
 	admin *clerk
+	last  *clerk // who has executed something and may not be in the logs yet; nil: nobody
 }
 
 // clerk is a connection.
 type clerk struct {
 	t    *testing.T
+	w    *rental
 	conn *sql.Conn
 	id   int
+}
+
+// turn waits until what the other one has executed is in the logs, before c does something: MariaDB writes to the slow and the audit log after it
+// has answered, so that two sessions may stand there in the wrong order.
+func (c *clerk) turn() {
+	if c == c.w.admin {
+		return
+	}
+	if before := c.w.last; before != nil && before != c {
+		c.w.settle(before)
+	}
+	c.w.last = c
+}
+
+// settle waits until what c has executed is in the logs: then its session sleeps.
+func (w *rental) settle(c *clerk) {
+	w.t.Helper()
+	for end := time.Now().Add(patience); w.admin.number("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = ? AND COMMAND = 'Sleep'", c.id) == 0; {
+		if time.Now().After(end) {
+			w.t.Fatalf("session %d does not come to its end", c.id)
+		}
+	}
 }
 
 func (w *rental) connect(database string, interpolate bool) *clerk {
@@ -72,7 +96,7 @@ func (w *rental) connect(database string, interpolate bool) *clerk {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	c := &clerk{t: w.t, conn: conn}
+	c := &clerk{t: w.t, w: w, conn: conn}
 	if err := conn.QueryRowContext(w.t.Context(), "SELECT CONNECTION_ID()").Scan(&c.id); err != nil {
 		w.t.Fatal(err)
 	}
@@ -82,6 +106,7 @@ func (w *rental) connect(database string, interpolate bool) *clerk {
 
 func (c *clerk) exec(query string, args ...any) {
 	c.t.Helper()
+	c.turn()
 	if _, err := c.conn.ExecContext(context.Background(), query, args...); err != nil {
 		c.t.Fatalf("%s: %v", query, err)
 	}
@@ -89,6 +114,7 @@ func (c *clerk) exec(query string, args ...any) {
 
 func (c *clerk) refused(code uint16, query string, args ...any) {
 	c.t.Helper()
+	c.turn()
 	_, err := c.conn.ExecContext(context.Background(), query, args...)
 	var e *driver.MySQLError
 	if !errors.As(err, &e) || e.Number != code {
@@ -98,6 +124,7 @@ func (c *clerk) refused(code uint16, query string, args ...any) {
 
 func (c *clerk) query(query string, args ...any) (first string) {
 	c.t.Helper()
+	c.turn()
 	rows, err := c.conn.QueryContext(context.Background(), query, args...)
 	if err != nil {
 		c.t.Fatalf("%s: %v", query, err)
@@ -135,15 +162,20 @@ func (c *clerk) number(query string, args ...any) int {
 // waits executes something in the background, and returns when its session waits for a lock.
 func (w *rental) waits(c *clerk, do func()) (join func()) {
 	w.t.Helper()
+	c.turn()
 	var wait sync.WaitGroup
 	wait.Go(do)
-	for end := time.Now().Add(20 * time.Second); w.admin.number("SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id = ? AND trx_state = 'LOCK WAIT'", c.id) == 0; {
+	for end := time.Now().Add(patience); w.admin.number("SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id = ? AND trx_state = 'LOCK WAIT'", c.id) == 0; {
 		if time.Now().After(end) {
 			w.t.Fatalf("session %d does not wait for a lock", c.id)
 		}
 		time.Sleep(110 * time.Millisecond) // INNODB_TRX is a copy that is renewed after a tenth of a second
 	}
-	return wait.Wait
+	w.last = nil
+	return func() {
+		wait.Wait()
+		w.settle(c)
+	}
 }
 
 // work is everything that is right.
@@ -244,6 +276,7 @@ func (w *rental) deadlock(a, b *clerk) {
 	})
 	_, second := b.conn.ExecContext(context.Background(), "UPDATE customer SET points = points + 1 WHERE id = 1")
 	join()
+	w.settle(b)
 	if (first == nil) == (second == nil) {
 		w.t.Fatalf("one of two is the deadlock's victim: %v, %v", first, second)
 	}
@@ -332,6 +365,8 @@ func TestReplayRental(t *testing.T) {
 	w.lostStock(a, b)
 	w.offDuty(a, b)
 	w.deadlock(a, b)
+	w.settle(a)
+	w.settle(b)
 	a.conn.Close()
 	b.conn.Close()
 	for _, test := range []struct {

@@ -109,7 +109,7 @@ func (p *production) awaitBlocked(t *testing.T, pid uint32) {
 	t.Helper()
 	c := p.connect(t, "postgres")
 	defer c.close()
-	for end := time.Now().Add(20 * time.Second); c.number("SELECT cardinality(pg_blocking_pids($1))", pid) == 0; {
+	for end := time.Now().Add(patience); c.number("SELECT cardinality(pg_blocking_pids($1))", pid) == 0; {
 		if time.Now().After(end) {
 			t.Fatalf("session %d does not wait for a lock", pid)
 		}

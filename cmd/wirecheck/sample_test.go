@@ -12,10 +12,7 @@ import (
 // TestProxySample plays a lost update through a proxy that observes none of its sessions.
 func TestProxySample(t *testing.T) {
 	pg := newWorld(t, "postgres", shop.Setup...)
-	address, port := unused(t)
-	p := startProgram(t, "proxy", "--listen", "postgres://"+address, "--upstream", fmt.Sprintf("postgres://127.0.0.1:%d", pg.direct.Port),
-		"--sample", "0.0000001", "--seed", "1")
-	listening(t, address)
+	p, port := front(t, "postgres", fmt.Sprintf("postgres://127.0.0.1:%d", pg.direct.Port), "--sample", "0.0000001", "--seed", "1")
 	target := pg.direct
 	target.Port = port
 	heard, err := shop.Play(t.Context(), target, shop.Scenes(target.Engine)[1], &bytes.Buffer{})

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"wirecheck/internal/shop"
 	"wirecheck/trace"
@@ -70,13 +69,11 @@ func TestSecrets(t *testing.T) {
 func hear(t *testing.T, w *world, statements []string, redact bool) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
-	address, port := unused(t)
 	scheme := map[string]string{"postgres": "postgres", "mariadb": "mysql"}[w.direct.Engine]
 	file := func(name string) string { return filepath.Join(dir, name) }
-	p := startProgram(t, "proxy", "--listen", scheme+"://"+address, "--upstream", fmt.Sprintf("%s://127.0.0.1:%d", w.direct.Engine, w.direct.Port), "--log-level", "debug",
+	p, port := front(t, scheme, fmt.Sprintf("%s://127.0.0.1:%d", w.direct.Engine, w.direct.Port), "--log-level", "debug",
 		"--record", file("all.wct"), "--report", file("report"), "--stream", file("stream"), fmt.Sprintf("--redact=%v", redact), "--explain-coverage")
-	listening(t, address)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	target, admin := w.direct, w.admin
 	target.Port, admin.Port, admin.Database = port, port, w.direct.Database

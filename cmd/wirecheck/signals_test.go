@@ -11,21 +11,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"wirecheck/internal/certificate"
 	"wirecheck/internal/shop"
 )
-
-// until waits for what a file says, which no event tells.
-func until(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("it does not come: %s", what)
-		}
-	}
-}
 
 // TestSignals: SIGHUP ends nothing. It opens the files again that logrotate has moved away, and takes over certificates, warn and log_level; a bad
 // configuration or certificate changes nothing. SIGUSR1 prints what was found so far.
@@ -56,15 +45,14 @@ func TestSignals(t *testing.T) {
 		write("key.pem", string(pair.KeyPEM))
 	}
 	w := newWorld(t, "postgres", shop.Setup...)
-	address, port := unused(t)
 	configure := func(warn, more string) {
 		write("wirecheck.yaml", fmt.Sprintf("listeners:\n- {listen: 'postgres://%s', upstream: 'postgres://127.0.0.1:%d', warn: %s, tls: {client: {cert: '%s', key: '%s'}}}\n"+
-			"log: '%s'\nreport: '%s'\nrecord: '%s'\n%s", address, w.direct.Port, warn, file("cert.pem"), file("key.pem"), file("log"), file("report"), file("h.jsonl"), more))
+			"log: '%s'\nreport: '%s'\nrecord: '%s'\n%s", anyPort, w.direct.Port, warn, file("cert.pem"), file("key.pem"), file("log"), file("report"), file("h.jsonl"), more))
 	}
 	issue("first")
 	configure("on", "")
 	p := startProgram(t, "proxy", "--config", file("wirecheck.yaml"))
-	listening(t, address)
+	port := p.port(t, "postgres", func() string { return read("log") })
 	play := func() (heard string) {
 		t.Helper()
 		target := w.direct
@@ -77,7 +65,7 @@ func TestSignals(t *testing.T) {
 	}
 	shown := func() string {
 		t.Helper()
-		conn, err := net.Dial("tcp", address)
+		conn, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", port))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +92,12 @@ func TestSignals(t *testing.T) {
 	if heard := play(); !strings.Contains(heard, "lost update") || shown() != "first" {
 		t.Errorf("at first: %q, certificate %s", heard, shown())
 	}
-	until(t, "the first finding in the report", func() bool { return strings.Contains(read("report"), "LOST UPDATE") })
+	p.until(t, "the first finding in the report", func() bool { return strings.Contains(read("report"), "LOST UPDATE") })
+	// Every session has ended, so that none still writes to the new log at the old level, and the log is whole up to there.
+	sessions := func(log string, n int) bool {
+		return strings.HasSuffix(log, "\n") && strings.Count(log, "session opened") == n && strings.Count(log, "session closed") == n
+	}
+	p.until(t, "the end of the three sessions", func() bool { return sessions(read("log"), 3) })
 	for line := range strings.Lines(read("log")) {
 		var entry map[string]any
 		if err := json.Unmarshal([]byte(line), &entry); err != nil || strings.Count(line, `"level":`) != 1 {
@@ -114,12 +107,9 @@ func TestSignals(t *testing.T) {
 	if err := p.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
 		t.Fatal(err)
 	}
+	p.until(t, "what was found so far", func() bool { return strings.Contains(p.stdout.String(), "\nfound: 1 (") })
 
-	// logrotate, once no session is left that may still write to the new log at the old level
-	until(t, "the end of every session", func() bool {
-		log := read("log")
-		return strings.Count(log, "session opened") == strings.Count(log, "session closed")
-	})
+	// logrotate
 	for _, name := range []string{"log", "report"} {
 		if err := os.Rename(file(name), file(name+".1")); err != nil {
 			t.Fatal(err)
@@ -128,7 +118,7 @@ func TestSignals(t *testing.T) {
 	issue("second")
 	configure("off", "strict: true\nlog_level: warn\n")
 	hup()
-	until(t, "the log after SIGHUP", func() bool { return strings.Contains(read("log"), "need a new start") })
+	p.until(t, "the log after SIGHUP", func() bool { return strings.Contains(read("log"), "need a new start") })
 	if got := read("log"); !strings.Contains(got, `"keys":["strict"]`) || strings.Contains(read("log"), `"level":"info"`) {
 		t.Errorf("the log after SIGHUP:\n%s", got)
 	}
@@ -141,11 +131,11 @@ func TestSignals(t *testing.T) {
 	write("key.pem", "rubbish")
 	configure("on", "")
 	hup()
-	until(t, "the refusal of a key", func() bool { return strings.Count(read("log"), "NOT RELOADED") == 1 })
+	p.until(t, "the refusal of a key", func() bool { return strings.Count(read("log"), "NOT RELOADED") == 1 })
 	issue("fourth")
 	configure("on", "nonsense: 1\n")
 	hup()
-	until(t, "the refusal of a configuration", func() bool { return strings.Count(read("log"), "NOT RELOADED") == 2 })
+	p.until(t, "the refusal of a configuration", func() bool { return strings.Count(read("log"), "NOT RELOADED") == 2 })
 	if heard := play(); strings.Contains(heard, "lost update") || shown() != "second" || !strings.Contains(read("log"), "nonsense") || !strings.Contains(read("log"), "client TLS") {
 		t.Errorf("after bad ones: %q, certificate %s\n%s", heard, shown(), read("log"))
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"testing"
-	"time"
 
 	"wirecheck/history"
 	"wirecheck/internal/testserver"
@@ -27,7 +26,7 @@ func TestTiDBAttempts(t *testing.T) {
 		{"insert into test (id, value) values (2, 7) on duplicate key update value = value + 1", []string{"update id=2"}},
 	} {
 		t.Run(test.sql, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			defer cancel()
 			th := w.observe(t, "DELETE FROM test", "INSERT INTO test (id, value) VALUES (1, 10), (2, 20)")
 			s := newStage(t, ctx, w.admin, th.target, "REPEATABLE READ")

@@ -15,15 +15,13 @@ import (
 // front is the program in front of a server.
 func front(t *testing.T, scheme, upstream string, args ...string) (p *program, port int) {
 	t.Helper()
-	address, port := unused(t)
-	p = startProgram(t, append([]string{"proxy", "--listen", scheme + "://" + address, "--upstream", upstream}, args...)...)
-	listening(t, address)
-	return p, port
+	p = startProgram(t, append([]string{"proxy", "--listen", scheme + "://" + anyPort, "--upstream", upstream}, args...)...)
+	return p, p.port(t, scheme, nil)
 }
 
 // TestNothingSeen: a proxy that saw nothing says so, in every format, and never that nothing was found.
 func TestNothingSeen(t *testing.T) {
-	down, _ := unused(t)
+	const down = "127.0.0.1:1" // nobody listens there
 	for _, format := range []string{"text", "json", "junit", "sarif"} {
 		p, _ := front(t, "postgres", "postgres://"+down, "--format", format)
 		status := p.end(t)

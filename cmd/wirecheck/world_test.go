@@ -58,7 +58,7 @@ func newWorld(t *testing.T, engine string, tables ...string) *world {
 	w.server = d
 	w.admin = w.direct
 	w.admin.User, w.admin.Password = s.User, s.Server.Password
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var err error
 	if w.side, err = w.direct.Connect(ctx, shop.Driver); err != nil {

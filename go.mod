@@ -3,6 +3,8 @@ module wirecheck
 go 1.26.0
 
 require (
+	github.com/chromedp/cdproto v0.159.0 // tests: the commands that drive a browser
+	github.com/chromedp/chromedp v0.23.0 // tests: a headless Chromium, which opens the pages
 	github.com/go-mysql-org/go-mysql v1.14.0 // typed MySQL packets and constants at the edges of proxy/mysqlwire; logging in for the lab (backends/mysql)
 	github.com/go-sql-driver/mysql v1.10.1 // our own connections to MariaDB and MySQL: backends, demo, tests
 	github.com/goccy/go-yaml v1.19.2 // the configuration file: strict, errors with line and column
@@ -32,6 +34,7 @@ require (
 	filippo.io/edwards25519 v1.2.0 // indirect
 	github.com/coreos/go-semver v0.3.1 // indirect
 	github.com/dustin/go-humanize v1.1.0 // indirect
+	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/jackc/chunkreader/v2 v2.0.0 // indirect

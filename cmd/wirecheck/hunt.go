@@ -30,6 +30,8 @@ it to the smallest case, and keeps one folder for each distinct bug:
   reproduce.sh    one command that shows the bug again
   history.jsonl   what the smallest case read and wrote, for "wirecheck check"
 
+--format html prints a page that is an index of the folder.
+
 The folder flaky/ keeps findings that did not repeat. The folder broken/ keeps
 cases that no oracle could judge.
 
@@ -76,7 +78,7 @@ the server refused most statements.`,
 }
 
 func runHuntCommand(ctx context.Context, c *common, o hunt.Options, oracles string) (err error) {
-	if err := c.needFormat("text", "json"); err != nil {
+	if err := c.needFormat("text", "json", formatHTML); err != nil {
 		return err
 	}
 	if o.Engine == "" {
@@ -96,11 +98,7 @@ func runHuntCommand(ctx context.Context, c *common, o hunt.Options, oracles stri
 	if report == nil {
 		return err
 	}
-	write := report.Text
-	if c.format == "json" {
-		write = report.JSON
-	}
-	err = errors.Join(err, write(c.stdout))
+	err = errors.Join(err, c.form(report)(c.stdout))
 	switch {
 	case err != nil: // what was found beside it is in the report
 		return err

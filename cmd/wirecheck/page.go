@@ -29,6 +29,24 @@ func needFindings(format string, more ...string) error {
 	return nil
 }
 
+// forms are how a report can be written.
+type forms interface {
+	Text(w io.Writer) error
+	JSON(w io.Writer) error
+	HTML(w io.Writer) error
+}
+
+// form is how a report is written in the format that the user chose: text, JSON or HTML.
+func (c *common) form(r forms) func(io.Writer) error {
+	switch c.format {
+	case "json":
+		return r.JSON
+	case formatHTML:
+		return r.HTML
+	}
+	return r.Text
+}
+
 // writeFindings writes a result in one of findingFormats. recorded is the file of which the findings can be judged again; empty: there is none.
 func writeFindings(w io.Writer, r report.Result, format, recorded string) error {
 	if format != formatHTML {

@@ -134,7 +134,7 @@ func (f *replayFlags) read(o *explore.Options) (err error) {
 }
 
 func runReplay(ctx context.Context, c *common, o explore.Options, path string, failDiverged bool) error {
-	if err := c.needFormat("text", "json"); err != nil {
+	if err := c.needFormat("text", "json", formatHTML); err != nil {
 		return err
 	}
 	o.Judging = c.judging()
@@ -147,11 +147,7 @@ func runReplay(ctx context.Context, c *common, o explore.Options, path string, f
 	if err != nil {
 		return err
 	}
-	write := r.Text
-	if c.format == "json" {
-		write = r.JSON
-	}
-	if err := write(c.stdout); err != nil {
+	if err := c.form(r)(c.stdout); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	switch {

@@ -96,6 +96,7 @@ func TestRunByURL(t *testing.T) {
 		t.Errorf("event 3: %+v", ev)
 	}
 	expectRun(t, exitFound, []string{`<testsuite name="wirecheck run" tests="1" failures="1" errors="0">`, `message="found write skew"`}, path, "--engine", serverURL(pg), "--format", "junit")
+	expectRun(t, exitFound, []string{"<!doctype html>", "Write skew", "with findings: 1", "wirecheck run ", "The scenario"}, path, "--engine", serverURL(pg), "--format", "html")
 	expectRun(t, exitFound, []string{"Parsed test spec with 2 sessions", "starting permutation: ba bb ra rb wa wb ca cb"}, path, "--engine", serverURL(pg), "--format", "isolationtester")
 	expectRun(t, exitClean, []string{"of 70 interleavings; the others cannot differ"}, path, "--engine", serverURL(pg), "--permutations", "all", "--oracle", "none")
 	noLabs(t, pg)

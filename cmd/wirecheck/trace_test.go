@@ -77,6 +77,10 @@ func TestTraceShow(t *testing.T) {
 			t.Errorf("%s: exit status %d, %d lines, want %d:\n%s", args, status, n, lines, out)
 		}
 	}
+	out, _, status = command(t, "trace", "show", "--format", "html", wct)
+	if status != exitClean || strings.Count(out, `scope="row"`) != 6 || !strings.Contains(out, ">session 2<") || !strings.Contains(out, "UPDATE account SET n = $1 WHERE name = $2  {5, ann}") {
+		t.Errorf("exit status %d, printed\n%s", status, out)
+	}
 	out, _, _ = command(t, "trace", "show", "--format", "json", wct)
 	var first struct {
 		Kind string

@@ -3,10 +3,13 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"wirecheck/report/page"
 	"wirecheck/trace"
 )
 
@@ -25,13 +28,14 @@ T open, E failed, ? not known), the statement with its parameters, and its
 result. The result is rows, a number of affected rows, an error, or ? if the
 source does not contain it.
 
---format json prints one object for each record.`,
+--format json prints one object for each record, --format html a page with a
+column for each session.`,
 		Example: `  wirecheck trace show shop.wct --session 4 --session 5
   wirecheck trace show shop.wct --from 09:31:14 --to 09:31:15 --rows 10
   wirecheck trace show shop.wct --failed`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := c.needFormat("text", "json"); err != nil {
+			if err := c.needFormat("text", "json", formatHTML); err != nil {
 				return err
 			}
 			begin, end, err := window(args[0], from, to)
@@ -41,20 +45,25 @@ source does not contain it.
 			only := sessionSet(sessions)
 			out := bufio.NewWriter(c.stdout)
 			var line []byte
+			lanes := page.Trace{Title: args[0]}
 			err = readTrace(cmd.Context(), c, args[0], o, !asRecorded, func(r *trace.Record) (err error) {
 				if at := r.At(); begin != 0 && at < begin || end != 0 && at >= end || len(only) > 0 && !only[r.Session] {
 					return nil
 				}
-				if r.Kind == trace.KindHistory && !history && c.format == "text" {
+				if r.Kind == trace.KindHistory && !history && c.format != "json" {
 					return nil
 				}
 				if failed && (r.Statement == nil || r.Statement.Error == nil) {
 					return nil
 				}
-				if c.format == "json" {
+				switch c.format {
+				case "json":
 					line, err = json.Marshal(r)
 					line = append(line, '\n')
-				} else {
+				case formatHTML:
+					addMoment(&lanes, r, text)
+					return nil
+				default:
 					line = trace.AppendText(line[:0], r, text)
 				}
 				if err == nil {
@@ -65,7 +74,10 @@ source does not contain it.
 			if err != nil {
 				return err
 			}
-			if err := out.Flush(); err != nil {
+			if c.format == formatHTML {
+				err = page.WriteTrace(out, &lanes)
+			}
+			if err := errors.Join(err, out.Flush()); err != nil {
 				return fmt.Errorf("write statements: %w", err)
 			}
 			return nil
@@ -83,4 +95,12 @@ source does not contain it.
 	f.IntVar(&text.SQL, "length", 0, "cut texts to this many characters; 0: do not cut")
 	damagedFlag(cmd, &o)
 	return cmd
+}
+
+// addMoment adds a record's line to a page of the trace.
+func addMoment(lanes *page.Trace, r *trace.Record, o trace.TextOptions) {
+	line := strings.TrimSpace(string(trace.AppendText(nil, r, o)))
+	at, rest, _ := strings.Cut(line, " s")
+	_, rest, _ = strings.Cut(rest, " ")
+	lanes.Add(at, r.Session, strings.TrimPrefix(strings.TrimSpace(rest), "- "), r.Statement != nil && r.Statement.Error != nil)
 }

@@ -165,9 +165,13 @@ var rules = []Rule{
 		Why: "cmd joins the parts; no part knows it",
 	},
 	{
-		Of: []string{""}, Except: []string{"internal/testserver", "oracle/schedule/scheduletest"},
-		Direct: []string{"testing", "github.com/google/go-cmp/cmp", "pgregory.net/rapid", "wirecheck/internal/testserver", "wirecheck/internal/deeptext"},
+		Of: []string{""}, Except: []string{"internal/testserver", "internal/browser", "oracle/schedule/scheduletest"},
+		Direct: []string{"testing", "github.com/google/go-cmp/cmp", "pgregory.net/rapid", "wirecheck/internal/testserver", "wirecheck/internal/browser", "wirecheck/internal/deeptext"},
 		Why:    "what is for tests stays in tests",
+	},
+	{
+		Of: []string{""}, Except: []string{"internal/browser"}, Direct: []string{"github.com/chromedp/chromedp"},
+		Why: "a browser is driven by tests alone, and started in one place",
 	},
 	{
 		Of: []string{""}, Except: []string{"proxy/pgwire"}, Direct: []string{"github.com/jackc/pgproto3/v2"},

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"wirecheck/oracle"
 	"wirecheck/trace"
 )
 
@@ -47,4 +48,5 @@ type WrongRun struct {
 	steps       int
 	shape       string
 	oracles     []string // that show it
+	findings    []oracle.Finding
 }

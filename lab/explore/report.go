@@ -15,6 +15,7 @@ import (
 	"wirecheck/live"
 	"wirecheck/oracle"
 	"wirecheck/report"
+	"wirecheck/report/page"
 	"wirecheck/trace"
 	"wirecheck/trace/flow"
 )
@@ -42,6 +43,39 @@ type Report struct {
 
 // JSON writes all of it.
 func (p *Report) JSON(w io.Writer) error { return report.Indented(w, p) }
+
+// HTML writes it as a page: the findings, and below them all that the text says.
+func (p *Report) HTML(w io.Writer) error {
+	result := report.Result{Source: p.Trace, Findings: p.Findings, Undecided: p.Undecided}
+	if p.judged != nil {
+		result.Coverage = p.judged.Coverage
+	}
+	d := page.Of(result, nil)
+	if p.Explored != nil {
+		for _, a := range p.Explored.Anomalies {
+			item := page.Item{Where: []string{"another order of sessions " + sessionList(a.Sessions)}, Scenario: a.Spec}
+			if a.Captured {
+				item.Where[0] = "the order of the trace, sessions " + sessionList(a.Sessions)
+			}
+			if a.Kept != "" {
+				item.Again = []string{"wirecheck run " + a.Kept + " --engine " + p.Engine}
+			}
+			for i := range a.findings {
+				item.Finding = a.findings[i]
+				d.Items = append(d.Items, item)
+			}
+		}
+		if n := len(d.Items) - len(p.Findings); n > 0 {
+			d.Notes[0] += fmt.Sprintf("; in other orders: %d", n)
+		}
+	}
+	var text strings.Builder
+	if err := p.Text(&text); err != nil {
+		return err
+	}
+	d.Text = text.String()
+	return page.Write(w, d)
+}
 
 // firstShown is how many of a kind are printed.
 const firstShown = 10

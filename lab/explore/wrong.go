@@ -24,6 +24,7 @@ func (k *combination) name(ctx context.Context, spec *scenario.Spec, perm *scena
 		}
 		findings = d.Findings()
 	}
+	w.findings = findings
 	for i := range findings {
 		f := &findings[i]
 		if name := f.Title(); !slices.Contains(w.Found, name) {

@@ -5,12 +5,16 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"wirecheck/history/prose"
+	"wirecheck/product"
 	"wirecheck/report"
+	"wirecheck/report/page"
 )
 
 // line is the progress line.
@@ -31,7 +35,7 @@ func (h *hunter) end() (*Report, error) {
 		h.store.dump(h.o.Rescue)
 		return nil, err
 	}
-	return &Report{State: h.store.state, Bugs: append([]*Bug{}, h.store.kept...), line: h.line()}, nil
+	return &Report{State: h.store.state, Bugs: append([]*Bug{}, h.store.kept...), line: h.line(), dir: h.store.dir}, nil
 }
 
 // Report is what a hunt has brought, with the runs that it resumed.
@@ -39,6 +43,7 @@ type Report struct {
 	State
 	Bugs []*Bug `json:"bugs"`
 	line string // the last progress line
+	dir  string // the folder
 }
 
 // Undecided says why it means nothing that nothing was found; empty: it means something.
@@ -60,6 +65,37 @@ func (r *Report) JSON(w io.Writer) error {
 		*Report
 		Undecided string `json:"undecided,omitempty"`
 	}{r, r.Undecided()})
+}
+
+// HTML writes it as a page: an index of the folder, with the smallest case of each bug.
+func (r *Report) HTML(w io.Writer) error {
+	d := page.Document{Title: "wirecheck hunt: " + r.dir, Notes: []string{prose.Count(len(r.Bugs), "distinct bug"), r.line}}
+	if why := r.Undecided(); why != "" {
+		d.Notes = append(d.Notes, "undecided: "+why)
+	}
+	for _, b := range r.Bugs {
+		folder := filepath.Join(r.dir, b.Folder)
+		item := page.Item{
+			Where: []string{fmt.Sprintf("%s, %s at %s, seen %s", folder, product.Of(b.Engine).Title+" "+b.Version, b.Level, prose.Count(b.Seen, "time"))},
+			Again: []string{"sh " + filepath.Join(folder, "reproduce.sh")},
+		}
+		if b.Finding != nil {
+			item.Finding = *b.Finding
+		}
+		text, err := os.ReadFile(filepath.Join(folder, "case.spec"))
+		if err == nil {
+			item.Scenario = string(text)
+		} else {
+			d.Notes = append(d.Notes, err.Error())
+		}
+		d.Items = append(d.Items, item)
+	}
+	var text strings.Builder
+	if err := r.Text(&text); err != nil {
+		return err
+	}
+	d.Text = text.String()
+	return page.Write(w, d)
 }
 
 // Text writes it for people.

@@ -31,7 +31,7 @@ type Options struct {
 	Limit           time.Duration // of one permutation
 	Out             string        // folder for scenarios that show what was found
 	Update          bool          // store the results beside the scenarios
-	Format          string        // text, json, junit, isolationtester, matrix
+	Format          string        // text, json, junit, html, isolationtester, matrix
 	Judging         panel.Options
 
 	Stdout, Stderr io.Writer

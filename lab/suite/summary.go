@@ -2,10 +2,13 @@ package suite
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"wirecheck/lab/panel"
+	"wirecheck/product"
 	"wirecheck/report"
+	"wirecheck/report/page"
 )
 
 // summary prints what concerns all cases.
@@ -15,32 +18,67 @@ func (r *runner) summary() error {
 		return r.printJSON()
 	case "junit":
 		return r.junit()
+	case "html":
+		return r.page()
 	case "text":
-		wrong, unknown, found, failed, refused := 0, 0, 0, 0, 0
-		for _, cr := range r.cases {
-			refused += cr.Refused
-			switch {
-			case cr.Failed != "":
-				failed++
-			case len(cr.Wrong) > 0:
-				wrong++
-			case cr.Unknown != "":
-				unknown++
-			case len(cr.Found) > 0:
-				found++
-			}
-		}
-		text := fmt.Sprintf("\ncases: %d, with findings: %d, not as expected: %d, unknown: %d", len(r.cases), found, wrong, unknown)
-		if failed > 0 {
-			text += fmt.Sprintf(", not executed: %d", failed)
-		}
-		if refused > 0 {
-			text += fmt.Sprintf(", steps refused: %d", refused)
-		}
-		_, err := fmt.Fprintln(r.o.Stdout, text)
+		_, err := fmt.Fprintln(r.o.Stdout, "\n"+r.counted())
 		return err
 	}
 	return nil
+}
+
+// counted says in a line what became of the cases.
+func (r *runner) counted() string {
+	wrong, unknown, found, failed, refused := 0, 0, 0, 0, 0
+	for _, cr := range r.cases {
+		refused += cr.Refused
+		switch {
+		case cr.Failed != "":
+			failed++
+		case len(cr.Wrong) > 0:
+			wrong++
+		case cr.Unknown != "":
+			unknown++
+		case len(cr.Found) > 0:
+			found++
+		}
+	}
+	text := fmt.Sprintf("cases: %d, with findings: %d, not as expected: %d, unknown: %d", len(r.cases), found, wrong, unknown)
+	if failed > 0 {
+		text += fmt.Sprintf(", not executed: %d", failed)
+	}
+	if refused > 0 {
+		text += fmt.Sprintf(", steps refused: %d", refused)
+	}
+	return text
+}
+
+// page writes what was found as a page, and below it what is not as expected.
+func (r *runner) page() error {
+	d := page.Document{Title: "wirecheck run", Notes: []string{r.counted()}}
+	var rest strings.Builder
+	for i := range r.cases {
+		c := &r.cases[i]
+		place := fmt.Sprintf("%s on %s at %s: %s", filepath.Base(c.Spec), product.Of(c.Engine).Title, product.Of(c.Engine).LevelTitle(c.Level), c.Permutation)
+		for k := range c.Findings {
+			again := fmt.Sprintf("wirecheck run %s --engine %s --level %q", c.Spec, c.Engine, c.Level)
+			if c.Kept != "" {
+				again = "wirecheck run " + c.Kept + " --engine " + c.Engine
+			}
+			d.Items = append(d.Items, page.Item{Finding: c.Findings[k], Where: []string{place}, Scenario: c.Case, Again: []string{again}})
+		}
+		for _, w := range c.Wrong {
+			fmt.Fprintf(&rest, "%s: not as expected: %s\n", place, w)
+		}
+		if c.Unknown != "" {
+			fmt.Fprintf(&rest, "%s: unknown: %s\n", place, c.Unknown)
+		}
+		if c.Failed != "" {
+			fmt.Fprintf(&rest, "%s: not executed: %s\n", place, c.Failed)
+		}
+	}
+	d.Text = rest.String()
+	return page.Write(r.o.Stdout, d)
 }
 
 func (r *runner) junit() error {

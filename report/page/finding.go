@@ -70,7 +70,8 @@ type side struct {
 	Text    string
 	Columns []string
 	Rows    []sideRow
-	Omitted int
+	Both    int // rows that are not shown, since both sides have them
+	More    int // rows that are not shown, since there are so many
 }
 
 type sideRow struct {
@@ -217,7 +218,7 @@ func blameOf(f *oracle.Finding) blame {
 	}
 	switch f.Kind {
 	case oracle.KindViolation:
-		return blame{"server", "Bug of the server", "The server does not do what it promises. Report it to the vendor; the remedies help until then."}
+		return blame{"server", "Bug of the server", "The server does not do what it promises: report it to the vendor."}
 	case oracle.KindPermitted:
 		return blame{"permitted", "Documented", "The vendor documents that the server does so."}
 	case oracle.KindUnknown:
@@ -295,10 +296,10 @@ func sideOf(s, other *oracle.Side) side {
 	for _, row := range other.Rows {
 		has[rowText(row)]++
 	}
-	v := side{Text: s.Text, Columns: s.Columns, Omitted: s.Omitted}
+	v := side{Text: s.Text, Columns: s.Columns, Both: s.Omitted}
 	for i, row := range s.Rows {
 		if i == maxRows {
-			v.Omitted += len(s.Rows) - i
+			v.More = len(s.Rows) - i
 			break
 		}
 		r := sideRow{Differs: has[rowText(row)] == 0}

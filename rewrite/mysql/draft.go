@@ -15,6 +15,7 @@ type draft struct {
 	judge
 	plan  *rewrite.Plan
 	edits []edit // in any order
+	ups   int    // columns of derived tables
 	arms  int    // SELECTs of a set operation that log what they read
 
 	veils    []edit // what is written out so that ordinary columns of ours do not show (veil.go)
@@ -57,7 +58,7 @@ func (s *draft) finish(parsed string) {
 		s.putVeil(parsed)
 		return
 	}
-	if len(s.veils) > 0 {
+	if len(s.veils)+s.ups > 0 {
 		s.edits = inOrder(append(s.edits, s.veils...))
 	}
 	whole := make([]rewrite.Edit, len(s.edits))
@@ -95,7 +96,7 @@ func (s *draft) agrees(n ast.StmtNode) bool {
 		if s.plan.Hidden == 0 {
 			return endsWithProbe(n.Where)
 		}
-		return probes(n, s.plan.Hidden)
+		return probes(n, s.plan.Hidden) && exposed(n) == s.ups
 	case *ast.SetOprStmt:
 		return probedConditions(armsOf(n.SelectList)) == s.arms
 	case *ast.UpdateStmt:

@@ -72,6 +72,9 @@ func nameParts(src *source) (columns, literals, values []string) {
 
 // nameOf is SQL text that goes on within CONCAT and adds the values of the key, with the columns' names if so wanted.
 func nameOf(src *source, named bool) string {
+	if src.label != "" {
+		return "," + src.label
+	}
 	columns, literals, values := nameParts(src)
 	var b strings.Builder
 	for i := range values {

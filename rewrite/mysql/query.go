@@ -46,16 +46,11 @@ func (s *planner) query(n *ast.SelectStmt) {
 		s.opaque("its result goes to variables or a file")
 		return
 	}
-	var ctes []string
-	if n.With != nil {
-		for _, c := range n.With.CTEs {
-			ctes = append(ctes, c.Name.O)
-		}
-	}
+	s.with(n)
 	var list []source
 	if n.From != nil {
 		var ok bool
-		if list, ok = s.sources(n.From.TableRefs, ctes); !ok {
+		if list, ok = s.sources(n.From.TableRefs, nil); !ok {
 			s.opaque("a FROM clause that is not understood")
 			return
 		}
@@ -68,10 +63,9 @@ func (s *planner) query(n *ast.SelectStmt) {
 	if n.From != nil {
 		nested--
 	}
-	if nested > 0 {
+	if s.readable(n, all, list, nested); s.plan.Coverage == history.CoverageNone && nested > 0 {
 		s.partial("what subqueries read is not seen")
 	}
-	s.readable(n, all, list)
 	s.askedBySelect(n)
 	if p.Coverage == history.CoverageNone {
 		if len(s.why) > 0 { // no table that we know of, but something
@@ -80,8 +74,8 @@ func (s *planner) query(n *ast.SelectStmt) {
 	}
 }
 
-// readable adds the columns that tell what was read, one for each source that can be seen.
-func (s *planner) readable(n *ast.SelectStmt, all finding, list []source) {
+// readable adds the columns that tell what was read, one for each source that can be seen. nested is how many queries with tables stand in n.
+func (s *planner) readable(n *ast.SelectStmt, all finding, list []source, nested int) {
 	p := s.plan
 	op, locking := history.OpRead, s.session.LockingReads
 	if n.LockInfo != nil && n.LockInfo.LockType != ast.SelectLockNone {
@@ -93,11 +87,25 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source) {
 	if s.session.LockingReads {
 		op = history.OpLock
 	}
+	grouped := n.GroupBy != nil || s.aggregates(n)
+	rows, named := 0, true
+	if grouped {
+		named = s.session.GroupConcat/groupEntryNamed >= groupRows
+		rows = min(groupRows, int(min(s.session.GroupConcat, 1<<24)/groupEntry))
+	}
+	inner := exposure{s: s, locking: locking, logged: n.GroupBy != nil, named: named}
+	keyed := n.Distinct && !grouped && !locking && s.keyed(n, list, &inner)
 	var seen []source
 	for i := range list {
 		src := &list[i]
 		switch why := s.indexed(n, all, list, src, locking); {
-		case !src.watched():
+		case !src.watched() || inner.skips(n, src):
+		case src.query != nil && n.LockInfo == nil:
+			told, why := inner.of(src, n)
+			if why != "" {
+				s.partial(why)
+			}
+			seen = append(seen, told...)
 		case src.why != "":
 			s.partial(src.why)
 		case why != "":
@@ -106,13 +114,15 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source) {
 			seen = append(seen, *src)
 		}
 	}
+	if nested > inner.queries {
+		s.partial("what subqueries read is not seen")
+	}
 	p.Predicate = s.predicate(n.Where, list)
 	if len(seen) == 0 {
 		return
 	}
-	grouped := n.GroupBy != nil || s.aggregates(n)
 	switch {
-	case n.Distinct, grouped && (walk(n.Fields).window || len(n.WindowSpecs) > 0), n.GroupBy != nil && n.GroupBy.Rollup:
+	case n.Distinct && !keyed, grouped && (walk(n.Fields).window || len(n.WindowSpecs) > 0), n.GroupBy != nil && n.GroupBy.Rollup:
 		if first := s.outerSelect(); first < 0 || !s.logged(n, all, list, op, first) {
 			s.opaque(strings.Join(append(s.why, "DISTINCT, ROLLUP, or window functions over groups"), "; "))
 			return
@@ -121,6 +131,7 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source) {
 		return
 	case n.GroupBy != nil:
 		s.groups(n, all, list, seen, op, locking)
+		s.expose(n, list, &inner)
 		return
 	case grouped && len(all.aggregates) == 0:
 		s.opaque("aggregates of an outer query")
@@ -130,10 +141,8 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source) {
 		s.opaque("MIN or MAX of an index")
 		return
 	}
-	rows, named := 0, true
 	if grouped {
-		named = s.session.GroupConcat/groupEntryNamed >= groupRows
-		if rows = min(groupRows, int(min(s.session.GroupConcat, 1<<24)/groupEntry)); rows < 1 || s.r.flavor != MariaDB {
+		if rows < 1 || s.r.flavor != MariaDB {
 			s.opaque("groups that cannot be listed here")
 			return
 		}
@@ -168,6 +177,7 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source) {
 	p.Hidden = len(seen)
 	p.Coverage = history.CoverageExact
 	p.Decode = decodeReads(tables, op, grouped, rows)
+	s.expose(n, list, &inner)
 }
 
 // groups plans a SELECT with GROUP BY. What it reads goes to the log, by an assignment within COUNT, which is evaluated

@@ -3,6 +3,8 @@ package mysql
 import (
 	"strings"
 
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
 	"wirecheck/rewrite"
 	"wirecheck/statement"
 )
@@ -14,9 +16,10 @@ type scene struct {
 	base     int // offset of the statement in the whole text
 	catalog  *rewrite.View
 	session  Session
-	several  bool                  // one of several in its request
-	prepared bool                  // sent as COM_STMT_PREPARE
-	bare     *rewrite.RelationName // see rewrite.Plan
+	several  bool                       // one of several in its request
+	ctes     map[string]*ast.SelectStmt // the common table expressions in lower case; nil of one that may not be looked into
+	prepared bool                       // sent as COM_STMT_PREPARE
+	bare     *rewrite.RelationName      // see rewrite.Plan
 }
 
 // judge says whether what a statement reads and writes may be observed exactly, and why not.

@@ -16,8 +16,11 @@ type source struct {
 	alias string            // the name by which columns are qualified
 	ref   string            // the same as SQL text, with schema where there is no alias
 	key   string            // SQL text that names the row
-	found string            // SQL text of state, where the hidden columns are found by the primary key; else empty
+	found string            // SQL text of state, where another place than the row has it; else empty
 	why   string            // why its reads cannot be seen; empty if they can
+	query *ast.SelectStmt   // of a derived table, or of a common table expression that is used once
+	up    string            // SQL text of version, where a derived table has it
+	label string            // SQL text of the key with the columns' names, where a derived table has it
 }
 
 func (src *source) table() string { return src.rel.String() }
@@ -34,6 +37,9 @@ func (src *source) state() string {
 // join.
 func (src *source) version(named bool) string {
 	name := ""
+	if src.up != "" {
+		return src.up
+	}
 	if named {
 		name = nameOf(src, false)
 	}
@@ -96,7 +102,11 @@ func (s *scene) sources(n ast.ResultSetNode, ctes []string) (list []source, ok b
 			if _, join := n.Source.(*ast.Join); join {
 				return s.sources(n.Source, ctes)
 			}
-			return []source{{alias: n.AsName.O, why: "a derived table"}}, true
+			query, _ := n.Source.(*ast.SelectStmt)
+			if n.Lateral || n.AsName.O == "" || len(n.ColumnNames) > 0 {
+				query = nil
+			}
+			return []source{{alias: n.AsName.O, why: "a derived table", query: query}}, true
 		}
 		return []source{s.source(name, n.AsName.O, ctes)}, true
 	case *ast.TableName:
@@ -110,8 +120,9 @@ func (s *scene) source(n *ast.TableName, alias string, ctes []string) source {
 	if alias == "" {
 		src.alias = n.Name.O
 	}
-	if n.Schema.O == "" && slices.ContainsFunc(ctes, func(c string) bool { return strings.EqualFold(c, n.Name.O) }) {
-		src.why = "a common table expression"
+	_, known := s.ctes[n.Name.L]
+	if n.Schema.O == "" && (known || slices.ContainsFunc(ctes, func(c string) bool { return strings.EqualFold(c, n.Name.O) })) {
+		src.why, src.query = "a common table expression", s.ctes[strings.ToLower(n.Name.O)]
 		return src
 	}
 	src.rel, src.why = s.resolve(n.Schema.O, n.Name.O)

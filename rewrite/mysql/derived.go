@@ -1,0 +1,263 @@
+package mysql
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"wirecheck/history"
+	"wirecheck/statement"
+	"wirecheck/statement/mysqlsyntax"
+)
+
+// A derived table, or a common table expression that is used once, gets more columns, which tell the versions of its tables' rows to the query
+// around it. So what is told are the rows that come to the answer, as if the tables stood in the query itself; and the server may merge the
+// two, or not, as without us. Wildcards that would show the columns are written out.
+
+// upPrefix begins the names of such columns.
+const upPrefix = "wc_u"
+
+// exposure is what one query tells of its derived tables.
+type exposure struct {
+	s       *planner
+	locking bool
+	logged  bool // the log tells, so that the key comes in a column of its own, with the columns' names
+	named   bool // the row's key is told
+	// of the tables of distinct, those that are idle change nothing in the answer
+	distinct *ast.SelectStmt
+	idle     map[string]bool // by the alias in lower case
+	edits    []edit
+	count    int // columns
+	queries  int // derived tables
+}
+
+// with notes the common table expressions of a query. Only what is named once, and in the query itself, may be looked into.
+func (s *planner) with(n *ast.SelectStmt) {
+	if n.With == nil {
+		return
+	}
+	s.ctes = map[string]*ast.SelectStmt{}
+	for _, c := range n.With.CTEs {
+		s.ctes[c.Name.L] = nil
+	}
+	uses := map[string]int{}
+	visit(n, func(n ast.Node) {
+		if t, ok := n.(*ast.TableName); ok {
+			uses[t.Name.L]++
+		}
+	})
+	for _, c := range n.With.CTEs {
+		if uses[c.Name.L] == 1 && !n.With.IsRecursive && len(c.ColNameList) == 0 {
+			s.ctes[c.Name.L], _ = c.Query.Query.(*ast.SelectStmt)
+		}
+	}
+}
+
+// expose puts the columns of derived tables into the text of a query that tells them.
+func (s *planner) expose(n *ast.SelectStmt, list []source, e *exposure) {
+	if s.plan.Coverage == history.CoverageOpaque || e.count == 0 {
+		return
+	}
+	s.ups = e.count
+	s.edits = append(append(s.edits, e.edits...), s.writtenOut(n, list)...)
+}
+
+// of gives the tables of a derived table as sources of the query around it; why says what is not seen.
+func (e *exposure) of(up *source, around *ast.SelectStmt) (list []source, why string) {
+	q, s := up.query, e.s
+	all := walk(q)
+	if q.From == nil && all.sub == 0 && !s.callsStored(all) {
+		return nil, ""
+	}
+	first := s.selectOf(q)
+	star := func(f *ast.SelectField) bool { return f.WildCard != nil && f.WildCard.Table.O == "" }
+	switch {
+	case slices.ContainsFunc(around.Fields.Fields, star) && joinsByName(around.From.TableRefs):
+		return nil, up.why + " whose columns are joined by name"
+	case q.Distinct, q.GroupBy != nil, q.Having != nil, q.From == nil, s.aggregates(q), len(all.aggregates) > 0 && all.queries > 1:
+		return nil, up.why + " with groups or DISTINCT"
+	case s.r.flavor == MySQL && q.Limit == nil: // a subquery in its select list would keep the server from merging it (9.7.4)
+		return nil, up.why + " on this server"
+	case q.LockInfo != nil, q.SelectIntoOpt != nil, q.With != nil, q.Kind != ast.SelectStmtKindSelect, first < 0, s.r.flavor == TiDB, s.names(q) == nil:
+		return nil, up.why
+	}
+	in, ok := s.sources(q.From.TableRefs, nil)
+	at := listEnd(s.text, first)
+	if !ok || at < 0 || !placesFit(q, in) || len(in) > maxTables {
+		return nil, up.why
+	}
+	var add, check strings.Builder
+	for i := range in {
+		src := &in[i]
+		var told []source
+		switch {
+		case !src.watched() || e.skips(q, src):
+			continue
+		case src.query != nil:
+			if told, why = e.of(src, q); why != "" {
+				return nil, why
+			}
+		case src.why != "":
+			return nil, src.why
+		case !e.fetched(src, in):
+			return nil, "rows of an index that may cover the query"
+		default:
+			told = []source{*src}
+		}
+		for _, src := range told {
+			out := source{rel: src.rel, alias: up.alias, ref: mysqlsyntax.Quote(up.alias)}
+			if e.logged {
+				out.found, out.label = e.put(&add, &check, &out, "CONCAT("+src.state()+")"), e.put(&add, &check, &out, "CONCAT(''"+nameOf(&src, true)+")")
+			} else {
+				out.up = e.put(&add, &check, &out, src.version(e.named))
+			}
+			list = append(list, out)
+		}
+	}
+	if e.queries++; add.Len() > 0 {
+		e.edits = append(e.edits, edit{at: at, add: add.String() + " ", check: check.String() + " "})
+		e.edits = append(e.edits, s.writtenOut(q, in)...)
+	}
+	return list, ""
+}
+
+// skips reports whether a table of a query has nothing to tell.
+func (e *exposure) skips(q *ast.SelectStmt, src *source) bool {
+	return q == e.distinct && e.idle[strings.ToLower(src.alias)]
+}
+
+// put adds a column and gives its name in the query around.
+func (e *exposure) put(add, check *strings.Builder, up *source, value string) string {
+	name := mysqlsyntax.Quote(fmt.Sprintf("%s%d", upPrefix, e.count))
+	e.count++
+	fmt.Fprintf(add, ",%s %s", value, name)
+	fmt.Fprintf(check, ",wc_probe %s", name)
+	return up.ref + "." + name
+}
+
+// fetched sees to it that no index is left that could have answered without the hidden columns: what the query around needs of a derived table is
+// not looked at, so that may be less than it selects.
+func (e *exposure) fetched(src *source, list []source) bool {
+	if len(src.rel.Indexes) == 0 && e.s.r.flavor == MariaDB {
+		return true
+	}
+	if e.locking || e.s.session.Once || len(src.rel.Key) == 0 {
+		return false
+	}
+	src.byKey(e.s.r.flavor, list)
+	return true
+}
+
+// selectOf gives the token SELECT of a query; -1 if it is not certain.
+func (s *scene) selectOf(q *ast.SelectStmt) int {
+	if q.Fields == nil || len(q.Fields.Fields) == 0 {
+		return -1
+	}
+	at := s.base + q.Fields.Fields[0].Offset
+	i := slices.IndexFunc(s.text.Tokens, func(t statement.Token) bool { return t.Start >= at })
+	for i--; i >= 0 && !s.text.Is(i, "SELECT"); i-- {
+		if s.text.Is(i, "FROM", "WHERE", ",", "UNION") {
+			return -1
+		}
+	}
+	return i
+}
+
+// names gives the names of a query's columns; nil if they are not certain.
+func (s *scene) names(q *ast.SelectStmt) (names []string) {
+	for _, f := range q.Fields.Fields {
+		c, column := f.Expr.(*ast.ColumnNameExpr)
+		switch {
+		case f.WildCard != nil:
+			list, ok := s.sources(q.From.TableRefs, nil)
+			if !ok || joinsByName(q.From.TableRefs) {
+				return nil
+			}
+			for i := range list {
+				if f.WildCard.Table.O != "" && !strings.EqualFold(f.WildCard.Table.O, list[i].alias) {
+					continue
+				}
+				columns := s.columnsOf(&list[i])
+				if columns == nil {
+					return nil
+				}
+				names = append(names, columns...)
+			}
+		case f.AsName.O != "":
+			names = append(names, f.AsName.O)
+		case column:
+			names = append(names, c.Name.Name.O)
+		default:
+			return nil
+		}
+	}
+	return names
+}
+
+// columnsOf gives the names of the columns that * shows of a source; nil if they are not certain.
+func (s *scene) columnsOf(src *source) (names []string) {
+	switch {
+	case src.query != nil:
+		return s.names(src.query)
+	case src.rel == nil:
+		return nil
+	}
+	for _, c := range src.rel.Columns {
+		if !c.Hidden {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// writtenOut writes out the wildcards of a query that would show the columns of its derived tables.
+func (s *planner) writtenOut(q *ast.SelectStmt, list []source) (edits []edit) {
+	for _, f := range q.Fields.Fields {
+		if f.WildCard == nil {
+			continue
+		}
+		var columns []string
+		derived := false
+		for i := range list {
+			src := &list[i]
+			if f.WildCard.Table.O != "" && !strings.EqualFold(f.WildCard.Table.O, src.alias) {
+				continue
+			}
+			if derived = derived || src.query != nil; src.query == nil {
+				columns = append(columns, src.ref+".*")
+				continue
+			}
+			for _, name := range s.columnsOf(src) {
+				columns = append(columns, mysqlsyntax.Quote(src.alias)+"."+mysqlsyntax.Quote(name))
+			}
+		}
+		if !derived {
+			continue
+		}
+		from := slices.IndexFunc(s.text.Tokens, func(t statement.Token) bool { return t.Start >= s.base+f.Offset })
+		to := from
+		for !s.text.Is(to, "*") {
+			to++
+		}
+		text := strings.Join(columns, ",")
+		edits = append(edits, edit{at: s.text.Tokens[from].Start, cut: s.text.Tokens[to].End - s.text.Tokens[from].Start, add: text, check: text})
+	}
+	return edits
+}
+
+// exposed counts the columns that stand at the end of select lists and have one of our names.
+func exposed(n ast.Node) (count int) {
+	visit(n, func(n ast.Node) {
+		q, ok := n.(*ast.SelectStmt)
+		for i := 0; ok && q.Fields != nil && i < len(q.Fields.Fields); i++ {
+			f := q.Fields.Fields[len(q.Fields.Fields)-1-i]
+			if !isProbe(f.Expr) || !strings.HasPrefix(f.AsName.O, upPrefix) {
+				return
+			}
+			count++
+		}
+	})
+	return count
+}

@@ -10,23 +10,13 @@ import (
 	"wirecheck/rewrite"
 )
 
-// SELECT DISTINCT shows one row for several. Where each of its rows comes from one row of a table only, because the primary key is
-// among what it compares, or because a join finds that row by its key, the version of that row goes with it: it is the same wherever the rest is
-// the same. Tables of outer joins on which nothing else depends change nothing in such an answer, so they have nothing to tell. ORMs make
-// their pages so, by the key of the main table.
-
-// column is a column of one of the sources of a query.
-type column struct {
-	src  int
-	name string // in lower case
-}
-
-// keys finds out which rows are certain once some columns are.
-type keys struct {
-	s     *planner
-	q     *ast.SelectStmt
-	list  []source
-	fixed map[column]bool
+// keyed describes the tables of a query whose answer shows each row once, as package rewrite wants them (rewrite.Keyed).
+type keyed struct {
+	s    *planner
+	q    *ast.SelectStmt
+	list []source
+	ok   bool // all names are certain
+	is   rewrite.Keyed
 }
 
 // keyed reports whether each row of a SELECT DISTINCT comes from one row of each table that matters, and whether its order is certain. It notes
@@ -42,35 +32,34 @@ func (s *planner) keyed(n *ast.SelectStmt, list []source, e *exposure) bool {
 		}
 		list, _ = s.sources(q.From.TableRefs, nil)
 	}
-	if walk(q.Where).queries > 0 || slices.ContainsFunc(list, func(src source) bool { return src.rel == nil || src.why != "" }) {
+	if slices.ContainsFunc(list, func(src source) bool { return src.rel == nil || src.why != "" }) {
 		return false
 	}
-	k := &keys{s: s, q: q, list: list}
-	outputs, ok := k.columns(n, n.Fields.Fields)
-	if !ok || walk(n.Fields).queries > 0 {
-		return false
-	}
-	var order []column
-	for _, item := range n.OrderBy.Items {
-		c, ok := k.ordered(n, item.Expr)
-		if !ok {
-			return false
+	k := &keyed{s: s, q: q, list: list, ok: true}
+	all := make([]int, len(list))
+	for i := range list {
+		all[i] = i
+		var key []string
+		for _, c := range list[i].rel.Key {
+			key = append(key, strings.ToLower(c))
 		}
-		order = append(order, c)
+		k.is.Keys = append(k.is.Keys, key)
 	}
-	needed, ok := k.needed(append(slices.Clone(outputs), order...))
+	k.join(q.Where, all, nil)
+	k.joins(q.From.TableRefs, new(int))
+	var shown, order []rewrite.Column
+	for _, f := range n.Fields.Fields {
+		shown = append(shown, k.resolve(n, f.Expr))
+	}
+	for _, item := range n.OrderBy.Items {
+		order = append(order, k.ordered(n, item.Expr))
+	}
+	if !k.ok {
+		return false
+	}
+	needed, ok := k.is.Certain(shown, order)
 	if !ok {
 		return false
-	}
-	k.settle(order) // the order is that of all rows
-	if slices.ContainsFunc(outputs, func(c column) bool { return !k.fixed[c] }) {
-		return false
-	}
-	k.settle(outputs)
-	for i := range list {
-		if needed[i] && !k.found(i) {
-			return false
-		}
 	}
 	e.distinct, e.idle = q, map[string]bool{}
 	for i := range list {
@@ -80,54 +69,44 @@ func (s *planner) keyed(n *ast.SelectStmt, list []source, e *exposure) bool {
 }
 
 // resolve gives the column that an expression is, directly or by its name in a derived table.
-func (k *keys) resolve(n *ast.SelectStmt, e ast.ExprNode) (column, bool) {
+func (k *keyed) resolve(n *ast.SelectStmt, e ast.ExprNode) (found rewrite.Column) {
 	c, ok := e.(*ast.ColumnNameExpr)
 	if !ok {
-		return column{}, false
+		k.ok = false
+		return found
 	}
 	if n == k.q {
 		return k.own(c.Name)
 	}
-	var found column
 	count := 0
 	for _, f := range k.q.Fields.Fields {
-		name := f.AsName.L
 		inner, is := f.Expr.(*ast.ColumnNameExpr)
+		name := f.AsName.L
 		if name == "" && is {
 			name = inner.Name.Name.L
 		}
-		if f.WildCard == nil && name == c.Name.Name.L && is {
-			found, ok = k.own(inner.Name)
+		if is && name == c.Name.Name.L {
+			found = k.own(inner.Name)
 			count++
 		}
 	}
-	return found, ok && count == 1
+	k.ok = k.ok && count == 1
+	return found
 }
 
 // own gives the column of the query's own tables that a name means.
-func (k *keys) own(c *ast.ColumnName) (column, bool) {
+func (k *keyed) own(c *ast.ColumnName) rewrite.Column {
 	for i := range k.list {
 		if src := &k.list[i]; k.s.owns(c, k.list, src, 1) && src.column(c.Name.O) != nil {
-			return column{i, c.Name.L}, true
+			return rewrite.Column{Table: i, Name: c.Name.L}
 		}
 	}
-	return column{}, false
-}
-
-// columns gives the columns that a select list consists of; ok is false if there is something else in it.
-func (k *keys) columns(n *ast.SelectStmt, fields []*ast.SelectField) (out []column, ok bool) {
-	for _, f := range fields {
-		c, ok := k.resolve(n, f.Expr)
-		if !ok {
-			return nil, false
-		}
-		out = append(out, c)
-	}
-	return out, true
+	k.ok = false
+	return rewrite.Column{}
 }
 
 // ordered gives the column that an item of ORDER BY is, perhaps by the name that the select list gives it.
-func (k *keys) ordered(n *ast.SelectStmt, e ast.ExprNode) (column, bool) {
+func (k *keyed) ordered(n *ast.SelectStmt, e ast.ExprNode) rewrite.Column {
 	if c, ok := e.(*ast.ColumnNameExpr); ok && c.Name.Table.O == "" {
 		for _, f := range n.Fields.Fields {
 			if f.AsName.L == c.Name.Name.L {
@@ -138,154 +117,69 @@ func (k *keys) ordered(n *ast.SelectStmt, e ast.ExprNode) (column, bool) {
 	return k.resolve(n, e)
 }
 
-// needed says which tables the answer depends on: all but those that an outer join adds and to which nothing else refers. ok is false if a
-// name is not certain.
-func (k *keys) needed(shown []column) (needed []bool, ok bool) {
-	needed, ok = make([]bool, len(k.list)), true
-	refer := func(e ast.ExprNode) {
-		if e == nil {
-			return
+// joins describes the joins of a FROM clause and gives its tables, the next of which is the one with that number.
+func (k *keyed) joins(n ast.ResultSetNode, next *int) []int {
+	switch n := n.(type) {
+	case *ast.Join:
+		left := k.joins(n.Left, next)
+		if n.Right == nil {
+			return left
 		}
-		f := walk(e)
-		ok = ok && f.queries == 0
+		right := k.joins(n.Right, next)
+		both := slices.Concat(left, right)
+		k.ok = k.ok && !n.NaturalJoin && len(n.Using) == 0 && n.Tp != ast.RightJoin
+		var on ast.ExprNode
+		if n.On != nil {
+			on = n.On.Expr
+		}
+		if n.Tp == ast.LeftJoin {
+			k.join(on, both, right)
+		} else {
+			k.join(on, both, nil)
+		}
+		return both
+	case *ast.TableSource:
+		if j, ok := n.Source.(*ast.Join); ok {
+			return k.joins(j, next)
+		}
+	}
+	*next++
+	return []int{*next - 1}
+}
+
+// join describes one condition.
+func (k *keyed) join(on ast.ExprNode, tables, added []int) {
+	j := rewrite.Join{Tables: tables, Added: added}
+	if on != nil {
+		f := walk(on)
+		k.ok = k.ok && f.queries == 0
 		for _, c := range f.columns {
-			col, known := k.own(c)
-			if ok = ok && known; known {
-				needed[col.src] = true
-			}
+			j.Refs = append(j.Refs, k.own(c))
 		}
+		k.equate(&j, on)
 	}
-	for _, c := range shown {
-		needed[c.src] = true
-	}
-	refer(k.q.Where)
-	optional := map[int][]*ast.Join{} // the outer joins that may leave a table out
-	k.joins(k.q.From.TableRefs, func(j *ast.Join, _, right []int) {
-		ok = ok && !j.NaturalJoin && len(j.Using) == 0
-		for _, i := range right {
-			if j.Tp == ast.LeftJoin {
-				optional[i] = append(optional[i], j)
-			}
-		}
-		if j.Tp == ast.RightJoin {
-			ok = false // ORMs write left joins
-		}
-	})
-	for i := range k.list {
-		needed[i] = needed[i] || len(optional[i]) == 0
-	}
-	for again := true; again && ok; {
-		before := slices.Clone(needed)
-		k.joins(k.q.From.TableRefs, func(j *ast.Join, _, right []int) {
-			if j.On != nil && (j.Tp != ast.LeftJoin || slices.ContainsFunc(right, func(i int) bool { return needed[i] })) && k.matters(right, needed, j) {
-				refer(j.On.Expr)
-			}
-		})
-		again = !slices.Equal(before, needed)
-	}
-	return needed, ok
+	k.is.Joins = append(k.is.Joins, j)
 }
 
-// matters reports whether the condition of a join does: one of the tables that it joins is needed.
-func (k *keys) matters(right []int, needed []bool, j *ast.Join) bool {
-	if slices.ContainsFunc(right, func(i int) bool { return needed[i] }) {
-		return true
-	}
-	some := false
-	k.joins(j, func(_ *ast.Join, left, right []int) {
-		some = some || slices.ContainsFunc(append(left, right...), func(i int) bool { return needed[i] })
-	})
-	return some
-}
-
-// joins calls f for each join with the tables of its sides, as places in the list.
-func (k *keys) joins(n ast.ResultSetNode, f func(j *ast.Join, left, right []int)) {
-	next := 0
-	var visit func(n ast.ResultSetNode) []int
-	visit = func(n ast.ResultSetNode) []int {
-		switch n := n.(type) {
-		case *ast.Join:
-			left := visit(n.Left)
-			if n.Right == nil {
-				return left
-			}
-			right := visit(n.Right)
-			f(n, left, right)
-			return slices.Concat(left, right)
-		case *ast.TableSource:
-			if j, ok := n.Source.(*ast.Join); ok {
-				return visit(j)
-			}
-		}
-		next++
-		return []int{next - 1}
-	}
-	visit(n)
-}
-
-// found reports whether one row at the most of a table is possible.
-func (k *keys) found(i int) bool {
-	key := k.list[i].rel.Key
-	return len(key) > 0 && !slices.ContainsFunc(key, func(c string) bool { return !k.fixed[column{i, strings.ToLower(c)}] })
-}
-
-// settle finds all columns that have one value once those of from have.
-func (k *keys) settle(from []column) {
-	k.fixed = map[column]bool{}
-	for _, c := range from {
-		k.fixed[c] = true
-	}
-	for again := true; again; {
-		before := len(k.fixed)
-		for i := range k.list {
-			if k.found(i) {
-				for _, c := range k.list[i].visible() {
-					k.fixed[column{i, c}] = true
-				}
-			}
-		}
-		k.equate(k.q.Where, nil)
-		k.joins(k.q.From.TableRefs, func(j *ast.Join, _, right []int) {
-			if j.On != nil && j.Tp == ast.LeftJoin {
-				if len(right) == 1 && k.decided(j.On.Expr, right[0]) {
-					k.equate(j.On.Expr, right)
-				}
-			} else if j.On != nil && j.Tp == ast.CrossJoin {
-				k.equate(j.On.Expr, nil)
-			}
-		})
-		again = len(k.fixed) > before
-	}
-}
-
-// decided reports whether all that a condition of a left join needs of other tables than the one that it adds is fixed.
-func (k *keys) decided(on ast.ExprNode, added int) bool {
-	return !slices.ContainsFunc(walk(on).columns, func(c *ast.ColumnName) bool {
-		col, ok := k.own(c)
-		return !ok || col.src != added && !k.fixed[col]
-	})
-}
-
-// equate follows the equalities that a condition joins by AND. into are the tables whose columns they fix; nil: all.
-func (k *keys) equate(e ast.ExprNode, into []int) {
+// equate notes the equalities that a condition joins by AND.
+func (k *keyed) equate(j *rewrite.Join, e ast.ExprNode) {
 	switch e := e.(type) {
 	case *ast.ParenthesesExpr:
-		k.equate(e.Expr, into)
+		k.equate(j, e.Expr)
 	case *ast.BinaryOperationExpr:
 		if e.Op == opcode.LogicAnd {
-			k.equate(e.L, into)
-			k.equate(e.R, into)
+			k.equate(j, e.L)
+			k.equate(j, e.R)
 			return
 		}
-		l, ok1 := k.resolve(k.q, e.L)
-		r, ok2 := k.resolve(k.q, e.R)
-		if e.Op != opcode.EQ || !ok1 || !ok2 || !sameValues(k.list[l.src].column(l.name), k.list[r.src].column(r.name)) {
+		l, ok1 := e.L.(*ast.ColumnNameExpr)
+		r, ok2 := e.R.(*ast.ColumnNameExpr)
+		if e.Op != opcode.EQ || !ok1 || !ok2 {
 			return
 		}
-		for _, p := range [2][2]column{{l, r}, {r, l}} {
-			if k.fixed[p[0]] && (into == nil || slices.Contains(into, p[1].src) && !slices.Contains(into, p[0].src)) {
-				k.fixed[p[1]] = true
-			}
+		a, b := k.own(l.Name), k.own(r.Name)
+		if k.ok && sameValues(k.list[a.Table].column(a.Name), k.list[b.Table].column(b.Name)) {
+			j.Equal = append(j.Equal, [2]rewrite.Column{a, b})
 		}
 	}
 }

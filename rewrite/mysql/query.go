@@ -95,28 +95,7 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source, nested
 	}
 	inner := exposure{s: s, locking: locking, logged: n.GroupBy != nil, named: named}
 	keyed := n.Distinct && !grouped && !locking && s.keyed(n, list, &inner)
-	var seen []source
-	for i := range list {
-		src := &list[i]
-		switch why := s.indexed(n, all, list, src, locking); {
-		case !src.watched() || inner.skips(n, src):
-		case src.query != nil && n.LockInfo == nil:
-			told, why := inner.of(src, n)
-			if why != "" {
-				s.partial(why)
-			}
-			seen = append(seen, told...)
-		case src.why != "":
-			s.partial(src.why)
-		case why != "":
-			s.partial(why)
-		default:
-			seen = append(seen, *src)
-		}
-	}
-	if nested > inner.queries {
-		s.partial("what subqueries read is not seen")
-	}
+	seen := s.seen(n, all, list, &inner, nested)
 	p.Predicate = s.predicate(n.Where, list)
 	if len(seen) == 0 {
 		return
@@ -178,6 +157,32 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source, nested
 	p.Coverage = history.CoverageExact
 	p.Decode = decodeReads(tables, op, grouped, rows)
 	s.expose(n, list, &inner)
+}
+
+// seen gives the tables whose versions can be told, those of derived tables included.
+func (s *planner) seen(n *ast.SelectStmt, all finding, list []source, inner *exposure, nested int) (seen []source) {
+	for i := range list {
+		src := &list[i]
+		switch why := s.indexed(n, all, list, src, inner.locking); {
+		case !src.watched() || inner.skips(n, src):
+		case src.query != nil && n.LockInfo == nil:
+			told, why := inner.of(src, n)
+			if why != "" {
+				s.partial(why)
+			}
+			seen = append(seen, told...)
+		case src.why != "":
+			s.partial(src.why)
+		case why != "":
+			s.partial(why)
+		default:
+			seen = append(seen, *src)
+		}
+	}
+	if nested > inner.queries {
+		s.partial("what subqueries read is not seen")
+	}
+	return seen
 }
 
 // groups plans a SELECT with GROUP BY. What it reads goes to the log, by an assignment within COUNT, which is evaluated

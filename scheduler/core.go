@@ -198,6 +198,13 @@ func (c *Core) Next() Decision {
 	return Decision{Verdict: Quiet}
 }
 
+// End says that nothing more is decided. What has happened since the last decision comes into the schedule, unless a step is with the server.
+func (c *Core) End() {
+	if !slices.ContainsFunc(c.sessions, func(m member) bool { return m.state == running }) {
+		c.settle()
+	}
+}
+
 func (c *Core) letGo(step Step) Step {
 	c.round++
 	c.last, c.blocked = step.Session, false

@@ -133,6 +133,6 @@ func (c *Core) leave(m *member) {
 	m.left = false
 }
 
-// Schedule is the schedule so far: what happened up to the last decision that was not Unsettled. It may be read until the
+// Schedule is the schedule so far: what happened up to the last decision that was not Unsettled, or up to End. It may be read until the
 // next call of a method.
 func (c *Core) Schedule() []Event { return c.schedule }

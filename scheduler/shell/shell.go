@@ -233,6 +233,7 @@ func (sh *Shell) Run(ctx context.Context, untilQuiet bool) error {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.over, sh.failed = true, err
+	sh.core.End()
 	for i := range sh.gates {
 		if g := &sh.gates[i]; g.waiting {
 			g.waiting = false

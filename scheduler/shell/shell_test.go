@@ -183,6 +183,33 @@ func TestSeenWaiting(t *testing.T) {
 	})
 }
 
+// TestScheduleIsWhole: what sessions have done before the end of ctx is in the schedule, also if it ends in the middle of a look. A step that is
+// with the server then has not happened yet.
+func TestScheduleIsWhole(t *testing.T) {
+	for _, more := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := start(t, 2, Limits{}, false, false)
+			one, two := w.enter(t.Context(), 0), w.enter(t.Context(), 1)
+			w.goes(one)
+			w.sh.Finish(0, false)
+			w.sh.Leave(0)
+			w.goes(two)
+			w.mu.Lock()
+			w.slow, w.fails = time.Second, context.Canceled
+			w.mu.Unlock()
+			time.Sleep(10 * ms) // now it looks who waits
+			want := []string{"run 0 1.1 for []", "leave 0  for []"}
+			if !more {
+				w.sh.Finish(1, false)
+				w.sh.Leave(1)
+				want = append(want, "run 1 2.1 for []", "leave 1  for []")
+			}
+			w.end()
+			w.schedule(want...)
+		})
+	}
+}
+
 // TestNotBelieved: a step that is slow, that waits for somebody else, or that is in a circle, holds the others back.
 func TestNotBelieved(t *testing.T) {
 	for _, c := range []struct {

@@ -35,6 +35,8 @@ type Config struct {
 	// RequestTags are the keys of the tags that name a request; empty: the usual ones.
 	RequestTags []string `yaml:"request_tags"`
 	Possible    bool     `yaml:"possible"` // also report what may be a lost update between requests
+	// ShowOthers lets warnings quote the statements of other users' sessions.
+	ShowOthers bool `yaml:"show_others"`
 	// MinCoverage is the share of the statements that must be seen exactly, from 0 to 1.
 	MinCoverage float64  `yaml:"min_coverage"`
 	Control     Control  `yaml:"control"` // of the listener in mode control

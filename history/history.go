@@ -117,8 +117,10 @@ type Event struct {
 	Server   string `json:"server,omitempty"` // the server's version string
 	Database string `json:"db,omitempty"`
 	User     string `json:"user,omitempty"`
-	Client   string `json:"client,omitempty"`  // application_name or the driver's program name, if it said one
-	Backend  uint64 `json:"backend,omitempty"` // backend pid or connection id
+	// Superuser says that the server lets the user see all that others do, as far as it told so at the login. It is not recorded.
+	Superuser bool   `json:"-"`
+	Client    string `json:"client,omitempty"`  // application_name or the driver's program name, if it said one
+	Backend   uint64 `json:"backend,omitempty"` // backend pid or connection id
 
 	// EventBegin
 	Level    string `json:"level,omitempty"`    // "read uncommitted", "read committed", "repeatable read", "snapshot", "serializable"; empty: not known

@@ -45,19 +45,20 @@ type Checker struct {
 	// postgres has an observer for each way to observe: listeners share what is known of the servers' catalogs.
 	postgres map[Observation]*pgwire.Observer
 
-	mu      sync.Mutex // guards what follows: the sink and those who ask for results
-	writer  *history.Writer
-	record  io.Closer          // the file behind it
-	trace   *recorder.Recorder // nil: there is none
-	checker *isolation.Checker
-	stream  func(oracle.Finding) error
-	err     error              // the first error of a file; what is recorded from then on is incomplete
-	dropped int                // events that the history lacks
-	before  isolation.Coverage // of what Prepared left out
-	options isolation.Options
-	broken  bool // the log has said that judging has ended
-	redact  *trace.Redactor
-	spare   []history.Access // for a redacted event
+	mu       sync.Mutex // guards what follows: the sink and those who ask for results
+	writer   *history.Writer
+	record   io.Closer          // the file behind it
+	trace    *recorder.Recorder // nil: there is none
+	checker  *isolation.Checker
+	audience *audience
+	stream   func(oracle.Finding) error
+	err      error              // the first error of a file; what is recorded from then on is incomplete
+	dropped  int                // events that the history lacks
+	before   isolation.Coverage // of what Prepared left out
+	options  isolation.Options
+	broken   bool // the log has said that judging has ended
+	redact   *trace.Redactor
+	spare    []history.Access // for a redacted event
 	// open are the events by which the sessions that are open began, where they are needed again (see Restart).
 	open map[uint64]history.Event
 }
@@ -84,8 +85,10 @@ type Options struct {
 	// tags that name a request; nil: the usual ones.
 	Judge       Judge
 	RequestTags []string
-	Log         zerolog.Logger
-	Now         time.Time
+	// ShowOthers says that warnings may quote other users' statements.
+	ShowOthers bool
+	Log        zerolog.Logger
+	Now        time.Time
 	// Clock gives each event its wall-clock time, for people; nil: sessions alone have one, and results repeat.
 	Clock func() time.Time
 }
@@ -100,9 +103,10 @@ type Judge struct {
 func New(o Options) (*Checker, error) {
 	l := &Checker{
 		log: o.Log, onFind: o.OnFind, trace: o.Trace, redact: o.Redact, open: map[uint64]history.Event{}, postgres: map[Observation]*pgwire.Observer{},
-		options: isolation.Options{Whole: o.Whole, Strict: o.Strict, MaxTxns: o.MaxTxns, Explain: o.Explain, Transactions: o.Judge.Transactions, Possible: o.Judge.Possible},
+		options: isolation.Options{Whole: o.Whole, Strict: o.Strict, MaxTxns: o.MaxTxns, Explain: o.Explain, Transactions: o.Judge.Transactions, Possible: o.Judge.Possible,
+			Repeats: true},
 	}
-	l.checker = isolation.New(l.options)
+	l.checker, l.audience = isolation.New(l.options), newAudience(&o)
 	run := RunName(o.Now)
 	if o.Record != nil {
 		w, err := history.NewWriter(o.Record, history.Header{Started: o.Now.UnixNano(), Run: run, Closes: o.Closes})
@@ -135,6 +139,7 @@ func RunName(now time.Time) string {
 func (l *Checker) sink(ev *history.Event) []record.Warning {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.audience.event(ev)
 	switch ev.Kind {
 	case history.EventSession:
 		l.open[ev.Session] = *ev
@@ -158,9 +163,11 @@ func (l *Checker) sink(ev *history.Event) []record.Warning {
 		l.broken = true
 		l.log.Error().Str("why", why).Msg("judging has ended: a defect of wirecheck; traffic goes on, and no finding is reported any more")
 	}
-	var due []record.Warning
 	for _, f := range found {
-		w := report.Warning(f)
+		l.audience.found(f)
+		if f.Seen > 1 {
+			continue // the report counts it
+		}
 		l.log.Warn().Str("finding", f.ID).Str("class", string(f.Class)).Str("name", f.Title()).Str("kind", string(f.Kind)).
 			Str("isolation", f.Level).Strs("tables", report.Printable(f).Tables).Uint64("session", f.Session).Msg("anomaly found")
 		if l.stream != nil {
@@ -169,14 +176,8 @@ func (l *Checker) sink(ev *history.Event) []record.Warning {
 		if l.onFind != nil {
 			l.onFind(f)
 		}
-		if f.Session == ev.Session {
-			due = append(due, record.Warning{
-				SQLState: w.SQLState, Code: w.Code, Message: w.Message, Detail: w.Detail, Hint: w.Hint,
-				Schema: w.Schema, Table: w.Table, Finding: w.Finding,
-			})
-		}
 	}
-	return due
+	return l.audience.due(ev.Session)
 }
 
 // redacted gives a copy of an event without values. What follows from it has none either: findings, warnings, the log. It

@@ -114,7 +114,7 @@ func TestHostile(t *testing.T) {
 	}
 	check("text in colour", strings.NewReplacer("\x1b[1;31m", "", "\x1b[1;33m", "", "\x1b[0m", "").Replace(color.String()))
 	for i := range r.Findings {
-		w := Warning(r.Findings[i])
+		w := Warning(r.Findings[i], Reader{Session: r.Findings[i].Session})
 		check("a warning", strings.Join([]string{w.Message, w.Detail, w.Hint, w.Schema, w.Table}, "\n"))
 		if err := JSONLine(&stream, r.Findings[i]); err != nil {
 			t.Fatal(err)

@@ -44,7 +44,8 @@ t1 commit
 	if len(found) != 1 || found[0].Name != anomaly.LostUpdate {
 		t.Fatalf("found %+v", found)
 	}
-	w := Warning(found[0])
+	you := Reader{Session: found[0].Session, Others: true}
+	w := Warning(found[0], you)
 	for _, want := range []string{"your UPDATE of shop.coupon 7 overwrote a change by session 2 that it had not seen", "3. You found shop.coupon 7:\n   UPDATE coupon SET n = 4"} {
 		if !strings.Contains(w.Message+"\n"+w.Detail, want) {
 			t.Errorf("%q is not in\n%s\n%s", want, w.Message, w.Detail)
@@ -54,8 +55,79 @@ t1 commit
 		t.Errorf("%q is not in\n%s", want, w.Hint)
 	}
 	// A near miss: what the second UPDATE changed, it overwrote.
-	w = Warning(findings(t, strings.Replace(text, "match shop.coupon.7@1", "w shop.coupon.7 1>2", 1))[0])
+	w = Warning(findings(t, strings.Replace(text, "match shop.coupon.7@1", "w shop.coupon.7 1>2", 1))[0], you)
 	if !strings.Contains(w.Detail, "You changed shop.coupon 7") || strings.Contains(w.Detail, "found") {
 		t.Errorf("%s\n%s", w.Message, w.Detail)
+	}
+}
+
+// TestOthers: a session is not told what the server would not show it of other users' sessions.
+func TestOthers(t *testing.T) {
+	const text = `s1 session postgres "15.4"
+s2 session postgres "15.4"
+s3 session postgres "15.4"
+s1 t1 begin "read committed"
+s2 t2 begin "read committed"
+s3 t3 begin "read committed"
+t1 r public.coupon.7@0 -- SELECT n FROM coupon WHERE id = 7
+t3 r public.coupon.77@0 -- SELECT n FROM coupon WHERE id = 77 AND owner = 'secret-a'
+t2 w public.coupon.7 0>1 -- UPDATE coupon SET n = 4, note = 'secret-b' WHERE id = 7 /* user='secret-c' */
+t2 w public.coupon.77 0>1 -- UPDATE coupon SET note = E'secret\\'d' WHERE id = 77
+t2 commit
+t3 w public.stock.8 0>1 -- UPDATE stock SET n = 3 WHERE name = 'secret-e'
+t3 commit
+t1 w public.coupon.7 1>2 -- UPDATE coupon SET n = 4 WHERE id = 7
+t1 commit
+`
+	found := findings(t, text, "ann", "bob", "eve")
+	if len(found) != 1 {
+		t.Fatalf("found %+v", found)
+	}
+	all := func(w Wire) string { return w.Message + "\n" + w.Detail + "\n" + w.Hint }
+	said := all(Warning(found[0], Reader{Session: 1, User: "ann"}))
+	for _, want := range []string{"your UPDATE of coupon 7 overwrote", "2. Session 2 changed coupon 7 and committed:\n   UPDATE coupon SET n = ?, note = ? WHERE id = ?\n", "UPDATE coupon SET n = 4 WHERE id = 7", "n = n + ?"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not in\n%s", want, said)
+		}
+	}
+	if strings.Contains(said, "secret") {
+		t.Error(said)
+	}
+	for _, r := range []Reader{{Session: 1, User: "bob"}, {Session: 1, User: "ann", Others: true}, {Session: 2, User: "bob"}} {
+		if said := all(Warning(found[0], r)); !strings.Contains(said, "secret-b") {
+			t.Errorf("%+v may see it:\n%s", r, said)
+		}
+	}
+	// The other party sees its own statements, and not the first one's.
+	said = all(Warning(found[0], Reader{Session: 2, User: "bob"}))
+	if !strings.Contains(said, "session 1's UPDATE of coupon 7 overwrote a change by you") || strings.Contains(said, "SET n = 4 WHERE id = 7") || !strings.Contains(said, "SET n = ? WHERE id = ?") {
+		t.Error(said)
+	}
+	// Nobody is ann who has no name, and where a backslash may end a literal or not there is no text.
+	found[0].Transactions[1].User = ""
+	found[0].Transactions[1].Statements[0].SQL = `UPDATE coupon SET n = 'secret\', note = 'x'`
+	if said := all(Warning(found[0], Reader{Session: 1})); strings.Contains(said, "secret") || !strings.Contains(said, "\n   UPDATE ...\n") {
+		t.Error(said)
+	}
+	// The proof of a cycle in which the reader takes no part of an edge does not name the row.
+	f := found[0]
+	f.Edges = append(f.Edges, oracle.Edge{From: 1, To: 1, Kind: oracle.EdgeWW, Row: history.Row{Table: "t", Key: "secret-k"}, Name: "secret-n", Text: "secret-t", Condition: "a = 'secret'"})
+	hidden := For(f, Reader{Session: 1, User: "ann"})
+	if e := hidden.Edges[len(hidden.Edges)-1]; strings.Contains(e.Text+e.Name+e.Row.Key+e.Condition, "secret") || e.RowText() != "a row of t" {
+		t.Errorf("%+v", e)
+	}
+	if f.Edges[len(f.Edges)-1].Text != "secret-t" || f.Transactions[1].Statements[0].SQL == "UPDATE ..." {
+		t.Error("the finding itself has changed")
+	}
+}
+
+func TestAgain(t *testing.T) {
+	f := findings(t, twoSessions+lostUpdates(1, []string{"SELECT n FROM x"}, []string{"UPDATE x SET n = 1"}))[0]
+	for n, want := range map[int]string{2: "2nd", 3: "3rd", 11: "11th", 21: "21st", 112: "112th"} {
+		f.Seen = n
+		w := Again(f, Reader{Session: 1})
+		if want := "wirecheck: " + f.ID + " again, " + want + " time: lost update: your UPDATE"; !strings.HasPrefix(w.Message, want) || w.Detail+w.Hint != "" || w.Finding != f.ID || w.SQLState != "01WC2" {
+			t.Errorf("%+v, want %s", w, want)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"wirecheck/anomaly"
@@ -25,9 +26,9 @@ type Wire struct {
 // baseCode is the first of our MySQL codes: servers use none from 51000 on.
 const baseCode = 51000
 
-// Warning makes the warning of a finding for the session that completed it.
-func Warning(f oracle.Finding) Wire {
-	f = Printable(f)
+// Warning makes the warning of a finding for one session.
+func Warning(f oracle.Finding, r Reader) Wire {
+	f = Printable(For(f, r))
 	digit := Digit(&f)
 	w := Wire{SQLState: "01WC" + string(rune('0'+digit)), Code: baseCode + uint16(digit), Finding: f.ID}
 	if len(f.Tables) > 0 {
@@ -36,7 +37,7 @@ func Warning(f oracle.Finding) Wire {
 			w.Schema, w.Table = w.Table[:i], w.Table[i+1:]
 		}
 	}
-	s := tell(&f, f.Session)
+	s := tell(&f, r.Session)
 	w.Message = "wirecheck: " + s.headline + " (" + f.ID + ")"
 	var lines []string
 	for i, a := range s.acts {
@@ -65,6 +66,30 @@ func Warning(f oracle.Finding) Wire {
 	}
 	w.Hint = strings.Join(hints, "\n")
 	return w
+}
+
+// Again makes the warning of a finding of which the session has heard.
+func Again(f oracle.Finding, r Reader) Wire {
+	w := Warning(f, r)
+	w.Message = fmt.Sprintf("wirecheck: %s again, %s time: %s", f.ID, ordinal(f.Seen), tell(new(Printable(For(f, r))), r.Session).headline)
+	w.Detail, w.Hint = "", ""
+	return w
+}
+
+// ordinal is a number as one says it: 1st, 2nd, 3rd, 4th, 11th, 21st.
+func ordinal(n int) string {
+	end := "th"
+	if tens := n % 100; tens < 11 || tens > 13 {
+		switch n % 10 {
+		case 1:
+			end = "st"
+		case 2:
+			end = "nd"
+		case 3:
+			end = "rd"
+		}
+	}
+	return strconv.Itoa(n) + end
 }
 
 // Digit is the last digit of a finding's SQLSTATE and code.

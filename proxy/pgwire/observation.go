@@ -47,7 +47,7 @@ func (s *session) observation() *observation {
 	events := recording{log: s.Log}
 	events.open(s.observer, history.Event{
 		Engine: "postgres", Server: s.parameters["server_version"], Database: s.startup.database(), User: s.startup.params["user"],
-		Client: s.parameters["application_name"], Backend: uint64(s.backend), At: time.Now().UnixNano(), Session: s.Number(),
+		Superuser: s.parameters["is_superuser"] == "on", Client: s.parameters["application_name"], Backend: uint64(s.backend), At: time.Now().UnixNano(), Session: s.Number(),
 	})
 	p := newPipeline(s.Log, events, turn{gate: s.Config.Gate, session: s.Session}, func() {
 		_ = s.Client.SetReadDeadline(past)

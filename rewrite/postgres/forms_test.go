@@ -201,6 +201,14 @@ var forms = []struct {
 	{`SELECT DISTINCT id FROM account WHERE id = 1`, "exact", "read account 1"},
 	{`SELECT DISTINCT v FROM nokey WHERE v = 1`, "exact", ""}, // one of two rows is enough
 	{`SELECT DISTINCT account_id FROM orders LIMIT 1`, "opaque", ""},
+	// by a key, with LIMIT: the version goes with the row
+	{`SELECT DISTINCT q.a_id AS ids, q.a_owner FROM (SELECT a.id AS a_id, a.owner AS a_owner, o.id AS o_id FROM account a LEFT JOIN orders o ON o.account_id = a.id WHERE a.balance >= 100) q ORDER BY q.a_owner DESC, a_id ASC LIMIT 2`, "exact", "-"},
+	{`SELECT DISTINCT q.a_id AS ids FROM (SELECT a.id AS a_id, o.note AS n FROM account a LEFT JOIN orders o ON o.account_id = a.id WHERE o.amount > 0) q ORDER BY ids LIMIT 2`, "opaque", ""},
+	{`SELECT DISTINCT o.id, o.note FROM orders o LEFT JOIN account a ON a.id = o.account_id WHERE a.owner <> 'x' ORDER BY o.note, o.id LIMIT 1`, "exact", "read account 1, read orders 10"},
+	{`SELECT DISTINCT o.id, a.owner FROM orders o JOIN account a ON a.id = o.account_id ORDER BY 1 DESC LIMIT 1`, "exact", "-"},
+	{`SELECT DISTINCT o.id, o.note FROM orders o LEFT JOIN account a ON a.id = o.account_id ORDER BY o.note LIMIT 1`, "opaque", ""},
+	{`SELECT DISTINCT o.id, upper(o.note) FROM orders o ORDER BY o.id LIMIT 1`, "opaque", ""},
+	{`SELECT DISTINCT o.id FROM orders o JOIN account a ON a.balance > o.amount ORDER BY o.id LIMIT 1`, "opaque", ""},
 	{`SELECT DISTINCT account_id FROM orders FOR UPDATE`, "opaque", ""},
 	{`SELECT DISTINCT random() > 2, account_id FROM orders ORDER BY 2`, "exact", "read orders 10, read orders 11, read orders 12, read orders 13"},
 	{`SELECT DISTINCT account_id FROM orders WHERE random() >= 0`, "opaque", ""},

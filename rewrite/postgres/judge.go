@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	pg "github.com/pganalyze/pg_query_go/v6"
+
 	"wirecheck/rewrite"
 )
 
@@ -35,4 +37,8 @@ type instrumentation struct {
 	inner   int      // hidden columns of subqueries so far
 	linked  bool     // a condition was added to WHERE
 	wrapped bool     // the statement became a subquery
+	// distinct says that the answer shows each row once, by keys: what is added must be the same for the same row. unneeded are tables on which it does not
+	// depend.
+	distinct bool
+	unneeded map[*pg.RangeVar]bool
 }

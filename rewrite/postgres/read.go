@@ -53,7 +53,10 @@ func (x *planner) query(s *pg.SelectStmt, c content) {
 		x.opaque("the server need not read its tables")
 		return
 	}
-	if (why != "" || grouped && x.ordered(s) || len(s.DistinctClause) > 0 || !grouped && x.covered(s)) && x.whole(s, c) {
+	if why == "DISTINCT" && x.keyed(s) {
+		why = ""
+	}
+	if !x.distinct && (why != "" || grouped && x.ordered(s) || len(s.DistinctClause) > 0 || !grouped && x.covered(s)) && x.whole(s, c) {
 		return
 	}
 	if why != "" {
@@ -178,7 +181,7 @@ func (x *instrumentation) askable(s *pg.SelectStmt) (list []source, why string) 
 	}
 	x.locked(s, list)
 	list = x.kept(s, list, true)
-	if len(s.DistinctClause) > 0 {
+	if len(s.DistinctClause) > 0 && !x.distinct {
 		x.missing("DISTINCT ON shows one row of each group only")
 	}
 	return list, ""

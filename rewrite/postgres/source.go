@@ -52,6 +52,10 @@ func (x *instrumentation) sources(from, outputs []*pg.Node) (list []source, ok b
 			if !x.watched(rv) {
 				return
 			}
+			if x.unneeded[rv] {
+				x.idle++
+				return
+			}
 			if hidden > 0 {
 				x.missing("%s is inside a join with an alias", rv.Relname)
 				return
@@ -306,7 +310,7 @@ func (x *instrumentation) part(s source, op history.Op) part {
 	return part{
 		rel: s.rel, op: op, horizon: uint32(x.catalog.Horizon),
 		// The position is the same for all tables of a row. In recovery the function is an error (manual, 9.27.3).
-		lsn: x.native && len(x.parts) == 0 && !x.catalog.Standby,
+		lsn: x.native && len(x.parts) == 0 && !x.catalog.Standby && !x.distinct,
 	}
 }
 

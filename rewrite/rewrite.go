@@ -25,6 +25,7 @@ type Script struct {
 	// that are made without a catalog.
 	Missing []Name
 	Uses    []Use // what the plans rest on
+	Whole   bool  // SQL repeats parts of the client's text, so it cannot be made for another one with other literals (MySQL family)
 }
 
 // Changed reports whether anything is sent differently from the client's text.

@@ -78,9 +78,11 @@ func (e *exposure) of(up *source, around *ast.SelectStmt) (list []source, why st
 		return nil, up.why + " whose columns are joined by name"
 	case q.Distinct, q.GroupBy != nil, q.Having != nil, q.From == nil, s.aggregates(q), len(all.aggregates) > 0 && all.queries > 1:
 		return nil, up.why + " with groups or DISTINCT"
+	case slices.ContainsFunc(around.Fields.Fields, func(f *ast.SelectField) bool { return f.WildCard != nil && shows(f, up) }) && s.names(q) == nil:
+		return nil, up.why + " whose columns the text does not name"
 	case s.r.flavor == MySQL && q.Limit == nil: // a subquery in its select list would keep the server from merging it (9.7.4)
 		return nil, up.why + " on this server"
-	case q.LockInfo != nil, q.SelectIntoOpt != nil, q.With != nil, q.Kind != ast.SelectStmtKindSelect, first < 0, s.r.flavor == TiDB, s.names(q) == nil:
+	case q.LockInfo != nil, q.SelectIntoOpt != nil, q.With != nil, q.Kind != ast.SelectStmtKindSelect, first < 0, s.r.flavor == TiDB:
 		return nil, up.why
 	}
 	in, ok := s.sources(q.From.TableRefs, nil)
@@ -165,7 +167,12 @@ func (s *scene) selectOf(q *ast.SelectStmt) int {
 	return i
 }
 
-// names gives the names of a query's columns; nil if they are not certain.
+// shows reports whether a wildcard stands for the columns of a source, among others perhaps.
+func shows(f *ast.SelectField, src *source) bool {
+	return f.WildCard.Table.O == "" || strings.EqualFold(f.WildCard.Table.O, src.alias)
+}
+
+// names gives the names of a query's columns; nil if the text does not tell them. What is known of tables may be older than they are.
 func (s *scene) names(q *ast.SelectStmt) (names []string) {
 	for _, f := range q.Fields.Fields {
 		c, column := f.Expr.(*ast.ColumnNameExpr)
@@ -176,10 +183,13 @@ func (s *scene) names(q *ast.SelectStmt) (names []string) {
 				return nil
 			}
 			for i := range list {
-				if f.WildCard.Table.O != "" && !strings.EqualFold(f.WildCard.Table.O, list[i].alias) {
+				if !shows(f, &list[i]) {
 					continue
 				}
-				columns := s.columnsOf(&list[i])
+				if list[i].query == nil {
+					return nil
+				}
+				columns := s.names(list[i].query)
 				if columns == nil {
 					return nil
 				}
@@ -196,22 +206,6 @@ func (s *scene) names(q *ast.SelectStmt) (names []string) {
 	return names
 }
 
-// columnsOf gives the names of the columns that * shows of a source; nil if they are not certain.
-func (s *scene) columnsOf(src *source) (names []string) {
-	switch {
-	case src.query != nil:
-		return s.names(src.query)
-	case src.rel == nil:
-		return nil
-	}
-	for _, c := range src.rel.Columns {
-		if !c.Hidden {
-			names = append(names, c.Name)
-		}
-	}
-	return names
-}
-
 // writtenOut writes out the wildcards of a query that would show the columns of its derived tables.
 func (s *planner) writtenOut(q *ast.SelectStmt, list []source) (edits []edit) {
 	for _, f := range q.Fields.Fields {
@@ -222,14 +216,14 @@ func (s *planner) writtenOut(q *ast.SelectStmt, list []source) (edits []edit) {
 		derived := false
 		for i := range list {
 			src := &list[i]
-			if f.WildCard.Table.O != "" && !strings.EqualFold(f.WildCard.Table.O, src.alias) {
+			if !shows(f, src) {
 				continue
 			}
 			if derived = derived || src.query != nil; src.query == nil {
 				columns = append(columns, src.ref+".*")
 				continue
 			}
-			for _, name := range s.columnsOf(src) {
+			for _, name := range s.names(src.query) {
 				columns = append(columns, mysqlsyntax.Quote(src.alias)+"."+mysqlsyntax.Quote(name))
 			}
 		}

@@ -22,7 +22,7 @@ type keyed struct {
 // keyed reports whether each row of a SELECT DISTINCT comes from one row of each table that matters, and whether its order is certain. It notes
 // in e which tables do not matter.
 func (s *planner) keyed(n *ast.SelectStmt, list []source, e *exposure) bool {
-	if s.r.flavor == TiDB || n.From == nil || n.OrderBy == nil || n.Having != nil || n.With != nil {
+	if s.r.flavor == TiDB || n.From == nil || n.OrderBy == nil || n.Having != nil || n.With != nil || len(list) == 1 && list[0].rel != nil && n.Limit == nil { // see logged
 		return false
 	}
 	q := n

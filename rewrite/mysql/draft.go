@@ -13,10 +13,12 @@ import (
 // draft is the new text of a statement, and what its answer will tell.
 type draft struct {
 	judge
-	plan  *rewrite.Plan
-	edits []edit // in any order
-	ups   int    // columns of derived tables
-	arms  int    // SELECTs of a set operation that log what they read
+	plan   *rewrite.Plan
+	edits  []edit // in any order
+	ups    int    // columns of derived tables
+	silent bool   // an answer without rows does not tell what was read
+	copies bool   // the text repeats parts of the client's
+	arms   int    // SELECTs of a set operation that log what they read
 
 	veils    []edit // what is written out so that ordinary columns of ours do not show (veil.go)
 	veilList *edit  // the list of columns of an INSERT, where what is seen does not bring one
@@ -36,7 +38,7 @@ func (s *draft) opaque(why string) {
 	s.plan.Edits, s.plan.Marked = nil, nil
 	s.plan.Hidden, s.plan.Decode, s.plan.NoRows = 0, nil, false
 	s.plan.Stamp, s.plan.Log, s.plan.Auto, s.plan.ParsedApart, s.plan.CurrentRead = false, false, "", 0, false
-	s.plan.Coverage, s.plan.Why = history.CoverageOpaque, why
+	s.plan.Coverage, s.plan.WithRows, s.plan.Why = history.CoverageOpaque, "", why
 }
 
 // leave is opaque for a statement that is not parsed. What the hidden columns would show is still taken out of it, if that parses.
@@ -86,6 +88,8 @@ func (s *draft) finish(parsed string) {
 	}
 	if len(s.why) > 0 {
 		p.Coverage, p.Why = history.CoverageApproximate, strings.Join(s.why, "; ")
+	} else if s.silent {
+		p.Coverage, p.WithRows, p.Why = history.CoverageApproximate, history.CoverageExact, "an answer without rows does not tell what it read"
 	}
 }
 

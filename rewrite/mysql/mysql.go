@@ -138,7 +138,7 @@ func (r *Rewriter) shaped(k key, m mold) *rewrite.Script {
 		return script
 	}
 	e := entry{template: templateOf(script, m), uses: script.Uses}
-	if r.flavor == TiDB && e.template != nil && script.Plans[0].Verb == "update" { // stampChanged repeats literals
+	if script.Whole || r.flavor == TiDB && e.template != nil && script.Plans[0].Verb == "update" { // stampChanged repeats literals
 		e.template = nil
 	}
 	r.cache.Put(s, e, len(s.sql))
@@ -175,7 +175,7 @@ func (r *Rewriter) script(k key) *rewrite.Script {
 		st.analyse()
 		st.plan.Bare = at.bare
 		edits = append(edits, st.plan.Edits...)
-		script.Plans = append(script.Plans, st.plan)
+		script.Plans, script.Whole = append(script.Plans, st.plan), script.Whole || st.copies
 	}
 	script.SQL, script.Uses, script.Missing = rewrite.Apply(k.sql, edits), view.Uses, view.Missing
 	if len(script.Plans) > 1 {

@@ -95,9 +95,10 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source, nested
 	}
 	inner := exposure{s: s, locking: locking, logged: n.GroupBy != nil, named: named}
 	keyed := n.Distinct && !grouped && !locking && s.keyed(n, list, &inner)
-	seen := s.seen(n, all, list, &inner, nested)
+	sub := readerOf(s, n, list, locking)
+	seen := s.seen(n, all, list, &inner, nested-sub.queries)
 	p.Predicate = s.predicate(n.Where, list)
-	if len(seen) == 0 {
+	if len(seen)+len(sub.lookups) == 0 {
 		return
 	}
 	switch {
@@ -125,9 +126,7 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source, nested
 			s.opaque("groups that cannot be listed here")
 			return
 		}
-		if n.Having != nil || n.Limit != nil {
-			s.partial("rows of groups that are not in the answer")
-		}
+		s.silent = n.Having != nil || n.Limit != nil
 	}
 	at := s.selectListEnd()
 	if at < 0 || !placesFit(n, list) {
@@ -147,15 +146,23 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source, nested
 			tables[i].key = keyNames(seen[i].rel)
 		}
 		if grouped {
+			tables[i].limit = rows
 			fmt.Fprintf(&add, ",GROUP_CONCAT(%s SEPARATOR ';' LIMIT %d)", seen[i].version(named), rows)
 		} else {
 			add.WriteString("," + seen[i].version(true))
 		}
 	}
-	s.edits = append(s.edits, edit{at: at, add: add.String() + space, check: strings.Repeat(",wc_probe", len(seen)) + " "})
-	p.Hidden = len(seen)
+	for _, l := range sub.lookups {
+		add.WriteString(l.add)
+	}
+	p.Hidden = len(seen) + len(sub.lookups)
+	s.edits = append(s.edits, edit{at: at, add: add.String() + space, check: strings.Repeat(",wc_probe", p.Hidden) + " "})
 	p.Coverage = history.CoverageExact
-	p.Decode = decodeReads(tables, op, grouped, rows)
+	for _, l := range sub.lookups {
+		tables = append(tables, l.told)
+	}
+	s.silent, s.copies = s.silent || sub.silent, len(sub.lookups) > 0 // literals
+	p.Decode = decodeReads(tables, op)
 	s.expose(n, list, &inner)
 }
 
@@ -267,10 +274,12 @@ func (s *judge) aggregates(n *ast.SelectStmt) bool {
 type told struct {
 	table string
 	key   []string
+	limit int  // how many versions there may be; 0: one
+	sole  bool // of several it is not certain which were read
 }
 
 // decodeReads reads the hidden columns of a row.
-func decodeReads(tables []told, op history.Op, grouped bool, limit int) func([]history.Access, [][]byte) ([]history.Access, error) {
+func decodeReads(tables []told, op history.Op) func([]history.Access, [][]byte) ([]history.Access, error) {
 	return func(out []history.Access, hidden [][]byte) ([]history.Access, error) {
 		before := len(out)
 		if len(hidden) != len(tables) {
@@ -278,11 +287,12 @@ func decodeReads(tables []told, op history.Op, grouped bool, limit int) func([]h
 		}
 		partial := false
 		for i, cell := range hidden {
+			t := &tables[i]
 			if cell == nil {
 				continue
 			}
-			if !grouped {
-				a, err := decodeRead(cell, tables[i], op)
+			if t.limit == 0 {
+				a, err := decodeRead(cell, *t, op)
 				if err != nil {
 					return out, err
 				}
@@ -293,9 +303,13 @@ func decodeReads(tables []told, op history.Op, grouped bool, limit int) func([]h
 				out = append(out, a)
 				continue
 			}
+			if t.sole && bytes.IndexByte(cell, ';') >= 0 { // any of them may have been read
+				partial = true
+				continue
+			}
 			n := 0
 			for one := range bytes.SplitSeq(cell, []byte(";")) {
-				a, err := decodeRead(one, tables[i], op)
+				a, err := decodeRead(one, *t, op)
 				if err != nil {
 					return out, err
 				}
@@ -303,7 +317,7 @@ func decodeReads(tables []told, op history.Op, grouped bool, limit int) func([]h
 					out = append(out, a)
 				}
 			}
-			partial = partial || n >= limit
+			partial = partial || n >= t.limit
 		}
 		if partial {
 			return out, rewrite.ErrPartial

@@ -1,0 +1,393 @@
+package mysql
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+	"github.com/pingcap/tidb/pkg/parser/opcode"
+
+	"wirecheck/rewrite"
+	"wirecheck/statement"
+	"wirecheck/statement/mysqlsyntax"
+)
+
+// What a subquery of an expression reads is told by one more column, in which its clauses FROM and WHERE are evaluated once more for each row of
+// the answer, within the same statement and so in the same view of the database. That is done where it is certain
+//
+//   - what the subquery read: all that its clauses give, for its value; nothing, for NOT EXISTS that was true; what made EXISTS or IN true, if
+//     that can be one row only;
+//   - that the second evaluation shows nowhere: the conditions compare what needs no conversion, so that they have no warnings.
+
+const (
+	eachRows = 100 // of a subquery, for each row of the answer
+	soleRows = 2   // to see that there is one only
+)
+
+// lookup is a column that tells what a subquery read.
+type lookup struct {
+	add  string
+	told told
+}
+
+// reader looks at the subqueries of one query.
+type reader struct {
+	s       *planner
+	outer   []source
+	lookups []lookup
+	queries int  // subqueries of which it is certain what they read
+	silent  bool // an answer without rows does not tell what they read
+}
+
+// readerOf looks at the subqueries in the select list and in the conditions that WHERE joins by AND.
+func readerOf(s *planner, n *ast.SelectStmt, list []source, locking bool) *reader {
+	r := &reader{s: s, outer: list}
+	if s.r.flavor != MariaDB || locking || s.session.Once || n.Distinct || n.GroupBy != nil || s.aggregates(n) || n.From == nil {
+		return r
+	}
+	for _, f := range n.Fields.Fields {
+		r.value(f.Expr)
+	}
+	told := r.queries
+	r.condition(n.Where, false)
+	r.silent = r.queries > told
+	return r
+}
+
+// selectIn gives the query of a subquery.
+func selectIn(e ast.ExprNode) *ast.SelectStmt {
+	sub, ok := e.(*ast.SubqueryExpr)
+	if !ok {
+		return nil
+	}
+	q, _ := sub.Query.(*ast.SelectStmt)
+	return q
+}
+
+// value looks at an expression of the select list: a subquery whose value is taken reads all that its clauses give.
+func (r *reader) value(e ast.ExprNode) {
+	switch e := e.(type) {
+	case *ast.ParenthesesExpr:
+		r.value(e.Expr)
+	case *ast.FuncCallExpr:
+		if name := e.FnName.L; (name == "ifnull" || name == "coalesce") && len(e.Args) > 0 {
+			r.value(e.Args[0])
+		}
+	case *ast.SubqueryExpr:
+		q := selectIn(e)
+		if q == nil || q.Limit != nil {
+			return
+		}
+		all := walk(q.Fields)
+		if len(all.extremes) > 0 && len(all.extremes) == len(all.aggregates) && r.extreme(q, all) {
+			return
+		}
+		r.tell(q, eachRows, "")
+	}
+}
+
+// extreme reports whether MIN and MAX may be the ends of an index.
+func (r *reader) extreme(q *ast.SelectStmt, all finding) bool {
+	if q.From == nil {
+		return true
+	}
+	list, ok := r.s.sources(q.From.TableRefs, nil)
+	return !ok || extreme(all.extremes, list)
+}
+
+// condition looks at a condition that is true, or not, for each row of the answer.
+func (r *reader) condition(e ast.ExprNode, not bool) {
+	switch e := e.(type) {
+	case *ast.ParenthesesExpr:
+		r.condition(e.Expr, not)
+	case *ast.UnaryOperationExpr:
+		if e.Op == opcode.Not || e.Op == opcode.Not2 {
+			r.condition(e.V, !not)
+		}
+	case *ast.BinaryOperationExpr:
+		if e.Op == opcode.LogicAnd && !not {
+			r.condition(e.L, false)
+			r.condition(e.R, false)
+		}
+	case *ast.ExistsSubqueryExpr:
+		q := selectIn(e.Sel)
+		if not != e.Not {
+			if _, _, ok := r.clauses(q); ok {
+				r.queries++
+			}
+		} else if q != nil && r.led(q) {
+			r.tell(q, soleRows, "")
+		}
+	case *ast.PatternInExpr:
+		q := selectIn(e.Sel)
+		switch {
+		case e.Sel == nil || q == nil || q.Limit != nil || len(q.Fields.Fields) != 1:
+		case not != e.Not:
+			if r.closed(q) { // it was compared with each row
+				r.tell(q, eachRows, "")
+			}
+		default:
+			r.member(e.Expr, q)
+		}
+	}
+}
+
+// member looks at IN that is true: the row that made it so is the only one if a unique index has the column.
+func (r *reader) member(e ast.ExprNode, q *ast.SelectStmt) {
+	list, _, ok := r.clauses(q)
+	outer, is1 := e.(*ast.ColumnNameExpr)
+	inner, is2 := q.Fields.Fields[0].Expr.(*ast.ColumnNameExpr)
+	if !ok || !is1 || !is2 || len(list) != 1 || !r.s.owns(inner.Name, list, &list[0], 1) {
+		return
+	}
+	for i := range r.outer {
+		src := &r.outer[i]
+		if src.rel == nil || !r.s.owns(outer.Name, r.outer, src, 1) || strings.EqualFold(src.alias, list[0].alias) {
+			continue
+		}
+		a, b := src.column(outer.Name.Name.O), list[0].column(inner.Name.Name.O)
+		unique := func(ix []string) bool { return len(ix) == 1 && strings.EqualFold(ix[0], inner.Name.Name.O) }
+		if a != nil && b != nil && sameValues(a, b) && slices.ContainsFunc(list[0].rel.Unique, unique) {
+			r.tell(q, soleRows, list[0].ref+"."+mysqlsyntax.Quote(b.Name)+"="+src.ref+"."+mysqlsyntax.Quote(a.Name))
+		}
+		return
+	}
+}
+
+// tell adds columns for the tables of a subquery. also is a further condition.
+func (r *reader) tell(q *ast.SelectStmt, rows int, also string) {
+	list, text, ok := r.clauses(q)
+	if !ok || rows*groupEntryNamed > int(min(r.s.session.GroupConcat, 1<<24)) {
+		return
+	}
+	if also != "" {
+		text += " AND " + also
+	}
+	r.queries++
+	for i := range list {
+		src := &list[i]
+		t := told{table: src.table(), limit: rows, sole: rows == soleRows}
+		if _, _, values := nameParts(src); len(values) > 0 {
+			t.key = keyNames(src.rel)
+		}
+		r.lookups = append(r.lookups, lookup{fmt.Sprintf(",(SELECT GROUP_CONCAT(%s SEPARATOR ';' LIMIT %d) %s)", src.version(true), rows, text), t})
+	}
+}
+
+// clauses gives the tables of a subquery and the text of its clauses FROM and WHERE. ok is false if that is not all, if it may end
+// before it has read what they give, or if they cannot be evaluated once more.
+func (r *reader) clauses(q *ast.SelectStmt) (list []source, text string, ok bool) {
+	s := r.s
+	if q == nil || q.From == nil || q.Kind != ast.SelectStmtKindSelect || q.With != nil || q.GroupBy != nil || q.Having != nil || q.LockInfo != nil || q.SelectIntoOpt != nil || walk(q).queries != 1 {
+		return nil, "", false
+	}
+	if q.Limit != nil { // within EXISTS any number of rows but none does
+		v, is := q.Limit.Count.(*mysqlsyntax.Value)
+		if !is || q.Limit.Offset != nil || strings.Trim(fmt.Sprint(v.V), "0") == "" {
+			return nil, "", false
+		}
+	}
+	list, ok = s.sources(q.From.TableRefs, nil)
+	if !ok || len(list) > maxTables || slices.ContainsFunc(list, func(src source) bool { return src.rel == nil || src.why != "" }) {
+		return nil, "", false
+	}
+	quiet := quietly{s: s, list: slices.Concat(list, r.outer)}
+	if !quiet.condition(q.Where) || !quiet.joins(q.From.TableRefs) {
+		return nil, "", false
+	}
+	first := s.selectOf(q)
+	if first < 0 {
+		return nil, "", false
+	}
+	t := s.text
+	depth := t.Tokens[first].Depth
+	from := t.Find(first+1, depth, "FROM")
+	end := from
+	for ; end >= 0 && end < len(t.Tokens) && t.Tokens[end].Depth >= depth; end++ {
+		if t.Tokens[end].Depth == depth && t.Is(end, "ORDER", "LIMIT", "PROCEDURE", ")", "UNION", "EXCEPT", "INTERSECT", "WINDOW") && !closes(t, from, end) {
+			break
+		}
+		if t.Tokens[end].Kind == statement.TokenParam {
+			return nil, "", false
+		}
+	}
+	if from < 0 {
+		return nil, "", false
+	}
+	text = t.SQL[t.Tokens[from].Start:t.Tokens[end-1].End]
+	if where := t.Find(from, depth, "WHERE"); where > 0 && where < end { // so that a further condition can follow
+		text = t.SQL[t.Tokens[from].Start:t.Tokens[where].End] + " (" + t.SQL[t.Tokens[where+1].Start:t.Tokens[end-1].End] + ")"
+	} else {
+		text += " WHERE 1"
+	}
+	return list, text, true
+}
+
+// closes reports whether the parenthesis at token i closes one that opens between from and i.
+func closes(t *statement.Text, from, i int) bool {
+	if !t.Is(i, ")") {
+		return false
+	}
+	for k := i - 1; k >= from; k-- {
+		if t.Tokens[k].Depth == t.Tokens[i].Depth && t.Is(k, "(") {
+			return true
+		}
+		if t.Tokens[k].Depth == t.Tokens[i].Depth {
+			return false
+		}
+	}
+	return false
+}
+
+// closed reports whether a subquery refers to its own tables only.
+func (r *reader) closed(q *ast.SelectStmt) bool {
+	list, _, ok := r.clauses(q)
+	return ok && !slices.ContainsFunc(walk(q).columns, func(c *ast.ColumnName) bool {
+		return !slices.ContainsFunc(list, func(src source) bool { return r.s.owns(c, list, &src, 1) })
+	})
+}
+
+// led reports whether an index of each table begins with a column that is equated, or the subquery is evaluated once.
+func (r *reader) led(q *ast.SelectStmt) bool {
+	list, _, ok := r.clauses(q)
+	if !ok || r.closed(q) {
+		return ok
+	}
+	equated := map[string]bool{}
+	visit(q.Where, func(n ast.Node) {
+		b, ok := n.(*ast.BinaryOperationExpr)
+		if !ok || b.Op != opcode.EQ {
+			return
+		}
+		for _, e := range []ast.ExprNode{b.L, b.R} {
+			if c, ok := e.(*ast.ColumnNameExpr); ok {
+				for i := range list {
+					if r.s.owns(c.Name, list, &list[i], 1) {
+						equated[fmt.Sprint(i, c.Name.Name.L)] = true
+					}
+				}
+			}
+		}
+	})
+	for i := range list {
+		begins := func(ix []string) bool { return len(ix) > 0 && equated[fmt.Sprint(i, strings.ToLower(ix[0]))] }
+		if !slices.ContainsFunc(list[i].rel.Indexes, begins) && !begins(list[i].rel.Key) {
+			return false
+		}
+	}
+	return true
+}
+
+// quietly looks for what may warn when a condition is evaluated.
+type quietly struct {
+	s    *planner
+	list []source
+}
+
+// kinds of values that compare without a conversion.
+const (
+	kindNumber = iota + 1
+	kindText
+)
+
+func (q quietly) kind(e ast.ExprNode) int {
+	switch e := e.(type) {
+	case *ast.ParenthesesExpr:
+		return q.kind(e.Expr)
+	case *mysqlsyntax.Value:
+		switch e.V.(type) {
+		case string:
+			return kindText
+		case int64, uint64:
+			return kindNumber
+		}
+	case *ast.UnaryOperationExpr:
+		if e.Op == opcode.Minus {
+			if k := q.kind(e.V); k == kindNumber {
+				return k
+			}
+		}
+	case *ast.FuncCastExpr:
+		if e.FunctionType == ast.CastBinaryOperator && q.kind(e.Expr) == kindText {
+			return kindText
+		}
+	case *ast.ColumnNameExpr:
+		kind := 0
+		for i := range q.list {
+			src := &q.list[i]
+			if src.rel == nil || e.Name.Table.O != "" && !strings.EqualFold(e.Name.Table.O, src.alias) {
+				continue
+			}
+			a := src.column(e.Name.Name.O)
+			if a == nil {
+				continue
+			}
+			k := q.ofColumn(a)
+			if kind != 0 && kind != k {
+				return 0
+			}
+			kind = k
+		}
+		return kind
+	}
+	return 0
+}
+
+func (q quietly) ofColumn(a *rewrite.Attribute) int {
+	switch {
+	case exactNumber(a):
+		return kindNumber
+	case slices.Contains([]string{"char", "varchar", "tinytext", "text", "mediumtext", "longtext"}, typeName(a.Type)):
+		return kindText
+	}
+	return 0
+}
+
+// alike reports whether values are of one kind.
+func (q quietly) alike(list ...ast.ExprNode) bool {
+	first := q.kind(list[0])
+	return first != 0 && !slices.ContainsFunc(list, func(e ast.ExprNode) bool { return q.kind(e) != first })
+}
+
+// condition reports whether a condition certainly has no warnings, and gives the same when it is evaluated again.
+func (q quietly) condition(e ast.ExprNode) bool {
+	switch e := e.(type) {
+	case nil:
+		return true
+	case *ast.ParenthesesExpr:
+		return q.condition(e.Expr)
+	case *ast.UnaryOperationExpr:
+		return (e.Op == opcode.Not || e.Op == opcode.Not2) && q.condition(e.V)
+	case *ast.BinaryOperationExpr:
+		switch e.Op {
+		case opcode.LogicAnd, opcode.LogicOr:
+			return q.condition(e.L) && q.condition(e.R)
+		case opcode.EQ, opcode.NE, opcode.LT, opcode.LE, opcode.GT, opcode.GE, opcode.NullEQ:
+			return q.alike(e.L, e.R)
+		}
+	case *ast.BetweenExpr:
+		return q.alike(e.Expr, e.Left, e.Right)
+	case *ast.IsNullExpr:
+		_, column := e.Expr.(*ast.ColumnNameExpr)
+		return column
+	case *ast.PatternInExpr:
+		return e.Sel == nil && q.alike(append([]ast.ExprNode{e.Expr}, e.List...)...)
+	case *ast.PatternLikeOrIlikeExpr:
+		return q.kind(e.Expr) == kindText && q.kind(e.Pattern) == kindText
+	}
+	return false
+}
+
+// joins is condition for those of the joins of a FROM clause.
+func (q quietly) joins(n ast.ResultSetNode) bool {
+	j, ok := n.(*ast.Join)
+	if !ok {
+		_, table := n.(*ast.TableSource)
+		return table
+	}
+	if j.NaturalJoin || len(j.Using) > 0 || j.On != nil && !q.condition(j.On.Expr) {
+		return false
+	}
+	return q.joins(j.Left) && (j.Right == nil || q.joins(j.Right))
+}

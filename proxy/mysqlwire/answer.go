@@ -235,6 +235,7 @@ func (a *answer) relayFile(request frame) error {
 	if err := o.pass(request); err != nil {
 		return err
 	}
+	at := request.seq // the server's own count: it has sent more than the client got, if columns were hidden before
 	for continued := false; ; {
 		f, err := o.client.peek()
 		if err != nil {
@@ -243,7 +244,8 @@ func (a *answer) relayFile(request frame) error {
 		if f.seq != o.seq {
 			return o.badClient(errSequence{f.seq, o.seq}, "file")
 		}
-		if err := o.client.relayFrame(f, o.server, f.seq); err != nil {
+		at++
+		if err := o.client.relayFrame(f, o.server, at); err != nil {
 			return err
 		}
 		o.seq = f.seq + 1

@@ -81,7 +81,20 @@ func (o *observation) singleAnswer() (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	switch f.first {
+	case markOK:
+		o.counts.changed, o.counts.spoiled = 0, false
+	case markERR:
+		o.refusedCommand()
+	}
 	return f.first != markERR, o.pass(f)
+}
+
+// refusedCommand notes that the server refused a command that executes no statement.
+func (o *observation) refusedCommand() {
+	o.counts.changed, o.counts.spoiled = -1, false
+	o.warnings.forget()
+	o.warnings.server = 1
 }
 
 // simple relays a command with an ordinary answer in which nothing is hidden.

@@ -68,10 +68,27 @@ func (o *observation) restoreCounts(script *rewrite.Script) error {
 	}
 	n := *c.found
 	c.found = nil
+	if n > 1 {
+		if err := o.keepWarnings(); err != nil {
+			return err
+		}
+	}
 	if _, _, err := o.ownRows(rowsQuery(n)); err != nil {
 		return err
 	}
 	return o.restoreChanged()
+}
+
+// keepWarnings keeps the server's warnings before a statement of ours that reads tables: it clears them.
+func (o *observation) keepWarnings() error {
+	if o.warnings.server == 0 {
+		return nil
+	}
+	rows, refused, err := o.ownRows("SHOW WARNINGS")
+	if err == nil && refused == nil {
+		o.warnings.keepServers(rows)
+	}
+	return err
 }
 
 // restoreChanged puts ROW_COUNT() back after statements of ours, if it was 0, as after COMMIT. Other numbers are put into the
@@ -117,6 +134,9 @@ func asksFoundRows(script *rewrite.Script) bool {
 
 // rowsQuery is a query that answers n rows.
 func rowsQuery(n uint64) string {
+	if n <= 1 { // without tables it leaves the client's warnings and errors alone
+		return "SELECT 1 LIMIT " + utoa(n)
+	}
 	digits := "(SELECT 0" + strings.Repeat(" UNION ALL SELECT 0", 9) + ")"
 	from := digits + " d0"
 	for i, size := 1, uint64(10); size < n; i, size = i+1, size*10 {

@@ -15,7 +15,8 @@ type exchange struct {
 	client  string // the client's text
 	request request
 	// fallback makes the exchange of the client's own text instead, from one of the statements on: the server refused ours, or
-	// it could not be marked. nil: ours is the client's own, or it is too long to be kept.
+	// it could not be marked. It gives nil if it has answered the client. A nil function: ours is the client's own text, or it is too
+	// long to be kept.
 	fallback func(from int, why string) (*exchange, error)
 
 	preface preface
@@ -66,9 +67,11 @@ func (x *exchange) begin() {
 	o := x.o
 	x.preface = preface{o: o, fetch: o.log.wanted(x.plans)}
 	x.answer = &answer{o: o, binary: x.request.binary(), prepared: x.request.statement()}
-	for _, p := range x.plans {
-		p = bound(p, x.request)
-		p = o.counts.merge(o.warnings.merge(o.settings.withLevel(p, o.traits.optimistic)))
+	for i, p := range x.plans {
+		p = o.warnings.merge(o.settings.withLevel(bound(p, x.request), o.traits.optimistic))
+		if i == 0 { // those behind it are asked about it
+			p = o.counts.merge(p)
+		}
 		st := &sentStatement{plan: p, ticket: o.tracker.Sending(p)}
 		o.tracker.From(st.ticket, x.client, x.request.params)
 		x.answer.statements = append(x.answer.statements, st)
@@ -111,7 +114,7 @@ func (x *exchange) takeAnswer() error {
 // instead sends the client's own text. If the server takes it and has refused ours, the tables are not what the catalog says.
 func (x *exchange) instead(from int, why string) error {
 	own, err := x.fallback(from, why)
-	if err != nil {
+	if err != nil || own == nil { // it is answered
 		return err
 	}
 	if err := own.run(); err != nil {

@@ -66,6 +66,12 @@ func (s *preparedStatements) refuse(f frame, p *prepared, e *history.ServerError
 	if _, err := o.client.packet(f); err != nil {
 		return o.badClient(err, "command")
 	}
+	return s.failed(p, e)
+}
+
+// failed answers an execution with an error that the server gave us.
+func (s *preparedStatements) failed(p *prepared, e *history.ServerError) error {
+	o := s.o
 	a := &answer{o: o}
 	plan := forwarded([]*rewrite.Plan{p.used.plan}, "the tables were changed")[0]
 	st := &sentStatement{plan: plan, ticket: o.tracker.Sending(plan)}
@@ -83,15 +89,13 @@ func (s *preparedStatements) executeClients(plan *rewrite.Plan, run execution, w
 	if err != nil {
 		return nil, err
 	}
-	if refused == nil {
-		p.used = fm
-		if err := s.addForm(p, fm); err != nil {
-			return nil, err
-		}
-	} else {
-		fm = p.used // its error is the client's now
+	if refused != nil {
+		return nil, s.failed(p, refused)
 	}
-	p.types = nil
+	p.used = fm
+	if err := s.addForm(p, fm); err != nil {
+		return nil, err
+	}
 	run.id = fm.id
 	return &exchange{o: o, plans: forwarded([]*rewrite.Plan{plan}, why), client: p.sql, request: run}, nil
 }
@@ -185,7 +189,7 @@ func (s *preparedStatements) fetch(f frame) error {
 	cols := &columns{binary: true}
 	if p != nil {
 		binary.LittleEndian.PutUint32(head[1:], p.used.id)
-		cols.types, cols.hidden = p.types, p.used.plan.Hidden
+		cols.types, cols.hidden = p.used.types, p.used.plan.Hidden
 	}
 	st := &sentStatement{plan: plan, ticket: o.tracker.Sending(plan)}
 	st.running = o.tracker.Answer(st.ticket)

@@ -16,6 +16,7 @@ type form struct {
 	session dialect.Session
 	clients bool // the text is the client's own
 	uses    []rewrite.Use
+	types   []byte // of all columns of the last answer, or as the server said when it prepared the statement
 }
 
 // complete is form at the settings now, with the catalog as it is now.
@@ -71,7 +72,8 @@ func (s *preparedStatements) prepareForm(fm *form) (refused *history.ServerError
 	if err := s.o.ownPrepare(fm.sql); err != nil {
 		return nil, err
 	}
-	fm.id, _, refused, err = s.o.ownPrepared()
+	st, refused, err := s.o.ownPrepared()
+	fm.id, fm.types = st.id, st.types
 	return refused, err
 }
 

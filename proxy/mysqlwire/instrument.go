@@ -57,14 +57,8 @@ func (o newTables) instrument(created []definedTable) error {
 	if err := o.counts.save(&o.link); err != nil {
 		return err
 	}
-	if o.warnings.server > 0 {
-		rows, refused, err := o.ownRows("SHOW WARNINGS")
-		if err != nil {
-			return err
-		}
-		if refused == nil {
-			o.warnings.keepServers(rows)
-		}
+	if err := o.keepWarnings(); err != nil {
+		return err
 	}
 	if o.settings.state != settingsKnown {
 		if err := o.ask(); err != nil || o.settings.state != settingsKnown {

@@ -107,35 +107,54 @@ func (l *link) ownPrepare(sql string) error {
 	return l.server.put(0, []byte{mysql.COM_STMT_PREPARE}, []byte(sql))
 }
 
-// ownPrepared reads the answer to a preparation of ours: the statement's id and the number of warnings, or the server's error.
-func (l *link) ownPrepared() (id uint32, warnings int, refused *history.ServerError, err error) {
+// ownStatement is what the server says of a statement that it has prepared for us.
+type ownStatement struct {
+	id       uint32
+	warnings int
+	types    []byte // of the columns
+}
+
+// ownPrepared reads the answer to a preparation of ours: the statement, or the server's error.
+func (l *link) ownPrepared() (st ownStatement, refused *history.ServerError, err error) {
 	f, err := l.nextPacket()
 	if err != nil {
-		return 0, 0, nil, err
+		return st, nil, err
 	}
 	b, err := l.take(f)
 	if err != nil {
-		return 0, 0, nil, err
+		return st, nil, err
 	}
 	if f.first != markOK || len(b) < 9 {
-		e := parseERR(b)
-		return 0, 0, e, nil
+		return st, parseERR(b), nil
 	}
 	if len(b) >= 12 {
-		warnings = int(binary.LittleEndian.Uint16(b[10:]))
+		st.warnings = int(binary.LittleEndian.Uint16(b[10:]))
 	}
-	id = binary.LittleEndian.Uint32(b[1:])
+	st.id = binary.LittleEndian.Uint32(b[1:])
 	columns, params := int(binary.LittleEndian.Uint16(b[5:])), int(binary.LittleEndian.Uint16(b[7:]))
-	skip := columns + params
-	if !l.has(deprecateEOF) {
-		skip += min(columns, 1) + min(params, 1)
+	if _, err = l.ownDefinitions(params); err == nil {
+		st.types, err = l.ownDefinitions(columns)
 	}
-	for range skip {
-		if _, err = l.takeNext(); err != nil {
-			return 0, 0, nil, err
+	return st, nil, err
+}
+
+// ownDefinitions takes a list of definitions with its EOF, and returns their types.
+func (l *link) ownDefinitions(n int) (types []byte, err error) {
+	for range n {
+		def, err := l.takeNext()
+		if err != nil {
+			return nil, err
 		}
+		typ, err := typeOf(def)
+		if err != nil {
+			return nil, fmt.Errorf("read a column definition: %w", err)
+		}
+		types = append(types, typ)
 	}
-	return id, warnings, nil, nil
+	if n > 0 && !l.has(deprecateEOF) {
+		_, err = l.takeNext()
+	}
+	return types, err
 }
 
 // ownClose puts the end of a prepared statement of ours into the output to the server. It has no answer.

@@ -42,7 +42,7 @@ func (r parsedApart) proceed(a *answer) (why string, ok bool, err error) {
 			return "", true, nil
 		}
 	}
-	id, warnings, refused, err := o.ownPrepared()
+	own, refused, err := o.ownPrepared()
 	if err != nil {
 		return "", false, err
 	}
@@ -50,22 +50,22 @@ func (r parsedApart) proceed(a *answer) (why string, ok bool, err error) {
 		a.held = true
 		return "the server did not prepare it: " + refused.Message, false, nil
 	}
-	if plan := a.statements[0].plan; warnings != plan.ParsedApart {
-		ok, err := o.keepFront(plan.ParsedApart, warnings)
+	if plan := a.statements[0].plan; own.warnings != plan.ParsedApart {
+		ok, err := o.keepFront(plan.ParsedApart, own.warnings)
 		if err != nil {
 			return "", false, err
 		}
 		if !ok {
-			return "the warnings of its own text cannot be told from ours", false, o.ownClose(id)
+			return "the warnings of its own text cannot be told from ours", false, o.ownClose(own.id)
 		}
 		a.front = len(o.warnings.front)
 	}
 	// No flags, one iteration, no parameters (MySQL manual, "COM_STMT_EXECUTE").
-	execute := binary.LittleEndian.AppendUint32([]byte{mysql.COM_STMT_EXECUTE}, id)
+	execute := binary.LittleEndian.AppendUint32([]byte{mysql.COM_STMT_EXECUTE}, own.id)
 	if err := o.server.put(0, append(execute, 0, 1, 0, 0, 0)); err != nil {
 		return "", false, err
 	}
-	return "", true, o.ownClose(id)
+	return "", true, o.ownClose(own.id)
 }
 
 // concernsSession reports whether an error says something about the session rather than about the text: a lock wait that

@@ -28,8 +28,7 @@ type prepared struct {
 	sql    string // the client's own text; empty if it was too long to be analysed
 	params int
 	forms  []*form
-	used   *form  // by the last execution, or by long data that waits for it
-	types  []byte // of all columns of the last answer
+	used   *form // by the last execution, or by long data that waits for it
 	// sources are the columns of tables that the client's columns of the last answer show, where requests are told apart.
 	sources []source
 	// bound are the types of the parameters as the client last sent them; it need not repeat them.
@@ -144,6 +143,7 @@ func (s *preparedStatements) prepareAnswer(p *prepared, fm *form, try bool) (ref
 			return e, nil
 		}
 		s.last = nil
+		o.refusedCommand()
 		return nil, o.toClient(b)
 	}
 	fm.id = binary.LittleEndian.Uint32(b[1:])
@@ -168,7 +168,7 @@ func (s *preparedStatements) prepareAnswer(p *prepared, fm *form, try bool) (ref
 		return nil, err
 	}
 	o.wantSources = s.wants(p)
-	p.types, err = o.relayDefinitionList(columns, fm.plan.Hidden)
+	fm.types, err = o.relayDefinitionList(columns, fm.plan.Hidden)
 	p.sources = o.sources
 	return nil, err
 }
@@ -202,7 +202,7 @@ func (s *preparedStatements) relayShownColumns(p *prepared, fm *form, b []byte, 
 		}
 	}
 	o.wantSources = s.wants(p)
-	p.types, err = o.releaseDefinitions(held, ours)
+	fm.types, err = o.releaseDefinitions(held, ours)
 	if p.sources = o.sources; err != nil || o.has(deprecateEOF) {
 		return err
 	}

@@ -45,7 +45,7 @@ func (a *answer) relayResultSet(st *sentStatement, f frame) (more bool, err erro
 	}
 	cols := &columns{hidden: hidden, binary: a.binary, hide: st.plan.Conceal}
 	var names *[][5]string
-	if cols.hide == nil && manyResults(st.plan) {
+	if cols.hide == nil && st.plan.Verb == "other" {
 		names = new([][5]string)
 	}
 	o.wantSources = o.observer.Recorder.Requests != nil && (a.prepared != nil && o.prepared.wants(a.prepared) || st.running != nil && st.running.WantsCells())
@@ -77,15 +77,15 @@ func (a *answer) columnTypes(count, hidden int, follows bool, held [][]byte, nam
 		types, err = a.o.releaseDefinitions(held, hidden)
 	case follows:
 		types, err = a.o.relayDefinitions(count, hidden, names)
-	case a.prepared != nil && len(a.prepared.types) == count:
-		return a.prepared.types, nil
+	case a.prepared != nil && len(a.prepared.used.types) == count:
+		return a.prepared.used.types, nil
 	case hidden == 0 && a.prepared == nil: // one of too many prepared statements: its rows pass as they are
 		return nil, nil
 	default:
 		return nil, fmt.Errorf("a result came without its columns: %w", errMalformed)
 	}
 	if err == nil && a.prepared != nil {
-		a.prepared.types = types
+		a.prepared.used.types = types
 	}
 	return types, err
 }

@@ -147,9 +147,11 @@ type finding struct {
 	aggregates []string       // their names in lower case
 	extremes   []ast.ExprNode // arguments of MIN and MAX
 	plain      int            // how many are neither MIN nor MAX nor of distinct values
+	distinct   bool           // COUNT(DISTINCT x) and the like
 	window     bool
 	functions  []string
 	columns    []*ast.ColumnName
+	tables     []*ast.TableName
 	wildcard   bool
 	setVar     bool // @a := 1
 }
@@ -176,6 +178,7 @@ func (f *finding) Enter(n ast.Node) (ast.Node, bool) {
 	case *ast.AggregateFuncExpr:
 		name := strings.ToLower(n.F)
 		f.aggregates = append(f.aggregates, name)
+		f.distinct = f.distinct || n.Distinct
 		if name == "min" || name == "max" {
 			f.extremes = append(f.extremes, n.Args...)
 		} else if !n.Distinct {
@@ -187,6 +190,8 @@ func (f *finding) Enter(n ast.Node) (ast.Node, bool) {
 		f.functions = append(f.functions, n.FnName.L)
 	case *ast.ColumnNameExpr:
 		f.columns = append(f.columns, n.Name)
+	case *ast.TableName:
+		f.tables = append(f.tables, n)
 	case *ast.SelectField:
 		if n.WildCard != nil {
 			f.wildcard = true

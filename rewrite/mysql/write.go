@@ -114,6 +114,10 @@ func (s *planner) update(n *ast.UpdateStmt) {
 		s.opaque("UPDATE with subqueries and ORDER BY")
 		return
 	}
+	if s.r.flavor == MariaDB && s.readsToo(src.rel, all.tables[1:]) {
+		s.opaque("UPDATE with subqueries that may read the same table")
+		return
+	}
 	if s.cascades(&src, false, n.List) {
 		s.partial("foreign keys may change other tables")
 	}
@@ -144,6 +148,15 @@ func (s *planner) update(n *ast.UpdateStmt) {
 	p.CurrentRead = s.current(n.List, &src)
 	p.Predicate = s.predicate(n.Where, []source{src})
 	s.askedByWrite(n.TableRefs, &src, n.Where, all, n.Limit)
+}
+
+// readsToo reports whether a table may be among these. MariaDB then collects the changes before it makes the first one, so that the
+// assignments do not see each other (10.11).
+func (s *planner) readsToo(target *rewrite.Relation, tables []*ast.TableName) bool {
+	return slices.ContainsFunc(tables, func(t *ast.TableName) bool {
+		rel, why := s.resolve(t.Schema.O, t.Name.O)
+		return rel == nil && why != "" || rel != nil && (rel.Kind != "table" && rel.Kind != "partitioned" || rel.RelationName == target.RelationName)
+	})
 }
 
 // stampAssignments puts in, before and behind a list of assignments, what marks a row that they really change. The list
@@ -419,6 +432,10 @@ func (s *planner) insertColumns(n *ast.InsertStmt, src *source, i int, added add
 		s.opaque("an INSERT without columns")
 		return -1
 	}
+	if s.r.flavor == MariaDB && fillsGenerated(n, src.rel) { // with a list of columns it warns less often (1906)
+		s.opaque("an INSERT that gives generated columns values")
+		return -1
+	}
 	names := src.clientColumns()
 	if n.Select == nil && len(n.Lists[0]) != len(names) {
 		s.opaque("an INSERT with another number of columns") // an error, or the catalog is old
@@ -427,6 +444,27 @@ func (s *planner) insertColumns(n *ast.InsertStmt, src *source, i int, added add
 	list := " (" + strings.Join(append(names, added.columns), ",") + ") "
 	s.edits = append(s.edits, edit{at: t.Tokens[i-1].End, add: list, check: list})
 	return i
+}
+
+// fillsGenerated reports whether an INSERT without a list of columns has more than DEFAULT for a generated one.
+func fillsGenerated(n *ast.InsertStmt, rel *rewrite.Relation) bool {
+	at := -1
+	for _, c := range rel.Columns {
+		if c.Hidden {
+			continue
+		}
+		at++
+		if c.Generated && (n.Select != nil || slices.ContainsFunc(n.Lists, func(row []ast.ExprNode) bool {
+			if at >= len(row) {
+				return true
+			}
+			value, ok := row[at].(*ast.DefaultExpr)
+			return !ok || value.Name != nil
+		})) {
+			return true
+		}
+	}
+	return false
 }
 
 // insertRows adds the stamp to each row of VALUES.

@@ -33,12 +33,21 @@ func (c *Checker) settle() {
 	if c.opts.Keep < 0 {
 		return
 	}
-	for c.settled < len(c.ended)-c.opts.Keep && (c.openFirst == nil || c.openFirst.begin > c.ended[c.settled].end) {
+	for c.settled < len(c.ended) && c.unsettled-c.ended[c.settled].weight >= c.opts.Keep && (c.openFirst == nil || c.openFirst.begin > c.ended[c.settled].end) {
+		c.unsettled -= c.ended[c.settled].weight
 		c.settled++
 	}
-	if len(c.ended) >= c.sweepAt || len(c.ended) > c.opts.MaxTxns {
+	if c.weight >= c.sweepAt || c.weight > c.opts.MaxTxns {
 		c.sweep()
 	}
+}
+
+// weigh adds up the weights of transactions.
+func weigh(list []*txn) (sum int) {
+	for _, t := range list {
+		sum += t.weight
+	}
+	return sum
 }
 
 func (c *Checker) sweep() {
@@ -70,9 +79,12 @@ func (c *Checker) sweep() {
 		}
 		keep = append(keep, t)
 	}
-	if over := len(keep) - c.opts.MaxTxns; over > 0 {
+	if excess := weigh(keep) - c.opts.MaxTxns; excess > 0 {
 		// Something stays open. The oldest go, and some more, so that this does not happen with each event.
-		over = min(over+c.opts.MaxTxns/10, len(keep))
+		over := 0
+		for excess += c.opts.MaxTxns / 10; excess > 0 && over < len(keep); over++ {
+			excess -= keep[over].weight
+		}
 		c.coverage.Forgotten += over
 		drop = append(drop, keep[:over]...)
 		keep = append([]*txn{}, keep[over:]...)
@@ -86,7 +98,8 @@ func (c *Checker) sweep() {
 	}
 	c.forget(drop)
 	c.ended, c.settled = keep, settled
-	c.sweepAt = len(keep) + max(c.opts.sweepStep(), len(keep)/2)
+	c.weight, c.unsettled = weigh(keep), weigh(keep[settled:])
+	c.sweepAt = c.weight + max(c.opts.sweepStep(), c.weight/2)
 }
 
 // dropGone takes out links to forgotten transactions.

@@ -62,11 +62,12 @@ type Options struct {
 	Level string
 	// Keep is how many ended transactions are kept at least, however old: it guards against events that arrive late and
 	// lets stale reads that far back be found. 0 means DefaultKeep; negative means that nothing is ever forgotten.
+	// A transaction counts once more for each 64 of its statements and accesses.
 	Keep int
-	// MaxTxns is how many ended transactions are kept at most, when one that stays open holds them back. 0 means
+	// MaxTxns is how many ended transactions, counted so, are kept at most, when one that stays open holds them back. 0 means
 	// DefaultMaxTxns.
 	MaxTxns int
-	// MaxAccesses is how many accesses of one transaction are kept. The reads of a larger one are not judged. 0 means
+	// MaxAccesses is how many accesses of one transaction are kept, and how many statements. The reads of a larger one are not judged. 0 means
 	// DefaultMaxAccesses.
 	MaxAccesses int
 	// MaxPlaces is how many places of versions by forgotten writers are remembered. 0 means DefaultMaxPlaces.
@@ -109,7 +110,9 @@ type Checker struct {
 	openLast  *txn
 	ended     []*txn // not forgotten, in the order of their end
 	settled   int    // ended[:settled] can get no new edge from others, see forget.go
-	sweepAt   int    // len(ended) at which to sweep next
+	weight    int    // of ended
+	unsettled int    // the weight of those of ended that are not settled
+	sweepAt   int    // weight at which to sweep next
 	places    places
 
 	graph
@@ -206,6 +209,7 @@ type txn struct {
 	mistaken  bool // its last refusal was for a mistake, or followed from one
 	undone    bool // some of its writes were undone, or may have been
 	partial   bool // accesses are missing: its reads are not judged
+	weight    int  // once it has ended: as how many transactions it counts, since a client may put any number of statements into one
 	request   *request
 	mixed     bool // it has statements of several requests
 	tags      []string
@@ -434,11 +438,29 @@ func (c *Checker) statement(e *history.Event) {
 			t.tags = append(t.tags, tag)
 		}
 	}
+	if saysNothing := e.Verb == "select" && len(e.Accesses) == 0 && !e.Predicate && e.Error == nil; len(t.stmts) >= maxSilent && saysNothing {
+		return
+	}
+	if len(t.stmts) >= c.opts.MaxAccesses {
+		t.cutOff(&c.coverage)
+		return
+	}
 	i := int32(len(t.stmts))
 	t.stmts = append(t.stmts, stmt{n: e.N, sql: e.SQL, verb: e.Verb, from: e.From, to: e.To, at: e.At, tags: slices.Clone(e.Tags),
 		current: e.CurrentRead, failed: e.Error != nil, coverage: e.Coverage, columns: c.requests.columnsOf(t, i, e), duplicate: t.product().Duplicate(e.Error)})
 	t.addReads(c, i, e)
 	c.addAccesses(t, i, e)
+}
+
+// maxSilent is how many statements of a transaction are kept that say nothing of rows.
+const maxSilent = 10_000
+
+// cutOff notes that no more of t is kept.
+func (t *txn) cutOff(v *Coverage) {
+	if !t.partial {
+		t.partial = true
+		v.Partial++
+	}
 }
 
 // addAccesses keeps the accesses of e as those of statement i.
@@ -459,10 +481,7 @@ func (c *Checker) addAccesses(t *txn, i int32, e *history.Event) {
 			continue
 		}
 		if len(t.accesses) >= c.opts.MaxAccesses {
-			if !t.partial {
-				t.partial = true
-				c.coverage.Partial++
-			}
+			t.cutOff(&c.coverage)
 			break
 		}
 		if !a.Op.Writes() && a.Version == "" || a.Op.Writes() && a.Op != history.OpDelete && a.Version == "" {
@@ -551,6 +570,8 @@ func (c *Checker) finishTxn(t *txn, out history.Outcome) {
 	t.prevOpen, t.nextOpen = nil, nil
 	t.end = c.seq
 	c.ended = append(c.ended, t)
+	t.weight = 1 + (len(t.stmts)+len(t.accesses))/64
+	c.weight, c.unsettled = c.weight+t.weight, c.unsettled+t.weight
 	c.edges = c.edges[:0]
 	switch out {
 	case history.OutcomeCommitted:

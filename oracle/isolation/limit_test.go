@@ -77,6 +77,37 @@ func TestOpenForever(t *testing.T) {
 	}
 }
 
+// TestLargeTransactions: a client decides how many statements a transaction has, and so they count, ended or open, and not the transactions alone.
+func TestLargeTransactions(t *testing.T) {
+	const large = 4 * maxSilent
+	for name, c := range map[string]*Checker{"": New(Options{}), "another stays open": New(Options{MaxTxns: 4000})} {
+		add := func(e history.Event) { c.Add(&e) }
+		add(history.Event{Kind: history.EventSession, Session: 1, Engine: "postgres", Server: "15"})
+		if name != "" {
+			add(history.Event{Kind: history.EventSession, Session: 2, Engine: "postgres", Server: "15"})
+			add(history.Event{Kind: history.EventBegin, Session: 2, Txn: 1_000_000})
+		}
+		for i := range 1000 {
+			txn := uint64(i + 1)
+			add(history.Event{Kind: history.EventBegin, Session: 1, Txn: txn})
+			for n := range large / 100 {
+				add(history.Event{Kind: history.EventStmt, Session: 1, Txn: txn, N: n + 1, Verb: "update", Coverage: history.CoverageExact})
+			}
+			add(history.Event{Kind: history.EventEnd, Session: 1, Txn: txn, Outcome: history.OutcomeAborted})
+			if kept := c.Kept(); kept > 800 {
+				t.Fatalf("%s: %d transactions of %d statements are kept", name, kept, large/100)
+			}
+		}
+		add(history.Event{Kind: history.EventBegin, Session: 1, Txn: 2000})
+		for n := range large {
+			add(history.Event{Kind: history.EventStmt, Session: 1, Txn: 2000, N: n + 1, Verb: "select", Coverage: history.CoverageExact})
+		}
+		if n := len(c.open[2000].stmts); n > maxSilent {
+			t.Errorf("%s: %d statements that read nothing are kept of an open transaction", name, n)
+		}
+	}
+}
+
 // TestTooLarge: of a transaction with too many accesses the reads are not judged, since the one that makes up for a stale
 // read may be among those left out.
 func TestTooLarge(t *testing.T) {

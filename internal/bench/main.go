@@ -36,7 +36,7 @@ func main() {
 	flag.StringVar(&o.wirecheck, "wirecheck", "bin/wirecheck", "the program to measure")
 	flag.DurationVar(&o.length, "length", 4*time.Second, "length of one run")
 	flag.IntVar(&o.rounds, "rounds", 5, "runs of each target")
-	flag.StringVar(&o.only, "only", "", "comma-separated parts to run: postgres, mariadb, mariadb-single (each query of the mix by itself; not among the default), record, memory, idle, waits")
+	flag.StringVar(&o.only, "only", "", "comma-separated parts to run: postgres, mariadb, mariadb-single (each query of the mix by itself; not among the default), record, memory, idle, waits, hostile (for -length; not among the default)")
 	flag.StringVar(&o.match, "match", "", "run only the workloads whose name with its clients, as printed, matches this regular expression")
 	flag.StringVar(&o.targets, "targets", "", "comma-separated ways to the server to measure, as printed; empty: all")
 	flag.StringVar(&o.base, "base", "", "another build of the program: its mode pass is measured beside, as base")
@@ -58,12 +58,12 @@ func run(ctx context.Context, o options) error {
 	fmt.Printf("machine: %d cores, %s, %s, kernel %s\n", runtime.NumCPU(), cpuModel(), runtime.Version(), kernel())
 	fmt.Printf("each figure: median of %d alternated runs of %s; in brackets the smallest and largest ratio of one round\n\n", o.rounds, o.length)
 	wanted := func(part string) bool {
-		return o.only == "" && part != "mariadb-single" || strings.Contains(","+o.only+",", ","+part+",")
+		return o.only == "" && part != "mariadb-single" && part != "hostile" || strings.Contains(","+o.only+",", ","+part+",")
 	}
 	for _, part := range []struct {
 		name string
 		run  func(context.Context, options) error
-	}{{"postgres", benchPostgres}, {"mariadb", benchMariaDB}, {"mariadb-single", benchMariaDBSingle}, {"record", benchRecord}, {"memory", benchMemory}, {"idle", benchIdle}, {"waits", benchWaits}} {
+	}{{"postgres", benchPostgres}, {"mariadb", benchMariaDB}, {"mariadb-single", benchMariaDBSingle}, {"record", benchRecord}, {"memory", benchMemory}, {"idle", benchIdle}, {"waits", benchWaits}, {"hostile", benchHostile}} {
 		if !wanted(part.name) {
 			continue
 		}

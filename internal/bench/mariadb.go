@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"regexp"
 	"strconv"
 
 	"wirecheck/backends/engine"
@@ -99,16 +100,28 @@ func prepareSysbench(ctx context.Context, o options, s *engine.Server) (sysbench
 		return nil, fmt.Errorf("instrument: %w: %s", err, out)
 	}
 	return func(script string, args ...string) load {
-		return func(ctx context.Context, port, clients int) (rate, n float64, err error) {
-			all := append([]string{"--threads=" + strconv.Itoa(clients), "--time=" + strconv.Itoa(max(1, int(o.length.Seconds()))), "run"}, args...)
+		return func(ctx context.Context, port, clients int) (f figures, err error) {
+			all := append([]string{"--histogram=on", "--threads=" + strconv.Itoa(clients), "--time=" + strconv.Itoa(max(1, int(o.length.Seconds()))), "run"}, args...)
 			out, err := run(ctx, port, script, all...)
 			if err != nil {
-				return 0, 0, err
+				return f, err
 			}
-			if rate, err = number(out, transactions); err == nil {
-				n, err = number(out, `transactions:\s+([0-9]+) `)
+			if f.rate, err = number(out, transactions); err == nil {
+				f.n, err = number(out, `transactions:\s+([0-9]+) `)
 			}
-			return rate, n, err
+			f.p50, f.p99 = sysbenchLatency(out)
+			return f, err
 		}
 	}, nil
+}
+
+// sysbenchLatency reads the histogram of sysbench: the median and the 99th percentile, in ms.
+func sysbenchLatency(out []byte) (p50, p99 float64) {
+	var all []latency
+	for _, m := range regexp.MustCompile(`(?m)^\s*([0-9.]+) \|.*?([0-9]+)$`).FindAllSubmatch(out, -1) {
+		ms, _ := strconv.ParseFloat(string(m[1]), 64) // the pattern lets only numbers through
+		n, _ := strconv.Atoi(string(m[2]))
+		all = append(all, latency{ms, n})
+	}
+	return percentiles(all)
 }

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -58,19 +57,45 @@ func preparePgbench(ctx context.Context, o options, s *engine.Server) (func(args
 		return nil, err
 	}
 	return func(args ...string) load {
-		return func(ctx context.Context, port, clients int) (rate, n float64, err error) {
-			all := append(slices.Clone(args), "-n", "-c", strconv.Itoa(clients), "-j", "1", "-T", strconv.Itoa(max(1, int(o.length.Seconds()))))
-			out, err := pgbench(ctx, port, all...)
+		return func(ctx context.Context, port, clients int) (f figures, err error) {
+			dir, err := os.MkdirTemp("", "wirecheck-pgbench-")
 			if err != nil {
-				return 0, 0, err
+				return f, err
 			}
-			rate, err = number(out, `tps = ([0-9.]+) \(without`)
+			defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+			out, err := pgbench(ctx, port, append([]string{"-n", "-c", strconv.Itoa(clients), "-j", "1", "-T", strconv.Itoa(max(1, int(o.length.Seconds()))),
+				"-l", "--sampling-rate", "0.1", "--log-prefix", filepath.Join(dir, "log")}, args...)...)
+			if err != nil {
+				return f, err
+			}
+			if f.rate, err = number(out, `tps = ([0-9.]+) \(without`); err == nil {
+				f.n, err = number(out, `transactions actually processed: ([0-9]+)`)
+			}
 			if err == nil {
-				n, err = number(out, `transactions actually processed: ([0-9]+)`)
+				f.p50, f.p99, err = pgbenchLatency(dir)
 			}
-			return rate, n, err
+			return f, err
 		}
 	}, nil
+}
+
+// pgbenchLatency reads the log of transactions that pgbench has written: the median and the 99th percentile, in ms.
+func pgbenchLatency(dir string) (p50, p99 float64, err error) {
+	files, err := filepath.Glob(filepath.Join(dir, "log*"))
+	var all []latency
+	for _, file := range files {
+		data, e := os.ReadFile(file)
+		err = errors.Join(err, e)
+		for line := range strings.Lines(string(data)) {
+			if fields := strings.Fields(line); len(fields) > 2 {
+				us, e := strconv.ParseFloat(fields[2], 64)
+				err = errors.Join(err, e)
+				all = append(all, latency{us / 1000, 1})
+			}
+		}
+	}
+	p50, p99 = percentiles(all)
+	return p50, p99, err
 }
 
 func number(out []byte, pattern string) (float64, error) {

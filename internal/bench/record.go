@@ -99,7 +99,7 @@ func recordPair(ctx context.Context, o options, w workload, clients int, s *engi
 			if err != nil {
 				return err
 			}
-			rate, n, err := w.run(ctx, both[i].port, clients)
+			f, err := w.run(ctx, both[i].port, clients)
 			if err != nil {
 				return fmt.Errorf("%s: %w", w.name, err)
 			}
@@ -107,11 +107,11 @@ func recordPair(ctx context.Context, o options, w workload, clients int, s *engi
 			if err != nil {
 				return err
 			}
-			rates[i] = append(rates[i], rate)
-			spent[i] = append(spent[i], float64((after.proxy-before.proxy).Microseconds())/n)
-			all[i] = append(all[i], float64((after.all-before.all).Microseconds())/n)
+			rates[i] = append(rates[i], f.rate)
+			spent[i] = append(spent[i], float64((after.proxy-before.proxy).Microseconds())/f.n)
+			all[i] = append(all[i], float64((after.all-before.all).Microseconds())/f.n)
 			if i == 1 {
-				done += n
+				done += f.n
 			}
 		}
 	}

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"wirecheck/backends/engine"
 )
@@ -15,10 +17,19 @@ import (
 type target struct {
 	name string
 	port int
+	pid  int // of what stands in front of the server; 0: nothing does
 }
 
-// load runs clients against a port. It gives the throughput, and how many transactions there were.
-type load func(ctx context.Context, port, clients int) (rate, n float64, err error)
+// load runs clients against a port.
+type load func(ctx context.Context, port, clients int) (figures, error)
+
+// figures are what a run of a load gave.
+type figures struct {
+	rate     float64 // transactions a second
+	n        float64 // transactions
+	p50, p99 float64 // of their latency, in ms
+	cpu      float64 // us of processor time a transaction of what stands in front of the server
+}
 
 // workload is a load with a name.
 type workload struct {
@@ -29,20 +40,22 @@ type workload struct {
 
 // ratios are those that are printed, of the targets that there are.
 var ratios = [][2]string{
-	{"forward", "direct"}, {"pgbouncer", "direct"}, {"pass", "direct"}, {"pass", "forward"}, {"pass", "pgbouncer"}, {"pass", "base"}, {"observe", "pass"},
+	{"forward", "direct"}, {"pgbouncer", "direct"}, {"pass", "direct"}, {"pass", "forward"}, {"pass", "pgbouncer"}, {"pass", "base"}, {"observe", "pass"}, {"observe", "base-observe"}, {"sample", "pass"},
 }
 
 // withoutForwarder are the targets of workloads whose answers are not only small.
-var withoutForwarder = []string{"direct", "pgbouncer", "pass", "observe"}
+var withoutForwarder = []string{"direct", "pgbouncer", "pass", "observe", "base-observe", "sample"}
 
 // compare runs workloads against a server, and against what stands in front of it: a forwarder, another proxy (nil: none) and wirecheck.
 func compare(ctx context.Context, o options, scheme string, s *engine.Server, other func() (*process, error), workloads []workload) (err error) {
-	targets := []target{{"direct", s.Port}}
-	var base func() (*process, error)
-	if o.base != "" {
-		other := o
-		other.wirecheck = o.base
-		base = func() (*process, error) { return startProxy(other, scheme, s.Address(), "pass") }
+	targets := []target{{name: "direct", port: s.Port}}
+	proxy := func(program, mode string, args ...string) func() (*process, error) {
+		if program == "" {
+			return nil
+		}
+		with := o
+		with.wirecheck = program
+		return func() (*process, error) { return startProxy(with, scheme, s.Address(), mode, args...) }
 	}
 	for _, front := range []struct {
 		name  string
@@ -50,9 +63,11 @@ func compare(ctx context.Context, o options, scheme string, s *engine.Server, ot
 	}{
 		{"forward", func() (*process, error) { return startForwarder(s.Address()) }},
 		{"pgbouncer", other},
-		{"base", base},
-		{"pass", func() (*process, error) { return startProxy(o, scheme, s.Address(), "pass") }},
-		{"observe", func() (*process, error) { return startProxy(o, scheme, s.Address(), "observe") }},
+		{"base", proxy(o.base, "pass")},
+		{"pass", proxy(o.wirecheck, "pass")},
+		{"base-observe", proxy(o.base, "observe")},
+		{"observe", proxy(o.wirecheck, "observe")},
+		{"sample", proxy(o.wirecheck, "observe", "--sample", "0.05")},
 	} {
 		if front.start == nil {
 			continue
@@ -62,7 +77,7 @@ func compare(ctx context.Context, o options, scheme string, s *engine.Server, ot
 			return e
 		}
 		defer func() { err = errors.Join(err, p.stop()) }()
-		targets = append(targets, target{front.name, p.port})
+		targets = append(targets, target{front.name, p.port, p.cmd.Process.Pid})
 	}
 	for _, w := range workloads {
 		for _, clients := range []int{1, 8, 64} {
@@ -83,7 +98,7 @@ func measure(ctx context.Context, o options, w workload, clients int, targets []
 	} else if !wanted {
 		return nil
 	}
-	results := map[string][]float64{}
+	results := map[string][]figures{}
 	var used []target
 	for _, t := range targets {
 		if (w.targets == nil || slices.Contains(w.targets, t.name)) && (o.targets == "" || slices.Contains(strings.Split(o.targets, ","), t.name)) {
@@ -92,27 +107,55 @@ func measure(ctx context.Context, o options, w workload, clients int, targets []
 	}
 	for range o.rounds {
 		for _, t := range used {
-			v, _, err := w.run(ctx, t.port, clients)
+			v, err := t.measure(ctx, w.run, clients)
 			if err != nil {
 				return fmt.Errorf("%s against %s: %w", w.name, t.name, err)
 			}
 			results[t.name] = append(results[t.name], v)
 		}
 	}
+	column := func(name string, figure func(figures) float64) (list []float64) {
+		for _, v := range results[name] {
+			list = append(list, figure(v))
+		}
+		return list
+	}
+	rate := func(name string) []float64 { return column(name, func(f figures) float64 { return f.rate }) }
 	var parts []string
 	for _, t := range used {
-		parts = append(parts, fmt.Sprintf("%s %.0f/s", t.name, median(results[t.name])))
+		parts = append(parts, fmt.Sprintf("%s %.0f/s", t.name, median(rate(t.name))))
 	}
 	fmt.Printf("%s: %s\n", name, strings.Join(parts, ", "))
 	for _, r := range ratios {
-		a, b := results[r[0]], results[r[1]]
+		a, b := rate(r[0]), rate(r[1])
 		if a == nil || b == nil {
 			continue
 		}
 		rounds := quotients(a, b)
 		fmt.Printf("    %-8s / %-10s %.2f  [%.2f .. %.2f]\n", r[0], r[1], median(a)/median(b), slices.Min(rounds), slices.Max(rounds))
 	}
+	for _, t := range used {
+		fmt.Printf("    %-12s p50 %.2f ms, p99 %.2f ms; processor time %.1f us a transaction\n", t.name,
+			median(column(t.name, func(f figures) float64 { return f.p50 })), median(column(t.name, func(f figures) float64 { return f.p99 })),
+			median(column(t.name, func(f figures) float64 { return f.cpu })))
+	}
 	return nil
+}
+
+// measure runs a load against a target.
+func (t target) measure(ctx context.Context, run load, clients int) (f figures, err error) {
+	var before, after time.Duration
+	if t.pid != 0 {
+		before, err = processorTime(t.pid)
+	}
+	if err == nil {
+		f, err = run(ctx, t.port, clients)
+	}
+	if err == nil && t.pid != 0 {
+		after, err = processorTime(t.pid)
+	}
+	f.cpu = float64((after - before).Microseconds()) / f.n
+	return f, err
 }
 
 func median(v []float64) float64 {
@@ -130,4 +173,29 @@ func quotients(a, b []float64) []float64 {
 		list[i] = a[i] / b[i]
 	}
 	return list
+}
+
+// latency is how often a transaction took so many ms.
+type latency struct {
+	ms float64
+	n  int
+}
+
+// percentiles gives the median and the 99th percentile of latencies.
+func percentiles(all []latency) (p50, p99 float64) {
+	slices.SortFunc(all, func(a, b latency) int { return cmp.Compare(a.ms, b.ms) })
+	total, seen := 0, 0
+	for _, l := range all {
+		total += l.n
+	}
+	for _, l := range all {
+		if 2*seen < total {
+			p50 = l.ms
+		}
+		if 100*seen < 99*total {
+			p99 = l.ms
+		}
+		seen += l.n
+	}
+	return p50, p99
 }

@@ -68,7 +68,7 @@ func (o *observation) restoreCounts(script *rewrite.Script) error {
 	}
 	n := *c.found
 	c.found = nil
-	if n > 1 {
+	if n > 1 && !o.traits.forgetsWarnings(script.Plans[0]) {
 		if err := o.keepWarnings(); err != nil {
 			return err
 		}

@@ -23,10 +23,12 @@ func (s *planner) indexed(n *ast.SelectStmt, all finding, list []source, src *so
 		return ""
 	case locking && s.covered(n, all, list, src):
 		return "a locking read that an index covers"
-	case !locking && (n.GroupBy != nil || n.Distinct || all.distinct) && len(list) == 1 && all.plain == 0 && (s.covered(n, all, list, src) || s.keyCovered(n, all, list, src)):
+	case !locking && (n.GroupBy != nil || n.Distinct || all.distinct) && len(list) == 1 && all.plain == 0 && s.keyCovered(n, all, list, src):
 		return "groups of an index that may be read in part" // loose index scan: only MIN, MAX and DISTINCT, or none
 	case locking || !s.covered(n, all, list, src) && !(s.keyCovered(n, all, list, src) && (s.r.flavor != MariaDB || n.OrderBy != nil && len(list) > 1)):
 		return ""
+	case n.GroupBy != nil && len(list) == 1 && all.plain == 0:
+		return "groups of an index that may be read in part"
 	case s.r.flavor == TiDB || s.session.Once || len(src.rel.Key) == 0:
 		if s.single(n, list, src) {
 			return ""

@@ -69,7 +69,7 @@ func (o *observation) restoreCounts(script *rewrite.Script) error {
 	n := *c.found
 	c.found = nil
 	if n > 1 && !o.traits.forgetsWarnings(script.Plans[0]) {
-		if err := o.keepWarnings(); err != nil {
+		if err := o.warnings.keep(&o.link); err != nil {
 			return err
 		}
 	}
@@ -77,18 +77,6 @@ func (o *observation) restoreCounts(script *rewrite.Script) error {
 		return err
 	}
 	return o.restoreChanged()
-}
-
-// keepWarnings keeps the server's warnings before a statement of ours that reads tables: it clears them.
-func (o *observation) keepWarnings() error {
-	if o.warnings.server == 0 {
-		return nil
-	}
-	rows, refused, err := o.ownRows("SHOW WARNINGS")
-	if err == nil && refused == nil {
-		o.warnings.keepServers(rows)
-	}
-	return err
 }
 
 // restoreChanged puts ROW_COUNT() back after statements of ours, if it was 0, as after COMMIT. Other numbers are put into the

@@ -57,7 +57,7 @@ func (o newTables) instrument(created []definedTable) error {
 	if err := o.counts.save(&o.link); err != nil {
 		return err
 	}
-	if err := o.keepWarnings(); err != nil {
+	if err := o.warnings.keep(&o.link); err != nil {
 		return err
 	}
 	if o.settings.state != settingsKnown {

@@ -56,14 +56,22 @@ func (l *warningList) add(due []record.Warning) (rows int) {
 	return rows
 }
 
-// keepServers keeps the server's own rows, which it is about to forget.
-func (l *warningList) keepServers(rows [][]string) {
+// keep keeps the server's own rows before a statement of ours that makes it forget them.
+func (l *warningList) keep(server *link) error {
+	if l.server == 0 {
+		return nil
+	}
+	rows, refused, err := server.ownRows("SHOW WARNINGS")
+	if err != nil || refused != nil {
+		return err
+	}
 	for _, r := range rows {
 		if len(r) == 3 {
 			l.behind = append(l.behind, warning{r[0], uint16(atoi(r[1])), r[2]})
 		}
 	}
 	l.server = 0
+	return nil
 }
 
 // clear forgets what a new statement makes the server forget too: one that reads or writes tables clears the list at once,

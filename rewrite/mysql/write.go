@@ -152,7 +152,7 @@ func (s *planner) update(n *ast.UpdateStmt) {
 
 // readsToo reports whether a table may be among these. MariaDB then collects the changes before it makes the first one, so that the
 // assignments do not see each other (10.11).
-func (s *planner) readsToo(target *rewrite.Relation, tables []*ast.TableName) bool {
+func (s *scene) readsToo(target *rewrite.Relation, tables []*ast.TableName) bool {
 	return slices.ContainsFunc(tables, func(t *ast.TableName) bool {
 		rel, why := s.resolve(t.Schema.O, t.Name.O)
 		return rel == nil && why != "" || rel != nil && (rel.Kind != "table" && rel.Kind != "partitioned" || rel.RelationName == target.RelationName)

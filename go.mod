@@ -15,13 +15,14 @@ require (
 	github.com/klauspost/compress v1.20.3 // zstd: the blocks of capture files
 	github.com/pganalyze/pg_query_go/v6 v6.2.5 // PostgreSQL's own grammar (C)
 	github.com/pingcap/tidb/pkg/parser v0.0.0-20260418072757-ce92298d1124 // the grammar of the MySQL family
+	github.com/prometheus/client_golang v1.25.0 // metrics: what Prometheus asks a running proxy for
 	github.com/rs/zerolog v1.35.1 // the log
 	github.com/spf13/cobra v1.10.2 // the command line, its help and completion
 	github.com/spf13/pflag v1.0.9 // cobra's flags
 	golang.org/x/sync v0.24.0 // errgroup: goroutines that are waited for
 	golang.org/x/sys v0.49.0 // poll(2): whether a peer has ended its side of a connection; epoll(7): sessions whose bytes are only copied
 	golang.org/x/term v0.47.0 // whether an output is a terminal
-	google.golang.org/protobuf v1.33.0 // to compare pg_query_go's trees
+	google.golang.org/protobuf v1.36.12 // to compare pg_query_go's trees
 	pgregory.net/rapid v1.3.0 // tests: random histories, shrunk
 )
 
@@ -32,6 +33,8 @@ require (
 
 require (
 	filippo.io/edwards25519 v1.2.0 // indirect
+	github.com/beorn7/perks v1.0.1 // indirect
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/coreos/go-semver v0.3.1 // indirect
 	github.com/dustin/go-humanize v1.1.0 // indirect
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
@@ -43,16 +46,20 @@ require (
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/mattn/go-colorable v0.1.14 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
+	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/ncruces/go-strftime v1.1.0 // indirect
 	github.com/pingcap/errors v0.11.5-0.20250523034308-74f78ae071ee // indirect
 	github.com/pingcap/failpoint v0.0.0-20251231045439-91d91e123837 // indirect
 	github.com/pingcap/log v1.1.1-0.20241212030209-7e3ff8601a2a // indirect
+	github.com/prometheus/client_model v0.6.3 // indirect
+	github.com/prometheus/common v0.72.0 // indirect
+	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	go.uber.org/atomic v1.11.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
 	go.uber.org/zap v1.27.1 // indirect
-	golang.org/x/net v0.55.0 // indirect
-	golang.org/x/text v0.41.0 // indirect
+	golang.org/x/net v0.59.0 // indirect
+	golang.org/x/text v0.42.0 // indirect
 	gopkg.in/natefinch/lumberjack.v2 v2.2.1 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect

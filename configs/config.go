@@ -28,6 +28,7 @@ type Config struct {
 	LogLevel  string     `yaml:"log_level"` // lowest level that is logged
 	Report    string     `yaml:"report"`    // file of findings for people; empty: none
 	Stream    string     `yaml:"stream"`    // file of findings as JSON lines, "-" for stdout; empty: none
+	HTTP      string     `yaml:"http"`      // address of the page and the metrics, as in 127.0.0.1:9090; empty: none
 	Strict    bool       `yaml:"strict"`    // also report anomalies that need session order or real time
 	Unit      string     `yaml:"unit"`      // what must be serializable: auto, transaction, request
 	// ExplainCoverage shows at the end which statements were not seen exactly, and why.

@@ -1,8 +1,10 @@
 package configs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"slices"
 	"strconv"
@@ -38,6 +40,11 @@ func (c *Config) Validate() error {
 	if err := CheckShare(c.MinCoverage); err != nil {
 		p.add("min_coverage", "%v", err)
 	}
+	if c.HTTP != "" {
+		if _, err := HTTPAddress(c.HTTP); err != nil {
+			p.add("http", "%v", err)
+		}
+	}
 	c.Recording.validate(p, c.Record)
 	files := map[string]string{}
 	for _, f := range []struct{ at, path string }{{"record", c.Record}, {"log", c.Log}, {"report", c.Report}, {"stream", c.Stream}} {
@@ -59,6 +66,18 @@ func (c *Config) Validate() error {
 		}
 	}
 	return errors.Join(p.errs...)
+}
+
+// HTTPAddress reads HOST:PORT, :PORT or PORT. Without a host it is this machine's loopback address.
+func HTTPAddress(text string) (string, error) {
+	if !strings.Contains(text, ":") {
+		text = ":" + text
+	}
+	host, port, err := net.SplitHostPort(text)
+	if _, e := strconv.ParseUint(port, 10, 16); err != nil || e != nil {
+		return "", fmt.Errorf("%q: expected HOST:PORT, as in 127.0.0.1:9090", text)
+	}
+	return net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port), nil
 }
 
 // CheckShare refuses a number that is no share.

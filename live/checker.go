@@ -59,6 +59,8 @@ type Checker struct {
 	broken   bool // the log has said that judging has ended
 	redact   *trace.Redactor
 	spare    []history.Access // for a redacted event
+	clock    func() time.Time
+	pace     Pace // counted if clock is set
 	// open are the events by which the sessions that are open began, where they are needed again (see Restart).
 	open map[uint64]history.Event
 }
@@ -91,6 +93,8 @@ type Options struct {
 	Now        time.Time
 	// Clock gives each event its wall-clock time, for people; nil: sessions alone have one, and results repeat.
 	Clock func() time.Time
+	// Pace says that the time is counted for which sessions wait for judging (Status). It needs the Clock.
+	Pace bool
 }
 
 // Judge says what is judged besides transactions.
@@ -105,6 +109,9 @@ func New(o Options) (*Checker, error) {
 		log: o.Log, onFind: o.OnFind, trace: o.Trace, redact: o.Redact, open: map[uint64]history.Event{}, postgres: map[Observation]*pgwire.Observer{},
 		options: isolation.Options{Whole: o.Whole, Strict: o.Strict, MaxTxns: o.MaxTxns, Explain: o.Explain, Transactions: o.Judge.Transactions, Possible: o.Judge.Possible,
 			Repeats: true},
+	}
+	if o.Pace {
+		l.clock = o.Clock
 	}
 	l.checker, l.audience = isolation.New(l.options), newAudience(&o)
 	run := RunName(o.Now)
@@ -139,6 +146,10 @@ func RunName(now time.Time) string {
 func (l *Checker) sink(ev *history.Event) []record.Warning {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.clock != nil && ev.Kind != history.EventSession { // its time is that of the login
+		begun := l.clock()
+		defer func(at int64) { l.pace.count(at, begun, l.clock()) }(ev.At)
+	}
 	l.audience.event(ev)
 	switch ev.Kind {
 	case history.EventSession:

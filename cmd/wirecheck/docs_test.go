@@ -212,7 +212,7 @@ func (r *docReader) terminal(name string) *docTerminal {
 
 // docPorts are the ports that documents name: servers', which are started when a document first names them, and the
 // proxy's.
-var docPorts = regexp.MustCompile(`\b(5432|6432|3306|6033)\b`)
+var docPorts = regexp.MustCompile(`\b(5432|6432|3306|6033|9090)\b`)
 
 // here puts ports of this machine into a text of a document.
 func (r *docReader) here(text string) string {

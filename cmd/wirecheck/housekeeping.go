@@ -13,6 +13,7 @@ import (
 
 	"wirecheck/configs"
 	"wirecheck/live"
+	"wirecheck/live/web"
 	"wirecheck/proxy"
 	"wirecheck/report"
 )
@@ -26,6 +27,7 @@ type housekeeping struct {
 	proxy   *proxy.Proxy
 	checker *live.Checker
 	out     *outputs
+	web     *web.Server    // nil: there is none
 	quiet   []*atomic.Bool // of the listeners
 	// allTables: all tables that clients make get the hidden columns.
 	allTables bool

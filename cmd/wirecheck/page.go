@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -8,6 +9,8 @@ import (
 	"time"
 
 	"wirecheck/configs"
+	"wirecheck/live"
+	"wirecheck/live/web"
 	"wirecheck/oracle"
 	"wirecheck/report"
 	"wirecheck/report/page"
@@ -71,4 +74,25 @@ func document(r report.Result, recorded string) page.Document {
 		return configs.KnownText([]configs.Known{{ID: f.ID, Reason: "why it may stay: " + report.Headline(f), Until: time.Unix(0, f.FirstAt).UTC().AddDate(0, 3, 0).Format(time.DateOnly)}})
 	}
 	return d
+}
+
+// openWeb opens the address of --http.
+func (h *housekeeping) openWeb(ctx context.Context) (*web.Server, error) {
+	address, err := configs.HTTPAddress(h.config.HTTP)
+	if err != nil {
+		return nil, err
+	}
+	title := "proxy"
+	for _, a := range h.proxy.Addrs() {
+		title += " " + a.String()
+	}
+	return web.Listen(ctx, web.Options{
+		Address: address, Status: h.checker.Status, Explained: h.config.ExplainCoverage, Log: h.log, Now: time.Now,
+		Document: func(s live.Status) page.Document {
+			s.Coverage.LeftOut = h.proxy.LeftOut()
+			d := document(judged(s.Findings, s.Coverage, h.config.Unit, h.config.MinCoverage, ""), h.config.Record)
+			d.Title = title
+			return d
+		},
+	})
 }

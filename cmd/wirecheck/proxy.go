@@ -87,6 +87,11 @@ Each --listen takes the first --upstream of its protocol. --config FILE says the
 same and more. The proxy runs until SIGINT or SIGTERM, lets open transactions
 finish, and prints what it found.
 
+--http 127.0.0.1:9090 serves a page that shows the findings as they come, the
+open transactions, and what wirecheck sees and costs; /metrics for Prometheus,
+/healthz, /readyz, and /debug/pprof for this machine. The page shows statements
+with their values to everyone who can reach the address.
+
 SIGHUP reopens the log, the report and the stream of findings, reads the files
 of certificates and the configuration again, and takes over warn and log_level;
 the log names what else has changed. A configuration or certificate that is not
@@ -103,6 +108,7 @@ func newProxyCommand(c *common) *cobra.Command {
 		Example: `  wirecheck proxy --listen postgres://127.0.0.1:6432 --upstream postgres://127.0.0.1:5432
   wirecheck proxy --listen mysql://127.0.0.1:6033 --upstream mariadb://127.0.0.1:3306 --record history.jsonl
   wirecheck proxy --config wirecheck.yaml --warn=off
+  wirecheck proxy --http 127.0.0.1:9090 --listen postgres://127.0.0.1:6432 --upstream postgres://127.0.0.1:5432
   wirecheck proxy --listen postgres://127.0.0.1:6432 --upstream postgres://127.0.0.1:5432 --sample 0.05
   wirecheck proxy --listen postgres://127.0.0.1:6432 --upstream postgres://127.0.0.1:5432 \
       --record shop.wct --record-part-size 1GiB
@@ -142,6 +148,7 @@ func newProxyCommand(c *common) *cobra.Command {
 	flags.StringVar(&f.log, "log", "", "write the log to this file and not to stderr")
 	flags.StringVar(&f.report, "report", "", "write each finding to this file at once, as text")
 	flags.StringVar(&f.stream, "stream", "", `write each finding to this file at once, as a line of JSON; "-" is stdout`)
+	flags.StringVar(&f.http, "http", "", "serve a page of the findings as they come, and metrics, at this address, as in 127.0.0.1:9090; without a host: this machine alone")
 	f.unit.flags(flags)
 	leastFlag(flags, &f.least)
 	flags.DurationVar(&f.gap, "unit-gap", 0, "a pause in a session that ends a request without tags, as in 50ms; 0: wirecheck does not look for such requests")
@@ -152,17 +159,17 @@ func newProxyCommand(c *common) *cobra.Command {
 }
 
 type proxyFlags struct {
-	config, mode, capture, record, log, report, stream string
-	listen, upstream                                   []string
-	warn                                               configs.Switch
-	others                                             bool
-	strict, redact, explain                            bool
-	sample                                             float64
-	unit                                               unitFlags
-	least                                              float64
-	gap                                                time.Duration
-	tags                                               []string
-	recording                                          configs.Recording
+	config, mode, capture, record, log, report, stream, http string
+	listen, upstream                                         []string
+	warn                                                     configs.Switch
+	others                                                   bool
+	strict, redact, explain                                  bool
+	sample                                                   float64
+	unit                                                     unitFlags
+	least                                                    float64
+	gap                                                      time.Duration
+	tags                                                     []string
+	recording                                                configs.Recording
 
 	schedule, locks, save string // mode control
 	sessions              int
@@ -209,7 +216,7 @@ func (f *proxyFlags) apply(cmd *cobra.Command, c *configs.Config) error {
 		"record-part-size": func() { c.Recording.PartSize = f.recording.PartSize }, "record-part-age": func() { c.Recording.PartAge = f.recording.PartAge },
 		"redact": func() { c.Recording.Redact = configs.Switch(f.redact) }, "report": func() { c.Report = f.report },
 		"log": func() { c.Log = f.log }, "log-level": func() { c.LogLevel = cmd.Flag("log-level").Value.String() },
-		"stream": func() { c.Stream = f.stream }, "strict": func() { c.Strict = f.strict },
+		"stream": func() { c.Stream = f.stream }, "http": func() { c.HTTP = f.http }, "strict": func() { c.Strict = f.strict },
 		"explain-coverage": func() { c.ExplainCoverage = f.explain },
 		"unit":             func() { c.Unit = f.unit.unit }, "possible": func() { c.Possible = f.unit.possible }, "show-others": func() { c.ShowOthers = f.others }, "request-tag": func() { c.RequestTags = f.tags }, "min-coverage": func() { c.MinCoverage = f.least },
 		"schedule": func() { c.Control.Schedule = f.schedule }, "sessions": func() { c.Control.Sessions = f.sessions },
@@ -258,7 +265,7 @@ func runProxy(ctx context.Context, c *common, config configs.Config, load func()
 		}
 	}
 	l, err := live.New(live.Options{
-		Record: out.record, Closes: true, Trace: rec, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Explain: config.ExplainCoverage, Log: c.log, Now: now, Clock: time.Now,
+		Record: out.record, Closes: true, Trace: rec, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Explain: config.ExplainCoverage, Log: c.log, Now: now, Clock: time.Now, Pace: config.HTTP != "",
 		OnFind: out.found, Redact: redact(), Judge: live.Judge{Transactions: config.Unit == unitTransaction || samples(config), Possible: config.Possible}, RequestTags: config.RequestTags, ShowOthers: config.ShowOthers,
 	})
 	if err != nil {
@@ -271,6 +278,11 @@ func runProxy(ctx context.Context, c *common, config configs.Config, load func()
 	if err == nil {
 		h.checker, h.out = l, out
 		h.proxy, err = h.listen(ctx, rec, gate)
+	}
+	if err == nil && config.HTTP != "" {
+		if h.web, err = h.openWeb(ctx); err != nil {
+			err = errors.Join(err, h.proxy.Close())
+		}
 	}
 	if err == nil && with.ready != nil {
 		with.ready(h.proxy.Addrs())
@@ -387,6 +399,15 @@ func (h *housekeeping) serve(ctx context.Context, gate *control.Gate) error {
 		defer close(served)
 		return h.proxy.Serve(ctx)
 	})
+	if h.web != nil {
+		serving, stop := context.WithCancel(gctx)
+		g.Go(func() error {
+			<-served
+			stop()
+			return nil
+		})
+		g.Go(func() error { return h.web.Serve(serving, ctx.Done()) })
+	}
 	g.Go(func() error {
 		tick := time.NewTicker(flushEvery)
 		defer tick.Stop()

@@ -170,6 +170,14 @@ var rules = []Rule{
 		Why:    "what is for tests stays in tests",
 	},
 	{
+		Of: []string{""}, Except: []string{"cmd", "live/web"}, Never: []string{"live/web"},
+		Why: "who watches a proxy is not part of it: the command joins them",
+	},
+	{
+		Of: []string{""}, Except: []string{"live/web"}, Direct: []string{"github.com/prometheus/client_golang/prometheus", "net/http/pprof"},
+		Why: "what runs counts for itself; one package tells Prometheus and serves profiles",
+	},
+	{
 		Of: []string{""}, Except: []string{"internal/browser"}, Direct: []string{"github.com/chromedp/chromedp"},
 		Why: "a browser is driven by tests alone, and started in one place",
 	},

@@ -280,13 +280,7 @@ func (v *Coverage) unknownWriters(t *txn) {
 
 // Coverage is what was seen up to now.
 func (c *Checker) Coverage() Coverage {
-	v := c.coverage
-	v.Unread = maps.Clone(v.Unread)
-	v.Unfinished = len(c.open)
-	if c.lost != nil {
-		v.Lost = c.lost.list()
-	}
-	v.Open = len(c.sessions)
+	v := counts(c)
 	for _, t := range c.ended {
 		v.unknownWriters(t)
 	}

@@ -122,10 +122,12 @@ type Checker struct {
 	overflow int                        // findings whose fingerprint was not remembered
 	reported map[string]bool            // sets of transactions reported, see txn.sets
 	coverage Coverage
-	lost     lost     // nil unless Options.Explain
-	spare    spare    // room for the next transactions'
-	recs     []record // room for register's
-	last     *table   // the table of the last access
+	// approximate counts the accesses that are left out, by table.
+	approximate map[string]int
+	lost        lost     // nil unless Options.Explain
+	spare       spare    // room for the next transactions'
+	recs        []record // room for register's
+	last        *table   // the table of the last access
 }
 
 // New makes a Checker.
@@ -141,15 +143,16 @@ func New(opts Options) *Checker {
 	or(&opts.MaxPlaces, DefaultMaxPlaces)
 	or(&opts.MaxFingerprints, DefaultMaxFingerprints)
 	c := &Checker{
-		opts:     opts,
-		sessions: map[uint64]*session{},
-		open:     map[uint64]*txn{},
-		late:     map[uint64]*txn{},
-		tables:   map[string]*table{},
-		tokens:   map[string]*txn{},
-		pending:  map[string][]*version{},
-		seen:     map[string]*oracle.Finding{},
-		reported: map[string]bool{},
+		opts:        opts,
+		sessions:    map[uint64]*session{},
+		open:        map[uint64]*txn{},
+		late:        map[uint64]*txn{},
+		tables:      map[string]*table{},
+		approximate: map[string]int{},
+		tokens:      map[string]*txn{},
+		pending:     map[string][]*version{},
+		seen:        map[string]*oracle.Finding{},
+		reported:    map[string]bool{},
 	}
 	if opts.Explain {
 		c.lost = lost{}
@@ -478,6 +481,7 @@ func (c *Checker) addAccesses(t *txn, i int32, e *history.Event) {
 		a := &e.Accesses[k]
 		if a.Approx {
 			c.coverage.ApproxAccesses++
+			c.approximate[a.Row.Table]++
 			continue
 		}
 		if len(t.accesses) >= c.opts.MaxAccesses {
@@ -488,6 +492,7 @@ func (c *Checker) addAccesses(t *txn, i int32, e *history.Event) {
 			continue // nothing can be said about it
 		}
 		tb := c.tableOf(a.Row.Table)
+		tb.seen++
 		t.apart(&c.coverage, a, tb, e.CurrentRead)
 		t.accesses = append(t.accesses, access{op: opOf(a.Op), stmt: i})
 		t.told = append(t.told, told{table: tb, key: a.Row.Key, name: a.Name, ver: a.Version,

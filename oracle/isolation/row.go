@@ -10,6 +10,7 @@ import (
 // table is one table of the history.
 type table struct {
 	name string
+	seen int             // accesses
 	rows map[string]*row // by key, but for keys that are numbers
 	// numbered are the rows whose keys are numbers, as hidden row ids are: without the key's text there is less to
 	// fetch from memory.

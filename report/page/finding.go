@@ -80,7 +80,7 @@ type sideRow struct {
 }
 
 // findings makes the views. A finding that was found in several places is shown once, with the places.
-func (d *Document) findings() []findingView {
+func (d *Document) findings(had int) []findingView {
 	type same struct{ id, engine, level string }
 	places := map[same]int{}
 	count := map[string]int{}
@@ -101,6 +101,10 @@ func (d *Document) findings() []findingView {
 			anchor += fmt.Sprintf("-%d", n)
 		}
 		places[key] = len(out)
+		if len(out) < had {
+			out = append(out, entryOf(&item.Finding, anchor))
+			continue
+		}
 		v := viewOf(item, anchor)
 		if d.Known != nil {
 			v.Known = prose.Lines(d.Known(&item.Finding))
@@ -110,13 +114,17 @@ func (d *Document) findings() []findingView {
 	return out
 }
 
+// entryOf is what the index shows of a finding.
+func entryOf(f *oracle.Finding, anchor string) findingView {
+	v := findingView{ID: f.ID, Anchor: anchor, Title: prose.Printable(f.Title()), Class: string(f.Class), Tables: prose.Printable(strings.Join(f.Tables, ", ")), Seen: f.Seen, Blame: blameOf(f)}
+	v.Title = strings.ToUpper(v.Title[:1]) + v.Title[1:]
+	return v
+}
+
 func viewOf(item *Item, anchor string) findingView {
 	f := new(report.Printable(item.Finding))
-	v := findingView{
-		ID: f.ID, Anchor: anchor, Title: f.Title(), Class: string(f.Class), Tables: strings.Join(f.Tables, ", "), Seen: f.Seen, Blame: blameOf(f), Ladder: ladder(f),
-		Remedies: slices.Clone(f.Remedies), Source: f.Source, Where: printables(item.Where), Again: printables(item.Again), Scenario: prose.Lines(item.Scenario),
-	}
-	v.Title = strings.ToUpper(v.Title[:1]) + v.Title[1:]
+	v := entryOf(f, anchor)
+	v.Ladder, v.Remedies, v.Source, v.Where, v.Again, v.Scenario = ladder(f), slices.Clone(f.Remedies), f.Source, printables(item.Where), printables(item.Again), prose.Lines(item.Scenario)
 	for i := range v.Remedies {
 		v.Remedies[i].SQL = prose.Statement(v.Remedies[i].SQL, maxSQL)
 	}

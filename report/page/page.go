@@ -17,7 +17,7 @@ import (
 	"wirecheck/report"
 )
 
-//go:embed page.html finding.html picture.html trace.html colors.css picture.css page.css page.js
+//go:embed page.html finding.html picture.html trace.html colors.css picture.css page.css page.js live.js
 var files embed.FS
 
 func file(name string) string {
@@ -79,7 +79,7 @@ func Of(r report.Result, again func(*oracle.Finding) []string) Document {
 
 // Write writes the page.
 func Write(w io.Writer, d Document) error {
-	v := d.view()
+	v := d.view(0)
 	v.frame = frameOf("page.js")
 	return execute(w, "page.html", v)
 }
@@ -126,6 +126,7 @@ type pageView struct {
 	Groups   []group
 	Bar      *bar
 	Text     string
+	Live     *Live
 }
 
 // group is a list of findings of one kind, for the index.
@@ -140,7 +141,8 @@ type bar struct {
 	ExactTo, ApproximateTo, Total float64 // ends of the parts, of 100
 }
 
-func (d *Document) view() *pageView {
+// view makes what the template shows. Of the first findings, which a page has already, it has what the index needs alone.
+func (d *Document) view(had int) *pageView {
 	v := &pageView{Title: prose.Printable(d.Title), Text: prose.Lines(d.Text)}
 	for i, n := range d.Notes {
 		if n = prose.Printable(n); i == 0 {
@@ -149,7 +151,7 @@ func (d *Document) view() *pageView {
 			v.Notes = append(v.Notes, n)
 		}
 	}
-	v.Findings = d.findings()
+	v.Findings = d.findings(had)
 	for i := range v.Findings {
 		f := &v.Findings[i]
 		k := 0

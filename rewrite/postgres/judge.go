@@ -37,6 +37,7 @@ type instrumentation struct {
 	inner   int      // hidden columns of subqueries so far
 	linked  bool     // a condition was added to WHERE
 	wrapped bool     // the statement became a subquery
+	written []written
 	// distinct says that the answer shows each row once, by keys: what is added must be the same for the same row. unneeded are tables on which it does not
 	// depend.
 	distinct bool

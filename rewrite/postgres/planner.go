@@ -142,7 +142,7 @@ func (x *planner) strip(n *pg.Node) bool {
 	}
 	pgsyntax.Walk(n, func(m proto.Message) bool {
 		if s, ok := m.(*pg.SelectStmt); ok {
-			s.TargetList = slices.DeleteFunc(s.TargetList, ours)
+			s.TargetList = x.unwritten(slices.DeleteFunc(s.TargetList, ours))
 		}
 		return true
 	})

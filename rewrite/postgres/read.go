@@ -126,7 +126,7 @@ func (x *planner) whole(s *pg.SelectStmt, c content) bool {
 		*x = before
 		return false
 	}
-	x.edits, x.parts, x.arms, x.facts, x.idle, x.inner = nil, nil, nil, 0, 0, 0
+	x.edits, x.parts, x.arms, x.facts, x.idle, x.inner, x.written = nil, nil, nil, 0, 0, 0, nil
 	x.silent = !emptyTells(s) || c.sets
 	if s.Op == pg.SetOperation_SETOP_NONE && len(s.ValuesLists) == 0 {
 		grouped, doubt := x.aggregates(s)

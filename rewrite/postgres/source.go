@@ -82,8 +82,17 @@ func (x *instrumentation) sources(from, outputs []*pg.Node) (list []source, ok b
 				return
 			}
 			name(ref)
-			if q := f.RangeSubselect.Subquery.GetSelectStmt(); hidden == 0 && q != nil && x.visible(outputs, ref) {
+			q := f.RangeSubselect.Subquery.GetSelectStmt()
+			if hidden > 0 || q == nil {
+				return
+			}
+			if x.visible(outputs, ref) {
 				list = append(list, x.expose(q, ref, len(f.RangeSubselect.Alias.Colnames))...)
+			} else if stars := x.stars(outputs, ref, q); stars != nil && len(f.RangeSubselect.Alias.Colnames) == 0 {
+				told := x.expose(q, ref, 0)
+				if list = append(list, told...); len(told) > 0 {
+					x.writeOut(stars, ref, columnNames(q))
+				}
 			}
 		case *pg.Node_RangeFunction:
 			if a := f.RangeFunction.Alias; a != nil {

@@ -132,7 +132,7 @@ func (x *instrumentation) condition(o *subqueries, s *pg.SelectStmt, n *pg.Node,
 	q := l.Subselect.GetSelectStmt()
 	switch {
 	case l.SubLinkType == pg.SubLinkType_EXISTS_SUBLINK && not:
-		if x.simple(q) {
+		if x.simple(unlimited(q)) {
 			o.none += len(x.content(q).tables)
 		}
 	case l.SubLinkType == pg.SubLinkType_EXISTS_SUBLINK:
@@ -147,6 +147,18 @@ func (x *instrumentation) condition(o *subqueries, s *pg.SelectStmt, n *pg.Node,
 		} else {
 			o.witness(x, s, q, false)
 		}
+	}
+}
+
+// unlimited is a query within NOT EXISTS without its LIMIT: where that is true, no row was read, or the limit let none.
+func unlimited(q *pg.SelectStmt) *pg.SelectStmt {
+	if q == nil || q.LimitOffset != nil || q.LimitCount == nil {
+		return q
+	}
+	// Only parts are looked at, so the copy may share them.
+	return &pg.SelectStmt{
+		DistinctClause: q.DistinctClause, TargetList: q.TargetList, FromClause: q.FromClause, WhereClause: q.WhereClause, GroupClause: q.GroupClause, HavingClause: q.HavingClause,
+		WindowClause: q.WindowClause, ValuesLists: q.ValuesLists, SortClause: q.SortClause, LockingClause: q.LockingClause, WithClause: q.WithClause, Op: q.Op, Larg: q.Larg, Rarg: q.Rarg,
 	}
 }
 

@@ -143,6 +143,25 @@ func (c *Core) Leave(s Session) {
 	c.blocked = false
 }
 
+// Busy reports whether a step is with the server of which it is not known that it waits.
+func (c *Core) Busy() bool {
+	return !c.blocked && slices.ContainsFunc(c.sessions, func(m member) bool { return m.state == running })
+}
+
+// Due reports whether a step is offered, and only sessions that think may keep Next from picking one.
+func (c *Core) Due() bool {
+	return !c.Busy() && slices.ContainsFunc(c.sessions, func(m member) bool { return m.state == offered })
+}
+
+// IdleAll says of every session that is thinking that it is idle.
+func (c *Core) IdleAll() {
+	for i := range c.sessions {
+		if c.sessions[i].state == thinking {
+			c.sessions[i].state = idle
+		}
+	}
+}
+
 // Running reports whether the session's step is with the server.
 func (c *Core) Running(s Session) bool { return c.sessions[s].state == running }
 
@@ -151,6 +170,11 @@ func (c *Core) Gone(s Session) bool { return c.sessions[s].state == gone }
 
 // Thinking reports whether the session may offer a step and is awaited.
 func (c *Core) Thinking(s Session) bool { return c.sessions[s].state == thinking }
+
+// Offers reports whether the session has a step, offered or with the server.
+func (c *Core) Offers(s Session) bool {
+	return c.sessions[s].state == offered || c.sessions[s].state == running
+}
 
 // member finds the session and panics if it is in none of the states: the shell has lost track, and a schedule that is
 // wrong would be worse than none.

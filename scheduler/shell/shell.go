@@ -48,6 +48,10 @@ type Limits struct {
 	Grace time.Duration // 250 us
 	// Think is how long a session may think, after its last step, before the others go on without it. 0: for ever.
 	Think time.Duration
+	// Still reports whether nobody outside can do anything before a step ends: no session that thinks will offer a step, and none
+	// is about to join. Shell asks it before each decision, and drops the answer if something happened meanwhile. nil: nobody can
+	// tell, and Think decides.
+	Still func(ctx context.Context) bool
 	// Slow is how long a step may take that neither finishes nor is seen waiting, before it is taken as waiting all the
 	// same. It counts anew when another step finishes. 0: for ever, unless there is no Look, where it is DefaultSlow.
 	Slow time.Duration
@@ -69,6 +73,9 @@ const (
 	pauseLimit = 5 * time.Millisecond
 )
 
+// stillPause is the pause between two questions whether all is still.
+const stillPause = time.Millisecond
+
 // Shell holds sessions back until scheduler.Core picks them. All methods may be called by several goroutines. Those about one
 // session must come one after another, except for Leave.
 type Shell struct {
@@ -79,6 +86,7 @@ type Shell struct {
 	core    *scheduler.Core
 	gates   []gate
 	changes int      // counts steps that finished and sessions that left
+	heard   int      // counts all that core was told
 	marks   []string // why the run may not be repeatable
 	failed  error    // set when Run has ended: nobody is let go any more
 	over    bool
@@ -203,12 +211,27 @@ func (sh *Shell) moved(s scheduler.Session) {
 	sh.tell()
 }
 
-// tell wakes Run.
+// tell wakes Run. mu is held.
 func (sh *Shell) tell() {
+	sh.heard++
 	select {
 	case sh.event <- struct{}{}:
 	default:
 	}
+}
+
+// Busy reports whether a step is with the server of which it is not known that it waits.
+func (sh *Shell) Busy() bool {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return sh.core.Busy()
+}
+
+// Offers reports whether the session has a step, offered or with the server.
+func (sh *Shell) Offers(s scheduler.Session) bool {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return sh.core.Offers(s)
 }
 
 // Schedule gives the schedule so far.
@@ -245,8 +268,11 @@ func (sh *Shell) Run(ctx context.Context, untilQuiet bool) error {
 
 func (sh *Shell) run(ctx context.Context, untilQuiet bool) error {
 	for {
-		d, changes := sh.decide()
-		var err error
+		heard, err := sh.awaitStill(ctx)
+		if err != nil {
+			return err
+		}
+		d, changes := sh.decide(heard)
 		switch d.Verdict {
 		case scheduler.Go:
 		case scheduler.Unsettled:
@@ -269,10 +295,36 @@ func (sh *Shell) run(ctx context.Context, untilQuiet bool) error {
 	}
 }
 
-// decide asks core, and lets the step go if it says so.
-func (sh *Shell) decide() (scheduler.Decision, int) {
+// awaitStill waits until nobody outside can do anything, if a decision is due. heard is what core had been told by then.
+func (sh *Shell) awaitStill(ctx context.Context) (heard int, err error) {
+	for sh.limits.Still != nil {
+		sh.mu.Lock()
+		heard := sh.heard
+		due := sh.core.Due()
+		sh.mu.Unlock()
+		if !due {
+			break
+		}
+		if sh.limits.Still(ctx) {
+			return heard, nil
+		}
+		if err := sh.await(ctx, stillPause, nil); err != nil {
+			return 0, err
+		}
+	}
+	return -1, nil
+}
+
+// decide asks core, and lets the step go if it says so. heard is what core had been told when all was still.
+func (sh *Shell) decide(heard int) (scheduler.Decision, int) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	if sh.limits.Still != nil && sh.core.Due() {
+		if heard != sh.heard {
+			return scheduler.Decision{Verdict: scheduler.Unsettled}, sh.changes // what was told waits as an event
+		}
+		sh.core.IdleAll()
+	}
 	d := sh.core.Next()
 	if d.Verdict == scheduler.Go {
 		g := &sh.gates[d.Step.Session]

@@ -143,8 +143,39 @@ func (s *Instance) connect(ctx context.Context) (engine.Conn, error) {
 	return s.Engine.Connect(ctx, t)
 }
 
+// Behind opens the server behind an application's URL, whose scheme may name another product of the protocol: mysql:// also stands
+// before MariaDB and TiDB.
+func Behind(ctx context.Context, raw string) (*Instance, error) {
+	s, err := At(raw)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.askVersion(ctx); err != nil {
+		return nil, err
+	}
+	if s.Engine.Protocol == engine.ProtocolMySQL {
+		s.Engine, err = ByName(string(dialect.FlavorOf(s.Version)))
+		s.Target.Engine = s.Engine.Name
+	}
+	return s, err
+}
+
 // ask finds out the server's version, and whether it is the product that the URL says.
 func (s *Instance) ask(ctx context.Context) error {
+	if err := s.askVersion(ctx); err != nil {
+		return err
+	}
+	if is := string(dialect.FlavorOf(s.Version)); s.Engine.Protocol == engine.ProtocolMySQL && is != s.Engine.Name {
+		return fmt.Errorf("the server says that it is %s %s: use %s:// in place of %s://", is, s.Version, is, s.Engine.Name)
+	}
+	if _, version, ok := strings.Cut(s.Version, "-TiDB-v"); ok {
+		s.Version = version
+	}
+	return nil
+}
+
+// askVersion finds out the server's version.
+func (s *Instance) askVersion(ctx context.Context) error {
 	conn, err := s.connect(ctx)
 	if err != nil {
 		return err
@@ -164,12 +195,6 @@ func (s *Instance) ask(ctx context.Context) error {
 		return errors.New("ask for the server's version: no answer")
 	}
 	s.Version = string(rows[0][0])
-	if is := string(dialect.FlavorOf(s.Version)); s.Engine.Protocol == engine.ProtocolMySQL && is != s.Engine.Name {
-		return fmt.Errorf("the server says that it is %s %s: use %s:// in place of %s://", is, s.Version, is, s.Engine.Name)
-	}
-	if _, version, ok := strings.Cut(s.Version, "-TiDB-v"); ok {
-		s.Version = version
-	}
 	return nil
 }
 

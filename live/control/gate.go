@@ -32,6 +32,11 @@ type Options struct {
 	Sessions int           // how many sessions must have a statement before the first decision
 	Think    time.Duration // the gate does not wait for a client that sends nothing for longer
 	Locks    string        // URL of the server, for a user who may look at its locks; empty: there is none
+	// Strategy picks who goes next, in place of what Schedule names; nil: that does.
+	Strategy scheduler.Strategy
+	// Asleep reports whether the clients' processes sleep. Then the gate sees by itself for whom it has to
+	// wait, and Sessions and Think count for nothing. The proxy needs the gate's Tap. nil: nobody can tell.
+	Asleep func() bool
 	// Shown gives a statement as Report may show it; nil: as it is.
 	Shown func(sql string) string
 }
@@ -44,6 +49,8 @@ type Gate struct {
 	engine  engine.Descriptor
 	options Options
 	log     zerolog.Logger
+	traffic traffic
+	arrived chan struct{} // Asleep: has room for one: a session has arrived
 
 	mu       sync.Mutex // guards what follows
 	arriving []arrival  // sessions with a first statement that wait for the others
@@ -70,11 +77,14 @@ func (a arrival) compare(b arrival) int {
 
 // New makes the gate. intn is the run's source of random numbers.
 func New(ctx context.Context, o Options, intn func(int) int, log zerolog.Logger) (*Gate, error) {
-	strategy, err := parseStrategy(o.Schedule, intn)
+	strategy, err := o.Strategy, error(nil)
+	if strategy == nil {
+		strategy, err = Strategy(o.Schedule, UsualSteps, intn)
+	}
 	if err != nil {
 		return nil, err
 	}
-	k := &Gate{options: o, log: log, number: map[uint64]scheduler.Session{}}
+	k := &Gate{options: o, log: log, number: map[uint64]scheduler.Session{}, arrived: make(chan struct{}, 1)}
 	var look shell.Look
 	if o.Locks != "" {
 		s, err := backends.At(o.Locks)
@@ -92,12 +102,17 @@ func New(ctx context.Context, o Options, intn func(int) int, log zerolog.Logger)
 	} else {
 		k.marks = append(k.marks, fmt.Sprintf("no --locks URL was given: a statement that takes more than %v is taken as waiting", shell.DefaultSlow))
 	}
-	k.shell = shell.New(strategy, look, shell.Limits{Think: o.Think})
+	limits := shell.Limits{Think: o.Think}
+	if o.Asleep != nil {
+		limits = shell.Limits{Still: k.still}
+	}
+	k.shell = shell.New(strategy, look, limits)
 	return k, nil
 }
 
-// parseStrategy reads random, pct, pct:DEPTH or the name of a file with a schedule.
-func parseStrategy(schedule string, intn func(int) int) (scheduler.Strategy, error) {
+// Strategy reads random, pct, pct:DEPTH or the name of a file with a schedule.
+// steps is how many steps pct spreads its changes of priority over.
+func Strategy(schedule string, steps int, intn func(int) int) (scheduler.Strategy, error) {
 	word, arg, has := strings.Cut(schedule, ":")
 	switch {
 	case schedule == "random":
@@ -110,7 +125,7 @@ func parseStrategy(schedule string, intn func(int) int) (scheduler.Strategy, err
 				return nil, fmt.Errorf("schedule %q: the depth must be a number from 1, as in pct:3", schedule)
 			}
 		}
-		return scheduler.PCT(depth, pctSteps, intn), nil
+		return scheduler.PCT(depth, steps, intn), nil
 	}
 	f, err := os.Open(schedule)
 	if err != nil {
@@ -124,8 +139,8 @@ func parseStrategy(schedule string, intn func(int) int) (scheduler.Strategy, err
 	return scheduler.Recorded(order), nil
 }
 
-// pctSteps is how many steps the changes of priority are spread over: those of a usual test.
-const pctSteps = 50
+// UsualSteps is how many steps a usual test has.
+const UsualSteps = 50
 
 // readSchedule reads lines that begin with a session's number, from 1. What follows in the line is for people.
 func readSchedule(r io.Reader, name string) ([]scheduler.Session, error) {
@@ -150,7 +165,14 @@ func readSchedule(r io.Reader, name string) ([]scheduler.Session, error) {
 
 // Run schedules until ctx ends.
 func (k *Gate) Run(ctx context.Context) error {
+	var receiving sync.WaitGroup
+	receiveCtx, stop := context.WithCancel(ctx)
+	if k.options.Asleep != nil {
+		receiving.Go(func() { k.receive(receiveCtx) })
+	}
 	err := k.shell.Run(ctx, false)
+	stop()
+	receiving.Wait()
 	if k.look != nil {
 		err = errors.Join(err, k.look.Close())
 	}
@@ -181,22 +203,31 @@ func (k *Gate) admitted(ctx context.Context, s *proxy.Session, text string) (sch
 		k.mu.Unlock()
 		return n, nil
 	}
-	if k.present > 0 { // one that comes later
+	if k.options.Asleep == nil && k.present > 0 { // one that comes later
 		n := k.join(s)
 		k.mu.Unlock()
 		return n, nil
 	}
 	a := arrival{s, text, make(chan struct{})}
 	k.arriving = append(k.arriving, a)
-	if len(k.arriving) >= k.options.Sessions {
+	var patience <-chan time.Time
+	switch {
+	case k.options.Asleep != nil:
+		select {
+		case k.arrived <- struct{}{}:
+		default:
+		}
+	case len(k.arriving) >= k.options.Sessions:
 		k.admit()
+	default:
+		t := time.NewTimer(k.options.Think)
+		defer t.Stop()
+		patience = t.C
 	}
 	k.mu.Unlock()
-	patience := time.NewTimer(k.options.Think)
-	defer patience.Stop()
 	select {
 	case <-a.ready:
-	case <-patience.C:
+	case <-patience:
 		k.mu.Lock()
 		if missing := k.options.Sessions - len(k.arriving); len(k.arriving) > 0 && missing > 0 {
 			k.marks = append(k.marks, fmt.Sprintf("%d of %d sessions had a statement within %v, and the schedule began with them", len(k.arriving), k.options.Sessions, k.options.Think))

@@ -452,10 +452,13 @@ func (h *housekeeping) listen(ctx context.Context, rec *recorder.Recorder, gate 
 			Capture: rewrite.Capture(cfg.Capture), Warn: true, Limits: record.Limits{Accesses: config.Limits.Accesses, Gap: cfg.UnitGap},
 			AllTables: h.allTables,
 		}
+		pc.Tap, pc.Quiet = taps(rec), &atomic.Bool{}
 		if pc.Mode == proxy.Control {
 			pc.Gate = gate
+			if rec == nil {
+				pc.Tap = gate.Tap()
+			}
 		}
-		pc.Tap, pc.Quiet = taps(rec), &atomic.Bool{}
 		pc.Quiet.Store(!bool(cfg.Warn))
 		h.quiet = append(h.quiet, pc.Quiet)
 		if cfg.Sample < 1 {

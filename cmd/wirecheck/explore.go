@@ -1,0 +1,296 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wirecheck/live/control"
+	"wirecheck/scheduler"
+	"wirecheck/scheduler/search"
+)
+
+const exploreLong = `explore runs a concurrent test of your own again and again, and decides each time
+which of the test's sessions goes next. So it finds a race that you would meet
+once in a thousand runs. The test need not know of it.
+
+Each run begins with a fresh state. On PostgreSQL, explore gives each run a copy
+of the database that --upstream names (CREATE DATABASE ... TEMPLATE), and drops
+it behind the run; nobody else may be connected to the database meanwhile. With
+--reset, explore executes a command before each run instead, and the test works
+in the database itself. The command gets the address of the server itself in the
+same variables. MariaDB and MySQL need --reset; use --reset true if the test
+makes its own state.
+
+explore stops at the first run in which the command fails or the oracle finds
+something (see --baseline). Then it looks for a schedule that fails in the same
+way with as few switches of session as possible, prints it, and saves it in a
+file. wirecheck explore --schedule FILE runs that schedule again.
+
+--strategy says how schedules are chosen:
+  random     each session that could go has the same chance (default)
+  pct[:D]    by priorities, which finds rare orders sooner (D: depth, 3)
+  all        all of them, those with few switches first
+The same --seed chooses the same schedules.
+
+The command gets the proxy's address as with wirecheck ci. explore decides when
+all processes of the command sleep: then each session has sent its statement.
+Where they run elsewhere (a server in a container) explore cannot see that: use
+--think and --sessions. Then it waits so long for a client that sends nothing.
+
+Exit status: that of the command, if it failed; else 0 nothing found, 1
+something found, 2 wirecheck could not do its work, 3 there was nothing to
+explore (no statement came, or only one session at a time had one), or wirecheck
+saw too little to tell.`
+
+// exploreFlags are the flags of explore.
+type exploreFlags struct {
+	suiteFlags
+	runs, shrink                           int
+	strategy, reset, schedule, save, locks string
+	limit, think                           time.Duration
+	sessions                               int
+}
+
+func newExploreCommand(c *common) *cobra.Command {
+	var f exploreFlags
+	cmd := &cobra.Command{
+		Use:   "explore [flags] -- COMMAND [ARGUMENT...]",
+		Short: "Run a concurrent test under many schedules until it fails",
+		Long:  exploreLong,
+		Example: `  wirecheck explore --upstream postgres://app:secret@127.0.0.1:5432/test -- npm test
+  wirecheck explore --upstream mysql://root@127.0.0.1:3306/test --reset 'npm run db:reset' --strategy all -- npm test
+  wirecheck explore --upstream postgres://app@127.0.0.1:5432/test --schedule wirecheck.schedule -- npm test`,
+		Args: needCommand,
+		RunE: func(cmd *cobra.Command, args []string) error { return runExplore(cmd.Context(), c, cmd, &f, args) },
+	}
+	flags := cmd.Flags()
+	f.suiteFlags.flags(flags)
+	flags.IntVar(&f.runs, "runs", 100, "runs at most")
+	flags.StringVar(&f.strategy, "strategy", "random", "how schedules are chosen: random, pct, pct:DEPTH, all")
+	flags.StringVar(&f.reset, "reset", "", "shell command that brings the database back to its first state, before each run")
+	flags.StringVar(&f.schedule, "schedule", "", "run this schedule, which explore has saved, and no other")
+	flags.StringVar(&f.save, "save-schedule", "wirecheck.schedule", "file for the schedule that fails")
+	flags.IntVar(&f.shrink, "shrink-runs", 30, "runs at most that look for a smaller schedule")
+	flags.StringVar(&f.locks, "locks", "", "URL of the server, with a user who may see its locks (default: --upstream)")
+	flags.DurationVar(&f.limit, "limit", time.Minute, "how long a run may take; then the command has failed")
+	flags.DurationVar(&f.think, "think", 0, "wait so long for a client that sends nothing, wherever it runs; 0: until the command's processes sleep")
+	flags.IntVar(&f.sessions, "sessions", 0, "with --think: clients that the first decision waits for (default 2)")
+	return cmd
+}
+
+// check says what is wrong with the flags.
+func (f *exploreFlags) check() error {
+	word, _, _ := strings.Cut(f.strategy, ":")
+	switch {
+	case len(f.upstream) > 1:
+		return errors.New("explore schedules the clients of one server: give --upstream once")
+	case f.strategy != "all" && word != "random" && word != "pct":
+		return fmt.Errorf("unknown strategy %q: known are random, pct, pct:DEPTH, all", f.strategy)
+	case f.runs < 1:
+		return fmt.Errorf("--runs %d: at least 1", f.runs)
+	case f.sessions > 0 && f.think == 0:
+		return errors.New("--sessions needs --think: without it explore sees by itself how many clients have a statement")
+	}
+	f.sessions = cmp.Or(f.sessions, 2)
+	if f.strategy == "all" {
+		return nil
+	}
+	_, err := control.Strategy(f.strategy, control.UsualSteps, func(int) int { return 0 })
+	return err
+}
+
+// explored is what explore has to tell.
+type explored struct {
+	strategy        string // for people
+	seed            uint64 // 0: the strategy draws nothing
+	runs, schedules int    // schedules: different ones
+	exhausted       bool   // there are no others
+	nothing         string // why there was nothing to explore; empty: there was something
+	failed          *outcome
+	number          int    // of the run that failed
+	from            int    // switches of its schedule
+	smaller         int    // runs that looked for a smaller one
+	again           bool   // the smallest one failed a second time
+	file            string // where it is saved
+	last            *outcome
+}
+
+func runExplore(ctx context.Context, c *common, cmd *cobra.Command, f *exploreFlags, args []string) (err error) {
+	if err := errors.Join(c.needFormat("text", "json"), f.check()); err != nil {
+		return err
+	}
+	databases, err := f.databases(args)
+	if err != nil {
+		return err
+	}
+	var listed scheduler.Strategy
+	if f.schedule != "" {
+		if _, err := os.Stat(f.schedule); err != nil {
+			return fmt.Errorf("schedule: %w", err)
+		}
+		if listed, err = control.Strategy(f.schedule, 0, nil); err != nil {
+			return err
+		}
+	}
+	x, err := newExplorer(ctx, c, cmd, f, databases[0], args)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, x.close(ctx)) }()
+	e := &explored{strategy: f.strategy}
+	if listed != nil {
+		e.strategy = "the schedule of " + f.schedule
+		err = x.repeat(ctx, e, listed)
+	} else {
+		err = x.search(ctx, e)
+	}
+	c.clearProgress()
+	if err != nil {
+		return err
+	}
+	if err := e.write(c); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	return e.status()
+}
+
+// status is the exit status.
+func (e *explored) status() error {
+	switch {
+	case e.failed != nil && e.failed.exit != 0:
+		return exitStatus(e.failed.exit)
+	case e.failed != nil:
+		return exitFound
+	case e.nothing != "":
+		return exitUnknown
+	}
+	return status(e.last.result)
+}
+
+// repeat runs one schedule.
+func (x *explorer) repeat(ctx context.Context, e *explored, listed scheduler.Strategy) error {
+	o, err := x.run(ctx, search.NewRun(listed), e.strategy)
+	if err != nil {
+		return err
+	}
+	e.runs, e.schedules, e.last, e.number = 1, 1, o, 1
+	if o.fails() {
+		e.failed, e.from, e.again = o, search.Switches(o.run.Order()), true
+	}
+	if len(o.run.Decisions) == 0 {
+		e.nothing = nothingCame
+	}
+	return nil
+}
+
+// nothingCame is why a command without statements cannot be explored.
+const nothingCame = "no statement of the command came through the proxy: does it connect to DATABASE_URL? --env gives it other variables"
+
+// alike is how many runs in which no session had a choice prove that there is none.
+const alike = 3
+
+// search runs schedules until one fails, and looks for a small one that fails in the same way.
+func (x *explorer) search(ctx context.Context, e *explored) error {
+	all := &search.All{}
+	seen := map[string]bool{}
+	steps, choices := control.UsualSteps, 0
+	for e.runs < x.f.runs {
+		run := all.Next
+		if x.f.strategy != "all" {
+			e.seed = x.c.chooseSeed()
+			strategy, err := control.Strategy(x.f.strategy, steps, mathrand.New(mathrand.NewPCG(e.seed, uint64(e.runs))).IntN)
+			if err != nil {
+				return err
+			}
+			run = func() *search.Run { return search.NewRun(strategy) }
+		}
+		next := run()
+		if next == nil {
+			e.exhausted = true
+			break
+		}
+		x.c.progressf("run %d of at most %d, %d different schedules", e.runs+1, x.f.runs, len(seen))
+		e.runs++
+		o, err := x.run(ctx, next, e.title())
+		if err != nil {
+			return err
+		}
+		e.last = o
+		seen[fmt.Sprint(next.Order())] = true
+		e.schedules = len(seen)
+		steps, choices = max(len(next.Decisions), 1), choices+next.Choices()
+		if o.fails() {
+			e.failed, e.number = o, e.runs
+			return x.shrink(ctx, e)
+		}
+		if len(next.Decisions) == 0 {
+			e.nothing = nothingCame
+			return nil
+		}
+		if choices == 0 && e.runs >= alike {
+			break
+		}
+	}
+	if choices == 0 {
+		e.nothing = "all runs are alike: never did two sessions have a statement at the same time"
+		if sessions := slices.Compact(slices.Sorted(slices.Values(e.last.run.Order()))); len(sessions) == 1 {
+			e.nothing = "the command has one session alone: there is nothing that could go in another order"
+		}
+	}
+	return nil
+}
+
+// title says how a schedule was chosen.
+func (e *explored) title() string {
+	if e.seed == 0 {
+		return e.strategy
+	}
+	return fmt.Sprintf("%s, seed %d, run %d", e.strategy, e.seed, e.runs)
+}
+
+// shrink looks for a smaller schedule that fails as the last run did, runs it once more, and saves it.
+func (x *explorer) shrink(ctx context.Context, e *explored) (err error) {
+	first := e.failed
+	e.from = search.Switches(first.run.Order())
+	best := first.run.Order()
+	if first.run.Choices() > 0 && x.f.shrink > 0 {
+		best = search.Smallest(best, func(order []scheduler.Session) ([]scheduler.Session, bool, bool) {
+			e.smaller++
+			x.c.progressf("run %d failed; looking for a smaller schedule: run %d of at most %d", e.number, e.smaller, x.f.shrink)
+			var o *outcome
+			if o, err = x.run(ctx, search.NewRun(scheduler.Recorded(order)), e.title()); err != nil {
+				return order, false, false
+			}
+			same := o.failsAs(first)
+			if same && search.Switches(o.run.Order()) < search.Switches(e.failed.run.Order()) {
+				e.failed = o
+			}
+			return o.run.Order(), same, e.smaller < x.f.shrink
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if first.run.Choices() > 0 {
+		x.c.progressf("the smallest schedule once more")
+		o, err := x.run(ctx, search.NewRun(scheduler.Recorded(best)), e.title())
+		if err != nil {
+			return err
+		}
+		e.again = o.failsAs(first)
+	}
+	if err := os.WriteFile(x.f.save, []byte(e.failed.schedule), 0o600); err != nil {
+		return fmt.Errorf("save the schedule: %w", err)
+	}
+	e.file = x.f.save
+	return nil
+}

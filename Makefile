@@ -12,7 +12,7 @@
 # make suites    the tests of client libraries and frameworks directly, through pass and through observe (docs/lab/suites.md); an hour
 # make soak      the load tests at full length, LOAD each; a gibibyte of rows; 200 times the same schedules; pruning on thousands of runs;
 #                oracles against each other on 1500 random cases of each product; random sessions direct and through the
-#                proxy, ALIKE long
+#                proxy, and hostile clients beside busy ones, ALIKE long each
 # make fuzz      fuzz the decoders and rewriters, FUZZTIME each
 # make build     bin/wirecheck
 
@@ -131,6 +131,8 @@ soak:
 	$(GO) test -count=1 -timeout 60m -v -run 'TestSameSeedSameOutput|TestPrunedRuns' ./lab/panel -repeats 200 -prune-runs 3000
 	$(GO) test -count=1 -timeout 0 -v -run TestAlike ./proxy/mysqlwire -alike-for $(ALIKE) -alike-seed $$(date +%s)
 	$(GO) test -count=1 -timeout 0 -v -run TestAlike ./proxy/pgwire -alike-for $(ALIKE) -alike-seed $$(date +%s)
+	@$(MAKE) --no-print-directory build
+	$(GO) run ./internal/bench -only hostile -length $(ALIKE)
 	$(GO) test -count=1 -timeout 60m -v -run TestAgree ./lab/panel -agree-cases 1500 -agree-seed $$(date +%s)
 
 # Each fuzz target by itself, as go test wants it.

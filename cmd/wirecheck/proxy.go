@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -230,11 +229,6 @@ func (f *proxyFlags) apply(cmd *cobra.Command, c *configs.Config) error {
 	return nil
 }
 
-// garbage is the garbage collector's percentage (runtime/debug.SetGCPercent) while traffic is observed. What the checker
-// remembers lives long and is small, a few tens of MiB as a rule (100 where each transaction reads hundreds of rows), so
-// collecting less often costs little memory and gives back a good part of the time that observing takes.
-const garbage = 300
-
 // hooks are what another command adds to a run of the proxy.
 type hooks struct {
 	ready     func([]net.Addr)           // called when the proxy listens
@@ -272,7 +266,7 @@ func runProxy(ctx context.Context, c *common, config configs.Config, load func()
 		return err
 	}
 	if observes(config) {
-		defer debug.SetGCPercent(debug.SetGCPercent(garbage))
+		defer tuneCollector()()
 	}
 	gate, err := controlGate(ctx, c, config, redact())
 	if err == nil {

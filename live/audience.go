@@ -48,7 +48,7 @@ func newAudience(o *Options) *audience {
 func (a *audience) event(ev *history.Event) {
 	switch ev.Kind {
 	case history.EventSession:
-		a.sessions[ev.Session] = &hearer{reader: report.Reader{Session: ev.Session, User: ev.User, Others: a.others || ev.Superuser}, heard: map[string]int{}}
+		a.sessions[ev.Session] = &hearer{reader: report.Reader{Session: ev.Session, Engine: ev.Engine, User: ev.User, Others: a.others || ev.Superuser}, heard: map[string]int{}}
 	case history.EventClose:
 		delete(a.sessions, ev.Session)
 	}

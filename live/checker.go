@@ -126,7 +126,7 @@ func New(o Options) (*Checker, error) {
 		l.stream = func(f oracle.Finding) error { return report.JSONLine(o.Stream, f) }
 	}
 	l.recorder = record.NewRecorder(run, l.sink)
-	l.recorder.Now = o.Clock
+	l.recorder.Now, l.recorder.Answers = o.Clock, l.answers
 	l.recorder.Requests = record.NewRequests(o.RequestTags) // also where transactions alone are judged: findings name what the tags say
 	return l, nil
 }

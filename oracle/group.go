@@ -18,8 +18,8 @@ type Group struct {
 	Tables   []string // sorted
 }
 
-// Groups puts findings into groups, in the order in which the first one of each comes. Two findings belong together if they are of one kind and
-// one name and have a statement in common, or if each belongs together with a third one.
+// Groups puts findings into groups, in the order in which the first one of each comes. Two findings belong together if they are of one product, kind and
+// name and have a statement in common, or if each belongs together with a third one.
 func Groups(list []Finding) []Group {
 	of := make([]int, len(list)) // the group of each finding, or one that it was joined with
 	var root func(i int) int
@@ -30,16 +30,19 @@ func Groups(list []Finding) []Group {
 		}
 		return i
 	}
-	first := map[[3]string]int{}
+	first := map[[4]string]int{}
 	for i := range list {
 		of[i] = i
 		f := &list[i]
-		parts := f.Shapes()
+		parts, engine := f.Shapes(), ""
+		if len(f.Transactions) > 0 {
+			engine = f.Transactions[0].Engine
+		}
 		if f.Difference != nil {
 			parts = []string{f.ID}
 		}
 		for _, part := range parts {
-			key := [3]string{string(f.Kind), f.Title(), part}
+			key := [4]string{engine, string(f.Kind), f.Title(), part}
 			if before, known := first[key]; !known {
 				first[key] = i
 			} else if a, b := root(before), root(i); a != b {

@@ -60,7 +60,7 @@ func (g *group) count() string {
 
 // text writes the group whole: the finding that stands for it, and which others there are.
 func (g *group) text(w io.Writer, color bool) {
-	textFinding(w, &g.f, color)
+	textFinding(w, &g.f, 0, color)
 	if more := g.variants(); more != "" {
 		fmt.Fprintf(w, "\n  And %s\n", more)
 	}

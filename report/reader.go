@@ -14,6 +14,7 @@ import (
 // Reader is a session to which a finding is told.
 type Reader struct {
 	Session uint64
+	Engine  string // the product of its server
 	User    string
 	// Others says that it may see what other users' sessions do: it is a superuser's, or the operator allows it.
 	Others bool
@@ -22,7 +23,7 @@ type Reader struct {
 // mayNotSee reports whether the server would not show the reader the statements of a transaction's session: PostgreSQL's
 // pg_stat_activity (manual, 28.2.3) and the process list (MySQL manual, 13.7.7.29) show those of one's own user alone.
 func (r Reader) mayNotSee(x *oracle.Transaction) bool {
-	return !r.Others && x.Session != r.Session && (x.User == "" || x.User != r.User)
+	return !r.Others && x.Session != r.Session && (x.User == "" || x.User != r.User || x.Engine != r.Engine)
 }
 
 // For is a finding as its reader may see it: of other users' sessions it has statements without literals, and neither tags nor conditions; rows

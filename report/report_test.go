@@ -108,7 +108,7 @@ func TestWarnings(t *testing.T) {
 		e := json.NewEncoder(&b)
 		e.SetEscapeHTML(false)
 		e.SetIndent("", "  ")
-		if err := e.Encode(Warning(f, Reader{Session: f.Session, User: "ann"})); err != nil {
+		if err := e.Encode(Warning(f, Reader{Session: f.Session, Engine: f.Transactions[0].Engine, User: "ann"})); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -84,7 +84,7 @@ t1 commit
 		t.Fatalf("found %+v", found)
 	}
 	all := func(w Wire) string { return w.Message + "\n" + w.Detail + "\n" + w.Hint }
-	said := all(Warning(found[0], Reader{Session: 1, User: "ann"}))
+	said := all(Warning(found[0], Reader{Session: 1, Engine: "postgres", User: "ann"}))
 	for _, want := range []string{"your UPDATE of coupon 7 overwrote", "2. Session 2 changed coupon 7 and committed:\n   UPDATE coupon SET n = ?, note = ? WHERE id = ?\n", "UPDATE coupon SET n = 4 WHERE id = 7", "n = n + ?"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is not in\n%s", want, said)
@@ -93,13 +93,13 @@ t1 commit
 	if strings.Contains(said, "secret") {
 		t.Error(said)
 	}
-	for _, r := range []Reader{{Session: 1, User: "bob"}, {Session: 1, User: "ann", Others: true}, {Session: 2, User: "bob"}} {
+	for _, r := range []Reader{{Session: 1, Engine: "postgres", User: "bob"}, {Session: 1, Engine: "postgres", User: "ann", Others: true}, {Session: 2, Engine: "postgres", User: "bob"}} {
 		if said := all(Warning(found[0], r)); !strings.Contains(said, "secret-b") {
 			t.Errorf("%+v may see it:\n%s", r, said)
 		}
 	}
 	// The other party sees its own statements, and not the first one's.
-	said = all(Warning(found[0], Reader{Session: 2, User: "bob"}))
+	said = all(Warning(found[0], Reader{Session: 2, Engine: "postgres", User: "bob"}))
 	if !strings.Contains(said, "session 1's UPDATE of coupon 7 overwrote a change by you") || strings.Contains(said, "SET n = 4 WHERE id = 7") || !strings.Contains(said, "SET n = ? WHERE id = ?") {
 		t.Error(said)
 	}
@@ -112,7 +112,7 @@ t1 commit
 	// The proof of a cycle in which the reader takes no part of an edge does not name the row.
 	f := found[0]
 	f.Edges = append(f.Edges, oracle.Edge{From: 1, To: 1, Kind: oracle.EdgeWW, Row: history.Row{Table: "t", Key: "secret-k"}, Name: "secret-n", Text: "secret-t", Condition: "a = 'secret'"})
-	hidden := For(f, Reader{Session: 1, User: "ann"})
+	hidden := For(f, Reader{Session: 1, Engine: "postgres", User: "ann"})
 	if e := hidden.Edges[len(hidden.Edges)-1]; strings.Contains(e.Text+e.Name+e.Row.Key+e.Condition, "secret") || e.RowText() != "a row of t" {
 		t.Errorf("%+v", e)
 	}

@@ -84,7 +84,15 @@ func heading(f *oracle.Finding, color bool) string {
 	return "\x1b[1;" + code + "m" + head + "\x1b[0m"
 }
 
-func textFinding(w io.Writer, f *oracle.Finding, color bool) {
+// Explain is a finding whole, for one session: the reader's own session is "you".
+func Explain(f oracle.Finding, r Reader) string {
+	f = Printable(For(f, r))
+	var b strings.Builder
+	textFinding(&b, &f, r.Session, false)
+	return b.String()
+}
+
+func textFinding(w io.Writer, f *oracle.Finding, you uint64, color bool) {
 	head := heading(f, color)
 	head += "  " + f.ID
 	if f.Seen > 0 {
@@ -94,7 +102,7 @@ func textFinding(w io.Writer, f *oracle.Finding, color bool) {
 		head += " · first " + clock(f.FirstAt)
 	}
 	fmt.Fprintln(w, head)
-	t := teller{f: f}
+	t := teller{f: f, you: you}
 	fmt.Fprintf(w, "  %s.\n\n", capital(t.sentence()))
 	for i, a := range t.acts() {
 		fmt.Fprintf(w, "  %d. %s\n", i+1, a.text)

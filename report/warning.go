@@ -47,11 +47,10 @@ func Warning(f oracle.Finding, r Reader) Wire {
 		}
 		lines = append(lines, line)
 	}
-	for _, line := range []string{s.effect, s.level} {
-		if line != "" {
-			lines = append(lines, line)
-		}
+	if s.effect != "" {
+		lines = append(lines, s.effect)
 	}
+	lines = append(lines, strings.TrimSpace(s.level+" Proof: SELECT wirecheck.explain('"+f.ID+"')"))
 	w.Detail = strings.Join(lines, "\n")
 	var hints []string
 	for i, r := range f.Remedies {

@@ -86,7 +86,10 @@ func (s *preparedStatements) prepare(f frame) error {
 	if err != nil {
 		return o.badClient(err, "command")
 	}
-	sql := string(b[1:])
+	sql, err := o.answered(string(b[1:]))
+	if err != nil {
+		return err
+	}
 	fm, err := s.complete(sql)
 	if err != nil {
 		return err

@@ -19,7 +19,11 @@ func (o *observation) query(f frame) error {
 	if err != nil {
 		return o.badClient(err, "command")
 	}
-	return o.text(string(b[1:]))
+	sql, err := o.answered(string(b[1:]))
+	if err != nil {
+		return err
+	}
+	return o.text(sql)
 }
 
 // text executes the text of a COM_QUERY.

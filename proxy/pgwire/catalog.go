@@ -8,14 +8,15 @@ import (
 )
 
 // settingsQuery asks for what decides how statements are understood, which transactions they run in and which notices
-// the client wants. It has no table but one that all may read, so it fails for nobody; names are qualified since the
+// the client wants. It has no tables but those that all may read, so it fails for nobody; names are qualified since the
 // search path may have others. current_schemas makes the schema of temporary tables if the path begins with it, which a
 // later PREPARE TRANSACTION would notice: then the path stays unknown.
 const settingsQuery = `SELECT pg_catalog.current_setting('client_min_messages'), pg_catalog.current_setting('default_transaction_isolation'), ` +
 	`CASE WHEN pg_catalog.pg_my_temp_schema() = 0 AND pg_catalog.lower(pg_catalog.current_setting('search_path')) LIKE '%pg_temp%' THEN 'null' ` +
 	`ELSE pg_catalog.to_json(pg_catalog.current_schemas(true))::pg_catalog.text END, current_user::pg_catalog.text, pg_catalog.current_setting('row_security'), ` +
 	`CASE WHEN pg_catalog.pg_my_temp_schema() = 0 THEN '[]' ELSE (SELECT coalesce(pg_catalog.json_agg(relname), '[]')::pg_catalog.text ` +
-	`FROM pg_catalog.pg_class WHERE relnamespace = pg_catalog.pg_my_temp_schema()) END`
+	`FROM pg_catalog.pg_class WHERE relnamespace = pg_catalog.pg_my_temp_schema()) END, ` +
+	`(SELECT count(*) FROM pg_catalog.pg_namespace WHERE nspname = 'wirecheck')`
 
 // maxOwn bounds the answer to a question of ours.
 const maxOwn = 256 << 20

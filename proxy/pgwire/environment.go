@@ -18,6 +18,7 @@ type environment struct {
 
 	mu       sync.Mutex // guards what follows
 	settled  bool       // the settings are known
+	nameFree bool       // no schema is named wirecheck
 	facts    postgres.Session
 	catalog  *rewrite.Catalog
 	changes  uint64           // of the database, the last that may have concerned anything, when the settings were asked for
@@ -177,7 +178,7 @@ func (v *environment) settings(q *own) (reader readerKey, level, why string) {
 	if q.err != nil {
 		return reader, "", q.err.Message
 	}
-	if len(q.rows) != 1 || len(q.rows[0]) != 6 {
+	if len(q.rows) != 1 || len(q.rows[0]) != 7 {
 		return reader, "", "the answer to the question for settings is not one row"
 	}
 	row := q.rows[0]
@@ -198,7 +199,7 @@ func (v *environment) settings(q *own) (reader readerKey, level, why string) {
 			v.facts.Temp = true
 		}
 	}
-	v.settled = true
+	v.settled, v.nameFree = true, string(row[6]) == "0"
 	return readerKey{user: string(row[3]), rowSecurity: string(row[4])}, running(string(row[1])), ""
 }
 

@@ -40,6 +40,9 @@ type Recorder struct {
 	// Requests tells requests apart; nil: they are not. It is set before sessions begin.
 	Requests *Requests
 
+	// Answers answers what a session's client asks wirecheck; nil: nothing does. It is set before sessions begin.
+	Answers func(session uint64, q Question) *Table
+
 	mu   sync.Mutex
 	sink Sink
 }

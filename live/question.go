@@ -1,0 +1,56 @@
+package live
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"wirecheck/oracle"
+	"wirecheck/proxy/record"
+	"wirecheck/report"
+)
+
+// answers answers what a session's client asks: the list of findings, or one of them whole, without what the session may not see.
+func (l *Checker) answers(session uint64, q record.Question) *record.Table {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	reader := report.Reader{Session: session, Others: l.audience.others}
+	if h := l.audience.sessions[session]; h != nil {
+		reader = h.reader
+	}
+	found := l.checker.Summary()
+	if q.ID != "" {
+		return explained(found, q.ID, reader)
+	}
+	t := &record.Table{Columns: []string{"id", "finding", "tables", "seen"}}
+	for i := range found {
+		f := report.Printable(found[i])
+		row := []string{f.ID, f.Title(), strings.Join(f.Tables, ", "), strconv.Itoa(f.Seen)}
+		if q.Like == "" || like(q.Like, row[0]) || like(q.Like, row[1]) || like(q.Like, row[2]) {
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	return t
+}
+
+// explained is a finding line by line.
+func explained(found []oracle.Finding, id string, r report.Reader) *record.Table {
+	t := &record.Table{Columns: []string{"wirecheck"}}
+	text := "There is no finding " + id + ". SHOW WIRECHECK lists those that there are."
+	for i := range found {
+		if strings.EqualFold(found[i].ID, id) {
+			text = report.Explain(found[i], r)
+		}
+	}
+	for line := range strings.Lines(text) {
+		t.Rows = append(t.Rows, []string{strings.TrimRight(line, "\n")})
+	}
+	return t
+}
+
+// like is SQL's LIKE, whatever the case.
+func like(pattern, text string) bool {
+	expression := strings.NewReplacer("%", ".*", "_", ".").Replace(regexp.QuoteMeta(pattern))
+	ok, err := regexp.MatchString("(?is)^"+expression+"$", text)
+	return ok && err == nil
+}

@@ -65,21 +65,100 @@ func Lines(text string) string {
 	}, text)
 }
 
-// Statement makes one line of a statement, as Line does. Where it is longer than most, the list of columns of a SELECT goes first, then
-// the middle: what is at the end, the condition and the comment with the application's tags, is kept.
+// Statement makes one line of a statement, as Line does. Where it is longer than most, what says least goes first: the list of columns of a SELECT,
+// then the middle of long brackets (lists of values, subqueries), the longest first, then the end of what stands in front of WHERE, then the middle of
+// the condition. Tables, the beginning and the end of the condition, and the comment with the application's tags are kept.
 func Statement(sql string, most int) string {
 	line := Line(sql, 0)
-	if most <= 0 || utf8.RuneCountInString(line) <= most {
+	fits := func() bool { return most <= 0 || utf8.RuneCountInString(line) <= most }
+	if fits() {
 		return line
 	}
 	if i, j := columns(line); j > i+len(dots) {
-		if line = line[:i] + dots + line[j:]; utf8.RuneCountInString(line) <= most {
+		line = line[:i] + dots + line[j:]
+	}
+	for range maxBrackets {
+		if fits() {
 			return line
 		}
+		i, j := longestBracket(line)
+		if j-i <= most/4 {
+			break
+		}
+		line = line[:i+1] + middle(line[i+1:j], most/8) + line[j:]
 	}
-	runes := []rune(line)
-	head := (most - len(dots)) / 2
-	return string(runes[:head]) + dots + string(runes[len(runes)-(most-len(dots)-head):])
+	const where = " where "
+	if at := outside(line, where); at > 0 {
+		head, tail := line[:at], line[at:]
+		room := max(most-utf8.RuneCountInString(tail), most/2)
+		if runes := []rune(head); len(runes) > room {
+			head = string(runes[:max(room-len(dots), 0)]) + dots
+		}
+		return head + middle(tail, most-utf8.RuneCountInString(head))
+	}
+	return middle(line, most)
+}
+
+// maxBrackets is how many brackets of a statement are shortened.
+const maxBrackets = 20
+
+// middle cuts the middle out of a text of more than most characters.
+func middle(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	head := max(most-len(dots), 0) / 2
+	return string(runes[:head]) + dots + string(runes[len(runes)-max(most-len(dots)-head, 0):])
+}
+
+// longestBracket gives the places of the brackets with the longest text between them that is not cut yet; 0, 0 where there are none.
+func longestBracket(line string) (from, to int) {
+	var open []int
+	for i := 0; i < len(line); i++ {
+		switch line[i] {
+		case '\'', '"', '`':
+			i = behindQuote(line, i)
+		case '(':
+			open = append(open, i)
+		case ')':
+			if n := len(open); n > 0 {
+				if at := open[n-1]; i-at > to-from {
+					from, to = at, i
+				}
+				open = open[:n-1]
+			}
+		}
+	}
+	return from, to
+}
+
+// outside finds the first place of a word outside brackets and quotes; -1: there is none.
+func outside(line, word string) int {
+	depth := 0
+	for i := 0; i+len(word) <= len(line); i++ {
+		switch line[i] {
+		case '\'', '"', '`':
+			i = behindQuote(line, i)
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case ' ':
+			if depth == 0 && strings.EqualFold(line[i:i+len(word)], word) {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// behindQuote is the place of the quote that closes the one at i, or of the last byte.
+func behindQuote(line string, i int) int {
+	if next := strings.IndexByte(line[i+1:], line[i]); next >= 0 {
+		return i + 1 + next
+	}
+	return len(line) - 1
 }
 
 // columns finds the list of columns between SELECT and its FROM; 0, 0 where there is none.

@@ -3,6 +3,7 @@ package prose
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func TestLine(t *testing.T) {
@@ -70,13 +71,22 @@ func TestStatement(t *testing.T) {
 		{"SELECT a\n  FROM t", "SELECT a FROM t"},
 		{"SELECT " + columns + `1 FROM "Order" WHERE id = $1 /* route='/buy' */`, `SELECT ... FROM "Order" WHERE id = $1 /* route='/buy' */`},
 		{"SELECT 'it" + strings.Repeat(" from", 20), "SELECT 'it from from from fr...from from from from from from"},
-		{"UPDATE t SET a = 1 WHERE id IN (" + strings.Repeat("1, ", 40) + "2) /* route='/buy' */", "UPDATE t SET a = 1 WHERE id ..., 1, 1, 2) /* route='/buy' */"},
+		{"UPDATE t SET a = 1 WHERE id IN (" + strings.Repeat("1, ", 40) + "2) /* route='/buy' */", "UPDATE t SET a = 1 WHERE id IN (1,... 2) /* route='/buy' */"},
+		{"UPDATE stock_level SET a = 1, b = 2, c = 3, d = 4, e = 5, f = 6 WHERE id = $1 /* r='/b' */", "UPDATE stock_level SET a = 1, ... WHERE id = $1 /* r='/b' */"},
+		{`SELECT s.* FROM stock AS s JOIN a ON a.id = s.a JOIN b ON b.id = s.b WHERE s.id = $1`, "SELECT s.* FROM stock AS s JOIN a ON a.id... WHERE s.id = $1"},
+		{"INSERT INTO t (" + strings.Repeat("a, ", 40) + "b) VALUES (" + strings.Repeat("'x', ", 40) + "1) /* r='/b' */", "INSERT INTO t (a,... b) VALUES ('x... 1) /* r='/b' */"},
+		{"SELECT a FROM t WHERE b = 'first' AND c = 'a very long text that says little' AND d = 'last'", "SELECT a FROM t WHERE b = 'first' AN...ittle' AND d = 'last'"},
 		{"SELECT " + strings.Repeat("é", 70), "SELECT " + strings.Repeat("é", 21) + "..." + strings.Repeat("é", 29)},
 		{"SELECT", "SELECT"},
 		{"", ""},
 	} {
 		if got := Statement(tt.sql, 60); got != tt.want {
 			t.Errorf("%.50q...\n got %q\nwant %q", tt.sql, got, tt.want)
+		}
+	}
+	for _, hostile := range []string{strings.Repeat("("+strings.Repeat("𝄞", 50)+")", 2000), strings.Repeat("(", 1<<16) + strings.Repeat(")", 1<<16), "a where " + strings.Repeat("'", 99)} {
+		if n := utf8.RuneCountInString(Statement(hostile, 60)); n > 60 {
+			t.Errorf("%.20q...: %d characters", hostile, n)
 		}
 	}
 	if long := strings.Repeat("SELECT 1, ", 100); Statement(long, 0) != strings.TrimSpace(long) {

@@ -86,7 +86,7 @@ func (s *preparedStatements) prepare(f frame) error {
 	if err != nil {
 		return o.badClient(err, "command")
 	}
-	sql, err := o.answered(string(b[1:]))
+	sql, err := answered(o, string(b[1:]))
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,7 @@ import "wirecheck/proxy/record"
 
 // answered gives a SELECT for a text that asks wirecheck something, and every other text as it is. The server executes the SELECT in its place. A
 // database of the server's that is named wirecheck, as far as the client's user knows of it, keeps its functions and procedures.
-func (o *observation) answered(sql string) (string, error) {
+func answered(o *observation, sql string) (string, error) {
 	q, schema, ok := record.AskedOf(sql)
 	if !ok || !o.tracker.observed() {
 		return sql, nil

@@ -37,7 +37,7 @@ func (c *clientHalf) parse(f frame) error {
 		c.sendParse(&prepared{name: name, script: opaque("", malformed)}, true)
 		return c.out.message('P', body)
 	}
-	if own := c.answered(sql); own != sql {
+	if own := answered(c, sql); own != sql {
 		sql, body = own, slices.Concat([]byte(name+"\x00"+own+"\x00"), tail)
 	}
 	p, remembered, err := c.plan(name, sql)

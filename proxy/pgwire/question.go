@@ -8,7 +8,7 @@ import (
 
 // answered gives a SELECT for a text that asks wirecheck something, and every other text as it is. The server executes the SELECT in its place: in a
 // failed transaction it refuses it, in a pipeline it answers in turn. A schema of the server's that is named wirecheck keeps its functions.
-func (c *clientHalf) answered(sql string) string {
+func answered(c *clientHalf, sql string) string {
 	q, schema, ok := record.AskedOf(sql)
 	if !ok || c.plain {
 		return sql
@@ -19,14 +19,14 @@ func (c *clientHalf) answered(sql string) string {
 	if schema && !free {
 		return sql
 	}
-	if t := c.pipeline.ask(q); t != nil {
+	if t := ask(c.pipeline, q); t != nil {
 		return t.PostgreSQL(ascii || c.session.parameters["server_encoding"] != "UTF8")
 	}
 	return sql
 }
 
 // ask answers a question; nil: nobody does.
-func (p *pipeline) ask(q record.Question) (t *record.Table) {
+func ask(p *pipeline, q record.Question) (t *record.Table) {
 	p.mu.Lock()
 	tracker := p.events.tracker
 	p.mu.Unlock()

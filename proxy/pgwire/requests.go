@@ -170,7 +170,7 @@ func (c *clientHalf) query(f frame) error {
 		c.send(&entry{request: simpleQuery, script: opaque("", malformed)})
 		return c.out.message('Q', body)
 	}
-	if own := c.answered(sql); own != sql {
+	if own := answered(c, sql); own != sql {
 		sql, body = own, []byte(own+"\x00")
 	}
 	script, _, err := c.complete(func(catalog *rewrite.Catalog, facts postgres.Session) *rewrite.Script {

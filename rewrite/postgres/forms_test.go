@@ -273,6 +273,7 @@ var forms = []struct {
 	{`SELECT id FROM account WHERE NOT (EXISTS (SELECT (1) AS a FROM orders WHERE account_id = account.id LIMIT 1))`, "rows", "read account 3, read account 4"},
 	{`SELECT id FROM account WHERE NOT EXISTS (SELECT 1 FROM orders WHERE account_id = account.id LIMIT 1 OFFSET 1)`, "approximate", "-"},
 	{`SELECT "q".*, o.id AS "orders.id" FROM (SELECT "a"."id", a.owner, a.balance + 1 AS "next" FROM account AS "a" ORDER BY a.id LIMIT 2) AS "q" LEFT OUTER JOIN orders o ON "q"."id" = o.account_id ORDER BY q.id, o.id`, "exact", "read account 1, read account 1, read account 2, read orders 10, read orders 11, read orders 12"},
+	{`SELECT "o".*, a.owner AS "a.owner" FROM (SELECT "o"."id", "o"."account_id" FROM orders AS "o" ORDER BY "o"."id" LIMIT 1) AS "o" LEFT OUTER JOIN account a ON "o"."account_id" = a.id`, "exact", "read account 1, read orders 10"},
 	{`SELECT 1 AS one, q.*, q.id FROM (SELECT id, owner FROM account WHERE id < 3) q ORDER BY q.id`, "exact", "read account 1, read account 2"},
 	{`SELECT q.*, row_to_json(q.*) FROM (SELECT id, owner FROM account WHERE id = 1) q`, "exact", "read account 1"},           // by a second scan
 	{`SELECT q.*, o.id FROM (SELECT * FROM account WHERE id = 1) q JOIN orders o ON o.account_id = q.id`, "approximate", "-"}, // another client may have added a column

@@ -140,9 +140,10 @@ func (x *planner) strip(n *pg.Node) bool {
 	if top == nil || x.plan.NoRows && len(*top) != 0 {
 		return false
 	}
+	left := slices.Clone(x.written)
 	pgsyntax.Walk(n, func(m proto.Message) bool {
 		if s, ok := m.(*pg.SelectStmt); ok {
-			s.TargetList = x.unwritten(slices.DeleteFunc(s.TargetList, ours))
+			s.TargetList = unwritten(slices.DeleteFunc(s.TargetList, ours), &left)
 		}
 		return true
 	})

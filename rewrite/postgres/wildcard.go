@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -78,18 +79,19 @@ func (x *instrumentation) writeOut(stars []*pg.ColumnRef, ref string, names []st
 	}
 }
 
-// unwritten puts the wildcards back into a select list.
-func (x *instrumentation) unwritten(list []*pg.Node) []*pg.Node {
-	for _, w := range x.written {
+// unwritten puts the wildcards back into a select list, and takes those that it found there out of left. Select lists come from the outside inwards.
+func unwritten(list []*pg.Node, left *[]written) []*pg.Node {
+	*left = slices.DeleteFunc(*left, func(w written) bool {
 		for i := 0; i+len(w.names) <= len(list); i++ {
 			if w.at(list[i:]) {
 				star := []*pg.Node{pg.MakeStrNode(w.ref), {Node: &pg.Node_AStar{AStar: &pg.A_Star{}}}}
 				one := &pg.Node{Node: &pg.Node_ResTarget{ResTarget: &pg.ResTarget{Val: &pg.Node{Node: &pg.Node_ColumnRef{ColumnRef: &pg.ColumnRef{Fields: star}}}}}}
-				list = append(append(append([]*pg.Node(nil), list[:i]...), one), list[i+len(w.names):]...)
-				break
+				list = slices.Concat(list[:i], []*pg.Node{one}, list[i+len(w.names):])
+				return true
 			}
 		}
-	}
+		return false
+	})
 	return list
 }
 

@@ -13,7 +13,7 @@ class TwoOwners(unittest.TestCase):
             Base.metadata.create_all(session.connection())
             session.add_all([Account(id=1, balance=100), Account(id=2, balance=100)])
         take = withdraw_safely if os.environ.get("APP_FIXED") else withdraw
-        for _ in range(int(os.environ.get("APP_ROUNDS", "1"))):
+        for _ in range(int(os.environ.get("APP_ROUNDS") or 1)):
             with sessions.begin() as session:
                 session.query(Account).update({"balance": 100})
             taken = []

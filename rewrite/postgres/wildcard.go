@@ -22,7 +22,7 @@ type written struct {
 
 // stars finds the items ref.* of a select list; none if they are not all that refers to the whole row, or if the columns of q are not certain.
 func (x *scene) stars(outputs []*pg.Node, ref string, q *pg.SelectStmt) (stars []*pg.ColumnRef) {
-	if columnNames(q) == nil {
+	if !x.native || columnNames(q) == nil { // else the hidden columns are taken out of wildcards already
 		return nil
 	}
 	for _, n := range outputs {

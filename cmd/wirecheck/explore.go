@@ -18,9 +18,9 @@ import (
 	"wirecheck/scheduler/search"
 )
 
-const exploreLong = `explore runs a concurrent test of your own again and again, and decides each time
-which of the test's sessions goes next. So it finds a race that you would meet
-once in a thousand runs. The test need not know of it.
+const exploreLong = `explore runs a concurrent test of your own again and again, and decides each
+time which of the test's sessions goes next. So it finds a race that you would
+meet once in a thousand runs. The test need not know of it.
 
 Each run begins with a fresh state. On PostgreSQL, explore gives each run a copy
 of the database that --upstream names (CREATE DATABASE ... TEMPLATE), and drops

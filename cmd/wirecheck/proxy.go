@@ -42,8 +42,9 @@ authenticate with the server itself, so wirecheck needs no passwords.
 
 The modes:
   observe   see the row versions that each statement reads and writes, judge
-            them, and warn the sessions of an anomaly at their next answers: with a WARNING
-            in PostgreSQL, with a row of SHOW WARNINGS in MariaDB and MySQL
+            them, and warn the sessions of an anomaly at their next answers:
+            with a WARNING in PostgreSQL, with a row of SHOW WARNINGS in
+            MariaDB and MySQL
   pass      forward only
   control   observe, and decide which session goes next
 

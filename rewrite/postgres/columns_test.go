@@ -207,6 +207,9 @@ var columnForms = map[string]struct {
 	`UPDATE account SET id = a2.id + 200 FROM account a2 WHERE a2.id = 1 AND account.id = 1`:                   {"exact", "read account 1, update account 1", false},
 	`UPDATE part SET region = 'us' WHERE id = 2`:                                                               {"exact", "update part 'eu' 2", false},
 	`UPDATE part SET region = 'eu' WHERE region = 'us'`:                                                        {"exact", "", false}, // a duplicate
+	// Wildcards of subqueries are written out under native capture alone.
+	`SELECT "q".*, o.id AS "orders.id" FROM (SELECT "a"."id", a.owner, a.balance + 1 AS "next" FROM account AS "a" ORDER BY a.id LIMIT 2) AS "q" LEFT OUTER JOIN orders o ON "q"."id" = o.account_id ORDER BY q.id, o.id`: {"approximate", "read orders 10, read orders 11, read orders 12", false},
+	`SELECT "o".*, a.owner AS "a.owner" FROM (SELECT "o"."id", "o"."account_id" FROM orders AS "o" ORDER BY "o"."id" LIMIT 1) AS "o" LEFT OUTER JOIN account a ON "o"."account_id" = a.id`:                                {"approximate", "read account 1", false},
 	// Its triggers could see the stamp.
 	`UPDATE logged SET v = 5`: {"opaque", "", false},
 }

@@ -14,6 +14,13 @@ import (
 // ErrPartial is what Plan.Decode returns with accesses that are true but not all.
 var ErrPartial = errors.New("more rows were read than the answer can name")
 
+// ChangedError is what Plan.Decode returns if a table is not the one that the statement was planned for.
+type ChangedError struct{ Table string } // its bare name
+
+func (e *ChangedError) Error() string {
+	return "table " + e.Table + " is another one than when the statement was planned"
+}
+
 // Script is the client's text of one request: mostly one statement, several with multi-statements or a simple query.
 type Script struct {
 	SQL   string  // what to send; the client's own text where no Plan changes anything

@@ -16,6 +16,7 @@ type catalogs struct {
 	mu      sync.Mutex
 	byUser  map[string]*rewrite.Catalog // the server shows each user other tables
 	aged    time.Time                   // when all was last taken for changed because of its age
+	bare    time.Time                   // when the tables without hidden columns were, because a session began
 	parents pause                       // since the foreign keys were last taken for changed
 	follows map[string]*pause           // schemas without instrumented tables, since the server was last asked for one
 }
@@ -28,6 +29,9 @@ const (
 	// catalogAge is how old what is known may grow before it is asked for again although no change was seen. Changes that are made
 	// behind the proxy mostly show as errors, after which it is asked for at once; another order of the columns does not.
 	catalogAge = 30 * time.Second
+	// bareAge is how old what is known of tables without hidden columns, and of those that did not exist, may be when a session begins: their
+	// user may just have instrumented them, or made them, past the proxy.
+	bareAge = time.Second
 	// pauseShare bounds the share of the time that is spent with questions that read all tables.
 	pauseShare = 100
 	// catalogsKept bounds how many catalogs, and schemas, are kept. Past it all are dropped, and read again when they are needed.
@@ -88,6 +92,20 @@ func (c *catalogs) get(user string) *rewrite.Catalog {
 		}
 	}
 	return c.byUser[user]
+}
+
+// begins says that a session of a user begins.
+func (c *catalogs) begins(user string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	u, now := c.byUser[user], time.Now()
+	if u == nil || now.Sub(c.bare) < bareAge {
+		return
+	}
+	c.bare = now
+	if names := u.Bare(); len(names) > 0 {
+		c.changes.Add(names...)
+	}
 }
 
 // keep shares what was read when the tables had seen that many changes. All sessions of a user have one catalog.

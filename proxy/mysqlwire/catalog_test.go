@@ -18,6 +18,8 @@ import (
 	"wirecheck/proxy"
 	"wirecheck/proxy/mysqlwire"
 	"wirecheck/proxy/record"
+	"wirecheck/rewrite"
+	dialect "wirecheck/rewrite/mysql"
 )
 
 // changing are the steps of TestChangedTables. Sessions 1 and 2 go through the proxy, x does not. "prepare N" in front of a text
@@ -111,6 +113,57 @@ func TestChangedTables(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPastTheProxy: sessions that begin after a table got its hidden columns, or was made, past the proxy see its rows.
+func TestPastTheProxy(t *testing.T) {
+	d := testserver.Family(t).Database(t)
+	if testserver.IsTiDB() {
+		t.Skip("TiDB: hidden columns are ordinary ones, so that all tables are read together")
+	}
+	flavor := dialect.MariaDB
+	if testserver.IsMySQL() {
+		flavor = dialect.MySQL
+	}
+	d.Exec(t, "CREATE TABLE bare (id INT PRIMARY KEY, v INT)")
+	k := &sink{}
+	through := startProxy(t, d, proxy.Config{Mode: proxy.Observe}, observer(k))
+	n := 0
+	sees := func(c *rawClient, table string) history.Coverage {
+		t.Helper()
+		n++
+		sql := fmt.Sprintf("SELECT * FROM %s WHERE id < %d", table, 100+n)
+		if p := c.query(sql).last(); p[0] == 0xff {
+			t.Fatalf("%s: %q", sql, p)
+		}
+		for _, ev := range k.all() {
+			if ev.Kind == history.EventStmt && ev.SQL == sql {
+				return ev.Coverage
+			}
+		}
+		t.Fatalf("%s was not recorded", sql)
+		return ""
+	}
+	first := dialRaw(t, through, baseCaps)
+	if got := sees(first, "bare"); got != history.CoverageOpaque {
+		t.Fatalf("a table without hidden columns: %s", got)
+	}
+	d.Exec(t, "CREATE TABLE late (id INT PRIMARY KEY, v INT)")
+	for _, table := range []string{"bare", "late"} {
+		for _, sql := range dialect.AddColumns(flavor, &rewrite.Relation{RelationName: rewrite.RelationName{Schema: d.Name, Name: table}}) {
+			d.Exec(t, sql)
+		}
+	}
+	for _, table := range []string{"bare", "late"} {
+		for deadline := time.Now().Add(time.Minute); sees(dialRaw(t, through, baseCaps), table) != history.CoverageExact; {
+			if time.Now().After(deadline) {
+				t.Fatalf("no new session notices what %s is now", table)
+			}
+		}
+		if got := sees(first, table); got != history.CoverageExact {
+			t.Errorf("the session before: %s is %s", table, got)
+		}
 	}
 }
 

@@ -79,6 +79,7 @@ func (o *observation) logIn(ok []byte) error {
 		return err
 	}
 	if o.settings.state == settingsKnown {
+		o.observer.catalogs.begins(o.user)
 		if err := o.readCatalog(); err != nil {
 			return err
 		}

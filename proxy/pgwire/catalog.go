@@ -16,7 +16,11 @@ const settingsQuery = `SELECT pg_catalog.current_setting('client_min_messages'),
 	`ELSE pg_catalog.to_json(pg_catalog.current_schemas(true))::pg_catalog.text END, current_user::pg_catalog.text, pg_catalog.current_setting('row_security'), ` +
 	`CASE WHEN pg_catalog.pg_my_temp_schema() = 0 THEN '[]' ELSE (SELECT coalesce(pg_catalog.json_agg(relname), '[]')::pg_catalog.text ` +
 	`FROM pg_catalog.pg_class WHERE relnamespace = pg_catalog.pg_my_temp_schema()) END, ` +
-	`(SELECT count(*) FROM pg_catalog.pg_namespace WHERE nspname = 'wirecheck')`
+	`(SELECT count(*) FROM pg_catalog.pg_namespace WHERE nspname = 'wirecheck'), ` +
+	// What definitions write, of all clients: rows of pg_type, pg_attribute, pg_proc, pg_class, pg_constraint, pg_index, pg_inherits, pg_rewrite, pg_trigger and
+	// pg_policy. The server counts it a second after the transaction, or ten if the session then does nothing (manual, 28.2.2).
+	`(SELECT pg_catalog.sum(pg_catalog.pg_stat_get_tuples_inserted(c) + pg_catalog.pg_stat_get_tuples_updated(c) + pg_catalog.pg_stat_get_tuples_deleted(c)) ` +
+	`FROM pg_catalog.unnest('{1247,1249,1255,1259,2606,2610,2611,2618,2620,3256}'::pg_catalog.oid[]) c)::pg_catalog.text`
 
 // maxOwn bounds the answer to a question of ours.
 const maxOwn = 256 << 20
@@ -27,7 +31,7 @@ func (c *clientHalf) refresh() error {
 	if c.plain || !c.pipeline.idle('I') {
 		return nil
 	}
-	if _, current := c.environment.outside(); current {
+	if _, current := c.environment.outside(); current && !c.environment.database.old() {
 		return nil
 	}
 	return c.learn(c.question)
@@ -140,7 +144,7 @@ func (c *clientHalf) learnInside(names []rewrite.Name, catalog *rewrite.Catalog)
 		return false, nil
 	}
 	if catalog == nil {
-		if _, why := c.adopt(settings); why != "" {
+		if _, _, why := c.adopt(settings); why != "" {
 			return false, nil
 		}
 		catalog = rewrite.NewCatalog(c.session.observer.server(c.environment.database, read), nil)
@@ -229,33 +233,33 @@ func (c *clientHalf) learn(ask func(sql string) (*own, error)) error {
 	if err != nil {
 		return fmt.Errorf("ask for settings: %w", err)
 	}
-	reader, why := c.adopt(settings)
+	reader, count, why := c.adopt(settings)
 	if why != "" {
 		c.unknown(why, changes)
 		return nil
 	}
 	catalog := observer.known(v.database, reader)
-	if catalog == nil {
-		small, err := ask(postgres.SmallQuery(wholeCatalog))
+	if known := catalog != nil; !known || catalog.Counted(count) {
+		names := []rewrite.Name{}
+		if known {
+			names = catalog.Lately()
+		}
+		read, whole, why, err := c.read(ask, names, !known || catalog.Whole())
 		if err != nil {
-			return fmt.Errorf("ask for the size of the catalog: %w", err)
+			return err
 		}
-		whole := v.hides || len(small.rows) == 1 && string(small.rows[0][0]) == "t"
-		names, query := []rewrite.Name(nil), postgres.CatalogQuery()
-		if !whole {
-			names = []rewrite.Name{}
-			query = postgres.NamesQuery(names)
-		}
-		answer, err := ask(query)
-		if err != nil {
-			return fmt.Errorf("ask for the catalog: %w", err)
-		}
-		read, why := load(c.pipeline, answer, names)
-		if why != "" {
+		switch {
+		case why != "":
 			c.unknown(why, changes)
 			return nil
+		case !known:
+			catalog = observer.learned(v.database, reader, read, now, whole)
+			catalog.Counted(count)
+		default:
+			if differing := catalog.Differing(read.Known, whole); len(differing) > 0 {
+				v.database.changes.Add(differing...)
+			}
 		}
-		catalog = observer.learned(v.database, reader, read, now, whole)
 	}
 	asks, err := v.database.asking(ask, changes)
 	if err != nil {
@@ -265,13 +269,35 @@ func (c *clientHalf) learn(ask func(sql string) (*own, error)) error {
 	return nil
 }
 
-// adopt takes over the answer to settingsQuery and gives who reads the catalog, or says why it cannot.
-func (c *clientHalf) adopt(q *own) (reader readerKey, why string) {
-	reader, level, why := c.environment.settings(q)
+// read asks for the whole catalog, if it is small enough and wanted, and else for names. why says why what came cannot be used.
+func (c *clientHalf) read(ask func(sql string) (*own, error), names []rewrite.Name, wanted bool) (read *postgres.Reading, whole bool, why string, err error) {
+	if whole = c.environment.hides; !whole && wanted {
+		small, err := ask(postgres.SmallQuery(wholeCatalog))
+		if err != nil {
+			return nil, false, "", fmt.Errorf("ask for the size of the catalog: %w", err)
+		}
+		whole = len(small.rows) == 1 && string(small.rows[0][0]) == "t"
+	}
+	query := postgres.NamesQuery(names)
+	if whole {
+		names, query = nil, postgres.CatalogQuery()
+	}
+	answer, err := ask(query)
+	if err != nil {
+		return nil, false, "", fmt.Errorf("ask for the catalog: %w", err)
+	}
+	read, why = load(c.pipeline, answer, names)
+	return read, whole, why, nil
+}
+
+// adopt takes over the answer to settingsQuery and gives who reads the catalog and what the server counts of definitions, or says why it cannot.
+func (c *clientHalf) adopt(q *own) (reader readerKey, count, why string) {
+	reader, level, count, why := c.environment.settings(q)
 	if why == "" {
 		c.pipeline.setLevel(level)
+		c.environment.database.asked()
 	}
-	return reader, why
+	return reader, count, why
 }
 
 // unknown goes on without a catalog until the schema changes or settings do.

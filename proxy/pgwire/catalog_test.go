@@ -84,6 +84,55 @@ func TestLargeDatabase(t *testing.T) {
 	}
 }
 
+// TestPastTheProxy: definitions that go past the proxy are noticed: by the rows of a table that was made again, and by new sessions, since the
+// server counts them. Transactions that are open go on with tables that did not change.
+func TestPastTheProxy(t *testing.T) {
+	srv := testserver.Postgres(t)
+	db := srv.Database(t).As(testserver.AppTrust)
+	past := func(sql string) { db.Exec(t, sql+"; SELECT pg_stat_force_next_flush()") }
+	past("CREATE TABLE again (k int PRIMARY KEY); INSERT INTO again VALUES (1); CREATE TABLE other (k int PRIMARY KEY); INSERT INTO other VALUES (1)")
+	ev := &events{}
+	r := start(t, proxy.Config{Upstream: upstream(srv), Mode: proxy.Observe}, observer(ev))
+	open := func() *wire { return dialWire(t, r.addr.String(), db.User, db.Name) }
+	n := 0
+	sees := func(s *wire, sql string) history.Coverage {
+		t.Helper()
+		n++
+		sql += fmt.Sprintf(" -- %d", n)
+		s.step("Q " + sql)
+		for _, e := range ev.all() {
+			if e.Kind == history.EventStmt && e.SQL == sql {
+				return e.Coverage
+			}
+		}
+		t.Fatalf("%s was not recorded", sql)
+		return ""
+	}
+	expect := func(s *wire, sql string, want history.Coverage) {
+		t.Helper()
+		if got := sees(s, sql); got != want {
+			t.Errorf("%s: %s, want %s", sql, got, want)
+		}
+	}
+	first, inside := open(), open()
+	expect(first, "SELECT * FROM again", history.CoverageExact)
+	inside.step("Q BEGIN")
+	expect(inside, "SELECT * FROM other", history.CoverageExact)
+
+	past("DROP TABLE again; CREATE TABLE again (k int PRIMARY KEY, v text); INSERT INTO again VALUES (1, 'a')")
+	expect(first, "SELECT * FROM again WHERE k > 0", history.CoverageOpaque)
+	expect(first, "SELECT * FROM again WHERE k > 0", history.CoverageExact)
+	past("CREATE TABLE late (k int PRIMARY KEY); INSERT INTO late VALUES (1)")
+	for deadline := time.Now().Add(time.Minute); sees(open(), "SELECT * FROM late") != history.CoverageExact; {
+		if time.Now().After(deadline) {
+			t.Fatal("no new session notices a new table")
+		}
+	}
+	expect(first, "SELECT * FROM late", history.CoverageExact)
+	expect(inside, "SELECT k FROM other", history.CoverageExact)
+	expect(inside, "SELECT k FROM again", history.CoverageExact) // names mean what they mean now
+}
+
 // BenchmarkCatalog plays what changes the schema in a database of 5,000 tables, directly and observed.
 //
 //	go test ./proxy/pgwire -run ^$ -bench Catalog -benchtime 1x

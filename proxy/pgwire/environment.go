@@ -173,22 +173,23 @@ func (v *environment) own(c *rewrite.Catalog) bool {
 	return v.inside == c
 }
 
-// settings takes over the answer to settingsQuery, and gives who reads the catalog and the level of the next transactions; or it says why it cannot.
-func (v *environment) settings(q *own) (reader readerKey, level, why string) {
+// settings takes over the answer to settingsQuery, and gives who reads the catalog, the level of the next transactions and what the server counts of
+// definitions; or it says why it cannot.
+func (v *environment) settings(q *own) (reader readerKey, level, count, why string) {
 	if q.err != nil {
-		return reader, "", q.err.Message
+		return reader, "", "", q.err.Message
 	}
-	if len(q.rows) != 1 || len(q.rows[0]) != 7 {
-		return reader, "", "the answer to the question for settings is not one row"
+	if len(q.rows) != 1 || len(q.rows[0]) != 8 {
+		return reader, "", "", "the answer to the question for settings is not one row"
 	}
 	row := q.rows[0]
 	var path []string
 	if err := json.Unmarshal(row[2], &path); err != nil {
-		return reader, "", "the search path cannot be read"
+		return reader, "", "", "the search path cannot be read"
 	}
 	temp := []string{}
 	if err := json.Unmarshal(row[5], &temp); err != nil {
-		return reader, "", "the names of temporary tables cannot be read"
+		return reader, "", "", "the names of temporary tables cannot be read"
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -200,7 +201,7 @@ func (v *environment) settings(q *own) (reader readerKey, level, why string) {
 		}
 	}
 	v.settled, v.nameFree = true, string(row[6]) == "0"
-	return readerKey{user: string(row[3]), rowSecurity: string(row[4])}, running(string(row[1])), ""
+	return readerKey{user: string(row[3]), rowSecurity: string(row[4])}, running(string(row[1])), string(row[7]), ""
 }
 
 // muted reports whether a value of client_min_messages leaves warnings out (manual, 20.11.1).

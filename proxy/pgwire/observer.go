@@ -48,7 +48,21 @@ type database struct {
 	asks    atomic.Uint64   // the last bit is the answer to AsksQuery, the others the change behind which it was asked, plus 1
 	horizon uint64          // see rewrite.Server; 0 if it is not known
 	readers map[readerKey]*rewrite.Catalog
+	looked  atomic.Int64 // when a session last asked for settings, and what the server counts of definitions; nanoseconds
 }
+
+// countAge is how old the server's count of definitions may grow before a session asks for it again: until then one that goes past the
+// proxy is not noticed by sessions that are open already.
+const countAge = 30 * time.Second
+
+// old reports whether the server's count of definitions has grown old. It says so to one session.
+func (d *database) old() bool {
+	at, now := d.looked.Load(), time.Now().UnixNano()
+	return now-at > int64(countAge) && d.looked.CompareAndSwap(at, now)
+}
+
+// asked says that a session has asked for the count.
+func (d *database) asked() { d.looked.Store(time.Now().UnixNano()) }
 
 // asking reports whether something in the database may ask for the text of the running statement. It asks the server, unless a session has done so since
 // the last change that may have concerned it.

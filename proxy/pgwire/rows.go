@@ -177,11 +177,15 @@ func (a *serverHalf) decode(b []byte, plan *rewrite.Plan, run *record.Running) {
 		cells, b = append(cells, v), rest
 	}
 	err := errUnread
+	var changed *rewrite.ChangedError
 	a.pipeline.guard(func() { err = run.Decode(plan, cells) })
 	switch {
 	case err == nil:
 	case errors.Is(err, rewrite.ErrPartial):
 		run.Opaque(err.Error())
+	case errors.As(err, &changed): // a definition went past the proxy
+		run.Opaque(err.Error())
+		a.environment.database.changes.Add(changed.Table)
 	case err == errUnread: // nothing is recorded any more
 	default:
 		run.Opaque("a row's hidden part cannot be read")

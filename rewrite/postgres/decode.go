@@ -323,7 +323,7 @@ func (p *part) relation(oid uint32) (string, error) {
 	if slices.Contains(p.rel.Partitions, oid) {
 		return top.String(), nil
 	}
-	return "", fmt.Errorf("%w: a row of relation %d, not of %s", errHidden, oid, p.rel.RelationName)
+	return "", &rewrite.ChangedError{Table: p.rel.Name}
 }
 
 // initial reports whether xid is older than the horizon. Transaction ids are compared modulo 2^32; 1 and 2 are older

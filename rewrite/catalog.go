@@ -22,8 +22,8 @@ type Catalog struct {
 	asked []Name  // the names learned last
 	whole reading // what is not in known does not exist
 
-	counted string    // see Counted
-	looked  time.Time // when the server was last asked because of that
+	counted string // see Counted
+	looked  time.Time
 }
 
 // Server is what must be known of a server and the database. It stays the same for the life of a Catalog.
@@ -75,15 +75,6 @@ func (k *Known) AddParent(table string, c Cascade) {
 }
 
 var nothing = &Known{}
-
-// same reports whether it is the same but for estimates.
-func (k *Known) same(other *Known) bool {
-	return k.Function == other.Function && reflect.DeepEqual(k.Parents, other.Parents) && slices.EqualFunc(k.Relations, other.Relations, func(a, b *Relation) bool {
-		x, y := *a, *b
-		x.Rows, y.Rows = 0, 0
-		return reflect.DeepEqual(x, y)
-	})
-}
 
 // reading is a time at which the server was asked, by the count of a Changes; 0 if it was not.
 type reading uint64
@@ -177,20 +168,24 @@ func (c *Catalog) Refer(parents map[string]Cascade, renamed []string) {
 // lookPause is for how long what was compared with the server is taken for true although it counts more definitions.
 const lookPause = time.Second
 
-// Counted takes over what the server counts of definitions, whoever makes them. It reports whether that is not what it was, so that
-// Lately or everything should be asked for, and Differing told; count must be from before that question.
-func (c *Catalog) Counted(count string) (changed bool) {
+// Counted reports whether the server counts more definitions, whoever makes them, than when Compare was last told: then Lately, or
+// everything, should be asked for. count must be from before that question.
+func (c *Catalog) Counted(count string) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return count != c.counted && time.Since(c.looked) >= lookPause
+}
+
+// Compare takes over what the server said, as Learn does. What it was not asked for is not known any more.
+func (c *Catalog) Compare(found map[Name]*Known, now uint64, whole bool, count string) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.counted == count:
-		return false
-	case c.counted != "" && time.Since(c.looked) < lookPause: // then the next session sees it
-		return false
+	if !whole {
+		c.whole = 0
+		maps.DeleteFunc(c.known, func(n Name, _ *entry) bool { return found[n] == nil })
 	}
-	changed = c.counted != ""
 	c.counted, c.looked = count, time.Now()
-	return changed
+	c.mu.Unlock()
+	c.Learn(found, now, whole)
 }
 
 // Lately gives the names that were learned last.
@@ -205,31 +200,6 @@ func (c *Catalog) Whole() bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.whole > 0
-}
-
-// Differing gives the bare names of which the server says another thing than was known, and those that it was not asked for. whole says
-// that it was asked for everything; if it was not, what is not known may exist from now on.
-func (c *Catalog) Differing(found map[Name]*Known, whole bool) (names []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for n, k := range found {
-		old := nothing
-		if e := c.known[n]; e != nil {
-			old = e.known
-		}
-		if !old.same(k) && (old != nothing || len(k.Relations) > 0 || k.Function != 0) {
-			names = append(names, n.Name)
-		}
-	}
-	for n, e := range c.known {
-		if found[n] == nil && (!whole || len(e.known.Relations) > 0 || e.known.Function != 0) {
-			names = append(names, n.Name)
-		}
-	}
-	if !whole {
-		c.whole = 0
-	}
-	return names
 }
 
 // Bare gives the bare names of tables without hidden columns. What is not known may exist from now on.

@@ -248,18 +248,14 @@ func (c *clientHalf) learn(ask func(sql string) (*own, error)) error {
 		if err != nil {
 			return err
 		}
-		switch {
-		case why != "":
+		if why != "" {
 			c.unknown(why, changes)
 			return nil
-		case !known:
-			catalog = observer.learned(v.database, reader, read, now, whole)
-			catalog.Counted(count)
-		default:
-			if differing := catalog.Differing(read.Known, whole); len(differing) > 0 {
-				v.database.changes.Add(differing...)
-			}
 		}
+		if !known {
+			catalog = observer.learned(v.database, reader, read)
+		}
+		catalog.Compare(read.Known, now, whole, count)
 	}
 	asks, err := v.database.asking(ask, changes)
 	if err != nil {

@@ -106,8 +106,8 @@ func (o *Observer) known(d *database, r readerKey) *rewrite.Catalog {
 	return d.readers[r]
 }
 
-// learned makes the catalog for a reader of what was read when the database had seen that many changes.
-func (o *Observer) learned(d *database, r readerKey, read *postgres.Reading, now uint64, whole bool) *rewrite.Catalog {
+// learned makes the catalog for a reader, in which nothing is known yet.
+func (o *Observer) learned(d *database, r readerKey, read *postgres.Reading) *rewrite.Catalog {
 	server := o.server(d, read)
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -118,7 +118,6 @@ func (o *Observer) learned(d *database, r readerKey, read *postgres.Reading, now
 		clear(d.readers)
 	}
 	c := rewrite.NewCatalog(server, &d.changes)
-	c.Learn(read.Known, now, whole)
 	d.readers[r] = c
 	return c
 }

@@ -233,6 +233,7 @@ func (c *clientHalf) learn(ask func(sql string) (*own, error)) error {
 	if err != nil {
 		return fmt.Errorf("ask for settings: %w", err)
 	}
+	v.database.asked()
 	reader, count, why := c.adopt(settings)
 	if why != "" {
 		c.unknown(why, changes)
@@ -291,7 +292,6 @@ func (c *clientHalf) adopt(q *own) (reader readerKey, count, why string) {
 	reader, level, count, why := c.environment.settings(q)
 	if why == "" {
 		c.pipeline.setLevel(level)
-		c.environment.database.asked()
 	}
 	return reader, count, why
 }

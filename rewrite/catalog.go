@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // Catalog is what is known of the tables and functions of one database, as one user sees them. All sessions of that user
@@ -23,7 +22,6 @@ type Catalog struct {
 	whole reading // what is not in known does not exist
 
 	counted string // see Counted
-	looked  time.Time
 }
 
 // Server is what must be known of a server and the database. It stays the same for the life of a Catalog.
@@ -165,15 +163,12 @@ func (c *Catalog) Refer(parents map[string]Cascade, renamed []string) {
 	}
 }
 
-// lookPause is for how long what was compared with the server is taken for true although it counts more definitions.
-const lookPause = time.Second
-
 // Counted reports whether the server counts more definitions, whoever makes them, than when Compare was last told: then Lately, or
 // everything, should be asked for. count must be from before that question.
 func (c *Catalog) Counted(count string) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return count != c.counted && time.Since(c.looked) >= lookPause
+	return count != c.counted
 }
 
 // Compare takes over what the server said, as Learn does. What it was not asked for is not known any more.
@@ -183,7 +178,7 @@ func (c *Catalog) Compare(found map[Name]*Known, now uint64, whole bool, count s
 		c.whole = 0
 		maps.DeleteFunc(c.known, func(n Name, _ *entry) bool { return found[n] == nil })
 	}
-	c.counted, c.looked = count, time.Now()
+	c.counted = count
 	c.mu.Unlock()
 	c.Learn(found, now, whole)
 }

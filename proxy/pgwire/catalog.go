@@ -2,6 +2,7 @@ package pgwire
 
 import (
 	"fmt"
+	"time"
 
 	"wirecheck/rewrite"
 	"wirecheck/rewrite/postgres"
@@ -240,12 +241,12 @@ func (c *clientHalf) learn(ask func(sql string) (*own, error)) error {
 		return nil
 	}
 	catalog := observer.known(v.database, reader)
-	if known := catalog != nil; !known || catalog.Counted(count) {
+	if known := catalog != nil; !known || catalog.Counted(count) && v.database.mayCompare() {
 		names := []rewrite.Name{}
 		if known {
 			names = catalog.Lately()
 		}
-		read, whole, why, err := c.read(ask, names, !known || catalog.Whole())
+		read, whole, why, err := read(c.pipeline, ask, names, v.hides, !known || catalog.Whole())
 		if err != nil {
 			return err
 		}
@@ -257,6 +258,7 @@ func (c *clientHalf) learn(ask func(sql string) (*own, error)) error {
 			catalog = observer.learned(v.database, reader, read)
 		}
 		catalog.Compare(read.Known, now, whole, count)
+		v.database.compared.Store(time.Now().UnixNano())
 	}
 	asks, err := v.database.asking(ask, changes)
 	if err != nil {
@@ -266,9 +268,9 @@ func (c *clientHalf) learn(ask func(sql string) (*own, error)) error {
 	return nil
 }
 
-// read asks for the whole catalog, if it is small enough and wanted, and else for names. why says why what came cannot be used.
-func (c *clientHalf) read(ask func(sql string) (*own, error), names []rewrite.Name, wanted bool) (read *postgres.Reading, whole bool, why string, err error) {
-	if whole = c.environment.hides; !whole && wanted {
+// read asks for the whole catalog, if all must be known or it is wanted and small enough, and else for names. why says why what came cannot be used.
+func read(p *pipeline, ask func(sql string) (*own, error), names []rewrite.Name, all, wanted bool) (read *postgres.Reading, whole bool, why string, err error) {
+	if whole = all; !whole && wanted {
 		small, err := ask(postgres.SmallQuery(wholeCatalog))
 		if err != nil {
 			return nil, false, "", fmt.Errorf("ask for the size of the catalog: %w", err)
@@ -283,7 +285,7 @@ func (c *clientHalf) read(ask func(sql string) (*own, error), names []rewrite.Na
 	if err != nil {
 		return nil, false, "", fmt.Errorf("ask for the catalog: %w", err)
 	}
-	read, why = load(c.pipeline, answer, names)
+	read, why = load(p, answer, names)
 	return read, whole, why, nil
 }
 

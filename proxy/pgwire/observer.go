@@ -49,6 +49,16 @@ type database struct {
 	horizon uint64          // see rewrite.Server; 0 if it is not known
 	readers map[readerKey]*rewrite.Catalog
 	looked  atomic.Int64 // when a session last asked for settings, and what the server counts of definitions; nanoseconds
+	// compared is when what is known was last compared with the server, in nanoseconds.
+	compared atomic.Int64
+}
+
+// comparePause is for how long what was compared with the server is taken for true although the server counts more definitions: there are
+// programs that make temporary tables all the time.
+const comparePause = time.Second
+
+func (d *database) mayCompare() bool {
+	return time.Now().UnixNano()-d.compared.Load() >= int64(comparePause)
 }
 
 // countAge is how old the server's count of definitions may grow before a session asks for it again: until then one that goes past the

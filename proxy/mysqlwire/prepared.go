@@ -149,7 +149,6 @@ func (s *preparedStatements) prepareAnswer(p *prepared, fm *form, try bool) (ref
 		o.refusedCommand()
 		return nil, o.toClient(b)
 	}
-	o.counts.changed, o.counts.spoiled = 0, false
 	fm.id = binary.LittleEndian.Uint32(b[1:])
 	columns, params := int(binary.LittleEndian.Uint16(b[5:])), int(binary.LittleEndian.Uint16(b[7:]))
 	if fm.plan.Hidden > columns || fm.plan.NoRows {

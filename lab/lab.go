@@ -35,6 +35,8 @@ type Config struct {
 	// After is executed in each session when its steps are done; empty: nothing. A proxy that learns what a statement did
 	// only with the next one needs it.
 	After string
+	// Ended, if set, is called when all steps are done and all transactions have ended, before the final queries.
+	Ended func()
 	// Hidden tells the names of columns that are not the scenario's, and not shown.
 	Hidden func(column string) bool
 	// Aside executes setups past Target's proxy: what it watches begins with the sessions. It must know rows that it has not seen

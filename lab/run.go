@@ -184,6 +184,9 @@ func (l *Lab) tearDown(ctx context.Context, spec *scenario.Spec, r *Result) erro
 			return err
 		}
 	}
+	if l.config.Ended != nil {
+		l.config.Ended()
+	}
 	for _, sql := range spec.Finals() {
 		a, err := l.control.conn.Do(ctx, sql)
 		if err != nil {

@@ -19,6 +19,7 @@ import (
 	"wirecheck/live"
 	"wirecheck/oracle"
 	"wirecheck/oracle/crash"
+	"wirecheck/oracle/isolation"
 	"wirecheck/oracle/schedule"
 	"wirecheck/statement"
 
@@ -32,11 +33,12 @@ import (
 // twice: as it is for them, and watched for the isolation oracle.
 type Panel struct {
 	selection Selection
-	lab       *lab.Lab    // executes the case: watched, if the isolation oracle judges alone
-	primary   *lab.Stage  // of lab
-	watched   *lab.Lab    // executes it for the isolation oracle; lab, or one more
-	proxy     *live.Proxy // nil: the isolation oracle does not judge
-	blind     bool        // it does not judge for now
+	lab       *lab.Lab            // executes the case: watched, if the isolation oracle judges alone
+	primary   *lab.Stage          // of lab
+	watched   *lab.Lab            // executes it for the isolation oracle; lab, or one more
+	steps     *isolation.Coverage // of the case that is watched, before its final queries
+	proxy     *live.Proxy         // nil: the isolation oracle does not judge
+	blind     bool                // it does not judge for now
 	labs      *engine.Labs
 
 	config   lab.Config // of plain labs
@@ -67,9 +69,10 @@ func (b *Panel) spend(oracle string, since time.Time) {
 // Judgement is a case that was executed, and what the oracles said of it.
 type Judgement struct {
 	*lab.Result
-	Judged    bool        // the isolation oracle judged
-	Isolation live.Result // what the isolation oracle said
-	watched   *lab.Result // the execution that it judged; Result, if there was only one
+	Judged    bool                // the isolation oracle judged
+	Isolation live.Result         // what the isolation oracle said
+	steps     *isolation.Coverage // of its steps alone; nil if they did not come to their end
+	watched   *lab.Result         // the execution that it judged; Result, if there was only one
 	Rulings   []Ruling
 }
 
@@ -161,6 +164,10 @@ func (b *Panel) openWatched(ctx context.Context, o Options, s *backends.Instance
 		config.Reset = lab.Setup // what the proxy knows of the rows begins with the setup
 	}
 	config.Target, config.Side, config.Hidden = b.proxy.Through(target), target, dialect.HiddenColumn
+	config.Ended = func() {
+		seen := b.proxy.Checker.Result().Coverage
+		b.steps = &seen
+	}
 	if s.Engine.Protocol == engine.ProtocolMySQL {
 		config.After = "DO 0"
 	}
@@ -179,6 +186,7 @@ func (b *Panel) judge(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 	d := &Judgement{}
 	if b.proxy != nil && !b.blind {
 		b.proxy.Checker.Restart()
+		b.steps = nil
 		begun := time.Now()
 		r, err := b.execute(ctx, b.watched, spec, p, b.proxy.Checker.Prepared)
 		b.spend(IsolationName, begun)
@@ -186,7 +194,7 @@ func (b *Panel) judge(ctx context.Context, spec *scenario.Spec, p *scenario.Perm
 		if err != nil {
 			return d, err
 		}
-		d.Isolation, d.Judged = b.proxy.Checker.Result(), true
+		d.Isolation, d.Judged, d.steps = b.proxy.Checker.Result(), true, b.steps
 		d.Isolation.Coverage.UnknownWriters = 0 // those without a known writer are the setup's
 		if len(b.selection.Judges) == 0 || r.Crashed || r.Hung {
 			return d, nil

@@ -46,9 +46,13 @@ type CaseReport struct {
 // unseen says that the isolation oracle cannot have found anything.
 const unseen = "nothing of what the statements read and wrote could be seen"
 
-// Unseen reports whether the isolation oracle judged nothing: then that it found nothing says nothing.
+// Unseen reports whether the isolation oracle judged nothing of the steps: then that it found nothing says nothing. What it saw of the
+// final queries does not count.
 func (d *Judgement) Unseen() bool {
 	v := d.Isolation.Coverage
+	if d.steps != nil {
+		v = *d.steps
+	}
 	return d.Judged && len(d.Isolation.Findings) == 0 && v.Exact+v.Approximate == 0 && v.Opaque > 0
 }
 

@@ -55,6 +55,10 @@ func (c *common) endWithin(d time.Duration) { c.patience.Store(int64(d)) }
 // formats are the values of --format. A command that cannot give one of them refuses it (see needFormat).
 var formats = append(slices.Clone(findingFormats), formatSVG, "isolationtester", "matrix")
 
+func init() { // cobra has one list of them for all commands of the process
+	cobra.AddTemplateFunc("wrapped", func(f *pflag.FlagSet) string { return f.FlagUsagesWrapped(80) })
+}
+
 func newRootCommand(stdout, stderr io.Writer) *cobra.Command {
 	return newCommon(stdout, stderr).rootCommand()
 }
@@ -82,7 +86,6 @@ work, 3 wirecheck could not decide.`,
 		SilenceErrors:     true, // run prints them
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return c.setUp(cmd.Name()) },
 	}
-	cobra.AddTemplateFunc("wrapped", func(f *pflag.FlagSet) string { return f.FlagUsagesWrapped(80) })
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ", "Flags | wrapped "))
 	root.SetOut(c.stdout)
 	root.SetErr(c.stderr)

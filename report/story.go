@@ -150,6 +150,9 @@ func (t *teller) sentence() string {
 	return t.everyone() + " cannot have run one after the other"
 }
 
+// mostNamed bounds the sessions that one sentence names.
+const mostNamed = 5
+
 // everyone lists the sessions that take part.
 func (t *teller) everyone() string {
 	var names []string
@@ -160,6 +163,9 @@ func (t *teller) everyone() string {
 	}
 	if len(names) == 1 {
 		return "the transactions of " + names[0]
+	}
+	if len(names) > mostNamed {
+		names = append(names[:mostNamed-1], prose.Count(len(names)-mostNamed+1, "other session"))
 	}
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }

@@ -131,3 +131,19 @@ func TestAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryone: a sentence names five sessions at most.
+func TestEveryone(t *testing.T) {
+	for n, want := range map[int]string{
+		5: "you, session 2, session 3, session 4 and session 5",
+		6: "you, session 2, session 3, session 4 and 2 other sessions",
+	} {
+		f := oracle.Finding{Transactions: make([]oracle.Transaction, n)}
+		for i := range f.Transactions {
+			f.Transactions[i].Session = uint64(i + 1)
+		}
+		if got := (&teller{f: &f, you: 1}).everyone(); got != want {
+			t.Errorf("%d: %s", n, got)
+		}
+	}
+}

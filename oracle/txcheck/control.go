@@ -10,7 +10,6 @@ import (
 
 	"wirecheck/answer"
 	"wirecheck/oracle/schedule"
-	"wirecheck/product"
 	"wirecheck/rewrite"
 	"wirecheck/statement"
 )
@@ -156,9 +155,6 @@ func (k *check) follow(got *schedule.Schedule, names map[string]*schedule.Step) 
 			answer, _ = strip(w.Answer, 0)
 		}
 		if d := compareAnswers(answer, st.Answer, k.plain.counts(&st.Statement)); d != nil {
-			if t := schedule.Of(transactions, i); t != nil && p.passes(st, t.Level) {
-				return apart(st.Name + " decided on some rows by the versions that were committed before it waited (semi-consistent read), on which ones is a matter of the moment")
-			}
 			d.step = st
 			return d
 		}
@@ -171,12 +167,6 @@ func (k *check) follow(got *schedule.Schedule, names map[string]*schedule.Step) 
 		final = stripTables(final)
 	}
 	return compareTables(final, k.original.Final)
-}
-
-// passes reports whether a statement is an UPDATE that waited and may decide on rows that are locked by their committed versions. InnoDB does not
-// where the lock is granted while it looks for that version.
-func (p *dbms) passes(st *schedule.Step, level string) bool {
-	return st.Waited && st.Statement.Verb == "update" && product.Relaxed(level) && p.Cause(product.SemiConsistent) != nil
 }
 
 // counts reports whether the number of changed rows is the same with our columns: a row that REPLACE or ON DUPLICATE KEY UPDATE

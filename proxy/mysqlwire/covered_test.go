@@ -15,6 +15,9 @@ import (
 
 // A read that an index covers names its table twice. Where the server refuses that, or where the two might not see the same, it is sent as it is.
 func TestCoveredReadsUnderTableLocks(t *testing.T) {
+	if testserver.IsMySQL() || testserver.IsTiDB() {
+		t.Skip("the server is MariaDB")
+	}
 	d := testserver.MariaDB(t).Database(t)
 	k := &sink{}
 	c := dialRaw(t, startProxy(t, d, proxy.Config{Mode: proxy.Observe}, observer(k)), baseCaps)
@@ -57,6 +60,9 @@ func TestCoveredReadsUnderTableLocks(t *testing.T) {
 // TestPreparedFormsCached: at SERIALIZABLE another text stands for a prepared statement, with other columns. A server that does not repeat what
 // it has said of columns when it prepared a text (MARIADB_CLIENT_CACHE_METADATA, as libmariadb asks for) is understood all the same.
 func TestPreparedFormsCached(t *testing.T) {
+	if testserver.IsMySQL() || testserver.IsTiDB() {
+		t.Skip("the server is MariaDB")
+	}
 	d := testserver.MariaDB(t).Database(t)
 	const cached = baseCaps&^uint64(mysql.CLIENT_LONG_PASSWORD) | 1<<36
 	for name, caps := range map[string]uint64{"plain": cached, "deprecate EOF": cached | uint64(mysql.CLIENT_DEPRECATE_EOF)} {

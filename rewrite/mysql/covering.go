@@ -29,7 +29,7 @@ func (s *planner) indexed(n *ast.SelectStmt, all finding, list []source, src *so
 		return ""
 	case n.GroupBy != nil && len(list) == 1 && all.plain == 0:
 		return "groups of an index that may be read in part"
-	case s.r.flavor == TiDB || s.session.Once || len(src.rel.Key) == 0:
+	case s.r.flavor == TiDB || s.session.Once || len(src.rel.Key) == 0, s.r.flavor == MySQL && all.queries > 1: // there the status flag "no index used" of a semijoin would go
 		if s.single(n, list, src) {
 			return ""
 		}

@@ -15,12 +15,15 @@ func TestFormsOnTiDB(t *testing.T) {
 	p := newPair(t, 0)
 	for _, forms := range [][]form{selects, updates, inserts, deletes} {
 		for _, f := range forms {
-			if !slices.Contains(unordered, f.sql) {
+			if !slices.Contains(unordered, f.sql) && f.sql != natural {
 				p.check(t, f.sql)
 			}
 		}
 	}
 }
+
+// natural shows the hidden columns: which columns a derived table has in common with a table is not known (docs/reference/limits.md).
+const natural = "SELECT * FROM (SELECT id, note FROM account) d NATURAL JOIN parent"
 
 // unordered forms have an answer, or an effect, that depends on the order of rows that TiDB does not keep from run to run.
 var unordered = []string{

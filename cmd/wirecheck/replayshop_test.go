@@ -449,7 +449,11 @@ func seemToWait(t *testing.T, log string) bool {
 func (r *replayed1) shop(t *testing.T, whole, unsure bool, want []string) {
 	t.Helper()
 	r.sameAsCaptured(t)
-	if r.Replay.Deviated > 0 && !unsure {
+	kept := len(waiters) // from the ends alone, a wait may seem none: then what it waited for comes later in the replay
+	if whole {
+		kept = 0
+	}
+	if r.Replay.Deviated > kept && !unsure {
 		t.Errorf("the order was not kept: %v", r.Replay.Deviations)
 	}
 	skipped := map[string]int{"the data of COPY is not in the trace": 1}

@@ -36,19 +36,26 @@ func columnNames(def []byte) (names [5]string) {
 // isOurs reports whether a column definition is that of a hidden column.
 func isOurs(def []byte) bool { return dialect.HiddenColumn(columnNames(def)[3]) }
 
+// takeDefinition takes the definition of a column, with its type.
+func (l *link) takeDefinition() (def []byte, typ byte, err error) {
+	if def, err = l.takeNext(); err != nil {
+		return nil, 0, err
+	}
+	if typ, err = typeOf(def); err != nil {
+		return nil, 0, fmt.Errorf("read a column definition: %w", err)
+	}
+	return def, typ, nil
+}
+
 // relayDefinitions relays n column definitions except the last hidden ones, and returns the types of all of them. If names is
 // not nil, it gets their names.
 func (l *link) relayDefinitions(n, hidden int, names *[][5]string) ([]byte, error) {
 	types := make([]byte, 0, n)
 	l.sources = nil
 	for i := range n {
-		def, err := l.takeNext()
+		def, typ, err := l.takeDefinition()
 		if err != nil {
 			return nil, err
-		}
-		typ, err := typeOf(def)
-		if err != nil {
-			return nil, fmt.Errorf("read a column definition: %w", err)
 		}
 		types = append(types, typ)
 		if names != nil {

@@ -141,13 +141,9 @@ func (l *link) ownPrepared() (st ownStatement, refused *history.ServerError, err
 // ownDefinitions takes a list of definitions with its EOF, and returns their types.
 func (l *link) ownDefinitions(n int) (types []byte, err error) {
 	for range n {
-		def, err := l.takeNext()
+		_, typ, err := l.takeDefinition()
 		if err != nil {
 			return nil, err
-		}
-		typ, err := typeOf(def)
-		if err != nil {
-			return nil, fmt.Errorf("read a column definition: %w", err)
 		}
 		types = append(types, typ)
 	}

@@ -329,7 +329,7 @@ func TestHuntServer(t *testing.T) {
 			status, s := h.wait(t)
 			h.clean(t)
 			if status != int(exitClean) || s.Crashes != 1 || s.Flaky != 1 {
-				t.Errorf("exit status %d, %d crashes, %d flaky\n%s", status, s.Crashes, s.Flaky, h.stderr.String())
+				t.Errorf("exit status %d, %d crashes, %d flaky\n%s\n%s", status, s.Crashes, s.Flaky, h.stdout.String(), h.stderr.String())
 			}
 			text, err := os.ReadFile(filepath.Join(out, "flaky", "crash-001", "finding.json"))
 			if err != nil || !strings.Contains(string(text), fmt.Sprintf(`"name": %q`, test.kept)) {

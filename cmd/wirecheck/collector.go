@@ -15,7 +15,7 @@ const (
 	// leastGarbage is the percentage where much memory is in use, as when clients make the proxy hold as much as they can.
 	leastGarbage = 60
 	// heapAim is up to what size of the heap the percentage may be more.
-	heapAim = 200 << 20
+	heapAim = 128 << 20
 )
 
 // garbageFor is the percentage for so many bytes that are in use.

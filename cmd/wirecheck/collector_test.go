@@ -8,7 +8,7 @@ import (
 
 // TestCollector: the percentage is high while little is in use, and falls with what is.
 func TestCollector(t *testing.T) {
-	for live, want := range map[uint64]int{0: 300, 10 << 20: 300, 50 << 20: 300, 80 << 20: 150, 100 << 20: 100, 125 << 20: 60, 1 << 30: 60, 1 << 40: 60} {
+	for live, want := range map[uint64]int{0: 300, 10 << 20: 300, 32 << 20: 300, 64 << 20: 100, 80 << 20: 60, 1 << 30: 60, 1 << 40: 60} {
 		if got := garbageFor(live); got != want {
 			t.Errorf("%d MiB in use: %d%%, want %d%%", live>>20, got, want)
 		}
@@ -20,7 +20,7 @@ func TestCollector(t *testing.T) {
 	}
 	before := percent()
 	stop := tuneCollector()
-	held := make([]byte, 130<<20)
+	held := make([]byte, 80<<20)
 	for n := 0; ; n++ {
 		runtime.GC()
 		if percent() == leastGarbage {

@@ -8,7 +8,9 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -24,7 +26,7 @@ import (
 )
 
 const (
-	busySessions = 100
+	busySessions = 200
 	attackers    = 8
 	hostileLooks = 10              // at the proxy's memory
 	attackTime   = 5 * time.Second // an attack ends after that, if nothing else ends it
@@ -126,7 +128,7 @@ func hostileMariaDB() hostile {
 }
 
 func (h hostile) run(ctx context.Context, o options) (err error) {
-	s, err := h.start(ctx, engine.Options{Settings: map[string]string{"max_connections": "300"}})
+	s, err := h.start(ctx, engine.Options{Settings: map[string]string{"max_connections": "400"}})
 	if err != nil {
 		return err
 	}
@@ -135,7 +137,11 @@ func (h hostile) run(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	p, err := startProxy(o, h.scheme, s.Address(), "observe")
+	page, err := freePort()
+	if err != nil {
+		return err
+	}
+	p, err := startProxy(o, h.scheme, s.Address(), "observe", "--http", fmt.Sprintf("127.0.0.1:%d", page))
 	if err != nil {
 		return err
 	}
@@ -169,12 +175,17 @@ func (h hostile) run(ctx context.Context, o options) (err error) {
 			return nil
 		})
 	}
-	for attacking.Err() == nil {
+	for look := 0; attacking.Err() == nil; look++ {
 		peak, err := p.peak()
 		if err != nil {
 			return err
 		}
 		fmt.Printf("%s %s: largest resident set %.0f MiB, %d descriptors\n", time.Now().Format(time.TimeOnly), h.scheme, peak, p.descriptors())
+		if o.profiles != "" {
+			if err := saveProfile(ctx, fmt.Sprintf("http://127.0.0.1:%d/debug/pprof/heap", page), filepath.Join(o.profiles, fmt.Sprintf("%s-%02d.pb.gz", h.scheme, look))); err != nil {
+				return err
+			}
+		}
 		select {
 		case <-attacking.Done():
 		case <-time.After(o.length / hostileLooks):
@@ -191,6 +202,24 @@ func (h hostile) run(ctx context.Context, o options) (err error) {
 	}
 	fmt.Printf("%s: %d attacks; %d descriptors before, %d %.1f s after\n", h.scheme, total, idle, p.descriptors(), time.Since(began).Seconds())
 	return err
+}
+
+// saveProfile writes what the page at url answers to a file.
+func saveProfile(ctx context.Context, url, file string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	data, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, data, 0o644)
 }
 
 // descriptors counts those of the process.

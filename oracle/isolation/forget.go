@@ -37,17 +37,17 @@ func (c *Checker) settle() {
 		c.unsettled -= c.ended[c.settled].weight
 		c.settled++
 	}
-	if c.weight >= c.sweepAt || c.weight > c.opts.MaxTxns {
+	if c.weight >= c.sweepAt || c.weight > c.opts.MaxTxns || c.endedSize > c.opts.MaxBytes {
 		c.sweep()
 	}
 }
 
-// weigh adds up the weights of transactions.
-func weigh(list []*txn) (sum int) {
+// weigh adds up the weights and the sizes of transactions.
+func weigh(list []*txn) (weight, size int) {
 	for _, t := range list {
-		sum += t.weight
+		weight, size = weight+t.weight, size+t.size
 	}
-	return sum
+	return weight, size
 }
 
 func (c *Checker) sweep() {
@@ -79,11 +79,11 @@ func (c *Checker) sweep() {
 		}
 		keep = append(keep, t)
 	}
-	if excess := weigh(keep) - c.opts.MaxTxns; excess > 0 {
+	if weight, size := weigh(keep); weight > c.opts.MaxTxns || size > c.opts.MaxBytes {
 		// Something stays open. The oldest go, and some more, so that this does not happen with each event.
 		over := 0
-		for excess += c.opts.MaxTxns / 10; excess > 0 && over < len(keep); over++ {
-			excess -= keep[over].weight
+		for (weight > c.opts.MaxTxns*9/10 || size > c.opts.MaxBytes*9/10) && over < len(keep) {
+			weight, size, over = weight-keep[over].weight, size-keep[over].size, over+1
 		}
 		c.coverage.Forgotten += over
 		drop = append(drop, keep[:over]...)
@@ -98,7 +98,8 @@ func (c *Checker) sweep() {
 	}
 	c.forget(drop)
 	c.ended, c.settled = keep, settled
-	c.weight, c.unsettled = weigh(keep), weigh(keep[settled:])
+	c.weight, c.endedSize = weigh(keep)
+	c.unsettled, _ = weigh(keep[settled:])
 	c.sweepAt = c.weight + max(c.opts.sweepStep(), c.weight/2)
 }
 

@@ -41,6 +41,7 @@ import (
 	"wirecheck/anomaly"
 	"wirecheck/answer"
 	"wirecheck/history"
+	"wirecheck/history/prose"
 	"wirecheck/oracle"
 	"wirecheck/product"
 )
@@ -62,11 +63,14 @@ type Options struct {
 	Level string
 	// Keep is how many ended transactions are kept at least, however old: it guards against events that arrive late and
 	// lets stale reads that far back be found. 0 means DefaultKeep; negative means that nothing is ever forgotten.
-	// A transaction counts once more for each 64 of its statements and accesses.
+	// A transaction counts once more for each weightBytes that it takes.
 	Keep int
 	// MaxTxns is how many ended transactions, counted so, are kept at most, when one that stays open holds them back. 0 means
 	// DefaultMaxTxns.
 	MaxTxns int
+	// MaxBytes is how much memory the ended transactions may take, by estimate, and how much the open ones. Past it the oldest ended ones are
+	// forgotten, and of open ones only those that are small are kept whole. 0 means DefaultMaxBytes.
+	MaxBytes int
 	// MaxAccesses is how many accesses of one transaction are kept, and how many statements. The reads of a larger one are not judged. 0 means
 	// DefaultMaxAccesses.
 	MaxAccesses int
@@ -88,8 +92,9 @@ type Options struct {
 const (
 	DefaultKeep            = 2000
 	DefaultMaxTxns         = 100_000
+	DefaultMaxBytes        = 64 << 20
 	DefaultMaxAccesses     = 200_000
-	DefaultMaxPlaces       = 1 << 20
+	DefaultMaxPlaces       = 1 << 19
 	DefaultMaxFingerprints = 10_000
 )
 
@@ -111,6 +116,8 @@ type Checker struct {
 	ended     []*txn // not forgotten, in the order of their end
 	settled   int    // ended[:settled] can get no new edge from others, see forget.go
 	weight    int    // of ended
+	endedSize int    // of ended, in bytes
+	openSize  int    // of open, in bytes
 	unsettled int    // the weight of those of ended that are not settled
 	sweepAt   int    // weight at which to sweep next
 	places    places
@@ -139,6 +146,7 @@ func New(opts Options) *Checker {
 	}
 	or(&opts.Keep, DefaultKeep)
 	or(&opts.MaxTxns, DefaultMaxTxns)
+	or(&opts.MaxBytes, DefaultMaxBytes)
 	or(&opts.MaxAccesses, DefaultMaxAccesses)
 	or(&opts.MaxPlaces, DefaultMaxPlaces)
 	or(&opts.MaxFingerprints, DefaultMaxFingerprints)
@@ -212,6 +220,7 @@ type txn struct {
 	mistaken  bool // its last refusal was for a mistake, or followed from one
 	undone    bool // some of its writes were undone, or may have been
 	partial   bool // accesses are missing: its reads are not judged
+	size      int  // what it takes, in bytes, see size.go
 	weight    int  // once it has ended: as how many transactions it counts, since a client may put any number of statements into one
 	request   *request
 	mixed     bool // it has statements of several requests
@@ -362,6 +371,7 @@ func (c *Checker) beginTxn(e *history.Event) *txn {
 		c.finishTxn(s.txn, history.OutcomeUnknown)
 	}
 	t := &txn{id: e.Txn, session: s, level: e.Level, implicit: e.Implicit, begin: c.seq, from: e.From}
+	c.grow(t, txnBytes)
 	if c.opts.Level != "" {
 		t.level = c.opts.Level
 	}
@@ -444,12 +454,13 @@ func (c *Checker) statement(e *history.Event) {
 	if saysNothing := e.Verb == "select" && len(e.Accesses) == 0 && !e.Predicate && e.Error == nil; len(t.stmts) >= maxSilent && saysNothing {
 		return
 	}
-	if len(t.stmts) >= c.opts.MaxAccesses {
+	if len(t.stmts) >= c.opts.MaxAccesses || c.tooLarge(t) {
 		t.cutOff(&c.coverage)
 		return
 	}
 	i := int32(len(t.stmts))
-	t.stmts = append(t.stmts, stmt{n: e.N, sql: e.SQL, verb: e.Verb, from: e.From, to: e.To, at: e.At, tags: slices.Clone(e.Tags),
+	c.grow(t, sizeOfStatement(e))
+	t.stmts = append(t.stmts, stmt{n: e.N, sql: prose.Cut(e.SQL, maxText), verb: e.Verb, from: e.From, to: e.To, at: e.At, tags: slices.Clone(e.Tags),
 		current: e.CurrentRead, failed: e.Error != nil, coverage: e.Coverage, columns: c.requests.columnsOf(t, i, e), duplicate: t.product().Duplicate(e.Error)})
 	t.addReads(c, i, e)
 	c.addAccesses(t, i, e)
@@ -468,7 +479,7 @@ func (t *txn) cutOff(v *Coverage) {
 
 // addAccesses keeps the accesses of e as those of statement i.
 func (c *Checker) addAccesses(t *txn, i int32, e *history.Event) {
-	if n := len(e.Accesses); n > 0 && n <= c.opts.MaxAccesses {
+	if n := len(e.Accesses); n > 0 && n <= c.opts.MaxAccesses && !c.tooLarge(t) {
 		if t.told == nil {
 			t.told = take(&c.spare.told)
 			if t.accesses == nil {
@@ -484,7 +495,7 @@ func (c *Checker) addAccesses(t *txn, i int32, e *history.Event) {
 			c.approximate[a.Row.Table]++
 			continue
 		}
-		if len(t.accesses) >= c.opts.MaxAccesses {
+		if len(t.accesses) >= c.opts.MaxAccesses || c.tooLarge(t) {
 			t.cutOff(&c.coverage)
 			break
 		}
@@ -494,6 +505,7 @@ func (c *Checker) addAccesses(t *txn, i int32, e *history.Event) {
 		tb := c.tableOf(a.Row.Table)
 		tb.seen++
 		t.apart(&c.coverage, a, tb, e.CurrentRead)
+		c.grow(t, sizeOfAccess(a))
 		t.accesses = append(t.accesses, access{op: opOf(a.Op), stmt: i})
 		t.told = append(t.told, told{table: tb, key: a.Row.Key, name: a.Name, ver: a.Version,
 			writer: a.Writer, prev: a.Prev, prevW: a.PrevWriter, order: a.Order, prevO: a.PrevOrder, asOf: a.AsOf,
@@ -575,8 +587,9 @@ func (c *Checker) finishTxn(t *txn, out history.Outcome) {
 	t.prevOpen, t.nextOpen = nil, nil
 	t.end = c.seq
 	c.ended = append(c.ended, t)
-	t.weight = 1 + (len(t.stmts)+len(t.accesses))/64
-	c.weight, c.unsettled = c.weight+t.weight, c.unsettled+t.weight
+	c.openSize -= t.size
+	t.weight = 1 + t.size/weightBytes
+	c.endedSize, c.weight, c.unsettled = c.endedSize+t.size, c.weight+t.weight, c.unsettled+t.weight
 	c.edges = c.edges[:0]
 	switch out {
 	case history.OutcomeCommitted:

@@ -108,6 +108,73 @@ func TestLargeTransactions(t *testing.T) {
 	}
 }
 
+// TestBytes: what a client puts into statements counts by its size: texts, keys and images, ended or open.
+func TestBytes(t *testing.T) {
+	const most = 4 << 20
+	text := strings.Repeat("x", 1<<20)
+	for _, x := range []struct {
+		name       string
+		statements int // of each transaction
+		event      history.Event
+	}{
+		{"texts of 1 MiB", 1, history.Event{SQL: "SELECT '" + text + "'"}},
+		{"transactions of many texts", 100, history.Event{SQL: "UPDATE t SET v = '" + text + "'"}},
+		{"keys", 3, history.Event{Accesses: []history.Access{{Op: history.OpRead, Row: history.Row{Table: "t", Key: text[:1<<16]}, Version: "1"}}}},
+		{"images", 3, history.Event{Accesses: []history.Access{{Op: history.OpUpdate, Row: history.Row{Table: "t", Key: "1"}, Version: "1", Image: text[:1<<16], Was: text[:1<<16]}}}},
+		{"conditions", 3, history.Event{Predicate: true, Reads: []history.PredicateRead{{Table: "t", Where: "a IN ('" + text[:1<<16] + "')"}}}},
+	} {
+		for _, another := range []bool{false, true} {
+			c := New(Options{MaxBytes: most})
+			c.Add(&history.Event{Kind: history.EventSession, Session: 1, Engine: "postgres", Server: "15"})
+			c.Add(&history.Event{Kind: history.EventSession, Session: 2, Engine: "postgres", Server: "15"})
+			if another {
+				c.Add(&history.Event{Kind: history.EventBegin, Session: 2, Txn: 1_000_000})
+			}
+			for txn := range uint64(200) {
+				c.Add(&history.Event{Kind: history.EventBegin, Session: 1, Txn: txn + 1})
+				for n := range x.statements {
+					ev := x.event
+					ev.Kind, ev.Session, ev.Txn, ev.N, ev.Verb, ev.Coverage = history.EventStmt, 1, txn+1, n+1, "update", history.CoverageExact
+					c.Add(&ev)
+				}
+				c.Add(&history.Event{Kind: history.EventEnd, Session: 1, Txn: txn + 1, Outcome: history.OutcomeCommitted})
+				held := 0
+				for _, t := range c.ended {
+					for i := range t.stmts {
+						held += len(t.stmts[i].sql)
+					}
+				}
+				if held > most || c.endedSize > most || c.openSize > 2*most {
+					t.Fatalf("%s, another stays open: %t: after %d transactions the checker holds %d bytes of texts, %d and %d by its estimate", x.name, another, txn+1, held, c.endedSize, c.openSize)
+				}
+			}
+		}
+	}
+}
+
+// TestOpenBytes: large open transactions are cut off; a small one beside them is not, and is judged.
+func TestOpenBytes(t *testing.T) {
+	c := New(Options{MaxBytes: 1 << 20})
+	add := func(text string) (n int) {
+		for _, e := range parse(t, "s1 session postgres \"15\"\n"+text) {
+			if e.Kind != history.EventSession {
+				n += len(c.Add(&e))
+			}
+		}
+		return n
+	}
+	add(`s9 t9 begin "read committed"`)
+	for n := range 1000 {
+		c.Add(&history.Event{Kind: history.EventStmt, Session: 9, Txn: 9, N: n + 1, Verb: "update", SQL: strings.Repeat("x", 1<<14), Coverage: history.CoverageExact})
+	}
+	if n := len(c.open[9].stmts); n > 100 || c.Coverage().Partial != 1 {
+		t.Errorf("%d statements are kept of a large transaction, %d are cut off", n, c.Coverage().Partial)
+	}
+	if add(`s1 t1 begin "read committed"; s2 t2 begin "read committed"; t1 r x@0; t2 r x@0; t1 w x 0>1; t2 w x 1>2; t1 commit; t2 commit`) != 1 || c.Coverage().Partial != 1 {
+		t.Error("beside it, a lost update between small transactions is not found")
+	}
+}
+
 // TestTooLarge: of a transaction with too many accesses the reads are not judged, since the one that makes up for a stale
 // read may be among those left out.
 func TestTooLarge(t *testing.T) {

@@ -16,14 +16,14 @@ func TestPreparedTextsAreBounded(t *testing.T) {
 	s.forget()
 	text := string(make([]byte, 1<<20))
 	n := 0
-	for ; !s.full(); n++ {
+	for ; !s.full(preparedSize + len(text)); n++ {
 		s.keep(&prepared{id: uint32(n), sql: text})
 	}
 	if n > 16 {
 		t.Errorf("%d texts of 1 MiB are kept", n)
 	}
 	s.drop(s.byID[3])
-	if s.full() {
+	if s.full(preparedSize + len(text)) {
 		t.Error("no other one is kept after one is closed")
 	}
 }

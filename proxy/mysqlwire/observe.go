@@ -42,7 +42,9 @@ func observe(ctx context.Context, s *session, seq byte, ok []byte) error {
 	s.ps.Backend, s.ps.User, s.ps.Program = uint64(s.greeting.thread), s.user, s.program
 	o := &observation{session: s, traits: traitsOf(s.greeting.flavor()), rewriter: s.observer.rewriter(s.greeting.flavor())}
 	o.log.o, o.prepared.o = o, o
+	o.prepared.text = s.observer.Recorder.Texts()
 	o.prepared.forget()
+	defer o.prepared.text.Forget()
 	o.tracker.log = s.ps.Log
 	o.settings.generation = o.rewriter.Generation
 	o.tracker.open(s.observer, o.rewriter.Want, history.Event{

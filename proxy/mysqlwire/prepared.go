@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"wirecheck/history"
+	"wirecheck/proxy/record"
 	"wirecheck/statement"
 )
 
@@ -13,12 +14,12 @@ import (
 type preparedStatements struct {
 	o    *observation
 	byID map[uint32]*prepared
-	text int       // bytes of their texts
+	text record.Texts
 	last *prepared // the latest one, which MariaDB's clients may call -1
 }
 
-// preparedTextMax bounds the texts of a session's prepared statements, in bytes.
-const preparedTextMax = 16 << 20
+// preparedSize is roughly the room that a prepared statement takes besides its text.
+const preparedSize = 512
 
 // prepared is a prepared statement as the client knows it. It may stand for several of the server's: what may be added
 // to a SELECT depends on whether it will lock, which the session's level says when it is executed, not when it is
@@ -38,22 +39,25 @@ type prepared struct {
 }
 
 // forget drops all prepared statements, as the server does at COM_CHANGE_USER and COM_RESET_CONNECTION.
-func (s *preparedStatements) forget() { s.byID, s.text, s.last = make(map[uint32]*prepared), 0, nil }
+func (s *preparedStatements) forget() {
+	s.byID, s.last = make(map[uint32]*prepared), nil
+	s.text.Forget()
+}
 
-// full reports whether no more statements are kept.
-func (s *preparedStatements) full() bool {
-	return len(s.byID) >= s.o.ps.Config.Limits.Prepared || s.text >= preparedTextMax
+// full reports whether a statement of n bytes is not kept any more.
+func (s *preparedStatements) full(n int) bool {
+	return len(s.byID) >= s.o.ps.Config.Limits.Prepared || !s.text.Take(n)
 }
 
 func (s *preparedStatements) keep(p *prepared) {
 	s.byID[p.id] = p
-	s.text += len(p.sql)
+	s.text.Add(preparedSize + len(p.sql))
 }
 
 func (s *preparedStatements) drop(p *prepared) {
 	if s.byID[p.id] == p {
 		delete(s.byID, p.id)
-		s.text -= len(p.sql)
+		s.text.Add(-preparedSize - len(p.sql))
 	}
 	if s.last == p {
 		s.last = nil
@@ -79,7 +83,7 @@ func (s *preparedStatements) named(head []byte) *prepared {
 // prepare relays COM_STMT_PREPARE.
 func (s *preparedStatements) prepare(f frame) error {
 	o := s.o
-	if f.n > min(o.ps.Config.Limits.Text, packetMax) || s.full() {
+	if f.n > min(o.ps.Config.Limits.Text, packetMax) || s.full(preparedSize+f.n) {
 		return s.prepareLong()
 	}
 	b, err := o.client.packet(f)
@@ -155,7 +159,7 @@ func (s *preparedStatements) prepareAnswer(p *prepared, fm *form, try bool) (ref
 		return nil, fmt.Errorf("a prepared statement has %d columns, %d of them ours: %w", columns, fm.plan.Hidden, errMalformed)
 	}
 	p.id, p.params, p.forms, p.used = fm.id, params, []*form{fm}, fm
-	if !s.full() {
+	if !s.full(preparedSize + len(p.sql)) {
 		s.keep(p)
 	}
 	s.last = p

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"wirecheck/proxy/record"
 	"wirecheck/rewrite"
 )
 
@@ -61,13 +62,13 @@ type undo struct {
 // statement at once, since the client may use it without waiting; an error takes that back.
 type names struct {
 	statements map[string]*prepared
-	size       int // bytes of the statements' texts
+	texts      record.Texts // of the statements
 	portals    map[string]*portal
 }
 
 const (
-	maxTexts   = 16 << 20 // bytes of the prepared statements that are remembered of a session
-	maxPortals = 10_000   // of one transaction
+	maxPortals    = 10_000 // of one transaction
+	statementSize = 512    // roughly the room that a statement takes besides its text
 )
 
 func newNames() names {
@@ -77,18 +78,18 @@ func newNames() names {
 // set makes a name mean a statement, or none.
 func (n *names) set(name string, p *prepared) {
 	if old := n.statements[name]; old != nil {
-		n.size -= len(old.client)
+		n.texts.Add(-statementSize - len(old.client))
 		delete(n.statements, name)
 	}
 	if p != nil {
-		n.size += len(p.client)
+		n.texts.Add(statementSize + len(p.client))
 		n.statements[name] = p
 	}
 }
 
 // takes reports whether one more statement can be remembered; limit bounds their number.
 func (n *names) takes(name, sql string, limit int) bool {
-	return (n.statements[name] != nil || len(n.statements) < limit) && n.size+len(sql) <= maxTexts
+	return (n.statements[name] != nil || len(n.statements) < limit) && n.texts.Take(statementSize+len(sql))
 }
 
 // sent does what a message does to the names.

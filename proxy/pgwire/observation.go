@@ -30,7 +30,9 @@ func (s *session) observe() error {
 	if fromServer = o.introduce(); fromServer == nil {
 		fromClient, fromServer = o.both()
 	}
-	return o.finish(o.pipeline.close(), fromClient, fromServer)
+	leaving := o.pipeline.close()
+	o.pipeline.names.texts.Forget()
+	return o.finish(leaving, fromClient, fromServer)
 }
 
 // observation makes the parts of an observed session.
@@ -53,6 +55,7 @@ func (s *session) observation() *observation {
 		_ = s.Client.SetReadDeadline(past)
 		_ = s.server.SetReadDeadline(past)
 	})
+	p.names.texts = s.observer.recorder.Texts()
 	o := &observation{
 		session: s, pipeline: p,
 		requests: &clientHalf{session: s, in: s.fromClient, out: s.toServer, pipeline: p, environment: v, batch: &batch{}},

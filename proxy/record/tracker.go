@@ -332,7 +332,7 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 	}
 	if x.logged {
 		x.held = append(x.held, held{ev, logs})
-		if x.heldFacts += 1 + len(ev.Accesses); x.heldFacts > heldMax {
+		if x.heldFacts += 1 + len(ev.Accesses) + len(ev.SQL)/heldText; x.heldFacts > heldMax {
 			t.flush(x, true)
 		}
 		return
@@ -508,10 +508,14 @@ func (t *Tracker) flush(x *txn, lost bool) {
 	x.held, x.heldFacts, x.logged = nil, 0, false
 }
 
-// heldMax bounds how many statements and accesses a transaction holds. Past it they are recorded without the log.
-const heldMax = 100_000
+// heldMax bounds how many statements and accesses a transaction holds. Past it they are recorded without the log. heldText bytes of a statement's
+// text count as one more.
+const (
+	heldMax  = 100_000
+	heldText = 256
+)
 
-// Held is how many statements and accesses the open transaction holds until its log is fetched (MySQL family).
+// Held is how many statements and accesses, and texts as such, the open transaction holds until its log is fetched (MySQL family).
 func (t *Tracker) Held() int {
 	if t.txn == nil {
 		return 0

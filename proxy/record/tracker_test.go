@@ -353,6 +353,15 @@ func TestTrackerHoldsNotAll(t *testing.T) {
 	if events < heldMax {
 		t.Errorf("%d events after %d statements", events, 3*heldMax)
 	}
+	run(update)
+	const length = 64 << 10
+	long, n := plan("select '"+strings.Repeat("x", length)+"'"), 0
+	for ; trk.Held() > 0; n++ {
+		run(long)
+	}
+	if most := heldMax/(length/heldText) + 1; n > most {
+		t.Errorf("%d statements of %d bytes were held, want at most %d", n, length, most)
+	}
 }
 
 func TestTrackerTooManyFacts(t *testing.T) {

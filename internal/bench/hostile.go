@@ -196,9 +196,15 @@ func (h hostile) run(ctx context.Context, o options) (err error) {
 	for _, n := range counts {
 		total += n
 	}
-	began := time.Now()
+	began, late := time.Now(), 5*time.Second
 	for p.descriptors() > idle && time.Since(began) < 2*time.Minute {
 		time.Sleep(hostilePoll)
+		if o.profiles != "" && time.Since(began) > late {
+			late = 2 * time.Minute
+			if err := saveProfile(ctx, fmt.Sprintf("http://127.0.0.1:%d/debug/pprof/goroutine?debug=2", page), filepath.Join(o.profiles, h.scheme+"-late.txt")); err != nil {
+				return err
+			}
+		}
 	}
 	fmt.Printf("%s: %d attacks; %d descriptors before, %d %.1f s after\n", h.scheme, total, idle, p.descriptors(), time.Since(began).Seconds())
 	return err

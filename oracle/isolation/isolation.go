@@ -371,7 +371,7 @@ func (c *Checker) beginTxn(e *history.Event) *txn {
 		c.finishTxn(s.txn, history.OutcomeUnknown)
 	}
 	t := &txn{id: e.Txn, session: s, level: e.Level, implicit: e.Implicit, begin: c.seq, from: e.From}
-	c.grow(t, txnBytes)
+	t.grow(c, txnBytes)
 	if c.opts.Level != "" {
 		t.level = c.opts.Level
 	}
@@ -454,12 +454,12 @@ func (c *Checker) statement(e *history.Event) {
 	if saysNothing := e.Verb == "select" && len(e.Accesses) == 0 && !e.Predicate && e.Error == nil; len(t.stmts) >= maxSilent && saysNothing {
 		return
 	}
-	if len(t.stmts) >= c.opts.MaxAccesses || c.tooLarge(t) {
+	if len(t.stmts) >= c.opts.MaxAccesses || t.tooLarge(c) {
 		t.cutOff(&c.coverage)
 		return
 	}
 	i := int32(len(t.stmts))
-	c.grow(t, sizeOfStatement(e))
+	t.grow(c, sizeOfStatement(e))
 	t.stmts = append(t.stmts, stmt{n: e.N, sql: prose.Cut(e.SQL, maxText), verb: e.Verb, from: e.From, to: e.To, at: e.At, tags: slices.Clone(e.Tags),
 		current: e.CurrentRead, failed: e.Error != nil, coverage: e.Coverage, columns: c.requests.columnsOf(t, i, e), duplicate: t.product().Duplicate(e.Error)})
 	t.addReads(c, i, e)
@@ -479,7 +479,7 @@ func (t *txn) cutOff(v *Coverage) {
 
 // addAccesses keeps the accesses of e as those of statement i.
 func (c *Checker) addAccesses(t *txn, i int32, e *history.Event) {
-	if n := len(e.Accesses); n > 0 && n <= c.opts.MaxAccesses && !c.tooLarge(t) {
+	if n := len(e.Accesses); n > 0 && n <= c.opts.MaxAccesses && !t.tooLarge(c) {
 		if t.told == nil {
 			t.told = take(&c.spare.told)
 			if t.accesses == nil {
@@ -495,7 +495,7 @@ func (c *Checker) addAccesses(t *txn, i int32, e *history.Event) {
 			c.approximate[a.Row.Table]++
 			continue
 		}
-		if len(t.accesses) >= c.opts.MaxAccesses || c.tooLarge(t) {
+		if len(t.accesses) >= c.opts.MaxAccesses || t.tooLarge(c) {
 			t.cutOff(&c.coverage)
 			break
 		}
@@ -505,7 +505,7 @@ func (c *Checker) addAccesses(t *txn, i int32, e *history.Event) {
 		tb := c.tableOf(a.Row.Table)
 		tb.seen++
 		t.apart(&c.coverage, a, tb, e.CurrentRead)
-		c.grow(t, sizeOfAccess(a))
+		t.grow(c, sizeOfAccess(a))
 		t.accesses = append(t.accesses, access{op: opOf(a.Op), stmt: i})
 		t.told = append(t.told, told{table: tb, key: a.Row.Key, name: a.Name, ver: a.Version,
 			writer: a.Writer, prev: a.Prev, prevW: a.PrevWriter, order: a.Order, prevO: a.PrevOrder, asOf: a.AsOf,

@@ -29,7 +29,7 @@ func sizeOfAccess(a *history.Access) int {
 }
 
 // grow notes that t takes n bytes more.
-func (c *Checker) grow(t *txn, n int) {
+func (t *txn) grow(c *Checker, n int) {
 	t.size += n
 	if t.end == 0 {
 		c.openSize += n
@@ -43,6 +43,6 @@ func (c *Checker) grow(t *txn, n int) {
 }
 
 // tooLarge reports whether no more of t is kept: the open transactions take too much, and t is one of the large ones.
-func (c *Checker) tooLarge(t *txn) bool {
+func (t *txn) tooLarge(c *Checker) bool {
 	return c.openSize > c.opts.MaxBytes && t.size > c.opts.MaxBytes/smallShare
 }

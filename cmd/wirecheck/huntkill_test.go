@@ -330,6 +330,9 @@ func TestHuntServer(t *testing.T) {
 			h.clean(t)
 			if status != int(exitClean) || s.Crashes != 1 || s.Flaky != 1 {
 				t.Errorf("exit status %d, %d crashes, %d flaky\n%s\n%s", status, s.Crashes, s.Flaky, h.stdout.String(), h.stderr.String())
+				for _, b := range folders(t, out) {
+					t.Logf("found: %+v", b)
+				}
 			}
 			text, err := os.ReadFile(filepath.Join(out, "flaky", "crash-001", "finding.json"))
 			if err != nil || !strings.Contains(string(text), fmt.Sprintf(`"name": %q`, test.kept)) {

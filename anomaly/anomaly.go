@@ -11,11 +11,17 @@ type Class string
 
 // The classes, most severe first.
 const (
-	G0      Class = "G0"
-	G1a     Class = "G1a"
-	G1b     Class = "G1b"
-	G1c     Class = "G1c"
-	GSingle Class = "G-single"
+	G0 Class = "G0"
+	// Internal is a transaction that does not see its own write (Cerone, Bernardi and Gotsman 2015: axiom INT).
+	Internal Class = "internal"
+	// FutureRead is a read of a version that its writer had not sent yet.
+	FutureRead Class = "future-read"
+	// DirtyUpdate is a committed write that replaced a version which was rolled back.
+	DirtyUpdate Class = "dirty-update"
+	G1a         Class = "G1a"
+	G1b         Class = "G1b"
+	G1c         Class = "G1c"
+	GSingle     Class = "G-single"
 	// GSingleRequest is a G-single whose nodes are requests of the application, not transactions.
 	GSingleRequest Class = "G-single-request"
 	GNonadjacent   Class = "G-nonadjacent"
@@ -32,6 +38,9 @@ const (
 // The everyday names.
 const (
 	DirtyWrite        = "dirty write"
+	OwnUnseen         = "own write not seen"
+	ReadBefore        = "read before it was written"
+	OverAborted       = "update of an aborted version"
 	AbortedRead       = "aborted read"
 	IntermediateRead  = "intermediate read"
 	CircularFlow      = "circular information flow"
@@ -53,6 +62,9 @@ type Phenomenon string
 // The phenomena.
 const (
 	PG0           Phenomenon = "G0"
+	PInternal     Phenomenon = "internal"
+	PFuture       Phenomenon = "future read"
+	PDirtyUpdate  Phenomenon = "dirty update"
 	PG1a          Phenomenon = "G1a"
 	PG1b          Phenomenon = "G1b"
 	PG1c          Phenomenon = "G1c"
@@ -102,6 +114,9 @@ const (
 // List has all anomalies, most severe first. The unnamed row of a class stands behind its named ones.
 var List = []Anomaly{
 	{Class: G0, Name: DirtyWrite, Phenomenon: PG0, Formula: "a cycle of ww", Source: "Adya 1999, 4.2.1"},
+	{Class: Internal, Name: OwnUnseen, Phenomenon: PInternal, Formula: "a transaction wrote a row and then read an older version of it", Source: "Cerone, Bernardi and Gotsman 2015, INT", Digit: 1},
+	{Class: FutureRead, Name: ReadBefore, Phenomenon: PFuture, Formula: "a read was answered before the statement that wrote the version was sent", Source: "Liu et al. 2024 (Plume), FutureRead", Digit: 1},
+	{Class: DirtyUpdate, Name: OverAborted, Phenomenon: PDirtyUpdate, Formula: "a committed transaction replaced a version of an aborted one", Source: "Elle, dirty-update", Digit: 0},
 	{Class: G1a, Name: AbortedRead, Phenomenon: PG1a, Formula: "a committed transaction read a version of an aborted one", Source: "Adya 1999, 4.2.2", Digit: 1},
 	{Class: G1b, Name: IntermediateRead, Phenomenon: PG1b, Formula: "a transaction read a version that its writer then overwrote itself", Source: "Adya 1999, 4.2.2", Digit: 1},
 	{Class: G1c, Name: CircularFlow, Phenomenon: PG1c, Formula: "a cycle of ww and wr with at least one wr", Source: "Adya 1999, 4.2.2", Digit: 1},

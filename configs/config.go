@@ -112,6 +112,7 @@ type Limits struct {
 	Prepared     int  `yaml:"prepared"`     // prepared statements remembered of one session
 	Accesses     int  `yaml:"accesses"`     // row versions kept of one statement; with more it is approximate
 	Transactions int  `yaml:"transactions"` // ended transactions kept while an older one stays open
+	Window       int  `yaml:"window"`       // ended transactions kept in any case: how old a stale read may be
 }
 
 // Timeouts bound waits. There is none for idle sessions: that is the server's affair.
@@ -152,7 +153,7 @@ func Default() Config {
 		Control: Control{Schedule: "random", Sessions: 2, Think: time.Second},
 		Limits: Limits{
 			Sessions: 10_000, Logins: 100, Statement: 1 << 20, Row: 1 << 20, Prepared: 10_000,
-			Accesses: 10_000, Transactions: 100_000,
+			Accesses: 10_000, Transactions: 100_000, Window: 2000,
 		},
 		Timeouts: Timeouts{Connect: 10 * time.Second, Handshake: time.Minute, Shutdown: 10 * time.Second},
 	}

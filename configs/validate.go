@@ -58,7 +58,7 @@ func (c *Config) Validate() error {
 		value int
 	}{
 		{"limits.sessions", c.Limits.Sessions}, {"limits.logins", c.Limits.Logins}, {"limits.statement", int(c.Limits.Statement)}, {"limits.row", int(c.Limits.Row)},
-		{"limits.prepared", c.Limits.Prepared}, {"limits.accesses", c.Limits.Accesses}, {"limits.transactions", c.Limits.Transactions},
+		{"limits.prepared", c.Limits.Prepared}, {"limits.accesses", c.Limits.Accesses}, {"limits.transactions", c.Limits.Transactions}, {"limits.window", c.Limits.Window},
 		{"timeouts.connect", int(c.Timeouts.Connect)}, {"timeouts.handshake", int(c.Timeouts.Handshake)}, {"timeouts.shutdown", int(c.Timeouts.Shutdown)},
 	} {
 		if n.value <= 0 {

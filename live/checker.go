@@ -82,6 +82,7 @@ type Options struct {
 	// Strict, MaxTxns and Explain are the checker's.
 	Strict  bool
 	MaxTxns int
+	Window  int // isolation.Options.Keep
 	Explain bool
 	// Judge says what else is judged: requests, unless it says that transactions alone are, and what is only possible. RequestTags are the
 	// tags that name a request; nil: the usual ones.
@@ -107,7 +108,7 @@ type Judge struct {
 func New(o Options) (*Checker, error) {
 	l := &Checker{
 		log: o.Log, onFind: o.OnFind, trace: o.Trace, redact: o.Redact, open: map[uint64]history.Event{}, postgres: map[Observation]*pgwire.Observer{},
-		options: isolation.Options{Whole: o.Whole, Strict: o.Strict, MaxTxns: o.MaxTxns, Explain: o.Explain, Transactions: o.Judge.Transactions, Possible: o.Judge.Possible,
+		options: isolation.Options{Whole: o.Whole, Strict: o.Strict, MaxTxns: o.MaxTxns, Keep: o.Window, Explain: o.Explain, Transactions: o.Judge.Transactions, Possible: o.Judge.Possible,
 			Repeats: true},
 	}
 	if o.Pace {

@@ -61,7 +61,7 @@ func (g Guarantee) with(name string, more ...anomaly.Phenomenon) Guarantee {
 // The guarantees (Adya 1999, chapter 4; Bailis et al. 2013 for monotonic atomic view; Cerone and Gotsman 2016 for snapshot isolation).
 var (
 	pl1  = Guarantee{"PL-1", []anomaly.Phenomenon{anomaly.PG0}}
-	pl2  = pl1.with("PL-2", anomaly.PG1a, anomaly.PG1b, anomaly.PG1c)
+	pl2  = pl1.with("PL-2", anomaly.PInternal, anomaly.PFuture, anomaly.PDirtyUpdate, anomaly.PG1a, anomaly.PG1b, anomaly.PG1c)
 	mav  = pl2.with("monotonic atomic view", anomaly.POTV)
 	si   = mav.with("snapshot isolation", anomaly.P4, anomaly.PGSingle, anomaly.PGNonadjacent, anomaly.PPMP)
 	full = si.with("serializability", anomaly.PG2Item, anomaly.PG2)

@@ -142,6 +142,12 @@ func (t *teller) sentence() string {
 		return fmt.Sprintf("%s read a change of %s by %s that was then undone", t.who(b), t.row(first), t.who(a))
 	case anomaly.IntermediateRead:
 		return fmt.Sprintf("%s read a value of %s that %s replaced before it committed", t.who(b), t.row(first), t.who(a))
+	case anomaly.OwnUnseen:
+		return fmt.Sprintf("%s wrote %s and then read it as it had been before", t.who(a), t.row(first))
+	case anomaly.ReadBefore:
+		return fmt.Sprintf("%s read a version of %s before %s had sent the statement that wrote it", t.who(b), t.row(first), t.who(a))
+	case anomaly.OverAborted:
+		return fmt.Sprintf("%s replaced a version of %s by %s that was undone", t.who(b), t.row(first), t.who(a))
 	case anomaly.DirtyWrite:
 		return fmt.Sprintf("%s and %s overwrote one another before they committed", t.who(a), t.who(b))
 	case anomaly.CircularFlow:

@@ -105,7 +105,8 @@ func check(cmd *cobra.Command, path string, opts isolation.Options, format, unit
 	return status(result)
 }
 
-// judge reads a history or a trace to its end. missing says what was not there to be judged.
+// judge reads a history or a trace to its end. missing says what was not there to be judged. Where a read was older than the window of the
+// checker, it reads all once more and keeps everything.
 func judge(cmd *cobra.Command, path string, opts isolation.Options) (c *isolation.Checker, missing string, err error) {
 	in, name := cmd.InOrStdin(), "standard input"
 	if path != "-" {
@@ -116,18 +117,37 @@ func judge(cmd *cobra.Command, path string, opts isolation.Options) (c *isolatio
 		defer f.Close() // read only: nothing can be lost
 		in, name = f, path
 	}
-	c = isolation.New(opts)
+	again, seekable := in.(io.ReadSeeker)
+	if seekable { // a pipe is not
+		_, err := again.Seek(0, io.SeekCurrent)
+		seekable = err == nil
+	}
+	if !seekable {
+		opts.Keep = -1
+	}
 	warn := func(text string) {
 		missing = cmp.Or(missing, text)
 		fmt.Fprintln(cmd.ErrOrStderr(), "wirecheck: warning:", text)
 	}
+	if c, err = judgeOnce(in, path, name, opts, warn); err != nil || isolation.Complete(c) || !seekable {
+		return c, missing, err
+	}
+	if _, err := again.Seek(0, io.SeekStart); err != nil {
+		return nil, "", fmt.Errorf("read %s again: %w", name, err)
+	}
+	opts.Keep = -1
+	c, err = judgeOnce(again, path, name, opts, func(string) {})
+	return c, missing, err
+}
+
+func judgeOnce(in io.Reader, path, name string, opts isolation.Options, warn func(string)) (*isolation.Checker, error) {
+	c := isolation.New(opts)
 	head := bufio.NewReader(in)
 	read := checkHistory
 	if begin, _ := head.Peek(16); trace.IsFile(begin) { // whatever is wrong with it the reader says
 		read = checkTrace
 	}
-	err = read(head, path, name, c, warn)
-	return c, missing, err
+	return c, read(head, path, name, c, warn)
 }
 
 // checkHistory gives the events of a history to the checker. It warns of what is missing at the end.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,6 +97,33 @@ func TestCheckStatus(t *testing.T) {
 		status, stdout, stderr := runCheck(t, tt.args...)
 		if status != tt.status || !strings.Contains(stdout, tt.stdout) || !strings.Contains(stderr, tt.stderr) {
 			t.Errorf("%s: status %d, want %d; stdout:\n%s\nstderr:\n%s", tt.name, status, tt.status, stdout, stderr)
+		}
+	}
+}
+
+// TestCheckStale: a read of a version that was replaced thousands of transactions ago is found, from a file and from a pipe.
+func TestCheckStale(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("s1 session postgres \"15.4\"\ns1 t1 begin \"serializable\"\nt1 w x 0>1, w y 0>1\nt1 commit\n")
+	last := 10_002
+	for i := 2; i < last; i++ {
+		fmt.Fprintf(&b, "s1 t%d begin\nt%d w z%d >1\nt%d commit\n", i, i, i, i)
+	}
+	for version, want := range map[string]exitStatus{"0": exitFound, "1": exitClean} {
+		path := writeHistory(t, b.String()+fmt.Sprintf("s1 t%d begin \"serializable\"\nt%d r y@1 x@%s\nt%d commit\n", last, last, version, last))
+		if status, stdout, stderr := runCheck(t, path); status != want {
+			t.Errorf("version %s: status %d, want %d\n%s%s", version, status, want, stdout, stderr)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stdout, stderr bytes.Buffer
+		root := newRootCommand(&stdout, &stderr)
+		root.SetIn(bytes.NewBuffer(data))
+		root.SetArgs([]string{"check", "-"})
+		if status := execute(context.Background(), root, &stderr); status != want {
+			t.Errorf("version %s from a pipe: status %d, want %d\n%s%s", version, status, want, &stdout, &stderr)
 		}
 	}
 }

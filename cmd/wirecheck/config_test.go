@@ -43,7 +43,7 @@ func TestProxyConfig(t *testing.T) {
 // TestDefaultLimits: the configuration's defaults are those of the parts that they are for.
 func TestDefaultLimits(t *testing.T) {
 	l := configs.Default().Limits
-	if l.Accesses != record.DefaultAccesses || l.Transactions != isolation.DefaultMaxTxns {
-		t.Errorf("got %+v, want accesses %d and transactions %d", l, record.DefaultAccesses, isolation.DefaultMaxTxns)
+	if l.Accesses != record.DefaultAccesses || l.Transactions != isolation.DefaultMaxTxns || l.Window != isolation.DefaultKeep {
+		t.Errorf("got %+v, want accesses %d, transactions %d and window %d", l, record.DefaultAccesses, isolation.DefaultMaxTxns, isolation.DefaultKeep)
 	}
 }

@@ -260,7 +260,7 @@ func runProxy(ctx context.Context, c *common, config configs.Config, load func()
 		}
 	}
 	l, err := live.New(live.Options{
-		Record: out.record, Closes: true, Trace: rec, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Explain: config.ExplainCoverage, Log: c.log, Now: now, Clock: time.Now, Pace: config.HTTP != "",
+		Record: out.record, Closes: true, Trace: rec, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Window: config.Limits.Window, Explain: config.ExplainCoverage, Log: c.log, Now: now, Clock: time.Now, Pace: config.HTTP != "",
 		OnFind: out.found, Redact: redact(), Judge: live.Judge{Transactions: config.Unit == unitTransaction || samples(config), Possible: config.Possible}, RequestTags: config.RequestTags, ShowOthers: config.ShowOthers,
 	})
 	if err != nil {

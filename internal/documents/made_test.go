@@ -97,7 +97,7 @@ through. A level's own page in the vendor's manual may promise more; wirecheck h
 
 `
 
-var phenomena = []anomaly.Phenomenon{anomaly.PG0, anomaly.PG1a, anomaly.PG1b, anomaly.PG1c, anomaly.POTV, anomaly.P4, anomaly.PGSingle, anomaly.PGNonadjacent, anomaly.PG2Item, anomaly.PPMP, anomaly.PG2}
+var phenomena = []anomaly.Phenomenon{anomaly.PG0, anomaly.PInternal, anomaly.PFuture, anomaly.PDirtyUpdate, anomaly.PG1a, anomaly.PG1b, anomaly.PG1c, anomaly.POTV, anomaly.P4, anomaly.PGSingle, anomaly.PGNonadjacent, anomaly.PG2Item, anomaly.PPMP, anomaly.PG2}
 
 // TestLevelsDocument: docs/reference/levels.md is what package product has.
 func TestLevelsDocument(t *testing.T) {

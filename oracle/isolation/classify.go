@@ -30,7 +30,7 @@ func choose(p []step, class oracle.Class, mask kinds) ([]hop, string) {
 			}
 		}
 	}
-	hops = shorten(hops)
+	hops = shorten(hops, class)
 	if len(hops) == 2 {
 		return hops, namePair(hops, class)
 	}
@@ -215,12 +215,14 @@ func staleAtWrite(r, o hop) bool {
 }
 
 // shorten merges neighbours of a cycle that go through versions of one row: if A precedes B there and B precedes C by
-// ww, then A precedes C. So a stale read of a row that several transactions then wrote is told with two transactions.
-func shorten(h []hop) []hop {
+// ww, then A precedes C. So a stale read of a row that several transactions then wrote is told with two transactions. What is left must
+// prove the class: in a G-nonadjacent no rw comes to stand beside another one.
+func shorten(h []hop, class oracle.Class) []hop {
 	for i := 0; len(h) > 2 && i < len(h); {
 		j := (i + 1) % len(h)
 		a, b := h[i].e, h[j].e
-		if b.kind != edgeWW || a.kind != edgeWW && a.kind != edgeRW || a.to != b.from || a.pred != nil {
+		if b.kind != edgeWW || a.kind != edgeWW && a.kind != edgeRW || a.to != b.from || a.pred != nil ||
+			class == anomaly.GNonadjacent && a.kind == edgeRW && h[(j+1)%len(h)].e.kind == edgeRW {
 			i++
 			continue
 		}

@@ -44,6 +44,12 @@ type Coverage struct {
 	Unobserved     int `json:"unobserved,omitempty"` // sessions that went on when they could not be observed any more
 	LeftOut        int `json:"left_out,omitempty"`   // sessions that passed unobserved, since only a share is observed
 	Forgotten      int `json:"forgotten"`            // dropped while they could still have been on a cycle (Options.MaxTxns)
+	// Contradictions counts, by their kind, what in the history cannot be true at once: two transactions that wrote one version, say. What
+	// came first is believed.
+	Contradictions map[string]int `json:"contradictions,omitempty"`
+	// Stale counts reads of versions that a transaction had replaced which is forgotten: the anomaly that such a read may belong to is not
+	// found (Options.Keep).
+	Stale int `json:"stale,omitempty"`
 	// Broken says why the checker ended judging before the end of the history: it came to a state that cannot be. Unjudged counts the
 	// events after it.
 	Broken   string `json:"broken,omitempty"`
@@ -114,6 +120,10 @@ func (v Coverage) String() string {
 	say(v.LeftOut, "session", " left out (--sample): an anomaly between two sessions shows only if both are observed")
 	say(v.Partial, "transaction", " too large to judge in full")
 	say(v.Forgotten, "transaction", " forgotten early (one stayed open too long)")
+	say(v.Stale, "read", " older than the window")
+	for _, what := range slices.Sorted(maps.Keys(v.Contradictions)) {
+		fmt.Fprintf(&b, "; the history contradicts itself: %s (%d)", what, v.Contradictions[what])
+	}
 	say(v.Requests, "request", " judged")
 	say(v.Possible, "possible lost update", " between requests (--possible shows them)")
 	if v.Apart > 0 {
@@ -220,6 +230,12 @@ func (v Coverage) Since(before Coverage) Coverage {
 	v.Unobserved -= before.Unobserved
 	v.Partial -= before.Partial
 	v.Forgotten -= before.Forgotten
+	v.Stale -= before.Stale
+	v.Contradictions = maps.Clone(v.Contradictions)
+	for what, n := range before.Contradictions {
+		v.Contradictions[what] -= n
+	}
+	maps.DeleteFunc(v.Contradictions, func(_ string, n int) bool { return n == 0 })
 	v.Overflow -= before.Overflow
 	v.Requests -= before.Requests
 	v.Possible -= before.Possible

@@ -48,9 +48,11 @@ func (n *entry) read(i int) {
 		a.own = true
 		return
 	}
-	v.setPlace(said.order, said.asOf)
+	putAt(n.c, v, said.order, said.asOf)
 	n.know(v, said.writer, n.trust)
+	older(n.c, v)
 	rec, st := n.record(v), &t.stmts[a.stmt]
+	internal(n.c, t, a, v, rec.last)
 	switch {
 	case a.op == opLock, a.op == opMatch && st.current:
 		supersede(t, rec)
@@ -80,9 +82,10 @@ func (n *entry) write(i int) {
 		p = said.table.node(said.key, said.prev)
 		if p.writer != t {
 			t.touched = append(t.touched, p)
-			p.setPlace(said.prevO, 0)
+			putAt(n.c, p, said.prevO, 0)
 			// Engines let a write wait for the one that it replaces to commit, at every level.
 			n.know(p, said.prevW, true)
+			older(n.c, p)
 		}
 	}
 	if a.op == opDelete {
@@ -110,20 +113,22 @@ func (n *entry) write(i int) {
 	} else if !st.failed {
 		rec.plain = 0
 	}
+	older(n.c, v)
 	if v.writer != nil && v.writer != t {
-		return // two transactions claim the version: believe the first
+		n.c.coverage.contradiction(twoWriters) // believe the first
+		return
 	}
 	t.touched = append(t.touched, v)
 	if st.failed {
 		if v.is != live {
 			v.writer, v.is, v.wstmt = t, dead, a.stmt
-			v.setPlace(said.order, 0)
+			putAt(n.c, v, said.order, 0)
 			a.node = v
 		}
 		return
 	}
 	v.writer, v.is, v.wstmt = t, live, a.stmt
-	v.setPlace(said.order, 0)
+	putAt(n.c, v, said.order, 0)
 	a.node = v
 	t.writes = append(t.writes, int32(i))
 	if rec.last != nil && rec.last != v {
@@ -132,6 +137,7 @@ func (n *entry) write(i int) {
 	v.inter = false
 	rec.last = v
 	if p != nil {
-		join(p, v)
+		n.c.coverage.join(p, v)
+		dirtyUpdate(n.c, p, v)
 	}
 }

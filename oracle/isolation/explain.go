@@ -47,8 +47,7 @@ func (c *Checker) dirtyRead(class oracle.Class, v *version, r reader) {
 		return
 	}
 	e := edge{kind: edgeWR, from: v, to: v, fromStmt: v.wstmt, toStmt: r.access().stmt}
-	name := map[oracle.Class]string{anomaly.G1a: anomaly.AbortedRead, anomaly.G1b: anomaly.IntermediateRead}[class]
-	c.emit(class, name, []*txn{v.writer, r.t}, []edge{e}, []int{1}, c.ended[len(c.ended)-1].session.id)
+	direct(c, class, []*txn{v.writer, r.t}, e)
 }
 
 // emit reports a finding, unless it was reported of the same transactions.
@@ -268,6 +267,12 @@ func sentence(f *oracle.Finding, p *oracle.Edge, e *edge, class oracle.Class, ma
 		then = "then deleted it"
 	}
 	switch {
+	case class == anomaly.Internal:
+		return fmt.Sprintf("%s wrote version %s of %s %s and then read version %s %s", a, p.ToVersion, row, to, p.FromVersion, from)
+	case class == anomaly.FutureRead:
+		return fmt.Sprintf("%s read version %s of %s %s; %s sent the statement that wrote it only after that (%s)", b, p.ToVersion, row, to, a, from)
+	case class == anomaly.DirtyUpdate:
+		return fmt.Sprintf("%s wrote version %s of %s %s, which was undone; %s replaced that version %s", a, p.FromVersion, row, from, b, to)
 	case e.pred != nil:
 		return predicateSentence(p, e, a, b, from, to)
 	case class == anomaly.G1a:

@@ -22,7 +22,8 @@ import (
 //
 // What readers of a forgotten transaction's versions need later is the version's place alone: an edge from a forgotten
 // transaction leads nowhere new, but the reader's own rw edge starts at that place. Reads that name their
-// place (MySQL family) bring it along; for the others it is remembered in places, which is bounded too. If it is lost,
+// place (MySQL family) bring it along; for the others it is remembered in places, which is bounded too. A read, or a write, of a version whose
+// successor is forgotten breaks the supposition: it is counted (older, Complete). If a place is lost,
 // an edge is missing, never wrong.
 
 // sweepStep is how many transactions are added between sweeps at least.
@@ -172,7 +173,13 @@ func (c *Checker) release(v *version) {
 	v.readers = slices.DeleteFunc(v.readers, func(r reader) bool { return r.t.gone })
 	if v.writer != nil && v.writer.gone {
 		if v.is == live && v.order > history.OrderInitial && v.row != nil {
-			c.places.put(v, v.order)
+			c.places.put(v.hash(), v.order)
+			if at := hash(v.table.name, v.row.key, ""); c.gone.at(at) < v.order {
+				c.gone.put(at, v.order)
+			}
+		}
+		if v.is == dead {
+			c.gone.put(v.hash(), 1)
 		}
 		v.writer = nil
 		if v.is == live {
@@ -194,9 +201,11 @@ func (c *Checker) dropIdle(v *version) {
 	}
 	v.dropped = true
 	if v.next != nil {
+		replaced(c, v)
 		v.next.prev = nil
 	}
 	if v.prev != nil {
+		replaced(c, v.prev)
 		v.prev.next = nil
 	}
 	v.prev, v.next = nil, nil
@@ -217,41 +226,76 @@ func (c *Checker) dropIdle(v *version) {
 	}
 }
 
-// places remembers the places of versions by their 128-bit hash, in two generations: when the young one is full it
-// becomes the old one, and what is asked for in the old one moves to the young one.
-type places struct {
-	limit int
-	young map[[2]uint64]uint64
-	old   map[[2]uint64]uint64
+// replaced notes that v had a successor which is forgotten. Of rows with keys the places tell.
+func replaced(c *Checker, v *version) {
+	if v.row == nil {
+		c.gone.put(v.hash(), 1)
+	}
 }
 
-func (p *places) put(v *version, order uint64) { p.putHash(hash(v), order) }
+// places remembers numbers by 128-bit hashes, in two generations: when the young one is full it becomes the old one, and what is asked
+// for in the old one moves to the young one.
+type places struct {
+	limit   int
+	young   map[[2]uint64]uint64
+	old     map[[2]uint64]uint64
+	evicted bool // something is not remembered any more
+}
 
-func (p *places) putHash(h [2]uint64, order uint64) {
+func (p *places) put(h [2]uint64, n uint64) {
 	if p.young == nil || len(p.young) >= p.limit {
+		p.evicted = p.evicted || p.old != nil
 		p.old, p.young = p.young, map[[2]uint64]uint64{}
 	}
-	p.young[h] = order
+	p.young[h] = n
 }
 
-// get is the place of v; 0 if it is not remembered.
-func (p *places) get(v *version) uint64 {
+// at is what is remembered; 0 if nothing is.
+func (p *places) at(h [2]uint64) uint64 {
 	if p.young == nil {
 		return 0
 	}
-	h := hash(v)
-	if order := p.young[h]; order != 0 {
-		return order
+	if n := p.young[h]; n != 0 {
+		return n
 	}
-	order := p.old[h]
-	if order != 0 {
-		p.putHash(h, order)
+	n := p.old[h]
+	if n != 0 {
+		p.put(h, n)
 	}
-	return order
+	return n
 }
 
-// hash is FNV-1a with 128 bits over table, key and version.
-func hash(v *version) [2]uint64 {
+// older counts v, whose writer is not known, if a transaction that is forgotten wrote a later version of the row, or wrote v itself and was
+// rolled back: what follows from that is not found.
+func older(c *Checker, v *version) {
+	if v.writer != nil || c.opts.Keep < 0 || c.gone.young == nil {
+		return
+	}
+	stale := c.gone.at(v.hash()) != 0
+	if !stale && v.row != nil {
+		last := c.gone.at(hash(v.table.name, v.row.key, ""))
+		stale = v.order > 0 && v.order < last || v.order == 0 && v.asOf > 0 && v.asOf <= last
+	}
+	if stale {
+		c.coverage.Stale++
+	}
+	c.unsure = c.unsure || !stale && c.gone.evicted
+}
+
+// Complete reports whether forgetting has changed nothing in what was found: a checker that keeps everything (Options.Keep) finds the same.
+func Complete(c *Checker) bool {
+	return c.coverage.Stale == 0 && c.coverage.Forgotten == 0 && !c.unsure
+}
+
+func (v *version) hash() [2]uint64 {
+	if v.row == nil {
+		return hash(v.table.name, "", v.id)
+	}
+	return hash(v.table.name, v.row.key, v.id)
+}
+
+// hash is FNV-1a with 128 bits over table, key and version; without version, of the row.
+func hash(table, key, version string) [2]uint64 {
 	const primeLo = 0x13b // the prime is 2^88 + 0x13b
 	hi, lo := uint64(0x6c62272e07bb0142), uint64(0x62b821756295c58d)
 	add := func(s string) {
@@ -266,10 +310,10 @@ func hash(v *version) [2]uint64 {
 			hi, lo = h, l
 		}
 	}
-	add(v.table.name)
-	if v.row != nil {
-		add(v.row.key)
+	add(table)
+	if key != "" {
+		add(key)
 	}
-	add(v.id)
+	add(version)
 	return [2]uint64{hi, lo}
 }

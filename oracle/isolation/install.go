@@ -170,9 +170,11 @@ func (c *Checker) know(v *version, token string, trust bool) bool {
 			c.pending[token] = append(c.pending[token], v)
 		}
 		if w == nil && v.order != history.OrderInitial && v.row != nil {
-			if order := c.places.get(v); order != 0 {
-				v.setPlace(order, 0)
+			if order := c.places.at(v.hash()); order != 0 {
+				putAt(c, v, order, 0)
 				v.is = forgotten
+			} else if c.places.evicted && v.order == 0 {
+				c.unsure = true
 			}
 		}
 		return false
@@ -192,6 +194,13 @@ func (c *Checker) reveal(v *version, w *txn, trust bool) bool {
 	w.touched = append(w.touched, v)
 	if w.state == stateAborted {
 		v.is = dead
+		return false
+	}
+	if w.undone && v.row != nil && v.order > 0 && slices.ContainsFunc(v.row.ordered, func(u *version) bool { return u != v && u.writer == w && u.is == live }) {
+		// Beside a version that the transaction lists, this one was replaced by it, or it was undone.
+		if v.is = dead; !w.undid() {
+			v.writer, v.is = nil, unknownWriter
+		}
 		return false
 	}
 	v.is = live
@@ -256,12 +265,18 @@ func (c *Checker) installAborted(t *txn) {
 		v := said.table.node(said.key, said.ver)
 		t.touched = append(t.touched, v)
 		if v.writer != nil || v.is == forgotten {
+			if v.writer != t {
+				c.coverage.contradiction(twoWriters)
+			}
 			continue
 		}
 		v.writer, v.is, v.wstmt = t, dead, a.stmt
 		a.node = v
-		v.setPlace(said.order, 0)
+		putAt(c, v, said.order, 0)
 		c.dirtyReads(anomaly.G1a, v)
+		if v.next != nil {
+			dirtyUpdate(c, v, v.next)
+		}
 	}
 	c.adopt(t)
 }
@@ -375,6 +390,7 @@ func (c *Checker) addWR(v *version, r reader) {
 	if a := r.access(); a.op == opMatch && !a.denied && !v.writer.used(v) {
 		return
 	}
+	futureRead(c, v, r)
 	c.addEdge(edgeWR, v.writer, r.t, v, v, v.wstmt, r.access().stmt)
 }
 

@@ -38,7 +38,6 @@ import (
 	"fmt"
 	"slices"
 
-	"wirecheck/anomaly"
 	"wirecheck/answer"
 	"wirecheck/history"
 	"wirecheck/history/prose"
@@ -121,6 +120,8 @@ type Checker struct {
 	unsettled int    // the weight of those of ended that are not settled
 	sweepAt   int    // weight at which to sweep next
 	places    places
+	gone      places // of rows: the last place of a forgotten version; of versions without place, and of dead ones: that they were forgotten
+	unsure    bool   // places or gone did not remember what was asked for, see Complete
 
 	graph
 	found    []oracle.Finding
@@ -166,7 +167,7 @@ func New(opts Options) *Checker {
 		c.lost = lost{}
 	}
 	c.requests = requests{c, map[string]*request{}}
-	c.places.limit = opts.MaxPlaces
+	c.places.limit, c.gone.limit = opts.MaxPlaces, opts.MaxPlaces
 	c.sweepAt = c.opts.sweepStep()
 	return c
 }
@@ -321,6 +322,9 @@ func (c *Checker) add(e *history.Event) []oracle.Finding {
 	c.found, c.session = nil, e.Session
 	switch e.Kind {
 	case history.EventSession:
+		if c.sessions[e.Session] != nil && c.sessions[e.Session].info.Engine != "" {
+			c.coverage.contradiction(beganTwice)
+		}
 		s := c.sessionOf(e.Session)
 		s.info = *e
 		s.info.Accesses, s.info.Tokens = nil, nil
@@ -333,6 +337,8 @@ func (c *Checker) add(e *history.Event) []oracle.Finding {
 	case history.EventEnd:
 		if t := c.open[e.Txn]; t != nil {
 			c.endTxn(t, e)
+		} else {
+			c.coverage.contradiction(endUnbegun)
 		}
 	case history.EventClose:
 		c.closeSession(e)
@@ -366,6 +372,9 @@ func (c *Checker) sessionOf(id uint64) *session {
 
 func (c *Checker) beginTxn(e *history.Event) *txn {
 	s := c.sessionOf(e.Session)
+	if c.open[e.Txn] != nil {
+		c.coverage.contradiction(beganTwice)
+	}
 	if s.txn != nil {
 		// A recorder that begins a second transaction lost the end of the first.
 		c.finishTxn(s.txn, history.OutcomeUnknown)
@@ -400,7 +409,10 @@ func (c *Checker) beginTxn(e *history.Event) *txn {
 
 func (c *Checker) addTokens(t *txn, tokens []string) {
 	for _, tok := range tokens {
-		if tok == "" || c.tokens[tok] != nil {
+		if owner := c.tokens[tok]; tok == "" || owner != nil {
+			if owner != nil && owner != t {
+				c.coverage.contradiction(twoOwners)
+			}
 			continue
 		}
 		c.tokens[tok] = t
@@ -510,24 +522,6 @@ func (c *Checker) addAccesses(t *txn, i int32, e *history.Event) {
 		t.told = append(t.told, told{table: tb, key: a.Row.Key, name: a.Name, ver: a.Version,
 			writer: a.Writer, prev: a.Prev, prevW: a.PrevWriter, order: a.Order, prevO: a.PrevOrder, asOf: a.AsOf,
 			became: a.Image, were: a.Was})
-	}
-}
-
-// undo marks what a ROLLBACK TO SAVEPOINT undid.
-func (t *txn) undo(from int) {
-	t.undone = true
-	for i := range t.stmts {
-		if t.stmts[i].n >= from {
-			t.stmts[i].failed = true
-		}
-	}
-	// What the transaction read before, and the locks that it read with, are not held for it any more: its level promises nothing of that.
-	if t.product().SavepointRestarts && t.part.RollbackTo(from) {
-		if promised, _ := t.product().Promises(t.level, anomaly.PGSingle); promised {
-			for i := range t.accesses {
-				t.accesses[i].superseded = true // of a write this says nothing
-			}
-		}
 	}
 }
 

@@ -69,7 +69,24 @@ func TestAnomalies(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"dirty write", two + `t1 w x 0>1; t2 w x 1>2; t2 w y 0>1; t1 w y 1>2; t1 commit; t2 commit`, "violation: G0 dirty write [1 2]"},
 		{"writes in one order", two + `t1 w x 0>1; t1 w y 0>1; t1 commit; t2 w x 1>2; t2 w y 1>2; t2 commit`, ""},
-		{"dirty write, one aborted", two + `t1 w x 0>1; t2 w x 1>2; t2 w y 0>1; t1 w y 1>2; t1 abort; t2 commit`, ""},
+		{"dirty write, one aborted", two + `t1 w x 0>1; t2 w x 1>2; t2 w y 0>1; t1 w y 1>2; t1 abort; t2 commit`, "violation: dirty-update update of an aborted version [1 2]"},
+		{"write after a rollback", two + `t1 w x 0>1; t1 abort; t2 w x 0>2; t2 commit`, ""},
+		{"aborted write over an aborted version", two + `t1 w x 0>1; t2 w x 1>2; t2 abort; t1 abort`, ""},
+		{"aborted version replaced, told before its end", two + `t1 w x 0>1; t2 w x 1>2; t2 commit; t1 abort`, "violation: dirty-update update of an aborted version [1 2]"},
+		{"own undone version replaced", two + `t1 stmt; t1 w x 0>1; t1 undo 2; t1 w x 1>2; t1 commit`, ""},
+
+		{"own write not seen", two + `t1 w x 0>1; t1 r x@0; t1 commit`, "violation: internal own write not seen [1]"},
+		{"own write not seen, without keys", two + `t1 w _ a>b; t1 r _@a; t1 commit`, "violation: internal own write not seen [1]"},
+		{"own write not seen, at a weak level", `s1 t1 begin "read uncommitted"; t1 w x 0>1; t1 r x@0; t1 commit`, "violation: internal own write not seen [1]"},
+		{"own write seen", two + `t1 r x@0; t1 w x 0>1; t1 r x@1; t1 commit`, ""},
+		{"own write undone before the read", two + `t1 stmt; t1 w x 0>1; t1 undo 2; t1 r x@0; t1 commit`, ""},
+		{"own write and read in one statement", two + `t1 w x 0>1, r x@0; t1 commit`, ""},
+		{"own write not seen by a transaction that aborts", two + `t1 w x 0>1; t1 r x@0; t1 abort`, ""},
+		{"version of unknown place after an own write", two + `t1 w x 0>1; t1 r x@b; t1 commit`, ""},
+
+		{"read before it was written", two + `t2 r x@1; t1 w x 0>1; t1 commit; t2 commit`, "violation: future-read read before it was written [1 2]"},
+		{"read after it was written", two + `t1 w x 0>1; t2 r x@1; t1 commit; t2 commit`, ""},
+		{"read before it was written, both told late", two + `t1 stmt; t2 r x@1; t1 late 1 w x 0>1; t1 commit; t2 commit`, ""},
 
 		{"aborted read", two + `t1 w x 0>1; t2 r x@1; t2 commit; t1 abort`, "violation: G1a aborted read [1 2]"},
 		{"aborted read, writer first", two + `t1 w x 0>1; t2 r x@1; t1 abort; t2 commit`, "violation: G1a aborted read [1 2]"},
@@ -91,6 +108,9 @@ func TestAnomalies(t *testing.T) {
 		{"final read", two + `t1 w x 0>1; t1 w x 1>2; t2 r x@2; t1 commit; t2 commit`, ""},
 		{"own intermediate", two + `t1 w x 0>1; t1 r x@1; t1 w x 1>2; t1 commit; t2 r x@2; t2 commit`, ""},
 		{"deleted afterwards", two + `t1 i x >1; t2 r x@1; t1 d x 1>2; t1 commit; t2 commit`, "violation: G1b intermediate read [1 2]"},
+		{"undone by savepoint, not captured", `s1 t1 begin "read committed" tokens T1; s2 t2 begin "read committed"; t1 stmt opaque; t2 r x@1!T1; t1 undo 1; t1 w x >2; t1 commit; t2 commit`, "violation: G1a aborted read [1 2]"},
+		{"undone or replaced, not captured", `s1 t1 begin "read committed" tokens T1; s2 t2 begin "read committed"; t1 stmt opaque; t2 r x@1!T1; t1 stmt; t1 undo 2; t1 w x >2; t1 commit; t2 commit`, ""},
+		{"replaced, not captured, nothing undone", `s1 t1 begin "read committed" tokens T1; s2 t2 begin "read committed"; t1 stmt opaque; t2 r x@1!T1; t1 w x >2; t1 commit; t2 commit`, "violation: G1b intermediate read [1 2]"},
 		{"intermediate, known from two readers", `s1 t1 begin "read committed" tokens T1; s2 t2 begin "read committed"; t2 r x@1!T1; t2 commit; t1 commit; s3 t3 begin "read committed"; t3 r x@2!T1; t3 commit`,
 			"violation: G1b intermediate read [1 2]"},
 
@@ -340,7 +360,7 @@ func TestOrders(t *testing.T) {
 		`s1 t1 begin; t1 r x@0; t1 w y 0>1; t1 commit; s2 t2 begin; t2 r y@0; t2 w z 0>1; t2 commit; s3 t3 begin; t3 r z@0; t3 w x 0>1; t3 commit`,
 		`s1 t1 begin; t1 r x@0; t1 inc x 1>2; t1 commit; s2 t2 begin; t2 inc x 0>1; t2 commit`,
 		`s1 t1 begin; t1 r _@a; t1 inc _ b>c; t1 commit; s2 t2 begin; t2 inc _ a>b; t2 commit`,
-		`s1 t1 begin; t1 r x@0; t1 lock x@1; t1 w x 1>2; t1 commit; s2 t2 begin; t2 w x 0>1; t2 commit`,
+		`s2 t2 begin; t2 w x 0>1; t2 commit; s1 t1 begin; t1 r x@0; t1 lock x@1; t1 w x 1>2; t1 commit`,
 		`s1 t1 begin "read committed"; t1 r x@0 y@0; t1 w x 0>1; t1 unknown; s2 t2 begin "read committed"; t2 r x@0 y@0; t2 w y 0>1; t2 commit; s3 t3 begin "read committed"; t3 r x@1; t3 commit`,
 	} {
 		bySession := map[uint64][]history.Event{}
@@ -410,6 +430,35 @@ func TestContradictions(t *testing.T) {
 		`s1 t1 begin; s1 t2 begin; t1 commit; t1 commit; t2 commit; s1 close; s1 close`,
 		two + `t1 w x a#9>b#3; t2 w _ b>c; t2 w x c>a#1; t1 r x@a x@b x@c; t1 commit; t2 commit`,
 	} {
-		run(Options{Strict: true}, parse(t, text))
+		_, c := run(Options{Strict: true}, parse(t, text))
+		if v := c.Coverage(); len(v.Contradictions) == 0 || !strings.Contains(v.String(), "the history contradicts itself: ") {
+			t.Errorf("no contradiction counted in %s: %s", text, v)
+		}
+	}
+	_, c := run(Options{Strict: true}, parse(t, three+`t1 w _ a>b; t1 commit; t2 r _@b; t2 w _ b>c; t2 abort; t3 w _ b>d; t3 r _@d; t3 commit; s1 close; s2 close`))
+	if v := c.Coverage(); len(v.Contradictions) > 0 {
+		t.Errorf("near miss: %v", v.Contradictions)
+	}
+}
+
+// TestShortened: what is left of a shortened cycle proves its class, and no rw is adjacent to another one in a G-nonadjacent.
+func TestShortened(t *testing.T) {
+	for _, tt := range []struct{ text, kinds string }{
+		{three + `s4 t4 begin "read committed"; t1 r x@0; t2 w x 0>1; t2 commit; t3 w x 1>2; t3 r y@0; t3 commit; t4 w y 0>1; t4 w z 0>1; t4 commit; t1 r z@1; t1 commit`, "rw ww rw wr"},
+		{three + `t1 r x@0; t2 w x 0>1; t2 commit; t3 w x 1>2; t3 w z 0>1; t3 commit; t1 r z@1; t1 commit`, "rw wr"},
+	} {
+		fs, _ := run(Options{}, parse(t, tt.text))
+		if len(fs) == 0 {
+			t.Errorf("nothing found in %s", tt.text)
+		}
+		for _, f := range fs {
+			var kinds []string
+			for _, e := range f.Edges {
+				kinds = append(kinds, string(e.Kind))
+			}
+			if got := strings.Join(kinds, " "); got != tt.kinds {
+				t.Errorf("%s: edges %s, want %s, in %s", f.Class, got, tt.kinds, tt.text)
+			}
+		}
 	}
 }

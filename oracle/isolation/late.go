@@ -21,6 +21,7 @@ func (t *txn) statementIndex(n int) int32 {
 func (c *Checker) addLate(t *txn, i int32, e *history.Event) {
 	c.addTokens(t, e.Tokens)
 	t.stmts[i].current = t.stmts[i].current || e.CurrentRead
+	t.stmts[i].to = max(t.stmts[i].to, e.To) // some of its answers came later
 	if was := t.stmts[i].coverage; was != e.Coverage {
 		c.coverage.count(was, -1)
 		counted(c, e)

@@ -69,7 +69,7 @@ func tables(c *Checker) (list []TableSeen) {
 
 func counts(c *Checker) Coverage {
 	v := c.coverage
-	v.Unread = maps.Clone(v.Unread)
+	v.Unread, v.Contradictions = maps.Clone(v.Unread), maps.Clone(v.Contradictions)
 	v.Unfinished = len(c.open)
 	if c.lost != nil {
 		v.Lost = c.lost.list()

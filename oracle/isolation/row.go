@@ -326,13 +326,18 @@ func (v *version) setPlace(order, asOf uint64) {
 	}
 }
 
-// join tells that v replaced p. A contradiction with what is known is ignored: no edge is better than a wrong one.
-func join(p, v *version) {
+// join tells that v replaced p. A contradiction with what is known is counted and draws no edge: none is better than a wrong one.
+func (c *Coverage) join(p, v *version) {
+	if p.next == v && v.prev == p {
+		return
+	}
 	if p == v || p.next != nil || v.prev != nil || p.order > 0 && v.order > 0 && p.order >= v.order {
+		c.contradiction(twoOrders)
 		return
 	}
 	for u, i := v.next, 0; u != nil; u, i = u.next, i+1 {
 		if u == p || i == maxWalk {
+			c.contradiction(twoOrders)
 			return
 		}
 	}

@@ -1,0 +1,104 @@
+package isolation
+
+import (
+	"slices"
+
+	"wirecheck/anomaly"
+	"wirecheck/history"
+	"wirecheck/oracle"
+)
+
+// This file has what a history shows without a cycle, apart from reads of what was undone or replaced, and what contradicts itself in it.
+
+// direct reports what one edge shows, from the first of the transactions to the last one.
+func direct(c *Checker, class oracle.Class, ts []*txn, e edge) {
+	a, _ := anomaly.Of(class, "")
+	c.emit(class, a.Name, ts, []edge{e}, []int{len(ts) - 1}, c.ended[len(c.ended)-1].session.id)
+}
+
+// internal reports that access a of t read v although an earlier statement of t had written a later version of the row, last. Only a
+// SELECT tells this: a cursor that was opened before the write rightly goes on with the older version.
+func internal(c *Checker, t *txn, a *access, v, last *version) {
+	if last == nil || last.wstmt >= a.stmt || v.writer == t || !v.precedes(last) {
+		return
+	}
+	if st := &t.stmts[a.stmt]; st.failed || st.verb != "select" && st.verb != "" || st.coverage != history.CoverageExact {
+		return
+	}
+	direct(c, anomaly.Internal, []*txn{t}, edge{kind: edgeRW, from: v, to: last, fromStmt: a.stmt, toStmt: last.wstmt})
+}
+
+// futureRead reports that r was answered before the statement that wrote v was sent.
+func futureRead(c *Checker, v *version, r reader) {
+	if v.wstmt < 0 || r.access().op.writes() || r.access().op == opMatch {
+		return
+	}
+	w, read := &v.writer.stmts[v.wstmt], &r.t.stmts[r.access().stmt]
+	if w.from != 0 && read.to != 0 && read.to < w.from {
+		direct(c, anomaly.FutureRead, []*txn{v.writer, r.t}, edge{kind: edgeWR, from: v, to: v, fromStmt: v.wstmt, toStmt: r.access().stmt})
+	}
+}
+
+// dirtyUpdate reports that v, of a committed transaction, replaced p, which was undone.
+func dirtyUpdate(c *Checker, p, v *version) {
+	if p.is != dead || v.is != live || p.writer == nil || v.writer == nil || p.writer == v.writer || v.writer.state != stateCommitted {
+		return
+	}
+	if v.wstmt >= 0 && v.writer.stmts[v.wstmt].current {
+		return // it read p as well: a G1a
+	}
+	direct(c, anomaly.DirtyUpdate, []*txn{p.writer, v.writer}, edge{kind: edgeWW, from: p, to: v, fromStmt: p.wstmt, toStmt: v.wstmt})
+}
+
+// The kinds of contradictions (Coverage.Contradictions).
+const (
+	twoWriters = "two writers of one version"
+	twoOrders  = "two orders of the same versions"
+	twoPlaces  = "two places of one version"
+	twoOwners  = "a token of two transactions"
+	beganTwice = "a session or transaction that began twice"
+	endUnbegun = "an end of a transaction that was not open"
+)
+
+func (v *Coverage) contradiction(what string) {
+	if v.Contradictions == nil {
+		v.Contradictions = map[string]int{}
+	}
+	v.Contradictions[what]++
+}
+
+// putAt tells the place of v, or a bound of it.
+func putAt(c *Checker, v *version, order, asOf uint64) {
+	if order > 0 && v.order > 0 && order != v.order || v.order > 0 && asOf > 0 && v.order >= asOf {
+		c.coverage.contradiction(twoPlaces)
+	}
+	v.setPlace(order, asOf)
+}
+
+// undid reports that v, which w did not list, is certainly of a statement that w undid: all others tell what they wrote.
+func (w *txn) undid() bool {
+	if !w.undone || w.partial {
+		return false
+	}
+	return !slices.ContainsFunc(w.stmts, func(st stmt) bool {
+		return !st.failed && st.coverage != history.CoverageExact && st.coverage != history.CoverageNone
+	})
+}
+
+// undo marks what a ROLLBACK TO SAVEPOINT undid.
+func (t *txn) undo(from int) {
+	t.undone = true
+	for i := range t.stmts {
+		if t.stmts[i].n >= from {
+			t.stmts[i].failed = true
+		}
+	}
+	// What the transaction read before, and the locks that it read with, are not held for it any more: its level promises nothing of that.
+	if t.product().SavepointRestarts && t.part.RollbackTo(from) {
+		if promised, _ := t.product().Promises(t.level, anomaly.PGSingle); promised {
+			for i := range t.accesses {
+				t.accesses[i].superseded = true // of a write this says nothing
+			}
+		}
+	}
+}

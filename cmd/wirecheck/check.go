@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"time"
 
@@ -123,7 +124,7 @@ func judge(cmd *cobra.Command, path string, opts isolation.Options) (c *isolatio
 		seekable = err == nil
 	}
 	if !seekable {
-		opts.Keep = -1
+		opts.Keep, opts.MaxBytes = -1, math.MaxInt/16
 	}
 	warn := func(text string) {
 		missing = cmp.Or(missing, text)
@@ -135,7 +136,7 @@ func judge(cmd *cobra.Command, path string, opts isolation.Options) (c *isolatio
 	if _, err := again.Seek(0, io.SeekStart); err != nil {
 		return nil, "", fmt.Errorf("read %s again: %w", name, err)
 	}
-	opts.Keep = -1
+	opts.Keep, opts.MaxBytes = -1, math.MaxInt/16
 	c, err = judgeOnce(again, path, name, opts, func(string) {})
 	return c, missing, err
 }

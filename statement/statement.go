@@ -1,7 +1,9 @@
 package statement
 
 import (
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -327,6 +329,26 @@ func (s *Statement) Chooses() {
 		values := s.Insert != nil && t.Place == PlaceMain // the row that is there
 		s.Predicate = s.Predicate || t.Read && t.Kind == SourceTable && !values
 	}
+}
+
+// UnorderedLimit is why a statement is Volatile that has a LIMIT and no ORDER BY.
+const UnorderedLimit = "LIMIT without ORDER BY"
+
+// limits are the clauses that cut an answer off after a number of rows and leave none out before them.
+var limits = regexp.MustCompile(`(?i)^(?:LIMIT\s+(?:0\s*,\s*)?(\d+)(?:\s+OFFSET\s+0)?|FETCH\s+(?:FIRST|NEXT)\s+(\d+)\s+ROWS?\s+ONLY)$`)
+
+// Cut gives the number of rows of a SELECT that varies for one reason only: its LIMIT cuts it off there, without ORDER BY. An answer
+// of fewer rows has all rows that there are, so it does not vary.
+func (s *Statement) Cut() (rows int, ok bool) {
+	if s.Verb != "select" || s.Volatile != UnorderedLimit || s.Variables || s.HasSubquery || s.SetOperation {
+		return 0, false
+	}
+	m := limits.FindStringSubmatch(s.Clauses.Limit)
+	if m == nil {
+		return 0, false
+	}
+	rows, err := strconv.Atoi(m[1] + m[2])
+	return rows, err == nil
 }
 
 // Reasons joins the reasons why a statement is volatile, each once, in an order that does not depend on that of the walk.

@@ -360,11 +360,11 @@ Time		    Id Command	Argument
 		     6 Query	INSERT INTO note VALUES (1, 'start')
 		     6 Query	INSERT INTO stock VALUES (1, 10)
 		     6 Query	START TRANSACTION
-		     6 Execute	SELECT n FROM shop.coupon WHERE code='A'
+		     6 Execute	SELECT n FROM shop.coupon WHERE code='A' LIMIT 21
 		     6 Execute	UPDATE shop.coupon SET n=9 WHERE code='A'
 		     6 Query	COMMIT
 		     6 Query	START TRANSACTION
-		     6 Execute	SELECT n FROM shop.coupon WHERE code='A'
+		     6 Execute	SELECT n FROM shop.coupon WHERE code='A' LIMIT 21
 		     6 Execute	UPDATE shop.coupon SET n=8 WHERE code='A'
 		     6 Query	COMMIT
 		     6 Query	START TRANSACTION

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"wirecheck/statement/mysql"
+	"wirecheck/trace"
 	"wirecheck/trace/lex"
 )
 
@@ -99,5 +100,36 @@ func TestDefinitions(t *testing.T) {
 	}
 	if _, names := d.Of(words("SELECT * FROM sold")); !names["order"] || names["journal"] && !names["item"] {
 		t.Errorf("a view needs its table: %v", names)
+	}
+}
+
+// TestVaries: a LIMIT without ORDER BY makes an answer vary only if it cut the answer off, in the trace and now.
+func TestVaries(t *testing.T) {
+	for _, test := range []struct {
+		sql     string
+		was     int64
+		is      int
+		partial bool
+		want    bool
+	}{
+		{"SELECT a FROM t LIMIT 3", 1, 1, false, false},
+		{"SELECT a FROM t LIMIT 0, 3", 3, 1, false, false},
+		{"SELECT a FROM t LIMIT 3", 3, 3, false, true},
+		{"SELECT a FROM t LIMIT 3", trace.Unknown, 1, false, true},
+		{"SELECT a FROM t LIMIT 30", 20, 20, true, true},
+		{"SELECT a FROM t LIMIT 2, 3", 1, 1, false, true},
+		{"SELECT a FROM t LIMIT ?", 1, 1, false, true},
+		{"SELECT now() FROM t LIMIT 3", 1, 1, false, true},
+		{"DELETE FROM t LIMIT 3", 1, 1, false, true},
+		{"SELECT a FROM t ORDER BY a LIMIT 3", 3, 3, false, false},
+	} {
+		verbs, err := mysql.New(mysql.MariaDB).Describe(test.sql)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &Step{Volatile: verbs[0].Volatile, verbs: verbs}
+		if got := s.varies(&trace.Result{Count: test.was, Partial: test.partial}, test.is); got != test.want {
+			t.Errorf("%s, %d and %d rows: varies %v", test.sql, test.was, test.is, got)
+		}
 	}
 }

@@ -17,18 +17,17 @@ import (
 
 // Unit is what the application did as one: a transaction, or the transactions of one request. Its steps are those that were replayed.
 type Unit struct {
-	Session  uint64
-	Steps    []*Step
-	Setup    []string // settings that its session had when it began
-	Level    string   // of its session, as history.Event.Level; empty: the server's default
-	Request  string   // by which its transactions were put together; empty: it is one transaction
-	Writes   bool
-	Whole    bool // everything of it was replayed, and it committed
-	Volatile string
-	lo, hi   int64
-	tables   map[string]bool // true: written
-	first    int             // place of its first step
-	txns     int
+	Session uint64
+	Steps   []*Step
+	Setup   []string // settings that its session had when it began
+	Level   string   // of its session, as history.Event.Level; empty: the server's default
+	Request string   // by which its transactions were put together; empty: it is one transaction
+	Writes  bool
+	Whole   bool // everything of it was replayed, and it committed
+	lo, hi  int64
+	tables  map[string]bool // true: written
+	first   int             // place of its first step
+	txns    int
 }
 
 // Request puts transactions together to units.
@@ -211,9 +210,6 @@ func (m *collected) set(sql string) bool {
 func (u *Unit) add(s *Step) {
 	u.Steps = append(u.Steps, s)
 	u.hi = max(u.hi, s.hi)
-	if s.Volatile != "" && u.Volatile == "" {
-		u.Volatile = s.Volatile
-	}
 	if r := flow.Request(s.Tags(), flow.RequestTags); r != "" && u.Request == "" {
 		u.Request = r
 	}
@@ -272,9 +268,6 @@ func (u *Unit) join(v *Unit) {
 	u.Steps = append(u.Steps, v.Steps...)
 	u.hi, u.txns = max(u.hi, v.hi), u.txns+v.txns
 	u.Writes, u.Whole = u.Writes || v.Writes, u.Whole && v.Whole
-	if u.Volatile == "" {
-		u.Volatile = v.Volatile
-	}
 	for name, w := range v.tables {
 		u.tables[name] = u.tables[name] || w
 	}

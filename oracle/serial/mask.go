@@ -20,6 +20,7 @@ type Masks struct {
 	unstable map[string]bool // places
 	skipped  map[string]bool // places of answers that are not compared
 	doubtful map[string]bool // places of answers that may differ for another reason than the order of transactions
+	cuts     map[string]int  // places of answers that may if they have so many rows: LIMIT cut them off
 	blind    map[string]bool // tables of which the same holds
 	times    bool            // dates and times may be a clock's: they are not compared
 	notes    []string
@@ -27,7 +28,7 @@ type Masks struct {
 
 // NewMasks makes masks of the columns that counters fill.
 func NewMasks(counters map[string]bool) *Masks {
-	m := &Masks{counters: counters, columns: map[string]bool{}, unstable: map[string]bool{}, skipped: map[string]bool{}, doubtful: map[string]bool{}, blind: map[string]bool{}}
+	m := &Masks{counters: counters, columns: map[string]bool{}, unstable: map[string]bool{}, skipped: map[string]bool{}, doubtful: map[string]bool{}, cuts: map[string]int{}, blind: map[string]bool{}}
 	for name := range counters {
 		_, column, _ := strings.Cut(name, ".")
 		m.columns[column] = true
@@ -39,7 +40,7 @@ func NewMasks(counters map[string]bool) *Masks {
 func (m *Masks) Skip(session int, step string) { m.skipped[place(session, step)] = true }
 
 // Doubts reports whether Blind has masked anything.
-func (m *Masks) Doubts() bool { return len(m.doubtful)+len(m.blind) > 0 }
+func (m *Masks) Doubts() bool { return len(m.doubtful)+len(m.cuts)+len(m.blind) > 0 }
 
 func place(session int, step string) string { return "step " + strconv.Itoa(session) + " " + step }
 
@@ -60,6 +61,11 @@ func (m *Masks) Blind(s *schedule.Schedule) {
 		st := &s.Steps[i]
 		x := &st.Statement
 		m.times = m.times || strings.Contains(x.Volatile, "the clock")
+		p := place(st.Session, st.Name)
+		if rows, ok := x.Cut(); ok && m.cuts[p] == 0 && !lists.MatchString(x.Text) && !contention.MatchString(x.Text) {
+			m.cuts[p] = rows
+			continue
+		}
 		counter, other := causes(x.Volatile)
 		other = other || lists.MatchString(x.Text) || contention.MatchString(x.Text) || x.Variables && !counter
 		if !counter && !other {
@@ -68,7 +74,7 @@ func (m *Masks) Blind(s *schedule.Schedule) {
 		if x.Verb == "begin" || x.Verb == "set" || x.Verb == "show" {
 			continue
 		}
-		m.doubtful[place(st.Session, st.Name)] = true
+		m.doubtful[p] = true
 		if !other {
 			continue
 		}
@@ -223,7 +229,7 @@ func (m *Masks) difference(s, would *schedule.Schedule, sessions []int, strict b
 				continue
 			}
 			seen[p] = true
-			if was[p] == other[p] {
+			if was[p] == other[p] || !strict && m.cutOff(s, p) && m.cutOff(would, p) {
 				continue
 			}
 			d := Difference{Session: session, Step: st.Name, SQL: st.Statement.Text, Want: shown(other[p]), Got: shown(was[p])}
@@ -242,6 +248,14 @@ func (m *Masks) difference(s, would *schedule.Schedule, sessions []int, strict b
 		return d, true
 	}
 	return Difference{}, false
+}
+
+// cutOff reports whether LIMIT has cut an answer at a place off, in this execution: then other rows may stand for those that are there.
+func (m *Masks) cutOff(s *schedule.Schedule, p string) bool {
+	rows := m.cuts[p]
+	return rows > 0 && slices.ContainsFunc(s.Steps, func(st schedule.Step) bool {
+		return place(st.Session, st.Name) == p && len(st.Answer.Rows) >= rows
+	})
 }
 
 // onlyIn gives the lines of a that b has not.

@@ -175,3 +175,24 @@ func TestMasksSlowClock(t *testing.T) {
 		}
 	}
 }
+
+// TestMasksLimit: an answer that LIMIT did not cut off has all rows, and differs for the order of transactions only.
+func TestMasksLimit(t *testing.T) {
+	for query, want := range map[string]int{
+		"SELECT n FROM x LIMIT 21":                                     1,
+		"SELECT n FROM x LIMIT 21 OFFSET 0":                            1,
+		"SELECT n FROM x FETCH FIRST 2 ROWS ONLY":                      1,
+		"SELECT n FROM x LIMIT 1":                                      0, // the toy gives one row, as others may
+		"SELECT n FROM x LIMIT 21 OFFSET 1":                            0,
+		"SELECT n FROM x LIMIT 20 + 1":                                 0,
+		"SELECT n FROM x FETCH FIRST 2 ROWS WITH TIES":                 0,
+		"SELECT n FROM x FOR UPDATE SKIP LOCKED LIMIT 9":               0,
+		"SELECT n FROM x WHERE n IN (SELECT n FROM x LIMIT 9) LIMIT 9": 0,
+		"SELECT n FROM x WHERE random() > 0 LIMIT 9":                   0,
+	} {
+		v := run(t, nil, "1: UPDATE x SET n = 9", "2: "+query, "1: UPDATE x SET n = 7")
+		if len(v.Findings) != want || v.Unknown != "" {
+			t.Errorf("%s: got %+v, want %d findings", query, v, want)
+		}
+	}
+}

@@ -168,7 +168,7 @@ var orderedWindows = statement.Names("row_number first_value last_value lag lead
 
 func (v *varyVisitor) limit(l *ast.Limit, order *ast.OrderByClause) {
 	if l != nil && order == nil {
-		v.add("LIMIT without ORDER BY")
+		v.add(statement.UnorderedLimit)
 	}
 }
 

@@ -98,7 +98,7 @@ func variation(n *pg.Node, st *statement.Statement) {
 			}
 		case *pg.SelectStmt:
 			if (m.LimitCount != nil || m.LimitOffset != nil) && len(m.SortClause) == 0 {
-				vary("LIMIT without ORDER BY")
+				vary(statement.UnorderedLimit)
 			}
 			if len(m.DistinctClause) > 0 && m.DistinctClause[0].GetNode() != nil && len(m.SortClause) == 0 {
 				vary("DISTINCT ON without ORDER BY")

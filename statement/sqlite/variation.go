@@ -53,7 +53,7 @@ func (d *describer) vary(i, end int) {
 		case name == "rowid" || name == "oid" || name == "_rowid_":
 			d.volatile("it names the rowid, which is not among the columns")
 		case name == "limit" && !dotted && !d.ordered(i):
-			d.volatile("LIMIT without ORDER BY")
+			d.volatile(statement.UnorderedLimit)
 		case name == "over" && !dotted && i+1 < end && d.Tokens[i+1].Kind <= statement.TokenName && d.Is(i-1, ")"):
 			d.volatile("a window that is defined elsewhere")
 		case name == "over" && d.Is(i+1, "(") && d.windowShows(i):

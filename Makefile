@@ -27,7 +27,7 @@ ALIKE ?= 1h
 # Packages whose own goroutines share state run under the race detector. RANDOM are those whose random tests get a seed here, so that a red run is
 # red again; make soak gives them others.
 RACE = ./proxy/... ./live/... ./scheduler/... ./trace/... ./lab ./lab/replay
-PURE = ./answer/... ./anomaly/... ./product/... ./history/... ./report/... ./configs/... ./scheduler ./oracle ./oracle/isolation ./oracle/schedule ./internal/imports
+PURE = ./answer/... ./anomaly/... ./product/... ./history/... ./report/... ./configs/... ./scheduler ./oracle ./oracle/isolation ./oracle/inferred ./oracle/schedule ./trace/foreign ./internal/imports
 RANDOM = ./oracle/isolation ./lab/scenario ./scheduler ./trace
 
 .PHONY: build demo test test-engines test-apps test-mysql hermitage mutation cases coverage docs check bench suites soak fuzz fmt vet clean
@@ -131,6 +131,8 @@ soak:
 	$(GO) test -count=1 -timeout 60m $(RANDOM) -rapid.checks=3000
 	$(GO) test -count=1 -timeout 60m -v -run TestPredicateRandom ./oracle/isolation -predicate-runs 1000000
 	$(GO) test -count=1 -timeout 60m -v -run TestRandomHistories ./live -histories 2000
+	$(GO) test -count=1 -timeout 60m -v -run TestBruteForce ./oracle/inferred -histories 500000
+	$(GO) test -count=1 -timeout 60m -v -run TestMutated ./trace/foreign -mutations 60000
 	@case " $(ENGINES) " in *" mysql"*) WIRECHECK_TEST_FAMILY=mysql $(GO) test -count=1 -timeout 60m -v -run TestRandomHistoriesFamily ./live -histories 2000 ;; esac
 	$(GO) test -count=1 -timeout 60m -v -run 'Quiet|Racy' ./cmd/wirecheck -load $(LOAD)
 	$(GO) test -count=1 -timeout 60m -v -run TestRemedies ./cmd/wirecheck -remedies-apart

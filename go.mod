@@ -29,6 +29,7 @@ require (
 require (
 	modernc.org/libc v1.79.0 // the C library that modernc.org/sqlite calls: memory and strings at its edge
 	modernc.org/sqlite v1.61.1 // SQLite itself, as Go: the sqlite backend, without cgo
+	olympos.io/encoding/edn v0.0.0-20201019073823-d3554ca0b0a3 // EDN: histories of Jepsen and Elle (trace/foreign)
 )
 
 require (

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,7 +23,7 @@ import (
 // newCheckCommand makes "wirecheck check". The flag --format is the root's.
 func newCheckCommand() *cobra.Command {
 	var level, input string
-	var strict, explain bool
+	var strict, explain, jepsen bool
 	var least float64
 	var unit unitFlags
 	var known baseline
@@ -36,6 +36,8 @@ needs no server.
 
 HISTORY is a history (.jsonl), a trace (.wct) that a proxy recorded in mode
 observe, or - for standard input. Of a trace in several parts, name the first.
+It may also be a history of another checker: Elle and Jepsen (EDN or JSON),
+Plume, PolySI, IsoVista and AWDIT (text), dbcop and TimeKiller (JSON).
 
 Exit status: 0 nothing found; 1 something found; 2 wirecheck could not read the
 history; 3 nothing found, but that means nothing: wirecheck saw no statement
@@ -47,7 +49,8 @@ are no requests in it.`,
   wirecheck check --format sarif shop.jsonl > shop.sarif
   wirecheck check --format html shop.jsonl > shop.html
   wirecheck check --level serializable shop.jsonl   # as if all had run at SERIALIZABLE
-  zcat shop.jsonl.gz | wirecheck check -`,
+  zcat shop.jsonl.gz | wirecheck check -
+  wirecheck check --jepsen store/latest/history.edn`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			format, err := cmd.Flags().GetString("format")
@@ -57,11 +60,11 @@ are no requests in it.`,
 			if err := needFindings(format); err != nil {
 				return err
 			}
-			if input != "native" {
-				return fmt.Errorf("unknown input %q: use native", input)
-			}
 			l, err := product.ParseLevel(level)
-			if err != nil {
+			if err = errors.Join(checkInput(input), err); err != nil {
+				if jepsen {
+					return asJepsen(cmd, err, true)
+				}
 				return err
 			}
 			if err := unit.check(); err != nil {
@@ -70,11 +73,27 @@ are no requests in it.`,
 			if err := errors.Join(checkLeast(least), known.check()); err != nil {
 				return err
 			}
-			return check(cmd, args[0], isolation.Options{Level: l, Strict: strict, Transactions: unit.unit == unitTransaction, Possible: unit.possible, Explain: explain}, format, unit.unit, least, known)
+			in, name, found, done, err := openHistory(cmd, args[0], input)
+			if err == nil {
+				defer done()
+			}
+			if err == nil && found != inputNative {
+				err = checkForeign(cmd, in, args[0], name, found, foreignFlags{l, format, strict, jepsen, known})
+			} else if err == nil && jepsen {
+				err = errors.New("--jepsen judges histories of other checkers")
+			}
+			if jepsen {
+				return asJepsen(cmd, err, false)
+			}
+			if err != nil || found != inputNative {
+				return err
+			}
+			return check(cmd, in, args[0], name, isolation.Options{Level: l, Strict: strict, Transactions: unit.unit == unitTransaction, Possible: unit.possible, Explain: explain}, format, unit.unit, least, known)
 		},
 	}
 	cmd.Flags().StringVar(&level, "level", "", "judge as if every transaction had run at this level (default: the recorded levels)")
-	cmd.Flags().StringVar(&input, "input", "native", "format of the history: native")
+	cmd.Flags().StringVar(&input, "input", inputAuto, "format of the history: "+strings.Join(inputs, ", "))
+	cmd.Flags().BoolVar(&jepsen, "jepsen", false, "judge a history of another checker by strict serializability, or by --level, and end as Jepsen's commands do: 0 valid, 1 invalid, 2 unknown, 254 wrong arguments, 255 the history could not be read")
 	unit.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&explain, "explain-coverage", false, explainUsage)
 	leastFlag(cmd.Flags(), &least)
@@ -87,8 +106,8 @@ are no requests in it.`,
 const explainUsage = "show which statements wirecheck did not see exactly: their share by reason and shape"
 
 // check judges one history and prints the result.
-func check(cmd *cobra.Command, path string, opts isolation.Options, format, unit string, least float64, known baseline) error {
-	c, missing, err := judge(cmd, path, opts)
+func check(cmd *cobra.Command, in io.Reader, path, name string, opts isolation.Options, format, unit string, least float64, known baseline) error {
+	c, missing, err := judge(cmd, in, path, name, opts)
 	if err != nil {
 		return err
 	}
@@ -108,29 +127,16 @@ func check(cmd *cobra.Command, path string, opts isolation.Options, format, unit
 
 // judge reads a history or a trace to its end. missing says what was not there to be judged. Where a read was older than the window of the
 // checker, it reads all once more and keeps everything.
-func judge(cmd *cobra.Command, path string, opts isolation.Options) (c *isolation.Checker, missing string, err error) {
-	in, name := cmd.InOrStdin(), "standard input"
-	if path != "-" {
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, "", fmt.Errorf("open history: %w", err)
-		}
-		defer f.Close() // read only: nothing can be lost
-		in, name = f, path
-	}
-	again, seekable := in.(io.ReadSeeker)
-	if seekable { // a pipe is not
-		_, err := again.Seek(0, io.SeekCurrent)
-		seekable = err == nil
-	}
-	if !seekable {
+func judge(cmd *cobra.Command, in io.Reader, path, name string, opts isolation.Options) (c *isolation.Checker, missing string, err error) {
+	again, twice := in.(io.ReadSeeker)
+	if twice = twice && seekable(again); !twice {
 		opts.Keep, opts.MaxBytes = -1, math.MaxInt/16
 	}
 	warn := func(text string) {
 		missing = cmp.Or(missing, text)
 		fmt.Fprintln(cmd.ErrOrStderr(), "wirecheck: warning:", text)
 	}
-	if c, err = judgeOnce(in, path, name, opts, warn); err != nil || isolation.Complete(c) || !seekable {
+	if c, err = judgeOnce(in, path, name, opts, warn); err != nil || isolation.Complete(c) || !twice {
 		return c, missing, err
 	}
 	if _, err := again.Seek(0, io.SeekStart); err != nil {

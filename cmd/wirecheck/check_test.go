@@ -91,7 +91,7 @@ func TestCheckStatus(t *testing.T) {
 		{"no file", []string{filepath.Join(t.TempDir(), "none")}, exitFailed, "", "no such file"},
 		{"no history", []string{bad}, exitFailed, "", "bad:1: this is not a wirecheck history"},
 		{"wrong level", []string{"--level", "chaos", bad}, exitFailed, "", `unknown level "chaos"`},
-		{"wrong input", []string{"--input", "elle", bad}, exitFailed, "", `unknown input "elle"`},
+		{"wrong input", []string{"--input", "knossos", bad}, exitFailed, "", `unknown input "knossos"`},
 		{"no argument", nil, exitFailed, "", "accepts 1 arg"},
 	} {
 		status, stdout, stderr := runCheck(t, tt.args...)

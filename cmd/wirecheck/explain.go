@@ -42,7 +42,12 @@ do its work.`,
 			if len(args) == 2 {
 				path = args[1]
 			}
-			k, _, err := judge(cmd, path, isolation.Options{Strict: strict, Transactions: unit.unit == unitTransaction, Possible: true})
+			in, name, _, done, err := openHistory(cmd, path, inputNative)
+			if err != nil {
+				return err
+			}
+			defer done()
+			k, _, err := judge(cmd, in, path, name, isolation.Options{Strict: strict, Transactions: unit.unit == unitTransaction, Possible: true})
 			if err != nil {
 				return err
 			}

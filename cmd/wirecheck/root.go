@@ -101,6 +101,7 @@ work, 3 wirecheck could not decide.`,
 	root.AddCommand(
 		newCheckCommand(),
 		newCICommand(c),
+		newConvertCommand(),
 		newDemoCommand(c),
 		newExplainCommand(c),
 		newExploreCommand(c),

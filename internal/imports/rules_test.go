@@ -42,8 +42,8 @@ func Rules() []Rule { return rules }
 
 var rules = []Rule{
 	{
-		Of: []string{"history"}, StandardOnly: true,
-		Why: "history holds the nouns that everything speaks of, so it depends on nothing",
+		Of: []string{"history"}, StandardOnly: true, And: []string{"history"},
+		Why: "history holds the nouns that everything speaks of, so it depends on nothing but itself",
 	},
 	{
 		Of: []string{"answer"}, StandardOnly: true, And: []string{"history"},
@@ -123,6 +123,10 @@ var rules = []Rule{
 	{
 		Of: []string{""}, Except: []string{"trace/packets"}, Direct: gopacket,
 		Why: "packet captures are read in one place",
+	},
+	{
+		Of: []string{""}, Except: []string{"trace/foreign"}, Direct: []string{"olympos.io/encoding/edn"},
+		Why: "EDN is read in one place, which bounds how deep it nests",
 	},
 	{
 		Of: []string{"trace/packets/wire"}, Direct: gopacket,

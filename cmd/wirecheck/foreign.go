@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wirecheck/history/observed"
+	"wirecheck/oracle"
+	"wirecheck/oracle/inferred"
+	"wirecheck/report"
+	"wirecheck/trace/foreign"
+)
+
+// The inputs that are no format of package foreign.
+const (
+	inputAuto   = "auto"
+	inputNative = "native"
+)
+
+// inputs are the values of --input.
+var inputs = append([]string{inputAuto, inputNative}, foreign.Formats...)
+
+// checkInput refuses an unknown format.
+func checkInput(input string) error {
+	if slices.Contains(inputs, input) {
+		return nil
+	}
+	return fmt.Errorf("unknown input %q: use %s", input, strings.Join(inputs, ", "))
+}
+
+// detectBytes is how much of a file is read to recognise its format.
+const detectBytes = 64 << 10
+
+// openHistory opens a file, or standard input, and says what its format is. The reader begins at the file's beginning, and can seek if the file can.
+func openHistory(cmd *cobra.Command, path, input string) (in io.Reader, name, format string, done func(), err error) {
+	file, name, done := cmd.InOrStdin(), "standard input", func() {}
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, "", "", nil, fmt.Errorf("open history: %w", err)
+		}
+		file, name, done = f, path, func() { _ = f.Close() } // read only: nothing can be lost
+	}
+	in = file
+	if format = input; input != inputAuto {
+		return in, name, format, done, nil
+	}
+	var begin []byte
+	if f, ok := file.(io.ReadSeeker); ok && seekable(f) {
+		begin, err = io.ReadAll(io.LimitReader(f, detectBytes))
+		if err == nil {
+			_, err = f.Seek(int64(-len(begin)), io.SeekCurrent)
+		}
+		if err != nil {
+			done()
+			return nil, "", "", nil, fmt.Errorf("read %s: %w", name, err)
+		}
+	} else {
+		head := bufio.NewReaderSize(file, detectBytes)
+		begin, _ = head.Peek(detectBytes) // whatever is wrong with it the reader says
+		in = head
+	}
+	format = cmp.Or(foreign.Detect(begin), inputNative)
+	return in, name, format, done, nil
+}
+
+// seekable reports whether a file can be read again: a pipe cannot.
+func seekable(f io.Seeker) bool {
+	_, err := f.Seek(0, io.SeekCurrent)
+	return err == nil
+}
+
+// foreignFlags are what a foreign history is judged by.
+type foreignFlags struct {
+	level, format string
+	strict        bool
+	jepsen        bool
+	known         baseline
+}
+
+// The exit statuses of Jepsen's own commands (jepsen.cli); 0 is valid and 1 invalid there, too.
+const (
+	jepsenUnknown exitStatus = 2
+	jepsenUsage   exitStatus = 254
+	jepsenCrash   exitStatus = 255
+)
+
+// checkForeign judges a history of another checker's format and prints the result.
+func checkForeign(cmd *cobra.Command, in io.Reader, path, name, format string, flags foreignFlags) error {
+	h, err := foreign.Read(in, format, name)
+	if err != nil {
+		return err
+	}
+	found := inferred.Check(h, inferred.Options{Order: flags.strict || flags.jepsen && flags.level == ""})
+	if flags.level != "" || flags.jepsen {
+		inferred.At(flags.level, found.Findings)
+	}
+	result := report.Result{Source: path, Findings: found.Findings, Coverage: found.Coverage, Undecided: found.Undecided}
+	if err := flags.known.apply(&result, time.Now()); err != nil {
+		return err
+	}
+	if err := printResult(cmd.OutOrStdout(), result, flags.format, path); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	if flags.jepsen {
+		return jepsenStatus(result)
+	}
+	return status(result)
+}
+
+// jepsenStatus is the exit status as Jepsen's commands give it: what the level allows is valid.
+func jepsenStatus(r report.Result) error {
+	switch {
+	case slices.ContainsFunc(r.Findings, func(f oracle.Finding) bool { return f.Kind == oracle.KindViolation }):
+		return exitFound
+	case r.Undecided != "":
+		return jepsenUnknown
+	}
+	return nil
+}
+
+// asJepsen gives an error of wirecheck's the exit status that Jepsen's commands have for it.
+func asJepsen(cmd *cobra.Command, err error, usage bool) error {
+	var known exitStatus
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	say(cmd.ErrOrStderr(), "wirecheck: %v", err)
+	if usage {
+		return jepsenUsage
+	}
+	return jepsenCrash
+}
+
+// newConvertCommand makes "wirecheck convert".
+func newConvertCommand() *cobra.Command {
+	var input, to, output string
+	cmd := &cobra.Command{
+		Use:   "convert HISTORY",
+		Short: "Write a history in the format of another checker",
+		Long: `convert reads a history in any of the formats that check knows and writes it in
+another one. What the other format cannot say is an error, but for real time:
+Plume's and dbcop's formats have none, and Jepsen's has nothing else, so a
+history without it gets one that means nothing; convert then warns.
+
+A history of wirecheck's own (native) becomes one of registers: the keys are
+rows, the values are the versions' ids.`,
+		Example: `  wirecheck convert --to plume history.edn > history.txt
+  wirecheck convert --to elle --output shop.edn shop.jsonl`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkInput(input); err != nil {
+				return err
+			}
+			if !slices.Contains(foreign.Formats, to) && to != inputNative {
+				return fmt.Errorf("unknown format %q: use --to with one of %s", to, strings.Join(append([]string{inputNative}, foreign.Formats...), ", "))
+			}
+			in, name, format, done, err := openHistory(cmd, args[0], input)
+			if err != nil {
+				return err
+			}
+			defer done()
+			h, err := readAny(in, format, name)
+			if err != nil {
+				return err
+			}
+			for reason, n := range h.Omitted {
+				fmt.Fprintf(cmd.ErrOrStderr(), "wirecheck: warning: left out %d times: %s\n", n, reason)
+			}
+			if !h.Ordered && (to == foreign.Elle || to == foreign.JepsenJSON) {
+				fmt.Fprintln(cmd.ErrOrStderr(), "wirecheck: warning: the history shows no real time; that of the result means nothing, but for the order of each session")
+			}
+			return writeTo(cmd, output, func(w io.Writer) error {
+				if to == inputNative {
+					return observed.WriteNative(w, h)
+				}
+				return foreign.Write(w, h, to)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&input, "input", inputAuto, "format of the history: "+strings.Join(inputs, ", "))
+	cmd.Flags().StringVar(&to, "to", "", "format of the result: "+strings.Join(append([]string{inputNative}, foreign.Formats...), ", "))
+	cmd.Flags().StringVar(&output, "output", "", "write the result to this file, which must not exist (default: standard output)")
+	return cmd
+}
+
+// readAny reads a history in any format as one of keys and values.
+func readAny(in io.Reader, format, name string) (*observed.History, error) {
+	if format == inputNative {
+		return observed.ReadNative(in, name)
+	}
+	return foreign.Read(in, format, name)
+}
+
+// writeTo writes to a new file, or to standard output.
+func writeTo(cmd *cobra.Command, path string, write func(io.Writer) error) error {
+	if path == "" {
+		return write(cmd.OutOrStdout())
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// jepsenHistories are histories with the exit statuses of check and of check --jepsen.
+var jepsenHistories = []struct {
+	name, text    string
+	plain, jepsen exitStatus
+	class         string
+}{
+	{"valid.edn", `{:type :invoke :process 0 :value [[:append 5 1]]} {:type :ok :process 0 :value [[:append 5 1]]}
+{:type :invoke :process 1 :value [[:r 5 nil]]} {:type :ok :process 1 :value [[:r 5 [1]]]}`, exitClean, exitClean, ""},
+	{"stale.edn", `{:type :invoke :process 0 :value [[:append 5 1]]} {:type :ok :process 0 :value [[:append 5 1]]}
+{:type :invoke :process 1 :value [[:r 5 nil]]} {:type :ok :process 1 :value [[:r 5 nil]]}`, exitClean, exitFound, "G-single-realtime"},
+	{"skew.json", `[{"type":"ok","process":0,"value":[["append","x",1],["r","y",null]]},{"type":"ok","process":1,"value":[["append","y",1],["r","x",[]]]}]`, exitFound, exitFound, "G2-item"},
+	{"nothing.edn", `{:type :ok :process 0 :value [[:w 5 1]]}`, exitUnknown, jepsenUnknown, ""},
+	{"lost.txt", "w(0,1,1,1)\nr(0,1,1,2)\nw(0,2,1,2)\nr(0,1,2,3)\nw(0,3,2,3)\n", exitFound, exitFound, "lost-update"},
+	{"broken.edn", `{:type :ok :process`, exitFailed, jepsenCrash, ""},
+}
+
+func TestCheckForeign(t *testing.T) {
+	for _, tt := range jepsenHistories {
+		path := filepath.Join(t.TempDir(), tt.name)
+		if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var out, errs bytes.Buffer
+		if got := run(t.Context(), []string{"check", path}, &out, &errs); got != tt.plain {
+			t.Errorf("%s: exit status %d, want %d\n%s%s", tt.name, got, tt.plain, out.String(), errs.String())
+		}
+		out.Reset()
+		if got := run(t.Context(), []string{"check", "--jepsen", "--format", "json", path}, &out, &errs); got != tt.jepsen {
+			t.Errorf("%s --jepsen: exit status %d, want %d\n%s%s", tt.name, got, tt.jepsen, out.String(), errs.String())
+		}
+		var result struct {
+			Findings []struct{ Kind, Class string }
+		}
+		if tt.jepsen == jepsenCrash {
+			continue
+		}
+		if err := json.Unmarshal(out.Bytes(), &result); err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if found := len(result.Findings) > 0; found != (tt.class != "") || found && result.Findings[len(result.Findings)-1].Class != tt.class && result.Findings[0].Class != tt.class {
+			t.Errorf("%s: found %v, want %q", tt.name, result.Findings, tt.class)
+		}
+		if got := run(t.Context(), []string{"check", "--jepsen", "--level", "read uncommitted", path}, &out, &errs); got == exitFound {
+			t.Errorf("%s: invalid at read uncommitted", tt.name)
+		}
+	}
+	for _, args := range [][]string{{"--input", "nope"}, {"--level", "nope"}} {
+		var out, errs bytes.Buffer
+		if got := run(t.Context(), append([]string{"check", "--jepsen", "x"}, args...), &out, &errs); got != jepsenUsage || errs.Len() == 0 {
+			t.Errorf("%v: exit status %d, %q", args, got, errs.String())
+		}
+	}
+}
+
+// TestConvert converts histories into the native form and back, and judges what comes out.
+func TestConvert(t *testing.T) {
+	const lost = "w(0,1,1,1)\nr(0,1,1,2)\nw(0,2,1,2)\nr(0,1,2,3)\nw(0,3,2,3)\n"
+	path := filepath.Join(t.TempDir(), "lost.txt")
+	if err := os.WriteFile(path, []byte(lost), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range inputs[1:] {
+		var out, errs bytes.Buffer
+		got := run(t.Context(), []string{"convert", "--to", to, path}, &out, &errs)
+		if to == "timekiller" {
+			if got != exitFailed || !strings.Contains(errs.String(), "times of start and commit") {
+				t.Errorf("%s: exit status %d, %s", to, got, errs.String())
+			}
+			continue
+		}
+		if got != exitClean {
+			t.Errorf("%s: exit status %d, %s", to, got, errs.String())
+			continue
+		}
+		result := filepath.Join(t.TempDir(), "result")
+		if err := os.WriteFile(result, out.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var back bytes.Buffer
+		if got := run(t.Context(), []string{"convert", "--to", "plume", result}, &back, &errs); got != exitClean || strings.Count(back.String(), "\n") != strings.Count(lost, "\n") {
+			t.Errorf("%s and back: exit status %d, %s\n%s", to, got, errs.String(), back.String())
+		}
+		if err := os.WriteFile(result+".txt", back.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out.Reset()
+		if got := run(t.Context(), []string{"check", result + ".txt"}, &out, &errs); got != exitFound {
+			t.Errorf("%s and back: check ends with %d\n%s", to, got, out.String())
+		}
+	}
+}
+
+// TestForeignForms prints a finding of every class in every form.
+func TestForeignForms(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "all.edn")
+	text := ""
+	for i, values := range []string{
+		"[:append %a 1] [:append %b 1]", "[:append %a 2] [:append %b 2]", "[:r %a [1 2]] [:r %b [2 1]]", // G0
+		"[:append %c 1] [:r %d [1]]", "[:append %d 1] [:r %c [1]]", // G1c
+		"[:append %e 1] [:append %f 1]", "[:r %e [1]] [:r %f nil]", // G-single
+		"[:append %g 1] [:r %h nil]", "[:append %h 1] [:r %g nil]", // G2-item
+		"[:append %i 1]", "[:r %i [1]] [:r %j nil]", "[:append %j 1]", "[:r %j [1]] [:r %i nil]", // G-nonadjacent
+		"[:append %k 1] [:append %k 2]", "[:r %k [1]]", // G1b
+		"[:append %l 1] [:r %l nil]", "[:r %m [1]] [:append %m 1]", // internal, future-read
+		"[:append %n 1]", "[:append %n 2]", "[:r %n [1 2 1]]", "[:r %n [2]]", // duplicate-elements, incompatible-order
+		"[:append %o 1] [:append %o 2]", "[:r %o [2 1]]", // cyclic-versions
+		"[:append %p 1]", "[:r %p [1 7]]", "[:r %p [1]]", // garbage-read
+		"[:append %q 1]", "[:r %q [1]] [:append %q 2]", "[:r %q [1]] [:append %q 3]", // lost-update
+		"[:append %r 1]!", "[:append %r 2]", "[:r %r [1 2]]", // G1a, dirty-update
+	} {
+		kind := ":ok"
+		if strings.HasSuffix(values, "!") {
+			values, kind = strings.TrimSuffix(values, "!"), ":fail"
+		}
+		text += fmt.Sprintf("{:type %s :process %d :value [%s]}\n", kind, i, strings.ReplaceAll(values, "%", ":"))
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range formats {
+		var out, errs bytes.Buffer
+		if got := run(t.Context(), []string{"check", "--format", format, path}, &out, &errs); got != exitFound && errs.Len() == 0 {
+			t.Errorf("%s: exit status %d", format, got)
+		}
+		if format != "json" {
+			continue
+		}
+		for _, class := range []string{"G0", "G1a", "G1b", "G1c", "G-single", "G-nonadjacent", "G2-item", "internal", "future-read", "duplicate-elements", "incompatible-order", "cyclic-versions",
+			"garbage-read", "lost-update", "dirty-update"} {
+			if !strings.Contains(out.String(), `"class": "`+class+`"`) {
+				t.Errorf("%s is not among the findings", class)
+			}
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package observed
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"wirecheck/history"
+)
+
+// recorded is a history of rows and versions in JSON lines.
+func recorded(t testing.TB, text string) []byte {
+	t.Helper()
+	events, err := history.ParseText(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	w, err := history.NewWriter(&b, history.Header{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range events {
+		if err := w.Write(&events[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestReadNative(t *testing.T) {
+	h, err := ReadNative(bytes.NewReader(recorded(t, `s1 t1 begin "read committed"
+t1 r x@0, w x 0>1
+t1 commit
+s2 t2 begin "read committed"
+t2 r x@1!T1 y@1?
+t2 abort
+s3 t3 begin "read committed"
+t3 d y 0>1 -- DELETE
+`)), "h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &History{Ordered: true, Omitted: map[string]int{"access of a row or version that is not known": 1, "transaction that had not ended": 1}, Transactions: []Transaction{
+		{ID: 1, Session: 1, Outcome: history.OutcomeCommitted, Begin: 1, End: 6, Ops: []Op{{Key: "t/x", Initial: true}, {Kind: Write, Key: "t/x", Value: "1"}}},
+		{ID: 2, Session: 2, Outcome: history.OutcomeAborted, Begin: 7, End: 12, Ops: []Op{{Key: "t/x", Unknown: true}}},
+	}}
+	if d := cmp.Diff(want, h); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	var b bytes.Buffer
+	if err := WriteNative(&b, h); err != nil {
+		t.Fatal(err)
+	}
+	again, err := ReadNative(bytes.NewReader(b.Bytes()), "again")
+	if err != nil || len(again.Transactions) != 2 || len(again.Transactions[0].Ops) != 2 {
+		t.Errorf("written and read again: %v, %+v", err, again)
+	}
+}
+
+func FuzzNative(f *testing.F) {
+	f.Add(recorded(f, "s1 t1 begin\nt1 r x@0, w x 0>1\nt1 undo 1\nt1 commit\ns1 close\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		h, err := ReadNative(bytes.NewReader(data), "h")
+		if err != nil {
+			return
+		}
+		var b bytes.Buffer
+		if err := WriteNative(&b, h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadNative(&b, "again"); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,293 @@
+package foreign
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"olympos.io/encoding/edn"
+
+	"wirecheck/history"
+	"wirecheck/history/observed"
+)
+
+// ednOp is what matters of an operation. Other keys, whatever they hold, are passed over.
+type ednOp struct {
+	Index   *int64         `edn:"index"`
+	Type    edn.RawMessage `edn:"type"`
+	Process edn.RawMessage `edn:"process"`
+	Value   edn.RawMessage `edn:"value"`
+}
+
+// readEDN reads a Jepsen history: one map for each operation, one after the other or in one vector or list.
+func readEDN(data []byte) (h *observed.History, err error) {
+	if err := checkDepth(data, ';'); err != nil {
+		return nil, err
+	}
+	number := 0
+	defer func() {
+		if r := recover(); r != nil { // the library promises no such thing, and fuzzing found none
+			h, err = nil, fmt.Errorf("operation %d: %v", number+1, r)
+		}
+	}()
+	var events []event
+	d := edn.NewDecoder(bytes.NewReader(unwrap(data)))
+	for ; ; number++ {
+		var raw edn.RawMessage
+		if err := d.Decode(&raw); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("operation %d: %w", number+1, err)
+		}
+		e, err := ednEvent(raw)
+		if err != nil {
+			return nil, fmt.Errorf("operation %d: %w", number+1, err)
+		}
+		events = append(events, e)
+	}
+	return jepsenHistory(events)
+}
+
+// unwrap takes the brackets off that hold all operations.
+func unwrap(data []byte) []byte {
+	s := bytes.TrimPrefix(data, []byte("\ufeff"))
+	for {
+		s = bytes.TrimLeft(s, " \t\r\n,")
+		if len(s) == 0 || s[0] != ';' {
+			break
+		}
+		_, rest, _ := bytes.Cut(s, []byte("\n"))
+		s = rest
+	}
+	if len(s) == 0 || s[0] != '[' && s[0] != '(' {
+		return s
+	}
+	end := map[byte]byte{'[': ']', '(': ')'}[s[0]]
+	if last := bytes.LastIndexByte(s, end); last > 0 {
+		return append(bytes.Clone(s[1:last]), s[last+1:]...)
+	}
+	return s
+}
+
+func ednEvent(raw edn.RawMessage) (event, error) {
+	raw = bytes.TrimLeft(raw, " \t\r\n,")
+	if len(raw) > 0 && raw[0] == '#' { // #jepsen.history.Op{...}
+		if i := bytes.IndexByte(raw, '{'); i > 0 {
+			raw = raw[i:]
+		}
+	}
+	var op ednOp
+	if err := edn.Unmarshal(raw, &op); err != nil {
+		return event{}, fmt.Errorf("is no operation: %w", err)
+	}
+	e := event{kind: strings.TrimPrefix(string(bytes.TrimSpace(op.Type)), ":")}
+	if op.Index != nil {
+		e.index, e.indexed = *op.Index, true
+	}
+	process := string(bytes.TrimSpace(op.Process))
+	_, bad := strconv.ParseInt(process, 10, 64)
+	if process != "nil" {
+		e.session = process
+	}
+	e.client = process == "" || process == "nil" || bad == nil
+	if !e.client {
+		return e, nil
+	}
+	if v := bytes.TrimSpace(op.Value); len(v) == 0 || string(v) == "nil" {
+		e.none = true
+		return e, nil
+	}
+	e.ops, e.mops = ednMops(op.Value)
+	return e, nil
+}
+
+// ednMops reads a list of micro-operations; ok is false for a value that is none.
+func ednMops(raw edn.RawMessage) (ops []observed.Op, ok bool) {
+	var list []edn.RawMessage
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '[' && raw[0] != '(' || edn.Unmarshal(raw, &list) != nil {
+		return nil, false
+	}
+	ops = make([]observed.Op, 0, len(list))
+	for _, m := range list {
+		var parts []edn.RawMessage
+		if m = bytes.TrimSpace(m); len(m) == 0 || m[0] != '[' && m[0] != '(' || edn.Unmarshal(m, &parts) != nil || len(parts) < 2 || len(parts) > 3 {
+			return nil, false
+		}
+		value := text{missing: true}
+		if len(parts) == 3 {
+			if value, ok = ednText(parts[2]); !ok {
+				return nil, false
+			}
+		}
+		op, ok := mop(strings.TrimPrefix(string(bytes.TrimSpace(parts[0])), ":"), compact(parts[1]), value)
+		if !ok {
+			return nil, false
+		}
+		ops = append(ops, op)
+	}
+	return ops, true
+}
+
+// compact is the text of a value without needless blanks, so that equal values have equal texts.
+func compact(raw []byte) string {
+	raw = bytes.TrimSpace(raw)
+	if !bytes.ContainsAny(raw, " \t\r\n,;#") {
+		return string(raw)
+	}
+	var b bytes.Buffer
+	if err := edn.Compact(&b, raw); err != nil {
+		return string(raw)
+	}
+	return b.String()
+}
+
+func ednText(raw edn.RawMessage) (t text, ok bool) {
+	t.text = compact(raw)
+	switch {
+	case t.text == "nil":
+		return text{none: true}, true
+	case strings.HasPrefix(t.text, "[") || strings.HasPrefix(t.text, "("):
+		var items []edn.RawMessage
+		if edn.Unmarshal(raw, &items) != nil {
+			return t, false
+		}
+		t.list, t.items = true, make([]string, len(items))
+		for i := range items {
+			t.items[i] = compact(items[i])
+		}
+	}
+	return t, true
+}
+
+// writeEDN writes one operation a line, an invocation and a completion for each transaction.
+func writeEDN(h *observed.History) ([]byte, error) {
+	var b bytes.Buffer
+	for _, e := range operations(h) {
+		fmt.Fprintf(&b, "{:index %d, :type :%s, :process %d, :f :txn, :value [", e.index, e.kind, e.process)
+		for i, op := range e.t.Ops {
+			if i > 0 {
+				b.WriteByte(' ')
+			}
+			name := map[observed.Kind]string{observed.Read: ":r", observed.Write: ":w", observed.Append: ":append"}[op.Kind]
+			fmt.Fprintf(&b, "[%s %s %s]", name, ednWord(op.Key), ednValue(&op, e.kind == "ok"))
+		}
+		b.WriteString("]}\n")
+	}
+	return b.Bytes(), nil
+}
+
+func ednValue(op *observed.Op, completed bool) string {
+	switch {
+	case op.Kind != observed.Read:
+		return ednWord(op.Value)
+	case !completed || op.Unknown || op.Initial && !op.IsList:
+		return "nil"
+	case op.IsList:
+		items := make([]string, len(op.List))
+		for i, s := range op.List {
+			items[i] = ednWord(s)
+		}
+		return "[" + strings.Join(items, " ") + "]"
+	}
+	return ednWord(op.Value)
+}
+
+// ednWord writes a text that is one EDN value as it is, and any other one as a string.
+func ednWord(s string) string {
+	if checkDepth([]byte(s), ';') == nil {
+		d := edn.NewDecoder(strings.NewReader(s))
+		var raw, more edn.RawMessage
+		if d.Decode(&raw) == nil && errors.Is(d.Decode(&more), io.EOF) && compact(raw) == s {
+			return s
+		}
+	}
+	return strconv.QuoteToASCII(s)
+}
+
+// operation is an invocation or a completion that is written.
+type operation struct {
+	t       *observed.Transaction
+	index   int
+	kind    string
+	process uint64
+}
+
+// operations gives the invocations and completions of a history in an order that shows its real time. Where the history shows none, the order
+// keeps that of each session; what it seems to say of different sessions means nothing.
+func operations(h *observed.History) []operation {
+	var moments []moment
+	last := uint64(0)
+	turn := map[uint64]uint64{}
+	for i := range h.Transactions {
+		t := &h.Transactions[i]
+		m := moment{begin: t.Begin, end: t.End, i: i}
+		if !h.Ordered && t.Session != 0 {
+			turn[t.Session] += 2
+			m.begin, m.end = turn[t.Session]-1, turn[t.Session]
+		}
+		last = max(last, m.begin, m.end)
+		moments = append(moments, m)
+	}
+	return paired(h, moments, last+1)
+}
+
+// moment is where a transaction stands.
+type moment struct {
+	begin, end uint64
+	i          int
+}
+
+// paired puts beginnings and ends in order; where they meet, what begins comes first.
+func paired(h *observed.History, list []moment, never uint64) []operation {
+	type point struct {
+		at  uint64
+		end bool
+		i   int
+	}
+	points := make([]point, 0, 2*len(list))
+	for _, m := range list {
+		points = append(points, point{m.begin, false, m.i}, point{cmp.Or(m.end, never), true, m.i})
+	}
+	slices.SortStableFunc(points, func(a, b point) int {
+		if c := cmp.Compare(a.at, b.at); c != 0 || a.end == b.end {
+			return c
+		}
+		if a.end {
+			return 1
+		}
+		return -1
+	})
+	free := uint64(0)
+	for i := range h.Transactions {
+		free = max(free, h.Transactions[i].Session)
+	}
+	process := make([]uint64, len(h.Transactions))
+	busy := map[uint64]bool{}
+	out := make([]operation, 0, len(points))
+	for _, m := range points {
+		t := &h.Transactions[m.i]
+		if !m.end {
+			p := t.Session
+			if p == 0 || busy[p] {
+				free++
+				p = free
+			}
+			process[m.i], busy[p] = p, true
+			out = append(out, operation{t, len(out), "invoke", p})
+			continue
+		}
+		kind := map[history.Outcome]string{history.OutcomeCommitted: "ok", history.OutcomeAborted: "fail"}[t.Outcome]
+		if kind == "" {
+			kind = "info"
+		} else {
+			busy[process[m.i]] = false
+		}
+		out = append(out, operation{t, len(out), kind, process[m.i]})
+	}
+	return out
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"wirecheck/anomaly"
 	"wirecheck/history"
 )
 
@@ -167,7 +168,7 @@ func (c *checker) dirtyUpdates(info *keyInfo, order []int32) {
 		case history.OutcomeCommitted:
 			if aborted != none {
 				a := &c.versions[aborted]
-				c.report(finding{class: DirtyUpdate, txns: []int{int(a.writer), int(x.writer)}, stmts: [][]int{{int(a.op)}, {int(x.op)}}, key: info.name,
+				c.report(finding{class: anomaly.DirtyUpdate, txns: []int{int(a.writer), int(x.writer)}, stmts: [][]int{{int(a.op)}, {int(x.op)}}, key: info.name,
 					text: "T2 appended " + x.value + " to " + info.name + " behind " + a.value + ", which T1 appended and which was rolled back"})
 			}
 			aborted = none

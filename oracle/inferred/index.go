@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/anomaly"
 	"wirecheck/history"
 	"wirecheck/history/observed"
 	"wirecheck/oracle"
@@ -240,7 +241,7 @@ func (c *checker) inside(t int) {
 			got := seenBy(op, c.keys[k].list)
 			if !internal && !s.allows(got) {
 				internal = true
-				c.report(finding{class: Internal, txns: []int{t}, stmts: [][]int{{s.op, i}}, key: c.keys[k].name,
+				c.report(finding{class: anomaly.Internal, txns: []int{t}, stmts: [][]int{{s.op, i}}, key: c.keys[k].name,
 					text: ownText(ops, i, s)})
 			}
 			*s = expected{whole: true, values: got, op: i}
@@ -256,7 +257,7 @@ func (c *checker) inside(t int) {
 		}
 		if at, ok := read[k][op.Value]; ok && !future && !c.versions[c.keys[k].byValue[op.Value]].twice {
 			future = true
-			c.report(finding{class: FutureRead, txns: []int{t}, stmts: [][]int{{at, i}}, key: c.keys[k].name,
+			c.report(finding{class: anomaly.FutureRead, txns: []int{t}, stmts: [][]int{{at, i}}, key: c.keys[k].name,
 				text: "T1 read " + op.Value + " of " + c.keys[k].name + " before it wrote it"})
 		}
 		s.op = i

@@ -39,12 +39,9 @@ Infers the order of versions from what was read. From Elle (VLDB 2020) and Adya.
 
 // The classes besides the cycles and dirty reads of package anomaly. The names are Elle's, but for GarbageRead.
 const (
-	Internal          oracle.Class = "internal"           // a read that contradicts the transaction's own reads and writes
-	FutureRead        oracle.Class = "future-read"        // a read of what the transaction writes later
 	DuplicateElements oracle.Class = "duplicate-elements" // a list has an element twice
 	IncompatibleOrder oracle.Class = "incompatible-order" // two lists, neither of which is the beginning of the other one
 	CyclicVersions    oracle.Class = "cyclic-versions"    // each version comes before the other one
-	DirtyUpdate       oracle.Class = "dirty-update"       // a committed version stands on an aborted one
 	LostUpdate        oracle.Class = "lost-update"        // two transactions read one version and both write the key
 	GarbageRead       oracle.Class = "garbage-read"       // a value that nobody wrote
 	NotSerializable   oracle.Class = "PL-3-cycle-exists"  // no serial order gives the results

@@ -14,10 +14,10 @@ var forbidden = []struct {
 	classes []oracle.Class
 }{
 	{product.ReadUncommitted, []oracle.Class{anomaly.G0, DuplicateElements, CyclicVersions}},
-	{product.ReadCommitted, []oracle.Class{anomaly.G1a, anomaly.G1b, anomaly.G1c, IncompatibleOrder, DirtyUpdate, FutureRead, GarbageRead}},
-	{product.Snapshot, []oracle.Class{Internal, anomaly.GSingle, anomaly.GNonadjacent, LostUpdate}},
-	{product.RepeatableRead, []oracle.Class{Internal, anomaly.GSingle, anomaly.GNonadjacent, anomaly.G2Item, LostUpdate}},
-	{product.Serializable, []oracle.Class{Internal, anomaly.GSingle, anomaly.GNonadjacent, anomaly.G2Item, LostUpdate, NotSerializable}},
+	{product.ReadCommitted, []oracle.Class{anomaly.G1a, anomaly.G1b, anomaly.G1c, IncompatibleOrder, anomaly.DirtyUpdate, anomaly.FutureRead, GarbageRead}},
+	{product.Snapshot, []oracle.Class{anomaly.Internal, anomaly.GSingle, anomaly.GNonadjacent, LostUpdate}},
+	{product.RepeatableRead, []oracle.Class{anomaly.Internal, anomaly.GSingle, anomaly.GNonadjacent, anomaly.G2Item, LostUpdate}},
+	{product.Serializable, []oracle.Class{anomaly.Internal, anomaly.GSingle, anomaly.GNonadjacent, anomaly.G2Item, LostUpdate, NotSerializable}},
 }
 
 // Forbids reports whether a level forbids a class. An empty level forbids all classes, those that need session order or real time included: it

@@ -2,6 +2,7 @@ package record
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/rs/zerolog"
 
@@ -19,9 +20,9 @@ type Running struct {
 	accesses []history.Access
 	dropped  int
 	opaque   string
-	decoded  bool // a row was decoded, see rewrite.Plan.WithRows
-	mark     int  // the first access of the row that was decoded last
-	cells    int  // values that came with rows
+	decoded  int // rows, see rewrite.Plan.WithRows
+	mark     int // the first access of the row that was decoded last
+	cells    int // values that came with rows
 	reads    []read
 	none     bool // see Existed
 }
@@ -34,7 +35,10 @@ func (r *Running) Decode(p *rewrite.Plan, hidden [][]byte) error {
 	if err != nil && !errors.Is(err, rewrite.ErrPartial) {
 		return err
 	}
-	r.decoded = true
+	if p.Repeats && r.decoded > 0 {
+		list = append(list[:r.mark], slices.DeleteFunc(list[r.mark:], func(a history.Access) bool { return a.Op == history.OpRead })...)
+	}
+	r.decoded++
 	if over := len(list) - r.limit; over > 0 {
 		r.dropped += over
 		list = list[:r.limit]
@@ -53,7 +57,7 @@ func (r *Running) Plan() *rewrite.Plan { return r.ticket.plan }
 func (r *Running) coverage() (history.Coverage, string) {
 	p := r.Plan()
 	seen, why := p.Coverage, p.Why
-	if r.decoded && p.WithRows != "" {
+	if r.decoded >= max(p.Rows, 1) && p.WithRows != "" {
 		seen, why = p.WithRows, ""
 	}
 	switch {

@@ -194,6 +194,7 @@ var columnForms = map[string]struct {
 	// Two databases, two transactions.
 	`SELECT DISTINCT ctid, tableoid::regclass, xmin FROM account WHERE balance = 100`:                {"exact", "read account 1", true},
 	`SELECT account FROM account WHERE id = 1`:                                                       {"exact", "read account 1", true},
+	`UPDATE account SET id = 20 WHERE id IN (SELECT o.account_id FROM orders o WHERE o.id = 12)`:     {"approximate", "update account 2", false},
 	`SELECT a FROM account AS a(ctid) WHERE owner = 'ann'`:                                           {"opaque", "", true},
 	`SELECT "wirecheck 1".id FROM account AS "wirecheck 1" WHERE id = 1 ORDER BY "wirecheck 1"`:      {"approximate", "read account 1", false},
 	`SELECT * FROM (account JOIN orders ON account.id = account_id) AS j(a, b, c, d, e) WHERE a = 2`: {"opaque", "", true},

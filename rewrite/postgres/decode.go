@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,6 +39,7 @@ type part struct {
 	hex     bool
 	cols    []keyColumn // of the key
 	group   bool        // the versions of a group: a JSON array of what else would be the text behind lsn; NULL if they were too many
+	nested  bool        // the versions of a group within a subquery: such an array, perhaps of arrays; "!" if they were too many
 	scan    []part      // of a scan: its tables
 	image   []string
 	was     bool
@@ -97,6 +99,14 @@ func decoder(parts []part) func([]history.Access, [][]byte) ([]history.Access, e
 			if p.group {
 				var err error
 				if texts, err = elements(text); err != nil {
+					return nil, err
+				}
+			}
+			if p.nested {
+				var err error
+				if texts, err = flatten(texts); errors.Is(err, rewrite.ErrPartial) {
+					partial = err
+				} else if err != nil {
 					return nil, err
 				}
 			}
@@ -186,6 +196,33 @@ func elements(text []byte) ([][]byte, error) {
 	}
 	return out, nil
 }
+
+// flatten gives the versions in the arrays of groups. No version begins with a bracket.
+func flatten(list [][]byte) (out [][]byte, err error) {
+	for _, text := range list {
+		switch {
+		case len(text) == 0: // the null side of an outer join
+		case string(text) == tooMany:
+			err = rewrite.ErrPartial
+		case text[0] != '[':
+			out = append(out, text)
+		default:
+			inside, e := elements(text)
+			if e == nil {
+				inside, e = flatten(inside)
+			}
+			if e != nil && !errors.Is(e, rewrite.ErrPartial) {
+				return nil, e
+			}
+			err = cmp.Or(e, err)
+			out = append(out, inside...)
+		}
+	}
+	return out, err
+}
+
+// tooMany stands for the versions of a group within a subquery that were too many.
+const tooMany = "!"
 
 func cut(b []byte) (field, rest []byte) {
 	field, rest, _ = bytes.Cut(b, []byte{' '})

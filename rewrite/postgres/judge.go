@@ -38,6 +38,9 @@ type instrumentation struct {
 	linked  bool     // a condition was added to WHERE
 	wrapped bool     // the statement became a subquery
 	written []written
+	// partly says that not all of the select list of the subquery around is needed; sided that the item of FROM is a side of an outer join.
+	partly bool
+	sided  int
 	// distinct says that the answer shows each row once, by keys: what is added must be the same for the same row. unneeded are tables on which it does not
 	// depend.
 	distinct bool

@@ -63,10 +63,18 @@ func (x *planner) query(s *pg.SelectStmt, c content) {
 		x.opaque("%s", why)
 		return
 	}
+	before := *x
 	list, why := x.askable(s)
 	if why != "" {
 		x.opaque("%s", why)
 		return
+	}
+	if slices.ContainsFunc(list, func(src source) bool { return src.how.nested }) { // a second scan leaves the client's groups as they are
+		told := *x
+		if *x = before; x.whole(s, c) {
+			return
+		}
+		*x = told
 	}
 	if len(list) == 0 {
 		if !x.whole(s, c) {
@@ -90,7 +98,7 @@ func (x *planner) query(s *pg.SelectStmt, c content) {
 	}
 	x.facts = len(list) + x.idle
 	if x.facts < len(c.tables) && !locks(s) && !c.writes {
-		sub := x.subqueries(s, grouped)
+		sub := x.subqueries(s, grouped, !grouped)
 		for _, sc := range sub.inside {
 			add = append(add, x.askScan(sc, false))
 			x.facts += sc.tables
@@ -116,26 +124,29 @@ func (x *planner) whole(s *pg.SelectStmt, c content) bool {
 	}
 	before := *x
 	list, ok := x.entire(s)
+	bare := s.Op == pg.SetOperation_SETOP_NONE && len(s.ValuesLists) == 0 && len(x.content(&pg.SelectStmt{FromClause: s.FromClause}).tables) == 0
+	if bare { // subqueries of its expressions alone read tables
+		list, ok = nil, !slices.ContainsFunc(s.FromClause, func(n *pg.Node) bool { return n.GetRangeVar() != nil })
+	}
 	columns := len(s.TargetList)
 	for _, sc := range list {
 		for _, src := range sc.list {
 			columns += len(src.rel.Columns)
 		}
 	}
-	if !ok || len(list) == 0 || len(list) > maxHidden || columns > maxColumns {
+	if !ok || len(list) == 0 && !bare || len(list) > maxHidden || columns > maxColumns {
 		*x = before
 		return false
 	}
 	x.edits, x.parts, x.arms, x.facts, x.idle, x.inner, x.written = nil, nil, nil, 0, 0, 0, nil
 	x.silent = !emptyTells(s) || c.sets
 	if s.Op == pg.SetOperation_SETOP_NONE && len(s.ValuesLists) == 0 {
-		grouped, doubt := x.aggregates(s)
-		sub := x.subqueries(s, grouped || doubt != "" || len(s.GroupClause) > 0 || s.HavingClause != nil)
+		sub := x.subqueries(s, x.groups(s), false)
 		list = append(list, sub.outside...)
 		x.facts += sub.none
 		x.silent = x.silent || sub.silent
 	}
-	if !x.wrap(list) {
+	if len(list) == 0 || !x.wrap(list) {
 		*x = before
 		return false
 	}
@@ -144,6 +155,12 @@ func (x *planner) whole(s *pg.SelectStmt, c content) bool {
 	}
 	x.finish()
 	return true
+}
+
+// groups reports whether a query may group rows.
+func (x *judge) groups(s *pg.SelectStmt) bool {
+	grouped, doubt := x.aggregates(s)
+	return grouped || doubt != "" || len(s.GroupClause) > 0 || s.HavingClause != nil
 }
 
 // plainAggregates are aggregate functions whose result does not depend on the order of what they aggregate, as far as
@@ -482,6 +499,8 @@ func clauseEnd(toks []*pg.ScanToken, through ...pg.Token) int {
 		case i == 0:
 		case depth == 0 && (t.Token == pgsyntax.TokenClose || t.Token == pgsyntax.TokenEnd):
 			return int(toks[i-1].End)
+		case depth == 0 && (t.Token == pg.Token_RETURNING && pgsyntax.BeginsClause(toks, i) || t.Token == pg.Token_ON && i+1 < len(toks) && toks[i+1].Token == pg.Token_CONFLICT):
+			return int(toks[i-1].End) // of INSERT ... SELECT
 		case depth == 0 && pgsyntax.AfterTargets[t.Token] && !slices.Contains(through, t.Token) && pgsyntax.BeginsClause(toks, i):
 			return int(toks[i-1].End)
 		}

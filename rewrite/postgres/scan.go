@@ -32,6 +32,7 @@ type scan struct {
 	limit  int    // the versions of so many rows are told, or none
 	guard  string // a condition that says that it is cheap; empty if that is known
 	params bool   // the clauses have parameters
+	pair   *pair  // of IN: the versions are told that it compares with the row of the answer
 }
 
 // Limits of a scan, in rows: with a condition that an index serves, of a small table, for each row of the answer.
@@ -66,7 +67,7 @@ func (x *instrumentation) entireOf(s *pg.SelectStmt) (list []scan, ok bool) {
 	}
 	defer x.enter(s.WithClause)()
 	if s.LimitCount != nil || s.LimitOffset != nil {
-		if one, _ := x.aggregates(s); !one || s.Op != pg.SetOperation_SETOP_NONE || len(s.GroupClause) > 0 {
+		if one, _ := x.aggregates(s); s.Op != pg.SetOperation_SETOP_NONE || !(one && len(s.GroupClause) == 0 || x.ranked(s)) {
 			return nil, false
 		}
 	}
@@ -93,6 +94,28 @@ func (x *instrumentation) entireOf(s *pg.SelectStmt) (list []scan, ok bool) {
 	}
 	sc, ok := x.scanOf(s, false)
 	return []scan{sc}, ok
+}
+
+// ranked reports whether the first thing by which groups are ordered is an aggregate, so that all rows are read before there is a first group.
+func (x *judge) ranked(s *pg.SelectStmt) bool {
+	if len(s.GroupClause) == 0 || len(s.SortClause) == 0 || len(s.DistinctClause) > 0 || slices.ContainsFunc(s.GroupClause, func(n *pg.Node) bool { return n.GetGroupingSet() != nil }) {
+		return false
+	}
+	n := s.SortClause[0].GetSortBy().GetNode()
+	if i := int(n.GetAConst().GetIval().GetIval()); i > 0 && i <= len(s.TargetList) {
+		n = s.TargetList[i-1].GetResTarget().GetVal()
+	}
+	if f := n.GetColumnRef().GetFields(); len(f) == 1 {
+		for _, t := range s.TargetList {
+			if columnName(t) == f[0].GetString_().GetSval() {
+				n = t.GetResTarget().GetVal()
+				break
+			}
+		}
+	}
+	f := n.GetFuncCall()
+	name := pgsyntax.LastName(f.GetFuncname())
+	return f != nil && f.Over == nil && plainAggregates[name] && x.function(name)&(rewrite.FunctionAggregate|rewrite.FunctionUser) == rewrite.FunctionAggregate
 }
 
 // consumed is entire for a query whose columns may not all be used.
@@ -361,9 +384,16 @@ func (x *instrumentation) askScan(sc scan, once bool) string {
 	for i, src := range sc.list {
 		in := p
 		in.rel, in.lsn, in.scan = src.rel, false, nil
-		columns = append(columns, fmt.Sprintf("pg_catalog.concat_ws(' ', %s) AS w%d", x.version(src, &in), i))
+		version := "pg_catalog.concat_ws(' ', " + x.version(src, &in) + ")"
+		if sc.pair == nil {
+			version += fmt.Sprintf(" AS w%d", i)
+		}
+		columns = append(columns, version)
 		lists = append(lists, fmt.Sprintf("coalesce(pg_catalog.json_agg(%swirecheck.w%d), '[]')", distinct, i))
 		p.scan = append(p.scan, in)
+	}
+	if sc.pair != nil {
+		return x.hidden(p, sc.pair.expr(sc, columns))
 	}
 	list := "pg_catalog.json_build_array(" + strings.Join(lists, ", ") + ")::pg_catalog.text"
 	if p.lsn {

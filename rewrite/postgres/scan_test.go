@@ -51,6 +51,50 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// TestSameLocks checks that a scan locks nothing at SERIALIZABLE that the client's own statement leaves.
+func TestSameLocks(t *testing.T) {
+	conn, _, _ := setUp(t)
+	exec(t, conn, `CREATE TABLE shop (id int PRIMARY KEY, town int); INSERT INTO shop SELECT g, g % 50 FROM generate_series(1, 2000) g; CREATE INDEX ON shop (town);
+		CREATE TABLE sale (id int PRIMARY KEY, shop_id int, v int); INSERT INTO sale SELECT g, g % 2000 + 1, g % 7 FROM generate_series(1, 4000) g; CREATE INDEX ON sale (shop_id)`)
+	exec(t, conn, "VACUUM ANALYZE shop, sale")
+	c := catalog(t, conn)
+	r := postgres.New(rewrite.CaptureAuto)
+	for _, sql := range []string{
+		"SELECT * FROM sale WHERE shop_id IN (SELECT id FROM shop WHERE town = 3)",
+		"SELECT * FROM sale WHERE id < 30 AND shop_id IN (SELECT s.id FROM shop s WHERE s.town < 40)",
+		"SELECT id FROM shop WHERE town = 4 AND EXISTS (SELECT 1 FROM sale WHERE sale.shop_id = shop.id AND v = 1)",
+		"SELECT EXISTS (SELECT 1 FROM shop WHERE town = 77)",
+		"SELECT id, EXISTS (SELECT 1 FROM sale WHERE sale.shop_id = shop.id AND v = 9) FROM shop WHERE id = 9",
+		"DELETE FROM sale WHERE shop_id IN (SELECT id FROM shop WHERE town = 3)",
+		"UPDATE sale SET v = 8 WHERE shop_id IN (SELECT id FROM shop WHERE id = 6)",
+		"INSERT INTO sale SELECT id + 10000, town FROM shop WHERE id = 77",
+		"SELECT town, count(*) AS n FROM shop GROUP BY town ORDER BY n DESC LIMIT 3",
+	} {
+		sc := r.Script(sql, c, postgres.Session{})
+		if sc.SQL == sql {
+			t.Errorf("%s is left alone: %s", sql, sc.Plans[0].Why)
+		}
+		owner := map[string]string{}
+		locks := func(sql string) map[string]bool {
+			exec(t, conn, "BEGIN ISOLATION LEVEL SERIALIZABLE;"+sql)
+			held := map[string]bool{}
+			for _, l := range rows(t, conn, "SELECT relation::regclass, coalesce(page, -1), coalesce(tuple, -1), coalesce(indrelid, relation)::regclass FROM pg_locks LEFT JOIN pg_index ON indexrelid = relation WHERE mode = 'SIReadLock'") {
+				held[strings.Join(l[:3], " ")] = true
+				owner[l[0]] = l[3]
+			}
+			exec(t, conn, "ROLLBACK")
+			return held
+		}
+		want := locks(sql)
+		for l := range locks(sc.SQL) {
+			f := strings.Fields(l)
+			if !want[l] && !want[f[0]+" -1 -1"] && !want[f[0]+" "+f[1]+" -1"] && !want[owner[f[0]]+" -1 -1"] {
+				t.Errorf("%s\nsent %s\nlocks %s, too", sql, sc.SQL, l)
+			}
+		}
+	}
+}
+
 // TestTemplates checks that a plan that copies parts of a text holds for other literals in it.
 func TestTemplates(t *testing.T) {
 	conn, c, _ := setUp(t)

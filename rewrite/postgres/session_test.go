@@ -104,13 +104,15 @@ func TestAfterWaiting(t *testing.T) {
 		{`UPDATE account SET balance = balance + 1 WHERE id = 2`, `SELECT balance FROM account WHERE id = 2 FOR UPDATE`, `SELECT ctid, xmin FROM account WHERE id = 2`},
 		{`UPDATE account SET balance = balance + 1 WHERE id = 2`, `DELETE FROM account WHERE id = 2`, `SELECT ctid, xmin FROM account WHERE id = 2`},
 		{`UPDATE account SET balance = balance + 1 WHERE id = 3`, `UPDATE account a SET balance = 7 FROM orders o WHERE a.id = 3 AND o.id = 11`, `SELECT ctid, xmin FROM orders WHERE id = 11`},
+		{`UPDATE account SET balance = balance + 1 WHERE id = 2`, `DELETE FROM account WHERE id IN (SELECT account_id FROM orders WHERE id = 12)`, `SELECT ctid, xmin FROM account WHERE id = 2`},
+		{`UPDATE account SET balance = balance + 1 WHERE id = 2`, `UPDATE account SET balance = 0 WHERE id IN (SELECT account_id FROM orders WHERE id = 12)`, `SELECT ctid, xmin FROM orders WHERE id = 12`},
 		{`UPDATE orders SET note = note || '1' WHERE id = 10`, `SELECT 1 FROM account a JOIN orders o ON o.account_id = a.id WHERE o.id = 10 FOR UPDATE OF o`, `SELECT ctid, xmin FROM orders WHERE id = 10`},
 	} {
 		t.Run(f.second, func(t *testing.T) {
 			exec(t, a, "BEGIN;"+f.first)
 			sc := r.Script(f.second, c, postgres.Session{})
 			p := sc.Plans[0]
-			if p.Coverage != history.CoverageExact {
+			if c := coverage(p); c != history.CoverageExact && c != "rows" {
 				t.Fatalf("coverage %q: %s", p.Coverage, p.Why)
 			}
 			exec(t, b, "BEGIN")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
@@ -45,7 +46,7 @@ func (x *instrumentation) sources(from, outputs []*pg.Node) (list []source, ok b
 			name(ref)
 			if c := x.ctes[rv.Relname]; rv.Schemaname == "" && x.scope[rv.Relname] > 0 {
 				if hidden == 0 && c.uses == 1 && c.query != nil && x.visible(outputs, ref) {
-					list = append(list, x.expose(c.query, ref, max(c.names, len(rv.GetAlias().GetColnames())))...)
+					list = append(list, x.expose(c.query, ref, max(c.names, len(rv.GetAlias().GetColnames())), outputs)...)
 				}
 				return
 			}
@@ -72,6 +73,10 @@ func (x *instrumentation) sources(from, outputs []*pg.Node) (list []source, ok b
 				hidden++
 				defer func() { hidden-- }()
 			}
+			if f.JoinExpr.Jointype != pg.JoinType_JOIN_INNER {
+				x.sided++
+				defer func() { x.sided-- }()
+			}
 			visit(f.JoinExpr.Larg)
 			visit(f.JoinExpr.Rarg)
 		case *pg.Node_RangeTableSample:
@@ -87,9 +92,9 @@ func (x *instrumentation) sources(from, outputs []*pg.Node) (list []source, ok b
 				return
 			}
 			if x.visible(outputs, ref) {
-				list = append(list, x.expose(q, ref, len(f.RangeSubselect.Alias.Colnames))...)
+				list = append(list, x.expose(q, ref, len(f.RangeSubselect.Alias.Colnames), outputs)...)
 			} else if stars := x.stars(outputs, ref, q); stars != nil && len(f.RangeSubselect.Alias.Colnames) == 0 {
-				told := x.expose(q, ref, 0)
+				told := x.expose(q, ref, 0, outputs)
 				if list = append(list, told...); len(told) > 0 {
 					x.writeOut(stars, ref, columnNames(q))
 				}
@@ -113,16 +118,24 @@ func (x *instrumentation) sources(from, outputs []*pg.Node) (list []source, ok b
 
 // expose adds the versions of a subquery's tables to its columns, and gives them as sources of the query around it.
 // The expressions are not volatile, so the subquery is planned as before.
-// names is how many columns have a name in a list behind the alias.
-func (x *instrumentation) expose(s *pg.SelectStmt, ref string, names int) []source {
+// names is how many columns have a name in a list behind the alias, outputs the select list around.
+func (x *instrumentation) expose(s *pg.SelectStmt, ref string, names int, outputs []*pg.Node) []source {
 	grouped, why := x.form(s)
-	if grouped || why != "" || s.IntoClause != nil || x.beyond(s) || names > x.width(s) {
+	if why != "" || s.IntoClause != nil || x.beyond(s) || names > x.width(s) {
+		return nil
+	}
+	shown := !x.partly && mentioned(outputs, ref, s)
+	if grouped && (x.sided > 0 && !shown || !x.collectable(s)) {
 		return nil
 	}
 	defer x.enter(s.WithClause)()
+	before := *x
+	x.partly, x.sided = !shown || len(s.TargetList) > 1, 0
 	list, ok := x.sources(s.FromClause, s.TargetList)
+	x.partly, x.sided = before.partly, before.sided
 	at := x.targetEnd(s)
-	if !ok || at < 0 || wide(s.TargetList, list) {
+	if !ok || at < 0 || wide(s.TargetList, list) || grouped && !x.countable(s, list) {
+		x.edits, x.written = before.edits, before.written // of subqueries within
 		return nil
 	}
 	x.locked(s, list)
@@ -139,6 +152,10 @@ func (x *instrumentation) expose(s *pg.SelectStmt, ref string, names int) []sour
 			how = part{}
 			expr = "pg_catalog.concat_ws(' ', " + x.version(in, &how) + ")"
 		}
+		if grouped {
+			how.nested = true
+			expr = fmt.Sprintf("CASE WHEN %s THEN coalesce(pg_catalog.json_agg(%s)::pg_catalog.text, '') ELSE '%s' END", small(list, maxGroupBytes), expr, tooMany)
+		}
 		x.inner++
 		name := fmt.Sprintf("%sinner %d", x.hiddenPrefix(), x.inner)
 		fmt.Fprintf(&add, ", %s AS %s", expr, pgsyntax.Quote(name))
@@ -149,6 +166,44 @@ func (x *instrumentation) expose(s *pg.SelectStmt, ref string, names int) []sour
 	}
 	return out
 }
+
+// mentioned reports whether a select list has a column of the subquery q, which it knows as ref: then the server needs the subquery.
+func mentioned(outputs []*pg.Node, ref string, q *pg.SelectStmt) bool {
+	found := false
+	names := columnNames(q)
+	pgsyntax.WalkAll(outputs, func(m proto.Message) bool {
+		if r, ok := m.(*pg.ColumnRef); ok {
+			name := r.Fields[0].GetString_().GetSval()
+			found = found || len(r.Fields) > 1 && name == ref || len(r.Fields) == 1 && slices.Contains(names, name)
+		}
+		_, sub := m.(*pg.SubLink)
+		return !found && !sub
+	})
+	return found
+}
+
+// collectable reports whether the versions of each group of a subquery can be collected without the server having to answer it in another way: it reads
+// all rows, collecting does not depend on their order, and neither HAVING nor LIMIT hides groups.
+func (x *judge) collectable(s *pg.SelectStmt) bool {
+	return s.HavingClause == nil && s.LimitCount == nil && s.LimitOffset == nil && !slices.ContainsFunc(s.GroupClause, func(n *pg.Node) bool { return n.GetGroupingSet() != nil }) && len(s.LockingClause) == 0 &&
+		!x.unread(s) && !x.few(s) && (len(s.GroupClause) == 0 || len(s.DistinctClause) == 0)
+}
+
+// countable reports whether the groups of a subquery are so few that collecting does not make the server sort in place of hashing, or whether it does not
+// matter, as the rows of the answer have an order. The server reckons with 8 KB for what a group collects, and has 4 MB by default.
+func (x *judge) countable(s *pg.SelectStmt, list []source) bool {
+	if slices.ContainsFunc(list, func(src source) bool { return src.rel.Rows > maxGroupRows }) {
+		return false
+	}
+	top := x.node.GetSelectStmt()
+	if len(s.GroupClause) == 0 || len(top.GetSortClause()) > 0 {
+		return true
+	}
+	return len(list) == 1 && list[0].up == "" && list[0].rel.Rows <= maxHashed
+}
+
+// maxHashed is how many rows a table has at most that is surely grouped by hashing.
+const maxHashed = 400
 
 // source looks at one table that a statement reads.
 func (x *judge) source(rv *pg.RangeVar, ref string) (source, bool) {
@@ -332,7 +387,7 @@ func (x *instrumentation) hidden(p part, expr string) string {
 // version gives the expressions that name a row version.
 func (x *instrumentation) version(s source, p *part) string {
 	if s.up != "" {
-		p.key, p.hex, p.cols, p.columns = s.how.key, s.how.hex, s.how.cols, s.how.columns
+		p.key, p.hex, p.cols, p.columns, p.nested = s.how.key, s.how.hex, s.how.cols, s.how.columns, s.how.nested
 		return s.up
 	}
 	if !x.native {

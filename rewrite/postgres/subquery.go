@@ -1,7 +1,9 @@
 package postgres
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"wirecheck/statement/pgsyntax"
 
@@ -20,15 +22,18 @@ type subqueries struct {
 // subqueries looks at the subqueries of the select list and of the conditions that WHERE joins by AND. The server need
 // not evaluate a subquery, nor to its end (manual, 4.2.14 and 9.23). Where there is a row in the answer, these were:
 // the ones in the select list, as long as no expression around may pass them over; and of the conditions, which all were
-// true, what no other row could have made true.
-func (x *instrumentation) subqueries(s *pg.SelectStmt, grouped bool) (out subqueries) {
+// true, what no other row could have made true. each says that columns can be added to its rows.
+func (x *instrumentation) subqueries(s *pg.SelectStmt, grouped, each bool) (out subqueries) {
 	before := x.whys
 	defer func() { x.whys = before }() // what is not told is noted by the number of tables
 	x.enterAll(s, func() {
 		for _, t := range s.TargetList {
 			x.certain(t.GetResTarget().GetVal(), func(l *pg.SubLink) {
-				if l.SubLinkType == pg.SubLinkType_EXPR_SUBLINK || l.SubLinkType == pg.SubLinkType_ARRAY_SUBLINK {
-					out.value(x, l.Subselect.GetSelectStmt(), !grouped)
+				switch l.SubLinkType {
+				case pg.SubLinkType_EXPR_SUBLINK, pg.SubLinkType_ARRAY_SUBLINK:
+					out.value(x, l.Subselect.GetSelectStmt(), each)
+				case pg.SubLinkType_EXISTS_SUBLINK:
+					out.existence(x, l.Subselect.GetSelectStmt(), each)
 				}
 			})
 		}
@@ -37,7 +42,7 @@ func (x *instrumentation) subqueries(s *pg.SelectStmt, grouped bool) (out subque
 		}
 		for _, n := range conjuncts(s.WhereClause) {
 			told := len(out.outside) + len(out.inside) + out.none
-			x.condition(&out, s, n, !grouped)
+			x.condition(&out, s, n, each)
 			out.silent = out.silent || told < len(out.outside)+len(out.inside)+out.none
 		}
 	})
@@ -136,7 +141,7 @@ func (x *instrumentation) condition(o *subqueries, s *pg.SelectStmt, n *pg.Node,
 			o.none += len(x.content(q).tables)
 		}
 	case l.SubLinkType == pg.SubLinkType_EXISTS_SUBLINK:
-		o.witness(x, s, q, inside)
+		o.witness(x, s, q, inside, nil)
 	case l.SubLinkType == pg.SubLinkType_ALL_SUBLINK && !not, l.SubLinkType == pg.SubLinkType_ANY_SUBLINK && not:
 		if x.closed(q) { // it was compared with every row
 			o.value(x, q, false)
@@ -145,7 +150,7 @@ func (x *instrumentation) condition(o *subqueries, s *pg.SelectStmt, n *pg.Node,
 		if one, _ := x.aggregates(q); one && len(q.GroupClause) == 0 && x.closed(q) {
 			o.value(x, q, false)
 		} else {
-			o.witness(x, s, q, false)
+			o.witness(x, s, q, inside, l.Testexpr)
 		}
 	}
 }
@@ -162,22 +167,147 @@ func unlimited(q *pg.SelectStmt) *pg.SelectStmt {
 	}
 }
 
-// witness is a subquery of which some row made the condition true. If it has one row only, it was that one.
-func (o *subqueries) witness(x *instrumentation, s, q *pg.SelectStmt, inside bool) {
-	if !x.simple(q) {
+// witness is a subquery of which some row made the condition true. If it has one row only, it was that one. test is what IN compares with it.
+func (o *subqueries) witness(x *instrumentation, s, q *pg.SelectStmt, inside bool, test *pg.Node) {
+	if test == nil && !x.simple(unlimited(q)) || test != nil && !x.simple(q) || outerJoins(q.FromClause) {
+		return
+	}
+	closed := x.closed(q)
+	inside = inside && x.once(q) && x.safe(q, s)
+	var p *pair
+	if test != nil && inside && closed {
+		p = x.pair(test, q, s)
+	}
+	sc, ok := x.scanOf(q, !closed)
+	if sc.pair = p; p == nil {
+		sc.limit = 1
+	}
+	switch {
+	case !ok:
+	case inside && (p != nil || !closed && test == nil):
+		o.inside = append(o.inside, sc)
+	case closed:
+		o.outside = append(o.outside, sc)
+	}
+}
+
+// existence is EXISTS in the select list: true if its subquery has a row. If it has one only, it was that one.
+func (o *subqueries) existence(x *instrumentation, q *pg.SelectStmt, inside bool) {
+	if !x.simple(unlimited(q)) || outerJoins(q.FromClause) {
 		return
 	}
 	closed := x.closed(q)
 	sc, ok := x.scanOf(q, !closed)
+	if !ok || !closed && !inside {
+		return
+	}
 	sc.limit = 1
-	inner := !slices.ContainsFunc(q.FromClause, func(n *pg.Node) bool { return n.GetJoinExpr() != nil })
-	switch {
-	case !ok || !inner:
-	case closed:
+	if q.LimitCount != nil { // with LIMIT 0 it looks for none
+		c := q.LimitCount.GetAConst()
+		if c.GetIval() == nil {
+			return
+		}
+		limit := x.tokens(int(c.Location))
+		if len(limit) == 0 {
+			return
+		}
+		sc.guard = strings.TrimPrefix(sc.guard+" AND "+copied(int(limit[0].Start), int(limit[0].End))+" >= 1", " AND ")
+	}
+	if closed {
 		o.outside = append(o.outside, sc)
-	case inside && !sc.params && x.safe(q, s):
+	} else {
 		o.inside = append(o.inside, sc)
 	}
+}
+
+// outerJoins reports whether a FROM clause has joins other than inner ones, of which the server may leave a side out.
+func outerJoins(from []*pg.Node) bool {
+	return slices.ContainsFunc(from, func(n *pg.Node) bool {
+		j := n.GetJoinExpr()
+		return j != nil && (j.Jointype != pg.JoinType_JOIN_INNER || outerJoins([]*pg.Node{j.Larg, j.Rarg}))
+	})
+}
+
+// pair is what IN compares: a column of the query, and the one of the subquery that must be the same.
+type pair struct{ outer, inner string }
+
+// expr looks up the row of the scan that IN found, if there is one only. The scan is that of the client's own subquery and is done once, so that it
+// needs no other index than that, on which SERIALIZABLE would leave locks.
+func (p *pair) expr(sc scan, versions []string) string {
+	rows := fmt.Sprintf("SELECT %s::pg_catalog.text AS k, pg_catalog.json_build_array(pg_catalog.json_build_array(%s))::pg_catalog.text AS v, pg_catalog.row_number() OVER () AS n %s",
+		p.inner, strings.Join(versions, "), pg_catalog.json_build_array("), sc.text)
+	found := fmt.Sprintf("SELECT wirecheck.k, pg_catalog.count(*) AS c, pg_catalog.min(wirecheck.v) AS v FROM (%s) wirecheck WHERE wirecheck.n <= %d GROUP BY 1", rows, sc.limit+1)
+	all := fmt.Sprintf("SELECT CASE WHEN pg_catalog.sum(wirecheck.c) <= %d THEN pg_catalog.jsonb_object_agg(wirecheck.k, wirecheck.v) FILTER (WHERE wirecheck.k IS NOT NULL AND wirecheck.c = 1) END FROM (%s) wirecheck",
+		sc.limit, found)
+	expr := "((" + all + ") ->> " + p.outer + "::pg_catalog.text)"
+	if sc.guard != "" {
+		expr = "CASE WHEN " + sc.guard + " THEN " + expr + " END"
+	}
+	return expr
+}
+
+// pair gives the columns that an IN of s compares with the subquery q, if they are of one type that compares alike everywhere.
+func (x *scene) pair(test *pg.Node, q, s *pg.SelectStmt) *pair {
+	own, outer := tables(q.FromClause), tables(s.FromClause)
+	for _, rv := range own {
+		if slices.ContainsFunc(outer, func(o *pg.RangeVar) bool { return refName(o) == refName(rv) }) {
+			return nil // it could not be named inside
+		}
+	}
+	if len(q.TargetList) != 1 {
+		return nil
+	}
+	left, ltype := x.columnAmong(test, outer)
+	right, rtype := x.columnAmong(q.TargetList[0].GetResTarget().GetVal(), own)
+	if left == "" || right == "" || ltype != rtype || !known(ltype) {
+		return nil
+	}
+	return &pair{outer: left, inner: right}
+}
+
+// columnAmong gives the qualified name and the type of the column of one of the tables that an expression is; empty if that is not certain.
+func (x *scene) columnAmong(n *pg.Node, list []*pg.RangeVar) (name, typ string) {
+	ref := n.GetColumnRef()
+	if ref == nil {
+		return "", ""
+	}
+	for _, rv := range list {
+		rel, _ := x.resolve(rv)
+		if rel == nil || rv.Schemaname == "" && x.scope[rv.Relname] > 0 || len(rv.GetAlias().GetColnames()) > 0 {
+			return "", ""
+		}
+		if !x.columnOf(ref, rv) {
+			continue
+		}
+		for _, a := range rel.Columns {
+			if a.Name == ref.Fields[len(ref.Fields)-1].GetString_().GetSval() {
+				return pgsyntax.Quote(refName(rv)) + "." + pgsyntax.Quote(a.Name), a.Type
+			}
+		}
+	}
+	return "", ""
+}
+
+// once reports whether each parameter of a subquery's clauses stands nowhere else, so that a copy cannot give it another type.
+func (x *scene) once(q *pg.SelectStmt) bool {
+	count := map[int32]int{}
+	note := func(m proto.Message) bool {
+		if p, ok := m.(*pg.ParamRef); ok {
+			count[p.Number]++
+		}
+		return true
+	}
+	pgsyntax.Walk(x.node, note)
+	ok := true
+	check := func(m proto.Message) bool {
+		if p, is := m.(*pg.ParamRef); is {
+			ok = ok && count[p.Number] == 1
+		}
+		return ok
+	}
+	pgsyntax.WalkAll(q.FromClause, check)
+	pgsyntax.Walk(q.WhereClause, check)
+	return ok
 }
 
 // simple reports whether a query has a row for each one that its FROM and WHERE clauses give, at the most.
@@ -233,61 +363,91 @@ func tables(from []*pg.Node) (list []*pg.RangeVar) {
 	return list
 }
 
-// safe reports whether the WHERE clause of a subquery of s is such that the server certainly finds no error in it. Its
+// safe reports whether the conditions of a subquery of s are such that the server certainly finds no error in them. Their
 // copy stands in front of WHERE, and so would the place of the error.
 func (x *scene) safe(q, s *pg.SelectStmt) bool {
-	if len(q.FromClause) != 1 || q.FromClause[0].GetRangeVar() == nil || !joined(s.FromClause) {
+	if !joined(q.FromClause) || !joined(s.FromClause) {
 		return false
 	}
-	outer := tables(s.FromClause)
+	own, outer := tables(q.FromClause), tables(s.FromClause)
 	typ := func(n *pg.Node) string {
-		ref := n.GetColumnRef()
-		if ref == nil {
+		if _, t := x.columnAmong(n, own); t != "" {
+			return t
+		}
+		if len(n.GetColumnRef().GetFields()) != 2 { // it could be ambiguous
 			return ""
 		}
-		for i, rv := range append([]*pg.RangeVar{q.FromClause[0].GetRangeVar()}, outer...) {
-			if i > 0 && len(ref.Fields) != 2 { // it could be ambiguous
-				return ""
-			}
-			rel, _ := x.resolve(rv)
-			if rel == nil || len(rv.GetAlias().GetColnames()) > 0 || !x.columnOf(ref, rv) {
-				continue
-			}
-			for _, a := range rel.Columns {
-				if a.Name == ref.Fields[len(ref.Fields)-1].GetString_().GetSval() {
-					return a.Type
-				}
-			}
-		}
-		return ""
+		_, t := x.columnAmong(n, outer)
+		return t
 	}
-	for _, n := range conjuncts(q.WhereClause) {
-		e := n.GetAExpr()
-		if e == nil || e.Kind != pg.A_Expr_Kind_AEXPR_OP || len(e.Name) != 1 {
+	ok := safeCondition(q.WhereClause, typ)
+	pgsyntax.WalkAll(q.FromClause, func(m proto.Message) bool {
+		if j, is := m.(*pg.JoinExpr); is {
+			ok = ok && !j.IsNatural && len(j.UsingClause) == 0 && safeCondition(j.Quals, typ)
+		}
+		return ok
+	})
+	return ok
+}
+
+// safeCondition is safe for one condition. typ gives the type of an expression that is a column.
+func safeCondition(n *pg.Node, typ func(*pg.Node) string) bool {
+	switch e := n.GetNode().(type) {
+	case nil:
+		return true
+	case *pg.Node_BoolExpr:
+		return !slices.ContainsFunc(e.BoolExpr.Args, func(a *pg.Node) bool { return !safeCondition(a, typ) })
+	case *pg.Node_NullTest:
+		return !e.NullTest.Argisrow && typ(e.NullTest.Arg) != ""
+	case *pg.Node_ColumnRef:
+		return typ(n) == "bool"
+	case *pg.Node_AConst:
+		return e.AConst.GetBoolval() != nil
+	case *pg.Node_AExpr:
+		return safeComparison(e.AExpr, typ)
+	}
+	return false
+}
+
+func safeComparison(e *pg.A_Expr, typ func(*pg.Node) string) bool {
+	if len(e.Name) != 1 {
+		return false
+	}
+	l, right := typ(e.Lexpr), []*pg.Node{e.Rexpr}
+	switch e.Kind {
+	case pg.A_Expr_Kind_AEXPR_OP:
+		if mirrored[pgsyntax.LastName(e.Name)] == "" {
 			return false
 		}
-		switch pgsyntax.LastName(e.Name) {
-		case "=", "<>", "<", ">", "<=", ">=":
-		default:
-			return false
+		if r := typ(e.Rexpr); l == "" && r != "" {
+			l, right = r, []*pg.Node{e.Lexpr}
 		}
-		l, r := typ(e.Lexpr), typ(e.Rexpr)
-		if l == "" && r != "" {
-			e, l, r = &pg.A_Expr{Rexpr: e.Lexpr}, r, ""
-		}
-		known := plainKeys[l] || sentKeys[l] != "" || textKeys[l] && l != "enum"
-		switch c := e.Rexpr.GetAConst(); {
-		case !known:
-			return false
+	case pg.A_Expr_Kind_AEXPR_IN, pg.A_Expr_Kind_AEXPR_BETWEEN, pg.A_Expr_Kind_AEXPR_NOT_BETWEEN:
+		right = e.Rexpr.GetList().GetItems()
+	default:
+		return false
+	}
+	if !known(l) || len(right) == 0 {
+		return false
+	}
+	for _, n := range right {
+		c := n.GetAConst()
+		switch r := typ(n); {
 		case r != "":
 			if l != r {
 				return false
 			}
-		case c.GetIval() != nil && (l == "int4" || l == "int8" || l == "numeric"):
+		case n.GetParamRef() != nil:
+		case (c.GetIval() != nil || c.GetFval() != nil) && (l == "int4" || l == "int8" || l == "numeric"):
 		case c.GetSval() != nil && (l == "text" || l == "varchar"):
 		default:
 			return false
 		}
 	}
 	return true
+}
+
+// known reports whether values of a type compare without an error.
+func known(typ string) bool {
+	return plainKeys[typ] || sentKeys[typ] != "" || textKeys[typ] && typ != "enum"
 }

@@ -56,8 +56,8 @@ func (x *planner) insertStmt(s *pg.InsertStmt) {
 		return
 	}
 	x.write(w)
-	if p := x.plan; p.Why == metNothing && p.Coverage == history.CoverageApproximate && len(src.GetValuesLists()) == 1 {
-		p.WithRows = history.CoverageExact // its one row was inserted, so it met none
+	if p := x.plan; p.Why == metNothing && p.Coverage == history.CoverageApproximate && len(src.GetValuesLists()) > 0 {
+		p.WithRows, p.Rows = history.CoverageExact, len(src.ValuesLists) // all rows were inserted, so it met none
 	}
 }
 
@@ -146,6 +146,9 @@ func (x *planner) write(w write) {
 		list = append(list, x.ask(s, history.OpRead, false))
 	}
 	x.facts = len(list)
+	if len(c.tables) > x.facts && len(c.targets) == 1 && !rel.HasTriggers {
+		list = append(list, x.beside(w)...)
+	}
 	list = append(list, x.images(target, w.op)...)
 	add := " RETURNING "
 	if len(w.returning) > 0 {
@@ -161,6 +164,79 @@ func (x *planner) write(w write) {
 	}
 	x.sideEffects(w, rel)
 	x.finish()
+}
+
+// beside gives the hidden columns that tell what the subqueries of a write read, or the query of an INSERT. They stand in RETURNING, which sees what
+// the statement's snapshot shows: they meet the same versions, also where a row was found again after waiting for another transaction.
+func (x *planner) beside(w write) (columns []string) {
+	var sub subqueries
+	switch s := w.node.(type) {
+	case *pg.InsertStmt:
+		q := s.SelectStmt.GetSelectStmt()
+		if q == nil || len(q.ValuesLists) > 0 {
+			return nil
+		}
+		list, ok := x.entire(q)
+		if !ok || locks(q) {
+			return nil
+		}
+		if q.Op == pg.SetOperation_SETOP_NONE {
+			sub = x.subqueries(q, x.groups(q), false)
+		}
+		sub.outside = append(list, sub.outside...)
+		sub.silent = sub.silent || !emptyTells(q) || s.OnConflictClause != nil
+	case *pg.UpdateStmt:
+		if !x.assignsBeside(s) {
+			sub = x.subqueries(&pg.SelectStmt{TargetList: s.TargetList, FromClause: asFrom(w), WhereClause: s.WhereClause}, false, true)
+		}
+	case *pg.DeleteStmt:
+		sub = x.subqueries(&pg.SelectStmt{FromClause: asFrom(w), WhereClause: s.WhereClause}, false, true)
+	}
+	if len(sub.outside)+len(sub.inside) > maxHidden {
+		return nil
+	}
+	for _, sc := range append(sub.outside, sub.inside...) {
+		if sc.pair == nil {
+			sc.limit = min(sc.limit, maxEach) // all of it comes with each row
+		}
+		columns = append(columns, x.askScan(sc, false))
+		x.facts += sc.tables
+	}
+	x.facts += sub.none
+	x.silent = sub.silent
+	x.plan.Repeats = w.op == history.OpInsert
+	return columns
+}
+
+// asFrom gives the tables of an UPDATE or DELETE as a FROM clause.
+func asFrom(w write) []*pg.Node {
+	return append([]*pg.Node{{Node: &pg.Node_RangeVar{RangeVar: w.relation}}}, w.from...)
+}
+
+// assignsBeside reports whether an UPDATE changes a column that has the name of one to which a subquery of it refers: RETURNING has its new value.
+func (x *scene) assignsBeside(s *pg.UpdateStmt) bool {
+	changed := map[string]bool{}
+	for _, t := range s.TargetList {
+		changed[t.GetResTarget().GetName()] = true
+	}
+	if rel, _ := x.resolve(s.Relation); rel != nil {
+		for _, a := range rel.Columns {
+			changed[a.Name] = changed[a.Name] || a.Generated
+		}
+	}
+	found := false
+	pgsyntax.Walk(s, func(m proto.Message) bool {
+		if l, ok := m.(*pg.SubLink); ok {
+			pgsyntax.Walk(l, func(m proto.Message) bool {
+				if r, ok := m.(*pg.ColumnRef); ok {
+					found = found || changed[r.Fields[len(r.Fields)-1].GetString_().GetSval()]
+				}
+				return !found
+			})
+		}
+		return !found
+	})
+	return found
 }
 
 // links reports whether an UPDATE should tell the version that it replaces, and can. It should if the row has no key

@@ -17,6 +17,7 @@ import (
 
 	"wirecheck/lab/hunt"
 	"wirecheck/lab/scenario"
+	"wirecheck/oracle"
 )
 
 // hunting is a hunt as a process of its own, with its own folder for temporary files.
@@ -328,9 +329,13 @@ func TestHuntServer(t *testing.T) {
 			}
 			status, s := h.wait(t)
 			h.clean(t)
-			if status != int(exitClean) || s.Crashes != 1 || s.Flaky != 1 {
+			bugs, want := folders(t, out), exitClean
+			if len(bugs) > 0 { // the server has bugs of its own, such as MDEV-30835
+				want = exitFound
+			}
+			if status != int(want) || slices.ContainsFunc(bugs, func(b *hunt.Bug) bool { return b.Finding.Class == oracle.Crash }) || s.Crashes != 1 || s.Flaky != 1 {
 				t.Errorf("exit status %d, %d crashes, %d flaky\n%s\n%s", status, s.Crashes, s.Flaky, h.stdout.String(), h.stderr.String())
-				for _, b := range folders(t, out) {
+				for _, b := range bugs {
 					t.Logf("found: %+v", b)
 				}
 			}

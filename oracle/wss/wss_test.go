@@ -344,6 +344,21 @@ func TestReadsTakenBack(t *testing.T) {
 	}
 }
 
+// TestWritesTakenBack: the same holds of a write's success.
+func TestWritesTakenBack(t *testing.T) {
+	const differs = "violation wss-tx: different success of a write"
+	for _, test := range []struct{ script, want string }{
+		{"T1: BEGIN\nT1: SAVEPOINT p\nT1: INSERT INTO t VALUES (1, 1) !1062 error\nT1: ROLLBACK TO p\nT2: DELETE FROM t\nT1: COMMIT", ""},
+		{"T1: BEGIN\nT1: SAVEPOINT p\nT1: INSERT INTO t VALUES (1, 1) !1062 error\nT2: DELETE FROM t\nT1: COMMIT", differs},
+	} {
+		s := play("mariadb", ser, keyed, test.script, "1|1") // the fake does not go back
+		v, err := wss.Check(t.Context(), s, &fake{}, wss.Options{})
+		if got := said(v); err != nil || !strings.HasPrefix(got, test.want) || test.want == "" && got != "" {
+			t.Errorf("%s: %v, got %q, want %q", test.script, err, got, test.want)
+		}
+	}
+}
+
 // TestNothingToConclude: executions that did not come to their end.
 func TestNothingToConclude(t *testing.T) {
 	s := play("mysql", rr, twoRows, "T1: DELETE FROM t", "")

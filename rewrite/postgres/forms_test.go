@@ -113,7 +113,7 @@ var forms = []struct {
 	{`SELECT r.id FROM rich r JOIN account a ON a.id = r.id WHERE a.id = 2`, "approximate", "read account 2"},
 
 	// subqueries beside captured tables
-	{`SELECT * FROM account WHERE id IN (SELECT account_id FROM orders WHERE id = 12)`, "rows", "read account 2, read orders 12"},
+	{`SELECT * FROM account WHERE id IN (SELECT account_id FROM orders WHERE id = 12)`, "exact", "read account 2, read orders 12"},
 	{`SELECT (SELECT max(id) FROM orders) FROM account WHERE id = 1`, "exact", "read account 1"},
 	{`SELECT (SELECT max(a.id)) FROM account a`, "exact", ""},
 
@@ -237,7 +237,7 @@ var forms = []struct {
 	{`SELECT DISTINCT v FROM secured`, "opaque", ""},
 	{`SELECT DISTINCT v FROM part`, "exact", "read part 'eu' 1, read part 'eu' 2, read part 'us' 1"},
 	{`SELECT DISTINCT generate_series(1, id) FROM account WHERE id < 3`, "rows", ""},
-	{`SELECT DISTINCT owner FROM account WHERE id IN (SELECT account_id FROM orders WHERE id = 12)`, "rows", "read account 2, read orders 12"},
+	{`SELECT DISTINCT owner FROM account WHERE id IN (SELECT account_id FROM orders WHERE id = 12)`, "exact", "read account 2, read orders 12"},
 	{`SELECT owner FROM account EXCEPT SELECT note FROM orders ORDER BY 1 NULLS FIRST`, "rows", "read account 1, read account 2, read account 3, read account 4, read orders 10, read orders 11, read orders 12, read orders 13"},
 	{`SELECT id FROM account WHERE id > 2 INTERSECT SELECT id + 2 FROM account WHERE id < 3`, "rows", "read account 1, read account 2, read account 3, read account 4"},
 	{`SELECT id FROM account WHERE id > 100 UNION SELECT id FROM orders WHERE id > 100`, "exact", ""},
@@ -277,14 +277,14 @@ var forms = []struct {
 	{`SELECT id FROM big WHERE id IN (5, 6) AND id = 5`, "exact", "read big 5"},
 
 	// subqueries in expressions
-	{`SELECT * FROM account WHERE id IN (SELECT account_id FROM orders)`, "rows", "read account 1, read account 2, read orders 12"}, // two orders may have made it true for account 1
+	{`SELECT * FROM account WHERE id IN (SELECT account_id FROM orders)`, "exact", "read account 1, read account 2, read orders 12"}, // two orders may have made it true for account 1
 	{`SELECT * FROM account WHERE id NOT IN (SELECT account_id FROM orders)`, "rows", "read account 3, read account 4, read orders 10, read orders 11, read orders 12, read orders 13"},
 	{`SELECT * FROM account WHERE id > ALL (SELECT account_id FROM orders WHERE id < 13) AND id < 4`, "rows", "read account 3, read orders 10, read orders 11, read orders 12"},
 	{`SELECT id FROM account WHERE balance > (SELECT avg(amount) FROM orders) ORDER BY id LIMIT 1`, "rows", "read account 1, read orders 10, read orders 11, read orders 12, read orders 13"},
 	{`SELECT id FROM account WHERE id = (SELECT account_id FROM orders WHERE id = 12)`, "rows", "read account 2, read orders 12"},
 	{`SELECT id FROM account WHERE id = 1 OR id = (SELECT account_id FROM orders WHERE id = 12)`, "approximate", "read account 1, read account 2"},
-	{`SELECT id FROM account WHERE EXISTS (SELECT 1 FROM orders WHERE id = 12) AND id = 1`, "rows", "read account 1, read orders 12"},
-	{`SELECT id FROM account WHERE EXISTS (SELECT 1 FROM orders) AND id = 1`, "rows", "read account 1"},
+	{`SELECT id FROM account WHERE EXISTS (SELECT 1 FROM orders WHERE id = 12) AND id = 1`, "exact", "read account 1, read orders 12"},
+	{`SELECT id FROM account WHERE EXISTS (SELECT 1 FROM orders) AND id = 1`, "exact", "read account 1"},
 	{`SELECT id FROM account WHERE NOT EXISTS (SELECT 1 FROM orders WHERE account_id = account.id)`, "rows", "read account 3, read account 4"},
 	{`SELECT id FROM account WHERE NOT (EXISTS (SELECT (1) AS a FROM orders WHERE account_id = account.id LIMIT 1))`, "rows", "read account 3, read account 4"},
 	{`SELECT id FROM account WHERE NOT EXISTS (SELECT 1 FROM orders WHERE account_id = account.id LIMIT 1 OFFSET 1)`, "approximate", "-"},
@@ -293,16 +293,16 @@ var forms = []struct {
 	{`SELECT 1 AS one, q.*, q.id FROM (SELECT id, owner FROM account WHERE id < 3) q ORDER BY q.id`, "exact", "read account 1, read account 2"},
 	{`SELECT q.*, row_to_json(q.*) FROM (SELECT id, owner FROM account WHERE id = 1) q`, "exact", "read account 1"},           // by a second scan
 	{`SELECT q.*, o.id FROM (SELECT * FROM account WHERE id = 1) q JOIN orders o ON o.account_id = q.id`, "approximate", "-"}, // another client may have added a column
-	{`SELECT a.id FROM account a WHERE EXISTS (SELECT 1 FROM orders o WHERE o.account_id = a.id) ORDER BY 1`, "rows", "read account 1, read account 2, read orders 12"},
+	{`SELECT a.id FROM account a WHERE EXISTS (SELECT 1 FROM orders o WHERE o.account_id = a.id) ORDER BY 1`, "exact", "read account 1, read account 2, read orders 12"},
 	{`SELECT a.id FROM account a WHERE EXISTS (SELECT 1 FROM orders o WHERE o.note = a.id)`, "approximate", ""},
-	{`SELECT a.id FROM account a WHERE EXISTS (SELECT 1 FROM orders o WHERE o.account_id = a.id AND o.note = 'z' AND o.id > 3)`, "rows", "read account 2, read orders 12"},
-	{`SELECT id FROM account WHERE id IN (SELECT o.account_id FROM orders o JOIN account b ON b.id = o.account_id WHERE o.note = 'z' AND b.owner IN ('bob', 'x'))`, "rows", "read account 2, read account 2, read orders 12"},
+	{`SELECT a.id FROM account a WHERE EXISTS (SELECT 1 FROM orders o WHERE o.account_id = a.id AND o.note = 'z' AND o.id > 3)`, "exact", "read account 2, read orders 12"},
+	{`SELECT id FROM account WHERE id IN (SELECT o.account_id FROM orders o JOIN account b ON b.id = o.account_id WHERE o.note = 'z' AND b.owner IN ('bob', 'x'))`, "exact", "read account 2, read account 2, read orders 12"},
 	{`SELECT id FROM account WHERE id IN (SELECT o.account_id FROM orders o LEFT JOIN account b ON b.id = o.account_id WHERE o.note = 'z')`, "approximate", "read account 2"},
-	{`SELECT id FROM account WHERE owner IN (SELECT note FROM orders WHERE amount BETWEEN 1 AND 3 OR note IS NULL)`, "rows", ""},
-	{`SELECT a.id FROM account a WHERE a.id IN (SELECT a.account_id FROM orders a WHERE a.id = 12)`, "rows", "read account 2, read orders 12"}, // as a whole
-	{`SELECT id FROM account WHERE id IN (SELECT amount FROM orders)`, "rows", ""},                                                             // of another type
-	{`SELECT id FROM account WHERE EXISTS (SELECT 1 FROM orders o, account b WHERE o.account_id = account.id AND b.id = o.account_id) AND id = 2`, "rows", "read account 2, read account 2, read orders 12"},
-	{`SELECT id FROM account WHERE EXISTS (SELECT 1 FROM orders o WHERE o.account_id = account.id LIMIT 1) AND id = 2`, "rows", "read account 2, read orders 12"},
+	{`SELECT id FROM account WHERE owner IN (SELECT note FROM orders WHERE amount BETWEEN 1 AND 3 OR note IS NULL)`, "exact", ""},
+	{`SELECT a.id FROM account a WHERE a.id IN (SELECT a.account_id FROM orders a WHERE a.id = 12)`, "exact", "read account 2, read orders 12"}, // as a whole
+	{`SELECT id FROM account WHERE id IN (SELECT amount FROM orders)`, "exact", ""},                                                             // of another type
+	{`SELECT id FROM account WHERE EXISTS (SELECT 1 FROM orders o, account b WHERE o.account_id = account.id AND b.id = o.account_id) AND id = 2`, "exact", "read account 2, read account 2, read orders 12"},
+	{`SELECT id FROM account WHERE EXISTS (SELECT 1 FROM orders o WHERE o.account_id = account.id LIMIT 1) AND id = 2`, "exact", "read account 2, read orders 12"},
 	{`SELECT EXISTS (SELECT 1 FROM orders WHERE id = 12)`, "exact", "read orders 12"},
 	{`SELECT EXISTS (SELECT * FROM orders WHERE account_id = 77 LIMIT 1) AS there`, "exact", ""},
 	{`SELECT EXISTS (SELECT * FROM orders WHERE id = 12 LIMIT 0)`, "exact", ""}, // it looked for none
@@ -426,12 +426,12 @@ RETURNING v`, "exact", "update nokey, update nokey, update nokey"},
 	{`UPDATE twice_fk SET x = 2`, "approximate", "update twice_fk 1"},
 	{`DELETE FROM child_fk`, "exact", "delete child_fk 1"},
 	{`DELETE FROM nokey WHERE v = 2`, "exact", "delete nokey"},
-	{`DELETE FROM account WHERE id IN (SELECT account_id FROM orders WHERE id = 12)`, "rows", "delete account 2, read orders 12"},
-	{`DELETE FROM account WHERE id IN (SELECT a.id FROM account a JOIN orders o ON o.account_id = a.id WHERE o.note = 'z')`, "rows", "delete account 2, read account 2, read orders 12"},
+	{`DELETE FROM account WHERE id IN (SELECT account_id FROM orders WHERE id = 12)`, "exact", "delete account 2, read orders 12"},
+	{`DELETE FROM account WHERE id IN (SELECT a.id FROM account a JOIN orders o ON o.account_id = a.id WHERE o.note = 'z')`, "exact", "delete account 2, read account 2, read orders 12"},
 	{`DELETE FROM account a WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE o.account_id = a.id)`, "rows", "delete account 3, delete account 4"},
-	{`UPDATE account SET balance = 1 WHERE id IN (SELECT account_id FROM orders WHERE id = 12)`, "rows", "read orders 12, update account 2"},
-	{`UPDATE account SET balance = 1 WHERE id IN (SELECT account_id FROM orders)`, "rows", "read orders 12, update account 1, update account 2"}, // account 1 has two
-	{`UPDATE account SET balance = 1 WHERE EXISTS (SELECT 1 FROM orders o WHERE o.account_id = account.id AND o.note = 'z')`, "rows", "read orders 12, update account 2"},
+	{`UPDATE account SET balance = 1 WHERE id IN (SELECT account_id FROM orders WHERE id = 12)`, "exact", "read orders 12, update account 2"},
+	{`UPDATE account SET balance = 1 WHERE id IN (SELECT account_id FROM orders)`, "exact", "read orders 12, update account 1, update account 2"}, // account 1 has two
+	{`UPDATE account SET balance = 1 WHERE EXISTS (SELECT 1 FROM orders o WHERE o.account_id = account.id AND o.note = 'z')`, "exact", "read orders 12, update account 2"},
 	{`UPDATE account SET balance = (SELECT sum(amount) FROM orders WHERE account_id = 1) WHERE id = 1`, "exact", "read orders 10, read orders 11, update account 1"},
 	{`UPDATE account SET balance = (SELECT sum(o.amount) FROM orders o WHERE o.account_id = account.id) WHERE id = 2`, "exact", "read orders 12, update account 2"},
 	{`UPDATE account SET id = 20 WHERE id IN (SELECT o.account_id FROM orders o WHERE o.id = 12)`, "approximate", "update account 20"},

@@ -42,8 +42,8 @@ func (x *instrumentation) subqueries(s *pg.SelectStmt, grouped, each bool) (out 
 		}
 		for _, n := range conjuncts(s.WhereClause) {
 			told := len(out.outside) + len(out.inside) + out.none
-			x.condition(&out, s, n, each)
-			out.silent = out.silent || told < len(out.outside)+len(out.inside)+out.none
+			found := x.condition(&out, s, n, each)
+			out.silent = out.silent || !found && told < len(out.outside)+len(out.inside)+out.none
 		}
 	})
 	return out
@@ -117,8 +117,9 @@ func (x *judge) limited(s *pg.SelectStmt) bool {
 	return !one || len(s.GroupClause) > 0
 }
 
-// condition looks at one condition that was true for each row of the answer.
-func (x *instrumentation) condition(o *subqueries, s *pg.SelectStmt, n *pg.Node, inside bool) {
+// condition looks at one condition that was true for each row of the answer. found says that a row which the subquery found made it true, as in a join:
+// where there is no row in the answer, there is none of which the subquery could tell.
+func (x *instrumentation) condition(o *subqueries, s *pg.SelectStmt, n *pg.Node, inside bool) (found bool) {
 	not := false
 	if b := n.GetBoolExpr(); b != nil && b.Boolop == pg.BoolExprType_NOT_EXPR {
 		not, n = true, b.Args[0]
@@ -132,7 +133,7 @@ func (x *instrumentation) condition(o *subqueries, s *pg.SelectStmt, n *pg.Node,
 				}
 			})
 		}
-		return
+		return false
 	}
 	q := l.Subselect.GetSelectStmt()
 	switch {
@@ -142,6 +143,7 @@ func (x *instrumentation) condition(o *subqueries, s *pg.SelectStmt, n *pg.Node,
 		}
 	case l.SubLinkType == pg.SubLinkType_EXISTS_SUBLINK:
 		o.witness(x, s, q, inside, nil)
+		return true
 	case l.SubLinkType == pg.SubLinkType_ALL_SUBLINK && !not, l.SubLinkType == pg.SubLinkType_ANY_SUBLINK && not:
 		if x.closed(q) { // it was compared with every row
 			o.value(x, q, false)
@@ -151,8 +153,10 @@ func (x *instrumentation) condition(o *subqueries, s *pg.SelectStmt, n *pg.Node,
 			o.value(x, q, false)
 		} else {
 			o.witness(x, s, q, inside, l.Testexpr)
+			return true
 		}
 	}
+	return false
 }
 
 // unlimited is a query within NOT EXISTS without its LIMIT: where that is true, no row was read, or the limit let none.

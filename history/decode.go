@@ -21,6 +21,8 @@ type Reader struct {
 	header  Header
 	warning string
 	words   map[string]string
+	binary  bool     // see binary.go
+	list    []string // the binary form's words
 }
 
 // maxLine is the longest line that is believed to be one.
@@ -54,6 +56,9 @@ func (r *Reader) Warning() string { return r.warning }
 // Next reads the next event into e. The slices in e are used again by the next call; the strings stay valid. At the end
 // it returns io.EOF.
 func (r *Reader) Next(e *Event) error {
+	if r.binary {
+		return r.nextBinary(e)
+	}
 	for {
 		line, whole, err := r.next()
 		if err != nil {
@@ -150,6 +155,12 @@ func (r *Reader) readHeader(line []byte) error {
 			r.header.Run, err = p.str()
 		case "closes":
 			r.header.Closes, err = p.bool()
+		case "form":
+			var form string
+			if form, err = p.str(); err == nil && form != formBinary {
+				err = fmt.Errorf("unknown form %q", form)
+			}
+			r.binary = true
 		default:
 			return unknownKey(key)
 		}

@@ -34,7 +34,17 @@ type Writer struct {
 // NewWriter writes the header to w and returns a Writer for the events.
 func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	hw := &Writer{buf: bufio.NewWriterSize(w, 64<<10)}
-	b := append(hw.line, `{"wirecheck":"history","version":`...)
+	b := appendHeader(hw.line, h, "")
+	if _, err := hw.buf.Write(b); err != nil {
+		return nil, fmt.Errorf("write history header: %w", err)
+	}
+	hw.line = b
+	return hw, nil
+}
+
+// appendHeader appends the first line.
+func appendHeader(b []byte, h Header, form string) []byte {
+	b = append(b, `{"wirecheck":"history","version":`...)
 	b = strconv.AppendInt(b, FormatVersion, 10)
 	b = appendText(b, `,"engine":`, h.Engine)
 	if h.Started != 0 {
@@ -45,12 +55,7 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	if h.Closes {
 		b = append(b, `,"closes":true`...)
 	}
-	b = append(b, '}', '\n')
-	if _, err := hw.buf.Write(b); err != nil {
-		return nil, fmt.Errorf("write history header: %w", err)
-	}
-	hw.line = b
-	return hw, nil
+	return append(appendText(b, `,"form":`, form), '}', '\n')
 }
 
 // Create makes a new history file that only its owner may read, since statements can hold personal data. A file that

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wirecheck/history"
 	"wirecheck/history/observed"
 	"wirecheck/oracle"
 	"wirecheck/oracle/inferred"
@@ -28,6 +29,12 @@ const (
 
 // inputs are the values of --input.
 var inputs = append([]string{inputAuto, inputNative}, foreign.Formats...)
+
+// outputBinary is the native form in fewer bytes.
+const outputBinary = "binary"
+
+// convertible are the values of --to.
+var convertible = append([]string{inputNative, outputBinary}, foreign.Formats...)
 
 // checkInput refuses an unknown format.
 func checkInput(input string) error {
@@ -153,7 +160,8 @@ Plume's and dbcop's formats have none, and Jepsen's has nothing else, so a
 history without it gets one that means nothing; convert then warns.
 
 A history of wirecheck's own (native) becomes one of registers: the keys are
-rows, the values are the versions' ids.`,
+rows, the values are the versions' ids. To "native" and "binary" all of it is
+kept; "binary" is the form that check reads fastest.`,
 		Example: `  wirecheck convert --to plume history.edn > history.txt
   wirecheck convert --to elle --output shop.edn shop.jsonl`,
 		Args: cobra.ExactArgs(1),
@@ -161,14 +169,17 @@ rows, the values are the versions' ids.`,
 			if err := checkInput(input); err != nil {
 				return err
 			}
-			if !slices.Contains(foreign.Formats, to) && to != inputNative {
-				return fmt.Errorf("unknown format %q: use --to with one of %s", to, strings.Join(append([]string{inputNative}, foreign.Formats...), ", "))
+			if !slices.Contains(convertible, to) {
+				return fmt.Errorf("unknown format %q: use --to with one of %s", to, strings.Join(convertible, ", "))
 			}
 			in, name, format, done, err := openHistory(cmd, args[0], input)
 			if err != nil {
 				return err
 			}
 			defer done()
+			if format == inputNative && (to == inputNative || to == outputBinary) {
+				return writeTo(cmd, output, func(w io.Writer) error { return copyEvents(w, in, name, to) })
+			}
 			h, err := readAny(in, format, name)
 			if err != nil {
 				return err
@@ -180,15 +191,18 @@ rows, the values are the versions' ids.`,
 				fmt.Fprintln(cmd.ErrOrStderr(), "wirecheck: warning: the history shows no real time; that of the result means nothing, but for the order of each session")
 			}
 			return writeTo(cmd, output, func(w io.Writer) error {
-				if to == inputNative {
+				switch to {
+				case inputNative:
 					return observed.WriteNative(w, h)
+				case outputBinary:
+					return errors.New("only a history of wirecheck's own has a binary form: convert to native first")
 				}
 				return foreign.Write(w, h, to)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&input, "input", inputAuto, "format of the history: "+strings.Join(inputs, ", "))
-	cmd.Flags().StringVar(&to, "to", "", "format of the result: "+strings.Join(append([]string{inputNative}, foreign.Formats...), ", "))
+	cmd.Flags().StringVar(&to, "to", "", "format of the result: "+strings.Join(convertible, ", "))
 	cmd.Flags().StringVar(&output, "output", "", "write the result to this file, which must not exist (default: standard output)")
 	return cmd
 }
@@ -211,4 +225,34 @@ func writeTo(cmd *cobra.Command, path string, write func(io.Writer) error) error
 		return err
 	}
 	return errors.Join(write(f), f.Close())
+}
+
+// copyEvents writes a history of wirecheck's own as JSON lines or in the binary form.
+func copyEvents(w io.Writer, in io.Reader, name, to string) error {
+	r, err := history.NewReader(in, name)
+	if err != nil {
+		return err
+	}
+	var out interface {
+		Write(*history.Event) error
+		Flush() error
+	}
+	if to == outputBinary {
+		out, err = history.NewBinaryWriter(w, r.Header())
+	} else {
+		out, err = history.NewWriter(w, r.Header())
+	}
+	var e history.Event
+	for err == nil {
+		if err = r.Next(&e); err == nil {
+			err = out.Write(&e)
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
+	if r.Warning() != "" {
+		return errors.Join(out.Flush(), errors.New(r.Warning()))
+	}
+	return out.Flush()
 }

@@ -145,3 +145,28 @@ func TestForeignForms(t *testing.T) {
 		}
 	}
 }
+
+// TestConvertBinary writes a recorded history in the binary form and back: nothing is lost, and check says the same.
+func TestConvertBinary(t *testing.T) {
+	path := writeHistory(t, lostUpdate)
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed := filepath.Join(t.TempDir(), "packed")
+	var out, errs bytes.Buffer
+	if got := run(t.Context(), []string{"convert", "--to", "binary", "--output", packed, path}, &out, &errs); got != exitClean {
+		t.Fatalf("exit status %d, %s", got, errs.String())
+	}
+	if got := run(t.Context(), []string{"convert", "--to", "native", packed}, &out, &errs); got != exitClean || out.String() != string(want) {
+		t.Errorf("exit status %d, %s\n%s", got, errs.String(), out.String())
+	}
+	var first, second bytes.Buffer
+	a, b := run(t.Context(), []string{"check", path}, &first, &errs), run(t.Context(), []string{"check", packed}, &second, &errs)
+	if a != exitFound || b != exitFound || first.String() != second.String() {
+		t.Errorf("check says %d and %d of the two forms:\n%s%s", a, b, first.String(), second.String())
+	}
+	if got := run(t.Context(), []string{"convert", "--to", "binary", "--input", "plume", path}, &out, &errs); got != exitFailed {
+		t.Errorf("another checker's history in the binary form: exit status %d", got)
+	}
+}

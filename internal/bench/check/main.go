@@ -26,11 +26,15 @@ func main() {
 	n := flag.Int("n", 1_000_000, "number of transactions of the largest history")
 	dir := flag.String("dir", os.TempDir(), "where the histories are written (about 1 KB per transaction)")
 	judge := flag.String("judge", "", "judge this history and print the figures (used by the program itself)")
+	read := flag.String("read", "", "read this history and judge nothing (used by the program itself)")
 	flag.Parse()
 	err := error(nil)
-	if *judge != "" {
+	switch {
+	case *judge != "":
 		err = check(*judge)
-	} else {
+	case *read != "":
+		err = readOnly(*read)
+	default:
 		err = bench(*n, *dir)
 	}
 	if err != nil {
@@ -71,7 +75,7 @@ func bench(n int, dir string) error {
 			}
 		}
 	}
-	return nil
+	return forms(self, tmp, n)
 }
 
 // check judges a history and prints one line of figures.

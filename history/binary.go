@@ -1,0 +1,429 @@
+package history
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// The binary form has the header line of the JSON-lines form, with "form":"binary", and then records: a uvarint with the record's length, and the
+// record. A record begins with a byte for the kind of event. Then come uvarints: which fields follow (the bits below), and the fields. A word, of
+// which there are few different ones, is a number of the table of words, or 0 and a new word. What the bits cannot say is a record of kind
+// recordJSON, with the event's JSON form. docs/reference/history-format.md describes it.
+
+// formBinary is the header's form.
+const formBinary = "binary"
+
+const recordJSON = 0
+
+// The kinds, operations, outcomes and coverages by their number in a record.
+var (
+	binaryKinds     = []EventKind{"", EventSession, EventBegin, EventStmt, EventEnd, EventClose}
+	binaryOps       = []Op{OpRead, OpLock, OpMatch, OpInsert, OpUpdate, OpDelete}
+	binaryOutcomes  = []Outcome{"", OutcomeCommitted, OutcomeAborted, OutcomeUnknown}
+	binaryCoverages = []Coverage{CoverageNone, CoverageExact, CoverageApproximate, CoverageOpaque}
+)
+
+func number[T comparable](list []T, v T) (int, bool) {
+	for i := range list {
+		if list[i] == v {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// The fields of an event, in their order in a record.
+const (
+	hasTxn = 1 << iota
+	hasFrom
+	hasTo
+	hasAt
+	hasLevel
+	hasImplicit
+	hasN
+	hasSQL
+	hasVerb
+	hasAccesses
+	hasCoverage
+	hasCurrentRead
+	hasPredicate
+	hasTokens
+	hasOutcome
+	hasSent
+	hasPending
+)
+
+// The fields of an access. The lowest bits are the operation.
+const (
+	opBits     = 7
+	accVersion = 8 << iota
+	accWriter
+	accPrev
+	accPrevWriter
+	accOrder
+	accPrevOrder
+	accAsOf
+	accApprox
+	accKeyText // the key is no number
+)
+
+// BinaryWriter writes the binary form. It is not safe for concurrent use.
+type BinaryWriter struct {
+	buf   *bufio.Writer
+	rec   []byte
+	words map[string]uint64
+}
+
+// NewBinaryWriter writes the header to w and returns a writer for the events.
+func NewBinaryWriter(w io.Writer, h Header) (*BinaryWriter, error) {
+	b := &BinaryWriter{buf: bufio.NewWriterSize(w, 64<<10), words: map[string]uint64{}}
+	if _, err := b.buf.Write(appendHeader(nil, h, formBinary)); err != nil {
+		return nil, fmt.Errorf("write history header: %w", err)
+	}
+	return b, nil
+}
+
+// Write appends one event. It is buffered, see Flush.
+func (w *BinaryWriter) Write(e *Event) error {
+	w.rec = w.append(w.rec[:0], e)
+	var size [binary.MaxVarintLen64]byte
+	if _, err := w.buf.Write(size[:binary.PutUvarint(size[:], uint64(len(w.rec)))]); err != nil {
+		return fmt.Errorf("write history: %w", err)
+	}
+	if _, err := w.buf.Write(w.rec); err != nil {
+		return fmt.Errorf("write history: %w", err)
+	}
+	return nil
+}
+
+// Flush hands everything written so far to the underlying writer.
+func (w *BinaryWriter) Flush() error { return w.buf.Flush() }
+
+// plain reports whether the bits can say all of an event.
+func plain(e *Event) bool {
+	if e.Engine != "" || e.Server != "" || e.Database != "" || e.User != "" || e.Client != "" || e.Backend != 0 || e.Why != "" || len(e.Reads) > 0 || e.Unread != "" ||
+		e.UndoesFrom != 0 || e.Error != nil || e.Request != "" || len(e.Tags) > 0 || len(e.Operands) > 0 || len(e.Derived) > 0 || e.N < 0 {
+		return false
+	}
+	for i := range e.Accesses {
+		a := &e.Accesses[i]
+		if _, ok := number(binaryOps, a.Op); !ok || a.Name != "" || a.Image != "" || a.Was != "" {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *BinaryWriter) append(b []byte, e *Event) []byte {
+	kind, known := number(binaryKinds, e.Kind)
+	outcome, ok1 := number(binaryOutcomes, e.Outcome)
+	coverage, ok2 := number(binaryCoverages, e.Coverage)
+	if !known || kind == recordJSON || !ok1 || !ok2 || !plain(e) {
+		return AppendEvent(append(b, recordJSON), e)
+	}
+	b = binary.AppendUvarint(append(b, byte(kind)), e.Session)
+	mask, at := uint64(0), len(b)
+	field := func(bit uint64, set bool) bool {
+		if set {
+			mask |= bit
+		}
+		return set
+	}
+	var f []byte
+	f = w.rest(f, e, field, outcome, coverage)
+	b = binary.AppendUvarint(b[:at], mask)
+	return append(b, f...)
+}
+
+func (w *BinaryWriter) rest(f []byte, e *Event, field func(uint64, bool) bool, outcome, coverage int) []byte {
+	num := func(bit, v uint64) {
+		if field(bit, v != 0) {
+			f = binary.AppendUvarint(f, v)
+		}
+	}
+	word := func(bit uint64, s string) {
+		if field(bit, s != "") {
+			f = w.word(f, s)
+		}
+	}
+	num(hasTxn, e.Txn)
+	num(hasFrom, e.From)
+	num(hasTo, e.To)
+	num(hasAt, uint64(e.At))
+	word(hasLevel, e.Level)
+	field(hasImplicit, e.Implicit)
+	num(hasN, uint64(e.N))
+	word(hasSQL, e.SQL)
+	word(hasVerb, e.Verb)
+	num(hasAccesses, uint64(len(e.Accesses)))
+	for i := range e.Accesses {
+		f = w.access(f, &e.Accesses[i])
+	}
+	num(hasCoverage, uint64(coverage))
+	field(hasCurrentRead, e.CurrentRead)
+	field(hasPredicate, e.Predicate)
+	num(hasTokens, uint64(len(e.Tokens)))
+	for _, t := range e.Tokens {
+		f = appendBytes(f, t)
+	}
+	num(hasOutcome, uint64(outcome))
+	num(hasSent, e.Sent)
+	field(hasPending, e.Pending)
+	return f
+}
+
+func (w *BinaryWriter) access(b []byte, a *Access) []byte {
+	op, _ := number(binaryOps, a.Op)
+	mask := uint64(op)
+	for _, f := range []struct {
+		bit uint64
+		set bool
+	}{{accVersion, a.Version != ""}, {accWriter, a.Writer != ""}, {accPrev, a.Prev != ""}, {accPrevWriter, a.PrevWriter != ""}, {accOrder, a.Order != 0},
+		{accPrevOrder, a.PrevOrder != 0}, {accAsOf, a.AsOf != 0}, {accApprox, a.Approx}} {
+		if f.set {
+			mask |= f.bit
+		}
+	}
+	key, err := strconv.ParseUint(a.Row.Key, 10, 64)
+	asNumber := err == nil && strconv.FormatUint(key, 10) == a.Row.Key
+	if !asNumber {
+		mask |= accKeyText
+	}
+	b = w.word(binary.AppendUvarint(b, mask), a.Row.Table)
+	if asNumber {
+		b = binary.AppendUvarint(b, key)
+	} else {
+		b = appendBytes(b, a.Row.Key)
+	}
+	for _, s := range []string{a.Version, a.Writer, a.Prev, a.PrevWriter} {
+		if s != "" {
+			b = appendBytes(b, s)
+		}
+	}
+	for _, n := range []uint64{a.Order, a.PrevOrder, a.AsOf} {
+		if n != 0 {
+			b = binary.AppendUvarint(b, n)
+		}
+	}
+	return b
+}
+
+func appendBytes(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// word appends the number of a word, or 0 and the word. Both sides remember the same words: the first maxWords.
+func (w *BinaryWriter) word(b []byte, s string) []byte {
+	if n := w.words[s]; n > 0 {
+		return binary.AppendUvarint(b, n)
+	}
+	if len(w.words) < maxWords {
+		w.words[s] = uint64(len(w.words) + 1)
+	}
+	return appendBytes(append(b, 0), s)
+}
+
+// binaryReader reads the fields of one record.
+type binaryReader struct {
+	s    string
+	i    int
+	bad  bool
+	list *[]string // the words so far
+}
+
+func (r *binaryReader) uint() uint64 {
+	n := uint64(0)
+	for shift := uint(0); r.i < len(r.s) && shift < 64; shift += 7 {
+		c := r.s[r.i]
+		r.i++
+		n |= uint64(c&0x7f) << shift
+		if c < 0x80 {
+			return n
+		}
+	}
+	r.bad = true
+	return 0
+}
+
+func (r *binaryReader) str() string {
+	n := r.uint()
+	if n > uint64(len(r.s)-r.i) {
+		r.bad = true
+		return ""
+	}
+	s := r.s[r.i : r.i+int(n)]
+	r.i += int(n)
+	return s
+}
+
+func (r *binaryReader) word() string {
+	n := r.uint()
+	if n == 0 {
+		s := strings.Clone(r.str())
+		if len(*r.list) < maxWords {
+			*r.list = append(*r.list, s)
+		}
+		return s
+	}
+	if n > uint64(len(*r.list)) {
+		r.bad = true
+		return ""
+	}
+	return (*r.list)[n-1]
+}
+
+func pick[T any](r *binaryReader, list []T, n uint64) (v T) {
+	if n >= uint64(len(list)) {
+		r.bad = true
+		return v
+	}
+	return list[n]
+}
+
+// nextBinary reads the next record into e.
+func (r *Reader) nextBinary(e *Event) error {
+	size, err := binary.ReadUvarint(r.buf)
+	if errors.Is(err, io.EOF) {
+		return io.EOF
+	}
+	r.line++
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return r.cutOff()
+	case err != nil || size > maxLine:
+		return r.fail("the record's length is wrong")
+	}
+	if r.long, err = readFull(r.buf, r.long[:0], int(size)); errors.Is(err, io.ErrUnexpectedEOF) {
+		return r.cutOff()
+	} else if err != nil {
+		return fmt.Errorf("read %s: %w", r.name, err)
+	}
+	acc, tokens := e.Accesses[:0], e.Tokens[:0]
+	*e = Event{Accesses: acc, Tokens: tokens}
+	s := string(r.long)
+	if s != "" && s[0] == recordJSON {
+		p := parser{s: s[1:], r: r}
+		if err := p.event(e); err != nil {
+			return r.fail(err.Error())
+		}
+		return nil
+	}
+	b := binaryReader{s: s, list: &r.list}
+	b.event(e)
+	if b.bad || b.i != len(s) {
+		return r.fail("the record is damaged")
+	}
+	if err := e.Check(); err != nil {
+		return r.fail(err.Error())
+	}
+	return nil
+}
+
+// readFull reads n bytes, of which the file may have less: memory grows with what is there.
+func readFull(r io.Reader, b []byte, n int) ([]byte, error) {
+	const step = 64 << 10
+	for len(b) < n {
+		part := min(n-len(b), step)
+		at := len(b)
+		if cap(b) < at+part {
+			b = append(b, make([]byte, part)...)
+		}
+		b = b[:at+part]
+		if _, err := io.ReadFull(r, b[at:]); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return b[:at], err
+		}
+	}
+	return b, nil
+}
+
+func (r *Reader) cutOff() error {
+	r.warning = fmt.Sprintf("%s:%d: the last record is cut off and was left out", r.name, r.line)
+	return io.EOF
+}
+
+func (r *binaryReader) event(e *Event) {
+	e.Kind = pick(r, binaryKinds, r.uint())
+	e.Session = r.uint()
+	mask := r.uint()
+	num := func(bit uint64) uint64 {
+		if mask&bit == 0 {
+			return 0
+		}
+		return r.uint()
+	}
+	word := func(bit uint64) string {
+		if mask&bit == 0 {
+			return ""
+		}
+		return r.word()
+	}
+	e.Txn, e.From, e.To, e.At = num(hasTxn), num(hasFrom), num(hasTo), int64(num(hasAt))
+	e.Level, e.Implicit = word(hasLevel), mask&hasImplicit != 0
+	n := num(hasN)
+	if n > math.MaxInt32 {
+		r.bad = true
+	}
+	e.N = int(n)
+	e.SQL, e.Verb = word(hasSQL), word(hasVerb)
+	for range num(hasAccesses) {
+		if r.bad {
+			return
+		}
+		if len(e.Accesses) < cap(e.Accesses) {
+			e.Accesses = e.Accesses[:len(e.Accesses)+1]
+			e.Accesses[len(e.Accesses)-1] = Access{}
+		} else {
+			e.Accesses = append(e.Accesses, Access{})
+		}
+		r.access(&e.Accesses[len(e.Accesses)-1])
+	}
+	e.Coverage = pick(r, binaryCoverages, num(hasCoverage))
+	e.CurrentRead, e.Predicate = mask&hasCurrentRead != 0, mask&hasPredicate != 0
+	for range num(hasTokens) {
+		if r.bad {
+			return
+		}
+		e.Tokens = append(e.Tokens, r.str())
+	}
+	e.Outcome = pick(r, binaryOutcomes, num(hasOutcome))
+	e.Sent, e.Pending = num(hasSent), mask&hasPending != 0
+	r.bad = r.bad || mask>>17 != 0
+}
+
+func (r *binaryReader) access(a *Access) {
+	mask := r.uint()
+	a.Op = pick(r, binaryOps, mask&opBits)
+	a.Row.Table = r.word()
+	if mask&accKeyText != 0 {
+		a.Row.Key = r.str()
+	} else {
+		a.Row.Key = strconv.FormatUint(r.uint(), 10)
+	}
+	for _, f := range [...]struct {
+		bit uint64
+		to  *string
+	}{{accVersion, &a.Version}, {accWriter, &a.Writer}, {accPrev, &a.Prev}, {accPrevWriter, &a.PrevWriter}} {
+		if mask&f.bit != 0 {
+			*f.to = r.str()
+		}
+	}
+	for _, f := range [...]struct {
+		bit uint64
+		to  *uint64
+	}{{accOrder, &a.Order}, {accPrevOrder, &a.PrevOrder}, {accAsOf, &a.AsOf}} {
+		if mask&f.bit != 0 {
+			*f.to = r.uint()
+		}
+	}
+	a.Approx = mask&accApprox != 0
+	r.bad = r.bad || mask>>13 != 0
+}

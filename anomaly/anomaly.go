@@ -27,6 +27,8 @@ const (
 	GNonadjacent   Class = "G-nonadjacent"
 	G2Item         Class = "G2-item"
 	G2             Class = "G2"
+	// G2Request is a G2 whose nodes are requests of the application, not transactions.
+	G2Request Class = "G2-request"
 )
 
 // The suffixes of classes whose cycle needs a session-order or a real-time edge.
@@ -51,6 +53,7 @@ const (
 	ReadSkew          = "read skew"
 	ReadWriteSkew     = "read-write skew"
 	WriteSkew         = "write skew"
+	SkewBetween       = "write skew between requests"
 	LongFork          = "long fork"
 	Phantom           = "phantom"
 )
@@ -76,6 +79,7 @@ const (
 	PG2Item       Phenomenon = "G2-item"
 	PPMP          Phenomenon = "PMP" // predicate-many-preceders
 	PG2           Phenomenon = "G2"
+	PG2Request    Phenomenon = "G2 between requests" // as PRequest
 )
 
 // Anomaly is one kind of anomaly.
@@ -174,6 +178,11 @@ var List = []Anomaly{
 	{
 		Class: G2, Name: WriteSkew, Phenomenon: PG2, Refuses: true, Digit: 4,
 		Formula: "two adjacent rw, at least one of them over what a condition chose", Source: "Berenson et al. 1995, A5B; Adya 1999, 4.2.3",
+		Remedies: []Remedy{RemedyConstraint, RemedyParent},
+	},
+	{
+		Class: G2Request, Name: SkewBetween, Phenomenon: PG2Request, Digit: 9,
+		Formula: "two adjacent rw between requests: R1 and R2 each read, and then, in a later transaction, changed what the other one had read", Source: "Warszawski and Bailis 2017 (ACIDRain), 3.1",
 		Remedies: []Remedy{RemedyConstraint, RemedyParent},
 	},
 	{

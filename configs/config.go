@@ -35,7 +35,7 @@ type Config struct {
 	ExplainCoverage bool `yaml:"explain_coverage"`
 	// RequestTags are the keys of the tags that name a request; empty: the usual ones.
 	RequestTags []string `yaml:"request_tags"`
-	Possible    bool     `yaml:"possible"` // also report what may be a lost update between requests
+	Possible    bool     `yaml:"possible"` // also report what may be an anomaly between requests
 	// ShowOthers lets warnings quote the statements of other users' sessions.
 	ShowOthers bool `yaml:"show_others"`
 	// MinCoverage is the share of the statements that must be seen exactly, from 0 to 1.

@@ -65,6 +65,10 @@ func remedy(kind anomaly.Remedy, p *product.Product, f *Finding) Remedy {
 		r.Text, r.Cost = "let a constraint refuse the second row (UNIQUE, EXCLUDE)", "handle the refusal"
 	case anomaly.RemedyParent:
 		r.Text, r.Cost = "first lock one row that stands for the rule (the room, not its bookings)", "others wait"
+		if f.Name == anomaly.SkewBetween {
+			r.Text += ", and check and write in the same transaction"
+			return r
+		}
 		if v, ok := p.View(f.Level, product.ForUpdate); !ok || v.Locked == product.V4 {
 			// Who waits for the lock goes on with the snapshot that it has: only a changed row makes the server refuse it.
 			r.Text, r.Cost = "update one row that stands for the rule (the room, not its bookings)", "others wait; retry refusals: "+p.Refusals

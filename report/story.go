@@ -136,7 +136,7 @@ func (t *teller) sentence() string {
 		return fmt.Sprintf("%s asked for rows, and %s changed which rows there are", t.who(a), t.who(b))
 	case anomaly.ReadWriteSkew:
 		return fmt.Sprintf("%s decided by %s as it was before %s change, and wrote over another change by %s", t.who(a), t.row(first), t.whose(b), t.who(b))
-	case anomaly.WriteSkew:
+	case anomaly.WriteSkew, anomaly.SkewBetween:
 		return fmt.Sprintf("%s and %s each changed what the other one's decision rested on", t.who(a), t.who(b))
 	case anomaly.AbortedRead:
 		return fmt.Sprintf("%s read a change of %s by %s that was then undone", t.who(b), t.row(first), t.who(a))
@@ -189,7 +189,7 @@ func (t *teller) effect() string {
 		return fmt.Sprintf("%s did not take %s change into account: it may be lost.", capital(t.who(a)), t.whose(b))
 	case anomaly.ReadSkew, anomaly.Vanishes, anomaly.NonRepeatableRead, anomaly.Phantom:
 		return "The answers do not fit together: no one moment shows them all."
-	case anomaly.WriteSkew:
+	case anomaly.WriteSkew, anomaly.SkewBetween:
 		return "In any serial order, one of the two would have seen the other one's change."
 	case anomaly.AbortedRead, anomaly.IntermediateRead:
 		return "What was read was never a committed value."
@@ -205,7 +205,7 @@ func (t *teller) level() string {
 	}
 	p := product.Of(f.Transactions[0].Engine)
 	switch {
-	case f.Name == anomaly.LostBetween:
+	case f.Name == anomaly.LostBetween, f.Name == anomaly.SkewBetween:
 		return "No isolation level prevents this: the read and the write are in two transactions."
 	case f.Promised:
 		return p.Title + " promises to prevent this at " + p.LevelTitle(f.Level) + ": a bug of the server, not of the application."

@@ -236,3 +236,69 @@ func TestRequestsLive(t *testing.T) {
 		})
 	}
 }
+
+// TestRequestChecksLive has checks of an application in autocommit that races pass, made to happen on real servers, and near misses.
+func TestRequestChecksLive(t *testing.T) {
+	const (
+		first  = "SELECT id, who FROM booking WHERE room = 1 AND hour = 9 ORDER BY id LIMIT 1"
+		exists = "SELECT EXISTS (SELECT 1 FROM booking WHERE room = 1 AND hour = 9)"
+		some   = "SELECT (1) AS a FROM booking WHERE (room = 1 AND hour = 9) LIMIT 1"
+		count  = "SELECT COUNT(*) FROM booking WHERE room = 1 AND hour = 9"
+		get    = "SELECT id, room, hour, who FROM booking WHERE room = 1 AND hour = 9 LIMIT 21"
+		insert = "INSERT INTO booking (room, hour, who) VALUES (1, 9, 'x')"
+		onCall = "SELECT COUNT(*) FROM doctor WHERE shift = 7 AND on_call = 1"
+	)
+	race := func(check, write string) []string {
+		return []string{"A " + check, "B " + check, "B " + write, "A " + write}
+	}
+	for _, engine := range []string{"postgres", "mariadb"} {
+		t.Run(engine, func(t *testing.T) {
+			serial := map[string]string{"postgres": "SERIAL", "mariadb": "INT AUTO_INCREMENT"}[engine]
+			w := newWorld(t, engine, "CREATE TABLE booking (id "+serial+" PRIMARY KEY, room INT, hour INT, who VARCHAR(20))", "CREATE INDEX booking_room ON booking (room)",
+				"CREATE TABLE doctor (id INT PRIMARY KEY, shift INT, on_call INT)")
+			for _, tt := range []struct {
+				name                  string
+				named, seen, possible int
+				steps                 []string
+			}{
+				{"double booking", 1, 1, 0, race(first, insert)},
+				{"EXISTS", 1, 1, 0, race(exists, insert)},
+				{"SELECT 1", 1, 1, 0, race(some, insert)},
+				{"COUNT", 1, 1, 0, race(count, insert)},
+				{"get or create", 1, 1, 0, race(get, insert)},
+				{"three at once", 1, 3, 0, []string{"A " + get, "B " + get, "C " + get, "B " + insert, "A " + insert, "C " + insert}},
+				{"one after the other", 0, 0, 0, []string{"A " + first, "A " + insert, "B " + first, "B " + insert}},
+				{"another hour", 0, 0, 0, []string{"A " + first, "B " + strings.Replace(first, "9", "8", 1), "B " + strings.Replace(insert, "9", "8", 1), "A " + insert}},
+				{"one only reads", 0, 0, 0, []string{"A " + first, "B " + first, "B " + insert, "A " + first}},
+				{"checked again", 0, 0, 0, []string{"A " + first, "B " + first, "B " + insert, "A begin", "A " + first, "A " + insert, "A commit"}},
+				{"write skew by count", 0, 0, 1, []string{"A " + onCall, "B " + onCall, "B UPDATE doctor SET on_call = 0 WHERE id = 2", "A UPDATE doctor SET on_call = 0 WHERE id = 1"}},
+				{"the write checks", 0, 0, 0, []string{"A " + onCall, "B " + onCall, "B UPDATE doctor SET on_call = 0 WHERE id = 2", "A UPDATE doctor SET on_call = 0 WHERE id = 1 AND on_call = 2"}},
+			} {
+				t.Run(tt.name, func(t *testing.T) {
+					w.run(t, "DELETE FROM booking", "DELETE FROM doctor", "INSERT INTO doctor VALUES (1, 7, 1), (2, 7, 1)")
+					th := w.observe(t)
+					a := newApplication(t, th, true)
+					a.play(false, tt.steps...)
+					a.close()
+					got := th.stop(t)
+					if seen := 0; len(got.findings) == tt.named {
+						for _, f := range got.findings {
+							seen += f.Seen
+							if f.Name != anomaly.SkewBetween || !strings.Contains(got.report, "asked for rows of booking where room = 1 and hour = 9 and found none") || !strings.Contains(got.report, "route=/buy/A") {
+								t.Errorf("%s", got.report)
+							}
+						}
+						if seen != tt.seen || got.coverage.Possible != tt.possible {
+							t.Errorf("seen %d times, %d are possible\n%s", seen, got.coverage.Possible, got.report)
+						}
+					} else {
+						t.Errorf("%d findings, want %d\n%s", len(got.findings), tt.named, got.report)
+					}
+					if warned := strings.Join(a.warned, "\n"); a.postgres && strings.Contains(warned, "01WC9 wirecheck: write skew between requests: you and session ") != (tt.named > 0) {
+						t.Errorf("warnings %q", warned)
+					}
+				})
+			}
+		})
+	}
+}

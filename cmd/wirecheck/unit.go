@@ -24,7 +24,7 @@ type unitFlags struct {
 
 func (f *unitFlags) flags(flags *pflag.FlagSet) {
 	f.flag(flags)
-	flags.BoolVar(&f.possible, "possible", false, "also report what may be a lost update between requests, where the flow of values cannot be seen")
+	flags.BoolVar(&f.possible, "possible", false, "also report what may be an anomaly between requests, where it cannot be seen whether the write depends on the read")
 }
 
 func (f *unitFlags) flag(flags *pflag.FlagSet) {

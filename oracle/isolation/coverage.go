@@ -54,8 +54,8 @@ type Coverage struct {
 	// events after it.
 	Broken   string `json:"broken,omitempty"`
 	Unjudged int    `json:"unjudged,omitempty"`
-	// Requests counts the requests of the application that were told apart, and Possible the lost updates between them of which it is not certain
-	// that the value which was written depends on the one that was read. Apart counts the rows that a session read outside of a transaction and
+	// Requests counts the requests of the application that were told apart, and Possible the anomalies between them of which it is not certain
+	// that what was written depends on what was read. Apart counts the rows that a session read outside of a transaction and
 	// wrote later, where no request was known.
 	Requests int `json:"requests,omitempty"`
 	Possible int `json:"possible,omitempty"`
@@ -125,7 +125,7 @@ func (v Coverage) String() string {
 		fmt.Fprintf(&b, "; the history contradicts itself: %s (%d)", what, v.Contradictions[what])
 	}
 	say(v.Requests, "request", " judged")
-	say(v.Possible, "possible lost update", " between requests (--possible shows them)")
+	say(v.Possible, "possible finding", " between requests (--possible shows them)")
 	if v.Apart > 0 {
 		fmt.Fprintf(&b, "; %s read outside of a transaction and written later by the same session; requests could not be told apart: add tags (docs/how-to/tags.md) or --unit-gap",
 			prose.Count(v.Apart, "row"))

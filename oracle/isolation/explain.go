@@ -165,11 +165,14 @@ func blame(f *oracle.Finding, ts []*txn, renewed bool) {
 	f.Remedies = oracle.Remedies(ts[0].product(), f)
 }
 
-// anew reports whether one of the edges leads to a row's new life and another one is an anti-dependency.
+// anew reports whether one of the edges leads to a row's new life and another one is an anti-dependency, in a cycle of transactions.
 func anew(edges []edge) bool {
 	again, anti := false, false
 	for i := range edges {
 		e := &edges[i]
+		if e.kind == edgeRequest {
+			return false
+		}
 		anti = anti || e.kind == edgeRW
 		again = again || (e.kind == edgeWW || e.kind == edgeRW) && (e.from.del || e.to.inserted())
 	}

@@ -44,12 +44,13 @@ func (c *Checker) install(t *txn) {
 			c.readEdges(t, int32(i), a.node)
 		}
 	}
-	t.predicates(c, from)
+	changes := t.predicates(c, from)
 	c.requests.judgeWrites(t, from)
 	c.spare.entered(t)
 	for _, v := range revealed {
 		c.writeEdges(v)
 	}
+	c.requests.judgeChanges(t, changes)
 	if !again && c.opts.Strict {
 		c.orderEdges(t)
 	}

@@ -77,7 +77,7 @@ type Options struct {
 	MaxPlaces int
 	// Transactions says that transactions alone are judged, not requests.
 	Transactions bool
-	// Possible also reports what may be a lost update between requests (kind unknown).
+	// Possible also reports what may be an anomaly between requests (kind unknown).
 	Possible bool
 	// Whole says that the history has all that is written in the tables: nobody writes past the proxy, and all sessions are observed.
 	Whole bool
@@ -166,7 +166,7 @@ func New(opts Options) *Checker {
 	if opts.Explain {
 		c.lost = lost{}
 	}
-	c.requests = requests{c, map[string]*request{}}
+	c.requests = requests{c: c, by: map[string]*request{}, open: map[string]bool{}}
 	c.places.limit, c.gone.limit = opts.MaxPlaces, opts.MaxPlaces
 	c.sweepAt = c.opts.sweepStep()
 	return c
@@ -213,9 +213,9 @@ type txn struct {
 	installed int    // accesses that entered the graph
 	stmts     []stmt
 	accesses  []access
-	reads     []*predicate // until it ends
-	told      []told       // of accesses[installed:]: what they said, until it is in the graph
-	writes    []int32      // the accesses in the graph that write
+	reads     []*predicate
+	told      []told  // of accesses[installed:]: what they said, until it is in the graph
+	writes    []int32 // the accesses in the graph that write
 	tokens    []string
 	part      product.Participation
 	mistaken  bool // its last refusal was for a mistake, or followed from one

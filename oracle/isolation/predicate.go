@@ -44,6 +44,7 @@ type predicate struct {
 	whole    bool // the statement's accesses name all rows for which the condition held
 	current  bool // it saw what was current
 	dirty    bool // it may have seen what was not committed
+	compared bool // with the changes that were there when its transaction ended
 	// relocked are later reads of the transaction that saw what was current in the table, where it is not known which rows.
 	relocked []*predicate
 }
@@ -112,9 +113,11 @@ func (t *txn) addReads(c *Checker, i int32, e *history.Event) {
 	}
 }
 
-// predicates draws the predicate dependencies of t, which has just committed. first is the number of its first access that is new.
-func (t *txn) predicates(c *Checker, first int) {
-	for _, ch := range t.changes(first) {
+// predicates draws the predicate dependencies of t, which has just committed, and gives what it changed. first is the number of its first access
+// that is new.
+func (t *txn) predicates(c *Checker, first int) []*change {
+	changes := t.changes(first)
+	for _, ch := range changes {
 		tb := ch.v.table
 		for i := len(tb.reads) - 1; i >= 0 && i >= len(tb.reads)-maxCompared; i-- {
 			if p := tb.reads[i]; p.t.end < t.floor {
@@ -126,9 +129,10 @@ func (t *txn) predicates(c *Checker, first int) {
 		tb.changes = append(tb.changes, ch)
 	}
 	for _, p := range t.reads {
-		if t.stmts[p.stmt].failed {
+		if t.stmts[p.stmt].failed || p.compared {
 			continue
 		}
+		p.compared = true
 		for _, q := range t.reads {
 			if q.stmt > p.stmt && q.current && q.table == p.table && t.stmts[q.stmt].coverage != history.CoverageExact {
 				p.relocked = append(p.relocked, q)
@@ -145,7 +149,7 @@ func (t *txn) predicates(c *Checker, first int) {
 		}
 		p.table.reads = append(p.table.reads, p)
 	}
-	t.reads = nil
+	return changes
 }
 
 // changes gives what t made of each row, by its accesses from number first on.
@@ -210,12 +214,27 @@ func read(text string) image {
 
 // compare draws the dependency between a predicate read and a change, if there is one for certain.
 func (p *predicate) compare(ch *change, c *Checker) {
+	switch p.relate(ch, c) {
+	case edgeWR:
+		c.draw(edge{kind: edgeWR, from: ch.v, to: ch.v, fromStmt: ch.stmt, toStmt: p.stmt, pred: p}, ch.t, p.t)
+	case edgeRW:
+		c.draw(edge{kind: edgeRW, from: ch.v, to: ch.v, fromStmt: p.stmt, toStmt: ch.stmt, pred: p}, p.t, ch.t)
+	case unsettled:
+		c.coverage.Unsettled++
+	}
+}
+
+// unsettled says that there is a dependency, and that it is not certain which.
+const unsettled = edgeRW | edgeWR
+
+// relate gives the kind of the dependency between a predicate read and a change; 0: there is none for certain.
+func (p *predicate) relate(ch *change, c *Checker) kinds {
 	if p.t == ch.t || p.t.state != stateCommitted {
-		return
+		return 0
 	}
 	found, certain := p.found(ch)
 	if found || p.wrote(ch) {
-		return
+		return 0
 	}
 	was, now := ch.was.matches(&p.where), ch.now.matches(&p.where)
 	if was == condition.Unsure && !(p.whole && certain && now == condition.True) || now == condition.Unsure {
@@ -223,7 +242,7 @@ func (p *predicate) compare(ch *change, c *Checker) {
 			ch.blind = true
 			c.coverage.Blind++
 		}
-		return
+		return 0
 	}
 	changed := was != condition.Unsure && was != now
 	visible := committedBefore(ch.t, p.from) || c.opts.Whole && was == condition.True && p.whole && certain && p.sawAtLeast(ch.prev)
@@ -234,12 +253,13 @@ func (p *predicate) compare(ch *change, c *Checker) {
 	switch {
 	case !changed && !(p.whole && certain && now == condition.True):
 	case visible && changed:
-		c.draw(edge{kind: edgeWR, from: ch.v, to: ch.v, fromStmt: ch.stmt, toStmt: p.stmt, pred: p}, ch.t, p.t)
+		return edgeWR
 	case hidden && !p.superseded(ch):
-		c.draw(edge{kind: edgeRW, from: ch.v, to: ch.v, fromStmt: p.stmt, toStmt: ch.stmt, pred: p}, p.t, ch.t)
+		return edgeRW
 	case !visible && !hidden:
-		c.coverage.Unsettled++
+		return unsettled
 	}
+	return 0
 }
 
 // found reports whether the statement found the row of a change, in whatever version; certain is false if a row without a key cannot

@@ -26,6 +26,8 @@ import (
 type requests struct {
 	c  *Checker
 	by map[string]*request
+	// open are the shapes of questions that are no check: requests found rows with them and made one more.
+	open map[string]bool
 }
 
 // request is what the application meant as one, as far as its transactions are kept.

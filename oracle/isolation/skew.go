@@ -1,0 +1,295 @@
+package isolation
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"wirecheck/anomaly"
+	"wirecheck/history"
+	"wirecheck/oracle"
+	"wirecheck/statement/condition"
+)
+
+// Write skew between requests.
+//
+// A unit is a request, or a transaction that belongs to none. Two units U and V show a write skew if U did not see a change by V that bears on
+// what U had asked for or read before, V did not see such a change by U, and each made its change after its read. Then each of them comes
+// before the other. Two rules keep it true:
+//   - A read that its unit renewed before its change does not count: a later read that concerns the changed row stands for it. If a statement
+//     in between may have read the table, and it is not known what, nothing is reported.
+//   - A read on which no later write depends does not count. Within one transaction each read counts (Adya). Otherwise the values do not tell,
+//     but a condition may: the unit asked for the rows where room = 1 and hour = 9, found none, and then made a row for which that holds. It took
+//     the constants of its question for the row. That is a check, unless requests are known that found rows with a question of the
+//     same shape and made one more all the same (a list that grows, and no check).
+//
+// Where the second rule does not hold for both units, the finding is only possible: a count of two may or may not be what let a request go on.
+//
+// Two transactions that show this by themselves are on a cycle of transactions, and are reported as such alone.
+
+// missed is a read of a unit that did not see a change by another unit.
+type missed struct {
+	t    *txn
+	stmt int32
+	ch   *change
+	e    edge // its pred is nil if the statement read the changed row itself
+}
+
+// maxGuards bounds the shapes of questions that are known to be no check.
+const maxGuards = 10_000
+
+// sameUnit reports whether two transactions belong to one unit.
+func sameUnit(a, b *txn) bool { return a == b || a.request != nil && a.request == b.request }
+
+// unit gives the transactions of t's unit, in the order of their numbers.
+func (t *txn) unit() []*txn {
+	if t.request == nil {
+		return []*txn{t}
+	}
+	return slices.SortedFunc(maps.Values(t.request.txns), func(a, b *txn) int { return int(int64(a.id) - int64(b.id)) })
+}
+
+// judgeChanges looks for write skew between the unit of t, which has just made changes, and others.
+func (q *requests) judgeChanges(t *txn, changes []*change) {
+	if len(q.by) == 0 || len(changes) == 0 || t.mixed {
+		return
+	}
+	mine, begin := t.unit(), t.begin
+	for _, u := range mine {
+		begin = min(begin, u.begin)
+	}
+	q.learn(mine, changes)
+	since := func(tb *table) []*change {
+		i := len(tb.changes)
+		for i > 0 && len(tb.changes)-i < maxCompared && tb.changes[i-1].t.end >= begin {
+			i--
+		}
+		return tb.changes[i:]
+	}
+	own := func(tb *table) []*change {
+		return slices.DeleteFunc(slices.Clone(changes), func(ch *change) bool { return ch.v.table != tb })
+	}
+	known := map[*txn][]missed{} // what the unit of a transaction missed, by its first transaction
+	for _, u := range mine {
+		for _, m := range u.missed(q.c, since) {
+			other := m.ch.t
+			theirs := other.unit()
+			if other.mixed || t.request == nil && other.request == nil || alone(theirs, mine) || alone(mine, theirs) {
+				continue
+			}
+			list, ok := known[theirs[0]]
+			if !ok {
+				for _, v := range theirs {
+					list = append(list, v.missed(q.c, own)...)
+				}
+				known[theirs[0]] = list
+			}
+			for _, n := range list {
+				if m.before(n.ch) && n.before(m.ch) && !m.withinTransactions(&n) && !m.renewed(mine, n.ch) && !n.renewed(theirs, m.ch) {
+					q.reportSkew(m, n)
+				}
+			}
+		}
+	}
+}
+
+// alone reports whether a unit is one transaction without a request, in a session that the other unit uses: it may belong to that one.
+func alone(unit, other []*txn) bool {
+	return unit[0].request == nil && slices.ContainsFunc(other, func(t *txn) bool { return t.session == unit[0].session })
+}
+
+// missed gives the reads of t that did not see one of the changes by another unit.
+func (t *txn) missed(c *Checker, changes func(*table) []*change) (list []missed) {
+	if t.state != stateCommitted {
+		return nil
+	}
+	for _, p := range t.reads {
+		if t.stmts[p.stmt].failed {
+			continue
+		}
+		for _, ch := range changes(p.table) {
+			if !sameUnit(t, ch.t) && !ch.t.gone && p.relate(ch, c) == edgeRW {
+				list = append(list, missed{t, p.stmt, ch, edge{kind: edgeRW, from: ch.v, to: ch.v, fromStmt: p.stmt, toStmt: ch.stmt, pred: p}})
+			}
+		}
+	}
+	for _, l := range t.out {
+		if l.kinds&edgeRW == 0 || l.to.gone || sameUnit(t, l.to) {
+			continue
+		}
+		for _, e := range l.edges {
+			if e.kind != edgeRW || e.pred != nil || e.fromStmt < 0 {
+				continue
+			}
+			for _, ch := range changes(e.to.table) {
+				if ch.t == l.to && ch.of(e.to) {
+					list = append(list, missed{t, e.fromStmt, ch, e})
+				}
+			}
+		}
+	}
+	return list
+}
+
+// of reports whether the change is of the row of a version, as far as known.
+func (ch *change) of(v *version) bool { return ch.v == v || v.row != nil && ch.v.row == v.row }
+
+// before reports whether the read certainly comes before a change by its own unit.
+func (m *missed) before(ch *change) bool {
+	if m.t == ch.t {
+		return m.stmt < ch.first
+	}
+	return m.t.stmts[m.stmt].to < ch.t.stmts[ch.first].from
+}
+
+// withinTransactions reports whether the cycle is one of two transactions, or of one row that both wrote: those are other anomalies.
+func (m *missed) withinTransactions(n *missed) bool {
+	return m.t == n.ch.t && n.t == m.ch.t || m.e.pred == nil && n.e.pred == nil && m.e.sameRow(&n.e)
+}
+
+// renewed reports whether the unit looked again at what the other unit changed, between its read and its own change, or may have.
+func (m *missed) renewed(unit []*txn, until *change) bool {
+	read, end := m.t.stmts[m.stmt].to, until.t.stmts[until.stmt].from
+	name := bare(m.ch.v.table.name)
+	for _, u := range unit {
+		for i := range u.stmts {
+			s := &u.stmts[i]
+			if u == m.t && int32(i) == m.stmt || s.to <= read || s.from > end || s.failed {
+				continue
+			}
+			if u.looked(int32(i), m) {
+				return true
+			}
+			evaluated := slices.ContainsFunc(u.reads, func(p *predicate) bool { return p.stmt == int32(i) && p.table == m.ch.v.table })
+			inexact := s.coverage == history.CoverageOpaque || s.coverage == history.CoverageApproximate
+			if inexact && !evaluated && strings.Contains(strings.ToLower(s.sql), name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// bare is a table's name without its schema, in lower case.
+func bare(table string) string { return strings.ToLower(table[strings.LastIndexByte(table, '.')+1:]) }
+
+// looked reports whether statement i of t asked for, or read, the row that m missed. A later read that missed it, too, stands for m.
+func (t *txn) looked(i int32, m *missed) bool {
+	ch := m.ch
+	for _, p := range t.reads {
+		if p.stmt != i || p.table != ch.v.table {
+			continue
+		}
+		if was, now := ch.was.matches(&p.where), ch.now.matches(&p.where); was != now || was != 0 {
+			return true
+		}
+	}
+	return slices.ContainsFunc(t.accesses, func(a access) bool { return a.stmt == i && !a.op.writes() && a.node != nil && ch.of(a.node) })
+}
+
+// depends reports whether a change by the unit of m certainly depends on the read, see above.
+func (q *requests) depends(m *missed, ch *change) bool {
+	p := m.e.pred
+	if m.t == ch.t {
+		return true
+	}
+	if p == nil || !pins(&p.where) || !p.made(ch) || q.open[p.shape()] {
+		return false
+	}
+	n := p.count()
+	return n != nil && *n == 0
+}
+
+// made reports whether the condition holds for the row since the change.
+func (p *predicate) made(ch *change) bool {
+	return p.table == ch.v.table && ch.now.matches(&p.where) == condition.True && ch.was.matches(&p.where) == condition.False
+}
+
+// pins reports whether the condition fixes the value of a column.
+func pins(where *condition.Condition) bool {
+	return where.Op == "=" || where.Op == "and" && slices.ContainsFunc(where.Args, func(a condition.Condition) bool { return pins(&a) })
+}
+
+// shape is the question without its constants.
+func (p *predicate) shape() string {
+	var b strings.Builder
+	var add func(where *condition.Condition)
+	add = func(where *condition.Condition) {
+		fmt.Fprintf(&b, "(%s %q", where.Op, where.Column)
+		for i := range where.Args {
+			add(&where.Args[i])
+		}
+		b.WriteByte(')')
+	}
+	b.WriteString(p.table.name)
+	add(&p.where)
+	return b.String()
+}
+
+// learn notes the questions of a unit that found rows, after which it made one more row for which their condition holds.
+func (q *requests) learn(unit []*txn, changes []*change) {
+	for _, u := range unit {
+		for _, p := range u.reads {
+			for _, ch := range changes {
+				if u == ch.t || !p.made(ch) || len(q.open) >= maxGuards || !(&missed{t: u, stmt: p.stmt}).before(ch) {
+					continue
+				}
+				if n := p.count(); n != nil && *n > 0 {
+					q.open[p.shape()] = true
+				}
+			}
+		}
+	}
+}
+
+// reportSkew reports that two units missed what the other one changed.
+func (q *requests) reportSkew(m, n missed) {
+	sure := q.depends(&m, n.ch) && q.depends(&n, m.ch)
+	key := setKey(anomaly.G2Request, []*txn{m.t, n.t})
+	if q.c.reported[key] || !sure && q.c.reported[key+"?"] {
+		return
+	}
+	if !sure {
+		key += "?"
+	}
+	q.c.reported[key] = true
+	m.t.sets = append(m.t.sets, key)
+	if !sure {
+		q.c.coverage.Possible++
+		if !q.c.opts.Possible {
+			return
+		}
+	}
+	ts, edges := []*txn{}, []edge{}
+	for _, s := range []struct{ from, to *missed }{{&m, &n}, {&n, &m}} {
+		ts, edges = append(ts, s.from.t), append(edges, s.from.e)
+		if s.from.ch.t != s.to.t {
+			ts, edges = append(ts, s.from.ch.t), append(edges, edge{kind: edgeRequest, fromStmt: s.from.ch.stmt, toStmt: s.to.stmt})
+		}
+	}
+	first, to := 0, make([]int, len(ts))
+	for i := range ts {
+		to[i] = (i + 1) % len(ts)
+		if ts[i].id < ts[first].id {
+			first = i
+		}
+	}
+	ts, edges = append(ts[first:len(ts):len(ts)], ts[:first]...), append(edges[first:len(edges):len(edges)], edges[:first]...)
+	f := draft(anomaly.G2Request, anomaly.SkewBetween, ts, edges, to, q.c.session)
+	for i := range f.Edges {
+		e := &f.Edges[i]
+		if e.Kind != oracle.EdgeRequest {
+			continue
+		}
+		write, read := &f.Transactions[e.From], &f.Transactions[e.To]
+		e.Text = fmt.Sprintf("%s and %s are one request (%s), and %s changed rows after %s had read", write.Label, read.Label, ts[e.From].request.name, write.Label, read.Label)
+		if !sure {
+			e.Text += "; whether the one depends on the other is not known"
+		}
+	}
+	if !sure {
+		f.Kind = oracle.KindUnknown
+	}
+	publish(q.c, f)
+}

@@ -1,0 +1,86 @@
+package isolation
+
+import (
+	"strings"
+	"testing"
+
+	"wirecheck/oracle"
+)
+
+// TestRequestSkew has for each rule of write skew between requests a history that shows one, and near misses.
+func TestRequestSkew(t *testing.T) {
+	const (
+		free  = `all booking "(= number room 1)"`
+		both  = "s1 A " + free + "; s2 B " + free + "; " // t1 and t2
+		skew  = "G2-request write skew between requests "
+		maybe = "unknown: " + skew
+		mine  = `; s1 A i booking.a >1 image "room 1"`
+		his   = `s2 B i booking.b >1 image "room 1"`
+		count = `where d "(= bool on true)"`
+		rows  = `r d.a@0 , r d.b@0 all d "(= bool on true)"`
+		off   = ` image "on false" was "on true"`
+	)
+	for _, tt := range []struct{ name, text, want string }{
+		{"check, then insert", both + his + mine, skew + "[1 2 3 4]"},
+		{"the other one ends first", both + strings.TrimPrefix(mine, "; ") + "; " + his, skew + "[1 2 3 4]"},
+		{"through several sessions", both + his + `; s3 A i booking.a >1 image "room 1"`, skew + "[1 2 3 4]"},
+		{"ranges that overlap", strings.NewReplacer("(= number room 1)", "(and (= number room 1) (< number start 11))", `"room 1"`, `"room 1 start 10"`).Replace(both + his + mine), skew + "[1 2 3 4]"},
+		{"one after the other", "s1 A " + free + mine + "; s2 B r booking.a@1 " + free + "; " + his, ""},
+		{"the other one checked behind the insert and found nothing", "s1 A " + free + mine + "; s2 B " + free + "; " + his, ""},
+		{"another room", both + `s2 B i booking.b >1 image "room 2"` + mine, ""},
+		{"both in another room", both + `s2 B i booking.b >1 image "room 2"; s1 A i booking.a >1 image "room 2"`, ""},
+		{"one only reads", both + his, ""},
+		{"one wrote another table", both + his + `; s1 A i log.a >1 image "room 1"`, ""},
+		{"one did not check", "s1 A " + free + "; " + his + mine, ""},
+		{"one checked behind its insert", "s1 A " + free + "; " + his + "; s2 B r booking.b@1 " + free + mine, ""},
+		{"room not known", both + `s2 B i booking.b >1 image "hour 9"` + mine, ""},
+		{"refused by a constraint", both + his + "; s1 A stmt error 23505", ""},
+		{"the insert is rolled back", both + his + `; s1 t9 begin; t9 i booking.a >1 image "room 1" request A; t9 abort`, ""},
+		{"checked again, and found", both + his + "; s1 A r booking.b@1 " + free + mine, ""},
+		{"checked again in the transaction of the insert", both + his + `; s1 t9 begin; t9 r booking.b@1 ` + free + ` request A; t9 i booking.a >1 image "room 1" request A; t9 commit`, ""},
+		{"checked again by what is not known", both + his + "; s1 t9 begin; t9 opaque request A -- SELECT f(room) FROM booking\nt9 commit" + mine, ""},
+		{"another table read by what is not known", both + his + "; s1 t9 begin; t9 opaque request A -- SELECT f(room) FROM rooms\nt9 commit" + mine, skew + "[1 2 3 7]"},
+		{"checked another room again", both + his + `; s1 A all booking "(= number room 2)"` + mine, skew + "[1 2 3 5]"},
+		{"checked twice", both + "s1 A " + free + "; " + his + mine, skew + "[2 3 4 5]"},
+		{"rows were found", "s1 A r booking.x@0 " + free + "; s2 B r booking.x@0 " + free + "; " + his + mine, maybe + "[1 2 3 4]"},
+		{"rows found by a request before", "s3 C r booking.x@0 " + free + `; s3 C i booking.y >1 image "room 1"; ` + `s1 A all booking "(= number room 2)"; s2 B all booking "(= number room 2)"; ` +
+			`s2 B i booking.b >1 image "room 2"; s1 A i booking.a >1 image "room 2"`, maybe + "[3 4 5 6]"},
+		{"no column is fixed", strings.ReplaceAll(both+his+mine, "(= number room 1)", "(> number room 0)"), maybe + "[1 2 3 4]"},
+		{"not known whether rows were found", strings.ReplaceAll(both, "all ", "where ") + his + mine, maybe + "[1 2 3 4]"},
+		{"a row moved into the question", strings.ReplaceAll(both+`s2 B w seat.b 0>1 image "room 1" was "room null"; s1 A w seat.a 0>1 image "room 1" was "room null"`, "booking", "seat"), skew + "[1 2 3 4]"},
+		{"by count", "s1 A " + count + "; s2 B " + count + "; s2 B w d.b 0>1" + off + "; s1 A w d.a 0>1" + off, maybe + "[1 2 3 4]"},
+		{"by rows", "s1 A " + rows + "; s2 B " + rows + "; s2 B w d.b 0>1" + off + "; s1 A w d.a 0>1" + off, maybe + "[1 2 3 4]"},
+		{"by rows, one after the other", "s1 A " + rows + "; s1 A w d.a 0>1" + off + "; s2 B r d.a@1 , r d.b@0 all d \"(= bool on true)\"; s2 B w d.b 0>1" + off, ""},
+		{"by rows, read again", "s1 A " + rows + "; s2 B " + rows + "; s2 B w d.b 0>1" + off + "; s1 A r d.b@1; s1 A w d.a 0>1" + off, ""},
+		{"the same row, computed", "s1 A r x@0; s2 B r x@0; s2 B inc x 0>1 computed n; s1 A inc x 1>2 computed n", ""},
+		{"the other one is a transaction", `s2 t9 begin; t9 ` + free + "; s1 A " + free + `; t9 i booking.b >1 image "room 1"; t9 commit` + mine, skew + "[3 6 9]"},
+		{"the other one is a transaction in the same session", "s1 A " + free + "; s1 t9 begin; t9 " + free + `; t9 i booking.b >1 image "room 1"; t9 commit` + mine, ""},
+		{"both are transactions", `s1 t8 begin; s2 t9 begin; t8 ` + free + ` request A; t9 ` + free + ` request B; t8 i booking.a >1 image "room 1" request A; t9 i booking.b >1 image "room 1" request B; t8 commit; t9 commit`, "G2 write skew [8 9]"},
+		{"neither is a request", "s1 - " + free + "; s2 - " + free + `; s2 - i booking.b >1 image "room 1"; s1 - i booking.a >1 image "room 1"`, ""},
+		{"one request", "s1 A " + free + "; s2 A " + free + `; s2 A i booking.b >1 image "room 1"; s1 A i booking.a >1 image "room 1"`, ""},
+		{"three at once", both + "s3 C " + free + "; " + his + mine + `; s3 C i booking.c >1 image "room 1"`, skew + "[1 2 4 5]\n" + skew + "[1 3 5 6]\n" + skew + "[2 3 4 6]"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			events := parse(t, autocommit(tt.text))
+			found, c := run(Options{Possible: true}, events)
+			if c.Broken() != "" {
+				t.Fatal(c.Broken())
+			}
+			if got := briefs(found); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			possible := strings.HasPrefix(tt.want, "unknown")
+			if quiet, d := run(Options{}, events); (len(quiet) > 0) != (tt.want != "" && !possible) || (d.Coverage().Possible == 1) != possible {
+				t.Errorf("without Possible: %q, %+v", briefs(quiet), d.Coverage())
+			}
+			if alone, _ := run(Options{Transactions: true}, events); strings.Contains(briefs(alone), "requests") {
+				t.Errorf("transactions alone: %q", briefs(alone))
+			}
+			for i := range found {
+				if f := &found[i]; strings.Contains(tt.want, "requests") && (f.Promised || f.PreventedBy != "" || f.Edges[0].Kind != oracle.EdgeRW || len(f.Remedies) == 0) {
+					t.Errorf("promised %v, prevented by %q, %s first, %d remedies", f.Promised, f.PreventedBy, f.Edges[0].Kind, len(f.Remedies))
+				}
+			}
+		})
+	}
+}

@@ -60,6 +60,8 @@ type Coverage struct {
 	Requests int `json:"requests,omitempty"`
 	Possible int `json:"possible,omitempty"`
 	Apart    int `json:"apart,omitempty"`
+	// Untold counts the transactions whose writes did not come before their session ended (MySQL family).
+	Untold   int `json:"untold,omitempty"`
 	Overflow int `json:"overflow"` // findings whose repeats cannot be recognised (Options.MaxFingerprints)
 	// Lost are the shapes of statements that were not seen exactly, the most frequent first, if Options.Explain asks for them.
 	Lost []Lost `json:"lost,omitempty"`
@@ -116,6 +118,7 @@ func (v Coverage) String() string {
 	say(v.UnknownWriters, "read", " of unknown writers")
 	say(v.Unknown-v.Inferred, "transaction", " of unknown outcome")
 	say(v.Unfinished, "transaction", " not ended")
+	say(v.Untold, "transaction", " whose writes were not told before its session ended")
 	say(v.Unobserved, "session", " not observed to the end")
 	say(v.LeftOut, "session", " left out (--sample): an anomaly between two sessions shows only if both are observed")
 	say(v.Partial, "transaction", " too large to judge in full")
@@ -237,6 +240,7 @@ func (v Coverage) Since(before Coverage) Coverage {
 	}
 	maps.DeleteFunc(v.Contradictions, func(_ string, n int) bool { return n == 0 })
 	v.Overflow -= before.Overflow
+	v.Untold -= before.Untold
 	v.Requests -= before.Requests
 	v.Possible -= before.Possible
 	v.Apart -= before.Apart

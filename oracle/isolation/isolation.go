@@ -555,8 +555,9 @@ func (c *Checker) closeSession(e *history.Event) {
 		t.to, t.endedAt = e.To, e.At
 		c.finishTxn(t, outcome)
 	}
-	for _, t := range s.late {
-		delete(c.late, t.id) // they will not be told
+	for _, t := range s.late { // they will not be told
+		delete(c.late, t.id)
+		c.coverage.Untold++
 	}
 	s.late = nil
 	delete(c.sessions, e.Session)

@@ -57,6 +57,7 @@ func (o *observation) command(f frame) (quit bool, err error) {
 
 // quit relays COM_QUIT. The server closes the connection; it has nothing more to say to the client.
 func (o *observation) quit() error {
+	o.left = true
 	if err := o.log.fetch(); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ type link struct {
 	client, server *conn
 	caps           uint64 // the capabilities that client and server agreed upon
 	seq            byte   // of the next packet to the client
+	left           bool   // the client has said, or shown, that it leaves: nobody waits for it any more
 	// sources are what the column definitions relayed last say of tables, if wantSources was set.
 	sources     []source
 	wantSources bool
@@ -39,9 +40,13 @@ func (l *link) flush() error {
 	return nil
 }
 
-// nextPacket waits for the next packet of an answer. It watches the client meanwhile: if the client leaves, the session ends.
+// nextPacket waits for the next packet of an answer. It watches the client meanwhile: if the client leaves, the session ends. A client that has
+// left, as all do at once behind COM_QUIT, is not watched: the session still fetches its log.
 func (l *link) nextPacket() (frame, error) {
-	err := l.server.await(l.client, false)
+	var err error
+	if !l.left {
+		err = l.server.await(l.client, false)
+	}
 	var f frame
 	if err == nil || errors.Is(err, errInterrupted) {
 		f, err = l.server.peek()

@@ -145,7 +145,10 @@ func (o *observation) commands(ctx context.Context) error {
 			continue
 		case errors.As(err, &other): // the server closed an idle session, as it may
 			return unlessClosed(o.flush())
-		default:
+		default: // the client closed the connection without a word
+			if o.left = true; !o.settings.inTransaction() && unlessClosed(err) == nil {
+				_ = o.log.fetch()
+			}
 			return unlessClosed(err)
 		}
 		f, err := o.client.peek()

@@ -246,7 +246,6 @@ func TestRequestChecksLive(t *testing.T) {
 		count  = "SELECT COUNT(*) FROM booking WHERE room = 1 AND hour = 9"
 		get    = "SELECT id, room, hour, who FROM booking WHERE room = 1 AND hour = 9 LIMIT 21"
 		insert = "INSERT INTO booking (room, hour, who) VALUES (1, 9, 'x')"
-		onCall = "SELECT COUNT(*) FROM doctor WHERE shift = 7 AND on_call = 1"
 	)
 	race := func(check, write string) []string {
 		return []string{"A " + check, "B " + check, "B " + write, "A " + write}
@@ -256,6 +255,10 @@ func TestRequestChecksLive(t *testing.T) {
 			serial := map[string]string{"postgres": "SERIAL", "mariadb": "INT AUTO_INCREMENT"}[engine]
 			w := newWorld(t, engine, "CREATE TABLE booking (id "+serial+" PRIMARY KEY, room INT, hour INT, who VARCHAR(20))", "CREATE INDEX booking_room ON booking (room)",
 				"CREATE TABLE doctor (id INT PRIMARY KEY, shift INT, on_call INT)")
+			onCall := "SELECT COUNT(*) FROM doctor WHERE shift = 7 AND on_call = 1"
+			if engine == "mariadb" { // as Django writes it there
+				onCall = "SELECT COUNT(*) FROM doctor WHERE (on_call AND shift = 7)"
+			}
 			for _, tt := range []struct {
 				name                  string
 				named, seen, possible int
@@ -288,7 +291,7 @@ func TestRequestChecksLive(t *testing.T) {
 								t.Errorf("%s", got.report)
 							}
 						}
-						if seen != tt.seen || got.coverage.Possible != tt.possible {
+						if seen != tt.seen || got.coverage.Possible != tt.possible || got.coverage.Unevaluated() > 0 {
 							t.Errorf("seen %d times, %d are possible\n%s", seen, got.coverage.Possible, got.report)
 						}
 					} else {

@@ -24,6 +24,8 @@ import (
 //     the constants of its question for the row. That is a check, unless requests are known that found rows with a question of the
 //     same shape and made one more all the same (a list that grows, and no check).
 //
+// And what a question missed must still be there when the second of the two changes comes: a booking that was cancelled stands in nobody's way.
+//
 // Where the second rule does not hold for both units, the finding is only possible: a count of two may or may not be what let a request go on.
 //
 // Two transactions that show this by themselves are on a cycle of transactions, and are reported as such alone.
@@ -201,6 +203,14 @@ func (q *requests) depends(m *missed, ch *change) bool {
 	return n != nil && *n == 0
 }
 
+// stands reports whether the condition that missed the change still holds for the row: nobody has changed the row since.
+func (m *missed) stands() bool {
+	p := m.e.pred
+	return p == nil || !slices.ContainsFunc(p.table.changes, func(ch *change) bool {
+		return ch != m.ch && ch.of(m.ch.v) && m.ch.v.precedes(ch.v) && ch.now.matches(&p.where) != condition.True
+	})
+}
+
 // made reports whether the condition holds for the row since the change.
 func (p *predicate) made(ch *change) bool {
 	return p.table == ch.v.table && ch.now.matches(&p.where) == condition.True && ch.was.matches(&p.where) == condition.False
@@ -245,7 +255,7 @@ func (q *requests) learn(unit []*txn, changes []*change) {
 
 // reportSkew reports that two units missed what the other one changed.
 func (q *requests) reportSkew(m, n missed) {
-	sure := q.depends(&m, n.ch) && q.depends(&n, m.ch)
+	sure := q.depends(&m, n.ch) && q.depends(&n, m.ch) && m.stands() && n.stands()
 	key := setKey(anomaly.G2Request, []*txn{m.t, n.t})
 	if q.c.reported[key] || !sure && q.c.reported[key+"?"] {
 		return

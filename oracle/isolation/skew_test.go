@@ -45,6 +45,8 @@ func TestRequestSkew(t *testing.T) {
 		{"rows were found", "s1 A r booking.x@0 " + free + "; s2 B r booking.x@0 " + free + "; " + his + mine, maybe + "[1 2 3 4]"},
 		{"rows found by a request before", "s3 C r booking.x@0 " + free + `; s3 C i booking.y >1 image "room 1"; ` + `s1 A all booking "(= number room 2)"; s2 B all booking "(= number room 2)"; ` +
 			`s2 B i booking.b >1 image "room 2"; s1 A i booking.a >1 image "room 2"`, maybe + "[3 4 5 6]"},
+		{"cancelled before", both + his + `; s3 C d booking.b 1>2 was "room 1"` + mine, maybe + "[1 2 3 5]"},
+		{"changed before, in the same room", both + his + `; s3 C w booking.b 1>2 image "room 1" was "room 1"` + mine, skew + "[1 2 3 5]"},
 		{"no column is fixed", strings.ReplaceAll(both+his+mine, "(= number room 1)", "(> number room 0)"), maybe + "[1 2 3 4]"},
 		{"not known whether rows were found", strings.ReplaceAll(both, "all ", "where ") + his + mine, maybe + "[1 2 3 4]"},
 		{"a row moved into the question", strings.ReplaceAll(both+`s2 B w seat.b 0>1 image "room 1" was "room null"; s1 A w seat.a 0>1 image "room 1" was "room null"`, "booking", "seat"), skew + "[1 2 3 4]"},

@@ -256,6 +256,10 @@ func (a *asker) condition(n ast.ExprNode) condition.Condition {
 			return not(c)
 		}
 		return c
+	case *ast.ColumnNameExpr: // Django's booleans: WHERE (on_call AND shift = 7)
+		if name, at := a.column(e); name != "" && strings.HasSuffix(typeName(at.Type), "int") {
+			return condition.Open("<>", condition.Number, name, text("=0"))
+		}
 	case *ast.BinaryOperationExpr:
 		switch e.Op {
 		case opcode.LogicAnd, opcode.LogicOr:

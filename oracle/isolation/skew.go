@@ -145,9 +145,9 @@ func (m *missed) before(ch *change) bool {
 	return m.t.stmts[m.stmt].to < ch.t.stmts[ch.first].from
 }
 
-// withinTransactions reports whether the cycle is one of two transactions, or of one row that both wrote: those are other anomalies.
+// withinTransactions reports whether the cycle is one of two transactions, or both changed one row: those are other anomalies.
 func (m *missed) withinTransactions(n *missed) bool {
-	return m.t == n.ch.t && n.t == m.ch.t || m.e.pred == nil && n.e.pred == nil && m.e.sameRow(&n.e)
+	return m.t == n.ch.t && n.t == m.ch.t || m.ch.of(n.ch.v)
 }
 
 // renewed reports whether the unit looked again at what the other unit changed, between its read and its own change, or may have.

@@ -50,6 +50,7 @@ func TestRequestSkew(t *testing.T) {
 		{"no column is fixed", strings.ReplaceAll(both+his+mine, "(= number room 1)", "(> number room 0)"), maybe + "[1 2 3 4]"},
 		{"not known whether rows were found", strings.ReplaceAll(both, "all ", "where ") + his + mine, maybe + "[1 2 3 4]"},
 		{"a row moved into the question", strings.ReplaceAll(both+`s2 B w seat.b 0>1 image "room 1" was "room null"; s1 A w seat.a 0>1 image "room 1" was "room null"`, "booking", "seat"), skew + "[1 2 3 4]"},
+		{"a row moved into the question by both", both + `s2 B w booking.x 0>1 image "room 1" was "room null"; s1 A w booking.x 1>2 image "room 1" was "room 1"`, ""},
 		{"by count", "s1 A " + count + "; s2 B " + count + "; s2 B w d.b 0>1" + off + "; s1 A w d.a 0>1" + off, maybe + "[1 2 3 4]"},
 		{"by rows", "s1 A " + rows + "; s2 B " + rows + "; s2 B w d.b 0>1" + off + "; s1 A w d.a 0>1" + off, maybe + "[1 2 3 4]"},
 		{"by rows, one after the other", "s1 A " + rows + "; s1 A w d.a 0>1" + off + "; s2 B r d.a@1 , r d.b@0 all d \"(= bool on true)\"; s2 B w d.b 0>1" + off, ""},

@@ -41,6 +41,12 @@ type missed struct {
 // maxGuards bounds the shapes of questions that are known to be no check.
 const maxGuards = 10_000
 
+// maxUnit bounds the transactions of a unit: a trace may cover a whole job.
+const maxUnit = 500
+
+// judged reports whether t's unit can be judged.
+func (t *txn) judged() bool { return !t.mixed && (t.request == nil || len(t.request.txns) <= maxUnit) }
+
 // sameUnit reports whether two transactions belong to one unit.
 func sameUnit(a, b *txn) bool { return a == b || a.request != nil && a.request == b.request }
 
@@ -54,7 +60,7 @@ func (t *txn) unit() []*txn {
 
 // judgeChanges looks for write skew between the unit of t, which has just made changes, and others.
 func (q *requests) judgeChanges(t *txn, changes []*change) {
-	if len(q.by) == 0 || len(changes) == 0 || t.mixed {
+	if len(q.by) == 0 || len(changes) == 0 || !t.judged() {
 		return
 	}
 	mine, begin := t.unit(), t.begin
@@ -76,8 +82,11 @@ func (q *requests) judgeChanges(t *txn, changes []*change) {
 	for _, u := range mine {
 		for _, m := range u.missed(q.c, since) {
 			other := m.ch.t
+			if !other.judged() {
+				continue
+			}
 			theirs := other.unit()
-			if other.mixed || t.request == nil && other.request == nil || alone(theirs, mine) || alone(mine, theirs) {
+			if t.request == nil && other.request == nil || alone(theirs, mine) || alone(mine, theirs) {
 				continue
 			}
 			list, ok := known[theirs[0]]

@@ -1,7 +1,7 @@
 # make demo      show wirecheck at work on private servers (installs PostgreSQL and MariaDB with apt if missing)
 # make test      all tests, real servers included
 # make test-engines  tests against MySQL and both TiDB versions too; each must be on the machine
-# make test-apps the example applications in JavaScript and Python; needs npm, python3-sqlalchemy and python3-psycopg2
+# make test-apps the example applications of testdata/apps in Go, JavaScript and Python, with ORMs from the registries
 # make hermitage what every level of every engine lets through, as Markdown (docs/lab/hermitage.md); exit status 1 if the oracle disagrees
 # make cases     what each oracle says of the known cases on every engine, as Markdown (docs/lab/cases.md)
 # make mutation  what share of known faults each oracle finds, and that none finds anything without one (docs/lab/mutation.md); hours
@@ -57,10 +57,10 @@ test-engines:
 	WIRECHECK_TEST_ENGINES="$(ENGINES)" $(TEST) -timeout 40m -run TestOnServers ./lab/generate
 	@case " $(ENGINES) " in *" mysql"*) $(MAKE) --no-print-directory test-mysql ;; esac
 
-# One of which something is missing fails. Node's libraries stand in bin/apps.
-APPS ?= node python
+# An application whose libraries cannot be had fails the target, and is named.
+APPS ?= go node python
 test-apps:
-	@case "$(APPS)" in *node*) [ -d bin/apps/node_modules/sequelize ] || npm install --silent --no-audit --no-fund --prefix bin/apps sequelize pg >&2 ;; esac
+	@for app in $(APPS); do .ci/app $$app || exit 1; done
 	WIRECHECK_TEST_APPS="$(APPS)" $(TEST) -timeout 20m -v -run TestApps ./cmd/wirecheck
 
 # The tests of the MySQL family once more, against MySQL.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -13,57 +14,35 @@ import (
 	"wirecheck/internal/testserver"
 )
 
-// appsVariable names the example applications that TestApps runs besides the one in Go: "node python". What one needs must be there then:
-// Node's libraries in bin/apps (make test-apps), Debian's packages for Python (.ci/install test).
+// appsVariable names the example applications that TestApps runs: "go node python". What they need must be there then (.ci/app).
 const appsVariable = "WIRECHECK_TEST_APPS"
 
 // app is an example application with a race, in testdata/apps.
 type app struct {
-	name, engine, scheme string
-	env                  []string // explore's and ci's --env
-	reset                []string
-	finding              string
-	file, line           string // where the statement is that writes, and the line's text
-	command              func(t *testing.T, root string) []string
+	name, engine string
+	finding      string
+	file, line   string // where the statement is that writes, and the line's text
 }
 
-func apps() []app {
-	return []app{
-		{
-			name: "go", engine: "mariadb", scheme: "mysql", env: []string{"--env", "DSN={user}:{password}@tcp({host}:{port})/{database}"},
-			reset: []string{"--reset", "true"}, finding: "LOST UPDATE", file: "coupon.go", line: "UPDATE coupon SET uses_left = ? WHERE",
-			command: func(t *testing.T, root string) []string {
-				program := filepath.Join(t.TempDir(), "coupon.test")
-				if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", program, "wirecheck/testdata/apps/go").CombinedOutput(); err != nil {
-					t.Fatalf("%v\n%s", err, out)
-				}
-				return []string{program}
-			},
-		},
-		{
-			name: "node", engine: "postgres", scheme: "postgres", finding: "LOST UPDATE", file: "booking.js", line: "train.save",
-			command: func(t *testing.T, root string) []string {
-				t.Setenv("NODE_PATH", filepath.Join(root, "bin/apps/node_modules"))
-				return []string{"node", filepath.Join(root, "testdata/apps/node/booking.test.js")}
-			},
-		},
-		{
-			name: "python", engine: "postgres", scheme: "postgresql", finding: "WRITE SKEW", file: "account.py", line: "session.flush()",
-			command: func(_ *testing.T, root string) []string {
-				return []string{"/usr/bin/python3", "-B", filepath.Join(root, "testdata/apps/python/test_account.py")} // Debian's packages belong to Debian's python3
-			},
-		},
-	}
+var apps = []app{
+	{"go", "mariadb", "LOST UPDATE", "coupon.go", `Update("uses_left", coupon`},
+	{"node", "postgres", "LOST UPDATE", "booking.js", "train.save"},
+	{"python", "postgres", "WRITE SKEW", "account.py", "session.flush()"},
 }
 
-// TestApps: ci and explore name the race of each application with its code line, and the fixed version is green.
+// TestApps types what docs/how-to/race-tests.md says of each application: explore and ci name its race with the code line, and the fixed version is
+// green. ci takes the order of statements as it comes, so there the application's test sees to it that the transactions overlap (APP_MEET).
 func TestApps(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, a := range apps() {
-		if a.name != "go" && !slices.Contains(strings.Fields(os.Getenv(appsVariable)), a.name) {
+	wanted := strings.Fields(os.Getenv(appsVariable))
+	if len(wanted) == 0 {
+		t.Skip("make test-apps runs the example applications: their libraries come from registries")
+	}
+	for _, a := range apps {
+		if !slices.Contains(wanted, a.name) {
 			continue
 		}
 		t.Run(a.name, func(t *testing.T) {
@@ -71,33 +50,67 @@ func TestApps(t *testing.T) {
 			if a.engine == "mariadb" {
 				server = testserver.MariaDB(t)
 			}
-			url := server.Database(t).As(server.User).URL()
-			_, rest, _ := strings.Cut(url, "://")
-			url, _, _ = strings.Cut(a.scheme+"://"+rest, "?")
-			test := append([]string{"--"}, a.command(t, root)...)
-			flags := append([]string{"--upstream", url}, a.env...)
+			_, address, _ := strings.Cut(server.Database(t).As(server.User).URL(), "://")
+			address, _, _ = strings.Cut(address, "?")
+			documented := appCommand(t, filepath.Join(root, "docs/how-to/race-tests.md"), a.name)
+			explore := regexp.MustCompile(`://\S+`).ReplaceAllLiteralString(documented.input, "://"+address)
+			ci := strings.NewReplacer(" explore ", " ci ", " --reset true", "").Replace(explore)
 			place := fmt.Sprintf("code.lineno=%d", lineOf(t, filepath.Join(root, "testdata/apps", a.name, a.file), a.line))
-			check := func(status, want exitStatus, out string) {
-				t.Helper()
-				found := strings.Contains(out, a.finding) && strings.Contains(out, a.file) && strings.Contains(out, place)
-				if status != want || found != (want != exitClean) {
-					t.Errorf("exit status %d, want %d; %s at %s %s: %v\n%s", status, want, a.finding, a.file, place, found, out)
-				}
+
+			r := newDocReader(t, "race-tests.md")
+			if err := os.CopyFS(filepath.Join(r.dir, "app"), os.DirFS(filepath.Join(root, "testdata/apps", a.name))); err != nil {
+				t.Fatal(err)
 			}
-			explore := slices.Concat([]string{"explore", "--seed", "94", "--shrink-runs", "0", "--save-schedule", filepath.Join(t.TempDir(), "s")}, flags, a.reset)
-			out, said, status := command(t, slices.Concat(explore, test)...)
-			check(status, exitFound, out+said)
-			t.Setenv("APP_ROUNDS", "50")
-			out, said, status = command(t, slices.Concat([]string{"ci"}, flags, test)...)
-			check(status, exitFound, out+said)
-			t.Setenv("APP_FIXED", "yes")
-			out, said, status = command(t, slices.Concat([]string{"ci"}, flags, test)...)
-			check(status, exitClean, out+said)
-			t.Setenv("APP_ROUNDS", "")
-			out, said, status = command(t, slices.Concat(explore, []string{"--runs", "2"}, test)...)
-			check(status, exitClean, out+said)
+			// Debian's packages belong to Debian's python3.
+			path := strings.Replace(strings.TrimPrefix(r.env[0], "PATH="), ":", ":/usr/bin:", 1)
+			run := func(command string, want exitStatus, env ...string) (stdout string) {
+				t.Helper()
+				shell := exec.CommandContext(t.Context(), "sh", "-c", command)
+				shell.Dir = filepath.Join(r.dir, "app")
+				shell.Env = append(os.Environ(), append(env, "PATH="+path, "NODE_PATH="+filepath.Join(root, "bin/apps/node_modules"))...)
+				var out, log bytes.Buffer
+				shell.Stdout, shell.Stderr = &out, &log
+				if err := shell.Run(); shell.ProcessState == nil {
+					t.Fatal(err)
+				}
+				status, said := exitStatus(shell.ProcessState.ExitCode()), out.String() + log.String()
+				found := strings.Contains(said, a.finding) && strings.Contains(said, a.file) && strings.Contains(said, place)
+				if status != want || found != (want != exitClean) {
+					t.Errorf("%s\nexit status %d, want %d; %s at %s %s: %v\n%s", command, status, want, a.finding, a.file, place, found, said)
+				}
+				return out.String()
+			}
+			// As documented, but less time for a smaller schedule.
+			if out := run(strings.Replace(explore, " -- ", " --shrink-runs 3 -- ", 1), exitFound); !documented.matches(out) {
+				t.Errorf("%s\nprints\n%s\nand the document has\n%s", explore, out, strings.Join(documented.output, "\n"))
+			}
+			run(ci, exitFound, "APP_MEET=yes")
+			run(ci, exitClean, "APP_MEET=yes", "APP_FIXED=yes")
+			run(strings.Replace(explore, " -- ", " --runs 2 -- ", 1), exitClean, "APP_FIXED=yes")
 		})
 	}
+}
+
+// appCommand is what a document types in the folder of an application.
+func appCommand(t *testing.T, file, app string) docStep {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks, err := docBlocks(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range blocks {
+		if len(b.lines) > 0 && b.lines[0] == "$ cd testdata/apps/"+app {
+			if steps, err := b.steps(); err == nil && len(steps) == 2 {
+				return steps[1]
+			}
+		}
+	}
+	t.Fatalf("%s does not say how testdata/apps/%s is explored", file, app)
+	return docStep{}
 }
 
 // lineOf is the number of the first line with a text.

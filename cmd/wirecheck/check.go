@@ -57,9 +57,6 @@ are no requests in it.`,
 			if err != nil {
 				return err
 			}
-			if err := needFindings(format); err != nil {
-				return err
-			}
 			l, err := product.ParseLevel(level)
 			if err = errors.Join(checkInput(input), err); err != nil {
 				if jepsen {

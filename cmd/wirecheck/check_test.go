@@ -160,11 +160,11 @@ func TestExplain(t *testing.T) {
 		{[]string{id, path, "--format", "markdown"}, exitClean, "1 found"},
 		{[]string{id, path, "--format", "html"}, exitClean, "wirecheck explain " + id + " " + path},
 		{[]string{id, path, "--format", "svg"}, exitClean, "</svg>"},
-		{[]string{id, path, "--format", "matrix"}, exitFailed, "use one of"},
+		{[]string{id, path, "--format", "matrix"}, exitFailed, "use text, json, junit, sarif, markdown, html or svg"},
 		{[]string{"WC-000000", path}, exitFailed, "there is no finding WC-000000 in it; it has " + id},
 		{[]string{id, writeHistory(t, "s1 session postgres \"15.4\"\n")}, exitFailed, "there is no finding in it"},
 		{[]string{id, "/no/such/file"}, exitFailed, "/no/such/file"},
-		{[]string{id, path, "--format", "matrix"}, exitFailed, "unknown format"},
+		{[]string{id, path, "--format", "mtrix"}, exitFailed, "unknown format"},
 		{nil, exitFailed, "arg"},
 	} {
 		out, said, status := command(t, append([]string{"explain"}, tt.args...)...)

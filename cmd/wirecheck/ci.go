@@ -76,9 +76,6 @@ to tell (no statement came through the proxy, see wirecheck proxy --help).`,
 }
 
 func runCI(ctx context.Context, c *common, cmd *cobra.Command, f *ciFlags, args []string) (err error) {
-	if err := c.needFormat("text"); err != nil {
-		return fmt.Errorf("%w (files: --junit, --sarif, --json, --markdown, --html)", err)
-	}
 	databases, err := f.databases(args)
 	if err != nil {
 		return err

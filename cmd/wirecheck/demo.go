@@ -50,9 +50,6 @@ wirecheck's own report. It removes the servers at the end.`,
   wirecheck demo --engine postgres`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := c.needFormat("text"); err != nil {
-				return err
-			}
 			engines := []string{"postgres", "mariadb"}
 			if only != "" {
 				if !slices.Contains(engines, only) {

@@ -55,7 +55,7 @@ func TestCommandLineDocument(t *testing.T) {
 func documented(cmd *cobra.Command) []*cobra.Command {
 	commands := []*cobra.Command{cmd}
 	for _, sub := range cmd.Commands() {
-		if sub.Name() != "help" && sub.Name() != "completion" {
+		if sub.Name() != "help" && sub.Name() != "completion" && !sub.Hidden {
 			commands = append(commands, documented(sub)...)
 		}
 	}

@@ -25,6 +25,8 @@ func newEnginesCommand(c *common) *cobra.Command {
 this machine, starts them on loopback with a data folder and a port of their
 own, and removes everything at the end.`,
 		Example: "  wirecheck engines list\n  wirecheck engines start postgres",
+		Args:    onlyCommands,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newEnginesListCommand(c), newEnginesStartCommand(c))
 	return cmd
@@ -63,9 +65,6 @@ wirecheck-engines below the user's cache folder ($XDG_CACHE_HOME or ~/.cache).`,
 		Example: "  wirecheck engines list\n  wirecheck engines list --format json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := c.needFormat("text", "json"); err != nil {
-				return err
-			}
 			list := listEngines(backends.All())
 			if err := askVersions(cmd.Context(), list); err != nil {
 				return err
@@ -162,9 +161,6 @@ ENGINE is a product's name, or a version as "wirecheck engines list" shows it.`,
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := c.needFormat("text", "json"); err != nil {
-				return err
-			}
 			return startEngine(cmd.Context(), c, args[0], plain)
 		},
 	}

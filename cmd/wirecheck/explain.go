@@ -32,9 +32,6 @@ do its work.`,
   wirecheck explain WC-a75b12 shop.jsonl --format svg > lost-update.svg`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := needFindings(c.format, formatSVG); err != nil {
-				return err
-			}
 			if err := unit.check(); err != nil {
 				return err
 			}

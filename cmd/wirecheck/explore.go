@@ -125,7 +125,7 @@ type explored struct {
 }
 
 func runExplore(ctx context.Context, c *common, cmd *cobra.Command, f *exploreFlags, args []string) (err error) {
-	if err := errors.Join(c.needFormat("text", "json"), f.check()); err != nil {
+	if err := f.check(); err != nil {
 		return err
 	}
 	databases, err := f.databases(args)

@@ -78,9 +78,6 @@ the server refused most statements.`,
 }
 
 func runHuntCommand(ctx context.Context, c *common, o hunt.Options, oracles string) (err error) {
-	if err := c.needFormat("text", "json", formatHTML); err != nil {
-		return err
-	}
 	if o.Engine == "" {
 		return errors.New("hunt needs --engine: a name such as mariadb, which starts a private server, or a URL")
 	}

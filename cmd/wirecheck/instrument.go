@@ -55,7 +55,7 @@ it is and reports it. You can interrupt and repeat each command at any time.`,
 		Example: `  wirecheck instrument status mariadb://app@127.0.0.1:3306/shop
   wirecheck instrument add mariadb://root@127.0.0.1:3306/shop --tables 'account,order*'
   wirecheck instrument remove mariadb://root@127.0.0.1:3306/shop`,
-		Args: cobra.NoArgs, // a misspelt subcommand is an error
+		Args: onlyCommands,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	flags := cmd.PersistentFlags()
@@ -103,9 +103,6 @@ type instrumentReport struct {
 }
 
 func runInstrument(ctx context.Context, c *common, verb, url string, f instrumentFlags) (err error) {
-	if err := c.needFormat("text", "json"); err != nil {
-		return err
-	}
 	capture := rewrite.Capture(f.capture)
 	switch capture {
 	case rewrite.CaptureAuto, rewrite.CaptureColumns, rewrite.CaptureNative:

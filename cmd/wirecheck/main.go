@@ -53,7 +53,7 @@ func say(stderr io.Writer, format string, args ...any) {
 
 // execute executes a command and makes the exit status from its error, which is printed here and nowhere else.
 func execute(ctx context.Context, cmd *cobra.Command, stderr io.Writer) exitStatus {
-	err := cmd.ExecuteContext(ctx)
+	ran, err := cmd.ExecuteContextC(ctx)
 	var status exitStatus
 	switch {
 	case err == nil:
@@ -63,7 +63,7 @@ func execute(ctx context.Context, cmd *cobra.Command, stderr io.Writer) exitStat
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		say(stderr, "wirecheck: interrupted")
 	default:
-		say(stderr, "wirecheck: %v", err)
+		say(stderr, "wirecheck: %v", valueMeant(ran, err))
 	}
 	return exitFailed
 }

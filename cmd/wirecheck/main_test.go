@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -64,7 +66,15 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"version", "--format", "xml"}, `unknown format "xml"`},
 		{[]string{"version", "--format", "sarif"}, "this command gives no sarif: use text or json"},
 		{[]string{"version", "--log-level", "loud"}, `unknown log level "loud"`},
-		{[]string{"instrument", "ad"}, `unknown command "ad"`},
+		{[]string{"instrument", "ad"}, "unknown command \"ad\" for \"wirecheck instrument\"\n\nDid you mean this?\n\tadd\n"},
+		{[]string{"engines", "lst"}, "Did you mean this?\n\tlist\n"},
+		{[]string{"version", "--fromat", "json"}, "unknown flag: --fromat (see: wirecheck version --help)\n\nDid you mean this?\n\t--format\n"},
+		{[]string{"check", "--format", "jsn", "x"}, "Did you mean this?\n\t--format json\n"},
+		{[]string{"version", "--log-level", "wran"}, "Did you mean this?\n\t--log-level warn\n"},
+		{[]string{"hunt", "--engine", "postgrse", "--cases", "1", "--seed", "1"}, "Did you mean this?\n\t--engine postgres\n"},
+		{[]string{"hunt", "--engine", "postgres", "--oracle", "wss,trok"}, "Did you mean this?\n\t--oracle troc\n"},
+		{[]string{"check", "--level", "serialisable", "x"}, "Did you mean this?\n\t--level serializable\n"},
+		{[]string{"man"}, "accepts 1 arg(s)"},
 	}
 	for _, test := range tests {
 		out, said, status := command(t, test.args...)
@@ -104,11 +114,74 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("%s: exit status %d, said %q", shell, status, said)
 		}
 	}
+	for typed, want := range map[string]string{
+		"run --engine ": "mariadb\n", "run --engine postgres,my": "postgres,mysql\n", "hunt --oracle ": "troc\n", "run --level ": "repeatable-read\n",
+		"check --format ": "sarif\n", "version --format ": "text\njson\n:4\n", "proxy --mode ": "control\n", "explore --unit ": "request\n", "check --log-level ": "warn\n",
+	} {
+		if out, _, _ := command(t, append([]string{"__complete"}, strings.Split(typed, " ")...)...); !strings.Contains(out, want) {
+			t.Errorf("completion of %q: %q lacks %q", typed, out, want)
+		}
+	}
 	out, _, _ := command(t, "__complete", "instrument", "")
 	for _, want := range []string{"add", "remove", "status"} {
 		if !strings.Contains(out, want+"\t") {
 			t.Errorf("completion of instrument lacks %s: %q", want, out)
 		}
+	}
+}
+
+// TestNothingIsMeant: a word that is like no known one gets no advice, nor does an error that is not about the word.
+func TestNothingIsMeant(t *testing.T) {
+	for _, args := range [][]string{
+		{"version", "--colour"}, {"version", "--format", "spreadsheet"}, {"hunt", "--engine", "oracle", "--cases", "1", "--seed", "1"}, {"instrument", "erase"},
+		{"check", "--level", "serializable", "/no/such/file"},
+	} {
+		if _, said, status := command(t, args...); status != exitFailed || strings.Contains(said, "Did you mean") {
+			t.Errorf("%v: exit status %d, said %q", args, status, said)
+		}
+	}
+}
+
+// TestHelpShowsWhatIsTaken: the help of a command shows no common flag and no format that the command refuses or has no use for.
+func TestHelpShowsWhatIsTaken(t *testing.T) {
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		_, path, _ := strings.Cut(cmd.CommandPath(), " ")
+		if takes, ok := commandTakes[path]; ok && path != "" {
+			help, said, status := command(t, append(strings.Fields(path), "--help")...)
+			if status != exitClean {
+				t.Fatalf("%s: exit status %d: %s", path, status, said)
+			}
+			_, common, _ := strings.Cut(help, "Global Flags:")
+			for flag, want := range map[string]bool{"--format ": len(takes.formats) > 1, "--seed ": takes.seed, "--no-progress ": takes.progress, "--log-level ": true} {
+				if strings.Contains(common, flag) != want {
+					t.Errorf("%s --help: %s is shown: %v\n%s", path, flag, !want, common)
+				}
+			}
+			if help, want := strings.Join(strings.Fields(common), " "), strings.Join(takes.formats, ", ")+" (default"; len(takes.formats) > 1 && !strings.Contains(help, want) {
+				t.Errorf("%s --help lacks %q\n%s", path, want, help)
+			}
+		} else if cmd.Runnable() && !cmd.HasSubCommands() && cmd.Name() != "help" && cmd.Name() != "__complete" && cmd.Parent().Name() != "completion" {
+			t.Errorf("%s has no row in commandTakes", path)
+		}
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+	}
+	walk(newRootCommand(io.Discard, io.Discard))
+}
+
+func TestManualPages(t *testing.T) {
+	dir := t.TempDir()
+	if out, said, status := command(t, "man", dir); status != exitClean || out+said != "" {
+		t.Fatalf("exit status %d: %s%s", status, out, said)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "wirecheck-run.1"))
+	if err != nil || !strings.Contains(string(page), "isolationtester") {
+		t.Errorf("%v: %.200s", err, page)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "wirecheck-man.1")); err == nil {
+		t.Error("a hidden command has a page")
 	}
 }
 

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"wirecheck/configs"
@@ -23,14 +21,6 @@ const (
 
 // findingFormats are the formats of a list of findings.
 var findingFormats = append(slices.Clone(report.Formats), formatHTML)
-
-// needFindings refuses a format that no list of findings has, nor one of more.
-func needFindings(format string, more ...string) error {
-	if known := append(slices.Clone(findingFormats), more...); !slices.Contains(known, format) {
-		return fmt.Errorf("unknown format %q: use one of %s", format, strings.Join(known, ", "))
-	}
-	return nil
-}
 
 // forms are how a report can be written.
 type forms interface {

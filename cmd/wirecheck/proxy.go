@@ -116,9 +116,6 @@ func newProxyCommand(c *common) *cobra.Command {
       --listen postgres://127.0.0.1:6432 --upstream postgres://127.0.0.1:5432 --save-schedule failing.schedule`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := needFindings(c.format); err != nil {
-				return err
-			}
 			load := func() (configs.Config, error) {
 				return configs.Load(f.config, os.Getenv, func(config *configs.Config) error { return f.apply(cmd, config) })
 			}

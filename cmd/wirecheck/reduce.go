@@ -103,9 +103,6 @@ anything in the case.`,
 }
 
 func runReduce(ctx context.Context, c *common, f reduceFlags, path string) (err error) {
-	if err := c.needFormat("text"); err != nil {
-		return err
-	}
 	specs, err := suite.ReadScenarios([]string{path}, c.format, c.stderr)
 	if err != nil {
 		return err

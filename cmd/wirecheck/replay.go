@@ -134,9 +134,6 @@ func (f *replayFlags) read(o *explore.Options) (err error) {
 }
 
 func runReplay(ctx context.Context, c *common, o explore.Options, path string, failDiverged bool) error {
-	if err := c.needFormat("text", "json", formatHTML); err != nil {
-		return err
-	}
 	o.Judging = c.judging()
 	r, err := explore.Run(ctx, path, o)
 	c.clearProgress()

@@ -7,6 +7,7 @@ import (
 	"io"
 	mathrand "math/rand/v2"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -52,10 +53,11 @@ const labPatience = 30 * time.Second
 // endWithin bounds the time that the command takes to end after a signal.
 func (c *common) endWithin(d time.Duration) { c.patience.Store(int64(d)) }
 
-// formats are the values of --format. A command that cannot give one of them refuses it (see needFormat).
+// formats are the values of --format. A command that cannot give one of them refuses it (see takes).
 var formats = append(slices.Clone(findingFormats), formatSVG, "isolationtester", "matrix")
 
 func init() { // cobra has one list of them for all commands of the process
+	cobra.AddTemplateFunc("shown", shown)
 	cobra.AddTemplateFunc("wrapped", func(f *pflag.FlagSet) string { return f.FlagUsagesWrapped(80) })
 }
 
@@ -84,14 +86,14 @@ work, 3 wirecheck could not decide.`,
   wirecheck check history.jsonl`,
 		SilenceUsage:      true,
 		SilenceErrors:     true, // run prints them
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return c.setUp(cmd.Name()) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return c.setUp(cmd) },
 	}
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages ", "Flags | wrapped "))
+	root.Version = readVersion(debug.ReadBuildInfo()).String()
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetUsageTemplate(strings.NewReplacer(".InheritedFlags.FlagUsages ", "shown . | wrapped ", "Flags.FlagUsages ", "Flags | wrapped ").Replace(root.UsageTemplate()))
 	root.SetOut(c.stdout)
 	root.SetErr(c.stderr)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w (see: %s --help)", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
 	flags := root.PersistentFlags()
 	flags.StringVar(&c.format, "format", "text", "format of the results: "+strings.Join(formats, ", "))
 	flags.Uint64Var(&c.seed, "seed", 0, "seed of every random choice; 0: wirecheck chooses one and prints it")
@@ -114,7 +116,9 @@ work, 3 wirecheck could not decide.`,
 		newEnginesCommand(c),
 		newTraceCommand(c),
 		newVersionCommand(c),
+		newManCommand(c),
 	)
+	completeValues(root)
 	return root
 }
 
@@ -130,14 +134,14 @@ func (c *common) judging() panel.Options {
 }
 
 // setUp checks the common flags and makes the logger.
-func (c *common) setUp(command string) error {
-	if !slices.Contains(formats, c.format) {
-		return fmt.Errorf("unknown format %q: known are %s", c.format, strings.Join(formats, ", "))
+func (c *common) setUp(cmd *cobra.Command) error {
+	if err := takesOf(cmd).needFormat(c.format); err != nil {
+		return err
 	}
 	if !slices.Contains(configs.LogLevels, c.logLevel) {
 		return fmt.Errorf("unknown log level %q: known are %s", c.logLevel, strings.Join(configs.LogLevels, ", "))
 	}
-	if slices.Contains([]string{"demo", "run", "replay", "hunt", "reduce", "add", "remove", "start"}, command) {
+	if slices.Contains([]string{"demo", "run", "replay", "hunt", "reduce", "add", "remove", "start"}, cmd.Name()) {
 		c.endWithin(labPatience)
 	}
 	c.log = zerolog.New(c.logLines(c.stderr)).Level(levelOf(c.logLevel)).With().Timestamp().Logger()
@@ -166,14 +170,6 @@ func (c *common) logLines(w io.Writer) io.Writer {
 		return zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly}
 	}
 	return w
-}
-
-// needFormat refuses a format that the command cannot give.
-func (c *common) needFormat(known ...string) error {
-	if slices.Contains(known, c.format) {
-		return nil
-	}
-	return fmt.Errorf("this command gives no %s: use %s", c.format, strings.Join(known, " or "))
 }
 
 // ordersFlag gives a command that asks oracles the one setting that one of them has.

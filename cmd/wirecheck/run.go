@@ -74,9 +74,6 @@ neither a condition failed(STEP) nor the stored result has.`,
 
 // runScenarios executes the files, engine by engine.
 func runScenarios(ctx context.Context, c *common, o suite.Options, paths []string) error {
-	if err := c.needFormat("text", "json", "junit", formatHTML, "isolationtester", "matrix"); err != nil {
-		return err
-	}
 	o.Format, o.Judging = c.format, c.judging()
 	specs, err := suite.Read(paths, o)
 	if err != nil {

@@ -30,7 +30,7 @@ replaces all values.`,
   wirecheck trace show shop.wct --session 4
   wirecheck trace cut shop.wct --from +10s --to +20s -o part.wct
   wirecheck trace redact shop.wct -o redacted.wct`,
-		Args: cobra.NoArgs, // a misspelt subcommand is an error
+		Args: onlyCommands,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newTraceImportCommand(c), newTraceShowCommand(c), newTraceStatsCommand(c), newTraceCutCommand(c), newTraceRedactCommand(c))

@@ -35,9 +35,6 @@ column for each session.`,
   wirecheck trace show shop.wct --failed`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := c.needFormat("text", "json", formatHTML); err != nil {
-				return err
-			}
 			begin, end, err := window(args[0], from, to)
 			if err != nil {
 				return err

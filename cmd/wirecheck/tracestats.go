@@ -25,9 +25,6 @@ within 4%.`,
   wirecheck trace stats --format json shop.wct`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := c.needFormat("text", "json"); err != nil {
-				return err
-			}
 			s := trace.NewStats()
 			err := readTrace(cmd.Context(), c, args[0], o, true, func(r *trace.Record) error {
 				s.Add(r)

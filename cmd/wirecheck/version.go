@@ -26,9 +26,6 @@ func newVersionCommand(c *common) *cobra.Command {
 		Example: "  wirecheck version\n  wirecheck version --format json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if err := c.needFormat("text", "json"); err != nil {
-				return err
-			}
 			v := readVersion(debug.ReadBuildInfo())
 			if c.format == "json" {
 				return json.NewEncoder(c.stdout).Encode(v)

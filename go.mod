@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/chromedp/cdproto v0.159.0 // tests: the commands that drive a browser
 	github.com/chromedp/chromedp v0.23.0 // tests: a headless Chromium, which opens the pages
+	github.com/coreos/go-systemd/v22 v22.7.0 // sd_notify
 	github.com/go-mysql-org/go-mysql v1.14.0 // typed MySQL packets and constants at the edges of proxy/mysqlwire; logging in for the lab (backends/mysql)
 	github.com/go-sql-driver/mysql v1.10.1 // our own connections to MariaDB and MySQL: backends, demo, tests
 	github.com/goccy/go-yaml v1.19.2 // the configuration file: strict, errors with line and column
@@ -17,6 +18,7 @@ require (
 	github.com/pingcap/tidb/pkg/parser v0.0.0-20260418072757-ce92298d1124 // the grammar of the MySQL family
 	github.com/prometheus/client_golang v1.25.0 // metrics: what Prometheus asks a running proxy for
 	github.com/rs/zerolog v1.35.1 // the log
+	github.com/schollz/progressbar/v3 v3.19.1 // the progress line of a terminal
 	github.com/spf13/cobra v1.10.2 // the command line, its help and completion
 	github.com/spf13/pflag v1.0.9 // cobra's flags
 	golang.org/x/sync v0.24.0 // errgroup: goroutines that are waited for
@@ -48,6 +50,7 @@ require (
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/mattn/go-colorable v0.1.14 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
+	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/ncruces/go-strftime v1.1.0 // indirect
 	github.com/pingcap/errors v0.11.5-0.20250523034308-74f78ae071ee // indirect
@@ -57,6 +60,7 @@ require (
 	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
+	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
 	go.uber.org/atomic v1.11.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect

@@ -218,7 +218,7 @@ func (x *explorer) search(ctx context.Context, e *explored) error {
 			e.exhausted = true
 			break
 		}
-		x.c.progressf("run %d of at most %d, %d different schedules", e.runs+1, x.f.runs, len(seen))
+		x.c.progressOf(int64(e.runs), int64(x.f.runs), "run %d, %d different schedules", e.runs+1, len(seen))
 		e.runs++
 		o, err := x.run(ctx, next, e.title())
 		if err != nil {
@@ -265,7 +265,7 @@ func (x *explorer) shrink(ctx context.Context, e *explored) (err error) {
 	if first.run.Choices() > 0 && x.f.shrink > 0 {
 		best = search.Smallest(best, func(order []scheduler.Session) ([]scheduler.Session, bool, bool) {
 			e.smaller++
-			x.c.progressf("run %d failed; looking for a smaller schedule: run %d of at most %d", e.number, e.smaller, x.f.shrink)
+			x.c.progressOf(int64(e.smaller-1), int64(x.f.shrink), "run %d failed; a smaller one: run %d", e.number, e.smaller)
 			var o *outcome
 			if o, err = x.run(ctx, search.NewRun(scheduler.Recorded(order)), e.title()); err != nil {
 				return order, false, false

@@ -86,7 +86,7 @@ func runHuntCommand(ctx context.Context, c *common, o hunt.Options, oracles stri
 	}
 	o.Judging = c.judging()
 	o.Progress = func(line func() string) {
-		if c.progressDue(time.Second) {
+		if c.progress() {
 			c.progressf("%s", line())
 		}
 	}

@@ -133,7 +133,7 @@ func runInstrument(ctx context.Context, c *common, verb, url string, f instrumen
 			break
 		}
 		if verb != "status" {
-			c.progressf("%s: %d of %d: %s", verb, i+1, len(db.Tables), t)
+			c.progressOf(int64(i), int64(len(db.Tables)), "%s: table %d of %d, %s", verb, i+1, len(db.Tables), t)
 		}
 		r := do(ctx, t)
 		report.Tables = append(report.Tables, r)

@@ -41,7 +41,7 @@ func (c *common) run(ctx context.Context, args []string) exitStatus {
 	c.args = args
 	root := c.rootCommand()
 	root.SetArgs(args)
-	return execute(ctx, root, c.stderr)
+	return execute(ctx, root, c.line)
 }
 
 // say prints a last line without waiting for a pipe that nobody reads.

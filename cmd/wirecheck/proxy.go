@@ -123,7 +123,10 @@ func newProxyCommand(c *common) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runProxy(cmd.Context(), c, config, load, hooks{})
+			stopping := func() {}
+			err = runProxy(cmd.Context(), c, config, load, hooks{ready: func([]net.Addr) { stopping = c.notifySystemd(cmd.Context()) }})
+			stopping()
+			return err
 		},
 	}
 	flags := cmd.Flags()

@@ -140,10 +140,7 @@ func runReduce(ctx context.Context, c *common, f reduceFlags, path string) (err 
 	fmt.Fprintf(c.stderr, "keeping: %s: %s (%s)\n", found.Oracle, found.Title(), found.Class)
 	began := time.Now()
 	small, progress, err := a.Reduce(ctx, spec, level, found, f.budget.tries, f.budget.time, func(p reduce.Progress) {
-		if c.progressDue(time.Second / 4) {
-			c.progressf("%s: %d tried, %d taken in %v: %d sessions, %d steps, %d in the setup, %d bytes", p.Pass, p.Tried, p.Taken,
-				time.Since(began).Round(time.Second), p.Sessions, p.Steps, p.Setup, p.Bytes)
-		}
+		c.progressf("%d sessions, %d steps; %s: %d tried, %d taken", p.Sessions, p.Steps, p.Pass, p.Tried, p.Taken)
 	})
 	c.clearProgress()
 	if err != nil && ctx.Err() == nil && !errors.Is(err, panel.ErrTime) {

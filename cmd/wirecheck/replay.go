@@ -24,7 +24,7 @@ type replayFlags struct {
 }
 
 func newReplayCommand(c *common) *cobra.Command {
-	o := explore.Options{Choose: c.chooseSeed, Progress: c.progressf}
+	o := explore.Options{Choose: c.chooseSeed, Progress: c.progressOf}
 	var f replayFlags
 	cmd := &cobra.Command{
 		Use:   "replay TRACE",

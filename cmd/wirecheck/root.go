@@ -30,10 +30,10 @@ type common struct {
 	seed       uint64
 	logLevel   string
 	noProgress bool
-	progressed time.Time // when the progress line changed last
-	orders     uint      // txcheck's, for each case; 0, where no command has the flag: 1
+	orders     uint // txcheck's, for each case; 0, where no command has the flag: 1
 
 	stdout, stderr io.Writer      // results; logs, progress and errors
+	line           *progressLine  // of stderr
 	log            zerolog.Logger // ready when a command runs
 
 	// patience is how long, in nanoseconds, a command may take to end after a signal.
@@ -42,7 +42,7 @@ type common struct {
 }
 
 func newCommon(stdout, stderr io.Writer) *common {
-	c := &common{stdout: stdout, stderr: stderr, patience: new(atomic.Int64)}
+	c := &common{stdout: stdout, stderr: stderr, line: &progressLine{to: stderr}, patience: new(atomic.Int64)}
 	c.endWithin(5 * time.Second)
 	return c
 }
@@ -144,7 +144,7 @@ func (c *common) setUp(cmd *cobra.Command) error {
 	if slices.Contains([]string{"demo", "run", "replay", "hunt", "reduce", "add", "remove", "start"}, cmd.Name()) {
 		c.endWithin(labPatience)
 	}
-	c.log = zerolog.New(c.logLines(c.stderr)).Level(levelOf(c.logLevel)).With().Timestamp().Logger()
+	c.log = zerolog.New(c.logLines(c.line)).Level(levelOf(c.logLevel)).With().Timestamp().Logger()
 	if slices.ContainsFunc(c.args, func(arg string) bool { return secret.URLs(arg) != arg }) {
 		c.log.Warn().Strs("instead", []string{backends.PasswordVariable, backends.PasswordFileVariable}).
 			Msg("a URL on the command line has a password, which other users of the machine can see")
@@ -167,7 +167,7 @@ func levelOf(name string) zerolog.Level {
 // logLines gives the log the form that suits stderr.
 func (c *common) logLines(w io.Writer) io.Writer {
 	if terminal(c.stderr) {
-		return zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly}
+		return zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly, NoColor: os.Getenv("TERM") == "dumb"} // it knows NO_COLOR
 	}
 	return w
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func newRunCommand(c *common) *cobra.Command {
-	f := suite.Options{Stdout: c.stdout, Stderr: c.stderr, Progress: c.progressf, Choose: c.chooseSeed}
+	f := suite.Options{Stdout: c.stdout, Stderr: c.stderr, Progress: c.progressOf, Choose: c.chooseSeed}
 	var permutations string
 	cmd := &cobra.Command{
 		Use:   "run SCENARIO...",

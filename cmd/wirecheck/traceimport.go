@@ -84,8 +84,11 @@ func importTrace(cmd *cobra.Command, c *common, formats []source.Format, files [
 	if o.Rows == 0 {
 		o.Rows = -1
 	}
-	bar := newBar(c, "import", total)
-	o.Read = bar.add
+	read := int64(0)
+	o.Read = func(n int64) {
+		read += n
+		c.progressOf(read, total, "import: %d of %d MB", read/1e6, total/1e6)
+	}
 	var reports []*source.Report
 	err := writeTrace(output, trace.Header{Started: time.Now().UnixNano()}, func(w *trace.Writer) (err error) {
 		o.Out = w.Write
@@ -110,35 +113,4 @@ func importTrace(cmd *cobra.Command, c *common, formats []source.Format, files [
 		return exitUnknown
 	}
 	return err
-}
-
-// bar shows on a terminal how much of some bytes was read.
-type bar struct {
-	c           *common
-	what        string
-	total, done int64
-	start       time.Time
-}
-
-func newBar(c *common, what string, total int64) *bar {
-	return &bar{c: c, what: what, total: total, start: time.Now()}
-}
-
-const (
-	barWidth = 30
-	barEvery = 100 * time.Millisecond
-)
-
-func (b *bar) add(n int64) {
-	b.done += n
-	if !b.c.progressDue(barEvery) {
-		return
-	}
-	full := barWidth
-	if b.total > 0 {
-		full = int(min(b.done*barWidth/b.total, barWidth))
-	}
-	speed := float64(b.done) / 1e6 / max(time.Since(b.start).Seconds(), 0.001)
-	b.c.progressf("%s [%s%s] %d of %d MB, %.0f MB/s", b.what, strings.Repeat("#", full), strings.Repeat(".", barWidth-full),
-		b.done/1e6, b.total/1e6, speed)
 }

@@ -57,7 +57,7 @@ func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error)
 	e := &explorer{r: r, x: x, defined: c.Definitions, panels: map[string]*panel.Panel{}, confirm: map[string]*panel.Panel{}, describe: panel.Describer(r.instance.Engine), labs: map[string]*lab.Lab{}}
 	defer func() { err = errors.Join(err, e.close(ctx)) }()
 	for i, g := range groups {
-		r.o.Progress("combination %d of %d, interleavings: %d, wrong: %d", i+1, len(groups), x.Interleavings, x.Wrong)
+		r.o.Progress(int64(i), int64(len(groups)), "combination %d of %d, interleavings: %d, wrong: %d", i+1, len(groups), x.Interleavings, x.Wrong)
 		if g.State == nil {
 			continue
 		}
@@ -76,7 +76,7 @@ func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error)
 			x.Unjudged = append(x.Unjudged, why)
 		}
 	}
-	r.o.Progress("")
+	r.o.Progress(0, 0, "")
 	for _, w := range slices.Concat(x.Anomalies, x.Possible) {
 		w.Runs = x.runs[w.shape]
 	}

@@ -54,8 +54,8 @@ type Options struct {
 	Tables  string // file for the tables as the replay left them; empty: none
 	Compare string // a dump of the database after the last statement; empty: none
 
-	Choose   func() uint64                    // gives a seed where judging has none
-	Progress func(format string, args ...any) // shows how far the replay has come
+	Choose   func() uint64                                       // gives a seed where judging has none
+	Progress func(done, total int64, format string, args ...any) // shows how far the replay has come
 }
 
 // unit names what must be serializable.
@@ -303,7 +303,7 @@ func (r *replayer) config() (replay.Config, error) {
 		c.Target = r.proxy.Through(r.target)
 	}
 	c.Progress = func(done int) {
-		r.o.Progress("%s: %d of %d statements", r.path, done, r.survey.Statements)
+		r.o.Progress(int64(done), int64(r.survey.Statements), "%s: %d of %d statements", r.path, done, r.survey.Statements)
 	}
 	return c, nil
 }
@@ -330,7 +330,7 @@ func (r *replayer) run(ctx context.Context) error {
 		}
 	}
 	result, err := replay.Run(ctx, config, r.open, r.survey)
-	r.o.Progress("")
+	r.o.Progress(0, 0, "")
 	if err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

@@ -172,9 +172,9 @@ func (r *runner) firsts(
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close(ctx)) }()
-	defer r.o.Progress("")
+	defer r.o.Progress(0, 0, "")
 	for i, spec := range specs {
-		r.o.Progress("%s, %s, %s", filepath.Base(spec.Name), s.Engine.Title, level.SQL)
+		r.o.Progress(int64(i), int64(len(specs)), "%s, %s, %s", filepath.Base(spec.Name), s.Engine.Title, level.SQL)
 		for perm := range spec.Orders(r.mode(spec), r.choice(spec, s, level, &runCount{})) {
 			if !spec.For(perm, targetOf(s, level)) {
 				continue

@@ -35,8 +35,8 @@ type Options struct {
 	Judging         panel.Options
 
 	Stdout, Stderr io.Writer
-	Progress       func(format string, args ...any) // shows how far the suite has come
-	Choose         func() uint64                    // gives a seed where neither the options nor the scenario have one
+	Progress       func(done, total int64, format string, args ...any) // shows how far the suite has come; total 0: nobody knows how far it goes
+	Choose         func() uint64                                       // gives a seed where neither the options nor the scenario have one
 }
 
 // Conclusion says what came of all scenarios together.
@@ -267,9 +267,9 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *backends.I
 			continue
 		}
 		count.Run++
-		r.o.Progress("%s, %s, %s: permutation %d", filepath.Base(spec.Name), s.Engine.Title, level.SQL, count.Run)
+		r.o.Progress(0, 0, "%s, %s, %s: permutation %d", filepath.Base(spec.Name), s.Engine.Title, level.SQL, count.Run)
 		done, err := b.Run(ctx, spec, perm)
-		r.o.Progress("")
+		r.o.Progress(0, 0, "")
 		if err != nil {
 			return errors.Join(err, p.Refused(done))
 		}

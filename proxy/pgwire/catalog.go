@@ -241,7 +241,11 @@ func (c *clientHalf) learn(ask func(sql string) (*own, error)) error {
 		return nil
 	}
 	catalog := observer.known(v.database, reader)
-	if known := catalog != nil; !known || catalog.Counted(count) && v.database.mayCompare() {
+	switch known := catalog != nil; {
+	case known && !catalog.Counted(count):
+	case known && !catalog.mayCompare():
+		v.database.soon()
+	default:
 		names := []rewrite.Name{}
 		if known {
 			names = catalog.Lately()
@@ -258,13 +262,13 @@ func (c *clientHalf) learn(ask func(sql string) (*own, error)) error {
 			catalog = observer.learned(v.database, reader, read)
 		}
 		catalog.Compare(read.Known, now, whole, count)
-		v.database.compared.Store(time.Now().UnixNano())
+		catalog.compared.Store(time.Now().UnixNano())
 	}
 	asks, err := v.database.asking(ask, changes)
 	if err != nil {
 		return err
 	}
-	v.learned(catalog, changes, asks)
+	v.learned(catalog.Catalog, changes, asks)
 	return nil
 }
 

@@ -47,18 +47,22 @@ type database struct {
 	changes rewrite.Changes // of the schema, as far as they were seen
 	asks    atomic.Uint64   // the last bit is the answer to AsksQuery, the others the change behind which it was asked, plus 1
 	horizon uint64          // see rewrite.Server; 0 if it is not known
-	readers map[readerKey]*rewrite.Catalog
+	readers map[readerKey]*reading
 	looked  atomic.Int64 // when a session last asked for settings, and what the server counts of definitions; nanoseconds
-	// compared is when what is known was last compared with the server, in nanoseconds.
-	compared atomic.Int64
+}
+
+// reading is what a reader has read of the catalog.
+type reading struct {
+	*rewrite.Catalog
+	compared atomic.Int64 // when it was last compared with the server, in nanoseconds
 }
 
 // comparePause is for how long what was compared with the server is taken for true although the server counts more definitions: there are
 // programs that make temporary tables all the time.
 const comparePause = time.Second
 
-func (d *database) mayCompare() bool {
-	return time.Now().UnixNano()-d.compared.Load() >= int64(comparePause)
+func (r *reading) mayCompare() bool {
+	return time.Now().UnixNano()-r.compared.Load() >= int64(comparePause)
 }
 
 // countAge is how old the server's count of definitions may grow before a session asks for it again: until then one that goes past the
@@ -73,6 +77,9 @@ func (d *database) old() bool {
 
 // asked says that a session has asked for the count.
 func (d *database) asked() { d.looked.Store(time.Now().UnixNano()) }
+
+// soon says that the count has changed and nothing was compared: a session asks again as soon as comparing is allowed.
+func (d *database) soon() { d.looked.Add(int64(comparePause - countAge)) }
 
 // asking reports whether something in the database may ask for the text of the running statement. It asks the server, unless a session has done so since
 // the last change that may have concerned it.
@@ -103,21 +110,21 @@ func (o *Observer) at(k databaseKey) *database {
 	defer o.mu.Unlock()
 	d := o.databases[k]
 	if d == nil {
-		d = &database{readers: make(map[readerKey]*rewrite.Catalog)}
+		d = &database{readers: make(map[readerKey]*reading)}
 		o.databases[k] = d
 	}
 	return d
 }
 
-// known gives the catalog for a reader, or nil.
-func (o *Observer) known(d *database, r readerKey) *rewrite.Catalog {
+// known gives what a reader has read, or nil.
+func (o *Observer) known(d *database, r readerKey) *reading {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return d.readers[r]
 }
 
 // learned makes the catalog for a reader, in which nothing is known yet.
-func (o *Observer) learned(d *database, r readerKey, read *postgres.Reading) *rewrite.Catalog {
+func (o *Observer) learned(d *database, r readerKey, read *postgres.Reading) *reading {
 	server := o.server(d, read)
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -127,7 +134,7 @@ func (o *Observer) learned(d *database, r readerKey, read *postgres.Reading) *re
 	if len(d.readers) >= maxReaders {
 		clear(d.readers)
 	}
-	c := rewrite.NewCatalog(server, &d.changes)
+	c := &reading{Catalog: rewrite.NewCatalog(server, &d.changes)}
 	d.readers[r] = c
 	return c
 }

@@ -190,6 +190,19 @@ func (t *Text) Assigned(from, end int) (values [][2]int) {
 	return values
 }
 
+// EmptyStatement reports whether an empty statement stands in front of another one.
+func (t *Text) EmptyStatement() bool {
+	empty, start := false, true
+	for i := range t.Tokens {
+		end := t.Is(i, ";")
+		if empty && !end {
+			return true
+		}
+		empty, start = empty || end && start, end
+	}
+	return false
+}
+
 // Statements cuts the text at its semicolons; it leaves empty statements out.
 func (t *Text) Statements() []*Text {
 	var parts []*Text

@@ -216,6 +216,7 @@ func saveProfile(ctx context.Context, url, file string) error {
 	if err != nil {
 		return err
 	}
+	request.Close = true // its descriptor must not count
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return err

@@ -251,7 +251,9 @@ func TestAlikeFound(t *testing.T) {
 		"ROW_COUNT() after commands without statement":              {unknown, q("SELECT ROW_COUNT(), FOUND_ROWS()")[0], prepare("SELEC"), q("SELECT ROW_COUNT()")[0], prepare("SELECT 1"), {cmd: mysql.COM_STMT_RESET}, q("SELECT ROW_COUNT()")[0]},
 		"ROW_COUNT() in a script":                                   {q("SHOW FULL COLUMNS FROM t")[0], unknown, q("START TRANSACTION; SELECT ROW_COUNT(), FOUND_ROWS()")[0]},
 		"errors of commands without statement":                      {unknown, q("SELECT ROW_COUNT(), FOUND_ROWS()")[0], q("SHOW ERRORS")[0]},
-		"warnings behind what FOUND_ROWS() says":                    q("SELECT MAX(x) FROM t UNION SELECT 7", "INSERT nope (b) VALUES (1)", "SELECT @@warning_count; INSERT IGNORE INTO nope SET d = (SELECT x FROM v)"),
+		"an empty statement ends the text": q("SELECT x FROM t;; UPDATE t SET z = 7", "SELECT z FROM t", "; UPDATE t SET z = 8", "SELECT x FROM t; /* none */ ; DELETE FROM t", "SELECT z FROM t",
+			"SELECT x FROM t; UPDATE t SET z = 9;; ;", "SELECT z FROM t"),
+		"warnings behind what FOUND_ROWS() says": q("SELECT MAX(x) FROM t UNION SELECT 7", "INSERT nope (b) VALUES (1)", "SELECT @@warning_count; INSERT IGNORE INTO nope SET d = (SELECT x FROM v)"),
 	} {
 		acts := append(slices.Clone(table), acts...)
 		want := at(0, cached, acts)

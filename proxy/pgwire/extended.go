@@ -44,7 +44,7 @@ func (c *clientHalf) parse(f frame) error {
 	if err != nil {
 		return err
 	}
-	if err := c.executedBySQL(sql); err != nil {
+	if _, err := c.executedBySQL(sql); err != nil {
 		return err
 	}
 	if p.extended() || p.plan() != nil && len(p.plan().Asks) > 0 {

@@ -257,6 +257,13 @@ func (p *pipeline) sendAgain(old, now *prepared) bool {
 	return true
 }
 
+// between reports whether the last message that the server got ends a transaction, unless a BEGIN made it.
+func (p *pipeline) between() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.open && !p.ignoring && p.lost == ""
+}
+
 // statement finds a prepared statement. If the server has not answered its Parse, which lies before a Sync, it is not known which statement the
 // name means: then its answer must be awaited.
 func (p *pipeline) statement(name string) (stmt *prepared, awaited *entry) {

@@ -3,9 +3,12 @@ package pgwire
 import (
 	"bytes"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"wirecheck/answer"
 	"wirecheck/rewrite"
+	"wirecheck/rewrite/postgres"
 )
 
 // ends reports whether the server ends the session with an error.
@@ -67,9 +70,38 @@ func mapped(body []byte, e *entry) []byte {
 	if pos == 0 {
 		return body
 	}
+	mapped := rewrite.MapPosition(e.client, edits, pos)
 	out := append([]byte{}, body[:at]...)
-	out = strconv.AppendInt(out, int64(rewrite.MapPosition(e.client, edits, pos)), 10)
-	return append(out, body[at+size:]...)
+	out = strconv.AppendInt(out, int64(mapped), 10)
+	return ofWhere(append(out, body[at+size:]...), e.client, edits, mapped)
+}
+
+// ofWhere calls the condition WHERE where the server, which says at pos that it is not boolean, or returns a set, calls it AND for what was
+// added behind it (coerce_to_boolean, src/backend/parser/parse_coerce.c).
+func ofWhere(body []byte, client string, edits []rewrite.Edit, pos int) []byte {
+	where, ok := postgres.Condition(edits)
+	if !ok || where > len(client) {
+		return body
+	}
+	// The position is that of the condition's first token. What may stand in front of it are brackets.
+	rest := []rune(client[where:])
+	n := pos - 1 - utf8.RuneCountInString(client[:where])
+	if n < 0 || n >= len(rest) || strings.Trim(string(rest[:n]), " \t\n\r\f\v(") != "" {
+		return body
+	}
+	ours := false
+	fields(body, func(kind byte, value []byte) { ours = ours || kind == 'R' && string(value) == "coerce_to_boolean" })
+	if !ours {
+		return body
+	}
+	var out []byte
+	fields(body, func(kind byte, value []byte) {
+		if kind == 'M' {
+			value = bytes.Replace(value, []byte("AND"), []byte("WHERE"), 1)
+		}
+		out = append(append(append(out, kind), value...), 0)
+	})
+	return append(out, 0)
 }
 
 // ourFault reports whether an error may come from what was added to the client's text: it points into it, or a right is

@@ -221,7 +221,12 @@ func (c *clientHalf) fetched(s *rewrite.Script, sql string) (*rewrite.Script, er
 	if c.named == 0 {
 		return s, nil
 	}
-	if err := c.executedBySQL(sql); err != nil {
+	between := c.pipeline.between()
+	again, err := c.executedBySQL(sql)
+	if err == nil && again && between { // else the Query would be in the transaction that the Parse began, which has its snapshot
+		err = c.put(&own{}, "")
+	}
+	if err != nil {
 		return nil, err
 	}
 	if len(s.Plans) != 1 || !word(sql, "fetch") {
@@ -238,16 +243,17 @@ func (c *clientHalf) fetched(s *rewrite.Script, sql string) (*rewrite.Script, er
 
 // executedBySQL finds statements that EXECUTE may run, in SQL, though they were prepared by a Parse and extended. They are
 // prepared again as the client wrote them.
-func (c *clientHalf) executedBySQL(sql string) error {
+func (c *clientHalf) executedBySQL(sql string) (again bool, err error) {
 	if c.named == 0 || !word(sql, "execute") {
-		return nil
+		return false, nil
 	}
 	for _, p := range c.pipeline.hiddenStatements(sql) {
 		if _, err := c.prepareAgain(p, nil, opaque(p.client, "it is executed by SQL")); err != nil {
-			return err
+			return again, err
 		}
+		again = true
 	}
-	return nil
+	return again, nil
 }
 
 // word reports whether a name may be in the text, in any case. It errs on the side of yes.

@@ -298,7 +298,25 @@ func (x *instrumentation) link(w write, target source) {
 		x.edits = append(x.edits, rewrite.Edit{At: end, Add: " WHERE " + x.remember(target)})
 		return
 	}
-	x.edits = append(x.edits, rewrite.Edit{At: where, Add: " ("}, rewrite.Edit{At: end, Add: ") AND " + x.remember(target)})
+	if s.WhereClause.GetBoolExpr().GetBoolop() == pg.BoolExprType_AND_EXPR {
+		x.edits = append(x.edits, rewrite.Edit{At: end, Add: " AND " + x.remember(target)})
+		return
+	}
+	x.edits = append(x.edits, rewrite.Edit{At: where, Add: openCondition}, rewrite.Edit{At: end, Add: closeCondition + x.remember(target)})
+}
+
+// What stands around a condition that link makes a part of an AND, and that was none.
+const openCondition, closeCondition = " (", ") AND "
+
+// Condition finds the condition of an UPDATE that edits of this package make a part of an AND. It is a byte offset between the word WHERE and the
+// condition; ok says that there is one.
+func Condition(edits []rewrite.Edit) (at int, ok bool) {
+	for i := 1; i < len(edits); i++ {
+		if edits[i-1].Add == openCondition && strings.HasPrefix(edits[i].Add, closeCondition) {
+			return edits[i-1].At, true
+		}
+	}
+	return 0, false
 }
 
 // sideEffects notes what else changes when rows of rel do.

@@ -123,7 +123,7 @@ func (s *settings) withLevel(p *rewrite.Plan, optimistic bool) *rewrite.Plan {
 // ask reads the session's settings from the server.
 func (o *observation) ask() error {
 	o.settings.state = settingsStale
-	rows, refused, err := o.ownRows("SELECT DATABASE(),FOUND_ROWS()")
+	rows, refused, err := o.ownRows("SELECT DATABASE(),FOUND_ROWS() LIMIT 1") // sql_select_limit may be 0
 	if err != nil {
 		return err
 	}
@@ -133,6 +133,9 @@ func (o *observation) ask() error {
 		o.counts.foundNow = math.MaxUint64
 	}
 	rows, refused, err = o.ownRows(dialect.SessionQuery())
+	if err == nil && refused == nil && dialect.CutOff(rows) {
+		rows, refused, err = o.ownRows(dialect.WholeSessionQuery(o.greeting.flavor()))
+	}
 	if err != nil {
 		return err
 	}

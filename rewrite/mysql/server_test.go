@@ -279,6 +279,34 @@ func TestSessionFacts(t *testing.T) {
 	}
 }
 
+// TestSessionFactsUnderLimit: sql_select_limit cuts the answers to SHOW, and not what a session must know.
+func TestSessionFactsUnderLimit(t *testing.T) {
+	s := newSide(t, testserver.Family(t), 0)
+	facts := func(cut bool) Facts {
+		t.Helper()
+		rows := s.texts(t, SessionQuery())
+		if CutOff(rows) != cut {
+			t.Errorf("cut off: %t, of %d rows", !cut, len(rows))
+		}
+		if CutOff(rows) {
+			rows = s.texts(t, WholeSessionQuery(flavor()))
+		}
+		f, err := DecodeSession(rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	want := facts(false)
+	want.Session.Cut = true
+	for limit, cut := range map[int]bool{0: true, 1: true, 5: true, 10: true, 1000: false} {
+		s.exec(t, fmt.Sprintf("SET sql_select_limit=%d", limit))
+		if got := facts(cut); got != want {
+			t.Errorf("limit %d: got %+v, want %+v", limit, got, want)
+		}
+	}
+}
+
 // Reads under SERIALIZABLE lock, so nothing may be read that the client's own statement would not touch.
 func TestLockingReadsUnderSerializable(t *testing.T) {
 	p := newPair(t, 0)

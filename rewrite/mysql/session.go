@@ -63,9 +63,31 @@ type Facts struct {
 // SessionQuery asks for what a session must know when it begins, and again after Plan.Control.Verb is ControlReset.
 // It is one SHOW statement, so that a server that lacks a variable still answers; each row is a name and a value.
 func SessionQuery() string {
-	return "SHOW SESSION VARIABLES WHERE Variable_name IN ('version','version_comment','tx_isolation','transaction_isolation','autocommit'," +
-		"'sql_mode','innodb_snapshot_isolation','character_set_client','character_set_connection','character_set_results'," +
-		"'group_concat_max_len','sql_select_limit','log_bin','binlog_format','lower_case_table_names','tidb_txn_mode')"
+	return "SHOW SESSION VARIABLES WHERE Variable_name IN " + settings
+}
+
+const settings = "('version','version_comment','tx_isolation','transaction_isolation','autocommit'," +
+	"'sql_mode','innodb_snapshot_isolation','character_set_client','character_set_connection','character_set_results'," +
+	"'group_concat_max_len','sql_select_limit','log_bin','binlog_format','lower_case_table_names','tidb_txn_mode')"
+
+// WholeSessionQuery asks for the same where sql_select_limit cuts the answer to SessionQuery, see CutOff: a SELECT may have a LIMIT of its own.
+func WholeSessionQuery(flavor Flavor) string {
+	table := "information_schema.SESSION_VARIABLES"
+	if flavor == MySQL {
+		table = "performance_schema.session_variables"
+	}
+	return "SELECT LOWER(VARIABLE_NAME),VARIABLE_VALUE FROM " + table + " WHERE VARIABLE_NAME IN " + settings + noLimit
+}
+
+// CutOff reports whether sql_select_limit may have cut the answer to SessionQuery.
+func CutOff(rows [][]string) bool {
+	for _, r := range rows {
+		if len(r) == 2 && strings.EqualFold(r[0], "sql_select_limit") {
+			most, err := strconv.ParseUint(r[1], 10, 64)
+			return err == nil && most <= uint64(len(rows))
+		}
+	}
+	return true
 }
 
 // DecodeSession reads the rows of SessionQuery.

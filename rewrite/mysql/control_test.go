@@ -107,7 +107,9 @@ func TestScripts(t *testing.T) {
 		{"-- only a comment", false, 0, false},
 		{"SELECT 1;", false, 1, false},
 		{"SELECT 1; SELECT 2", false, 1, true},
-		{"SELECT 1; SELECT ';' ; ;COMMIT", true, 3, false},
+		{"SELECT 1; SELECT ';' ; COMMIT ; ;", true, 3, false},
+		{"SELECT 1; SELECT ';' ; ;COMMIT", true, 1, true}, // the server refuses the empty statement and all that follows
+		{"; COMMIT", true, 1, true},
 		{"CREATE PROCEDURE p() BEGIN SELECT 1; END", true, 1, true},
 		{"SELECT 1; BEGIN NOT ATOMIC SELECT 1; END", true, 1, true},
 		{"SELECT 'open", true, 1, true},
@@ -117,6 +119,13 @@ func TestScripts(t *testing.T) {
 		if len(s.Plans) != test.plans || s.Unparsed != test.unparsed || s.SQL != test.sql {
 			t.Errorf("%s: %d plans, unparsed %v", test.sql, len(s.Plans), s.Unparsed)
 		}
+	}
+}
+
+// TestEmptyStatementOnTiDB: TiDB executes what stands behind an empty statement.
+func TestEmptyStatementOnTiDB(t *testing.T) {
+	if s := New(TiDB, rewrite.CaptureAuto).Script("SELECT 1; ;COMMIT", nil, Session{MultiStatements: true}); len(s.Plans) != 2 || s.Unparsed {
+		t.Errorf("%d plans, unparsed %v", len(s.Plans), s.Unparsed)
 	}
 }
 

@@ -158,7 +158,7 @@ func (r *Rewriter) script(k key) *rewrite.Script {
 	if len(parts) > 1 && !k.session.MultiStatements {
 		return unparsed(k.sql, "several statements where one is allowed") // the server's error
 	}
-	if t.EmptyStatement() { // behind what was executed, MariaDB and MySQL refuse it and all that follows
+	if r.flavor != TiDB && t.EmptyStatement() { // the others refuse it and all that follows
 		return unparsed(k.sql, "an empty statement in front of another one")
 	}
 	script := &rewrite.Script{SQL: k.sql}

@@ -258,7 +258,7 @@ func (p *pipeline) sendAgain(old, now *prepared) bool {
 }
 
 // between reports whether the last message that the server got ends a transaction, unless a BEGIN made it.
-func (p *pipeline) between() bool {
+func between(p *pipeline) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !p.open && !p.ignoring && p.lost == ""

@@ -221,9 +221,9 @@ func (c *clientHalf) fetched(s *rewrite.Script, sql string) (*rewrite.Script, er
 	if c.named == 0 {
 		return s, nil
 	}
-	between := c.pipeline.between()
+	apart := between(c.pipeline)
 	again, err := c.executedBySQL(sql)
-	if err == nil && again && between { // else the Query would be in the transaction that the Parse began, which has its snapshot
+	if err == nil && again && apart { // else the Query would be in the transaction that the Parse began, which has its snapshot
 		err = c.put(&own{}, "")
 	}
 	if err != nil {

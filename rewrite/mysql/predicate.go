@@ -69,7 +69,7 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 
 // existence gives the query of SELECT EXISTS (...).
 func existence(n *ast.SelectStmt) *ast.SelectStmt {
-	if n.From != nil || n.Fields == nil || len(n.Fields.Fields) != 1 || n.Where != nil || n.With != nil || n.Limit != nil {
+	if n.From != nil || n.Fields == nil || len(n.Fields.Fields) != 1 || n.Where != nil || n.With != nil || n.Limit != nil || n.OrderBy != nil || n.Having != nil || n.LockInfo != nil || n.SelectIntoOpt != nil {
 		return nil
 	}
 	e, ok := n.Fields.Fields[0].Expr.(*ast.ExistsSubqueryExpr)

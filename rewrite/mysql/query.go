@@ -129,6 +129,9 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source, nested
 		s.silent = n.Having != nil || n.Limit != nil
 	}
 	at := s.selectListEnd()
+	if n.From == nil {
+		at = s.bareListEnd()
+	}
 	if at < 0 || !placesFit(n, list) {
 		s.opaque("the end of the select list is not certain")
 		return

@@ -74,6 +74,19 @@ func (s *scene) selectListEnd() int {
 	return -1
 }
 
+// bareListEnd gives the offset behind the select list of a query without other clauses, or -1.
+func (s *scene) bareListEnd() int {
+	t := s.text
+	last := len(t.Tokens) - 1
+	for last >= 0 && t.Is(last, ";") {
+		last--
+	}
+	if i := s.outerSelect(); i != 0 || last < 1 || t.Find(1, t.Tokens[0].Depth, "FROM") >= 0 {
+		return -1
+	}
+	return t.Tokens[last].End
+}
+
 // outerSelect gives the token SELECT of the statement's outermost query, or -1.
 func (s *scene) outerSelect() int {
 	t := s.text

@@ -36,22 +36,22 @@ type reader struct {
 	s       *planner
 	outer   []source
 	lookups []lookup
-	queries int  // subqueries of which it is certain what they read
-	silent  bool // an answer without rows does not tell what they read
+	queries int // subqueries of which it is certain what they read
+	// silent says that an answer without rows does not tell what they read. It does for EXISTS and IN: they add a row as a join does, to a row of the
+	// answer.
+	silent bool
 }
 
 // readerOf looks at the subqueries in the select list and in the conditions that WHERE joins by AND.
 func readerOf(s *planner, n *ast.SelectStmt, list []source, locking bool) *reader {
 	r := &reader{s: s, outer: list}
-	if s.r.flavor != MariaDB || locking || s.session.Once || n.Distinct || n.GroupBy != nil || s.aggregates(n) || n.From == nil {
+	if s.r.flavor != MariaDB || locking || s.session.Once || n.Distinct || n.GroupBy != nil || s.aggregates(n) || n.From == nil && existence(n) == nil {
 		return r
 	}
 	for _, f := range n.Fields.Fields {
 		r.value(f.Expr)
 	}
-	told := r.queries
 	r.condition(n.Where, false)
-	r.silent = r.queries > told
 	return r
 }
 
@@ -73,6 +73,10 @@ func (r *reader) value(e ast.ExprNode) {
 	case *ast.FuncCallExpr:
 		if name := e.FnName.L; (name == "ifnull" || name == "coalesce") && len(e.Args) > 0 {
 			r.value(e.Args[0])
+		}
+	case *ast.ExistsSubqueryExpr:
+		if q := selectIn(e.Sel); q != nil && !e.Not && r.led(q) {
+			r.tell(q, soleRows, "")
 		}
 	case *ast.SubqueryExpr:
 		q := selectIn(e)
@@ -115,6 +119,7 @@ func (r *reader) condition(e ast.ExprNode, not bool) {
 		if not != e.Not {
 			if _, _, ok := r.clauses(q); ok {
 				r.queries++
+				r.silent = true
 			}
 		} else if q != nil && r.led(q) {
 			r.tell(q, soleRows, "")
@@ -126,6 +131,7 @@ func (r *reader) condition(e ast.ExprNode, not bool) {
 		case not != e.Not:
 			if r.closed(q) { // it was compared with each row
 				r.tell(q, eachRows, "")
+				r.silent = true
 			}
 		default:
 			r.member(e.Expr, q)
@@ -133,7 +139,7 @@ func (r *reader) condition(e ast.ExprNode, not bool) {
 	}
 }
 
-// member looks at IN that is true: the row that made it so is the only one if a unique index has the column.
+// member looks at IN that is true. An index finds the rows that may have made it so; if there is one only, it was that one.
 func (r *reader) member(e ast.ExprNode, q *ast.SelectStmt) {
 	list, _, ok := r.clauses(q)
 	outer, is1 := e.(*ast.ColumnNameExpr)
@@ -147,8 +153,8 @@ func (r *reader) member(e ast.ExprNode, q *ast.SelectStmt) {
 			continue
 		}
 		a, b := src.column(outer.Name.Name.O), list[0].column(inner.Name.Name.O)
-		unique := func(ix []string) bool { return len(ix) == 1 && strings.EqualFold(ix[0], inner.Name.Name.O) }
-		if a != nil && b != nil && sameValues(a, b) && slices.ContainsFunc(list[0].rel.Unique, unique) {
+		begins := func(ix []string) bool { return len(ix) > 0 && strings.EqualFold(ix[0], inner.Name.Name.O) }
+		if a != nil && b != nil && sameValues(a, b) && (slices.ContainsFunc(list[0].rel.Unique, begins) || slices.ContainsFunc(list[0].rel.Indexes, begins)) {
 			r.tell(q, soleRows, list[0].ref+"."+mysqlsyntax.Quote(b.Name)+"="+src.ref+"."+mysqlsyntax.Quote(a.Name))
 		}
 		return

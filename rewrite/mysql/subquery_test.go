@@ -17,7 +17,7 @@ func TestSubqueriesTellWithRows(t *testing.T) {
 		"SELECT note FROM account a WHERE NOT EXISTS (SELECT 1 FROM item i WHERE i.balance = 'x')":                                       "", // it warns
 		"SELECT note FROM account a WHERE NOT EXISTS (SELECT 1 FROM item i WHERE RAND() < 1)":                                            "",
 		"SELECT note FROM account a WHERE NOT EXISTS (SELECT 1 FROM item i WHERE i.balance = a.id) FOR UPDATE":                           "",
-		"SELECT balance FROM item WHERE balance IN (SELECT id FROM account WHERE balance = 5)":                                           exact,
+		"SELECT balance FROM item WHERE balance IN (SELECT id FROM account WHERE balance = 5)":                                           "", // exact in any case
 		"SELECT note FROM item WHERE balance IN (SELECT balance FROM account)":                                                           "", // of several rows any may have been read
 		"SELECT COUNT(*) FROM account a WHERE NOT EXISTS (SELECT 1 FROM item i WHERE i.balance = a.id)":                                  "",
 		"SELECT DISTINCT note FROM account a WHERE NOT EXISTS (SELECT 1 FROM item i WHERE i.balance = a.id)":                             "",

@@ -30,7 +30,12 @@ func (x *scene) harmless(n *pg.Node) bool {
 		return true
 	case *pg.Node_RangeVar:
 		c := x.ctes[e.RangeVar.Relname]
-		return c == nil || x.harmlessQuery(c.query)
+		if c == nil || e.RangeVar.Schemaname != "" || c.asked { // within itself, its name means a table
+			return true
+		}
+		c.asked = true
+		defer func() { c.asked = false }()
+		return x.harmlessQuery(c.query)
 	case *pg.Node_RangeSubselect:
 		return x.harmlessQuery(e.RangeSubselect.Subquery.GetSelectStmt())
 	case *pg.Node_ResTarget:

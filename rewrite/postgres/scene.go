@@ -197,6 +197,7 @@ type cte struct {
 	query *pg.SelectStmt // nil if it is not a plain SELECT, or two have the name
 	names int            // of its columns, as far as they are listed
 	uses  int
+	asked bool // harmless looks at it
 }
 
 // findCTEs lists the common table expressions of the statement, nested ones too, and how often their names are used.

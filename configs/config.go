@@ -38,6 +38,8 @@ type Config struct {
 	Possible    bool     `yaml:"possible"` // also report what may be an anomaly between requests
 	// ShowOthers lets warnings quote the statements of other users' sessions.
 	ShowOthers bool `yaml:"show_others"`
+	// Values lets findings show what answers and parameters said, and what statements assigned.
+	Values Switch `yaml:"values"`
 	// MinCoverage is the share of the statements that must be seen exactly, from 0 to 1.
 	MinCoverage float64  `yaml:"min_coverage"`
 	Control     Control  `yaml:"control"` // of the listener in mode control
@@ -149,6 +151,7 @@ func Default() Config {
 	return Config{
 		Recording: Recording{Rows: 10},
 		LogLevel:  "info",
+		Values:    true,
 		Unit:      Units[0], RequestTags: []string{},
 		Control: Control{Schedule: "random", Sessions: 2, Think: time.Second},
 		Limits: Limits{

@@ -29,6 +29,8 @@ func (p *parser) access(a *Access) error {
 			a.Image, err = p.str()
 		case "was":
 			a.Was, err = p.str()
+		case "values":
+			a.Values, err = p.str()
 		default:
 			return unknownKey("acc." + key)
 		}

@@ -203,6 +203,7 @@ func appendAccess(b []byte, a *Access) []byte {
 	b = appendBool(b, `,"approx":true`, a.Approx)
 	b = appendText(b, `,"image":`, a.Image)
 	b = appendText(b, `,"was":`, a.Was)
+	b = appendText(b, `,"values":`, a.Values)
 	return append(b, '}')
 }
 

@@ -64,6 +64,8 @@ type Access struct {
 	// package statement/condition. Empty where they were not captured.
 	Image string `json:"image,omitempty"`
 	Was   string `json:"was,omitempty"`
+	// Values are column values of the version that a read gave to the client, in the same form, for people only; no verdict depends on them.
+	Values string `json:"values,omitempty"`
 }
 
 // EventKind tells events apart.
@@ -152,6 +154,8 @@ type Event struct {
 	Error *ServerError `json:"error,omitempty"`
 	// Request names the request of the application that the statement belongs to, as far as its tags or its session's pauses tell.
 	Request string `json:"request,omitempty"`
+	// Params are the values of a prepared statement's parameters by their numbers, in the form of Access.Image, for people only.
+	Params string `json:"params,omitempty"`
 	// Tags are what the application said of the statement, for people: "route=/buy".
 	Tags []string `json:"tags,omitempty"`
 	// Operands are the columns that an UPDATE assigns and compares. They are recorded once requests are known.

@@ -44,6 +44,7 @@ type Derived struct {
 
 // appendRequest appends what is known of the statement's request.
 func appendRequest(b []byte, e *Event) []byte {
+	b = appendText(b, `,"params":`, e.Params)
 	b = appendText(b, `,"request":`, e.Request)
 	b = appendList(b, `,"tags":[`, e.Tags)
 	for i, o := range e.Operands {
@@ -84,6 +85,8 @@ func begin(i int, list string) string {
 // request reads what an event says of its request.
 func (p *parser) request(e *Event, key string) (err error) {
 	switch key {
+	case "params":
+		e.Params, err = p.str()
 	case "request":
 		e.Request, err = p.str()
 	case "tags":

@@ -195,14 +195,14 @@ func statementText(e *Event, f []string) error {
 		case "unread":
 			e.Predicate = true
 			e.Unread, err = next()
-		case "image", "was":
+		case "image", "was", "values":
 			var text string
 			if text, err = next(); err == nil && len(e.Accesses) == 0 {
 				err = errors.New("an image belongs to an access")
 			}
 			if err == nil {
 				a := &e.Accesses[len(e.Accesses)-1]
-				*map[string]*string{"image": &a.Image, "was": &a.Was}[w] = text
+				*map[string]*string{"image": &a.Image, "was": &a.Was, "values": &a.Values}[w] = text
 			}
 		case "undo", "undoes":
 			if w == "undo" {

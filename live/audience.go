@@ -11,7 +11,8 @@ import (
 )
 
 // audience decides which sessions hear of a finding, and when: each session that takes part and the one that completed it. The latter hears of it
-// at once, the others at their next answers. A session hears the whole of a finding once, and shortly that it is there again.
+// at once, the others at their next answers. A session hears the whole of the first finding of a group, and shortly of the others and that
+// one is there again.
 type audience struct {
 	clock    func() time.Time
 	others   bool // all sessions may see what others do
@@ -21,16 +22,18 @@ type audience struct {
 // hearer is one session.
 type hearer struct {
 	reader  report.Reader
-	heard   map[string]int   // ids, and how often the session heard of them since from
-	from    time.Time        // when the period began
-	told    int              // warnings in the period
-	waiting []record.Warning // for its next answer
+	groups  map[string]string // of each finding that was heard, by its id: the first finding of its group
+	parts   map[string]string // the same by what findings of a group have in common
+	heard   map[string]int    // groups, and how often the session heard of them since from
+	from    time.Time         // when the period began
+	told    int               // warnings in the period
+	waiting []record.Warning  // for its next answer
 }
 
 // The limits for a session. What is beyond them is in the report only.
 const (
 	period    = time.Minute
-	mostOfOne = 5    // warnings of one finding in a period
+	mostOfOne = 5    // warnings of one group in a period
 	mostOfAll = 20   // warnings in a period
 	mostHeard = 1000 // findings that are remembered
 	mostWaits = mostOfAll
@@ -48,7 +51,7 @@ func newAudience(o *Options) *audience {
 func (a *audience) event(ev *history.Event) {
 	switch ev.Kind {
 	case history.EventSession:
-		a.sessions[ev.Session] = &hearer{reader: report.Reader{Session: ev.Session, Engine: ev.Engine, User: ev.User, Others: a.others || ev.Superuser}, heard: map[string]int{}}
+		a.sessions[ev.Session] = &hearer{reader: report.Reader{Session: ev.Session, Engine: ev.Engine, User: ev.User, Others: a.others || ev.Superuser}, heard: map[string]int{}, groups: map[string]string{}, parts: map[string]string{}}
 	case history.EventClose:
 		delete(a.sessions, ev.Session)
 	}
@@ -84,15 +87,42 @@ func (h *hearer) hear(f oracle.Finding, now time.Time) {
 			h.heard[id] = 0
 		}
 	}
-	times, before := h.heard[f.ID]
-	if times >= mostOfOne || h.told >= mostOfAll || len(h.waiting) >= mostWaits || !before && len(h.heard) >= mostHeard {
+	group, known := h.groups[f.ID]
+	var parts []string
+	if !known {
+		group, parts = h.group(&f)
+	}
+	times, before := h.heard[group]
+	if times >= mostOfOne || h.told >= mostOfAll || len(h.waiting) >= mostWaits || !known && len(h.groups) >= mostHeard {
 		return
 	}
 	h.told++
-	h.heard[f.ID]++
-	w := report.Warning
-	if before {
-		w = report.Again
+	h.heard[group]++
+	h.groups[f.ID] = group
+	for _, part := range parts {
+		h.parts[part] = group
 	}
-	h.waiting = append(h.waiting, record.Warning(w(f, h.reader)))
+	var w report.Wire
+	switch {
+	case known:
+		w = report.Again(f, h.reader)
+	case before:
+		w = report.Variant(f, h.reader, group)
+	default:
+		w = report.Warning(f, h.reader)
+	}
+	h.waiting = append(h.waiting, record.Warning(w))
+}
+
+// group finds the group of a finding that the session has not heard of, and what names it: findings of one kind and name with a statement in common
+// are of one group, as in oracle.Groups.
+func (h *hearer) group(f *oracle.Finding) (group string, parts []string) {
+	group = f.ID
+	for _, shape := range f.Shapes() {
+		part := string(f.Kind) + "\x00" + f.Title() + "\x00" + shape
+		if parts = append(parts, part); h.parts[part] != "" {
+			group = h.parts[part]
+		}
+	}
+	return group, parts
 }

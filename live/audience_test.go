@@ -1,6 +1,7 @@
 package live
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -47,12 +48,34 @@ func TestAudience(t *testing.T) {
 	if w := a.due(1); len(w) != 1 || !strings.Contains(w[0].Message, "again, 102nd time") {
 		t.Errorf("later: %v", w)
 	}
-	// Many different ones, too, are too many.
-	for i := range 100 {
-		f.ID = "WC-" + string(rune('a'+i%26)) + string(rune('a'+i/26))
+	// Many different ones, too, are too many: variants of one group, and groups.
+	other := func(i int, name, table string) {
+		f.ID, f.Name = fmt.Sprintf("WC-%06d", i), name
+		for k := range f.Edges {
+			f.Edges[k].Row.Table = table
+		}
 		find()
 	}
-	if w := a.due(1); len(w) != mostOfAll-1 {
+	for i := range 100 {
+		other(i, "lost update", "t")
+	}
+	w := a.due(1)
+	for i := range w {
+		if w[i].Hint != "" || !strings.Contains(w[i].Message, "a variant of WC-a75b12: lost update") || w[i].Detail != "Proof: SELECT wirecheck.explain('"+w[i].Finding+"')" {
+			t.Errorf("a variant: %+v", w[i])
+		}
+	}
+	if len(w) != mostOfOne-1 {
+		t.Errorf("%d warnings of variants", len(w))
+	}
+	other(100, "read skew", "t") // the same statements, another name: another group
+	if w := a.due(1); len(w) != 1 || strings.Contains(w[0].Message, "variant") {
+		t.Errorf("another name: %v", w)
+	}
+	for i := range 100 {
+		other(200+i, "lost update", fmt.Sprint("t", i))
+	}
+	if w := a.due(1); len(w) != mostOfAll-mostOfOne-1 || strings.Contains(w[0].Message, "variant") {
 		t.Errorf("%d warnings", len(w))
 	}
 	// A session that joins late hears it whole; one that has ended keeps nothing.

@@ -88,6 +88,8 @@ type Options struct {
 	// tags that name a request; nil: the usual ones.
 	Judge       Judge
 	RequestTags []string
+	// HideValues says that findings show no values of answers, parameters and assignments, and the history has none.
+	HideValues bool
 	// ShowOthers says that warnings may quote other users' statements.
 	ShowOthers bool
 	Log        zerolog.Logger
@@ -109,7 +111,7 @@ func New(o Options) (*Checker, error) {
 	l := &Checker{
 		log: o.Log, onFind: o.OnFind, trace: o.Trace, redact: o.Redact, open: map[uint64]history.Event{}, postgres: map[Observation]*pgwire.Observer{},
 		options: isolation.Options{Whole: o.Whole, Strict: o.Strict, MaxTxns: o.MaxTxns, Keep: o.Window, Explain: o.Explain, Transactions: o.Judge.Transactions, Possible: o.Judge.Possible,
-			Repeats: true},
+			Repeats: true, HideValues: o.HideValues || o.Redact != nil},
 	}
 	if o.Pace {
 		l.clock = o.Clock
@@ -129,6 +131,7 @@ func New(o Options) (*Checker, error) {
 	l.recorder = record.NewRecorder(run, l.sink)
 	l.recorder.Now, l.recorder.Answers = o.Clock, l.answers
 	l.recorder.Requests = record.NewRequests(o.RequestTags) // also where transactions alone are judged: findings name what the tags say
+	l.recorder.Requests.Values = !l.options.HideValues
 	return l, nil
 }
 

@@ -56,6 +56,8 @@ type Statement struct {
 	At   int64  `json:"at,omitempty"` // wall clock, nanoseconds since 1970; 0: not known
 	// Tags are what the application said of it ("route=/buy"), where that was captured.
 	Tags []string `json:"tags,omitempty"`
+	// Params are the values of its parameters, as they would be written in SQL, where that was captured: "$1 = 4".
+	Params []string `json:"params,omitempty"`
 }
 
 // codeTags are the tags that name a place in the application's code: OpenTelemetry's attributes, older sqlcommenter libraries, Rails.
@@ -130,6 +132,10 @@ type Edge struct {
 	// write is known by the version's own stamp.
 	FromStatement int `json:"from_statement,omitempty"`
 	ToStatement   int `json:"to_statement,omitempty"`
+	// FromValues and ToValues are column values of the row: what a SELECT gave to the client, or what an UPDATE assigned. Of an assigned column whose
+	// value is not certain, the text is empty.
+	FromValues []Value `json:"from_values,omitempty"`
+	ToValues   []Value `json:"to_values,omitempty"`
 	// Condition is what the reader asked for, for a dependency over the rows that a condition chose or passed over.
 	Condition string `json:"condition,omitempty"`
 	// Found is how many rows the reader got for it, where that is known.

@@ -89,8 +89,17 @@ func (r *Remedy) example(text, typical, sql string) {
 func (f *Finding) read() string {
 	for _, e := range f.Edges {
 		if e.Kind == EdgeRW {
-			return f.sql(e.From, e.FromStatement)
+			return f.written(e.From, e.FromStatement)
 		}
+	}
+	return ""
+}
+
+// written is a statement's text with its parameters' values; empty if it is not known.
+func (f *Finding) written(txn, n int) string {
+	x := &f.Transactions[txn]
+	if i := slices.IndexFunc(x.Statements, func(s Statement) bool { return s.N == n }); i >= 0 {
+		return x.Statements[i].withParams(product.Of(x.Engine))
 	}
 	return ""
 }
@@ -98,12 +107,12 @@ func (f *Finding) read() string {
 func (f *Finding) write() string {
 	for _, e := range f.Edges {
 		if e.Kind == EdgeWW {
-			return f.sql(e.To, e.ToStatement)
+			return f.written(e.To, e.ToStatement)
 		}
 	}
 	for _, e := range f.Edges { // an UPDATE that found the other one's value there already
 		if e.Kind == EdgeWR && f.Changes(e.To, e.ToStatement) {
-			return f.sql(e.To, e.ToStatement)
+			return f.written(e.To, e.ToStatement)
 		}
 	}
 	return ""

@@ -45,7 +45,7 @@ func For(f oracle.Finding, r Reader) oracle.Finding {
 		x.Statements = slices.Clone(x.Statements)
 		for k := range x.Statements {
 			s := &x.Statements[k]
-			s.Tags, s.SQL = nil, masked(s, x.Engine)
+			s.Tags, s.Params, s.SQL = nil, nil, masked(s, x.Engine)
 		}
 	}
 	f.Remedies = oracle.Remedies(product.Of(f.Transactions[0].Engine), &f)
@@ -60,6 +60,12 @@ func hide(f *oracle.Finding, e *oracle.Edge, r Reader) {
 		if asked = e.To; e.Kind == oracle.EdgeRW {
 			asked = e.From
 		}
+	}
+	if !own(e.From) {
+		e.FromValues = nil
+	}
+	if !own(e.To) {
+		e.ToValues = nil
 	}
 	changed := false
 	if asked >= 0 && !own(asked) {

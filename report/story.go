@@ -185,11 +185,17 @@ func (t *teller) effect() string {
 	a, b := f.Edges[0].From, f.Edges[0].To
 	switch f.Name {
 	case anomaly.LostUpdate, anomaly.LostBetween:
+		if lost := t.lost(); lost != "" {
+			return lost
+		}
 		a, b = t.overwriter()
 		return fmt.Sprintf("%s did not take %s change into account: it may be lost.", capital(t.who(a)), t.whose(b))
 	case anomaly.ReadSkew, anomaly.Vanishes, anomaly.NonRepeatableRead, anomaly.Phantom:
 		return "The answers do not fit together: no one moment shows them all."
 	case anomaly.WriteSkew, anomaly.SkewBetween:
+		if serial := t.serial(); serial != "" {
+			return serial
+		}
 		return "In any serial order, one of the two would have seen the other one's change."
 	case anomaly.AbortedRead, anomaly.IntermediateRead:
 		return "What was read was never a committed value."
@@ -236,18 +242,19 @@ type act struct {
 	txn, n int
 	what   string
 	rows   []string
-	at     uint64 // tick of the answer
+	at     uint64         // tick of the answer
+	values []oracle.Value // of its rows, if they are one
 }
 
 // acts lists what happened in the order of the answers, each statement once.
 func (t *teller) acts() []told {
 	f := t.f
 	var acts []*act
-	add := func(txn, n int, what, row string) {
+	add := func(txn, n int, what, row string, values []oracle.Value) {
 		for _, a := range acts {
 			if a.txn == txn && a.n == n && a.what == what {
 				if !slices.Contains(a.rows, row) {
-					a.rows = append(a.rows, row)
+					a.rows, a.values = append(a.rows, row), nil
 				}
 				return
 			}
@@ -256,7 +263,7 @@ func (t *teller) acts() []told {
 		if s := statement(t.f, txn, n); s != nil {
 			at = s.To
 		}
-		acts = append(acts, &act{txn, n, what, []string{row}, at})
+		acts = append(acts, &act{txn: txn, n: n, what: what, rows: []string{row}, at: at, values: values})
 	}
 	for i := range t.f.Edges {
 		e := &t.f.Edges[i]
@@ -268,23 +275,23 @@ func (t *teller) acts() []told {
 		switch e.Kind {
 		case oracle.EdgeRW:
 			if e.Condition != "" {
-				add(e.From, e.FromStatement, "asked for", asked)
+				add(e.From, e.FromStatement, "asked for", asked, nil)
 			} else {
-				add(e.From, e.FromStatement, "read", row)
+				add(e.From, e.FromStatement, "read", row, t.telling(e, e.FromValues))
 			}
-			add(e.To, e.ToStatement, t.wrote(e.To, e.ToStatement, e.ToVersion), row)
+			add(e.To, e.ToStatement, t.wrote(e.To, e.ToStatement, e.ToVersion), row, e.ToValues)
 		case oracle.EdgeWW:
-			add(e.From, e.FromStatement, t.wrote(e.From, e.FromStatement, e.FromVersion), row)
-			add(e.To, e.ToStatement, t.wrote(e.To, e.ToStatement, e.ToVersion), row)
+			add(e.From, e.FromStatement, t.wrote(e.From, e.FromStatement, e.FromVersion), row, e.FromValues)
+			add(e.To, e.ToStatement, t.wrote(e.To, e.ToStatement, e.ToVersion), row, e.ToValues)
 		case oracle.EdgeWR:
-			add(e.From, e.FromStatement, t.wrote(e.From, e.FromStatement, e.FromVersion), row)
+			add(e.From, e.FromStatement, t.wrote(e.From, e.FromStatement, e.FromVersion), row, e.FromValues)
 			switch {
 			case e.Condition != "":
-				add(e.To, e.ToStatement, "asked for", asked)
+				add(e.To, e.ToStatement, "asked for", asked, nil)
 			case f.Changes(e.To, e.ToStatement):
-				add(e.To, e.ToStatement, "found", row)
+				add(e.To, e.ToStatement, "found", row, e.ToValues)
 			default:
-				add(e.To, e.ToStatement, "read", row)
+				add(e.To, e.ToStatement, "read", row, t.telling(e, e.ToValues))
 			}
 		}
 	}
@@ -317,7 +324,7 @@ func (t *teller) tellActs(acts []*act) []told {
 				who += " (" + by + ")"
 			}
 		}
-		s := told{text: who + " " + a.what + " " + strings.Join(a.rows, ", ")}
+		s := told{text: who + " " + did(a)}
 		last := !slices.ContainsFunc(acts[i+1:], func(b *act) bool { return b.txn == a.txn })
 		switch {
 		case !last:
@@ -329,7 +336,7 @@ func (t *teller) tellActs(acts []*act) []told {
 			s.text += " and committed"
 		}
 		if st := statement(t.f, a.txn, a.n); st != nil {
-			s.sql = prose.Statement(st.SQL, prose.Width)
+			s.sql = prose.Statement(st.SQL, prose.Width) + parameters(st.Params)
 		} else {
 			s.text += ", in a statement that wirecheck did not see"
 		}

@@ -46,7 +46,7 @@ t1 commit
 	}
 	you := Reader{Session: found[0].Session, Others: true}
 	w := Warning(found[0], you)
-	for _, want := range []string{"your UPDATE of shop.coupon 7 overwrote a change by session 2 that it had not seen", "3. You found shop.coupon 7:\n   UPDATE coupon SET n = 4"} {
+	for _, want := range []string{"your UPDATE of shop.coupon 7 overwrote a change by session 2 that it had not seen", "3. You set n = 4 in shop.coupon 7, as it was already:\n   UPDATE coupon SET n = 4"} {
 		if !strings.Contains(w.Message+"\n"+w.Detail, want) {
 			t.Errorf("%q is not in\n%s\n%s", want, w.Message, w.Detail)
 		}
@@ -56,7 +56,7 @@ t1 commit
 	}
 	// A near miss: what the second UPDATE changed, it overwrote.
 	w = Warning(findings(t, strings.Replace(text, "match shop.coupon.7@1", "w shop.coupon.7 1>2", 1))[0], you)
-	if !strings.Contains(w.Detail, "You changed shop.coupon 7") || strings.Contains(w.Detail, "found") {
+	if !strings.Contains(w.Detail, "You set n = 4 in shop.coupon 7:") || strings.Contains(w.Detail, "already") {
 		t.Errorf("%s\n%s", w.Message, w.Detail)
 	}
 }

@@ -75,6 +75,14 @@ func Again(f oracle.Finding, r Reader) Wire {
 	return w
 }
 
+// Variant makes the warning of a finding whose group the session has heard of, by a finding with another id.
+func Variant(f oracle.Finding, r Reader, known string) Wire {
+	w := Warning(f, r)
+	w.Message = fmt.Sprintf("wirecheck: %s, a variant of %s: %s", f.ID, known, tell(new(Printable(For(f, r))), r.Session).headline)
+	w.Detail, w.Hint = "Proof: SELECT wirecheck.explain('"+f.ID+"')", ""
+	return w
+}
+
 // ordinal is a number as one says it: 1st, 2nd, 3rd, 4th, 11th, 21st.
 func ordinal(n int) string {
 	end := "th"

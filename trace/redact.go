@@ -48,7 +48,7 @@ func (r *Redactor) Record(rec *Record, engine string) {
 }
 
 // Event redacts an event of a history in place. Its rows are known by tokens, too, since keys can be data; findings stay the same,
-// except those over conditions: images and conditions go.
+// except those over conditions: images, conditions, values of answers and parameters go.
 func (r *Redactor) Event(e *history.Event, d lex.Dialect) {
 	e.SQL = r.SQL(e.SQL, d)
 	if e.Error != nil {
@@ -57,7 +57,7 @@ func (r *Redactor) Event(e *history.Event, d lex.Dialect) {
 	if len(e.Reads) > 0 {
 		e.Reads, e.Unread = nil, "its values are redacted"
 	}
-	e.Tags = nil
+	e.Tags, e.Params = nil, ""
 	if e.Request != "" {
 		e.Request = r.word("request", e.Request)
 	}
@@ -75,7 +75,7 @@ func (r *Redactor) Event(e *history.Event, d lex.Dialect) {
 	}
 	for i := range e.Accesses {
 		a := &e.Accesses[i]
-		a.Image, a.Was, a.Row.Key = "", "", r.rowKey(a.Row)
+		a.Image, a.Was, a.Values, a.Row.Key = "", "", "", r.rowKey(a.Row)
 		if column, value, ok := strings.Cut(a.Name, "="); ok {
 			a.Name = column + "=" + r.Text(strings.Trim(value, "'"))
 		} else {

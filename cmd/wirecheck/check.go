@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wirecheck/configs"
 	"wirecheck/history"
 	"wirecheck/history/prose"
 	"wirecheck/oracle/isolation"
@@ -27,6 +28,7 @@ func newCheckCommand() *cobra.Command {
 	var least float64
 	var unit unitFlags
 	var known baseline
+	var values configs.Switch
 	cmd := &cobra.Command{
 		Use:   "check HISTORY",
 		Short: "Judge a recorded history",
@@ -85,7 +87,7 @@ are no requests in it.`,
 			if err != nil || found != inputNative {
 				return err
 			}
-			return check(cmd, in, args[0], name, isolation.Options{Level: l, Strict: strict, Transactions: unit.unit == unitTransaction, Possible: unit.possible, Explain: explain}, format, unit.unit, least, known)
+			return check(cmd, in, args[0], name, isolation.Options{Level: l, Strict: strict, Transactions: unit.unit == unitTransaction, Possible: unit.possible, Explain: explain, HideValues: !bool(values)}, format, unit.unit, least, known)
 		},
 	}
 	cmd.Flags().StringVar(&level, "level", "", "judge as if every transaction had run at this level (default: the recorded levels)")
@@ -93,11 +95,16 @@ are no requests in it.`,
 	cmd.Flags().BoolVar(&jepsen, "jepsen", false, "judge a history of another checker by strict serializability, or by --level, and end as Jepsen's commands do: 0 valid, 1 invalid, 2 unknown, 254 wrong arguments, 255 the history could not be read")
 	unit.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&explain, "explain-coverage", false, explainUsage)
+	values = true
+	cmd.Flags().Var(&values, "values", valuesUsage)
 	leastFlag(cmd.Flags(), &least)
 	known.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&strict, "strict", false, "also report cycles that only session order or real time forbids")
 	return cmd
 }
+
+// valuesUsage is that of the flag --values.
+const valuesUsage = "show values in findings: what was read, what was assigned, parameters"
 
 // explainUsage is that of the flag --explain-coverage.
 const explainUsage = "show which statements wirecheck did not see exactly: their share by reason and shape"

@@ -153,7 +153,7 @@ func (x *explorer) observe(ctx context.Context, d database, run *search.Run, tit
 	if err != nil {
 		return nil, err
 	}
-	l, err := live.New(live.Options{Log: x.c.log, Now: time.Now(), Clock: time.Now, MaxTxns: config.Limits.Transactions, RequestTags: config.RequestTags,
+	l, err := live.New(live.Options{Log: x.c.log, Now: time.Now(), Clock: time.Now, MaxTxns: config.Limits.Transactions, RequestTags: config.RequestTags, HideValues: !bool(config.Values),
 		Judge: live.Judge{Transactions: config.Unit == unitTransaction, Possible: config.Possible}})
 	if err != nil {
 		return nil, err

@@ -32,9 +32,9 @@ type Target struct {
 
 // Client is one connection.
 type Client interface {
-	// Do sends one statement and gives its answer as a person reads it: rows, or nothing. An error of the server is an
+	// Do sends one statement, prepared where it has parameters, and gives its answer as a person reads it: rows, or nothing. An error of the server is an
 	// error.
-	Do(ctx context.Context, sql string) (string, error)
+	Do(ctx context.Context, sql string, params ...any) (string, error)
 	// Heard gives the warnings that came with the answers since it was last called, as this client gets them.
 	Heard(ctx context.Context) ([]string, error)
 	// Name is the program's or the library's name.
@@ -85,8 +85,8 @@ func (t Target) pgx(ctx context.Context) (Client, error) {
 
 func (c *pgxClient) Name() string { return "pgx" }
 
-func (c *pgxClient) Do(ctx context.Context, sql string) (string, error) {
-	rows, err := c.conn.Query(ctx, sql)
+func (c *pgxClient) Do(ctx context.Context, sql string, params ...any) (string, error) {
+	rows, err := c.conn.Query(ctx, sql, params...)
 	if err != nil {
 		return "", err
 	}
@@ -138,12 +138,12 @@ func (t Target) goMySQL(ctx context.Context) (Client, error) {
 
 func (c *mysqlClient) Name() string { return "go-sql-driver/mysql" }
 
-func (c *mysqlClient) Do(ctx context.Context, text string) (string, error) {
+func (c *mysqlClient) Do(ctx context.Context, text string, params ...any) (string, error) {
 	if !strings.HasPrefix(strings.ToUpper(text), "S") { // SELECT, SHOW; SET answers without rows to both calls
-		_, err := c.conn.ExecContext(ctx, text)
+		_, err := c.conn.ExecContext(ctx, text, params...)
 		return "", err
 	}
-	rows, err := c.conn.QueryContext(ctx, text)
+	rows, err := c.conn.QueryContext(ctx, text, params...)
 	if err != nil {
 		return "", err
 	}
@@ -241,7 +241,10 @@ func (t Target) terminal(ctx context.Context) (Client, error) {
 func (c *terminal) Name() string { return c.name }
 
 // Do sends the statement and a marker behind it, and reads up to the marker.
-func (c *terminal) Do(_ context.Context, sql string) (string, error) {
+func (c *terminal) Do(_ context.Context, sql string, params ...any) (string, error) {
+	if len(params) > 0 {
+		return "", fmt.Errorf("a terminal has no parameters")
+	}
 	c.marks++
 	marker := fmt.Sprintf("-- answered %d", c.marks)
 	if _, err := io.WriteString(c.in, sql+";\n"+c.echo(marker)); err != nil {

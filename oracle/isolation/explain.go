@@ -82,6 +82,7 @@ func draft(class oracle.Class, name string, ts []*txn, edges []edge, to []int, s
 			if pub.Name = e.from.rowLabel(); pub.Name == "" {
 				pub.Name = e.to.rowLabel()
 			}
+			evidence(&pub, e, ts[i], ts[to[i]])
 			if pub.Row.Table != "" && !tables[pub.Row.Table] {
 				tables[pub.Row.Table] = true
 				f.Tables = append(f.Tables, pub.Row.Table)
@@ -102,6 +103,9 @@ func draft(class oracle.Class, name string, ts []*txn, edges []edge, to []int, s
 // publish reports a finding, unless it is the repetition of one.
 func publish(c *Checker, f *oracle.Finding) {
 	f.ID = f.Fingerprint()
+	if c.opts.HideValues {
+		f.HideValues()
+	}
 	f.FirstAt = c.ended[len(c.ended)-1].endedAt
 	if old := c.seen[f.ID]; old != nil {
 		old.Seen++
@@ -213,7 +217,11 @@ func (t *txn) public(i int, edges []edge, to []int) oracle.Transaction {
 	slices.Sort(idx)
 	for _, x := range slices.Compact(idx) {
 		s := &t.stmts[x]
-		p.Statements = append(p.Statements, oracle.Statement{N: s.n, SQL: s.sql, Verb: s.verb, From: s.from, To: s.to, At: s.at, Tags: s.tags})
+		st := oracle.Statement{N: s.n, SQL: s.sql, Verb: s.verb, From: s.from, To: s.to, At: s.at, Tags: s.tags}
+		if s.shown != nil {
+			st.Params = oracle.Params(s.shown.params, t.product())
+		}
+		p.Statements = append(p.Statements, st)
 	}
 	return p
 }

@@ -83,6 +83,8 @@ type Options struct {
 	Whole bool
 	// Explain also counts which statements were not seen exactly and why (Coverage.Lost).
 	Explain bool
+	// HideValues says that findings have no values of answers, parameters and assignments.
+	HideValues bool
 	// MaxFingerprints is how many different findings are remembered. 0 means DefaultMaxFingerprints.
 	MaxFingerprints int
 }
@@ -261,6 +263,7 @@ type stmt struct {
 	columns  *columns // of an UPDATE, where requests are known
 	// duplicate: the server refused it since a row with its key is there already.
 	duplicate bool
+	shown     *shown // nil: nothing
 }
 
 // access is one history.Access of a kept transaction. Most of the memory of a Checker is accesses, so what they said is
@@ -474,6 +477,7 @@ func (c *Checker) statement(e *history.Event) {
 	t.grow(c, sizeOfStatement(e))
 	t.stmts = append(t.stmts, stmt{n: e.N, sql: prose.Cut(e.SQL, maxText), verb: e.Verb, from: e.From, to: e.To, at: e.At, tags: slices.Clone(e.Tags),
 		current: e.CurrentRead, failed: e.Error != nil, coverage: e.Coverage, columns: c.requests.columnsOf(t, i, e), duplicate: t.product().Duplicate(e.Error)})
+	t.show(i, e)
 	t.addReads(c, i, e)
 	c.addAccesses(t, i, e)
 }

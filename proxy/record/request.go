@@ -16,6 +16,9 @@ import (
 // Requests tells which statements an application meant as one request, and where the values come from that they write. All sessions
 // share it, since a request may use several. It keeps what requests have read, within bounds, and no longer than needed.
 type Requests struct {
+	// Values says that the values of answers and parameters are recorded, so that findings can show them. It is set before sessions begin.
+	Values bool
+
 	keys  []string    // of the tags that name a request
 	known atomic.Bool // a request was seen
 
@@ -63,6 +66,7 @@ type origin struct {
 	tags     []string
 	table    string            // that an UPDATE writes, without schema
 	operands []history.Operand // of an UPDATE
+	params   string            // as history.Event.Params
 }
 
 // read is a row of an answer: an access and the values that came with it.
@@ -81,7 +85,7 @@ type pauses struct {
 
 // Wants reports whether requests are told apart, so that the parameters and values of a statement with this text, with its comments, matter.
 func (rs *Requests) Wants(sql string, limits Limits) bool {
-	return rs != nil && (limits.Gap > 0 || strings.Contains(sql, "='") || rs.known.Load())
+	return rs != nil && (rs.Values || limits.Gap > 0 || strings.Contains(sql, "='") || rs.known.Load())
 }
 
 // From tells the client's text of the statement, with its comments, and how to get its parameters, which may be nil. It is called right after Sending.
@@ -106,14 +110,18 @@ func (t *Tracker) From(tk *Ticket, sql string, params func() []flow.Param) {
 	} else if t.pauses.gap > 0 {
 		o.request = t.untagged(tk)
 	}
-	if tk.plan.Verb == "update" && (o.request != "" || rs.known.Load()) {
-		var values []flow.Param
-		if params != nil {
-			values = params()
-		}
+	assigns, shows := tk.plan.Verb == "update" && (o.request != "" || rs.known.Load()), rs.Values && touches(tk.plan)
+	var values []flow.Param
+	if params != nil && (assigns || shows) {
+		values = params()
+	}
+	if assigns {
 		o.table, o.operands = flow.Update(tk.plan.Text, t.dialect, values)
 	}
-	if o.request != "" || o.tags != nil || o.operands != nil {
+	if shows {
+		o.params = paramsImage(values)
+	}
+	if o.request != "" || o.tags != nil || o.operands != nil || o.params != "" {
 		tk.origin = &o
 	}
 }
@@ -149,15 +157,16 @@ func resetsPool(p *rewrite.Plan) bool {
 
 // WantsCells reports whether the values of the rows that follow are worth giving to Cells.
 func (r *Running) WantsCells() bool {
-	o := r.ticket.origin
-	return o != nil && o.request != "" && r.cells <= maxCells && r.ticket.plan.Verb == "select"
+	return r.ticket.plan.Verb == "select" && (r.requested() && r.cells <= maxCells || r.values && r.shown < maxShown)
 }
+
+func (r *Running) requested() bool { return r.ticket.origin != nil && r.ticket.origin.request != "" }
 
 // Cells keeps the values of the row that was decoded last, of the tables of which it has one row.
 func (r *Running) Cells(cells []Cell) {
+	r.shown++
 	if r.cells += len(cells); r.cells > maxCells {
 		r.reads = nil
-		return
 	}
 	rows := map[string]int{}
 	for i := r.mark; i < len(r.accesses); i++ {
@@ -166,6 +175,12 @@ func (r *Running) Cells(cells []Cell) {
 	for i := r.mark; i < len(r.accesses); i++ {
 		a := &r.accesses[i]
 		if a.Op != history.OpRead && a.Op != history.OpLock || a.Approx || rows[a.Row.Table] != 1 {
+			continue
+		}
+		if r.values && r.shown <= maxShown {
+			a.Values = valuesImage(a.Row.Table, cells)
+		}
+		if !r.requested() || r.cells > maxCells {
 			continue
 		}
 		k := read{access: i}
@@ -185,7 +200,7 @@ func (t *Tracker) requested(r *Running, ev *history.Event) {
 	if o == nil || ev.Error != nil {
 		return
 	}
-	ev.Request, ev.Tags = o.request, o.tags
+	ev.Request, ev.Tags, ev.Params = o.request, o.tags, o.params
 	ev.Operands = o.operands
 	if o.request == "" {
 		return

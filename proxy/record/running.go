@@ -20,9 +20,11 @@ type Running struct {
 	accesses []history.Access
 	dropped  int
 	opaque   string
-	decoded  int // rows, see rewrite.Plan.WithRows
-	mark     int // the first access of the row that was decoded last
-	cells    int // values that came with rows
+	decoded  int  // rows, see rewrite.Plan.WithRows
+	mark     int  // the first access of the row that was decoded last
+	cells    int  // values that came with rows
+	values   bool // they are recorded for people,
+	shown    int  // of so many rows up to now
 	reads    []read
 	none     bool // see Existed
 }

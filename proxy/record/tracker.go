@@ -235,7 +235,7 @@ func (t *Tracker) Drop(tk *Ticket) {
 func (t *Tracker) Answer(tk *Ticket) *Running {
 	t.place(tk)
 	tk.opened = true
-	r := &Running{ticket: tk, limit: t.limits.Accesses, accesses: t.spare}
+	r := &Running{ticket: tk, limit: t.limits.Accesses, accesses: t.spare, values: t.rec.Requests != nil && t.rec.Requests.Values}
 	t.spare = nil
 	return r
 }
@@ -291,7 +291,9 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 		CurrentRead: p.CurrentRead, Predicate: p.Predicate, Error: res.Err,
 	}
 	ev.Coverage, ev.Why = r.coverage()
-	t.requested(r, ev)
+	if t.requested(r, ev); text.Any() {
+		ev.Params = ""
+	}
 	for i := range ev.Accesses {
 		a := &ev.Accesses[i]
 		if !a.Op.Writes() || a.Writer == "" {

@@ -61,7 +61,11 @@ func URLs(text string) string {
 	return urlParameter.ReplaceAllString(text, "$1="+Mark)
 }
 
+// Column reports whether the name of a column says that its values are secrets.
+func Column(name string) bool { return column.MatchString(name) }
+
 var (
+	column       = regexp.MustCompile(`(?i)passw|passphrase|secret|token|(^|_)(pwd|pass|hash|salt|pin|otp|cvv|iban|ssn)($|_)|(api|private|access)_?key`)
 	urlPassword  = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://[^\s/?#:@'"]*):[^\s/?#'"]+@`)
 	urlParameter = regexp.MustCompile(`(?i)([?&](?:[a-z0-9_-]*(?:password|passwd|secret)[a-z0-9_-]*|pwd|access[-_]key|token))=[^&\s'"]+`)
 	conninfo     = regexp.MustCompile(`(?i)\b(password|passwd|pwd|sslpassword)(\s*=\s*)('(?:[^'\\]|\\.)*'?|"[^"]*"?|[^\s'";,)]+)`)

@@ -29,6 +29,7 @@ const (
 	accSameAsOf
 	accAsOf
 	accApprox
+	accValues
 	accEnd
 )
 
@@ -72,13 +73,14 @@ func (p *packer) append(b []byte, a *history.Access) []byte {
 	set(a.AsOf != 0 && a.AsOf == p.last.AsOf, accSameAsOf)
 	set(a.AsOf != 0 && a.AsOf != p.last.AsOf, accAsOf)
 	set(a.Approx, accApprox)
+	set(a.Values != "", accValues)
 	b = binary.AppendUvarint(b, marks)
 	for _, t := range []struct {
 		mark uint64
 		text string
 	}{
 		{accOp, string(a.Op)}, {accTable, a.Row.Table}, {accKey, a.Row.Key}, {accName, a.Name}, {accVersion, a.Version}, {accWriter, a.Writer},
-		{accPrev, a.Prev}, {accPrevWriter, a.PrevWriter},
+		{accPrev, a.Prev}, {accPrevWriter, a.PrevWriter}, {accValues, a.Values},
 	} {
 		if marks&t.mark != 0 {
 			b = binary.AppendUvarint(b, uint64(len(t.text)))
@@ -133,6 +135,7 @@ func decodeAccesses(b []byte) (all []history.Access, err error) {
 		a.Writer = d.marked(marks, accWriter, accSameWriter, p.last.Writer)
 		a.Prev = d.marked(marks, accPrev, 0, "")
 		a.PrevWriter = d.marked(marks, accPrevWriter, 0, "")
+		a.Values = d.marked(marks, accValues, 0, "")
 		if marks&accOrder != 0 {
 			a.Order = d.uvarint()
 		}

@@ -15,6 +15,8 @@ func TestEvents(t *testing.T) {
 		return history.Access{Op: history.OpRead, Row: history.Row{Table: table, Key: key}, Name: name, Version: version, Writer: writer}
 	}
 	for _, ev := range []history.Event{
+		{Kind: history.EventStmt, Session: 3, Txn: 9, N: 1, SQL: "SELECT n FROM t", Verb: "select", Params: "1 7", Accesses: []history.Access{
+			{Op: history.OpRead, Row: history.Row{Table: "t", Key: "1"}, Version: "v", Values: "n 5"}, {Op: history.OpRead, Row: history.Row{Table: "t", Key: "2"}, Version: "v"}}},
 		{Kind: history.EventBegin, Session: 3, Txn: 9, From: 77, Level: "serializable", Implicit: true, Tokens: []string{"x1"}},
 		{Kind: history.EventEnd, Session: 3, Txn: 9, Outcome: history.OutcomeAborted},
 		{Kind: history.EventStmt, Session: 3, Txn: 9, N: 2, SQL: "SELECT '\xff'", Verb: "select", Error: &history.ServerError{Code: "1", Message: "m"}},

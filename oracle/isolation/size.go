@@ -17,7 +17,7 @@ const (
 )
 
 func sizeOfStatement(e *history.Event) int {
-	n := stmtBytes + min(len(e.SQL), maxText)
+	n := stmtBytes + min(len(e.SQL)+len(e.Params), maxText)
 	for i := range e.Reads {
 		n += conditionBytes + 8*len(e.Reads[i].Where) // it is kept parsed
 	}
@@ -25,7 +25,7 @@ func sizeOfStatement(e *history.Event) int {
 }
 
 func sizeOfAccess(a *history.Access) int {
-	return accessBytes + len(a.Row.Key) + len(a.Name) + len(a.Version) + len(a.Writer) + len(a.Prev) + len(a.PrevWriter) + len(a.Image) + len(a.Was)
+	return accessBytes + len(a.Row.Key) + len(a.Name) + len(a.Version) + len(a.Writer) + len(a.Prev) + len(a.PrevWriter) + len(a.Image) + len(a.Values) + len(a.Was)
 }
 
 // grow notes that t takes n bytes more.

@@ -67,9 +67,10 @@ func (v *Coverage) contradiction(what string) {
 	v.Contradictions[what]++
 }
 
-// putAt tells the place of v, or a bound of it.
+// putAt tells the place of v, or a bound of it. That a version whose writing is known counts as initial is no contradiction: a new judgement, or
+// the end of a setup, makes all that was written before initial.
 func putAt(c *Checker, v *version, order, asOf uint64) {
-	if order > 0 && v.order > 0 && order != v.order || v.order > 0 && asOf > 0 && v.order >= asOf {
+	if order > history.OrderInitial && v.order > history.OrderInitial && order != v.order || v.order > 0 && asOf > 0 && v.order >= asOf {
 		c.coverage.contradiction(twoPlaces)
 	}
 	v.setPlace(order, asOf)

@@ -56,6 +56,9 @@ const (
 	SkewBetween       = "write skew between requests"
 	LongFork          = "long fork"
 	Phantom           = "phantom"
+	Fractured         = "fractured read"
+	CausalViolation   = "causal violation"
+	ReadOnly          = "read-only anomaly"
 )
 
 // Phenomenon is what an isolation level promises to prevent: a column of the Hermitage table (github.com/ept/hermitage). It is

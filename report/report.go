@@ -20,6 +20,8 @@ type Result struct {
 	Dropped  Dropped
 	// Explained says in text which statements were not seen exactly, behind the summary. May be empty.
 	Explained string
+	// Levels says which isolation levels the history satisfies and breaks. May be nil.
+	Levels *Levels
 	// Undecided says why it means nothing that nothing more was found; empty: it means something.
 	Undecided string
 }
@@ -112,10 +114,11 @@ func JSON(w io.Writer, r Result) error {
 		Findings  []oracle.Finding `json:"findings"`
 		Known     int              `json:"known,omitempty"`
 		Undecided string           `json:"undecided,omitempty"`
+		Levels    *Levels          `json:"levels,omitempty"`
 		Caution   string           `json:"caution,omitempty"`
 		Coverage  Coverage         `json:"coverage,omitempty"`
 		Dropped   Dropped          `json:"dropped,omitzero"`
-	}{r.Source, jsonGroups(findings), findings, r.Known, r.Undecided, caution, r.Coverage, r.Dropped})
+	}{r.Source, jsonGroups(findings), findings, r.Known, r.Undecided, r.Levels, caution, r.Coverage, r.Dropped})
 }
 
 // Indented writes a value as JSON that people can read, too.

@@ -46,6 +46,9 @@ func Summary(w io.Writer, r Result) error {
 		line = "undecided: " + prose.Printable(r.Undecided)
 	}
 	line = strings.Join(append([]string{line}, r.seen()...), "\n")
+	if r.Levels != nil {
+		line += "\n" + r.Levels.String()
+	}
 	if r.Dropped != (Dropped{}) {
 		line += "\ndropped, because an output stalled: " + r.Dropped.String()
 	}

@@ -16,6 +16,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/history/prose"
 	"wirecheck/oracle/isolation"
+	"wirecheck/oracle/level"
 	"wirecheck/product"
 	"wirecheck/report"
 	"wirecheck/trace"
@@ -23,7 +24,7 @@ import (
 
 // newCheckCommand makes "wirecheck check". The flag --format is the root's.
 func newCheckCommand() *cobra.Command {
-	var level, input string
+	var named, input string
 	var strict, explain, jepsen bool
 	var least float64
 	var unit unitFlags
@@ -35,6 +36,12 @@ func newCheckCommand() *cobra.Command {
 		Long: `check reads what "wirecheck proxy --record" wrote and reports the anomalies in
 it. The findings and their ids are those that the proxy reported live. check
 needs no server.
+
+It also says which isolation levels of the literature the history satisfies: the
+weakest levels that it breaks, with the shortest proof of each, and the strongest
+ones that it satisfies. With --level NAME for one of them (causal, "snapshot
+isolation", "strict serializable", ...), the exit status is 0 if the history
+satisfies it, 1 if not, and 3 if wirecheck did not see enough to say so.
 
 HISTORY is a history (.jsonl), a trace (.wct) that a proxy recorded in mode
 observe, or - for standard input. Of a trace in several parts, name the first.
@@ -51,6 +58,7 @@ are no requests in it.`,
   wirecheck check --format sarif shop.jsonl > shop.sarif
   wirecheck check --format html shop.jsonl > shop.html
   wirecheck check --level serializable shop.jsonl   # as if all had run at SERIALIZABLE
+  wirecheck check --level causal shop.jsonl         # is the history causally consistent?
   zcat shop.jsonl.gz | wirecheck check -
   wirecheck check --jepsen store/latest/history.edn`,
 		Args: cobra.ExactArgs(1),
@@ -59,7 +67,7 @@ are no requests in it.`,
 			if err != nil {
 				return err
 			}
-			l, err := product.ParseLevel(level)
+			l, asked, err := parseLevel(named)
 			if err = errors.Join(checkInput(input), err); err != nil {
 				if jepsen {
 					return asJepsen(cmd, err, true)
@@ -76,9 +84,13 @@ are no requests in it.`,
 			if err == nil {
 				defer done()
 			}
-			if err == nil && found != inputNative {
+			switch {
+			case err != nil:
+			case found != inputNative && asked != nil && l == "":
+				err = fmt.Errorf("%s: --level %s is for wirecheck's own histories: another checker's is judged by a level of SQL", args[0], asked.Name)
+			case found != inputNative:
 				err = checkForeign(cmd, in, args[0], name, found, foreignFlags{l, format, strict, jepsen, known})
-			} else if err == nil && jepsen {
+			case jepsen:
 				err = errors.New("--jepsen judges histories of other checkers")
 			}
 			if jepsen {
@@ -87,10 +99,10 @@ are no requests in it.`,
 			if err != nil || found != inputNative {
 				return err
 			}
-			return check(cmd, in, args[0], name, isolation.Options{Level: l, Strict: strict, Transactions: unit.unit == unitTransaction, Possible: unit.possible, Explain: explain, HideValues: !bool(values)}, format, unit.unit, least, known)
+			return check(cmd, in, args[0], name, isolation.Options{Level: l, Strict: strict, Transactions: unit.unit == unitTransaction, Possible: unit.possible, Explain: explain, HideValues: !bool(values), Levels: true}, asked, format, unit.unit, least, known)
 		},
 	}
-	cmd.Flags().StringVar(&level, "level", "", "judge as if every transaction had run at this level (default: the recorded levels)")
+	cmd.Flags().StringVar(&named, "level", "", "judge as if every transaction had run at this SQL level (default: the recorded levels), or say whether the history satisfies this level of the literature")
 	cmd.Flags().StringVar(&input, "input", inputAuto, "format of the history: "+strings.Join(inputs, ", "))
 	cmd.Flags().BoolVar(&jepsen, "jepsen", false, "judge a history of another checker by strict serializability, or by --level, and end as Jepsen's commands do: 0 valid, 1 invalid, 2 unknown, 254 wrong arguments, 255 the history could not be read")
 	unit.flags(cmd.Flags())
@@ -109,14 +121,50 @@ const valuesUsage = "show values in findings: what was read, what was assigned, 
 // explainUsage is that of the flag --explain-coverage.
 const explainUsage = "show which statements wirecheck did not see exactly: their share by reason and shape"
 
+// parseLevel reads the flag --level: a level of SQL, one of the literature, or a name that both have.
+func parseLevel(text string) (sql string, asked *level.Level, err error) {
+	if text == "" {
+		return "", nil, nil
+	}
+	sql, err = product.ParseLevel(text)
+	asked, also := level.Parse(text)
+	if err != nil && also != nil {
+		return "", nil, fmt.Errorf("%w; or of the literature: %w", err, also)
+	}
+	return sql, asked, nil
+}
+
+// levels says which levels the history of c satisfies.
+func levels(c *isolation.Checker, asked *level.Level) (*report.Levels, error) {
+	g := isolation.Levels(c)
+	vs := g.Judge()
+	l := &report.Levels{Weakest: level.Weakest(vs), Strongest: level.Strongest(vs), Unsure: isolation.Unsure(c), Verdicts: vs}
+	if asked == nil {
+		return l, nil
+	}
+	l.Asked = asked.Name
+	if l.Verdict(asked.Name).State != level.Satisfied {
+		return l, nil
+	}
+	if l.Certificate = g.Certificate(asked.Name); l.Certificate != nil {
+		if err := g.Check(asked.Name, l.Certificate); err != nil {
+			return nil, fmt.Errorf("the order that is to prove %s does not (this is a defect of wirecheck): %w", asked.Name, err)
+		}
+	}
+	return l, nil
+}
+
 // check judges one history and prints the result.
-func check(cmd *cobra.Command, in io.Reader, path, name string, opts isolation.Options, format, unit string, least float64, known baseline) error {
+func check(cmd *cobra.Command, in io.Reader, path, name string, opts isolation.Options, asked *level.Level, format, unit string, least float64, known baseline) error {
 	c, missing, err := judge(cmd, in, path, name, opts)
 	if err != nil {
 		return err
 	}
 	result := judged(c.Summary(), c.Coverage(), unit, least, missing)
 	result.Source = path
+	if result.Levels, err = levels(c, asked); err != nil {
+		return err
+	}
 	if opts.Explain {
 		result.Explained = c.Coverage().Explain()
 	}
@@ -126,7 +174,16 @@ func check(cmd *cobra.Command, in io.Reader, path, name string, opts isolation.O
 	if err := printResult(cmd.OutOrStdout(), result, format, path); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
-	return status(result)
+	if asked == nil || opts.Level != "" {
+		return status(result)
+	}
+	switch l := result.Levels; { // the question is whether the history satisfies that level
+	case l.Verdict(l.Asked).State == level.Broken:
+		return exitFound
+	case l.Verdict(l.Asked).State == level.Unknown || l.Unsure != "" || result.Undecided != "":
+		return exitUnknown
+	}
+	return nil
 }
 
 // judge reads a history or a trace to its end. missing says what was not there to be judged. Where a read was older than the window of the

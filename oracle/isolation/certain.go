@@ -103,3 +103,16 @@ func (t *txn) undo(from int) {
 		}
 	}
 }
+
+func (c *Checker) addTokens(t *txn, tokens []string) {
+	for _, tok := range tokens {
+		if owner := c.tokens[tok]; tok == "" || owner != nil {
+			if owner != nil && owner != t {
+				c.coverage.contradiction(twoOwners)
+			}
+			continue
+		}
+		c.tokens[tok] = t
+		t.tokens = append(t.tokens, tok)
+	}
+}

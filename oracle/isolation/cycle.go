@@ -7,6 +7,7 @@ import (
 
 	"wirecheck/anomaly"
 	"wirecheck/oracle"
+	"wirecheck/oracle/level"
 )
 
 // kinds is a set of edge kinds.
@@ -90,6 +91,9 @@ type graph struct {
 	fresh     *txn   // the transaction that is being made a node, see graph.link
 	freshMark uint32 // epoch of txn.fresh
 
+	levels   *level.Graph // nil unless Options.Levels
+	versions uint32       // numbered for levels
+
 	frontier []*txn // strict: committed transactions with no committed real-time successor
 }
 
@@ -157,6 +161,7 @@ func (g *graph) draw(e edge, from, to *txn) {
 		}
 		n++
 	}
+	g.tell(&e, from, to)
 	if n < maxEvidence {
 		l.edges = append(l.edges, e)
 	}

@@ -127,6 +127,9 @@ func (n *entry) write(i int) {
 		}
 		return
 	}
+	if n.c.levels != nil && said.order == 0 && p == nil && a.op != opInsert {
+		n.c.levels.Unordered++
+	}
 	v.writer, v.is, v.wstmt = t, live, a.stmt
 	putAt(n.c, v, said.order, 0)
 	a.node = v

@@ -7,6 +7,7 @@ import (
 	"wirecheck/anomaly"
 	"wirecheck/history"
 	"wirecheck/oracle"
+	"wirecheck/oracle/level"
 	"wirecheck/product"
 )
 
@@ -57,6 +58,9 @@ func (c *Checker) emit(class oracle.Class, name string, ts []*txn, edges []edge,
 		return
 	}
 	c.reported[key] = true
+	if c.levels != nil && len(edges) == 1 {
+		c.levels.AddFact(level.Fact{Class: class, Txns: ids(ts)})
+	}
 	ts[0].sets = append(ts[0].sets, key)
 	publish(c, draft(class, name, ts, edges, to, session))
 }

@@ -6,6 +6,7 @@ import (
 	"wirecheck/anomaly"
 	"wirecheck/history"
 	"wirecheck/oracle"
+	"wirecheck/oracle/level"
 	"wirecheck/product"
 )
 
@@ -28,7 +29,13 @@ func (c *Checker) install(t *txn) {
 	}
 	from := t.installed
 	t.state, t.installed = stateCommitted, len(t.accesses)
+	if c.levels != nil {
+		c.levels.AddTxn(level.Txn{ID: t.id, Session: t.session.id, From: t.from, To: t.to})
+	}
 	revealed, limbo := c.register(t, from)
+	if c.levels != nil && len(t.writes) > 0 {
+		c.levels.Wrote(t.id)
+	}
 	revealed = append(revealed, c.adopt(t)...)
 	for i := from; i < len(t.accesses); i++ {
 		a := &t.accesses[i]

@@ -42,6 +42,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/history/prose"
 	"wirecheck/oracle"
+	"wirecheck/oracle/level"
 	"wirecheck/product"
 )
 
@@ -85,6 +86,8 @@ type Options struct {
 	Explain bool
 	// HideValues says that findings have no values of answers, parameters and assignments.
 	HideValues bool
+	// Levels keeps all dependencies, for the levels that the history satisfies (function Levels).
+	Levels bool
 	// MaxFingerprints is how many different findings are remembered. 0 means DefaultMaxFingerprints.
 	MaxFingerprints int
 }
@@ -169,6 +172,9 @@ func New(opts Options) *Checker {
 		c.lost = lost{}
 	}
 	c.requests = requests{c: c, by: map[string]*request{}, open: map[string]bool{}}
+	if opts.Levels {
+		c.levels = level.NewGraph()
+	}
 	c.places.limit, c.gone.limit = opts.MaxPlaces, opts.MaxPlaces
 	c.sweepAt = c.opts.sweepStep()
 	return c
@@ -408,19 +414,6 @@ func (c *Checker) beginTxn(e *history.Event) *txn {
 		c.realTimeBegin(t)
 	}
 	return t
-}
-
-func (c *Checker) addTokens(t *txn, tokens []string) {
-	for _, tok := range tokens {
-		if owner := c.tokens[tok]; tok == "" || owner != nil {
-			if owner != nil && owner != t {
-				c.coverage.contradiction(twoOwners)
-			}
-			continue
-		}
-		c.tokens[tok] = t
-		t.tokens = append(t.tokens, tok)
-	}
 }
 
 func (c *Checker) statement(e *history.Event) {

@@ -69,6 +69,7 @@ type version struct {
 	mark    uint32
 	rec     int32
 	dropped bool
+	number  uint32 // for graph.levels; 0: none yet
 }
 
 // reader is one read of a version by a committed transaction: access number acc of t.

@@ -1,0 +1,77 @@
+package isolation
+
+import (
+	"wirecheck/history/prose"
+	"wirecheck/oracle/level"
+)
+
+// Levels are the dependencies that c keeps for the levels of the history; nil unless Options.Levels.
+func Levels(c *Checker) *level.Graph { return c.levels }
+
+// Unsure says why a level that no dependency breaks may be broken nevertheless; empty: it is not.
+func Unsure(c *Checker) string {
+	v := c.Coverage()
+	for _, x := range []struct {
+		n          int
+		what, more string
+	}{
+		{v.Unjudged, "event", " not judged"},
+		{len(v.Contradictions), "kind", " of contradictions in it"},
+		{v.Opaque, "statement", " opaque"},
+		{v.Approximate, "statement", " approximate"},
+		{v.UnknownWriters, "read", " of unknown writers"},
+		{v.Unevaluated(), "predicate", " not evaluated"},
+		{v.Blind, "change", " whose values were not captured"},
+		{v.Unsettled, "predicate", " of which it is not certain what it saw"},
+		{v.Unknown - v.Inferred, "transaction", " of unknown outcome"},
+		{v.Unfinished, "transaction", " not ended"},
+		{v.Partial, "transaction", " too large to judge in full"},
+		{v.Forgotten, "transaction", " forgotten early"},
+		{v.Stale, "read", " older than the window"},
+		{v.Unobserved + v.LeftOut, "session", " not observed"},
+	} {
+		if x.n > 0 {
+			return prose.Count(x.n, x.what) + x.more
+		}
+	}
+	if c.levels != nil && c.levels.Unordered > 0 {
+		return prose.Count(c.levels.Unordered, "write") + " whose place among the versions of the row is not known"
+	}
+	return ""
+}
+
+// tell tells the levels of an edge.
+func (g *graph) tell(e *edge, from, to *txn) {
+	if g.levels == nil {
+		return
+	}
+	of := func(v *version) uint32 {
+		if v == nil {
+			return 0
+		}
+		if v.number == 0 {
+			g.versions++
+			v.number = g.versions
+		}
+		return v.number
+	}
+	var kind level.Kind
+	switch e.kind {
+	case edgeWW:
+		kind = level.WW
+	case edgeWR:
+		kind = level.WR
+	case edgeRW:
+		kind = level.RW
+	default:
+		return // session order and real time it knows
+	}
+	g.levels.AddEdge(level.Edge{From: from.id, To: to.id, Kind: kind, Predicate: e.pred != nil, Old: of(e.from), New: of(e.to), FromStatement: e.fromStmt, ToStatement: e.toStmt})
+}
+
+func ids(ts []*txn) (list []uint64) {
+	for _, t := range ts {
+		list = append(list, t.id)
+	}
+	return list
+}

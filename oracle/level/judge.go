@@ -1,0 +1,437 @@
+package level
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"wirecheck/anomaly"
+)
+
+// Step is one dependency of a witness, between transactions by their IDs.
+type Step struct {
+	From uint64 `json:"from"`
+	Kind string `json:"kind"`
+	To   uint64 `json:"to"`
+}
+
+// Witness is the shortest proof that a level is broken.
+type Witness struct {
+	Class anomaly.Class `json:"class,omitempty"`
+	Name  string        `json:"name,omitempty"`
+	Txns  []uint64      `json:"transactions"`
+	Steps []Step        `json:"steps,omitempty"`
+}
+
+// maxShown is how many dependencies a line shows.
+const maxShown = 8
+
+// String is the witness in one line. Of a long one it leaves out the middle.
+func (w *Witness) String() string {
+	var b strings.Builder
+	what := cmp.Or(w.Name, string(w.Class))
+	if w.Class != "" && string(w.Class) != what {
+		what += " (" + string(w.Class) + ")"
+	}
+	b.WriteString(what + ":")
+	for i, s := range w.Steps {
+		switch rest := len(w.Steps) - maxShown; {
+		case i == 0:
+			fmt.Fprintf(&b, " %d", s.From)
+		case i == maxShown-1 && rest > 0:
+			fmt.Fprintf(&b, " ... %d more ...", rest)
+			continue
+		case i >= maxShown-1 && i < len(w.Steps)-1 && rest > 0:
+			continue
+		}
+		fmt.Fprintf(&b, " -%s-> %d", s.Kind, s.To)
+	}
+	if len(w.Steps) == 0 {
+		fmt.Fprintf(&b, " transactions %s", strings.Trim(fmt.Sprint(w.Txns), "[]"))
+	}
+	return b.String()
+}
+
+// State says what is known of a level.
+type State string
+
+// The states.
+const (
+	Satisfied State = "satisfied"
+	Broken    State = "broken"
+	Unknown   State = "unknown" // it would take too long to decide
+)
+
+// Verdict is what is known of one level.
+type Verdict struct {
+	Level   string   `json:"level"`
+	State   State    `json:"state"`
+	Witness *Witness `json:"witness,omitempty"`
+}
+
+// Judge judges all levels, in the order of Levels.
+func (g *Graph) Judge() []Verdict {
+	c := g.cyclic()
+	out := make([]Verdict, len(Levels))
+	for i := range Levels {
+		l := &Levels[i]
+		v := Verdict{Level: l.Name, State: Satisfied}
+		if k := slices.IndexFunc(g.facts, func(f Fact) bool { return slices.Contains(l.facts, f.Class) }); k >= 0 {
+			a, _ := anomaly.Of(g.facts[k].Class, "")
+			v.State, v.Witness = Broken, &Witness{Class: g.facts[k].Class, Name: a.Name, Txns: g.facts[k].Txns}
+		} else if len(c.txns) > 0 {
+			w, sure := l.check(c)
+			switch {
+			case w != nil:
+				v.State, v.Witness = Broken, w
+			case !sure:
+				v.State = Unknown
+			}
+		}
+		out[i] = v
+	}
+	return out
+}
+
+// Weakest are the weakest levels of those that are broken: all that they imply is not.
+func Weakest(vs []Verdict) (names []string) {
+	for i, v := range vs {
+		if v.State == Broken && !slices.ContainsFunc(vs, func(o Verdict) bool { return o.State == Broken && o.Level != v.Level && stronger(v.Level, o.Level) }) {
+			names = append(names, vs[i].Level)
+		}
+	}
+	return names
+}
+
+// Strongest are the strongest levels of those that are satisfied: none that is satisfied implies them.
+func Strongest(vs []Verdict) (names []string) {
+	for i, v := range vs {
+		if v.State == Satisfied && !slices.ContainsFunc(vs, func(o Verdict) bool { return o.State == Satisfied && o.Level != v.Level && stronger(o.Level, v.Level) }) {
+			names = append(names, vs[i].Level)
+		}
+	}
+	return names
+}
+
+// stronger reports whether level a implies level b.
+func stronger(a, b string) bool {
+	i := slices.IndexFunc(Levels, func(l Level) bool { return l.Name == a })
+	return i >= 0 && slices.ContainsFunc(Levels[i].Implies, func(w string) bool { return w == b || stronger(w, b) })
+}
+
+// witness makes a witness of a cycle. An rt edge has two halves, to the end of the one and from the begin of the other.
+func (c *component) witness(p []*edge, name string) *Witness {
+	w := &Witness{Name: name}
+	var kinds []Kind
+	for i := 0; i < len(p); i++ {
+		e := *p[i]
+		if e.kind == RT && e.from < 0 { // the walk began on the time line
+			p = append(slices.Clone(p[1:]), p[0])
+			return c.witness(p, name)
+		}
+		if e.kind == RT && i+1 < len(p) && p[i+1].kind == RT {
+			e.to = p[i+1].to
+			i++
+		}
+		kinds = append(kinds, e.kind)
+		w.Txns = append(w.Txns, c.txns[e.from].ID)
+		w.Steps = append(w.Steps, Step{c.txns[e.from].ID, e.kind.String(), c.txns[e.to].ID})
+	}
+	w.Class = class(kinds, p)
+	if w.Name == "" {
+		w.Name = c.name(kinds, w, p)
+	}
+	return w
+}
+
+// class is the class of a cycle by the kinds of its edges.
+func class(kinds []Kind, p []*edge) anomaly.Class {
+	rw, wr, adjacent, over := 0, 0, false, false
+	suffix := ""
+	for i, k := range kinds {
+		switch k {
+		case RW:
+			rw++
+			adjacent = adjacent || kinds[(i+1)%len(kinds)] == RW
+		case WR:
+			wr++
+		case SO:
+			if suffix == "" {
+				suffix = anomaly.SuffixProcess
+			}
+		case RT:
+			suffix = anomaly.SuffixRealtime
+		}
+	}
+	for _, e := range p {
+		over = over || e.pred && e.kind == RW
+	}
+	cl := anomaly.G2Item
+	switch {
+	case rw == 0 && wr == 0:
+		cl = anomaly.G0
+	case rw == 0:
+		cl = anomaly.G1c
+	case rw == 1:
+		cl = anomaly.GSingle
+	case !adjacent:
+		cl = anomaly.GNonadjacent
+	case over:
+		cl = anomaly.G2
+	}
+	return cl + anomaly.Class(suffix)
+}
+
+// name is the everyday name of a cycle, where one fits.
+func (c *component) name(kinds []Kind, w *Witness, p []*edge) string {
+	shape := ""
+	for i := range kinds { // from the edge on with which the text is the smallest, so that the begin does not matter
+		if len(kinds) > 4 {
+			break // such a long one has no name of its own
+		}
+		s := ""
+		for k := range kinds {
+			s += kinds[(i+k)%len(kinds)].String() + " "
+		}
+		if shape == "" || s < shape {
+			shape = s
+		}
+	}
+	switch strings.TrimSpace(shape) {
+	case "rw so":
+		return "read your writes"
+	case "so ww":
+		return "monotonic writes"
+	case "rw wr so":
+		return "monotonic reads"
+	case "so ww wr":
+		return "writes follow reads"
+	case "rw wr rw wr":
+		return anomaly.LongFork
+	case "rw rw":
+		return anomaly.WriteSkew
+	}
+	cl, ordered := w.Class.Plain()
+	if ordered {
+		return ""
+	}
+	switch cl {
+	case anomaly.G0:
+		return anomaly.DirtyWrite
+	case anomaly.G1c:
+		return anomaly.CircularFlow
+	case anomaly.G2Item, anomaly.G2:
+		reads := 0
+		for _, e := range p {
+			if !c.txns[e.from].Writes {
+				reads++
+			}
+		}
+		if reads == 1 && len(kinds) == 3 {
+			return anomaly.ReadOnly
+		}
+	}
+	return ""
+}
+
+// both is the first of two checks that breaks.
+func both(a, b func(*component) (*Witness, bool)) func(*component) (*Witness, bool) {
+	return func(c *component) (*Witness, bool) {
+		w, sure := a(c)
+		if w != nil {
+			return w, true
+		}
+		v, also := b(c)
+		return v, sure && also
+	}
+}
+
+func cycleOf(kinds Kind) func(*component) (*Witness, bool) { return cycleOver(kinds, nil) }
+
+// cycleOver looks for a cycle of some edges.
+func cycleOver(kinds Kind, use func(*edge) bool) func(*component) (*Witness, bool) {
+	return func(c *component) (*Witness, bool) {
+		if p := c.graph(kinds, false, false, use).cycle(); p != nil {
+			return c.witness(p, ""), true
+		}
+		return nil, true
+	}
+}
+
+// points looks for a cycle of starts and commits.
+func points(kinds Kind, prefix bool) func(*component) (*Witness, bool) {
+	return func(c *component) (*Witness, bool) {
+		if p := c.graph(kinds, true, prefix, nil).cycle(); p != nil {
+			return c.witness(p, ""), true
+		}
+		return nil, true
+	}
+}
+
+// oneRW looks for a cycle of so, ww and wr with exactly one rw.
+func oneRW(c *component) (*Witness, bool) {
+	d, work := c.graph(WW|WR|SO, false, false, nil), maxWork
+	for i := range c.edges {
+		if e := &c.edges[i]; e.kind == RW {
+			if p := d.path(e.to, e.from, nil, &work); p != nil {
+				return c.witness(append([]*edge{e}, p...), ""), true
+			}
+			if work < 0 {
+				return nil, false
+			}
+		}
+	}
+	return nil, true
+}
+
+// updates looks for a cycle with at most one transaction that only reads.
+func updates(c *component) (*Witness, bool) {
+	writes := func(e *edge) bool { return c.txns[e.from].Writes && c.txns[e.to].Writes }
+	if w, _ := cycleOver(WW|WR|RW, writes)(c); w != nil {
+		return w, true
+	}
+	d, work := c.graph(WW|WR|RW, false, false, writes), maxWork
+	for i := range c.edges { // the reader's way out is an rw, its way in a wr
+		out := &c.edges[i]
+		if out.kind != RW || c.txns[out.from].Writes {
+			continue
+		}
+		for k := range c.edges {
+			in := &c.edges[k]
+			if work--; in.kind != WR || in.to != out.from {
+				continue
+			}
+			p := []*edge{}
+			if in.from != out.to {
+				if p = d.path(out.to, in.from, nil, &work); p == nil {
+					continue
+				}
+			}
+			return c.witness(append(append([]*edge{out}, p...), in), ""), true
+		}
+		if work < 0 {
+			return nil, false
+		}
+	}
+	return nil, true
+}
+
+// later calls f with each edge that leads from the version that e's transaction missed to a later one of its row, by ww of that row alone; way
+// gives the edges up to it. The first is e itself. f ends it with true. It takes from work what it visits, and ends where nothing is left.
+func (c *component) later(e *edge, next map[uint32][]*edge, work *int, f func(last *edge, way func() []*edge) bool) {
+	type visit struct {
+		e      *edge
+		parent int
+	}
+	q := []visit{{e, -1}}
+	seen := map[uint32]bool{e.new: true}
+	for i := 0; i < len(q) && *work > 0; i++ {
+		*work--
+		way := func() (way []*edge) {
+			for k := i; k >= 0; k = q[k].parent {
+				way = append(way, q[k].e)
+			}
+			slices.Reverse(way)
+			return way
+		}
+		if f(q[i].e, way) {
+			return
+		}
+		for _, n := range next[q[i].e.new] {
+			if !seen[n.new] && n.from == q[i].e.to {
+				seen[n.new] = true
+				q = append(q, visit{n, i})
+			}
+		}
+	}
+}
+
+// successors are the ww edges by the version that they replace.
+func (c *component) successors() map[uint32][]*edge {
+	next := map[uint32][]*edge{}
+	for i := range c.edges {
+		if e := &c.edges[i]; e.kind == WW && e.old != 0 {
+			next[e.old] = append(next[e.old], e)
+		}
+	}
+	return next
+}
+
+// When the transaction read of the other one, and when it read from before that.
+func earlier(saw, missed int32) bool       { return saw >= 0 && saw < missed }
+func sameOrEarlier(saw, missed int32) bool { return saw >= 0 && saw <= missed }
+func anyOrder(int32, int32) bool           { return true }
+
+// overwritten looks for a transaction that read of another one, and read a row as it was before that one wrote it.
+func overwritten(when func(saw, missed int32) bool) func(*component) (*Witness, bool) {
+	return func(c *component) (w *Witness, sure bool) {
+		next, reads, work := c.successors(), map[[2]int32][]*edge{}, maxWork
+		for i := range c.edges {
+			if e := &c.edges[i]; e.kind == WR {
+				reads[[2]int32{e.from, e.to}] = append(reads[[2]int32{e.from, e.to}], e)
+			}
+		}
+		for i := range c.edges {
+			e := &c.edges[i]
+			if e.kind != RW || e.pred || w != nil {
+				continue
+			}
+			c.later(e, next, &work, func(last *edge, way func() []*edge) bool {
+				for _, r := range reads[[2]int32{last.to, e.from}] {
+					if when(r.ts, e.fs) {
+						w = c.witness(append(way(), r), map[bool]string{true: anomaly.Vanishes, false: anomaly.Fractured}[sameOrEarlier(r.ts, e.fs)])
+						return true
+					}
+				}
+				return false
+			})
+		}
+		return w, w != nil || work > 0
+	}
+}
+
+// lostUpdate looks for a transaction that read a version and wrote a later one over another transaction's, which it had not read.
+func lostUpdate(c *component) (w *Witness, sure bool) {
+	next, work := c.successors(), maxWork
+	for i := range c.edges {
+		e := &c.edges[i]
+		if e.kind != RW || e.pred || w != nil {
+			continue
+		}
+		c.later(e, next, &work, func(last *edge, path func() []*edge) bool {
+			if last.to != e.from || last == e {
+				return false
+			}
+			way := path()
+			work -= len(way) + len(c.edges)
+			again := slices.ContainsFunc(c.edges, func(r edge) bool {
+				return r.kind == WR && r.to == e.from && (last.ts < 0 || r.ts <= last.ts) &&
+					slices.ContainsFunc(way, func(x *edge) bool { return x.new == r.new && x != last })
+			})
+			if !again {
+				w = c.witness(way, anomaly.LostUpdate)
+			}
+			return !again
+		})
+	}
+	return w, w != nil || work > 0
+}
+
+// causal looks for a transaction that read a row as it was before another one wrote it which precedes the reader by so and wr.
+func causal(c *component) (w *Witness, sure bool) {
+	d, next, work := c.graph(WR|SO, false, false, nil), c.successors(), maxWork
+	for i := range c.edges {
+		e := &c.edges[i]
+		if e.kind != RW || e.pred || w != nil {
+			continue
+		}
+		c.later(e, next, &work, func(last *edge, way func() []*edge) bool {
+			if p := d.path(last.to, e.from, nil, &work); p != nil {
+				w = c.witness(append(way(), p...), anomaly.CausalViolation)
+			}
+			return w != nil
+		})
+	}
+	return w, w != nil || work > 0
+}

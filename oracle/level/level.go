@@ -1,0 +1,177 @@
+// Package level judges which isolation levels a whole history satisfies. It gets the dependencies between committed transactions, as an
+// oracle or a reader of histories finds them, keeps all of them in compact arrays, and looks for what each level forbids within the strongly
+// connected components alone: outside of them no level can be broken.
+package level
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"wirecheck/anomaly"
+)
+
+// Kind is the kind of a dependency.
+type Kind uint8
+
+// The kinds. Readers of histories add the first three; SO and RT follow from the transactions.
+const (
+	WW Kind = 1 << iota
+	WR
+	RW
+	SO
+	RT
+)
+
+// String is the kind as in formulas.
+func (k Kind) String() string {
+	return map[Kind]string{WW: "ww", WR: "wr", RW: "rw", SO: "so", RT: "rt"}[k]
+}
+
+// Txn is a committed transaction. Ticks are as in history.Event.
+type Txn struct {
+	ID, Session, From, To uint64
+	Writes                bool
+}
+
+// Edge is a dependency between two transactions, by their IDs.
+type Edge struct {
+	From, To uint64
+	Kind     Kind
+	// Predicate says that the edge goes over what a condition chose, not over a row that was read.
+	Predicate bool
+	// Old and New number versions: New is the one that was written (ww, rw) or read (wr), Old the one that ww replaced. 0: not known.
+	Old, New uint32
+	// FromStatement and ToStatement are the places of the statements in their transactions; -1: not known.
+	FromStatement, ToStatement int32
+}
+
+// Fact is something that a level forbids besides cycles.
+type Fact struct {
+	Class anomaly.Class
+	Txns  []uint64
+}
+
+// Graph is what is known of a history.
+type Graph struct {
+	txns  []Txn
+	at    map[uint64]int32
+	edges []edge
+	facts []Fact
+	// Unordered counts versions whose place among those of their row is not known.
+	Unordered int
+}
+
+// edge is an Edge between places in Graph.txns.
+type edge struct {
+	from, to int32
+	kind     Kind
+	pred     bool
+	old, new uint32
+	fs, ts   int32
+}
+
+// NewGraph makes an empty graph.
+func NewGraph() *Graph { return &Graph{at: map[uint64]int32{}} }
+
+// AddTxn adds a committed transaction. Where ticks are equal, those of one session come in their order.
+func (g *Graph) AddTxn(t Txn) {
+	if _, ok := g.at[t.ID]; !ok {
+		g.at[t.ID] = int32(len(g.txns))
+		g.txns = append(g.txns, t)
+	}
+}
+
+// Wrote says that a transaction wrote something.
+func (g *Graph) Wrote(id uint64) {
+	if i, ok := g.at[id]; ok {
+		g.txns[i].Writes = true
+	}
+}
+
+// AddEdge adds a dependency between two transactions that were added.
+func (g *Graph) AddEdge(e Edge) {
+	from, ok := g.at[e.From]
+	to, also := g.at[e.To]
+	if !ok || !also || from == to {
+		return
+	}
+	if e.Kind == WW || e.Kind == WR {
+		g.txns[from].Writes = true
+	}
+	if e.Kind != WR {
+		g.txns[to].Writes = true
+	}
+	g.edges = append(g.edges, edge{from, to, e.Kind, e.Predicate, e.Old, e.New, e.FromStatement, e.ToStatement})
+}
+
+// AddFact adds a fact.
+func (g *Graph) AddFact(f Fact) { g.facts = append(g.facts, f) }
+
+// Level is an isolation level of the literature.
+type Level struct {
+	Name    string
+	Aliases []string
+	Forbids string // in words
+	Source  string
+	Implies []string // the next weaker levels
+	facts   []anomaly.Class
+	check   func(*component) (*Witness, bool) // nil: none; false: it could not be decided
+}
+
+var (
+	g1       = []anomaly.Class{anomaly.G1a, anomaly.G1b, anomaly.FutureRead, anomaly.DirtyUpdate}
+	internal = append(slices.Clone(g1), anomaly.Internal)
+)
+
+// Levels lists the levels, each behind the weaker ones.
+var Levels = []Level{
+	{Name: "PL-1", Aliases: []string{"read uncommitted"}, Forbids: "a cycle of ww", Source: "Adya 1999, 4.2.1", check: cycleOf(WW)},
+	{Name: "PL-2", Aliases: []string{"read committed"}, Forbids: "a cycle of ww and wr; reads of what was undone or not final, future reads, dirty updates",
+		Source: "Adya 1999, 4.2.2", Implies: []string{"PL-1"}, facts: g1, check: cycleOf(WW | WR)},
+	{Name: "read committed with monotonic reads", Aliases: []string{"monotonic view", "PL-2L"}, Forbids: "PL-2, and a read from before a transaction of which an earlier statement read",
+		Source: "Biswas and Enea 2019, RC", Implies: []string{"PL-2"}, facts: g1, check: both(cycleOf(WW|WR), overwritten(earlier))},
+	{Name: "cursor stability", Aliases: []string{"PL-CS"}, Forbids: "PL-2, and a lost update", Source: "Adya 1999, 4.3.1", Implies: []string{"PL-2"},
+		facts: g1, check: both(cycleOf(WW|WR), lostUpdate)},
+	{Name: "monotonic atomic view", Aliases: []string{"MAV"}, Forbids: "PL-2, and a read from before a transaction of which the same or an earlier statement read (OTV)",
+		Source: "Bailis et al. 2013, 5.1.2", Implies: []string{"read committed with monotonic reads"}, facts: g1, check: both(cycleOf(WW|WR), overwritten(sameOrEarlier))},
+	{Name: "read atomic", Aliases: []string{"RA"}, Forbids: "PL-2, a fractured read, and an own write that is not seen", Source: "Bailis et al. 2014", Implies: []string{"monotonic atomic view"},
+		facts: internal, check: both(cycleOf(WW|WR), overwritten(anyOrder))},
+	{Name: "causal", Aliases: []string{"causal consistency", "TCC"}, Forbids: "read atomic, a cycle of so, ww and wr, and a read from before what precedes the reader by so and wr",
+		Source: "Biswas and Enea 2019, CC", Implies: []string{"read atomic"}, facts: internal, check: both(cycleOf(WW|WR|SO), causal)},
+	{Name: "update atomic", Aliases: []string{"UA"}, Forbids: "read atomic, and a lost update", Source: "Cerone, Bernardi and Gotsman 2015", Implies: []string{"read atomic", "cursor stability"},
+		facts: internal, check: both(both(cycleOf(WW|WR), overwritten(anyOrder)), lostUpdate)},
+	{Name: "PL-2.99", Aliases: []string{"repeatable read (Adya)"}, Forbids: "a cycle of ww, wr and rw over rows (not over what a condition chose)", Source: "Adya 1999, 4.2.3",
+		Implies: []string{"cursor stability", "monotonic atomic view"}, facts: g1, check: cycleOver(WW|WR|RW, func(e *edge) bool { return !e.pred || e.kind != RW })},
+	{Name: "parallel snapshot isolation", Aliases: []string{"PSI"}, Forbids: "a cycle of so, ww, wr and at most one rw", Source: "Cerone and Gotsman 2016",
+		Implies: []string{"causal", "update atomic"}, facts: internal, check: both(cycleOf(WW|WR|SO), oneRW)},
+	{Name: "prefix consistency", Aliases: []string{"prefix"}, Forbids: "a cycle of ww and of (so or wr) with or without an rw behind it", Source: "Burckhardt et al. 2015",
+		Implies: []string{"causal"}, facts: internal, check: points(WW|WR|SO|RW, true)},
+	{Name: "snapshot isolation", Aliases: []string{"SI", "PL-SI", "snapshot"}, Forbids: "a cycle without two adjacent rw", Source: "Cerone and Gotsman 2016", Implies: []string{"update atomic"},
+		facts: internal, check: points(WW|WR|RW, false)},
+	{Name: "strong session snapshot isolation", Aliases: []string{"strong session SI"}, Forbids: "a cycle without two adjacent rw, session order included", Source: "Daudjee and Salem 2006",
+		Implies: []string{"snapshot isolation", "parallel snapshot isolation", "prefix consistency"}, facts: internal, check: points(WW|WR|RW|SO, false)},
+	{Name: "strong snapshot isolation", Aliases: []string{"strong SI"}, Forbids: "a cycle without two adjacent rw, real time included", Source: "Daudjee and Salem 2006",
+		Implies: []string{"strong session snapshot isolation"}, facts: internal, check: points(WW|WR|RW|SO|RT, false)},
+	{Name: "PL-3U", Aliases: []string{"update serializable"}, Forbids: "a cycle with at most one transaction that only reads", Source: "Adya 1999, 4.3.2",
+		Implies: []string{"update atomic"}, facts: internal, check: updates},
+	{Name: "PL-3", Aliases: []string{"serializable", "serializability", "SER"}, Forbids: "a cycle", Source: "Adya 1999, 4.2.3", Implies: []string{"PL-2.99", "snapshot isolation", "PL-3U"}, facts: internal, check: cycleOf(WW | WR | RW)},
+	{Name: "strong session serializable", Aliases: []string{"strong session PL-3"}, Forbids: "a cycle, session order included", Source: "Daudjee and Salem 2004",
+		Implies: []string{"PL-3", "strong session snapshot isolation"}, facts: internal, check: cycleOf(WW | WR | RW | SO)},
+	{Name: "strict serializable", Aliases: []string{"strong PL-3"}, Forbids: "a cycle, real time included", Source: "Papadimitriou 1979",
+		Implies: []string{"strong session serializable", "strong snapshot isolation"}, facts: internal, check: cycleOf(WW | WR | RW | SO | RT)},
+}
+
+// Parse finds a level by its name or an alias, in any case, with spaces, hyphens or underscores.
+func Parse(text string) (*Level, error) {
+	plain := func(s string) string { return strings.ToLower(strings.NewReplacer("-", " ", "_", " ").Replace(s)) }
+	var names []string
+	for i := range Levels {
+		l := &Levels[i]
+		names = append(names, l.Name)
+		if plain(l.Name) == plain(text) || slices.ContainsFunc(l.Aliases, func(a string) bool { return plain(a) == plain(text) }) {
+			return l, nil
+		}
+	}
+	return nil, fmt.Errorf("unknown level %q: use one of %s", text, strings.Join(names, ", "))
+}

@@ -1,0 +1,427 @@
+package level
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"wirecheck/anomaly"
+)
+
+var cases = flag.Int("level-cases", 500, "random histories that are compared with brute force")
+
+// op is a read of the version that a transaction wrote (-1: the initial one), or a write.
+type op struct {
+	write bool
+	row   int
+	from  int
+}
+
+// model is a small history whose version orders are known.
+type model struct {
+	txns []Txn
+	ops  [][]op
+	rows [][]int // by row: the transactions in the order of their versions
+}
+
+// random makes a model. It begins as an execution in snapshots of some serial order, of which a few reads and places are then wrong.
+func random(r *rand.Rand) *model {
+	n, rows := 2+r.IntN(3), 1+r.IntN(3)
+	m := &model{rows: make([][]int, rows), ops: make([][]op, n)}
+	faults, lag, sessions := r.IntN(3), r.IntN(3), 1+r.IntN(n)
+	tick := map[int]uint64{}
+	for t := range n {
+		s := r.IntN(sessions)
+		from := tick[s] + 1 + r.Uint64N(6)
+		tick[s] = from + 1 + r.Uint64N(10)
+		m.txns = append(m.txns, Txn{ID: uint64(t + 1), Session: uint64(s + 1), From: from, To: tick[s]})
+		wrote := map[int]bool{}
+		for range 1 + r.IntN(4) {
+			row := r.IntN(rows)
+			if r.IntN(2) == 0 && !wrote[row] {
+				wrote[row] = true
+				m.ops[t] = append(m.ops[t], op{write: true, row: row})
+				m.rows[row] = append(m.rows[row], t)
+			} else if !wrote[row] {
+				from := -1
+				if have := m.rows[row]; len(have) > 0 {
+					if back := len(have) - 1 - r.IntN(lag+1); back >= 0 {
+						from = have[back]
+					}
+				}
+				m.ops[t] = append(m.ops[t], op{row: row, from: from})
+			}
+		}
+	}
+	for range faults {
+		row := r.IntN(rows)
+		if k := len(m.rows[row]); k > 1 && r.IntN(3) == 0 {
+			i := r.IntN(k - 1)
+			m.rows[row][i], m.rows[row][i+1] = m.rows[row][i+1], m.rows[row][i]
+			continue
+		}
+		t := r.IntN(n)
+		for i := range m.ops[t] {
+			if o := &m.ops[t][i]; !o.write && o.row == row && len(m.rows[row]) > 0 {
+				if from := m.rows[row][r.IntN(len(m.rows[row]))]; from != t {
+					o.from = from
+				}
+			}
+		}
+	}
+	return m
+}
+
+func (m *model) place(row, t int) int { return slices.Index(m.rows[row], t) }
+
+func (m *model) version(row, place int) uint32 { return uint32(1 + row*100 + place + 1) }
+
+// graph draws the edges by their definitions.
+func (m *model) graph() *Graph {
+	g := NewGraph()
+	for _, t := range m.txns {
+		g.AddTxn(t)
+	}
+	add := func(k Kind, a, b int, old, new uint32, fs, ts int) {
+		g.AddEdge(Edge{From: uint64(a + 1), To: uint64(b + 1), Kind: k, Old: old, New: new, FromStatement: int32(fs), ToStatement: int32(ts)})
+	}
+	at := func(row, t int) int {
+		return slices.IndexFunc(m.ops[t], func(o op) bool { return o.write && o.row == row })
+	}
+	for row, order := range m.rows {
+		for i, t := range order {
+			g.Wrote(uint64(t + 1))
+			if i > 0 {
+				add(WW, order[i-1], t, m.version(row, i-1), m.version(row, i), at(row, order[i-1]), at(row, t))
+			}
+		}
+	}
+	for t, ops := range m.ops {
+		for i, o := range ops {
+			if o.write {
+				continue
+			}
+			p := m.place(o.row, o.from)
+			if o.from >= 0 {
+				add(WR, o.from, t, 0, m.version(o.row, p), at(o.row, o.from), i)
+			}
+			for q := p + 1; q < len(m.rows[o.row]); q++ {
+				if u := m.rows[o.row][q]; u != t {
+					add(RW, t, u, m.version(o.row, p), m.version(o.row, q), i, at(o.row, u))
+					break
+				}
+			}
+		}
+	}
+	return g
+}
+
+// before is a relation between transactions.
+type before func(a, b int) bool
+
+func (m *model) so(a, b int) bool { return a < b && m.txns[a].Session == m.txns[b].Session }
+func (m *model) rt(a, b int) bool { return m.txns[a].To < m.txns[b].From }
+func (m *model) ww(a, b int) bool {
+	return slices.ContainsFunc(m.rows, func(o []int) bool {
+		return slices.Contains(o, a) && slices.Contains(o, b) && slices.Index(o, a) < slices.Index(o, b)
+	})
+}
+func (m *model) wr(a, b int) bool {
+	return slices.ContainsFunc(m.ops[b], func(o op) bool { return !o.write && o.from == a })
+}
+
+// orders calls f with all orders of so many things until it gives true.
+func orders(n int, f func([]int) bool) bool {
+	order := make([]int, 0, n)
+	var try func() bool
+	try = func() bool {
+		if len(order) == n {
+			return f(order)
+		}
+		for x := range n {
+			if !slices.Contains(order, x) {
+				order = append(order, x)
+				if try() {
+					return true
+				}
+				order = order[:len(order)-1]
+			}
+		}
+		return false
+	}
+	return try()
+}
+
+// serial reports whether an order of the transactions that are in explains all their reads, and places, one after the other.
+func (m *model) serial(in func(int) bool, keep ...before) bool {
+	return orders(len(m.txns), func(order []int) bool {
+		pos := make([]int, len(order))
+		for i, t := range order {
+			pos[t] = i
+		}
+		last := make([]int, len(m.rows))
+		for i := range last {
+			last[i] = -1
+		}
+		for i, t := range order {
+			for _, k := range keep {
+				if slices.ContainsFunc(order[i+1:], func(u int) bool { return k(u, t) }) {
+					return false
+				}
+			}
+			if !in(t) {
+				continue
+			}
+			for _, o := range m.ops[t] {
+				if !o.write && o.from != last[o.row] {
+					return false
+				}
+			}
+			for _, o := range m.ops[t] {
+				if o.write {
+					for _, u := range m.rows[o.row] {
+						if in(u) && u != t && (m.place(o.row, u) < m.place(o.row, t)) != (pos[u] < pos[t]) {
+							return false
+						}
+					}
+					last[o.row] = t
+				}
+			}
+		}
+		return true
+	})
+}
+
+// snapshots reports whether starts and commits can be ordered so that each transaction reads the state at its start; first says that of two
+// that write one row, one ends before the other starts. keep orders the end of one before the start of another.
+func (m *model) snapshots(first bool, keep ...before) bool {
+	n := len(m.txns)
+	return orders(2*n, func(order []int) bool { return m.fits(order, first, keep) })
+}
+
+func (m *model) fits(order []int, first bool, keep []before) bool {
+	n := len(m.txns)
+	pos := make([]int, 2*n)
+	for i, x := range order {
+		pos[x] = i
+	}
+	for t := range n {
+		if pos[t] > pos[t+n] {
+			return false
+		}
+		for u := range n {
+			for _, k := range keep {
+				if k(u, t) && pos[u+n] > pos[t] {
+					return false
+				}
+			}
+			if m.ww(u, t) && (pos[u+n] > pos[t+n] || first && pos[u+n] > pos[t]) {
+				return false
+			}
+		}
+		for _, o := range m.ops[t] {
+			if o.write {
+				continue
+			}
+			want := -1
+			for _, u := range m.rows[o.row] {
+				if u != t && pos[u+n] < pos[t] {
+					want = u
+				}
+			}
+			if want != o.from {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// closure is the transitive closure of a union.
+func (m *model) closure(of ...before) before {
+	n := len(m.txns)
+	r := make([][]bool, n)
+	for a := range n {
+		r[a] = make([]bool, n)
+		for b := range n {
+			r[a][b] = slices.ContainsFunc(of, func(f before) bool { return f(a, b) })
+		}
+	}
+	for k := range n {
+		for a := range n {
+			for b := range n {
+				r[a][b] = r[a][b] || r[a][k] && r[k][b]
+			}
+		}
+	}
+	return func(a, b int) bool { return r[a][b] }
+}
+
+// axiom reports whether no transaction read a row as it was before one wrote it which it has to see (Biswas and Enea 2019).
+func (m *model) axiom(sees func(u, t, read int) bool) bool {
+	for t, ops := range m.ops {
+		for i, o := range ops {
+			if o.write {
+				continue
+			}
+			for _, u := range m.rows[o.row][m.place(o.row, o.from)+1:] {
+				if u != t && sees(u, t, i) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+func (m *model) acyclic(of ...before) bool {
+	r := m.closure(of...)
+	for t := range m.txns {
+		if r(t, t) {
+			return false
+		}
+	}
+	return true
+}
+
+// brute says which levels a model satisfies, by their definitions.
+func brute(m *model) map[string]bool {
+	all := func(int) bool { return true }
+	writes := func(t int) bool { return slices.ContainsFunc(m.ops[t], func(o op) bool { return o.write }) }
+	g1 := m.acyclic(m.ww, m.wr)
+	view := func(ok func(saw, read int) bool) bool {
+		return g1 && m.axiom(func(u, t, read int) bool {
+			for i, o := range m.ops[t] {
+				if !o.write && o.from == u && ok(i, read) {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	lost := false
+	for t, ops := range m.ops {
+		for j, w := range ops {
+			if !w.write {
+				continue
+			}
+			last := -2
+			for _, o := range ops[:j] {
+				if o.row == w.row {
+					last = max(last, m.place(o.row, o.from)) // the newest that it saw
+				}
+			}
+			lost = lost || last > -2 && last+1 < m.place(w.row, t)
+		}
+	}
+	atomic := view(func(int, int) bool { return true })
+	sowr, co := m.closure(m.so, m.wr), m.closure(m.so, m.wr, m.ww)
+	update := g1
+	for t := range m.txns {
+		update = update && m.serial(func(u int) bool { return u == t || writes(u) })
+	}
+	rw := func(a, b int) bool {
+		return slices.ContainsFunc(m.ops[a], func(o op) bool { return !o.write && a != b && m.place(o.row, b) > m.place(o.row, o.from) })
+	}
+	psi := m.acyclic(m.so, m.wr, m.ww)
+	for a := range m.txns {
+		for b := range m.txns {
+			psi = psi && !(rw(a, b) && co(b, a))
+		}
+	}
+	return map[string]bool{
+		"PL-1": m.acyclic(m.ww), "PL-2": g1, "cursor stability": g1 && !lost,
+		"read committed with monotonic reads": view(func(saw, read int) bool { return saw < read }),
+		"monotonic atomic view":               view(func(saw, read int) bool { return saw <= read }),
+		"read atomic":                         atomic, "update atomic": atomic && !lost, "PL-2.99": m.serial(all), "PL-3U": update,
+		"causal":                      m.acyclic(m.so, m.wr, m.ww) && m.axiom(func(u, t, _ int) bool { return sowr(u, t) }),
+		"parallel snapshot isolation": psi, "prefix consistency": m.snapshots(false, m.so), "snapshot isolation": m.snapshots(true),
+		"strong session snapshot isolation": m.snapshots(true, m.so), "strong snapshot isolation": m.snapshots(true, m.so, m.rt),
+		"PL-3": m.serial(all), "strong session serializable": m.serial(all, m.so), "strict serializable": m.serial(all, m.so, m.rt),
+	}
+}
+
+// TestBrute compares the verdicts of all levels with brute force over all orders of small histories.
+func TestBrute(t *testing.T) {
+	count := map[string][2]int{}
+	for seed := range uint64(*cases) {
+		m := random(rand.New(rand.NewPCG(seed, 5)))
+		if len(m.txns) > 3 && seed%8 != 0 { // eight points have 40,320 orders
+			continue
+		}
+		want := brute(m)
+		g := m.graph()
+		vs := g.Judge()
+		for _, v := range vs {
+			n := count[v.Level]
+			if want[v.Level] {
+				n[0]++
+			} else {
+				n[1]++
+			}
+			count[v.Level] = n
+			if _, ordered := forms[v.Level]; ordered {
+				points := g.Certificate(v.Level)
+				if (points != nil) != want[v.Level] {
+					t.Fatalf("seed %d: %s: certificate %v", seed, v.Level, points)
+				}
+				if err := g.Check(v.Level, points); (err == nil) != want[v.Level] {
+					t.Fatalf("seed %d: %s: %v\n%v", seed, v.Level, err, points)
+				}
+				slices.Reverse(points)
+				if err := g.Check(v.Level, points); err == nil && len(g.edges) > 0 && v.Level == "PL-3" {
+					t.Fatalf("seed %d: the reverse of a certificate is one: %v", seed, points)
+				}
+			}
+			if (v.State == Satisfied) != want[v.Level] {
+				t.Fatalf("seed %d: %s is %s, brute force says %v\n%v\nrows %v\ntransactions %v\n%v", seed, v.Level, v.State, want[v.Level], m.ops, m.rows, m.txns, v.Witness)
+			}
+		}
+		for i := range Levels {
+			for _, weaker := range Levels[i].Implies {
+				if want[Levels[i].Name] && !want[weaker] {
+					t.Fatalf("seed %d: %s holds and %s does not\n%v\nrows %v\ntransactions %v", seed, Levels[i].Name, weaker, m.ops, m.rows, m.txns)
+				}
+			}
+		}
+	}
+	for name, n := range count {
+		if n[0] == 0 || n[1] == 0 {
+			t.Errorf("%s holds %d times and is broken %d times: the test has lost its force", name, n[0], n[1])
+		}
+	}
+}
+
+// TestFacts: what is no cycle breaks the levels that forbid it, and no other.
+func TestFacts(t *testing.T) {
+	for _, tt := range []struct {
+		class anomaly.Class
+		want  string
+	}{{anomaly.G1a, "[PL-2]"}, {anomaly.FutureRead, "[PL-2]"}, {anomaly.DirtyUpdate, "[PL-2]"}, {anomaly.Internal, "[read atomic]"}, {"unheard of", "[]"}} {
+		g := NewGraph()
+		g.AddTxn(Txn{ID: 1})
+		g.AddFact(Fact{Class: tt.class, Txns: []uint64{1}})
+		if got := fmt.Sprint(Weakest(g.Judge())); got != tt.want {
+			t.Errorf("%s breaks %s, want %s", tt.class, got, tt.want)
+		}
+	}
+}
+
+// TestParse: each level is found by its name and aliases, and none has two.
+func TestParse(t *testing.T) {
+	for _, l := range Levels {
+		for _, name := range append([]string{l.Name}, l.Aliases...) {
+			if got, err := Parse(name); err != nil || got.Name != l.Name {
+				t.Errorf("%q is %v, %v", name, got, err)
+			}
+		}
+		if l.Forbids == "" || l.Source == "" {
+			t.Errorf("%s is not complete", l.Name)
+		}
+	}
+	if _, err := Parse("chaos"); err == nil {
+		t.Error("chaos is a level")
+	}
+}

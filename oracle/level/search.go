@@ -1,0 +1,270 @@
+package level
+
+import (
+	"cmp"
+	"slices"
+)
+
+// arc leads to a node of a digraph, for an edge: a place in component.edges, or below 0 one that has no place there (digraph.edge).
+type arc struct{ to, edge int32 }
+
+// within is the edge of an arc within a transaction, or along the time.
+const within int32 = -1
+
+// digraph has the arcs of all nodes in one array: those of node v are arcs[first[v]:first[v+1]]. A history of a million transactions has eight
+// million of them.
+type digraph struct {
+	c     *component
+	first []int32
+	arcs  []arc
+}
+
+// collect makes a digraph of the arcs that each tells: it tells them twice, first to be counted.
+func (c *component) collect(nodes int32, each func(add func(from, to, edge int32))) *digraph {
+	d := &digraph{c, make([]int32, nodes+1), nil}
+	each(func(from, _, _ int32) { d.first[from+1]++ })
+	for v := range nodes {
+		d.first[v+1] += d.first[v]
+	}
+	d.arcs = make([]arc, d.first[nodes])
+	next := slices.Clone(d.first[:nodes])
+	each(func(from, to, edge int32) {
+		d.arcs[next[from]] = arc{to, edge}
+		next[from]++
+	})
+	return d
+}
+
+func (d *digraph) nodes() int32      { return int32(len(d.first) - 1) }
+func (d *digraph) out(v int32) []arc { return d.arcs[d.first[v]:d.first[v+1]] }
+
+// ended and began are the two halves of a real-time edge: from a transaction to the time of its end, and from there to another one.
+func ended(txn int32) int32 { return -2 - 2*txn }
+func began(txn int32) int32 { return -3 - 2*txn }
+
+// edge is that of an arc; nil for one within.
+func (d *digraph) edge(i int32) *edge {
+	switch {
+	case i >= 0:
+		return &d.c.edges[i]
+	case i == within:
+		return nil
+	case i%2 == 0:
+		return &edge{from: (-2 - i) / 2, to: -1, kind: RT}
+	}
+	return &edge{from: -1, to: (-3 - i) / 2, kind: RT}
+}
+
+// components numbers the strongly connected components of more than one node from 1 on (Tarjan 1972, without recursion); others get 0.
+func (d *digraph) components() (of []int32, count int32) {
+	n := d.nodes()
+	of = make([]int32, n)
+	index, low, next := make([]int32, n), make([]int32, n), make([]int32, n)
+	on := make([]bool, n)
+	var stack, path []int32
+	seen := int32(0)
+	for root := range n {
+		if index[root] != 0 {
+			continue
+		}
+		path = append(path[:0], root)
+		for len(path) > 0 {
+			v := path[len(path)-1]
+			if index[v] == 0 {
+				seen++
+				index[v], low[v], on[v] = seen, seen, true
+				stack = append(stack, v)
+			}
+			if out := d.out(v); int(next[v]) < len(out) {
+				w := out[next[v]].to
+				next[v]++
+				if index[w] == 0 {
+					path = append(path, w)
+				} else if on[w] {
+					low[v] = min(low[v], index[w])
+				}
+				continue
+			}
+			path = path[:len(path)-1]
+			if len(path) > 0 {
+				u := path[len(path)-1]
+				low[u] = min(low[u], low[v])
+			}
+			if low[v] != index[v] {
+				continue
+			}
+			i := len(stack) - 1
+			for stack[i] != v {
+				i--
+			}
+			if i < len(stack)-1 {
+				count++
+			}
+			for _, w := range stack[i:] {
+				on[w] = false
+				if i < len(stack)-1 {
+					of[w] = count
+				}
+			}
+			stack = stack[:i]
+		}
+	}
+	return of, count
+}
+
+// maxWork bounds the search for the shortest of several cycles, and the searches that are made for each edge, in arcs.
+const maxWork = 2_000_000
+
+// cycle is the shortest cycle, as edges; nil if there is none. Beyond maxWork it is one that is short.
+func (d *digraph) cycle() []*edge {
+	of, count := d.components()
+	if count == 0 {
+		return nil
+	}
+	work := maxWork
+	seen, epoch := make([]int32, d.nodes()), int32(0)
+	var best []*edge
+	for v := range d.nodes() {
+		if of[v] == 0 || best != nil && work < 0 {
+			continue
+		}
+		epoch++
+		if p := d.walk(v, v, of, &work, seen, epoch); p != nil && (best == nil || len(p) < len(best)) {
+			best = p
+		}
+	}
+	return best
+}
+
+// path is the shortest walk of at least one arc from one node to another within a component (of is nil: anywhere), as edges; nil if there is none.
+func (d *digraph) path(from, to int32, of []int32, work *int) []*edge {
+	*work -= len(d.first) / 16 // the room that is made
+	return d.walk(from, to, of, work, make([]int32, d.nodes()), 1)
+}
+
+// walk is path with room for what it saw: seen has epoch where it was.
+func (d *digraph) walk(from, to int32, of []int32, work *int, seen []int32, epoch int32) []*edge {
+	type visit struct {
+		node, parent, edge int32
+	}
+	q := []visit{{from, -1, within}}
+	for i := 0; i < len(q); i++ {
+		for _, a := range d.out(q[i].node) {
+			if *work--; of != nil && of[a.to] != of[from] || seen[a.to] == epoch {
+				continue
+			}
+			seen[a.to] = epoch
+			q = append(q, visit{a.to, int32(i), a.edge})
+			if a.to != to {
+				continue
+			}
+			p := []*edge{}
+			for k := int32(len(q) - 1); k > 0; k = q[k].parent {
+				if e := d.edge(q[k].edge); e != nil {
+					p = append(p, e)
+				}
+			}
+			slices.Reverse(p)
+			return p
+		}
+	}
+	return nil
+}
+
+// component is the part of a graph on which all cycles are, those of session order and real time included.
+type component struct {
+	txns  []Txn
+	edges []edge
+	times []int32 // ends, in their order
+}
+
+// order gives the session edges, and the ends in their order.
+func order(txns []Txn) (so []edge, times []int32) {
+	for i := range txns {
+		times = append(times, int32(i))
+	}
+	slices.SortStableFunc(times, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(txns[a].Session, txns[b].Session), cmp.Compare(txns[a].From, txns[b].From))
+	})
+	for k, i := range times {
+		if k > 0 && txns[times[k-1]].Session == txns[i].Session {
+			so = append(so, edge{from: times[k-1], to: i, kind: SO, fs: -1, ts: -1})
+		}
+	}
+	slices.SortStableFunc(times, func(a, b int32) int { return cmp.Compare(txns[a].To, txns[b].To) })
+	return so, times
+}
+
+// graph makes a digraph of the edges of some kinds. A transaction is one node; or two, its start and its commit, where split says so: then a
+// cycle has no two adjacent rw. With prefix, a ww leads from commit to commit.
+func (c *component) graph(kinds Kind, split, prefix bool, use func(*edge) bool) *digraph {
+	n := int32(len(c.txns))
+	commit, nodes := int32(0), n
+	if split {
+		commit, nodes = n, 2*n
+	}
+	timeless := nodes
+	if kinds&RT != 0 {
+		nodes += n // one node for each end, in the order of time: whoever ended leads to it, and it to the next one and to those that began after it
+	}
+	return c.collect(nodes, func(add func(from, to, edge int32)) {
+		for i := range c.edges {
+			e := &c.edges[i]
+			if e.kind&kinds == 0 || use != nil && !use(e) {
+				continue
+			}
+			from, to := e.from+commit, e.to
+			switch {
+			case e.kind == RW:
+				from, to = e.from, e.to+commit
+			case e.kind == WW && prefix:
+				to = e.to + commit
+			}
+			add(from, to, int32(i))
+		}
+		for i := range commit {
+			add(i, i+n, within)
+		}
+		if kinds&RT == 0 {
+			return
+		}
+		for k, i := range c.times {
+			at := timeless + int32(k)
+			if add(i+commit, at, ended(i)); k+1 < len(c.times) {
+				add(at, at+1, within)
+			}
+		}
+		for i := range n {
+			k, _ := slices.BinarySearchFunc(c.times, c.txns[i].From, func(t int32, from uint64) int { return cmp.Compare(c.txns[t].To, from) })
+			if k > 0 && c.txns[i].From > 0 {
+				add(timeless+int32(k)-1, i, began(i))
+			}
+		}
+	})
+}
+
+// cyclic is the component in which the cycles of a graph are.
+func (g *Graph) cyclic() *component {
+	so, times := order(g.txns)
+	all := &component{g.txns, append(g.edges, so...), times}
+	of, count := all.graph(WW|WR|RW|SO|RT, false, false, nil).components()
+	c := &component{}
+	if count == 0 {
+		return c
+	}
+	place := make([]int32, len(g.txns))
+	for i, t := range g.txns {
+		if of[i] != 0 {
+			place[i] = int32(len(c.txns))
+			c.txns = append(c.txns, t)
+		}
+	}
+	for _, e := range all.edges {
+		if of[e.from] != 0 && of[e.from] == of[e.to] {
+			e.from, e.to = place[e.from], place[e.to]
+			c.edges = append(c.edges, e)
+		}
+	}
+	_, c.times = order(c.txns)
+	return c
+}

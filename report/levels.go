@@ -1,0 +1,59 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"wirecheck/oracle/level"
+)
+
+// Levels says which isolation levels a history satisfies and breaks.
+type Levels struct {
+	Weakest   []string `json:"weakest_broken"`      // none that they imply is broken
+	Strongest []string `json:"strongest_satisfied"` // none that implies them is satisfied
+	// Unsure says why more may be broken than was seen; empty: nothing more is.
+	Unsure   string          `json:"unsure,omitempty"`
+	Verdicts []level.Verdict `json:"verdicts"`
+	// Asked is the level that the user asked for; empty: none. Certificate is the order that proves it, if it is satisfied and an order proves it.
+	Asked       string        `json:"asked,omitempty"`
+	Certificate []level.Point `json:"certificate,omitempty"`
+}
+
+// Verdict is what is known of a level.
+func (l *Levels) Verdict(name string) level.Verdict {
+	i := slices.IndexFunc(l.Verdicts, func(v level.Verdict) bool { return v.Level == name })
+	if i < 0 {
+		return level.Verdict{Level: name, State: level.Unknown}
+	}
+	return l.Verdicts[i]
+}
+
+// String is the levels in lines.
+func (l *Levels) String() string {
+	var lines []string
+	list := func(names []string) string { return cmp.Or(strings.Join(names, "; "), "none") }
+	lines = append(lines, "weakest level broken: "+list(l.Weakest))
+	for _, name := range l.Weakest {
+		if w := l.Verdict(name).Witness; w != nil {
+			lines = append(lines, "  "+w.String())
+		}
+	}
+	line := "strongest level satisfied: " + list(l.Strongest)
+	if l.Unsure != "" {
+		line += ", as far as wirecheck saw the history (" + l.Unsure + ")"
+	}
+	lines = append(lines, line)
+	if l.Asked != "" {
+		v := l.Verdict(l.Asked)
+		line := fmt.Sprintf("%s: %s", v.Level, v.State)
+		if v.Witness != nil {
+			line += ", by " + v.Witness.String()
+		} else if len(l.Certificate) > 0 {
+			line += fmt.Sprintf("; an order of %d points proves it, and was checked against all dependencies (--format json)", len(l.Certificate))
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}

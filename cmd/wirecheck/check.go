@@ -37,11 +37,11 @@ func newCheckCommand() *cobra.Command {
 it. The findings and their ids are those that the proxy reported live. check
 needs no server.
 
-It also says which isolation levels of the literature the history satisfies: the
-weakest levels that it breaks, with the shortest proof of each, and the strongest
-ones that it satisfies. With --level NAME for one of them (causal, "snapshot
-isolation", "strict serializable", ...), the exit status is 0 if the history
-satisfies it, 1 if not, and 3 if wirecheck did not see enough to say so.
+It also says which isolation levels of the literature the history satisfies:
+the weakest levels that it breaks, with the shortest proof of each, and the
+strongest ones that it satisfies. With --level NAME for one of them (causal,
+"snapshot isolation", "strict serializable", ...), the exit status is 0 if the
+history satisfies it, 1 if not, and 3 if wirecheck did not see enough to say so.
 
 HISTORY is a history (.jsonl), a trace (.wct) that a proxy recorded in mode
 observe, or - for standard input. Of a trace in several parts, name the first.
@@ -57,8 +57,8 @@ are no requests in it.`,
   wirecheck check shop.wct
   wirecheck check --format sarif shop.jsonl > shop.sarif
   wirecheck check --format html shop.jsonl > shop.html
-  wirecheck check --level serializable shop.jsonl   # as if all had run at SERIALIZABLE
-  wirecheck check --level causal shop.jsonl         # is the history causally consistent?
+  wirecheck check --level serializable shop.jsonl  # as if all ran at that level
+  wirecheck check --level causal shop.jsonl        # is it causally consistent?
   zcat shop.jsonl.gz | wirecheck check -
   wirecheck check --jepsen store/latest/history.edn`,
 		Args: cobra.ExactArgs(1),

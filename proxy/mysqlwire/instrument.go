@@ -170,8 +170,11 @@ func (o newTables) follows(schema string) (bool, error) {
 // terminal reports whether a person sits at the client.
 func (o *observation) terminal() bool { return o.program == "mysql" || o.program == "mariadb" }
 
-// codeBare is the number of the warning that wirecheck sees nothing of a table; findings have those before it.
-const codeBare = 51009
+// codeBare and stateBare are those of the warning that wirecheck sees nothing of a table; findings have the ones before them.
+const (
+	codeBare  = 51010
+	stateBare = "01WCA"
+)
 
 // sawBare says that a statement used a table without hidden columns, of which wirecheck sees nothing: once for each table in the log, and once
 // in each session.
@@ -193,7 +196,7 @@ func (o *observation) sawBare(p *rewrite.Plan) []record.Warning {
 	}
 	o.bare = true
 	return []record.Warning{{
-		SQLState: "01WC9", Code: codeBare, Message: "wirecheck: table " + table + " is not instrumented: wirecheck sees nothing of it and finds no anomaly in it",
+		SQLState: stateBare, Code: codeBare, Message: "wirecheck: table " + table + " is not instrumented: wirecheck sees nothing of it and finds no anomaly in it",
 		Hint: command, Schema: p.Bare.Schema, Table: p.Bare.Name,
 	}}
 }

@@ -16,6 +16,7 @@
 #                proxy, and hostile clients beside busy ones, ALIKE long each
 # make fuzz      fuzz the decoders and rewriters, FUZZTIME each
 # make build     bin/wirecheck
+# make release   bin/release: a static program with its man pages and the systemd unit
 
 GO ?= go
 # The PostgreSQL parser is C.
@@ -30,10 +31,16 @@ RACE = ./proxy/... ./live/... ./scheduler/... ./trace/... ./lab ./lab/replay
 PURE = ./answer/... ./anomaly/... ./product/... ./history/... ./report/... ./configs/... ./scheduler ./oracle ./oracle/isolation ./oracle/inferred ./oracle/schedule ./trace/foreign ./internal/imports
 RANDOM = ./oracle/isolation ./lab/scenario ./scheduler ./trace
 
-.PHONY: build demo test test-engines test-apps test-mysql hermitage mutation cases coverage docs check bench suites soak fuzz fmt vet clean
+.PHONY: build release demo test test-engines test-apps test-mysql hermitage mutation cases coverage docs check bench suites soak fuzz fmt vet clean
 
 build:
 	$(GO) build -trimpath -o bin/wirecheck ./cmd/wirecheck
+
+release:
+	rm -rf bin/release
+	$(GO) build -trimpath -tags netgo,osusergo -ldflags '-s -w -extldflags -static' -o bin/release/wirecheck ./cmd/wirecheck
+	bin/release/wirecheck man bin/release/man
+	cp configs/wirecheck.service bin/release
 
 # With one of the servers missing the demo shows the other half.
 demo:

@@ -1,8 +1,11 @@
 package inferred
 
 import (
+	"slices"
+
 	"wirecheck/anomaly"
 	"wirecheck/oracle"
+	"wirecheck/oracle/level"
 )
 
 const (
@@ -79,63 +82,17 @@ func bucket(n int, edges []edge, by func(*edge) int32) []edge {
 	return out
 }
 
-// components finds the strongly connected components of more than one transaction among those that in allows (Tarjan 1972).
-func (g *graph) components(nodes []int32, mask kinds, in func(t int32) bool) (out [][]int32) {
-	n := len(g.at) - 1
-	index, low := make([]int32, n), make([]int32, n)
-	on := make([]bool, n)
-	var stack []int32
-	type frame struct{ t, next int32 }
-	var work []frame
-	count := int32(0)
-	for _, root := range nodes {
-		if index[root] != 0 {
-			continue
+// components finds the strongly connected components of more than one transaction among those that in allows.
+func (g *graph) components(nodes []int32, mask kinds, in func(t int32) bool) [][]int32 {
+	return level.Components(len(g.at)-1, slices.Values(nodes), func(t, k int32) (int32, bool) {
+		if k += g.at[t]; k >= g.at[t+1] {
+			return 0, false
 		}
-		enter := func(t int32) {
-			count++
-			index[t], low[t], on[t] = count, count, true
-			stack = append(stack, t)
-			work = append(work, frame{t, g.at[t]})
+		if l := &g.links[k]; l.kinds&mask != 0 && in(l.to) {
+			return l.to, true
 		}
-		enter(root)
-		for len(work) > 0 {
-			f := &work[len(work)-1]
-			if f.next < g.at[f.t+1] {
-				l := &g.links[f.next]
-				f.next++
-				switch {
-				case l.kinds&mask == 0 || !in(l.to):
-				case index[l.to] == 0:
-					enter(l.to)
-				case on[l.to]:
-					low[f.t] = min(low[f.t], index[l.to])
-				}
-				continue
-			}
-			t := f.t
-			work = work[:len(work)-1]
-			if len(work) > 0 {
-				p := work[len(work)-1].t
-				low[p] = min(low[p], low[t])
-			}
-			if low[t] != index[t] {
-				continue
-			}
-			i := len(stack) - 1
-			for stack[i] != t {
-				i--
-			}
-			for _, x := range stack[i:] {
-				on[x] = false
-			}
-			if len(stack)-i > 1 {
-				out = append(out, append([]int32{}, stack[i:]...))
-			}
-			stack = stack[:i]
-		}
-	}
-	return out
+		return -1, true
+	})
 }
 
 // shape says which closed walks a class of cycles consists of. A state counts rw edges up to two, and says whether the last one was one.

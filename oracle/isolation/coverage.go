@@ -96,6 +96,27 @@ func (v Coverage) Undecided(least float64) string {
 	return ""
 }
 
+// gap is a number of things that were not seen, or not kept.
+type gap struct {
+	n          int
+	what, more string
+}
+
+// gaps are those of sessions, transactions and reads. Statements are counted apart.
+func (v *Coverage) gaps() []gap {
+	return []gap{
+		{v.UnknownWriters, "read", " of unknown writers"},
+		{v.Unknown - v.Inferred, "transaction", " of unknown outcome"},
+		{v.Unfinished, "transaction", " not ended"},
+		{v.Untold, "transaction", " whose writes were not told before its session ended"},
+		{v.Unobserved, "session", " not observed to the end"},
+		{v.LeftOut, "session", " left out (--sample): an anomaly between two sessions shows only if both are observed"},
+		{v.Partial, "transaction", " too large to judge in full"},
+		{v.Forgotten, "transaction", " forgotten early (one stayed open too long)"},
+		{v.Stale, "read", " older than the window"},
+	}
+}
+
 // String is the coverage line. What is zero and not expected is left out.
 func (v Coverage) String() string {
 	var b strings.Builder
@@ -115,15 +136,9 @@ func (v Coverage) String() string {
 			fmt.Fprintf(&b, "; %s%s", prose.Count(n, what), more)
 		}
 	}
-	say(v.UnknownWriters, "read", " of unknown writers")
-	say(v.Unknown-v.Inferred, "transaction", " of unknown outcome")
-	say(v.Unfinished, "transaction", " not ended")
-	say(v.Untold, "transaction", " whose writes were not told before its session ended")
-	say(v.Unobserved, "session", " not observed to the end")
-	say(v.LeftOut, "session", " left out (--sample): an anomaly between two sessions shows only if both are observed")
-	say(v.Partial, "transaction", " too large to judge in full")
-	say(v.Forgotten, "transaction", " forgotten early (one stayed open too long)")
-	say(v.Stale, "read", " older than the window")
+	for _, g := range v.gaps() {
+		say(g.n, g.what, g.more)
+	}
 	for _, what := range slices.Sorted(maps.Keys(v.Contradictions)) {
 		fmt.Fprintf(&b, "; the history contradicts itself: %s (%d)", what, v.Contradictions[what])
 	}

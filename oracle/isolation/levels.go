@@ -11,27 +11,17 @@ func Levels(c *Checker) *level.Graph { return c.levels }
 // Unsure says why a level that no dependency breaks may be broken nevertheless; empty: it is not.
 func Unsure(c *Checker) string {
 	v := c.Coverage()
-	for _, x := range []struct {
-		n          int
-		what, more string
-	}{
+	for _, g := range append([]gap{
 		{v.Unjudged, "event", " not judged"},
 		{len(v.Contradictions), "kind", " of contradictions in it"},
 		{v.Opaque, "statement", " opaque"},
 		{v.Approximate, "statement", " approximate"},
-		{v.UnknownWriters, "read", " of unknown writers"},
 		{v.Unevaluated(), "predicate", " not evaluated"},
 		{v.Blind, "change", " whose values were not captured"},
 		{v.Unsettled, "predicate", " of which it is not certain what it saw"},
-		{v.Unknown - v.Inferred, "transaction", " of unknown outcome"},
-		{v.Unfinished, "transaction", " not ended"},
-		{v.Partial, "transaction", " too large to judge in full"},
-		{v.Forgotten, "transaction", " forgotten early"},
-		{v.Stale, "read", " older than the window"},
-		{v.Unobserved + v.LeftOut, "session", " not observed"},
-	} {
-		if x.n > 0 {
-			return prose.Count(x.n, x.what) + x.more
+	}, v.gaps()...) {
+		if g.n > 0 {
+			return prose.Count(g.n, g.what) + g.more
 		}
 	}
 	if c.levels != nil && c.levels.Unordered > 0 {

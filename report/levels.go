@@ -30,8 +30,8 @@ func (l *Levels) Verdict(name string) level.Verdict {
 	return l.Verdicts[i]
 }
 
-// String is the levels in lines.
-func (l *Levels) String() string {
+// text is the levels in lines. Where nothing was decided of the history, no level is known to be satisfied.
+func (l *Levels) text(undecided string) string {
 	var lines []string
 	list := func(names []string) string { return cmp.Or(strings.Join(names, "; "), "none") }
 	lines = append(lines, "weakest level broken: "+list(l.Weakest))
@@ -41,7 +41,10 @@ func (l *Levels) String() string {
 		}
 	}
 	line := "strongest level satisfied: " + list(l.Strongest)
-	if l.Unsure != "" {
+	switch {
+	case undecided != "":
+		line = "strongest level satisfied: unknown"
+	case l.Unsure != "":
 		line += ", as far as wirecheck saw the history (" + l.Unsure + ")"
 	}
 	lines = append(lines, line)

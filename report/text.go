@@ -47,7 +47,7 @@ func Summary(w io.Writer, r Result) error {
 	}
 	line = strings.Join(append([]string{line}, r.seen()...), "\n")
 	if r.Levels != nil {
-		line += "\n" + r.Levels.String()
+		line += "\n" + r.Levels.text(r.Undecided)
 	}
 	if r.Dropped != (Dropped{}) {
 		line += "\ndropped, because an output stalled: " + r.Dropped.String()

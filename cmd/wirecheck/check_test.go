@@ -91,7 +91,7 @@ func TestCheckStatus(t *testing.T) {
 		{"level of the literature, not all seen", []string{"--level", "causal", writeHistory(t, lostUpdate+"s1 t3 begin\nt3 stmt opaque\nt3 commit\n")}, exitUnknown, "causal: satisfied", ""},
 		{"both kinds of level", []string{"--level", "serializable", writeHistory(t, lostUpdate)}, exitFound, "PL-3: broken, by", ""},
 		{"clean", []string{writeHistory(t, clean)}, exitClean, "nothing found\ncoverage: 4 exact", ""},
-		{"opaque", []string{writeHistory(t, opaque)}, exitUnknown, "undecided: of 1 statement wirecheck saw none exactly\ncoverage: 0 exact, 0 approximate, 1 opaque\n", ""},
+		{"opaque", []string{writeHistory(t, opaque)}, exitUnknown, "undecided: of 1 statement wirecheck saw none exactly\ncoverage: 0 exact, 0 approximate, 1 opaque\nweakest level broken: none\nstrongest level satisfied: unknown\n", ""},
 		{"cut off", []string{cut}, exitUnknown, "1 transaction not ended", "the last line is cut off and was left out"},
 		{"no file", []string{filepath.Join(t.TempDir(), "none")}, exitFailed, "", "no such file"},
 		{"no history", []string{bad}, exitFailed, "", "bad:1: this is not a wirecheck history"},

@@ -122,7 +122,7 @@ func (r *expressions) inList(c ref, value func() string) string {
 }
 
 func (r *expressions) nullSafe(c ref, value string) string {
-	if r.dialect == Postgres || r.dialect == SQLite {
+	if r.grammar.distinctFrom {
 		return fmt.Sprintf("%s IS %sDISTINCT FROM %s", c.sql, oneOf(r.intn, []string{"", "NOT "}), value)
 	}
 	return fmt.Sprintf("%s <=> %s", c.sql, oneOf(r.intn, []string{value, "NULL"}))
@@ -130,27 +130,17 @@ func (r *expressions) nullSafe(c ref, value string) string {
 
 // jsonPart reads the first element, a number.
 func (r *expressions) jsonPart(c ref) string {
-	if r.dialect == Postgres {
-		return "(" + c.sql + " ->> 0)::int"
-	}
-	return "JSON_EXTRACT(" + c.sql + ", '$[0]')"
+	return fmt.Sprintf(r.grammar.jsonFirst, c.sql)
 }
 
 func (r *expressions) castCondition(c ref) string {
 	if c.Class == Text {
-		if r.dialect == Postgres {
-			return fmt.Sprintf("CAST(%s AS bytea) = %s", strings.ReplaceAll("convert_to(?, 'UTF8')", "?", c.sql), `'\x61'`)
-		}
-		if r.dialect == SQLite {
-			return fmt.Sprintf("CAST(%s AS BLOB) = X'61'", c.sql)
+		if r.grammar.bytesOf != "" {
+			return fmt.Sprintf(r.grammar.bytesOf, c.sql)
 		}
 		return fmt.Sprintf("CAST(%s AS BINARY) = %s", c.sql, r.value(r.db.pool, c.Type).SQL)
 	}
-	to := "CHAR"
-	if r.dialect == Postgres || r.dialect == SQLite {
-		to = "text"
-	}
-	return fmt.Sprintf("CAST(%s AS %s) = '%s'", c.sql, to, r.value(r.db.pool, c.Type).SQL)
+	return fmt.Sprintf("CAST(%s AS %s) = '%s'", c.sql, r.grammar.text, r.value(r.db.pool, c.Type).SQL)
 }
 
 // rowValue compares two columns at once.
@@ -162,10 +152,7 @@ func (r *expressions) rowValue(sc *scope, c ref) string {
 	if r.intn(2) == 0 {
 		return fmt.Sprintf("(%s, %s) = %s", c.sql, o.sql, pair())
 	}
-	if r.dialect == SQLite { // a list of row values is no row value there (sqlite.org/rowvalue.html, section 2.2)
-		return fmt.Sprintf("(%s, %s) IN (VALUES %s, %s)", c.sql, o.sql, pair(), pair())
-	}
-	return fmt.Sprintf("(%s, %s) IN (%s, %s)", c.sql, o.sql, pair(), pair())
+	return fmt.Sprintf("(%s, %s) IN (%s%s, %s)", c.sql, o.sql, r.grammar.rows, pair(), pair())
 }
 
 // expression computes something from a column; the result has the column's class, integers as wide as they get.
@@ -188,7 +175,7 @@ func (r *expressions) expression(sc *scope, c ref, depth int) string {
 
 // typed makes a constant of an enum one of its type where the product would take it as a text.
 func (r *expressions) typed(t Type, value string) string {
-	if r.dialect == Postgres && (t.Class == Enum || t.Class == Binary || t.Class == JSON || t.Class == UUID) {
+	if r.grammar.named && (t.Class == Enum || t.Class == Binary || t.Class == JSON || t.Class == UUID) {
 		return value + "::" + strings.ToLower(t.SQL)
 	}
 	return value

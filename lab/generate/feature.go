@@ -18,11 +18,8 @@ type Feature struct {
 
 // In reports whether the dialect has the feature.
 func (f Feature) In(d Dialect) bool {
-	return strings.ContainsFunc(f.dialects, func(letter rune) bool { return dialectOf[letter] == d })
+	return strings.ContainsRune(f.dialects, grammarOf(d).letter)
 }
-
-// dialectOf gives the dialects by the letters of the table.
-var dialectOf = map[rune]Dialect{'P': Postgres, 'A': MariaDB, 'M': MySQL, 'T': TiDB, 'S': SQLite}
 
 // AllFeatures lists the features of all dialects, in the order of docs/reference/generation.md.
 func AllFeatures() []Feature { return features() }

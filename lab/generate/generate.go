@@ -38,6 +38,7 @@ type Generator struct{ definer }
 // chooser makes the random choices, within what the dialect and the limits allow, and marks the features that they give.
 type chooser struct {
 	dialect  Dialect
+	grammar  grammar // of the dialect
 	limits   Limits
 	intn     func(int) int
 	usable   map[string]bool // features of the dialect that are not excluded
@@ -63,7 +64,7 @@ func New(dialect Dialect, limits Limits, intn func(n int) int) (*Generator, erro
 	if err != nil {
 		return nil, fmt.Errorf("generate: %w", err)
 	}
-	g := &Generator{definer{chooser{dialect: dialect, limits: limits, intn: intn, usable: map[string]bool{}, favored: map[string]bool{}, marks: map[string]bool{}}}}
+	g := &Generator{definer{chooser{dialect: dialect, grammar: grammarOf(dialect), limits: limits, intn: intn, usable: map[string]bool{}, favored: map[string]bool{}, marks: map[string]bool{}}}}
 	for _, f := range Features(dialect) {
 		included := !f.OptIn || slices.Contains(limits.Include, f.Name) || slices.Contains(limits.Favor, f.Name)
 		g.usable[f.Name] = included && !slices.Contains(limits.Exclude, f.Name)
@@ -86,11 +87,6 @@ func (g *chooser) Steer(c *Coverage) { g.coverage = c }
 
 // Draw makes the generator take its random numbers from another source from now on.
 func (g *chooser) Draw(intn func(n int) int) { g.intn = intn }
-
-// mysqlFamily reports whether the dialect is MySQL's or one made after it.
-func (g *chooser) mysqlFamily() bool {
-	return g.dialect == MySQL || g.dialect == MariaDB || g.dialect == TiDB
-}
 
 // Statement is one SQL statement and what it is made of.
 type Statement struct {

@@ -34,7 +34,7 @@ func (g *definer) index(db *Database, t *Table) string {
 	})
 	create := fmt.Sprintf("CREATE INDEX %s ON %s ", name, t.Name)
 	for _, c := range t.Columns {
-		if g.mysqlFamily() && (c.Class == Text || c.Class == Binary) && c.Generated == "" && g.use("index-prefix", fairly) {
+		if g.grammar.mysql && (c.Class == Text || c.Class == Binary) && c.Generated == "" && g.use("index-prefix", fairly) {
 			g.mark("index")
 			return create + fmt.Sprintf("(%s(2))", c.Name)
 		}
@@ -71,7 +71,7 @@ func (g *definer) index(db *Database, t *Table) string {
 	}
 	sql := create + "(" + list(names) + ")"
 	if g.use("index-invisible", rarely) {
-		return sql + map[bool]string{true: " IGNORED", false: " INVISIBLE"}[g.dialect == MariaDB]
+		return sql + " " + g.grammar.hidden
 	}
 	if g.use("index-include", rarely) {
 		sql += " INCLUDE (" + oneOf(g.intn, t.Columns).Name + ")"
@@ -97,14 +97,14 @@ func (g *definer) uniqueIndex(db *Database, t *Table, name string) string {
 		return true
 	}
 	for _, c := range t.Columns {
-		if (c.Class == Text || c.Class == Binary) && c.Generated == "" && c.Parent == nil && g.mysqlFamily() &&
+		if (c.Class == Text || c.Class == Binary) && c.Generated == "" && c.Parent == nil && g.grammar.mysql &&
 			add(key{columns: []*Column{c}, of: prefixKey(2)}, "unique-prefix", rarely) {
 			return create + fmt.Sprintf("(%s(2))", c.Name)
 		}
 		if (c.Class == Text && !c.Prefix && c.Generated == "" && c.SQL != "CHAR(5)") && add(key{columns: []*Column{c}, of: wholeKey}, "unique-expression", rarely) {
 			return create + fmt.Sprintf("((LOWER(%s)))", c.Name)
 		}
-		if c.Class == Integer && c.Generated == "" && (g.dialect == Postgres || g.dialect == SQLite) {
+		if c.Class == Integer && c.Generated == "" && g.grammar.partialIndex {
 			partial := key{columns: []*Column{c}, of: func(v []Value) (string, bool) {
 				text, applies := wholeKey(v)
 				return text, applies && v[0].Number > 1
@@ -145,7 +145,7 @@ func (g *definer) indexExpression(t *Table) string {
 		case c.Generated != "" || c.Prefix:
 		case c.Class == Text && c.SQL == "VARCHAR(20)":
 			return oneOf(g.intn, []string{"LOWER", "UPPER"}) + "(" + c.Name + ")"
-		case c.Class == Integer && c.Parent == nil && g.dialect != TiDB:
+		case c.Class == Integer && c.Parent == nil && g.grammar.sumIndex:
 			return oneOf(g.intn, []string{c.Name + " + 1", "ABS(" + c.Name + ")"})
 		}
 	}

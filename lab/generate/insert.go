@@ -177,7 +177,7 @@ func (r *writer) upsert() string {
 			if r.use("insert-select", rarely) && len(r.ordered()) > 0 {
 				return r.insertSelectIgnore()
 			}
-			return r.ignoring() + " " + into + one()
+			return r.grammar.insertIgnore + " " + into + one()
 		}},
 		{10, "on-duplicate-key", len(assignable) > 0, func() string {
 			c := oneOf(r.intn, assignable)
@@ -217,14 +217,7 @@ func (r *writer) insertSelectIgnore() string {
 	narrowed.Tables = r.ordered()
 	r.db = &narrowed
 	defer func() { r.db = whole }()
-	return r.insertSelect(r.ignoring())
-}
-
-func (r *writer) ignoring() string {
-	if r.dialect == SQLite {
-		return "INSERT OR IGNORE"
-	}
-	return "INSERT IGNORE"
+	return r.insertSelect(r.grammar.insertIgnore)
 }
 
 func (r *writer) replace() string {

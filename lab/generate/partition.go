@@ -60,7 +60,7 @@ func (g *definer) partitioning(db *Database, t *Table) (tail string, partitions 
 	way := oneOf(g.intn, ways)
 	g.mark(way)
 	column, cut := t.partition.Name, oneOf(g.intn, db.pool.numbers[1:3])
-	if g.dialect == Postgres {
+	if g.grammar.partitionOf {
 		part := func(n int, bounds string) string {
 			return fmt.Sprintf("CREATE TABLE %s_p%d PARTITION OF %s %s", t.Name, n, t.Name, bounds)
 		}
@@ -85,7 +85,7 @@ func (g *definer) partitioning(db *Database, t *Table) (tail string, partitions 
 			"PARTITION p2 VALUES LESS THAN MAXVALUE)", nil
 	}
 	first, others := []string{"0", fmt.Sprint(cut)}, "DEFAULT"
-	if g.dialect != MariaDB { // no DEFAULT partition in MySQL, nor in older versions of TiDB
+	if !g.grammar.defaultPart { // no DEFAULT partition in MySQL, nor in older versions of TiDB
 		var rest []string
 		for n := range 101 {
 			if n != 0 && n != cut {

@@ -111,7 +111,7 @@ func (r *reader) joinCondition(left *scope, right source, equality bool) string 
 		}
 	}
 	if len(pairs) == 0 {
-		return map[bool]string{true: "TRUE", false: "1 = 1"}[r.dialect == Postgres]
+		return r.grammar.always
 	}
 	p := oneOf(r.intn, pairs)
 	operator := "="
@@ -282,10 +282,7 @@ func (r *reader) aggregate(sc *scope) string {
 		{2, "", c.Class == Integer || c.Class == Decimal, func() string { return "AVG(" + c.sql + ")" }},
 	})
 	if (c.Class == Integer || c.Class == Text && c.Exact) && r.use("group-concat", rarely) {
-		text = "GROUP_CONCAT(" + c.sql + " ORDER BY " + c.sql + ")"
-		if r.dialect == Postgres {
-			text = fmt.Sprintf("string_agg(%s::text, ',' ORDER BY %s)", c.sql, c.sql)
-		}
+		text = fmt.Sprintf(r.grammar.concat, c.sql)
 	}
 	if r.use("aggregate-filter", rarely) {
 		text += " FILTER (WHERE " + r.compare(r.db, oneOf(r.intn, sc.refs(nil))) + ")"
@@ -326,7 +323,7 @@ func (r *reader) selectGroups() string {
 	r.mark("aggregate")
 	sql := fmt.Sprintf("SELECT %s, %s FROM %s%s", list(columns), r.aggregate(sc), from, r.where(sc, 1))
 	switch {
-	case r.use("rollup", rarely) && r.dialect == Postgres:
+	case r.use("rollup", rarely) && r.grammar.rollup:
 		sql += " GROUP BY ROLLUP (" + list(columns) + ")"
 	case r.marks["rollup"]:
 		return sql + " GROUP BY " + list(columns) + " WITH ROLLUP"
@@ -508,7 +505,7 @@ func (r *reader) locking() string {
 	if of {
 		sql += " OF " + sc.sources[0].name
 	}
-	waits := strength != " LOCK IN SHARE MODE" || r.dialect == MariaDB
+	waits := strength != " LOCK IN SHARE MODE" || r.grammar.shareWaits
 	if waits && r.use("nowait", rarely) {
 		return sql + " NOWAIT"
 	}

@@ -140,7 +140,7 @@ func suffix(n int) string {
 func (r *expressions) readable() []*Table {
 	var out []*Table
 	for _, t := range r.db.Tables {
-		if r.target == t && r.mysqlFamily() {
+		if r.target == t && r.grammar.mysql {
 			continue
 		}
 		out = append(out, t)

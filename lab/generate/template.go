@@ -112,7 +112,7 @@ func (g *Generator) fromTemplate(db *Database) (made []*Transaction, order []int
 				}
 				if !g.has("begin") {
 					g.mark("start-transaction")
-					return g.startTransaction()
+					return g.grammar.begin
 				}
 				g.mark("begin")
 				return "BEGIN"

@@ -121,7 +121,7 @@ func (g *Generator) transaction(db *Database, hot *Table, explicit, write bool) 
 // start begins an explicit transaction.
 func (g *Generator) start(write bool) (statements []Statement, readOnly bool) {
 	levels := []string{"READ COMMITTED", "REPEATABLE READ"}
-	if g.dialect != TiDB { // which refuses it (TiDB manual, "Transaction Isolation Levels")
+	if g.grammar.serializable {
 		levels = append(levels, "SERIALIZABLE")
 	}
 	set := func() Statement {
@@ -135,14 +135,14 @@ func (g *Generator) start(write bool) (statements []Statement, readOnly bool) {
 		return []Statement{g.end(autocommitOff, nil)}, false
 	}
 	change := g.use("set-transaction", seldom)
-	if change && g.mysqlFamily() { // the next transaction's; inside of one it is refused (MySQL manual, SET TRANSACTION)
+	if change && g.grammar.mysql { // the next transaction's; inside of one it is refused (MySQL manual, SET TRANSACTION)
 		statements = append(statements, set())
 	}
 	deferrable := false
 	statements = append(statements, g.statement(KindBegin, nil, func() string {
 		return g.choose([]option{
 			{60, "begin", true, func() string { return "BEGIN" }},
-			{15, "start-transaction", true, func() string { return g.startTransaction() }},
+			{15, "start-transaction", true, func() string { return g.grammar.begin }},
 			{3, "begin-read-only", !write && g.has("select"), func() string { readOnly = true; return "START TRANSACTION READ ONLY" }},
 			{3, "begin-read-write", true, func() string { return "START TRANSACTION READ WRITE" }},
 			{1, "begin-deferrable", !write && g.has("select"), func() string {
@@ -157,7 +157,7 @@ func (g *Generator) start(write bool) (statements []Statement, readOnly bool) {
 			{10, "begin-pessimistic", true, func() string { return "BEGIN PESSIMISTIC" }},
 		})
 	}))
-	if change && !g.mysqlFamily() && !deferrable { // before the first query (PostgreSQL manual, SET TRANSACTION)
+	if change && !g.grammar.mysql && !deferrable { // before the first query (PostgreSQL manual, SET TRANSACTION)
 		statements = append(statements, set())
 	}
 	g.begin(KindSet)
@@ -165,13 +165,6 @@ func (g *Generator) start(write bool) (statements []Statement, readOnly bool) {
 		statements = append(statements, g.end("SET CONSTRAINTS ALL "+oneOf(g.intn, []string{"DEFERRED", "IMMEDIATE"}), nil))
 	}
 	return statements, readOnly
-}
-
-func (g *Generator) startTransaction() string {
-	if g.dialect == SQLite {
-		return "BEGIN TRANSACTION"
-	}
-	return "START TRANSACTION"
 }
 
 // autocommitOff begins a transaction with the first statement that follows (MySQL manual, "autocommit, Commit, and Rollback").

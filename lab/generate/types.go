@@ -71,7 +71,7 @@ func (g *chooser) types() []weighted {
 	other := func(weight int, sql string, class Class, length int, feature string) weighted {
 		return weighted{weight, Type{SQL: sql, Class: class, Length: length, Exact: class != Text, features: []string{feature}}}
 	}
-	if g.dialect == SQLite {
+	if g.grammar.embedded {
 		return g.typesOfSQLite(integer, other)
 	}
 	list := []weighted{
@@ -80,7 +80,7 @@ func (g *chooser) types() []weighted {
 		other(16, "VARCHAR(20)", Text, 20, "type-varchar"), other(4, "CHAR(5)", Text, 5, "type-char"), other(4, "TEXT", Text, 0, "type-text"),
 		other(5, "DATE", Date, 0, "type-date"), other(2, "TIME", Time, 0, "type-time"), other(4, "BOOLEAN", Boolean, 0, "type-boolean"),
 	}
-	if g.dialect == Postgres {
+	if g.grammar.named {
 		list = append(list, other(3, "REAL", Float, 0, "type-float"), other(3, "BYTEA", Binary, 0, "type-binary"),
 			other(4, "TIMESTAMP", DateTime, 0, "type-datetime"), other(4, "kind", Enum, 0, "type-enum"), other(4, "JSONB", JSON, 0, "type-json"),
 			other(1, "UUID", UUID, 0, "type-uuid"), other(1, "INT[]", Array, 0, "type-array"))
@@ -134,7 +134,7 @@ func (g *chooser) anyType(fits func(Type) bool) Type {
 	}
 	g.choose(options)
 	switch {
-	case chosen.Class == Integer && g.mysqlFamily() && g.use("type-unsigned", fairly):
+	case chosen.Class == Integer && g.grammar.mysql && g.use("type-unsigned", fairly):
 		chosen.Most = 2*chosen.Most + 1 // BIGINT's would not fit; what is made is far below
 		if chosen.SQL == "BIGINT" {
 			chosen.Most = 1<<63 - 1
@@ -142,17 +142,14 @@ func (g *chooser) anyType(fits func(Type) bool) Type {
 		chosen.SQL, chosen.Least = chosen.SQL+" UNSIGNED", 0
 		chosen.features = append(slices.Clone(chosen.features), "type-unsigned")
 	case chosen.Class == Text && g.use("collation", fairly):
-		chosen.Collation, chosen.Exact = nationalBinary, true
 		chosen.features = append(slices.Clone(chosen.features), "collation")
-		switch g.dialect {
-		case Postgres:
-			chosen.Collation = `"C"`
-		case SQLite: // sqlite.org/datatype3.html, section 7
-			chosen.Collation = oneOf(g.intn, []string{"NOCASE", "RTRIM", "BINARY"})
-			chosen.Exact = chosen.Collation == "BINARY"
+		chosen.Collation = g.grammar.collations[0]
+		if several := g.grammar.collations; len(several) > 1 {
+			chosen.Collation = oneOf(g.intn, several)
 		}
-	case chosen.Class == Text && g.dialect == TiDB:
-		chosen.Exact = false // utf8mb4_bin unless the server is told otherwise
+		chosen.Exact = exact(chosen.Collation)
+	case chosen.Class == Text && g.grammar.folds:
+		chosen.Exact = false
 	}
 	return chosen
 }
@@ -220,11 +217,7 @@ func (g *chooser) value(p pool, t Type) Value {
 		return Value{SQL: "'" + text + "'", Key: strings.ToLower(text), Text: text}
 	case Binary:
 		hex := fmt.Sprintf("%02X", max(n, 0)+48)
-		sql := "X'" + hex + "'"
-		if g.dialect == Postgres {
-			sql = `'\x` + hex + "'"
-		}
-		return Value{SQL: sql, Key: hex}
+		return Value{SQL: fmt.Sprintf(g.grammar.binary, hex), Key: hex}
 	case Boolean:
 		if n%2 == 0 {
 			return number("FALSE", 0)
@@ -261,7 +254,7 @@ func (g *chooser) moment(class Class, n int) Value {
 	case Year:
 		return number(fmt.Sprint(2000+n), float64(2000+n))
 	}
-	if g.dialect == SQLite { // moments are texts
+	if g.grammar.embedded { // moments are texts
 		_, sql, _ = strings.Cut(sql, " ")
 	}
 	return Value{SQL: sql, Key: sql}

@@ -95,11 +95,7 @@ func (r *writer) update() string {
 			_, value, _ := strings.Cut(set, " = ")
 			values = append(values, value)
 		}
-		row := "ROW "
-		if r.dialect == SQLite {
-			row = ""
-		}
-		sets = []string{fmt.Sprintf("(%s) = %s(%s)", list(namesOf(chosen)), row, list(values))}
+		sets = []string{fmt.Sprintf("(%s) = %s(%s)", list(namesOf(chosen)), r.grammar.row, list(values))}
 	}
 	with := ""
 	if name == t.Name {
@@ -116,7 +112,7 @@ func (r *writer) update() string {
 	}
 	where := r.writeWhere(sc, with)
 	sql := fmt.Sprintf("%sUPDATE %s%s SET %s%s%s", with, ignore, name, list(sets), where, tail)
-	if r.dialect == Postgres || r.dialect == SQLite {
+	if r.grammar.updateFrom {
 		sql += r.returning(&Table{Columns: sc.sources[0].columns})
 	}
 	return sql
@@ -222,7 +218,7 @@ func (r *writer) updateJoin(c *Column) string {
 	value := r.assigned(c, ref{c, t.Name + "." + c.Name})
 	both := &scope{sources: []source{t.source(t.Name), other.source(other.Name)}, qualified: true}
 	flat := &reader{expressions{definer: r.definer, db: r.db, flat: true}}
-	if r.dialect == Postgres || r.dialect == SQLite {
+	if r.grammar.updateFrom {
 		return fmt.Sprintf("UPDATE %s SET %s = %s FROM %s WHERE %s AND %s", t.Name, c.Name, value, other.Name, on, flat.condition(both, 1))
 	}
 	set, where := fmt.Sprintf("%s.%s = %s", t.Name, c.Name, value), flat.condition(both, 1)
@@ -265,7 +261,7 @@ func (r *writer) delete() string {
 func (r *writer) deleteJoin() string {
 	t := r.target
 	other, on := r.partner()
-	if r.dialect == Postgres {
+	if r.grammar.deleteUsing {
 		return fmt.Sprintf("DELETE FROM %s USING %s WHERE %s", t.Name, other.Name, on)
 	}
 	from := t.Name

@@ -30,6 +30,8 @@ const (
 	accAsOf
 	accApprox
 	accValues
+	accImage
+	accWas
 	accEnd
 )
 
@@ -74,13 +76,15 @@ func (p *packer) append(b []byte, a *history.Access) []byte {
 	set(a.AsOf != 0 && a.AsOf != p.last.AsOf, accAsOf)
 	set(a.Approx, accApprox)
 	set(a.Values != "", accValues)
+	set(a.Image != "", accImage)
+	set(a.Was != "", accWas)
 	b = binary.AppendUvarint(b, marks)
 	for _, t := range []struct {
 		mark uint64
 		text string
 	}{
 		{accOp, string(a.Op)}, {accTable, a.Row.Table}, {accKey, a.Row.Key}, {accName, a.Name}, {accVersion, a.Version}, {accWriter, a.Writer},
-		{accPrev, a.Prev}, {accPrevWriter, a.PrevWriter}, {accValues, a.Values},
+		{accPrev, a.Prev}, {accPrevWriter, a.PrevWriter}, {accValues, a.Values}, {accImage, a.Image}, {accWas, a.Was},
 	} {
 		if marks&t.mark != 0 {
 			b = binary.AppendUvarint(b, uint64(len(t.text)))
@@ -136,6 +140,8 @@ func decodeAccesses(b []byte) (all []history.Access, err error) {
 		a.Prev = d.marked(marks, accPrev, 0, "")
 		a.PrevWriter = d.marked(marks, accPrevWriter, 0, "")
 		a.Values = d.marked(marks, accValues, 0, "")
+		a.Image = d.marked(marks, accImage, 0, "")
+		a.Was = d.marked(marks, accWas, 0, "")
 		if marks&accOrder != 0 {
 			a.Order = d.uvarint()
 		}

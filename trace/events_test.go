@@ -1,6 +1,8 @@
 package trace
 
 import (
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -26,6 +28,8 @@ func TestEvents(t *testing.T) {
 			{Op: history.OpUpdate, Row: history.Row{Table: "public.u", Key: "x"}, Version: "v", Prev: "u", PrevWriter: "w", Order: 7, PrevOrder: 6},
 			{Op: history.OpUpdate, Row: history.Row{Table: "public.u", Key: "x"}, AsOf: 9, Approx: true}, {Op: history.OpDelete, Row: history.Row{Table: "public.u", Key: "x"}, AsOf: 9},
 		}},
+		{Kind: history.EventStmt, Session: 3, Txn: 9, N: 3, Verb: "update", Accesses: []history.Access{filled(t)}},
+		{Kind: history.EventStmt, Session: 3, Txn: 9, N: 3, Verb: "update", Accesses: []history.Access{{Op: history.OpUpdate, Image: "n 5"}, {Op: history.OpUpdate, Was: "n 4"}, {Op: history.OpInsert}}},
 	} {
 		b := appendRecord(nil, &Record{Kind: KindHistory, Session: ev.Session, History: &ev}, 0)
 		var got Record
@@ -46,4 +50,28 @@ func TestEvents(t *testing.T) {
 			}
 		}
 	}
+}
+
+// filled is an access in which no field is empty, so that a field that is not packed does not go unnoticed.
+func filled(t *testing.T) (a history.Access) {
+	var fill func(reflect.Value)
+	fill = func(v reflect.Value) {
+		for i := range v.NumField() {
+			switch f := v.Field(i); f.Kind() {
+			case reflect.Struct:
+				fill(f)
+			case reflect.String:
+				f.SetString(strconv.Itoa(i) + "x")
+			case reflect.Uint64:
+				f.SetUint(uint64(i) + 1)
+			case reflect.Bool:
+				f.SetBool(true)
+			default:
+				t.Fatalf("a field of kind %v", f.Kind())
+			}
+		}
+	}
+	fill(reflect.ValueOf(&a).Elem())
+	a.Op = history.OpUpdate
+	return a
 }

@@ -28,6 +28,7 @@ import (
 	"wirecheck/proxy"
 	"wirecheck/report"
 	"wirecheck/rewrite"
+	"wirecheck/trace"
 )
 
 // world is a database of a real server with its tables, ready to be observed.
@@ -166,7 +167,42 @@ func (th *through) stop(t *testing.T) results {
 	if diff := cmp.Diff(found.Coverage, coverageAgain); diff != "" {
 		t.Errorf("coverage of the recorded history (-live +recorded):\n%s", diff)
 	}
+	traced, coverageTraced := judgeTraced(t, th.file)
+	if diff := cmp.Diff(found.Findings, traced); diff != "" {
+		t.Errorf("a trace of the history says something else than the live run (-live +trace):\n%s", diff)
+	}
+	if diff := cmp.Diff(found.Coverage, coverageTraced); diff != "" {
+		t.Errorf("coverage of a trace of the history (-live +trace):\n%s", diff)
+	}
 	return results{found.Findings, found.Coverage, b.String()}
+}
+
+// judgeTraced does what wirecheck check does with a trace file that has the events of a history.
+func judgeTraced(t *testing.T, path string) ([]oracle.Finding, isolation.Coverage) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "history.wct")
+	w, err := trace.Create(file, trace.Header{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ev := range recorded(t, path) {
+		if err := w.Write(&trace.Record{Kind: trace.KindHistory, Session: ev.Session, History: &ev}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	c := isolation.New(isolation.Options{})
+	if err := checkTrace(f, file, file, c, func(said string) { t.Error(said) }); err != nil {
+		t.Fatal(err)
+	}
+	return c.Summary(), c.Coverage()
 }
 
 // judgeFile does what wirecheck check does.

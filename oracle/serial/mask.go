@@ -163,12 +163,9 @@ func (m *Masks) outcome(s *schedule.Schedule) map[string]string {
 		for _, row := range t.Rows {
 			var parts []string
 			for i, v := range row {
-				column := strings.ToLower(t.Columns[i].Name)
-				p := bare(t.Name) + "." + column
-				if m.counters[p] || m.unstable["column "+p] || m.refers(column) || m.clocked(t.Columns[i]) {
-					continue
+				if !m.hidden(t.Name, t.Columns[i]) {
+					parts = append(parts, strings.ToLower(t.Columns[i].Name)+"="+answer.Text(v))
 				}
-				parts = append(parts, column+"="+answer.Text(v))
 			}
 			rows = append(rows, strings.Join(parts, ", "))
 		}
@@ -200,10 +197,9 @@ func (m *Masks) answer(sql string, a *answer.Result) string {
 	for _, row := range a.Rows {
 		var values []string
 		for i, v := range row {
-			if column := strings.ToLower(a.Columns[i].Name); m.columns[column] || m.refers(column) || m.clocked(a.Columns[i]) {
-				continue
+			if !m.hidden("", a.Columns[i]) {
+				values = append(values, answer.Text(v))
 			}
-			values = append(values, answer.Text(v))
 		}
 		rows = append(rows, "("+strings.Join(values, ", ")+")")
 	}
@@ -216,10 +212,16 @@ func (m *Masks) answer(sql string, a *answer.Result) string {
 	return strings.Join(rows, " ")
 }
 
-// difference finds the first one between what the execution of these sessions was and what it would have been. strict: in what
-// Blind has masked, too.
-func (m *Masks) difference(s, would *schedule.Schedule, sessions []int, strict bool) (Difference, bool) {
+// difference finds the first one between what the execution of these sessions was and what it would have been, and counts the places in which
+// they differ. strict: in what Blind has masked, too.
+func (m *Masks) difference(s, would *schedule.Schedule, sessions []int, strict bool) (first Difference, differs bool) {
 	was, other := m.outcome(s), m.outcome(would)
+	places := 0
+	add := func(make func() Difference) {
+		if places++; places == 1 {
+			first = make()
+		}
+	}
 	seen := map[string]bool{}
 	for _, session := range sessions {
 		for i := range s.Steps {
@@ -232,22 +234,67 @@ func (m *Masks) difference(s, would *schedule.Schedule, sessions []int, strict b
 			if was[p] == other[p] || !strict && m.cutOff(s, p) && m.cutOff(would, p) {
 				continue
 			}
-			d := Difference{Session: session, Step: st.Name, SQL: st.Statement.Text, Want: shown(other[p]), Got: shown(was[p])}
-			d.Text = fmt.Sprintf("%s of %s (%s) would have brought %s, and brought %s", st.Name, s.Sessions[session].Name, prose.Line(st.Statement.Text, prose.Width), d.Want, d.Got)
-			return d, true
+			add(func() Difference {
+				d := Difference{Session: session, Step: st.Name, SQL: st.Statement.Text, Want: shown(other[p]), Got: shown(was[p])}
+				d.Text = fmt.Sprintf("%s of %s (%s) would have brought %s, and brought %s", st.Name, s.Sessions[session].Name, prose.Line(st.Statement.Text, prose.Width), d.Want, d.Got)
+				if same := stepOf(would, session, st.Name); same != nil && len(st.Answer.Rows) > 1 {
+					d.Text += detailed(detail(m.rows("", st.Answer.Columns, st.Answer.Rows), m.rows("", same.Answer.Columns, same.Answer.Rows)))
+				}
+				return d
+			})
 		}
 	}
 	for i := range s.Final {
-		name := s.Final[i].Name
-		p := "table " + name
-		if m.unstable[p] || m.blind[bare(name)] && !strict || was[p] == other[p] {
+		t := &s.Final[i]
+		p := "table " + t.Name
+		if m.unstable[p] || m.blind[bare(t.Name)] && !strict || was[p] == other[p] {
 			continue
 		}
-		d := Difference{Table: name, Want: shown(onlyIn(other[p], was[p])), Got: shown(onlyIn(was[p], other[p]))}
-		d.Text = fmt.Sprintf("table %s would have ended with %s, and ended with %s", name, d.Want, d.Got)
-		return d, true
+		add(func() Difference {
+			d := Difference{Table: t.Name, Want: shown(onlyIn(other[p], was[p])), Got: shown(onlyIn(was[p], other[p]))}
+			d.Text = fmt.Sprintf("table %s would have ended with %s, and ended with %s", t.Name, d.Want, d.Got)
+			if j := slices.IndexFunc(would.Final, func(o answer.Table) bool { return o.Name == t.Name }); j >= 0 {
+				if text := detail(m.rows(t.Name, t.Columns, t.Rows), m.rows(t.Name, would.Final[j].Columns, would.Final[j].Rows)); text != "" {
+					d.Text = fmt.Sprintf("table %s at the end%s", t.Name, detailed(text))
+				}
+			}
+			return d
+		})
 	}
-	return Difference{}, false
+	first.places = places
+	return first, places > 0
+}
+
+// detailed is a detail behind what it belongs to.
+func detailed(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ": " + text
+}
+
+// rows are those of a table, or of an answer if the name is empty, without the columns that are not compared.
+func (m *Masks) rows(table string, columns []answer.Column, rows [][]answer.Value) [][]cell {
+	return cells(columns, rows, func(c answer.Column) bool { return m.hidden(table, c) })
+}
+
+// hidden reports whether a column of a table, or of an answer if the name is empty, is not compared.
+func (m *Masks) hidden(table string, c answer.Column) bool {
+	name := strings.ToLower(c.Name)
+	if table == "" {
+		return m.columns[name] || m.refers(name) || m.clocked(c)
+	}
+	p := bare(table) + "." + name
+	return m.counters[p] || m.unstable["column "+p] || m.refers(name) || m.clocked(c)
+}
+
+// stepOf finds a step of an execution.
+func stepOf(s *schedule.Schedule, session int, name string) *schedule.Step {
+	i := slices.IndexFunc(s.Steps, func(st schedule.Step) bool { return st.Session == session && st.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &s.Steps[i]
 }
 
 // cutOff reports whether LIMIT has cut an answer at a place off, in this execution: then other rows may stand for those that are there.

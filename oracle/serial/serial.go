@@ -62,7 +62,7 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 	}
 	v.Unknown, v.Notes = j.Unknown, m.notes
 	if len(j.Differences) > 0 {
-		v.Findings = append(v.Findings, finding(s, j.Differences))
+		v.Findings = append(v.Findings, finding(s, j.Closest()))
 	}
 	return v, nil
 }
@@ -107,6 +107,16 @@ type Difference struct {
 	Table   string
 	Want    string
 	Got     string
+	places  int // in which the order differs
+}
+
+// Closest is the serial order that differs in the fewest places: its first difference is what one mends.
+func (j *Judgement) Closest() Difference {
+	d := slices.MinFunc(j.Differences, func(a, b Difference) int { return a.places - b.places })
+	if n := len(j.Differences); n > 1 {
+		d.Text += fmt.Sprintf(" (the closest of %d serial orders)", n)
+	}
+	return d
 }
 
 // Judge compares an execution with the serial ones, which run executes. Sessions of which nothing lasted, since the server ended their transactions
@@ -180,8 +190,7 @@ func names(s *schedule.Schedule, sessions []int) (list []string) {
 
 // finding tells of an execution that no serial order explains. It is a violation where the product promises serializable transactions, each
 // session is one, and all that it read is held for it to its end.
-func finding(s *schedule.Schedule, differences []Difference) oracle.Finding {
-	d := differences[0]
+func finding(s *schedule.Schedule, d Difference) oracle.Finding {
 	f := oracle.Finding{
 		Oracle: Descriptor.Name, Kind: oracle.KindAnomaly, Class: oracle.Serial, Name: oracle.NameSerial, Level: s.Level, Seen: 1, Tables: []string{},
 		Difference: &oracle.Difference{
@@ -200,9 +209,7 @@ func finding(s *schedule.Schedule, differences []Difference) oracle.Finding {
 	if promised {
 		f.Kind, f.Promised = oracle.KindViolation, true
 	}
-	for _, d := range differences {
-		f.Difference.Reference = append(f.Difference.Reference, d.Text)
-	}
+	f.Difference.Reference = []string{d.Text}
 	f.ID = f.Fingerprint()
 	return f
 }

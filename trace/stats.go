@@ -36,13 +36,11 @@ type Stats struct {
 	MostStatements int `json:"most_statements"`
 	Timed          int `json:"timed"` // statements with a known duration
 
-	kinds  map[string]*KindCount
-	errors map[ErrorCount]int
-	by     map[NameCount]int
-	live   map[uint64]*liveSession
-	ends   endHeap // of statements
-	txEnds endHeap // of transactions
-	open   int
+	kinds                    map[string]*KindCount
+	errors                   map[ErrorCount]int
+	by                       map[NameCount]int
+	live                     map[uint64]*liveSession
+	statements, transactions busy
 }
 
 // Transactions are those of several statements, by what the sessions' status tells.
@@ -85,6 +83,42 @@ type NameCount struct {
 type liveSession struct {
 	info   Session
 	inside bool
+	// The places of what it has under way, or had until a time that is yet to come, in Stats.statements and Stats.transactions.
+	statement, transaction span
+}
+
+// span is what a session has under way: one thing at a time.
+type span struct {
+	open bool
+	n    int // counts those that began
+}
+
+// busy counts the sessions that have something under way.
+type busy struct {
+	open int
+	ends endHeap
+}
+
+// begin notes that a session begins something at a time. What it had before is over by then: clocks are coarser than sessions are quick.
+func (b *busy) begin(s *span, at int64) (open int) {
+	for len(b.ends) > 0 && b.ends[0].at <= at {
+		b.end(heap.Pop(&b.ends).(end))
+	}
+	if s.n++; !s.open {
+		s.open = true
+		b.open++
+	}
+	return b.open
+}
+
+// until notes when what a session has begun will be over.
+func (b *busy) until(s *span, at int64) { heap.Push(&b.ends, end{at, s, s.n}) }
+
+func (b *busy) end(e end) {
+	if e.of.open && e.of.n == e.n {
+		e.of.open = false
+		b.open--
+	}
 }
 
 // maxNamed bounds how many different kinds, error codes and names are counted apart.
@@ -169,9 +203,8 @@ func (s *Stats) statement(number uint64, st *Statement) {
 	s.count(l, st)
 	s.transaction(l, st)
 	if st.Start != 0 && st.End != 0 {
-		s.ends.before(st.Start)
-		heap.Push(&s.ends, st.End)
-		s.MostStatements = max(s.MostStatements, len(s.ends))
+		s.MostStatements = max(s.MostStatements, s.statements.begin(&l.statement, st.Start))
+		s.statements.until(&l.statement, st.End)
 	}
 }
 
@@ -252,13 +285,12 @@ func (s *Stats) transaction(l *liveSession, st *Statement) {
 
 func (s *Stats) enter(l *liveSession, st *Statement) {
 	l.inside = true
-	s.open -= s.txEnds.before(st.Start)
-	s.open++
+	open := s.transactions.begin(&l.transaction, st.Start)
 	s.Transactions.Begun++
-	if s.open > 1 {
+	if open > 1 {
 		s.Transactions.Overlapped++
 	}
-	s.Transactions.Most = max(s.Transactions.Most, s.open)
+	s.Transactions.Most = max(s.Transactions.Most, open)
 }
 
 // leave notes that a transaction ends at a time that may be yet to come in the order of starts.
@@ -266,7 +298,7 @@ func (s *Stats) leave(l *liveSession, at int64) {
 	if l.inside {
 		l.inside = false
 		s.Transactions.Ended++
-		heap.Push(&s.txEnds, at)
+		s.transactions.until(&l.transaction, at)
 	}
 }
 
@@ -292,28 +324,25 @@ func (s *Stats) Finish() {
 	})
 }
 
-// endHeap has times, the earliest first.
-type endHeap []int64
+// end is when something of a session's is over.
+type end struct {
+	at int64
+	of *span
+	n  int
+}
+
+// endHeap has ends, the earliest first.
+type endHeap []end
 
 func (h endHeap) Len() int           { return len(h) }
-func (h endHeap) Less(i, j int) bool { return h[i] < h[j] }
+func (h endHeap) Less(i, j int) bool { return h[i].at < h[j].at }
 func (h endHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *endHeap) Push(x any)        { *h = append(*h, x.(int64)) }
+func (h *endHeap) Push(x any)        { *h = append(*h, x.(end)) }
 func (h *endHeap) Pop() any {
 	old := *h
 	x := old[len(old)-1]
 	*h = old[:len(old)-1]
 	return x
-}
-
-// before takes out what is over at a time, and tells how many that are.
-func (h *endHeap) before(at int64) int {
-	n := 0
-	for len(*h) > 0 && (*h)[0] <= at {
-		heap.Pop(h)
-		n++
-	}
-	return n
 }
 
 // sketch keeps a distribution of durations: 16 buckets for each power of two, so a quantile is known within 1/16, and its middle within 1/32.

@@ -108,11 +108,17 @@ func repeatCommand(args []string, file string) string {
 		words = append(words, secret.URLs(word))
 	}
 	for i, w := range words {
-		if w == "" || strings.ContainsAny(w, " \t\n'\"\\$&|;<>()*?[]{}~#!`") {
-			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
+		words[i] = shellWord(w)
 	}
 	return strings.Join(words, " ")
+}
+
+// shellWord writes a word so that a shell reads it as one.
+func shellWord(w string) string {
+	if w == "" || strings.ContainsAny(w, " \t\n'\"\\$&|;<>()*?[]{}~#!`") {
+		return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	}
+	return w
 }
 
 // json prints all of it as one object.

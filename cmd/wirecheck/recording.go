@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"wirecheck/configs"
+	"wirecheck/lab/replay"
 	"wirecheck/live"
 	"wirecheck/oracle/isolation"
 	"wirecheck/proxy"
@@ -99,7 +99,14 @@ func tellRecording(log zerolog.Logger, path string, t recorder.Tally) {
 // errNotObserved says what to do with a trace that cannot be judged.
 func errNotObserved(path string, h trace.Header) error {
 	from := "it was imported from a log, which tells statements but not which row versions they read and wrote"
-	redo := "replay it, which sees that: wirecheck replay " + filepath.Base(path)
+	snapshot := "a dump of the database before the trace's first statement"
+	if v, err := replay.Look(func() (*trace.Reader, error) { return trace.Open(path, trace.ReadOptions{}) }); err == nil {
+		if v.First != 0 {
+			snapshot += time.Unix(0, v.First).UTC().Format(", 2006-01-02 15:04:05 UTC")
+		}
+		snapshot += ": " + v.DumpCommand(v.MainDatabase(func(name string) bool { return name == "" }))
+	}
+	redo := fmt.Sprintf("replay it, which sees that:\n  wirecheck replay %s --snapshot snapshot.sql\nsnapshot.sql is %s", shellWord(path), snapshot)
 	for _, s := range h.Sources {
 		if s.Format == recorder.Format {
 			from = "it was recorded in mode pass, or is a part that was cut out of another one"

@@ -53,9 +53,10 @@ If the recorded order and the server's locks contradict each other, replay
 follows the locks and reports it.
 
 Exit status: 0 nothing found; 1 something found; 2 wirecheck could not do its
-work; 3 nothing found, but that means nothing: most statements failed by mistake
-(is there a --snapshot?), or wirecheck saw none exactly, or fewer than
---min-coverage asks for.`,
+work; 3 nothing found, but that means nothing: the database lacks what most
+statements need (--snapshot), most answers differ, wirecheck saw none exactly or
+fewer than --min-coverage asks for, or you interrupted it. Ctrl-C and SIGTERM
+print what is known by then.`,
 		Example: `  wirecheck trace import postgresql-*.csv -o shop.wct
   wirecheck replay shop.wct --snapshot dump.sql --engine postgres
   wirecheck replay shop.wct --snapshot dump.sql --engine postgres --interleavings random:200 --window 20
@@ -70,7 +71,9 @@ work; 3 nothing found, but that means nothing: most statements failed by mistake
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.Engine, "engine", "", "where to replay: a name (private server) or a URL (default: a private server of the trace's product)")
+	flags.StringVar(&o.Product, "product", "", "product that the trace is of, if its sessions do not say: postgres, mariadb, mysql, tidb")
 	flags.StringVar(&o.Snapshot, "snapshot", "", "dump of the database before the first statement, in plain SQL (pg_dump, mysqldump, mariadb-dump; also gzip) (default: an empty database)")
+	flags.BoolVar(&o.InferSchema, "infer-schema", false, "first execute the trace's own definitions (CREATE, ALTER), whoever sent them and when")
 	flags.StringVar(&f.order, "order", "commit", "what a statement waits for: commit, object, session, off")
 	flags.Float64Var(&o.Speed, "speed", 0, "speed of the trace's clock: 1 as recorded, 2 twice as fast, 0 no clock")
 	flags.StringSliceVar(&o.Only, "only", nil, "only these sessions: session=N, user=PATTERN, application=PATTERN; several of one kind are alternatives")
@@ -135,19 +138,36 @@ func (f *replayFlags) read(o *explore.Options) (err error) {
 
 func runReplay(ctx context.Context, c *common, o explore.Options, path string, failDiverged bool) error {
 	o.Judging = c.judging()
+	printed := false // what the recorded order brought, as soon as it is known
+	if c.format == "text" {
+		o.Replayed = func(r *explore.Report) error {
+			c.clearProgress()
+			printed = true
+			return r.Replayed(c.stdout)
+		}
+	}
+	o.Found = func(w *explore.WrongRun) {
+		c.log.Info().Uints64("sessions", w.Sessions).Strs("tables", w.Tables).Msg("found " + strings.Join(w.Found, ", "))
+	}
 	r, err := explore.Run(ctx, path, o)
 	c.clearProgress()
 	if errors.Is(err, explore.ErrEmpty) {
 		fmt.Fprintf(c.stderr, "wirecheck: %v\n", err)
 		return exitUnknown
 	}
-	if err != nil {
+	if r == nil {
 		return err
 	}
-	if err := c.form(r)(c.stdout); err != nil {
-		return fmt.Errorf("write the report: %w", err)
+	write := c.form(r)
+	if printed {
+		write = r.Others
+	}
+	if e := write(c.stdout); e != nil {
+		return fmt.Errorf("write the report: %w", e)
 	}
 	switch {
+	case err != nil:
+		return err // of what had to be taken away behind the replay
 	case r.Found() || failDiverged && r.Diverged():
 		return exitFound
 	case r.Undecided != "":

@@ -70,6 +70,9 @@ func (k *combination) begin(ctx context.Context) (why string, err error) {
 		}
 		tables, thinned = k.g.State.Whole, false
 	}
+	if overtime(k.base.Trouble) {
+		return "", k.base.Trouble
+	}
 	if k.base.Trouble != nil {
 		return fmt.Sprintf("%s: %v", sessionsOf(k.g), k.base.Trouble), nil
 	}
@@ -194,6 +197,9 @@ func (k *combination) others(ctx context.Context) error {
 		}
 		k.e.x.Interleavings++
 		k.e.x.runs[k.g.Shape]++
+		if result != nil && overtime(result.Trouble) {
+			return result.Trouble
+		}
 		if result == nil || result.Trouble != nil {
 			continue
 		}
@@ -270,8 +276,10 @@ func (k *combination) judge(ctx context.Context, p *scenario.Permutation, texts 
 	}
 	what := ""
 	for _, d := range j.Differences {
-		w.Why = append(w.Why, d.Text)
 		what += fmt.Sprint(d.Order, d.Session, d.Step, d.Table, ";")
+	}
+	if len(j.Differences) > 0 {
+		w.Why = []string{j.Closest().Text}
 	}
 	if known := k.named[what]; known != nil && what != "" && (k.panel == nil || !k.panel.Executes()) {
 		w.Found, w.Tables, w.oracles = slices.Clone(known.Found), slices.Clone(known.Tables), known.oracles
@@ -282,19 +290,31 @@ func (k *combination) judge(ctx context.Context, p *scenario.Permutation, texts 
 	if len(w.Found) == 0 {
 		return nil
 	}
+	known := k.told() || k.e.goesWrong(k.g)
 	k.wrong = k.wrong || captured
 	w.Already, w.shape = k.wrong, k.g.Shape
-	if captured && (slices.Contains(w.oracles, panel.IsolationName) || k.told()) {
-		return nil // the live oracle has told of it
+	switch {
+	case captured && (slices.Contains(w.oracles, panel.IsolationName) || known), known && !w.more(len(k.g.Units)):
+		k.e.wrong = append(k.e.wrong, k.g)
+		return nil // the live oracle, or a smaller combination, has told of it
 	}
-	return k.note(ctx, w, spec, perm)
+	noted, err := k.note(ctx, w, spec, perm)
+	if noted {
+		k.e.wrong = append(k.e.wrong, k.g)
+	}
+	return err
 }
 
-// told reports whether the live oracle has told of transactions of all of the group's units together.
+// more reports whether a finding in a combination of so many units says more than that some of them go wrong by themselves.
+func (w *WrongRun) more(units int) bool {
+	return slices.ContainsFunc(w.findings, func(f oracle.Finding) bool { return len(f.Transactions) > 0 && (units == 2 || len(f.Transactions) > 2) })
+}
+
+// told reports whether the live oracle has told of transactions that are all of the group's units.
 func (k *combination) told() bool {
 	return slices.ContainsFunc(k.e.r.report.Findings, func(f oracle.Finding) bool {
-		return !slices.ContainsFunc(k.g.Units, func(u *replay.Unit) bool {
-			return !slices.ContainsFunc(f.Transactions, func(t oracle.Transaction) bool {
+		return len(f.Transactions) > 1 && !slices.ContainsFunc(f.Transactions, func(t oracle.Transaction) bool {
+			return !slices.ContainsFunc(k.g.Units, func(u *replay.Unit) bool {
 				return t.Session == u.Session && !slices.ContainsFunc(t.Statements, func(st oracle.Statement) bool {
 					return !slices.ContainsFunc(u.Steps, func(s *replay.Step) bool { return s.Is(st.SQL) })
 				})

@@ -9,7 +9,8 @@ import (
 type Explored struct {
 	Units         int      `json:"units"`
 	Groups        int      `json:"groups"`
-	Left          int      `json:"groups_left,omitempty"` // beyond --groups
+	Left          int      `json:"groups_left,omitempty"`     // beyond --groups
+	TooLong       int      `json:"groups_too_long,omitempty"` // that were ended before all of their orders had run: one took longer than --limit
 	Interleavings int      `json:"interleavings"`
 	Wrong         int      `json:"wrong"`              // of these, in how many something was found
 	Marked        int      `json:"marked,omitempty"`   // with a finding that the application might not have produced
@@ -20,8 +21,12 @@ type Explored struct {
 	NotShown    int         `json:"not_confirmed,omitempty"`
 	Anomalies   []*WrongRun `json:"anomalies"`
 	Possible    []*WrongRun `json:"possible,omitempty"`
-	seen        map[string]*WrongRun
-	runs        map[string]int // interleavings by what the units do
+	// NoRequests says why requests were asked for and none could be told apart; OneUnit which sessions --unit-gap made one unit of.
+	NoRequests string   `json:"no_requests,omitempty"`
+	OneUnit    []uint64 `json:"one_unit,omitempty"`
+	planned    int      // groups
+	seen       map[string]*WrongRun
+	runs       map[string]int // interleavings by what the units do
 }
 
 // WrongRun is the shortest interleaving of its kind in which something was found.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/answer"
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
 	"wirecheck/lab/panel"
@@ -27,9 +28,11 @@ const (
 
 // explore runs units of the replay in other orders. The states before them are taken from a second replay.
 func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error) {
+	tagged := slices.ContainsFunc(c.Units, func(u *replay.Unit) bool { return u.Request != "" })
 	if r.o.Auto {
-		r.o.Requests = r.o.UnitGap > 0 || slices.ContainsFunc(c.Units, func(u *replay.Unit) bool { return u.Request != "" })
+		r.o.Requests = r.o.UnitGap > 0 || tagged
 	}
+	r.report.options = r.o
 	units := replay.Request{On: r.o.Requests, Gap: r.o.UnitGap}.Join(c.Units)
 	near := 0
 	if r.o.Mode.Kind != "" {
@@ -37,6 +40,12 @@ func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error)
 	}
 	x := &Explored{Units: len(units), Anomalies: []*WrongRun{}, seen: map[string]*WrongRun{}, runs: map[string]int{}}
 	r.report.Explored = x
+	if r.o.Requests && !tagged && r.o.UnitGap == 0 {
+		x.NoRequests = "--unit request: no statement of the trace has a tag that names its request (traceparent, request_id), so each transaction was a unit: let the application write tags, or put together what follows within a time (--unit-gap 50ms)"
+	}
+	if r.o.UnitGap > 0 {
+		x.OneUnit = replay.WholeSessions(units)
+	}
 	groups, left := replay.Groups(units, near, r.o.Groups, r.dialect())
 	x.Left = left
 	p, err := panel.Select(r.o.Oracles)
@@ -48,12 +57,14 @@ func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error)
 		groups, x.Left = append(groups, alone...), x.Left+left
 		slices.SortStableFunc(groups, func(a, b *replay.Group) int { return a.Start - b.Start })
 	}
-	if len(groups) == 0 {
+	if x.planned = len(groups); len(groups) == 0 {
 		return nil
 	}
 	if err := r.states(ctx, groups, c.Definitions); err != nil {
 		return err
 	}
+	// The small ones first: what they show, the larger ones need not tell again.
+	slices.SortStableFunc(groups, func(a, b *replay.Group) int { return len(a.Units) - len(b.Units) })
 	e := &explorer{r: r, x: x, defined: c.Definitions, panels: map[string]*panel.Panel{}, confirm: map[string]*panel.Panel{}, describe: panel.Describer(r.instance.Engine), labs: map[string]*lab.Lab{}}
 	defer func() { err = errors.Join(err, e.close(ctx)) }()
 	for i, g := range groups {
@@ -64,10 +75,16 @@ func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error)
 		x.Groups++
 		why, err := e.group(ctx, g)
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			break // what was found so far is kept
 		}
 		if err != nil {
-			return err
+			why = fmt.Sprintf("%s: %v", sessionsOf(g), err)
+			if overtime(err) {
+				x.TooLong++
+			}
+			if err := e.renew(ctx); err != nil {
+				return err
+			}
 		}
 		if why != "" {
 			x.NotJudged++
@@ -95,19 +112,21 @@ var errStates = errors.New("all states are known")
 
 // states replays the trace once more, without watching, and takes the database's state before each group.
 func (r *replayer) states(ctx context.Context, groups []*replay.Group, defined []replay.Definition) (err error) {
-	if err := r.labs.Drop(ctx, r.target); err != nil {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	// An interruption must not break the connection that drops databases.
+	if err := r.labs.Drop(context.WithoutCancel(ctx), r.target); err != nil {
 		return err
 	}
-	if err := r.makeDatabase(ctx); err != nil {
+	if err := r.makeDatabase(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
 	proxy := r.proxy
 	r.proxy = nil
 	defer func() { r.proxy = proxy }()
-	if r.o.Snapshot != "" {
-		if err := r.restore(ctx); err != nil {
-			return err
-		}
+	if err := r.restore(ctx); err != nil {
+		return err
 	}
 	config, err := r.config()
 	if err != nil {
@@ -121,12 +140,16 @@ func (r *replayer) states(ctx context.Context, groups []*replay.Group, defined [
 	if err := r.instance.Engine.Lab.PrepareConn(ctx, side); err != nil {
 		return err
 	}
-	config.Order, config.Speed = replay.OrderCommit, 0
+	config.Order, config.Speed, config.Generated = replay.OrderCommit, 0, replay.NewGenerated(r.dialect())
 	next := 0
 	config.Before = func(ctx context.Context, s *replay.Step) error {
 		for next < len(groups) && groups[next].Start <= s.N {
-			if err := r.state(ctx, side, groups[next], s.N, defined); err != nil {
+			g := groups[next]
+			if err := r.state(ctx, side, g, s.N, defined); err != nil {
 				return err
+			}
+			for _, tables := range [][]engine.Table{g.State.Tables, g.State.Whole} {
+				r.asFirst(tables, config.Generated)
 			}
 			next++
 		}
@@ -139,6 +162,21 @@ func (r *replayer) states(ctx context.Context, groups []*replay.Group, defined [
 		err = nil
 	}
 	return err
+}
+
+// asFirst gives rows of the second replay the values that the first one's clocks and UUIDs had: the units name them.
+func (r *replayer) asFirst(tables []engine.Table, second *replay.Generated) {
+	for _, t := range tables {
+		for _, row := range t.Rows {
+			for i, v := range row {
+				if text := string(v); v != nil {
+					if other := second.As(r.generated, text); other != text {
+						row[i] = answer.Value(other)
+					}
+				}
+			}
+		}
+	}
 }
 
 // state reads the committed state as far as a group needs it.
@@ -197,6 +235,30 @@ type explorer struct {
 	describe lab.Describe
 	labs     map[string]*lab.Lab // by level: for values
 	owner    *engine.Labs
+	wrong    []*replay.Group // that were found to go wrong
+}
+
+// goesWrong reports whether units that do what some of a group's do go wrong by themselves.
+func (e *explorer) goesWrong(g *replay.Group) bool {
+	return slices.ContainsFunc(e.wrong, func(other *replay.Group) bool { return other.Within(g) })
+}
+
+// overtime reports whether a combination ended because something took too long.
+func overtime(err error) bool {
+	return errors.Is(err, lab.ErrCaseLimit) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// renew lets go of all labs after one of them has failed in the middle of something, and asks whether the server still answers.
+func (e *explorer) renew(ctx context.Context) error {
+	if err := e.r.instance.Answers(ctx); err != nil {
+		return err
+	}
+	_ = e.close(ctx) // what failed before may fail again; the labs are dropped with their owners
+	clear(e.labs)
+	clear(e.panels)
+	clear(e.confirm)
+	e.owner = nil
+	return nil
 }
 
 func (e *explorer) close(ctx context.Context) error {
@@ -320,6 +382,24 @@ func (e *explorer) keep() error {
 			return fmt.Errorf("keep what was found: %w", err)
 		}
 		w.Kept = path
+	}
+	return nil
+}
+
+// reportFile is the file of --out that has the whole text.
+const reportFile = "report.txt"
+
+// keepText stores all that the report says.
+func (r *replayer) keepText() error {
+	if r.o.Out == "" || r.report.Replay == nil {
+		return nil
+	}
+	err := os.MkdirAll(r.o.Out, 0o700)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(r.o.Out, reportFile), []byte(r.report.whole()), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the report: %w", err)
 	}
 	return nil
 }

@@ -29,9 +29,12 @@ import (
 // Options says what of a trace to execute again, where, in which orders, and who judges.
 type Options struct {
 	Engine   string // a name or a URL; empty: the product that the trace is of
+	Product  string // that the trace is of; empty: its sessions name it
 	Snapshot string // a dump of the database as it was before the first statement; empty: an empty database
-	Oracles  string // who judges, as panel.Select reads it
-	Judging  panel.Options
+	// InferSchema executes the trace's own definitions first.
+	InferSchema bool
+	Oracles     string // who judges, as panel.Select reads it
+	Judging     panel.Options
 
 	Order    replay.Order
 	Speed    float64                          // of the trace's clock; 0: no clock
@@ -56,6 +59,9 @@ type Options struct {
 
 	Choose   func() uint64                                       // gives a seed where judging has none
 	Progress func(done, total int64, format string, args ...any) // shows how far the replay has come
+	// Replayed is called when the trace was replayed, before anything runs in other orders; Found for each kind of anomaly when it is found.
+	Replayed func(*Report) error
+	Found    func(*WrongRun)
 }
 
 // unit names what must be serializable.
@@ -81,10 +87,9 @@ type replayer struct {
 	filter   sessionFilter
 	report   Report
 	// victims says that the server lets us choose who is the victim of a deadlock.
-	victims bool
-	// mistakes counts the statements that cannot succeed (product.ErrorClass); mistake is the first such error.
-	mistakes int
-	mistake  string
+	victims   bool
+	generated *replay.Generated // what the statements of the units have of the replay's values
+	made      map[string]bool   // definitions of the trace that were executed before it
 }
 
 // ErrEmpty says that a trace holds no statement.
@@ -101,6 +106,9 @@ func Run(ctx context.Context, path string, o Options) (_ *Report, err error) {
 	}
 	if r.survey.Statements == 0 {
 		return nil, fmt.Errorf("%s %w", path, ErrEmpty)
+	}
+	if err := r.survey.Of(o.Product); err != nil {
+		return nil, err
 	}
 	name := o.Engine
 	if name == "" {
@@ -120,12 +128,13 @@ func Run(ctx context.Context, path string, o Options) (_ *Report, err error) {
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.run(ctx); err != nil {
+	if err := r.run(ctx); err != nil && (ctx.Err() == nil || r.report.Replay == nil) {
 		return nil, err
 	}
-	r.report.Undecided = r.undecided()
-	r.report.Seed, r.report.options, r.report.title = r.o.Judging.Seed, r.o, r.instance.Engine.Title
-	return &r.report, nil
+	why := r.undecided(ctx)
+	r.report.told = r.report.told && why == r.report.Undecided
+	r.report.Undecided, r.report.Seed = why, r.o.Judging.Seed
+	return &r.report, r.keepText()
 }
 
 func (r *replayer) open() (*trace.Reader, error) { return trace.Open(r.path, trace.ReadOptions{}) }
@@ -171,10 +180,8 @@ func (r *replayer) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if r.o.Snapshot != "" {
-		if err := r.restore(ctx); err != nil {
-			return err
-		}
+	if err := r.restore(ctx); err != nil {
+		return err
 	}
 	if r.proxy != nil {
 		r.proxy.Checker.Prepared()
@@ -237,8 +244,22 @@ func (r *replayer) accounts(ctx context.Context) error {
 
 func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// restore brings back the snapshot. In the MySQL family it goes through the proxy, which gives new tables their hidden columns.
-func (r *replayer) restore(ctx context.Context) (err error) {
+// restore brings back what the database was before the first statement, as far as that is known.
+func (r *replayer) restore(ctx context.Context) error {
+	r.defs, r.report.SnapshotSkipped = replay.Definitions{}, nil
+	if r.o.Snapshot != "" {
+		if err := r.restoring(ctx, func(s *replay.Snapshot) error { return s.Restore(ctx, r.o.Snapshot) }); err != nil {
+			return err
+		}
+	}
+	if r.o.InferSchema {
+		return r.inferSchema(ctx)
+	}
+	return nil
+}
+
+// restoring makes definitions and rows. In the MySQL family this goes through the proxy, which gives new tables their hidden columns.
+func (r *replayer) restoring(ctx context.Context, restore func(*replay.Snapshot) error) (err error) {
 	target := r.target
 	if !r.postgres() && r.proxy != nil {
 		target = r.proxy.Through(target)
@@ -248,8 +269,8 @@ func (r *replayer) restore(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	s := replay.Snapshot{Conn: conn, Dialect: r.dialect(), Confined: !r.private()}
-	if err := s.Restore(ctx, r.o.Snapshot); err != nil {
+	s := replay.Snapshot{Conn: conn, Dialect: r.dialect(), Confined: !r.private(), Skipped: r.report.SnapshotSkipped, Definitions: r.defs}
+	if err := restore(&s); err != nil {
 		return err
 	}
 	r.report.SnapshotSkipped, r.defs = s.Skipped, s.Definitions
@@ -280,7 +301,7 @@ func (r *replayer) config() (replay.Config, error) {
 	r.left = map[string]int{}
 	c := replay.Config{
 		Backend: r.instance.Engine, Target: r.target, Side: r.target, Describe: replay.Describe(panel.Describer(r.instance.Engine)), Order: r.o.Order, Speed: r.o.Speed,
-		Limits: replay.Limits{Statement: r.o.Limit}, Confined: !r.private(), Until: until,
+		Limits: replay.Limits{Statement: r.o.Limit}, Confined: !r.private(), Until: until, Made: r.made,
 		Keep: func(id uint64, s *trace.Session) bool {
 			if !r.filter.keeps(id, s) {
 				return false
@@ -315,26 +336,22 @@ func (r *replayer) run(ctx context.Context) error {
 		return err
 	}
 	config.Victims = r.victims
+	r.generated = replay.NewGenerated(r.dialect())
+	config.Generated = r.generated
 	units := replay.NewCollector(maxUnits)
 	if !r.postgres() {
 		units.Database = r.main
 	}
+	lacking, traits := &Lacking{}, product.Of(r.instance.Engine.Name)
 	w := &told{sessions: map[uint64]*trace.Session{}, tags: map[toldKey][]trace.Tag{}}
 	config.Done = func(s *replay.Step) {
 		w.add(s)
 		units.Add(s)
-		if e := s.Answer.Err; e != nil && product.Of(r.instance.Engine.Name).Error(e.Code).Mistake {
-			if r.mistakes++; r.mistake == "" {
-				r.mistake = e.Text()
-			}
-		}
+		lacking.add(s, traits)
 	}
 	result, err := replay.Run(ctx, config, r.open, r.survey)
 	r.o.Progress(0, 0, "")
-	if err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
+	if err != nil && (ctx.Err() == nil || result == nil || result.Statements == 0) {
 		return err
 	}
 	if r.postgres() && !r.victims {
@@ -344,7 +361,8 @@ func (r *replayer) run(ctx context.Context) error {
 		result.Notes = append(result.Notes, r.survey.Warning)
 	}
 	r.report.Trace, r.report.Engine, r.report.Version = r.path, r.instance.Engine.Name, r.instance.Version
-	r.report.Replay, r.report.LeftOut = result, r.left
+	r.report.Replay, r.report.LeftOut, r.report.Lacking, r.report.advice = result, r.left, lacking, r.snapshotAdvice()
+	r.report.options, r.report.title = r.o, r.instance.Engine.Title
 	if r.proxy != nil {
 		j := r.proxy.Checker.Result()
 		j.Coverage.UnknownWriters = 0
@@ -352,8 +370,16 @@ func (r *replayer) run(ctx context.Context) error {
 		r.report.judged, r.report.Coverage = &j, j.Coverage
 		r.report.Findings = j.Findings
 	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if err := r.finish(ctx); err != nil {
 		return err
+	}
+	if r.report.Undecided = r.undecided(ctx); r.o.Replayed != nil {
+		if err := r.o.Replayed(&r.report); err != nil {
+			return err
+		}
 	}
 	if p, err := panel.Select(r.o.Oracles); err != nil || !p.Isolation && len(p.Judges) == 0 && r.o.Mode.Kind == "" {
 		return err
@@ -362,18 +388,24 @@ func (r *replayer) run(ctx context.Context) error {
 }
 
 // undecided says why it means nothing that nothing was found.
-func (r *replayer) undecided() string {
+func (r *replayer) undecided(ctx context.Context) string {
 	x, e, seen := r.report.Replay, r.report.Explored, ""
 	if r.report.judged != nil {
 		seen = r.report.judged.Coverage.Undecided(r.o.MinCoverage)
 	}
-	switch {
+	switch d := x.Divergence; {
+	case ctx.Err() != nil:
+		return r.interrupted(ctx)
 	case x.Statements == 0:
 		return "no statement was replayed"
-	case 2*r.mistakes > x.Statements:
-		return fmt.Sprintf("%d of %s failed, the first with %s: does the database have what --snapshot should bring?", r.mistakes, prose.Count(x.Statements, "statement"), prose.Line(r.mistake, prose.Width))
+	case r.report.Lacking.undecided() != "":
+		return r.report.Lacking.undecided()
 	case seen != "":
 		return seen
+	case 2*d.Count() > d.Compared:
+		return fmt.Sprintf("%d of %s differ from the trace's: does the replay begin with the database as it was before the trace (--snapshot)?", d.Count(), prose.Count(d.Compared, "answer"))
+	case e != nil && e.NoRequests != "":
+		return e.NoRequests
 	case e != nil && e.Groups > 0 && e.NotJudged == e.Groups:
 		return "no combination of transactions could be judged: " + e.Unjudged[0]
 	}

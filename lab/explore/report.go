@@ -2,6 +2,7 @@ package explore
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -30,6 +31,7 @@ type Report struct {
 	Findings        []oracle.Finding `json:"findings"`
 	Undecided       string           `json:"undecided,omitempty"` // why it means nothing that nothing was found
 	Coverage        fmt.Stringer     `json:"coverage,omitempty"`
+	Lacking         *Lacking         `json:"lacking,omitempty"`
 	LeftOut         map[string]int   `json:"left_out,omitempty"` // sessions of other databases
 	SnapshotSkipped map[string]int   `json:"snapshot_skipped,omitempty"`
 
@@ -38,7 +40,10 @@ type Report struct {
 
 	judged  *live.Result
 	options Options
-	title   string // of the product
+	title   string   // of the product
+	advice  []string // where to take a snapshot from
+	room    bool     // the text may be long
+	told    bool     // Replayed has said why it is undecided
 }
 
 // JSON writes all of it.
@@ -69,19 +74,48 @@ func (p *Report) HTML(w io.Writer) error {
 			d.Notes[0] += fmt.Sprintf("; in other orders: %d", n)
 		}
 	}
-	var text strings.Builder
-	if err := p.Text(&text); err != nil {
-		return err
-	}
-	d.Text = text.String()
+	d.Text = p.whole()
 	return page.Write(w, d)
 }
 
-// firstShown is how many of a kind are printed.
-const firstShown = 10
+// How many of a kind are printed: on a screen, and where there is room.
+const (
+	firstShown = 10
+	onScreen   = 3
+	maxShown   = 1000
+)
 
-// Text writes it for people.
-func (p *Report) Text(to io.Writer) error {
+// whole is the text with all that the report keeps.
+func (p *Report) whole() string {
+	all := *p
+	all.room = true
+	var text strings.Builder
+	_ = all.Text(&text) // it always writes
+	return text.String()
+}
+
+// few is how many of a kind to print.
+func (p *Report) few() int {
+	if p.room {
+		return maxShown
+	}
+	return onScreen
+}
+
+// more says that a list goes on.
+func (p *Report) more(w io.Writer, n int) {
+	where := " (all: --format html, or --out)"
+	if p.room {
+		where = ""
+	}
+	fmt.Fprintf(w, "  and %d more%s\n", n, where)
+}
+
+// Text writes it for people, on about one screen.
+func (p *Report) Text(to io.Writer) error { return errors.Join(p.Replayed(to), p.Others(to)) }
+
+// Replayed writes what the replay in the recorded order brought.
+func (p *Report) Replayed(to io.Writer) error {
 	w := bufio.NewWriter(to)
 	x := p.Replay
 	fmt.Fprintf(w, "%s on %s %s, order %s: %s of %s in %v\n", p.Trace, p.title, p.Version, x.Order,
@@ -104,30 +138,43 @@ func (p *Report) Text(to io.Writer) error {
 	for _, n := range x.Notes {
 		fmt.Fprintf(w, "  note: %s\n", n)
 	}
-	divergence(w, &x.Divergence)
+	p.divergence(w, &x.Divergence)
 	p.tables(w)
 	if x.Deviated > 0 {
 		fmt.Fprintf(w, "\norder not kept: %s\n", prose.Count(x.Deviated, "time"))
 		for i, d := range x.Deviations {
-			if i == firstShown {
-				fmt.Fprintf(w, "  and %d more\n", x.Deviated-i)
+			if i == p.few() {
+				p.more(w, x.Deviated-i)
 				break
 			}
 			fmt.Fprintf(w, "  statement %d of session %d: %s\n    %s\n", d.Step, d.Session, d.SQL, d.Text)
 		}
 	}
-	for _, d := range x.Deadlocks {
+	for i, d := range x.Deadlocks {
+		if i == p.few() {
+			fmt.Fprintln(w)
+			p.more(w, len(x.Deadlocks)-i)
+			break
+		}
 		deadlock(w, &d)
 	}
+	p.lacking(w)
+	p.told = p.judged != nil && p.Undecided != ""
 	if p.judged != nil {
 		fmt.Fprintf(w, "\n%s, of the whole replay:\n", panel.IsolationName)
 		_ = report.Text(w, p.judged.Findings) // w remembers its error
 		_ = report.Summary(w, report.Result{Findings: p.judged.Findings, Coverage: p.judged.Coverage, Undecided: p.Undecided})
 	}
+	return w.Flush()
+}
+
+// Others writes what other orders brought, and what the whole run says.
+func (p *Report) Others(to io.Writer) error {
+	w := bufio.NewWriter(to)
 	if p.Explored != nil {
 		p.explored(w, p.Explored)
 	}
-	if p.judged == nil && p.Undecided != "" {
+	if p.Undecided != "" && !p.told {
 		fmt.Fprintf(w, "undecided: %s\n", p.Undecided)
 	}
 	return w.Flush()
@@ -135,15 +182,20 @@ func (p *Report) Text(to io.Writer) error {
 
 // explored tells what other orders brought.
 func (p *Report) explored(w io.Writer, x *Explored) {
-	for _, a := range x.Anomalies {
-		p.wrong(w, a)
+	for i, a := range x.Anomalies {
+		if i == p.few() {
+			fmt.Fprintln(w)
+			p.more(w, len(x.Anomalies)-i)
+			break
+		}
+		p.wrong(w, a, i == 0 || p.room)
 	}
 	for i, a := range x.Possible {
 		if i == 0 {
 			fmt.Fprintln(w, "\nPossible only: the application might not have done this, since what it read would have been different in a way that is not understood:")
 		}
-		if i == firstShown {
-			fmt.Fprintf(w, "  and %d more\n", len(x.Possible)-i)
+		if i == p.few() {
+			p.more(w, len(x.Possible)-i)
 			break
 		}
 		fmt.Fprintf(w, "  %s (sessions %s): %s\n", strings.Join(a.Found, ", "), sessionList(a.Sessions), a.Mark)
@@ -156,23 +208,39 @@ func (p *Report) explored(w io.Writer, x *Explored) {
 		}
 	}
 	fmt.Fprintln(w)
+	if x.OneUnit != nil {
+		fmt.Fprintf(w, "--unit-gap %v made one unit of all transactions of %s (sessions %s): choose a shorter time, or let the application write tags\n", p.options.UnitGap, prose.Count(len(x.OneUnit), "session"), sessionList(x.OneUnit))
+	}
 	if x.Left > 0 {
 		fmt.Fprintf(w, "combinations not run: %d (--groups)\n", x.Left)
 	}
+	if x.TooLong > 0 {
+		fmt.Fprintf(w, "combinations ended before all of their orders had run: %d (one took longer than --limit %v)\n", x.TooLong, p.options.Limit)
+	}
 	if x.NotShown > 0 {
 		fmt.Fprintf(w, "found, but not shown again by a scenario of its own, and so not reported: %d\n", x.NotShown)
-		for _, why := range x.Unconfirmed {
-			fmt.Fprintf(w, "  %s\n", why)
-		}
+		p.list(w, "  ", x.Unconfirmed, x.NotShown)
 	}
-	for _, why := range x.Unjudged {
-		fmt.Fprintf(w, "not judged: %s\n", why)
+	if x.NotJudged > 0 {
+		p.list(w, "not judged: ", x.Unjudged, x.NotJudged)
+	}
+}
+
+// list prints the first lines of a list of n.
+func (p *Report) list(w io.Writer, before string, lines []string, n int) {
+	lines = lines[:min(len(lines), p.few())]
+	for _, line := range lines {
+		fmt.Fprintf(w, "%s%s\n", before, line)
+	}
+	if n > len(lines) {
+		p.more(w, n-len(lines))
 	}
 }
 
 func sessionList(list []uint64) string { return strings.Trim(fmt.Sprint(list), "[]") }
 
-func (p *Report) wrong(w io.Writer, a *WrongRun) {
+// wrong tells of an interleaving in which something was found; spec says whether its scenario is printed where no file has it.
+func (p *Report) wrong(w io.Writer, a *WrongRun, spec bool) {
 	where := fmt.Sprintf("in production this went well; in %d of %s it does not", a.Wrong, prose.Count(a.Runs, "other interleaving"))
 	switch {
 	case a.Captured:
@@ -197,6 +265,8 @@ func (p *Report) wrong(w io.Writer, a *WrongRun) {
 	switch {
 	case a.Kept != "":
 		fmt.Fprintf(w, "  shown by: wirecheck run %s --engine %s\n", a.Kept, p.Engine)
+	case a.Spec != "" && !spec:
+		fmt.Fprintln(w, "  its scenario: --out FOLDER")
 	case a.Spec != "":
 		fmt.Fprintf(w, "  the shortest one, for wirecheck run:\n\n    %s\n", strings.ReplaceAll(strings.TrimRight(a.Spec, "\n"), "\n", "\n    "))
 	default:
@@ -223,23 +293,33 @@ func (p *Report) tables(w io.Writer) {
 	}
 }
 
-func divergence(w io.Writer, d *replay.Divergence) {
+func (p *Report) divergence(w io.Writer, d *replay.Divergence) {
 	if d.Compared == 0 {
 		fmt.Fprintln(w, "divergence: unknown: the trace tells nothing of any answer")
 		return
 	}
-	if d.Same == d.Compared {
+	made := 0
+	for _, n := range d.Generated {
+		made += n
+	}
+	if d.Same+made == d.Compared {
 		fmt.Fprintf(w, "divergence: none in %s that the trace tells something of\n", prose.Count(d.Compared, "answer"))
-		return
+	} else {
+		var kinds []string
+		for _, k := range slices.Sorted(maps.Keys(d.Kinds)) {
+			kinds = append(kinds, fmt.Sprintf("%s: %d", k, d.Kinds[k]))
+		}
+		fmt.Fprintf(w, "divergence: %d of %s (%s)\n", d.Compared-d.Same-made, prose.Count(d.Compared, "answer"), strings.Join(kinds, ", "))
 	}
-	var kinds []string
-	for _, k := range slices.Sorted(maps.Keys(d.Kinds)) {
-		kinds = append(kinds, fmt.Sprintf("%s: %d", k, d.Kinds[k]))
+	for i, what := range slices.Sorted(maps.Keys(d.Generated)) {
+		if i == 0 {
+			fmt.Fprintf(w, "  the same but for values that the server makes: %d\n", made)
+		}
+		fmt.Fprintf(w, "    %s: %d\n", what, d.Generated[what])
 	}
-	fmt.Fprintf(w, "divergence: %d of %s (%s)\n", d.Compared-d.Same, prose.Count(d.Compared, "answer"), strings.Join(kinds, ", "))
 	for i, x := range d.First {
-		if i == firstShown {
-			fmt.Fprintf(w, "  and %d more\n", d.Compared-d.Same-i)
+		if i == p.few() {
+			p.more(w, d.Compared-d.Same-made-i)
 			break
 		}
 		fmt.Fprintf(w, "  statement %d of session %d, %s: %s%s\n    trace:  %s\n    replay: %s\n", x.Step, x.Session, x.Kind, x.SQL, tagText(x.Tags), x.Want, x.Got)

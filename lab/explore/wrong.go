@@ -51,8 +51,8 @@ func (k *combination) name(ctx context.Context, spec *scenario.Spec, perm *scena
 	return nil
 }
 
-// note keeps what was found, if it is the shortest of its kind and the scenario that shows it does.
-func (k *combination) note(ctx context.Context, w *WrongRun, spec *scenario.Spec, p *scenario.Permutation) error {
+// note keeps what was found, if it is the shortest of its kind and the scenario that shows it does. noted: it is known by now.
+func (k *combination) note(ctx context.Context, w *WrongRun, spec *scenario.Spec, p *scenario.Permutation) (noted bool, err error) {
 	x := k.e.x
 	if !w.Captured {
 		if w.Mark != "" {
@@ -89,28 +89,31 @@ func (k *combination) note(ctx context.Context, w *WrongRun, spec *scenario.Spec
 	w.Wrong++
 	if old != nil && (old.steps < w.steps || old.steps == w.steps && old.switches <= w.switches) {
 		old.Wrong = w.Wrong
-		return nil
+		return true, nil
 	}
 	if why, err := k.print(ctx, w, spec, p); err != nil {
-		return err
+		return false, err
 	} else if why != "" {
 		if x.NotShown++; x.NotShown <= firstShown {
 			x.Unconfirmed = append(x.Unconfirmed, fmt.Sprintf("%s of sessions %s, in the order %s: %s", strings.Join(w.Found, ", "), sessionList(w.Sessions), w.Permutation, why))
 		}
-		return nil
+		return false, nil
 	}
 	if old != nil {
 		*old = *w
-		return nil
+		return true, nil
 	}
 	x.seen[key] = w
+	if k.e.r.o.Found != nil {
+		k.e.r.o.Found(w)
+	}
 	switch {
 	case w.Mark != "":
 		x.Possible = append(x.Possible, w)
 	default:
 		x.Anomalies = append(x.Anomalies, w)
 	}
-	return nil
+	return true, nil
 }
 
 // printable writes a scenario so that a file can hold it.

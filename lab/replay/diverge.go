@@ -31,11 +31,13 @@ type Divergence struct {
 	Compared int                    `json:"compared"`
 	Same     int                    `json:"same"`
 	Kinds    map[DivergenceKind]int `json:"kinds"`
-	First    []Diverged             `json:"first"` // the first ones
+	// Generated counts those that differ in nothing but values that the server makes, by what made them: a clock, a counter, chance.
+	Generated map[string]int `json:"generated,omitempty"`
+	First     []Diverged     `json:"first"` // the first ones
 }
 
 func newDivergence() Divergence {
-	return Divergence{Kinds: map[DivergenceKind]int{}, First: []Diverged{}}
+	return Divergence{Kinds: map[DivergenceKind]int{}, Generated: map[string]int{}, First: []Diverged{}}
 }
 
 // Count is how many statements differ, volatile ones aside.
@@ -64,6 +66,8 @@ type comparer struct {
 	result  *Divergence
 	errors  bool // the trace tells of errors
 	dialect lex.Dialect
+	made    *Generated
+	kinds   []string // what made the values by which the last answers differed
 }
 
 func (c *comparer) step(s *Step) {
@@ -72,6 +76,10 @@ func (c *comparer) step(s *Step) {
 		return
 	}
 	c.result.Compared++
+	if kind == "" && len(c.kinds) > 0 {
+		c.result.Generated[strings.Join(c.kinds, ", ")]++
+		return
+	}
 	if kind == "" {
 		c.result.Same++
 		return
@@ -85,6 +93,7 @@ func (c *comparer) step(s *Step) {
 // differ finds the first difference; compared is false if the trace tells nothing.
 func (c *comparer) differ(s *Step) (kind DivergenceKind, want, got string, compared bool) {
 	st := s.Statement
+	c.kinds = nil
 	if s.Lost != nil {
 		return DivergedLost, "", s.Lost.Error(), true
 	}
@@ -113,6 +122,10 @@ func (c *comparer) differ(s *Step) (kind DivergenceKind, want, got string, compa
 		kind, want, got, told := compareResult(&st.Results[i], &s.Answer.Results[i])
 		compared = compared || told
 		if kind == "" {
+			continue
+		}
+		if made, ok := c.made.result(s, &st.Results[i], &s.Answer.Results[i]); ok && kind == DivergedRows {
+			c.kinds = append(c.kinds, made...)
 			continue
 		}
 		if s.varies(&st.Results[i], len(s.Answer.Results[i].Rows)) {

@@ -243,3 +243,50 @@ func TestAxis(t *testing.T) {
 		}
 	}
 }
+
+// TestSurveyProduct: a session that was joined in the middle shows its protocol alone, so what another one says counts.
+func TestSurveyProduct(t *testing.T) {
+	session := func(product, version string, joined bool) trace.Session {
+		return trace.Session{Product: product, Version: version, Joined: joined}
+	}
+	for _, tt := range []struct {
+		name     string
+		sessions []trace.Session
+		given    string
+		want     string // the product, or the error
+	}{
+		{"joined and whole", []trace.Session{session("mysql", "", true), session("mariadb", "10.11.6-MariaDB", false)}, "", "mariadb"},
+		{"joined only", []trace.Session{session("mysql", "", true)}, "", "mysql"},
+		{"joined, and the user knows", []trace.Session{session("mysql", "", true)}, "mariadb", "mariadb"},
+		{"near miss: two products", []trace.Session{session("mysql", "8.0.36", false), session("mariadb", "10.11.6-MariaDB", false)}, "", "--product"},
+		{"two products, and the user knows", []trace.Session{session("mysql", "8.0.36", false), session("mariadb", "10.11.6-MariaDB", false)}, "mysql", "mysql"},
+	} {
+		var file bytes.Buffer
+		w, err := trace.NewWriter(&file, trace.Header{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range tt.sessions {
+			err = errors.Join(err, w.Write(&trace.Record{Kind: trace.KindSession, Session: uint64(i + 1), Open: &tt.sessions[i]}))
+			err = errors.Join(err, w.Write(&trace.Record{Kind: trace.KindStatement, Session: uint64(i + 1), Statement: &trace.Statement{SQL: "SELECT 1", Start: 1, End: 2, From: 1, To: 2}}))
+		}
+		if err := errors.Join(err, w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		v, err := Look(func() (*trace.Reader, error) {
+			return trace.NewReader(bytes.NewReader(file.Bytes()), "test", trace.ReadOptions{})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if err := v.Of(tt.given); err != nil {
+			got = err.Error()
+		} else {
+			got = v.Products[0]
+		}
+		if !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}

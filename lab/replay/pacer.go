@@ -54,12 +54,15 @@ func Run(ctx context.Context, c Config, open Open, v *Survey) (_ *Result, err er
 	}
 	defer func() { err = errors.Join(err, watcher.Close()) }()
 	ctx, cancel := context.WithCancel(ctx)
+	if c.Generated == nil {
+		c.Generated = NewGenerated(dialectOf(&c))
+	}
 	k := &pacer{
 		config: c, source: newSequence(in, v, c.Limits.Window, c.Keep, c.Until), prep: newPreparer(&c), watcher: watcher,
 		result:   &Result{Order: c.Order, Skipped: map[string]int{}, Backends: map[uint64]uint64{}, Deadlocks: []Deadlock{}, Deviations: []Deviation{}, Divergence: newDivergence()},
 		sessions: map[uint64]*session{}, done: make(chan outcome),
 	}
-	k.compare = &comparer{result: &k.result.Divergence, errors: v.Errors, dialect: k.prep.dialect}
+	k.compare = &comparer{result: &k.result.Divergence, errors: v.Errors, dialect: k.prep.dialect, made: c.Generated}
 	start := time.Now()
 	err = k.run(ctx)
 	err = errors.Join(err, k.leave(ctx, cancel, err))

@@ -50,12 +50,16 @@ type preparer struct {
 
 const knownTexts = 10_000
 
-func newPreparer(c *Config) *preparer {
-	d := lex.PostgreSQL
+// dialectOf is the dialect of the server.
+func dialectOf(c *Config) lex.Dialect {
 	if c.Backend.Protocol == engine.ProtocolMySQL {
-		d = lex.MySQL
+		return lex.MySQL
 	}
-	return &preparer{config: c, dialect: d, system: c.Backend.System, known: map[string][]statement.Statement{}}
+	return lex.PostgreSQL
+}
+
+func newPreparer(c *Config) *preparer {
+	return &preparer{config: c, dialect: dialectOf(c), system: c.Backend.System, known: map[string][]statement.Statement{}}
 }
 
 // prepare fills in what is sent, or why nothing is.
@@ -91,6 +95,10 @@ func (p *preparer) prepare(s *Step) {
 		return
 	}
 	s.SQL = WithoutTags(s.SQL, p.dialect) // they are in Statement.Tags
+	if p.config.Made[s.SQL] {
+		s.Skip = "--infer-schema has executed it before"
+		return
+	}
 	for _, v := range s.verbs {
 		if s.Volatile == "" {
 			s.Volatile = v.Volatile

@@ -64,10 +64,14 @@ type Config struct {
 	Setup func(s *trace.Session) []string
 	// Confined refuses statements that name another database or the server itself: it is somebody else's server.
 	Confined bool
+	// Made are statements that were executed before, by their texts (InferSchema).
+	Made map[string]bool
 	// Keep chooses sessions; nil: all.
 	Keep func(session uint64, s *trace.Session) bool
 	// Until is where the replay ends, in the trace's clock (Record.At); 0: at its end.
 	Until int64
+	// Generated learns which of the replay's values stand for which of the trace's; nil: nobody else wants to know.
+	Generated *Generated
 	// Victims says that sessions may set deadlock_timeout (PostgreSQL), so that the victim of a deadlock is the trace's.
 	Victims bool
 	// Before is called before a step is sent, when everything that the order asks for is settled; nil: nobody is.
@@ -180,6 +184,14 @@ func (s *Step) Info() *trace.Session { return s.info }
 func (s *Step) Is(sql string) bool {
 	return s.SQL == sql || s.as != "" && s.as == sql
 }
+
+// Lacks reports whether the step shows that the database is not the trace's: the server refused it, and had not refused it then.
+func (s *Step) Lacks() bool {
+	return s.Answer.Err != nil && s.Statement != nil && s.Statement.Error == nil
+}
+
+// Touches reports whether the step was sent and reads or writes a table.
+func (s *Step) Touches() bool { return s.Skip == "" && s.standIn == "" && len(s.tables) > 0 }
 
 // failed reports whether the server refused the step.
 func (s *Step) failed() bool { return s.Answer.Err != nil || s.Lost != nil }

@@ -35,6 +35,7 @@ func (k *pacer) submit(ctx context.Context, s *Step) error {
 	k.quiet = time.Now()
 	if k.began.IsZero() {
 		k.began = k.quiet
+		k.compare.made.first, k.compare.made.began = s.start, k.began
 	}
 	m := k.sessions[s.Session]
 	if s.Skip != "" || m != nil && m.gone || m == nil && s.Statement == nil {
@@ -61,6 +62,9 @@ func (k *pacer) submit(ctx context.Context, s *Step) error {
 		if err := k.config.Before(ctx, s); err != nil {
 			return err
 		}
+	}
+	if s.standIn == "" {
+		s.SQL = k.compare.made.mapped(s)
 	}
 	s.sent = time.Now()
 	m.step, m.blocked = s, false

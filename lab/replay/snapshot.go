@@ -322,7 +322,7 @@ func (s *Snapshot) execute(ctx context.Context, sql string, line int) error {
 				return nil
 			}
 		}
-		return fmt.Errorf("%s:%d: the server refuses a statement of the snapshot: %v: %s", s.name, line, a.Err, prose.Line(sql, prose.Width))
+		return fmt.Errorf("%s:%d: the server refuses a statement of the snapshot: %w: %s", s.name, line, a.Err, prose.Line(sql, prose.Width))
 	}
 	return fmt.Errorf("%s:%d: the statement names too many roles that do not exist: %s", s.name, line, prose.Line(sql, prose.Width))
 }

@@ -1,13 +1,18 @@
 package replay
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
 
+	"wirecheck/product"
 	"wirecheck/trace"
+	"wirecheck/trace/lex"
 )
 
 // axis is what the order of a trace's statements is taken from.
@@ -26,6 +31,8 @@ type Survey struct {
 	Sessions   int
 	// First and Last are clock times.
 	First, Last int64
+	// Creates: a statement creates a table.
+	Creates bool
 	// Errors: the trace tells which statements failed.
 	Errors bool
 	// Products, Databases and Users are those of its sessions, sorted; Levels the isolation levels that it tells of sessions.
@@ -47,6 +54,8 @@ func (v *Survey) MainDatabase(own func(name string) bool) string {
 	return best
 }
 
+var createTable = regexp.MustCompile(`(?is)^\s*create\s+table\b`)
+
 // Open opens a trace from its beginning.
 type Open func() (*trace.Reader, error)
 
@@ -62,6 +71,7 @@ func Look(open Open) (_ *Survey, err error) {
 	sessions := map[uint64]bool{}
 	of := map[uint64]string{}
 	v.databases = map[string]int{}
+	guessed := map[string]bool{}
 	products, databases, users, levels := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	var rec trace.Record
 	for {
@@ -81,12 +91,18 @@ func Look(open Open) (_ *Survey, err error) {
 		switch rec.Kind {
 		case trace.KindSession:
 			of[rec.Session] = rec.Open.Database
-			products[rec.Open.Product], databases[rec.Open.Database], users[rec.Open.User] = true, true, true
+			if rec.Open.Joined && rec.Open.Version == "" { // its protocol is all that is known
+				guessed[rec.Open.Product] = true
+			} else {
+				products[rec.Open.Product] = true
+			}
+			databases[rec.Open.Database], users[rec.Open.User] = true, true
 			levels[rec.Open.Level] = true
 		case trace.KindStatement:
 			st := rec.Statement
 			v.Statements++
 			v.databases[of[rec.Session]]++
+			v.Creates = v.Creates || createTable.MatchString(st.SQL)
 			switch {
 			case st.Late:
 				late++
@@ -120,11 +136,35 @@ func Look(open Open) (_ *Survey, err error) {
 		return nil, errors.New("nothing in this trace tells in which order its statements ran: neither times nor places of lines")
 	}
 	v.Sessions = len(sessions)
-	v.Products, v.Databases, v.Users, v.Levels = names(products), names(databases), names(users), names(levels)
-	if len(v.Products) > 1 {
-		return nil, fmt.Errorf("the trace is of several products (%v): cut it into one for each (wirecheck trace cut)", v.Products)
+	if delete(products, ""); len(products) == 0 {
+		products = guessed
 	}
+	v.Products, v.Databases, v.Users, v.Levels = names(products), names(databases), names(users), names(levels)
 	return v, nil
+}
+
+// Of sets the product of a trace; empty: the one that its sessions name, which must be one.
+func (v *Survey) Of(name string) error {
+	if name != "" {
+		v.Products = []string{name}
+	}
+	if len(v.Products) > 1 {
+		return fmt.Errorf("the trace is of several products (%s): name one with --product, or cut it into one for each (wirecheck trace cut)", strings.Join(v.Products, ", "))
+	}
+	return nil
+}
+
+// DumpCommand is a command that makes a snapshot of a database of the trace's product.
+func (v *Survey) DumpCommand(database string) string {
+	database = cmp.Or(database, "DATABASE")
+	if len(v.Products) > 0 && lex.Of(product.Of(v.Products[0]).Dialect) == lex.PostgreSQL {
+		return "pg_dump --no-owner " + database + " > snapshot.sql"
+	}
+	program := "mariadb-dump"
+	if len(v.Products) > 0 && v.Products[0] != "mariadb" {
+		program = "mysqldump"
+	}
+	return program + " --single-transaction --routines --triggers " + database + " > snapshot.sql"
 }
 
 // chooseAxis takes the source's own order where all statements have it. Places of several sources cannot be compared. Where ends are told,

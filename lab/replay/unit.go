@@ -264,6 +264,23 @@ func (r Request) Join(units []*Unit) []*Unit {
 	return out
 }
 
+// several is how many transactions of a session in one unit are more than one request has for sure.
+const several = 4
+
+// WholeSessions gives the sessions of which pauses alone made one unit, though they have many transactions: then the pauses tell no requests apart.
+func WholeSessions(units []*Unit) (sessions []uint64) {
+	n := map[uint64]int{}
+	for _, u := range units {
+		n[u.Session]++
+	}
+	for _, u := range units {
+		if n[u.Session] == 1 && u.Request == "" && u.txns >= several {
+			sessions = append(sessions, u.Session)
+		}
+	}
+	return sessions
+}
+
 func (u *Unit) join(v *Unit) {
 	u.Steps = append(u.Steps, v.Steps...)
 	u.hi, u.txns = max(u.hi, v.hi), u.txns+v.txns
@@ -363,6 +380,28 @@ func (u *Unit) reads(table string) bool {
 	})
 }
 
+// Within reports whether a group does what some of a larger one's units do, whatever the values are.
+func (g *Group) Within(larger *Group) bool {
+	if len(g.Units) >= len(larger.Units) {
+		return false
+	}
+	left := strings.Split(strings.TrimPrefix(larger.Shape, overlapMark), shapeMark)
+	for shape := range strings.SplitSeq(strings.TrimPrefix(g.Shape, overlapMark), shapeMark) {
+		i := slices.Index(left, shape)
+		if i < 0 {
+			return false
+		}
+		left = slices.Delete(left, i, i+1)
+	}
+	return true
+}
+
+// What Group.Shape has in front of overlapping units, and between units.
+const (
+	overlapMark = "o\x00"
+	shapeMark   = "\x00"
+)
+
 // OneSession reports whether two of its units came from the same session, which does not run two at once.
 func (g *Group) OneSession() bool {
 	seen := map[uint64]bool{}
@@ -429,9 +468,9 @@ func Groups(units []*Unit, near, most int, d lex.Dialect) (groups []*Group, left
 			parts = append(parts, shapes[u])
 		}
 		slices.Sort(parts)
-		g.Shape = strings.Join(parts, "\x00")
+		g.Shape = strings.Join(parts, shapeMark)
 		if overlapped {
-			g.Shape = "o" + g.Shape
+			g.Shape = overlapMark + g.Shape
 		}
 		if seen[g.Shape]++; seen[g.Shape] > representatives {
 			return

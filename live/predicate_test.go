@@ -214,6 +214,36 @@ var forms = []struct {
 		2 INSERT INTO booking VALUES (11, 7, NULL, 'ann')
 		1 COMMIT
 		2 COMMIT`, ""},
+	{"a condition of constants, and OFFSET 0, as Prisma writes", `1 SELECT booking.guest FROM booking WHERE (booking.room = 1 AND 1=1) LIMIT 1 OFFSET 0
+		2 SELECT guest FROM booking WHERE (room = 1 AND 1=1) LIMIT 1 OFFSET 0
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'bob')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"double booking by the count of a derived table", `1 SELECT count(*) AS n FROM (SELECT booking.id FROM booking WHERE (room = 1 AND 1=1)) AS sub
+		2 SELECT count(*) AS n FROM (SELECT booking.id FROM booking WHERE (room = 1 AND 1=1)) AS sub
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'bob')
+		1 COMMIT
+		2 COMMIT`, "G2 write skew"},
+	{"a count of the rows behind others", `1 SELECT count(*) AS n FROM (SELECT id FROM booking WHERE room > 4 ORDER BY id LIMIT 3 OFFSET 1) AS sub
+		2 SELECT count(*) AS n FROM (SELECT id FROM booking WHERE room > 4 ORDER BY id LIMIT 3 OFFSET 1) AS sub
+		1 INSERT INTO booking VALUES (10, 7, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 7, NULL, 'bob')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"a condition of constants that never holds", `1 SELECT guest FROM booking WHERE (room = 1 AND 1=0) LIMIT 1 OFFSET 0
+		2 SELECT guest FROM booking WHERE (room = 1 AND 1=0) LIMIT 1 OFFSET 0
+		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 1, NULL, 'bob')
+		1 COMMIT
+		2 COMMIT`, ""},
+	{"OFFSET hides a row", `1 SELECT guest FROM booking WHERE room > 4 ORDER BY id LIMIT 3 OFFSET 1
+		2 SELECT guest FROM booking WHERE room > 4 ORDER BY id LIMIT 3 OFFSET 1
+		1 INSERT INTO booking VALUES (10, 7, NULL, 'ann')
+		2 INSERT INTO booking VALUES (11, 7, NULL, 'bob')
+		1 COMMIT
+		2 COMMIT`, ""},
 	{"EXISTS found none", `1 SELECT EXISTS (SELECT 1 FROM booking WHERE guest = 'ann')
 		2 SELECT EXISTS (SELECT 1 FROM booking WHERE guest = 'ann')
 		1 INSERT INTO booking VALUES (10, 1, NULL, 'ann')

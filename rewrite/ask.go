@@ -13,6 +13,7 @@ type Ask struct {
 	// Where is the condition. Its values stand in conditions made with condition.Open, as constants of the text or as parameters.
 	Where condition.Condition
 	Limit condition.Value // how many rows are returned at most, in the same form; nil: all
+	Skip  condition.Value // how many of the rows are left out in front (OFFSET), in the same form; nil: none
 	// Current says that the statement locks or writes the rows, so that products with locks show it what is current.
 	Current bool
 	// Pinned says that the condition fixes a whole unique key: no row but the one that was found can matter.
@@ -31,21 +32,41 @@ func (p *Plan) AsksExistence() bool { return len(p.Asks) == 1 && p.Asks[0].Exist
 // Bind gives the Ask with the values of parameters.
 func (a Ask) Bind(values func(n int) (condition.Value, bool)) Ask {
 	a.Where = a.Where.Bind(values)
-	if a.Limit != nil && strings.HasPrefix(*a.Limit, "$") {
-		if limit := condition.Open("=", condition.Number, "limit", a.Limit).Bind(values); limit.Op == "=" && limit.Values[0] != nil {
-			text := "=" + *limit.Values[0]
-			a.Limit = &text
-		}
-	}
+	a.Limit, a.Skip = boundCount(a.Limit, values), boundCount(a.Skip, values)
 	a.Types = nil
 	return a
+}
+
+// boundCount gives a number of rows with the value of its parameter, if it has one that is known.
+func boundCount(v condition.Value, values func(n int) (condition.Value, bool)) condition.Value {
+	if v == nil || !strings.HasPrefix(*v, "$") {
+		return v
+	}
+	bound := condition.Open("=", condition.Number, "count", v).Bind(values)
+	if bound.Op != "=" || bound.Values[0] == nil {
+		return v
+	}
+	text := "=" + *bound.Values[0]
+	return &text
+}
+
+// SkipsRows is the reason for not evaluating a statement that Skips.
+const SkipsRows = "OFFSET hides rows"
+
+// Skips reports whether the statement may leave out rows that it found, by its OFFSET.
+func (a *Ask) Skips() bool {
+	if a.Skip == nil {
+		return false
+	}
+	text, ok := condition.Constant(*a.Skip)
+	return !ok || strings.Trim(text, "0") != "" || text == ""
 }
 
 // Shifted gives the Ask of another text that differs in its literals only: literal gives the other text's literal for the place of one, if
 // there is one. An empty one says that it is the same.
 func (a Ask) Shifted(literal func(at int) (now int, text string, ok bool)) Ask {
 	a.Where = shifted(a.Where, literal)
-	a.Limit = shiftedValue(a.Limit, literal)
+	a.Limit, a.Skip = shiftedValue(a.Limit, literal), shiftedValue(a.Skip, literal)
 	return a
 }
 

@@ -12,7 +12,7 @@ import (
 
 // bound is the plan of a statement with the values of its parameters.
 func bound(p *rewrite.Plan, r request) *rewrite.Plan {
-	if len(p.Asks) == 0 || !slices.ContainsFunc(p.Asks, func(a rewrite.Ask) bool { return len(a.Types) > 0 || a.Limit != nil }) {
+	if len(p.Asks) == 0 || !slices.ContainsFunc(p.Asks, func(a rewrite.Ask) bool { return len(a.Types) > 0 || a.Limit != nil || a.Skip != nil }) {
 		return p
 	}
 	list := r.params()

@@ -92,6 +92,8 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 			ev.Unread = "it is not known when the transaction took its view of the database"
 		} else if a.Exists && !r.none {
 			ev.Unread = "EXISTS found a row, and does not tell which"
+		} else if a.Skips() {
+			ev.Unread = rewrite.SkipsRows
 		} else if a.Limit != nil && (!read.Whole || !below(found, *a.Limit)) {
 			ev.Unread = "LIMIT may have hidden rows"
 		} else {

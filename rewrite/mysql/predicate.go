@@ -38,6 +38,9 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 	if inner := existence(n); inner != nil {
 		n, ask.Exists = inner, true
 	}
+	for inner := counted(n); inner != nil; inner = counted(n) {
+		n = inner
+	}
 	all := walk(n)
 	if n.From == nil {
 		return ""
@@ -56,8 +59,6 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 		return "HAVING hides groups"
 	case s.session.Cut && n.Limit == nil:
 		return "sql_select_limit hides rows"
-	case n.Limit != nil && n.Limit.Offset != nil:
-		return "OFFSET hides rows"
 	case n.Limit != nil && ask.Exists:
 		return "LIMIT within EXISTS"
 	case lock == ast.SelectLockForUpdateSkipLocked, lock == ast.SelectLockForShareSkipLocked:
@@ -65,6 +66,19 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 	}
 	ask.Current = lock != ast.SelectLockNone || s.session.LockingReads
 	return s.asked(n.From.TableRefs, &list[0], n.Where, n.Limit, ask)
+}
+
+// counted gives the query of SELECT ... FROM (...) AS name, of which each row counts: Prisma's count() is one.
+func counted(n *ast.SelectStmt) *ast.SelectStmt {
+	if n.From == nil || n.From.TableRefs.Right != nil || n.Where != nil || n.Having != nil || n.Limit != nil || n.With != nil || n.LockInfo != nil || n.SelectIntoOpt != nil {
+		return nil
+	}
+	t, ok := n.From.TableRefs.Left.(*ast.TableSource)
+	if !ok || t.Lateral {
+		return nil
+	}
+	inner, _ := t.Source.(*ast.SelectStmt)
+	return inner
 }
 
 // existence gives the query of SELECT EXISTS (...).
@@ -114,6 +128,9 @@ func (s *planner) asked(from *ast.Join, src *source, where ast.ExprNode, limit *
 		a.placeOf(limit)
 		if a.ask.Limit = a.value(limit.Count, condition.Number); a.ask.Limit == nil {
 			return "LIMIT hides rows"
+		}
+		if a.ask.Skip = a.value(limit.Offset, condition.Number); limit.Offset != nil && a.ask.Skip == nil {
+			return rewrite.SkipsRows
 		}
 	}
 	if where != nil {
@@ -216,7 +233,7 @@ func (s *planner) places(where ast.ExprNode) map[ast.Node]int {
 	return out
 }
 
-// placeOf notes the token of the number of rows of the statement's only LIMIT.
+// placeOf notes the tokens of the numbers of the statement's only LIMIT: LIMIT count, LIMIT count OFFSET skip, or LIMIT skip, count.
 func (a *asker) placeOf(limit *ast.Limit) {
 	t := a.text
 	for i := range t.Tokens {
@@ -224,7 +241,13 @@ func (a *asker) placeOf(limit *ast.Limit) {
 			if a.places == nil {
 				a.places = map[ast.Node]int{}
 			}
-			a.places[limit.Count] = i + 1
+			first, second := limit.Count, limit.Offset
+			if i+2 < len(t.Tokens) && t.Is(i+2, ",") {
+				first, second = second, first
+			}
+			if a.places[first] = i + 1; second != nil {
+				a.places[second] = i + 3
+			}
 			return
 		}
 	}
@@ -302,6 +325,9 @@ func (a *asker) comparison(op string, left, right ast.ExprNode) condition.Condit
 		if m, ok := unwrapped(left).(*ast.BinaryOperationExpr); ok && m.Op == opcode.Mod && (op == "=" || op == "<>") {
 			return negated(op == "<>", a.remainder(m, right))
 		}
+		if x, y := a.constant(left), a.constant(right); x != nil && y != nil && op == "=" {
+			return condition.Constants(x, y)
+		}
 		left, right, op = right, left, mirrored[op]
 	}
 	return a.open(op, left, right)
@@ -355,10 +381,20 @@ func unwrapped(n ast.ExprNode) ast.ExprNode {
 	}
 }
 
+// constant gives an integer of the text; nil if it is something else.
+func (a *asker) constant(n ast.ExprNode) condition.Value {
+	if v, ok := unwrapped(n).(*mysqlsyntax.Value); ok {
+		if _, ok := v.V.(int64); ok {
+			return a.value(n, condition.Number)
+		}
+	}
+	return nil
+}
+
 // column is the column of the table that an expression is.
 func (a *asker) column(n ast.ExprNode) (string, *rewrite.Attribute) {
 	c, ok := unwrapped(n).(*ast.ColumnNameExpr)
-	if !ok || c.Name.Schema.O != "" || c.Name.Table.O != "" && !strings.EqualFold(c.Name.Table.O, a.src.alias) {
+	if !ok || c.Name.Schema.O != "" && (a.src.rel == nil || c.Name.Schema.O != a.src.rel.Schema) || c.Name.Table.O != "" && !strings.EqualFold(c.Name.Table.O, a.src.alias) {
 		return "", nil
 	}
 	at := a.src.column(c.Name.Name.O)

@@ -222,8 +222,9 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.View, s Session, single boo
 		spans = append(spans, span)
 		x := newPlanner(&scene{sql: sql, from: from, to: to, scan: scan, catalog: c, session: s, native: r.capture != rewrite.CaptureColumns, wanted: &r.wanted})
 		x.plan.Text = sql[span.At:span.End]
-		x.understand(raw.Stmt)
-		x.predicates(raw.Stmt)
+		node := unqualified(raw.Stmt)
+		x.understand(node)
+		x.predicates(node)
 		asks = asks || len(tree.Stmts) > 1 && (s.Asks || asksItself(raw.Stmt))
 		if x.plan.Schema && first.Usable() && !first.EventTriggers && !asksItself(raw.Stmt) {
 			x.plan.Changes = confined(raw.Stmt)

@@ -50,6 +50,9 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 	if inner := existence(s); inner != nil {
 		ask.Exists, s = true, inner
 	}
+	for inner := counted(s); inner != nil; inner = counted(s) {
+		s = inner
+	}
 	var rv *pg.RangeVar
 	if len(s.FromClause) == 1 {
 		rv = s.FromClause[0].GetRangeVar()
@@ -61,11 +64,17 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 		x.plan.Unread = "it reads several tables or a subquery"
 	case s.HavingClause != nil:
 		x.plan.Unread = "HAVING hides groups"
-	case s.LimitOffset != nil:
-		x.plan.Unread = "OFFSET hides rows"
 	case slices.ContainsFunc(s.LockingClause, func(n *pg.Node) bool { return n.GetLockingClause().GetWaitPolicy() == pg.LockWaitPolicy_LockWaitSkip }):
 		x.plan.Unread = "SKIP LOCKED hides rows"
 	default:
+		if s.LimitOffset != nil {
+			v, ok := x.value(s.LimitOffset, condition.Number, "int8", &ask)
+			if !ok || ask.Exists {
+				x.plan.Unread = rewrite.SkipsRows
+				return
+			}
+			ask.Skip = v
+		}
 		if s.LimitCount != nil {
 			v, ok := x.value(s.LimitCount, condition.Number, "int8", &ask)
 			switch {
@@ -81,6 +90,18 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 		ask.Current = len(s.LockingClause) > 0
 		x.asked(rv, s.WhereClause, ask)
 	}
+}
+
+// counted gives the query of SELECT ... FROM (...) AS name, of which each row counts: Prisma's count() is one.
+func counted(s *pg.SelectStmt) *pg.SelectStmt {
+	if len(s.FromClause) != 1 || s.WithClause != nil || s.WhereClause != nil || s.HavingClause != nil || s.LimitCount != nil || s.LimitOffset != nil {
+		return nil
+	}
+	sub := s.FromClause[0].GetRangeSubselect()
+	if sub.GetLateral() || len(s.LockingClause) > 0 {
+		return nil
+	}
+	return sub.GetSubquery().GetSelectStmt()
 }
 
 // existence gives the query of SELECT EXISTS (...).
@@ -206,6 +227,9 @@ func (x *planner) comparison(e *pg.A_Expr, rel *rewrite.Relation, ref string, as
 		}
 	}
 	if name == "" {
+		if a, b := x.constant(e.Lexpr, ask), x.constant(e.Rexpr, ask); a != nil && b != nil && e.Kind == pg.A_Expr_Kind_AEXPR_OP && op == "=" {
+			return condition.Constants(a, b)
+		}
 		return condition.Unknown("a comparison of something else than a column with values")
 	}
 	kind := kindOf(at)
@@ -265,6 +289,15 @@ func (x *planner) remainder(left, right *pg.Node, rel *rewrite.Relation, ref str
 	d, ok1 := x.value(m.Rexpr, condition.Number, at.Type, ask)
 	v, ok2 := x.value(right, condition.Number, at.Type, ask)
 	return condition.Open("modulo", condition.Number, name, d, v), ok1 && ok2 && d != nil
+}
+
+// constant gives an integer of the text; nil if it is something else.
+func (x *planner) constant(n *pg.Node, ask *rewrite.Ask) condition.Value {
+	if c := n.GetAConst(); c == nil || c.GetIval() == nil {
+		return nil
+	}
+	v, _ := x.value(n, condition.Number, "int4", ask)
+	return v
 }
 
 // comparedColumn is the column of rel that an expression is.

@@ -209,8 +209,11 @@ func (c Condition) Bind(values func(n int) (v Value, ok bool)) Condition {
 		}
 		out[i] = bound
 	}
-	if c.Reason == "prefix" { // the operator
+	switch c.Reason { // the operator
+	case "prefix":
 		return Prefix(c.Kind, c.Column, out[0])
+	case "constants":
+		return constants(out[0], out[1])
 	}
 	return Compare(c.Reason, c.Kind, c.Column, out...)
 }
@@ -236,6 +239,20 @@ func Place(v string) (at int, ok bool) {
 // and its place in the text in front.
 func Open(op string, kind Kind, column string, values ...Value) Condition {
 	return Condition{Op: "parameters", Reason: op, Kind: kind, Column: column, Values: values}
+}
+
+// Constants is the comparison of two integers for equality, as 1 = 1 and 1 = 0, which programs write where there is no condition. The
+// values are those of Open.
+func Constants(a, b Value) Condition { return Open("constants", Number, "", a, b) }
+
+func constants(a, b Value) Condition {
+	if a == nil || b == nil || !integer(*a) || !integer(*b) {
+		return Unknown("a comparison of values that are not integers")
+	}
+	if same := Compare("=", Number, "", b); same.Holds(Image{"": a}) == True {
+		return Always
+	}
+	return Condition{Op: "not", Args: []Condition{Always}}
 }
 
 // Prefix is LIKE with a pattern that ends with its only wildcard, or has none.

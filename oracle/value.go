@@ -33,7 +33,7 @@ func Values(image string) (list []Value) {
 	}
 	for _, column := range slices.Sorted(maps.Keys(values)) {
 		if v := values[column]; v != nil {
-			list = append(list, Value{strings.ToLower(column), *v})
+			list = append(list, Value{column, *v})
 		}
 	}
 	return list
@@ -109,7 +109,9 @@ func Assigned(sql, params string, p *product.Product) (list []Value) {
 		for ; at < len(tokens) && tokens[at].Text != "="; at++ {
 			switch k := tokens[at].Kind; {
 			case k == lex.Word || k == lex.Name:
-				column = strings.ToLower(strings.Trim(tokens[at].Text, "\"`"))
+				if column = strings.Trim(tokens[at].Text, "\"`"); k == lex.Word && p.Dialect == product.DialectPostgres {
+					column = strings.ToLower(column)
+				}
 			case tokens[at].Text != ".":
 				return nil
 			}

@@ -25,13 +25,13 @@ func (t *teller) telling(e *oracle.Edge, values []oracle.Value) (list []oracle.V
 	}
 	if list == nil {
 		key, _, _ := strings.Cut(e.Name, "=")
-		list = slices.DeleteFunc(slices.Clone(values), func(v oracle.Value) bool { return v.Column == key })
+		list = slices.DeleteFunc(slices.Clone(values), func(v oracle.Value) bool { return strings.EqualFold(v.Column, key) })
 	}
 	return list
 }
 
 func assigns(values []oracle.Value, column string) bool {
-	return slices.ContainsFunc(values, func(v oracle.Value) bool { return v.Column == column })
+	return slices.ContainsFunc(values, func(v oracle.Value) bool { return strings.EqualFold(v.Column, column) })
 }
 
 // did words an act: "read n = 5 in coupon 7", "set n = 4 in coupon 7", "changed coupon 7".
@@ -148,7 +148,7 @@ func integer(text string) bool {
 }
 
 func value(values []oracle.Value, column string) string {
-	if i := slices.IndexFunc(values, func(v oracle.Value) bool { return v.Column == column }); i >= 0 {
+	if i := slices.IndexFunc(values, func(v oracle.Value) bool { return strings.EqualFold(v.Column, column) }); i >= 0 {
 		return values[i].Text
 	}
 	return ""

@@ -2,6 +2,7 @@
 package prose
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -65,8 +66,11 @@ func Lines(text string) string {
 	}, text)
 }
 
-// Statement makes one line of a statement, as Line does. Where it is longer than most, what says least goes first: the list of columns of a SELECT,
-// then the middle of long brackets (lists of values, subqueries), the longest first, then the end of what stands in front of WHERE, then the middle of
+// identifier is a long value in a comment, as sqlcommenter writes tags: its end tells it from others.
+var identifier = regexp.MustCompile(`(?i)(trace[a-z]+='?)[0-9a-z%=-]{10,}([0-9a-z%=-]{6})`)
+
+// Statement makes one line of a statement, as Line does. Where it is longer than most, what says least goes first: the beginning of a traceparent in a
+// comment, the list of columns of a SELECT, and behind RETURNING, then the middle of long brackets (lists of values, subqueries), the longest first, then the end of what stands in front of WHERE, then the middle of
 // the condition. Tables, the beginning and the end of the condition, and the comment with the application's tags are kept.
 func Statement(sql string, most int) string {
 	line := Line(sql, 0)
@@ -74,8 +78,22 @@ func Statement(sql string, most int) string {
 	if fits() {
 		return line
 	}
-	if i, j := columns(line); j > i+len(dots) {
+	if at := strings.LastIndex(line, "/*"); at >= 0 {
+		line = line[:at] + identifier.ReplaceAllString(line[at:], "${1}"+dots+"${2}")
+	}
+	if i, j := columns(line); !fits() && j > i+len(dots) {
 		line = line[:i] + dots + line[j:]
+	}
+	const returning = " returning "
+	if i := outside(line, returning); !fits() && i > 0 {
+		i += len(returning)
+		j := len(line)
+		if at := strings.LastIndex(line[i:], " /*"); at >= 0 {
+			j = i + at
+		}
+		if j > i+len(dots) {
+			line = line[:i] + dots + line[j:]
+		}
 	}
 	for range maxBrackets {
 		if fits() {

@@ -77,6 +77,10 @@ func TestStatement(t *testing.T) {
 		{"INSERT INTO t (" + strings.Repeat("a, ", 40) + "b) VALUES (" + strings.Repeat("'x', ", 40) + "1) /* r='/b' */", "INSERT INTO t (a,... b) VALUES ('x... 1) /* r='/b' */"},
 		{"SELECT a FROM t WHERE b = 'first' AND c = 'a very long text that says little' AND d = 'last'", "SELECT a FROM t WHERE b = 'first' AN...ittle' AND d = 'last'"},
 		{"SELECT " + strings.Repeat("é", 70), "SELECT " + strings.Repeat("é", 21) + "..." + strings.Repeat("é", 29)},
+		{"SELECT a FROM t WHERE id = $1 /*route='/b',traceparent='00-0123456789abcdef0123456789abcdef-0123456789abcdef-01'*/",
+			"SELECT a FROM t WHERE id = $1 /*rout...eparent='...def-01'*/"},
+		{`UPDATE t SET a = $1 WHERE id = $2 RETURNING "t"."id", "t"."number_left", "t"."name" /*r='/b'*/`, `UPDATE t SET a = $1 WHERE id = $2 RETURNING ... /*r='/b'*/`},
+		{`UPDATE t SET a = 'x returning y ' WHERE id = 777777777777777777777777777`, `UPDATE t SET a = 'x returni... WHERE id = 7...77777777777777`},
 		{"SELECT", "SELECT"},
 		{"", ""},
 	} {

@@ -7,6 +7,7 @@ type CauseID string
 // The causes.
 const (
 	TornUpdate        CauseID = "torn semi-consistent update"
+	TornInsert        CauseID = "one of several rows that a transaction inserted"
 	MovedRow          CauseID = "row moved behind the scan"
 	NoGapLocks        CauseID = "missing gap locks"
 	SemiConsistent    CauseID = "semi-consistent read"

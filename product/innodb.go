@@ -59,6 +59,11 @@ var innodbCauses = append([]Cause{
 		Source: "bugs.mysql.com/104833 (verified, serious); MDEV-26643 (open unless innodb_snapshot_isolation=ON)",
 	},
 	{
+		ID: TornInsert, Confirmed: true,
+		Reason: "a locking read or a DELETE that waited met one of the rows that a transaction had inserted, and not another one that the same transaction inserted behind its scan",
+		Source: "MDEV-34106 (confirmed); bugs.mysql.com/114952 (verified)",
+	},
+	{
 		ID:     NoGapLocks,
 		Reason: "there are no gap locks at this level, and locks on rows that do not match are released: another transaction brought a row into the statement's range, behind its scan, and was committed earlier",
 		Source: "MySQL manual, 17.7.2.1, READ COMMITTED",

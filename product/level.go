@@ -88,6 +88,9 @@ func (p *Product) Stricter() *Setting {
 	return nil
 }
 
+// Assigned reports whether a value turns the setting on.
+func (s *Setting) Assigned(value string) bool { return slices.Contains(s.On, strings.ToLower(value)) }
+
 // Optimistic reports whether a transaction takes no locks and looks for conflicts at its COMMIT. A statement in autocommit is
 // executed again when it meets a conflict, so it is not called optimistic.
 func (p *Product) Optimistic(level string, explicit bool) bool {

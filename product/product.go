@@ -22,6 +22,9 @@ type Product struct {
 	// has.
 	Levels  []Level
 	Default string
+	// Retry is the session variable whose values let the server execute the statements of an optimistic transaction again where its COMMIT
+	// meets a conflict; nil: there is none.
+	Retry *Setting
 	Traits
 	Views  []View
 	Locks  []Lock

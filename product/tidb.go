@@ -20,6 +20,7 @@ var tidb = Product{
 		},
 	},
 	Default: "REPEATABLE READ",
+	Retry:   &Setting{"tidb_disable_txn_auto_retry", []string{"off", "0", "false"}}, // optimistic transactions: automatic retry; updates may be lost
 	Traits: Traits{
 		DuplicateError:        "1062",       // error codes
 		SnapshotAt:            AtBegin,      // transaction isolation levels

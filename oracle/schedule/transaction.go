@@ -21,6 +21,9 @@ type Transaction struct {
 	Explicit bool
 	Level    string // that it ran at, as history.Event.Level: MariaDB's and TiDB's snapshot isolation is "snapshot"
 	ReadOnly bool
+	// Retries says that the server may have executed the statements again, on what was committed by then, before it committed the transaction
+	// (product.Product.Retry).
+	Retries bool
 	Outcome  history.Outcome // a transaction that was open at the end is aborted
 	// Begin and End are the moments at which its first statement was sent and its last one was done; a transaction that was open at
 	// the end of the schedule has an End behind all others.
@@ -31,29 +34,38 @@ type Transaction struct {
 type setting struct {
 	level, next string
 	stricter    bool // the product's setting for snapshot isolation is on (product.Stricter)
+	retries     bool // the product's setting for automatic retries is on (product.Product.Retry)
 	readOnly    bool
 	nextOnly    *bool // what is set for the next transaction; nil: nothing
 }
 
-// assignments find what a statement gives to a product's stricter setting, by the setting's name.
+// assignments find what a statement gives to a setting that products have, by the setting's name.
 var assignments = func() map[string]*regexp.Regexp {
 	patterns := map[string]*regexp.Regexp{}
 	for _, p := range product.All() {
-		if v := p.Stricter(); v != nil {
-			patterns[v.Name] = regexp.MustCompile(`(?i)\b` + v.Name + `\s*:?=\s*['"]?(\w*)`)
+		for _, v := range []*product.Setting{p.Stricter(), p.Retry} {
+			if v != nil {
+				patterns[v.Name] = regexp.MustCompile(`(?i)\b` + v.Name + `\s*:?=\s*['"]?(\w*)`)
+			}
 		}
 	}
 	return patterns
 }()
 
+// assign follows a statement that may give a setting a value. DEFAULT is the server's affair: the setting counts as it was.
+func assign(on *bool, v *product.Setting, st *statement.Statement) {
+	if v == nil {
+		return
+	}
+	if m := assignments[v.Name].FindStringSubmatch(st.Text); m != nil && !strings.EqualFold(m[1], "default") {
+		*on = v.Assigned(m[1])
+	}
+}
+
 // note follows a statement that sets something for later transactions.
 func (s *setting) note(p *product.Product, st *statement.Statement) {
-	if v := p.Stricter(); v != nil {
-		// DEFAULT is the server's affair: the setting counts as it was.
-		if m := assignments[v.Name].FindStringSubmatch(st.Text); m != nil && !strings.EqualFold(m[1], "default") {
-			s.stricter = slices.Contains(v.On, strings.ToLower(m[1]))
-		}
-	}
+	assign(&s.stricter, p.Stricter(), st)
+	assign(&s.retries, p.Retry, st)
 	if readOnly, scope, ok := access(p, st); ok {
 		switch scope {
 		case statement.ScopeSession:
@@ -147,7 +159,7 @@ func (s *Schedule) Transactions() []Transaction {
 			end(n, st.Done, outcomeOf(st))
 			counts[n]++
 			next := *t
-			open[n] = &Transaction{Session: n, N: counts[n], Explicit: true, Level: next.Level, ReadOnly: next.ReadOnly, Begin: st.Done}
+			open[n] = &Transaction{Session: n, N: counts[n], Explicit: true, Level: next.Level, ReadOnly: next.ReadOnly, Retries: next.Retries, Begin: st.Done}
 		case !st.After.InTransaction():
 			end(n, st.Done, outcomeOf(st))
 		}
@@ -192,6 +204,7 @@ func (s *setting) begin(p *product.Product, st *Step) *Transaction {
 		t.ReadOnly = b.ReadOnly || t.ReadOnly && !b.ReadWrite
 	}
 	t.Level = p.Real(level, stricter)
+	t.Retries = s.retries && p.Optimistic(t.Level, t.Explicit)
 	return t
 }
 

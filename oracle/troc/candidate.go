@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"wirecheck/answer"
+	"wirecheck/oracle/schedule"
 	"wirecheck/product"
 )
 
@@ -348,32 +349,51 @@ func (c *check) departures(ctx context.Context, w *world, i int, kind product.Ki
 		}
 	}
 	for _, skipped := range subsets(moved, missing) {
-		cause := product.TornUpdate
-		switch {
-		case !slices.ContainsFunc(skipped, func(id int) bool { return !c.insertedSince(w, table, id, st.Sent) }):
-			cause = product.NoGapLocks
-		case kind != product.Update || slices.ContainsFunc(skipped, func(id int) bool { return slices.Contains(then[table], id) }):
-			cause = product.MovedRow
-		}
-		alternative(rel.without(skipped), cause)
+		met := slices.DeleteFunc(slices.Clone(now[table]), func(id int) bool { return slices.Contains(skipped, id) })
+		alternative(rel.without(skipped), c.passing(w, table, kind, st, skipped, met, then[table]))
 	}
 	return list, nil
 }
 
-// insertedSince reports whether a row was inserted after a moment of the schedule. An UPDATE that gives a row another key inserts none. A
-// row with the key of a deleted one has that row's versions in front of its own.
-func (c *frame) insertedSince(w *world, table string, id, tick int) bool {
-	return slices.ContainsFunc(w.tables[table], func(r row) bool {
-		if r.id != id {
-			return false
+// passing is the cause by which a statement that waited passed rows over: skipped. It met others. Of all, then are those that it would have
+// chosen when it was sent.
+func (c *frame) passing(w *world, table string, kind product.Kind, st *schedule.Step, skipped, met, then []int) product.CauseID {
+	row := func(id int) *row {
+		return &w.tables[table][slices.IndexFunc(w.tables[table], func(r row) bool { return r.id == id })]
+	}
+	insertedSince := func(id int) bool {
+		v, _ := row(id).birth()
+		return c.inserts(v) && c.s.Steps[v.step].Sent > st.Sent
+	}
+	sibling := func(id int) bool { // another row that its transaction inserted was met
+		v, first := row(id).birth()
+		return first && slices.ContainsFunc(met, func(id int) bool {
+			other, _ := row(id).birth()
+			return c.inserts(other) && other.tx == v.tx
+		})
+	}
+	held := func(id int) bool {
+		return slices.ContainsFunc(row(id).versions, func(v version) bool {
+			return v.tx != initial && c.s.Steps[v.step].Done < st.Sent && c.txs[v.tx].End > st.Sent
+		})
+	}
+	switch {
+	case !slices.ContainsFunc(skipped, func(id int) bool { return !insertedSince(id) }):
+		if kind != product.Update && slices.ContainsFunc(skipped, sibling) {
+			return product.TornInsert
 		}
-		born := len(r.versions) - 1
-		for born > 0 && !r.versions[born-1].deleted {
-			born--
-		}
-		v := &r.versions[born]
-		return v.tx != initial && c.s.Steps[v.step].Sent > tick && c.s.Steps[v.step].Statement.Insert != nil
-	})
+		return product.NoGapLocks
+	case kind != product.Update || slices.ContainsFunc(skipped, func(id int) bool { return slices.Contains(then, id) }):
+		return product.MovedRow
+	case schedule.ByIndex(c.s.Setup, &st.Statement), !slices.ContainsFunc(skipped, held):
+		return product.NoGapLocks // the scan did not come to them; or they did not match, so that their locks were released
+	}
+	return product.TornUpdate
+}
+
+// inserts reports whether an INSERT made a version. An UPDATE that gives a row another key inserts none.
+func (c *frame) inserts(v *version) bool {
+	return v.tx != initial && c.s.Steps[v.step].Statement.Insert != nil
 }
 
 // subsets gives the subsets of a list but the empty one. Of a list of more than four, only those of a size, and at most 100.

@@ -153,6 +153,39 @@ func TestHistories(t *testing.T) {
 			B: COMMIT
 			final: 1|7 2|0`,
 			[]at{{"postgres", "rr ser", refused}, {"mariadb", "si", refused}, {"tidb", "si", refused}, {"postgres mariadb", "rc", ""}, {"mariadb tidb", "rr", ""}}},
+		{"an optimistic transaction that the server may execute again: its increment is not lost", `
+			A: SET SESSION tidb_disable_txn_auto_retry = 0
+			A: BEGIN
+			A: UPDATE t SET b = b + 1 WHERE a = 1 -> 1
+			B: UPDATE t SET b = b + 1 WHERE a = 1 -> 1
+			A: COMMIT
+			final: 1|2 2|0`,
+			[]at{{"tidb", "si", ""}}},
+		{"an optimistic transaction that the server may execute again: its increment is lost", `
+			A: SET SESSION tidb_disable_txn_auto_retry = 0
+			A: BEGIN
+			A: UPDATE t SET b = b + 1 WHERE a = 1 -> 1
+			B: UPDATE t SET b = b + 1 WHERE a = 1 -> 1
+			A: COMMIT
+			final: 1|1 2|0`,
+			[]at{{"tidb", "si", state}}},
+		{"an optimistic transaction that the server may execute again: its own update overwrites", `
+			A: SET SESSION tidb_disable_txn_auto_retry = OFF
+			A: BEGIN
+			A: SELECT * FROM t -> 1|0 2|0
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			B: UPDATE t SET b = 7 WHERE a = 1 -> 1
+			A: COMMIT
+			final: 1|5 2|0`,
+			[]at{{"tidb", "si", ""}}},
+		{"an optimistic transaction that the server does not execute again", `
+			A: SET SESSION tidb_disable_txn_auto_retry = ON
+			A: BEGIN
+			A: UPDATE t SET b = b + 1 WHERE a = 1 -> 1
+			B: UPDATE t SET b = b + 1 WHERE a = 1 -> 1
+			A: COMMIT
+			final: 1|2 2|0`,
+			[]at{{"tidb", "si", "violation: " + oracle.NameWrite}}},
 		{"first committer wins: the optimistic COMMIT is refused", `
 			B: BEGIN
 			B: UPDATE t SET b = 7 WHERE a = 1 -> 1
@@ -468,6 +501,55 @@ func TestHistories(t *testing.T) {
 			A: COMMIT
 			B@2: DELETE FROM t -> 2
 			final: 0|0`,
+			[]at{{"mysql mariadb", "rc ru", "permitted: missing gap locks"}, {"mysql mariadb", "rr ser", result}}},
+		{"one of two rows that a transaction inserted, and not the other one", `
+			A: BEGIN
+			A: INSERT INTO t VALUES (3, 0) -> 1
+			A: INSERT INTO t VALUES (0, 0) -> 1
+			A: COMMIT
+			B@2: DELETE FROM t -> 3
+			final: 0|0`,
+			[]at{{"mysql mariadb", "rc ru", "violation: one of several rows that a transaction inserted"}, {"mysql mariadb", "rr ser", result}}},
+		{"a locking read finds one of two rows that a transaction inserted", `
+			A: BEGIN
+			A: INSERT INTO t VALUES (3, 0) -> 1
+			A: INSERT INTO t VALUES (0, 0) -> 1
+			A: COMMIT
+			B@2: SELECT * FROM t FOR UPDATE -> 1|0 2|0 3|0
+			final: 0|0 1|0 2|0 3|0`,
+			[]at{{"mysql mariadb", "rc ru", "violation: one of several rows that a transaction inserted"}, {"mysql mariadb", "rr ser", result}}},
+		{"the row of another transaction was inserted behind the scan", `
+			A: BEGIN
+			A: INSERT INTO t VALUES (3, 0) -> 1
+			B: INSERT INTO t VALUES (0, 0) -> 1
+			A: COMMIT
+			C@2: DELETE FROM t -> 3
+			final: 0|0`,
+			[]at{{"mysql mariadb", "rc ru", "permitted: missing gap locks"}, {"mysql mariadb", "rr ser", result}}},
+		{"one of two inserted rows, and its key had been there before", `
+			B: DELETE FROM t WHERE a = 1 -> 1
+			A: BEGIN
+			A: INSERT INTO t VALUES (3, 0) -> 1
+			A: INSERT INTO t VALUES (1, 0) -> 1
+			A: COMMIT
+			C@3: DELETE FROM t -> 2
+			final: 1|0`,
+			[]at{{"mysql mariadb", "rc ru", "permitted: missing gap locks"}, {"mysql mariadb", "rr ser", result}}},
+		{"an UPDATE passes a held row by, of which neither version matches", `
+			A: BEGIN
+			A: UPDATE t SET b = 1 -> 2
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			A: COMMIT
+			B@2: UPDATE t SET b = 9 WHERE a = 2 OR b = 5 -> 1
+			final: 1|5 2|9`,
+			[]at{{"mysql mariadb", "rc ru", "violation: torn semi-consistent update"}, {"mysql mariadb", "rr ser", result}}},
+		{"an UPDATE releases a row that does not match, and it is changed behind the scan", `
+			A: BEGIN
+			A: UPDATE t SET b = 1 WHERE a = 2 -> 1
+			A: UPDATE t SET b = 5 WHERE a = 1 -> 1
+			A: COMMIT
+			B@2: UPDATE t SET b = 9 WHERE a = 2 OR b = 5 -> 1
+			final: 1|5 2|9`,
 			[]at{{"mysql mariadb", "rc ru", "permitted: missing gap locks"}, {"mysql mariadb", "rr ser", result}}},
 		{"a row inserted, and the wait was for one that is not changed", `
 			A: BEGIN

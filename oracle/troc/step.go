@@ -2,6 +2,7 @@ package troc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -55,7 +56,14 @@ func (c *check) step(ctx context.Context, from *world, i int) (alive []*world, d
 	ended := alive
 	alive = nil
 	for _, w := range ended {
-		if m := c.commits(w, x, i); m != nil {
+		m := c.commits(w, x, i)
+		if m != nil && c.txs[x].Retries {
+			if err := c.retried(ctx, w, x); err != nil {
+				return nil, nil, err
+			}
+			m = nil
+		}
+		if m != nil {
 			died = append(died, death{mismatch: *m, causes: w.causes, place: c.place})
 			continue
 		}
@@ -171,6 +179,34 @@ func (c *check) commits(w *world, x, i int) *mismatch {
 					want: oracle.Side{Text: "refused: write conflict"}, got: oracle.Side{Text: "committed"}, trail: w.trail,
 				}
 			}
+		}
+	}
+	return nil
+}
+
+// retried executes the writes of an optimistic transaction again, on what is committed when its COMMIT meets a conflict (TiDB documentation,
+// optimistic transactions: automatic retry; updates may be lost by it).
+func (c *check) retried(ctx context.Context, w *world, x int) error {
+	w.remove(func(v *version) bool { return v.tx == x })
+	for _, i := range c.txs[x].Steps {
+		st := &c.s.Steps[i]
+		kind, ok := c.kind(i)
+		if !ok || !kind.Writes() || st.Failed() {
+			continue
+		}
+		r, cand := c.roles(kind, &st.Statement), candidate{views: map[string]relation{}}
+		for _, name := range append(slices.Clone(r.locked), r.read...) {
+			cand.views[name] = w.view(name, x, moment{at: c.place})
+		}
+		c.doubt(w, i, kind, r, "", &cand)
+		tr, err := c.t.try(ctx, st, cand.views, true)
+		switch {
+		case err != nil && !errors.Is(err, errNoView):
+			return err
+		case err != nil || cand.uncertain != "" || tr.answer.Err != nil || w.txs[x].saves != nil:
+			c.taint(w, &st.Statement, st.Name+" was executed again at COMMIT")
+		default:
+			*w = *c.apply(w, i, r, &cand, tr)[0]
 		}
 	}
 	return nil

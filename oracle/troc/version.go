@@ -27,6 +27,16 @@ type row struct {
 	versions []version
 }
 
+// birth is the version with which a row began to be there. A row with the key of a deleted one has that row's versions in front of its own;
+// first says that it has none.
+func (r *row) birth() (v *version, first bool) {
+	n := len(r.versions) - 1
+	for n > 0 && !r.versions[n-1].deleted {
+		n--
+	}
+	return &r.versions[n], n == 0
+}
+
 // tuple is a row as one view shows it.
 type tuple struct {
 	id     int

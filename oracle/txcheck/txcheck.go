@@ -53,6 +53,8 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 	switch {
 	case !known:
 		return schedule.Verdict{Unknown: "txcheck does not know " + s.Product}, nil
+	case slices.ContainsFunc(s.Transactions(), func(t schedule.Transaction) bool { return t.Retries }):
+		return schedule.Verdict{Unknown: "the server may have executed the statements of a transaction again (" + s.DBMS().Retry.Name + ")"}, nil
 	case s.Crashed || s.Trouble != "":
 		return schedule.Verdict{Unknown: "the case was not executed to its end: " + s.Trouble}, nil
 	}

@@ -200,6 +200,11 @@ func (m *model) rowCause(s store, a *act, r int, v *version) product.CauseID {
 		return product.SemiConsistent
 	case tagMoved:
 		return product.MovedRow
+	case tagGap:
+		if writer := s[r].inserter(); writer >= 0 && step.Statement.Verb == "delete" &&
+			slices.ContainsFunc(a.addressed, func(other int) bool { return s[other].inserter() == writer }) {
+			return product.TornInsert
+		}
 	}
 	return product.NoGapLocks
 }

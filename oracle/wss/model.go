@@ -111,6 +111,9 @@ func (m *scene) impossible() string {
 	if m.dbms.AfterWait == product.WaitUnknown {
 		return "which rows a write of " + m.dbms.Title + " sees is not known"
 	}
+	if slices.ContainsFunc(m.transactions, func(t schedule.Transaction) bool { return t.Retries }) {
+		return "the server may have executed the statements of a transaction again (" + m.dbms.Retry.Name + ")"
+	}
 	if hit := opaque.FindString(strings.Join(m.s.Setup, "\n")); hit != "" {
 		return "the setup has " + strings.ToLower(hit)
 	}

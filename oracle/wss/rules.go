@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"wirecheck/answer"
+	"wirecheck/oracle/schedule"
 	"wirecheck/product"
 	"wirecheck/statement"
 )
@@ -234,11 +235,12 @@ func (m *model) passedAt(s store, r *row, n, moment int, match func(*version) (e
 		return tagNone, err
 	}
 	later := func(v version) bool { return v.writer >= 0 && v.writer != m.of[n] && v.at > moment }
+	st := &m.s.Steps[n].Statement
 	switch {
+	case !mine.addressed && p != nil && st.Verb == "update" && (theirs.addressed || !schedule.ByIndex(m.s.Setup, st)):
+		return tagLocked, nil
 	case !mine.addressed && (p == nil || !theirs.addressed):
 		return tagReleased, nil
-	case p != nil && m.s.Steps[n].Statement.Verb == "update" && !mine.addressed:
-		return tagLocked, nil
 	case m.keys[r.table] == nil && slices.ContainsFunc(r.versions, later):
 		return tagMoved, nil // a secondary index may have led to it
 	}

@@ -25,6 +25,14 @@ type row struct {
 	versions []version
 }
 
+// inserter is the transaction that inserted a row whose key no row had before; -1: none did.
+func (r *row) inserter() int {
+	if v := &r.versions[0]; v.from == 0 {
+		return v.writer
+	}
+	return -1
+}
+
 // store is the model's database. Rows are never taken out: what rolled-back transactions inserted is simply not visible to anybody.
 type store []row
 

@@ -126,6 +126,14 @@ func TestRules(t *testing.T) {
 		{"no gap locks, and the update is lost", "mysql", rc, twoRows, listing6, "5|7", "violation"},
 		{"not locked by a running writer", "postgres", rc, twoRows, "T1: BEGIN\nT1: UPDATE t SET b = 1\nT2: BEGIN\nT2: UPDATE t SET b = 2\nT1: COMMIT\nT2: COMMIT", "1|1, 5|1", "violation"},
 
+		{"one of two inserted rows", "mysql", rc, keyed, "T1: BEGIN\nT1: INSERT INTO t VALUES (3, 0)\nT2> DELETE FROM t\nT1: INSERT INTO t VALUES (0, 0)\nT1: COMMIT\nT2<", "0|0", "violation " + string(product.TornInsert)},
+		{"one of two inserted rows at REPEATABLE READ", "mysql", rr, keyed, "T1: BEGIN\nT1: INSERT INTO t VALUES (3, 0)\nT2> DELETE FROM t\nT1: INSERT INTO t VALUES (0, 0)\nT1: COMMIT\nT2<", "0|0", "violation"},
+		{"an inserted row behind a changed one", "mysql", rc, keyed, "T1: BEGIN\nT1: UPDATE t SET a = 7 WHERE k = 2\nT2> DELETE FROM t\nT1: INSERT INTO t VALUES (0, 0)\nT1: COMMIT\nT2<", "0|0", "permitted missing gap locks"},
+		{"one of two inserted rows, and its key had been there", "mariadb", rc, keyed, "T3: DELETE FROM t WHERE k = 1\nT1: BEGIN\nT1: INSERT INTO t VALUES (3, 0)\nT2> DELETE FROM t\nT1: INSERT INTO t VALUES (1, 0)\nT1: COMMIT\nT2<", "1|0", "permitted missing gap locks"},
+		{"neither version of a held row matches", "mysql", rc, keyed, "T1: BEGIN\nT1: UPDATE t SET a = 8\nT2> UPDATE t SET a = 9 WHERE k = 2 OR a = 5\nT1: UPDATE t SET a = 5 WHERE k = 1\nT1: COMMIT\nT2<", "1|5, 2|9", "violation " + string(product.TornUpdate)},
+		{"neither version of a held row matches, by an index", "mysql", rc, keyed + "\nCREATE INDEX i ON t (a)", "T1: BEGIN\nT1: UPDATE t SET a = 8\nT2> UPDATE t SET a = 9 WHERE k = 2 OR a = 5\nT1: UPDATE t SET a = 5 WHERE k = 1\nT1: COMMIT\nT2<", "1|5, 2|9", "permitted missing gap locks"},
+		{"a released row that nobody holds", "mysql", rc, keyed, "T1: BEGIN\nT1: UPDATE t SET a = 8 WHERE k = 2\nT2> UPDATE t SET a = 9 WHERE k = 2 OR a = 5\nT1: UPDATE t SET a = 5 WHERE k = 1\nT1: COMMIT\nT2<", "1|5, 2|9", "permitted missing gap locks"},
+
 		{"moved, MySQL", "mysql", rc, "CREATE TABLE t (k INT PRIMARY KEY)\nINSERT INTO t VALUES (8)", moved, "3", "permitted " + string(product.MovedRow)},
 		{"moved, MariaDB", "mariadb", rc, "CREATE TABLE t (k INT PRIMARY KEY)\nINSERT INTO t VALUES (8)", moved, "3", "violation " + string(product.MovedRow)},
 		{"moved at REPEATABLE READ", "mysql", rr, "CREATE TABLE t (k INT PRIMARY KEY)\nINSERT INTO t VALUES (8)", moved, "3", "violation"},

@@ -68,7 +68,8 @@ func SessionQuery() string {
 
 const settings = "('version','version_comment','tx_isolation','transaction_isolation','autocommit'," +
 	"'sql_mode','innodb_snapshot_isolation','character_set_client','character_set_connection','character_set_results'," +
-	"'group_concat_max_len','sql_select_limit','log_bin','binlog_format','lower_case_table_names','tidb_txn_mode')"
+	"'group_concat_max_len','sql_select_limit','log_bin','binlog_format','lower_case_table_names','tidb_txn_mode'," +
+	"'tidb_disable_txn_auto_retry')"
 
 // WholeSessionQuery asks for the same where sql_select_limit cuts the answer to SessionQuery, see CutOff: a SELECT may have a LIMIT of its own.
 func WholeSessionQuery(flavor Flavor) string {
@@ -116,6 +117,9 @@ func DecodeSession(rows [][]string) (Facts, error) {
 		if f.Snapshot && f.Level == "read committed" {
 			f.Level = "repeatable read"
 		}
+		// A transaction that is executed again at COMMIT may lose an update (TiDB docs, optimistic transactions: automatic retry).
+		retry, told := v["tidb_disable_txn_auto_retry"]
+		f.Snapshot = f.Snapshot && (!told || on(retry))
 	}
 	if f.Level == "repeatable read" && f.Snapshot {
 		f.Level = "snapshot"

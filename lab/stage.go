@@ -207,6 +207,7 @@ func (s *Stage) Schedule(spec *scenario.Spec, r *Result) (*schedule.Schedule, er
 		Product: s.lab.config.Backend.Name, Version: s.version, Level: s.lab.config.Level.History,
 		Final: r.Tables, Crashed: r.Crashed, Hung: r.Hung, Marks: r.Marks,
 	}
+	out.Raw = spec.Raw()
 	if r.Trouble != nil {
 		out.Trouble = r.Trouble.Error()
 	}

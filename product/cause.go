@@ -15,6 +15,8 @@ const (
 	EvalPlanQual      CauseID = "EvalPlanQual"
 	StatementSnapshot CauseID = "statement snapshot"
 	NoopUpdate        CauseID = "an update that changes nothing is not a write"
+	MovedAway         CauseID = "a row that another transaction moved stays in the snapshot of a transaction that wrote"
+	DeletedMeanwhile  CauseID = "a row that another transaction deleted stays in the snapshot of a transaction that wrote"
 	DeletedRow        CauseID = "a row deleted since the snapshot is passed over"
 	CoveringIndex     CauseID = "a covering index is not held against the snapshot"
 	CurrentRead       CauseID = "current read in a write"

@@ -79,6 +79,11 @@ var innodbCauses = append([]Cause{
 		Source: "MDEV-26642 (confirmed, critical); bugs.mysql.com/104986",
 	},
 	{
+		ID:     DeletedMeanwhile,
+		Reason: "the write did not meet a row that another transaction has deleted since the snapshot, and the transaction goes on to see it",
+		Source: "MySQL manual, 17.7.2.3: the snapshot applies to SELECT statements, not necessarily to DML statements; the table may be seen in a state that never existed in the database",
+	},
+	{
 		ID:     CurrentRead,
 		Reason: "all tables that a write reads are read as they are now, the tables of its subqueries too, unlike those of a SELECT",
 		Source: "MySQL manual, 17.7.2.3: the snapshot applies to SELECT statements, not necessarily to DML statements, and 17.7.3; bugs.mysql.com/108528 (intended); MDEV-29565",

@@ -25,6 +25,11 @@ var mariadb = Product{
 			Source: "MDEV-27992 (confirmed; fixed for REPEATABLE READ and SERIALIZABLE)",
 		},
 		Cause{
+			ID: MovedAway, Confirmed: true,
+			Reason: "the write met a row under the key that another transaction has given it since the snapshot; the transaction goes on to see it under the old key, too, as if its write had not met it",
+			Source: "MDEV-32898 (confirmed; with innodb_snapshot_isolation=ON error 1020)",
+		},
+		Cause{
 			ID: PassedInsert, Confirmed: true,
 			Reason: "an UPDATE did not wait for a row that a running transaction had inserted and of which there is no committed version, where a DELETE waits",
 			Source: "MDEV-30835 (confirmed)",

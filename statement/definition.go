@@ -34,9 +34,10 @@ type ColumnDefinition struct {
 	// Constraints are NOT NULL, DEFAULT and GENERATED (Radar, figure 1), and AUTO_INCREMENT. A generated column's expression has the
 	// columns that it names.
 	Constraints []KeyDefinition
-	Generated   bool // an expression computes it
-	Automatic   bool // AUTO_INCREMENT, identity, serial, ON UPDATE: the server may put in a value of its own
-	NotNull     bool // also as part of a primary key
+	Generated   bool   // an expression computes it
+	Expression  string // which one, in its parentheses; empty: none
+	Automatic   bool   // AUTO_INCREMENT, identity, serial, ON UPDATE: the server may put in a value of its own
+	NotNull     bool   // also as part of a primary key
 	Default     bool
 	Invisible   bool // SELECT * and INSERT without a list of columns leave it out
 }

@@ -119,8 +119,8 @@ func (c *columnDefiner) typed(j, to int) int {
 	case d.Is(j, "SRID", "REF_SYSTEM_ID"):
 		c.Type += " " + d.Between(j, min(d.Skip(j+1, "=")+1, to))
 	case d.Is(j, "AS") && d.Is(j+1, "("):
-		c.Generated = true
-		c.Constraints = append(c.Constraints, KeyDefinition{Kind: "GENERATED", Text: d.Between(j+1, d.close(j+1)+1)})
+		c.Generated, c.Expression = true, d.Between(j+1, d.close(j+1)+1)
+		c.Constraints = append(c.Constraints, KeyDefinition{Kind: "GENERATED", Text: c.Expression})
 		return d.close(j + 1)
 	case d.Is(j, "INVISIBLE") && d.family:
 		c.Invisible = true

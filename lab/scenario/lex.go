@@ -165,10 +165,10 @@ func (l *lexer) quoted() token {
 	return token{kind: kindBad, pos: t.pos}
 }
 
-// block reads an SQL block. The first } ends it, also one inside a string or a comment of the SQL.
+// block reads an SQL block. The first } ends it that is not quoted.
 func (l *lexer) block() token {
 	t := token{kind: kindSQL, pos: l.pos()}
-	n := strings.IndexByte(l.src[l.at:], '}')
+	n := blockEnd(l.src[l.at:])
 	if n < 0 {
 		l.fail(t.pos, "the SQL block that begins here is not closed before the end of the file; add the missing }")
 		l.skip(len(l.src))

@@ -161,7 +161,7 @@ func TestPrintRefuses(t *testing.T) {
 		return s
 	}
 	for name, s := range map[string]*Spec{
-		"brace":     build(func(s *Spec) { s.Sessions[0].Steps[0].SQL = "SELECT '{1}'" }),
+		"brace":     build(func(s *Spec) { s.Sessions[0].Steps[0].SQL = "SELECT {1}" }),
 		"newline":   build(func(s *Spec) { s.Sessions[0].Name = "a\nb" }),
 		"header":    build(func(s *Spec) { s.Header = []string{"a\nstep b {}"} }),
 		"directive": build(func(s *Spec) { s.Directives = []Directive{{Key: "seed", Value: "x"}} }),

@@ -101,8 +101,8 @@ func (pr *printer) oneLine(text, what string) string {
 
 // block gives SQL in braces. Blanks at its ends are not part of it, newlines are.
 func (pr *printer) block(sql, of string) string {
-	if strings.ContainsAny(sql, "}\x00") {
-		pr.fail("the SQL of %s holds a } or a zero byte, which a spec file cannot: %q", of, sql)
+	if strings.Contains(sql, "\x00") {
+		pr.fail("the SQL of %s holds a zero byte, which a spec file cannot: %q", of, sql)
 	}
 	open, end := "{ ", " }"
 	if strings.HasPrefix(sql, "\n") {
@@ -110,6 +110,9 @@ func (pr *printer) block(sql, of string) string {
 	}
 	if strings.HasSuffix(sql, "\n") {
 		end = "}"
+	}
+	if text := open + sql + end; blockEnd(text) != len(text)-1 {
+		pr.fail("the SQL of %s holds a } outside of quotes, or a quote that is not closed, which a spec file cannot: %q", of, sql)
 	}
 	return open + sql + end
 }

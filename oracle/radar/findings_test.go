@@ -60,6 +60,7 @@ func refuse(query, code string) func(string, *schedule.Step) {
 func TestFindings(t *testing.T) {
 	t.Parallel()
 	const table = "CREATE TABLE t (a INT PRIMARY KEY, b INT NOT NULL DEFAULT 7);\nINSERT INTO t (a) VALUES (1), (2);\nINSERT INTO t VALUES (3, 30);\n"
+	const generated = "CREATE TABLE t (k INT PRIMARY KEY, a INT, g INT GENERATED ALWAYS AS (a + 1) STORED);\nINSERT INTO t (k, a) VALUES (1, 1), (2, 2);\n"
 	tests := []struct {
 		name    string
 		engines string
@@ -98,6 +99,11 @@ func TestFindings(t *testing.T) {
 		}}, "note: an order with ties"},
 		{"a stored value", "", table + "SELECT 1 FROM t WHERE a > 5;", faulty{setup: func(sql string) string { return strings.Replace(sql, "(3, 30)", "(4, 30)", 1) }}, "violation different final state"},
 		{"a default is the server's affair", "", table + "SELECT 1 FROM t WHERE a > 5;", faulty{setup: func(sql string) string { return strings.Replace(sql, "DEFAULT 7", "DEFAULT 9", 1) }}, ""},
+		{"generated values", "", generated + "SELECT * FROM t;\nBEGIN;\nUPDATE t SET a = a + 5;\nSELECT g FROM t WHERE g > 3;\nROLLBACK;\nSELECT g FROM t;", faulty{}, ""},
+		{"a generated value that is not its expression's", "", generated + "SELECT g FROM t;", faulty{setup: func(sql string) string { return strings.Replace(sql, "a + 1", "a + 2", 1) }}, "violation different result"},
+		{"after an update, too", "", generated + "UPDATE t SET a = a + 5;\nSELECT g FROM t;", faulty{setup: func(sql string) string { return strings.Replace(sql, "a + 1", "a + 2", 1) }}, "violation different result"},
+		{"a generated value of inexact ones is taken as it is", "", strings.Replace(generated, "a INT,", "a FLOAT,", 1) + "SELECT g FROM t;",
+			faulty{setup: func(sql string) string { return strings.Replace(sql, "a + 1", "a + 2", 1) }}, ""},
 		{"a column that depends on a group's key", "postgres", table + "SELECT a, b FROM t GROUP BY a;", faulty{}, "note: the raw database lacks what it needs"},
 		{"any row of a group", "mariadb", table + "SELECT b, a FROM t GROUP BY b;", faulty{spoil: func(sql string, st *schedule.Step) {
 			if strings.Contains(sql, "GROUP") {
@@ -208,6 +214,47 @@ SELECT * FROM made, copy;
 			}
 			if text := strings.Join(got, "; "); text != test.want {
 				t.Errorf("%s: got %s\nwant %s\n%s", test.name, text, test.want, tell(v))
+			}
+		}
+	})
+}
+
+// TestGiven gives the raw database by the scenario's own statements.
+func TestGiven(t *testing.T) {
+	t.Parallel()
+	const table = "CREATE TABLE t (a INT PRIMARY KEY);\nINSERT INTO t VALUES (1);\n"
+	eachEngine(t, func(t *testing.T, p *place) {
+		s := p.stages(t, p.level(p.d.Default))
+		for _, test := range []struct {
+			sql  string
+			raw  []string
+			want string
+		}{
+			{"SELECT a FROM t;", []string{"CREATE TABLE t (a INT)", "INSERT INTO t VALUES (99)"}, "different result"},
+			{"SELECT a FROM t;", []string{"CREATE TABLE t (a INT)", "INSERT INTO t VALUES (1)"}, ""},
+			{"SELECT a FROM t;\nUPDATE t SET a = 2;\nSELECT a + 1 FROM t;", []string{"CREATE TABLE t (a INT)", "INSERT INTO t VALUES (1)"}, ""},
+			{"SELECT a FROM t;", []string{"CREATE TABLE nothing (a INT)"}, "unknown"},
+			{"SELECT a FROM t;", []string{"CREATE TABLE t (a INT)", "INSERT INTO u VALUES (1)"}, "unknown"},
+		} {
+			spec, err := lab.Script("given", table+test.sql, p.describe())
+			if err != nil {
+				t.Fatal(err)
+			}
+			schedule := s.execute(t, spec)
+			schedule.Raw = test.raw
+			v, err := radar.Check(t.Context(), schedule, s.first, s.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, f := range v.Findings {
+				got += f.Name
+			}
+			if v.Unknown != "" {
+				got += "unknown"
+			}
+			if got != test.want {
+				t.Errorf("%s, raw %q: got %q (%s), want %q", test.sql, test.raw, got, v.Unknown, test.want)
 			}
 		}
 	})

@@ -66,7 +66,11 @@ func Check(ctx context.Context, s *schedule.Schedule, stage Stage, o Options) (s
 			}
 		}
 	}
-	if c.twin = Construct(s.Setup, c.family, o); c.twin.Why != "" {
+	c.twin = Construct(s.Setup, c.family, o)
+	if s.Raw != nil {
+		c.twin = given(s.Raw, c.family, o)
+	}
+	if c.twin.Why != "" {
 		c.v.Unknown = "no raw database: " + c.twin.Why
 		return c.v, nil
 	}
@@ -108,6 +112,10 @@ func (c *checker) prepare(ctx context.Context) error {
 	}
 	c.made = c.twin.Setup
 	first := c.o.Raw.Prepare(ctx, c.twin.Setup, n)
+	if first != nil && c.s.Raw != nil && ctx.Err() == nil {
+		c.v.Unknown = "the raw database cannot be made: " + first.Error()
+		return nil
+	}
 	if first != nil && ctx.Err() == nil {
 		c.twin.unsure, c.made = first.Error(), c.twin.Bare
 		if second := c.o.Raw.Prepare(ctx, c.twin.Bare, n); second != nil {
@@ -122,6 +130,9 @@ func (c *checker) prepare(ctx context.Context) error {
 	for i, session := range c.s.Sessions {
 		for _, st := range session.Setup {
 			c.shown[i] = c.shown[i] || showing.MatchString(st.Text)
+			if st.Control.Verb == statement.ControlAutocommit { // there are no transactions on the raw database
+				continue
+			}
 			if _, err := c.o.Raw.Execute(ctx, i, st.Text); err != nil {
 				return err
 			}
@@ -135,7 +146,7 @@ func (c *checker) prepare(ctx context.Context) error {
 		return err
 	}
 	rows, ok := c.fit(rows)
-	if !ok {
+	if !ok || c.s.Raw != nil {
 		return nil
 	}
 	return c.fill(ctx, rows)
@@ -225,7 +236,7 @@ func (c *checker) fill(ctx context.Context, rows []answer.Table) error {
 	if len(load) == 0 {
 		return nil
 	}
-	return c.o.Raw.Load(ctx, load)
+	return c.load(ctx, load)
 }
 
 // complete reports whether the text has all columns: others are inherited, or come from a query or another table.
@@ -367,7 +378,7 @@ func (c *checker) follow(ctx context.Context, session int, now answer.State) err
 		c.end("%s", c.v.Unknown)
 		return nil
 	}
-	if err := c.o.Raw.Load(ctx, rows); err != nil {
+	if err := c.load(ctx, rows); err != nil {
 		return err
 	}
 	c.stale = false

@@ -51,6 +51,22 @@ func Construct(setup []string, family bool, o Options) *Twin {
 	return t
 }
 
+// given is the raw database that a user's statements make. Only its definitions stay where transactions have changed rows.
+func given(raw []string, family bool, o Options) *Twin {
+	t := &Twin{Setup: raw, tables: map[string]*table{}, partitions: map[string]string{}, family: family, unsure: "the scenario says how the raw database is made"}
+	for _, block := range raw {
+		statements, err := o.Describe(block)
+		if err != nil {
+			t.Why = err.Error()
+			return t
+		}
+		if slices.ContainsFunc(statements, func(st statement.Statement) bool { return st.DDL }) {
+			t.Bare = append(t.Bare, block)
+		}
+	}
+	return t
+}
+
 // add goes on with one statement of the setup.
 func (t *Twin) add(st *statement.Statement, o Options) {
 	switch st.Verb {

@@ -22,7 +22,9 @@ type Schedule struct {
 	// Transaction.Level.
 	Level string
 	// Setup are the statements that made the database, in order. No statement of Steps is among them.
-	Setup    []string
+	Setup []string
+	// Raw are the statements that the scenario gives for radar's raw database (#wirecheck: raw:); nil: radar makes it of Setup.
+	Raw      []string
 	Sessions []Session
 	// Steps are all statements that were executed, in the order in which they finished: one that waited stands where it was
 	// resumed. A step of the scenario that holds several statements is several here.

@@ -24,7 +24,7 @@ type Transaction struct {
 	// Retries says that the server may have executed the statements again, on what was committed by then, before it committed the transaction
 	// (product.Product.Retry).
 	Retries bool
-	Outcome  history.Outcome // a transaction that was open at the end is aborted
+	Outcome history.Outcome // a transaction that was open at the end is aborted
 	// Begin and End are the moments at which its first statement was sent and its last one was done; a transaction that was open at
 	// the end of the schedule has an End behind all others.
 	Begin, End int

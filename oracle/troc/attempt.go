@@ -87,7 +87,12 @@ func (c *check) attempt(ctx context.Context, from *world, i int, kind product.Ki
 	}
 	alive = []*world{w}
 	if kind.Writes() {
-		alive = c.apply(w, i, r, cand, tr)
+		if tr, err = c.met(ctx, w, i, r, cand, tr); err != nil {
+			return nil, nil, err
+		}
+		if alive, err = c.gone(ctx, c.apply(w, i, r, cand, tr), i, kind, r); err != nil {
+			return nil, nil, err
+		}
 		if m, err := c.intrudes(ctx, alive[0], i, r); err != nil || m != nil && cand.uncertain == "" {
 			if err != nil {
 				return nil, nil, err

@@ -153,6 +153,18 @@ func (f *features) sameKey(table string, columns []answer.Column, a, b []answer.
 	})
 }
 
+// primaryKey are the places of the columns of a table's primary key; nil if it has none, or not all of them are columns.
+func (f *features) primaryKey(table string, columns []answer.Column) (places []int) {
+	for _, name := range f.primary[table] {
+		i := slices.IndexFunc(columns, func(c answer.Column) bool { return strings.EqualFold(c.Name, name) })
+		if i < 0 {
+			return nil
+		}
+		places = append(places, i)
+	}
+	return places
+}
+
 // fills says whether an INSERT lets the server fill in a column.
 func (f *features) fills(table string, columns []string, q *statement.Statement) bool {
 	generated := f.generated[table]

@@ -680,7 +680,58 @@ func TestHistories(t *testing.T) {
 			A: SELECT * FROM t -> 2|0
 			A: COMMIT
 			final: none`,
-			[]at{{"mysql mariadb tidb", "rr", ""}, {"mysql mariadb tidb", "rc", result}}},
+			[]at{{"mysql", "rr", "permitted: a row that another transaction moved stays in the snapshot of a transaction that wrote"},
+				{"mariadb", "rr", "violation: a row that another transaction moved stays in the snapshot of a transaction that wrote"},
+				{"tidb", "rr", ""}, {"mysql mariadb tidb", "rc", result}}},
+		{"a row that another transaction has deleted stays in the snapshot of one that wrote", `
+			A: BEGIN
+			A: SELECT * FROM t -> 1|0 2|0
+			B: DELETE FROM t WHERE a = 2 -> 1
+			A: UPDATE t SET b = 3 -> 1
+			A: SELECT * FROM t -> 1|3 2|0
+			A: COMMIT
+			final: 1|3`,
+			[]at{{"mysql mariadb", "rr", "permitted: a row that another transaction deleted stays in the snapshot of a transaction that wrote"}, {"tidb", "rr", ""}}},
+		{"a row that another transaction has deleted, for which the condition of the write does not hold", `
+			A: BEGIN
+			A: SELECT * FROM t -> 1|0 2|0
+			B: DELETE FROM t WHERE a = 2 -> 1
+			A: UPDATE t SET b = 3 WHERE a = 1 -> 1
+			A: SELECT * FROM t -> 1|3 2|0
+			A: COMMIT
+			final: 1|3`,
+			[]at{{"mysql mariadb tidb", "rr", ""}}},
+		{"a row that another transaction has moved before the snapshot", `
+			B: UPDATE t SET a = 7 WHERE a = 2 -> 1
+			A: BEGIN
+			A: SELECT * FROM t -> 1|0 7|0
+			A: UPDATE t SET b = 3 -> 2
+			A: SELECT * FROM t -> 1|3 7|3
+			A: COMMIT
+			final: 1|3 7|3`,
+			[]at{{"mysql mariadb tidb", "rr rc", ""}}},
+		{"two rows with one primary key", `
+			A: SELECT * FROM t -> 1|0 1|5 2|0
+			final: 1|0 2|0`,
+			[]at{{"mysql mariadb", "rr", result}, {"postgres", "rc", result}}},
+		{"two rows with one primary key, of a view that no table can hold", `
+			A: BEGIN
+			A: SELECT * FROM t -> 1|0 2|0
+			B: UPDATE t SET a = 7 WHERE a = 2 -> 1
+			A: UPDATE t SET a = 2 WHERE a = 7 -> 1
+			A: SELECT * FROM t -> 1|0 2|0 2|0
+			A: COMMIT
+			final: 1|0 2|0`,
+			[]at{{"mysql mariadb", "rr", result}}},
+		{"one row of each key, of a view that no table can hold", `
+			A: BEGIN
+			A: SELECT * FROM t -> 1|0 2|0
+			B: UPDATE t SET a = 7 WHERE a = 2 -> 1
+			A: UPDATE t SET a = 2 WHERE a = 7 -> 1
+			A: SELECT * FROM t -> 1|0 2|0
+			A: COMMIT
+			final: 1|0 2|0`,
+			[]at{{"mysql mariadb", "rr", ""}}},
 		{"it is gone if its key is as it was", `
 			A: BEGIN
 			A: SELECT * FROM t -> 1|0 2|0

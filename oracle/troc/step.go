@@ -315,6 +315,7 @@ func (c *check) statement(ctx context.Context, w *world, i int) (alive []*world,
 		c.snap(w, x, i, nil, true)
 		return []*world{w}, nil, nil
 	}
+	c.twice(w, i, kind, r)
 	candidates, err := c.candidates(ctx, w, i, kind, r)
 	if err != nil {
 		return nil, nil, err

@@ -43,7 +43,8 @@ type check struct {
 	t        *theater
 	place    int // of the step under way, in order, from 1
 	features features
-	died     []death // of all steps
+	died     []death      // of all steps
+	judged   map[int]bool // by step: its answer alone is a finding
 	out      schedule.Verdict
 }
 
@@ -72,7 +73,7 @@ func Check(ctx context.Context, s *schedule.Schedule, stage schedule.Stage, o Op
 	if o.Waiters == 0 {
 		o.Waiters = 4
 	}
-	c := &check{frame: frame{s: s, p: s.DBMS(), txs: s.Transactions()}, o: o}
+	c := &check{frame: frame{s: s, p: s.DBMS(), txs: s.Transactions()}, o: o, judged: map[int]bool{}}
 	if why := c.undecidable(); why != "" {
 		return schedule.Verdict{Unknown: why}, nil
 	}

@@ -157,7 +157,7 @@ func (c *frame) concurrent(x int) bool {
 }
 
 // commits judges the end of an optimistic transaction: the first that commits wins (TiDB documentation, optimistic transactions).
-func (c *check) commits(w *world, x, i int) *mismatch {
+func (c *frame) commits(w *world, x, i int) *mismatch {
 	if !c.p.Optimistic(c.txs[x].Level, c.txs[x].Explicit) || c.outcome(x) != committed || len(w.txs[x].snapshots) != 1 {
 		return nil
 	}
@@ -331,7 +331,7 @@ func (c *check) statement(ctx context.Context, w *world, i int) (alive []*world,
 }
 
 // readOnly reports whether a transaction is READ ONLY from its beginning to its end, and the product refuses writes in it.
-func (c *check) readOnly(x int) bool {
+func (c *frame) readOnly(x int) bool {
 	return c.p.ReadOnlyRefuses && c.txs[x].ReadOnly && !slices.ContainsFunc(c.txs[x].Steps, func(i int) bool { return schedule.SetsAccess(c.p, &c.s.Steps[i].Statement) })
 }
 

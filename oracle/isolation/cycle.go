@@ -43,10 +43,10 @@ func (k kinds) kind() oracle.EdgeKind {
 
 // link is all that is known to lead from one transaction to another.
 type link struct {
-	to    *txn
-	kinds kinds
-	edges []edge
-	first [1]edge // room for edges: most links have one
+	from, to *txn
+	kinds    kinds
+	edges    []edge
+	first    [1]edge // room for edges: most links have one
 }
 
 // edge is one dependency and its evidence.
@@ -86,7 +86,8 @@ const outMap = 16
 type graph struct {
 	edges []newEdge // made by the event at hand
 	mark  uint32    // epoch of marks in txn and row
-	queue []visit
+	ahead []visit   // queues of walk
+	back  []visit
 
 	fresh     *txn   // the transaction that is being made a node, see graph.link
 	freshMark uint32 // epoch of txn.fresh
@@ -135,10 +136,10 @@ func (g *graph) draw(e edge, from, to *txn) {
 	}
 	l := g.link(from, to)
 	if l == nil {
-		l = &link{to: to}
+		l = &link{from: from, to: to}
 		l.edges = l.first[:0]
 		from.out = append(from.out, l)
-		to.in++
+		to.in = append(to.in, l)
 		if from.outTo != nil {
 			from.outTo[to] = l
 		}
@@ -181,31 +182,34 @@ func (c *Checker) search(session uint64) {
 		}
 	}
 	for _, s := range sources {
-		if s.in == 0 || len(s.out) == 0 {
+		if len(s.in) == 0 || len(s.out) == 0 {
 			continue
 		}
 		mask := edgeData
-		if c.walk(s, anyCycle(mask)) != nil {
+		if c.walk(s, anyCycle(mask), unbounded) != nil {
 			c.classes(s, session, mask, "")
 			continue
 		}
 		if !c.opts.Strict {
 			continue
 		}
-		if mask |= edgeSO; c.walk(s, anyCycle(mask)) != nil {
+		if mask |= edgeSO; c.walk(s, anyCycle(mask), unbounded) != nil {
 			c.classes(s, session, mask, anomaly.SuffixProcess)
-		} else if mask |= edgeRT; c.walk(s, anyCycle(mask)) != nil {
+		} else if mask |= edgeRT; c.walk(s, anyCycle(mask), unbounded) != nil {
 			c.classes(s, session, mask, anomaly.SuffixRealtime)
 		}
 	}
 }
 
 // classes reports the shortest cycle through s of each class, most severe first. A cycle over all the transactions of a
-// more severe one says nothing new and is left out.
+// more severe one says nothing new and is left out, and so does one that is far away while there is a more severe one (maxFurther).
 func (c *Checker) classes(s *txn, session uint64, mask kinds, suffix string) {
 	var had [][]step
 	for _, cl := range classWalks {
-		best := []step(nil)
+		best, bound := []step(nil), unbounded
+		if len(had) > 0 {
+			bound = maxFurther
+		}
 		walks := slices.Clone(cl.walks)
 		for i := range walks {
 			w := &walks[i]
@@ -213,7 +217,7 @@ func (c *Checker) classes(s *txn, session uint64, mask kinds, suffix string) {
 			if cl.class == anomaly.G0 && suffix != "" {
 				w.mask |= mask & (edgeSO | edgeRT)
 			}
-			if p := c.walk(s, *w); p != nil && (best == nil || len(p) < len(best)) {
+			if p := c.walk(s, *w, bound); p != nil && (best == nil || len(p) < len(best)) {
 				best = p
 			}
 		}
@@ -253,78 +257,6 @@ type step struct {
 	rw bool
 }
 
-// automaton says which closed walks are looked for. States are small numbers; next gives the state after a hop.
-type automaton struct {
-	mask  kinds
-	start uint8
-	next  func(state uint8, rw bool) (uint8, bool)
-	final func(state uint8) bool
-}
-
-const maxStates = 6
-
-// place marks a transaction as visited in a state.
-type place uint32
-
-// visit is one entry of the search's queue.
-type visit struct {
-	t      *txn
-	l      *link // by which it was reached from parent
-	parent int32
-	state  uint8
-	rw     bool
-}
-
-// walk finds the shortest closed walk from s to s that a accepts, breadth first.
-func (g *graph) walk(s *txn, a automaton) []step {
-	g.mark++
-	epoch := place(g.mark)
-	q := append(g.queue[:0], visit{t: s, parent: -1, state: a.start})
-	defer func() { g.queue = q[:0] }()
-	for i := 0; i < len(q); i++ {
-		at := q[i]
-		for _, l := range at.t.out {
-			k := l.kinds & a.mask
-			if k == 0 || l.to.gone {
-				continue
-			}
-			for _, rw := range [2]bool{false, true} {
-				if rw && k&edgeRW == 0 || !rw && k&^edgeRW == 0 {
-					continue
-				}
-				state, ok := a.next(at.state, rw)
-				if !ok {
-					continue
-				}
-				if l.to == s {
-					if a.final(state) {
-						return path(q, visit{t: s, l: l, parent: int32(i), rw: rw})
-					}
-					continue
-				}
-				if l.to.places[state] == epoch {
-					continue
-				}
-				l.to.places[state] = epoch
-				q = append(q, visit{t: l.to, l: l, parent: int32(i), state: state, rw: rw})
-			}
-		}
-	}
-	return nil
-}
-
-// path follows the parents back.
-func path(q []visit, last visit) []step {
-	var out []step
-	for v := last; v.parent >= 0; v = q[v.parent] {
-		out = append(out, step{t: q[v.parent].t, l: v.l, rw: v.rw})
-	}
-	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
-		out[i], out[j] = out[j], out[i]
-	}
-	return out
-}
-
 func simple(p []step) bool {
 	for i := range p {
 		for j := range p[:i] {
@@ -334,72 +266,6 @@ func simple(p []step) bool {
 		}
 	}
 	return true
-}
-
-func anyCycle(mask kinds) automaton {
-	return automaton{mask: mask,
-		next:  func(uint8, bool) (uint8, bool) { return 0, true },
-		final: func(uint8) bool { return true }}
-}
-
-// classWalks are the classes of cycles, most severe first (anomalies: Adya 1999, section 4.2; Cerone and Gotsman 2016).
-var classWalks = []struct {
-	class oracle.Class
-	walks []automaton
-}{
-	{anomaly.G0, []automaton{anyCycle(edgeWW)}},
-	{anomaly.G1c, []automaton{anyCycle(edgeWW | edgeWR | edgeSO | edgeRT)}},
-	{anomaly.GSingle, []automaton{{
-		mask: edgeData | edgeSO | edgeRT,
-		next: func(s uint8, rw bool) (uint8, bool) {
-			if rw {
-				return 1, s == 0
-			}
-			return s, true
-		},
-		final: func(s uint8) bool { return s == 1 },
-	}}},
-	{anomaly.GNonadjacent, []automaton{nonadjacent(false), nonadjacent(true)}},
-	{anomaly.G2Item, []automaton{{
-		mask:  edgeData | edgeSO | edgeRT,
-		next:  func(s uint8, rw bool) (uint8, bool) { return count(s, rw), true },
-		final: func(s uint8) bool { return s == 2 },
-	}}},
-}
-
-// count counts rw edges up to two.
-func count(n uint8, rw bool) uint8 {
-	if rw && n < 2 {
-		return n + 1
-	}
-	return n
-}
-
-// nonadjacent accepts walks with two or more rw edges, no two of them in a row, also not the last and the first. A state
-// is twice the count of rw edges, plus one if the last hop was one. Whether the first hop is one is fixed.
-func nonadjacent(firstRW bool) automaton {
-	return automaton{
-		mask:  edgeData | edgeSO | edgeRT,
-		start: 6,
-		next: func(s uint8, rw bool) (uint8, bool) {
-			n, last := s/2, s%2 == 1
-			if s == 6 {
-				if rw != firstRW {
-					return 0, false
-				}
-				n, last = 0, false
-			}
-			if rw && last {
-				return 0, false
-			}
-			n = count(n, rw)
-			if rw {
-				return 2*n + 1, true
-			}
-			return 2 * n, true
-		},
-		final: func(s uint8) bool { return s/2 == 2 && !(firstRW && s%2 == 1) },
-	}
 }
 
 // maxSteps bounds the search for a simple cycle where the shortest closed walk passes a transaction twice.
@@ -423,7 +289,7 @@ func (g *graph) simpleCycle(s *txn, walks []automaton) []step {
 						continue
 					}
 					p = append(p, step{t, l, rw})
-					if l.to == s && a.final(next) {
+					if l.to == s && a.final[next] {
 						return true
 					}
 					if !on[l.to] {

@@ -98,6 +98,9 @@ func (c *Checker) sweep() {
 		}
 	}
 	c.forget(drop)
+	for _, t := range keep {
+		t.in = slices.DeleteFunc(t.in, func(l *link) bool { return l.from.gone })
+	}
 	c.ended, c.settled = keep, settled
 	c.weight, c.endedSize = weigh(keep)
 	c.unsettled, _ = weigh(keep[settled:])
@@ -152,12 +155,10 @@ func (c *Checker) forget(drop []*txn) {
 		for _, v := range t.touched {
 			c.releaseOnce(v)
 		}
-		for _, l := range t.out {
-			l.to.in--
-		}
 		*t = txn{id: t.id, gone: true, session: t.session}
 	}
-	clear(c.queue[:cap(c.queue)])
+	clear(c.ahead[:cap(c.ahead)])
+	clear(c.back[:cap(c.back)])
 }
 
 // releaseOnce releases v, which may be nil, once in a sweep.

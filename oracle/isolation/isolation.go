@@ -242,15 +242,15 @@ type txn struct {
 	// node of the graph
 	out     []*link
 	outTo   map[*txn]*link // built when out grows long
-	in      int            // links that lead here, for a quick answer only
+	in      []*link        // the links that lead here, some of them from forgotten transactions
 	rt      []*txn         // strict: real-time predecessors, found at its begin
 	touched []*version     // versions that hold this transaction as writer or reader, but for those of its reads
 	sets    []string       // keys of Checker.reported in which it takes part
 	gone    bool           // forgotten
 
-	mark   uint32 // epoch, for sweeps and searches
-	fresh  uint32 // Checker.freshMark when a link to Checker.fresh was made last
-	places [maxStates]place
+	mark   uint32   // epoch, for sweeps
+	fresh  uint32   // Checker.freshMark when a link to Checker.fresh was made last
+	places *visited // nil: no search came here
 }
 
 func (t *txn) product() *product.Product { return t.session.dbms }

@@ -1,0 +1,280 @@
+package isolation
+
+import (
+	"math"
+	"slices"
+
+	"wirecheck/anomaly"
+	"wirecheck/oracle"
+)
+
+// automaton says which closed walks are looked for.
+type automaton struct {
+	mask  kinds
+	start uint8
+	to    [maxStates][2]uint8 // the state after a hop from a state that is no rw, or is one; noState: there is none
+	final [maxStates]bool
+}
+
+const (
+	maxStates = 7
+	noState   = maxStates
+)
+
+// newAutomaton makes an automaton of what its states mean.
+func newAutomaton(mask kinds, start uint8, next func(state uint8, rw bool) (uint8, bool), final func(state uint8) bool) automaton {
+	a := automaton{mask: mask, start: start}
+	reached := []uint8{start}
+	for s := range a.to {
+		a.to[s] = [2]uint8{noState, noState}
+	}
+	for i := 0; i < len(reached); i++ {
+		s := reached[i]
+		a.final[s] = final(s)
+		for k, rw := range [2]bool{false, true} {
+			if n, ok := next(s, rw); ok {
+				a.to[s][k] = n
+				if !slices.Contains(reached, n) {
+					reached = append(reached, n)
+				}
+			}
+		}
+	}
+	return a
+}
+
+// next gives the state after a hop.
+func (a *automaton) next(state uint8, rw bool) (uint8, bool) {
+	n := a.to[state][0]
+	if rw {
+		n = a.to[state][1]
+	}
+	return n, n != noState
+}
+
+// hops are the ways in which a walk may pass a link: rw or not.
+func (a *automaton) hops(l *link) (first, behind int) {
+	first, behind = 0, 2
+	if l.kinds&a.mask&^edgeRW == 0 {
+		first = 1
+	}
+	if l.kinds&a.mask&edgeRW == 0 {
+		behind = 1
+	}
+	return first, behind
+}
+
+func anyCycle(mask kinds) automaton {
+	return newAutomaton(mask, 0, func(uint8, bool) (uint8, bool) { return 0, true }, func(uint8) bool { return true })
+}
+
+// classWalks are the classes of cycles, most severe first (anomalies: Adya 1999, section 4.2; Cerone and Gotsman 2016).
+var classWalks = []struct {
+	class oracle.Class
+	walks []automaton
+}{
+	{anomaly.G0, []automaton{anyCycle(edgeWW)}},
+	{anomaly.G1c, []automaton{anyCycle(edgeWW | edgeWR | edgeSO | edgeRT)}},
+	{anomaly.GSingle, []automaton{newAutomaton(edgeData|edgeSO|edgeRT, 0, func(s uint8, rw bool) (uint8, bool) {
+		if rw {
+			return 1, s == 0
+		}
+		return s, true
+	}, func(s uint8) bool { return s == 1 })}},
+	{anomaly.GNonadjacent, []automaton{nonadjacent(false), nonadjacent(true)}},
+	{anomaly.G2Item, []automaton{newAutomaton(edgeData|edgeSO|edgeRT, 0, func(s uint8, rw bool) (uint8, bool) { return count(s, rw), true },
+		func(s uint8) bool { return s == 2 })}},
+}
+
+// count counts rw edges up to two.
+func count(n uint8, rw bool) uint8 {
+	if rw && n < 2 {
+		return n + 1
+	}
+	return n
+}
+
+// nonadjacent accepts walks with two or more rw edges, no two of them in a row, also not the last and the first. A state
+// is twice the count of rw edges, plus one if the last hop was one. Whether the first hop is one is fixed.
+func nonadjacent(firstRW bool) automaton {
+	return newAutomaton(edgeData|edgeSO|edgeRT, 6, func(s uint8, rw bool) (uint8, bool) {
+		n, last := s/2, s%2 == 1
+		if s == 6 {
+			if rw != firstRW {
+				return 0, false
+			}
+			n, last = 0, false
+		}
+		if rw && last {
+			return 0, false
+		}
+		n = count(n, rw)
+		if rw {
+			return 2*n + 1, true
+		}
+		return 2 * n, true
+	}, func(s uint8) bool { return s/2 == 2 && !(firstRW && s%2 == 1) })
+}
+
+// visited says where searches met a transaction.
+type visited struct {
+	ahead [maxStates]uint32    // epoch of the search that reached it from the beginning of the walk, by state
+	back  [maxStates][2]uint32 // epoch of the search that reached it from the end, and how many hops there are to the end
+}
+
+// seen is where searches met t.
+func (t *txn) seen() *visited {
+	if t.places == nil {
+		t.places = &visited{}
+	}
+	return t.places
+}
+
+// visit is one entry of a search's queue.
+type visit struct {
+	t      *txn
+	l      *link // by which it was reached from parent
+	parent int32
+	state  uint8
+	rw     bool
+}
+
+// search is one search for the shortest closed walk that an automaton accepts. It goes breadth first from both ends of the walk, a whole
+// level at a time and on the side where fewer transactions are to be visited, until the sides meet: what it costs is what lies near s, not
+// how much of the history follows what s read. Of several shortest walks it finds the one that takes the earliest links.
+type search struct {
+	s     *txn
+	a     *automaton
+	epoch uint32
+	// Of each queue, those from level on are the last level.
+	ahead, back           []visit
+	aheadLevel, backLevel int
+	hops                  uint32 // from the last level of back to the end
+}
+
+const (
+	unbounded = math.MaxInt
+	// maxFurther bounds the search for a cycle of a class while there is one of a more severe class: how many visits it may take.
+	maxFurther = 1000
+)
+
+// walk finds the shortest closed walk from s to s that a accepts; nil if there is none, or if so many visits do not find it.
+func (g *graph) walk(s *txn, a automaton, bound int) []step {
+	g.mark++
+	w := search{s: s, a: &a, epoch: g.mark, ahead: append(g.ahead[:0], visit{t: s, parent: -1, state: a.start}), back: g.back[:0]}
+	defer func() { g.ahead, g.back = w.ahead[:0], w.back[:0] }()
+	for n := range uint8(maxStates) {
+		if a.final[n] {
+			w.retreat(s, n)
+		}
+	}
+	w.hops = 1
+	for {
+		level, last := w.ahead[w.aheadLevel:], w.back[w.backLevel:]
+		if len(level) == 0 || len(last) == 0 || len(w.ahead)+len(w.back) > bound {
+			return nil
+		}
+		for i, v := range level {
+			if v.left(&w) == w.hops {
+				return w.path(w.aheadLevel + i)
+			}
+		}
+		if len(level) <= len(last) {
+			w.advance()
+			continue
+		}
+		from := len(w.back)
+		for _, v := range last {
+			w.retreat(v.t, v.state)
+		}
+		w.backLevel = from
+		w.hops++
+	}
+}
+
+// left is how many hops there are from v to the end, as far as the search from there came; 0: it did not come to v.
+func (v *visit) left(w *search) uint32 {
+	if b := v.t.seen().back[v.state]; b[0] == w.epoch {
+		return b[1]
+	}
+	return 0
+}
+
+// advance visits the next level of the search from the beginning.
+func (w *search) advance() {
+	from := len(w.ahead)
+	for i := w.aheadLevel; i < from; i++ {
+		at := w.ahead[i]
+		for _, l := range at.t.out {
+			if l.to.gone || l.to == w.s {
+				continue
+			}
+			for k, behind := w.a.hops(l); k < behind; k++ {
+				state := w.a.to[at.state][k]
+				if state == noState {
+					continue
+				}
+				if seen := l.to.seen(); seen.ahead[state] != w.epoch {
+					seen.ahead[state] = w.epoch
+					w.ahead = append(w.ahead, visit{t: l.to, l: l, parent: int32(i), state: state, rw: k == 1})
+				}
+			}
+		}
+	}
+	w.aheadLevel = from
+}
+
+// retreat visits the transactions from which one hop leads to t in a state.
+func (w *search) retreat(t *txn, state uint8) {
+	for _, l := range t.in {
+		if l.from.gone {
+			continue
+		}
+		for k, behind := w.a.hops(l); k < behind; k++ {
+			for p := range uint8(maxStates) {
+				if w.a.to[p][k] != state || (l.from == w.s) && p != w.a.start {
+					continue
+				}
+				if seen := l.from.seen(); seen.back[p][0] != w.epoch {
+					seen.back[p] = [2]uint32{w.epoch, w.hops + 1}
+					w.back = append(w.back, visit{t: l.from, state: p})
+				}
+			}
+		}
+	}
+}
+
+// path is the walk through entry i of ahead: its parents, and behind it the first links that lead on to the end.
+func (w *search) path(i int) []step {
+	var out []step
+	at := w.ahead[i]
+	for v := at; v.parent >= 0; v = w.ahead[v.parent] {
+		out = append(out, step{t: w.ahead[v.parent].t, l: v.l, rw: v.rw})
+	}
+	slices.Reverse(out)
+	for left := w.hops; left > 0; left-- {
+		st, next := w.onward(at, left)
+		out, at = append(out, st), next
+	}
+	return out
+}
+
+// onward is the first hop from a visit by which the end is so many hops away.
+func (w *search) onward(at visit, left uint32) (step, visit) {
+	for _, l := range at.t.out {
+		if l.to.gone {
+			continue
+		}
+		for k, behind := w.a.hops(l); k < behind; k++ {
+			state := w.a.to[at.state][k]
+			if state == noState || left == 1 && (l.to != w.s || !w.a.final[state]) {
+				continue
+			}
+			next := visit{t: l.to, state: state}
+			if left == 1 || l.to != w.s && next.left(w) == left-1 {
+				return step{t: at.t, l: l, rw: k == 1}, next
+			}
+		}
+	}
+	panic("isolation: the search for a cycle lost its way")
+}

@@ -31,6 +31,17 @@ const (
 	G2Request Class = "G2-request"
 )
 
+// The classes that only histories of keys and values show, in which versions are not named. The names are Elle's, but for GarbageRead.
+const (
+	DuplicateElements Class = "duplicate-elements" // a list has an element twice
+	IncompatibleOrder Class = "incompatible-order" // two lists, neither of which is the beginning of the other one
+	CyclicVersions    Class = "cyclic-versions"    // each version comes before the other one
+	BothUpdate        Class = "lost-update"        // two transactions read one version and both write the key
+	GarbageRead       Class = "garbage-read"       // a value that nobody wrote
+	NotSerializable   Class = "PL-3-cycle-exists"  // no serial order gives the results
+	NotStrict         Class = "PL-SS-cycle-exists" // no serial order that keeps real time gives the results
+)
+
 // The suffixes of classes whose cycle needs a session-order or a real-time edge.
 const (
 	SuffixProcess  = "-process"

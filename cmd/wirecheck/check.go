@@ -86,10 +86,8 @@ are no requests in it.`,
 			}
 			switch {
 			case err != nil:
-			case found != inputNative && asked != nil && l == "":
-				err = fmt.Errorf("%s: --level %s is for wirecheck's own histories: another checker's is judged by a level of SQL", args[0], asked.Name)
 			case found != inputNative:
-				err = checkForeign(cmd, in, args[0], name, found, foreignFlags{l, format, strict, jepsen, known})
+				err = checkForeign(cmd, in, args[0], name, found, foreignFlags{l, format, asked, strict, jepsen, known})
 			case jepsen:
 				err = errors.New("--jepsen judges histories of other checkers")
 			}
@@ -99,7 +97,7 @@ are no requests in it.`,
 			if err != nil || found != inputNative {
 				return err
 			}
-			return check(cmd, in, args[0], name, isolation.Options{Level: l, Strict: strict, Transactions: unit.unit == unitTransaction, Possible: unit.possible, Explain: explain, HideValues: !bool(values), Levels: true}, asked, format, unit.unit, least, known)
+			return check(cmd, in, args[0], name, isolation.Options{Level: l, Strict: strict, Transactions: unit.unit == unitTransaction, Possible: unit.possible, Explain: explain, HideValues: !bool(values), Levels: showsLevels(asked, format)}, asked, format, unit.unit, least, known)
 		},
 	}
 	cmd.Flags().StringVar(&named, "level", "", "judge as if every transaction had run at this SQL level (default: the recorded levels), or say whether the history satisfies this level of the literature")
@@ -162,8 +160,10 @@ func check(cmd *cobra.Command, in io.Reader, path, name string, opts isolation.O
 	}
 	result := judged(c.Summary(), c.Coverage(), unit, least, missing)
 	result.Source = path
-	if result.Levels, err = levels(c, asked); err != nil {
-		return err
+	if opts.Levels {
+		if result.Levels, err = levels(c, asked); err != nil {
+			return err
+		}
 	}
 	if opts.Explain {
 		result.Explained = c.Coverage().Explain()
@@ -177,49 +177,76 @@ func check(cmd *cobra.Command, in io.Reader, path, name string, opts isolation.O
 	if asked == nil || opts.Level != "" {
 		return status(result)
 	}
-	switch l := result.Levels; { // the question is whether the history satisfies that level
+	return levelStatus(result)
+}
+
+// showsLevels reports whether a report says which levels the history satisfies.
+func showsLevels(asked *level.Level, format string) bool {
+	return asked != nil || format == "text" || format == "json"
+}
+
+// levelStatus is the exit status where the question is whether the history satisfies a level of the literature.
+func levelStatus(r report.Result) error {
+	switch l := r.Levels; {
 	case l.Verdict(l.Asked).State == level.Broken:
 		return exitFound
-	case l.Verdict(l.Asked).State == level.Unknown || l.Unsure != "" || result.Undecided != "":
+	case l.Verdict(l.Asked).State == level.Unknown || l.Unsure != "" || r.Undecided != "":
 		return exitUnknown
 	}
 	return nil
 }
 
-// judge reads a history or a trace to its end. missing says what was not there to be judged. Where a read was older than the window of the
-// checker, it reads all once more and keeps everything.
+// judge reads a history or a trace to its end. missing says what was not there to be judged. Where a read is older than the window of the
+// checker, it begins again and keeps everything.
 func judge(cmd *cobra.Command, in io.Reader, path, name string, opts isolation.Options) (c *isolation.Checker, missing string, err error) {
 	again, twice := in.(io.ReadSeeker)
-	if twice = twice && seekable(again); !twice {
-		opts.Keep, opts.MaxBytes = -1, math.MaxInt/16
-	}
+	twice = twice && seekable(again)
 	warn := func(text string) {
 		missing = cmp.Or(missing, text)
 		fmt.Fprintln(cmd.ErrOrStderr(), "wirecheck: warning:", text)
 	}
-	if c, err = judgeOnce(in, path, name, opts, warn); err != nil || isolation.Complete(c) || !twice {
-		return c, missing, err
-	}
-	if _, err := again.Seek(0, io.SeekStart); err != nil {
-		return nil, "", fmt.Errorf("read %s again: %w", name, err)
+	if twice {
+		if c, err = judgeOnce(in, path, name, opts, false, warn); !errors.Is(err, errForgot) {
+			return c, missing, err
+		}
+		if _, err := again.Seek(0, io.SeekStart); err != nil {
+			return nil, "", fmt.Errorf("read %s again: %w", name, err)
+		}
 	}
 	opts.Keep, opts.MaxBytes = -1, math.MaxInt/16
-	c, err = judgeOnce(again, path, name, opts, func(string) {})
+	c, err = judgeOnce(in, path, name, opts, true, warn)
 	return c, missing, err
 }
 
-func judgeOnce(in io.Reader, path, name string, opts isolation.Options, warn func(string)) (*isolation.Checker, error) {
-	c := isolation.New(opts)
+// errForgot ends the reading of a history of which something is needed that the checker has forgotten.
+var errForgot = errors.New("a read is older than the window of the checker")
+
+// feed gives events to a checker.
+type feed struct {
+	*isolation.Checker
+	keeps bool // the checker keeps everything
+}
+
+func (f feed) add(e *history.Event) error {
+	f.Add(e)
+	if !f.keeps && !isolation.Complete(f.Checker) {
+		return errForgot
+	}
+	return nil
+}
+
+func judgeOnce(in io.Reader, path, name string, opts isolation.Options, keeps bool, warn func(string)) (*isolation.Checker, error) {
+	to := feed{isolation.New(opts), keeps}
 	head := bufio.NewReader(in)
 	read := checkHistory
 	if begin, _ := head.Peek(16); trace.IsFile(begin) { // whatever is wrong with it the reader says
 		read = checkTrace
 	}
-	return c, read(head, path, name, c, warn)
+	return to.Checker, read(head, path, name, to, warn)
 }
 
 // checkHistory gives the events of a history to the checker. It warns of what is missing at the end.
-func checkHistory(in io.Reader, _, name string, c *isolation.Checker, warn func(string)) error {
+func checkHistory(in io.Reader, _, name string, to feed, warn func(string)) error {
 	r, err := history.NewReader(in, name)
 	if err != nil {
 		return err
@@ -231,9 +258,11 @@ func checkHistory(in io.Reader, _, name string, c *isolation.Checker, warn func(
 		} else if err != nil {
 			return err
 		}
-		c.Add(&e)
+		if err := to.add(&e); err != nil {
+			return err
+		}
 	}
-	switch open := c.Coverage().Open; {
+	switch open := to.Coverage().Open; {
 	case r.Warning() != "":
 		warn(r.Warning())
 	case open > 0 && r.Header().Closes:

@@ -17,6 +17,7 @@ import (
 	"wirecheck/history/observed"
 	"wirecheck/oracle"
 	"wirecheck/oracle/inferred"
+	"wirecheck/oracle/level"
 	"wirecheck/report"
 	"wirecheck/trace/foreign"
 )
@@ -89,6 +90,7 @@ func seekable(f io.Seeker) bool {
 // foreignFlags are what a foreign history is judged by.
 type foreignFlags struct {
 	level, format string
+	asked         *level.Level // of the literature, or nil
 	strict        bool
 	jepsen        bool
 	known         baseline
@@ -107,18 +109,37 @@ func checkForeign(cmd *cobra.Command, in io.Reader, path, name, format string, f
 	if err != nil {
 		return err
 	}
-	found := inferred.Check(h, inferred.Options{Order: flags.strict || flags.jepsen && flags.level == ""})
-	if flags.level != "" || flags.jepsen {
-		inferred.At(flags.level, found.Findings)
+	found := inferred.Check(h, inferred.Options{Order: flags.strict || flags.jepsen && flags.level == "" && flags.asked == nil, Levels: showsLevels(flags.asked, flags.format)})
+	judge, named := flags.asked, flags.level
+	switch {
+	case flags.level != "":
+		judge = level.OfSQL(flags.level)
+	case flags.asked != nil:
+		named = flags.asked.Name
+	}
+	if judge != nil || flags.jepsen {
+		inferred.At(judge, named, found.Findings)
 	}
 	result := report.Result{Source: path, Findings: found.Findings, Coverage: found.Coverage, Undecided: found.Undecided}
+	if found.Levels != nil {
+		result.Levels = &report.Levels{Weakest: level.Weakest(found.Levels), Strongest: level.Strongest(found.Levels), Unsure: found.Unsure, Verdicts: found.Levels}
+		if flags.asked != nil {
+			result.Levels.Asked = flags.asked.Name
+		}
+	}
 	if err := flags.known.apply(&result, time.Now()); err != nil {
 		return err
 	}
 	if err := printResult(cmd.OutOrStdout(), result, flags.format, path); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
-	if flags.jepsen {
+	asked := flags.asked != nil && flags.level == ""
+	switch {
+	case asked && flags.jepsen && levelStatus(result) == exitUnknown:
+		return jepsenUnknown
+	case asked:
+		return levelStatus(result)
+	case flags.jepsen:
 		return jepsenStatus(result)
 	}
 	return status(result)

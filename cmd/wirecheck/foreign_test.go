@@ -64,6 +64,36 @@ func TestCheckForeign(t *testing.T) {
 	}
 }
 
+// TestForeignLevels asks whether foreign histories satisfy levels of the literature.
+func TestForeignLevels(t *testing.T) {
+	for _, tt := range []struct {
+		text, level   string
+		plain, jepsen exitStatus
+		says          string
+	}{
+		{jepsenHistories[2].text, "causal", exitClean, exitClean, "strongest level satisfied: strong snapshot isolation\ncausal: satisfied"},
+		{jepsenHistories[2].text, "PL-3U", exitFound, exitFound, "PL-3U: broken, by write skew (G2-item): 0 -rw-> 1 -rw-> 0"},
+		{jepsenHistories[1].text, "strong SI", exitFound, exitFound, "weakest level broken: strong snapshot isolation"},
+		{jepsenHistories[1].text, "strong session SI", exitClean, exitClean, "strong session snapshot isolation: satisfied"},
+		{jepsenHistories[3].text, "causal", exitUnknown, jepsenUnknown, "strongest level satisfied: unknown"},
+	} {
+		path := filepath.Join(t.TempDir(), "history")
+		if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, jepsen := range []bool{false, true} {
+			args, want := []string{"check", "--level", tt.level, path}, tt.plain
+			if jepsen {
+				args, want = append(args, "--jepsen"), tt.jepsen
+			}
+			var out, errs bytes.Buffer
+			if got := run(t.Context(), args, &out, &errs); got != want || !strings.Contains(out.String(), tt.says) {
+				t.Errorf("%v: exit status %d, want %d and %q\n%s%s", args, got, want, tt.says, out.String(), errs.String())
+			}
+		}
+	}
+}
+
 // TestConvert converts histories into the native form and back, and judges what comes out.
 func TestConvert(t *testing.T) {
 	const lost = "w(0,1,1,1)\nr(0,1,1,2)\nw(0,2,1,2)\nr(0,1,2,3)\nw(0,3,2,3)\n"

@@ -14,7 +14,6 @@ import (
 	"wirecheck/configs"
 	"wirecheck/lab/replay"
 	"wirecheck/live"
-	"wirecheck/oracle/isolation"
 	"wirecheck/proxy"
 	"wirecheck/trace"
 	"wirecheck/trace/packets/wire"
@@ -125,7 +124,7 @@ func openTrace(in io.Reader, path, name string) (*trace.Reader, error) {
 }
 
 // checkTrace gives the history in a trace file to the checker.
-func checkTrace(in io.Reader, path, name string, c *isolation.Checker, warn func(string)) (err error) {
+func checkTrace(in io.Reader, path, name string, to feed, warn func(string)) (err error) {
 	r, err := openTrace(in, path, name)
 	if err != nil {
 		return err
@@ -142,7 +141,9 @@ func checkTrace(in io.Reader, path, name string, c *isolation.Checker, warn func
 		switch {
 		case rec.Kind == trace.KindHistory && !ended:
 			observed = true
-			c.Add(rec.History)
+			if err := to.add(rec.History); err != nil {
+				return err
+			}
 		case rec.Kind == trace.KindNote && rec.Note.HistoryEnds:
 			ended = true
 			warn(fmt.Sprintf("%s: %s (%s): what happened later is not judged", path, rec.Note.Text, time.Unix(0, rec.Note.At).UTC().Format("15:04:05.000")))

@@ -199,7 +199,7 @@ func judgeTraced(t *testing.T, path string) ([]oracle.Finding, isolation.Coverag
 	}
 	defer f.Close()
 	c := isolation.New(isolation.Options{})
-	if err := checkTrace(f, file, file, c, func(said string) { t.Error(said) }); err != nil {
+	if err := checkTrace(f, file, file, feed{c, true}, func(said string) { t.Error(said) }); err != nil {
 		t.Fatal(err)
 	}
 	return c.Summary(), c.Coverage()

@@ -24,10 +24,12 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/anomaly"
 	"wirecheck/history"
 	"wirecheck/history/observed"
 	"wirecheck/history/prose"
 	"wirecheck/oracle"
+	"wirecheck/oracle/level"
 )
 
 // Descriptor describes this oracle.
@@ -37,21 +39,23 @@ var Descriptor = oracle.Oracle{
 Infers the order of versions from what was read. From Elle (VLDB 2020) and Adya.`,
 }
 
-// The classes besides the cycles and dirty reads of package anomaly. The names are Elle's, but for GarbageRead.
+// The classes besides the cycles and dirty reads.
 const (
-	DuplicateElements oracle.Class = "duplicate-elements" // a list has an element twice
-	IncompatibleOrder oracle.Class = "incompatible-order" // two lists, neither of which is the beginning of the other one
-	CyclicVersions    oracle.Class = "cyclic-versions"    // each version comes before the other one
-	LostUpdate        oracle.Class = "lost-update"        // two transactions read one version and both write the key
-	GarbageRead       oracle.Class = "garbage-read"       // a value that nobody wrote
-	NotSerializable   oracle.Class = "PL-3-cycle-exists"  // no serial order gives the results
-	NotStrict         oracle.Class = "PL-SS-cycle-exists" // no serial order that keeps real time gives the results
+	DuplicateElements = anomaly.DuplicateElements
+	IncompatibleOrder = anomaly.IncompatibleOrder
+	CyclicVersions    = anomaly.CyclicVersions
+	LostUpdate        = anomaly.BothUpdate
+	GarbageRead       = anomaly.GarbageRead
+	NotSerializable   = anomaly.NotSerializable
+	NotStrict         = anomaly.NotStrict
 )
 
 // Options sets what is looked for.
 type Options struct {
 	// Order also reports what only session order or real time forbids (classes -process and -realtime).
 	Order bool
+	// Levels says which levels the history satisfies and breaks (Result.Levels).
+	Levels bool
 }
 
 // Result is a judgement.
@@ -59,6 +63,9 @@ type Result struct {
 	Findings  []oracle.Finding
 	Coverage  Coverage
 	Undecided string // why it means nothing that nothing more was found; empty: it means something
+	Levels    []level.Verdict
+	// Unsure says why a level that no dependency breaks may be broken nevertheless; empty: it is not.
+	Unsure string
 }
 
 // Coverage says what was judged.
@@ -130,5 +137,9 @@ func Check(h *observed.History, opts Options) Result {
 	c.cycles()
 	c.decide(data)
 	c.coverage.Omitted = h.Omitted
-	return Result{c.found, c.coverage, c.undecided}
+	r := Result{Findings: c.found, Coverage: c.coverage, Undecided: c.undecided}
+	if opts.Levels {
+		r.Levels, r.Unsure = levels(c, c.edges[:data]), unsure(c)
+	}
+	return r
 }

@@ -1,47 +1,120 @@
 package inferred
 
 import (
+	"math"
 	"slices"
 
-	"wirecheck/anomaly"
+	"wirecheck/history"
+	"wirecheck/history/observed"
+	"wirecheck/history/prose"
 	"wirecheck/oracle"
-	"wirecheck/product"
+	"wirecheck/oracle/level"
 )
 
-// forbidden are the classes that a level forbids in addition to the ones before it in levels (Adya 1999, chapter 4; elle.consistency-model).
-var forbidden = []struct {
-	level   string
-	classes []oracle.Class
-}{
-	{product.ReadUncommitted, []oracle.Class{anomaly.G0, DuplicateElements, CyclicVersions}},
-	{product.ReadCommitted, []oracle.Class{anomaly.G1a, anomaly.G1b, anomaly.G1c, IncompatibleOrder, anomaly.DirtyUpdate, anomaly.FutureRead, GarbageRead}},
-	{product.Snapshot, []oracle.Class{anomaly.Internal, anomaly.GSingle, anomaly.GNonadjacent, LostUpdate}},
-	{product.RepeatableRead, []oracle.Class{anomaly.Internal, anomaly.GSingle, anomaly.GNonadjacent, anomaly.G2Item, LostUpdate}},
-	{product.Serializable, []oracle.Class{anomaly.Internal, anomaly.GSingle, anomaly.GNonadjacent, anomaly.G2Item, LostUpdate, NotSerializable}},
-}
-
-// Forbids reports whether a level forbids a class. An empty level forbids all classes, those that need session order or real time included: it
-// stands for strict serializability.
-func Forbids(level string, class oracle.Class) bool {
-	if level == "" {
-		return true
-	}
-	for _, row := range forbidden {
-		cumulative := row.level == product.ReadUncommitted || row.level == product.ReadCommitted
-		if (cumulative && level != product.ReadUncommitted || row.level == level) && slices.Contains(row.classes, class) {
-			return true
-		}
-	}
-	return false
-}
-
-// At judges the findings by a level: what it forbids is a violation.
-func At(level string, findings []oracle.Finding) {
+// At judges the findings by a level: what it forbids is a violation. nil stands for strict serializability, name for what people call the level.
+func At(l *level.Level, name string, findings []oracle.Finding) {
 	for i := range findings {
 		f := &findings[i]
-		f.Level = level
-		if f.Promised = Forbids(level, f.Class); f.Promised {
+		f.Level = name
+		if f.Promised = l == nil || l.Excludes(f.Class); f.Promised {
 			f.Kind = oracle.KindViolation
 		}
 	}
+}
+
+// levels judges the levels by the dependencies, and by the findings that are no cycles. Where the history does not decide, a level that
+// nothing breaks is unknown: all of them; or, if a serial order was found although the order of versions is not known, those that also ask for
+// the order of sessions or real time, unless that was looked for.
+func levels(c *checker, data []edge) []level.Verdict {
+	g := level.NewGraph()
+	ids := transactions(c, g)
+	number := map[[2]int32]uint32{} // of what a transaction wrote to a key: only its last version counts
+	version := func(a access) uint32 {
+		at := [2]int32{c.ids[a.txn][a.op], a.txn}
+		if number[at] == 0 {
+			number[at] = uint32(len(number) + 1)
+		}
+		return number[at]
+	}
+	for i := range data {
+		e := &data[i]
+		from, to := access{e.from, e.fromOp}, access{e.to, e.toOp}
+		out := level.Edge{From: ids[e.from], To: ids[e.to], FromStatement: e.fromOp, ToStatement: e.toOp}
+		switch e.kind {
+		case ww:
+			out.Kind, out.Old, out.New = level.WW, version(from), version(to)
+		case wr:
+			out.Kind, out.New = level.WR, version(from)
+		default:
+			out.Kind, out.New = level.RW, version(to)
+		}
+		g.AddEdge(out)
+	}
+	for i := range c.found {
+		if f := &c.found[i]; level.IsFact(f.Class) {
+			fact := level.Fact{Class: f.Class}
+			for _, t := range f.Transactions {
+				fact.Txns = append(fact.Txns, t.ID)
+			}
+			g.AddFact(fact)
+		}
+	}
+	vs := g.Judge()
+	for i := range vs {
+		beyond := c.coverage.Serial && !c.opts.Order && !level.Implies("PL-3", vs[i].Level)
+		if vs[i].State == level.Satisfied && (c.undecided != "" || beyond) {
+			vs[i].State = level.Unknown
+		}
+	}
+	return vs
+}
+
+// transactions adds the nodes to g and gives their IDs, which are their places in the history if those of the source are not unique.
+func transactions(c *checker, g *level.Graph) []uint64 {
+	ids, met, unique := make([]uint64, len(c.h.Transactions)), map[uint64]bool{}, true
+	apart := uint64(0) // the highest number of a session
+	for t := range c.h.Transactions {
+		x := &c.h.Transactions[t]
+		unique = unique && !met[x.ID]
+		met[x.ID], ids[t], apart = true, x.ID, max(apart, x.Session)
+	}
+	began := map[uint64]uint64{} // by session: when its last transaction did, at least
+	for t := range c.h.Transactions {
+		x := &c.h.Transactions[t]
+		if !unique {
+			ids[t] = uint64(t + 1)
+		}
+		if !c.node[t] {
+			continue
+		}
+		n := level.Txn{ID: ids[t], Session: x.Session, From: x.Begin, To: x.End}
+		if !c.h.Ordered {
+			n.From, n.To = 0, 0
+		}
+		if n.To == 0 || x.Outcome != history.OutcomeCommitted {
+			n.To = math.MaxUint64
+		}
+		if n.Session == 0 || x.Outcome != history.OutcomeCommitted { // no session orders it
+			n.Session = apart + uint64(t) + 1
+		}
+		n.From = max(n.From, began[n.Session])
+		began[n.Session] = n.From
+		g.AddTxn(n)
+	}
+	for t := range c.h.Transactions {
+		if c.node[t] && slices.ContainsFunc(c.h.Transactions[t].Ops, func(op observed.Op) bool { return op.Kind != observed.Read }) {
+			g.Wrote(ids[t])
+		}
+	}
+	return ids
+}
+
+func unsure(c *checker) string {
+	switch {
+	case c.coverage.Preloaded > 0:
+		return prose.Count(c.coverage.Preloaded, "key") + " with a value that no transaction wrote"
+	case c.coverage.Unordered > 0 && !c.coverage.Serial:
+		return prose.Count(c.coverage.Unordered, "key") + " whose versions have an unknown order"
+	}
+	return ""
 }

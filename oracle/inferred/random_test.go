@@ -10,6 +10,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/history/observed"
+	"wirecheck/oracle/level"
 )
 
 var histories = flag.Int("histories", 4000, "random histories that TestBruteForce judges")
@@ -148,7 +149,7 @@ func TestBruteForce(t *testing.T) {
 	wrong, right, undecided := 0, 0, 0
 	for n := range *histories {
 		h := draw(rng)
-		strict, plain := Check(h, Options{Order: true}), Check(h, Options{})
+		strict, plain := Check(h, Options{Order: true, Levels: true}), Check(h, Options{Levels: true})
 		inOrder, serial := serializable(h, true), serializable(h, false)
 		complain := func(format string, args ...any) {
 			t.Errorf("history %d: %s: found %q, undecided %q\n%s", n, fmt.Sprintf(format, args...), classes(strict), strict.Undecided, text(h))
@@ -164,6 +165,16 @@ func TestBruteForce(t *testing.T) {
 		}
 		if len(plain.Findings) == 0 && plain.Undecided == "" && !serial {
 			complain("no serial order exists, with data alone")
+		}
+		for _, r := range []Result{strict, plain} {
+			for name, satisfied := range map[string]bool{"PL-3": serial, "strict serializable": inOrder} {
+				switch v := stateOf(r, name); {
+				case v == level.Broken && satisfied:
+					complain("%s counts as broken, and an order exists", name)
+				case v == level.Satisfied && r.Unsure == "" && !satisfied:
+					complain("%s counts as satisfied, and no order exists", name)
+				}
+			}
 		}
 		switch {
 		case len(strict.Findings) > 0:

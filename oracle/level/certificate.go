@@ -35,7 +35,7 @@ func (g *Graph) Certificate(name string) []Point {
 		return nil
 	}
 	so, times := order(g.txns)
-	c := &component{g.txns, append(g.edges, so...), times}
+	c := &component{txns: g.txns, edges: append(g.edges, so...), times: times}
 	d := c.graph(f.kinds, f.split, f.prefix, f.use)
 	in := make([]int32, d.nodes())
 	for _, a := range d.arcs {

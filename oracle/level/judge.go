@@ -77,7 +77,7 @@ func (g *Graph) Judge() []Verdict {
 	for i := range Levels {
 		l := &Levels[i]
 		v := Verdict{Level: l.Name, State: Satisfied}
-		if k := slices.IndexFunc(g.facts, func(f Fact) bool { return slices.Contains(l.facts, f.Class) }); k >= 0 {
+		if k := slices.IndexFunc(g.facts, func(f Fact) bool { return l.Excludes(f.Class) }); k >= 0 {
 			a, _ := anomaly.Of(g.facts[k].Class, "")
 			v.State, v.Witness = Broken, &Witness{Class: g.facts[k].Class, Name: a.Name, Txns: g.facts[k].Txns}
 		} else if len(c.txns) > 0 {
@@ -117,8 +117,11 @@ func Strongest(vs []Verdict) (names []string) {
 // stronger reports whether level a implies level b.
 func stronger(a, b string) bool {
 	i := slices.IndexFunc(Levels, func(l Level) bool { return l.Name == a })
-	return i >= 0 && slices.ContainsFunc(Levels[i].Implies, func(w string) bool { return w == b || stronger(w, b) })
+	return i >= 0 && slices.ContainsFunc(Levels[i].Implies, func(w string) bool { return Implies(w, b) })
 }
+
+// Implies reports whether a level is another one or stronger.
+func Implies(a, b string) bool { return a == b || stronger(a, b) }
 
 // witness makes a witness of a cycle. An rt edge has two halves, to the end of the one and from the begin of the other.
 func (c *component) witness(p []*edge, name string) *Witness {
@@ -319,13 +322,15 @@ func updates(c *component) (*Witness, bool) {
 
 // later calls f with each edge that leads from the version that e's transaction missed to a later one of its row, by ww of that row alone; way
 // gives the edges up to it. The first is e itself. f ends it with true. It takes from work what it visits, and ends where nothing is left.
-func (c *component) later(e *edge, next map[uint32][]*edge, work *int, f func(last *edge, way func() []*edge) bool) {
+func (c *component) later(e *edge, work *int, f func(last *edge, way func() []*edge) bool) {
 	type visit struct {
 		e      *edge
 		parent int
 	}
 	q := []visit{{e, -1}}
-	seen := map[uint32]bool{e.new: true}
+	c.rowOrder()
+	c.epoch++
+	c.seen[e.new] = c.epoch
 	for i := 0; i < len(q) && *work > 0; i++ {
 		*work--
 		way := func() (way []*edge) {
@@ -338,24 +343,35 @@ func (c *component) later(e *edge, next map[uint32][]*edge, work *int, f func(la
 		if f(q[i].e, way) {
 			return
 		}
-		for _, n := range next[q[i].e.new] {
-			if !seen[n.new] && n.from == q[i].e.to {
-				seen[n.new] = true
+		for k := c.next[q[i].e.new]; k < c.next[q[i].e.new+1]; k++ {
+			if n := &c.edges[c.byOld[k]]; c.seen[n.new] != c.epoch && n.from == q[i].e.to {
+				c.seen[n.new] = c.epoch
 				q = append(q, visit{n, i})
 			}
 		}
 	}
 }
 
-// successors are the ww edges by the version that they replace.
-func (c *component) successors() map[uint32][]*edge {
-	next := map[uint32][]*edge{}
+// rowOrder sorts the ww edges by the version that they replace: those of version v are edges[byOld[k]], from next[v] to next[v+1].
+func (c *component) rowOrder() {
+	if c.next != nil {
+		return
+	}
+	most := uint32(0)
+	for i := range c.edges {
+		most = max(most, c.edges[i].old, c.edges[i].new)
+	}
+	c.next, c.seen = make([]int32, most+2), make([]int32, most+1)
 	for i := range c.edges {
 		if e := &c.edges[i]; e.kind == WW && e.old != 0 {
-			next[e.old] = append(next[e.old], e)
+			c.next[e.old+1]++
+			c.byOld = append(c.byOld, int32(i))
 		}
 	}
-	return next
+	for v := range most + 1 {
+		c.next[v+1] += c.next[v]
+	}
+	slices.SortStableFunc(c.byOld, func(a, b int32) int { return cmp.Compare(c.edges[a].old, c.edges[b].old) })
 }
 
 // When the transaction read of the other one, and when it read from before that.
@@ -363,23 +379,36 @@ func earlier(saw, missed int32) bool       { return saw >= 0 && saw < missed }
 func sameOrEarlier(saw, missed int32) bool { return saw >= 0 && saw <= missed }
 func anyOrder(int32, int32) bool           { return true }
 
+// reads are the wr edges by their readers.
+func (c *component) reads() [][]*edge {
+	reads := make([][]*edge, len(c.txns))
+	for i := range c.edges {
+		if e := &c.edges[i]; e.kind == WR {
+			reads[e.to] = append(reads[e.to], e)
+		}
+	}
+	return reads
+}
+
 // overwritten looks for a transaction that read of another one, and read a row as it was before that one wrote it.
 func overwritten(when func(saw, missed int32) bool) func(*component) (*Witness, bool) {
 	return func(c *component) (w *Witness, sure bool) {
-		next, reads, work := c.successors(), map[[2]int32][]*edge{}, maxWork
-		for i := range c.edges {
-			if e := &c.edges[i]; e.kind == WR {
-				reads[[2]int32{e.from, e.to}] = append(reads[[2]int32{e.from, e.to}], e)
-			}
-		}
+		work := maxWork
+		reads, writer := c.reads(), make([]int32, len(c.txns)) // writer: one more than the last transaction that was asked for and read of this one
 		for i := range c.edges {
 			e := &c.edges[i]
 			if e.kind != RW || e.pred || w != nil {
 				continue
 			}
-			c.later(e, next, &work, func(last *edge, way func() []*edge) bool {
-				for _, r := range reads[[2]int32{last.to, e.from}] {
-					if when(r.ts, e.fs) {
+			for _, r := range reads[e.from] {
+				writer[r.from] = e.from + 1
+			}
+			c.later(e, &work, func(last *edge, way func() []*edge) bool {
+				if writer[last.to] != e.from+1 {
+					return false
+				}
+				for _, r := range reads[e.from] {
+					if r.from == last.to && when(r.ts, e.fs) {
 						w = c.witness(append(way(), r), map[bool]string{true: anomaly.Vanishes, false: anomaly.Fractured}[sameOrEarlier(r.ts, e.fs)])
 						return true
 					}
@@ -393,13 +422,13 @@ func overwritten(when func(saw, missed int32) bool) func(*component) (*Witness, 
 
 // lostUpdate looks for a transaction that read a version and wrote a later one over another transaction's, which it had not read.
 func lostUpdate(c *component) (w *Witness, sure bool) {
-	next, work := c.successors(), maxWork
+	work := maxWork
 	for i := range c.edges {
 		e := &c.edges[i]
 		if e.kind != RW || e.pred || w != nil {
 			continue
 		}
-		c.later(e, next, &work, func(last *edge, path func() []*edge) bool {
+		c.later(e, &work, func(last *edge, path func() []*edge) bool {
 			if last.to != e.from || last == e {
 				return false
 			}
@@ -420,13 +449,13 @@ func lostUpdate(c *component) (w *Witness, sure bool) {
 
 // causal looks for a transaction that read a row as it was before another one wrote it which precedes the reader by so and wr.
 func causal(c *component) (w *Witness, sure bool) {
-	d, next, work := c.graph(WR|SO, false, false, nil), c.successors(), maxWork
+	d, work := c.graph(WR|SO, false, false, nil), maxWork
 	for i := range c.edges {
 		e := &c.edges[i]
 		if e.kind != RW || e.pred || w != nil {
 			continue
 		}
-		c.later(e, next, &work, func(last *edge, way func() []*edge) bool {
+		c.later(e, &work, func(last *edge, way func() []*edge) bool {
 			if p := d.path(last.to, e.from, nil, &work); p != nil {
 				w = c.witness(append(way(), p...), anomaly.CausalViolation)
 			}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"wirecheck/anomaly"
+	"wirecheck/product"
 )
 
 // Kind is the kind of a dependency.
@@ -114,52 +115,83 @@ type Level struct {
 	Aliases []string
 	Forbids string // in words
 	Source  string
-	Implies []string // the next weaker levels
-	facts   []anomaly.Class
+	Implies []string                          // the next weaker levels
 	check   func(*component) (*Witness, bool) // nil: none; false: it could not be decided
 }
 
-var (
-	g1       = []anomaly.Class{anomaly.G1a, anomaly.G1b, anomaly.FutureRead, anomaly.DirtyUpdate}
-	internal = append(slices.Clone(g1), anomaly.Internal)
-)
+// facts are what breaks levels besides the cycles of a graph, and the weakest levels that each breaks.
+var facts = map[anomaly.Class][]string{
+	anomaly.DuplicateElements: {"PL-1"}, anomaly.CyclicVersions: {"PL-1"},
+	anomaly.G1a: {"PL-2"}, anomaly.G1b: {"PL-2"}, anomaly.FutureRead: {"PL-2"}, anomaly.DirtyUpdate: {"PL-2"}, anomaly.IncompatibleOrder: {"PL-2"}, anomaly.GarbageRead: {"PL-2"},
+	anomaly.Internal: {"read atomic"}, anomaly.BothUpdate: {"cursor stability"},
+	anomaly.NotSerializable: {"PL-3"}, anomaly.NotStrict: {"strict serializable"},
+}
+
+// cycles are the weakest levels that forbid every cycle of a class. Some weaker ones forbid some of them: Graph.Judge knows.
+var cycles = map[anomaly.Class][]string{
+	anomaly.G0: {"PL-1"}, anomaly.G1c: {"PL-2"}, anomaly.GSingle: {"PL-2.99", "parallel snapshot isolation", "snapshot isolation", "PL-3U"},
+	anomaly.GNonadjacent: {"PL-2.99", "snapshot isolation"}, anomaly.G2Item: {"PL-2.99", "PL-3"}, anomaly.G2: {"PL-3"},
+	anomaly.G0 + anomaly.SuffixProcess: {"causal"}, anomaly.G1c + anomaly.SuffixProcess: {"causal"}, anomaly.GSingle + anomaly.SuffixProcess: {"parallel snapshot isolation"},
+	anomaly.GNonadjacent + anomaly.SuffixProcess: {"strong session snapshot isolation"}, anomaly.G2Item + anomaly.SuffixProcess: {"strong session serializable"},
+	anomaly.G2 + anomaly.SuffixProcess:  {"strong session serializable"},
+	anomaly.G0 + anomaly.SuffixRealtime: {"strong snapshot isolation"}, anomaly.G1c + anomaly.SuffixRealtime: {"strong snapshot isolation"},
+	anomaly.GSingle + anomaly.SuffixRealtime: {"strong snapshot isolation"}, anomaly.GNonadjacent + anomaly.SuffixRealtime: {"strong snapshot isolation"},
+	anomaly.G2Item + anomaly.SuffixRealtime: {"strict serializable"}, anomaly.G2 + anomaly.SuffixRealtime: {"strict serializable"},
+}
+
+// IsFact reports whether a class is something that breaks levels without a cycle.
+func IsFact(class anomaly.Class) bool { return facts[class] != nil }
+
+// Excludes reports whether a level forbids all that is of a class.
+func (l *Level) Excludes(class anomaly.Class) bool {
+	return slices.ContainsFunc(slices.Concat(facts[class], cycles[class]), func(weakest string) bool { return Implies(l.Name, weakest) })
+}
+
+// OfSQL is the level that stands for one of SQL, as package product names them; nil if there is none.
+func OfSQL(name string) *Level {
+	if name == product.RepeatableRead {
+		name = "PL-2.99"
+	}
+	l, _ := Parse(name)
+	return l
+}
 
 // Levels lists the levels, each behind the weaker ones.
 var Levels = []Level{
 	{Name: "PL-1", Aliases: []string{"read uncommitted"}, Forbids: "a cycle of ww", Source: "Adya 1999, 4.2.1", check: cycleOf(WW)},
 	{Name: "PL-2", Aliases: []string{"read committed"}, Forbids: "a cycle of ww and wr; reads of what was undone or not final, future reads, dirty updates",
-		Source: "Adya 1999, 4.2.2", Implies: []string{"PL-1"}, facts: g1, check: cycleOf(WW | WR)},
+		Source: "Adya 1999, 4.2.2", Implies: []string{"PL-1"}, check: cycleOf(WW | WR)},
 	{Name: "read committed with monotonic reads", Aliases: []string{"monotonic view", "PL-2L"}, Forbids: "PL-2, and a read from before a transaction of which an earlier statement read",
-		Source: "Biswas and Enea 2019, RC", Implies: []string{"PL-2"}, facts: g1, check: both(cycleOf(WW|WR), overwritten(earlier))},
+		Source: "Biswas and Enea 2019, RC", Implies: []string{"PL-2"}, check: both(cycleOf(WW|WR), overwritten(earlier))},
 	{Name: "cursor stability", Aliases: []string{"PL-CS"}, Forbids: "PL-2, and a lost update", Source: "Adya 1999, 4.3.1", Implies: []string{"PL-2"},
-		facts: g1, check: both(cycleOf(WW|WR), lostUpdate)},
+		check: both(cycleOf(WW|WR), lostUpdate)},
 	{Name: "monotonic atomic view", Aliases: []string{"MAV"}, Forbids: "PL-2, and a read from before a transaction of which the same or an earlier statement read (OTV)",
-		Source: "Bailis et al. 2013, 5.1.2", Implies: []string{"read committed with monotonic reads"}, facts: g1, check: both(cycleOf(WW|WR), overwritten(sameOrEarlier))},
+		Source: "Bailis et al. 2013, 5.1.2", Implies: []string{"read committed with monotonic reads"}, check: both(cycleOf(WW|WR), overwritten(sameOrEarlier))},
 	{Name: "read atomic", Aliases: []string{"RA"}, Forbids: "PL-2, a fractured read, and an own write that is not seen", Source: "Bailis et al. 2014", Implies: []string{"monotonic atomic view"},
-		facts: internal, check: both(cycleOf(WW|WR), overwritten(anyOrder))},
+		check: both(cycleOf(WW|WR), overwritten(anyOrder))},
 	{Name: "causal", Aliases: []string{"causal consistency", "TCC"}, Forbids: "read atomic, a cycle of so, ww and wr, and a read from before what precedes the reader by so and wr",
-		Source: "Biswas and Enea 2019, CC", Implies: []string{"read atomic"}, facts: internal, check: both(cycleOf(WW|WR|SO), causal)},
+		Source: "Biswas and Enea 2019, CC", Implies: []string{"read atomic"}, check: both(cycleOf(WW|WR|SO), causal)},
 	{Name: "update atomic", Aliases: []string{"UA"}, Forbids: "read atomic, and a lost update", Source: "Cerone, Bernardi and Gotsman 2015", Implies: []string{"read atomic", "cursor stability"},
-		facts: internal, check: both(both(cycleOf(WW|WR), overwritten(anyOrder)), lostUpdate)},
+		check: both(both(cycleOf(WW|WR), overwritten(anyOrder)), lostUpdate)},
 	{Name: "PL-2.99", Aliases: []string{"repeatable read (Adya)"}, Forbids: "a cycle of ww, wr and rw over rows (not over what a condition chose)", Source: "Adya 1999, 4.2.3",
-		Implies: []string{"cursor stability", "monotonic atomic view"}, facts: g1, check: cycleOver(WW|WR|RW, func(e *edge) bool { return !e.pred || e.kind != RW })},
+		Implies: []string{"cursor stability", "monotonic atomic view"}, check: cycleOver(WW|WR|RW, func(e *edge) bool { return !e.pred || e.kind != RW })},
 	{Name: "parallel snapshot isolation", Aliases: []string{"PSI"}, Forbids: "a cycle of so, ww, wr and at most one rw", Source: "Cerone and Gotsman 2016",
-		Implies: []string{"causal", "update atomic"}, facts: internal, check: both(cycleOf(WW|WR|SO), oneRW)},
+		Implies: []string{"causal", "update atomic"}, check: both(cycleOf(WW|WR|SO), oneRW)},
 	{Name: "prefix consistency", Aliases: []string{"prefix"}, Forbids: "a cycle of ww and of (so or wr) with or without an rw behind it", Source: "Burckhardt et al. 2015",
-		Implies: []string{"causal"}, facts: internal, check: points(WW|WR|SO|RW, true)},
+		Implies: []string{"causal"}, check: points(WW|WR|SO|RW, true)},
 	{Name: "snapshot isolation", Aliases: []string{"SI", "PL-SI", "snapshot"}, Forbids: "a cycle without two adjacent rw", Source: "Cerone and Gotsman 2016", Implies: []string{"update atomic"},
-		facts: internal, check: points(WW|WR|RW, false)},
+		check: points(WW|WR|RW, false)},
 	{Name: "strong session snapshot isolation", Aliases: []string{"strong session SI"}, Forbids: "a cycle without two adjacent rw, session order included", Source: "Daudjee and Salem 2006",
-		Implies: []string{"snapshot isolation", "parallel snapshot isolation", "prefix consistency"}, facts: internal, check: points(WW|WR|RW|SO, false)},
+		Implies: []string{"snapshot isolation", "parallel snapshot isolation", "prefix consistency"}, check: points(WW|WR|RW|SO, false)},
 	{Name: "strong snapshot isolation", Aliases: []string{"strong SI"}, Forbids: "a cycle without two adjacent rw, real time included", Source: "Daudjee and Salem 2006",
-		Implies: []string{"strong session snapshot isolation"}, facts: internal, check: points(WW|WR|RW|SO|RT, false)},
+		Implies: []string{"strong session snapshot isolation"}, check: points(WW|WR|RW|SO|RT, false)},
 	{Name: "PL-3U", Aliases: []string{"update serializable"}, Forbids: "a cycle with at most one transaction that only reads", Source: "Adya 1999, 4.3.2",
-		Implies: []string{"update atomic"}, facts: internal, check: updates},
-	{Name: "PL-3", Aliases: []string{"serializable", "serializability", "SER"}, Forbids: "a cycle", Source: "Adya 1999, 4.2.3", Implies: []string{"PL-2.99", "snapshot isolation", "PL-3U"}, facts: internal, check: cycleOf(WW | WR | RW)},
+		Implies: []string{"update atomic"}, check: updates},
+	{Name: "PL-3", Aliases: []string{"serializable", "serializability", "SER"}, Forbids: "a cycle", Source: "Adya 1999, 4.2.3", Implies: []string{"PL-2.99", "snapshot isolation", "PL-3U"}, check: cycleOf(WW | WR | RW)},
 	{Name: "strong session serializable", Aliases: []string{"strong session PL-3"}, Forbids: "a cycle, session order included", Source: "Daudjee and Salem 2004",
-		Implies: []string{"PL-3", "strong session snapshot isolation"}, facts: internal, check: cycleOf(WW | WR | RW | SO)},
+		Implies: []string{"PL-3", "strong session snapshot isolation"}, check: cycleOf(WW | WR | RW | SO)},
 	{Name: "strict serializable", Aliases: []string{"strong PL-3"}, Forbids: "a cycle, real time included", Source: "Papadimitriou 1979",
-		Implies: []string{"strong session serializable", "strong snapshot isolation"}, facts: internal, check: cycleOf(WW | WR | RW | SO | RT)},
+		Implies: []string{"strong session serializable", "strong snapshot isolation"}, check: cycleOf(WW | WR | RW | SO | RT)},
 }
 
 // Parse finds a level by its name or an alias, in any case, with spaces, hyphens or underscores.

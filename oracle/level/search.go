@@ -199,6 +199,11 @@ type component struct {
 	txns  []Txn
 	edges []edge
 	times []int32 // ends, in their order
+
+	// See rowOrder and later.
+	next, byOld []int32
+	seen        []int32
+	epoch       int32
 }
 
 // order gives the session edges, and the ends in their order.
@@ -269,7 +274,7 @@ func (c *component) graph(kinds Kind, split, prefix bool, use func(*edge) bool) 
 // cyclic is the component in which the cycles of a graph are.
 func (g *Graph) cyclic() *component {
 	so, times := order(g.txns)
-	all := &component{g.txns, append(g.edges, so...), times}
+	all := &component{txns: g.txns, edges: append(g.edges, so...), times: times}
 	of, count := all.graph(WW|WR|RW|SO|RT, false, false, nil).components()
 	c := &component{}
 	if count == 0 {

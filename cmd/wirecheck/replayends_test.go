@@ -101,7 +101,7 @@ func slowPair(t *testing.T) (trace, snapshot string) {
 func TestReplaySlowCombination(t *testing.T) {
 	t.Parallel()
 	path, snapshot := slowPair(t)
-	r := replayed(t, exitFound, path, "--snapshot", snapshot, "--engine", "mariadb", "--interleavings", "all", "--window", "2", "--limit", "5s", "--seed", "1")
+	r := replayed(t, exitFound, path, "--snapshot", snapshot, "--engine", "mariadb", "--interleavings", "all", "--window", "2", "--limit", "3s", "--seed", "1")
 	x := r.Explored
 	if x.TooLong != 1 || len(x.Anomalies) != 1 || len(x.Anomalies[0].Tables) != 1 || x.Anomalies[0].Tables[0] != "stock" || len(x.Unjudged) != 1 {
 		t.Errorf("got %+v, want the lost update, and one combination that took too long", x)

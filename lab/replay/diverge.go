@@ -124,7 +124,7 @@ func (c *comparer) differ(s *Step) (kind DivergenceKind, want, got string, compa
 		if kind == "" {
 			continue
 		}
-		if made, ok := c.made.result(s, &st.Results[i], &s.Answer.Results[i]); ok && kind == DivergedRows {
+		if made, ok := c.made.result(s, &st.Results[i], &s.Answer.Results[i]); kind == DivergedRows && ok {
 			c.kinds = append(c.kinds, made...)
 			continue
 		}

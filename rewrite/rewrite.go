@@ -83,6 +83,8 @@ type Plan struct {
 	Asks   []Ask
 	Unread string
 
+	Cursor *Cursor // what the statement, or part of a text, does to a cursor of SQL (PostgreSQL); nil: nothing
+
 	Control statement.Control // what the statement does to the transaction or the session
 	Schema  bool              // the statement may change the catalog (DDL)
 	// Changes are the bare names of the only relations that it changes, if Schema is set; none if it may change anything.
@@ -119,6 +121,26 @@ type Plan struct {
 	// hides a table of that name from this session.
 	Temporary string
 }
+
+// Cursor is what one statement does to the cursor of that name (PostgreSQL). Rows of a cursor are those of the statement that declared it.
+type Cursor struct {
+	Name string
+	Does CursorVerb
+	Hold bool  // of DECLARE: it outlives its transaction
+	Rows *Plan // of DECLARE: by it the rows that are fetched are taken apart; nil: nothing was added to them
+	// Hidden are the names of the columns that were added, which no column of the client's has.
+	Hidden []string
+}
+
+// CursorVerb is what is done to a cursor.
+type CursorVerb uint8
+
+// What is done to a cursor.
+const (
+	CursorDeclare CursorVerb = iota
+	CursorFetch
+	CursorClose // without a name: all of them
+)
 
 // StampMark stands for the stamp in Plan.Marked. No text that is added has it otherwise.
 const StampMark = "\x00"

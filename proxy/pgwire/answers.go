@@ -179,6 +179,9 @@ func (a *serverHalf) stray(f frame) error {
 func (a *serverHalf) shape(f frame, e *entry) error {
 	plan := e.current()
 	if e.request == simpleQuery {
+		if f.kind == 'T' && (plan == nil || plan.Hidden == 0) && f.size <= a.limits.Row && hasCursors(a.pipeline) {
+			return a.fetch(f, e)
+		}
 		a.pipeline.begin(e)
 	} else {
 		a.pipeline.complete(e)

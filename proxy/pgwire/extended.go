@@ -44,10 +44,16 @@ func (c *clientHalf) parse(f frame) error {
 	if err != nil {
 		return err
 	}
+	if p.fetches() {
+		if err := awaitCursors(c); err != nil {
+			return err
+		}
+		p.script = fetchScript(c.pipeline, p.script)
+	}
 	if _, err := c.executedBySQL(sql); err != nil {
 		return err
 	}
-	if p.extended() || p.plan() != nil && len(p.plan().Asks) > 0 {
+	if p.extended() || p.fetches() || p.plan() != nil && len(p.plan().Asks) > 0 {
 		p.tail = slices.Clone(tail)
 	}
 	c.sendParse(p, remembered)
@@ -140,10 +146,14 @@ func (c *clientHalf) bind(f frame) error {
 	if err != nil {
 		return err
 	}
-	if p.extended() {
-		if p, err = c.upToDate(p, f.size); err != nil {
-			return err
-		}
+	switch {
+	case p.fetches():
+		p, err = fetchAgain(c, p)
+	case p.extended():
+		p, err = c.upToDate(p, f.size)
+	}
+	if err != nil {
+		return err
 	}
 	e := &entry{request: bind, name: portalName, stmt: p, plan: p.bound(begin, f.size), at: c.batch.at}
 	if p != nil {
@@ -282,7 +292,7 @@ func (c *clientHalf) upToDate(p *prepared, size int) (*prepared, error) {
 func unread(s *rewrite.Script, uses []rewrite.Use) *rewrite.Script {
 	plan := *s.Plans[0]
 	plan.Coverage, plan.WithRows, plan.Why = history.CoverageOpaque, "", "the schema changed since it was prepared"
-	plan.Decode = func(list []history.Access, _ [][]byte) ([]history.Access, error) { return list, nil }
+	plan.Decode = unreadCells
 	return &rewrite.Script{SQL: s.SQL, Plans: []*rewrite.Plan{&plan}, Uses: uses}
 }
 
@@ -327,10 +337,13 @@ func (c *clientHalf) described(kind byte, name string) (*prepared, *rewrite.Plan
 		p, err := c.statement(name)
 		return p, p.plan(), err
 	}
+	if err := awaitPortal(c, name); err != nil {
+		return nil, nil, err
+	}
 	if p := c.pipeline.portal(name); p != nil {
 		return p.stmt, p.plan, nil
 	}
-	return nil, nil, nil
+	return nil, cursorRows(c.pipeline, name), nil
 }
 
 // execute relays an Execute.
@@ -342,6 +355,9 @@ func (c *clientHalf) execute(f frame) error {
 	name, rest, ok := text(begin)
 	if !ok {
 		name = noName
+	}
+	if err := awaitPortal(c, name); err != nil {
+		return err
 	}
 	e := &entry{request: execute, name: name}
 	c.send(e)

@@ -64,6 +64,7 @@ type names struct {
 	statements map[string]*prepared
 	texts      record.Texts // of the statements
 	portals    map[string]*portal
+	cursors    map[string]*cursor // by DECLARE; some may be closed
 }
 
 const (
@@ -72,7 +73,7 @@ const (
 )
 
 func newNames() names {
-	return names{statements: make(map[string]*prepared), portals: make(map[string]*portal)}
+	return names{statements: make(map[string]*prepared), portals: make(map[string]*portal), cursors: make(map[string]*cursor)}
 }
 
 // set makes a name mean a statement, or none.
@@ -150,10 +151,16 @@ func (n *names) takeBack(e *entry) {
 func (n *names) executed(e *entry) {
 	p := n.portals[e.name]
 	if p == nil {
+		if c := n.cursor(e.name); c != nil {
+			e.plan, e.fetched = c.rows(), c
+		}
 		return
 	}
 	e.plan, e.client, e.script, e.bound, e.spent = p.plan, p.stmt.client, p.stmt.script, p.bound, p.run
 	p.run = p.plan.NoRows
+	if c := n.fetched(e.plan); c != nil && e.plan.Hidden == c.declared.Rows.Hidden {
+		e.plan, e.fetched = c.rows(), c
+	}
 	if e.first = p.first; e.first == nil {
 		p.first = e
 	}
@@ -176,6 +183,11 @@ func (n *names) transactionEnded(seq uint64) {
 	for name, p := range n.portals {
 		if p.seq < seq {
 			delete(n.portals, name)
+		}
+	}
+	for name, c := range n.cursors {
+		if c.seq < seq && !c.declared.Hold {
+			delete(n.cursors, name)
 		}
 	}
 }

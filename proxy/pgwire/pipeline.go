@@ -209,7 +209,7 @@ func (p *pipeline) send(e *entry) bool {
 		e.stmt.seq, e.stmt.batch, e.stmt.parsing = e.seq, p.batch, e
 	}
 	p.names.sent(e)
-	p.events.sent(e)
+	p.events.sent(e, &p.names)
 	if e.request == bind && len(p.names.portals) >= maxPortals {
 		p.stop("it has more portals than are remembered")
 	}
@@ -381,6 +381,10 @@ func (p *pipeline) finish(e *entry, tag string, kind byte) (ws []record.Warning,
 		p.queue.endCopy()
 	}
 	p.names.deallocated(tag, e.seq)
+	if kind == 'C' {
+		followCursor(p, e, tag)
+	}
+	e.rows = nil
 	hold = p.queue.follows(syncing)
 	switch {
 	case e.request == execute:
@@ -414,6 +418,7 @@ func (p *pipeline) refuse(e *entry, refusal *answer.Error) (ws []record.Warning)
 	}
 	switch e.request {
 	case simpleQuery, function:
+		e.rows = nil
 		ws = p.events.done(e, result)
 		p.events.drop(e)
 		e.failed = true
@@ -459,6 +464,7 @@ func (p *pipeline) ready(e *entry, status byte) (ws []record.Warning) {
 	p.events.drop(e)
 	p.status, p.bound = status, false
 	p.pop()
+	p.changed.Broadcast() // see awaitCursors
 	ws = append(ws, p.events.ready(status)...)
 	p.turnOver(e)
 	if status == 'I' {

@@ -16,11 +16,7 @@ import (
 // TestContinuedPortals fetches the rows of portals in parts, as JDBC does with setFetchSize: the rows belong to the statement that opened the portal.
 func TestContinuedPortals(t *testing.T) {
 	const open = "P s|SELECT k FROM t ORDER BY k"
-	for _, tt := range []struct {
-		name  string
-		steps []string // of two sessions; those of the second one begin with 2
-		want  string   // the first session's statements: number, what was seen, rows
-	}{
+	playFetched(t, []fetched{
 		{"in parts", []string{"Q BEGIN", open, "B c s||", "E c 1", "S", "2Q UPDATE t SET v = v + 1", "E c 1", "S", "E c 0", "S", "Q SELECT k FROM t WHERE k = 1", "Q COMMIT"},
 			"1 exact 1; 1 exact 2; 1 exact 3; 2 exact 1"},
 		{"one batch", []string{"Q BEGIN", open, "B c s||", "E c 1", "E c 1", "E c 5", "S", "Q COMMIT"}, "1 exact 1; 1 exact 2; 1 exact 3"},
@@ -39,17 +35,69 @@ func TestContinuedPortals(t *testing.T) {
 		{"ignored, as the client knew", []string{"Q BEGIN", "P s|UPDATE t SET v = 0 WHERE k < 3", "B c s||", "S", "Q SAVEPOINT a", "P |SELEC", "H", "W E 1", "E c 0", "S", "Q ROLLBACK TO a", "E c 0", "S", "Q COMMIT"},
 			"2 error; 4 exact 1 2"},
 		{"another transaction", []string{"Q BEGIN", open, "B c s||", "E c 1", "S", "Q COMMIT", "Q BEGIN", open, "E c 1", "S", "Q ROLLBACK", "Q SELECT k FROM t WHERE k = 2"}, "1 exact 1; 1 error; 1 exact 2"},
-	} {
-		srv := testserver.Postgres(t)
+	})
+}
+
+// TestCursors fetches the rows of cursors of SQL: they belong to the statement that declared the cursor.
+func TestCursors(t *testing.T) {
+	const declare, hold = "Q DECLARE c CURSOR FOR SELECT k FROM t ORDER BY k", "Q DECLARE h CURSOR WITH HOLD FOR SELECT k FROM t ORDER BY k"
+	playFetched(t, []fetched{
+		{"in parts", []string{"Q BEGIN", declare, "Q FETCH 1 FROM c", "2Q UPDATE t SET v = v + 1", "Q FETCH c", "Q FETCH ALL IN c", "Q SELECT k FROM t WHERE k = 1", "Q COMMIT"},
+			"1 exact; 1 exact 1; 1 exact 2; 1 exact 3; 2 exact 1"},
+		{"one text", []string{"Q BEGIN; DECLARE c CURSOR FOR SELECT k FROM t ORDER BY k; FETCH 2 FROM c; FETCH ALL FROM c; COMMIT"}, "1 exact; 1 exact 1 2; 1 exact 3"},
+		{"several queries at once", []string{"q BEGIN", "q DECLARE c CURSOR FOR SELECT k FROM t ORDER BY k", "q FETCH 2 FROM c", "q FETCH 2 FROM c", "q COMMIT", "W Z 5"}, "1 exact; 1 exact 1 2; 1 exact 3"},
+		{"backwards and binary", []string{"Q BEGIN", "Q DECLARE \"C x\" BINARY INSENSITIVE SCROLL CURSOR FOR SELECT k, v FROM t ORDER BY k", "Q FETCH LAST FROM \"C x\"", "Q FETCH BACKWARD 1 FROM \"C x\"", "Q FETCH ABSOLUTE 1 IN \"C x\"", "Q FETCH 0 FROM \"C x\"", "Q COMMIT"},
+			"1 exact; 1 exact 3; 1 exact 2; 1 exact 1; 1 exact 1"},
+		{"CURRENT OF", []string{"Q BEGIN", "Q DECLARE c CURSOR FOR SELECT k FROM t ORDER BY k FOR UPDATE", "Q FETCH 1 FROM c", "Q UPDATE t SET v = 9 WHERE CURRENT OF c", "Q MOVE 1 FROM c", "Q FETCH 1 FROM c", "Q COMMIT", "Q SELECT k FROM t WHERE v = 9"},
+			"1 exact; 1 exact 1; 2 opaque; 3 opaque; 1 exact 3; 1 exact 1"},
+		{"two, one closed, one declared again", []string{"Q BEGIN", declare, "Q DECLARE d CURSOR FOR SELECT v, k FROM t ORDER BY k DESC", "Q FETCH 1 FROM d", "Q FETCH 1 FROM c", "Q CLOSE c", "Q DECLARE c CURSOR FOR SELECT 7 AS k", "Q FETCH 1 FROM c", "Q CLOSE ALL", declare, "Q FETCH 1 FROM c", "Q COMMIT"},
+			"1 exact; 2 exact; 2 exact 3; 1 exact 1; 5 opaque; 7 exact; 7 exact 1"},
+		{"refused", []string{"Q FETCH 1 FROM c", declare, "Q BEGIN", declare, "Q SAVEPOINT a", declare, "Q ROLLBACK TO a", "Q FETCH 1 FROM c", "Q SAVEPOINT b", "Q FETCH 1 FROM d", "Q ROLLBACK TO b", "Q CLOSE c", "Q FETCH 1 FROM c", "Q ROLLBACK"},
+			"1 error; 1 error; 1 exact; 3 error; 1 exact 1; 6 error; 9 error"},
+		{"another transaction", []string{"Q BEGIN", declare, "Q FETCH 1 FROM c", "Q COMMIT", "Q BEGIN", "Q SAVEPOINT a", "Q FETCH 1 FROM c", "Q ROLLBACK TO a", "Q DECLARE c CURSOR FOR SELECT 1", "Q FETCH 1 FROM c", "Q ROLLBACK"}, "1 exact; 1 exact 1; 2 error; 5 opaque"},
+		{"aggregates and subqueries", []string{"Q BEGIN", "Q DECLARE c CURSOR FOR SELECT count(*) FROM t", "Q FETCH 1 FROM c", "Q DECLARE d CURSOR FOR SELECT k FROM t WHERE v = (SELECT max(v) FROM t) ORDER BY k", "Q FETCH 1 FROM d", "Q COMMIT"},
+			"1 opaque; 2 opaque; 3 opaque; 4 opaque"},
+		{"with hold, in autocommit", []string{hold, "2Q UPDATE t SET v = v + 1", "Q FETCH 5 FROM h", "Q FETCH 5 FROM h", "Q CLOSE h"}, "1 exact; 1 exact 1 2 3; 1 exact; 1 exact"},
+		{"with hold, longer", []string{hold, "Q FETCH 2 FROM h", "Q FETCH 2 FROM h", "Q BEGIN", "Q FETCH BACKWARD 1 FROM h", "Q COMMIT", "Q DISCARD ALL", "Q FETCH 1 FROM h"}, "1 exact; 1 exact 1 2; 1 exact; 1 opaque; 1 opaque; 1 error"},
+		{"with hold, within", []string{"Q BEGIN", hold, "Q FETCH 1 FROM h", "Q COMMIT", "Q FETCH 1 FROM h", "Q CLOSE h"}, "1 exact; 1 exact 1; 1 exact 2; 1 exact"},
+		{"with hold, rolled back", []string{"Q BEGIN", hold, "Q ROLLBACK", "Q FETCH 1 FROM h"}, "1 exact; 1 error"},
+		{"by the protocol", []string{"Q BEGIN", declare, "P f|FETCH 1 FROM c", "D Sf", "B  f|||1", "D P", "E  0", "S", "B  f||", "E  0", "S", "Q COMMIT", "Q BEGIN", "Q DECLARE c CURSOR FOR SELECT max(k) AS k FROM t", "B  f||", "E  0", "S", "Q ROLLBACK", "Q BEGIN", declare, "B  f|||1", "E  0", "S", "Q COMMIT"},
+			"1 exact; 1 exact 1; 1 exact 2; 1 opaque; 2 opaque; 1 exact; 1 exact 1"},
+		{"by the protocol, at once", []string{"Q BEGIN", "q DECLARE c CURSOR FOR SELECT k FROM t ORDER BY k", "P |FETCH 2 FROM c", "D S", "B  |||1", "E  1", "E  0", "S", "W Z 1", "Q COMMIT"}, "1 exact; 1 exact 1; 1 exact 2"},
+		{"as portals", []string{"Q BEGIN", declare, "D Pc", "E c 1", "S", "E c 0", "S", "q DECLARE d CURSOR FOR SELECT k, v FROM t ORDER BY k", "D Pd", "E d 2", "S", "W Z 1", "C Pc", "S", "Q FETCH 1 FROM d", "Q COMMIT", hold, "D Ph", "E h 2", "S"},
+			"1 exact; 1 exact 1; 1 exact 2 3; 2 exact; 2 exact 1 2; 2 exact 3; 1 exact; 1 opaque"},
+		{"declared by the protocol", []string{"Q BEGIN", "P |DECLARE c CURSOR FOR SELECT k FROM t ORDER BY k", "B  ||", "E  0", "S", "Q FETCH 1 FROM c", "Q COMMIT"}, "1 opaque; 2 opaque"},
+		{"by a function", []string{"Q BEGIN", declare, "Q SELECT fetched('c')", "Q COMMIT"}, "1 exact; 2 opaque"},
+		{"not understood", []string{"Q BEGIN", declare, "Q FETCH 1 FROM c; SELECT '\\' FROM (", "Q ROLLBACK", "Q SET standard_conforming_strings = off", "Q BEGIN", "Q DECLARE c CURSOR FOR SELECT k FROM t ORDER BY k", "Q FETCH 1 FROM c; SELECT '\\\\'", "Q COMMIT"},
+			"1 exact; 2 error; 1 exact; 2 opaque"},
+	})
+}
+
+// fetched is a session that fetches in parts.
+type fetched struct {
+	name  string
+	steps []string // of two sessions; those of the second one begin with 2
+	want  string   // the first session's statements: number, what was seen, rows
+}
+
+// playFetched plays sessions directly and through the proxy, alone, where each message must be the same; and then beside a second session.
+func playFetched(t *testing.T, list []fetched) {
+	srv := testserver.Postgres(t)
+	database := func() testserver.Database {
 		db := srv.Database(t).As(testserver.AppTrust)
-		const setup = "CREATE TABLE t (k int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)"
-		db.Exec(t, setup)
-		ev := &events{}
-		r := start(t, proxy.Config{Upstream: upstream(srv), Mode: proxy.Observe}, observer(ev))
+		db.Exec(t, "CREATE TABLE t (k int PRIMARY KEY, v int)",
+			"CREATE FUNCTION fetched(c refcursor) RETURNS int LANGUAGE plpgsql AS 'DECLARE k int; BEGIN FETCH c INTO k; RETURN k; END'")
+		return db
+	}
+	db, direct, through := database(), database(), database()
+	ev := &events{}
+	r := start(t, proxy.Config{Upstream: upstream(srv), Mode: proxy.Observe}, observer(ev))
+	defer r.stop()
+	for _, tt := range list {
+		for _, d := range []testserver.Database{db, direct, through} {
+			d.Exec(t, "TRUNCATE t; INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)")
+		}
 		alone := []session{{name: tt.name, steps: slices.DeleteFunc(slices.Clone(tt.steps), func(step string) bool { return step[0] == '2' })}}
-		direct, through := srv.Database(t).As(testserver.AppTrust), srv.Database(t).As(testserver.AppTrust)
-		direct.Exec(t, setup)
-		through.Exec(t, setup)
 		compare(t, alone, play(t, srv.Address(), direct.Name, alone), play(t, r.addr.String(), through.Name, alone))
 		before := len(ev.all())
 		one, two := dialWire(t, r.addr.String(), db.User, db.Name), dialWire(t, r.addr.String(), db.User, db.Name)
@@ -62,23 +110,27 @@ func TestContinuedPortals(t *testing.T) {
 		}
 		one.step("X")
 		two.step("X")
-		r.stop()
-		var got []string
-		for _, e := range ev.all()[before:] {
-			if e.Kind != history.EventStmt || strings.HasPrefix(e.SQL, "UPDATE t SET v = v") || e.Coverage == history.CoverageNone && e.Error == nil {
-				continue
-			}
-			said := fmt.Sprintf("%d %s", e.N, e.Coverage)
-			if e.Error != nil {
-				said = fmt.Sprintf("%d error", e.N)
-			}
-			for _, a := range e.Accesses {
-				said += " " + a.Row.Key
-			}
-			got = append(got, said)
-		}
-		if d := cmp.Diff(tt.want, strings.Join(got, "; ")); d != "" {
+		if d := cmp.Diff(tt.want, statements(ev.all()[before:])); d != "" {
 			t.Errorf("%s: (-want +got)\n%s", tt.name, d)
 		}
 	}
+}
+
+// statements shows the statements that read or wrote something, or failed: number, what was seen, rows.
+func statements(list []history.Event) string {
+	var got []string
+	for _, e := range list {
+		if e.Kind != history.EventStmt || strings.HasPrefix(e.SQL, "UPDATE t SET v = v") || e.Coverage == history.CoverageNone && e.Error == nil {
+			continue
+		}
+		said := fmt.Sprintf("%d %s", e.N, e.Coverage)
+		if e.Error != nil {
+			said = fmt.Sprintf("%d error", e.N)
+		}
+		for _, a := range e.Accesses {
+			said += " " + a.Row.Key
+		}
+		got = append(got, said)
+	}
+	return strings.Join(got, "; ")
 }

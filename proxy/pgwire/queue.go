@@ -38,6 +38,7 @@ type entry struct {
 	bound   *bound  // bind, execute: the parameters, where requests are told apart
 	fields  []field // simpleQuery: the columns of the answer at hand, where requests are told apart
 	first   *entry  // execute: the one that opened the portal; nil: this one does
+	fetched *cursor // execute: the cursor of whose rows it fetches
 	spent   bool    // execute: of a portal that cannot be executed again
 	last    bool    // its ReadyForQuery ends the session's turn, see turn
 	own     *own
@@ -48,6 +49,7 @@ type entry struct {
 	more     int  // syncing, copyEnd: as many more of the same kind follow
 
 	running *record.Running // the statement whose answer has begun
+	rows    *rewrite.Plan   // simpleQuery: of the cursor from which the answer at hand fetches
 	next    int             // the plan that is answered next
 	tag     string          // of a simpleQuery that was not understood: the last command tag
 	failed  bool
@@ -67,6 +69,8 @@ type own struct {
 // current is the plan by which the answer that comes now is taken apart, or nil.
 func (e *entry) current() *rewrite.Plan {
 	switch {
+	case e.rows != nil:
+		return e.rows
 	case e.request == simpleQuery && e.next < len(e.script.Plans):
 		return e.script.Plans[e.next]
 	case e.request == execute, e.request == describe:
@@ -88,6 +92,9 @@ func (e *entry) plans() []*rewrite.Plan {
 
 // opener is the ticket of the statement of which this entry fetches more rows; nil: of none.
 func (e *entry) opener() *record.Ticket {
+	if e.fetched != nil {
+		return e.fetched.ticket
+	}
 	if e.first == nil || len(e.first.tickets) == 0 {
 		return nil
 	}

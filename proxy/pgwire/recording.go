@@ -79,16 +79,26 @@ func (r *recording) setLevel(level string) {
 	}
 }
 
-// sent announces the statements of a message that is about to be sent.
-func (r *recording) sent(e *entry) {
+// sent announces the statements of a message that is about to be sent. n knows the cursors, of which a Query may fetch.
+func (r *recording) sent(e *entry, n *names) {
 	defer r.recovered()
 	for _, plan := range e.plans() {
 		if r.tracker != nil {
-			tk := r.tracker.Continuing(e.opener(), plan)
+			opener := e.opener()
+			if c := n.fetched(plan); c != nil && e.request == simpleQuery {
+				opener = c.ticket
+			}
+			tk := r.tracker.Continuing(opener, plan)
 			r.tracker.From(tk, e.client, e.bound.params)
 			e.tickets = append(e.tickets, tk)
 		}
 	}
+}
+
+// fetches says that the answer to a ticket, which has not begun, has rows of a cursor. It returns false if they cannot be recorded.
+func (r *recording) fetches(tk *record.Ticket, c *cursor) bool {
+	defer r.recovered()
+	return r.tracker != nil && c.ticket != nil && r.tracker.Fetches(tk, c.ticket, c.declared.Rows)
 }
 
 // begin says that the answer to the entry's next statement begins.

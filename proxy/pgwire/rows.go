@@ -23,6 +23,11 @@ func (a *serverHalf) rowDescription(f frame, plan *rewrite.Plan, e *entry) error
 	if err != nil {
 		return err
 	}
+	return a.described(body, plan, e)
+}
+
+// described relays a RowDescription of that plan.
+func (a *serverHalf) described(body []byte, plan *rewrite.Plan, e *entry) error {
 	end, n, ok := visibleFields(body, plan.Hidden)
 	a.describe(body, n, ok, e)
 	if err := a.release(); err != nil {
@@ -38,7 +43,7 @@ func (a *serverHalf) rowDescription(f frame, plan *rewrite.Plan, e *entry) error
 	if _, err := a.out.Write(binary.BigEndian.AppendUint16(nil, uint16(n))); err != nil {
 		return err
 	}
-	_, err = a.out.Write(body[2:end])
+	_, err := a.out.Write(body[2:end])
 	return err
 }
 

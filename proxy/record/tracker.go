@@ -62,6 +62,7 @@ type txn struct {
 	logged    bool
 	collected map[string]bool // tokens recorded so far
 	seen      view
+	holds     []*Ticket // declared cursors that outlive it
 }
 
 // held is a statement that is not recorded yet. logs says that the log tells some of what it did.
@@ -93,8 +94,12 @@ type Ticket struct {
 	// What was recorded of it, for those that fetch more of its rows.
 	coverage history.Coverage
 	why      string
-	// continues is the request of which this one fetches more rows; nil: none.
-	continues *Ticket
+	// continues is the request of which this one fetches more rows; nil: none. late is one of a transaction that has ended.
+	continues, late *Ticket
+	// told says, of a cursor that outlives its transaction, whether something was read of it since. spent says that what this one fetches of such a
+	// cursor is not recorded.
+	told  cursorTold
+	spent bool
 }
 
 // Result is how a request ended.
@@ -167,7 +172,7 @@ func (t *Tracker) place(tk *Ticket) {
 		return
 	}
 	tk.set = true
-	if first := tk.continues; first != nil && first.opened && first.n > 0 && first.txn != nil && first.txn == t.txn {
+	if first := tk.continues; t.goesOn(first) {
 		tk.txn, tk.n, tk.from = first.txn, first.n, first.from
 		return
 	}
@@ -311,6 +316,7 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 	if res.Suspended && p.Verb != "select" && ev.Coverage == history.CoverageExact {
 		ev.Coverage, ev.Why = history.CoverageApproximate, inParts
 	}
+	t.cursor(r, ev, res)
 	if first := r.ticket.continues; first != nil {
 		if first.coverage != history.CoverageExact {
 			ev.Coverage, ev.Why = first.coverage, first.why
@@ -494,6 +500,11 @@ func (t *Tracker) end(outcome history.Outcome, to uint64) {
 	lost := outcome != history.OutcomeAborted
 	t.flush(x, lost)
 	waits := slices.ContainsFunc(t.pending, func(l late) bool { return l.txn == x.id })
+	for _, tk := range x.holds {
+		if outcome == history.OutcomeCommitted && !waits { // one of them can be told of
+			tk.told, waits = toldNothing, true
+		}
+	}
 	t.record(&history.Event{Kind: history.EventEnd, Session: t.session, Txn: x.id, From: x.from, To: to, Outcome: outcome, Pending: waits,
 		Sent: x.seen.last})
 }

@@ -269,7 +269,7 @@ func (r *catalogRow) relation() (*rewrite.Relation, error) {
 		if unique {
 			rel.Unique = append(rel.Unique, cols)
 		}
-		if !primary {
+		if !primary || !unique { // a primary key that is deferred is an index
 			rel.Indexes = append(rel.Indexes, cols)
 		}
 	}

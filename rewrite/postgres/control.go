@@ -26,10 +26,15 @@ func (x *planner) utility(n *pg.Node) {
 		x.explain(s.ExplainStmt)
 	case *pg.Node_ExecuteStmt:
 		x.opaque("EXECUTE of a statement that was prepared with SQL is not followed")
-	case *pg.Node_DeclareCursorStmt, *pg.Node_FetchStmt:
-		if d := n.GetDeclareCursorStmt(); d == nil || len(x.content(d).tables) > 0 {
-			x.opaque("cursors are not followed")
+	case *pg.Node_DeclareCursorStmt:
+		x.declare(s.DeclareCursorStmt)
+	case *pg.Node_FetchStmt:
+		x.opaque("the cursor's rows do not tell their versions")
+		if !s.FetchStmt.Ismove { // MOVE reads rows and does not show them
+			p.Cursor = &rewrite.Cursor{Name: s.FetchStmt.Portalname, Does: rewrite.CursorFetch}
 		}
+	case *pg.Node_ClosePortalStmt:
+		p.Cursor = &rewrite.Cursor{Name: s.ClosePortalStmt.Portalname, Does: rewrite.CursorClose}
 	case *pg.Node_DoStmt:
 		x.opaque("DO may read and write tables")
 	case *pg.Node_CallStmt:

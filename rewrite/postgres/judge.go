@@ -45,4 +45,5 @@ type instrumentation struct {
 	// depend.
 	distinct bool
 	unneeded map[*pg.RangeVar]bool
+	counted  *pg.SelectStmt // it has read everything if it has fewer rows than its LIMIT
 }

@@ -270,3 +270,69 @@ func sameEquality(a, b *rewrite.Attribute) bool {
 	integer := func(t string) bool { return t == "int2" || t == "int4" || t == "int8" }
 	return integer(a.Type) && integer(b.Type) || a.Type == b.Type && (a.Type == "uuid" || a.Type == "text" || a.Type == "varchar") && !a.Folds && !b.Folds
 }
+
+// reduced reports whether the server makes an inner join of each outer join of a query's FROM clause: WHERE, or the condition of an inner join around,
+// is not true where the side that may be missing is (reduce_outer_joins, src/backend/optimizer/prep/prepjointree.c). Then it leaves no table out.
+func (x *scene) reduced(s *pg.SelectStmt) bool {
+	if !joined(s.FromClause) {
+		return false
+	}
+	list := tables(s.FromClause)
+	there := map[*pg.RangeVar]bool{}
+	require := func(where *pg.Node) {
+		for _, e := range conjuncts(where) {
+			for _, rv := range list {
+				there[rv] = there[rv] || x.strict(e, rv, list)
+			}
+		}
+	}
+	require(s.WhereClause)
+	var visit func(n *pg.Node) bool
+	visit = func(n *pg.Node) bool {
+		j := n.GetJoinExpr()
+		if j == nil {
+			return true
+		}
+		if j.IsNatural || len(j.UsingClause) > 0 || j.Alias != nil {
+			return false
+		}
+		missing := j.Rarg
+		switch j.Jointype {
+		case pg.JoinType_JOIN_INNER:
+			missing = nil
+		case pg.JoinType_JOIN_RIGHT:
+			missing = j.Larg
+		case pg.JoinType_JOIN_LEFT:
+		default:
+			return false
+		}
+		if missing != nil && !slices.ContainsFunc(tables([]*pg.Node{missing}), func(rv *pg.RangeVar) bool { return there[rv] }) {
+			return false
+		}
+		require(j.Quals)
+		return visit(j.Larg) && visit(j.Rarg)
+	}
+	return !slices.ContainsFunc(s.FromClause, func(n *pg.Node) bool { return !visit(n) })
+}
+
+// strict reports whether a condition is certainly not true where a table's columns are null: it compares one of them by an operator of its type.
+func (x *scene) strict(e *pg.Node, rv *pg.RangeVar, list []*pg.RangeVar) bool {
+	if t := e.GetNullTest(); t != nil {
+		name, _ := x.columnAmong(t.Arg, list)
+		return t.Nulltesttype == pg.NullTestType_IS_NOT_NULL && name != "" && x.columnOf(t.Arg.GetColumnRef(), rv)
+	}
+	a := e.GetAExpr()
+	if a == nil || len(a.Name) != 1 || a.Kind == pg.A_Expr_Kind_AEXPR_OP && mirrored[pgsyntax.LastName(a.Name)] == "" || a.Kind == pg.A_Expr_Kind_AEXPR_IN && pgsyntax.LastName(a.Name) != "=" ||
+		a.Kind != pg.A_Expr_Kind_AEXPR_OP && a.Kind != pg.A_Expr_Kind_AEXPR_IN {
+		return false
+	}
+	one := func(n *pg.Node) bool { // a column of the table, or NULL does not follow
+		_, typ := x.columnAmong(n, list)
+		return typ != "" && known(typ) && x.columnOf(n.GetColumnRef(), rv)
+	}
+	other := func(n *pg.Node) bool {
+		_, typ := x.columnAmong(n, list)
+		return n.GetAConst() != nil || n.GetParamRef() != nil || n.GetList() != nil || typ != "" && known(typ)
+	}
+	return one(a.Lexpr) && other(a.Rexpr) || a.Kind == pg.A_Expr_Kind_AEXPR_OP && one(a.Rexpr) && other(a.Lexpr)
+}

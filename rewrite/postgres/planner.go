@@ -19,6 +19,8 @@ type planner struct {
 	plan   *rewrite.Plan
 	silent bool // an answer without rows does not tell what was read
 	facts  int  // tables whose versions are captured, as they are mentioned
+
+	prepared bool // the text comes with a Parse message
 }
 
 func newPlanner(s *scene) *planner {
@@ -100,6 +102,9 @@ func (x *planner) strip(n *pg.Node) bool {
 	prefix := x.hiddenPrefix()
 	ours := func(n *pg.Node) bool { return strings.HasPrefix(n.GetResTarget().GetName(), prefix) }
 	hidden := x.plan.Hidden
+	if d := n.GetDeclareCursorStmt(); d != nil {
+		n, hidden = d.Query, len(x.plan.Cursor.Hidden)
+	}
 	if x.wrapped {
 		n, ok := x.unwrap(n, ours)
 		if !ok {

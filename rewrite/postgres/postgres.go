@@ -214,14 +214,14 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.View, s Session, single boo
 	first := c
 	var edits []rewrite.Edit
 	var list []*planner
-	asks := false
+	asks, whole := false, false // whole: a plan holds for this very text
 	scan := scanner(sql)
 	for _, raw := range tree.Stmts {
 		from, to := pgsyntax.Bounds(sql, raw)
 		span := trim(sql, from, to)
 		spans = append(spans, span)
 		x := newPlanner(&scene{sql: sql, from: from, to: to, scan: scan, catalog: c, session: s, native: r.capture != rewrite.CaptureColumns, wanted: &r.wanted})
-		x.plan.Text = sql[span.At:span.End]
+		x.plan.Text, x.prepared = sql[span.At:span.End], single
 		node := unqualified(raw.Stmt)
 		x.understand(node)
 		x.predicates(node)
@@ -236,8 +236,9 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.View, s Session, single boo
 		slices.SortStableFunc(x.edits, func(a, b rewrite.Edit) int { return a.At - b.At })
 		edits = append(edits, x.edits...)
 		list = append(list, x)
+		whole = whole || x.counted != nil || raw.Stmt.GetDeclareCursorStmt() != nil
 	}
-	if slices.ContainsFunc(tree.Stmts, func(raw *pg.RawStmt) bool { return numbered(raw.Stmt) }) {
+	if slices.ContainsFunc(tree.Stmts, func(raw *pg.RawStmt) bool { return numbered(raw.Stmt) }) || whole {
 		spans = nil // the plan is not that of other numbers
 	}
 	if len(edits) == 0 {
@@ -255,8 +256,11 @@ func (r *Rewriter) makeNative(sql string, c *rewrite.View, s Session, single boo
 	}
 	if asks || !proven(sent, tree, list) {
 		for _, p := range sc.Plans {
-			if p.Hidden > 0 {
+			if declares := p.Cursor != nil && p.Cursor.Rows != nil; p.Hidden > 0 || declares {
 				p.Hidden, p.NoRows, p.Decode = 0, false, nil
+				if declares {
+					p.Cursor = &rewrite.Cursor{Name: p.Cursor.Name}
+				}
 				p.Coverage, p.WithRows, p.Why = history.CoverageOpaque, "", why
 			}
 		}

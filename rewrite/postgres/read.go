@@ -3,6 +3,7 @@ package postgres
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -124,6 +125,13 @@ func (x *planner) whole(s *pg.SelectStmt, c content) bool {
 	}
 	before := *x
 	list, ok := x.entire(s)
+	if limit := x.limit(s); !ok && limit != "" {
+		x.counted = s
+		list, ok = x.entire(s)
+		for i := range list {
+			list[i].below = limit
+		}
+	}
 	bare := s.Op == pg.SetOperation_SETOP_NONE && len(s.ValuesLists) == 0 && len(x.content(&pg.SelectStmt{FromClause: s.FromClause}).tables) == 0
 	if bare { // subqueries of its expressions alone read tables
 		list, ok = nil, !slices.ContainsFunc(s.FromClause, func(n *pg.Node) bool { return n.GetRangeVar() != nil })
@@ -156,6 +164,26 @@ func (x *planner) whole(s *pg.SelectStmt, c content) bool {
 	x.finish()
 	return true
 }
+
+// limit gives the LIMIT of a query whose columns cost nothing: a small number, but more than one row. The server has all of the answer before the client
+// gets its first row, so it is not made to compute what may fail, or much.
+func (x *instrumentation) limit(s *pg.SelectStmt) string {
+	n := s.LimitCount.GetAConst().GetIval()
+	if n == nil || n.Ival < 2 || n.Ival > maxCounted || s.LimitOption != pg.LimitOption_LIMIT_OPTION_COUNT || s.LimitOffset != nil && s.LimitOffset.GetAConst().GetIval() == nil {
+		return ""
+	}
+	for _, t := range s.TargetList {
+		v := t.GetResTarget().GetVal()
+		f := v.GetFuncCall()
+		if count := f != nil && pgsyntax.LastName(f.Funcname) == "count" && f.Over == nil && x.function("count")&rewrite.FunctionUser == 0; v.GetColumnRef() == nil && !count {
+			return ""
+		}
+	}
+	return strconv.Itoa(int(n.Ival))
+}
+
+// maxCounted is the largest LIMIT up to which the rows of an answer are counted.
+const maxCounted = 1000
 
 // groups reports whether a query may group rows.
 func (x *judge) groups(s *pg.SelectStmt) bool {

@@ -33,6 +33,7 @@ type scan struct {
 	guard  string // a condition that says that it is cheap; empty if that is known
 	params bool   // the clauses have parameters
 	pair   *pair  // of IN: the versions are told that it compares with the row of the answer
+	below  string // LIMIT: the versions are told if the answer has fewer rows; empty: whatever it has
 }
 
 // Limits of a scan, in rows: with a condition that an index serves, of a small table, for each row of the answer.
@@ -66,7 +67,7 @@ func (x *instrumentation) entireOf(s *pg.SelectStmt) (list []scan, ok bool) {
 		return nil, false
 	}
 	defer x.enter(s.WithClause)()
-	if s.LimitCount != nil || s.LimitOffset != nil {
+	if (s.LimitCount != nil || s.LimitOffset != nil) && x.counted != s {
 		if one, _ := x.aggregates(s); s.Op != pg.SetOperation_SETOP_NONE || !(one && len(s.GroupClause) == 0 || x.ranked(s)) {
 			return nil, false
 		}
@@ -127,7 +128,7 @@ func (x *instrumentation) consumed(s *pg.SelectStmt) ([]scan, bool) {
 		}
 		return !outer
 	})
-	if outer {
+	if outer && !x.reduced(s) {
 		return nil, false
 	}
 	return x.entire(s)
@@ -153,7 +154,7 @@ func (x *judge) few(s *pg.SelectStmt) bool {
 	pgsyntax.WalkAll(s.TargetList, visit)
 	pgsyntax.Walk(s.HavingClause, visit)
 	pgsyntax.WalkAll(s.SortClause, visit)
-	if ends && !others && len(s.GroupClause) == 0 {
+	if ends && !others && len(s.GroupClause) == 0 && !x.endless(s) {
 		return true
 	}
 	if len(s.DistinctClause) == 0 {
@@ -165,6 +166,9 @@ func (x *judge) few(s *pg.SelectStmt) bool {
 	}
 	mentioned := map[string]bool{}
 	note := func(m proto.Message) bool {
+		if t, ok := m.(*pg.ResTarget); ok && t.Name != "" && x.atLeast(16) { // a column of a subquery may be a fixed one by another name
+			mentioned[t.Name] = true
+		}
 		if r, ok := m.(*pg.ColumnRef); ok {
 			mentioned[r.Fields[len(r.Fields)-1].GetString_().GetSval()] = true
 		}
@@ -187,6 +191,43 @@ func (x *judge) few(s *pg.SelectStmt) bool {
 		}
 	}
 	return true
+}
+
+// endless reports whether no index of the only table can have the ends that min and max ask for: none has one of their columns, nor of the columns that
+// WHERE may make equal to them.
+func (x *judge) endless(s *pg.SelectStmt) bool {
+	if len(s.FromClause) != 1 || s.FromClause[0].GetRangeVar() == nil {
+		return false
+	}
+	rv := s.FromClause[0].GetRangeVar()
+	rel, _ := x.resolve(rv)
+	if rel == nil || rel.Kind != "table" || rel.Inherits || rv.Schemaname == "" && x.scope[rv.Relname] > 0 || s.HavingClause != nil || len(s.SortClause) > 0 {
+		return false
+	}
+	for _, t := range s.TargetList {
+		f := t.GetResTarget().GetVal().GetFuncCall()
+		if f == nil || len(f.Args) != 1 || f.Args[0].GetColumnRef() == nil || !x.columnOf(f.Args[0].GetColumnRef(), rv) {
+			return false
+		}
+		if name := columnName(&pg.Node{Node: &pg.Node_ResTarget{ResTarget: &pg.ResTarget{Val: f.Args[0]}}}); x.sorted(rel, s, name) {
+			return false
+		}
+	}
+	return true
+}
+
+// sorted reports whether an index may give the rows of a table in the order of a column.
+func (x *judge) sorted(rel *rewrite.Relation, s *pg.SelectStmt, column string) bool {
+	if column == "" || slices.ContainsFunc(slices.Concat(rel.Indexes, rel.Unique), func(ix []string) bool { return slices.Contains(ix, column) }) {
+		return true
+	}
+	found := false
+	pgsyntax.Walk(s.WhereClause, func(m proto.Message) bool {
+		r, ok := m.(*pg.ColumnRef)
+		found = found || ok && r.Fields[len(r.Fields)-1].GetString_().GetSval() == column
+		return !found
+	})
+	return found
 }
 
 // scanOf makes the scan of one SELECT's clauses. each says that they are evaluated for each row of the answer.
@@ -289,7 +330,7 @@ func (x *judge) needed(s *pg.SelectStmt) bool {
 		}
 		return inner
 	})
-	if inner {
+	if inner || x.reduced(s) {
 		return true
 	}
 	for _, rv := range tables(s.FromClause) {
@@ -401,6 +442,9 @@ func (x *instrumentation) askScan(sc scan, once bool) string {
 	}
 	expr := fmt.Sprintf("(SELECT CASE WHEN pg_catalog.count(*) <= %d THEN pg_catalog.concat_ws(' ', %s) END FROM (SELECT %s, pg_catalog.row_number() OVER () AS n %s) wirecheck WHERE wirecheck.n <= %d)",
 		sc.limit, list, strings.Join(columns, ", "), sc.text, sc.limit+1)
+	if once && sc.below != "" {
+		sc.guard = strings.TrimSuffix("pg_catalog.count(*) OVER () < "+sc.below+" AND "+sc.guard, " AND ")
+	}
 	switch {
 	case once && sc.guard != "":
 		expr = "CASE WHEN pg_catalog.row_number() OVER () > 1 THEN '' WHEN " + sc.guard + " THEN " + expr + " END"

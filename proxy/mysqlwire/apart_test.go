@@ -52,10 +52,19 @@ func TestParsedApart(t *testing.T) {
 		expectRows(t, c, "SHOW WARNINGS")
 		d.Exec(t, "CREATE INDEX behind ON t (v)", "DROP INDEX behind ON t")
 	}
+	r = c.do(mysql.COM_STMT_PREPARE, []byte("SELECT COUNT(*),SUM(v) FROM t WHERE id < ?"))
+	count := append(append([]byte{}, r.packets[0][1:5]...), 0, 1, 0, 0, 0, 0, 1, 8, 0, 3, 0, 0, 0, 0, 0, 0, 0)
+	for range 2 {
+		if r := c.do(mysql.COM_STMT_EXECUTE, count); len(r.packets) < 3 || r.packets[0][0] != 2 {
+			t.Errorf("execute: %q, want two columns", r.packets)
+		}
+		expectRows(t, c, "SHOW WARNINGS")
+	}
 	c.query("DELETE FROM t WHERE id > 2")
 	c.query("SELECT * FROM t WHERE id < 3 ORDER BY id")
 	c.query("SELECT 1")
-	want := map[string]history.Op{"INSERT INTO t (id": history.OpUpdate, "UPDATE t SET v = 6": history.OpUpdate, "UPDATE t SET v = v": history.OpUpdate, "DELETE": history.OpDelete}
+	want := map[string]history.Op{"INSERT INTO t (id": history.OpUpdate, "UPDATE t SET v = 6": history.OpUpdate, "UPDATE t SET v = v": history.OpUpdate, "DELETE": history.OpDelete,
+		"SELECT COUNT(*)": history.OpRead}
 	got := make(map[string][]history.Access)
 	for _, ev := range k.all() {
 		for head := range want {
@@ -71,6 +80,9 @@ func TestParsedApart(t *testing.T) {
 		n := 1
 		if strings.HasPrefix(head, "UPDATE t SET v = v") {
 			n = 2
+		}
+		if strings.HasPrefix(head, "SELECT") {
+			n = 4
 		}
 		if len(got[head]) != n || got[head][0].Op != op {
 			t.Errorf("%s: got %+v, want %d of %s", head, got[head], n, op)

@@ -29,7 +29,7 @@ func (s *planner) indexed(n *ast.SelectStmt, all finding, list []source, src *so
 		return ""
 	case n.GroupBy != nil && len(list) == 1 && all.plain == 0:
 		return "groups of an index that may be read in part"
-	case s.r.flavor == TiDB || s.session.Once || len(src.rel.Key) == 0, s.r.flavor == MySQL && all.queries > 1: // there the status flag "no index used" of a semijoin would go
+	case s.r.flavor == TiDB || s.session.Once || len(src.rel.Key) == 0, s.r.flavor == MySQL && s.mayJoin(n): // there the status flag "no index used" of a semijoin would go
 		if s.single(n, list, src) {
 			return ""
 		}
@@ -37,6 +37,17 @@ func (s *planner) indexed(n *ast.SelectStmt, all finding, list []source, src *so
 	}
 	src.byKey(s.r.flavor, list)
 	return ""
+}
+
+// mayJoin reports whether MySQL may make joins of a query's subqueries. It does not of those in the select list.
+func (s *judge) mayJoin(n *ast.SelectStmt) bool {
+	nested := walk(n).queries - 1
+	for _, f := range n.Fields.Fields {
+		if f.Expr != nil {
+			nested -= walk(f.Expr).queries
+		}
+	}
+	return nested > 0
 }
 
 // byKey makes src a source whose hidden columns are found by the primary key.
@@ -68,8 +79,14 @@ func (s *judge) uses(n *ast.SelectStmt, all finding, list []source, src *source)
 			return src.visible()
 		}
 	}
+	own := outside{}
+	n.Accept(&own)
 	for _, c := range all.columns {
-		if s.owns(c, list, src, all.sub) && !slices.Contains(columns, c.Name.L) {
+		sub := all.sub
+		if slices.Contains(own.columns, c) {
+			sub = 1
+		}
+		if s.owns(c, list, src, sub) && !slices.Contains(columns, c.Name.L) {
 			columns = append(columns, c.Name.L)
 		}
 	}
@@ -131,3 +148,18 @@ func (s *judge) holds(src *source, used []string) bool {
 	}
 	return false
 }
+
+// outside finds the columns that a query names outside of subqueries.
+type outside struct{ columns []*ast.ColumnName }
+
+// Enter implements ast.Visitor.
+func (v *outside) Enter(n ast.Node) (ast.Node, bool) {
+	if c, ok := n.(*ast.ColumnNameExpr); ok {
+		v.columns = append(v.columns, c.Name)
+	}
+	_, nested := n.(*ast.SubqueryExpr)
+	return n, nested
+}
+
+// Leave implements ast.Visitor.
+func (v *outside) Leave(n ast.Node) (ast.Node, bool) { return n, true }

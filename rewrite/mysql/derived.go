@@ -80,8 +80,6 @@ func (e *exposure) of(up *source, around *ast.SelectStmt) (list []source, why st
 		return nil, up.why + " with groups or DISTINCT"
 	case slices.ContainsFunc(around.Fields.Fields, func(f *ast.SelectField) bool { return f.WildCard != nil && shows(f, up) }) && s.names(q) == nil:
 		return nil, up.why + " whose columns the text does not name"
-	case s.r.flavor == MySQL && q.Limit == nil: // a subquery in its select list would keep the server from merging it (9.7.4)
-		return nil, up.why + " on this server"
 	case q.LockInfo != nil, q.SelectIntoOpt != nil, q.With != nil, q.Kind != ast.SelectStmtKindSelect, first < 0, s.r.flavor == TiDB:
 		return nil, up.why
 	}
@@ -97,12 +95,21 @@ func (e *exposure) of(up *source, around *ast.SelectStmt) (list []source, why st
 		switch {
 		case !src.watched() || e.skips(q, src):
 			continue
+		case src.query != nil && s.r.flavor == MySQL:
+			return nil, up.why + " on this server"
 		case src.query != nil:
 			if told, why = e.of(src, q); why != "" {
 				return nil, why
 			}
 		case src.why != "":
 			return nil, src.why
+		case s.r.flavor == MySQL && q.Limit == nil: // a subquery in its select list would keep the server from merging it (9.7.4)
+			seen, ok := e.byShownKey(up, q, in, src)
+			if !ok || e.locking || e.logged { // nor does it merge anything into a query that assigns variables
+				return nil, up.why + " on this server"
+			}
+			list = append(list, seen)
+			continue
 		case !e.fetched(src, in):
 			return nil, "rows of an index that may cover the query"
 		default:
@@ -123,6 +130,35 @@ func (e *exposure) of(up *source, around *ast.SelectStmt) (list []source, why st
 		e.edits = append(e.edits, s.writtenOut(q, in)...)
 	}
 	return list, ""
+}
+
+// byShownKey is a table of a derived table whose version the query around finds by the columns that show its primary key.
+func (e *exposure) byShownKey(up *source, q *ast.SelectStmt, in []source, src *source) (source, bool) {
+	s := e.s
+	seen := source{rel: src.rel, alias: up.alias, ref: mysqlsyntax.Quote(up.alias)}
+	row := source{rel: src.rel, alias: "wc_k"}
+	if strings.EqualFold(up.alias, row.alias) || len(src.rel.Key) == 0 || s.session.Once {
+		return seen, false
+	}
+	row.ref = mysqlsyntax.Quote(row.alias)
+	row.key = rowKey(s.r.flavor, &row)
+	var where []string
+	for _, key := range src.rel.Key {
+		i := slices.IndexFunc(q.Fields.Fields, func(f *ast.SelectField) bool {
+			c, ok := f.Expr.(*ast.ColumnNameExpr)
+			return ok && strings.EqualFold(c.Name.Name.O, key) && s.owns(c.Name, in, src, 1)
+		})
+		if i < 0 {
+			return seen, false
+		}
+		name := q.Fields.Fields[i].AsName.O
+		if name == "" {
+			name = key
+		}
+		where = append(where, row.ref+"."+mysqlsyntax.Quote(key)+"="+seen.ref+"."+mysqlsyntax.Quote(name))
+	}
+	seen.up = fmt.Sprintf("(SELECT %s FROM %s.%s %s WHERE %s)", row.version(true), mysqlsyntax.Quote(src.rel.Schema), mysqlsyntax.Quote(src.rel.Name), row.ref, strings.Join(where, " AND "))
+	return seen, true
 }
 
 // skips reports whether a table of a query has nothing to tell.

@@ -1,7 +1,6 @@
 package mysql
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -93,10 +92,20 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source, nested
 		named = s.session.GroupConcat/groupEntryNamed >= groupRows
 		rows = min(groupRows, int(min(s.session.GroupConcat, 1<<24)/groupEntry))
 	}
-	inner := exposure{s: s, locking: locking, logged: n.GroupBy != nil, named: named}
-	keyed := n.Distinct && !grouped && !locking && s.keyed(n, list, &inner)
+	whole := &reader{s: s}
+	keyed := n.Distinct && !grouped && !locking && s.keyed(n, list, &exposure{})
+	if s.r.flavor == MySQL && (grouped || n.Distinct && !keyed) && whole.scanned(n, all, list, grouped) {
+		return
+	}
+	inner := exposure{s: s, locking: locking, logged: n.GroupBy != nil || grouped && s.unwarned(), named: named}
+	keyed = keyed && s.keyed(n, list, &inner)
 	sub := readerOf(s, n, list, locking)
+	why := s.why
 	seen := s.seen(n, all, list, &inner, nested-sub.queries)
+	if len(seen)+len(sub.lookups) == 0 && len(list) == 1 && list[0].query != nil && whole.scanned(n, all, list, grouped) {
+		s.why = why
+		return
+	}
 	p.Predicate = s.predicate(n.Where, list)
 	if len(seen)+len(sub.lookups) == 0 {
 		return
@@ -104,6 +113,10 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source, nested
 	switch {
 	case n.Distinct && !keyed, grouped && (walk(n.Fields).window || len(n.WindowSpecs) > 0), n.GroupBy != nil && n.GroupBy.Rollup:
 		if first := s.outerSelect(); first < 0 || !s.logged(n, all, list, op, first) {
+			if s.r.flavor == MariaDB && whole.scanned(n, all, list, grouped) {
+				s.why = why
+				return
+			}
 			s.opaque(strings.Join(append(s.why, "DISTINCT, ROLLUP, or window functions over groups"), "; "))
 			return
 		}
@@ -119,6 +132,11 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source, nested
 	case grouped && (locking || len(all.extremes) == len(all.aggregates)) && extreme(all.extremes, list):
 		// They may come from the end of an index without reading, or locking, anything else.
 		s.opaque("MIN or MAX of an index")
+		return
+	}
+	if grouped && s.unwarned() {
+		s.groups(n, all, list, seen, op, locking)
+		s.expose(n, list, &inner)
 		return
 	}
 	if grouped {
@@ -141,6 +159,17 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source, nested
 		// There the name of the last column has the space behind it, if it ends with a word (9.7.4).
 		at, space = fromBehind(s.text, at), " "
 	}
+	add, tables := columnsOf(seen, sub.lookups, named, grouped, rows)
+	p.Hidden = len(seen) + len(sub.lookups)
+	s.edits = append(s.edits, edit{at: at, add: add + space, check: strings.Repeat(",wc_probe", p.Hidden) + " "})
+	p.Coverage = history.CoverageExact
+	s.silent, s.copies = s.silent || sub.silent, len(sub.lookups) > 0 // literals
+	p.Decode = decodeReads(tables, op)
+	s.expose(n, list, &inner)
+}
+
+// columnsOf gives the text of the columns that are added, and what each of them tells.
+func columnsOf(seen []source, lookups []lookup, named, grouped bool, rows int) (string, []told) {
 	var add strings.Builder
 	tables := make([]told, len(seen))
 	for i := range seen {
@@ -155,18 +184,11 @@ func (s *planner) readable(n *ast.SelectStmt, all finding, list []source, nested
 			add.WriteString("," + seen[i].version(true))
 		}
 	}
-	for _, l := range sub.lookups {
+	for _, l := range lookups {
 		add.WriteString(l.add)
-	}
-	p.Hidden = len(seen) + len(sub.lookups)
-	s.edits = append(s.edits, edit{at: at, add: add.String() + space, check: strings.Repeat(",wc_probe", p.Hidden) + " "})
-	p.Coverage = history.CoverageExact
-	for _, l := range sub.lookups {
 		tables = append(tables, l.told)
 	}
-	s.silent, s.copies = s.silent || sub.silent, len(sub.lookups) > 0 // literals
-	p.Decode = decodeReads(tables, op)
-	s.expose(n, list, &inner)
+	return add.String(), tables
 }
 
 // seen gives the tables whose versions can be told, those of derived tables included.
@@ -195,12 +217,16 @@ func (s *planner) seen(n *ast.SelectStmt, all finding, list []source, inner *exp
 	return seen
 }
 
-// groups plans a SELECT with GROUP BY. What it reads goes to the log, by an assignment within COUNT, which is evaluated
+// unwarned reports whether a SELECT may assign variables where MySQL would warn of it: a prepared statement of the client has one of ours beside it
+// (rewrite.Plan.ParsedApart).
+func (s *scene) unwarned() bool { return s.r.flavor == MySQL && s.prepared }
+
+// groups plans a SELECT with GROUP BY, and on MySQL one with aggregates alone. What it reads goes to the log, by an assignment within COUNT, which is evaluated
 // for each row of each group. GROUP_CONCAT would make the server group in another way, and then metadata (flags,
 // lengths) and even a MIN(bit) come out differently (MariaDB 10.11.19).
 func (s *planner) groups(n *ast.SelectStmt, all finding, list, seen []source, op history.Op, locking bool) {
 	switch {
-	case s.r.flavor != MariaDB:
+	case s.r.flavor != MariaDB && !s.unwarned():
 		s.opaque("GROUP BY on this server")
 		return
 	case s.several:
@@ -306,17 +332,21 @@ func decodeReads(tables []told, op history.Op) func([]history.Access, [][]byte) 
 				out = append(out, a)
 				continue
 			}
-			if t.sole && bytes.IndexByte(cell, ';') >= 0 { // any of them may have been read
+			list := entries(cell)
+			if t.sole && len(list) > 1 || string(list[0]) == scanTooMany { // any of them may have been read
 				partial = true
 				continue
 			}
 			n := 0
-			for one := range bytes.SplitSeq(cell, []byte(";")) {
+			for _, one := range list {
+				if n++; len(one) == 0 {
+					continue
+				}
 				a, err := decodeRead(one, *t, op)
 				if err != nil {
 					return out, err
 				}
-				if n++; !slices.Contains(out[before:], a) || n > 64 {
+				if !slices.Contains(out[before:], a) || n > 64 {
 					out = append(out, a)
 				}
 			}

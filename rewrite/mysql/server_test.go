@@ -73,6 +73,13 @@ func TestParameters(t *testing.T) {
 	}{
 		{form{"SELECT * FROM account WHERE id = ?", exact, 1}, []string{"2"}},
 		{form{"SELECT ?, note FROM account WHERE id = ? LIMIT ?", exact, 1}, []string{"x", "2", "1"}},
+		{form{"SELECT COUNT(*), SUM(balance), MAX(note) FROM account WHERE id > ?", exact, 3}, []string{"1"}},
+		{form{"SELECT COUNT(*) FROM account a JOIN item i ON i.account_id = a.id WHERE a.note = ?", exact, 0}, []string{"no such"}},
+		{form{"SELECT owner, COUNT(*) n FROM account WHERE balance >= ? GROUP BY owner HAVING n > ? ORDER BY n DESC, owner LIMIT ?", exact, 4}, []string{"100", "0", "1"}},
+		{form{"SELECT note, COUNT(*) n, ? FROM account WHERE id < ? GROUP BY note", exact, 2}, []string{"x", "3"}},
+		{form{"SELECT COUNT(*) FROM (SELECT id, note FROM account WHERE note IS NOT NULL) d WHERE d.id > ?", map[Flavor]history.Coverage{MySQL: opaque, MariaDB: exact}[flavor()], map[Flavor]int{MySQL: 0, MariaDB: 2}[flavor()]}, []string{"1"}},
+		{form{"SELECT MAX(id) FROM account WHERE id < ?", opaque, 0}, []string{"3"}}, // the end of an index
+		{form{"SELECT note, COUNT(*), ? FROM account GROUP BY note WITH ROLLUP", exact, 4}, []string{"x"}},
 		{form{"UPDATE account SET balance = ?, owner = ? WHERE id = ?", exact, 1}, []string{"5", "eve", "1"}},
 		{form{"UPDATE account SET balance = ? WHERE id = ?", exact, 1}, []string{"100", "1"}},
 		{form{"UPDATE account SET balance = balance + ? WHERE id = ? LIMIT ?", exact, 1}, []string{"5", "1", "1"}},
@@ -258,6 +265,9 @@ func TestSessionFacts(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Facts{Version: f.Version, Flavor: flavor(), Level: "read committed", Session: Session{Mode: mysqlsyntax.AnsiQuotes | mysqlsyntax.NoBackslashEscapes, GroupConcat: 5000, UTF8: true}}
+	if flavor() == MySQL {
+		want.Session.GroupConcat = 64 << 20 // max_allowed_packet
+	}
 	if f != want {
 		t.Errorf("got %+v, want %+v", f, want)
 	}

@@ -20,7 +20,7 @@ type Session struct {
 	// autocommit is off (InnoDB: then it is LOCK IN SHARE MODE).
 	LockingReads bool
 	Once         bool   // a statement may name a table once only (LOCK TABLES), or has no one view of it (READ UNCOMMITTED)
-	GroupConcat  uint64 // group_concat_max_len
+	GroupConcat  uint64 // how long an added aggregate may become: group_concat_max_len, on MySQL max_allowed_packet
 	Temporary    string // see WithTemporary
 	// Stale says that what was known of tables may be used although it may have changed since.
 	Stale  bool
@@ -68,7 +68,7 @@ func SessionQuery() string {
 
 const settings = "('version','version_comment','tx_isolation','transaction_isolation','autocommit'," +
 	"'sql_mode','innodb_snapshot_isolation','character_set_client','character_set_connection','character_set_results'," +
-	"'group_concat_max_len','sql_select_limit','log_bin','binlog_format','lower_case_table_names','tidb_txn_mode'," +
+	"'group_concat_max_len','max_allowed_packet','sql_select_limit','log_bin','binlog_format','lower_case_table_names','tidb_txn_mode'," +
 	"'tidb_disable_txn_auto_retry')"
 
 // WholeSessionQuery asks for the same where sql_select_limit cuts the answer to SessionQuery, see CutOff: a SELECT may have a LIMIT of its own.
@@ -134,14 +134,18 @@ func DecodeSession(rows [][]string) (Facts, error) {
 	if on(v["log_bin"]) && strings.EqualFold(v["binlog_format"], "STATEMENT") {
 		f.Session.Mode |= mysqlsyntax.Foreign
 	}
-	n, err := strconv.ParseUint(v["group_concat_max_len"], 10, 64)
+	most := "group_concat_max_len"
+	if f.Flavor == MySQL {
+		most = "max_allowed_packet"
+	}
+	n, err := strconv.ParseUint(v[most], 10, 64)
 	if err != nil {
-		return Facts{}, fmt.Errorf("group_concat_max_len: %w", err)
+		return Facts{}, fmt.Errorf("%s: %w", most, err)
 	}
 	f.Session.GroupConcat = n
 	// Its default is the largest number that the server knows. A count that no answer reaches hides nothing.
-	most, err := strconv.ParseUint(v["sql_select_limit"], 10, 64)
-	f.Session.Cut = err != nil || most < math.MaxInt32
+	limit, err := strconv.ParseUint(v["sql_select_limit"], 10, 64)
+	f.Session.Cut = err != nil || limit < math.MaxInt32
 	return f, nil
 }
 

@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -45,7 +46,7 @@ type reader struct {
 // readerOf looks at the subqueries in the select list and in the conditions that WHERE joins by AND.
 func readerOf(s *planner, n *ast.SelectStmt, list []source, locking bool) *reader {
 	r := &reader{s: s, outer: list}
-	if s.r.flavor != MariaDB || locking || s.session.Once || n.Distinct || n.GroupBy != nil || s.aggregates(n) || n.From == nil && existence(n) == nil {
+	if s.r.flavor == TiDB || locking || s.session.Once || n.Distinct || n.GroupBy != nil || s.aggregates(n) || n.From == nil && existence(n) == nil {
 		return r
 	}
 	for _, f := range n.Fields.Fields {
@@ -129,7 +130,11 @@ func (r *reader) condition(e ast.ExprNode, not bool) {
 		switch {
 		case e.Sel == nil || q == nil || q.Limit != nil || len(q.Fields.Fields) != 1:
 		case not != e.Not:
-			if r.closed(q) { // it was compared with each row
+			list, _, ok := r.clauses(q)
+			if ok && r.s.r.flavor == MySQL { // which may have looked up each value
+				ok = !slices.ContainsFunc(list, func(src source) bool { return !r.s.scansIndex(q, list, &src) })
+			}
+			if ok && r.closed(q) { // it was compared with each row
 				r.tell(q, eachRows, "")
 				r.silent = true
 			}
@@ -164,7 +169,7 @@ func (r *reader) member(e ast.ExprNode, q *ast.SelectStmt) {
 // tell adds columns for the tables of a subquery. also is a further condition.
 func (r *reader) tell(q *ast.SelectStmt, rows int, also string) {
 	list, text, ok := r.clauses(q)
-	if !ok || rows*groupEntryNamed > int(min(r.s.session.GroupConcat, 1<<24)) {
+	if !ok || rows*groupEntryNamed > int(min(r.s.session.GroupConcat, 1<<24)) || r.s.r.flavor == MySQL && slices.ContainsFunc(list, func(src source) bool { return len(src.rel.Key) == 0 }) {
 		return
 	}
 	if also != "" {
@@ -173,19 +178,19 @@ func (r *reader) tell(q *ast.SelectStmt, rows int, also string) {
 	r.queries++
 	for i := range list {
 		src := &list[i]
-		t := told{table: src.table(), limit: rows, sole: rows == soleRows}
-		if _, _, values := nameParts(src); len(values) > 0 {
-			t.key = keyNames(src.rel)
+		if r.s.r.flavor == MySQL {
+			src.byKey(MySQL, slices.Concat(list, r.outer))
 		}
-		r.lookups = append(r.lookups, lookup{fmt.Sprintf(",(SELECT GROUP_CONCAT(%s SEPARATOR ';' LIMIT %d) %s)", src.version(true), rows, text), t})
+		t := toldOf(src)
+		t.limit, t.sole = rows, rows == soleRows
+		r.lookups = append(r.lookups, lookup{"," + r.s.collected(src.version(true), rows, text), t})
 	}
 }
 
 // clauses gives the tables of a subquery and the text of its clauses FROM and WHERE. ok is false if that is not all, if it may end
 // before it has read what they give, or if they cannot be evaluated once more.
 func (r *reader) clauses(q *ast.SelectStmt) (list []source, text string, ok bool) {
-	s := r.s
-	if q == nil || q.From == nil || q.Kind != ast.SelectStmtKindSelect || q.With != nil || q.GroupBy != nil || q.Having != nil || q.LockInfo != nil || q.SelectIntoOpt != nil || walk(q).queries != 1 {
+	if q == nil || q.GroupBy != nil || q.Having != nil {
 		return nil, "", false
 	}
 	if q.Limit != nil { // within EXISTS any number of rows but none does
@@ -194,40 +199,7 @@ func (r *reader) clauses(q *ast.SelectStmt) (list []source, text string, ok bool
 			return nil, "", false
 		}
 	}
-	list, ok = s.sources(q.From.TableRefs, nil)
-	if !ok || len(list) > maxTables || slices.ContainsFunc(list, func(src source) bool { return src.rel == nil || src.why != "" }) {
-		return nil, "", false
-	}
-	quiet := quietly{s: s, list: slices.Concat(list, r.outer)}
-	if !quiet.condition(q.Where) || !quiet.joins(q.From.TableRefs) {
-		return nil, "", false
-	}
-	first := s.selectOf(q)
-	if first < 0 {
-		return nil, "", false
-	}
-	t := s.text
-	depth := t.Tokens[first].Depth
-	from := t.Find(first+1, depth, "FROM")
-	end := from
-	for ; end >= 0 && end < len(t.Tokens) && t.Tokens[end].Depth >= depth; end++ {
-		if t.Tokens[end].Depth == depth && t.Is(end, "ORDER", "LIMIT", "PROCEDURE", ")", "UNION", "EXCEPT", "INTERSECT", "WINDOW") && !closes(t, from, end) {
-			break
-		}
-		if t.Tokens[end].Kind == statement.TokenParam {
-			return nil, "", false
-		}
-	}
-	if from < 0 {
-		return nil, "", false
-	}
-	text = t.SQL[t.Tokens[from].Start:t.Tokens[end-1].End]
-	if where := t.Find(from, depth, "WHERE"); where > 0 && where < end { // so that a further condition can follow
-		text = t.SQL[t.Tokens[from].Start:t.Tokens[where].End] + " (" + t.SQL[t.Tokens[where+1].Start:t.Tokens[end-1].End] + ")"
-	} else {
-		text += " WHERE 1"
-	}
-	return list, text, true
+	return r.scan(q)
 }
 
 // closes reports whether the parenthesis at token i closes one that opens between from and i.
@@ -295,6 +267,7 @@ type quietly struct {
 const (
 	kindNumber = iota + 1
 	kindText
+	kindTime
 )
 
 func (q quietly) kind(e ast.ExprNode) int {
@@ -305,7 +278,7 @@ func (q quietly) kind(e ast.ExprNode) int {
 		switch e.V.(type) {
 		case string:
 			return kindText
-		case int64, uint64:
+		case int64, uint64, bool, mysqlsyntax.Written:
 			return kindNumber
 		}
 	case *ast.UnaryOperationExpr:
@@ -314,6 +287,8 @@ func (q quietly) kind(e ast.ExprNode) int {
 				return k
 			}
 		}
+	case *ast.FuncCallExpr:
+		return q.moment(e)
 	case *ast.FuncCastExpr:
 		if e.FunctionType == ast.CastBinaryOperator && q.kind(e.Expr) == kindText {
 			return kindText
@@ -340,11 +315,30 @@ func (q quietly) kind(e ast.ExprNode) int {
 	return 0
 }
 
+// moment is kind for functions that give a time, which is the same all through a statement.
+func (q quietly) moment(e *ast.FuncCallExpr) int {
+	switch e.FnName.L {
+	case "now", "current_timestamp", "localtime", "localtimestamp", "utc_timestamp", "curdate", "current_date", "utc_date":
+		if len(e.Args) == 0 {
+			return kindTime
+		}
+	case "date_add", "date_sub", "adddate", "subdate":
+		if v, ok := unwrapped(e.Args[1]).(*mysqlsyntax.Value); ok && q.kind(e.Args[0]) == kindTime {
+			if n, ok := v.V.(int64); ok && n < 10000 { // far from the first and the last year
+				return kindTime
+			}
+		}
+	}
+	return 0
+}
+
 func (q quietly) ofColumn(a *rewrite.Attribute) int {
 	switch {
 	case exactNumber(a):
 		return kindNumber
-	case slices.Contains([]string{"char", "varchar", "tinytext", "text", "mediumtext", "longtext"}, typeName(a.Type)):
+	case slices.Contains([]string{"date", "datetime", "timestamp"}, typeName(a.Type)):
+		return kindTime
+	case slices.Contains([]string{"enum", "char", "varchar", "tinytext", "text", "mediumtext", "longtext"}, typeName(a.Type)):
 		return kindText
 	}
 	return 0
@@ -353,7 +347,23 @@ func (q quietly) ofColumn(a *rewrite.Attribute) int {
 // alike reports whether values are of one kind.
 func (q quietly) alike(list ...ast.ExprNode) bool {
 	first := q.kind(list[0])
-	return first != 0 && !slices.ContainsFunc(list, func(e ast.ExprNode) bool { return q.kind(e) != first })
+	if first == kindText && slices.ContainsFunc(list, func(e ast.ExprNode) bool { return q.kind(e) == kindTime }) {
+		first = kindTime
+	}
+	return first != 0 && !slices.ContainsFunc(list, func(e ast.ExprNode) bool { return q.kind(e) != first && !(first == kindTime && isTime(e)) })
+}
+
+var timeLiteral = regexp.MustCompile(`^[1-9]\d{3}-((0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0[13578]|1[02])-31)` +
+	`( ([01]\d|2[0-3])(:[0-5]\d){2}(\.\d{1,6})?)?$`)
+
+// isTime reports whether an expression is a literal that each server takes for a time.
+func isTime(e ast.ExprNode) bool {
+	v, ok := unwrapped(e).(*mysqlsyntax.Value)
+	if !ok {
+		return false
+	}
+	s, ok := v.V.(string)
+	return ok && timeLiteral.MatchString(s)
 }
 
 // condition reports whether a condition certainly has no warnings, and gives the same when it is evaluated again.
@@ -361,6 +371,8 @@ func (q quietly) condition(e ast.ExprNode) bool {
 	switch e := e.(type) {
 	case nil:
 		return true
+	case *ast.ColumnNameExpr:
+		return q.kind(e) == kindNumber
 	case *ast.ParenthesesExpr:
 		return q.condition(e.Expr)
 	case *ast.UnaryOperationExpr:
@@ -392,7 +404,10 @@ func (q quietly) joins(n ast.ResultSetNode) bool {
 		_, table := n.(*ast.TableSource)
 		return table
 	}
-	if j.NaturalJoin || len(j.Using) > 0 || j.On != nil && !q.condition(j.On.Expr) {
+	if slices.ContainsFunc(j.Using, func(c *ast.ColumnName) bool { return q.kind(&ast.ColumnNameExpr{Name: c}) == 0 }) {
+		return false
+	}
+	if j.NaturalJoin || j.On != nil && !q.condition(j.On.Expr) {
 		return false
 	}
 	return q.joins(j.Left) && (j.Right == nil || q.joins(j.Right))

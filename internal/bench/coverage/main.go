@@ -1,9 +1,9 @@
 // Command coverage measures how much of the statements of real applications wirecheck sees exactly: small shops written in the ORMs that
 // applications use, each on a private server behind an observing proxy.
 //
-//	go run ./internal/bench/coverage [-engines postgres,mariadb] [-apps django,typeorm] [-rounds N] [-explain]
+//	go run ./internal/bench/coverage [-engines postgres,mysql] [-apps django,typeorm] [-rounds N] [-explain]
 //
-// An application whose language or libraries are missing is named as missing. NODE_PATH says where Node's libraries are.
+// A product that is not installed, and an application whose language or libraries are missing, is named as missing. NODE_PATH says where Node's libraries are.
 package main
 
 import (
@@ -52,7 +52,7 @@ type options struct {
 
 func main() {
 	var o options
-	engines := flag.String("engines", "postgres,mariadb", "products")
+	engines := flag.String("engines", "postgres,mariadb,mysql,tidb", "products")
 	flag.StringVar(&o.folder, "folder", "testdata/apps", "folder of the applications")
 	flag.StringVar(&o.only, "apps", "", "names of the applications (default: all)")
 	flag.IntVar(&o.rounds, "rounds", 5, "how often each request of an application is made")
@@ -72,6 +72,10 @@ func measureAll(ctx context.Context, o options, name string) (err error) {
 	d, err := backends.ByName(name)
 	if err != nil {
 		return err
+	}
+	if len(d.Find()) == 0 {
+		fmt.Fprintf(os.Stderr, "coverage: %s is missing\n", name)
+		return nil
 	}
 	s, err := d.Start(ctx, engine.Options{})
 	if err != nil {

@@ -1,0 +1,300 @@
+package mysql
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"wirecheck/history"
+	"wirecheck/rewrite"
+	"wirecheck/statement"
+	"wirecheck/statement/mysqlsyntax"
+)
+
+// What neither the rows of an answer nor the log can tell, a second scan does: one more column, in which a subquery evaluates the query's own
+// FROM and WHERE once more. It names nothing of the query around it, so it is evaluated once and is the same for each row: groups and DISTINCT
+// stay what they are, and so does the plan of the query. A statement has one view of the database for all its plain reads (covering.go), so the
+// scan finds the rows that the query read, if the query reads all that its clauses give.
+
+const (
+	scanRows     = 1000 // of a query whose answer has one row
+	scanRowsEach = 200  // of others, each row of which has them all
+	scanTooMany  = "-"  // stands for more
+)
+
+// scanned adds the column. It reports false if the query stays as it is.
+func (r *reader) scanned(n *ast.SelectStmt, all finding, around []source, grouped bool) bool {
+	s := r.s
+	rows, several := scanRows, n.GroupBy != nil || !grouped
+	if several {
+		rows = scanRowsEach
+	}
+	at := s.selectListEnd()
+	if s.r.flavor == TiDB || s.session.Once || s.session.LockingReads || s.session.Cut && several || n.LockInfo != nil || at < 0 || !placesFit(n, around) || !s.readsAll(n, all, around, grouped) {
+		return false
+	}
+	q := n
+	if len(around) == 1 && around[0].query != nil && n.Where == nil && n.With == nil && walk(n).queries == 2 {
+		q = around[0].query
+		from, ok := s.sources(refsOf(q), nil)
+		if !ok || q.Limit != nil || !s.readsAll(q, walk(q), from, q.GroupBy != nil || s.aggregates(q)) {
+			return false
+		}
+		grouped = q.GroupBy != nil || s.aggregates(q) || !q.Distinct
+	}
+	list, text, ok := r.scan(q)
+	if !ok {
+		return false
+	}
+	if rows = min(rows, int(min(s.session.GroupConcat, 1<<24))/groupEntryNamed/len(list)); rows < 1 {
+		return false
+	}
+	tables := make([]told, len(list))
+	values := make([]string, len(list))
+	for i := range list {
+		src := &list[i]
+		if !grouped && len(list) > 1 && !s.showsOf(q, list, src) { // the server stops at the first row of such a table
+			return false
+		}
+		if s.r.flavor == MySQL {
+			if len(src.rel.Key) == 0 || (several || q.Distinct || q.GroupBy != nil || q.OrderBy != nil) && s.sorts(q, list, src) && !s.scansIndex(q, list, src) {
+				return false
+			}
+			src.byKey(s.r.flavor, list)
+		}
+		tables[i], values[i] = toldOf(src), "IFNULL("+src.version(true)+",'')"
+	}
+	value := values[0]
+	if len(values) > 1 {
+		value = "CONCAT_WS('|'," + strings.Join(values, ",") + ")"
+	}
+	add := "," + s.collected(value, rows, text)
+	s.edits = append(s.edits, edit{at: at, add: add + " ", check: ",wc_probe "})
+	s.silent = n.Having != nil || n.Limit != nil || q.Having != nil
+	s.copies = true
+	p := s.plan
+	p.Predicate = s.predicate(n.Where, around)
+	p.Hidden, p.Repeats, p.Coverage, p.Decode = 1, true, history.CoverageExact, decodeScan(tables, rows)
+	return true
+}
+
+// MySQL says in its status flags whether it scanned a table without an index. The scan may do so only if the query does. As it finds the hidden
+// columns by the primary key, it needs no column that the query does not need; so all that can differ is that the query takes the rows in the
+// order of an index, which makes its groups.
+
+// sorts reports whether an index may have a table's rows in the order that a query wants.
+func (s *judge) sorts(n *ast.SelectStmt, list []source, src *source) bool {
+	columns := walk(n.Fields).columns
+	if n.GroupBy != nil {
+		columns = append(columns, walk(n.GroupBy).columns...)
+	}
+	if n.OrderBy != nil {
+		columns = append(columns, walk(n.OrderBy).columns...)
+	}
+	first := func(ix []string) bool {
+		return len(ix) > 0 && slices.ContainsFunc(columns, func(c *ast.ColumnName) bool {
+			return strings.EqualFold(c.Name.O, ix[0]) && (c.Table.O == "" || s.owns(c, list, src, 1))
+		})
+	}
+	return walk(n.Fields).wildcard || first(src.rel.Key) || slices.ContainsFunc(src.rel.Indexes, first)
+}
+
+// scansIndex reports whether an index has all that a scan needs of a table.
+func (s *judge) scansIndex(n *ast.SelectStmt, list []source, src *source) bool {
+	var used []string
+	visit(n.From, func(n ast.Node) {
+		if c, ok := n.(*ast.ColumnNameExpr); ok {
+			used = append(used, c.Name.Name.L)
+		}
+	})
+	if n.Where != nil {
+		for _, c := range walk(n.Where).columns {
+			used = append(used, c.Name.L)
+		}
+	}
+	used = slices.DeleteFunc(used, func(c string) bool { return src.column(c) == nil })
+	return s.holds(src, used) || !slices.ContainsFunc(used, func(c string) bool { return !mysqlsyntax.ContainsName(src.rel.Key, c) })
+}
+
+// readsAll reports whether a query reads, and depends on, all rows that its clauses FROM and WHERE give.
+func (s *judge) readsAll(n *ast.SelectStmt, all finding, list []source, grouped bool) bool {
+	switch {
+	case n.Limit != nil && (n.GroupBy != nil || !grouped) && !ordersGroups(n), n.Having != nil && (n.GroupBy == nil || !judgesGroups(n)):
+		return false
+	case grouped && n.GroupBy == nil && len(all.aggregates) == 0: // they are of an outer query
+		return false
+	}
+	return !(len(all.extremes) == len(all.aggregates) && extreme(all.extremes, list)) && !s.loose(n, all, list)
+}
+
+// judgesGroups reports whether HAVING looks at aggregates only, so that each row of a group matters, also of one that is left out.
+func judgesGroups(n *ast.SelectStmt) bool {
+	bare := 0
+	visit(n.Having, func(e ast.Node) {
+		switch e := e.(type) {
+		case *ast.AggregateFuncExpr:
+			bare -= len(walk(e).columns)
+		case *ast.ColumnNameExpr:
+			if bare++; e.Name.Table.O == "" && slices.ContainsFunc(n.Fields.Fields, func(f *ast.SelectField) bool {
+				return f.AsName.L == e.Name.Name.L && f.Expr != nil && ast.HasAggFlag(f.Expr)
+			}) {
+				bare--
+			}
+		}
+	})
+	return bare == 0 && ast.HasAggFlag(n.Having.Expr)
+}
+
+func refsOf(q *ast.SelectStmt) ast.ResultSetNode {
+	if q.From == nil {
+		return nil
+	}
+	return q.From.TableRefs
+}
+
+// ordersGroups reports whether the groups are ordered by an aggregate, so that all of them are made before LIMIT takes the first ones.
+func ordersGroups(n *ast.SelectStmt) bool {
+	if n.OrderBy == nil || n.GroupBy == nil {
+		return false
+	}
+	e := n.OrderBy.Items[0].Expr
+	if c, ok := e.(*ast.ColumnNameExpr); ok && c.Name.Table.O == "" {
+		for _, f := range n.Fields.Fields {
+			if f.AsName.O != "" && f.AsName.L == c.Name.Name.L {
+				e = f.Expr
+			}
+		}
+	}
+	return ast.HasAggFlag(e)
+}
+
+// loose reports whether an index alone may answer, of which a part is read: only MIN, MAX and DISTINCT are asked for, or nothing.
+func (s *judge) loose(n *ast.SelectStmt, all finding, list []source) bool {
+	return (n.GroupBy != nil || n.Distinct || all.distinct) && len(list) == 1 && all.plain == 0 && list[0].rel != nil &&
+		(s.keyCovered(n, all, list, &list[0]) || s.covered(n, all, list, &list[0]))
+}
+
+// showsOf reports whether the select list has a column of a table.
+func (s *judge) showsOf(n *ast.SelectStmt, list []source, src *source) bool {
+	return slices.ContainsFunc(n.Fields.Fields, func(f *ast.SelectField) bool {
+		c, ok := f.Expr.(*ast.ColumnNameExpr)
+		return f.WildCard != nil && shows(f, src) || ok && s.owns(c.Name, list, src, 1)
+	})
+}
+
+// collected is a subquery that gives a value of each of the rows that clauses find, in the form that entries reads. If there are as many as
+// most, some may be missing. MySQL finds all rows of wc_s by a key that it makes, where it would otherwise say that no index was used.
+func (s *scene) collected(value string, most int, clauses string) string {
+	if s.r.flavor == MariaDB {
+		return fmt.Sprintf("(SELECT GROUP_CONCAT(%s SEPARATOR ';' LIMIT %d) %s)", value, most, clauses)
+	}
+	return fmt.Sprintf("(SELECT IF(COUNT(*)<%[2]d,JSON_ARRAYAGG(wc_s.v),JSON_ARRAY('"+scanTooMany+"')) FROM (SELECT 1 k,CONVERT(%[1]s USING ascii) v %[3]s LIMIT %[2]d) wc_s WHERE wc_s.k=1)", value, most, clauses)
+}
+
+// entries takes what collected gave apart. An entry may be empty.
+func entries(cell []byte) [][]byte {
+	if bytes.HasPrefix(cell, []byte("[")) { // JSON, of texts without quotes and backslashes
+		cell = bytes.Trim(cell, "[]")
+		cell = bytes.ReplaceAll(bytes.ReplaceAll(cell, []byte(", "), []byte(";")), []byte("null"), nil)
+		cell = bytes.ReplaceAll(cell, []byte(`"`), nil)
+	}
+	return bytes.Split(cell, []byte(";"))
+}
+
+// toldOf says how the version of a table's row is told with its key.
+func toldOf(src *source) told {
+	t := told{table: src.table()}
+	if _, _, values := nameParts(src); len(values) > 0 {
+		t.key = keyNames(src.rel)
+	}
+	return t
+}
+
+// decodeScan reads the column of a second scan.
+func decodeScan(tables []told, limit int) func([]history.Access, [][]byte) ([]history.Access, error) {
+	return func(out []history.Access, hidden [][]byte) ([]history.Access, error) {
+		if len(hidden) != 1 {
+			return out, fmt.Errorf("%d hidden columns where 1 was added", len(hidden))
+		}
+		if hidden[0] == nil {
+			return out, nil
+		}
+		list := entries(hidden[0])
+		partial := len(list) >= limit
+		known := map[string]bool{}
+		for _, entry := range list {
+			if string(entry) == scanTooMany {
+				return out, rewrite.ErrPartial
+			}
+			rest, more := entry, true
+			for i := range tables {
+				var one []byte
+				if !more {
+					return out, fmt.Errorf("%q has versions of %d tables, not of %d", entry, i, len(tables))
+				}
+				one, rest, more = bytes.Cut(rest, []byte("|"))
+				if id := fmt.Sprint(i, " ", string(one)); len(one) == 0 || known[id] {
+					continue
+				} else {
+					known[id] = true
+				}
+				a, err := decodeRead(one, tables[i], history.OpRead)
+				if err != nil {
+					return out, err
+				}
+				if partial = partial || a.Row.Key == noKey; a.Row.Key != noKey {
+					out = append(out, a)
+				}
+			}
+		}
+		if partial {
+			return out, rewrite.ErrPartial
+		}
+		return out, nil
+	}
+}
+
+// scan gives the tables of a query and the text of its clauses FROM and WHERE. ok is false if they cannot be evaluated once more.
+func (r *reader) scan(q *ast.SelectStmt) (list []source, text string, ok bool) {
+	s := r.s
+	if q == nil || q.From == nil || q.Kind != ast.SelectStmtKindSelect || q.With != nil || q.LockInfo != nil || q.SelectIntoOpt != nil || walk(q).queries != 1 {
+		return nil, "", false
+	}
+	list, ok = s.sources(q.From.TableRefs, nil)
+	if !ok || len(list) > maxTables || slices.ContainsFunc(list, func(src source) bool { return src.rel == nil || src.why != "" }) {
+		return nil, "", false
+	}
+	quiet := quietly{s: s, list: slices.Concat(list, r.outer)}
+	if !quiet.condition(q.Where) || !quiet.joins(q.From.TableRefs) {
+		return nil, "", false
+	}
+	first := s.selectOf(q)
+	if first < 0 {
+		return nil, "", false
+	}
+	t := s.text
+	depth := t.Tokens[first].Depth
+	from := t.Find(first+1, depth, "FROM")
+	end := from
+	for ; end >= 0 && end < len(t.Tokens) && t.Tokens[end].Depth >= depth; end++ {
+		if t.Tokens[end].Depth == depth && t.Is(end, "ORDER", "LIMIT", "GROUP", "HAVING", "PROCEDURE", ")", ";", "UNION", "EXCEPT", "INTERSECT", "WINDOW") && !closes(t, from, end) {
+			break
+		}
+		if t.Tokens[end].Kind == statement.TokenParam {
+			return nil, "", false
+		}
+	}
+	if from < 0 {
+		return nil, "", false
+	}
+	text = t.SQL[t.Tokens[from].Start:t.Tokens[end-1].End]
+	if where := t.Find(from, depth, "WHERE"); where > 0 && where < end { // so that a further condition can follow
+		text = t.SQL[t.Tokens[from].Start:t.Tokens[where].End] + " (" + t.SQL[t.Tokens[where+1].Start:t.Tokens[end-1].End] + ")"
+	} else {
+		text += " WHERE 1"
+	}
+	return list, text, true
+}

@@ -1,15 +1,18 @@
-# The PostgreSQL parser is C, so the binary needs the C library of the image that it is built in: both are Debian 12.
+# The program is static (make release), so the image holds it, its license and nothing else that could run.
+#   docker build -t wirecheck .
+#   docker run -p 6432:6432 -e WIRECHECK_LISTEN=postgres://0.0.0.0:6432 -e WIRECHECK_UPSTREAM=postgres://db:5432 wirecheck
 FROM golang:1.26-bookworm AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=1 go build -trimpath -ldflags='-s -w' -o /wirecheck ./cmd/wirecheck
+RUN make release
 
-FROM gcr.io/distroless/base-debian12:nonroot
-COPY --from=build /wirecheck /usr/bin/wirecheck
+FROM gcr.io/distroless/static-debian12:nonroot
+COPY --from=build /src/bin/release/wirecheck /usr/bin/wirecheck
 COPY LICENSE /usr/share/doc/wirecheck/LICENSE
 EXPOSE 6432 6033
-HEALTHCHECK NONE
+# It asks the address of --http below. A proxy with another address needs another check.
+HEALTHCHECK --interval=10s --timeout=6s --start-period=10s CMD ["/usr/bin/wirecheck", "health", "127.0.0.1:9090"]
 ENTRYPOINT ["/usr/bin/wirecheck"]
-CMD ["--help"]
+CMD ["proxy", "--http", "127.0.0.1:9090"]

@@ -16,23 +16,21 @@ const (
 	maxDepth = 100
 )
 
-// bounded refuses a file that is larger or deeper than a configuration can be.
-func bounded(text []byte) error {
+// bounded refuses a file that is larger or deeper than a configuration can be, and says in which line.
+func bounded(text []byte) (line int, err error) {
 	if len(text) > maxFile {
-		return fmt.Errorf("it is larger than %d KiB", maxFile>>10)
+		return 1, fmt.Errorf("the file is larger than %d KiB", maxFile>>10)
 	}
-	deep := func(line, column int) error {
-		return fmt.Errorf("[%d:%d] it is nested more than %d levels deep", line, column, maxDepth)
-	}
+	deep := fmt.Errorf("it is nested more than %d levels deep", maxDepth)
 	n := 0
-	for line := range bytes.SplitSeq(text, []byte("\n")) {
+	for text := range bytes.SplitSeq(text, []byte("\n")) {
 		n++
-		if len(line) > maxLine {
-			return fmt.Errorf("[%d:%d] the line is longer than %d bytes", n, maxLine+1, maxLine)
+		if len(text) > maxLine {
+			return n, fmt.Errorf("the line is longer than %d bytes", maxLine)
 		}
 		// Each of these may begin a level where nothing else stands before it.
-		if i := len(line) - len(bytes.TrimLeft(line, "-?: \t")); i > maxDepth {
-			return deep(n, i)
+		if i := len(text) - len(bytes.TrimLeft(text, "-?: \t")); i > maxDepth {
+			return n, deep
 		}
 	}
 	depth := 0
@@ -40,11 +38,11 @@ func bounded(text []byte) error {
 		switch t.Type {
 		case token.SequenceStartType, token.MappingStartType:
 			if depth++; depth > maxDepth {
-				return deep(t.Position.Line, t.Position.Column)
+				return t.Position.Line, deep
 			}
 		case token.SequenceEndType, token.MappingEndType:
 			depth--
 		}
 	}
-	return nil
+	return 0, nil
 }

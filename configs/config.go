@@ -3,20 +3,13 @@
 package configs
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/goccy/go-yaml"
-
-	"wirecheck/trace/secret"
 )
 
 // Config is what wirecheck proxy can be told.
@@ -184,10 +177,14 @@ func (l *Listener) UnmarshalYAML(unmarshal func(any) error) error {
 // Load makes the configuration: the defaults, over them the file (none if path is empty), over that the environment's
 // URLs, and over all of them the flags, which set changes. The result is valid.
 func Load(path string, getenv func(string) string, set func(*Config) error) (Config, error) {
-	c := Default()
+	c, file := Default(), &source{path: path}
+	own := map[problem]bool{} // what is wrong with the file by itself
 	if path != "" {
-		if err := c.read(path); err != nil {
+		if err := c.read(file); err != nil {
 			return Config{}, err
+		}
+		for _, one := range c.validate().list {
+			own[one] = true
 		}
 	}
 	if err := c.SetURLs(fields(getenv("WIRECHECK_LISTEN")), fields(getenv("WIRECHECK_UPSTREAM"))); err != nil {
@@ -198,45 +195,25 @@ func Load(path string, getenv func(string) string, set func(*Config) error) (Con
 			return Config{}, err
 		}
 	}
-	if err := c.Validate(); err != nil {
-		if path != "" {
-			return Config{}, fmt.Errorf("configuration %s:\n%w", path, err)
+	if err := c.validate().err(func(one problem) string {
+		if own[one] {
+			return file.where(one)
 		}
+		return ""
+	}); err != nil {
 		return Config{}, fmt.Errorf("configuration:\n%w", err)
 	}
 	return c, nil
 }
 
-func (c *Config) read(path string) error {
-	f, err := os.Open(path)
+func (c *Config) read(file *source) error {
+	f, err := os.Open(file.path)
 	if err != nil {
 		return fmt.Errorf("read configuration: %w", err)
 	}
 	defer f.Close()
-	if err := c.decode(f); err != nil {
-		return fmt.Errorf("configuration %s:\n%w", path, err)
-	}
-	return nil
-}
-
-// decode reads one YAML document over what c has. The errors name line and column.
-func (c *Config) decode(r io.Reader) error { return decode(r, c) }
-
-func decode(r io.Reader, to any) error {
-	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
-	if err != nil {
-		return err
-	}
-	if err := bounded(text); err != nil {
-		return err
-	}
-	d := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict())
-	if err := d.Decode(to); err != nil && !errors.Is(err, io.EOF) { // an empty file says nothing
-		return errors.New(strings.TrimSpace(secret.URLs(yaml.FormatError(err, false, true))))
-	}
-	var more any
-	if err := d.Decode(&more); !errors.Is(err, io.EOF) {
-		return errors.New("there is more than one document in it")
+	if err := file.read(f, c); err != nil {
+		return fmt.Errorf("configuration:\n%w", err)
 	}
 	return nil
 }

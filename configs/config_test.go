@@ -58,13 +58,13 @@ func TestLoadRefuses(t *testing.T) {
 		want       []string // all of them, in one go
 	}{
 		{"nothing", "", []string{"listeners: there are none: say --listen and --upstream"}},
-		{"unknown key", oneListener + "recrod: x\n", []string{"[2:1] unknown field \"recrod\"", "recrod: x"}},
-		{"unknown key inside", "listeners:\n  - listen: postgres://:6432\n    upstrem: x\n", []string{"[3:5] unknown field \"upstrem\""}},
-		{"key twice", oneListener + "record: a\nrecord: b\n", []string{"[3:1]", "record"}},
-		{"no YAML", "listeners: [", []string{"[1:12]"}},
+		{"unknown key", oneListener + "recrod: x\n", []string{"yaml:2: recrod: there is no such key; there are listeners, record,"}},
+		{"unknown key inside", "listeners:\n  - listen: postgres://:6432\n    upstrem: x\n", []string{"yaml:3: listeners[0].upstrem: there is no such key; there are name, listen, upstream,"}},
+		{"key twice", oneListener + "record: a\nrecord: b\n", []string{"yaml:3: ", "\"record\" already defined at [2:1]"}},
+		{"no YAML", "listeners: [", []string{"yaml:1: "}},
 		{"two documents", oneListener + "---\nrecord: x\n", []string{"more than one document"}},
-		{"wrong type", oneListener + "limits:\n  sessions: many\n", []string{"[3:13]"}},
-		{"no duration", oneListener + "timeouts:\n  connect: soon\n", []string{"soon"}},
+		{"wrong type", oneListener + "limits:\n  sessions: many\n", []string{"yaml:3: limits.sessions: \"many\": it takes a whole number"}},
+		{"no duration", oneListener + "timeouts:\n  connect: soon\n", []string{"yaml:3: timeouts.connect: \"soon\": it takes a duration, as in 500ms, 10s or 1h"}},
 		{"no size", oneListener + "limits:\n  row: 5MB\n", []string{`"5MB" is no size`}},
 		{"a size that is too large", oneListener + "limits:\n  row: 99999999999GiB\n", []string{"is no size"}},
 		{"neither on nor off", "listeners: [{listen: 'postgres://:6432', upstream: 'postgres://db', warn: maybe}]\n", []string{`"maybe" is neither on nor off`}},
@@ -217,15 +217,15 @@ func TestControlLocks(t *testing.T) {
 func TestBounds(t *testing.T) {
 	many := func(s string, n int) string { return strings.Repeat(s, n) }
 	for name, test := range map[string]struct{ text, want string }{
-		"brackets":              {many("[", 200_000), "[1:4097] the line is longer"},
-		"brackets on lines":     {many("[\n", 100_000), "[101:1] it is nested more than 100 levels deep"},
+		"brackets":              {many("[", 200_000), "yaml:1: the line is longer"},
+		"brackets on lines":     {many("[\n", 100_000), "yaml:101: it is nested more than 100 levels deep"},
 		"braces":                {"listeners: " + many("{a: ", 101), "levels deep"},
-		"closed in a comment":   {many("[[[[ # ]]]]\n", 26), "[26:1] it is nested"},
-		"closed in a text":      {many("['[', \"]]\", \n", 101), "[101:1] it is nested"},
-		"marks":                 {many("- ", 200), "[1:"},
-		"keys":                  {many("? ", 200), "[1:"},
-		"a large file":          {many("#\n", 200_000), "it is larger than 256 KiB"},
-		"many quotes":           {many(many("\"", 4000)+"\n", 60), "[1:3]"},
+		"closed in a comment":   {many("[[[[ # ]]]]\n", 26), "yaml:26: it is nested"},
+		"closed in a text":      {many("['[', \"]]\", \n", 101), "yaml:101: it is nested"},
+		"marks":                 {many("- ", 200), "yaml:1: "},
+		"keys":                  {many("? ", 200), "yaml:1: "},
+		"a large file":          {many("#\n", 200_000), "yaml:1: the file is larger than 256 KiB"},
+		"many quotes":           {many(many("\"", 4000)+"\n", 60), "yaml:1: "},
 		"brackets in a text":    {"record: '" + many("[", 500) + "'\nlisteners: []\n", "listeners: there are none"},
 		"brackets in a comment": {"# " + many("[", 500) + "\nlisteners: []\n", "listeners: there are none"},
 	} {
@@ -235,7 +235,7 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	text := "listeners: [{listen: 'postgres://:1', upstream: 'postgres://a'}]\ncontrol:\n  locks: postgres://u:hush@h/d\n  nonsense: 1\n"
-	if _, err := Load(file(t, text), noenv, nil); err == nil || strings.Contains(err.Error(), "hush") || !strings.Contains(err.Error(), "[4:3]") {
+	if _, err := Load(file(t, text), noenv, nil); err == nil || strings.Contains(err.Error(), "hush") || !strings.Contains(err.Error(), "yaml:4: control.nonsense: there is no such key; there are schedule,") {
 		t.Errorf("got %v, want an error without the password", err)
 	}
 }

@@ -26,23 +26,22 @@ type Known struct {
 
 var id = regexp.MustCompile(`^WC-[0-9a-f]{6}$`)
 
-// check says what is wrong with an entry.
-func (k *Known) check() error {
+// check says what is wrong with the entry at a place.
+func (k *Known) check(p *problems, at string) {
 	if k.ID == "" && k.Class == "" && k.Table == "" && len(k.Statements) == 0 {
-		return errors.New("it says of no finding: give an id, a class, a table or statements")
+		p.add(at, "it says of no finding: give an id, a class, a table or statements")
 	}
 	if k.ID != "" && !id.MatchString(k.ID) {
-		return fmt.Errorf("id %q: it should look like WC-a75b12", k.ID)
+		p.add(at+".id", "id %q: it should look like WC-a75b12", k.ID)
 	}
 	if strings.TrimSpace(k.Reason) == "" {
-		return errors.New("it has no reason")
+		p.add(at+".reason", "it has no reason")
 	}
 	if k.Until != "" {
 		if _, err := time.Parse(time.DateOnly, k.Until); err != nil {
-			return fmt.Errorf("until %q: it should look like 2027-01-31", k.Until)
+			p.add(at+".until", "until %q: it should look like 2027-01-31", k.Until)
 		}
 	}
-	return nil
 }
 
 // Holds reports whether the entry is about a finding, of which shapes are the statements. Days end in UTC.
@@ -76,13 +75,15 @@ func LoadKnown(path string, written bool) ([]Known, error) {
 	var file struct {
 		Ignore []Known `yaml:"ignore"`
 	}
-	if err := decode(f, &file); err != nil {
-		return nil, fmt.Errorf("known findings %s:\n%w", path, err)
+	from, p := source{path: path}, &problems{}
+	if err := from.read(f, &file); err != nil {
+		return nil, fmt.Errorf("known findings:\n%w", err)
 	}
 	for i := range file.Ignore {
-		if err := file.Ignore[i].check(); err != nil {
-			return nil, fmt.Errorf("known findings %s, entry %d: %w", path, i+1, err)
-		}
+		file.Ignore[i].check(p, fmt.Sprintf("ignore[%d]", i))
+	}
+	if err := p.err(from.where); err != nil {
+		return nil, fmt.Errorf("known findings:\n%w", err)
 	}
 	return file.Ignore, nil
 }

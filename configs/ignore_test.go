@@ -55,8 +55,8 @@ func TestKnown(t *testing.T) {
 // TestKnownErrors: what is wrong with a file is said, with the entry.
 func TestKnownErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"ignore:\n  - reason: all of it\n":                                 "entry 1: it says of no finding",
-		"ignore:\n  - id: WC-a75b12\n":                                     "entry 1: it has no reason",
+		"ignore:\n  - reason: all of it\n":                                 "ignore[0]: it says of no finding",
+		"ignore:\n  - id: WC-a75b12\n":                                     "ignore[0].reason: it has no reason",
 		"ignore:\n  - id: a75b12\n    reason: x\n":                         "should look like WC-a75b12",
 		"ignore:\n  - id: WC-a75b12\n    reason: x\n    until: tomorrow\n": "should look like 2027-01-31",
 		"ignore:\n  - id: WC-a75b12\n    reson: x\n":                       "reson",

@@ -2,7 +2,6 @@ package configs
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -12,7 +11,9 @@ import (
 )
 
 // Validate says everything that is wrong with c, one problem a line.
-func (c *Config) Validate() error {
+func (c *Config) Validate() error { return c.validate().err(func(problem) string { return "" }) }
+
+func (c *Config) validate() *problems {
 	p := &problems{}
 	if len(c.Listeners) == 0 {
 		p.add("listeners", "there are none: say --listen and --upstream, or list them in the configuration")
@@ -65,7 +66,7 @@ func (c *Config) Validate() error {
 			p.add(n.at, "it must be more than 0")
 		}
 	}
-	return errors.Join(p.errs...)
+	return p
 }
 
 // HTTPAddress reads HOST:PORT, :PORT or PORT. Without a host it is this machine's loopback address.
@@ -148,13 +149,6 @@ func (c *Control) validate(p *problems, upstream string) {
 	}
 }
 
-// problems collects what is wrong.
-type problems struct{ errs []error }
-
-func (p *problems) add(at, format string, args ...any) {
-	p.errs = append(p.errs, fmt.Errorf("  %s: %s", at, fmt.Sprintf(format, args...)))
-}
-
 func (p *problems) oneOf(at, value string, known []string) {
 	if !slices.Contains(known, value) {
 		p.add(at, "%q is not one of %s", value, strings.Join(known, ", "))
@@ -178,7 +172,7 @@ func (p *problems) address(at, raw string, schemes []string) bool {
 		p.add(at, "it is no URL: it should look like %s://127.0.0.1:6432", schemes[0]) // the error would show a password
 		return false
 	}
-	before := len(p.errs)
+	before := len(p.list)
 	if !slices.Contains(schemes, u.Scheme) {
 		p.add(at, "%s: the scheme is not one of %s", u.Redacted(), strings.Join(schemes, ", "))
 	}
@@ -199,7 +193,7 @@ func (p *problems) address(at, raw string, schemes []string) bool {
 	if u.RawQuery != "" || u.Fragment != "" {
 		p.add(at, "%s: it takes no parameters: TLS has settings of its own", u.Redacted())
 	}
-	return len(p.errs) == before
+	return len(p.list) == before
 }
 
 // ports are those that are meant where a URL names none.

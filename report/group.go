@@ -59,15 +59,16 @@ func (g *group) count() string {
 }
 
 // text writes the group whole: the finding that stands for it, and which others there are.
-func (g *group) text(w io.Writer, color bool) {
-	textFinding(w, &g.f, 0, color)
+func (g *group) text(w io.Writer, k Look) {
+	k.finding(w, &g.f, 0)
 	if more := g.variants(); more != "" {
-		fmt.Fprintf(w, "\n  And %s\n", more)
+		fmt.Fprintln(w)
+		k.line(w, "  ", "  ", "And "+more)
 	}
 }
 
 // overview lists groups, violations first and then those that were seen most: two lines each.
-func overview(w io.Writer, list []group, color bool) {
+func (k Look) overview(w io.Writer, list []group) {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b group) int {
 		if v := a.f.Kind == oracle.KindViolation; v != (b.f.Kind == oracle.KindViolation) {
@@ -84,8 +85,8 @@ func overview(w io.Writer, list []group, color bool) {
 			break
 		}
 		g := &list[i]
-		fmt.Fprintf(w, "%s  %s · %s · seen %dx · %s\n", heading(&g.f, color), g.f.ID, prose.Count(len(g.Findings), "variant"), g.Seen, prose.Line(tableList(g.Tables), 60))
-		fmt.Fprintf(w, "  %s.\n", capital((&teller{f: &g.f}).sentence()))
+		fmt.Fprintf(w, "%s  %s · %s · seen %dx · %s\n", heading(&g.f, k.Color), g.f.ID, prose.Count(len(g.Findings), "variant"), g.Seen, prose.Line(tableList(g.Tables), 60))
+		k.line(w, "  ", "  ", capital((&teller{f: &g.f}).sentence())+".")
 	}
 	fmt.Fprintln(w, "One of them whole: wirecheck explain ID FILE, of a recorded history. All: --format json")
 }

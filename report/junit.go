@@ -65,7 +65,7 @@ func JUnit(w io.Writer, r Result) error {
 	for i := range list {
 		f := &list[i].f
 		var text strings.Builder
-		list[i].text(&text, false)
+		list[i].text(&text, Look{Again: r.Again})
 		s.Cases = append(s.Cases, JUnitCase{Class: "wirecheck." + f.Oracle, Name: f.Title() + " " + f.ID,
 			Failure: &JUnitFailure{Message: Headline(f) + " (" + f.ID + ")" + list[i].count(), Type: string(f.Kind), Text: text.String()}})
 	}

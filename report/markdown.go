@@ -24,7 +24,7 @@ func Markdown(out io.Writer, r Result) error {
 	for i := range list {
 		f := &list[i].f
 		var text strings.Builder
-		list[i].text(&text, false)
+		list[i].text(&text, Look{Again: r.Again})
 		// HTML, since Markdown has no text that cannot break out of a fence.
 		fmt.Fprintf(w, "<details><summary><b>%s</b> %s</summary>\n<pre>%s</pre>\n</details>\n\n", html.EscapeString(f.ID), html.EscapeString(string(f.Kind)+": "+Headline(f)+list[i].count()),
 			strings.ReplaceAll(html.EscapeString(strings.TrimRight(text.String(), "\n")), "\n", "&#10;"))

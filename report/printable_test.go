@@ -109,7 +109,7 @@ func TestHostile(t *testing.T) {
 		}
 	}
 	var color, stream, difference bytes.Buffer
-	if err := ColorText(&color, r.Findings); err != nil {
+	if err := (Look{Color: true}).Text(&color, r.Findings); err != nil {
 		t.Fatal(err)
 	}
 	check("text in colour", strings.NewReplacer("\x1b[1;31m", "", "\x1b[1;33m", "", "\x1b[0m", "").Replace(color.String()))

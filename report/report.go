@@ -22,6 +22,8 @@ type Result struct {
 	Explained string
 	// Levels says which isolation levels the history satisfies and breaks. May be nil.
 	Levels *Levels
+	// Again gives the commands that show a finding again; nil: there are none.
+	Again func(*oracle.Finding) []string
 	// Undecided says why it means nothing that nothing more was found; empty: it means something.
 	Undecided string
 }
@@ -82,7 +84,7 @@ var Formats = []string{"text", "json", "junit", "sarif", "markdown"}
 func Write(w io.Writer, r Result, format string) error {
 	switch format {
 	case "text":
-		if err := Text(w, r.Findings); err != nil {
+		if err := (Look{Again: r.Again}).Text(w, r.Findings); err != nil {
 			return err
 		}
 		return Summary(w, r)

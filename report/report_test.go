@@ -139,7 +139,7 @@ func TestColor(t *testing.T) {
 	if err := Text(&plain, r.Findings); err != nil {
 		t.Fatal(err)
 	}
-	if err := ColorText(&color, r.Findings); err != nil {
+	if err := (Look{Color: true}).Text(&color, r.Findings); err != nil {
 		t.Fatal(err)
 	}
 	if bytes.ContainsRune(plain.Bytes(), 0x1b) || !bytes.ContainsRune(color.Bytes(), 0x1b) {

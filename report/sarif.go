@@ -89,7 +89,7 @@ func SARIF(w io.Writer, r Result) error {
 			level = "error"
 		}
 		var text strings.Builder
-		list[i].text(&text, false)
+		list[i].text(&text, Look{Again: r.Again})
 		res := sarifResult{RuleID: id, Level: level, Message: sarifText{text.String()}, Occurrences: list[i].Seen,
 			Fingerprints: map[string]string{"wirecheck/v1": f.ID}}
 		res.Locations = locations(&list[i], r.Source)

@@ -15,11 +15,17 @@ import (
 	"wirecheck/product"
 )
 
-// Text writes findings for people, without colour.
-func Text(w io.Writer, findings []oracle.Finding) error { return text(w, findings, false) }
+// Look is how findings look as text. The zero value is for files.
+type Look struct {
+	Color bool
+	// Width is that of the terminal: sentences are broken so that they fit. 0: they are not broken.
+	Width int
+	// Again gives the commands that show a finding again; nil: there are none.
+	Again func(*oracle.Finding) []string
+}
 
-// ColorText writes findings for people at a terminal.
-func ColorText(w io.Writer, findings []oracle.Finding) error { return text(w, findings, true) }
+// Text writes findings for people.
+func Text(w io.Writer, findings []oracle.Finding) error { return Look{}.Text(w, findings) }
 
 // Summary writes the last lines of a text report: how many were found, and the coverage.
 func Summary(w io.Writer, r Result) error {
@@ -59,16 +65,17 @@ func Summary(w io.Writer, r Result) error {
 	return err
 }
 
-func text(out io.Writer, findings []oracle.Finding, color bool) error {
+// Text writes findings for people.
+func (k Look) Text(out io.Writer, findings []oracle.Finding) error {
 	w := bufio.NewWriter(out)
 	list := groups(findings)
 	if len(list) > maxWhole {
-		overview(w, list, color)
+		k.overview(w, list)
 		fmt.Fprintln(w)
 		return w.Flush()
 	}
 	for i := range list {
-		list[i].text(w, color)
+		list[i].text(w, k)
 		fmt.Fprintln(w)
 	}
 	return w.Flush()
@@ -91,12 +98,17 @@ func heading(f *oracle.Finding, color bool) string {
 func Explain(f oracle.Finding, r Reader) string {
 	f = Printable(For(f, r))
 	var b strings.Builder
-	textFinding(&b, &f, r.Session, false)
+	Look{}.finding(&b, &f, r.Session)
 	return b.String()
 }
 
-func textFinding(w io.Writer, f *oracle.Finding, you uint64, color bool) {
-	head := heading(f, color)
+// line writes a sentence, the first line of it behind first and the others behind rest.
+func (k Look) line(w io.Writer, first, rest, text string) {
+	fmt.Fprintln(w, prose.Wrap(text, k.Width, first, rest))
+}
+
+func (k Look) finding(w io.Writer, f *oracle.Finding, you uint64) {
+	head := heading(f, k.Color)
 	head += "  " + f.ID
 	if f.Seen > 0 {
 		head += fmt.Sprintf(" · seen %dx", f.Seen)
@@ -106,26 +118,34 @@ func textFinding(w io.Writer, f *oracle.Finding, you uint64, color bool) {
 	}
 	fmt.Fprintln(w, head)
 	t := teller{f: f, you: you}
-	fmt.Fprintf(w, "  %s.\n\n", capital(t.sentence()))
+	k.line(w, "  ", "  ", capital(t.sentence())+".\n")
 	for i, a := range t.acts() {
-		fmt.Fprintf(w, "  %d. %s\n", i+1, a.text)
+		k.line(w, fmt.Sprintf("  %d. ", i+1), "     ", a.text)
 		if a.sql != "" {
 			fmt.Fprintf(w, "       %s\n", a.sql)
 		}
 	}
-	fmt.Fprintf(w, "  %s\n", t.effect())
+	k.line(w, "  ", "  ", t.effect())
 	if level := t.level(); level != "" {
-		fmt.Fprintf(w, "  %s\n", level)
+		k.line(w, "  ", "  ", level)
 	}
 	if f.Source != "" {
-		fmt.Fprintf(w, "  Promised in: %s\n", f.Source)
+		k.line(w, "  ", "  ", "Promised in: "+f.Source)
 	}
 	if len(f.Remedies) > 0 {
 		fmt.Fprintln(w, "\n  Fix, one of:")
 		for i, r := range f.Remedies {
-			fmt.Fprintf(w, "  %d. %s\n", i+1, withCost(r))
+			k.line(w, fmt.Sprintf("  %d. ", i+1), "     ", withCost(r))
 			if r.SQL != "" {
 				fmt.Fprintf(w, "       %s\n", prose.Statement(r.SQL, prose.Width))
+			}
+		}
+	}
+	if k.Again != nil {
+		if commands := k.Again(f); len(commands) > 0 {
+			fmt.Fprintln(w, "\n  Show it again:")
+			for _, c := range commands {
+				fmt.Fprintf(w, "    %s\n", c)
 			}
 		}
 	}
@@ -135,7 +155,7 @@ func textFinding(w io.Writer, f *oracle.Finding, you uint64, color bool) {
 	}
 	timeline(w, f)
 	for _, s := range Argument(f) {
-		fmt.Fprintf(w, "    - %s\n", s)
+		k.line(w, "    - ", "      ", s)
 	}
 }
 

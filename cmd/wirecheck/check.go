@@ -271,17 +271,28 @@ func checkHistory(in io.Reader, _, name string, to feed, warn func(string)) erro
 	return nil
 }
 
-// printResult writes the result, in colour at a terminal.
+// printResult writes the result, as it suits a terminal if it goes to one. recorded is the file of which the findings can be judged again; empty: there is none.
 func printResult(w io.Writer, r report.Result, format, recorded string) error {
-	return writeResult(w, r, format, recorded, terminal(w))
+	return writeResult(w, r, format, recorded, terminalWidth(w))
 }
 
-func writeResult(w io.Writer, r report.Result, format, recorded string, colour bool) error {
-	if format != "text" || !colour {
+// writeResult is printResult for a terminal of this width; 0: it is none.
+func writeResult(w io.Writer, r report.Result, format, recorded string, width int) error {
+	if format != "text" || width == 0 {
 		return writeFindings(w, r, format, recorded)
 	}
-	if err := report.ColorText(w, r.Findings); err != nil {
+	look := report.Look{Color: colorful(), Width: width, Again: again(recorded)}
+	if err := look.Text(w, r.Findings); err != nil {
 		return err
 	}
-	return report.Summary(w, r)
+	var text strings.Builder
+	if err := report.Summary(&text, r); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		if _, err := io.WriteString(w, prose.Wrap(line, width, "", "  ")); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -165,7 +165,7 @@ func TestExplain(t *testing.T) {
 		{[]string{id, path, "--format", "markdown"}, exitClean, "1 found"},
 		{[]string{id, path, "--format", "html"}, exitClean, "wirecheck explain " + id + " " + path},
 		{[]string{id, path, "--format", "svg"}, exitClean, "</svg>"},
-		{[]string{id, path, "--format", "matrix"}, exitFailed, "use text, json, junit, sarif, markdown, html or svg"},
+		{[]string{id, path, "--format", "matrix"}, exitFailed, "use text, json, junit, sarif, markdown, html, svg or scenario"},
 		{[]string{"WC-000000", path}, exitFailed, "there is no finding WC-000000 in it; it has " + id},
 		{[]string{id, writeHistory(t, "s1 session postgres \"15.4\"\n")}, exitFailed, "there is no finding in it"},
 		{[]string{id, "/no/such/file"}, exitFailed, "/no/such/file"},

@@ -22,11 +22,11 @@ func (e *explored) write(c *common) error {
 	var out bytes.Buffer
 	e.text(&out, c)
 	if e.failed != nil && (e.failed.exit == 0 || len(e.failed.result.Findings) > 0) {
-		if err := writeResult(&out, e.failed.result, "text", "", terminal(c.stdout)); err != nil {
+		if err := writeResult(&out, e.failed.result, "text", "", terminalWidth(c.stdout)); err != nil {
 			return err
 		}
 	} else if e.failed == nil && e.nothing == "" {
-		if err := writeResult(&out, e.last.result, "text", "", terminal(c.stdout)); err != nil {
+		if err := writeResult(&out, e.last.result, "text", "", terminalWidth(c.stdout)); err != nil {
 			return err
 		}
 	}

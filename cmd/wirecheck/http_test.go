@@ -45,6 +45,9 @@ func TestProxyHTTP(t *testing.T) {
 	if got := get("readyz") + get("healthz"); got != "ready\nok\n" {
 		t.Errorf("ready and alive: %q", got)
 	}
+	if out, said, status := command(t, "health", strings.Trim(strings.TrimPrefix(url, "http://"), "/")); out != "ready\n" || status != exitClean {
+		t.Errorf("health: exit status %d: %s%s", status, out, said)
+	}
 	if _, err := shop.Play(t.Context(), target, shop.Scenes("postgres")[1], &bytes.Buffer{}); err != nil {
 		t.Fatal(err)
 	}

@@ -39,14 +39,14 @@ type outputs struct {
 	found              func(oracle.Finding)
 	reportErr          error
 	files              []*reopened // what logrotate may move away
-	colour             bool
+	width              int    // of stdout's terminal; 0: it is none
 	recorded           string // the history or the trace, if there is one
 }
 
 // openOutputs opens the files, and puts queues in front of them and of c's stdout and log. Recorded data may be
 // confidential, so only the owner may read it. A history is never written over.
 func openOutputs(c *common, config configs.Config) (*outputs, error) {
-	o := &outputs{colour: terminal(c.stdout), recorded: config.Record}
+	o := &outputs{width: terminalWidth(c.stdout), recorded: config.Record}
 	var err error
 	if config.Report != "" {
 		if o.report, err = o.open(c, config.Report, "report"); err != nil {
@@ -203,7 +203,7 @@ func (o *outputs) dropped(log zerolog.Logger, events int, recorded recorder.Tall
 func (o *outputs) summary(r report.Result, format string) error {
 	o.log.Flush(flushPatience)
 	var text bytes.Buffer
-	err := writeResult(&text, r, format, o.recorded, o.colour)
+	err := writeResult(&text, r, format, o.recorded, o.width)
 	if err == nil {
 		_, err = o.stdout.Write(text.Bytes())
 	}

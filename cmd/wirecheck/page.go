@@ -17,6 +17,8 @@ import (
 const (
 	formatHTML = "html"
 	formatSVG  = "svg" // of one finding
+	// formatScenario is a scenario that shows one finding.
+	formatScenario = "scenario"
 )
 
 // findingFormats are the formats of a list of findings.
@@ -42,24 +44,30 @@ func (c *common) form(r forms) func(io.Writer) error {
 
 // writeFindings writes a result in one of findingFormats. recorded is the file of which the findings can be judged again; empty: there is none.
 func writeFindings(w io.Writer, r report.Result, format, recorded string) error {
+	r.Again = again(recorded)
 	if format != formatHTML {
 		return report.Write(w, r, format)
 	}
 	return page.Write(w, document(r, recorded))
 }
 
+// again gives the commands that show a finding again. before.sql stands for a dump that only the reader has.
+func again(recorded string) func(f *oracle.Finding) []string {
+	if recorded == "" || recorded == "-" {
+		return nil
+	}
+	return func(f *oracle.Finding) []string {
+		command := "wirecheck explain " + f.ID + " " + recorded
+		if isTraceFile(recorded) && len(f.Transactions) > 0 {
+			command += " --snapshot before.sql --format " + formatScenario
+		}
+		return []string{command}
+	}
+}
+
 // document is a result as a page shows it.
 func document(r report.Result, recorded string) page.Document {
-	d := page.Of(r, func(f *oracle.Finding) []string {
-		if recorded == "" || recorded == "-" {
-			return nil
-		}
-		again := []string{"wirecheck explain " + f.ID + " " + recorded}
-		if isTraceFile(recorded) && len(f.Transactions) > 0 {
-			again = append(again, "wirecheck replay "+recorded+" --engine "+f.Transactions[0].Engine)
-		}
-		return again
-	})
+	d := page.Of(r, again(recorded))
 	d.Known = func(f *oracle.Finding) string {
 		return configs.KnownText([]configs.Known{{ID: f.ID, Reason: "why it may stay: " + report.Headline(f), Until: time.Unix(0, f.FirstAt).UTC().AddDate(0, 3, 0).Format(time.DateOnly)}})
 	}

@@ -88,15 +88,19 @@ func (l *progressLine) Write(p []byte) (int, error) {
 	return l.to.Write(p)
 }
 
-// terminalWidth is the width of a terminal.
+// terminalWidth is the width of a terminal; 0 if w is none.
 func terminalWidth(w io.Writer) int {
-	if f, ok := w.(*os.File); ok {
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
-			return width
-		}
+	if !terminal(w) {
+		return 0
+	}
+	if width, _, err := term.GetSize(int(w.(*os.File).Fd())); err == nil && width > 0 {
+		return width
 	}
 	return 80
 }
+
+// colorful reports whether a terminal gets colours (https://no-color.org).
+func colorful() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" }
 
 // cut shortens a text to some characters.
 func cut(text string, width int) string {

@@ -54,7 +54,7 @@ const labPatience = 30 * time.Second
 func (c *common) endWithin(d time.Duration) { c.patience.Store(int64(d)) }
 
 // formats are the values of --format. A command that cannot give one of them refuses it (see takes).
-var formats = append(slices.Clone(findingFormats), formatSVG, "isolationtester", "matrix")
+var formats = append(slices.Clone(findingFormats), formatSVG, formatScenario, "isolationtester", "matrix")
 
 func init() { // cobra has one list of them for all commands of the process
 	cobra.AddTemplateFunc("shown", shown)
@@ -107,6 +107,7 @@ work, 3 wirecheck could not decide.`,
 		newDemoCommand(c),
 		newExplainCommand(c),
 		newExploreCommand(c),
+		newHealthCommand(c),
 		newProxyCommand(c),
 		newRunCommand(c),
 		newReplayCommand(c),
@@ -141,7 +142,7 @@ func (c *common) setUp(cmd *cobra.Command) error {
 	if !slices.Contains(configs.LogLevels, c.logLevel) {
 		return fmt.Errorf("unknown log level %q: known are %s", c.logLevel, strings.Join(configs.LogLevels, ", "))
 	}
-	if slices.Contains([]string{"demo", "run", "replay", "hunt", "reduce", "add", "remove", "start"}, cmd.Name()) {
+	if slices.Contains([]string{"demo", "explain", "run", "replay", "hunt", "reduce", "add", "remove", "start"}, cmd.Name()) {
 		c.endWithin(labPatience)
 	}
 	c.log = zerolog.New(c.logLines(c.line)).Level(levelOf(c.logLevel)).With().Timestamp().Logger()

@@ -231,6 +231,29 @@ func Tail(text string, most int) string {
 	return dots + text[from:]
 }
 
+// Wrap breaks a line of prose at blanks, so that no line is wider than width where words allow it. The first line begins with first, the others
+// with rest. With width 0 it breaks nothing.
+func Wrap(text string, width int, first, rest string) string {
+	var b strings.Builder
+	line, n := first, utf8.RuneCountInString(first)
+	b.WriteString(line)
+	for i, word := range strings.Split(text, " ") {
+		size := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case width > 0 && n+1+size > width:
+			b.WriteString("\n" + rest)
+			n = utf8.RuneCountInString(rest)
+		default:
+			b.WriteByte(' ')
+			n++
+		}
+		b.WriteString(word)
+		n += size
+	}
+	return b.String()
+}
+
 // Count is a number with its noun: 1 row, 3 rows.
 func Count[N int | int64 | uint64](n N, noun string) string {
 	if n == 1 {

@@ -244,7 +244,8 @@ func (k *combination) settle(ctx context.Context, p *scenario.Permutation) (text
 // judge asks whether an execution was serializable, and the oracles. The isolation oracle, which takes long, only names what values show,
 // and decides where they do not.
 func (k *combination) judge(ctx context.Context, p *scenario.Permutation, texts [][]string, result *lab.Result, captured bool, mark string) error {
-	if switches(p) == len(k.spec.Sessions)-1 && len(k.spec.Sessions) > 1 && (k.panel == nil || !k.panel.Executes()) {
+	thorough := k.panel != nil && k.panel.Executes() || k.e.r.wanted != nil
+	if switches(p) == len(k.spec.Sessions)-1 && len(k.spec.Sessions) > 1 && !thorough {
 		return nil // it is a serial order itself
 	}
 	spec, perm := k.with(texts, p)
@@ -253,7 +254,7 @@ func (k *combination) judge(ctx context.Context, p *scenario.Permutation, texts 
 	if err != nil {
 		return err
 	}
-	if len(j.Differences) == 0 && j.Unknown == "" && (k.panel == nil || !k.panel.Executes()) {
+	if len(j.Differences) == 0 && j.Unknown == "" && !thorough {
 		return nil
 	}
 	if len(j.Differences) > 0 && k.masks.Doubts() {
@@ -281,7 +282,7 @@ func (k *combination) judge(ctx context.Context, p *scenario.Permutation, texts 
 	if len(j.Differences) > 0 {
 		w.Why = []string{j.Closest().Text}
 	}
-	if known := k.named[what]; known != nil && what != "" && (k.panel == nil || !k.panel.Executes()) {
+	if known := k.named[what]; known != nil && what != "" && !thorough {
 		w.Found, w.Tables, w.oracles = slices.Clone(known.Found), slices.Clone(known.Tables), known.oracles
 	} else if err := k.name(ctx, spec, perm, w); err != nil {
 		return err
@@ -294,6 +295,7 @@ func (k *combination) judge(ctx context.Context, p *scenario.Permutation, texts 
 	k.wrong = k.wrong || captured
 	w.Already, w.shape = k.wrong, k.g.Shape
 	switch {
+	case k.e.r.wanted != nil:
 	case captured && (slices.Contains(w.oracles, panel.IsolationName) || known), known && !w.more(len(k.g.Units)):
 		k.e.wrong = append(k.e.wrong, k.g)
 		return nil // the live oracle, or a smaller combination, has told of it

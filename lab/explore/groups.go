@@ -57,6 +57,11 @@ func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error)
 		groups, x.Left = append(groups, alone...), x.Left+left
 		slices.SortStableFunc(groups, func(a, b *replay.Group) int { return a.Start - b.Start })
 	}
+	if r.wanted != nil {
+		if groups, err = r.taking(units); err != nil {
+			return err
+		}
+	}
 	if x.planned = len(groups); len(groups) == 0 {
 		return nil
 	}

@@ -90,51 +90,62 @@ type replayer struct {
 	victims   bool
 	generated *replay.Generated // what the statements of the units have of the replay's values
 	made      map[string]bool   // definitions of the trace that were executed before it
+	// wanted is the finding for which a scenario is made; nil: all that is found.
+	wanted *oracle.Finding
 }
 
 // ErrEmpty says that a trace holds no statement.
 var ErrEmpty = errors.New("holds no statement")
 
 // Run executes a trace again, and transactions of it in other orders.
-func Run(ctx context.Context, path string, o Options) (_ *Report, err error) {
+func Run(ctx context.Context, path string, o Options) (*Report, error) {
 	r := &replayer{o: o, path: path}
-	if r.filter, err = parseFilter(o.Only); err != nil {
+	if err := r.execute(ctx); err != nil {
 		return nil, err
+	}
+	return &r.report, nil
+}
+
+// execute looks at the trace, starts what is needed, replays, and stops it again.
+func (r *replayer) execute(ctx context.Context) (err error) {
+	o := r.o
+	if r.filter, err = parseFilter(o.Only); err != nil {
+		return err
 	}
 	if r.survey, err = replay.Look(r.open); err != nil {
-		return nil, err
+		return err
 	}
 	if r.survey.Statements == 0 {
-		return nil, fmt.Errorf("%s %w", path, ErrEmpty)
+		return fmt.Errorf("%s %w", r.path, ErrEmpty)
 	}
 	if err := r.survey.Of(o.Product); err != nil {
-		return nil, err
+		return err
 	}
 	name := o.Engine
 	if name == "" {
 		if len(r.survey.Products) == 0 {
-			return nil, errors.New("the trace does not say which product it is of: name one with --engine")
+			return errors.New("the trace does not say which product it is of: name one with --engine")
 		}
 		name = r.survey.Products[0]
 	}
 	if r.instance, err = backends.Open(ctx, name); err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, r.instance.Close()) }()
 	if err := r.sameDialect(); err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, r.close(ctx)) }()
 	if err := r.prepare(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	if err := r.run(ctx); err != nil && (ctx.Err() == nil || r.report.Replay == nil) {
-		return nil, err
+		return err
 	}
 	why := r.undecided(ctx)
 	r.report.told = r.report.told && why == r.report.Undecided
 	r.report.Undecided, r.report.Seed = why, r.o.Judging.Seed
-	return &r.report, r.keepText()
+	return r.keepText()
 }
 
 func (r *replayer) open() (*trace.Reader, error) { return trace.Open(r.path, trace.ReadOptions{}) }
@@ -175,7 +186,7 @@ func (r *replayer) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if p.Isolation {
+	if p.Isolation && r.wanted == nil {
 		if r.proxy, err = live.Open(ctx, r.o.Judging.Log, r.instance.Engine, r.instance.Target, nil); err != nil {
 			return err
 		}

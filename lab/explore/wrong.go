@@ -12,6 +12,7 @@ import (
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
 	"wirecheck/oracle/serial"
+	"wirecheck/report"
 )
 
 // name asks the oracles what an execution shows.
@@ -127,6 +128,9 @@ func (k *combination) print(ctx context.Context, w *WrongRun, spec *scenario.Spe
 	spec, p = k.printable(spec, p)
 	out := spec.Reproducer(p, scenario.Target{Engine: k.e.r.instance.Engine.Name, Level: k.level.History}, w.oracles, 0)
 	out.Header = []string{fmt.Sprintf("%s: %s of sessions %v of %s", strings.Join(w.Found, ", "), k.e.r.o.unit(), w.Sessions, filepath.Base(k.e.r.path))}
+	if f := k.e.r.wanted; f != nil {
+		out.Header[0] = prose.Line(fmt.Sprintf("%s of %s: %s", f.ID, filepath.Base(k.e.r.path), report.Headline(f)), 0)
+	}
 	for _, line := range w.Why {
 		out.Header = append(out.Header, prose.Line(line, 0))
 	}

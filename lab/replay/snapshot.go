@@ -43,7 +43,7 @@ const (
 func (s *Snapshot) Restore(ctx context.Context, path string) (err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("open snapshot: %w", err)
+		return fmt.Errorf("open the snapshot, a dump of the database from before the first statement: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	in, closed, err := openDump(path, f)

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -322,6 +323,48 @@ func (u *Unit) shape(d lex.Dialect) string {
 		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+// Said is a statement as a history has it, and when it was answered, in nanoseconds since 1970.
+type Said struct {
+	SQL string
+	At  int64
+}
+
+// Of gives the unit of a session that ran these statements: the one in which statements of these shapes ended nearest to these times. It is nil
+// if there is none.
+func Of(units []*Unit, session uint64, statements []Said, d lex.Dialect) (found *Unit) {
+	nearest := int64(math.MaxInt64)
+	for _, u := range units {
+		if u.Session != session {
+			continue
+		}
+		far := int64(0)
+		for _, st := range statements {
+			shape, best := shapeOf(strings.TrimRight(st.SQL, "; "), d), int64(math.MaxInt64)
+			for _, s := range u.Steps {
+				if strings.Contains(shapeOf(s.Statement.SQL, d), shape) { // a text may hold several statements
+					best = min(best, max(s.Statement.End-st.At, st.At-s.Statement.End))
+				}
+			}
+			far = max(far, best)
+		}
+		if far < nearest {
+			found, nearest = u, far
+		}
+	}
+	return found
+}
+
+// Together makes a group of units, whatever they have to do with each other.
+func Together(units []*Unit, d lex.Dialect) *Group {
+	g := &Group{Units: units, Overlapped: true, Start: math.MaxInt}
+	slices.SortStableFunc(g.Units, func(a, b *Unit) int { return a.first - b.first })
+	for _, u := range units {
+		g.Start = min(g.Start, u.first)
+		g.Shape += u.shape(d)
+	}
+	return g
 }
 
 // shapeOf is a statement's text without its literals, comments and blanks.

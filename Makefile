@@ -87,12 +87,12 @@ empty =
 HERMITAGE = g0 g1a g1b g1c otv pmp pmp-write p4 g-single g-single-dependencies g-single-write-1 g-single-write-2 g2-item g2 g2-two-edges
 hermitage:
 	@$(MAKE) --no-print-directory build >&2
-	@./bin/wirecheck run $(HERMITAGE:%=testdata/hermitage/%.spec) --level all --format matrix \
+	@./bin/wirecheck run $(HERMITAGE:%=testdata/hermitage/%.spec) --level all --format markdown \
 		--engine $(subst $(empty) $(empty),$(comma),$(strip postgres mariadb $(ENGINES)))
 
 cases:
 	@$(MAKE) --no-print-directory build >&2
-	@./bin/wirecheck run testdata/cases/*.spec --level all --oracle all --format matrix \
+	@./bin/wirecheck run testdata/cases/*.spec --level all --oracle all --format markdown \
 		--engine $(subst $(empty) $(empty),$(comma),$(strip postgres mariadb $(ENGINES)))
 
 # The tables are on standard output, what was missed and what was found without a fault among the test's lines. SEED gives other cases.

@@ -42,7 +42,7 @@ var commandTakes = map[string]takes{
 	"proxy":             {formats: findingFormats, seed: true},
 	"reduce":            {formats: []string{"text"}, seed: true, progress: true},
 	"replay":            {formats: []string{"text", "json", formatHTML}, seed: true, progress: true},
-	"run":               {formats: []string{"text", "json", "junit", formatHTML, "isolationtester", "matrix"}, seed: true, progress: true},
+	"run":               {formats: []string{"text", "json", "junit", formatHTML, "isolationtester", "matrix", "markdown"}, seed: true, progress: true},
 	"trace cut":         {},
 	"trace import":      {progress: true},
 	"trace redact":      {},

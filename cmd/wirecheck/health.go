@@ -21,8 +21,8 @@ func newHealthCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health [ADDRESS]",
 		Short: "Ask a running proxy whether it is ready",
-		Long: `health asks a proxy that runs with --http whether it is ready, and prints what it
-answers. ADDRESS is what --http says (default: 127.0.0.1:9090), or a URL, as of
+		Long: `health asks a proxy that runs with --http whether it is ready, and prints the
+answer. ADDRESS is what --http says (default: 127.0.0.1:9090), or a URL, as of
 /healthz, which answers while the process lives.
 
 Exit status: 0 it is ready; 1 it is not, or nobody answers; 2 the address is

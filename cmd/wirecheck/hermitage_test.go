@@ -23,7 +23,7 @@ func TestHermitage(t *testing.T) {
 	want := tables(string(document))
 	for _, name := range testserver.Engines() {
 		t.Run(name, func(t *testing.T) {
-			args := append([]string{"run", "--engine", name, "--level", "all", "--format", "matrix"}, specs...)
+			args := append([]string{"run", "--engine", name, "--level", "all", "--format", "markdown"}, specs...)
 			out, said, status := command(t, args...)
 			if status != exitClean {
 				t.Errorf("exit status %d, said:\n%s", status, said)
@@ -117,7 +117,7 @@ permutation b1 r1 w2 w1 c1
 		if err := os.WriteFile(path, []byte(test.head+body), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		out, said, status := command(t, "run", path, "--engine", test.engine, "--format", "matrix")
+		out, said, status := command(t, "run", path, "--engine", test.engine, "--format", "markdown")
 		if status != test.status || !strings.Contains(out, test.want) {
 			t.Errorf("%q on %s: exit status %d, want %d; said %q, printed:\n%s\nwant in it: %s", test.head, test.engine, status, test.status, said, out, test.want)
 		}

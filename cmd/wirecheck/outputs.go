@@ -39,8 +39,8 @@ type outputs struct {
 	found              func(oracle.Finding)
 	reportErr          error
 	files              []*reopened // what logrotate may move away
-	width              int    // of stdout's terminal; 0: it is none
-	recorded           string // the history or the trace, if there is one
+	width              int         // of stdout's terminal; 0: it is none
+	recorded           string      // the history or the trace, if there is one
 }
 
 // openOutputs opens the files, and puts queues in front of them and of c's stdout and log. Recorded data may be

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,9 +32,12 @@ ENGINE is a name (postgres, mariadb, ...), which starts a private server, or the
 URL of a server on which the user may create databases. run works in a database
 of its own and drops it at the end.
 
---format matrix prints a Markdown table for each engine: which outcomes each
-level lets through or prevents, and whether the isolation oracle agrees
-(docs/lab/hermitage.md).
+--quiet shows only the first permutation that found something, and numbers the
+others: "found in permutations 5, 6, 7 of 14".
+
+--format matrix prints a table of marks for each engine: which outcomes each
+level lets through or prevents. --format markdown has all words, and whether the
+isolation oracle agrees (docs/lab/hermitage.md).
 
 Nothing in the result differs from run to run. --update stores it beside the
 scenario as NAME.ENGINE.out. From then on, run fails if the same flags give
@@ -57,6 +61,10 @@ neither a condition failed(STEP) nor the stored result has.`,
 				}
 				f.Mode = mode
 			}
+			if f.Quiet && c.format != "text" {
+				return errors.New("--quiet is for --format text")
+			}
+			f.Color = terminal(c.stdout) && colorful()
 			return runScenarios(cmd.Context(), c, f, args)
 		},
 	}
@@ -67,6 +75,7 @@ neither a condition failed(STEP) nor the stored result has.`,
 	ordersFlag(flags, c)
 	flags.StringVar(&f.Out, "out", "", "folder for a scenario of each permutation with a finding (default: none)")
 	flags.StringVar(&permutations, "permutations", "listed", "which orders: listed, all, random:N, pct:N,D")
+	flags.BoolVarP(&f.Quiet, "quiet", "q", false, "show only the first permutation that found something, and number the others")
 	flags.DurationVar(&f.Limit, "limit", time.Minute, "how long one permutation may take; a longer one is unknown")
 	flags.BoolVar(&f.Update, "update", false, "store the result beside the scenario")
 	return cmd

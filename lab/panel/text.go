@@ -25,11 +25,13 @@ type Printer struct {
 	Spec     *scenario.Spec
 	Instance *backends.Instance
 	Level    product.Level
-	shown    int // bytes of out that are on stdout
+	// Hide keeps what is written next from Stdout.
+	Hide  bool
+	shown int // bytes of out that are on stdout
 }
 
 // Begin writes the headline.
-func (p *Printer) Begin() {
+func (p *Printer) Begin() error {
 	p.shown = p.Out.Len()
 	switch p.Format {
 	case "text":
@@ -48,6 +50,7 @@ func (p *Printer) Begin() {
 		fmt.Fprint(p.Out, strings.Join(unused, ""))
 		fmt.Fprintf(p.Out, "Parsed test spec with %d sessions\n", len(p.Spec.Sessions))
 	}
+	return p.flush()
 }
 
 // Permutation writes what one permutation did, and the verdicts.
@@ -69,7 +72,10 @@ func (p *Printer) Permutation(n int, d *Judgement, r CaseReport) error {
 
 // flush shows what was written since the last time.
 func (p *Printer) flush() error {
-	_, err := p.Stdout.Write(p.Out.Bytes()[p.shown:])
+	var err error
+	if !p.Hide {
+		_, err = p.Stdout.Write(p.Out.Bytes()[p.shown:])
+	}
 	p.shown = p.Out.Len()
 	if err != nil {
 		return fmt.Errorf("write the result: %w", err)

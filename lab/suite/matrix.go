@@ -73,13 +73,19 @@ func (m matrixCell) String() string {
 	if m.why != "" {
 		text += " (" + m.why + ")"
 	}
-	return strings.ReplaceAll(prose.Printable(text), "|", `\|`)
+	return prose.Printable(text)
 }
+
+// What the results of a cell may say.
+const (
+	letThrough = "let through"
+	notMeant   = "not meant for it"
+)
 
 // matrix executes the files on all engines and prints a table for each. An engine that is not installed is said to be.
 func (r *runner) matrix(ctx context.Context, specs []*scenario.Spec) (c Conclusion, err error) {
 	if len(r.o.Engines) == 0 {
-		return c, errors.New("--format matrix needs --engine: one or more, separated by commas")
+		return c, fmt.Errorf("--format %s needs --engine: one or more, separated by commas", r.o.Format)
 	}
 	var all []matrixCell
 	var rows []oracleRow
@@ -93,7 +99,11 @@ func (r *runner) matrix(ctx context.Context, specs []*scenario.Spec) (c Conclusi
 			fmt.Fprintln(&out)
 		}
 		if d != nil {
-			fmt.Fprintf(&out, "## %s (`%s`)\n\nNot installed. What installs it: `%s`\n", d.Title, name, d.Install)
+			if r.o.Format == formatMarkdown {
+				fmt.Fprintf(&out, "## %s (`%s`)\n\nNot installed. What installs it: `%s`\n", d.Title, name, d.Install)
+			} else {
+				fmt.Fprintf(&out, "%s (%s) is not installed. What installs it: %s\n", d.Title, name, d.Install)
+			}
 		} else if len(r.panel(&scenario.Spec{}).Judges) > 0 {
 			list, err := r.oracleMatrixOf(ctx, name, specs, &out)
 			if err != nil {
@@ -128,7 +138,7 @@ func (r *runner) matrixOf(ctx context.Context, name string, specs []*scenario.Sp
 	if err != nil {
 		return nil, err
 	}
-	rows, header := make([][]string, len(specs)), []string{"scenario"}
+	rows, header := make([][]matrixCell, len(specs)), []string{"scenario"}
 	var all []matrixCell
 	for _, level := range levels {
 		header = append(header, product.Of(s.Engine.Name).LevelTitle(level.History))
@@ -138,12 +148,20 @@ func (r *runner) matrixOf(ctx context.Context, name string, specs []*scenario.Sp
 		}
 		all = append(all, cells...)
 		for i, cell := range cells {
-			rows[i] = append(rows[i], cell.String())
+			rows[i] = append(rows[i], cell)
 		}
+	}
+	if r.o.Format == formatMatrix {
+		r.marks(out, s, levels, specs, rows)
+		return all, nil
 	}
 	head(out, s, name, header)
 	for i, spec := range specs {
-		fmt.Fprintf(out, "| %s | %s |\n", strings.TrimSuffix(filepath.Base(spec.Name), ".spec"), strings.Join(rows[i], " | "))
+		fmt.Fprintf(out, "| %s |", strings.TrimSuffix(filepath.Base(spec.Name), ".spec"))
+		for _, cell := range rows[i] {
+			fmt.Fprintf(out, " %s |", strings.ReplaceAll(cell.String(), "|", `\|`))
+		}
+		fmt.Fprintln(out)
 	}
 	return all, nil
 }
@@ -155,7 +173,7 @@ func head(out io.Writer, s *backends.Instance, name string, columns []string) {
 
 // matrixAt executes the files at one level, by the isolation oracle.
 func (r *runner) matrixAt(ctx context.Context, s *backends.Instance, level product.Level, specs []*scenario.Spec) ([]matrixCell, error) {
-	cells := slices.Repeat([]matrixCell{{results: "not meant for it"}}, len(specs))
+	cells := slices.Repeat([]matrixCell{{results: notMeant}}, len(specs))
 	t := targetOf(s, level)
 	err := r.firsts(ctx, s, level, panel.Selection{Isolation: r.o.Oracles != "none"}, specs, func(i int, perm *scenario.Permutation, d *panel.Judgement) {
 		cells[i] = cellOf(d.Report(specs[i], t), d, specs[i].Outcomes(perm))
@@ -196,7 +214,7 @@ func cellOf(report panel.CaseReport, d *panel.Judgement, outcomes []scenario.Out
 		return matrixCell{results: "unknown: " + d.Trouble.Error()}
 	}
 	through := len(report.Outcomes) > 0
-	cell := matrixCell{results: "let through"}
+	cell := matrixCell{results: letThrough}
 	if !through {
 		cell.results = "prevented: " + prevention(d.Events)
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"wirecheck/backends"
+	"wirecheck/history/prose"
 	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
@@ -40,38 +42,88 @@ func (r *runner) oracleMatrixOf(ctx context.Context, name string, specs []*scena
 	for _, j := range p.Judges {
 		columns = append(columns, j.Name)
 	}
-	rows := map[*scenario.Spec][]string{}
+	rows := make([][]*oracleRow, len(levels))
 	var all []oracleRow
-	for _, level := range levels {
-		row := make([]*oracleRow, len(specs))
+	for n, level := range levels {
+		rows[n] = make([]*oracleRow, len(specs))
 		err := r.firsts(ctx, s, level, p, specs, func(i int, _ *scenario.Permutation, d *panel.Judgement) {
 			is := oracleRowOf(specs[i], d.Report(specs[i], targetOf(s, level)), d)
-			row[i] = &is
+			rows[n][i] = &is
 		})
 		if err != nil {
 			return nil, fmt.Errorf("%s at %s: %w", s.Engine.Title, level.SQL, err)
 		}
-		for i, spec := range specs {
-			if row[i] == nil {
+		for _, row := range rows[n] {
+			if row != nil {
+				all = append(all, *row)
+			}
+		}
+	}
+	if r.o.Format == formatMatrix {
+		r.oracleMarks(out, s, levels, specs, columns, rows)
+		return all, nil
+	}
+	head(out, s, name, slices.Concat([]string{"scenario", "level", "results"}, columns, []string{"not as it should be"}))
+	for i, spec := range specs {
+		for n, level := range levels {
+			row := rows[n][i]
+			if row == nil {
 				continue
 			}
-			all = append(all, *row[i])
-			fields := []string{strings.TrimSuffix(filepath.Base(spec.Name), ".spec"), product.Of(s.Engine.Name).LevelTitle(level.History), row[i].results}
+			fields := []string{strings.TrimSuffix(filepath.Base(spec.Name), ".spec"), product.Of(s.Engine.Name).LevelTitle(level.History), row.results}
 			for _, name := range columns {
-				fields = append(fields, row[i].cells[name])
+				fields = append(fields, row.cells[name])
 			}
-			fields = append(fields, strings.Join(row[i].wrong, "; "))
+			fields = append(fields, strings.Join(row.wrong, "; "))
 			for n := range fields {
 				fields[n] = strings.ReplaceAll(fields[n], "|", `\|`)
 			}
-			rows[spec] = append(rows[spec], "| "+strings.Join(fields, " | ")+" |\n")
+			fmt.Fprintf(out, "| %s |\n", strings.Join(fields, " | "))
 		}
 	}
-	head(out, s, name, slices.Concat([]string{"scenario", "level", "results"}, columns, []string{"not as it should be"}))
-	for _, spec := range specs {
-		fmt.Fprint(out, strings.Join(rows[spec], ""))
-	}
 	return all, nil
+}
+
+// oracleMarks writes a row of marks for each scenario at each level, and then what is not as it should be.
+func (r *runner) oracleMarks(out io.Writer, s *backends.Instance, levels []product.Level, specs []*scenario.Spec, columns []string, rows [][]*oracleRow) {
+	short, legend := shortLevels(s.Engine.Name, levels)
+	lead(out, s, "what each oracle says", markFound+" it reports something, "+markGood+" nothing, "+markUnknown+" unknown, "+markNone+" it did not judge", legend)
+	var names []string
+	var cells [][]string
+	var notes []string
+	for i, name := range namesOf(specs) {
+		for n := range levels {
+			row := rows[n][i]
+			if row == nil {
+				continue
+			}
+			var list []string
+			for _, c := range columns {
+				switch text := row.cells[c]; {
+				case text == "":
+					list = append(list, markNone)
+				case strings.Contains(text, "unknown: "):
+					list = append(list, markUnknown)
+				case text == "–":
+					list = append(list, markGood)
+				default:
+					list = append(list, markFound)
+				}
+			}
+			if len(name) > maxName-4 {
+				name = prose.Cut(name, maxName-4)
+			}
+			names, cells = append(names, name+" "+short[n]), append(cells, list)
+			for _, w := range row.wrong {
+				notes = append(notes, fmt.Sprintf("%s at %s: %s", name, short[n], w))
+			}
+		}
+	}
+	m := newMarks(out, r.o.Color, names, columns)
+	for i := range names {
+		m.row(names[i], cells[i])
+	}
+	finish(out, notes)
 }
 
 // oracleRowOf says what each oracle says, and whether those that the scenario names speak where the results show what they should

@@ -31,7 +31,9 @@ type Options struct {
 	Limit           time.Duration // of one permutation
 	Out             string        // folder for scenarios that show what was found
 	Update          bool          // store the results beside the scenarios
-	Format          string        // text, json, junit, html, isolationtester, matrix
+	Format          string        // text, json, junit, html, isolationtester, matrix, markdown
+	Quiet           bool          // show only the first permutation with something to say, and number the others
+	Color           bool          // of marks
 	Judging         panel.Options
 
 	Stdout, Stderr io.Writer
@@ -50,7 +52,7 @@ type Conclusion struct {
 func Run(ctx context.Context, specs []*scenario.Spec, o Options) (_ Conclusion, err error) {
 	r := &runner{o: o, instances: map[string]*backends.Instance{}}
 	defer func() { err = errors.Join(err, r.close()) }()
-	if o.Format == "matrix" {
+	if o.Format == formatMatrix || o.Format == formatMarkdown {
 		return r.matrix(ctx, specs)
 	}
 	for _, spec := range specs {
@@ -259,9 +261,12 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *backends.I
 		}
 	}()
 	p := panel.Printer{Format: r.o.Format, Stdout: r.o.Stdout, Out: out, Spec: spec, Instance: s, Level: level}
-	p.Begin()
+	if err := p.Begin(); err != nil {
+		return err
+	}
 	count := runCount{Spec: spec.Name, Engine: s.Engine.Name, Version: s.Version, Level: level.History, Permutations: mode.String()}
 	choice := r.choice(spec, s, level, &count)
+	quiet := quietly{on: r.o.Quiet}
 	for perm := range spec.Orders(mode, choice) {
 		if !spec.For(perm, targetOf(s, level)) {
 			continue
@@ -282,6 +287,7 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *backends.I
 			return err
 		}
 		r.cases = append(r.cases, report)
+		p.Hide = !quiet.shows(&report)
 		if err := p.Permutation(count.Run, done, report); err != nil {
 			return err
 		}
@@ -291,7 +297,12 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *backends.I
 		}
 	}
 	r.counts = append(r.counts, count)
-	return p.End(count.text())
+	p.Hide = r.o.Quiet
+	if err := p.End(count.text()); err != nil || !r.o.Quiet {
+		return err
+	}
+	_, err = fmt.Fprintf(r.o.Stdout, "\n%s\n", quiet.text(count.Run))
+	return err
 }
 
 // runCount says how many of the possible orders were run.

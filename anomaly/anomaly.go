@@ -161,7 +161,7 @@ var List = []Anomaly{
 		Formula: "exactly one rw, and wr over the same row", Source: "Berenson et al. 1995, P2",
 	},
 	{
-		Class: GSingle, Name: ReadWriteSkew, Phenomenon: PGSingle, Remedies: []Remedy{RemedyOneRead, RemedyLock}, Refuses: true, Digit: 8,
+		Class: GSingle, Name: ReadWriteSkew, Phenomenon: PGSingle, Remedies: []Remedy{RemedyLock}, Refuses: true, Digit: 8,
 		Formula: "rw over one row and ww over another one", Source: "IsoRel, section 2.4",
 	},
 	{

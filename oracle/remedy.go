@@ -31,7 +31,9 @@ func Remedies(p *product.Product, f *Finding) []Remedy {
 		a, _ = anomaly.Of(anomaly.GSingle, "")
 	}
 	for _, kind := range a.Remedies {
-		out = append(out, remedy(kind, p, f))
+		if holds(kind, p, f) {
+			out = append(out, remedy(kind, p, f))
+		}
 	}
 	if f.PreventedBy == "" || f.Promised {
 		return out
@@ -41,6 +43,29 @@ func Remedies(p *product.Product, f *Finding) []Remedy {
 		r.Cost = "retry refusals: " + p.Refusals
 	}
 	return append(out, r)
+}
+
+// holds reports whether a remedy helps at the finding's level, against what its transactions did.
+func holds(kind anomaly.Remedy, p *product.Product, f *Finding) bool {
+	switch kind {
+	case anomaly.RemedyOneRead: // one statement reads what others have not committed, row by row
+		return sees(p, f.Level, product.Select) != product.V2
+	case anomaly.RemedyConstraint: // it refuses a row; there is one to refuse where two transactions insert
+		inserting := 0
+		for i := range f.Transactions {
+			if slices.ContainsFunc(f.Transactions[i].Statements, func(s Statement) bool { return s.Verb == "insert" }) {
+				inserting++
+			}
+		}
+		return inserting > 1 || len(f.Transactions) == 0
+	}
+	return true
+}
+
+// sees says which versions a kind of statement sees at a level; 0: not known.
+func sees(p *product.Product, level string, kind product.Kind) product.Visibility {
+	v, _ := p.View(level, kind)
+	return v.Locked
 }
 
 // remedy words one remedy for the finding's statements.
@@ -54,8 +79,15 @@ func remedy(kind anomaly.Remedy, p *product.Product, f *Finding) Remedy {
 		r.example("check the old value, or a version column, in the WHERE", "AND n = ?", checking(write, p))
 		r.Cost = "if no row changes, read again"
 	case anomaly.RemedyLock:
-		r.example("lock the rows that you read", "SELECT ... FOR UPDATE", locking(read, p))
+		text := "lock the rows that you read"
+		if sees(p, f.Level, product.Select) == product.V2 {
+			text += ", in each SELECT"
+		}
+		r.example(text, "SELECT ... FOR UPDATE", locking(read, p))
 		r.Cost = "others wait; retry deadlocks"
+		if sees(p, f.Level, product.ForUpdate) == product.V4 {
+			r.Cost = "others wait; retry refusals: " + p.Refusals
+		}
 	case anomaly.RemedyOneTxn:
 		r.example("read with a lock, and write in the same transaction", "SELECT ... FOR UPDATE", locking(read, p))
 		r.Cost = "others wait"
@@ -65,11 +97,15 @@ func remedy(kind anomaly.Remedy, p *product.Product, f *Finding) Remedy {
 		r.Text, r.Cost = "let a constraint refuse the second row (UNIQUE, EXCLUDE)", "handle the refusal"
 	case anomaly.RemedyParent:
 		r.Text, r.Cost = "first lock one row that stands for the rule (the room, not its bookings)", "others wait"
-		if f.Name == anomaly.SkewBetween {
-			r.Text += ", and check and write in the same transaction"
-			return r
+		current := sees(p, f.Level, product.ForUpdate) == product.V3
+		if current && p.SnapshotAt == product.AtBegin && sees(p, f.Level, product.Select) == product.V4 {
+			// The snapshot is older than the lock: only a locking read sees what the transaction before it wrote.
+			r.Text += ", and read with FOR UPDATE"
 		}
-		if v, ok := p.View(f.Level, product.ForUpdate); !ok || v.Locked == product.V4 {
+		switch {
+		case f.Name == anomaly.SkewBetween:
+			r.Text += ", and check and write in the same transaction"
+		case !current:
 			// Who waits for the lock goes on with the snapshot that it has: only a changed row makes the server refuse it.
 			r.Text, r.Cost = "update one row that stands for the rule (the room, not its bookings)", "others wait; retry refusals: "+p.Refusals
 		}

@@ -96,5 +96,5 @@ var tidb = Product{
 	}, innodbErrors...),
 	Own:      append([]string{"metrics_schema", "inspection_schema", "lightning_task_info"}, mysqlOwn...),
 	Client:   "mysql",
-	Refusals: "error 1213",
+	Refusals: "errors 1213 and 9007",
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,20 +33,22 @@ type race struct {
 
 var races = []race{
 	{
-		name:   anomaly.LostUpdate,
-		setup:  []string{"CREATE TABLE coupon (code VARCHAR(20) PRIMARY KEY, n INT)", "INSERT INTO coupon VALUES ('W', 5)"},
-		one:    []string{"SELECT n FROM coupon WHERE code = 'W'", "UPDATE coupon SET n = 4 WHERE code = 'W'"},
-		two:    []string{"SELECT n FROM coupon WHERE code = 'W'", "UPDATE coupon SET n = 3 WHERE code = 'W'"},
-		levels: map[string][]string{"postgres": {"read committed"}, "mariadb": {"read committed", "repeatable read"}},
-		fill:   map[anomaly.Remedy]string{anomaly.RemedyAtomic: "-1", anomaly.RemedyCheck: "5"},
+		name:  anomaly.LostUpdate,
+		setup: []string{"CREATE TABLE coupon (code VARCHAR(20) PRIMARY KEY, n INT)", "INSERT INTO coupon VALUES ('W', 5)"},
+		one:   []string{"SELECT n FROM coupon WHERE code = 'W'", "UPDATE coupon SET n = 4 WHERE code = 'W'"},
+		two:   []string{"SELECT n FROM coupon WHERE code = 'W'", "UPDATE coupon SET n = 3 WHERE code = 'W'"},
+		levels: map[string][]string{"postgres": {"read committed"}, "mariadb": {"read committed", "repeatable read"},
+			"mysql": {"read uncommitted", "read committed", "repeatable read"}, "tidb": {"read committed", "repeatable read"}},
+		fill: map[anomaly.Remedy]string{anomaly.RemedyAtomic: "-1", anomaly.RemedyCheck: "5"},
 	},
 	{
 		name: anomaly.WriteSkew,
 		setup: []string{"CREATE TABLE duty (name VARCHAR(20) PRIMARY KEY, on_call INT, rule INT)", "INSERT INTO duty VALUES ('ann', 1, 7), ('bob', 1, 7)",
 			"CREATE TABLE rule (id INT PRIMARY KEY, n INT)", "INSERT INTO rule VALUES (7, 0)"},
-		one:    []string{"SELECT on_call FROM duty WHERE name IN ('ann', 'bob')", "UPDATE duty SET on_call = 0 WHERE name = 'ann'"},
-		two:    []string{"SELECT on_call FROM duty WHERE name IN ('ann', 'bob')", "UPDATE duty SET on_call = 0 WHERE name = 'bob'"},
-		levels: map[string][]string{"postgres": {"read committed", "repeatable read"}, "mariadb": {"read committed", "repeatable read"}},
+		one: []string{"SELECT on_call FROM duty WHERE name IN ('ann', 'bob')", "UPDATE duty SET on_call = 0 WHERE name = 'ann'"},
+		two: []string{"SELECT on_call FROM duty WHERE name IN ('ann', 'bob')", "UPDATE duty SET on_call = 0 WHERE name = 'bob'"},
+		levels: map[string][]string{"postgres": {"read committed", "repeatable read"}, "mariadb": {"read committed", "repeatable read"},
+			"mysql": {"read uncommitted", "read committed", "repeatable read"}, "tidb": {"read committed", "repeatable read", "snapshot"}},
 		written: map[anomaly.Remedy]map[string]string{
 			anomaly.RemedyParent: {"lock": "SELECT id FROM rule WHERE id = 7 FOR UPDATE", "update": "UPDATE rule SET n = n + 1 WHERE id = 7"},
 		},
@@ -56,7 +59,7 @@ var races = []race{
 			"CREATE TABLE booking (id INT PRIMARY KEY, room INT, hour INT)"},
 		one:    []string{"SELECT count(*) FROM booking WHERE room = 1 AND hour = 9", "INSERT INTO booking VALUES (1, 1, 9)"},
 		two:    []string{"SELECT count(*) FROM booking WHERE room = 1 AND hour = 9", "INSERT INTO booking VALUES (2, 1, 9)"},
-		levels: map[string][]string{"postgres": {"read committed", "repeatable read"}},
+		levels: map[string][]string{"postgres": {"read committed", "repeatable read"}, "mariadb": {"read committed"}, "mysql": {"read committed", "repeatable read"}},
 		written: map[anomaly.Remedy]map[string]string{
 			anomaly.RemedyParent:     {"lock": "SELECT id FROM room WHERE id = 1 FOR UPDATE", "update": "UPDATE room SET n = n + 1 WHERE id = 1"},
 			anomaly.RemedyConstraint: {"setup": "CREATE UNIQUE INDEX once ON booking (room, hour)"},
@@ -67,9 +70,48 @@ var races = []race{
 		setup:  []string{"CREATE TABLE account (id INT PRIMARY KEY, balance INT)", "INSERT INTO account VALUES (1, 50), (2, 50)"},
 		one:    []string{"SELECT balance FROM account WHERE id = 1", "SELECT balance FROM account WHERE id = 2"},
 		two:    []string{"UPDATE account SET balance = balance - 9 WHERE id = 1", "UPDATE account SET balance = balance + 9 WHERE id = 2"},
-		levels: map[string][]string{"postgres": {"read committed"}, "mariadb": {"read committed"}},
+		levels: map[string][]string{"postgres": {"read committed"}, "mariadb": {"read committed"}, "mysql": {"read uncommitted", "read committed"}, "tidb": {"read committed"}},
 		written: map[anomaly.Remedy]map[string]string{anomaly.RemedyOneRead: {
 			"SELECT balance FROM account WHERE id = 1": "SELECT id, balance FROM account WHERE id IN (1, 2)", "SELECT balance FROM account WHERE id = 2": "",
+		}},
+	},
+	{
+		name:   anomaly.NonRepeatableRead,
+		setup:  []string{"CREATE TABLE price (id INT PRIMARY KEY, n INT)", "INSERT INTO price VALUES (1, 50)"},
+		one:    []string{"SELECT n FROM price WHERE id = 1", "SELECT id, n FROM price WHERE id = 1"},
+		two:    []string{"UPDATE price SET n = 60 WHERE id = 1"},
+		levels: map[string][]string{"postgres": {"read committed"}, "mariadb": {"read committed"}, "mysql": {"read uncommitted", "read committed"}, "tidb": {"read committed"}},
+		written: map[anomaly.Remedy]map[string]string{anomaly.RemedyOneRead: {
+			"SELECT n FROM price WHERE id = 1": "", "SELECT id, n FROM price WHERE id = 1": "SELECT id, n FROM price WHERE id = 1 AND n > 0",
+		}},
+	},
+	{
+		name:   anomaly.ReadWriteSkew,
+		setup:  []string{"CREATE TABLE pair (id INT PRIMARY KEY, n INT)", "INSERT INTO pair VALUES (1, 50), (2, 50)"},
+		one:    []string{"SELECT n FROM pair WHERE id = 1", "UPDATE pair SET n = 7 WHERE id = 2"},
+		two:    []string{"UPDATE pair SET n = 8 WHERE id = 1", "UPDATE pair SET n = 8 WHERE id = 2"},
+		levels: map[string][]string{"postgres": {"read committed"}, "mariadb": {"read committed", "repeatable read"}, "mysql": {"read committed", "repeatable read"}, "tidb": {"read committed", "repeatable read"}},
+	},
+	{
+		name: anomaly.Phantom,
+		setup: []string{"CREATE TABLE room (id INT PRIMARY KEY, n INT)", "INSERT INTO room VALUES (1, 0)",
+			"CREATE TABLE booking (id INT PRIMARY KEY, room INT, hour INT)", "INSERT INTO booking VALUES (1, 1, 8)"},
+		one:    []string{"SELECT id FROM booking WHERE room = 1", "SELECT id, hour FROM booking WHERE room = 1"},
+		two:    []string{"INSERT INTO booking VALUES (2, 1, 9)"},
+		levels: map[string][]string{"postgres": {"read committed"}, "mysql": {"read committed"}, "mariadb": {"read committed"}},
+		written: map[anomaly.Remedy]map[string]string{
+			anomaly.RemedyOneRead: {"SELECT id FROM booking WHERE room = 1": ""},
+			anomaly.RemedyParent:  {"lock": "SELECT id FROM room WHERE id = 1 FOR UPDATE", "update": "UPDATE room SET n = n + 1 WHERE id = 1"},
+		},
+	},
+	{
+		name:   anomaly.Vanishes,
+		setup:  []string{"CREATE TABLE stock (id INT PRIMARY KEY, n INT)", "INSERT INTO stock VALUES (1, 50), (2, 50)"},
+		one:    []string{"SELECT n FROM stock WHERE id = 1", "SELECT n FROM stock WHERE id = 2"},
+		two:    []string{"UPDATE stock SET n = 60 WHERE id = 1", "UPDATE stock SET n = 60 WHERE id = 2"},
+		levels: map[string][]string{"mysql": {"read uncommitted"}, "mariadb": {"read uncommitted"}},
+		written: map[anomaly.Remedy]map[string]string{anomaly.RemedyOneRead: {
+			"SELECT n FROM stock WHERE id = 1": "SELECT id, n FROM stock WHERE id IN (1, 2)", "SELECT n FROM stock WHERE id = 2": "",
 		}},
 	},
 }
@@ -81,45 +123,67 @@ var remediesApart = flag.Bool("remedies-apart", false, "TestRemedies: BEGIN and 
 // shows the anomaly. Without it, some do.
 func TestRemedies(t *testing.T) {
 	t.Parallel()
-	tried := map[anomaly.Remedy]bool{}
-	for _, engine := range testserver.Engines() {
+	engines := []string{"postgres", "mariadb"}
+	if testserver.IsMySQL() || testserver.IsTiDB() {
+		engines = []string{testserver.Family(t).Engine}
+	}
+	for _, engine := range engines {
+		tried := map[anomaly.Remedy]bool{}
 		for _, r := range races {
 			for _, level := range r.levels[engine] {
-				before := r.run(t, engine, level, nil, "")
-				f := pick(before, r.name)
-				if f == nil {
-					t.Errorf("%s %s: no %s without a remedy", engine, level, r.name)
-					continue
-				}
-				for _, remedy := range f.Remedies {
-					tried[remedy.Kind] = true
-					at, change := level, r.written[remedy.Kind]
-					switch {
-					case remedy.Kind == anomaly.RemedyLevel:
-						at = product.Of(engine).Level(f.PreventedBy).SQL
-					case remedy.Kind == anomaly.RemedyParent: // what the text says first
-						change = map[string]string{"first": change[strings.Fields(strings.TrimPrefix(remedy.Text, "first "))[0]]}
-					case remedy.SQL != "":
-						change = r.rewritten(remedy)
+				t.Run(engine+" "+level+" "+r.name, func(t *testing.T) {
+					for _, kind := range r.try(t, engine, level) {
+						tried[kind] = true
 					}
-					if at == level && change == nil {
-						t.Errorf("%s %s: %s: remedy %s has no statement: %s", engine, level, r.name, remedy.Kind, remedy.Text)
-						continue
-					}
-					if after := r.run(t, engine, at, change, remedy.Kind); pick(after, r.name) != nil {
-						t.Errorf("%s %s: %s in spite of the remedy %s: %s %v", engine, level, r.name, remedy.Kind, remedy.Text, change)
-					}
+				})
+			}
+		}
+		if strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
+			continue // some races were left out
+		}
+		for _, a := range anomaly.List {
+			for _, kind := range a.Remedies {
+				switch {
+				case tried[kind] || kind == anomaly.RemedyOneTxn: // between requests, which a scenario does not have
+				case kind == anomaly.RemedyConstraint && engine == "tidb": // no condition is judged there
+				default:
+					t.Errorf("%s: remedy %s was not tried", engine, kind)
 				}
 			}
 		}
 	}
-	for _, a := range anomaly.List {
-		for _, kind := range a.Remedies {
-			if !tried[kind] && kind != anomaly.RemedyOneTxn {
-				t.Errorf("remedy %s was not tried", kind)
+}
+
+// try executes each remedy that the race's finding offers, and gives them.
+func (r *race) try(t *testing.T, engine, level string) (tried []anomaly.Remedy) {
+	t.Helper()
+	f := pick(r.run(t, engine, level, nil, ""), r.name)
+	if f == nil {
+		t.Fatalf("no %s without a remedy", r.name)
+	}
+	for _, remedy := range f.Remedies {
+		tried = append(tried, remedy.Kind)
+		at, change := level, r.written[remedy.Kind]
+		switch {
+		case remedy.Kind == anomaly.RemedyLevel:
+			at = product.Of(engine).Level(f.PreventedBy).SQL
+		case remedy.Kind == anomaly.RemedyParent: // what the text says first
+			change = map[string]string{"first": change[strings.Fields(strings.TrimPrefix(remedy.Text, "first "))[0]]}
+			if strings.Contains(remedy.Text, "FOR UPDATE") {
+				maps.Copy(change, r.rewritten(engine, oracle.Remedy{Kind: anomaly.RemedyLock}))
 			}
+		case remedy.SQL != "":
+			change = r.rewritten(engine, remedy)
+		}
+		if at == level && change == nil {
+			t.Errorf("remedy %s has no statement: %s", remedy.Kind, remedy.Text)
+			continue
+		}
+		if after := r.run(t, engine, at, change, remedy.Kind); pick(after, r.name) != nil {
+			t.Errorf("%s in spite of the remedy %s: %s %v", r.name, remedy.Kind, remedy.Text, change)
 		}
 	}
+	return tried
 }
 
 // pick finds a finding by its name.
@@ -131,13 +195,13 @@ func pick(list []oracle.Finding, name string) *oracle.Finding {
 }
 
 // rewritten maps the statements of both sessions that look like the one that a remedy rewrote: values differ.
-func (r *race) rewritten(remedy oracle.Remedy) map[string]string {
+func (r *race) rewritten(engine string, remedy oracle.Remedy) map[string]string {
 	change := map[string]string{}
 	for _, sql := range append(slices.Clone(r.one), r.two...) {
 		f := oracle.Finding{Class: anomaly.GSingle, Name: anomaly.LostUpdate, Transactions: []oracle.Transaction{{Statements: []oracle.Statement{{N: 1, SQL: sql}}}}}
 		for _, kind := range []oracle.EdgeKind{oracle.EdgeRW, oracle.EdgeWW} {
 			f.Edges = []oracle.Edge{{Kind: kind, FromStatement: 1, ToStatement: 1}}
-			for _, same := range oracle.Remedies(product.Of("postgres"), &f) {
+			for _, same := range oracle.Remedies(product.Of(engine), &f) {
 				if same.Kind == remedy.Kind && same.SQL != "" {
 					change[sql] = strings.Replace(same.SQL, "?", r.fill[remedy.Kind], 1)
 				}
@@ -199,12 +263,9 @@ func (r *race) run(t *testing.T, engine, level string, change map[string]string,
 	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	place := engine
-	switch engine {
-	case "postgres":
-		place = serverURL(testserver.Postgres(t))
-	case "mariadb":
-		place = serverURL(testserver.MariaDB(t))
+	place := serverURL(testserver.Postgres(t))
+	if engine != "postgres" {
+		place = serverURL(testserver.Family(t))
 	}
 	out, said, status := command(t, "run", path, "--engine", place, "--level", level, "--oracle", "isolation", "--format", "json", "--log-level", "error")
 	var result struct {

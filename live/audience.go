@@ -2,6 +2,7 @@ package live
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"wirecheck/history"
@@ -17,6 +18,7 @@ type audience struct {
 	clock    func() time.Time
 	others   bool // all sessions may see what others do
 	sessions map[uint64]*hearer
+	waiting  atomic.Int64 // warnings that wait, of all sessions
 }
 
 // hearer is one session.
@@ -53,6 +55,7 @@ func (a *audience) event(ev *history.Event) {
 	case history.EventSession:
 		a.sessions[ev.Session] = &hearer{reader: report.Reader{Session: ev.Session, Engine: ev.Engine, User: ev.User, Others: a.others || ev.Superuser}, heard: map[string]int{}, groups: map[string]string{}, parts: map[string]string{}}
 	case history.EventClose:
+		a.due(ev.Session)
 		delete(a.sessions, ev.Session)
 	}
 }
@@ -67,7 +70,7 @@ func (a *audience) found(f oracle.Finding) {
 	}
 	for _, session := range parties {
 		if h := a.sessions[session]; h != nil {
-			h.hear(f, a.clock())
+			a.waiting.Add(h.hear(f, a.clock()))
 		}
 	}
 }
@@ -76,11 +79,13 @@ func (a *audience) found(f oracle.Finding) {
 func (a *audience) due(session uint64) (due []record.Warning) {
 	if h := a.sessions[session]; h != nil {
 		due, h.waiting = h.waiting, nil
+		a.waiting.Add(-int64(len(due)))
 	}
 	return due
 }
 
-func (h *hearer) hear(f oracle.Finding, now time.Time) {
+// hear keeps the warning of a finding for the session's next answer, and says how many more wait.
+func (h *hearer) hear(f oracle.Finding, now time.Time) (more int64) {
 	if now.Sub(h.from) >= period {
 		h.from, h.told = now, 0
 		for id := range h.heard {
@@ -94,7 +99,7 @@ func (h *hearer) hear(f oracle.Finding, now time.Time) {
 	}
 	times, before := h.heard[group]
 	if times >= mostOfOne || h.told >= mostOfAll || len(h.waiting) >= mostWaits || !known && len(h.groups) >= mostHeard {
-		return
+		return 0
 	}
 	h.told++
 	h.heard[group]++
@@ -112,6 +117,7 @@ func (h *hearer) hear(f oracle.Finding, now time.Time) {
 		w = report.Warning(f, h.reader)
 	}
 	h.waiting = append(h.waiting, record.Warning(w))
+	return 1
 }
 
 // group finds the group of a finding that the session has not heard of, and what names it: findings of one kind and name with a statement in common

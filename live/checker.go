@@ -129,7 +129,7 @@ func New(o Options) (*Checker, error) {
 		l.stream = func(f oracle.Finding) error { return report.JSONLine(o.Stream, f) }
 	}
 	l.recorder = record.NewRecorder(run, l.sink)
-	l.recorder.Now, l.recorder.Answers = o.Clock, l.answers
+	l.recorder.Now, l.recorder.Answers, l.recorder.Due = o.Clock, l.answers, l.due
 	l.recorder.Requests = record.NewRequests(o.RequestTags) // also where transactions alone are judged: findings name what the tags say
 	l.recorder.Requests.Values = !l.options.HideValues
 	return l, nil

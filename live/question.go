@@ -19,7 +19,7 @@ func (l *Checker) answers(session uint64, q record.Question) *record.Table {
 		reader = h.reader
 	}
 	found := l.checker.Summary()
-	if q.ID != "" {
+	if q.Explain {
 		return explained(found, q.ID, reader)
 	}
 	t := &record.Table{Columns: []string{"id", "finding", "tables", "seen"}}
@@ -31,6 +31,16 @@ func (l *Checker) answers(session uint64, q record.Question) *record.Table {
 		}
 	}
 	return t
+}
+
+// due are the warnings that wait for a session's answer. Most answers find none.
+func (l *Checker) due(session uint64) []record.Warning {
+	if l.audience.waiting.Load() == 0 {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.audience.due(session)
 }
 
 // explained is a finding line by line.

@@ -223,7 +223,9 @@ func (a *answer) end(st *sentStatement, t terminator) (more bool, err error) {
 			return false, err
 		}
 	}
-	if n := o.warn(o.warnings.takeDue(due)); n > 0 {
+	if st.plan.Diagnostics { // it shows the list of the statement before
+		o.warnings.late(due)
+	} else if n := o.warn(o.warnings.takeDue(due)); n > 0 {
 		binary.LittleEndian.PutUint16(b[t.warningsAt:], plusWarnings(t.warnings, n))
 	}
 	return more, o.toClient(b)

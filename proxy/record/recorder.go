@@ -43,6 +43,8 @@ type Recorder struct {
 
 	// Answers answers what a session's client asks wirecheck; nil: nothing does. It is set before sessions begin.
 	Answers func(session uint64, q Question) *Table
+	// Due gives the warnings that wait for a session's next answer, whatever it is; nil: none do. It is set before sessions begin.
+	Due func(session uint64) []Warning
 
 	mu   sync.Mutex
 	sink Sink

@@ -277,6 +277,9 @@ func (t *Tracker) Done(r *Running, res Result) []Warning {
 	} else {
 		t.control(tk, res, to)
 	}
+	if t.rec.Due != nil {
+		t.due = append(t.due, t.rec.Due(t.session)...)
+	}
 	return t.warnings()
 }
 

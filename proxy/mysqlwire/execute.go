@@ -27,6 +27,11 @@ func (s *preparedStatements) execute(f frame) error {
 			return err
 		}
 	}
+	if p.question != nil && !p.longData && f.first == mysql.COM_STMT_EXECUTE && f.n <= packetMax {
+		if err := s.answerAgain(p, f); err != nil {
+			return err
+		}
+	}
 	fm, refused, err := s.choose(p)
 	if err != nil {
 		return err

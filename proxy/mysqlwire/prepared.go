@@ -25,11 +25,13 @@ const preparedSize = 512
 // to a SELECT depends on whether it will lock, which the session's level says when it is executed, not when it is
 // prepared.
 type prepared struct {
-	id     uint32 // the client's: that of the first of the server's
-	sql    string // the client's own text; empty if it was too long to be analysed
-	params int
-	forms  []*form
-	used   *form // by the last execution, or by long data that waits for it
+	id  uint32 // the client's: that of the first of the server's
+	sql string // the client's own text; empty if it was too long to be analysed
+	// question is what the text asked wirecheck; sql is the answer now, as a SELECT.
+	question *record.Question
+	params   int
+	forms    []*form
+	used     *form // by the last execution, or by long data that waits for it
 	// sources are the columns of tables that the client's columns of the last answer show, where requests are told apart.
 	sources []source
 	// bound are the types of the parameters as the client last sent them; it need not repeat them.
@@ -90,15 +92,19 @@ func (s *preparedStatements) prepare(f frame) error {
 	if err != nil {
 		return o.badClient(err, "command")
 	}
-	sql, err := answered(o, string(b[1:]))
+	sql := string(b[1:])
+	own, question, err := o.asked(sql)
 	if err != nil {
 		return err
+	}
+	if question != nil {
+		sql = own
 	}
 	fm, err := s.complete(sql)
 	if err != nil {
 		return err
 	}
-	p := &prepared{sql: sql}
+	p := &prepared{sql: sql, question: question}
 	if fm.plan.ParsedApart > 0 {
 		fm = s.unparsedForm(sql, fm)
 	}

@@ -19,9 +19,13 @@ func (o *observation) query(f frame) error {
 	if err != nil {
 		return o.badClient(err, "command")
 	}
-	sql, err := answered(o, string(b[1:]))
+	sql := string(b[1:])
+	own, q, err := o.asked(sql)
 	if err != nil {
 		return err
+	}
+	if q != nil && !q.Param {
+		sql = own
 	}
 	return o.text(sql)
 }

@@ -37,7 +37,8 @@ func (c *clientHalf) parse(f frame) error {
 		c.sendParse(&prepared{name: name, script: opaque("", malformed)}, true)
 		return c.out.message('P', body)
 	}
-	if own := answered(c, sql); own != sql {
+	own, question := c.asked(sql)
+	if question != nil {
 		sql, body = own, slices.Concat([]byte(name+"\x00"+own+"\x00"), tail)
 	}
 	p, remembered, err := c.plan(name, sql)
@@ -53,7 +54,8 @@ func (c *clientHalf) parse(f frame) error {
 	if _, err := c.executedBySQL(sql); err != nil {
 		return err
 	}
-	if p.extended() || p.fetches() || p.plan() != nil && len(p.plan().Asks) > 0 {
+	p.question = question
+	if p.again() || p.fetches() || p.plan() != nil && len(p.plan().Asks) > 0 {
 		p.tail = slices.Clone(tail)
 	}
 	c.sendParse(p, remembered)
@@ -151,6 +153,8 @@ func (c *clientHalf) bind(f frame) error {
 		p, err = fetchAgain(c, p)
 	case p.extended():
 		p, err = c.upToDate(p, f.size)
+	case p.again():
+		p, err = c.answerAgain(p, begin)
 	}
 	if err != nil {
 		return err
@@ -298,7 +302,7 @@ func unread(s *rewrite.Script, uses []rewrite.Use) *rewrite.Script {
 
 // prepareAgain prepares a statement once more, with another plan. The client does not see it.
 func (c *clientHalf) prepareAgain(p *prepared, catalog *rewrite.Catalog, script *rewrite.Script) (*prepared, error) {
-	q := &prepared{name: p.name, client: p.client, script: script, tail: p.tail, catalog: catalog, uses: script.Uses, seen: c.session.observer.describes(p.client), generation: c.session.observer.rewriter.Generation()}
+	q := &prepared{name: p.name, client: p.client, question: p.question, script: script, tail: p.tail, catalog: catalog, uses: script.Uses, seen: c.session.observer.describes(p.client), generation: c.session.observer.rewriter.Generation()}
 	if script.Unparsed { // the text is the client's, but not its analysis
 		plan := *script.Plans[0]
 		plan.Text = p.client

@@ -10,17 +10,19 @@ import (
 
 // prepared is a prepared statement.
 type prepared struct {
-	name    string
-	client  string // the client's text
-	script  *rewrite.Script
-	tail    []byte           // of its Parse message: the types of its parameters
-	catalog *rewrite.Catalog // with which it was planned; nil: none
-	uses    []rewrite.Use    // what its names meant when they were known last
-	moved   bool             // the columns of its tables may have changed since it was prepared
-	seq     uint64
-	batch   uint64 // number of the Sync before which it was sent
-	parsing *entry // its Parse; nil if it was made without one
-	gone    bool   // the server does not have it any more: it refused to prepare it again
+	name   string
+	client string // the client's text
+	// question is what the text asked wirecheck; client is the answer then, as a SELECT.
+	question *record.Question
+	script   *rewrite.Script
+	tail     []byte           // of its Parse message: the types of its parameters
+	catalog  *rewrite.Catalog // with which it was planned; nil: none
+	uses     []rewrite.Use    // what its names meant when they were known last
+	moved    bool             // the columns of its tables may have changed since it was prepared
+	seq      uint64
+	batch    uint64 // number of the Sync before which it was sent
+	parsing  *entry // its Parse; nil if it was made without one
+	gone     bool   // the server does not have it any more: it refused to prepare it again
 	// generation is the rewriter's before the statement was planned.
 	generation uint64
 	seen       *described // nil: requests are not told apart
@@ -39,6 +41,9 @@ func (p *prepared) extended() bool {
 	plan := p.plan()
 	return plan != nil && plan.Hidden > 0
 }
+
+// again reports whether the statement may have to be prepared again for a Bind.
+func (p *prepared) again() bool { return p.extended() || p != nil && p.question != nil }
 
 // portal is a statement bound to its parameters.
 type portal struct {

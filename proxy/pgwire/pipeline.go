@@ -271,7 +271,7 @@ func (p *pipeline) statement(name string) (stmt *prepared, awaited *entry) {
 	defer p.mu.Unlock()
 	stmt = p.names.statements[name]
 	if stmt != nil && stmt.parsing != nil && !stmt.parsing.resolved && stmt.batch < p.batch &&
-		(stmt.extended() || stmt.parsing.undo.stmt.extended()) {
+		(stmt.again() || stmt.parsing.undo.stmt.again()) {
 		return stmt, stmt.parsing
 	}
 	return stmt, nil

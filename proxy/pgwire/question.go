@@ -6,33 +6,59 @@ import (
 	"wirecheck/proxy/record"
 )
 
-// answered gives a SELECT for a text that asks wirecheck something, and every other text as it is. The server executes the SELECT in its place: in a
-// failed transaction it refuses it, in a pipeline it answers in turn. A schema of the server's that is named wirecheck keeps its functions.
-func answered(c *clientHalf, sql string) string {
-	q, schema, ok := record.AskedOf(sql)
+// asked finds out whether a text asks wirecheck something. It gives the question, and a SELECT that the server executes in its place: in a failed
+// transaction it refuses it, in a pipeline it answers in turn. q is nil for every other text. A schema of the server's that is named wirecheck keeps
+// its functions.
+func (c *clientHalf) asked(sql string) (own string, q *record.Question) {
+	question, ok := record.AskedOf(sql)
 	if !ok || c.plain {
-		return sql
+		return "", nil
 	}
 	c.environment.mu.Lock()
-	free, ascii := c.environment.nameFree, !strings.EqualFold(c.environment.facts.Encoding, "UTF8")
+	free := c.environment.nameFree
 	c.environment.mu.Unlock()
-	if schema && !free {
-		return sql
+	if question.Explain && !free {
+		return "", nil
 	}
-	if t := ask(c.pipeline, q); t != nil {
-		return t.PostgreSQL(ascii || c.session.parameters["server_encoding"] != "UTF8")
+	if own = c.answer(question); own == "" {
+		return "", nil
 	}
+	return own, &question
+}
+
+// answer is a SELECT that gives the answer to a question; empty: nobody answers.
+func (c *clientHalf) answer(q record.Question) (sql string) {
+	c.environment.mu.Lock()
+	ascii := !strings.EqualFold(c.environment.facts.Encoding, "UTF8") || c.session.parameters["server_encoding"] != "UTF8"
+	c.environment.mu.Unlock()
+	c.pipeline.mu.Lock()
+	tracker := c.pipeline.events.tracker
+	c.pipeline.mu.Unlock()
+	if tracker == nil {
+		return ""
+	}
+	c.pipeline.guard(func() {
+		if t := tracker.Ask(q); t != nil {
+			sql = t.PostgreSQL(ascii, q.Param)
+		}
+	})
 	return sql
 }
 
-// ask answers a question; nil: nobody does.
-func ask(p *pipeline, q record.Question) (t *record.Table) {
-	p.mu.Lock()
-	tracker := p.events.tracker
-	p.mu.Unlock()
-	if tracker == nil {
-		return nil
+// answerAgain sees to it that a Bind, of which begin is the beginning, gets the answer of now, for the finding that its parameter names. The columns
+// and the parameter stay those that the client knows.
+func (c *clientHalf) answerAgain(p *prepared, begin []byte) (*prepared, error) {
+	q := *p.question
+	if _, values, ok := parameters(begin); ok && q.Param && len(values) == 1 {
+		q.ID = string(values[0])
 	}
-	p.guard(func() { t = tracker.Ask(q) })
-	return t
+	sql := c.answer(q)
+	if sql == "" || sql == p.script.SQL || c.pipeline.failed() {
+		return p, nil
+	}
+	script, _, err := c.completeStatement(sql)
+	if err != nil {
+		return nil, err
+	}
+	return c.prepareAgain(p, nil, script)
 }

@@ -10,31 +10,33 @@ import (
 
 // Question is what a client asks wirecheck itself.
 type Question struct {
-	ID   string // the finding to explain; empty: the list is asked for
-	Like string // pattern of the list; empty: all of it
+	Explain bool   // wirecheck.explain(...): one finding is asked for, not the list. It names a schema.
+	ID      string // the finding
+	Param   bool   // ID is the one parameter of a prepared statement
+	Like    string // pattern of the list; empty: all of it
 }
 
 var (
 	showOwn    = regexp.MustCompile(`(?is)^\s*SHOW\s+WIRECHECK(?:\s+LIKE\s+(?:'([^'\\]*)'|"([^"\\]*)"))?\s*;?\s*$`)
-	explainOwn = regexp.MustCompile(`(?is)^\s*(?:SELECT|CALL)\s+wirecheck\s*\.\s*explain\s*\(\s*(?:'([^'\\]*)'|"([^"\\]*)")\s*\)\s*;?\s*$`)
+	explainOwn = regexp.MustCompile(`(?is)^\s*(?:SELECT(?:\s+\*\s+FROM)?|CALL)\s+wirecheck\s*\.\s*explain\s*\(\s*(?:'([^'\\]*)'|"([^"\\]*)"|(\$1(?:\s*::\s*\w+)?|\?))\s*\)(?:\s+AS\s+\w+)?\s*;?\s*$`)
 )
 
 // maxQuestion bounds the texts that may be a question.
 const maxQuestion = 1000
 
-// AskedOf finds out whether a text is a question for wirecheck. No server takes SHOW WIRECHECK. wirecheck.explain(...) names a schema, which the
-// caller must know that the server does not have.
-func AskedOf(sql string) (q Question, schema, ok bool) {
+// AskedOf finds out whether a text is a question for wirecheck. No server takes SHOW WIRECHECK. The schema that
+// wirecheck.explain(...) names is one that the caller must know the server does not have.
+func AskedOf(sql string) (q Question, ok bool) {
 	if len(sql) > maxQuestion {
-		return q, false, false
+		return q, false
 	}
 	if m := showOwn.FindStringSubmatch(sql); m != nil {
-		return Question{Like: m[1] + m[2]}, false, true
+		return Question{Like: m[1] + m[2]}, true
 	}
 	if m := explainOwn.FindStringSubmatch(sql); m != nil {
-		return Question{ID: m[1] + m[2]}, true, true
+		return Question{Explain: true, ID: m[1] + m[2], Param: m[3] != ""}, true
 	}
-	return q, false, false
+	return q, false
 }
 
 // Table is the answer to a question.
@@ -53,8 +55,8 @@ func (t *Tracker) Ask(q Question) *Table {
 
 // PostgreSQL is a SELECT that gives the table: the server answers it as the state of the session demands, in each protocol. It names no table, and
 // writes texts in hexadecimal digits, since the session's settings say what a quote means. ascii says that the client or the server may not know
-// other characters.
-func (t *Table) PostgreSQL(ascii bool) string {
+// other characters, and param that the SELECT has a parameter, which changes nothing.
+func (t *Table) PostgreSQL(ascii, param bool) string {
 	columns := make([]string, len(t.Columns))
 	for k, name := range t.Columns {
 		cells := make([]string, len(t.Rows))
@@ -72,12 +74,16 @@ func (t *Table) PostgreSQL(ascii bool) string {
 		}
 		columns[k] = fmt.Sprintf(`pg_catalog.unnest(ARRAY[%s]::pg_catalog.text[]) AS "%s"`, strings.Join(cells, ", "), name)
 	}
-	return "SELECT " + strings.Join(columns, ", ")
+	sql := "SELECT " + strings.Join(columns, ", ")
+	if param {
+		sql += " WHERE $1::pg_catalog.text IS NULL OR true"
+	}
+	return sql
 }
 
 // MySQL is such a SELECT for the MySQL family. ordered says that the server gives the parts of a UNION in their order; where it does not, lines are
-// one text.
-func (t *Table) MySQL(ordered bool) string {
+// one text. param says that it has a parameter, which changes nothing.
+func (t *Table) MySQL(ordered, param bool) string {
 	rows, limit := t.Rows, ""
 	switch {
 	case len(rows) == 0:
@@ -92,6 +98,9 @@ func (t *Table) MySQL(ordered bool) string {
 			cells[k] = fmt.Sprintf("CONVERT(X'%s' USING utf8mb4) AS `%s`", hex.EncodeToString([]byte(text)), t.Columns[k])
 		}
 		parts[i] = "SELECT " + strings.Join(cells, ", ")
+	}
+	if param {
+		parts[0] += " FROM DUAL WHERE ? IS NULL OR 1 = 1"
 	}
 	return strings.Join(parts, " UNION ALL ") + limit
 }

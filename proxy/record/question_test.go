@@ -8,29 +8,33 @@ import (
 // TestAskedOf: what is a question for wirecheck, and what is not.
 func TestAskedOf(t *testing.T) {
 	for _, tt := range []struct {
-		sql    string
-		q      Question
-		schema bool
-		ok     bool
+		sql string
+		q   Question
+		ok  bool
 	}{
-		{"SHOW WIRECHECK", Question{}, false, true},
-		{" show\nwirecheck like 'lost%' ; ", Question{Like: "lost%"}, false, true},
-		{`SHOW WIRECHECK LIKE "x"`, Question{Like: "x"}, false, true},
-		{"SELECT wirecheck.explain('WC-a75b12')", Question{ID: "WC-a75b12"}, true, true},
-		{"call WireCheck . Explain ( \"WC-a75b12\" );", Question{ID: "WC-a75b12"}, true, true},
-		{"SELECT wirecheck.explain('')", Question{}, true, true},
-		{"SHOW WIRECHECKS", Question{}, false, false},
-		{"SHOW WIRECHECK; DROP TABLE t", Question{}, false, false},
-		{"SELECT wirecheck.explain($1)", Question{}, false, false},
-		{"SELECT wirecheck.explain('a'), 1", Question{}, false, false},
-		{"SELECT 'SHOW WIRECHECK'", Question{}, false, false},
-		{"SELECT explain('WC-a75b12')", Question{}, false, false},
-		{"SELECT my_wirecheck.explain('x')", Question{}, false, false},
-		{`SHOW WIRECHECK LIKE 'a\'`, Question{}, false, false},
-		{"SHOW WIRECHECK" + strings.Repeat(" ", 1000), Question{}, false, false},
+		{"SHOW WIRECHECK", Question{}, true},
+		{" show\nwirecheck like 'lost%' ; ", Question{Like: "lost%"}, true},
+		{`SHOW WIRECHECK LIKE "x"`, Question{Like: "x"}, true},
+		{"SELECT wirecheck.explain('WC-a75b12')", Question{Explain: true, ID: "WC-a75b12"}, true},
+		{"call WireCheck . Explain ( \"WC-a75b12\" );", Question{Explain: true, ID: "WC-a75b12"}, true},
+		{"SELECT wirecheck.explain('')", Question{Explain: true}, true},
+		{"SHOW WIRECHECKS", Question{}, false},
+		{"SHOW WIRECHECK; DROP TABLE t", Question{}, false},
+		{"SELECT wirecheck.explain($1)", Question{Explain: true, Param: true}, true},
+		{"select * from wirecheck.explain( $1::text ) as result", Question{Explain: true, Param: true}, true},
+		{"CALL wirecheck.explain(?)", Question{Explain: true, Param: true}, true},
+		{"SELECT wirecheck.explain($2)", Question{}, false},
+		{"SELECT wirecheck.explain(? )", Question{Explain: true, Param: true}, true},
+		{"SELECT wirecheck.explain(?, ?)", Question{}, false},
+		{"SELECT wirecheck.explain('a'), 1", Question{}, false},
+		{"SELECT 'SHOW WIRECHECK'", Question{}, false},
+		{"SELECT explain('WC-a75b12')", Question{}, false},
+		{"SELECT my_wirecheck.explain('x')", Question{}, false},
+		{`SHOW WIRECHECK LIKE 'a\'`, Question{}, false},
+		{"SHOW WIRECHECK" + strings.Repeat(" ", 1000), Question{}, false},
 	} {
-		if q, schema, ok := AskedOf(tt.sql); q != tt.q || schema != tt.schema || ok != tt.ok {
-			t.Errorf("%q: %+v, %v, %v", tt.sql, q, schema, ok)
+		if q, ok := AskedOf(tt.sql); q != tt.q || ok != tt.ok {
+			t.Errorf("%q: %+v, %v", tt.sql, q, ok)
 		}
 	}
 }
@@ -39,22 +43,22 @@ func TestAskedOf(t *testing.T) {
 func TestTable(t *testing.T) {
 	x := Table{Columns: []string{"a", "b"}, Rows: [][]string{{"it's", `\`}, {"é", ""}}}
 	const h = "pg_catalog.convert_from(pg_catalog.decode('"
-	if got, want := x.PostgreSQL(true), "SELECT pg_catalog.unnest(ARRAY["+h+"69742773', 'hex'), 'UTF8'), "+h+"3f', 'hex'), 'UTF8')]::pg_catalog.text[]) AS \"a\", "+
+	if got, want := x.PostgreSQL(true, false), "SELECT pg_catalog.unnest(ARRAY["+h+"69742773', 'hex'), 'UTF8'), "+h+"3f', 'hex'), 'UTF8')]::pg_catalog.text[]) AS \"a\", "+
 		"pg_catalog.unnest(ARRAY["+h+"5c', 'hex'), 'UTF8'), "+h+"', 'hex'), 'UTF8')]::pg_catalog.text[]) AS \"b\""; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if got := x.PostgreSQL(false); !strings.Contains(got, "'c3a9'") {
+	if got := x.PostgreSQL(false, false); !strings.Contains(got, "'c3a9'") {
 		t.Error(got)
 	}
-	if got, want := x.MySQL(true), "SELECT CONVERT(X'69742773' USING utf8mb4) AS `a`, CONVERT(X'5c' USING utf8mb4) AS `b` UNION ALL "+
+	if got, want := x.MySQL(true, false), "SELECT CONVERT(X'69742773' USING utf8mb4) AS `a`, CONVERT(X'5c' USING utf8mb4) AS `b` UNION ALL "+
 		"SELECT CONVERT(X'c3a9' USING utf8mb4) AS `a`, CONVERT(X'' USING utf8mb4) AS `b`"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	lines := Table{Columns: []string{"a"}, Rows: [][]string{{"1"}, {"2"}}}
-	if got := lines.MySQL(false); got != "SELECT CONVERT(X'310a32' USING utf8mb4) AS `a`" {
+	if got := lines.MySQL(false, false); got != "SELECT CONVERT(X'310a32' USING utf8mb4) AS `a`" {
 		t.Error(got)
 	}
-	if got := (&Table{Columns: []string{"a"}}).MySQL(true); got != "SELECT CONVERT(X'' USING utf8mb4) AS `a` LIMIT 0" {
+	if got := (&Table{Columns: []string{"a"}}).MySQL(true, false); got != "SELECT CONVERT(X'' USING utf8mb4) AS `a` LIMIT 0" {
 		t.Error(got)
 	}
 }

@@ -8,11 +8,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/accessibility"
+	protocol "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
 	cdp "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -45,6 +48,13 @@ func findings(t *testing.T) report.Result {
 // open writes a page and opens it from disk.
 func open(t *testing.T, d page.Document) (*browser.Page, string) {
 	t.Helper()
+	url := write(t, d)
+	return browser.Open(t, url), url
+}
+
+// write writes a page, and gives where it is.
+func write(t *testing.T, d page.Document) string {
+	t.Helper()
 	var b bytes.Buffer
 	if err := page.Write(&b, d); err != nil {
 		t.Fatal(err)
@@ -53,8 +63,7 @@ func open(t *testing.T, d page.Document) (*browser.Page, string) {
 	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	url := "file://" + path
-	return browser.Open(t, url), url
+	return "file://" + path
 }
 
 // quiet fails the test if the page said something in the console, or asked for anything but itself.
@@ -184,7 +193,8 @@ func TestScreens(t *testing.T) {
 	quiet(t, p, url)
 }
 
-// TestMany: 500 findings are on one page, and the filter finds one of them.
+// TestMany: 500 findings are on one page, which costs the browser's main thread less than two seconds (of its own time, so that a loaded machine
+// makes no difference), and the filter finds one of them.
 func TestMany(t *testing.T) {
 	t.Parallel()
 	var d page.Document
@@ -193,13 +203,60 @@ func TestMany(t *testing.T) {
 		f.ID = fmt.Sprintf("WC-%06x", i)
 		d.Items = append(d.Items, page.Item{Finding: f})
 	}
-	p, url := open(t, d)
-	p.Await("document.readyState === 'complete'")
-	t.Logf("ready after %d ms", browser.Eval[int](p, "Math.round(performance.getEntriesByType('navigation')[0].loadEventEnd)"))
+	p, url := openWithin(t, d)
 	p.Do(chromedp.SendKeys(chromedp.CSS("#filter"), "WC-0001f3"))
 	p.Await("document.querySelectorAll('article:not([hidden])').length === 1")
 	if id := browser.Eval[string](p, "document.querySelector('article:not([hidden])').id"); id != "WC-0001f3" {
 		t.Errorf("the filter found %s", id)
+	}
+	quiet(t, p, url)
+}
+
+// openWithin writes a page and opens it from disk, and fails if the browser's main thread spends two seconds of its own time on that.
+func openWithin(t *testing.T, d page.Document) (*browser.Page, string) {
+	t.Helper()
+	url := write(t, d)
+	p := browser.Open(t, "about:blank")
+	browser.Call(p, performance.Enable, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks})
+	spent := func() (all float64) {
+		for _, m := range browser.Call(p, performance.GetMetrics, protocol.Empty{}).Metrics {
+			if m.Name == "TaskDuration" {
+				all = m.Value
+			}
+		}
+		return all
+	}
+	before := spent()
+	p.Do(chromedp.Navigate(url))
+	p.Await("document.readyState === 'complete'")
+	browser.Eval[int](p, "document.body.getBoundingClientRect().height|0") // all of it is laid out
+	took := time.Duration((spent() - before) * float64(time.Second))
+	t.Logf("ready after %d ms, of which the main thread took %v", browser.Eval[int](p, "Math.round(performance.getEntriesByType('navigation')[0].loadEventEnd)"), took)
+	if took > 2*time.Second {
+		t.Errorf("the page cost %v", took)
+	}
+	return p, url
+}
+
+// TestLong: a finding of 40 transactions with statements of 100 kB fits the window's width, and has what shows it again.
+func TestLong(t *testing.T) {
+	t.Parallel()
+	f := ring(40)
+	long := "SELECT a FROM t WHERE b = '" + strings.Repeat("long ", 20_000) + "'"
+	for i := range f.Transactions {
+		f.Transactions[i].Statements[0].SQL = long
+	}
+	p, url := openWithin(t, page.Document{Items: []page.Item{{Finding: f, Again: []string{"wirecheck run long.spec --permutation 3"}, Scenario: "session one\nstep a { SELECT 1 }"}}})
+	if wide := browser.Eval[int](p, "document.documentElement.scrollWidth - innerWidth"); wide > 0 {
+		t.Errorf("the page is %d pixels wider than the window", wide)
+	}
+	if n := browser.Eval[int](p, "document.querySelectorAll('.statement').length"); n != 80 {
+		t.Errorf("%d statements in the picture", n)
+	}
+	for _, want := range []string{"wirecheck run long.spec --permutation 3", "step a { SELECT 1 }", "characters left out"} {
+		if !browser.Eval[bool](p, fmt.Sprintf("document.querySelector('article').textContent.includes(%q)", want)) {
+			t.Errorf("%q is not on the page", want)
+		}
 	}
 	quiet(t, p, url)
 }

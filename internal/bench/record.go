@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -17,69 +19,107 @@ import (
 	"wirecheck/backends/postgres"
 )
 
-// benchRecord measures what recording a trace costs: a proxy that observes against one that observes and records. Both stand in front of
-// the same server, and which of them goes first changes from round to round. Beside the throughput it prints the processor time that a
-// transaction took of client, proxy and server together, since on a machine that others use, too, the throughput is theirs as well.
-func benchRecord(ctx context.Context, o options) error {
-	if err := recordPostgres(ctx, o); err != nil {
-		return err
-	}
-	return recordMariaDB(ctx, o)
+// pair is two proxies in mode observe with other flags. Both stand in front of the same server, and which of them goes first changes from round to
+// round. Beside the throughput, the processor time is printed that a transaction took of client, proxy and server together, since on a machine
+// that others use, too, the throughput is theirs as well.
+type pair struct {
+	without, with string
+	flags         [2][]string
+	trace, page   string // what the second one writes or serves; empty: nothing
 }
 
-func recordPostgres(ctx context.Context, o options) (err error) {
-	s, err := postgres.Start(ctx, engine.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	fmt.Printf("recording: PostgreSQL %s, pgbench scale 2\n", s.Version)
-	load, err := preparePgbench(ctx, o, s)
-	if err != nil {
-		return err
-	}
-	return recordPairs(ctx, o, "postgres", s, []workload{
-		{name: "select-only, prepared", run: load("-S", "-M", "prepared")},
-		{name: "tpcb-like, simple", run: load("-M", "simple")},
-		{name: "tpcb-like, prepared", run: load("-M", "prepared")},
-	})
-}
-
-func recordMariaDB(ctx context.Context, o options) (err error) {
-	s, err := mariadb.Start(ctx, engine.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	fmt.Printf("recording: MariaDB %s, sysbench, %s tables of %s rows\n", s.Version, sysbenchTables, sysbenchRows)
-	load, err := prepareSysbench(ctx, o, s)
-	if err != nil {
-		return err
-	}
-	return recordPairs(ctx, o, "mariadb", s, []workload{
-		{name: "read-write, prepared", run: load("oltp_read_write")},
-		{name: "read-write, text", run: load("oltp_read_write", "--db-ps-mode=disable")},
-	})
-}
-
-// recordPairs measures the workloads through both proxies.
-func recordPairs(ctx context.Context, o options, scheme string, s *engine.Server, workloads []workload) (err error) {
+// benchRecord measures what recording a trace costs.
+func benchRecord(ctx context.Context, o options) (err error) {
 	dir, err := os.MkdirTemp("", "wirecheck-bench-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	path := filepath.Join(dir, "bench.wct")
+	return benchPair(ctx, o, pair{without: "not recorded", with: "recorded", trace: path, flags: [2][]string{nil, {"--record", path}}})
+}
+
+// benchPage measures what the live page and the metrics cost, which are fetched each second.
+func benchPage(ctx context.Context, o options) error {
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	at := fmt.Sprintf("127.0.0.1:%d", port)
+	return benchPair(ctx, o, pair{without: "without --http", with: "with it", page: "http://" + at, flags: [2][]string{nil, {"--http", at}}})
+}
+
+// benchValues measures what the values in findings cost.
+func benchValues(ctx context.Context, o options) error {
+	return benchPair(ctx, o, pair{without: "--values off", with: "with values", flags: [2][]string{{"--values", "off"}, nil}})
+}
+
+func benchPair(ctx context.Context, o options, p pair) error {
+	if err := pairPostgres(ctx, o, p); err != nil {
+		return err
+	}
+	return pairMariaDB(ctx, o, p)
+}
+
+func pairPostgres(ctx context.Context, o options, p pair) (err error) {
+	s, err := postgres.Start(ctx, engine.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	fmt.Printf("%s and %s: PostgreSQL %s, pgbench scale 2\n", p.without, p.with, s.Version)
+	load, err := preparePgbench(ctx, o, s)
+	if err != nil {
+		return err
+	}
+	return p.run(ctx, o, "postgres", s, []workload{
+		{name: "select-only, prepared", run: load("-S", "-M", "prepared")},
+		{name: "tpcb-like, simple", run: load("-M", "simple")},
+		{name: "tpcb-like, prepared", run: load("-M", "prepared")},
+	})
+}
+
+func pairMariaDB(ctx context.Context, o options, p pair) (err error) {
+	s, err := mariadb.Start(ctx, engine.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	fmt.Printf("%s and %s: MariaDB %s, sysbench, %s tables of %s rows\n", p.without, p.with, s.Version, sysbenchTables, sysbenchRows)
+	load, err := prepareSysbench(ctx, o, s)
+	if err != nil {
+		return err
+	}
+	return p.run(ctx, o, "mariadb", s, []workload{
+		{name: "read-write, prepared", run: load("oltp_read_write")},
+		{name: "read-write, text", run: load("oltp_read_write", "--db-ps-mode=disable")},
+	})
+}
+
+// run measures the workloads through both proxies.
+func (p pair) run(ctx context.Context, o options, scheme string, s *engine.Server, workloads []workload) (err error) {
 	var both [2]*process
-	for i, args := range [][]string{nil, {"--record", path}} {
+	for i, args := range p.flags {
 		if both[i], err = startProxy(o, scheme, s.Address(), "observe", args...); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, both[i].stop()) }()
 	}
+	if p.page != "" {
+		ctx, stop := context.WithCancel(ctx)
+		var look sync.WaitGroup
+		look.Go(func() { p.look(ctx) })
+		defer look.Wait()
+		defer stop()
+	}
 	for _, w := range workloads {
+		if wanted, err := regexp.MatchString(o.match, w.name); err != nil {
+			return err
+		} else if !wanted {
+			continue
+		}
 		for _, clients := range []int{1, 8} {
-			if err := recordPair(ctx, o, w, clients, s, both, path); err != nil {
+			if err := p.measure(ctx, o, w, clients, s, both); err != nil {
 				return err
 			}
 		}
@@ -88,9 +128,25 @@ func recordPairs(ctx context.Context, o options, scheme string, s *engine.Server
 	return nil
 }
 
-func recordPair(ctx context.Context, o options, w workload, clients int, s *engine.Server, both [2]*process, path string) error {
+// look fetches the metrics and the page each second.
+func (p pair) look(ctx context.Context) {
+	for tick := time.NewTicker(time.Second); ; {
+		select {
+		case <-ctx.Done():
+			tick.Stop()
+			return
+		case <-tick.C:
+			for _, path := range []string{"/metrics", "/"} {
+				_ = saveProfile(ctx, p.page+path, os.DevNull)
+			}
+		}
+	}
+}
+
+// measure measures one workload.
+func (p pair) measure(ctx context.Context, o options, w workload, clients int, s *engine.Server, both [2]*process) error {
 	var rates, spent, all [2][]float64
-	size := fileSize(path)
+	size := fileSize(p.trace)
 	done := 0.0
 	for round := range o.rounds {
 		for turn := range both {
@@ -116,10 +172,12 @@ func recordPair(ctx context.Context, o options, w workload, clients int, s *engi
 		}
 	}
 	fmt.Printf("%s, %d client(s); load of the machine %s\n", w.name, clients, loadAverage())
-	fmt.Printf("    throughput      %6.0f and recorded %6.0f /s: %s\n", median(rates[0]), median(rates[1]), spread(quotients(rates[1], rates[0])))
-	fmt.Printf("    processor time  %6.0f and recorded %6.0f us a transaction: %s; of the proxy %.0f and %.0f us\n",
-		median(all[0]), median(all[1]), spread(quotients(all[0], all[1])), median(spent[0]), median(spent[1]))
-	fmt.Printf("    trace           %.0f bytes a transaction\n", float64(fileSize(path)-size)/done)
+	fmt.Printf("    throughput      %6.0f, %s %6.0f /s: %s\n", median(rates[0]), p.with, median(rates[1]), spread(quotients(rates[1], rates[0])))
+	fmt.Printf("    processor time  %6.0f, %s %6.0f us a transaction: %s; of the proxy %.0f and %.0f us: %s\n",
+		median(all[0]), p.with, median(all[1]), spread(quotients(all[0], all[1])), median(spent[0]), median(spent[1]), spread(quotients(spent[0], spent[1])))
+	if p.trace != "" {
+		fmt.Printf("    trace           %.0f bytes a transaction\n", float64(fileSize(p.trace)-size)/done)
+	}
 	return nil
 }
 

@@ -93,7 +93,7 @@ func (s *preparedStatements) prepare(f frame) error {
 		return o.badClient(err, "command")
 	}
 	sql := string(b[1:])
-	own, question, err := o.asked(sql)
+	own, question, err := asked(o, sql)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func (o *observation) query(f frame) error {
 		return o.badClient(err, "command")
 	}
 	sql := string(b[1:])
-	own, q, err := o.asked(sql)
+	own, q, err := asked(o, sql)
 	if err != nil {
 		return err
 	}

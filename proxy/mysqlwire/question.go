@@ -4,7 +4,7 @@ import "wirecheck/proxy/record"
 
 // asked finds out whether a text asks wirecheck something. It gives the question, and a SELECT that the server executes in its place; q is nil for
 // every other text. A database of the server's that is named wirecheck, as far as the client's user knows of it, keeps its functions and procedures.
-func (o *observation) asked(sql string) (own string, q *record.Question, err error) {
+func asked(o *observation, sql string) (own string, q *record.Question, err error) {
 	question, ok := record.AskedOf(sql)
 	if !ok || !o.tracker.observed() {
 		return "", nil, nil
@@ -15,14 +15,14 @@ func (o *observation) asked(sql string) (own string, q *record.Question, err err
 			return "", nil, err
 		}
 	}
-	if own = o.answer(question); own == "" {
+	if own = answerTo(o, question); own == "" {
 		return "", nil, nil
 	}
 	return own, &question, nil
 }
 
-// answer is a SELECT that gives the answer to a question; empty: nobody answers.
-func (o *observation) answer(q record.Question) (sql string) {
+// answerTo is a SELECT that gives the answer to a question; empty: nobody answers.
+func answerTo(o *observation, q record.Question) (sql string) {
 	o.tracker.do(func(t *record.Tracker) {
 		if table := t.Ask(q); table != nil {
 			sql = table.MySQL(o.traits.Name != "tidb", q.Param)
@@ -42,7 +42,7 @@ func (s *preparedStatements) answerAgain(p *prepared, f frame) error {
 	if list := p.values(p.withTypes(b, true)); q.Param && len(list) == 1 {
 		q.ID = list[0].Text
 	}
-	sql := s.o.answer(q)
+	sql := answerTo(s.o, q)
 	if sql == "" || sql == p.sql {
 		return nil
 	}

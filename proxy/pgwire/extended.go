@@ -37,7 +37,7 @@ func (c *clientHalf) parse(f frame) error {
 		c.sendParse(&prepared{name: name, script: opaque("", malformed)}, true)
 		return c.out.message('P', body)
 	}
-	own, question := c.asked(sql)
+	own, question := asked(c, sql)
 	if question != nil {
 		sql, body = own, slices.Concat([]byte(name+"\x00"+own+"\x00"), tail)
 	}
@@ -154,7 +154,7 @@ func (c *clientHalf) bind(f frame) error {
 	case p.extended():
 		p, err = c.upToDate(p, f.size)
 	case p.again():
-		p, err = c.answerAgain(p, begin)
+		p, err = answerAgain(c, p, begin)
 	}
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 // asked finds out whether a text asks wirecheck something. It gives the question, and a SELECT that the server executes in its place: in a failed
 // transaction it refuses it, in a pipeline it answers in turn. q is nil for every other text. A schema of the server's that is named wirecheck keeps
 // its functions.
-func (c *clientHalf) asked(sql string) (own string, q *record.Question) {
+func asked(c *clientHalf, sql string) (own string, q *record.Question) {
 	question, ok := record.AskedOf(sql)
 	if !ok || c.plain {
 		return "", nil
@@ -20,14 +20,14 @@ func (c *clientHalf) asked(sql string) (own string, q *record.Question) {
 	if question.Explain && !free {
 		return "", nil
 	}
-	if own = c.answer(question); own == "" {
+	if own = answerTo(c, question); own == "" {
 		return "", nil
 	}
 	return own, &question
 }
 
-// answer is a SELECT that gives the answer to a question; empty: nobody answers.
-func (c *clientHalf) answer(q record.Question) (sql string) {
+// answerTo is a SELECT that gives the answer to a question; empty: nobody answers.
+func answerTo(c *clientHalf, q record.Question) (sql string) {
 	c.environment.mu.Lock()
 	ascii := !strings.EqualFold(c.environment.facts.Encoding, "UTF8") || c.session.parameters["server_encoding"] != "UTF8"
 	c.environment.mu.Unlock()
@@ -47,12 +47,12 @@ func (c *clientHalf) answer(q record.Question) (sql string) {
 
 // answerAgain sees to it that a Bind, of which begin is the beginning, gets the answer of now, for the finding that its parameter names. The columns
 // and the parameter stay those that the client knows.
-func (c *clientHalf) answerAgain(p *prepared, begin []byte) (*prepared, error) {
+func answerAgain(c *clientHalf, p *prepared, begin []byte) (*prepared, error) {
 	q := *p.question
 	if _, values, ok := parameters(begin); ok && q.Param && len(values) == 1 {
 		q.ID = string(values[0])
 	}
-	sql := c.answer(q)
+	sql := answerTo(c, q)
 	if sql == "" || sql == p.script.SQL || c.pipeline.failed() {
 		return p, nil
 	}

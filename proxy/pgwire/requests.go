@@ -170,7 +170,7 @@ func (c *clientHalf) query(f frame) error {
 		c.send(&entry{request: simpleQuery, script: opaque("", malformed)})
 		return c.out.message('Q', body)
 	}
-	if own, q := c.asked(sql); q != nil && !q.Param {
+	if own, q := asked(c, sql); q != nil && !q.Param {
 		sql, body = own, []byte(own+"\x00")
 	}
 	script, _, err := c.complete(func(catalog *rewrite.Catalog, facts postgres.Session) *rewrite.Script {

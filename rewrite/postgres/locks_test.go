@@ -1,0 +1,110 @@
+package postgres_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"wirecheck/rewrite"
+	"wirecheck/rewrite/postgres"
+)
+
+// footprint is what a statement leaves on the server until its transaction ends, and how the server executes it.
+type footprint struct {
+	Locks []string // of its transaction, by kind and object
+	Rows  []string // that it has locked or changed
+	Scans []string // the parts of its plan that read tables, each once
+}
+
+// footprintOf executes a statement in a transaction that is rolled back; ok is false if the server refuses it, or does not explain it.
+func footprintOf(t *testing.T, conn *pgconn.PgConn, sql string) (f footprint, ok bool) {
+	t.Helper()
+	plan, err := conn.Exec(t.Context(), "BEGIN; EXPLAIN (COSTS OFF) "+sql).ReadAll()
+	if err == nil {
+		for _, line := range plan[len(plan)-1].Rows {
+			if m := scan.FindString(string(line[0])); m != "" {
+				f.Scans = append(f.Scans, strings.Replace(m, "Index Only Scan", "Index Scan", 1)) // what we add is not in the index
+			}
+		}
+		_, err = conn.Exec(t.Context(), sql).ReadAll()
+	}
+	if err != nil {
+		exec(t, conn, "ROLLBACK")
+		return f, false
+	}
+	held, err := conn.Exec(t.Context(), heldLocks+"; "+heldRows+"; ROLLBACK").ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range held[0].Rows {
+		f.Locks = append(f.Locks, string(r[0]))
+	}
+	for _, r := range held[1].Rows {
+		f.Rows = append(f.Rows, string(r[0]))
+	}
+	slices.Sort(f.Locks)
+	slices.Sort(f.Rows)
+	slices.Sort(f.Scans)
+	f.Scans = slices.Compact(f.Scans)
+	return f, true
+}
+
+const heldLocks = `SELECT locktype || ' ' || mode || ' ' || coalesce(relation::regclass::text, '') FROM pg_locks
+	WHERE pid = pg_backend_pid() AND locktype <> 'virtualxid' AND relation IS DISTINCT FROM 'pg_locks'::regclass`
+
+var heldRows = func() string {
+	var each []string
+	for _, table := range []string{"account", "orders", "pair", "part", "nokey", "logged", "parent_fk", "child_fk"} {
+		each = append(each, "SELECT '"+table+" ' || x::text FROM "+table+" x WHERE xmax::text = pg_current_xact_id_if_assigned()::xid::text")
+	}
+	return strings.Join(each, " UNION ALL ")
+}()
+
+var scan = regexp.MustCompile(`(Seq|Index Only|Index|Bitmap Heap|Tid|Sample) Scan (Backward )?(using \S+ )?on \S+|LockRows|(Update|Insert|Delete) on \S+`)
+
+// TestLocks: a changed text takes the same locks as the client's own, by kind and object, and reads the tables in the same way.
+func TestLocks(t *testing.T) {
+	conn, c, _ := setUp(t)
+	r := postgres.New(rewrite.CaptureAuto)
+	n := 0
+	for _, f := range forms {
+		sc := r.Script(f.sql, c, postgres.Session{})
+		if len(sc.Plans) != 1 || !sc.Changed(f.sql) {
+			continue
+		}
+		if _, ok := footprintOf(t, conn, f.sql); !ok { // the first time, the server also fills its caches
+			continue
+		}
+		want, _ := footprintOf(t, conn, f.sql)
+		got, ok := footprintOf(t, conn, sc.SQL)
+		if n++; !ok {
+			t.Errorf("%s\nsent %s: refused", f.sql, sc.SQL)
+		} else if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s\nsent %s (-direct +sent)\n%s", f.sql, sc.SQL, diff)
+		}
+	}
+	if n < 100 {
+		t.Errorf("only %d forms are compared", n)
+	}
+}
+
+// TestFootprint: TestLocks sees another lock, another row and another way to read.
+func TestFootprint(t *testing.T) {
+	conn, _, _ := setUp(t)
+	for _, tt := range [][2]string{
+		{"SELECT id FROM account", "SELECT id FROM account FOR KEY SHARE"},
+		{"SELECT id FROM account WHERE id = 1 FOR UPDATE", "SELECT id FROM account WHERE id = 2 FOR UPDATE"},
+		{"SELECT v FROM big WHERE id = 1", "SELECT v FROM big WHERE id + 0 = 1"},
+		{"UPDATE account SET balance = 1 WHERE id = 1", "UPDATE account SET balance = 1 WHERE id = 1 AND EXISTS (SELECT 1 FROM orders)"},
+	} {
+		a, ok := footprintOf(t, conn, tt[0])
+		b, ok2 := footprintOf(t, conn, tt[1])
+		if !ok || !ok2 || cmp.Equal(a, b) {
+			t.Errorf("%s and %s leave the same: %v, %t, %t", tt[0], tt[1], a, ok, ok2)
+		}
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"wirecheck/proxy/relay"
 )
 
 // bufferSize is the size of a connection's buffers in an ordinary session.
@@ -19,7 +21,7 @@ var errInterrupted = errors.New("interrupted")
 // exceptions: during a wait a second goroutine may read from it, and every goroutine may call interrupt.
 type conn struct {
 	raw         net.Conn // the socket; other goroutines set deadlines on it too
-	nc          net.Conn // raw, or TLS on it
+	nc          net.Conn // raw, read and written past the scheduler, or TLS on it
 	in          []byte   // in[r:w] was read and is not yet used
 	r, w        int
 	out         []byte       // to be written
@@ -31,7 +33,7 @@ type conn struct {
 }
 
 func newConn(nc net.Conn) *conn {
-	return &conn{raw: nc, nc: nc, in: make([]byte, bufferSize), out: make([]byte, 0, bufferSize)}
+	return &conn{raw: nc, nc: relay.Socket(nc), in: make([]byte, bufferSize), out: make([]byte, 0, bufferSize)}
 }
 
 // interrupt ends the present or the next wait for input with errInterrupted.

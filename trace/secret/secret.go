@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"wirecheck/answer"
 	"wirecheck/trace/lex"
@@ -62,7 +63,24 @@ func URLs(text string) string {
 }
 
 // Column reports whether the name of a column says that its values are secrets.
-func Column(name string) bool { return column.MatchString(name) }
+func Column(name string) bool { return mayBeSecret(name) && column.MatchString(name) }
+
+// mayBeSecret is a cheap look for what all names that column matches have in them: each value that an answer shows asks.
+func mayBeSecret(name string) bool {
+	for i := range len(name) {
+		if name[i] >= utf8.RuneSelf { // other letters may count as these
+			return true
+		}
+		for _, w := range secretParts {
+			if name[i]|0x20 == w[0] && len(name)-i >= len(w) && strings.EqualFold(name[i:i+len(w)], w) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var secretParts = [...]string{"pass", "pwd", "pin", "secret", "salt", "ssn", "token", "hash", "otp", "cvv", "iban", "key"}
 
 var (
 	column       = regexp.MustCompile(`(?i)passw|passphrase|secret|token|(^|_)(pwd|pass|hash|salt|pin|otp|cvv|iban|ssn)($|_)|(api|private|access)_?key`)

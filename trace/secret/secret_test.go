@@ -123,6 +123,34 @@ func TestValue(t *testing.T) {
 	}
 }
 
+// TestColumn: the cheap look in front of the expression leaves no name out.
+func TestColumn(t *testing.T) {
+	parts := []string{"passw", "PassPhrase", "secret", "SECRET", "toKen", "pwd", "Pass", "hash", "salt", "pin", "otp", "cvv", "iban", "ssn", "api_key", "privatekey", "acceſſ_Key", "ſecret", "toKen",
+		"_", "a", "pi", "n", "se", "cret", "ke", "y", "api", "private", "é"}
+	matched := 0
+	for _, a := range parts {
+		for _, b := range parts {
+			for _, c := range parts {
+				name := a + b + c
+				if want := column.MatchString(name); Column(name) != want {
+					t.Errorf("%q: got %t, want %t", name, !want, want)
+				} else if want {
+					matched++
+				}
+			}
+		}
+	}
+	if all := len(parts) * len(parts) * len(parts); matched == 0 || matched == all {
+		t.Errorf("%d of %d names are secret", matched, all)
+	}
+}
+
+func BenchmarkColumn(b *testing.B) {
+	for b.Loop() {
+		Column("customer_id")
+	}
+}
+
 func BenchmarkNothing(b *testing.B) {
 	sql := strings.Repeat("SELECT a, b FROM orders WHERE user_id = 12 AND state = 'open' ", 3)
 	for b.Loop() {

@@ -2,6 +2,7 @@ package isolation
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"wirecheck/anomaly"
@@ -40,6 +41,7 @@ type predicate struct {
 	stmt     int32
 	table    *table
 	where    condition.Condition
+	interval condition.Interval // of where; without a column if there is none
 	from, to uint64
 	whole    bool // the statement's accesses name all rows for which the condition held
 	current  bool // it saw what was current
@@ -79,6 +81,29 @@ type change struct {
 	was, now image
 	born     bool // the row did not exist before
 	blind    bool // counted in Coverage.Blind
+	// column is what least and most are of: they bound the integers that the images have there, if whole says that they have. Most predicate
+	// reads of a table ask for the same column.
+	column      string
+	least, most int64
+	whole       bool
+}
+
+// outside reports whether no image has a value in an interval, so that the condition is certainly false for all of them.
+func (ch *change) outside(i *condition.Interval) bool {
+	if i.Column == "" {
+		return false
+	}
+	if ch.column != i.Column {
+		ch.column, ch.least, ch.most, ch.whole = i.Column, math.MaxInt64, math.MinInt64, true
+		for _, m := range []image{ch.was, ch.now} {
+			if m.known && m.values == nil {
+				continue // the row does not exist
+			}
+			n, ok := condition.Integer(m.values[i.Column])
+			ch.least, ch.most, ch.whole = min(ch.least, n), max(ch.most, n), ch.whole && ok
+		}
+	}
+	return ch.whole && (ch.most < i.From || ch.least > i.To)
 }
 
 // maxCompared is how many changes a predicate read is compared with at most, and the other way round.
@@ -104,7 +129,8 @@ func (t *txn) addReads(c *Checker, i int32, e *history.Event) {
 		if list := where.Reasons(); len(list) > 0 && why == "" {
 			why = list[0]
 		}
-		t.reads = append(t.reads, &predicate{t: t, stmt: i, table: c.tableOf(r.Table), where: where, from: r.From, to: r.To, whole: r.Whole, current: r.Current, dirty: !clean && !r.Current})
+		interval, _ := where.Interval()
+		t.reads = append(t.reads, &predicate{t: t, stmt: i, table: c.tableOf(r.Table), where: where, interval: interval, from: r.From, to: r.To, whole: r.Whole, current: r.Current, dirty: !clean && !r.Current})
 	}
 	if why != "" {
 		c.coverage.unread(why)
@@ -229,14 +255,17 @@ const unsettled = edgeRW | edgeWR
 
 // relate gives the kind of the dependency between a predicate read and a change; 0: there is none for certain.
 func (p *predicate) relate(ch *change, c *Checker) kinds {
-	if p.t == ch.t || p.t.state != stateCommitted {
+	if p.t == ch.t || p.t.state != stateCommitted || ch.outside(&p.interval) {
+		return 0
+	}
+	was, now := ch.was.matches(&p.where), ch.now.matches(&p.where)
+	if was == condition.False && now == condition.False {
 		return 0
 	}
 	found, certain := p.found(ch)
 	if found || p.wrote(ch) {
 		return 0
 	}
-	was, now := ch.was.matches(&p.where), ch.now.matches(&p.where)
 	if was == condition.Unsure && !(p.whole && certain && now == condition.True) || now == condition.Unsure {
 		if !ch.blind && (!ch.was.known || !ch.now.known) {
 			ch.blind = true

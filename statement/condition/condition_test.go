@@ -1,6 +1,9 @@
 package condition
 
-import "testing"
+import (
+	"math"
+	"testing"
+)
 
 // TestHolds has conditions, images and their truth.
 func TestHolds(t *testing.T) {
@@ -39,8 +42,46 @@ func TestHolds(t *testing.T) {
 		if got := c.Holds(image); got != tt.want {
 			t.Errorf("%s of %s is %d, want %d", tt.where, tt.image, got, tt.want)
 		}
+		if i, ok := c.Interval(); ok {
+			if n, whole := Integer(image[i.Column]); whole && (n < i.From || n > i.To) && tt.want != False {
+				t.Errorf("%s of %s is %d, outside of %v", tt.where, tt.image, tt.want, i)
+			}
+		}
 		if back, err := Parse(c.String()); err != nil || back.String() != c.String() {
 			t.Errorf("%s is written %s: %v", tt.where, c, err)
+		}
+	}
+}
+
+// TestInterval has conditions and the integers for which they are not certainly false.
+func TestInterval(t *testing.T) {
+	for _, tt := range []struct {
+		where    string
+		want     Interval
+		from, to bool // it ends there
+	}{
+		{"(= number a 5)", Interval{"a", 5, 5}, true, true}, {"(in number a 7 -3 5)", Interval{"a", -3, 7}, true, true},
+		{"(and (>= number a 3) (<= number a 9))", Interval{"a", 3, 9}, true, true}, {"(and (> number a 3) (unsure why) (< number b 9))", Interval{"a", 3, 0}, true, false},
+		{"(and (unsure why) (and (= number b 1) (< number a 9)))", Interval{"b", 1, 1}, true, true}, {"(and (= number a 1) (= number a 2))", Interval{"a", 2, 1}, true, true},
+		{"(<= number a 999999999999999999)", Interval{"a", 0, 999999999999999999}, false, true},
+		// Near misses: nothing is certain of these.
+		{"(or (= number a 5) (= number b 5))", Interval{}, false, false}, {"(not (= number a 5))", Interval{}, false, false}, {"(<> number a 5)", Interval{}, false, false},
+		{"(= number a null)", Interval{}, false, false}, {"(in number a 1 null)", Interval{}, false, false}, {"(= number a 1.5)", Interval{}, false, false},
+		{"(= text a 5)", Interval{}, false, false}, {"(modulo number a 3 1)", Interval{}, false, false}, {"(= number a 1000000000000000000)", Interval{}, false, false}, {"(and)", Interval{}, false, false},
+	} {
+		if !tt.from && tt.want.Column != "" {
+			tt.want.From = math.MinInt64
+		}
+		if !tt.to && tt.want.Column != "" {
+			tt.want.To = math.MaxInt64
+		}
+		c, err := Parse(tt.where)
+		got, ok := c.Interval()
+		if !ok {
+			got = Interval{}
+		}
+		if err != nil || ok != (tt.want.Column != "") || got != tt.want {
+			t.Errorf("%s: got %v, %t, %v; want %v", tt.where, got, ok, err, tt.want)
 		}
 	}
 }
@@ -78,7 +119,12 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("%s is written %s: %v", where, c, err)
 			}
 			values, _ := ParseImage(image)
-			c.Holds(values)
+			holds := c.Holds(values)
+			if i, ok := c.Interval(); ok && holds != False {
+				if n, whole := Integer(values[i.Column]); whole && (n < i.From || n > i.To) {
+					t.Errorf("%s of %s is %d, outside of %v", where, image, holds, i)
+				}
+			}
 			c.Words()
 		}
 	})

@@ -1,6 +1,7 @@
 package condition
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -168,6 +169,13 @@ func (k Kind) compare(op string, a, b Value) Truth {
 		}
 		return truth(begins)
 	}
+	if k == Number {
+		n, ok1 := Integer(a)
+		m, ok2 := Integer(b)
+		if ok1 && ok2 { // as most are
+			return ordered(op, cmp.Compare(n, m))
+		}
+	}
 	x, ok1 := k.canonical(*a)
 	y, ok2 := k.canonical(*b)
 	if !ok1 || !ok2 {
@@ -182,6 +190,11 @@ func (k Kind) compare(op string, a, b Value) Truth {
 			return Unsure
 		}
 	}
+	return ordered(op, order)
+}
+
+// ordered decides a comparison of two values that are in an order, as cmp.Compare gives it.
+func ordered(op string, order int) Truth {
 	switch op {
 	case "=":
 		return truth(order == 0)

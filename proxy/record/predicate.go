@@ -37,14 +37,22 @@ func (v *view) sent(tk *Ticket) {
 func (v *view) atBegin(from, to uint64) { v.first, v.any, v.read = from, to, to }
 
 // answered notes that a statement which reads or writes tables succeeded, and how many rows it found.
-func (v *view) answered(p *rewrite.Plan, asks []rewrite.Ask, found int, to uint64) {
+func (v *view) answered(p *rewrite.Plan, found int, to uint64) {
 	if v.any == 0 && p.Verb != "set" {
 		v.any = to
 	}
-	plain := len(asks) > 0 && !slices.ContainsFunc(asks, func(a rewrite.Ask) bool { return a.Current })
-	if v.read == 0 && p.Verb == "select" && plain && (found > 0 || slices.ContainsFunc(asks, func(a rewrite.Ask) bool { return a.Looks() })) {
+	if v.read != 0 || p.Verb != "select" || len(p.Asks) == 0 || slices.ContainsFunc(p.Asks, func(a rewrite.Ask) bool { return a.Current }) {
+		return
+	}
+	if found > 0 || slices.ContainsFunc(p.Asks, func(a rewrite.Ask) bool { return settled(&a).Looks() }) {
 		v.read = to
 	}
+}
+
+// settled is an Ask in which parameters whose values are not known are unknown.
+func settled(a *rewrite.Ask) *rewrite.Ask {
+	b := a.Bind(func(int) (condition.Value, bool) { return nil, false })
+	return &b
 }
 
 // back notes that the transaction went back to a savepoint that stands in front of statement n: it may begin again with another view.
@@ -63,12 +71,8 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 	if ev.Error != nil || !touches(p) {
 		return
 	}
-	asks := make([]rewrite.Ask, len(p.Asks))
-	for i := range p.Asks {
-		asks[i] = p.Asks[i].Bind(func(int) (condition.Value, bool) { return nil, false })
-	}
 	x.seen.part.Use(ev.N)
-	x.seen.answered(p, asks, len(ev.Accesses), ev.To)
+	x.seen.answered(p, len(ev.Accesses), ev.To)
 	if suspended {
 		ev.Predicate, ev.Unread = p.Predicate || len(p.Asks) > 0, inParts
 		return
@@ -76,8 +80,8 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 	if ev.Unread = p.Unread; p.Predicate && p.Unread == "" && len(p.Asks) == 0 {
 		ev.Unread = "conditions are not evaluated on " + t.dbms.Name
 	}
-	for _, a := range asks {
-		found := 0
+	for i := range p.Asks {
+		a, found := &p.Asks[i], 0
 		for k := range ev.Accesses {
 			if ev.Accesses[k].Row.Table == a.Table {
 				found++
@@ -86,9 +90,10 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 		if a.Pinned && (found > 0 || p.Log) { // what it found may come later
 			continue
 		}
+		a = settled(a)
 		read := history.PredicateRead{Table: a.Table, Current: a.Current && t.dbms.SnapshotAt == product.AtFirstRead, Whole: a.Exists || ev.Coverage == history.CoverageExact && !p.Log}
 		ok := false
-		if read.From, read.To, ok = t.sees(x, r.ticket, &a, ev.To); !ok {
+		if read.From, read.To, ok = t.sees(x, r.ticket, a, ev.To); !ok {
 			ev.Unread = "it is not known when the transaction took its view of the database"
 		} else if a.Exists && !r.none {
 			ev.Unread = "EXISTS found a row, and does not tell which"
@@ -102,7 +107,7 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 		}
 		ev.Predicate = true
 		if a.Pinned && t.want != nil {
-			t.want(&a)
+			t.want(a)
 		}
 	}
 }

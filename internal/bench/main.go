@@ -25,7 +25,7 @@ type options struct {
 	only      string
 	match     string // regular expression: the workloads to run
 	targets   string // comma-separated; empty: all
-	profiles  string // folder for the heap profiles of the proxy under attack; empty: none
+	profiles  string // folder for profiles of the proxy: processor time of workloads, heap under attack; empty: none
 	base      string // another build of the program, whose mode pass is measured too
 }
 
@@ -40,7 +40,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "comma-separated parts to run: postgres, mariadb, mariadb-single (each query of the mix by itself; not among the default), record, http, values, memory, idle, waits, hostile (for -length; not among the default)")
 	flag.StringVar(&o.match, "match", "", "run only the workloads whose name with its clients, as printed, matches this regular expression")
 	flag.StringVar(&o.targets, "targets", "", "comma-separated ways to the server to measure, as printed; empty: all")
-	flag.StringVar(&o.profiles, "profiles", "", "a folder for heap profiles of the proxy that hostile clients attack")
+	flag.StringVar(&o.profiles, "profiles", "", "a folder for profiles of the proxy: processor time while it observes a workload, the heap while hostile clients attack")
 	flag.StringVar(&o.base, "base", "", "another build of the program: its mode pass is measured beside, as base")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"wirecheck/backends/engine"
 )
@@ -18,6 +21,7 @@ type target struct {
 	name string
 	port int
 	pid  int // of what stands in front of the server; 0: nothing does
+	page int // where it gives profiles; 0: nowhere
 }
 
 // load runs clients against a port.
@@ -49,6 +53,14 @@ var withoutForwarder = []string{"direct", "pgbouncer", "pass", "observe", "base-
 // compare runs workloads against a server, and against what stands in front of it: a forwarder, another proxy (nil: none) and wirecheck.
 func compare(ctx context.Context, o options, scheme string, s *engine.Server, other func() (*process, error), workloads []workload) (err error) {
 	targets := []target{{name: "direct", port: s.Port}}
+	page := 0
+	var profiled []string
+	if o.profiles != "" {
+		if page, err = freePort(); err != nil {
+			return err
+		}
+		profiled = []string{"--http", fmt.Sprintf("127.0.0.1:%d", page)}
+	}
 	proxy := func(program, mode string, args ...string) func() (*process, error) {
 		if program == "" {
 			return nil
@@ -66,7 +78,7 @@ func compare(ctx context.Context, o options, scheme string, s *engine.Server, ot
 		{"base", proxy(o.base, "pass")},
 		{"pass", proxy(o.wirecheck, "pass")},
 		{"base-observe", proxy(o.base, "observe")},
-		{"observe", proxy(o.wirecheck, "observe")},
+		{"observe", proxy(o.wirecheck, "observe", profiled...)},
 		{"sample", proxy(o.wirecheck, "observe", "--sample", "0.05")},
 	} {
 		if front.start == nil {
@@ -77,7 +89,11 @@ func compare(ctx context.Context, o options, scheme string, s *engine.Server, ot
 			return e
 		}
 		defer func() { err = errors.Join(err, p.stop()) }()
-		targets = append(targets, target{front.name, p.port, p.cmd.Process.Pid})
+		t := target{name: front.name, port: p.port, pid: p.cmd.Process.Pid}
+		if t.name == "observe" {
+			t.page = page
+		}
+		targets = append(targets, t)
 	}
 	for _, w := range workloads {
 		for _, clients := range []int{1, 8, 64} {
@@ -107,7 +123,7 @@ func measure(ctx context.Context, o options, w workload, clients int, targets []
 	}
 	for range o.rounds {
 		for _, t := range used {
-			v, err := t.measure(ctx, w.run, clients)
+			v, err := t.measure(ctx, o, w, clients)
 			if err != nil {
 				return fmt.Errorf("%s against %s: %w", w.name, t.name, err)
 			}
@@ -142,14 +158,22 @@ func measure(ctx context.Context, o options, w workload, clients int, targets []
 	return nil
 }
 
-// measure runs a load against a target.
-func (t target) measure(ctx context.Context, run load, clients int) (f figures, err error) {
+// measure runs a load against a target, and takes profiles of its processor time and its allocations meanwhile if it gives one.
+func (t target) measure(ctx context.Context, o options, w workload, clients int) (f figures, err error) {
+	if t.page != 0 {
+		var g errgroup.Group
+		for _, kind := range []string{"profile", "allocs"} {
+			url := fmt.Sprintf("http://127.0.0.1:%d/debug/pprof/%s?seconds=%d", t.page, kind, max(1, int(o.length.Seconds())))
+			g.Go(func() error { return saveProfile(ctx, url, filepath.Join(o.profiles, fmt.Sprintf("%s, %d.%s", w.name, clients, kind))) })
+		}
+		defer func() { err = errors.Join(err, g.Wait()) }()
+	}
 	var before, after time.Duration
 	if t.pid != 0 {
 		before, err = processorTime(t.pid)
 	}
 	if err == nil {
-		f, err = run(ctx, t.port, clients)
+		f, err = w.run(ctx, t.port, clients)
 	}
 	if err == nil && t.pid != 0 {
 		after, err = processorTime(t.pid)

@@ -101,16 +101,26 @@ func (v *cteNames) Enter(n ast.Node) (ast.Node, bool) {
 func (v *cteNames) Leave(n ast.Node) (ast.Node, bool) { return n, true }
 
 type veiler struct {
-	s     *draft
-	ctes  []string
-	edits []edit
-	ok    bool
+	s      *draft
+	ctes   []string
+	exists []*ast.SelectStmt // those of EXISTS: their columns never show
+	edits  []edit
+	ok     bool
 }
 
 // Enter implements ast.Visitor.
 func (v *veiler) Enter(n ast.Node) (ast.Node, bool) {
-	if q, ok := n.(*ast.SelectStmt); ok && q.From != nil {
-		v.query(q)
+	switch n := n.(type) {
+	case *ast.ExistsSubqueryExpr: // where it has no other name, a column of the answer is named by its text
+		if sub, ok := n.Sel.(*ast.SubqueryExpr); ok {
+			if q, ok := sub.Query.(*ast.SelectStmt); ok {
+				v.exists = append(v.exists, q)
+			}
+		}
+	case *ast.SelectStmt:
+		if n.From != nil {
+			v.query(n)
+		}
 	}
 	return n, !v.ok
 }
@@ -143,7 +153,7 @@ func (v *veiler) query(n *ast.SelectStmt) {
 		return
 	}
 	for _, f := range n.Fields.Fields {
-		if f.WildCard != nil {
+		if f.WildCard != nil && !slices.Contains(v.exists, n) {
 			v.wildcard(f, list, merged)
 		}
 	}

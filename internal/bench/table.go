@@ -164,7 +164,9 @@ func (t target) measure(ctx context.Context, o options, w workload, clients int)
 		var g errgroup.Group
 		for _, kind := range []string{"profile", "allocs"} {
 			url := fmt.Sprintf("http://127.0.0.1:%d/debug/pprof/%s?seconds=%d", t.page, kind, max(1, int(o.length.Seconds())))
-			g.Go(func() error { return saveProfile(ctx, url, filepath.Join(o.profiles, fmt.Sprintf("%s, %d.%s", w.name, clients, kind))) })
+			g.Go(func() error {
+				return saveProfile(ctx, url, filepath.Join(o.profiles, fmt.Sprintf("%s, %d.%s", w.name, clients, kind)))
+			})
 		}
 		defer func() { err = errors.Join(err, g.Wait()) }()
 	}

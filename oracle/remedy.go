@@ -1,7 +1,9 @@
 package oracle
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"wirecheck/anomaly"
@@ -74,7 +76,7 @@ func remedy(kind anomaly.Remedy, p *product.Product, f *Finding) Remedy {
 	read, write := f.read(), f.write()
 	switch kind {
 	case anomaly.RemedyAtomic:
-		r.example("let one UPDATE compute the new value from the row", "SET n = n + 1", computing(write, p))
+		r.example("let one UPDATE compute the new value from the row", "SET n = n + 1", f.computing(write, p))
 	case anomaly.RemedyCheck:
 		r.example("check the old value, or a version column, in the WHERE", "AND n = ?", checking(write, p))
 		r.Cost = "if no row changes, read again"
@@ -189,12 +191,34 @@ func (f *Finding) plainRead(txn, n int) bool {
 }
 
 // computing is an UPDATE of one column that gets a number, or a parameter, as one that computes it from the row.
-func computing(sql string, p *product.Product) string {
+func (f *Finding) computing(sql string, p *product.Product) string {
 	u, ok := oneColumn(sql, p)
 	if !ok || u.value.Kind == lex.String {
 		return ""
 	}
-	return sql[:u.from] + u.column + " + ?" + sql[u.to:]
+	return sql[:u.from] + u.column + f.change(u.name) + sql[u.to:]
+}
+
+// change is how an integer was changed between the read and the write of a lost update, as " - 1"; " + ?" where the values do not tell.
+func (f *Finding) change(column string) string {
+	var was, now string
+	for _, e := range f.Edges {
+		switch e.Kind {
+		case EdgeRW:
+			was = ValueOf(e.FromValues, column)
+		case EdgeWW:
+			now = ValueOf(e.ToValues, column)
+		}
+	}
+	old, err := strconv.ParseInt(was, 10, 32)
+	set, err2 := strconv.ParseInt(now, 10, 32)
+	switch {
+	case err != nil || err2 != nil || set == old:
+		return " + ?"
+	case set < old:
+		return fmt.Sprintf(" - %d", old-set)
+	}
+	return fmt.Sprintf(" + %d", set-old)
 }
 
 // checking is an UPDATE of one column that checks its old value.
@@ -209,6 +233,7 @@ func checking(sql string, p *product.Product) string {
 // assignment is what an UPDATE of one column assigns.
 type assignment struct {
 	column   string // as it is written
+	name     string // of the column alone
 	value    lex.Token
 	from, to int         // of the value, with its sign
 	rest     []lex.Token // behind it
@@ -238,6 +263,7 @@ func oneColumn(sql string, p *product.Product) (u assignment, ok bool) {
 		return u, false
 	}
 	u.column = sql[tokens[column].At : tokens[at-1].At+len(tokens[at-1].Text)]
+	u.name = strings.Trim(tokens[at-1].Text, "\"`")
 	first := at + 1
 	at = first
 	if tokens[at].Text == "-" || tokens[at].Text == "+" {

@@ -6,9 +6,14 @@ import (
 	"wirecheck/product"
 )
 
+// lost is a lost update of the column n, which was read and then set; empty: the values are not known.
+func lost(was, now string) *Finding {
+	return &Finding{Edges: []Edge{{Kind: EdgeRW, FromValues: []Value{{"n", was}}}, {Kind: EdgeWW, To: 0, From: 1, ToValues: []Value{{"n", now}}}}}
+}
+
 // TestRemedySQL: statements as the remedies write them, and near misses that tokens alone cannot rewrite.
 func TestRemedySQL(t *testing.T) {
-	computes, checks, locks := computing, checking, locking
+	computes, checks, locks := lost("", "").computing, checking, locking
 	for _, tt := range []struct {
 		how    func(string, *product.Product) string
 		engine string
@@ -18,6 +23,11 @@ func TestRemedySQL(t *testing.T) {
 		{computes, "postgres", "UPDATE stock SET n = 8 WHERE id = 1", "UPDATE stock SET n = n + ? WHERE id = 1"},
 		{computes, "postgres", `update public."Stock" as s set "n"=$1 where id=$2 /* route='/buy' */;`, `update public."Stock" as s set "n"="n" + ? where id=$2 /* route='/buy' */;`},
 		{computes, "mariadb", "UPDATE `shop`.stock SET stock.n = -8", "UPDATE `shop`.stock SET stock.n = stock.n + ?"},
+		{lost("5", "4").computing, "postgres", `UPDATE stock SET "N"=$1 WHERE id = 1`, `UPDATE stock SET "N"="N" - 1 WHERE id = 1`},
+		{lost("5", "25").computing, "mariadb", "UPDATE stock s SET s.`n` = 25", "UPDATE stock s SET s.`n` = s.`n` + 20"},
+		{lost("5", "5").computing, "postgres", "UPDATE stock SET n = 5", "UPDATE stock SET n = n + ?"},
+		{lost("5", "4.5").computing, "postgres", "UPDATE stock SET n = 4.5", "UPDATE stock SET n = n + ?"},
+		{lost("5", "4").computing, "postgres", "UPDATE stock SET m = 4", "UPDATE stock SET m = m + ?"},
 		{computes, "mariadb", "UPDATE stock SET name = 'x' WHERE id = 1", ""},
 		{computes, "postgres", "UPDATE stock SET n = 8, m = 3 WHERE id = 1", ""},
 		{computes, "postgres", "UPDATE stock SET n = n - 1 WHERE id = 1", ""},

@@ -22,6 +22,14 @@ type Value struct {
 // maxValue is how long a value is that a finding shows.
 const maxValue = 64
 
+// ValueOf is the value of a column among others, empty if it is not there.
+func ValueOf(values []Value, column string) string {
+	if i := slices.IndexFunc(values, func(v Value) bool { return strings.EqualFold(v.Column, column) }); i >= 0 {
+		return values[i].Text
+	}
+	return ""
+}
+
 // Values are the values of an image, as history.Access.Values has them, in the order of the columns.
 func Values(image string) (list []Value) {
 	if image == "" {

@@ -94,12 +94,12 @@ func (t *teller) lost() string {
 		}
 	}
 	for _, v := range last {
-		was := value(read, v.Column)
+		was := oracle.ValueOf(read, v.Column)
 		if was == "" || !assigns(first, v.Column) {
 			continue
 		}
 		who, other := t.who(overwriter), t.who(writer)
-		switch now := value(first, v.Column); {
+		switch now := oracle.ValueOf(first, v.Column); {
 		case differs(was, now):
 			set := v.Column
 			if v.Text != "" {
@@ -130,7 +130,7 @@ func (t *teller) serial() string {
 			would = "would have found " + t.row(e)
 		}
 		for _, v := range e.ToValues {
-			if was := value(e.FromValues, v.Column); would == "" && differs(was, v.Text) {
+			if was := oracle.ValueOf(e.FromValues, v.Column); would == "" && differs(was, v.Text) {
 				would = "would not have read " + v.Column + " = " + was + " in " + t.row(e)
 			}
 		}
@@ -145,11 +145,4 @@ func (t *teller) serial() string {
 func integer(text string) bool {
 	_, err := strconv.ParseInt(text, 10, 64)
 	return err == nil
-}
-
-func value(values []oracle.Value, column string) string {
-	if i := slices.IndexFunc(values, func(v oracle.Value) bool { return strings.EqualFold(v.Column, column) }); i >= 0 {
-		return values[i].Text
-	}
-	return ""
 }

@@ -55,9 +55,12 @@ func (r *raceTest) file(name string) string { return filepath.Join(r.dir, name) 
 // explore runs the test, racy or fixed.
 func (r *raceTest) explore(t *testing.T, which string, args ...string) (string, string, exitStatus) {
 	t.Helper()
-	args = slices.Concat([]string{"explore", "--upstream", r.database.URL(), "--save-schedule", r.file("s")}, r.args, args)
+	args = slices.Concat([]string{"explore", "--limit", patient, "--upstream", r.database.URL(), "--save-schedule", r.file("s")}, r.args, args)
 	return command(t, append(args, "--", "sh", r.file("race.sh"), which)...)
 }
+
+// patient is longer than any run takes. explore waits until its own process is still, which the other tests in it delay on a busy machine.
+const patient = "20m"
 
 // thinking is longer than any client thinks, which waits for none but wirecheck.
 const thinking = "5m"
@@ -166,7 +169,7 @@ func TestExploreNothing(t *testing.T) {
 		{[]string{"--upstream", url, "--runs", "0", "--", "true"}, exitFailed, "--runs 0"},
 		{[]string{"--upstream", url, "--format", "sarif", "--", "true"}, exitFailed, "gives no sarif"},
 	} {
-		args := append([]string{"explore", "--save-schedule", filepath.Join(t.TempDir(), "s")}, tt.args...)
+		args := append([]string{"explore", "--limit", patient, "--save-schedule", filepath.Join(t.TempDir(), "s")}, tt.args...)
 		out, said, status := command(t, args...)
 		if status != tt.status || !strings.Contains(out+said, tt.want) {
 			t.Errorf("%v: exit status %d, want %d and %q\n%s\n%s", tt.args, status, tt.status, tt.want, out, said)

@@ -208,6 +208,10 @@ func (f *Finding) change(column string) string {
 			was = ValueOf(e.FromValues, column)
 		case EdgeWW:
 			now = ValueOf(e.ToValues, column)
+		case EdgeWR: // a write that found the other one's value there already
+			if f.Changes(e.To, e.ToStatement) {
+				now = ValueOf(e.ToValues, column)
+			}
 		}
 	}
 	old, err := strconv.ParseInt(was, 10, 32)

@@ -11,6 +11,14 @@ func lost(was, now string) *Finding {
 	return &Finding{Edges: []Edge{{Kind: EdgeRW, FromValues: []Value{{"n", was}}}, {Kind: EdgeWW, To: 0, From: 1, ToValues: []Value{{"n", now}}}}}
 }
 
+// found is a lost update whose second statement found the value there already (MySQL family), or only read it.
+func found(verb string) *Finding {
+	return &Finding{
+		Transactions: []Transaction{{}, {Statements: []Statement{{N: 2, Verb: verb}}}},
+		Edges:        []Edge{{Kind: EdgeRW, From: 1, FromValues: []Value{{"n", "5"}}}, {Kind: EdgeWR, To: 1, ToStatement: 2, ToValues: []Value{{"n", "4"}}}},
+	}
+}
+
 // TestRemedySQL: statements as the remedies write them, and near misses that tokens alone cannot rewrite.
 func TestRemedySQL(t *testing.T) {
 	computes, checks, locks := lost("", "").computing, checking, locking
@@ -28,6 +36,8 @@ func TestRemedySQL(t *testing.T) {
 		{lost("5", "5").computing, "postgres", "UPDATE stock SET n = 5", "UPDATE stock SET n = n + ?"},
 		{lost("5", "4.5").computing, "postgres", "UPDATE stock SET n = 4.5", "UPDATE stock SET n = n + ?"},
 		{lost("5", "4").computing, "postgres", "UPDATE stock SET m = 4", "UPDATE stock SET m = m + ?"},
+		{found("update").computing, "mysql", "UPDATE stock SET n = 4", "UPDATE stock SET n = n - 1"},
+		{found("select").computing, "mysql", "UPDATE stock SET n = 4", "UPDATE stock SET n = n + ?"},
 		{computes, "mariadb", "UPDATE stock SET name = 'x' WHERE id = 1", ""},
 		{computes, "postgres", "UPDATE stock SET n = 8, m = 3 WHERE id = 1", ""},
 		{computes, "postgres", "UPDATE stock SET n = n - 1 WHERE id = 1", ""},

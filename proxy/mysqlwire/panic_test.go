@@ -2,6 +2,7 @@ package mysqlwire_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
@@ -34,9 +35,12 @@ func TestPanicOfRecorder(t *testing.T) {
 	want := runSteps(t, d, baseCaps, unobserved())
 	for at := range 24 {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
+			var mu sync.Mutex
 			n, reason := 0, ""
 			o := observer(nil)
 			o.Recorder = record.NewRecorder("test", func(ev *history.Event) []record.Warning {
+				mu.Lock()
+				defer mu.Unlock()
 				if n++; n == at+1 {
 					panic("no more")
 				}
@@ -47,6 +51,8 @@ func TestPanicOfRecorder(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("direct (-), through the proxy (+):\n%s", diff)
 			}
+			mu.Lock()
+			defer mu.Unlock()
 			if at > 0 && n > at && reason != "a defect of wirecheck: panic: no more" {
 				t.Errorf("the history ends the session with %q", reason)
 			}

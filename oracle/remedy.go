@@ -98,7 +98,7 @@ func remedy(kind anomaly.Remedy, p *product.Product, f *Finding) Remedy {
 	case anomaly.RemedyConstraint:
 		r.Text, r.Cost = "let a constraint refuse the second row (UNIQUE, EXCLUDE)", "handle the refusal"
 	case anomaly.RemedyParent:
-		r.Text, r.Cost = "first lock one row that stands for the rule (the room, not its bookings)", "others wait"
+		r.Text, r.Cost = "first lock a row that both must lock (for bookings: the row of the room)", "others wait"
 		current := sees(p, f.Level, product.ForUpdate) == product.V3
 		if current && p.SnapshotAt == product.AtBegin && sees(p, f.Level, product.Select) == product.V4 {
 			// The snapshot is older than the lock: only a locking read sees what the transaction before it wrote.
@@ -109,7 +109,7 @@ func remedy(kind anomaly.Remedy, p *product.Product, f *Finding) Remedy {
 			r.Text += ", and check and write in the same transaction"
 		case !current:
 			// Who waits for the lock goes on with the snapshot that it has: only a changed row makes the server refuse it.
-			r.Text, r.Cost = "update one row that stands for the rule (the room, not its bookings)", "others wait; retry refusals: "+p.Refusals
+			r.Text, r.Cost = "update a row that both must update (for bookings: the row of the room)", "others wait; retry refusals: "+p.Refusals
 		}
 	}
 	return r

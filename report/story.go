@@ -137,7 +137,10 @@ func (t *teller) sentence() string {
 	case anomaly.ReadWriteSkew:
 		return fmt.Sprintf("%s decided by %s as it was before %s change, and wrote over another change by %s", t.who(a), t.row(first), t.whose(b), t.who(b))
 	case anomaly.WriteSkew, anomaly.SkewBetween:
-		return fmt.Sprintf("%s and %s each changed what the other one's decision rested on", t.who(a), t.who(b))
+		if table := t.checked(); table != "" {
+			return fmt.Sprintf("%s and %s each found no such row of %s, and each then inserted one", t.who(a), t.who(b), table)
+		}
+		return fmt.Sprintf("%s and %s each read rows that the other one then changed, and wrote by what they had read", t.who(a), t.who(b))
 	case anomaly.AbortedRead:
 		return fmt.Sprintf("%s read a change of %s by %s that was then undone", t.who(b), t.row(first), t.who(a))
 	case anomaly.IntermediateRead:
@@ -154,6 +157,23 @@ func (t *teller) sentence() string {
 		return fmt.Sprintf("%s and %s each saw what the other one did", t.who(a), t.who(b))
 	}
 	return t.everyone() + " cannot have run one after the other"
+}
+
+// checked is the table of a write skew in which each party found none of the rows it asked for, and then inserted one; empty: of another.
+func (t *teller) checked() (table string) {
+	for i := range t.f.Edges {
+		e := &t.f.Edges[i]
+		if e.Kind != oracle.EdgeRW {
+			continue
+		}
+		s := statement(t.f, e.To, e.ToStatement)
+		name := t.bare(e.From, e.Row.Table)
+		if e.Condition == "" || e.Found == nil || *e.Found > 0 || s == nil || s.Verb != "insert" || table != "" && table != name {
+			return ""
+		}
+		table = name
+	}
+	return table
 }
 
 // mostNamed bounds the sessions that one sentence names.

@@ -105,8 +105,8 @@ func (t *teller) lost() string {
 			if v.Text != "" {
 				set += " to " + quoted(v.Text)
 			}
-			return fmt.Sprintf("One of the two changes is lost: when %s set %s, it was no longer the %s that %s had read. Had %s come first, %s would have read its %s.",
-				who, set, was, who, other, who, v.Column)
+			return fmt.Sprintf("One of the two changes is lost: when %s set %s, it was no longer the %s that %s had read. Had %s come first, %s would have read %s.",
+				who, set, was, who, other, who, now)
 		case now != was && !flow.SameNumber(now, was):
 			return fmt.Sprintf("One of the two changes may be lost: %s set %s after %s had read %s.", other, v.Column, who, quoted(was))
 		}

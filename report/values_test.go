@@ -25,7 +25,7 @@ t1 commit
 		not                     string
 	}{
 		{"numbers", "n 5", "UPDATE coupon SET n = 4 WHERE id = 7", "UPDATE coupon SET n = 3 WHERE id = 7", []string{"You read n = 5 in", "2. Session 2 set n = 4 in", "3. You set n = 3 in",
-			"One of the two changes is lost: when you set n to 3, it was no longer the 5 that you had read. Had session 2 come first, you would have read its n."}, "may be"},
+			"One of the two changes is lost: when you set n to 3, it was no longer the 5 that you had read. Had session 2 come first, you would have read 4."}, "may be"},
 		{"the same number in other words", "n 5.00", "UPDATE coupon SET n = 5 WHERE id = 7", "UPDATE coupon SET n = 3 WHERE id = 7", []string{effect}, "no longer"},
 		{"a number that may be rounded", "n 5", "UPDATE coupon SET n = 5.2 WHERE id = 7", "UPDATE coupon SET n = 3 WHERE id = 7",
 			[]string{"One of the two changes may be lost: session 2 set n after you had read 5."}, "no longer"},

@@ -18,15 +18,16 @@ type Ask struct {
 	Current bool
 	// Pinned says that the condition fixes a whole unique key: no row but the one that was found can matter.
 	Pinned bool
-	// Exists says that the statement is SELECT EXISTS (...): it tells whether there is a row, and not which.
-	Exists bool
+	// Exists says that the statement is SELECT EXISTS (...) or SELECT ... WHERE EXISTS (...): it tells whether there is a row, and not which. The latter
+	// tells it ByRow: its answer has a row, or none.
+	Exists, ByRow bool
 	// Relation is the table, where it matters whether the server may decide the condition without looking for rows (MySQL family).
 	Relation *Relation
 	// Types are the types of the columns with which parameters are compared.
 	Types map[int]string
 }
 
-// AsksExistence reports whether the statement is SELECT EXISTS (...) of a predicate read.
+// AsksExistence reports whether the statement only tells whether there are rows, see Ask.Exists.
 func (p *Plan) AsksExistence() bool { return len(p.Asks) == 1 && p.Asks[0].Exists }
 
 // Bind gives the Ask with the values of parameters.

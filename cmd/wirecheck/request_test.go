@@ -245,6 +245,7 @@ func TestRequestChecksLive(t *testing.T) {
 	const (
 		first  = "SELECT id, who FROM booking WHERE room = 1 AND hour = 9 ORDER BY id LIMIT 1"
 		exists = "SELECT EXISTS (SELECT 1 FROM booking WHERE room = 1 AND hour = 9)"
+		orm    = "SELECT 1 AS row_exists FROM (SELECT 1 AS dummy_column) dummy_table WHERE EXISTS (SELECT 1 FROM booking Booking WHERE (Booking.room = 1 AND Booking.hour = 9)) LIMIT 1"
 		some   = "SELECT (1) AS a FROM booking WHERE (room = 1 AND hour = 9) LIMIT 1"
 		count  = "SELECT COUNT(*) FROM booking WHERE room = 1 AND hour = 9"
 		get    = "SELECT id, room, hour, who FROM booking WHERE room = 1 AND hour = 9 LIMIT 21"
@@ -269,6 +270,9 @@ func TestRequestChecksLive(t *testing.T) {
 			}{
 				{"double booking", 1, 1, 0, race(first, insert)},
 				{"EXISTS", 1, 1, 0, race(exists, insert)},
+				{"existsBy", 1, 1, 0, race(orm, insert)},
+				{"existsBy, one after the other", 0, 0, 0, []string{"A " + orm, "A " + insert, "B " + orm, "B " + insert}},
+				{"existsBy of another hour", 0, 0, 0, race(strings.Replace(orm, "= 9", "= 8", 1), insert)},
 				{"SELECT 1", 1, 1, 0, race(some, insert)},
 				{"COUNT", 1, 1, 0, race(count, insert)},
 				{"get or create", 1, 1, 0, race(get, insert)},

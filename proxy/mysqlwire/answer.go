@@ -187,7 +187,7 @@ func (a *answer) end(st *sentStatement, t terminator) (more bool, err error) {
 	// known to be the last one's is taken for the last one.
 	over := !more || a.next < len(a.statements)-1 && (!manyResults(st.plan) || t.rowless)
 	if over {
-		if a.cursor && st.plan.Hidden > 0 {
+		if a.cursor && (st.plan.Hidden > 0 || st.plan.AsksExistence()) {
 			st.opaque("its rows are fetched with a cursor")
 		}
 		bare := o.sawBare(st.plan)

@@ -91,11 +91,15 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 			continue
 		}
 		a = settled(a)
+		none := r.none
+		if a.ByRow {
+			none = !r.row && r.opaque == ""
+		}
 		read := history.PredicateRead{Table: a.Table, Current: a.Current && t.dbms.SnapshotAt == product.AtFirstRead, Whole: a.Exists || ev.Coverage == history.CoverageExact && !p.Log}
 		ok := false
 		if read.From, read.To, ok = t.sees(x, r.ticket, a, ev.To); !ok {
 			ev.Unread = "it is not known when the transaction took its view of the database"
-		} else if a.Exists && !r.none {
+		} else if a.Exists && !none {
 			ev.Unread = "EXISTS found a row, and does not tell which"
 		} else if a.Skips() {
 			ev.Unread = rewrite.SkipsRows
@@ -112,8 +116,9 @@ func (t *Tracker) predicates(r *Running, ev *history.Event, suspended bool) {
 	}
 }
 
-// Existed takes the value of the answer to SELECT EXISTS (...), in text or binary form (rewrite.Plan.AsksExistence).
+// Existed takes the first value of a row of the answer, in text or binary form, to a statement that asks for existence (rewrite.Plan.AsksExistence).
 func (r *Running) Existed(value []byte) {
+	r.row = true
 	r.none = len(value) > 0 && (string(value) == "f" || string(value) == "0" || len(bytes.Trim(value, "\x00")) == 0)
 }
 

@@ -26,7 +26,8 @@ type Running struct {
 	values   bool // they are recorded for people,
 	shown    int  // of so many rows up to now
 	reads    []read
-	none     bool // see Existed
+	row      bool // see Existed: the answer has one,
+	none     bool // and its first value is 0 or false
 }
 
 // Decode keeps the facts, which may be none, that p reads in the hidden columns of a row of the answer. What came before

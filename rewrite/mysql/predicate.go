@@ -37,6 +37,17 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 	var ask rewrite.Ask
 	if inner := existence(n); inner != nil {
 		n, ask.Exists = inner, true
+	} else if inner := rowIfExists(n, s.session.Cut); inner != nil {
+		limit := n.Limit
+		n, ask.Exists, ask.ByRow = inner, true, true
+		if limit != nil {
+			if n.Limit != nil {
+				return "LIMIT within EXISTS"
+			}
+			copied := *n
+			copied.Limit = limit // of at least 1, or there is never a row
+			n = &copied
+		}
 	}
 	for inner := counted(n); inner != nil; inner = counted(n) {
 		n = inner
@@ -59,8 +70,6 @@ func (s *planner) asks(n *ast.SelectStmt) string {
 		return "HAVING hides groups"
 	case s.session.Cut && n.Limit == nil:
 		return "sql_select_limit hides rows"
-	case n.Limit != nil && ask.Exists:
-		return "LIMIT within EXISTS"
 	case lock == ast.SelectLockForUpdateSkipLocked, lock == ast.SelectLockForShareSkipLocked:
 		return "SKIP LOCKED hides rows"
 	}
@@ -86,16 +95,44 @@ func existence(n *ast.SelectStmt) *ast.SelectStmt {
 	if n.From != nil || n.Fields == nil || len(n.Fields.Fields) != 1 || n.Where != nil || n.With != nil || n.Limit != nil || n.OrderBy != nil || n.Having != nil || n.LockInfo != nil || n.SelectIntoOpt != nil {
 		return nil
 	}
-	e, ok := n.Fields.Fields[0].Expr.(*ast.ExistsSubqueryExpr)
+	return existsIn(n.Fields.Fields[0].Expr)
+}
+
+// existsIn gives the query of EXISTS (...).
+func existsIn(n ast.ExprNode) *ast.SelectStmt {
+	e, ok := unwrapped(n).(*ast.ExistsSubqueryExpr)
 	if !ok || e.Not {
 		return nil
 	}
-	sub, ok := e.Sel.(*ast.SubqueryExpr)
-	if !ok {
+	return selectIn(e.Sel)
+}
+
+// rowIfExists gives the query of SELECT 1 WHERE EXISTS (...) LIMIT 1, which has one row or none. TypeORM selects it from a row that a subquery makes.
+// cut says that the session cuts answers that have no LIMIT.
+func rowIfExists(n *ast.SelectStmt, cut bool) *ast.SelectStmt {
+	if !constantRow(n) || n.Limit == nil && cut {
 		return nil
 	}
-	inner, _ := sub.Query.(*ast.SelectStmt)
-	return inner
+	if n.From != nil {
+		t, ok := n.From.TableRefs.Left.(*ast.TableSource)
+		if !ok || n.From.TableRefs.Right != nil {
+			return nil
+		}
+		row, ok := t.Source.(*ast.SelectStmt)
+		if !ok || row.From != nil || row.Where != nil || row.Limit != nil || !constantRow(row) {
+			return nil
+		}
+	}
+	return existsIn(n.Where)
+}
+
+// constantRow reports whether a query has constants in its select list, and no clauses but FROM, WHERE and LIMIT.
+func constantRow(n *ast.SelectStmt) bool {
+	return n.Fields != nil && n.With == nil && n.GroupBy == nil && n.Having == nil && n.OrderBy == nil && n.LockInfo == nil && n.SelectIntoOpt == nil && !n.Distinct &&
+		!slices.ContainsFunc(n.Fields.Fields, func(f *ast.SelectField) bool {
+			_, ok := f.Expr.(*mysqlsyntax.Value)
+			return !ok
+		})
 }
 
 // askedByWrite notes what the condition of an UPDATE or DELETE asks of its table.
@@ -122,7 +159,7 @@ func (s *planner) asked(from *ast.Join, src *source, where ast.ExprNode, limit *
 	case partitions(from):
 		return "it reads a partition"
 	}
-	a := &asker{planner: s, src: src, ask: ask, places: s.places(where)}
+	a := &asker{planner: s, src: src, ask: ask, places: s.places(where, ask.ByRow)}
 	a.ask.Table, a.ask.Relation, a.ask.Where = src.table(), src.rel, condition.Always
 	if limit != nil {
 		a.placeOf(limit)
@@ -178,16 +215,17 @@ func (v visitor) Enter(n ast.Node) (ast.Node, bool) { v(n); return n, false }
 // Leave implements ast.Visitor.
 func (v visitor) Leave(n ast.Node) (ast.Node, bool) { return n, true }
 
-// places finds the tokens of the literals and parameters of the statement's only WHERE. It is nil if they are not certain.
-func (s *planner) places(where ast.ExprNode) map[ast.Node]int {
+// places finds the tokens of the literals and parameters of the statement's only WHERE, or of the one within WHERE EXISTS (...). It is nil if they are
+// not certain.
+func (s *planner) places(where ast.ExprNode, within bool) map[ast.Node]int {
 	t := s.text
 	first := -1
 	for i := range t.Tokens {
 		if t.Is(i, "WHERE") {
-			if first >= 0 {
+			if first >= 0 && !within {
 				return nil
 			}
-			first = i
+			first, within = i, within && first < 0
 		}
 	}
 	if where == nil || first < 0 {

@@ -49,6 +49,16 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 	var ask rewrite.Ask
 	if inner := existence(s); inner != nil {
 		ask.Exists, s = true, inner
+	} else if inner := rowIfExists(s); inner != nil {
+		limit := s.LimitCount
+		if ask.Exists, ask.ByRow, s = true, true, inner; limit != nil {
+			if s.LimitCount != nil {
+				x.plan.Unread = "LIMIT within EXISTS"
+				return
+			}
+			s = proto.Clone(s).(*pg.SelectStmt)
+			s.LimitCount, s.LimitOption = limit, pg.LimitOption_LIMIT_OPTION_COUNT // of at least 1, or there is never a row
+		}
 	}
 	for inner := counted(s); inner != nil; inner = counted(s) {
 		s = inner
@@ -77,11 +87,7 @@ func (x *planner) askedBySelect(s *pg.SelectStmt, tables int) {
 		}
 		if s.LimitCount != nil {
 			v, ok := x.value(s.LimitCount, condition.Number, "int8", &ask)
-			switch {
-			case ask.Exists: // within EXISTS it is at least 1, or nothing is ever found
-				x.plan.Unread = "LIMIT within EXISTS"
-				return
-			case !ok || s.LimitOption == pg.LimitOption_LIMIT_OPTION_WITH_TIES:
+			if !ok || s.LimitOption == pg.LimitOption_LIMIT_OPTION_WITH_TIES {
 				x.plan.Unread = "LIMIT hides rows"
 				return
 			}
@@ -114,6 +120,30 @@ func existence(s *pg.SelectStmt) *pg.SelectStmt {
 		return nil
 	}
 	return link.GetSubselect().GetSelectStmt()
+}
+
+// rowIfExists gives the query of SELECT 1 WHERE EXISTS (...), which has one row or none. TypeORM selects it from a row that a subquery makes.
+func rowIfExists(s *pg.SelectStmt) *pg.SelectStmt {
+	link := s.WhereClause.GetSubLink()
+	if link.GetSubLinkType() != pg.SubLinkType_EXISTS_SUBLINK || len(s.FromClause) > 1 || s.LimitOption == pg.LimitOption_LIMIT_OPTION_WITH_TIES {
+		return nil
+	}
+	alone := &pg.SelectStmt{FromClause: s.FromClause, TargetList: s.TargetList, WhereClause: s.WhereClause, LimitCount: s.LimitCount, LimitOption: s.LimitOption, Op: pg.SetOperation_SETOP_NONE}
+	if !proto.Equal(s, alone) || !constants(s.TargetList) {
+		return nil
+	}
+	if len(s.FromClause) == 1 {
+		row := s.FromClause[0].GetRangeSubselect().GetSubquery().GetSelectStmt()
+		if row == nil || !constants(row.TargetList) || !proto.Equal(row, &pg.SelectStmt{TargetList: row.TargetList, LimitOption: row.LimitOption, Op: pg.SetOperation_SETOP_NONE}) {
+			return nil
+		}
+	}
+	return link.GetSubselect().GetSelectStmt()
+}
+
+// constants reports whether a select list has constants only.
+func constants(list []*pg.Node) bool {
+	return !slices.ContainsFunc(list, func(n *pg.Node) bool { return n.GetResTarget().GetVal().GetAConst() == nil })
 }
 
 func (x *planner) askedByWrite(m proto.Message, rv *pg.RangeVar, where *pg.Node, others bool) {

@@ -37,7 +37,8 @@ type Derived struct {
 	N       int    `json:"n"`
 	Version string `json:"version"`
 	Read    string `json:"read,omitempty"` // the value
-	// Kind is copy, plus, prefix or suffix, and Constant what was added. An empty Kind says that the two values show no relation.
+	// Kind is copy, plus, prefix or suffix, and Constant what was added. It is asked if the two values show no relation, and the read asked for the
+	// row by this column (WHERE owner IS NULL). An empty Kind says that there is neither.
 	Kind     string `json:"kind,omitempty"`
 	Constant string `json:"constant,omitempty"`
 }

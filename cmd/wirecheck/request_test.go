@@ -173,6 +173,11 @@ func (a *application) text(s, who string, untagged bool) string {
 	return fmt.Sprintf("%s /*route='%%2Fbuy%%2F%s',traceparent='00-%032x-%016x-01'*/", s, who, who[0], len(s))
 }
 
+// claim is the race of two requests for a row without a name.
+func claim(read, write string) []string {
+	return []string{"C UPDATE product SET name = NULL WHERE id = 1", read, "B" + read[1:], "B UPDATE product SET name = 'bob' WHERE id = 1" + write[strings.Index(write, "= 1")+3:], write}
+}
+
 // TestRequestsLive has the races of an application in autocommit, made to happen on real servers, and the corrected versions.
 func TestRequestsLive(t *testing.T) {
 	for _, engine := range []string{"postgres", "mariadb"} {
@@ -193,6 +198,16 @@ func TestRequestsLive(t *testing.T) {
 				{"a version column", 0, 0, []string{"A select stock", "A select version", "B UPDATE product SET stock = 7, version = version + 0 WHERE id = 1", "A set stock stock-2 version"}},
 				{"locked", 0, 0, []string{"A select stock", "B select stock", "B set stock stock-1", "A begin", "A select stock FOR UPDATE", "A set stock stock-2", "A commit"}},
 				{"read for display", 0, 0, []string{"A select stock", "B select stock", "B set stock stock-1", "A UPDATE product SET name = 'x' WHERE id = 1"}},
+				{"claimed by NULL", 1, 0, claim("A SELECT id FROM product WHERE name IS NULL ORDER BY id LIMIT 1", "A UPDATE product SET name = 'ann' WHERE id = 1")},
+				{"claimed by NULL, read by key too", 1, 0, claim("A SELECT id, name, stock FROM product WHERE id = 1 AND name IS NULL", "A UPDATE product SET name = 'ann' WHERE id = 1")},
+				{"claimed by NULL, checked", 0, 0, claim("A SELECT id FROM product WHERE name IS NULL", "A UPDATE product SET name = 'ann' WHERE id = 1 AND name IS NULL")},
+				{"claimed by NULL, read by key alone", 0, 0, claim("A SELECT id FROM product WHERE id = 1", "A UPDATE product SET name = 'ann' WHERE id = 1")},
+				{"claimed by NULL, locked", 0, 0, []string{"A UPDATE product SET name = NULL WHERE id = 1", "A SELECT id FROM product WHERE name IS NULL", "B UPDATE product SET name = 'bob' WHERE id = 1",
+					"A begin", "A SELECT id FROM product WHERE id = 1 FOR UPDATE", "A UPDATE product SET name = 'ann' WHERE id = 1", "A commit"}},
+				{"claimed by state", 1, 0, []string{"A SELECT id FROM product WHERE name = 'a' AND stock > 5", "B SELECT id FROM product WHERE name = 'a'", "B UPDATE product SET name = 'bob' WHERE id = 1",
+					"A UPDATE product SET name = 'ann' WHERE id = 1"}},
+				{"claimed by state, one after the other", 0, 0, []string{"A SELECT id FROM product WHERE name = 'a'", "A UPDATE product SET name = 'ann' WHERE id = 1", "B SELECT id FROM product WHERE name = 'ann'",
+					"B UPDATE product SET name = 'bob' WHERE id = 1"}},
 				{"decimals", 1, 0, []string{"A select price", "B UPDATE product SET price = 8.50 WHERE id = 1", "A set price price-1"}},
 			} {
 				t.Run(tt.name, func(t *testing.T) {

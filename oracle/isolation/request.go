@@ -3,10 +3,12 @@ package isolation
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"wirecheck/anomaly"
 	"wirecheck/history"
 	"wirecheck/oracle"
+	"wirecheck/trace/flow"
 )
 
 // Lost updates between requests.
@@ -19,7 +21,10 @@ import (
 //
 // Then no serial order of the requests gives R both its read and its place. Two things make it harmless, and then nothing is reported:
 // the last write checked a column that n changed (WHERE version = 7), or its transaction had locked the row with a read. A read on which no later
-// write depends draws nothing at all. If the value shows no relation to the one that was read, or it is not known what n changed, the finding is
+// write depends draws nothing at all.
+//
+// A value depends on the read, too, if R asked for the row by the column (WHERE owner IS NULL) and then gave it another value: R claimed the row. That
+// is certain if n gave the column a value for which R had not asked, and no version in between may have taken it back. If the value shows no relation to the one that was read, or it is not known what n changed, the finding is
 // only possible: it is counted, and reported if Options.Possible says so.
 
 // requests are those whose transactions are kept.
@@ -206,7 +211,7 @@ func (q *requests) judgeClaim(k claim, r reader, n *version) {
 			// What it wrote is still to be told. Then this is judged again.
 		} else if n.writer != r.t && n.writer != k.t && n.writer.request != k.t.request {
 			switch lost, sure := k.lost(n); {
-			case lost && sure:
+			case lost && sure && (k.Kind != asked || n.claims(&k, w)):
 				q.reportLost(k, r, n, w, false)
 				return
 			case lost && possible == nil:
@@ -220,6 +225,49 @@ func (q *requests) judgeClaim(k claim, r reader, n *version) {
 	if _, reported := k.t.reportedLost[k.stmt]; possible != nil && !reported {
 		q.reportLost(k, r, possible, w, true)
 	}
+}
+
+// asked is flow.Asked, the kind of a claim of which only the question tells that it depends on what was read.
+const asked = string(flow.Asked)
+
+// claims reports whether the writer of n certainly gave the claim's column another value, which the versions up to w left alone.
+func (n *version) claims(k *claim, w *version) bool {
+	o, known := n.assigned(k)
+	if !known || o.Role != history.RoleSet || flow.Same(o.Value, k.Read) || strings.EqualFold(o.Value, k.Read) {
+		return false
+	}
+	for range maxWalk {
+		if n == w {
+			return true
+		}
+		if n = n.nextInstalled(); n == nil {
+			return false
+		}
+		if o, known := n.assigned(k); n != w && (!known || o.Role != "") {
+			return false
+		}
+	}
+	return false
+}
+
+// assigned is what the writer of n last assigned to the claim's column. It is not known if one of the writer's statements does not tell.
+func (n *version) assigned(k *claim) (last history.Operand, known bool) {
+	t := n.writer
+	for _, i := range t.writes {
+		a := &t.accesses[i]
+		if a.node == nil || a.node.name() != k.Row {
+			continue
+		}
+		if a.op != opUpdate || t.stmts[a.stmt].columns == nil {
+			return last, false
+		}
+		for _, o := range t.stmts[a.stmt].columns.operands {
+			if o.Column == k.Column && o.Role.Assigns() {
+				last = o
+			}
+		}
+	}
+	return last, true
 }
 
 // writtenBy is the version that a statement of t gave a row, or, if there was nothing to change, the one that it matched.
@@ -294,7 +342,7 @@ func (k *columns) change(column, from string, row history.Row) bool {
 			continue
 		}
 		back := slices.ContainsFunc(k.derived, func(d history.Derived) bool { return d.Row == row && d.Column == column && d.Kind == "copy" })
-		return o.Role != history.RoleSet || !back && o.Value != from
+		return o.Role != history.RoleSet || !back && !flow.Same(o.Value, from)
 	}
 	return false
 }
@@ -342,7 +390,10 @@ func (k *claim) says(f *oracle.Finding) string {
 	if k.Read != "" {
 		what = fmt.Sprintf("%s wrote %s after %s had read %s", wrote, value, read, k.Read)
 	}
-	if k.Kind == "" {
+	switch k.Kind {
+	case asked:
+		what += ", by which it had asked for the row"
+	case "":
 		what += "; whether the one depends on the other is not known"
 	}
 	return what

@@ -35,6 +35,9 @@ func TestRequests(t *testing.T) {
 		mine   = " equal id=1 set stock=99"
 		fromT1 = mine + " derived stock:x@0:1.1:plus:-1:100"
 		fromT2 = mine + " derived stock:x@0:2.1:plus:-1:100"
+		jobs   = "s1 A r x@0; s2 B r x@0; " // WHERE owner IS NULL
+		his    = "s2 B w x 0>1 equal id=1 set owner=b derived owner:x@0:2.1:asked::"
+		claims = " equal id=1 set owner=a derived owner:x@0:1.1:asked::"
 		lost   = "G-single-request lost update between requests "
 	)
 	for _, tt := range []struct{ name, text, want string }{
@@ -73,6 +76,18 @@ func TestRequests(t *testing.T) {
 		{"nothing left to change", reads + "s2 B w x 0>1" + fromT2 + "; s1 A match x@1" + fromT1, lost + "[1 3 4]"},
 		{"nothing left to change, checked", reads + "s2 B w x 0>1" + fromT2 + "; s1 A match x@1" + fromT1 + " equal stock=100", ""},
 		{"nothing to change from the beginning", "s1 A r x@1; s1 A match x@1 set stock=100 derived stock:x@1:1.1:copy::100; s2 B w x 1>2 set stock=7", ""},
+		{"a claim", jobs + his + "; s1 A w x 1>2" + claims, lost + "[1 3 4]"},
+		{"a claim, by the same value", jobs + "s2 B w x 0>1 equal id=1 set owner=a; s1 A w x 1>2" + claims, lost + "[1 3 4]"},
+		{"a claim, nothing left to change", jobs + "s2 B w x 0>1 equal id=1 set owner=a; s1 A match x@1" + claims, lost + "[1 3 4]"},
+		{"a claim, one after the other", "s2 B r x@0; s2 B w x 0>1 set owner=b; s1 A r x@1; s1 A w x 1>2 set owner=a derived owner:x@1:3.1:asked::b", ""},
+		{"a claim that is checked", jobs + his + "; s1 A w x 1>2" + claims + " checked owner", ""},
+		{"a claim with a version column", jobs + his + " set version=2; s1 A w x 1>2" + claims + " equal version=1", ""},
+		{"a claim, locked", jobs + his + "; s1 t9 begin; t9 lock x@1 request A; t9 w x 1>2 request A" + claims + "; t9 commit", ""},
+		{"a claim, given back before", jobs + his + "; s2 B w x 1>2 computed owner; s1 A w x 2>3" + claims, "unknown: " + lost + "[1 3 5]"},
+		{"a claim, then another column", jobs + his + "; s2 B w x 1>2 set done=1; s1 A w x 2>3" + claims, lost + "[1 3 5]"},
+		{"a claim, nothing known of the one behind", jobs + his + "; s2 B w x 1>2; s1 A w x 2>3" + claims, "unknown: " + lost + "[1 3 5]"},
+		{"a claim, taken from nobody", jobs + "s2 B w x 0>1 equal id=1 computed owner; s1 A w x 1>2" + claims, "unknown: " + lost + "[1 3 4]"},
+		{"a claim, another column meanwhile", jobs + "s2 B w x 0>1 equal id=1 set note=b; s1 A w x 1>2" + claims, ""},
 		{"without keys", "s1 A r _@a; s2 B w _ a>b set stock=5; s1 A w _ b>c set stock=99 derived stock:_@a:1.1:plus:-1:100", lost + "[1 2 3]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"wirecheck/history"
 	"wirecheck/rewrite"
+	"wirecheck/statement/condition"
 	"wirecheck/trace"
 	"wirecheck/trace/flow"
 )
@@ -37,6 +38,7 @@ type value struct {
 	n       int
 	version string
 	text    string
+	asked   bool // the statement asked for the row by this value
 }
 
 const (
@@ -58,6 +60,7 @@ func NewRequests(keys []string) *Requests {
 type Cell struct {
 	Table, Column string
 	Text          string
+	asked         bool // see value
 }
 
 // origin is what is known of the request that a statement belongs to.
@@ -211,12 +214,49 @@ func (t *Tracker) requested(r *Running, ev *history.Event) {
 	known := rs.of(o.request)
 	for _, k := range r.reads {
 		if k.access < len(ev.Accesses) {
+			if asks := r.ticket.plan.Asks; len(asks) == 1 && asks[0].Table == ev.Accesses[k.access].Row.Table {
+				k.cells = askedBy(&settled(&asks[0]).Where, k.cells)
+			}
 			rs.note(known, &ev.Accesses[k.access], k.cells, ev)
 		}
 	}
 	if ev.Verb == "update" {
 		ev.Derived = rs.derive(known, ev, o.table)
 	}
+}
+
+// askedBy adds to the cells of a row the values by which its statement asked for it: of columns that must be equal to one, or NULL.
+func askedBy(where *condition.Condition, cells []Cell) []Cell {
+	column, text := where.Column, ""
+	not := where.Op == "not"
+	if not { // Django asks for NOT used
+		where = &where.Args[0]
+		column = where.Column
+	}
+	isValue := len(where.Values) == 1 && where.Values[0] != nil
+	switch {
+	case where.Op == "and" && !not:
+		for i := range where.Args {
+			cells = askedBy(&where.Args[i], cells)
+		}
+		return cells
+	case where.Op == "=" && isValue && (!not || where.Kind == condition.Bool):
+		if text = *where.Values[0]; not {
+			text = map[bool]string{true: "false", false: "true"}[flow.Same(text, "true")]
+		}
+	case where.Op == "<>" && not && isValue:
+		text = *where.Values[0]
+	case where.Op != "null" || not:
+		return cells
+	}
+	column = strings.ToLower(column)
+	for i := range cells {
+		if cells[i].Column == column {
+			cells[i].asked = true
+			return cells
+		}
+	}
+	return append(cells, Cell{Column: column, Text: text, asked: true})
 }
 
 // of gives what a request has read. mu is held.
@@ -250,7 +290,7 @@ func (rs *Requests) note(known reads, a *history.Access, cells []Cell, ev *histo
 	}
 	before := len(row)
 	for _, c := range cells {
-		row[c.Column] = value{ev.Txn, ev.N, a.Version, c.Text}
+		row[c.Column] = value{ev.Txn, ev.N, a.Version, c.Text, c.asked}
 	}
 	rs.size += len(row) - before
 }
@@ -270,6 +310,8 @@ func (rs *Requests) derive(known reads, ev *history.Event, table string) (list [
 			from := history.Derived{Column: o.Column, Row: row, Txn: v.txn, N: v.n, Version: v.version, Read: v.text}
 			if kind, constant, ok := flow.Relate(v.text, o.Value); ok && o.Role == history.RoleSet && telling(kind, v.text, o.Value) {
 				from.Kind, from.Constant = string(kind), constant
+			} else if v.asked && o.Role == history.RoleSet && !flow.Same(v.text, o.Value) {
+				from.Kind = string(flow.Asked)
 			}
 			if len(list) < maxCells {
 				list = append(list, from)

@@ -9,6 +9,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/rewrite"
 	"wirecheck/statement"
+	"wirecheck/statement/condition"
 	"wirecheck/trace/flow"
 )
 
@@ -61,7 +62,7 @@ func (s requestSession) run(sql string, rows ...string) *history.Event {
 		var cells []Cell
 		for _, c := range f[1:] {
 			column, value, _ := strings.Cut(c, "=")
-			cells = append(cells, Cell{"public.t", column, value})
+			cells = append(cells, Cell{Table: "public.t", Column: column, Text: value})
 		}
 		if r.WantsCells() {
 			r.Cells(cells)
@@ -235,5 +236,40 @@ func TestTransactionsAlone(t *testing.T) {
 	}
 	if rec.Requests.Wants("SELECT 1 /*a='b'*/", Limits{}) || !NewRequests(flow.RequestTags).Wants("SELECT 1 /*a='b'*/", Limits{}) {
 		t.Error("wants")
+	}
+}
+
+// TestAskedBy: by which values a condition asks for a row.
+func TestAskedBy(t *testing.T) {
+	column := func(op string, kind condition.Kind, values ...string) condition.Condition {
+		c := condition.Condition{Op: op, Kind: kind, Column: "C"}
+		for _, v := range values {
+			c.Values = append(c.Values, &v)
+		}
+		return c
+	}
+	join := func(op string, args ...condition.Condition) condition.Condition {
+		return condition.Condition{Op: op, Args: args}
+	}
+	null, open := column("null", ""), column("=", condition.Text, "open")
+	for _, tt := range []struct {
+		where condition.Condition
+		want  string
+	}{
+		{null, "c="}, {join("and", column(">", condition.Number, "1"), null), "c="}, {open, "c=open"}, {join("not", column("=", condition.Bool, "true")), "c=false"},
+		{join("not", column("<>", condition.Number, "0")), "c=0"}, {column("=", condition.Bool, "false"), "c=false"},
+		{join("or", null, open), ""}, {join("not", null), ""}, {join("not", open), ""}, {column("in", condition.Text, "a", "b"), ""}, {column("<>", condition.Text, "a"), ""},
+		{condition.Always, ""}, {condition.Unknown("x"), ""}, {join("not", condition.Always), ""}, {condition.Open("=", condition.Text, "c", nil), ""}, {condition.Compare("=", condition.Text, "c", nil), ""},
+	} {
+		got := ""
+		for _, c := range askedBy(&tt.where, nil) {
+			got += c.Column + "=" + c.Text
+		}
+		if got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.where.String(), got, tt.want)
+		}
+	}
+	if cells := askedBy(&open, []Cell{{Column: "c", Text: "OPEN"}}); len(cells) != 1 || cells[0].Text != "OPEN" || !cells[0].asked {
+		t.Errorf("%+v", cells)
 	}
 }

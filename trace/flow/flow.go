@@ -17,7 +17,21 @@ const (
 	Plus   Kind = "plus"   // a number and a constant, which may be negative
 	Prefix Kind = "prefix" // the value read stands at the beginning of the one written
 	Suffix Kind = "suffix" // and at its end
+	// Asked: the values show no relation, but the row was asked for by the value that was read.
+	Asked Kind = "asked"
 )
+
+// Same reports whether two texts may be the same value: 1 and 1.00, t and true.
+func Same(a, b string) bool {
+	if a == b || SameNumber(a, b) {
+		return true
+	}
+	x, y := truth[strings.ToLower(a)], truth[strings.ToLower(b)]
+	return x != 0 && x == y
+}
+
+// truth are the forms of booleans.
+var truth = map[string]int{"t": 1, "true": 1, "1": 1, "f": 2, "false": 2, "0": 2}
 
 // Relate says how a value comes from another one. constant is what is added or put to it.
 func Relate(read, written string) (kind Kind, constant string, ok bool) {

@@ -19,7 +19,7 @@ func TestUpdate(t *testing.T) {
 		{"UPDATE t SET n = -5 WHERE d = -7", "set n=-5, equal d=-7"},
 		{"UPDATE t SET n = n - 1, at = now(), m = o + 1, l = 5 * n WHERE id = 1", "computed n, computed at, unknown m, unknown l, equal id=1"},
 		{"UPDATE t SET stock = 5 WHERE id = 1 AND stock >= 5 AND name <> 'x'", "set stock=5, equal id=1, range stock, range name"},
-		{"UPDATE t SET used = true WHERE id IN (1, 2) AND used IS NULL AND lower(name) = 'x'", "computed used, checked id, checked used, checked name"},
+		{"UPDATE t SET used = true WHERE id IN (1, 2) AND used IS NULL AND lower(name) = 'x'", "set used=true, checked id, checked used, checked name"},
 		{"UPDATE t SET n = 1 WHERE id = 1 OR version = 3", "set n=1, checked id, checked version"},
 		{"UPDATE t SET n = 1 WHERE version = version + 1", "set n=1, checked version, checked version"},
 		{"UPDATE t SET n = GREATEST(n - 1, 0)", "computed n"},
@@ -82,6 +82,14 @@ func TestRelate(t *testing.T) {
 	for s, want := range map[string]bool{"1763800000": true, "1763800000123": true, "1763800000.25": true, "100": false, "9999999999": false, "abcdefghij": false} {
 		if IsClock(s) != want {
 			t.Errorf("%s: %v", s, !want)
+		}
+	}
+	for _, tt := range []struct {
+		a, b string
+		want bool
+	}{{"t", "true", true}, {"0", "false", true}, {"1.0", "1", true}, {"new", "NEW", false}, {"t", "f", false}, {"true", "0", false}, {"x", "y", false}, {"", "x", false}} {
+		if Same(tt.a, tt.b) != tt.want || Same(tt.b, tt.a) != tt.want {
+			t.Errorf("%q and %q: %v", tt.a, tt.b, !tt.want)
 		}
 	}
 	if !SameNumber("1", "1.00") || SameNumber("1", "x") || SameNumber("1", "2") {

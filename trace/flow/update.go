@@ -113,6 +113,9 @@ func (u *update) assignments(i int) (where int, ok bool) {
 		last := u.tokens[i-1]
 		o := history.Operand{Column: name, Role: history.RoleUnknown}
 		o.Value, ok = u.value(u.tokens[begin].At, last.At+len(last.Text))
+		if name := u.tokens[begin]; i == begin+1 && (name.Is("true") || name.Is("false")) {
+			o.Value, ok = strings.ToLower(name.Text), true
+		}
 		switch {
 		case ok:
 			o.Role = history.RoleSet

@@ -222,6 +222,11 @@ func (c *Config) read(file *source) error {
 // protocol. With upstreams alone, they take the places of those of c's listeners of the same protocol. It is what
 // --listen and --upstream do.
 func (c *Config) SetURLs(listen, upstream []string) error {
+	for _, u := range slices.Concat(listen, upstream) {
+		if !strings.Contains(u, "://") && !strings.Contains(u, "@") { // one with a name or a password is not repeated
+			return fmt.Errorf("%q has no protocol in front: write postgres://%s or mysql://%s", u, u, u)
+		}
+	}
 	if len(listen) == 0 {
 		for _, u := range upstream {
 			found := false

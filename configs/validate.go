@@ -174,24 +174,24 @@ func (p *problems) address(at, raw string, schemes []string) bool {
 	}
 	before := len(p.list)
 	if !slices.Contains(schemes, u.Scheme) {
-		p.add(at, "%s: the scheme is not one of %s", u.Redacted(), strings.Join(schemes, ", "))
+		p.add(at, "%s: the scheme is not one of %s", shown(u), strings.Join(schemes, ", "))
 	}
 	if u.User != nil {
-		p.add(at, "%s: leave the user out: clients authenticate themselves with the server", u.Redacted())
+		p.add(at, "%s: leave the user out: clients authenticate themselves with the server", shown(u))
 	}
 	switch _, _, socket := SplitAddress(raw); {
 	case socket && u.Host != "":
-		p.add(at, "%s: a host or a path of a socket, not both", u.Redacted())
+		p.add(at, "%s: a host or a path of a socket, not both", shown(u))
 	case !socket && u.Hostname() == "" && u.Port() == "":
-		p.add(at, "%s: the address is missing", u.Redacted())
+		p.add(at, "%s: the address is missing", shown(u))
 	}
 	if port := u.Port(); port != "" {
 		if n, err := strconv.Atoi(port); err != nil || n > 65535 {
-			p.add(at, "%s: there is no port %s", u.Redacted(), port)
+			p.add(at, "%s: there is no port %s", shown(u), port)
 		}
 	}
 	if u.RawQuery != "" || u.Fragment != "" {
-		p.add(at, "%s: it takes no parameters: TLS has settings of its own", u.Redacted())
+		p.add(at, "%s: it takes no parameters: TLS has settings of its own", shown(u))
 	}
 	return len(p.list) == before
 }
@@ -225,7 +225,17 @@ func protocol(raw string) string {
 func Redact(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return "(no URL)"
+		return noURL
+	}
+	return shown(u)
+}
+
+const noURL = "(no URL)"
+
+// shown is a URL without its password. Of me:secret@host, which has no protocol, url takes the user's name for one.
+func shown(u *url.URL) string {
+	if strings.Contains(u.Opaque, "@") {
+		return noURL
 	}
 	return u.Redacted()
 }

@@ -268,6 +268,8 @@ func TestProxyRefuses(t *testing.T) {
 		{"nothing", "listeners: there are none: say --listen and --upstream", nil},
 		{"listener without upstream", "listeners[0].upstream: it is missing", []string{"--listen", "postgres://127.0.0.1:0"}},
 		{"other protocol", "no listener for upstream", []string{"--listen", "postgres://127.0.0.1:0", "--upstream", "mysql://127.0.0.1:1"}},
+		{"no protocol", "\"127.0.0.1:0\" has no protocol in front: write postgres://127.0.0.1:0 or mysql://127.0.0.1:0", []string{"--listen", "127.0.0.1:0", "--upstream", "mysql://127.0.0.1:1"}},
+		{"no protocol, and a password", "no listener for upstream (no URL)", []string{"--listen", "mysql://127.0.0.1:0", "--upstream", "me:secret@127.0.0.1:1"}},
 		{"port taken", "address already in use", []string{"--listen", "postgres://" + taken.Addr().String(), "--upstream", "postgres://127.0.0.1:1"}},
 		{"unknown mode", `"watch" is not one of`, []string{"--listen", "postgres://127.0.0.1:0", "--upstream", "postgres://127.0.0.1:1", "--mode", "watch"}},
 		{"history there", "it is never written over", []string{"--listen", "postgres://127.0.0.1:0", "--upstream", "postgres://127.0.0.1:1", "--record", there}},

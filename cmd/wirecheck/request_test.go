@@ -324,6 +324,16 @@ func TestRequestChecksLive(t *testing.T) {
 					}
 				})
 			}
+			t.Run("without tags", func(t *testing.T) {
+				w.run(t, "DELETE FROM booking")
+				th := w.observe(t)
+				a := newApplication(t, th, true)
+				a.play(true, race(count, insert)...)
+				a.close()
+				if got := th.stop(t); len(got.findings) > 0 || got.coverage.Apart != 2 || !strings.Contains(got.report, "2 rows read outside of a transaction") {
+					t.Errorf("%s", got.report)
+				}
+			})
 		})
 	}
 }

@@ -57,6 +57,7 @@ func (c *Checker) install(t *txn) {
 	for _, v := range revealed {
 		c.writeEdges(v)
 	}
+	t.checkedApart(&c.coverage, changes)
 	c.requests.judgeChanges(t, changes)
 	if !again && c.opts.Strict {
 		c.orderEdges(t)

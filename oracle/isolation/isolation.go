@@ -187,10 +187,9 @@ type session struct {
 	dbms *product.Product
 	txn  *txn // open transaction
 	// late are ended transactions some of whose writes are still to be told (history.Event.Pending).
-	late []*txn
-	// readApart are rows that it read outside of transactions and requests and has not written since, the latest last.
-	readApart []rowName
-	last      *txn // strict: the last committed transaction
+	late  []*txn
+	apart apart
+	last  *txn // strict: the last committed transaction
 }
 
 // state is what is known of a transaction's outcome.

@@ -58,8 +58,14 @@ type columns struct {
 // maxTags bounds the tags that are kept of one transaction.
 const maxTags = 16
 
-// maxApart bounds the rows that are remembered of one session, see session.readApart.
+// maxApart bounds the rows that are remembered of one session, and the questions, see apart.
 const maxApart = 32
+
+// apart is what a session read outside of transactions and requests, the latest last.
+type apart struct {
+	rows  []rowName  // that it has not written since
+	asked []question // that no row answered
+}
 
 // rowName names a row.
 type rowName struct {
@@ -130,19 +136,19 @@ func (t *txn) apart(v *Coverage, a *history.Access, tb *table, current bool) {
 	}
 	row := rowName{tb, a.Row.Key}
 	if a.Op.Writes() {
-		if i := slices.Index(s.readApart, row); i >= 0 {
+		if i := slices.Index(s.apart.rows, row); i >= 0 {
 			v.Apart++
-			s.readApart = slices.Delete(s.readApart, i, i+1)
+			s.apart.rows = slices.Delete(s.apart.rows, i, i+1)
 		}
 		return
 	}
-	if !t.implicit || slices.Contains(s.readApart, row) {
+	if !t.implicit || slices.Contains(s.apart.rows, row) {
 		return
 	}
-	if len(s.readApart) == maxApart {
-		s.readApart = slices.Delete(s.readApart, 0, 1)
+	if len(s.apart.rows) == maxApart {
+		s.apart.rows = slices.Delete(s.apart.rows, 0, 1)
 	}
-	s.readApart = append(s.readApart, row)
+	s.apart.rows = append(s.apart.rows, row)
 }
 
 // judgeWrites looks for updates that t's accesses from number first on lost.

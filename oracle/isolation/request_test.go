@@ -120,7 +120,17 @@ func TestApart(t *testing.T) {
 	for text, want := range map[string]int{
 		"s1 - r x@0; s1 - w x 0>1": 1,
 		"s1 - r x@0; s1 - r y@0; s1 - w x 0>1; s1 - w y 0>1; s1 - w y 1>2": 2,
-		"s1 - r x@0; s2 - w x 0>1":                                         0,
+		"s1 - r x@0; s2 - w x 0>1": 0,
+		// Checks, and then makes what it had not found.
+		`s1 - all b "(= number room 1)"; s1 - i b.a >1 image "room 1"; s1 - i b.c >1 image "room 1"`:                                 1,
+		`s1 - all b "(= number room 1)"; s1 - all b "(= number room 1)"; s1 - i b.a >1 image "room 1"; s1 - i b.c >1 image "room 1"`: 1,
+		`s1 - all b "(= number room 1)"; s1 - i b.a >1 image "room 2"`:                                                               0,
+		`s1 - all b "(= number room 1)"; s2 - i b.a >1 image "room 1"`:                                                               0,
+		`s1 A all b "(= number room 1)"; s1 A i b.a >1 image "room 1"`:                                                               0,
+		`s1 - r b.x@0 all b "(= number room 1)"; s1 - i b.a >1 image "room 1"`:                                                       0,
+		`s1 - all b "(> number room 1)"; s1 - i b.a >1 image "room 2"`:                                                               0,
+		`s1 t1 begin; t1 all b "(= number room 1)"; t1 i b.a >1 image "room 1"; t1 commit`:                                           0,
+		`s1 - all b "(= number room 1)"; s1 t9 begin; t9 i b.a >1 image "room 1"; t9 abort`:                                          0,
 		"s1 A r x@0; s1 A w x 0>1":                                         0,
 		"s1 t1 begin; t1 r x@0; t1 commit; s1 - w x 0>1":                   0,
 		"s1 - r x@0; s1 t9 begin; t9 w x 0>1; t9 commit":                   1,

@@ -246,6 +246,39 @@ func (p *predicate) shape() string {
 	return b.String()
 }
 
+// question is a predicate read without its transaction.
+type question struct {
+	table *table
+	where condition.Condition
+	text  string // of the condition
+}
+
+// checkedApart remembers the questions of t that no row answered, asked outside of transactions and requests, and counts the rows that the session
+// makes later and for which it had asked.
+func (t *txn) checkedApart(v *Coverage, changes []*change) {
+	s := t.session
+	if t.request != nil || t.mixed {
+		return
+	}
+	for _, ch := range changes {
+		if i := slices.IndexFunc(s.apart.asked, func(q question) bool { return (&predicate{table: q.table, where: q.where}).made(ch) }); i >= 0 {
+			v.Apart++
+			s.apart.asked = slices.Delete(s.apart.asked, i, i+1)
+		}
+	}
+	for _, p := range t.reads {
+		if n := p.count(); !t.implicit || t.stmts[p.stmt].failed || n == nil || *n > 0 || !pins(&p.where) {
+			continue
+		}
+		q := question{p.table, p.where, p.where.String()}
+		s.apart.asked = slices.DeleteFunc(s.apart.asked, func(k question) bool { return k.table == q.table && k.text == q.text })
+		if len(s.apart.asked) == maxApart {
+			s.apart.asked = slices.Delete(s.apart.asked, 0, 1)
+		}
+		s.apart.asked = append(s.apart.asked, q)
+	}
+}
+
 // learn notes the questions of a unit that found rows, after which it made one more row for which their condition holds.
 func (q *requests) learn(unit []*txn, changes []*change) {
 	for _, u := range unit {

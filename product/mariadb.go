@@ -49,6 +49,7 @@ var mariadb = Product{
 	Errors:   append([]ErrorRow{{[]string{"1020"}, aborting(serialization)}}, innodbErrors...),
 	Own:      mysqlOwn,
 	Client:   "mariadb",
+	Dump:     "mariadb-dump --single-transaction --routines --triggers",
 	Refusals: "errors 1213 and 1020",
 }
 

@@ -27,6 +27,7 @@ var mysql = Product{
 	Errors:   innodbErrors,
 	Own:      mysqlOwn,
 	Client:   "mysql",
+	Dump:     "mysqldump --single-transaction --routines --triggers",
 	Refusals: "error 1213",
 }
 

@@ -92,5 +92,6 @@ var postgres = Product{
 	},
 	Own:      []string{"information_schema", "pg_*"}, // 5.9.5: names that begin with pg_ are reserved
 	Client:   "psql",
+	Dump:     "pg_dump --no-owner",
 	Refusals: "SQLSTATE 40001",
 }

@@ -35,6 +35,7 @@ type Product struct {
 	Own []string
 	// Client is the program with which people talk to the server.
 	Client   string
+	Dump     string // the command that writes a database as plain SQL, its name to follow; empty: none that replay reads
 	Refusals string // the errors with which the product refuses a transaction that would not fit, for people
 }
 

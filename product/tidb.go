@@ -96,5 +96,6 @@ var tidb = Product{
 	}, innodbErrors...),
 	Own:      append([]string{"metrics_schema", "inspection_schema", "lightning_task_info"}, mysqlOwn...),
 	Client:   "mysql",
+	Dump:     "mysqldump --single-transaction --routines --triggers",
 	Refusals: "errors 1213 and 9007",
 }

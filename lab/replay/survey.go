@@ -12,7 +12,6 @@ import (
 
 	"wirecheck/product"
 	"wirecheck/trace"
-	"wirecheck/trace/lex"
 )
 
 // axis is what the order of a trace's statements is taken from.
@@ -156,15 +155,11 @@ func (v *Survey) Of(name string) error {
 
 // DumpCommand is a command that makes a snapshot of a database of the trace's product.
 func (v *Survey) DumpCommand(database string) string {
-	database = cmp.Or(database, "DATABASE")
-	if len(v.Products) > 0 && lex.Of(product.Of(v.Products[0]).Dialect) == lex.PostgreSQL {
-		return "pg_dump --no-owner " + database + " > snapshot.sql"
+	name := "mariadb" // where the trace names no product
+	if len(v.Products) > 0 {
+		name = v.Products[0]
 	}
-	program := "mariadb-dump"
-	if len(v.Products) > 0 && v.Products[0] != "mariadb" {
-		program = "mysqldump"
-	}
-	return program + " --single-transaction --routines --triggers " + database + " > snapshot.sql"
+	return product.Of(name).Dump + " " + cmp.Or(database, "DATABASE") + " > snapshot.sql"
 }
 
 // chooseAxis takes the source's own order where all statements have it. Places of several sources cannot be compared. Where ends are told,

@@ -1,0 +1,46 @@
+package record
+
+import "wirecheck/history"
+
+// Held is how many statements and accesses, and texts as such, the open transaction holds until its log is fetched (MySQL family).
+func (t *Tracker) Held() int {
+	if t.txn == nil {
+		return 0
+	}
+	return t.txn.heldFacts
+}
+
+// PendingLog reports whether statements ran whose log was not fetched (MySQL family).
+func (t *Tracker) PendingLog() bool {
+	return len(t.pending) > 0 || t.txn != nil && t.txn.logged
+}
+
+// Logged gives the fetched log: what each stamped statement of this session overwrote, by stamp. truncated says that
+// the log was full, so that some is missing.
+func (t *Tracker) Logged(entries map[string][]history.Access, truncated bool) []Warning {
+	add := func(ev *history.Event) {
+		ev.Accesses = append(ev.Accesses, entries[t.rec.Stamp(ev.Txn, ev.N)]...)
+		if truncated && ev.Coverage == history.CoverageExact {
+			ev.Coverage, ev.Why = history.CoverageApproximate, "it overwrote more rows than its log could take"
+		}
+		for i := range ev.Reads {
+			ev.Reads[i].Whole = ev.Coverage == history.CoverageExact
+		}
+	}
+	for _, l := range t.pending {
+		ev := *l.ev
+		ev.Accesses = nil
+		add(&ev)
+		t.record(&ev)
+	}
+	t.pending = nil
+	if x := t.txn; x != nil && x.logged {
+		for _, h := range x.held {
+			if h.logs {
+				add(h.ev)
+			}
+		}
+		t.flush(x, false)
+	}
+	return t.warnings()
+}

@@ -9,8 +9,15 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
+)
+
+// Asleep looks at this process several times, while the others sleep.
+const (
+	ownLooks = 10
+	ownPause = 200 * time.Microsecond
 )
 
 // Asleep reports whether every thread sleeps: those of the process, of all that it has started and they have started, and of this process
@@ -18,6 +25,26 @@ import (
 func Asleep(pid int) (bool, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	for look := 1; ; look++ {
+		asleep, err := familySleeps(pid)
+		if !asleep || err != nil {
+			return false, err
+		}
+		// This process comes last: then it has seen what the others sent before they fell asleep.
+		asleep, err = threadsSleep(os.Getpid(), unix.Gettid(), nil)
+		if asleep || err != nil || look == ownLooks {
+			return asleep, err
+		}
+		// A thread without work spins before it sleeps, and the caller's own way here has woken one. A pause of the thread itself wakes none.
+		pause := unix.NsecToTimespec(int64(ownPause))
+		if err := unix.Nanosleep(&pause, nil); err != nil && !errors.Is(err, unix.EINTR) {
+			return false, err
+		}
+	}
+}
+
+// familySleeps reports whether every thread of a process sleeps, and of all that it has started and they have started.
+func familySleeps(pid int) (bool, error) {
 	processes := []int{pid}
 	for len(processes) > 0 {
 		next := processes[0]
@@ -27,8 +54,7 @@ func Asleep(pid int) (bool, error) {
 			return false, err
 		}
 	}
-	// This process comes last: then it has seen what the others sent before they fell asleep.
-	return threadsSleep(os.Getpid(), unix.Gettid(), nil)
+	return true, nil
 }
 
 // threadsSleep reports whether the threads of a process sleep, all but one. children gets the processes that they have started, unless it

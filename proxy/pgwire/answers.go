@@ -325,7 +325,7 @@ func (a *serverHalf) ready(f frame, e *entry) error {
 	}
 	status := body[0]
 	if status == 'I' {
-		a.environment.committed() // before the session may be seen to be idle, see refresh
+		a.environment.committed(a.pipeline.alone(e)) // before the session may be seen to be idle, see refresh
 	}
 	return a.readyForQuery(a.pipeline.ready(e, status), status)
 }

@@ -134,6 +134,41 @@ func TestPastTheProxy(t *testing.T) {
 	expect(inside, "SELECT k FROM again", history.CoverageExact) // names mean what they mean now
 }
 
+// TestDefinitionCountsOnce: what one session defined does not make another forget what it has read since, when the first one goes on.
+func TestDefinitionCountsOnce(t *testing.T) {
+	srv := testserver.Postgres(t)
+	db := srv.Database(t).As(testserver.AppTrust)
+	ev := &events{}
+	r := start(t, proxy.Config{Upstream: upstream(srv), Mode: proxy.Observe}, observer(ev))
+	open := func() *wire { return dialWire(t, r.addr.String(), db.User, db.Name) }
+	coverage := func(sql string) (c history.Coverage) {
+		for _, e := range ev.all() {
+			if e.Kind == history.EventStmt && e.SQL == sql {
+				c = e.Coverage
+			}
+		}
+		return c
+	}
+	defines, reads := open(), open()
+	defines.step("Q BEGIN")
+	defines.step("Q CREATE TABLE t (k int PRIMARY KEY)")
+	defines.step("Q COMMIT")
+	reads.step("Q BEGIN")
+	defines.step("Q BEGIN")
+	reads.step("Q SELECT * FROM t -- behind the commit")
+	if got := coverage("SELECT * FROM t -- behind the commit"); got != history.CoverageExact {
+		t.Errorf("a table that was defined before: %s, want exact", got)
+	}
+	// The near miss: the definition comes while the reader's transaction is open.
+	defines.step("Q CREATE TABLE late (k int PRIMARY KEY)")
+	defines.step("Q COMMIT")
+	defines.step("Q BEGIN")
+	reads.step("Q SELECT * FROM late")
+	if got := coverage("SELECT * FROM late"); got != history.CoverageOpaque {
+		t.Errorf("a table that was defined meanwhile: %s, want opaque", got)
+	}
+}
+
 // BenchmarkCatalog plays what changes the schema in a database of 5,000 tables, directly and observed.
 //
 //	go test ./proxy/pgwire -run ^$ -bench Catalog -benchtime 1x

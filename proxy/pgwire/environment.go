@@ -27,6 +27,7 @@ type environment struct {
 	within   bool             // the settings are those of the open transaction
 	schema   bool             // this session changed the schema, perhaps in a transaction that is still open
 	touched  []string         // the only relations that it changed; none if it may have changed anything
+	counted  bool             // others know of these changes, and they are committed
 	unwanted bool             // client_min_messages leaves warnings out
 }
 
@@ -65,7 +66,7 @@ func (v *environment) sent(p *rewrite.Plan, unparsed bool) {
 		} else {
 			v.touched = append(v.touched, p.Changes...)
 		}
-		v.schema = true
+		v.schema, v.counted = true, false
 		v.settled = v.settled && !v.facts.Temp // it may be a temporary table that is dropped
 	}
 	if p.Verb == "set" && mentions(p.Text, "client_min_messages") || p.Verb == "select" && mentions(p.Text, "set_config") {
@@ -118,9 +119,7 @@ func (v *environment) known(plain bool) (*rewrite.Catalog, postgres.Session) {
 func (v *environment) outside() (settled, current bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.schema {
-		v.database.changes.Add(v.touched...)
-	}
+	v.count()
 	v.settled = v.settled && !v.within
 	v.schema, v.touched, v.inside, v.within = false, nil, nil, false
 	v.idle = v.database.changes.Now()
@@ -141,11 +140,18 @@ func (v *environment) warnings() (known, wanted, ascii bool) {
 	return v.settled, !v.unwanted, !strings.EqualFold(v.facts.Encoding, "UTF8")
 }
 
-// committed says that no transaction is open: others see what this session did to the schema.
-func (v *environment) committed() {
+// committed says that no transaction is open: others see what this session did to the schema. all says that the server has answered all that was sent.
+func (v *environment) committed(all bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.schema {
+	v.count()
+	v.counted = all
+}
+
+// count lets others know of the changes of this session, which may be committed. Once is enough, behind the commit: later it would make them forget
+// what they read since. mu is held.
+func (v *environment) count() {
+	if v.schema && !v.counted {
 		v.database.changes.Add(v.touched...)
 	}
 }

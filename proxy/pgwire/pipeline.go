@@ -98,6 +98,13 @@ func (p *pipeline) idle(status byte) bool {
 	return p.status == status && !p.open && p.queue.empty() && !p.ignoring && p.events.tracker != nil
 }
 
+// alone reports whether everything that was sent before or behind an entry is answered.
+func (p *pipeline) alone(e *entry) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.queue.items) == 1 && p.queue.items[0] == e && e.more == 0
+}
+
 // setLevel sets the level of the next transactions.
 func (p *pipeline) setLevel(level string) {
 	p.mu.Lock()
@@ -170,9 +177,6 @@ func (p *pipeline) full() (full, back bool) {
 	p.crowded = p.queue.full()
 	return p.crowded, p.open
 }
-
-// awaitRoom waits until much of what was sent is answered.
-func (p *pipeline) awaitRoom() error { return p.await(p.queue.hasRoom) }
 
 // sync says that a Sync is about to be sent.
 func (p *pipeline) sync() {

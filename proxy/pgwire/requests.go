@@ -70,7 +70,7 @@ func (c *clientHalf) room(f frame) error {
 	if err := c.out.flush(); err != nil {
 		return err
 	}
-	return c.pipeline.awaitRoom()
+	return c.pipeline.await(c.pipeline.queue.hasRoom)
 }
 
 // request relays one message.

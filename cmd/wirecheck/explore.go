@@ -122,6 +122,23 @@ type explored struct {
 	again           bool   // the smallest one failed a second time
 	file            string // where it is saved
 	last            *outcome
+	least           *outcome // the run of which wirecheck saw least: what is said of all runs must hold for it, too
+}
+
+// ran takes over a run.
+func (e *explored) ran(o *outcome) {
+	e.last = o
+	if e.least == nil || o.lessSeen(e.least) {
+		e.least = o
+	}
+}
+
+// lessSeen reports whether less was seen of a run than of another one.
+func (o *outcome) lessSeen(other *outcome) bool {
+	if (o.result.Undecided == "") != (other.result.Undecided == "") {
+		return o.result.Undecided != ""
+	}
+	return o.seen.Exact*other.seen.Statements() < other.seen.Exact*o.seen.Statements()
 }
 
 func runExplore(ctx context.Context, c *common, cmd *cobra.Command, f *exploreFlags, args []string) (err error) {
@@ -173,7 +190,7 @@ func (e *explored) status() error {
 	case e.nothing != "":
 		return exitUnknown
 	}
-	return status(e.last.result)
+	return status(e.least.result)
 }
 
 // repeat runs one schedule.
@@ -182,7 +199,8 @@ func (x *explorer) repeat(ctx context.Context, e *explored, listed scheduler.Str
 	if err != nil {
 		return err
 	}
-	e.runs, e.schedules, e.last, e.number = 1, 1, o, 1
+	e.runs, e.schedules, e.number = 1, 1, 1
+	e.ran(o)
 	if o.fails() {
 		e.failed, e.from, e.again = o, search.Switches(o.run.Order()), true
 	}
@@ -224,7 +242,7 @@ func (x *explorer) search(ctx context.Context, e *explored) error {
 		if err != nil {
 			return err
 		}
-		e.last = o
+		e.ran(o)
 		seen[fmt.Sprint(next.Order())] = true
 		e.schedules = len(seen)
 		steps, choices = max(len(next.Decisions), 1), choices+next.Choices()

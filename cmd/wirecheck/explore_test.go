@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"wirecheck/internal/testserver"
+	"wirecheck/oracle/isolation"
+	"wirecheck/report"
 )
 
 // raceTest is a concurrent test of two customers, alice and bob, who use the coupon with the statements of a file.
@@ -139,6 +141,31 @@ func TestExploreFails(t *testing.T) {
 	out, said, status = r.explore(t, "racy", "--think", thinking, "--baseline", r.file("known.yaml"), "--seed", "94", "--runs", "2")
 	if status != exitClean || !strings.Contains(out, "explored: 2 runs") {
 		t.Errorf("what is known: exit status %d\n%s\n%s", status, out, said)
+	}
+}
+
+// TestExploreLeast: what is said of all runs is said of the one of which least was seen.
+func TestExploreLeast(t *testing.T) {
+	seen := func(exact, opaque int, undecided string) *outcome {
+		return &outcome{seen: isolation.Coverage{Exact: exact, Opaque: opaque}, result: report.Result{Undecided: undecided}}
+	}
+	half, most, all, none := seen(2, 2, ""), seen(30, 10, ""), seen(4, 0, ""), seen(9, 1, "too little")
+	for _, tt := range []struct {
+		name string
+		runs []*outcome
+		want *outcome
+	}{
+		{"a share decides, not a number", []*outcome{all, half, most}, half},
+		{"the first of equals", []*outcome{half, seen(4, 4, "")}, half},
+		{"undecided is less", []*outcome{half, none, all}, none},
+	} {
+		e := &explored{}
+		for _, o := range tt.runs {
+			e.ran(o)
+		}
+		if e.least != tt.want || e.last != tt.runs[len(tt.runs)-1] {
+			t.Errorf("%s: %+v", tt.name, e.least.result)
+		}
 	}
 }
 

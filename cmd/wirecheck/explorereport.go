@@ -26,8 +26,11 @@ func (e *explored) write(c *common) error {
 			return err
 		}
 	} else if e.failed == nil && e.nothing == "" {
-		if err := writeResult(&out, e.last.result, "text", "", terminalWidth(c.stdout)); err != nil {
+		if err := writeResult(&out, e.least.result, "text", "", terminalWidth(c.stdout)); err != nil {
 			return err
+		}
+		if e.runs > 1 {
+			fmt.Fprintln(&out, "this is the coverage of the run of which wirecheck saw least")
 		}
 	}
 	fmt.Fprintf(&out, "explored: %s\n", e.tally())
@@ -146,7 +149,7 @@ func (e *explored) json(w io.Writer, args []string) error {
 		Failed    *failure        `json:"failed"`
 		Result    json.RawMessage `json:"result"`
 	}{Strategy: e.strategy, Seed: e.seed, Runs: e.runs, Schedules: e.schedules, Exhausted: e.exhausted && e.runs == e.schedules, Nothing: e.nothing}
-	shown := e.last
+	shown := e.least
 	if o := e.failed; o != nil {
 		shown = o
 		v.Failed = &failure{e.number, o.exit, o.why, o.said, search.Switches(o.run.Order()), e.from, e.smaller, e.again,

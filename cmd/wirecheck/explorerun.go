@@ -20,6 +20,7 @@ import (
 	"wirecheck/configs"
 	"wirecheck/live"
 	"wirecheck/live/control"
+	"wirecheck/oracle/isolation"
 	"wirecheck/product"
 	"wirecheck/proxy"
 	"wirecheck/report"
@@ -45,6 +46,7 @@ type explorer struct {
 type outcome struct {
 	run      *search.Run
 	result   report.Result
+	seen     isolation.Coverage
 	exit     int    // exit status of the command
 	why      string // exit != 0: what the command did
 	said     string // the end of what the command wrote
@@ -194,6 +196,7 @@ func (x *explorer) observe(ctx context.Context, d database, run *search.Run, tit
 	if err = errors.Join(err, e); err != nil {
 		return nil, err
 	}
+	out.seen = found.Coverage
 	out.result = judged(found.Findings, found.Coverage, config.Unit, config.MinCoverage, "")
 	var schedule strings.Builder
 	if err := errors.Join(x.f.baseline.apply(&out.result, time.Now()), gate.Report(&schedule, 0)); err != nil {

@@ -57,5 +57,6 @@ func mariadbTraits() Traits {
 	t := innodbTraits
 	t.DeletionsPass = true // MDEV-40092
 	t.DefaultsAdded = true // MariaDB manual, "Instant ADD COLUMN"
+	t.CatalogApart = true  // measured with 10.11.19
 	return t
 }

@@ -32,6 +32,7 @@ var tidb = Product{
 		SubqueryEither:        true,         // pessimistic transaction mode: behaviors, and differences from MySQL InnoDB
 		AutocommitWaitsHidden: true,         // TIDB_TRX has transactions, and no statement outside of one
 		NumbersAhead:          true,         // AUTO_INCREMENT
+		UnionUnordered:        true,         // explain walkthrough: the parts of a Union are read side by side
 	},
 	Views: []View{
 		{[]string{ReadCommitted}, nil, V3, V3, "TiDB documentation, transaction isolation levels: READ COMMITTED"},

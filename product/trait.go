@@ -59,6 +59,11 @@ type Traits struct {
 	// ClearsWarnings says that every statement that does not ask for diagnostics clears the list of warnings. Elsewhere only one that reads
 	// or writes tables does so at once.
 	ClearsWarnings bool
+	// CatalogApart says that reading information_schema neither opens a transaction nor takes the snapshot of the one that is open, and leaves no
+	// lock in it.
+	CatalogApart bool
+	// UnionUnordered says that the rows of a UNION ALL may come in another order than its parts.
+	UnionUnordered bool
 	// CommitErrorAborts says that an error at COMMIT means that the transaction was rolled back; else its outcome is not known.
 	CommitErrorAborts bool
 	// DuplicateError is the code of the error for a row whose key is there already.

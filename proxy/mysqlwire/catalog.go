@@ -237,7 +237,7 @@ func (o *observation) mayAsk() bool {
 	case s.state != settingsKnown:
 		return false
 	case s.inTransaction():
-		return o.traits.catalogApart
+		return o.traits.CatalogApart
 	}
-	return s.once == "" && (s.status&statusAutocommit != 0 || o.traits.catalogApart)
+	return s.once == "" && (s.status&statusAutocommit != 0 || o.traits.CatalogApart)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wirecheck/history/prose"
+	"wirecheck/product"
 	"wirecheck/proxy/record"
 	"wirecheck/rewrite"
 	dialect "wirecheck/rewrite/mysql"
@@ -168,7 +169,9 @@ func (o newTables) follows(schema string) (bool, error) {
 }
 
 // terminal reports whether a person sits at the client.
-func (o *observation) terminal() bool { return o.program == "mysql" || o.program == "mariadb" }
+func (o *observation) terminal() bool {
+	return o.program != "" && slices.ContainsFunc(product.All(), func(p *product.Product) bool { return p.Client == o.program })
+}
 
 // codeBare and stateBare are those of the warning that wirecheck sees nothing of a table; findings have the ones before them.
 const (

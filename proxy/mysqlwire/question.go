@@ -25,7 +25,7 @@ func asked(o *observation, sql string) (own string, q *record.Question, err erro
 func answerTo(o *observation, q record.Question) (sql string) {
 	o.tracker.do(func(t *record.Tracker) {
 		if table := t.Ask(q); table != nil {
-			sql = table.MySQL(o.traits.Name != "tidb", q.Param)
+			sql = table.MySQL(!o.traits.UnionUnordered, q.Param)
 		}
 	})
 	return sql

@@ -24,14 +24,11 @@ type traits struct {
 	// optimistic says that transactions may be optimistic: those read from a snapshot whatever their level, and get all their
 	// errors at COMMIT.
 	optimistic bool
-	// catalogApart says that reading information_schema neither opens a transaction nor takes the snapshot of the one that is open, and
-	// leaves no lock in it (MariaDB 10.11.19, measured).
-	catalogApart bool
 }
 
 func traitsOf(f dialect.Flavor) traits {
 	p := product.Of(string(f))
-	return traits{p, !p.InvisibleColumns, p.AfterWait == product.WaitRestarts, p.Optimistic(product.Snapshot, true), f == dialect.MariaDB}
+	return traits{p, !p.InvisibleColumns, p.AfterWait == product.WaitRestarts, p.Optimistic(product.Snapshot, true)}
 }
 
 // forgetsWarnings reports whether the server clears its list of warnings at a statement.

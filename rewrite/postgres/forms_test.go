@@ -337,7 +337,24 @@ var forms = []struct {
 	{`SELECT a.id, (SELECT count(*) FROM orders o WHERE o.account_id = a.id) AS n FROM account a ORDER BY a.id`, "exact", "read account 1, read account 2, read account 3, read account 4, read orders 10, read orders 11, read orders 12"},
 	{`SELECT id, (SELECT note FROM orders WHERE account_id = 2), (SELECT 1 + sum(balance) FROM account WHERE id < 3) FROM account WHERE id > 2`, "exact", "read account 1, read account 2, read account 3, read account 4, read orders 12"},
 	{`SELECT id, (SELECT note FROM orders WHERE account_id = 1) FROM account`, "exact", ""}, // more than one row
-	{`SELECT id, (SELECT o.id FROM orders o WHERE o.account_id = a.id ORDER BY id LIMIT 1) FROM account a WHERE id = 1`, "approximate", "read account 1"},
+	{`SELECT id, (SELECT o.id FROM orders o WHERE o.account_id = a.id ORDER BY id LIMIT 1) FROM account a WHERE id = 1`, "exact", "read account 1, read orders 10"},
+	{`SELECT a.id, (SELECT o.note FROM orders o WHERE o.account_id = a.id ORDER BY o.amount DESC LIMIT 1) FROM account a WHERE a.id < 4`, "exact", "read account 1, read account 2, read account 3, read orders 11, read orders 12"},
+	{`SELECT a.id, (SELECT w FROM nokey ORDER BY v FETCH FIRST ROW ONLY) FROM account a WHERE a.id = 1`, "exact", "read account 1"},                                   // either of two
+	{`SELECT a.id, (SELECT o.amount FROM orders o WHERE o.account_id = a.id ORDER BY o.note LIMIT 1) FROM account a WHERE a.id = 1`, "approximate", "read account 1"}, // an index of it
+	{`SELECT a.id, (SELECT o.amount AS id FROM orders o WHERE o.account_id = a.id ORDER BY id LIMIT 1) FROM account a WHERE a.id = 1`, "approximate", "read account 1"},
+	{`SELECT a.id, (SELECT o.amount FROM orders o WHERE o.account_id = a.id ORDER BY o.id LIMIT 1 OFFSET 1) FROM account a WHERE a.id = 1`, "approximate", "read account 1"},
+	{`SELECT a.id, (SELECT o.amount FROM orders o WHERE o.account_id = a.id LIMIT 1) FROM account a WHERE a.id = 1`, "approximate", "read account 1"},
+	{`SELECT a.id, (SELECT b.owner FROM account b WHERE b.id = a.id LIMIT 1) FROM account a WHERE a.id = 1`, "exact", "read account 1, read account 1"},
+	{`SELECT a.id, ARRAY(SELECT o.id FROM orders o WHERE o.account_id = a.id ORDER BY o.id DESC LIMIT 2) FROM account a WHERE a.id = 1`, "exact", "read account 1, read orders 10, read orders 11"},
+	{`SELECT a.id FROM account a WHERE a.id = (SELECT o.account_id FROM orders o WHERE o.id < 13 ORDER BY o.id DESC LIMIT 1)`, "rows", "read account 2, read orders 12"},
+	{`UPDATE account SET balance = 1 WHERE id = (SELECT id FROM account WHERE owner = 'bob' ORDER BY id FOR UPDATE SKIP LOCKED LIMIT 1) RETURNING *`, "exact", "update account 2"}, // what it locks is what it writes
+	{`DELETE FROM nokey WHERE v = 1 AND w = (SELECT w FROM nokey LIMIT 1 FOR UPDATE)`, "approximate", "-"},
+	{`DELETE FROM pair p WHERE (SELECT q.v FROM pair q WHERE q.a = 2 FOR UPDATE) = p.v`, "approximate", "-"},
+	{`DELETE FROM account a WHERE a.id = (SELECT b.id FROM account b WHERE b.id = 4 FOR NO KEY UPDATE)`, "exact", "delete account 4"},
+	{`DELETE FROM account a WHERE a.id = (SELECT b.id FROM account b WHERE b.id = 4 FOR KEY SHARE) AND a.balance > 1000`, "approximate", ""}, // it may lock another one
+	{`DELETE FROM account a WHERE a.id = (SELECT b.balance FROM account b WHERE b.id = 4 FOR UPDATE)`, "approximate", ""},
+	{`UPDATE account SET balance = 1 WHERE id = (SELECT o.account_id FROM orders o ORDER BY o.id LIMIT 1)`, "rows", "read orders 10, update account 1"},
+	{`SELECT (SELECT note FROM orders ORDER BY id DESC LIMIT 1) AS last`, "exact", "read orders 13"},
 	{`SELECT id, coalesce(owner, (SELECT note FROM orders WHERE id = 10)) FROM account WHERE id = 1`, "approximate", "read account 1"},
 	{`SELECT id, CASE WHEN id > 0 THEN 1 ELSE (SELECT count(*) FROM orders) END FROM account WHERE id = 1`, "approximate", "read account 1"},
 	{`SELECT id, NULL::int + (SELECT count(*) FROM orders) FROM account WHERE id = 1`, "approximate", "read account 1"},

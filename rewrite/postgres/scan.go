@@ -33,6 +33,7 @@ type scan struct {
 	guard  string // a condition that says that it is cheap; empty if that is known
 	params bool   // the clauses have parameters
 	pair   *pair  // of IN: the versions are told that it compares with the row of the answer
+	top    bool   // the text has the client's ORDER BY and LIMIT
 	below  string // LIMIT: the versions are told if the answer has fewer rows; empty: whatever it has
 }
 
@@ -365,25 +366,10 @@ func (x *scene) steady(f *pg.FuncCall) bool {
 // led reports whether a condition fixes a column that leads an index of the table. If each, also a column of the query
 // around it may fix it.
 func (x *judge) led(s *pg.SelectStmt, src source, each bool) bool {
-	rv := s.FromClause[0].GetRangeVar()
-	if rv == nil || src.cols != nil {
+	if s.FromClause[0].GetRangeVar() == nil || src.cols != nil {
 		return false
 	}
-	fixed := fixedColumns(s.WhereClause, src.ref)
-	if each {
-		for _, e := range conjuncts(s.WhereClause) {
-			a := e.GetAExpr()
-			if a == nil || a.Kind != pg.A_Expr_Kind_AEXPR_OP || pgsyntax.LastName(a.Name) != "=" {
-				continue
-			}
-			for _, side := range [2][2]*pg.Node{{a.Lexpr, a.Rexpr}, {a.Rexpr, a.Lexpr}} {
-				l, r := side[0].GetColumnRef(), side[1].GetColumnRef()
-				if l != nil && r != nil && len(r.Fields) == 2 && x.columnOf(l, rv) && !x.columnOf(r, rv) {
-					fixed[column(side[0], src.ref)] = true
-				}
-			}
-		}
-	}
+	fixed := x.fixed(s, src, each)
 	first := func(ix []string) bool { return len(ix) > 0 && ix[0] != "" && fixed[ix[0]] }
 	return slices.ContainsFunc(src.rel.Indexes, first) || slices.ContainsFunc(src.rel.Unique, first)
 }
@@ -440,8 +426,12 @@ func (x *instrumentation) askScan(sc scan, once bool) string {
 	if p.lsn {
 		list = position + ", " + list
 	}
-	expr := fmt.Sprintf("(SELECT CASE WHEN pg_catalog.count(*) <= %d THEN pg_catalog.concat_ws(' ', %s) END FROM (SELECT %s, pg_catalog.row_number() OVER () AS n %s) wirecheck WHERE wirecheck.n <= %d)",
-		sc.limit, list, strings.Join(columns, ", "), sc.text, sc.limit+1)
+	number := "pg_catalog.row_number() OVER ()"
+	if sc.top {
+		number = "1"
+	}
+	expr := fmt.Sprintf("(SELECT CASE WHEN pg_catalog.count(*) <= %d THEN pg_catalog.concat_ws(' ', %s) END FROM (SELECT %s, %s AS n %s) wirecheck WHERE wirecheck.n <= %d)",
+		sc.limit, list, strings.Join(columns, ", "), number, sc.text, sc.limit+1)
 	if once && sc.below != "" {
 		sc.guard = strings.TrimSuffix("pg_catalog.count(*) OVER () < "+sc.below+" AND "+sc.guard, " AND ")
 	}

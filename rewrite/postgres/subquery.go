@@ -31,7 +31,7 @@ func (x *instrumentation) subqueries(s *pg.SelectStmt, grouped, each bool) (out 
 			x.certain(t.GetResTarget().GetVal(), func(l *pg.SubLink) {
 				switch l.SubLinkType {
 				case pg.SubLinkType_EXPR_SUBLINK, pg.SubLinkType_ARRAY_SUBLINK:
-					out.value(x, l.Subselect.GetSelectStmt(), each)
+					out.value(x, l, each)
 				case pg.SubLinkType_EXISTS_SUBLINK:
 					out.existence(x, l.Subselect.GetSelectStmt(), each)
 				}
@@ -89,9 +89,19 @@ func solid(n *pg.Node) bool {
 	return false
 }
 
-// value is a subquery whose value is taken: all of it was read.
-func (o *subqueries) value(x *instrumentation, s *pg.SelectStmt, inside bool) {
-	if x.closed(s) {
+// value is a subquery whose value is taken: all of it was read, or its first rows.
+func (o *subqueries) value(x *instrumentation, l *pg.SubLink, inside bool) {
+	s := l.Subselect.GetSelectStmt()
+	closed := x.closed(s)
+	if top, ok := x.topOf(s, !closed, l.SubLinkType == pg.SubLinkType_EXPR_SUBLINK); ok && (closed || inside) {
+		if closed {
+			o.outside = append(o.outside, top)
+		} else {
+			o.inside = append(o.inside, top)
+		}
+		return
+	}
+	if closed {
 		if list, ok := x.entire(s); ok {
 			o.outside = append(o.outside, list...)
 		}
@@ -129,7 +139,7 @@ func (x *instrumentation) condition(o *subqueries, s *pg.SelectStmt, n *pg.Node,
 		if !not {
 			x.certain(n, func(l *pg.SubLink) {
 				if l.SubLinkType == pg.SubLinkType_EXPR_SUBLINK && x.closed(l.Subselect.GetSelectStmt()) {
-					o.value(x, l.Subselect.GetSelectStmt(), false)
+					o.value(x, l, false)
 				}
 			})
 		}
@@ -146,11 +156,11 @@ func (x *instrumentation) condition(o *subqueries, s *pg.SelectStmt, n *pg.Node,
 		return true
 	case l.SubLinkType == pg.SubLinkType_ALL_SUBLINK && !not, l.SubLinkType == pg.SubLinkType_ANY_SUBLINK && not:
 		if x.closed(q) { // it was compared with every row
-			o.value(x, q, false)
+			o.value(x, l, false)
 		}
 	case l.SubLinkType == pg.SubLinkType_ANY_SUBLINK && !not:
 		if one, _ := x.aggregates(q); one && len(q.GroupClause) == 0 && x.closed(q) {
-			o.value(x, q, false)
+			o.value(x, l, false)
 		} else {
 			o.witness(x, s, q, inside, l.Testexpr)
 			return true

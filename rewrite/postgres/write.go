@@ -149,6 +149,9 @@ func (x *planner) write(w write) {
 	if len(c.tables) > x.facts && len(c.targets) == 1 && !rel.HasTriggers {
 		list = append(list, x.beside(w)...)
 	}
+	if len(c.tables) == x.facts+1 && x.locksOwn(w, target) {
+		x.facts++
+	}
 	list = append(list, x.images(target, w.op)...)
 	add := " RETURNING "
 	if len(w.returning) > 0 {
@@ -206,6 +209,24 @@ func (x *planner) beside(w write) (columns []string) {
 	x.silent = sub.silent
 	x.plan.Repeats = w.op == history.OpInsert
 	return columns
+}
+
+// locksOwn reports whether the only subquery of a write locks the rows that it writes, as workers take a job: WHERE id = (SELECT id FROM job ... FOR UPDATE).
+// What that reads is then what the statement overwrites, or nothing where it writes nothing.
+func (x *judge) locksOwn(w write, target source) bool {
+	e, key := w.where.GetAExpr(), keyColumns(target.rel)
+	if w.op == history.OpInsert || len(w.from) > 0 || w.with != nil || e == nil || e.Kind != pg.A_Expr_Kind_AEXPR_OP || pgsyntax.LastName(e.Name) != "=" ||
+		len(key) != 1 || column(e.Lexpr, target.ref) != key[0] || e.Rexpr.GetSubLink().GetSubLinkType() != pg.SubLinkType_EXPR_SUBLINK {
+		return false
+	}
+	q := e.Rexpr.GetSubLink().Subselect.GetSelectStmt()
+	if q == nil || !locks(q) || !x.closed(q) || len(q.FromClause) != 1 || q.FromClause[0].GetRangeVar() == nil || len(q.TargetList) != 1 {
+		return false
+	}
+	rv := q.FromClause[0].GetRangeVar()
+	rel, _ := x.resolve(rv)
+	ref := q.TargetList[0].GetResTarget().GetVal().GetColumnRef()
+	return rel != nil && rel.RelationName == target.rel.RelationName && rel.Kind == "table" && ref != nil && x.columnOf(ref, rv) && column(&pg.Node{Node: &pg.Node_ColumnRef{ColumnRef: ref}}, refName(rv)) == key[0]
 }
 
 // asFrom gives the tables of an UPDATE or DELETE as a FROM clause.

@@ -1,25 +1,20 @@
 package main
 
 import (
-	"bufio"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"wirecheck/configs"
-	"wirecheck/history"
 	"wirecheck/history/prose"
 	"wirecheck/oracle/isolation"
 	"wirecheck/oracle/level"
 	"wirecheck/product"
 	"wirecheck/report"
-	"wirecheck/trace"
 )
 
 // newCheckCommand makes "wirecheck check". The flag --format is the root's.
@@ -31,7 +26,7 @@ func newCheckCommand() *cobra.Command {
 	var known baseline
 	var values configs.Switch
 	cmd := &cobra.Command{
-		Use:   "check HISTORY",
+		Use:   "check HISTORY...",
 		Short: "Judge a recorded history",
 		Long: `check reads what "wirecheck proxy --record" wrote and reports the anomalies in
 it. The findings and their ids are those that the proxy reported live. check
@@ -48,6 +43,10 @@ observe, or - for standard input. Of a trace in several parts, name the first.
 It may also be a history of another checker: Elle and Jepsen (EDN or JSON),
 Plume, PolySI, IsoVista and AWDIT (text), dbcop and TimeKiller (JSON).
 
+Of several proxies in front of the same databases, name all histories: they are
+judged as one, with the anomalies between sessions of different proxies. The
+proxies' clocks are not compared, so levels that ask for real time stay unknown.
+
 Exit status: 0 nothing found; 1 something found; 2 wirecheck could not read the
 history; 3 nothing found, but that means nothing: wirecheck saw no statement
 exactly, or fewer than --min-coverage asks for, most of them failed by mistake
@@ -60,8 +59,9 @@ are no requests in it.`,
   wirecheck check --level serializable shop.jsonl  # as if all ran at that level
   wirecheck check --level causal shop.jsonl        # is it causally consistent?
   zcat shop.jsonl.gz | wirecheck check -
+  wirecheck check host1.wct host2.wct host3.wct    # of three proxies
   wirecheck check --jepsen store/latest/history.edn`,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			format, err := cmd.Flags().GetString("format")
 			if err != nil {
@@ -80,14 +80,12 @@ are no requests in it.`,
 			if err := errors.Join(checkLeast(least), known.check()); err != nil {
 				return err
 			}
-			in, name, found, done, err := openHistory(cmd, args[0], input)
-			if err == nil {
-				defer done()
-			}
+			inputs, found, done, err := openHistories(cmd, args, input)
+			defer done()
 			switch {
 			case err != nil:
 			case found != inputNative:
-				err = checkForeign(cmd, in, args[0], name, found, foreignFlags{l, format, asked, strict, jepsen, known})
+				err = checkForeign(cmd, inputs[0].in, args[0], inputs[0].name, found, foreignFlags{l, format, asked, strict, jepsen, known})
 			case jepsen:
 				err = errors.New("--jepsen judges histories of other checkers")
 			}
@@ -97,7 +95,7 @@ are no requests in it.`,
 			if err != nil || found != inputNative {
 				return err
 			}
-			return check(cmd, in, args[0], name, isolation.Options{Level: l, Strict: strict, Transactions: unit.unit == unitTransaction, Possible: unit.possible, Explain: explain, HideValues: !bool(values), Levels: showsLevels(asked, format)}, asked, format, unit.unit, least, known)
+			return check(cmd, inputs, isolation.Options{Level: l, Strict: strict, Transactions: unit.unit == unitTransaction, Possible: unit.possible, Explain: explain, HideValues: !bool(values), Levels: showsLevels(asked, format)}, asked, format, unit.unit, least, known)
 		},
 	}
 	cmd.Flags().StringVar(&named, "level", "", "judge as if every transaction had run at this SQL level (default: the recorded levels), or say whether the history satisfies this level of the literature")
@@ -153,13 +151,17 @@ func levels(c *isolation.Checker, asked *level.Level) (*report.Levels, error) {
 }
 
 // check judges one history and prints the result.
-func check(cmd *cobra.Command, in io.Reader, path, name string, opts isolation.Options, asked *level.Level, format, unit string, least float64, known baseline) error {
-	c, missing, err := judge(cmd, in, path, name, opts)
+func check(cmd *cobra.Command, inputs []input, opts isolation.Options, asked *level.Level, format, unit string, least float64, known baseline) error {
+	c, missing, err := judge(cmd, inputs, opts)
 	if err != nil {
 		return err
 	}
 	result := judged(c.Summary(), c.Coverage(), unit, least, missing)
-	result.Source = path
+	result.Source = inputs[0].path
+	again := result.Source
+	if len(inputs) > 1 {
+		again, result.Source = "", sourceOf(inputs)
+	}
 	if opts.Levels {
 		if result.Levels, err = levels(c, asked); err != nil {
 			return err
@@ -171,7 +173,7 @@ func check(cmd *cobra.Command, in io.Reader, path, name string, opts isolation.O
 	if err := known.apply(&result, time.Now()); err != nil {
 		return err
 	}
-	if err := printResult(cmd.OutOrStdout(), result, format, path); err != nil {
+	if err := printResult(cmd.OutOrStdout(), result, format, again); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	if asked == nil || opts.Level != "" {
@@ -192,81 +194,6 @@ func levelStatus(r report.Result) error {
 		return exitFound
 	case l.Verdict(l.Asked).State == level.Unknown || l.Unsure != "" || r.Undecided != "":
 		return exitUnknown
-	}
-	return nil
-}
-
-// judge reads a history or a trace to its end. missing says what was not there to be judged. Where a read is older than the window of the
-// checker, it begins again and keeps everything.
-func judge(cmd *cobra.Command, in io.Reader, path, name string, opts isolation.Options) (c *isolation.Checker, missing string, err error) {
-	again, twice := in.(io.ReadSeeker)
-	twice = twice && seekable(again)
-	warn := func(text string) {
-		missing = cmp.Or(missing, text)
-		fmt.Fprintln(cmd.ErrOrStderr(), "wirecheck: warning:", text)
-	}
-	if twice {
-		if c, err = judgeOnce(in, path, name, opts, false, warn); !errors.Is(err, errForgot) {
-			return c, missing, err
-		}
-		if _, err := again.Seek(0, io.SeekStart); err != nil {
-			return nil, "", fmt.Errorf("read %s again: %w", name, err)
-		}
-	}
-	opts.Keep, opts.MaxBytes = -1, math.MaxInt/16
-	c, err = judgeOnce(in, path, name, opts, true, warn)
-	return c, missing, err
-}
-
-// errForgot ends the reading of a history of which something is needed that the checker has forgotten.
-var errForgot = errors.New("a read is older than the window of the checker")
-
-// feed gives events to a checker.
-type feed struct {
-	*isolation.Checker
-	keeps bool // the checker keeps everything
-}
-
-func (f feed) add(e *history.Event) error {
-	f.Add(e)
-	if !f.keeps && !isolation.Complete(f.Checker) {
-		return errForgot
-	}
-	return nil
-}
-
-func judgeOnce(in io.Reader, path, name string, opts isolation.Options, keeps bool, warn func(string)) (*isolation.Checker, error) {
-	to := feed{isolation.New(opts), keeps}
-	head := bufio.NewReader(in)
-	read := checkHistory
-	if begin, _ := head.Peek(16); trace.IsFile(begin) { // whatever is wrong with it the reader says
-		read = checkTrace
-	}
-	return to.Checker, read(head, path, name, to, warn)
-}
-
-// checkHistory gives the events of a history to the checker. It warns of what is missing at the end.
-func checkHistory(in io.Reader, _, name string, to feed, warn func(string)) error {
-	r, err := history.NewReader(in, name)
-	if err != nil {
-		return err
-	}
-	var e history.Event
-	for {
-		if err := r.Next(&e); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return err
-		}
-		if err := to.add(&e); err != nil {
-			return err
-		}
-	}
-	switch open := to.Coverage().Open; {
-	case r.Warning() != "":
-		warn(r.Warning())
-	case open > 0 && r.Header().Closes:
-		warn(fmt.Sprintf("%s: the history is cut off: %s had not ended", name, prose.Count(open, "session")))
 	}
 	return nil
 }

@@ -122,38 +122,3 @@ func openTrace(in io.Reader, path, name string) (*trace.Reader, error) {
 	}
 	return trace.Open(path, trace.ReadOptions{})
 }
-
-// checkTrace gives the history in a trace file to the checker.
-func checkTrace(in io.Reader, path, name string, to feed, warn func(string)) (err error) {
-	r, err := openTrace(in, path, name)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	var rec trace.Record
-	observed, ended := r.Header().Observed, false
-	for {
-		if err := r.Next(&rec); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return err
-		}
-		switch {
-		case rec.Kind == trace.KindHistory && !ended:
-			observed = true
-			if err := to.add(rec.History); err != nil {
-				return err
-			}
-		case rec.Kind == trace.KindNote && rec.Note.HistoryEnds:
-			ended = true
-			warn(fmt.Sprintf("%s: %s (%s): what happened later is not judged", path, rec.Note.Text, time.Unix(0, rec.Note.At).UTC().Format("15:04:05.000")))
-		}
-	}
-	if !observed {
-		return errNotObserved(path, r.Header())
-	}
-	if r.Warning() != "" {
-		warn(r.Warning())
-	}
-	return nil
-}

@@ -199,8 +199,8 @@ func judgeTraced(t *testing.T, path string) ([]oracle.Finding, isolation.Coverag
 		t.Fatal(err)
 	}
 	defer f.Close()
-	c := isolation.New(isolation.Options{})
-	if err := checkTrace(f, file, file, feed{c, true}, func(said string) { t.Error(said) }); err != nil {
+	c, err := judgeOnce([]input{{f, file, file}}, isolation.Options{}, true, func(said string) { t.Error(said) })
+	if err != nil {
 		t.Fatal(err)
 	}
 	return c.Summary(), c.Coverage()

@@ -58,6 +58,10 @@ var rules = []Rule{
 		Why: "what a product does is data; every other package may ask it, and it asks none",
 	},
 	{
+		Of: []string{"fleet"}, StandardOnly: true, And: []string{"fleet", "product", "anomaly", "answer", "history"},
+		Why: "histories are joined without knowing who reads or judges them",
+	},
+	{
 		Of: []string{"lab/scenario"}, StandardOnly: true, And: []string{"lab/scenario", "product", "anomaly", "answer", "history"},
 		Why: "a scenario is text and orders of steps: what SQL touches and what oracles find it is handed as functions",
 	},

@@ -34,7 +34,7 @@ func futureRead(c *Checker, v *version, r reader) {
 		return
 	}
 	w, read := &v.writer.stmts[v.wstmt], &r.t.stmts[r.access().stmt]
-	if w.from != 0 && read.to != 0 && read.to < w.from {
+	if w.from != 0 && read.to != 0 && read.to < w.from && sameClock(v.writer, r.t) {
 		direct(c, anomaly.FutureRead, []*txn{v.writer, r.t}, edge{kind: edgeWR, from: v, to: v, fromStmt: v.wstmt, toStmt: r.access().stmt})
 	}
 }

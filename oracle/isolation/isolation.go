@@ -88,6 +88,9 @@ type Options struct {
 	HideValues bool
 	// Levels keeps all dependencies, for the levels that the history satisfies (function Levels).
 	Levels bool
+	// Recorder says which recorder's clock the ticks of a session are of, where several made the history. Ticks of two clocks are not compared.
+	// nil: there is one.
+	Recorder func(session uint64) int
 	// MaxFingerprints is how many different findings are remembered. 0 means DefaultMaxFingerprints.
 	MaxFingerprints int
 }
@@ -174,6 +177,7 @@ func New(opts Options) *Checker {
 	c.requests = requests{c: c, by: map[string]*request{}, open: map[string]bool{}}
 	if opts.Levels {
 		c.levels = level.NewGraph()
+		c.levels.Timeless = opts.Recorder != nil
 	}
 	c.places.limit, c.gone.limit = opts.MaxPlaces, opts.MaxPlaces
 	c.sweepAt = c.opts.sweepStep()
@@ -190,6 +194,8 @@ type session struct {
 	late  []*txn
 	apart apart
 	last  *txn // strict: the last committed transaction
+	// recorder is whose clock its ticks are of (Options.Recorder).
+	recorder int
 }
 
 // state is what is known of a transaction's outcome.
@@ -373,6 +379,9 @@ func (c *Checker) sessionOf(id uint64) *session {
 	s := c.sessions[id]
 	if s == nil {
 		s = &session{id: id, info: history.Event{Kind: history.EventSession, Session: id}, dbms: product.Of("")}
+		if c.opts.Recorder != nil {
+			s.recorder = c.opts.Recorder(id)
+		}
 		c.sessions[id] = s
 	}
 	return s

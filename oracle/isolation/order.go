@@ -12,14 +12,20 @@ func (g *graph) orderEdges(t *txn) {
 		g.addEdge(edgeRT, p, t, nil, nil, -1, -1)
 	}
 	// Elle's frontier: what ended before t began is reached through t from now on.
-	g.frontier = append(slices.DeleteFunc(g.frontier, func(f *txn) bool { return f.to < t.from || f.gone }), t)
+	g.frontier = append(slices.DeleteFunc(g.frontier, func(f *txn) bool { return overBefore(f, t) || f.gone }), t)
 }
 
 // realTimeBegin keeps who had ended when t began.
 func (g *graph) realTimeBegin(t *txn) {
 	for _, f := range g.frontier {
-		if f.to < t.from {
+		if overBefore(f, t) {
 			t.rt = append(t.rt, f)
 		}
 	}
 }
+
+// overBefore reports whether one transaction was over before another one began.
+func overBefore(f, t *txn) bool { return f.to < t.from && sameClock(f, t) }
+
+// sameClock reports whether the ticks of two transactions can be compared.
+func sameClock(t, u *txn) bool { return t.session.recorder == u.session.recorder }

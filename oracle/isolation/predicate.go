@@ -274,11 +274,12 @@ func (p *predicate) relate(ch *change, c *Checker) kinds {
 		return 0
 	}
 	changed := was != condition.Unsure && was != now
-	visible := committedBefore(ch.t, p.from) || c.opts.Whole && was == condition.True && p.whole && certain && p.sawAtLeast(ch.prev)
+	visible := committedBefore(ch.t, p) || c.opts.Whole && was == condition.True && p.whole && certain && p.sawAtLeast(ch.prev)
 	hidden := ch.t.sent > p.to
 	if p.dirty {
 		hidden = ch.t.stmts[ch.first].from > p.to
 	}
+	hidden = hidden && sameClock(ch.t, p.t)
 	switch {
 	case !changed && !(p.whole && certain && now == condition.True):
 	case visible && changed:
@@ -310,8 +311,8 @@ func (p *predicate) found(ch *change) (found, certain bool) {
 	return false, ch.born
 }
 
-func committedBefore(t *txn, tick uint64) bool {
-	return t.state == stateCommitted && t.answered && t.to < tick
+func committedBefore(t *txn, p *predicate) bool {
+	return t.state == stateCommitted && t.answered && t.to < p.from && sameClock(t, p.t)
 }
 
 // sawAtLeast reports whether a version, or a later one of the row, is what the statement saw.
@@ -322,7 +323,7 @@ func (p *predicate) sawAtLeast(v *version) bool {
 	case v.order == history.OrderInitial:
 		return true
 	}
-	return v.is == live && v.writer != nil && committedBefore(v.writer, p.from)
+	return v.is == live && v.writer != nil && committedBefore(v.writer, p)
 }
 
 // wrote reports whether the transaction had written the row before.

@@ -151,7 +151,7 @@ func (m *missed) before(ch *change) bool {
 	if m.t == ch.t {
 		return m.stmt < ch.first
 	}
-	return m.t.stmts[m.stmt].to < ch.t.stmts[ch.first].from
+	return m.t.stmts[m.stmt].to < ch.t.stmts[ch.first].from && sameClock(m.t, ch.t)
 }
 
 // withinTransactions reports whether the cycle is one of two transactions, or both changed one row: those are other anomalies.
@@ -166,7 +166,7 @@ func (m *missed) renewed(unit []*txn, until *change) bool {
 	for _, u := range unit {
 		for i := range u.stmts {
 			s := &u.stmts[i]
-			if u == m.t && int32(i) == m.stmt || s.to <= read || s.from > end || s.failed {
+			if u == m.t && int32(i) == m.stmt || s.to <= read && sameClock(u, m.t) || s.from > end && sameClock(u, until.t) || s.failed {
 				continue
 			}
 			if u.looked(int32(i), m) {

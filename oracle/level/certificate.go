@@ -34,7 +34,7 @@ func (g *Graph) Certificate(name string) []Point {
 	if !ok {
 		return nil
 	}
-	so, times := order(g.txns)
+	so, times := g.order(g.txns)
 	c := &component{txns: g.txns, edges: append(g.edges, so...), times: times}
 	d := c.graph(f.kinds, f.split, f.prefix, f.use)
 	in := make([]int32, d.nodes())

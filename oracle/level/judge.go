@@ -60,7 +60,7 @@ type State string
 const (
 	Satisfied State = "satisfied"
 	Broken    State = "broken"
-	Unknown   State = "unknown" // it would take too long to decide
+	Unknown   State = "unknown" // it would take too long to decide, or needs what the history does not tell
 )
 
 // Verdict is what is known of one level.
@@ -88,6 +88,9 @@ func (g *Graph) Judge() []Verdict {
 			case !sure:
 				v.State = Unknown
 			}
+		}
+		if v.State == Satisfied && g.Timeless && forms[l.Name].kinds&RT != 0 {
+			v.State = Unknown
 		}
 		out[i] = v
 	}

@@ -61,6 +61,8 @@ type Graph struct {
 	facts []Fact
 	// Unordered counts versions whose place among those of their row is not known.
 	Unordered int
+	// Timeless says that the transactions' times are of several clocks: what needs real time is not known to be satisfied.
+	Timeless bool
 }
 
 // edge is an Edge between places in Graph.txns.

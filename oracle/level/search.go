@@ -206,8 +206,8 @@ type component struct {
 	epoch       int32
 }
 
-// order gives the session edges, and the ends in their order.
-func order(txns []Txn) (so []edge, times []int32) {
+// order gives the session edges, and the ends in their order, if there is one.
+func (g *Graph) order(txns []Txn) (so []edge, times []int32) {
 	for i := range txns {
 		times = append(times, int32(i))
 	}
@@ -218,6 +218,9 @@ func order(txns []Txn) (so []edge, times []int32) {
 		if k > 0 && txns[times[k-1]].Session == txns[i].Session {
 			so = append(so, edge{from: times[k-1], to: i, kind: SO, fs: -1, ts: -1})
 		}
+	}
+	if g.Timeless {
+		return so, nil
 	}
 	slices.SortStableFunc(times, func(a, b int32) int { return cmp.Compare(txns[a].To, txns[b].To) })
 	return so, times
@@ -273,7 +276,7 @@ func (c *component) graph(kinds Kind, split, prefix bool, use func(*edge) bool) 
 
 // cyclic is the component in which the cycles of a graph are.
 func (g *Graph) cyclic() *component {
-	so, times := order(g.txns)
+	so, times := g.order(g.txns)
 	all := &component{txns: g.txns, edges: append(g.edges, so...), times: times}
 	of, count := all.graph(WW|WR|RW|SO|RT, false, false, nil).components()
 	c := &component{}
@@ -293,6 +296,6 @@ func (g *Graph) cyclic() *component {
 			c.edges = append(c.edges, e)
 		}
 	}
-	_, c.times = order(c.txns)
+	_, c.times = g.order(c.txns)
 	return c
 }

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wirecheck/fleet"
+	"wirecheck/history"
+	"wirecheck/history/prose"
+	"wirecheck/oracle/isolation"
+	"wirecheck/trace"
+)
+
+// input is a file that is judged.
+type input struct {
+	in         io.Reader
+	path, name string
+}
+
+// sourceOf names the files.
+func sourceOf(inputs []input) string {
+	var names []string
+	for _, in := range inputs {
+		names = append(names, in.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// openHistories opens the files to judge; done closes them. Several must be wirecheck's own.
+func openHistories(cmd *cobra.Command, paths []string, format string) (inputs []input, found string, done func(), err error) {
+	var opened []func()
+	done = func() {
+		for _, d := range opened {
+			d()
+		}
+	}
+	for _, path := range paths {
+		in, name, f, d, err := openHistory(cmd, path, format)
+		if err != nil {
+			return nil, "", done, err
+		}
+		opened = append(opened, d)
+		if found = f; found != inputNative && len(paths) > 1 {
+			return nil, "", done, fmt.Errorf("%s: only histories of wirecheck's own are judged together", name)
+		}
+		inputs = append(inputs, input{in, path, name})
+	}
+	return inputs, found, done, nil
+}
+
+// judge reads histories or traces to their ends. missing says what was not there to be judged. Where a read is older than the window of the
+// checker, it begins again and keeps everything.
+func judge(cmd *cobra.Command, inputs []input, opts isolation.Options) (c *isolation.Checker, missing string, err error) {
+	warn := func(text string) {
+		missing = cmp.Or(missing, text)
+		fmt.Fprintln(cmd.ErrOrStderr(), "wirecheck: warning:", text)
+	}
+	twice := true
+	for _, in := range inputs {
+		again, ok := in.in.(io.ReadSeeker)
+		twice = twice && ok && seekable(again)
+	}
+	if twice {
+		if c, err = judgeOnce(inputs, opts, false, warn); !errors.Is(err, errForgot) {
+			return c, missing, err
+		}
+		for _, in := range inputs {
+			if _, err := in.in.(io.ReadSeeker).Seek(0, io.SeekStart); err != nil {
+				return nil, "", fmt.Errorf("read %s again: %w", in.name, err)
+			}
+		}
+	}
+	opts.Keep, opts.MaxBytes = -1, math.MaxInt/16
+	c, err = judgeOnce(inputs, opts, true, warn)
+	return c, missing, err
+}
+
+// errForgot ends the reading of a history of which something is needed that the checker has forgotten.
+var errForgot = errors.New("a read is older than the window of the checker")
+
+// judgeOnce gives the events to a new checker; keeps says that it keeps everything.
+func judgeOnce(inputs []input, opts isolation.Options, keeps bool, warn func(string)) (_ *isolation.Checker, err error) {
+	list := make([]*reading, len(inputs))
+	sources := make([]fleet.Source, len(inputs))
+	runs := map[string]string{}
+	for i, in := range inputs {
+		r, err := open(in, warn)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, r.close()) }()
+		if other, twice := runs[r.run]; twice && r.run != "" {
+			return nil, fmt.Errorf("%s and %s are of one proxy: name one of them", other, in.name)
+		}
+		runs[r.run] = in.name
+		list[i], sources[i] = r, fleet.Source{Name: in.name, Next: r.next}
+	}
+	next := list[0].next
+	if len(list) > 1 {
+		m := fleet.Merge(sources...)
+		next, opts.Recorder = m.Next, m.Recorder
+	}
+	c := isolation.New(opts)
+	var e history.Event
+	for {
+		if err := next(&e); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		if c.Add(&e); !keeps && !isolation.Complete(c) {
+			return nil, errForgot
+		}
+	}
+	for _, r := range list {
+		r.finish(c.Coverage().Open)
+	}
+	return c, nil
+}
+
+// reading is the reading of one file.
+type reading struct {
+	run    string // of the process that recorded it; empty: not known
+	next   func(*history.Event) error
+	finish func(open int) // warns of what is missing at the end, where so many sessions had not ended
+	close  func() error
+}
+
+// open begins to read a file: a trace, or else a history.
+func open(in input, warn func(string)) (*reading, error) {
+	head := bufio.NewReader(in.in)
+	if begin, _ := head.Peek(16); trace.IsFile(begin) { // whatever is wrong with it the reader says
+		return openObserved(input{head, in.path, in.name}, warn)
+	}
+	r, err := history.NewReader(head, in.name)
+	if err != nil {
+		return nil, err
+	}
+	finish := func(open int) {
+		switch {
+		case r.Warning() != "":
+			warn(r.Warning())
+		case open > 0 && r.Header().Closes:
+			warn(fmt.Sprintf("%s: the history is cut off: %s had not ended", in.name, prose.Count(open, "session")))
+		}
+	}
+	return &reading{r.Header().Run, r.Next, finish, func() error { return nil }}, nil
+}
+
+// openObserved begins to read the history in a trace.
+func openObserved(in input, warn func(string)) (*reading, error) {
+	r, err := openTrace(in.in, in.path, in.name)
+	if err != nil {
+		return nil, err
+	}
+	var rec trace.Record
+	observed, ended := r.Header().Observed, false
+	next := func(e *history.Event) error {
+		for {
+			switch err := r.Next(&rec); {
+			case errors.Is(err, io.EOF) && !observed:
+				return errNotObserved(in.path, r.Header())
+			case err != nil:
+				return err
+			case rec.Kind == trace.KindHistory && !ended:
+				observed = true
+				*e = *rec.History
+				return nil
+			case rec.Kind == trace.KindNote && rec.Note.HistoryEnds:
+				ended = true
+				warn(fmt.Sprintf("%s: %s (%s): what happened later is not judged", in.path, rec.Note.Text, time.Unix(0, rec.Note.At).UTC().Format("15:04:05.000")))
+			}
+		}
+	}
+	finish := func(int) {
+		if r.Warning() != "" {
+			warn(r.Warning())
+		}
+	}
+	return &reading{r.Header().Run, next, finish, r.Close}, nil
+}

@@ -76,14 +76,12 @@ func (k *combination) begin(ctx context.Context) (why string, err error) {
 	if k.base.Trouble != nil {
 		return fmt.Sprintf("%s: %v", sessionsOf(k.g), k.base.Trouble), nil
 	}
-	for _, u := range k.g.Units {
-		k.lanes = append(k.lanes, replay.NewLane(u, d))
-	}
 	k.stage = lab.NewStage(k.lab, k.e.r.instance.Version, k.e.describe)
 	again, err := k.lab.Run(ctx, k.spec, k.recorded, func() {})
 	if err != nil {
 		return "", err
 	}
+	k.lanes = k.g.Lanes(k.e.r.generated.Began(), k.answers(k.base), k.answers(again), d)
 	x, err := k.stage.Schedule(k.spec, k.base)
 	if err != nil {
 		return "", err
@@ -92,7 +90,7 @@ func (k *combination) begin(ctx context.Context) (why string, err error) {
 	if err != nil {
 		return "", err
 	}
-	k.masks = serial.NewMasks(k.g.State.Filled)
+	k.masks = serial.NewMasks(k.g.State.Filled, panel.Recent)
 	k.masks.Blind(x)
 	k.masks.Learn(x, y)
 	for i, u := range k.g.Units {
@@ -250,7 +248,7 @@ func (k *combination) judge(ctx context.Context, p *scenario.Permutation, texts 
 	}
 	spec, perm := k.with(texts, p)
 	w := &WrongRun{Captured: captured, Level: k.level.History, Permutation: perm.String(), Mark: mark, switches: switches(p), steps: len(p.Steps)}
-	j, err := k.values(ctx, spec, texts, result, true)
+	j, err := k.values(ctx, spec, texts, result, k.masks, true)
 	if err != nil {
 		return err
 	}
@@ -258,7 +256,7 @@ func (k *combination) judge(ctx context.Context, p *scenario.Permutation, texts 
 		return nil
 	}
 	if len(j.Differences) > 0 && k.masks.Doubts() {
-		if j, err = k.values(ctx, spec, texts, result, false); err != nil {
+		if j, err = k.values(ctx, spec, texts, result, k.masks, false); err != nil {
 			return err
 		}
 	}
@@ -271,8 +269,15 @@ func (k *combination) judge(ctx context.Context, p *scenario.Permutation, texts 
 		if again.Trouble != nil {
 			return nil
 		}
-		if j, err = k.values(ctx, spec, texts, again, false); err != nil {
+		masks, err := k.refined(spec, result, again)
+		if err != nil {
 			return err
+		}
+		if j, err = k.values(ctx, spec, texts, again, masks, false); err != nil {
+			return err
+		}
+		if len(j.Differences) == 0 && !thorough {
+			return nil
 		}
 	}
 	what := ""
@@ -325,13 +330,26 @@ func (k *combination) told() bool {
 	})
 }
 
+// refined gives the masks for an order that was executed twice.
+func (k *combination) refined(spec *scenario.Spec, result, again *lab.Result) (*serial.Masks, error) {
+	a, err := k.stage.Schedule(spec, result)
+	if err != nil {
+		return nil, err
+	}
+	b, err := k.stage.Schedule(spec, again)
+	if err != nil {
+		return nil, err
+	}
+	return k.masks.Refined(a, b), nil
+}
+
 // values asks whether an execution's answers and tables are those of a serial one.
-func (k *combination) values(ctx context.Context, spec *scenario.Spec, texts [][]string, result *lab.Result, strict bool) (serial.Judgement, error) {
+func (k *combination) values(ctx context.Context, spec *scenario.Spec, texts [][]string, result *lab.Result, masks *serial.Masks, strict bool) (serial.Judgement, error) {
 	s, err := k.stage.Schedule(spec, result)
 	if err != nil {
 		return serial.Judgement{}, err
 	}
-	return k.masks.Judge(s, strict, func(order []int) (*schedule.Schedule, error) {
+	return masks.Judge(s, strict, func(order []int) (*schedule.Schedule, error) {
 		key := fmt.Sprint(order, texts)
 		if r := k.serial[key]; r != nil {
 			return r, nil

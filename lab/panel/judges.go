@@ -106,7 +106,7 @@ var judges = []Judge{
 			if counters == nil {
 				return schedule.Verdict{Unknown: "serial does not know " + s.Product}, nil
 			}
-			return serial.Check(ctx, s, stage, serial.Options{Counters: counters})
+			return serial.Check(ctx, s, stage, serial.Options{Counters: counters, Recent: Recent})
 		},
 	},
 	{
@@ -416,4 +416,13 @@ func Levels(d engine.Descriptor, named []string, spec *scenario.Spec) ([]product
 // AsksQueries reports whether an oracle judges single queries.
 func AsksQueries(name string) bool {
 	return slices.ContainsFunc(judges, func(j Judge) bool { return j.Single && j.Name == name && name != crash.Descriptor.Name })
+}
+
+// recentDays is how far a day lies from today that no clock shows while cases run, whatever its time zone.
+const recentDays = 3
+
+// Recent reports whether a clock may show a day (2026-11-23) while cases run. What is no day may be one in another form.
+func Recent(day string) bool {
+	at, err := time.Parse(time.DateOnly, day)
+	return err != nil || time.Until(at).Abs() < recentDays*24*time.Hour
 }

@@ -99,12 +99,21 @@ func (u *Unit) flow(to, n int, l flow.Literal, known []cell, inputs map[string]b
 				return f, true
 			}
 		}
-		if c.value == l.Value && !inputs[l.Value] && (telling(l.Value) || c.name == l.Column || c.name == "id" && strings.HasSuffix(l.Column, "id")) {
+		if c.value == l.Value && (u.made(c, l, to) || !inputs[l.Value] && (telling(l.Value) || c.name == l.Column || c.name == "id" && strings.HasSuffix(l.Column, "id"))) {
 			f.Kind = flow.Copy
 			return f, true
 		}
 	}
 	return Flow{}, false
+}
+
+// made reports whether a value is the id of a row that the unit has inserted, in a column of a later statement that refers to such rows.
+func (u *Unit) made(c cell, l flow.Literal, to int) bool {
+	s := u.Steps[c.step]
+	if c.name != "id" || len(s.verbs) != 1 || s.verbs[0].Verb != "insert" || len(s.verbs[0].Targets()) != 1 {
+		return false
+	}
+	return l.Column != "" && belongsTo(l.Column, strings.ToLower(s.verbs[0].Targets()[0].Name), u.Steps[to])
 }
 
 // alone reports whether the only value that a read gave is what the only number that a statement sets can come from: SELECT uses AS n.
@@ -154,6 +163,7 @@ func (u *Unit) addressed(c cell, to int, d lex.Dialect) bool {
 type Lane struct {
 	Unit  *Unit
 	Flows []Flow
+	made  *made // nil: not known
 }
 
 // NewLane recognises a unit's data flow.
@@ -225,7 +235,8 @@ func (l *Lane) unlike(step int, was, is *answer.Answer, d lex.Dialect) string {
 		}
 		for r := range a.Rows {
 			for c := range a.Rows[r] {
-				if !answer.SameValue(a.Rows[r][c], b.Rows[r][c]) && !slices.ContainsFunc(l.Flows, func(f Flow) bool { return f.From == step && f.row == r && f.column == c }) {
+				if !answer.SameValue(a.Rows[r][c], b.Rows[r][c]) && !slices.ContainsFunc(l.Flows, func(f Flow) bool { return f.From == step && f.row == r && f.column == c }) &&
+					!l.byServer(cellPlace{step, i, r, c}, a.Rows[r][c], b.Rows[r][c]) {
 					return fmt.Sprintf("it read %q in place of %q", b.Rows[r][c], a.Rows[r][c])
 				}
 			}

@@ -13,12 +13,15 @@ import (
 type cell struct{ column, value string }
 
 // cells are the rows of a table or an answer without the columns that are not compared.
-func cells(columns []answer.Column, rows [][]answer.Value, hidden func(c answer.Column) bool) [][]cell {
+func cells(columns []answer.Column, rows [][]answer.Value, compared func(i int, v answer.Value) (string, bool)) [][]cell {
 	out := make([][]cell, len(rows))
 	for i, row := range rows {
 		for j, v := range row {
-			if j < len(columns) && !hidden(columns[j]) {
-				out[i] = append(out[i], cell{columns[j].Name, answer.Text(v)})
+			if j >= len(columns) {
+				break
+			}
+			if text, ok := compared(j, v); ok {
+				out[i] = append(out[i], cell{columns[j].Name, text})
 			}
 		}
 	}

@@ -15,20 +15,24 @@ import (
 // Masks are what says nothing of the order of transactions and is not compared: columns that counters fill (counters are not transactional),
 // what differs between two executions of the same order (clocks, random numbers), and answers that may differ for another reason.
 type Masks struct {
-	counters map[string]bool // "table.column"
-	columns  map[string]bool // names of such columns, as results have them
-	unstable map[string]bool // places
-	skipped  map[string]bool // places of answers that are not compared
-	doubtful map[string]bool // places of answers that may differ for another reason than the order of transactions
-	cuts     map[string]int  // places of answers that may if they have so many rows: LIMIT cut them off
-	blind    map[string]bool // tables of which the same holds
-	times    bool            // dates and times may be a clock's: they are not compared
+	counters map[string]bool         // "table.column"
+	columns  map[string]bool         // names of such columns, as results have them
+	unstable map[string]bool         // places
+	skipped  map[string]bool         // places of answers that are not compared
+	doubtful map[string]bool         // places of answers that may differ for another reason than the order of transactions
+	cuts     map[string]int          // places of answers that may if they have so many rows: LIMIT cut them off
+	blind    map[string]bool         // tables of which the same holds
+	times    bool                    // dates and times may be a clock's: they are not compared
+	recent   func(day string) bool   // whether a clock may show a day now; nil: not known
+	known    map[string]bool         // values that statements name
+	cells    map[string]map[int]bool // places of answers: columns with values that the server makes
 	notes    []string
 }
 
-// NewMasks makes masks of the columns that counters fill.
-func NewMasks(counters map[string]bool) *Masks {
-	m := &Masks{counters: counters, columns: map[string]bool{}, unstable: map[string]bool{}, skipped: map[string]bool{}, doubtful: map[string]bool{}, cuts: map[string]int{}, blind: map[string]bool{}}
+// NewMasks makes masks of the columns that counters fill. recent reports whether a clock may show a day (2026-11-23) while
+// executions run; nil: not known.
+func NewMasks(counters map[string]bool, recent func(day string) bool) *Masks {
+	m := &Masks{counters: counters, recent: recent, known: map[string]bool{}, cells: map[string]map[int]bool{}, columns: map[string]bool{}, unstable: map[string]bool{}, skipped: map[string]bool{}, doubtful: map[string]bool{}, cuts: map[string]int{}, blind: map[string]bool{}}
 	for name := range counters {
 		_, column, _ := strings.Cut(name, ".")
 		m.columns[column] = true
@@ -56,6 +60,7 @@ var (
 // BY, session variables, lists in no order, rows that others have locked), and the tables that such statements write. Where a clock is asked, it
 // masks dates and times: Learn finds the columns into which a clock's values come only if the clock has moved on, and many show seconds or days.
 func (m *Masks) Blind(s *schedule.Schedule) {
+	m.know(s)
 	m.times = slices.ContainsFunc(s.Setup, clocks.MatchString)
 	for i := range s.Steps {
 		st := &s.Steps[i]
@@ -67,6 +72,9 @@ func (m *Masks) Blind(s *schedule.Schedule) {
 			continue
 		}
 		counter, other := causes(x.Volatile)
+		if other && uniquely(x.Text) {
+			_, other = causes(strings.Join(slices.DeleteFunc(strings.Split(x.Volatile, "; "), func(reason string) bool { return strings.HasSuffix(reason, "random values") }), "; "))
+		}
 		other = other || lists.MatchString(x.Text) || contention.MatchString(x.Text) || x.Variables && !counter
 		if !counter && !other {
 			continue
@@ -109,6 +117,7 @@ func (m *Masks) Learn(a, b *schedule.Schedule) {
 			m.unstable["column "+place] = true
 		}
 	}
+	m.learnAnswers(a, b)
 	was, is := m.outcome(a), m.outcome(b)
 	for place, text := range was {
 		if is[place] != text {
@@ -155,7 +164,7 @@ func (m *Masks) outcome(s *schedule.Schedule) map[string]string {
 		if _, ok := out[p]; ok {
 			out[p] += "; "
 		}
-		out[p] += m.answer(st.Statement.Text, &st.Answer)
+		out[p] += m.answer(p, st.Statement.Text, &st.Answer)
 	}
 	for _, t := range s.Final {
 		// Rows whose counters are masked must not be compared in the order that these gave them.
@@ -163,8 +172,8 @@ func (m *Masks) outcome(s *schedule.Schedule) map[string]string {
 		for _, row := range t.Rows {
 			var parts []string
 			for i, v := range row {
-				if !m.hidden(t.Name, t.Columns[i]) {
-					parts = append(parts, strings.ToLower(t.Columns[i].Name)+"="+answer.Text(v))
+				if text, compared := m.compared(t.Name, "", i, t.Columns[i], v); compared {
+					parts = append(parts, strings.ToLower(t.Columns[i].Name)+"="+text)
 				}
 			}
 			rows = append(rows, strings.Join(parts, ", "))
@@ -186,7 +195,7 @@ func (m *Masks) clocked(c answer.Column) bool {
 	return m.times && (strings.HasPrefix(name, "date") || strings.HasPrefix(name, "time"))
 }
 
-func (m *Masks) answer(sql string, a *answer.Result) string {
+func (m *Masks) answer(place, sql string, a *answer.Result) string {
 	if a.Err != nil {
 		return "error " + a.Err.Code
 	}
@@ -197,8 +206,8 @@ func (m *Masks) answer(sql string, a *answer.Result) string {
 	for _, row := range a.Rows {
 		var values []string
 		for i, v := range row {
-			if !m.hidden("", a.Columns[i]) {
-				values = append(values, answer.Text(v))
+			if text, compared := m.compared("", place, i, a.Columns[i], v); compared {
+				values = append(values, text)
 			}
 		}
 		rows = append(rows, "("+strings.Join(values, ", ")+")")
@@ -238,7 +247,7 @@ func (m *Masks) difference(s, would *schedule.Schedule, sessions []int, strict b
 				d := Difference{Session: session, Step: st.Name, SQL: st.Statement.Text, Want: shown(other[p]), Got: shown(was[p])}
 				d.Text = fmt.Sprintf("%s of %s (%s) would have brought %s, and brought %s", st.Name, s.Sessions[session].Name, prose.Line(st.Statement.Text, prose.Width), d.Want, d.Got)
 				if same := stepOf(would, session, st.Name); same != nil && len(st.Answer.Rows) > 1 {
-					d.Text += detailed(detail(m.rows("", st.Answer.Columns, st.Answer.Rows), m.rows("", same.Answer.Columns, same.Answer.Rows)))
+					d.Text += detailed(detail(m.rows("", p, st.Answer.Columns, st.Answer.Rows), m.rows("", p, same.Answer.Columns, same.Answer.Rows)))
 				}
 				return d
 			})
@@ -254,7 +263,7 @@ func (m *Masks) difference(s, would *schedule.Schedule, sessions []int, strict b
 			d := Difference{Table: t.Name, Want: shown(onlyIn(other[p], was[p])), Got: shown(onlyIn(was[p], other[p]))}
 			d.Text = fmt.Sprintf("table %s would have ended with %s, and ended with %s", t.Name, d.Want, d.Got)
 			if j := slices.IndexFunc(would.Final, func(o answer.Table) bool { return o.Name == t.Name }); j >= 0 {
-				if text := detail(m.rows(t.Name, t.Columns, t.Rows), m.rows(t.Name, would.Final[j].Columns, would.Final[j].Rows)); text != "" {
+				if text := detail(m.rows(t.Name, "", t.Columns, t.Rows), m.rows(t.Name, "", would.Final[j].Columns, would.Final[j].Rows)); text != "" {
 					d.Text = fmt.Sprintf("table %s at the end%s", t.Name, detailed(text))
 				}
 			}
@@ -273,19 +282,29 @@ func detailed(text string) string {
 	return ": " + text
 }
 
-// rows are those of a table, or of an answer if the name is empty, without the columns that are not compared.
-func (m *Masks) rows(table string, columns []answer.Column, rows [][]answer.Value) [][]cell {
-	return cells(columns, rows, func(c answer.Column) bool { return m.hidden(table, c) })
+// rows are those of a table, or of the answer at a place, with what is compared of them.
+func (m *Masks) rows(table, place string, columns []answer.Column, rows [][]answer.Value) [][]cell {
+	return cells(columns, rows, func(i int, v answer.Value) (string, bool) { return m.compared(table, place, i, columns[i], v) })
 }
 
-// hidden reports whether a column of a table, or of an answer if the name is empty, is not compared.
-func (m *Masks) hidden(table string, c answer.Column) bool {
-	name := strings.ToLower(c.Name)
+// compared gives what is compared of a value in the i-th column of a table, or of the answer at a place; ok is false if nothing is.
+func (m *Masks) compared(table, place string, i int, c answer.Column, v answer.Value) (text string, ok bool) {
+	name, unstable, counter := strings.ToLower(c.Name), m.cells[place][i], false
 	if table == "" {
-		return m.columns[name] || m.refers(name) || m.clocked(c)
+		counter = m.columns[name]
+	} else {
+		p := bare(table) + "." + name
+		counter, unstable = m.counters[p], m.unstable["column "+p]
 	}
-	p := bare(table) + "." + name
-	return m.counters[p] || m.unstable["column "+p] || m.refers(name) || m.clocked(c)
+	switch {
+	case counter || m.refers(name):
+		return "", false
+	case m.clocked(c):
+		return answer.Text(v), v != nil && m.given(v)
+	case unstable:
+		return m.made(v), true
+	}
+	return answer.Text(v), true
 }
 
 // stepOf finds a step of an execution.

@@ -122,7 +122,11 @@ func (w *mariaTruth) reads(ctx context.Context, c *sql.Conn, r *rand.Rand) error
 	if r.Intn(2) == 0 { // binary protocol
 		where, args = where+" AND 1 = ?", []any{1}
 	}
-	rows, err := c.QueryContext(ctx, fmt.Sprintf("SELECT /* q%d */ id, v FROM %s WHERE %s%s", mark, table, where, lock), args...)
+	value := "v"
+	if table == "t" && lock == "" && len(args) == 0 && r.Intn(3) == 0 { // the same row twice: outside and by a subquery
+		value = "(SELECT b.v FROM t b WHERE b.id >= t.id ORDER BY b.id LIMIT 1)"
+	}
+	rows, err := c.QueryContext(ctx, fmt.Sprintf("SELECT /* q%d */ id, %s FROM %s WHERE %s%s", mark, value, table, where, lock), args...)
 	if err != nil {
 		return err
 	}
@@ -148,7 +152,7 @@ func (w *mariaTruth) reads(ctx context.Context, c *sql.Conn, r *rand.Rand) error
 func (w *mariaTruth) writes(ctx context.Context, c *sql.Conn, r *rand.Rand, bypass bool) error {
 	mark := w.next()
 	value := mark
-	form := r.Intn(12)
+	form := r.Intn(14)
 	if bypass || form == 0 {
 		value = -mark
 	}
@@ -184,6 +188,11 @@ func (w *mariaTruth) writes(ctx context.Context, c *sql.Conn, r *rand.Rand, bypa
 		text = fmt.Sprintf("REPLACE %s INTO t (id, v) VALUES (%d, %s)", q, id, v)
 	case 8:
 		text = fmt.Sprintf("UPDATE %s t SET v = %s, id = id + 3 WHERE id = %d", q, v, id%3)
+	case 12:
+		text = fmt.Sprintf("DELETE %s FROM t WHERE id IN (SELECT id FROM nokey WHERE id = %d)", q, id)
+		args = nil
+	case 13:
+		text = fmt.Sprintf("INSERT %s INTO nokey (id, v) SELECT %d, %s FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM t WHERE id = %d)", q, id, v, id)
 	case 9:
 		text = fmt.Sprintf("INSERT %s INTO nokey SELECT id, %s FROM t WHERE id = %d", q, v, id)
 	default:

@@ -227,7 +227,11 @@ func (tr *truth) statement(ctx context.Context, c *pgx.Conn, rng *rand.Rand, txn
 	column := strings.Fields(where)[0]
 	var sql string
 	a := &asked{txn: txn}
-	switch rng.IntN(12) {
+	switch rng.IntN(14) {
+	case 12: // the same row twice: outside and by a subquery
+		sql = fmt.Sprintf("SELECT id::text, (SELECT l.list FROM listed l WHERE l.id >= o.id ORDER BY l.id LIMIT 1) FROM listed o WHERE id = %d AND %s", id, mark)
+	case 13: // a worker takes a job
+		sql = fmt.Sprintf("UPDATE listed SET %s WHERE id = (SELECT id FROM listed WHERE id <= %d AND %s ORDER BY id DESC FOR UPDATE SKIP LOCKED LIMIT 1) RETURNING id::text, list", set, id, mark)
 	case 0, 1, 2, 3:
 		sql = fmt.Sprintf("SELECT %s, list FROM %s WHERE %s AND %s", key, table, where, mark)
 	case 4:
@@ -352,6 +356,10 @@ func (tr *truth) check(t *testing.T, file string) {
 		if !a.done || ev.Coverage == history.CoverageOpaque { // what came before an error does not count
 			continue
 		}
+		twice := strings.Contains(ev.SQL, "SELECT l.list")
+		if twice && len(a.rows) > 1 { // a snapshot shows a key that another transaction left and this one took: the subquery has a choice
+			continue
+		}
 		var said, told []string
 		for _, row := range a.rows {
 			said = append(said, tr.said(ev, a, row))
@@ -363,6 +371,9 @@ func (tr *truth) check(t *testing.T, file string) {
 		}
 		slices.Sort(said)
 		slices.Sort(told)
+		if twice {
+			told = slices.Compact(told)
+		}
 		if strings.Join(said, "; ") != strings.Join(told, "; ") {
 			t.Errorf("%s\nthe rows say  %v\nrecorded were %v", ev.SQL, said, told)
 		}

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -333,6 +334,9 @@ func decodeReads(tables []told, op history.Op) func([]history.Access, [][]byte) 
 				continue
 			}
 			list := entries(cell)
+			if t.sole {
+				list = slices.CompactFunc(list, bytes.Equal)
+			}
 			if t.sole && len(list) > 1 || string(list[0]) == scanTooMany { // any of them may have been read
 				partial = true
 				continue

@@ -81,7 +81,11 @@ func (r *reader) value(e ast.ExprNode) {
 		}
 	case *ast.SubqueryExpr:
 		q := selectIn(e)
-		if q == nil || q.Limit != nil {
+		if q == nil {
+			return
+		}
+		if q.Limit != nil {
+			r.top(q)
 			return
 		}
 		all := walk(q.Fields)

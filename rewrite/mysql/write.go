@@ -283,7 +283,7 @@ func (s *judge) current(list []*ast.Assignment, src *source) bool {
 
 // delete plans a single-table DELETE: its condition gets a last part that appends the row to the log, and is true. In
 // MariaDB the parts of AND are evaluated in order, and a single-table DELETE evaluates its condition exactly for the
-// rows that it has locked and deletes if it is true (measured; 11.1 and later may turn subqueries into joins).
+// rows that it has locked and deletes if it is true (measured, TestDeleteConditions; see makesJoins).
 func (s *planner) delete(n *ast.DeleteStmt) {
 	if n.IsMultiTable || n.With != nil {
 		s.opaque("it writes several tables")
@@ -297,8 +297,11 @@ func (s *planner) delete(n *ast.DeleteStmt) {
 	s.plan.Predicate = s.predicate(n.Where, []source{src})
 	s.askedByWrite(n.TableRefs, &src, n.Where, all, n.Limit)
 	switch {
-	case all.sub > 0:
+	case all.sub > 0 && (s.r.flavor != MariaDB || s.makesJoins()):
 		s.opaque("DELETE with subqueries")
+		return
+	case all.sub > 0 && s.readsToo(src.rel, all.tables[1:]):
+		s.opaque("DELETE with subqueries that may read the same table")
 		return
 	case s.callsStored(all):
 		s.opaque("a stored function")
@@ -315,6 +318,9 @@ func (s *planner) delete(n *ast.DeleteStmt) {
 	case n.Limit != nil && s.r.flavor == TiDB: // another plan would find other rows first
 		s.opaque("DELETE with LIMIT")
 		return
+	}
+	if all.sub > 0 {
+		s.partial("what subqueries read is not seen")
 	}
 	if s.cascades(&src, true, nil) {
 		s.partial("foreign keys may change other tables")
@@ -342,6 +348,13 @@ func (s *planner) delete(n *ast.DeleteStmt) {
 	}
 	s.plan.Stamp, s.plan.Log = true, true
 	s.plan.Coverage = history.CoverageExact
+}
+
+// makesJoins reports whether the server may turn the subqueries of a DELETE into joins (MariaDB 11.1 and later, MDEV-7487).
+func (s *scene) makesJoins() bool {
+	var major, minor int
+	_, err := fmt.Sscanf(strings.TrimPrefix(s.catalog.Server.Version, "5.5.5-"), "%d.%d.", &major, &minor)
+	return err != nil || major > 11 || major == 11 && minor > 0
 }
 
 // insert plans INSERT and REPLACE.
@@ -517,13 +530,21 @@ func (s *planner) insertSelect(n ast.ResultSetNode, i int) bool {
 		s.opaque("INSERT from UNION and the like")
 		return false
 	}
-	if sel.From == nil {
+	if sel.From == nil && s.r.flavor == TiDB {
 		s.opaque("INSERT from a SELECT without tables")
 		return false
 	}
-	at := listEnd(s.text, i)
-	list, ok := s.sources(sel.From.TableRefs, nil)
-	if at < 0 || !ok || !placesFit(sel, list) {
+	at, list := listEnd(s.text, i), []source(nil)
+	if sel.From == nil {
+		end := s.text.Find(i+1, s.text.Tokens[i].Depth, "FROM", "WHERE", "HAVING", "ORDER", "LIMIT", "ON", "RETURNING", "PROCEDURE", "INTO", "FOR", "LOCK", "WINDOW", "GROUP")
+		if end < 0 {
+			end = len(s.text.Tokens)
+		}
+		at = s.text.Tokens[end-1].End
+	} else if list, ok = s.sources(sel.From.TableRefs, nil); !ok {
+		at = -1
+	}
+	if at < 0 || !placesFit(sel, list) {
 		s.opaque("the end of the select list is not certain")
 		return false
 	}

@@ -235,6 +235,7 @@ type binaryReader struct {
 	i    int
 	bad  bool
 	list *[]string // the words so far
+	text *text
 }
 
 func (r *binaryReader) uint() uint64 {
@@ -251,7 +252,11 @@ func (r *binaryReader) uint() uint64 {
 	return 0
 }
 
-func (r *binaryReader) str() string {
+// str reads a string that stays valid.
+func (r *binaryReader) str() string { return r.text.keep(r.raw()) }
+
+// raw reads a string that shares the record's memory.
+func (r *binaryReader) raw() string {
 	n := r.uint()
 	if n > uint64(len(r.s)-r.i) {
 		r.bad = true
@@ -265,7 +270,7 @@ func (r *binaryReader) str() string {
 func (r *binaryReader) word() string {
 	n := r.uint()
 	if n == 0 {
-		s := strings.Clone(r.str())
+		s := strings.Clone(r.raw())
 		if len(*r.list) < maxWords {
 			*r.list = append(*r.list, s)
 		}
@@ -288,33 +293,20 @@ func pick[T any](r *binaryReader, list []T, n uint64) (v T) {
 
 // nextBinary reads the next record into e.
 func (r *Reader) nextBinary(e *Event) error {
-	size, err := binary.ReadUvarint(r.buf)
-	if errors.Is(err, io.EOF) {
-		return io.EOF
-	}
-	r.line++
-	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return r.cutOff()
-	case err != nil || size > maxLine:
-		return r.fail("the record's length is wrong")
-	}
-	if r.long, err = readFull(r.buf, r.long[:0], int(size)); errors.Is(err, io.ErrUnexpectedEOF) {
-		return r.cutOff()
-	} else if err != nil {
-		return fmt.Errorf("read %s: %w", r.name, err)
+	s, err := r.record()
+	if err != nil {
+		return err
 	}
 	acc, tokens := e.Accesses[:0], e.Tokens[:0]
 	*e = Event{Accesses: acc, Tokens: tokens}
-	s := string(r.long)
 	if s != "" && s[0] == recordJSON {
-		p := parser{s: s[1:], r: r}
+		p := parser{s: s[1:], words: &r.words, text: &r.text}
 		if err := p.event(e); err != nil {
 			return r.fail(err.Error())
 		}
 		return nil
 	}
-	b := binaryReader{s: s, list: &r.list}
+	b := binaryReader{s: s, list: &r.list, text: &r.text}
 	b.event(e)
 	if b.bad || b.i != len(s) {
 		return r.fail("the record is damaged")
@@ -323,6 +315,59 @@ func (r *Reader) nextBinary(e *Event) error {
 		return r.fail(err.Error())
 	}
 	return nil
+}
+
+// record reads one record. As with lines, as many as are at hand become one string.
+func (r *Reader) record() (string, error) {
+	if s, rest, ok := cutRecord(r.block); ok {
+		r.line++
+		r.block = rest
+		return s, nil
+	}
+	if _, err := r.buf.Peek(1); err == nil {
+		ahead, _ := r.buf.Peek(min(r.buf.Buffered(), maxBlock))
+		whole := 0
+		for {
+			size, n := binary.Uvarint(ahead[whole:])
+			if n <= 0 || size > uint64(len(ahead)-whole-n) {
+				break
+			}
+			whole += n + int(size)
+		}
+		if whole > 0 {
+			r.block = string(ahead[:whole])
+			r.buf.Discard(whole) //nolint:errcheck // it is there
+			return r.record()
+		}
+	}
+	size, err := binary.ReadUvarint(r.buf)
+	if errors.Is(err, io.EOF) {
+		return "", io.EOF
+	}
+	r.line++
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "", r.cutOff()
+	case err != nil || size > maxLine:
+		return "", r.fail("the record's length is wrong")
+	}
+	if r.long, err = readFull(r.buf, r.long[:0], int(size)); errors.Is(err, io.ErrUnexpectedEOF) {
+		return "", r.cutOff()
+	} else if err != nil {
+		return "", fmt.Errorf("read %s: %w", r.name, err)
+	}
+	return string(r.long), nil
+}
+
+// cutRecord takes one record from a block of whole ones; false: there is none left.
+func cutRecord(block string) (record, rest string, ok bool) {
+	if block == "" {
+		return "", "", false
+	}
+	b := binaryReader{s: block}
+	size := b.uint()
+	end := b.i + int(size)
+	return block[b.i:end], block[end:], true
 }
 
 // readFull reads n bytes, of which the file may have less: memory grows with what is there.
@@ -406,7 +451,7 @@ func (r *binaryReader) access(a *Access) {
 	if mask&accKeyText != 0 {
 		a.Row.Key = r.str()
 	} else {
-		a.Row.Key = strconv.FormatUint(r.uint(), 10)
+		a.Row.Key = r.text.number(r.uint())
 	}
 	for _, f := range [...]struct {
 		bit uint64

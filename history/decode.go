@@ -16,22 +16,27 @@ import (
 type Reader struct {
 	name    string
 	buf     *bufio.Reader
-	long    []byte // a line longer than the buffer
+	block   string // whole lines or records that were taken from buf
+	long    []byte // a line that is not whole in the buffer
 	line    int
 	header  Header
 	warning string
-	words   map[string]string
+	words   words
+	text    text
 	binary  bool     // see binary.go
 	list    []string // the binary form's words
 }
+
+// maxBlock is how much is taken from the buffer at once.
+const maxBlock = 64 << 10
 
 // maxLine is the longest line that is believed to be one.
 const maxLine = 256 << 20
 
 // NewReader reads the header. The name is used in errors.
 func NewReader(r io.Reader, name string) (*Reader, error) {
-	hr := &Reader{name: name, buf: bufio.NewReaderSize(r, 1<<20), words: map[string]string{}}
-	line, whole, err := hr.next()
+	hr := &Reader{name: name, buf: bufio.NewReaderSize(r, 1<<20)}
+	line, whole, err := hr.longLine()
 	if errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: is empty: a history begins with a header line", name)
 	}
@@ -67,7 +72,7 @@ func (r *Reader) Next(e *Event) error {
 		if len(line) == 0 {
 			continue
 		}
-		p := parser{s: string(line), r: r}
+		p := parser{s: line, words: &r.words, text: &r.text}
 		acc, tokens := e.Accesses[:0], e.Tokens[:0]
 		*e = Event{Accesses: acc, Tokens: tokens}
 		err = p.event(e)
@@ -83,14 +88,11 @@ func (r *Reader) Next(e *Event) error {
 }
 
 // Decoder reads events that stand elsewhere than in a history file, each in its JSON form, as AppendEvent writes it.
-type Decoder struct{ r Reader }
+type Decoder struct{ words words }
 
 // Decode reads an event into e. The slices in e are used again by the next call; the strings stay valid.
 func (d *Decoder) Decode(text []byte, e *Event) error {
-	if d.r.words == nil {
-		d.r.words = map[string]string{}
-	}
-	p := parser{s: string(text), r: &d.r}
+	p := parser{s: string(text), words: &d.words}
 	acc, tokens := e.Accesses[:0], e.Tokens[:0]
 	*e = Event{Accesses: acc, Tokens: tokens}
 	return p.event(e)
@@ -100,42 +102,58 @@ func (r *Reader) fail(what string) error {
 	return fmt.Errorf("%s:%d: %s", r.name, r.line, what)
 }
 
-// next reads one line without its end; whole tells that it had one.
-func (r *Reader) next() (line []byte, whole bool, err error) {
+// next reads one line without its end; whole tells that it had one. As many lines as are at hand become one string, whose memory is let go
+// with the last of them: what stays is copied, see text.
+func (r *Reader) next() (line string, whole bool, err error) {
+	if r.block == "" {
+		if _, err := r.buf.Peek(1); err != nil {
+			return r.longLine()
+		}
+		ahead, _ := r.buf.Peek(min(r.buf.Buffered(), maxBlock))
+		end := bytes.LastIndexByte(ahead, '\n') + 1
+		if end == 0 {
+			return r.longLine()
+		}
+		r.block = string(ahead[:end])
+		r.buf.Discard(end) //nolint:errcheck // it is there
+	}
+	r.line++
+	i := strings.IndexByte(r.block, '\n')
+	line, r.block = r.block[:i], r.block[i+1:]
+	return strings.TrimRight(line, "\r\n"), true, nil
+}
+
+// longLine reads one line that is not whole in the buffer, or too long for a block.
+func (r *Reader) longLine() (line string, whole bool, err error) {
 	r.long = r.long[:0]
 	for {
 		part, err := r.buf.ReadSlice('\n')
+		r.long = append(r.long, part...)
 		switch {
 		case err == nil:
 			r.line++
-			if len(r.long) > 0 {
-				part = append(r.long, part...)
-				r.long = part
-			}
-			return bytes.TrimRight(part, "\r\n"), true, nil
+			return string(bytes.TrimRight(r.long, "\r\n")), true, nil
 		case errors.Is(err, bufio.ErrBufferFull):
-			r.long = append(r.long, part...)
 			if len(r.long) > maxLine {
 				r.line++
-				return nil, false, r.fail("the line is longer than 256 MiB: this is not a history")
+				return "", false, r.fail("the line is longer than 256 MiB: this is not a history")
 			}
 		case errors.Is(err, io.EOF):
-			if len(r.long)+len(part) == 0 {
-				return nil, false, io.EOF
+			if len(r.long) == 0 {
+				return "", false, io.EOF
 			}
 			r.line++
-			r.long = append(r.long, part...)
-			return r.long, false, nil
+			return string(r.long), false, nil
 		default:
-			return nil, false, fmt.Errorf("read %s: %w", r.name, err)
+			return "", false, fmt.Errorf("read %s: %w", r.name, err)
 		}
 	}
 }
 
 const notHistory = "this is not a wirecheck history: the first line must be {\"wirecheck\":\"history\",...}; for another format say --input"
 
-func (r *Reader) readHeader(line []byte) error {
-	p := parser{s: string(line), r: r}
+func (r *Reader) readHeader(line string) error {
+	p := parser{s: line, words: &r.words}
 	kind, version := "", uint64(0)
 	err := p.object(func(key string) (err error) {
 		switch key {
@@ -188,11 +206,12 @@ func unknownKey(key string) error {
 	return fmt.Errorf("unknown key %s: it was written by a newer wirecheck, or by hand (docs/reference/history-format.md lists the keys)", strconv.Quote(key))
 }
 
-// parser reads one line of JSON. Its strings share the line's memory.
+// parser reads one line of JSON.
 type parser struct {
-	s string
-	i int
-	r *Reader
+	s     string
+	i     int
+	words *words
+	text  *text // nil: strings share the line's memory
 }
 
 func (p *parser) event(e *Event) error {
@@ -374,7 +393,7 @@ func (p *parser) object(field func(key string) error) error {
 		return nil
 	}
 	for {
-		key, err := p.str()
+		key, err := p.raw()
 		if err != nil {
 			return err
 		}
@@ -474,26 +493,26 @@ func (p *parser) bool() (bool, error) {
 	return false, p.syntax("true or false")
 }
 
-// maxWords bounds the strings that are kept once for all lines.
-const maxWords = 8192
-
 // word reads a string of which there are few different ones in a file, such as a statement's text.
 func word[T ~string](p *parser) (T, error) {
-	s, err := p.str()
-	if err != nil || s == "" {
-		return T(s), err
+	s, err := p.raw()
+	if err != nil {
+		return "", err
 	}
-	if w, ok := p.r.words[s]; ok {
-		return T(w), nil
-	}
-	w := strings.Clone(s)
-	if len(p.r.words) < maxWords {
-		p.r.words[w] = w
-	}
-	return T(w), nil
+	return T(p.words.of(s)), nil
 }
 
+// str reads a string that stays valid.
 func (p *parser) str() (string, error) {
+	s, err := p.raw()
+	if err != nil || p.text == nil {
+		return s, err
+	}
+	return p.text.keep(s), nil
+}
+
+// raw reads a string that may share the line's memory.
+func (p *parser) raw() (string, error) {
 	if !p.take('"') {
 		return "", p.syntax("a string")
 	}

@@ -35,7 +35,7 @@ func (g *Graph) Certificate(name string) []Point {
 		return nil
 	}
 	so, times := g.order(g.txns)
-	c := &component{txns: g.txns, edges: append(g.edges, so...), times: times}
+	c := &component{txns: g.txns, edges: append(g.edges.list(len(so)), so...), times: times}
 	d := c.graph(f.kinds, f.split, f.prefix, f.use)
 	in := make([]int32, d.nodes())
 	for _, a := range d.arcs {
@@ -90,7 +90,7 @@ func (g *Graph) Check(name string, points []Point) error {
 	if len(commit) != len(g.txns) {
 		return fmt.Errorf("%d transactions commit, of %d", len(commit), len(g.txns))
 	}
-	for _, e := range g.edges {
+	for e := range g.edges.all() {
 		a, b := g.txns[e.from].ID, g.txns[e.to].ID
 		from, to := commit[a], start[b]
 		switch {
@@ -107,7 +107,8 @@ func (g *Graph) Check(name string, points []Point) error {
 	}
 	latest := map[uint64]Txn{} // by session, and of all under 0, in the order of the points: who started last
 	for _, p := range points {
-		t := g.txns[g.at[p.Txn]]
+		at, _ := g.at.of(p.Txn)
+		t := g.txns[at]
 		if f.split && !p.Start {
 			for _, in := range []uint64{t.Session, 0} { // whoever started before this commit did not begin after its end
 				if l, ok := latest[in]; ok && l.ID != t.ID && t.To < l.From && (in == 0 && f.kinds&RT != 0 || in != 0 && f.kinds&SO != 0) {

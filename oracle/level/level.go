@@ -55,9 +55,9 @@ type Fact struct {
 
 // Graph is what is known of a history.
 type Graph struct {
-	txns  []Txn
-	at    map[uint64]int32
-	edges []edge
+	txns  []Txn // in the order in which they were added, as a rule that of their ends
+	at    places
+	edges edgeList
 	facts []Fact
 	// Unordered counts versions whose place among those of their row is not known.
 	Unordered int
@@ -75,27 +75,27 @@ type edge struct {
 }
 
 // NewGraph makes an empty graph.
-func NewGraph() *Graph { return &Graph{at: map[uint64]int32{}} }
+func NewGraph() *Graph { return &Graph{} }
 
 // AddTxn adds a committed transaction. Where ticks are equal, those of one session come in their order.
 func (g *Graph) AddTxn(t Txn) {
-	if _, ok := g.at[t.ID]; !ok {
-		g.at[t.ID] = int32(len(g.txns))
+	if _, ok := g.at.of(t.ID); !ok {
+		g.at.put(t.ID, int32(len(g.txns)))
 		g.txns = append(g.txns, t)
 	}
 }
 
 // Wrote says that a transaction wrote something.
 func (g *Graph) Wrote(id uint64) {
-	if i, ok := g.at[id]; ok {
+	if i, ok := g.at.of(id); ok {
 		g.txns[i].Writes = true
 	}
 }
 
 // AddEdge adds a dependency between two transactions that were added.
 func (g *Graph) AddEdge(e Edge) {
-	from, ok := g.at[e.From]
-	to, also := g.at[e.To]
+	from, ok := g.at.of(e.From)
+	to, also := g.at.of(e.To)
 	if !ok || !also || from == to {
 		return
 	}
@@ -105,7 +105,7 @@ func (g *Graph) AddEdge(e Edge) {
 	if e.Kind != WR {
 		g.txns[to].Writes = true
 	}
-	g.edges = append(g.edges, edge{from, to, e.Kind, e.Predicate, e.Old, e.New, e.FromStatement, e.ToStatement})
+	g.edges.add(edge{from, to, e.Kind, e.Predicate, e.Old, e.New, e.FromStatement, e.ToStatement})
 }
 
 // AddFact adds a fact.

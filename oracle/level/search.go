@@ -276,26 +276,43 @@ func (c *component) graph(kinds Kind, split, prefix bool, use func(*edge) bool) 
 
 // cyclic is the component in which the cycles of a graph are.
 func (g *Graph) cyclic() *component {
-	so, times := g.order(g.txns)
-	all := &component{txns: g.txns, edges: append(g.edges, so...), times: times}
+	in := g.spans()
+	all := part(func(i int32) bool { return in[i] }, g.edges.all(), g.txns)
+	so, times := g.order(all.txns)
+	all.edges, all.times = append(all.edges, so...), times
 	of, count := all.graph(WW|WR|RW|SO|RT, false, false, nil).components()
-	c := &component{}
 	if count == 0 {
-		return c
+		return &component{}
 	}
-	place := make([]int32, len(g.txns))
-	for i, t := range g.txns {
-		if of[i] != 0 {
-			place[i] = int32(len(c.txns))
+	c := part(func(i int32) bool { return of[i] != 0 }, func(yield func(edge) bool) {
+		for _, e := range all.edges {
+			if of[e.from] == of[e.to] && !yield(e) {
+				return
+			}
+		}
+	}, all.txns)
+	_, c.times = g.order(c.txns)
+	return c
+}
+
+// part is a part of some transactions, and of the edges between them.
+func part(in func(i int32) bool, edges iter.Seq[edge], txns []Txn) *component {
+	c := &component{}
+	place := make([]int32, len(txns)) // one more than that in the part
+	for i, t := range txns {
+		if in(int32(i)) {
 			c.txns = append(c.txns, t)
+			place[i] = int32(len(c.txns))
 		}
 	}
-	for _, e := range all.edges {
-		if of[e.from] != 0 && of[e.from] == of[e.to] {
-			e.from, e.to = place[e.from], place[e.to]
+	if len(c.txns) == 0 {
+		return c
+	}
+	for e := range edges {
+		if place[e.from] != 0 && place[e.to] != 0 {
+			e.from, e.to = place[e.from]-1, place[e.to]-1
 			c.edges = append(c.edges, e)
 		}
 	}
-	_, c.times = g.order(c.txns)
 	return c
 }

@@ -89,6 +89,7 @@ type graph struct {
 	ahead []visit   // queues of walk
 	back  []visit
 
+	backward  bool   // an edge other than rw led to a transaction that had ended before its beginning did
 	fresh     *txn   // the transaction that is being made a node, see graph.link
 	freshMark uint32 // epoch of txn.fresh
 
@@ -147,6 +148,7 @@ func (g *graph) draw(e edge, from, to *txn) {
 	if to == g.fresh {
 		from.fresh = g.freshMark
 	}
+	g.backward = g.backward || e.kind != edgeRW && from.end > to.end
 	if l.kinds&e.kind == 0 {
 		l.kinds |= e.kind
 		g.edges = append(g.edges, newEdge{from, to})
@@ -185,25 +187,27 @@ func (c *Checker) search(session uint64) {
 		if len(s.in) == 0 || len(s.out) == 0 {
 			continue
 		}
-		mask := edgeData
-		if c.walk(s, anyCycle(mask), unbounded) != nil {
-			c.classes(s, session, mask, "")
-			continue
+		mask, suffix := edgeData, ""
+		p := c.walk(s, anyCycle(mask), unbounded)
+		for _, more := range []struct {
+			kind   kinds
+			suffix string
+		}{{edgeSO, anomaly.SuffixProcess}, {edgeRT, anomaly.SuffixRealtime}} {
+			if p == nil && c.opts.Strict {
+				mask, suffix = mask|more.kind, more.suffix
+				p = c.walk(s, anyCycle(mask), unbounded)
+			}
 		}
-		if !c.opts.Strict {
-			continue
-		}
-		if mask |= edgeSO; c.walk(s, anyCycle(mask), unbounded) != nil {
-			c.classes(s, session, mask, anomaly.SuffixProcess)
-		} else if mask |= edgeRT; c.walk(s, anyCycle(mask), unbounded) != nil {
-			c.classes(s, session, mask, anomaly.SuffixRealtime)
+		if p != nil {
+			c.classes(s, session, mask, suffix, p)
 		}
 	}
 }
 
 // classes reports the shortest cycle through s of each class, most severe first. A cycle over all the transactions of a
-// more severe one says nothing new and is left out, and so does one that is far away while there is a more severe one (maxFurther).
-func (c *Checker) classes(s *txn, session uint64, mask kinds, suffix string) {
+// more severe one says nothing new and is left out, and so does one that is far away while there is a more severe one (maxFurther). any is the
+// shortest cycle of all.
+func (c *Checker) classes(s *txn, session uint64, mask kinds, suffix string, any []step) {
 	var had [][]step
 	for _, cl := range classWalks {
 		best, bound := []step(nil), unbounded
@@ -217,7 +221,11 @@ func (c *Checker) classes(s *txn, session uint64, mask kinds, suffix string) {
 			if cl.class == anomaly.G0 && suffix != "" {
 				w.mask |= mask & (edgeSO | edgeRT)
 			}
-			if p := c.walk(s, *w, bound); p != nil && (best == nil || len(p) < len(best)) {
+			p := any
+			if len(had) > 0 || !w.accepts(any) {
+				p = c.walk(s, *w, bound)
+			}
+			if p != nil && (best == nil || len(p) < len(best)) {
 				best = p
 			}
 		}

@@ -14,6 +14,7 @@ type automaton struct {
 	start uint8
 	to    [maxStates][2]uint8 // the state after a hop from a state that is no rw, or is one; noState: there is none
 	final [maxStates]bool
+	calm  [maxStates]bool // no rw follows
 }
 
 const (
@@ -40,6 +41,9 @@ func newAutomaton(mask kinds, start uint8, next func(state uint8, rw bool) (uint
 			}
 		}
 	}
+	for _, s := range reached {
+		a.calm[s] = a.to[s][1] == noState && (a.to[s][0] == s || a.to[s][0] == noState)
+	}
 	return a
 }
 
@@ -62,6 +66,20 @@ func (a *automaton) hops(l *link) (first, behind int) {
 		behind = 1
 	}
 	return first, behind
+}
+
+// accepts reports whether a accepts a closed walk. If that is the one that the search of anyCycle found, the search of a finds it too: it is the
+// shortest one, and of several of that length the first.
+func (a *automaton) accepts(p []step) bool {
+	state := a.start
+	for _, st := range p {
+		next, ok := a.next(state, st.rw)
+		if k := st.l.kinds & a.mask; !ok || st.rw && k&edgeRW == 0 || !st.rw && k&^edgeRW == 0 {
+			return false
+		}
+		state = next
+	}
+	return a.final[state]
 }
 
 func anyCycle(mask kinds) automaton {
@@ -150,6 +168,7 @@ type search struct {
 	ahead, back           []visit
 	aheadLevel, backLevel int
 	hops                  uint32 // from the last level of back to the end
+	floor                 uint64 // where no rw may follow, no transaction that ended before this is on a walk
 }
 
 const (
@@ -163,6 +182,9 @@ func (g *graph) walk(s *txn, a automaton, bound int) []step {
 	g.mark++
 	w := search{s: s, a: &a, epoch: g.mark, ahead: append(g.ahead[:0], visit{t: s, parent: -1, state: a.start}), back: g.back[:0]}
 	defer func() { g.ahead, g.back = w.ahead[:0], w.back[:0] }()
+	if !g.backward && bound == unbounded { // what a bounded search finds depends on what it visits
+		w.floor = s.floorOf(&a)
+	}
 	for n := range uint8(maxStates) {
 		if a.final[n] {
 			w.retreat(s, n)
@@ -190,6 +212,21 @@ func (g *graph) walk(s *txn, a automaton, bound int) []step {
 		w.backLevel = from
 		w.hops++
 	}
+}
+
+// floorOf is the first end of those to which an rw leads from t; 0 if a walk may begin with another hop. Where each of the other hops leads to
+// one that ended later, all that follows the last rw of a walk from t ended no earlier.
+func (t *txn) floorOf(a *automaton) uint64 {
+	floor := uint64(math.MaxUint64)
+	for _, l := range t.out {
+		if l.kinds&a.mask&^edgeRW != 0 && a.to[a.start][0] != noState {
+			return 0
+		}
+		if l.kinds&edgeRW != 0 {
+			floor = min(floor, l.to.end)
+		}
+	}
+	return floor
 }
 
 // left is how many hops there are from v to the end, as far as the search from there came; 0: it did not come to v.
@@ -232,7 +269,7 @@ func (w *search) retreat(t *txn, state uint8) {
 		}
 		for k, behind := w.a.hops(l); k < behind; k++ {
 			for p := range uint8(maxStates) {
-				if w.a.to[p][k] != state || (l.from == w.s) && p != w.a.start {
+				if w.a.to[p][k] != state || (l.from == w.s) && p != w.a.start || w.a.calm[p] && l.from.end < w.floor {
 					continue
 				}
 				if seen := l.from.seen(); seen.back[p][0] != w.epoch {

@@ -137,6 +137,7 @@ suites:
 soak:
 	$(GO) test -count=1 -timeout 60m $(RANDOM) -rapid.checks=3000
 	$(GO) test -count=1 -timeout 60m -v -run 'TestPredicateRandom|TestRequestSkewRandom' ./oracle/isolation -predicate-runs 1000000
+	$(GO) test -count=1 -timeout 60m -v -run 'TestEngines|TestLevelsInWindow' ./oracle/isolation -engine-runs 100000
 	$(GO) test -count=1 -timeout 60m -v -run TestRandomHistories ./live -histories 2000
 	$(GO) test -count=1 -timeout 60m -v -run TestBruteForce ./oracle/inferred -histories 500000
 	$(GO) test -count=1 -timeout 60m -v -run TestMutated ./trace/foreign -mutations 60000

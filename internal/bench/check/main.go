@@ -2,7 +2,9 @@
 // number of transactions, judges each in a process of its own as "wirecheck check" does, and prints time, cost per
 // statement and peak memory, so that one sees whether they grow linearly.
 //
-//	go run ./internal/bench/check [-n 1000000] [-dir DIR]
+//	go run ./internal/bench/check [-n 1000000] [-dir DIR] [-wirecheck bin/wirecheck]
+//
+// Then it prints what "wirecheck check" costs by the form of the history, and what single events cost beside long transactions.
 package main
 
 import (
@@ -26,16 +28,25 @@ func main() {
 	n := flag.Int("n", 1_000_000, "number of transactions of the largest history")
 	dir := flag.String("dir", os.TempDir(), "where the histories are written (about 1 KB per transaction)")
 	judge := flag.String("judge", "", "judge this history and print the figures (used by the program itself)")
+	write := flag.String("write", "", "write a history of -n transactions to this file, in the binary form with -binary, one of -stale reads stale")
+	binary := flag.Bool("binary", false, "with -write: the binary form")
+	stale := flag.Int("stale", 0, "with -write: one of so many reads is stale; 0: none")
+	program := flag.String("wirecheck", "bin/wirecheck", "the program whose check is measured (make build)")
+	slow := flag.Bool("long", false, "measure single events beside long transactions only")
 	read := flag.String("read", "", "read this history and judge nothing (used by the program itself)")
 	flag.Parse()
 	err := error(nil)
 	switch {
 	case *judge != "":
 		err = check(*judge)
+	case *slow:
+		err = long()
+	case *write != "":
+		err = writeForm(*write, *n, *binary, *stale)
 	case *read != "":
 		err = readOnly(*read)
 	default:
-		err = bench(*n, *dir)
+		err = bench(*n, *dir, *program)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -43,7 +54,7 @@ func main() {
 	}
 }
 
-func bench(n int, dir string) error {
+func bench(n int, dir, program string) error {
 	tmp, err := os.MkdirTemp(dir, "wirecheck-bench-")
 	if err != nil {
 		return err
@@ -75,7 +86,10 @@ func bench(n int, dir string) error {
 			}
 		}
 	}
-	return forms(self, tmp, n)
+	if err := forms(self, program, tmp, n); err != nil {
+		return err
+	}
+	return long()
 }
 
 // check judges a history and prints one line of figures.

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wirecheck/history"
+	"wirecheck/oracle/isolation"
+)
+
+// The third workload: short transactions of two statements, and 20 long ones, each open while 50,000 short ones come and go. A proxy calls Add
+// under a lock that all clients share, so one slow call holds them all up.
+const (
+	longTxns   = 20
+	longLength = 50_000 // short transactions while one long one is open
+	longTotal  = 200_000
+)
+
+// long measures the processor time of single calls of Add and prints the slowest ones.
+func long() error {
+	runtime.LockOSThread()
+	c := isolation.New(isolation.Options{})
+	rng := rand.New(rand.NewPCG(5, 6))
+	version := make([]uint64, formRows)
+	writer := make([]uint64, formRows)
+	var took []time.Duration
+	tick, txn := uint64(0), uint64(0)
+	add := func(e history.Event) error {
+		tick++
+		e.From, e.To = tick, tick
+		before, err := threadTime()
+		if err != nil {
+			return err
+		}
+		c.Add(&e)
+		after, err := threadTime()
+		took = append(took, after-before)
+		return err
+	}
+	begin := func(session uint64) (uint64, error) {
+		txn++
+		return txn, add(history.Event{Kind: history.EventBegin, Session: session, Txn: txn, Level: "read committed", Tokens: []string{"T" + strconv.FormatUint(txn, 10)}})
+	}
+	stmt := func(session, t uint64, n int, write bool) error {
+		row := rng.IntN(formRows)
+		a := history.Access{Op: history.OpRead, Row: history.Row{Table: "bank.account", Key: strconv.Itoa(row)}, Version: strconv.FormatUint(version[row], 10), Order: version[row] + 1}
+		if writer[row] > 0 {
+			a.Writer = "T" + strconv.FormatUint(writer[row], 10)
+		}
+		e := history.Event{Kind: history.EventStmt, Session: session, Txn: t, N: n, SQL: "SELECT balance FROM account WHERE id = ?", Verb: "select", Coverage: history.CoverageExact}
+		if write {
+			version[row]++
+			writer[row] = t
+			e.SQL, e.Verb = "UPDATE account SET balance = ? WHERE id = ?", "update"
+			a = history.Access{Op: history.OpUpdate, Row: a.Row, Version: strconv.FormatUint(version[row], 10), Order: version[row] + 1, Prev: a.Version, PrevOrder: a.Order, PrevWriter: a.Writer}
+		}
+		e.Accesses = []history.Access{a}
+		return add(e)
+	}
+	end := func(session, t uint64) error {
+		return add(history.Event{Kind: history.EventEnd, Session: session, Txn: t, Outcome: history.OutcomeCommitted})
+	}
+	type open struct {
+		txn uint64
+		n   int
+	}
+	lasting := [longTxns]open{}
+	for i := range longTotal {
+		if i%(longLength/longTxns) == 0 { // one long transaction ends, and the next one begins
+			k := i / (longLength / longTxns) % longTxns
+			session := uint64(100 + k)
+			if lasting[k].txn != 0 {
+				if err := end(session, lasting[k].txn); err != nil {
+					return err
+				}
+			}
+			t, err := begin(session)
+			if err != nil {
+				return err
+			}
+			lasting[k] = open{txn: t}
+		}
+		if k := i / 500 % longTxns; i%500 == 0 && lasting[k].txn != 0 {
+			lasting[k].n++
+			if err := stmt(uint64(100+k), lasting[k].txn, lasting[k].n, false); err != nil {
+				return err
+			}
+		}
+		session := uint64(1 + rng.IntN(formSessions))
+		t, err := begin(session)
+		if err != nil {
+			return err
+		}
+		for n := range 2 {
+			if err := stmt(session, t, n+1, n == 1); err != nil {
+				return err
+			}
+		}
+		if err := end(session, t); err != nil {
+			return err
+		}
+	}
+	slices.Sort(took)
+	share := func(p float64) time.Duration { return took[int(p*float64(len(took)-1))].Round(time.Microsecond) }
+	fmt.Printf("\n%d long transactions, each open during %d others: CPU time of one event: median %s, p99 %s, p99.9 %s, p99.99 %s, slowest %s (%d events, %d transactions kept)\n",
+		longTxns, longLength, share(0.5), share(0.99), share(0.999), share(0.9999), share(1), len(took), c.Kept())
+	return nil
+}
+
+// threadTime is the processor time of this thread.
+func threadTime() (time.Duration, error) {
+	var t unix.Timespec
+	err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t)
+	return time.Duration(t.Nano()), err
+}

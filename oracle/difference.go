@@ -52,6 +52,10 @@ type Difference struct {
 	// Reference is the execution that gave what was expected, a statement a line, each with its session's name in front:
 	// "T1: UPDATE t SET ...".
 	Reference []string `json:"reference,omitempty"`
+	// Parts are the statements whose answers the rule compares, each with its own; nil where the rule compares executions. Opinion says who
+	// tells which of them is wrong; empty: nobody could. SQL is the first wrong one.
+	Parts   []Part `json:"parts,omitempty"`
+	Opinion string `json:"opinion,omitempty"`
 	// Reason is why the product does so, and for KindPermitted why its vendor permits it (Finding.Source has the vendor's own
 	// words' place). Cause is its short name, by which such findings are counted: "semi-consistent read".
 	Reason string `json:"reason,omitempty"`
@@ -61,6 +65,27 @@ type Difference struct {
 	Reproduced int  `json:"reproduced"`
 	Attempts   int  `json:"attempts"`
 	Flaky      bool `json:"flaky,omitempty"`
+}
+
+// Part is one of the statements whose answers a rule compares.
+type Part struct {
+	SQL      string `json:"sql"`
+	Database string `json:"database,omitempty"` // RawDatabase; empty: the case's
+	Answer   Side   `json:"answer"`
+	Wrong    bool   `json:"wrong,omitempty"` // by a third opinion
+}
+
+// RawDatabase is the database without optional metadata (Radar, section 3.4).
+const RawDatabase = "raw"
+
+// Wrong gives the places of the parts that a third opinion calls wrong.
+func (d *Difference) Wrong() (list []int) {
+	for i := range d.Parts {
+		if d.Parts[i].Wrong {
+			list = append(list, i)
+		}
+	}
+	return list
 }
 
 // Side is one of the two results that are compared.

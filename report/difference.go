@@ -30,11 +30,25 @@ func Difference(w io.Writer, f *oracle.Finding) {
 	}
 	Side(w, "expected", d.Expected)
 	Side(w, "observed", d.Observed)
-	if len(d.Reference) > 0 {
+	if len(d.Reference) > 0 && d.Parts == nil {
 		fmt.Fprintln(w, "  expected of:")
 		for _, line := range d.Reference {
 			fmt.Fprintf(w, "    %s\n", prose.Line(line, 0))
 		}
+	}
+	for i := range d.Parts {
+		part, wrong := &d.Parts[i], ""
+		if part.Wrong {
+			wrong = ", which is wrong"
+		}
+		where := ""
+		if part.Database != "" {
+			where = " (" + part.Database + " database)"
+		}
+		fmt.Fprintf(w, "  %s%s: %s%s\n", prose.Line(part.SQL, 0), where, SideText(part.Answer), wrong)
+	}
+	if d.Opinion != "" {
+		fmt.Fprintf(w, "  by: %s\n", prose.Line(d.Opinion, 0))
 	}
 	if d.Reason != "" {
 		why := "explained by"
@@ -53,6 +67,11 @@ func Difference(w io.Writer, f *oracle.Finding) {
 
 // Side writes one of the two results.
 func Side(w io.Writer, name string, s oracle.Side) {
+	fmt.Fprintf(w, "  %s: %s\n", name, SideText(s))
+}
+
+// SideText is one of the results in one line.
+func SideText(s oracle.Side) string {
 	var parts []string
 	if s.Text != "" {
 		parts = append(parts, s.Text)
@@ -79,5 +98,5 @@ func Side(w io.Writer, name string, s oracle.Side) {
 		}
 		parts = append(parts, strings.Join(rows, ", "))
 	}
-	fmt.Fprintf(w, "  %s: %s\n", name, prose.Printable(strings.Join(parts, "; ")))
+	return prose.Printable(strings.Join(parts, "; "))
 }

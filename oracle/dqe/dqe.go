@@ -260,18 +260,17 @@ func (c *checker) try(ctx context.Context, st *schedule.Step) error {
 	if err != nil {
 		return err
 	}
-	if hits != nil {
-		c.compare(st, q.Select, q.Update, chosen.Answer.Rows, hits)
+	var removed *answer.Result
+	if !c.cascade {
+		left, err := c.within(ctx, st.Session, q.Delete, q.Remain)
+		if err != nil {
+			return err
+		}
+		if left != nil {
+			removed = &answer.Result{Columns: left.Columns, Rows: answer.DiffRows(all.Answer.Rows, left.Rows).Missing}
+		}
 	}
-	if c.cascade {
-		return nil
-	}
-	left, err := c.within(ctx, st.Session, q.Delete, q.Remain)
-	if err != nil || left == nil {
-		return err
-	}
-	c.compare(st, q.Select, q.Delete, chosen.Answer.Rows, answer.DiffRows(all.Answer.Rows, left).Missing)
-	return nil
+	return c.compare(ctx, st, q, chosen.Answer, hits, removed)
 }
 
 func first(steps ...schedule.Step) *answer.Error {
@@ -283,10 +282,10 @@ func first(steps ...schedule.Step) *answer.Error {
 	return nil
 }
 
-// within executes a write and a query in a transaction that is taken back. It gives nil rows, and a note, if the write was refused:
+// within executes a write and a query in a transaction that is taken back. It gives nil, and a note, if the write was refused:
 // constraints may forbid it, and in strict mode the MySQL family refuses to write where a condition has values that it only
 // warns of in a query (MySQL manual, 7.1.11, "Strict SQL Mode").
-func (c *checker) within(ctx context.Context, session int, write, query string) ([][]answer.Value, error) {
+func (c *checker) within(ctx context.Context, session int, write, query string) (*answer.Result, error) {
 	var got [4]schedule.Step
 	for i, sql := range [4]string{"BEGIN", write, query, "ROLLBACK"} {
 		if i == 2 && got[1].Answer.Err != nil {
@@ -301,28 +300,90 @@ func (c *checker) within(ctx context.Context, session int, write, query string) 
 		c.v.Note("%s: not compared: %s", write, e.Text())
 		return nil, nil
 	}
-	if got[2].Answer.Rows == nil {
-		return [][]answer.Value{}, nil
-	}
-	return got[2].Answer.Rows, nil
+	return &got[2].Answer, nil
 }
 
-func (c *checker) compare(st *schedule.Step, query, write string, want, got [][]answer.Value) {
-	d := answer.DiffRows(want, got)
-	if d.Equal() {
-		return
+// compare finds statements that accessed other rows than SELECT; nil: it was not executed.
+func (c *checker) compare(ctx context.Context, st *schedule.Step, q Queries, chosen answer.Result, hits, removed *answer.Result) error {
+	parts := []oracle.Part{schedule.PartOf(q.Select, "", chosen)}
+	answers := []answer.Result{chosen}
+	differs := -1
+	for i, got := range []*answer.Result{hits, removed} {
+		if got == nil {
+			continue
+		}
+		if differs < 0 && !answer.DiffRows(chosen.Rows, got.Rows).Equal() {
+			differs = len(parts)
+		}
+		parts, answers = append(parts, schedule.PartOf([]string{q.Update, q.Delete}[i], "", *got)), append(answers, *got)
+	}
+	if differs < 0 {
+		return nil
+	}
+	want, got, opinion := chosen.Rows, answers[differs].Rows, ""
+	truth, sql, err := c.truth(ctx, st)
+	if err != nil {
+		return err
+	}
+	by := "the condition's values, computed for each row by " + sql
+	if truth == nil && len(answers) == 3 { // what two of the three say
+		by = "the two other statements, which agree"
+		for i := range answers {
+			if a, b := answers[i].Rows, answers[(i+1)%3].Rows; answer.DiffRows(a, b).Equal() {
+				truth = a
+			}
+		}
+	}
+	var wrong []int
+	for i := range answers {
+		if truth != nil && !answer.DiffRows(truth, answers[i].Rows).Equal() {
+			wrong = append(wrong, i)
+		}
+	}
+	if len(wrong) > 0 {
+		want, got, differs = truth, answers[wrong[0]].Rows, wrong[0]
+		opinion = by
+	}
+	for _, i := range wrong {
+		parts[i].Wrong = true
 	}
 	name := c.s.Sessions[st.Session].Name
-	expected, observed := schedule.Sides([]answer.Column{{Name: rowID}}, want, got, d)
-	f := oracle.Finding{
+	expected, observed := schedule.Sides([]answer.Column{{Name: rowID}}, want, got, answer.DiffRows(want, got))
+	reference := slices.Clone(c.setup()[len(c.s.Setup):])
+	for _, part := range parts {
+		reference = append(reference, name+": "+part.SQL)
+	}
+	c.v.Add(oracle.Finding{
 		Oracle: Descriptor.Name, Kind: oracle.KindViolation, Class: oracle.DQE, Name: oracle.NameResult, Level: c.s.Level, Promised: true, Seen: 1,
 		Tables: []string{c.name(st.Statement.Main()[0])},
 		Difference: &oracle.Difference{
 			Rule: "DQE, section III: SELECT, UPDATE and DELETE with the same condition access the same rows (numbered in the order of the setup)",
-			Step: st.Name, Session: name, SQL: write,
-			Expected: expected, Observed: observed,
-			Reference: append(slices.Clone(c.setup()[len(c.s.Setup):]), name+": "+query, name+": "+write),
+			Step: st.Name, Session: name, SQL: parts[differs].SQL,
+			Expected: expected, Observed: observed, Reference: reference, Parts: parts, Opinion: opinion,
 		},
+	})
+	return nil
+}
+
+// truth is a third opinion: the rows for which the condition, in the select list, has a value that is true; nil: there is none.
+func (c *checker) truth(ctx context.Context, st *schedule.Step) (rows [][]answer.Value, sql string, err error) {
+	sql = "SELECT " + st.Statement.Main()[0].Ref + "." + rowID + ", (" + st.Statement.Clauses.Where + ") FROM " + st.Statement.Clauses.From
+	got, err := c.stage.Execute(ctx, st.Session, sql)
+	if err != nil || got.Answer.Err != nil || len(got.Answer.Rows) == 0 {
+		return nil, sql, err
 	}
-	c.v.Add(f)
+	rows = [][]answer.Value{}
+	for _, row := range got.Answer.Rows {
+		if len(row) != 2 {
+			return nil, sql, nil
+		}
+		is, sure := schedule.True(row[1])
+		if row[1] != nil && !sure {
+			return nil, sql, nil
+		}
+		if is {
+			rows = append(rows, row[:1])
+		}
+	}
+	return rows, sql, nil
 }

@@ -45,6 +45,7 @@ func TestCheck(t *testing.T) {
 		{"the same rows", query, "", map[string]string{chosen: "1 3", hits: "3 1", remain: "1 2 3"}, "2", ""},
 		{"one row less updated", query, "", map[string]string{chosen: "1 3", hits: "1", remain: "1 2 3"}, "2", "found " + update},
 		{"one row more deleted", query, "", map[string]string{chosen: "1 3", hits: "1 3", remain: "1 2 3"}, "", "found " + remove},
+		{"SELECT is wrong, and not the others", query, "", map[string]string{chosen: "1", hits: "1 3", remain: "1 2 3"}, "2", "found " + chosen},
 		{"a cascade may delete more", query, "CREATE TABLE u (a INT REFERENCES t ON DELETE CASCADE)", map[string]string{chosen: "1 3", hits: "1 3", remain: "1 2 3"}, "", ""},
 		{"a refused update", query, "", map[string]string{chosen: "1 3", update: "error 22012", remain: "1 2 3"}, "2", "note " + update + ": not compared"},
 		{"a trigger", query, "CREATE TRIGGER x BEFORE UPDATE ON t EXECUTE FUNCTION f()", nil, "", "unknown a trigger"},

@@ -79,9 +79,23 @@ func compare(ctx context.Context, q *schedule.Query) error {
 			n++
 		}
 	}
-	if met != fmt.Sprint(n) {
-		q.Found(Descriptor.Name, oracle.NoREC, "NoREC, section 3: as many rows meet a condition in WHERE as it is true for in the select list",
-			oracle.Side{Text: fmt.Sprintf("the condition is true for %d of %d rows", n, len(want))}, oracle.Side{Text: met + " rows meet it"}, optimized, reference)
+	if met == fmt.Sprint(n) {
+		return nil
 	}
+	truth, err := q.Truth(ctx)
+	if err != nil {
+		return err
+	}
+	expected, observed := oracle.Side{Text: fmt.Sprintf("the condition is true for %d of %d rows", n, len(want))}, oracle.Side{Text: met + " rows meet it"}
+	parts, opinion := []oracle.Part{schedule.PartOf(optimized, "", answers[0]), schedule.PartOf(reference, "", answers[1])}, ""
+	switch {
+	case truth == nil || truth.Rows() != len(want):
+	case truth.True == n:
+		parts[0].Wrong, opinion = true, truth.Opinion()
+	case fmt.Sprint(truth.True) == met:
+		parts[1].Wrong, opinion = true, truth.Opinion()
+		expected, observed = oracle.Side{Text: fmt.Sprintf("the condition is true for %s of %d rows", met, truth.Rows())}, oracle.Side{Text: expected.Text}
+	}
+	q.Found(Descriptor.Name, oracle.NoREC, "NoREC, section 3: as many rows meet a condition in WHERE as it is true for in the select list", expected, observed, opinion, parts...)
 	return nil
 }

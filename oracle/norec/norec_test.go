@@ -9,10 +9,11 @@ import (
 
 func TestCheck(t *testing.T) {
 	const (
-		query = "SELECT a FROM t WHERE b > 1"
-		list  = "SELECT (b > 1) IS TRUE FROM t"
-		group = "SELECT a, count(*) FROM t WHERE b > 1 GROUP BY a"
-		count = "SELECT COUNT(*) FROM t WHERE b > 1"
+		query  = "SELECT a FROM t WHERE b > 1"
+		list   = "SELECT (b > 1) IS TRUE FROM t"
+		group  = "SELECT a, count(*) FROM t WHERE b > 1 GROUP BY a"
+		values = "SELECT (b > 1) FROM t"
+		count  = "SELECT COUNT(*) FROM t WHERE b > 1"
 	)
 	for _, test := range []struct {
 		name, product, sql string
@@ -23,6 +24,9 @@ func TestCheck(t *testing.T) {
 		{"as many (MariaDB)", "mariadb", query, map[string]string{query: "7 8", list: "1 0 1"}, ""},
 		{"one less", "postgres", query, map[string]string{query: "7", list: "t f t"}, "found " + query},
 		{"one more", "mariadb", query, map[string]string{query: "7 8 9", list: "1 0 1"}, "found " + query},
+		{"the select list is wrong", "mariadb", query, map[string]string{query: "7", list: "1 0 1", values: "1 0 NULL"}, "found " + list},
+		{"the query is wrong", "mariadb", query, map[string]string{query: "7", list: "1 0 1", values: "1 0 -2e0"}, "found " + query},
+		{"a value that does not tell", "mariadb", query, map[string]string{query: "7", list: "1 0 1", values: "1 0 x"}, "found " + query},
 		{"groups are counted before", "postgres", group, map[string]string{count: "2", list: "t t"}, ""},
 		{"a lost row of a group", "postgres", group, map[string]string{count: "1", list: "t t"}, "found " + group},
 		{"an error", "postgres", query, map[string]string{query: "7", list: "error 22012"}, "note " + query + ": not compared"},

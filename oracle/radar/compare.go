@@ -100,6 +100,7 @@ func (c *checker) compare(ctx context.Context, st *schedule.Step) error {
 	}
 	slices.Sort(f.Tables)
 	f.Tables = slices.Compact(f.Tables)
+	f.Difference.Parts = []oracle.Part{schedule.PartOf(sql, "", got.Answer), schedule.PartOf(sql, oracle.RawDatabase, want.Answer)}
 	if got.Answer.Err != nil || want.Answer.Err != nil {
 		return c.errors(ctx, st, f, &got, &want)
 	}
@@ -127,7 +128,38 @@ func (c *checker) compare(ctx context.Context, st *schedule.Step) error {
 	f.Name = oracle.NameResult
 	f.Difference.Expected = schedule.SideOf(a.Columns, d.Missing, len(a.Rows)-len(d.Missing))
 	f.Difference.Observed = schedule.SideOf(b.Columns, d.Extra, len(b.Rows)-len(d.Extra))
+	if err := c.opinion(ctx, &got, f.Difference, len(b.Rows), len(a.Rows)); err != nil {
+		return err
+	}
 	c.report(f)
+	return nil
+}
+
+// opinion names the database whose answer has not as many rows as the query's condition is true for. If it is the raw one, the sides change places.
+func (c *checker) opinion(ctx context.Context, got *schedule.Step, d *oracle.Difference, rows, raw int) error {
+	st := &got.Statement
+	if rows == raw || got.After == answer.Failed || st.Clauses.Where == "" || st.Aggregate || st.Distinct || st.SetOperation || st.Window || st.Clauses.GroupBy != "" || st.Clauses.Having != "" {
+		return nil
+	}
+	fails := c.s.DBMS().ErrorFails
+	here, err := schedule.AskTruth(ctx, c.stage, got.Session, st, got.After, fails)
+	if err != nil || here == nil {
+		return err
+	}
+	there, err := schedule.AskTruth(ctx, c.o.Raw, got.Session, st, answer.Idle, fails)
+	if err != nil || there == nil || *there != *here {
+		return err
+	}
+	switch here.True {
+	case raw:
+		d.Parts[0].Wrong = true
+	case rows:
+		d.Parts[1].Wrong = true
+		d.Expected, d.Observed = d.Observed, d.Expected
+	default:
+		return nil
+	}
+	d.Opinion = here.Opinion() + ", on both databases"
 	return nil
 }
 

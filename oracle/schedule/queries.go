@@ -80,16 +80,20 @@ func (q *Query) Ask(ctx context.Context, queries ...string) (answers []answer.Re
 	return answers, -1, nil
 }
 
-// Found adds the finding that the query breaks a rule which holds at every level.
-func (q *Query) Found(name string, class oracle.Class, rule string, expected, observed oracle.Side, reference ...string) {
+// Found adds the finding that the query breaks a rule which holds at every level. The parts are what the rule compares.
+func (q *Query) Found(name string, class oracle.Class, rule string, expected, observed oracle.Side, opinion string, parts ...oracle.Part) {
 	f := oracle.Finding{
 		Oracle: name, Kind: oracle.KindViolation, Class: class, Name: oracle.NameResult, Level: q.s.Level, Promised: true, Seen: 1,
 		Difference: &oracle.Difference{
 			Rule: rule, Step: q.Name, Session: q.s.Sessions[q.Session].Name, SQL: q.Statement.Text, Expected: expected, Observed: observed,
+			Parts: parts, Opinion: opinion,
 		},
 	}
-	for _, sql := range reference {
-		f.Difference.Reference = append(f.Difference.Reference, f.Difference.Session+": "+sql)
+	for _, part := range parts {
+		f.Difference.Reference = append(f.Difference.Reference, f.Difference.Session+": "+part.SQL)
+	}
+	if wrong := f.Difference.Wrong(); len(wrong) > 0 {
+		f.Difference.SQL = parts[wrong[0]].SQL
 	}
 	for _, u := range q.Statement.Reads() {
 		f.Tables = append(f.Tables, u.Name)

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"wirecheck/answer"
+	"wirecheck/history/prose"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"
 	"wirecheck/statement"
@@ -89,9 +90,69 @@ func partition(ctx context.Context, q *schedule.Query) error {
 		}
 	}
 	expected, observed := schedule.Sides(answers[0].Columns, want, union, d)
+	var parts []oracle.Part
+	for i, sql := range queries {
+		parts = append(parts, schedule.PartOf(sql, "", answers[i]))
+	}
+	opinion := ""
+	if !q.Statement.Distinct {
+		truth, err := q.Truth(ctx)
+		if err != nil {
+			return err
+		}
+		if wrong := blame(truth, answers); len(wrong) > 0 {
+			for _, i := range wrong {
+				parts[i].Wrong = true
+			}
+			opinion = truth.Opinion()
+			expected, observed = sides(truth, answers, wrong)
+		}
+	}
 	q.Found(Descriptor.Name, oracle.TLP, "TLP, section 3: a query without its condition p gives the rows of the three queries with p, NOT p and p IS NULL",
-		expected, observed, queries[:]...)
+		expected, observed, opinion, parts...)
 	return nil
+}
+
+// counts are how many rows the queries of Partition give by a third opinion.
+func counts(t *schedule.Truth) [4]int { return [4]int{t.Rows(), t.True, t.False, t.Null} }
+
+// blame finds the queries whose answers have not as many rows as the third opinion says. An opinion that contradicts the query without its
+// condition and a part, too, says nothing.
+func blame(t *schedule.Truth, answers []answer.Result) (wrong []int) {
+	if t == nil {
+		return nil
+	}
+	for i, n := range counts(t) {
+		if len(answers[i].Rows) != n {
+			wrong = append(wrong, i)
+		}
+	}
+	if len(wrong) > 1 && wrong[0] == 0 {
+		return nil
+	}
+	return wrong
+}
+
+// sides shows what the first wrong query should have given. If it is the only one, the others tell its rows.
+func sides(t *schedule.Truth, answers []answer.Result, wrong []int) (expected, observed oracle.Side) {
+	i := wrong[0]
+	got := answers[i].Rows
+	if len(wrong) == 1 {
+		var others [][]answer.Value
+		for n := 1; n < len(answers); n++ {
+			if n != i {
+				others = append(others, answers[n].Rows...)
+			}
+		}
+		want := others
+		if i > 0 {
+			want = answer.DiffRows(answers[0].Rows, others).Missing
+		}
+		if len(want) == counts(t)[i] {
+			return schedule.SideOf(answers[i].Columns, want, 0), schedule.SideOf(answers[i].Columns, got, 0)
+		}
+	}
+	return oracle.Side{Text: prose.Count(counts(t)[i], "row")}, oracle.Side{Text: prose.Count(len(got), "row")}
 }
 
 // representatives leaves one of the rows that some collation may take for equal.

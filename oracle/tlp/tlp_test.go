@@ -8,10 +8,11 @@ import (
 )
 
 const (
-	query = "SELECT a FROM t WHERE b > 1"
-	whole = "SELECT a FROM t "
-	not   = "SELECT a FROM t WHERE NOT (b > 1)"
-	null  = "SELECT a FROM t WHERE (b > 1) IS NULL"
+	query  = "SELECT a FROM t WHERE b > 1"
+	whole  = "SELECT a FROM t "
+	not    = "SELECT a FROM t WHERE NOT (b > 1)"
+	values = "SELECT (b > 1) FROM t"
+	null   = "SELECT a FROM t WHERE (b > 1) IS NULL"
 )
 
 func TestCheck(t *testing.T) {
@@ -25,6 +26,10 @@ func TestCheck(t *testing.T) {
 		{"a row is in no part", query, map[string]string{whole: "1 2 2", query: "2", not: "2"}, "found " + query},
 		{"a row is in two parts", query, map[string]string{whole: "1 2", query: "1 2", not: "2"}, "found " + query},
 		{"the number of equal rows counts", query, map[string]string{whole: "2 2", query: "2"}, "found " + query},
+		{"the part with NOT is wrong", query, map[string]string{whole: "1 2 3", query: "2", not: "1 2 3", values: "f t f"}, "found " + not},
+		{"the part with NULL is wrong", query, map[string]string{whole: "1 2", query: "2", values: "NULL t"}, "found " + null},
+		{"the query without its condition is wrong", query, map[string]string{whole: "1", query: "2", not: "1", values: "f t"}, "found " + whole},
+		{"an opinion that contradicts everybody", query, map[string]string{whole: "1", query: "2", not: "1", values: "f f f f"}, "found " + query},
 		{"but not under DISTINCT", d(query), map[string]string{d(whole): "2 1", d(query): "2", d(not): "2 1"}, ""},
 		{"a value is missing under DISTINCT", d(query), map[string]string{d(whole): "2 1", d(query): "2", d(not): "2"}, "found " + d(query)},
 		{"either of two equal values under DISTINCT", d(query), map[string]string{d(whole): "x", d(query): "X"}, "note " + d(query) + ": parts differ"},

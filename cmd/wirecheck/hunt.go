@@ -27,6 +27,8 @@ it to the smallest case, and keeps one folder for each distinct bug:
   case.spec       the smallest case
   original.spec   the case as hunt generated it
   report.md       a report for an issue tracker
+  reproduce.sql   a script for psql, mariadb or mysql, in one terminal or two
+  case.test       for mysqltest, or case.isolation.spec, or case_test.go
   reproduce.sh    one command that shows the bug again
   history.jsonl   what the smallest case read and wrote, for "wirecheck check"
 

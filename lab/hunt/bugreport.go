@@ -1,66 +1,55 @@
 package hunt
 
 import (
+	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"wirecheck/backends"
 	"wirecheck/history/prose"
+	"wirecheck/lab/filing"
 	"wirecheck/lab/scenario"
+	"wirecheck/oracle"
+	"wirecheck/oracle/schedule"
 	"wirecheck/product"
 	"wirecheck/report"
+	"wirecheck/statement"
 )
 
 // bugReport is the text for an issue tracker.
-func bugReport(s *backends.Instance, spec *scenario.Spec, b *Bug) string {
+func bugReport(s *backends.Instance, k *filing.Case, b *Bug) string {
 	var w strings.Builder
 	f := report.Printable(*b.Finding)
+	d := f.Difference
 	const fence = "\x00" // stands for what no text below can end
-	fmt.Fprintf(&w, "# %s %s: %s at %s\n\n", s.Engine.Title, s.Version, f.Title(), product.Of(s.Engine.Name).LevelTitle(b.Level))
-	fmt.Fprintf(&w, "## Version and settings\n\n%s %s, every session at %s", s.Engine.Title, s.Version, product.Of(s.Engine.Name).LevelTitle(b.Level))
-	if s.Server != nil {
-		fmt.Fprintf(&w, "; a private server with wirecheck's settings for labs:")
-		for _, name := range slices.Sorted(maps.Keys(s.Engine.LabSettings)) {
-			fmt.Fprintf(&w, " `%s=%s`", name, s.Engine.LabSettings[name])
-		}
+	fmt.Fprintf(&w, "# %s %s: %s\n\n", s.Engine.Title, s.Version, headline(&f))
+	fmt.Fprintf(&w, "## Version and settings\n\n%s %s", s.Engine.Title, s.Version)
+	if !k.Single() {
+		fmt.Fprintf(&w, ", every session at %s", product.Of(s.Engine.Name).LevelTitle(b.Level))
 	}
-	fmt.Fprintf(&w, ".\n\n## How to repeat\n\n%ssql\n", fence)
-	for _, block := range spec.Setup {
-		fmt.Fprintf(&w, "/* setup */ %s;\n", block.SQL)
+	w.WriteString(".\n")
+	if lines := k.Settings.Lines(); len(lines) > 0 {
+		fmt.Fprintf(&w, "\n%s\n%s\n%s\n", fence, strings.Join(lines, "\n"), fence)
 	}
-	for _, session := range spec.Sessions {
-		if session.Setup != nil {
-			fmt.Fprintf(&w, "/* %s */ %s;\n", session.Name, session.Setup.SQL)
-		}
-	}
-	for _, ps := range spec.Permutations[0].Steps {
-		fmt.Fprintf(&w, "/* %s */ %s;\n", spec.Sessions[ps.Step.Session].Name, ps.Step.SQL)
-	}
-	for _, sql := range spec.Finals() {
-		fmt.Fprintf(&w, "/* at the end */ %s;\n", sql)
-	}
-	fmt.Fprintf(&w, "%s\n\nThe statements are submitted in this order; one that waits goes on as soon as it can.\n\n", fence)
-	var sides strings.Builder
-	if f.Difference != nil {
-		d := f.Difference
+	fmt.Fprintf(&w, "\n## How to repeat\n\n%ssql\n%s%s\n\n", fence, k.Script(), fence)
+	switch {
+	case k.Single():
+		writeParts(&w, d, fence)
+	case d != nil:
 		if d.Step != "" {
 			fmt.Fprintf(&w, "The statement that differs: %s (%s)\n\n", code(prose.Line(d.SQL, 0)), plain.Replace(d.Session))
 		}
-		report.Side(&sides, "Expected", d.Expected)
-		report.Side(&sides, "Observed", d.Observed)
-		fmt.Fprintf(&w, "%s\n%s%s\n\n## Why it is wrong\n\n%s\n", fence, sides.String(), fence, d.Rule)
+		writeSides(&w, d, fence)
 		if len(d.Reference) > 0 {
 			fmt.Fprintf(&w, "\nWhat is expected is what these statements give, one after the other:\n\n%ssql\n%s\n%s\n", fence, strings.Join(d.Reference, "\n"), fence)
 		}
-	} else {
+	default:
 		fmt.Fprintf(&w, "## Why it is wrong\n\n%s (%s), which the level promises to prevent (%s):\n\n", f.Title(), f.Class, f.Source)
 		for _, e := range f.Edges {
 			fmt.Fprintf(&w, "- %s\n", plain.Replace(e.Text))
 		}
 	}
-	if d := f.Difference; d != nil && d.Reason != "" {
+	if d != nil && d.Reason != "" {
 		fmt.Fprintf(&w, "\nWhat probably happens: %s.", strings.TrimSuffix(d.Reason, "."))
 		if f.Source != "" {
 			fmt.Fprintf(&w, " Compare %s.", f.Source)
@@ -69,6 +58,46 @@ func bugReport(s *backends.Instance, spec *scenario.Spec, b *Bug) string {
 	}
 	fmt.Fprintf(&w, "\nFound by wirecheck, oracle %s. `reproduce.sh` shows it with one command.\n", f.Oracle)
 	return fenced(w.String())
+}
+
+// headline says what is wrong.
+func headline(f *oracle.Finding) string {
+	d := f.Difference
+	if d == nil || d.SQL == "" {
+		return f.Title()
+	}
+	return f.Title() + ": " + plain.Replace(prose.Line(d.SQL, prose.Width))
+}
+
+// writeSides writes what was expected and what came.
+func writeSides(w *strings.Builder, d *oracle.Difference, fence string) {
+	var sides strings.Builder
+	report.Side(&sides, "Expected", d.Expected)
+	report.Side(&sides, "Observed", d.Observed)
+	fmt.Fprintf(w, "%s\n%s%s\n\n## Why it is wrong\n\n%s\n", fence, sides.String(), fence, d.Rule)
+}
+
+// writeParts writes the statements that the rule compares, each with its answer.
+func writeParts(w *strings.Builder, d *oracle.Difference, fence string) {
+	if len(d.Wrong()) > 0 {
+		fmt.Fprintf(w, "The statement that is wrong: %s\n\n", code(prose.Line(d.SQL, 0)))
+	}
+	writeSides(w, d, fence)
+	for i := range d.Parts {
+		part, also := &d.Parts[i], ""
+		if part.Database != "" {
+			also = ", in the " + part.Database + " database"
+		}
+		if part.Wrong {
+			also += ", wrong"
+		}
+		fmt.Fprintf(w, "\n- %s%s:\n\n%s\n%s\n%s\n", code(prose.Line(part.SQL, 0)), also, fence, report.SideText(part.Answer), fence)
+	}
+	if d.Opinion != "" {
+		fmt.Fprintf(w, "\nWhich of them is wrong is known by a third opinion: %s.\n", plain.Replace(d.Opinion))
+		return
+	}
+	fmt.Fprint(w, "\nWhich of them is wrong is not known; they contradict each other.\n")
 }
 
 // fenced puts fences of code where they are meant, longer than any that the text has.
@@ -94,3 +123,40 @@ func code(text string) string {
 
 // plain are the characters that mean something in Markdown or HTML, which text of others must not.
 var plain = strings.NewReplacer("\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "<", "&lt;", ">", "&gt;", "&", "&amp;", "|", "\\|")
+
+// file adds what a person needs who has no wirecheck: the report, a script, and a test in the product's own form.
+func (h *hunter) file(ctx context.Context, files map[string]string, small *scenario.Spec, level product.Level, b *Bug, seen *schedule.Schedule) {
+	settings, err := filing.ReadSettings(ctx, h.Instance)
+	if err != nil {
+		h.Options.Log.Warn().Err(err).Str("folder", b.Folder).Msg("the settings could not be read")
+	}
+	if seen == nil { // in the submitted order
+		seen = submitted(h.Instance, small, level)
+	}
+	finding := report.Printable(*b.Finding)
+	k := &filing.Case{Engine: h.Instance.Engine, Level: level, Schedule: seen, Finals: small.Finals(), Finding: &finding, Settings: settings}
+	files["report.md"] = bugReport(h.Instance, k, b)
+	files["reproduce.sql"] = k.Script()
+	if name, text := k.Test(); text != "" {
+		files[name] = text
+	}
+}
+
+// submitted is a case that nobody executed, or that ended the server, as it was submitted.
+func submitted(s *backends.Instance, spec *scenario.Spec, level product.Level) *schedule.Schedule {
+	out := &schedule.Schedule{Product: s.Engine.Name, Version: s.Version, Level: level.History}
+	for _, block := range spec.Setup {
+		out.Setup = append(out.Setup, block.SQL)
+	}
+	for _, session := range spec.Sessions {
+		k := schedule.Session{Name: session.Name}
+		if session.Setup != nil {
+			k.Setup = []statement.Statement{{Text: session.Setup.SQL}}
+		}
+		out.Sessions = append(out.Sessions, k)
+	}
+	for i, ps := range spec.Permutations[0].Steps {
+		out.Steps = append(out.Steps, schedule.Step{Session: ps.Step.Session, Name: ps.Step.Name, Statement: statement.Statement{Text: ps.Step.SQL}, Sent: i + 1, Done: i + 1})
+	}
+	return out
+}

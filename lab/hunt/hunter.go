@@ -486,16 +486,17 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level product.L
 	if err != nil && ctx.Err() == nil && !errors.Is(err, panel.ErrTime) {
 		return err
 	}
-	evidence := f
+	evidence, seen := f, (*schedule.Schedule)(nil)
 	if ctx.Err() == nil {
 		// Without it the finding is kept as it was first seen. If it is the server that fails, the next case tells.
-		if e, err := h.evidence(ctx, small, level, f); err != nil {
+		e, s, err := h.evidence(ctx, small, level, f)
+		if seen = s; err != nil {
 			h.Options.Log.Warn().Err(err).Msg("the smallest case could not be executed once more")
 		} else if e != nil {
 			evidence = e
 		}
 	}
-	bug, err := h.store.keep(context.WithoutCancel(ctx), h, small, spec, level, evidence)
+	bug, err := h.store.keep(context.WithoutCancel(ctx), h, small, spec, level, evidence, seen)
 	if bug != nil {
 		h.here = append(h.here, reducedBug{bug, small})
 	}
@@ -526,30 +527,34 @@ func (h *hunter) alsoTold(ctx context.Context, spec *scenario.Spec, level produc
 	return false, nil
 }
 
-// evidence is the finding as the smallest case shows it; nil if it does not any more.
-func (h *hunter) evidence(ctx context.Context, small *scenario.Spec, level product.Level, f *oracle.Finding) (*oracle.Finding, error) {
-	if f.Name == oracle.NameCrash || f.Name == oracle.NameHang || f.Difference == nil {
-		return nil, nil
+// evidence is the finding as the smallest case shows it, and the execution that showed it; nil if it does not any more.
+func (h *hunter) evidence(ctx context.Context, small *scenario.Spec, level product.Level, f *oracle.Finding) (*oracle.Finding, *schedule.Schedule, error) {
+	if f.Name == oracle.NameCrash || f.Name == oracle.NameHang {
+		return nil, nil, nil
 	}
 	ctx, cancel := h.Bounded(ctx)
 	defer cancel()
 	b, err := h.At(ctx, level)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer b.Only(func(j panel.Judge) bool { return j.Name == f.Oracle }, false)()
 	d, err := b.Run(ctx, small, small.Permutations[0])
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	s, err := b.Schedule(small, d.Result)
+	if err != nil {
+		return nil, nil, err
 	}
 	for _, v := range d.Rulings {
 		for i := range v.Findings {
 			if g := &v.Findings[i]; g.Class == f.Class && g.Name == f.Name && g.Kind == f.Kind {
-				return g, nil
+				return g, s, nil
 			}
 		}
 	}
-	return nil, nil
+	return nil, s, nil
 }
 
 // progress shows how far the hunt has come.

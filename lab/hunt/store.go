@@ -20,6 +20,7 @@ import (
 	"wirecheck/lab/panel"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
+	"wirecheck/oracle/schedule"
 	"wirecheck/product"
 	"wirecheck/scheduler/shell"
 )
@@ -305,7 +306,7 @@ func (k *store) writeFolder(p pendingFolder) error {
 }
 
 // keep writes a distinct bug, or counts one that is there.
-func (k *store) keep(ctx context.Context, h *hunter, small, original *scenario.Spec, level product.Level, f *oracle.Finding) (*Bug, error) {
+func (k *store) keep(ctx context.Context, h *hunter, small, original *scenario.Spec, level product.Level, f *oracle.Finding, seen *schedule.Schedule) (*Bug, error) {
 	sign := signature(h.Instance.Engine, small, f)
 	if k.known[sign] {
 		return nil, nil
@@ -334,7 +335,7 @@ func (k *store) keep(ctx context.Context, h *hunter, small, original *scenario.S
 		return nil, err
 	}
 	files["finding.json"] = string(finding) + "\n"
-	files["report.md"] = bugReport(h.Instance, small, b)
+	h.file(ctx, files, small, level, b, seen)
 	files["reproduce.sh"] = fmt.Sprintf("#!/bin/sh\n# Shows it on a fresh private server, or on the one whose URL is given.\nexec wirecheck run \"$(dirname \"$0\")/case.spec\" --engine \"${1:-%s}\" --level %q --oracle %s\n", h.o.Engine, level.History, f.Oracle)
 	if h.Instance.Engine.Embedded { // no proxy, no history
 	} else if files["history.jsonl"], err = h.history(ctx, small, level); err != nil {

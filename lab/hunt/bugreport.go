@@ -7,7 +7,7 @@ import (
 
 	"wirecheck/backends"
 	"wirecheck/history/prose"
-	"wirecheck/lab/filing"
+	"wirecheck/lab/hunt/filing"
 	"wirecheck/lab/scenario"
 	"wirecheck/oracle"
 	"wirecheck/oracle/schedule"

@@ -76,7 +76,7 @@ func TestHunterKeeps(t *testing.T) {
 	if original, err := scenario.Parse("original.spec", []byte(read("original.spec"))); err != nil || len(original.Permutations[0].Steps) != 8 {
 		t.Errorf("the original: %v", err)
 	}
-	for _, want := range []string{"MariaDB 10.", "READ COMMITTED", "/* s2 */ UPDATE t SET b", "Expected: ", "Observed: ", "MDEV-26643"} {
+	for _, want := range []string{"MariaDB 10.", "READ COMMITTED", "-- terminal 2\nUPDATE t SET b", "Expected: ", "Observed: ", "MDEV-26643"} {
 		if !strings.Contains(read("report.md"), want) {
 			t.Errorf("the report lacks %q:\n%s", want, read("report.md"))
 		}

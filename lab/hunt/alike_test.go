@@ -45,6 +45,34 @@ func TestExplains(t *testing.T) {
 	}
 }
 
+// TestSameQuery: bugs of one cause in several disguises are one bug.
+func TestSameQuery(t *testing.T) {
+	spec := func(setup string) *scenario.Spec { return &scenario.Spec{Setup: []scenario.Block{{SQL: setup}}} }
+	const setup, query = "CREATE TABLE t (a INT)", "SELECT a FROM t WHERE NOT (NOT a > ANY (SELECT 1))"
+	finding := func(name string, class oracle.Class) *oracle.Finding {
+		return &oracle.Finding{Oracle: name, Class: class, Name: oracle.NameResult}
+	}
+	for _, test := range []struct {
+		name, setup, query string
+		oracle             string
+		class              oracle.Class
+		want               bool
+	}{
+		{"another quantifier", setup, "SELECT * FROM t WHERE NOT (NOT a <= ALL (SELECT 1))", "tlp", oracle.TLP, true},
+		{"a hint", setup, "SELECT /*+ INL_HASH_JOIN(t) */ a FROM t WHERE NOT (NOT a > SOME (SELECT 1))", "tlp", oracle.TLP, true},
+		{"a generated column", "CREATE TABLE t (a INT GENERATED ALWAYS AS(1) STORED)", query, "tlp", oracle.TLP, true},
+		{"near miss: a key", "CREATE TABLE t (a INT PRIMARY KEY)", query, "tlp", oracle.TLP, false},
+		{"near miss: IS NULL", setup, "SELECT a FROM t WHERE (a > ANY (SELECT NULL)) IS NULL", "tlp", oracle.TLP, false},
+		{"near miss: radar, and a generated column", "CREATE TABLE t (a INT GENERATED ALWAYS AS(1) STORED)", query, "radar", oracle.Radar, false},
+		{"near miss: schedules", setup, query, "troc", oracle.Troc, false},
+	} {
+		b := &Bug{Finding: finding(test.oracle, test.class), Hallmarks: hallmarks(spec(setup), []string{query})}
+		if got := b.same(finding(test.oracle, test.class), hallmarks(spec(test.setup), []string{test.query})); got != test.want {
+			t.Errorf("%s: the same %v", test.name, got)
+		}
+	}
+}
+
 // TestOnly: what is not kept is gone from the sessions and from the order, and the case itself stays as it was.
 func TestOnly(t *testing.T) {
 	spec, err := scenario.Parse("x", []byte("session s\nstep a { SELECT 1 }\nstep b { SELECT 2 }\nsession q\nstep c { SELECT 3 }\npermutation a c b"))

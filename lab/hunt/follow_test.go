@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"wirecheck/answer"
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
 	"wirecheck/lab/panel"
@@ -99,6 +100,37 @@ permutation a1 a2 b1 b2 a3
 	}
 	if n := len(again.Permutations[0].Steps); n != 5 {
 		t.Errorf("%d steps\n%s", n, files["case.isolation.spec"])
+	}
+}
+
+// TestRefusedSetup: a case whose setup the server refuses is counted with the error, and kept.
+func TestRefusedSetup(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "found")
+	store, err := openStore(dir, "postgres", "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := backends.ByName("postgres")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &hunter{Executor: &panel.Executor{Instance: &backends.Instance{Engine: d}}, store: store}
+	spec, err := scenario.Parse("x", []byte("setup { CREATE TABEL t (a int) }\nsession s\nstep a { SELECT 1 }\npermutation a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		why := &answer.Error{Code: "42601", Message: "syntax error"}
+		h.refused(spec, d.Levels[0], why, why)
+	}
+	for _, folder := range []string{"setup-001", "setup-002"} {
+		if text, err := os.ReadFile(filepath.Join(dir, "refused", folder, "case.spec")); err != nil || !strings.Contains(string(text), "CREATE TABEL") {
+			t.Errorf("%s: %v\n%s", folder, err, text)
+		}
+	}
+	var text strings.Builder
+	if err := (&Report{State: store.state}).Text(&text); err != nil || !strings.Contains(text.String(), "setups refused, error 42601: 2\n") {
+		t.Errorf("%v\n%s", err, text.String())
 	}
 }
 

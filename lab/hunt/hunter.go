@@ -221,8 +221,8 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.As(err, &refused): // the setup
-		s.Cases, s.Refused = s.Cases+1, s.Refused+1
 		h.Options.Log.Debug().Int("case", i).Err(err).Msg("the setup was refused")
+		h.refused(k.Spec, level, refused, err)
 		return nil
 	case err != nil:
 		return h.broken(ctx, k.Spec, level, d, err)
@@ -263,6 +263,16 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 		}
 	}
 	return nil
+}
+
+// refused counts a case whose setup the server refused, and keeps it apart.
+func (h *hunter) refused(spec *scenario.Spec, level product.Level, why *answer.Error, err error) {
+	s := &h.store.state
+	s.Cases, s.Refused = s.Cases+1, s.Refused+1
+	s.Refusals["error "+why.Code]++
+	h.store.apart(filepath.Join("refused", "setup"), s.Refused, map[string]string{
+		"case.spec": h.reproducer(spec, level, strings.Split(h.Selection.Names(), ",")...), "error.txt": err.Error() + "\n",
+	})
 }
 
 // count adds what a case was like. What its execution did counts only if an oracle could judge it: else it would seem tested.

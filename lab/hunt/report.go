@@ -104,6 +104,9 @@ func (r *Report) Text(w io.Writer) error {
 	for _, cause := range slices.Sorted(maps.Keys(r.Permitted)) {
 		fmt.Fprintf(w, "permitted, %s: %d\n", cause, r.Permitted[cause])
 	}
+	for _, reason := range slices.Sorted(maps.Keys(r.Refusals)) {
+		fmt.Fprintf(w, "setups refused, %s: %d\n", reason, r.Refusals[reason])
+	}
 	for _, oracle := range slices.Sorted(maps.Keys(r.Spent)) {
 		fmt.Fprintf(w, "time, %s: %.1f s\n", oracle, r.Spent[oracle].Seconds())
 	}

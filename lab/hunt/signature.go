@@ -82,7 +82,7 @@ func keywords(d engine.Descriptor, spec *scenario.Spec) (list []string) {
 					verb = statements[i].Verb
 					list = append(list, verb)
 				}
-				for _, m := range marks.FindAllString(statements[i].Text, -1) {
+				for _, m := range marks.FindAllString(hints.ReplaceAllString(statements[i].Text, ""), -1) {
 					if word := strings.ReplaceAll(strings.Join(strings.Fields(strings.ToLower(m)), " "), "( ", "("); !plainWords[word] {
 						list = append(list, strings.TrimSpace(verb+" "+word))
 					}
@@ -94,6 +94,9 @@ func keywords(d engine.Descriptor, spec *scenario.Spec) (list []string) {
 	return slices.Compact(list)
 }
 
+// hints are advice to an optimizer: it chooses the plan in which a bug shows, and is not the bug.
+var hints = regexp.MustCompile(`(?s)/\*\+.*?\*/`)
+
 // plainWords look like functions and are none.
 var plainWords = map[string]bool{"values(": true, "as(": true, "and(": true, "or(": true, "not(": true, "in(": true, "on(": true, "t(": true}
 
@@ -101,14 +104,18 @@ var plainWords = map[string]bool{"values(": true, "as(": true, "and(": true, "or
 var hallmark = regexp.MustCompile(`(?i)\b(PRIMARY KEY|UNIQUE|INDEX|KEY|NOT NULL|GENERATED|VIRTUAL|STORED|PARTITION|FOREIGN KEY|REFERENCES|CHECK|AUTO_INCREMENT|ENUM|SET|JSON|BLOB|TEXT|CHAR|VARCHAR|BINARY|` +
 	`DECIMAL|NUMERIC|FLOAT|DOUBLE|REAL|DATE|DATETIME|TIMESTAMP|TIME|YEAR|BIT|BOOLEAN|UNSIGNED|COLLATE|VIEW|` +
 	`BEGIN|START|COMMIT|ROLLBACK|SAVEPOINT|INSERT|REPLACE|UPDATE|DELETE|SELECT|IGNORE|DUPLICATE|CONFLICT|JOIN|UNION|EXCEPT|INTERSECT|DISTINCT|GROUP BY|HAVING|LIMIT|FOR UPDATE|FOR SHARE|LOCK IN SHARE MODE|` +
-	`SKIP LOCKED|NOWAIT|EXISTS|IN|ANY|ALL|BETWEEN|LIKE|IS|CASE|CAST|OVER|WITH|OPTIMISTIC|CONSISTENT SNAPSHOT|READ ONLY)\b|[A-Za-z_]+\(`)
+	`SKIP LOCKED|NOWAIT|EXISTS|IN|ANY|ALL|SOME|BETWEEN|LIKE|IS|CASE|CAST|OVER|WITH|OPTIMISTIC|CONSISTENT SNAPSHOT|READ ONLY)\b|[A-Za-z_]+\(`)
 
 // hallmarks are the features of a case's setup and of statements, sorted.
 func hallmarks(spec *scenario.Spec, statements []string) []string {
 	features := map[string]bool{}
 	note := func(where, sql string) {
-		for _, m := range hallmark.FindAllString(sql, -1) {
-			features[where+strings.Join(strings.Fields(strings.ToLower(m)), " ")] = true
+		for _, m := range hallmark.FindAllString(hints.ReplaceAllString(sql, ""), -1) {
+			word := strings.Join(strings.Fields(strings.ToLower(m)), " ")
+			if word == "any" || word == "some" {
+				word = "all" // one quantifier is the other one of the opposite
+			}
+			features[where+word] = true
 		}
 	}
 	for _, b := range spec.Setup {
@@ -129,3 +136,18 @@ func (b *Bug) explains(spec *scenario.Spec, f *oracle.Finding) bool {
 	has := hallmarks(spec, []string{f.Difference.SQL})
 	return !slices.ContainsFunc(b.Hallmarks, func(s string) bool { return !slices.Contains(has, s) })
 }
+
+// same reports whether a finding of a single query, with these hallmarks, is the bug: its query and its tables have the same ones. How a column gets
+// its values is none, except for radar, which is about that.
+func (b *Bug) same(f *oracle.Finding, marks []string) bool {
+	if !panel.AsksQueries(f.Oracle) || b.Finding == nil || b.Finding.Class != f.Class || b.Finding.Name != f.Name {
+		return false
+	}
+	matter := func(list []string) []string {
+		return slices.DeleteFunc(slices.Clone(list), func(mark string) bool { return f.Class != oracle.Radar && fillers[mark] })
+	}
+	return slices.Equal(matter(b.Hallmarks), matter(marks))
+}
+
+// fillers are hallmarks that say how columns get their values.
+var fillers = map[string]bool{"setup generated": true, "setup virtual": true, "setup stored": true, "setup set": true, "setup as(": true, "setup values(": true, "setup insert": true}

@@ -48,6 +48,7 @@ type State struct {
 	Elapsed    time.Duration  `json:"elapsed_ns"`
 	Cases      int            `json:"cases"`
 	Refused    int            `json:"setups_refused"`
+	Refusals   map[string]int `json:"refusals"` // of setups, by the server's error
 	Statements int            `json:"statements"`
 	Accepted   int            `json:"accepted"`
 	Findings   int            `json:"findings"` // not only distinct ones
@@ -70,7 +71,7 @@ type State struct {
 
 // complete makes the maps that are not there.
 func (s *State) complete() {
-	for _, m := range []*map[string]int{&s.Permitted, &s.Reasons, &s.Reduced, &s.Seen} {
+	for _, m := range []*map[string]int{&s.Permitted, &s.Refusals, &s.Reasons, &s.Reduced, &s.Seen} {
 		if *m == nil {
 			*m = map[string]int{}
 		}
@@ -311,8 +312,12 @@ func (k *store) keep(ctx context.Context, h *hunter, small, original *scenario.S
 	if k.known[sign] {
 		return nil, nil
 	}
+	var marks []string
+	if f.Difference != nil {
+		marks = hallmarks(small, []string{f.Difference.SQL})
+	}
 	for _, b := range k.kept {
-		if b.Signature == sign {
+		if b.Signature == sign || b.same(f, marks) {
 			k.see(b)
 			return b, nil
 		}
@@ -320,10 +325,7 @@ func (k *store) keep(ctx context.Context, h *hunter, small, original *scenario.S
 	k.state.Seen[sign]++
 	b := &Bug{
 		Signature: sign, Folder: k.free(string(f.Class), len(k.kept)+1), Engine: h.Instance.Engine.Name, Version: h.Instance.Version, Level: level.History,
-		Title: fmt.Sprintf("%s: %s", f.Class, f.Title()), Size: small.Size(), Seen: 1, Finding: f,
-	}
-	if f.Difference != nil {
-		b.Hallmarks = hallmarks(small, []string{f.Difference.SQL})
+		Title: fmt.Sprintf("%s: %s", f.Class, f.Title()), Size: small.Size(), Seen: 1, Finding: f, Hallmarks: marks,
 	}
 	k.kept = append(k.kept, b)
 	files := map[string]string{}

@@ -5,7 +5,7 @@ import "slices"
 // mariadb is MariaDB. With innodb_snapshot_isolation (10.6.18, 10.11.8, 11.4.2 and later; on by default from 11.6.2) REPEATABLE READ refuses
 // to change what the snapshot does not show (error 1020), which makes it snapshot isolation.
 var mariadb = Product{
-	Name: "mariadb", Title: "MariaDB", Dialect: DialectMySQL,
+	Name: "mariadb", Title: "MariaDB", Dialect: DialectMySQL, Tests: MySQLTest,
 	Levels: slices.Insert(innodbLevels("MariaDB manual, SET TRANSACTION"), 3, Level{
 		SQL: "SNAPSHOT", History: Snapshot, Title: "REPEATABLE READ with innodb_snapshot_isolation=ON", Gives: si,
 		Source:  "MariaDB manual, innodb_snapshot_isolation; MDEV-35124",

@@ -4,7 +4,7 @@ import "slices"
 
 // mysql is MySQL. Sources: MySQL Reference Manual 8.4, by section.
 var mysql = Product{
-	Name: "mysql", Title: "MySQL", Dialect: DialectMySQL,
+	Name: "mysql", Title: "MySQL", Dialect: DialectMySQL, Tests: MySQLTest,
 	Levels: innodbLevels("MySQL manual, 17.7.2.1"), Default: "REPEATABLE READ",
 	Traits: mysqlTraits(), Views: innodbViews, Locks: innodbLocks,
 	Causes: append(slices.Clip(innodbCauses),

@@ -5,7 +5,7 @@ import "wirecheck/answer"
 // postgres is PostgreSQL. Sources: PostgreSQL manual 15, by section. READ UNCOMMITTED behaves like READ COMMITTED, and REPEATABLE READ is snapshot
 // isolation (13.2).
 var postgres = Product{
-	Name: "postgres", Title: "PostgreSQL", Dialect: DialectPostgres,
+	Name: "postgres", Title: "PostgreSQL", Dialect: DialectPostgres, Tests: IsolationTester,
 	Levels: []Level{
 		{SQL: "READ UNCOMMITTED", History: ReadUncommitted, Gives: mav, Source: "PostgreSQL manual, 13.2: READ UNCOMMITTED behaves like READ COMMITTED; Hermitage postgres.md"},
 		{SQL: "READ COMMITTED", History: ReadCommitted, Gives: mav, Source: "PostgreSQL manual, 13.2.1; Hermitage postgres.md"},

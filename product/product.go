@@ -35,9 +35,20 @@ type Product struct {
 	Own []string
 	// Client is the program with which people talk to the server.
 	Client   string
-	Dump     string // the command that writes a database as plain SQL, its name to follow; empty: none that replay reads
-	Refusals string // the errors with which the product refuses a transaction that would not fit, for people
+	Tests    TestForm // how the product's own tests of sessions are written; empty: it has none that a case can be written as
+	Dump     string   // the command that writes a database as plain SQL, its name to follow; empty: none that replay reads
+	Refusals string   // the errors with which the product refuses a transaction that would not fit, for people
 }
+
+// TestForm is a form of test files.
+type TestForm string
+
+// The forms.
+const (
+	IsolationTester TestForm = "isolationtester" // PostgreSQL, src/test/isolation/README
+	MySQLTest       TestForm = "mysqltest"       // mysql-test/t of MySQL and MariaDB
+	TestKit         TestForm = "testkit"         // pkg/testkit of TiDB, in Go
+)
 
 // Dialect is the SQL that a product speaks.
 type Dialect string

@@ -7,7 +7,7 @@ import (
 
 // tidb is TiDB. Sources: TiDB documentation, by page.
 var tidb = Product{
-	Name: "tidb", Title: "TiDB", Dialect: DialectMySQL,
+	Name: "tidb", Title: "TiDB", Dialect: DialectMySQL, Tests: TestKit,
 	// READ COMMITTED takes effect in pessimistic transactions only. REPEATABLE READ in these reads from a snapshot but writes to the latest
 	// rows, like MySQL's, so it is only held to G0 and G1.
 	Levels: []Level{

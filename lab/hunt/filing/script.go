@@ -24,7 +24,7 @@ func (c *Case) Script() string {
 	}
 	fmt.Fprintf(&w.b, "-- %s %s\n", c.Engine.Title, c.Schedule.Version)
 	if w.several {
-		fmt.Fprintf(&w.b, "-- Open %d terminals with %s, and type each statement in the terminal that is named above it.\n", len(sessions), client(c.Engine.Dialect))
+		fmt.Fprintf(&w.b, "-- Open %d terminals with %s, and type each statement in the terminal that is named above it.\n", len(sessions), c.Engine.Client)
 	}
 	if raw := c.raw(); raw != nil {
 		w.in(sessions[0])
@@ -61,14 +61,6 @@ func (c *Case) Script() string {
 		}
 	}
 	return w.b.String()
-}
-
-// client is how a product's client is called.
-func client(d product.Dialect) string {
-	if d == product.DialectPostgres {
-		return "psql"
-	}
-	return "mariadb or mysql"
 }
 
 // script is a script while it is written.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"wirecheck/product"
 )
 
 // Test gives a file as the product's own tests have it, and its name; empty: the product has no such form, or the case cannot be written in it.
@@ -15,12 +17,12 @@ func (c *Case) Test() (name, text string) {
 			break
 		}
 	}
-	switch c.Engine.Name {
-	case "postgres":
+	switch c.Engine.Tests {
+	case product.IsolationTester:
 		return "case.isolation.spec", c.isolationSpec(acts)
-	case "mariadb", "mysql":
+	case product.MySQLTest:
 		return "case.test", c.mysqltest(acts)
-	case "tidb":
+	case product.TestKit:
 		return "case_test.go", c.testkit(acts)
 	}
 	return "", ""

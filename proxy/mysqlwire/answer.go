@@ -214,7 +214,7 @@ func (a *answer) end(st *sentStatement, t terminator) (more bool, err error) {
 		}
 		t.warnings = plusWarnings(t.warnings, a.front)
 	}
-	if !st.plan.Diagnostics {
+	if !st.plan.Diagnostics && (t.warnings > 0 || o.traits.forgetsWarnings(st.plan)) {
 		o.warnings.server = t.warnings - uint16(a.front)
 	}
 	if created := a.created(); !more && len(created) > 0 {

@@ -253,7 +253,12 @@ func TestAlikeFound(t *testing.T) {
 		"errors of commands without statement":                      {unknown, q("SELECT ROW_COUNT(), FOUND_ROWS()")[0], q("SHOW ERRORS")[0]},
 		"an empty statement ends the text": q("SELECT x FROM t;; UPDATE t SET z = 7", "SELECT z FROM t", "; UPDATE t SET z = 8", "SELECT x FROM t; /* none */ ; DELETE FROM t", "SELECT z FROM t",
 			"SELECT x FROM t; UPDATE t SET z = 9;; ;", "SELECT z FROM t"),
-		"warnings behind what FOUND_ROWS() says": q("SELECT MAX(x) FROM t UNION SELECT 7", "INSERT nope (b) VALUES (1)", "SELECT @@warning_count; INSERT IGNORE INTO nope SET d = (SELECT x FROM v)"),
+		"warnings behind what FOUND_ROWS() says":      q("SELECT MAX(x) FROM t UNION SELECT 7", "INSERT nope (b) VALUES (1)", "SELECT @@warning_count; INSERT IGNORE INTO nope SET d = (SELECT x FROM v)"),
+		"warnings behind a session that begins again": {q("SELECT '1x' + x FROM t")[0], {cmd: mysql.COM_RESET_CONNECTION}, q("SHOW WARNINGS")[0], q("SHOW COUNT(*) WARNINGS")[0]},
+		"warnings behind a setting": q("SELECT '1x' + x FROM t", "SET sql_mode='ONLY_FULL_GROUP_BY'", "SELECT LAST_INSERT_ID()", "SELECT @@warning_count", "SHOW WARNINGS", "SELECT '1x' + x FROM t", "SET SESSION group_concat_max_len=10",
+			"SELECT 1, @v := 2", "SHOW WARNINGS", "DO 1", "SHOW WARNINGS", "SET sql_mode=''", "SELECT COUNT(*) FROM t", "SHOW WARNINGS"),
+		"different values of an index": {q("SELECT COUNT(DISTINCT c) FROM k")[0], q("SELECT COUNT(DISTINCT c), COUNT(*) FROM k")[0], q("INSERT INTO k VALUES ('a', 1, 1), ('a', 2, 1), ('b', 1, NULL)")[0], q("SELECT COUNT(DISTINCT c) FROM k")[0],
+			q("SELECT SUM(DISTINCT c) FROM k WHERE b > 0")[0]},
 	} {
 		acts := append(slices.Clone(table), acts...)
 		want := at(0, cached, acts)

@@ -174,7 +174,13 @@ func (o *observation) refresh(script *rewrite.Script) (bool, error) {
 		defines = defines || p.Schema
 	}
 	did := false
-	if o.settings.state == settingsStale && (reads || begins) {
+	stale := o.settings.state == settingsStale && (reads || begins)
+	if (stale || len(script.Missing) > 0) && !o.traits.forgetsWarnings(script.Plans[0]) {
+		if err := o.warnings.keep(&o.link); err != nil {
+			return false, err
+		}
+	}
+	if stale {
 		if err := o.ask(); err != nil {
 			return false, err
 		}

@@ -31,10 +31,20 @@ func traitsOf(f dialect.Flavor) traits {
 	return traits{p, !p.InvisibleColumns, p.AfterWait == product.WaitRestarts, p.Optimistic(product.Snapshot, true)}
 }
 
-// forgetsWarnings reports whether the server clears its list of warnings at a statement.
+// forgetsWarnings reports whether the server clears its list of warnings at a statement. A query without tables leaves it, also if it calls
+// functions that are not known yet.
 func (t *traits) forgetsWarnings(p *rewrite.Plan) bool {
-	return p.Coverage != history.CoverageNone || p.Schema || t.ClearsWarnings
+	switch {
+	case p.Schema || t.ClearsWarnings:
+		return true
+	case p.Coverage == history.CoverageOpaque && p.Verb == "select":
+		return tables.MatchString(p.Text)
+	}
+	return p.Coverage != history.CoverageNone
 }
+
+// tables are the words in front of tables and subqueries of a query.
+var tables = regexp.MustCompile(`(?i)\b(?:FROM|TABLE)\b|\bSELECT\b(?s:.*)\bSELECT\b`)
 
 // abortsAt reports whether an error in answer to p says that the whole transaction is rolled back.
 func (t *traits) abortsAt(p *rewrite.Plan, code string) bool {

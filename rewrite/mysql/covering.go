@@ -27,7 +27,7 @@ func (s *planner) indexed(n *ast.SelectStmt, all finding, list []source, src *so
 		return "groups of an index that may be read in part" // loose index scan: only MIN, MAX and DISTINCT, or none
 	case locking || !s.covered(n, all, list, src) && !(s.keyCovered(n, all, list, src) && (s.r.flavor != MariaDB || n.OrderBy != nil && len(list) > 1)):
 		return ""
-	case n.GroupBy != nil && len(list) == 1 && all.plain == 0:
+	case (n.GroupBy != nil || all.distinct) && len(list) == 1 && all.plain == 0:
 		return "groups of an index that may be read in part"
 	case s.r.flavor == TiDB || s.session.Once || len(src.rel.Key) == 0, s.r.flavor == MySQL && s.mayJoin(n): // there the status flag "no index used" of a semijoin would go
 		if s.single(n, list, src) {

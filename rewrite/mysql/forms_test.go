@@ -103,7 +103,8 @@ var selects = []form{
 	{"SELECT SUM(balance) FROM account", exact, 4},
 	{"SELECT COUNT(*) FROM account WHERE balance > 1000", exact, 0},
 	{"SELECT COUNT(*), MAX(owner) FROM account a JOIN item i ON i.account_id = a.id", exact, 5},
-	{"SELECT COUNT(DISTINCT owner) FROM account", exact, 4},
+	{"SELECT COUNT(DISTINCT owner) FROM account", opaque, 0}, // the server may skip from value to value of an index
+	{"SELECT COUNT(DISTINCT owner), COUNT(*) FROM account", exact, 4},
 	{"SELECT balance, COUNT(*) FROM account GROUP BY balance", exact, 4},
 	{"SELECT balance, COUNT(*) c FROM account GROUP BY balance ORDER BY c DESC, balance", exact, 4},
 	{"SELECT balance, owner FROM account GROUP BY balance", opaque, 0},

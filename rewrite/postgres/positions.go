@@ -13,6 +13,9 @@ import (
 // A number in ORDER BY, GROUP BY or DISTINCT ON means a column of the answer, and a list of names behind an alias counts
 // the columns of a subquery. What is added behind the client's columns must not be among them.
 
+// noColumn is why a query with such a number is opaque.
+const noColumn = "a number means no column of its answer"
+
 // numbers gives the constants that mean columns of a query's answer.
 func numbers(s *pg.SelectStmt) (list []*pg.A_Const) {
 	var visit func(n *pg.Node)

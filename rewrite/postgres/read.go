@@ -48,7 +48,7 @@ func (x *planner) query(s *pg.SelectStmt, c content) {
 	grouped, why := x.form(s)
 	switch {
 	case x.beyond(s):
-		x.opaque("a number means no column of its answer")
+		x.opaque(noColumn)
 		return
 	case x.unread(s):
 		x.opaque("the server need not read its tables")
@@ -318,10 +318,13 @@ func (x *planner) unionAll(s *pg.SelectStmt, c content) {
 		list []source
 	}
 	var arms []arm
-	width := 1
+	width, beyond := 1, false
 	var visit func(s *pg.SelectStmt) string
 	visit = func(s *pg.SelectStmt) string {
 		defer x.enter(s.WithClause)()
+		if beyond = beyond || x.beyond(s); beyond {
+			return noColumn
+		}
 		if s.Op == pg.SetOperation_SETOP_UNION && s.All {
 			if why := visit(s.Larg); why != "" {
 				return why
@@ -344,12 +347,11 @@ func (x *planner) unionAll(s *pg.SelectStmt, c content) {
 		x.facts, x.idle = x.facts+len(list)+x.idle, 0
 		return ""
 	}
-	if x.beyond(s) {
-		x.opaque("a number means no column of its answer")
-		return
-	}
 	before := *x
-	if why := visit(s); why != "" || x.facts < len(c.tables) {
+	if why := visit(s); beyond {
+		x.opaque(noColumn)
+		return
+	} else if why != "" || x.facts < len(c.tables) {
 		told := *x
 		if *x = before; x.whole(s, c) {
 			return

@@ -152,15 +152,39 @@ var (
 
 // maySetFound reports whether a statement may set FOUND_ROWS() or leave it as it is.
 func maySetFound(p *rewrite.Plan) bool {
-	return p.Verb != "select" && maySetFoundRows.MatchString(p.Text)
+	switch p.Verb {
+	case "select", "commit", "rollback":
+		return false
+	case "insert", "update", "delete", "replace": // as most do, without a search
+		if !slices.ContainsFunc([]string{"SELECT", "JOIN", "USING"}, func(word string) bool { return containsFold(p.Text, word) }) {
+			return false
+		}
+	}
+	return maySetFoundRows.MatchString(p.Text)
+}
+
+// containsFold reports whether a text has a word of capital letters, in letters of any case.
+func containsFold(text, word string) bool {
+	for i := 0; i+len(word) <= len(text); i++ {
+		if text[i]&^0x20 == word[0] && strings.EqualFold(text[i:i+len(word)], word) {
+			return true
+		}
+	}
+	return false
 }
 
 var doStatement = regexp.MustCompile(`(?i)^\s*DO\b`)
 
 // setsFound reports whether a statement sets FOUND_ROWS().
 func setsFound(p *rewrite.Plan, t *traits) bool {
-	if word, _, ok := strings.Cut(p.Text[:min(len(p.Text), 8)], " "); ok && strings.EqualFold(word, "SELECT") {
-		return true // as most do, without a search
+	word, _, _ := strings.Cut(p.Text[:min(len(p.Text), 8)], " ")
+	switch strings.ToUpper(word) { // as most begin, without a search
+	case "SELECT":
+		return true
+	case "INSERT", "DELETE", "COMMIT", "BEGIN":
+		return false
+	case "UPDATE":
+		return t.UpdateSetsFoundRows
 	}
 	return setsFoundRows.MatchString(p.Text) || t.UpdateSetsFoundRows && (p.Verb == "update" || doStatement.MatchString(p.Text))
 }

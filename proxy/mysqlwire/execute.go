@@ -116,7 +116,7 @@ func (p *prepared) withTypes(b []byte, mayDiffer bool) []byte {
 	}
 	if b[at] == 1 {
 		if len(b) >= at+1+2*p.params {
-			p.bound = bytes.Clone(b[at+1 : at+1+2*p.params])
+			p.bound = append(p.bound[:0], b[at+1:at+1+2*p.params]...)
 		}
 		return b
 	}

@@ -21,6 +21,7 @@ type serverHalf struct {
 	limits      proxy.Limits
 	silent      func() bool // the client gets no warnings
 
+	hidden    [][]byte         // room for the hidden cells of a row
 	due       []record.Warning // that wait for their client
 	requests  *clientHalf
 	repeated  int    // so many notices come again, see again

@@ -207,11 +207,13 @@ func (w *writer) Write(p []byte) (int, error) {
 
 // header begins a message with a body of the given size.
 func (w *writer) header(kind byte, size int) error {
-	var h [headerLen]byte
-	h[0] = kind
-	binary.BigEndian.PutUint32(h[1:], uint32(size+4))
-	_, err := w.Write(h[:])
-	return err
+	if cap(w.buf)-len(w.buf) < headerLen {
+		if err := w.flush(); err != nil {
+			return err
+		}
+	}
+	w.buf = binary.BigEndian.AppendUint32(append(w.buf, kind), uint32(size+4))
+	return w.err
 }
 
 // message writes a whole message.

@@ -74,14 +74,17 @@ func (p *pipeline) stop(why string) {
 
 // guard calls f, which finds out what wirecheck wants to know and sends nothing. If f panics, the session goes on but is not observed any more.
 func (p *pipeline) guard(f func()) {
-	defer func() {
-		if v := recover(); v != nil {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.events.panicked(v)
-		}
-	}()
+	defer p.recovered()
 	f()
+}
+
+// recovered, deferred, ends the observation of the session if the function panics.
+func (p *pipeline) recovered() {
+	if v := recover(); v != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.events.panicked(v)
+	}
 }
 
 // observed reports whether the session is still observed.

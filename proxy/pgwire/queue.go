@@ -35,12 +35,13 @@ type entry struct {
 	script  *rewrite.Script
 	plan    *rewrite.Plan // of the statement or portal; nil if it is not known
 	tickets []*record.Ticket
-	bound   *bound  // bind, execute: the parameters, where requests are told apart
-	fields  []field // simpleQuery: the columns of the answer at hand, where requests are told apart
-	first   *entry  // execute: the one that opened the portal; nil: this one does
-	fetched *cursor // execute: the cursor of whose rows it fetches
-	spent   bool    // execute: of a portal that cannot be executed again
-	last    bool    // its ReadyForQuery ends the session's turn, see turn
+	ticket  [1]*record.Ticket // room for tickets: most have one
+	bound   *bound            // bind, execute: the parameters, where requests are told apart
+	fields  []field           // simpleQuery: the columns of the answer at hand, where requests are told apart
+	first   *entry            // execute: the one that opened the portal; nil: this one does
+	fetched *cursor           // execute: the cursor of whose rows it fetches
+	spent   bool              // execute: of a portal that cannot be executed again
+	last    bool              // its ReadyForQuery ends the session's turn, see turn
 	own     *own
 	at      int // where the message begins in the batch, -1 if it is not kept there
 
@@ -79,13 +80,13 @@ func (e *entry) current() *rewrite.Plan {
 	return nil
 }
 
-// plans are those of the statements that the message executes.
-func (e *entry) plans() []*rewrite.Plan {
+// plans are those of the statements that the message executes, in room if they are not a list already.
+func (e *entry) plans(room []*rewrite.Plan) []*rewrite.Plan {
 	switch {
 	case e.request == simpleQuery:
 		return e.script.Plans
 	case (e.request == execute || e.request == function) && e.plan != nil:
-		return []*rewrite.Plan{e.plan}
+		return append(room, e.plan)
 	}
 	return nil
 }
@@ -133,7 +134,8 @@ func (e *entry) endsReady() bool {
 // client it reads any number of them without an answer.
 type queue struct {
 	items []*entry
-	size  int // of the items, roughly in bytes
+	room  []*entry // where items begin when the first one comes
+	size  int      // of the items, roughly in bytes
 }
 
 const (
@@ -160,7 +162,12 @@ func (q *queue) more(r request) bool {
 }
 
 func (q *queue) push(e *entry) {
-	q.items = append(q.items, e)
+	if len(q.items) == 0 {
+		q.items = q.room
+	}
+	if q.items = append(q.items, e); cap(q.items) > cap(q.room) {
+		q.room = q.items[:0]
+	}
 	q.size += entrySize + len(e.client)
 }
 

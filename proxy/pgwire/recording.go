@@ -82,7 +82,8 @@ func (r *recording) setLevel(level string) {
 // sent announces the statements of a message that is about to be sent. n knows the cursors, of which a Query may fetch.
 func (r *recording) sent(e *entry, n *names) {
 	defer r.recovered()
-	for _, plan := range e.plans() {
+	e.tickets = e.ticket[:0]
+	for _, plan := range e.plans(make([]*rewrite.Plan, 0, 1)) {
 		if r.tracker != nil {
 			opener := e.opener()
 			if c := n.fetched(plan); c != nil && e.request == simpleQuery {

@@ -147,7 +147,7 @@ func (c *clientHalf) send(e *entry) {
 		return
 	}
 	unparsed := e.script != nil && e.script.Unparsed
-	for _, p := range e.plans() {
+	for _, p := range e.plans(make([]*rewrite.Plan, 0, 1)) {
 		c.environment.sent(p, unparsed)
 	}
 }

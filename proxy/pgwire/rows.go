@@ -172,20 +172,21 @@ func (a *serverHalf) decode(b []byte, plan *rewrite.Plan, run *record.Running) {
 	if run == nil {
 		return
 	}
-	cells := make([][]byte, 0, 4)
+	a.hidden = a.hidden[:0]
 	for range plan.Hidden {
 		v, rest, ok := cell(b)
 		if !ok {
 			run.Opaque("a row's hidden part is malformed")
 			return
 		}
-		cells, b = append(cells, v), rest
+		a.hidden, b = append(a.hidden, v), rest
 	}
-	err := errUnread
+	err := a.decodeHidden(plan, run)
+	if err == nil {
+		return
+	}
 	var changed *rewrite.ChangedError
-	a.pipeline.guard(func() { err = run.Decode(plan, cells) })
 	switch {
-	case err == nil:
 	case errors.Is(err, rewrite.ErrPartial):
 		run.Opaque(err.Error())
 	case errors.As(err, &changed): // a definition went past the proxy
@@ -196,4 +197,10 @@ func (a *serverHalf) decode(b []byte, plan *rewrite.Plan, run *record.Running) {
 		run.Opaque("a row's hidden part cannot be read")
 		a.log.Warn().Err(err).Msg("hidden columns not understood")
 	}
+}
+
+func (a *serverHalf) decodeHidden(plan *rewrite.Plan, run *record.Running) (err error) {
+	err = errUnread
+	defer a.pipeline.recovered()
+	return run.Decode(plan, a.hidden)
 }

@@ -19,7 +19,11 @@ func (t *Tracker) PendingLog() bool {
 // the log was full, so that some is missing.
 func (t *Tracker) Logged(entries map[string][]history.Access, truncated bool) []Warning {
 	add := func(ev *history.Event) {
-		ev.Accesses = append(ev.Accesses, entries[t.rec.Stamp(ev.Txn, ev.N)]...)
+		if list := entries[t.rec.Stamp(ev.Txn, ev.N)]; ev.Accesses == nil {
+			ev.Accesses = list
+		} else {
+			ev.Accesses = append(ev.Accesses, list...)
+		}
 		if truncated && ev.Coverage == history.CoverageExact {
 			ev.Coverage, ev.Why = history.CoverageApproximate, "it overwrote more rows than its log could take"
 		}

@@ -43,7 +43,8 @@ type Tracker struct {
 	pending   []late // ended transactions whose writes come with the session's log
 	due       []Warning
 	want      func(*rewrite.Ask) // asks for images, see Wants; may be nil
-	spare     []history.Access   // room for the next statement's, see Answer
+	spare     spare
+	event     history.Event // room for the next one that is recorded at once: the sink keeps none
 	pauses    pauses
 }
 
@@ -210,7 +211,8 @@ func (t *Tracker) begin(x *txn) {
 	}
 	x.begun = true
 	x.id = t.rec.txns.Add(1)
-	ev := &history.Event{Kind: history.EventBegin, Session: t.session, Txn: x.id, From: x.from, Level: x.level, Implicit: x.implicit}
+	ev := &t.event
+	*ev = history.Event{Kind: history.EventBegin, Session: t.session, Txn: x.id, From: x.from, Level: x.level, Implicit: x.implicit}
 	if !t.dbms.TransactionIDs { // there the server's own transaction ids are the tokens
 		ev.Tokens = []string{t.rec.Token(x.id)}
 	}
@@ -240,8 +242,7 @@ func (t *Tracker) Drop(tk *Ticket) {
 func (t *Tracker) Answer(tk *Ticket) *Running {
 	t.place(tk)
 	tk.opened = true
-	r := &Running{ticket: tk, limit: t.limits.Accesses, accesses: t.spare, values: t.rec.Requests != nil && t.rec.Requests.Values}
-	t.spare = nil
+	r := &Running{ticket: tk, limit: t.limits.Accesses, accesses: t.spare.take(), values: t.rec.Requests != nil && t.rec.Requests.Values}
 	return r
 }
 
@@ -293,7 +294,11 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 	if text.Any() { // the server's message may show the secret
 		res.Err = secret.Error(res.Err)
 	}
-	ev := &history.Event{
+	ev, logs := &t.event, p.Log && res.Err == nil
+	if logs || x.logged { // it waits for the log
+		ev = new(history.Event)
+	}
+	*ev = history.Event{
 		Kind: history.EventStmt, Session: t.session, Txn: x.id, N: r.ticket.n, From: r.ticket.from, To: to,
 		SQL: text.SQL, Verb: p.Verb, Accesses: r.accesses,
 		CurrentRead: p.CurrentRead, Predicate: p.Predicate, Error: res.Err,
@@ -334,7 +339,6 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 			ev.UndoesFrom = x.saves[i].next
 		}
 	}
-	logs := p.Log && res.Err == nil
 	if logs && x.implicit {
 		t.pending = append(t.pending, late{txn: x.id, n: ev.N, ev: ev})
 	}
@@ -342,6 +346,10 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 		x.logged = true
 	}
 	if x.logged {
+		if len(ev.Accesses) == 0 {
+			t.spare.give(ev.Accesses)
+			ev.Accesses = nil
+		}
 		x.held = append(x.held, held{ev, logs})
 		if x.heldFacts += 1 + len(ev.Accesses) + len(ev.SQL)/heldText; x.heldFacts > heldMax {
 			t.flush(x, true)
@@ -349,21 +357,12 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 		return
 	}
 	t.record(ev)
-	t.reuse(ev.Accesses)
+	t.spare.give(ev.Accesses)
+	ev.Accesses = nil
 }
 
 // inParts is why not everything is known of a statement whose rows are fetched in parts, perhaps not all.
 const inParts = "its rows are fetched in parts"
-
-// reuse keeps the room of accesses that were recorded: the sink has copied what it keeps.
-func (t *Tracker) reuse(room []history.Access) {
-	if cap(room) <= maxSpare && cap(room) > cap(t.spare) {
-		t.spare = room[:0]
-	}
-}
-
-// maxSpare bounds the room that a session keeps for accesses between statements.
-const maxSpare = 1024
 
 func (x *txn) savepoint(name string) int {
 	for i := len(x.saves) - 1; i >= 0; i-- {
@@ -508,8 +507,9 @@ func (t *Tracker) end(outcome history.Outcome, to uint64) {
 			tk.told, waits = toldNothing, true
 		}
 	}
-	t.record(&history.Event{Kind: history.EventEnd, Session: t.session, Txn: x.id, From: x.from, To: to, Outcome: outcome, Pending: waits,
-		Sent: x.seen.last})
+	t.event = history.Event{Kind: history.EventEnd, Session: t.session, Txn: x.id, From: x.from, To: to, Outcome: outcome, Pending: waits,
+		Sent: x.seen.last}
+	t.record(&t.event)
 }
 
 // flush records the statements that wait for the log. lost says that the log did not come although it was needed.
@@ -519,7 +519,7 @@ func (t *Tracker) flush(x *txn, lost bool) {
 			h.ev.Coverage, h.ev.Why = history.CoverageApproximate, "the session's log, which tells the rest of it, could not be fetched"
 		}
 		t.record(h.ev)
-		t.reuse(h.ev.Accesses)
+		t.spare.give(h.ev.Accesses)
 	}
 	x.held, x.heldFacts, x.logged = nil, 0, false
 }

@@ -74,12 +74,12 @@ func (p *pipeline) stop(why string) {
 
 // guard calls f, which finds out what wirecheck wants to know and sends nothing. If f panics, the session goes on but is not observed any more.
 func (p *pipeline) guard(f func()) {
-	defer p.recovered()
+	defer recovered(p)
 	f()
 }
 
 // recovered, deferred, ends the observation of the session if the function panics.
-func (p *pipeline) recovered() {
+func recovered(p *pipeline) {
 	if v := recover(); v != nil {
 		p.mu.Lock()
 		defer p.mu.Unlock()

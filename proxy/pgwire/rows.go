@@ -201,6 +201,6 @@ func (a *serverHalf) decode(b []byte, plan *rewrite.Plan, run *record.Running) {
 
 func (a *serverHalf) decodeHidden(plan *rewrite.Plan, run *record.Running) (err error) {
 	err = errUnread
-	defer a.pipeline.recovered()
+	defer recovered(a.pipeline)
 	return run.Decode(plan, a.hidden)
 }

@@ -101,6 +101,7 @@ work, 3 wirecheck could not decide.`,
 	flags.BoolVar(&c.noProgress, "no-progress", false, "show no progress, not even on a terminal")
 
 	root.AddCommand(
+		newAdviseCommand(c),
 		newCheckCommand(),
 		newCICommand(c),
 		newConvertCommand(),
@@ -142,7 +143,7 @@ func (c *common) setUp(cmd *cobra.Command) error {
 	if !slices.Contains(configs.LogLevels, c.logLevel) {
 		return fmt.Errorf("unknown log level %q: known are %s", c.logLevel, strings.Join(configs.LogLevels, ", "))
 	}
-	if slices.Contains([]string{"demo", "explain", "run", "replay", "hunt", "reduce", "add", "remove", "start"}, cmd.Name()) {
+	if slices.Contains([]string{"demo", "explain", "run", "replay", "advise", "hunt", "reduce", "add", "remove", "start"}, cmd.Name()) {
 		c.endWithin(labPatience)
 	}
 	c.log = zerolog.New(c.logLines(c.line)).Level(levelOf(c.logLevel)).With().Timestamp().Logger()

@@ -49,6 +49,7 @@ type WrongRun struct {
 	Spec        string      `json:"spec,omitempty"`
 	Kept        string      `json:"kept,omitempty"`
 	Unprintable string      `json:"unprintable,omitempty"`
+	Copied      bool        `json:"copied,omitempty"` // the last session is a copy of another one, with other values
 	switches    int
 	steps       int
 	shape       string

@@ -26,14 +26,19 @@ const (
 	thinRows     = 200    // of a table, above which rows are left out that the group does not speak of
 )
 
-// explore runs units of the replay in other orders. The states before them are taken from a second replay.
-func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error) {
-	tagged := slices.ContainsFunc(c.Units, func(u *replay.Unit) bool { return u.Request != "" })
+// joined makes units of the transactions. tagged reports whether tags tell requests apart.
+func (r *replayer) joined(c *replay.Collector) (units []*replay.Unit, tagged bool) {
+	tagged = slices.ContainsFunc(c.Units, func(u *replay.Unit) bool { return u.Request != "" })
 	if r.o.Auto {
 		r.o.Requests = r.o.UnitGap > 0 || tagged
 	}
 	r.report.options = r.o
-	units := replay.Request{On: r.o.Requests, Gap: r.o.UnitGap}.Join(c.Units)
+	return replay.Request{On: r.o.Requests, Gap: r.o.UnitGap}.Join(c.Units), tagged
+}
+
+// explore runs units of the replay in other orders. The states before them are taken from a second replay.
+func (r *replayer) explore(ctx context.Context, c *replay.Collector) (err error) {
+	units, tagged := r.joined(c)
 	near := 0
 	if r.o.Mode.Kind != "" {
 		near = r.o.Window
@@ -241,6 +246,7 @@ type explorer struct {
 	labs     map[string]*lab.Lab // by level: for values
 	owner    *engine.Labs
 	wrong    []*replay.Group // that were found to go wrong
+	executed int             // interleavings of trials
 }
 
 // goesWrong reports whether units that do what some of a group's do go wrong by themselves.

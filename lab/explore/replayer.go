@@ -92,6 +92,8 @@ type replayer struct {
 	made      map[string]bool   // definitions of the trace that were executed before it
 	// wanted is the finding for which a scenario is made; nil: all that is found.
 	wanted *oracle.Finding
+	// advising gets the advice; nil: nobody asks for any.
+	advising *Advice
 }
 
 // ErrEmpty says that a trace holds no statement.
@@ -186,7 +188,7 @@ func (r *replayer) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if p.Isolation && r.wanted == nil {
+	if p.Isolation && r.wanted == nil && r.advising == nil {
 		if r.proxy, err = live.Open(ctx, r.o.Judging.Log, r.instance.Engine, r.instance.Target, nil); err != nil {
 			return err
 		}
@@ -391,6 +393,9 @@ func (r *replayer) run(ctx context.Context) error {
 		if err := r.o.Replayed(&r.report); err != nil {
 			return err
 		}
+	}
+	if r.advising != nil {
+		return r.advise(ctx, units)
 	}
 	if p, err := panel.Select(r.o.Oracles); err != nil || !p.Isolation && len(p.Judges) == 0 && r.o.Mode.Kind == "" {
 		return err

@@ -205,7 +205,7 @@ func (l *Lane) Recompute(answers []*answer.Answer, d lex.Dialect) (texts []strin
 
 // goesOn reports whether the unit writes or commits something after a step.
 func (l *Lane) goesOn(step int) bool {
-	writes := func(s *Step) bool { return slices.ContainsFunc(s.tables, func(t use) bool { return t.write }) }
+	writes := (*Step).Writes
 	later := l.Unit.Steps[step+1:]
 	// An UPDATE that found another number of rows: would it have committed?
 	return slices.ContainsFunc(later, writes) || len(later) > 0 && writes(l.Unit.Steps[step])

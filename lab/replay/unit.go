@@ -465,6 +465,7 @@ type State struct {
 	Counters []string        // statements that set sequences to where they were
 	Filled   map[string]bool // columns that counters fill: "table.column"
 	Defined  int             // how many of the trace's own definitions had been executed
+	Besides  []string        // definitions that the trace does not have (Group.Besides)
 }
 
 // representatives is how many groups of the same shapes are run.

@@ -50,7 +50,7 @@ func (g *Group) Spec(name string, lab engine.Lab, defs Definitions, tables []eng
 			block(sql)
 		}
 	}
-	for _, sql := range part.After {
+	for _, sql := range slices.Concat(part.After, g.State.Besides) {
 		block(sql)
 	}
 	type placed struct {

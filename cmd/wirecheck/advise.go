@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"wirecheck/configs"
+	"wirecheck/lab/explore"
+)
+
+func newAdviseCommand(c *common) *cobra.Command {
+	o := explore.Options{Choose: c.chooseSeed, Progress: c.progressOf}
+	var unit unitFlags
+	var budget time.Duration
+	cmd := &cobra.Command{
+		Use:   "advise TRACE",
+		Short: "Say which isolation level or remedy each kind of transaction needs",
+		Long: `advise executes a trace again, and then transactions of it at the same time that
+use the same tables, at each isolation level of the product. It looks at kinds
+of transactions (shapes: the statements without their values), each with each
+and with itself. The trace needs no concurrency: what came one after the other
+is made concurrent, from the state that the trace had then. Values that the
+application computed from what it read are computed again.
+
+For each shape, advise prints with which others something goes wrong and the
+weakest level at which nothing does. For each such pair it prints in how many
+interleavings something goes wrong at each level, how many the server refuses,
+and remedies. A remedy is "proven" if advise has executed the pair with it in
+every interleaving that can differ, and nothing went wrong.
+
+advise reports what it has executed three times. It is "possible" where the
+application read something else than in the trace, so that its own checks might
+have prevented it.
+
+Exit status: 0 nothing goes wrong at the application's levels; 1 something does;
+2 wirecheck could not do its work; 3 wirecheck could not decide.`,
+		Example: `  wirecheck advise shop.wct --snapshot dump.sql
+  wirecheck advise shop.wct --snapshot dump.sql --unit request --out advice
+  wirecheck advise shop.wct --snapshot dump.sql --budget 2m --format json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := unit.check(); err != nil {
+				return err
+			}
+			if budget <= 0 {
+				return fmt.Errorf("--budget %v: more than 0", budget)
+			}
+			o.Requests, o.Auto, o.Judging = unit.unit == unitRequest, unit.unit == configs.Units[0], c.judging()
+			a, err := explore.Advise(cmd.Context(), args[0], o, budget)
+			c.clearProgress()
+			if errors.Is(err, explore.ErrEmpty) {
+				fmt.Fprintf(c.stderr, "wirecheck: %v\n", err)
+				return exitUnknown
+			}
+			if a == nil {
+				return err
+			}
+			if e := c.form(a)(c.stdout); e != nil {
+				return fmt.Errorf("write the advice: %w", e)
+			}
+			switch {
+			case err != nil:
+				return err
+			case a.Found():
+				return exitFound
+			case a.Undecided != "":
+				return exitUnknown
+			}
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.Engine, "engine", "", "where to execute: a name (private server) or a URL (default: a private server of the trace's product)")
+	flags.StringVar(&o.Product, "product", "", "product that the trace is of, if its sessions do not say: postgres, mariadb, mysql, tidb")
+	flags.StringVar(&o.Snapshot, "snapshot", "", "dump of the database before the first statement, in plain SQL (default: an empty database)")
+	flags.BoolVar(&o.InferSchema, "infer-schema", false, "first execute the trace's own definitions (CREATE, ALTER), whoever sent them and when")
+	flags.StringVar(&o.Database, "database", "", "database of the trace to replay (default: the one with the most statements)")
+	flags.StringArrayVar(&o.Session, "session-sql", nil, "statement that each session begins with, as in 'SET search_path = shop'; repeatable")
+	flags.DurationVar(&budget, "budget", 10*time.Minute, "how long advise may take; it prints what it has not tried")
+	unit.flag(flags)
+	flags.DurationVar(&o.UnitGap, "unit-gap", 0, "transactions without tags that follow each other in a session within this time are one request; 0: they are not")
+	flags.StringVar(&o.Out, "out", "", "folder for the scenarios that show what goes wrong, and the whole report")
+	flags.DurationVar(&o.Limit, "limit", time.Minute, "how long one statement, or one interleaving, may take")
+	return cmd
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"wirecheck/internal/testserver"
+	"wirecheck/lab/explore"
+)
+
+// loggedPostgres makes a trace of a PostgreSQL server's log in CSV: each line is "session: statement", a thousandth of a second after the one before.
+func loggedPostgres(t *testing.T, lines ...string) string {
+	t.Helper()
+	var b strings.Builder
+	for i, line := range lines {
+		session, sql, _ := strings.Cut(line, ": ")
+		at := fmt.Sprintf("2024-05-01 10:00:%02d.%03d UTC", i/1000, i%1000)
+		fmt.Fprintf(&b, `%s,"app","shop",%s,"127.0.0.1:5000",66320a0.%s,%d,"SELECT",2024-05-01 10:00:00 UTC,3/%d,0,LOG,00000,"statement: %s",,,,,,,,,"shop","client backend",,0`+"\n",
+			at, session, session, i+1, i+1, strings.ReplaceAll(sql, `"`, `""`))
+	}
+	dir := t.TempDir()
+	log, path := filepath.Join(dir, "postgresql.csv"), filepath.Join(dir, "shop.wct")
+	if err := os.WriteFile(log, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, said, status := command(t, "trace", "import", log, "-o", path); status != exitClean {
+		t.Fatalf("import: status %d\n%s%s", status, out, said)
+	}
+	return path
+}
+
+// advised runs wirecheck advise on one of the tests' servers.
+func advised(t *testing.T, engine string, want exitStatus, schema string, lines []string, args ...string) *explore.Advice {
+	t.Helper()
+	var path, url string
+	if engine == "postgres" {
+		server := testserver.Postgres(t).Server.Target()
+		path, url = loggedPostgres(t, lines...), fmt.Sprintf("postgres://%s:%s@%s:%d/postgres", server.User, server.Password, server.Host, server.Port)
+	} else {
+		server := testserver.MariaDB(t).Server.Target()
+		path, url = loggedTrace(t, lines...), fmt.Sprintf("mariadb://%s:%s@%s:%d", server.User, server.Password, server.Host, server.Port)
+	}
+	out, said, status := command(t, append([]string{"advise", path, "--engine", url, "--snapshot", file(t, schema), "--log-level", "warn", "--format", "json"}, args...)...)
+	var a explore.Advice
+	if err := json.Unmarshal([]byte(out), &a); status != want || err != nil {
+		t.Fatalf("advise: exit status %d, want %d; %v; printed:\n%s\nsaid:\n%s", status, want, err, out, said)
+	}
+	if testing.Verbose() {
+		text, _, _ := command(t, append([]string{"advise", path, "--engine", url, "--snapshot", file(t, schema), "--log-level", "warn"}, args...)...)
+		t.Log(text)
+	}
+	return &a
+}
+
+// serially gives the statements of requests that one session executes one after the other.
+func serially(requests ...[]string) (lines []string) {
+	for _, statements := range requests {
+		for _, sql := range statements {
+			lines = append(lines, "8: "+sql)
+		}
+	}
+	return lines
+}
+
+// transaction is one with a route as its tag.
+func transaction(route string, statements ...string) (list []string) {
+	for _, sql := range slices.Concat([]string{"BEGIN"}, statements, []string{"COMMIT"}) {
+		list = append(list, sql+" /*route='"+route+"'*/")
+	}
+	return list
+}
+
+// expectation is what the advice on a shape with itself should be.
+type expectation struct {
+	wrong  string // at its own level; empty: nothing
+	safe   string
+	proven []string // parts of the remedies' SQL
+}
+
+// expect compares the advice on each shape with itself.
+func expect(t *testing.T, a *explore.Advice, want map[string]expectation) {
+	t.Helper()
+	for _, s := range a.Shapes {
+		w, safe := want[s.Name], ""
+		if safe, _ = a.Safe(s.Number); safe != w.safe {
+			t.Errorf("%s: nothing goes wrong at %q, want %q", s.Name, safe, w.safe)
+		}
+		for _, p := range a.Pairs {
+			if p.A != s.Number || p.B != s.Number {
+				continue
+			}
+			i := slices.IndexFunc(p.Levels, func(o *explore.Outcome) bool { return o.Level == p.Level })
+			o := p.Levels[i]
+			if found := strings.Join(o.Found, ", "); found != w.wrong || (o.Wrong > 0) != (w.wrong != "") || !o.All {
+				t.Errorf("%s with itself: found %q in %d of %d (%s), want %q", s.Name, found, o.Wrong, o.Tried, o.Untried, w.wrong)
+			}
+			var proven []string
+			for _, r := range p.Remedies {
+				proven = append(proven, r.SQL)
+			}
+			if len(proven) != len(w.proven) {
+				t.Errorf("%s: proven %q, want %q", s.Name, proven, w.proven)
+				continue
+			}
+			for i := range proven {
+				if !strings.Contains(proven[i], w.proven[i]) {
+					t.Errorf("%s: proven %q, want %q", s.Name, proven[i], w.proven[i])
+				}
+			}
+		}
+	}
+}
+
+// TestAdviseSerial advises on what one session did, one request after the other: a lost update, the near miss that computes in the UPDATE, and a booking of
+// two rooms that would be one room booked twice.
+func TestAdviseSerial(t *testing.T) {
+	t.Parallel()
+	const schema = "CREATE TABLE stock (item INT PRIMARY KEY, n INT);\nCREATE TABLE visits (id INT PRIMARY KEY, n INT);\nCREATE TABLE slot (room INT, hour INT, guest VARCHAR(20));\n" +
+		"INSERT INTO stock VALUES (1, 100);\nINSERT INTO visits VALUES (1, 0);\n"
+	var requests [][]string
+	for i, guest := range []string{"Ann", "Bob"} {
+		requests = append(requests,
+			transaction("buy", "SELECT n FROM stock WHERE item = 1", fmt.Sprintf("UPDATE stock SET n = %d WHERE item = 1", 99-i)),
+			transaction("visit", "SELECT n FROM visits WHERE id = 1", "UPDATE visits SET n = n + 1 WHERE id = 1"),
+			transaction("book", fmt.Sprintf("SELECT count(*) FROM slot WHERE room = %d AND hour = 9", i), fmt.Sprintf("INSERT INTO slot (room, hour, guest) VALUES (%d, 9, '%s')", i, guest)))
+	}
+	buy := []string{"SET n = n - 1 WHERE item = 1", "SELECT n FROM stock WHERE item = 1 FOR UPDATE"}
+	for engine, want := range map[string]map[string]expectation{
+		"postgres": {"buy": {"lost update", "repeatable read", buy}, "visit": {"", "read committed", nil}, "book": {"write skew", "serializable", []string{"UNIQUE INDEX"}}},
+		"mariadb":  {"buy": {"lost update", "snapshot", buy}, "visit": {"", "read uncommitted", nil}, "book": {"write skew", "serializable", []string{"UNIQUE INDEX"}}},
+	} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			expect(t, advised(t, engine, exitFound, schema, serially(requests...)), want)
+		})
+	}
+}

@@ -1,0 +1,385 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"wirecheck/history/prose"
+	"wirecheck/lab"
+	"wirecheck/lab/panel"
+	"wirecheck/lab/replay"
+	"wirecheck/lab/scenario"
+	"wirecheck/product"
+)
+
+// adviser is one run of wirecheck advise.
+type adviser struct {
+	*explorer
+	advice *Advice
+	shapes []*replay.Shape
+	until  time.Time
+}
+
+// Advise executes a trace again, makes units of its shapes concurrent that never were, and says at which level, or by which remedy, nothing goes wrong.
+func Advise(ctx context.Context, path string, o Options, budget time.Duration) (*Advice, error) {
+	began := time.Now()
+	o.Oracles, o.Order, o.Speed = panel.IsolationName, replay.OrderCommit, 0
+	r := &replayer{o: o, path: path, advising: &Advice{until: began.Add(budget), budget: budget}}
+	if err := r.execute(ctx); err != nil {
+		return nil, err
+	}
+	a := r.advising
+	a.Trace, a.Engine, a.Version, a.Undecided = path, r.report.Engine, r.report.Version, r.report.Undecided
+	a.title, a.product, a.unit, a.Elapsed = r.report.title, product.Of(r.report.Engine), r.o.unit(), time.Since(began)
+	if a.Undecided == "" && len(a.Shapes) == 0 {
+		a.Undecided = "no " + a.unit + " of the trace was replayed as a whole"
+	}
+	if a.Undecided == "" && len(a.Pairs) > 0 && a.Executed == 0 {
+		a.Undecided = "no pair of shapes could be executed: " + a.Pairs[0].untried()
+	}
+	return a, a.keep(o.Out)
+}
+
+// advise executes pairs of shapes: at their own level, at the others, and with remedies.
+func (r *replayer) advise(ctx context.Context, c *replay.Collector) (err error) {
+	units, _ := r.joined(c)
+	a := &adviser{advice: r.advising, shapes: replay.Shapes(units, r.dialect()), until: r.advising.until}
+	a.advice.Units = len(units)
+	a.describe(r)
+	var groups []*replay.Group
+	for _, p := range a.advice.Pairs {
+		for i := range p.meetings {
+			groups = append(groups, p.meetings[i].Group)
+		}
+	}
+	if len(groups) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(groups, func(a, b *replay.Group) int { return a.Start - b.Start })
+	if err := r.states(ctx, groups, c.Definitions); err != nil {
+		return err
+	}
+	a.explorer = &explorer{r: r, x: &Explored{}, defined: c.Definitions, panels: map[string]*panel.Panel{}, confirm: map[string]*panel.Panel{}, describe: panel.Describer(r.instance.Engine), labs: map[string]*lab.Lab{}}
+	defer func() { err = errors.Join(err, a.close(ctx)) }()
+	limited, cancel := context.WithDeadline(ctx, a.until)
+	defer cancel()
+	err = a.tryAll(limited)
+	r.o.Progress(0, 0, "")
+	a.advice.Executed = a.executed
+	if limited.Err() != nil {
+		return nil // what is known is told, and what was not tried
+	}
+	return err
+}
+
+// describe lists the shapes, and the pairs of them that share tables.
+func (a *adviser) describe(r *replayer) {
+	d, levels := r.dialect(), distinct(r.instance.Engine.Levels)
+	own := cmp.Or(strings.ToLower(r.instance.Engine.Default), product.ReadCommitted)
+	for i, s := range a.shapes {
+		a.advice.Shapes = append(a.advice.Shapes, &ShapeAdvice{Number: i + 1, Name: shapeName(s), Count: len(s.Units), Level: real(levels, cmp.Or(s.Units[0].OwnLevel(), own)), Statements: s.Statements(), Tags: s.Tags})
+	}
+	for _, l := range levels {
+		a.advice.Levels = append(a.advice.Levels, l.History)
+	}
+	for i, s := range a.shapes {
+		for j := i; j < len(a.shapes); j++ {
+			o := a.shapes[j]
+			shared := s.Shared(o)
+			steps := len(s.Units[0].Steps) + len(o.Units[0].Steps)
+			if len(shared) == 0 || steps <= 2 {
+				continue
+			}
+			p := &Pair{A: i + 1, B: j + 1, Tables: shared, Level: weaker(a.advice.Levels, a.advice.Shapes[i].Level, a.advice.Shapes[j].Level), meetings: replay.Meetings(s, o, d)}
+			for _, m := range p.meetings {
+				if len(m.Rows) > 0 && !m.Copied {
+					p.Rows = m.Rows
+				}
+			}
+			for _, l := range levels {
+				p.Levels = append(p.Levels, &Outcome{Level: l.History, level: l, Refused: map[string]int{}, Untried: untriedYet})
+			}
+			a.advice.Pairs = append(a.advice.Pairs, p)
+		}
+	}
+}
+
+// untriedYet is why a level was not tried when the budget ended.
+const untriedYet = "the budget ended before (--budget)"
+
+// distinct leaves out levels that give what the next one gives: PostgreSQL's READ UNCOMMITTED.
+func distinct(levels []product.Level) (list []product.Level) {
+	for i, l := range levels {
+		if i+1 < len(levels) && l.Gives.Name == levels[i+1].Gives.Name && l.Setting == nil {
+			continue
+		}
+		list = append(list, l)
+	}
+	return list
+}
+
+// real is the level of a list that another one stands for: the level itself, or the weakest that is not weaker.
+func real(levels []product.Level, name string) string {
+	at := slices.Index(product.LevelNames, name)
+	for _, l := range levels {
+		if slices.Index(product.LevelNames, l.History) >= at {
+			return l.History
+		}
+	}
+	return name
+}
+
+func weaker(levels []string, a, b string) string {
+	if slices.Index(levels, a) <= slices.Index(levels, b) {
+		return a
+	}
+	return b
+}
+
+// shapeName is how people know a shape: its route, or what it does.
+func shapeName(s *replay.Shape) string {
+	for _, key := range []string{"route", "controller", "action", "job"} {
+		for _, t := range s.Tags {
+			if strings.EqualFold(t.Key, key) {
+				return t.Value
+			}
+		}
+	}
+	var parts []string
+	for _, st := range s.Statements() {
+		word := strings.ToLower(scenario.FirstWord(st))
+		switch word {
+		case "begin", "start", "commit", "set", "rollback", "end":
+			continue
+		}
+		if part := prose.Line(word+" "+tableOf(st), 0); !slices.Contains(parts, part) {
+			parts = append(parts, part)
+		}
+	}
+	return prose.Line(strings.Join(parts, ", "), 48)
+}
+
+// tableOf is the first table that a statement without literals names, as far as its words tell.
+func tableOf(sql string) string {
+	words := strings.Fields(strings.NewReplacer("(", " ( ", ",", " , ", `"`, "", "`", "").Replace(sql))
+	for i, w := range words[:max(len(words)-1, 0)] {
+		if w == "from" || w == "into" || w == "update" || w == "table" {
+			return words[i+1]
+		}
+	}
+	return ""
+}
+
+// tryAll executes everything that there is time for.
+func (a *adviser) tryAll(ctx context.Context) error {
+	var first, rest []func() error
+	for _, p := range a.advice.Pairs {
+		for _, o := range p.Levels {
+			run := func() error { return a.try(ctx, p, o) }
+			if o.Level == p.Level {
+				first = append(first, run)
+			} else {
+				rest = append(rest, run)
+			}
+		}
+	}
+	all := slices.Concat(first, rest)
+	for i, run := range all {
+		a.r.o.Progress(int64(i), int64(len(all)), "pair and level %d of %d, interleavings: %d", i+1, len(all), a.executed)
+		if err := run(); err != nil {
+			return err
+		}
+	}
+	for _, p := range a.advice.Pairs {
+		if err := a.remedies(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// try executes a pair's units at a level.
+func (a *adviser) try(ctx context.Context, p *Pair, o *Outcome) error {
+	o.Untried = ""
+	for i, m := range p.meetings {
+		got, err := a.guarded(ctx, m, o.level, true)
+		if err != nil {
+			return err
+		}
+		if got.Shown != nil {
+			got.Shown.Copied = m.Copied
+		}
+		if i == 0 {
+			*o = *got
+		} else {
+			o.add(got)
+		}
+		if ctx.Err() != nil {
+			o.All, o.Untried = false, untriedYet
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// guarded is a trial of which an error is no reason to stop: it says why not all was tried.
+func (a *adviser) guarded(ctx context.Context, m replay.Meeting, level product.Level, show bool) (*Outcome, error) {
+	if m.State == nil {
+		return &Outcome{Level: level.History, level: level, Refused: map[string]int{}, Untried: "the second replay did not come to its place"}, nil
+	}
+	o, err := a.trial(ctx, m, level, show)
+	if o == nil {
+		o = &Outcome{Level: level.History, level: level, Refused: map[string]int{}}
+	}
+	if err == nil {
+		return o, nil
+	}
+	o.All, o.Untried = false, err.Error()
+	if ctx.Err() != nil {
+		return o, nil
+	}
+	return o, a.renew(ctx)
+}
+
+// remedies executes what would mend a pair at its own level.
+func (a *adviser) remedies(ctx context.Context, p *Pair) error {
+	own := p.at(p.Level)
+	if own == nil || own.Wrong+own.Possible == 0 && own.Deadlock == nil {
+		return nil
+	}
+	for _, way := range a.ways(p) {
+		proof := &Proof{Text: way.text, SQL: way.sql}
+		for i, m := range p.meetings {
+			if m.Group = way.change(m.Group); m.Group == nil {
+				continue
+			}
+			got, err := a.guarded(ctx, m, own.level, false)
+			if err != nil {
+				return err
+			}
+			if proof.Outcome == nil || i == 0 {
+				proof.Outcome = got
+			} else {
+				proof.Outcome.add(got)
+			}
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if !proof.proven() && got.Tried > 0 {
+				break
+			}
+		}
+		if proof.Outcome == nil {
+			continue
+		}
+		if proof.Proven = proof.proven() && (own.Wrong+own.Possible > 0 || proof.Deadlock == nil); proof.Proven {
+			p.Remedies = append(p.Remedies, proof)
+		} else {
+			p.Tried = append(p.Tried, proof)
+		}
+	}
+	return nil
+}
+
+// way is a remedy to try.
+type way struct {
+	text, sql string
+	change    func(g *replay.Group) *replay.Group // nil: it does not apply
+}
+
+// ways are the remedies that a pair's statements allow, the cheapest first.
+func (a *adviser) ways(p *Pair) (list []way) {
+	d := a.r.dialect()
+	g := p.meetings[0].Group
+	if _, sql := g.Computed(d); sql != "" {
+		list = append(list, way{"let the UPDATE compute the new value from the row", sql, func(g *replay.Group) *replay.Group {
+			c, sql := g.Computed(d)
+			if sql == "" {
+				return nil
+			}
+			return c
+		}})
+	}
+	for _, sql := range g.Unique(d) {
+		list = append(list, way{"let a constraint refuse the second row", sql, func(g *replay.Group) *replay.Group { return g.Besides(sql) }})
+	}
+	reads := g.Reads()
+	var seen []string
+	for _, r := range reads {
+		same := func(o replay.Read) bool {
+			return o.Step == r.Step && (o.Unit == r.Unit || p.A == p.B)
+		}
+		key := fmt.Sprint(r.Step, r.Unit)
+		if p.A == p.B {
+			key = fmt.Sprint(r.Step)
+		}
+		if slices.Contains(seen, key) {
+			continue
+		}
+		seen = append(seen, key)
+		list = append(list, way{"lock what it reads in " + a.who(p, g.Units[r.Unit]), replay.Locking(r.SQL), func(g *replay.Group) *replay.Group { return locked(g, same) }})
+	}
+	if len(seen) > 1 {
+		list = append(list, way{"lock what each of them reads", "SELECT ... FOR UPDATE", func(g *replay.Group) *replay.Group {
+			return locked(g, func(replay.Read) bool { return true })
+		}})
+	}
+	if g.Split() {
+		list = append(list, way{"do it in one transaction, and lock what it reads", "BEGIN; SELECT ... FOR UPDATE; ...; COMMIT", func(g *replay.Group) *replay.Group {
+			return locked(g.OneTransaction(), func(replay.Read) bool { return true })
+		}})
+	}
+	return list
+}
+
+// who names the shape of a pair's unit.
+func (a *adviser) who(p *Pair, u *replay.Unit) string {
+	n := p.B
+	if slices.Contains(a.shapes[p.A-1].Units, u) {
+		n = p.A
+	}
+	return fmt.Sprintf("shape %d", n)
+}
+
+func locked(g *replay.Group, which func(replay.Read) bool) *replay.Group {
+	var some []replay.Read
+	for _, r := range g.Reads() {
+		if which(r) {
+			some = append(some, r)
+		}
+	}
+	if len(some) == 0 {
+		return nil
+	}
+	return g.Locked(some)
+}
+
+// keep stores the scenarios and the whole text.
+func (a *Advice) keep(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	err := os.MkdirAll(dir, 0o700)
+	for _, p := range a.Pairs {
+		for _, o := range p.Levels {
+			if w := o.Shown; err == nil && w != nil && w.Spec != "" {
+				w.Kept = filepath.Join(dir, fmt.Sprintf("%d-with-%d-%s.spec", p.A, p.B, strings.ReplaceAll(o.Level, " ", "-")))
+				err = os.WriteFile(w.Kept, []byte(w.Spec), 0o600)
+			}
+		}
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, reportFile), []byte(a.whole()), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the advice: %w", err)
+	}
+	return nil
+}

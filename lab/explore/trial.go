@@ -1,0 +1,338 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"wirecheck/answer"
+	"wirecheck/history/prose"
+	"wirecheck/lab"
+	"wirecheck/lab/panel"
+	"wirecheck/lab/replay"
+	"wirecheck/lab/scenario"
+	"wirecheck/oracle/schedule"
+	"wirecheck/oracle/serial"
+	"wirecheck/product"
+)
+
+// Outcome is what executing units at one level in all inequivalent interleavings brought.
+type Outcome struct {
+	Level    string         `json:"level"`
+	Tried    int            `json:"interleavings"`
+	All      bool           `json:"all"`                // every inequivalent one was tried
+	Wrong    int            `json:"wrong"`              // of these, in how many something goes wrong for sure: the one shown was executed three times
+	Possible int            `json:"possible,omitempty"` // in how many something goes wrong that the application might have prevented
+	Waited   int            `json:"waited,omitempty"`   // in how many a statement waited for a lock
+	Refused  map[string]int `json:"refused,omitempty"`  // in how many the server refused a statement, by its code
+	Found    []string       `json:"found,omitempty"`    // names of the anomalies
+	Deadlock *Cycle         `json:"deadlock,omitempty"`
+	// Untried says why nothing, or not all, was tried; empty: it was.
+	Untried string    `json:"untried,omitempty"`
+	Shown   *WrongRun `json:"shown,omitempty"`    // the shortest that goes wrong
+	Maybe   *WrongRun `json:"possibly,omitempty"` // the shortest that might
+	level   product.Level
+}
+
+// Cycle is a deadlock that was executed: each session's locking statements up to it, the last of which waits.
+type Cycle struct {
+	Count       int        `json:"interleavings"`
+	Permutation string     `json:"permutation"`
+	Orders      [][]string `json:"orders"`
+}
+
+// safe reports whether everything was tried, and nothing went wrong or may have.
+func (o *Outcome) safe() bool { return o.All && o.Wrong == 0 && o.Possible == 0 }
+
+// add adds what other units of the same shapes brought.
+func (o *Outcome) add(p *Outcome) {
+	if p.Untried != "" && p.Tried == 0 && o.Tried > 0 {
+		return // these units tell nothing, others did
+	}
+	if o.Untried != "" && o.Tried == 0 {
+		level := o.level
+		*o = *p
+		o.level = level
+		return
+	}
+	o.Tried, o.Wrong, o.Possible, o.Waited = o.Tried+p.Tried, o.Wrong+p.Wrong, o.Possible+p.Possible, o.Waited+p.Waited
+	o.All = o.All && p.All
+	for code, n := range p.Refused {
+		o.Refused[code] += n
+	}
+	for _, name := range p.Found {
+		if !slices.Contains(o.Found, name) {
+			o.Found = append(o.Found, name)
+		}
+	}
+	if o.Deadlock == nil {
+		o.Deadlock = p.Deadlock
+	} else if p.Deadlock != nil {
+		o.Deadlock.Count += p.Deadlock.Count
+	}
+	if o.Shown == nil {
+		o.Shown = p.Shown
+	}
+	if o.Maybe == nil {
+		o.Maybe = p.Maybe
+	}
+	if o.Untried == "" {
+		o.Untried = p.Untried
+	}
+}
+
+// Limits of a trial.
+const (
+	mostOrders = 400 // interleavings of units at one level
+	repeats    = 2   // how often one that goes wrong is executed again
+)
+
+// trial executes units at a level in all inequivalent interleavings, up to mostOrders. show says that the anomalies get names and a scenario.
+func (e *explorer) trial(ctx context.Context, m replay.Meeting, level product.Level, show bool) (*Outcome, error) {
+	o := &Outcome{Level: level.History, Refused: map[string]int{}, level: level}
+	g := m.Unbound()
+	k := &combination{e: e, g: g, level: level, serial: map[string]*schedule.Schedule{}, named: map[string]*WrongRun{}}
+	var err error
+	if k.lab, k.panel, err = e.at(ctx, level); err != nil {
+		return nil, err
+	}
+	if o.Untried, err = k.begin(ctx); o.Untried != "" || err != nil {
+		return o, err
+	}
+	if o.Untried = k.unlike(m.Copied); o.Untried != "" {
+		return o, nil
+	}
+	orders, all := k.trials(mostOrders)
+	for _, p := range orders {
+		if err := k.attempt(ctx, p, o, show); err != nil {
+			return o, err
+		}
+		if !show && o.Wrong+o.Possible > 0 {
+			return o, nil // it is no remedy
+		}
+	}
+	if o.All = all && o.Untried == ""; !all {
+		o.Untried = fmt.Sprintf("there are more than %d inequivalent interleavings: those with few switches between the sessions were tried", mostOrders)
+	}
+	return o, nil
+}
+
+// unlike says why the units do not do in this state what they did in the trace; empty: they do. The copy of a unit may be refused what the unit was not.
+func (k *combination) unlike(copied bool) string {
+	answers := k.answers(k.base)
+	for i, u := range k.g.Units {
+		if copied && i == len(k.g.Units)-1 {
+			continue
+		}
+		for j, s := range u.Steps {
+			a := answers[i][j]
+			if s.Answer.Err == nil && a != nil && a.Err != nil {
+				return fmt.Sprintf("executed one right after the other, %s is refused: %s", prose.Line(s.SQL, 60), prose.Line(a.Err.Message, 80))
+			}
+		}
+	}
+	return ""
+}
+
+// trials gives the interleavings to execute: one of each class of those that cannot differ, the serial ones left out; or those with few
+// switches, if there are more than most. all reports whether that leaves none out.
+func (k *combination) trials(most int) (orders []*scenario.Permutation, all bool) {
+	serialOrder := func(p *scenario.Permutation) bool { return switches(p) < len(k.spec.Sessions) }
+	all = true
+	for p := range k.spec.Orders(scenario.Mode{Kind: scenario.KindAll}, scenario.Choice{Independent: panel.Independence(k.spec, k.e.r.instance.Engine, k.level)}) {
+		if serialOrder(p) {
+			continue
+		}
+		if len(orders) == most {
+			all = false
+			break
+		}
+		orders = append(orders, p)
+	}
+	if !all {
+		orders = preempted(k.spec, most)
+	}
+	slices.SortStableFunc(orders, func(a, b *scenario.Permutation) int { return switches(a) - switches(b) })
+	return orders, all
+}
+
+// preempted gives interleavings in which few sessions are interrupted: first those in which one is, at one place, and then those in which two are.
+func preempted(spec *scenario.Spec, most int) (orders []*scenario.Permutation) {
+	type block struct{ session, from, to int }
+	seen := map[string]bool{}
+	add := func(blocks []block) {
+		for order := range schedule.Permutations(blocks) {
+			p, next, ok := &scenario.Permutation{}, make([]int, len(spec.Sessions)), true
+			for _, b := range order {
+				ok = ok && next[b.session] == b.from
+				next[b.session] = b.to
+				for _, st := range spec.Sessions[b.session].Steps[b.from:b.to] {
+					p.Steps = append(p.Steps, scenario.PermutationStep{Step: st})
+				}
+			}
+			if ok && len(orders) < most && switches(p) >= len(spec.Sessions) && !seen[p.String()] {
+				seen[p.String()] = true
+				orders = append(orders, p)
+			}
+		}
+	}
+	split := func(cuts map[int]int) (blocks []block) {
+		for i, s := range spec.Sessions {
+			if at := cuts[i]; at > 0 {
+				blocks = append(blocks, block{i, 0, at}, block{i, at, len(s.Steps)})
+			} else {
+				blocks = append(blocks, block{i, 0, len(s.Steps)})
+			}
+		}
+		return blocks
+	}
+	for i, s := range spec.Sessions {
+		for at := 1; at < len(s.Steps); at++ {
+			add(split(map[int]int{i: at}))
+		}
+	}
+	for i, s := range spec.Sessions {
+		for j := i + 1; j < len(spec.Sessions); j++ {
+			for at := 1; at < len(s.Steps); at++ {
+				for to := 1; to < len(spec.Sessions[j].Steps); to++ {
+					add(split(map[int]int{i: at, j: to}))
+				}
+			}
+		}
+	}
+	return orders
+}
+
+// attempt executes one interleaving and adds what it brought.
+func (k *combination) attempt(ctx context.Context, p *scenario.Permutation, o *Outcome, show bool) error {
+	texts, result, mark, err := k.settle(ctx, p)
+	if err != nil {
+		return err
+	}
+	if result.Trouble != nil {
+		o.Untried = fmt.Sprintf("interleaving %s: %v", p, result.Trouble)
+		return nil
+	}
+	o.Tried++
+	k.e.executed++
+	k.count(result, p, o)
+	if k.refusesOne(result) {
+		return nil
+	}
+	spec, perm := k.with(texts, p)
+	w := &WrongRun{Level: k.level.History, Permutation: perm.String(), Mark: mark, switches: switches(p), steps: len(p.Steps), Runs: 1}
+	var j serial.Judgement
+	times := 1
+	if show && o.Shown == nil { // what is shown has repeated; of the others, it is counted how many there are
+		times += repeats
+	}
+	for i := range times {
+		if i > 0 {
+			if result, err = k.lab.Run(ctx, spec, perm, func() {}); err != nil {
+				return err
+			}
+			if result.Trouble != nil {
+				return nil
+			}
+		}
+		if j, err = k.values(ctx, spec, texts, result, false); err != nil {
+			return err
+		}
+		if j.Unknown != "" {
+			o.Untried = fmt.Sprintf("interleaving %s could not be judged: %s", p, j.Unknown)
+		}
+		if len(j.Differences) == 0 {
+			return nil
+		}
+	}
+	w.Why = []string{j.Closest().Text}
+	return k.wrongTrial(ctx, w, o, spec, perm, show)
+}
+
+// refusesOne reports whether a constraint that is a remedy has refused all units but one: the application then knows that it came too late.
+func (k *combination) refusesOne(result *lab.Result) bool {
+	refused := map[int]bool{}
+	for i := range result.Events {
+		if ev := &result.Events[i]; ev.Answer.Err != nil && ev.Answer.Err.Code == k.e.r.instance.Engine.DuplicateError {
+			refused[ev.Step.Session] = true
+		}
+	}
+	return len(k.g.State.Besides) > 0 && len(refused) == len(k.g.Units)-1
+}
+
+// wrongTrial counts an interleaving that goes wrong; the first ones get a name and a scenario, if its execution by itself shows it again.
+func (k *combination) wrongTrial(ctx context.Context, w *WrongRun, o *Outcome, spec *scenario.Spec, perm *scenario.Permutation, show bool) error {
+	first := &o.Shown
+	if w.Mark != "" {
+		first = &o.Maybe
+	}
+	if show && *first == nil {
+		if err := k.name(ctx, spec, perm, w); err != nil {
+			return err
+		}
+		for _, u := range k.g.Units {
+			w.Sessions = append(w.Sessions, u.Session)
+		}
+		if why, err := k.print(ctx, w, spec, perm); err != nil || why != "" {
+			return err
+		}
+		w.findings = nil
+		*first = w
+		for _, name := range w.Found {
+			if !slices.Contains(o.Found, name) {
+				o.Found = append(o.Found, name)
+			}
+		}
+	}
+	if w.Mark != "" {
+		o.Possible++
+	} else {
+		o.Wrong++
+	}
+	return nil
+}
+
+// count counts waits and refusals of an interleaving.
+func (k *combination) count(result *lab.Result, p *scenario.Permutation, o *Outcome) {
+	waited, refused := false, map[string]bool{}
+	for i := range result.Events {
+		ev := &result.Events[i]
+		waited = waited || ev.Kind == lab.Waits
+		if (ev.Kind != lab.Ran && ev.Kind != lab.Resumed) || ev.Answer.Err == nil || ev.Outcome.Reason == answer.ReasonFailed {
+			continue
+		}
+		if k.g.Units[ev.Step.Session].Steps[ev.Step.Index].Answer.Err == nil {
+			refused[ev.Answer.Err.Code] = true
+		}
+		if ev.Outcome.Reason != answer.ReasonDeadlock {
+			continue
+		}
+		if o.Deadlock == nil {
+			o.Deadlock = k.cycle(result, i, p)
+		}
+		o.Deadlock.Count++
+	}
+	if waited {
+		o.Waited++
+	}
+	for code := range refused {
+		o.Refused[code]++
+	}
+}
+
+// cycle tells what each session had locked, and waited for, when the server ended the step of an event as the victim of a deadlock.
+func (k *combination) cycle(result *lab.Result, victim int, p *scenario.Permutation) *Cycle {
+	c := &Cycle{Permutation: p.String(), Orders: make([][]string, len(k.spec.Sessions))}
+	sent := map[*scenario.Step]bool{}
+	for i := range result.Events[:victim+1] {
+		ev := &result.Events[i]
+		if ev.Kind == lab.Skipped || sent[ev.Step] {
+			continue
+		}
+		sent[ev.Step] = true
+		if k.g.Units[ev.Step.Session].Steps[ev.Step.Index].Writes() || ev.Kind == lab.Waits {
+			c.Orders[ev.Step.Session] = append(c.Orders[ev.Step.Session], prose.Line(ev.Step.SQL, prose.Width))
+		}
+	}
+	return c
+}

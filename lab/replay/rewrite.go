@@ -1,0 +1,212 @@
+package replay
+
+import (
+	"math/big"
+	"regexp"
+	"slices"
+	"strings"
+
+	"wirecheck/answer"
+	"wirecheck/statement"
+	"wirecheck/trace/flow"
+	"wirecheck/trace/lex"
+)
+
+// Variants of units: what the application could do in place of what it did.
+
+var (
+	levelName   = regexp.MustCompile(`(?is)\bisolation\b.*?\b(read[\s_-]+uncommitted|read[\s_-]+committed|repeatable[\s_-]+read|serializable)\b`)
+	levelClause = regexp.MustCompile(`(?is)\s*,?\s*\bisolation\s+level\s+(read\s+uncommitted|read\s+committed|repeatable\s+read|serializable)\b`)
+	anyLevel    = regexp.MustCompile(`(?i)isolation`)
+	plainName   = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+)
+
+// levelText is a level as history.Event.Level has it.
+func levelText(text string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return strings.ContainsRune(" \t\r\n_-", r) }), " ")
+}
+
+// with makes a group of variants of a group's units. It keeps the group's state.
+func (g *Group) with(variant func(i int, u *Unit) *Unit) *Group {
+	c := *g
+	c.Units = slices.Clone(g.Units)
+	for i, u := range c.Units {
+		c.Units[i] = variant(i, u)
+	}
+	return &c
+}
+
+// Unbound gives the group without the levels that its units name themselves: they run at the level that their sessions get.
+func (g *Group) Unbound() *Group {
+	return g.with(func(_ int, u *Unit) *Unit {
+		c := u.copied()
+		c.Setup = slices.DeleteFunc(slices.Clone(u.Setup), anyLevel.MatchString)
+		c.Steps = slices.DeleteFunc(c.Steps, func(s *Step) bool {
+			return len(s.verbs) == 1 && s.verbs[0].Control.Verb == statement.ControlLevel && s.verbs[0].Control.Level != ""
+		})
+		for _, s := range c.Steps {
+			if slices.ContainsFunc(s.verbs, func(v statement.Statement) bool {
+				return v.Control.Verb == statement.ControlBegin && v.Control.Level != ""
+			}) {
+				s.SQL = levelClause.ReplaceAllString(s.SQL, "")
+			}
+		}
+		return c
+	})
+}
+
+// Read is a plain read that a unit could do with a lock.
+type Read struct {
+	Unit, Step int
+	SQL        string
+}
+
+// Reads gives the plain reads of the group's units that could lock what they read: reads of a table that one of the units writes, of rows
+// that are rows of tables.
+func (g *Group) Reads() (reads []Read) {
+	for i, u := range g.Units {
+		for j, s := range u.Steps {
+			if len(s.verbs) != 1 {
+				continue
+			}
+			v := &s.verbs[0]
+			whole := v.Verb == "select" && !v.Aggregate && !v.Distinct && !v.Window && !v.SetOperation && !v.HasSubquery && v.Locking.Lock == statement.LockNone
+			written := slices.ContainsFunc(s.tables, func(t use) bool {
+				return slices.ContainsFunc(g.Units, func(o *Unit) bool { return o.tables[t.name] })
+			})
+			if whole && written {
+				reads = append(reads, Read{i, j, s.SQL})
+			}
+		}
+	}
+	return reads
+}
+
+// Locked gives the group with locks for some of its reads.
+func (g *Group) Locked(reads []Read) *Group {
+	return g.with(func(i int, u *Unit) *Unit {
+		c := u.copied()
+		for _, r := range reads {
+			if r.Unit == i {
+				s := c.Steps[r.Step]
+				s.SQL = Locking(s.SQL)
+				s.tables = slices.Clone(s.tables)
+				for n := range s.tables {
+					s.tables[n].write = true
+				}
+			}
+		}
+		return c
+	})
+}
+
+// Locking is a SELECT with a lock.
+func Locking(sql string) string {
+	return strings.TrimRight(strings.TrimSpace(sql), "; \n") + " FOR UPDATE"
+}
+
+// Split reports whether one of the group's units has more than one transaction.
+func (g *Group) Split() bool {
+	return slices.ContainsFunc(g.Units, func(u *Unit) bool { return u.txns > 1 })
+}
+
+// OneTransaction gives the group with each unit as one transaction.
+func (g *Group) OneTransaction() *Group {
+	return g.with(func(_ int, u *Unit) *Unit {
+		c := u.copied()
+		c.Steps = slices.DeleteFunc(c.Steps, func(s *Step) bool {
+			return slices.ContainsFunc(s.verbs, func(v statement.Statement) bool {
+				return v.Control.Verb == statement.ControlBegin || v.Control.Verb == statement.ControlCommit
+			})
+		})
+		if len(c.Steps) == 0 {
+			return c
+		}
+		around := func(like *Step, sql string, verb statement.ControlVerb) *Step {
+			return &Step{N: like.N, Session: u.Session, Statement: like.Statement, SQL: sql, info: like.info, start: like.start, took: like.took,
+				verbs:  []statement.Statement{{Text: sql, Verb: strings.ToLower(sql), Control: statement.Control{Verb: verb}}},
+				Answer: answer.Answer{Results: []answer.Result{{}}}}
+		}
+		c.Steps = append([]*Step{around(c.Steps[0], "BEGIN", statement.ControlBegin)}, c.Steps...)
+		c.Steps = append(c.Steps, around(c.Steps[len(c.Steps)-1], "COMMIT", statement.ControlCommit))
+		c.txns = 1
+		return c
+	})
+}
+
+// Computed gives the group with UPDATEs that compute the new value from the row where the application computed it from what it had read.
+// sql is one of them; empty: there are none.
+func (g *Group) Computed(d lex.Dialect) (c *Group, sql string) {
+	c = g.with(func(_ int, u *Unit) *Unit {
+		v := u.copied()
+		for _, f := range u.flows(d) {
+			to := v.Steps[f.To]
+			literals := flow.Literals(u.Steps[f.To].SQL, d)
+			if f.Kind != flow.Plus || f.Literal >= len(literals) || to.SQL != u.Steps[f.To].SQL {
+				continue
+			}
+			l := literals[f.Literal]
+			constant, ok := new(big.Rat).SetString(f.Constant)
+			if l.Clause != "set" || !plainName.MatchString(l.Column) || !ok {
+				continue
+			}
+			value := l.Column + " + " + f.Constant
+			if constant.Sign() < 0 {
+				value = l.Column + " - " + strings.TrimPrefix(f.Constant, "-")
+			}
+			to.SQL = strings.TrimRight(to.SQL[:l.At]+value+to.SQL[l.End:], "; \n")
+			sql = to.SQL
+		}
+		return v
+	})
+	return c, sql
+}
+
+// Unique gives definitions of which each refuses the second of two rows that the group's units look for in vain and then insert.
+func (g *Group) Unique(d lex.Dialect) (list []string) {
+	for _, u := range g.Units {
+		for i, s := range u.Steps {
+			if len(s.verbs) != 1 || s.verbs[0].Insert == nil || len(s.verbs[0].Targets()) != 1 {
+				continue
+			}
+			for _, read := range u.Steps[:i] {
+				if len(read.verbs) != 1 || read.verbs[0].Verb != "select" || len(read.tables) != 1 || read.tables[0].name != strings.ToLower(s.verbs[0].Targets()[0].Name) {
+					continue
+				}
+				if columns := inserted(read.SQL, s.SQL, d); columns != nil {
+					sql := "CREATE UNIQUE INDEX wirecheck_once ON " + s.verbs[0].Targets()[0].SQL + " (" + strings.Join(columns, ", ") + ")"
+					if !slices.Contains(list, sql) {
+						list = append(list, sql)
+					}
+				}
+			}
+		}
+	}
+	return list
+}
+
+// inserted gives the columns of a read's condition, if an INSERT gives all of them the values that the read looked for.
+func inserted(read, insert string, d lex.Dialect) (columns []string) {
+	values := map[string]string{}
+	for _, l := range flow.Literals(insert, d) {
+		values[l.Column] = l.Value
+	}
+	for _, l := range flow.Literals(read, d) {
+		if l.Clause != "where" {
+			continue
+		}
+		if v, ok := values[l.Column]; !ok || v != l.Value || !plainName.MatchString(l.Column) {
+			return nil
+		}
+		columns = append(columns, l.Column)
+	}
+	return columns
+}
+
+// Besides gives the group with one more definition in its state.
+func (g *Group) Besides(definition string) *Group {
+	c, state := *g, *g.State
+	state.Besides = append(slices.Clone(state.Besides), definition)
+	c.State = &state
+	return &c
+}

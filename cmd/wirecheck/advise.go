@@ -31,7 +31,7 @@ interleavings something goes wrong at each level, how many the server refuses,
 and remedies. A remedy is "proven" if advise has executed the pair with it in
 every interleaving that can differ, and nothing went wrong.
 
-advise reports what it has executed three times. It is "possible" where the
+advise has executed what it shows three times. It is "possible" where the
 application read something else than in the trace, so that its own checks might
 have prevented it.
 
@@ -58,7 +58,11 @@ Exit status: 0 nothing goes wrong at the application's levels; 1 something does;
 			if a == nil {
 				return err
 			}
-			if e := c.form(a)(c.stdout); e != nil {
+			write := c.form(a)
+			if c.format == "markdown" {
+				write = a.Markdown
+			}
+			if e := write(c.stdout); e != nil {
 				return fmt.Errorf("write the advice: %w", e)
 			}
 			switch {

@@ -140,3 +140,61 @@ func TestAdviseSerial(t *testing.T) {
 		})
 	}
 }
+
+// TestAdviseRequest advises on requests of several transactions: two customers use a coupon each, one after the other, and could use the same one. The
+// near miss looks and marks in one statement.
+func TestAdviseRequest(t *testing.T) {
+	t.Parallel()
+	const schema = "CREATE TABLE coupon (code VARCHAR(20) PRIMARY KEY, used BOOLEAN NOT NULL);\nCREATE TABLE coupon_use (coupon VARCHAR(20), customer INT, PRIMARY KEY (coupon, customer));\n" +
+		"INSERT INTO coupon VALUES ('A', false), ('B', false), ('C', false), ('D', false);\n"
+	var requests [][]string
+	for i, codes := range []string{"AC", "BD"} {
+		tag := func(route string, statements ...string) (list []string) {
+			for _, sql := range statements {
+				list = append(list, fmt.Sprintf("%s /*request_id='%s%d',route='%s'*/", sql, route, i, route))
+			}
+			return list
+		}
+		requests = append(requests,
+			tag("redeem", fmt.Sprintf("SELECT used FROM coupon WHERE code = '%c'", codes[0]), "BEGIN", fmt.Sprintf("UPDATE coupon SET used = true WHERE code = '%c'", codes[0]),
+				fmt.Sprintf("INSERT INTO coupon_use (coupon, customer) VALUES ('%c', %d)", codes[0], 11+i), "COMMIT"),
+			tag("mark", "BEGIN", fmt.Sprintf("UPDATE coupon SET used = true WHERE code = '%c' AND NOT used", codes[1]), "COMMIT"))
+	}
+	a := advised(t, "postgres", exitFound, schema, serially(requests...), "--unit", "request")
+	found := map[string]string{}
+	for _, p := range a.Pairs {
+		for _, o := range p.Levels {
+			if o.Wrong > 0 {
+				found[fmt.Sprint(a.Shapes[p.A-1].Name, " ", a.Shapes[p.B-1].Name)] += o.Level + ", "
+			}
+		}
+		if p.A == p.B && a.Shapes[p.A-1].Name == "redeem" && (len(p.Remedies) != 1 || !strings.Contains(p.Remedies[0].SQL, "FOR UPDATE")) {
+			t.Errorf("proven: %+v, want one transaction with a lock", p.Remedies)
+		}
+	}
+	if len(found) != 1 || found["redeem redeem"] != "read committed, repeatable read, serializable, " {
+		t.Errorf("goes wrong: %q, want redeem with itself at each level", found)
+	}
+}
+
+// TestAdviseDeadlock predicts a deadlock from two transfers, one after the other, and proves that one order of the writes prevents it. The near miss has
+// one order.
+func TestAdviseDeadlock(t *testing.T) {
+	t.Parallel()
+	const schema = "CREATE TABLE account (id INT PRIMARY KEY, n INT);\nINSERT INTO account VALUES (1, 100), (2, 100), (3, 100);\n"
+	update := func(sign string, id int) string {
+		return fmt.Sprintf("UPDATE account SET n = n %s 5 WHERE id = %d", sign, id)
+	}
+	a := advised(t, "mariadb", exitClean, schema, serially(transaction("transfer", update("-", 1), update("+", 2)), transaction("transfer", update("-", 2), update("+", 1)),
+		transaction("fee", update("- 1 +", 3), update("+", 3))))
+	for _, p := range a.Pairs {
+		own := p.Levels[slices.IndexFunc(p.Levels, func(o *explore.Outcome) bool { return o.Level == p.Level })]
+		transfer := p.A == p.B && a.Shapes[p.A-1].Name == "transfer"
+		if (own.Deadlock != nil) != transfer {
+			t.Errorf("%s with %s: deadlock %+v", a.Shapes[p.A-1].Name, a.Shapes[p.B-1].Name, own.Deadlock)
+		}
+		if transfer && (len(p.Remedies) != 1 || p.Remedies[0].Deadlock != nil || !strings.Contains(p.Remedies[0].Text, "same order")) {
+			t.Errorf("proven %+v, want one order", p.Remedies)
+		}
+	}
+}

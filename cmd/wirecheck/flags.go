@@ -25,7 +25,7 @@ type takes struct {
 
 // commandTakes has a row for each command that runs. Those without formats of their own write text.
 var commandTakes = map[string]takes{
-	"advise":            {formats: []string{"text", "json"}, seed: true, progress: true},
+	"advise":            {formats: []string{"text", "json", formatHTML, "markdown"}, seed: true, progress: true},
 	"check":             {formats: findingFormats},
 	"ci":                {formats: []string{"text"}, instead: "--junit, --sarif, --json, --markdown and --html write files"},
 	"convert":           {},

@@ -192,23 +192,27 @@ func (a *Advice) table(out io.Writer) {
 			fmt.Fprintf(w, "and %d more\n", len(a.Shapes)-i)
 			break
 		}
-		var wrong []string
-		for _, p := range a.of(s.Number) {
-			other := p.A + p.B - s.Number
-			switch o := p.at(p.Level); {
-			case o.Wrong > 0:
-				wrong = append(wrong, fmt.Sprint(other))
-			case o.Possible > 0:
-				wrong = append(wrong, fmt.Sprintf("(%d)", other))
-			}
-		}
 		safe, why := a.Safe(s.Number)
-		fmt.Fprintf(w, "%d\t%s\t%d\t%s\t%s\t%s\n", s.Number, s.Name, s.Count, s.Level, cmp.Or(strings.Join(wrong, " "), "-"), cmp.Or(safe, why))
+		fmt.Fprintf(w, "%d\t%s\t%d\t%s\t%s\t%s\n", s.Number, s.Name, s.Count, s.Level, cmp.Or(strings.Join(a.wrongWith(s.Number), " "), "-"), cmp.Or(safe, why))
 	}
 	_ = w.Flush() // out remembers its error
 }
 
-// pair tells of a pair of which something goes wrong.
+// wrongWith lists the shapes with which a shape goes wrong, in brackets where that is only possible.
+func (a *Advice) wrongWith(shape int) (list []string) {
+	for _, p := range a.of(shape) {
+		other := p.A + p.B - shape
+		switch o := p.at(p.Level); {
+		case o.Wrong > 0:
+			list = append(list, fmt.Sprint(other))
+		case o.Possible > 0:
+			list = append(list, fmt.Sprintf("(%d)", other))
+		}
+	}
+	return list
+}
+
+// pair tells of a pair.
 func (a *Advice) pair(w io.Writer, p *Pair) {
 	own := p.at(p.Level)
 	word, n, shown := "DEADLOCK", 0, own.Shown
@@ -218,8 +222,10 @@ func (a *Advice) pair(w io.Writer, p *Pair) {
 	case own.Possible > 0:
 		shown = own.Maybe
 		word, n = "possible: "+strings.Join(shown.Found, ", "), own.Possible
-	default:
+	case own.Deadlock != nil:
 		n = own.Deadlock.Count
+	default:
+		word = "nothing goes wrong"
 	}
 	fmt.Fprintf(w, "\n%s: %d with %d, in %d of %s at %s, on %s\n", word, p.A, p.B, n, prose.Count(own.Tried, "interleaving"), p.Level, strings.Join(p.Tables, ", "))
 	if shown != nil {
@@ -250,7 +256,7 @@ func (a *Advice) pair(w io.Writer, p *Pair) {
 		}
 	}
 	if len(p.Remedies) == 0 && len(p.Tried) > 0 {
-		fmt.Fprintf(w, "  no remedy is proven: %s\n", "tried: " + strings.Join(texts(p.Tried), "; "))
+		fmt.Fprintf(w, "  no remedy is proven; tried: %s\n", strings.Join(texts(p.Tried), "; "))
 	}
 	if shown != nil && shown.Kept != "" {
 		fmt.Fprintf(w, "  shown by: wirecheck run %s --engine %s\n", shown.Kept, a.Engine)

@@ -331,6 +331,9 @@ func (a *adviser) ways(p *Pair) (list []way) {
 			return locked(g, func(replay.Read) bool { return true })
 		}})
 	}
+	if slices.ContainsFunc(p.meetings, func(m replay.Meeting) bool { return m.Ordered(d) != nil }) {
+		list = append(list, way{"write the rows in the same order everywhere", "", func(g *replay.Group) *replay.Group { return g.Ordered(d) }})
+	}
 	if g.Split() {
 		list = append(list, way{"do it in one transaction, and lock what it reads", "BEGIN; SELECT ... FOR UPDATE; ...; COMMIT", func(g *replay.Group) *replay.Group {
 			return locked(g.OneTransaction(), func(replay.Read) bool { return true })

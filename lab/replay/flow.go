@@ -305,7 +305,7 @@ func (u *Unit) Superseded(d lex.Dialect) []bool {
 				continue
 			}
 			v := &later.verbs[0]
-			out[i] = out[i] || v.Locking.Lock != "" || v.Verb == "update" && computes(later.SQL, d)
+			out[i] = out[i] || v.Locking.Lock != "" || v.Verb == "update" && computes(later.SQL, v, d)
 		}
 	}
 	return out
@@ -322,7 +322,10 @@ func conditions(sql string, d lex.Dialect) (list []string) {
 	return list
 }
 
-// computes reports whether an UPDATE sets nothing to a value that its text gives.
-func computes(sql string, d lex.Dialect) bool {
-	return !slices.ContainsFunc(flow.Literals(sql, d), func(l flow.Literal) bool { return l.Clause == "set" && l.Column != "" })
+// computes reports whether an UPDATE sets nothing to a value that its text gives: a literal, or a constant without one (SET used = true).
+func computes(sql string, v *statement.Statement, d lex.Dialect) bool {
+	return !slices.ContainsFunc(flow.Literals(sql, d), func(l flow.Literal) bool { return l.Clause == "set" && l.Column != "" }) &&
+		!slices.ContainsFunc(v.Assignments, func(a statement.Assignment) bool {
+			return slices.Contains([]string{"true", "false", "null", "default"}, strings.ToLower(strings.TrimSpace(a.Expr)))
+		})
 }

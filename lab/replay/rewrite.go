@@ -210,3 +210,45 @@ func (g *Group) Besides(definition string) *Group {
 	c.State = &state
 	return &c
 }
+
+// Ordered gives the group with the writes of each unit in one order for all: by table, and then by the values of their conditions. It is nil if that
+// changes nothing, or if a unit computes with what came before.
+func (g *Group) Ordered(d lex.Dialect) *Group {
+	changed := false
+	c := g.with(func(_ int, u *Unit) *Unit {
+		v := u.copied()
+		var at []int
+		for i, s := range v.Steps {
+			if len(s.verbs) == 1 && (s.verbs[0].Verb == "update" || s.verbs[0].Verb == "delete") && len(s.tables) == 1 {
+				at = append(at, i)
+			}
+		}
+		if len(at) < 2 || slices.ContainsFunc(u.flows(d), func(f Flow) bool { return slices.Contains(at, f.To) }) {
+			return v
+		}
+		steps := make([]*Step, 0, len(at))
+		for _, i := range at {
+			steps = append(steps, v.Steps[i])
+		}
+		key := func(s *Step) string { return s.tables[0].name + " " + strings.Join(conditions(s.SQL, d), " ") }
+		slices.SortStableFunc(steps, func(a, b *Step) int { return strings.Compare(key(a), key(b)) })
+		for n, i := range at {
+			if v.Steps[i] != steps[n] {
+				changed = true
+			}
+		}
+		places := make([]int, 0, len(at))
+		for _, i := range at {
+			places = append(places, v.Steps[i].N)
+		}
+		for n, i := range at {
+			v.Steps[i] = steps[n]
+			v.Steps[i].N = places[n]
+		}
+		return v
+	})
+	if !changed {
+		return nil
+	}
+	return c
+}

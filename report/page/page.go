@@ -17,7 +17,7 @@ import (
 	"wirecheck/report"
 )
 
-//go:embed page.html finding.html picture.html trace.html colors.css picture.css page.css page.js live.js
+//go:embed page.html finding.html picture.html trace.html matrix.html colors.css picture.css page.css page.js live.js
 var files embed.FS
 
 func file(name string) string {

@@ -84,7 +84,7 @@ func (o *Outcome) add(p *Outcome) {
 // Limits of a trial.
 const (
 	mostOrders = 400 // interleavings of units at one level
-	repeats    = 2   // how often one that goes wrong is executed again
+	shownTimes = 3   // how often one that goes wrong is executed before it is shown
 )
 
 // trial executes units at a level in all inequivalent interleavings, up to mostOrders. show says that the anomalies get names and a scenario.
@@ -221,21 +221,27 @@ func (k *combination) attempt(ctx context.Context, p *scenario.Permutation, o *O
 	}
 	spec, perm := k.with(texts, p)
 	w := &WrongRun{Level: k.level.History, Permutation: perm.String(), Mark: mark, switches: switches(p), steps: len(p.Steps), Runs: 1}
-	var j serial.Judgement
-	times := 1
-	if show && o.Shown == nil { // what is shown has repeated; of the others, it is counted how many there are
-		times += repeats
+	j, masks := serial.Judgement{}, k.masks
+	times := 2 // the second execution tells which values the server makes
+	if show && o.Shown == nil {
+		times = shownTimes
 	}
 	for i := range times {
 		if i > 0 {
-			if result, err = k.lab.Run(ctx, spec, perm, func() {}); err != nil {
+			again, err := k.lab.Run(ctx, spec, perm, func() {})
+			if err != nil {
 				return err
 			}
-			if result.Trouble != nil {
+			if again.Trouble != nil {
+				o.Untried = fmt.Sprintf("interleaving %s: %v", p, again.Trouble)
 				return nil
 			}
+			if masks, err = k.refined(spec, result, again); err != nil {
+				return err
+			}
+			result = again
 		}
-		if j, err = k.values(ctx, spec, texts, result, false); err != nil {
+		if j, err = k.values(ctx, spec, texts, result, masks, false); err != nil {
 			return err
 		}
 		if j.Unknown != "" {
@@ -274,6 +280,7 @@ func (k *combination) wrongTrial(ctx context.Context, w *WrongRun, o *Outcome, s
 			w.Sessions = append(w.Sessions, u.Session)
 		}
 		if why, err := k.print(ctx, w, spec, perm); err != nil || why != "" {
+			o.Untried = fmt.Sprintf("interleaving %s differs from every serial order, but %s", w.Permutation, why)
 			return err
 		}
 		w.findings = nil

@@ -25,6 +25,7 @@ type adviser struct {
 	advice *Advice
 	shapes []*replay.Shape
 	until  time.Time
+	level  string // of the last trial
 }
 
 // Advise executes a trace again, makes units of its shapes concurrent that never were, and says at which level, or by which remedy, nothing goes wrong.
@@ -180,8 +181,9 @@ func tableOf(sql string) string {
 // tryAll executes everything that there is time for.
 func (a *adviser) tryAll(ctx context.Context) error {
 	var first, rest []func() error
-	for _, p := range a.advice.Pairs {
-		for _, o := range p.Levels {
+	for i := range a.advice.Levels { // by level, since each has labs of its own
+		for _, p := range a.advice.Pairs {
+			o := p.Levels[i]
 			run := func() error { return a.try(ctx, p, o) }
 			if o.Level == p.Level {
 				first = append(first, run)
@@ -233,6 +235,12 @@ func (a *adviser) try(ctx context.Context, p *Pair, o *Outcome) error {
 func (a *adviser) guarded(ctx context.Context, m replay.Meeting, level product.Level, show bool) (*Outcome, error) {
 	if m.State == nil {
 		return &Outcome{Level: level.History, level: level, Refused: map[string]int{}, Untried: "the second replay did not come to its place"}, nil
+	}
+	if a.level != level.History { // what executes at a level has many connections
+		if err := a.drop(ctx); err != nil {
+			return nil, err
+		}
+		a.level = level.History
 	}
 	o, err := a.trial(ctx, m, level, show)
 	if o == nil {

@@ -264,12 +264,18 @@ func (e *explorer) renew(ctx context.Context) error {
 	if err := e.r.instance.Answers(ctx); err != nil {
 		return err
 	}
-	_ = e.close(ctx) // what failed before may fail again; the labs are dropped with their owners
+	_ = e.drop(ctx) // what failed before may fail again; the labs are dropped with their owners
+	return nil
+}
+
+// drop lets go of all labs; others are made where they are needed.
+func (e *explorer) drop(ctx context.Context) error {
+	err := e.close(ctx)
 	clear(e.labs)
 	clear(e.panels)
 	clear(e.confirm)
 	e.owner = nil
-	return nil
+	return err
 }
 
 func (e *explorer) close(ctx context.Context) error {

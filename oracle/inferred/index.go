@@ -360,12 +360,14 @@ func (c *checker) lostUpdates() {
 		}
 		first := map[string]access{}
 		reads := map[int32]access{} // the first read of each transaction
+		done := map[int32]bool{}
 		for _, r := range info.reads {
-			if _, ok := reads[r.txn]; !ok {
+			if f, ok := reads[r.txn]; !ok {
 				reads[r.txn] = r
+			} else if resultText(c.op(f)) != resultText(c.op(r)) && !c.wroteBefore(info, r) {
+				done[r.txn] = true // it knew of more than one version when it wrote
 			}
 		}
-		done := map[int32]bool{}
 		for _, w := range info.writes {
 			r, ok := reads[w.txn]
 			if !ok || done[w.txn] || r.op > w.op || c.wroteBefore(info, r) || c.h.Transactions[w.txn].Outcome != history.OutcomeCommitted {

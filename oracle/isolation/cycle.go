@@ -52,6 +52,7 @@ type link struct {
 // edge is one dependency and its evidence.
 type edge struct {
 	kind     kinds
+	over     bool // a ww that stands for a path over other versions of the row
 	from, to *version
 	fromStmt int32 // index in its transaction; -1: not captured
 	toStmt   int32

@@ -440,7 +440,7 @@ func (c *Checker) addRW(r reader, v, n *version) {
 	if w := r.t.wroteAfter(n); w != nil {
 		// The reader overwrote, perhaps by way of others, what it had not seen: one edge stands for the ww path, so that
 		// a lost update is told as one of two transactions, however many wrote in between.
-		c.addEdge(edgeWW, n.writer, r.t, n, w, n.wstmt, w.wstmt)
+		c.draw(edge{kind: edgeWW, over: n.nextInstalled() != w, from: n, to: w, fromStmt: n.wstmt, toStmt: w.wstmt}, n.writer, r.t)
 	}
 }
 

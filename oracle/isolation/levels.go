@@ -56,7 +56,11 @@ func (g *graph) tell(e *edge, from, to *txn) {
 	default:
 		return // session order and real time it knows
 	}
-	g.levels.AddEdge(level.Edge{From: from.id, To: to.id, Kind: kind, Predicate: e.pred != nil, Old: of(e.from), New: of(e.to), FromStatement: e.fromStmt, ToStatement: e.toStmt})
+	old := of(e.from)
+	if e.over {
+		old = 0 // of the row's order it would leave a part out
+	}
+	g.levels.AddEdge(level.Edge{From: from.id, To: to.id, Kind: kind, Predicate: e.pred != nil, Old: old, New: of(e.to), FromStatement: e.fromStmt, ToStatement: e.toStmt})
 }
 
 func ids(ts []*txn) (list []uint64) {

@@ -70,6 +70,7 @@ const (
 	Fractured         = "fractured read"
 	CausalViolation   = "causal violation"
 	ReadOnly          = "read-only anomaly"
+	NoOrder           = "no order of the versions fits"
 )
 
 // Phenomenon is what an isolation level promises to prevent: a column of the Hermitage table (github.com/ept/hermitage). It is

@@ -134,11 +134,12 @@ func checkForeign(cmd *cobra.Command, in io.Reader, path, name, format string, f
 		return fmt.Errorf("write report: %w", err)
 	}
 	asked := flags.asked != nil && flags.level == ""
+	decided := report.Result{Levels: result.Levels} // where the findings mean nothing, a level may be known
 	switch {
-	case asked && flags.jepsen && levelStatus(result) == exitUnknown:
+	case asked && flags.jepsen && levelStatus(decided) == exitUnknown:
 		return jepsenUnknown
 	case asked:
-		return levelStatus(result)
+		return levelStatus(decided)
 	case flags.jepsen:
 		return jepsenStatus(result)
 	}

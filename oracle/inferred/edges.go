@@ -29,9 +29,20 @@ type edge struct {
 // mostPairs bounds the edges that one version draws between its readers and the writers behind it.
 const mostPairs = 1 << 20
 
+// noOrder is the doubt about registers that versions in several orders may have.
+const noOrder = "the order in which registers were written is not known"
+
 func (c *checker) link(kind kinds, from, to access) {
 	if from.txn != to.txn && c.node[from.txn] && c.node[to.txn] {
 		c.edges = append(c.edges, edge{from.txn, to.txn, from.op, to.op, kind})
+	}
+}
+
+// linkAgain draws an edge that Elle's graphs do not have, for the levels alone: of a read after the first one, which shows in what order a
+// transaction read.
+func (c *checker) linkAgain(kind kinds, from, to access) {
+	if from.txn != to.txn && c.node[from.txn] && c.node[to.txn] {
+		c.reread = append(c.reread, edge{from.txn, to.txn, from.op, to.op, kind})
 	}
 }
 
@@ -50,7 +61,7 @@ func (c *checker) listKey(k int) {
 		}
 	}
 	// Readers by the last element that they saw; none: the empty list.
-	readers := map[int32][]access{}
+	readers, again := map[int32][]access{}, map[int32][]access{}
 	for _, r := range info.reads {
 		last := int32(none)
 		if got := seenBy(c.op(r), true); len(got) > 0 {
@@ -61,6 +72,8 @@ func (c *checker) listKey(k int) {
 		}
 		if list := readers[last]; len(list) == 0 || list[len(list)-1].txn != r.txn {
 			readers[last] = append(readers[last], r)
+		} else {
+			again[last] = append(again[last], r)
 		}
 	}
 	behind := func(prev int32, w access) {
@@ -72,6 +85,9 @@ func (c *checker) listKey(k int) {
 		for _, r := range readers[prev] {
 			c.link(rw, r, w)
 		}
+		for _, r := range again[prev] {
+			c.linkAgain(rw, r, w)
+		}
 	}
 	prev := int32(none)
 	for _, v := range order {
@@ -82,17 +98,23 @@ func (c *checker) listKey(k int) {
 	}
 	c.dirtyUpdates(info, order)
 	c.ownOrder(info, order)
-	hidden := 0
+	hidden := map[int32]int32{}
 	for _, w := range info.writes {
 		v := info.byValue[c.op(w).Value]
 		if _, ok := place[v]; ok || c.versions[v].twice || !c.node[w.txn] {
 			continue
 		}
-		if hidden++; hidden*len(readers[prev]) > mostPairs {
+		if !c.versions[v].inter {
+			hidden[v] = none
+		}
+		if len(hidden)*len(readers[prev]) > mostPairs {
 			c.doubt("too many appends that nobody read")
 			break
 		}
 		behind(prev, w)
+	}
+	if len(hidden) > 1 {
+		c.loose = append(c.loose, loose{info, hidden, nil})
 	}
 }
 
@@ -190,8 +212,16 @@ func (c *checker) registerKey(k int) {
 		}
 	}
 	readers := map[int32][]access{}
+	again := map[int32][]access{} // those that are not their transaction's first one
 	for _, r := range info.reads {
 		if first[r.txn] != r {
+			if _, ok := first[r.txn]; ok && !c.wroteBefore(info, r) {
+				v := c.readVersion(info, r)
+				again[v] = append(again[v], r)
+				if v != none && c.known(v) {
+					c.linkAgain(wr, access{c.versions[v].writer, c.versions[v].op}, r)
+				}
+			}
 			continue
 		}
 		v := c.readVersion(info, r)
@@ -225,7 +255,7 @@ func (c *checker) registerKey(k int) {
 	for _, n := range children {
 		if n > 1 {
 			c.coverage.Unordered++
-			c.doubt("the order in which registers were written is not known")
+			c.doubt(noOrder)
 			break
 		}
 	}
@@ -240,13 +270,22 @@ func (c *checker) registerKey(k int) {
 				c.link(ww, access{x.writer, x.op}, w)
 			}
 		}
-		if len(readers[p])*children[p] > mostPairs {
+		if (len(readers[p])+len(again[p]))*children[p] > mostPairs {
 			c.doubt("too many writes of unknown order")
 			continue
 		}
 		for _, r := range readers[p] {
 			c.link(rw, r, w)
 		}
+		for _, r := range again[p] {
+			c.linkAgain(rw, r, w)
+		}
+	}
+	if len(parent) > 1 {
+		for v, list := range again {
+			readers[v] = append(readers[v], list...)
+		}
+		c.loose = append(c.loose, loose{info, parent, readers})
 	}
 }
 

@@ -50,6 +50,10 @@ type checker struct {
 	seen     map[string]int
 	coverage Coverage
 
+	loose  []loose  // keys whose versions are not all in a known order
+	doubts []string // all of cold, before a serial order settles them
+	reread []edge   // see readAgain
+
 	undecided string
 	preloaded map[int32][]string // what keys had before the history
 }

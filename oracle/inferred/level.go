@@ -22,33 +22,17 @@ func At(l *level.Level, name string, findings []oracle.Finding) {
 	}
 }
 
-// levels judges the levels by the dependencies, and by the findings that are no cycles. Where the history does not decide, a level that
-// nothing breaks is unknown: all of them; or, if a serial order was found although the order of versions is not known, those that also ask for
-// the order of sessions or real time, unless that was looked for.
+// levels judges the levels by the dependencies, and by the findings that are no cycles. Where only the order of versions is not known, a level is
+// satisfied if there is an order that satisfies it (see orders). Where something else does not decide, a level that nothing breaks is unknown: all of
+// them; or, if a serial order was found, those that also ask for the order of sessions or real time, unless that was looked for.
 func levels(c *checker, data []edge) []level.Verdict {
-	g := level.NewGraph()
-	ids := transactions(c, g)
-	number := map[[2]int32]uint32{} // of what a transaction wrote to a key: only its last version counts
-	version := func(a access) uint32 {
-		at := [2]int32{c.ids[a.txn][a.op], a.txn}
-		if number[at] == 0 {
-			number[at] = uint32(len(number) + 1)
+	o := &orders{c: c, g: level.NewGraph(), number: map[[2]int32]uint32{}}
+	o.ids = transactions(c, o.g)
+	for _, edges := range [][]edge{data, c.reread} {
+		for i := range edges {
+			e := &edges[i]
+			o.add(e.kind, access{e.from, e.fromOp}, access{e.to, e.toOp})
 		}
-		return number[at]
-	}
-	for i := range data {
-		e := &data[i]
-		from, to := access{e.from, e.fromOp}, access{e.to, e.toOp}
-		out := level.Edge{From: ids[e.from], To: ids[e.to], FromStatement: e.fromOp, ToStatement: e.toOp}
-		switch e.kind {
-		case ww:
-			out.Kind, out.Old, out.New = level.WW, version(from), version(to)
-		case wr:
-			out.Kind, out.New = level.WR, version(from)
-		default:
-			out.Kind, out.New = level.RW, version(to)
-		}
-		g.AddEdge(out)
 	}
 	for i := range c.found {
 		if f := &c.found[i]; level.IsFact(f.Class) {
@@ -56,10 +40,14 @@ func levels(c *checker, data []edge) []level.Verdict {
 			for _, t := range f.Transactions {
 				fact.Txns = append(fact.Txns, t.ID)
 			}
-			g.AddFact(fact)
+			o.g.AddFact(fact)
 		}
 	}
-	vs := g.Judge()
+	vs := o.g.Judge()
+	if orderAlone(c) {
+		o.decide(vs)
+		return vs
+	}
 	for i := range vs {
 		beyond := c.coverage.Serial && !c.opts.Order && !level.Implies("PL-3", vs[i].Level)
 		if vs[i].State == level.Satisfied && (c.undecided != "" || beyond) {
@@ -113,7 +101,7 @@ func unsure(c *checker) string {
 	switch {
 	case c.coverage.Preloaded > 0:
 		return prose.Count(c.coverage.Preloaded, "key") + " with a value that no transaction wrote"
-	case c.coverage.Unordered > 0 && !c.coverage.Serial:
+	case c.coverage.Unordered > 0 && !c.coverage.Serial && !orderAlone(c):
 		return prose.Count(c.coverage.Unordered, "key") + " whose versions have an unknown order"
 	}
 	return ""

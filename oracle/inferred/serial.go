@@ -24,6 +24,7 @@ func (c *checker) decide(data int) {
 	if data == 0 {
 		c.doubt("no dependency between the transactions can be inferred")
 	}
+	c.doubts = slices.Clone(c.cold)
 	count := map[kinds]int{}
 	for i := range c.edges {
 		count[c.edges[i].kind]++
@@ -46,7 +47,7 @@ func reasons(omitted map[string]int) (out []string) {
 // serial looks for a serial order that gives each read its value: one that keeps session order and real time if they are asked for.
 // Transactions of unknown outcome of which nobody read anything are left out: without them there is no order less.
 func (c *checker) serial(data int) {
-	if c.world().replays(c.topological()) {
+	if c.world().replays(c.topological(c.edges)) {
 		c.coverage.Serial = true
 	} else if n := c.coverage.Committed + c.coverage.Inferred; n <= mostExact && len(c.preloaded) == 0 {
 		found, decided := c.world().exhaust(c.edges)
@@ -89,14 +90,14 @@ func (c *checker) notSerial(data int) {
 	}
 }
 
-// topological orders the transactions by the edges that are known, those that end first in front.
-func (c *checker) topological() []int32 {
+// topological orders the transactions by edges, those that end first in front. It leaves out what is on a cycle, or behind one.
+func (c *checker) topological(edges []edge) []int32 {
 	n := len(c.h.Transactions)
 	in := make([]int32, n)
-	for i := range c.edges {
-		in[c.edges[i].to]++
+	for i := range edges {
+		in[edges[i].to]++
 	}
-	g := newGraph(n, c.edges)
+	g := newGraph(n, edges)
 	ready := &queue{}
 	for t := range n {
 		if c.node[t] && in[t] == 0 {

@@ -75,26 +75,32 @@ func (g *Graph) Judge() []Verdict {
 	c := g.cyclic()
 	out := make([]Verdict, len(Levels))
 	for i := range Levels {
-		l := &Levels[i]
-		v := Verdict{Level: l.Name, State: Satisfied}
-		if k := slices.IndexFunc(g.facts, func(f Fact) bool { return l.Excludes(f.Class) }); k >= 0 {
-			a, _ := anomaly.Of(g.facts[k].Class, "")
-			v.State, v.Witness = Broken, &Witness{Class: g.facts[k].Class, Name: a.Name, Txns: g.facts[k].Txns}
-		} else if len(c.txns) > 0 {
-			w, sure := l.check(c)
-			switch {
-			case w != nil:
-				v.State, v.Witness = Broken, w
-			case !sure:
-				v.State = Unknown
-			}
-		}
-		if v.State == Satisfied && g.Timeless && forms[l.Name].kinds&RT != 0 {
-			v.State = Unknown
-		}
-		out[i] = v
+		out[i] = g.verdict(&Levels[i], c)
 	}
 	return out
+}
+
+// Decide judges one level.
+func (g *Graph) Decide(l *Level) Verdict { return g.verdict(l, g.cyclic()) }
+
+func (g *Graph) verdict(l *Level, c *component) Verdict {
+	v := Verdict{Level: l.Name, State: Satisfied}
+	if k := slices.IndexFunc(g.facts, func(f Fact) bool { return l.Excludes(f.Class) }); k >= 0 {
+		a, _ := anomaly.Of(g.facts[k].Class, "")
+		v.State, v.Witness = Broken, &Witness{Class: g.facts[k].Class, Name: a.Name, Txns: g.facts[k].Txns}
+	} else if len(c.txns) > 0 {
+		w, sure := l.check(c)
+		switch {
+		case w != nil:
+			v.State, v.Witness = Broken, w
+		case !sure:
+			v.State = Unknown
+		}
+	}
+	if v.State == Satisfied && g.Timeless && forms[l.Name].kinds&RT != 0 {
+		v.State = Unknown
+	}
+	return v
 }
 
 // Weakest are the weakest levels of those that are broken: all that they imply is not.

@@ -108,6 +108,27 @@ func (g *Graph) AddEdge(e Edge) {
 	g.edges.add(edge{from, to, e.Kind, e.Predicate, e.Old, e.New, e.FromStatement, e.ToStatement})
 }
 
+// Mark is a point in the making of a graph: the dependencies up to there.
+type Mark struct{ blocks, bytes, n int }
+
+// Mark is the point at hand.
+func (g *Graph) Mark() Mark {
+	m := Mark{blocks: len(g.edges.blocks), n: g.edges.n}
+	if m.blocks > 0 {
+		m.bytes = len(g.edges.blocks[m.blocks-1])
+	}
+	return m
+}
+
+// Cut takes out the dependencies that were added behind a mark.
+func (g *Graph) Cut(m Mark) {
+	l := &g.edges
+	l.blocks, l.n = l.blocks[:m.blocks], m.n
+	if m.blocks > 0 {
+		l.blocks[m.blocks-1] = l.blocks[m.blocks-1][:m.bytes]
+	}
+}
+
 // AddFact adds a fact.
 func (g *Graph) AddFact(f Fact) { g.facts = append(g.facts, f) }
 

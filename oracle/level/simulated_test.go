@@ -229,10 +229,14 @@ func TestSimulatedSmall(t *testing.T) {
 					broken[v.Level]++
 				}
 			}
+			exists, all := anyOrder(m)
 			vs, unsure = verdicts(t, s, "registers")
 			for _, v := range vs {
-				if want[v.Level] && v.State == level.Broken {
-					t.Fatalf("seed %d, %s, registers: %s is broken, and an order satisfies it: %v\n%s", seed, k.level, v.Level, v.Witness, s)
+				switch {
+				case want[v.Level] && v.State == level.Broken,
+					all && v.State != level.Unknown && exists[v.Level] != (v.State == level.Satisfied) && v.Level != "PL-1", // see docs/explain/inferred.md
+					all && v.State == level.Unknown && !strings.Contains(unsure, "no dependency"):
+					t.Fatalf("seed %d, %s, registers: %s is %s, brute force over orders says %v, unsure %q: %v\n%s", seed, k.level, v.Level, v.State, exists[v.Level], unsure, v.Witness, s)
 				}
 			}
 		}
@@ -242,6 +246,39 @@ func TestSimulatedSmall(t *testing.T) {
 			t.Errorf("%s held %d times and was broken %d times: the test has lost its force", l.Name, held[l.Name], broken[l.Name])
 		}
 	}
+}
+
+// anyOrder says which levels a history satisfies if its versions may have come in any order; all is false if there are too many.
+func anyOrder(m level.Model) (exists map[string]bool, all bool) {
+	tries := 0
+	exists = map[string]bool{}
+	rows := m.Rows
+	m.Rows = make([][]int, len(rows))
+	var row func(r int)
+	row = func(r int) {
+		if r == len(rows) {
+			if tries++; tries <= 24 {
+				for name, held := range level.Brute(m) {
+					exists[name] = exists[name] || held
+				}
+			}
+			return
+		}
+		var order func(left []int)
+		order = func(left []int) {
+			if len(left) == 0 {
+				row(r + 1)
+			}
+			for i, t := range left {
+				m.Rows[r] = append(m.Rows[r], t)
+				order(slices.Delete(slices.Clone(left), i, i+1))
+				m.Rows[r] = m.Rows[r][:len(m.Rows[r])-1]
+			}
+		}
+		order(rows[r])
+	}
+	row(0)
+	return exists, tries <= 24
 }
 
 // String is the history, a line for each transaction.

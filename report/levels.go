@@ -14,7 +14,9 @@ type Levels struct {
 	Weakest   []string `json:"weakest_broken"`      // none that they imply is broken
 	Strongest []string `json:"strongest_satisfied"` // none that implies them is satisfied
 	// Unsure says why more may be broken than was seen; empty: nothing more is.
-	Unsure   string          `json:"unsure,omitempty"`
+	Unsure string `json:"unsure,omitempty"`
+	// Apart says that the verdicts hold where nothing else was decided of the history.
+	Apart    bool            `json:"-"`
 	Verdicts []level.Verdict `json:"verdicts"`
 	// Asked is the level that the user asked for; empty: none. Certificate is the order that proves it, if it is satisfied and an order proves it.
 	Asked       string        `json:"asked,omitempty"`
@@ -30,7 +32,7 @@ func (l *Levels) Verdict(name string) level.Verdict {
 	return l.Verdicts[i]
 }
 
-// text is the levels in lines. Where nothing was decided of the history, no level is known to be satisfied.
+// text is the levels in lines. Where nothing was decided of the history, no level is known to be satisfied, but for Apart.
 func (l *Levels) text(undecided string) string {
 	var lines []string
 	list := func(names []string) string { return cmp.Or(strings.Join(names, "; "), "none") }
@@ -42,7 +44,7 @@ func (l *Levels) text(undecided string) string {
 	}
 	line := "strongest level satisfied: " + list(l.Strongest)
 	switch {
-	case undecided != "":
+	case undecided != "" && (!l.Apart || len(l.Strongest) == 0):
 		line = "strongest level satisfied: unknown"
 	case l.Unsure != "":
 		line += ", as far as wirecheck saw the history (" + l.Unsure + ")"

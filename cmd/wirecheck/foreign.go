@@ -122,7 +122,7 @@ func checkForeign(cmd *cobra.Command, in io.Reader, path, name, format string, f
 	}
 	result := report.Result{Source: path, Findings: found.Findings, Coverage: found.Coverage, Undecided: found.Undecided}
 	if found.Levels != nil {
-		result.Levels = &report.Levels{Weakest: level.Weakest(found.Levels), Strongest: level.Strongest(found.Levels), Unsure: found.Unsure, Verdicts: found.Levels}
+		result.Levels = &report.Levels{Weakest: level.Weakest(found.Levels), Strongest: level.Strongest(found.Levels), Unsure: found.Unsure, Verdicts: found.Levels, Apart: true}
 		if flags.asked != nil {
 			result.Levels.Asked = flags.asked.Name
 		}

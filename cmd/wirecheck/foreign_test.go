@@ -75,6 +75,8 @@ func TestForeignLevels(t *testing.T) {
 		{jepsenHistories[2].text, "PL-3U", exitFound, exitFound, "PL-3U: broken, by write skew (G2-item): 0 -rw-> 1 -rw-> 0"},
 		{jepsenHistories[1].text, "strong SI", exitFound, exitFound, "weakest level broken: strong snapshot isolation"},
 		{jepsenHistories[1].text, "strong session SI", exitClean, exitClean, "strong session snapshot isolation: satisfied"},
+		{jepsenHistories[4].text, "prefix consistency", exitClean, exitClean, "strongest level satisfied: prefix consistency"}, // though the order of its versions is not known
+		{jepsenHistories[4].text, "SI", exitFound, exitFound, "snapshot isolation: broken, by lost-update"},
 		{jepsenHistories[3].text, "causal", exitUnknown, jepsenUnknown, "strongest level satisfied: unknown"},
 	} {
 		path := filepath.Join(t.TempDir(), "history")

@@ -57,10 +57,10 @@ const dropLimit = "SET SESSION lock_wait_timeout = 10; "
 
 func lockName(run uint32) string { return fmt.Sprintf("%s%08x", engine.LabPrefix, run) }
 
-// expression reads a FLOAT as a DOUBLE, since its own text form shows six digits.
+// expression reads a FLOAT as a DOUBLE, since its own text form shows six digits. Adding zero would make 0 of -0.
 func expression(column, kind string) string {
 	if kind == "float" {
-		return "(" + column + " + 0e0)"
+		return "(" + column + " * 1e0)"
 	}
 	return column
 }

@@ -1,6 +1,7 @@
 package isolation
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -56,9 +57,11 @@ func mutate(rng *rand.Rand, events []history.Event) []history.Event {
 	return out
 }
 
+var mutations = flag.Int("mutations", 6000, "mutated histories that TestMutated judges")
+
 // TestMutated: no history ends the judging, however it contradicts itself, and the edges of each cycle are those of its class.
 func TestMutated(t *testing.T) {
-	for seed := range uint64(6000) {
+	for seed := range uint64(*mutations) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		d := newToy(rng.IntN, 2+rng.IntN(4), 3)
 		for range 10 + rng.IntN(50) {
@@ -66,7 +69,10 @@ func TestMutated(t *testing.T) {
 		}
 		events := mutate(rng, d.out)
 		for _, strict := range []bool{false, true} {
-			fs, c := run(Options{Strict: strict, Repeats: true, Keep: -1}, events)
+			fs, c := run(Options{Strict: strict, Repeats: true, Keep: -1, Levels: strict}, events)
+			if strict {
+				Levels(c).Judge()
+			}
 			if c.Broken() != "" {
 				t.Fatalf("seed %d, strict %v: %s\n%s", seed, strict, c.Broken(), written(events))
 			}

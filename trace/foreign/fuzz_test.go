@@ -27,7 +27,9 @@ func survive(t *testing.T, format string, data []byte) {
 	if err != nil {
 		return
 	}
-	inferred.Check(h, inferred.Options{Order: true})
+	for _, strict := range []bool{false, true} {
+		inferred.Check(h, inferred.Options{Order: strict, Levels: true})
+	}
 	for _, to := range Formats {
 		var b bytes.Buffer
 		if Write(&b, h, to) != nil || len(h.Transactions) == 0 {

@@ -219,6 +219,9 @@ func (k *combination) attempt(ctx context.Context, p *scenario.Permutation, o *O
 	if k.refusesOne(result) {
 		return nil
 	}
+	if mark == "" {
+		mark = k.stopped(result)
+	}
 	spec, perm := k.with(texts, p)
 	w := &WrongRun{Level: k.level.History, Permutation: perm.String(), Mark: mark, switches: switches(p), steps: len(p.Steps), Runs: 1}
 	j, masks := serial.Judgement{}, k.masks
@@ -253,6 +256,19 @@ func (k *combination) attempt(ctx context.Context, p *scenario.Permutation, o *O
 	}
 	w.Why = []string{j.Closest().Text}
 	return k.wrongTrial(ctx, w, o, spec, perm, show)
+}
+
+// stopped says that the server refused a statement for another reason than contention, and had not refused it then: the application would hardly have
+// gone on as it did. Empty: it refused none.
+func (k *combination) stopped(result *lab.Result) string {
+	for i := range result.Events {
+		ev := &result.Events[i]
+		if ev.Answer.Err != nil && !ev.Outcome.Reason.Contention() && ev.Outcome.Reason != answer.ReasonFailed && k.g.Units[ev.Step.Session].Steps[ev.Step.Index].Answer.Err == nil {
+			return fmt.Sprintf("session %s: the server refuses a statement (%s), and what the application then does is not known: %s",
+				k.spec.Sessions[ev.Step.Session].Name, ev.Answer.Err.Code, prose.Line(ev.Step.SQL, prose.Width))
+		}
+	}
+	return ""
 }
 
 // refusesOne reports whether a constraint that is a remedy has refused all units but one: the application then knows that it came too late.

@@ -167,9 +167,9 @@ func (u *Unit) beside(v *Unit, d lex.Dialect) *Unit {
 			}
 		}
 	}
-	computed := map[string]bool{}
+	computed, read := map[string]bool{}, map[int]bool{}
 	for _, f := range slices.Concat(u.flows(d), v.flows(d)) {
-		computed[fmt.Sprint(f.To, " ", f.Literal)] = true
+		computed[fmt.Sprint(f.To, " ", f.Literal)], read[f.From] = true, true
 	}
 	for i, s := range c.Steps {
 		mine, theirs := flow.Literals(s.SQL, d), flow.Literals(v.Steps[i].SQL, d)
@@ -186,7 +186,7 @@ func (u *Unit) beside(v *Unit, d lex.Dialect) *Unit {
 			continue
 		}
 		s.SQL = replaceLiterals(s.SQL, values, d)
-		if s.SQL == replaceLiterals(v.Steps[i].SQL, nil, d) {
+		if !read[i] && s.SQL == replaceLiterals(v.Steps[i].SQL, nil, d) { // what was computed from an answer stays with it
 			s.Answer = v.Steps[i].Answer
 		}
 	}

@@ -1,0 +1,48 @@
+package replay
+
+import (
+	"testing"
+
+	"wirecheck/answer"
+	"wirecheck/statement"
+	"wirecheck/trace/lex"
+)
+
+// TestBeside makes a copy of a unit with the values of another one of its shape: not of the rows on which both meet, nor what was computed from an answer.
+func TestBeside(t *testing.T) {
+	step := func(n int, sql, verb, table, column, value string) *Step {
+		s := &Step{N: n, SQL: sql, verbs: []statement.Statement{{Verb: verb, Tables: []statement.TableUse{{Kind: statement.SourceTable, Name: table, Target: verb != "select"}}}}, tables: []use{{table, verb != "select"}}}
+		if column != "" {
+			s.Answer = answer.Answer{Results: []answer.Result{{Columns: []answer.Column{{Name: column}}, Rows: [][]answer.Value{{answer.Value(value)}}}}}
+		}
+		return s
+	}
+	unit := func(code, customer, id string) *Unit {
+		return &Unit{tables: map[string]bool{"coupon": true, "orders": true, "item": true, "customer": false}, Steps: []*Step{
+			step(1, "SELECT used FROM coupon WHERE code = '"+code+"'", "select", "coupon", "used", "f"),
+			step(2, "SELECT name FROM customer WHERE id = "+customer, "select", "customer", "name", "name of "+customer),
+			step(3, "INSERT INTO orders (customer) VALUES ("+customer+") RETURNING id", "insert", "orders", "id", id),
+			step(4, "INSERT INTO item (order_id, sku) VALUES ("+id+", 'tea')", "insert", "item", "", ""),
+			step(5, "UPDATE coupon SET used = true WHERE code = '"+code+"'", "update", "coupon", "", ""),
+		}}
+	}
+	u := unit("ONCE", "711", "1")
+	c := u.beside(unit("SUMMER", "822", "2"), lex.PostgreSQL)
+	want := []string{"SELECT used FROM coupon WHERE code = 'ONCE'", "SELECT name FROM customer WHERE id = 822", "INSERT INTO orders (customer) VALUES (822) RETURNING id",
+		"INSERT INTO item (order_id, sku) VALUES (1, 'tea')", "UPDATE coupon SET used = true WHERE code = 'ONCE'"}
+	for i, s := range c.Steps {
+		if s.SQL != want[i] || s.N < later {
+			t.Errorf("step %d is %q, want %q", i+1, s.SQL, want[i])
+		}
+	}
+	if got := string(c.Steps[1].Answer.Results[0].Rows[0][0]); got != "name of 822" {
+		t.Errorf("it read %q, want the other customer's name", got)
+	}
+	flows := c.flows(lex.PostgreSQL)
+	if len(flows) != 1 || flows[0].From != 2 || flows[0].To != 3 {
+		t.Errorf("data flow %v, want the new id in the item", flows)
+	}
+	if u.Steps[1].SQL == want[1] {
+		t.Error("the unit itself was changed")
+	}
+}

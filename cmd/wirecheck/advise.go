@@ -62,7 +62,7 @@ Exit status: 0 nothing goes wrong at the application's levels; 1 something does;
 			if c.format == "markdown" {
 				write = a.Markdown
 			}
-			if e := write(c.stdout); e != nil {
+			if e := c.people(write); e != nil {
 				return fmt.Errorf("write the advice: %w", e)
 			}
 			switch {

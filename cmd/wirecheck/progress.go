@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
+
+	"wirecheck/history/prose"
 )
 
 // progress reports whether progress may be shown: on a terminal that can move its cursor.
@@ -86,6 +89,20 @@ func (l *progressLine) Write(p []byte) (int, error) {
 		_ = l.bar.Clear()
 	}
 	return l.to.Write(p)
+}
+
+// people writes a report. Where it is text for a terminal, its prose breaks at the terminal's width.
+func (c *common) people(write func(io.Writer) error) error {
+	width := terminalWidth(c.stdout)
+	if c.format != "text" || width == 0 {
+		return write(c.stdout)
+	}
+	var text strings.Builder
+	if err := write(&text); err != nil {
+		return err
+	}
+	_, err := io.WriteString(c.stdout, prose.Fit(text.String(), width))
+	return err
 }
 
 // terminalWidth is the width of a terminal; 0 if w is none.

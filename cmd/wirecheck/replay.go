@@ -143,7 +143,7 @@ func runReplay(ctx context.Context, c *common, o explore.Options, path string, f
 		o.Replayed = func(r *explore.Report) error {
 			c.clearProgress()
 			printed = true
-			return r.Replayed(c.stdout)
+			return c.people(r.Replayed)
 		}
 	}
 	o.Found = func(w *explore.WrongRun) {
@@ -162,7 +162,7 @@ func runReplay(ctx context.Context, c *common, o explore.Options, path string, f
 	if printed {
 		write = r.Others
 	}
-	if e := write(c.stdout); e != nil {
+	if e := c.people(write); e != nil {
 		return fmt.Errorf("write the report: %w", e)
 	}
 	switch {

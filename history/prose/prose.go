@@ -254,6 +254,25 @@ func Wrap(text string, width int, first, rest string) string {
 	return b.String()
 }
 
+// Fit breaks the prose of a report at a terminal's width. Statements (they stand four blanks in), tables and commands, which people copy, stay as they
+// are. With width 0 it breaks nothing.
+func Fit(text string, width int) string {
+	if width == 0 {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		body := strings.TrimLeft(line, " ")
+		indent := line[:len(line)-len(body)]
+		if len(indent) >= 4 || strings.Contains(body, "  ") || strings.HasPrefix(body, "wirecheck ") || strings.Contains(body, ": wirecheck ") {
+			b.WriteString(line)
+			continue
+		}
+		b.WriteString(Wrap(body, width, indent, indent+"  "))
+	}
+	return b.String()
+}
+
 // Count is a number with its noun: 1 row, 3 rows.
 func Count[N int | int64 | uint64](n N, noun string) string {
 	if n == 1 {

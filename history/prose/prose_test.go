@@ -112,3 +112,28 @@ func TestPrintable(t *testing.T) {
 		}
 	}
 }
+
+func TestFit(t *testing.T) {
+	const text = `a line that fits
+  a line of prose that is too long for the terminal
+shape            times  level
+    SELECT a, b, c, d, e, f, g FROM somewhere
+  shown by: wirecheck run out/1.spec --engine postgres
+wirecheck replay a.wct --snapshot before.sql
+`
+	const want = `a line that fits
+  a line of prose that is
+    too long for the
+    terminal
+shape            times  level
+    SELECT a, b, c, d, e, f, g FROM somewhere
+  shown by: wirecheck run out/1.spec --engine postgres
+wirecheck replay a.wct --snapshot before.sql
+`
+	if got := Fit(text, 26); got != want {
+		t.Errorf("got\n%s", got)
+	}
+	if got := Fit(text, 0); got != text {
+		t.Errorf("no terminal: got\n%s", got)
+	}
+}

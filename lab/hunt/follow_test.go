@@ -89,6 +89,9 @@ permutation a1 a2 b1 b2 a3
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := h.found(t.Context(), spec, level, f); err != nil || h.store.state.Flaky != 1 || len(h.store.kept) != 0 {
+		t.Errorf("a finding that the case does not show: flaky %d, kept %d, %v", h.store.state.Flaky, len(h.store.kept), err)
+	}
 	files := map[string]string{}
 	h.file(t.Context(), files, spec, level, &Bug{Finding: f, Level: level.History}, seen)
 	if got, want := follow(t, h.Instance, files["reproduce.sql"]), "1|z;w;2|yw"; got != want {

@@ -497,14 +497,24 @@ func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level product.L
 		return err
 	}
 	evidence, seen := f, (*schedule.Schedule)(nil)
-	if ctx.Err() == nil {
+	for ctx.Err() == nil {
 		// Without it the finding is kept as it was first seen. If it is the server that fails, the next case tells.
-		e, s, err := h.evidence(ctx, small, level, f)
-		if seen = s; err != nil {
+		var e *oracle.Finding
+		if e, seen, err = h.evidence(ctx, small, level, f); err != nil {
 			h.Options.Log.Warn().Err(err).Msg("the smallest case could not be executed once more")
-		} else if e != nil {
-			evidence = e
+			break
 		}
+		if e != nil {
+			evidence = e
+			break
+		}
+		if !evident(f) {
+			break
+		}
+		if small == spec { // it was there again each time in one database, and is not in a fresh one
+			return h.keepFlaky(spec, level, f)
+		}
+		small = spec
 	}
 	bug, err := h.store.keep(context.WithoutCancel(ctx), h, small, spec, level, evidence, seen)
 	if bug != nil {
@@ -535,6 +545,11 @@ func (h *hunter) alsoTold(ctx context.Context, spec *scenario.Spec, level produc
 		}
 	}
 	return false, nil
+}
+
+// evident reports whether evidence finds a finding again: one of an oracle that executes a case, and no crash.
+func evident(f *oracle.Finding) bool {
+	return f.Difference != nil && f.Name != oracle.NameCrash && f.Name != oracle.NameHang && f.Class != oracle.Crash
 }
 
 // evidence is the finding as the smallest case shows it, and the execution that showed it; nil if it does not any more.

@@ -102,11 +102,13 @@ func (m *Masks) Refined(a, b *schedule.Schedule) *Masks {
 	return &c
 }
 
-// sorted gives a column's values, in no order.
+// sorted gives a column's values, in no order. A row may lack some: a history that people wrote, say.
 func sorted(rows [][]answer.Value, column int) []string {
-	values := make([]string, len(rows))
-	for i, row := range rows {
-		values[i] = answer.Text(row[column])
+	var values []string
+	for _, row := range rows {
+		if column < len(row) {
+			values = append(values, answer.Text(row[column]))
+		}
 	}
 	slices.Sort(values)
 	return values

@@ -326,7 +326,11 @@ func (a *serverHalf) ready(f frame, e *entry) error {
 	}
 	status := body[0]
 	if status == 'I' {
-		a.environment.committed(a.pipeline.alone(e)) // before the session may be seen to be idle, see refresh
+		answered := a.environment.definitions() // first: what is sent from now on is not answered
+		if !a.pipeline.alone(e) {
+			answered = -1
+		}
+		a.environment.committed(answered) // before the session may be seen to be idle, see refresh
 	}
 	return a.readyForQuery(a.pipeline.ready(e, status), status)
 }

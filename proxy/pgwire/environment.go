@@ -27,6 +27,7 @@ type environment struct {
 	within   bool             // the settings are those of the open transaction
 	schema   bool             // this session changed the schema, perhaps in a transaction that is still open
 	touched  []string         // the only relations that it changed; none if it may have changed anything
+	defined  int              // how many statements that change the schema were sent
 	counted  bool             // others know of these changes, and they are committed
 	unwanted bool             // client_min_messages leaves warnings out
 }
@@ -67,6 +68,7 @@ func (v *environment) sent(p *rewrite.Plan, unparsed bool) {
 			v.touched = append(v.touched, p.Changes...)
 		}
 		v.schema, v.counted = true, false
+		v.defined++
 		v.settled = v.settled && !v.facts.Temp // it may be a temporary table that is dropped
 	}
 	if p.Verb == "set" && mentions(p.Text, "client_min_messages") || p.Verb == "select" && mentions(p.Text, "set_config") {
@@ -140,12 +142,20 @@ func (v *environment) warnings() (known, wanted, ascii bool) {
 	return v.settled, !v.unwanted, !strings.EqualFold(v.facts.Encoding, "UTF8")
 }
 
-// committed says that no transaction is open: others see what this session did to the schema. all says that the server has answered all that was sent.
-func (v *environment) committed(all bool) {
+// definitions is how many statements that change the schema were sent.
+func (v *environment) definitions() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.defined
+}
+
+// committed says that no transaction is open: others see what this session did to the schema. answered is how many of the definitions the server
+// has surely answered; -1: not known.
+func (v *environment) committed(answered int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.count()
-	v.counted = all
+	v.counted = v.defined == answered
 }
 
 // count lets others know of the changes of this session, which may be committed. Once is enough, behind the commit: later it would make them forget

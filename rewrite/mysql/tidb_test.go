@@ -30,6 +30,7 @@ const natural = "SELECT * FROM (SELECT id, note FROM account) d NATURAL JOIN par
 // unordered forms have an answer, or an effect, that depends on the order of rows that TiDB does not keep from run to run.
 var unordered = []string{
 	"SELECT DISTINCT note FROM account LIMIT 2",
+	"SELECT DISTINCT a.owner, i.name FROM account a JOIN item i ON i.account_id = a.id LIMIT 2",
 	"SELECT note FROM account UNION SELECT b FROM bare LIMIT 1",
 	"INSERT INTO item (account_id, name) SELECT DISTINCT 7, name FROM item",
 	"INSERT INTO item (account_id, name) SELECT 7, name FROM item GROUP BY name",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"wirecheck/internal/shop"
 )
@@ -13,6 +14,7 @@ func TestSeveralProxies(t *testing.T) {
 	for _, engine := range []string{"postgres", "mariadb"} {
 		t.Run(engine, func(t *testing.T) {
 			w := newWorld(t, engine, "CREATE TABLE coupon (id int PRIMARY KEY, n int)")
+			w.clock = time.Now
 			one := w.observe(t, "INSERT INTO coupon VALUES (1, 5)")
 			two := w.observe(t)
 			ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -25,6 +27,11 @@ func TestSeveralProxies(t *testing.T) {
 				}
 				defer c.Close()
 				clients[i] = c
+			}
+			for range 10 { // so the first proxy's ticks are ahead of the other one's
+				if _, err := clients[0].Do(ctx, "SELECT n FROM coupon WHERE id = 2"); err != nil {
+					t.Fatal(err)
+				}
 			}
 			const read, write = "SELECT n FROM coupon WHERE id = 1", "UPDATE coupon SET n = 4 WHERE id = 1"
 			for _, step := range []struct {
@@ -44,6 +51,9 @@ func TestSeveralProxies(t *testing.T) {
 			out, said, status := command(t, "check", one.file, two.file)
 			if status != exitFound || strings.Count(out, "ANOMALY: LOST UPDATE") != 1 {
 				t.Errorf("exit status %d\n%s\n%s", status, out, said)
+			}
+			if !strings.Contains(out, "  2. Session 1 (") || !strings.Contains(out, "  3. Session 2 set") {
+				t.Errorf("what came first stands behind:\n%s", out)
 			}
 			if _, said, status := command(t, "check", one.file, two.file, one.file); status != exitFailed || !strings.Contains(said, "are of one proxy") {
 				t.Errorf("one of them twice: exit status %d, %s", status, said)

@@ -40,6 +40,7 @@ type world struct {
 	// capture is CaptureAuto if it is empty.
 	capture rewrite.Capture
 	others  bool // --show-others
+	clock   func() time.Time
 }
 
 func newWorld(t *testing.T, engine string, tables ...string) *world {
@@ -109,7 +110,7 @@ func (w *world) observe(t *testing.T, statements ...string) *through {
 	log := zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)
 	th.first = &atomic.Int64{}
 	found := func(oracle.Finding) { th.first.CompareAndSwap(0, time.Now().UnixNano()) }
-	if th.live, err = live.New(live.Options{Record: f, OnFind: found, ShowOthers: w.others, Log: log, Now: time.Now()}); err != nil {
+	if th.live, err = live.New(live.Options{Record: f, OnFind: found, ShowOthers: w.others, Clock: w.clock, Log: log, Now: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	protocol := proxy.Postgres

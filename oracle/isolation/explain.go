@@ -68,8 +68,13 @@ func (c *Checker) emit(class oracle.Class, name string, ts []*txn, edges []edge,
 // draft makes a finding; edge i leaves transaction i and leads to transaction to[i].
 func draft(class oracle.Class, name string, ts []*txn, edges []edge, to []int, session uint64) *oracle.Finding {
 	f := oracle.Finding{Oracle: Descriptor.Name, Class: class, Name: name, Session: session, Seen: 1}
+	wall := slices.ContainsFunc(ts, func(t *txn) bool { return !sameClock(t, ts[0]) })
 	for i, t := range ts {
-		f.Transactions = append(f.Transactions, t.public(i, edges, to))
+		p := t.public(i, edges, to)
+		if wall {
+			t.byWallClock(&p)
+		}
+		f.Transactions = append(f.Transactions, p)
 	}
 	tables := map[string]bool{}
 	for i := range edges {
@@ -228,6 +233,20 @@ func (t *txn) public(i int, edges []edge, to []int) oracle.Transaction {
 		p.Statements = append(p.Statements, st)
 	}
 	return p
+}
+
+// byWallClock puts the wall clock in the place of ticks, in a finding of sessions whose ticks cannot be compared: people see what came when, as far as
+// the machines' clocks agree. No verdict depends on it.
+func (t *txn) byWallClock(p *oracle.Transaction) {
+	at := func(ns int64) uint64 { return uint64(max(ns, 0)) }
+	for i := range p.Statements {
+		s := &p.Statements[i]
+		s.From, s.To = at(s.At), at(s.At)
+	}
+	p.To = at(p.EndedAt)
+	if p.From = p.To; len(t.stmts) > 0 {
+		p.From = at(t.stmts[0].at - 1)
+	}
 }
 
 // maxRelated is how many more statements of a transaction are shown.

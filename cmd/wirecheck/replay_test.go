@@ -219,6 +219,23 @@ func (r *replayed1) sameAsCaptured(t *testing.T) {
 	}
 }
 
+// oneByOne lets two sessions execute each transaction, one after the other, and gives the trace.
+func (p *production) oneByOne(t *testing.T, uses []func(c *shopper, i int)) (path string) {
+	t.Helper()
+	begin := time.Now()
+	a, b := p.connect(t, "shop"), p.connect(t, "shop")
+	for _, use := range uses {
+		for i, c := range []*shopper{a, b} {
+			c.exec("BEGIN")
+			use(c, i)
+			c.exec("COMMIT")
+		}
+	}
+	a.close()
+	b.close()
+	return p.trace(t, begin)
+}
+
 // TestReplayReadModifyWrite records applications that read a value, compute and write it back, one after the other, and finds what would
 // happen if two did it at once. Each has a table of its own. The near misses compute in the UPDATE, lock what they read, or write
 // what has nothing to do with what they read.
@@ -268,18 +285,11 @@ func TestReplayReadModifyWrite(t *testing.T) {
 	}
 	setup.close()
 	dump := p.dump(t)
-	begin := time.Now()
-	a, b := p.connect(t, "shop"), p.connect(t, "shop")
+	uses := []func(c *shopper, i int){}
 	for _, app := range apps {
-		for i, c := range []*shopper{a, b} {
-			c.exec("BEGIN")
-			app.use(c, i)
-			c.exec("COMMIT")
-		}
+		uses = append(uses, app.use)
 	}
-	a.close()
-	b.close()
-	path := p.trace(t, begin)
+	path := p.oneByOne(t, uses)
 	out := filepath.Join(t.TempDir(), "found")
 	r := replayed(t, exitFound, path, "--snapshot", dump, "--engine", "postgres", "--interleavings", "random:20", "--window", "2", "--seed", "7", "--out", out)
 	r.sameAsCaptured(t)

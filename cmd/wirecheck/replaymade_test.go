@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // madeApps are applications that read a number, write it back changed, and let the server make values beside it. race says what is reported as
@@ -90,18 +89,11 @@ func TestReplayServerMade(t *testing.T) {
 	setup.exec("CREATE TRIGGER touch BEFORE UPDATE ON filled FOR EACH ROW EXECUTE FUNCTION touch()")
 	setup.close()
 	dump := p.dump(t)
-	begin := time.Now()
-	a, b := p.connect(t, "shop"), p.connect(t, "shop")
+	uses := []func(c *shopper, i int){}
 	for _, app := range madeApps {
-		for i, c := range []*shopper{a, b} {
-			c.exec("BEGIN")
-			app.use(c, i)
-			c.exec("COMMIT")
-		}
+		uses = append(uses, app.use)
 	}
-	a.close()
-	b.close()
-	path := p.trace(t, begin)
+	path := p.oneByOne(t, uses)
 	r := replayed(t, exitFound, path, "--snapshot", dump, "--engine", "postgres", "--interleavings", "random:12", "--window", "2", "--seed", "7")
 	r.sameAsCaptured(t)
 	found, possible, why := map[string]string{}, map[string]string{}, map[string]string{}

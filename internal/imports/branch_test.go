@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,29 +29,12 @@ var branches = map[string]struct {
 func TestBranches(t *testing.T) {
 	found := map[string][]token.Position{}
 	for _, room := range []string{"oracle", "proxy", "live", "lab", "cmd"} {
-		err := filepath.WalkDir(filepath.Join("../..", room), func(path string, d fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case d.IsDir() && d.Name() == "testdata":
-				return filepath.SkipDir
-			case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
-				return nil
-			}
-			set := token.NewFileSet()
-			file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
-			if err != nil {
-				return err
-			}
+		sources(t, filepath.Join("../..", room), func(path string, set *token.FileSet, file *ast.File) {
 			for _, e := range decided(file) {
 				name := strings.TrimPrefix(filepath.ToSlash(path), "../../")
 				found[name] = append(found[name], set.Position(e.Pos()))
 			}
-			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 	}
 	for name, places := range found {
 		if len(places) > branches[name].n {

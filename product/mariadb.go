@@ -46,10 +46,12 @@ var mariadb = Product{
 		},
 	),
 	// With innodb_snapshot_isolation: the row has changed behind the snapshot (ER_CHECKREAD).
-	Errors:   append([]ErrorRow{{[]string{"1020"}, aborting(serialization)}}, innodbErrors...),
-	Own:      mysqlOwn,
-	Client:   "mariadb",
-	Dump:     "mariadb-dump --single-transaction --routines --triggers",
+	Errors: append([]ErrorRow{{[]string{"1020"}, aborting(serialization)}}, innodbErrors...),
+	Own:    mysqlOwn,
+	Client: "mariadb",
+	Dump:   "mariadb-dump --single-transaction --routines --triggers",
+	Changed: "SELECT LOWER(variable_name), global_value FROM information_schema.system_variables WHERE global_value_origin IN ('CONFIG', 'COMMAND-LINE', 'SQL') " +
+		"AND NOT global_value <=> default_value", // MariaDB manual, "Information Schema SYSTEM_VARIABLES Table"
 	Refusals: "errors 1213 and 1020",
 }
 

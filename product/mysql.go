@@ -24,10 +24,12 @@ var mysql = Product{
 			Source: "MySQL manual, 17.7.2.1, READ COMMITTED",
 		},
 	),
-	Errors:   innodbErrors,
-	Own:      mysqlOwn,
-	Client:   "mysql",
-	Dump:     "mysqldump --single-transaction --routines --triggers",
+	Errors: innodbErrors,
+	Own:    mysqlOwn,
+	Client: "mysql",
+	Dump:   "mysqldump --single-transaction --routines --triggers",
+	Changed: "SELECT variable_name, variable_value FROM performance_schema.variables_info JOIN performance_schema.global_variables USING (variable_name) " +
+		"WHERE variable_source <> 'COMPILED'", // MySQL manual, "Performance Schema variables_info Table"
 	Refusals: "error 1213",
 }
 

@@ -90,8 +90,10 @@ var postgres = Product{
 		// Feature not supported; invalid prepared statement, cursor, catalog and schema names; syntax error, undefined names, privileges.
 		{[]string{"0A*", "26*", "34*", "3D*", "3F*", "42*"}, mistake},
 	},
-	Own:      []string{"information_schema", "pg_*"}, // 5.9.5: names that begin with pg_ are reserved
-	Client:   "psql",
-	Dump:     "pg_dump --no-owner",
+	Own:    []string{"information_schema", "pg_*"}, // 5.9.5: names that begin with pg_ are reserved
+	Client: "psql",
+	Dump:   "pg_dump --no-owner",
+	// Manual, 54.24: pg_settings.
+	Changed:  "SELECT name, setting FROM pg_settings WHERE source NOT IN ('default', 'override', 'client') AND setting IS DISTINCT FROM boot_val",
 	Refusals: "SQLSTATE 40001",
 }

@@ -34,10 +34,12 @@ type Product struct {
 	// what is before it.
 	Own []string
 	// Client is the program with which people talk to the server.
-	Client   string
-	Tests    TestForm // how the product's own tests of sessions are written; empty: it has none that a case can be written as
-	Dump     string   // the command that writes a database as plain SQL, its name to follow; empty: none that replay reads
-	Refusals string   // the errors with which the product refuses a transaction that would not fit, for people
+	Client string
+	Tests  TestForm // how the product's own tests of sessions are written; empty: it has none that a case can be written as
+	Dump   string   // the command that writes a database as plain SQL, its name to follow; empty: none that replay reads
+	// Changed is the query for the settings of the server that differ from their defaults: a name and a value a row. Empty: it does not tell.
+	Changed  string
+	Refusals string // the errors with which the product refuses a transaction that would not fit, for people
 }
 
 // TestForm is a form of test files.

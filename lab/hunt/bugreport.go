@@ -31,6 +31,9 @@ func bugReport(s *backends.Instance, k *filing.Case, b *Bug) string {
 	if lines := k.Settings.Lines(); len(lines) > 0 {
 		fmt.Fprintf(&w, "\n%s\n%s\n%s\n", fence, strings.Join(lines, "\n"), fence)
 	}
+	if !s.Engine.Embedded && product.Of(s.Engine.Name).Changed == "" {
+		w.WriteString("\nThe server does not tell which other settings differ from their defaults.\n")
+	}
 	fmt.Fprintf(&w, "\n## How to repeat\n\n%ssql\n%s%s\n\n", fence, k.Script(), fence)
 	switch {
 	case k.Single():

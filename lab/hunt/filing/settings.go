@@ -32,15 +32,6 @@ var basic = map[product.Dialect]string{
 		"UNION ALL SELECT 'collation', datcollate FROM pg_database WHERE datname = 'template0'",
 }
 
-// changed asks for the settings that differ from their defaults. TiDB does not tell which they are.
-var changed = map[string]string{
-	"mariadb": "SELECT LOWER(variable_name), global_value FROM information_schema.system_variables WHERE global_value_origin IN ('CONFIG', 'COMMAND-LINE', 'SQL') " +
-		"AND NOT global_value <=> default_value",
-	"mysql": "SELECT variable_name, variable_value FROM performance_schema.variables_info JOIN performance_schema.global_variables USING (variable_name) " +
-		"WHERE variable_source <> 'COMPILED'",
-	"postgres": "SELECT name, setting FROM pg_settings WHERE source NOT IN ('default', 'override', 'client') AND setting IS DISTINCT FROM boot_val",
-}
-
 // places are settings that say where a server is and how it is reached, which differs from run to run.
 var places = regexp.MustCompile(`(?i)dir|file|path|port|socket|log|host|pid|uuid|address|bind|user|cert|ssl|tls|_key|timestamp|version|plugin|cluster_name|listen`)
 
@@ -68,7 +59,7 @@ func ReadSettings(ctx context.Context, s *backends.Instance) (_ Settings, err er
 	if out.Basic, err = read(basic[s.Engine.Dialect]); err != nil {
 		return out, err
 	}
-	if out.Changed, err = read(changed[s.Engine.Name]); err != nil {
+	if out.Changed, err = read(product.Of(s.Engine.Name).Changed); err != nil {
 		return out, err
 	}
 	out.Changed = slices.DeleteFunc(out.Changed, func(v Setting) bool { return places.MatchString(v.Name) || slices.Contains(out.Basic, v) })

@@ -58,8 +58,14 @@ var rules = []Rule{
 		Why: "what a product does is data; every other package may ask it, and it asks none",
 	},
 	{
-		Of: []string{"fleet"}, StandardOnly: true, And: []string{"fleet", "product", "anomaly", "answer", "history"},
+		Of: []string{"fleet"}, Except: []string{"fleet/bus"}, StandardOnly: true,
+		And: []string{"fleet", "product", "anomaly", "answer", "history"},
 		Why: "histories are joined without knowing who reads or judges them",
+	},
+	{
+		Of:    []string{"fleet/bus"},
+		Never: []string{"proxy", "live", "oracle", "scheduler", "rewrite", "statement", "backends", "lab", "configs", "report", "cmd"},
+		Why:   "what a fleet shares are messages, work items and keys: what they mean is for those who hand them over",
 	},
 	{
 		Of: []string{"lab/scenario"}, StandardOnly: true, And: []string{"lab/scenario", "product", "anomaly", "answer", "history"},

@@ -131,7 +131,7 @@ var plain = strings.NewReplacer("\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_"
 func (h *hunter) file(ctx context.Context, files map[string]string, small *scenario.Spec, level product.Level, b *Bug, seen *schedule.Schedule) {
 	settings, err := filing.ReadSettings(ctx, h.Instance)
 	if err != nil {
-		h.Options.Log.Warn().Err(err).Str("folder", b.Folder).Msg("the settings could not be read")
+		h.Options.Log.Warn().Err(err).Str("signature", b.Signature).Msg("the settings could not be read")
 	}
 	if seen == nil { // in the submitted order
 		seen = submitted(h.Instance, small, level)

@@ -124,7 +124,7 @@ func TestRefusedSetup(t *testing.T) {
 	}
 	for range 2 {
 		why := &answer.Error{Code: "42601", Message: "syntax error"}
-		h.refused(spec, d.Levels[0], why, why)
+		h.refused(t.Context(), spec, d.Levels[0], why, why)
 	}
 	for _, folder := range []string{"setup-001", "setup-002"} {
 		if text, err := os.ReadFile(filepath.Join(dir, "refused", folder, "case.spec")); err != nil || !strings.Contains(string(text), "CREATE TABEL") {

@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	mathrand "math/rand/v2"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -52,14 +50,16 @@ type Options struct {
 // hunter is a hunt under way.
 type hunter struct {
 	*panel.Executor
-	o       Options
-	levels  []product.Level
-	store   *store
-	began   time.Time
-	saved   time.Time                // when the state was last saved
-	here    []reducedBug             // what the case under way has shown so far
-	fails   int                      // cases that failed one after the other, see broken
-	earlier map[string]time.Duration // what oracles took in the runs that this one resumes
+	o        Options
+	levels   []product.Level
+	store    *store
+	began    time.Time
+	saved    time.Time     // when the state was last saved
+	here     []reducedBug  // what the case under way has shown so far
+	fails    int           // cases that failed one after the other, see broken
+	watching time.Duration // what watched executions took in this run
+	ends     time.Time     // when --duration is over; zero: never
+	at, told int           // the case under way, and how many of its findings were compared with others
 }
 
 // saveEvery is how old the state may be that --resume finds after a kill: the cases since then are executed again. What is found is
@@ -86,7 +86,11 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	if h.levels, err = panel.Levels(h.Instance.Engine, o.Levels, &scenario.Spec{}); err != nil {
 		return nil, err
 	}
-	h.began, h.earlier = time.Now(), maps.Clone(h.store.state.Spent)
+	h.began = time.Now()
+	h.store.log, h.store.shared = o.Judging.Log, &alone{store: h.store, group: o.Group, cases: o.Cases}
+	if o.Duration > 0 {
+		h.ends = h.began.Add(o.Duration)
+	}
 	stop := h.loop(ctx)
 	report, err := h.end()
 	return report, errors.Join(stop, err)
@@ -94,20 +98,52 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 
 // loop executes cases until the time, the number of cases or the user ends it.
 func (h *hunter) loop(ctx context.Context) error {
-	for i := h.store.state.Next; h.o.Cases == 0 || i < h.o.Cases; i++ {
-		if ctx.Err() != nil || h.o.Duration > 0 && time.Since(h.began) >= h.o.Duration {
+	for !h.over(ctx) {
+		g, err := h.store.shared.take(ctx)
+		if ctx.Err() != nil || g == nil && err == nil {
 			return nil
 		}
-		if err := h.oneCase(ctx, i); err != nil {
+		if err == nil {
+			err = h.group(ctx, g)
+			err = errors.Join(err, h.store.shared.leave(ctx, g))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// over reports whether the hunt is to end.
+func (h *hunter) over(ctx context.Context) bool {
+	return ctx.Err() != nil || !h.ends.IsZero() && !time.Now().Before(h.ends)
+}
+
+// group executes the cases of a group. What a case has counted that does not come to its end does not count.
+func (h *hunter) group(ctx context.Context, g *group) error {
+	for g.next < g.end && !h.over(ctx) {
+		before := h.store.state.clone()
+		if err := h.oneCase(ctx, g.next); err != nil {
+			h.store.state = before
 			if ctx.Err() != nil {
 				return nil
 			}
-			return fmt.Errorf("case %d (seed %d): %w", i, h.Options.Seed, err)
+			return fmt.Errorf("case %d (seed %d): %w", g.next, h.Options.Seed, err)
 		}
-		h.store.state.Next = i + 1
+		g.next++
+		h.store.state.Next++
+		err := h.store.shared.counted(ctx, g, h.store.state.since(&before))
+		if errors.Is(err, errTaken) {
+			h.store.state = before
+			h.Options.Log.Warn().Int("case", g.next-1).Msg("another hunter has gone on with these cases, since this one gave no sign of life")
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 		if time.Since(h.saved) >= saveEvery {
 			h.saved = time.Now()
-			if err := h.store.save(time.Since(h.began)); err != nil {
+			if err := errors.Join(h.store.shared.refresh(ctx), h.store.save(time.Since(h.began))); err != nil {
 				h.Options.Log.Error().Err(err).Msg("what was found is kept in memory and tried again")
 			}
 		}
@@ -191,12 +227,7 @@ const watchedShare = 5
 
 // watched reports whether the isolation oracle is to judge the next case.
 func (h *hunter) watched() bool {
-	return h.spentOn(panel.IsolationName) <= time.Since(h.began)/watchedShare
-}
-
-// spentOn is how long an oracle has taken in this run.
-func (h *hunter) spentOn(oracle string) time.Duration {
-	return h.store.state.Spent[oracle] - h.earlier[oracle]
+	return h.watching <= time.Since(h.began)/watchedShare
 }
 
 // oneCase makes, executes and judges a case.
@@ -205,7 +236,7 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	h.here = nil
+	h.here, h.at, h.told = nil, i, 0
 	level := h.levels[i/h.o.Group%len(h.levels)]
 	within, cancel := h.Bounded(ctx)
 	defer cancel()
@@ -222,7 +253,7 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 		return context.Cause(ctx)
 	case errors.As(err, &refused): // the setup
 		h.Options.Log.Debug().Int("case", i).Err(err).Msg("the setup was refused")
-		h.refused(k.Spec, level, refused, err)
+		h.refused(ctx, k.Spec, level, refused, err)
 		return nil
 	case err != nil:
 		return h.broken(ctx, k.Spec, level, d, err)
@@ -253,7 +284,7 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 		case err != nil:
 			return err
 		case repeated < panel.Attempts:
-			if err := h.keepFlaky(k.Spec, level, f); err != nil {
+			if err := h.keepFlaky(ctx, k.Spec, level, f); err != nil {
 				return err
 			}
 			continue
@@ -266,11 +297,11 @@ func (h *hunter) oneCase(ctx context.Context, i int) error {
 }
 
 // refused counts a case whose setup the server refused, and keeps it apart.
-func (h *hunter) refused(spec *scenario.Spec, level product.Level, why *answer.Error, err error) {
+func (h *hunter) refused(ctx context.Context, spec *scenario.Spec, level product.Level, why *answer.Error, err error) {
 	s := &h.store.state
 	s.Cases, s.Refused = s.Cases+1, s.Refused+1
 	s.Refusals["error "+why.Code]++
-	h.store.apart(filepath.Join("refused", "setup"), s.Refused, map[string]string{
+	h.store.apart(ctx, filepath.Join("refused", "setup"), s.Refused, map[string]string{
 		"case.spec": h.reproducer(spec, level, strings.Split(h.Selection.Names(), ",")...), "error.txt": err.Error() + "\n",
 	})
 }
@@ -278,6 +309,7 @@ func (h *hunter) refused(spec *scenario.Spec, level product.Level, why *answer.E
 // count adds what a case was like. What its execution did counts only if an oracle could judge it: else it would seem tested.
 func (h *hunter) count(b *panel.Panel, k *generate.Case, from *generate.Entry, d *panel.Judgement) error {
 	s := &h.store.state
+	h.watching += h.Spent[panel.IsolationName]
 	for oracle, spent := range h.Spent {
 		s.Spent[oracle] += spent
 		delete(h.Spent, oracle)
@@ -341,7 +373,7 @@ func (h *hunter) broken(ctx context.Context, spec *scenario.Spec, level product.
 	h.Options.Log.Error().Str("engine", h.o.Engine).Err(err).Msg("a case could not be judged; it is kept in broken/")
 	s := &h.store.state
 	s.Cases, s.Unknown, s.Broken = s.Cases+1, s.Unknown+1, s.Broken+1
-	h.store.apart(filepath.Join("broken", "case"), s.Broken, map[string]string{
+	h.store.apart(ctx, filepath.Join("broken", "case"), s.Broken, map[string]string{
 		"case.spec": h.reproducer(spec, level, strings.Split(h.Selection.Names(), ",")...), "error.txt": err.Error() + "\n",
 	})
 	return h.Restart(ctx)
@@ -382,204 +414,6 @@ func (h *hunter) repeats(ctx context.Context, spec *scenario.Spec, level product
 		}
 	}
 	return n, nil
-}
-
-// reductionName stands for reductions where times stand by oracle.
-const reductionName = "reduction"
-
-// seldom says which of many findings alike are reduced: the first three, and then ever fewer.
-func seldom(n int) bool { return n <= 3 || n&(n-1) == 0 }
-
-// focused is the case with nothing but the statement that differs, or else with the writes around it too, if that shows the finding: of a
-// long list of queries, one is enough most of the time.
-func (h *hunter) focused(ctx context.Context, spec *scenario.Spec, level product.Level, f *oracle.Finding) (*scenario.Spec, error) {
-	if !panel.AsksQueries(f.Oracle) || f.Difference == nil || f.Difference.Step == "" {
-		return spec, nil
-	}
-	for _, keep := range []func(*scenario.Step) bool{
-		func(st *scenario.Step) bool { return st.Name == f.Difference.Step },
-		func(st *scenario.Step) bool { return st.Name == f.Difference.Step || !reads.MatchString(st.SQL) },
-	} {
-		candidate := only(spec, keep)
-		shows, err := h.Shows(ctx, candidate, level, f, spec)
-		if err != nil && ctx.Err() == nil {
-			return nil, err
-		}
-		if shows {
-			return candidate, nil
-		}
-	}
-	return spec, nil
-}
-
-// reads are statements that change nothing.
-var reads = regexp.MustCompile(`(?i)^\s*(SELECT|WITH|\()`)
-
-// only is a case with one permutation without the steps that are not kept.
-func only(spec *scenario.Spec, keep func(*scenario.Step) bool) *scenario.Spec {
-	out := *spec
-	p := &scenario.Permutation{}
-	steps := map[*scenario.Step]*scenario.Step{}
-	out.Sessions = nil
-	for i, s := range spec.Sessions {
-		session := *s
-		session.Steps = nil
-		for _, st := range s.Steps {
-			if keep(st) {
-				kept := *st
-				kept.Session, kept.Index = i, len(session.Steps)
-				session.Steps = append(session.Steps, &kept)
-				steps[st] = &kept
-			}
-		}
-		out.Sessions = append(out.Sessions, &session)
-	}
-	for _, ps := range spec.Permutations[0].Steps {
-		if kept := steps[ps.Step]; kept != nil {
-			p.Steps = append(p.Steps, scenario.PermutationStep{Step: kept})
-		}
-	}
-	out.Permutations = []*scenario.Permutation{p}
-	return &out
-}
-
-// alike counts how many findings there were that are probably the same bug, this one included. What single queries show is compared
-// with the reduced bugs; of what schedules show, little can be told before it is reduced.
-func (h *hunter) alike(spec *scenario.Spec, f *oracle.Finding) int {
-	key := coarseSignature(f)
-	if panel.AsksQueries(f.Oracle) {
-		i := slices.IndexFunc(h.store.kept, func(b *Bug) bool { return b.Seen > 0 && b.explains(spec, f) })
-		if i < 0 {
-			return 1
-		}
-		key = h.store.kept[i].Signature
-	}
-	reduced := h.store.state.Reduced
-	reduced[key]++
-	return reduced[key]
-}
-
-// found counts a finding and, if it may be a new one, makes it small and keeps it.
-func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level product.Level, f *oracle.Finding) error {
-	s := &h.store.state
-	switch d := f.Difference; {
-	case f.Kind == oracle.KindPermitted:
-		s.Permitted[fmt.Sprintf("%s: %s", f.Class, d.Cause)]++
-		return nil
-	case d != nil && d.Flaky:
-		return h.keepFlaky(spec, level, f)
-	}
-	s.Findings++
-	if h.store.knows(f) {
-		return nil
-	}
-	if told, err := h.alsoTold(ctx, spec, level, f); err != nil || told {
-		return err
-	}
-	if !seldom(h.alike(spec, f)) {
-		return nil
-	}
-	begun := time.Now()
-	defer func() { s.Spent[reductionName] += time.Since(begun); clear(h.Spent) }()
-	tries := h.o.Tries
-	switch f.Name {
-	case oracle.NameCrash:
-		tries /= 10 // each of them starts a server
-	case oracle.NameHang:
-		tries /= 50 // each of them takes as long as a case may take
-	}
-	begin, err := h.focused(ctx, spec, level, f)
-	if err != nil {
-		return err
-	}
-	small, _, err := h.Reduce(ctx, begin, level, f, tries, h.o.Reduction, h.reducing)
-	if err != nil && ctx.Err() == nil && !errors.Is(err, panel.ErrTime) {
-		return err
-	}
-	evidence, seen := f, (*schedule.Schedule)(nil)
-	for ctx.Err() == nil {
-		// Without it the finding is kept as it was first seen. If it is the server that fails, the next case tells.
-		var e *oracle.Finding
-		if e, seen, err = h.evidence(ctx, small, level, f); err != nil {
-			h.Options.Log.Warn().Err(err).Msg("the smallest case could not be executed once more")
-			break
-		}
-		if e != nil {
-			evidence = e
-			break
-		}
-		if !evident(f) {
-			break
-		}
-		if small == spec { // it was there again each time in one database, and is not in a fresh one
-			return h.keepFlaky(spec, level, f)
-		}
-		small = spec
-	}
-	bug, err := h.store.keep(context.WithoutCancel(ctx), h, small, spec, level, evidence, seen)
-	if bug != nil {
-		h.here = append(h.here, reducedBug{bug, small})
-	}
-	return err
-}
-
-// reducedBug is a bug that the case under way showed, and how small the case became.
-type reducedBug struct {
-	bug   *Bug
-	small *scenario.Spec
-}
-
-// alsoTold reports whether the finding is there in what became of the case for another finding: then another oracle, or another rule of
-// the same one, tells the same bug, and it is noted with that.
-func (h *hunter) alsoTold(ctx context.Context, spec *scenario.Spec, level product.Level, f *oracle.Finding) (bool, error) {
-	for _, r := range h.here {
-		shows, err := h.Shows(ctx, r.small, level, f, spec)
-		if err != nil {
-			return false, err
-		}
-		if shows {
-			if err := h.store.also(r.bug, string(f.Class)); err != nil { // it is printed at the end all the same
-				h.Options.Log.Error().Err(err).Str("folder", r.bug.Folder).Msg("that another oracle tells it, too, could not be written")
-			}
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// evident reports whether evidence finds a finding again: one of an oracle that executes a case, and no crash.
-func evident(f *oracle.Finding) bool {
-	return f.Difference != nil && f.Name != oracle.NameCrash && f.Name != oracle.NameHang && f.Class != oracle.Crash
-}
-
-// evidence is the finding as the smallest case shows it, and the execution that showed it; nil if it does not any more.
-func (h *hunter) evidence(ctx context.Context, small *scenario.Spec, level product.Level, f *oracle.Finding) (*oracle.Finding, *schedule.Schedule, error) {
-	if f.Name == oracle.NameCrash || f.Name == oracle.NameHang {
-		return nil, nil, nil
-	}
-	ctx, cancel := h.Bounded(ctx)
-	defer cancel()
-	b, err := h.At(ctx, level)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer b.Only(func(j panel.Judge) bool { return j.Name == f.Oracle }, false)()
-	d, err := b.Run(ctx, small, small.Permutations[0])
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := b.Schedule(small, d.Result)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, v := range d.Rulings {
-		for i := range v.Findings {
-			if g := &v.Findings[i]; g.Class == f.Class && g.Name == f.Name && g.Kind == f.Kind {
-				return g, s, nil
-			}
-		}
-	}
-	return nil, s, nil
 }
 
 // progress shows how far the hunt has come.

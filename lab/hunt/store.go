@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"wirecheck/backends/engine"
 	"wirecheck/lab"
 	"wirecheck/lab/generate"
@@ -38,11 +40,14 @@ type store struct {
 	kept     []*Bug
 	known    map[string]bool
 	pending  []pendingFolder
+	log      zerolog.Logger
+	shared   shared
 }
 
 // State is what --resume needs, in state.json.
 type State struct {
 	Engine     string         `json:"engine"`
+	Fleet      string         `json:"fleet,omitempty"` // what the hunters of a fleet know it by
 	Seed       uint64         `json:"seed"`
 	Next       int            `json:"next"` // case
 	Elapsed    time.Duration  `json:"elapsed_ns"`
@@ -115,6 +120,7 @@ type pendingFolder struct {
 const (
 	StateFile    = "state.json"
 	steeringFile = "steering.json"
+	bugFile      = "finding.json"
 	// unfinished is how files and folders are named while they are written, as os.CreateTemp has it.
 	unfinished = ".writing-*"
 )
@@ -126,6 +132,7 @@ const steerEvery = 10 * time.Second
 func openStore(dir, engineName, known string, resume bool) (*store, error) {
 	k := &store{dir: dir, known: map[string]bool{}, steering: generate.NewSteering(), state: State{Engine: engineName}}
 	k.state.complete()
+	k.shared = &alone{store: k, group: 1}
 	if known != "" {
 		if err := k.readKnown(known); err != nil {
 			return nil, err
@@ -191,7 +198,7 @@ func (k *store) saveSteering() error {
 
 // readKept reads what earlier runs found.
 func (k *store) readKept() error {
-	files, err := filepath.Glob(filepath.Join(k.dir, "*", "finding.json"))
+	files, err := filepath.Glob(filepath.Join(k.dir, "*", bugFile))
 	if err != nil {
 		return err
 	}
@@ -308,67 +315,77 @@ func (k *store) writeFolder(p pendingFolder) error {
 
 // keep writes a distinct bug, or counts one that is there.
 func (k *store) keep(ctx context.Context, h *hunter, small, original *scenario.Spec, level product.Level, f *oracle.Finding, seen *schedule.Schedule) (*Bug, error) {
-	sign := signature(h.Instance.Engine, small, f)
-	if k.known[sign] {
+	b := &Bug{
+		Signature: signature(h.Instance.Engine, small, f), Engine: h.Instance.Engine.Name, Version: h.Instance.Version, Level: level.History,
+		Title: fmt.Sprintf("%s: %s", f.Class, f.Title()), Size: small.Size(), Seen: 1, Finding: f,
+	}
+	if k.known[b.Signature] {
 		return nil, nil
 	}
-	var marks []string
 	if f.Difference != nil {
-		marks = hallmarks(small, []string{f.Difference.SQL})
+		b.Hallmarks = hallmarks(small, []string{f.Difference.SQL})
 	}
-	for _, b := range k.kept {
-		if b.Signature == sign || b.same(f, marks) {
-			k.see(b)
-			return b, nil
-		}
+	if old := k.like(b); old != nil {
+		k.see(old)
+		return old, nil
 	}
-	k.state.Seen[sign]++
-	b := &Bug{
-		Signature: sign, Folder: k.free(string(f.Class), len(k.kept)+1), Engine: h.Instance.Engine.Name, Version: h.Instance.Version, Level: level.History,
-		Title: fmt.Sprintf("%s: %s", f.Class, f.Title()), Size: small.Size(), Seen: 1, Finding: f, Hallmarks: marks,
-	}
-	k.kept = append(k.kept, b)
 	files := map[string]string{}
 	for name, spec := range map[string]*scenario.Spec{"case.spec": small, "original.spec": original} {
 		files[name] = h.reproducer(spec, level, f.Oracle)
 	}
-	finding, err := json.MarshalIndent(b, "", "  ")
-	if err != nil {
-		return nil, err
-	}
-	files["finding.json"] = string(finding) + "\n"
 	h.file(ctx, files, small, level, b, seen)
-	files["reproduce.sh"] = fmt.Sprintf("#!/bin/sh\n# Shows it on a fresh private server, or on the one whose URL is given.\nexec wirecheck run \"$(dirname \"$0\")/case.spec\" --engine \"${1:-%s}\" --level %q --oracle %s\n", h.o.Engine, level.History, f.Oracle)
+	files["reproduce.sh"] = fmt.Sprintf("#!/bin/sh\n# Shows it on a fresh private server, or on the one whose URL is given.\nexec wirecheck run \"$(dirname \"$0\")/case.spec\" --engine \"${1:-%s}\" --level %q --oracle %s\n", k.state.Engine, level.History, f.Oracle)
+	var err error
 	if h.Instance.Engine.Embedded { // no proxy, no history
 	} else if files["history.jsonl"], err = h.history(ctx, small, level); err != nil {
 		files["history.jsonl"] = ""
-		h.Options.Log.Warn().Err(err).Str("folder", b.Folder).Msg("the history could not be recorded")
+		h.Options.Log.Warn().Err(err).Str("signature", b.Signature).Msg("the history could not be recorded")
 	}
-	if err := k.writeFolder(pendingFolder{b.Folder, files}); err != nil {
-		k.pending = append(k.pending, pendingFolder{b.Folder, files})
-		h.Options.Log.Error().Err(err).Msg("what was found is kept in memory and tried again")
+	kept, err := k.shared.place(ctx, string(f.Class), len(k.kept)+1, b, files)
+	switch {
+	case err != nil:
+		return nil, err
+	case kept == b:
+		k.state.Seen[b.Signature]++
+	default: // another hunter was first
+		k.see(kept)
 	}
-	return b, nil
+	return kept, nil
+}
+
+// like is the kept bug that another one is; nil: it is a new one.
+func (k *store) like(b *Bug) *Bug {
+	for _, old := range k.kept {
+		if old.Signature == b.Signature || old.same(b.Finding, b.Hallmarks) {
+			return old
+		}
+	}
+	return nil
 }
 
 // also notes that findings of another class show the same bug, and writes the bug again.
-func (k *store) also(b *Bug, class string) error {
+func (k *store) also(ctx context.Context, b *Bug, class string) error {
 	k.see(b)
 	if string(b.Finding.Class) == class || slices.Contains(b.Also, class) {
 		return nil
 	}
 	b.Also = append(b.Also, class)
-	text, err := json.MarshalIndent(b, "", "  ")
-	if err != nil {
+	return k.shared.changed(ctx, b)
+}
+
+// rewrite writes a bug in its folder again.
+func (k *store) rewrite(b *Bug) error {
+	files := map[string]string{}
+	if err := b.in(files); err != nil {
 		return err
 	}
 	for i := range k.pending {
 		if k.pending[i].name == b.Folder {
-			k.pending[i].files["finding.json"] = string(text) + "\n"
+			maps.Copy(k.pending[i].files, files)
 			return nil
 		}
 	}
-	if err := ReplaceFile(filepath.Join(k.dir, b.Folder, "finding.json"), append(text, '\n')); err != nil {
+	if err := ReplaceFile(filepath.Join(k.dir, b.Folder, bugFile), []byte(files[bugFile])); err != nil {
 		return fmt.Errorf("note who else tells %s: %w", b.Folder, err)
 	}
 	return nil
@@ -406,32 +423,39 @@ func (k *store) free(name string, n int) string {
 // see counts a bug that is kept already.
 func (k *store) see(b *Bug) {
 	b.Seen++
-	k.state.Seen[b.Signature] = b.Seen
+	k.state.Seen[b.Signature]++
 }
 
 // mostApart bounds how many flaky findings, and how many broken cases, the store keeps.
 const mostApart = 50
 
 // apart keeps what is no bug, below flaky/ or broken/; n is how many there were.
-func (k *store) apart(name string, n int, files map[string]string) {
+func (k *store) apart(ctx context.Context, name string, n int, files map[string]string) {
 	if n > mostApart {
 		return
 	}
-	p := pendingFolder{k.free(name, n), files}
+	if _, err := k.shared.place(ctx, name, n, nil, files); err != nil {
+		k.log.Error().Err(err).Str("folder", name).Msg("a case could not be kept")
+	}
+}
+
+// write writes a folder, or keeps it in memory until it can be written.
+func (k *store) write(p pendingFolder) {
 	if err := k.writeFolder(p); err != nil {
 		k.pending = append(k.pending, p)
+		k.log.Error().Err(err).Msg("what was found is kept in memory and tried again")
 	}
 }
 
 // keepFlaky keeps what did not repeat.
-func (h *hunter) keepFlaky(spec *scenario.Spec, level product.Level, f *oracle.Finding) error {
+func (h *hunter) keepFlaky(ctx context.Context, spec *scenario.Spec, level product.Level, f *oracle.Finding) error {
 	h.store.state.Flaky++
 	finding, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {
 		return err
 	}
-	h.store.apart(filepath.Join("flaky", string(f.Class)), h.store.state.Flaky, map[string]string{
-		"case.spec": h.reproducer(spec, level, f.Oracle), "finding.json": string(finding) + "\n",
+	h.store.apart(ctx, filepath.Join("flaky", string(f.Class)), h.store.state.Flaky, map[string]string{
+		"case.spec": h.reproducer(spec, level, f.Oracle), bugFile: string(finding) + "\n",
 	})
 	return nil
 }

@@ -1,0 +1,214 @@
+package hunt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"wirecheck/lab/panel"
+	"wirecheck/lab/scenario"
+	"wirecheck/oracle"
+	"wirecheck/oracle/schedule"
+	"wirecheck/product"
+)
+
+// reductionName stands for reductions where times stand by oracle.
+const reductionName = "reduction"
+
+// seldom says which of many findings alike are reduced: the first three, and then ever fewer.
+func seldom(n int) bool { return n <= 3 || n&(n-1) == 0 }
+
+// focused is the case with nothing but the statement that differs, or else with the writes around it too, if that shows the finding: of a
+// long list of queries, one is enough most of the time.
+func (h *hunter) focused(ctx context.Context, spec *scenario.Spec, level product.Level, f *oracle.Finding) (*scenario.Spec, error) {
+	if !panel.AsksQueries(f.Oracle) || f.Difference == nil || f.Difference.Step == "" {
+		return spec, nil
+	}
+	for _, keep := range []func(*scenario.Step) bool{
+		func(st *scenario.Step) bool { return st.Name == f.Difference.Step },
+		func(st *scenario.Step) bool { return st.Name == f.Difference.Step || !reads.MatchString(st.SQL) },
+	} {
+		candidate := only(spec, keep)
+		shows, err := h.Shows(ctx, candidate, level, f, spec)
+		if err != nil && ctx.Err() == nil {
+			return nil, err
+		}
+		if shows {
+			return candidate, nil
+		}
+	}
+	return spec, nil
+}
+
+// reads are statements that change nothing.
+var reads = regexp.MustCompile(`(?i)^\s*(SELECT|WITH|\()`)
+
+// only is a case with one permutation without the steps that are not kept.
+func only(spec *scenario.Spec, keep func(*scenario.Step) bool) *scenario.Spec {
+	out := *spec
+	p := &scenario.Permutation{}
+	steps := map[*scenario.Step]*scenario.Step{}
+	out.Sessions = nil
+	for i, s := range spec.Sessions {
+		session := *s
+		session.Steps = nil
+		for _, st := range s.Steps {
+			if keep(st) {
+				kept := *st
+				kept.Session, kept.Index = i, len(session.Steps)
+				session.Steps = append(session.Steps, &kept)
+				steps[st] = &kept
+			}
+		}
+		out.Sessions = append(out.Sessions, &session)
+	}
+	for _, ps := range spec.Permutations[0].Steps {
+		if kept := steps[ps.Step]; kept != nil {
+			p.Steps = append(p.Steps, scenario.PermutationStep{Step: kept})
+		}
+	}
+	out.Permutations = []*scenario.Permutation{p}
+	return &out
+}
+
+// alike counts how many findings there were that are probably the same bug, this one included. What single queries show is compared
+// with the reduced bugs; of what schedules show, little can be told before it is reduced.
+func (h *hunter) alike(ctx context.Context, spec *scenario.Spec, f *oracle.Finding) (int, error) {
+	key := coarseSignature(f)
+	if panel.AsksQueries(f.Oracle) {
+		i := slices.IndexFunc(h.store.kept, func(b *Bug) bool { return b.Seen > 0 && b.explains(spec, f) })
+		if i < 0 {
+			return 1, nil
+		}
+		key = h.store.kept[i].Signature
+	}
+	h.store.state.Reduced[key]++
+	h.told++
+	return h.store.shared.nth(ctx, key, fmt.Sprintf("%d.%d", h.at, h.told))
+}
+
+// found counts a finding and, if it may be a new one, makes it small and keeps it.
+func (h *hunter) found(ctx context.Context, spec *scenario.Spec, level product.Level, f *oracle.Finding) error {
+	s := &h.store.state
+	switch d := f.Difference; {
+	case f.Kind == oracle.KindPermitted:
+		s.Permitted[fmt.Sprintf("%s: %s", f.Class, d.Cause)]++
+		return nil
+	case d != nil && d.Flaky:
+		return h.keepFlaky(ctx, spec, level, f)
+	}
+	s.Findings++
+	if h.store.knows(f) {
+		return nil
+	}
+	if told, err := h.alsoTold(ctx, spec, level, f); err != nil || told {
+		return err
+	}
+	if n, err := h.alike(ctx, spec, f); err != nil || !seldom(n) {
+		return err
+	}
+	begun := time.Now()
+	defer func() { s.Spent[reductionName] += time.Since(begun); clear(h.Spent) }()
+	tries := h.o.Tries
+	switch f.Name {
+	case oracle.NameCrash:
+		tries /= 10 // each of them starts a server
+	case oracle.NameHang:
+		tries /= 50 // each of them takes as long as a case may take
+	}
+	begin, err := h.focused(ctx, spec, level, f)
+	if err != nil {
+		return err
+	}
+	small, _, err := h.Reduce(ctx, begin, level, f, tries, h.o.Reduction, h.reducing)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, panel.ErrTime) {
+		return err
+	}
+	evidence, seen := f, (*schedule.Schedule)(nil)
+	for ctx.Err() == nil {
+		// Without it the finding is kept as it was first seen. If it is the server that fails, the next case tells.
+		var e *oracle.Finding
+		if e, seen, err = h.evidence(ctx, small, level, f); err != nil {
+			h.Options.Log.Warn().Err(err).Msg("the smallest case could not be executed once more")
+			break
+		}
+		if e != nil {
+			evidence = e
+			break
+		}
+		if !evident(f) {
+			break
+		}
+		if small == spec { // it was there again each time in one database, and is not in a fresh one
+			return h.keepFlaky(ctx, spec, level, f)
+		}
+		small = spec
+	}
+	bug, err := h.store.keep(context.WithoutCancel(ctx), h, small, spec, level, evidence, seen)
+	if bug != nil {
+		h.here = append(h.here, reducedBug{bug, small})
+	}
+	return err
+}
+
+// reducedBug is a bug that the case under way showed, and how small the case became.
+type reducedBug struct {
+	bug   *Bug
+	small *scenario.Spec
+}
+
+// alsoTold reports whether the finding is there in what became of the case for another finding: then another oracle, or another rule of
+// the same one, tells the same bug, and it is noted with that.
+func (h *hunter) alsoTold(ctx context.Context, spec *scenario.Spec, level product.Level, f *oracle.Finding) (bool, error) {
+	for _, r := range h.here {
+		shows, err := h.Shows(ctx, r.small, level, f, spec)
+		if err != nil {
+			return false, err
+		}
+		if shows {
+			if err := h.store.also(ctx, r.bug, string(f.Class)); err != nil { // it is printed at the end all the same
+				h.Options.Log.Error().Err(err).Str("folder", r.bug.Folder).Msg("that another oracle tells it, too, could not be written")
+			}
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// evident reports whether evidence finds a finding again: one of an oracle that executes a case, and no crash.
+func evident(f *oracle.Finding) bool {
+	return f.Difference != nil && f.Name != oracle.NameCrash && f.Name != oracle.NameHang && f.Class != oracle.Crash
+}
+
+// evidence is the finding as the smallest case shows it, and the execution that showed it; nil if it does not any more.
+func (h *hunter) evidence(ctx context.Context, small *scenario.Spec, level product.Level, f *oracle.Finding) (*oracle.Finding, *schedule.Schedule, error) {
+	if f.Name == oracle.NameCrash || f.Name == oracle.NameHang {
+		return nil, nil, nil
+	}
+	ctx, cancel := h.Bounded(ctx)
+	defer cancel()
+	b, err := h.At(ctx, level)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer b.Only(func(j panel.Judge) bool { return j.Name == f.Oracle }, false)()
+	d, err := b.Run(ctx, small, small.Permutations[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := b.Schedule(small, d.Result)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, v := range d.Rulings {
+		for i := range v.Findings {
+			if g := &v.Findings[i]; g.Class == f.Class && g.Name == f.Name && g.Kind == f.Kind {
+				return g, s, nil
+			}
+		}
+	}
+	return nil, s, nil
+}

@@ -145,6 +145,7 @@ soak:
 	@case " $(ENGINES) " in *" mysql"*) WIRECHECK_TEST_FAMILY=mysql $(GO) test -count=1 -timeout 60m -v -run TestRandomHistoriesFamily ./live -histories 2000 ;; esac
 	$(GO) test -count=1 -timeout 60m -v -run 'Quiet|Racy' ./cmd/wirecheck -load $(LOAD)
 	$(GO) test -count=1 -timeout 60m -v -run TestRemedies ./cmd/wirecheck -remedies-apart
+	$(GO) test -count=1 -timeout 60m -v -run TestAdviseSmallBank ./cmd/wirecheck -smallbank-programs 5
 	$(GO) test -count=1 -timeout 60m -v -run 'TestMemory|LittleMemory' ./proxy/pgwire ./proxy/mysqlwire -memory 1024
 	$(GO) test -count=1 -timeout 60m -v -run 'TestSameSeedSameOutput|TestPrunedRuns' ./lab/panel -repeats 200 -prune-runs 3000
 	$(GO) test -count=1 -timeout 0 -v -run TestAlike ./proxy/mysqlwire -alike-for $(ALIKE) -alike-seed $$(date +%s)

@@ -20,16 +20,19 @@ import (
 
 // Advice is what wirecheck advise tells.
 type Advice struct {
-	Trace     string         `json:"trace"`
-	Engine    string         `json:"engine"`
-	Version   string         `json:"version"`
-	Units     int            `json:"units"`
-	Levels    []string       `json:"levels"`
-	Shapes    []*ShapeAdvice `json:"shapes"`
-	Pairs     []*Pair        `json:"pairs"`
-	Executed  int            `json:"interleavings"`
-	Elapsed   time.Duration  `json:"elapsed_ns"`
-	Undecided string         `json:"undecided,omitempty"`
+	Trace   string         `json:"trace"`
+	Engine  string         `json:"engine"`
+	Version string         `json:"version"`
+	Units   int            `json:"units"`
+	Levels  []string       `json:"levels"`
+	Shapes  []*ShapeAdvice `json:"shapes"`
+	Pairs   []*Pair        `json:"pairs"`
+	// Triples are three shapes each two of which are a pair. TriplesLeft is how many more there are.
+	Triples     []*Pair       `json:"triples,omitempty"`
+	TriplesLeft int           `json:"triples_left,omitempty"`
+	Executed    int           `json:"interleavings"`
+	Elapsed     time.Duration `json:"elapsed_ns"`
+	Undecided   string        `json:"undecided,omitempty"`
 
 	until   time.Time
 	budget  time.Duration
@@ -49,10 +52,11 @@ type ShapeAdvice struct {
 	Tags       []trace.Tag `json:"tags,omitempty"`
 }
 
-// Pair is two shapes that share tables, one of which writes; or a shape and itself.
+// Pair is two shapes that share tables, one of which writes; or a shape and itself; or three shapes (C).
 type Pair struct {
 	A      int        `json:"a"`
 	B      int        `json:"b"`
+	C      int        `json:"c,omitempty"` // 0: there are two
 	Tables []string   `json:"tables"`
 	Rows   []string   `json:"rows,omitempty"` // that units of both name in the trace: "table.column=value"
 	Level  string     `json:"level"`          // the weaker one of the two shapes'
@@ -94,23 +98,41 @@ func (p *Pair) untried() string {
 	return ""
 }
 
-// of gives the pairs of a shape.
-func (a *Advice) of(shape int) (pairs []*Pair) {
-	for _, p := range a.Pairs {
-		if p.A == shape || p.B == shape {
-			pairs = append(pairs, p)
+// all are the pairs and the triples.
+func (a *Advice) all() []*Pair { return slices.Concat(a.Pairs, a.Triples) }
+
+// of gives the pairs and triples of a shape.
+func (a *Advice) of(shape int) (list []*Pair) {
+	for _, p := range a.all() {
+		if slices.Contains(p.shapes(), shape) {
+			list = append(list, p)
 		}
 	}
-	return pairs
+	return list
 }
 
-// Safe is the weakest level at which nothing goes wrong in any interleaving of a shape with any other one at the same level. Empty: there is none,
-// or not everything was tried. why says which.
+// id names a pair by the numbers of its shapes.
+func (p *Pair) id(between string) string { return joined(p.shapes(), between) }
+
+func joined(numbers []int, between string) string {
+	var list []string
+	for _, n := range numbers {
+		list = append(list, fmt.Sprint(n))
+	}
+	return strings.Join(list, between)
+}
+
+// Safe is the weakest level at which nothing goes wrong in any interleaving of a shape with any other one at the same level, nor in any that was tried
+// of three. Empty: there is none, or not everything was tried. why says which.
 func (a *Advice) Safe(shape int) (level, why string) {
 	for _, l := range a.Levels {
 		safe, untried := true, false
 		for _, p := range a.of(shape) {
 			o := p.at(l)
+			if p.C != 0 { // seldom can all of their interleavings be tried; Advice.three says how many were
+				safe = safe && o.Wrong+o.Possible == 0
+				continue
+			}
 			untried = untried || !o.All && o.Wrong == 0
 			safe = safe && o.safe()
 		}
@@ -126,7 +148,7 @@ func (a *Advice) Safe(shape int) (level, why string) {
 
 // Found reports whether something goes wrong for sure at the level of the application.
 func (a *Advice) Found() bool {
-	return slices.ContainsFunc(a.Pairs, func(p *Pair) bool { return p.at(p.Level).Wrong > 0 })
+	return slices.ContainsFunc(a.all(), func(p *Pair) bool { return p.at(p.Level).Wrong > 0 })
 }
 
 // JSON writes all of it.
@@ -153,19 +175,20 @@ func (a *Advice) Text(to io.Writer) error {
 	fmt.Fprintf(w, "%s on %s %s: %s of %s; pairs that share tables: %d; interleavings executed: %d, in %v\n\n", a.Trace, a.title, a.Version,
 		prose.Count(a.Units, a.unit), prose.Count(len(a.Shapes), "shape"), len(a.Pairs), a.Executed, a.Elapsed.Round(time.Second))
 	a.table(w)
-	pairs := slices.DeleteFunc(slices.Clone(a.Pairs), func(p *Pair) bool {
+	pairs := slices.DeleteFunc(a.all(), func(p *Pair) bool {
 		o := p.at(p.Level)
 		return o.Wrong+o.Possible == 0 && o.Deadlock == nil
 	})
 	slices.SortStableFunc(pairs, func(x, y *Pair) int { return rank(x) - rank(y) })
 	for i, p := range pairs {
 		if i == pairsOnScreen && !a.room {
-			fmt.Fprintf(w, "\nand %d more pairs of which something goes wrong, or may (all: --format html, or --out)\n", len(pairs)-i)
+			fmt.Fprintf(w, "\nand %d more of which something goes wrong, or may (all: --format html, or --out)\n", len(pairs)-i)
 			break
 		}
 		a.pair(w, p)
 	}
 	a.left(w)
+	a.three(w)
 	if a.Undecided != "" {
 		fmt.Fprintf(w, "undecided: %s\n", a.Undecided)
 	}
@@ -201,12 +224,14 @@ func (a *Advice) table(out io.Writer) {
 // wrongWith lists the shapes with which a shape goes wrong, in brackets where that is only possible.
 func (a *Advice) wrongWith(shape int) (list []string) {
 	for _, p := range a.of(shape) {
-		other := p.A + p.B - shape
+		rest := p.shapes()
+		rest = slices.Delete(rest, slices.Index(rest, shape), slices.Index(rest, shape)+1)
+		other := joined(rest, "+")
 		switch o := p.at(p.Level); {
 		case o.Wrong > 0:
-			list = append(list, fmt.Sprint(other))
+			list = append(list, other)
 		case o.Possible > 0:
-			list = append(list, fmt.Sprintf("(%d)", other))
+			list = append(list, "("+other+")")
 		}
 	}
 	return list
@@ -227,7 +252,7 @@ func (a *Advice) pair(w io.Writer, p *Pair) {
 	default:
 		word = "nothing goes wrong"
 	}
-	fmt.Fprintf(w, "\n%s: %d with %d, in %d of %s at %s, on %s\n", word, p.A, p.B, n, prose.Count(own.Tried, "interleaving"), p.Level, strings.Join(p.Tables, ", "))
+	fmt.Fprintf(w, "\n%s: %s, in %d of %s at %s, on %s\n", word, p.id(" with "), n, prose.Count(own.Tried, "interleaving"), p.Level, strings.Join(p.Tables, ", "))
 	if shown != nil {
 		for _, why := range shown.Why {
 			fmt.Fprintf(w, "  %s\n", why)

@@ -55,6 +55,35 @@ func TestAdviceForms(t *testing.T) {
 	}
 }
 
+// TestThree: three that go wrong take a level away from their shapes, and two of them that do by themselves say so.
+func TestThree(t *testing.T) {
+	a := advice()
+	a.Pairs[1].Levels[1] = &Outcome{Level: "serializable", Tried: 2, All: true}
+	bad := &Outcome{Level: "serializable", Tried: 120, Wrong: 2, Shown: &WrongRun{Found: []string{"G2-item"}}}
+	a.Triples = []*Pair{{A: 1, B: 1, C: 2, Level: "serializable", Levels: []*Outcome{{Level: "read committed", Untried: "1 with 1 goes wrong"}, bad}}}
+	if level, _ := a.Safe(2); level != "read committed" {
+		t.Errorf("shape 2 is safe at %q, want read committed: the triple was not tried there", level)
+	}
+	if level, _ := a.Safe(1); level != "" {
+		t.Errorf("shape 1 is safe at %q, want none", level)
+	}
+	var text strings.Builder
+	if err := a.Text(&text); err != nil || !a.Found() {
+		t.Fatal(err, a.Found())
+	}
+	for _, want := range []string{"ANOMALY: G2-ITEM: 1 with 1 with 2, in 2 of 120", "1 1+2", "1+1", "three at once: 1 triple of shapes that share tables; at their level executed: 1 (0 in all"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the text does not say %q:\n%s", want, text.String())
+		}
+	}
+	bad.Wrong, bad.Tried = 0, 0
+	a.Triples[0].Level = "read committed"
+	text.Reset()
+	if err := a.Text(&text); err != nil || !strings.Contains(text.String(), "two of them go wrong by themselves: 1") {
+		t.Errorf("%v\n%s", err, text.String())
+	}
+}
+
 // TestPreempted: of two sessions of two steps, few switches give each interleaving that is not serial, once; of longer ones each keeps its session's order.
 func TestPreempted(t *testing.T) {
 	spec := func(lengths ...int) *scenario.Spec {

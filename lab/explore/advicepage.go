@@ -30,12 +30,15 @@ func (a *Advice) HTML(w io.Writer) error {
 	}
 	all := *a
 	all.room = true
-	for _, p := range a.Pairs {
+	for _, p := range a.all() {
+		if p.C != 0 && p.at(p.Level).Tried == 0 {
+			continue
+		}
 		var text strings.Builder
 		b := bufio.NewWriter(&text)
 		all.pair(b, p)
 		_ = b.Flush() // it always writes
-		d := page.Detail{ID: pairID(p.A, p.B), Title: a.Shapes[p.A-1].Name + " with " + a.Shapes[p.B-1].Name, Text: strings.TrimSpace(text.String())}
+		d := page.Detail{ID: "pair-" + p.id("-"), Title: a.names(p), Text: strings.TrimSpace(text.String())}
 		for _, o := range p.Levels {
 			if o.Shown != nil && o.Shown.Spec != "" {
 				d.Scenarios = append(d.Scenarios, page.Named{Name: "scenario at " + o.Level, Text: o.Shown.Spec})
@@ -46,7 +49,14 @@ func (a *Advice) HTML(w io.Writer) error {
 	return m.Write(w)
 }
 
-func pairID(a, b int) string { return fmt.Sprintf("pair-%d-%d", a, b) }
+// names are those of a pair's shapes.
+func (a *Advice) names(p *Pair) string {
+	var list []string
+	for _, n := range p.shapes() {
+		list = append(list, a.Shapes[n-1].Name)
+	}
+	return strings.Join(list, " with ")
+}
 
 // cell is what the matrix shows of a pair; an empty one, if the two share nothing.
 func (a *Advice) cell(x, y int) page.Cell {
@@ -55,7 +65,7 @@ func (a *Advice) cell(x, y int) page.Cell {
 		return page.Cell{}
 	}
 	p := a.Pairs[i]
-	c, o := page.Cell{ID: pairID(x, y)}, p.at(p.Level)
+	c, o := page.Cell{ID: "pair-" + p.id("-")}, p.at(p.Level)
 	switch {
 	case o.Wrong > 0:
 		c.Class, c.Text = "wrong", strings.Join(o.Shown.names(), ", ")

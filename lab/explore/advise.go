@@ -55,7 +55,7 @@ func (r *replayer) advise(ctx context.Context, c *replay.Collector) (err error) 
 	a.advice.Units = len(units)
 	a.describe(r)
 	var groups []*replay.Group
-	for _, p := range a.advice.Pairs {
+	for _, p := range a.advice.all() {
 		for i := range p.meetings {
 			groups = append(groups, p.meetings[i].Group)
 		}
@@ -104,12 +104,19 @@ func (a *adviser) describe(r *replayer) {
 					p.Rows = m.Rows
 				}
 			}
-			for _, l := range levels {
-				p.Levels = append(p.Levels, &Outcome{Level: l.History, level: l, Refused: map[string]int{}, Untried: untriedYet})
-			}
+			p.Levels = untried(levels)
 			a.advice.Pairs = append(a.advice.Pairs, p)
 		}
 	}
+	a.triples(r, levels)
+}
+
+// untried are the outcomes before anything is tried.
+func untried(levels []product.Level) (list []*Outcome) {
+	for _, l := range levels {
+		list = append(list, &Outcome{Level: l.History, level: l, Refused: map[string]int{}, Untried: untriedYet})
+	}
+	return list
 }
 
 // untriedYet is why a level was not tried when the budget ended.
@@ -204,7 +211,7 @@ func (a *adviser) tryAll(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return a.tryTriples(ctx)
 }
 
 // try executes a pair's units at a level.
@@ -262,7 +269,11 @@ func (a *adviser) remedies(ctx context.Context, p *Pair) error {
 	if own == nil || own.Wrong+own.Possible == 0 && own.Deadlock == nil {
 		return nil
 	}
+	alone := false
 	for _, way := range a.ways(p) {
+		if way.every && alone {
+			continue
+		}
 		proof := &Proof{Text: way.text, SQL: way.sql}
 		for i, m := range p.meetings {
 			if m.Group = way.change(m.Group); m.Group == nil {
@@ -288,7 +299,7 @@ func (a *adviser) remedies(ctx context.Context, p *Pair) error {
 			continue
 		}
 		if proof.Proven = proof.proven() && (own.Wrong+own.Possible > 0 || proof.Deadlock == nil); proof.Proven {
-			p.Remedies = append(p.Remedies, proof)
+			p.Remedies, alone = append(p.Remedies, proof), alone || way.lock
 		} else {
 			p.Tried = append(p.Tried, proof)
 		}
@@ -299,6 +310,8 @@ func (a *adviser) remedies(ctx context.Context, p *Pair) error {
 // way is a remedy to try.
 type way struct {
 	text, sql string
+	lock      bool                                // it locks what one of the reads reads
+	every     bool                                // it locks what each of them reads: needless where one is enough
 	change    func(g *replay.Group) *replay.Group // nil: it does not apply
 }
 
@@ -307,7 +320,7 @@ func (a *adviser) ways(p *Pair) (list []way) {
 	d := a.r.dialect()
 	g := p.meetings[0].Group
 	if _, sql := g.Computed(d); sql != "" {
-		list = append(list, way{"let the UPDATE compute the new value from the row", sql, func(g *replay.Group) *replay.Group {
+		list = append(list, way{text: "let the UPDATE compute the new value from the row", sql: sql, change: func(g *replay.Group) *replay.Group {
 			c, sql := g.Computed(d)
 			if sql == "" {
 				return nil
@@ -316,47 +329,47 @@ func (a *adviser) ways(p *Pair) (list []way) {
 		}})
 	}
 	for _, sql := range g.Unique(d) {
-		list = append(list, way{"let a constraint refuse the second row", sql, func(g *replay.Group) *replay.Group { return g.Besides(sql) }})
+		list = append(list, way{text: "let a constraint refuse the second row", sql: sql, change: func(g *replay.Group) *replay.Group { return g.Besides(sql) }})
 	}
 	reads := g.Reads()
 	var seen []string
 	for _, r := range reads {
-		same := func(o replay.Read) bool {
-			return o.Step == r.Step && (o.Unit == r.Unit || p.A == p.B)
-		}
-		key := fmt.Sprint(r.Step, r.Unit)
-		if p.A == p.B {
-			key = fmt.Sprint(r.Step)
-		}
+		shape := a.of(p, g.Units[r.Unit])
+		same := func(o replay.Read) bool { return o.Step == r.Step && a.of(p, g.Units[o.Unit]) == shape }
+		key := fmt.Sprint(r.Step, " ", shape)
 		if slices.Contains(seen, key) {
 			continue
 		}
 		seen = append(seen, key)
-		list = append(list, way{"lock what it reads in " + a.who(p, g.Units[r.Unit]), replay.Locking(r.SQL), func(g *replay.Group) *replay.Group { return locked(g, same) }})
+		list = append(list, way{text: fmt.Sprintf("lock what it reads in shape %d", shape), sql: replay.Locking(r.SQL), lock: true,
+			change: func(g *replay.Group) *replay.Group { return locked(g, same) }})
 	}
 	if len(seen) > 1 {
-		list = append(list, way{"lock what each of them reads", "SELECT ... FOR UPDATE", func(g *replay.Group) *replay.Group {
-			return locked(g, func(replay.Read) bool { return true })
-		}})
+		list = append(list, way{text: "lock what each of them reads", sql: "SELECT ... FOR UPDATE", every: true,
+			change: func(g *replay.Group) *replay.Group { return locked(g, func(replay.Read) bool { return true }) }})
 	}
 	if slices.ContainsFunc(p.meetings, func(m replay.Meeting) bool { return m.Ordered(d) != nil }) {
-		list = append(list, way{"write the rows in the same order everywhere", "", func(g *replay.Group) *replay.Group { return g.Ordered(d) }})
+		list = append(list, way{text: "write the rows in the same order everywhere", change: func(g *replay.Group) *replay.Group { return g.Ordered(d) }})
 	}
 	if g.Split() {
-		list = append(list, way{"do it in one transaction, and lock what it reads", "BEGIN; SELECT ... FOR UPDATE; ...; COMMIT", func(g *replay.Group) *replay.Group {
+		list = append(list, way{text: "do it in one transaction, and lock what it reads", sql: "BEGIN; SELECT ... FOR UPDATE; ...; COMMIT", change: func(g *replay.Group) *replay.Group {
 			return locked(g.OneTransaction(), func(replay.Read) bool { return true })
 		}})
 	}
 	return list
 }
 
-// who names the shape of a pair's unit.
-func (a *adviser) who(p *Pair, u *replay.Unit) string {
-	n := p.B
-	if slices.Contains(a.shapes[p.A-1].Units, u) {
-		n = p.A
+// of gives the number of the shape of which one of a pair's units is.
+func (a *adviser) of(p *Pair, u *replay.Unit) int {
+	for _, n := range p.shapes() {
+		if slices.Contains(a.shapes[n-1].Units, u) {
+			return n
+		}
 	}
-	return fmt.Sprintf("shape %d", n)
+	if p.A == p.B { // a copy is of the shape that is there twice
+		return p.A
+	}
+	return p.B
 }
 
 func locked(g *replay.Group, which func(replay.Read) bool) *replay.Group {
@@ -378,10 +391,10 @@ func (a *Advice) keep(dir string) error {
 		return nil
 	}
 	err := os.MkdirAll(dir, 0o700)
-	for _, p := range a.Pairs {
+	for _, p := range a.all() {
 		for _, o := range p.Levels {
 			if w := o.Shown; err == nil && w != nil && w.Spec != "" {
-				w.Kept = filepath.Join(dir, fmt.Sprintf("%d-with-%d-%s.spec", p.A, p.B, strings.ReplaceAll(o.Level, " ", "-")))
+				w.Kept = filepath.Join(dir, p.id("-with-")+"-"+strings.ReplaceAll(o.Level, " ", "-")+".spec")
 				err = os.WriteFile(w.Kept, []byte(w.Spec), 0o600)
 			}
 		}

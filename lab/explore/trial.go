@@ -83,11 +83,14 @@ func (o *Outcome) add(p *Outcome) {
 
 // Limits of a trial.
 const (
-	mostOrders = 400 // interleavings of units at one level
-	shownTimes = 3   // how often one that goes wrong is executed before it is shown
+	mostOrders = 400 // interleavings of two units at one level
+	// Of three, those in which one of them is interrupted at one place, if its statements are few; and all, to prove a remedy.
+	mostThree, mostProof = 120, 5000
+
+	shownTimes = 3 // how often one that goes wrong is executed before it is shown
 )
 
-// trial executes units at a level in all inequivalent interleavings, up to mostOrders. show says that the anomalies get names and a scenario.
+// trial executes units at a level in all inequivalent interleavings, up to a limit. show says that the anomalies get names and a scenario.
 func (e *explorer) trial(ctx context.Context, m replay.Meeting, level product.Level, show bool) (*Outcome, error) {
 	o := &Outcome{Level: level.History, Refused: map[string]int{}, level: level}
 	g := m.Unbound()
@@ -102,7 +105,14 @@ func (e *explorer) trial(ctx context.Context, m replay.Meeting, level product.Le
 	if o.Untried = k.unlike(m.Copied); o.Untried != "" {
 		return o, nil
 	}
-	orders, all := k.trials(mostOrders)
+	most := mostOrders
+	switch {
+	case len(g.Units) > 2 && show:
+		most = mostThree
+	case len(g.Units) > 2:
+		most = mostProof
+	}
+	orders, all := k.trials(most)
 	for _, p := range orders {
 		if err := k.attempt(ctx, p, o, show); err != nil {
 			return o, err
@@ -112,7 +122,7 @@ func (e *explorer) trial(ctx context.Context, m replay.Meeting, level product.Le
 		}
 	}
 	if o.All = all && o.Untried == ""; !all {
-		o.Untried = fmt.Sprintf("there are more than %d inequivalent interleavings: those with few switches between the sessions were tried", mostOrders)
+		o.Untried = fmt.Sprintf("there are more than %d inequivalent interleavings: those with few switches between the sessions were tried", most)
 	}
 	return o, nil
 }

@@ -45,6 +45,7 @@ var commandTakes = map[string]takes{
 	"replay":            {formats: []string{"text", "json", formatHTML}, seed: true, progress: true},
 	"run":               {formats: []string{"text", "json", "junit", formatHTML, "isolationtester", "matrix", "markdown"}, seed: true, progress: true},
 	"trace cut":         {},
+	"trace export":      {progress: true},
 	"trace import":      {progress: true},
 	"trace redact":      {},
 	"trace show":        {formats: []string{"text", "json", formatHTML}},

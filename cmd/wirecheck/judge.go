@@ -56,9 +56,13 @@ func openHistories(cmd *cobra.Command, paths []string, format string) (inputs []
 	return inputs, found, done, nil
 }
 
+// follower is called at each beginning of a judgement, with its options, which it may add to. What it gives is called for each event, with the number
+// of the event's input, from 1.
+type follower func(*isolation.Options) (func(input int, e *history.Event) error, error)
+
 // judge reads histories or traces to their ends. missing says what was not there to be judged. Where a read is older than the window of the
-// checker, it begins again and keeps everything.
-func judge(cmd *cobra.Command, inputs []input, opts isolation.Options) (c *isolation.Checker, missing string, err error) {
+// checker, it begins again and keeps everything. follow may be nil.
+func judge(cmd *cobra.Command, inputs []input, opts isolation.Options, follow follower) (c *isolation.Checker, missing string, err error) {
 	warn := func(text string) {
 		missing = cmp.Or(missing, text)
 		fmt.Fprintln(cmd.ErrOrStderr(), "wirecheck: warning:", text)
@@ -69,7 +73,7 @@ func judge(cmd *cobra.Command, inputs []input, opts isolation.Options) (c *isola
 		twice = twice && ok && seekable(again)
 	}
 	if twice {
-		if c, err = judgeOnce(inputs, opts, false, warn); !errors.Is(err, errForgot) {
+		if c, err = judgeOnce(inputs, opts, false, warn, follow); !errors.Is(err, errForgot) {
 			return c, missing, err
 		}
 		for _, in := range inputs {
@@ -79,7 +83,7 @@ func judge(cmd *cobra.Command, inputs []input, opts isolation.Options) (c *isola
 		}
 	}
 	opts.Keep, opts.MaxBytes = -1, math.MaxInt/16
-	c, err = judgeOnce(inputs, opts, true, warn)
+	c, err = judgeOnce(inputs, opts, true, warn, follow)
 	return c, missing, err
 }
 
@@ -87,7 +91,7 @@ func judge(cmd *cobra.Command, inputs []input, opts isolation.Options) (c *isola
 var errForgot = errors.New("a read is older than the window of the checker")
 
 // judgeOnce gives the events to a new checker; keeps says that it keeps everything.
-func judgeOnce(inputs []input, opts isolation.Options, keeps bool, warn func(string)) (_ *isolation.Checker, err error) {
+func judgeOnce(inputs []input, opts isolation.Options, keeps bool, warn func(string), follow follower) (_ *isolation.Checker, err error) {
 	list := make([]*reading, len(inputs))
 	sources := make([]fleet.Source, len(inputs))
 	runs := map[string]string{}
@@ -108,12 +112,21 @@ func judgeOnce(inputs []input, opts isolation.Options, keeps bool, warn func(str
 		m := fleet.Merge(sources...)
 		next, opts.Recorder = m.Next, m.Recorder
 	}
+	each := func(int, *history.Event) error { return nil }
+	if follow != nil {
+		if each, err = follow(&opts); err != nil {
+			return nil, err
+		}
+	}
 	c := isolation.New(opts)
 	var e history.Event
 	for {
 		if err := next(&e); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
+			return nil, err
+		}
+		if err := each(inputOf(&opts, &e), &e); err != nil {
 			return nil, err
 		}
 		if c.Add(&e); !keeps && !isolation.Complete(c) {
@@ -124,6 +137,14 @@ func judgeOnce(inputs []input, opts isolation.Options, keeps bool, warn func(str
 		r.finish(c.Coverage().Open)
 	}
 	return c, nil
+}
+
+// inputOf is the number of the input that an event is from.
+func inputOf(o *isolation.Options, e *history.Event) int {
+	if o.Recorder == nil {
+		return 1
+	}
+	return 1 + o.Recorder(e.Session)
 }
 
 // reading is the reading of one file.

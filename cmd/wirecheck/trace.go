@@ -17,7 +17,7 @@ import (
 func newTraceCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trace",
-		Short: "Import server logs; show, count, cut and redact traces",
+		Short: "Import server logs; show, count, cut, redact and export traces",
 		Long: `A trace is what happened at a server: which session sent which statement when,
 and what the server answered, as far as the source shows it. A trace file
 (.wct) holds a trace. "import" makes one from a log of PostgreSQL, MySQL or
@@ -29,11 +29,13 @@ replaces all values.`,
   wirecheck trace stats shop.wct
   wirecheck trace show shop.wct --session 4
   wirecheck trace cut shop.wct --from +10s --to +20s -o part.wct
-  wirecheck trace redact shop.wct -o redacted.wct`,
+  wirecheck trace redact shop.wct -o redacted.wct
+  wirecheck trace export shop.wct --out shop`,
 		Args: onlyCommands,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newTraceImportCommand(c), newTraceShowCommand(c), newTraceStatsCommand(c), newTraceCutCommand(c), newTraceRedactCommand(c))
+	cmd.AddCommand(newTraceImportCommand(c), newTraceShowCommand(c), newTraceStatsCommand(c), newTraceCutCommand(c), newTraceRedactCommand(c),
+		newTraceExportCommand(c))
 	return cmd
 }
 

@@ -200,7 +200,7 @@ func judgeTraced(t *testing.T, path string) ([]oracle.Finding, isolation.Coverag
 		t.Fatal(err)
 	}
 	defer f.Close()
-	c, err := judgeOnce([]input{{f, file, file}}, isolation.Options{}, true, func(said string) { t.Error(said) })
+	c, err := judgeOnce([]input{{f, file, file}}, isolation.Options{}, true, func(said string) { t.Error(said) }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -139,6 +139,10 @@ var rules = []Rule{
 		Why: "EDN is read in one place, which bounds how deep it nests",
 	},
 	{
+		Of: []string{""}, Except: []string{"report/columnar"}, Direct: []string{"github.com/parquet-go/parquet-go"},
+		Why: "Parquet is written in one place",
+	},
+	{
 		Of: []string{"trace/packets/wire"}, Direct: gopacket,
 		Why: "a decoder takes bytes, whether a packet capture or a proxy has them",
 	},
@@ -180,8 +184,9 @@ var rules = []Rule{
 	},
 	{
 		Of: []string{""}, Except: []string{"internal/testserver", "internal/browser", "oracle/schedule/scheduletest"},
-		Direct: []string{"testing", "github.com/google/go-cmp/cmp", "pgregory.net/rapid", "wirecheck/internal/testserver", "wirecheck/internal/browser", "wirecheck/internal/deeptext"},
-		Why:    "what is for tests stays in tests",
+		Direct: []string{"testing", "github.com/google/go-cmp/cmp", "pgregory.net/rapid", "wirecheck/internal/testserver", "wirecheck/internal/browser", "wirecheck/internal/deeptext",
+			"github.com/duckdb/duckdb-go/v2"},
+		Why: "what is for tests stays in tests",
 	},
 	{
 		Of: []string{""}, Except: []string{"cmd", "live/web"}, Never: []string{"live/web"},

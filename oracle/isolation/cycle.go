@@ -97,6 +97,8 @@ type graph struct {
 	levels   *level.Graph // nil unless Options.Levels
 	versions uint32       // numbered for levels
 
+	dependencies func(Dependency) // Options.Dependencies
+
 	frontier []*txn // strict: committed transactions with no committed real-time successor
 }
 
@@ -166,6 +168,7 @@ func (g *graph) draw(e edge, from, to *txn) {
 		n++
 	}
 	g.tell(&e, from, to)
+	g.show(&e, from, to)
 	if n < maxEvidence {
 		l.edges = append(l.edges, e)
 	}

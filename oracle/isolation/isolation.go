@@ -88,6 +88,9 @@ type Options struct {
 	HideValues bool
 	// Levels keeps all dependencies, for the levels that the history satisfies (function Levels).
 	Levels bool
+	// Dependencies is given each edge of the graph as it is drawn, those of session order and real time with Strict alone. An edge may come a
+	// second time where there are many between two transactions (maxEvidence). nil: nobody asks.
+	Dependencies func(Dependency)
 	// Recorder says which recorder's clock the ticks of a session are of, where several made the history. Ticks of two clocks are not compared.
 	// nil: there is one.
 	Recorder func(session uint64) int
@@ -174,6 +177,7 @@ func New(opts Options) *Checker {
 	if opts.Explain {
 		c.lost = lost{}
 	}
+	c.dependencies = opts.Dependencies
 	c.requests = requests{c: c, by: map[string]*request{}, open: map[string]bool{}}
 	if opts.Levels {
 		c.levels = level.NewGraph()

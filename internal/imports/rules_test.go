@@ -68,6 +68,10 @@ var rules = []Rule{
 		Why:   "what a fleet shares are messages, work items and keys: what they mean is for those who hand them over",
 	},
 	{
+		Of: []string{"oracle/sieve"}, StandardOnly: true, And: []string{"product", "anomaly", "answer", "history"},
+		Why: "the sieve sees facts alone: a collector's partitions run it without the engine that names and explains",
+	},
+	{
 		Of: []string{"lab/scenario"}, StandardOnly: true, And: []string{"lab/scenario", "product", "anomaly", "answer", "history"},
 		Why: "a scenario is text and orders of steps: what SQL touches and what oracles find it is handed as functions",
 	},

@@ -13,7 +13,7 @@ import (
 // direct reports what one edge shows, from the first of the transactions to the last one.
 func direct(c *Checker, class oracle.Class, ts []*txn, e edge) {
 	a, _ := anomaly.Of(class, "")
-	c.emit(class, a.Name, ts, []edge{e}, []int{len(ts) - 1}, c.ended[len(c.ended)-1].session.id)
+	c.emit(class, a.Name, ts, []edge{e}, []int{len(ts) - 1}, c.hand.session.id)
 }
 
 // internal reports that access a of t read v although an earlier statement of t had written a later version of the row, last. Only a
@@ -105,6 +105,9 @@ func (t *txn) undo(from int) {
 }
 
 func (c *Checker) addTokens(t *txn, tokens []string) {
+	if t.passed {
+		return
+	}
 	for _, tok := range tokens {
 		if owner := c.tokens[tok]; tok == "" || owner != nil {
 			if owner != nil && owner != t {

@@ -316,6 +316,10 @@ func (v *Coverage) unknownWriters(t *txn) {
 // Coverage is what was seen up to now.
 func (c *Checker) Coverage() Coverage {
 	v := counts(c)
+	if c.opts.Only != nil {
+		v.UnknownWriters = c.counts.UnknownWriters
+		return v
+	}
 	for _, t := range c.ended {
 		v.unknownWriters(t)
 	}

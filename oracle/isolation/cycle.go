@@ -180,7 +180,7 @@ func (c *Checker) search(session uint64) {
 	if len(c.edges) == 0 {
 		return
 	}
-	last := c.ended[len(c.ended)-1]
+	last := c.hand
 	sources := []*txn{last}
 	for _, e := range c.edges {
 		if e.from != last && e.to != last && !slices.Contains(sources, e.from) {

@@ -115,7 +115,7 @@ func publish(c *Checker, f *oracle.Finding) {
 	if c.opts.HideValues {
 		f.HideValues()
 	}
-	f.FirstAt = c.ended[len(c.ended)-1].endedAt
+	f.FirstAt = c.hand.endedAt
 	if old := c.seen[f.ID]; old != nil {
 		old.Seen++
 		f.Seen, f.FirstAt = old.Seen, old.FirstAt

@@ -94,6 +94,8 @@ type Options struct {
 	// Recorder says which recorder's clock the ticks of a session are of, where several made the history. Ticks of two clocks are not compared.
 	// nil: there is one.
 	Recorder func(session uint64) int
+	// Only says which transactions are judged; of the others all is counted that is known without the graph (Settle gives the rest). nil: all of them.
+	Only func(txn uint64) bool
 	// MaxFingerprints is how many different findings are remembered. 0 means DefaultMaxFingerprints.
 	MaxFingerprints int
 }
@@ -117,6 +119,8 @@ type Checker struct {
 	tables   map[string]*table
 	requests requests
 	session  uint64                // of the event at hand
+	hand     *txn                  // which the event at hand ended, or the writes of which it told
+	counts   Counts                // see Settle
 	tokens   map[string]*txn       // of transactions that are not forgotten
 	pending  map[string][]*version // versions seen whose writer's token belongs to nobody yet
 
@@ -270,7 +274,8 @@ func (c *Checker) beginTxn(e *history.Event) *txn {
 		// A recorder that begins a second transaction lost the end of the first.
 		c.finishTxn(s.txn, history.OutcomeUnknown)
 	}
-	t := &txn{id: e.Txn, session: s, level: e.Level, implicit: e.Implicit, begin: c.seq, from: e.From}
+	t := c.spare.txn()
+	*t = txn{id: e.Txn, session: s, level: e.Level, implicit: e.Implicit, begin: c.seq, from: e.From, stmts: t.stmts, passed: c.opts.Only != nil && !c.opts.Only(e.Txn)}
 	t.grow(c, txnBytes)
 	if c.opts.Level != "" {
 		t.level = c.opts.Level
@@ -292,7 +297,7 @@ func (c *Checker) beginTxn(e *history.Event) *txn {
 	c.openLast = t
 	c.coverage.Transactions++
 	c.addTokens(t, e.Tokens)
-	if c.opts.Strict {
+	if c.opts.Strict && !t.passed {
 		c.realTimeBegin(t)
 	}
 	return t
@@ -336,6 +341,10 @@ func (c *Checker) statement(e *history.Event) {
 		t.part.Use(e.N)
 	}
 	c.requests.belongs(t, e.Request)
+	if t.passed {
+		c.pass(t, e)
+		return
+	}
 	for _, tag := range e.Tags {
 		if len(t.tags) < maxTags && !slices.Contains(t.tags, tag) {
 			t.tags = append(t.tags, tag)
@@ -381,17 +390,12 @@ func (c *Checker) addAccesses(t *txn, i int32, e *history.Event) {
 	}
 	for k := range e.Accesses {
 		a := &e.Accesses[k]
-		if a.Approx {
-			c.coverage.ApproxAccesses++
-			c.approximate[a.Row.Table]++
+		if c.leftOut(a) {
 			continue
 		}
 		if len(t.accesses) >= c.opts.MaxAccesses || t.tooLarge(c) {
 			t.cutOff(&c.coverage)
 			break
-		}
-		if !a.Op.Writes() && a.Version == "" || a.Op.Writes() && a.Op != history.OpDelete && a.Version == "" {
-			continue // nothing can be said about it
 		}
 		tb := c.tableOf(a.Row.Table)
 		tb.seen++
@@ -402,6 +406,15 @@ func (c *Checker) addAccesses(t *txn, i int32, e *history.Event) {
 			writer: a.Writer, prev: a.Prev, prevW: a.PrevWriter, order: a.Order, prevO: a.PrevOrder, asOf: a.AsOf,
 			became: a.Image, were: a.Was})
 	}
+}
+
+// leftOut reports whether nothing can be said about an access, and counts it if it is not certain.
+func (c *Checker) leftOut(a *history.Access) bool {
+	if a.Approx {
+		c.coverage.ApproxAccesses++
+		c.approximate[a.Row.Table]++
+	}
+	return a.Approx || a.Version == "" && a.Op != history.OpDelete
 }
 
 func (c *Checker) endTxn(t *txn, e *history.Event) {
@@ -460,6 +473,11 @@ func (c *Checker) finishTxn(t *txn, out history.Outcome) {
 	}
 	t.prevOpen, t.nextOpen = nil, nil
 	t.end = c.seq
+	if t.passed {
+		c.endPassed(t, out)
+		return
+	}
+	c.hand = t
 	c.ended = append(c.ended, t)
 	c.openSize -= t.size
 	t.weight = 1 + t.size/weightBytes

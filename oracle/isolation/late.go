@@ -27,6 +27,10 @@ func (c *Checker) addLate(t *txn, i int32, e *history.Event) {
 		counted(c, e)
 		t.stmts[i].coverage = e.Coverage
 	}
+	if t.passed {
+		c.passAccesses(t, e)
+		return
+	}
 	ordered := int(i) == len(t.stmts)-1
 	c.addAccesses(t, i, e)
 	if !ordered {
@@ -59,8 +63,12 @@ func (c *Checker) finishLate(t *txn, e *history.Event) {
 		counted(c, e)
 		t.stmts[i].coverage = e.Coverage
 	}
+	if t.passed {
+		c.passAccesses(t, e)
+		return
+	}
 	c.addAccesses(t, i, e)
-	c.edges = c.edges[:0]
+	c.edges, c.hand = c.edges[:0], t
 	switch t.state {
 	case stateCommitted:
 		c.install(t)

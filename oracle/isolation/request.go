@@ -39,6 +39,7 @@ type requests struct {
 type request struct {
 	name   string
 	txns   map[uint64]*txn
+	passed int                     // transactions of it that are only counted
 	claims map[history.Row][]claim // by the row
 }
 
@@ -85,7 +86,11 @@ func (q *requests) belongs(t *txn, name string) {
 			q.c.coverage.Requests++
 		}
 		t.request = r
-		r.txns[t.id] = t
+		if t.passed {
+			r.passed++
+		} else {
+			r.txns[t.id] = t
+		}
 	case t.request.name != name:
 		q.leave(t)
 		t.mixed = true
@@ -99,7 +104,10 @@ func (q *requests) leave(t *txn) {
 		return
 	}
 	t.request = nil
-	if delete(r.txns, t.id); len(r.txns) == 0 {
+	if t.passed {
+		r.passed--
+	}
+	if delete(r.txns, t.id); len(r.txns)+r.passed == 0 {
 		delete(q.by, r.name)
 		return
 	}

@@ -4,6 +4,7 @@ import "slices"
 
 // spare is room for the accesses of open transactions and for what they say, which would grow anew in each transaction.
 type spare struct {
+	txns     []*txn // that were only counted
 	told     [][]told
 	accesses [][]access
 }

@@ -1,0 +1,269 @@
+package isolation
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"wirecheck/fleet"
+	"wirecheck/history"
+	"wirecheck/oracle/sieve"
+)
+
+// sieveRuns is how many random histories are judged with and without a sieve: few in `make test`, many in `make soak`.
+var sieveRuns = flag.Uint64("sieve-runs", 600, "random histories of each kind, with and without a sieve")
+
+// sieved judges events with a sieve before the Checker.
+func sieved(opts Options, events []history.Event, parts int) (*Checker, *sieve.Result) {
+	s := sieve.New(sieve.Options{Ordered: opts.Strict || opts.Levels, Level: opts.Level, Transactions: opts.Transactions, Recorder: opts.Recorder, MaxAccesses: DefaultMaxAccesses, Parts: parts})
+	for i := range events {
+		s.Add(&events[i])
+	}
+	r := s.Judge()
+	if r.All == "" {
+		opts.Only = r.Suspect
+	}
+	_, c := run(opts, events)
+	Settle(c, Counts{UnknownWriters: r.UnknownWriters, Unordered: r.Unordered})
+	return c, r
+}
+
+// said is all that a Checker says of a history.
+func said(t *testing.T, c *Checker) string {
+	if c.Broken() != "" {
+		t.Fatal(c.Broken())
+	}
+	out := ""
+	for _, f := range c.Summary() {
+		b, err := json.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out += string(b) + "\n"
+	}
+	b, err := json.Marshal(c.Coverage())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out += string(b) + "\n"
+	if g := Levels(c); g != nil {
+		b, err := json.Marshal(g.Judge())
+		if err != nil {
+			t.Fatal(err)
+		}
+		out += string(b) + Unsure(c) + "\n"
+	}
+	return out + fmt.Sprint(tables(c))
+}
+
+// sieveCounts counts what the histories of a test were.
+type sieveCounts struct{ all, none, some, whole, found int }
+
+// same judges a history with and without a sieve.
+func (n *sieveCounts) same(t *testing.T, opts Options, events []history.Event, parts int, what string) {
+	opts.Keep = -1
+	_, whole := run(opts, events)
+	c, r := sieved(opts, events, parts)
+	if a, b := said(t, whole), said(t, c); a != b {
+		t.Fatalf("%s, %+v, sieve %+v (strict %v): without a sieve\n%s\nwith it\n%s\n%s", what, opts.Options(), *r, opts.Strict, a, b, written(events))
+	}
+	switch {
+	case r.All != "":
+		n.whole++
+	case r.Suspects == 0:
+		n.none++
+	case uint64(r.Suspects) == uint64(whole.coverage.Transactions):
+		n.all++
+	default:
+		n.some++
+	}
+	if len(whole.order) > 0 {
+		n.found++
+	}
+}
+
+// Options are those that matter to the sieve.
+func (o Options) Options() [4]any { return [4]any{o.Strict, o.Levels, o.Possible, o.Level} }
+
+// garnish tells more in a history of the toy: names of rows, writers and places, outcomes that are not known, writes that are told late, requests.
+func garnish(rng *rand.Rand, d *toy) []history.Event {
+	events := slices.Clone(d.out)
+	requests, limbo, late, names, prevs := rng.IntN(4) == 0, rng.IntN(4) == 0, rng.IntN(4) == 0, rng.IntN(2) == 0, rng.IntN(3) == 0
+	wrote := map[string]history.Event{}
+	order := map[string]uint64{}
+	for i := range events {
+		e := &events[i]
+		e.Accesses = slices.Clone(e.Accesses)
+		if requests && e.Kind == history.EventStmt && rng.IntN(3) > 0 {
+			e.Request = fmt.Sprint("request ", (e.Txn+e.Session)/3)
+		}
+		for k := range e.Accesses {
+			a := &e.Accesses[k]
+			if names && rng.IntN(3) == 0 {
+				a.Name = "row " + a.Row.Key
+			}
+			if prevs && a.Prev != "" {
+				if w, ok := wrote[a.Prev]; ok && rng.IntN(2) == 0 && w.Txn != e.Txn {
+					a.PrevWriter = fmt.Sprint("T", w.Txn)
+				}
+				if rng.IntN(2) == 0 {
+					a.PrevOrder = order[a.Prev]
+				}
+			}
+			if a.Op == history.OpRead && rng.IntN(20) == 0 {
+				a.Op = history.OpMatch
+				e.CurrentRead = rng.IntN(2) == 0
+			}
+			if a.Op.Writes() {
+				wrote[a.Version], order[a.Version] = *e, a.Order
+				if a.Order != 0 && a.Prev != "" && rng.IntN(20) == 0 {
+					a.Order = 0
+				}
+			}
+		}
+		if e.Kind == history.EventEnd && limbo && rng.IntN(3) == 0 {
+			e.Outcome = history.OutcomeUnknown
+		}
+		if e.Kind == history.EventBegin && rng.IntN(8) == 0 {
+			e.Level = []string{"", "read uncommitted", "serializable", "repeatable read"}[rng.IntN(4)]
+		}
+	}
+	if late {
+		events = tellLate(rng, events)
+	}
+	return events
+}
+
+// tellLate lets the writes of some transactions' last statement come behind their ends.
+func tellLate(rng *rand.Rand, events []history.Event) []history.Event {
+	last := map[uint64]int{}
+	var out []history.Event
+	held := map[int][]history.Event{} // by the event behind which they come
+	for i := range events {
+		e := events[i]
+		if e.Kind == history.EventStmt {
+			last[e.Txn] = len(out)
+		}
+		if at, ok := last[e.Txn]; e.Kind == history.EventEnd && ok && rng.IntN(3) == 0 && len(out[at].Accesses) > 0 {
+			if a := &out[at].Accesses[0]; a.Op.Writes() {
+				more := out[at]
+				out[at].Accesses = nil
+				out[at].Coverage = history.CoverageApproximate
+				e.Pending = true
+				behind := min(len(events)-1, i+rng.IntN(6))
+				held[behind] = append(held[behind], more)
+			}
+		}
+		out = append(out, e)
+		out = append(out, held[i]...)
+	}
+	return out
+}
+
+func randomOptions(rng *rand.Rand) Options {
+	return Options{Strict: rng.IntN(3) == 0, Levels: rng.IntN(3) == 0, Possible: rng.IntN(2) == 0, Repeats: rng.IntN(2) == 0, Transactions: rng.IntN(8) == 0}
+}
+
+// TestSieve: the findings, the coverage and the levels of a history are the same whether the Checker judges all of it or what a sieve leaves.
+func TestSieve(t *testing.T) {
+	var n sieveCounts
+	for seed := range *sieveRuns * 4 {
+		rng := rand.New(rand.NewPCG(seed, 21))
+		d := newToy(rng.IntN, 2+rng.IntN(4), 2+rng.IntN(12))
+		for range 10 + rng.IntN(120) {
+			d.step()
+			if rng.IntN(60) == 0 {
+				if s := d.serve[rng.IntN(len(d.serve))]; s != nil {
+					clear(s.floor)
+				}
+			}
+		}
+		if rng.IntN(2) == 0 {
+			d.late()
+		}
+		n.same(t, randomOptions(rng), garnish(rng, d), 1+rng.IntN(3), fmt.Sprint("toy, seed ", seed))
+	}
+	t.Logf("%+v", n)
+	if n.some < 100 || n.none < 100 || n.found < 100 || n.whole > n.some {
+		t.Errorf("%+v: the histories prove little", n)
+	}
+}
+
+// TestSieveMutated: nor does it matter where the history contradicts itself.
+func TestSieveMutated(t *testing.T) {
+	var n sieveCounts
+	for seed := range *sieveRuns {
+		rng := rand.New(rand.NewPCG(seed, 22))
+		d := newToy(rng.IntN, 2+rng.IntN(4), 3+rng.IntN(5))
+		for range 10 + rng.IntN(80) {
+			d.step()
+		}
+		n.same(t, randomOptions(rng), mutate(rng, garnish(rng, d)), 1, fmt.Sprint("mutated, seed ", seed))
+	}
+	t.Logf("%+v", n)
+}
+
+// TestSievePredicates: nor where rows are chosen by conditions.
+func TestSievePredicates(t *testing.T) {
+	var n sieveCounts
+	for seed := range *sieveRuns {
+		rng := rand.New(rand.NewPCG(seed, 13))
+		d := &mvcc{rng: rng, rr: seed%2 == 0, lossy: seed%3 == 0, rows: make([][]mversion, 4), place: 10}
+		d.run(3 + int(seed%2))
+		n.same(t, randomOptions(rng), d.events, 2, fmt.Sprint("predicates, seed ", seed))
+	}
+	t.Logf("%+v", n)
+}
+
+// TestSieveFleet: nor where several proxies recorded it.
+func TestSieveFleet(t *testing.T) {
+	var n sieveCounts
+	for seed := range *sieveRuns {
+		rng := rand.New(rand.NewPCG(seed, 24))
+		d := newToy(rng.IntN, 3+rng.IntN(3), 3+rng.IntN(5))
+		for range 10 + rng.IntN(80) {
+			d.step()
+		}
+		var parts [2][]history.Event
+		for i, e := range garnish(rng, d) {
+			e.At = int64(i + 1)
+			if k := e.Session % 2; e.From > 0 && k == 1 { // another clock
+				e.From, e.To = e.From+uint64(rng.IntN(2))+1000, e.To+1002
+			}
+			parts[e.Session%2] = append(parts[e.Session%2], e)
+		}
+		source := func(list []history.Event) fleet.Source {
+			return fleet.Source{Next: func(e *history.Event) error {
+				if len(list) == 0 {
+					return io.EOF
+				}
+				*e, list = list[0], list[1:]
+				return nil
+			}}
+		}
+		m := fleet.Merge(source(parts[0]), source(parts[1]))
+		var events []history.Event
+		for {
+			var e history.Event
+			if err := m.Next(&e); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			e.Accesses = slices.Clone(e.Accesses)
+			events = append(events, e)
+		}
+		opts := randomOptions(rng)
+		opts.Recorder = m.Recorder
+		n.same(t, opts, events, 1+rng.IntN(2), fmt.Sprint("fleet, seed ", seed))
+	}
+	t.Logf("%+v", n)
+	if n.some < 50 || n.found < 50 {
+		t.Errorf("%+v: the histories prove little", n)
+	}
+}

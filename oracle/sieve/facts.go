@@ -1,0 +1,164 @@
+package sieve
+
+import "encoding/binary"
+
+// What a row's history is made of.
+
+// flags say what a fact is.
+type flags uint16
+
+const (
+	isRead   flags = 1 << iota // a read of the version
+	isWrite                    // the version was written
+	isPrev                     // the version was replaced, by the version in the fact's asOf
+	fCurrent                   // of isPrev: the statement read what it replaced
+	fMatch                     // of isRead: an UPDATE that changed nothing
+	fDropped                   // of isRead: a later current read of the transaction takes its place
+	fFailed                    // of isWrite, isPrev: it was undone
+	fInter                     // of isWrite: the transaction replaced it itself
+	fOwnRow                    // of isRead: the transaction had written the row before
+	fNamed                     // the access said what people know the row by
+)
+
+// fact is one thing that a transaction said of a version. Strings are hashes of 64 bits: where two strings have one hash, rows or versions count
+// as one, which adds edges and takes none away.
+type fact struct {
+	ver   uint64
+	order uint64 // history.Access.Order, of isPrev PrevOrder
+	asOf  uint64 // of isPrev: the version that replaced it
+	token uint64 // of the writer of the version; 0: not told
+	tick  uint64 // of isRead: when it was answered; of isWrite: when it was sent
+	txn   uint32
+	row   uint32
+	flags flags
+}
+
+// hash is one of 64 bits of a text, seeded: the same in every process.
+func hash(seed uint64, s string) uint64 {
+	const m1, m2 = 0x9e3779b97f4a7c15, 0xd6e8feb86659fd93
+	h := seed ^ uint64(len(s))*m1
+	b := s
+	for len(b) >= 8 {
+		h = (h ^ word(b)) * m2
+		h ^= h >> 32
+		b = b[8:]
+	}
+	if len(b) > 0 {
+		var last [8]byte
+		copy(last[:], b)
+		h = (h ^ binary.LittleEndian.Uint64(last[:])) * m2
+		h ^= h >> 32
+	}
+	h *= m1
+	h ^= h >> 29
+	return max(h, 1) // 0 says that there is no text
+}
+
+func word(s string) uint64 {
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+// index finds numbers by hashes. The zero value is empty.
+type index struct {
+	keys []uint64
+	vals []uint32
+	n    int
+}
+
+// at is the place of a key, and whether it is there.
+func (x *index) at(key uint64) (int, bool) {
+	mask := len(x.keys) - 1
+	for i := int(key>>7) & mask; ; i = (i + 1) & mask {
+		if x.keys[i] == key {
+			return i, true
+		}
+		if x.keys[i] == 0 {
+			return i, false
+		}
+	}
+}
+
+// of is the number of a key.
+func (x *index) of(key uint64) (uint32, bool) {
+	if x.n == 0 {
+		return 0, false
+	}
+	i, ok := x.at(key)
+	return x.vals[i], ok
+}
+
+// put gives a key that has no number yet this one, and gives the number that it has.
+func (x *index) put(key uint64, val uint32) (was uint32, had bool) {
+	if 2*(x.n+1) > len(x.keys) {
+		old := *x
+		*x = index{keys: make([]uint64, max(16, 2*len(old.keys))), vals: make([]uint32, max(16, 2*len(old.keys))), n: old.n}
+		for i, k := range old.keys {
+			if k != 0 {
+				at, _ := x.at(k)
+				x.keys[at], x.vals[at] = k, old.vals[i]
+			}
+		}
+	}
+	i, ok := x.at(key)
+	if ok {
+		return x.vals[i], true
+	}
+	x.keys[i], x.vals[i] = key, val
+	x.n++
+	return val, false
+}
+
+// clear makes x empty, with room for so many keys.
+func (x *index) clear(n int) {
+	size := 16
+	for size < 2*n+2 {
+		size *= 2
+	}
+	if len(x.keys) < size || len(x.keys) > 16*size {
+		*x = index{keys: make([]uint64, size), vals: make([]uint32, size)}
+		return
+	}
+	clear(x.keys)
+	x.n = 0
+}
+
+// pile is a long list that grows without being copied.
+type pile[T any] struct {
+	full [][]T
+	last []T
+}
+
+const pileStep = 1 << 14
+
+func (p *pile[T]) add(v T) {
+	if len(p.last) == cap(p.last) {
+		if p.last != nil {
+			p.full = append(p.full, p.last)
+		}
+		p.last = make([]T, 0, pileStep)
+	}
+	p.last = append(p.last, v)
+}
+
+func (p *pile[T]) len() int {
+	return len(p.full)*pileStep + len(p.last)
+}
+
+func (p *pile[T]) at(i int) *T {
+	if k := i / pileStep; k < len(p.full) {
+		return &p.full[k][i%pileStep]
+	}
+	return &p.last[i%pileStep]
+}
+
+func (p *pile[T]) all(yield func(int, *T) bool) {
+	n := 0
+	for _, list := range append(p.full[:len(p.full):len(p.full)], p.last) {
+		for i := range list {
+			if !yield(n, &list[i]) {
+				return
+			}
+			n++
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package sieve
+
+import "slices"
+
+// graph is what strongly connected components are looked for in. Its first nodes are the transactions.
+type graph struct {
+	nodes uint32
+	edges pile[[2]uint32]
+	use   *pile[[2]uint32] // more edges
+}
+
+func (g *graph) edge(from, to uint32) {
+	if from != to {
+		g.edges.add([2]uint32{from, to})
+	}
+}
+
+// components gives for each node the number of its strongly connected component, and the components' sizes (Tarjan 1972, without recursion).
+func (g *graph) components() (of []uint32, size []uint32) {
+	n := g.nodes
+	first := make([]uint32, n+1)
+	each := func(f func(from, to uint32)) {
+		for _, e := range g.edges.all {
+			f(e[0], e[1])
+		}
+		if g.use != nil {
+			for _, e := range g.use.all {
+				f(e[0], e[1])
+			}
+		}
+	}
+	each(func(from, _ uint32) { first[from+1]++ })
+	for i := range n {
+		first[i+1] += first[i]
+	}
+	to, next := make([]uint32, first[n]), slices.Clone(first[:n])
+	each(func(a, b uint32) {
+		to[next[a]] = b
+		next[a]++
+	})
+	copy(next, first)
+	of = make([]uint32, n)
+	number, low := make([]uint32, n), make([]uint32, n) // one more than the number; 0: not met
+	var stack, path []uint32
+	met := uint32(0)
+	for root := range n {
+		if number[root] != 0 {
+			continue
+		}
+		path = append(path, root)
+		for len(path) > 0 {
+			v := path[len(path)-1]
+			if number[v] == 0 {
+				met++
+				number[v], low[v], of[v] = met, met, none
+				stack = append(stack, v)
+			}
+			deeper := false
+			for next[v] < first[v+1] {
+				w := to[next[v]]
+				next[v]++
+				if number[w] == 0 {
+					path, deeper = append(path, w), true
+					break
+				}
+				if of[w] == none {
+					low[v] = min(low[v], number[w])
+				}
+			}
+			if deeper {
+				continue
+			}
+			path = path[:len(path)-1]
+			if len(path) > 0 {
+				p := path[len(path)-1]
+				low[p] = min(low[p], low[v])
+			}
+			if low[v] != number[v] {
+				continue
+			}
+			k := uint32(len(size))
+			size = append(size, 0)
+			for {
+				w := stack[len(stack)-1]
+				stack = stack[:len(stack)-1]
+				of[w] = k
+				size[k]++
+				if w == v {
+					break
+				}
+			}
+		}
+	}
+	return of, size
+}

@@ -1,0 +1,175 @@
+package sieve
+
+import "math/bits"
+
+// Result is what a Sieve finds.
+type Result struct {
+	// All says why nothing could be decided, so that all transactions are suspect; empty: it could.
+	All string
+	// Cycles is how many strongly connected components have suspects.
+	Cycles int
+	// Suspects is how many transactions a Checker has to be given.
+	Suspects int
+	// UnknownWriters and Unordered are counts of the whole history, as package isolation has them (Counts), if All is empty.
+	UnknownWriters, Unordered int
+
+	near []uint64 // a bit for each id of a suspect
+	far  map[uint64]bool
+}
+
+// Suspect reports whether a transaction has to be judged by a Checker.
+func (r *Result) Suspect(id uint64) bool {
+	if r.All != "" {
+		return true
+	}
+	if k := id / 64; k < uint64(len(r.near)) {
+		return r.near[k]>>(id%64)&1 != 0
+	}
+	return r.far[id]
+}
+
+// Judge says which of the transactions so far are suspect. Nothing can be added behind it.
+func (s *Sieve) Judge() *Result {
+	for _, tb := range s.tables {
+		if tb.keyed && tb.unkeyed {
+			s.undecided("a table has rows with keys and rows without")
+		}
+	}
+	o := s.meeting.out()
+	for _, r := range s.parts {
+		if s.why == "" {
+			s.why = r.edges(o)
+		}
+	}
+	if s.why != "" {
+		return &Result{All: s.why}
+	}
+	r := &Result{UnknownWriters: s.meeting.unknown, Unordered: s.loose}
+	in := make([]bool, len(s.txns.id))
+	g := graph{nodes: uint32(len(in)), use: &s.meeting.edges}
+	s.asked(&g)
+	if s.opts.Ordered {
+		s.meeting.order(&g)
+	}
+	r.Cycles = g.suspects(&s.txns, in)
+	if s.meeting.units.len() > 0 {
+		r.Cycles += s.units(in)
+	}
+	s.context(r, in)
+	return r
+}
+
+// asked links what changed a table of which rows were chosen by conditions with what asked.
+func (s *Sieve) asked(g *graph) {
+	bitsOf := uint64(0)
+	for _, tb := range s.tables {
+		if tb.asked {
+			bitsOf |= tb.bit
+		}
+	}
+	if bitsOf == 0 || s.meeting.without&overConditions != 0 {
+		return
+	}
+	first := g.nodes
+	g.nodes += 64
+	for n, tables := range s.txns.tables {
+		if s.txns.is[n]&(committed|limbo) == 0 {
+			continue
+		}
+		for b := tables & bitsOf; b != 0; b &= b - 1 {
+			hub := first + uint32(bits.TrailingZeros64(b))
+			g.edge(uint32(n), hub)
+			g.edge(hub, uint32(n))
+		}
+	}
+}
+
+// suspects marks the transactions of components with more than one.
+func (g *graph) suspects(t *txns, in []bool) (cycles int) {
+	of, _ := g.components()
+	count, has := make([]uint32, g.nodes), make([]bool, g.nodes)
+	for n := range in {
+		count[of[n]]++
+		has[of[n]] = has[of[n]] || t.is[n]&special != 0
+	}
+	for n := range in {
+		in[n] = in[n] || count[of[n]] > 1 || has[of[n]]
+	}
+	for _, k := range count {
+		if k > 1 {
+			cycles++
+		}
+	}
+	return cycles
+}
+
+// units looks for cycles of requests: the transactions of one count as one. A request that is in a cycle with itself alone is not suspect.
+func (s *Sieve) units(in []bool) (cycles int) {
+	g := graph{nodes: uint32(len(in)), use: &s.meeting.edges}
+	s.asked(&g)
+	first := g.nodes
+	g.nodes += uint32(s.requests.n)
+	unit := make([]uint32, len(in))
+	for _, u := range s.meeting.units.all {
+		g.edge(u[0], first+u[1])
+		g.edge(first+u[1], u[0])
+		unit[u[0]] = u[1] + 1
+	}
+	of, _ := g.components()
+	one, many := make([]uint32, g.nodes), make([]bool, g.nodes) // of each component: a unit in it; it has more
+	for n := range in {
+		own := unit[n]
+		if own == 0 {
+			own = uint32(s.requests.n) + 1 + uint32(n) // a unit of its own
+		}
+		k := of[n]
+		many[k] = many[k] || one[k] != 0 && one[k] != own
+		one[k] = own
+	}
+	for n := range in {
+		in[n] = in[n] || many[of[n]]
+	}
+	for _, m := range many {
+		if m {
+			cycles++
+		}
+	}
+	return cycles
+}
+
+// context adds what a Checker needs to know beside the suspects, and puts it all into r.
+func (s *Sieve) context(r *Result, in []bool) {
+	some := false
+	for _, is := range in {
+		some = some || is
+	}
+	if some {
+		more := make([]bool, len(in))
+		for _, p := range s.parts {
+			p.context(func(n uint32) bool { return in[n] }, func(n uint32) { more[n] = true })
+		}
+		if s.opts.Ordered {
+			s.meeting.raced(func(n uint32) { more[n] = true })
+		}
+		for n := range in {
+			in[n] = in[n] || more[n]
+		}
+	}
+	for n, is := range in {
+		if !is {
+			continue
+		}
+		r.Suspects++
+		if id := s.txns.id[n]; id < 4*uint64(len(in))+4096 {
+			for uint64(len(r.near)) <= id/64 {
+				r.near = append(r.near, 0)
+			}
+			r.near[id/64] |= 1 << (id % 64)
+		} else {
+			if r.far == nil {
+				r.far = map[uint64]bool{}
+			}
+			r.far[id] = true
+		}
+	}
+}

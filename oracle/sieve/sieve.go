@@ -1,0 +1,447 @@
+// Package sieve says which transactions of a history may be part of an anomaly, before package isolation names and explains what they are part
+// of. Nearly all transactions of a history are in no cycle, and this package spends on them what it takes to see that: numbers in arrays, no
+// texts, nothing forgotten.
+//
+// # What it keeps
+//
+// A transaction's accesses are kept while it is open. Then they become facts of rows (type fact), with hashes for names. Rows gives, for the facts of
+// some rows, the edges between transactions; Meeting takes the edges of all rows and says which transactions are suspect. So rows can be judged
+// apart, by their hash, and only edges meet in one place.
+//
+// # Why it misses nothing
+//
+// Call E the edges that the Checker of package isolation draws, of all the history or of a part of its transactions. For each edge of E from A to B there is
+// a path from A to B in the edges drawn here, and all transactions on it are nodes: a Checker that does not know what lies between two versions
+// draws A -> B where another one draws A -> X -> B. So the transactions of a cycle of E are in one strongly connected component here. Given all
+// transactions of a component, a Checker draws between them what it would have drawn of the whole history: an edge that stands for a path over
+// X is not drawn where X is there, and X is in the component if both of its ends are. What else decides which edge is drawn comes from the
+// accesses of the transactions themselves, with these exceptions, for which more transactions are given to the Checker than are suspect (context):
+//   - The place of a version may be told by another access than that of the suspect. Then all that touched the version go along.
+//   - What people know a row by is told by the first transaction that says it.
+//   - With real time, a transaction that ended before another one began, and of which the ticks do not say so.
+//
+// Edges drawn here that the Checker does not draw cost work and nothing else. What it reports without a cycle (reads of what was undone, of
+// versions that are not final, of the future, own writes that are not seen) makes its transactions suspect, if only it is possible. A table whose rows
+// were chosen by conditions that can be evaluated makes one component of all that changed it or asked it. Where the history contradicts itself, or is so
+// that the order of arrival decides what is believed, nothing is decided here: then all transactions are suspect (Result.All).
+package sieve
+
+import (
+	"cmp"
+	"slices"
+
+	"wirecheck/history"
+	"wirecheck/product"
+)
+
+// Options are those of package isolation that change what is found.
+type Options struct {
+	// Ordered says that session order and real time count.
+	Ordered bool
+	// Level, if set, takes the place of the level that each transaction ran at.
+	Level string
+	// Transactions says that transactions alone are judged, not requests.
+	Transactions bool
+	// Recorder says which recorder's clock the ticks of a session are of. nil: there is one.
+	Recorder func(session uint64) int
+	// MaxAccesses is how many accesses and statements a transaction may have to be judged. 0: no limit.
+	MaxAccesses int
+	// Parts is in how many parts the rows are judged. 0: in one.
+	Parts int
+}
+
+// Sieve takes a history event by event. It is not safe for concurrent use.
+type Sieve struct {
+	opts     Options
+	txns     txns
+	open     map[uint64]*running
+	late     map[uint64]*running
+	sessions map[uint64]*session
+	parts    []*Rows
+	meeting  *Meeting
+	requests index // the nodes of requests, by the hashes of their names
+	tables   map[string]*table
+	last     *table
+	around   around
+	spare    []*running
+	why      string // not empty: nothing can be decided
+
+	loose int // writes of committed transactions whose place among the versions of the row is not told
+}
+
+// table is a table of the history.
+type table struct {
+	name           string
+	hash           uint64
+	bit            uint64 // in txns.tables; from the 64th table on they share one
+	keyed, unkeyed bool   // its rows have keys, or have none
+	asked          bool   // by conditions that can be evaluated
+}
+
+type session struct {
+	number uint32
+	open   *running
+	late   []*running
+}
+
+// running is a transaction that has not ended, or whose writes are still to be told.
+type running struct {
+	id       uint64
+	number   uint32
+	session  *session
+	level    string
+	implicit bool
+	stmts    []statement
+	accesses []access
+	tokens   []uint64
+	request  string
+}
+
+type statement struct {
+	n               int
+	from, to        uint64
+	current, failed bool
+}
+
+type access struct {
+	op    history.Op
+	stmt  int32
+	named bool
+	table *table
+	key   uint64 // 0: none
+	ver   uint64
+	token uint64
+	prev  uint64
+	prevW uint64
+	order uint64
+	prevO uint64
+	asOf  uint64
+}
+
+// New makes a Sieve.
+func New(opts Options) *Sieve {
+	s := &Sieve{opts: opts, open: map[uint64]*running{}, late: map[uint64]*running{}, sessions: map[uint64]*session{}, tables: map[string]*table{}}
+	s.meeting = newMeeting(&s.txns)
+	for range max(1, opts.Parts) {
+		s.parts = append(s.parts, newRows(&s.txns))
+	}
+	return s
+}
+
+// undecided says that nothing can be decided, and why.
+func (s *Sieve) undecided(why string) { s.why = cmp.Or(s.why, why) }
+
+// Add takes the next event. Nothing of it is kept.
+func (s *Sieve) Add(e *history.Event) {
+	if s.why != "" {
+		return
+	}
+	switch e.Kind {
+	case history.EventSession:
+		s.session(e.Session)
+	case history.EventBegin:
+		s.begin(e)
+	case history.EventStmt:
+		s.statement(e)
+	case history.EventEnd:
+		t := s.open[e.Txn]
+		if t == nil {
+			s.undecided("a transaction ends that was not open")
+			return
+		}
+		s.tokens(t, e.Tokens)
+		s.txns.to[t.number] = e.To
+		if e.Pending {
+			s.late[t.id] = t
+			t.session.late = append(t.session.late, t)
+		}
+		s.end(t, e.Outcome)
+		if !e.Pending {
+			s.drop(t)
+		}
+	case history.EventClose:
+		s.close(e)
+	}
+}
+
+func (s *Sieve) session(id uint64) *session {
+	in := s.sessions[id]
+	if in == nil {
+		in = &session{number: uint32(len(s.txns.recorders))}
+		recorder := 0
+		if s.opts.Recorder != nil {
+			recorder = s.opts.Recorder(id)
+		}
+		s.txns.recorders = append(s.txns.recorders, recorder)
+		s.txns.sessionIDs = append(s.txns.sessionIDs, id)
+		s.sessions[id] = in
+	}
+	return in
+}
+
+func (s *Sieve) begin(e *history.Event) {
+	in := s.session(e.Session)
+	if s.open[e.Txn] != nil {
+		s.undecided("a transaction begins twice")
+		return
+	}
+	if t := in.open; t != nil {
+		s.end(t, history.OutcomeUnknown)
+		s.drop(t)
+	}
+	var t *running
+	if n := len(s.spare); n > 0 {
+		t, s.spare = s.spare[n-1], s.spare[:n-1]
+	} else {
+		t = &running{}
+	}
+	*t = running{id: e.Txn, session: in, level: cmp.Or(s.opts.Level, e.Level), implicit: e.Implicit, stmts: t.stmts[:0], accesses: t.accesses[:0], tokens: t.tokens[:0]}
+	t.number = s.txns.begin(e.Txn, in.number, e.From)
+	in.open = t
+	s.open[t.id] = t
+	s.tokens(t, e.Tokens)
+}
+
+func (s *Sieve) tokens(t *running, tokens []string) {
+	for _, text := range tokens {
+		if text == "" {
+			continue
+		}
+		tok := hash(tokenSeed, text)
+		if owner, had := s.txns.tokens.put(tok, t.number); had {
+			if owner != t.number {
+				s.undecided("two transactions have one token")
+			}
+			continue
+		}
+		if s.txns.token[t.number] == 0 {
+			s.txns.token[t.number] = tok
+		}
+		t.tokens = append(t.tokens, tok)
+	}
+}
+
+const tokenSeed, versionSeed, keySeed, tableSeed, requestSeed = 1, 2, 3, 4, 5
+
+func (t *running) find(n int) int {
+	for i := len(t.stmts) - 1; i >= 0 && n > 0 && t.stmts[i].n >= n; i-- {
+		if t.stmts[i].n == n {
+			return i
+		}
+	}
+	return -1
+}
+
+func (s *Sieve) statement(e *history.Event) {
+	t := s.open[e.Txn]
+	if t == nil {
+		if t = s.late[e.Txn]; t != nil {
+			s.finishLate(t, e)
+		}
+		return
+	}
+	s.tokens(t, e.Tokens)
+	if i := t.find(e.N); i >= 0 {
+		st := &t.stmts[i]
+		st.current, st.to = st.current || e.CurrentRead, max(st.to, e.To)
+		s.accesses(t, i, e)
+		if i < len(t.stmts)-1 {
+			slices.SortStableFunc(t.accesses, func(a, b access) int { return int(a.stmt) - int(b.stmt) })
+		}
+		return
+	}
+	if e.Level != "" && s.opts.Level == "" {
+		t.level = e.Level
+	}
+	if e.UndoesFrom > 0 && e.Error == nil {
+		s.txns.is[t.number] |= undone
+		for i := range t.stmts {
+			t.stmts[i].failed = t.stmts[i].failed || t.stmts[i].n >= e.UndoesFrom
+		}
+	}
+	if e.Error != nil && e.Coverage != history.CoverageNone {
+		s.txns.is[t.number] |= undone
+	}
+	if e.Request != "" && e.Request != t.request && !s.opts.Transactions {
+		t.request = e.Request
+		node, _ := s.requests.put(hash(requestSeed, e.Request), uint32(s.requests.n))
+		s.meeting.units.add([2]uint32{t.number, node})
+	}
+	t.stmts = append(t.stmts, statement{n: e.N, from: e.From, to: e.To, current: e.CurrentRead, failed: e.Error != nil})
+	for i := range e.Reads {
+		tb := s.table(e.Reads[i].Table)
+		tb.asked = true
+		s.txns.tables[t.number] |= tb.bit
+	}
+	s.accesses(t, len(t.stmts)-1, e)
+	if most := s.opts.MaxAccesses; most > 0 && (len(t.stmts) > most || len(t.accesses) > most) {
+		s.undecided("a transaction is too large")
+	}
+}
+
+func (s *Sieve) table(name string) *table {
+	if s.last != nil && s.last.name == name {
+		return s.last
+	}
+	tb := s.tables[name]
+	if tb == nil {
+		tb = &table{name: name, hash: hash(tableSeed, name), bit: 1 << min(len(s.tables), 63)}
+		s.tables[name] = tb
+	}
+	s.last = tb
+	return tb
+}
+
+// accesses keeps what statement i did.
+func (s *Sieve) accesses(t *running, i int, e *history.Event) {
+	some := func(seed uint64, text string) uint64 {
+		if text == "" {
+			return 0
+		}
+		return hash(seed, text)
+	}
+	for k := range e.Accesses {
+		a := &e.Accesses[k]
+		if a.Approx || a.Version == "" && a.Op != history.OpDelete {
+			continue
+		}
+		tb := s.table(a.Row.Table)
+		tb.keyed, tb.unkeyed = tb.keyed || a.Row.Key != "", tb.unkeyed || a.Row.Key == ""
+		n := access{op: a.Op, stmt: int32(i), named: a.Name != "", table: tb, key: some(keySeed, a.Row.Key), ver: some(versionSeed, a.Version), token: some(tokenSeed, a.Writer),
+			prev: some(versionSeed, a.Prev), prevW: some(tokenSeed, a.PrevWriter), order: a.Order, prevO: a.PrevOrder, asOf: a.AsOf}
+		if a.Op == history.OpDelete {
+			n.ver = hash(t.id<<20^uint64(i)^n.prev, "deleted")
+		}
+		if a.Op.Writes() {
+			s.txns.tables[t.number] |= tb.bit
+		}
+		t.accesses = append(t.accesses, n)
+	}
+}
+
+func (s *Sieve) close(e *history.Event) {
+	in := s.sessions[e.Session]
+	if in == nil {
+		return
+	}
+	if t := in.open; t != nil {
+		outcome := history.OutcomeAborted
+		if e.Why != "" {
+			outcome = history.OutcomeUnknown
+		}
+		s.txns.to[t.number] = e.To
+		s.end(t, outcome)
+		s.drop(t)
+	}
+	for _, t := range in.late {
+		delete(s.late, t.id)
+		s.drop(t)
+	}
+	delete(s.sessions, e.Session)
+}
+
+// end makes facts of what a transaction did.
+func (s *Sieve) end(t *running, out history.Outcome) {
+	delete(s.open, t.id)
+	if t.session.open == t {
+		t.session.open = nil
+	}
+	is := &s.txns.is[t.number]
+	switch out {
+	case history.OutcomeCommitted:
+		*is |= committed
+	case history.OutcomeAborted:
+		*is |= aborted
+	default:
+		*is |= limbo
+	}
+	if t.level != "" && t.level != product.ReadUncommitted {
+		*is |= trusts
+	}
+	if t.implicit && len(t.stmts) == 1 {
+		*is |= single
+	}
+	s.txns.ended = append(s.txns.ended, t.number)
+	s.flush(t)
+}
+
+func (s *Sieve) finishLate(t *running, e *history.Event) {
+	delete(s.late, t.id)
+	t.session.late = slices.DeleteFunc(t.session.late, func(o *running) bool { return o == t })
+	if i := t.find(e.N); i >= 0 {
+		s.tokens(t, e.Tokens)
+		s.accesses(t, i, e)
+		s.flush(t)
+	}
+	s.drop(t)
+}
+
+// drop keeps the memory of t for the next one.
+func (s *Sieve) drop(t *running) {
+	if len(s.spare) < 64 && cap(t.accesses) < 1024 {
+		s.spare = append(s.spare, t)
+	}
+}
+
+// flush makes facts of the accesses of t, which has ended.
+func (s *Sieve) flush(t *running) {
+	is := s.txns.is[t.number]
+	s.around.look(t)
+	for i := range t.accesses {
+		a := &t.accesses[i]
+		st := &t.stmts[a.stmt]
+		more := s.around.of[i]
+		if is&committed == 0 && (!a.op.Writes() || a.op == history.OpDelete) {
+			continue
+		}
+		if !a.op.Writes() {
+			f := fact{ver: a.ver, order: a.order, asOf: a.asOf, token: a.token, tick: st.to, txn: t.number, flags: isRead | more}
+			if a.op == history.OpMatch {
+				f.flags |= fMatch
+			}
+			s.keep(a, a.ver, f)
+			continue
+		}
+		if a.op == history.OpDelete && a.key == 0 && a.prev == 0 {
+			continue // neither a row nor a link
+		}
+		if is&limbo != 0 {
+			a.order = 0 // nobody knows whether it is there
+		}
+		f := fact{ver: a.ver, order: a.order, tick: st.from, txn: t.number, flags: isWrite | more}
+		if st.failed {
+			f.flags |= fFailed
+		} else if a.order == 0 && a.prev == 0 && a.op != history.OpInsert && is&committed != 0 {
+			s.loose++
+		}
+		s.keep(a, a.ver, f)
+		if a.prev == 0 || is&committed == 0 {
+			continue
+		}
+		f = fact{ver: a.prev, order: a.prevO, asOf: a.ver, token: a.prevW, txn: t.number, flags: isPrev}
+		if st.current && a.op == history.OpUpdate {
+			f.flags |= fCurrent
+		}
+		if st.failed {
+			f.flags |= fFailed
+		}
+		s.keep(a, a.prev, f)
+	}
+	if s.around.special {
+		s.txns.is[t.number] |= special
+	}
+	t.accesses = t.accesses[:0]
+}
+
+// keep gives a fact to the part that judges its row. Of a row without a key each version counts as a row.
+func (s *Sieve) keep(a *access, version uint64, f fact) {
+	if a.named && a.key != 0 {
+		f.flags |= fNamed
+	}
+	row := (a.table.hash ^ a.key) * 0x9e3779b97f4a7c15
+	if a.key == 0 {
+		row = (a.table.hash ^ version ^ 0x5555555555555555) * 0x9e3779b97f4a7c15
+	}
+	row = max(row^row>>31, 1)
+	s.parts[(row>>40)%uint64(len(s.parts))].add(row, a.key != 0, f)
+}

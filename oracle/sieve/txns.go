@@ -1,0 +1,47 @@
+package sieve
+
+// status is what is known of a transaction.
+type status uint16
+
+const (
+	committed status = 1 << iota
+	aborted
+	limbo   // its outcome is not known
+	trusts  // its reads see committed versions only
+	undone  // some of its writes were undone, or may have been
+	single  // one statement, which began it
+	special // it may be part of something that is reported without a cycle
+)
+
+// txns are the transactions by their numbers, which they get when they begin.
+type txns struct {
+	id       []uint64
+	session  []uint32 // the number of the session
+	from, to []uint64 // ticks
+	is       []status
+	token    []uint64 // the first token; 0: none
+	tables   []uint64 // that it changed, or asked for rows, a bit each
+	began    []uint32 // how many had ended when it began
+
+	ended      []uint32 // in the order of their ends
+	tokens     index    // the numbers of transactions by their tokens
+	recorders  []int    // by the number of the session
+	sessionIDs []uint64
+}
+
+func (t *txns) begin(id uint64, session uint32, from uint64) uint32 {
+	n := uint32(len(t.id))
+	t.id, t.session, t.from, t.to = append(t.id, id), append(t.session, session), append(t.from, from), append(t.to, 0)
+	t.is, t.token, t.tables, t.began = append(t.is, 0), append(t.token, 0), append(t.tables, 0), append(t.began, uint32(len(t.ended)))
+	return n
+}
+
+func (t *txns) sameClock(a, b uint32) bool {
+	return t.recorders[t.session[a]] == t.recorders[t.session[b]]
+}
+
+// owner is the transaction that a token belongs to, if it has ended.
+func (t *txns) owner(token uint64) (uint32, bool) {
+	n, ok := t.tokens.of(token)
+	return n, ok && t.is[n]&(committed|aborted|limbo) != 0
+}

@@ -342,7 +342,7 @@ func (c *Checker) statement(e *history.Event) {
 	}
 	c.requests.belongs(t, e.Request)
 	if t.passed {
-		c.pass(t, e)
+		pass(c, t, e)
 		return
 	}
 	for _, tag := range e.Tags {
@@ -390,7 +390,7 @@ func (c *Checker) addAccesses(t *txn, i int32, e *history.Event) {
 	}
 	for k := range e.Accesses {
 		a := &e.Accesses[k]
-		if c.leftOut(a) {
+		if leftOut(c, a) {
 			continue
 		}
 		if len(t.accesses) >= c.opts.MaxAccesses || t.tooLarge(c) {
@@ -409,7 +409,7 @@ func (c *Checker) addAccesses(t *txn, i int32, e *history.Event) {
 }
 
 // leftOut reports whether nothing can be said about an access, and counts it if it is not certain.
-func (c *Checker) leftOut(a *history.Access) bool {
+func leftOut(c *Checker, a *history.Access) bool {
 	if a.Approx {
 		c.coverage.ApproxAccesses++
 		c.approximate[a.Row.Table]++
@@ -474,7 +474,7 @@ func (c *Checker) finishTxn(t *txn, out history.Outcome) {
 	t.prevOpen, t.nextOpen = nil, nil
 	t.end = c.seq
 	if t.passed {
-		c.endPassed(t, out)
+		endPassed(c, t, out)
 		return
 	}
 	c.hand = t

@@ -28,7 +28,7 @@ func (c *Checker) addLate(t *txn, i int32, e *history.Event) {
 		t.stmts[i].coverage = e.Coverage
 	}
 	if t.passed {
-		c.passAccesses(t, e)
+		passAccesses(c, t, e)
 		return
 	}
 	ordered := int(i) == len(t.stmts)-1
@@ -64,7 +64,7 @@ func (c *Checker) finishLate(t *txn, e *history.Event) {
 		t.stmts[i].coverage = e.Coverage
 	}
 	if t.passed {
-		c.passAccesses(t, e)
+		passAccesses(c, t, e)
 		return
 	}
 	c.addAccesses(t, i, e)

@@ -21,15 +21,15 @@ func Settle(c *Checker, n Counts) {
 }
 
 // pass counts a statement of t, and keeps what a later event of it needs.
-func (c *Checker) pass(t *txn, e *history.Event) {
+func pass(c *Checker, t *txn, e *history.Event) {
 	t.stmts = append(t.stmts, stmt{n: e.N, coverage: e.Coverage})
 	t.addReads(c, int32(len(t.stmts)-1), e)
-	c.passAccesses(t, e)
+	passAccesses(c, t, e)
 }
 
-func (c *Checker) passAccesses(t *txn, e *history.Event) {
+func passAccesses(c *Checker, t *txn, e *history.Event) {
 	for i := range e.Accesses {
-		if a := &e.Accesses[i]; !c.leftOut(a) {
+		if a := &e.Accesses[i]; !leftOut(c, a) {
 			tb := c.tableOf(a.Row.Table)
 			tb.seen++
 			t.apart(&c.coverage, a, tb, e.CurrentRead)
@@ -38,7 +38,7 @@ func (c *Checker) passAccesses(t *txn, e *history.Event) {
 }
 
 // endPassed counts the end of t.
-func (c *Checker) endPassed(t *txn, out history.Outcome) {
+func endPassed(c *Checker, t *txn, out history.Outcome) {
 	switch out {
 	case history.OutcomeCommitted:
 		c.coverage.Committed++

@@ -15,6 +15,7 @@ type Result struct {
 	Setup, Teardown []Output
 	Events          []Event
 	Finals          []answer.Answer // of the scenario's final queries
+	Invariants      []Reading       // of Config.Invariants, in their order; empty where the case was not begun
 	Tables          []answer.Table  // all tables at the end, before the teardown
 	// Heard are the notices of the steps as they arrived.
 	Heard []Heard

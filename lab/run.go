@@ -47,6 +47,9 @@ func (l *Lab) run(ctx context.Context, spec *scenario.Spec, p *scenario.Permutat
 			}
 		}
 	}
+	if err := l.readBefore(ctx, r); err != nil {
+		return nil, err
+	}
 	if pin := l.config.Backend.Lab.Pin; pin != "" {
 		if err := engine.Exec(ctx, l.side, pin); err != nil {
 			return nil, err
@@ -186,6 +189,9 @@ func (l *Lab) tearDown(ctx context.Context, spec *scenario.Spec, r *Result) erro
 	}
 	if l.config.Ended != nil {
 		l.config.Ended()
+	}
+	if err := l.readAfter(ctx, r); err != nil {
+		return err
 	}
 	for _, sql := range spec.Finals() {
 		a, err := l.control.conn.Do(ctx, sql)

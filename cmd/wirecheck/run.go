@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 func newRunCommand(c *common) *cobra.Command {
 	f := suite.Options{Stdout: c.stdout, Stderr: c.stderr, Progress: c.progressOf, Choose: c.chooseSeed}
 	var permutations string
+	var invariants []string
 	cmd := &cobra.Command{
 		Use:   "run SCENARIO...",
 		Short: "Execute scenarios of several sessions and judge what happened",
@@ -39,6 +41,11 @@ others: "found in permutations 5, 6, 7 of 14".
 level lets through or prevents. --format markdown has all words, and whether the
 isolation oracle agrees (docs/lab/hermitage.md).
 
+--invariant is a query that must give no rows behind each permutation, or, with
+same: in front of it, the same rows before the first step and behind the last.
+run prints the shortest permutation that breaks it, and whether the sessions,
+one after the other, break it as well.
+
 Nothing in the result differs from run to run. --update stores it beside the
 scenario as NAME.ENGINE.out. From then on, run fails if the same flags give
 another result.
@@ -61,6 +68,16 @@ neither a condition failed(STEP) nor the stored result has.`,
 				}
 				f.Mode = mode
 			}
+			for _, text := range invariants {
+				i, err := suite.ParseInvariant(text)
+				if err != nil {
+					return err
+				}
+				f.Invariants = append(f.Invariants, i)
+			}
+			if len(invariants) > 0 && (c.format == "isolationtester" || c.format == "matrix" || c.format == "markdown") {
+				return fmt.Errorf("--invariant is not for --format %s: use text, json, junit or html", c.format)
+			}
 			if f.Quiet && c.format != "text" {
 				return errors.New("--quiet is for --format text")
 			}
@@ -72,6 +89,7 @@ neither a condition failed(STEP) nor the stored result has.`,
 	flags.StringSliceVar(&f.Engines, "engine", nil, "where to execute: names (private servers) or URLs (default: what the scenario names, else postgres)")
 	flags.StringSliceVar(&f.Levels, "level", nil, "isolation levels, as in 'repeatable read', or all (default: what the scenario names, else the product's default)")
 	flags.StringVar(&f.Oracles, "oracle", "", "oracles that judge: "+panel.OracleNames()+", all, none (default: what the scenario names, else isolation)")
+	flags.StringArrayVar(&invariants, "invariant", nil, "query that must give no rows behind each permutation, or, as same:SELECT ..., the same rows before and after it; repeatable")
 	ordersFlag(flags, c)
 	flags.StringVar(&f.Out, "out", "", "folder for a scenario of each permutation with a finding (default: none)")
 	flags.StringVar(&permutations, "permutations", "listed", "which orders: listed, all, random:N, pct:N,D")

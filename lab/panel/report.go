@@ -25,6 +25,7 @@ type CaseReport struct {
 	Flaky       []string `json:"flaky,omitempty"`     // differences that were not there each time the case was executed again
 	Outcomes    []string `json:"outcomes"`            // of the scenario's own, those that the results show
 	Wrong       []string `json:"wrong,omitempty"`     // what is not as the scenario expects
+	Broken      []string `json:"broken,omitempty"`    // invariants that do not hold behind it, with what their queries gave
 	Unknown     string   `json:"unknown,omitempty"`   // why it could not be decided
 	Expects     bool     `json:"expects"`             // the scenario says what the oracles are expected to find
 	Crashed     bool     `json:"crashed,omitempty"`

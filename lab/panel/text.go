@@ -119,6 +119,9 @@ func (p *Printer) verdict(d *Judgement, r CaseReport) {
 	for _, v := range d.Rulings {
 		p.ruling(v)
 	}
+	for _, b := range r.Broken {
+		fmt.Fprintf(p.Out, "invariant broken: %s\n", b)
+	}
 	if r.Kept != "" {
 		fmt.Fprintf(p.Out, "shown by: wirecheck run %s --engine %s\n", r.Kept, p.Instance.Engine.Name)
 	}

@@ -23,7 +23,7 @@ func (q *quietly) shows(r *panel.CaseReport) bool {
 	for _, kind := range []struct {
 		is   bool
 		list *[]int
-	}{{len(r.Found) > 0, &q.found}, {len(r.Wrong) > 0, &q.wrong}, {r.Unknown != "" || r.Crashed, &q.unknown}} {
+	}{{len(r.Found)+len(r.Broken) > 0, &q.found}, {len(r.Wrong) > 0, &q.wrong}, {r.Unknown != "" || r.Crashed, &q.unknown}} {
 		if kind.is {
 			first = first || len(*kind.list) == 0
 			*kind.list = append(*kind.list, r.N)

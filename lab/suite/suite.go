@@ -27,6 +27,7 @@ import (
 type Options struct {
 	Engines, Levels []string
 	Oracles         string
+	Invariants      []Invariant
 	Mode            scenario.Mode // of permutations, where it is given
 	Limit           time.Duration // of one permutation
 	Out             string        // folder for scenarios that show what was found
@@ -246,7 +247,7 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *backends.I
 		o.Database = "isolation_regression" // some of PostgreSQL's specs name it
 	}
 	b, err := panel.Open(ctx, s, lab.Config{
-		Level: level, Case: r.o.Limit, Reset: r.resetFor(spec, mode),
+		Level: level, Case: r.o.Limit, Reset: r.resetFor(spec, mode), Invariants: r.o.queries(),
 		// PostgreSQL's specs know their sessions by what pg_isolation_regress calls them.
 		Application: "isolation/" + strings.TrimSuffix(filepath.Base(spec.Name), ".spec"),
 		Keep:        r.o.Format == "isolationtester",
@@ -267,6 +268,7 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *backends.I
 	count := runCount{Spec: spec.Name, Engine: s.Engine.Name, Version: s.Version, Level: level.History, Permutations: mode.String()}
 	choice := r.choice(spec, s, level, &count)
 	quiet := quietly{on: r.o.Quiet}
+	broken := breaks{o: &r.o, list: make([]*BrokenInvariant, len(r.o.Invariants))}
 	for perm := range spec.Orders(mode, choice) {
 		if !spec.For(perm, targetOf(s, level)) {
 			continue
@@ -283,6 +285,9 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *backends.I
 		}
 		report := done.Report(spec, targetOf(s, level))
 		report.Spec, report.Engine, report.Level, report.N = spec.Name, s.Engine.Name, level.History, count.Run
+		if report.Broken, err = broken.note(perm, done.Result); err != nil {
+			return err
+		}
 		if err := r.keep(spec, perm, s, &report); err != nil {
 			return err
 		}
@@ -295,6 +300,9 @@ func (r *runner) atLevel(ctx context.Context, spec *scenario.Spec, s *backends.I
 			died = true
 			return errDied
 		}
+	}
+	if err := broken.tell(ctx, b, spec, out, &count); err != nil {
+		return err
 	}
 	r.counts = append(r.counts, count)
 	p.Hide = r.o.Quiet
@@ -315,6 +323,8 @@ type runCount struct {
 	Seed         *uint64  `json:"seed,omitempty"`
 	Run          int      `json:"run"`
 	Possible     *big.Int `json:"interleavings"`
+
+	Invariants []BrokenInvariant `json:"invariants,omitempty"`
 }
 
 // text is what people read; nothing where the scenario itself lists what is run.
@@ -399,6 +409,9 @@ func (r *runner) question(spec *scenario.Spec, levels []product.Level) string {
 	}
 	mode := r.mode(spec)
 	q := fmt.Sprintf("# wirecheck run: levels %s; permutations %s; oracle %s; format %s", strings.Join(names, ", "), mode, r.panel(spec).Names(), r.o.Format)
+	if len(r.o.Invariants) > 0 {
+		q += fmt.Sprintf("; invariants %v", r.o.Invariants)
+	}
 	if mode.Kind == scenario.KindRandom || mode.Kind == scenario.KindPCT {
 		q += fmt.Sprintf("; seed %d", r.seed(spec))
 	}
@@ -472,7 +485,7 @@ func (r *runner) end() (c Conclusion, err error) {
 	}
 	for _, cr := range r.cases {
 		c.Failed = c.Failed || cr.Crashed || cr.Failed != ""
-		c.Found = c.Found || len(cr.Wrong) > 0 || !cr.Expects && len(cr.Found) > 0
+		c.Found = c.Found || len(cr.Wrong) > 0 || len(cr.Broken) > 0 || !cr.Expects && len(cr.Found) > 0
 		c.Unknown = c.Unknown || cr.Unknown != ""
 	}
 	return c, nil

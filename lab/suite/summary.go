@@ -3,6 +3,7 @@ package suite
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"wirecheck/lab/panel"
@@ -39,7 +40,7 @@ func (r *runner) counted() string {
 			wrong++
 		case cr.Unknown != "":
 			unknown++
-		case len(cr.Found) > 0:
+		case len(cr.Found)+len(cr.Broken) > 0:
 			found++
 		}
 	}
@@ -67,6 +68,9 @@ func (r *runner) page() error {
 			}
 			d.Items = append(d.Items, page.Item{Finding: c.Findings[k], Where: []string{place}, Scenario: c.Case, Again: []string{again}})
 		}
+		for _, b := range c.Broken {
+			fmt.Fprintf(&rest, "%s: invariant broken: %s\n", place, b)
+		}
 		for _, w := range c.Wrong {
 			fmt.Fprintf(&rest, "%s: not as expected: %s\n", place, w)
 		}
@@ -86,7 +90,10 @@ func (r *runner) junit() error {
 	suite := report.JUnitSuite{Name: "wirecheck run", Tests: len(r.cases), Errors: &errors}
 	for _, cr := range r.cases {
 		jc := report.JUnitCase{Class: cr.Spec, Name: strings.TrimSuffix(fmt.Sprintf("%s %s: %s", cr.Engine, cr.Level, cr.Permutation), ": ")}
-		wrong := cr.Wrong
+		wrong := slices.Clone(cr.Wrong)
+		for _, b := range cr.Broken {
+			wrong = append(wrong, "invariant broken: "+b)
+		}
 		if !cr.Expects {
 			for _, f := range cr.Found {
 				wrong = append(wrong, "found "+f)

@@ -1,0 +1,261 @@
+package suite
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"wirecheck/answer"
+	"wirecheck/history/prose"
+	"wirecheck/lab"
+	"wirecheck/lab/panel"
+	"wirecheck/lab/scenario"
+	"wirecheck/oracle/schedule"
+	"wirecheck/oracle/serial"
+)
+
+// Invariant is a query that says whether the database is as the application wants it.
+type Invariant struct {
+	SQL  string
+	Same bool // it gives the same rows, in any order, before the first step and behind the last one; else it gives none
+}
+
+// samePrefix marks an invariant that compares.
+const samePrefix = "same:"
+
+// ParseInvariant reads "SELECT ..." or "same:SELECT ...".
+func ParseInvariant(text string) (i Invariant, err error) {
+	i.SQL, i.Same = strings.CutPrefix(strings.TrimSpace(text), samePrefix)
+	if i.SQL = strings.TrimSpace(i.SQL); i.SQL == "" {
+		return i, fmt.Errorf("invariant %q: expected a query that must give no rows, or %sSELECT ... for one that must give the same rows before and after", text, samePrefix)
+	}
+	return i, nil
+}
+
+// String is how the flag has it.
+func (i Invariant) String() string {
+	if i.Same {
+		return samePrefix + i.SQL
+	}
+	return i.SQL
+}
+
+// rows are the rows that a query gave, a text each, sorted.
+func (i Invariant) rows(a answer.Answer) ([]string, error) {
+	switch {
+	case a.Err != nil:
+		return nil, fmt.Errorf("invariant %s: the server refuses it: %s", i, a.Err.Message)
+	case len(a.Results) != 1 || a.Results[0].Columns == nil:
+		return nil, fmt.Errorf("invariant %s: it is not one query that gives rows", i)
+	}
+	list := []string{}
+	for _, row := range a.Results[0].Rows {
+		var values []string
+		for _, v := range row {
+			if v == nil {
+				values = append(values, "NULL")
+			} else {
+				values = append(values, string(v))
+			}
+		}
+		list = append(list, strings.Join(values, "|"))
+	}
+	slices.Sort(list)
+	return list, nil
+}
+
+// maxBrokenRows is how many rows are shown.
+const maxBrokenRows = 3
+
+// broken says how an execution broke the invariant; empty: it did not.
+func (i Invariant) broken(r lab.Reading) (string, error) {
+	before, err := i.rows(r.Before)
+	if err != nil {
+		return "", err
+	}
+	after, err := i.rows(r.After)
+	if err != nil {
+		return "", err
+	}
+	shown := func(list []string) string {
+		if len(list) == 0 {
+			return "no rows"
+		}
+		more := ""
+		if len(list) > maxBrokenRows {
+			more = fmt.Sprintf(" and %d more", len(list)-maxBrokenRows)
+		}
+		return strings.Join(list[:min(len(list), maxBrokenRows)], ", ") + more
+	}
+	switch {
+	case i.Same && !slices.Equal(before, after):
+		return fmt.Sprintf("%s: before: %s; after: %s", i.SQL, shown(before), shown(after)), nil
+	case !i.Same && len(before) > 0:
+		return "", fmt.Errorf("invariant %s: it does not hold before the first step: it gives %s", i, shown(before))
+	case !i.Same && len(after) > 0:
+		return fmt.Sprintf("%s: it gives %s", i.SQL, shown(after)), nil
+	}
+	return "", nil
+}
+
+// broke says which invariants an execution broke, by their numbers. Nothing is said of one that did not come to its end.
+func (o *Options) broke(r *lab.Result) (map[int]string, error) {
+	broken := map[int]string{}
+	if r.Trouble != nil || r.Crashed {
+		return broken, nil
+	}
+	for i, inv := range o.Invariants {
+		why, err := inv.broken(r.Invariants[i])
+		if err != nil {
+			return nil, err
+		}
+		if why != "" {
+			broken[i] = why
+		}
+	}
+	return broken, nil
+}
+
+// queries are those of the invariants.
+func (o *Options) queries() (list []string) {
+	for _, i := range o.Invariants {
+		list = append(list, i.SQL)
+	}
+	return list
+}
+
+// BrokenInvariant is an invariant that permutations of one scenario at one level break.
+type BrokenInvariant struct {
+	Invariant string `json:"invariant"`
+	Broken    int    `json:"broken"`           // permutations
+	Shortest  string `json:"shortest"`         // the one with the fewest switches between the sessions
+	Result    string `json:"result"`           // what the query gave there
+	Serial    string `json:"serial,omitempty"` // a serial order that breaks it as well
+	Untried   string `json:"untried,omitempty"`
+	switches  int
+}
+
+// breaks are those of one scenario at one level.
+type breaks struct {
+	o    *Options
+	list []*BrokenInvariant // by the number of the invariant; nil: it holds
+}
+
+// note adds what a permutation broke.
+func (k *breaks) note(p *scenario.Permutation, r *lab.Result) (texts []string, err error) {
+	broken, err := k.o.broke(r)
+	if err != nil {
+		return nil, err
+	}
+	for i, inv := range k.o.Invariants {
+		why, ok := broken[i]
+		if !ok {
+			continue
+		}
+		texts = append(texts, why)
+		b := k.list[i]
+		if b == nil {
+			b = &BrokenInvariant{Invariant: inv.String()}
+			k.list[i] = b
+		}
+		b.Broken++
+		if n := switches(p); b.Broken == 1 || n < b.switches {
+			b.Shortest, b.Result, b.switches = p.String(), why, n
+		}
+	}
+	return texts, nil
+}
+
+// switches counts how often a permutation goes from one session to another.
+func switches(p *scenario.Permutation) (n int) {
+	for i := 1; i < len(p.Steps); i++ {
+		if p.Steps[i].Step.Session != p.Steps[i-1].Step.Session {
+			n++
+		}
+	}
+	return n
+}
+
+// blame executes the sessions one after the other, in every order: what breaks then as well is not the interleaving's fault.
+func (k *breaks) blame(ctx context.Context, b *panel.Panel, spec *scenario.Spec) ([]BrokenInvariant, error) {
+	found := slices.DeleteFunc(slices.Clone(k.list), func(b *BrokenInvariant) bool { return b == nil })
+	if len(found) == 0 {
+		return nil, nil
+	}
+	var orders [][]*scenario.Session
+	untried := ""
+	if len(spec.Sessions) > serial.MaxSessions {
+		untried = fmt.Sprintf("there are more than %d sessions", serial.MaxSessions)
+	} else {
+		for order := range schedule.Permutations(spec.Sessions) {
+			orders = append(orders, slices.Clone(order))
+		}
+	}
+	for _, order := range orders {
+		p, names := &scenario.Permutation{}, []string{}
+		for _, s := range order {
+			names = append(names, s.Name)
+			for _, st := range s.Steps {
+				p.Steps = append(p.Steps, scenario.PermutationStep{Step: st})
+			}
+		}
+		r, err := b.Again(ctx, spec, p)
+		if err != nil {
+			return nil, err
+		}
+		if r.Trouble != nil || r.Crashed {
+			untried = fmt.Sprintf("the order %s did not come to its end", strings.Join(names, ", "))
+			continue
+		}
+		broken, err := k.o.broke(r)
+		if err != nil {
+			return nil, err
+		}
+		for i := range broken {
+			if k.list[i] != nil && k.list[i].Serial == "" {
+				k.list[i].Serial = strings.Join(names, ", ")
+			}
+		}
+	}
+	var out []BrokenInvariant
+	for _, f := range found {
+		if f.Serial == "" {
+			f.Untried = untried
+		}
+		out = append(out, *f)
+	}
+	return out, nil
+}
+
+// text is what people read of a broken invariant.
+func (b *BrokenInvariant) text(run int) string {
+	why := "no serial order of the sessions breaks it: the interleaving does"
+	switch {
+	case b.Serial != "":
+		why = fmt.Sprintf("the serial order %s breaks it as well: the statements do not keep it, whatever the interleaving", b.Serial)
+	case b.Untried != "":
+		why = "whether a serial order breaks it as well is not known: " + b.Untried
+	}
+	return fmt.Sprintf("invariant broken in %d of %s: %s\n  shortest: %s\n  %s\n", b.Broken, prose.Count(run, "permutation"), b.Result, b.Shortest, why)
+}
+
+// tell ends the invariants of one scenario at one level.
+func (k *breaks) tell(ctx context.Context, b *panel.Panel, spec *scenario.Spec, out *bytes.Buffer, count *runCount) (err error) {
+	if count.Invariants, err = k.blame(ctx, b, spec); err != nil {
+		return errors.Join(errors.New("execute the serial orders"), err)
+	}
+	if k.o.Format != "text" {
+		return nil
+	}
+	for i := range count.Invariants {
+		text := "\n" + count.Invariants[i].text(count.Run)
+		out.WriteString(text)
+		if k.o.Quiet { // which shows nothing of out
+			fmt.Fprint(k.o.Stdout, text)
+		}
+	}
+	return nil
+}

@@ -16,6 +16,7 @@ import (
 	"wirecheck/history"
 	"wirecheck/history/prose"
 	"wirecheck/oracle/isolation"
+	"wirecheck/oracle/sieve"
 	"wirecheck/trace"
 )
 
@@ -61,7 +62,8 @@ func openHistories(cmd *cobra.Command, paths []string, format string) (inputs []
 type follower func(*isolation.Options) (func(input int, e *history.Event) error, error)
 
 // judge reads histories or traces to their ends. missing says what was not there to be judged. Where a read is older than the window of the
-// checker, it begins again and keeps everything. follow may be nil.
+// checker, it begins again and keeps everything; or, where neither session order nor real time counts, what a sieve says may be part of an anomaly: with real
+// time one stale read makes all that came behind it suspect. follow may be nil.
 func judge(cmd *cobra.Command, inputs []input, opts isolation.Options, follow follower) (c *isolation.Checker, missing string, err error) {
 	warn := func(text string) {
 		missing = cmp.Or(missing, text)
@@ -76,15 +78,50 @@ func judge(cmd *cobra.Command, inputs []input, opts isolation.Options, follow fo
 		if c, err = judgeOnce(inputs, opts, false, warn, follow); !errors.Is(err, errForgot) {
 			return c, missing, err
 		}
-		for _, in := range inputs {
-			if _, err := in.in.(io.ReadSeeker).Seek(0, io.SeekStart); err != nil {
-				return nil, "", fmt.Errorf("read %s again: %w", in.name, err)
-			}
+		if err := rewind(inputs); err != nil {
+			return nil, "", err
 		}
 	}
 	opts.Keep, opts.MaxBytes = -1, math.MaxInt/16
-	c, err = judgeOnce(inputs, opts, true, warn, follow)
+	if twice && follow == nil && !opts.Strict && !opts.Levels {
+		c, err = judgeSuspects(inputs, opts, warn)
+	} else {
+		c, err = judgeOnce(inputs, opts, true, warn, follow)
+	}
 	return c, missing, err
+}
+
+func rewind(inputs []input) error {
+	for _, in := range inputs {
+		if _, err := in.in.(io.ReadSeeker).Seek(0, io.SeekStart); err != nil {
+			return fmt.Errorf("read %s again: %w", in.name, err)
+		}
+	}
+	return nil
+}
+
+// judgeSuspects asks a sieve which transactions can be part of an anomaly, and gives these to a checker that keeps everything.
+func judgeSuspects(inputs []input, opts isolation.Options, warn func(string)) (*isolation.Checker, error) {
+	var s *sieve.Sieve
+	none := opts
+	none.Only = func(uint64) bool { return false }
+	_, err := judgeOnce(inputs, none, true, func(string) {}, func(o *isolation.Options) (func(int, *history.Event) error, error) {
+		s = sieve.New(sieve.Options{Level: o.Level, Transactions: o.Transactions, Recorder: o.Recorder, MaxAccesses: isolation.DefaultMaxAccesses})
+		return func(_ int, e *history.Event) error { s.Add(e); return nil }, nil
+	})
+	if err = cmp.Or(err, rewind(inputs)); err != nil {
+		return nil, err
+	}
+	r := s.Judge()
+	s = nil // what it takes in memory is not needed any more
+	if r.All == "" {
+		opts.Only = r.Suspect
+	}
+	c, err := judgeOnce(inputs, opts, true, warn, nil)
+	if err == nil && r.All == "" {
+		isolation.Settle(c, isolation.Counts{UnknownWriters: r.UnknownWriters})
+	}
+	return c, err
 }
 
 // errForgot ends the reading of a history of which something is needed that the checker has forgotten.

@@ -146,6 +146,7 @@ soak:
 	$(GO) test -count=1 -timeout 60m -v -run 'Quiet|Racy' ./cmd/wirecheck -load $(LOAD)
 	$(GO) test -count=1 -timeout 60m -v -run TestRemedies ./cmd/wirecheck -remedies-apart
 	$(GO) test -count=1 -timeout 60m -v -run TestAdviseSmallBank ./cmd/wirecheck -smallbank-programs 5
+	$(GO) test -count=1 -timeout 60m -v -run TestAdviseTPCC ./cmd/wirecheck -tpcc-programs 5
 	$(GO) test -count=1 -timeout 60m -v -run 'TestMemory|LittleMemory' ./proxy/pgwire ./proxy/mysqlwire -memory 1024
 	$(GO) test -count=1 -timeout 60m -v -run 'TestSameSeedSameOutput|TestPrunedRuns' ./lab/panel -repeats 200 -prune-runs 3000
 	$(GO) test -count=1 -timeout 0 -v -run TestAlike ./proxy/mysqlwire -alike-for $(ALIKE) -alike-seed $$(date +%s)

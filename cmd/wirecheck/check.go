@@ -152,7 +152,7 @@ func levels(c *isolation.Checker, asked *level.Level) (*report.Levels, error) {
 
 // check judges one history and prints the result.
 func check(cmd *cobra.Command, inputs []input, opts isolation.Options, asked *level.Level, format, unit string, least float64, known baseline) error {
-	c, missing, err := judge(cmd, inputs, opts, nil)
+	c, missing, err := judge(cmd, inputs, opts, asked != nil, nil)
 	if err != nil {
 		return err
 	}

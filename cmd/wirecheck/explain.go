@@ -59,7 +59,7 @@ do its work.`,
 				return err
 			}
 			defer done()
-			k, _, err := judge(cmd, []input{{in, path, name}}, isolation.Options{Strict: strict, Transactions: unit.unit == unitTransaction, Possible: true}, nil)
+			k, _, err := judge(cmd, []input{{in, path, name}}, isolation.Options{Strict: strict, Transactions: unit.unit == unitTransaction, Possible: true}, false, nil)
 			if err != nil {
 				return err
 			}

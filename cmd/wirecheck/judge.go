@@ -61,10 +61,10 @@ func openHistories(cmd *cobra.Command, paths []string, format string) (inputs []
 // of the event's input, from 1.
 type follower func(*isolation.Options) (func(input int, e *history.Event) error, error)
 
-// judge reads histories or traces to their ends. missing says what was not there to be judged. Where a read is older than the window of the
-// checker, it begins again and keeps everything; or, where neither session order nor real time counts, what a sieve says may be part of an anomaly: with real
-// time one stale read makes all that came behind it suspect. follow may be nil.
-func judge(cmd *cobra.Command, inputs []input, opts isolation.Options, follow follower) (c *isolation.Checker, missing string, err error) {
+// judge reads histories or traces to their ends. missing says what was not there to be judged. Of what can be read twice a sieve says first which
+// transactions can be part of an anomaly, unless all dependencies are needed: for the proof of a level, or for follow, which may be nil. Where a
+// read is older than the window of the checker, it begins again and keeps everything.
+func judge(cmd *cobra.Command, inputs []input, opts isolation.Options, proof bool, follow follower) (c *isolation.Checker, missing string, err error) {
 	warn := func(text string) {
 		missing = cmp.Or(missing, text)
 		fmt.Fprintln(cmd.ErrOrStderr(), "wirecheck: warning:", text)
@@ -73,6 +73,11 @@ func judge(cmd *cobra.Command, inputs []input, opts isolation.Options, follow fo
 	for _, in := range inputs {
 		again, ok := in.in.(io.ReadSeeker)
 		twice = twice && ok && seekable(again)
+	}
+	if twice && !proof && follow == nil {
+		if c, err = judgeSuspects(inputs, opts, warn); c != nil || err != nil {
+			return c, missing, err
+		}
 	}
 	if twice {
 		if c, err = judgeOnce(inputs, opts, false, warn, follow); !errors.Is(err, errForgot) {
@@ -83,11 +88,7 @@ func judge(cmd *cobra.Command, inputs []input, opts isolation.Options, follow fo
 		}
 	}
 	opts.Keep, opts.MaxBytes = -1, math.MaxInt/16
-	if twice && follow == nil && !opts.Strict && !opts.Levels {
-		c, err = judgeSuspects(inputs, opts, warn)
-	} else {
-		c, err = judgeOnce(inputs, opts, true, warn, follow)
-	}
+	c, err = judgeOnce(inputs, opts, true, warn, follow)
 	return c, missing, err
 }
 
@@ -100,28 +101,41 @@ func rewind(inputs []input) error {
 	return nil
 }
 
-// judgeSuspects asks a sieve which transactions can be part of an anomaly, and gives these to a checker that keeps everything.
+// judgeSuspects asks a sieve which transactions can be part of an anomaly, and gives these to a checker that keeps everything. If these are most of
+// all, it judges nothing, and gives no checker.
 func judgeSuspects(inputs []input, opts isolation.Options, warn func(string)) (*isolation.Checker, error) {
 	var s *sieve.Sieve
+	var warnings []string
 	none := opts
 	none.Only = func(uint64) bool { return false }
-	_, err := judgeOnce(inputs, none, true, func(string) {}, func(o *isolation.Options) (func(int, *history.Event) error, error) {
-		s = sieve.New(sieve.Options{Level: o.Level, Transactions: o.Transactions, Recorder: o.Recorder, MaxAccesses: isolation.DefaultMaxAccesses})
+	c, err := judgeOnce(inputs, none, true, func(text string) { warnings = append(warnings, text) }, func(o *isolation.Options) (func(int, *history.Event) error, error) {
+		s = sieve.New(sieve.Options{Ordered: o.Strict || o.Levels, Level: o.Level, Transactions: o.Transactions, Recorder: o.Recorder, MaxAccesses: isolation.DefaultMaxAccesses})
 		return func(_ int, e *history.Event) error { s.Add(e); return nil }, nil
 	})
-	if err = cmp.Or(err, rewind(inputs)); err != nil {
+	var r *sieve.Result
+	if err == nil {
+		r = s.Judge()
+		s = nil // what it takes in memory is not needed any more
+	}
+	if err != nil || r.All == "" && r.Suspects == 0 {
+		for _, text := range warnings {
+			warn(text)
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
-	r := s.Judge()
-	s = nil // what it takes in memory is not needed any more
-	if r.All == "" {
-		opts.Only = r.Suspect
+	if r.All != "" || r.Suspects > 0 {
+		if err := rewind(inputs); err != nil || r.All != "" || 2*r.Suspects > c.Coverage().Transactions {
+			return nil, err
+		}
+		opts.Keep, opts.MaxBytes, opts.Only = -1, math.MaxInt/16, r.Suspect
+		if c, err = judgeOnce(inputs, opts, true, warn, nil); err != nil {
+			return nil, err
+		}
 	}
-	c, err := judgeOnce(inputs, opts, true, warn, nil)
-	if err == nil && r.All == "" {
-		isolation.Settle(c, isolation.Counts{UnknownWriters: r.UnknownWriters})
-	}
-	return c, err
+	isolation.Settle(c, isolation.Counts{UnknownWriters: r.UnknownWriters, Unordered: r.Unordered})
+	return c, nil
 }
 
 // errForgot ends the reading of a history of which something is needed that the checker has forgotten.

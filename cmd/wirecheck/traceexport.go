@@ -74,7 +74,7 @@ func (c *common) export(cmd *cobra.Command, inputs []input, out string, realTime
 		defer func() { w = nil }()
 		return w.Discard()
 	}
-	checker, _, err := judge(cmd, inputs, isolation.Options{Strict: true}, func(o *isolation.Options) (func(int, *history.Event) error, error) {
+	checker, _, err := judge(cmd, inputs, isolation.Options{Strict: true}, false, func(o *isolation.Options) (func(int, *history.Event) error, error) {
 		err := discard() // of a reading that must begin again
 		if err != nil {
 			return nil, err

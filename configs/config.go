@@ -35,6 +35,7 @@ type Config struct {
 	Values Switch `yaml:"values"`
 	// MinCoverage is the share of the statements that must be seen exactly, from 0 to 1.
 	MinCoverage float64  `yaml:"min_coverage"`
+	Publish     Publish  `yaml:"publish"`
 	Control     Control  `yaml:"control"` // of the listener in mode control
 	Limits      Limits   `yaml:"limits"`
 	Timeouts    Timeouts `yaml:"timeouts"`
@@ -87,6 +88,13 @@ type Recording struct {
 	PartSize Size          `yaml:"part_size"` // a part of this size is followed by another one; 0: there is only one
 	PartAge  time.Duration `yaml:"part_age"`  // the same by age
 	Redact   Switch        `yaml:"redact"`    // put tokens in place of values
+}
+
+// Publish says where the history goes besides, to be judged together with those of other proxies.
+type Publish struct {
+	To     string `yaml:"to"`     // address of NATS, or embedded:DIR; empty: nowhere
+	Fleet  string `yaml:"fleet"`  // name of the fleet
+	Buffer Size   `yaml:"buffer"` // what waits while NATS is away or slow; what has no room is lost
 }
 
 // Control says how mode control decides who goes next.
@@ -146,6 +154,7 @@ func Default() Config {
 		LogLevel:  "info",
 		Values:    true,
 		Unit:      Units[0], RequestTags: []string{},
+		Publish: Publish{Fleet: "default", Buffer: 64 << 20},
 		Control: Control{Schedule: "random", Sessions: 2, Think: time.Second},
 		Limits: Limits{
 			Sessions: 10_000, Logins: 100, Statement: 1 << 20, Row: 1 << 20, Prepared: 10_000,

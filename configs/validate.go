@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"wirecheck/fleet/bus"
+	"wirecheck/fleet/stream"
 )
 
 // Validate says everything that is wrong with c, one problem a line.
@@ -46,6 +49,14 @@ func (c *Config) validate() *problems {
 			p.add("http", "%v", err)
 		}
 	}
+	if c.Publish.To != "" {
+		if err := bus.Check(c.Publish.To); err != nil {
+			p.add("publish.to", "%v", err)
+		}
+	}
+	if err := stream.CheckFleet(c.Publish.Fleet); err != nil {
+		p.add("publish.fleet", "%v", err)
+	}
 	c.Recording.validate(p, c.Record)
 	files := map[string]string{}
 	for _, f := range []struct{ at, path string }{{"record", c.Record}, {"log", c.Log}, {"report", c.Report}, {"stream", c.Stream}} {
@@ -58,7 +69,7 @@ func (c *Config) validate() *problems {
 		at    string
 		value int
 	}{
-		{"limits.sessions", c.Limits.Sessions}, {"limits.logins", c.Limits.Logins}, {"limits.statement", int(c.Limits.Statement)}, {"limits.row", int(c.Limits.Row)},
+		{"publish.buffer", int(c.Publish.Buffer)}, {"limits.sessions", c.Limits.Sessions}, {"limits.logins", c.Limits.Logins}, {"limits.statement", int(c.Limits.Statement)}, {"limits.row", int(c.Limits.Row)},
 		{"limits.prepared", c.Limits.Prepared}, {"limits.accesses", c.Limits.Accesses}, {"limits.transactions", c.Limits.Transactions}, {"limits.window", c.Limits.Window},
 		{"timeouts.connect", int(c.Timeouts.Connect)}, {"timeouts.handshake", int(c.Timeouts.Handshake)}, {"timeouts.shutdown", int(c.Timeouts.Shutdown)},
 	} {

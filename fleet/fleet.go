@@ -9,12 +9,9 @@ package fleet
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"strings"
 
 	"wirecheck/history"
-	"wirecheck/product"
 )
 
 // Source is one proxy's history.
@@ -26,45 +23,31 @@ type Source struct {
 
 // Merged is the history of several proxies.
 type Merged struct {
-	sources  []*source
-	recorder []int // by session, from 1
-	txns     uint64
-	last     *source // whose event is in use
+	join    *Join
+	sources []*source
+	last    *source // whose event is in use
 }
 
 // source is a Source with the event that comes next.
 type source struct {
 	Source
-	number   int
-	event    history.Event
-	at       int64 // wall clock of the event, or of one before it
-	ended    bool
-	sessions map[uint64]session // by their own numbers
-	txns     map[uint64]uint64
-}
-
-// session is one of a proxy's sessions.
-type session struct {
-	number uint64
-	begun  bool // what was there when the proxy began counts as initial for it
+	member *Member
+	event  history.Event
+	at     int64 // wall clock of the event, or of one before it
+	ended  bool
 }
 
 // Merge joins histories. Each keeps its order, and between them the wall clock decides, which no verdict depends on.
 func Merge(sources ...Source) *Merged {
-	m := &Merged{recorder: []int{0}}
-	for i, s := range sources {
-		m.sources = append(m.sources, &source{Source: s, number: i, sessions: map[uint64]session{}, txns: map[uint64]uint64{}})
+	m := &Merged{join: NewJoin()}
+	for _, s := range sources {
+		m.sources = append(m.sources, &source{Source: s, member: m.join.Member()})
 	}
 	return m
 }
 
-// Recorder tells whose clock the ticks of a session's events are of. Ticks of different recorders cannot be compared.
-func (m *Merged) Recorder(session uint64) int {
-	if session >= uint64(len(m.recorder)) {
-		return 0
-	}
-	return m.recorder[session]
-}
+// Recorder is Join.Recorder.
+func (m *Merged) Recorder(session uint64) int { return m.join.Recorder(session) }
 
 // Next gives the next event of all, and io.EOF behind the last one. What the event holds is good until the next call.
 func (m *Merged) Next(e *history.Event) error {
@@ -86,7 +69,9 @@ func (m *Merged) Next(e *history.Event) error {
 	if m.last == nil {
 		return io.EOF
 	}
-	m.renumber(m.last)
+	if !m.last.member.Take(&m.last.event) {
+		return m.Next(e)
+	}
 	*e = m.last.event
 	return nil
 }
@@ -103,49 +88,4 @@ func (s *source) advance() error {
 	}
 	s.at = max(s.at, s.event.At)
 	return err
-}
-
-// renumber gives an event its numbers among all.
-func (m *Merged) renumber(s *source) {
-	e := &s.event
-	own, known := s.sessions[e.Session]
-	if !known {
-		own.number = uint64(len(m.recorder))
-		m.recorder = append(m.recorder, s.number)
-	}
-	if e.Kind == history.EventSession {
-		own.begun = product.Of(e.Engine).TransactionIDs
-	}
-	s.sessions[e.Session] = own
-	if name, ok := strings.CutSuffix(e.Request, fmt.Sprintf(" of session %d", e.Session)); ok { // told by pauses: others have that name, too
-		e.Request = fmt.Sprintf("%s of session %d", name, own.number)
-	}
-	e.Session = own.number
-	if e.Txn != 0 {
-		txn := s.txns[e.Txn]
-		if txn == 0 {
-			m.txns++
-			txn = m.txns
-			s.txns[e.Txn] = txn
-		}
-		if e.Kind == history.EventEnd && !e.Pending {
-			delete(s.txns, e.Txn)
-		}
-		e.Txn = txn
-	}
-	if !own.begun {
-		return
-	}
-	for i := range e.Accesses {
-		a := &e.Accesses[i]
-		a.Order, a.PrevOrder = later(a.Order), later(a.PrevOrder)
-	}
-}
-
-// later is a place that holds for the versions of other proxies, too.
-func later(order uint64) uint64 {
-	if order == history.OrderInitial {
-		return history.OrderUnknown
-	}
-	return order
 }

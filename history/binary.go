@@ -108,12 +108,12 @@ func (w *BinaryWriter) Flush() error { return w.buf.Flush() }
 // plain reports whether the bits can say all of an event.
 func plain(e *Event) bool {
 	if e.Engine != "" || e.Server != "" || e.Database != "" || e.User != "" || e.Client != "" || e.Backend != 0 || e.Why != "" || len(e.Reads) > 0 || e.Unread != "" ||
-		e.UndoesFrom != 0 || e.Error != nil || e.Request != "" || len(e.Tags) > 0 || len(e.Operands) > 0 || len(e.Derived) > 0 || e.N < 0 {
+		e.UndoesFrom != 0 || e.Error != nil || e.Request != "" || e.Params != "" || len(e.Tags) > 0 || len(e.Operands) > 0 || len(e.Derived) > 0 || e.N < 0 {
 		return false
 	}
 	for i := range e.Accesses {
 		a := &e.Accesses[i]
-		if _, ok := number(binaryOps, a.Op); !ok || a.Name != "" || a.Image != "" || a.Was != "" {
+		if _, ok := number(binaryOps, a.Op); !ok || a.Name != "" || a.Image != "" || a.Was != "" || a.Values != "" {
 			return false
 		}
 	}
@@ -214,7 +214,7 @@ func (w *BinaryWriter) access(b []byte, a *Access) []byte {
 	return b
 }
 
-func appendBytes(b []byte, s string) []byte {
+func appendBytes[T string | []byte](b []byte, s T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
@@ -299,19 +299,7 @@ func (r *Reader) nextBinary(e *Event) error {
 	}
 	acc, tokens := e.Accesses[:0], e.Tokens[:0]
 	*e = Event{Accesses: acc, Tokens: tokens}
-	if s != "" && s[0] == recordJSON {
-		p := parser{s: s[1:], words: &r.words, text: &r.text}
-		if err := p.event(e); err != nil {
-			return r.fail(err.Error())
-		}
-		return nil
-	}
-	b := binaryReader{s: s, list: &r.list, text: &r.text}
-	b.event(e)
-	if b.bad || b.i != len(s) {
-		return r.fail("the record is damaged")
-	}
-	if err := e.Check(); err != nil {
+	if err := readRecord(s, e, &r.list, &r.words, &r.text); err != nil {
 		return r.fail(err.Error())
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"wirecheck/fleet/stream"
 	"wirecheck/history"
 	"wirecheck/oracle"
 	"wirecheck/oracle/isolation"
@@ -52,6 +53,8 @@ type Checker struct {
 	checker  *isolation.Checker
 	audience *audience
 	stream   func(oracle.Finding) error
+	news     func(*oracle.Finding) bool
+	publish  *stream.Publisher  // nil: there is none
 	err      error              // the first error of a file; what is recorded from then on is incomplete
 	dropped  int                // events that the history lacks
 	before   isolation.Coverage // of what Prepared left out
@@ -75,6 +78,12 @@ type Options struct {
 	// Stream gets each finding as a line of JSON when it is found; nil: none.
 	Stream io.Writer
 	OnFind func(oracle.Finding)
+	// News says which findings are logged and handed to Stream and OnFind; nil: each the first time.
+	News func(*oracle.Finding) bool
+	// Publish gets all events for those who judge several proxies together; nil: there is none. It stays the caller's.
+	Publish *stream.Publisher
+	// Recorder is isolation.Options.Recorder.
+	Recorder func(session uint64) int
 	// Redact puts tokens in the place of values, in all that leaves the checker; nil: values are kept. Trace has its own.
 	Redact *trace.Redactor
 	// Whole says that nobody writes in the tables past the proxy, and that all sessions are observed.
@@ -109,9 +118,12 @@ type Judge struct {
 // New begins the history, if there is one.
 func New(o Options) (*Checker, error) {
 	l := &Checker{
-		log: o.Log, onFind: o.OnFind, trace: o.Trace, redact: o.Redact, open: map[uint64]history.Event{}, postgres: map[Observation]*pgwire.Observer{},
-		options: isolation.Options{Whole: o.Whole, Strict: o.Strict, MaxTxns: o.MaxTxns, Keep: o.Window, Explain: o.Explain, Transactions: o.Judge.Transactions, Possible: o.Judge.Possible,
+		log: o.Log, onFind: o.OnFind, news: o.News, publish: o.Publish, trace: o.Trace, redact: o.Redact, open: map[uint64]history.Event{}, postgres: map[Observation]*pgwire.Observer{},
+		options: isolation.Options{Whole: o.Whole, Strict: o.Strict, MaxTxns: o.MaxTxns, Keep: o.Window, Explain: o.Explain, Recorder: o.Recorder, Transactions: o.Judge.Transactions, Possible: o.Judge.Possible,
 			Repeats: true, HideValues: o.HideValues || o.Redact != nil},
+	}
+	if l.news == nil {
+		l.news = func(f *oracle.Finding) bool { return f.Seen <= 1 } // the report counts the others
 	}
 	if o.Pace {
 		l.clock = o.Clock
@@ -173,6 +185,9 @@ func (l *Checker) sink(ev *history.Event) []record.Warning {
 			l.dropped++
 		}
 	}
+	if l.publish != nil {
+		l.publish.Event(ev)
+	}
 	found := l.checker.Add(ev)
 	if why := l.checker.Broken(); why != "" && !l.broken {
 		l.broken = true
@@ -180,8 +195,8 @@ func (l *Checker) sink(ev *history.Event) []record.Warning {
 	}
 	for _, f := range found {
 		l.audience.found(f)
-		if f.Seen > 1 {
-			continue // the report counts it
+		if !l.news(&f) {
+			continue
 		}
 		l.log.Warn().Str("finding", f.ID).Str("class", string(f.Class)).Str("name", f.Title()).Str("kind", string(f.Kind)).
 			Str("isolation", f.Level).Strs("tables", report.Printable(f).Tables).Uint64("session", f.Session).Msg("anomaly found")
@@ -193,6 +208,16 @@ func (l *Checker) sink(ev *history.Event) []record.Warning {
 		}
 	}
 	return l.audience.due(ev.Session)
+}
+
+// Take judges an event that another process recorded.
+func (l *Checker) Take(ev *history.Event) { l.sink(ev) }
+
+// Needed is the number of the first event, from 1, that the checker still needs to judge later ones.
+func (l *Checker) Needed() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return isolation.Needed(l.checker)
 }
 
 // redacted gives a copy of an event without values. What follows from it has none either: findings, warnings, the log. It

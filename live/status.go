@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"wirecheck/fleet/stream"
 	"wirecheck/history"
 	"wirecheck/oracle"
 	"wirecheck/oracle/isolation"
@@ -18,6 +19,8 @@ type Status struct {
 	Sessions []history.Event // by which the open sessions began, in order
 	Dropped  int             // events that the history lacks
 	Pace     Pace
+	// Publishing is what was done for other processes to judge; nil: nothing is published.
+	Publishing *stream.State
 }
 
 // maxOpen is how many open transactions a Status lists.
@@ -29,6 +32,9 @@ func (l *Checker) Status() Status {
 	defer l.mu.Unlock()
 	s := Status{
 		Findings: l.checker.Summary(), Now: isolation.Look(l.checker, maxOpen), Sessions: slices.Collect(maps.Values(l.open)), Dropped: l.dropped, Pace: l.pace,
+	}
+	if l.publish != nil {
+		s.Publishing = new(l.publish.State())
 	}
 	slices.SortFunc(s.Sessions, func(a, b history.Event) int { return cmp.Compare(a.Session, b.Session) })
 	return s

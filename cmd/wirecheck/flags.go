@@ -28,6 +28,7 @@ var commandTakes = map[string]takes{
 	"advise":            {formats: []string{"text", "json", formatHTML, "markdown"}, seed: true, progress: true},
 	"check":             {formats: findingFormats},
 	"ci":                {formats: []string{"text"}, instead: "--junit, --sarif, --json, --markdown and --html write files"},
+	"collect":           {formats: findingFormats},
 	"convert":           {},
 	"demo":              {formats: []string{"text"}},
 	"engines list":      {formats: []string{"text", "json"}},

@@ -82,16 +82,20 @@ func (h *housekeeping) reload() {
 func (h *housekeeping) print() {
 	found := h.checker.Result()
 	found.Coverage.LeftOut = h.proxy.LeftOut()
-	r := judged(found.Findings, found.Coverage, h.config.Unit, h.config.MinCoverage, "")
-	if h.format == "text" {
-		if err := h.out.summary(r, "text"); err != nil {
-			h.log.Error().Err(err).Msg("the findings so far cannot be printed")
+	printSoFar(h.common, h.out, judged(found.Findings, found.Coverage, h.config.Unit, h.config.MinCoverage, ""))
+}
+
+// printSoFar prints what was found so far, as text.
+func printSoFar(c *common, out *outputs, r report.Result) {
+	if c.format == "text" {
+		if err := out.summary(r, "text"); err != nil {
+			c.log.Error().Err(err).Msg("the findings so far cannot be printed")
 		}
 		return
 	}
 	var text bytes.Buffer
 	if err := report.Write(&text, r, "text"); err == nil {
-		_, _ = unfailing{h.out.log}.Write(text.Bytes())
+		_, _ = unfailing{out.log}.Write(text.Bytes())
 	}
 }
 

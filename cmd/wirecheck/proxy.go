@@ -20,6 +20,7 @@ import (
 
 	"wirecheck/backends"
 	"wirecheck/configs"
+	"wirecheck/fleet/stream"
 	"wirecheck/live"
 	"wirecheck/live/control"
 	"wirecheck/product"
@@ -150,6 +151,10 @@ func newProxyCommand(c *common) *cobra.Command {
 	flags.StringVar(&f.log, "log", "", "write the log to this file and not to stderr")
 	flags.StringVar(&f.report, "report", "", "write each finding to this file at once, as text")
 	flags.StringVar(&f.stream, "stream", "", `write each finding to this file at once, as a line of JSON; "-" is stdout`)
+	flags.StringVar(&f.publish.To, "publish", "", "send the history to NATS with JetStream at this address, for wirecheck collect: nats://HOST:PORT, tls://HOST:PORT or embedded:DIR")
+	fleetFlag(flags, &f.publish.Fleet)
+	f.publish.Buffer = stream.DefaultBuffer
+	flags.Var(&f.publish.Buffer, "publish-buffer", "keep up to this size of events while NATS is away; what has no room is lost, and counted")
 	flags.StringVar(&f.http, "http", "", "serve a page of the findings as they come, and metrics, at this address, as in 127.0.0.1:9090; without a host: this machine alone")
 	f.unit.flags(flags)
 	leastFlag(flags, &f.least)
@@ -173,6 +178,7 @@ type proxyFlags struct {
 	gap                                                      time.Duration
 	tags                                                     []string
 	recording                                                configs.Recording
+	publish                                                  configs.Publish
 
 	schedule, locks, save string // mode control
 	sessions              int
@@ -217,6 +223,7 @@ func (f *proxyFlags) apply(cmd *cobra.Command, c *configs.Config) error {
 	for name, set := range map[string]func(){
 		"record": func() { c.Record = f.record }, "record-rows": func() { c.Recording.Rows = f.recording.Rows },
 		"record-part-size": func() { c.Recording.PartSize = f.recording.PartSize }, "record-part-age": func() { c.Recording.PartAge = f.recording.PartAge },
+		"publish": func() { c.Publish.To = f.publish.To }, "fleet": func() { c.Publish.Fleet = f.publish.Fleet }, "publish-buffer": func() { c.Publish.Buffer = f.publish.Buffer },
 		"redact": func() { c.Recording.Redact = configs.Switch(f.redact) }, "report": func() { c.Report = f.report },
 		"log": func() { c.Log = f.log }, "log-level": func() { c.LogLevel = cmd.Flag("log-level").Value.String() },
 		"stream": func() { c.Stream = f.stream }, "http": func() { c.HTTP = f.http }, "strict": func() { c.Strict = f.strict },
@@ -262,8 +269,13 @@ func runProxy(ctx context.Context, c *common, config configs.Config, load func()
 			return err
 		}
 	}
+	p, err := publish(ctx, config, live.RunName(now), c.log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
 	l, err := live.New(live.Options{
-		Record: out.record, Closes: true, Trace: rec, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Window: config.Limits.Window, Explain: config.ExplainCoverage, Log: c.log, Now: now, Clock: time.Now, Pace: config.HTTP != "",
+		Publish: p.of(), Record: out.record, Closes: true, Trace: rec, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Window: config.Limits.Window, Explain: config.ExplainCoverage, Log: c.log, Now: now, Clock: time.Now, Pace: config.HTTP != "",
 		OnFind: out.found, Redact: redact(), Judge: live.Judge{Transactions: config.Unit == unitTransaction || samples(config), Possible: config.Possible}, RequestTags: config.RequestTags, ShowOthers: config.ShowOthers,
 		HideValues: !bool(config.Values),
 	})

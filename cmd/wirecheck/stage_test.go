@@ -20,6 +20,7 @@ import (
 type stage struct {
 	t       *testing.T
 	target  shop.Target    // where the actors connect: the proxy
+	spread  []shop.Target  // where actor 1, 2, ... connects, if there are several
 	watcher engine.Watcher // looks at the locks
 	level   string
 	actors  map[string]*actor
@@ -73,7 +74,11 @@ func (s *stage) actor(ctx context.Context, name string) *actor {
 	if a := s.actors[name]; a != nil {
 		return a
 	}
-	c, err := s.target.Connect(ctx, shop.Driver)
+	target := s.target
+	if n, err := strconv.Atoi(name); err == nil && s.spread != nil {
+		target = s.spread[n%len(s.spread)]
+	}
+	c, err := target.Connect(ctx, shop.Driver)
 	if err != nil {
 		s.t.Fatalf("connect session %s: %v", name, err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"wirecheck/backends/instrument"
+	"wirecheck/fleet/stream"
 	"wirecheck/history"
 	"wirecheck/internal/shop"
 	"wirecheck/internal/testserver"
@@ -41,6 +42,7 @@ type world struct {
 	capture rewrite.Capture
 	others  bool // --show-others
 	clock   func() time.Time
+	publish func() *stream.Publisher // for the next proxy; nil: it publishes nothing
 }
 
 func newWorld(t *testing.T, engine string, tables ...string) *world {
@@ -110,7 +112,11 @@ func (w *world) observe(t *testing.T, statements ...string) *through {
 	log := zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)
 	th.first = &atomic.Int64{}
 	found := func(oracle.Finding) { th.first.CompareAndSwap(0, time.Now().UnixNano()) }
-	if th.live, err = live.New(live.Options{Record: f, OnFind: found, ShowOthers: w.others, Clock: w.clock, Log: log, Now: time.Now()}); err != nil {
+	o := live.Options{Record: f, OnFind: found, ShowOthers: w.others, Clock: w.clock, Log: log, Now: time.Now()}
+	if w.publish != nil {
+		o.Publish = w.publish()
+	}
+	if th.live, err = live.New(o); err != nil {
 		t.Fatal(err)
 	}
 	protocol := proxy.Postgres

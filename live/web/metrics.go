@@ -28,12 +28,15 @@ var (
 	judgingDesc      = desc("judging_seconds", "What judging adds to the time of a statement.")
 	lagDesc          = desc("judging_wait_seconds_total", "Time that events waited for those before them to be judged.")
 	droppedDesc      = desc("history_dropped_total", "Events that the history lacks, because its file could not be written.")
+	publishedDesc    = desc("published_total", "Events that NATS has taken for wirecheck collect.")
+	waitingDesc      = desc("publish_waiting", "Events that wait for NATS.")
+	unpublishedDesc  = desc("publish_lost_total", "Events that were not published, because too many waited for NATS.")
 	brokenDesc       = desc("judging_broken", "1 if judging has ended because of a defect of wirecheck.")
 )
 
 // Describe implements prometheus.Collector.
 func (m metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{findingsDesc, statementsDesc, failedDesc, conditionsDesc, transactionsDesc, openDesc, keptDesc, sessionsDesc, rowsDesc, judgingDesc, lagDesc, droppedDesc, brokenDesc} {
+	for _, d := range []*prometheus.Desc{findingsDesc, statementsDesc, failedDesc, conditionsDesc, transactionsDesc, openDesc, keptDesc, sessionsDesc, rowsDesc, judgingDesc, lagDesc, droppedDesc, publishedDesc, waitingDesc, unpublishedDesc, brokenDesc} {
 		to <- d
 	}
 }
@@ -75,6 +78,11 @@ func (m metrics) Collect(to chan<- prometheus.Metric) {
 	to <- prometheus.MustNewConstHistogram(judgingDesc, p.Events, p.Judged.Seconds(), buckets)
 	to <- prometheus.MustNewConstMetric(lagDesc, prometheus.CounterValue, p.Waited.Seconds())
 	count(droppedDesc, status.Dropped)
+	if s := status.Publishing; s != nil {
+		count(publishedDesc, int(s.Published))
+		gauge(waitingDesc, int(s.Waiting))
+		count(unpublishedDesc, int(s.Lost))
+	}
 	broken := 0
 	if c.Broken != "" {
 		broken = 1

@@ -41,6 +41,9 @@ func (s *Server) live(status live.Status) *page.Live {
 		fact("of it, waiting for others", "%v", mean(p.Waited, p.Events))
 	}
 	fact("transactions remembered", "%d", status.Kept)
+	if s := status.Publishing; s != nil {
+		fact("published", "%d events; %d wait, %d were lost", s.Published, s.Waiting, s.Lost)
+	}
 	for _, o := range status.Open {
 		l.Open = append(l.Open, page.OpenTransaction{
 			Session: o.Session.Session, Who: who(&o.Session), Level: product.Of(o.Session.Engine).LevelTitle(o.Level), Since: ago(now, o.Since), Statements: o.Statements, SQL: o.SQL,

@@ -445,6 +445,9 @@ func (c *Checker) closeSession(e *history.Event) {
 	if t := s.txn; t != nil {
 		// A connection lost during COMMIT has had its own end event.
 		t.to, t.endedAt = e.To, e.At
+		if e.Why != "" {
+			t.unobserved()
+		}
 		c.finishTxn(t, outcome)
 	}
 	for _, t := range s.late { // they will not be told
@@ -453,6 +456,13 @@ func (c *Checker) closeSession(e *history.Event) {
 	}
 	s.late = nil
 	delete(c.sessions, e.Session)
+}
+
+// unobserved takes back what t did, of which the rest is not known: it may have read again what it had read, and undone what it had written. Whoever
+// meets one of its versions still knows by its token whose it is.
+func (t *txn) unobserved() {
+	t.accesses, t.told, t.reads = t.accesses[:0], t.told[:0], nil
+	t.partial, t.undone = true, true
 }
 
 // finishTxn takes t out of the open ones, installs it and looks for what that completed.

@@ -21,6 +21,18 @@ func Look(c *Checker, most int) Now {
 	return Now{counts(c), open(c, most), tables(c), c.Kept()}
 }
 
+// Needed is the number of the first event that the checker still needs: by which one of the transactions began that it has not forgotten.
+func Needed(c *Checker) uint64 {
+	first := c.seq + 1
+	if t := c.openFirst; t != nil {
+		first = t.begin
+	}
+	for _, t := range c.ended {
+		first = min(first, t.begin)
+	}
+	return first
+}
+
 // Open is a transaction that has not ended.
 type Open struct {
 	Txn        uint64

@@ -212,10 +212,11 @@ func (q *requests) depends(m *missed, ch *change) bool {
 	return n != nil && *n == 0
 }
 
-// stands reports whether the condition that missed the change still holds for the row: nobody has changed the row since.
-func (m *missed) stands() bool {
+// stands reports whether the condition that missed the change still holds for the row: nobody has changed the row since. Where several recorders made
+// the history, a change by way of another one may come only later.
+func (m *missed) stands(c *Checker) bool {
 	p := m.e.pred
-	return p == nil || !slices.ContainsFunc(p.table.changes, func(ch *change) bool {
+	return p == nil || c.opts.Recorder == nil && !slices.ContainsFunc(p.table.changes, func(ch *change) bool {
 		return ch != m.ch && ch.of(m.ch.v) && m.ch.v.precedes(ch.v) && ch.now.matches(&p.where) != condition.True
 	})
 }
@@ -297,7 +298,7 @@ func (q *requests) learn(unit []*txn, changes []*change) {
 
 // reportSkew reports that two units missed what the other one changed.
 func (q *requests) reportSkew(m, n missed) {
-	sure := q.depends(&m, n.ch) && q.depends(&n, m.ch) && m.stands() && n.stands()
+	sure := q.depends(&m, n.ch) && q.depends(&n, m.ch) && m.stands(q.c) && n.stands(q.c)
 	key := setKey(anomaly.G2Request, []*txn{m.t, n.t})
 	if q.c.reported[key] || !sure && q.c.reported[key+"?"] {
 		return

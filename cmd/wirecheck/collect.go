@@ -1,0 +1,288 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"wirecheck/configs"
+	"wirecheck/fleet/bus"
+	"wirecheck/fleet/stream"
+	"wirecheck/history"
+	"wirecheck/live"
+	"wirecheck/live/web"
+	"wirecheck/oracle"
+	"wirecheck/report"
+	"wirecheck/report/page"
+)
+
+const collectLong = `collect judges together what several proxies publish: anomalies between sessions
+of different proxies are found, too. Start each proxy with --publish and the
+address of one NATS server with JetStream, and collect with the same address.
+
+The address is nats://HOST:PORT or tls://HOST:PORT, with a user and a password
+or a token before the @, and ?creds=FILE, ca=FILE, cert=FILE and key=FILE; or
+embedded:DIR for processes of one machine: one of them has the server.
+
+The findings have the ids and texts that one proxy would give. They stay in a
+list at NATS, with how far collect has read. So a collector that ends, or is
+killed, goes on where it was: each finding is in the list once, and is printed
+at least once. What it did not read meanwhile it reads then, as far as NATS
+still keeps it: --keep-for and --keep-size.
+
+Where a proxy lost events, since NATS was away for too long, nothing is inferred
+across the gap, and collect says so.
+
+collect runs until SIGINT or SIGTERM, then prints what was found. With
+--until-end, it judges what there is and ends. SIGUSR1 prints what was found so
+far. SIGHUP opens the files of the findings and the log again.
+
+Exit status: 0 nothing found; 1 something found; 2 wirecheck could not do its
+work; 3 nothing found, but that means nothing: no statement came, or wirecheck
+saw none exactly, or fewer than --min-coverage asks for.`
+
+type collectFlags struct {
+	from, fleet string
+	untilEnd    bool
+	keepFor     time.Duration
+	keepSize    configs.Size
+	config      configs.Config
+	unit        unitFlags
+}
+
+func newCollectCommand(c *common) *cobra.Command {
+	f := collectFlags{config: configs.Default()}
+	cmd := &cobra.Command{
+		Use:   "collect --from ADDRESS",
+		Short: "Judge together what several proxies publish",
+		Long:  collectLong,
+		Example: `  wirecheck collect --from nats://nats.example:4222 --http 127.0.0.1:9091
+  wirecheck collect --from embedded:/var/lib/wirecheck/fleet
+  wirecheck collect --from nats://127.0.0.1:4222 --until-end --format json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.from == "" {
+				return errors.New("from where? Say --from nats://HOST:PORT or --from embedded:DIR")
+			}
+			if err := errors.Join(checkPublish(f.from, f.fleet), f.unit.check(), checkLeast(f.config.MinCoverage)); err != nil {
+				return err
+			}
+			f.config.Unit, f.config.Possible, f.config.LogLevel = f.unit.unit, f.unit.possible, c.logLevel
+			return f.run(cmd.Context(), c)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.from, "from", "", "address of the NATS server to which the proxies publish, or embedded:DIR")
+	fleetFlag(flags, &f.fleet)
+	flags.BoolVar(&f.untilEnd, "until-end", false, "judge what there is, and end")
+	flags.DurationVar(&f.keepFor, "keep-for", 0, "how long NATS keeps events, as in 48h (default 24h)")
+	flags.Var(&f.keepSize, "keep-size", "how much NATS keeps of events, as in 10GiB (default 1GiB)")
+	flags.StringVar(&f.config.HTTP, "http", "", "serve a page of the findings as they come, and metrics, at this address, as in 127.0.0.1:9091; without a host: this machine alone")
+	flags.StringVar(&f.config.Report, "report", "", "write each finding to this file at once, as text")
+	flags.StringVar(&f.config.Stream, "stream", "", `write each finding to this file at once, as a line of JSON; "-" is stdout`)
+	flags.StringVar(&f.config.Log, "log", "", "write the log to this file and not to stderr")
+	f.unit.flags(flags)
+	leastFlag(flags, &f.config.MinCoverage)
+	flags.Var(&f.config.Values, "values", valuesUsage)
+	flags.BoolVar(&f.config.ExplainCoverage, "explain-coverage", false, explainUsage)
+	flags.BoolVar(&f.config.Strict, "strict", false, "also report what only session order or real time forbids")
+	return cmd
+}
+
+// collecting is a run of the command.
+type collecting struct {
+	*common
+	config    configs.Config
+	out       *outputs
+	checker   *live.Checker
+	collector *stream.Collector
+	title     string
+
+	known map[string]bool // the ids of the findings in the list; of the goroutine that reads, as err is
+	err   error           // why a finding could not be written down
+
+	mu    sync.Mutex // guards found
+	found []oracle.Finding
+}
+
+// run collects until ctx ends, then prints what was found.
+func (f *collectFlags) run(ctx context.Context, c *common) (err error) {
+	k := &collecting{common: c, config: f.config, title: "fleet " + f.fleet, known: map[string]bool{}}
+	if k.out, err = openOutputs(c, f.config); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, k.out.close()) }()
+	signal.Ignore(syscall.SIGPIPE) // the end of who reads the log must not end the judging
+	defer tuneCollector()()
+	b, err := bus.Open(ctx, f.from, bus.Options{Name: "collect", Changed: tellConnection(c.log, "collecting")})
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	k.collector, err = stream.NewCollector(ctx, b, stream.CollectorOptions{
+		Fleet: f.fleet, Keep: stream.Keep{Age: f.keepFor, Bytes: int64(f.keepSize)},
+		Take: func(e *history.Event) { k.checker.Take(e) }, Needed: func() uint64 { return k.checker.Needed() },
+		Said: func(run, what string) { c.log.Warn().Str("run", run).Msg(what) },
+	})
+	if err != nil {
+		return err
+	}
+	if err := k.readList(ctx); err != nil {
+		return err
+	}
+	k.checker, err = live.New(live.Options{
+		Stream: k.out.stream, Strict: f.config.Strict, Explain: f.config.ExplainCoverage, Log: c.log, Now: time.Now(), News: k.news,
+		OnFind: func(found oracle.Finding) { k.add(context.WithoutCancel(ctx), found) }, Recorder: k.collector.Recorder,
+		Judge: live.Judge{Transactions: f.config.Unit == unitTransaction, Possible: f.config.Possible}, HideValues: !bool(f.config.Values),
+	})
+	if err != nil {
+		return err
+	}
+	c.log.Info().Str("from", b.Where()).Str("fleet", f.fleet).Msg("collecting")
+	return k.collect(ctx, f.untilEnd)
+}
+
+// readList reads what collectors before this one found.
+func (k *collecting) readList(ctx context.Context) error {
+	texts, err := k.collector.Findings(ctx)
+	if err != nil {
+		return fmt.Errorf("read the list of findings: %w", err)
+	}
+	for _, text := range texts {
+		var f oracle.Finding
+		if err := json.Unmarshal(text, &f); err != nil {
+			return fmt.Errorf("read the list of findings: %w", err)
+		}
+		k.known[f.ID] = true
+		k.found = append(k.found, f)
+	}
+	return nil
+}
+
+// news counts a finding, and reports whether it is not in the list.
+func (k *collecting) news(f *oracle.Finding) bool {
+	if k.collector.Old() {
+		return false
+	}
+	k.collector.Count(f.ID)
+	return !k.known[f.ID]
+}
+
+// add puts a finding into the list, after it was told.
+func (k *collecting) add(ctx context.Context, f oracle.Finding) {
+	if k.out.found != nil {
+		k.out.found(f)
+	}
+	text, err := json.Marshal(f)
+	if err == nil {
+		err = k.collector.Add(ctx, f.ID, text)
+	}
+	k.err = errors.Join(k.err, err)
+	k.known[f.ID] = true
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.found = append(k.found, f)
+}
+
+// collect reads until the end.
+func (k *collecting) collect(ctx context.Context, untilEnd bool) error {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGHUP, syscall.SIGUSR1)
+	defer signal.Stop(signals)
+	var page *web.Server
+	if k.config.HTTP != "" {
+		var err error
+		if page, err = k.openWeb(ctx); err != nil {
+			return err
+		}
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	ctx, end := context.WithCancel(gctx)
+	g.Go(func() error {
+		defer end()
+		return k.collector.Run(ctx, untilEnd)
+	})
+	g.Go(func() error {
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case s := <-signals:
+				k.signal(s)
+			}
+		}
+	})
+	if page != nil {
+		g.Go(func() error { return page.Serve(ctx, ctx.Done()) })
+	}
+	err := g.Wait()
+	end()
+	result, e := k.checker.Finish()
+	err = errors.Join(err, e, k.err, k.out.closeFindings())
+	r := k.result(result)
+	if err = errors.Join(err, k.out.summary(r, k.format)); err != nil {
+		return err
+	}
+	return status(r)
+}
+
+// list is the list of findings, with how often each was found.
+func (k *collecting) list() []oracle.Finding {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	list := slices.Clone(k.found)
+	for i := range list {
+		list[i].Seen = max(1, k.collector.Seen(list[i].ID))
+	}
+	return list
+}
+
+func (k *collecting) result(seen live.Result) report.Result {
+	r := judged(k.list(), seen.Coverage, k.config.Unit, k.config.MinCoverage, "")
+	if k.config.ExplainCoverage {
+		r.Explained = seen.Coverage.Explain()
+	}
+	return r
+}
+
+// signal does what a signal asks for.
+func (k *collecting) signal(s os.Signal) {
+	if s == syscall.SIGUSR1 {
+		printSoFar(k.common, k.out, k.result(k.checker.Result()))
+		return
+	}
+	if err := k.out.reopen(); err != nil {
+		k.log.Error().Err(err).Msg("a file cannot be opened again: the old one stays")
+	}
+}
+
+// openWeb opens the address of --http.
+func (k *collecting) openWeb(ctx context.Context) (*web.Server, error) {
+	address, err := configs.HTTPAddress(k.config.HTTP)
+	if err != nil {
+		return nil, err
+	}
+	return web.Listen(ctx, web.Options{
+		Address: address, Explained: k.config.ExplainCoverage, Log: k.log, Now: time.Now,
+		Status: func() live.Status {
+			s := k.checker.Status()
+			s.Findings = k.list()
+			return s
+		},
+		Document: func(s live.Status) page.Document {
+			d := document(judged(s.Findings, s.Coverage, k.config.Unit, k.config.MinCoverage, ""), "")
+			d.Title = k.title
+			return d
+		},
+	})
+}

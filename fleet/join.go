@@ -1,0 +1,153 @@
+package fleet
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"wirecheck/history"
+	"wirecheck/product"
+)
+
+// Join gives the sessions and transactions of several histories numbers that differ. It keeps what is open only, so it can go on for as long as proxies
+// come and go. It has one owner: it is not safe for concurrent use.
+type Join struct {
+	members  int
+	sessions uint64         // so many have a number
+	recorder map[uint64]int // of the sessions that are open
+}
+
+// NewJoin makes a Join without members.
+func NewJoin() *Join { return &Join{recorder: map[uint64]int{}} }
+
+// Recorder tells whose clock the ticks of a session's events are of. Ticks of different recorders cannot be compared.
+func (j *Join) Recorder(session uint64) int { return j.recorder[session] }
+
+// Member adds one proxy's history.
+func (j *Join) Member() *Member {
+	j.members++
+	return &Member{join: j, number: j.members, sessions: map[uint64]*session{}, owners: map[uint64]uint64{}}
+}
+
+// Member is one proxy's history in a Join.
+type Member struct {
+	join     *Join
+	number   int
+	sessions map[uint64]*session // that are open, by their own numbers
+	owners   map[uint64]uint64   // their own numbers by those among all
+	// gaps counts the holes in the history so far. Behind the first one, what belongs to a transaction is left out unless its begin was there.
+	gaps int
+}
+
+// session is one of a proxy's sessions.
+type session struct {
+	number    uint64
+	announced bool
+	begun     bool // what was there when the proxy began counts as initial for it
+	// txns are those that began and are not told to the end, by their own numbers; false: they have ended, and something of them is still to be told.
+	txns map[uint64]bool
+}
+
+// membersAtMost is for how many proxies, one after the other, transactions have numbers of their own.
+const membersAtMost = 1 << 20
+
+// txn is the number of a transaction among all. It needs no table, since a request of the application names transactions that ended long ago.
+func (m *Member) txn(own uint64) uint64 { return own*membersAtMost + uint64(m.number) }
+
+// Take gives an event its numbers among all. It reports whether the event can be judged: after a hole, that needs the begin of its transaction, and
+// a session that is announced again says nothing.
+func (m *Member) Take(e *history.Event) bool {
+	s := m.sessions[e.Session]
+	switch {
+	case s == nil:
+		m.join.sessions++
+		s = &session{number: m.join.sessions, txns: map[uint64]bool{}}
+		m.sessions[e.Session], m.join.recorder[s.number], m.owners[s.number] = s, m.number, e.Session
+	case e.Kind == history.EventSession && s.announced:
+		return false
+	}
+	if !s.follow(e, m.gaps > 0) {
+		return false
+	}
+	if e.Kind == history.EventClose {
+		m.forget(e.Session, s)
+	}
+	if name, ok := strings.CutSuffix(e.Request, fmt.Sprintf(" of session %d", e.Session)); ok { // told by pauses: others have that name, too
+		e.Request = fmt.Sprintf("%s of session %d", name, s.number)
+	}
+	e.Session = s.number
+	if e.Txn != 0 {
+		e.Txn = m.txn(e.Txn)
+	}
+	for i := range e.Derived {
+		if d := &e.Derived[i]; d.Txn != 0 {
+			d.Txn = m.txn(d.Txn)
+		}
+	}
+	if !s.begun {
+		return true
+	}
+	for i := range e.Accesses {
+		a := &e.Accesses[i]
+		a.Order, a.PrevOrder = later(a.Order), later(a.PrevOrder)
+	}
+	return true
+}
+
+// follow keeps which transactions of the session can be told further. cut says that the history has holes.
+func (s *session) follow(e *history.Event, cut bool) bool {
+	switch e.Kind {
+	case history.EventSession:
+		s.announced, s.begun = true, product.Of(e.Engine).TransactionIDs
+		return true
+	case history.EventBegin:
+		s.txns[e.Txn] = true
+		return true
+	}
+	if e.Txn == 0 {
+		return true
+	}
+	open, known := s.txns[e.Txn]
+	switch {
+	case !known:
+		return !cut
+	case e.Kind == history.EventEnd && e.Pending:
+		s.txns[e.Txn] = false
+	case e.Kind == history.EventEnd || !open:
+		delete(s.txns, e.Txn)
+	}
+	return true
+}
+
+func (m *Member) forget(own uint64, s *session) {
+	delete(m.sessions, own)
+	delete(m.owners, s.number)
+	delete(m.join.recorder, s.number)
+}
+
+// Lost says that events are missing here: what comes next rests on nothing of before. It gives the events that end the sessions, which are then
+// not observed any more. Those that go on must be announced again.
+func (m *Member) Lost(why string) (closes []history.Event) {
+	m.gaps++
+	for _, own := range slices.Sorted(maps.Keys(m.sessions)) {
+		s := m.sessions[own]
+		closes = append(closes, history.Event{Kind: history.EventClose, Session: s.number, Why: why})
+		m.forget(own, s)
+	}
+	return closes
+}
+
+// Own is the number that the proxy itself gave to a session that is open; false: it is none of its.
+func (m *Member) Own(session uint64) (uint64, bool) {
+	own, ok := m.owners[session]
+	return own, ok
+}
+
+// later is a place that holds for the versions of other proxies, too.
+func later(order uint64) uint64 {
+	if order == history.OrderInitial {
+		return history.OrderUnknown
+	}
+	return order
+}

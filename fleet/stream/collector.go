@@ -1,0 +1,249 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"wirecheck/fleet"
+	"wirecheck/fleet/bus"
+	"wirecheck/history"
+)
+
+// CollectorOptions say what a Collector does with what it reads.
+type CollectorOptions struct {
+	Fleet string
+	Keep  Keep // what the stream keeps; zero: as it is
+	// Take gets the events of all runs, numbered as one history (fleet.Join). What an event holds is good until it returns.
+	Take func(*history.Event)
+	// Needed is the number, from 1, of the first event that Take got and that is still needed to judge later ones.
+	Needed func() uint64
+	// Said is told of what is missing in the history of a run; may be nil.
+	Said func(run, what string)
+}
+
+// Collector reads the histories of a fleet's proxies, from where the one before it ended.
+type Collector struct {
+	o       CollectorOptions
+	bus     *bus.Bus
+	stream  jetstream.Stream
+	ledger  *ledger
+	seq     *sequence
+	join    *fleet.Join
+	members map[string]*fleet.Member
+	runs    map[uint64]string // of open sessions, by their number among all
+	reader  history.BatchReader
+	taken   uint64 // events given to Take
+	old     bool   // the event at hand was judged before
+	read    []piece
+	at      uint64 // place in the stream of the last message
+	saved   time.Time
+	fresh   bool // something is not saved
+}
+
+// piece is a message whose events were taken.
+type piece struct {
+	run         string
+	seq, stream uint64
+	last        uint64 // number of its last event
+}
+
+// NewCollector opens the fleet's stream and finds out where to begin. The bus stays the caller's.
+func NewCollector(ctx context.Context, b *bus.Bus, o CollectorOptions) (*Collector, error) {
+	c := &Collector{o: o, bus: b, seq: newSequence(), join: fleet.NewJoin(), members: map[string]*fleet.Member{}}
+	var err error
+	if c.stream, err = open(ctx, b, o.Fleet, o.Keep); err != nil {
+		return nil, fmt.Errorf("open the stream of fleet %s at %s: %w", o.Fleet, b.Where(), err)
+	}
+	if c.ledger, err = openLedger(ctx, b, o.Fleet); err != nil {
+		return nil, fmt.Errorf("open the findings of fleet %s at %s: %w", o.Fleet, b.Where(), err)
+	}
+	for name, r := range c.ledger.position.Runs {
+		c.seq.begin(name, r.From).last = r.At
+	}
+	c.at = max(c.ledger.position.Stream, 1) - 1
+	return c, nil
+}
+
+// Recorder is Join.Recorder.
+func (c *Collector) Recorder(session uint64) int { return c.join.Recorder(session) }
+
+// saveEvery is how far the position that is saved may be behind.
+const saveEvery = time.Second
+
+// Run reads until ctx ends, or, where that is wanted, until all is read that is in the stream now. It goes on where it was when the server is away.
+func (c *Collector) Run(ctx context.Context, untilEnd bool) error {
+	last := uint64(0)
+	if untilEnd {
+		info, err := c.stream.Info(ctx)
+		if err != nil {
+			return fmt.Errorf("look at the stream of fleet %s: %w", c.o.Fleet, err)
+		}
+		if last = info.State.LastSeq; info.State.Msgs == 0 || last <= c.at {
+			last = c.at
+		}
+	}
+	for ctx.Err() == nil && (!untilEnd || c.at < last) {
+		err := c.follow(ctx, last)
+		if err != nil && ctx.Err() == nil {
+			select { // the server is away, or changes: what was not read is read then
+			case <-ctx.Done():
+			case <-time.After(pause):
+			}
+		}
+	}
+	ended := context.WithoutCancel(ctx)
+	if untilEnd {
+		for _, d := range c.seq.finish() {
+			if err := c.deliver(d); err != nil {
+				return err
+			}
+		}
+	}
+	return c.save(ended)
+}
+
+// follow reads until something is wrong, or the message with the last number was read; 0: there is none.
+func (c *Collector) follow(ctx context.Context, last uint64) error {
+	consumer, err := c.bus.JetStream().OrderedConsumer(ctx, streamName(c.o.Fleet), jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{subject(c.o.Fleet, events, ">")}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: c.at + 1,
+	})
+	if err != nil {
+		return err
+	}
+	messages, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(200, 16<<20))
+	if err != nil {
+		return err
+	}
+	defer messages.Stop()
+	for last == 0 || c.at < last {
+		msg, err := messages.Next(jetstream.NextMaxWait(saveEvery))
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, nats.ErrTimeout):
+		case err != nil:
+			return err
+		default:
+			if err := c.message(msg); err != nil {
+				return err
+			}
+		}
+		if c.fresh && time.Since(c.saved) >= saveEvery {
+			if err := c.save(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// message takes one message of the stream. One that is none of ours is left out.
+func (c *Collector) message(msg jetstream.Msg) error {
+	meta, err := msg.Metadata()
+	if err != nil {
+		return err
+	}
+	c.at = meta.Sequence.Stream
+	run := msg.Subject()[strings.LastIndexByte(msg.Subject(), '.')+1:]
+	in := incoming{run: run, stream: c.at, at: meta.Timestamp, end: msg.Headers().Get(headerEnd) != "", data: msg.Data()}
+	if in.seq, err = strconv.ParseUint(msg.Headers().Get(headerBatch), 10, 64); err != nil || in.seq == 0 {
+		c.say(run, "a message without a number was left out: is it a newer wirecheck's?")
+		return nil
+	}
+	in.lost, _ = strconv.ParseUint(msg.Headers().Get(headerLost), 10, 64)
+	for _, d := range c.seq.put(in) {
+		if err := c.deliver(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Collector) say(run, what string) {
+	if c.o.Said != nil && !c.old {
+		c.o.Said(run, what)
+	}
+}
+
+// deliver takes what comes next of a run.
+func (c *Collector) deliver(d delivery) error {
+	c.fresh = true
+	c.old = d.seq > 0 && d.seq <= c.ledger.position.Runs[d.run].Judged
+	m := c.members[d.run]
+	if m == nil {
+		m = c.join.Member()
+		c.members[d.run] = m
+	}
+	if d.lost > 0 {
+		d.hole = fmt.Sprintf("%d events were lost, since the proxy could not publish them", d.lost)
+	}
+	if d.hole != "" || d.end {
+		c.cut(d, m)
+	}
+	if d.seq == 0 {
+		return nil
+	}
+	err := c.reader.Read(d.data, func(e *history.Event) {
+		if m.Take(e) {
+			c.take(e)
+		}
+	})
+	if err != nil {
+		c.say(d.run, "a message is damaged: "+err.Error())
+		c.cut(delivery{incoming: d.incoming, hole: "a message is damaged"}, m)
+	}
+	c.read = append(c.read, piece{d.run, d.seq, d.stream, c.taken})
+	return nil
+}
+
+// cut ends all sessions of a run.
+func (c *Collector) cut(d delivery, m *fleet.Member) {
+	closes := m.Lost("the proxy's history has a hole")
+	if d.hole != "" && (len(closes) > 0 || d.lost > 0) {
+		c.say(d.run, d.hole)
+	}
+	for i := range closes {
+		c.take(&closes[i])
+	}
+	if d.end {
+		delete(c.members, d.run)
+	}
+}
+
+func (c *Collector) take(e *history.Event) {
+	c.taken++
+	c.o.Take(e)
+}
+
+// save writes down where another collector begins if this one ends.
+func (c *Collector) save(ctx context.Context) error {
+	needed := c.o.Needed()
+	for len(c.read) > 0 && c.read[0].last < needed {
+		c.read = c.read[1:]
+	}
+	p := position{Stream: c.at + 1, Runs: map[string]place{}}
+	for name, r := range c.seq.runs {
+		// What was judged before this collector began, and is judged again, stays judged.
+		p.Runs[name] = place{From: r.next, Judged: max(r.next-1, c.ledger.position.Runs[name].Judged), At: r.last}
+		for _, m := range r.held {
+			p.Stream = min(p.Stream, m.stream)
+		}
+	}
+	for _, d := range c.read {
+		r := p.Runs[d.run]
+		r.From = min(r.From, d.seq)
+		p.Runs[d.run], p.Stream = r, min(p.Stream, d.stream)
+	}
+	if err := c.ledger.save(ctx, p); err != nil {
+		return err
+	}
+	c.saved, c.fresh = time.Now(), false
+	return nil
+}

@@ -1,0 +1,147 @@
+package stream_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"wirecheck/fleet/bus"
+	"wirecheck/fleet/stream"
+	"wirecheck/history"
+)
+
+const patience = time.Minute
+
+func openBus(t *testing.T, where string, o bus.Options) *bus.Bus {
+	t.Helper()
+	b, err := bus.Open(t.Context(), where, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	return b
+}
+
+func publisher(t *testing.T, b *bus.Bus, o stream.Options) *stream.Publisher {
+	t.Helper()
+	o.Fleet = "f"
+	p, err := stream.NewPublisher(b, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close(0) })
+	return p
+}
+
+// transaction records a transaction of a session.
+func transaction(p *stream.Publisher, session, txn uint64) {
+	p.Event(&history.Event{Kind: history.EventBegin, Session: session, Txn: txn})
+	p.Event(&history.Event{Kind: history.EventStmt, Session: session, Txn: txn, N: 1, SQL: "SELECT 1"})
+	p.Event(&history.Event{Kind: history.EventEnd, Session: session, Txn: txn, Outcome: history.OutcomeCommitted})
+}
+
+// reading is what a collector has taken.
+type reading struct {
+	events []history.Event
+	fresh  int // of them, those that no collector before had judged
+	said   []string
+}
+
+// collect reads what there is. needed is the first event that is needed at the end.
+func collect(t *testing.T, b *bus.Bus, needed uint64) *reading {
+	t.Helper()
+	r := &reading{}
+	var c *stream.Collector
+	c, err := stream.NewCollector(t.Context(), b, stream.CollectorOptions{
+		Fleet: "f", Needed: func() uint64 { return needed }, Said: func(_, what string) { r.said = append(r.said, what) },
+		Take: func(e *history.Event) {
+			r.events = append(r.events, *e)
+			if !c.Old() {
+				r.fresh++
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := c.Run(ctx, true); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func (r *reading) kinds() (list []string) {
+	for _, e := range r.events {
+		list = append(list, string(e.Kind))
+	}
+	return list
+}
+
+// TestAgain: a collector goes on where the one before it ended, and reads again what is still needed.
+func TestAgain(t *testing.T) {
+	b := openBus(t, bus.Embedded+t.TempDir(), bus.Options{})
+	for i, tt := range []struct {
+		needed      uint64
+		read, fresh int
+	}{{1, 5, 5}, {6, 10, 5}, {100, 10, 5}, {100, 5, 5}} {
+		p := publisher(t, b, stream.Options{Run: fmt.Sprintf("r%d", i)})
+		p.Event(&history.Event{Kind: history.EventSession, Session: 1, Engine: "postgres"})
+		transaction(p, 1, 1)
+		p.Event(&history.Event{Kind: history.EventClose, Session: 1})
+		if n := p.Close(patience); n > 0 {
+			t.Fatalf("%d events were not published", n)
+		}
+		r := collect(t, b, tt.needed)
+		if len(r.events) != tt.read || r.fresh != tt.fresh || len(r.said) > 0 {
+			t.Errorf("%d: %d events, of them %d new; want %d and %d; %v", i, len(r.events), r.fresh, tt.read, tt.fresh, r.said)
+		}
+	}
+}
+
+// TestGap: what finds no room is lost and counted, and a reader rests nothing on what was before. What was open then is not told further.
+func TestGap(t *testing.T) {
+	b := openBus(t, "nats://127.0.0.1:1", bus.Options{Patient: true}) // nobody is there
+	p := publisher(t, b, stream.Options{Run: "r", Buffer: 1 << 10})
+	p.Event(&history.Event{Kind: history.EventSession, Session: 1})
+	lost := func() uint64 { return p.State().Lost }
+	for txn := uint64(1); lost() == 0; txn++ {
+		transaction(p, 1, txn)
+	}
+	if s := p.State(); s.Published > 0 || s.Waiting == 0 {
+		t.Errorf("%+v", s)
+	}
+	if n := p.Close(0); n == 0 || n != p.State().Waiting {
+		t.Errorf("%d events are said to be unpublished, and %d wait", n, p.State().Waiting)
+	}
+}
+
+// TestServerEnds: the process with the server ends. The others go on, and nothing is missing or there twice.
+func TestServerEnds(t *testing.T) {
+	where := bus.Embedded + t.TempDir()
+	first := openBus(t, where, bus.Options{})
+	second := openBus(t, where, bus.Options{})
+	p := publisher(t, second, stream.Options{Run: "r"})
+	p.Event(&history.Event{Kind: history.EventSession, Session: 1})
+	for txn := uint64(1); txn <= 1000; txn++ {
+		if txn == 500 {
+			first.Close()
+		}
+		transaction(p, 1, txn)
+	}
+	p.Event(&history.Event{Kind: history.EventClose, Session: 1})
+	if n := p.Close(patience); n > 0 {
+		t.Fatalf("%d events were not published", n)
+	}
+	r := collect(t, second, 1)
+	want := []string{"session"}
+	for range 1000 {
+		want = append(want, "begin", "stmt", "end")
+	}
+	if want = append(want, "close"); !slices.Equal(r.kinds(), want) || len(r.said) > 0 {
+		t.Errorf("%d events, want %d; %v", len(r.events), len(want), r.said)
+	}
+}

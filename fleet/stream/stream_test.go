@@ -102,20 +102,62 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestGap: what finds no room is lost and counted, and a reader rests nothing on what was before. What was open then is not told further.
-func TestGap(t *testing.T) {
-	b := openBus(t, "nats://127.0.0.1:1", bus.Options{Patient: true}) // nobody is there
+// TestNobody: without a server nobody waits. What finds no room is lost and counted, and the end says what was not published.
+func TestNobody(t *testing.T) {
+	b := openBus(t, "nats://127.0.0.1:1", bus.Options{Patient: true})
 	p := publisher(t, b, stream.Options{Run: "r", Buffer: 1 << 10})
-	p.Event(&history.Event{Kind: history.EventSession, Session: 1})
-	lost := func() uint64 { return p.State().Lost }
-	for txn := uint64(1); lost() == 0; txn++ {
-		transaction(p, 1, txn)
-	}
+	fill(p)
 	if s := p.State(); s.Published > 0 || s.Waiting == 0 {
 		t.Errorf("%+v", s)
 	}
 	if n := p.Close(0); n == 0 || n != p.State().Waiting {
 		t.Errorf("%d events are said to be unpublished, and %d wait", n, p.State().Waiting)
+	}
+}
+
+// fill records transactions of session 1 until one is lost.
+func fill(p *stream.Publisher) {
+	p.Event(&history.Event{Kind: history.EventSession, Session: 1, Engine: "postgres"})
+	for txn := uint64(1); p.State().Lost == 0; txn++ {
+		transaction(p, 1, txn)
+	}
+}
+
+// TestGap: behind lost events a reader begins anew. The session is announced again, and a transaction that was open is not told further.
+func TestGap(t *testing.T) {
+	b := openBus(t, bus.Embedded+t.TempDir(), bus.Options{})
+	p := publisher(t, b, stream.Options{Run: "r", Buffer: 1 << 10})
+	p.Event(&history.Event{Kind: history.EventSession, Session: 2, Engine: "postgres"})
+	p.Event(&history.Event{Kind: history.EventBegin, Session: 2, Txn: 1 << 20})
+	fill(p)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for limit := time.After(patience); p.State().Waiting > 0; { // no event tells
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatal("it is not published")
+		}
+	}
+	lost := p.State().Lost
+	p.Event(&history.Event{Kind: history.EventEnd, Session: 2, Txn: 1 << 20, Outcome: history.OutcomeCommitted})
+	transaction(p, 1, 1<<21)
+	if n := p.Close(patience); n > 0 || p.State().Lost != lost {
+		t.Fatalf("%d events were not published; %+v", n, p.State())
+	}
+	r := collect(t, b, 1)
+	unobserved := 0
+	for _, e := range r.events {
+		if e.Kind == history.EventClose && e.Why != "" {
+			unobserved++
+		}
+	}
+	kinds := r.kinds()
+	tail := kinds[max(0, len(kinds)-9):]
+	// Both sessions end, come again, and session 1 has one more transaction; at the end of the run both end.
+	want := []string{"close", "close", "session", "session", "begin", "stmt", "end", "close", "close"}
+	if !slices.Equal(tail, want) || unobserved != 4 || !slices.Equal(r.said, []string{fmt.Sprintf("%d events were lost, since the proxy could not publish them", lost)}) {
+		t.Errorf("%v, %d sessions ended; %v", tail, unobserved, r.said)
 	}
 }
 

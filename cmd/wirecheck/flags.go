@@ -37,6 +37,7 @@ var commandTakes = map[string]takes{
 	"explore":           {formats: []string{"text", "json"}, seed: true, progress: true},
 	"health":            {formats: []string{"text"}},
 	"hunt":              {formats: []string{"text", "json", formatHTML}, seed: true, progress: true},
+	"hunt status":       {formats: []string{"text", "json"}},
 	"instrument add":    {formats: []string{"text", "json"}, progress: true},
 	"instrument remove": {formats: []string{"text", "json"}, progress: true},
 	"instrument status": {formats: []string{"text", "json"}},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -15,8 +14,9 @@ import (
 )
 
 func newHuntCommand(c *common) *cobra.Command {
-	o := hunt.Options{Limits: generate.DefaultLimits(), Choose: c.chooseSeed, Rescue: c.stdout}
+	o := &hunt.Options{Limits: generate.DefaultLimits(), Choose: c.chooseSeed, Rescue: c.stdout}
 	var oracles string
+	var fleet fleetFlags
 	cmd := &cobra.Command{
 		Use:   "hunt --engine ENGINE",
 		Short: "Find bugs of a DBMS with random databases and transactions",
@@ -44,14 +44,20 @@ If a private server crashes or hangs, hunt reports that and starts a new one.
 Ctrl-C ends the hunt and loses nothing. --resume continues it, also after a
 kill.
 
+--join shares the cases with all hunters that name the same server and the same
+--fleet; "wirecheck hunt status" shows them. The first one's settings count for
+all, --cases and --duration are those of all together, and each one's folder has
+what all have found. A hunter may be killed: another one goes on with its cases.
+
 Exit status: 0 nothing found; 1 something found; 2 wirecheck could not do its
 work, or not all of it: an error counts more than bugs; 3 nothing found, but
 that means nothing: no case was executed, no oracle could judge most of them, or
 the server refused most statements.`,
 		Example: `  wirecheck hunt --engine mariadb --duration 10m --out found/
-  wirecheck hunt --engine tidb:2023-01 --oracle wss,troc --duration 8h --out found/ --seed 42`,
+  wirecheck hunt --engine tidb:2023-01 --oracle wss,troc --duration 8h --out found/ --seed 42
+  wirecheck hunt --join nats://10.0.0.5:4222 --engine postgres --duration 48h --out found/`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runHuntCommand(cmd.Context(), c, o, oracles) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runHuntCommand(cmd, c, o, &oracles, &fleet) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.Engine, "engine", "", "where to hunt: a name (private server) or a URL")
@@ -76,14 +82,24 @@ the server refused most statements.`,
 	flags.IntVar(&o.Limits.Statements, "statements", o.Limits.Statements, "at most this many statements in a transaction")
 	flags.StringSliceVar(&o.Limits.Exclude, "exclude", nil, "features to leave out (docs/reference/generation.md)")
 	flags.StringSliceVar(&o.Limits.Include, "include", nil, "features that hunt generates on demand only")
+	fleet.flags(flags)
+	cmd.AddCommand(newHuntStatusCommand(c))
 	return cmd
 }
 
-func runHuntCommand(ctx context.Context, c *common, o hunt.Options, oracles string) (err error) {
+func runHuntCommand(cmd *cobra.Command, c *common, o *hunt.Options, oracles *string, f *fleetFlags) (err error) {
+	ctx := cmd.Context()
+	if f.join != "" {
+		b, err := joinFleet(ctx, c, cmd, f, o)
+		if err != nil {
+			return err
+		}
+		defer b.Close()
+	}
 	if o.Engine == "" {
 		return errors.New("hunt needs --engine: a name such as mariadb, which starts a private server, or a URL")
 	}
-	if o.Selection, err = panel.Select(oracles); err != nil {
+	if o.Selection, err = panel.Select(*oracles); err != nil {
 		return err
 	}
 	o.Judging = c.judging()
@@ -92,7 +108,7 @@ func runHuntCommand(ctx context.Context, c *common, o hunt.Options, oracles stri
 			c.progressf("%s", line())
 		}
 	}
-	report, err := hunt.Run(ctx, o)
+	report, err := hunt.Run(ctx, *o)
 	c.clearProgress()
 	if report == nil {
 		return err

@@ -85,7 +85,13 @@ func Open(ctx context.Context, where string, o Options) (*Bus, error) {
 		nats.ReconnectHandler(func(*nats.Conn) { lost(nil) }),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // who waits for an answer gets its own error
 	)
-	if b.conn, err = nats.Connect(servers, options...); err != nil {
+	b.conn, err = nats.Connect(servers, options...)
+	for n := 0; err != nil && b.host != nil && ctx.Err() == nil && n < int(2*hurry/reconnectWait); n++ {
+		time.Sleep(reconnectWait) // the process that has the server is still starting it, or has just ended
+		b.host.takeOver()
+		b.conn, err = nats.Connect(servers, options...)
+	}
+	if err != nil {
 		b.host.close()
 		return nil, fmt.Errorf("connect to %s: %w", b.where, err)
 	}

@@ -36,8 +36,19 @@ type held struct {
 // total is the key with what finished items brought.
 type total struct {
 	Sum json.RawMessage `json:"sum,omitempty"`
-	// Folded are the items that are in the sum and whose messages may be there still.
-	Folded []uint64 `json:"folded,omitempty"`
+	// The items up to Through are in the sum, and those of Folded behind it. A server that was killed may hand out a number once more.
+	Through uint64   `json:"through"`
+	Folded  []uint64 `json:"folded,omitempty"`
+}
+
+func (t *total) has(n uint64) bool { return n <= t.Through || slices.Contains(t.Folded, n) }
+
+func (t *total) fold(n uint64) {
+	t.Folded = append(t.Folded, n)
+	for slices.Contains(t.Folded, t.Through+1) {
+		t.Through++
+		t.Folded = slices.DeleteFunc(t.Folded, func(n uint64) bool { return n == t.Through })
+	}
 }
 
 const totalKey = "total"
@@ -116,7 +127,7 @@ func (f *Fleet) claim(ctx context.Context, msg jetstream.Msg) (*Item, error) {
 		if _, err := f.read(ctx, totalKey, &t); err != nil {
 			return nil, err
 		}
-		if slices.Contains(t.Folded, it.Number) {
+		if t.has(it.Number) {
 			return nil, it.finish(ctx)
 		}
 		var h held
@@ -192,15 +203,8 @@ func (i *Item) Done(ctx context.Context, add func(sum, noted []byte) ([]byte, er
 		if err != nil {
 			return err
 		}
-		if slices.Contains(t.Folded, i.Number) {
+		if t.has(i.Number) {
 			break
-		}
-		// A message that is gone is of an item that was added to the sum, and whose number was there to see until it was gone. One that is there was
-		// not added before the sum was read.
-		if _, err := f.items.GetMsg(ctx, i.Number); errors.Is(err, jetstream.ErrMsgNotFound) {
-			return errors.Join(ErrTaken, i.forget(ctx))
-		} else if err != nil {
-			return err
 		}
 		var h held
 		if _, err := f.read(ctx, itemKey(i.Number), &h); err != nil {
@@ -212,7 +216,7 @@ func (i *Item) Done(ctx context.Context, add func(sum, noted []byte) ([]byte, er
 		if t.Sum, err = add(t.Sum, h.Noted); err != nil {
 			return err
 		}
-		t.Folded = append(slices.DeleteFunc(t.Folded, func(n uint64) bool { return n == f.finished }), i.Number)
+		t.fold(i.Number)
 		if _, err = f.write(ctx, totalKey, &t, revision); err == nil {
 			break
 		}
@@ -235,7 +239,6 @@ func (i *Item) finish(ctx context.Context) error {
 			return errors.Join(acked, err)
 		}
 	}
-	i.f.finished = i.Number
 	return i.forget(ctx)
 }
 
@@ -289,7 +292,7 @@ func (f *Fleet) View(ctx context.Context) (sum []byte, under []Underway, err err
 			if err := errors.Join(err, json.Unmarshal(e.Value(), &h)); err != nil {
 				return err
 			}
-			if !slices.Contains(before.Folded, n) {
+			if !before.has(n) {
 				under = append(under, Underway{n, h.Holder[:min(len(h.Holder), len(f.self))], h.Noted})
 			}
 			return nil

@@ -3,8 +3,6 @@ package work
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 
@@ -61,8 +59,7 @@ func (l *Log) Next(ctx context.Context) (*Entry, error) {
 // Put writes the entry of a key, if this process knows all others: otherwise the error is ErrBehind, and what there is to decide is to be decided
 // again.
 func (l *Log) Put(ctx context.Context, key string, data []byte) error {
-	sum := sha256.Sum256([]byte(key))
-	ack, err := l.f.js.Publish(ctx, l.begin+hex.EncodeToString(sum[:12]), data, jetstream.WithExpectLastSequence(l.at))
+	ack, err := l.f.js.Publish(ctx, l.begin+digest(key), data, jetstream.WithExpectLastSequence(l.at))
 	if conflict(err) {
 		return ErrBehind
 	}

@@ -8,6 +8,8 @@ package work
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,7 +35,6 @@ type Fleet struct {
 	items      jetstream.Stream
 	consumer   jetstream.Consumer
 	lease      time.Duration
-	finished   uint64 // the last item of this process whose message is gone
 }
 
 // ErrTaken says that another process has gone on with an item, since this one gave no sign of life.
@@ -212,9 +213,10 @@ const mostClaims = 256
 
 // Nth counts something, and says how often the fleet has counted it with this claim. The same claim again, after a kill, has the same number.
 func (f *Fleet) Nth(ctx context.Context, what, by string) (int, error) {
+	key := "count." + digest(what)
 	for {
 		var c claimed
-		revision, err := f.read(ctx, "count."+what, &c)
+		revision, err := f.read(ctx, key, &c)
 		if err != nil {
 			return 0, err
 		}
@@ -226,10 +228,16 @@ func (f *Fleet) Nth(ctx context.Context, what, by string) (int, error) {
 		c.N++
 		c.Claims = append(c.Claims, claim{by, c.N})
 		c.Claims = c.Claims[max(0, len(c.Claims)-mostClaims):]
-		if _, err = f.write(ctx, "count."+what, &c, revision); !conflict(err) {
+		if _, err = f.write(ctx, key, &c, revision); !conflict(err) {
 			return c.N, err
 		}
 	}
+}
+
+// digest is a name of any characters as that of a key.
+func digest(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(sum[:12])
 }
 
 // read reads a key; the revision is 0 where it is not there.
@@ -267,6 +275,6 @@ func Lost(err error) bool {
 	}
 	return slices.ContainsFunc([]error{
 		nats.ErrTimeout, nats.ErrNoResponders, nats.ErrDisconnected, nats.ErrConnectionReconnecting, nats.ErrReconnectBufExceeded, nats.ErrStaleConnection,
-		nats.ErrNoServers, jetstream.ErrNoStreamResponse, jetstream.ErrNoHeartbeat, jetstream.ErrJetStreamNotEnabled, context.DeadlineExceeded,
+		nats.ErrNoServers, jetstream.ErrNoStreamResponse, jetstream.ErrNoHeartbeat, jetstream.ErrJetStreamNotEnabled, jetstream.ErrServerShutdown, jetstream.ErrConsumerLeadershipChanged, context.DeadlineExceeded,
 	}, func(lost error) bool { return errors.Is(err, lost) })
 }

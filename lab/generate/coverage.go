@@ -12,6 +12,7 @@ import (
 type Coverage struct {
 	seen     map[string]int
 	outcomes int // how many of them are of executions
+	tell     func(key string)
 }
 
 // Len is how many combinations of statements cases had, and Outcomes how many different things their executions did.
@@ -130,10 +131,23 @@ func (c *Coverage) add(words ...string) int {
 	}
 	key := strings.Join(words, bar)
 	c.seen[key]++
+	if c.tell != nil && c.seen[key] <= mostTold {
+		c.tell(key)
+	}
 	if c.seen[key] == 1 {
 		return 1
 	}
 	return 0
+}
+
+// hear adds what others have seen.
+func (c *Coverage) hear(key string) {
+	if c.seen == nil {
+		c.seen = map[string]int{}
+	}
+	if c.seen[key]++; c.seen[key] == 1 && strings.HasPrefix(key, "outcome"+bar) {
+		c.outcomes++
+	}
 }
 
 func (c *Coverage) count(words ...string) int { return c.seen[strings.Join(words, bar)] }

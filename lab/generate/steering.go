@@ -13,6 +13,8 @@ type Steering struct {
 	// Group and Base are the group under way and its database.
 	Group int  `json:"group"`
 	Base  Base `json:"base"`
+
+	news *News // nil: nobody asks for it
 }
 
 // Base says which database: the numbers from which the caller makes it again.
@@ -59,6 +61,9 @@ func (s *Steering) Begin(group int, intn func(int) int, metadata func(Base) (str
 			}
 			if !s.Metadata[text] {
 				s.Metadata[text] = true
+				if s.news != nil {
+					s.news.Metadata = append(s.news.Metadata, text)
+				}
 				break
 			}
 		}
@@ -89,6 +94,16 @@ func (s *Steering) Learn(k *Case, from *Entry, outcomes []string, more bool) (co
 	if from != nil {
 		from.Hits++
 	}
+	e := &Entry{Base: s.Base, Steps: k.Order}
+	if s.news != nil {
+		s.news.Pool = append(s.news.Pool, e)
+	}
+	s.enter(e)
+	return combinations, fresh
+}
+
+// enter puts an entry into the pool; the one that brought least for its uses leaves it.
+func (s *Steering) enter(e *Entry) {
 	if len(s.Pool) == mostEntries {
 		worst := 0
 		for i, e := range s.Pool {
@@ -98,8 +113,7 @@ func (s *Steering) Learn(k *Case, from *Entry, outcomes []string, more bool) (co
 		}
 		s.Pool = slices.Delete(s.Pool, worst, worst+1)
 	}
-	s.Pool = append(s.Pool, &Entry{Base: s.Base, Steps: k.Order})
-	return combinations, fresh
+	s.Pool = append(s.Pool, e)
 }
 
 // weight is how likely an entry is taken: one that brought much, and one that was seldom tried.

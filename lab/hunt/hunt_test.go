@@ -118,7 +118,7 @@ func huntOptionsOf(t *testing.T, name, oracles, dir string) Options {
 // hunterOn makes a hunter on a private server, without a loop.
 func hunterOn(t *testing.T, name, oracles, dir string) *hunter {
 	t.Helper()
-	h := &hunter{o: huntOptionsOf(t, name, oracles, dir), began: time.Now()}
+	h := &hunter{o: huntOptionsOf(t, name, oracles, dir), began: time.Now(), started: time.Now()}
 	var err error
 	if h.store, err = openStore(dir, name, "", false); err != nil {
 		t.Fatal(err)

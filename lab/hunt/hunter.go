@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"wirecheck/answer"
+	"wirecheck/fleet/work"
 	"wirecheck/lab"
 	"wirecheck/lab/generate"
 	"wirecheck/lab/panel"
@@ -42,6 +43,8 @@ type Options struct {
 	Limits                     generate.Limits
 	Judging                    panel.Options
 
+	Fleet *work.Fleet // with which the cases are shared; nil: none. Duration and Cases are the fleet's then
+
 	Choose   func() uint64            // gives a seed where judging has none
 	Progress func(line func() string) // shows how far the hunt has come
 	Rescue   io.Writer                // gets what could not be written to the folder
@@ -53,7 +56,8 @@ type hunter struct {
 	o        Options
 	levels   []product.Level
 	store    *store
-	began    time.Time
+	began    time.Time     // the hunt, or the fleet's
+	started  time.Time     // this run of it
 	saved    time.Time     // when the state was last saved
 	here     []reducedBug  // what the case under way has shown so far
 	fails    int           // cases that failed one after the other, see broken
@@ -69,8 +73,10 @@ const saveEvery = time.Second
 // Run hunts until the time, the number of cases or ctx ends it. The report is there whenever the hunt began.
 func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	h := &hunter{o: o}
-	if h.store, err = openStore(o.Out, o.Engine, o.Known, o.Resume); err != nil {
-		return nil, err
+	if o.Fleet == nil {
+		if h.store, err = openStore(o.Out, o.Engine, o.Known, o.Resume); err != nil {
+			return nil, err
+		}
 	}
 	switch {
 	case o.Resume:
@@ -78,7 +84,6 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	case o.Judging.Seed == 0:
 		o.Judging.Seed = o.Choose()
 	}
-	h.store.state.Seed = o.Judging.Seed
 	if h.Executor, err = panel.OpenExecutor(ctx, o.Engine, o.Selection, o.Judging, o.Limit, !o.Limits.Defines()); err != nil {
 		return nil, err
 	}
@@ -86,13 +91,22 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	if h.levels, err = panel.Levels(h.Instance.Engine, o.Levels, &scenario.Spec{}); err != nil {
 		return nil, err
 	}
-	h.began = time.Now()
-	h.store.log, h.store.shared = o.Judging.Log, &alone{store: h.store, group: o.Group, cases: o.Cases}
+	h.began, h.started = time.Now(), time.Now()
+	if o.Fleet != nil {
+		m, err := joined(ctx, h)
+		if err != nil {
+			return nil, err
+		}
+		defer m.close(context.WithoutCancel(ctx))
+	} else {
+		h.store.log, h.store.shared = o.Judging.Log, &alone{store: h.store, group: o.Group, cases: o.Cases}
+	}
+	h.store.state.Seed = o.Judging.Seed
 	if o.Duration > 0 {
 		h.ends = h.began.Add(o.Duration)
 	}
 	stop := h.loop(ctx)
-	report, err := h.end()
+	report, err := h.end(ctx)
 	return report, errors.Join(stop, err)
 }
 
@@ -227,7 +241,7 @@ const watchedShare = 5
 
 // watched reports whether the isolation oracle is to judge the next case.
 func (h *hunter) watched() bool {
-	return h.watching <= time.Since(h.began)/watchedShare
+	return h.watching <= time.Since(h.started)/watchedShare
 }
 
 // oneCase makes, executes and judges a case.

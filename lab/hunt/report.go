@@ -1,6 +1,7 @@
 package hunt
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -30,8 +31,8 @@ func (h *hunter) line() string {
 }
 
 // end writes what is left, and gives what the hunt has brought.
-func (h *hunter) end() (*Report, error) {
-	if err := errors.Join(h.store.save(time.Since(h.began)), h.store.saveSteering()); err != nil {
+func (h *hunter) end(ctx context.Context) (*Report, error) {
+	if err := errors.Join(h.store.shared.refresh(ctx), h.store.save(time.Since(h.began)), h.store.saveSteering()); err != nil {
 		h.store.dump(h.o.Rescue)
 		return nil, err
 	}

@@ -28,7 +28,8 @@ type shared interface {
 
 // group is a group of cases on one database, or what is left of it.
 type group struct {
-	n, next, end int // the cases from next on, without end
+	n, next, end int      // the cases from next on, without end
+	held         *holding // a member's
 }
 
 // errTaken says that another hunter has gone on with a group.

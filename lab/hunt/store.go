@@ -128,8 +128,8 @@ const (
 // steerEvery is how old the steering may be that --resume finds after a kill.
 const steerEvery = 10 * time.Second
 
-// openStore makes the folder, or goes on with one.
-func openStore(dir, engineName, known string, resume bool) (*store, error) {
+// newStore is the store of a folder that is not read yet.
+func newStore(dir, engineName, known string) (*store, error) {
 	k := &store{dir: dir, known: map[string]bool{}, steering: generate.NewSteering(), state: State{Engine: engineName}}
 	k.state.complete()
 	k.shared = &alone{store: k, group: 1}
@@ -137,6 +137,43 @@ func openStore(dir, engineName, known string, resume bool) (*store, error) {
 		if err := k.readKnown(known); err != nil {
 			return nil, err
 		}
+	}
+	return k, nil
+}
+
+// openFleetStore makes the folder of a fleet's hunter, or goes on with one: what is in it, the fleet knows.
+func openFleetStore(dir, engineName, known, fleet string) (*store, error) {
+	k, err := newStore(dir, engineName, known)
+	if err != nil {
+		return nil, err
+	}
+	k.state.Fleet = fleet
+	path := filepath.Join(dir, StateFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		if err = os.MkdirAll(dir, 0o700); err != nil {
+			err = fmt.Errorf("make the folder for what is found: %w", err)
+		}
+		return k, err
+	}
+	var before State
+	if err == nil {
+		err = json.Unmarshal(text, &before)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the hunt's state: %s: %w", path, err)
+	}
+	if before.Fleet != fleet {
+		return nil, fmt.Errorf("%s holds the results of another hunt: give another --out", dir)
+	}
+	return k, k.removeHalves()
+}
+
+// openStore makes the folder, or goes on with one.
+func openStore(dir, engineName, known string, resume bool) (*store, error) {
+	k, err := newStore(dir, engineName, known)
+	if err != nil {
+		return nil, err
 	}
 	path := filepath.Join(dir, StateFile)
 	text, err := os.ReadFile(path)
@@ -356,7 +393,7 @@ func (k *store) keep(ctx context.Context, h *hunter, small, original *scenario.S
 // like is the kept bug that another one is; nil: it is a new one.
 func (k *store) like(b *Bug) *Bug {
 	for _, old := range k.kept {
-		if old.Signature == b.Signature || old.same(b.Finding, b.Hallmarks) {
+		if old != b && (old.Signature == b.Signature || old.same(b.Finding, b.Hallmarks)) {
 			return old
 		}
 	}

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -37,9 +40,9 @@ func newFleet(t *testing.T) *fleetOf {
 }
 
 // publisher makes one for the next proxy.
-func (f *fleetOf) publisher(t *testing.T) *stream.Publisher {
+func (f *fleetOf) publisher(t *testing.T, run string) *stream.Publisher {
 	t.Helper()
-	p, err := stream.NewPublisher(f.bus, stream.Options{Fleet: f.name, Run: fmt.Sprintf("run%d", len(f.list))})
+	p, err := stream.NewPublisher(f.bus, stream.Options{Fleet: f.name, Run: run})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +101,7 @@ func TestCollectAnomalies(t *testing.T) {
 					w.publish = nil
 					_, one := in.judge(t, w, level)
 					f := newFleet(t)
-					w.publish = func() *stream.Publisher { return f.publisher(t) }
+					w.publish = func() *stream.Publisher { return f.publisher(t, fmt.Sprintf("run%d", len(f.list))) }
 					s := in.spread(t, w, level, 3)
 					f.published(t)
 					want := ids(one.findings)
@@ -110,6 +113,63 @@ func TestCollectAnomalies(t *testing.T) {
 					}
 				})
 			}
+		}
+	}
+}
+
+// TestCollectAgain: a second collector has the findings of the first one in its list, and does not count them once more. What is new it counts.
+func TestCollectAgain(t *testing.T) {
+	w := newWorld(t, "mariadb", "CREATE TABLE test (id INT PRIMARY KEY, value INT)")
+	w.clock = time.Now
+	f := newFleet(t)
+	runs := 0
+	w.publish = func() *stream.Publisher {
+		runs++
+		return f.publisher(t, fmt.Sprintf("again%d", runs))
+	}
+	lost := interleavings[slices.IndexFunc(interleavings, func(in interleaving) bool { return in.name == "P4" })]
+	for i, want := range []int{1, 1, 2, 2} {
+		if i%2 == 0 {
+			lost.spread(t, w, "REPEATABLE READ", 2)
+			f.published(t)
+		}
+		got := f.collected(t)
+		if len(got) != 1 || got[0].Title() != "lost update" || got[0].Seen != want {
+			t.Fatalf("collector %d: %v, want one lost update, seen %d times", i+1, ids(got), want)
+		}
+	}
+}
+
+// TestCollectKilled: a collector is killed as soon as it has told a finding. The next one has it in its list once, and counts it once; and finds what came
+// meanwhile.
+func TestCollectKilled(t *testing.T) {
+	w := newWorld(t, "mariadb", "CREATE TABLE test (id INT PRIMARY KEY, value INT)")
+	w.clock = time.Now
+	f := newFleet(t)
+	runs := 0
+	w.publish = func() *stream.Publisher {
+		runs++
+		return f.publisher(t, fmt.Sprintf("killed%d", runs))
+	}
+	lost := interleavings[slices.IndexFunc(interleavings, func(in interleaving) bool { return in.name == "P4" })]
+	for want := 1; want <= 3; want++ {
+		told := filepath.Join(t.TempDir(), "told")
+		p := startProgram(t, "collect", "--from", f.where, "--stream", told)
+		p.until(t, "it collects", func() bool { return strings.Contains(p.stderr.String(), "collecting") })
+		lost.spread(t, w, "REPEATABLE READ", 2)
+		f.published(t)
+		if want == 1 {
+			p.until(t, "it tells the finding", func() bool { text, err := os.ReadFile(told); return err == nil && bytes.HasSuffix(text, []byte("\n")) })
+		}
+		if err := p.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		<-p.ended
+		if text, err := os.ReadFile(told); want > 1 && (err != nil || len(text) > 0) {
+			t.Errorf("what is in the list is told again: %s %v", text, err)
+		}
+		if got := f.collected(t); len(got) != 1 || got[0].Seen != want {
+			t.Fatalf("%v, want one finding, seen %d times", got, want)
 		}
 	}
 }

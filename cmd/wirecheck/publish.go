@@ -88,6 +88,7 @@ func (p *publishing) close() error {
 	if s := p.publisher.State(); s.Lost > 0 {
 		p.log.Warn().Uint64("events", s.Lost).Msg("events were lost, since NATS did not take them: wirecheck collect infers nothing across the gap")
 	}
+	p.log.Info().Str("to", p.where).Msg("what is found here is between this proxy's sessions; wirecheck collect judges those of all proxies")
 	if unpublished > 0 {
 		return fmt.Errorf("publish to %s: %s could not be published", p.where, prose.Count(int(unpublished), "event"))
 	}

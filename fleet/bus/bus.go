@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -23,6 +24,8 @@ type Bus struct {
 	js    jetstream.JetStream
 	where string
 	host  *host // nil: a server elsewhere
+	// closing says that the connection ends because its owner wants it.
+	closing atomic.Bool
 }
 
 // Options say how to connect.
@@ -31,7 +34,7 @@ type Options struct {
 	// Patient goes on without a server: it connects when there is one. Otherwise Open fails.
 	Patient bool
 	// Changed is told when the connection is lost (with the reason) and when it is there again (nil); may be nil. It is called by one
-	// goroutine, which must not be held up.
+	// goroutine, which must not be held up, and no more once Close is called.
 	Changed func(lost error)
 }
 
@@ -58,7 +61,7 @@ func Open(ctx context.Context, where string, o Options) (*Bus, error) {
 	}
 	b := &Bus{where: Redacted(where)}
 	lost := func(err error) {
-		if o.Changed != nil {
+		if o.Changed != nil && !b.closing.Load() {
 			o.Changed(err)
 		}
 	}
@@ -134,6 +137,7 @@ func (b *Bus) URL() string {
 
 // Close ends the connection, and the server if it is this process's. What was sent and not answered is lost: who sends waits for answers.
 func (b *Bus) Close() {
+	b.closing.Store(true)
 	b.conn.Close()
 	b.host.close()
 }

@@ -68,10 +68,15 @@ func TestEmbedded(t *testing.T) {
 	if n := s.CachedInfo().State.Msgs; n != 3 {
 		t.Errorf("%d messages, want 3", n)
 	}
-	third := open(t, bus.Embedded+dir, bus.Options{})
+	told := make(chan error, 100)
+	third := open(t, bus.Embedded+dir, bus.Options{Changed: func(err error) { told <- err }})
 	put(t, third, "three") // the same once more
 	if info, err := s.Info(t.Context()); err != nil || info.State.Msgs != 3 {
 		t.Errorf("%v messages, want 3: %v", info, err)
+	}
+	third.Close()
+	if err := <-told; err != nil || len(told) > 0 {
+		t.Errorf("the end that its owner wants was told as a loss: %v", err)
 	}
 }
 

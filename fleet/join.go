@@ -15,13 +15,15 @@ import (
 type Join struct {
 	members  int
 	sessions uint64         // so many have a number
-	recorder map[uint64]int // of the sessions that are open
+	recorder map[uint64]int // of the sessions that are open, and of those in over
+	over     []uint64       // sessions that ended with the event at hand
 }
 
 // NewJoin makes a Join without members.
 func NewJoin() *Join { return &Join{recorder: map[uint64]int{}} }
 
-// Recorder tells whose clock the ticks of a session's events are of. Ticks of different recorders cannot be compared.
+// Recorder tells whose clock the ticks of a session's events are of: the number of its member, from 1, or 0 if the session was not open at the event at
+// hand. Ticks of different recorders cannot be compared.
 func (j *Join) Recorder(session uint64) int { return j.recorder[session] }
 
 // Member adds one proxy's history.
@@ -58,6 +60,10 @@ func (m *Member) txn(own uint64) uint64 { return own*membersAtMost + uint64(m.nu
 // Take gives an event its numbers among all. It reports whether the event can be judged: after a hole, that needs the begin of its transaction, and
 // a session that is announced again says nothing.
 func (m *Member) Take(e *history.Event) bool {
+	for _, session := range m.join.over {
+		delete(m.join.recorder, session)
+	}
+	m.join.over = m.join.over[:0]
 	s := m.sessions[e.Session]
 	switch {
 	case s == nil:
@@ -123,7 +129,7 @@ func (s *session) follow(e *history.Event, cut bool) bool {
 func (m *Member) forget(own uint64, s *session) {
 	delete(m.sessions, own)
 	delete(m.owners, s.number)
-	delete(m.join.recorder, s.number)
+	m.join.over = append(m.join.over, s.number)
 }
 
 // Lost says that events are missing here: what comes next rests on nothing of before. It gives the events that end the sessions, which are then

@@ -190,12 +190,12 @@ func judgeOnce(inputs []input, opts isolation.Options, keeps bool, warn func(str
 	return c, nil
 }
 
-// inputOf is the number of the input that an event is from.
+// inputOf is the number of the input that an event is from, from 1.
 func inputOf(o *isolation.Options, e *history.Event) int {
 	if o.Recorder == nil {
 		return 1
 	}
-	return 1 + o.Recorder(e.Session)
+	return o.Recorder(e.Session)
 }
 
 // reading is the reading of one file.

@@ -158,17 +158,17 @@ func TestExportOrder(t *testing.T) {
 
 // TestExportSeveral: the histories of two proxies are joined as check does.
 func TestExportSeveral(t *testing.T) {
-	one := observedTrace(t, eventsOf(t, "s1 session mariadb \"11.4\"\ns1 t1 begin \"read committed\"\nt1 w x 0>1\nt1 commit"))
+	one := observedTrace(t, eventsOf(t, "s1 session mariadb \"11.4\"\ns1 t1 begin \"read committed\"\nt1 w x 0>1\nt1 commit\ns1 close"))
 	two := observedTrace(t, eventsOf(t, "s1 session mariadb \"11.4\"\ns1 t1 begin \"read committed\"\nt1 r x@1\nt1 commit"))
 	e := export(t, one, two)
-	if diff := cmp.Diff([]string{"1.1 wr 2.1 t x 1>1"}, e.edges); diff != "" {
+	if diff := cmp.Diff([]string{"1048577.1 wr 1048578.1 t x 1>1"}, e.edges); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	inputs := map[int32]int{}
 	for _, ev := range e.events {
 		inputs[ev.Input]++
 	}
-	if diff := cmp.Diff(map[int32]int{1: 4, 2: 4}, inputs); diff != "" {
+	if diff := cmp.Diff(map[int32]int{1: 5, 2: 4}, inputs); diff != "" {
 		t.Errorf("inputs (-want +got):\n%s", diff)
 	}
 }

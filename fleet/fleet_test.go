@@ -110,6 +110,19 @@ func (c *session) commit() {
 	c.s.add(c.p, history.Event{Kind: history.EventEnd, Session: c.id, Txn: c.txn, Outcome: history.OutcomeCommitted, Sent: c.p.tick})
 }
 
+// transaction reads and writes a few rows, and commits.
+func (c *session) transaction(rnd *rand.Rand) {
+	c.begin()
+	for range 1 + rnd.IntN(3) {
+		if key := fmt.Sprint(rnd.IntN(4)); rnd.IntN(2) == 0 {
+			c.read(key, c.s.rows[key])
+		} else {
+			c.write(key)
+		}
+	}
+	c.commit()
+}
+
 // judged is what the histories of all proxies tell together.
 func (s *store) judged(t *testing.T) ([]oracle.Finding, *isolation.Checker) {
 	t.Helper()
@@ -155,15 +168,7 @@ func TestSerial(t *testing.T) {
 				open = append(open, s.connect(p))
 			}
 			c := open[rnd.IntN(len(open))]
-			c.begin()
-			for range 1 + rnd.IntN(3) {
-				if key := fmt.Sprint(rnd.IntN(4)); rnd.IntN(2) == 0 {
-					c.read(key, s.rows[key])
-				} else {
-					c.write(key)
-				}
-			}
-			c.commit()
+			c.transaction(rnd)
 		}
 		found, c := s.judged(t)
 		if len(found) > 0 || len(c.Coverage().Contradictions) > 0 {

@@ -1,7 +1,6 @@
 package fleet_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -24,15 +23,7 @@ func TestJoinLate(t *testing.T) {
 				open = append(open, s.connect(s.proxies[rnd.IntN(len(s.proxies))]))
 			}
 			c := open[rnd.IntN(len(open))]
-			c.begin()
-			for range 1 + rnd.IntN(3) {
-				if key := fmt.Sprint(rnd.IntN(4)); rnd.IntN(2) == 0 {
-					c.read(key, s.rows[key])
-				} else {
-					c.write(key)
-				}
-			}
-			c.commit()
+			c.transaction(rnd)
 		}
 		n, c := s.arrives(rnd, seed%3 > 0)
 		gaps += n

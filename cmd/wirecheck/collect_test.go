@@ -122,17 +122,22 @@ func TestCollectAnomalies(t *testing.T) {
 	}
 }
 
-// TestCollectAgain: a second collector has the findings of the first one in its list, and does not count them once more. What is new it counts.
-func TestCollectAgain(t *testing.T) {
+// lostUpdates gives a world whose proxies publish, each under a name of its own, their fleet, and the interleaving of a lost update.
+func lostUpdates(t *testing.T, name string) (*world, *fleetOf, interleaving) {
 	w := newWorld(t, "mariadb", "CREATE TABLE test (id INT PRIMARY KEY, value INT)")
 	w.clock = time.Now
 	f := newFleet(t)
 	runs := 0
 	w.publish = func() *stream.Publisher {
 		runs++
-		return f.publisher(t, fmt.Sprintf("again%d", runs))
+		return f.publisher(t, fmt.Sprintf("%s%d", name, runs))
 	}
-	lost := interleavings[slices.IndexFunc(interleavings, func(in interleaving) bool { return in.name == "P4" })]
+	return w, f, interleavings[slices.IndexFunc(interleavings, func(in interleaving) bool { return in.name == "P4" })]
+}
+
+// TestCollectAgain: a second collector has the findings of the first one in its list, and does not count them once more. What is new it counts.
+func TestCollectAgain(t *testing.T) {
+	w, f, lost := lostUpdates(t, "again")
 	for i, want := range []int{1, 1, 2, 2} {
 		if i%2 == 0 {
 			lost.spread(t, w, "REPEATABLE READ", 2)
@@ -148,15 +153,7 @@ func TestCollectAgain(t *testing.T) {
 // TestCollectKilled: a collector is killed as soon as it has told a finding. The next one has it in its list once, and counts it once; and finds what came
 // meanwhile.
 func TestCollectKilled(t *testing.T) {
-	w := newWorld(t, "mariadb", "CREATE TABLE test (id INT PRIMARY KEY, value INT)")
-	w.clock = time.Now
-	f := newFleet(t)
-	runs := 0
-	w.publish = func() *stream.Publisher {
-		runs++
-		return f.publisher(t, fmt.Sprintf("killed%d", runs))
-	}
-	lost := interleavings[slices.IndexFunc(interleavings, func(in interleaving) bool { return in.name == "P4" })]
+	w, f, lost := lostUpdates(t, "killed")
 	for want := 1; want <= 3; want++ {
 		told := filepath.Join(t.TempDir(), "told")
 		p := startProgram(t, "collect", "--from", f.where, "--stream", told)

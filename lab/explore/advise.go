@@ -206,12 +206,20 @@ func (a *adviser) tryAll(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, p := range a.advice.Pairs {
+	if err := a.mend(ctx, a.advice.Pairs); err != nil {
+		return err
+	}
+	return a.tryTriples(ctx)
+}
+
+// mend executes remedies of each pair.
+func (a *adviser) mend(ctx context.Context, pairs []*Pair) error {
+	for _, p := range pairs {
 		if err := a.remedies(ctx, p); err != nil {
 			return err
 		}
 	}
-	return a.tryTriples(ctx)
+	return nil
 }
 
 // try executes a pair's units at a level.

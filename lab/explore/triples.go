@@ -22,16 +22,20 @@ const mostTriples = 60
 // triples lists what three shapes may do to each other: a cycle of three transactions needs a table that is shared, and written by one of them,
 // between each two. A shape may be there twice.
 func (a *adviser) triples(r *replayer, levels []product.Level) {
-	pair := func(i, j int) bool {
-		return slices.ContainsFunc(a.advice.Pairs, func(p *Pair) bool { return p.A == i+1 && p.B == j+1 })
+	pairs := map[[2]*replay.Shape]*Pair{}
+	for _, p := range a.advice.Pairs {
+		x, y := a.shapes[p.A-1], a.shapes[p.B-1]
+		pairs[[2]*replay.Shape{x, y}], pairs[[2]*replay.Shape{y, x}] = p, p
 	}
+	pair := func(i, j int) bool { return pairs[[2]*replay.Shape{a.shapes[i], a.shapes[j]}] != nil }
+	meetings := func(x, y *replay.Shape) []replay.Meeting { return pairs[[2]*replay.Shape{x, y}].meetings }
 	for i := range a.shapes {
 		for j := i; j < len(a.shapes); j++ {
 			for k := j; k < len(a.shapes); k++ {
 				if i == k || !pair(i, j) || !pair(j, k) || !pair(i, k) {
 					continue
 				}
-				m, ok := replay.MeetingOfThree([3]*replay.Shape{a.shapes[i], a.shapes[j], a.shapes[k]}, r.dialect())
+				m, ok := replay.MeetingOfThree([3]*replay.Shape{a.shapes[i], a.shapes[j], a.shapes[k]}, meetings, r.dialect())
 				if !ok {
 					continue
 				}
@@ -76,12 +80,7 @@ func (a *adviser) tryTriples(ctx context.Context) error {
 			}
 		}
 	}
-	for _, p := range a.advice.Triples {
-		if err := a.remedies(ctx, p); err != nil {
-			return err
-		}
-	}
-	return nil
+	return a.mend(ctx, a.advice.Triples)
 }
 
 // twoOf is a pair of a triple's shapes that goes wrong, or may, at a level; nil: there is none.

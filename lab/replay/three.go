@@ -6,16 +6,16 @@ import (
 	"wirecheck/trace/lex"
 )
 
-// MeetingOfThree chooses units of three shapes to execute together: two as Meetings chooses them, and of the third shape one that names most of the
-// rows that they name. ok reports whether there are three.
-func MeetingOfThree(shapes [3]*Shape, d lex.Dialect) (best Meeting, ok bool) {
+// MeetingOfThree chooses units of three shapes to execute together: two that were chosen for their pair (Meetings), and of the third shape one that names
+// most of the rows that they name. ok reports whether there are three.
+func MeetingOfThree(shapes [3]*Shape, pair func(a, b *Shape) []Meeting, d lex.Dialect) (best Meeting, ok bool) {
 	most := -1
 	for last, c := range shapes {
 		a, b := shapes[(last+1)%3], shapes[(last+2)%3]
 		if a == c || b == c && a != b { // of a shape that is there twice, both are in the pair
 			continue
 		}
-		for _, two := range Meetings(a, b, d) {
+		for _, two := range pair(a, b) {
 			u, rows := c.near(two.Units, [2]*Shape{a, b})
 			if u == nil {
 				continue

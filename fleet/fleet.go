@@ -41,13 +41,16 @@ type source struct {
 func Merge(sources ...Source) *Merged {
 	m := &Merged{join: NewJoin()}
 	for _, s := range sources {
-		m.sources = append(m.sources, &source{Source: s, member: m.join.Member()})
+		m.sources = append(m.sources, &source{Source: s, member: m.join.Member(s.Name)})
 	}
 	return m
 }
 
 // Recorder is Join.Recorder.
 func (m *Merged) Recorder(session uint64) int { return m.join.Recorder(session) }
+
+// Origin is Join.Origin. The members have the sources' names.
+func (m *Merged) Origin(txn uint64) (source string, own uint64) { return m.join.Origin(txn) }
 
 // Next gives the next event of all, and io.EOF behind the last one. What the event holds is good until the next call.
 func (m *Merged) Next(e *history.Event) error {

@@ -13,7 +13,7 @@ import (
 // Join gives the sessions and transactions of several histories numbers that differ. It keeps what is open only, so it can go on for as long as proxies
 // come and go. It has one owner: it is not safe for concurrent use.
 type Join struct {
-	members  int
+	names    []string       // of the members
 	sessions uint64         // so many have a number
 	recorder map[uint64]int // of the sessions that are open, and of those in over
 	over     []uint64       // sessions that ended with the event at hand
@@ -26,10 +26,18 @@ func NewJoin() *Join { return &Join{recorder: map[uint64]int{}} }
 // hand. Ticks of different recorders cannot be compared.
 func (j *Join) Recorder(session uint64) int { return j.recorder[session] }
 
+// Origin tells whose a transaction is: the name of its member, and the number that it has there.
+func (j *Join) Origin(txn uint64) (member string, own uint64) {
+	if n := txn % membersAtMost; n > 0 && n <= uint64(len(j.names)) {
+		member = j.names[n-1]
+	}
+	return member, txn / membersAtMost
+}
+
 // Member adds one proxy's history.
-func (j *Join) Member() *Member {
-	j.members++
-	return &Member{join: j, number: j.members, sessions: map[uint64]*session{}, owners: map[uint64]uint64{}}
+func (j *Join) Member(name string) *Member {
+	j.names = append(j.names, name)
+	return &Member{join: j, number: len(j.names), sessions: map[uint64]*session{}, owners: map[uint64]uint64{}}
 }
 
 // Member is one proxy's history in a Join.

@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -40,16 +41,21 @@ func TestJoinLate(t *testing.T) {
 // arrives judges the proxies' events as they come over a network, with or without losses.
 func (s *store) arrives(rnd *rand.Rand, losses bool) (gaps int, c *isolation.Checker) {
 	j := fleet.NewJoin()
-	c = isolation.New(isolation.Options{Strict: true, Recorder: j.Recorder, Keep: -1})
+	c = isolation.New(isolation.Options{Strict: true, Recorder: j.Recorder, Origin: j.Origin, Keep: -1})
 	members, at := make([]*fleet.Member, len(s.proxies)), make([]int, len(s.proxies))
 	for i := range members {
-		members[i] = j.Member()
+		members[i] = j.Member(fmt.Sprint("p", i))
 	}
 	take := func(m *fleet.Member, e history.Event) {
 		e.Accesses = slices.Clone(e.Accesses)
-		if m.Take(&e) {
-			c.Add(&e)
+		own := e.Txn
+		if !m.Take(&e) {
+			return
 		}
+		if name, n := j.Origin(e.Txn); own > 0 && (name != fmt.Sprint("p", slices.Index(members, m)) || n != own) {
+			panic(fmt.Sprintf("transaction %d is said to be number %d of %q", own, n, name))
+		}
+		c.Add(&e)
 	}
 	for left := len(members); left > 0; {
 		i := rnd.IntN(len(members))

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -82,8 +84,9 @@ type Options struct {
 	News func(*oracle.Finding) bool
 	// Publish gets all events for those who judge several proxies together; nil: there is none. It stays the caller's.
 	Publish *stream.Publisher
-	// Recorder is isolation.Options.Recorder.
+	// Recorder and Origin are those of isolation.Options.
 	Recorder func(session uint64) int
+	Origin   func(txn uint64) (recorder string, own uint64)
 	// Redact puts tokens in the place of values, in all that leaves the checker; nil: values are kept. Trace has its own.
 	Redact *trace.Redactor
 	// Whole says that nobody writes in the tables past the proxy, and that all sessions are observed.
@@ -102,7 +105,9 @@ type Options struct {
 	// ShowOthers says that warnings may quote other users' statements.
 	ShowOthers bool
 	Log        zerolog.Logger
-	Now        time.Time
+	// Run is the process's own name, a RunName; empty: one is made.
+	Run string
+	Now time.Time
 	// Clock gives each event its wall-clock time, for people; nil: sessions alone have one, and results repeat.
 	Clock func() time.Time
 	// Pace says that the time is counted for which sessions wait for judging (Status). It needs the Clock.
@@ -119,7 +124,7 @@ type Judge struct {
 func New(o Options) (*Checker, error) {
 	l := &Checker{
 		log: o.Log, onFind: o.OnFind, news: o.News, publish: o.Publish, trace: o.Trace, redact: o.Redact, open: map[uint64]history.Event{}, postgres: map[Observation]*pgwire.Observer{},
-		options: isolation.Options{Whole: o.Whole, Strict: o.Strict, MaxTxns: o.MaxTxns, Keep: o.Window, Explain: o.Explain, Recorder: o.Recorder, Transactions: o.Judge.Transactions, Possible: o.Judge.Possible,
+		options: isolation.Options{Whole: o.Whole, Strict: o.Strict, MaxTxns: o.MaxTxns, Keep: o.Window, Explain: o.Explain, Recorder: o.Recorder, Origin: o.Origin, Transactions: o.Judge.Transactions, Possible: o.Judge.Possible,
 			Repeats: true, HideValues: o.HideValues || o.Redact != nil},
 	}
 	if l.news == nil {
@@ -129,7 +134,10 @@ func New(o Options) (*Checker, error) {
 		l.clock = o.Clock
 	}
 	l.checker, l.audience = isolation.New(l.options), newAudience(&o)
-	run := RunName(o.Now)
+	run := o.Run
+	if run == "" {
+		run = RunName(o.Now)
+	}
 	if o.Record != nil {
 		w, err := history.NewWriter(o.Record, history.Header{Started: o.Now.UnixNano(), Run: run, Closes: o.Closes})
 		if err != nil {
@@ -147,15 +155,11 @@ func New(o Options) (*Checker, error) {
 	return l, nil
 }
 
-// RunName makes a short name for a process that no other process has: the microsecond of its start in base 36.
+// RunName makes a short name for a process that no other process has: the microsecond of its start in base 36, and four random digits of that base, since
+// processes of several machines may start together.
 func RunName(now time.Time) string {
-	const digits = "0123456789abcdefghijklmnopqrstuvwxyz"
-	n := uint64(now.UnixMicro())
-	var b []byte
-	for ; n > 0; n /= 36 {
-		b = append(b, digits[n%36])
-	}
-	return string(b)
+	const random = 36 * 36 * 36 * 36
+	return fmt.Sprintf("%s%04s", strconv.FormatInt(now.UnixMicro(), 36), strconv.FormatInt(rand.Int64N(random), 36))
 }
 
 // sink takes the recorder's events. The recorder never calls it from two goroutines at once.

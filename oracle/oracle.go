@@ -95,8 +95,11 @@ func (s *Statement) Code() (file string, line int) {
 
 // Transaction is a transaction that takes part in a finding.
 type Transaction struct {
-	Label    string          `json:"label"` // "T1", "T2", ... in the finding's texts
-	ID       uint64          `json:"txn"`   // number in the history
+	Label string `json:"label"` // "T1", "T2", ... in the finding's texts
+	ID    uint64 `json:"txn"`   // number in the history
+	// Proxy and Number say whose history it is from, and its number there, where the histories of several proxies were judged as one.
+	Proxy    string          `json:"proxy,omitempty"`
+	Number   uint64          `json:"number,omitempty"`
 	Session  uint64          `json:"session"`
 	Engine   string          `json:"engine,omitempty"`
 	Server   string          `json:"server,omitempty"`

@@ -208,11 +208,16 @@ func transaction(t *oracle.Transaction, withLevel bool) string {
 			who = append(who, fmt.Sprintf(format, v))
 		}
 	}
+	number := t.ID
+	if t.Proxy != "" {
+		number = t.Number // the numbers among all are of no use to people
+	}
+	add("proxy %s", t.Proxy, t.Proxy != "")
 	add("backend %d", t.Backend, t.Backend != 0)
 	add("user %s", t.User, t.User != "")
 	add("%s", t.Client, t.Client != "")
 	add("%s", strings.Join(t.Tags, ", "), len(t.Tags) > 0)
-	s := fmt.Sprintf("%s = transaction %d of session %d", t.Label, t.ID, t.Session)
+	s := fmt.Sprintf("%s = transaction %d of session %d", t.Label, number, t.Session)
 	if len(who) > 0 {
 		s += " (" + strings.Join(who, ", ") + ")"
 	}

@@ -142,7 +142,7 @@ func (f *collectFlags) run(ctx context.Context, c *common) (err error) {
 	}
 	k.checker, err = live.New(live.Options{
 		Stream: k.out.stream, Strict: f.config.Strict, Explain: f.config.ExplainCoverage, Log: c.log, Now: time.Now(), News: k.news,
-		OnFind: func(found oracle.Finding) { k.add(context.WithoutCancel(ctx), found) }, Recorder: k.collector.Recorder,
+		OnFind: func(found oracle.Finding) { k.add(context.WithoutCancel(ctx), found) }, Recorder: k.collector.Recorder, Origin: k.collector.Origin,
 		Judge: live.Judge{Transactions: f.config.Unit == unitTransaction, Possible: f.config.Possible}, HideValues: !bool(f.config.Values),
 	})
 	if err != nil {

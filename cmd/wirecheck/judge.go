@@ -161,7 +161,7 @@ func judgeOnce(inputs []input, opts isolation.Options, keeps bool, warn func(str
 	next := list[0].next
 	if len(list) > 1 {
 		m := fleet.Merge(sources...)
-		next, opts.Recorder = m.Next, m.Recorder
+		next, opts.Recorder, opts.Origin = m.Next, m.Recorder, m.Origin
 	}
 	each := func(int, *history.Event) error { return nil }
 	if follow != nil {

@@ -263,19 +263,20 @@ func runProxy(ctx context.Context, c *common, config configs.Config, load func()
 	c.endWithin(config.Timeouts.Shutdown + labPatience)
 	signal.Ignore(syscall.SIGPIPE) // the end of who reads the log must not end the sessions
 	now, redact := time.Now(), redactor(config)
+	run := live.RunName(now)
 	var rec *recorder.Recorder
 	if isTraceFile(config.Record) {
-		if rec, err = newRecording(config, redact(), now, c.log); err != nil {
+		if rec, err = newRecording(config, run, redact(), now, c.log); err != nil {
 			return err
 		}
 	}
-	p, err := publish(ctx, config, live.RunName(now), c.log)
+	p, err := publish(ctx, config, run, c.log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
 	l, err := live.New(live.Options{
-		Publish: p.of(), Record: out.record, Closes: true, Trace: rec, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Window: config.Limits.Window, Explain: config.ExplainCoverage, Log: c.log, Now: now, Clock: time.Now, Pace: config.HTTP != "",
+		Publish: p.of(), Record: out.record, Closes: true, Trace: rec, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Window: config.Limits.Window, Explain: config.ExplainCoverage, Log: c.log, Run: run, Now: now, Clock: time.Now, Pace: config.HTTP != "",
 		OnFind: out.found, Redact: redact(), Judge: live.Judge{Transactions: config.Unit == unitTransaction || samples(config), Possible: config.Possible}, RequestTags: config.RequestTags, ShowOthers: config.ShowOthers,
 		HideValues: !bool(config.Values),
 	})

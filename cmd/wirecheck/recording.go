@@ -13,7 +13,6 @@ import (
 
 	"wirecheck/configs"
 	"wirecheck/lab/replay"
-	"wirecheck/live"
 	"wirecheck/proxy"
 	"wirecheck/trace"
 	"wirecheck/trace/packets/wire"
@@ -24,9 +23,9 @@ import (
 func isTraceFile(path string) bool { return strings.HasSuffix(path, configs.TraceSuffix) }
 
 // newRecording makes the recorder of a trace file.
-func newRecording(config configs.Config, redact *trace.Redactor, now time.Time, log zerolog.Logger) (*recorder.Recorder, error) {
+func newRecording(config configs.Config, run string, redact *trace.Redactor, now time.Time, log zerolog.Logger) (*recorder.Recorder, error) {
 	o := recorder.Options{
-		Path: config.Record, Started: now, Run: live.RunName(now), Observed: observes(config), Rows: config.Recording.Rows,
+		Path: config.Record, Started: now, Run: run, Observed: observes(config), Rows: config.Recording.Rows,
 		PartSize: int64(config.Recording.PartSize), PartAge: config.Recording.PartAge, Redact: redact,
 		Source: trace.Source{Name: listenerNames(config), Format: recorder.Format, Missing: []string{"isolation levels that sessions did not ask for by name"}},
 		Stopped: func(err error) {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +56,11 @@ func TestSeveralProxies(t *testing.T) {
 			}
 			if !strings.Contains(out, "  2. Session 1 (") || !strings.Contains(out, "  3. Session 2 set") {
 				t.Errorf("what came first stands behind:\n%s", out)
+			}
+			for i, th := range []*through{one, two} { // the numbers of the transactions are those of the proxies' own histories
+				if p := regexp.MustCompile(fmt.Sprintf(`= transaction \d{1,2} of session %d \(proxy %s, `, i+1, regexp.QuoteMeta(th.file))); !p.MatchString(out) {
+					t.Errorf("%s is not in\n%s", p, out)
+				}
 			}
 			if _, said, status := command(t, "check", one.file, two.file, one.file); status != exitFailed || !strings.Contains(said, "are of one proxy") {
 				t.Errorf("one of them twice: exit status %d, %s", status, said)

@@ -74,6 +74,9 @@ func NewCollector(ctx context.Context, b *bus.Bus, o CollectorOptions) (*Collect
 // Recorder is Join.Recorder.
 func (c *Collector) Recorder(session uint64) int { return c.join.Recorder(session) }
 
+// Origin is Join.Origin. The members have the names of their runs.
+func (c *Collector) Origin(txn uint64) (run string, own uint64) { return c.join.Origin(txn) }
+
 // saveEvery is how far the position that is saved may be behind.
 const saveEvery = time.Second
 
@@ -178,7 +181,7 @@ func (c *Collector) deliver(d delivery) error {
 	c.old = d.seq > 0 && d.seq <= c.ledger.position.Runs[d.run].Judged
 	m := c.members[d.run]
 	if m == nil {
-		m = c.join.Member()
+		m = c.join.Member(d.run)
 		c.members[d.run] = m
 	}
 	if d.lost > 0 {

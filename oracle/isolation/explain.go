@@ -115,6 +115,12 @@ func publish(c *Checker, f *oracle.Finding) {
 	if c.opts.HideValues {
 		f.HideValues()
 	}
+	if c.opts.Origin != nil {
+		for i := range f.Transactions {
+			x := &f.Transactions[i]
+			x.Proxy, x.Number = c.opts.Origin(x.ID)
+		}
+	}
 	f.FirstAt = c.hand.endedAt
 	if old := c.seen[f.ID]; old != nil {
 		old.Seen++

@@ -94,6 +94,8 @@ type Options struct {
 	// Recorder says which recorder's clock the ticks of a session are of, where several made the history. Ticks of two clocks are not compared.
 	// nil: there is one.
 	Recorder func(session uint64) int
+	// Origin names the recorder of a transaction, and tells the number that it gave to it, where several made the history. nil: there is one.
+	Origin func(txn uint64) (recorder string, own uint64)
 	// Only says which transactions are judged; of the others all is counted that is known without the graph (Settle gives the rest). nil: all of them.
 	Only func(txn uint64) bool
 	// MaxFingerprints is how many different findings are remembered. 0 means DefaultMaxFingerprints.

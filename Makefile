@@ -144,6 +144,7 @@ soak:
 	$(GO) test -count=1 -timeout 60m -v ./oracle/level -simulations 5000 -level-cases 100000
 	@case " $(ENGINES) " in *" mysql"*) WIRECHECK_TEST_FAMILY=mysql $(GO) test -count=1 -timeout 60m -v -run TestRandomHistoriesFamily ./live -histories 2000 ;; esac
 	$(GO) test -count=1 -timeout 60m -v -run 'Quiet|Racy' ./cmd/wirecheck -load $(LOAD)
+	$(GO) test -count=1 -timeout 60m -v -run TestCollectPartition ./cmd/wirecheck -partition 10s
 	$(GO) test -count=1 -timeout 60m -v -run TestRemedies ./cmd/wirecheck -remedies-apart
 	$(GO) test -count=1 -timeout 60m -v -run TestAdviseSmallBank ./cmd/wirecheck -smallbank-programs 5
 	$(GO) test -count=1 -timeout 60m -v -run TestAdviseTPCC ./cmd/wirecheck -tpcc-programs 5

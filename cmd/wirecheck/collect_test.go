@@ -66,12 +66,9 @@ func (f *fleetOf) published(t *testing.T) {
 func (f *fleetOf) collected(t *testing.T) []oracle.Finding {
 	t.Helper()
 	out, said, status := command(t, "collect", "--from", f.where, "--fleet", f.name, "--until-end", "--format", "json")
-	var got struct{ Findings []oracle.Finding }
-	if err := json.Unmarshal([]byte(out), &got); err != nil {
-		t.Fatalf("%v\n%s\n%s", err, out, said)
-	}
+	got := found(t, out)
 	want := exitClean // and not exitUnknown: something was seen
-	if len(got.Findings) > 0 {
+	if len(got) > 0 {
 		want = exitFound
 	}
 	if status != want {
@@ -79,6 +76,16 @@ func (f *fleetOf) collected(t *testing.T) []oracle.Finding {
 	}
 	if strings.Contains(said, `"run":`) {
 		t.Errorf("something is missing:\n%s", said)
+	}
+	return got
+}
+
+// found are the findings in JSON.
+func found(t *testing.T, out string) []oracle.Finding {
+	t.Helper()
+	var got struct{ Findings []oracle.Finding }
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 	return got.Findings
 }
@@ -163,10 +170,7 @@ func TestCollectKilled(t *testing.T) {
 		if want == 1 {
 			p.until(t, "it tells the finding", func() bool { text, err := os.ReadFile(told); return err == nil && bytes.HasSuffix(text, []byte("\n")) })
 		}
-		if err := p.cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		<-p.ended
+		p.kill(t)
 		if text, err := os.ReadFile(told); want > 1 && (err != nil || len(text) > 0) {
 			t.Errorf("what is in the list is told again: %s %v", text, err)
 		}

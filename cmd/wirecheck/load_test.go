@@ -163,15 +163,11 @@ func TestSysbenchIsQuiet(t *testing.T) {
 	for _, ps := range []string{"auto", "disable"} {
 		t.Run("prepared="+ps, func(t *testing.T) {
 			w := newWorld(t, "mariadb")
-			args := func(at shop.Target, more ...string) []string {
-				return append([]string{"oltp_read_write", "--db-driver=mysql", "--mysql-host=" + at.Host, fmt.Sprintf("--mysql-port=%d", at.Port), "--mysql-user=" + at.User,
-					"--mysql-password=" + at.Password, "--mysql-db=" + at.Database, "--tables=2", "--table-size=1000", "--db-ps-mode=" + ps}, more...)
-			}
-			tool(t, nil, "sysbench", args(w.direct, "prepare")...)
+			tool(t, nil, "sysbench", sysbenchArgs(w.direct, ps, "prepare")...)
 			w.instrumentAll(t)
 			w.globally(t, "SET GLOBAL tx_isolation = 'SERIALIZABLE'", "SET GLOBAL tx_isolation = 'REPEATABLE-READ'")
 			th := w.observe(t)
-			out := tool(t, nil, "sysbench", args(th.target, "--threads=8", "--time=0", length("--events=80", "--time=%d"), "--mysql-ignore-errors=1213,1020,1205", "run")...)
+			out := tool(t, nil, "sysbench", sysbenchArgs(th.target, ps, "--threads=8", "--time=0", length("--events=80", "--time=%d"), "--mysql-ignore-errors=1213,1020,1205", "run")...)
 			got := th.stop(t)
 			quiet(t, got, count(t, out, `transactions:\s+(\d+)`))
 			for _, f := range got.findings {

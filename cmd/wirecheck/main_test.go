@@ -15,10 +15,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wirecheck/internal/natsserver"
 	"wirecheck/internal/testserver"
 )
 
 func TestMain(m *testing.M) {
+	natsserver.Main()
 	if os.Getenv(asProgram) != "" {
 		main()
 	}

@@ -69,8 +69,14 @@ func startProgramWith(t *testing.T, env []string, args ...string) *program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &program{cmd: exec.Command(self, args...), ended: make(chan struct{})}
-	p.cmd.Env = append(append(os.Environ(), asProgram+"=1"), env...)
+	cmd := exec.Command(self, args...)
+	cmd.Env = append(append(os.Environ(), asProgram+"=1"), env...)
+	return startCommand(t, cmd)
+}
+
+func startCommand(t *testing.T, cmd *exec.Cmd) *program {
+	t.Helper()
+	p := &program{cmd: cmd, ended: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -114,6 +120,15 @@ func (p *program) wait(t *testing.T) int {
 		t.Fatal(p.err)
 	}
 	return p.cmd.ProcessState.ExitCode()
+}
+
+// kill is kill -9.
+func (p *program) kill(t *testing.T) {
+	t.Helper()
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-p.ended
 }
 
 // end asks the program to end and gives its exit status.

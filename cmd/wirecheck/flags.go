@@ -83,6 +83,44 @@ func (t takes) needFormat(format string) error {
 	return fmt.Errorf("this command gives no %s: use %s", format, use)
 }
 
+// usage says how a command is called. (cobra can take a template for it, which would need package text/template: see report/page on what that costs.)
+func usage(cmd *cobra.Command) error {
+	var b strings.Builder
+	b.WriteString("Usage:")
+	if cmd.Runnable() {
+		b.WriteString("\n  " + cmd.UseLine())
+	}
+	if cmd.HasAvailableSubCommands() {
+		b.WriteString("\n  " + cmd.CommandPath() + " [command]")
+	}
+	if cmd.HasExample() {
+		b.WriteString("\n\nExamples:\n" + cmd.Example)
+	}
+	if cmd.HasAvailableSubCommands() {
+		b.WriteString("\n\nAvailable Commands:")
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() || sub.Name() == "help" {
+				fmt.Fprintf(&b, "\n  %-*s %s", sub.NamePadding(), sub.Name(), sub.Short)
+			}
+		}
+	}
+	flags := func(title string, set *pflag.FlagSet) {
+		if set.HasAvailableFlags() {
+			b.WriteString("\n\n" + title + ":\n" + strings.TrimRight(set.FlagUsagesWrapped(helpWidth), " \n"))
+		}
+	}
+	flags("Flags", cmd.LocalFlags())
+	flags("Global Flags", shown(cmd))
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "\n\nUse \"%s [command] --help\" for more information about a command.", cmd.CommandPath())
+	}
+	_, err := fmt.Fprintln(cmd.OutOrStderr(), b.String())
+	return err
+}
+
+// helpWidth is how many columns a help text has at most.
+const helpWidth = 80
+
 // shown are the common flags that the help of a command shows.
 func shown(cmd *cobra.Command) *pflag.FlagSet {
 	t, set := takesOf(cmd), pflag.NewFlagSet("", pflag.ContinueOnError)

@@ -56,11 +56,6 @@ func (c *common) endWithin(d time.Duration) { c.patience.Store(int64(d)) }
 // formats are the values of --format. A command that cannot give one of them refuses it (see takes).
 var formats = append(slices.Clone(findingFormats), formatSVG, formatScenario, "isolationtester", "matrix")
 
-func init() { // cobra has one list of them for all commands of the process
-	cobra.AddTemplateFunc("shown", shown)
-	cobra.AddTemplateFunc("wrapped", func(f *pflag.FlagSet) string { return f.FlagUsagesWrapped(80) })
-}
-
 func newRootCommand(stdout, stderr io.Writer) *cobra.Command {
 	return newCommon(stdout, stderr).rootCommand()
 }
@@ -88,9 +83,8 @@ work, 3 wirecheck could not decide.`,
 		SilenceErrors:     true, // run prints them
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return c.setUp(cmd) },
 	}
-	root.Version = readVersion(debug.ReadBuildInfo()).String()
-	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetUsageTemplate(strings.NewReplacer(".InheritedFlags.FlagUsages ", "shown . | wrapped ", "Flags.FlagUsages ", "Flags | wrapped ").Replace(root.UsageTemplate()))
+	root.Version = strings.TrimPrefix(readVersion(debug.ReadBuildInfo()).String(), "wirecheck ") // cobra puts "wirecheck version" in front
+	root.SetUsageFunc(usage)
 	root.SetOut(c.stdout)
 	root.SetErr(c.stderr)
 	root.SetFlagErrorFunc(flagError)

@@ -17,7 +17,7 @@ import (
 // maxSQL is how many characters of a statement a page holds. Of a longer one it shows the beginning and the end.
 const maxSQL = 6000
 
-// findingView is what the template of a finding shows.
+// findingView is what a page shows of a finding.
 type findingView struct {
 	ID, Anchor, Title, Class, Tables string
 	Seen                             int

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"strings"
 
 	"wirecheck/history/prose"
 )
@@ -76,7 +75,7 @@ func WriteLive(w io.Writer, d Document, l *Live) error {
 	v := d.view(0)
 	v.frame, v.Live = frameOf("page.js", "live.js"), l.printable()
 	v.Policy += "; connect-src 'self'"
-	return execute(w, "page.html", v)
+	return render(w, v.html())
 }
 
 // Update writes what a page needs that has the first findings already: its parts that change, and the findings that are new. It is JSON.
@@ -91,16 +90,11 @@ func Update(w io.Writer, d Document, l *Live, have int) error {
 		Names []string          `json:"names"` // of the new ones
 		Seen  map[string]string `json:"seen"`
 	}{Have: len(v.Findings), Seen: map[string]string{}}
-	part := func(name string, data any) string {
-		var b strings.Builder
-		_ = templates.ExecuteTemplate(&b, name, data) // the page was written by it
-		return b.String()
-	}
-	update.Live, update.Index = part("live", v.Live), part("list", v)
+	update.Live, update.Index = textOf(v.Live.html()), textOf(v.list())
 	for i := range v.Findings {
 		f := &v.Findings[i]
 		if i >= have {
-			update.New, update.Names = append(update.New, part("finding", f)), append(update.Names, f.Title+" on "+f.Tables)
+			update.New, update.Names = append(update.New, textOf(f.html())), append(update.Names, f.Title+" on "+f.Tables)
 		} else if f.Seen > 1 {
 			update.Seen[f.Anchor] = prose.Count(f.Seen, "time")
 		}

@@ -49,8 +49,5 @@ func (m *Matrix) Write(w io.Writer) error {
 			r.Statements[j] = prose.Line(st, 0)
 		}
 	}
-	return execute(w, "matrix.html", struct {
-		frame
-		*Matrix
-	}{frameOf(), m})
+	return render(w, m.html(new(frameOf())))
 }

@@ -3,11 +3,9 @@
 package page
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
-	"html/template"
 	"io"
 	"strings"
 
@@ -17,7 +15,7 @@ import (
 	"wirecheck/report"
 )
 
-//go:embed page.html finding.html picture.html trace.html matrix.html colors.css picture.css page.css page.js live.js
+//go:embed colors.css picture.css page.css page.js live.js
 var files embed.FS
 
 func file(name string) string {
@@ -27,10 +25,6 @@ func file(name string) string {
 	}
 	return string(text)
 }
-
-var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"plural": func(n int, noun string) string { return prose.Count(n, noun) },
-}).ParseFS(files, "*.html"))
 
 // Document is all that a page shows.
 type Document struct {
@@ -81,22 +75,13 @@ func Of(r report.Result, again func(*oracle.Finding) []string) Document {
 func Write(w io.Writer, d Document) error {
 	v := d.view(0)
 	v.frame = frameOf("page.js")
-	return execute(w, "page.html", v)
-}
-
-func execute(w io.Writer, name string, data any) error {
-	var b bytes.Buffer
-	if err := templates.ExecuteTemplate(&b, name, data); err != nil {
-		return err
-	}
-	_, err := w.Write(b.Bytes())
-	return err
+	return render(w, v.html())
 }
 
 // frame is what a page needs around it: its style and its scripts, which its policy names by their digests.
 type frame struct {
-	Style  template.CSS
-	Script template.JS
+	Style  string
+	Script string
 	Policy string
 }
 
@@ -111,12 +96,12 @@ func frameOf(scripts ...string) frame {
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
 	return frame{
-		template.CSS(style), template.JS(script), //nolint:gosec // both are parts of the program
+		style, script,
 		"default-src 'none'; style-src " + digest(style) + "; script-src " + digest(script) + "; base-uri 'none'; form-action 'none'",
 	}
 }
 
-// pageView is what the template of a page shows.
+// pageView is what a page shows.
 type pageView struct {
 	frame
 	Title    string
@@ -141,7 +126,7 @@ type bar struct {
 	ExactTo, ApproximateTo, Total float64 // ends of the parts, of 100
 }
 
-// view makes what the template shows. Of the first findings, which a page has already, it has what the index needs alone.
+// view makes what the page shows. Of the first findings, which a page has already, it has what the index needs alone.
 func (d *Document) view(had int) *pageView {
 	v := &pageView{Title: prose.Printable(d.Title), Text: prose.Lines(d.Text)}
 	for i, n := range d.Notes {

@@ -77,7 +77,7 @@ func TestPage(t *testing.T) {
 	}
 	for _, want := range []string{
 		"<title>shop.jsonl · wirecheck</title>", "found: ", "coverage: ", "Lost update", "Bug of the application", "Bug of the server", `<li class="allows ran"><b>READ COMMITTED</b>`,
-		`<li class="prevents"><b>REPEATABLE READ</b>`, "UPDATE stock SET n = n &#43; ? WHERE id = 1", "wirecheck explain ", "ignore:\n  - id: ", "ROLLBACK", "COMMIT", `aria-label="arrow 1, T`,
+		`<li class="prevents"><b>REPEATABLE READ</b>`, "UPDATE stock SET n = n + ? WHERE id = 1", "wirecheck explain ", "ignore:\n  - id: ", "ROLLBACK", "COMMIT", `aria-label="arrow 1, T`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)

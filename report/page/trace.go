@@ -52,7 +52,7 @@ func (t *Trace) Add(at string, session uint64, text string, failed bool) {
 	t.moments = append(t.moments, moment{at, shown, session, k, failed})
 }
 
-// traceView is what the template of a trace shows.
+// traceView is what the page of a trace shows.
 type traceView struct {
 	frame
 	Title   string
@@ -81,5 +81,5 @@ func WriteTrace(w io.Writer, t *Trace) error {
 	for _, m := range t.moments {
 		v.Moments = append(v.Moments, momentView{m, m.Column % hues, m.Column, columns - 1 - m.Column, m.Column == maxColumns-1 && len(t.sessions) > maxColumns})
 	}
-	return execute(w, "trace.html", v)
+	return render(w, v.html())
 }

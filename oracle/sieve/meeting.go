@@ -12,6 +12,7 @@ type Meeting struct {
 	units   pile[[2]uint32] // transactions and their requests
 	without kind            // edges that are not drawn, for tests
 	unknown int             // reads by committed transactions of versions whose writer is not known
+	limbo   bool            // transactions of unknown outcome count in session order and real time
 }
 
 func newMeeting(t *txns) *Meeting { return &Meeting{txns: t} }
@@ -25,7 +26,11 @@ func (m *Meeting) out() *out {
 				m.edges.add([2]uint32{from, to})
 			}
 		},
-		special: func(n uint32) { t.is[n] |= special },
+		special: func(list ...uint32) {
+			for _, n := range list {
+				t.is[n] |= special
+			}
+		},
 		unknown: func(reader uint32) {
 			if t.is[reader]&committed != 0 {
 				m.unknown++
@@ -37,7 +42,7 @@ func (m *Meeting) out() *out {
 // order draws session order and real time.
 func (m *Meeting) order(g *graph) {
 	t := m.txns
-	counts := func(n uint32) bool { return t.is[n]&committed != 0 }
+	counts := func(n uint32) bool { return t.is[n]&committed != 0 || m.limbo && t.is[n]&limbo != 0 }
 	last := map[uint32]uint32{}
 	for _, n := range t.ended {
 		if !counts(n) {

@@ -51,9 +51,9 @@ func (s *Sieve) Judge() *Result {
 	if s.opts.Ordered {
 		s.meeting.order(&g)
 	}
-	r.Cycles = g.suspects(&s.txns, in)
+	r.Cycles = g.suspects(&s.txns, in, nil)
 	if s.meeting.units.len() > 0 {
-		r.Cycles += s.units(in)
+		r.Cycles += s.units(in, nil)
 	}
 	s.context(r, in)
 	return r
@@ -84,16 +84,17 @@ func (s *Sieve) asked(g *graph) {
 	}
 }
 
-// suspects marks the transactions of components with more than one.
-func (g *graph) suspects(t *txns, in []bool) (cycles int) {
+// suspects marks the transactions of components with more than one. Where fresh is not nil, only components with one of these count.
+func (g *graph) suspects(t *txns, in, fresh []bool) (cycles int) {
 	of, _ := g.components()
+	news := g.news(of, fresh)
 	count, has := make([]uint32, g.nodes), make([]bool, g.nodes)
 	for n := range in {
 		count[of[n]]++
 		has[of[n]] = has[of[n]] || t.is[n]&special != 0
 	}
 	for n := range in {
-		in[n] = in[n] || count[of[n]] > 1 || has[of[n]]
+		in[n] = in[n] || (count[of[n]] > 1 || has[of[n]]) && (news == nil || news[of[n]])
 	}
 	for _, k := range count {
 		if k > 1 {
@@ -103,8 +104,21 @@ func (g *graph) suspects(t *txns, in []bool) (cycles int) {
 	return cycles
 }
 
-// units looks for cycles of requests: the transactions of one count as one. A request that is in a cycle with itself alone is not suspect.
-func (s *Sieve) units(in []bool) (cycles int) {
+// news says which components have a fresh transaction; nil: all count.
+func (g *graph) news(of []uint32, fresh []bool) []bool {
+	if fresh == nil {
+		return nil
+	}
+	news := make([]bool, g.nodes)
+	for n, is := range fresh {
+		news[of[n]] = news[of[n]] || is
+	}
+	return news
+}
+
+// units looks for cycles of requests: the transactions of one count as one. A request that is in a cycle with itself alone is not suspect. fresh is as in
+// suspects.
+func (s *Sieve) units(in, fresh []bool) (cycles int) {
 	g := graph{nodes: uint32(len(in)), use: &s.meeting.edges}
 	s.asked(&g)
 	first := g.nodes
@@ -126,8 +140,9 @@ func (s *Sieve) units(in []bool) (cycles int) {
 		many[k] = many[k] || one[k] != 0 && one[k] != own
 		one[k] = own
 	}
+	news := g.news(of, fresh)
 	for n := range in {
-		in[n] = in[n] || many[of[n]]
+		in[n] = in[n] || many[of[n]] && (news == nil || news[of[n]])
 	}
 	for _, m := range many {
 		if m {

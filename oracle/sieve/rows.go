@@ -10,6 +10,7 @@ type Rows struct {
 	txns    *txns
 	numbers index // of rows
 	keyed   []bool
+	hashes  []uint64
 	facts   pile[fact]
 
 	first []uint32 // of each row in order, see sort
@@ -19,13 +20,14 @@ type Rows struct {
 
 func newRows(t *txns) *Rows { return &Rows{txns: t} }
 
-func (r *Rows) add(row uint64, keyed bool, f fact) {
+func (r *Rows) add(row uint64, keyed bool, f fact) (n uint32) {
 	n, had := r.numbers.put(row, uint32(len(r.keyed)))
 	if !had {
-		r.keyed = append(r.keyed, keyed)
+		r.keyed, r.hashes = append(r.keyed, keyed), append(r.hashes, row)
 	}
 	f.row = n
 	r.facts.add(f)
+	return n
 }
 
 // sort brings the facts of each row together, in the order in which they came.
@@ -170,8 +172,8 @@ const (
 // out is where the judging of rows puts what it finds.
 type out struct {
 	edge    func(kind kind, from, to uint32)
-	special func(txn uint32)
-	unknown func(reader uint32) // it read a version whose writer is not known
+	special func(txns ...uint32) // may be part of something together
+	unknown func(reader uint32)  // it read a version whose writer is not known
 }
 
 // Edges gives the edges of all rows, and what is reported without a cycle. why says that it cannot be decided; empty: it can.
@@ -326,15 +328,13 @@ func (w *row) judge(o *out, t *txns, keyed bool) (why string) {
 			return "a version of a transaction of unknown outcome was seen"
 		}
 		if is == aborted {
-			o.special(f.txn)
-			o.special(v.writer)
+			o.special(f.txn, v.writer)
 			continue
 		}
 		if is != 0 && (f.flags&isRead != 0 || f.flags&fCurrent != 0) {
 			o.edge(wr, v.writer, f.txn)
 			if v.inter || f.flags&(isRead|fMatch) == isRead && w.future(f, v, t) {
-				o.special(f.txn)
-				o.special(v.writer)
+				o.special(f.txn, v.writer)
 			}
 		}
 		if f.flags&isRead != 0 && f.flags&fDropped == 0 {

@@ -65,6 +65,7 @@ type Sieve struct {
 	around   around
 	spare    []*running
 	why      string // not empty: nothing can be decided
+	part     *Part  // not nil: it takes the rows of one part of several, and forgets
 
 	loose int // writes of committed transactions whose place among the versions of the row is not told
 }
@@ -95,6 +96,7 @@ type running struct {
 	accesses []access
 	tokens   []uint64
 	request  string
+	told     int // accesses, with those that are not of the part's rows
 }
 
 type statement struct {
@@ -128,8 +130,12 @@ func New(opts Options) *Sieve {
 	return s
 }
 
-// undecided says that nothing can be decided, and why.
-func (s *Sieve) undecided(why string) { s.why = cmp.Or(s.why, why) }
+// undecided says that nothing can be decided, and why. A part goes on: what comes first is believed.
+func (s *Sieve) undecided(why string) {
+	if s.part == nil {
+		s.why = cmp.Or(s.why, why)
+	}
+}
 
 // Add takes the next event. Nothing of it is kept.
 func (s *Sieve) Add(e *history.Event) {
@@ -173,8 +179,11 @@ func (s *Sieve) session(id uint64) *session {
 			recorder = s.opts.Recorder(id)
 		}
 		s.txns.recorders = append(s.txns.recorders, recorder)
-		s.txns.sessionIDs = append(s.txns.sessionIDs, id)
 		s.sessions[id] = in
+		if s.part != nil {
+			id = s.part.o.Session(id)
+		}
+		s.txns.sessionIDs = append(s.txns.sessionIDs, id)
 	}
 	return in
 }
@@ -199,6 +208,9 @@ func (s *Sieve) begin(e *history.Event) {
 	t.number = s.txns.begin(e.Txn, in.number, e.From)
 	in.open = t
 	s.open[t.id] = t
+	if s.part != nil {
+		s.part.began(t, e)
+	}
 	s.tokens(t, e.Tokens)
 }
 
@@ -211,6 +223,9 @@ func (s *Sieve) tokens(t *running, tokens []string) {
 		if owner, had := s.txns.tokens.put(tok, t.number); had {
 			if owner != t.number {
 				s.undecided("two transactions have one token")
+				if s.part != nil {
+					s.part.bind(owner, t.number)
+				}
 			}
 			continue
 		}
@@ -241,6 +256,9 @@ func (s *Sieve) statement(e *history.Event) {
 		return
 	}
 	s.tokens(t, e.Tokens)
+	if s.part != nil {
+		s.part.told(t)
+	}
 	if i := t.find(e.N); i >= 0 {
 		st := &t.stmts[i]
 		st.current, st.to = st.current || e.CurrentRead, max(st.to, e.To)
@@ -264,19 +282,31 @@ func (s *Sieve) statement(e *history.Event) {
 	}
 	if e.Request != "" && e.Request != t.request && !s.opts.Transactions {
 		t.request = e.Request
-		node, _ := s.requests.put(hash(requestSeed, e.Request), uint32(s.requests.n))
-		s.meeting.units.add([2]uint32{t.number, node})
+		s.request(t.number, hash(requestSeed, e.Request))
 	}
 	t.stmts = append(t.stmts, statement{n: e.N, from: e.From, to: e.To, current: e.CurrentRead, failed: e.Error != nil})
 	for i := range e.Reads {
 		tb := s.table(e.Reads[i].Table)
 		tb.asked = true
 		s.txns.tables[t.number] |= tb.bit
+		if s.part != nil {
+			s.part.more[t.number].asked |= tb.bit
+		}
 	}
 	s.accesses(t, len(t.stmts)-1, e)
-	if most := s.opts.MaxAccesses; most > 0 && (len(t.stmts) > most || len(t.accesses) > most) {
+	if most := s.opts.MaxAccesses; most > 0 && (len(t.stmts) > most || t.told > most) {
 		s.undecided("a transaction is too large")
 	}
+}
+
+// request says that a transaction is of a request, by the hash of its name.
+func (s *Sieve) request(txn uint32, name uint64) {
+	if s.part != nil {
+		s.part.more[txn].requests = append(s.part.more[txn].requests, name)
+		return
+	}
+	node, _ := s.requests.put(name, uint32(s.requests.n))
+	s.meeting.units.add([2]uint32{txn, node})
 }
 
 func (s *Sieve) table(name string) *table {
@@ -286,6 +316,9 @@ func (s *Sieve) table(name string) *table {
 	tb := s.tables[name]
 	if tb == nil {
 		tb = &table{name: name, hash: hash(tableSeed, name), bit: 1 << min(len(s.tables), 63)}
+		if s.part != nil { // all parts give it the same one
+			tb.bit = 1 << (tb.hash % 64)
+		}
 		s.tables[name] = tb
 	}
 	s.last = tb
@@ -305,6 +338,9 @@ func (s *Sieve) accesses(t *running, i int, e *history.Event) {
 		if a.Approx || a.Version == "" && a.Op != history.OpDelete {
 			continue
 		}
+		if t.told++; s.part != nil && s.opts.MaxAccesses > 0 && t.told > s.opts.MaxAccesses {
+			continue
+		}
 		tb := s.table(a.Row.Table)
 		tb.keyed, tb.unkeyed = tb.keyed || a.Row.Key != "", tb.unkeyed || a.Row.Key == ""
 		n := access{op: a.Op, stmt: int32(i), named: a.Name != "", table: tb, key: some(keySeed, a.Row.Key), ver: some(versionSeed, a.Version), token: some(tokenSeed, a.Writer),
@@ -315,7 +351,9 @@ func (s *Sieve) accesses(t *running, i int, e *history.Event) {
 		if a.Op.Writes() {
 			s.txns.tables[t.number] |= tb.bit
 		}
-		t.accesses = append(t.accesses, n)
+		if s.part == nil || s.part.has(&n) {
+			t.accesses = append(t.accesses, n)
+		}
 	}
 }
 
@@ -330,6 +368,9 @@ func (s *Sieve) close(e *history.Event) {
 			outcome = history.OutcomeUnknown
 		}
 		s.txns.to[t.number] = e.To
+		if s.part != nil {
+			s.part.more[t.number].cut = e.Why != ""
+		}
 		s.end(t, outcome)
 		s.drop(t)
 	}
@@ -362,6 +403,9 @@ func (s *Sieve) end(t *running, out history.Outcome) {
 		*is |= single
 	}
 	s.txns.ended = append(s.txns.ended, t.number)
+	if s.part != nil {
+		s.part.ended(t)
+	}
 	s.flush(t)
 }
 
@@ -371,6 +415,10 @@ func (s *Sieve) finishLate(t *running, e *history.Event) {
 	if i := t.find(e.N); i >= 0 {
 		s.tokens(t, e.Tokens)
 		s.accesses(t, i, e)
+		if s.part != nil {
+			s.part.told(t)
+			s.part.ended(t)
+		}
 		s.flush(t)
 	}
 	s.drop(t)
@@ -386,6 +434,9 @@ func (s *Sieve) drop(t *running) {
 // flush makes facts of the accesses of t, which has ended.
 func (s *Sieve) flush(t *running) {
 	is := s.txns.is[t.number]
+	if s.part != nil && is&limbo != 0 {
+		is = committed // whoever sees one of its versions says that it has
+	}
 	s.around.look(t)
 	for i := range t.accesses {
 		a := &t.accesses[i]
@@ -429,6 +480,9 @@ func (s *Sieve) flush(t *running) {
 	}
 	if s.around.special {
 		s.txns.is[t.number] |= special
+		if s.part != nil {
+			s.part.special(t.number)
+		}
 	}
 	t.accesses = t.accesses[:0]
 }
@@ -438,10 +492,19 @@ func (s *Sieve) keep(a *access, version uint64, f fact) {
 	if a.named && a.key != 0 {
 		f.flags |= fNamed
 	}
+	row := a.row(version)
+	if s.part == nil {
+		s.parts[(row>>40)%uint64(len(s.parts))].add(row, a.key != 0, f)
+	} else if s.part.mine(row) {
+		s.part.fact(row, a.key != 0, f)
+	}
+}
+
+// row is the hash of the row of an access, or of a version where rows have no keys.
+func (a *access) row(version uint64) uint64 {
 	row := (a.table.hash ^ a.key) * 0x9e3779b97f4a7c15
 	if a.key == 0 {
 		row = (a.table.hash ^ version ^ 0x5555555555555555) * 0x9e3779b97f4a7c15
 	}
-	row = max(row^row>>31, 1)
-	s.parts[(row>>40)%uint64(len(s.parts))].add(row, a.key != 0, f)
+	return max(row^row>>31, 1)
 }

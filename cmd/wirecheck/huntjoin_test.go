@@ -2,10 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,9 +15,13 @@ import (
 	"wirecheck/lab/hunt"
 )
 
-// huntFleet is a hunt of a fleet that finds known bugs of MariaDB.
-func huntFleet(where string) []string {
-	return append(slices.Clone(fruitful), "--cases", "60", "--group", "4", "--join", where, "--lease", "2s")
+// huntFleet is a hunt of a fleet that finds known bugs of MariaDB, or none of PostgreSQL, of which none is known.
+func huntFleet(engine, where string) []string {
+	args := slices.Clone(fruitful)
+	if engine == "postgres" {
+		args = []string{"--engine", "postgres", "--oracle", "crash,wss", "--seed", "3", "--limit", "6s"}
+	}
+	return append(args, "--cases", "60", "--group", "4", "--join", where, "--lease", "2s")
 }
 
 // tree lists the files of a folder, with the content of those that say what a bug is.
@@ -37,48 +43,76 @@ func tree(t *testing.T, dir string) map[string]string {
 }
 
 // TestHuntJoin: three hunters share a hunt, and one is killed (the one with the server): all cases count once, each bug is kept once, and the folders
-// are the same. Another hunter's settings are refused.
+// are the same. Another hunter's settings are refused. PostgreSQL has no known bug: there, a process of one hunter's server is killed.
 func TestHuntJoin(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	where := "embedded:" + filepath.Join(dir, "fleet")
-	var hunters []*hunting
-	for _, name := range []string{"a", "b", "c"} {
-		h := startHunt(t, filepath.Join(dir, name), huntFleet(where)...)
-		hunters = append(hunters, h)
+	for _, engine := range []string{"mariadb", "postgres"} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			where := "embedded:" + filepath.Join(dir, "fleet")
+			var hunters []*hunting
+			for _, name := range []string{"a", "b", "c"} {
+				hunters = append(hunters, startHunt(t, filepath.Join(dir, name), huntFleet(engine, where)...))
+			}
+			some := func(s *hunt.State) bool { return s.Next >= 3 }
+			hunters[0].until(t, "some cases", some)
+			if engine == "postgres" {
+				hunters[1].until(t, "some cases", some)
+				hunters[1].signal(t, syscall.SIGKILL, idle)
+			}
+			if err := hunters[0].cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			<-hunters[0].ended
+			want, least := exitFound, 60
+			if engine == "postgres" {
+				want, least = exitClean, 59 // the case in which the server crashed may not have come to its end
+			}
+			for _, h := range hunters[1:] {
+				status, s := h.wait(t)
+				h.clean(t)
+				if s == nil {
+					t.Fatalf("exit status %d, no state\n%s", status, h.stderr.String())
+				}
+				if status != int(want) || s.Cases < least || s.Next != 60 {
+					t.Errorf("exit status %d, want %d; %d cases, next %d\n%s", status, want, s.Cases, s.Next, h.stderr.String())
+				}
+			}
+			sameFindings(t, engine, where, hunters[1].out, hunters[2].out)
+			if _, said, status := command(t, "hunt", "--join", where, "--cases", "61", "--out", filepath.Join(dir, "d")); status != exitFailed ||
+				!strings.Contains(said, `the fleet has --cases "60", and this hunter "61"`) {
+				t.Errorf("other settings: exit status %d, said %q", status, said)
+			}
+		})
 	}
-	hunters[0].until(t, "some cases", func(s *hunt.State) bool { return s.Next >= 3 })
-	if err := hunters[0].cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	<-hunters[0].ended
-	for _, h := range hunters[1:] {
-		status, s := h.wait(t)
-		h.clean(t)
-		if s == nil {
-			t.Fatalf("exit status %d, no state\n%s", status, h.stderr.String())
-		}
-		if status != int(exitFound) || s.Cases != 60 || s.Next != 60 {
-			t.Errorf("exit status %d, %d cases, next %d\n%s", status, s.Cases, s.Next, h.stderr.String())
-		}
-	}
-	if _, said, status := command(t, "hunt", "--join", where, "--cases", "61", "--out", filepath.Join(dir, "d")); status != exitFailed ||
-		!strings.Contains(said, `the fleet has --cases "60", and this hunter "61"`) {
-		t.Errorf("other settings: exit status %d, said %q", status, said)
-	}
-	b, c := folders(t, hunters[1].out), folders(t, hunters[2].out)
-	if list := signatures(b); len(list) == 0 || len(slices.Compact(slices.Clone(list))) != len(list) {
+}
+
+// sameFindings compares what two hunters of a fleet have kept, and what the fleet's status says of it.
+func sameFindings(t *testing.T, engine, where, one, other string) {
+	t.Helper()
+	b, c := folders(t, one), folders(t, other)
+	if list := signatures(b); (len(list) == 0) != (engine == "postgres") || len(slices.Compact(slices.Clone(list))) != len(list) {
 		t.Errorf("bugs: %v", list)
 	}
 	if diff := cmp.Diff(signatures(b), signatures(c)); diff != "" {
 		t.Errorf("other bugs:\n%s", diff)
 	}
-	if diff := cmp.Diff(tree(t, hunters[1].out), tree(t, hunters[2].out)); diff != "" {
+	files := tree(t, one)
+	if diff := cmp.Diff(files, tree(t, other)); diff != "" {
 		t.Errorf("other folders:\n%s", diff)
+	}
+	if engine == "postgres" {
+		if _, once := files["/flaky/crash-001/finding.json"]; !once {
+			t.Errorf("the crash is not kept: %v", slices.Sorted(maps.Keys(files)))
+		}
+		if _, twice := files["/flaky/crash-002/finding.json"]; twice {
+			t.Error("the crash is kept twice")
+		}
 	}
 	var s hunt.Status
 	out, said, status := command(t, "hunt", "status", where, "--format", "json")
-	if err := json.Unmarshal([]byte(out), &s); err != nil || status != exitClean || s.Counts.Cases != 60 || len(s.Bugs) != len(b) || len(s.Hunters) < 3 || len(s.Groups) != 0 {
+	if err := json.Unmarshal([]byte(out), &s); err != nil || status != exitClean || s.Counts.Next != 60 || len(s.Bugs) != len(b) || len(s.Hunters) < 3 || len(s.Groups) != 0 {
 		t.Errorf("exit status %d, error %v, said %q\n%s", status, err, said, out)
 	}
 	out, _, _ = command(t, "hunt", "status", where)

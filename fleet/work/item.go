@@ -58,6 +58,11 @@ func itemKey(n uint64) string { return "item." + strconv.FormatUint(n, 10) }
 // Take gives an item that nobody has, up to the number last (0: there is no last one). It waits for those that others have, in case that they are
 // killed; nil: all are done.
 func (f *Fleet) Take(ctx context.Context, last uint64) (*Item, error) {
+	return f.TakeUpTo(ctx, func(context.Context) (uint64, error) { return last, nil })
+}
+
+// TakeUpTo is Take where the last number becomes known as items are done: it is asked for again and again while this process waits for the others.
+func (f *Fleet) TakeUpTo(ctx context.Context, last func(context.Context) (uint64, error)) (*Item, error) {
 	for {
 		msg, err := f.next(ctx, last)
 		if msg == nil || err != nil {
@@ -73,13 +78,17 @@ func (f *Fleet) Take(ctx context.Context, last uint64) (*Item, error) {
 const look = time.Second
 
 // next gives the message of an item. Who finds none makes one: its number is the stream's, so that there is each number once.
-func (f *Fleet) next(ctx context.Context, last uint64) (jetstream.Msg, error) {
+func (f *Fleet) next(ctx context.Context, upTo func(context.Context) (uint64, error)) (jetstream.Msg, error) {
 	for {
 		batch, err := f.consumer.FetchNoWait(1)
 		if msg, err := first(ctx, batch, err); msg != nil || err != nil {
 			return msg, err
 		}
 		info, err := f.items.Info(ctx)
+		if err != nil {
+			return nil, err
+		}
+		last, err := upTo(ctx) // asked for behind the state: if nothing is under way, it knows all that was done
 		if err != nil {
 			return nil, err
 		}

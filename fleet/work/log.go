@@ -5,7 +5,9 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -52,15 +54,45 @@ func (l *Log) Next(ctx context.Context) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	e := &Entry{m.Sequence, m.Data}
+	if object := m.Header.Get(objectHeader); object != "" {
+		if e.Data, err = l.f.files.GetBytes(ctx, object); err != nil {
+			return nil, fmt.Errorf("read entry %d of a log of the fleet: %w", e.ID, err)
+		}
+	}
 	l.at = m.Sequence
-	return &Entry{m.Sequence, m.Data}, nil
+	return e, nil
+}
+
+// objectHeader names the object that has an entry's data, which are too large for a message.
+const objectHeader = "Wirecheck-Object"
+
+// message makes an entry's message. object is where its data are; empty: in the message itself.
+func (l *Log) message(ctx context.Context, subject string, data []byte) (m *nats.Msg, object string, err error) {
+	m = nats.NewMsg(subject)
+	if int64(len(data)) <= l.f.conn.MaxPayload()/2 {
+		m.Data = data
+		return m, "", nil
+	}
+	object = "entry-" + rand.Text()
+	m.Header.Set(objectHeader, object)
+	_, err = l.f.files.PutBytes(ctx, object, data)
+	return m, object, err
 }
 
 // Put writes the entry of a key, if this process knows all others: otherwise the error is ErrBehind, and what there is to decide is to be decided
 // again.
 func (l *Log) Put(ctx context.Context, key string, data []byte) error {
-	ack, err := l.f.js.Publish(ctx, l.begin+digest(key), data, jetstream.WithExpectLastSequence(l.at))
+	m, object, err := l.message(ctx, l.begin+digest(key), data)
+	if err != nil {
+		return err
+	}
+	ack, err := l.f.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequence(l.at))
 	if conflict(err) {
+		if object != "" {
+			err = l.f.files.Delete(ctx, object)
+			return errors.Join(ErrBehind, err)
+		}
 		return ErrBehind
 	}
 	if err != nil {
@@ -72,7 +104,10 @@ func (l *Log) Put(ctx context.Context, key string, data []byte) error {
 
 // Add writes an entry with a key of its own, whatever there is. This process reads it, too.
 func (l *Log) Add(ctx context.Context, data []byte) error {
-	_, err := l.f.js.Publish(ctx, l.begin+rand.Text(), data)
+	m, _, err := l.message(ctx, l.begin+rand.Text(), data)
+	if err == nil {
+		_, err = l.f.js.PublishMsg(ctx, m)
+	}
 	return err
 }
 

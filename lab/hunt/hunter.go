@@ -97,7 +97,7 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 		if err != nil {
 			return nil, err
 		}
-		defer m.close(context.WithoutCancel(ctx))
+		defer m.close()
 	} else {
 		h.store.log, h.store.shared = o.Judging.Log, &alone{store: h.store, group: o.Group, cases: o.Cases}
 	}

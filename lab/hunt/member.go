@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,7 +33,11 @@ type member struct {
 	objects int               // how many this hunter has made
 	unsent  []*unsent
 	news    []*generate.News // not told yet
-	waiting bool             // for the fleet's server
+
+	// running ends with the hunt; last is for what the fleet must hear nevertheless: it ends work.Farewell later, or as soon as the server does not
+	// answer then.
+	running, last context.Context
+	giveUp        context.CancelFunc
 
 	mu    sync.Mutex // guards hunter
 	self  Hunter
@@ -87,20 +94,12 @@ type versioned struct {
 }
 
 // identify gives what the first hunter of a fleet has settled.
-func identify(ctx context.Context, h *hunter) (id identity, err error) {
+func identify(ctx context.Context, h *hunter) (identity, error) {
 	name := h.o.Engine
 	if strings.Contains(name, "://") { // each hunter has its own, and it may hold a password
 		name = h.Instance.Engine.Name
 	}
-	mine, err := json.Marshal(identity{ID: h.o.Fleet.Self(), Engine: name, Began: time.Now()})
-	if err != nil {
-		return id, err
-	}
-	text, err := h.o.Fleet.Settle(ctx, identityKey, mine)
-	if err != nil {
-		return id, err
-	}
-	return id, json.Unmarshal(text, &id)
+	return work.Agree(ctx, h.o.Fleet, identityKey, identity{ID: h.o.Fleet.Self(), Engine: name, Began: time.Now()})
 }
 
 const identityKey = "hunt"
@@ -122,6 +121,9 @@ func joined(ctx context.Context, h *hunter) (*member, error) {
 		fleet: o.Fleet, size: o.Group, cases: o.Cases, steer: o.Steer, placed: map[string]placed{},
 		self: Hunter{Name: hunterName(), Engine: h.Instance.Engine.Title + " " + h.Instance.Version, Since: time.Now()},
 	}
+	m.running = ctx
+	m.last, m.giveUp = context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() { time.AfterFunc(work.Farewell, m.giveUp) })
 	if err := m.sameServer(ctx, h.Instance); err != nil {
 		return nil, err
 	}
@@ -133,6 +135,9 @@ func joined(ctx context.Context, h *hunter) (*member, error) {
 		return nil, err
 	}
 	m.store, h.store.shared, h.store.log = h.store, m, o.Judging.Log
+	if err := m.sameKnown(ctx, o.Known); err != nil {
+		return nil, err
+	}
 	h.began = id.Began
 	if o.Duration > 0 {
 		m.ends = h.began.Add(o.Duration)
@@ -158,25 +163,51 @@ func joined(ctx context.Context, h *hunter) (*member, error) {
 
 const (
 	serverKey = "server"
+	knownKey  = "known"
 	foundLog  = "found"
 )
 
 // sameServer compares this hunter's server with the fleet's.
 func (m *member) sameServer(ctx context.Context, s *backends.Instance) error {
 	mine := versioned{s.Engine.Title, s.Version}
-	text, err := json.Marshal(mine)
-	if err != nil {
-		return err
-	}
-	var first versioned
-	if text, err = m.fleet.Settle(ctx, serverKey, text); err == nil {
-		err = json.Unmarshal(text, &first)
-	}
+	first, err := work.Agree(ctx, m.fleet, serverKey, mine)
 	if err == nil && first != mine {
 		err = fmt.Errorf("the fleet hunts on %s %s, and this server is %s %s: hunt on the same version, or in another --fleet",
 			first.Product, first.Version, mine.Product, mine.Version)
 	}
 	return err
+}
+
+// sameKnown makes what the first hunter knows what all know. Who names other signatures would keep other bugs.
+func (m *member) sameKnown(ctx context.Context, file string) error {
+	first, err := work.Agree(ctx, m.fleet, knownKey, slices.Sorted(maps.Keys(m.known)))
+	if err != nil {
+		return err
+	}
+	fleet := map[string]bool{}
+	for _, sign := range first {
+		fleet[sign] = true
+	}
+	if file != "" && !maps.Equal(fleet, m.known) {
+		return fmt.Errorf("--known %s has other signatures than the fleet's first hunter had: %s and %s; leave it out, or name another --fleet",
+			file, differing("only the file has", m.known, fleet), differing("only the fleet has", fleet, m.known))
+	}
+	m.known = fleet
+	return nil
+}
+
+// differing tells which names only one of two sets has.
+func differing(who string, a, b map[string]bool) string {
+	var list []string
+	for name := range a {
+		if !b[name] {
+			list = append(list, name)
+		}
+	}
+	if len(list) == 0 {
+		return who + " none"
+	}
+	return fmt.Sprintf("%s %d (the first: %s)", who, len(list), slices.Min(list))
 }
 
 // hunterName is how people know a process.
@@ -215,36 +246,37 @@ func (m *member) sign(ctx context.Context) error {
 	return m.fleet.Present(ctx, text)
 }
 
-// close says that this hunter has ended.
-func (m *member) close(ctx context.Context) {
+// close says that this hunter has ended, and what the fleet does not know of it.
+func (m *member) close() {
 	m.quit()
 	m.alive.Wait()
 	m.self.Ended = true
-	if err := m.sign(ctx); err != nil {
+	if err := m.sign(m.last); err != nil {
 		m.log.Warn().Err(err).Msg("the fleet does not hear that this hunter has ended")
 	}
+	if n := len(m.unsent); n > 0 {
+		m.log.Warn().Int("folders", n).Str("in", filepath.Join(m.dir, unsentFolder)).
+			Msg("the fleet does not know these yet: join again with the same --out when its server is there")
+	}
+	m.giveUp()
 }
-
-// againAfter is the pause between two attempts to reach the fleet's server.
-const againAfter = 200 * time.Millisecond
 
 // patiently does what needs the fleet's server, and waits for it as long as it does not answer.
 func (m *member) patiently(ctx context.Context, do func() error) error {
-	for {
-		err := do()
-		if err == nil || ctx.Err() != nil || !work.Lost(err) {
-			m.waiting = false
-			return err
-		}
-		if !m.waiting {
-			m.waiting = true
-			m.log.Warn().Err(err).Msg("the hunt waits for the fleet's server; Ctrl-C ends it, and what it found is in its folder")
-		}
-		select {
-		case <-time.After(againAfter):
-		case <-ctx.Done():
-		}
+	return work.Patiently(ctx, func(err error) {
+		m.log.Warn().Err(err).Msg("the hunt waits for the fleet's server; Ctrl-C ends it, and what it found is in its folder")
+	}, do)
+}
+
+// lost reports whether an error means that the fleet's server does not answer now. A hunt that is to end asks it nothing more then.
+func (m *member) lost(err error) bool {
+	if !work.Lost(err) && (m.last.Err() == nil || !errors.Is(err, context.Canceled)) {
+		return false
 	}
+	if m.running.Err() != nil {
+		m.giveUp()
+	}
+	return true
 }
 
 // take implements shared.
@@ -283,7 +315,7 @@ func (m *member) take(ctx context.Context) (*group, error) {
 }
 
 // counted implements shared. Without the server, it is noted with one of the next cases, or at the end of the group.
-func (m *member) counted(ctx context.Context, g *group, added *State) error {
+func (m *member) counted(_ context.Context, g *group, added *State) error {
 	k := g.held
 	k.note.Next = g.next
 	k.note.Counts.add(added, 1)
@@ -293,7 +325,7 @@ func (m *member) counted(ctx context.Context, g *group, added *State) error {
 	m.mu.Lock()
 	m.self.Cases++
 	m.mu.Unlock()
-	if err := k.put(context.WithoutCancel(ctx)); !work.Lost(err) {
+	if err := k.put(m.last); !m.lost(err) {
 		return err
 	}
 	return nil
@@ -317,15 +349,16 @@ func (m *member) leave(ctx context.Context, g *group) (err error) {
 	k := g.held
 	defer func() {
 		if e := k.item.Release(); e != nil {
+			m.lost(e)
 			m.log.Warn().Err(e).Msg("other hunters hear late that they can go on with these cases")
 		}
 	}()
 	done := g.next >= g.end
 	if done && !k.taken {
-		err = m.patiently(ctx, func() error { return k.put(context.WithoutCancel(ctx)) })
+		err = m.patiently(ctx, func() error { return k.put(m.last) })
 	}
 	if done && !k.taken && err == nil {
-		err = m.patiently(ctx, func() error { return k.item.Done(context.WithoutCancel(ctx), addNoted) })
+		err = m.patiently(ctx, func() error { return k.item.Done(m.last, addNoted) })
 	}
 	switch {
 	case errors.Is(err, errTaken), errors.Is(err, work.ErrTaken):
@@ -357,11 +390,10 @@ func addNoted(sum, noted []byte) ([]byte, error) {
 }
 
 // refresh implements shared. Without the server, the store stays as it is.
-func (m *member) refresh(ctx context.Context) error {
-	ctx = context.WithoutCancel(ctx)
+func (m *member) refresh(context.Context) error {
 	for _, step := range []func(context.Context) error{m.catchUp, m.send, m.exchange, m.view} {
-		if err := step(ctx); err != nil {
-			if work.Lost(err) {
+		if err := step(m.last); err != nil {
+			if m.lost(err) {
 				return nil
 			}
 			return err
@@ -453,9 +485,9 @@ func (m *member) exchange(ctx context.Context) error {
 }
 
 // nth implements shared. Without the server, this hunter's own count has to do.
-func (m *member) nth(ctx context.Context, key, by string) (int, error) {
-	n, err := m.fleet.Nth(context.WithoutCancel(ctx), key, by)
-	if work.Lost(err) {
+func (m *member) nth(_ context.Context, key, by string) (int, error) {
+	n, err := m.fleet.Nth(m.last, key, by)
+	if m.lost(err) {
 		return m.state.Reduced[key], nil
 	}
 	return n, err

@@ -27,12 +27,11 @@ type unsent struct {
 const unsentFolder = "unsent"
 
 // place implements shared.
-func (m *member) place(ctx context.Context, name string, n int, b *Bug, files map[string]string) (*Bug, error) {
-	ctx = context.WithoutCancel(ctx)
+func (m *member) place(_ context.Context, name string, n int, b *Bug, files map[string]string) (*Bug, error) {
 	m.objects++
 	u := &unsent{name: name, object: fmt.Sprintf("%s-%d", m.fleet.Self(), m.objects), bug: b, files: files}
-	kept, err := m.publish(ctx, u, n)
-	if !work.Lost(err) {
+	kept, err := m.publish(m.last, u, n)
+	if !m.lost(err) {
 		return kept, err
 	}
 	m.log.Warn().Err(err).Str("folder", name).Msg("the fleet's server does not answer: it hears later of what was found")
@@ -227,8 +226,8 @@ func (m *member) readUnsent() error {
 }
 
 // changed implements shared.
-func (m *member) changed(ctx context.Context, b *Bug) error {
-	ctx = context.WithoutCancel(ctx)
+func (m *member) changed(_ context.Context, b *Bug) error {
+	ctx := m.last
 	also := slices.Clone(b.Also)
 	for {
 		p, sent := m.placed[b.Folder]

@@ -16,6 +16,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"wirecheck/internal/natsserver"
 )
 
 type options struct {
@@ -26,10 +28,11 @@ type options struct {
 	match     string // regular expression: the workloads to run
 	targets   string // comma-separated; empty: all
 	profiles  string // folder for profiles of the proxy: processor time of workloads, heap under attack; empty: none
-	base      string // another build of the program, whose mode pass is measured too
+	base      string // another build of the program, whose mode pass and start are measured too
 }
 
 func main() {
+	natsserver.Main()
 	if len(os.Args) == 4 && os.Args[1] == "forward" {
 		exit(forward(os.Args[2], os.Args[3]))
 	}
@@ -37,11 +40,11 @@ func main() {
 	flag.StringVar(&o.wirecheck, "wirecheck", "bin/wirecheck", "the program to measure")
 	flag.DurationVar(&o.length, "length", 4*time.Second, "length of one run")
 	flag.IntVar(&o.rounds, "rounds", 5, "runs of each target")
-	flag.StringVar(&o.only, "only", "", "comma-separated parts to run: postgres, mariadb, mariadb-single (each query of the mix by itself; not among the default), record, http, values, memory, idle, waits, hostile (for -length; not among the default)")
+	flag.StringVar(&o.only, "only", "", "comma-separated parts to run: postgres, mariadb, mariadb-single (each query of the mix by itself; not among the default), record, publish, start, http, values, memory, idle, waits, hostile (for -length; not among the default)")
 	flag.StringVar(&o.match, "match", "", "run only the workloads whose name with its clients, as printed, matches this regular expression")
 	flag.StringVar(&o.targets, "targets", "", "comma-separated ways to the server to measure, as printed; empty: all")
 	flag.StringVar(&o.profiles, "profiles", "", "a folder for profiles of the proxy: processor time while it observes a workload, the heap while hostile clients attack")
-	flag.StringVar(&o.base, "base", "", "another build of the program: its mode pass is measured beside, as base")
+	flag.StringVar(&o.base, "base", "", "another build of the program: its mode pass and its start are measured beside, as base")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -65,7 +68,7 @@ func run(ctx context.Context, o options) error {
 	for _, part := range []struct {
 		name string
 		run  func(context.Context, options) error
-	}{{"postgres", benchPostgres}, {"mariadb", benchMariaDB}, {"mariadb-single", benchMariaDBSingle}, {"record", benchRecord}, {"http", benchPage}, {"values", benchValues}, {"memory", benchMemory}, {"idle", benchIdle}, {"waits", benchWaits}, {"hostile", benchHostile}} {
+	}{{"postgres", benchPostgres}, {"mariadb", benchMariaDB}, {"mariadb-single", benchMariaDBSingle}, {"record", benchRecord}, {"publish", benchPublish}, {"start", benchStart}, {"http", benchPage}, {"values", benchValues}, {"memory", benchMemory}, {"idle", benchIdle}, {"waits", benchWaits}, {"hostile", benchHostile}} {
 		if !wanted(part.name) {
 			continue
 		}

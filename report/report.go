@@ -53,13 +53,15 @@ func (r *Result) seen() (lines []string) {
 	return lines
 }
 
-// Dropped counts what a live run had to leave out, because a pipe or a file stalled.
+// Dropped counts what a live run had to leave out, because a pipe, a file or NATS stalled.
 type Dropped struct {
 	Log     int `json:"log,omitempty"`     // lines
 	Report  int `json:"report,omitempty"`  // findings
 	Stream  int `json:"stream,omitempty"`  // findings
 	History int `json:"history,omitempty"` // events, all of those behind the first one
 	Trace   int `json:"trace,omitempty"`   // bytes of sessions
+	Gaps    int `json:"gaps,omitempty"`    // in the histories that proxies have published
+	Lost    int `json:"lost,omitempty"`    // events that proxies could not publish
 }
 
 // String lists the counts that are not 0.
@@ -69,7 +71,7 @@ func (d Dropped) String() string {
 		n    int
 		what string
 	}{{d.Log, "lines of the log"}, {d.Report, "findings of the report"}, {d.Stream, "findings of the stream"}, {d.History, "events of the history"},
-		{d.Trace, "bytes of sessions in the trace"}} {
+		{d.Trace, "bytes of sessions in the trace"}, {d.Lost, "events that proxies could not publish"}, {d.Gaps, "gaps in what proxies published"}} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
 		}

@@ -121,7 +121,7 @@ func (f *collectFlags) run(ctx context.Context, c *common) (err error) {
 	if k.out, err = openOutputs(c, f.config); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, k.out.close()) }()
+	defer func() { err = overStatus(err, k.out.close()) }()
 	signal.Ignore(syscall.SIGPIPE) // the end of who reads the log must not end the judging
 	defer tuneCollector()()
 	b, err := bus.Open(ctx, f.from, bus.Options{Name: "collect", Changed: tellConnection(c.log, "collecting")})
@@ -252,6 +252,7 @@ func (k *collecting) result(seen live.Result) report.Result {
 	if k.config.ExplainCoverage {
 		r.Explained = seen.Coverage.Explain()
 	}
+	r.Dropped.Gaps, r.Dropped.Lost = k.collector.Missing()
 	return r
 }
 

@@ -51,6 +51,15 @@ func say(stderr io.Writer, format string, args ...any) {
 	_ = w.Close(flushPatience) // whoever does not read the line does not miss it
 }
 
+// overStatus adds an error of the end, which is told in place of an exit status by what was found.
+func overStatus(err, ended error) error {
+	var status exitStatus
+	if ended != nil && errors.As(err, &status) {
+		return ended
+	}
+	return errors.Join(err, ended)
+}
+
 // execute executes a command and makes the exit status from its error, which is printed here and nowhere else.
 func execute(ctx context.Context, cmd *cobra.Command, stderr io.Writer) exitStatus {
 	ran, err := cmd.ExecuteContextC(ctx)

@@ -259,7 +259,7 @@ func runProxy(ctx context.Context, c *common, config configs.Config, load func()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, out.close()) }()
+	defer func() { err = overStatus(err, out.close()) }()
 	c.endWithin(config.Timeouts.Shutdown + labPatience)
 	signal.Ignore(syscall.SIGPIPE) // the end of who reads the log must not end the sessions
 	now, redact := time.Now(), redactor(config)
@@ -274,7 +274,7 @@ func runProxy(ctx context.Context, c *common, config configs.Config, load func()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
+	defer func() { err = overStatus(err, p.close()) }()
 	l, err := live.New(live.Options{
 		Publish: p.of(), Record: out.record, Closes: true, Trace: rec, Stream: out.stream, Strict: config.Strict, MaxTxns: config.Limits.Transactions, Window: config.Limits.Window, Explain: config.ExplainCoverage, Log: c.log, Run: run, Now: now, Clock: time.Now, Pace: config.HTTP != "",
 		OnFind: out.found, Redact: redact(), Judge: live.Judge{Transactions: config.Unit == unitTransaction || samples(config), Possible: config.Possible}, RequestTags: config.RequestTags, ShowOthers: config.ShowOthers,

@@ -47,6 +47,12 @@ func publish(ctx context.Context, config configs.Config, run string, log zerolog
 			return
 		}
 		log.Info().Msg("NATS takes what is published again")
+	}, Lost: func(events uint64) {
+		if events == 0 {
+			log.Warn().Msg("EVENTS ARE LOST: the buffer of --publish-buffer is full. The traffic goes on")
+			return
+		}
+		log.Warn().Uint64("events", events).Msg("no more events are lost: wirecheck collect infers nothing across the gap")
 	}})
 	if err != nil {
 		b.Close()
@@ -84,6 +90,9 @@ func (p *publishing) close() error {
 		return nil
 	}
 	defer p.bus.Close()
+	if s := p.publisher.State(); s.Waiting > 0 {
+		p.log.Info().Uint64("events", s.Waiting).Stringer("for", publishPatience).Msg("waiting for NATS to take what is not published")
+	}
 	unpublished := p.publisher.Close(publishPatience)
 	if s := p.publisher.State(); s.Lost > 0 {
 		p.log.Warn().Uint64("events", s.Lost).Msg("events were lost, since NATS did not take them: wirecheck collect infers nothing across the gap")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -45,6 +46,8 @@ type Collector struct {
 	at      uint64 // place in the stream of the last message
 	saved   time.Time
 	fresh   bool // something is not saved
+
+	gaps, lost atomic.Uint64 // see Missing
 }
 
 // piece is a message whose events were taken.
@@ -76,6 +79,9 @@ func (c *Collector) Recorder(session uint64) int { return c.join.Recorder(sessio
 
 // Origin is Join.Origin. The members have the names of their runs.
 func (c *Collector) Origin(txn uint64) (run string, own uint64) { return c.join.Origin(txn) }
+
+// Missing is how many gaps the histories of the runs have had so far, and how many events are known to be lost in them.
+func (c *Collector) Missing() (gaps, events int) { return int(c.gaps.Load()), int(c.lost.Load()) }
 
 // saveEvery is how far the position that is saved may be behind.
 const saveEvery = time.Second
@@ -211,6 +217,10 @@ func (c *Collector) cut(d delivery, m *fleet.Member) {
 	closes := m.Lost("the proxy's history has a hole")
 	if d.hole != "" && (len(closes) > 0 || d.lost > 0) {
 		c.say(d.run, d.hole)
+		if !c.old {
+			c.gaps.Add(1)
+			c.lost.Add(d.lost)
+		}
 	}
 	for i := range closes {
 		c.take(&closes[i])

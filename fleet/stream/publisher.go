@@ -24,7 +24,7 @@ const (
 
 const (
 	// linger is how long a batch waits for more events.
-	linger = 5 * time.Millisecond
+	linger = 50 * time.Millisecond
 	// heartbeat is how often a run with open sessions sends a message, even if nothing happens; see silence.
 	heartbeat = 10 * time.Second
 	// ackPatience is how long the acknowledgement of a message may take before it is sent again.
@@ -43,6 +43,9 @@ type Options struct {
 	Buffer int    // bytes that may wait; 0: DefaultBuffer
 	// Trouble is told why a server that is there does not take messages, and when it takes them again (nil); may be nil. It must not wait.
 	Trouble func(error)
+	// Lost is told when events begin to be lost, since there is no room for them (0), and, when there is room again, how many were; may be nil. It must not
+	// wait, and not call the Publisher.
+	Lost func(events uint64)
 }
 
 // State is what a Publisher has done so far, in events.
@@ -121,6 +124,7 @@ func (p *Publisher) take(e *history.Event) {
 	case p.closed, p.lost > 0 && waiting > p.o.Buffer/2, waiting > p.o.Buffer:
 		if p.lost == 0 {
 			p.seal()
+			p.tellLost(0)
 		}
 		p.lost++
 		p.state.Lost++
@@ -184,7 +188,14 @@ func (p *Publisher) seal() {
 func (p *Publisher) endGap() {
 	if p.lost > 0 {
 		p.push(&message{lost: p.lost})
+		p.tellLost(p.lost)
 		p.lost = 0
+	}
+}
+
+func (p *Publisher) tellLost(events uint64) {
+	if p.o.Lost != nil && !p.closed {
+		p.o.Lost(events)
 	}
 }
 

@@ -34,7 +34,8 @@ const DefaultFleet = "default"
 // The defaults of what a stream keeps.
 const (
 	DefaultAge   = 24 * time.Hour
-	DefaultBytes = 1 << 30
+	DefaultBytes = 1 << 30 // where the server has room for it; otherwise the largest half of it, and so on, that has, down to leastBytes
+	leastBytes   = 64 << 20
 )
 
 // Keep says how much a stream keeps; what is older goes first. A collector that was away for longer misses what is gone.
@@ -95,8 +96,24 @@ func open(ctx context.Context, b *bus.Bus, fleet string, keep Keep) (jetstream.S
 	if err == nil {
 		return b.JetStream().UpdateStream(ctx, c)
 	}
-	if s, err = b.JetStream().CreateStream(ctx, c); errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another process was faster
-		return b.JetStream().Stream(ctx, streamName(fleet))
+	for {
+		s, err = b.JetStream().CreateStream(ctx, c)
+		switch {
+		case errors.Is(err, jetstream.ErrStreamNameAlreadyInUse): // another process was faster
+			return b.JetStream().Stream(ctx, streamName(fleet))
+		case !noRoom(err):
+			return s, err
+		case keep.Bytes > 0 || c.MaxBytes <= leastBytes:
+			return nil, fmt.Errorf("NATS has no room for a stream of %d MiB: free space on the disk with its store, of which it takes three quarters of what is free, "+
+				"or have it keep less with wirecheck collect --keep-size (%w)", c.MaxBytes>>20, err)
+		}
+		c.MaxBytes /= 2 // the server reserves what a stream may keep
 	}
-	return s, err
+}
+
+// noRoom reports whether a server refuses a stream since its disk, or what it may use of it, is too small.
+func noRoom(err error) bool {
+	const insufficientStorage = 10047 // https://github.com/nats-io/nats-server/blob/main/server/errors.json
+	var refused *jetstream.APIError
+	return errors.As(err, &refused) && refused.ErrorCode == insufficientStorage
 }

@@ -199,19 +199,24 @@ func (l *Checker) sink(ev *history.Event) []record.Warning {
 	}
 	for _, f := range found {
 		l.audience.found(f)
-		if !l.news(&f) {
-			continue
-		}
-		l.log.Warn().Str("finding", f.ID).Str("class", string(f.Class)).Str("name", f.Title()).Str("kind", string(f.Kind)).
-			Str("isolation", f.Level).Strs("tables", report.Printable(f).Tables).Uint64("session", f.Session).Msg("anomaly found")
-		if l.stream != nil {
-			l.keep("write the findings", l.stream(f))
-		}
-		if l.onFind != nil {
-			l.onFind(f)
-		}
+		l.tell(f)
 	}
 	return l.audience.due(ev.Session)
+}
+
+// tell tells of a finding, if it is news.
+func (l *Checker) tell(f oracle.Finding) {
+	if !l.news(&f) {
+		return
+	}
+	l.log.Warn().Str("finding", f.ID).Str("class", string(f.Class)).Str("name", f.Title()).Str("kind", string(f.Kind)).
+		Str("isolation", f.Level).Strs("tables", report.Printable(f).Tables).Uint64("session", f.Session).Msg("anomaly found")
+	if l.stream != nil {
+		l.keep("write the findings", l.stream(f))
+	}
+	if l.onFind != nil {
+		l.onFind(f)
+	}
 }
 
 // Take judges an event that another process recorded.

@@ -22,6 +22,7 @@ import (
 	"wirecheck/live"
 	"wirecheck/live/web"
 	"wirecheck/oracle"
+	"wirecheck/oracle/isolation"
 	"wirecheck/report"
 	"wirecheck/report/page"
 )
@@ -43,6 +44,10 @@ still keeps it: --keep-for and --keep-size.
 Where a proxy lost events, since NATS was away for too long, nothing is inferred
 across the gap, and collect says so.
 
+Where one collector is too slow, several share its work: each with --part I/N draws
+the edges of some of the rows, and one with --parts N finds out which transactions
+may be part of an anomaly, and judges these in full.
+
 collect runs until SIGINT or SIGTERM, then prints what was found. With
 --until-end, it judges what there is and ends. SIGUSR1 prints what was found so
 far. SIGHUP opens the files of the findings and the log again.
@@ -58,6 +63,8 @@ type collectFlags struct {
 	keepSize    configs.Size
 	config      configs.Config
 	unit        unitFlags
+	part        partFlag
+	parts       int
 }
 
 func newCollectCommand(c *common) *cobra.Command {
@@ -68,22 +75,29 @@ func newCollectCommand(c *common) *cobra.Command {
 		Long:  collectLong,
 		Example: `  wirecheck collect --from nats://nats.example:4222 --http 127.0.0.1:9091
   wirecheck collect --from embedded:/var/lib/wirecheck/fleet
+  wirecheck collect --from nats://nats.example:4222 --part 2/4
+  wirecheck collect --from nats://nats.example:4222 --parts 4
   wirecheck collect --from nats://127.0.0.1:4222 --until-end --format json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.from == "" {
 				return errors.New("from where? Say --from nats://HOST:PORT or --from embedded:DIR")
 			}
-			if err := errors.Join(checkPublish(f.from, f.fleet), f.unit.check(), checkLeast(f.config.MinCoverage)); err != nil {
+			if err := errors.Join(checkPublish(f.from, f.fleet), f.unit.check(), checkLeast(f.config.MinCoverage), f.checkParts()); err != nil {
 				return err
 			}
 			f.config.Unit, f.config.Possible, f.config.LogLevel = f.unit.unit, f.unit.possible, c.logLevel
+			if f.part.parts > 0 {
+				return f.runPart(cmd.Context(), c)
+			}
 			return f.run(cmd.Context(), c)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.from, "from", "", "address of the NATS server to which the proxies publish, or embedded:DIR")
 	fleetFlag(flags, &f.fleet)
+	flags.Var(&f.part, "part", "draw the edges of this part of the rows, for a collector with --parts, as in 2/4")
+	flags.IntVar(&f.parts, "parts", 0, "judge what so many collectors with --part find")
 	flags.BoolVar(&f.untilEnd, "until-end", false, "judge what there is, and end")
 	flags.DurationVar(&f.keepFor, "keep-for", 0, "how long NATS keeps events, as in 48h (default 24h)")
 	flags.Var(&f.keepSize, "keep-size", "how much NATS keeps of events, as in 10GiB (default 1GiB)")
@@ -99,14 +113,26 @@ func newCollectCommand(c *common) *cobra.Command {
 	return cmd
 }
 
+// ledger is what collectors remember of one another.
+type ledger interface {
+	Findings(context.Context) ([][]byte, error)
+	Add(ctx context.Context, id string, text []byte) error
+	Count(id string)
+	Seen(id string) int
+}
+
 // collecting is a run of the command.
 type collecting struct {
 	*common
-	config    configs.Config
-	out       *outputs
-	checker   *live.Checker
-	collector *stream.Collector
-	title     string
+	config   configs.Config
+	out      *outputs
+	checker  *live.Checker
+	ledger   ledger
+	read     func(ctx context.Context, untilEnd bool) error
+	old      func() bool // what is found is known to a collector before this one
+	coverage func(isolation.Coverage) isolation.Coverage
+	missing  func() (gaps, events int) // stream.Collector.Missing
+	title    string
 
 	known map[string]bool // the ids of the findings in the list; of the goroutine that reads, as err is
 	err   error           // why a finding could not be written down
@@ -129,32 +155,51 @@ func (f *collectFlags) run(ctx context.Context, c *common) (err error) {
 		return err
 	}
 	defer b.Close()
-	k.collector, err = stream.NewCollector(ctx, b, stream.CollectorOptions{
-		Fleet: f.fleet, Keep: stream.Keep{Age: f.keepFor, Bytes: int64(f.keepSize)},
-		Take: func(e *history.Event) { k.checker.Take(e) }, Needed: func() uint64 { return k.checker.Needed() },
-		Said: func(run, what string) { c.log.Warn().Str("run", run).Msg(what) },
-	})
-	if err != nil {
+	o := live.Options{
+		Stream: k.out.stream, Strict: f.config.Strict, Explain: f.config.ExplainCoverage, Log: c.log, Now: time.Now(), News: k.news,
+		OnFind: func(found oracle.Finding) { k.add(context.WithoutCancel(ctx), found) },
+		Judge:  live.Judge{Transactions: f.config.Unit == unitTransaction, Possible: f.config.Possible}, HideValues: !bool(f.config.Values),
+	}
+	if err := k.open(ctx, f, b, &o); err != nil {
 		return err
 	}
 	if err := k.readList(ctx); err != nil {
 		return err
 	}
-	k.checker, err = live.New(live.Options{
-		Stream: k.out.stream, Strict: f.config.Strict, Explain: f.config.ExplainCoverage, Log: c.log, Now: time.Now(), News: k.news,
-		OnFind: func(found oracle.Finding) { k.add(context.WithoutCancel(ctx), found) }, Recorder: k.collector.Recorder, Origin: k.collector.Origin,
-		Judge: live.Judge{Transactions: f.config.Unit == unitTransaction, Possible: f.config.Possible}, HideValues: !bool(f.config.Values),
-	})
-	if err != nil {
+	if k.checker, err = live.New(o); err != nil {
 		return err
 	}
 	c.log.Info().Str("from", b.Where()).Str("fleet", f.fleet).Msg("collecting")
 	return k.collect(ctx, f.untilEnd)
 }
 
+// open opens what is read: the events of all, or what the parts find.
+func (k *collecting) open(ctx context.Context, f *collectFlags, b *bus.Bus, o *live.Options) error {
+	keep := stream.Keep{Age: f.keepFor, Bytes: int64(f.keepSize)}
+	if f.parts > 0 {
+		g, err := stream.NewGathering(ctx, b, f.fleet, keep, f.parts)
+		if err != nil {
+			return err
+		}
+		n := k.gather(g, f.parts)
+		k.ledger, k.read, k.old, k.coverage, k.missing = g, n.run, func() bool { return false }, n.covered, n.lost
+		return nil
+	}
+	c, err := stream.NewCollector(ctx, b, stream.CollectorOptions{
+		Fleet: f.fleet, Keep: keep, Take: func(e *history.Event) { k.checker.Take(e) }, Needed: func() uint64 { return k.checker.Needed() },
+		Said: func(run, what string) { k.log.Warn().Str("run", run).Msg(what) },
+	})
+	if err != nil {
+		return err
+	}
+	k.ledger, k.read, k.old, k.coverage, k.missing = c, c.Run, c.Old, func(v isolation.Coverage) isolation.Coverage { return v }, c.Missing
+	o.Recorder, o.Origin = c.Recorder, c.Origin
+	return nil
+}
+
 // readList reads what collectors before this one found.
 func (k *collecting) readList(ctx context.Context) error {
-	texts, err := k.collector.Findings(ctx)
+	texts, err := k.ledger.Findings(ctx)
 	if err != nil {
 		return fmt.Errorf("read the list of findings: %w", err)
 	}
@@ -171,10 +216,10 @@ func (k *collecting) readList(ctx context.Context) error {
 
 // news counts a finding, and reports whether it is not in the list.
 func (k *collecting) news(f *oracle.Finding) bool {
-	if k.collector.Old() {
+	if k.old() {
 		return false
 	}
-	k.collector.Count(f.ID)
+	k.ledger.Count(f.ID)
 	return !k.known[f.ID]
 }
 
@@ -185,7 +230,7 @@ func (k *collecting) add(ctx context.Context, f oracle.Finding) {
 	}
 	text, err := json.Marshal(f)
 	if err == nil {
-		err = k.collector.Add(ctx, f.ID, text)
+		err = k.ledger.Add(ctx, f.ID, text)
 	}
 	k.err = errors.Join(k.err, err)
 	k.known[f.ID] = true
@@ -210,7 +255,7 @@ func (k *collecting) collect(ctx context.Context, untilEnd bool) error {
 	ctx, end := context.WithCancel(gctx)
 	g.Go(func() error {
 		defer end()
-		return k.collector.Run(ctx, untilEnd)
+		return k.read(ctx, untilEnd)
 	})
 	g.Go(func() error {
 		for {
@@ -242,17 +287,18 @@ func (k *collecting) list() []oracle.Finding {
 	defer k.mu.Unlock()
 	list := slices.Clone(k.found)
 	for i := range list {
-		list[i].Seen = max(1, k.collector.Seen(list[i].ID))
+		list[i].Seen = max(1, k.ledger.Seen(list[i].ID))
 	}
 	return list
 }
 
 func (k *collecting) result(seen live.Result) report.Result {
+	seen.Coverage = k.coverage(seen.Coverage)
 	r := judged(k.list(), seen.Coverage, k.config.Unit, k.config.MinCoverage, "")
 	if k.config.ExplainCoverage {
 		r.Explained = seen.Coverage.Explain()
 	}
-	r.Dropped.Gaps, r.Dropped.Lost = k.collector.Missing()
+	r.Dropped.Gaps, r.Dropped.Lost = k.missing()
 	return r
 }
 
@@ -277,7 +323,7 @@ func (k *collecting) openWeb(ctx context.Context) (*web.Server, error) {
 		Address: address, Explained: k.config.ExplainCoverage, Log: k.log, Now: time.Now,
 		Status: func() live.Status {
 			s := k.checker.Status()
-			s.Findings = k.list()
+			s.Findings, s.Coverage = k.list(), k.coverage(s.Coverage)
 			return s
 		},
 		Document: func(s live.Status) page.Document {

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,16 +26,22 @@ type CollectorOptions struct {
 	Take func(*history.Event)
 	// Needed is the number, from 1, of the first event that Take got and that is still needed to judge later ones.
 	Needed func() uint64
+	// Role names the position, where several collectors read all events at once, each for a part of what they show. Empty: there is one.
+	Role string
+	// Saving is called before the position is written down: what the events up to message upto show must be kept by then. Due asks for that early. Both may
+	// be nil.
+	Saving func(ctx context.Context, upto uint64) error
+	Due    func() bool
 	// Said is told of what is missing in the history of a run; may be nil.
 	Said func(run, what string)
 }
 
 // Collector reads the histories of a fleet's proxies, from where the one before it ended.
 type Collector struct {
-	o       CollectorOptions
-	bus     *bus.Bus
-	stream  jetstream.Stream
-	ledger  *ledger
+	o      CollectorOptions
+	bus    *bus.Bus
+	stream jetstream.Stream
+	*ledger
 	seq     *sequence
 	join    *fleet.Join
 	members map[string]*fleet.Member
@@ -44,6 +51,7 @@ type Collector struct {
 	old     bool   // the event at hand was judged before
 	read    []piece
 	at      uint64 // place in the stream of the last message
+	hand    delivery
 	saved   time.Time
 	fresh   bool // something is not saved
 
@@ -64,7 +72,7 @@ func NewCollector(ctx context.Context, b *bus.Bus, o CollectorOptions) (*Collect
 	if c.stream, err = open(ctx, b, o.Fleet, o.Keep); err != nil {
 		return nil, fmt.Errorf("open the stream of fleet %s at %s: %w", o.Fleet, b.Where(), err)
 	}
-	if c.ledger, err = openLedger(ctx, b, o.Fleet); err != nil {
+	if c.ledger, err = openLedger(ctx, b, o.Fleet, o.Role); err != nil {
 		return nil, fmt.Errorf("open the findings of fleet %s at %s: %w", o.Fleet, b.Where(), err)
 	}
 	for name, r := range c.ledger.position.Runs {
@@ -83,6 +91,28 @@ func (c *Collector) Origin(txn uint64) (run string, own uint64) { return c.join.
 // Missing is how many gaps the histories of the runs have had so far, and how many events are known to be lost in them.
 func (c *Collector) Missing() (gaps, events int) { return int(c.gaps.Load()), int(c.lost.Load()) }
 
+// At is the message of the stream that is read, and From the one that the event at hand is in: those that come too early wait.
+func (c *Collector) At() (at, from uint64) { return c.at, cmp.Or(c.hand.stream, c.at) }
+
+// Session tells whose a session is, of the event at hand that announces it: the name of its run, and its number there.
+func (c *Collector) Session(session uint64) (run string, own uint64) {
+	if m := c.members[c.hand.run]; m != nil {
+		own, _ = m.Own(session)
+	}
+	return c.hand.run, own
+}
+
+// reached is the last message up to which all was taken.
+func (c *Collector) reached() uint64 {
+	upto := c.at
+	for _, r := range c.seq.runs {
+		for _, m := range r.held {
+			upto = min(upto, m.stream-1)
+		}
+	}
+	return upto
+}
+
 // saveEvery is how far the position that is saved may be behind.
 const saveEvery = time.Second
 
@@ -100,6 +130,9 @@ func (c *Collector) Run(ctx context.Context, untilEnd bool) error {
 	}
 	for ctx.Err() == nil && (!untilEnd || c.at < last) {
 		err := c.follow(ctx, last)
+		if errors.Is(err, ErrOther) {
+			return err
+		}
 		if err != nil && ctx.Err() == nil {
 			select { // the server is away, or changes: what was not read is read then
 			case <-ctx.Done():
@@ -144,7 +177,7 @@ func (c *Collector) follow(ctx context.Context, last uint64) error {
 				return err
 			}
 		}
-		if c.fresh && time.Since(c.saved) >= saveEvery {
+		if c.fresh && (time.Since(c.saved) >= saveEvery || c.o.Due != nil && c.o.Due()) {
 			if err := c.save(ctx); err != nil {
 				return err
 			}
@@ -183,7 +216,7 @@ func (c *Collector) say(run, what string) {
 
 // deliver takes what comes next of a run.
 func (c *Collector) deliver(d delivery) error {
-	c.fresh = true
+	c.fresh, c.hand = true, d
 	c.old = d.seq > 0 && d.seq <= c.ledger.position.Runs[d.run].Judged
 	m := c.members[d.run]
 	if m == nil {
@@ -237,6 +270,11 @@ func (c *Collector) take(e *history.Event) {
 
 // save writes down where another collector begins if this one ends.
 func (c *Collector) save(ctx context.Context) error {
+	if c.o.Saving != nil {
+		if err := c.o.Saving(ctx, c.reached()); err != nil {
+			return err
+		}
+	}
 	needed := c.o.Needed()
 	for len(c.read) > 0 && c.read[0].last < needed {
 		c.read = c.read[1:]

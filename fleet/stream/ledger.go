@@ -18,6 +18,7 @@ import (
 // JetStream.
 type ledger struct {
 	keys     jetstream.KeyValue
+	key      string   // of the position
 	position position // as it was at the begin
 
 	mu   sync.Mutex // guards seen
@@ -28,7 +29,8 @@ type ledger struct {
 type position struct {
 	Stream uint64            `json:"stream"` // place in the stream from which on to read
 	Runs   map[string]place  `json:"runs"`
-	Seen   map[string]uint64 `json:"seen,omitempty"` // how often each finding was found up to there
+	Judged uint64            `json:"judged,omitempty"` // of a Gathering: the message of the events' stream up to which all was judged
+	Seen   map[string]uint64 `json:"seen,omitempty"`   // how often each finding was found up to there
 }
 
 // place is a run's part of a position, in the run's own numbers of messages.
@@ -44,8 +46,8 @@ const (
 	keyFinding  = "finding."
 )
 
-// openLedger reads the bucket, and makes it if it is not there.
-func openLedger(ctx context.Context, b *bus.Bus, fleet string) (*ledger, error) {
+// openLedger reads the bucket, and makes it if it is not there. role is whose position it is; empty: of who judges all.
+func openLedger(ctx context.Context, b *bus.Bus, fleet, role string) (*ledger, error) {
 	keys, err := b.JetStream().KeyValue(ctx, streamName(fleet))
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		keys, err = b.JetStream().CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: streamName(fleet), Description: "what the collectors of a wirecheck fleet found"})
@@ -56,8 +58,11 @@ func openLedger(ctx context.Context, b *bus.Bus, fleet string) (*ledger, error) 
 	if err != nil {
 		return nil, err
 	}
-	l := &ledger{keys: keys, seen: map[string]uint64{}}
-	entry, err := keys.Get(ctx, keyPosition)
+	l := &ledger{keys: keys, key: keyPosition, seen: map[string]uint64{}}
+	if role != "" {
+		l.key += "." + role
+	}
+	entry, err := keys.Get(ctx, l.key)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return l, nil
 	}
@@ -81,13 +86,13 @@ func (l *ledger) save(ctx context.Context, p position) error {
 	if err != nil {
 		return err
 	}
-	_, err = l.keys.Put(ctx, keyPosition, text)
+	_, err = l.keys.Put(ctx, l.key, text)
 	return err
 }
 
 // Findings gives the list of all that was found, in the order in which it was.
-func (c *Collector) Findings(ctx context.Context) (found [][]byte, err error) {
-	watch, err := c.ledger.keys.Watch(ctx, keyFinding+">")
+func (l *ledger) Findings(ctx context.Context) (found [][]byte, err error) {
+	watch, err := l.keys.Watch(ctx, keyFinding+">")
 	if err != nil {
 		return nil, err
 	}
@@ -106,9 +111,9 @@ func (c *Collector) Findings(ctx context.Context) (found [][]byte, err error) {
 }
 
 // Add puts a finding into the list, where it stands once, whoever adds it how often. It tries for as long as ctx lasts.
-func (c *Collector) Add(ctx context.Context, id string, text []byte) error {
+func (l *ledger) Add(ctx context.Context, id string, text []byte) error {
 	for {
-		_, err := c.ledger.keys.Create(ctx, keyFinding+id, text)
+		_, err := l.keys.Create(ctx, keyFinding+id, text)
 		if err == nil || errors.Is(err, jetstream.ErrKeyExists) {
 			return nil
 		}
@@ -121,17 +126,17 @@ func (c *Collector) Add(ctx context.Context, id string, text []byte) error {
 }
 
 // Count notes that a finding was found once more.
-func (c *Collector) Count(id string) {
-	c.ledger.mu.Lock()
-	defer c.ledger.mu.Unlock()
-	c.ledger.seen[id]++
+func (l *ledger) Count(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seen[id]++
 }
 
 // Seen is how often a finding was found by all collectors of the fleet, one after the other.
-func (c *Collector) Seen(id string) int {
-	c.ledger.mu.Lock()
-	defer c.ledger.mu.Unlock()
-	return int(c.ledger.seen[id])
+func (l *ledger) Seen(id string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return int(l.seen[id])
 }
 
 // Old reports whether the event that Take got is one that a collector before this one has judged: what it completes is no news.

@@ -76,17 +76,21 @@ const window = 8
 
 // open gives the fleet's stream, and makes it if it is not there.
 func open(ctx context.Context, b *bus.Bus, fleet string, keep Keep) (jetstream.Stream, error) {
-	s, err := b.JetStream().Stream(ctx, streamName(fleet))
+	return openStream(ctx, b, keep, jetstream.StreamConfig{
+		Name: streamName(fleet), Description: "events of the proxies of a wirecheck fleet", Subjects: []string{subject(fleet, events, ">")},
+	})
+}
+
+// openStream gives a stream, and makes it if it is not there. What is kept is added to its configuration.
+func openStream(ctx context.Context, b *bus.Bus, keep Keep, c jetstream.StreamConfig) (jetstream.Stream, error) {
+	s, err := b.JetStream().Stream(ctx, c.Name)
 	if err == nil && keep == (Keep{}) {
 		return s, nil
 	}
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, err
 	}
-	c := jetstream.StreamConfig{
-		Name: streamName(fleet), Description: "events of the proxies of a wirecheck fleet", Subjects: []string{subject(fleet, events, ">")},
-		MaxAge: DefaultAge, MaxBytes: DefaultBytes, Discard: jetstream.DiscardOld, Storage: jetstream.FileStorage,
-	}
+	c.MaxAge, c.MaxBytes, c.Discard, c.Storage = DefaultAge, DefaultBytes, jetstream.DiscardOld, jetstream.FileStorage
 	if keep.Age > 0 {
 		c.MaxAge = keep.Age
 	}
@@ -100,7 +104,7 @@ func open(ctx context.Context, b *bus.Bus, fleet string, keep Keep) (jetstream.S
 		s, err = b.JetStream().CreateStream(ctx, c)
 		switch {
 		case errors.Is(err, jetstream.ErrStreamNameAlreadyInUse): // another process was faster
-			return b.JetStream().Stream(ctx, streamName(fleet))
+			return b.JetStream().Stream(ctx, c.Name)
 		case !noRoom(err):
 			return s, err
 		case keep.Bytes > 0 || c.MaxBytes <= leastBytes:

@@ -31,6 +31,7 @@ type published struct {
 	part int
 	upto uint64
 	data []byte
+	more bool
 }
 
 func (d *division) name(txn uint64) sieve.ID {
@@ -62,7 +63,10 @@ func (d *division) plays(i int) (out []published) {
 	share := func(upto uint64) {
 		s := p.Share()
 		s.Runs = map[uint32]string{0: "a", 1: "b", 2: "c"}
-		out = append(out, published{i, upto, s.Append(nil)})
+		pieces := s.Pieces(1 + d.rng.IntN(2000))
+		for k, data := range pieces {
+			out = append(out, published{i, upto, data, k < len(pieces)-1})
+		}
 		if d.rng.IntN(4) > 0 {
 			saved = position{begun + int(p.Needed()) - 1, upto}
 		}
@@ -79,7 +83,7 @@ func (d *division) plays(i int) (out []published) {
 			}
 		}
 		e := d.events[k]
-		p.Add(&e, d.message[k], d.message[k] <= saved.judged)
+		p.Add(&e, d.message[k], d.message[k], d.message[k] <= saved.judged)
 	}
 	share(last)
 	return out
@@ -112,7 +116,7 @@ func (d *division) found() (list []string) {
 		if err != nil {
 			d.t.Fatal(err)
 		}
-		c.Add(stream[k].part, s, stream[k].upto, false, uint64(k))
+		c.Add(stream[k].part, s, stream[k].upto, stream[k].more, uint64(k))
 		if d.rng.IntN(3) == 0 || k == len(stream)-1 {
 			list = append(list, d.judge(c.Round(), judged)...)
 			judged, from = max(judged, c.Judged()), int(min(c.Needed(), uint64(k+1)))

@@ -44,7 +44,8 @@ type Part struct {
 	rows *Rows
 	more []more // of transactions, by their numbers
 
-	at    uint64 // the message at hand
+	at    uint64 // the message at hand: how far all is known
+	from  uint64 // the message that the event is in, which may have come early
 	old   bool   // an earlier process of this part has told it
 	event uint64 // number of the event at hand, from 1
 
@@ -64,6 +65,7 @@ type Part struct {
 
 // more is what a Part keeps of a transaction, beside txns.
 type more struct {
+	id               ID
 	began, end, last uint64 // messages
 	event            uint64 // number of the event in which it began
 	asked            uint64 // tables, a bit each
@@ -88,10 +90,11 @@ func NewPart(o PartOptions) *Part {
 	return p
 }
 
-// Add takes the next event of the history, which came with a message of this place. old says that an earlier process of this part has told what it has.
-func (p *Part) Add(e *history.Event, message uint64, old bool) {
+// Add takes the next event of the history. It is in message from, and can be read since message at: others in front of it came late. old says that an earlier
+// process of this part has told what it shows.
+func (p *Part) Add(e *history.Event, at, from uint64, old bool) {
 	p.event++
-	p.at, p.old = message, old
+	p.at, p.from, p.old = at, from, old
 	p.s.Add(e)
 }
 
@@ -114,14 +117,14 @@ func (p *Part) Needed() uint64 {
 
 func (p *Part) began(t *running, e *history.Event) {
 	id := p.o.Name(e.Txn)
-	p.more = append(p.more, more{began: p.at, event: p.event, mine: p.o.Mine(id), messages: []uint64{}})
+	p.more = append(p.more, more{id: id, began: p.at, event: p.event, mine: p.o.Mine(id)})
 	p.told(t)
 }
 
 // told notes in which message something of t was.
 func (p *Part) told(t *running) {
-	if m := &p.more[t.number]; m.mine && (len(m.messages) == 0 || m.messages[len(m.messages)-1] != p.at) {
-		m.messages = append(m.messages, p.at)
+	if m := &p.more[t.number]; m.mine && (len(m.messages) == 0 || m.messages[len(m.messages)-1] != p.from) {
+		m.messages = append(m.messages, p.from)
 	}
 }
 
@@ -232,7 +235,7 @@ func (p *Part) Share() *Share {
 	return s
 }
 
-func (p *Part) id(n uint32) ID { return p.o.Name(p.s.txns.id[n]) }
+func (p *Part) id(n uint32) ID { return p.more[n].id }
 
 func (p *Part) ending(n uint32) Ended {
 	t, m := &p.s.txns, &p.more[n]

@@ -38,6 +38,8 @@ type Share struct {
 	Ended []Ended
 	// Oldest is the message in which the oldest transaction began that has not ended. ^0: there is none.
 	Oldest uint64
+	// Said is what the process says beside, for whoever reads the shares.
+	Said []byte
 
 	edges   [][2]ID
 	special []ID
@@ -59,6 +61,24 @@ func (s *Share) Empty() bool {
 	return len(s.Ended) == 0 && len(s.edges) == 0 && len(s.special) == 0 && len(s.groups) == 0
 }
 
+// Pieces gives the binary form in pieces of at most about so many bytes, each a share of its own.
+func (s *Share) Pieces(size int) (list [][]byte) {
+	data := s.Append(nil)
+	if len(data) <= size || max(len(s.Ended), len(s.edges), len(s.special), len(s.groups)) < 2 {
+		return [][]byte{data}
+	}
+	a, b := *s, *s
+	a.Ended, b.Ended = halves(s.Ended)
+	a.edges, b.edges = halves(s.edges)
+	a.special, b.special = halves(s.special)
+	a.groups, b.groups = halves(s.groups)
+	a.Said = nil
+	return append(a.Pieces(size), b.Pieces(size)...)
+}
+
+// halves cuts a list in two, of which the second is not empty if the list is not.
+func halves[T any](list []T) (a, b []T) { return list[:len(list)/2], list[len(list)/2:] }
+
 // shareFormat is the first byte of a share.
 const shareFormat = 1
 
@@ -71,6 +91,8 @@ func (s *Share) Append(b []byte) []byte {
 		w.number(uint64(len(name)))
 		w.b = append(w.b, name...)
 	}
+	w.number(uint64(len(s.Said)))
+	w.b = append(w.b, s.Said...)
 	w.ids(s)
 	w.number(s.Oldest + 1) // ^0 becomes 0
 	w.number(uint64(len(s.Ended)))
@@ -165,6 +187,7 @@ func (w *shareWriter) ended(e *Ended) {
 	w.number(e.End - e.Begin)
 	w.number(e.Last - e.End)
 	w.number(uint64(len(e.Messages)))
+	slices.Sort(e.Messages)
 	last := uint64(0)
 	for _, m := range e.Messages {
 		w.number(m - last)
@@ -250,6 +273,9 @@ func ReadShare(b []byte) (*Share, error) {
 		n := min(r.count(), len(r.b))
 		s.Runs[number] = string(r.b[:n])
 		r.b = r.b[n:]
+	}
+	if n := r.count(); !r.bad {
+		s.Said, r.b = r.b[:n:n], r.b[n:]
 	}
 	last := ID{}
 	for range r.count() {

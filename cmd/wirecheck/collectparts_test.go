@@ -1,0 +1,107 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"wirecheck/fleet/stream"
+	"wirecheck/oracle"
+)
+
+// parted is what so many parts and the collector behind them find in what was published, and what they say.
+func (f *fleetOf) parted(t *testing.T, parts int) (found []oracle.Finding, said string) {
+	t.Helper()
+	for i := range parts {
+		_, text, status := command(t, "collect", "--from", f.where, "--fleet", f.name, "--part", fmt.Sprintf("%d/%d", i+1, parts), "--until-end")
+		if said += text; status != exitClean {
+			t.Errorf("part %d ends with %d\n%s", i+1, status, text)
+		}
+	}
+	out, text, status := command(t, "collect", "--from", f.where, "--fleet", f.name, "--parts", fmt.Sprint(parts), "--until-end", "--format", "json")
+	var got struct{ Findings []oracle.Finding }
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, out, text)
+	}
+	want := exitClean // and not exitUnknown: something was seen
+	if len(got.Findings) > 0 {
+		want = exitFound
+	}
+	if status != want {
+		t.Errorf("exit status %d, want %d\n%s", status, want, text)
+	}
+	return got.Findings, said + text
+}
+
+// TestCollectParts: what one proxy reports, two parts and the collector behind them report of three proxies, with the same ids; and nothing else.
+func TestCollectParts(t *testing.T) {
+	for _, engine := range []string{"postgres", "mariadb"} {
+		w := newWorld(t, engine, "CREATE TABLE test (id INT PRIMARY KEY, value INT)")
+		w.clock = time.Now
+		for _, level := range []string{"READ COMMITTED", "SERIALIZABLE"} {
+			for _, in := range interleavings {
+				t.Run(engine+"/"+strings.ToLower(level)+"/"+in.name, func(t *testing.T) {
+					w.publish = nil
+					_, one := in.judge(t, w, level)
+					f := newFleet(t)
+					w.publish = func() *stream.Publisher { return f.publisher(t, fmt.Sprintf("run%d", len(f.list))) }
+					s := in.spread(t, w, level, 3)
+					f.published(t)
+					want := ids(one.findings)
+					if in.conditions {
+						want = []string{}
+					}
+					got, said := f.parted(t, 2)
+					if diff := cmp.Diff(want, ids(got)); diff != "" {
+						t.Errorf("two parts (-one +parts):\n%s\n%s\n%s", diff, strings.Join(s.told, "\n"), said)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestCollectPartsKilled: a part and the collector behind the parts are killed, again and again, and a part is started twice. Each finding is in the list
+// once, and is counted as often as it happened.
+func TestCollectPartsKilled(t *testing.T) {
+	w, f, lost := lostUpdates(t, "parts")
+	start := func(args ...string) *program {
+		p := startProgram(t, append([]string{"collect", "--from", f.where, "--fleet", f.name}, args...)...)
+		p.until(t, "it collects", func() bool { return strings.Contains(p.stderr.String(), "collecting") })
+		return p
+	}
+	kill := func(p *program) {
+		if err := p.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		<-p.ended
+	}
+	for want := 1; want <= 3; want++ {
+		one, two, center := start("--part", "1/2"), start("--part", "2/2"), start("--parts", "2")
+		if want == 2 {
+			second := start("--part", "1/2") // takes the part over
+			defer func() { <-second.ended }()
+			defer kill(second)
+		}
+		lost.spread(t, w, "REPEATABLE READ", 2)
+		f.published(t)
+		switch want {
+		case 1:
+			center.until(t, "it has the finding", func() bool { return strings.Contains(center.stderr.String(), "anomaly found") })
+		case 2:
+			kill(two)
+			two = start("--part", "2/2")
+		}
+		kill(one)
+		kill(two)
+		kill(center)
+		got, said := f.parted(t, 2)
+		if len(got) != 1 || got[0].Seen != want {
+			t.Fatalf("%v, want one finding, seen %d times\n%s", got, want, said)
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 func newAdviseCommand(c *common) *cobra.Command {
 	o := explore.Options{Choose: c.chooseSeed, Progress: c.progressOf}
 	var unit unitFlags
+	var fleet fleetFlags
 	var budget time.Duration
 	cmd := &cobra.Command{
 		Use:   "advise TRACE",
@@ -35,6 +36,11 @@ advise has executed what it shows three times. It is "possible" where the
 application read something else than in the trace, so that its own checks might
 have prevented it.
 
+--join shares the trials with all processes that name the same server and the
+same --fleet. Each one needs the trace, the snapshot and a server of its own, and
+prints the advice that one process would have given. The first one's settings
+count for all. A process may be killed: another one goes on with its trial.
+
 Exit status: 0 nothing goes wrong at the application's levels; 1 something does;
 2 wirecheck could not do its work; 3 wirecheck could not decide.`,
 		Example: `  wirecheck advise shop.wct --snapshot dump.sql
@@ -47,6 +53,14 @@ Exit status: 0 nothing goes wrong at the application's levels; 1 something does;
 			}
 			if budget <= 0 {
 				return fmt.Errorf("--budget %v: more than 0", budget)
+			}
+			if fleet.join != "" {
+				b, f, err := fleet.with(cmd.Context(), c, cmd, adviseSettings)
+				if err != nil {
+					return err
+				}
+				defer b.Close()
+				o.Fleet = f
 			}
 			o.Requests, o.Auto, o.Judging = unit.unit == unitRequest, unit.unit == configs.Units[0], c.judging()
 			a, err := explore.Advise(cmd.Context(), args[0], o, budget)
@@ -85,6 +99,7 @@ Exit status: 0 nothing goes wrong at the application's levels; 1 something does;
 	flags.StringArrayVar(&o.Session, "session-sql", nil, "statement that each session begins with, as in 'SET search_path = shop'; repeatable")
 	flags.DurationVar(&budget, "budget", 10*time.Minute, "how long advise may take; it prints what it has not tried")
 	unit.flag(flags)
+	fleet.flags(flags)
 	flags.DurationVar(&o.UnitGap, "unit-gap", 0, "transactions without tags that follow each other in a session within this time are one request; 0: they are not")
 	flags.StringVar(&o.Out, "out", "", "folder for the scenarios that show what goes wrong, and the whole report")
 	flags.DurationVar(&o.Limit, "limit", time.Minute, "how long one statement, or one interleaving, may take")

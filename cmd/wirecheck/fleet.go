@@ -25,9 +25,9 @@ type fleetFlags struct {
 }
 
 func (f *fleetFlags) flags(set *pflag.FlagSet) {
-	set.StringVar(&f.join, "join", "", "share the hunt with a fleet: nats://HOST:PORT, or embedded:DIR for processes of one machine")
+	set.StringVar(&f.join, "join", "", "share the work with a fleet: nats://HOST:PORT, or embedded:DIR for processes of one machine")
 	set.StringVar(&f.name, "fleet", "default", "name of the fleet, where one server has several")
-	set.DurationVar(&f.lease, "lease", work.Lease, "how long a hunter of the fleet may be silent before another one takes its cases")
+	set.DurationVar(&f.lease, "lease", work.Lease, "how long a process of the fleet may be silent before another one takes its work")
 }
 
 // open connects to the fleet. The kind of work keeps fleets of one name apart.
@@ -82,7 +82,7 @@ func settle(ctx context.Context, f *work.Fleet, set *pflag.FlagSet, names []stri
 		switch {
 		case !known || value == mine[name]:
 		case flag.Changed:
-			errs = append(errs, fmt.Errorf("the fleet has --%s %q, and this hunter %q: leave it out, or name another --fleet", name, value, mine[name]))
+			errs = append(errs, fmt.Errorf("the fleet has --%s %q, and this process %q: leave it out, or name another --fleet", name, value, mine[name]))
 		default:
 			errs = append(errs, set.Set(name, value))
 		}
@@ -101,6 +101,23 @@ func settingOf(flag *pflag.Flag) string {
 	_ = w.Write(list.GetSlice()) // a builder takes all
 	w.Flush()
 	return strings.TrimSuffix(text.String(), "\n")
+}
+
+// adviseSettings are the flags of an advice that all processes of a fleet have in common.
+var adviseSettings = []string{"seed", "infer-schema", "database", "session-sql", "budget", "unit", "unit-gap", "limit"}
+
+// with makes a command one of a fleet that does the same with the same settings. The caller closes the bus.
+func (f *fleetFlags) with(ctx context.Context, c *common, cmd *cobra.Command, settings []string) (*bus.Bus, *work.Fleet, error) {
+	b, fleet, err := f.open(ctx, c, cmd.Name())
+	if err != nil {
+		return nil, nil, err
+	}
+	c.chooseSeed() // which counts for the first one
+	if err := settle(ctx, fleet, cmd.Flags(), settings); err != nil {
+		b.Close()
+		return nil, nil, err
+	}
+	return b, fleet, nil
 }
 
 // joinFleet makes a hunt one of a fleet. The caller closes the bus.

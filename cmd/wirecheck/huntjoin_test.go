@@ -81,7 +81,7 @@ func TestHuntJoin(t *testing.T) {
 			}
 			sameFindings(t, engine, where, hunters[1].out, hunters[2].out)
 			if _, said, status := command(t, "hunt", "--join", where, "--cases", "61", "--out", filepath.Join(dir, "d")); status != exitFailed ||
-				!strings.Contains(said, `the fleet has --cases "60", and this hunter "61"`) {
+				!strings.Contains(said, `the fleet has --cases "60", and this process "61"`) {
 				t.Errorf("other settings: exit status %d, said %q", status, said)
 			}
 		})

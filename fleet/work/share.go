@@ -90,9 +90,7 @@ func (f *Fleet) Share(ctx context.Context, s Sharing) error {
 			err = errors.Join(err, it.Release())
 		}
 		if ctx.Err() != nil {
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), Farewell)
-			defer cancel()
-			if err := hear(last); err != nil && !Lost(err) {
+			if err := f.farewell(ctx, hear); err != nil && !Lost(err) {
 				return err
 			}
 			return context.Cause(ctx)
@@ -105,6 +103,21 @@ func (f *Fleet) Share(ctx context.Context, s Sharing) error {
 
 // Farewell is how long a process that is to end may take to tell the fleet what it has done.
 const Farewell = 10 * time.Second
+
+// farewell hears what is known at the end. If it is the time that has ended, it has for the others, too: what they are keeping, it waits for.
+func (f *Fleet) farewell(ctx context.Context, hear func(context.Context) error) error {
+	over := errors.Is(ctx.Err(), context.DeadlineExceeded)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), Farewell)
+	defer cancel()
+	for over && ctx.Err() == nil {
+		_, under, err := f.View(ctx)
+		if err != nil || len(under) == 0 {
+			break
+		}
+		time.Sleep(againAfter)
+	}
+	return hear(ctx)
+}
 
 // do does an item and keeps its result. The result of a process that has lost the item does not count.
 func (f *Fleet) do(ctx context.Context, s *Sharing, it *Item) error {

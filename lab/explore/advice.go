@@ -61,11 +61,15 @@ type Pair struct {
 	Rows   []string   `json:"rows,omitempty"` // that units of both name in the trace: "table.column=value"
 	Level  string     `json:"level"`          // the weaker one of the two shapes'
 	Levels []*Outcome `json:"levels"`
-	// Remedies were executed in every inequivalent interleaving at the own level, and nothing went wrong. Tried were executed, too, and something did, or
-	// not everything could be executed.
+	mended
+	meetings []replay.Meeting
+}
+
+// mended are the remedies of a pair. Remedies were executed in every inequivalent interleaving at the own level, and nothing went wrong. Tried were
+// executed, too, and something did, or not everything could be executed.
+type mended struct {
 	Remedies []*Proof `json:"remedies,omitempty"`
 	Tried    []*Proof `json:"not_proven,omitempty"`
-	meetings []replay.Meeting
 }
 
 // Proof is a remedy that was executed.

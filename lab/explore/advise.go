@@ -31,6 +31,12 @@ type adviser struct {
 // Advise executes a trace again, makes units of its shapes concurrent that never were, and says at which level, or by which remedy, nothing goes wrong.
 func Advise(ctx context.Context, path string, o Options, budget time.Duration) (*Advice, error) {
 	began := time.Now()
+	if o.Fleet != nil {
+		var err error
+		if began, err = agree(ctx, o.Fleet, path, o.Snapshot, began); err != nil {
+			return nil, err
+		}
+	}
 	o.Oracles, o.Order, o.Speed = panel.IsolationName, replay.OrderCommit, 0
 	r := &replayer{o: o, path: path, advising: &Advice{until: began.Add(budget), budget: budget}}
 	if err := r.execute(ctx); err != nil {
@@ -51,13 +57,18 @@ func Advise(ctx context.Context, path string, o Options, budget time.Duration) (
 // advise executes pairs of shapes: at their own level, at the others, and with remedies.
 func (r *replayer) advise(ctx context.Context, c *replay.Collector) (err error) {
 	units, _ := r.joined(c)
-	a := &adviser{advice: r.advising, shapes: replay.Shapes(units, r.dialect()), until: r.advising.until}
+	a := &adviser{explorer: &explorer{r: r}, advice: r.advising, shapes: replay.Shapes(units, r.dialect()), until: r.advising.until}
 	a.advice.Units = len(units)
 	a.describe(r)
 	var groups []*replay.Group
 	for _, p := range a.advice.all() {
 		for i := range p.meetings {
 			groups = append(groups, p.meetings[i].Group)
+		}
+	}
+	if r.o.Fleet != nil {
+		if err := a.sameWork(ctx); err != nil {
+			return err
 		}
 	}
 	if len(groups) == 0 {
@@ -71,9 +82,8 @@ func (r *replayer) advise(ctx context.Context, c *replay.Collector) (err error) 
 	defer func() { err = errors.Join(err, a.close(ctx)) }()
 	limited, cancel := context.WithDeadline(ctx, a.until)
 	defer cancel()
-	err = a.tryAll(limited)
+	a.advice.Executed, err = a.tryAll(limited)
 	r.o.Progress(0, 0, "")
-	a.advice.Executed = a.executed
 	if limited.Err() != nil {
 		return nil // what is known is told, and what was not tried
 	}
@@ -183,43 +193,6 @@ func tableOf(sql string) string {
 		}
 	}
 	return ""
-}
-
-// tryAll executes everything that there is time for.
-func (a *adviser) tryAll(ctx context.Context) error {
-	var first, rest []func() error
-	for i := range a.advice.Levels { // by level, since each has labs of its own
-		for _, p := range a.advice.Pairs {
-			o := p.Levels[i]
-			run := func() error { return a.try(ctx, p, o) }
-			if o.Level == p.Level {
-				first = append(first, run)
-			} else {
-				rest = append(rest, run)
-			}
-		}
-	}
-	all := slices.Concat(first, rest)
-	for i, run := range all {
-		a.r.o.Progress(int64(i), int64(len(all)), "pair and level %d of %d, interleavings: %d", i+1, len(all), a.executed)
-		if err := run(); err != nil {
-			return err
-		}
-	}
-	if err := a.mend(ctx, a.advice.Pairs); err != nil {
-		return err
-	}
-	return a.tryTriples(ctx)
-}
-
-// mend executes remedies of each pair.
-func (a *adviser) mend(ctx context.Context, pairs []*Pair) error {
-	for _, p := range pairs {
-		if err := a.remedies(ctx, p); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // try executes a pair's units at a level.

@@ -14,6 +14,7 @@ import (
 
 	"wirecheck/backends"
 	"wirecheck/backends/engine"
+	"wirecheck/fleet/work"
 	"wirecheck/history/prose"
 	"wirecheck/lab/panel"
 	"wirecheck/lab/replay"
@@ -56,6 +57,8 @@ type Options struct {
 	Out     string // folder for scenarios that show what was found; empty: none
 	Tables  string // file for the tables as the replay left them; empty: none
 	Compare string // a dump of the database after the last statement; empty: none
+
+	Fleet *work.Fleet // with which an advice shares its trials; nil: none. All processes of it have the same options
 
 	Choose   func() uint64                                       // gives a seed where judging has none
 	Progress func(done, total int64, format string, args ...any) // shows how far the replay has come

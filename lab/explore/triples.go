@@ -61,26 +61,25 @@ func (a *adviser) tables(i, j, k int) (list []string) {
 	return slices.Compact(list)
 }
 
-// tryTriples executes three at once, at the levels below serializable at which no two of them go wrong, and then remedies.
-func (a *adviser) tryTriples(ctx context.Context) error {
+// tryTriples are the jobs of executing three at once, at the levels below serializable at which no two of them go wrong.
+func (a *adviser) tryTriples() (jobs []job) {
 	for i := range a.advice.Levels {
-		for n, p := range a.advice.Triples {
+		for _, p := range a.advice.Triples {
 			o := p.Levels[i]
-			if o.level.Gives.Prevents(anomaly.PG2Item) && o.level.Gives.Prevents(anomaly.PG2) {
-				o.Untried = "the product promises that nothing goes wrong at this level"
-				continue
-			}
-			if two := a.advice.twoOf(p, o.Level); two != nil {
-				o.Untried = fmt.Sprintf("%d with %d goes wrong without a third one", two.A, two.B)
-				continue
-			}
-			a.r.o.Progress(int64(n), int64(len(a.advice.Triples)), "three at once at %s: %d of %d, interleavings: %d", o.Level, n+1, len(a.advice.Triples), a.executed)
-			if err := a.try(ctx, p, o); err != nil {
-				return err
-			}
+			jobs = append(jobs, trying(o, func(ctx context.Context) error {
+				if o.level.Gives.Prevents(anomaly.PG2Item) && o.level.Gives.Prevents(anomaly.PG2) {
+					o.Untried = "the product promises that nothing goes wrong at this level"
+					return nil
+				}
+				if two := a.advice.twoOf(p, o.Level); two != nil {
+					o.Untried = fmt.Sprintf("%d with %d goes wrong without a third one", two.A, two.B)
+					return nil
+				}
+				return a.try(ctx, p, o)
+			}))
 		}
 	}
-	return a.mend(ctx, a.advice.Triples)
+	return jobs
 }
 
 // twoOf is a pair of a triple's shapes that goes wrong, or may, at a level; nil: there is none.

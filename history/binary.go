@@ -78,6 +78,8 @@ type BinaryWriter struct {
 	buf   *bufio.Writer
 	rec   []byte
 	words map[string]uint64
+	// fields are those of the event at hand, which stand behind the mask that says which ones they are.
+	fields []byte
 }
 
 // NewBinaryWriter writes the header to w and returns a writer for the events.
@@ -135,10 +137,12 @@ func (w *BinaryWriter) append(b []byte, e *Event) []byte {
 		}
 		return set
 	}
-	var f []byte
-	f = w.rest(f, e, field, outcome, coverage)
-	b = binary.AppendUvarint(b[:at], mask)
-	return append(b, f...)
+	w.fields = w.rest(w.fields[:0], e, field, outcome, coverage)
+	b = append(binary.AppendUvarint(b[:at], mask), w.fields...)
+	if cap(w.fields) > maxKeptLine {
+		w.fields = nil
+	}
+	return b
 }
 
 func (w *BinaryWriter) rest(f []byte, e *Event, field func(uint64, bool) bool, outcome, coverage int) []byte {

@@ -27,7 +27,7 @@ ALIKE ?= 1h
 
 # Packages whose own goroutines share state run under the race detector. RANDOM are those whose random tests get a seed here, so that a red run is
 # red again; make soak gives them others.
-RACE = ./proxy/... ./live/... ./scheduler/... ./trace/... ./lab ./lab/replay
+RACE = ./fleet/... ./proxy/... ./live/... ./scheduler/... ./trace/... ./lab ./lab/replay
 PURE = ./answer/... ./anomaly/... ./product/... ./history/... ./report/... ./configs/... ./scheduler ./oracle ./oracle/isolation ./oracle/inferred ./oracle/schedule ./trace/foreign ./internal/imports
 RANDOM = ./oracle/isolation ./lab/scenario ./scheduler ./trace
 

@@ -19,7 +19,7 @@ import (
 
 // passing is what differs from run to run: numbers and times; and how far a transaction had come when it was told, since the proxies' events come in no
 // order between them.
-var passing = regexp.MustCompile(`(?i)(session|transaction|backend) \d+|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+Z?|version (\d+:\S*|\(\d+,\d+\)/\d+)| and committed|(?m:^ +T\d +(begin|commit)\n)`)
+var passing = regexp.MustCompile(`(?i)(session|transaction|backend) \d+|(proxy) run\d+|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+Z?|version (\d+:\S*|\(\d+,\d+\)/\d+)| and committed|(?m:^ +T\d +(begin|commit)\n)`)
 
 // texts are findings as people read them, without what is passing.
 func texts(t *testing.T, findings []oracle.Finding) string {
@@ -28,7 +28,7 @@ func texts(t *testing.T, findings []oracle.Finding) string {
 	if err := report.Write(&b, report.Result{Findings: findings}, "text"); err != nil {
 		t.Fatal(err)
 	}
-	return passing.ReplaceAllString(b.String(), "$1")
+	return passing.ReplaceAllString(b.String(), "$1$2")
 }
 
 // TestCollectRequests: races between requests whose sessions are at different proxies are told as by one proxy; a write that checks what was read is no race.

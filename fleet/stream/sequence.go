@@ -28,7 +28,10 @@ type delivery struct {
 
 // sequence puts the messages of all runs into the order of each run's own numbers, and leaves out those that it has had. What it gives depends on the
 // messages alone, and not on when they come.
-type sequence struct{ runs map[string]*run }
+type sequence struct {
+	runs    map[string]*run
+	silence time.Duration
+}
 
 // run is one process's messages.
 type run struct {
@@ -38,7 +41,7 @@ type run struct {
 	gone bool      // it has ended, or said nothing for long
 }
 
-func newSequence() *sequence { return &sequence{runs: map[string]*run{}} }
+func newSequence() *sequence { return &sequence{map[string]*run{}, silence} }
 
 // begin says that the messages of a run are wanted from a number on.
 func (s *sequence) begin(name string, next uint64) *run {
@@ -50,7 +53,7 @@ func (s *sequence) begin(name string, next uint64) *run {
 // put takes a message as it stands in the stream, and gives what can be read now.
 func (s *sequence) put(m incoming) (list []delivery) {
 	for _, name := range slices.Sorted(maps.Keys(s.runs)) {
-		if r := s.runs[name]; name != m.run && !r.gone && m.at.Sub(r.last) > silence {
+		if r := s.runs[name]; name != m.run && !r.gone && m.at.Sub(r.last) > s.silence {
 			list = append(list, r.give(name, "a message of it did not come", 0)...)
 			list = append(list, delivery{incoming{run: name, at: m.at}, "it has said nothing for a minute"})
 			r.gone = true

@@ -52,6 +52,12 @@ type reading struct {
 // collect reads what there is. needed is the first event that is needed at the end.
 func collect(t *testing.T, b *bus.Bus, needed uint64) *reading {
 	t.Helper()
+	return collectWith(t, b, needed, func(*stream.Collector) {})
+}
+
+// collectWith is collect with a collector that is prepared.
+func collectWith(t *testing.T, b *bus.Bus, needed uint64, prepare func(*stream.Collector)) *reading {
+	t.Helper()
 	r := &reading{}
 	var c *stream.Collector
 	c, err := stream.NewCollector(t.Context(), b, stream.CollectorOptions{
@@ -66,6 +72,7 @@ func collect(t *testing.T, b *bus.Bus, needed uint64) *reading {
 	if err != nil {
 		t.Fatal(err)
 	}
+	prepare(c)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := c.Run(ctx, true); err != nil {
@@ -123,13 +130,9 @@ func fill(p *stream.Publisher) {
 	}
 }
 
-// TestGap: behind lost events a reader begins anew. The session is announced again, and a transaction that was open is not told further.
-func TestGap(t *testing.T) {
-	b := openBus(t, bus.Embedded+t.TempDir(), bus.Options{})
-	p := publisher(t, b, stream.Options{Run: "r", Buffer: 1 << 10})
-	p.Event(&history.Event{Kind: history.EventSession, Session: 2, Engine: "postgres"})
-	p.Event(&history.Event{Kind: history.EventBegin, Session: 2, Txn: 1 << 20})
-	fill(p)
+// published waits until nothing waits any more.
+func published(t *testing.T, p *stream.Publisher) {
+	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for limit := time.After(patience); p.State().Waiting > 0; { // no event tells
@@ -139,6 +142,16 @@ func TestGap(t *testing.T) {
 			t.Fatal("it is not published")
 		}
 	}
+}
+
+// TestGap: behind lost events a reader begins anew. The session is announced again, and a transaction that was open is not told further.
+func TestGap(t *testing.T) {
+	b := openBus(t, bus.Embedded+t.TempDir(), bus.Options{})
+	p := publisher(t, b, stream.Options{Run: "r", Buffer: 1 << 10})
+	p.Event(&history.Event{Kind: history.EventSession, Session: 2, Engine: "postgres"})
+	p.Event(&history.Event{Kind: history.EventBegin, Session: 2, Txn: 1 << 20})
+	fill(p)
+	published(t, p)
 	lost := p.State().Lost
 	p.Event(&history.Event{Kind: history.EventEnd, Session: 2, Txn: 1 << 20, Outcome: history.OutcomeCommitted})
 	transaction(p, 1, 1<<21)

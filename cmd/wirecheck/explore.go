@@ -5,14 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	mathrand "math/rand/v2"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"wirecheck/fleet/work"
 	"wirecheck/live/control"
 	"wirecheck/scheduler"
 	"wirecheck/scheduler/search"
@@ -46,6 +45,11 @@ all processes of the command sleep: then each session has sent its statement.
 Where they run elsewhere (a server in a container) explore cannot see that: use
 --think and --sessions. Then it waits so long for a client that sends nothing.
 
+--join shares the runs with all processes that name the same server and the same
+--fleet. Each one needs the command and a test database of its own, with the same
+rows. All print what one process would have found. The first one's settings
+count for all. A process may be killed: another one goes on with its run.
+
 Exit status: that of the command, if it failed; else 0 nothing found, 1
 something found, 2 wirecheck could not do its work, 3 there was nothing to
 explore (no statement came, or only one session at a time had one), or wirecheck
@@ -58,7 +62,11 @@ type exploreFlags struct {
 	strategy, reset, schedule, save, locks string
 	limit, think                           time.Duration
 	sessions                               int
+	fleet                                  fleetFlags
 }
+
+// exploreSettings are the flags of explore that all processes of a fleet have in common.
+var exploreSettings = []string{"seed", "runs", "strategy", "shrink-runs", "limit", "think", "sessions", "unit", "unit-gap", "request-tag", "min-coverage"}
 
 func newExploreCommand(c *common) *cobra.Command {
 	var f exploreFlags
@@ -83,6 +91,7 @@ func newExploreCommand(c *common) *cobra.Command {
 	flags.StringVar(&f.locks, "locks", "", "URL of the server, with a user who may see its locks (default: --upstream)")
 	flags.DurationVar(&f.limit, "limit", time.Minute, "how long a run may take; then the command has failed")
 	flags.DurationVar(&f.think, "think", 0, "wait so long for a client that sends nothing, wherever it runs; 0: until the command's processes sleep")
+	f.fleet.flags(flags)
 	flags.IntVar(&f.sessions, "sessions", 0, "with --think: clients that the first decision waits for (default 2)")
 	return cmd
 }
@@ -158,6 +167,18 @@ func runExplore(ctx context.Context, c *common, cmd *cobra.Command, f *exploreFl
 			return err
 		}
 	}
+	var fleet *work.Fleet
+	if f.fleet.join != "" {
+		if listed != nil {
+			return errors.New("--schedule runs one schedule, which cannot be shared: leave out --join")
+		}
+		b, joined, err := f.fleet.with(ctx, c, cmd, exploreSettings)
+		if err != nil {
+			return err
+		}
+		defer b.Close()
+		fleet = joined
+	}
 	x, err := newExplorer(ctx, c, cmd, f, databases[0], args)
 	if err != nil {
 		return err
@@ -168,7 +189,7 @@ func runExplore(ctx context.Context, c *common, cmd *cobra.Command, f *exploreFl
 		e.strategy = "the schedule of " + f.schedule
 		err = x.repeat(ctx, e, listed)
 	} else {
-		err = x.search(ctx, e)
+		err = x.search(ctx, e, fleet)
 	}
 	c.clearProgress()
 	if err != nil {
@@ -216,96 +237,8 @@ const nothingCame = "no statement of the command came through the proxy: does it
 // alike is how many runs in which no session had a choice prove that there is none.
 const alike = 3
 
-// search runs schedules until one fails, and looks for a small one that fails in the same way.
-func (x *explorer) search(ctx context.Context, e *explored) error {
-	all := &search.All{}
-	seen := map[string]bool{}
-	steps, choices := control.UsualSteps, 0
-	for e.runs < x.f.runs {
-		run := all.Next
-		if x.f.strategy != "all" {
-			e.seed = x.c.chooseSeed()
-			strategy, err := control.Strategy(x.f.strategy, steps, mathrand.New(mathrand.NewPCG(e.seed, uint64(e.runs))).IntN)
-			if err != nil {
-				return err
-			}
-			run = func() *search.Run { return search.NewRun(strategy) }
-		}
-		next := run()
-		if next == nil {
-			e.exhausted = true
-			break
-		}
-		x.c.progressOf(int64(e.runs), int64(x.f.runs), "run %d, %d different schedules", e.runs+1, len(seen))
-		e.runs++
-		o, err := x.run(ctx, next, e.title())
-		if err != nil {
-			return err
-		}
-		e.ran(o)
-		seen[fmt.Sprint(next.Order())] = true
-		e.schedules = len(seen)
-		steps, choices = max(len(next.Decisions), 1), choices+next.Choices()
-		if o.fails() {
-			e.failed, e.number = o, e.runs
-			return x.shrink(ctx, e)
-		}
-		if len(next.Decisions) == 0 {
-			e.nothing = nothingCame
-			return nil
-		}
-		if choices == 0 && e.runs >= alike {
-			break
-		}
-	}
-	if choices == 0 {
-		e.nothing = "all runs are alike: never did two sessions have a statement at the same time"
-		if sessions := slices.Compact(slices.Sorted(slices.Values(e.last.run.Order()))); len(sessions) == 1 {
-			e.nothing = "the command has one session alone: there is nothing that could go in another order"
-		}
-	}
-	return nil
-}
-
-// title says how a schedule was chosen.
-func (e *explored) title() string {
-	if e.seed == 0 {
-		return e.strategy
-	}
-	return fmt.Sprintf("%s, seed %d, run %d", e.strategy, e.seed, e.runs)
-}
-
-// shrink looks for a smaller schedule that fails as the last run did, runs it once more, and saves it.
-func (x *explorer) shrink(ctx context.Context, e *explored) (err error) {
-	first := e.failed
-	e.from = search.Switches(first.run.Order())
-	best := first.run.Order()
-	if first.run.Choices() > 0 && x.f.shrink > 0 {
-		best = search.Smallest(best, func(order []scheduler.Session) ([]scheduler.Session, bool, bool) {
-			e.smaller++
-			x.c.progressOf(int64(e.smaller-1), int64(x.f.shrink), "run %d failed; a smaller one: run %d", e.number, e.smaller)
-			var o *outcome
-			if o, err = x.run(ctx, search.NewRun(scheduler.Recorded(order)), e.title()); err != nil {
-				return order, false, false
-			}
-			same := o.failsAs(first)
-			if same && search.Switches(o.run.Order()) < search.Switches(e.failed.run.Order()) {
-				e.failed = o
-			}
-			return o.run.Order(), same, e.smaller < x.f.shrink
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if first.run.Choices() > 0 {
-		x.c.progressf("the smallest schedule once more")
-		o, err := x.run(ctx, search.NewRun(scheduler.Recorded(best)), e.title())
-		if err != nil {
-			return err
-		}
-		e.again = o.failsAs(first)
-	}
+// save keeps the schedule that fails.
+func (x *explorer) save(e *explored) error {
 	if err := os.WriteFile(x.f.save, []byte(e.failed.schedule), 0o600); err != nil {
 		return fmt.Errorf("save the schedule: %w", err)
 	}

@@ -39,6 +39,7 @@ type explorer struct {
 	locks  string
 	copies *copies  // PostgreSQL without --reset; nil: there are none
 	hidden *columns // of the database itself
+	server string   // the product and its version
 	asleep bool     // it can be seen whether the command's processes sleep
 }
 
@@ -94,6 +95,7 @@ func newExplorer(ctx context.Context, c *common, cmd *cobra.Command, f *exploreF
 	if err != nil {
 		return nil, fmt.Errorf("connect to the test database: %w", err)
 	}
+	x.server = server.Engine.Title + " " + server.Version
 	if x.locks, err = withScheme(cmp.Or(f.locks, base.direct()), server.Engine.Name); err != nil {
 		return nil, err
 	}

@@ -68,35 +68,38 @@ func Switches(order []scheduler.Session) (n int) {
 // Musuvathi and Qadeer, PLDI 2007).
 type All struct {
 	queue [][]int // what to pick first, as indexes of candidates; the runs to come
-	begun bool
-	given []int // what the last run began with
-	last  *Run
+	ran   int     // runs whose decisions are known
 }
 
-// Next gives the next run; nil: all were given. What the last one decided must be known by now.
-func (a *All) Next() *Run {
-	if !a.begun {
-		a.begun = true
-		a.queue = [][]int{nil}
-	} else {
-		a.branch()
+// Known is how many runs are known, those that have ended included: no others, when all of them have.
+func (a *All) Known() int {
+	if a.ran == 0 {
+		return 1
 	}
-	if len(a.queue) == 0 {
-		return nil
-	}
-	a.given, a.queue = a.queue[0], a.queue[1:]
-	a.last = NewRun(&guided{begin: a.given})
-	return a.last
+	return a.ran + len(a.queue)
 }
 
-// branch queues the runs that depart once more than the last one, behind what that was given.
-func (a *All) branch() {
-	picked := make([]int, len(a.last.Decisions))
-	for i, d := range a.last.Decisions {
+// Run gives a run that is known and has not ended, by its number from 1. Several may be under way.
+func (a *All) Run(n int) *Run {
+	if a.ran == 0 {
+		return NewRun(&guided{})
+	}
+	return NewRun(&guided{begin: a.queue[n-a.ran-1]})
+}
+
+// Ran tells what the runs decided, one after the other in the order of their numbers: the runs that depart once more come behind those that are known.
+func (a *All) Ran(decisions []Decision) {
+	var given []int // what the run began with
+	if a.ran > 0 {
+		given, a.queue = a.queue[0], a.queue[1:]
+	}
+	a.ran++
+	picked := make([]int, len(decisions))
+	for i, d := range decisions {
 		picked[i] = d.Picked
 	}
-	for i := len(a.given); i < len(picked); i++ {
-		for other := range a.last.Decisions[i].Candidates {
+	for i := len(given); i < len(picked); i++ {
+		for other := range decisions[i].Candidates {
 			if other != picked[i] {
 				a.queue = append(a.queue, append(slices.Clone(picked[:i]), other))
 			}

@@ -27,16 +27,52 @@ func play(s scheduler.Strategy, steps ...int) (order []scheduler.Session) {
 	}
 }
 
+// all gives the runs of a search, one after the other.
+func all(yield func(*Run) bool) {
+	var a All
+	for n := 1; n <= a.Known(); n++ {
+		r := a.Run(n)
+		if !yield(r) {
+			return
+		}
+		a.Ran(r.Decisions)
+	}
+}
+
+// TestAllTogether: runs that are under way at the same time are those that come one after the other, in whatever order they end.
+func TestAllTogether(t *testing.T) {
+	var want, got []string
+	for r := range all {
+		want = append(want, key(play(r, 2, 2, 1)))
+	}
+	var a All
+	under := map[int]*Run{}
+	for n, next := 1, 1; n <= a.Known(); n++ {
+		for ; next <= a.Known() && next < n+3; next++ { // three at the same time, of which the last one ends first
+			under[next] = a.Run(next)
+		}
+		for i := next - 1; i >= n; i-- {
+			if len(under[i].Decisions) == 0 {
+				play(under[i], 2, 2, 1)
+			}
+		}
+		got = append(got, key(under[n].Order()))
+		a.Ran(under[n].Decisions)
+	}
+	if !slices.Equal(got, want) || len(want) != 30 {
+		t.Errorf("together %v, one after the other %v", got, want)
+	}
+}
+
 // TestAll: every schedule comes once, and those that come first have the fewest departures.
 func TestAll(t *testing.T) {
 	for _, tt := range []struct {
 		steps []int
 		want  int
 	}{{[]int{3}, 1}, {[]int{2, 2}, 6}, {[]int{4, 4}, 70}, {[]int{2, 2, 2}, 90}} {
-		var a All
 		seen := map[string]bool{}
 		var first []int
-		for r := a.Next(); r != nil; r = a.Next() {
+		for r := range all {
 			order := play(r, tt.steps...)
 			if seen[key(order)] {
 				t.Fatalf("%v: %v comes twice", tt.steps, order)
@@ -55,9 +91,11 @@ func TestAll(t *testing.T) {
 
 // TestAllOtherwise: a test that does something else in each run ends the search, too.
 func TestAllOtherwise(t *testing.T) {
-	var a All
 	n := 0
-	for r := a.Next(); r != nil && n < 1000; r = a.Next() {
+	for r := range all {
+		if n == 1000 {
+			break
+		}
 		play(r, 1+n%3, 2-n%2)
 		n++
 	}
@@ -78,9 +116,8 @@ func lost(order []scheduler.Session) bool {
 
 // TestSmallest: of any order that loses an update, a smallest one is left: one switch there, one back.
 func TestSmallest(t *testing.T) {
-	var a All
 	n := 0
-	for r := a.Next(); r != nil; r = a.Next() {
+	for r := range all {
 		order := play(r, 4, 4)
 		if !lost(order) {
 			continue

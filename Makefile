@@ -125,6 +125,7 @@ vet:
 bench: build
 	$(GO) run ./internal/bench
 	$(GO) run ./internal/bench/check
+	$(GO) run ./internal/bench/fleet
 	$(GO) run ./internal/bench/cases
 	$(GO) run ./internal/bench/oracles
 	$(GO) test -run '^$$' -bench . ./trace

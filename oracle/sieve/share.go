@@ -300,6 +300,7 @@ func ReadShare(b []byte) (*Share, error) {
 		g := group{key: r.hash()}
 		n := r.number()
 		g.lead = n&1 != 0
+		r.bad = r.bad || n>>1 > uint64(len(r.b))
 		for range min(n>>1, uint64(len(r.b))) {
 			g.members = append(g.members, r.id())
 		}

@@ -22,12 +22,14 @@ import (
 type gathering struct {
 	*collecting
 	*stream.Gathering
-	center *sieve.Center
-	round  *sieve.Round // that is not judged yet
-	next   time.Time    // the next round is not before
-	saved  time.Time
-	done   uint64 // up to this message of the events' stream, all is judged
-	early  int    // center.Forgotten, as it was told
+	center  *sieve.Center
+	round   *sieve.Round // that is not judged yet
+	next    time.Time    // the next round is not before
+	saved   time.Time
+	done    uint64 // up to this message of the events' stream, all is judged
+	early   int    // center.Forgotten, as it was told
+	slowest uint64 // how far the part is that is behind the others; slow is since when, or since that was said
+	slow    time.Time
 
 	mu   sync.Mutex        // guards said
 	said []map[string]said // of each part, by its processes
@@ -35,7 +37,7 @@ type gathering struct {
 
 // gather makes k judge what so many parts find.
 func (k *collecting) gather(g *stream.Gathering, parts int) *gathering {
-	return &gathering{collecting: k, Gathering: g, done: g.Known(), said: make([]map[string]said, parts), center: sieve.NewCenter(sieve.CenterOptions{
+	return &gathering{collecting: k, Gathering: g, slow: time.Now(), done: g.Known(), said: make([]map[string]said, parts), center: sieve.NewCenter(sieve.CenterOptions{
 		Parts: parts, Ordered: k.config.Strict, Transactions: k.config.Unit == unitTransaction,
 	})}
 }
@@ -47,7 +49,30 @@ func (g *gathering) run(ctx context.Context, untilEnd bool) error {
 	}
 	ctx = context.WithoutCancel(ctx)
 	g.next, g.saved = time.Time{}, time.Time{}
+	g.behind(time.Time{})
 	return g.look(ctx)
+}
+
+// behind says which part holds the others up, if one has since a time: what they found later is not judged.
+func (g *gathering) behind(since time.Time) {
+	last, first := 0, 0
+	for i := range g.said {
+		if g.center.Upto(i) < g.center.Upto(last) {
+			last = i
+		}
+		if g.center.Upto(i) > g.center.Upto(first) {
+			first = i
+		}
+	}
+	upto := g.center.Upto(last)
+	if upto == g.center.Upto(first) || upto != g.slowest {
+		g.slowest, g.slow = upto, time.Now()
+	}
+	if upto < g.center.Upto(first) && (since.IsZero() || g.slow.Before(since)) {
+		g.slow = time.Now()
+		g.log.Warn().Str("part", fmt.Sprintf("%d/%d", last+1, len(g.said))).Uint64("messages", g.center.Upto(first)-upto).
+			Msg("this part is behind, or is not at work: what is later is not judged yet")
+	}
 }
 
 // take takes a share.
@@ -107,6 +132,7 @@ const (
 	// are in one component, each round judges them again.
 	restFactor = 3
 	saveShares = time.Second
+	behindFor  = time.Minute // a part may be behind for so long before it is said
 )
 
 // look judges what is new.
@@ -127,6 +153,7 @@ func (g *gathering) look(ctx context.Context) error {
 		g.done, g.round = max(g.done, g.round.To), nil
 		g.next = time.Now().Add(restFactor * time.Since(begun))
 	}
+	g.behind(begun.Add(-behindFor))
 	if n := g.center.Forgotten - g.early; n > 0 {
 		g.early += n
 		g.log.Warn().Int("transactions", n).Msg("forgotten early: one stays open too long, and anomalies with it may be missed")

@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -75,7 +77,7 @@ func TestCollectPartsKilled(t *testing.T) {
 		return p
 	}
 	kill := func(p *program) {
-		if err := p.cmd.Process.Kill(); err != nil {
+		if err := p.cmd.Process.Kill(); err != nil && !(errors.Is(err, os.ErrProcessDone) && strings.Contains(p.stderr.String(), "another process has this part")) {
 			t.Fatal(err)
 		}
 		<-p.ended
@@ -102,6 +104,34 @@ func TestCollectPartsKilled(t *testing.T) {
 		got, said := f.parted(t, 2)
 		if len(got) != 1 || got[0].Seen != want {
 			t.Fatalf("%v, want one finding, seen %d times\n%s", got, want, said)
+		}
+	}
+}
+
+// TestCollectPartsMissing: where one part is not at work, nothing is judged, and that is said; when it has been, all is.
+func TestCollectPartsMissing(t *testing.T) {
+	w, f, lost := lostUpdates(t, "missing")
+	lost.spread(t, w, "REPEATABLE READ", 2)
+	f.published(t)
+	run := func(args ...string) (said string, status exitStatus) {
+		_, said, status = command(t, append([]string{"collect", "--from", f.where, "--fleet", f.name, "--until-end"}, args...)...)
+		return said, status
+	}
+	if said, status := run("--part", "2/2"); status != exitClean {
+		t.Fatal(said)
+	}
+	if said, status := run("--parts", "2"); status == exitFound || !strings.Contains(said, "1/2") || !strings.Contains(said, "not at work") {
+		t.Errorf("status %d\n%s", status, said)
+	}
+	if said, status := run("--part", "1/2"); status != exitClean {
+		t.Fatal(said)
+	}
+	if said, status := run("--parts", "2"); status != exitFound || strings.Contains(said, "not at work") {
+		t.Errorf("status %d\n%s", status, said)
+	}
+	for _, args := range [][]string{{"--part", "3/2"}, {"--part", "1/2", "--parts", "2"}, {"--parts", "2", "--explain-coverage"}, {"--parts", "-1"}} {
+		if said, status := run(args...); status != exitFailed {
+			t.Errorf("%v: status %d\n%s", args, status, said)
 		}
 	}
 }

@@ -85,7 +85,7 @@ func NewPart(o PartOptions) *Part {
 		o.MaxTxns = DefaultPartTxns
 	}
 	p := &Part{o: o, waiting: map[uint64][]uint32{}}
-	p.s = New(Options{Transactions: o.Transactions, Level: o.Level, MaxAccesses: o.MaxAccesses, Recorder: func(uint64) int { return 0 }})
+	p.s = New(Options{Transactions: o.Transactions, Level: o.Level, MaxAccesses: o.MaxAccesses})
 	p.s.part, p.rows = p, p.s.parts[0]
 	return p
 }
@@ -117,6 +117,7 @@ func (p *Part) Needed() uint64 {
 
 func (p *Part) began(t *running, e *history.Event) {
 	id := p.o.Name(e.Txn)
+	p.s.txns.recorders[t.session.number] = int(id.Recorder) // its clock
 	p.more = append(p.more, more{id: id, began: p.at, event: p.event, mine: p.o.Mine(id)})
 	p.told(t)
 }

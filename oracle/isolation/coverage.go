@@ -60,8 +60,10 @@ type Coverage struct {
 	Requests int `json:"requests,omitempty"`
 	Possible int `json:"possible,omitempty"`
 	Apart    int `json:"apart,omitempty"`
-	// Untold counts the transactions whose writes did not come before their session ended (MySQL family).
+	// Untold counts the transactions whose writes did not come before their session ended (MySQL family), and Awaited those whose writes are
+	// still to come.
 	Untold   int `json:"untold,omitempty"`
+	Awaited  int `json:"awaited,omitempty"`
 	Overflow int `json:"overflow"` // findings whose repeats cannot be recognised (Options.MaxFingerprints)
 	// Lost are the shapes of statements that were not seen exactly, the most frequent first, if Options.Explain asks for them.
 	Lost []Lost `json:"lost,omitempty"`
@@ -109,6 +111,7 @@ func (v *Coverage) gaps() []gap {
 		{v.Unknown - v.Inferred, "transaction", " of unknown outcome"},
 		{v.Unfinished, "transaction", " not ended"},
 		{v.Untold, "transaction", " whose writes were not told before its session ended"},
+		{v.Awaited, "transaction", " whose writes are told with its session's next statement"},
 		{v.Unobserved, "session", " not observed to the end"},
 		{v.LeftOut, "session", " left out (--sample): an anomaly between two sessions shows only if both are observed"},
 		{v.Partial, "transaction", " too large to judge in full"},
@@ -223,7 +226,7 @@ func (v *Coverage) unread(why string) {
 	v.Unread[why]++
 }
 
-// Since is what was counted after an earlier moment. Transactions that are open, or whose writers are unknown, are those of now.
+// Since is what was counted after an earlier moment. Transactions that are open, whose writes are awaited, or whose writers are unknown, are those of now.
 func (v Coverage) Since(before Coverage) Coverage {
 	v.Exact -= before.Exact
 	v.Approximate -= before.Approximate

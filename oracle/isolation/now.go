@@ -82,7 +82,7 @@ func tables(c *Checker) (list []TableSeen) {
 func counts(c *Checker) Coverage {
 	v := c.coverage
 	v.Unread, v.Contradictions = maps.Clone(v.Unread), maps.Clone(v.Contradictions)
-	v.Unfinished = len(c.open)
+	v.Unfinished, v.Awaited = len(c.open), len(c.late)
 	if c.lost != nil {
 		v.Lost = c.lost.list()
 	}

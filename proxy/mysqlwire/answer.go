@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"wirecheck/history"
 	"wirecheck/proxy/record"
@@ -176,6 +177,9 @@ func (a *answer) endWithEOF(st *sentStatement, b []byte, rowless bool) (more boo
 	return a.end(st, terminator{b, binary.LittleEndian.Uint16(b[3:]), binary.LittleEndian.Uint16(b[1:]), 3, 1, rowless})
 }
 
+// changing are the verbs of statements whose count of affected rows is one of rows that they changed.
+var changing = []string{"insert", "replace", "update", "delete"}
+
 // end ends a result with its last packet: the statement is over if no more results of it follow.
 func (a *answer) end(st *sentStatement, t terminator) (more bool, err error) {
 	o := a.o
@@ -191,7 +195,7 @@ func (a *answer) end(st *sentStatement, t terminator) (more bool, err error) {
 			st.opaque("its rows are fetched with a cursor")
 		}
 		bare := o.sawBare(st.plan)
-		due = o.tracker.Done(st.running, record.Result{})
+		due = o.tracker.Done(st.running, record.Result{Changed: t.rowless && a.affected > 0 && slices.Contains(changing, st.plan.Verb)})
 		if o.terminal() {
 			due = append(bare, due...)
 		} else { // a program that counts warnings behaves as without us, and finds this one if it asks

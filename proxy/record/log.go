@@ -16,16 +16,22 @@ func (t *Tracker) PendingLog() bool {
 }
 
 // Logged gives the fetched log: what each stamped statement of this session overwrote, by stamp. truncated says that
-// the log was full, so that some is missing.
+// the log was full, so that some is missing. A log that tells nothing of a statement that changed rows has lost it.
 func (t *Tracker) Logged(entries map[string][]history.Access, truncated bool) []Warning {
-	add := func(ev *history.Event) {
-		if list := entries[t.rec.Stamp(ev.Txn, ev.N)]; ev.Accesses == nil {
+	add := func(ev *history.Event, changed bool) {
+		list := entries[t.rec.Stamp(ev.Txn, ev.N)]
+		if ev.Accesses == nil {
 			ev.Accesses = list
 		} else {
 			ev.Accesses = append(ev.Accesses, list...)
 		}
-		if truncated && ev.Coverage == history.CoverageExact {
-			ev.Coverage, ev.Why = history.CoverageApproximate, "it overwrote more rows than its log could take"
+		if ev.Coverage == history.CoverageExact {
+			switch {
+			case truncated:
+				ev.Coverage, ev.Why = history.CoverageApproximate, "it overwrote more rows than its log could take"
+			case changed && len(list) == 0:
+				ev.Coverage, ev.Why = history.CoverageApproximate, "it changed rows of which the session's log tells nothing"
+			}
 		}
 		for i := range ev.Reads {
 			ev.Reads[i].Whole = ev.Coverage == history.CoverageExact
@@ -34,14 +40,14 @@ func (t *Tracker) Logged(entries map[string][]history.Access, truncated bool) []
 	for _, l := range t.pending {
 		ev := *l.ev
 		ev.Accesses = nil
-		add(&ev)
+		add(&ev, l.changed)
 		t.record(&ev)
 	}
 	t.pending = nil
 	if x := t.txn; x != nil && x.logged {
 		for _, h := range x.held {
 			if h.logs {
-				add(h.ev)
+				add(h.ev, h.changed)
 			}
 		}
 		t.flush(x, false)

@@ -66,10 +66,11 @@ type txn struct {
 	holds     []*Ticket // declared cursors that outlive it
 }
 
-// held is a statement that is not recorded yet. logs says that the log tells some of what it did.
+// held is a statement that is not recorded yet. logs says that the log tells some of what it did, and changed is Result.Changed.
 type held struct {
-	ev   *history.Event
-	logs bool
+	ev      *history.Event
+	logs    bool
+	changed bool
 }
 
 type savepoint struct {
@@ -81,6 +82,8 @@ type late struct {
 	txn uint64
 	n   int
 	ev  *history.Event
+
+	changed bool // Result.Changed
 }
 
 // Ticket is a request on its way.
@@ -107,6 +110,8 @@ type Ticket struct {
 type Result struct {
 	Err *answer.Error // nil if it succeeded
 	Tag string        // PostgreSQL: the command tag
+	// Changed says that an INSERT, UPDATE or DELETE changed rows, by the server's count (MySQL family).
+	Changed bool
 	// Suspended says that more rows can be fetched (PostgreSQL: an Execute with a row limit).
 	Suspended bool
 }
@@ -340,7 +345,7 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 		}
 	}
 	if logs && x.implicit {
-		t.pending = append(t.pending, late{txn: x.id, n: ev.N, ev: ev})
+		t.pending = append(t.pending, late{txn: x.id, n: ev.N, ev: ev, changed: res.Changed})
 	}
 	if logs && !x.implicit {
 		x.logged = true
@@ -350,7 +355,7 @@ func (t *Tracker) statement(r *Running, res Result, to uint64) {
 			t.spare.give(ev.Accesses)
 			ev.Accesses = nil
 		}
-		x.held = append(x.held, held{ev, logs})
+		x.held = append(x.held, held{ev, logs, res.Changed})
 		if x.heldFacts += 1 + len(ev.Accesses) + len(ev.SQL)/heldText; x.heldFacts > heldMax {
 			t.flush(x, true)
 		}

@@ -285,12 +285,14 @@ func TestTrackerAbortingError(t *testing.T) {
 }
 
 // logging makes a plan whose writes come with the log.
-func (s *story) logging(sql, status string) string {
+func (s *story) logging(sql, status string) string { return s.loggingOf(sql, status, Result{}) }
+
+func (s *story) loggingOf(sql, status string, res Result) string {
 	p := plan(sql)
 	p.Log, p.Stamp = true, true
 	tk := s.trk.Sending(p)
 	stamp := s.trk.Stamp(tk)
-	s.trk.Done(s.trk.Answer(tk), Result{})
+	s.trk.Done(s.trk.Answer(tk), res)
 	s.trk.Status(status == "T")
 	return stamp
 }
@@ -316,6 +318,23 @@ func TestTrackerLogAfterAutocommit(t *testing.T) {
 	stamp := s.logging("update a", "I")
 	s.trk.Logged(map[string][]history.Access{stamp: {{Op: history.OpUpdate, Version: "v"}}}, false)
 	s.want("t1 begin read committed implicit", "t1.1 update a", "t1 committed pending", "t1.1 update a update:v")
+}
+
+// TestTrackerLogTellsNothing: a statement that changed rows is not seen exactly if the log tells nothing of it; one that changed none is.
+func TestTrackerLogTellsNothing(t *testing.T) {
+	for _, changed := range []bool{true, false} {
+		for _, status := range []string{"I", "T"} {
+			s := newStory(t, "mariadb")
+			if status == "T" {
+				s.do("begin", status, Result{})
+			}
+			s.loggingOf("update a", status, Result{Changed: changed})
+			s.trk.Logged(nil, false)
+			if last := s.out[len(s.out)-1]; strings.Contains(last, "[approximate]") != changed {
+				t.Errorf("rows changed: %v, status %s: %s", changed, status, last)
+			}
+		}
+	}
 }
 
 func TestTrackerLostLogIsSaid(t *testing.T) {
